@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * foreign.c - the owner's view of a member; see foreign.h.
+ *
+ * Here a unit's word means: generation = the lowest that may still be named,
+ * FREE = not held, LIVE = held, DOOMED = held and to be given back.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "foreign.h"
+#include "id.h"
+
+struct nc_foreign *nc_foreign_create(unsigned number)
+{
+	struct nc_foreign *foreign = calloc(1, sizeof(*foreign));
+
+	if (!foreign)
+		return NULL;
+	foreign->number = number;
+	foreign->generation = 1;
+	pthread_mutex_init(&foreign->lock, NULL);
+	return foreign;
+}
+
+static void close_locked(struct nc_foreign *foreign)
+{
+	nc_store_close(foreign->store);
+	nc_units_fini(&foreign->units);
+	foreign->store = NULL;
+}
+
+void nc_foreign_free(struct nc_foreign *foreign)
+{
+	if (!foreign)
+		return;
+	if (foreign->store)
+		close_locked(foreign);
+	pthread_mutex_destroy(&foreign->lock);
+	free(foreign);
+}
+
+bool nc_foreign_vacant(struct nc_foreign *foreign)
+{
+	bool vacant;
+
+	pthread_mutex_lock(&foreign->lock);
+	vacant = !foreign->store && foreign->generation <= NC_ID_GENERATION_MAX;
+	pthread_mutex_unlock(&foreign->lock);
+	return vacant;
+}
+
+int nc_foreign_admit(struct nc_foreign *foreign, size_t size, uint32_t slots, size_t *first)
+{
+	size_t table = (slots * sizeof(struct nc_unit_shared) + NC_PAGE - 1) / NC_PAGE * NC_PAGE;
+	struct nc_segment segment;
+	int error;
+
+	if (size <= table || size % NC_PAGE)
+		return -EINVAL;
+	error = nc_segment_create(&segment, size, false, true);
+	if (error)
+		return error;
+	pthread_mutex_lock(&foreign->lock);
+	error = nc_units_init(&foreign->units, slots, foreign->generation);
+	if (!error)
+		foreign->store = nc_store_over(&segment, table, &error);
+	if (error) {
+		nc_units_fini(&foreign->units);
+		nc_segment_close(&segment);
+	} else {
+		foreign->slots = slots;
+		foreign->held = 0;
+		foreign->alive = true;
+		*first = table;
+	}
+	pthread_mutex_unlock(&foreign->lock);
+	return error;
+}
+
+static struct nc_unit_shared *entry_at(const struct nc_foreign *foreign, uint32_t slot)
+{
+	return (struct nc_unit_shared *)(void *)foreign->store->segment.base + slot;
+}
+
+/*
+ * The next member of this number begins above every generation that this one
+ * can have given out: its own claims count, since ids may have left by other
+ * ways than through the owner.
+ */
+static void raise_generation_locked(struct nc_foreign *foreign)
+{
+	uint64_t highest = foreign->generation;
+
+	for (uint32_t slot = 0; slot < foreign->slots; slot++) {
+		struct nc_unit *unit = nc_units_at(&foreign->units, slot);
+		uint64_t claimed = atomic_load_explicit(&entry_at(foreign, slot)->word,
+							memory_order_relaxed) >>
+				   4;
+
+		if (claimed > highest)
+			highest = claimed;
+		if (unit && nc_word_generation(nc_unit_word(unit)) > highest)
+			highest = nc_word_generation(nc_unit_word(unit));
+	}
+	foreign->generation =
+		highest < NC_ID_GENERATION_MAX ? (uint32_t)highest + 1 : NC_ID_GENERATION_MAX + 1;
+}
+
+void nc_foreign_bury(struct nc_foreign *foreign)
+{
+	pthread_mutex_lock(&foreign->lock);
+	if (foreign->store && foreign->alive) {
+		foreign->alive = false;
+		raise_generation_locked(foreign);
+		if (foreign->held == 0)
+			close_locked(foreign);
+	}
+	pthread_mutex_unlock(&foreign->lock);
+}
+
+static int hold_first_locked(struct nc_foreign *foreign, struct nc_unit *unit, unsigned generation)
+{
+	struct nc_unit_shared *entry = entry_at(foreign, unit->slot);
+	uint64_t live = nc_shared_word(generation, NC_SHARED_LIVE);
+
+	if (generation < nc_word_generation(nc_unit_word(unit)) || !foreign->alive ||
+	    !atomic_compare_exchange_strong_explicit(&entry->word, &live,
+						     nc_shared_word(generation, NC_SHARED_BUSY),
+						     memory_order_acq_rel, memory_order_relaxed))
+		return -ENOENT;
+	if (nc_shared_snapshot(entry, foreign->store->first, foreign->store->segment.size,
+			       &unit->layout, &unit->at)) {
+		atomic_store_explicit(&entry->word, nc_shared_word(generation, NC_SHARED_DROPPED),
+				      memory_order_release);
+		return -EPROTO;
+	}
+	unit->store = foreign->store;
+	unit->sums = NULL;
+	atomic_store_explicit(&unit->word, nc_word(generation, NC_UNIT_LIVE, 1),
+			      memory_order_release);
+	foreign->held++;
+	return 0;
+}
+
+int nc_foreign_hold(struct nc_foreign *foreign, uint32_t slot, unsigned generation, bool doomed,
+		    struct nc_unit **unit)
+{
+	int error = -ENOENT;
+
+	pthread_mutex_lock(&foreign->lock);
+	if (foreign->store && slot < foreign->slots && generation >= foreign->units.generation)
+		*unit = nc_units_reach(&foreign->units, slot);
+	else
+		*unit = NULL;
+	if (*unit) {
+		uint64_t word = nc_unit_word(*unit);
+
+		if (nc_word_holds(word) == 0)
+			error = hold_first_locked(foreign, *unit, generation);
+		else if (foreign->alive || doomed)
+			error = nc_unit_hold(*unit, generation, doomed);
+	}
+	pthread_mutex_unlock(&foreign->lock);
+	return error;
+}
+
+/* The last hold is gone: back to the member, or ready to be held again. */
+static void unhold_locked(struct nc_foreign *foreign, struct nc_unit *unit, unsigned generation,
+			  bool doomed)
+{
+	struct nc_unit_shared *entry = entry_at(foreign, unit->slot);
+	uint64_t busy = nc_shared_word(generation, NC_SHARED_BUSY);
+
+	if (doomed || !atomic_compare_exchange_strong_explicit(
+			      &entry->word, &busy, nc_shared_word(generation, NC_SHARED_LIVE),
+			      memory_order_acq_rel, memory_order_relaxed)) {
+		/* The member destroyed it meanwhile, or wrote nonsense. */
+		atomic_store_explicit(&entry->word, nc_shared_word(generation, NC_SHARED_DROPPED),
+				      memory_order_release);
+		if (generation < NC_ID_GENERATION_MAX)
+			generation++;
+	}
+	atomic_store_explicit(&unit->word, nc_word(generation, NC_UNIT_FREE, 0),
+			      memory_order_release);
+	unit->store = NULL;
+	foreign->held--;
+	if (foreign->held == 0 && !foreign->alive)
+		close_locked(foreign);
+}
+
+int nc_foreign_release(struct nc_foreign *foreign, uint32_t slot, unsigned generation)
+{
+	struct nc_unit *unit;
+	int error = -EINVAL;
+
+	pthread_mutex_lock(&foreign->lock);
+	unit = foreign->store && slot < foreign->slots ? nc_units_at(&foreign->units, slot) : NULL;
+	if (unit) {
+		int last = nc_unit_release(unit, generation);
+
+		if (last >= 0 && nc_word_holds(nc_unit_word(unit)) == 0)
+			unhold_locked(foreign, unit, generation, last == 1);
+		error = last < 0 ? last : 0;
+	}
+	pthread_mutex_unlock(&foreign->lock);
+	return error;
+}
+
+int nc_foreign_destroy(struct nc_foreign *foreign, uint32_t slot, unsigned generation)
+{
+	struct nc_unit *unit = NULL;
+	int error = -ENOENT;
+
+	pthread_mutex_lock(&foreign->lock);
+	if (foreign->store && slot < foreign->slots && generation >= foreign->units.generation)
+		unit = nc_units_reach(&foreign->units, slot);
+	if (unit) {
+		uint64_t word = nc_unit_word(unit);
+
+		if (nc_word_holds(word) == 0) {
+			/* Through a hold, so that there is one way out. */
+			error = hold_first_locked(foreign, unit, generation);
+			if (!error) {
+				(void)nc_unit_doom(unit, generation);
+				(void)nc_unit_release(unit, generation);
+				unhold_locked(foreign, unit, generation, true);
+			}
+		} else {
+			int last = nc_unit_doom(unit, generation);
+
+			error = last < 0 ? last : 0;
+		}
+	}
+	pthread_mutex_unlock(&foreign->lock);
+	return error;
+}

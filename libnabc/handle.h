@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * handle.h - filling a unit (the NC_handle ADT of paper 002, section 2.2).
+ */
+#ifndef NC_HANDLE_INTERNAL_H
+#define NC_HANDLE_INTERNAL_H
+
+#include <stdarg.h>
+
+#include "cache.h"
+
+/* What is inside an NC_handle. */
+struct nc_handle {
+	uint64_t magic; /* tells a handle in use from other memory */
+	struct nc_cache *cache;
+	struct nc_unit *unit; /* NULL once inserted: the table has it */
+	size_t size;
+	size_t filled; /* bytes from the start that have been written */
+	size_t id;     /* 0 until inserted */
+};
+
+static_assert(sizeof(struct nc_handle) <= sizeof(NC_handle), "fits into the public handle");
+
+int nc_handle_alloc(NC_handle *handle, struct nc_cache *cache, size_t size, size_t fraglen,
+		    enum NC_kind kind);
+int nc_handle_free(NC_handle *handle);
+ssize_t nc_handle_read(int fd, NC_handle *handle, size_t offset, size_t length);
+ssize_t nc_handle_write(NC_handle *handle, size_t offset, const void *data, size_t length);
+int nc_handle_vprintf(NC_handle *handle, size_t offset, const char *format, va_list arguments);
+int nc_handle_insert(NC_handle *handle);
+size_t nc_handle_id(const NC_handle *handle);
+
+#endif

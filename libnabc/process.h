@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * process.h - a worker's process: started with one descriptor and a clean
+ * slate of signals, known by a pidfd from its first moment, ended for sure.
+ */
+#ifndef NC_PROCESS_H
+#define NC_PROCESS_H
+
+#include <sys/types.h>
+
+#define NC_PROCESS_FD 3 /* as what the process finds its socket */
+
+struct nc_process {
+	pid_t pid; /* -1: none */
+	int pidfd; /* readable when it has ended; -1: none */
+};
+
+/*
+ * argv is looked for in PATH; environment (NULL: nothing) is added to the
+ * caller's own and replaces what it names.  The process dies with the calling thread.  0 or -errno; that
+ * a program cannot be run shows as its end, with status 127.
+ */
+int nc_process_start(struct nc_process *process, int socket, char *const *argv,
+		     char *const *environment);
+
+/* Kills it unless it has ended or was reaped by another; waits for its end. */
+void nc_process_end(struct nc_process *process);
+
+#endif

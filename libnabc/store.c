@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * store.c - units' memory within one segment; see store.h.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "store.h"
+
+static struct nc_store *store_over(const struct nc_segment *segment, enum NC_kind kind,
+				   size_t first, int *error)
+{
+	struct nc_store *store = calloc(1, sizeof(*store));
+
+	if (!store) {
+		*error = -ENOMEM;
+		return NULL;
+	}
+	store->segment = *segment;
+	store->kind = kind;
+	store->first = first;
+	store->appended = first;
+	store->newest = store->oldest = NC_UNIT_NONE;
+	*error = kind == NC_KIND_RECYCLED
+			 ? nc_extent_init(&store->extent,
+					  (uint32_t)((segment->size - first) / NC_PAGE))
+			 : 0;
+	if (*error) {
+		free(store);
+		return NULL;
+	}
+	return store;
+}
+
+struct nc_store *nc_store_create(enum NC_kind kind, size_t size, bool huge, int *error)
+{
+	struct nc_segment segment;
+	struct nc_store *store;
+
+	*error = nc_segment_create(&segment, size, huge, false);
+	if (*error)
+		return NULL;
+	store = store_over(&segment, kind, 0, error);
+	if (!store)
+		nc_segment_close(&segment);
+	return store;
+}
+
+struct nc_store *nc_store_over(const struct nc_segment *segment, size_t first, int *error)
+{
+	return store_over(segment, NC_KIND_RECYCLED, first, error);
+}
+
+void nc_store_close(struct nc_store *store)
+{
+	nc_segment_close(&store->segment);
+	nc_extent_fini(&store->extent);
+	free(store);
+}
+
+int64_t nc_store_take(struct nc_store *store, size_t extent)
+{
+	int64_t at;
+
+	if (store->dying || store->full)
+		return -ENOMEM;
+	if (store->kind == NC_KIND_RECYCLED) {
+		if (extent / NC_PAGE > store->extent.pages)
+			return -ENOMEM;
+		at = nc_extent_take(&store->extent, (uint32_t)(extent / NC_PAGE));
+		return at < 0 ? at : (int64_t)store->first + at * NC_PAGE;
+	}
+	if (extent > store->segment.size - store->appended)
+		return -ENOMEM;
+	at = (int64_t)store->appended;
+	store->appended += extent;
+	return at;
+}
+
+void nc_store_enter(struct nc_store *store, struct nc_units *units, struct nc_unit *unit,
+		    uint64_t at)
+{
+	unit->store = store;
+	unit->at = at;
+	unit->previous = NC_UNIT_NONE;
+	unit->next = store->newest;
+	if (store->newest != NC_UNIT_NONE)
+		nc_units_at(units, store->newest)->previous = unit->slot;
+	else
+		store->oldest = unit->slot;
+	store->newest = unit->slot;
+	store->count++;
+	store->filling++;
+}
+
+void nc_store_leave(struct nc_store *store, struct nc_units *units, struct nc_unit *unit)
+{
+	if (unit->next != NC_UNIT_NONE)
+		nc_units_at(units, unit->next)->previous = unit->previous;
+	else
+		store->oldest = unit->previous;
+	if (unit->previous != NC_UNIT_NONE)
+		nc_units_at(units, unit->previous)->next = unit->next;
+	else
+		store->newest = unit->next;
+	store->count--;
+	if (store->kind == NC_KIND_RECYCLED)
+		nc_extent_give(&store->extent, (uint32_t)((unit->at - store->first) / NC_PAGE),
+			       (uint32_t)(unit->layout.extent / NC_PAGE));
+}
+
+int nc_store_inserted(struct nc_store *store, const struct nc_unit *unit)
+{
+	store->filling--;
+	if (store->kind != NC_KIND_APPENDED)
+		return 0;
+	return nc_segment_protect(&store->segment, unit->at, unit->layout.extent);
+}
+
+void nc_store_retract(struct nc_store *store, const struct nc_unit *unit)
+{
+	store->filling--;
+	if (store->kind == NC_KIND_APPENDED && unit->at + unit->layout.extent == store->appended)
+		store->appended = unit->at;
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * unit.c - units' states and generations; see unit.h for who may call what.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "id.h"
+#include "unit.h"
+
+int nc_units_init(struct nc_units *units, uint32_t limit, uint32_t generation)
+{
+	uint32_t chunks = (limit + NC_UNITS_CHUNK - 1) / NC_UNITS_CHUNK;
+
+	*units = (struct nc_units){.limit = limit, .free = NC_UNIT_NONE, .generation = generation};
+	units->chunks = calloc(chunks, sizeof(*units->chunks));
+	return units->chunks ? 0 : -ENOMEM;
+}
+
+static void forget_sums(struct nc_unit *unit)
+{
+	if (unit->layout.fragments > NC_UNIT_SUMS_INLINE)
+		free(unit->sums);
+	unit->sums = NULL;
+	unit->layout = (struct nc_layout){0};
+}
+
+void nc_units_fini(struct nc_units *units)
+{
+	uint32_t chunks = (units->limit + NC_UNITS_CHUNK - 1) / NC_UNITS_CHUNK;
+
+	for (uint32_t slot = 0; slot < units->count; slot++) {
+		struct nc_unit *unit = nc_units_at(units, slot);
+
+		/* A table that was reached into has chunks missing. */
+		if (unit)
+			forget_sums(unit);
+	}
+	for (uint32_t i = 0; units->chunks && i < chunks; i++)
+		free(atomic_load_explicit(&units->chunks[i], memory_order_relaxed));
+	free(units->chunks);
+	*units = (struct nc_units){.free = NC_UNIT_NONE};
+}
+
+struct nc_unit *nc_units_at(const struct nc_units *units, uint32_t slot)
+{
+	struct nc_unit *chunk;
+
+	if (slot >= units->limit)
+		return NULL;
+	chunk = atomic_load_explicit(&units->chunks[slot / NC_UNITS_CHUNK], memory_order_acquire);
+	return chunk ? &chunk[slot % NC_UNITS_CHUNK] : NULL;
+}
+
+struct nc_unit *nc_units_reach(struct nc_units *units, uint32_t slot)
+{
+	struct nc_unit *chunk;
+	uint32_t first = slot / NC_UNITS_CHUNK * NC_UNITS_CHUNK;
+
+	if (slot >= units->limit)
+		return NULL;
+	chunk = atomic_load_explicit(&units->chunks[slot / NC_UNITS_CHUNK], memory_order_relaxed);
+	if (!chunk) {
+		chunk = calloc(NC_UNITS_CHUNK, sizeof(*chunk));
+		if (!chunk)
+			return NULL;
+		for (uint32_t i = 0; i < NC_UNITS_CHUNK; i++) {
+			chunk[i].slot = first + i;
+			/* The generation before the first: take adds one. */
+			atomic_init(&chunk[i].word,
+				    nc_word(units->generation - 1, NC_UNIT_FREE, 0));
+		}
+		atomic_store_explicit(&units->chunks[slot / NC_UNITS_CHUNK], chunk,
+				      memory_order_release);
+	}
+	if (slot >= units->count)
+		units->count = slot + 1;
+	return &chunk[slot % NC_UNITS_CHUNK];
+}
+
+struct nc_unit *nc_units_take(struct nc_units *units)
+{
+	struct nc_unit *unit;
+
+	if (units->free != NC_UNIT_NONE) {
+		unit = nc_units_at(units, units->free);
+		units->free = unit->next;
+	} else {
+		unit = nc_units_reach(units, units->count);
+		if (!unit)
+			return NULL;
+	}
+	atomic_store_explicit(
+		&unit->word,
+		nc_word(nc_word_generation(nc_unit_word(unit)) + 1, NC_UNIT_FILLING, 0),
+		memory_order_release);
+	unit->next = unit->previous = NC_UNIT_NONE;
+	unit->parked = false;
+	units->live++;
+	return unit;
+}
+
+void nc_units_give(struct nc_units *units, struct nc_unit *unit)
+{
+	unsigned generation = nc_word_generation(nc_unit_word(unit));
+
+	forget_sums(unit);
+	unit->store = NULL;
+	atomic_store_explicit(&unit->word, nc_word(generation, NC_UNIT_FREE, 0),
+			      memory_order_release);
+	units->live--;
+	if (generation >= NC_ID_GENERATION_MAX)
+		return;
+	unit->next = units->free;
+	units->free = unit->slot;
+}
+
+void nc_unit_publish(struct nc_unit *unit)
+{
+	uint64_t word = nc_unit_word(unit);
+
+	assert(nc_word_state(word) == NC_UNIT_FILLING);
+	atomic_store_explicit(&unit->word, nc_word(nc_word_generation(word), NC_UNIT_LIVE, 0),
+			      memory_order_release);
+}
+
+int nc_unit_hold(struct nc_unit *unit, unsigned generation, bool doomed)
+{
+	uint64_t word = nc_unit_word(unit);
+
+	do {
+		bool named = nc_word_state(word) == NC_UNIT_LIVE ||
+			     (doomed && nc_word_state(word) == NC_UNIT_DOOMED &&
+			      nc_word_holds(word) != 0);
+
+		if (!named || nc_word_generation(word) != generation ||
+		    nc_word_holds(word) == UINT32_MAX)
+			return -ENOENT;
+	} while (!atomic_compare_exchange_weak_explicit(
+		&unit->word, &word, word + 1, memory_order_acquire, memory_order_acquire));
+	return 0;
+}
+
+int nc_unit_release(struct nc_unit *unit, unsigned generation)
+{
+	uint64_t word = nc_unit_word(unit);
+
+	do {
+		if (nc_word_generation(word) != generation || nc_word_holds(word) == 0)
+			return -EINVAL;
+	} while (!atomic_compare_exchange_weak_explicit(
+		&unit->word, &word, word - 1, memory_order_acq_rel, memory_order_acquire));
+	return nc_word_holds(word) == 1 && nc_word_state(word) == NC_UNIT_DOOMED;
+}
+
+int nc_unit_doom(struct nc_unit *unit, unsigned generation)
+{
+	uint64_t word = nc_unit_word(unit);
+
+	do {
+		if (nc_word_state(word) != NC_UNIT_LIVE || nc_word_generation(word) != generation)
+			return -ENOENT;
+	} while (!atomic_compare_exchange_weak_explicit(
+		&unit->word, &word, nc_word(generation, NC_UNIT_DOOMED, nc_word_holds(word)),
+		memory_order_acq_rel, memory_order_acquire));
+	return nc_word_holds(word) == 0;
+}
+
+int nc_shared_snapshot(struct nc_unit_shared *entry, uint64_t first, uint64_t end,
+		       struct nc_layout *layout, uint64_t *at)
+{
+	/* Each field is read once: the member may change it under our eyes. */
+	uint64_t start = atomic_load_explicit(&entry->at, memory_order_relaxed);
+	uint64_t size = atomic_load_explicit(&entry->size, memory_order_relaxed);
+	uint64_t fraglen = atomic_load_explicit(&entry->fraglen, memory_order_relaxed);
+
+	if (start < first || start >= end || start % NC_PAGE || fraglen == 0)
+		return -EPROTO;
+	if (nc_layout_init(layout, size, fraglen) || layout->extent > end - start)
+		return -EPROTO;
+	*at = start;
+	return 0;
+}

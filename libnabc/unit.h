@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * unit.h - the table of units of one member: slots, generations, states,
+ * holds; and the table that a member shares with the owner.
+ *
+ * A unit's word holds generation, state and holds together, so that naming,
+ * holding and dropping a unit are single atomic steps that any thread may
+ * take.  Taking and giving slots is under the caller's lock.
+ */
+#ifndef NC_UNIT_H
+#define NC_UNIT_H
+
+#include <assert.h>
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "fragment.h"
+
+struct nc_store;
+
+enum nc_unit_state {
+	NC_UNIT_FREE,
+	NC_UNIT_FILLING, /* allocated, not inserted: known to its handle only */
+	NC_UNIT_LIVE,	 /* can be named */
+	NC_UNIT_DOOMED,	 /* destroyed or evicted, still held */
+};
+
+#define NC_UNIT_SUMS_INLINE 4u
+
+struct nc_unit {
+	_Atomic uint64_t word;	/* generation << 36 | state << 32 | holds */
+	struct nc_store *store; /* NULL in a free slot */
+	uint64_t at;		/* byte offset of its memory in the segment */
+	struct nc_layout layout;
+	union {
+		uint16_t sum[NC_UNIT_SUMS_INLINE];
+		uint16_t *sums; /* of more fragments: malloc */
+	};
+	uint32_t slot;
+	uint32_t next, previous; /* in its store's list, or the free list */
+	bool parked;		 /* joined: doomed here, to be freed once the owner drops it */
+};
+
+static_assert(sizeof(struct nc_unit) <= 128, "memory overhead a unit");
+
+#define NC_UNITS_CHUNK 1024u
+#define NC_UNIT_NONE UINT32_MAX
+
+struct nc_units {
+	_Atomic(struct nc_unit *) *chunks; /* grown, never moved, freed at fini */
+	uint32_t limit;			   /* slots at most */
+	uint32_t count;			   /* slots that exist */
+	uint32_t free;			   /* first free slot, or NC_UNIT_NONE */
+	uint32_t generation;		   /* first one of a new slot */
+	uint32_t live;			   /* taken slots */
+};
+
+int nc_units_init(struct nc_units *units, uint32_t limit, uint32_t generation);
+void nc_units_fini(struct nc_units *units);
+
+/* The slot's unit, or NULL when the slot does not exist.  Any thread. */
+struct nc_unit *nc_units_at(const struct nc_units *units, uint32_t slot);
+
+/* A free slot, now FILLING with its next generation; NULL: table full. */
+struct nc_unit *nc_units_take(struct nc_units *units);
+
+/* Makes sure that a given slot exists; for tables that mirror another's. */
+struct nc_unit *nc_units_reach(struct nc_units *units, uint32_t slot);
+
+/* Ends the unit: its slot is free, or retired when its generations are spent. */
+void nc_units_give(struct nc_units *units, struct nc_unit *unit);
+
+static inline unsigned nc_word_generation(uint64_t word)
+{
+	return (unsigned)(word >> 36);
+}
+
+static inline enum nc_unit_state nc_word_state(uint64_t word)
+{
+	return (enum nc_unit_state)(word >> 32 & 0xf);
+}
+
+static inline uint32_t nc_word_holds(uint64_t word)
+{
+	return (uint32_t)word;
+}
+
+static inline uint64_t nc_word(unsigned generation, enum nc_unit_state state, uint32_t holds)
+{
+	return (uint64_t)generation << 36 | (uint64_t)state << 32 | holds;
+}
+
+static inline uint64_t nc_unit_word(const struct nc_unit *unit)
+{
+	return atomic_load_explicit(&unit->word, memory_order_acquire);
+}
+
+/* FILLING becomes LIVE. */
+void nc_unit_publish(struct nc_unit *unit);
+
+/*
+ * One hold more.  doomed: a unit that is doomed but held may be held again
+ * (a holder goes on sending).  0 or -ENOENT.
+ */
+int nc_unit_hold(struct nc_unit *unit, unsigned generation, bool doomed);
+
+/*
+ * One hold less.  1: it was the last of a doomed unit, the caller reclaims
+ * it; 0; -EINVAL: it was not held.
+ */
+int nc_unit_release(struct nc_unit *unit, unsigned generation);
+
+/* LIVE becomes DOOMED.  1: nobody holds it, the caller reclaims; 0; -ENOENT. */
+int nc_unit_doom(struct nc_unit *unit, unsigned generation);
+
+/* --- the shared table ---------------------------------------------------- */
+
+/*
+ * One entry a slot at the start of a member's segment.  The member fills it
+ * and sets LIVE; the owner marks it BUSY while it uses the unit and DROPPED
+ * to give it back.  word = generation << 4 | state.
+ */
+enum nc_shared_state {
+	NC_SHARED_FREE,
+	NC_SHARED_LIVE,
+	NC_SHARED_BUSY,
+	NC_SHARED_DOOMED,  /* busy, and destroyed by the member meanwhile */
+	NC_SHARED_DROPPED, /* the member's again */
+};
+
+struct nc_unit_shared {
+	alignas(64) _Atomic uint64_t word;
+	_Atomic uint64_t at; /* byte offset in the segment */
+	_Atomic uint64_t size;
+	_Atomic uint64_t fraglen;
+};
+
+static_assert(sizeof(struct nc_unit_shared) == 64, "ABI of the unit table");
+
+static inline uint64_t nc_shared_word(unsigned generation, enum nc_shared_state state)
+{
+	return (uint64_t)generation << 4 | state;
+}
+
+/*
+ * Copies an entry's description and checks it: inside [first, end) of the
+ * segment, whole pages, a legal layout.  0 or -EPROTO.
+ */
+int nc_shared_snapshot(struct nc_unit_shared *entry, uint64_t first, uint64_t end,
+		       struct nc_layout *layout, uint64_t *at);
+
+#endif

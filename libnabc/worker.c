@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * worker.c - the calls of nabc-worker.h, both ends.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <nabc-worker.h>
+
+#include "exchange.h"
+#include "face.h"
+#include "responder.h"
+
+struct NC_worker {
+	struct NC_cache *cache;
+	struct nc_responder *responder;
+};
+
+/* A server's end knows its cache to count itself out. */
+struct NC_exchange {
+	struct NC_cache *cache;
+	struct nc_exchange *exchange;
+};
+
+static int answer(int result)
+{
+	if (result >= 0)
+		return result;
+	errno = -result;
+	return -1;
+}
+
+/* --- the worker's end ---------------------------------------------------- */
+
+static int inherited_socket(void)
+{
+	const char *text = getenv("NABC_WORKER_FD");
+	char *end;
+	long fd;
+
+	if (!text || !*text)
+		return -ENXIO;
+	errno = 0;
+	fd = strtol(text, &end, 10);
+	if (errno || *end || fd < 0 || fd > INT_MAX)
+		return -ENXIO;
+	return (int)fd;
+}
+
+static int join(struct nc_cache *cache, int socket, void *context)
+{
+	return nc_responder_open(cache, socket, context);
+}
+
+NC_worker *NC_worker_open(void)
+{
+	struct NC_worker *worker = calloc(1, sizeof(*worker));
+	int error, socket = inherited_socket();
+
+	if (!worker || socket < 0) {
+		answer(worker ? socket : -ENOMEM);
+		free(worker);
+		return NULL;
+	}
+	error = nc_face_adopt(socket, join, &worker->responder, &worker->cache);
+	if (error) {
+		if (worker->responder)
+			nc_responder_close(worker->responder);
+		/* Whatever the number stands for, it is not a server's socket. */
+		answer(error == -ENOTSOCK || error == -EBADF ? -EPROTO : error);
+		free(worker);
+		return NULL;
+	}
+	/* What the worker starts must not inherit its membership. */
+	fcntl(socket, F_SETFD, FD_CLOEXEC);
+	worker->responder->cache = &worker->cache->cache;
+	return worker;
+}
+
+int NC_worker_accept(NC_worker *worker, struct NC_request *request)
+{
+	return answer(worker && request ? nc_responder_accept(worker->responder, request)
+					: -EINVAL);
+}
+
+const char *NC_request_variable(const struct NC_request *request, const char *name)
+{
+	size_t length = strlen(name);
+	const char *at = request->variables, *end = at + request->variables_length;
+
+	while (at < end) {
+		size_t here = strlen(at);
+
+		if (here > length && at[length] == '=' && memcmp(at, name, length) == 0)
+			return at + length + 1;
+		at += here + 1;
+	}
+	return NULL;
+}
+
+int NC_worker_respond(NC_worker *worker, const struct NC_request *request,
+		      const struct NC_response *response)
+{
+	if (!worker || !request || !response)
+		return answer(-EINVAL);
+	return answer(nc_responder_respond(worker->responder, request, response));
+}
+
+void NC_worker_close(NC_worker *worker)
+{
+	if (!worker)
+		return;
+	nc_responder_close(worker->responder);
+	/* With handles open the cache outlives the worker; the process ends soon. */
+	(void)nc_face_close(worker->cache);
+	free(worker);
+}
+
+/* --- the server's end ---------------------------------------------------- */
+
+NC_exchange *NC_exchange_start(NC_cache *cache, const struct NC_exchange_options *options)
+{
+	struct NC_exchange *exchange = NULL;
+	int error = 0;
+
+	if (!cache)
+		cache = nc_face_find(&error);
+	if (cache) {
+		exchange = calloc(1, sizeof(*exchange));
+		error = exchange ? nc_exchange_open(&cache->cache, options, &exchange->exchange)
+				 : -ENOMEM;
+	}
+	if (error) {
+		free(exchange);
+		answer(error);
+		return NULL;
+	}
+	exchange->cache = cache;
+	atomic_fetch_add_explicit(&cache->exchanges, 1, memory_order_relaxed);
+	return exchange;
+}
+
+pid_t NC_exchange_pid(const NC_exchange *exchange)
+{
+	return exchange ? exchange->exchange->process.pid : answer(-EINVAL);
+}
+
+int NC_exchange_pidfd(const NC_exchange *exchange)
+{
+	return exchange ? exchange->exchange->process.pidfd : answer(-EINVAL);
+}
+
+static bool has_lane(const NC_exchange *exchange, unsigned lane)
+{
+	return exchange && lane < exchange->exchange->lanes;
+}
+
+int NC_exchange_fd(const NC_exchange *exchange, unsigned lane)
+{
+	return has_lane(exchange, lane) ? exchange->exchange->lane[lane].doorbell : answer(-EINVAL);
+}
+
+int NC_exchange_submit(NC_exchange *exchange, unsigned lane, uint64_t tag, const char *variables,
+		       size_t length)
+{
+	if (!has_lane(exchange, lane) || (length && !variables))
+		return answer(-EINVAL);
+	return answer(nc_exchange_send(exchange->exchange, lane, tag, variables, length));
+}
+
+int NC_exchange_kick(NC_exchange *exchange, unsigned lane)
+{
+	if (!has_lane(exchange, lane))
+		return answer(-EINVAL);
+	nc_exchange_wake(exchange->exchange, lane);
+	return 0;
+}
+
+int NC_exchange_reap(NC_exchange *exchange, unsigned lane, uint64_t *tag,
+		     struct NC_response *response)
+{
+	if (!has_lane(exchange, lane) || !tag || !response)
+		return answer(-EINVAL);
+	return answer(nc_exchange_take(exchange->exchange, lane, tag, response));
+}
+
+int NC_exchange_arm(NC_exchange *exchange, unsigned lane)
+{
+	return has_lane(exchange, lane) ? nc_exchange_sleep(exchange->exchange, lane)
+					: answer(-EINVAL);
+}
+
+int NC_exchange_close(NC_exchange *exchange)
+{
+	if (!exchange)
+		return answer(-EINVAL);
+	nc_exchange_end(exchange->exchange);
+	atomic_fetch_sub_explicit(&exchange->cache->exchanges, 1, memory_order_relaxed);
+	free(exchange);
+	return 0;
+}

@@ -1,0 +1,62 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# check-floors.sh - lower floors never call upper ones.  Each list below names
+# the modules of a folder from the ground up, a floor to a line; a source may
+# include only headers of its own floor or of those beneath, and every source
+# has its place.  A name is a module (NAME.c and NAME.h) or one file of it.
+#
+# Environment: srcdir, the top of the sources (default: above this script).
+# Exit status: 0 good, 1 not.
+
+export LC_ALL=C
+srcdir=${srcdir:-$(dirname "$0")/..}
+faults=$(mktemp) || exit 1
+trap 'rm -f "$faults"' EXIT
+
+# check FOLDER: reads its floors from standard input.
+check()
+{
+	cat "$srcdir/$1"/*.[ch] >/dev/null || echo "$1: no sources" >>"$faults"
+	awk -v folder="$srcdir/$1" '
+	function floor_of(name) {
+		if (name in floor)
+			return floor[name]
+		sub(/\.[ch]$/, "", name)
+		return name in floor ? floor[name] : 0
+	}
+	{ for (i = 1; i <= NF; i++) floor[$i] = NR }
+	END {
+		list = "ls " folder "/*.[ch]"
+		while ((list | getline path) > 0) {
+			name = path
+			sub(/.*\//, "", name)
+			own = floor_of(name)
+			if (!own)
+				print path ": stands on no floor; name it in tests/check-floors.sh"
+			while ((getline line < path) > 0) {
+				if (line !~ /^#include [<"][a-z-]+\.h[>"]/)
+					continue
+				split(line, part, /[<">]/)
+				if (floor_of(part[2]) > own)
+					print path ": includes " part[2] " of a floor above"
+			}
+			close(path)
+		}
+	}' >>"$faults"
+}
+
+check libnabc <<'FLOORS'
+nabc.h nabc-worker.h id fragment extent checksum replacement queue peer process ring route
+segment wire lane
+unit
+store
+member foreign
+cache
+attach handle transmit
+exchange responder face
+nabc worker
+FLOORS
+
+cat "$faults"
+test ! -s "$faults"

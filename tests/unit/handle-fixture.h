@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * handle-fixture.h - what the tests of handle.c share: a cache, and the bytes of
+ * a unit as anyone would see them.
+ */
+#ifndef HANDLE_FIXTURE_H
+#define HANDLE_FIXTURE_H
+
+#include <stddef.h>
+
+#include <handle.h>
+#include <id.h>
+
+#include "suite.h"
+
+#define PAGE ((size_t)4096)
+#define MIB ((size_t)1 << 20)
+
+static struct nc_cache cache;
+
+static const size_t fraglens[] = {0, 1448, 64, 1, 100, 8192};
+
+#define FRAGLENS (sizeof(fraglens) / sizeof(fraglens[0]))
+
+static inline void open_cache(void)
+{
+	struct NC_cache_options options = {.size = 4 * MIB};
+
+	ck_assert_int_eq(nc_cache_init_owner(&cache, &options), 0);
+}
+
+static inline void must_alloc_unit(NC_handle *handle, size_t size, size_t fraglen,
+				   enum NC_kind kind)
+{
+	ck_assert_int_eq(nc_handle_alloc(handle, &cache, size, fraglen, kind), 0);
+}
+
+/* Bytes of the unit, gaps left out. */
+static inline void copy_unit(const struct nc_unit *unit, unsigned char *to)
+{
+	for (size_t at = 0, run; at < unit->layout.size; at += run) {
+		size_t where = nc_layout_at(&unit->layout, at, &run);
+
+		memcpy(to + at, nc_unit_base(unit) + where, run);
+	}
+}
+
+static inline struct nc_unit *unit_of(const NC_handle *handle)
+{
+	return ((const struct nc_handle *)(const void *)handle)->unit;
+}
+
+/* Inserts, looks at what anyone would see then, and destroys. */
+static inline unsigned char *insert_and_copy(NC_handle *handle)
+{
+	unsigned char *bytes;
+	struct nc_view view;
+	size_t id;
+
+	ck_assert_uint_eq(nc_handle_id(handle), 0);
+	ck_assert_int_eq(nc_handle_insert(handle), 0);
+	id = nc_handle_id(handle);
+	ck_assert_uint_ne(id, 0);
+	ck_assert_int_eq(nc_cache_hold(&cache, id, false, &view), 0);
+	bytes = must_alloc(view.unit->layout.size);
+	copy_unit(view.unit, bytes);
+	ck_assert_int_eq(nc_cache_release(&cache, id), 0);
+	ck_assert_int_eq(nc_cache_destroy(&cache, id), 0);
+	ck_assert_int_eq(nc_handle_free(handle), 0);
+	return bytes;
+}
+
+/* All memory of the kind that there is gets dirty, and is given back. */
+static inline void soil(enum NC_kind kind, size_t size)
+{
+	NC_handle handle[4];
+
+	for (unsigned i = 0; i < 4; i++) {
+		must_alloc_unit(&handle[i], size, 0, kind);
+		memset(nc_unit_base(unit_of(&handle[i])), 0xdd, unit_of(&handle[i])->layout.extent);
+	}
+	for (unsigned i = 4; i--;)
+		ck_assert_int_eq(nc_handle_free(&handle[i]), 0);
+}
+
+#endif

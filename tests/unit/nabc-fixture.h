@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * nabc-fixture.h - what the tests of the exported calls share: the default cache,
+ * units with a pattern, calls that must fail with an errno.
+ */
+#ifndef NABC_FIXTURE_H
+#define NABC_FIXTURE_H
+
+#include <nabc-worker.h>
+
+#include "suite.h"
+
+#define MIB ((size_t)1 << 20)
+
+/* A call that must fail with -1 and that errno. */
+#define FAILS(call, error)                                                                         \
+	do {                                                                                       \
+		errno = 0;                                                                         \
+		ck_assert_int_eq(call, -1);                                                        \
+		ck_assert_int_eq(errno, error);                                                    \
+	} while (0)
+
+#define NULL_FAILS(call, error)                                                                    \
+	do {                                                                                       \
+		errno = 0;                                                                         \
+		ck_assert_ptr_null(call);                                                          \
+		ck_assert_int_eq(errno, error);                                                    \
+	} while (0)
+
+static NC_cache *cache;
+
+static inline void open_cache(size_t size)
+{
+	struct NC_cache_options options = {.size = size, .member_size = 256 << 10};
+
+	cache = NC_cache_open(&options);
+	ck_assert_ptr_nonnull(cache);
+}
+
+static inline void close_cache(void)
+{
+	ck_assert_int_eq(NC_cache_close(cache), 0);
+	cache = NULL;
+}
+
+static inline size_t insert(uint64_t seed, size_t size)
+{
+	unsigned char *data = must_alloc(size);
+	NC_handle handle;
+	size_t id;
+
+	pattern_fill(data, seed, 0, size);
+	ck_assert_int_eq(NC_alloc(&handle, size, 0), 0);
+	ck_assert_int_eq(NC_write(&handle, 0, data, size), (ssize_t)size);
+	ck_assert_int_eq(NC_insert(&handle), 0);
+	id = NC_cache_id(&handle);
+	ck_assert_uint_ne(id, 0);
+	ck_assert_int_eq(NC_free(&handle), 0);
+	free(data);
+	return id;
+}
+
+static inline bool alive(size_t id)
+{
+	struct NC_stat stat;
+
+	return NC_stat(id, &stat) == 0;
+}
+
+/* Every call that needs a cache, in a process that has none. */
+static inline void check_no_cache(int error)
+{
+	struct NC_range range = {.id = 1, .length = 1};
+	struct NC_send message = {.ranges = &range, .range_count = 1};
+	struct NC_exchange_options options = {.lanes = 1};
+	struct NC_cache_stat cache_stat;
+	struct NC_stat stat;
+	NC_handle handle = {{0}};
+
+	FAILS(NC_alloc(&handle, 10, 0), error);
+	FAILS(NC_alloc_kind(&handle, 10, 0, NC_KIND_RECYCLED), error);
+	FAILS(NC_destroy(1), error);
+	FAILS(NC_hold(1), error);
+	FAILS(NC_release(1), error);
+	FAILS(NC_stat(1, &stat), error);
+	FAILS(NC_cache_stat(NULL, &cache_stat), error);
+	FAILS(NC_socksend(0, 1, 0, 1), error);
+	FAILS(NC_socksendv(0, &message), error);
+	NULL_FAILS(NC_exchange_start(NULL, &options), error);
+}
+
+#endif

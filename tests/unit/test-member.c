@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-member.c - unit tests of member.c: the owner's stores and their eviction,
+ * and many threads on one member.
+ */
+#include <pthread.h>
+
+#include "member-fixture.h"
+
+START_TEST(test_life)
+{
+	unsigned generation;
+	struct nc_unit *unit;
+
+	ck_assert_int_eq(nc_member_init_owner(&member, MIB, false), 0);
+	ck_assert_uint_eq(member.number, 0);
+	unit = must_fill(5000, NC_KIND_RECYCLED);
+	generation = nc_word_generation(nc_unit_word(unit));
+	ck_assert_uint_eq(nc_member_filling(&member), 1);
+	ck_assert(!live(unit, generation));
+	ck_assert_int_eq(nc_member_destroy(&member, unit, generation), -ENOENT);
+	ck_assert_int_eq(nc_member_insert(&member, unit), 0);
+	ck_assert_uint_eq(nc_member_filling(&member), 0);
+	ck_assert(live(unit, generation));
+	ck_assert_int_eq(nc_member_release(&member, unit, generation), -EINVAL);
+	ck_assert_int_eq(nc_member_hold(&member, unit, generation + 1, false), -ENOENT);
+
+	ck_assert_int_eq(nc_member_hold(&member, unit, generation, false), 0);
+	ck_assert_int_eq(nc_member_destroy(&member, unit, generation), 0);
+	ck_assert_int_eq(nc_member_destroy(&member, unit, generation), -ENOENT);
+	ck_assert_int_eq(nc_member_hold(&member, unit, generation, false), -ENOENT);
+	ck_assert_int_eq(nc_member_hold(&member, unit, generation, true), 0);
+	ck_assert_int_eq(nc_member_release(&member, unit, generation), 0);
+	/* Held still: its memory is nobody else's. */
+	ck_assert_uint_eq(unit->store->extent.used, 2);
+	ck_assert_uint_eq(pattern_match(nc_unit_base(unit), unit->slot, 0, 5000), 5000);
+	ck_assert_int_eq(nc_member_release(&member, unit, generation), 0);
+	ck_assert_ptr_null(unit->store);
+	ck_assert_uint_eq(member.stores->extent.used, 0);
+	ck_assert_int_eq(nc_member_release(&member, unit, generation), -EINVAL);
+	ck_assert_int_eq(nc_member_hold(&member, unit, generation, true), -ENOENT);
+	ck_assert_uint_eq(member.inserts, 1);
+	ck_assert_uint_eq(member.destroys, 1);
+	nc_member_fini(&member);
+}
+END_TEST
+
+START_TEST(test_recycled_is_used_again)
+{
+	unsigned generation;
+	struct nc_unit *unit;
+	char *base;
+
+	ck_assert_int_eq(nc_member_init_owner(&member, MIB, false), 0);
+	unit = must_insert(PAGE, NC_KIND_RECYCLED, &generation);
+	base = nc_unit_base(unit);
+	for (unsigned i = 0; i < 1000; i++) {
+		ck_assert_int_eq(nc_member_destroy(&member, unit, generation), 0);
+		unit = must_insert(PAGE, NC_KIND_RECYCLED, &generation);
+		ck_assert_ptr_eq(nc_unit_base(unit), base);
+		ck_assert_uint_eq(generation, i + 2);
+	}
+	/* Memory that is held is not. */
+	ck_assert_int_eq(nc_member_hold(&member, unit, generation, false), 0);
+	ck_assert_int_eq(nc_member_destroy(&member, unit, generation), 0);
+	ck_assert_ptr_ne(nc_unit_base(must_fill(PAGE, NC_KIND_RECYCLED)), base);
+	ck_assert_int_eq(nc_member_release(&member, unit, generation), 0);
+	ck_assert_ptr_eq(nc_unit_base(must_fill(PAGE, NC_KIND_RECYCLED)), base);
+	ck_assert_uint_eq(member.used, member.segment_size);
+	nc_member_fini(&member);
+}
+END_TEST
+
+START_TEST(test_abandon)
+{
+	struct nc_unit *unit, *other;
+	size_t at;
+
+	ck_assert_int_eq(nc_member_init_owner(&member, MIB, false), 0);
+	unit = must_fill(3 * PAGE, NC_KIND_RECYCLED);
+	nc_member_abandon(&member, unit);
+	ck_assert_uint_eq(member.stores->extent.used, 0);
+	unit = must_fill(3 * PAGE, NC_KIND_APPENDED);
+	at = unit->at;
+	nc_member_abandon(&member, unit);
+	other = must_fill(2 * PAGE, NC_KIND_APPENDED);
+	ck_assert_uint_eq(other->at, at);
+	ck_assert_uint_eq(nc_member_filling(&member), 1);
+	ck_assert_int_eq(nc_member_insert(&member, other), 0);
+	ck_assert_uint_eq(nc_member_filling(&member), 0);
+	nc_member_fini(&member);
+}
+END_TEST
+
+/* The log: one segment after the other; a full one is sealed, an empty one goes. */
+START_TEST(test_log)
+{
+	struct nc_unit *unit[8];
+	unsigned generation[8];
+	struct nc_store *first;
+	int fd;
+
+	ck_assert_int_eq(nc_member_init_owner(&member, 4 * MIB, false), 0);
+	ck_assert_uint_eq(member.segment_size, 256 << 10);
+	for (unsigned i = 0; i < 8; i++)
+		unit[i] = must_insert(64 << 10, NC_KIND_APPENDED, &generation[i]);
+	ck_assert_uint_eq(member.used, 512 << 10);
+	first = unit[0]->store;
+	ck_assert_ptr_eq(unit[3]->store, first);
+	ck_assert_ptr_ne(unit[4]->store, first);
+	ck_assert_int_eq(fcntl(first->segment.fd, F_GET_SEALS) & F_SEAL_FUTURE_WRITE,
+			 F_SEAL_FUTURE_WRITE);
+	ck_assert_int_eq(fcntl(unit[4]->store->segment.fd, F_GET_SEALS) & F_SEAL_FUTURE_WRITE, 0);
+	for (unsigned i = 0; i < 8; i++)
+		ck_assert(!writable(nc_unit_base(unit[i])));
+	fd = first->segment.fd;
+	for (unsigned i = 0; i < 4; i++) {
+		ck_assert_int_ge(fcntl(fd, F_GETFD), 0);
+		ck_assert_int_eq(nc_member_destroy(&member, unit[i], generation[i]), 0);
+	}
+	ck_assert_int_lt(fcntl(fd, F_GETFD), 0);
+	ck_assert_uint_eq(member.closed, 1);
+	ck_assert_uint_eq(member.used, 256 << 10);
+	/* Where the log grows, an empty segment stays; what was laid is not laid again. */
+	for (unsigned i = 4; i < 8; i++)
+		ck_assert_int_eq(nc_member_destroy(&member, unit[i], generation[i]), 0);
+	ck_assert_uint_eq(member.used, 256 << 10);
+	(void)must_insert(PAGE, NC_KIND_APPENDED, &generation[0]);
+	ck_assert_uint_eq(member.used, 256 << 10);
+	ck_assert_uint_eq(member.closed, 2);
+	nc_member_fini(&member);
+}
+END_TEST
+
+/* A segment that fills up while a unit in it is being filled is sealed later. */
+START_TEST(test_late_insert)
+{
+	unsigned generation;
+	struct nc_unit *late;
+	int fd;
+
+	ck_assert_int_eq(nc_member_init_owner(&member, 4 * MIB, false), 0);
+	late = must_fill(100 << 10, NC_KIND_APPENDED);
+	fd = late->store->segment.fd;
+	(void)must_insert(100 << 10, NC_KIND_APPENDED, &generation);
+	(void)must_insert(100 << 10, NC_KIND_APPENDED, &generation);
+	ck_assert_uint_eq(member.used, 512 << 10);
+	ck_assert_int_eq(fcntl(fd, F_GET_SEALS) & F_SEAL_FUTURE_WRITE, 0);
+	ck_assert(writable(nc_unit_base(late)));
+	ck_assert_int_eq(nc_member_insert(&member, late), 0);
+	ck_assert_int_eq(fcntl(fd, F_GET_SEALS) & F_SEAL_FUTURE_WRITE, F_SEAL_FUTURE_WRITE);
+	ck_assert(!writable(nc_unit_base(late)));
+	nc_member_fini(&member);
+}
+END_TEST
+
+/* A large unit has a segment of its own, of either kind, which ends with it. */
+START_TEST(test_alone)
+{
+	static const enum NC_kind kinds[] = {NC_KIND_APPENDED, NC_KIND_RECYCLED};
+
+	for (unsigned i = 0; i < 2; i++) {
+		unsigned generation, small;
+		struct nc_unit *unit;
+
+		ck_assert_int_eq(nc_member_init_owner(&member, 4 * MIB, false), 0);
+		/* Neither kind has room for it beside this one. */
+		(void)must_insert(100 << 10, kinds[i], &small);
+		unit = must_insert(200 << 10, kinds[i], &generation);
+		ck_assert_uint_eq(unit->store->segment.size, 200 << 10);
+		ck_assert_uint_eq(member.used, (256 + 200) << 10);
+		if (kinds[i] == NC_KIND_APPENDED)
+			ck_assert_int_ne(fcntl(unit->store->segment.fd, F_GET_SEALS) &
+						 F_SEAL_FUTURE_WRITE,
+					 0);
+		ck_assert_int_eq(nc_member_destroy(&member, unit, generation), 0);
+		ck_assert_uint_eq(member.used, 256 << 10);
+		ck_assert_uint_eq(member.closed, 1);
+		unit = must_fill(200 << 10, kinds[i]);
+		nc_member_abandon(&member, unit);
+		ck_assert_uint_eq(member.used, 256 << 10);
+		nc_member_fini(&member);
+	}
+}
+END_TEST
+
+#define UNITS 400
+
+/* Within the budget, whatever comes; the newest and the held are there. */
+static void check_eviction(enum NC_kind kind, size_t size)
+{
+	struct nc_unit *unit[UNITS];
+	unsigned generation[UNITS], dead = 0;
+
+	ck_assert_int_eq(nc_member_init_owner(&member, MIB, false), 0);
+	for (unsigned i = 0; i < UNITS; i++) {
+		unit[i] = must_insert(size, kind, &generation[i]);
+		ck_assert_uint_le(member.used, member.budget);
+		if (i == 1)
+			ck_assert_int_eq(nc_member_hold(&member, unit[1], generation[1], false), 0);
+		ck_assert(live(unit[i], generation[i]));
+	}
+	ck_assert(live(unit[1], generation[1]));
+	ck_assert_uint_eq(pattern_match(nc_unit_base(unit[1]), unit[1]->slot, 0, size), size);
+	for (unsigned i = 0; i < UNITS; i++)
+		dead += !live(unit[i], generation[i]);
+	ck_assert_uint_gt(dead, 0);
+	ck_assert_uint_eq(member.evictions, dead);
+	/* Room is used: more than a quarter of it is not empty. */
+	ck_assert_uint_ge((UNITS - dead) * ((size + PAGE - 1) / PAGE * PAGE), member.budget / 4);
+	ck_assert_uint_eq(member.failures, 0);
+	ck_assert_int_eq(nc_member_release(&member, unit[1], generation[1]), 0);
+	nc_member_fini(&member);
+}
+
+START_TEST(test_eviction)
+{
+	check_eviction(NC_KIND_APPENDED, 40 << 10);
+	check_eviction(NC_KIND_APPENDED, 10);
+	check_eviction(NC_KIND_APPENDED, 180 << 10);
+	check_eviction(NC_KIND_RECYCLED, 8 << 10);
+	check_eviction(NC_KIND_RECYCLED, 130 << 10);
+}
+END_TEST
+
+/* The segment of which something was used last stays, the other one goes. */
+START_TEST(test_used_are_spared)
+{
+	struct nc_unit *unit[8], *more;
+	unsigned generation[8], ignored;
+
+	ck_assert_int_eq(nc_member_init_owner(&member, MIB, false), 0);
+	for (unsigned i = 0; i < 8; i++)
+		unit[i] = must_insert(128 << 10, NC_KIND_APPENDED, &generation[i]);
+	ck_assert_uint_eq(member.used, MIB);
+	ck_assert(live(unit[0], generation[0]));
+	more = must_insert(128 << 10, NC_KIND_APPENDED, &ignored);
+	ck_assert_ptr_nonnull(more);
+	ck_assert(live(unit[0], generation[0]));
+	ck_assert(live(unit[1], generation[1]));
+	ck_assert(!live(unit[2], generation[2]) || unit[2] == more);
+	ck_assert_int_eq(nc_member_hold(&member, unit[3], generation[3], true), -ENOENT);
+	ck_assert(live(unit[7], generation[7]));
+	ck_assert_uint_eq(member.evictions, 2);
+	nc_member_fini(&member);
+}
+END_TEST
+
+/* All is held: no memory, and no harm to what is held. */
+START_TEST(test_all_held)
+{
+	struct nc_unit *unit[64], *more;
+	unsigned generation[64], count = 0;
+
+	ck_assert_int_eq(nc_member_init_owner(&member, MIB, false), 0);
+	while (count < 64 && try_alloc(60 << 10, NC_KIND_APPENDED, &unit[count]) == 0) {
+		ck_assert_int_eq(nc_member_insert(&member, unit[count]), 0);
+		generation[count] = nc_word_generation(nc_unit_word(unit[count]));
+		ck_assert_int_eq(nc_member_hold(&member, unit[count], generation[count], false), 0);
+		count++;
+	}
+	ck_assert_uint_eq(count, 16);
+	ck_assert_int_eq(try_alloc(60 << 10, NC_KIND_APPENDED, &more), -ENOMEM);
+	ck_assert_int_eq(try_alloc(10, NC_KIND_RECYCLED, &more), -ENOMEM);
+	ck_assert_uint_eq(member.failures, 3);
+	ck_assert_uint_eq(member.evictions, 0);
+	for (unsigned i = 0; i < count; i++)
+		ck_assert(live(unit[i], generation[i]));
+	/* One segment's holders let go: it can be had. */
+	for (unsigned i = 0; i < 4; i++)
+		ck_assert_int_eq(nc_member_release(&member, unit[i], generation[i]), 0);
+	ck_assert_int_eq(try_alloc(60 << 10, NC_KIND_APPENDED, &more), 0);
+	ck_assert_uint_eq(member.evictions, 4);
+	for (unsigned i = 4; i < count; i++)
+		ck_assert(live(unit[i], generation[i]));
+	nc_member_fini(&member);
+}
+END_TEST
+
+/* One held unit keeps its segment; its neighbours go, and it goes in its turn. */
+START_TEST(test_partly_held)
+{
+	struct nc_unit *unit[16], *more;
+	unsigned generation[16], ignored;
+
+	ck_assert_int_eq(nc_member_init_owner(&member, MIB, false), 0);
+	for (unsigned i = 0; i < 16; i++) {
+		unit[i] = must_insert(64 << 10, NC_KIND_APPENDED, &generation[i]);
+		if (i % 4 == 0)
+			ck_assert_int_eq(nc_member_hold(&member, unit[i], generation[i], false), 0);
+	}
+	ck_assert_int_eq(try_alloc(64 << 10, NC_KIND_APPENDED, &more), -ENOMEM);
+	for (unsigned i = 0; i < 16; i++)
+		ck_assert(live(unit[i], generation[i]) == (i % 4 == 0));
+	ck_assert_uint_eq(member.used, MIB);
+	/* Not destroyed, not evicted: only let go.  That is enough. */
+	ck_assert_int_eq(nc_member_release(&member, unit[8], generation[8]), 0);
+	ck_assert(live(unit[8], generation[8]));
+	more = must_insert(64 << 10, NC_KIND_APPENDED, &ignored);
+	ck_assert(!live(unit[8], generation[8]));
+	ck_assert(live(unit[0], generation[0]));
+	ck_assert_uint_le(member.used, member.budget);
+	nc_member_fini(&member);
+}
+END_TEST
+
+START_TEST(test_filling_is_not_evicted)
+{
+	struct nc_unit *unit[5], *more;
+
+	ck_assert_int_eq(nc_member_init_owner(&member, MIB, false), 0);
+	for (unsigned i = 0; i < 5; i++)
+		unit[i] = must_fill(200 << 10, i % 2 ? NC_KIND_APPENDED : NC_KIND_RECYCLED);
+	ck_assert_int_eq(try_alloc(200 << 10, NC_KIND_APPENDED, &more), -ENOMEM);
+	for (unsigned i = 0; i < 5; i++)
+		ck_assert_uint_eq(pattern_match(nc_unit_base(unit[i]), unit[i]->slot, 0, 200 << 10),
+				  200 << 10);
+	nc_member_abandon(&member, unit[2]);
+	ck_assert_int_eq(try_alloc(200 << 10, NC_KIND_APPENDED, &more), 0);
+	nc_member_fini(&member);
+}
+END_TEST
+
+START_TEST(test_impossible_evicts_nothing)
+{
+	unsigned generation;
+	struct nc_unit *unit, *more;
+
+	ck_assert_int_eq(nc_member_init_owner(&member, MIB, false), 0);
+	unit = must_insert(60 << 10, NC_KIND_APPENDED, &generation);
+	ck_assert_int_eq(try_alloc(MIB + 1, NC_KIND_APPENDED, &more), -ENOMEM);
+	ck_assert(live(unit, generation));
+	ck_assert_uint_eq(member.evictions, 0);
+	nc_member_fini(&member);
+}
+END_TEST
+
+/* --- many threads ---------------------------------------------------------- */
+
+#define THREADS 4
+#define NAMES 48
+
+struct name {
+	_Atomic(struct nc_unit *) unit;
+	_Atomic unsigned generation;
+};
+
+static struct name names[NAMES];
+static _Atomic unsigned spoilt, read_units;
+
+static void look_at(const struct name *name)
+{
+	unsigned generation = atomic_load(&name->generation);
+	struct nc_unit *unit = atomic_load(&name->unit);
+
+	/* The two may not belong together: then it is a stale name, which is refused. */
+	if (!unit || nc_member_hold(&member, unit, generation, false))
+		return;
+	if (unit->layout.size == 0 ||
+	    pattern_match(nc_unit_base(unit), nc_id(0, unit->slot, generation), 0,
+			  unit->layout.size) != unit->layout.size)
+		atomic_fetch_add(&spoilt, 1);
+	atomic_fetch_add(&read_units, 1);
+	if (nc_member_release(&member, unit, generation))
+		atomic_fetch_add(&spoilt, 1);
+}
+
+static void replace(struct name *name, uint64_t random)
+{
+	unsigned generation = atomic_load(&name->generation);
+	struct nc_unit *old = atomic_load(&name->unit), *unit;
+	struct nc_layout layout;
+
+	if (old)
+		(void)nc_member_destroy(&member, old, generation);
+	(void)nc_layout_init(&layout, 1 + random % (40 << 10), 0);
+	if (nc_member_alloc(&member, &layout,
+			    random >> 32 & 1 ? NC_KIND_APPENDED : NC_KIND_RECYCLED, &unit))
+		return;
+	generation = nc_word_generation(nc_unit_word(unit));
+	pattern_fill(nc_unit_base(unit), nc_id(0, unit->slot, generation), 0, layout.size);
+	if (random >> 33 & 15) {
+		if (nc_member_insert(&member, unit))
+			atomic_fetch_add(&spoilt, 1);
+		atomic_store(&name->generation, generation);
+		atomic_store(&name->unit, unit);
+	} else {
+		nc_member_abandon(&member, unit);
+	}
+}
+
+static void *trade(void *context)
+{
+	uint64_t state = (uintptr_t)context;
+	unsigned steps = scaled(6000);
+
+	while (steps--) {
+		uint64_t random = random_next(&state);
+		struct name *name = &names[(random >> 40) % NAMES];
+
+		if (random >> 50 & 1)
+			look_at(name);
+		else
+			replace(name, random);
+	}
+	return NULL;
+}
+
+START_TEST(test_threads)
+{
+	pthread_t threads[THREADS];
+
+	ck_assert_int_eq(nc_member_init_owner(&member, MIB, false), 0);
+	memset(names, 0, sizeof(names));
+	atomic_store(&spoilt, 0);
+	atomic_store(&read_units, 0);
+	for (uintptr_t i = 0; i < THREADS; i++)
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, trade, (void *)(i + 71)), 0);
+	for (unsigned i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	ck_assert_uint_eq(atomic_load(&spoilt), 0);
+	ck_assert_uint_gt(atomic_load(&read_units), 0);
+	ck_assert_uint_le(member.used, member.budget);
+	ck_assert_uint_eq(nc_member_filling(&member), 0);
+	/* Nobody holds anything, so everything that lives was inserted and not dropped. */
+	ck_assert_uint_eq(member.units.live, member.inserts - member.destroys - member.evictions);
+	nc_member_fini(&member);
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	tcase_add_test(tcase, test_life);
+	tcase_add_test(tcase, test_recycled_is_used_again);
+	tcase_add_test(tcase, test_abandon);
+	tcase_add_test(tcase, test_log);
+	tcase_add_test(tcase, test_late_insert);
+	tcase_add_test(tcase, test_alone);
+	tcase_add_test(tcase, test_eviction);
+	tcase_add_test(tcase, test_used_are_spared);
+	tcase_add_test(tcase, test_all_held);
+	tcase_add_test(tcase, test_partly_held);
+	tcase_add_test(tcase, test_filling_is_not_evicted);
+	tcase_add_test(tcase, test_impossible_evicts_nothing);
+	tcase_add_test(tcase, test_threads);
+}
+
+RUN_SUITE("member", fill)

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-nabc-process.c - unit tests of nabc.c, worker.c and face.c: the rules of
+ * the default cache from process to process, and the faces of a worker without
+ * a server.  Children that attach are forked here.
+ */
+#include <pthread.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#include <id.h>
+
+#include "nabc-fixture.h"
+
+/* Runs something in a child; 0 is what all of them return when all is well. */
+static pid_t child(int (*run)(void))
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(run());
+	ck_assert_int_gt(pid, 0);
+	return pid;
+}
+
+static void check_child(pid_t pid)
+{
+	int status;
+
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the child says why above");
+}
+
+/* In a child, where check's assertions must not be used. */
+#define CHILD(condition)                                                                           \
+	do {                                                                                       \
+		if (!(condition)) {                                                                \
+			fprintf(stderr, "%s:%d: not true: %s (%s)\n", __FILE__, __LINE__,          \
+				#condition, strerror(errno));                                      \
+			return 1;                                                                  \
+		}                                                                                  \
+	} while (0)
+
+static size_t parents_id;
+
+static int without_cache(void)
+{
+	NC_cache *own;
+	NC_handle handle;
+
+	/* Two processes must not give out the same memory. */
+	CHILD(NC_hold(parents_id) == -1 && errno == ENXIO);
+	CHILD(NC_alloc(&handle, 10, 0) == -1 && errno == ENXIO);
+	CHILD(NC_cache_close(cache) == -1 && errno == EINVAL);
+	own = NC_cache_open(NULL);
+	CHILD(own);
+	CHILD(NC_alloc(&handle, 10, 0) == 0);
+	CHILD(NC_insert(&handle) == 0);
+	CHILD(NC_cache_close(own) == 0);
+	return 0;
+}
+
+START_TEST(test_fork)
+{
+	unsetenv("NABC_CACHE");
+	open_cache(MIB);
+	parents_id = insert(1, 100);
+	check_child(child(without_cache));
+	ck_assert(alive(parents_id));
+	close_cache();
+}
+END_TEST
+
+static int tell_fd;
+
+static int attach_by_environment(void)
+{
+	struct NC_exchange_options options = {.lanes = 1};
+	struct NC_cache_stat stat;
+	NC_handle handle;
+	size_t id;
+	int fd;
+
+	CHILD(NC_alloc(&handle, 100, 0) == 0);
+	CHILD(NC_printf(&handle, 0, "made by a child") == 15);
+	CHILD(NC_insert(&handle) == 0);
+	id = NC_cache_id(&handle);
+	CHILD(NC_free(&handle) == 0);
+	CHILD(nc_id_member(id) != 0);
+	/* One cache at a time, attached or opened. */
+	CHILD(NC_cache_open(NULL) == NULL && errno == EBUSY);
+	CHILD(NC_cache_attach(getenv("NABC_CACHE")) == NULL && errno == EBUSY);
+	/* What is the owner's is not ours. */
+	CHILD(NC_hold(parents_id) == -1 && errno == EACCES);
+	CHILD(NC_release(parents_id) == -1 && errno == EACCES);
+	CHILD(NC_destroy(parents_id) == -1 && errno == EACCES);
+	CHILD(NC_stat(parents_id, &(struct NC_stat){0}) == -1 && errno == EACCES);
+	fd = socket(AF_INET, SOCK_STREAM, 0);
+	CHILD(NC_socksend(fd, parents_id, 0, 1) == -1 && errno == EACCES);
+	close(fd);
+	CHILD(NC_alloc_kind(&handle, 10, 0, NC_KIND_APPENDED) == -1 && errno == ENOTSUP);
+	CHILD(NC_cache_stat(NULL, &stat) == 0);
+	CHILD(stat.denied == 5);
+	CHILD(stat.inserts == 1);
+	CHILD(NC_cache_serve(NULL, "/nonexistent/socket") == -1 && errno == EPERM);
+	CHILD(NC_exchange_start(NULL, &options) == NULL && errno == EPERM);
+	CHILD(write(tell_fd, &id, sizeof(id)) == sizeof(id));
+	/* Stays until the owner has looked, which it says by closing the pipe. */
+	CHILD(read(tell_fd, &id, 1) == 0);
+	return 0;
+}
+
+static int attach_by_path(void)
+{
+	NC_cache *membership = NC_cache_attach(getenv("NABC_CACHE"));
+	NC_handle handle;
+	size_t id;
+
+	CHILD(membership);
+	CHILD(NC_cache_fd(membership) == -1 && errno == EPERM);
+	CHILD(NC_cache_dispatch(membership) == 0);
+	CHILD(NC_alloc(&handle, 100, 0) == 0);
+	CHILD(NC_cache_close(membership) == -1 && errno == EBUSY);
+	CHILD(NC_insert(&handle) == 0);
+	id = NC_cache_id(&handle);
+	CHILD(NC_cache_close(membership) == 0);
+	/* Over, and the environment can bring it back. */
+	CHILD(NC_hold(id) == -1 && errno == EACCES);
+	CHILD(NC_alloc(&handle, 100, 0) == 0);
+	return 0;
+}
+
+static void *alloc_one(void *context)
+{
+	NC_handle handle;
+
+	(void)context;
+	return NC_alloc(&handle, 100, 0) == 0 ? NULL : "NC_alloc";
+}
+
+/* Many threads whose first call is the process's first. */
+static int attach_in_threads(void)
+{
+	pthread_t threads[8];
+	struct NC_cache_stat stat;
+	void *complaint;
+
+	for (unsigned i = 0; i < 8; i++)
+		CHILD(pthread_create(&threads[i], NULL, alloc_one, NULL) == 0);
+	for (unsigned i = 0; i < 8; i++) {
+		pthread_join(threads[i], &complaint);
+		CHILD(!complaint);
+	}
+	CHILD(NC_cache_stat(NULL, &stat) == 0);
+	return 0;
+}
+
+/* The owner's loop until the child is gone and everything is reclaimed. */
+static unsigned serve_child(pid_t pid)
+{
+	struct NC_cache_stat stat;
+	unsigned most = 0;
+
+	for (;;) {
+		siginfo_t info = {0};
+
+		ck_assert_int_ge(NC_cache_dispatch(cache), 0);
+		ck_assert_int_eq(NC_cache_stat(cache, &stat), 0);
+		if (stat.members > most)
+			most = (unsigned)stat.members;
+		ck_assert_int_eq(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT), 0);
+		if (info.si_pid && stat.members == 0)
+			return most;
+		/* Either event is worth a look; the child's end makes the first come. */
+		(void)poll(&(struct pollfd){.fd = NC_cache_fd(cache), .events = POLLIN}, 1, 10);
+	}
+}
+
+static void open_served(char directory[64], char path[100])
+{
+	open_cache(MIB);
+	parents_id = insert(1, 100);
+	make_directory(directory);
+	snprintf(path, 100, "%s/cache", directory);
+	ck_assert_int_eq(NC_cache_serve(cache, path), 0);
+	setenv("NABC_CACHE", path, 1);
+}
+
+START_TEST(test_attach_by_environment)
+{
+	char directory[64], path[100], got[15];
+	int ends[2], pair[2];
+	struct NC_stat stat;
+	size_t id;
+	pid_t pid;
+
+	open_served(directory, path);
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+	tell_fd = ends[1];
+	pid = fork();
+	if (pid == 0) {
+		close(ends[0]);
+		_exit(attach_by_environment());
+	}
+	close(ends[1]);
+	while (!readable(ends[0])) {
+		struct pollfd wait[2] = {{.fd = NC_cache_fd(cache), .events = POLLIN},
+					 {.fd = ends[0], .events = POLLIN}};
+
+		ck_assert_int_ge(poll(wait, 2, 60000), 1);
+		ck_assert_int_ge(NC_cache_dispatch(cache), 0);
+	}
+	read_exactly(ends[0], &id, sizeof(id));
+	ck_assert_int_eq(NC_stat(id, &stat), 0);
+	ck_assert_uint_eq(stat.member, nc_id_member(id));
+	ck_assert_uint_eq(stat.size, 100);
+	ck_assert_int_eq(stat.kind, NC_KIND_RECYCLED);
+	tcp_pair(pair);
+	ck_assert_int_eq(NC_socksend(pair[0], id, 0, 15), 15);
+	read_exactly(pair[1], got, 15);
+	ck_assert_mem_eq(got, "made by a child", 15);
+	close_pair(pair);
+	close(ends[0]);
+	(void)serve_child(pid);
+	check_child(pid);
+	FAILS(NC_stat(id, &stat), ENOENT);
+	FAILS(NC_socksend(-1, id, 0, 15), ENOENT);
+	unsetenv("NABC_CACHE");
+	close_cache();
+	rmdir(directory);
+}
+END_TEST
+
+START_TEST(test_attach)
+{
+	char directory[64], path[100];
+	pid_t pid;
+
+	open_served(directory, path);
+	pid = child(attach_by_path);
+	(void)serve_child(pid);
+	check_child(pid);
+	pid = child(attach_in_threads);
+	ck_assert_uint_eq(serve_child(pid), 1);
+	check_child(pid);
+	unsetenv("NABC_CACHE");
+	close_cache();
+	rmdir(directory);
+}
+END_TEST
+
+START_TEST(test_attach_refused)
+{
+	char directory[64], path[100];
+	struct sockaddr_un where = {.sun_family = AF_UNIX};
+	int fd;
+
+	NULL_FAILS(NC_cache_attach(NULL), EINVAL);
+	NULL_FAILS(NC_cache_attach("/nonexistent/socket"), ENOENT);
+	NULL_FAILS(NC_cache_attach("/dev/null"), ECONNREFUSED);
+	make_directory(directory);
+	snprintf(path, sizeof(path), "%s/socket", directory);
+	/* Something else altogether: it accepts and hangs up. */
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	strcpy(where.sun_path, path);
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)&where, sizeof(where)), 0);
+	NULL_FAILS(NC_cache_attach(path), ECONNREFUSED);
+	ck_assert_int_eq(listen(fd, 1), 0);
+	if (fork() == 0) {
+		int guest = accept(fd, NULL, NULL);
+
+		(void)!write(guest, "220 mail.example ESMTP\r\n", 24);
+		_exit(0);
+	}
+	NULL_FAILS(NC_cache_attach(path), EPROTO);
+	ck_assert_int_gt(wait(NULL), 0);
+	close(fd);
+	unlink(path);
+	rmdir(directory);
+	check_no_cache(ENXIO);
+}
+END_TEST
+
+/* --- the worker's faces without a server ------------------------------------------ */
+
+START_TEST(test_worker_open_refused)
+{
+	static const char *const bad[] = {"",	       "x", "3x", "-1", "99999999999999999999",
+					  "4294967296"};
+	struct NC_request request = {0};
+	char number[16];
+	int pair[2], file;
+
+	unsetenv("NABC_WORKER_FD");
+	NULL_FAILS(NC_worker_open(), ENXIO);
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		setenv("NABC_WORKER_FD", bad[i], 1);
+		NULL_FAILS(NC_worker_open(), ENXIO);
+	}
+	/* Not a server's socket: closed, a file, a socket that ends or talks nonsense. */
+	file = memfd_create("test", MFD_CLOEXEC);
+	snprintf(number, sizeof(number), "%d", file);
+	setenv("NABC_WORKER_FD", number, 1);
+	NULL_FAILS(NC_worker_open(), EPROTO);
+	close(file);
+	NULL_FAILS(NC_worker_open(), EPROTO);
+	for (unsigned i = 0; i < 2; i++) {
+		ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+		if (i)
+			ck_assert_int_eq(write(pair[0], "hello", 5), 5);
+		close(pair[0]);
+		snprintf(number, sizeof(number), "%d", pair[1]);
+		setenv("NABC_WORKER_FD", number, 1);
+		NULL_FAILS(NC_worker_open(), EPROTO);
+		close(pair[1]);
+	}
+	unsetenv("NABC_WORKER_FD");
+	FAILS(NC_worker_accept(NULL, &request), EINVAL);
+	FAILS(NC_worker_respond(NULL, &request, NULL), EINVAL);
+	NC_worker_close(NULL);
+	check_no_cache(ENXIO);
+}
+END_TEST
+
+START_TEST(test_request_variable)
+{
+	static const char variables[] = "A=1\0AB=2\0EMPTY=\0=odd\0NOTHING\0A=second\0LAST=z";
+	char *copy = must_alloc(sizeof(variables));
+	struct NC_request request = {.variables = copy, .variables_length = sizeof(variables)};
+
+	memcpy(copy, variables, sizeof(variables));
+	errno = 77;
+	ck_assert_str_eq(NC_request_variable(&request, "A"), "1");
+	ck_assert_str_eq(NC_request_variable(&request, "AB"), "2");
+	ck_assert_str_eq(NC_request_variable(&request, "EMPTY"), "");
+	ck_assert_str_eq(NC_request_variable(&request, "LAST"), "z");
+	ck_assert_str_eq(NC_request_variable(&request, ""), "odd");
+	ck_assert_ptr_null(NC_request_variable(&request, "B"));
+	ck_assert_ptr_null(NC_request_variable(&request, "NOTHING"));
+	ck_assert_ptr_null(NC_request_variable(&request, "a"));
+	ck_assert_ptr_null(NC_request_variable(&request, "LASTLONGERTHANALL"));
+	request.variables_length = 0;
+	ck_assert_ptr_null(NC_request_variable(&request, "A"));
+	ck_assert_int_eq(errno, 77);
+	free(copy);
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	tcase_add_test(tcase, test_fork);
+	tcase_add_test(tcase, test_attach_by_environment);
+	tcase_add_test(tcase, test_attach);
+	tcase_add_test(tcase, test_attach_refused);
+	tcase_add_test(tcase, test_worker_open_refused);
+	tcase_add_test(tcase, test_request_variable);
+}
+
+RUN_SUITE("nabc-process", fill)

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-nabc.c - unit tests of nabc.c: the exported calls of one process as the
+ * manual describes them, errno by errno.
+ */
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include <id.h>
+
+#include "nabc-fixture.h"
+
+START_TEST(test_no_cache)
+{
+	NC_handle handle = {{0}};
+
+	unsetenv("NABC_CACHE");
+	check_no_cache(ENXIO);
+	setenv("NABC_CACHE", "", 1);
+	check_no_cache(ENXIO);
+	setenv("NABC_CACHE", "/nonexistent/socket", 1);
+	check_no_cache(ENOENT);
+	unsetenv("NABC_CACHE");
+	/* These do not need one. */
+	FAILS(NC_free(&handle), EINVAL);
+	FAILS(NC_insert(&handle), EINVAL);
+	errno = 77;
+	ck_assert_uint_eq(NC_cache_id(&handle), 0);
+	ck_assert_uint_eq(NC_cache_id(NULL), 0);
+	ck_assert_int_eq(errno, 77);
+}
+END_TEST
+
+START_TEST(test_open)
+{
+	struct NC_cache_options options = {.size = MIB - 1};
+	struct rlimit before, none;
+
+	NULL_FAILS(NC_cache_open(&options), EINVAL);
+	options = (struct NC_cache_options){.size = MIB, .max_unit = MIB / 4 + 1};
+	NULL_FAILS(NC_cache_open(&options), EINVAL);
+	options = (struct NC_cache_options){.member_size = 100};
+	NULL_FAILS(NC_cache_open(&options), EINVAL);
+	options = (struct NC_cache_options){.flags = 0x80};
+	NULL_FAILS(NC_cache_open(&options), EINVAL);
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = before;
+	none.rlim_cur = 0;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	NULL_FAILS(NC_cache_open(NULL), EMFILE);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+	/* None of the failures left a cache behind. */
+	check_no_cache(ENXIO);
+	cache = NC_cache_open(NULL);
+	ck_assert_ptr_nonnull(cache);
+	NULL_FAILS(NC_cache_open(NULL), EBUSY);
+	NULL_FAILS(NC_cache_attach("/nonexistent/socket"), EBUSY);
+	close_cache();
+	check_no_cache(ENXIO);
+}
+END_TEST
+
+START_TEST(test_close)
+{
+	unsigned descriptors = open_descriptors();
+	NC_handle handle;
+	size_t id;
+
+	FAILS(NC_cache_close(NULL), EINVAL);
+	open_cache(MIB);
+	FAILS(NC_cache_close(NULL), EINVAL);
+	FAILS(NC_cache_close((NC_cache *)&handle), EINVAL);
+	ck_assert_int_eq(NC_alloc(&handle, 100, 0), 0);
+	FAILS(NC_cache_close(cache), EBUSY);
+	/* Unchanged: the handle goes on. */
+	ck_assert_int_eq(NC_printf(&handle, 0, "x"), 1);
+	ck_assert_int_eq(NC_insert(&handle), 0);
+	id = NC_cache_id(&handle);
+	ck_assert(alive(id));
+	/* Inserted does not keep it, nor does a hold. */
+	ck_assert_int_eq(NC_hold(id), 0);
+	close_cache();
+	FAILS(NC_hold(id), ENXIO);
+	ck_assert_int_eq(NC_free(&handle), 0);
+	open_cache(MIB);
+	FAILS(NC_hold(id), ENOENT);
+	ck_assert_int_eq(NC_alloc(&handle, 100, 0), 0);
+	FAILS(NC_cache_close(cache), EBUSY);
+	ck_assert_int_eq(NC_free(&handle), 0);
+	close_cache();
+	ck_assert_uint_eq(open_descriptors(), descriptors);
+}
+END_TEST
+
+START_TEST(test_cache_calls)
+{
+	char directory[64], path[100], other[100], wrong[200];
+	struct NC_cache_stat stat;
+
+	open_cache(MIB);
+	make_directory(directory);
+	snprintf(path, sizeof(path), "%s/a", directory);
+	snprintf(other, sizeof(other), "%s/b", directory);
+	FAILS(NC_cache_stat(cache, NULL), EINVAL);
+	ck_assert_int_eq(NC_cache_stat(cache, &stat), 0);
+	ck_assert_uint_eq(stat.size, MIB);
+	ck_assert_str_ne(stat.uring, "");
+	memset(&stat, 0, sizeof(stat));
+	ck_assert_int_eq(NC_cache_stat(NULL, &stat), 0);
+	ck_assert_uint_eq(stat.size, MIB);
+	FAILS(NC_cache_fd(NULL), EINVAL);
+	FAILS(NC_cache_dispatch(NULL), EINVAL);
+	ck_assert_int_ge(NC_cache_fd(cache), 0);
+	ck_assert(!readable(NC_cache_fd(cache)));
+	ck_assert_int_eq(NC_cache_dispatch(cache), 0);
+	memset(wrong, 'w', sizeof(wrong));
+	wrong[199] = '\0';
+	FAILS(NC_cache_serve(cache, NULL), EINVAL);
+	FAILS(NC_cache_serve(cache, wrong), ENAMETOOLONG);
+	FAILS(NC_cache_serve(cache, "/dev/null"), EADDRINUSE);
+	ck_assert_int_eq(NC_cache_serve(cache, path), 0);
+	FAILS(NC_cache_serve(cache, path), EALREADY);
+	FAILS(NC_cache_serve(cache, other), EALREADY);
+	close_cache();
+	/* The socket goes with the cache. */
+	FAILS(access(path, F_OK), ENOENT);
+	rmdir(directory);
+}
+END_TEST
+
+START_TEST(test_alloc)
+{
+	NC_handle handle, more[8];
+	unsigned count = 0;
+
+	open_cache(MIB);
+	FAILS(NC_alloc(NULL, 10, 0), EINVAL);
+	FAILS(NC_alloc(&handle, 0, 0), EINVAL);
+	FAILS(NC_alloc(&handle, SIZE_MAX, 0), EINVAL);
+	FAILS(NC_alloc(&handle, 10, 5000), EINVAL);
+	FAILS(NC_alloc_kind(&handle, 10, 0, (enum NC_kind)7), EINVAL);
+	FAILS(NC_alloc(&handle, MIB / 4 + 1, 0), EFBIG);
+	while (count < 8 && NC_alloc(&more[count], MIB / 4, 0) == 0)
+		count++;
+	ck_assert_uint_eq(count, 4);
+	FAILS(NC_alloc(&handle, 1, 0), ENOMEM);
+	while (count--)
+		ck_assert_int_eq(NC_free(&more[count]), 0);
+	close_cache();
+}
+END_TEST
+
+START_TEST(test_filling)
+{
+	NC_handle handle;
+	char byte = 'x';
+	int ends[2];
+
+	open_cache(MIB);
+	memset(&handle, 0, sizeof(handle));
+	FAILS(NC_write(&handle, 0, &byte, 1), EINVAL);
+	FAILS(NC_read(0, &handle, 0, 1), EINVAL);
+	FAILS(NC_printf(&handle, 0, "x"), EINVAL);
+	FAILS(NC_free(&handle), EINVAL);
+	FAILS(NC_free(NULL), EINVAL);
+	ck_assert_int_eq(NC_alloc(&handle, 10, 0), 0);
+	FAILS(NC_write(&handle, 10, &byte, 1), ERANGE);
+	FAILS(NC_write(&handle, 0, NULL, 1), EINVAL);
+	FAILS(NC_printf(&handle, 0, "%s", "eleven char"), ENOSPC);
+	FAILS(NC_printf(&handle, 11, "%s", ""), ERANGE);
+	FAILS(NC_read(0, &handle, 5, 6), ERANGE);
+	FAILS(NC_read(-1, &handle, 0, 1), EBADF);
+	ck_assert_int_eq(pipe2(ends, O_NONBLOCK | O_CLOEXEC), 0);
+	FAILS(NC_read(ends[0], &handle, 0, 1), EAGAIN);
+	ck_assert_int_eq(write(ends[1], &byte, 1), 1);
+	ck_assert_int_eq(NC_read(ends[0], &handle, 9, 1), 1);
+	close_pair(ends);
+	ck_assert_int_eq(NC_insert(&handle), 0);
+	FAILS(NC_insert(&handle), EALREADY);
+	FAILS(NC_write(&handle, 0, &byte, 1), EALREADY);
+	FAILS(NC_printf(&handle, 0, "x"), EALREADY);
+	FAILS(NC_read(0, &handle, 0, 1), EALREADY);
+	ck_assert_int_eq(NC_free(&handle), 0);
+	FAILS(NC_free(&handle), EINVAL);
+	close_cache();
+}
+END_TEST
+
+START_TEST(test_stat)
+{
+	struct NC_stat stat;
+	NC_handle handle;
+	size_t id;
+
+	open_cache(MIB);
+	ck_assert_int_eq(NC_alloc_kind(&handle, 5000, 1448, NC_KIND_APPENDED), 0);
+	ck_assert_int_eq(NC_insert(&handle), 0);
+	id = NC_cache_id(&handle);
+	ck_assert_int_eq(NC_stat(id, &stat), 0);
+	ck_assert_uint_eq(stat.id, id);
+	ck_assert_uint_eq(stat.size, 5000);
+	ck_assert_uint_eq(stat.fraglen, 1448);
+	ck_assert_uint_eq(stat.fragments, 4);
+	ck_assert_int_eq(stat.kind, NC_KIND_APPENDED);
+	ck_assert_uint_eq(stat.member, 0);
+	ck_assert_uint_eq(stat.holds, 0);
+	ck_assert_int_eq(NC_hold(id), 0);
+	ck_assert_int_eq(NC_hold(id), 0);
+	ck_assert_int_eq(NC_stat(id, &stat), 0);
+	ck_assert_uint_eq(stat.holds, 2);
+	ck_assert_int_eq(NC_release(id), 0);
+	ck_assert_int_eq(NC_release(id), 0);
+	FAILS(NC_stat(id, NULL), EINVAL);
+	FAILS(NC_stat(0, &stat), ENOENT);
+	FAILS(NC_stat(id + 1, &stat), ENOENT);
+	ck_assert_int_eq(NC_destroy(id), 0);
+	FAILS(NC_stat(id, &stat), ENOENT);
+	ck_assert_int_eq(NC_free(&handle), 0);
+	close_cache();
+}
+END_TEST
+
+START_TEST(test_holds)
+{
+	size_t id;
+
+	open_cache(MIB);
+	id = insert(1, 100);
+	FAILS(NC_hold(0), ENOENT);
+	FAILS(NC_hold(nc_id(5, 0, 1)), ENOENT);
+	FAILS(NC_release(id), EINVAL);
+	FAILS(NC_release(0), ENOENT);
+	FAILS(NC_release(nc_id(5, 0, 1)), ENOENT);
+	FAILS(NC_destroy(0), ENOENT);
+	ck_assert_int_eq(NC_hold(id), 0);
+	ck_assert_int_eq(NC_destroy(id), 0);
+	FAILS(NC_destroy(id), ENOENT);
+	FAILS(NC_hold(id), ENOENT);
+	ck_assert_int_eq(NC_release(id), 0);
+	FAILS(NC_release(id), EINVAL);
+	close_cache();
+}
+END_TEST
+
+START_TEST(test_sends)
+{
+	struct NC_range ranges[NC_RANGES_MAX + 1] = {0};
+	struct NC_send message = {.ranges = ranges, .range_count = 1, .flags = NC_SEND_HELD};
+	char got[1000];
+	int pair[2], file;
+	size_t id;
+
+	open_cache(MIB);
+	id = insert(9, 1000);
+	tcp_pair(pair);
+	ck_assert_int_eq(NC_socksend(pair[0], id, 100, 900), 900);
+	read_exactly(pair[1], got, 900);
+	ck_assert_uint_eq(pattern_match(got, 9, 100, 900), 900);
+	ck_assert_int_eq(NC_socksend(pair[0], id, 1000, 0), 0);
+	FAILS(NC_socksend(pair[0], id, 100, 901), ERANGE);
+	FAILS(NC_socksend(pair[0], id, SIZE_MAX, 2), ERANGE);
+	FAILS(NC_socksend(pair[0], id + 1, 0, 1), ENOENT);
+	FAILS(NC_socksend(-1, id, 0, 1), EBADF);
+	file = memfd_create("test", MFD_CLOEXEC);
+	FAILS(NC_socksend(file, id, 0, 1), ENOTSOCK);
+	close(file);
+	FAILS(NC_socksendv(pair[0], NULL), EINVAL);
+	message.range_count = NC_RANGES_MAX + 1;
+	FAILS(NC_socksendv(pair[0], &message), EINVAL);
+	message.range_count = 1;
+	/* Held: dead by name, there for its holder. */
+	ranges[0] = (struct NC_range){.id = id, .length = 1000};
+	ck_assert_int_eq(NC_hold(id), 0);
+	ck_assert_int_eq(NC_destroy(id), 0);
+	FAILS(NC_socksend(pair[0], id, 0, 1), ENOENT);
+	ck_assert_int_eq(NC_socksendv(pair[0], &message), 1000);
+	ck_assert_int_eq(NC_release(id), 0);
+	FAILS(NC_socksendv(pair[0], &message), ENOENT);
+	set_nonblocking(pair[0]);
+	id = insert(1, 1000);
+	while (NC_socksend(pair[0], id, 0, 1000) > 0)
+		;
+	ck_assert_int_eq(errno, EAGAIN);
+	/* With unread data the peer's end is a reset. */
+	close(pair[1]);
+	FAILS(NC_socksend(pair[0], id, 0, 1000), ECONNRESET);
+	FAILS(NC_socksend(pair[0], id, 0, 1000), EPIPE);
+	close(pair[0]);
+	close_cache();
+}
+END_TEST
+
+/* Pressure: the held survives, by name too, and can be sent; the budget stands. */
+START_TEST(test_eviction)
+{
+	struct NC_range range = {.length = 60 << 10};
+	struct NC_send message = {.ranges = &range, .range_count = 1, .flags = NC_SEND_HELD};
+	struct NC_cache_stat stat;
+	size_t ids[200], held[64];
+	unsigned dead = 0, count = 0;
+	NC_handle handle;
+	char *got = must_alloc(60 << 10);
+	int pair[2];
+
+	open_cache(MIB);
+	for (unsigned i = 0; i < 200; i++) {
+		ids[i] = insert(i, 60 << 10);
+		if (i == 0)
+			ck_assert_int_eq(NC_hold(ids[0]), 0);
+		ck_assert_int_eq(NC_cache_stat(cache, &stat), 0);
+		ck_assert_uint_le(stat.used, stat.size);
+	}
+	ck_assert(alive(ids[0]));
+	ck_assert(alive(ids[199]));
+	for (unsigned i = 0; i < 200; i++)
+		if (!alive(ids[i])) {
+			FAILS(NC_hold(ids[i]), ENOENT);
+			FAILS(NC_socksend(0, ids[i], 0, 1), ENOENT);
+			dead++;
+		}
+	ck_assert_uint_ge(dead, 180);
+	ck_assert_uint_eq(stat.evictions, dead);
+	ck_assert_uint_gt(stat.segments_closed, 0);
+	ck_assert_uint_eq(stat.units, 200 - dead);
+	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", 1 << 20, 1 << 20);
+	range.id = ids[0];
+	ck_assert_int_eq(NC_socksendv(pair[0], &message), 60 << 10);
+	read_exactly(pair[1], got, 60 << 10);
+	ck_assert_uint_eq(pattern_match(got, 0, 0, 60 << 10), 60 << 10);
+	ck_assert_int_eq(NC_release(ids[0]), 0);
+
+	/* All is held: no more, and nothing is lost. */
+	while (count < 64 && NC_alloc(&handle, 60 << 10, 0) == 0) {
+		ck_assert_int_eq(NC_insert(&handle), 0);
+		held[count] = NC_cache_id(&handle);
+		ck_assert_int_eq(NC_hold(held[count++]), 0);
+	}
+	ck_assert_uint_ge(count, 12);
+	ck_assert_int_eq(errno, ENOMEM);
+	FAILS(NC_alloc(&handle, 60 << 10, 0), ENOMEM);
+	ck_assert_int_eq(NC_cache_stat(cache, &stat), 0);
+	ck_assert_uint_le(stat.used, stat.size);
+	ck_assert_uint_ge(stat.failures, 2);
+	for (unsigned i = 0; i < count; i++) {
+		ck_assert(alive(held[i]));
+		ck_assert_int_eq(NC_release(held[i]), 0);
+	}
+	ck_assert_int_eq(NC_alloc(&handle, 60 << 10, 0), 0);
+	ck_assert_int_eq(NC_free(&handle), 0);
+	close_pair(pair);
+	free(got);
+	close_cache();
+}
+END_TEST
+
+/* What sockets were given is delivered as it was, also when the cache is gone. */
+START_TEST(test_bytes_outlive_the_cache)
+{
+	size_t size = 200 << 10;
+	char *got = must_alloc(size);
+	ssize_t sent;
+	int pair[2];
+	size_t id;
+
+	for (unsigned i = 0; i < 2; i++) {
+		open_cache(4 * MIB);
+		id = insert(3, size);
+		tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", 4 << 20, 4 << 20);
+		set_nonblocking(pair[0]);
+		sent = NC_socksend(pair[0], id, 0, size);
+		ck_assert_int_gt(sent, 0);
+		if (i) {
+			close_cache();
+			open_cache(4 * MIB);
+		} else {
+			ck_assert_int_eq(NC_destroy(id), 0);
+		}
+		for (unsigned k = 0; k < 60; k++)
+			(void)insert(100 + k, size);
+		read_exactly(pair[1], got, (size_t)sent);
+		ck_assert_uint_eq(pattern_match(got, 3, 0, (size_t)sent), (size_t)sent);
+		close_pair(pair);
+		close_cache();
+	}
+	free(got);
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	tcase_add_test(tcase, test_no_cache);
+	tcase_add_test(tcase, test_open);
+	tcase_add_test(tcase, test_close);
+	tcase_add_test(tcase, test_cache_calls);
+	tcase_add_test(tcase, test_alloc);
+	tcase_add_test(tcase, test_filling);
+	tcase_add_test(tcase, test_stat);
+	tcase_add_test(tcase, test_holds);
+	tcase_add_test(tcase, test_sends);
+	tcase_add_test(tcase, test_eviction);
+	tcase_add_test(tcase, test_bytes_outlive_the_cache);
+}
+
+RUN_SUITE("nabc", fill)

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-process.c - workers' processes: what they start with, how their end is
+ * seen, and that nobody else's process is ever ended.
+ */
+#include <sys/wait.h>
+
+#include <process.h>
+
+#include "suite.h"
+
+/* A process that runs a shell command with one end of a socket pair. */
+static int start_shell(struct nc_process *process, const char *command, char *const *environment)
+{
+	char *const argv[] = {"sh", "-c", (char *)command, NULL};
+	int pair[2];
+
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+	ck_assert_int_eq(nc_process_start(process, pair[1], argv, environment), 0);
+	ck_assert_int_gt(process->pid, 0);
+	ck_assert_int_ge(process->pidfd, 0);
+	close(pair[1]);
+	return pair[0];
+}
+
+/* All that comes until the other end closes. */
+static const char *read_all(int fd)
+{
+	static char text[4096];
+	size_t length = 0;
+	ssize_t got;
+
+	while ((got = read(fd, text + length, sizeof(text) - 1 - length)) > 0)
+		length += (size_t)got;
+	ck_assert_int_eq(got, 0);
+	text[length] = '\0';
+	return text;
+}
+
+static int status_of(struct nc_process *process)
+{
+	siginfo_t ended;
+
+	await(process->pidfd, POLLIN);
+	ck_assert_int_eq(waitid(P_PIDFD, (id_t)process->pidfd, &ended, WEXITED | WNOWAIT), 0);
+	return ended.si_code == CLD_EXITED ? ended.si_status : -ended.si_status;
+}
+
+START_TEST(test_environment)
+{
+	char *const more[] = {"HOME=/nowhere", "COLOUR=blue", NULL};
+	struct nc_process process;
+	char expected[128];
+	int fd;
+
+	setenv("HOME", "/root", 1);
+	setenv("KEPT", "yes", 1);
+	fd = start_shell(&process, "echo $NABC_WORKER_FD $NABC_SERVER_PID $HOME $COLOUR $KEPT >&3",
+			 more);
+	snprintf(expected, sizeof(expected), "%d %d /nowhere blue yes\n", NC_PROCESS_FD,
+		 (int)getpid());
+	ck_assert_str_eq(read_all(fd), expected);
+	ck_assert_int_eq(status_of(&process), 0);
+	nc_process_end(&process);
+	ck_assert_int_eq(process.pid, -1);
+	close(fd);
+}
+END_TEST
+
+/* Input that ends at once, a group of its own, and signals as they are by default. */
+START_TEST(test_clean_slate)
+{
+	struct nc_process process;
+	sigset_t all, before;
+	int fd;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &before);
+	fd = start_shell(&process, "cat; cut -d' ' -f5 /proc/$$/stat >&3; kill -TERM $$", NULL);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	ck_assert_int_eq(atoi(read_all(fd)), process.pid);
+	ck_assert_int_eq(status_of(&process), -SIGTERM);
+	nc_process_end(&process);
+	close(fd);
+}
+END_TEST
+
+START_TEST(test_end_kills)
+{
+	struct nc_process process;
+	char byte;
+	int fd = start_shell(&process, "trap '' TERM INT; echo >&3; read word <&3", NULL);
+
+	ck_assert_int_eq(read(fd, &byte, 1), 1);
+	nc_process_end(&process);
+	/* Gone: nobody has the other end of the socket any more. */
+	ck_assert_str_eq(read_all(fd), "");
+	ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
+	ck_assert_int_eq(errno, ECHILD);
+	nc_process_end(&process);
+	close(fd);
+}
+END_TEST
+
+START_TEST(test_no_program)
+{
+	char *const argv[] = {"/nonexistent/program", NULL};
+	struct nc_process process;
+
+	ck_assert_int_eq(nc_process_start(&process, 0, argv, NULL), 0);
+	ck_assert_int_eq(status_of(&process), 127);
+	nc_process_end(&process);
+}
+END_TEST
+
+/* Its number may be another's by now: not to be killed. */
+START_TEST(test_reaped_by_another)
+{
+	struct nc_process process, stranger;
+	int fd = start_shell(&process, "exit 7", NULL), other;
+	pid_t reaped = process.pid;
+
+	ck_assert_int_eq(waitpid(reaped, NULL, 0), reaped);
+	other = start_shell(&stranger, "read word <&3; exit 5", NULL);
+	process.pid = stranger.pid;
+	nc_process_end(&process);
+	ck_assert_int_eq(write(other, "on\n", 3), 3);
+	ck_assert_int_eq(status_of(&stranger), 5);
+	nc_process_end(&stranger);
+	close(other);
+	close(fd);
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	tcase_add_test(tcase, test_environment);
+	tcase_add_test(tcase, test_clean_slate);
+	tcase_add_test(tcase, test_end_kills);
+	tcase_add_test(tcase, test_no_program);
+	tcase_add_test(tcase, test_reaped_by_another);
+}
+
+RUN_SUITE("process", fill)

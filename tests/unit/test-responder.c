@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-responder.c - unit tests of responder.c: both ends of an exchange in one
+ * process, with a thread of its own for the worker's.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <stddef.h>
+
+#include <nabc-worker.h>
+
+#include <attach.h>
+#include <exchange.h>
+#include <peer.h>
+#include <responder.h>
+
+#include "suite.h"
+
+#define MIB ((size_t)1 << 20)
+
+static struct nc_cache own, joined;
+static struct nc_segment queues;
+static struct nc_responder *responder;
+static int watch, ring, bell, ends[2];
+static struct nc_lane lane;
+
+/* What nc_exchange_open() gives a worker, with room for mistakes. */
+static int open_pair(unsigned lanes, uint32_t queue_size, size_t queue_memory)
+{
+	struct NC_cache_options options = {.size = MIB};
+	struct nc_foreign *foreign;
+	int extra[3], error;
+
+	ck_assert_int_eq(nc_cache_init_owner(&own, &options), 0);
+	ck_assert_int_eq(nc_segment_create(&queues, queue_memory, false, true), 0);
+	ck_assert_int_eq(nc_doorbell_open_pipe(&watch, &ring), 0);
+	bell = nc_doorbell_open();
+	ck_assert_int_eq(nc_peer_pair(ends), 0);
+	extra[0] = queues.fd;
+	extra[1] = watch;
+	extra[2] = bell;
+	ck_assert_int_eq(
+		nc_attach_offer(&own, ends[0], 256 << 10, lanes, queue_size, extra, &foreign), 0);
+	error = nc_responder_open(&joined, ends[1], &responder);
+	nc_lane_init(&lane, queues.base, 0, NC_LANE_QUEUE);
+	return error;
+}
+
+static void close_owner(void)
+{
+	close(bell);
+	close(watch);
+	if (ring >= 0)
+		close(ring);
+	close_pair(ends);
+	nc_segment_close(&queues);
+	nc_cache_fini(&own);
+}
+
+START_TEST(test_bad_server)
+{
+	static const struct {
+		unsigned lanes;
+		uint32_t queue_size;
+		size_t memory;
+	} bad[] = {
+		{0, 0, 256 << 10},	 {1, 0, 256 << 10},	   {1, 65535, 256 << 10},
+		{1, 3 << 14, 256 << 10}, {1, 1u << 31, 256 << 10}, {1, NC_LANE_QUEUE, 128 << 10},
+	};
+	unsigned descriptors = open_descriptors();
+
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		ck_assert_int_eq(open_pair(bad[i].lanes, bad[i].queue_size, bad[i].memory),
+				 -EPROTO);
+		close_owner();
+		ck_assert_uint_eq(open_descriptors(), descriptors);
+	}
+}
+END_TEST
+
+static _Atomic unsigned accepted;
+
+/* Accepts until told otherwise; the result is the last return value. */
+static void *accept_all(void *context)
+{
+	struct NC_request request;
+	int result;
+
+	(void)context;
+	while ((result = nc_responder_accept(responder, &request)) == 1)
+		atomic_fetch_add(&accepted, 1);
+	return (void *)(intptr_t)result;
+}
+
+static void submit_here(uint64_t tag)
+{
+	struct nc_wire_request request = {.tag = tag};
+
+	ck_assert_int_eq(nc_queue_push(&lane.requests, &request, sizeof(request), NULL, 0), 0);
+	if (nc_queue_must_ring(&lane.requests))
+		nc_doorbell_ring(ring);
+}
+
+/* A worker that sleeps is told by the end of the pipe that the server is gone. */
+START_TEST(test_accept_ends)
+{
+	pthread_t thread;
+	void *result;
+
+	ck_assert_int_eq(open_pair(1, NC_LANE_QUEUE, 256 << 10), 0);
+	atomic_store(&accepted, 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, accept_all, NULL), 0);
+	for (unsigned i = 0; i < 100; i++) {
+		submit_here(i);
+		while (i % 3 == 0 && atomic_load(&accepted) <= i)
+			sched_yield();
+	}
+	close(ring);
+	ring = -1;
+	pthread_join(thread, &result);
+	ck_assert_int_eq((intptr_t)result, 0);
+	/* What was there before the end was accepted first. */
+	ck_assert_uint_eq(atomic_load(&accepted), 100);
+	nc_responder_close(responder);
+	nc_cache_fini(&joined);
+	close_owner();
+}
+END_TEST
+
+START_TEST(test_bad_requests)
+{
+	struct nc_wire_request request = {.length = 100};
+	struct NC_request got;
+
+	ck_assert_int_eq(open_pair(1, NC_LANE_QUEUE, 256 << 10), 0);
+	ck_assert_int_eq(nc_queue_push(&lane.requests, &request, sizeof(request), "A=1", 4), 0);
+	ck_assert_int_eq(nc_responder_accept(responder, &got), -EPROTO);
+	request.length = 3;
+	ck_assert_int_eq(nc_queue_push(&lane.requests, &request, sizeof(request), "A=1", 3), 0);
+	ck_assert_int_eq(nc_responder_accept(responder, &got), -EPROTO);
+	atomic_store(&lane.requests.shared->head, UINT64_MAX / 2);
+	ck_assert_int_eq(nc_responder_accept(responder, &got), -EPROTO);
+	nc_responder_close(responder);
+	nc_cache_fini(&joined);
+	close_owner();
+}
+END_TEST
+
+static void *respond_until_full(void *context)
+{
+	struct NC_request request = {.tag = 1};
+	struct NC_response response = {.status = 204};
+	int result;
+
+	(void)context;
+	while ((result = nc_responder_respond(responder, &request, &response)) == 0)
+		;
+	return (void *)(intptr_t)result;
+}
+
+/* A worker blocked on a full queue does not wait for a server that is gone. */
+START_TEST(test_respond_ends)
+{
+	pthread_t thread;
+	void *result;
+
+	ck_assert_int_eq(open_pair(1, NC_LANE_QUEUE, 256 << 10), 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, respond_until_full, NULL), 0);
+	while (!atomic_load(&lane.responses.shared->blocked))
+		sched_yield();
+	close(ring);
+	ring = -1;
+	pthread_join(thread, &result);
+	ck_assert_int_eq((intptr_t)result, -EPIPE);
+	nc_responder_close(responder);
+	nc_cache_fini(&joined);
+	close_owner();
+}
+END_TEST
+
+/* A server that spoils the tail of the responses cannot make the worker wait for ever. */
+START_TEST(test_respond_to_nonsense)
+{
+	struct NC_request request = {.tag = 1};
+	struct NC_response response = {.status = 204};
+
+	ck_assert_int_eq(open_pair(1, NC_LANE_QUEUE, 256 << 10), 0);
+	atomic_store(&lane.responses.shared->tail, UINT64_MAX / 2);
+	ck_assert_int_eq(nc_responder_respond(responder, &request, &response), -EPROTO);
+	nc_responder_close(responder);
+	nc_cache_fini(&joined);
+	close_owner();
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	tcase_add_test(tcase, test_bad_server);
+	tcase_add_test(tcase, test_accept_ends);
+	tcase_add_test(tcase, test_bad_requests);
+	tcase_add_test(tcase, test_respond_ends);
+	tcase_add_test(tcase, test_respond_to_nonsense);
+}
+
+RUN_SUITE("responder", fill)

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-segment.c - unit tests of segment.c: seals, protection, adoption, what
+ * a forked child sees, and that a socket's bytes outlive the segment.  Owns
+ * its segments; single-threaded.
+ */
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <segment.h>
+
+#include "suite.h"
+
+#define PAGE ((size_t)4096)
+
+START_TEST(test_create)
+{
+	struct nc_segment segment;
+	struct stat stat;
+	int seals;
+
+	for (int final = 0; final < 2; final++) {
+		ck_assert_int_eq(nc_segment_create(&segment, 8 * PAGE, false, final), 0);
+		ck_assert_uint_eq(segment.size, 8 * PAGE);
+		ck_assert_int_eq(fstat(segment.fd, &stat), 0);
+		ck_assert_int_eq(stat.st_size, 8 * PAGE);
+		ck_assert_int_eq(fcntl(segment.fd, F_GETFD), FD_CLOEXEC);
+		for (size_t i = 0; i < segment.size; i++)
+			expect(segment.base[i] == 0);
+		pattern_fill(segment.base, 1, 0, segment.size);
+		ck_assert_uint_eq(pattern_match(segment.base, 1, 0, segment.size), segment.size);
+		/* No one who has the descriptor can make an access fault. */
+		seals = fcntl(segment.fd, F_GET_SEALS);
+		ck_assert_int_eq(seals & (F_SEAL_SHRINK | F_SEAL_GROW),
+				 F_SEAL_SHRINK | F_SEAL_GROW);
+		ck_assert_int_lt(ftruncate(segment.fd, PAGE), 0);
+		ck_assert_int_eq(errno, EPERM);
+		ck_assert_int_lt(ftruncate(segment.fd, 9 * PAGE), 0);
+		ck_assert_int_eq(fcntl(segment.fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE),
+				 final ? -1 : 0);
+		nc_segment_close(&segment);
+		ck_assert_int_eq(segment.fd, -1);
+		ck_assert_ptr_null(segment.base);
+		nc_segment_close(&segment);
+	}
+}
+END_TEST
+
+START_TEST(test_create_fails_whole)
+{
+	struct nc_segment segment;
+	struct rlimit before, none;
+	unsigned descriptors = open_descriptors();
+
+	ck_assert_int_lt(nc_segment_create(&segment, SIZE_MAX / 2 / PAGE * PAGE, false, false), 0);
+	ck_assert_uint_eq(open_descriptors(), descriptors);
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = before;
+	none.rlim_cur = 0;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	ck_assert_int_eq(nc_segment_create(&segment, PAGE, false, false), -EMFILE);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+	ck_assert_uint_eq(open_descriptors(), descriptors);
+}
+END_TEST
+
+START_TEST(test_protect)
+{
+	struct nc_segment segment;
+
+	ck_assert_int_eq(nc_segment_create(&segment, 4 * PAGE, false, false), 0);
+	memset(segment.base, 'a', segment.size);
+	ck_assert_int_eq(nc_segment_protect(&segment, PAGE, 2 * PAGE), 0);
+	ck_assert(writable(segment.base + PAGE - 1));
+	ck_assert(!writable(segment.base + PAGE));
+	ck_assert(!writable(segment.base + 3 * PAGE - 1));
+	ck_assert(writable(segment.base + 3 * PAGE));
+	ck_assert_int_eq(segment.base[PAGE], 'a');
+	nc_segment_close(&segment);
+}
+END_TEST
+
+START_TEST(test_seal)
+{
+	struct nc_segment segment;
+	char byte;
+
+	ck_assert_int_eq(nc_segment_create(&segment, 2 * PAGE, false, false), 0);
+	segment.base[0] = 'a';
+	ck_assert_int_eq(nc_segment_seal(&segment), 0);
+	ck_assert_ptr_eq(mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, segment.fd, 0),
+			 MAP_FAILED);
+	ck_assert_int_lt(pwrite(segment.fd, "b", 1, 0), 0);
+	ck_assert_int_lt(fallocate(segment.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, PAGE),
+			 0);
+	ck_assert_int_eq(pread(segment.fd, &byte, 1, 0), 1);
+	ck_assert_int_eq(byte, 'a');
+	/* Those who have a mapping go on filling what is theirs. */
+	ck_assert(writable(segment.base + PAGE));
+	nc_segment_close(&segment);
+}
+END_TEST
+
+START_TEST(test_adopt)
+{
+	struct nc_segment segment, again;
+	int fd;
+
+	ck_assert_int_eq(nc_segment_create(&segment, 4 * PAGE, false, true), 0);
+	fd = fcntl(segment.fd, F_DUPFD_CLOEXEC, 0);
+	ck_assert_int_ge(fd, 0);
+	/* Less than there is may be wanted, more may not. */
+	ck_assert_int_eq(nc_segment_adopt(&again, fd, 5 * PAGE), -EPROTO);
+	ck_assert_int_eq(nc_segment_adopt(&again, fd, SIZE_MAX), -EPROTO);
+	ck_assert_int_eq(nc_segment_adopt(&again, fd, 2 * PAGE), 0);
+	ck_assert_uint_eq(again.size, 2 * PAGE);
+	ck_assert_int_eq(again.fd, fd);
+	segment.base[PAGE] = 'x';
+	ck_assert_int_eq(again.base[PAGE], 'x');
+	nc_segment_close(&again);
+	ck_assert_int_lt(fcntl(fd, F_GETFD), 0);
+	nc_segment_close(&segment);
+}
+END_TEST
+
+/* What could be shortened under us is not mapped; the descriptor stays the caller's. */
+START_TEST(test_adopt_refused)
+{
+	struct nc_segment segment;
+	int ends[2], fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(ftruncate(fd, PAGE), 0);
+	ck_assert_int_eq(nc_segment_adopt(&segment, fd, PAGE), -EPROTO);
+	ck_assert_int_eq(fcntl(fd, F_ADD_SEALS, F_SEAL_GROW), 0);
+	ck_assert_int_eq(nc_segment_adopt(&segment, fd, PAGE), -EPROTO);
+	ck_assert_int_eq(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+	ck_assert_int_lt(nc_segment_adopt(&segment, fd, 0), 0);
+	ck_assert_int_eq(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	close(fd);
+	ck_assert_int_eq(pipe(ends), 0);
+	ck_assert_int_eq(nc_segment_adopt(&segment, ends[0], PAGE), -EPROTO);
+	close_pair(ends);
+	ck_assert_int_eq(nc_segment_adopt(&segment, ends[0], PAGE), -EBADF);
+}
+END_TEST
+
+START_TEST(test_child_has_no_mapping)
+{
+	struct nc_segment segment;
+	int ends[2], status;
+	pid_t child;
+
+	ck_assert_int_eq(nc_segment_create(&segment, PAGE, false, false), 0);
+	segment.base[0] = 'a';
+	ck_assert_int_eq(pipe(ends), 0);
+	ck_assert_int_eq(write(ends[1], segment.base, 1), 1);
+	child = fork();
+	if (child == 0)
+		_exit(write(ends[1], segment.base, 1) < 0 && errno == EFAULT ? 42 : 1);
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert(WIFEXITED(status));
+	ck_assert_int_eq(WEXITSTATUS(status), 42);
+	close_pair(ends);
+	nc_segment_close(&segment);
+}
+END_TEST
+
+/*
+ * Invariant 1 at its root: pages that a socket refers to keep their bytes when
+ * the segment is closed and others are filled, until the peer has read them.
+ */
+static void check_bytes_outlive(size_t size, bool huge)
+{
+	struct nc_segment segment, other[4];
+	int pair[2];
+	off_t from = 0;
+	ssize_t sent;
+	char *got;
+
+	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", 4 << 20, 4 << 20);
+	set_nonblocking(pair[0]);
+	ck_assert_int_eq(nc_segment_create(&segment, size, huge, false), 0);
+	pattern_fill(segment.base, 1, 0, size);
+	sent = sendfile(pair[0], segment.fd, &from, 256 << 10);
+	ck_assert_int_ge(sent, 64 << 10);
+	nc_segment_close(&segment);
+	for (unsigned i = 0; i < 4; i++) {
+		ck_assert_int_eq(nc_segment_create(&other[i], size, huge, false), 0);
+		memset(other[i].base, 0xee, size);
+	}
+	got = must_alloc((size_t)sent);
+	read_exactly(pair[1], got, (size_t)sent);
+	ck_assert_uint_eq(pattern_match(got, 1, 0, (size_t)sent), (size_t)sent);
+	free(got);
+	for (unsigned i = 0; i < 4; i++)
+		nc_segment_close(&other[i]);
+	close_pair(pair);
+}
+
+START_TEST(test_bytes_outlive_small_pages)
+{
+	check_bytes_outlive(1 << 20, false);
+}
+END_TEST
+
+START_TEST(test_bytes_outlive_huge_pages)
+{
+	printf("segment: huge pages %s\n", huge_pages() ? "given" : "not given by this system");
+	fflush(stdout);
+	check_bytes_outlive(4 << 20, true);
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	tcase_add_test(tcase, test_create);
+	tcase_add_test(tcase, test_create_fails_whole);
+	tcase_add_test(tcase, test_protect);
+	tcase_add_test(tcase, test_seal);
+	tcase_add_test(tcase, test_adopt);
+	tcase_add_test(tcase, test_adopt_refused);
+	tcase_add_test(tcase, test_child_has_no_mapping);
+	tcase_add_test(tcase, test_bytes_outlive_small_pages);
+	tcase_add_test(tcase, test_bytes_outlive_huge_pages);
+}
+
+RUN_SUITE("segment", fill)

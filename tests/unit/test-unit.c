@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-unit.c - unit tests of unit.c: slots and generations, the steps of a
+ * unit's word one by one and from many threads, snapshots of a shared table
+ * that lies.  Owns its tables.
+ */
+#include <pthread.h>
+#include <stddef.h>
+
+#include <id.h>
+#include <unit.h>
+
+#include "suite.h"
+
+START_TEST(test_slots)
+{
+	struct nc_unit *unit[3000];
+	struct nc_units units;
+
+	ck_assert_int_eq(nc_units_init(&units, 3000, 1), 0);
+	ck_assert_ptr_null(nc_units_at(&units, 0));
+	for (unsigned i = 0; i < 3000; i++) {
+		unit[i] = nc_units_take(&units);
+		expect(unit[i]);
+		expect(unit[i]->slot == i);
+		expect(nc_word_generation(nc_unit_word(unit[i])) == 1);
+		expect(nc_word_state(nc_unit_word(unit[i])) == NC_UNIT_FILLING);
+		expect(nc_word_holds(nc_unit_word(unit[i])) == 0);
+		/* Chunks never move. */
+		expect(nc_units_at(&units, i) == unit[i] && nc_units_at(&units, 0) == unit[0]);
+	}
+	ck_assert_uint_eq(units.live, 3000);
+	ck_assert_ptr_null(nc_units_take(&units));
+	ck_assert_ptr_null(nc_units_at(&units, 3000));
+	ck_assert_ptr_null(nc_units_at(&units, UINT32_MAX));
+	ck_assert_ptr_null(nc_units_reach(&units, 3000));
+	nc_units_give(&units, unit[1234]);
+	ck_assert_uint_eq(units.live, 2999);
+	ck_assert_int_eq(nc_word_state(nc_unit_word(unit[1234])), NC_UNIT_FREE);
+	ck_assert_ptr_eq(nc_units_take(&units), unit[1234]);
+	ck_assert_uint_eq(nc_word_generation(nc_unit_word(unit[1234])), 2);
+	ck_assert_ptr_null(nc_units_take(&units));
+	nc_units_fini(&units);
+	nc_units_fini(&units);
+}
+END_TEST
+
+START_TEST(test_generations_never_repeat)
+{
+	struct nc_units units;
+
+	ck_assert_int_eq(nc_units_init(&units, 2, 100), 0);
+	for (unsigned generation = 100; generation < 400; generation++) {
+		struct nc_unit *unit = nc_units_take(&units);
+
+		ck_assert_uint_eq(unit->slot, 0);
+		ck_assert_uint_eq(nc_word_generation(nc_unit_word(unit)), generation);
+		nc_unit_publish(unit);
+		ck_assert_int_eq(nc_unit_doom(unit, generation), 1);
+		nc_units_give(&units, unit);
+		/* Names of the past are dead. */
+		ck_assert_int_eq(nc_unit_hold(unit, generation, false), -ENOENT);
+		ck_assert_int_eq(nc_unit_hold(unit, generation, true), -ENOENT);
+		ck_assert_int_eq(nc_unit_doom(unit, generation), -ENOENT);
+		ck_assert_int_eq(nc_unit_release(unit, generation), -EINVAL);
+	}
+	nc_units_fini(&units);
+}
+END_TEST
+
+/* A slot that has had its last generation is never taken again. */
+START_TEST(test_retired)
+{
+	struct nc_unit *unit;
+	struct nc_units units;
+
+	ck_assert_int_eq(nc_units_init(&units, 2, NC_ID_GENERATION_MAX - 1), 0);
+	unit = nc_units_take(&units);
+	nc_units_give(&units, unit);
+	ck_assert_ptr_eq(nc_units_take(&units), unit);
+	ck_assert_uint_eq(nc_word_generation(nc_unit_word(unit)), NC_ID_GENERATION_MAX);
+	nc_unit_publish(unit);
+	ck_assert_int_eq(nc_unit_hold(unit, NC_ID_GENERATION_MAX, false), 0);
+	ck_assert_int_eq(nc_unit_doom(unit, NC_ID_GENERATION_MAX), 0);
+	ck_assert_int_eq(nc_unit_release(unit, NC_ID_GENERATION_MAX), 1);
+	nc_units_give(&units, unit);
+	unit = nc_units_take(&units);
+	ck_assert_uint_eq(unit->slot, 1);
+	ck_assert_ptr_null(nc_units_take(&units));
+	/* And its last name stays dead. */
+	unit = nc_units_at(&units, 0);
+	ck_assert_int_eq(nc_unit_hold(unit, NC_ID_GENERATION_MAX, true), -ENOENT);
+	ck_assert_int_eq(nc_unit_hold(unit, 0, true), -ENOENT);
+	nc_units_fini(&units);
+}
+END_TEST
+
+START_TEST(test_word)
+{
+	struct nc_unit *unit;
+	struct nc_units units;
+
+	ck_assert_int_eq(nc_units_init(&units, 1, 7), 0);
+	unit = nc_units_take(&units);
+	/* FILLING is known to its handle only. */
+	ck_assert_int_eq(nc_unit_hold(unit, 7, false), -ENOENT);
+	ck_assert_int_eq(nc_unit_hold(unit, 7, true), -ENOENT);
+	ck_assert_int_eq(nc_unit_doom(unit, 7), -ENOENT);
+	ck_assert_int_eq(nc_unit_release(unit, 7), -EINVAL);
+	nc_unit_publish(unit);
+	/* LIVE */
+	ck_assert_int_eq(nc_unit_hold(unit, 6, false), -ENOENT);
+	ck_assert_int_eq(nc_unit_hold(unit, 8, false), -ENOENT);
+	ck_assert_int_eq(nc_unit_release(unit, 7), -EINVAL);
+	ck_assert_int_eq(nc_unit_hold(unit, 7, false), 0);
+	ck_assert_int_eq(nc_unit_hold(unit, 7, true), 0);
+	ck_assert_uint_eq(nc_word_holds(nc_unit_word(unit)), 2);
+	ck_assert_int_eq(nc_unit_release(unit, 6), -EINVAL);
+	ck_assert_int_eq(nc_unit_release(unit, 7), 0);
+	ck_assert_int_eq(nc_unit_doom(unit, 8), -ENOENT);
+	ck_assert_int_eq(nc_unit_doom(unit, 7), 0);
+	/* DOOMED, and held */
+	ck_assert_int_eq(nc_unit_doom(unit, 7), -ENOENT);
+	ck_assert_int_eq(nc_unit_hold(unit, 7, false), -ENOENT);
+	ck_assert_int_eq(nc_unit_hold(unit, 7, true), 0);
+	ck_assert_int_eq(nc_unit_release(unit, 7), 0);
+	ck_assert_int_eq(nc_unit_release(unit, 7), 1);
+	/* No longer held: whoever saw the 1 reclaims it, nobody may come back. */
+	ck_assert_int_eq(nc_unit_hold(unit, 7, true), -ENOENT);
+	ck_assert_int_eq(nc_unit_release(unit, 7), -EINVAL);
+	nc_units_fini(&units);
+}
+END_TEST
+
+START_TEST(test_holds_do_not_overflow)
+{
+	struct nc_unit *unit;
+	struct nc_units units;
+
+	ck_assert_int_eq(nc_units_init(&units, 1, 1), 0);
+	unit = nc_units_take(&units);
+	atomic_store(&unit->word, nc_word(1, NC_UNIT_LIVE, UINT32_MAX));
+	ck_assert_int_eq(nc_unit_hold(unit, 1, false), -ENOENT);
+	ck_assert_int_eq(nc_word_state(nc_unit_word(unit)), NC_UNIT_LIVE);
+	ck_assert_int_eq(nc_unit_release(unit, 1), 0);
+	ck_assert_int_eq(nc_unit_hold(unit, 1, false), 0);
+	nc_units_fini(&units);
+}
+END_TEST
+
+/* A table that mirrors another's is reached in any order. */
+START_TEST(test_reach)
+{
+	struct nc_unit *unit;
+	struct nc_units units;
+
+	ck_assert_int_eq(nc_units_init(&units, 5000, 9), 0);
+	unit = nc_units_reach(&units, 4321);
+	ck_assert_ptr_nonnull(unit);
+	ck_assert_uint_eq(unit->slot, 4321);
+	ck_assert_uint_eq(nc_word_generation(nc_unit_word(unit)), 8);
+	ck_assert_ptr_eq(nc_units_reach(&units, 4321), unit);
+	ck_assert_ptr_eq(nc_units_at(&units, 4321), unit);
+	ck_assert_ptr_null(nc_units_at(&units, 0));
+	ck_assert_uint_eq(nc_units_reach(&units, 0)->slot, 0);
+	nc_units_fini(&units);
+}
+END_TEST
+
+#define THREADS 4
+
+static struct nc_unit *shared_unit;
+static _Atomic unsigned shared_generation, reclaimed, held_dead;
+static pthread_barrier_t barrier;
+
+/* Of all who hold, release and doom one unit, exactly one is told to reclaim. */
+static void *hold_and_doom(void *context)
+{
+	unsigned rounds = *(unsigned *)context;
+
+	for (unsigned round = 0; round < rounds; round++) {
+		unsigned generation;
+
+		pthread_barrier_wait(&barrier);
+		generation = atomic_load(&shared_generation);
+		for (unsigned i = 0; i < 4; i++) {
+			if (nc_unit_hold(shared_unit, generation, false))
+				continue;
+			if (nc_word_generation(nc_unit_word(shared_unit)) != generation)
+				atomic_fetch_add(&held_dead, 1);
+			if (i == 2 && nc_unit_doom(shared_unit, generation) == 1)
+				atomic_fetch_add(&held_dead, 1);
+			if (nc_unit_release(shared_unit, generation) == 1)
+				atomic_fetch_add(&reclaimed, 1);
+		}
+		pthread_barrier_wait(&barrier);
+	}
+	return NULL;
+}
+
+START_TEST(test_threads)
+{
+	unsigned rounds = scaled(5000);
+	pthread_t threads[THREADS];
+	struct nc_units units;
+
+	ck_assert_int_eq(nc_units_init(&units, 1, 1), 0);
+	ck_assert_int_eq(pthread_barrier_init(&barrier, NULL, THREADS + 1), 0);
+	atomic_store(&reclaimed, 0);
+	atomic_store(&held_dead, 0);
+	shared_unit = nc_units_take(&units);
+	nc_units_give(&units, shared_unit);
+	for (unsigned i = 0; i < THREADS; i++)
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, hold_and_doom, &rounds), 0);
+	for (unsigned round = 0; round < rounds; round++) {
+		struct nc_unit *unit = nc_units_take(&units);
+
+		expect(unit == shared_unit);
+		nc_unit_publish(unit);
+		atomic_store(&shared_generation, nc_word_generation(nc_unit_word(unit)));
+		pthread_barrier_wait(&barrier);
+		pthread_barrier_wait(&barrier);
+		expect(atomic_load(&reclaimed) == round + 1);
+		expect(nc_word_holds(nc_unit_word(unit)) == 0);
+		nc_units_give(&units, unit);
+	}
+	for (unsigned i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	ck_assert_uint_eq(atomic_load(&held_dead), 0);
+	pthread_barrier_destroy(&barrier);
+	nc_units_fini(&units);
+}
+END_TEST
+
+#define FIRST 8192u
+#define END 65536u
+
+static int snapshot(uint64_t at, uint64_t size, uint64_t fraglen)
+{
+	struct nc_unit_shared entry = {.at = at, .size = size, .fraglen = fraglen};
+	struct nc_layout layout;
+	uint64_t where = 0;
+	int error = nc_shared_snapshot(&entry, FIRST, END, &layout, &where);
+
+	if (!error) {
+		ck_assert_uint_eq(where, at);
+		ck_assert_uint_eq(layout.size, size);
+		ck_assert_uint_eq(layout.fraglen, fraglen);
+		ck_assert_uint_le(where + layout.extent, END);
+	}
+	return error;
+}
+
+START_TEST(test_snapshot)
+{
+	ck_assert_int_eq(snapshot(FIRST, 1, 4096), 0);
+	ck_assert_int_eq(snapshot(FIRST, END - FIRST, 4096), 0);
+	ck_assert_int_eq(snapshot(END - 4096, 4096, 4096), 0);
+	ck_assert_int_eq(snapshot(FIRST, 10 * 1448, 1448), 0);
+	/* at */
+	ck_assert_int_eq(snapshot(0, 1, 4096), -EPROTO);
+	ck_assert_int_eq(snapshot(FIRST - 4096, 1, 4096), -EPROTO);
+	ck_assert_int_eq(snapshot(FIRST + 1, 1, 4096), -EPROTO);
+	ck_assert_int_eq(snapshot(END, 1, 4096), -EPROTO);
+	ck_assert_int_eq(snapshot(UINT64_MAX - 4095, 1, 4096), -EPROTO);
+	/* size */
+	ck_assert_int_eq(snapshot(FIRST, 0, 4096), -EPROTO);
+	ck_assert_int_eq(snapshot(FIRST, END - FIRST + 1, 4096), -EPROTO);
+	ck_assert_int_eq(snapshot(END - 4096, 4097, 4096), -EPROTO);
+	ck_assert_int_eq(snapshot(FIRST, UINT64_MAX, 4096), -EPROTO);
+	ck_assert_int_eq(snapshot(FIRST, UINT64_MAX - FIRST + 1, 4096), -EPROTO);
+	/* fraglen: gaps count too */
+	ck_assert_int_eq(snapshot(FIRST, 1, 0), -EPROTO);
+	ck_assert_int_eq(snapshot(FIRST, 1, 4097), -EPROTO);
+	ck_assert_int_eq(snapshot(FIRST, 1, UINT64_MAX), -EPROTO);
+	ck_assert_int_eq(snapshot(FIRST, 28 * 1448, 1448), 0);
+	ck_assert_int_eq(snapshot(FIRST, 28 * 1448 + 1, 1448), -EPROTO);
+	ck_assert_int_eq(snapshot(FIRST, END - FIRST, 65), -EPROTO);
+}
+END_TEST
+
+START_TEST(test_snapshot_random)
+{
+	uint64_t state = 61;
+	unsigned good = 0;
+
+	for (unsigned i = 0; i < 20000; i++) {
+		uint64_t at = random_next(&state) % 24 * 4096 + (random_next(&state) % 8 == 0);
+		uint64_t size = random_next(&state) >> random_next(&state) % 64;
+		uint64_t fraglen = random_next(&state) >> random_next(&state) % 64;
+
+		good += snapshot(at, size, fraglen) == 0;
+	}
+	ck_assert_uint_gt(good, 100);
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	tcase_add_test(tcase, test_slots);
+	tcase_add_test(tcase, test_generations_never_repeat);
+	tcase_add_test(tcase, test_retired);
+	tcase_add_test(tcase, test_word);
+	tcase_add_test(tcase, test_holds_do_not_overflow);
+	tcase_add_test(tcase, test_reach);
+	tcase_add_test(tcase, test_threads);
+	tcase_add_test(tcase, test_snapshot);
+	tcase_add_test(tcase, test_snapshot_random);
+}
+
+RUN_SUITE("unit", fill)

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-wire.c - unit tests of wire.c: one good record of each kind, then each
+ * field spoilt in turn, and random bytes.  Records are heap copies of their
+ * exact length, so that memory checkers see a read too far.  Single-threaded.
+ */
+#include <stddef.h>
+
+#include <id.h>
+#include <wire.h>
+
+#include "suite.h"
+
+static const struct nc_wire_welcome good = {
+	.magic = NC_WIRE_MAGIC,
+	.version = NC_WIRE_VERSION,
+	.member = 1,
+	.slots = 64,
+	.generation = 1,
+	.lanes = 2,
+	.queue_size = 65536,
+	.segment_size = 1 << 20,
+	.data_offset = 4096,
+	.max_unit = 1 << 18,
+};
+
+static int check_welcome(const struct nc_wire_welcome *welcome, size_t length, unsigned fds)
+{
+	struct nc_wire_welcome *copy = must_alloc(sizeof(*copy));
+	int result;
+
+	*copy = *welcome;
+	result = nc_wire_check_welcome(copy, length, fds);
+	free(copy);
+	return result;
+}
+
+START_TEST(test_welcome)
+{
+	struct nc_wire_welcome welcome = good;
+
+	ck_assert_int_eq(check_welcome(&welcome, sizeof(welcome), 5), 0);
+	welcome.lanes = 0;
+	ck_assert_int_eq(check_welcome(&welcome, sizeof(welcome), 1), 0);
+	welcome.lanes = NC_WIRE_LANES_MAX;
+	ck_assert_int_eq(check_welcome(&welcome, sizeof(welcome), 3 + NC_WIRE_LANES_MAX), 0);
+	welcome.member = NC_ID_MEMBERS_MAX - 1;
+	welcome.slots = NC_ID_SLOTS_MAX;
+	welcome.generation = NC_ID_GENERATION_MAX;
+	ck_assert_int_eq(check_welcome(&welcome, sizeof(welcome), 3 + NC_WIRE_LANES_MAX), 0);
+}
+END_TEST
+
+#define SPOILT(field, value)                                                                       \
+	do {                                                                                       \
+		struct nc_wire_welcome welcome = good;                                             \
+		welcome.field = (value);                                                           \
+		ck_assert_int_eq(check_welcome(&welcome, sizeof(welcome), 5), -EPROTO);            \
+	} while (0)
+
+START_TEST(test_spoilt_welcome)
+{
+	SPOILT(magic, 0);
+	SPOILT(magic, NC_WIRE_MAGIC + 1);
+	SPOILT(version, 0);
+	SPOILT(version, NC_WIRE_VERSION + 1);
+	SPOILT(member, 0);
+	SPOILT(member, NC_ID_MEMBERS_MAX);
+	SPOILT(member, UINT32_MAX);
+	SPOILT(slots, 0);
+	SPOILT(slots, NC_ID_SLOTS_MAX + 1);
+	SPOILT(generation, 0);
+	SPOILT(generation, NC_ID_GENERATION_MAX + 1);
+	SPOILT(lanes, 3); /* and descriptors for two */
+	SPOILT(lanes, NC_WIRE_LANES_MAX + 1);
+	SPOILT(lanes, UINT32_MAX);
+	SPOILT(segment_size, 0);
+	SPOILT(segment_size, (1 << 20) + 1);
+	SPOILT(segment_size, 4096);
+	SPOILT(data_offset, 4097);
+	SPOILT(data_offset, 1 << 20);
+	SPOILT(data_offset, UINT64_MAX);
+	SPOILT(error, -1);
+	SPOILT(error, 4096);
+	SPOILT(error, INT32_MIN);
+}
+END_TEST
+
+START_TEST(test_length_and_descriptors)
+{
+	for (size_t length = 0; length < sizeof(good); length++)
+		ck_assert_int_eq(check_welcome(&good, length, 5), -EPROTO);
+	ck_assert_int_eq(check_welcome(&good, sizeof(good) + 1, 5), -EPROTO);
+	for (unsigned fds = 0; fds < 72; fds++)
+		ck_assert_int_eq(check_welcome(&good, sizeof(good), fds), fds == 5 ? 0 : -EPROTO);
+}
+END_TEST
+
+START_TEST(test_refusal)
+{
+	struct nc_wire_welcome welcome = {.magic = NC_WIRE_MAGIC, .version = NC_WIRE_VERSION};
+
+	welcome.error = EUSERS;
+	ck_assert_int_eq(check_welcome(&welcome, sizeof(welcome), 0), -EUSERS);
+	welcome.error = EACCES;
+	ck_assert_int_eq(check_welcome(&welcome, sizeof(welcome), 0), -EACCES);
+}
+END_TEST
+
+static int check_request(const struct nc_wire_request *head, const void *block, size_t length,
+			 size_t cut)
+{
+	char *record = must_alloc(sizeof(*head) + length);
+	struct nc_wire_request request;
+	int result;
+
+	memcpy(record, head, sizeof(*head));
+	memcpy(record + sizeof(*head), block, length);
+	if (cut < sizeof(*head) + length)
+		record = realloc(record, cut ? cut : 1);
+	result = nc_wire_check_request(record, cut, &request);
+	if (result == 0)
+		ck_assert_mem_eq(&request, head, sizeof(request));
+	free(record);
+	return result;
+}
+
+START_TEST(test_request)
+{
+	static const char block[] = "A=1\0B=2";
+	struct nc_wire_request head = {.tag = 77, .length = sizeof(block)};
+
+	ck_assert_int_eq(check_request(&head, block, sizeof(block), 16 + sizeof(block)), 0);
+	for (size_t cut = 0; cut < 16 + sizeof(block); cut++)
+		ck_assert_int_eq(check_request(&head, block, sizeof(block), cut), -EPROTO);
+	head.length++;
+	ck_assert_int_eq(check_request(&head, block, sizeof(block), 16 + sizeof(block)), -EPROTO);
+	/* The last string must end inside. */
+	head.length = sizeof(block) - 1;
+	ck_assert_int_eq(check_request(&head, block, sizeof(block) - 1, 15 + sizeof(block)),
+			 -EPROTO);
+	head.length = UINT32_MAX;
+	ck_assert_int_eq(check_request(&head, block, sizeof(block), 16 + sizeof(block)), -EPROTO);
+	head.length = 0;
+	ck_assert_int_eq(check_request(&head, block, 0, 16), 0);
+}
+END_TEST
+
+START_TEST(test_request_limit)
+{
+	struct nc_wire_request head = {.length = NC_WIRE_BLOCK_MAX};
+	char *block = must_alloc(NC_WIRE_BLOCK_MAX + 1);
+
+	memset(block, 0, NC_WIRE_BLOCK_MAX + 1);
+	ck_assert_int_eq(check_request(&head, block, NC_WIRE_BLOCK_MAX, 16 + NC_WIRE_BLOCK_MAX), 0);
+	head.length++;
+	ck_assert_int_eq(check_request(&head, block, NC_WIRE_BLOCK_MAX + 1, 17 + NC_WIRE_BLOCK_MAX),
+			 -EPROTO);
+	free(block);
+}
+END_TEST
+
+static int check_response(const struct nc_wire_response *head, size_t length, size_t cut)
+{
+	char *record = must_alloc(cut < sizeof(*head) + length ? cut : sizeof(*head) + length);
+	struct nc_wire_response response;
+	int result;
+
+	memset(record, 'h', cut);
+	memcpy(record, head, cut < sizeof(*head) ? cut : sizeof(*head));
+	result = nc_wire_check_response(record, cut, &response);
+	if (result == 0)
+		ck_assert_mem_eq(&response, head, sizeof(response));
+	free(record);
+	return result;
+}
+
+START_TEST(test_response)
+{
+	struct nc_wire_response head = {.tag = 5, .status = 200, .headers_length = 30};
+
+	for (size_t cut = 0; cut <= 78; cut++)
+		ck_assert_int_eq(check_response(&head, 30, cut), cut == 78 ? 0 : -EPROTO);
+	head.headers_length = UINT32_MAX;
+	ck_assert_int_eq(check_response(&head, 30, 78), -EPROTO);
+	head.headers_length = 0;
+	for (int status = -1; status < 1100; status++) {
+		head.status = status;
+		ck_assert_int_eq(check_response(&head, 0, 48),
+				 status >= 200 && status <= 599 ? 0 : -EPROTO);
+	}
+	head.status = INT32_MIN;
+	ck_assert_int_eq(check_response(&head, 0, 48), -EPROTO);
+	head.status = 200;
+	head.headers_length = NC_WIRE_BLOCK_MAX;
+	ck_assert_int_eq(check_response(&head, NC_WIRE_BLOCK_MAX, 48 + NC_WIRE_BLOCK_MAX), 0);
+	head.headers_length++;
+	ck_assert_int_eq(check_response(&head, NC_WIRE_BLOCK_MAX + 1, 49 + NC_WIRE_BLOCK_MAX),
+			 -EPROTO);
+}
+END_TEST
+
+/* Whatever passes obeys the rules; nothing is read beyond the record. */
+START_TEST(test_random)
+{
+	uint64_t state = 41;
+
+	for (unsigned i = 0; i < scaled(20000); i++) {
+		size_t length = random_next(&state) % 120;
+		unsigned char *record = must_alloc(length);
+		struct nc_wire_request request;
+		struct nc_wire_response response;
+
+		for (size_t at = 0; at < length; at++)
+			record[at] =
+				random_next(&state) % 3 ? 0 : (unsigned char)random_next(&state);
+		if (nc_wire_check_request(record, length, &request) == 0) {
+			ck_assert_uint_eq(request.length + sizeof(request), length);
+			ck_assert(!request.length || record[length - 1] == 0);
+		}
+		if (nc_wire_check_response(record, length, &response) == 0)
+			ck_assert_uint_eq(response.headers_length + sizeof(response), length);
+		free(record);
+	}
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	tcase_add_test(tcase, test_welcome);
+	tcase_add_test(tcase, test_spoilt_welcome);
+	tcase_add_test(tcase, test_length_and_descriptors);
+	tcase_add_test(tcase, test_refusal);
+	tcase_add_test(tcase, test_request);
+	tcase_add_test(tcase, test_request_limit);
+	tcase_add_test(tcase, test_response);
+	tcase_add_test(tcase, test_random);
+}
+
+RUN_SUITE("wire", fill)

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * transmit-fixture.h - what the tests of transmit.c share: a cache with its
+ * transmitter, and units with a pattern.
+ */
+#ifndef TRANSMIT_FIXTURE_H
+#define TRANSMIT_FIXTURE_H
+
+#include <handle.h>
+#include <id.h>
+#include <transmit.h>
+
+#include "suite.h"
+
+#define PAGE ((size_t)4096)
+#define KIB ((size_t)1 << 10)
+#define MIB ((size_t)1 << 20)
+
+static struct nc_cache cache;
+static struct nc_transmit transmit;
+
+static inline void open_cache(size_t size, unsigned flags)
+{
+	struct NC_cache_options options = {.size = size, .flags = flags};
+
+	ck_assert_int_eq(nc_cache_init_owner(&cache, &options), 0);
+	nc_transmit_init(&transmit, &cache);
+}
+
+static inline void close_cache(void)
+{
+	nc_transmit_fini(&transmit);
+	nc_cache_fini(&cache);
+}
+
+/* A unit with the pattern of a seed. */
+static inline size_t insert(uint64_t seed, size_t size, size_t fraglen, enum NC_kind kind)
+{
+	unsigned char *data = must_alloc(size);
+	NC_handle handle;
+	size_t id;
+
+	pattern_fill(data, seed, 0, size);
+	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, size, fraglen, kind), 0);
+	ck_assert_int_eq(nc_handle_write(&handle, 0, data, size), (ssize_t)size);
+	ck_assert_int_eq(nc_handle_insert(&handle), 0);
+	id = nc_handle_id(&handle);
+	ck_assert_int_eq(nc_handle_free(&handle), 0);
+	free(data);
+	return id;
+}
+
+static inline uint32_t holds_of(size_t id)
+{
+	return nc_word_holds(nc_unit_word(nc_units_at(&cache.own.units, nc_id_slot(id))));
+}
+
+static inline struct NC_cache_stat statistics(void)
+{
+	struct NC_cache_stat stat;
+
+	nc_cache_stat(&cache, &stat);
+	return stat;
+}
+
+#endif

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * worker-fixture.c - the other process of the suites attach and exchange.
+ *
+ * "attach PATH" joins a cache, inserts a unit and obeys single letters on
+ * standard input, answering each with eight bytes on standard output.
+ * Otherwise it is a worker: each request says in the variable DO what to do,
+ * which may be to misbehave; for that it reaches into the library's internals.
+ * Single-threaded; ends when its input or its server does.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <nabc-worker.h>
+
+#include <face.h>
+#include <id.h>
+#include <responder.h>
+
+/* As in worker.c, to reach the queues and the table. */
+struct NC_worker {
+	struct NC_cache *cache;
+	struct nc_responder *responder;
+};
+
+#define BODY ((size_t)100 << 10)
+
+static NC_worker *worker;
+static struct NC_request request;
+static char body[BODY];
+
+static void die(const char *what)
+{
+	fprintf(stderr, "worker-fixture: %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+/* --- attach ---------------------------------------------------------------- */
+
+static void tell(uint64_t value)
+{
+	if (write(STDOUT_FILENO, &value, sizeof(value)) != sizeof(value))
+		_exit(1);
+}
+
+static uint64_t result_of(int result)
+{
+	return result < 0 ? (uint64_t)errno : 0;
+}
+
+static int attach(const char *path)
+{
+	NC_cache *cache = *path ? NC_cache_attach(path) : NULL;
+	NC_handle handle;
+	size_t id, other;
+	char order;
+
+	if (*path && !cache)
+		die("NC_cache_attach");
+	/* With no path the first call attaches to $NABC_CACHE. */
+	if (NC_alloc(&handle, 10000, 1448) < 0 || NC_printf(&handle, 0, "from a member\n") < 0 ||
+	    NC_insert(&handle) < 0)
+		die("NC_alloc");
+	id = NC_cache_id(&handle);
+	NC_free(&handle);
+	tell(id);
+	while (read(STDIN_FILENO, &order, 1) == 1) {
+		switch (order) {
+		case 'd':
+			tell(result_of(NC_destroy(id)));
+			break;
+		case 'h': /* hold the id that follows */
+			if (read(STDIN_FILENO, &other, sizeof(other)) != sizeof(other))
+				return 1;
+			tell(result_of(NC_hold(other)));
+			break;
+		case 'a':
+			tell(result_of(NC_alloc_kind(&handle, 10, 0, NC_KIND_APPENDED)));
+			break;
+		case 'c':
+			tell(result_of(NC_cache_close(cache)));
+			break;
+		default:
+			_exit(7);
+		}
+	}
+	return 0;
+}
+
+/* --- worker ---------------------------------------------------------------- */
+
+static const char *variable(const char *name)
+{
+	const char *value = NC_request_variable(&request, name);
+
+	return value ? value : "";
+}
+
+static uint64_t number(const char *name)
+{
+	return strtoull(variable(name), NULL, 0);
+}
+
+static void respond(int status, unsigned flags, const char *headers, size_t id, size_t length)
+{
+	struct NC_response response = {.status = status,
+				       .flags = flags,
+				       .headers = headers,
+				       .headers_length = headers ? strlen(headers) : 0,
+				       .body = {.id = id, .length = length}};
+
+	if (NC_worker_respond(worker, &request, &response) < 0)
+		die("NC_worker_respond");
+}
+
+/* Past all the checks of NC_worker_respond(). */
+static void respond_raw(int status, uint64_t id, uint64_t offset, uint64_t length)
+{
+	struct nc_wire_response wire = {
+		.tag = request.tag, .status = status, .id = id, .offset = offset, .length = length};
+	struct nc_queue *queue = &worker->responder->lane[request.lane].queues.responses;
+
+	if (nc_queue_push(queue, &wire, sizeof(wire), NULL, 0))
+		die("nc_queue_push");
+	nc_doorbell_ring(worker->responder->lane[request.lane].doorbell);
+}
+
+static size_t insert(const void *data, size_t length, size_t size)
+{
+	NC_handle handle;
+	size_t id;
+
+	if (NC_alloc(&handle, size, 0) < 0)
+		return 0;
+	if (NC_write(&handle, 0, data, length) < 0 || NC_insert(&handle) < 0)
+		die("insert");
+	id = NC_cache_id(&handle);
+	NC_free(&handle);
+	return id;
+}
+
+static void echo(void)
+{
+	const char *value = variable("VALUE");
+	size_t length = strlen(value);
+	char header[64];
+
+	snprintf(header, sizeof(header), "X-Lane: %u\r\n", request.lane);
+	respond(200, 0, header, length ? insert(value, length, length) : 0, length);
+}
+
+/* A large body of which the first bytes are the tag. */
+static void large(void)
+{
+	size_t id;
+
+	memcpy(body, &request.tag, sizeof(request.tag));
+	id = insert(body, sizeof(body), sizeof(body));
+	respond(id ? 200 : 503, 0, NULL, id, id ? sizeof(body) : 0);
+}
+
+static void keep(void)
+{
+	static size_t kept;
+
+	if (!kept)
+		kept = insert("kept", 4, 4);
+	respond(200, NC_RESPONSE_KEEP, NULL, kept, 4);
+}
+
+static void raw(void)
+{
+	uint64_t id = number("ID");
+	const char *whose = variable("WHOSE");
+
+	if (*whose)
+		id = insert("0123456789", 10, 10);
+	if (!strcmp(whose, "stale"))
+		NC_destroy(id);
+	if (!strcmp(whose, "lie"))
+		atomic_store(&worker->cache->cache.own.shared[nc_id_slot(id)].size, SIZE_MAX / 2);
+	respond_raw(200, id, number("OFFSET"), number("LENGTH"));
+}
+
+static void garbage(void)
+{
+	struct nc_lane *lane = &worker->responder->lane[request.lane].queues;
+	const char *where = variable("WHERE");
+
+	if (!strcmp(where, "head"))
+		atomic_store(&lane->responses.shared->head, UINT64_MAX / 3);
+	else if (!strcmp(where, "tail"))
+		atomic_store(&lane->requests.shared->tail, UINT64_MAX / 3);
+	else if (!strcmp(where, "status"))
+		respond_raw(42, 0, 0, 0);
+	else if (!strcmp(where, "short"))
+		(void)nc_queue_push(&lane->responses, "short", 5, NULL, 0);
+	else if (!strcmp(where, "data")) {
+		memset(lane->responses.shared->data, 0xff, lane->responses.size);
+		atomic_fetch_add(&lane->responses.shared->head, 4096);
+	}
+	nc_doorbell_ring(worker->responder->lane[request.lane].doorbell);
+}
+
+/* More responses than the queue takes at once; blocks until they are reaped. */
+static void flood(void)
+{
+	uint64_t count = number("COUNT");
+	char headers[1001];
+
+	memset(headers, 'h', sizeof(headers) - 1);
+	headers[sizeof(headers) - 1] = '\0';
+	for (request.tag = 0; request.tag < count; request.tag++)
+		respond(200, 0, headers, 0, 0);
+}
+
+static bool fails(int error, int status, unsigned flags, size_t headers, size_t id, size_t offset,
+		  size_t length)
+{
+	struct NC_response response = {.status = status,
+				       .flags = flags,
+				       .headers = headers ? body : NULL,
+				       .headers_length = headers,
+				       .body = {.id = id, .offset = offset, .length = length}};
+
+	errno = 0;
+	return NC_worker_respond(worker, &request, &response) == -1 && errno == error;
+}
+
+/* What NC_worker_respond(3) says of its errors; answers with the number of the first lie. */
+static void errors(void)
+{
+	size_t id = insert("0123456789", 10, 10), gone = insert("x", 1, 1);
+	struct NC_request wrong = request;
+	struct NC_response fine = {.status = 200};
+	char line[64];
+	int bad = 0;
+
+	NC_destroy(gone);
+	wrong.lane = 64;
+	if (!fails(EINVAL, 199, 0, 0, 0, 0, 0) || !fails(EINVAL, 600, 0, 0, 0, 0, 0))
+		bad = 1;
+	else if (!fails(EINVAL, 200, 0x8, 0, 0, 0, 0))
+		bad = 2;
+	else if (!fails(EMSGSIZE, 200, 0, NC_BLOCK_MAX + 1, 0, 0, 0))
+		bad = 3;
+	else if (!fails(EACCES, 200, 0, 0, 1, 0, 0))
+		bad = 4;
+	else if (!fails(ENOENT, 200, 0, 0, gone, 0, 0) || !fails(ENOENT, 200, 0, 0, id + 1, 0, 0))
+		bad = 5;
+	else if (!fails(ERANGE, 200, 0, 0, id, 0, 11) || !fails(ERANGE, 200, 0, 0, id, 11, 0) ||
+		 !fails(ERANGE, 200, 0, 0, id, SIZE_MAX, 2))
+		bad = 6;
+	else if (NC_worker_respond(worker, &wrong, &fine) != -1 || errno != EINVAL)
+		bad = 7;
+	else if (NC_worker_open() || errno != EBUSY)
+		bad = 8;
+	else if (NC_exchange_start(NULL, NULL) || errno != EPERM)
+		bad = 9;
+	else if (NC_worker_accept(NULL, &request) != -1 || errno != EINVAL)
+		bad = 10;
+	snprintf(line, sizeof(line), "X-Bad: %d\r\n", bad);
+	respond(200, 0, line, id, 10);
+}
+
+static bool standard_input_is_null(void)
+{
+	struct stat input, null;
+
+	return fstat(STDIN_FILENO, &input) == 0 && stat("/dev/null", &null) == 0 &&
+	       input.st_rdev == null.st_rdev;
+}
+
+static void environment(void)
+{
+	const char *value = getenv(variable("NAME"));
+	char line[256];
+
+	snprintf(line, sizeof(line), "%s;%d;%d;%d", value ? value : "(none)", getppid(),
+		 getpgid(0) == getpid(), standard_input_is_null());
+	respond(200, 0, NULL, insert(line, strlen(line), strlen(line)), strlen(line));
+}
+
+static const struct {
+	const char *name;
+	void (*act)(void);
+} acts[] = {
+	{"echo", echo},	      {"large", large}, {"keep", keep},	    {"raw", raw},
+	{"garbage", garbage}, {"flood", flood}, {"errors", errors}, {"environment", environment},
+};
+
+static int work(void)
+{
+	int got;
+
+	worker = NC_worker_open();
+	if (!worker)
+		die("NC_worker_open");
+	for (size_t i = 0; i < sizeof(body); i++)
+		body[i] = (char)(i * 31 + (i >> 8));
+	while ((got = NC_worker_accept(worker, &request)) == 1) {
+		const char *what = variable("DO");
+		size_t i = 0;
+
+		if (!strcmp(what, "die"))
+			raise(SIGKILL);
+		if (!strcmp(what, "exit"))
+			_exit(5);
+		if (!strcmp(what, "nothing"))
+			continue;
+		while (i < sizeof(acts) / sizeof(acts[0]) && strcmp(what, acts[i].name))
+			i++;
+		if (i < sizeof(acts) / sizeof(acts[0]))
+			acts[i].act();
+		else
+			respond(404, 0, NULL, 0, 0);
+	}
+	if (got < 0)
+		die("NC_worker_accept");
+	NC_worker_close(worker);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 1 && !strcmp(argv[1], "attach"))
+		return attach(argc > 2 ? argv[2] : "");
+	return work();
+}
