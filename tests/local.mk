@@ -37,8 +37,8 @@ check_PROGRAMS += $(NABC_UNITS) tests/unit/worker-fixture
 TESTS += $(NABC_UNITS)
 endif
 
-TESTS += tests/check-floors.sh
-EXTRA_DIST += tests/check-floors.sh \
+TESTS += tests/check-man.sh tests/check-floors.sh
+EXTRA_DIST += tests/check-man.sh tests/check-floors.sh \
 	tests/check-valgrind.sh \
 	tests/unit/suite.h \
 	tests/unit/exchange-fixture.h \

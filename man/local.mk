@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: MIT
+# The manual; tests/check-man.sh compares it with the headers.
+man3_MANS = \
+	man/NC_alloc.3 \
+	man/NC_alloc_kind.3 \
+	man/NC_cache_attach.3 \
+	man/NC_cache_close.3 \
+	man/NC_cache_dispatch.3 \
+	man/NC_cache_fd.3 \
+	man/NC_cache_id.3 \
+	man/NC_cache_open.3 \
+	man/NC_cache_serve.3 \
+	man/NC_cache_stat.3 \
+	man/NC_destroy.3 \
+	man/NC_exchange_arm.3 \
+	man/NC_exchange_close.3 \
+	man/NC_exchange_fd.3 \
+	man/NC_exchange_kick.3 \
+	man/NC_exchange_pid.3 \
+	man/NC_exchange_pidfd.3 \
+	man/NC_exchange_reap.3 \
+	man/NC_exchange_start.3 \
+	man/NC_exchange_submit.3 \
+	man/NC_free.3 \
+	man/NC_hold.3 \
+	man/NC_insert.3 \
+	man/NC_printf.3 \
+	man/NC_read.3 \
+	man/NC_release.3 \
+	man/NC_request_variable.3 \
+	man/NC_socksend.3 \
+	man/NC_socksendv.3 \
+	man/NC_stat.3 \
+	man/NC_worker_accept.3 \
+	man/NC_worker_close.3 \
+	man/NC_worker_open.3 \
+	man/NC_worker_respond.3 \
+	man/NC_write.3
+man7_MANS = man/nabc.7
+EXTRA_DIST += $(man3_MANS) $(man7_MANS)

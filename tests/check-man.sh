@@ -1,0 +1,291 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# check-man.sh - compares the manual pages with the public headers and with
+# the symbol map, so that none of the three can change alone:
+#
+#   calls     every declared call has a page man/CALL.3, every name in a
+#             page's NAME and SYNOPSIS is declared, alias pages lead home
+#   map       libnabc/libnabc.map exports what the headers declare
+#   code      every SYNOPSIS compiles after its headers, every structure
+#             shown is the header's, every example that is a file compiles
+#   lint      mandoc (or groff, where mandoc is missing) has nothing to say
+#
+# Environment: srcdir, the top of the sources (default: above this script);
+# CC (default: cc).  Exit status: 0 good, 1 not, 77 no formatter to lint with.
+
+export LC_ALL=C
+srcdir=${srcdir:-$(dirname "$0")/..}
+cc=${CC:-cc}
+man=$srcdir/man
+headers="$srcdir/libnabc/nabc.h $srcdir/libnabc/nabc-worker.h"
+map=$srcdir/libnabc/libnabc.map
+flags="-fsyntax-only -Wall -Wextra -Werror -D_GNU_SOURCE -I$srcdir/libnabc"
+
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+trap 'exit 1' HUP INT TERM
+
+# complain WHAT HOW-TO-MEND; counted in a file because loops run in subshells.
+complain()
+{
+	echo "$1"
+	echo "    to mend: $2"
+	echo >>"$tmp/faults"
+}
+
+# --- readers: each prints what one kind of file says ---------------------
+
+# C text without comments and preprocessor lines.
+strip_c()
+{
+	awk '{
+		line = $0
+		out = ""
+		while (line != "") {
+			if (inside) {
+				end = index(line, "*/")
+				if (!end)
+					break
+				line = substr(line, end + 2)
+				inside = 0
+				continue
+			}
+			start = index(line, "/*")
+			if (!start) {
+				out = out line
+				break
+			}
+			out = out substr(line, 1, start - 1) " "
+			line = substr(line, start + 2)
+			inside = 1
+		}
+		if (directive || out ~ /^[ \t]*#/)
+			directive = out ~ /\\$/
+		else
+			print out
+	}' "$@"
+}
+
+declared_names()
+{
+	strip_c "$@" | awk '{
+		while (match($0, /NC_[A-Za-z0-9_]+[ \t]*\(/)) {
+			name = substr($0, RSTART, RLENGTH - 1)
+			sub(/[ \t]+$/, "", name)
+			print name
+			$0 = substr($0, RSTART + RLENGTH)
+		}
+	}' | sort -u
+}
+
+exported_names()
+{
+	strip_c "$1" | awk '
+		{ sub(/.*global:/, "global: ") }
+		/global:/ { global = 1; sub(/global:/, "") }
+		/local:/ { global = 0 }
+		global { gsub(/[;{}]/, " "); for (i = 1; i <= NF; i++) print $i }' | sort -u
+}
+
+# Names that a page's NAME section gives.
+named()
+{
+	awk '/^\.Sh / { name = $2 == "NAME" } name && $1 == ".Nm" { print $2 }' "$1" | sort -u
+}
+
+# The SYNOPSIS of a page as C.
+synopsis()
+{
+	awk '
+		# Splits a macro line into words; quotes keep blanks in one.
+		function words(line,    n, word)
+		{
+			n = 0
+			sub(/^\.[A-Za-z]+[ \t]*/, "", line)
+			while (line != "") {
+				if (line ~ /^"/) {
+					line = substr(line, 2)
+					match(line, /"|$/)
+				} else {
+					match(line, /[ \t]|$/)
+				}
+				word = substr(line, 1, RSTART - 1)
+				line = substr(line, RSTART + 1)
+				sub(/^[ \t]+/, "", line)
+				w[++n] = word
+			}
+			return n
+		}
+		function rest(n, from,    i, text)
+		{
+			for (i = from; i <= n; i++)
+				text = text (i > from ? ", " : "") w[i]
+			return text
+		}
+		/^\.Sh / { inside = $2 == "SYNOPSIS"; next }
+		!inside { next }
+		/^\.In / { print "#include <" $2 ">" }
+		/^\.Ft / {
+			type = $0
+			sub(/^\.Ft[ \t]+/, "", type)
+			gsub(/"/, "", type)
+		}
+		/^\.Fn / { n = words($0); print type " " w[1] "(" rest(n, 2) ");"; type = "" }
+		/^\.Fo / { words($0); call = w[1]; list = "" }
+		/^\.Fa / { n = words($0); list = list (list == "" ? "" : ", ") rest(n, 1) }
+		/^\.Fc/ { print type " " call "(" list ");"; type = "" }' "$1"
+}
+
+# roff escapes that displays use, back to characters.
+unescape()
+{
+	sed -e "s/\\\\(aq/'/g" -e 's/\\-/-/g' -e 's/\\&//g' -e 's/\\e/\\/g'
+}
+
+# Structures, each on a line of its own with blanks made single.
+structures()
+{
+	strip_c "$@" | awk '
+		/^struct NC_[a-z_]+ *\{/ { inside = 1; text = "" }
+		inside { text = text " " $0 }
+		inside && /^\}/ {
+			inside = 0
+			gsub(/[ \t]+/, " ", text)
+			print text
+		}' | sort
+}
+
+# Writes each display that begins with #include to PREFIX-N.c.
+examples()
+{
+	unescape <"$1" | awk -v prefix="$2" '
+		/^\.Bd / { inside = 1; first = 1; next }
+		/^\.Ed/ { inside = 0; if (file != "") close(file); file = "" }
+		inside && first { first = 0; if (/^#include/) file = prefix "-" ++n ".c" }
+		inside && file != "" { print >file }'
+}
+
+compile()
+{
+	$cc $flags "$1" >"$tmp/out" 2>&1 && return
+	sed 's/^/    /' "$tmp/out"
+	complain "$2" "$3"
+}
+
+# --- calls ---------------------------------------------------------------
+
+declared_names $headers >"$tmp/declared"
+[ -s "$tmp/declared" ] || complain "no call is declared in $headers" "check srcdir"
+structures $headers >"$tmp/structures"
+
+is_declared() { grep -qx "$1" "$tmp/declared"; }
+is_alias() { [ "$(sed -n '/^\.[a-zA-Z]/{p;q;}' "$1" | cut -c1-4)" = ".so " ]; }
+
+while read -r name; do
+	[ -f "$man/$name.3" ] && continue
+	complain "$name is declared, but man/$name.3 is missing" \
+		"write the page, or one that only says .so man3/OTHER.3"
+done <"$tmp/declared"
+
+for page in "$man"/*.3; do
+	[ -f "$page" ] || continue
+	file=man/${page##*/}
+	own=${page##*/}
+	own=${own%.3}
+	if is_alias "$page"; then
+		target=$(sed -n 's/^\.so man3\/\(.*\)$/\1/p' "$page")
+		printf '.\\" SPDX-License-Identifier: MIT\n.so man3/%s\n' "$target" >"$tmp/alias"
+		cmp -s "$page" "$tmp/alias" ||
+			complain "$file: not an alias page as they should be" \
+				"two lines: the SPDX comment, and .so man3/OTHER.3"
+		if [ ! -f "$man/$target" ] || is_alias "$man/$target"; then
+			complain "$file: leads to '$target', which is no page" "name the page itself"
+		elif ! named "$man/$target" | grep -qx "$own"; then
+			complain "$file: leads to man/$target, whose NAME has no $own" \
+				"add .Nm $own there, or remove the alias"
+		fi
+		continue
+	fi
+	named "$page" >"$tmp/named"
+	synopsis "$page" >"$tmp/$own.c"
+	declared_names "$tmp/$own.c" >"$tmp/shown"
+	grep -qx "$own" "$tmp/named" ||
+		complain "$file: its NAME has no $own" "rename the file or add .Nm $own"
+	for name in $(cat "$tmp/named" "$tmp/shown" | sort -u); do
+		is_declared "$name" ||
+			complain "$file: $name is not declared in the headers" \
+				"declare it, or remove it from NAME and SYNOPSIS"
+		grep -qx "$name" "$tmp/named" ||
+			complain "$file: $name is in SYNOPSIS but not in NAME" "add .Nm $name"
+		grep -qx "$name" "$tmp/shown" ||
+			complain "$file: $name is in NAME but not in SYNOPSIS" "add its prototype"
+	done
+	compile "$tmp/$own.c" "$file: the SYNOPSIS does not agree with the headers" \
+		"make its .In, .Ft, .Fn, .Fo and .Fa those of the header"
+done
+
+# --- map -----------------------------------------------------------------
+
+if [ -f "$map" ]; then
+	exported_names "$map" >"$tmp/exported"
+	for name in $(comm -23 "$tmp/declared" "$tmp/exported"); do
+		complain "$name is declared, but libnabc.map does not export it" \
+			"add '$name;' to the global: section"
+	done
+	# A pattern must not be expanded to file names here.
+	comm -13 "$tmp/declared" "$tmp/exported" | while read -r name; do
+		complain "libnabc.map exports $name, which no public header declares" \
+			"remove it from the map, or declare it"
+	done
+else
+	complain "libnabc/libnabc.map is missing" "write it: every NC_ call in its global: section"
+fi
+
+# --- code ----------------------------------------------------------------
+
+for page in "$man"/*.[1-9]; do
+	[ -f "$page" ] || continue
+	file=man/${page##*/}
+	unescape <"$page" >"$tmp/plain"
+	structures "$tmp/plain" | while read -r text; do
+		grep -qxF " $text" "$tmp/structures" ||
+			complain "$file: not the header's structure: $text" "copy its fields from the header"
+	done
+	examples "$page" "$tmp/example-${page##*/}"
+done
+for example in "$tmp"/example-*.c; do
+	[ -f "$example" ] || continue
+	page=${example#"$tmp"/example-}
+	compile "$example" "man/${page%-*}: example ${page##*-} does not compile" "correct the example"
+done
+
+# --- lint ----------------------------------------------------------------
+
+if command -v mandoc >/dev/null 2>&1; then
+	lint() { mandoc -T lint -W warning "$1"; }
+elif command -v groff >/dev/null 2>&1; then
+	lint() { groff -ww -mandoc -Tutf8 "$1" 2>&1 >/dev/null; }
+else
+	lint() { :; }
+	unlinted=yes
+fi
+for page in "$man"/*.[1-9]; do
+	[ -f "$page" ] || continue
+	# An alias was checked above; mandoc warns of any .so.
+	is_alias "$page" && continue
+	said=$(lint "$page" 2>&1)
+	[ -z "$said" ] && continue
+	echo "$said" | sed 's/^/    /'
+	complain "man/${page##*/}: the formatter complains" "see mdoc(7)"
+done
+
+if [ -s "$tmp/faults" ]; then
+	echo "check-man: $(wc -l <"$tmp/faults") faults"
+	exit 1
+fi
+if [ -n "$unlinted" ]; then
+	echo "check-man: neither mandoc nor groff is installed; pages are not linted"
+	exit 77
+fi
+echo "check-man: $(wc -l <"$tmp/declared") calls, map and pages agree"
