@@ -58,5 +58,18 @@ exchange responder face
 nabc worker
 FLOORS
 
+check sweet <<'FLOORS'
+slice uri request response date mime meta timer
+loop loop-backend loop-uring loop-epoll docroot log
+helper transaction
+content
+server
+settings gateway gw-worker filestream static status
+route output
+connection
+listener
+main
+FLOORS
+
 cat "$faults"
 test ! -s "$faults"

@@ -29,22 +29,136 @@ NABC_UNITS = \
 	tests/unit/test-responder \
 	tests/unit/test-nabc \
 	tests/unit/test-nabc-process
+SWEET_UNITS = \
+	tests/unit/test-uri \
+	tests/unit/test-request \
+	tests/unit/test-request-head \
+	tests/unit/test-date \
+	tests/unit/test-mime \
+	tests/unit/test-response \
+	tests/unit/test-meta \
+	tests/unit/test-timer \
+	tests/unit/test-loop \
+	tests/unit/test-loop-close \
+	tests/unit/test-loop-send \
+	tests/unit/test-loop-tasks \
+	tests/unit/test-helper \
+	tests/unit/test-docroot \
+	tests/unit/test-log \
+	tests/unit/test-settings \
+	tests/unit/test-listener \
+	tests/unit/test-gateway \
+	tests/unit/test-content \
+	tests/unit/test-loop-watch \
+	tests/unit/test-content-change
 
 # A unit test of the library links all of it, hidden names included.
 LDADD = libnabc/libnabc-internal.la $(CHECK_LIBS) $(URING_LIBS) -lpthread
 if HAVE_CHECK
-check_PROGRAMS += $(NABC_UNITS) tests/unit/worker-fixture
-TESTS += $(NABC_UNITS)
+check_PROGRAMS += $(NABC_UNITS) $(SWEET_UNITS) tests/unit/worker-fixture
+TESTS += $(NABC_UNITS) $(SWEET_UNITS)
 endif
+
+sweet_unit_cppflags = $(sweet_libsweet_la_CPPFLAGS)
+sweet_unit_cflags = $(AM_CFLAGS) $(GLIB_CFLAGS) $(CHECK_CFLAGS)
+sweet_unit_ldadd = sweet/libsweet.la libnabc/libnabc-internal.la \
+	$(GLIB_LIBS) $(CHECK_LIBS) $(URING_LIBS) -lpthread
+
+tests_unit_test_uri_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_uri_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_uri_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_request_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_request_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_request_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_request_head_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_request_head_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_request_head_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_date_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_date_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_date_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_mime_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_mime_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_mime_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_response_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_response_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_response_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_meta_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_meta_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_meta_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_timer_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_timer_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_timer_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_loop_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_loop_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_loop_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_loop_close_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_loop_close_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_loop_close_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_loop_send_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_loop_send_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_loop_send_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_loop_tasks_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_loop_tasks_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_loop_tasks_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_helper_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_helper_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_helper_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_docroot_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_docroot_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_docroot_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_log_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_log_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_log_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_settings_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_settings_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_settings_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_listener_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_listener_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_listener_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_gateway_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_gateway_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_gateway_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_content_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_content_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_content_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_loop_watch_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_loop_watch_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_loop_watch_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_content_change_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_content_change_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_content_change_LDADD = $(sweet_unit_ldadd)
 
 TESTS += tests/check-man.sh tests/check-floors.sh
 EXTRA_DIST += tests/check-man.sh tests/check-floors.sh \
 	tests/check-valgrind.sh \
 	tests/unit/suite.h \
+	tests/unit/content-fixture.h \
 	tests/unit/exchange-fixture.h \
 	tests/unit/handle-fixture.h \
+	tests/unit/loop-fixture.h \
 	tests/unit/member-fixture.h \
 	tests/unit/nabc-fixture.h \
+	tests/unit/request-fixture.h \
 	tests/unit/transmit-fixture.h
 AM_TESTS_ENVIRONMENT = srcdir='$(srcdir)'; builddir='$(abs_builddir)'; CC='$(CC)'; \
 	export srcdir builddir CC;

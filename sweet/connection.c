@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * connection.c - the HTTP state machine of a connection.
+ *
+ *   READING    waits for a whole request head
+ *   WORKING    a responder has the transaction
+ *   SENDING    head or body are on their way
+ *   LINGERING  our end is closed; reads until the peer's is, so that the
+ *              last answer is not lost to a reset (RFC 9112, section 9.6)
+ *
+ * A connection owns its socket and at most one transaction; a transaction
+ * whose client went while a responder had it is left behind and freed when
+ * the responder is done.  Bytes that come before their turn (pipelining) wait
+ * in `input`; past a bound nothing more is read.  One thread.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <connection.h>
+#include <output.h>
+#include <route.h>
+
+#define IDLE_MS 75000 /* between requests */
+#define HEAD_MS 30000 /* for a head to come in whole */
+#define SEND_MS 60000 /* for any byte of an answer to be taken */
+#define LINGER_MS 5000
+#define INPUT_PAUSE 32768 /* bytes that wait before reading pauses */
+
+enum state { READING, WORKING, SENDING, LINGERING };
+
+struct connection {
+	struct loop_receive receive;
+	struct loop_send send;
+	struct timer timer;
+	struct server *server;
+	struct connection *next, **link; /* the server's */
+	int fd;
+	enum state state;
+	bool keep_alive; /* after the present answer */
+	bool ended;	 /* the peer sends no more */
+	bool paused;
+	bool head_timing; /* the timer runs for a head that has begun */
+	uint64_t discard; /* bytes of a request's body still to come */
+	char *input;	  /* bytes that wait; NULL: none */
+	size_t input_length, input_room, input_seen;
+	struct output *output; /* NULL: no transaction */
+	uint64_t skipped;      /* message.skip when the timer was started */
+	uint16_t remote_port, local_port;
+	bool http10;
+	bool loopback;
+	char remote[INET6_ADDRSTRLEN], local[INET6_ADDRSTRLEN];
+};
+
+static void connection_close(struct connection *connection);
+static void consume(struct connection *connection, const char *data, size_t length);
+
+/* --- the connection's own life ----------------------------------------------- */
+
+static void plain_address(const struct sockaddr_storage *from, char *text, uint16_t *port,
+			  bool *loopback)
+{
+	if (from->ss_family == AF_INET6) {
+		const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)(const void *)from;
+
+		*port = ntohs(in6->sin6_port);
+		*loopback = IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr);
+		inet_ntop(AF_INET6, &in6->sin6_addr, text, INET6_ADDRSTRLEN);
+		if (IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr)) {
+			*loopback = in6->sin6_addr.s6_addr[12] == 127;
+			memmove(text, text + strlen("::ffff:"),
+				strlen(text) - strlen("::ffff:") + 1);
+		}
+	} else {
+		const struct sockaddr_in *in = (const struct sockaddr_in *)(const void *)from;
+
+		*port = ntohs(in->sin_port);
+		*loopback = ntohl(in->sin_addr.s_addr) >> 24 == 127;
+		inet_ntop(AF_INET, &in->sin_addr, text, INET6_ADDRSTRLEN);
+	}
+}
+
+static void connection_free(struct connection *connection)
+{
+	*connection->link = connection->next;
+	if (connection->next)
+		connection->next->link = connection->link;
+	timer_stop(&connection->timer);
+	server_count(&connection->server->counters.open, (uint64_t)-1);
+	free(connection->input);
+	free(connection);
+}
+
+static void connection_close(struct connection *connection)
+{
+	struct output *output = connection->output;
+
+	loop_close_fd(connection->server->loop, connection->fd);
+	if (output && connection->state == WORKING)
+		output->transaction.connection = NULL; /* until the responder is done */
+	else if (output)
+		output_close(output);
+	connection_free(connection);
+}
+
+static void too_slow(struct timer *timer)
+{
+	struct connection *connection =
+		(struct connection *)((char *)timer - offsetof(struct connection, timer));
+
+	/* A large answer may take longer, as long as it moves. */
+	if (connection->state == SENDING && connection->send.message.skip != connection->skipped) {
+		connection->skipped = connection->send.message.skip;
+		loop_timer_start(connection->server->loop, timer, SEND_MS, too_slow);
+		return;
+	}
+	connection_close(connection);
+}
+
+static void set_timer(struct connection *connection, unsigned ms)
+{
+	loop_timer_start(connection->server->loop, &connection->timer, ms, too_slow);
+}
+
+static void linger(struct connection *connection)
+{
+	if (connection->ended) {
+		connection_close(connection);
+		return;
+	}
+	connection->state = LINGERING;
+	free(connection->input);
+	connection->input = NULL;
+	connection->input_length = connection->input_room = 0;
+	if (connection->paused)
+		loop_receive_resume(connection->server->loop, connection->fd);
+	connection->paused = false;
+	set_timer(connection, LINGER_MS);
+}
+
+/* --- sending ------------------------------------------------------------------- */
+
+static void sent(struct loop_send *op, int result);
+
+static void send_piece(struct connection *connection, size_t head_length)
+{
+	struct output *output = connection->output;
+	struct transaction *transaction = &output->transaction;
+	struct NC_send *message = &connection->send.message;
+
+	*message = (struct NC_send){.header = output->head,
+				    .header_length = head_length,
+				    .ranges = &transaction->body,
+				    .flags = NC_SEND_HELD};
+	if (transaction->body.id && !transaction->head_only) {
+		message->range_count = 1;
+		output->sent += transaction->body.length;
+		server_count(&connection->server->counters.body_units, 1);
+	}
+	if (transaction->next && output->sent < transaction->length)
+		message->flags |= NC_SEND_MORE;
+	else if (!connection->keep_alive)
+		message->flags |= NC_SEND_CLOSE;
+	connection->state = SENDING;
+	connection->skipped = 0;
+	set_timer(connection, SEND_MS);
+	connection->send.sent = sent;
+	loop_send_start(connection->server->loop, &connection->send, connection->fd);
+}
+
+static void respond(struct connection *connection)
+{
+	if (connection->server->draining)
+		connection->keep_alive = false;
+	send_piece(connection,
+		   output_head(connection->output, connection->keep_alive, connection->http10));
+}
+
+/* The responder, which had said "later", is done. */
+static void done(struct transaction *transaction)
+{
+	struct connection *connection = transaction->connection;
+	struct output *output = (struct output *)transaction;
+
+	if (!connection) {
+		output_close(output);
+		return;
+	}
+	assert(connection->state == WORKING);
+	if (transaction->status == 0) {
+		/* Broken off in the middle: the client must see that. */
+		connection->state = SENDING;
+		connection_close(connection);
+	} else if (output->sent || output->head_sent) {
+		send_piece(connection, 0);
+	} else {
+		respond(connection);
+	}
+}
+
+static void finished(struct connection *connection)
+{
+	struct output *output = connection->output;
+
+	output_log(output);
+	connection->output = NULL;
+	output_close(output);
+	if (!connection->keep_alive) {
+		linger(connection);
+		return;
+	}
+	connection->state = READING;
+	connection->head_timing = false;
+	if (connection->input_length) {
+		char *input = connection->input;
+		size_t length = connection->input_length;
+
+		connection->input = NULL;
+		connection->input_length = connection->input_room = connection->input_seen = 0;
+		if (connection->paused)
+			loop_receive_resume(connection->server->loop, connection->fd);
+		connection->paused = false;
+		consume(connection, input, length);
+		free(input);
+		return;
+	}
+	if (connection->ended) {
+		connection_close(connection);
+		return;
+	}
+	set_timer(connection, IDLE_MS);
+}
+
+static void sent(struct loop_send *op, int result)
+{
+	struct connection *connection =
+		(struct connection *)((char *)op - offsetof(struct connection, send));
+	struct output *output = connection->output;
+	struct transaction *transaction = &output->transaction;
+
+	assert(connection->state == SENDING);
+	output->head_sent = true;
+	if (result < 0) {
+		if (result != -EPIPE && result != -ECONNRESET)
+			log_message("%s: sending: %s", connection->remote, strerror(-result));
+		output_log(output);
+		connection_close(connection);
+		return;
+	}
+	if (!transaction->next || transaction->head_only || output->sent >= transaction->length) {
+		finished(connection);
+		return;
+	}
+	connection->state = WORKING;
+	if (transaction->next(transaction) == RESPOND_NOW)
+		done(transaction);
+}
+
+/* --- reading --------------------------------------------------------------------- */
+
+static bool keep_input(struct connection *connection, const char *data, size_t length)
+{
+	size_t need = connection->input_length + length;
+
+	if (need > connection->input_room) {
+		size_t room = connection->input_room ? connection->input_room : 1024;
+		char *input;
+
+		while (room < need)
+			room *= 2;
+		input = realloc(connection->input, room);
+		if (!input)
+			return false;
+		connection->input = input;
+		connection->input_room = room;
+	}
+	memcpy(connection->input + connection->input_length, data, length);
+	connection->input_length = need;
+	if (need > INPUT_PAUSE && connection->state != READING && !connection->paused) {
+		connection->paused = true;
+		loop_receive_pause(connection->server->loop, connection->fd);
+	}
+	return true;
+}
+
+/* A whole head; false: nothing more can be done with this connection. */
+static bool start_request(struct connection *connection, const char *head, size_t length, int error)
+{
+	struct server *server = connection->server;
+	struct output *output = output_open(server);
+	struct transaction *transaction;
+	struct request request;
+
+	if (!output) {
+		connection_close(connection);
+		return false;
+	}
+	connection->output = output;
+	transaction = &output->transaction;
+	transaction->remote_addr = connection->remote;
+	transaction->remote_port = connection->remote_port;
+	transaction->server_addr = connection->local;
+	transaction->server_port = connection->local_port;
+	transaction->loopback = connection->loopback;
+	transaction->connection = connection;
+	transaction->done = done;
+	server_count(&server->counters.requests, 1);
+	if (server->log.fd >= 0)
+		output_remember_line(output, head, length);
+	if (!error)
+		error = request_parse(&request, head, length);
+	if (error) {
+		/* What follows cannot be told apart from the rest of this. */
+		connection->keep_alive = false;
+		connection->http10 = false;
+		connection->discard = 0;
+		transaction_fail(transaction, -error, NULL);
+		respond(connection);
+		return true;
+	}
+	connection->keep_alive = request.keep_alive;
+	connection->http10 = request.minor == 0;
+	connection->discard = request.content_length;
+	transaction->request = &request;
+	transaction->head_only = request.method == METHOD_HEAD;
+	connection->state = WORKING;
+	timer_stop(&connection->timer);
+	if (route(transaction) == RESPOND_NOW)
+		respond(connection);
+	transaction->request = NULL;
+	return true;
+}
+
+static size_t discard(struct connection *connection, size_t length)
+{
+	size_t now = connection->discard < length ? (size_t)connection->discard : length;
+
+	connection->discard -= now;
+	return now;
+}
+
+/*
+ * Bytes from the socket, or ones that waited.  A request is started when its
+ * head is whole; what follows it waits for the answer to be sent.
+ */
+static void consume(struct connection *connection, const char *data, size_t length)
+{
+	size_t skip, head;
+
+	if (connection->state == LINGERING)
+		return;
+	if (connection->state != READING) {
+		if (!keep_input(connection, data, length))
+			connection_close(connection);
+		return;
+	}
+	skip = discard(connection, length);
+	data += skip;
+	length -= skip;
+	if (length == 0) {
+		/* The rest of that body will not come. */
+		if (connection->ended)
+			connection_close(connection);
+		return;
+	}
+	if (connection->input_length) {
+		/* The rest of a head that came in pieces. */
+		if (!keep_input(connection, data, length)) {
+			connection_close(connection);
+			return;
+		}
+		data = connection->input;
+		length = connection->input_length;
+	}
+	head = request_head_length(data, length, connection->input_seen);
+	if (head == 0 && length < REQUEST_HEAD_MAX) {
+		connection->input_seen = length;
+		/* Without its rest, which will not come when the peer has ended, it is nothing. */
+		if (connection->ended ||
+		    (!connection->input_length && !keep_input(connection, data, length))) {
+			connection_close(connection);
+			return;
+		}
+		if (!connection->head_timing)
+			set_timer(connection, HEAD_MS);
+		connection->head_timing = true;
+		return;
+	}
+	{
+		char *whole = connection->input;
+		bool open;
+
+		/* The buffer is ours now, so that what follows can wait in a new one. */
+		connection->input = NULL;
+		connection->input_length = connection->input_room = connection->input_seen = 0;
+		open = head == 0 || head > REQUEST_HEAD_MAX
+			       ? start_request(connection, data, length < 512 ? length : 512,
+					       memchr(data, '\n', REQUEST_HEAD_MAX) ? -431 : -414)
+			       : start_request(connection, data, head, 0);
+		if (open && head && head < length)
+			consume(connection, data + head, length - head);
+		free(whole);
+	}
+}
+
+static void received(struct loop_receive *op, const char *data, int length)
+{
+	struct connection *connection = (struct connection *)op;
+
+	if (length > 0) {
+		consume(connection, data, (size_t)length);
+		return;
+	}
+	connection->ended = true;
+	/* A client may close its end and still read the answer (RFC 9112, section 9.6). */
+	if (length == 0 && (connection->state == WORKING || connection->state == SENDING))
+		return;
+	connection_close(connection);
+}
+
+void connection_open(struct server *server, int fd)
+{
+	struct connection *connection = calloc(1, sizeof(*connection));
+	struct sockaddr_storage address;
+	socklen_t length = sizeof(address);
+	bool local_loopback;
+
+	if (!connection || getpeername(fd, (struct sockaddr *)&address, &length) < 0) {
+		free(connection);
+		close(fd);
+		return;
+	}
+	plain_address(&address, connection->remote, &connection->remote_port,
+		      &connection->loopback);
+	length = sizeof(address);
+	if (getsockname(fd, (struct sockaddr *)&address, &length) == 0)
+		plain_address(&address, connection->local, &connection->local_port,
+			      &local_loopback);
+	connection->server = server;
+	connection->fd = fd;
+	connection->receive.received = received;
+	connection->next = server->connections;
+	connection->link = &server->connections;
+	if (connection->next)
+		connection->next->link = &connection->next;
+	server->connections = connection;
+	server_count(&server->counters.connections, 1);
+	server_count(&server->counters.open, 1);
+	set_timer(connection, HEAD_MS);
+	if (loop_receive_start(server->loop, &connection->receive, fd) < 0)
+		connection_close(connection);
+}
+
+void connection_drain(struct server *server)
+{
+	struct connection *next;
+
+	server->draining = true;
+	for (struct connection *at = server->connections; at; at = next) {
+		next = at->next;
+		if (at->state == READING || at->state == LINGERING)
+			connection_close(at);
+	}
+}
+
+void connection_close_all(struct server *server)
+{
+	while (server->connections)
+		connection_close(server->connections);
+	output_free_spare(server);
+}

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * content.c - see content.h.
+ *
+ * The lock guards the table, entries' states and counts of references; no
+ * system call is made under it.  An entry leaves the table when its file has
+ * changed or its unit was evicted; those who hold it go on with the version
+ * they have, and the last reference frees it.
+ */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <glib.h>
+
+#include <content.h>
+#include <date.h>
+
+#define TRIES 5
+/* Times of files may be as coarse as a tick: what is younger may yet change unseen. */
+#define REST_NS 20000000
+
+enum entry_state { ENTRY_LOADING, ENTRY_READY, ENTRY_GONE };
+
+struct content_entry {
+	struct content_view view; /* must be first */
+	struct content *content;
+	enum entry_state state;
+	unsigned references;		/* the table's is one */
+	_Atomic uint64_t checked_ns;	/* when the version was last seen to be the file's */
+	struct content_waiter *waiters; /* while loading */
+	int error;
+	struct job job;
+	GList link; /* in content->recent */
+	char head[320];
+	char path[];
+};
+
+struct content {
+	struct content_options options;
+	pthread_mutex_t lock;
+	GHashTable *table; /* path to entry */
+	GQueue recent;	   /* entries in the table, most recently loaded first */
+	uint64_t hits, misses;
+};
+
+#define ENTRIES_MAX 100000u
+
+struct content *content_open(const struct content_options *options)
+{
+	struct content *content = g_new0(struct content, 1);
+
+	content->options = *options;
+	pthread_mutex_init(&content->lock, NULL);
+	content->table = g_hash_table_new(g_str_hash, g_str_equal);
+	return content;
+}
+
+static void free_entry(struct content_entry *entry)
+{
+	if (entry->view.id)
+		(void)NC_destroy(entry->view.id);
+	g_free(entry);
+}
+
+/* True: the caller frees the entry, outside the lock. */
+static bool unref_locked(struct content_entry *entry)
+{
+	return --entry->references == 0;
+}
+
+static bool drop_locked(struct content *content, struct content_entry *entry)
+{
+	if (entry->state == ENTRY_GONE)
+		return false;
+	entry->state = ENTRY_GONE;
+	g_hash_table_remove(content->table, entry->path);
+	g_queue_unlink(&content->recent, &entry->link);
+	return unref_locked(entry);
+}
+
+static void drop(struct content *content, struct content_entry *entry)
+{
+	bool last;
+
+	pthread_mutex_lock(&content->lock);
+	last = drop_locked(content, entry);
+	pthread_mutex_unlock(&content->lock);
+	if (last)
+		free_entry(entry);
+}
+
+void content_close(struct content *content)
+{
+	if (!content)
+		return;
+	while (content->recent.head) {
+		struct content_entry *entry = content->recent.head->data;
+
+		if (drop_locked(content, entry))
+			free_entry(entry);
+	}
+	g_hash_table_destroy(content->table);
+	pthread_mutex_destroy(&content->lock);
+	g_free(content);
+}
+
+/* --- reading a file into a unit, on a helper thread ------------------------ */
+
+static uint64_t realtime_ns(const struct timespec *time)
+{
+	return (uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_nsec;
+}
+
+/* Waits until the last change is older than the grain of file times. */
+static void let_rest(const struct file_version *version)
+{
+	uint64_t changed = realtime_ns(&version->changed), now;
+	struct timespec time;
+
+	clock_gettime(CLOCK_REALTIME, &time);
+	now = realtime_ns(&time);
+	if (changed <= now && now - changed < REST_NS) {
+		time = (struct timespec){.tv_nsec = (long)(REST_NS - (now - changed))};
+		nanosleep(&time, NULL);
+	}
+}
+
+/* Reads all of an open file; 0, -EAGAIN when it changed meanwhile, or -errno. */
+static int read_unit(int fd, const struct file_version *version, size_t *id)
+{
+	struct file_version after;
+	NC_handle handle;
+	ssize_t got;
+	int error = 0;
+
+	if (NC_alloc(&handle, (size_t)version->size, 0) < 0)
+		return -errno;
+	got = NC_read(fd, &handle, 0, (size_t)version->size);
+	if (got < 0)
+		error = -errno;
+	else if (got != version->size)
+		error = -EAGAIN;
+	if (!error)
+		error = docroot_version(fd, &after);
+	if (!error && !file_version_equal(version, &after))
+		error = -EAGAIN;
+	if (!error && NC_insert(&handle) < 0)
+		error = -errno;
+	if (!error)
+		*id = NC_cache_id(&handle);
+	(void)NC_free(&handle);
+	return error;
+}
+
+static int load_once(struct content_entry *entry)
+{
+	const struct content_options *options = &entry->content->options;
+	struct file_version version;
+	int error = 0, fd = docroot_open_file(options->root, entry->path, &version);
+
+	if (fd < 0)
+		return fd;
+	let_rest(&version);
+	error = docroot_version(fd, &entry->view.version);
+	if (!error && entry->view.version.size > 0 &&
+	    (uint64_t)entry->view.version.size <= options->max_unit) {
+		/* Changed again meanwhile: it has not rested, so a change may go unseen. */
+		if (file_version_equal(&version, &entry->view.version))
+			error = read_unit(fd, &entry->view.version, &entry->view.id);
+		else
+			error = -EAGAIN;
+	}
+	close(fd);
+	return error;
+}
+
+static void write_head(struct content_entry *entry)
+{
+	char date[DATE_LENGTH];
+	int length;
+
+	date_format(entry->view.version.modified.tv_sec, date);
+	length = snprintf(entry->head, sizeof(entry->head),
+			  "Content-Type: %.128s\r\nLast-Modified: %.*s\r\nContent-Length: %lld\r\n",
+			  mime_type(entry->content->options.mime, entry->path), DATE_LENGTH, date,
+			  (long long)entry->view.version.size);
+	entry->view.head = entry->head;
+	entry->view.head_length = (size_t)length;
+}
+
+static uint64_t monotonic_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return realtime_ns(&now);
+}
+
+static void load(struct job *job)
+{
+	struct content_entry *entry =
+		(struct content_entry *)((char *)job - offsetof(struct content_entry, job));
+
+	for (int i = 0; i < TRIES; i++) {
+		uint64_t began = monotonic_ns();
+
+		entry->error = load_once(entry);
+		atomic_store_explicit(&entry->checked_ns, began, memory_order_relaxed);
+		if (entry->error != -EAGAIN)
+			break;
+	}
+	if (!entry->error)
+		write_head(entry);
+}
+
+/* --- hand-over to those who wait ------------------------------------------- */
+
+static void arrive(struct loop_task *task)
+{
+	struct content_waiter *waiter =
+		(struct content_waiter *)((char *)task - offsetof(struct content_waiter, task));
+
+	/* What was seen may have changed before this one asked: look again. */
+	if (waiter->late && !content_get(waiter->content, waiter->path, waiter))
+		return;
+	waiter->arrived(waiter);
+}
+
+/* On the thread of the loop that asked first. */
+static void loaded(struct job *job)
+{
+	struct content_entry *entry =
+		(struct content_entry *)((char *)job - offsetof(struct content_entry, job));
+	struct content *content = entry->content;
+	struct content_waiter *waiter;
+	bool last = false;
+
+	pthread_mutex_lock(&content->lock);
+	waiter = entry->waiters;
+	entry->waiters = NULL;
+	entry->state = ENTRY_READY;
+	for (struct content_waiter *at = waiter; at; at = at->next) {
+		uint64_t seen = atomic_load_explicit(&entry->checked_ns, memory_order_relaxed);
+
+		at->late = at->since_ns > seen + content->options.revalidate_ns;
+		if (at->late)
+			continue;
+		at->result = (struct content_result){.error = entry->error};
+		/* One hold a waiter; an eviction can come between, then it is ENOENT. */
+		if (!entry->error && entry->view.id && NC_hold(entry->view.id) < 0)
+			at->result.error = -EAGAIN;
+		if (at->result.error)
+			continue;
+		at->result.entry = entry;
+		entry->references++;
+	}
+	/* Failures are not kept: the next request looks again. */
+	if (entry->error)
+		last = drop_locked(content, entry);
+	pthread_mutex_unlock(&content->lock);
+	while (waiter) {
+		struct content_waiter *next = waiter->next;
+
+		waiter->task.run = arrive;
+		loop_post(waiter->loop, &waiter->task);
+		waiter = next;
+	}
+	if (last)
+		free_entry(entry);
+}
+
+static struct content_entry *enter_locked(struct content *content, const char *path,
+					  struct content_entry **oldest)
+{
+	size_t length = strlen(path) + 1;
+	struct content_entry *entry = g_malloc0(sizeof(*entry) + length);
+
+	memcpy(entry->path, path, length);
+	entry->view.path = entry->path;
+	entry->content = content;
+	entry->references = 1;
+	entry->link.data = entry;
+	g_hash_table_insert(content->table, entry->path, entry);
+	g_queue_push_head_link(&content->recent, &entry->link);
+	*oldest = NULL;
+	if (content->recent.length > ENTRIES_MAX) {
+		*oldest = content->recent.tail->data;
+		if ((*oldest)->state != ENTRY_READY || !drop_locked(content, *oldest))
+			*oldest = NULL;
+	}
+	return entry;
+}
+
+/* Whether a ready entry still is what is on the disk. */
+static bool current(struct content *content, struct content_entry *entry, struct loop *loop)
+{
+	uint64_t checked = atomic_load_explicit(&entry->checked_ns, memory_order_relaxed);
+	uint64_t now = loop_now_ns(loop);
+	struct file_version version;
+
+	/* Seen since this loop woke up, or recently enough. */
+	if (checked + content->options.revalidate_ns >= now)
+		return true;
+	now = monotonic_ns();
+	if (docroot_peek(content->options.root, entry->path, &version) ||
+	    !file_version_equal(&version, &entry->view.version))
+		return false;
+	atomic_store_explicit(&entry->checked_ns, now, memory_order_relaxed);
+	return true;
+}
+
+void content_put(struct content *content, struct content_entry *entry)
+{
+	bool last;
+
+	if (entry->view.id)
+		(void)NC_release(entry->view.id);
+	pthread_mutex_lock(&content->lock);
+	last = unref_locked(entry);
+	pthread_mutex_unlock(&content->lock);
+	if (last)
+		free_entry(entry);
+}
+
+bool content_get(struct content *content, const char *path, struct content_waiter *waiter)
+{
+	for (;;) {
+		struct content_entry *entry, *oldest = NULL;
+		bool last;
+
+		pthread_mutex_lock(&content->lock);
+		entry = g_hash_table_lookup(content->table, path);
+		if (!entry || entry->state == ENTRY_LOADING) {
+			bool first = !entry;
+
+			if (first)
+				entry = enter_locked(content, path, &oldest);
+			content->misses++;
+			waiter->content = content;
+			waiter->path = path;
+			waiter->since_ns = monotonic_ns();
+			waiter->next = entry->waiters;
+			entry->waiters = waiter;
+			pthread_mutex_unlock(&content->lock);
+			if (oldest)
+				free_entry(oldest);
+			if (first) {
+				entry->job.work = load;
+				entry->job.done = loaded;
+				entry->job.loop = waiter->loop;
+				helper_submit(content->options.helpers, &entry->job);
+			}
+			return false;
+		}
+		content->hits++;
+		entry->references++;
+		pthread_mutex_unlock(&content->lock);
+		if (current(content, entry, waiter->loop) &&
+		    (!entry->view.id || NC_hold(entry->view.id) == 0)) {
+			waiter->result = (struct content_result){.entry = entry};
+			return true;
+		}
+		/* Changed or evicted: out of the table, and once more. */
+		drop(content, entry);
+		pthread_mutex_lock(&content->lock);
+		last = unref_locked(entry);
+		pthread_mutex_unlock(&content->lock);
+		if (last)
+			free_entry(entry);
+	}
+}
+
+const struct content_view *content_view(const struct content_entry *entry)
+{
+	return &entry->view;
+}
+
+void content_stat(struct content *content, uint64_t *files, uint64_t *hits, uint64_t *misses)
+{
+	pthread_mutex_lock(&content->lock);
+	*files = content->recent.length;
+	*hits = content->hits;
+	*misses = content->misses;
+	pthread_mutex_unlock(&content->lock);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * content.h - files as units of the cache: path to cache id.
+ *
+ * One table for all threads.  A file that fits a unit is read once, by a
+ * helper, while whoever else wants it waits; it is read again when its
+ * version (docroot.h) differs.  A version is never mixed: what changes while
+ * it is read is read again, and a file that never rests is refused.
+ */
+#ifndef SWEET_CONTENT_H
+#define SWEET_CONTENT_H
+
+#include <docroot.h>
+#include <helper.h>
+#include <mime.h>
+
+struct content;
+struct content_entry;
+
+struct content_options {
+	int root; /* descriptor; stays the caller's */
+	const struct mime *mime;
+	struct helpers *helpers;
+	size_t max_unit;	/* bytes of the largest file to be cached */
+	uint64_t revalidate_ns; /* trust for that long; 0: ask for each turn of a loop */
+};
+
+/* What a waiter gets. */
+struct content_result {
+	int error;		     /* 0, -errno of opening or reading, -EAGAIN: never at rest */
+	struct content_entry *entry; /* with error 0: referenced, its unit held */
+};
+
+struct content_waiter {
+	void (*arrived)(struct content_waiter *waiter); /* on loop's thread */
+	struct loop *loop;
+	struct content_result result;
+	/* content's: */
+	struct loop_task task;
+	struct content_waiter *next;
+	struct content *content;
+	const char *path; /* the caller's, who keeps it until the arrival */
+	uint64_t since_ns;
+	bool late; /* the look at the file had begun before it asked */
+};
+
+/* A version of a file; constant once it is there. */
+struct content_view {
+	size_t id; /* 0: nothing cached: empty, or too large for a unit */
+	struct file_version version;
+	const char *head; /* Content-Type, Last-Modified, Content-Length lines */
+	size_t head_length;
+	const char *path; /* of the file */
+};
+
+struct content *content_open(const struct content_options *options);
+void content_close(struct content *content);
+
+/*
+ * Finds the file at path (a decoded URL path, not ending in '/').  True: the
+ * result is there; false: waiter->arrived() comes later, until when path stays.
+ */
+bool content_get(struct content *content, const char *path, struct content_waiter *waiter);
+const struct content_view *content_view(const struct content_entry *entry);
+
+/* Gives back what a result referenced and held. */
+void content_put(struct content *content, struct content_entry *entry);
+
+/* Files in the table, and how often it had or had not what was wanted. */
+void content_stat(struct content *content, uint64_t *files, uint64_t *hits, uint64_t *misses);
+
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * docroot.c - see docroot.h.  Stateless, any thread.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <docroot.h>
+
+static struct file_version version_of(const struct stat *stat)
+{
+	return (struct file_version){.device = stat->st_dev,
+				     .inode = stat->st_ino,
+				     .size = stat->st_size,
+				     .modified = stat->st_mtim,
+				     .changed = stat->st_ctim};
+}
+
+static bool same_time(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+bool file_version_equal(const struct file_version *a, const struct file_version *b)
+{
+	return a->device == b->device && a->inode == b->inode && a->size == b->size &&
+	       same_time(&a->modified, &b->modified) && same_time(&a->changed, &b->changed);
+}
+
+int docroot_open(const char *folder)
+{
+	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* Relative to the root: "/a" is "a", "/" is ".". */
+static const char *beneath(const char *path)
+{
+	while (*path == '/')
+		path++;
+	return *path ? path : ".";
+}
+
+/* O_NONBLOCK: a FIFO in the root must not stop a helper for ever. */
+#define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
+
+/* Where openat2() is missing: name by name, and no symbolic link is followed. */
+static int walk(int root, const char *path)
+{
+	int folder = root;
+
+	if (strlen(path) >= PATH_MAX) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	for (;;) {
+		size_t length = strcspn(path, "/");
+		const char *rest = path + length + strspn(path + length, "/");
+		int last = path[length] ? OPEN_FLAGS | O_DIRECTORY : OPEN_FLAGS;
+		char name[NAME_MAX + 1];
+		int error, fd = -1;
+
+		if (length > NAME_MAX) {
+			errno = ENAMETOOLONG;
+		} else {
+			memcpy(name, path, length);
+			name[length] = '\0';
+			if (strcmp(name, "..") == 0)
+				errno = EACCES;
+			else
+				fd = openat(folder, name,
+					    (*rest ? O_PATH | O_DIRECTORY | O_CLOEXEC : last) |
+						    O_NOFOLLOW);
+		}
+		error = errno;
+		if (folder != root)
+			close(folder);
+		errno = error;
+		if (fd < 0 || !*rest)
+			return fd;
+		folder = fd;
+		path = rest;
+	}
+}
+
+static int open_beneath(int root, const char *path)
+{
+	struct open_how how = {.flags = OPEN_FLAGS,
+			       .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
+	/* Before Linux 5.6, under Valgrind, and in containers that hide it. */
+	static _Atomic bool missing;
+	int fd;
+
+	if (atomic_load_explicit(&missing, memory_order_relaxed))
+		return walk(root, path);
+	do {
+		/* EAGAIN: a rename raced with "..", the kernel asks to try again. */
+		fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+	} while (fd < 0 && (errno == EINTR || errno == EAGAIN));
+	if (fd >= 0 || errno != ENOSYS)
+		return fd;
+	atomic_store_explicit(&missing, true, memory_order_relaxed);
+	return walk(root, path);
+}
+
+int docroot_open_file(int root, const char *path, struct file_version *version)
+{
+	struct stat stat;
+	int fd = open_beneath(root, beneath(path));
+
+	if (fd < 0)
+		return errno == EXDEV || errno == ENXIO ? -EACCES : -errno;
+	if (fstat(fd, &stat) < 0) {
+		int error = -errno;
+
+		close(fd);
+		return error;
+	}
+	if (!S_ISREG(stat.st_mode)) {
+		close(fd);
+		return S_ISDIR(stat.st_mode) ? -EISDIR : -EACCES;
+	}
+	*version = version_of(&stat);
+	return fd;
+}
+
+int docroot_version(int fd, struct file_version *version)
+{
+	struct stat stat;
+
+	if (fstat(fd, &stat) < 0)
+		return -errno;
+	*version = version_of(&stat);
+	return 0;
+}
+
+int docroot_peek(int root, const char *path, struct file_version *version)
+{
+	struct stat stat;
+
+	/* May lead out of the root: only compared, and any difference opens anew. */
+	if (fstatat(root, beneath(path), &stat, 0) < 0)
+		return -errno;
+	*version = version_of(&stat);
+	return 0;
+}

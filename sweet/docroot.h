@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * docroot.h - the folder that is served: opening what lies beneath it.
+ *
+ * openat2(RESOLVE_BENEATH) makes the kernel refuse every way out of the root,
+ * symbolic links included.  Where it is missing, no symbolic link is followed
+ * at all.  A pathname here is a decoded URL path ("/a/b").
+ */
+#ifndef SWEET_DOCROOT_H
+#define SWEET_DOCROOT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <time.h>
+
+/* What tells one version of a file from another. */
+struct file_version {
+	dev_t device;
+	ino_t inode;
+	off_t size; /* bytes */
+	struct timespec modified, changed;
+};
+
+bool file_version_equal(const struct file_version *a, const struct file_version *b);
+
+/* A descriptor of the root folder, or -errno. */
+int docroot_open(const char *folder);
+
+/*
+ * Opens the regular file at path.  Returns a descriptor and its version, or
+ * -errno: -ENOENT, -EACCES (also: outside the root, not a regular file),
+ * -EISDIR, -ELOOP, -EMFILE, -EIO ...  May block on a disk.
+ */
+int docroot_open_file(int root, const char *path, struct file_version *version);
+
+/* The present version of an open file; 0 or -errno. */
+int docroot_version(int fd, struct file_version *version);
+
+/* The version of what is at path now, without opening it; 0 or -errno. */
+int docroot_peek(int root, const char *path, struct file_version *version);
+
+#endif

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: MIT
+# The server.  Its sources see nabc.h and nabc-worker.h of the library alone.
+sbin_PROGRAMS += sweet/sweet
+noinst_LTLIBRARIES += sweet/libsweet.la
+
+sweet_libsweet_la_SOURCES = \
+	sweet/slice.h \
+	sweet/uri.c sweet/uri.h \
+	sweet/request.c sweet/request.h \
+	sweet/response.c sweet/response.h \
+	sweet/date.c sweet/date.h \
+	sweet/mime.c sweet/mime.h \
+	sweet/meta.c sweet/meta.h \
+	sweet/settings.c sweet/settings.h \
+	sweet/log.c sweet/log.h \
+	sweet/timer.c sweet/timer.h \
+	sweet/loop.c sweet/loop.h sweet/loop-backend.h \
+	sweet/loop-uring.c sweet/loop-epoll.c \
+	sweet/helper.c sweet/helper.h \
+	sweet/docroot.c sweet/docroot.h \
+	sweet/content.c sweet/content.h \
+	sweet/transaction.h sweet/server.h \
+	sweet/filestream.c sweet/filestream.h \
+	sweet/static.c sweet/static.h \
+	sweet/gw-worker.c sweet/gw-worker.h \
+	sweet/gateway.c sweet/gateway.h \
+	sweet/status.c sweet/status.h \
+	sweet/route.c sweet/route.h \
+	sweet/output.c sweet/output.h \
+	sweet/connection.c sweet/connection.h \
+	sweet/listener.c sweet/listener.h
+sweet_libsweet_la_CPPFLAGS = -D_GNU_SOURCE -I$(srcdir)/sweet -I$(srcdir)/libnabc \
+	-DPACKAGE_VERSION='"$(PACKAGE_VERSION)"'
+sweet_libsweet_la_CFLAGS = $(AM_CFLAGS) $(GLIB_CFLAGS) $(URING_CFLAGS)
+sweet_libsweet_la_LIBADD = $(GLIB_LIBS) $(URING_LIBS)
+
+sweet_sweet_SOURCES = sweet/main.c
+sweet_sweet_CPPFLAGS = $(sweet_libsweet_la_CPPFLAGS)
+sweet_sweet_CFLAGS = $(sweet_libsweet_la_CFLAGS)
+# Complete in itself: runs from the build folder as it will when installed.
+sweet_sweet_LDFLAGS = $(AM_LDFLAGS) -static
+sweet_sweet_LDADD = sweet/libsweet.la libnabc/libnabc.la $(GLIB_LIBS) $(URING_LIBS) -lpthread

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * loop.c - the part of the event loop that is the same for every mechanism:
+ * operations by descriptor, sends, timers, tasks from other threads.
+ *
+ * Reap, then dispatch: results of sends are queued and told at the top of the
+ * next turn, so no callback runs inside the call that started its operation.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "loop-backend.h"
+
+void loop_tick(struct loop *loop)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	loop->now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+uint64_t loop_now_ns(const struct loop *loop)
+{
+	return loop->now_ns;
+}
+
+uint64_t loop_now_ms(const struct loop *loop)
+{
+	return loop->now_ns / 1000000u;
+}
+
+static void woken(struct loop_watch *op)
+{
+	struct loop *loop = (struct loop *)((char *)op - offsetof(struct loop, wake));
+	uint64_t count;
+
+	(void)!read(loop->wake_fd, &count, sizeof(count));
+}
+
+static const struct loop_backend *pick(struct loop *loop, enum loop_kind kind, char *why,
+				       size_t why_size)
+{
+	char reason[96] = "";
+
+	if (kind != LOOP_EPOLL) {
+		if (loop_uring.open(loop, reason, sizeof(reason)) == 0) {
+			snprintf(why, why_size, "io_uring");
+			return &loop_uring;
+		}
+		if (kind == LOOP_URING) {
+			snprintf(why, why_size, "io_uring cannot be used: %s", reason);
+			return NULL;
+		}
+	}
+	if (loop_epoll.open(loop, why, why_size) < 0)
+		return NULL;
+	if (*reason)
+		snprintf(why, why_size, "epoll (no io_uring: %s)", reason);
+	else
+		snprintf(why, why_size, "epoll");
+	return &loop_epoll;
+}
+
+struct loop *loop_open(enum loop_kind kind, char *why, size_t why_size)
+{
+	struct loop *loop = calloc(1, sizeof(*loop));
+
+	if (!loop) {
+		snprintf(why, why_size, "%s", strerror(ENOMEM));
+		return NULL;
+	}
+	loop->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	loop->sent_last = &loop->sent_first;
+	loop->posted_last = &loop->posted_first;
+	pthread_mutex_init(&loop->lock, NULL);
+	if (loop->wake_fd < 0)
+		snprintf(why, why_size, "eventfd: %s", strerror(errno));
+	else
+		loop->backend = pick(loop, kind, why, why_size);
+	loop->wake.ready = woken;
+	if (loop->backend && loop_watch_start(loop, &loop->wake, loop->wake_fd) == 0) {
+		loop_tick(loop);
+		return loop;
+	}
+	loop_close(loop);
+	return NULL;
+}
+
+void loop_close(struct loop *loop)
+{
+	if (!loop)
+		return;
+	if (loop->backend)
+		loop->backend->close(loop);
+	if (loop->wake_fd >= 0)
+		close(loop->wake_fd);
+	pthread_mutex_destroy(&loop->lock);
+	free(loop->fds);
+	free(loop);
+}
+
+const char *loop_name(const struct loop *loop)
+{
+	return loop->backend->name;
+}
+
+static struct loop_fd *reach(struct loop *loop, int fd)
+{
+	if ((unsigned)fd >= loop->fd_count) {
+		unsigned count = loop->fd_count ? loop->fd_count : 64;
+		struct loop_fd *fds;
+
+		while ((unsigned)fd >= count)
+			count *= 2;
+		fds = realloc(loop->fds, count * sizeof(*fds));
+		if (!fds)
+			return NULL;
+		memset(fds + loop->fd_count, 0, (count - loop->fd_count) * sizeof(*fds));
+		loop->fds = fds;
+		loop->fd_count = count;
+	}
+	return &loop->fds[fd];
+}
+
+int loop_accept_start(struct loop *loop, struct loop_accept *op, int fd)
+{
+	struct loop_fd *entry = reach(loop, fd);
+
+	if (!entry)
+		return -ENOMEM;
+	entry->accept = op;
+	return loop->backend->begin(loop, fd);
+}
+
+int loop_receive_start(struct loop *loop, struct loop_receive *op, int fd)
+{
+	struct loop_fd *entry = reach(loop, fd);
+
+	if (!entry)
+		return -ENOMEM;
+	entry->receive = op;
+	return loop->backend->begin(loop, fd);
+}
+
+void loop_receive_pause(struct loop *loop, int fd)
+{
+	loop->fds[fd].paused = true;
+	loop->backend->pause(loop, fd);
+}
+
+void loop_receive_resume(struct loop *loop, int fd)
+{
+	loop->fds[fd].paused = false;
+	if (loop->fds[fd].receive)
+		loop->backend->resume(loop, fd);
+}
+
+int loop_watch_start(struct loop *loop, struct loop_watch *op, int fd)
+{
+	struct loop_fd *entry = reach(loop, fd);
+
+	if (!entry)
+		return -ENOMEM;
+	entry->watch = op;
+	return loop->backend->begin(loop, fd);
+}
+
+void loop_watch_stop(struct loop *loop, int fd)
+{
+	loop->fds[fd].watch = NULL;
+	loop->backend->unwatch(loop, fd);
+	loop->fds[fd].generation++;
+}
+
+static void complete(struct loop *loop, struct loop_send *op, int result)
+{
+	op->result = result;
+	op->next = NULL;
+	*loop->sent_last = op;
+	loop->sent_last = &op->next;
+}
+
+static void try_send(struct loop *loop, struct loop_send *op)
+{
+	size_t total = op->message.header_length;
+	ssize_t sent;
+
+	for (unsigned i = 0; i < op->message.range_count; i++)
+		total += op->message.ranges[i].length;
+	sent = NC_socksendv(op->fd, &op->message);
+	if (sent < 0 && errno != EAGAIN) {
+		complete(loop, op, -errno);
+		return;
+	}
+	if (sent > 0)
+		op->message.skip += (size_t)sent;
+	if (op->message.skip == total && sent >= 0) {
+		complete(loop, op, 0);
+		return;
+	}
+	loop->fds[op->fd].send = op;
+	loop->backend->await_room(loop, op->fd);
+}
+
+void loop_send_start(struct loop *loop, struct loop_send *op, int fd)
+{
+	op->fd = fd;
+	try_send(loop, op);
+}
+
+void loop_send_continue(struct loop *loop, int fd)
+{
+	struct loop_send *op = loop->fds[fd].send;
+
+	loop->fds[fd].send = NULL;
+	if (op)
+		try_send(loop, op);
+}
+
+void loop_received(struct loop *loop, int fd, const char *data, int length)
+{
+	struct loop_receive *op = loop->fds[fd].receive;
+
+	if (length <= 0)
+		loop->fds[fd].receive = NULL;
+	if (op)
+		op->received(op, data, length);
+}
+
+void loop_close_fd(struct loop *loop, int fd)
+{
+	struct loop_fd *entry = reach(loop, fd);
+	struct loop_send **link = &loop->sent_first;
+
+	if (!entry) {
+		/* Never seen by the loop, and no memory to say so. */
+		close(fd);
+		return;
+	}
+	entry->accept = NULL;
+	entry->receive = NULL;
+	entry->send = NULL;
+	entry->watch = NULL;
+	entry->paused = false;
+	/* A result that waits to be told is told no more. */
+	while (*link) {
+		if ((*link)->fd == fd)
+			*link = (*link)->next;
+		else
+			link = &(*link)->next;
+	}
+	loop->sent_last = link;
+	loop->backend->close_fd(loop, fd);
+	entry->generation++;
+}
+
+void loop_post(struct loop *loop, struct loop_task *task)
+{
+	uint64_t one = 1;
+
+	task->next = NULL;
+	pthread_mutex_lock(&loop->lock);
+	*loop->posted_last = task;
+	loop->posted_last = &task->next;
+	pthread_mutex_unlock(&loop->lock);
+	if (!atomic_exchange_explicit(&loop->woken, true, memory_order_acq_rel))
+		while (write(loop->wake_fd, &one, sizeof(one)) < 0 && errno == EINTR)
+			;
+}
+
+static void run_tasks(struct loop *loop)
+{
+	struct loop_task *task;
+
+	if (!atomic_load_explicit(&loop->woken, memory_order_relaxed))
+		return;
+	atomic_store_explicit(&loop->woken, false, memory_order_seq_cst);
+	pthread_mutex_lock(&loop->lock);
+	task = loop->posted_first;
+	loop->posted_first = NULL;
+	loop->posted_last = &loop->posted_first;
+	pthread_mutex_unlock(&loop->lock);
+	while (task) {
+		struct loop_task *next = task->next;
+
+		task->run(task);
+		task = next;
+	}
+}
+
+static void tell_sent(struct loop *loop)
+{
+	while (loop->sent_first) {
+		struct loop_send *op = loop->sent_first;
+
+		loop->sent_first = op->next;
+		if (!loop->sent_first)
+			loop->sent_last = &loop->sent_first;
+		op->sent(op, op->result);
+	}
+}
+
+void loop_hook_add(struct loop *loop, struct loop_hook *hook)
+{
+	hook->next = loop->hooks;
+	loop->hooks = hook;
+}
+
+void loop_timer_start(struct loop *loop, struct timer *timer, unsigned ms,
+		      void (*expired)(struct timer *timer))
+{
+	timer_start(&loop->timers, timer, ms, loop_now_ms(loop), expired);
+}
+
+static bool ask_hooks(struct loop *loop)
+{
+	bool work = false;
+
+	for (struct loop_hook *hook = loop->hooks; hook; hook = hook->next)
+		work |= hook->before_sleep(hook);
+	return work;
+}
+
+void loop_run(struct loop *loop)
+{
+	if (loop->backend->enter)
+		loop->backend->enter(loop);
+	loop_tick(loop);
+	while (!loop->stopping) {
+		bool work;
+
+		run_tasks(loop);
+		timers_run(&loop->timers, loop_now_ms(loop));
+		tell_sent(loop);
+		work = ask_hooks(loop) || loop->sent_first || loop->stopping || loop->again;
+		loop->again = false;
+		loop->backend->wait(loop, work ? 0 : timers_wait(&loop->timers, loop_now_ms(loop)));
+		loop_tick(loop);
+	}
+	if (loop->backend->leave)
+		loop->backend->leave(loop);
+}
+
+void loop_stop(struct loop *loop)
+{
+	loop->stopping = true;
+}

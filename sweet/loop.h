@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * loop.h - one thread's event loop: operations that complete.
+ *
+ * Start an operation, and its callback is called with the result, later and
+ * on the loop's thread, never before the starting call has returned.  How
+ * that is brought about (io_uring or epoll) is behind a table of functions
+ * that is chosen when the loop is opened.  The memory of an operation is the
+ * caller's and must last until it completed or its descriptor was closed
+ * through loop_close_fd(), after which no callback comes.
+ */
+#ifndef SWEET_LOOP_H
+#define SWEET_LOOP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <nabc.h>
+
+#include <timer.h>
+
+struct loop;
+
+/* Connections from a listening socket, one callback each, until it is closed. */
+struct loop_accept {
+	void (*accepted)(struct loop_accept *op, int fd_or_error);
+};
+
+/*
+ * Bytes from a socket, callback after callback, until it is closed.  data is
+ * good during the callback only.  length 0: end of stream; below 0: -errno;
+ * both are the last.
+ */
+struct loop_receive {
+	void (*received)(struct loop_receive *op, const char *data, int length);
+};
+
+/*
+ * A message (header and ranges of units) to a socket.  Completes once, when
+ * all of it was handed over (result 0) or with -errno.  message.skip tells
+ * how far it is.  The units are held by the caller.
+ */
+struct loop_send {
+	struct NC_send message;
+	void (*sent)(struct loop_send *op, int result);
+	int fd;
+	int result;
+	struct loop_send *next; /* loop's */
+};
+
+/* A descriptor that becomes readable, told once for each time that it does. */
+struct loop_watch {
+	void (*ready)(struct loop_watch *op);
+};
+
+/* Work for a loop, posted by any thread. */
+struct loop_task {
+	void (*run)(struct loop_task *task);
+	struct loop_task *next; /* loop's */
+};
+
+/*
+ * Asked before every sleep.  True: there is work already, do not sleep.  It
+ * is asked again and again until all hooks say false in one round.
+ */
+struct loop_hook {
+	bool (*before_sleep)(struct loop_hook *hook);
+	struct loop_hook *next; /* loop's */
+};
+
+enum loop_kind { LOOP_AUTO, LOOP_URING, LOOP_EPOLL };
+
+/*
+ * why (at least 128 bytes) gets one line about what was chosen.  NULL when the
+ * wanted kind cannot be had, or nothing can; why says the reason.
+ */
+struct loop *loop_open(enum loop_kind kind, char *why, size_t why_size);
+void loop_close(struct loop *loop);
+const char *loop_name(const struct loop *loop);
+
+/* Returns after loop_stop(), which any callback on the loop may call. */
+void loop_run(struct loop *loop);
+void loop_stop(struct loop *loop);
+
+/* 0 or -errno (no memory for the descriptor). */
+int loop_accept_start(struct loop *loop, struct loop_accept *op, int fd);
+int loop_receive_start(struct loop *loop, struct loop_receive *op, int fd);
+/* Asks for no more bytes for now; what is on its way may still come. */
+void loop_receive_pause(struct loop *loop, int fd);
+void loop_receive_resume(struct loop *loop, int fd);
+int loop_watch_start(struct loop *loop, struct loop_watch *op, int fd);
+/* The operation ends; the descriptor stays the caller's. */
+void loop_watch_stop(struct loop *loop, int fd);
+
+/* fd is one that a receive was started on; one send at a time. */
+void loop_send_start(struct loop *loop, struct loop_send *op, int fd);
+
+/* Ends every operation on fd without a callback and closes it. */
+void loop_close_fd(struct loop *loop, int fd);
+
+void loop_post(struct loop *loop, struct loop_task *task);
+void loop_hook_add(struct loop *loop, struct loop_hook *hook);
+
+void loop_timer_start(struct loop *loop, struct timer *timer, unsigned ms,
+		      void (*expired)(struct timer *timer));
+
+/* Clocks as of the last time the loop woke up. */
+uint64_t loop_now_ms(const struct loop *loop); /* monotonic */
+uint64_t loop_now_ns(const struct loop *loop); /* monotonic */
+
+#endif

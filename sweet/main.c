@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * main.c - sweet(8): puts the parts together, starts the threads, waits for
+ * a signal, and takes everything down again in the opposite order.
+ *
+ * Whatever can be wrong with the settings is found before anything starts.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <glib.h>
+
+#include <connection.h>
+#include <gateway.h>
+#include <listener.h>
+#include <server.h>
+#include <settings.h>
+
+#define HELPERS 4
+#define DRAIN_MS 5000
+#define DRAIN_STEP_MS 50
+#define MIME_TYPES "/etc/mime.types"
+
+/* One thread: its server, its listeners, and how it is told to end. */
+struct runner {
+	struct server server;
+	struct gw_hook workers;
+	struct listener *listeners;
+	int *fds; /* listening sockets until the thread has started */
+	unsigned listener_count;
+	pthread_t thread;
+	bool threaded;
+	struct loop_task drain, stop, ended;
+	struct timer drain_check;
+	uint64_t drain_until_ms;
+};
+
+struct program {
+	struct settings settings;
+	struct site site;
+	struct listen_address *addresses;
+	unsigned address_count;
+	struct runner *runners;
+	int log_fd;
+	int signal_fd;
+	struct loop_watch signal;
+	unsigned signals; /* to end, so far */
+	unsigned running; /* threads besides the main one */
+};
+
+static struct program program;
+
+static bool complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static bool complain(const char *format, ...)
+{
+	va_list arguments;
+	char *line;
+
+	va_start(arguments, format);
+	line = g_strdup_vprintf(format, arguments);
+	va_end(arguments);
+	log_message("%s", line);
+	g_free(line);
+	return false;
+}
+
+/* --- ending -------------------------------------------------------------------- */
+
+static void stop_now(struct loop_task *task)
+{
+	struct runner *runner = (struct runner *)((char *)task - offsetof(struct runner, stop));
+
+	loop_stop(runner->server.loop);
+}
+
+static void drain_check(struct timer *timer)
+{
+	struct runner *runner =
+		(struct runner *)((char *)timer - offsetof(struct runner, drain_check));
+	struct loop *loop = runner->server.loop;
+
+	/* The main thread hears the second signal, so it stays until the last. */
+	bool needed = runner->server.connections ||
+		      (runner == &program.runners[0] && program.running > 0);
+
+	if (!needed || loop_now_ms(loop) >= runner->drain_until_ms) {
+		loop_stop(loop);
+		return;
+	}
+	loop_timer_start(loop, timer, DRAIN_STEP_MS, drain_check);
+}
+
+static void drain(struct loop_task *task)
+{
+	struct runner *runner = (struct runner *)((char *)task - offsetof(struct runner, drain));
+
+	for (unsigned i = 0; i < runner->listener_count; i++)
+		listener_stop(&runner->listeners[i]);
+	connection_drain(&runner->server);
+	runner->drain_until_ms = loop_now_ms(runner->server.loop) + DRAIN_MS;
+	drain_check(&runner->drain_check);
+}
+
+static void on_signal(struct loop_watch *watch)
+{
+	struct signalfd_siginfo info;
+
+	(void)watch;
+	while (read(program.signal_fd, &info, sizeof(info)) == sizeof(info)) {
+		bool again = program.signals++ > 0;
+
+		for (unsigned i = 0; i < program.site.threads; i++) {
+			struct runner *runner = &program.runners[i];
+			struct loop_task *task = again ? &runner->stop : &runner->drain;
+
+			/* A third signal has nothing left to say. */
+			if (program.signals > 2)
+				continue;
+			task->run = again ? stop_now : drain;
+			loop_post(runner->server.loop, task);
+		}
+	}
+}
+
+/* --- starting ------------------------------------------------------------------- */
+
+static bool housekeeping(struct loop_hook *hook)
+{
+	struct server *server =
+		(struct server *)((char *)hook - offsetof(struct server, housekeeping));
+
+	if (server->log.used)
+		log_flush(&server->log);
+	return false;
+}
+
+/* On the main thread. */
+static void thread_ended(struct loop_task *task)
+{
+	(void)task;
+	program.running--;
+	if (program.runners[0].drain_until_ms)
+		drain_check(&program.runners[0].drain_check);
+}
+
+static void *run(void *argument)
+{
+	struct runner *runner = argument;
+
+	loop_run(runner->server.loop);
+	runner->ended.run = thread_ended;
+	loop_post(program.runners[0].server.loop, &runner->ended);
+	return NULL;
+}
+
+static bool open_sockets(void)
+{
+	unsigned threads = program.site.threads;
+
+	program.address_count = g_strv_length(program.settings.listen);
+	program.addresses = g_new0(struct listen_address, program.address_count);
+	for (unsigned i = 0; i < threads; i++) {
+		struct runner *runner = &program.runners[i];
+
+		runner->fds = g_new(int, program.address_count);
+		runner->listeners = g_new0(struct listener, program.address_count);
+		memset(runner->fds, -1, program.address_count * sizeof(int));
+	}
+	for (unsigned a = 0; a < program.address_count; a++) {
+		struct listen_address *address = &program.addresses[a];
+		int fd;
+
+		if (!listener_parse(program.settings.listen[a], address))
+			return complain("listen \"%s\": must be ADDRESS:PORT, :PORT or PORT",
+					program.settings.listen[a]);
+		/* Alone first: sockets of another program that share would let us in. */
+		fd = listener_bind(address, false);
+		if (fd >= 0 && threads > 1) {
+			listener_name(fd, address);
+			close(fd);
+			fd = listener_bind(address, true);
+		}
+		for (unsigned i = 0; i < threads && fd >= 0; i++) {
+			program.runners[i].fds[a] = fd;
+			if (i == 0)
+				listener_name(fd, address);
+			if (i + 1 < threads)
+				fd = listener_bind(address, true);
+		}
+		if (fd < 0)
+			return complain("cannot listen on %s: %s", address->text, strerror(-fd));
+	}
+	return true;
+}
+
+static bool open_loops(void)
+{
+	char why[160] = "";
+
+	for (unsigned i = 0; i < program.site.threads; i++) {
+		struct server *server = &program.runners[i].server;
+
+		server->number = i;
+		server->site = &program.site;
+		server->log.fd = program.log_fd;
+		server->loop = loop_open(program.settings.io, why, sizeof(why));
+		if (!server->loop)
+			return complain("cannot start an event loop: %s", why);
+		server->housekeeping.before_sleep = housekeeping;
+		loop_hook_add(server->loop, &server->housekeeping);
+		gw_hook_add(&program.runners[i].workers, server);
+		program.site.servers[i] = server;
+	}
+	snprintf(program.site.io, sizeof(program.site.io), "%s", why);
+	return true;
+}
+
+static bool open_site(void)
+{
+	struct site *site = &program.site;
+	struct settings *settings = &program.settings;
+	struct NC_cache_options options = {.size = settings->cache_size,
+					   .flags = settings->io == LOOP_EPOLL ? NC_CACHE_NO_URING
+									       : 0};
+	struct content_options content;
+	struct timespec now;
+	char *why = NULL;
+
+	site->cache = NC_cache_open(&options);
+	if (!site->cache)
+		return complain("cannot open the cache of %zu bytes: %s", settings->cache_size,
+				strerror(errno));
+	site->max_unit = settings->cache_size / 4;
+	site->mime = mime_open(MIME_TYPES);
+	site->helpers = helper_open(HELPERS);
+	if (!site->helpers)
+		return complain("cannot start threads: %s", strerror(errno));
+	content = (struct content_options){.root = site->root,
+					   .mime = site->mime,
+					   .helpers = site->helpers,
+					   .max_unit = site->max_unit,
+					   .revalidate_ns =
+						   (uint64_t)settings->revalidate * 1000000u};
+	site->content = content_open(&content);
+	if (!open_loops())
+		return false;
+	if (settings->worker[0]) {
+		site->gateway = gateway_open(site, settings->worker, (unsigned)settings->workers,
+					     settings->worker_memory, &why);
+		if (!site->gateway) {
+			complain("%s", why);
+			g_free(why);
+			return false;
+		}
+	}
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	site->started_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	return true;
+}
+
+static bool check(void)
+{
+	int error;
+
+	program.site.threads = (unsigned)program.settings.threads;
+	program.runners = g_new0(struct runner, program.site.threads);
+	program.site.root = docroot_open(program.settings.root);
+	if (program.site.root < 0)
+		return complain("cannot serve the root \"%s\": %s", program.settings.root,
+				strerror(-program.site.root));
+	error = log_open_access(program.settings.access_log, &program.log_fd);
+	if (error)
+		return complain("cannot write the access log \"%s\": %s",
+				program.settings.access_log, strerror(-error));
+	return open_sockets();
+}
+
+static bool open_signals(void)
+{
+	sigset_t set;
+
+	signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	program.signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return program.signal_fd >= 0 ? true
+				      : complain("cannot watch signals: %s", strerror(errno));
+}
+
+static bool start(void)
+{
+	struct loop *loop = program.runners[0].server.loop;
+	int error = 0;
+
+	program.signal.ready = on_signal;
+	error = loop_watch_start(loop, &program.signal, program.signal_fd);
+	if (!error && program.site.gateway)
+		error = gateway_start(program.site.gateway);
+	for (unsigned i = 0; i < program.site.threads && !error; i++) {
+		struct runner *runner = &program.runners[i];
+
+		runner->listener_count = program.address_count;
+		for (unsigned a = 0; a < program.address_count && !error; a++) {
+			error = listener_start(&runner->listeners[a], &runner->server,
+					       runner->fds[a]);
+			runner->fds[a] = -1;
+		}
+		if (i > 0 && !error) {
+			error = -pthread_create(&runner->thread, NULL, run, runner);
+			runner->threaded = !error;
+			program.running += !error;
+		}
+	}
+	return error ? complain("cannot start: %s", strerror(-error)) : true;
+}
+
+/* The cache's own events (members that come and go) are the main loop's. */
+static void on_cache(struct loop_watch *watch)
+{
+	(void)watch;
+	(void)NC_cache_dispatch(program.site.cache);
+}
+
+static void announce(void)
+{
+	for (unsigned i = 0; i < program.address_count; i++)
+		log_message("listening on http://%s/ (root %s, %u thread%s, %s)",
+			    program.addresses[i].text, program.settings.root, program.site.threads,
+			    program.site.threads == 1 ? "" : "s", program.site.io);
+}
+
+/* --- taking down ------------------------------------------------------------------ */
+
+static void take_down(void)
+{
+	struct site *site = &program.site;
+
+	for (unsigned i = 1; program.runners && i < site->threads; i++) {
+		struct runner *runner = &program.runners[i];
+
+		if (!runner->threaded)
+			continue;
+		if (program.signals == 0) {
+			runner->stop.run = stop_now;
+			loop_post(runner->server.loop, &runner->stop);
+		}
+		pthread_join(runner->thread, NULL);
+	}
+	if (site->gateway)
+		site->gateway->closing = true;
+	helper_close(site->helpers);
+	for (unsigned i = 0; program.runners && i < site->threads; i++) {
+		struct runner *runner = &program.runners[i];
+
+		if (runner->server.loop) {
+			for (unsigned a = 0; a < runner->listener_count; a++)
+				listener_stop(&runner->listeners[a]);
+			connection_close_all(&runner->server);
+			log_flush(&runner->server.log);
+		}
+		for (unsigned a = 0; runner->fds && a < program.address_count; a++)
+			if (runner->fds[a] >= 0)
+				close(runner->fds[a]);
+		g_free(runner->fds);
+		g_free(runner->listeners);
+	}
+	gateway_close(site->gateway);
+	/* What the workers had is given back now, with no connection to answer. */
+	for (unsigned i = 0; program.runners && i < site->threads; i++)
+		if (program.runners[i].server.loop)
+			connection_close_all(&program.runners[i].server);
+	content_close(site->content);
+	for (unsigned i = 0; program.runners && i < site->threads; i++)
+		loop_close(program.runners[i].server.loop);
+	if (site->mime)
+		mime_close(site->mime);
+	if (site->cache && NC_cache_close(site->cache) < 0)
+		log_message("closing the cache: %s", strerror(errno));
+	if (site->root >= 0)
+		close(site->root);
+	if (program.signal_fd >= 0)
+		close(program.signal_fd);
+	if (program.log_fd >= 0)
+		close(program.log_fd);
+	g_free(program.runners);
+	g_free(program.addresses);
+	settings_free(&program.settings);
+}
+
+/* As many connections as the hard limit allows. */
+static void raise_limits(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static struct loop_watch cache_watch = {.ready = on_cache};
+	char *why;
+	bool good;
+
+	program.site.root = program.log_fd = program.signal_fd = -1;
+	if (!settings_read(&program.settings, argc, argv, &why)) {
+		log_message("%s", why);
+		g_free(why);
+		settings_free(&program.settings);
+		return EXIT_FAILURE;
+	}
+	if (program.settings.version) {
+		printf("sweet (nabc) %s\n", PACKAGE_VERSION);
+		settings_free(&program.settings);
+		return EXIT_SUCCESS;
+	}
+	raise_limits();
+	good = check() && open_signals() && open_site() && start();
+	if (good)
+		good = loop_watch_start(program.runners[0].server.loop, &cache_watch,
+					NC_cache_fd(program.site.cache)) == 0;
+	if (good) {
+		announce();
+		loop_run(program.runners[0].server.loop);
+	}
+	take_down();
+	return good ? EXIT_SUCCESS : EXIT_FAILURE;
+}

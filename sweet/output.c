@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * output.c - see output.h.  One thread.
+ */
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <output.h>
+#include <response.h>
+
+#define SPARE_MAX 64
+#define DATE_MS 500 /* how old the date in an answer may be */
+
+static_assert(RESPONSE_PAGE_MAX <= TRANSACTION_TEXT_MAX, "a page fits behind the head");
+
+/* Spare outputs are linked through the scratch: nobody else uses it then. */
+static struct output **spare_link(struct output *output)
+{
+	return (struct output **)(void *)output->transaction.scratch;
+}
+
+static struct output *take_spare(struct server *server)
+{
+	struct output *output = (struct output *)server->spare;
+
+	if (output) {
+		server->spare = (struct transaction *)*spare_link(output);
+		server->spare_count--;
+	}
+	return output;
+}
+
+struct output *output_open(struct server *server)
+{
+	struct output *output = take_spare(server);
+	struct transaction *transaction;
+
+	if (!output)
+		output = malloc(sizeof(*output));
+	if (!output)
+		return NULL;
+	output->began_ns = loop_now_ns(server->loop);
+	output->sent = 0;
+	output->head_sent = false;
+	output->log_length = 0;
+	/* Field by field: the buffers behind them are large. */
+	transaction = &output->transaction;
+	transaction->server = server;
+	transaction->request = NULL;
+	transaction->head_only = false;
+	transaction->status = 0;
+	transaction->detail = NULL;
+	transaction->head = NULL;
+	transaction->head_length = 0;
+	transaction->length = 0;
+	transaction->body = (struct NC_range){0};
+	transaction->text = NULL;
+	transaction->bodiless = false;
+	transaction->next = NULL;
+	transaction->finish = NULL;
+	return output;
+}
+
+void output_close(struct output *output)
+{
+	struct server *server = output->transaction.server;
+
+	if (output->transaction.finish)
+		output->transaction.finish(&output->transaction);
+	if (server->spare_count >= SPARE_MAX) {
+		free(output);
+		return;
+	}
+	*spare_link(output) = (struct output *)server->spare;
+	server->spare = &output->transaction;
+	server->spare_count++;
+}
+
+void output_free_spare(struct server *server)
+{
+	struct output *output;
+
+	while ((output = take_spare(server)))
+		free(output);
+}
+
+void output_remember_line(struct output *output, const char *head, size_t length)
+{
+	const char *start = head, *end;
+
+	while (length && (*start == '\r' || *start == '\n')) {
+		start++;
+		length--;
+	}
+	end = memchr(start, '\r', length);
+	if (end)
+		length = (size_t)(end - start);
+	end = memchr(start, '\n', length);
+	if (end)
+		length = (size_t)(end - start);
+	if (length > sizeof(output->log_line))
+		length = sizeof(output->log_line);
+	memcpy(output->log_line, start, length);
+	output->log_length = length;
+}
+
+static void refresh_date(struct server *server)
+{
+	uint64_t now = loop_now_ms(server->loop);
+
+	if (now - server->date_ms < DATE_MS && server->date_ms)
+		return;
+	server->date_ms = now;
+	date_format(time(NULL), server->date);
+}
+
+static char *append(char *at, const void *data, size_t length)
+{
+	memcpy(at, data, length);
+	return at + length;
+}
+
+#define APPEND(at, literal) append(at, literal, sizeof(literal) - 1)
+
+size_t output_head(struct output *output, bool keep_alive, bool http10)
+{
+	struct transaction *transaction = &output->transaction;
+	struct server *server = transaction->server;
+	bool is_status = !transaction->body.id && !transaction->text && !transaction->bodiless &&
+			 transaction->length == 0 && transaction->status >= 300;
+	const void *text = transaction->text;
+	size_t text_length = text ? transaction->length : 0;
+	char page[RESPONSE_PAGE_MAX];
+	char *at = output->head;
+
+	assert(text_length <= TRANSACTION_TEXT_MAX);
+	refresh_date(server);
+	if (transaction->status == 200)
+		at = APPEND(at, "HTTP/1.1 200 OK\r\n");
+	else
+		at += response_status_line(transaction->status, at);
+	at = APPEND(at, "Server: " SERVER_SOFTWARE "\r\nDate: ");
+	at = append(at, server->date, DATE_LENGTH);
+	at = APPEND(at, "\r\n");
+	if (transaction->head_length)
+		at = append(at, transaction->head, transaction->head_length);
+	if (is_status) {
+		text = page;
+		text_length = response_error_page(transaction->status, transaction->detail, page,
+						  sizeof(page));
+		at += sprintf(at,
+			      "Content-Type: text/html; charset=utf-8\r\nContent-Length: %zu\r\n",
+			      text_length);
+	}
+	if (!keep_alive)
+		at = APPEND(at, "Connection: close\r\n");
+	else if (http10)
+		at = APPEND(at, "Connection: keep-alive\r\n");
+	at = APPEND(at, "\r\n");
+	if (text_length && !transaction->head_only) {
+		at = append(at, text, text_length);
+		output->sent = text_length;
+	}
+	return (size_t)(at - output->head);
+}
+
+void output_log(struct output *output)
+{
+	const struct transaction *transaction = &output->transaction;
+	struct server *server = transaction->server;
+	struct slice line = {.at = output->log_line, .length = output->log_length};
+	int hundred = transaction->status / 100;
+
+	server_count(&server->counters.responses[hundred < 6 ? hundred : 5], 1);
+	server_count(&server->counters.body_bytes, output->sent);
+	if (server->log.fd >= 0)
+		log_access(&server->log, transaction->remote_addr, server->date, line,
+			   transaction->status, output->sent,
+			   (loop_now_ns(server->loop) - output->began_ns) / 1000);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * output.h - a transaction and what goes out for it: the head, a small body
+ * behind it, the line in the access log.  The socket is connection.c's.
+ */
+#ifndef SWEET_OUTPUT_H
+#define SWEET_OUTPUT_H
+
+#include <server.h>
+#include <transaction.h>
+
+struct output {
+	struct transaction transaction; /* must be first */
+	uint64_t began_ns;
+	uint64_t sent; /* bytes of body handed to the loop */
+	bool head_sent;
+	size_t log_length;
+	char log_line[512]; /* the request line, when there is a log */
+	char head[TRANSACTION_HEAD_MAX + TRANSACTION_TEXT_MAX + 1024];
+};
+
+/* With an empty response; the request's fields are the caller's.  NULL: no memory. */
+struct output *output_open(struct server *server);
+
+/* Gives back what the body holds; the memory is kept for the server's next. */
+void output_close(struct output *output);
+
+/* Frees what is kept. */
+void output_free_spare(struct server *server);
+
+/* For the log: the first line of a request's head, or of what was meant as one. */
+void output_remember_line(struct output *output, const char *head, size_t length);
+
+/*
+ * Writes status line and fields, and behind them a body in memory or the
+ * small page of a mere status (RFC 9110, section 15.5).  Bytes in output->head.
+ */
+size_t output_head(struct output *output, bool keep_alive, bool http10);
+
+/* Counts the answer and logs it. */
+void output_log(struct output *output);
+
+#endif

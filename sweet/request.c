@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * request.c - parses the head of a request in the buffer it was read into.
+ *
+ * The caller owns the buffer and the struct request, whose slices point into
+ * the buffer.  No state, no allocation, one pass: any thread may call it.
+ *
+ * Two servers that read one head differently are how requests are smuggled,
+ * so what RFC 9112 lets a server tolerate is refused here: bare LF, bare CR,
+ * folded lines, blanks before a colon, any doubt about the length of a body.
+ */
+#include <request.h>
+
+#define LEADING_LINES 4	  /* empty lines tolerated before a request line */
+#define VERSION_LENGTH 10 /* "HTTP/1.1\r\n" */
+
+enum byte_class {
+	TOKEN = 1,  /* of a method or a field name */
+	TARGET = 2, /* visible ASCII, but '#': fragments are not sent */
+	VALUE = 4,  /* of a field value, blanks included */
+	HOST = 8,   /* of a host name: RFC 3986 unreserved */
+};
+
+#define TEXT (TARGET | VALUE)
+#define ALL (TOKEN | TARGET | VALUE | HOST)
+
+/* '\n' has no class at all: every loop over a class ends at a line's end. */
+static const uint8_t classes[256] = {
+	['\t'] = VALUE,	       [' '] = VALUE,
+	['!'] = TOKEN | TEXT,  ['"'] = TEXT,
+	['#'] = TOKEN | VALUE, ['$' ... '\''] = TOKEN | TEXT,
+	['(' ... ')'] = TEXT,  ['*' ... '+'] = TOKEN | TEXT,
+	[','] = TEXT,	       ['-' ... '.'] = ALL,
+	['/'] = TEXT,	       ['0' ... '9'] = ALL,
+	[':' ... '@'] = TEXT,  ['A' ... 'Z'] = ALL,
+	['[' ... ']'] = TEXT,  ['^'] = TOKEN | TEXT,
+	['_'] = ALL,	       ['`'] = TOKEN | TEXT,
+	['a' ... 'z'] = ALL,   ['{'] = TEXT,
+	['|'] = TOKEN | TEXT,  ['}'] = TEXT,
+	['~'] = ALL,	       [0x80 ... 0xff] = VALUE,
+};
+
+/* What the fields that decide where a message ends have said so far. */
+struct framing {
+	bool absolute; /* the target names the host, the Host field is overruled */
+	bool host;
+	bool length;
+	bool coding;
+	bool close;
+	bool keep_alive;
+};
+
+static bool is(char byte, unsigned class)
+{
+	return classes[(unsigned char)byte] & class;
+}
+
+static bool is_digit(char byte)
+{
+	return byte >= '0' && byte <= '9';
+}
+
+/*
+ * Compares with a lower case literal of the same length.  Setting bit 5 folds
+ * letters onto nothing but themselves, and CR onto '-': no token holds that.
+ */
+static bool same(const char *at, const char *lower, size_t length)
+{
+	size_t i;
+
+	for (i = 0; i < length; i++) {
+		if ((at[i] | 0x20) != lower[i])
+			return false;
+	}
+	return true;
+}
+
+/* The bytes of a line's end at data, 0 when there is none (yet). */
+static size_t line_end(const char *data, size_t length)
+{
+	if (length >= 1 && data[0] == '\n')
+		return 1;
+	if (length >= 2 && data[0] == '\r' && data[1] == '\n')
+		return 2;
+	return 0;
+}
+
+size_t request_head_length(const char *data, size_t length, size_t seen)
+{
+	size_t at = 0;
+	const char *newline;
+	size_t bytes;
+	int lines;
+
+	for (lines = 0; (bytes = line_end(data + at, length - at)); lines++) {
+		at += bytes;
+		if (lines == LEADING_LINES)
+			return at; /* nothing but empty lines: for the parser to refuse */
+	}
+	/* "\n\r" may have been seen, the newline that makes it an end was not. */
+	if (seen >= 2 && seen - 2 > at)
+		at = seen - 2;
+	while (at < length && (newline = memchr(data + at, '\n', length - at))) {
+		at = (size_t)(newline - data) + 1;
+		bytes = line_end(data + at, length - at);
+		if (bytes)
+			return at + bytes;
+	}
+	return 0;
+}
+
+/* Methods are case-sensitive. */
+static enum request_method find_method(struct slice name)
+{
+	static const char known[][8] = {"POST",	   "PUT",   "DELETE", "CONNECT",
+					"OPTIONS", "TRACE", "PATCH"};
+	size_t i;
+
+	if (name.length == 3 && memcmp(name.at, "GET", 3) == 0)
+		return METHOD_GET;
+	if (name.length == 4 && memcmp(name.at, "HEAD", 4) == 0)
+		return METHOD_HEAD;
+	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		if (name.length == strlen(known[i]) && memcmp(name.at, known[i], name.length) == 0)
+			return METHOD_KNOWN;
+	}
+	return METHOD_OTHER;
+}
+
+/* "name", "name:port", "[address]" or "[address]:port". */
+static bool is_host(struct slice host)
+{
+	const char *at = host.at;
+	const char *end = host.at + host.length;
+	bool bracket = at < end && *at == '[';
+	const char *start = at += bracket;
+	unsigned port = 0;
+
+	while (at < end && (is(*at, HOST) || (bracket && *at == ':')))
+		at++;
+	if (at == start || (bracket && (at == end || *at++ != ']')))
+		return false;
+	if (at == end)
+		return true;
+	if (*at != ':')
+		return false;
+	for (at++; at < end && is_digit(*at) && port <= 65535; at++)
+		port = port * 10 + (unsigned)(*at - '0');
+	return at == end && port <= 65535;
+}
+
+/* The bytes of "http://" or "https://" that target begins with, or 0. */
+static size_t scheme_length(struct slice target)
+{
+	size_t length;
+
+	if (target.length < 8 || !same(target.at, "http", 4))
+		return 0;
+	length = (target.at[4] | 0x20) == 's' ? 5 : 4;
+	return memcmp(target.at + length, "://", 3) == 0 ? length + 3 : 0;
+}
+
+static bool is_options(struct slice method)
+{
+	return method.length == 7 && memcmp(method.at, "OPTIONS", 7) == 0;
+}
+
+/* Splits the target into host, path and query. */
+static int parse_target(struct request *request, struct framing *framing)
+{
+	struct slice target = request->target;
+	const char *end = target.at + target.length;
+	const char *path = target.at;
+	const char *mark;
+
+	request->query = (struct slice){end, 0};
+	if (target.length == 1 && *path == '*') {
+		request->path = target;
+		return is_options(request->method_name) ? 0 : -400;
+	}
+	if (*path != '/') {
+		path += scheme_length(target);
+		if (path == target.at)
+			return -400;
+		request->host.at = path;
+		while (path < end && *path != '/' && *path != '?')
+			path++;
+		request->host.length = (size_t)(path - request->host.at);
+		if (!is_host(request->host))
+			return -400;
+		framing->absolute = true;
+	}
+	mark = memchr(path, '?', (size_t)(end - path));
+	if (mark)
+		request->query = (struct slice){mark + 1, (size_t)(end - mark - 1)};
+	else
+		mark = end;
+	request->path = (struct slice){path, (size_t)(mark - path)};
+	if (mark == path) /* "http://host" means "/": the slash before the host serves */
+		request->path = (struct slice){request->host.at - 1, 1};
+	return 0;
+}
+
+static int parse_request_line(struct request *request, struct framing *framing, const char **from,
+			      const char *end)
+{
+	const char *at = *from;
+	const char *start = at;
+
+	while (is(*at, TOKEN))
+		at++;
+	if (at == start || *at != ' ')
+		return -400;
+	request->method_name = (struct slice){start, (size_t)(at - start)};
+	request->method = find_method(request->method_name);
+
+	start = ++at;
+	while (is(*at, TARGET))
+		at++;
+	if (at == start || *at != ' ')
+		return -400;
+	request->target = (struct slice){start, (size_t)(at - start)};
+	if (request->target.length > REQUEST_TARGET_MAX)
+		return -414;
+
+	at++;
+	if (end - at < VERSION_LENGTH || memcmp(at, "HTTP/", 5) != 0 || !is_digit(at[5]) ||
+	    at[6] != '.' || !is_digit(at[7]) || at[8] != '\r' || at[9] != '\n')
+		return -400;
+	if (at[5] != '1')
+		return -505;
+	request->minor = at[7] != '0';
+	*from = at + VERSION_LENGTH;
+	return parse_target(request, framing);
+}
+
+static int note_host(struct request *request, struct framing *framing, struct slice value)
+{
+	if (framing->host || (value.length > 0 && !is_host(value)))
+		return -400;
+	framing->host = true;
+	if (!framing->absolute)
+		request->host = value;
+	return 0;
+}
+
+static int note_length(struct request *request, struct framing *framing, struct slice value)
+{
+	uint64_t length = 0;
+	unsigned digit;
+	size_t i;
+
+	if (framing->length || value.length == 0)
+		return -400;
+	for (i = 0; i < value.length; i++) {
+		if (!is_digit(value.at[i]))
+			return -400;
+		digit = (unsigned)(value.at[i] - '0');
+		/* No file is longer, and sums with other sizes must not wrap. */
+		if (length > ((uint64_t)INT64_MAX - digit) / 10)
+			return -400;
+		length = length * 10 + digit;
+	}
+	framing->length = true;
+	request->content_length = length;
+	return 0;
+}
+
+/* Split at anything: a "close" in odd company still closes, which is safe. */
+static void note_connection(struct framing *framing, struct slice value)
+{
+	const char *at = value.at;
+	const char *end = value.at + value.length;
+	const char *start;
+
+	for (; at < end; at++) {
+		for (start = at; at < end && is(*at, TOKEN); at++)
+			;
+		if (at - start == 5 && same(start, "close", 5))
+			framing->close = true;
+		else if (at - start == 10 && same(start, "keep-alive", 10))
+			framing->keep_alive = true;
+	}
+}
+
+/* Looks at the fields that decide about the message or the connection. */
+static int note_field(struct request *request, struct framing *framing,
+		      const struct request_header *header)
+{
+	const char *name = header->name.at;
+
+	switch (header->name.length) {
+	case 4:
+		if (same(name, "host", 4))
+			return note_host(request, framing, header->value);
+		return 0;
+	case 10:
+		if (same(name, "connection", 10))
+			note_connection(framing, header->value);
+		return 0;
+	case 14:
+		if (same(name, "content-length", 14))
+			return note_length(request, framing, header->value);
+		return 0;
+	case 17:
+		if (same(name, "transfer-encoding", 17))
+			framing->coding = true;
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+/* The first byte that no value may hold; eight at a time, values are long. */
+static const char *value_end(const char *at, const char *end)
+{
+	const uint64_t ones = UINT64_C(0x0101010101010101);
+	uint64_t word, del;
+
+	for (; end - at >= (ptrdiff_t)sizeof(word); at += sizeof(word)) {
+		memcpy(&word, at, sizeof(word));
+		del = word ^ ones * 0x7f;
+		/* The high bits say: below 0x20, or zero, that is 0x7f before. */
+		if ((((word - ones * 0x20) & ~word) | ((del - ones) & ~del)) & ones * 0x80)
+			break;
+	}
+	while (is(*at, VALUE))
+		at++;
+	return at;
+}
+
+/* One field line; *from moves behind it. */
+static int parse_field(struct request_header *header, const char **from, const char *end)
+{
+	const char *at = *from;
+	const char *start = at;
+	const char *stop;
+
+	while (is(*at, TOKEN))
+		at++;
+	if (at == start || *at != ':')
+		return -400;
+	header->name = (struct slice){start, (size_t)(at - start)};
+
+	for (at++; *at == ' ' || *at == '\t'; at++)
+		;
+	start = at;
+	at = value_end(at, end);
+	if (at[0] != '\r' || at[1] != '\n')
+		return -400;
+	for (stop = at; stop > start && (stop[-1] == ' ' || stop[-1] == '\t'); stop--)
+		;
+	header->value = (struct slice){start, (size_t)(stop - start)};
+	*from = at + 2;
+	return 0;
+}
+
+/* What only the whole of the fields can tell. */
+static int check_framing(struct request *request, const struct framing *framing)
+{
+	if (request->minor >= 1 && !framing->host)
+		return -400;
+	if (framing->coding) {
+		if (framing->length || request->minor == 0)
+			return -400;
+		return -501;
+	}
+	request->keep_alive = !framing->close && (request->minor >= 1 || framing->keep_alive);
+	return 0;
+}
+
+int request_parse(struct request *request, const char *head, size_t length)
+{
+	struct framing framing = {.absolute = false};
+	const char *at = head;
+	const char *end = head + length;
+	struct request_header *header;
+	int lines, status;
+
+	request->header_count = 0;
+	request->content_length = 0;
+	request->keep_alive = false;
+	request->host = (struct slice){head, 0};
+
+	/* The final newline stops every loop below, so none needs to test for the end. */
+	if (length == 0 || end[-1] != '\n')
+		return -400;
+	for (lines = 0; lines < LEADING_LINES && at < end && at[0] == '\r' && at[1] == '\n';
+	     lines++)
+		at += 2;
+	if (at == end)
+		return -400;
+	status = parse_request_line(request, &framing, &at, end);
+	if (status)
+		return status;
+
+	while (at < end && *at != '\r') {
+		if (request->header_count == REQUEST_HEADERS_MAX)
+			return -431;
+		header = &request->headers[request->header_count];
+		status = parse_field(header, &at, end);
+		if (!status)
+			status = note_field(request, &framing, header);
+		if (status)
+			return status;
+		request->header_count++;
+	}
+	/* The empty line, and nothing behind it. */
+	if (end - at != 2)
+		return -400;
+	return check_framing(request, &framing);
+}
+
+const struct slice *request_find(const struct request *request, const char *name)
+{
+	size_t length = strlen(name);
+	const struct request_header *header = request->headers;
+	const struct request_header *end = header + request->header_count;
+
+	for (; header < end; header++) {
+		if (header->name.length == length &&
+		    strncasecmp(header->name.at, name, length) == 0)
+			return &header->value;
+	}
+	return NULL;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * request.h - the head of an HTTP/1.x request, parsed in place (RFC 9112).
+ *
+ * Everything in a struct request points into the caller's buffer; nothing is
+ * allocated and nothing is decoded.
+ */
+#ifndef SWEET_REQUEST_H
+#define SWEET_REQUEST_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <slice.h>
+
+#define REQUEST_HEADERS_MAX 64
+#define REQUEST_HEAD_MAX 16384	/* bytes of request line and headers */
+#define REQUEST_TARGET_MAX 8192 /* bytes */
+
+enum request_method {
+	METHOD_GET,
+	METHOD_HEAD,
+	METHOD_KNOWN, /* another method of RFC 9110 or PATCH: answered with 405 */
+	METHOD_OTHER, /* not known here: 501 */
+};
+
+struct request_header {
+	struct slice name;
+	struct slice value; /* without surrounding blanks */
+};
+
+struct request {
+	enum request_method method;
+	struct slice method_name;
+	struct slice target; /* as sent */
+	struct slice path;   /* of the target, still escaped, without the query; or "*" */
+	struct slice query;  /* behind the '?', may be empty */
+	struct slice host;   /* of an absolute target or the Host field, with any port */
+	unsigned minor;	     /* HTTP/1.minor: 0 or 1 */
+	bool keep_alive;
+	uint64_t content_length; /* bytes of body that follow; 0 without one */
+	unsigned header_count;
+	struct request_header headers[REQUEST_HEADERS_MAX];
+};
+
+/*
+ * Looks for the end of a head in data[0, length); the first `seen` bytes were
+ * looked at before without success.  Returns the bytes of the head with its
+ * empty line, or 0 when it is not there yet.  Up to four empty lines before
+ * the request line count as part of the head (RFC 9112 section 2.2).  Lines
+ * may end with LF alone here, so that request_parse() sees and refuses them.
+ */
+size_t request_head_length(const char *data, size_t length, size_t seen);
+
+/*
+ * Parses a whole head as request_head_length() measured it.  Returns 0 or the
+ * negated HTTP status of the answer: -400 malformed, -414 target too long,
+ * -431 too many headers, -501 a transfer coding, -505 not HTTP/1.x.  After
+ * any of these the connection must be closed and request holds nothing of use.
+ * A content_length that is accepted never exceeds INT64_MAX.
+ */
+int request_parse(struct request *request, const char *head, size_t length);
+
+/* The first header of that name (ASCII case ignored), or NULL. */
+const struct slice *request_find(const struct request *request, const char *name);
+
+#endif

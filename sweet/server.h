@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * server.h - what all threads share (the site), and what one thread has (a
+ * server: its loop, its logs, its counters).
+ */
+#ifndef SWEET_SERVER_H
+#define SWEET_SERVER_H
+
+#include <stdatomic.h>
+
+#include <content.h>
+#include <date.h>
+#include <helper.h>
+#include <log.h>
+#include <loop.h>
+
+#define SERVER_SOFTWARE "SWEET/" PACKAGE_VERSION
+#define SERVER_THREADS_MAX 64
+
+struct gateway;
+struct server;
+
+/* Set up by main, constant while the threads run. */
+struct site {
+	int root; /* descriptor */
+	struct mime *mime;
+	struct helpers *helpers;
+	struct content *content;
+	struct gateway *gateway;
+	size_t max_unit; /* bytes */
+	NC_cache *cache;
+	unsigned threads;
+	struct server *servers[SERVER_THREADS_MAX];
+	char io[160];	     /* what the loops run on, and why */
+	uint64_t started_ns; /* monotonic */
+};
+
+/* Written by its own thread, read by any: relaxed, and added up by who asks. */
+struct server_counters {
+	_Atomic uint64_t connections; /* accepted */
+	_Atomic uint64_t open;	      /* now */
+	_Atomic uint64_t requests;
+	_Atomic uint64_t responses[6]; /* by hundred: [2] is 2xx */
+	_Atomic uint64_t body_bytes;   /* sent or being sent */
+	_Atomic uint64_t body_units;   /* pieces of bodies that left by cache id */
+	_Atomic uint64_t worker_requests;
+	_Atomic uint64_t worker_messages; /* bytes to and from workers: heads, no bodies */
+	_Atomic uint64_t worker_bodies;	  /* bytes of bodies that workers named by id */
+	_Atomic uint64_t worker_failures;
+};
+
+struct connection;
+struct transaction;
+struct gw_hook;
+
+struct server {
+	unsigned number;
+	struct site *site;
+	struct loop *loop;
+	struct access_log log;
+	struct server_counters counters;
+	struct loop_hook housekeeping; /* flushes the log before a sleep */
+	uint64_t date_ms;	       /* when date was made, loop's clock */
+	char date[DATE_LENGTH];
+	struct connection *connections; /* connection.c's */
+	struct transaction *spare;	/* output.c's, and the next */
+	unsigned spare_count;
+	struct gw_hook *workers; /* gw-worker.c's; NULL: no gateway */
+	bool draining;		 /* answers close their connections */
+};
+
+static inline void server_count(_Atomic uint64_t *counter, uint64_t more)
+{
+	/* One writer: no locked instruction is needed. */
+	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + more,
+			      memory_order_relaxed);
+}
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * timer.h - coarse timers of one loop thread.
+ *
+ * A server has few durations and many timers, so timers of one duration form
+ * a queue in order of expiry: starting and stopping are list operations, and
+ * only the heads are looked at.  Resolution: the loop's clock, some ms.
+ */
+#ifndef SWEET_TIMER_H
+#define SWEET_TIMER_H
+
+#include <stdint.h>
+
+#define TIMER_DURATIONS 16
+
+struct timer {
+	struct timer *next, *previous;
+	struct timer_queue *queue; /* NULL: not running */
+	uint64_t due;		   /* ms */
+	void (*expired)(struct timer *timer);
+};
+
+struct timer_queue {
+	unsigned duration; /* ms */
+	struct timer *first, *last;
+};
+
+struct timers {
+	struct timer_queue queues[TIMER_DURATIONS];
+	unsigned count;
+};
+
+/* Starts or restarts; at most TIMER_DURATIONS different durations a loop. */
+void timer_start(struct timers *timers, struct timer *timer, unsigned duration, uint64_t now,
+		 void (*expired)(struct timer *timer));
+void timer_stop(struct timer *timer);
+
+/* Calls expired() of what is due; a callback may start and stop any timer. */
+void timers_run(struct timers *timers, uint64_t now);
+
+/* ms until the next one is due; -1: none runs. */
+int timers_wait(const struct timers *timers, uint64_t now);
+
+#endif

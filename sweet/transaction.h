@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * transaction.h - one request and its response, as data.
+ *
+ * A connection fills in the request and hands the transaction to a responder
+ * (static files, a gateway, the status page); the responder fills in the
+ * response and says so.  Responders never see a connection.
+ *
+ * The life of a response: the responder returns RESPOND_NOW, or RESPOND_LATER
+ * and calls done() later, once; the connection sends head and body, asks
+ * next() for more as long as it is set, and at the end, or when the client is
+ * gone, calls finish() once, which gives back what the body holds.  A
+ * transaction that is to be answered later lives until it is, client or not.
+ */
+#ifndef SWEET_TRANSACTION_H
+#define SWEET_TRANSACTION_H
+
+#include <stdalign.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <nabc.h>
+
+#include <request.h>
+
+struct server;
+
+#define TRANSACTION_HEAD_MAX 8192 /* bytes of a response's own header lines */
+#define TRANSACTION_TEXT_MAX 4096 /* bytes of a body in memory */
+#define TRANSACTION_SCRATCH 512	  /* bytes */
+
+enum respond { RESPOND_NOW, RESPOND_LATER };
+
+struct transaction {
+	/* The request; `request` is good only while the responder starts. */
+	struct server *server; /* this thread's */
+	const struct request *request;
+	bool head_only;		 /* HEAD */
+	const char *remote_addr; /* of the connection, lives as long */
+	uint16_t remote_port;
+	const char *server_addr; /* that the client connected to */
+	uint16_t server_port;
+	bool loopback;			   /* the client's address is */
+	char path[REQUEST_TARGET_MAX + 1]; /* decoded */
+
+	/* The response. */
+	int status;
+	const char *detail;   /* for the page of an error: static text, or NULL */
+	const char *head;     /* header lines; lives until finish() */
+	size_t head_length;   /* bytes */
+	uint64_t length;      /* bytes of the whole body */
+	struct NC_range body; /* the next piece, held; id 0: none */
+	const void *text;     /* a small body in memory instead, of length bytes; until finish() */
+	bool bodiless;	      /* no body, and no page for the status either */
+
+	/* Responder to connection. */
+	void (*done)(struct transaction *transaction);
+	void *connection; /* the connection's; NULL: the client is gone */
+	/* Connection to responder; may be NULL. */
+	enum respond (*next)(struct transaction *transaction); /* status 0 in the answer: cut off */
+	void (*finish)(struct transaction *transaction);
+
+	/* The responder's: from its start to finish(). */
+	alignas(16) unsigned char scratch[TRANSACTION_SCRATCH];
+	char head_buffer[TRANSACTION_HEAD_MAX];
+};
+
+/* A response that is only a status and the small page for it. */
+static inline enum respond transaction_fail(struct transaction *transaction, int status,
+					    const char *detail)
+{
+	transaction->status = status;
+	transaction->detail = detail;
+	return RESPOND_NOW;
+}
+
+#endif

@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-docroot.c - unit tests of docroot.c: what lies beneath the root is
+ * opened and nothing else, by whatever path; versions tell every change.
+ * A folder of the test's own, with traps in it; single-threaded.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+
+#include <docroot.h>
+
+#include "suite.h"
+
+static char base[64]; /* holds the root, and what must not be reached */
+static int root;
+
+/* Path of a file; good until the next but one. */
+static const char *at(const char *name)
+{
+	static char paths[2][256];
+	static unsigned turn;
+	char *path = paths[turn++ % 2];
+
+	snprintf(path, sizeof(paths[0]), "%s/%s", base, name);
+	return path;
+}
+
+static void put(const char *name, const char *text)
+{
+	int fd = open(at(name), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	close(fd);
+}
+
+static void link_to(const char *target, const char *name)
+{
+	ck_assert_int_eq(symlink(target, at(name)), 0);
+}
+
+static void set_up(void)
+{
+	struct sockaddr_un where = {.sun_family = AF_UNIX};
+	int fd;
+
+	make_directory(base);
+	ck_assert_int_eq(mkdir(at("root"), 0755), 0);
+	ck_assert_int_eq(mkdir(at("root/sub"), 0755), 0);
+	ck_assert_int_eq(mkdir(at("root/sub/deep"), 0755), 0);
+	ck_assert_int_eq(mkdir(at("root-secret"), 0755), 0);
+	put("secret", "secret");
+	put("root-secret/file", "secret");
+	put("root/file", "file");
+	put("root/empty", "");
+	put("root/sub/file", "sub");
+	put("root/sub/deep/file", "deep");
+	put("root/ and \xc3\xa4?", "name");
+	link_to("file", "root/to-file");
+	link_to("sub", "root/to-sub");
+	link_to("../file", "root/sub/up");
+	link_to("to-file", "root/to-link");
+	link_to("sub/../sub/deep/../file", "root/winding");
+	link_to("../secret", "root/out");
+	link_to("..", "root/out-folder");
+	link_to("../../secret", "root/sub/out");
+	link_to("/etc/passwd", "root/absolute");
+	link_to("sub/../../root/file", "root/out-and-back");
+	link_to("loop-b", "root/loop-a");
+	link_to("loop-a", "root/loop-b");
+	link_to("nothing", "root/dangling");
+	link_to("/proc/self/fd/0", "root/magic");
+	ck_assert_int_eq(mkfifo(at("root/fifo"), 0644), 0);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	strcpy(where.sun_path, base);
+	strcat(where.sun_path, "/root/socket");
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)&where, sizeof(where)), 0);
+	close(fd);
+	/* The absolute path is inside the root, and yet absolute. */
+	{
+		char inside[256];
+
+		snprintf(inside, sizeof(inside), "%s/root/file", base);
+		link_to(inside, "root/absolute-inside");
+	}
+	root = docroot_open(at("root"));
+	ck_assert_int_ge(root, 0);
+}
+
+static void tear_down(void)
+{
+	static const char *const names[] = {"root/file",
+					    "root/empty",
+					    "root/sub/file",
+					    "root/sub/deep/file",
+					    "root/ and \xc3\xa4?",
+					    "root/to-file",
+					    "root/to-sub",
+					    "root/sub/up",
+					    "root/to-link",
+					    "root/winding",
+					    "root/out",
+					    "root/out-folder",
+					    "root/sub/out",
+					    "root/absolute",
+					    "root/out-and-back",
+					    "root/loop-a",
+					    "root/loop-b",
+					    "root/dangling",
+					    "root/magic",
+					    "root/fifo",
+					    "root/socket",
+					    "root/absolute-inside",
+					    "root-secret/file",
+					    "secret"};
+	static const char *const folders[] = {"root/sub/deep", "root/sub", "root", "root-secret",
+					      ""};
+
+	close(root);
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		ck_assert_int_eq(unlink(at(names[i])), 0);
+	for (unsigned i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
+		ck_assert_int_eq(rmdir(at(folders[i])), 0);
+}
+
+static const struct {
+	const char *path;
+	const char *text; /* NULL: refused */
+	int error;	  /* one of two */
+	int other;
+} paths[] = {
+	{"/file", "file", 0, 0},
+	{"file", "file", 0, 0},
+	{"///file", "file", 0, 0},
+	{"/empty", "", 0, 0},
+	{"/sub/file", "sub", 0, 0},
+	{"/sub//deep/./file", "deep", 0, 0},
+	{"/sub/../file", "file", 0, 0},
+	{"/ and \xc3\xa4?", "name", 0, 0},
+	{"/to-file", "file", 0, 0},
+	{"/to-link", "file", 0, 0},
+	{"/to-sub/file", "sub", 0, 0},
+	{"/to-sub/up", "file", 0, 0},
+	{"/winding", "sub", 0, 0},
+	{"/", NULL, -EISDIR, 0},
+	{"", NULL, -EISDIR, 0},
+	{"/.", NULL, -EISDIR, 0},
+	{"/sub", NULL, -EISDIR, 0},
+	{"/sub/", NULL, -EISDIR, 0},
+	{"/sub/..", NULL, -EISDIR, 0},
+	{"/to-sub", NULL, -EISDIR, 0},
+	{"/nothing", NULL, -ENOENT, 0},
+	{"/sub/nothing", NULL, -ENOENT, 0},
+	{"/nothing/file", NULL, -ENOENT, 0},
+	{"/dangling", NULL, -ENOENT, 0},
+	{"/FILE", NULL, -ENOENT, 0},
+	{"/file/", NULL, -ENOTDIR, 0},
+	{"/file/x", NULL, -ENOTDIR, 0},
+	{"/file/..", NULL, -ENOTDIR, 0},
+	{"/loop-a", NULL, -ELOOP, 0},
+	/* Ways out. */
+	{"/..", NULL, -EACCES, 0},
+	{"/../secret", NULL, -EACCES, 0},
+	{"/../root/file", NULL, -EACCES, 0},
+	{"/../root-secret/file", NULL, -EACCES, 0},
+	{"/sub/../../secret", NULL, -EACCES, 0},
+	{"/sub/deep/../../../secret", NULL, -EACCES, 0},
+	{"/out", NULL, -EACCES, 0},
+	{"/sub/out", NULL, -EACCES, 0},
+	{"/out-folder/secret", NULL, -EACCES, 0},
+	{"/out-folder/root/file", NULL, -EACCES, 0},
+	{"/to-sub/../../secret", NULL, -EACCES, 0},
+	{"/absolute", NULL, -EACCES, 0},
+	{"/absolute-inside", NULL, -EACCES, 0},
+	{"/out-and-back", NULL, -EACCES, 0},
+	{"/magic", NULL, -EACCES, -ELOOP},
+	/* Not files. */
+	{"/fifo", NULL, -EACCES, 0},
+	{"/socket", NULL, -EACCES, 0},
+};
+
+/* From now on openat2() is not there, for this process. */
+static void hide_openat2(void)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {.len = sizeof(filter) / sizeof(filter[0]), .filter = filter};
+
+	ck_assert_int_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+	ck_assert_int_eq(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+	ck_assert(!has_openat2());
+}
+
+/* Whether a path goes over a symbolic link or upwards: not followed without openat2(). */
+static bool winds(const char *path)
+{
+	char here[512];
+	struct stat stat;
+	size_t length = 0;
+
+	do {
+		length += strspn(path + length, "/");
+		if (strncmp(path + length, "..", 2) == 0)
+			return true;
+		length += strcspn(path + length, "/");
+		snprintf(here, sizeof(here), "%s/root/%.*s", base, (int)length, path);
+		if (lstat(here, &stat) == 0 && S_ISLNK(stat.st_mode))
+			return true;
+	} while (path[length]);
+	return false;
+}
+
+/* _i: 0 with openat2(), 1 without. */
+START_TEST(test_paths)
+{
+	unsigned descriptors = open_descriptors();
+	bool walks = _i == 1 || !has_openat2();
+
+	if (walks && has_openat2())
+		hide_openat2();
+	for (unsigned i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		struct file_version version, again;
+		int fd = docroot_open_file(root, paths[i].path, &version);
+		char got[16] = "";
+
+		if (walks && winds(paths[i].path)) {
+			ck_assert_msg(fd == -EACCES || fd == -ELOOP || fd == -ENOTDIR, "%s: %d",
+				      paths[i].path, fd);
+			continue;
+		}
+		if (!paths[i].text) {
+			ck_assert_msg(fd == paths[i].error ||
+					      (paths[i].other && fd == paths[i].other),
+				      "%s: %d, not %d", paths[i].path, fd, paths[i].error);
+			continue;
+		}
+		ck_assert_msg(fd >= 0, "%s: %d", paths[i].path, fd);
+		ck_assert_int_eq(read(fd, got, sizeof(got) - 1), (ssize_t)strlen(paths[i].text));
+		ck_assert_str_eq(got, paths[i].text);
+		ck_assert_int_eq(version.size, (off_t)strlen(paths[i].text));
+		ck_assert_int_eq(fcntl(fd, F_GETFD), FD_CLOEXEC);
+		ck_assert_int_eq(docroot_version(fd, &again), 0);
+		ck_assert(file_version_equal(&version, &again));
+		ck_assert_int_eq(docroot_peek(root, paths[i].path, &again), 0);
+		ck_assert(file_version_equal(&version, &again));
+		close(fd);
+	}
+	ck_assert_uint_eq(open_descriptors(), descriptors);
+}
+END_TEST
+
+START_TEST(test_long_paths)
+{
+	struct file_version version;
+	char path[6000];
+
+	memset(path, 'x', sizeof(path));
+	path[0] = '/';
+	path[256] = '\0';
+	ck_assert_int_eq(docroot_open_file(root, path, &version), -ENOENT);
+	path[256] = 'x';
+	path[257] = '\0';
+	ck_assert_int_eq(docroot_open_file(root, path, &version), -ENAMETOOLONG);
+	for (size_t i = 0; i < sizeof(path); i += 2)
+		memcpy(path + i, "./", 2);
+	memcpy(path + 5000, "file", 5);
+	ck_assert_int_eq(docroot_open_file(root, path, &version), -ENAMETOOLONG);
+}
+END_TEST
+
+START_TEST(test_root)
+{
+	int fd;
+
+	ck_assert_int_eq(docroot_open(at("nothing")), -ENOENT);
+	ck_assert_int_eq(docroot_open(at("root/file")), -ENOTDIR);
+	ck_assert_int_eq(docroot_open(at("root/fifo")), -ENOTDIR);
+	ck_assert_int_eq(docroot_open(""), -ENOENT);
+	/* The root itself may be reached by a link. */
+	fd = docroot_open(at("root/to-sub"));
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	close(fd);
+}
+END_TEST
+
+/* Someone who may not read it, if the tests run as somebody who can become that. */
+START_TEST(test_permissions)
+{
+	struct file_version version;
+
+	ck_assert_int_eq(chmod(at("root/file"), 0), 0);
+	ck_assert_int_eq(chmod(at("root/sub"), 0), 0);
+	if (geteuid() == 0)
+		ck_assert_int_eq(seteuid(65534), 0);
+	ck_assert_int_eq(chmod(base, 0755), geteuid() == 65534 ? -1 : 0);
+	ck_assert_int_eq(docroot_open_file(root, "/file", &version), -EACCES);
+	ck_assert_int_eq(docroot_open_file(root, "/sub/file", &version), -EACCES);
+	ck_assert_int_eq(docroot_peek(root, "/sub/file", &version), -EACCES);
+	if (geteuid() == 65534)
+		ck_assert_int_eq(seteuid(0), 0);
+	ck_assert_int_eq(chmod(at("root/file"), 0644), 0);
+	ck_assert_int_eq(chmod(at("root/sub"), 0755), 0);
+}
+END_TEST
+
+static struct file_version peek(const char *path)
+{
+	struct file_version version;
+
+	ck_assert_int_eq(docroot_peek(root, path, &version), 0);
+	return version;
+}
+
+START_TEST(test_versions)
+{
+	struct file_version first = peek("/file"), second, version = first;
+	struct timespec times[2] = {first.modified, first.modified};
+
+	ck_assert(file_version_equal(&first, &version));
+#define DIFFERS(field, value)                                                                      \
+	do {                                                                                       \
+		version = first;                                                                   \
+		version.field = (value);                                                           \
+		ck_assert(!file_version_equal(&first, &version));                                  \
+		ck_assert(!file_version_equal(&version, &first));                                  \
+	} while (0)
+	DIFFERS(device, first.device + 1);
+	DIFFERS(inode, first.inode + 1);
+	DIFFERS(size, first.size + 1);
+	DIFFERS(modified.tv_sec, first.modified.tv_sec + 1);
+	DIFFERS(modified.tv_nsec, first.modified.tv_nsec ^ 1);
+	DIFFERS(changed.tv_sec, first.changed.tv_sec + 1);
+	DIFFERS(changed.tv_nsec, first.changed.tv_nsec ^ 1);
+#undef DIFFERS
+	/* Another file of the same size under the name. */
+	put("root/new", "FILE");
+	ck_assert_int_eq(rename(at("root/new"), at("root/file")), 0);
+	second = peek("/file");
+	ck_assert(!file_version_equal(&first, &second));
+	/* Its time of modification forged: another it is all the same. */
+	ck_assert_int_eq(utimensat(AT_FDCWD, at("root/file"), times, 0), 0);
+	second = peek("/file");
+	ck_assert_int_eq(second.modified.tv_nsec, first.modified.tv_nsec);
+	ck_assert(!file_version_equal(&first, &second));
+	put("root/file", "longer");
+	first = peek("/file");
+	ck_assert_int_eq(first.size, 6);
+	ck_assert(!file_version_equal(&first, &second));
+	ck_assert_int_eq(docroot_peek(root, "/nothing", &version), -ENOENT);
+	ck_assert_int_eq(docroot_version(-1, &version), -EBADF);
+}
+END_TEST
+
+static _Atomic bool over;
+static _Atomic unsigned moves;
+
+/* Moves a folder in and out of another, so that ".." changes its meaning all the time. */
+static void *move_about(void *context)
+{
+	char inside[256], outside[256];
+
+	(void)context;
+	snprintf(inside, sizeof(inside), "%s/root/sub/deep", base);
+	snprintf(outside, sizeof(outside), "%s/deep", base);
+	while (!atomic_load(&over)) {
+		if (rename(inside, outside) || rename(outside, inside))
+			return "rename";
+		atomic_fetch_add(&moves, 1);
+	}
+	return NULL;
+}
+
+/* Nobody gets out through a folder that is moved away under them. */
+START_TEST(test_moving_folders)
+{
+	unsigned opened = 0, rounds = 0;
+	pthread_t thread;
+	void *complaint;
+
+	ck_assert_int_eq(pthread_create(&thread, NULL, move_about, NULL), 0);
+	while (rounds++ < scaled(20000) || atomic_load(&moves) < 10) {
+		struct file_version version;
+		int fd = docroot_open_file(root, "/sub/deep/../../../secret", &version);
+
+		expect(fd == -EACCES || fd == -ENOENT);
+		fd = docroot_open_file(root, "/sub/deep/../../secret", &version);
+		expect(fd == -EACCES || fd == -ENOENT);
+		fd = docroot_open_file(root, "/sub/deep/../file", &version);
+		expect(fd >= 0 || fd == -EACCES || fd == -ENOENT);
+		if (fd >= 0) {
+			char got[4];
+
+			expect(read(fd, got, 4) == 3 && memcmp(got, "sub", 3) == 0);
+			close(fd);
+			opened++;
+		}
+	}
+	atomic_store(&over, true);
+	pthread_join(thread, &complaint);
+	ck_assert_msg(!complaint, "%s", (const char *)complaint);
+	/* Without openat2() no ".." is followed. */
+	ck_assert_int_eq(opened > 0, has_openat2());
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	tcase_add_checked_fixture(tcase, set_up, tear_down);
+	tcase_add_loop_test(tcase, test_paths, 0, 2);
+	tcase_add_test(tcase, test_long_paths);
+	tcase_add_test(tcase, test_root);
+	tcase_add_test(tcase, test_permissions);
+	tcase_add_test(tcase, test_versions);
+	tcase_add_test(tcase, test_moving_folders);
+}
+
+RUN_SUITE("docroot", fill)

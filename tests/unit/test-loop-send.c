@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-loop-send.c - unit tests of the event loop: messages of units to
+ * sockets that take them bit by bit, errors, and the end of a descriptor whose
+ * message is under way.  Every test is run with each kind of loop; the loop
+ * has a thread, the test is the reader.
+ */
+#include "loop-fixture.h"
+
+#define KIB ((size_t)1 << 10)
+#define RANGES 5
+
+static struct runner runner;
+static NC_cache *cache;
+
+static size_t insert(uint64_t seed, size_t size, size_t fraglen, enum NC_kind kind)
+{
+	unsigned char *data = must_alloc(size);
+	NC_handle handle;
+	size_t id;
+
+	pattern_fill(data, seed, 0, size);
+	ck_assert_int_eq(NC_alloc_kind(&handle, size, fraglen, kind), 0);
+	ck_assert_int_eq(NC_write(&handle, 0, data, size), (ssize_t)size);
+	ck_assert_int_eq(NC_insert(&handle), 0);
+	id = NC_cache_id(&handle);
+	ck_assert_int_eq(NC_hold(id), 0);
+	ck_assert_int_eq(NC_free(&handle), 0);
+	free(data);
+	return id;
+}
+
+/* A connection that sends; something is received on it as on any connection. */
+struct outlet {
+	struct loop_send send; /* must be first */
+	struct inlet inlet;
+	struct NC_range ranges[NC_RANGES_MAX];
+	int peer;
+	bool started;
+	bool early;  /* told before the call returned */
+	bool closes; /* itself, when told */
+	unsigned calls;
+	int result;
+};
+
+static void outlet_sent(struct loop_send *op, int result)
+{
+	struct outlet *outlet = (struct outlet *)op;
+
+	if (outlet->closes)
+		loop_close_fd(runner.loop, outlet->inlet.fd);
+	EVENT(outlet->early |= !outlet->started; outlet->calls++; outlet->result = result);
+}
+
+static void outlet_begin(void *argument)
+{
+	struct outlet *outlet = argument;
+
+	outlet->started = false;
+	loop_send_start(runner.loop, &outlet->send, outlet->inlet.fd);
+	outlet->started = true;
+}
+
+static void outlet_open(struct outlet *outlet, int send_size, int receive_size)
+{
+	int pair[2];
+
+	memset(outlet, 0, sizeof(*outlet));
+	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", send_size, receive_size);
+	outlet->send.sent = outlet_sent;
+	outlet->send.message.ranges = outlet->ranges;
+	outlet->send.message.flags = NC_SEND_HELD;
+	outlet->result = 1;
+	outlet->peer = pair[1];
+	inlet_init(&outlet->inlet, &runner, pair[0], 100);
+	call(&runner, inlet_begin, &outlet->inlet);
+}
+
+static void outlet_close(struct outlet *outlet)
+{
+	if (!outlet->closes)
+		call(&runner, inlet_end, &outlet->inlet);
+	free(outlet->inlet.got);
+	close(outlet->peer);
+}
+
+static void start(int kind)
+{
+	struct NC_cache_options options = {.size = 32 << 20};
+
+	cache = NC_cache_open(&options);
+	ck_assert_ptr_nonnull(cache);
+	runner_start(&runner, kind_of(kind));
+}
+
+static void stop(void)
+{
+	runner_stop(&runner);
+	ck_assert_int_eq(NC_cache_close(cache), 0);
+}
+
+/* Header and ranges of units of every kind, through buffers of two sizes. */
+static void check_message(enum NC_kind kind, size_t fraglen, int size, unsigned flags)
+{
+	static const char header[] = "HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n";
+	static const struct NC_range parts[RANGES] = {
+		{.offset = 0, .length = 100 * KIB + 77}, {.offset = 1000, .length = 50 * KIB},
+		{.offset = 4095, .length = 40 * KIB},	 {.offset = 5, .length = 0},
+		{.offset = 100 * KIB + 76, .length = 1},
+	};
+	size_t id[3], total = sizeof(header) - 1, at = total;
+	struct outlet outlet;
+	char *got;
+
+	outlet_open(&outlet, size, size);
+	for (unsigned i = 0; i < 3; i++)
+		id[i] = insert(i, 100 * KIB + 77, fraglen, kind);
+	for (unsigned i = 0; i < RANGES; i++) {
+		outlet.ranges[i] = parts[i];
+		outlet.ranges[i].id = id[i % 3];
+		total += parts[i].length;
+	}
+	outlet.send.message.header = header;
+	outlet.send.message.header_length = sizeof(header) - 1;
+	outlet.send.message.range_count = RANGES;
+	outlet.send.message.flags |= flags;
+	call(&runner, outlet_begin, &outlet);
+	got = must_alloc(total);
+	read_exactly(outlet.peer, got, total);
+	AWAIT(outlet.calls > 0);
+	SEEN(outlet.result == 0 && outlet.send.message.skip == total);
+	ck_assert_mem_eq(got, header, at);
+	for (unsigned i = 0; i < RANGES; i++) {
+		ck_assert_uint_eq(pattern_match(got + at, i % 3, parts[i].offset, parts[i].length),
+				  parts[i].length);
+		at += parts[i].length;
+	}
+	if (flags & NC_SEND_CLOSE)
+		ck_assert_int_eq(read(outlet.peer, got, 1), 0);
+	settle(&runner);
+	SEEN(outlet.calls == 1 && !outlet.early);
+	ck_assert(flags & NC_SEND_CLOSE || !readable(outlet.peer));
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_int_eq(NC_release(id[i]), 0);
+	outlet_close(&outlet);
+	free(got);
+}
+
+START_TEST(test_message)
+{
+	static const int sizes[] = {4096, 0, 4 << 20};
+
+	start(_i);
+	for (unsigned i = 0; i < 3; i++) {
+		check_message(NC_KIND_RECYCLED, 0, sizes[i], 0);
+		check_message(NC_KIND_RECYCLED, 1448, sizes[i], NC_SEND_CLOSE);
+		check_message(NC_KIND_APPENDED, 0, sizes[i], NC_SEND_CLOSE);
+		check_message(NC_KIND_APPENDED, 1448, sizes[i], 0);
+	}
+	stop();
+}
+END_TEST
+
+/* More pieces than one call to the kernel takes: as many ranges as there may be. */
+START_TEST(test_many_ranges)
+{
+	size_t size = 20 * KIB, total = size * NC_RANGES_MAX;
+	char *got = must_alloc(total);
+
+	start(_i);
+	for (unsigned round = 0; round < 2; round++) {
+		struct outlet outlet;
+		size_t id = insert(7, size, 100, NC_KIND_RECYCLED);
+
+		outlet_open(&outlet, round ? 8 << 20 : 0, round ? 8 << 20 : 0);
+		for (unsigned i = 0; i < NC_RANGES_MAX; i++)
+			outlet.ranges[i] = (struct NC_range){.id = id, .length = size};
+		outlet.send.message.range_count = NC_RANGES_MAX;
+		call(&runner, outlet_begin, &outlet);
+		read_exactly(outlet.peer, got, total);
+		AWAIT(outlet.calls > 0);
+		SEEN(outlet.calls == 1 && outlet.result == 0 && !outlet.early);
+		for (unsigned i = 0; i < NC_RANGES_MAX; i++)
+			ck_assert_uint_eq(pattern_match(got + i * size, 7, 0, size), size);
+		ck_assert_int_eq(NC_release(id), 0);
+		outlet_close(&outlet);
+	}
+	stop();
+	free(got);
+}
+END_TEST
+
+/* Nothing to send is sent, and told like everything else: later. */
+START_TEST(test_empty)
+{
+	struct outlet outlet;
+
+	start(_i);
+	outlet_open(&outlet, 0, 0);
+	for (unsigned i = 1; i < 4; i++) {
+		call(&runner, outlet_begin, &outlet);
+		AWAIT(outlet.calls == i);
+		SEEN(outlet.result == 0 && !outlet.early);
+	}
+	ck_assert(!readable(outlet.peer));
+	outlet_close(&outlet);
+	stop();
+}
+END_TEST
+
+START_TEST(test_errors)
+{
+	struct linger now = {.l_onoff = 1};
+	struct outlet outlet;
+	size_t id;
+
+	start(_i);
+	/* A unit that is no more, and was not held. */
+	outlet_open(&outlet, 0, 0);
+	id = insert(1, 100, 0, NC_KIND_RECYCLED);
+	ck_assert_int_eq(NC_release(id), 0);
+	ck_assert_int_eq(NC_destroy(id), 0);
+	outlet.ranges[0] = (struct NC_range){.id = id, .length = 100};
+	outlet.send.message.range_count = 1;
+	outlet.send.message.flags = 0;
+	call(&runner, outlet_begin, &outlet);
+	AWAIT(outlet.calls == 1);
+	SEEN(outlet.result == -ENOENT && !outlet.early);
+	outlet_close(&outlet);
+	/* Nobody is there any more. */
+	outlet_open(&outlet, 0, 0);
+	ck_assert_int_eq(setsockopt(outlet.peer, SOL_SOCKET, SO_LINGER, &now, sizeof(now)), 0);
+	close(outlet.peer);
+	outlet.peer = -1;
+	AWAIT(outlet.inlet.end != 1);
+	outlet.send.message.header = "x";
+	outlet.send.message.header_length = 1;
+	call(&runner, outlet_begin, &outlet);
+	AWAIT(outlet.calls == 1);
+	SEEN(outlet.result == -EPIPE && !outlet.early);
+	outlet_close(&outlet);
+	stop();
+}
+END_TEST
+
+/* A message of 8 MiB that its reader does not take. */
+static void stuff(struct outlet *outlet, size_t id)
+{
+	outlet_open(outlet, 16384, 16384);
+	for (unsigned i = 0; i < 64; i++)
+		outlet->ranges[i] = (struct NC_range){.id = id, .length = 128 * KIB};
+	outlet->send.message.range_count = 64;
+	call(&runner, outlet_begin, outlet);
+	settle(&runner);
+	SEEN(outlet->calls == 0);
+}
+
+/* The peer goes in the middle: an error, once. */
+START_TEST(test_reset)
+{
+	struct linger now = {.l_onoff = 1};
+	struct outlet outlet;
+	size_t id;
+
+	start(_i);
+	id = insert(1, 128 * KIB, 0, NC_KIND_APPENDED);
+	stuff(&outlet, id);
+	ck_assert_int_eq(setsockopt(outlet.peer, SOL_SOCKET, SO_LINGER, &now, sizeof(now)), 0);
+	close(outlet.peer);
+	outlet.peer = -1;
+	AWAIT(outlet.calls == 1);
+	SEEN(outlet.result == -ECONNRESET || outlet.result == -EPIPE);
+	AWAIT(outlet.inlet.end != 1);
+	settle(&runner);
+	SEEN(outlet.calls == 1 && outlet.inlet.late == 0);
+	ck_assert_int_eq(NC_release(id), 0);
+	outlet_close(&outlet);
+	stop();
+}
+END_TEST
+
+/* Closed while its message waits for room: no callback; what was sent arrives. */
+START_TEST(test_close_waiting)
+{
+	char *got = must_alloc(128 * KIB);
+	struct outlet outlet;
+	size_t id, have = 0;
+	ssize_t more;
+
+	start(_i);
+	id = insert(9, 128 * KIB, 0, NC_KIND_APPENDED);
+	stuff(&outlet, id);
+	call(&runner, inlet_end, &outlet.inlet);
+	outlet.closes = true;
+	/* Everything is free now: the unit may go, and the sender be reused. */
+	ck_assert_int_eq(NC_release(id), 0);
+	ck_assert_int_eq(NC_destroy(id), 0);
+	memset(&outlet.send, 0, sizeof(outlet.send));
+	while ((more = read(outlet.peer, got, 128 * KIB - have % (128 * KIB))) > 0) {
+		ck_assert_uint_eq(pattern_match(got, 9, have % (128 * KIB), (size_t)more), more);
+		have += (size_t)more;
+	}
+	ck_assert_int_eq(more, 0);
+	ck_assert_uint_gt(have, 0);
+	settle(&runner);
+	SEEN(outlet.calls == 0 && outlet.inlet.calls == 0);
+	outlet_close(&outlet);
+	stop();
+	free(got);
+}
+END_TEST
+
+static void begin_and_close(void *argument)
+{
+	struct outlet *outlet = argument;
+
+	outlet_begin(outlet);
+	loop_close_fd(runner.loop, outlet->inlet.fd);
+}
+
+/* Sent, but closed before that was told: it is told no more; others are. */
+static void begin_all(void *argument)
+{
+	struct outlet *outlets = argument;
+
+	outlet_begin(&outlets[0]);
+	begin_and_close(&outlets[1]);
+	outlet_begin(&outlets[2]);
+	begin_and_close(&outlets[3]);
+}
+
+START_TEST(test_close_untold)
+{
+	struct outlet outlets[5];
+	char byte;
+
+	start(_i);
+	for (unsigned i = 0; i < 5; i++) {
+		outlet_open(&outlets[i], 0, 0);
+		outlets[i].send.message.header = "sent";
+		outlets[i].send.message.header_length = 4;
+	}
+	call(&runner, begin_all, outlets);
+	/* And the list of those to be told is whole after that. */
+	call(&runner, outlet_begin, &outlets[4]);
+	AWAIT(outlets[4].calls == 1);
+	settle(&runner);
+	for (unsigned i = 0; i < 5; i++) {
+		char got[4];
+
+		read_exactly(outlets[i].peer, got, 4);
+		ck_assert_mem_eq(got, "sent", 4);
+		outlets[i].closes = i == 1 || i == 3;
+		SEEN(outlets[i].calls == !outlets[i].closes);
+		if (outlets[i].closes)
+			ck_assert_int_eq(read(outlets[i].peer, &byte, 1), 0);
+		outlet_close(&outlets[i]);
+	}
+	stop();
+}
+END_TEST
+
+/* By the callback itself. */
+START_TEST(test_close_itself)
+{
+	struct outlet outlet;
+	char got[5];
+
+	start(_i);
+	outlet_open(&outlet, 0, 0);
+	outlet.send.message.header = "sent";
+	outlet.send.message.header_length = 4;
+	outlet.closes = true;
+	call(&runner, outlet_begin, &outlet);
+	read_exactly(outlet.peer, got, 4);
+	ck_assert_int_eq(read(outlet.peer, got, 1), 0);
+	settle(&runner);
+	SEEN(outlet.calls == 1 && outlet.inlet.calls == 0);
+	outlet_close(&outlet);
+	stop();
+}
+END_TEST
+
+/* While a message waits for room, the same socket receives, pauses and resumes. */
+static void pause_inlet(void *argument)
+{
+	loop_receive_pause(runner.loop, ((struct outlet *)argument)->inlet.fd);
+}
+
+static void resume_inlet(void *argument)
+{
+	loop_receive_resume(runner.loop, ((struct outlet *)argument)->inlet.fd);
+}
+
+START_TEST(test_both_ways)
+{
+	size_t total = 64 * 128 * KIB;
+	char *got = must_alloc(total);
+	struct outlet outlet;
+	size_t id;
+
+	start(_i);
+	id = insert(5, 128 * KIB, 0, NC_KIND_APPENDED);
+	stuff(&outlet, id);
+	ck_assert_int_eq(write(outlet.peer, "hello", 5), 5);
+	AWAIT(outlet.inlet.length == 5);
+	call(&runner, pause_inlet, &outlet);
+	settle(&runner);
+	ck_assert_int_eq(write(outlet.peer, "again", 5), 5);
+	read_exactly(outlet.peer, got, total / 2);
+	call(&runner, resume_inlet, &outlet);
+	AWAIT(outlet.inlet.length == 10);
+	/* The peer's end of sending is not the end of ours. */
+	shutdown(outlet.peer, SHUT_WR);
+	AWAIT(outlet.inlet.end == 0);
+	read_exactly(outlet.peer, got + total / 2, total / 2);
+	AWAIT(outlet.calls == 1);
+	SEEN(outlet.result == 0 && outlet.inlet.late == 0);
+	for (unsigned i = 0; i < 64; i++)
+		expect(pattern_match(got + i * 128 * KIB, 5, 0, 128 * KIB) == 128 * KIB);
+	ck_assert_int_eq(NC_release(id), 0);
+	outlet_close(&outlet);
+	stop();
+	free(got);
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	int first = first_kind();
+
+	tcase_add_loop_test(tcase, test_message, first, KINDS);
+	tcase_add_loop_test(tcase, test_many_ranges, first, KINDS);
+	tcase_add_loop_test(tcase, test_empty, first, KINDS);
+	tcase_add_loop_test(tcase, test_errors, first, KINDS);
+	tcase_add_loop_test(tcase, test_reset, first, KINDS);
+	tcase_add_loop_test(tcase, test_close_waiting, first, KINDS);
+	tcase_add_loop_test(tcase, test_close_untold, first, KINDS);
+	tcase_add_loop_test(tcase, test_close_itself, first, KINDS);
+	tcase_add_loop_test(tcase, test_both_ways, first, KINDS);
+}
+
+RUN_SUITE("loop-send", fill)

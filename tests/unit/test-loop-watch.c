@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-loop-watch.c - unit tests of the event loop: descriptors that are
+ * watched.  Every test is run with each kind of loop.
+ */
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "loop-fixture.h"
+
+static struct runner runner;
+
+struct bell {
+	struct loop_watch watch; /* must be first */
+	int fd;
+	unsigned count;
+	bool stop, read;
+};
+
+static void bell_ready(struct loop_watch *op)
+{
+	struct bell *bell = (struct bell *)op;
+	uint64_t value;
+
+	if (bell->read)
+		(void)!read(bell->fd, &value, sizeof(value));
+	if (bell->stop)
+		loop_watch_stop(runner.loop, bell->fd);
+	EVENT(bell->count++);
+}
+
+static void bell_begin(void *argument)
+{
+	struct bell *bell = argument;
+
+	bell->watch.ready = bell_ready;
+	if (loop_watch_start(runner.loop, &bell->watch, bell->fd))
+		ck_abort_msg("loop_watch_start");
+}
+
+static void bell_end(void *argument)
+{
+	loop_watch_stop(runner.loop, ((struct bell *)argument)->fd);
+}
+
+static void ring(const struct bell *bell)
+{
+	uint64_t one = 1;
+
+	ck_assert_int_eq(write(bell->fd, &one, sizeof(one)), sizeof(one));
+}
+
+/* Told once for each ring, whether or not it is ever read. */
+START_TEST(test_watch)
+{
+	runner_start(&runner, kind_of(_i));
+	for (unsigned reading = 0; reading < 2; reading++) {
+		struct bell bell = {.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), .read = reading};
+
+		call(&runner, bell_begin, &bell);
+		settle(&runner);
+		SEEN(bell.count == 0);
+		for (unsigned i = 1; i < 20; i++) {
+			ring(&bell);
+			AWAIT(bell.count == i);
+			settle(&runner);
+			SEEN(bell.count == i);
+		}
+		call(&runner, bell_end, &bell);
+		close(bell.fd);
+	}
+	runner_stop(&runner);
+}
+END_TEST
+
+START_TEST(test_watch_stop)
+{
+	struct bell bell = {.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+
+	runner_start(&runner, kind_of(_i));
+	/* What is ready already is told. */
+	ring(&bell);
+	call(&runner, bell_begin, &bell);
+	AWAIT(bell.count == 1);
+	call(&runner, bell_end, &bell);
+	ring(&bell);
+	settle(&runner);
+	SEEN(bell.count == 1);
+	/* The descriptor is as it was and may be watched again, also stopping itself. */
+	bell.stop = true;
+	for (unsigned i = 2; i < 10; i++) {
+		call(&runner, bell_begin, &bell);
+		AWAIT(bell.count == i);
+		ring(&bell);
+		settle(&runner);
+		SEEN(bell.count == i);
+	}
+	/* Stopped before it could be told. */
+	close(bell.fd);
+	runner_stop(&runner);
+}
+END_TEST
+
+/* Watching ends while the news is on its way: no callback, also for a new descriptor. */
+static struct bell twins[2];
+static unsigned twin_calls[2];
+
+static void twin_ready(struct loop_watch *op)
+{
+	unsigned own = (unsigned)((struct bell *)op - twins), other = !own;
+
+	EVENT(twin_calls[own]++);
+	loop_watch_stop(runner.loop, twins[other].fd);
+	close(twins[other].fd);
+	/* Most probably with the number that has just become free. */
+	twins[other].fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (loop_watch_start(runner.loop, &twins[other].watch, twins[other].fd))
+		ck_abort_msg("loop_watch_start");
+}
+
+static void twins_begin(void *argument)
+{
+	(void)argument;
+	for (unsigned i = 0; i < 2; i++) {
+		twins[i].watch.ready = twin_ready;
+		twins[i].fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
+		if (loop_watch_start(runner.loop, &twins[i].watch, twins[i].fd))
+			ck_abort_msg("loop_watch_start");
+	}
+}
+
+static void twins_end(void *argument)
+{
+	(void)argument;
+	for (unsigned i = 0; i < 2; i++) {
+		loop_watch_stop(runner.loop, twins[i].fd);
+		close(twins[i].fd);
+	}
+}
+
+START_TEST(test_watch_stale)
+{
+	runner_start(&runner, kind_of(_i));
+	for (unsigned i = 1; i <= scaled(200); i++) {
+		call(&runner, twins_begin, NULL);
+		AWAIT(twin_calls[0] + twin_calls[1] == i);
+		settle(&runner);
+		SEEN(twin_calls[0] + twin_calls[1] == i);
+		call(&runner, twins_end, NULL);
+	}
+	runner_stop(&runner);
+}
+END_TEST
+
+/* The end of a child, as the gateway watches for it. */
+START_TEST(test_watch_child)
+{
+	struct bell bell = {0};
+	pid_t pid;
+	int ends[2];
+
+	ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
+	pid = fork();
+	if (pid == 0) {
+		char byte;
+
+		close(ends[1]);
+		_exit((int)read(ends[0], &byte, 1));
+	}
+	bell.fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (bell.fd < 0 && errno == ENOSYS) {
+		printf("no pidfd_open() (valgrind 3.19 lacks it)\n");
+	} else {
+		ck_assert_int_ge(bell.fd, 0);
+		runner_start(&runner, kind_of(_i));
+		call(&runner, bell_begin, &bell);
+		settle(&runner);
+		SEEN(bell.count == 0);
+		close(ends[1]);
+		ends[1] = -1;
+		AWAIT(bell.count > 0);
+		call(&runner, bell_end, &bell);
+		runner_stop(&runner);
+		close(bell.fd);
+	}
+	if (ends[1] >= 0)
+		close(ends[1]);
+	close(ends[0]);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+}
+END_TEST
+
+#define MANY 700u
+
+static struct loop *early_loop;
+static unsigned early;
+
+static void early_ready(struct loop_watch *op)
+{
+	(void)op;
+	if (++early == MANY)
+		loop_stop(early_loop);
+}
+
+/* More than a ring of submissions holds, before the loop runs. */
+START_TEST(test_many_before_run)
+{
+	static struct loop_watch watches[MANY];
+	static int fds[MANY];
+	char why[128];
+
+	early_loop = loop_open(kind_of(_i), why, sizeof(why));
+	ck_assert_msg(early_loop != NULL, "%s", why);
+	for (unsigned i = 0; i < MANY; i++) {
+		fds[i] = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
+		ck_assert_int_ge(fds[i], 0);
+		watches[i].ready = early_ready;
+		ck_assert_int_eq(loop_watch_start(early_loop, &watches[i], fds[i]), 0);
+	}
+	loop_run(early_loop);
+	ck_assert_uint_eq(early, MANY);
+	loop_close(early_loop);
+	for (unsigned i = 0; i < MANY; i++)
+		close(fds[i]);
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	int first = first_kind();
+
+	tcase_add_loop_test(tcase, test_watch, first, KINDS);
+	tcase_add_loop_test(tcase, test_watch_stop, first, KINDS);
+	tcase_add_loop_test(tcase, test_watch_stale, first, KINDS);
+	tcase_add_loop_test(tcase, test_watch_child, first, KINDS);
+	tcase_add_loop_test(tcase, test_many_before_run, first, KINDS);
+}
+
+RUN_SUITE("loop-watch", fill)

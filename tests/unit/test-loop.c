@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-loop.c - unit tests of loop.c, loop-uring.c and loop-epoll.c: what
+ * comes from sockets (accept, receive, pause and resume).  Every test
+ * is run with each kind of loop; the loop has a thread, the test is the peer.
+ */
+#include <sys/resource.h>
+
+#include "loop-fixture.h"
+
+static struct runner runner;
+
+/* --- opening ----------------------------------------------------------------- */
+
+START_TEST(test_open)
+{
+	enum loop_kind kind = kind_of(_i);
+	unsigned descriptors = open_descriptors();
+	char why[128];
+	struct loop *loop = loop_open(kind, why, sizeof(why));
+
+	ck_assert_ptr_nonnull(loop);
+	ck_assert_str_eq(loop_name(loop), kind == LOOP_URING ? "io_uring" : "epoll");
+	ck_assert_str_eq(why, kind == LOOP_URING ? "io_uring" : "epoll");
+	loop_close(loop);
+	loop_close(NULL);
+	loop = loop_open(LOOP_AUTO, why, sizeof(why));
+	ck_assert_ptr_nonnull(loop);
+	ck_assert_int_eq(strncmp(why, loop_name(loop), strlen(loop_name(loop))), 0);
+	loop_close(loop);
+	ck_assert_uint_eq(open_descriptors(), descriptors);
+}
+END_TEST
+
+/* No descriptors left: said in one line, and nothing is left over. */
+START_TEST(test_open_refused)
+{
+	struct rlimit before, none;
+	char why[128] = "";
+
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = before;
+	none.rlim_cur = 0;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	ck_assert_ptr_null(loop_open(kind_of(_i), why, sizeof(why)));
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+	ck_assert_str_ne(why, "");
+	ck_assert_ptr_null(strchr(why, '\n'));
+}
+END_TEST
+
+/* --- accept -------------------------------------------------------------------- */
+
+struct door {
+	struct loop_accept accept; /* must be first */
+	int fd;
+	int got[64];
+	unsigned count, errors;
+	int error;
+	bool close_at_first;
+};
+
+static void door_accepted(struct loop_accept *op, int fd)
+{
+	struct door *door = (struct door *)op;
+
+	EVENT(if (fd < 0) {
+		door->errors++;
+		door->error = fd;
+	} else door->got[door->count++] = fd);
+	if (door->close_at_first)
+		loop_close_fd(runner.loop, door->fd);
+}
+
+static void door_begin(void *argument)
+{
+	struct door *door = argument;
+
+	if (loop_accept_start(runner.loop, &door->accept, door->fd))
+		ck_abort_msg("loop_accept_start");
+}
+
+static void door_end(void *argument)
+{
+	loop_close_fd(runner.loop, ((struct door *)argument)->fd);
+}
+
+static struct sockaddr_in door_init(struct door *door)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET,
+				      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t length = sizeof(address);
+
+	*door = (struct door){.accept.accepted = door_accepted};
+	door->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	ck_assert_int_ge(door->fd, 0);
+	ck_assert_int_eq(bind(door->fd, (struct sockaddr *)&address, length), 0);
+	ck_assert_int_eq(listen(door->fd, 64), 0);
+	ck_assert_int_eq(getsockname(door->fd, (struct sockaddr *)&address, &length), 0);
+	return address;
+}
+
+static int try_connect(const struct sockaddr_in *to)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	ck_assert_int_ge(fd, 0);
+	if (connect(fd, (const struct sockaddr *)to, sizeof(*to)) == 0)
+		return fd;
+	ck_assert_int_eq(errno, ECONNREFUSED);
+	close(fd);
+	return -1;
+}
+
+START_TEST(test_accept)
+{
+	unsigned descriptors = open_descriptors();
+	struct sockaddr_in address;
+	struct door door;
+	int client[30];
+
+	runner_start(&runner, kind_of(_i));
+	address = door_init(&door);
+	/* Those who came before are taken as well as those who come after. */
+	for (unsigned i = 0; i < 10; i++)
+		client[i] = try_connect(&address);
+	call(&runner, door_begin, &door);
+	AWAIT(door.count == 10);
+	for (unsigned i = 10; i < 30; i++) {
+		client[i] = try_connect(&address);
+		ck_assert_int_ge(client[i], 0);
+	}
+	AWAIT(door.count == 30);
+	call(&runner, door_end, &door);
+	settle(&runner);
+	ck_assert_int_eq(try_connect(&address), -1);
+	SEEN(door.count == 30 && door.errors == 0);
+	for (unsigned i = 0; i < 30; i++) {
+		ck_assert(fcntl(door.got[i], F_GETFL) & O_NONBLOCK);
+		ck_assert_int_eq(fcntl(door.got[i], F_GETFD), FD_CLOEXEC);
+		close(door.got[i]);
+		close(client[i]);
+	}
+	runner_stop(&runner);
+	ck_assert_uint_eq(open_descriptors(), descriptors);
+}
+END_TEST
+
+/* The listening socket is closed by the callback of the first of many. */
+START_TEST(test_accept_closes)
+{
+	unsigned descriptors = open_descriptors();
+	struct sockaddr_in address;
+	struct door door;
+	int client[10];
+
+	runner_start(&runner, kind_of(_i));
+	address = door_init(&door);
+	door.close_at_first = true;
+	for (unsigned i = 0; i < 10; i++)
+		client[i] = try_connect(&address);
+	call(&runner, door_begin, &door);
+	AWAIT(door.count == 1);
+	settle(&runner);
+	SEEN(door.count == 1 && door.errors == 0);
+	ck_assert_int_eq(try_connect(&address), -1);
+	close(door.got[0]);
+	for (unsigned i = 0; i < 10; i++)
+		close(client[i]);
+	runner_stop(&runner);
+	ck_assert_uint_eq(open_descriptors(), descriptors);
+}
+END_TEST
+
+/* Without descriptors the callback is told, and accepting goes on when there are some. */
+START_TEST(test_accept_no_descriptors)
+{
+	struct rlimit before, few;
+	struct sockaddr_in address;
+	struct door door;
+	int client, lowest;
+
+	runner_start(&runner, kind_of(_i));
+	address = door_init(&door);
+	client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	lowest = dup(client);
+	close(lowest);
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+	few = before;
+	few.rlim_cur = (rlim_t)lowest;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+	call(&runner, door_begin, &door);
+	ck_assert_int_eq(connect(client, (struct sockaddr *)&address, sizeof(address)), 0);
+	AWAIT(door.errors > 0);
+	SEEN(door.error == -EMFILE && door.count == 0);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+	AWAIT(door.count == 1);
+	call(&runner, door_end, &door);
+	runner_stop(&runner);
+	close(door.got[0]);
+	close(client);
+}
+END_TEST
+
+/* --- receive ------------------------------------------------------------------- */
+
+/* An inlet at one end of a TCP connection, begun; returns the other end. */
+static int inlet_open(struct inlet *inlet, size_t room)
+{
+	int pair[2];
+
+	tcp_pair(pair);
+	inlet_init(inlet, &runner, pair[1], room);
+	call(&runner, inlet_begin, inlet);
+	return pair[0];
+}
+
+static void inlet_close(struct inlet *inlet)
+{
+	call(&runner, inlet_end, inlet);
+	free(inlet->got);
+}
+
+static void write_pattern(int fd, uint64_t seed, size_t at, size_t length)
+{
+	char *data = must_alloc(length);
+
+	pattern_fill(data, seed, at, length);
+	for (size_t done = 0; done < length;) {
+		ssize_t written = write(fd, data + done, length - done);
+
+		ck_assert_int_gt(written, 0);
+		done += (size_t)written;
+	}
+	free(data);
+}
+
+START_TEST(test_receive)
+{
+	static const size_t sizes[] = {1, 2047, 2048, 2049, 100, 32 << 10, 32769, 1 << 20};
+	struct inlet inlet;
+	size_t total = 0;
+	int peer;
+
+	runner_start(&runner, kind_of(_i));
+	peer = inlet_open(&inlet, 2 << 20);
+	for (unsigned i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		write_pattern(peer, 1, total, sizes[i]);
+		total += sizes[i];
+		AWAIT(inlet.length == total);
+	}
+	SEEN(pattern_match(inlet.got, 1, 0, total) == total);
+	SEEN(inlet.end == 1);
+	/* The end of the stream, once; what we send is none of its business. */
+	shutdown(peer, SHUT_WR);
+	AWAIT(inlet.end == 0);
+	settle(&runner);
+	SEEN(inlet.late == 0 && inlet.length == total);
+	inlet_close(&inlet);
+	runner_stop(&runner);
+	close(peer);
+}
+END_TEST
+
+/* Bytes and end are there before anyone receives. */
+START_TEST(test_receive_late)
+{
+	struct inlet inlet;
+	int pair[2];
+
+	runner_start(&runner, kind_of(_i));
+	tcp_pair(pair);
+	write_pattern(pair[0], 2, 0, 60000);
+	shutdown(pair[0], SHUT_WR);
+	inlet_init(&inlet, &runner, pair[1], 60000);
+	call(&runner, inlet_begin, &inlet);
+	AWAIT(inlet.end == 0);
+	SEEN(inlet.length == 60000 && pattern_match(inlet.got, 2, 0, 60000) == 60000);
+	inlet_close(&inlet);
+	runner_stop(&runner);
+	close(pair[0]);
+}
+END_TEST
+
+START_TEST(test_receive_reset)
+{
+	struct linger now = {.l_onoff = 1};
+	struct inlet inlet;
+	int peer;
+
+	runner_start(&runner, kind_of(_i));
+	peer = inlet_open(&inlet, 100);
+	write_pattern(peer, 3, 0, 100);
+	AWAIT(inlet.length == 100);
+	ck_assert_int_eq(setsockopt(peer, SOL_SOCKET, SO_LINGER, &now, sizeof(now)), 0);
+	close(peer);
+	AWAIT(inlet.end != 1);
+	SEEN(inlet.end == -ECONNRESET);
+	settle(&runner);
+	SEEN(inlet.late == 0);
+	inlet_close(&inlet);
+	runner_stop(&runner);
+}
+END_TEST
+
+static void pause_inlet(void *argument)
+{
+	loop_receive_pause(runner.loop, ((struct inlet *)argument)->fd);
+}
+
+static void resume_inlet(void *argument)
+{
+	loop_receive_resume(runner.loop, ((struct inlet *)argument)->fd);
+}
+
+START_TEST(test_pause)
+{
+	struct inlet inlet;
+	int peer;
+
+	runner_start(&runner, kind_of(_i));
+	peer = inlet_open(&inlet, 100000);
+	write_pattern(peer, 4, 0, 10);
+	AWAIT(inlet.length == 10);
+	for (size_t at = 10; at < 50000; at += 10000) {
+		call(&runner, pause_inlet, &inlet);
+		settle(&runner);
+		write_pattern(peer, 4, at, 10000);
+		settle(&runner);
+		SEEN(inlet.length == at);
+		call(&runner, resume_inlet, &inlet);
+		AWAIT(inlet.length == at + 10000);
+	}
+	/* Nothing to resume with, and then something. */
+	call(&runner, pause_inlet, &inlet);
+	call(&runner, pause_inlet, &inlet);
+	call(&runner, resume_inlet, &inlet);
+	call(&runner, resume_inlet, &inlet);
+	write_pattern(peer, 4, 50010, 10);
+	AWAIT(inlet.length == 50020);
+	/* The end comes during a pause and is told after it, or at once. */
+	call(&runner, pause_inlet, &inlet);
+	settle(&runner);
+	write_pattern(peer, 4, 50020, 10);
+	shutdown(peer, SHUT_WR);
+	settle(&runner);
+	SEEN(inlet.length == 50020 && inlet.end == 1);
+	call(&runner, resume_inlet, &inlet);
+	AWAIT(inlet.end == 0);
+	SEEN(inlet.length == 50030 && inlet.late == 0);
+	SEEN(pattern_match(inlet.got, 4, 0, 50010) == 50010);
+	inlet_close(&inlet);
+	runner_stop(&runner);
+	close(peer);
+}
+END_TEST
+
+/* Closed during a pause. */
+START_TEST(test_close_paused)
+{
+	struct inlet inlet;
+	char byte;
+
+	runner_start(&runner, kind_of(_i));
+	for (unsigned i = 0; i < 3; i++) {
+		int peer = inlet_open(&inlet, 100);
+
+		call(&runner, pause_inlet, &inlet);
+		if (i)
+			settle(&runner);
+		if (i == 2)
+			write_pattern(peer, 5, 0, 10);
+		inlet_close(&inlet);
+		await(peer, POLLIN);
+		/* Unread bytes make it a reset. */
+		ck_assert_int_eq(read(peer, &byte, 1), i == 2 ? -1 : 0);
+		settle(&runner);
+		SEEN(inlet.calls == 0);
+		close(peer);
+	}
+	runner_stop(&runner);
+}
+END_TEST
+
+/* Pauses itself at random, and a timer or the same callback resumes: no byte is lost. */
+struct moody {
+	struct inlet inlet; /* must be first */
+	struct timer timer;
+	uint64_t random;
+	unsigned pauses;
+};
+
+static void moody_resumes(struct timer *timer)
+{
+	struct moody *moody = (struct moody *)((char *)timer - offsetof(struct moody, timer));
+
+	loop_receive_resume(runner.loop, moody->inlet.fd);
+}
+
+static void moody_received(struct loop_receive *op, const char *data, int length)
+{
+	struct moody *moody = (struct moody *)op;
+
+	inlet_received(op, data, length);
+	if (length <= 0)
+		return;
+	switch (random_next(&moody->random) % 8) {
+	case 0:
+		loop_receive_pause(runner.loop, moody->inlet.fd);
+		loop_receive_resume(runner.loop, moody->inlet.fd);
+		break;
+	case 1:
+		moody->pauses++;
+		loop_receive_pause(runner.loop, moody->inlet.fd);
+		loop_timer_start(runner.loop, &moody->timer, 1, moody_resumes);
+		break;
+	default:
+		break;
+	}
+}
+
+START_TEST(test_pause_at_random)
+{
+	size_t size = scaled(4 << 20);
+	static struct moody moody;
+	int pair[2];
+
+	runner_start(&runner, kind_of(_i));
+	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", 0, 8192);
+	memset(&moody, 0, sizeof(moody));
+	moody.random = 99;
+	inlet_init(&moody.inlet, &runner, pair[1], size);
+	moody.inlet.receive.received = moody_received;
+	call(&runner, inlet_begin, &moody.inlet);
+	for (size_t at = 0; at < size; at += 10000)
+		write_pattern(pair[0], 6, at, size - at < 10000 ? size - at : 10000);
+	shutdown(pair[0], SHUT_WR);
+	AWAIT(moody.inlet.end == 0);
+	SEEN(moody.inlet.length == size && moody.inlet.late == 0 && moody.pauses > 0);
+	SEEN(pattern_match(moody.inlet.got, 6, 0, size) == size);
+	inlet_close(&moody.inlet);
+	runner_stop(&runner);
+	close(pair[0]);
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	int first = first_kind();
+
+	tcase_add_loop_test(tcase, test_open, first, KINDS);
+	tcase_add_loop_test(tcase, test_open_refused, first, KINDS);
+	tcase_add_loop_test(tcase, test_accept, first, KINDS);
+	tcase_add_loop_test(tcase, test_accept_closes, first, KINDS);
+	/* Valgrind keeps the limit itself, and drops the connection with the error. */
+	if (!no_uring())
+		tcase_add_loop_test(tcase, test_accept_no_descriptors, first, KINDS);
+	tcase_add_loop_test(tcase, test_receive, first, KINDS);
+	tcase_add_loop_test(tcase, test_receive_late, first, KINDS);
+	tcase_add_loop_test(tcase, test_receive_reset, first, KINDS);
+	tcase_add_loop_test(tcase, test_pause, first, KINDS);
+	tcase_add_loop_test(tcase, test_close_paused, first, KINDS);
+	tcase_add_loop_test(tcase, test_pause_at_random, first, KINDS);
+}
+
+RUN_SUITE("loop", fill)

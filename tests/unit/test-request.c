@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-request.c - unit tests of the request head: what it says, what is
+ * refused.  Tables of raw heads, and every byte in some places.
+ */
+#include "request-fixture.h"
+
+/* Statuses alone. */
+static const struct {
+	struct slice head;
+	int status;
+} statuses[] = {
+#define T(status, head)                                                                            \
+	{                                                                                          \
+		{head, sizeof(head) - 1}, status                                                   \
+	}
+	/* request line */
+	T(0, L H E),
+	T(0, "HEAD / HTTP/1.1\r\n" H E),
+	T(0, "POST / HTTP/1.1\r\n" H E),
+	T(0, "BREW /pot HTTP/1.1\r\n" H E),
+	T(0, "!#$%&'*+-.^_`|~ / HTTP/1.1\r\n" H E),
+	T(0, "GET / HTTP/1.0\r\n" E),
+	T(0, "GET / HTTP/1.2\r\n" H E),
+	T(0, "GET / HTTP/1.9\r\n" H E),
+	T(0, E L H E),
+	T(0, E E L H E),
+	T(0, E E E E L H E),
+	T(-400, E E E E E L H E),
+	T(-400, "\n" L H E),
+	T(-400, "\r" L H E),
+	T(-400, " " L H E),
+	T(-400, ""),
+	T(-400, E),
+	T(-400, E E),
+	T(-400, "\n"),
+	T(-400, "\n\n"),
+	T(-400, "GET"),
+	T(-400, "GET\r\n\r\n"),
+	T(-400, "GET /\r\n\r\n"),
+	T(-400, "GET / \r\n\r\n"),
+	T(-400, "GET  HTTP/1.1\r\n" H E),
+	T(-400, "GET HTTP/1.1\r\n" H E),
+	T(-400, "GET  / HTTP/1.1\r\n" H E),
+	T(-400, "GET /  HTTP/1.1\r\n" H E),
+	T(-400, "GET / HTTP/1.1 \r\n" H E),
+	T(-400, "GET\t/ HTTP/1.1\r\n" H E),
+	T(-400, "GET /\tHTTP/1.1\r\n" H E),
+	T(-400, "GET / x HTTP/1.1\r\n" H E),
+	T(-400, "G(T / HTTP/1.1\r\n" H E),
+	T(-400, "G\0T / HTTP/1.1\r\n" H E),
+	T(-400, "G\xc3T / HTTP/1.1\r\n" H E),
+	T(-400, "GET: / HTTP/1.1\r\n" H E),
+	T(-400, " / HTTP/1.1\r\n" H E),
+	T(-400, "GET / HTTP/1.1\n" H E),
+	T(-400, "GET / HTTP/1.1\r" H E),
+	T(-400, "GET / HTTP/1.1\r\r\n" H E),
+	T(-400, "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\n\n"), /* TLS */
+	/* version */
+	T(-505, "GET / HTTP/2.0\r\n" H E),
+	T(-505, "GET / HTTP/0.9\r\n" H E),
+	T(-505, "GET / HTTP/9.9\r\n" H E),
+	T(-505, "PRI * HTTP/2.0\r\n\r\n"),
+	T(-400, "GET / http/1.1\r\n" H E),
+	T(-400, "GET / Http/1.1\r\n" H E),
+	T(-400, "GET / HTTP/1.10\r\n" H E),
+	T(-400, "GET / HTTP/01.1\r\n" H E),
+	T(-400, "GET / HTTP/11\r\n" H E),
+	T(-400, "GET / HTTP/1\r\n" H E),
+	T(-400, "GET / HTTP/2\r\n" H E),
+	T(-400, "GET / HTTP/1.\r\n" H E),
+	T(-400, "GET / HTTP/.1\r\n" H E),
+	T(-400, "GET / HTTP/1,1\r\n" H E),
+	T(-400, "GET / HTTP/-1.1\r\n" H E),
+	T(-400, "GET / HTTP/1.x\r\n" H E),
+	T(-400, "GET / HTTP/x.1\r\n" H E),
+	T(-400, "GET / HTTP 1.1\r\n" H E),
+	T(-400, "GET / ICY/1.1\r\n" H E),
+	T(-400, "GET / HTTP/1.1"),
+	T(-400, "GET / HTTP/1.1\r\n"),
+	T(-400, "GET / H\r\n"),
+	/* target */
+	T(0, "GET /a/b?c=d&e HTTP/1.1\r\n" H E),
+	T(0, "GET //x HTTP/1.1\r\n" H E),
+	T(0, "GET /%zz HTTP/1.1\r\n" H E),
+	T(0, "GET /{|}^`<>\"\\[] HTTP/1.1\r\n" H E),
+	T(0, "OPTIONS * HTTP/1.1\r\n" H E),
+	T(-400, "GET * HTTP/1.1\r\n" H E),
+	T(-400, "OPTIONS *x HTTP/1.1\r\n" H E),
+	T(-400, "OPTIONS ** HTTP/1.1\r\n" H E),
+	T(-400, "options * HTTP/1.1\r\n" H E),
+	T(-400, "GET a HTTP/1.1\r\n" H E),
+	T(-400, "GET ?a HTTP/1.1\r\n" H E),
+	T(-400, "GET /a#b HTTP/1.1\r\n" H E),
+	T(-400, "GET /a?b#c HTTP/1.1\r\n" H E),
+	T(-400, "GET /a\x7f HTTP/1.1\r\n" H E),
+	T(-400, "GET /\xc3\xa4 HTTP/1.1\r\n" H E),
+	T(-400, "GET /a\0b HTTP/1.1\r\n" H E),
+	T(-400, "GET /a\x01 HTTP/1.1\r\n" H E),
+	T(-400, "GET /a\rb HTTP/1.1\r\n" H E),
+	T(-400, "GET /a\nb HTTP/1.1\r\n" H E),
+	T(-400, "CONNECT h:80 HTTP/1.1\r\n" H E),
+	T(0, "GET http://h/ HTTP/1.1\r\n" H E),
+	T(0, "GET https://h:443/ HTTP/1.1\r\n" H E),
+	T(0, "GET http://h/ HTTP/1.0\r\n" E),
+	T(-400, "GET http://h/ HTTP/1.1\r\n" E),
+	T(-400, "GET http:// HTTP/1.1\r\n" H E),
+	T(-400, "GET https:// HTTP/1.1\r\n" H E),
+	T(-400, "GET http:/// HTTP/1.1\r\n" H E),
+	T(-400, "GET http://?x HTTP/1.1\r\n" H E),
+	T(-400, "GET http://:80/ HTTP/1.1\r\n" H E),
+	T(-400, "GET http://u@h/ HTTP/1.1\r\n" H E),
+	T(-400, "GET http://u:p@h/ HTTP/1.1\r\n" H E),
+	T(-400, "GET http://h:x/ HTTP/1.1\r\n" H E),
+	T(-400, "GET http HTTP/1.1\r\n" H E),
+	T(-400, "GET h HTTP/1.1\r\n" H E),
+	T(-400, "GET http:/h/ HTTP/1.1\r\n" H E),
+	T(-400, "GET http:h HTTP/1.1\r\n" H E),
+	T(-400, "GET httpx://h/ HTTP/1.1\r\n" H E),
+	T(-400, "GET ftp://h/ HTTP/1.1\r\n" H E),
+	T(-400, "GET file:///etc/passwd HTTP/1.1\r\n" H E),
+	T(-400, "GET javascript:x HTTP/1.1\r\n" H E),
+	/* field lines */
+	T(0, L H "A: b\r\n" E),
+	T(0, L H "A:b\r\n" E),
+	T(0, L H "A:\r\n" E),
+	T(0, L H "A: \t \r\n" E),
+	T(0, L H "A: b\tc\r\n" E),
+	T(0, L H "A: \xc3\xa4\r\n" E),
+	T(0, L H "A: b: c\r\n" E),
+	T(0, L H "!#$%&'*+-.^_`|~: x\r\n" E),
+	T(-400, L H "A : b\r\n" E),
+	T(-400, L H "A\t: b\r\n" E),
+	T(-400, L H "A b: c\r\n" E),
+	T(-400, L H "A\r\n" E),
+	T(-400, L H ": b\r\n" E),
+	T(-400, L H ":\r\n" E),
+	T(-400, L H " A: b\r\n" E),
+	T(-400, L H "\tA: b\r\n" E),
+	T(-400, L " " H E),
+	T(-400, L H "A: b\r\n c\r\n" E),
+	T(-400, L H "A: b\r\n\tc\r\n" E),
+	T(-400, L H "A: b\r\n \r\n" E),
+	T(-400, L H "A: b\n" E),
+	T(-400, L H "A: b\n\n"),
+	T(-400, L H "\n"),
+	T(-400, L "Host: h\n" E),
+	T(-400, L H "A: b\rC: d\r\n" E),
+	T(-400, L H "A: b\r\r\n" E),
+	T(-400, L H "A: b\r \r\n" E),
+	T(-400, L H "A: b\0\r\n" E),
+	T(-400, L H "A\0: b\r\n" E),
+	T(-400, L H "A: \x01\r\n" E),
+	T(-400, L H "A: \x1b\r\n" E),
+	T(-400, L H "A: b\x7f\r\n" E),
+	T(-400, L H "A: 0123456\x7f"
+		    "89abcdef\r\n" E),
+	T(-400, L H "\xc3\xa4: b\r\n" E),
+	T(-400, L H "A(: b\r\n" E),
+	T(-400, L H "A/: b\r\n" E),
+	T(-400, L H "\"A\": b\r\n" E),
+	T(-400, L H),
+	T(-400, L H "\r"),
+	T(-400, L H "A: b"),
+	T(-400, L H "A: b\r\n"),
+	T(-400, L H E "x"),
+	T(-400, L H E E),
+	T(-400, L H E L H E),
+	/* Host */
+	T(-400, L E),
+	T(-400, "GET / HTTP/1.2\r\n" E),
+	T(-400, L H H E),
+	T(-400, L H "HOST: h\r\n" E),
+	T(-400, L "Host:\r\nHost:\r\n" E),
+	T(-400, "GET / HTTP/1.0\r\n" H H E),
+	T(-400, L "Hos: h\r\n" E),
+	T(-400, L "Host : h\r\n" E),
+	T(0, L "Host:\r\n" E),
+	T(0, L "Host:   \r\n" E),
+	T(0, L "Host: www.example.com\r\n" E),
+	T(0, L "Host: www.example.com:8080\r\n" E),
+	T(0, L "Host: h:\r\n" E),
+	T(0, L "Host: 127.0.0.1:65535\r\n" E),
+	T(0, L "Host: [::1]\r\n" E),
+	T(0, L "Host: [2001:db8::1]:80\r\n" E),
+	T(0, L "Host: [::ffff:127.0.0.1]\r\n" E),
+	T(0, L "Host: a_b-c.~d\r\n" E),
+	T(-400, L "Host: h:65536\r\n" E),
+	T(-400, L "Host: h:4294967376\r\n" E),
+	T(-400, L "Host: h:8x\r\n" E),
+	T(-400, L "Host: h:80:80\r\n" E),
+	T(-400, L "Host: :80\r\n" E),
+	T(-400, L "Host: ::1\r\n" E),
+	T(-400, L "Host: [::1\r\n" E),
+	T(-400, L "Host: [\r\n" E),
+	T(-400, L "Host: [::1 ]\r\n" E),
+	T(-400, L "Host: []\r\n" E),
+	T(-400, L "Host: ::1]\r\n" E),
+	T(-400, L "Host: [::1]x\r\n" E),
+	T(-400, L "Host: [::1]]\r\n" E),
+	T(-400, L "Host: [::1/]\r\n" E),
+	T(-400, L "Host: a/b\r\n" E),
+	T(-400, L "Host: a\\b\r\n" E),
+	T(-400, L "Host: a@b\r\n" E),
+	T(-400, L "Host: a b\r\n" E),
+	T(-400, L "Host: a\tb\r\n" E),
+	T(-400, L "Host: a,b\r\n" E),
+	T(-400, L "Host: a?b\r\n" E),
+	T(-400, L "Host: a#b\r\n" E),
+	T(-400, L "Host: <h>\r\n" E),
+	T(-400, L "Host: a'b\r\n" E),
+	T(-400, L "Host: a\"b\r\n" E),
+	T(-400, L "Host: http://h\r\n" E),
+	T(-400, L "Host: h\xc3\xa4\r\n" E),
+	/* the length of the body */
+	T(0, L H "Content-Length: 0\r\n" E),
+	T(0, L H "Content-Length:5\r\n" E),
+	T(0, L H "content-length: \t5 \r\n" E),
+	T(0, L H "Content-Length: 9223372036854775807\r\n" E),
+	T(0, L H "Content-Length: 00000000000000000000000000000005\r\n" E),
+	T(-400, L H "Content-Length: 9223372036854775808\r\n" E),
+	T(-400, L H "Content-Length: 18446744073709551616\r\n" E),
+	T(-400, L H "Content-Length: 18446744073709551621\r\n" E),
+	T(-400, L H "Content-Length: 99999999999999999999999999\r\n" E),
+	T(-400, L H "Content-Length:\r\n" E),
+	T(-400, L H "Content-Length: +5\r\n" E),
+	T(-400, L H "Content-Length: -5\r\n" E),
+	T(-400, L H "Content-Length: 5,5\r\n" E),
+	T(-400, L H "Content-Length: 5, 5\r\n" E),
+	T(-400, L H "Content-Length: 5 5\r\n" E),
+	T(-400, L H "Content-Length: 0x5\r\n" E),
+	T(-400, L H "Content-Length: 5a\r\n" E),
+	T(-400, L H "Content-Length: 5.0\r\n" E),
+	T(-400, L H "Content-Length: \"5\"\r\n" E),
+	T(-400, L H "Content-Length: \xd9\xa5\r\n" E),
+	T(-400, L H "Content-Length : 5\r\n" E),
+	T(-400, L H "Content-Length: 5\r\nContent-Length: 5\r\n" E),
+	T(-400, L H "Content-Length: 5\r\nA: b\r\ncontent-LENGTH: 6\r\n" E),
+	T(-400, "GET / HTTP/1.0\r\nContent-Length: x\r\n" E),
+	T(-501, L H "Transfer-Encoding: chunked\r\n" E),
+	T(-501, L H "TRANSFER-ENCODING: identity\r\n" E),
+	T(-501, L H "Transfer-Encoding:\r\n" E),
+	T(-501, L H "Transfer-Encoding: chunked\r\nTransfer-Encoding: gzip\r\n" E),
+	T(-400, L H "Transfer-Encoding : chunked\r\n" E),
+	T(-400, L H "Transfer-Encoding\t: chunked\r\n" E),
+	T(-400, L H "Transfer-Encoding: \x0b"
+		    "chunked\r\n" E),
+	T(-400, L H "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n" E),
+	T(-400, L H "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n" E),
+	T(-400, "POST / HTTP/1.0\r\n" H "Transfer-Encoding: chunked\r\n" E),
+	T(-400, L "Transfer-Encoding: chunked\r\n" E),
+	T(0, L H "Transfer_Encoding: chunked\r\n" E),
+	T(0, L H "XTransfer-Encoding: chunked\r\n" E),
+#undef T
+};
+
+START_TEST(test_statuses)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++) {
+		struct slice head = statuses[i].head;
+		int got = parse(head.at, head.length);
+
+		ck_assert_msg(got == statuses[i].status, "%zu: %d, not %d: %s", i, got,
+			      statuses[i].status, head.at);
+	}
+}
+END_TEST
+
+/* What accepted requests say. */
+static const struct {
+	const char *head;
+	enum request_method method;
+	const char *path;
+	const char *query;
+	const char *host;
+	unsigned minor;
+	bool keep_alive;
+	uint64_t content_length;
+	unsigned header_count;
+} contents[] = {
+	{L H E, METHOD_GET, "/", "", "h", 1, true, 0, 1},
+	{E L H E, METHOD_GET, "/", "", "h", 1, true, 0, 1},
+	{"HEAD /a?b HTTP/1.1\r\n" H E, METHOD_HEAD, "/a", "b", "h", 1, true, 0, 1},
+	{"POST /a? HTTP/1.1\r\n" H E, METHOD_KNOWN, "/a", "", "h", 1, true, 0, 1},
+	{"PUT /a?b?c HTTP/1.1\r\n" H E, METHOD_KNOWN, "/a", "b?c", "h", 1, true, 0, 1},
+	{"DELETE /?b HTTP/1.1\r\n" H E, METHOD_KNOWN, "/", "b", "h", 1, true, 0, 1},
+	{"TRACE /%3f HTTP/1.1\r\n" H E, METHOD_KNOWN, "/%3f", "", "h", 1, true, 0, 1},
+	{"PATCH /../x HTTP/1.1\r\n" H E, METHOD_KNOWN, "/../x", "", "h", 1, true, 0, 1},
+	{"CONNECT /a HTTP/1.1\r\n" H E, METHOD_KNOWN, "/a", "", "h", 1, true, 0, 1},
+	{"OPTIONS * HTTP/1.1\r\n" H E, METHOD_KNOWN, "*", "", "h", 1, true, 0, 1},
+	{"OPTIONS /a HTTP/1.1\r\n" H E, METHOD_KNOWN, "/a", "", "h", 1, true, 0, 1},
+	{"get / HTTP/1.1\r\n" H E, METHOD_OTHER, "/", "", "h", 1, true, 0, 1},
+	{"GETX / HTTP/1.1\r\n" H E, METHOD_OTHER, "/", "", "h", 1, true, 0, 1},
+	{"GE / HTTP/1.1\r\n" H E, METHOD_OTHER, "/", "", "h", 1, true, 0, 1},
+	{"BREW / HTTP/1.1\r\n" H E, METHOD_OTHER, "/", "", "h", 1, true, 0, 1},
+	{"GET http://x:1/a?b HTTP/1.1\r\n" H E, METHOD_GET, "/a", "b", "x:1", 1, true, 0, 1},
+	{"GET HTTPS://x HTTP/1.1\r\n" H E, METHOD_GET, "/", "", "x", 1, true, 0, 1},
+	{"GET hTTp://x?q/r HTTP/1.1\r\n" H E, METHOD_GET, "/", "q/r", "x", 1, true, 0, 1},
+	{"GET http://x/?q HTTP/1.0\r\n" E, METHOD_GET, "/", "q", "x", 0, false, 0, 0},
+	{"GET http://[::1]:8/a HTTP/1.1\r\n" H E, METHOD_GET, "/a", "", "[::1]:8", 1, true, 0, 1},
+	{"GET /http://x/ HTTP/1.1\r\n" H E, METHOD_GET, "/http://x/", "", "h", 1, true, 0, 1},
+	{L "hOST:  a.b:80  \r\n" E, METHOD_GET, "/", "", "a.b:80", 1, true, 0, 1},
+	{L "Host:\r\n" E, METHOD_GET, "/", "", "", 1, true, 0, 1},
+	{"GET / HTTP/1.0\r\n" E, METHOD_GET, "/", "", "", 0, false, 0, 0},
+	{"GET / HTTP/1.0\r\n" H E, METHOD_GET, "/", "", "h", 0, false, 0, 1},
+	{"GET / HTTP/1.2\r\n" H E, METHOD_GET, "/", "", "h", 1, true, 0, 1},
+	{L H "Content-Length: 42\r\n" E, METHOD_GET, "/", "", "h", 1, true, 42, 2},
+	{L H "Content-Length: 007\r\n" E, METHOD_GET, "/", "", "h", 1, true, 7, 2},
+	{L H "Content-Length: 9223372036854775807\r\n" E, METHOD_GET, "/", "", "h", 1, true,
+	 INT64_MAX, 2},
+	{L H "Connection: close\r\n" E, METHOD_GET, "/", "", "h", 1, false, 0, 2},
+	{L H "CONNECTION: CLOSE\r\n" E, METHOD_GET, "/", "", "h", 1, false, 0, 2},
+	{L H "Connection: upgrade , close\r\n" E, METHOD_GET, "/", "", "h", 1, false, 0, 2},
+	{L H "Connection: ,,close,,\r\n" E, METHOD_GET, "/", "", "h", 1, false, 0, 2},
+	{L H "Connection: keep-alive, close\r\n" E, METHOD_GET, "/", "", "h", 1, false, 0, 2},
+	{L H "Connection: a\r\nConnection: close\r\n" E, METHOD_GET, "/", "", "h", 1, false, 0, 3},
+	{L H "Connection: closed\r\n" E, METHOD_GET, "/", "", "h", 1, true, 0, 2},
+	{L H "Connection: not-close\r\n" E, METHOD_GET, "/", "", "h", 1, true, 0, 2},
+	{L H "Connection:\r\n" E, METHOD_GET, "/", "", "h", 1, true, 0, 2},
+	{L H "Connection: keep-alive\r\n" E, METHOD_GET, "/", "", "h", 1, true, 0, 2},
+	{L H "Xonnection: close\r\n" E, METHOD_GET, "/", "", "h", 1, true, 0, 2},
+	{"GET / HTTP/1.0\r\nConnection: keep-alive\r\n" E, METHOD_GET, "/", "", "", 0, true, 0, 1},
+	{"GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n" E, METHOD_GET, "/", "", "", 0, true, 0, 1},
+	{"GET / HTTP/1.0\r\nConnection: x,keep-alive\r\n" E, METHOD_GET, "/", "", "", 0, true, 0,
+	 1},
+	{"GET / HTTP/1.0\r\nConnection: close,keep-alive\r\n" E, METHOD_GET, "/", "", "", 0, false,
+	 0, 1},
+	{"GET / HTTP/1.0\r\nKeep-Alive: 5\r\n" E, METHOD_GET, "/", "", "", 0, false, 0, 1},
+};
+
+static bool equal(struct slice slice, const char *text)
+{
+	return slice.length == strlen(text) && memcmp(slice.at, text, slice.length) == 0;
+}
+
+START_TEST(test_contents)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(contents) / sizeof(contents[0]); i++) {
+		size_t length = strlen(contents[i].head);
+		char *head = copy(contents[i].head, length);
+
+		memset(&request, 0x5a, sizeof(request));
+		ck_assert_uint_eq(request_head_length(head, length, 0), length);
+		ck_assert_msg(request_parse(&request, head, length) == 0, "%s", contents[i].head);
+		check_request(head, length);
+#define SAME(condition) ck_assert_msg(condition, "%zu: %s: %s", i, #condition, contents[i].head)
+		SAME(request.method == contents[i].method);
+		SAME(equal(request.path, contents[i].path));
+		SAME(equal(request.query, contents[i].query));
+		SAME(equal(request.host, contents[i].host));
+		SAME(request.minor == contents[i].minor);
+		SAME(request.keep_alive == contents[i].keep_alive);
+		SAME(request.content_length == contents[i].content_length);
+		SAME(request.header_count == contents[i].header_count);
+#undef SAME
+		free(head);
+	}
+}
+END_TEST
+
+START_TEST(test_find)
+{
+	static const char head[] = L H "A: 1\r\nAB:\r\na: 2\r\nX-Long-Name: \t a b\t \r\n" E;
+
+	ck_assert_int_eq(request_parse(&request, head, sizeof(head) - 1), 0);
+	ck_assert(equal(request.method_name, "GET"));
+	ck_assert(equal(request.target, "/"));
+	ck_assert(equal(*request_find(&request, "host"), "h"));
+	ck_assert(equal(*request_find(&request, "a"), "1"));
+	ck_assert(equal(*request_find(&request, "ab"), ""));
+	ck_assert(equal(*request_find(&request, "x-LONG-name"), "a b"));
+	ck_assert_ptr_eq(request_find(&request, "A"), &request.headers[1].value);
+	ck_assert_ptr_null(request_find(&request, "b"));
+	ck_assert_ptr_null(request_find(&request, ""));
+	ck_assert_ptr_null(request_find(&request, "x-long-nam"));
+	ck_assert_ptr_null(request_find(&request, "x-long-names"));
+}
+END_TEST
+
+/* The limits themselves are allowed, one more is not. */
+START_TEST(test_limits)
+{
+	static char head[REQUEST_HEAD_MAX * 2];
+	size_t at;
+	int extra, i;
+
+	for (extra = 0; extra <= 1; extra++) {
+		at = (size_t)sprintf(head, L H);
+		for (i = 1; i < REQUEST_HEADERS_MAX + extra; i++)
+			at += (size_t)sprintf(head + at, "N%d: v\r\n", i);
+		at += (size_t)sprintf(head + at, E);
+		ck_assert_int_eq(parse(head, at), extra ? -431 : 0);
+
+		at = (size_t)sprintf(head, "GET ");
+		memset(head + at, '/', REQUEST_TARGET_MAX + 1);
+		at += (size_t)(REQUEST_TARGET_MAX + extra);
+		at += (size_t)sprintf(head + at, " HTTP/1.1\r\n" H E);
+		ck_assert_int_eq(parse(head, at), extra ? -414 : 0);
+	}
+}
+END_TEST
+
+/* Each byte in a method, target, name and value, at several distances from the end. */
+START_TEST(test_bytes)
+{
+	static const char token_marks[] = "!#$%&'*+-.^_`|~";
+	int byte, i;
+
+	for (byte = 0; byte < 256; byte++) {
+		bool alnum = (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') ||
+			     (byte >= 'a' && byte <= 'z');
+		bool token = alnum || (byte && strchr(token_marks, byte));
+		bool target = byte > 0x20 && byte < 0x7f && byte != '#';
+		bool value = byte == '\t' || (byte >= 0x20 && byte != 0x7f);
+		bool host = alnum || (byte && strchr("-._~", byte));
+		char head[128];
+		size_t length;
+		int got;
+
+#define SEND(format, ...)                                                                          \
+	(length = (size_t)sprintf(head, format, __VA_ARGS__), got = parse(head, length))
+		SEND("GE%cT / HTTP/1.1\r\n" H E, byte);
+		/* A blank ends the method early, the target is "T" then. */
+		ck_assert_msg(got == (token ? 0 : -400), "method %#x: %d", byte, got);
+		SEND("GET /a%cb HTTP/1.1\r\n" H E, byte);
+		ck_assert_msg(got == (target ? 0 : -400), "target %#x: %d", byte, got);
+		SEND(L H "N%cm: v\r\n" E, byte);
+		ck_assert_msg(got == (token || byte == ':' ? 0 : -400), "name %#x: %d", byte, got);
+		SEND(L "Host: a%cb\r\n" E, byte);
+		ck_assert_msg(got == (host ? 0 : -400), "host %#x: %d", byte, got);
+		for (i = 0; i < 20; i++) {
+			SEND(L H "N: %.*s%cvvvvvvvv\r\n" E, i, "vvvvvvvvvvvvvvvvvvvv", byte);
+			ck_assert_msg(got == (value ? 0 : -400), "value %#x: %d", byte, got);
+		}
+#undef SEND
+	}
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	tcase_add_test(tcase, test_statuses);
+	tcase_add_test(tcase, test_contents);
+	tcase_add_test(tcase, test_find);
+	tcase_add_test(tcase, test_limits);
+	tcase_add_test(tcase, test_bytes);
+}
+
+RUN_SUITE("request", fill)

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-timer.c - unit tests of timer.c with a clock of the tests' own: order,
+ * what callbacks may do, how long a loop may sleep; and many timers at random
+ * against a plain list.
+ */
+#include <limits.h>
+
+#include <timer.h>
+
+#include "suite.h"
+
+#define TIMERS 40
+
+static struct timers timers;
+static struct timer timer[TIMERS];
+static uint64_t now;
+static unsigned order[TIMERS * 4], expiries;
+
+static void expired(struct timer *which)
+{
+	expect(which->queue == NULL);
+	expect(which->due <= now);
+	expect(expiries < sizeof(order) / sizeof(order[0]));
+	order[expiries++] = (unsigned)(which - timer);
+}
+
+static void start(unsigned which, unsigned duration)
+{
+	timer_start(&timers, &timer[which], duration, now, expired);
+}
+
+static void run_at(uint64_t when)
+{
+	now = when;
+	expiries = 0;
+	timers_run(&timers, now);
+}
+
+START_TEST(test_none)
+{
+	ck_assert_int_eq(timers_wait(&timers, 0), -1);
+	timers_run(&timers, UINT64_MAX);
+	timer_stop(&timer[0]);
+	start(0, 10);
+	timer_stop(&timer[0]);
+	timer_stop(&timer[0]);
+	ck_assert_int_eq(timers_wait(&timers, 0), -1);
+	run_at(100);
+	ck_assert_uint_eq(expiries, 0);
+}
+END_TEST
+
+START_TEST(test_due)
+{
+	now = 1000;
+	start(0, 50);
+	ck_assert_int_eq(timers_wait(&timers, 1000), 50);
+	ck_assert_int_eq(timers_wait(&timers, 1049), 1);
+	ck_assert_int_eq(timers_wait(&timers, 1050), 0);
+	ck_assert_int_eq(timers_wait(&timers, 9999), 0);
+	run_at(1049);
+	ck_assert_uint_eq(expiries, 0);
+	run_at(1050);
+	ck_assert_uint_eq(expiries, 1);
+	/* Once. */
+	run_at(5000);
+	ck_assert_uint_eq(expiries, 0);
+	ck_assert_int_eq(timers_wait(&timers, 5000), -1);
+}
+END_TEST
+
+/* Of one duration: in the order of their starts, also when all are late. */
+START_TEST(test_order)
+{
+	for (unsigned i = 0; i < 5; i++) {
+		now = i * 10;
+		start(i, 100);
+	}
+	start(5, 20);
+	/* The short one is due first though it was started last. */
+	ck_assert_int_eq(timers_wait(&timers, now), 20);
+	run_at(60);
+	ck_assert_uint_eq(expiries, 1);
+	ck_assert_uint_eq(order[0], 5);
+	ck_assert_int_eq(timers_wait(&timers, now), 40);
+	run_at(130);
+	ck_assert_uint_eq(expiries, 4);
+	for (unsigned i = 0; i < 4; i++)
+		ck_assert_uint_eq(order[i], i);
+	ck_assert_int_eq(timers_wait(&timers, now), 10);
+}
+END_TEST
+
+/* A restart counts from now, with the same duration or another. */
+START_TEST(test_restart)
+{
+	start(0, 100);
+	start(1, 100);
+	now = 60;
+	start(0, 100);
+	ck_assert_int_eq(timers_wait(&timers, now), 40);
+	run_at(159);
+	ck_assert_uint_eq(expiries, 1);
+	ck_assert_uint_eq(order[0], 1);
+	start(0, 5);
+	ck_assert_int_eq(timers_wait(&timers, now), 5);
+	run_at(164);
+	ck_assert_uint_eq(expiries, 1);
+	run_at(1000);
+	ck_assert_uint_eq(expiries, 0);
+}
+END_TEST
+
+/* The first, the last and one in the middle leave a queue that stays whole. */
+START_TEST(test_stop)
+{
+	for (unsigned gone = 0; gone < 5; gone++) {
+		now = 0;
+		for (unsigned i = 0; i < 5; i++)
+			start(i, 30);
+		timer_stop(&timer[gone]);
+		start(5, 30);
+		run_at(30);
+		ck_assert_uint_eq(expiries, 5);
+		for (unsigned i = 0; i < 4; i++)
+			ck_assert_uint_eq(order[i], i + (i >= gone));
+		ck_assert_uint_eq(order[4], 5);
+	}
+}
+END_TEST
+
+static void stops_and_starts(struct timer *which)
+{
+	expired(which);
+	/* The next in line, one of another duration, and itself again. */
+	timer_stop(&timer[1]);
+	timer_stop(&timer[4]);
+	start(3, 7);
+	timer_start(&timers, which, 10, now, expired);
+}
+
+START_TEST(test_callbacks)
+{
+	timer_start(&timers, &timer[0], 10, 0, stops_and_starts);
+	start(1, 10);
+	start(2, 10);
+	start(4, 5);
+	/* All that run at 10 are due, and 4 stands in a queue that comes later or earlier. */
+	timer_stop(&timer[4]);
+	start(4, 12);
+	run_at(12);
+	ck_assert_uint_eq(expiries, 2);
+	ck_assert_uint_eq(order[0], 0);
+	ck_assert_uint_eq(order[1], 2);
+	run_at(19);
+	ck_assert_uint_eq(expiries, 1);
+	ck_assert_uint_eq(order[0], 3);
+	run_at(22);
+	ck_assert_uint_eq(expiries, 1);
+	ck_assert_uint_eq(order[0], 0);
+}
+END_TEST
+
+/* As many durations as there may be; the sleep is the shortest of all. */
+START_TEST(test_durations)
+{
+	for (unsigned round = 0; round < 3; round++) {
+		now = 0;
+		for (unsigned i = 0; i < TIMER_DURATIONS; i++)
+			start(i, (TIMER_DURATIONS - i) * 100);
+		for (unsigned i = TIMER_DURATIONS; i--;) {
+			ck_assert_int_eq(timers_wait(&timers, now), 100);
+			run_at(now + 100);
+			ck_assert_uint_eq(expiries, 1);
+			ck_assert_uint_eq(order[0], i);
+		}
+	}
+}
+END_TEST
+
+START_TEST(test_far_away)
+{
+	start(0, UINT_MAX);
+	ck_assert_int_eq(timers_wait(&timers, 0), INT_MAX);
+	ck_assert_int_eq(timers_wait(&timers, UINT_MAX - 5u), 5);
+}
+END_TEST
+
+/* Against the due times alone. */
+START_TEST(test_random)
+{
+	uint64_t due[TIMERS], state = 11;
+
+	memset(due, 0xff, sizeof(due));
+	for (unsigned step = 0; step < scaled(50000); step++) {
+		uint64_t random = random_next(&state), next = UINT64_MAX;
+		unsigned which = (unsigned)(random >> 8) % TIMERS, count = 0;
+		unsigned duration = 1u << (random >> 16) % 8;
+
+		if (random % 3 == 0) {
+			start(which, duration);
+			due[which] = now + duration;
+		} else if (random % 3 == 1) {
+			timer_stop(&timer[which]);
+			due[which] = UINT64_MAX;
+		} else {
+			run_at(now + (random >> 32) % 20);
+			for (unsigned i = 0; i < expiries; i++) {
+				expect(due[order[i]] <= now);
+				due[order[i]] = UINT64_MAX;
+			}
+		}
+		for (unsigned i = 0; i < TIMERS; i++) {
+			next = due[i] < next ? due[i] : next;
+			count += due[i] <= now && random % 3 == 2;
+		}
+		expect(count == 0);
+		expect(timers_wait(&timers, now) == (next == UINT64_MAX ? -1
+						     : next <= now	? 0
+									: (int)(next - now)));
+	}
+}
+END_TEST
+
+static void set_up(void)
+{
+	memset(&timers, 0, sizeof(timers));
+	memset(timer, 0, sizeof(timer));
+	now = 0;
+	expiries = 0;
+}
+
+static void fill(TCase *tcase)
+{
+	tcase_add_checked_fixture(tcase, set_up, NULL);
+	tcase_add_test(tcase, test_none);
+	tcase_add_test(tcase, test_due);
+	tcase_add_test(tcase, test_order);
+	tcase_add_test(tcase, test_restart);
+	tcase_add_test(tcase, test_stop);
+	tcase_add_test(tcase, test_callbacks);
+	tcase_add_test(tcase, test_durations);
+	tcase_add_test(tcase, test_far_away);
+	tcase_add_test(tcase, test_random);
+}
+
+RUN_SUITE("timer", fill)
