@@ -148,8 +148,35 @@ tests_unit_test_content_change_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_content_change_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_content_change_LDADD = $(sweet_unit_ldadd)
 
-TESTS += tests/check-man.sh tests/check-floors.sh
-EXTRA_DIST += tests/check-man.sh tests/check-floors.sh \
+# What the system tests need besides the server; they use no Check.
+check_PROGRAMS += tests/system/deny-io-uring tests/system/worker-obey
+tests_system_deny_io_uring_LDADD =
+tests_system_worker_obey_LDADD = libnabc/libnabc.la
+tests_system_worker_obey_LDFLAGS = $(AM_LDFLAGS) -static
+EXTRA_DIST += \
+	tests/system/client.py \
+	tests/system/conftest.py \
+	tests/system/files.py \
+	tests/system/server.py \
+	tests/system/test_changes.py \
+	tests/system/test_command_line.py \
+	tests/system/test_config.py \
+	tests/system/test_fallback.py \
+	tests/system/test_generate.py \
+	tests/system/test_http.py \
+	tests/system/test_load.py \
+	tests/system/test_log.py \
+	tests/system/test_malformed.py \
+	tests/system/test_memory.py \
+	tests/system/test_paths.py \
+	tests/system/test_pipeline.py \
+	tests/system/test_readers.py \
+	tests/system/test_static.py \
+	tests/system/test_stop.py \
+	tests/system/test_workers.py
+
+TESTS += tests/check-man.sh tests/check-floors.sh tests/check-system.sh
+EXTRA_DIST += tests/check-man.sh tests/check-floors.sh tests/check-system.sh \
 	tests/check-valgrind.sh \
 	tests/unit/suite.h \
 	tests/unit/content-fixture.h \

@@ -1,0 +1,36 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# check-system.sh - runs the system tests (tests/system) against the server
+# that was built: real processes, real clients.
+#
+# Environment: srcdir and builddir, the tops of sources and build; SWEET_UNDER,
+# a command that the server is run under, such as "valgrind --quiet
+# --error-exitcode=99 --leak-check=full --show-leak-kinds=definite,possible";
+# loads are smaller then, and what it cannot do is skipped.  Arguments go to
+# pytest.  Exit status: pytest's; 77 when pytest, curl or wrk is missing.
+
+srcdir=$(cd "${srcdir:-$(dirname "$0")/..}" && pwd) || exit 1
+export srcdir
+export builddir="${builddir:-$srcdir/build}"
+export PYTHONDONTWRITEBYTECODE=1
+
+missing()
+{
+	echo "check-system: $1 is missing; on Debian: apt-get install $2"
+	exit 77
+}
+
+# Debian's own python3 first: it is the one that Debian's pytest belongs to.
+python=/usr/bin/python3
+$python -c 'import pytest' 2>/dev/null || python=python3
+$python -c 'import pytest' 2>/dev/null || missing pytest python3-pytest
+command -v curl >/dev/null || missing curl curl
+command -v wrk >/dev/null || missing wrk wrk
+for program in sweet/sweet cgi-examples/generate tests/system/deny-io-uring \
+	tests/system/worker-obey; do
+	[ -x "$builddir/$program" ] && continue
+	echo "check-system: $builddir/$program is not built; make check builds it"
+	exit 1
+done
+exec $python -m pytest -p no:cacheprovider -q -rfEs "$@" "$srcdir/tests/system"

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: MIT
+"""A client of raw bytes: what is sent is said by the test, what comes is
+parsed strictly, and every wait has an end."""
+
+import socket
+
+from server import TIMEOUT
+
+
+class Closed(AssertionError):
+    """The server closed in the middle; data is what had come of the body."""
+
+    def __init__(self, data, wanted):
+        super().__init__(f"closed after {len(data)} of {wanted} bytes of a body")
+        self.data = data
+
+
+class Response:
+    def __init__(self, head, body):
+        lines = head.decode("latin-1").split("\r\n")
+        version, status, self.reason = lines[0].split(" ", 2)
+        assert version == "HTTP/1.1", head
+        self.status = int(status)
+        self.fields = {}
+        for line in lines[1:]:
+            name, colon, value = line.partition(": ")
+            assert colon and name and name.lower() not in self.fields, head
+            self.fields[name.lower()] = value
+        self.head = head
+        self.body = body
+
+    def __getitem__(self, name):
+        return self.fields[name.lower()]
+
+    def __contains__(self, name):
+        return name.lower() in self.fields
+
+
+class Client:
+    """A connection. buffer: SO_RCVBUF, for a client that reads slowly."""
+
+    def __init__(self, port, buffer=None):
+        self.socket = socket.socket()
+        if buffer:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
+        self.socket.settimeout(TIMEOUT)
+        self.socket.connect(("127.0.0.1", port))
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.data = b""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        self.close()
+
+    def close(self):
+        self.socket.close()
+
+    def send(self, data):
+        self.socket.sendall(data)
+
+    def half_close(self):
+        self.socket.shutdown(socket.SHUT_WR)
+
+    def more(self, at_most=1 << 20):
+        data = self.socket.recv(at_most)
+        assert data, f"closed after {self.data[:200]!r}"
+        self.data += data
+
+    def head(self):
+        while b"\r\n\r\n" not in self.data:
+            self.more()
+        head, _, self.data = self.data.partition(b"\r\n\r\n")
+        return head
+
+    def take(self, length):
+        pieces, have = [self.data], len(self.data)
+        while have < length:
+            piece = self.socket.recv(1 << 20)
+            if not piece:
+                raise Closed(b"".join(pieces), length)
+            pieces.append(piece)
+            have += len(piece)
+        data = b"".join(pieces)
+        self.data = data[length:]
+        return data[:length]
+
+    def response(self, method="GET"):
+        response = Response(self.head(), b"")
+        if method != "HEAD":
+            response.body = self.take(int(response["Content-Length"]))
+        return response
+
+    def get(self, target, method="GET", fields=""):
+        self.send(request(target, method, fields))
+        return self.response(method)
+
+    def at_end(self):
+        """True: the server has closed and nothing was left to be read."""
+        try:
+            return self.data == b"" and self.socket.recv(1) == b""
+        except ConnectionResetError:
+            return False
+
+
+def request(target, method="GET", fields=""):
+    return f"{method} {target} HTTP/1.1\r\nHost: test\r\n{fields}\r\n".encode("latin-1")
+
+
+def fetch(port, target, method="GET", fields=""):
+    with Client(port) as client:
+        return client.get(target, method, fields)
+
+
+def exchange(port, data):
+    """All that the server says to data until it closes."""
+    with Client(port) as client:
+        client.send(data)
+        answer = b""
+        while True:
+            piece = client.socket.recv(1 << 20)
+            if not piece:
+                return answer
+            answer += piece

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: MIT
+"""Files whose every part tells where it belongs."""
+
+import hashlib
+
+KB, MB = 1 << 10, 1 << 20
+
+
+def pattern(size, seed=0):
+    """size bytes in which no two blocks of 64 are alike."""
+    block = 4096
+    made = bytearray()
+    for number in range((min(size, MB) + block - 1) // block):
+        made += hashlib.shake_128(f"{seed} {number}".encode()).digest(block)
+    return bytes(made[:size]) if size <= MB else repeat(bytes(made), size)
+
+
+def repeat(block, size):
+    """The block again and again, each with its number in front."""
+    pieces = []
+    for number in range((size + len(block) - 1) // len(block)):
+        pieces.append(number.to_bytes(8, "big") + block[8:])
+    return b"".join(pieces)[:size]
+
+
+def write(path, data):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    return path

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: MIT
+"""One server that was built, as a process: started, watched and ended.
+
+SWEET_UNDER names a command that the server is run under, such as Valgrind;
+then loads are smaller and waits longer.
+"""
+
+import contextlib
+import json
+import os
+import re
+import select
+import shlex
+import signal
+import subprocess
+import threading
+import time
+import urllib.request
+
+BUILD = os.environ["builddir"]
+SWEET = os.path.join(BUILD, "sweet", "sweet")
+GENERATE = os.path.join(BUILD, "cgi-examples", "generate")
+DENY = os.path.join(BUILD, "tests", "system", "deny-io-uring")
+OBEY = os.path.join(BUILD, "tests", "system", "worker-obey")
+UNDER = shlex.split(os.environ.get("SWEET_UNDER", ""))
+VALGRIND = bool(UNDER) and "valgrind" in os.path.basename(UNDER[0])
+# Seconds until a wait has failed; below 30, when the server itself gives a client up.
+TIMEOUT = 120 if UNDER else 20
+SCALE = 8 if UNDER else 1  # what loads are divided by
+
+# Each kind: what the server is run through, and its options.
+KINDS = {
+    "uring": ([], ["--io", "uring"]),
+    "epoll": ([], ["--io", "epoll"]),
+    "no-uring": ([DENY, "ENOSYS"], []),
+}
+
+
+class Lines:
+    """The lines of a pipe, gathered by a thread as they come."""
+
+    def __init__(self, pipe):
+        self.lines = []
+        self.ended = False
+        self.changed = threading.Condition()
+        self.thread = threading.Thread(target=self.gather, args=(pipe,), daemon=True)
+        self.thread.start()
+
+    def gather(self, pipe):
+        with pipe:
+            for line in pipe:
+                with self.changed:
+                    self.lines.append(line.decode(errors="replace").rstrip("\n"))
+                    self.changed.notify_all()
+        with self.changed:
+            self.ended = True
+            self.changed.notify_all()
+
+    def count(self, pattern):
+        with self.changed:
+            return sum(bool(re.search(pattern, line)) for line in self.lines)
+
+    def wait(self, pattern, count=1):
+        """The count-th line that has the pattern, or None when none comes."""
+        deadline = time.monotonic() + TIMEOUT
+        with self.changed:
+            while True:
+                found = [line for line in self.lines if re.search(pattern, line)]
+                if len(found) >= count:
+                    return found[count - 1]
+                left = deadline - time.monotonic()
+                if self.ended or left <= 0:
+                    return None
+                self.changed.wait(left)
+
+    def text(self):
+        with self.changed:
+            return "\n".join(self.lines)
+
+
+class Process:
+    """Another process by pidfd, so that its number cannot become another's."""
+
+    def __init__(self, pid):
+        self.pid = pid
+        self.fd = os.pidfd_open(pid)
+
+    def close(self):
+        os.close(self.fd)
+
+    def ended(self, timeout=TIMEOUT):
+        poll = select.poll()
+        poll.register(self.fd, select.POLLIN)
+        return bool(poll.poll(timeout * 1000))
+
+    def kill(self):
+        signal.pidfd_send_signal(self.fd, signal.SIGKILL)
+
+
+def children_of(pid):
+    """Numbers of the processes that pid has started."""
+    children = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError), open(f"/proc/{name}/stat") as stat:
+            if int(stat.read().rpartition(")")[2].split()[1]) == pid:
+                children.append(int(name))
+    return children
+
+
+def command(kind, options, prefix=()):
+    before, more = KINDS[kind]
+    return [*prefix, *before, *UNDER, SWEET, "--listen", "127.0.0.1:0", *more, *options]
+
+
+class Server:
+    """Started when the constructor returns; stop() asserts a good end."""
+
+    def __init__(self, kind, root, *options, prefix=()):
+        self.known = {}
+        self.asked = 0  # how often for its status, which is an answer as well
+        self.process = subprocess.Popen(
+            command(kind, ["--root", str(root), *map(str, options)], prefix),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        self.pid = self.process.pid
+        self.errors = Lines(self.process.stderr)
+        self.output = Lines(self.process.stdout)
+        self.ready = self.errors.wait("sweet: listening on ")
+        if not self.ready:
+            self.kill()
+            raise AssertionError(f"the server has not started: {self.errors.text()}")
+        self.port = int(re.search(r"http://[^/]*:(\d+)/", self.ready)[1])
+        self.url = f"http://127.0.0.1:{self.port}"
+
+    def status(self):
+        self.asked += 1
+        # No proxy of the environment: this is the loopback.
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with opener.open(self.url + "/.sweet/status", timeout=TIMEOUT) as answer:
+            return json.load(answer)
+
+    def wait_status(self, good):
+        """The status as soon as good() is true of it; counters come a moment later."""
+        deadline = time.monotonic() + TIMEOUT
+        status = self.status()
+        while not good(status) and time.monotonic() < deadline:
+            status = self.status()
+        assert good(status), status
+        return status
+
+    def workers(self):
+        """The present children; each is remembered until the end."""
+        present = {}
+        for pid in children_of(self.pid):
+            if pid not in self.known or self.known[pid].ended(0):
+                try:
+                    self.known[pid] = Process(pid)
+                except ProcessLookupError:
+                    continue
+            present[pid] = self.known[pid]
+        return present
+
+    def kill(self):
+        """Without asking; for tests of that, and when all else failed."""
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait(TIMEOUT)
+
+    def send_signal(self, number):
+        self.process.send_signal(number)
+
+    def finished(self):
+        """Waits for the end; asserts that it was good and that no worker is left."""
+        try:
+            status = self.process.wait(TIMEOUT)
+            for process in self.known.values():
+                assert process.ended(), f"worker {process.pid} outlives its server"
+            self.errors.thread.join(TIMEOUT)
+            self.output.thread.join(TIMEOUT)
+        finally:
+            self.kill()
+            for process in self.known.values():
+                process.close()
+            self.known = {}
+        assert status == 0, f"exit status {status}: {self.errors.text()}"
+        assert self.errors.ended, "somebody holds the standard error of a server that has ended"
+        assert self.errors.count(r"Sanitizer|runtime error:|^==\d+==") == 0, self.errors.text()
+
+    def stop(self, number=signal.SIGINT):
+        if self.process.poll() is None:
+            self.workers()
+            self.send_signal(number)
+        self.finished()
+
+
+@contextlib.contextmanager
+def running(kind, root, *options, prefix=()):
+    server = Server(kind, root, *options, prefix=prefix)
+    try:
+        yield server
+    except BaseException:
+        server.kill()
+        raise
+    server.stop()
+
+
+def once(*arguments, kind="epoll", prefix=()):
+    """Runs the server with arguments that make it end by itself."""
+    return subprocess.run(
+        [*prefix, *KINDS[kind][0], *UNDER, SWEET, *map(str, arguments)],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=TIMEOUT,
+    )
+
+
+def sanitized():
+    """True: the server carries a sanitizer, whose memory is not the server's."""
+    with open(SWEET, "rb") as program:
+        return b"libasan.so" in (text := program.read()) or b"libtsan.so" in text

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: MIT
+"""The end by a signal: answers under way are finished, nothing new begins."""
+
+import signal
+import socket
+
+import pytest
+
+from client import Client, request
+from files import MB, pattern, write
+from server import OBEY, SCALE, TIMEOUT, UNDER, running
+from test_workers import hanging
+
+LARGE = pattern(8 * MB // SCALE)
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    root = tmp_path_factory.mktemp("stop")
+    write(root / "large", LARGE)
+    write(root / "small", b"small\n")
+    return root
+
+
+def reading(server):
+    """A client in the middle of a large answer."""
+    client = Client(server.port, 4096)
+    client.send(request("/large") + request("/small"))
+    assert b"HTTP/1.1 200 " in client.head()
+    return client
+
+
+def refused(server):
+    """Waits until nobody listens any more."""
+    for _ in range(100000):
+        try:
+            socket.create_connection(("127.0.0.1", server.port)).close()
+        except ConnectionError:
+            return True
+    return False
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
+def test_answers_under_way_are_finished(kind, root, number):
+    with running(kind, root) as server:
+        with reading(server) as client, Client(server.port) as idle:
+            assert idle.get("/small").body == b"small\n"
+            server.send_signal(number)
+            assert refused(server)
+            assert idle.at_end()
+            assert client.take(len(LARGE)) == LARGE
+
+
+def test_second_signal_ends_at_once(kind, root):
+    # Of many threads, so that the main one is hardly ever the client's.
+    with running(kind, root, "--threads", 8) as server:
+        with reading(server) as client:
+            server.send_signal(signal.SIGINT)
+            assert refused(server)
+            server.send_signal(signal.SIGINT)
+            # Without a second signal it would give the client 5 seconds.
+            server.process.wait(TIMEOUT if UNDER else 4)
+            got = len(client.data)
+            try:
+                while piece := client.socket.recv(MB):
+                    got += len(piece)
+            except ConnectionResetError:
+                pass
+            assert got < len(LARGE)
+
+
+def test_worker_that_hangs_does_not_hold_up_the_end(kind, root):
+    with running(kind, root, "--worker", f"/obey={OBEY}") as server:
+        clients = hanging(server, 3)
+        server.workers()
+        server.send_signal(signal.SIGTERM)
+        assert refused(server)
+        server.send_signal(signal.SIGTERM)
+        server.process.wait(TIMEOUT if UNDER else 4)
+        for client in clients:
+            client.close()

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: MIT
+"""Worker processes: how many, what they say, and what becomes of their ends."""
+
+import signal
+import time
+
+import pytest
+
+from client import Client, fetch, request
+from files import write
+from server import GENERATE, OBEY, Process, Server, running
+
+
+@pytest.fixture
+def start_workers(kind, start, tmp_path):
+    write(tmp_path / "file", b"a file\n")
+
+    def begin(*options):
+        return start(tmp_path, *options)
+
+    return begin
+
+
+@pytest.fixture(scope="module")
+def server(kind, tmp_path_factory):
+    root = tmp_path_factory.mktemp("workers")
+    write(root / "file", b"a file\n")
+    with running(kind, root, "--worker", f"/obey={OBEY}") as server:
+        yield server
+
+
+def pid_of(port, target="/obey/pid"):
+    return int(fetch(port, target).body)
+
+
+@pytest.mark.parametrize("number", [1, 2, 5])
+def test_number(start_workers, number):
+    server = start_workers("--worker", f"/obey={OBEY}", "--workers", number)
+    present = server.workers()
+    assert len(present) == number
+    assert pid_of(server.port) in present
+
+
+def test_default_is_two_for_each_prefix(start_workers):
+    server = start_workers("--worker", f"/obey={OBEY}", "--worker", f"/generate={GENERATE}")
+    assert len(server.workers()) == 4
+    assert pid_of(server.port) in server.workers()
+    assert len(fetch(server.port, "/generate?size=10").body) == 10
+    assert fetch(server.port, "/file").body == b"a file\n"
+
+
+def test_longer_prefix_wins(start_workers):
+    server = start_workers("--worker", f"/a={OBEY}", "--worker", f"/a/b={GENERATE}")
+    assert pid_of(server.port, "/a/pid") in server.workers()
+    assert len(fetch(server.port, "/a/b?size=5").body) == 5
+    assert fetch(server.port, "/a/bc").status == 404
+
+
+def test_variables(server):
+    got = fetch(server.port, "/obey/x/../variable?q=%20&r", fields="X-Test: one\r\nx-test: two\r\n")
+    assert got.body.decode().splitlines() == [
+        "REQUEST_METHOD=GET", "SCRIPT_NAME=/obey", "PATH_INFO=/variable", "QUERY_STRING=q=%20&r",
+        "HTTP_X_TEST=one, two", "REMOTE_ADDR=127.0.0.1",
+    ]
+    assert got["Content-Type"] == "application/octet-stream"
+
+
+def test_header_lines(server):
+    got = fetch(server.port, "/obey/header")
+    assert (got["X-Obeyed"], got["Content-Type"], got.body) == ("yes", "text/x-obeyed", b"obeyed\n")
+
+
+def test_kept_unit(server):
+    with Client(server.port) as client:
+        for _ in range(20):
+            assert client.get("/obey/kept").body == b"the same each time\n"
+
+
+def test_status_without_body(server):
+    got = fetch(server.port, "/obey/no-such-order")
+    assert got.status == 404 and b"<h1>404 " in got.body
+
+
+@pytest.mark.parametrize("order", ["garbage", "stray"])
+def test_bad_answer(server, order):
+    with Client(server.port) as client:
+        for _ in range(5):
+            got = client.get(f"/obey/{order}")
+            assert got.status == 502
+            assert b"smuggled" not in got.head + got.body
+            assert "X-Obeyed" not in got
+            assert client.get("/obey/pid").status == 200
+
+
+def test_end_in_mid_request(start_workers):
+    server = start_workers("--worker", f"/obey={OBEY}", "--workers", 1)
+    (old,) = server.workers()
+    with Client(server.port) as client:
+        assert client.get("/obey/exit").status == 502
+        # The next request waits for the next worker.
+        new = int(client.get("/obey/pid").body)
+        assert new != old
+        assert client.get("/file").body == b"a file\n"
+    assert server.known[old].ended()
+
+
+def hanging(server, count):
+    """Clients whose requests hang in a worker: it has taken them all from its queue."""
+    before = server.status()["workers"]["requests"]
+    clients = [Client(server.port) for _ in range(count)]
+    for client in clients:
+        client.send(request("/obey/hang"))
+    server.wait_status(lambda status: status["workers"]["requests"] == before + count)
+    return clients
+
+
+def test_killed_in_mid_request(start_workers):
+    server = start_workers("--worker", f"/obey={OBEY}", "--workers", 1)
+    ((old, process),) = server.workers().items()
+    clients = hanging(server, 10)
+    process.kill()
+    assert [client.response().status for client in clients] == [502] * 10
+    for client in clients:
+        new = int(client.get("/obey/pid").body)
+        assert new != old
+        client.close()
+    assert list(server.workers()) == [new]
+
+
+def test_others_go_on_when_one_hangs(start_workers):
+    server = start_workers("--worker", f"/obey={OBEY}", "--workers", 2, "--threads", 1)
+    (stuck,) = hanging(server, 1)
+    with Client(server.port) as client:
+        assert client.get("/file").body == b"a file\n"
+        pids = {int(client.get("/obey/pid").body) for _ in range(10)}
+        assert len(pids) == 1
+        (free,) = pids
+        (busy,) = set(server.workers()) - pids
+        server.workers()[busy].kill()
+        assert stuck.response().status == 502
+        assert stuck.get("/file").body == b"a file\n"
+        stuck.close()
+        assert int(client.get("/obey/pid").body) in server.workers()
+
+
+def test_worker_that_ends_at_once(start_workers):
+    """The server lives, refuses in the end, and starts no process in a rush."""
+    began = time.monotonic()
+    server = start_workers("--worker", "/false=/bin/false", "--workers", 1)
+    said = []
+    with Client(server.port) as client:
+        while 503 not in said:
+            got = client.get("/false")
+            said.append(got.status)
+            assert said[-1] in (502, 503) and len(said) < 20
+            assert client.get("/file").body == b"a file\n"
+    assert got["Retry-After"]
+    assert server.errors.wait(r"worker /false\[0\] .* has ended")
+    # Between them were pauses of 200, 400, 800 ms and so on, all of which must have passed.
+    ended = server.errors.count("has ended")
+    pauses = sum(min(0.2 * 2**i, 10) for i in range(ended - 1))
+    assert pauses <= time.monotonic() - began
+
+
+def test_program_that_is_no_worker(start_workers):
+    """It reads and writes like a filter and never joins: others are served."""
+    server = start_workers("--worker", "/cat=/bin/cat", "--worker", f"/obey={OBEY}")
+    assert fetch(server.port, "/file").body == b"a file\n"
+    assert pid_of(server.port) in server.workers()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
+def test_all_end_with_the_server(start_workers, number):
+    server = start_workers("--worker", f"/obey={OBEY}", "--worker", f"/generate={GENERATE}")
+    children = [Process(pid) for pid in server.workers()]
+    assert len(children) == 4
+    server.stop(number)
+    for child in children:
+        assert child.ended(0), "it ended before its server did"
+        child.close()
+
+
+def test_all_end_when_the_server_is_killed(kind, tmp_path):
+    server = Server(
+        kind, tmp_path, "--worker", f"/obey={OBEY}", "--worker", f"/generate={GENERATE}"
+    )
+    try:
+        clients = hanging(server, 1)
+        children = list(server.workers().values())
+        assert len(children) == 4
+    finally:
+        server.kill()
+    for child in children:
+        assert child.ended()
+        child.close()
+    for client in clients:
+        client.close()
