@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fcgi-generate.c - the peer's dynamic page: a FastCGI responder on libfcgi.
+ *
+ * Answers "?size=N" with the N bytes that cgi-examples/generate makes, filled
+ * anew for each request, so that bench compares two ways of handing a body to
+ * a web server and nothing else.  The first process owns the listening socket
+ * and only waits; each child has one thread that accepts from that socket.
+ * bench compiles and starts it.  Usage: fcgi-generate SOCKET CHILDREN
+ */
+#include <errno.h>
+#include <fcgiapp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SIZE_MAX_BYTES (64ul << 20)
+#define CHILDREN_MAX 256
+#define BACKLOG 1024
+
+static const char alphabet[] = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ-\n";
+
+/* The number after "size=", or -1 if there is none that can be served. */
+static long parse_size(const char *query)
+{
+	unsigned long size;
+	char *end;
+
+	if (!query || strncmp(query, "size=", 5) || query[5] < '0' || query[5] > '9')
+		return -1;
+	errno = 0;
+	size = strtoul(query + 5, &end, 10);
+	if (errno || *end || size > SIZE_MAX_BYTES)
+		return -1;
+	return (long)size;
+}
+
+static void fill(char *body, size_t size)
+{
+	size_t period = sizeof(alphabet) - 1;
+	size_t i;
+
+	for (i = 0; i + period <= size; i += period)
+		memcpy(body + i, alphabet, period);
+	memcpy(body + i, alphabet, size - i);
+}
+
+static void answer(FCGX_Request *request, char **body, size_t *room)
+{
+	long size = parse_size(FCGX_GetParam("QUERY_STRING", request->envp));
+
+	if (size < 0) {
+		FCGX_FPrintF(request->out, "Status: 400\r\nContent-Length: 0\r\n\r\n");
+		return;
+	}
+	if ((size_t)size > *room) {
+		char *larger = realloc(*body, (size_t)size);
+
+		if (!larger) {
+			FCGX_FPrintF(request->out, "Status: 503\r\nContent-Length: 0\r\n\r\n");
+			return;
+		}
+		*body = larger;
+		*room = (size_t)size;
+	}
+	if (size > 0)
+		fill(*body, (size_t)size);
+	FCGX_FPrintF(request->out,
+		     "Content-Type: text/plain\r\n"
+		     "Content-Length: %ld\r\n\r\n",
+		     size);
+	FCGX_PutStr(*body, (int)size, request->out);
+}
+
+static int serve(int listener)
+{
+	FCGX_Request request;
+	char *body = NULL;
+	size_t room = 0;
+
+	if (FCGX_InitRequest(&request, listener, 0))
+		return 1;
+	while (!FCGX_Accept_r(&request)) {
+		answer(&request, &body, &room);
+		FCGX_Finish_r(&request);
+	}
+	free(body);
+	return 1;
+}
+
+static int start(int listener, const sigset_t *awaited, pid_t *child)
+{
+	pid_t parent = getpid();
+
+	*child = fork();
+	if (*child)
+		return *child < 0 ? -1 : 0;
+	sigprocmask(SIG_UNBLOCK, awaited, NULL);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(1);
+	_exit(serve(listener));
+}
+
+int main(int argc, char **argv)
+{
+	pid_t children[CHILDREN_MAX];
+	int count = argc == 3 ? atoi(argv[2]) : 0;
+	sigset_t awaited;
+	int status = 1;
+	int listener;
+	int started;
+	int i;
+
+	if (count < 1 || count > CHILDREN_MAX) {
+		fprintf(stderr, "usage: fcgi-generate SOCKET CHILDREN\n");
+		return 2;
+	}
+	/* Blocked before the first fork, so that no signal is missed below. */
+	sigemptyset(&awaited);
+	sigaddset(&awaited, SIGTERM);
+	sigaddset(&awaited, SIGINT);
+	sigaddset(&awaited, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &awaited, NULL);
+	if (FCGX_Init())
+		return 1;
+	listener = FCGX_OpenSocket(argv[1], BACKLOG);
+	if (listener < 0 || chmod(argv[1], 0666)) {
+		fprintf(stderr, "fcgi-generate: %s: %s\n", argv[1], strerror(errno));
+		return 1;
+	}
+	for (started = 0; started < count; started++)
+		if (start(listener, &awaited, &children[started]))
+			break;
+	if (started == count) {
+		fprintf(stderr, "fcgi-generate: ready\n");
+		/* A child never ends by itself: when one does, all is over. */
+		status = sigwaitinfo(&awaited, NULL) == SIGCHLD;
+	} else {
+		perror("fcgi-generate: fork");
+	}
+	for (i = 0; i < started; i++)
+		kill(children[i], SIGKILL);
+	while (wait(NULL) > 0)
+		;
+	unlink(argv[1]);
+	return status;
+}

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: MIT
+"""The experiments, by name.  Each starts its servers, checks them, lets them
+take turns and leaves its figures in the Context; the caller prints them.
+"""
+
+import os
+import resource
+import shutil
+import sys
+
+from . import load, process
+from .process import Failure
+from .servers import FCGI_PROCESSES, Nginx, Sweet, find_program
+
+EXPERIMENTS = {}
+FILES = 100
+SIZES = (1 << 10, 10 << 10, 100 << 10, 1 << 20)
+CACHE_MIB = 256
+PATTERN = b"abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ-\n"
+
+
+def experiment(name, compares_requests, summary):
+    """Registers a function of a Context under a name."""
+
+    def register(function):
+        EXPERIMENTS[name] = (function, compares_requests, summary)
+        return function
+
+    return register
+
+
+class Context:
+    """What one invocation works with; owns the servers that it started."""
+
+    def __init__(self, options, source, directory):
+        self.build = options.build
+        self.source = source
+        self.directory = directory
+        self.server_cpu, self.client_cpu = options.cpus
+        self.runs = options.runs
+        self.seconds = options.seconds
+        self.sizes = options.sizes or SIZES
+        self.connections = options.connections
+        self.io = options.io
+        self.servers = []
+        self.cases = []
+
+    def start(self, servers):
+        for server in servers:
+            self.servers.append(server)
+            server.begin()
+            print(f"server:  {server.name}: {server.version}; {server.detail}".rstrip("; "),
+                  flush=True)
+
+    def stop(self):
+        for server in self.servers:
+            server.stop()
+
+    def check(self, pages, size):
+        for server in self.servers:
+            load.check(server.name, server.port, pages(size))
+
+    def measure(self, size, connections, path, around=()):
+        """One case: a warm-up, then the servers in turn, again and again."""
+        wrk = load.Wrk(find_program("wrk"), load.script_path(), self.client_cpu, connections)
+        case = {"size": size, "connections": connections,
+                "runs": {server.name: [] for server in self.servers}}
+        for run in range(-1, self.runs):
+            for server in self.servers:
+                progress(f"{size} bytes, {connections} connections, {server.name}, "
+                         + (f"run {run + 1} of {self.runs}" if run >= 0 else "warm-up"))
+                figures = self.run(wrk, server, size, path, around, self.seconds if run >= 0 else 1)
+                if run >= 0:
+                    case["runs"][server.name].append(figures)
+        progress("")
+        self.cases.append(case)
+
+    def run(self, wrk, server, size, path, around, seconds):
+        server.check_alive()
+        client = children_cpu()
+        cpu, busy = server.cpu_now(), process.core_busy(self.server_cpu)
+        if server.cpu_then:
+            cpu.since(server.cpu_then, server.name)  # fails if a process was lost in between
+        url = f"http://127.0.0.1:{server.port}{path}"
+        try:
+            got = wrk.run(server.name, url, around, size, seconds)
+        except Failure:
+            server.check_alive()  # its last words tell more than wrk's
+            raise
+        server.cpu_then = server.cpu_now()
+        spent = server.cpu_then.since(cpu, server.name)
+        other = process.core_busy(self.server_cpu) - busy - spent
+        server.check_alive()
+        requests, microseconds = got["requests"], got["duration"]
+        return {
+            "requests": requests,
+            "seconds": microseconds / 1e6,
+            "requests_per_s": requests / microseconds * 1e6,
+            "mb_per_s": requests * size / microseconds,
+            "p50_us": got["p50"],
+            "p99_us": got["p99"],
+            "cpu_us_per_request": spent / requests / 1e3,
+            "client_us_per_request": (children_cpu() - client) * 1e6 / requests,
+            "core_percent": spent / microseconds / 10,
+            "other_percent": max(0, other / microseconds / 10),
+        }
+
+
+def children_cpu():
+    """Seconds of CPU that the children took that were waited for: here, wrk."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def progress(text):
+    if sys.stderr.isatty():
+        print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+    elif text:
+        print(text, file=sys.stderr, flush=True)
+
+
+def file_body(size, number):
+    """Contents that differ from file to file and from place to place."""
+    block = b"".join(b"file %04d, %d bytes, line %09d\n" % (number, size, line)
+                     for line in range(size // 32 + 1))
+    return block[:size]
+
+
+def make_files(root, sizes):
+    need = FILES * sum(sizes)
+    if need > shutil.disk_usage(root).free // 2:
+        raise Failure(f"{need >> 20} MiB of files are too much for {root}")
+    for size in sizes:
+        os.mkdir(os.path.join(root, str(size)), 0o755)
+        for number in range(FILES):
+            with open(os.path.join(root, str(size), f"{number:03d}.bin"), "wb") as file:
+                file.write(file_body(size, number))
+                file.flush()
+                os.fsync(file.fileno())  # no write-back during the runs
+
+
+def file_pages(size):
+    return ((f"/{size}/{number:03d}.bin", file_body(size, number)) for number in range(FILES))
+
+
+def generated_pages(size):
+    """Enough requests that every worker gets some, whatever the order."""
+    body = (PATTERN * (size // len(PATTERN) + 1))[:size]
+    return [(f"/generate?size={size}", body)] * 4 * FCGI_PROCESSES
+
+
+@experiment("fixed", False, "static files of four sizes, 100 of each: SWEET and nginx")
+def fixed(context):
+    find_program("wrk")
+    root = os.path.join(context.directory, "root")
+    os.mkdir(root, 0o755)
+    make_files(root, context.sizes)
+    cache_mib = max(CACHE_MIB, 2 * FILES * sum(context.sizes) >> 20)
+    context.start([*(Sweet(context, root, io, cache_mib, False) for io in context.io),
+                   Nginx(context, root)])
+    for size in context.sizes:
+        context.check(file_pages, size)
+        for connections in context.connections or (64,):
+            context.measure(size, connections, "/", (FILES, f"/{size}/%03d.bin"))
+        context.check(file_pages, size)
+
+
+@experiment("dynamic", True, "bodies made anew per request: SWEET's workers and nginx + FastCGI")
+def dynamic(context):
+    find_program("wrk")
+    root = os.path.join(context.directory, "root")
+    os.mkdir(root, 0o755)
+    context.start([*(Sweet(context, root, io, CACHE_MIB, True) for io in context.io),
+                   Nginx(context, root, max(context.sizes))])
+    for size in context.sizes:
+        context.check(generated_pages, size)
+        for connections in context.connections or (16, 64):
+            context.measure(size, connections, f"/generate?size={size}")
+        context.check(generated_pages, size)

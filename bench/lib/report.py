@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: MIT
+"""What bench prints and writes: the machine, tables, ratios, JSON and CSV."""
+
+import csv
+import json
+import os
+import platform
+import re
+import statistics
+
+from . import process
+
+RUN_FIELDS = ("requests_per_s", "mb_per_s", "p50_us", "p99_us", "cpu_us_per_request",
+              "client_us_per_request", "core_percent", "other_percent")
+DISTURBED_PERCENT = 5
+
+
+def size_name(size):
+    for unit, name in ((1 << 20, "MB"), (1 << 10, "KB")):
+        if size >= unit and size % unit == 0:
+            return f"{size // unit} {name}"
+    return f"{size} B"
+
+
+def read_line(path):
+    try:
+        with open(path) as file:
+            return file.readline().strip()
+    except OSError:
+        return "unknown"
+
+
+def machine(context):
+    model = "unknown"
+    with open("/proc/cpuinfo") as file:
+        match = re.search(r"^model name\s*:\s*(.*)$", file.read(), re.M)
+        if match:
+            model = match[1]
+    return {
+        "cpus": os.cpu_count(),
+        "cpu_model": model,
+        "kernel": platform.release(),
+        "architecture": platform.machine(),
+        "load_average": os.getloadavg()[0],
+        "shmem_huge_pages": read_line("/sys/kernel/mm/transparent_hugepage/shmem_enabled"),
+        "io_uring_disabled": read_line("/proc/sys/kernel/io_uring_disabled"),
+        "server_cpu": context.server_cpu,
+        "client_cpu": context.client_cpu,
+        "cpu_time_from": process.cpu_source(),
+    }
+
+
+def print_machine(facts):
+    print(f"machine: {facts['cpus']} x {facts['cpu_model']}, Linux {facts['kernel']}"
+          f" {facts['architecture']}, load {facts['load_average']:.2f}")
+    print(f"         servers on CPU {facts['server_cpu']}, client on CPU {facts['client_cpu']};"
+          f" CPU time from {facts['cpu_time_from']}")
+    print(f"         shmem huge pages {facts['shmem_huge_pages']};"
+          f" io_uring_disabled {facts['io_uring_disabled']}", flush=True)
+
+
+def summary(runs):
+    """{field: (median, least, most)} of the runs of one server in one case."""
+    result = {}
+    for field in RUN_FIELDS:
+        values = [run[field] for run in runs]
+        result[field] = (statistics.median(values), min(values), max(values))
+    return result
+
+
+def number(value):
+    digits = 0 if value >= 1000 else 1 if value >= 100 else 2
+    return f"{value:,.{digits}f}"
+
+
+def spread(triple):
+    return f"{number(triple[0])} ({number(triple[1])}-{number(triple[2])})"
+
+
+def table(heads, rows):
+    """Prints columns; those that begin with a word are left-aligned."""
+    widths = [max(len(line[i]) for line in [heads, *rows]) for i in range(len(heads))]
+    for line in [heads, *rows]:
+        print("  ".join(cell.ljust(width) if i < 2 else cell.rjust(width)
+                        for i, (cell, width) in enumerate(zip(line, widths))).rstrip())
+
+
+def case_name(case):
+    return f"{size_name(case['size'])}, {case['connections']}c"
+
+
+def print_results(cases):
+    heads = ["body", "server", "requests/s", "MB/s", "p50 us", "p99 us", "CPU us/request",
+             "client us", "core %"]
+    rows = []
+    for case in cases:
+        for server, runs in case["runs"].items():
+            of = summary(runs)
+            rows.append([case_name(case), server, spread(of["requests_per_s"]),
+                         number(of["mb_per_s"][0]), number(of["p50_us"][0]),
+                         number(of["p99_us"][0]), spread(of["cpu_us_per_request"]),
+                         number(of["client_us_per_request"][0]),
+                         f"{of['core_percent'][0]:.0f}"])
+    print("\nmedian (least-most) of the runs; MB are 10^6 bytes of bodies; client us: CPU time"
+          " of wrk per request;\ncore %: how busy this server kept the servers' CPU; well under"
+          " 100, the client is the limit of requests/s\n")
+    table(heads, rows)
+
+
+def ratios(case):
+    """Peer against each sweet, of the medians and of each pair of runs."""
+    result = []
+    servers = list(case["runs"])
+    for peer in (name for name in servers if not name.startswith("sweet")):
+        for sweet in (name for name in servers if name.startswith("sweet")):
+            row = {"peer": peer, "sweet": sweet}
+            for label, field, over, under in (("cpu", "cpu_us_per_request", peer, sweet),
+                                              ("requests", "requests_per_s", sweet, peer)):
+                pairs = [a[field] / b[field]
+                         for a, b in zip(case["runs"][over], case["runs"][under])]
+                middle = (statistics.median(run[field] for run in case["runs"][over])
+                          / statistics.median(run[field] for run in case["runs"][under]))
+                row[label] = (middle, min(pairs), max(pairs))
+            result.append(row)
+    return result
+
+
+def print_ratios(cases, with_requests):
+    heads = ["body", "peer / sweet", "CPU/request: peer / sweet"]
+    if with_requests:
+        heads.append("requests/s: sweet / peer")
+    rows = []
+    for case in cases:
+        for row in ratios(case):
+            line = [case_name(case), f"{row['peer']} / {row['sweet']}", spread(row["cpu"])]
+            if with_requests:
+                line.append(spread(row["requests"]))
+            rows.append(line)
+    print("\nratio of medians (least-most of the pairs of runs); over 1 is in favour of SWEET\n")
+    table(heads, rows)
+
+
+def print_disturbances(cases):
+    """Says which runs shared the servers' CPU with other programs."""
+    disturbed = [(case_name(case), server, i + 1, run["other_percent"])
+                 for case in cases for server, runs in case["runs"].items()
+                 for i, run in enumerate(runs) if run["other_percent"] > DISTURBED_PERCENT]
+    if disturbed:
+        body, server, run, percent = max(disturbed, key=lambda entry: entry[3])
+        print(f"\nwarning: in {len(disturbed)} runs other programs took more than"
+              f" {DISTURBED_PERCENT} % of the servers' CPU;\n"
+              f"         worst: {percent:.0f} % in run {run} of {server}, {body}")
+
+
+def write_json(path, experiment, facts, servers, options, cases):
+    document = {"experiment": experiment, "machine": facts, "servers": servers,
+                "options": options, "cases": []}
+    for case in cases:
+        document["cases"].append({
+            "size": case["size"], "connections": case["connections"], "runs": case["runs"],
+            "summary": {server: {field: dict(zip(("median", "least", "most"), triple))
+                                 for field, triple in summary(runs).items()}
+                        for server, runs in case["runs"].items()},
+            "ratios": [{key: dict(zip(("medians", "least", "most"), value))
+                        if isinstance(value, tuple) else value for key, value in row.items()}
+                       for row in ratios(case)],
+        })
+    with open(path, "w") as file:
+        json.dump(document, file, indent=2)
+        file.write("\n")
+
+
+def write_csv(path, experiment, cases):
+    """One line per run."""
+    with open(path, "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["experiment", "size", "connections", "server", "run", *RUN_FIELDS])
+        for case in cases:
+            for server, runs in case["runs"].items():
+                for i, run in enumerate(runs):
+                    writer.writerow([experiment, case["size"], case["connections"], server, i + 1,
+                                     *(f"{run[field]:.3f}" for field in RUN_FIELDS)])
