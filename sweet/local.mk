@@ -40,3 +40,7 @@ sweet_sweet_CFLAGS = $(sweet_libsweet_la_CFLAGS)
 # Complete in itself: runs from the build folder as it will when installed.
 sweet_sweet_LDFLAGS = $(AM_LDFLAGS) -static
 sweet_sweet_LDADD = sweet/libsweet.la libnabc/libnabc.la $(GLIB_LIBS) $(URING_LIBS) -lpthread
+
+# What quickstart serves.
+EXTRA_DIST += sweet/demo/index.html sweet/demo/style.css sweet/demo/picture.svg \
+	sweet/demo/notes.txt

@@ -176,6 +176,8 @@ EXTRA_DIST += \
 	tests/system/test_workers.py
 
 TESTS += tests/check-man.sh tests/check-floors.sh tests/check-system.sh
+TESTS += tests/check-readme.sh
+EXTRA_DIST += tests/check-readme.sh
 EXTRA_DIST += tests/check-man.sh tests/check-floors.sh tests/check-system.sh \
 	tests/check-valgrind.sh \
 	tests/unit/suite.h \

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: MIT
+# steps.sh - what quickstart and run-tests share: one line for each step, the
+# tail of its log where it fails.  Sourced at the top of the tree; wants $me.
+
+BUILD_PACKAGES="gcc libc6-dev make autoconf automake libtool pkg-config liburing-dev libglib2.0-dev"
+
+complain()
+{
+	echo "$me: $*" >&2
+}
+
+# step LOG TEXT COMMAND...: says TEXT and runs COMMAND, whose output goes to LOG.
+step()
+{
+	log=$1
+	echo "$me: $2"
+	shift 2
+	mkdir -p "$(dirname "$log")"
+	("$@") >"$log" 2>&1 </dev/null && return
+	tail -n 25 "$log" >&2
+	complain "this failed: $*"
+	complain "the whole log: $log"
+	return 1
+}
+
+is_installed()
+{
+	dpkg-query -W -f '${db:Status-Status}\n' "$1" 2>/dev/null | grep -qx installed
+}
+
+apt_install()
+{
+	# Lists that cannot be renewed may still be good enough.
+	apt-get -q update || true
+	DEBIAN_FRONTEND=noninteractive apt-get -q -y install --no-install-recommends "$@"
+}
+
+# need PACKAGE...: installs those that are missing; without root only names them.
+need()
+{
+	# Elsewhere than on Debian configure tells what is missing.
+	command -v dpkg-query >/dev/null || return 0
+	missing=
+	for package in "$@"; do
+		is_installed "$package" || missing="$missing $package"
+	done
+	[ -n "$missing" ] || return 0
+	if [ "$(id -u)" -ne 0 ]; then
+		complain "missing packages:$missing"
+		complain "install them as root: apt-get install$missing"
+		return 1
+	fi
+	step build/apt.log "installing$missing" apt_install $missing
+}
+
+# build WHERE OPTION...: bootstraps, configures and makes, each only if it is due.
+# Without options whatever WHERE was configured for is good.
+build()
+{
+	where=$1
+	shift
+	if [ ! -f Makefile.in ] || [ ! configure -nt configure.ac ]; then
+		step "$where/bootstrap.log" bootstrapping ./bootstrap || return
+	fi
+	if [ ! -f "$where/Makefile" ] ||
+		{ [ $# -gt 0 ] && [ "$(cat "$where/options" 2>/dev/null)" != "$*" ]; }; then
+		step "$where/configure.log" "configuring $where${*:+ $*}" \
+			configure_in "$where" "$@" || return
+		echo "$*" >"$where/options"
+	fi
+	step "$where/make.log" "building $where" make -C "$where" -j"$(nproc)"
+}
+
+configure_in()
+{
+	cd "$1" || return
+	shift
+	# What was compiled for other options is no good.
+	[ ! -f Makefile ] || make clean
+	../configure "$@"
+}

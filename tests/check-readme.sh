@@ -1,0 +1,82 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# check-readme.sh - the programs in README.md are complete and do what it says:
+# both compile without a warning, the first runs, the second answers a request
+# as a worker of the server.
+#
+# Environment: srcdir, the top of the sources (default: above this script);
+# builddir, where the library and the server were built (default: here); CC.
+# PREFIX, if set, is where they are installed instead: then the library is
+# found by pkg-config (through PKG_CONFIG_PATH and the like) and sweet there.
+# Exit status: 0 good, 1 not, 77 without curl.
+
+srcdir=$(cd "${srcdir:-$(dirname "$0")/..}" && pwd) || exit 1
+builddir=$(cd "${builddir:-.}" && pwd) || exit 1
+command -v curl >/dev/null || {
+	echo "check-readme: curl is missing; on Debian: apt-get install curl"
+	exit 77
+}
+
+server=
+folder=$(mktemp -d) || exit 1
+clean_up()
+{
+	[ -z "$server" ] || kill "$server" 2>/dev/null
+	wait
+	rm -rf "$folder"
+}
+trap clean_up EXIT
+trap 'exit 1' HUP INT TERM
+cd "$folder" || exit 1
+
+die()
+{
+	echo "check-readme: $*"
+	exit 1
+}
+
+if [ -n "$PREFIX" ]; then
+	sweet=$PREFIX/sbin/sweet
+	flags=$(pkg-config --cflags --libs nabc) || die "pkg-config does not know nabc"
+	LD_LIBRARY_PATH=$PREFIX/lib
+else
+	sweet=$builddir/sweet/sweet
+	# A sanitized library wants programs that are, too.
+	flags="-I$srcdir/libnabc -L$builddir/libnabc/.libs -lnabc
+		$(sed -n 's/^SANITIZE = //p' "$builddir/Makefile")"
+	LD_LIBRARY_PATH=$builddir/libnabc/.libs
+fi
+export LD_LIBRARY_PATH
+
+# Each block of C goes to the file that its first comment names.
+awk '
+	/^```c$/ { inside = 1; first = 1; next }
+	/^```$/ { inside = 0; next }
+	inside && first { file = $2; first = 0 }
+	inside { print >file }' "$srcdir/README.md"
+for name in hello hello-worker; do
+	[ -f "$name.c" ] || die "README.md has no block that begins with /* $name.c"
+	# Without quotes: these are lists of words.
+	${CC:-cc} -Wall -Wextra -Werror -o "$name" "$name.c" $flags || die "$name.c does not compile"
+done
+[ "$(ls ./*.c | wc -l)" = 2 ] || die "a block of README.md is tested by nobody:" ./*.c
+
+said=$(./hello) || die "hello failed"
+[ "$said" = "Hello from the cache" ] || die "hello said: $said"
+
+# The server's first line, through a pipe, is when and where it listens.
+mkfifo messages
+timeout -k 5 120 "$sweet" --listen 127.0.0.1:0 --threads 1 \
+	--worker /hello=./hello-worker 2>messages &
+server=$!
+exec 3<messages
+read -r line <&3 || die "the server did not start"
+url=$(expr "$line" : '.*\(http://[^ ]*/\)') || die "the server said: $line"
+body=$(curl -sS --fail --max-time 30 "${url}hello") || die "no page from the worker"
+[ "$body" = "Hello 127.0.0.1" ] || die "the worker's page: $body"
+
+kill "$server"
+wait "$server" || die "the server ended with status $?"
+server=
+echo "check-readme: both programs of README.md work"
