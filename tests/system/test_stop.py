@@ -8,10 +8,10 @@ import pytest
 
 from client import Client, request
 from files import MB, pattern, write
-from server import OBEY, SCALE, TIMEOUT, UNDER, running
+from server import OBEY, TIMEOUT, UNDER, running
 from test_workers import hanging
 
-LARGE = pattern(8 * MB // SCALE)
+LARGE = pattern(16 * MB)  # more than the kernel keeps for a client that does not read
 
 
 @pytest.fixture(scope="module")

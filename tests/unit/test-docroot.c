@@ -389,6 +389,11 @@ START_TEST(test_moving_folders)
 	pthread_t thread;
 	void *complaint;
 
+	/* Without it no ".." is followed, so there is no race to lose. */
+	if (!has_openat2()) {
+		printf("docroot: no openat2(), folders are not moved about\n");
+		return;
+	}
 	ck_assert_int_eq(pthread_create(&thread, NULL, move_about, NULL), 0);
 	while (rounds++ < scaled(20000) || atomic_load(&moves) < 10) {
 		struct file_version version;
@@ -410,8 +415,7 @@ START_TEST(test_moving_folders)
 	atomic_store(&over, true);
 	pthread_join(thread, &complaint);
 	ck_assert_msg(!complaint, "%s", (const char *)complaint);
-	/* Without openat2() no ".." is followed. */
-	ck_assert_int_eq(opened > 0, has_openat2());
+	ck_assert_uint_gt(opened, 0);
 }
 END_TEST
 
