@@ -48,15 +48,21 @@ static void finish(struct transaction *transaction)
 	request->held = 0;
 }
 
-static void fail(struct transaction *transaction, int status, const char *detail)
+/* The answer when no worker gave one. */
+static enum respond refuse(struct transaction *transaction, int status, const char *detail)
 {
-	timer_stop(&request_of(transaction)->timer);
 	server_count(&transaction->server->counters.worker_failures, 1);
 	if (status == 503) {
 		transaction->head = "Retry-After: 1\r\n";
 		transaction->head_length = strlen(transaction->head);
 	}
-	transaction_fail(transaction, status, detail);
+	return transaction_fail(transaction, status, detail);
+}
+
+static void fail(struct transaction *transaction, int status, const char *detail)
+{
+	timer_stop(&request_of(transaction)->timer);
+	refuse(transaction, status, detail);
 	transaction->done(transaction);
 }
 
@@ -227,10 +233,7 @@ enum respond gw_respond(struct gateway_pool *pool, struct transaction *transacti
 	    enqueue(&pool->queues[server->number], transaction, server->workers->block,
 		    (size_t)length))
 		return RESPOND_LATER;
-	server_count(&server->counters.worker_failures, 1);
-	transaction->head = "Retry-After: 1\r\n";
-	transaction->head_length = strlen(transaction->head);
-	return transaction_fail(transaction, 503, "No worker is free.");
+	return refuse(transaction, 503, "No worker is free.");
 }
 
 /* --- answers ----------------------------------------------------------------- */
