@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <check.h>
-
 #include <date.h>
+
+#include "suite.h"
 
 #define GUARD 0x5a
 #define FIRST INT64_C(-62135596800)
@@ -124,22 +124,13 @@ START_TEST(test_random)
 }
 END_TEST
 
-int main(void)
+static void fill(TCase *tcase)
 {
-	Suite *suite = suite_create("date");
-	TCase *tcase = tcase_create("format");
-	SRunner *runner;
-	int failed;
-
 	tcase_set_timeout(tcase, 300);
 	tcase_add_test(tcase, test_known);
 	tcase_add_test(tcase, test_all_years);
 	tcase_add_test(tcase, test_days);
 	tcase_add_test(tcase, test_random);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
+
+RUN_SUITE("date", fill)

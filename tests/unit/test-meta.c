@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <check.h>
-
 #include <meta.h>
+
+#include "suite.h"
 
 #define OUT_SIZE 32768
 #define GUARD 0x5a
@@ -283,13 +283,8 @@ START_TEST(test_sizes)
 }
 END_TEST
 
-int main(void)
+static void fill(TCase *tcase)
 {
-	Suite *suite = suite_create("meta");
-	TCase *tcase = tcase_create("write");
-	SRunner *runner;
-	int failed;
-
 	tcase_set_timeout(tcase, 300);
 	tcase_add_test(tcase, test_all);
 	tcase_add_test(tcase, test_least);
@@ -298,10 +293,6 @@ int main(void)
 	tcase_add_test(tcase, test_joined);
 	tcase_add_test(tcase, test_many);
 	tcase_add_test(tcase, test_sizes);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
+
+RUN_SUITE("meta", fill)

@@ -9,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <check.h>
-
 #include <mime.h>
+
+#include "suite.h"
 
 #define UNKNOWN "application/octet-stream"
 
@@ -155,21 +155,12 @@ START_TEST(test_lifetime)
 }
 END_TEST
 
-int main(void)
+static void fill(TCase *tcase)
 {
-	Suite *suite = suite_create("mime");
-	TCase *tcase = tcase_create("types");
-	SRunner *runner;
-	int failed;
-
 	tcase_set_timeout(tcase, 300);
 	tcase_add_test(tcase, test_built_in);
 	tcase_add_test(tcase, test_file);
 	tcase_add_test(tcase, test_lifetime);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
+
+RUN_SUITE("mime", fill)

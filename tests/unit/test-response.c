@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <check.h>
-
 #include <response.h>
+
+#include "suite.h"
 
 #define OUT_SIZE 1024
 #define GUARD 0x5a
@@ -375,13 +375,8 @@ START_TEST(test_page_sizes)
 }
 END_TEST
 
-int main(void)
+static void fill(TCase *tcase)
 {
-	Suite *suite = suite_create("response");
-	TCase *tcase = tcase_create("response");
-	SRunner *runner;
-	int failed;
-
 	tcase_set_timeout(tcase, 300);
 	tcase_add_test(tcase, test_filter);
 	tcase_add_test(tcase, test_filter_controls);
@@ -391,10 +386,6 @@ int main(void)
 	tcase_add_test(tcase, test_status_line);
 	tcase_add_test(tcase, test_page);
 	tcase_add_test(tcase, test_page_sizes);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
+
+RUN_SUITE("response", fill)

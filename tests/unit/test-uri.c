@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <check.h>
-
 #include <uri.h>
+
+#include "suite.h"
 
 #define OUT_SIZE 256
 #define GUARD 0x5a
@@ -246,21 +246,12 @@ START_TEST(test_random)
 }
 END_TEST
 
-int main(void)
+static void fill(TCase *tcase)
 {
-	Suite *suite = suite_create("uri");
-	TCase *tcase = tcase_create("decode");
-	SRunner *runner;
-	int failed;
-
 	tcase_set_timeout(tcase, 300);
 	tcase_add_test(tcase, test_table);
 	tcase_add_test(tcase, test_sizes);
 	tcase_add_test(tcase, test_random);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
+
+RUN_SUITE("uri", fill)
