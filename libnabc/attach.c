@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * attach.c - welcomes members and joins caches; see attach.h.
+ * attach.c - welcomes members and sees them off; see attach.h.
  *
- * A guest is a member that came through the attach socket.  Its socket
- * carries nothing after the welcome: it is there to hang up when the process
- * ends, however it ends (invariant 5).
+ * A guest is a member at the other end of a socket.  It is gone when it hangs
+ * up or when its process ends, whichever comes first: a socket can be passed
+ * on, and a process can be stopped from closing it (invariant 5).
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -18,16 +20,33 @@
 
 #define EVENTS 16
 #define MODE 0600
+#define QUESTIONS 16	/* of one guest in a turn: others wait */
+#define WAITING_MAX 64u /* guests that have not said hello */
+#define GUESTS_SHARE 8u /* of the descriptors that the owner may have: a guest for so many */
 
 struct nc_guest {
 	struct nc_guest *next;
 	int socket;
-	struct nc_foreign *foreign;
+	struct nc_foreign *foreign; /* NULL: no segment */
+	struct nc_borrower borrower;
+	bool welcome; /* it has said hello */
+	bool worker;  /* somebody else dismisses it */
+	bool gone;
 };
+
+struct nc_foreign *nc_guest_foreign(const struct nc_guest *guest)
+{
+	return guest->foreign;
+}
+
+const struct nc_borrower *nc_guest_borrower(const struct nc_guest *guest)
+{
+	return &guest->borrower;
+}
 
 int nc_attach_init(struct nc_attach *attach, struct nc_cache *cache)
 {
-	*attach = (struct nc_attach){.cache = cache, .epoll = -1, .listener = -1};
+	*attach = (struct nc_attach){.cache = cache, .epoll = -1, .listener = -1, .spare = -1};
 	pthread_mutex_init(&attach->lock, NULL);
 	if (!cache->owner)
 		return 0;
@@ -35,26 +54,83 @@ int nc_attach_init(struct nc_attach *attach, struct nc_cache *cache)
 	return attach->epoll < 0 ? -errno : 0;
 }
 
-static void close_guest(struct nc_attach *attach, struct nc_guest *guest)
+/* What a member left behind is for whoever was told its id, who may never come. */
+static void orphaned(void *context, size_t id)
 {
-	nc_cache_bury(attach->cache, guest->foreign);
+	nc_cache_orphan(context, id);
+}
+
+/* What an operator puts into the cache is the cache's. */
+static void kept(void *context, size_t id)
+{
+	(void)context;
+	(void)id;
+}
+
+static void bury(struct nc_attach *attach, struct nc_guest *guest)
+{
+	nc_grants_part(&attach->cache->grants, &guest->borrower,
+		       guest->borrower.operates ? kept : orphaned, attach->cache);
+	if (guest->foreign)
+		nc_cache_bury(attach->cache, guest->foreign);
+}
+
+/* Nothing that it has or had can be named any more; the structure stays. */
+static void part(struct nc_attach *attach, struct nc_guest *guest)
+{
+	if (guest->gone)
+		return;
+	guest->gone = true;
+	(void)epoll_ctl(attach->epoll, EPOLL_CTL_DEL, guest->socket, NULL);
+	if (guest->borrower.who.pidfd >= 0)
+		(void)epoll_ctl(attach->epoll, EPOLL_CTL_DEL, guest->borrower.who.pidfd, NULL);
+	/* A worker's units must stay its own while its responses are still taken. */
+	if (!guest->worker)
+		bury(attach, guest);
+	if (guest->welcome)
+		nc_cache_enrol(attach->cache, -1);
+	else
+		attach->waiting--;
+}
+
+static void free_guest(struct nc_attach *attach, struct nc_guest *guest)
+{
+	struct nc_guest **link = &attach->guests;
+
+	while (*link != guest)
+		link = &(*link)->next;
+	*link = guest->next;
+	part(attach, guest);
+	if (guest->worker)
+		bury(attach, guest);
 	close(guest->socket);
 	free(guest);
 }
 
-void nc_attach_fini(struct nc_attach *attach)
+static void stop_serving(struct nc_attach *attach)
 {
-	while (attach->guests) {
-		struct nc_guest *guest = attach->guests;
-
-		attach->guests = guest->next;
-		close_guest(attach, guest);
-	}
 	if (attach->listener >= 0) {
 		unlink(attach->path);
 		close(attach->listener);
 	}
+	attach->listener = -1;
 	free(attach->path);
+	attach->path = NULL;
+	free(attach->users);
+	attach->users = NULL;
+	attach->user_count = 0;
+	attach->everyone = false;
+	if (attach->spare >= 0)
+		close(attach->spare);
+	attach->spare = -1;
+	attach->deaf = false;
+}
+
+void nc_attach_fini(struct nc_attach *attach)
+{
+	while (attach->guests)
+		free_guest(attach, attach->guests);
+	stop_serving(attach);
 	if (attach->epoll >= 0)
 		close(attach->epoll);
 	pthread_mutex_destroy(&attach->lock);
@@ -72,71 +148,178 @@ int nc_attach_watch(struct nc_attach *attach, int fd)
 	return watch(attach, fd, NULL);
 }
 
-int nc_attach_serve(struct nc_attach *attach, const char *path)
+/* The socket's group, and who is let in, before anybody can connect. */
+static int open_to(struct nc_attach *attach, const struct NC_serve_options *options)
 {
+	if (!options)
+		return 0;
+	if (options->user_count && !options->users)
+		return -EINVAL;
+	attach->everyone = options->user_count == 0 && (options->mode & 077);
+	if (options->user_count) {
+		attach->users = malloc(options->user_count * sizeof(*attach->users));
+		if (!attach->users)
+			return -ENOMEM;
+		memcpy(attach->users, options->users, options->user_count * sizeof(*attach->users));
+		attach->user_count = options->user_count;
+	}
+	return 0;
+}
+
+int nc_attach_serve(struct nc_attach *attach, const char *path,
+		    const struct NC_serve_options *options)
+{
+	mode_t mode = options && options->mode ? options->mode : MODE;
+	gid_t group = options && (options->flags & NC_SERVE_GROUP) ? options->group : (gid_t)-1;
 	int error;
 
 	if (attach->listener >= 0)
 		return -EALREADY;
+	if (mode & ~(mode_t)0777 || (options && (options->flags & ~NC_SERVE_GROUP)))
+		return -EINVAL;
 	attach->path = strdup(path);
-	if (!attach->path)
-		return -ENOMEM;
-	attach->listener = nc_peer_listen(path, MODE);
-	error = attach->listener < 0 ? attach->listener : watch(attach, attach->listener, attach);
-	if (!error)
-		return 0;
-	if (attach->listener >= 0) {
-		unlink(path);
-		close(attach->listener);
+	error = attach->path ? open_to(attach, options) : -ENOMEM;
+	if (!error) {
+		attach->listener = nc_peer_listen(path, mode, group);
+		error = attach->listener < 0 ? attach->listener
+					     : watch(attach, attach->listener, attach);
 	}
-	attach->listener = -1;
-	free(attach->path);
-	attach->path = NULL;
+	/* What is said before it is accepted counts too. */
+	if (!error)
+		error = nc_peer_ask_sender(attach->listener);
+	if (!error) {
+		attach->spare = eventfd(0, EFD_CLOEXEC);
+		error = attach->spare < 0 ? -errno : 0;
+	}
+	if (error)
+		stop_serving(attach);
 	return error;
 }
 
-int nc_attach_offer(struct nc_cache *cache, int socket, size_t memory, unsigned lanes,
-		    uint32_t queue_size, const int *extra, struct nc_foreign **foreign)
+static int welcome(struct nc_attach *attach, struct nc_guest *guest,
+		   const struct nc_attach_offer *offer)
 {
-	int fds[NC_PEER_FDS_MAX];
-	struct nc_wire_welcome welcome;
-	size_t first;
-	int error;
-
-	memory = (memory + NC_PAGE - 1) / NC_PAGE * NC_PAGE;
-	error = nc_cache_admit(cache, memory, foreign, &first);
-	if (error)
-		return error;
-	welcome = (struct nc_wire_welcome){
+	struct nc_cache *cache = attach->cache;
+	size_t memory = (offer->memory + NC_PAGE - 1) / NC_PAGE * NC_PAGE, first = 0;
+	struct nc_wire_welcome welcome = {
 		.magic = NC_WIRE_MAGIC,
 		.version = NC_WIRE_VERSION,
-		.member = (*foreign)->number,
-		.slots = (*foreign)->slots,
-		.generation = (*foreign)->units.generation,
-		.lanes = lanes,
-		.queue_size = queue_size,
-		.segment_size = memory,
-		.data_offset = first,
+		.lanes = offer->lanes,
+		.queue_size = offer->queue_size,
 		.max_unit = cache->max_unit,
+		.flags = guest->borrower.operates ? NC_WIRE_OPERATOR : 0,
 	};
-	fds[0] = (*foreign)->store->segment.fd;
-	for (unsigned i = 1; i < nc_wire_welcome_fds(lanes); i++)
-		fds[i] = extra[i - 1];
-	error = nc_peer_send(socket, &welcome, sizeof(welcome), fds, nc_wire_welcome_fds(lanes));
-	if (error)
-		nc_cache_bury(cache, *foreign);
+	int fds[NC_PEER_FDS_MAX], error = 0;
+	unsigned count;
+
+	if (memory < offer->memory)
+		return -EINVAL;
+	if (memory) {
+		error = nc_cache_admit(cache, memory, &guest->foreign, &first);
+		if (error) {
+			guest->foreign = NULL;
+			return error;
+		}
+		welcome.member = guest->foreign->number;
+		welcome.slots = guest->foreign->slots;
+		welcome.generation = guest->foreign->units.generation;
+		welcome.segment_size = memory;
+		welcome.data_offset = first;
+		guest->borrower.number = guest->foreign->number;
+		fds[0] = guest->foreign->store->segment.fd;
+	}
+	count = nc_wire_welcome_fds(&welcome);
+	for (unsigned i = 1; i < count; i++)
+		fds[i] = offer->extra[i - 1];
+	error = nc_peer_send(guest->socket, &welcome, sizeof(welcome), fds, count);
+	if (error && guest->foreign) {
+		nc_cache_bury(cache, guest->foreign);
+		guest->foreign = NULL;
+	}
 	return error;
 }
 
-/* Who may join: the owner's user and root, by the kernel's word. */
-static int vet(int socket)
+static struct nc_guest *new_guest(struct nc_attach *attach, int socket)
 {
-	struct ucred who;
-	socklen_t length = sizeof(who);
+	struct nc_guest *guest = calloc(1, sizeof(*guest));
 
-	if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &length) < 0)
-		return -errno;
-	return who.uid == geteuid() || who.uid == 0 ? 0 : -EACCES;
+	if (!guest)
+		return NULL;
+	guest->socket = socket;
+	guest->borrower.who.pidfd = -1;
+	guest->borrower.quota = attach->cache->member_quota;
+	return guest;
+}
+
+static void enter(struct nc_attach *attach, struct nc_guest *guest)
+{
+	guest->next = attach->guests;
+	attach->guests = guest;
+	nc_grants_join(&attach->cache->grants, &guest->borrower);
+}
+
+int nc_attach_offer(struct nc_attach *attach, int socket, const struct nc_attach_offer *offer,
+		    struct nc_guest **result)
+{
+	struct nc_guest *guest = new_guest(attach, socket);
+	int error = guest ? nc_peer_ask_sender(socket) : -ENOMEM;
+
+	if (!error)
+		error = welcome(attach, guest, offer);
+	if (error) {
+		free(guest);
+		return error;
+	}
+	guest->worker = guest->welcome = true;
+	nc_cache_enrol(attach->cache, 1);
+	pthread_mutex_lock(&attach->lock);
+	enter(attach, guest);
+	pthread_mutex_unlock(&attach->lock);
+	*result = guest;
+	return 0;
+}
+
+/* By socket and pidfd: either says that it is gone. */
+static int watch_guest(struct nc_attach *attach, struct nc_guest *guest)
+{
+	int error = watch(attach, guest->socket, guest);
+
+	if (!error && guest->borrower.who.pidfd >= 0)
+		error = watch(attach, guest->borrower.who.pidfd, guest);
+	return error;
+}
+
+int nc_attach_expect(struct nc_attach *attach, struct nc_guest *guest, pid_t pid, int pidfd)
+{
+	int error;
+
+	pthread_mutex_lock(&attach->lock);
+	error = nc_identity_of_child(pid, pidfd, &guest->borrower.who);
+	if (!error)
+		error = watch_guest(attach, guest);
+	pthread_mutex_unlock(&attach->lock);
+	return error;
+}
+
+void nc_attach_dismiss(struct nc_attach *attach, struct nc_guest *guest)
+{
+	pthread_mutex_lock(&attach->lock);
+	free_guest(attach, guest);
+	pthread_mutex_unlock(&attach->lock);
+}
+
+/* Who may join, by the kernel's word. */
+static int vet(const struct nc_attach *attach, const struct nc_identity *who)
+{
+	/* In a pid namespace that is not seen from here all processes are number 0. */
+	if (who->pid <= 0)
+		return -EACCES;
+	if (attach->everyone || who->uid == geteuid() || who->uid == 0)
+		return 0;
+	for (unsigned i = 0; i < attach->user_count; i++)
+		if (attach->users[i] == who->uid)
+			return 0;
+	return -EACCES;
 }
 
 static void refuse(int socket, int error)
@@ -148,43 +331,166 @@ static void refuse(int socket, int error)
 	(void)nc_peer_send(socket, &welcome, sizeof(welcome), NULL, 0);
 }
 
+/* Who says nothing shall not keep those out who would: the longest waiting goes. */
+static void make_room(struct nc_attach *attach)
+{
+	struct nc_guest *oldest = NULL;
+
+	if (attach->waiting < WAITING_MAX)
+		return;
+	for (struct nc_guest *guest = attach->guests; guest; guest = guest->next)
+		if (!guest->welcome && !guest->gone)
+			oldest = guest;
+	part(attach, oldest);
+}
+
+/*
+ * Out of descriptors: who waits at the door is told so.  It must not be left
+ * there, or the listener stays readable and the owner's loop never sleeps.
+ */
+static void turn_away(struct nc_attach *attach)
+{
+	int socket = -EMFILE;
+
+	if (attach->spare >= 0) {
+		close(attach->spare);
+		socket = nc_peer_accept(attach->listener);
+		if (socket >= 0) {
+			refuse(socket, -EMFILE);
+			close(socket);
+		}
+		attach->spare = eventfd(0, EFD_CLOEXEC);
+	}
+	if (socket == -EMFILE || socket == -ENFILE) {
+		(void)epoll_ctl(attach->epoll, EPOLL_CTL_DEL, attach->listener, NULL);
+		attach->deaf = true;
+	}
+}
+
+static void listen_again(struct nc_attach *attach)
+{
+	if (attach->spare < 0)
+		attach->spare = eventfd(0, EFD_CLOEXEC);
+	attach->deaf = attach->spare < 0 || watch(attach, attach->listener, attach);
+}
+
+/*
+ * Each guest costs up to three of the owner's descriptors.  Guests together
+ * leave it most of them, and one user that is not its own leaves others room.
+ */
+static int find_room(const struct nc_attach *attach, const struct nc_identity *who)
+{
+	unsigned guests = 0, users = 0;
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return -errno;
+	for (struct nc_guest *guest = attach->guests; guest; guest = guest->next) {
+		guests++;
+		users += guest->borrower.who.uid == who->uid;
+	}
+	limit.rlim_cur /= GUESTS_SHARE;
+	if (guests >= limit.rlim_cur)
+		return -EUSERS;
+	return users >= limit.rlim_cur / 2 && who->uid != geteuid() && who->uid != 0 ? -EUSERS : 0;
+}
+
 static int admit(struct nc_attach *attach)
 {
-	struct nc_guest *guest;
+	struct nc_guest *guest = NULL;
 	int error, socket = nc_peer_accept(attach->listener);
 
+	if (socket == -EMFILE || socket == -ENFILE)
+		turn_away(attach);
 	if (socket < 0)
 		return socket;
-	guest = calloc(1, sizeof(*guest));
-	error = guest ? vet(socket) : -ENOMEM;
-	if (!error)
-		error = nc_attach_offer(attach->cache, socket, attach->cache->member_size, 0, 0,
-					NULL, &guest->foreign);
+	error = nc_peer_ask_sender(socket);
 	if (!error) {
-		guest->socket = socket;
-		error = watch(attach, socket, guest);
-		if (!error) {
-			guest->next = attach->guests;
-			attach->guests = guest;
-			return 0;
-		}
-		nc_cache_bury(attach->cache, guest->foreign);
+		guest = new_guest(attach, socket);
+		error = guest ? nc_identity_of_peer(socket, &guest->borrower.who) : -ENOMEM;
 	}
-	refuse(socket, error);
-	close(socket);
-	free(guest);
+	if (!error)
+		error = vet(attach, &guest->borrower.who);
+	if (!error)
+		error = find_room(attach, &guest->borrower.who);
+	if (!error)
+		error = watch_guest(attach, guest);
+	if (error) {
+		refuse(socket, error);
+		if (guest)
+			nc_identity_close(&guest->borrower.who);
+		close(socket);
+		free(guest);
+		return 0;
+	}
+	make_room(attach);
+	attach->waiting++;
+	enter(attach, guest);
 	return 0;
 }
 
-/* A guest that says anything has nothing to say; one that hangs up is gone. */
-static void depart(struct nc_attach *attach, struct nc_guest *guest)
+/* The first message: what it wants.  0 or -errno: it is to go. */
+static int greet(struct nc_attach *attach, struct nc_guest *guest)
 {
-	struct nc_guest **link = &attach->guests;
+	struct nc_borrower *borrower = &guest->borrower;
+	struct nc_attach_offer offer = {0};
+	struct nc_wire_hello hello;
+	unsigned count;
+	pid_t sender;
+	int error;
+	ssize_t got = nc_peer_receive_from(guest->socket, &hello, sizeof(hello), NULL, 0, &count,
+					   &sender);
 
-	while (*link != guest)
-		link = &(*link)->next;
-	*link = guest->next;
-	close_guest(attach, guest);
+	if (got <= 0)
+		return got == -EAGAIN ? 0 : -EPIPE;
+	error = nc_wire_check_hello(&hello, (size_t)got);
+	if (!error && sender != borrower->who.pid)
+		error = -EACCES;
+	if (!error && hello.flags & NC_WIRE_OPERATOR) {
+		if (borrower->who.uid != geteuid() && borrower->who.uid != 0)
+			error = -EPERM;
+		borrower->operates = true;
+	}
+	if (!error && hello.flags & NC_WIRE_SEGMENT)
+		offer.memory = attach->cache->member_size;
+	if (!error)
+		error = welcome(attach, guest, &offer);
+	if (error) {
+		refuse(guest->socket, error);
+		return error;
+	}
+	guest->welcome = true;
+	attach->waiting--;
+	nc_cache_enrol(attach->cache, 1);
+	return 0;
+}
+
+static void attend(struct nc_attach *attach, struct nc_guest *guest)
+{
+	int result = 1;
+
+	if (guest->gone)
+		return;
+	if (nc_identity_ended(guest->borrower.who.pidfd))
+		result = -ESRCH;
+	for (unsigned i = 0; i < QUESTIONS && result > 0; i++)
+		result = guest->welcome ? nc_desk_serve(attach->cache, guest->socket,
+							&guest->borrower, &attach->counter)
+					: greet(attach, guest);
+	if (result < 0)
+		part(attach, guest);
+}
+
+/* Those that parted in this turn; a worker's structure is dismissed by its exchange. */
+static void sweep(struct nc_attach *attach)
+{
+	struct nc_guest *guest = attach->guests, *next;
+
+	for (; guest; guest = next) {
+		next = guest->next;
+		if (guest->gone && !guest->worker)
+			free_guest(attach, guest);
+	}
 }
 
 int nc_attach_dispatch(struct nc_attach *attach)
@@ -195,51 +501,19 @@ int nc_attach_dispatch(struct nc_attach *attach)
 	/* Two threads would be told of the same guest: one of them does the work. */
 	if (pthread_mutex_trylock(&attach->lock))
 		return 0;
+	if (attach->deaf)
+		listen_again(attach);
 	count = epoll_wait(attach->epoll, events, EVENTS, 0);
 	error = count < 0 && errno != EINTR ? -errno : 0;
 	for (int i = 0; i < count; i++) {
 		if (events[i].data.ptr == attach)
 			(void)admit(attach);
 		else if (events[i].data.ptr)
-			depart(attach, events[i].data.ptr);
+			attend(attach, events[i].data.ptr);
 	}
+	/* One event may have come twice for a guest, so none is freed before. */
+	if (count > 0)
+		sweep(attach);
 	pthread_mutex_unlock(&attach->lock);
 	return count < 0 ? error : count;
-}
-
-static void close_fds(const int *fds, unsigned count)
-{
-	while (count)
-		close(fds[--count]);
-}
-
-int nc_attach_join(struct nc_cache *cache, int socket, int timeout_ms,
-		   struct nc_wire_welcome *welcome, int *fds)
-{
-	int received[NC_PEER_FDS_MAX];
-	struct nc_segment segment;
-	unsigned count;
-	ssize_t got =
-		nc_peer_receive(socket, welcome, sizeof(*welcome), received, &count, timeout_ms);
-	int error;
-
-	if (got < 0)
-		return (int)got;
-	error = nc_wire_check_welcome(welcome, (size_t)got, count);
-	if (!error)
-		error = nc_segment_adopt(&segment, received[0], welcome->segment_size);
-	if (error) {
-		close_fds(received, count);
-		return error;
-	}
-	error = nc_cache_init_joined(cache, welcome->member, &segment, welcome->data_offset,
-				     welcome->slots, welcome->generation, welcome->max_unit);
-	if (error) {
-		nc_segment_close(&segment);
-		close_fds(received + 1, count - 1);
-		return error;
-	}
-	if (count > 1)
-		memcpy(fds, received + 1, (count - 1) * sizeof(*fds));
-	return 0;
 }

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * attach.h - joining a cache, both ends.
+ * attach.h - the owner's end of joining: who comes in, and who is gone.
  *
- * The owner listens on a Unix socket; a process that connects, and is the
- * owner's user or root by the kernel's word, gets a member number and a
- * segment.  A worker inherits its socket instead and takes the same step.
+ * The owner listens on a Unix socket; a process that connects and may, by the
+ * kernel's word, becomes a member.  A worker inherits its socket instead and
+ * takes the same step.  What members ask afterwards comes by the same socket.
  */
 #ifndef NC_ATTACH_H
 #define NC_ATTACH_H
 
 #include "cache.h"
+#include "desk.h"
 #include "wire.h"
 
 struct nc_guest;
@@ -17,11 +18,18 @@ struct nc_guest;
 /* The owner's end; one thread at a time dispatches. */
 struct nc_attach {
 	struct nc_cache *cache;
-	int epoll;    /* -1 in a process that joined */
-	int listener; /* -1: not served */
+	struct nc_desk_counter counter; /* what upper floors answer to operators */
+	int epoll;			/* -1 in a process that joined */
+	int listener;			/* -1: not served */
+	int spare; /* given up for a moment to refuse who cannot be let in; -1: none */
+	bool deaf; /* the listener is not watched: there was not even a spare */
 	char *path;
-	pthread_mutex_t lock; /* guests */
+	bool everyone; /* the socket's permissions alone decide who may join */
+	uid_t *users;  /* else the owner's, root and these */
+	unsigned user_count;
+	pthread_mutex_t lock; /* all below */
 	struct nc_guest *guests;
+	unsigned waiting; /* guests that have not said what they want */
 };
 
 int nc_attach_init(struct nc_attach *attach, struct nc_cache *cache);
@@ -30,26 +38,36 @@ void nc_attach_fini(struct nc_attach *attach);
 /* One more descriptor that makes the owner's pollable descriptor readable. */
 int nc_attach_watch(struct nc_attach *attach, int fd);
 
-/* Listens at path, mode 0600.  0; -EALREADY; errors of bind(2). */
-int nc_attach_serve(struct nc_attach *attach, const char *path);
+/* Listens at path; options NULL: mode 0600.  0; -EALREADY; errors of bind(2), chown(2). */
+int nc_attach_serve(struct nc_attach *attach, const char *path,
+		    const struct NC_serve_options *options);
 
-/* Admits, and buries those that are gone; never blocks.  Events handled, or -errno. */
+/* Admits, answers, and buries those that are gone; never blocks.  Events handled, or -errno. */
 int nc_attach_dispatch(struct nc_attach *attach);
 
-/*
- * Makes whoever is at the other end of socket a member with a segment of
- * memory bytes, and sends the welcome with `extra` more descriptors (see
- * wire.h) behind the segment's.
- */
-int nc_attach_offer(struct nc_cache *cache, int socket, size_t memory, unsigned lanes,
-		    uint32_t queue_size, const int *extra, struct nc_foreign **foreign);
+/* What a worker is sent beside its segment. */
+struct nc_attach_offer {
+	size_t memory; /* bytes of its segment */
+	unsigned lanes;
+	uint32_t queue_size;
+	const int *extra; /* see wire.h */
+};
 
 /*
- * The joining end: waits at most timeout_ms for the welcome on socket and
- * sets cache up.  fds receives the descriptors behind the segment's, the
- * caller's from then on.
+ * Makes whoever will be at the other end of socket a member, and sends the
+ * welcome.  The guest has the socket from then on; on failure it is the
+ * caller's.
  */
-int nc_attach_join(struct nc_cache *cache, int socket, int timeout_ms,
-		   struct nc_wire_welcome *welcome, int *fds);
+int nc_attach_offer(struct nc_attach *attach, int socket, const struct nc_attach_offer *offer,
+		    struct nc_guest **guest);
+
+/* It runs now: from here on it may ask. */
+int nc_attach_expect(struct nc_attach *attach, struct nc_guest *guest, pid_t pid, int pidfd);
+
+/* It has ended: its units go, its socket is closed. */
+void nc_attach_dismiss(struct nc_attach *attach, struct nc_guest *guest);
+
+struct nc_foreign *nc_guest_foreign(const struct nc_guest *guest);
+const struct nc_borrower *nc_guest_borrower(const struct nc_guest *guest);
 
 #endif

@@ -18,9 +18,20 @@
 #define MEMBER_DEFAULT ((size_t)16 << 20)
 #define MEMBER_MIN ((size_t)64 << 10)
 #define MEMBER_MAX ((size_t)64 << 30)
+#define QUOTA_SEGMENTS 4u
+#define ORPHAN_LIFETIME_MS 60000u
+#define APPENDED_MIN ((size_t)32 << 10)
 #define BYTES_A_SLOT ((size_t)16 << 10)
 #define SLOTS_MIN 64u
 #define SLOTS_MAX 16384u
+
+/* Under the member's lock: those to whom it was granted see that it is no more. */
+static void unit_gone(void *context, const struct nc_unit *unit, unsigned generation)
+{
+	struct nc_cache *cache = context;
+
+	nc_grants_drop(&cache->grants, nc_id(cache->own.number, unit->slot, generation));
+}
 
 int nc_cache_init_owner(struct nc_cache *cache, const struct NC_cache_options *options)
 {
@@ -32,23 +43,53 @@ int nc_cache_init_owner(struct nc_cache *cache, const struct NC_cache_options *o
 		options = &defaults;
 	size = options->size ? options->size : SIZE_DEFAULT;
 	*cache = (struct nc_cache){.owner = true, .flags = options->flags, .numbers = 1};
+	nc_notices_init(&cache->notices, options->log, options->log_context);
 	cache->max_unit = options->max_unit ? options->max_unit : size / 4;
 	cache->member_size = options->member_size ? options->member_size : MEMBER_DEFAULT;
+	cache->unsent_limit = options->unsent_limit;
+	cache->checksum = options->checksum ? options->checksum : NC_CHECKSUM_INET;
+	if (cache->checksum < NC_CHECKSUM_DEFAULT || cache->checksum > NC_CHECKSUM_CRC32C)
+		return -EINVAL;
 	if (size < SIZE_MIN || cache->max_unit > size / 4 || cache->member_size < MEMBER_MIN ||
 	    cache->member_size > MEMBER_MAX ||
-	    (options->flags & ~(NC_CACHE_NO_URING | NC_CACHE_NO_HUGE)))
+	    (options->flags &
+	     ~(NC_CACHE_NO_URING | NC_CACHE_NO_HUGE | NC_CACHE_NO_THREAD | NC_CACHE_PROTECT)))
 		return -EINVAL;
 	cache->member_size = (cache->member_size + NC_PAGE - 1) / NC_PAGE * NC_PAGE;
+	cache->member_quota =
+		options->member_quota ? options->member_quota : QUOTA_SEGMENTS * cache->member_size;
+	cache->orphan_lifetime =
+		options->orphan_lifetime ? options->orphan_lifetime : ORPHAN_LIFETIME_MS;
+	if (cache->orphan_lifetime > NC_LIFETIME_MAX_MS)
+		return -EINVAL;
 	cache->foreigns = calloc(NC_ID_MEMBERS_MAX, sizeof(*cache->foreigns));
 	if (!cache->foreigns)
 		return -ENOMEM;
+	cache->scrub_rate = options->scrub_rate;
 	error = nc_member_init_owner(&cache->own, size, !(options->flags & NC_CACHE_NO_HUGE));
+	if (!error) {
+		error = nc_member_configure(&cache->own, options);
+		if (error)
+			nc_member_fini(&cache->own);
+	}
 	if (error) {
 		free(cache->foreigns);
 		return error;
 	}
 	pthread_mutex_init(&cache->lock, NULL);
+	/* Copies for others are bounded too, but one of the largest unit can be had. */
+	nc_grants_init(&cache->grants, cache->member_quota > cache->max_unit ? cache->member_quota
+									     : cache->max_unit);
+	cache->own.gone = unit_gone;
+	cache->own.gone_context = cache;
 	return 0;
+}
+
+static void init_ends(struct nc_cache *cache)
+{
+	pthread_mutex_init(&cache->lock, NULL);
+	nc_session_init(&cache->session);
+	nc_loans_init(&cache->loans, &cache->session);
 }
 
 int nc_cache_init_joined(struct nc_cache *cache, unsigned number, const struct nc_segment *segment,
@@ -56,11 +97,30 @@ int nc_cache_init_joined(struct nc_cache *cache, unsigned number, const struct n
 {
 	int error;
 
-	*cache = (struct nc_cache){.max_unit = max_unit};
+	*cache = (struct nc_cache){.max_unit = max_unit, .checksum = NC_CHECKSUM_INET};
 	error = nc_member_init_joined(&cache->own, number, segment, first, slots, generation);
 	if (!error)
-		pthread_mutex_init(&cache->lock, NULL);
+		init_ends(cache);
 	return error;
+}
+
+int nc_cache_init_guest(struct nc_cache *cache, size_t max_unit)
+{
+	int error;
+
+	*cache = (struct nc_cache){.max_unit = max_unit, .checksum = NC_CHECKSUM_INET};
+	error = nc_member_init_owner(&cache->own, 0, false);
+	if (error)
+		return error;
+	/* No id has this one: nothing is its own but what it made sealed. */
+	cache->own.number = NC_ID_MEMBERS_MAX;
+	init_ends(cache);
+	return 0;
+}
+
+void nc_cache_connect(struct nc_cache *cache, int socket)
+{
+	nc_session_open(&cache->session, socket);
 }
 
 void nc_cache_fini(struct nc_cache *cache)
@@ -69,8 +129,82 @@ void nc_cache_fini(struct nc_cache *cache)
 		nc_foreign_free(
 			atomic_load_explicit(&cache->foreigns[number], memory_order_relaxed));
 	free(cache->foreigns);
+	/* Members' units are gone first: nobody is told of the own ones. */
+	if (cache->owner) {
+		nc_grants_fini(&cache->grants);
+	} else {
+		nc_loans_fini(&cache->loans);
+		nc_session_fini(&cache->session);
+	}
 	nc_member_fini(&cache->own);
 	pthread_mutex_destroy(&cache->lock);
+}
+
+uint32_t nc_cache_filling(struct nc_cache *cache)
+{
+	uint32_t filling = nc_member_filling(&cache->own);
+
+	if (!cache->owner) {
+		pthread_mutex_lock(&cache->loans.lock);
+		filling += cache->loans.filling;
+		pthread_mutex_unlock(&cache->loans.lock);
+	}
+	return filling;
+}
+
+static enum NC_kind choose_kind(const struct nc_cache *cache, size_t size)
+{
+	if (cache->owner)
+		return size >= APPENDED_MIN ? NC_KIND_APPENDED : NC_KIND_RECYCLED;
+	return !cache->own.shared ? NC_KIND_SEALED : NC_KIND_RECYCLED;
+}
+
+static int alloc_kind(struct nc_cache *cache, const struct nc_layout *layout, enum NC_kind kind,
+		      struct nc_unit **unit)
+{
+	if (layout->size > cache->max_unit)
+		return -EFBIG;
+	if (kind == NC_KIND_AUTO)
+		kind = choose_kind(cache, layout->size);
+	if (cache->owner)
+		return nc_member_alloc(&cache->own, layout, kind, unit);
+	if (kind == NC_KIND_SEALED)
+		return nc_loans_alloc(&cache->loans, layout, unit);
+	if (kind == NC_KIND_APPENDED || !cache->own.shared)
+		return -ENOTSUP;
+	return nc_member_alloc(&cache->own, layout, kind, unit);
+}
+
+int nc_cache_alloc(struct nc_cache *cache, const struct nc_layout *layout, enum NC_kind kind,
+		   struct nc_unit **unit)
+{
+	int error = alloc_kind(cache, layout, kind, unit);
+
+	if (error)
+		nc_notice_error(&cache->notices, error);
+	return error;
+}
+
+/* In a process that joined, sealed units are the owner's. */
+static bool is_loan(const struct nc_cache *cache, const struct nc_unit *unit)
+{
+	return !cache->owner && unit->store->kind == NC_KIND_SEALED;
+}
+
+void nc_cache_abandon(struct nc_cache *cache, struct nc_unit *unit)
+{
+	if (is_loan(cache, unit))
+		nc_loans_abandon(&cache->loans, unit);
+	else
+		nc_member_abandon(&cache->own, unit);
+}
+
+int nc_cache_insert(struct nc_cache *cache, struct nc_unit *unit, size_t *id)
+{
+	if (is_loan(cache, unit))
+		return nc_loans_insert(&cache->loans, unit, id);
+	*id = nc_id(cache->own.number, unit->slot, nc_word_generation(nc_unit_word(unit)));
+	return nc_member_insert(&cache->own, unit);
 }
 
 struct nc_counters *nc_cache_counters(struct nc_cache *cache)
@@ -93,7 +227,7 @@ void nc_cache_count(struct nc_cache *cache, enum NC_method method, size_t bytes)
 	count_one(&counters->bytes[method], bytes);
 }
 
-/* Who has the id: an own slot, a foreign member, or nobody. */
+/* Who has the id: an own slot, a foreign member, the owner (who may lend it), or nobody. */
 static int find(struct nc_cache *cache, size_t id, struct nc_view *view)
 {
 	unsigned number = nc_id_member(id);
@@ -105,8 +239,12 @@ static int find(struct nc_cache *cache, size_t id, struct nc_view *view)
 		view->unit = nc_units_at(&cache->own.units, nc_id_slot(id));
 		return view->unit ? 0 : -ENOENT;
 	}
-	if (!cache->owner)
-		return -EACCES;
+	if (!cache->owner) {
+		view->lent = true;
+		return cache->session.socket < 0 ? -EACCES : 0;
+	}
+	if (number >= NC_ID_MEMBERS_MAX)
+		return -ENOENT;
 	view->foreign = atomic_load_explicit(&cache->foreigns[number], memory_order_acquire);
 	return view->foreign ? 0 : -ENOENT;
 }
@@ -128,9 +266,14 @@ int nc_cache_hold(struct nc_cache *cache, size_t id, bool doomed, struct nc_view
 	if (!error && view->foreign)
 		error = nc_foreign_hold(view->foreign, nc_id_slot(id), nc_id_generation(id), doomed,
 					&view->unit);
+	else if (!error && view->lent)
+		error = nc_loans_hold(&cache->loans, id, doomed, &view->unit);
 	else if (!error)
 		error = nc_member_hold(&cache->own, view->unit, nc_id_generation(id), doomed);
-	return error ? refused(cache, error) : 0;
+	if (error)
+		return refused(cache, error);
+	count_one(&nc_cache_counters(cache)->hits, 1);
+	return 0;
 }
 
 int nc_cache_release(struct nc_cache *cache, size_t id)
@@ -142,7 +285,29 @@ int nc_cache_release(struct nc_cache *cache, size_t id)
 		return refused(cache, error);
 	if (view.foreign)
 		return nc_foreign_release(view.foreign, nc_id_slot(id), nc_id_generation(id));
+	if (view.lent)
+		return nc_loans_release(&cache->loans, id);
 	return nc_member_release(&cache->own, view.unit, nc_id_generation(id));
+}
+
+static int ask_to_destroy(struct nc_cache *cache, size_t id)
+{
+	struct nc_wire_ask ask = {.op = NC_WIRE_DESTROY, .id = id};
+	struct nc_session_load load = {0};
+	struct nc_wire_answer answer;
+
+	return nc_session_ask(&cache->session, &ask, &load, &answer);
+}
+
+static int destroy_own(struct nc_cache *cache, size_t id, struct nc_unit *unit)
+{
+	bool granted = !cache->owner && atomic_load(&unit->granted);
+	int error = nc_member_destroy(&cache->own, unit, nc_id_generation(id));
+
+	/* The owner does not see it go, and those to whom it was granted must. */
+	if (!error && granted)
+		(void)ask_to_destroy(cache, id);
+	return error;
 }
 
 int nc_cache_destroy(struct nc_cache *cache, size_t id)
@@ -150,11 +315,78 @@ int nc_cache_destroy(struct nc_cache *cache, size_t id)
 	struct nc_view view;
 	int error = find(cache, id, &view);
 
-	if (!error && view.foreign)
+	if (!error && view.foreign) {
 		error = nc_foreign_destroy(view.foreign, nc_id_slot(id), nc_id_generation(id));
-	else if (!error)
-		error = nc_member_destroy(&cache->own, view.unit, nc_id_generation(id));
+		if (!error)
+			nc_grants_drop(&cache->grants, id);
+	} else if (!error && view.lent) {
+		error = ask_to_destroy(cache, id);
+	} else if (!error) {
+		error = destroy_own(cache, id, view.unit);
+	}
 	return error ? refused(cache, error) : 0;
+}
+
+/* Holds an own unit of the owner's, for a change of it. */
+static int hold_own(struct nc_cache *cache, size_t id, struct nc_view *view)
+{
+	int error = nc_cache_hold(cache, id, false, view);
+
+	if (!error && (view->foreign || view->lent)) {
+		(void)nc_cache_release(cache, id);
+		return refused(cache, -EACCES);
+	}
+	return error;
+}
+
+static int ask_to_keep(struct nc_cache *cache, size_t id, uint32_t what, uint64_t value)
+{
+	struct nc_wire_ask ask = {.op = NC_WIRE_KEEP, .id = id, .slot = what, .size = value};
+	struct nc_session_load load = {0};
+	struct nc_wire_answer answer;
+
+	return nc_session_ask(&cache->session, &ask, &load, &answer);
+}
+
+int nc_cache_set_priority(struct nc_cache *cache, size_t id, enum NC_priority priority)
+{
+	struct nc_view view;
+	int error;
+
+	if (!cache->owner)
+		return ask_to_keep(cache, id, NC_WIRE_PRIORITY, (unsigned)priority);
+	error = hold_own(cache, id, &view);
+	if (!error) {
+		error = nc_member_set_priority(&cache->own, view.unit, priority);
+		(void)nc_cache_release(cache, id);
+	}
+	return error;
+}
+
+int nc_cache_set_lifetime(struct nc_cache *cache, size_t id, uint64_t milliseconds)
+{
+	struct nc_view view;
+	int error;
+
+	if (!cache->owner)
+		return ask_to_keep(cache, id, NC_WIRE_LIFETIME, milliseconds);
+	error = hold_own(cache, id, &view);
+	if (!error) {
+		error = nc_member_set_lifetime(&cache->own, view.unit, milliseconds);
+		(void)nc_cache_release(cache, id);
+	}
+	return error;
+}
+
+void nc_cache_orphan(struct nc_cache *cache, size_t id)
+{
+	struct nc_view view;
+
+	if (hold_own(cache, id, &view))
+		return;
+	if (atomic_load_explicit(&view.unit->expires, memory_order_relaxed) == 0)
+		(void)nc_member_set_lifetime(&cache->own, view.unit, cache->orphan_lifetime);
+	(void)nc_cache_release(cache, id);
 }
 
 uint32_t nc_cache_member_slots(size_t size)
@@ -193,8 +425,6 @@ int nc_cache_admit(struct nc_cache *cache, size_t size, struct nc_foreign **fore
 	*foreign = vacant_locked(cache);
 	if (*foreign)
 		error = nc_foreign_admit(*foreign, size, nc_cache_member_slots(size), first);
-	if (!error)
-		cache->members++;
 	pthread_mutex_unlock(&cache->lock);
 	return error;
 }
@@ -203,42 +433,12 @@ void nc_cache_bury(struct nc_cache *cache, struct nc_foreign *foreign)
 {
 	pthread_mutex_lock(&cache->lock);
 	nc_foreign_bury(foreign);
-	cache->members--;
 	pthread_mutex_unlock(&cache->lock);
 }
 
-void nc_cache_stat(struct nc_cache *cache, struct NC_cache_stat *stat)
+void nc_cache_enrol(struct nc_cache *cache, int more)
 {
-	struct nc_member *own = &cache->own;
-
-	*stat = (struct NC_cache_stat){0};
-	pthread_mutex_lock(&own->lock);
-	stat->size = own->budget;
-	stat->used = own->used;
-	/* An owner's units end by these two ways alone; a member's by its owner too. */
-	stat->units =
-		cache->owner ? own->inserts - own->destroys - own->evictions : own->units.live;
-	stat->inserts = own->inserts;
-	stat->destroys = own->destroys;
-	stat->evictions = own->evictions;
-	stat->segments_closed = own->closed;
-	stat->failures = own->failures;
-	pthread_mutex_unlock(&own->lock);
 	pthread_mutex_lock(&cache->lock);
-	stat->members = cache->members;
+	cache->members += (unsigned)more;
 	pthread_mutex_unlock(&cache->lock);
-	for (unsigned i = 0; i < NC_COUNTER_SHARDS; i++) {
-		struct nc_counters *counters = &cache->counters[i];
-
-		for (unsigned method = 0; method < 4; method++) {
-			stat->sends[method] += atomic_load_explicit(&counters->sends[method],
-								    memory_order_relaxed);
-			stat->bytes[method] += atomic_load_explicit(&counters->bytes[method],
-								    memory_order_relaxed);
-		}
-		stat->stale += atomic_load_explicit(&counters->stale, memory_order_relaxed);
-		stat->denied += atomic_load_explicit(&counters->denied, memory_order_relaxed);
-		stat->zerocopy_copied +=
-			atomic_load_explicit(&counters->zerocopy_copied, memory_order_relaxed);
-	}
 }

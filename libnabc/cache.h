@@ -3,7 +3,8 @@
  * cache.h - id to member to unit: naming, holding, destroying; members.
  *
  * A process is the owner of its cache (member 0, sees every member's units)
- * or has joined another's (sees its own).  Internal calls return -errno.
+ * or has joined another's (sees its own, and what it is lent).  Internal calls
+ * return -errno.
  */
 #ifndef NC_CACHE_H
 #define NC_CACHE_H
@@ -12,7 +13,10 @@
 #include <stdatomic.h>
 
 #include "foreign.h"
+#include "grant.h"
+#include "loan.h"
 #include "member.h"
+#include "notice.h"
 
 #define NC_COUNTER_SHARDS 16u
 
@@ -20,15 +24,25 @@
 struct nc_counters {
 	alignas(64) _Atomic uint64_t sends[4];
 	_Atomic uint64_t bytes[4];
-	_Atomic uint64_t stale, denied, zerocopy_copied;
+	_Atomic uint64_t stale, denied, zerocopy_copied, hits;
 };
 
 struct nc_cache {
 	bool owner;
-	unsigned flags; /* NC_CACHE_* */
+	unsigned flags;			/* NC_CACHE_* */
+	enum NC_checksum_kind checksum; /* kept of what this process inserts */
 	size_t max_unit;
 	size_t member_size;
+	size_t scrub_rate; /* bytes a second */
+	size_t member_quota;
+	uint64_t orphan_lifetime; /* milliseconds */
+	struct nc_notices notices;
+	bool operates;	     /* joined to look after the whole cache */
+	size_t unsent_limit; /* of the options, for transmit.c */
 	struct nc_member own;
+	struct nc_grants grants;   /* owner only */
+	struct nc_session session; /* joined only */
+	struct nc_loans loans;
 	_Atomic(struct nc_foreign *) *foreigns; /* by number; owner only */
 	pthread_mutex_t lock;			/* admission and departure */
 	unsigned numbers;			/* the highest number given, + 1 */
@@ -40,7 +54,8 @@ struct nc_cache {
 struct nc_view {
 	size_t id;
 	struct nc_unit *unit;
-	struct nc_foreign *foreign; /* NULL: this process's own */
+	struct nc_foreign *foreign; /* a member's; NULL: this process's own, or lent to it */
+	bool lent;
 };
 
 int nc_cache_init_owner(struct nc_cache *cache, const struct NC_cache_options *options);
@@ -48,7 +63,25 @@ int nc_cache_init_owner(struct nc_cache *cache, const struct NC_cache_options *o
 /* Takes the segment over; see nc_member_init_joined(). */
 int nc_cache_init_joined(struct nc_cache *cache, unsigned number, const struct nc_segment *segment,
 			 size_t first, uint32_t slots, uint32_t generation, size_t max_unit);
+
+/* The same without a segment: sealed units alone. */
+int nc_cache_init_guest(struct nc_cache *cache, size_t max_unit);
+
+/* Joined: the socket to the owner, which is asked from now on. */
+void nc_cache_connect(struct nc_cache *cache, int socket);
 void nc_cache_fini(struct nc_cache *cache);
+
+/* Units that handles are filling. */
+uint32_t nc_cache_filling(struct nc_cache *cache);
+
+/*
+ * A unit to be filled; kind AUTO is chosen.  0; -EFBIG: over max_unit;
+ * -ENOTSUP: this process has no such memory; errors of the members' alloc.
+ */
+int nc_cache_alloc(struct nc_cache *cache, const struct nc_layout *layout, enum NC_kind kind,
+		   struct nc_unit **unit);
+void nc_cache_abandon(struct nc_cache *cache, struct nc_unit *unit);
+int nc_cache_insert(struct nc_cache *cache, struct nc_unit *unit, size_t *id);
 
 /*
  * doomed: units destroyed meanwhile but still held may be held again.
@@ -62,6 +95,19 @@ int nc_cache_release(struct nc_cache *cache, size_t id);
 /* 0; -ENOENT; -EACCES. */
 int nc_cache_destroy(struct nc_cache *cache, size_t id);
 
+/* One member more or less; owner only. */
+void nc_cache_enrol(struct nc_cache *cache, int more);
+
+/*
+ * Of own units only: another member's are its own business (-EACCES), and in a
+ * process that joined all are the owner's (-EPERM).
+ */
+int nc_cache_set_priority(struct nc_cache *cache, size_t id, enum NC_priority priority);
+int nc_cache_set_lifetime(struct nc_cache *cache, size_t id, uint64_t milliseconds);
+
+/* Who made the unit sealed is gone: it has the time of orphans, or the one that it was given. */
+void nc_cache_orphan(struct nc_cache *cache, size_t id);
+
 /* A new member with a segment; owner only.  0; -EUSERS: no number is free. */
 int nc_cache_admit(struct nc_cache *cache, size_t size, struct nc_foreign **foreign, size_t *first);
 void nc_cache_bury(struct nc_cache *cache, struct nc_foreign *foreign);
@@ -71,8 +117,5 @@ uint32_t nc_cache_member_slots(size_t size);
 
 void nc_cache_count(struct nc_cache *cache, enum NC_method method, size_t bytes);
 struct nc_counters *nc_cache_counters(struct nc_cache *cache);
-
-/* All but the text about io_uring. */
-void nc_cache_stat(struct nc_cache *cache, struct NC_cache_stat *stat);
 
 #endif

@@ -8,7 +8,6 @@
  * A lane belongs to one thread; start and end to one at a time.
  */
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -50,10 +49,11 @@ static int open_lanes(struct nc_exchange *exchange, int *extra)
 	return 0;
 }
 
-int nc_exchange_open(struct nc_cache *cache, const struct NC_exchange_options *options,
+int nc_exchange_open(struct nc_attach *attach, const struct NC_exchange_options *options,
 		     struct nc_exchange **result)
 {
 	int pair[2] = {-1, -1}, extra[NC_PEER_FDS_MAX];
+	struct nc_cache *cache = attach->cache;
 	struct nc_exchange *exchange;
 	int error;
 
@@ -65,10 +65,11 @@ int nc_exchange_open(struct nc_cache *cache, const struct NC_exchange_options *o
 	exchange = calloc(1, sizeof(*exchange) + options->lanes * sizeof(exchange->lane[0]));
 	if (!exchange)
 		return -ENOMEM;
+	exchange->attach = attach;
 	exchange->cache = cache;
 	exchange->lanes = options->lanes;
 	exchange->process = (struct nc_process){.pid = -1, .pidfd = -1};
-	exchange->socket = exchange->watch = exchange->ring = -1;
+	exchange->watch = exchange->ring = -1;
 	exchange->queues.fd = -1;
 	for (unsigned i = 0; i < exchange->lanes; i++)
 		exchange->lane[i].doorbell = -1;
@@ -76,16 +77,26 @@ int nc_exchange_open(struct nc_cache *cache, const struct NC_exchange_options *o
 	if (!error)
 		error = nc_peer_pair(pair);
 	if (!error) {
-		exchange->socket = pair[0];
-		error = nc_attach_offer(cache, pair[0],
-					options->memory ? options->memory : cache->member_size,
-					exchange->lanes, NC_LANE_QUEUE, extra, &exchange->foreign);
-		if (error)
-			exchange->foreign = NULL;
+		struct nc_attach_offer offer = {.memory = options->memory ? options->memory
+									  : cache->member_size,
+						.lanes = exchange->lanes,
+						.queue_size = NC_LANE_QUEUE,
+						.extra = extra};
+
+		error = nc_attach_offer(attach, pair[0], &offer, &exchange->guest);
+		if (error) {
+			close(pair[0]);
+			exchange->guest = NULL;
+		} else {
+			exchange->foreign = nc_guest_foreign(exchange->guest);
+		}
 	}
 	if (!error)
 		error = nc_process_start(&exchange->process, pair[1], options->argv,
 					 options->environment);
+	if (!error)
+		error = nc_attach_expect(attach, exchange->guest, exchange->process.pid,
+					 exchange->process.pidfd);
 	if (pair[1] >= 0)
 		close(pair[1]);
 	if (error) {
@@ -106,10 +117,9 @@ void nc_exchange_end(struct nc_exchange *exchange)
 {
 	/* An idle worker sees the end of its doorbell; a busy one is not waited for. */
 	close_if(exchange->ring);
-	close_if(exchange->socket);
 	nc_process_end(&exchange->process);
-	if (exchange->foreign)
-		nc_cache_bury(exchange->cache, exchange->foreign);
+	if (exchange->guest)
+		nc_attach_dismiss(exchange->attach, exchange->guest);
 	close_if(exchange->watch);
 	for (unsigned i = 0; i < exchange->lanes; i++) {
 		close_if(exchange->lane[i].doorbell);
@@ -123,7 +133,6 @@ int nc_exchange_send(struct nc_exchange *exchange, unsigned lane, uint64_t tag,
 		     const char *variables, size_t length)
 {
 	struct nc_wire_request request = {.tag = tag, .length = (uint32_t)length};
-	struct pollfd ended = {.fd = exchange->process.pidfd, .events = POLLIN};
 	int error;
 
 	if (length > NC_WIRE_BLOCK_MAX)
@@ -133,7 +142,7 @@ int nc_exchange_send(struct nc_exchange *exchange, unsigned lane, uint64_t tag,
 	error = nc_queue_push(&exchange->lane[lane].queues.requests, &request, sizeof(request),
 			      variables, length);
 	/* Full for ever if nobody is left to read. */
-	return error == -EAGAIN && poll(&ended, 1, 0) > 0 ? -EPIPE : error;
+	return error == -EAGAIN && nc_identity_ended(exchange->process.pidfd) ? -EPIPE : error;
 }
 
 void nc_exchange_wake(struct nc_exchange *exchange, unsigned lane)
@@ -142,13 +151,25 @@ void nc_exchange_wake(struct nc_exchange *exchange, unsigned lane)
 		nc_doorbell_ring(exchange->ring);
 }
 
+/* In its own segment, or sealed by it. */
+static bool is_workers(struct nc_exchange *exchange, size_t id)
+{
+	bool made;
+
+	if (nc_id_member(id) == exchange->foreign->number)
+		return true;
+	(void)nc_grants_known(&exchange->cache->grants, id, nc_guest_borrower(exchange->guest),
+			      &made);
+	return made;
+}
+
 /* Holds the unit a response names if it is the worker's and the range is inside. */
 static bool accept_body(struct nc_exchange *exchange, const struct nc_wire_response *wire)
 {
 	struct nc_view view;
 	bool inside;
 
-	if (nc_id_member(wire->id) != exchange->foreign->number ||
+	if (!is_workers(exchange, wire->id) ||
 	    nc_cache_hold(exchange->cache, wire->id, false, &view))
 		return false;
 	inside = wire->offset <= view.unit->layout.size &&
@@ -191,7 +212,7 @@ int nc_exchange_take(struct nc_exchange *exchange, unsigned number, uint64_t *ta
 	return 1;
 }
 
-int nc_exchange_sleep(struct nc_exchange *exchange, unsigned lane)
+int nc_exchange_sleep(struct nc_exchange *exchange, unsigned lane, unsigned responses)
 {
-	return nc_queue_arm(&exchange->lane[lane].queues.responses);
+	return nc_queue_arm(&exchange->lane[lane].queues.responses, responses);
 }

@@ -7,7 +7,7 @@
 
 #include <nabc-worker.h>
 
-#include "cache.h"
+#include "attach.h"
 #include "lane.h"
 #include "process.h"
 #include "segment.h"
@@ -19,17 +19,18 @@ struct nc_exchange_lane {
 };
 
 struct nc_exchange {
+	struct nc_attach *attach;
 	struct nc_cache *cache;
+	struct nc_guest *guest;
 	struct nc_foreign *foreign;
 	struct nc_segment queues;
 	struct nc_process process;
-	int socket;	 /* ours; closing it tells the worker to end */
 	int watch, ring; /* the pipe that wakes the worker */
 	unsigned lanes;
 	struct nc_exchange_lane lane[];
 };
 
-int nc_exchange_open(struct nc_cache *cache, const struct NC_exchange_options *options,
+int nc_exchange_open(struct nc_attach *attach, const struct NC_exchange_options *options,
 		     struct nc_exchange **exchange);
 void nc_exchange_end(struct nc_exchange *exchange);
 
@@ -41,7 +42,7 @@ void nc_exchange_wake(struct nc_exchange *exchange, unsigned lane);
 int nc_exchange_take(struct nc_exchange *exchange, unsigned lane, uint64_t *tag,
 		     struct NC_response *response);
 
-/* Before sleeping on the doorbell; 1: do not. */
-int nc_exchange_sleep(struct nc_exchange *exchange, unsigned lane);
+/* Before sleeping on the doorbell, which rings for that many responses; 1: do not. */
+int nc_exchange_sleep(struct nc_exchange *exchange, unsigned lane, unsigned responses);
 
 #endif

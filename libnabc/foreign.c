@@ -7,9 +7,38 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "foreign.h"
 #include "id.h"
+#include "lock.h"
+
+/*
+ * A member that claimed to have spent all generations of its number would
+ * have it retired, and numbers are few.  So it is not believed to have named
+ * more units with a slot than the fastest could: sixteen million a second.
+ */
+#define GENERATIONS_AT_ONCE 65536u
+#define GENERATIONS_A_MILLISECOND 16384u
+
+static int64_t now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
+	return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
+}
+
+static bool plausible(const struct nc_foreign *foreign, uint64_t generation)
+{
+	if (generation > NC_ID_GENERATION_MAX)
+		return false;
+	if (generation <= (uint64_t)foreign->generation + GENERATIONS_AT_ONCE)
+		return true;
+	return (generation - foreign->generation - GENERATIONS_AT_ONCE) /
+		       GENERATIONS_A_MILLISECOND <=
+	       (uint64_t)(now() - foreign->admitted);
+}
 
 struct nc_foreign *nc_foreign_create(unsigned number)
 {
@@ -19,7 +48,7 @@ struct nc_foreign *nc_foreign_create(unsigned number)
 		return NULL;
 	foreign->number = number;
 	foreign->generation = 1;
-	pthread_mutex_init(&foreign->lock, NULL);
+	nc_lock_init(&foreign->lock);
 	return foreign;
 }
 
@@ -71,6 +100,7 @@ int nc_foreign_admit(struct nc_foreign *foreign, size_t size, uint32_t slots, si
 	} else {
 		foreign->slots = slots;
 		foreign->held = 0;
+		foreign->admitted = now();
 		foreign->alive = true;
 		*first = table;
 	}
@@ -98,7 +128,7 @@ static void raise_generation_locked(struct nc_foreign *foreign)
 							memory_order_relaxed) >>
 				   4;
 
-		if (claimed > highest)
+		if (claimed > highest && plausible(foreign, claimed))
 			highest = claimed;
 		if (unit && nc_word_generation(nc_unit_word(unit)) > highest)
 			highest = nc_word_generation(nc_unit_word(unit));
@@ -125,6 +155,7 @@ static int hold_first_locked(struct nc_foreign *foreign, struct nc_unit *unit, u
 	uint64_t live = nc_shared_word(generation, NC_SHARED_LIVE);
 
 	if (generation < nc_word_generation(nc_unit_word(unit)) || !foreign->alive ||
+	    !plausible(foreign, generation) ||
 	    !atomic_compare_exchange_strong_explicit(&entry->word, &live,
 						     nc_shared_word(generation, NC_SHARED_BUSY),
 						     memory_order_acq_rel, memory_order_relaxed))
@@ -205,6 +236,32 @@ int nc_foreign_release(struct nc_foreign *foreign, uint32_t slot, unsigned gener
 	}
 	pthread_mutex_unlock(&foreign->lock);
 	return error;
+}
+
+bool nc_foreign_next(struct nc_foreign *foreign, uint32_t *slot, unsigned *generation,
+		     struct nc_layout *layout)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&foreign->lock);
+	for (; foreign->store && foreign->alive && *slot < foreign->slots; ++*slot) {
+		struct nc_unit_shared *entry = entry_at(foreign, *slot);
+		struct nc_unit *unit = nc_units_at(&foreign->units, *slot);
+		uint64_t at, word = atomic_load_explicit(&entry->word, memory_order_acquire);
+		uint64_t lowest =
+			unit ? nc_word_generation(nc_unit_word(unit)) : foreign->units.generation;
+
+		*generation = (unsigned)(word >> 4);
+		if (word >> 4 < lowest || !plausible(foreign, word >> 4) ||
+		    ((word & 0xf) != NC_SHARED_LIVE && (word & 0xf) != NC_SHARED_BUSY) ||
+		    nc_shared_snapshot(entry, foreign->store->first, foreign->store->segment.size,
+				       layout, &at))
+			continue;
+		found = true;
+		break;
+	}
+	pthread_mutex_unlock(&foreign->lock);
+	return found;
 }
 
 int nc_foreign_destroy(struct nc_foreign *foreign, uint32_t slot, unsigned generation)

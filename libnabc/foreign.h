@@ -22,6 +22,7 @@ struct nc_foreign {
 	struct nc_store *store; /* NULL: nobody has this number */
 	uint32_t slots;
 	uint32_t generation; /* first of the present member, above all earlier ones */
+	int64_t admitted;    /* when the present member came: milliseconds */
 	uint32_t held;	     /* units with holds */
 	bool alive;
 };
@@ -49,6 +50,13 @@ void nc_foreign_bury(struct nc_foreign *foreign);
 int nc_foreign_hold(struct nc_foreign *foreign, uint32_t slot, unsigned generation, bool doomed,
 		    struct nc_unit **unit);
 int nc_foreign_release(struct nc_foreign *foreign, uint32_t slot, unsigned generation);
+
+/*
+ * The next unit that can be named, from *slot on, as the member describes it
+ * now; false: there is none.
+ */
+bool nc_foreign_next(struct nc_foreign *foreign, uint32_t *slot, unsigned *generation,
+		     struct nc_layout *layout);
 
 /* Gives the unit back to the member, at once or with the last hold. */
 int nc_foreign_destroy(struct nc_foreign *foreign, uint32_t slot, unsigned generation);

@@ -21,19 +21,21 @@ int nc_layout_init(struct nc_layout *layout, size_t size, size_t fraglen)
 		return -EINVAL;
 	if (fraglen > NC_PAGE && (fraglen % NC_PAGE != 0 || fraglen > SIZE_LIMIT))
 		return -EINVAL;
+	if ((size - 1) / fraglen >= NC_FRAGMENTS_MAX)
+		return -EINVAL;
 
 	layout->size = size;
 	layout->fraglen = fraglen;
-	layout->fragments = (size - 1) / fraglen + 1;
+	layout->fragments = (uint32_t)((size - 1) / fraglen + 1);
 	if (fraglen % NC_PAGE == 0 || (fraglen & (fraglen - 1)) == 0) {
-		layout->stride = fraglen;
+		layout->stride = 0;
 		layout->per_page = 0;
 		layout->extent = (size + NC_PAGE - 1) / NC_PAGE * NC_PAGE;
 		return 0;
 	}
-	layout->stride = (fraglen + NC_CACHE_LINE - 1) / NC_CACHE_LINE * NC_CACHE_LINE;
-	layout->per_page = NC_PAGE / layout->stride;
-	layout->extent = ((layout->fragments - 1) / layout->per_page + 1) * NC_PAGE;
+	layout->stride = (uint16_t)((fraglen + NC_CACHE_LINE - 1) / NC_CACHE_LINE * NC_CACHE_LINE);
+	layout->per_page = (uint16_t)(NC_PAGE / layout->stride);
+	layout->extent = ((size_t)(layout->fragments - 1) / layout->per_page + 1) * NC_PAGE;
 	return 0;
 }
 

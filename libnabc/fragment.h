@@ -7,24 +7,27 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/uio.h>
 
 #define NC_PAGE 4096u /* the grain of layout and of page runs, whatever the system's page */
 #define NC_CACHE_LINE 64u
+#define NC_FRAGMENTS_MAX (1u << 28)
 
 /* Where the bytes of a unit lie, relative to its page-aligned start. */
 struct nc_layout {
-	size_t size;	 /* bytes of data */
-	size_t fraglen;	 /* bytes of data in a whole fragment */
-	size_t stride;	 /* bytes from one fragment's start to the next in a page */
-	size_t per_page; /* fragments in a page; 0 when gapless */
-	size_t fragments;
-	size_t extent; /* bytes of memory, a multiple of NC_PAGE */
+	size_t size;	    /* bytes of data */
+	size_t fraglen;	    /* bytes of data in a whole fragment */
+	size_t extent;	    /* bytes of memory, a multiple of NC_PAGE */
+	uint32_t fragments; /* at most NC_FRAGMENTS_MAX */
+	uint16_t stride;    /* bytes from one fragment's start to the next in a page */
+	uint16_t per_page;  /* fragments in a page; 0, as stride, when gapless */
 };
 
 /*
  * Lays out size bytes; fraglen 0 means a page.  Returns 0, or -EINVAL: size
- * 0 or absurd, or a fraglen above a page that is not a multiple of it.
+ * 0 or absurd, too many fragments, or a fraglen above a page that is not a
+ * multiple of it.
  */
 int nc_layout_init(struct nc_layout *layout, size_t size, size_t fraglen);
 

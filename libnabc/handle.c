@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * handle.c - filling a unit from a descriptor, memory or a format, and
- * inserting it with the checksum of each fragment.  A handle belongs to one
+ * inserting it with the sum of each fragment.  A handle belongs to one
  * thread; the cache below locks for itself.
  *
  * Recycled memory holds an earlier unit's bytes, so what the caller never
  * wrote is cleared: `filled` is the length of the prefix that is known to be
  * the caller's, and whatever lies between it and a later write is zeroed.
+ *
+ * A fragment is summed as soon as it lies in the filled prefix, while the CPU
+ * has it in its cache; later writes correct the sum.  What the caller writes
+ * through pointers is known at insert alone.
  */
 #include <errno.h>
 #include <limits.h>
@@ -16,13 +20,14 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "checksum.h"
 #include "handle.h"
-#include "id.h"
+#include "sums.h"
 
 #define MAGIC UINT64_C(0x6e61626348616e64)
 #define IOVECS 64u
-#define APPENDED_MIN ((size_t)32 << 10)
+
+/* Bytes that are copied or cleared before they are summed: they fit into a CPU's first cache. */
+#define PIECE ((size_t)16 << 10)
 
 static struct nc_handle *inside(NC_handle *handle)
 {
@@ -35,7 +40,7 @@ static uint64_t magic(const struct nc_handle *handle)
 	return MAGIC ^ (uint64_t)(uintptr_t)handle;
 }
 
-/* 0: may be filled; -EINVAL: not in use; -EALREADY: inserted. */
+/* 0: may be filled or inserted; -EINVAL: not in use; -EALREADY: inserted. */
 static int check(NC_handle *handle, struct nc_handle **in)
 {
 	*in = inside(handle);
@@ -44,9 +49,17 @@ static int check(NC_handle *handle, struct nc_handle **in)
 	return (*in)->unit ? 0 : -EALREADY;
 }
 
-static int check_range(NC_handle *handle, size_t offset, size_t length, struct nc_handle **in)
+/* An insert that failed may have frozen the memory; then it can only be repeated. */
+static int check_filling(NC_handle *handle, struct nc_handle **in)
 {
 	int error = check(handle, in);
+
+	return error ? error : (*in)->unit->store->frozen ? -EALREADY : 0;
+}
+
+static int check_range(NC_handle *handle, size_t offset, size_t length, struct nc_handle **in)
+{
+	int error = check_filling(handle, in);
 
 	if (error)
 		return error;
@@ -61,20 +74,19 @@ int nc_handle_alloc(NC_handle *handle, struct nc_cache *cache, size_t size, size
 	struct nc_unit *unit;
 	int error;
 
-	if (!handle || kind < NC_KIND_AUTO || kind > NC_KIND_APPENDED)
+	if (!handle || kind < NC_KIND_AUTO || kind > NC_KIND_SEALED)
 		return -EINVAL;
 	error = nc_layout_init(&layout, size, fraglen);
 	if (error)
 		return error;
-	if (size > cache->max_unit)
-		return -EFBIG;
-	if (kind == NC_KIND_APPENDED && !cache->owner)
-		return -ENOTSUP;
-	if (kind == NC_KIND_AUTO)
-		kind = cache->owner && size >= APPENDED_MIN ? NC_KIND_APPENDED : NC_KIND_RECYCLED;
-	error = nc_member_alloc(&cache->own, &layout, kind, &unit);
+	error = nc_cache_alloc(cache, &layout, kind, &unit);
 	if (error)
 		return error;
+	error = nc_sums_init(unit, cache->checksum);
+	if (error) {
+		nc_cache_abandon(cache, unit);
+		return error;
+	}
 	*in = (struct nc_handle){.magic = magic(in), .cache = cache, .unit = unit, .size = size};
 	return 0;
 }
@@ -87,9 +99,30 @@ int nc_handle_free(NC_handle *handle)
 	if (error == -EINVAL)
 		return error;
 	if (in->unit)
-		nc_member_abandon(&in->cache->own, in->unit);
+		nc_cache_abandon(in->cache, in->unit);
 	*in = (struct nc_handle){0};
 	return 0;
+}
+
+static size_t smaller(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/* The prefix that is filled goes to end now, if it did not before. */
+static void fill_to(struct nc_handle *in, size_t end)
+{
+	const struct nc_layout *layout = &in->unit->layout;
+	size_t whole;
+
+	if (end <= in->filled)
+		return;
+	in->filled = end;
+	whole = end == in->size ? layout->fragments : end / layout->fraglen;
+	if (whole > in->summed) {
+		nc_sums_compute(in->unit, in->summed, whole);
+		in->summed = whole;
+	}
 }
 
 /* Zeroes what lies between the filled prefix and end. */
@@ -98,11 +131,26 @@ static void clear_to(struct nc_handle *in, size_t end)
 	while (in->filled < end) {
 		size_t run, at = nc_layout_at(&in->unit->layout, in->filled, &run);
 
-		if (run > end - in->filled)
-			run = end - in->filled;
+		run = smaller(smaller(run, PIECE), end - in->filled);
 		memset(nc_unit_base(in->unit) + at, 0, run);
-		in->filled += run;
+		fill_to(in, in->filled + run);
 	}
+}
+
+/* Bytes of the unit whose fragments are summed. */
+static size_t summed_bytes(const struct nc_handle *in)
+{
+	return smaller(in->summed * in->unit->layout.fraglen, in->size);
+}
+
+/* Bytes have been written whose predecessors nobody has seen. */
+static void resum(struct nc_handle *in, size_t offset, size_t length)
+{
+	size_t fraglen = in->unit->layout.fraglen;
+
+	if (length && offset < summed_bytes(in))
+		nc_sums_compute(in->unit, offset / fraglen,
+				smaller((offset + length - 1) / fraglen + 1, in->summed));
 }
 
 ssize_t nc_handle_read(int fd, NC_handle *handle, size_t offset, size_t length)
@@ -130,9 +178,9 @@ ssize_t nc_handle_read(int fd, NC_handle *handle, size_t offset, size_t length)
 			return -errno;
 		if (got <= 0)
 			break;
+		resum(in, offset + done, (size_t)got);
 		done += (size_t)got;
-		if (offset + done > in->filled)
-			in->filled = offset + done;
+		fill_to(in, offset + done);
 	}
 	return (ssize_t)done;
 }
@@ -149,17 +197,82 @@ ssize_t nc_handle_write(NC_handle *handle, size_t offset, const void *data, size
 	if (!data && length)
 		return -EINVAL;
 	clear_to(in, offset);
+	while (done < length && offset + done < summed_bytes(in)) {
+		size_t fraglen = in->unit->layout.fraglen;
+		size_t run = smaller(fraglen - (offset + done) % fraglen, length - done);
+
+		nc_sums_rewrite(in->unit, offset + done, from + done, run);
+		done += run;
+	}
 	while (done < length) {
 		size_t run, at = nc_layout_at(&in->unit->layout, offset + done, &run);
 
-		if (run > length - done)
-			run = length - done;
+		run = smaller(smaller(run, PIECE), length - done);
 		memcpy(nc_unit_base(in->unit) + at, from + done, run);
 		done += run;
+		fill_to(in, offset + done);
 	}
-	if (offset + done > in->filled)
-		in->filled = offset + done;
 	return (ssize_t)done;
+}
+
+ssize_t nc_handle_fragment(NC_handle *handle, size_t index, void **bytes)
+{
+	const struct nc_layout *layout;
+	struct nc_handle *in;
+	size_t end, run, at;
+	int error = check_filling(handle, &in);
+
+	if (error)
+		return error;
+	layout = &in->unit->layout;
+	if (index >= layout->fragments)
+		return -ERANGE;
+	end = index + 1 < layout->fragments ? (index + 1) * layout->fraglen : layout->size;
+	/* Nothing of an earlier unit is to be seen through the pointer, or to be left. */
+	clear_to(in, end);
+	if (in->direct_from == in->direct_to) {
+		in->direct_from = index;
+		in->direct_to = index + 1;
+	} else {
+		in->direct_from = smaller(in->direct_from, index);
+		in->direct_to = in->direct_to > index ? in->direct_to : index + 1;
+	}
+	at = nc_layout_at(layout, index * layout->fraglen, &run);
+	*bytes = nc_unit_base(in->unit) + at;
+	return (ssize_t)(end - index * layout->fraglen);
+}
+
+ssize_t nc_handle_copy(NC_handle *handle, size_t offset, void *to, size_t length)
+{
+	struct nc_handle *in;
+	size_t done = 0;
+	int error = check_filling(handle, &in);
+
+	if (error)
+		return error;
+	if (offset >= in->filled)
+		return 0;
+	length = smaller(length, in->filled - offset);
+	while (done < length) {
+		size_t run, at = nc_layout_at(&in->unit->layout, offset + done, &run);
+
+		run = smaller(run, length - done);
+		memcpy((char *)to + done, nc_unit_base(in->unit) + at, run);
+		done += run;
+	}
+	return (ssize_t)done;
+}
+
+int nc_handle_extent(NC_handle *handle, size_t *size, size_t *filled)
+{
+	struct nc_handle *in;
+	int error = check_filling(handle, &in);
+
+	if (!error) {
+		*size = in->size;
+		*filled = in->filled;
+	}
+	return error;
 }
 
 int nc_handle_vprintf(NC_handle *handle, size_t offset, const char *format, va_list arguments)
@@ -194,27 +307,6 @@ int nc_handle_vprintf(NC_handle *handle, size_t offset, const char *format, va_l
 	return (int)written;
 }
 
-/* Of each fragment, into the unit (paper 002, section 2.2). */
-static int checksum_fragments(struct nc_unit *unit)
-{
-	const struct nc_layout *layout = &unit->layout;
-	uint16_t *sums = unit->sum;
-
-	if (layout->fragments > NC_UNIT_SUMS_INLINE) {
-		sums = malloc(layout->fragments * sizeof(*sums));
-		if (!sums)
-			return -ENOMEM;
-		unit->sums = sums;
-	}
-	for (size_t i = 0; i < layout->fragments; i++) {
-		size_t run, at = nc_layout_at(layout, i * layout->fraglen, &run);
-
-		sums[i] = nc_checksum(nc_unit_base(unit) + at,
-				      run < layout->fraglen ? run : layout->fraglen);
-	}
-	return 0;
-}
-
 int nc_handle_insert(NC_handle *handle)
 {
 	struct nc_handle *in;
@@ -226,17 +318,10 @@ int nc_handle_insert(NC_handle *handle)
 		return error;
 	unit = in->unit;
 	clear_to(in, in->size);
-	error = checksum_fragments(unit);
+	nc_sums_compute(unit, in->direct_from, in->direct_to);
+	error = nc_cache_insert(in->cache, unit, &id);
 	if (error)
 		return error;
-	id = nc_id(in->cache->own.number, unit->slot, nc_word_generation(nc_unit_word(unit)));
-	error = nc_member_insert(&in->cache->own, unit);
-	if (error) {
-		if (unit->layout.fragments > NC_UNIT_SUMS_INLINE)
-			free(unit->sums);
-		unit->sums = NULL;
-		return error;
-	}
 	in->unit = NULL;
 	in->id = id;
 	return 0;
@@ -247,4 +332,11 @@ size_t nc_handle_id(const NC_handle *handle)
 	const struct nc_handle *in = (const struct nc_handle *)(const void *)handle;
 
 	return handle && in->magic == magic(in) ? in->id : 0;
+}
+
+const struct nc_cache *nc_handle_cache(const NC_handle *handle)
+{
+	const struct nc_handle *in = (const struct nc_handle *)(const void *)handle;
+
+	return handle && in->magic == magic(in) ? in->cache : NULL;
 }

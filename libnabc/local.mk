@@ -4,35 +4,63 @@ lib_LTLIBRARIES = libnabc/libnabc.la
 noinst_LTLIBRARIES += libnabc/libnabc-internal.la
 
 nabcincludedir = $(includedir)
-nabcinclude_HEADERS = libnabc/nabc.h libnabc/nabc-worker.h
+nabcinclude_HEADERS = libnabc/nabc.h libnabc/nabc-async.h libnabc/nabc-worker.h
 pkgconfigdir = $(libdir)/pkgconfig
 nodist_pkgconfig_DATA = libnabc/nabc.pc
 
 libnabc_libnabc_internal_la_SOURCES = \
-	libnabc/id.h \
+	libnabc/id.h libnabc/lock.h \
 	libnabc/fragment.c libnabc/fragment.h \
 	libnabc/extent.c libnabc/extent.h \
 	libnabc/checksum.c libnabc/checksum.h \
+	libnabc/crc32c.c libnabc/crc32c.h \
 	libnabc/replacement.c libnabc/replacement.h \
+	libnabc/cleaning.c libnabc/cleaning.h \
 	libnabc/wire.c libnabc/wire.h \
+	libnabc/table.c libnabc/table.h \
+	libnabc/notice.c libnabc/notice.h \
+	libnabc/identity.c libnabc/identity.h \
 	libnabc/segment.c libnabc/segment.h \
 	libnabc/ring.c libnabc/ring.h \
+	libnabc/socket.c libnabc/socket.h \
+	libnabc/cork.c libnabc/cork.h \
 	libnabc/peer.c libnabc/peer.h \
 	libnabc/process.c libnabc/process.h \
 	libnabc/queue.c libnabc/queue.h libnabc/lane.h \
 	libnabc/route.c libnabc/route.h \
 	libnabc/unit.c libnabc/unit.h \
+	libnabc/board.c libnabc/board.h \
+	libnabc/grant.c libnabc/grant.h \
+	libnabc/session.c libnabc/session.h \
 	libnabc/store.c libnabc/store.h \
+	libnabc/sums.c libnabc/sums.h \
+	libnabc/expiry.c libnabc/expiry.h \
+	libnabc/stock.c libnabc/stock.h \
+	libnabc/room.c libnabc/room.h \
 	libnabc/member.c libnabc/member.h \
 	libnabc/foreign.c libnabc/foreign.h \
+	libnabc/loan.c libnabc/loan.h \
+	libnabc/upkeep.c libnabc/upkeep.h \
 	libnabc/cache.c libnabc/cache.h \
+	libnabc/catalogue.c libnabc/catalogue.h \
+	libnabc/share.c libnabc/share.h \
+	libnabc/desk.c libnabc/desk.h \
 	libnabc/attach.c libnabc/attach.h \
+	libnabc/join.c libnabc/join.h \
 	libnabc/handle.c libnabc/handle.h \
+	libnabc/passage.c libnabc/passage.h libnabc/method.c libnabc/method.h \
+	libnabc/splice.c libnabc/splice.h \
+	libnabc/zerocopy.c libnabc/zerocopy.h \
+	libnabc/stream.c libnabc/stream.h \
 	libnabc/transmit.c libnabc/transmit.h \
+	libnabc/collector.c libnabc/collector.h \
+	libnabc/operator.c libnabc/operator.h \
+	libnabc/operation.c libnabc/operation.h \
+	libnabc/async.c libnabc/async-uring.c libnabc/async-epoll.c libnabc/async.h \
 	libnabc/exchange.c libnabc/exchange.h \
 	libnabc/responder.c libnabc/responder.h \
 	libnabc/face.c libnabc/face.h \
-	libnabc/nabc.c libnabc/worker.c
+	libnabc/nabc.c libnabc/sharing.c libnabc/nabc-async.c libnabc/worker.c
 libnabc_libnabc_internal_la_CFLAGS = $(AM_CFLAGS) $(URING_CFLAGS)
 libnabc_libnabc_internal_la_LIBADD = $(URING_LIBS)
 

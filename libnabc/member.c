@@ -5,24 +5,40 @@
  * Naming and holding a unit touches its word alone.  Memory moves under the
  * member's lock: taken at alloc, given back when a doomed unit loses its last
  * hold (and, in a process that joined, when the owner has marked it dropped).
+ * System calls, copies and waiting for either are outside of it.
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "id.h"
+#include "lock.h"
 #include "member.h"
+#include "room.h"
 
 #define SEGMENT_MIN ((size_t)256 << 10)
 #define SEGMENT_MAX ((size_t)8 << 20)
-#define SEGMENTS_AIMED_AT 16u
+#define SEGMENTS_AIMED_AT 32u
+#define SEGMENTS_FOR_RESERVE 8u
 #define COLLECT_STEPS 16u
+#define HIGH_WATER 95u
+#define LOW_WATER 90u
+#define CLEAN_LIMIT 50u
+#define CLEAN_LIMIT_MAX 90u
 
 static int member_init(struct nc_member *member, unsigned number, uint32_t slots,
 		       uint32_t generation)
 {
 	*member = (struct nc_member){.number = number};
-	pthread_mutex_init(&member->lock, NULL);
+	for (unsigned i = 0; i < NC_PRIORITIES; i++)
+		(void)nc_replacement_init(&member->orders[i], NC_POLICY_DEFAULT);
+	pthread_mutex_init(&member->growing, NULL);
+	nc_lock_init(&member->lock);
 	return nc_units_init(&member->units, slots, generation);
+}
+
+static size_t percent(size_t of, unsigned percent)
+{
+	return of / 100 * percent + of % 100 * percent / 100;
 }
 
 int nc_member_init_owner(struct nc_member *member, size_t budget, bool huge)
@@ -37,24 +53,53 @@ int nc_member_init_owner(struct nc_member *member, size_t budget, bool huge)
 	member->segment_size = size / NC_PAGE * NC_PAGE;
 	member->budget = budget;
 	member->huge = huge;
+	member->high = percent(budget, HIGH_WATER);
+	member->low = percent(budget, LOW_WATER);
+	member->clean_limit = CLEAN_LIMIT;
 	return error;
+}
+
+int nc_member_configure(struct nc_member *member, const struct NC_cache_options *options)
+{
+	unsigned high = options->high_water ? options->high_water : HIGH_WATER;
+	unsigned low = options->low_water ? options->low_water : LOW_WATER;
+
+	/* A low mark that is left to us follows the high one. */
+	if (!options->low_water && low > high)
+		low = high;
+	if (high > 100 || low > high || options->clean_limit > CLEAN_LIMIT_MAX)
+		return -EINVAL;
+	for (unsigned i = 0; i < NC_PRIORITIES; i++) {
+		int error = nc_replacement_init(&member->orders[i], options->policy);
+
+		if (error)
+			return error;
+	}
+	member->high = percent(member->budget, high);
+	member->low = percent(member->budget, low);
+	if (options->clean_limit)
+		member->clean_limit = options->clean_limit;
+	member->protect = options->flags & NC_CACHE_PROTECT;
+	return 0;
 }
 
 int nc_member_init_joined(struct nc_member *member, unsigned number,
 			  const struct nc_segment *segment, size_t first, uint32_t slots,
 			  uint32_t generation)
 {
+	struct nc_store *store;
 	int error = member_init(member, number, slots, generation);
 
 	if (error)
 		return error;
-	member->stores = nc_store_over(segment, first, &error);
-	if (!member->stores) {
+	store = nc_store_over(segment, first, &error);
+	if (!store) {
 		nc_units_fini(&member->units);
 		return error;
 	}
 	member->shared = (struct nc_unit_shared *)(void *)segment->base;
-	member->budget = member->used = segment->size;
+	member->budget = member->used = member->high = segment->size;
+	nc_stock_add_store(member, store);
 	return 0;
 }
 
@@ -67,49 +112,36 @@ void nc_member_fini(struct nc_member *member)
 		nc_store_close(store);
 	}
 	nc_units_fini(&member->units);
+	nc_expiry_fini(&member->expiry);
+	for (unsigned i = 0; i < NC_PRIORITIES; i++)
+		nc_replacement_fini(&member->orders[i]);
+	pthread_mutex_destroy(&member->growing);
 	pthread_mutex_destroy(&member->lock);
+}
+
+/* The collector may have found this thread here and left. */
+static void leave_growing_locked(struct nc_member *member)
+{
+	if (member->used > member->high || member->empties > 1)
+		nc_stock_due(member);
+	pthread_mutex_unlock(&member->growing);
 }
 
 uint32_t nc_member_filling(struct nc_member *member)
 {
 	uint32_t filling = 0;
 
-	pthread_mutex_lock(&member->lock);
+	/* Without the cleaner's copies on their way in. */
+	pthread_mutex_lock(&member->growing);
+	nc_stock_lock(member);
 	for (struct nc_store *store = member->stores; store; store = store->next)
-		filling += store->filling;
-	pthread_mutex_unlock(&member->lock);
+		filling += atomic_load_explicit(&store->filling, memory_order_acquire);
+	leave_growing_locked(member);
+	nc_stock_unlock(member);
 	return filling;
 }
 
-static void close_store_locked(struct nc_member *member, struct nc_store *store)
-{
-	struct nc_store **link = &member->stores;
-
-	while (*link != store)
-		link = &(*link)->next;
-	*link = store->next;
-	nc_replacement_remove(&member->order, &store->order);
-	if (member->appended == store)
-		member->appended = NULL;
-	member->used -= store->segment.size;
-	member->closed++;
-	nc_store_close(store);
-}
-
-/* Nobody names or holds the unit any more: its memory is free. */
-static void give_locked(struct nc_member *member, struct nc_unit *unit)
-{
-	struct nc_store *store = unit->store;
-
-	nc_store_leave(store, &member->units, unit);
-	nc_units_give(&member->units, unit);
-	if (store->count || member->shared)
-		return;
-	/* An empty log is of no more use; empty recycled pages are wanted again. */
-	if (store->dying || (store->kind == NC_KIND_APPENDED && store != member->appended) ||
-	    store->full)
-		close_store_locked(member, store);
-}
+/* --- the end of a unit ------------------------------------------------------ */
 
 /* In a process that joined, the owner has a say: reclaims only what it left. */
 static void reclaim_locked(struct nc_member *member, struct nc_unit *unit)
@@ -119,7 +151,7 @@ static void reclaim_locked(struct nc_member *member, struct nc_unit *unit)
 	uint64_t word;
 
 	if (!member->shared) {
-		give_locked(member, unit);
+		nc_stock_give(member, unit);
 		return;
 	}
 	entry = &member->shared[unit->slot];
@@ -136,7 +168,7 @@ static void reclaim_locked(struct nc_member *member, struct nc_unit *unit)
 							  memory_order_acquire)) {
 			unit->parked = busy;
 			if (!busy)
-				give_locked(member, unit);
+				nc_stock_give(member, unit);
 			return;
 		}
 	}
@@ -158,259 +190,444 @@ static void collect_locked(struct nc_member *member, struct nc_store *store, uns
 			continue;
 		/* Held here too: the last release of this process reclaims it. */
 		if (unit->parked || nc_unit_doom(unit, generation) == 1)
-			give_locked(member, unit);
+			nc_stock_give(member, unit);
 	}
 }
 
-static bool store_may_go(struct nc_replaceable *entry)
-{
-	struct nc_store *store = (struct nc_store *)entry;
+/* --- memory ------------------------------------------------------------------- */
 
-	return store->filling == 0;
+/* Whether a unit gets a store of its own. */
+static bool stands_alone(const struct nc_member *member, enum NC_kind kind, size_t extent)
+{
+	return kind == NC_KIND_SEALED || extent > member->segment_size / 2;
 }
 
-/* LIVE becomes DOOMED unless somebody holds the unit. */
-static bool doom_idle(struct nc_unit *unit)
+static int64_t place_in_runs_locked(struct nc_member *member, size_t extent,
+				    struct nc_store **where)
 {
-	uint64_t word = nc_unit_word(unit);
+	struct nc_store *hint = member->hint;
+	int64_t at = hint ? nc_store_take(hint, extent) : -ENOMEM;
 
-	return nc_word_state(word) == NC_UNIT_LIVE && nc_word_holds(word) == 0 &&
-	       atomic_compare_exchange_strong_explicit(
-		       &unit->word, &word, nc_word(nc_word_generation(word), NC_UNIT_DOOMED, 0),
-		       memory_order_acq_rel, memory_order_relaxed);
-}
-
-/* Drops what nobody holds in the store; false: there is nothing. */
-static bool evict_store_locked(struct nc_member *member, struct nc_store *store)
-{
-	uint32_t slot = store->newest;
-	bool evicted = false;
-
-	if (store->count == 0) {
-		close_store_locked(member, store);
-		return true;
-	}
-	while (slot != NC_UNIT_NONE) {
-		struct nc_unit *unit = nc_units_at(&member->units, slot);
-
-		slot = unit->next;
-		if (!doom_idle(unit))
+	*where = hint;
+	for (struct nc_store *store = member->runs; at < 0 && store; store = store->next_run) {
+		if (store == hint)
 			continue;
-		/* What is held keeps the store, but nothing new is laid in it. */
-		store->dying = true;
-		if (member->appended == store)
-			member->appended = NULL;
-		evicted = true;
-		member->evictions++;
-		/* The last one takes the store with it. */
-		give_locked(member, unit);
+		at = nc_store_take(store, extent);
+		*where = store;
 	}
-	return evicted;
+	if (at >= 0)
+		member->hint = *where;
+	return at;
 }
 
-/* Drops the idle units of the store that is to go; false: all is held. */
-static bool evict_locked(struct nc_member *member)
-{
-	unsigned visits = 0;
-
-	/* The hand may pass a store once for its mark before it stops there. */
-	for (struct nc_store *store = member->stores; store; store = store->next)
-		visits += 2;
-	while (visits--) {
-		struct nc_store *store =
-			(struct nc_store *)nc_replacement_victim(&member->order, store_may_go);
-
-		if (!store)
-			return false;
-		if (evict_store_locked(member, store))
-			return true;
-	}
-	return false;
-}
-
-static struct nc_store *open_store_locked(struct nc_member *member, enum NC_kind kind,
-					  size_t extent, int *error)
-{
-	bool alone = extent > member->segment_size / 2;
-	size_t size = alone ? extent : member->segment_size;
-	struct nc_store *store;
-
-	while (member->used + size > member->budget) {
-		/* What can never fit drives nothing out. */
-		if (size > member->budget || !evict_locked(member)) {
-			*error = -ENOMEM;
-			return NULL;
-		}
-	}
-	store = nc_store_create(kind, size, member->huge, error);
-	if (!store)
-		return NULL;
-	member->used += size;
-	store->next = member->stores;
-	member->stores = store;
-	nc_replacement_add(&member->order, &store->order);
-	if (kind == NC_KIND_APPENDED && !alone) {
-		/* The old one is full: only what is in it keeps it. */
-		struct nc_store *old = member->appended;
-
-		member->appended = store;
-		if (old && old->filling == 0)
-			(void)nc_segment_seal(&old->segment);
-		if (old && old->count == 0)
-			close_store_locked(member, old);
-	}
-	return store;
-}
-
+/* Memory in a store that is there already. */
 static int64_t place_locked(struct nc_member *member, enum NC_kind kind, size_t extent,
-			    struct nc_store **where, int *error)
+			    struct nc_store **where)
 {
+	if (member->shared) {
+		int64_t at;
+
+		*where = member->stores;
+		collect_locked(member, *where, COLLECT_STEPS);
+		at = nc_store_take(*where, extent);
+		if (at < 0) {
+			collect_locked(member, *where, UINT32_MAX);
+			at = nc_store_take(*where, extent);
+		}
+		return at;
+	}
+	if (stands_alone(member, kind, extent))
+		return -ENOMEM;
+	if (kind == NC_KIND_RECYCLED)
+		return place_in_runs_locked(member, extent, where);
+	*where = member->appended;
+	return *where ? nc_store_take(*where, extent) : -ENOMEM;
+}
+
+/* A store of its own for the unit, its bytes in `used` already.  Leaves the lock. */
+static int64_t open_alone_locked(struct nc_member *member, enum NC_kind kind, size_t extent,
+				 struct nc_store **where)
+{
+	bool huge = member->huge && kind != NC_KIND_SEALED;
+	int error;
+
+	nc_stock_unlock(member);
+	*where = nc_store_create(kind, extent, huge, &error);
+	nc_stock_lock(member);
+	if (!*where) {
+		member->used -= extent;
+		return error;
+	}
+	(*where)->alone = true;
+	nc_stock_add_store(member, *where);
+	error = (int)nc_store_take(*where, extent);
+	(*where)->full = true;
+	return error;
+}
+
+/*
+ * The log has just taken the last of the budget: the next cleaning needs room
+ * to copy to, so it is done while there is some.
+ */
+static void keep_reserve_locked(struct nc_member *member, enum NC_kind kind)
+{
+	if (kind == NC_KIND_APPENDED && member->used + member->segment_size > member->budget &&
+	    member->budget / member->segment_size >= SEGMENTS_FOR_RESERVE)
+		(void)nc_room_ahead(member);
+}
+
+/* The next thing to try for memory that is not there: 0, or -errno: no more can be done. */
+static int make_room_locked(struct nc_member *member, enum NC_kind kind, size_t extent)
+{
+	bool alone = stands_alone(member, kind, extent);
+	uint32_t pages = (uint32_t)(extent / NC_PAGE);
+	bool run = kind == NC_KIND_RECYCLED && !alone;
+	int error;
+
+	if (run && nc_room_run(member, pages, false) == 0)
+		return 0;
+	error = nc_room_free(member, alone ? extent : member->segment_size);
+	if (error && run && nc_room_run(member, pages, true) == 0)
+		return 0;
+	return error;
+}
+
+/* Memory in a store that is opened for it, or once something went.  Leaves the lock. */
+static int64_t grow_locked(struct nc_member *member, enum NC_kind kind, size_t extent,
+			   struct nc_store **where)
+{
+	bool alone = stands_alone(member, kind, extent), opened = false;
+	size_t size = alone ? extent : member->segment_size;
 	int64_t at;
 
-	*error = -ENOMEM;
-	if (kind == NC_KIND_APPENDED) {
-		*where = member->appended;
-		if (*where && extent <= member->segment_size / 2) {
-			at = nc_store_take(*where, extent);
-			if (at >= 0)
-				return at;
-		}
-	} else {
-		for (*where = member->stores; *where; *where = (*where)->next) {
-			if ((*where)->kind != kind)
-				continue;
-			if (member->shared)
-				collect_locked(member, *where, COLLECT_STEPS);
-			at = nc_store_take(*where, extent);
-			if (at < 0 && member->shared) {
-				collect_locked(member, *where, UINT32_MAX);
-				at = nc_store_take(*where, extent);
+	if (alone && size <= member->budget && member->used + size <= member->budget) {
+		member->used += size;
+		at = open_alone_locked(member, kind, extent, where);
+		if (at != -EMFILE)
+			return at;
+	}
+	nc_stock_unlock(member);
+	pthread_mutex_lock(&member->growing);
+	nc_stock_lock(member);
+	for (;;) {
+		int error;
+
+		at = place_locked(member, kind, extent, where);
+		if (at >= 0)
+			break;
+		if (size <= member->budget && member->used + size <= member->budget) {
+			member->used += size;
+			if (alone) {
+				at = open_alone_locked(member, kind, extent, where);
+				error = at < 0 ? (int)at : 0;
+			} else {
+				error = nc_room_open(member, kind);
+				opened = !error;
 			}
-			if (at >= 0)
-				return at;
+			/* With the last descriptor in use, one that nobody needs must go first. */
+			if (error == -EMFILE && nc_room_ahead(member))
+				continue;
+			if (alone)
+				break;
+		} else {
+			error = make_room_locked(member, kind, extent);
+		}
+		if (error) {
+			at = error;
+			break;
 		}
 	}
-	if (member->shared)
-		return -ENOMEM;
-	*where = open_store_locked(member, kind, extent, error);
-	if (!*where)
-		return *error;
-	at = nc_store_take(*where, extent);
-	(*where)->full = extent > member->segment_size / 2;
+	if (at >= 0)
+		/* Nobody takes it away while the reserve is made. */
+		atomic_fetch_add_explicit(&(*where)->filling, 1, memory_order_relaxed);
+	if (opened)
+		keep_reserve_locked(member, kind);
+	if (at >= 0)
+		(void)nc_store_filled(*where);
+	leave_growing_locked(member);
 	return at;
+}
+
+static struct nc_unit *take_slot_locked(struct nc_member *member)
+{
+	struct nc_unit *unit = nc_units_take(&member->units);
+
+	if (unit)
+		return unit;
+	if (member->shared)
+		/* There is memory, so nobody has looked yet whether slots came back. */
+		collect_locked(member, member->stores, UINT32_MAX);
+	else if (nc_room_slot(member))
+		return NULL;
+	return nc_units_take(&member->units);
+}
+
+static int enter_locked(struct nc_member *member, const struct nc_layout *layout,
+			struct nc_store *store, uint64_t at, struct nc_unit **entered)
+{
+	struct nc_unit *unit = take_slot_locked(member);
+	struct nc_replacement *order;
+
+	if (!unit) {
+		member->failures_table++;
+		return -ENOMEM;
+	}
+	unit->layout = *layout;
+	unit->sums = NULL;
+	unit->sum_size = 0;
+	order = nc_stock_order(member, unit);
+	if (order && nc_replacement_add(order, &unit->order, layout->extent)) {
+		nc_units_give(&member->units, unit);
+		return -ENOMEM;
+	}
+	nc_stock_enter(member, store, unit, at);
+	*entered = unit;
+	return 0;
+}
+
+static int refused_locked(struct nc_member *member, int error)
+{
+	if (error == -ENOMEM)
+		member->failures++;
+	else
+		member->failures_system++;
+	nc_stock_unlock(member);
+	return error;
 }
 
 int nc_member_alloc(struct nc_member *member, const struct nc_layout *layout, enum NC_kind kind,
 		    struct nc_unit **unit)
 {
+	size_t extent = layout->extent;
 	struct nc_store *store;
-	int64_t at;
 	int error;
+	int64_t at;
 
-	pthread_mutex_lock(&member->lock);
-	at = place_locked(member, kind, layout->extent, &store, &error);
+	nc_stock_lock(member);
+	at = place_locked(member, kind, extent, &store);
+	if (at < 0 && !member->shared)
+		at = grow_locked(member, kind, extent, &store);
 	if (at < 0)
-		goto refused;
-	*unit = nc_units_take(&member->units);
-	if (!*unit && member->shared) {
-		/* There is memory, so nobody has looked yet whether slots came back. */
-		collect_locked(member, store, UINT32_MAX);
-		*unit = nc_units_take(&member->units);
+		return refused_locked(member, (int)at);
+	error = enter_locked(member, layout, store, (uint64_t)at, unit);
+	if (error) {
+		nc_store_untake(store, (uint64_t)at, extent);
+		nc_stock_settle(member, store);
+		return refused_locked(member, error);
 	}
-	if (!*unit) {
-		error = -ENOMEM;
-		if (store->kind == NC_KIND_RECYCLED)
-			nc_extent_give(&store->extent,
-				       (uint32_t)(((size_t)at - store->first) / NC_PAGE),
-				       (uint32_t)(layout->extent / NC_PAGE));
-		goto refused;
-	}
-	(*unit)->layout = *layout;
-	(*unit)->sums = NULL;
-	nc_store_enter(store, &member->units, *unit, (uint64_t)at);
-	pthread_mutex_unlock(&member->lock);
+	nc_stock_unlock(member);
 	/* The store stays while the unit is being filled. */
 	if (kind == NC_KIND_APPENDED)
-		nc_segment_prepare(&store->segment, (size_t)at, layout->extent);
-	return 0;
-
-refused:
-	if (error == -ENOMEM)
-		member->failures++;
-	pthread_mutex_unlock(&member->lock);
+		nc_segment_prepare(&store->segment, (size_t)at, extent);
+	else if (kind == NC_KIND_RECYCLED && member->protect)
+		error = nc_segment_unprotect(&store->segment, (size_t)at, extent);
+	if (error)
+		nc_member_abandon(member, *unit);
 	return error;
+}
+
+int nc_member_adopt(struct nc_member *member, const struct nc_segment *segment,
+		    const struct nc_layout *layout, struct nc_unit **unit)
+{
+	struct nc_store *store;
+	int error;
+
+	pthread_mutex_lock(&member->growing);
+	nc_stock_lock(member);
+	error = nc_room_free(member, segment->size);
+	leave_growing_locked(member);
+	if (error)
+		return refused_locked(member, error);
+	store = nc_store_over_frozen(segment, &error);
+	if (!store)
+		return refused_locked(member, error);
+	store->alone = store->full = true;
+	error = enter_locked(member, layout, store, 0, unit);
+	if (error) {
+		/* The segment is still the caller's. */
+		store->segment = (struct nc_segment){.fd = -1};
+		nc_store_close(store);
+		return refused_locked(member, error);
+	}
+	member->used += segment->size;
+	nc_stock_add_store(member, store);
+	(void)nc_store_filled(store);
+	atomic_fetch_add_explicit(&member->inserts, 1, memory_order_relaxed);
+	nc_unit_publish(*unit);
+	/* Before it can be evicted. */
+	(void)nc_unit_hold(*unit, nc_word_generation(nc_unit_word(*unit)), false);
+	nc_stock_unlock(member);
+	return 0;
 }
 
 void nc_member_abandon(struct nc_member *member, struct nc_unit *unit)
 {
-	pthread_mutex_lock(&member->lock);
+	nc_stock_lock(member);
 	nc_store_retract(unit->store, unit);
-	give_locked(member, unit);
-	pthread_mutex_unlock(&member->lock);
+	nc_stock_give(member, unit);
+	nc_stock_unlock(member);
+}
+
+static void publish_shared_locked(struct nc_member *member, const struct nc_unit *unit)
+{
+	struct nc_unit_shared *entry = &member->shared[unit->slot];
+
+	atomic_store_explicit(&entry->at, unit->at, memory_order_relaxed);
+	atomic_store_explicit(&entry->size, unit->layout.size, memory_order_relaxed);
+	atomic_store_explicit(&entry->fraglen, unit->layout.fraglen, memory_order_relaxed);
+	atomic_store_explicit(
+		&entry->word,
+		nc_shared_word(nc_word_generation(nc_unit_word(unit)), NC_SHARED_LIVE),
+		memory_order_release);
 }
 
 int nc_member_insert(struct nc_member *member, struct nc_unit *unit)
 {
-	int error;
+	struct nc_store *store = unit->store;
+	int error = nc_store_protect(store, unit, member->protect);
 
-	pthread_mutex_lock(&member->lock);
-	error = nc_store_inserted(unit->store, unit);
-	if (error) {
-		unit->store->filling++;
-		pthread_mutex_unlock(&member->lock);
+	if (error)
 		return error;
+	atomic_fetch_add_explicit(&member->inserts, 1, memory_order_relaxed);
+	if (store->kind == NC_KIND_RECYCLED && !member->shared) {
+		/* Once it is published it may go at any moment. */
+		(void)nc_store_filled(store);
+		nc_unit_publish(unit);
+	} else {
+		nc_stock_lock(member);
+		(void)nc_store_filled(store);
+		nc_unit_publish(unit);
+		nc_stock_settle(member, store);
+		if (member->shared)
+			publish_shared_locked(member, unit);
+		nc_stock_unlock(member);
 	}
-	member->inserts++;
-	nc_unit_publish(unit);
-	if (unit->store->kind == NC_KIND_APPENDED && unit->store != member->appended &&
-	    unit->store->filling == 0)
-		(void)nc_segment_seal(&unit->store->segment);
-	if (member->shared) {
-		struct nc_unit_shared *entry = &member->shared[unit->slot];
-
-		atomic_store_explicit(&entry->at, unit->at, memory_order_relaxed);
-		atomic_store_explicit(&entry->size, unit->layout.size, memory_order_relaxed);
-		atomic_store_explicit(&entry->fraglen, unit->layout.fraglen, memory_order_relaxed);
-		atomic_store_explicit(
-			&entry->word,
-			nc_shared_word(nc_word_generation(nc_unit_word(unit)), NC_SHARED_LIVE),
-			memory_order_release);
-	}
-	pthread_mutex_unlock(&member->lock);
+	if (member->scrubs && atomic_load(&member->scrub_idle))
+		nc_stock_wake(member);
 	return 0;
+}
+
+/* --- use ----------------------------------------------------------------------- */
+
+bool nc_unit_expired(const struct nc_unit *unit)
+{
+	uint32_t tick = atomic_load_explicit(&unit->expires, memory_order_relaxed);
+
+	return tick && nc_tick_passed(tick, nc_clock_ns(CLOCK_MONOTONIC_COARSE));
 }
 
 int nc_member_hold(struct nc_member *member, struct nc_unit *unit, unsigned generation, bool doomed)
 {
+	struct nc_replacement *order;
 	int error = nc_unit_hold(unit, generation, doomed);
 
-	if (!error && !member->shared)
-		nc_replacement_use(&unit->store->order);
-	return error;
+	if (error)
+		return error;
+	if (nc_unit_expired(unit) && !(doomed && nc_word_holds(nc_unit_word(unit)) > 1)) {
+		(void)nc_member_release(member, unit, generation);
+		return -ENOENT;
+	}
+	order = nc_stock_order(member, unit);
+	if (order)
+		nc_replacement_use(order, &unit->order);
+	return 0;
 }
 
 int nc_member_release(struct nc_member *member, struct nc_unit *unit, unsigned generation)
 {
 	int last = nc_unit_release(unit, generation);
 
-	if (last <= 0)
+	if (last < 0)
 		return last;
-	pthread_mutex_lock(&member->lock);
-	reclaim_locked(member, unit);
-	pthread_mutex_unlock(&member->lock);
+	if (last > 0) {
+		nc_stock_lock(member);
+		reclaim_locked(member, unit);
+		nc_stock_unlock(member);
+	} else if (atomic_load(&unit->awaited) && atomic_exchange(&unit->awaited, false)) {
+		nc_stock_wake(member);
+	}
 	return 0;
 }
 
 int nc_member_destroy(struct nc_member *member, struct nc_unit *unit, unsigned generation)
 {
+	bool late = false;
 	int last;
 
-	pthread_mutex_lock(&member->lock);
+	nc_stock_lock(member);
 	last = nc_unit_doom(unit, generation);
-	if (last >= 0)
-		member->destroys++;
+	if (last >= 0) {
+		late = nc_unit_expired(unit);
+		if (late)
+			member->expired++;
+		else
+			member->destroys++;
+		nc_stock_tell_if_granted(member, unit, generation);
+	}
 	if (last > 0)
 		reclaim_locked(member, unit);
-	pthread_mutex_unlock(&member->lock);
-	return last < 0 ? last : 0;
+	nc_stock_unlock(member);
+	if (last < 0)
+		return last;
+	return late ? -ENOENT : 0;
+}
+
+int nc_member_set_priority(struct nc_member *member, struct nc_unit *unit,
+			   enum NC_priority priority)
+{
+	struct nc_replacement *from, *to;
+	int error = 0;
+
+	if ((unsigned)priority > NC_PRIORITY_PINNED)
+		return -EINVAL;
+	nc_stock_lock(member);
+	from = nc_stock_order(member, unit);
+	to = (unsigned)priority < NC_PRIORITIES ? &member->orders[priority] : NULL;
+	if (from != to) {
+		if (from)
+			nc_replacement_remove(from, &unit->order);
+		if (to)
+			error = nc_replacement_add(to, &unit->order, unit->layout.extent);
+		if (error && from) {
+			/* Where it was there is room for it. */
+			(void)nc_replacement_add(from, &unit->order, unit->layout.extent);
+		} else if (!error) {
+			member->pinned += !to;
+			member->pinned -= !from;
+			atomic_store_explicit(&unit->priority, (uint8_t)priority,
+					      memory_order_relaxed);
+		}
+	}
+	nc_stock_unlock(member);
+	return error;
+}
+
+int nc_member_set_lifetime(struct nc_member *member, struct nc_unit *unit, uint64_t milliseconds)
+{
+	uint64_t now = nc_clock_ns(CLOCK_MONOTONIC);
+	uint64_t before, after;
+	struct nc_expiring entry = {.slot = unit->slot,
+				    .generation = nc_word_generation(nc_unit_word(unit))};
+	int error = 0;
+
+	if (milliseconds > NC_LIFETIME_MAX_MS)
+		return -ERANGE;
+	if (milliseconds)
+		entry.tick = nc_tick_after(now + milliseconds * 1000000u);
+	nc_stock_lock(member);
+	before = nc_expiry_next(&member->expiry, now);
+	if (entry.tick)
+		error = nc_expiry_add(&member->expiry, &entry);
+	if (!error) {
+		bool stale = atomic_exchange_explicit(&unit->expires, entry.tick,
+						      memory_order_relaxed) != 0;
+
+		if (stale)
+			nc_expiry_forget(&member->expiry, nc_stock_expiry_valid, member);
+		after = nc_expiry_next(&member->expiry, now);
+		if (after && (!before || after < before))
+			nc_stock_due(member);
+	}
+	nc_stock_unlock(member);
+	return error;
 }

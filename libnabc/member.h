@@ -6,31 +6,17 @@
  * The owner is member 0 and may open and evict stores within its budget; a
  * process that joined has one store, which the owner gave it, and publishes
  * its units in the table at the segment's start.  All calls lock inside and
- * may come from any thread.
+ * may come from any thread; hold and release of a live unit lock nothing.
  */
 #ifndef NC_MEMBER_H
 #define NC_MEMBER_H
 
-#include <pthread.h>
-
-#include "store.h"
-
-struct nc_member {
-	unsigned number;      /* 0: the owner */
-	pthread_mutex_t lock; /* all below; a unit's word needs none */
-	struct nc_units units;
-	struct nc_store *stores;
-	struct nc_store *appended;   /* where the log grows, or NULL */
-	struct nc_replacement order; /* the owner's stores, for eviction */
-	size_t budget;		     /* bytes of segments */
-	size_t used;
-	size_t segment_size; /* bytes of an ordinary segment */
-	bool huge;
-	struct nc_unit_shared *shared; /* joined: the published table; else NULL */
-	uint64_t evictions, closed, failures, inserts, destroys;
-};
+#include "stock.h"
 
 int nc_member_init_owner(struct nc_member *member, size_t budget, bool huge);
+
+/* Before anything is in it: policy, watermarks, limits.  0, or -EINVAL: out of range. */
+int nc_member_configure(struct nc_member *member, const struct NC_cache_options *options);
 
 /* Takes the segment over; its table ends and its units begin at first. */
 int nc_member_init_joined(struct nc_member *member, unsigned number,
@@ -51,13 +37,36 @@ int nc_member_alloc(struct nc_member *member, const struct nc_layout *layout, en
 		    struct nc_unit **unit);
 void nc_member_abandon(struct nc_member *member, struct nc_unit *unit);
 
+/*
+ * Enters a frozen segment that came from another process as one LIVE unit of
+ * the owner's; the segment belongs to the member afterwards, and on failure
+ * still to the caller.  Fragments have no sums.  The unit is held once, so that
+ * it is still this one when the caller names it.  0; -ENOMEM.
+ */
+int nc_member_adopt(struct nc_member *member, const struct nc_segment *segment,
+		    const struct nc_layout *layout, struct nc_unit **unit);
+
 /* Publishes; on failure the unit is FILLING as before. */
 int nc_member_insert(struct nc_member *member, struct nc_unit *unit);
 
-/* 0, -ENOENT. */
+/*
+ * 0, -ENOENT.  A unit whose time is over is no more, whether it was collected
+ * or not; who holds it already may hold it again with doomed.
+ */
 int nc_member_hold(struct nc_member *member, struct nc_unit *unit, unsigned generation,
 		   bool doomed);
 int nc_member_release(struct nc_member *member, struct nc_unit *unit, unsigned generation);
 int nc_member_destroy(struct nc_member *member, struct nc_unit *unit, unsigned generation);
+
+/* Whether the time of a unit that the caller holds is over. */
+bool nc_unit_expired(const struct nc_unit *unit);
+
+/*
+ * Of a unit that the caller holds.  milliseconds from now, 0: for ever.
+ * 0; -EINVAL, -ERANGE: no such priority, more than a year; -ENOMEM.
+ */
+int nc_member_set_priority(struct nc_member *member, struct nc_unit *unit,
+			   enum NC_priority priority);
+int nc_member_set_lifetime(struct nc_member *member, struct nc_unit *unit, uint64_t milliseconds);
 
 #endif

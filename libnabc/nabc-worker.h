@@ -75,6 +75,7 @@ int NC_exchange_kick(NC_exchange *exchange, unsigned lane);
 int NC_exchange_reap(NC_exchange *exchange, unsigned lane, uint64_t *tag,
 		     struct NC_response *response);
 int NC_exchange_arm(NC_exchange *exchange, unsigned lane);
+int NC_exchange_arm_for(NC_exchange *exchange, unsigned lane, unsigned responses);
 int NC_exchange_close(NC_exchange *exchange);
 
 #ifdef __cplusplus

@@ -29,7 +29,7 @@ static int address(struct sockaddr_un *where, const char *path)
 	return 0;
 }
 
-int nc_peer_listen(const char *path, mode_t mode)
+int nc_peer_listen(const char *path, mode_t mode, gid_t group)
 {
 	struct sockaddr_un where;
 	int error = address(&where, path);
@@ -46,7 +46,8 @@ int nc_peer_listen(const char *path, mode_t mode)
 		close(socket_fd);
 		return error;
 	}
-	if (chmod(path, mode) < 0 || listen(socket_fd, BACKLOG) < 0) {
+	if ((group != (gid_t)-1 && chown(path, (uid_t)-1, group) < 0) || chmod(path, mode) < 0 ||
+	    listen(socket_fd, BACKLOG) < 0) {
 		error = -errno;
 		unlink(path);
 		close(socket_fd);
@@ -55,8 +56,9 @@ int nc_peer_listen(const char *path, mode_t mode)
 	return socket_fd;
 }
 
-int nc_peer_connect(const char *path)
+int nc_peer_connect(const char *path, int timeout_ms)
 {
+	struct timeval wait = {.tv_sec = timeout_ms / 1000, .tv_usec = timeout_ms % 1000 * 1000};
 	struct sockaddr_un where;
 	int error = address(&where, path);
 	int socket_fd;
@@ -66,8 +68,10 @@ int nc_peer_connect(const char *path)
 	socket_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (socket_fd < 0)
 		return -errno;
-	if (connect(socket_fd, (struct sockaddr *)&where, sizeof(where)) < 0) {
-		error = -errno;
+	/* With a full backlog connect() waits, for no longer than a send may. */
+	if (setsockopt(socket_fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait)) < 0 ||
+	    connect(socket_fd, (struct sockaddr *)&where, sizeof(where)) < 0) {
+		error = errno == EAGAIN ? -ETIMEDOUT : -errno;
 		close(socket_fd);
 		return error;
 	}
@@ -86,9 +90,18 @@ int nc_peer_pair(int pair[2])
 	return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0 ? -errno : 0;
 }
 
+int nc_peer_ask_sender(int socket)
+{
+	int on = 1;
+
+	return setsockopt(socket, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0 ? -errno : 0;
+}
+
+#define RIGHTS_SPACE CMSG_SPACE(NC_PEER_FDS_MAX * sizeof(int))
+
 union control {
 	struct cmsghdr header;
-	char space[CMSG_SPACE(NC_PEER_FDS_MAX * sizeof(int))];
+	char space[RIGHTS_SPACE + CMSG_SPACE(sizeof(struct ucred))];
 };
 
 int nc_peer_send(int socket, const void *message, size_t length, const int *fds, unsigned count)
@@ -115,24 +128,79 @@ int nc_peer_send(int socket, const void *message, size_t length, const int *fds,
 	return sent < 0 ? -errno : 0;
 }
 
-static void close_all(const int *fds, unsigned count)
+void nc_peer_close_fds(const int *fds, unsigned count)
 {
 	while (count)
 		close(fds[--count]);
 }
 
-ssize_t nc_peer_receive(int socket, void *message, size_t length, int *fds, unsigned *count,
-			int timeout_ms)
+/* What came beside the message; more than wanted is closed, and counts as cut. */
+static void unpack(struct msghdr *header, int *fds, unsigned most, unsigned *count, pid_t *pid)
+{
+	for (struct cmsghdr *at = CMSG_FIRSTHDR(header); at; at = CMSG_NXTHDR(header, at)) {
+		size_t length = at->cmsg_len - CMSG_LEN(0);
+
+		if (at->cmsg_level != SOL_SOCKET)
+			continue;
+		for (size_t i = 0; at->cmsg_type == SCM_RIGHTS && i < length / sizeof(int); i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(at) + i * sizeof(int), sizeof(fd));
+			if (*count < most) {
+				fds[(*count)++] = fd;
+			} else {
+				close(fd);
+				header->msg_flags |= MSG_CTRUNC;
+			}
+		}
+		if (at->cmsg_type == SCM_CREDENTIALS && pid && length >= sizeof(struct ucred)) {
+			struct ucred sender;
+
+			memcpy(&sender, CMSG_DATA(at), sizeof(sender));
+			*pid = sender.pid;
+		}
+	}
+}
+
+/* Room beside a message: the sender, if it is told, comes first. */
+static size_t room_for(unsigned fds, bool sender)
+{
+	return (sender ? CMSG_SPACE(sizeof(struct ucred)) : 0) +
+	       (fds ? CMSG_LEN(fds * sizeof(int)) : 0);
+}
+
+static ssize_t receive(int socket, void *message, size_t length, int *fds, unsigned most,
+		       unsigned *count, pid_t *pid)
 {
 	union control control;
 	struct iovec iov = {.iov_base = message, .iov_len = length};
 	struct msghdr header = {.msg_iov = &iov,
 				.msg_iovlen = 1,
 				.msg_control = &control,
-				.msg_controllen = sizeof(control)};
-	struct pollfd poll_fd = {.fd = socket, .events = POLLIN};
-	bool truncated;
+				.msg_controllen = room_for(most, pid)};
+	unsigned came = 0;
 	ssize_t got;
+
+	do {
+		got = recvmsg(socket, &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	} while (got < 0 && errno == EINTR);
+	if (got < 0)
+		return -errno;
+	unpack(&header, fds, most, &came, pid);
+	if (got && !(header.msg_flags & (MSG_TRUNC | MSG_CTRUNC))) {
+		*count = came;
+		return got;
+	}
+	nc_peer_close_fds(fds, came);
+	if (got == 0)
+		return 0;
+	return header.msg_flags & MSG_TRUNC || came == most ? -EPROTO : -EMFILE;
+}
+
+ssize_t nc_peer_receive(int socket, void *message, size_t length, int *fds, unsigned *count,
+			int timeout_ms)
+{
+	struct pollfd poll_fd = {.fd = socket, .events = POLLIN};
 	int ready;
 
 	*count = 0;
@@ -141,27 +209,14 @@ ssize_t nc_peer_receive(int socket, void *message, size_t length, int *fds, unsi
 	} while (ready < 0 && errno == EINTR);
 	if (ready < 0)
 		return -errno;
-	if (ready == 0)
-		return -ETIMEDOUT;
-	do {
-		got = recvmsg(socket, &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-	} while (got < 0 && errno == EINTR);
-	if (got < 0)
-		return -errno;
-	truncated = header.msg_flags & (MSG_TRUNC | MSG_CTRUNC);
-	for (struct cmsghdr *at = CMSG_FIRSTHDR(&header); at; at = CMSG_NXTHDR(&header, at)) {
-		unsigned here;
+	return ready ? receive(socket, message, length, fds, NC_PEER_FDS_MAX, count, NULL)
+		     : -ETIMEDOUT;
+}
 
-		if (at->cmsg_level != SOL_SOCKET || at->cmsg_type != SCM_RIGHTS)
-			continue;
-		here = (unsigned)((at->cmsg_len - CMSG_LEN(0)) / sizeof(int));
-		memcpy(fds + *count, CMSG_DATA(at), here * sizeof(int));
-		*count += here;
-	}
-	if (truncated) {
-		close_all(fds, *count);
-		*count = 0;
-		return -EPROTO;
-	}
-	return got;
+ssize_t nc_peer_receive_from(int socket, void *message, size_t length, int *fds, unsigned most,
+			     unsigned *count, pid_t *pid)
+{
+	*count = 0;
+	*pid = 0;
+	return receive(socket, message, length, fds, most, count, pid);
 }

@@ -76,9 +76,25 @@ int nc_queue_push(struct nc_queue *queue, const void *head, size_t head_length, 
 
 bool nc_queue_must_ring(struct nc_queue *queue)
 {
+	uint32_t wanted;
+
 	atomic_thread_fence(memory_order_seq_cst);
+	wanted = atomic_load_explicit(&queue->shared->sleeping, memory_order_relaxed);
 	/* Cleared by whoever rings, so one sleep costs one ring. */
+	while (wanted) {
+		if (atomic_compare_exchange_weak_explicit(&queue->shared->sleeping, &wanted,
+							  wanted - 1, memory_order_relaxed,
+							  memory_order_relaxed))
+			return wanted == 1;
+	}
+	return false;
+}
+
+bool nc_queue_must_ring_now(struct nc_queue *queue)
+{
+	atomic_thread_fence(memory_order_seq_cst);
 	return atomic_load_explicit(&queue->shared->sleeping, memory_order_relaxed) &&
+	       atomic_load_explicit(&queue->shared->tail, memory_order_relaxed) != queue->own &&
 	       atomic_exchange_explicit(&queue->shared->sleeping, 0, memory_order_relaxed);
 }
 
@@ -101,9 +117,9 @@ int64_t nc_queue_pop(struct nc_queue *queue, void *record, size_t limit)
 	return length;
 }
 
-bool nc_queue_arm(struct nc_queue *queue)
+bool nc_queue_arm(struct nc_queue *queue, uint32_t records)
 {
-	atomic_store_explicit(&queue->shared->sleeping, 1, memory_order_relaxed);
+	atomic_store_explicit(&queue->shared->sleeping, records, memory_order_relaxed);
 	atomic_thread_fence(memory_order_seq_cst);
 	if (atomic_load_explicit(&queue->shared->head, memory_order_relaxed) == queue->own)
 		return false;

@@ -21,7 +21,7 @@
 struct nc_queue_shared {
 	alignas(64) _Atomic uint64_t head;     /* bytes ever written: the producer's */
 	alignas(64) _Atomic uint64_t tail;     /* bytes ever read: the consumer's */
-	alignas(64) _Atomic uint32_t sleeping; /* the consumer wants its doorbell rung */
+	alignas(64) _Atomic uint32_t sleeping; /* records until the doorbell is wanted; 0: awake */
 	alignas(64) _Atomic uint32_t blocked;  /* the producer waits for room */
 	alignas(64) unsigned char data[];
 };
@@ -50,8 +50,11 @@ void nc_queue_init(struct nc_queue *queue, void *memory, uint32_t size);
 int nc_queue_push(struct nc_queue *queue, const void *head, size_t head_length, const void *body,
 		  size_t body_length);
 
-/* Producer, after pushing: whether the consumer sleeps and must be rung. */
+/* Producer, after pushing one record: whether the consumer sleeps and must be rung. */
 bool nc_queue_must_ring(struct nc_queue *queue);
+
+/* Producer, when no more will come for a while: the same for what was not rung for. */
+bool nc_queue_must_ring_now(struct nc_queue *queue);
 
 /*
  * Consumer: copies the next record out.  Its bytes; 0: none; -EPROTO: the
@@ -59,8 +62,11 @@ bool nc_queue_must_ring(struct nc_queue *queue);
  */
 int64_t nc_queue_pop(struct nc_queue *queue, void *record, size_t limit);
 
-/* Consumer: says that it will sleep.  True: do not, something is there. */
-bool nc_queue_arm(struct nc_queue *queue);
+/*
+ * Consumer: says that it will sleep until that many records came, at least
+ * one.  True: do not, something is there.
+ */
+bool nc_queue_arm(struct nc_queue *queue, uint32_t records);
 void nc_queue_disarm(struct nc_queue *queue);
 
 /* Producer: the same for room to write length bytes. */

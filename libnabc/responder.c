@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "attach.h"
+#include "join.h"
 #include "peer.h"
 #include "responder.h"
 
@@ -23,7 +23,7 @@ int nc_responder_open(struct nc_cache *cache, int socket, struct nc_responder **
 	struct nc_wire_welcome welcome;
 	int fds[NC_PEER_FDS_MAX];
 	size_t footprint;
-	int error = nc_attach_join(cache, socket, JOIN_TIMEOUT_MS, &welcome, fds);
+	int error = nc_join(cache, socket, JOIN_TIMEOUT_MS, &welcome, fds);
 
 	if (error)
 		return error;
@@ -41,8 +41,7 @@ int nc_responder_open(struct nc_cache *cache, int socket, struct nc_responder **
 	if (!error)
 		error = nc_segment_adopt(&responder->queues, fds[0], footprint);
 	if (error) {
-		for (unsigned i = 0; i + 1 < nc_wire_welcome_fds(welcome.lanes); i++)
-			close(fds[i]);
+		nc_peer_close_fds(fds, nc_wire_welcome_fds(&welcome) - 1);
 		if (responder)
 			free(responder->record);
 		free(responder);
@@ -61,8 +60,17 @@ int nc_responder_open(struct nc_cache *cache, int socket, struct nc_responder **
 	return 0;
 }
 
+/* Nothing follows for a while: a server that sleeps for more gets what there is. */
+static void ring_all(struct nc_responder *responder)
+{
+	for (unsigned i = 0; i < responder->lanes; i++)
+		if (nc_queue_must_ring_now(&responder->lane[i].queues.responses))
+			nc_doorbell_ring(responder->lane[i].doorbell);
+}
+
 void nc_responder_close(struct nc_responder *responder)
 {
+	ring_all(responder);
 	for (unsigned i = 0; i < responder->lanes; i++)
 		close(responder->lane[i].doorbell);
 	close(responder->watch);
@@ -94,7 +102,7 @@ static bool arm(struct nc_responder *responder)
 	bool work = false;
 
 	for (unsigned i = 0; i < responder->lanes && !work; i++)
-		work = nc_queue_arm(&responder->lane[i].queues.requests);
+		work = nc_queue_arm(&responder->lane[i].queues.requests, 1);
 	return work;
 }
 
@@ -114,6 +122,7 @@ int nc_responder_accept(struct nc_responder *responder, struct NC_request *reque
 		}
 		if (arm(responder))
 			continue;
+		ring_all(responder);
 		result = nc_doorbell_wait(responder->watch);
 		if (result <= 0)
 			return result;
@@ -160,6 +169,7 @@ int nc_responder_respond(struct nc_responder *responder, const struct NC_request
 			break;
 		if (nc_queue_arm_room(queue, sizeof(wire) + response->headers_length))
 			continue;
+		ring_all(responder);
 		error = nc_doorbell_wait(responder->watch);
 		if (error <= 0)
 			return error ? error : -EPIPE;

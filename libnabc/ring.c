@@ -13,14 +13,6 @@
 
 #define ENTRIES 64u
 
-/* Linux 6.2; absent from liburing 2.3's header. */
-#ifndef IORING_SEND_ZC_REPORT_USAGE
-#define IORING_SEND_ZC_REPORT_USAGE (1u << 3)
-#endif
-#ifndef IORING_NOTIF_USAGE_ZC_COPIED
-#define IORING_NOTIF_USAGE_ZC_COPIED (1u << 31)
-#endif
-
 static int probe(struct nc_ring *ring)
 {
 	struct io_uring_probe *found = io_uring_get_probe_ring(&ring->uring);
@@ -31,6 +23,16 @@ static int probe(struct nc_ring *ring)
 	supported = io_uring_opcode_supported(found, IORING_OP_SEND_ZC);
 	io_uring_free_probe(found);
 	return supported;
+}
+
+/* What to change, where that is known. */
+static const char *hint(int error)
+{
+	if (error == -ENOMEM)
+		return " (raise RLIMIT_MEMLOCK)";
+	if (error == -EPERM)
+		return " (kernel.io_uring_disabled)";
+	return "";
 }
 
 void nc_ring_init(struct nc_ring *ring, bool allowed)
@@ -45,8 +47,8 @@ void nc_ring_init(struct nc_ring *ring, bool allowed)
 	}
 	error = io_uring_queue_init(ENTRIES, &ring->uring, IORING_SETUP_CLAMP);
 	if (error < 0) {
-		snprintf(ring->why, sizeof(ring->why), "not used: io_uring_setup: %s",
-			 strerror(-error));
+		snprintf(ring->why, sizeof(ring->why), "not used: io_uring_setup: %s%s",
+			 strerror(-error), hint(error));
 		return;
 	}
 	if (!probe(ring)) {
@@ -67,11 +69,15 @@ void nc_ring_fini(struct nc_ring *ring)
 	pthread_mutex_destroy(&ring->lock);
 }
 
-/*
- * Takes what has completed.  Sends are submitted one at a time under the
- * lock, so the only other completion is that of the send under way.
- */
-static unsigned reap_locked(struct nc_ring *ring, ssize_t *result, bool *notify, nc_ring_sent *sent,
+/* The send under way: sends are submitted one at a time, under the lock. */
+struct ring_send {
+	uint64_t token;
+	ssize_t result;
+	bool done, notify; /* the result has come; a notification is to come */
+};
+
+/* Takes what has completed; sending may be NULL. */
+static unsigned reap_locked(struct nc_ring *ring, struct ring_send *sending, nc_ring_sent *sent,
 			    void *context)
 {
 	struct io_uring_cqe *cqe;
@@ -83,16 +89,24 @@ static unsigned reap_locked(struct nc_ring *ring, ssize_t *result, bool *notify,
 		int32_t value = cqe->res;
 
 		io_uring_cqe_seen(&ring->uring, cqe);
-		if (flags & IORING_CQE_F_NOTIF) {
-			atomic_fetch_sub_explicit(&ring->pending, 1, memory_order_relaxed);
-			sent(context, token, (uint32_t)value & IORING_NOTIF_USAGE_ZC_COPIED);
-			count++;
-		} else if (result) {
-			*result = value;
-			*notify = flags & IORING_CQE_F_MORE;
-			if (*notify)
+		if (!(flags & IORING_CQE_F_NOTIF)) {
+			if (!sending)
+				continue;
+			sending->done = true;
+			sending->result = value;
+			sending->notify = flags & IORING_CQE_F_MORE;
+			if (sending->notify)
 				atomic_fetch_add_explicit(&ring->pending, 1, memory_order_relaxed);
+			continue;
 		}
+		atomic_fetch_sub_explicit(&ring->pending, 1, memory_order_relaxed);
+		if (sending && sending->done && sending->token == token && sending->result < 0) {
+			/* Of a send that was none. */
+			sending->notify = false;
+			continue;
+		}
+		sent(context, token, (uint32_t)value & IORING_NOTIF_USAGE_ZC_COPIED);
+		count++;
 	}
 	return count;
 }
@@ -101,29 +115,31 @@ ssize_t nc_ring_send(struct nc_ring *ring, int socket, const void *data, size_t 
 		     uint64_t token, bool *notify, nc_ring_sent *sent, void *context)
 {
 	int flags = MSG_NOSIGNAL | MSG_DONTWAIT | (more ? MSG_MORE : 0);
-	ssize_t result = -EINPROGRESS;
+	struct ring_send sending = {.token = token};
 	struct io_uring_sqe *sqe;
 
-	*notify = false;
 	pthread_mutex_lock(&ring->lock);
 	sqe = io_uring_get_sqe(&ring->uring);
 	if (!sqe) {
 		pthread_mutex_unlock(&ring->lock);
+		*notify = false;
 		return -ENOBUFS;
 	}
 	io_uring_prep_send_zc(sqe, socket, data, length, flags, IORING_SEND_ZC_REPORT_USAGE);
 	sqe->user_data = token;
-	while (result == -EINPROGRESS) {
+	/* A send that failed has nothing in flight: its notification comes at once. */
+	while (!sending.done || (sending.notify && sending.result < 0)) {
 		int submitted = io_uring_submit_and_wait(&ring->uring, 1);
 
 		if (submitted < 0 && submitted != -EINTR) {
-			result = submitted;
+			sending.result = submitted;
 			break;
 		}
-		(void)reap_locked(ring, &result, notify, sent, context);
+		(void)reap_locked(ring, &sending, sent, context);
 	}
 	pthread_mutex_unlock(&ring->lock);
-	return result;
+	*notify = sending.notify;
+	return sending.result;
 }
 
 unsigned nc_ring_reap(struct nc_ring *ring, nc_ring_sent *sent, void *context)
@@ -133,7 +149,7 @@ unsigned nc_ring_reap(struct nc_ring *ring, nc_ring_sent *sent, void *context)
 	if (!ring->usable || atomic_load_explicit(&ring->pending, memory_order_relaxed) == 0)
 		return 0;
 	pthread_mutex_lock(&ring->lock);
-	count = reap_locked(ring, NULL, NULL, sent, context);
+	count = reap_locked(ring, NULL, sent, context);
 	pthread_mutex_unlock(&ring->lock);
 	return count;
 }

@@ -18,6 +18,14 @@
 
 #include <liburing.h>
 
+/* Linux 6.2; absent from liburing 2.3's header. */
+#ifndef IORING_SEND_ZC_REPORT_USAGE
+#define IORING_SEND_ZC_REPORT_USAGE (1u << 3)
+#endif
+#ifndef IORING_NOTIF_USAGE_ZC_COPIED
+#define IORING_NOTIF_USAGE_ZC_COPIED (1u << 31)
+#endif
+
 struct nc_ring {
 	struct io_uring uring;
 	pthread_mutex_t lock;
@@ -40,14 +48,20 @@ void nc_ring_fini(struct nc_ring *ring);
 
 /*
  * Sends from memory without copying and without blocking.  Returns bytes
- * taken or -errno; *notify: sent() will be called for token later.  The
- * memory must not change before that.
+ * taken or -errno; *notify: sent() has been or will be called for token, and
+ * until then the memory must not change.  Not for a send that failed.
  */
 ssize_t nc_ring_send(struct nc_ring *ring, int socket, const void *data, size_t length, bool more,
 		     uint64_t token, bool *notify, nc_ring_sent *sent, void *context);
 
 /* Calls sent() for the notifications that have come; returns their number. */
 unsigned nc_ring_reap(struct nc_ring *ring, nc_ring_sent *sent, void *context);
+
+/* Whether notifications are to come. */
+static inline bool nc_ring_waits(const struct nc_ring *ring)
+{
+	return atomic_load_explicit(&ring->pending, memory_order_relaxed) != 0;
+}
 
 /* Readable when there is something to reap; -1: not usable. */
 int nc_ring_fd(const struct nc_ring *ring);

@@ -54,15 +54,47 @@ static int map(struct nc_segment *segment, int fd, size_t size, bool huge)
 	return 0;
 }
 
+/* Linux 6.3; absent from Debian 12's header. */
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008U
+#endif
+
+/* Some systems refuse memory files that could be executed (vm.memfd_noexec). */
+static int create_file(void)
+{
+	int fd = memfd_create("nabc", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+
+	if (fd < 0 && errno == EINVAL)
+		fd = memfd_create("nabc", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0 && errno == EINVAL)
+		fd = memfd_create("nabc", MFD_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+bool nc_segment_can_seal(void)
+{
+	int fd = create_file();
+	/* When there is no descriptor, it is not for want of seals. */
+	bool can = fd < 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK) == 0;
+
+	if (fd >= 0)
+		close(fd);
+	return can;
+}
+
 int nc_segment_create(struct nc_segment *segment, size_t size, bool huge, bool final)
 {
 	int seals = F_SEAL_SHRINK | F_SEAL_GROW | (final ? F_SEAL_SEAL : 0);
-	int error, fd = memfd_create("nabc", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int error = 0, fd = create_file();
 
 	if (fd < 0)
-		return -errno;
-	if (ftruncate(fd, (off_t)size) < 0 || fcntl(fd, F_ADD_SEALS, seals) < 0) {
+		return fd;
+	if (ftruncate(fd, (off_t)size) < 0)
 		error = -errno;
+	/* Seals are for others' sake: what stays in this process does without. */
+	else if (fcntl(fd, F_ADD_SEALS, seals) < 0 && final)
+		error = errno == EINVAL ? -ENOTSUP : -errno;
+	if (error) {
 		close(fd);
 		return error;
 	}
@@ -88,17 +120,40 @@ void nc_segment_prepare(const struct nc_segment *segment, size_t at, size_t leng
 	}
 }
 
-int nc_segment_adopt(struct nc_segment *segment, int fd, size_t size)
+/* Whether size bytes of what somebody sent can be touched without a fault. */
+static int check_sent(int fd, size_t size)
 {
 	int seals = fcntl(fd, F_GET_SEALS);
 	struct stat stat;
 
 	if (fstat(fd, &stat) < 0)
 		return -errno;
-	if (seals < 0 || !(seals & F_SEAL_SHRINK) || stat.st_size < 0 ||
-	    (size_t)stat.st_size < size)
-		return -EPROTO;
-	return map(segment, fd, size, false);
+	return seals < 0 || !(seals & F_SEAL_SHRINK) || stat.st_size < 0 ||
+			       (size_t)stat.st_size < size
+		       ? -EPROTO
+		       : 0;
+}
+
+int nc_segment_adopt(struct nc_segment *segment, int fd, size_t size)
+{
+	int error = check_sent(fd, size);
+
+	return error ? error : map(segment, fd, size, false);
+}
+
+int nc_segment_adopt_readable(struct nc_segment *segment, int fd, size_t size)
+{
+	int error = check_sent(fd, size);
+	void *base;
+
+	if (error)
+		return error;
+	base = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+	if (base == MAP_FAILED)
+		return -errno;
+	(void)madvise(base, size, MADV_DONTFORK);
+	*segment = (struct nc_segment){.fd = fd, .base = base, .size = size};
+	return 0;
 }
 
 int nc_segment_protect(struct nc_segment *segment, size_t offset, size_t length)
@@ -106,9 +161,63 @@ int nc_segment_protect(struct nc_segment *segment, size_t offset, size_t length)
 	return mprotect(segment->base + offset, length, PROT_READ) < 0 ? -errno : 0;
 }
 
+int nc_segment_unprotect(struct nc_segment *segment, size_t offset, size_t length)
+{
+	int protection = PROT_READ | PROT_WRITE;
+
+	return mprotect(segment->base + offset, length, protection) < 0 ? -errno : 0;
+}
+
 int nc_segment_seal(struct nc_segment *segment)
 {
 	return fcntl(segment->fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE) < 0 ? -errno : 0;
+}
+
+#define FROZEN (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
+
+/*
+ * Before Linux 6.7 a memfd that is sealed against writing cannot be mapped
+ * shared at all; a private mapping that is never written shows the same pages.
+ */
+static int map_frozen(struct nc_segment *segment, void *where, int flags)
+{
+	void *base = mmap(where, segment->size, PROT_READ, MAP_PRIVATE | flags, segment->fd, 0);
+
+	if (base == MAP_FAILED)
+		return -errno;
+	(void)madvise(base, segment->size, MADV_DONTFORK);
+	segment->base = base;
+	return 0;
+}
+
+int nc_segment_freeze(struct nc_segment *segment)
+{
+	int error = 0, protection = PROT_READ | PROT_WRITE;
+
+	/* The seal wants every writable mapping gone; the address stays taken. */
+	if (mmap(segment->base, segment->size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
+		 -1, 0) == MAP_FAILED)
+		return -errno;
+	if (fcntl(segment->fd, F_ADD_SEALS, FROZEN | F_SEAL_SEAL) == 0)
+		return map_frozen(segment, segment->base, MAP_FIXED);
+	error = errno == EINVAL ? -ENOTSUP : -errno;
+	if (mmap(segment->base, segment->size, protection, MAP_SHARED | MAP_FIXED, segment->fd,
+		 0) == MAP_FAILED)
+		return -errno;
+	(void)madvise(segment->base, segment->size, MADV_DONTFORK);
+	return error;
+}
+
+int nc_segment_adopt_frozen(struct nc_segment *segment, int fd, size_t size)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+	struct stat stat;
+
+	if (seals < 0 || (seals & FROZEN) != FROZEN || size == 0 || size % NC_PAGE ||
+	    fstat(fd, &stat) < 0 || stat.st_size < 0 || (size_t)stat.st_size != size)
+		return -EPROTO;
+	*segment = (struct nc_segment){.fd = fd, .size = size};
+	return map_frozen(segment, NULL, 0);
 }
 
 void nc_segment_close(struct nc_segment *segment)

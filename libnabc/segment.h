@@ -15,11 +15,15 @@ struct nc_segment {
 	bool huge;   /* huge pages are wished for */
 };
 
+/* Whether this system can seal segments; without, they serve one process only. */
+bool nc_segment_can_seal(void);
+
 /*
  * A new segment of zeroes, mapped writable and sealed against growing and
  * shrinking, so that no one who gets the descriptor can make an access fault
  * (invariant 3).  final: no more seals may be added, for segments that are
- * handed to another process.  0 or -errno; nothing is left behind on failure.
+ * handed to another process; -ENOTSUP where there are no seals.  0 or
+ * -errno; nothing is left behind on failure.
  */
 int nc_segment_create(struct nc_segment *segment, size_t size, bool huge, bool final);
 
@@ -34,11 +38,32 @@ void nc_segment_prepare(const struct nc_segment *segment, size_t at, size_t leng
 /* Maps a segment that came from elsewhere and takes its descriptor over. */
 int nc_segment_adopt(struct nc_segment *segment, int fd, size_t size);
 
+/* The same of a segment that somebody else writes and this process only reads. */
+int nc_segment_adopt_readable(struct nc_segment *segment, int fd, size_t size);
+
 /* Makes a range unwritable through this mapping; whole pages. */
 int nc_segment_protect(struct nc_segment *segment, size_t offset, size_t length);
 
+/* And writable again, which a segment that is sealed or frozen refuses. */
+int nc_segment_unprotect(struct nc_segment *segment, size_t offset, size_t length);
+
 /* No new writable mapping and no write(2) from now on. */
 int nc_segment_seal(struct nc_segment *segment);
+
+/*
+ * Nobody writes any more, the caller included: the mapping becomes readable
+ * only, at the same address, and the kernel refuses every other way in for
+ * good.  On failure the segment is as it was.  A fault in another thread that
+ * touches the segment meanwhile is its own.
+ */
+int nc_segment_freeze(struct nc_segment *segment);
+
+/*
+ * Maps, readable only, a segment that another process froze, and takes its
+ * descriptor over.  -EPROTO: it is not of that size or not sealed against all
+ * change; the descriptor stays the caller's.
+ */
+int nc_segment_adopt_frozen(struct nc_segment *segment, int fd, size_t size);
 
 /*
  * Unmaps and closes.  Pages that a socket still holds live on until they are

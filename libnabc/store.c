@@ -51,6 +51,17 @@ struct nc_store *nc_store_over(const struct nc_segment *segment, size_t first, i
 	return store_over(segment, NC_KIND_RECYCLED, first, error);
 }
 
+struct nc_store *nc_store_over_frozen(const struct nc_segment *segment, int *error)
+{
+	struct nc_store *store = store_over(segment, NC_KIND_SEALED, 0, error);
+
+	if (store) {
+		store->appended = segment->size;
+		store->frozen = true;
+	}
+	return store;
+}
+
 void nc_store_close(struct nc_store *store)
 {
 	nc_segment_close(&store->segment);
@@ -62,7 +73,7 @@ int64_t nc_store_take(struct nc_store *store, size_t extent)
 {
 	int64_t at;
 
-	if (store->dying || store->full)
+	if (store->busy || store->full)
 		return -ENOMEM;
 	if (store->kind == NC_KIND_RECYCLED) {
 		if (extent / NC_PAGE > store->extent.pages)
@@ -75,6 +86,15 @@ int64_t nc_store_take(struct nc_store *store, size_t extent)
 	at = (int64_t)store->appended;
 	store->appended += extent;
 	return at;
+}
+
+void nc_store_untake(struct nc_store *store, uint64_t at, size_t extent)
+{
+	if (store->kind == NC_KIND_RECYCLED)
+		nc_extent_give(&store->extent, (uint32_t)((at - store->first) / NC_PAGE),
+			       (uint32_t)(extent / NC_PAGE));
+	else if (at + extent == store->appended)
+		store->appended = at;
 }
 
 void nc_store_enter(struct nc_store *store, struct nc_units *units, struct nc_unit *unit,
@@ -90,7 +110,8 @@ void nc_store_enter(struct nc_store *store, struct nc_units *units, struct nc_un
 		store->oldest = unit->slot;
 	store->newest = unit->slot;
 	store->count++;
-	store->filling++;
+	atomic_fetch_add_explicit(&store->filling, 1, memory_order_relaxed);
+	store->live += unit->layout.extent;
 }
 
 void nc_store_leave(struct nc_store *store, struct nc_units *units, struct nc_unit *unit)
@@ -104,22 +125,28 @@ void nc_store_leave(struct nc_store *store, struct nc_units *units, struct nc_un
 	else
 		store->newest = unit->next;
 	store->count--;
+	store->live -= unit->layout.extent;
 	if (store->kind == NC_KIND_RECYCLED)
 		nc_extent_give(&store->extent, (uint32_t)((unit->at - store->first) / NC_PAGE),
 			       (uint32_t)(unit->layout.extent / NC_PAGE));
 }
 
-int nc_store_inserted(struct nc_store *store, const struct nc_unit *unit)
+int nc_store_protect(struct nc_store *store, const struct nc_unit *unit, bool protect)
 {
-	store->filling--;
-	if (store->kind != NC_KIND_APPENDED)
-		return 0;
-	return nc_segment_protect(&store->segment, unit->at, unit->layout.extent);
+	if (store->kind == NC_KIND_SEALED) {
+		int error = store->frozen ? 0 : nc_segment_freeze(&store->segment);
+
+		store->frozen = !error;
+		return error;
+	}
+	if (store->kind == NC_KIND_APPENDED || protect)
+		return nc_segment_protect(&store->segment, unit->at, unit->layout.extent);
+	return 0;
 }
 
 void nc_store_retract(struct nc_store *store, const struct nc_unit *unit)
 {
-	store->filling--;
+	(void)nc_store_filled(store);
 	if (store->kind == NC_KIND_APPENDED && unit->at + unit->layout.extent == store->appended)
 		store->appended = unit->at;
 }

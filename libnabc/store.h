@@ -4,31 +4,40 @@
  *
  * recycled: page runs are taken and given in place.  appended: units are laid
  * one behind the other and never overwritten; the store goes as a whole.
- * Everything here is under the lock of the member that the store belongs to.
+ * sealed: one unit, frozen when it is inserted.
+ * Everything here is under the lock of the member that the store belongs to,
+ * except what says otherwise.
  */
 #ifndef NC_STORE_H
 #define NC_STORE_H
 
 #include <nabc.h>
 
+#include "cleaning.h"
 #include "extent.h"
-#include "replacement.h"
 #include "segment.h"
 #include "unit.h"
 
 struct nc_store {
-	struct nc_replaceable order; /* must be first: the victim is this store */
-	struct nc_store *next;	     /* in the member's list */
+	struct nc_store *next, *previous; /* in the member's list */
+	struct nc_store *next_run;	  /* in the member's list of recycled ones */
 	struct nc_segment segment;
 	enum NC_kind kind;
-	size_t first;		 /* where units may begin: bytes */
-	struct nc_extent extent; /* recycled: pages behind first */
-	size_t appended;	 /* appended: bytes laid */
-	uint32_t newest, oldest; /* ends of the list of its units, or NC_UNIT_NONE */
-	uint32_t count;		 /* units, in any state */
-	uint32_t filling;	 /* of them not inserted */
-	bool full;		 /* appended: no more is laid */
-	bool dying;		 /* evicted: closed with its last unit */
+	size_t first;		  /* where units may begin: bytes */
+	struct nc_extent extent;  /* recycled: pages behind first */
+	size_t appended;	  /* appended: bytes laid */
+	uint32_t newest, oldest;  /* ends of the list of its units, or NC_UNIT_NONE */
+	uint32_t count;		  /* units, in any state */
+	_Atomic uint32_t filling; /* of them not inserted, and copies on their way in */
+	size_t live;		  /* bytes of memory of its units */
+	bool full;		  /* no more is laid; with its last unit it is closed */
+	bool alone;		  /* of one unit: full from the first on */
+	bool sealed;		  /* appended: nobody can write it any more */
+	bool frozen;		  /* sealed: can be written no more */
+	bool busy;		  /* being cleaned: its cleaner closes it */
+	bool weighed;		  /* what follows is known, from now or earlier */
+	unsigned pass;		  /* the search for room that had to leave it, if any */
+	struct nc_cleaning_segment weight;
 };
 
 /* A store with a segment of its own; NULL and *error on failure. */
@@ -37,10 +46,16 @@ struct nc_store *nc_store_create(enum NC_kind kind, size_t size, bool huge, int 
 /* A store over a segment that exists and now belongs to it; units behind first. */
 struct nc_store *nc_store_over(const struct nc_segment *segment, size_t first, int *error);
 
+/* A sealed store over a frozen segment that now belongs to it. */
+struct nc_store *nc_store_over_frozen(const struct nc_segment *segment, int *error);
+
 void nc_store_close(struct nc_store *store);
 
 /* Memory for a unit; its offset in the segment, or -ENOMEM. */
 int64_t nc_store_take(struct nc_store *store, size_t extent);
+
+/* Gives back what take gave and nothing was entered at. */
+void nc_store_untake(struct nc_store *store, uint64_t at, size_t extent);
 
 /* Enters the unit at an offset that take gave, and takes it out again. */
 void nc_store_enter(struct nc_store *store, struct nc_units *units, struct nc_unit *unit,
@@ -50,8 +65,18 @@ void nc_store_leave(struct nc_store *store, struct nc_units *units, struct nc_un
 /* Instead of insert: what was never named may be laid again. */
 void nc_store_retract(struct nc_store *store, const struct nc_unit *unit);
 
-/* After insert: appended memory is written no more (invariant 1). */
-int nc_store_inserted(struct nc_store *store, const struct nc_unit *unit);
+/*
+ * Before a unit is named: appended and sealed memory is written no more
+ * (invariant 1); recycled memory stays writable unless protect says otherwise.
+ * Needs no lock: the store stays while the unit is being filled.
+ */
+int nc_store_protect(struct nc_store *store, const struct nc_unit *unit, bool protect);
+
+/* The unit is inserted: no longer being filled.  Needs no lock; true: it was the last one. */
+static inline bool nc_store_filled(struct nc_store *store)
+{
+	return atomic_fetch_sub_explicit(&store->filling, 1, memory_order_acq_rel) == 1;
+}
 
 static inline char *nc_unit_base(const struct nc_unit *unit)
 {

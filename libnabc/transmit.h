@@ -6,16 +6,19 @@
 #ifndef NC_TRANSMIT_H
 #define NC_TRANSMIT_H
 
-#include "cache.h"
-#include "ring.h"
-#include "route.h"
+#include "cork.h"
+#include "splice.h"
+#include "zerocopy.h"
+
+#define NC_TRANSMIT_SHARDS 16u
 
 struct nc_transmit {
 	struct nc_cache *cache;
-	struct nc_ring ring;
 	struct nc_routes routes;
-	pthread_mutex_t lock;	   /* flights */
-	struct nc_flight *flights; /* zero-copy sends under way */
+	struct nc_zerocopy zerocopy;
+	struct nc_corks corks;
+	size_t unsent_limit; /* bytes; SIZE_MAX: sockets stay as they are */
+	struct nc_transmit_counts counts[NC_TRANSMIT_SHARDS];
 };
 
 void nc_transmit_init(struct nc_transmit *transmit, struct nc_cache *cache);
@@ -24,7 +27,32 @@ void nc_transmit_fini(struct nc_transmit *transmit);
 /* Bytes of the message handed to the socket, or -errno if none were. */
 ssize_t nc_transmit_send(struct nc_transmit *transmit, int socket, const struct NC_send *message);
 
+/* --- for messages that are sent step by step by others ------------------------ */
+
+/*
+ * The route of a socket, if the message is large enough for it to matter, and
+ * a bound of its unsent bytes.  0; errors of nc_route_find().
+ */
+int nc_transmit_route(struct nc_transmit *transmit, int socket, const struct nc_passage *passage,
+		      struct nc_route_use *route);
+
+/* Before the message's first step: corks the socket where its end has to wait. */
+void nc_transmit_begin(struct nc_transmit *transmit, int socket, const struct nc_passage *passage);
+
+/* All of a message with those flags is in the socket's hands.  0; errors of shutdown(2). */
+int nc_transmit_end(struct nc_transmit *transmit, int socket, unsigned flags);
+
+/* This CPU's counters. */
+struct nc_transmit_counts *nc_transmit_counts(struct nc_transmit *transmit);
+
 /* Releases the units whose zero-copy sends are over; their number. */
 unsigned nc_transmit_reap(struct nc_transmit *transmit);
+
+/* Fills in what is known here. */
+void nc_transmit_stat(struct nc_transmit *transmit, struct NC_cache_stat *stat);
+
+/* See NC_routes() and NC_route_set(); -errno. */
+int nc_transmit_routes(struct nc_transmit *transmit, struct NC_route *routes, unsigned count);
+int nc_transmit_route_set(struct nc_transmit *transmit, const char *address, int method);
 
 #endif

@@ -3,10 +3,13 @@
  * unit.c - units' states and generations; see unit.h for who may call what.
  */
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 
 #include "id.h"
 #include "unit.h"
+
+#define SPINS 64u
 
 int nc_units_init(struct nc_units *units, uint32_t limit, uint32_t generation)
 {
@@ -17,11 +20,12 @@ int nc_units_init(struct nc_units *units, uint32_t limit, uint32_t generation)
 	return units->chunks ? 0 : -ENOMEM;
 }
 
-static void forget_sums(struct nc_unit *unit)
+void nc_unit_forget(struct nc_unit *unit)
 {
-	if (unit->layout.fragments > NC_UNIT_SUMS_INLINE)
+	if (nc_unit_sums_outside(unit))
 		free(unit->sums);
 	unit->sums = NULL;
+	unit->sum_size = 0;
 	unit->layout = (struct nc_layout){0};
 }
 
@@ -34,7 +38,7 @@ void nc_units_fini(struct nc_units *units)
 
 		/* A table that was reached into has chunks missing. */
 		if (unit)
-			forget_sums(unit);
+			nc_unit_forget(unit);
 	}
 	for (uint32_t i = 0; units->chunks && i < chunks; i++)
 		free(atomic_load_explicit(&units->chunks[i], memory_order_relaxed));
@@ -96,6 +100,10 @@ struct nc_unit *nc_units_take(struct nc_units *units)
 		memory_order_release);
 	unit->next = unit->previous = NC_UNIT_NONE;
 	unit->parked = false;
+	atomic_store_explicit(&unit->granted, false, memory_order_relaxed);
+	atomic_store_explicit(&unit->awaited, false, memory_order_relaxed);
+	atomic_store_explicit(&unit->expires, 0, memory_order_relaxed);
+	atomic_store_explicit(&unit->priority, NC_PRIORITY_NORMAL, memory_order_relaxed);
 	units->live++;
 	return unit;
 }
@@ -104,7 +112,7 @@ void nc_units_give(struct nc_units *units, struct nc_unit *unit)
 {
 	unsigned generation = nc_word_generation(nc_unit_word(unit));
 
-	forget_sums(unit);
+	nc_unit_forget(unit);
 	unit->store = NULL;
 	atomic_store_explicit(&unit->word, nc_word(generation, NC_UNIT_FREE, 0),
 			      memory_order_release);
@@ -120,8 +128,33 @@ void nc_unit_publish(struct nc_unit *unit)
 	uint64_t word = nc_unit_word(unit);
 
 	assert(nc_word_state(word) == NC_UNIT_FILLING);
-	atomic_store_explicit(&unit->word, nc_word(nc_word_generation(word), NC_UNIT_LIVE, 0),
-			      memory_order_release);
+	/* In one order with what tells whether the scrubber sleeps. */
+	atomic_store(&unit->word, nc_word(nc_word_generation(word), NC_UNIT_LIVE, 0));
+}
+
+static inline void relax(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
+/* The word once the unit is where it will be. */
+static uint64_t settled(const struct nc_unit *unit, unsigned generation)
+{
+	uint64_t word = nc_unit_word(unit);
+
+	for (unsigned turn = 1; word == nc_word(generation, NC_UNIT_MOVING, 0); turn++) {
+		/* Whoever moves it may have lost its processor. */
+		if (turn % SPINS)
+			relax();
+		else
+			sched_yield();
+		word = nc_unit_word(unit);
+	}
+	return word;
 }
 
 int nc_unit_hold(struct nc_unit *unit, unsigned generation, bool doomed)
@@ -129,9 +162,13 @@ int nc_unit_hold(struct nc_unit *unit, unsigned generation, bool doomed)
 	uint64_t word = nc_unit_word(unit);
 
 	do {
-		bool named = nc_word_state(word) == NC_UNIT_LIVE ||
-			     (doomed && nc_word_state(word) == NC_UNIT_DOOMED &&
-			      nc_word_holds(word) != 0);
+		bool named;
+
+		if (nc_word_state(word) == NC_UNIT_MOVING)
+			word = settled(unit, generation);
+		named = nc_word_state(word) == NC_UNIT_LIVE ||
+			(doomed && nc_word_state(word) == NC_UNIT_DOOMED &&
+			 nc_word_holds(word) != 0);
 
 		if (!named || nc_word_generation(word) != generation ||
 		    nc_word_holds(word) == UINT32_MAX)
@@ -148,8 +185,9 @@ int nc_unit_release(struct nc_unit *unit, unsigned generation)
 	do {
 		if (nc_word_generation(word) != generation || nc_word_holds(word) == 0)
 			return -EINVAL;
+		/* In one order with what is read of the unit's `awaited` afterwards. */
 	} while (!atomic_compare_exchange_weak_explicit(
-		&unit->word, &word, word - 1, memory_order_acq_rel, memory_order_acquire));
+		&unit->word, &word, word - 1, memory_order_seq_cst, memory_order_acquire));
 	return nc_word_holds(word) == 1 && nc_word_state(word) == NC_UNIT_DOOMED;
 }
 
@@ -158,12 +196,40 @@ int nc_unit_doom(struct nc_unit *unit, unsigned generation)
 	uint64_t word = nc_unit_word(unit);
 
 	do {
+		if (nc_word_state(word) == NC_UNIT_MOVING)
+			word = settled(unit, generation);
 		if (nc_word_state(word) != NC_UNIT_LIVE || nc_word_generation(word) != generation)
 			return -ENOENT;
 	} while (!atomic_compare_exchange_weak_explicit(
 		&unit->word, &word, nc_word(generation, NC_UNIT_DOOMED, nc_word_holds(word)),
 		memory_order_acq_rel, memory_order_acquire));
 	return nc_word_holds(word) == 0;
+}
+
+bool nc_unit_doom_idle(struct nc_unit *unit)
+{
+	uint64_t word = nc_unit_word(unit);
+
+	return nc_word_state(word) == NC_UNIT_LIVE && nc_word_holds(word) == 0 &&
+	       atomic_compare_exchange_strong_explicit(
+		       &unit->word, &word, nc_word(nc_word_generation(word), NC_UNIT_DOOMED, 0),
+		       memory_order_acq_rel, memory_order_relaxed);
+}
+
+bool nc_unit_move_begin(struct nc_unit *unit, unsigned generation)
+{
+	uint64_t word = nc_word(generation, NC_UNIT_LIVE, 1);
+
+	return atomic_compare_exchange_strong_explicit(&unit->word, &word,
+						       nc_word(generation, NC_UNIT_MOVING, 0),
+						       memory_order_acq_rel, memory_order_relaxed);
+}
+
+void nc_unit_move_end(struct nc_unit *unit, unsigned generation)
+{
+	assert(nc_unit_word(unit) == nc_word(generation, NC_UNIT_MOVING, 0));
+	atomic_store_explicit(&unit->word, nc_word(generation, NC_UNIT_LIVE, 0),
+			      memory_order_release);
 }
 
 int nc_shared_snapshot(struct nc_unit_shared *entry, uint64_t first, uint64_t end,

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "fragment.h"
+#include "replacement.h"
 
 struct nc_store;
 
@@ -25,25 +26,41 @@ enum nc_unit_state {
 	NC_UNIT_FILLING, /* allocated, not inserted: known to its handle only */
 	NC_UNIT_LIVE,	 /* can be named */
 	NC_UNIT_DOOMED,	 /* destroyed or evicted, still held */
+	NC_UNIT_MOVING,	 /* live, and its place is being switched: wait a moment */
 };
 
-#define NC_UNIT_SUMS_INLINE 4u
+#define NC_UNIT_SUMS_INLINE 8u /* bytes */
 
+/* What looking up touches comes first. */
 struct nc_unit {
-	_Atomic uint64_t word;	/* generation << 36 | state << 32 | holds */
-	struct nc_store *store; /* NULL in a free slot */
-	uint64_t at;		/* byte offset of its memory in the segment */
-	struct nc_layout layout;
-	union {
-		uint16_t sum[NC_UNIT_SUMS_INLINE];
-		uint16_t *sums; /* of more fragments: malloc */
-	};
+	_Atomic uint64_t word;	     /* generation << 36 | state << 32 | holds */
+	struct nc_replaceable order; /* the owner's: among the units of its priority */
+	_Atomic uint32_t expires;    /* tick of expiry.h; 0: never */
+	_Atomic uint8_t priority;    /* enum NC_priority */
+	_Atomic bool awaited;	     /* its last holder wakes the collector */
+	_Atomic bool granted;	     /* others have leave to use it: tell when it goes */
+	uint8_t sum_size;	     /* bytes of each fragment's sum; 0: none are kept */
+	bool parked;		     /* joined: doomed here, to be freed once the owner drops it */
 	uint32_t slot;
 	uint32_t next, previous; /* in its store's list, or the free list */
-	bool parked;		 /* joined: doomed here, to be freed once the owner drops it */
+	struct nc_store *store;	 /* NULL in a free slot */
+	uint64_t at;		 /* byte offset of its memory in the segment */
+	struct nc_layout layout;
+	union {
+		uint16_t sum16[NC_UNIT_SUMS_INLINE / 2];
+		uint32_t sum32[NC_UNIT_SUMS_INLINE / 4];
+		void *sums; /* more of them: malloc; see sums.h */
+	};
 };
 
-static_assert(sizeof(struct nc_unit) <= 128, "memory overhead a unit");
+/* With 8 to 10 bytes in an order's heap it stays below 128. */
+static_assert(sizeof(struct nc_unit) <= 112, "memory overhead a unit");
+
+/* Whether the unit's sums, if it has any, lie outside of it. */
+static inline bool nc_unit_sums_outside(const struct nc_unit *unit)
+{
+	return unit->layout.fragments * unit->sum_size > NC_UNIT_SUMS_INLINE;
+}
 
 #define NC_UNITS_CHUNK 1024u
 #define NC_UNIT_NONE UINT32_MAX
@@ -68,6 +85,9 @@ struct nc_unit *nc_units_take(struct nc_units *units);
 
 /* Makes sure that a given slot exists; for tables that mirror another's. */
 struct nc_unit *nc_units_reach(struct nc_units *units, uint32_t slot);
+
+/* Forgets layout and sums. */
+void nc_unit_forget(struct nc_unit *unit);
 
 /* Ends the unit: its slot is free, or retired when its generations are spent. */
 void nc_units_give(struct nc_units *units, struct nc_unit *unit);
@@ -114,6 +134,18 @@ int nc_unit_release(struct nc_unit *unit, unsigned generation);
 
 /* LIVE becomes DOOMED.  1: nobody holds it, the caller reclaims; 0; -ENOENT. */
 int nc_unit_doom(struct nc_unit *unit, unsigned generation);
+
+/* LIVE becomes DOOMED unless somebody holds the unit. */
+bool nc_unit_doom_idle(struct nc_unit *unit);
+
+/*
+ * Switching a unit's store and place while others look it up: between begin
+ * and end, a few instructions, whoever wants to hold it spins.  begin gives up
+ * the caller's own hold, which must be the only one; false: it is not, or the
+ * unit is not live.
+ */
+bool nc_unit_move_begin(struct nc_unit *unit, unsigned generation);
+void nc_unit_move_end(struct nc_unit *unit, unsigned generation);
 
 /* --- the shared table ---------------------------------------------------- */
 

@@ -16,14 +16,59 @@ int nc_wire_check_welcome(const struct nc_wire_welcome *welcome, size_t length, 
 		return -EPROTO;
 	if (welcome->error != 0)
 		return welcome->error > 0 && welcome->error < 4096 ? -welcome->error : -EPROTO;
-	if (welcome->member == 0 || welcome->member >= NC_ID_MEMBERS_MAX || welcome->slots == 0 ||
+	if (welcome->lanes > NC_WIRE_LANES_MAX || fds != nc_wire_welcome_fds(welcome))
+		return -EPROTO;
+	/* A guest without a segment has no number, table or lanes. */
+	if (welcome->slots == 0)
+		return welcome->lanes || welcome->member ? -EPROTO : 0;
+	if (welcome->member == 0 || welcome->member >= NC_ID_MEMBERS_MAX ||
 	    welcome->slots > NC_ID_SLOTS_MAX || welcome->generation == 0 ||
-	    welcome->generation > NC_ID_GENERATION_MAX || welcome->lanes > NC_WIRE_LANES_MAX)
+	    welcome->generation > NC_ID_GENERATION_MAX)
 		return -EPROTO;
 	if (welcome->segment_size % NC_PAGE || welcome->data_offset % NC_PAGE ||
-	    welcome->data_offset >= welcome->segment_size)
+	    welcome->data_offset >= welcome->segment_size ||
+	    welcome->slots > welcome->data_offset / NC_WIRE_SLOT)
 		return -EPROTO;
-	return fds == nc_wire_welcome_fds(welcome->lanes) ? 0 : -EPROTO;
+	return 0;
+}
+
+int nc_wire_check_hello(const struct nc_wire_hello *hello, size_t length)
+{
+	return length != sizeof(*hello) || hello->magic != NC_WIRE_MAGIC ||
+			       hello->version != NC_WIRE_VERSION || hello->reserved ||
+			       (hello->flags & ~(NC_WIRE_SEGMENT | NC_WIRE_OPERATOR))
+		       ? -EPROTO
+		       : 0;
+}
+
+int nc_wire_check_ask(const void *message, size_t length, unsigned fds, struct nc_wire_ask *ask)
+{
+	if (length < sizeof(*ask))
+		return -EPROTO;
+	memcpy(ask, message, sizeof(*ask));
+	return ask->magic != NC_WIRE_MAGIC || ask->op == 0 || ask->op >= NC_WIRE_OPS || fds > 2 ||
+			       ask->length > NC_WIRE_BEHIND_MAX ||
+			       ask->length != length - sizeof(*ask)
+		       ? -EPROTO
+		       : 0;
+}
+
+int nc_wire_check_answer(const void *message, size_t length, unsigned fds,
+			 struct nc_wire_answer *answer)
+{
+	unsigned flags;
+
+	if (length < sizeof(*answer))
+		return -EPROTO;
+	memcpy(answer, message, sizeof(*answer));
+	flags = answer->flags;
+	return answer->magic != NC_WIRE_MAGIC || answer->error < 0 || answer->error >= 4096 ||
+			       answer->length > NC_WIRE_BEHIND_MAX ||
+			       answer->length != length - sizeof(*answer) ||
+			       fds != (flags & NC_WIRE_HAS_UNIT ? 1u : 0u) +
+					       (flags & NC_WIRE_HAS_BOARD ? 1u : 0u)
+		       ? -EPROTO
+		       : 0;
 }
 
 int nc_wire_check_request(const void *record, size_t length, struct nc_wire_request *request)

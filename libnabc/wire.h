@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wire.h - what owner and members say to each other: the welcome that admits
- * a member, and the records of requests and responses.
+ * wire.h - what owner and members say to each other: hello and welcome, the
+ * questions that a member asks, and the records of requests and responses.
  *
  * Both ends run on one machine and one architecture, so records are plain
  * structures; whoever reads one has copied it first and then checks it here.
@@ -14,14 +14,26 @@
 #include <stdint.h>
 
 #define NC_WIRE_MAGIC 0x4342414eu /* "NABC" */
-#define NC_WIRE_VERSION 1u
+#define NC_WIRE_VERSION 2u
 #define NC_WIRE_LANES_MAX 64u
+#define NC_WIRE_SLOT 64u /* bytes of an entry in the table of units */
 #define NC_WIRE_BLOCK_MAX 32768u
+
+/* The first message of a process that connected.  (A worker says nothing: it was expected.) */
+struct nc_wire_hello {
+	uint32_t magic;
+	uint32_t version;
+	uint32_t flags; /* NC_WIRE_* */
+	uint32_t reserved;
+};
+
+#define NC_WIRE_SEGMENT 0x1u  /* wants a segment of its own */
+#define NC_WIRE_OPERATOR 0x2u /* wants to look after the whole cache */
 
 /*
  * The owner's answer to a process that joined.  With error 0 it carries the
- * descriptors: segment; and for lanes > 0 queues, request doorbell, then one
- * response doorbell a lane.
+ * descriptors: segment, if slots > 0; and for lanes > 0 queues, request
+ * doorbell, then one response doorbell a lane.
  */
 struct nc_wire_welcome {
 	uint32_t magic;
@@ -35,7 +47,65 @@ struct nc_wire_welcome {
 	uint64_t segment_size; /* bytes, the table included */
 	uint64_t data_offset;  /* where units begin in the segment */
 	uint64_t max_unit;     /* bytes */
+	uint32_t flags;	       /* NC_WIRE_OPERATOR */
+	uint32_t reserved;
 };
+
+/*
+ * What a member asks, and what it is answered.  A question may carry
+ * descriptors, an answer may carry one of a unit and then that of the board,
+ * and bytes behind it.
+ */
+enum nc_wire_op {
+	NC_WIRE_SEAL = 1, /* [frozen] size, fraglen, slot: enter it as a unit -> id, slot */
+	NC_WIRE_FETCH,	  /* id, slot -> size, fraglen, slot [frozen] */
+	NC_WIRE_DROP,	  /* slot: needs it no more */
+	NC_WIRE_GRANT,	  /* id, principal, who [pidfd] [frozen, size, fraglen] */
+	NC_WIRE_REVOKE,	  /* id, principal, who [pidfd] */
+	NC_WIRE_DESTROY,  /* id */
+	NC_WIRE_LIST,	  /* cursor in size -> units behind, the next cursor in size */
+	NC_WIRE_STAT,	  /* id -> one unit behind; operators */
+	NC_WIRE_COUNTERS, /* size: of the structure -> the owner's counters behind; operators */
+	NC_WIRE_ROUTES,	  /* id: a place, who: how many -> routes behind, all in size; operators */
+	NC_WIRE_ROUTE,	  /* who: a method for the address behind; operators */
+	NC_WIRE_KEEP,	  /* id, slot: NC_WIRE_PRIORITY or _LIFETIME, size; operators, the maker */
+	NC_WIRE_OPS,
+};
+
+#define NC_WIRE_PRIORITY 1u
+#define NC_WIRE_LIFETIME 2u
+
+struct nc_wire_ask {
+	uint32_t magic;
+	uint32_t op;
+	uint64_t tag;
+	uint64_t id;
+	uint64_t size;
+	uint64_t fraglen;
+	uint32_t slot;
+	uint32_t principal; /* enum NC_principal */
+	uint32_t who;
+	uint32_t length; /* of the bytes that follow */
+};
+
+struct nc_wire_answer {
+	uint32_t magic;
+	int32_t error; /* errno, or 0 */
+	uint64_t tag;  /* of the question */
+	uint64_t id;
+	uint64_t size;
+	uint64_t fraglen;
+	uint32_t slot;
+	uint32_t flags;	 /* NC_WIRE_* */
+	uint32_t length; /* of the bytes that follow */
+	uint32_t reserved;
+};
+
+#define NC_WIRE_HAS_UNIT 0x1u  /* descriptor: a frozen segment */
+#define NC_WIRE_HAS_BOARD 0x2u /* descriptor: the board, the last one */
+#define NC_WIRE_BEHIND_MAX 16384u
+#define NC_WIRE_BOARDLESS 1u	  /* slot of SEAL and FETCH: the asker has no board (yet) */
+#define NC_WIRE_BOARD_SIZE 32768u /* bytes of the board */
 
 struct nc_wire_request {
 	uint64_t tag;
@@ -54,21 +124,32 @@ struct nc_wire_response {
 	uint32_t reserved;
 };
 
-static_assert(sizeof(struct nc_wire_welcome) == 56, "ABI of the attach socket");
+static_assert(sizeof(struct nc_wire_welcome) == 64, "ABI of the attach socket");
+static_assert(sizeof(struct nc_wire_hello) == 16, "ABI of the attach socket");
+static_assert(sizeof(struct nc_wire_ask) == 56, "ABI of the attach socket");
+static_assert(sizeof(struct nc_wire_answer) == 56, "ABI of the attach socket");
 static_assert(sizeof(struct nc_wire_request) == 16, "ABI of the request queue");
 static_assert(sizeof(struct nc_wire_response) == 48, "ABI of the response queue");
 
 /* 0, the errno of a refusal negated, or -EPROTO. */
 int nc_wire_check_welcome(const struct nc_wire_welcome *welcome, size_t length, unsigned fds);
 
+/* 0 or -EPROTO. */
+int nc_wire_check_hello(const struct nc_wire_hello *hello, size_t length);
+
+/* message: what came, length bytes; its head is copied.  0 or -EPROTO. */
+int nc_wire_check_ask(const void *message, size_t length, unsigned fds, struct nc_wire_ask *ask);
+int nc_wire_check_answer(const void *message, size_t length, unsigned fds,
+			 struct nc_wire_answer *answer);
+
 /* record: what came out of the queue, length bytes.  0 or -EPROTO. */
 int nc_wire_check_request(const void *record, size_t length, struct nc_wire_request *request);
 int nc_wire_check_response(const void *record, size_t length, struct nc_wire_response *response);
 
 /* Descriptors that a welcome with that many lanes carries. */
-static inline unsigned nc_wire_welcome_fds(unsigned lanes)
+static inline unsigned nc_wire_welcome_fds(const struct nc_wire_welcome *welcome)
 {
-	return lanes ? 3 + lanes : 1;
+	return (welcome->slots ? 1 : 0) + (welcome->lanes ? 2 + welcome->lanes : 0);
 }
 
 #endif

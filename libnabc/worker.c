@@ -25,14 +25,6 @@ struct NC_exchange {
 	struct nc_exchange *exchange;
 };
 
-static int answer(int result)
-{
-	if (result >= 0)
-		return result;
-	errno = -result;
-	return -1;
-}
-
 /* --- the worker's end ---------------------------------------------------- */
 
 static int inherited_socket(void)
@@ -61,7 +53,7 @@ NC_worker *NC_worker_open(void)
 	int error, socket = inherited_socket();
 
 	if (!worker || socket < 0) {
-		answer(worker ? socket : -ENOMEM);
+		nc_answer(worker ? socket : -ENOMEM);
 		free(worker);
 		return NULL;
 	}
@@ -70,7 +62,7 @@ NC_worker *NC_worker_open(void)
 		if (worker->responder)
 			nc_responder_close(worker->responder);
 		/* Whatever the number stands for, it is not a server's socket. */
-		answer(error == -ENOTSOCK || error == -EBADF ? -EPROTO : error);
+		nc_answer(error == -ENOTSOCK || error == -EBADF ? -EPROTO : error);
 		free(worker);
 		return NULL;
 	}
@@ -82,15 +74,20 @@ NC_worker *NC_worker_open(void)
 
 int NC_worker_accept(NC_worker *worker, struct NC_request *request)
 {
-	return answer(worker && request ? nc_responder_accept(worker->responder, request)
-					: -EINVAL);
+	return nc_answer(worker && request ? nc_responder_accept(worker->responder, request)
+					   : -EINVAL);
 }
 
 const char *NC_request_variable(const struct NC_request *request, const char *name)
 {
-	size_t length = strlen(name);
-	const char *at = request->variables, *end = at + request->variables_length;
+	const char *at, *end;
+	size_t length;
 
+	if (!request || !request->variables || !name)
+		return NULL;
+	length = strlen(name);
+	at = request->variables;
+	end = at + request->variables_length;
 	while (at < end) {
 		size_t here = strlen(at);
 
@@ -105,8 +102,8 @@ int NC_worker_respond(NC_worker *worker, const struct NC_request *request,
 		      const struct NC_response *response)
 {
 	if (!worker || !request || !response)
-		return answer(-EINVAL);
-	return answer(nc_responder_respond(worker->responder, request, response));
+		return nc_answer(-EINVAL);
+	return nc_answer(nc_responder_respond(worker->responder, request, response));
 }
 
 void NC_worker_close(NC_worker *worker)
@@ -126,16 +123,15 @@ NC_exchange *NC_exchange_start(NC_cache *cache, const struct NC_exchange_options
 	struct NC_exchange *exchange = NULL;
 	int error = 0;
 
-	if (!cache)
-		cache = nc_face_find(&error);
+	cache = nc_face_find(cache, &error);
 	if (cache) {
 		exchange = calloc(1, sizeof(*exchange));
-		error = exchange ? nc_exchange_open(&cache->cache, options, &exchange->exchange)
+		error = exchange ? nc_exchange_open(&cache->attach, options, &exchange->exchange)
 				 : -ENOMEM;
 	}
 	if (error) {
 		free(exchange);
-		answer(error);
+		nc_answer(error);
 		return NULL;
 	}
 	exchange->cache = cache;
@@ -145,12 +141,12 @@ NC_exchange *NC_exchange_start(NC_cache *cache, const struct NC_exchange_options
 
 pid_t NC_exchange_pid(const NC_exchange *exchange)
 {
-	return exchange ? exchange->exchange->process.pid : answer(-EINVAL);
+	return exchange ? exchange->exchange->process.pid : nc_answer(-EINVAL);
 }
 
 int NC_exchange_pidfd(const NC_exchange *exchange)
 {
-	return exchange ? exchange->exchange->process.pidfd : answer(-EINVAL);
+	return exchange ? exchange->exchange->process.pidfd : nc_answer(-EINVAL);
 }
 
 static bool has_lane(const NC_exchange *exchange, unsigned lane)
@@ -160,21 +156,22 @@ static bool has_lane(const NC_exchange *exchange, unsigned lane)
 
 int NC_exchange_fd(const NC_exchange *exchange, unsigned lane)
 {
-	return has_lane(exchange, lane) ? exchange->exchange->lane[lane].doorbell : answer(-EINVAL);
+	return has_lane(exchange, lane) ? exchange->exchange->lane[lane].doorbell
+					: nc_answer(-EINVAL);
 }
 
 int NC_exchange_submit(NC_exchange *exchange, unsigned lane, uint64_t tag, const char *variables,
 		       size_t length)
 {
 	if (!has_lane(exchange, lane) || (length && !variables))
-		return answer(-EINVAL);
-	return answer(nc_exchange_send(exchange->exchange, lane, tag, variables, length));
+		return nc_answer(-EINVAL);
+	return nc_answer(nc_exchange_send(exchange->exchange, lane, tag, variables, length));
 }
 
 int NC_exchange_kick(NC_exchange *exchange, unsigned lane)
 {
 	if (!has_lane(exchange, lane))
-		return answer(-EINVAL);
+		return nc_answer(-EINVAL);
 	nc_exchange_wake(exchange->exchange, lane);
 	return 0;
 }
@@ -183,20 +180,26 @@ int NC_exchange_reap(NC_exchange *exchange, unsigned lane, uint64_t *tag,
 		     struct NC_response *response)
 {
 	if (!has_lane(exchange, lane) || !tag || !response)
-		return answer(-EINVAL);
-	return answer(nc_exchange_take(exchange->exchange, lane, tag, response));
+		return nc_answer(-EINVAL);
+	return nc_answer(nc_exchange_take(exchange->exchange, lane, tag, response));
 }
 
 int NC_exchange_arm(NC_exchange *exchange, unsigned lane)
 {
-	return has_lane(exchange, lane) ? nc_exchange_sleep(exchange->exchange, lane)
-					: answer(-EINVAL);
+	return NC_exchange_arm_for(exchange, lane, 1);
+}
+
+int NC_exchange_arm_for(NC_exchange *exchange, unsigned lane, unsigned responses)
+{
+	if (!has_lane(exchange, lane) || responses == 0)
+		return nc_answer(-EINVAL);
+	return nc_exchange_sleep(exchange->exchange, lane, responses);
 }
 
 int NC_exchange_close(NC_exchange *exchange)
 {
 	if (!exchange)
-		return answer(-EINVAL);
+		return nc_answer(-EINVAL);
 	nc_exchange_end(exchange->exchange);
 	atomic_fetch_sub_explicit(&exchange->cache->exchanges, 1, memory_order_relaxed);
 	free(exchange);

@@ -2,17 +2,24 @@
 # The manual; tests/check-man.sh compares it with the headers.
 man3_MANS = \
 	man/NC_alloc.3 \
+	man/NC_alloc_in.3 \
 	man/NC_alloc_kind.3 \
 	man/NC_cache_attach.3 \
+	man/NC_cache_attach_as.3 \
 	man/NC_cache_close.3 \
 	man/NC_cache_dispatch.3 \
 	man/NC_cache_fd.3 \
 	man/NC_cache_id.3 \
 	man/NC_cache_open.3 \
 	man/NC_cache_serve.3 \
+	man/NC_cache_serve_as.3 \
 	man/NC_cache_stat.3 \
+	man/NC_data.3 \
+	man/NC_checksum.3 \
 	man/NC_destroy.3 \
+	man/NC_destroy_in.3 \
 	man/NC_exchange_arm.3 \
+	man/NC_exchange_arm_for.3 \
 	man/NC_exchange_close.3 \
 	man/NC_exchange_fd.3 \
 	man/NC_exchange_kick.3 \
@@ -21,16 +28,49 @@ man3_MANS = \
 	man/NC_exchange_reap.3 \
 	man/NC_exchange_start.3 \
 	man/NC_exchange_submit.3 \
+	man/NC_fragment.3 \
 	man/NC_free.3 \
+	man/NC_grant.3 \
 	man/NC_hold.3 \
+	man/NC_hold_in.3 \
 	man/NC_insert.3 \
+	man/NC_insert_in.3 \
+	man/NC_list.3 \
+	man/NC_pread.3 \
+	man/NC_operation_abandon.3 \
+	man/NC_operation_close.3 \
+	man/NC_operation_complete.3 \
+	man/NC_operation_open.3 \
+	man/NC_operation_sent.3 \
+	man/NC_prep_send.3 \
 	man/NC_printf.3 \
 	man/NC_read.3 \
+	man/NC_read_in.3 \
 	man/NC_release.3 \
+	man/NC_release_in.3 \
 	man/NC_request_variable.3 \
+	man/NC_revoke.3 \
+	man/NC_ring_cancel.3 \
+	man/NC_ring_close.3 \
+	man/NC_ring_fd.3 \
+	man/NC_ring_open.3 \
+	man/NC_ring_reap.3 \
+	man/NC_ring_send.3 \
+	man/NC_ring_source_new.3 \
+	man/NC_ring_submit.3 \
+	man/NC_route_set.3 \
+	man/NC_routes.3 \
+	man/NC_set_lifetime.3 \
+	man/NC_set_priority.3 \
 	man/NC_socksend.3 \
+	man/NC_socksend_in.3 \
 	man/NC_socksendv.3 \
+	man/NC_socksendv_in.3 \
+	man/NC_source_new.3 \
 	man/NC_stat.3 \
+	man/NC_stat_in.3 \
+	man/NC_stream.3 \
+	man/NC_verify.3 \
 	man/NC_worker_accept.3 \
 	man/NC_worker_close.3 \
 	man/NC_worker_open.3 \

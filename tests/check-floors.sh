@@ -47,15 +47,31 @@ check()
 }
 
 check libnabc <<'FLOORS'
-nabc.h nabc-worker.h id fragment extent checksum replacement queue peer process ring route
-segment wire lane
-unit
-store
-member foreign
+nabc.h nabc-async.h nabc-worker.h id lock table notice fragment extent checksum crc32c replacement cleaning expiry queue peer process identity ring route
+socket cork segment wire lane
+unit board session
+store grant
+sums stock
+room
+member foreign loan
+upkeep
 cache
-attach handle transmit
-exchange responder face
-nabc worker
+catalogue
+share
+desk
+attach join handle passage
+method
+splice zerocopy
+transmit
+collector
+operation
+async async-uring async-epoll
+exchange responder operator face stream
+nabc sharing nabc-async worker
+FLOORS
+
+check libnabc-glib <<'FLOORS'
+nabc-glib
 FLOORS
 
 check sweet <<'FLOORS'

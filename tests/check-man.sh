@@ -5,22 +5,27 @@
 # the symbol map, so that none of the three can change alone:
 #
 #   calls     every declared call has a page man/CALL.3, every name in a
-#             page's NAME and SYNOPSIS is declared, alias pages lead home
-#   map       libnabc/libnabc.map exports what the headers declare
+#             page's NAME and SYNOPSIS is declared, alias pages lead home,
+#             nabc(7) lists them all
+#   words     every NC_ name in a page is in a header, every one of a header in
+#             a page; every page is installed
+#   map       each library's map exports what its headers declare
 #   code      every SYNOPSIS compiles after its headers, every structure
 #             shown is the header's, every example that is a file compiles
 #   lint      mandoc (or groff, where mandoc is missing) has nothing to say
 #
 # Environment: srcdir, the top of the sources (default: above this script);
-# CC (default: cc).  Exit status: 0 good, 1 not, 77 no formatter to lint with.
+# CC (default: cc); GLIB_CFLAGS (default: pkg-config's).
+# Exit status: 0 good, 1 not, 77 no formatter to lint with.
 
 export LC_ALL=C
 srcdir=${srcdir:-$(dirname "$0")/..}
 cc=${CC:-cc}
 man=$srcdir/man
-headers="$srcdir/libnabc/nabc.h $srcdir/libnabc/nabc-worker.h"
-map=$srcdir/libnabc/libnabc.map
-flags="-fsyntax-only -Wall -Wextra -Werror -D_GNU_SOURCE -I$srcdir/libnabc"
+folders="libnabc libnabc-glib"
+headers=$(for folder in $folders; do ls "$srcdir/$folder"/nabc*.h; done)
+flags="-fsyntax-only -Wall -Wextra -Werror -D_GNU_SOURCE -I$srcdir/libnabc -I$srcdir/libnabc-glib
+	${GLIB_CFLAGS-$(pkg-config --cflags glib-2.0)}"
 
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
@@ -225,22 +230,57 @@ for page in "$man"/*.3; do
 		"make its .In, .Ft, .Fn, .Fo and .Fa those of the header"
 done
 
+while read -r name; do
+	grep -q "^\.Xr $name 3" "$man/nabc.7" ||
+		complain "man/nabc.7 does not list $name" "add .Xr $name 3 to All calls"
+done <"$tmp/declared"
+
+# --- words ---------------------------------------------------------------
+
+# One a line, a page's title left out; NC_SEND_ stands for all that begin so.
+names_in() { sed '/^\.Dt /d' "$@" | grep -oE '\<NC_[A-Za-z0-9_]+' | sort -u; }
+
+names_in $headers >"$tmp/in-headers"
+for page in "$man"/*.[1-9]; do
+	[ -f "$page" ] || continue
+	grep -q "^[^#]*man/${page##*/}\>" "$man/local.mk" ||
+		complain "man/${page##*/} is not installed" "add it to man/local.mk"
+	unescape <"$page" >"$tmp/plain"
+	for name in $(names_in "$tmp/plain" | comm -23 - "$tmp/in-headers"); do
+		case $name in
+		*_) grep -q "^$name" "$tmp/in-headers" && continue ;;
+		esac
+		complain "man/${page##*/}: no header has $name" "correct the name, or declare it"
+	done
+done
+cat "$man"/*.[1-9] | unescape | names_in >"$tmp/in-pages"
+for name in $(comm -23 "$tmp/in-headers" "$tmp/in-pages"); do
+	case $name in
+	*_) continue ;;
+	esac
+	complain "$name is in a header, but in no page" "tell of it where it belongs"
+done
+
 # --- map -----------------------------------------------------------------
 
-if [ -f "$map" ]; then
-	exported_names "$map" >"$tmp/exported"
-	for name in $(comm -23 "$tmp/declared" "$tmp/exported"); do
-		complain "$name is declared, but libnabc.map does not export it" \
+for folder in $folders; do
+	map=$folder/$folder.map
+	if [ ! -f "$srcdir/$map" ]; then
+		complain "$map is missing" "write it: every NC_ call in its global: section"
+		continue
+	fi
+	declared_names "$srcdir/$folder"/nabc*.h >"$tmp/own"
+	exported_names "$srcdir/$map" >"$tmp/exported"
+	for name in $(comm -23 "$tmp/own" "$tmp/exported"); do
+		complain "$name is declared, but $map does not export it" \
 			"add '$name;' to the global: section"
 	done
 	# A pattern must not be expanded to file names here.
-	comm -13 "$tmp/declared" "$tmp/exported" | while read -r name; do
-		complain "libnabc.map exports $name, which no public header declares" \
+	comm -13 "$tmp/own" "$tmp/exported" | while read -r name; do
+		complain "$map exports $name, which no public header of $folder declares" \
 			"remove it from the map, or declare it"
 	done
-else
-	complain "libnabc/libnabc.map is missing" "write it: every NC_ call in its global: section"
-fi
+done
 
 # --- code ----------------------------------------------------------------
 

@@ -31,7 +31,8 @@ static NC_cache *cache;
 
 static inline void open_cache(size_t size)
 {
-	struct NC_cache_options options = {.size = size, .member_size = 256 << 10};
+	struct NC_cache_options options = {
+		.size = size, .member_size = 256 << 10, .flags = NC_CACHE_NO_THREAD};
 
 	cache = NC_cache_open(&options);
 	ck_assert_ptr_nonnull(cache);
@@ -58,6 +59,18 @@ static inline size_t insert(uint64_t seed, size_t size)
 	ck_assert_int_eq(NC_free(&handle), 0);
 	free(data);
 	return id;
+}
+
+/* The owner's loop until a descriptor has something to say. */
+static inline void dispatch_until(int fd)
+{
+	while (!readable(fd)) {
+		struct pollfd wait[2] = {{.fd = NC_cache_fd(cache), .events = POLLIN},
+					 {.fd = fd, .events = POLLIN}};
+
+		ck_assert_int_ge(poll(wait, 2, 60000), 1);
+		ck_assert_int_ge(NC_cache_dispatch(cache), 0);
+	}
 }
 
 static inline bool alive(size_t id)

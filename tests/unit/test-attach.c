@@ -5,18 +5,22 @@
  * program worker-fixture as the second process and ends it by closing its
  * standard input.
  */
+#include <grp.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <attach.h>
 #include <handle.h>
 #include <id.h>
+#include <join.h>
 #include <peer.h>
 #include <transmit.h>
 
+#include "process-fixture.h"
 #include "suite.h"
 
 #define PAGE ((size_t)4096)
@@ -37,7 +41,7 @@ static void open_owner(void)
 	ck_assert_int_eq(nc_cache_init_owner(&cache, &options), 0);
 	nc_transmit_init(&transmit, &cache);
 	ck_assert_int_eq(nc_attach_init(&owner, &cache), 0);
-	ck_assert_int_eq(nc_attach_serve(&owner, path), 0);
+	ck_assert_int_eq(nc_attach_serve(&owner, path, NULL), 0);
 }
 
 static void close_owner(void)
@@ -78,11 +82,14 @@ static int join_here(int *socket_fd)
 	struct nc_wire_welcome welcome;
 	int fds[NC_PEER_FDS_MAX], error;
 
-	*socket_fd = nc_peer_connect(path);
+	*socket_fd = nc_peer_connect(path, 5000);
 	ck_assert_int_ge(*socket_fd, 0);
-	await(owner.epoll, POLLIN);
-	ck_assert_int_eq(nc_attach_dispatch(&owner), 1);
-	error = nc_attach_join(&joined, *socket_fd, 1000, &welcome, fds);
+	ck_assert_int_eq(nc_join_hello(*socket_fd, NC_WIRE_SEGMENT), 0);
+	while (!readable(*socket_fd)) {
+		await(owner.epoll, POLLIN);
+		ck_assert_int_ge(nc_attach_dispatch(&owner), 1);
+	}
+	error = nc_join(&joined, *socket_fd, 1000, &welcome, fds);
 	if (error)
 		close(*socket_fd);
 	return error;
@@ -178,7 +185,7 @@ START_TEST(test_serve)
 	ck_assert(S_ISSOCK(status.st_mode));
 	ck_assert_uint_eq(status.st_mode & 0777, 0600);
 	snprintf(other, sizeof(other), "%s2", path);
-	ck_assert_int_eq(nc_attach_serve(&owner, other), -EALREADY);
+	ck_assert_int_eq(nc_attach_serve(&owner, other, NULL), -EALREADY);
 	ck_assert_int_lt(access(other, F_OK), 0);
 	/* Nothing to do: nothing done. */
 	ck_assert(!readable(owner.epoll));
@@ -196,14 +203,14 @@ START_TEST(test_serve_refused)
 	ck_assert_int_eq(nc_attach_init(&owner, &cache), 0);
 	memset(wrong, 'x', sizeof(wrong));
 	wrong[199] = '\0';
-	ck_assert_int_eq(nc_attach_serve(&owner, wrong), -ENAMETOOLONG);
-	ck_assert_int_eq(nc_attach_serve(&owner, ""), -EINVAL);
-	ck_assert_int_eq(nc_attach_serve(&owner, "/nonexistent/socket"), -ENOENT);
-	ck_assert_int_eq(nc_attach_serve(&owner, "/dev/null"), -EADDRINUSE);
+	ck_assert_int_eq(nc_attach_serve(&owner, wrong, NULL), -ENAMETOOLONG);
+	ck_assert_int_eq(nc_attach_serve(&owner, "", NULL), -EINVAL);
+	ck_assert_int_eq(nc_attach_serve(&owner, "/nonexistent/socket", NULL), -ENOENT);
+	ck_assert_int_eq(nc_attach_serve(&owner, "/dev/null", NULL), -EADDRINUSE);
 	/* After failures it still can. */
 	make_directory(directory);
 	snprintf(path, sizeof(path), "%s/cache", directory);
-	ck_assert_int_eq(nc_attach_serve(&owner, path), 0);
+	ck_assert_int_eq(nc_attach_serve(&owner, path, NULL), 0);
 	nc_attach_fini(&owner);
 	nc_cache_fini(&cache);
 	rmdir(directory);
@@ -220,7 +227,7 @@ START_TEST(test_garbage_connections)
 	descriptors = open_descriptors();
 	for (unsigned i = 0; i < 20; i++) {
 		for (unsigned k = 0; k < 4; k++) {
-			guest[k] = nc_peer_connect(path);
+			guest[k] = nc_peer_connect(path, 5000);
 			ck_assert_int_ge(guest[k], 0);
 		}
 		close(guest[0]);
@@ -268,7 +275,7 @@ static int welcomed_by(const void *message, size_t length, const int *fds, unsig
 	if (length)
 		ck_assert_int_eq(nc_peer_send(pair[0], message, length, fds, count), 0);
 	close(pair[0]);
-	error = nc_attach_join(&joined, pair[1], 1000, &welcome, received);
+	error = nc_join(&joined, pair[1], 1000, &welcome, received);
 	if (!error)
 		nc_cache_fini(&joined);
 	close(pair[1]);
@@ -308,7 +315,7 @@ START_TEST(test_bad_owner)
 	ck_assert_int_eq(welcomed_by(&welcome, sizeof(welcome), fds, 3), -EUSERS);
 	/* One that says nothing is not waited for for ever. */
 	ck_assert_int_eq(nc_peer_pair(pair), 0);
-	ck_assert_int_eq(nc_attach_join(&joined, pair[1], 1, &welcome, fds), -ETIMEDOUT);
+	ck_assert_int_eq(nc_join(&joined, pair[1], 1, &welcome, fds), -ETIMEDOUT);
 	close_pair(pair);
 	nc_segment_close(&segment);
 }
@@ -403,6 +410,14 @@ START_TEST(test_other_process)
 	/* The owner's units are not the member's business. */
 	ck_assert_int_eq(write(guest.to, &order, 1), 1);
 	ck_assert_int_eq(write(guest.to, &own, sizeof(own)), sizeof(own));
+	while (!readable(guest.from)) {
+		struct pollfd either[] = {{.fd = owner.epoll, .events = POLLIN},
+					  {.fd = guest.from, .events = POLLIN}};
+
+		/* The answer may come with no request behind it. */
+		ck_assert_int_gt(poll(either, 2, 60000), 0);
+		ck_assert_int_ge(nc_attach_dispatch(&owner), 0);
+	}
 	ck_assert_uint_eq(guest_tells(&guest), EACCES);
 	ck_assert_uint_eq(guest_does(&guest, 'a'), ENOTSUP);
 	/* Destroyed there while held here: sendable to the end of the hold. */
@@ -444,9 +459,7 @@ START_TEST(test_death)
 		} else {
 			ck_assert_uint_eq(guest_does(&guest, 'c'), 0);
 		}
-		await(owner.epoll, POLLIN);
-		ck_assert_int_eq(nc_attach_dispatch(&owner), 1);
-		ck_assert_uint_eq(cache.members, 0);
+		dispatch_until(0);
 		ck_assert_int_eq(hold(id), -ENOENT);
 		/* What was held when it died is still whole. */
 		ck_assert_mem_eq(nc_unit_base(view.unit), "from a member\n", 14);
@@ -488,6 +501,384 @@ START_TEST(test_several_members)
 }
 END_TEST
 
+/* --- who may come in --------------------------------------------------------------- */
+
+static void open_owner_to(const struct NC_serve_options *serve)
+{
+	struct NC_cache_options options = {
+		.size = MIB, .member_size = 128 << 10, .flags = NC_CACHE_NO_URING};
+
+	make_directory(directory);
+	ck_assert_int_eq(chmod(directory, 0755), 0);
+	snprintf(path, sizeof(path), "%s/cache", directory);
+	ck_assert_int_eq(nc_cache_init_owner(&cache, &options), 0);
+	nc_transmit_init(&transmit, &cache);
+	ck_assert_int_eq(nc_attach_init(&owner, &cache), 0);
+	ck_assert_int_eq(nc_attach_serve(&owner, path, serve), 0);
+}
+
+/* In a child, as another user: the errno of joining, or 0. */
+static int join_as(uid_t uid, gid_t gid, gid_t other_group, uint32_t flags)
+{
+	struct nc_wire_welcome welcome = {0};
+	int fds[NC_PEER_FDS_MAX], error, socket_fd;
+	unsigned count = 0;
+
+	if (setgroups(other_group ? 1 : 0, &other_group) || setresgid(gid, gid, gid) ||
+	    setresuid(uid, uid, uid))
+		return 120;
+	socket_fd = nc_peer_connect(path, 5000);
+	if (socket_fd < 0)
+		return -socket_fd;
+	error = nc_join_hello(socket_fd, flags);
+	if (error && error != -EPIPE && error != -ECONNRESET)
+		return 121;
+	error = (int)nc_peer_receive(socket_fd, &welcome, sizeof(welcome), fds, &count, 10000);
+	if (error == -ECONNRESET)
+		error = (int)nc_peer_receive(socket_fd, &welcome, sizeof(welcome), fds, &count,
+					     10000);
+	error = nc_wire_check_welcome(&welcome, error < 0 ? 0 : (size_t)error, count);
+	if (!error && flags & NC_WIRE_OPERATOR && !(welcome.flags & NC_WIRE_OPERATOR))
+		return 122;
+	return -error;
+}
+
+static int joins(uid_t uid, gid_t gid, gid_t other_group, uint32_t flags)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0)
+		_exit(join_as(uid, gid, other_group, flags));
+	ck_assert_int_gt(pid, 0);
+	while (waitpid(pid, &status, WNOHANG) == 0) {
+		(void)poll(&(struct pollfd){.fd = owner.epoll, .events = POLLIN}, 1, 5);
+		ck_assert_int_ge(nc_attach_dispatch(&owner), 0);
+	}
+	ck_assert(WIFEXITED(status));
+	dispatch_until(0);
+	return WEXITSTATUS(status);
+}
+
+static bool skip_unless_root(const char *what)
+{
+	if (geteuid() == 0)
+		return false;
+	printf("attach: %s: skipped: only root can be another user\n", what);
+	fflush(stdout);
+	return true;
+}
+
+START_TEST(test_users)
+{
+	uid_t users[] = {4001, 4002};
+	struct NC_serve_options serve = {.mode = 0666, .users = users, .user_count = 2};
+
+	if (skip_unless_root("users"))
+		return;
+	/* By default the owner's user and root alone, and the file says so too. */
+	open_owner_to(NULL);
+	ck_assert_int_eq(joins(0, 0, 0, NC_WIRE_SEGMENT), 0);
+	ck_assert_int_eq(joins(4001, 4001, 0, 0), EACCES);
+	ck_assert_int_eq(chmod(path, 0666), 0);
+	ck_assert_int_eq(joins(4001, 4001, 0, 0), EACCES);
+	close_owner();
+	open_owner_to(&serve);
+	ck_assert_int_eq(joins(4001, 4001, 0, NC_WIRE_SEGMENT), 0);
+	ck_assert_int_eq(joins(4002, 1, 0, 0), 0);
+	ck_assert_int_eq(joins(4003, 4001, 4001, 0), EACCES);
+	ck_assert_int_eq(joins(0, 0, 0, 0), 0);
+	/* Those who look after all are the owner's user or root. */
+	ck_assert_int_eq(joins(4001, 4001, 0, NC_WIRE_OPERATOR), EPERM);
+	ck_assert_int_eq(joins(0, 0, 0, NC_WIRE_OPERATOR), 0);
+	close_owner();
+}
+END_TEST
+
+START_TEST(test_group)
+{
+	struct NC_serve_options serve = {.mode = 0660, .flags = NC_SERVE_GROUP, .group = 5005};
+	struct stat status;
+
+	if (skip_unless_root("group"))
+		return;
+	open_owner_to(&serve);
+	ck_assert_int_eq(stat(path, &status), 0);
+	ck_assert_uint_eq(status.st_gid, 5005);
+	ck_assert_uint_eq(status.st_mode & 0777, 0660);
+	ck_assert_int_eq(joins(4001, 5005, 0, 0), 0);
+	ck_assert_int_eq(joins(4001, 4001, 5005, NC_WIRE_SEGMENT), 0);
+	ck_assert_int_eq(joins(4001, 4001, 4001, 0), EACCES);
+	ck_assert_int_eq(joins(4001, 5005, 0, NC_WIRE_OPERATOR), EPERM);
+	close_owner();
+}
+END_TEST
+
+START_TEST(test_everyone)
+{
+	struct NC_serve_options serve = {.mode = 0666};
+
+	if (skip_unless_root("everyone"))
+		return;
+	open_owner_to(&serve);
+	ck_assert_int_eq(joins(4001, 4001, 0, NC_WIRE_SEGMENT), 0);
+	ck_assert_int_eq(joins(65534, 65534, 0, 0), 0);
+	ck_assert_int_eq(joins(65534, 65534, 0, NC_WIRE_OPERATOR), EPERM);
+	ck_assert_int_eq(joins(65534, 65534, 0, NC_WIRE_OPERATOR | NC_WIRE_SEGMENT), EPERM);
+	close_owner();
+}
+END_TEST
+
+/* --- those who only take room --------------------------------------------------------- */
+
+/* Silent ones make way for those who speak, however many they are. */
+START_TEST(test_silent_guests)
+{
+	int silent[200], socket_fd;
+	unsigned gone = 0;
+
+	open_owner();
+	for (unsigned i = 0; i < 200; i++) {
+		silent[i] = nc_peer_connect(path, 5000);
+		ck_assert_int_ge(silent[i], 0);
+		while (readable(owner.epoll))
+			ck_assert_int_ge(nc_attach_dispatch(&owner), 0);
+		ck_assert_uint_le(owner.waiting, 64);
+	}
+	ck_assert_int_eq(join_here(&socket_fd), 0);
+	for (unsigned i = 0; i < 200; i++) {
+		gone += readable(silent[i]);
+		close(silent[i]);
+	}
+	ck_assert_uint_ge(gone, 200 - 64);
+	ck_assert_uint_lt(gone, 200);
+	nc_cache_fini(&joined);
+	close(socket_fd);
+	dispatch_until(0);
+	while (owner.waiting) {
+		await(owner.epoll, POLLIN);
+		ck_assert_int_ge(nc_attach_dispatch(&owner), 0);
+	}
+	close_owner();
+}
+END_TEST
+
+/* Members leave the owner most of its descriptors. */
+START_TEST(test_many_members)
+{
+	struct nc_wire_welcome welcome;
+	struct rlimit limit;
+	int member[64], fds[NC_PEER_FDS_MAX];
+	unsigned count, let_in = 0;
+
+	open_owner();
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = 240;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	for (unsigned i = 0; i < 40; i++) {
+		member[i] = nc_peer_connect(path, 5000);
+		(void)nc_join_hello(member[i], 0);
+		while (!readable(member[i])) {
+			await(owner.epoll, POLLIN);
+			ck_assert_int_ge(nc_attach_dispatch(&owner), 1);
+		}
+		if (nc_peer_receive(member[i], &welcome, sizeof(welcome), fds, &count, 0) < 0)
+			(void)nc_peer_receive(member[i], &welcome, sizeof(welcome), fds, &count, 0);
+		ck_assert(welcome.error == 0 || welcome.error == EUSERS);
+		let_in += welcome.error == 0;
+	}
+	ck_assert_uint_eq(let_in, 30);
+	ck_assert_uint_eq(cache.members, 30);
+	close(member[0]);
+	dispatch_until(29);
+	member[0] = nc_peer_connect(path, 5000);
+	ck_assert_int_eq(nc_join_hello(member[0], 0), 0);
+	dispatch_until(30);
+	for (unsigned i = 0; i < 40; i++)
+		close(member[i]);
+	dispatch_until(0);
+	close_owner();
+}
+END_TEST
+
+/* Without a descriptor to accept with, those at the door are turned away: no loop spins. */
+START_TEST(test_no_descriptors)
+{
+	struct nc_wire_welcome welcome;
+	int guest[3], fds[NC_PEER_FDS_MAX], socket_fd;
+	unsigned count;
+
+	if (skip_without_limits("attach: no descriptors"))
+		return;
+	open_owner();
+	for (unsigned i = 0; i < 3; i++)
+		guest[i] = nc_peer_connect(path, 5000);
+	hog_descriptors(400, 0);
+	for (unsigned i = 0; i < 3; i++) {
+		ck_assert(readable(owner.epoll));
+		ck_assert_int_ge(nc_attach_dispatch(&owner), 1);
+	}
+	ck_assert(!readable(owner.epoll));
+	for (unsigned i = 0; i < 3; i++) {
+		ck_assert_int_eq(
+			nc_peer_receive(guest[i], &welcome, sizeof(welcome), fds, &count, 0),
+			sizeof(welcome));
+		ck_assert_int_eq(welcome.error, EMFILE);
+		close(guest[i]);
+	}
+	free_descriptors();
+	/* One to accept with, none to tell who it is, none for its segment. */
+	for (unsigned spare = 1; spare < 4; spare++) {
+		guest[0] = nc_peer_connect(path, 5000);
+		ck_assert_int_eq(nc_join_hello(guest[0], NC_WIRE_SEGMENT), 0);
+		hog_descriptors(400, spare);
+		for (unsigned i = 0; i < 10 && readable(owner.epoll); i++)
+			ck_assert_int_ge(nc_attach_dispatch(&owner), 0);
+		ck_assert(readable(guest[0]));
+		ck_assert(!readable(owner.epoll));
+		close(guest[0]);
+		free_descriptors();
+		dispatch_until(0);
+		while (readable(owner.epoll))
+			ck_assert_int_ge(nc_attach_dispatch(&owner), 0);
+	}
+	/* Even the spare one is lost: the door is closed until there is one again. */
+	guest[0] = nc_peer_connect(path, 5000);
+	close(owner.spare);
+	owner.spare = -1;
+	hog_descriptors(400, 0);
+	ck_assert_int_ge(nc_attach_dispatch(&owner), 1);
+	ck_assert(!readable(owner.epoll));
+	ck_assert_int_eq(nc_attach_dispatch(&owner), 0);
+	free_descriptors();
+	ck_assert_int_eq(nc_join_hello(guest[0], 0), 0);
+	ck_assert_int_ge(nc_attach_dispatch(&owner), 1);
+	dispatch_until(1);
+	close(guest[0]);
+	ck_assert_int_eq(join_here(&socket_fd), 0);
+	nc_cache_fini(&joined);
+	close(socket_fd);
+	dispatch_until(0);
+	close_owner();
+}
+END_TEST
+
+/* --- ends ------------------------------------------------------------------------------- */
+
+/* The process ends while its socket lives on in another: it is gone all the same. */
+START_TEST(test_socket_outlives)
+{
+	struct nc_wire_welcome welcome;
+	int fds[NC_PEER_FDS_MAX], pair[2], kept;
+	unsigned count;
+	char byte;
+	pid_t pid;
+
+	if (skip_without_pidfds("attach: socket outlives"))
+		return;
+	open_owner();
+	ck_assert_int_eq(nc_peer_pair(pair), 0);
+	pid = fork();
+	if (pid == 0) {
+		int socket_fd = nc_peer_connect(path, 5000);
+
+		if (socket_fd < 0 || nc_join_hello(socket_fd, NC_WIRE_SEGMENT) ||
+		    nc_peer_receive(socket_fd, &welcome, sizeof(welcome), fds, &count, 10000) < 0 ||
+		    nc_peer_send(pair[1], "x", 1, &socket_fd, 1))
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	dispatch_until(1);
+	ck_assert_int_eq(nc_peer_receive(pair[0], &byte, 1, &kept, &count, 10000), 1);
+	ck_assert_uint_eq(count, 1);
+	ck_assert(!readable(owner.epoll));
+	/* Nor is it a member's to speak by: the hello was the other's. */
+	end_child(pid);
+	dispatch_until(0);
+	await(kept, POLLIN);
+	ck_assert_int_eq(recv(kept, &byte, 1, 0), 0);
+	close(kept);
+	close_pair(pair);
+	close_owner();
+}
+END_TEST
+
+/* A hello by another process than the one that connected. */
+START_TEST(test_hello_of_another)
+{
+	int socket_fd, status;
+	pid_t pid;
+
+	open_owner();
+	socket_fd = nc_peer_connect(path, 5000);
+	pid = fork();
+	if (pid == 0)
+		_exit(nc_join_hello(socket_fd, NC_WIRE_SEGMENT) ? 1 : 0);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	while (!readable(socket_fd)) {
+		await(owner.epoll, POLLIN);
+		ck_assert_int_ge(nc_attach_dispatch(&owner), 1);
+	}
+	ck_assert_uint_eq(cache.members, 0);
+	close(socket_fd);
+	/* With descriptors it is none; they never come in. */
+	socket_fd = nc_peer_connect(path, 5000);
+	ck_assert_int_eq(nc_peer_send(socket_fd,
+				      &(struct nc_wire_hello){.magic = NC_WIRE_MAGIC,
+							      .version = NC_WIRE_VERSION},
+				      sizeof(struct nc_wire_hello), &socket_fd, 1),
+			 0);
+	while (readable(owner.epoll))
+		ck_assert_int_ge(nc_attach_dispatch(&owner), 1);
+	ck_assert_uint_eq(cache.members, 0);
+	close(socket_fd);
+	close_owner();
+}
+END_TEST
+
+/* A worker's sealed units are its own until its last response has been taken. */
+START_TEST(test_worker_ends)
+{
+	struct nc_attach_offer offer = {.memory = 128 << 10};
+	struct nc_wire_answer answer;
+	struct nc_session_load load = {0};
+	struct nc_wire_ask ask = {.op = NC_WIRE_SEAL, .size = 100, .fraglen = PAGE};
+	struct nc_wire_welcome welcome;
+	struct nc_segment segment;
+	struct nc_guest *guest;
+	int fds[NC_PEER_FDS_MAX], pair[2];
+	bool made;
+
+	open_owner();
+	ck_assert_int_eq(nc_peer_pair(pair), 0);
+	ck_assert_int_eq(nc_attach_offer(&owner, pair[0], &offer, &guest), 0);
+	ck_assert_int_eq(nc_attach_expect(&owner, guest, getpid(), -1), 0);
+	ck_assert_int_eq(nc_join(&joined, pair[1], 1000, &welcome, fds), 0);
+	ck_assert_int_eq(nc_segment_create(&segment, PAGE, false, false), 0);
+	ck_assert_int_eq(nc_segment_freeze(&segment), 0);
+	ask.magic = NC_WIRE_MAGIC;
+	ck_assert_int_eq(nc_peer_send(pair[1], &ask, sizeof(ask), &segment.fd, 1), 0);
+	ck_assert_int_ge(nc_attach_dispatch(&owner), 1);
+	load.fd = nc_peer_receive(pair[1], &answer, sizeof(answer), fds, &(unsigned){0}, 1000) < 0;
+	ck_assert_int_eq(load.fd, 0);
+	ck_assert_int_eq(answer.error, 0);
+	close(fds[0]);
+	nc_segment_close(&segment);
+	nc_cache_fini(&joined);
+	close(pair[1]);
+	dispatch_until(0);
+	ck_assert(nc_grants_known(&cache.grants, answer.id, nc_guest_borrower(guest), &made));
+	ck_assert(made);
+	nc_attach_dismiss(&owner, guest);
+	ck_assert(nc_grants_known(&cache.grants, answer.id, NULL, &made));
+	ck_assert(made);
+	ck_assert_int_eq(hold(answer.id), 0);
+	close_owner();
+}
+END_TEST
+
 /* --- many threads ---------------------------------------------------------------- */
 
 static _Atomic bool coming;
@@ -516,13 +907,15 @@ START_TEST(test_two_dispatchers)
 	for (unsigned i = 0; i < 2; i++)
 		ck_assert_int_eq(pthread_create(&threads[i], NULL, dispatch, NULL), 0);
 	for (unsigned i = 0; i < scaled(500); i++) {
-		int guest = nc_peer_connect(path);
+		int guest = nc_peer_connect(path, 5000);
 
 		ck_assert_int_ge(guest, 0);
-		if (i % 2)
+		if (i % 2) {
 			(void)send(guest, "x", 1, MSG_NOSIGNAL);
-		else
+		} else {
+			ck_assert_int_eq(nc_join_hello(guest, i % 4 ? NC_WIRE_SEGMENT : 0), 0);
 			await(guest, POLLIN);
+		}
 		close(guest);
 	}
 	atomic_store(&coming, false);
@@ -548,6 +941,15 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_other_process);
 	tcase_add_test(tcase, test_death);
 	tcase_add_test(tcase, test_several_members);
+	tcase_add_test(tcase, test_users);
+	tcase_add_test(tcase, test_group);
+	tcase_add_test(tcase, test_everyone);
+	tcase_add_test(tcase, test_silent_guests);
+	tcase_add_test(tcase, test_many_members);
+	tcase_add_test(tcase, test_no_descriptors);
+	tcase_add_test(tcase, test_socket_outlives);
+	tcase_add_test(tcase, test_hello_of_another);
+	tcase_add_test(tcase, test_worker_ends);
 	tcase_add_test(tcase, test_two_dispatchers);
 }
 

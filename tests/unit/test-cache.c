@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include <cache.h>
+#include <catalogue.h>
 #include <id.h>
 
 #include "suite.h"
@@ -71,7 +72,11 @@ START_TEST(test_options)
 		{.max_unit = SIZE_MAX},
 		{.member_size = (64 << 10) - 1},
 		{.member_size = ((size_t)64 << 30) + 1},
-		{.flags = 4},
+		{.flags = 0x10},
+		{.policy = 4},
+		{.high_water = 101},
+		{.high_water = 50, .low_water = 51},
+		{.clean_limit = 91},
 		{.flags = UINT32_MAX},
 	};
 
@@ -123,7 +128,7 @@ START_TEST(test_unknown)
 	ck_assert_int_eq(nc_cache_destroy(&cache, id), 0);
 	ck_assert_int_eq(nc_cache_destroy(&cache, id), -ENOENT);
 	ck_assert_int_eq(hold(id), -ENOENT);
-	nc_cache_stat(&cache, &stat);
+	nc_catalogue_counters(&cache, &stat);
 	ck_assert_uint_eq(stat.stale, 12);
 	ck_assert_uint_eq(stat.denied, 0);
 	nc_cache_fini(&cache);
@@ -139,7 +144,7 @@ START_TEST(test_stat)
 	size_t id[3], first;
 
 	open_cache(MIB);
-	nc_cache_stat(&cache, &stat);
+	nc_catalogue_counters(&cache, &stat);
 	ck_assert_uint_eq(stat.size, MIB);
 	ck_assert_uint_eq(stat.used, 0);
 	ck_assert_uint_eq(stat.units, 0);
@@ -148,7 +153,7 @@ START_TEST(test_stat)
 	/* What is being filled cannot be named yet. */
 	ck_assert_int_eq(nc_layout_init(&layout, 10, 0), 0);
 	ck_assert_int_eq(nc_member_alloc(&cache.own, &layout, NC_KIND_RECYCLED, &unit), 0);
-	nc_cache_stat(&cache, &stat);
+	nc_catalogue_counters(&cache, &stat);
 	ck_assert_uint_eq(stat.units, 3);
 	ck_assert_uint_eq(stat.inserts, 3);
 	ck_assert_uint_eq(stat.used, 256 << 10);
@@ -156,22 +161,24 @@ START_TEST(test_stat)
 	ck_assert_int_eq(hold(id[0]), 0);
 	ck_assert_int_eq(nc_cache_destroy(&cache, id[0]), 0);
 	ck_assert_int_eq(nc_cache_destroy(&cache, id[1]), 0);
-	nc_cache_stat(&cache, &stat);
+	nc_catalogue_counters(&cache, &stat);
 	ck_assert_uint_eq(stat.units, 1);
 	ck_assert_uint_eq(stat.destroys, 2);
 	ck_assert_uint_eq(stat.members, 0);
 	ck_assert_int_eq(nc_cache_admit(&cache, 64 << 10, &foreign, &first), 0);
+	nc_cache_enrol(&cache, 1);
 	nc_cache_count(&cache, NC_METHOD_COPY, 10);
 	nc_cache_count(&cache, NC_METHOD_COPY, 20);
 	nc_cache_count(&cache, NC_METHOD_ZEROCOPY, 5);
-	nc_cache_stat(&cache, &stat);
+	nc_catalogue_counters(&cache, &stat);
 	ck_assert_uint_eq(stat.members, 1);
+	nc_cache_enrol(&cache, -1);
 	ck_assert_uint_eq(stat.sends[NC_METHOD_COPY], 2);
 	ck_assert_uint_eq(stat.bytes[NC_METHOD_COPY], 30);
 	ck_assert_uint_eq(stat.sends[NC_METHOD_ZEROCOPY], 1);
 	ck_assert_uint_eq(stat.sends[NC_METHOD_SPLICE], 0);
 	nc_cache_bury(&cache, foreign);
-	nc_cache_stat(&cache, &stat);
+	nc_catalogue_counters(&cache, &stat);
 	ck_assert_uint_eq(stat.members, 0);
 	nc_cache_fini(&cache);
 }
@@ -199,7 +206,7 @@ START_TEST(test_joined)
 	ck_assert_int_eq(hold(0), -ENOENT);
 	ck_assert_int_eq(hold(nc_id(9, 63, 5)), -ENOENT);
 	ck_assert_int_eq(hold(nc_id(9, 64, 5)), -ENOENT);
-	nc_cache_stat(&cache, &stat);
+	nc_catalogue_counters(&cache, &stat);
 	ck_assert_uint_eq(stat.denied, 5);
 	ck_assert_uint_eq(stat.stale, 3);
 	nc_cache_fini(&cache);
@@ -246,9 +253,8 @@ START_TEST(test_members)
 	ck_assert_int_eq(nc_cache_destroy(&cache, nc_id(2, 4, 3)), 0);
 	nc_cache_bury(&cache, other);
 	ck_assert_int_eq(hold(nc_id(2, 4, 3)), -ENOENT);
-	nc_cache_stat(&cache, &stat);
+	nc_catalogue_counters(&cache, &stat);
 	ck_assert_uint_eq(stat.denied, 2);
-	ck_assert_uint_eq(stat.members, 1);
 	nc_cache_fini(&cache);
 }
 END_TEST
@@ -358,12 +364,12 @@ START_TEST(test_threads)
 		pthread_join(threads[i], NULL);
 	ck_assert_uint_eq(atomic_load(&wrong), 0);
 	ck_assert_uint_gt(atomic_load(&looks), 0);
-	nc_cache_stat(&cache, &stat);
+	nc_catalogue_counters(&cache, &stat);
 	ck_assert_uint_le(stat.used, stat.size);
 	ck_assert_uint_eq(stat.units, cache.own.units.live);
 	for (unsigned i = 0; i < NAMES; i++)
 		(void)nc_cache_destroy(&cache, atomic_load(&names[i]));
-	nc_cache_stat(&cache, &stat);
+	nc_catalogue_counters(&cache, &stat);
 	ck_assert_uint_eq(stat.units, 0);
 	ck_assert_uint_eq(cache.own.units.live, 0);
 	nc_cache_fini(&cache);

@@ -39,6 +39,8 @@ START_TEST(test_short)
 				data[i] = (unsigned char)random_next(&state);
 			ck_assert_uint_eq(nc_checksum(data + offset, length),
 					  reference(data + offset, length));
+			ck_assert_uint_eq(nc_checksum_plain(data + offset, length),
+					  reference(data + offset, length));
 			free(data);
 		}
 }
@@ -138,6 +140,92 @@ START_TEST(test_add_many)
 }
 END_TEST
 
+/* Around the lengths at which the work is cut up, with the largest sums there are. */
+START_TEST(test_long_runs)
+{
+	const size_t run = 64 << 10, size = 5 * run;
+	unsigned char *data = must_alloc(size);
+
+	memset(data, 0xff, size);
+	data[0] = 0xfe;
+	for (size_t runs = 1; runs < 5; runs++)
+		for (size_t length = runs * run - 40; length <= runs * run + 40; length++) {
+			uint16_t sum = reference(data, length);
+
+			ck_assert_uint_eq(nc_checksum(data, length), sum);
+			ck_assert_uint_eq(nc_checksum_plain(data, length), sum);
+		}
+	memset(data, 0, size);
+	ck_assert_uint_eq(nc_checksum(data, size), 0);
+	ck_assert_uint_eq(nc_checksum_plain(data, size), 0);
+	free(data);
+}
+END_TEST
+
+/* Parts of one length in a row, which may be odd. */
+START_TEST(test_add_parts)
+{
+	unsigned char data[3000];
+	uint16_t parts[40];
+	uint64_t state = 25;
+
+	for (unsigned round = 0; round < 3; round++)
+		for (size_t length = 1; length <= 75; length++) {
+			for (size_t i = 0; i < sizeof(data); i++)
+				data[i] = round == 0   ? 0
+					  : round == 1 ? 0xff
+						       : (unsigned char)random_next(&state);
+			for (size_t count = 0; count <= 40; count++) {
+				if (count < 40)
+					parts[count] = nc_checksum(data + count * length, length);
+				ck_assert_uint_eq(
+					nc_checksum_add_many(parts, count, (int)(length % 2)),
+					reference(data, count * length));
+			}
+		}
+}
+END_TEST
+
+/* Rewrites of any part: the same sum as of the new data, but for the form of zero. */
+START_TEST(test_update)
+{
+	unsigned char data[301];
+	uint64_t state = 26;
+	uint16_t sum;
+
+	for (size_t i = 0; i < sizeof(data); i++)
+		data[i] = (unsigned char)random_next(&state);
+	sum = nc_checksum(data, sizeof(data));
+	for (unsigned round = 0; round < scaled(20000); round++) {
+		size_t at = random_next(&state) % (sizeof(data) + 1);
+		size_t length = random_next(&state) % (sizeof(data) - at + 1);
+		uint16_t before = nc_checksum(data + at, length), expected;
+
+		for (size_t i = 0; i < length; i++)
+			data[at + i] = round % 3 ? (unsigned char)random_next(&state) : 0;
+		sum = nc_checksum_update(sum, before, nc_checksum(data + at, length), at % 2);
+		expected = reference(data, sizeof(data));
+		ck_assert(sum == expected || (sum == 0xffff && expected == 0));
+		sum = expected;
+	}
+	/* All zero, and a word that is zero in the other form. */
+	memset(data, 0, sizeof(data));
+	memset(data, 0x12, 2);
+	sum = nc_checksum(data, sizeof(data));
+	ck_assert_uint_eq(nc_checksum_update(sum, sum, 0, 0), 0xffff);
+	ck_assert_uint_eq(nc_checksum_update(0, 0, 0x1212, 0), 0x1212);
+}
+END_TEST
+
+/* The examples of RFC 1624, section 4: field 0xdd2f, a word 0x5555 becomes 0x3285. */
+START_TEST(test_update_of_the_rfc)
+{
+	uint16_t before = 0x5555, after = 0x3285, sum = (uint16_t)~0xdd2f;
+
+	ck_assert_uint_eq((uint16_t)~nc_checksum_update(sum, before, after, 0), 0x0000);
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_short);
@@ -146,6 +234,10 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_large);
 	tcase_add_test(tcase, test_add);
 	tcase_add_test(tcase, test_add_many);
+	tcase_add_test(tcase, test_long_runs);
+	tcase_add_test(tcase, test_add_parts);
+	tcase_add_test(tcase, test_update);
+	tcase_add_test(tcase, test_update_of_the_rfc);
 }
 
 RUN_SUITE("checksum", fill)

@@ -67,6 +67,8 @@ START_TEST(test_faces_refuse)
 	REFUSED(NC_exchange_reap(exchange, 0, NULL, &response));
 	REFUSED(NC_exchange_reap(exchange, 0, &tag, NULL));
 	REFUSED(NC_exchange_arm(exchange, 2));
+	REFUSED(NC_exchange_arm_for(exchange, 2, 1));
+	REFUSED(NC_exchange_arm_for(exchange, 0, 0));
 	REFUSED(NC_exchange_close(NULL));
 #undef REFUSED
 	ck_assert_int_eq(NC_exchange_reap(exchange, 1, &tag, &response), 0);
@@ -189,7 +191,8 @@ static void *serve_lane(void *context)
 		if (result < 0)
 			return "reap";
 		if (result == 0) {
-			if (NC_exchange_arm(exchange, lane) == 0 && !rung(lane))
+			/* Lane 1 sleeps for several; the last are rung for all the same. */
+			if (NC_exchange_arm_for(exchange, lane, lane ? 5 : 1) == 0 && !rung(lane))
 				return "no ring in a minute";
 			continue;
 		}

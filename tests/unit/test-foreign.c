@@ -213,7 +213,10 @@ END_TEST
 START_TEST(test_last_generation)
 {
 	open_one();
+	/* Not so soon: nobody can have named that many. */
 	publish(0, NC_ID_GENERATION_MAX, first, 100, PAGE);
+	ck_assert_int_eq(hold(0, NC_ID_GENERATION_MAX), -ENOENT);
+	foreign->admitted -= NC_ID_GENERATION_MAX / 16384;
 	ck_assert_int_eq(hold(0, NC_ID_GENERATION_MAX), 0);
 	ck_assert_int_eq(nc_foreign_destroy(foreign, 0, NC_ID_GENERATION_MAX), 0);
 	ck_assert_int_eq(nc_foreign_release(foreign, 0, NC_ID_GENERATION_MAX), 0);
@@ -305,8 +308,16 @@ START_TEST(test_number_again)
 	nc_foreign_bury(foreign);
 	admit();
 	ck_assert_uint_gt(foreign->units.generation, 2000);
-	/* One that claims more than there is spends the number. */
+	/* Claims of what cannot be spend nothing. */
 	atomic_store(&entry_at(5)->word, UINT64_MAX);
+	atomic_store(&entry_at(6)->word, nc_shared_word(NC_ID_GENERATION_MAX, NC_SHARED_LIVE));
+	nc_foreign_bury(foreign);
+	ck_assert(nc_foreign_vacant(foreign));
+	admit();
+	ck_assert_uint_lt(foreign->units.generation, 2 * 65536);
+	/* One that had the time for it does. */
+	foreign->admitted -= NC_ID_GENERATION_MAX / 16384;
+	atomic_store(&entry_at(6)->word, nc_shared_word(NC_ID_GENERATION_MAX, NC_SHARED_LIVE));
 	nc_foreign_bury(foreign);
 	ck_assert(!nc_foreign_vacant(foreign));
 	nc_foreign_free(foreign);

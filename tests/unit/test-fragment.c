@@ -125,9 +125,12 @@ END_TEST
 START_TEST(test_huge_sizes)
 {
 	struct nc_layout layout;
-	size_t size = (size_t)1 << 46, run;
+	size_t run;
 
 	for (size_t f = 0; f < COUNT(gapped); f++) {
+		size_t size = (size_t)NC_FRAGMENTS_MAX * gapped[f];
+
+		ck_assert_int_eq(nc_layout_init(&layout, size + 1, gapped[f]), -EINVAL);
 		ck_assert_int_eq(nc_layout_init(&layout, size, gapped[f]), 0);
 		ck_assert_uint_ge(layout.extent, size);
 		ck_assert_uint_lt(nc_layout_at(&layout, size - 1, &run), layout.extent);

@@ -7,8 +7,6 @@
 #include <sys/mman.h>
 #include <wchar.h>
 
-#include <checksum.h>
-
 #include "handle-fixture.h"
 
 static void join_cache(void)
@@ -30,7 +28,7 @@ START_TEST(test_alloc_refused)
 	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, 10, 4097, NC_KIND_AUTO), -EINVAL);
 	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, 10, 6000, NC_KIND_AUTO), -EINVAL);
 	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, 10, SIZE_MAX, NC_KIND_AUTO), -EINVAL);
-	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, 10, 0, (enum NC_kind)3), -EINVAL);
+	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, 10, 0, (enum NC_kind)4), -EINVAL);
 	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, 10, 0, (enum NC_kind) - 1), -EINVAL);
 	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, MIB + 1, 0, NC_KIND_AUTO), -EFBIG);
 	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, MIB, 0, NC_KIND_AUTO), 0);
@@ -308,43 +306,6 @@ END_TEST
 
 /* --- insertion ------------------------------------------------------------- */
 
-START_TEST(test_checksums)
-{
-	static const size_t sizes[] = {1, 400, 4096, 5791, 40000};
-
-	open_cache();
-	for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++)
-		for (size_t f = 0; f < FRAGLENS; f++) {
-			unsigned char *data = must_alloc(sizes[s]);
-			const uint16_t *sums;
-			struct nc_view view;
-			NC_handle handle;
-			size_t fraglen;
-
-			pattern_fill(data, 8, 0, sizes[s]);
-			must_alloc_unit(&handle, sizes[s], fraglens[f], NC_KIND_AUTO);
-			ck_assert_int_eq(nc_handle_write(&handle, 0, data, sizes[s]),
-					 (ssize_t)sizes[s]);
-			ck_assert_int_eq(nc_handle_insert(&handle), 0);
-			ck_assert_int_eq(nc_cache_hold(&cache, nc_handle_id(&handle), false, &view),
-					 0);
-			fraglen = view.unit->layout.fraglen;
-			sums = view.unit->layout.fragments > NC_UNIT_SUMS_INLINE ? view.unit->sums
-										 : view.unit->sum;
-			for (size_t i = 0; i < view.unit->layout.fragments; i++) {
-				size_t at = i * fraglen;
-				size_t left = sizes[s] - at;
-
-				expect(sums[i] ==
-				       nc_checksum(data + at, left < fraglen ? left : fraglen));
-			}
-			ck_assert_int_eq(nc_cache_release(&cache, nc_handle_id(&handle)), 0);
-			free(data);
-		}
-	nc_cache_fini(&cache);
-}
-END_TEST
-
 /* After insert appended memory cannot be written, recycled memory can. */
 START_TEST(test_read_only)
 {
@@ -397,7 +358,6 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_printf);
 	tcase_add_test(tcase, test_printf_does_not_fit);
 	tcase_add_test(tcase, test_printf_refused);
-	tcase_add_test(tcase, test_checksums);
 	tcase_add_test(tcase, test_read_only);
 	tcase_add_test(tcase, test_memory_ends);
 }

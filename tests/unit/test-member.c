@@ -277,7 +277,7 @@ START_TEST(test_all_held)
 }
 END_TEST
 
-/* One held unit keeps its segment; its neighbours go, and it goes in its turn. */
+/* One held unit keeps its segment, so its neighbours would go for nothing: they stay. */
 START_TEST(test_partly_held)
 {
 	struct nc_unit *unit[16], *more;
@@ -291,14 +291,15 @@ START_TEST(test_partly_held)
 	}
 	ck_assert_int_eq(try_alloc(64 << 10, NC_KIND_APPENDED, &more), -ENOMEM);
 	for (unsigned i = 0; i < 16; i++)
-		ck_assert(live(unit[i], generation[i]) == (i % 4 == 0));
+		ck_assert(live(unit[i], generation[i]));
+	ck_assert_uint_eq(member.evictions, 0);
 	ck_assert_uint_eq(member.used, MIB);
 	/* Not destroyed, not evicted: only let go.  That is enough. */
 	ck_assert_int_eq(nc_member_release(&member, unit[8], generation[8]), 0);
 	ck_assert(live(unit[8], generation[8]));
 	more = must_insert(64 << 10, NC_KIND_APPENDED, &ignored);
-	ck_assert(!live(unit[8], generation[8]));
-	ck_assert(live(unit[0], generation[0]));
+	for (unsigned i = 0; i < 16; i++)
+		ck_assert(live(unit[i], generation[i]) == (i / 4 != 2));
 	ck_assert_uint_le(member.used, member.budget);
 	nc_member_fini(&member);
 }
@@ -428,6 +429,83 @@ START_TEST(test_threads)
 }
 END_TEST
 
+/* A sealed unit has a segment of its own, which nobody can write once it is inserted. */
+START_TEST(test_sealed)
+{
+	struct nc_unit *unit;
+	unsigned generation;
+
+	ck_assert_int_eq(nc_member_init_owner(&member, MIB, false), 0);
+	unit = must_fill(5000, NC_KIND_SEALED);
+	ck_assert(writable(nc_unit_base(unit)));
+	ck_assert_uint_eq(member.used, 2 * PAGE);
+	generation = nc_word_generation(nc_unit_word(unit));
+	ck_assert_int_eq(nc_member_insert(&member, unit), 0);
+	ck_assert(!writable(nc_unit_base(unit)));
+	ck_assert_uint_eq(pattern_match(nc_unit_base(unit), unit->slot, 0, 5000), 5000);
+	/* The next one stands elsewhere. */
+	(void)must_insert(10, NC_KIND_SEALED, &generation);
+	ck_assert_uint_eq(member.used, 3 * PAGE);
+	ck_assert_int_eq(nc_member_destroy(&member, unit, nc_word_generation(nc_unit_word(unit))),
+			 0);
+	ck_assert_uint_eq(member.used, PAGE);
+	nc_member_abandon(&member, must_fill(MIB / 8, NC_KIND_SEALED));
+	ck_assert_uint_eq(member.used, PAGE);
+	nc_member_fini(&member);
+}
+END_TEST
+
+static unsigned told;
+
+static void tell(void *context, const struct nc_unit *unit, unsigned generation)
+{
+	(void)context;
+	(void)unit;
+	told = generation;
+}
+
+/* What another process froze becomes one of the owner's units; who was granted it is told. */
+START_TEST(test_adopt)
+{
+	struct nc_segment segment;
+	struct nc_layout layout;
+	unsigned generation;
+	struct nc_unit *unit;
+
+	ck_assert_int_eq(nc_member_init_owner(&member, MIB, false), 0);
+	member.gone = tell;
+	for (unsigned turn = 0; turn < 64; turn++) {
+		ck_assert_int_eq(nc_segment_create(&segment, 16 * PAGE, false, false), 0);
+		pattern_fill(segment.base, turn, 0, segment.size);
+		ck_assert_int_eq(nc_segment_freeze(&segment), 0);
+		ck_assert_int_eq(nc_layout_init(&layout, 15 * PAGE + 1, 0), 0);
+		ck_assert_int_eq(nc_member_adopt(&member, &segment, &layout, &unit), 0);
+		generation = nc_word_generation(nc_unit_word(unit));
+		/* Held, so that nothing drives it out before it has been named. */
+		ck_assert_uint_eq(nc_word_holds(nc_unit_word(unit)), 1);
+		ck_assert_int_eq(nc_member_release(&member, unit, generation), 0);
+		ck_assert(live(unit, generation));
+		ck_assert_uint_eq(pattern_match(nc_unit_base(unit), turn, 0, 15 * PAGE), 15 * PAGE);
+		ck_assert_uint_le(member.used, member.budget);
+		told = 0;
+		if (turn % 4 == 0) {
+			atomic_store(&unit->granted, turn % 8 == 0);
+			ck_assert_int_eq(nc_member_destroy(&member, unit, generation), 0);
+			ck_assert_uint_eq(told, turn % 8 ? 0 : generation);
+		}
+	}
+	ck_assert_uint_gt(member.evictions, 0);
+
+	/* What can never fit stays the caller's. */
+	ck_assert_int_eq(nc_segment_create(&segment, 2 * MIB, false, false), 0);
+	ck_assert_int_eq(nc_layout_init(&layout, 2 * MIB, 0), 0);
+	ck_assert_int_eq(nc_segment_freeze(&segment), 0);
+	ck_assert_int_eq(nc_member_adopt(&member, &segment, &layout, &unit), -ENOMEM);
+	nc_segment_close(&segment);
+	nc_member_fini(&member);
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_life);
@@ -442,6 +520,8 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_partly_held);
 	tcase_add_test(tcase, test_filling_is_not_evicted);
 	tcase_add_test(tcase, test_impossible_evicts_nothing);
+	tcase_add_test(tcase, test_sealed);
+	tcase_add_test(tcase, test_adopt);
 	tcase_add_test(tcase, test_threads);
 }
 

@@ -88,13 +88,12 @@ static int attach_by_environment(void)
 	CHILD(NC_insert(&handle) == 0);
 	id = NC_cache_id(&handle);
 	CHILD(NC_free(&handle) == 0);
-	CHILD(nc_id_member(id) != 0);
-	/* One cache at a time, attached or opened. */
-	CHILD(NC_cache_open(NULL) == NULL && errno == EBUSY);
-	CHILD(NC_cache_attach(getenv("NABC_CACHE")) == NULL && errno == EBUSY);
+	/* Sealed, since this process may end at any moment. */
+	CHILD(nc_id_member(id) == 0);
+	CHILD(NC_alloc_kind(&handle, 10, 0, NC_KIND_RECYCLED) == -1 && errno == ENOTSUP);
 	/* What is the owner's is not ours. */
 	CHILD(NC_hold(parents_id) == -1 && errno == EACCES);
-	CHILD(NC_release(parents_id) == -1 && errno == EACCES);
+	CHILD(NC_release(parents_id) == -1 && errno == EINVAL);
 	CHILD(NC_destroy(parents_id) == -1 && errno == EACCES);
 	CHILD(NC_stat(parents_id, &(struct NC_stat){0}) == -1 && errno == EACCES);
 	fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -102,7 +101,7 @@ static int attach_by_environment(void)
 	close(fd);
 	CHILD(NC_alloc_kind(&handle, 10, 0, NC_KIND_APPENDED) == -1 && errno == ENOTSUP);
 	CHILD(NC_cache_stat(NULL, &stat) == 0);
-	CHILD(stat.denied == 5);
+	CHILD(stat.denied == 4);
 	CHILD(stat.inserts == 1);
 	CHILD(NC_cache_serve(NULL, "/nonexistent/socket") == -1 && errno == EPERM);
 	CHILD(NC_exchange_start(NULL, &options) == NULL && errno == EPERM);
@@ -129,6 +128,7 @@ static int attach_by_path(void)
 	/* Over, and the environment can bring it back. */
 	CHILD(NC_hold(id) == -1 && errno == EACCES);
 	CHILD(NC_alloc(&handle, 100, 0) == 0);
+	CHILD(NC_free(&handle) == 0);
 	return 0;
 }
 
@@ -137,7 +137,7 @@ static void *alloc_one(void *context)
 	NC_handle handle;
 
 	(void)context;
-	return NC_alloc(&handle, 100, 0) == 0 ? NULL : "NC_alloc";
+	return NC_alloc(&handle, 100, 0) == 0 && NC_free(&handle) == 0 ? NULL : "NC_alloc";
 }
 
 /* Many threads whose first call is the process's first. */
@@ -178,14 +178,19 @@ static unsigned serve_child(pid_t pid)
 	}
 }
 
-static void open_served(char directory[64], char path[100])
+static void serve(char directory[64], char path[100])
 {
-	open_cache(MIB);
 	parents_id = insert(1, 100);
 	make_directory(directory);
 	snprintf(path, 100, "%s/cache", directory);
 	ck_assert_int_eq(NC_cache_serve(cache, path), 0);
 	setenv("NABC_CACHE", path, 1);
+}
+
+static void open_served(char directory[64], char path[100])
+{
+	open_cache(MIB);
+	serve(directory, path);
 }
 
 START_TEST(test_attach_by_environment)
@@ -205,18 +210,12 @@ START_TEST(test_attach_by_environment)
 		_exit(attach_by_environment());
 	}
 	close(ends[1]);
-	while (!readable(ends[0])) {
-		struct pollfd wait[2] = {{.fd = NC_cache_fd(cache), .events = POLLIN},
-					 {.fd = ends[0], .events = POLLIN}};
-
-		ck_assert_int_ge(poll(wait, 2, 60000), 1);
-		ck_assert_int_ge(NC_cache_dispatch(cache), 0);
-	}
+	dispatch_until(ends[0]);
 	read_exactly(ends[0], &id, sizeof(id));
 	ck_assert_int_eq(NC_stat(id, &stat), 0);
 	ck_assert_uint_eq(stat.member, nc_id_member(id));
 	ck_assert_uint_eq(stat.size, 100);
-	ck_assert_int_eq(stat.kind, NC_KIND_RECYCLED);
+	ck_assert_int_eq(stat.kind, NC_KIND_SEALED);
 	tcp_pair(pair);
 	ck_assert_int_eq(NC_socksend(pair[0], id, 0, 15), 15);
 	read_exactly(pair[1], got, 15);
@@ -225,8 +224,55 @@ START_TEST(test_attach_by_environment)
 	close(ends[0]);
 	(void)serve_child(pid);
 	check_child(pid);
+	/* Its maker is gone, and it still can be sent for a while. */
+	tcp_pair(pair);
+	ck_assert_int_eq(NC_socksend(pair[0], id, 0, 15), 15);
+	read_exactly(pair[1], got, 15);
+	ck_assert_mem_eq(got, "made by a child", 15);
+	close_pair(pair);
+	ck_assert_int_eq(NC_destroy(id), 0);
 	FAILS(NC_stat(id, &stat), ENOENT);
 	FAILS(NC_socksend(-1, id, 0, 15), ENOENT);
+	unsetenv("NABC_CACHE");
+	close_cache();
+	rmdir(directory);
+}
+END_TEST
+
+/* What nobody comes for goes by itself, when its time is over. */
+START_TEST(test_orphan)
+{
+	struct NC_cache_options options = {.size = MIB, .orphan_lifetime = 1};
+	char directory[64], path[100];
+	struct NC_cache_stat stat;
+	int ends[2];
+	size_t id;
+	pid_t pid;
+
+	options.flags = NC_CACHE_NO_THREAD;
+	cache = NC_cache_open(&options);
+	ck_assert_ptr_nonnull(cache);
+	serve(directory, path);
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+	tell_fd = ends[1];
+	pid = fork();
+	if (pid == 0) {
+		close(ends[0]);
+		_exit(attach_by_environment());
+	}
+	close(ends[1]);
+	dispatch_until(ends[0]);
+	read_exactly(ends[0], &id, sizeof(id));
+	ck_assert(alive(id));
+	close(ends[0]);
+	do {
+		await(NC_cache_fd(cache), POLLIN);
+		ck_assert_int_ge(NC_cache_dispatch(cache), 0);
+		ck_assert_int_eq(NC_cache_stat(cache, &stat), 0);
+	} while (stat.expired == 0);
+	ck_assert(!alive(id));
+	ck_assert(alive(parents_id));
+	check_child(pid);
 	unsetenv("NABC_CACHE");
 	close_cache();
 	rmdir(directory);
@@ -340,6 +386,9 @@ START_TEST(test_request_variable)
 	ck_assert_ptr_null(NC_request_variable(&request, "B"));
 	ck_assert_ptr_null(NC_request_variable(&request, "NOTHING"));
 	ck_assert_ptr_null(NC_request_variable(&request, "a"));
+	ck_assert_ptr_null(NC_request_variable(&request, NULL));
+	ck_assert_ptr_null(NC_request_variable(NULL, "A"));
+	ck_assert_ptr_null(NC_request_variable(&(struct NC_request){0}, "A"));
 	ck_assert_ptr_null(NC_request_variable(&request, "LASTLONGERTHANALL"));
 	request.variables_length = 0;
 	ck_assert_ptr_null(NC_request_variable(&request, "A"));
@@ -352,6 +401,7 @@ static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_fork);
 	tcase_add_test(tcase, test_attach_by_environment);
+	tcase_add_test(tcase, test_orphan);
 	tcase_add_test(tcase, test_attach);
 	tcase_add_test(tcase, test_attach_refused);
 	tcase_add_test(tcase, test_worker_open_refused);

@@ -8,6 +8,7 @@
 
 #include <peer.h>
 
+#include "process-fixture.h"
 #include "suite.h"
 
 START_TEST(test_listen)
@@ -18,16 +19,16 @@ START_TEST(test_listen)
 
 	make_directory(directory);
 	snprintf(path, sizeof(path), "%s/socket", directory);
-	ck_assert_int_eq(nc_peer_connect(path), -ENOENT);
-	listener = nc_peer_listen(path, 0600);
+	ck_assert_int_eq(nc_peer_connect(path, 5000), -ENOENT);
+	listener = nc_peer_listen(path, 0600, (gid_t)-1);
 	ck_assert_int_ge(listener, 0);
 	ck_assert_int_eq(fcntl(listener, F_GETFD), FD_CLOEXEC);
 	ck_assert_int_eq(stat(path, &stat_buffer), 0);
 	ck_assert_int_eq(stat_buffer.st_mode & 07777, 0600);
-	ck_assert_int_eq(nc_peer_listen(path, 0600), -EADDRINUSE);
+	ck_assert_int_eq(nc_peer_listen(path, 0600, (gid_t)-1), -EADDRINUSE);
 	/* Nobody there: not blocked. */
 	ck_assert_int_eq(nc_peer_accept(listener), -EAGAIN);
-	client = nc_peer_connect(path);
+	client = nc_peer_connect(path, 5000);
 	ck_assert_int_ge(client, 0);
 	server = nc_peer_accept(listener);
 	ck_assert_int_ge(server, 0);
@@ -38,7 +39,7 @@ START_TEST(test_listen)
 	close(client);
 	close(server);
 	close(listener);
-	ck_assert_int_eq(nc_peer_connect(path), -ECONNREFUSED);
+	ck_assert_int_eq(nc_peer_connect(path, 5000), -ECONNREFUSED);
 	unlink(path);
 	rmdir(directory);
 }
@@ -52,14 +53,14 @@ START_TEST(test_bad_paths)
 	memset(path, 'a', sizeof(path));
 	path[0] = '/';
 	path[108] = '\0';
-	ck_assert_int_eq(nc_peer_listen(path, 0600), -ENAMETOOLONG);
-	ck_assert_int_eq(nc_peer_connect(path), -ENAMETOOLONG);
+	ck_assert_int_eq(nc_peer_listen(path, 0600, (gid_t)-1), -ENAMETOOLONG);
+	ck_assert_int_eq(nc_peer_connect(path, 5000), -ENAMETOOLONG);
 	path[107] = '\0';
-	ck_assert_int_eq(nc_peer_connect(path), -ENOENT);
-	ck_assert_int_eq(nc_peer_listen("", 0600), -EINVAL);
-	ck_assert_int_eq(nc_peer_connect(""), -EINVAL);
-	ck_assert_int_eq(nc_peer_listen("/nonexistent/directory/socket", 0600), -ENOENT);
-	ck_assert_int_eq(nc_peer_connect("/dev/null"), -ECONNREFUSED);
+	ck_assert_int_eq(nc_peer_connect(path, 5000), -ENOENT);
+	ck_assert_int_eq(nc_peer_listen("", 0600, (gid_t)-1), -EINVAL);
+	ck_assert_int_eq(nc_peer_connect("", 5000), -EINVAL);
+	ck_assert_int_eq(nc_peer_listen("/nonexistent/directory/socket", 0600, (gid_t)-1), -ENOENT);
+	ck_assert_int_eq(nc_peer_connect("/dev/null", 5000), -ECONNREFUSED);
 	ck_assert_uint_eq(open_descriptors(), descriptors);
 }
 END_TEST
@@ -174,6 +175,91 @@ START_TEST(test_never_blocks)
 }
 END_TEST
 
+/* Descriptors beside an empty message, which looks like the end, are not kept. */
+START_TEST(test_empty_message)
+{
+	int pair[2], fds[NC_PEER_FDS_MAX];
+	unsigned count = 9, descriptors;
+	pid_t pid;
+	char got;
+
+	ck_assert_int_eq(nc_peer_pair(pair), 0);
+	ck_assert_int_eq(nc_peer_ask_sender(pair[1]), 0);
+	descriptors = open_descriptors();
+	for (unsigned i = 0; i < 3; i++) {
+		ck_assert_int_eq(nc_peer_send(pair[0], "", 0, pair, 2), 0);
+		ck_assert_int_eq(nc_peer_receive_from(pair[1], &got, 1, fds, 2 - i, &count, &pid),
+				 0);
+		ck_assert_uint_eq(count, 0);
+		ck_assert_int_eq(nc_peer_send(pair[1], "", 0, pair, 2), 0);
+		ck_assert_int_eq(nc_peer_receive(pair[0], &got, 1, fds, &count, 1000), 0);
+		ck_assert_uint_eq(count, 0);
+	}
+	ck_assert_uint_eq(open_descriptors(), descriptors);
+	close_pair(pair);
+}
+END_TEST
+
+/* Who sent it, and no more descriptors than wanted. */
+START_TEST(test_receive_from)
+{
+	int pair[2], many[20], fds[NC_PEER_FDS_MAX];
+	unsigned count, descriptors;
+	pid_t pid;
+	char got;
+
+	ck_assert_int_eq(nc_peer_pair(pair), 0);
+	ck_assert_int_eq(nc_peer_ask_sender(pair[1]), 0);
+	for (unsigned i = 0; i < 20; i++)
+		many[i] = pair[0];
+	descriptors = open_descriptors();
+	ck_assert_int_eq(nc_peer_receive_from(pair[1], &got, 1, fds, 2, &count, &pid), -EAGAIN);
+	for (unsigned most = 0; most < 8; most++)
+		for (unsigned sent = 0; sent < 20; sent++) {
+			ck_assert_int_eq(nc_peer_send(pair[0], "m", 1, many, sent), 0);
+			ck_assert_int_eq(
+				nc_peer_receive_from(pair[1], &got, 1, fds, most, &count, &pid),
+				sent <= most ? 1 : -EPROTO);
+			ck_assert_int_eq(pid, getpid());
+			ck_assert_uint_eq(count, sent <= most ? sent : 0);
+			while (count)
+				close(fds[--count]);
+		}
+	ck_assert_int_eq(nc_peer_send(pair[0], "mm", 2, many, 1), 0);
+	ck_assert_int_eq(nc_peer_receive_from(pair[1], &got, 1, fds, 2, &count, &pid), -EPROTO);
+	ck_assert_uint_eq(open_descriptors(), descriptors);
+	close_pair(pair);
+}
+END_TEST
+
+/* With no descriptor free it is not the sender who is to blame. */
+START_TEST(test_no_descriptors)
+{
+	int pair[2], fds[NC_PEER_FDS_MAX];
+	unsigned count;
+	pid_t pid;
+	char got;
+
+	if (skip_without_limits("peer: no descriptors"))
+		return;
+	ck_assert_int_eq(nc_peer_pair(pair), 0);
+	ck_assert_int_eq(nc_peer_ask_sender(pair[1]), 0);
+	for (unsigned spare = 0; spare < 3; spare++) {
+		got = 'x';
+		hog_descriptors(100, spare);
+		ck_assert_int_eq(nc_peer_send(pair[0], "m", 1, pair, 2), 0);
+		ck_assert_int_eq(nc_peer_receive_from(pair[1], &got, 1, fds, 2, &count, &pid),
+				 spare < 2 ? -EMFILE : 1);
+		ck_assert_uint_eq(count, spare < 2 ? 0 : 2);
+		ck_assert_int_eq(got, 'm');
+		ck_assert_int_eq(pid, getpid());
+		free_descriptors();
+	}
+	close_pair(fds);
+	close_pair(pair);
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_listen);
@@ -181,6 +267,9 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_message);
 	tcase_add_test(tcase, test_descriptors);
 	tcase_add_test(tcase, test_truncated);
+	tcase_add_test(tcase, test_empty_message);
+	tcase_add_test(tcase, test_receive_from);
+	tcase_add_test(tcase, test_no_descriptors);
 	tcase_add_test(tcase, test_never_blocks);
 }
 

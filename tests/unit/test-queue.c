@@ -263,18 +263,49 @@ START_TEST(test_arm)
 
 	ends_open(&ends, 64);
 	ck_assert(!nc_queue_must_ring(&ends.producer));
-	ck_assert(!nc_queue_arm(&ends.consumer));
+	ck_assert(!nc_queue_arm(&ends.consumer, 1));
 	ck_assert_int_eq(push(&ends, "a", 1), 0);
 	/* One sleep costs one ring. */
 	ck_assert(nc_queue_must_ring(&ends.producer));
 	ck_assert(!nc_queue_must_ring(&ends.producer));
 	/* Something is there: no sleep, and no ring for it. */
-	ck_assert(nc_queue_arm(&ends.consumer));
+	ck_assert(nc_queue_arm(&ends.consumer, 1));
 	ck_assert(!nc_queue_must_ring(&ends.producer));
 	ck_assert_int_eq(nc_queue_pop(&ends.consumer, record, sizeof(record)), 1);
-	ck_assert(!nc_queue_arm(&ends.consumer));
+	ck_assert(!nc_queue_arm(&ends.consumer, 1));
 	nc_queue_disarm(&ends.consumer);
 	ck_assert(!nc_queue_must_ring(&ends.producer));
+	free(ends.memory);
+}
+END_TEST
+
+/* One ring for several records; what is short of that is rung for on demand. */
+START_TEST(test_arm_for_several)
+{
+	struct ends ends;
+	char record[8];
+
+	ends_open(&ends, 256);
+	ck_assert(!nc_queue_arm(&ends.consumer, 3));
+	for (unsigned i = 0; i < 3; i++) {
+		ck_assert_int_eq(push(&ends, "a", 1), 0);
+		ck_assert_int_eq(nc_queue_must_ring(&ends.producer), i == 2);
+	}
+	ck_assert(!nc_queue_must_ring(&ends.producer));
+	ck_assert(!nc_queue_must_ring_now(&ends.producer));
+	ck_assert(nc_queue_arm(&ends.consumer, 3));
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_int_eq(nc_queue_pop(&ends.consumer, record, sizeof(record)), 1);
+	/* Nothing came since: nobody is woken for it. */
+	ck_assert(!nc_queue_arm(&ends.consumer, 3));
+	ck_assert(!nc_queue_must_ring_now(&ends.producer));
+	ck_assert_int_eq(push(&ends, "a", 1), 0);
+	ck_assert(!nc_queue_must_ring(&ends.producer));
+	ck_assert(nc_queue_must_ring_now(&ends.producer));
+	ck_assert(!nc_queue_must_ring_now(&ends.producer));
+	/* Awake: not rung for. */
+	ck_assert_int_eq(push(&ends, "a", 1), 0);
+	ck_assert(!nc_queue_must_ring_now(&ends.producer));
 	free(ends.memory);
 }
 END_TEST
@@ -351,7 +382,7 @@ static void *consume(void *context)
 		uint64_t told;
 
 		if (got == 0) {
-			if (nc_queue_arm(&relay->ends.consumer))
+			if (nc_queue_arm(&relay->ends.consumer, 1))
 				continue;
 			relay->slept_empty++;
 			if (nc_doorbell_wait(relay->data_watch) != 1)
@@ -457,6 +488,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_changing_memory);
 #endif
 	tcase_add_test(tcase, test_arm);
+	tcase_add_test(tcase, test_arm_for_several);
 	tcase_add_test(tcase, test_arm_room);
 	tcase_add_test(tcase, test_two_threads);
 	tcase_add_test(tcase, test_pipe_doorbell);

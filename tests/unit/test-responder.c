@@ -19,6 +19,8 @@
 #define MIB ((size_t)1 << 20)
 
 static struct nc_cache own, joined;
+static struct nc_attach attach;
+static struct nc_guest *guest;
 static struct nc_segment queues;
 static struct nc_responder *responder;
 static int watch, ring, bell, ends[2];
@@ -28,8 +30,9 @@ static struct nc_lane lane;
 static int open_pair(unsigned lanes, uint32_t queue_size, size_t queue_memory)
 {
 	struct NC_cache_options options = {.size = MIB};
-	struct nc_foreign *foreign;
 	int extra[3], error;
+	struct nc_attach_offer offer = {
+		.memory = 256 << 10, .lanes = lanes, .queue_size = queue_size, .extra = extra};
 
 	ck_assert_int_eq(nc_cache_init_owner(&own, &options), 0);
 	ck_assert_int_eq(nc_segment_create(&queues, queue_memory, false, true), 0);
@@ -39,8 +42,8 @@ static int open_pair(unsigned lanes, uint32_t queue_size, size_t queue_memory)
 	extra[0] = queues.fd;
 	extra[1] = watch;
 	extra[2] = bell;
-	ck_assert_int_eq(
-		nc_attach_offer(&own, ends[0], 256 << 10, lanes, queue_size, extra, &foreign), 0);
+	ck_assert_int_eq(nc_attach_init(&attach, &own), 0);
+	ck_assert_int_eq(nc_attach_offer(&attach, ends[0], &offer, &guest), 0);
 	error = nc_responder_open(&joined, ends[1], &responder);
 	nc_lane_init(&lane, queues.base, 0, NC_LANE_QUEUE);
 	return error;
@@ -52,8 +55,10 @@ static void close_owner(void)
 	close(watch);
 	if (ring >= 0)
 		close(ring);
-	close_pair(ends);
+	nc_attach_dismiss(&attach, guest);
+	close(ends[1]);
 	nc_segment_close(&queues);
+	nc_attach_fini(&attach);
 	nc_cache_fini(&own);
 }
 
@@ -178,6 +183,88 @@ START_TEST(test_respond_ends)
 }
 END_TEST
 
+/* Rings of the doorbell since the last look. */
+static uint64_t rings(void)
+{
+	uint64_t count = 0;
+
+	return read(bell, &count, sizeof(count)) == sizeof(count) ? count : 0;
+}
+
+static void respond_here(uint64_t tag)
+{
+	struct NC_request request = {.tag = tag};
+	struct NC_response response = {.status = 204};
+
+	ck_assert_int_eq(nc_responder_respond(responder, &request, &response), 0);
+}
+
+/* A server that sleeps for several is rung for them, and for less when no more follows. */
+START_TEST(test_rings_for_several)
+{
+	struct NC_request request;
+	pthread_t thread;
+	char record[512];
+	void *result;
+
+	ck_assert_int_eq(open_pair(1, NC_LANE_QUEUE, 256 << 10), 0);
+	ck_assert(!nc_queue_arm(&lane.responses, 3));
+	respond_here(1);
+	respond_here(2);
+	ck_assert_uint_eq(rings(), 0);
+	respond_here(3);
+	ck_assert_uint_eq(rings(), 1);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_int_gt(nc_queue_pop(&lane.responses, record, sizeof(record)), 0);
+
+	/* With a request at hand it goes on; without, it rings before it sleeps. */
+	ck_assert(!nc_queue_arm(&lane.responses, 3));
+	respond_here(4);
+	submit_here(1);
+	ck_assert_int_eq(nc_responder_accept(responder, &request), 1);
+	ck_assert_uint_eq(rings(), 0);
+	atomic_store(&accepted, 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, accept_all, NULL), 0);
+	while (!rings())
+		sched_yield();
+	close(ring);
+	ring = -1;
+	pthread_join(thread, &result);
+	ck_assert_int_eq((intptr_t)result, 0);
+
+	/* So it does before it ends. */
+	ck_assert_int_gt(nc_queue_pop(&lane.responses, record, sizeof(record)), 0);
+	ck_assert(!nc_queue_arm(&lane.responses, 3));
+	respond_here(5);
+	nc_responder_close(responder);
+	ck_assert_uint_eq(rings(), 1);
+	nc_cache_fini(&joined);
+	close_owner();
+}
+END_TEST
+
+/* One that sleeps for more than fits into the queue is rung when it is full. */
+START_TEST(test_rings_when_full)
+{
+	pthread_t thread;
+	void *result;
+
+	ck_assert_int_eq(open_pair(1, NC_LANE_QUEUE, 256 << 10), 0);
+	ck_assert(!nc_queue_arm(&lane.responses, UINT32_MAX));
+	ck_assert_int_eq(pthread_create(&thread, NULL, respond_until_full, NULL), 0);
+	while (!rings())
+		sched_yield();
+	ck_assert(atomic_load(&lane.responses.shared->blocked));
+	close(ring);
+	ring = -1;
+	pthread_join(thread, &result);
+	ck_assert_int_eq((intptr_t)result, -EPIPE);
+	nc_responder_close(responder);
+	nc_cache_fini(&joined);
+	close_owner();
+}
+END_TEST
+
 /* A server that spoils the tail of the responses cannot make the worker wait for ever. */
 START_TEST(test_respond_to_nonsense)
 {
@@ -199,6 +286,8 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_accept_ends);
 	tcase_add_test(tcase, test_bad_requests);
 	tcase_add_test(tcase, test_respond_ends);
+	tcase_add_test(tcase, test_rings_for_several);
+	tcase_add_test(tcase, test_rings_when_full);
 	tcase_add_test(tcase, test_respond_to_nonsense);
 }
 

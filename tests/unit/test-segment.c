@@ -126,6 +126,92 @@ START_TEST(test_adopt)
 }
 END_TEST
 
+/* Somebody else's to write, ours to read: never writable here, whatever its seals. */
+START_TEST(test_adopt_readable)
+{
+	struct nc_segment segment, seen;
+	unsigned descriptors;
+	int fd;
+
+	ck_assert_int_eq(nc_segment_create(&segment, 2 * PAGE, false, false), 0);
+	fd = fcntl(segment.fd, F_DUPFD_CLOEXEC, 0);
+	descriptors = open_descriptors();
+	ck_assert_int_eq(nc_segment_adopt_readable(&seen, fd, 3 * PAGE), -EPROTO);
+	ck_assert_int_eq(nc_segment_adopt_readable(&seen, fd, SIZE_MAX), -EPROTO);
+	ck_assert_int_lt(nc_segment_adopt_readable(&seen, fd, 0), 0);
+	ck_assert_int_eq(nc_segment_adopt_readable(&seen, STDIN_FILENO, PAGE), -EPROTO);
+	ck_assert_int_eq(nc_segment_adopt_readable(&seen, -1, PAGE), -EBADF);
+	ck_assert_uint_eq(open_descriptors(), descriptors);
+	/* As long as its owner may still write, and after. */
+	ck_assert_int_eq(nc_segment_adopt_readable(&seen, fd, 2 * PAGE), 0);
+	segment.base[PAGE] = 'x';
+	ck_assert_int_eq(seen.base[PAGE], 'x');
+	ck_assert(!writable(seen.base + PAGE));
+	ck_assert_int_eq(nc_segment_seal(&segment), 0);
+	segment.base[PAGE] = 'y';
+	ck_assert_int_eq(seen.base[PAGE], 'y');
+	nc_segment_close(&seen);
+	ck_assert_int_lt(fcntl(fd, F_GETFD), 0);
+	fd = fcntl(segment.fd, F_DUPFD_CLOEXEC, 0);
+	ck_assert_int_eq(nc_segment_adopt_readable(&seen, fd, 2 * PAGE), 0);
+	ck_assert_int_eq(seen.base[PAGE], 'y');
+	nc_segment_close(&seen);
+	nc_segment_close(&segment);
+	/* It could be shortened: not mapped, and the descriptor is still the caller's. */
+	fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	ck_assert_int_eq(ftruncate(fd, PAGE), 0);
+	ck_assert_int_eq(nc_segment_adopt_readable(&seen, fd, PAGE), -EPROTO);
+	ck_assert_int_eq(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	close(fd);
+}
+END_TEST
+
+/* What is frozen stays so, however it is opened again. */
+START_TEST(test_frozen_for_good)
+{
+	static const int modes[] = {O_RDWR, O_WRONLY, O_RDWR | O_APPEND, O_RDWR | O_TRUNC};
+	struct nc_segment segment;
+	char path[64], byte = 'x';
+	void *base;
+
+	ck_assert_int_eq(nc_segment_create(&segment, 2 * PAGE, false, false), 0);
+	pattern_fill(segment.base, 5, 0, segment.size);
+	ck_assert_int_eq(nc_segment_freeze(&segment), 0);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", segment.fd);
+	for (unsigned i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+		int fd = open(path, modes[i] | O_CLOEXEC);
+
+		if (fd < 0)
+			continue;
+		ck_assert_int_lt(write(fd, &byte, 1), 0);
+		ck_assert_int_lt(pwrite(fd, &byte, 1, 100), 0);
+		ck_assert_int_lt(ftruncate(fd, 0), 0);
+		ck_assert_int_lt(ftruncate(fd, 10 * PAGE), 0);
+		ck_assert_int_lt(fallocate(fd, 0, 0, 10 * PAGE), 0);
+		ck_assert_int_lt(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, PAGE),
+				 0);
+		ck_assert_int_lt(fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE), 0);
+		ck_assert_ptr_eq(mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0),
+				 MAP_FAILED);
+		base = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 0);
+		if (base != MAP_FAILED) {
+			ck_assert_int_lt(mprotect(base, PAGE, PROT_READ | PROT_WRITE), 0);
+			ck_assert_int_lt(madvise(base, PAGE, MADV_REMOVE), 0);
+			munmap(base, PAGE);
+		}
+		/* A private mapping can be written, and nobody sees it. */
+		base = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+		if (base != MAP_FAILED) {
+			memset(base, 'x', PAGE);
+			munmap(base, PAGE);
+		}
+		close(fd);
+	}
+	ck_assert_uint_eq(pattern_match(segment.base, 5, 0, segment.size), segment.size);
+	nc_segment_close(&segment);
+}
+END_TEST
+
 /* What could be shortened under us is not mapped; the descriptor stays the caller's. */
 START_TEST(test_adopt_refused)
 {
@@ -145,6 +231,69 @@ START_TEST(test_adopt_refused)
 	ck_assert_int_eq(nc_segment_adopt(&segment, ends[0], PAGE), -EPROTO);
 	close_pair(ends);
 	ck_assert_int_eq(nc_segment_adopt(&segment, ends[0], PAGE), -EBADF);
+}
+END_TEST
+
+/* After the freeze nobody writes, by whatever way; bytes and address stay. */
+START_TEST(test_freeze)
+{
+	struct nc_segment segment, again;
+	char *base, byte;
+	int fd;
+
+	ck_assert_int_eq(nc_segment_create(&segment, 2 * PAGE, false, false), 0);
+	base = segment.base;
+	pattern_fill(base, 5, 0, segment.size);
+	ck_assert_int_eq(nc_segment_freeze(&segment), 0);
+	ck_assert_ptr_eq(segment.base, base);
+	ck_assert_uint_eq(pattern_match(base, 5, 0, segment.size), segment.size);
+	ck_assert(!writable(base));
+	ck_assert(!writable(base + 2 * PAGE - 1));
+	ck_assert_ptr_eq(mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, segment.fd, 0),
+			 MAP_FAILED);
+	ck_assert_int_lt(pwrite(segment.fd, "b", 1, 0), 0);
+	ck_assert_int_lt(ftruncate(segment.fd, PAGE), 0);
+	ck_assert_int_lt(ftruncate(segment.fd, 3 * PAGE), 0);
+	ck_assert_int_lt(fallocate(segment.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, PAGE),
+			 0);
+	ck_assert_int_eq(pread(segment.fd, &byte, 1, 0), 1);
+	ck_assert_int_eq(byte, base[0]);
+
+	/* Another process gets the same bytes, which it cannot write either. */
+	fd = fcntl(segment.fd, F_DUPFD_CLOEXEC, 0);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(nc_segment_adopt_frozen(&again, fd, PAGE), -EPROTO);
+	ck_assert_int_eq(nc_segment_adopt_frozen(&again, fd, 3 * PAGE), -EPROTO);
+	ck_assert_int_eq(nc_segment_adopt_frozen(&again, fd, 0), -EPROTO);
+	ck_assert_int_eq(nc_segment_adopt_frozen(&again, fd, 2 * PAGE - 1), -EPROTO);
+	ck_assert_int_eq(nc_segment_adopt_frozen(&again, fd, 2 * PAGE), 0);
+	nc_segment_close(&segment);
+	ck_assert_uint_eq(pattern_match(again.base, 5, 0, again.size), again.size);
+	ck_assert(!writable(again.base));
+	nc_segment_close(&again);
+}
+END_TEST
+
+/* While somebody else could write, the seal fails and all is as it was. */
+START_TEST(test_freeze_refused)
+{
+	struct nc_segment segment;
+	char *other;
+
+	ck_assert_int_eq(nc_segment_create(&segment, PAGE, false, false), 0);
+	other = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, segment.fd, 0);
+	ck_assert_ptr_ne(other, MAP_FAILED);
+	segment.base[0] = 'a';
+	ck_assert_int_eq(nc_segment_freeze(&segment), -EBUSY);
+	ck_assert_int_eq(segment.base[0], 'a');
+	segment.base[0] = 'b';
+	ck_assert_int_eq(other[0], 'b');
+	/* Somebody else's segment that is sealed less than wholly is not taken. */
+	ck_assert_int_eq(munmap(other, PAGE), 0);
+	ck_assert_int_eq(nc_segment_seal(&segment), 0);
+	ck_assert_int_eq(nc_segment_adopt_frozen(&segment, segment.fd, PAGE), -EPROTO);
+	ck_assert_int_eq(nc_segment_freeze(&segment), 0);
+	nc_segment_close(&segment);
 }
 END_TEST
 
@@ -223,6 +372,10 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_seal);
 	tcase_add_test(tcase, test_adopt);
 	tcase_add_test(tcase, test_adopt_refused);
+	tcase_add_test(tcase, test_adopt_readable);
+	tcase_add_test(tcase, test_frozen_for_good);
+	tcase_add_test(tcase, test_freeze);
+	tcase_add_test(tcase, test_freeze_refused);
 	tcase_add_test(tcase, test_child_has_no_mapping);
 	tcase_add_test(tcase, test_bytes_outlive_small_pages);
 	tcase_add_test(tcase, test_bytes_outlive_huge_pages);

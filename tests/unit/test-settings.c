@@ -90,6 +90,7 @@ START_TEST(test_defaults)
 	ck_assert_uint_eq(settings.cache_size, 256 * MIB);
 	ck_assert_int_eq(settings.io, LOOP_AUTO);
 	ck_assert_str_eq(settings.access_log, "off");
+	ck_assert_ptr_null(settings.cache_socket);
 	ck_assert_int_eq(settings.revalidate, 0);
 	ck_assert(!settings.version);
 	ck_assert_int_ge(settings.threads, 1);

@@ -75,7 +75,7 @@ START_TEST(test_recycled)
 	ck_assert_ptr_null(enter(store, 4 * PAGE + 1, -ENOMEM));
 	/* The same memory again, and writable as before. */
 	again = enter(store, 3 * PAGE, (int64_t)PAGE);
-	ck_assert_int_eq(nc_store_inserted(store, again), 0);
+	ck_assert_int_eq(nc_store_protect(store, again, false), 0);
 	ck_assert(writable(nc_unit_base(again)));
 	check_list(store, (struct nc_unit *[]){unit[0], unit[2], unit[3], again}, 4);
 	leave(store, unit[0]);
@@ -104,7 +104,8 @@ START_TEST(test_appended)
 	ck_assert_uint_eq(store->filling, 3);
 	check_list(store, unit, 3);
 	/* What is inserted is read-only, its neighbours are not. */
-	ck_assert_int_eq(nc_store_inserted(store, unit[1]), 0);
+	ck_assert_int_eq(nc_store_protect(store, unit[1], false), 0);
+	ck_assert(!nc_store_filled(store));
 	ck_assert_uint_eq(store->filling, 2);
 	ck_assert(writable(nc_unit_base(unit[0]) + 2 * PAGE - 1));
 	ck_assert(!writable(nc_unit_base(unit[1])));
@@ -164,9 +165,9 @@ START_TEST(test_refuses)
 	store->full = true;
 	ck_assert_int_eq(nc_store_take(store, PAGE), -ENOMEM);
 	store->full = false;
-	store->dying = true;
+	store->busy = true;
 	ck_assert_int_eq(nc_store_take(store, PAGE), -ENOMEM);
-	store->dying = false;
+	store->busy = false;
 	ck_assert_int_eq(nc_store_take(store, PAGE), 0);
 	nc_store_close(store);
 	error = 0;

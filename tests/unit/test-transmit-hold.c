@@ -89,8 +89,8 @@ START_TEST(test_zerocopy)
 	int pair[2];
 
 	open_cache(8 * MIB, 0);
-	if (!transmit.ring.usable) {
-		printf("transmit: io_uring %s\n", transmit.ring.why);
+	if (!transmit.zerocopy.ring.usable) {
+		printf("transmit: io_uring %s\n", transmit.zerocopy.ring.why);
 		close_cache();
 		return;
 	}
@@ -118,7 +118,7 @@ START_TEST(test_zerocopy)
 	ck_assert_uint_eq(pattern_match(got, 1, 0, (size_t)result), (size_t)result);
 	/* The kernel says that it needs it no more, and that it copied after all. */
 	while (nc_transmit_reap(&transmit) == 0) {
-		await(nc_ring_fd(&transmit.ring), POLLIN);
+		await(nc_ring_fd(&transmit.zerocopy.ring), POLLIN);
 		ck_assert_uint_lt(waiting++, 1000);
 	}
 	ck_assert_ptr_null(unit->store);
@@ -166,9 +166,9 @@ END_TEST
 START_TEST(test_uring_switched_off)
 {
 	open_cache(MIB, NC_CACHE_NO_URING);
-	ck_assert(!transmit.ring.usable);
-	ck_assert_str_ne(transmit.ring.why, "");
-	ck_assert_int_eq(nc_ring_fd(&transmit.ring), -1);
+	ck_assert(!transmit.zerocopy.ring.usable);
+	ck_assert_str_ne(transmit.zerocopy.ring.why, "");
+	ck_assert_int_eq(nc_ring_fd(&transmit.zerocopy.ring), -1);
 	ck_assert_uint_eq(nc_transmit_reap(&transmit), 0);
 	close_cache();
 }

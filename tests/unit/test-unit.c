@@ -232,6 +232,155 @@ START_TEST(test_threads)
 }
 END_TEST
 
+/* --- moving ----------------------------------------------------------------- */
+
+START_TEST(test_move_steps)
+{
+	struct nc_unit *unit;
+	struct nc_units units;
+
+	ck_assert_int_eq(nc_units_init(&units, 1, 7), 0);
+	unit = nc_units_take(&units);
+	/* Only what is live, and held by the mover alone. */
+	ck_assert(!nc_unit_move_begin(unit, 7));
+	nc_unit_publish(unit);
+	ck_assert(!nc_unit_move_begin(unit, 7));
+	ck_assert_int_eq(nc_unit_hold(unit, 7, false), 0);
+	ck_assert(!nc_unit_move_begin(unit, 8));
+	ck_assert_int_eq(nc_unit_hold(unit, 7, false), 0);
+	ck_assert(!nc_unit_move_begin(unit, 7));
+	ck_assert_int_eq(nc_unit_release(unit, 7), 0);
+	ck_assert(nc_unit_move_begin(unit, 7));
+	/* While it moves, other names are refused at once, and nobody holds it. */
+	ck_assert_int_eq(nc_unit_hold(unit, 6, false), -ENOENT);
+	ck_assert_int_eq(nc_unit_release(unit, 7), -EINVAL);
+	ck_assert(!nc_unit_doom_idle(unit));
+	nc_unit_move_end(unit, 7);
+	ck_assert_int_eq(nc_unit_release(unit, 7), -EINVAL);
+	ck_assert_int_eq(nc_unit_hold(unit, 7, false), 0);
+	ck_assert_int_eq(nc_unit_doom(unit, 7), 0);
+	ck_assert(!nc_unit_move_begin(unit, 7));
+	ck_assert_int_eq(nc_unit_release(unit, 7), 1);
+	ck_assert(!nc_unit_doom_idle(unit));
+	nc_units_fini(&units);
+}
+END_TEST
+
+static void *hold_once(void *context)
+{
+	static int result;
+
+	result = nc_unit_hold(context, 7, false);
+	return &result;
+}
+
+static void *doom_once(void *context)
+{
+	static int result;
+
+	result = nc_unit_doom(context, 7);
+	return &result;
+}
+
+/* Whoever comes while it moves waits until it is there. */
+START_TEST(test_move_is_waited_for)
+{
+	void *(*const steps[])(void *) = {hold_once, doom_once};
+	struct timespec pause = {.tv_nsec = 20 * 1000 * 1000};
+	struct nc_unit *unit;
+	struct nc_units units;
+	pthread_t thread;
+	void *result;
+
+	ck_assert_int_eq(nc_units_init(&units, 1, 7), 0);
+	unit = nc_units_take(&units);
+	nc_unit_publish(unit);
+	for (unsigned i = 0; i < 2; i++) {
+		ck_assert_int_eq(nc_unit_hold(unit, 7, false), 0);
+		ck_assert(nc_unit_move_begin(unit, 7));
+		ck_assert_int_eq(pthread_create(&thread, NULL, steps[i], unit), 0);
+		nanosleep(&pause, NULL);
+		nc_unit_move_end(unit, 7);
+		ck_assert_int_eq(pthread_join(thread, &result), 0);
+		ck_assert_int_eq(*(int *)result, (int)i);
+		if (!i)
+			ck_assert_int_eq(nc_unit_release(unit, 7), 0);
+	}
+	nc_units_fini(&units);
+}
+END_TEST
+
+/* Places with bytes that say where they are: the two go together or not at all. */
+static uint64_t places[2][64];
+static _Atomic unsigned torn, looked;
+static _Atomic unsigned looking;
+
+static void *look(void *context)
+{
+	struct nc_unit *unit = context;
+
+	for (unsigned i = scaled(100000); i; i--) {
+		uint64_t at;
+
+		if (nc_unit_hold(unit, 1, false)) {
+			atomic_fetch_add(&torn, 1);
+			continue;
+		}
+		at = unit->at;
+		if (unit->store != (struct nc_store *)(void *)places[at / 64] ||
+		    places[at / 64][at % 64] != at)
+			atomic_fetch_add(&torn, 1);
+		/* As long as it is held it stays. */
+		if (unit->at != at)
+			atomic_fetch_add(&torn, 1);
+		atomic_fetch_add(&looked, 1);
+		if (nc_unit_release(unit, 1))
+			atomic_fetch_add(&torn, 1);
+	}
+	atomic_fetch_sub(&looking, 1);
+	return NULL;
+}
+
+START_TEST(test_move_under_holders)
+{
+	unsigned i;
+	pthread_t threads[THREADS];
+	struct nc_unit *unit;
+	struct nc_units units;
+
+	for (i = 0; i < 128; i++)
+		places[i / 64][i % 64] = i;
+	ck_assert_int_eq(nc_units_init(&units, 1, 1), 0);
+	unit = nc_units_take(&units);
+	unit->store = (struct nc_store *)(void *)places[0];
+	unit->at = 0;
+	nc_unit_publish(unit);
+	atomic_store(&looking, THREADS);
+	for (i = 0; i < THREADS; i++)
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, look, unit), 0);
+	for (i = 0; atomic_load(&looking); i++) {
+		expect(nc_unit_hold(unit, 1, false) == 0);
+		if (nc_unit_move_begin(unit, 1)) {
+			unit->at = i % 128;
+			unit->store = (struct nc_store *)(void *)places[unit->at / 64];
+			nc_unit_move_end(unit, 1);
+		} else {
+			expect(nc_unit_release(unit, 1) == 0);
+		}
+	}
+	for (i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	ck_assert_uint_eq(atomic_load(&torn), 0);
+	ck_assert_uint_eq(atomic_load(&looked), THREADS * scaled(100000));
+	/* They may never have let go of it all at once; now they have. */
+	ck_assert_int_eq(nc_unit_hold(unit, 1, false), 0);
+	ck_assert(nc_unit_move_begin(unit, 1));
+	nc_unit_move_end(unit, 1);
+	unit->store = NULL;
+	nc_units_fini(&units);
+}
+END_TEST
+
 #define FIRST 8192u
 #define END 65536u
 
@@ -304,6 +453,9 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_holds_do_not_overflow);
 	tcase_add_test(tcase, test_reach);
 	tcase_add_test(tcase, test_threads);
+	tcase_add_test(tcase, test_move_steps);
+	tcase_add_test(tcase, test_move_is_waited_for);
+	tcase_add_test(tcase, test_move_under_holders);
 	tcase_add_test(tcase, test_snapshot);
 	tcase_add_test(tcase, test_snapshot_random);
 }

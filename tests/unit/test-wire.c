@@ -46,8 +46,19 @@ START_TEST(test_welcome)
 	ck_assert_int_eq(check_welcome(&welcome, sizeof(welcome), 3 + NC_WIRE_LANES_MAX), 0);
 	welcome.member = NC_ID_MEMBERS_MAX - 1;
 	welcome.slots = NC_ID_SLOTS_MAX;
+	welcome.data_offset = (uint64_t)NC_ID_SLOTS_MAX * NC_WIRE_SLOT;
+	welcome.segment_size = 2 * welcome.data_offset;
 	welcome.generation = NC_ID_GENERATION_MAX;
 	ck_assert_int_eq(check_welcome(&welcome, sizeof(welcome), 3 + NC_WIRE_LANES_MAX), 0);
+	/* A guest without a segment. */
+	welcome = (struct nc_wire_welcome){.magic = NC_WIRE_MAGIC, .version = NC_WIRE_VERSION};
+	ck_assert_int_eq(check_welcome(&welcome, sizeof(welcome), 0), 0);
+	ck_assert_int_eq(check_welcome(&welcome, sizeof(welcome), 1), -EPROTO);
+	welcome.member = 1;
+	ck_assert_int_eq(check_welcome(&welcome, sizeof(welcome), 0), -EPROTO);
+	welcome.member = 0;
+	welcome.lanes = 1;
+	ck_assert_int_eq(check_welcome(&welcome, sizeof(welcome), 3), -EPROTO);
 }
 END_TEST
 
@@ -104,6 +115,142 @@ START_TEST(test_refusal)
 	ck_assert_int_eq(check_welcome(&welcome, sizeof(welcome), 0), -EUSERS);
 	welcome.error = EACCES;
 	ck_assert_int_eq(check_welcome(&welcome, sizeof(welcome), 0), -EACCES);
+}
+END_TEST
+
+START_TEST(test_hello)
+{
+	struct nc_wire_hello good_hello = {.magic = NC_WIRE_MAGIC, .version = NC_WIRE_VERSION};
+	struct nc_wire_hello hello;
+
+	for (unsigned flags = 0; flags < 4; flags++) {
+		hello = good_hello;
+		hello.flags = flags;
+		ck_assert_int_eq(nc_wire_check_hello(&hello, sizeof(hello)), 0);
+	}
+	for (unsigned bit = 2; bit < 32; bit++) {
+		hello = good_hello;
+		hello.flags = 1u << bit;
+		ck_assert_int_eq(nc_wire_check_hello(&hello, sizeof(hello)), -EPROTO);
+	}
+	for (size_t length = 0; length < 100; length++)
+		ck_assert_int_eq(nc_wire_check_hello(&good_hello, length),
+				 length == sizeof(hello) ? 0 : -EPROTO);
+	for (unsigned bit = 0; bit < 32; bit++) {
+		hello = good_hello;
+		hello.magic ^= 1u << bit;
+		ck_assert_int_eq(nc_wire_check_hello(&hello, sizeof(hello)), -EPROTO);
+		hello = good_hello;
+		hello.version ^= 1u << bit;
+		ck_assert_int_eq(nc_wire_check_hello(&hello, sizeof(hello)), -EPROTO);
+		hello = good_hello;
+		hello.reserved ^= 1u << bit;
+		ck_assert_int_eq(nc_wire_check_hello(&hello, sizeof(hello)), -EPROTO);
+	}
+}
+END_TEST
+
+/* The head and what follows, cut to a length on the heap. */
+static int check_ask(const struct nc_wire_ask *head, size_t length, unsigned fds)
+{
+	char *message = must_alloc(length);
+	struct nc_wire_ask ask;
+	int result;
+
+	memset(message, 'b', length);
+	memcpy(message, head, length < sizeof(*head) ? length : sizeof(*head));
+	result = nc_wire_check_ask(message, length, fds, &ask);
+	if (result == 0)
+		ck_assert_mem_eq(&ask, head, sizeof(ask));
+	free(message);
+	return result;
+}
+
+START_TEST(test_ask)
+{
+	const size_t head = sizeof(struct nc_wire_ask);
+	struct nc_wire_ask ask = {.magic = NC_WIRE_MAGIC, .op = NC_WIRE_SEAL};
+
+	for (size_t length = 0; length <= 2 * head; length++)
+		ck_assert_int_eq(check_ask(&ask, length, 0), length == head ? 0 : -EPROTO);
+	for (unsigned fds = 0; fds < 80; fds++)
+		ck_assert_int_eq(check_ask(&ask, head, fds), fds <= 2 ? 0 : -EPROTO);
+	for (unsigned op = 0; op < 100; op++) {
+		ask.op = op;
+		ck_assert_int_eq(check_ask(&ask, head, 0),
+				 op >= NC_WIRE_SEAL && op < NC_WIRE_OPS ? 0 : -EPROTO);
+	}
+	ask.op = UINT32_MAX;
+	ck_assert_int_eq(check_ask(&ask, head, 0), -EPROTO);
+	ask.op = NC_WIRE_ROUTE;
+	for (unsigned length = 0; length < 100; length++) {
+		ask.length = length;
+		ck_assert_int_eq(check_ask(&ask, head + 50, 0), length == 50 ? 0 : -EPROTO);
+	}
+	ask.length = NC_WIRE_BEHIND_MAX;
+	ck_assert_int_eq(check_ask(&ask, head + NC_WIRE_BEHIND_MAX, 0), 0);
+	ask.length++;
+	ck_assert_int_eq(check_ask(&ask, head + NC_WIRE_BEHIND_MAX + 1, 0), -EPROTO);
+	ask.length = UINT32_MAX;
+	ck_assert_int_eq(check_ask(&ask, head, 0), -EPROTO);
+	ck_assert_int_eq(check_ask(&ask, head - 1, 0), -EPROTO);
+	ask.length = 0;
+	ask.magic++;
+	ck_assert_int_eq(check_ask(&ask, head, 0), -EPROTO);
+}
+END_TEST
+
+static int check_answer(const struct nc_wire_answer *head, size_t length, unsigned fds)
+{
+	char *message = must_alloc(length);
+	struct nc_wire_answer answer;
+	int result;
+
+	memset(message, 'b', length);
+	memcpy(message, head, length < sizeof(*head) ? length : sizeof(*head));
+	result = nc_wire_check_answer(message, length, fds, &answer);
+	if (result == 0)
+		ck_assert_mem_eq(&answer, head, sizeof(answer));
+	free(message);
+	return result;
+}
+
+START_TEST(test_answer)
+{
+	const size_t head = sizeof(struct nc_wire_answer);
+	struct nc_wire_answer answer = {.magic = NC_WIRE_MAGIC};
+
+	for (size_t length = 0; length <= 2 * head; length++)
+		ck_assert_int_eq(check_answer(&answer, length, 0), length == head ? 0 : -EPROTO);
+	/* As many descriptors as it says. */
+	for (unsigned flags = 0; flags < 4; flags++)
+		for (unsigned fds = 0; fds < 80; fds++) {
+			answer.flags = flags;
+			ck_assert_int_eq(check_answer(&answer, head, fds),
+					 fds == (flags & 1) + (flags >> 1) ? 0 : -EPROTO);
+		}
+	answer.flags = 0;
+	for (int error = -3; error < 5000; error++) {
+		answer.error = error;
+		ck_assert_int_eq(check_answer(&answer, head, 0),
+				 error >= 0 && error < 4096 ? 0 : -EPROTO);
+	}
+	answer.error = INT32_MIN;
+	ck_assert_int_eq(check_answer(&answer, head, 0), -EPROTO);
+	answer.error = 0;
+	for (unsigned length = 0; length < 100; length++) {
+		answer.length = length;
+		ck_assert_int_eq(check_answer(&answer, head + 50, 0), length == 50 ? 0 : -EPROTO);
+	}
+	answer.length = NC_WIRE_BEHIND_MAX;
+	ck_assert_int_eq(check_answer(&answer, head + NC_WIRE_BEHIND_MAX, 0), 0);
+	answer.length++;
+	ck_assert_int_eq(check_answer(&answer, head + NC_WIRE_BEHIND_MAX + 1, 0), -EPROTO);
+	answer.length = UINT32_MAX;
+	ck_assert_int_eq(check_answer(&answer, head - 1, 0), -EPROTO);
+	answer.length = 0;
+	answer.magic ^= 0x80;
+	ck_assert_int_eq(check_answer(&answer, head, 0), -EPROTO);
 }
 END_TEST
 
@@ -210,6 +357,8 @@ START_TEST(test_random)
 		unsigned char *record = must_alloc(length);
 		struct nc_wire_request request;
 		struct nc_wire_response response;
+		struct nc_wire_answer answer;
+		struct nc_wire_ask ask;
 
 		for (size_t at = 0; at < length; at++)
 			record[at] =
@@ -220,6 +369,12 @@ START_TEST(test_random)
 		}
 		if (nc_wire_check_response(record, length, &response) == 0)
 			ck_assert_uint_eq(response.headers_length + sizeof(response), length);
+		if (length >= 4)
+			memcpy(record, &(uint32_t){NC_WIRE_MAGIC}, 4);
+		if (nc_wire_check_ask(record, length, 0, &ask) == 0)
+			ck_assert_uint_eq(ask.length + sizeof(ask), length);
+		if (nc_wire_check_answer(record, length, 0, &answer) == 0)
+			ck_assert_uint_eq(answer.length + sizeof(answer), length);
 		free(record);
 	}
 }
@@ -231,6 +386,9 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_spoilt_welcome);
 	tcase_add_test(tcase, test_length_and_descriptors);
 	tcase_add_test(tcase, test_refusal);
+	tcase_add_test(tcase, test_hello);
+	tcase_add_test(tcase, test_ask);
+	tcase_add_test(tcase, test_answer);
 	tcase_add_test(tcase, test_request);
 	tcase_add_test(tcase, test_request_limit);
 	tcase_add_test(tcase, test_response);

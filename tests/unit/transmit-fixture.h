@@ -8,6 +8,7 @@
 
 #include <handle.h>
 #include <id.h>
+#include <catalogue.h>
 #include <transmit.h>
 
 #include "suite.h"
@@ -59,7 +60,7 @@ static inline struct NC_cache_stat statistics(void)
 {
 	struct NC_cache_stat stat;
 
-	nc_cache_stat(&cache, &stat);
+	nc_catalogue_counters(&cache, &stat);
 	return stat;
 }
 

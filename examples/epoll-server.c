@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * epoll-server.c - an event loop of one's own, and a ring of libnabc in it.
+ *
+ * The loop waits for the ring's descriptor as for any other.  The ring sends
+ * responses of any length; the loop never sees that a socket is full.
+ *
+ *	cc -o epoll-server epoll-server.c $(pkg-config --cflags --libs nabc)
+ */
+#define _GNU_SOURCE
+#include <sys/epoll.h>
+
+#include <nabc-async.h>
+
+#include "example.h"
+
+struct client {
+	int fd;
+	bool sending; /* a response is in the ring */
+	bool last;    /* and none comes after it */
+	struct client *next, **link;
+	struct input input;
+};
+
+static NC_ring *ring;
+static struct NC_range body;
+static struct client *clients;
+
+static void drop(struct client *client)
+{
+	*client->link = client->next;
+	if (client->next)
+		client->next->link = client->link;
+	close(client->fd);
+	free(client);
+}
+
+static bool respond(struct client *client, size_t request)
+{
+	char head[200];
+	struct NC_send message = {.header = head, .ranges = &body, .range_count = 1};
+
+	client->last = input_take(&client->input, request);
+	message.header_length = response_head(head, sizeof(head), body.length, client->last);
+	if (client->last)
+		message.flags = NC_SEND_CLOSE;
+	client->sending = NC_ring_send(ring, client->fd, &message, client) == 0;
+	return client->sending;
+}
+
+/* Answers the next request, or reads until there is one; the end of the client too. */
+static void serve(struct client *client)
+{
+	while (!client->sending) {
+		struct input *input = &client->input;
+		size_t request = input_request(input);
+		ssize_t got;
+
+		if (request) {
+			if (!respond(client, request))
+				break;
+			return;
+		}
+		got = recv(client->fd, input->data + input->have, REQUEST_MAX - input->have, 0);
+		if (got < 0 && errno == EAGAIN)
+			return;
+		/* The end, an error, or no room for a request that long. */
+		if (got <= 0)
+			break;
+		input->have += (size_t)got;
+	}
+	if (!client->sending)
+		drop(client);
+}
+
+static void welcome(int epoll, int listener)
+{
+	struct epoll_event event = {.events = EPOLLIN | EPOLLET};
+	int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	struct client *client = fd < 0 ? NULL : calloc(1, sizeof(*client));
+
+	if (!client) {
+		close(fd);
+		return;
+	}
+	client->fd = fd;
+	client->link = &clients;
+	client->next = clients;
+	if (clients)
+		clients->link = &client->next;
+	clients = client;
+	event.data.ptr = client;
+	/* From the first byte on: serve() reads until there is no more. */
+	if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) < 0)
+		drop(client);
+}
+
+static void reap(void)
+{
+	struct NC_completion done[32];
+	int count = NC_ring_reap(ring, done, 32);
+
+	for (int i = 0; i < count; i++) {
+		struct client *client = done[i].data;
+
+		client->sending = false;
+		/* Only now may its socket be closed. */
+		if (done[i].error || client->last)
+			drop(client);
+		else
+			serve(client);
+	}
+}
+
+static void watch(int epoll, int fd, void *what)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = what};
+
+	if (fd < 0 || epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) < 0)
+		err(1, "epoll");
+}
+
+int main(int argc, char **argv)
+{
+	int epoll = epoll_create1(EPOLL_CLOEXEC), listener, signals;
+	bool stopping = false;
+	NC_cache *cache;
+
+	if (argc != 3)
+		errx(2, "usage: epoll-server PORT FILE");
+	signals = example_signals();
+	cache = example_cache(argv[2], &body);
+	ring = NC_ring_open(cache, 1024, 0);
+	if (!ring)
+		err(1, "ring");
+	listener = example_listen(argv[1], SOCK_NONBLOCK);
+	watch(epoll, signals, &signals);
+	watch(epoll, listener, &listener);
+	watch(epoll, NC_ring_fd(ring), &ring);
+	watch(epoll, NC_cache_fd(cache), &cache);
+	while (!stopping) {
+		struct epoll_event events[1];
+		int count = epoll_wait(epoll, events, 1, -1);
+
+		for (int i = 0; i < count; i++) {
+			void *what = events[i].data.ptr;
+
+			if (what == &signals)
+				stopping = true;
+			else if (what == &listener)
+				welcome(epoll, listener);
+			else if (what == &ring)
+				reap();
+			else if (what == &cache)
+				NC_cache_dispatch(cache);
+			else
+				serve(what);
+		}
+		/* All that was queued in this turn of the loop. */
+		NC_ring_submit(ring);
+	}
+	NC_ring_close(ring);
+	while (clients)
+		drop(clients);
+	close(listener);
+	close(signals);
+	close(epoll);
+	return NC_cache_close(cache) < 0;
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * nabc-glib.c - event sources around the library's pollable descriptors.
+ *
+ * It sees the public calls alone.  A source runs in the thread of the context
+ * that it is attached to.
+ */
+#include "nabc-glib.h"
+
+/* Completions told in one go, before the loop's other sources have their turn. */
+#define BATCH 64
+
+struct cache_source {
+	GSource source;
+	NC_cache *cache;
+	gpointer tag;
+};
+
+struct ring_source {
+	GSource source;
+	NC_ring *ring;
+	gpointer tag;
+	gboolean more; /* completions that need no event */
+};
+
+static gboolean cache_check(GSource *source)
+{
+	struct cache_source *mine = (struct cache_source *)source;
+
+	return g_source_query_unix_fd(source, mine->tag) != 0;
+}
+
+static gboolean cache_dispatch(GSource *source, GSourceFunc callback, gpointer user_data)
+{
+	struct cache_source *mine = (struct cache_source *)source;
+
+	/* What fails now is due again at once. */
+	(void)NC_cache_dispatch(mine->cache);
+	return callback ? callback(user_data) : G_SOURCE_CONTINUE;
+}
+
+static GSourceFuncs cache_functions = {.check = cache_check, .dispatch = cache_dispatch};
+
+/* A source that polls fd; the tag by which it asks. */
+static GSource *source_over(GSourceFuncs *functions, guint size, int fd, const char *name,
+			    gpointer *tag)
+{
+	GSource *source = g_source_new(functions, size);
+
+	g_source_set_name(source, name);
+	*tag = g_source_add_unix_fd(source, fd, G_IO_IN);
+	return source;
+}
+
+GSource *NC_source_new(NC_cache *cache)
+{
+	int fd = NC_cache_fd(cache);
+	GSource *source;
+	gpointer tag;
+
+	if (fd < 0)
+		return NULL;
+	source = source_over(&cache_functions, sizeof(struct cache_source), fd, "nabc cache", &tag);
+	((struct cache_source *)source)->cache = cache;
+	((struct cache_source *)source)->tag = tag;
+	return source;
+}
+
+static gboolean ring_prepare(GSource *source, gint *timeout)
+{
+	struct ring_source *mine = (struct ring_source *)source;
+
+	*timeout = -1;
+	/* All that the other sources queued since leaves at once. */
+	mine->more = NC_ring_submit(mine->ring) > 0;
+	return mine->more;
+}
+
+static gboolean ring_check(GSource *source)
+{
+	struct ring_source *mine = (struct ring_source *)source;
+
+	return mine->more || g_source_query_unix_fd(source, mine->tag) != 0;
+}
+
+static gboolean ring_dispatch(GSource *source, GSourceFunc callback, gpointer user_data)
+{
+	struct ring_source *mine = (struct ring_source *)source;
+	/* As g_source_set_callback() wants it for every kind of callback. */
+	NC_ring_source_func function = (NC_ring_source_func)(void (*)(void))callback;
+	struct NC_completion done;
+
+	/* One at a time: those behind the last that the callback wants stay in the ring. */
+	for (unsigned i = 0; i < BATCH && !g_source_is_destroyed(source); i++) {
+		if (NC_ring_reap(mine->ring, &done, 1) <= 0)
+			break;
+		if (function && !function(mine->ring, &done, user_data))
+			return G_SOURCE_REMOVE;
+	}
+	return G_SOURCE_CONTINUE;
+}
+
+static GSourceFuncs ring_functions = {
+	.prepare = ring_prepare, .check = ring_check, .dispatch = ring_dispatch};
+
+GSource *NC_ring_source_new(NC_ring *ring)
+{
+	int fd = NC_ring_fd(ring);
+	GSource *source;
+	gpointer tag;
+
+	if (fd < 0)
+		return NULL;
+	source = source_over(&ring_functions, sizeof(struct ring_source), fd, "nabc ring", &tag);
+	((struct ring_source *)source)->ring = ring;
+	((struct ring_source *)source)->tag = tag;
+	return source;
+}

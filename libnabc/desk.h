@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * desk.h - the owner's end of what members ask.
+ *
+ * A member is a stranger: each question is copied and checked, must come from
+ * the very process that was admitted, and gets what its asker has leave for.
+ */
+#ifndef NC_DESK_H
+#define NC_DESK_H
+
+#include "cache.h"
+#include "wire.h"
+
+/* What upper floors answer to operators; may be NULL. */
+struct nc_desk_counter {
+	/*
+	 * Bytes written to room, behind the answer, or -errno; answer->size may
+	 * be set too.  asked: what came behind the question, ask->length bytes.
+	 */
+	int (*answer)(void *context, const struct nc_wire_ask *ask, const void *asked,
+		      struct nc_wire_answer *answer, void *room, size_t size);
+	void *context;
+};
+
+/*
+ * Takes one question from the socket, acts and answers; never blocks.
+ * 1; 0: there is none; -errno: this member is to go.
+ */
+int nc_desk_serve(struct nc_cache *cache, int socket, struct nc_borrower *asker,
+		  const struct nc_desk_counter *counter);
+
+#endif

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * identity.c - credentials and pidfds; see identity.h.  Stateless, any thread.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "identity.h"
+
+/* Linux 6.5; absent from Debian 12's header. */
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+
+int nc_identity_open(pid_t pid)
+{
+	int pidfd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+
+	if (pid <= 0)
+		return -ESRCH;
+	if (pidfd >= 0)
+		return pidfd;
+	/* A thread's number: kernels differ in what they call it, and it is no process. */
+	return errno == EINVAL || errno == ENOENT ? -ESRCH : -errno;
+}
+
+/* By a call that takes nothing else; it waits for nobody. */
+static bool is_pidfd(int fd)
+{
+	siginfo_t info;
+
+	return fd >= 0 && (waitid(P_PIDFD, (id_t)fd, &info, WEXITED | WNOHANG | WNOWAIT) == 0 ||
+			   errno == ECHILD);
+}
+
+/* A pidfd, or -1 where there are none. */
+static int peer_pidfd(int socket, pid_t pid)
+{
+	int pidfd;
+	socklen_t length = sizeof(pidfd);
+
+	if (getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &length) == 0)
+		return pidfd;
+	if (errno != ENOPROTOOPT && errno != EOPNOTSUPP && errno != EINVAL)
+		return -errno;
+	/* What it sends later proves that it is the one that was pinned: attach.c. */
+	pidfd = nc_identity_open(pid);
+	return pidfd == -ENOSYS ? -1 : pidfd;
+}
+
+int nc_identity_of_peer(int socket, struct nc_identity *who)
+{
+	struct ucred peer;
+	socklen_t length = sizeof(peer), groups = sizeof(who->groups);
+	int pidfd;
+
+	if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0)
+		return -errno;
+	pidfd = peer_pidfd(socket, peer.pid);
+	if (pidfd < -1)
+		return pidfd;
+	*who = (struct nc_identity){
+		.pid = peer.pid, .pidfd = pidfd, .uid = peer.uid, .gid = peer.gid};
+	if (getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, who->groups, &groups) == 0)
+		who->group_count = (unsigned)(groups / sizeof(who->groups[0]));
+	return 0;
+}
+
+int nc_identity_of_child(pid_t pid, int pidfd, struct nc_identity *who)
+{
+	int groups;
+
+	*who = (struct nc_identity){.pid = pid, .pidfd = -1, .uid = geteuid(), .gid = getegid()};
+	if (pidfd >= 0) {
+		who->pidfd = fcntl(pidfd, F_DUPFD_CLOEXEC, 0);
+		if (who->pidfd < 0)
+			return -errno;
+	}
+	groups = getgroups((int)NC_IDENTITY_GROUPS_MAX, who->groups);
+	who->group_count = groups > 0 ? (unsigned)groups : 0;
+	return 0;
+}
+
+void nc_identity_close(struct nc_identity *who)
+{
+	if (who->pidfd >= 0)
+		close(who->pidfd);
+	who->pidfd = -1;
+}
+
+bool nc_identity_ended(int pidfd)
+{
+	struct pollfd ended = {.fd = pidfd, .events = POLLIN};
+
+	return pidfd >= 0 && poll(&ended, 1, 0) > 0;
+}
+
+pid_t nc_identity_pid(int pidfd)
+{
+	char path[48], line[64];
+	long pid = 0;
+	FILE *info;
+
+	/* Names that strangers chose stand in what is printed of other descriptors. */
+	if (!is_pidfd(pidfd))
+		return -EBADF;
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
+	info = fopen(path, "re");
+	if (!info)
+		return errno == ENOENT ? -EBADF : -errno;
+	while (pid == 0 && fgets(line, sizeof(line), info))
+		if (sscanf(line, "Pid: %ld", &pid) != 1)
+			pid = 0;
+	fclose(info);
+	if (pid == 0)
+		return -EBADF;
+	/* Ended, or in a pid namespace that this process does not see. */
+	return pid < 0 ? -ESRCH : (pid_t)pid;
+}
+
+bool nc_identity_is(const struct nc_identity *who, pid_t pid, int pidfd)
+{
+	return who->pid == pid && !nc_identity_ended(pidfd) && !nc_identity_ended(who->pidfd);
+}
+
+bool nc_identity_in_group(const struct nc_identity *who, gid_t gid)
+{
+	if (who->gid == gid)
+		return true;
+	for (unsigned i = 0; i < who->group_count; i++)
+		if (who->groups[i] == gid)
+			return true;
+	return false;
+}

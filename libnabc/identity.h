@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * identity.h - who a process is, by the kernel's word alone.
+ *
+ * A pid may come to name another process; a pidfd never does.  So a process
+ * is known by both: while its pidfd says that it runs, its pid is its own.
+ */
+#ifndef NC_IDENTITY_H
+#define NC_IDENTITY_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#define NC_IDENTITY_GROUPS_MAX 64u
+
+struct nc_identity {
+	pid_t pid;
+	int pidfd; /* -1: this system has none */
+	uid_t uid;
+	gid_t gid;
+	gid_t groups[NC_IDENTITY_GROUPS_MAX]; /* supplementary ones; more are not seen */
+	unsigned group_count;
+};
+
+/* Who connected at the other end of a Unix socket.  0 or -errno. */
+int nc_identity_of_peer(int socket, struct nc_identity *who);
+
+/* A child that runs as this process does; pidfd is duplicated. */
+int nc_identity_of_child(pid_t pid, int pidfd, struct nc_identity *who);
+void nc_identity_close(struct nc_identity *who);
+
+/* A pidfd for a process; -ESRCH: there is none. */
+int nc_identity_open(pid_t pid);
+
+/* The process that a pidfd names, as this process numbers it; -ESRCH: it has ended; -EBADF: no pidfd. */
+pid_t nc_identity_pid(int pidfd);
+
+/* Whether the process that a pidfd names has ended; false when there is no pidfd to ask. */
+bool nc_identity_ended(int pidfd);
+
+/* Whether pid, pinned by pidfd, is that process. */
+bool nc_identity_is(const struct nc_identity *who, pid_t pid, int pidfd);
+bool nc_identity_in_group(const struct nc_identity *who, gid_t gid);
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * method.c - the books that all methods keep alike; see method.h.
+ */
+#include "method.h"
+
+int nc_sending_moved(struct nc_sending *sending, enum NC_method method, size_t offered,
+		     size_t moved)
+{
+	size_t body = nc_passage_moved(&sending->passage, method, moved);
+
+	if (body) {
+		sending->tally.sends[method]++;
+		sending->tally.bytes[method] += body;
+	}
+	if (moved < offered)
+		sending->tally.partial++;
+	if (sending->sampled && method != NC_METHOD_COPY)
+		nc_route_took(&sending->route, method, offered, moved);
+	return moved == offered || (moved && sending->patient);
+}

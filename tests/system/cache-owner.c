@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cache-owner.c - owns a cache and serves it, as any program may.
+ *
+ *	cache-owner SOCKET MODE SIZE [LENGTH...]
+ *
+ * MODE (octal) is the socket's, SIZE the cache's in bytes.  Inserts a unit of
+ * each LENGTH, writes their ids to standard output, one a line, and then an
+ * empty line; ends with its standard input.  Byte i of unit n is 7 * i + n,
+ * counted from 0.
+ */
+#include <err.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <nabc.h>
+
+static size_t insert(size_t length, unsigned number)
+{
+	unsigned char *data = malloc(length);
+	NC_handle unit;
+	size_t id;
+
+	if (!data)
+		err(1, "malloc");
+	for (size_t i = 0; i < length; i++)
+		data[i] = (unsigned char)(7 * i + number);
+	if (NC_alloc(&unit, length, 0) < 0 || NC_write(&unit, 0, data, length) < 0 ||
+	    NC_insert(&unit) < 0)
+		err(1, "%zu bytes", length);
+	id = NC_cache_id(&unit);
+	NC_free(&unit);
+	free(data);
+	return id;
+}
+
+int main(int argc, char **argv)
+{
+	struct NC_cache_options options = {0};
+	struct NC_serve_options serve = {0};
+	struct pollfd waits[2] = {{.fd = STDIN_FILENO, .events = POLLIN}, {.events = POLLIN}};
+	NC_cache *cache;
+
+	if (argc < 4)
+		errx(2, "usage: cache-owner SOCKET MODE SIZE [LENGTH...]");
+	serve.mode = (mode_t)strtoul(argv[2], NULL, 8);
+	options.size = strtoul(argv[3], NULL, 10);
+	cache = NC_cache_open(&options);
+	if (!cache || NC_cache_serve_as(cache, argv[1], &serve) < 0)
+		err(1, "%s", argv[1]);
+	for (int i = 4; i < argc; i++)
+		printf("%zu\n", insert(strtoul(argv[i], NULL, 10), (unsigned)i - 4));
+	puts("");
+	fflush(stdout);
+	waits[1].fd = NC_cache_fd(cache);
+	while (!waits[0].revents) {
+		if (poll(waits, 2, -1) < 0 && errno != EINTR)
+			err(1, "poll");
+		if (NC_cache_dispatch(cache) < 0)
+			err(1, "NC_cache_dispatch");
+	}
+	return NC_cache_close(cache) < 0;
+}

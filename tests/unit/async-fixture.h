@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * async-fixture.h - what the tests of asynchronous sends share: which
+ * mechanisms can be tested here, units of a kind, messages and what came.
+ */
+#ifndef ASYNC_FIXTURE_H
+#define ASYNC_FIXTURE_H
+
+#include <async.h>
+
+#include "nabc-fixture.h"
+
+#define KIB ((size_t)1 << 10)
+
+/* Valgrind 3.19 stands still in io_uring_enter(). */
+static inline bool may_use_uring(void)
+{
+	struct io_uring ring;
+	int error;
+
+	if (getenv("NABC_TEST_NO_URING"))
+		return false;
+	error = io_uring_queue_init(8, &ring, 0);
+	if (error == 0)
+		io_uring_queue_exit(&ring);
+	else
+		printf("async: no io_uring: %s\n", strerror(-error));
+	return error == 0;
+}
+
+static inline size_t insert_kind(uint64_t seed, size_t size, size_t fraglen, enum NC_kind kind)
+{
+	unsigned char *data = must_alloc(size);
+	NC_handle handle;
+	size_t id;
+
+	pattern_fill(data, seed, 0, size);
+	ck_assert_int_eq(NC_alloc_kind(&handle, size, fraglen, kind), 0);
+	ck_assert_int_eq(NC_write(&handle, 0, data, size), (ssize_t)size);
+	ck_assert_int_eq(NC_insert(&handle), 0);
+	id = NC_cache_id(&handle);
+	ck_assert_int_eq(NC_free(&handle), 0);
+	free(data);
+	return id;
+}
+
+static inline unsigned holds_of(size_t id)
+{
+	struct NC_stat stat;
+
+	ck_assert_int_eq(NC_stat(id, &stat), 0);
+	return stat.holds;
+}
+
+static inline struct NC_cache_stat statistics(void)
+{
+	struct NC_cache_stat stat;
+
+	ck_assert_int_eq(NC_cache_stat(cache, &stat), 0);
+	return stat;
+}
+
+/* The next length bytes of fd are the pattern of seed from at on. */
+static inline void expect_pattern(int fd, uint64_t seed, size_t at, size_t length)
+{
+	char *got = must_alloc(length);
+
+	read_exactly(fd, got, length);
+	ck_assert_uint_eq(pattern_match(got, seed, at, length), length);
+	free(got);
+}
+
+static inline void expect_text(int fd, const char *text)
+{
+	char got[256];
+
+	read_exactly(fd, got, strlen(text));
+	ck_assert_mem_eq(got, text, strlen(text));
+}
+
+/* The next thing is the end of the stream. */
+static inline void expect_end(int fd)
+{
+	char byte;
+
+	ck_assert_int_eq(read(fd, &byte, 1), 0);
+}
+
+#endif

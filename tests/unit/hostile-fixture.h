@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * hostile-fixture.h - an owner that serves a cache to everyone, and members
+ * that run as other users in processes of their own, for the tests of what
+ * these can do to each other and to it.
+ *
+ * A member is a forked child that has nothing of its parent's but a socket to
+ * it (TALK), over which ids are told.  Check's assertions are for the owner; a
+ * child uses CHILD, and its exit status says whether all was well.
+ */
+#ifndef HOSTILE_FIXTURE_H
+#define HOSTILE_FIXTURE_H
+
+#include <grp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+
+#include <attach.h>
+#include <id.h>
+#include <join.h>
+#include <peer.h>
+
+#include "nabc-fixture.h"
+#include "process-fixture.h"
+
+#define PAGE ((size_t)4096)
+#define TALK 3 /* in a child, the socket to its parent */
+
+#define CHILD(condition)                                                                           \
+	do {                                                                                       \
+		if (!(condition)) {                                                                \
+			fprintf(stderr, "%s:%d: not true: %s (%s)\n", __FILE__, __LINE__,          \
+				#condition, strerror(errno));                                      \
+			return 1;                                                                  \
+		}                                                                                  \
+	} while (0)
+
+#define CHILD_FAILS(call, error)                                                                   \
+	do {                                                                                       \
+		errno = 0;                                                                         \
+		CHILD((call) == -1 && errno == (error));                                           \
+	} while (0)
+
+static char directory[64], path[100];
+
+struct member {
+	pid_t pid;
+	int talk; /* the owner's end */
+};
+
+static inline void open_hostile(const struct NC_cache_options *options)
+{
+	struct NC_serve_options serve = {.mode = 0666};
+
+	make_directory(directory);
+	ck_assert_int_eq(chmod(directory, 0755), 0);
+	snprintf(path, sizeof(path), "%s/cache", directory);
+	cache = NC_cache_open(options);
+	ck_assert_ptr_nonnull(cache);
+	ck_assert_int_eq(NC_cache_serve_as(cache, path, &serve), 0);
+}
+
+static inline void close_hostile(void)
+{
+	close_cache();
+	rmdir(directory);
+}
+
+/* What a child must not have of its parent. */
+static inline void leave_parent(int talk)
+{
+	dup2(talk, TALK);
+	for (int fd = TALK + 1; fd < 2048; fd++)
+		close(fd);
+	unsetenv("NABC_CACHE");
+}
+
+/* Another user if this process may become one, or else the same: tests say what they skip. */
+static inline bool become(uid_t uid)
+{
+	if (geteuid() == 0 &&
+	    (setgroups(0, NULL) || setresgid(uid, uid, uid) || setresuid(uid, uid, uid)))
+		return false;
+	/* So that debuggers and leak checkers can look into it. */
+	prctl(PR_SET_DUMPABLE, 1);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	return true;
+}
+
+static inline struct member start_member(int (*run)(void), uid_t uid)
+{
+	struct member member;
+	int pair[2];
+
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	member.pid = fork();
+	if (member.pid == 0) {
+		leave_parent(pair[1]);
+		_exit(become(uid) ? run() : 99);
+	}
+	ck_assert_int_gt(member.pid, 0);
+	close(pair[1]);
+	member.talk = pair[0];
+	return member;
+}
+
+/* The owner's loop: until there is something to read, or the other end is gone. */
+static inline void serve_until(int fd)
+{
+	struct pollfd wait[2] = {{.fd = fd, .events = POLLIN},
+				 {.fd = NC_cache_fd(cache), .events = POLLIN}};
+
+	do {
+		int ready = poll(wait, 2, 60000);
+
+		ck_assert_msg(ready > 0 || (ready < 0 && errno == EINTR), "nothing in a minute");
+		if (ready > 0 && wait[1].revents)
+			ck_assert_int_ge(NC_cache_dispatch(cache), 0);
+	} while (!readable(fd));
+}
+
+/* Ids that a member tells, while its questions are answered. */
+static inline void hear_ids(const struct member *member, size_t *ids, unsigned count)
+{
+	ssize_t got;
+
+	serve_until(member->talk);
+	got = recv(member->talk, ids, count * sizeof(*ids), 0);
+	ck_assert_msg(got == (ssize_t)(count * sizeof(*ids)), "the member says why above");
+}
+
+static inline void tell_ids(const struct member *member, const size_t *ids, unsigned count)
+{
+	ck_assert_int_eq(send(member->talk, ids, count * sizeof(*ids), MSG_NOSIGNAL),
+			 count * sizeof(*ids));
+}
+
+/* The owner's loop until no member is left. */
+static inline void serve_until_alone(void)
+{
+	struct NC_cache_stat stat;
+
+	for (;;) {
+		ck_assert_int_ge(NC_cache_dispatch(cache), 0);
+		ck_assert_int_eq(NC_cache_stat(cache, &stat), 0);
+		if (stat.members == 0)
+			return;
+		(void)poll(&(struct pollfd){.fd = NC_cache_fd(cache), .events = POLLIN}, 1, 100);
+	}
+}
+
+/* Serves it to its end, which must be a good one. */
+static inline void end_member(struct member *member)
+{
+	int status;
+	char byte;
+
+	shutdown(member->talk, SHUT_WR);
+	do {
+		serve_until(member->talk);
+	} while (recv(member->talk, &byte, 1, 0) > 0);
+	close(member->talk);
+	ck_assert_int_eq(waitpid(member->pid, &status, 0), member->pid);
+	ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0,
+		      "status %x; the member says why above", status);
+}
+
+static inline void run_member(int (*run)(void), uid_t uid)
+{
+	struct member member = start_member(run, uid);
+
+	end_member(&member);
+}
+
+/* --- in a child ---------------------------------------------------------------- */
+
+static inline bool said(const size_t *ids, unsigned count)
+{
+	return send(TALK, ids, count * sizeof(*ids), MSG_NOSIGNAL) ==
+	       (ssize_t)(count * sizeof(*ids));
+}
+
+static inline bool heard(size_t *ids, unsigned count)
+{
+	return recv(TALK, ids, count * sizeof(*ids), 0) == (ssize_t)(count * sizeof(*ids));
+}
+
+/* Stays until the owner has seen enough. */
+static inline void stay(void)
+{
+	char byte;
+
+	(void)!recv(TALK, &byte, 1, 0);
+}
+
+/* 0: it could not. */
+static inline size_t child_insert(NC_cache *in, uint64_t seed, size_t size, enum NC_kind kind)
+{
+	unsigned char *data = malloc(size);
+	NC_handle handle;
+	size_t id = 0;
+
+	if (!data || NC_alloc_in(in, &handle, size, 0, kind) < 0) {
+		free(data);
+		return 0;
+	}
+	pattern_fill(data, seed, 0, size);
+	if (NC_write(&handle, 0, data, size) == (ssize_t)size && NC_insert(&handle) == 0)
+		id = NC_cache_id(&handle);
+	NC_free(&handle);
+	free(data);
+	return id;
+}
+
+static inline bool holds_pattern(NC_cache *in, size_t id, uint64_t seed, size_t size)
+{
+	unsigned char *data = malloc(size);
+	bool same = data && NC_pread(in, id, data, size, 0) == (ssize_t)size &&
+		    pattern_match(data, seed, 0, size) == size;
+
+	free(data);
+	return same;
+}
+
+/* A question by hand: the errno of the answer, or -1 when there is none. */
+static inline int child_ask(int socket, struct nc_wire_ask ask, const int *fds, unsigned count,
+			    int *unit)
+{
+	struct {
+		struct nc_wire_answer answer;
+		char behind[NC_WIRE_BEHIND_MAX];
+	} reply;
+	int received[NC_PEER_FDS_MAX];
+	unsigned came = 0;
+	ssize_t got;
+
+	ask.magic = NC_WIRE_MAGIC;
+	*unit = -1;
+	if (nc_peer_send(socket, &ask, sizeof(ask), fds, count))
+		return -1;
+	got = nc_peer_receive(socket, &reply, sizeof(reply), received, &came, 10000);
+	if (got < (ssize_t)sizeof(reply.answer))
+		return -1;
+	if (came && reply.answer.flags & NC_WIRE_HAS_UNIT)
+		*unit = received[0];
+	else if (came)
+		close(received[0]);
+	/* Of the rest, the board, nothing is needed here. */
+	if (came > 1)
+		close(received[1]);
+	return reply.answer.error;
+}
+
+/* Joined by hand; the segment's descriptor, if any, in *segment. */
+static inline int child_join(uint32_t flags, struct nc_wire_welcome *welcome, int *segment)
+{
+	int fds[NC_PEER_FDS_MAX], socket = nc_peer_connect(path, 5000);
+	unsigned count = 0;
+
+	*segment = -1;
+	if (socket < 0 || nc_join_hello(socket, flags))
+		return -1;
+	if (nc_peer_receive(socket, welcome, sizeof(*welcome), fds, &count, 10000) !=
+	    (ssize_t)sizeof(*welcome))
+		return -1;
+	if (count)
+		*segment = fds[0];
+	return socket;
+}
+
+#endif

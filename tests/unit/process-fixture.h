@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * process-fixture.h - processes for the tests of who may do what: children
+ * that wait, one with a pid of our choice, and what this system cannot do.
+ */
+#ifndef PROCESS_FIXTURE_H
+#define PROCESS_FIXTURE_H
+
+#include <linux/sched.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "suite.h"
+
+static inline bool has_pidfds(void)
+{
+	int pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+
+	if (pidfd < 0)
+		return false;
+	close(pidfd);
+	return true;
+}
+
+/* Says so, if pidfds are missing: under Valgrind 3.19. */
+static inline bool skip_without_pidfds(const char *what)
+{
+	if (has_pidfds())
+		return false;
+	printf("%s: skipped: no pidfd_open() here\n", what);
+	fflush(stdout);
+	return true;
+}
+
+/* A child that does nothing until it is killed. */
+static inline pid_t fork_paused(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		for (;;)
+			pause();
+	}
+	ck_assert_int_gt(pid, 0);
+	return pid;
+}
+
+static inline void end_child(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+}
+
+/* fork() to that pid, which must be free; -1: this process may not choose. */
+static inline pid_t fork_running_as(pid_t pid)
+{
+	struct clone_args args = {
+		.exit_signal = SIGCHLD, .set_tid = (uint64_t)(uintptr_t)&pid, .set_tid_size = 1};
+
+	return (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+}
+
+/* The same, of a child that does nothing. */
+static inline pid_t fork_as(pid_t pid)
+{
+	pid_t child = fork_running_as(pid);
+
+	if (child == 0) {
+		for (;;)
+			pause();
+	}
+	return child;
+}
+
+/* All descriptors that a soft limit of `most` allows but `leave`, taken. */
+static int hogs[1024];
+static unsigned hog_count;
+
+static inline void free_descriptors(void)
+{
+	while (hog_count)
+		close(hogs[--hog_count]);
+}
+
+static inline void hog_descriptors(unsigned most, unsigned leave)
+{
+	struct rlimit limit;
+
+	ck_assert_uint_le(most, 1024);
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = most;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	while ((hogs[hog_count] = dup(STDIN_FILENO)) >= 0)
+		hog_count++;
+	while (leave--)
+		close(hogs[--hog_count]);
+}
+
+/* Says so, if descriptors that are received are not limited: under Valgrind. */
+static inline bool skip_without_limits(const char *what)
+{
+	union {
+		struct cmsghdr header;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control = {.header = {.cmsg_len = CMSG_LEN(sizeof(int)),
+				.cmsg_level = SOL_SOCKET,
+				.cmsg_type = SCM_RIGHTS}};
+	struct iovec iov = {.iov_base = "m", .iov_len = 1};
+	char byte;
+	struct iovec into = {.iov_base = &byte, .iov_len = 1};
+	struct msghdr message = {.msg_iov = &iov,
+				 .msg_iovlen = 1,
+				 .msg_control = &control,
+				 .msg_controllen = sizeof(control)};
+	int pair[2], got = -1;
+	struct rlimit limit;
+
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_DGRAM, 0, pair), 0);
+	memcpy(CMSG_DATA(&control.header), pair, sizeof(int));
+	ck_assert_int_eq(sendmsg(pair[0], &message, 0), 1);
+	hog_descriptors(200, 0);
+	message.msg_iov = &into;
+	ck_assert_int_eq(recvmsg(pair[1], &message, 0), 1);
+	if (message.msg_controllen >= sizeof(control))
+		memcpy(&got, CMSG_DATA(&control.header), sizeof(int));
+	free_descriptors();
+	close_pair(pair);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	if (got < 0)
+		return false;
+	close(got);
+	printf("%s: skipped: descriptors are not limited here\n", what);
+	fflush(stdout);
+	return true;
+}
+
+#endif

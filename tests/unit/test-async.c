@@ -1,0 +1,797 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-async.c - unit tests of async.c and its two backends through the calls
+ * of nabc-async.h.  Every test is run with each mechanism and owns its cache,
+ * its ring and its threads.
+ */
+#include <pthread.h>
+#include <sys/resource.h>
+
+#include "async-fixture.h"
+
+enum { EPOLL, URING, MECHANISMS };
+
+static NC_ring *ring;
+
+/* False: that mechanism cannot be had here. */
+static bool open_ring(int mechanism, size_t size, unsigned depth)
+{
+	if (mechanism == URING && !may_use_uring())
+		return false;
+	open_cache(size);
+	ring = NC_ring_open(cache, depth, mechanism == EPOLL ? NC_RING_NO_URING : 0);
+	ck_assert_ptr_nonnull(ring);
+	ck_assert_ptr_eq(ring->backend, mechanism == EPOLL ? &nc_async_epoll : &nc_async_uring);
+	return true;
+}
+
+static void close_ring(void)
+{
+	FAILS(NC_cache_close(cache), EBUSY);
+	ck_assert_int_eq(NC_ring_close(ring), 0);
+	close_cache();
+}
+
+/* The next completion, awaited by the descriptor as a program does. */
+static struct NC_completion next_completion(void)
+{
+	struct NC_completion done;
+	int count;
+
+	while ((count = NC_ring_reap(ring, &done, 1)) == 0)
+		await(NC_ring_fd(ring), POLLIN);
+	ck_assert_int_eq(count, 1);
+	return done;
+}
+
+static void send_range(int fd, size_t id, size_t length, uintptr_t data)
+{
+	struct NC_range range = {.id = id, .length = length};
+	struct NC_send message = {.ranges = &range, .range_count = 1};
+
+	ck_assert_int_eq(NC_ring_send(ring, fd, &message, (void *)data), 0);
+}
+
+START_TEST(test_one)
+{
+	char head[] = "head";
+	struct NC_range range = {.offset = 7, .length = 900};
+	struct NC_send message = {
+		.header = head, .header_length = 4, .ranges = &range, .range_count = 1};
+	struct NC_completion done;
+	int pair[2];
+
+	if (!open_ring(_i, MIB, 0))
+		return;
+	tcp_pair(pair);
+	range.id = insert(1, 1000);
+	ck_assert(!readable(NC_ring_fd(ring)));
+	ck_assert_int_eq(NC_ring_send(ring, pair[0], &message, &message), 0);
+	/* Copied and held; not sent before it is submitted. */
+	memset(head, 'x', 4);
+	range.length = 5;
+	message.header_length = 0;
+	ck_assert_uint_eq(holds_of(range.id), 1);
+	ck_assert_int_eq(NC_destroy(range.id), 0);
+	ck_assert(!readable(pair[1]));
+	ck_assert_int_ge(NC_ring_submit(ring), 0);
+	expect_text(pair[1], "head");
+	expect_pattern(pair[1], 1, 7, 900);
+	await(NC_ring_fd(ring), POLLIN);
+	done = next_completion();
+	ck_assert_ptr_eq(done.data, &message);
+	ck_assert_int_eq(done.sock_fd, pair[0]);
+	ck_assert_int_eq(done.error, 0);
+	ck_assert_uint_eq(done.sent, 904);
+	ck_assert(!alive(range.id));
+	/* And then there is nothing to reap, and the descriptor says so. */
+	ck_assert_int_eq(NC_ring_reap(ring, &done, 1), 0);
+	ck_assert(!readable(NC_ring_fd(ring)));
+	ck_assert_uint_eq(statistics().bytes[NC_METHOD_COPY], 900);
+	close_pair(pair);
+	close_ring();
+}
+END_TEST
+
+#define SOCKETS 5
+#define MESSAGES 12
+
+/* What a reader thread does with its socket. */
+struct reader {
+	int fd;
+	unsigned number;
+	pthread_t thread;
+};
+
+/* Sizes that are less than a segment, a few pages, more than the buffers. */
+static size_t size_of(unsigned number, unsigned message)
+{
+	static const size_t sizes[] = {1, 1448, 100 * KIB, 4095, 20 * KIB, 70 * KIB};
+
+	return sizes[(number + message) % 6] + message;
+}
+
+static void *read_messages(void *context)
+{
+	struct reader *reader = context;
+
+	for (unsigned i = 0; i < MESSAGES; i++) {
+		char text[32];
+
+		snprintf(text, sizeof(text), "message %u\n", i);
+		expect_text(reader->fd, text);
+		expect_pattern(reader->fd, reader->number * 100 + i, 0, size_of(reader->number, i));
+	}
+	expect_end(reader->fd);
+	return NULL;
+}
+
+/* The mode of the socket, the size of its buffers, where the peer is. */
+static const struct {
+	bool nonblocking;
+	int buffer;
+	const char *to;
+} sockets[SOCKETS] = {
+	{false, 4608, "127.0.0.1"}, {true, 4608, "127.0.0.1"}, {true, 0, "127.0.0.1"},
+	{false, 0, "127.0.0.2"},    {true, 0, "127.0.0.2"},
+};
+
+/* Each socket gets its messages whole and in order, the last one with the end. */
+START_TEST(test_order)
+{
+	struct reader readers[SOCKETS];
+	unsigned next[SOCKETS] = {0}, left = SOCKETS * MESSAGES;
+	int pairs[SOCKETS][2];
+
+	if (!open_ring(_i, 64 * MIB, SOCKETS * MESSAGES))
+		return;
+	for (unsigned s = 0; s < SOCKETS; s++) {
+		tcp_pair_between(pairs[s], "127.0.0.1", sockets[s].to, sockets[s].buffer,
+				 sockets[s].buffer);
+		if (sockets[s].nonblocking)
+			set_nonblocking(pairs[s][0]);
+		readers[s] = (struct reader){.fd = pairs[s][1], .number = s};
+		ck_assert_int_eq(
+			pthread_create(&readers[s].thread, NULL, read_messages, &readers[s]), 0);
+	}
+	for (unsigned i = 0; i < MESSAGES; i++) {
+		for (unsigned s = 0; s < SOCKETS; s++) {
+			size_t size = size_of(s, i);
+			size_t id = insert_kind(s * 100 + i, size, i % 4 == 3 ? 1448 : 0,
+						i % 2 ? NC_KIND_APPENDED : NC_KIND_RECYCLED);
+			struct NC_range range = {.id = id, .length = size};
+			char text[32];
+			struct NC_send message = {
+				.header = text,
+				.header_length =
+					(size_t)snprintf(text, sizeof(text), "message %u\n", i),
+				.ranges = &range,
+				.range_count = 1,
+				.flags = i + 1 == MESSAGES ? NC_SEND_CLOSE
+					 : i % 3 == 1	   ? NC_SEND_MORE
+							   : 0,
+			};
+
+			ck_assert_int_eq(NC_ring_send(ring, pairs[s][0], &message,
+						      (void *)(uintptr_t)(s * 100 + i)),
+					 0);
+			/* Nobody else needs it any more. */
+			ck_assert_int_eq(NC_destroy(id), 0);
+		}
+		if (i % 5 == 0)
+			ck_assert_int_ge(NC_ring_submit(ring), 0);
+	}
+	ck_assert_int_ge(NC_ring_submit(ring), 0);
+	while (left) {
+		struct NC_completion done[7];
+		int count = NC_ring_reap(ring, done, 7);
+
+		ck_assert_int_ge(count, 0);
+		ck_assert_int_le(count, 7);
+		if (count == 0)
+			await(NC_ring_fd(ring), POLLIN);
+		left -= (unsigned)count;
+		for (int i = 0; i < count; i++) {
+			unsigned s = (unsigned)(uintptr_t)done[i].data / 100;
+			unsigned number = (unsigned)(uintptr_t)done[i].data % 100;
+
+			ck_assert_int_eq(done[i].error, 0);
+			ck_assert_int_eq(done[i].sock_fd, pairs[s][0]);
+			ck_assert_uint_eq(number, next[s]++);
+			ck_assert_uint_eq(done[i].sent,
+					  size_of(s, number) + (number < 10 ? 10 : 11));
+		}
+	}
+	for (unsigned s = 0; s < SOCKETS; s++) {
+		pthread_join(readers[s].thread, NULL);
+		close_pair(pairs[s]);
+	}
+	/* Pages were moved where they may be. */
+	ck_assert_uint_gt(statistics().sends[NC_METHOD_SPLICE], 0);
+	if (!getenv("NABC_TEST_NO_URING") && strcmp(statistics().uring, "used") == 0)
+		ck_assert_uint_gt(statistics().sends[NC_METHOD_ZEROCOPY], 0);
+	close_ring();
+}
+END_TEST
+
+START_TEST(test_skip_and_empty)
+{
+	struct NC_send message = {.header = "abcdef", .header_length = 6, .skip = 4};
+	struct NC_completion done;
+	int pair[2];
+
+	if (!open_ring(_i, MIB, 0))
+		return;
+	tcp_pair(pair);
+	ck_assert_int_eq(NC_ring_send(ring, pair[0], &message, NULL), 0);
+	message.skip = 6;
+	ck_assert_int_eq(NC_ring_send(ring, pair[0], &message, NULL), 0);
+	message = (struct NC_send){.flags = NC_SEND_CLOSE};
+	ck_assert_int_eq(NC_ring_send(ring, pair[0], &message, NULL), 0);
+	ck_assert_int_ge(NC_ring_submit(ring), 0);
+	done = next_completion();
+	ck_assert_uint_eq(done.sent, 2);
+	for (unsigned i = 0; i < 2; i++) {
+		done = next_completion();
+		ck_assert_int_eq(done.error, 0);
+		ck_assert_uint_eq(done.sent, 0);
+	}
+	expect_text(pair[1], "ef");
+	expect_end(pair[1]);
+	close_pair(pair);
+	close_ring();
+}
+END_TEST
+
+/* No more than depth messages; those that were taken are not lost. */
+START_TEST(test_depth)
+{
+	struct NC_send message = {.header = "x", .header_length = 1};
+	struct NC_completion done[8];
+	unsigned got = 0;
+	int pair[2];
+	size_t id;
+
+	if (!open_ring(_i, MIB, 4))
+		return;
+	tcp_pair(pair);
+	id = insert(1, 100);
+	for (unsigned round = 0; round < 3; round++) {
+		for (unsigned i = 0; i < 4; i++)
+			ck_assert_int_eq(NC_ring_send(ring, pair[0], &message, NULL), 0);
+		message.ranges = &(struct NC_range){.id = id, .length = 100};
+		message.range_count = 1;
+		FAILS(NC_ring_send(ring, pair[0], &message, NULL), EAGAIN);
+		ck_assert_uint_eq(holds_of(id), 0);
+		message.range_count = 0;
+		ck_assert_int_ge(NC_ring_submit(ring), 0);
+		/* Sent, but not reaped. */
+		expect_text(pair[1], "x");
+		FAILS(NC_ring_send(ring, pair[0], &message, NULL), EAGAIN);
+		for (got = 0; got < 4;) {
+			int count = NC_ring_reap(ring, done, 3);
+
+			ck_assert_int_ge(count, 0);
+			got += (unsigned)count;
+			if (count == 0)
+				await(NC_ring_fd(ring), POLLIN);
+		}
+		ck_assert_uint_eq(got, 4);
+		expect_text(pair[1], "xxx");
+	}
+	close_pair(pair);
+	close_ring();
+}
+END_TEST
+
+/* A client that goes away in the middle takes nobody with it. */
+START_TEST(test_peer_gone)
+{
+	int gone[2], good[2];
+	unsigned failed = 0, fine = 0;
+	size_t id;
+
+	if (!open_ring(_i, 8 * MIB, 0))
+		return;
+	tcp_pair_between(gone, "127.0.0.1", "127.0.0.1", 4608, 4608);
+	tcp_pair(good);
+	id = insert_kind(1, MIB, 0, _i ? NC_KIND_RECYCLED : NC_KIND_APPENDED);
+	for (uintptr_t i = 0; i < 3; i++)
+		send_range(gone[0], id, MIB, i);
+	ck_assert_int_ge(NC_ring_submit(ring), 0);
+	expect_pattern(gone[1], 1, 0, 10);
+	close(gone[1]);
+	for (uintptr_t i = 0; i < 3; i++)
+		send_range(good[0], id, 1000, 10 + i);
+	ck_assert_int_ge(NC_ring_submit(ring), 0);
+	while (failed + fine < 6) {
+		struct NC_completion done = next_completion();
+
+		if (done.sock_fd == good[0]) {
+			ck_assert_int_eq(done.error, 0);
+			fine++;
+			continue;
+		}
+		ck_assert(done.error == EPIPE || done.error == ECONNRESET);
+		ck_assert_uint_eq((uintptr_t)done.data, failed);
+		ck_assert_uint_lt(done.sent, MIB);
+		ck_assert_uint_eq(done.sent > 0, failed == 0);
+		failed++;
+	}
+	ck_assert_uint_eq(fine, 3);
+	ck_assert_uint_eq(holds_of(id), 0);
+	for (unsigned i = 0; i < 3; i++)
+		expect_pattern(good[1], 1, 0, 1000);
+	close(gone[0]);
+	close_pair(good);
+	close_ring();
+}
+END_TEST
+
+/* While io_uring sends, and while it waits for a socket to which pages are spliced. */
+START_TEST(test_cancel)
+{
+	struct NC_completion done;
+	int full[2], other[2];
+	size_t id;
+
+	if (!open_ring(_i % 2, 8 * MIB, 0))
+		return;
+	tcp_pair_between(full, "127.0.0.1", "127.0.0.1", 4608, 4608);
+	tcp_pair(other);
+	if (_i >= 2)
+		set_nonblocking(full[0]);
+	id = insert_kind(1, MIB, 0, _i >= 2 ? NC_KIND_APPENDED : NC_KIND_RECYCLED);
+	ck_assert_int_eq(NC_ring_cancel(ring, full[0]), 0);
+	ck_assert_int_eq(NC_ring_cancel(ring, -1), 0);
+	for (uintptr_t i = 0; i < 3; i++)
+		send_range(full[0], id, MIB, i);
+	/* Not submitted, then on their way. */
+	ck_assert_int_eq(NC_ring_cancel(ring, full[0]), 3);
+	await(NC_ring_fd(ring), POLLIN);
+	for (uintptr_t i = 0; i < 3; i++) {
+		done = next_completion();
+		ck_assert_int_eq(done.error, ECANCELED);
+		ck_assert_uint_eq(done.sent, 0);
+		ck_assert_uint_eq((uintptr_t)done.data, i);
+	}
+	for (uintptr_t i = 0; i < 3; i++)
+		send_range(full[0], id, MIB, i);
+	ck_assert_int_ge(NC_ring_submit(ring), 0);
+	await(full[1], POLLIN);
+	ck_assert_int_eq(NC_ring_reap(ring, &done, 1), 0);
+	ck_assert_int_eq(NC_ring_cancel(ring, full[0]), 3);
+	send_range(full[0], id, 10, 3);
+	send_range(other[0], id, 10, 4);
+	ck_assert_int_ge(NC_ring_submit(ring), 0);
+	/* What comes behind them is sent; what was sent of them is the peer's. */
+	for (unsigned i = 0, cancelled = 0; i < 5; i++) {
+		done = next_completion();
+		if ((uintptr_t)done.data >= 3) {
+			ck_assert_int_eq(done.error, 0);
+			ck_assert_uint_eq(done.sent, 10);
+			ck_assert(done.sock_fd == other[0] || cancelled == 3);
+			continue;
+		}
+		ck_assert_int_eq(done.error, ECANCELED);
+		ck_assert_uint_eq((uintptr_t)done.data, cancelled);
+		ck_assert_uint_lt(done.sent, MIB);
+		ck_assert_uint_eq(done.sent > 0, cancelled == 0);
+		cancelled++;
+		if (cancelled == 1)
+			expect_pattern(full[1], 1, 0, done.sent);
+	}
+	expect_pattern(full[1], 1, 0, 10);
+	ck_assert_uint_eq(holds_of(id), 0);
+	close_pair(full);
+	close_pair(other);
+	close_ring();
+}
+END_TEST
+
+/* A Unix socket without any room. */
+START_TEST(test_cancel_unix)
+{
+	struct NC_send message = {.header = "x", .header_length = 1};
+	struct NC_completion done;
+	static char much[64 << 10];
+	int pair[2];
+
+	if (!open_ring(_i, MIB, 0))
+		return;
+	/* Nothing drains on its way here, so full is full. */
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	set_nonblocking(pair[0]);
+	for (size_t step = sizeof(much); step; step /= 2)
+		while (send(pair[0], much, step, 0) > 0)
+			;
+	ck_assert_int_eq(NC_ring_send(ring, pair[0], &message, NULL), 0);
+	ck_assert_int_ge(NC_ring_submit(ring), 0);
+	ck_assert_int_eq(NC_ring_cancel(ring, pair[0]), 1);
+	done = next_completion();
+	ck_assert_int_eq(done.error, ECANCELED);
+	ck_assert_uint_eq(done.sent, 0);
+	close_pair(pair);
+	close_ring();
+}
+END_TEST
+
+/* Closing ends what is under way, gives all back, and changes no byte. */
+START_TEST(test_close)
+{
+	unsigned descriptors = open_descriptors();
+	int pair[2];
+	size_t id, have = 0;
+	char *got;
+
+	if (!open_ring(_i, 4 * MIB, 0))
+		return;
+	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", 64 << 10, 4608);
+	id = insert_kind(1, 512 * KIB, 0, NC_KIND_RECYCLED);
+	for (uintptr_t i = 0; i < 5; i++)
+		send_range(pair[0], id, 512 * KIB, i);
+	ck_assert_int_ge(NC_ring_submit(ring), 0);
+	for (uintptr_t i = 0; i < 5; i++)
+		send_range(pair[0], id, 512 * KIB, i);
+	await(pair[1], POLLIN);
+	ck_assert_int_eq(NC_ring_close(ring), 0);
+	ck_assert_uint_eq(holds_of(id), 0);
+	ck_assert_int_eq(NC_destroy(id), 0);
+	for (unsigned i = 0; i < 8; i++) {
+		size_t other = insert_kind(100 + i, 512 * KIB, 0, NC_KIND_RECYCLED);
+
+		ck_assert_int_eq(NC_destroy(other), 0);
+	}
+	shutdown(pair[0], SHUT_WR);
+	got = must_alloc(MIB);
+	for (;;) {
+		ssize_t more = read(pair[1], got + have, MIB - have);
+
+		ck_assert_int_ge(more, 0);
+		if (more == 0)
+			break;
+		have += (size_t)more;
+	}
+	ck_assert_uint_gt(have, 0);
+	ck_assert_uint_lt(have, 512 * KIB);
+	ck_assert_uint_eq(pattern_match(got, 1, 0, have), have);
+	free(got);
+	close_pair(pair);
+	close_cache();
+	ck_assert_uint_eq(open_descriptors(), descriptors);
+}
+END_TEST
+
+/* Done is done: a message that waits to be reaped holds nothing. */
+START_TEST(test_unreaped)
+{
+	int pair[2];
+	size_t id;
+
+	if (!open_ring(EPOLL, MIB, 0))
+		return;
+	tcp_pair(pair);
+	id = insert(1, 1000);
+	send_range(pair[0], id, 1000, 0);
+	send_range(pair[0], id, 1000, 1);
+	ck_assert_int_eq(NC_ring_submit(ring), 2);
+	ck_assert_uint_eq(holds_of(id), 0);
+	ck_assert(readable(NC_ring_fd(ring)));
+	ck_assert_uint_eq((uintptr_t)next_completion().data, 0);
+	/* One is left, and the descriptor goes on to say so. */
+	ck_assert(readable(NC_ring_fd(ring)));
+	ck_assert_uint_eq((uintptr_t)next_completion().data, 1);
+	close_pair(pair);
+	close_ring();
+}
+END_TEST
+
+/* Completions that one reap found and left are still told of by the descriptor. */
+START_TEST(test_left_over)
+{
+	struct NC_send message = {.header = "x", .header_length = 1};
+	struct NC_completion done;
+	int pairs[8][2];
+
+	if (!open_ring(URING, MIB, 0))
+		return;
+	for (unsigned i = 0; i < 8; i++) {
+		tcp_pair(pairs[i]);
+		ck_assert_int_eq(NC_ring_send(ring, pairs[i][0], &message, NULL), 0);
+	}
+	ck_assert_int_eq(NC_ring_submit(ring), 0);
+	for (unsigned i = 0; i < 8; i++)
+		expect_text(pairs[i][1], "x");
+	for (unsigned i = 0; i < 8; i++) {
+		await(NC_ring_fd(ring), POLLIN);
+		ck_assert_int_eq(NC_ring_reap(ring, &done, 1), 1);
+		close_pair(pairs[i]);
+	}
+	close_ring();
+}
+END_TEST
+
+/* On a blocking socket io_uring itself waits for room: one submission does it all. */
+START_TEST(test_kernel_waits)
+{
+	struct NC_completion done;
+	int pair[2];
+	size_t id;
+
+	if (!open_ring(URING, 8 * MIB, 0))
+		return;
+	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", 4608, 4608);
+	id = insert_kind(1, MIB, 0, NC_KIND_RECYCLED);
+	send_range(pair[0], id, MIB, 0);
+	ck_assert_int_eq(NC_ring_submit(ring), 0);
+	expect_pattern(pair[1], 1, 0, MIB);
+	done = next_completion();
+	ck_assert_int_eq(done.error, 0);
+	ck_assert_uint_eq(done.sent, MIB);
+	ck_assert_uint_eq(statistics().sends[NC_METHOD_COPY], 1);
+	close_pair(pair);
+	close_ring();
+}
+END_TEST
+
+/* What is said of one descriptor is not said of the others. */
+START_TEST(test_bad_descriptors)
+{
+	struct NC_send message = {.header = "x", .header_length = 1};
+	int ends[2], pair[2];
+
+	if (!open_ring(_i, MIB, 0))
+		return;
+	ck_assert_int_eq(pipe(ends), 0);
+	tcp_pair(pair);
+	ck_assert_int_eq(NC_ring_send(ring, -1, &message, NULL), 0);
+	ck_assert_int_eq(NC_ring_send(ring, ends[1], &message, NULL), 0);
+	ck_assert_int_eq(NC_ring_send(ring, pair[0], &message, NULL), 0);
+	shutdown(pair[1], SHUT_RD);
+	ck_assert_int_ge(NC_ring_submit(ring), 0);
+	for (unsigned i = 0; i < 3; i++) {
+		struct NC_completion done = next_completion();
+
+		ck_assert_int_eq(done.error, done.sock_fd == -1	       ? EBADF
+					     : done.sock_fd == ends[1] ? ENOTSOCK
+								       : 0);
+	}
+	close_pair(ends);
+	close_pair(pair);
+	close_ring();
+}
+END_TEST
+
+#define SENDERS 4
+
+struct sender {
+	int pair[2];
+	unsigned count;
+	pthread_t thread, reader;
+	size_t id;
+};
+
+static void *send_many(void *context)
+{
+	struct sender *sender = context;
+
+	for (unsigned i = 0; i < sender->count; i++) {
+		struct NC_range range = {.id = sender->id, .length = 3000};
+		struct NC_send message = {.ranges = &range, .range_count = 1};
+
+		while (NC_ring_send(ring, sender->pair[0], &message, sender) < 0) {
+			ck_assert_int_eq(errno, EAGAIN);
+			sched_yield();
+		}
+		ck_assert_int_ge(NC_ring_submit(ring), 0);
+	}
+	return NULL;
+}
+
+static void *read_many(void *context)
+{
+	struct sender *sender = context;
+
+	for (unsigned i = 0; i < sender->count; i++)
+		expect_pattern(sender->pair[1], 9, 0, 3000);
+	return NULL;
+}
+
+/* Senders in threads of their own, one that reaps. */
+START_TEST(test_threads)
+{
+	struct sender senders[SENDERS];
+	unsigned left = 0;
+
+	if (!open_ring(_i, 4 * MIB, 16))
+		return;
+	for (unsigned i = 0; i < SENDERS; i++) {
+		senders[i] = (struct sender){.count = scaled(500), .id = insert(9, 3000)};
+		tcp_pair(senders[i].pair);
+		left += senders[i].count;
+		ck_assert_int_eq(pthread_create(&senders[i].reader, NULL, read_many, &senders[i]),
+				 0);
+		ck_assert_int_eq(pthread_create(&senders[i].thread, NULL, send_many, &senders[i]),
+				 0);
+	}
+	while (left--)
+		ck_assert_int_eq(next_completion().error, 0);
+	for (unsigned i = 0; i < SENDERS; i++) {
+		pthread_join(senders[i].thread, NULL);
+		pthread_join(senders[i].reader, NULL);
+		ck_assert_uint_eq(holds_of(senders[i].id), 0);
+		close_pair(senders[i].pair);
+	}
+	close_ring();
+}
+END_TEST
+
+START_TEST(test_bad_input)
+{
+	struct NC_range range = {.length = 101};
+	struct NC_send message = {.ranges = &range, .range_count = 1};
+	struct NC_completion done;
+
+	FAILS(NC_ring_fd(NULL), EINVAL);
+	FAILS(NC_ring_send(NULL, 0, &message, NULL), EINVAL);
+	FAILS(NC_ring_submit(NULL), EINVAL);
+	FAILS(NC_ring_reap(NULL, &done, 1), EINVAL);
+	FAILS(NC_ring_cancel(NULL, 0), EINVAL);
+	FAILS(NC_ring_close(NULL), EINVAL);
+	if (!open_ring(_i, MIB, 2))
+		return;
+	range.id = insert(1, 100);
+	FAILS(NC_ring_send(ring, 0, NULL, NULL), EINVAL);
+	FAILS(NC_ring_send(ring, 0, &message, NULL), ERANGE);
+	range.length = 100;
+	range.offset = SIZE_MAX;
+	FAILS(NC_ring_send(ring, 0, &message, NULL), ERANGE);
+	range.offset = 0;
+	message.range_count = NC_RANGES_MAX + 1;
+	FAILS(NC_ring_send(ring, 0, &message, NULL), EINVAL);
+	message.range_count = 1;
+	message.flags = 0x100;
+	FAILS(NC_ring_send(ring, 0, &message, NULL), EINVAL);
+	message.flags = 0;
+	range.id++;
+	FAILS(NC_ring_send(ring, 0, &message, NULL), ENOENT);
+	FAILS(NC_ring_reap(ring, NULL, 1), EINVAL);
+	FAILS(NC_ring_reap(ring, &done, 0), EINVAL);
+	/* None of it is in the ring. */
+	ck_assert_int_eq(NC_ring_submit(ring), 0);
+	ck_assert_int_eq(NC_ring_reap(ring, &done, 1), 0);
+	ck_assert(!readable(NC_ring_fd(ring)));
+	ck_assert_uint_eq(holds_of(range.id - 1), 0);
+	close_ring();
+}
+END_TEST
+
+START_TEST(test_open)
+{
+	struct NC_cache_options options = {.size = MIB, .flags = NC_CACHE_NO_URING};
+
+	unsetenv("NABC_CACHE");
+	NULL_FAILS(NC_ring_open(NULL, 0, 0), ENXIO);
+	cache = NC_cache_open(&options);
+	ck_assert_ptr_nonnull(cache);
+	NULL_FAILS(NC_ring_open((NC_cache *)&options, 0, 0), EINVAL);
+	NULL_FAILS(NC_ring_open(NULL, NC_RING_DEPTH_MAX + 1, 0), EINVAL);
+	NULL_FAILS(NC_ring_open(NULL, 0, 2), EINVAL);
+	/* What the cache may not, its rings may not. */
+	ring = NC_ring_open(NULL, NC_RING_DEPTH_MAX, 0);
+	ck_assert_ptr_nonnull(ring);
+	ck_assert_ptr_eq(ring->backend, &nc_async_epoll);
+	ck_assert_str_ne(ring->why, "");
+	close_ring();
+}
+END_TEST
+
+static char notice[300];
+static unsigned notices;
+
+static void hear(void *context, int priority, const char *message)
+{
+	(void)context;
+	(void)priority;
+	notices++;
+	snprintf(notice, sizeof(notice), "%s", message);
+}
+
+/* Leaves room for that many descriptors; the limit that was. */
+static struct rlimit leave_descriptors(unsigned count)
+{
+	struct rlimit before, few;
+	int fds[4];
+
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+	for (unsigned i = 0; i <= count; i++)
+		fds[i] = dup(0);
+	for (unsigned i = 0; i <= count; i++)
+		close(fds[i]);
+	/* The lowest free ones are given first: the last is the first that is too much. */
+	few = before;
+	few.rlim_cur = (rlim_t)fds[count];
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+	return before;
+}
+
+/* A limit that is met fails the call, leaves nothing behind, and is told. */
+START_TEST(test_no_descriptors)
+{
+	struct NC_cache_options options = {.size = MIB, .flags = NC_CACHE_NO_URING, .log = hear};
+	unsigned descriptors;
+	struct rlimit before;
+
+	cache = NC_cache_open(&options);
+	ck_assert_ptr_nonnull(cache);
+	notices = 0;
+	descriptors = open_descriptors();
+	for (unsigned room = 0; room < 3; room++) {
+		before = leave_descriptors(room);
+		if (room < 2)
+			NULL_FAILS(NC_ring_open(cache, 0, 0), EMFILE);
+		else
+			ring = NC_ring_open(cache, 0, 0);
+		ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+	}
+	ck_assert_ptr_nonnull(ring);
+	ck_assert_uint_eq(notices, 1);
+	ck_assert_ptr_nonnull(strstr(notice, "RLIMIT_NOFILE"));
+	ck_assert_int_eq(NC_ring_close(ring), 0);
+	ck_assert_uint_eq(open_descriptors(), descriptors);
+	close_cache();
+}
+END_TEST
+
+/* No room for io_uring's own descriptor: epoll, and a word about it. */
+START_TEST(test_fallback)
+{
+	struct NC_cache_options options = {.size = MIB, .log = hear};
+	struct NC_send message = {.header = "x", .header_length = 1};
+	struct rlimit before;
+	int pair[2];
+
+	if (!may_use_uring())
+		return;
+	cache = NC_cache_open(&options);
+	ck_assert_ptr_nonnull(cache);
+	notices = 0;
+	tcp_pair(pair);
+	before = leave_descriptors(2);
+	ring = NC_ring_open(cache, 0, 0);
+	ck_assert_ptr_nonnull(ring);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+	ck_assert_ptr_eq(ring->backend, &nc_async_epoll);
+	ck_assert_uint_eq(notices, 1);
+	ck_assert_ptr_nonnull(strstr(notice, "io_uring"));
+	ck_assert_int_eq(NC_ring_send(ring, pair[0], &message, NULL), 0);
+	ck_assert_int_eq(NC_ring_submit(ring), 1);
+	ck_assert_int_eq(next_completion().error, 0);
+	expect_text(pair[1], "x");
+	close_pair(pair);
+	close_ring();
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	tcase_add_loop_test(tcase, test_one, 0, MECHANISMS);
+	tcase_add_loop_test(tcase, test_order, 0, MECHANISMS);
+	tcase_add_loop_test(tcase, test_skip_and_empty, 0, MECHANISMS);
+	tcase_add_loop_test(tcase, test_depth, 0, MECHANISMS);
+	tcase_add_loop_test(tcase, test_peer_gone, 0, MECHANISMS);
+	tcase_add_loop_test(tcase, test_cancel, 0, 2 * MECHANISMS);
+	tcase_add_loop_test(tcase, test_cancel_unix, 0, MECHANISMS);
+	tcase_add_loop_test(tcase, test_close, 0, MECHANISMS);
+	tcase_add_test(tcase, test_unreaped);
+	tcase_add_test(tcase, test_left_over);
+	tcase_add_test(tcase, test_kernel_waits);
+	tcase_add_loop_test(tcase, test_bad_descriptors, 0, MECHANISMS);
+	tcase_add_loop_test(tcase, test_threads, 0, MECHANISMS);
+	tcase_add_loop_test(tcase, test_bad_input, 0, MECHANISMS);
+	tcase_add_test(tcase, test_open);
+	tcase_add_test(tcase, test_no_descriptors);
+	tcase_add_test(tcase, test_fallback);
+}
+
+RUN_SUITE("async", fill)

@@ -1,0 +1,644 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-collector.c - unit tests of collector.c and upkeep.c: what is due is
+ * announced and done, what is not costs nothing; by the caller's loop and by
+ * the thread.  Owns a cache.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include "nabc-fixture.h"
+
+static struct NC_cache_stat stat_now(void)
+{
+	struct NC_cache_stat stat;
+
+	ck_assert_int_eq(NC_cache_stat(cache, &stat), 0);
+	return stat;
+}
+
+static void open_with(struct NC_cache_options options)
+{
+	cache = NC_cache_open(&options);
+	ck_assert_ptr_nonnull(cache);
+}
+
+static void dispatch_all(void)
+{
+	while (readable(NC_cache_fd(cache)))
+		ck_assert_int_ge(NC_cache_dispatch(cache), 0);
+}
+
+static size_t insert_kind(uint64_t seed, size_t size, enum NC_kind kind)
+{
+	NC_handle handle;
+	size_t id, length, at = 0;
+
+	ck_assert_int_eq(NC_alloc_in(cache, &handle, size, 0, kind), 0);
+	for (size_t i = 0; at < size; i++) {
+		void *fragment = NC_fragment(&handle, i, &length);
+
+		pattern_fill(fragment, seed, at, length);
+		at += length;
+	}
+	ck_assert_int_eq(NC_insert(&handle), 0);
+	id = NC_cache_id(&handle);
+	ck_assert_int_eq(NC_free(&handle), 0);
+	return id;
+}
+
+static bool named(size_t id)
+{
+	if (NC_hold(id) < 0)
+		return false;
+	ck_assert_int_eq(NC_release(id), 0);
+	return true;
+}
+
+static void check_bytes(size_t id, uint64_t seed, size_t size)
+{
+	unsigned char *got = must_alloc(size);
+
+	ck_assert_int_eq(NC_pread(cache, id, got, size, 0), (ssize_t)size);
+	ck_assert_uint_eq(pattern_match(got, seed, 0, size), size);
+	free(got);
+}
+
+/* Nothing is due: the descriptor is quiet, whatever was done before. */
+START_TEST(test_quiet)
+{
+	size_t ids[64];
+
+	open_with((struct NC_cache_options){.size = 4 * MIB, .flags = NC_CACHE_NO_THREAD});
+	dispatch_all();
+	for (unsigned i = 0; i < 64; i++)
+		ids[i] =
+			insert_kind(i, 4096 + i * 700, i % 3 ? NC_KIND_APPENDED : NC_KIND_RECYCLED);
+	for (unsigned i = 0; i < 64; i += 2)
+		ck_assert_int_eq(NC_destroy(ids[i]), 0);
+	ck_assert(!readable(NC_cache_fd(cache)));
+	close_cache();
+}
+END_TEST
+
+/* Above the high mark the descriptor says so, and room is made down to the low one. */
+START_TEST(test_watermarks)
+{
+	struct NC_cache_options options = {
+		.size = 8 * MIB, .high_water = 75, .low_water = 50, .flags = NC_CACHE_NO_THREAD};
+	struct NC_cache_stat stat;
+	size_t ids[48];
+
+	open_with(options);
+	/* Up to three quarters nothing happens. */
+	for (unsigned i = 0; i < 48; i++)
+		ids[i] = insert_kind(i, 128 << 10, NC_KIND_APPENDED);
+	ck_assert_uint_eq(stat_now().used, 6 * MIB);
+	ck_assert(!readable(NC_cache_fd(cache)));
+	(void)insert_kind(99, 1000, NC_KIND_APPENDED);
+	ck_assert(readable(NC_cache_fd(cache)));
+	ck_assert_uint_eq(stat_now().evictions, 0);
+	dispatch_all();
+	stat = stat_now();
+	ck_assert_uint_le(stat.used, 4 * MIB);
+	ck_assert_uint_ge(stat.used, 4 * MIB - (512 << 10));
+	ck_assert_uint_gt(stat.cleaned, 0);
+	ck_assert_uint_gt(stat.evictions, 0);
+	for (unsigned i = 0; i < 48; i++)
+		if (named(ids[i]))
+			check_bytes(ids[i], i, 128 << 10);
+	close_cache();
+}
+END_TEST
+
+/* One empty segment is kept for what comes, no more. */
+START_TEST(test_empty_segments)
+{
+	size_t ids[300];
+
+	open_with((struct NC_cache_options){.size = 8 * MIB, .flags = NC_CACHE_NO_THREAD});
+	for (unsigned i = 0; i < 300; i++)
+		ids[i] = insert_kind(i, 10000, NC_KIND_RECYCLED);
+	ck_assert_uint_ge(stat_now().used, 3 * MIB);
+	for (unsigned i = 0; i < 300; i++)
+		ck_assert_int_eq(NC_destroy(ids[i]), 0);
+	dispatch_all();
+	ck_assert_uint_eq(stat_now().used, 256 << 10);
+	close_cache();
+}
+END_TEST
+
+/* What is used survives the cleaning of its segment, in another place, with its bytes. */
+START_TEST(test_hot_units_move)
+{
+	struct NC_cache_options options = {.size = 8 * MIB,
+					   .high_water = 60,
+					   .low_water = 55,
+					   .policy = NC_POLICY_LRU,
+					   .flags = NC_CACHE_NO_THREAD};
+	unsigned alive = 0, cold = 0;
+	struct NC_cache_stat stat;
+	size_t ids[320];
+
+	open_with(options);
+	for (unsigned i = 0; i < 320; i++) {
+		ids[i] = insert_kind(i, 16 << 10, NC_KIND_APPENDED);
+		for (unsigned j = 0; j <= i; j += 8)
+			ck_assert(named(ids[j]));
+		dispatch_all();
+	}
+	stat = stat_now();
+	ck_assert_uint_gt(stat.cleaned, 3);
+	ck_assert_uint_gt(stat.copied_units, 3);
+	ck_assert_uint_eq(stat.copied_bytes, stat.copied_units * (16 << 10));
+	for (unsigned i = 0; i < 320; i++) {
+		if (!named(ids[i]))
+			continue;
+		check_bytes(ids[i], i, 16 << 10);
+		if (i % 8 == 0)
+			alive++;
+		else
+			cold++;
+	}
+	/* All that were used, of the others what there was room for. */
+	ck_assert_uint_eq(alive, 40);
+	ck_assert_uint_lt(cold, 280);
+	close_cache();
+}
+END_TEST
+
+/* All is held, so nothing can go; the last holder says when something can. */
+START_TEST(test_last_holder_wakes)
+{
+	struct NC_cache_options options = {
+		.size = 8 * MIB, .high_water = 50, .low_water = 40, .flags = NC_CACHE_NO_THREAD};
+	size_t ids[40];
+
+	open_with(options);
+	for (unsigned i = 0; i < 40; i++) {
+		ids[i] = insert_kind(i, 120 << 10, NC_KIND_APPENDED);
+		ck_assert_int_eq(NC_hold(ids[i]), 0);
+	}
+	dispatch_all();
+	ck_assert_uint_eq(stat_now().evictions, 0);
+	ck_assert_uint_gt(stat_now().used, 4 * MIB);
+	for (unsigned i = 0; i < 40; i++)
+		ck_assert_int_eq(NC_release(ids[i]), 0);
+	ck_assert(readable(NC_cache_fd(cache)));
+	dispatch_all();
+	ck_assert_uint_le(stat_now().used, (8 * MIB) / 100 * 40 + (8 * MIB) % 100);
+	close_cache();
+}
+END_TEST
+
+START_TEST(test_lifetime)
+{
+	size_t brief, longer, held;
+
+	open_with((struct NC_cache_options){.size = 4 * MIB, .flags = NC_CACHE_NO_THREAD});
+	brief = insert_kind(1, 100, NC_KIND_RECYCLED);
+	longer = insert_kind(2, 100, NC_KIND_APPENDED);
+	held = insert_kind(3, 5000, NC_KIND_APPENDED);
+	FAILS(NC_set_lifetime(cache, brief + 1, 10), ENOENT);
+	FAILS(NC_set_lifetime(cache, brief, UINT64_C(366) * 24 * 3600 * 1000), ERANGE);
+	ck_assert_int_eq(NC_set_lifetime(cache, longer, 3600 * 1000), 0);
+	ck_assert_int_eq(NC_set_lifetime(cache, longer, 0), 0);
+	ck_assert_int_eq(NC_set_lifetime(cache, longer, 3600 * 1000), 0);
+	ck_assert_int_eq(NC_hold(held), 0);
+	ck_assert_int_eq(NC_set_lifetime(cache, held, 1), 0);
+	ck_assert_int_eq(NC_set_lifetime(cache, brief, 1), 0);
+	/* The end of a lifetime is an event; nobody needs to ask. */
+	while (stat_now().expired < 2) {
+		await(NC_cache_fd(cache), POLLIN);
+		ck_assert_int_ge(NC_cache_dispatch(cache), 0);
+	}
+	FAILS(NC_hold(brief), ENOENT);
+	FAILS(NC_hold(held), ENOENT);
+	FAILS(NC_destroy(brief), ENOENT);
+	ck_assert(named(longer));
+	ck_assert_uint_eq(stat_now().units, 1);
+	ck_assert_uint_eq(stat_now().evictions + stat_now().destroys, 0);
+	ck_assert_int_eq(NC_release(held), 0);
+	ck_assert_int_eq(NC_destroy(longer), 0);
+	ck_assert_uint_eq(stat_now().units, 0);
+	close_cache();
+}
+END_TEST
+
+/* Its time is over and no collector ran: the id is dead all the same. */
+START_TEST(test_lifetime_uncollected)
+{
+	struct timespec pause = {.tv_nsec = 1000 * 1000};
+	unsigned waited = 0;
+	size_t id;
+
+	open_with((struct NC_cache_options){.size = 4 * MIB, .flags = NC_CACHE_NO_THREAD});
+	id = insert_kind(1, 100, NC_KIND_RECYCLED);
+	ck_assert_int_eq(NC_set_lifetime(cache, id, 1), 0);
+	await(NC_cache_fd(cache), POLLIN);
+	/* The coarse clock may be a tick behind. */
+	while (named(id)) {
+		ck_assert_uint_lt(waited++, 10000);
+		nanosleep(&pause, NULL);
+	}
+	ck_assert_uint_eq(stat_now().expired, 0);
+	FAILS(NC_set_lifetime(cache, id, 1000), ENOENT);
+	FAILS(NC_destroy(id), ENOENT);
+	ck_assert_uint_eq(stat_now().units, 0);
+	dispatch_all();
+	ck_assert_uint_eq(stat_now().expired, 1);
+	close_cache();
+}
+END_TEST
+
+/* LOW goes first, then NORMAL, then HIGH; PINNED stays, and is counted. */
+START_TEST(test_priorities)
+{
+	struct NC_cache_options options = {.size = MIB, .flags = NC_CACHE_NO_THREAD};
+	size_t ids[4][32];
+	NC_handle handle;
+
+	open_with(options);
+	/* Recycled units of a quarter megabyte's segments go one by one. */
+	for (unsigned i = 0; i < 32; i++)
+		for (unsigned priority = 0; priority < 4; priority++) {
+			ids[priority][i] = insert_kind(i, 8 << 10, NC_KIND_RECYCLED);
+			ck_assert_int_eq(NC_set_priority(cache, ids[priority][i],
+							 (enum NC_priority)priority),
+					 0);
+		}
+	ck_assert_uint_eq(stat_now().pinned, 32);
+	FAILS(NC_set_priority(cache, ids[0][0], (enum NC_priority)4), EINVAL);
+	FAILS(NC_set_priority(cache, ids[0][0], (enum NC_priority) - 1), EINVAL);
+	FAILS(NC_set_priority(cache, 12345, NC_PRIORITY_LOW), ENOENT);
+	for (unsigned i = 0; i < 96; i++) {
+		size_t id = insert_kind(i, 8 << 10, NC_KIND_RECYCLED);
+		unsigned left[4] = {0};
+
+		ck_assert_int_eq(NC_set_priority(cache, id, NC_PRIORITY_PINNED), 0);
+		for (unsigned priority = 0; priority < 4; priority++)
+			for (unsigned j = 0; j < 32; j++)
+				left[priority] += named(ids[priority][j]);
+		ck_assert_uint_eq(left[0], i < 32 ? 31 - i : 0);
+		ck_assert_uint_eq(left[1], i < 32 ? 32 : i < 64 ? 63 - i : 0);
+		ck_assert_uint_eq(left[2], i < 64 ? 32 : 95 - i);
+		ck_assert_uint_eq(left[3], 32);
+	}
+	/* All that is left is pinned. */
+	ck_assert_uint_eq(stat_now().pinned, 128);
+	FAILS(NC_alloc_in(cache, &handle, 8 << 10, 0, NC_KIND_RECYCLED), ENOMEM);
+	FAILS(NC_alloc_in(cache, &handle, 8 << 10, 0, NC_KIND_APPENDED), ENOMEM);
+	ck_assert_uint_eq(stat_now().evictions, 96);
+	ck_assert_int_eq(NC_set_priority(cache, ids[3][5], NC_PRIORITY_NORMAL), 0);
+	ck_assert_int_eq(NC_alloc_in(cache, &handle, 8 << 10, 0, NC_KIND_RECYCLED), 0);
+	ck_assert(!named(ids[3][5]));
+	ck_assert_int_eq(NC_free(&handle), 0);
+	for (unsigned j = 0; j < 32; j++)
+		if (j != 5)
+			check_bytes(ids[3][j], j, 8 << 10);
+	close_cache();
+}
+END_TEST
+
+/* Pinned units of the log stay while everything about them goes. */
+START_TEST(test_pinned_in_the_log)
+{
+	struct NC_cache_options options = {.size = 4 * MIB, .flags = NC_CACHE_NO_THREAD};
+	size_t pinned[8];
+
+	open_with(options);
+	for (unsigned i = 0; i < 1000; i++) {
+		size_t id = insert_kind(i, 20 << 10, NC_KIND_APPENDED);
+
+		if (i < 8) {
+			ck_assert_int_eq(NC_set_priority(cache, id, NC_PRIORITY_PINNED), 0);
+			pinned[i] = id;
+		}
+		if (i % 2)
+			dispatch_all();
+		ck_assert_uint_le(stat_now().used, 4 * MIB);
+	}
+	for (unsigned i = 0; i < 8; i++)
+		check_bytes(pinned[i], i, 20 << 10);
+	ck_assert_uint_gt(stat_now().copied_units, 0);
+	ck_assert_uint_eq(stat_now().failures, 0);
+	close_cache();
+}
+END_TEST
+
+/* --- the scrubber --------------------------------------------------------------- */
+
+/* Changes one byte, whatever protects it. */
+static void spoil(size_t id, size_t offset)
+{
+	size_t run;
+	unsigned char *at, *page;
+
+	ck_assert_int_eq(NC_hold(id), 0);
+	at = (unsigned char *)(uintptr_t)NC_data(cache, id, offset, &run);
+	ck_assert_ptr_nonnull(at);
+	page = at - (uintptr_t)at % 4096;
+	ck_assert_int_eq(mprotect(page, 4096, PROT_READ | PROT_WRITE), 0);
+	*at ^= 0x40;
+	ck_assert_int_eq(NC_release(id), 0);
+}
+
+START_TEST(test_scrubber)
+{
+	struct NC_cache_options options = {
+		.size = 8 * MIB, .scrub_rate = 64 * MIB, .flags = NC_CACHE_NO_THREAD};
+	size_t recycled, log, intact[2], gone;
+	uint64_t before;
+
+	open_with(options);
+	intact[0] = insert_kind(1, 50000, NC_KIND_RECYCLED);
+	recycled = insert_kind(2, 300000, NC_KIND_RECYCLED);
+	intact[1] = insert_kind(3, 90000, NC_KIND_APPENDED);
+	log = insert_kind(4, 200000, NC_KIND_APPENDED);
+	gone = insert_kind(5, 4096, NC_KIND_RECYCLED);
+	/* A whole round finds nothing wrong. */
+	while (stat_now().scrubbed < 2 * 644096) {
+		await(NC_cache_fd(cache), POLLIN);
+		ck_assert_int_ge(NC_cache_dispatch(cache), 0);
+	}
+	ck_assert_uint_eq(stat_now().corrupt, 0);
+	spoil(recycled, 299999);
+	spoil(log, 4097);
+	ck_assert_int_eq(NC_destroy(gone), 0);
+	while (stat_now().corrupt < 2) {
+		await(NC_cache_fd(cache), POLLIN);
+		ck_assert_int_ge(NC_cache_dispatch(cache), 0);
+	}
+	FAILS(NC_hold(recycled), ENOENT);
+	FAILS(NC_hold(log), ENOENT);
+	check_bytes(intact[0], 1, 50000);
+	check_bytes(intact[1], 3, 90000);
+	before = stat_now().scrubbed;
+	while (stat_now().scrubbed < before + 500000) {
+		await(NC_cache_fd(cache), POLLIN);
+		ck_assert_int_ge(NC_cache_dispatch(cache), 0);
+	}
+	ck_assert_uint_eq(stat_now().corrupt, 2);
+	ck_assert_uint_eq(stat_now().units, 2);
+	close_cache();
+}
+END_TEST
+
+/* With nothing to look at it sleeps, and an insert wakes it. */
+START_TEST(test_scrubber_sleeps)
+{
+	struct NC_cache_options options = {
+		.size = 4 * MIB, .scrub_rate = 64 * MIB, .flags = NC_CACHE_NO_THREAD};
+	struct pollfd wait = {.events = POLLIN};
+	unsigned rounds = 0;
+	size_t id;
+
+	open_with(options);
+	for (unsigned turn = 0; turn < 3; turn++) {
+		id = insert_kind(turn, 10000, NC_KIND_RECYCLED);
+		await(NC_cache_fd(cache), POLLIN);
+		ck_assert_int_eq(NC_destroy(id), 0);
+		wait.fd = NC_cache_fd(cache);
+		/* It gives up after a round or two without a unit; each is an event. */
+		while (poll(&wait, 1, 1000) == 1) {
+			ck_assert_int_ge(NC_cache_dispatch(cache), 0);
+			ck_assert_uint_lt(rounds++, 100);
+		}
+	}
+	close_cache();
+}
+END_TEST
+
+/* --- protection ------------------------------------------------------------------- */
+
+START_TEST(test_protect)
+{
+	struct NC_cache_options options = {.size = 4 * MIB,
+					   .flags = NC_CACHE_NO_THREAD | NC_CACHE_PROTECT};
+	size_t id, run;
+	char *at;
+
+	open_with(options);
+	for (unsigned i = 0; i < 20; i++) {
+		id = insert_kind(i, 10000, NC_KIND_RECYCLED);
+		ck_assert_int_eq(NC_hold(id), 0);
+		at = (char *)(uintptr_t)NC_data(cache, id, 0, &run);
+		ck_assert_ptr_nonnull(at);
+		ck_assert(!writable(at));
+		ck_assert(!writable(at + 9999));
+		check_bytes(id, i, 10000);
+		ck_assert_int_eq(NC_release(id), 0);
+		/* The same memory is used again, and can be filled. */
+		ck_assert_int_eq(NC_destroy(id), 0);
+	}
+	close_cache();
+}
+END_TEST
+
+/* --- the thread -------------------------------------------------------------------- */
+
+static unsigned threads(const char *name)
+{
+	DIR *directory = opendir("/proc/self/task");
+	struct dirent *entry;
+	unsigned count = 0;
+
+	ck_assert_ptr_nonnull(directory);
+	while ((entry = readdir(directory))) {
+		char path[300], text[64] = "";
+		FILE *file;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%s/comm", entry->d_name);
+		file = fopen(path, "re");
+		if (file && fgets(text, sizeof(text), file)) {
+			text[strcspn(text, "\n")] = '\0';
+			count += !strcmp(text, name);
+		}
+		if (file)
+			fclose(file);
+	}
+	closedir(directory);
+	return count;
+}
+
+START_TEST(test_thread_comes_and_goes)
+{
+	unsigned descriptors;
+
+	open_with((struct NC_cache_options){.size = 4 * MIB});
+	close_cache();
+	descriptors = open_descriptors();
+	for (unsigned i = 0; i < 20; i++) {
+		open_with((struct NC_cache_options){.size = 4 * MIB});
+		ck_assert_uint_eq(threads("nabc-collector"), 1);
+		close_cache();
+		ck_assert_uint_eq(threads("nabc-collector"), 0);
+	}
+	ck_assert_uint_eq(open_descriptors(), descriptors);
+	open_with((struct NC_cache_options){.size = 4 * MIB, .flags = NC_CACHE_NO_THREAD});
+	ck_assert_uint_eq(threads("nabc-collector"), 0);
+	close_cache();
+}
+END_TEST
+
+/* Each wake-up of a thread that sleeps is a voluntary switch. */
+static long thread_switches(void)
+{
+	DIR *directory = opendir("/proc/self/task");
+	struct dirent *entry;
+	long switches = -1;
+
+	ck_assert_ptr_nonnull(directory);
+	while ((entry = readdir(directory))) {
+		char path[300], line[256];
+		bool ours = false;
+		FILE *file;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%s/status", entry->d_name);
+		file = fopen(path, "re");
+		while (file && fgets(line, sizeof(line), file)) {
+			ours |= !strncmp(line, "Name:\tnabc-collector", 20);
+			if (ours && !strncmp(line, "voluntary_ctxt_switches:", 24))
+				switches = strtol(line + 24, NULL, 10);
+		}
+		if (file)
+			fclose(file);
+	}
+	closedir(directory);
+	return switches;
+}
+
+/* An idle cache does not wake up; a busy one below its marks hardly does. */
+START_TEST(test_thread_sleeps)
+{
+	struct timespec pause = {.tv_nsec = 300 * 1000 * 1000};
+	long before;
+	size_t id;
+
+	open_with((struct NC_cache_options){.size = 4 * MIB});
+	for (unsigned i = 0; i < 100; i++) {
+		id = insert_kind(i, 5000, NC_KIND_RECYCLED);
+		ck_assert_int_eq(NC_destroy(id), 0);
+	}
+	(void)insert_kind(1, 100, NC_KIND_APPENDED);
+	/* Settled when two looks agree. */
+	do {
+		before = thread_switches();
+		nanosleep(&pause, NULL);
+	} while (thread_switches() != before);
+	ck_assert_int_gt(before, 0);
+	for (unsigned i = 0; i < 3; i++) {
+		nanosleep(&pause, NULL);
+		ck_assert_int_eq(thread_switches(), before);
+	}
+	close_cache();
+}
+END_TEST
+
+/* The thread does all of it by itself; a second one that dispatches does no harm. */
+static void *also_dispatches(void *context)
+{
+	const _Atomic bool *stop = context;
+	struct pollfd wait = {.fd = NC_cache_fd(cache), .events = POLLIN};
+
+	while (!atomic_load(stop))
+		if (poll(&wait, 1, 10) == 1 && NC_cache_dispatch(cache) < 0)
+			return context;
+	return NULL;
+}
+
+START_TEST(test_thread_collects)
+{
+	struct NC_cache_options options = {.size = 8 * MIB, .high_water = 75, .low_water = 50};
+	unsigned count = 300 + scaled(2000);
+	_Atomic bool stop = false;
+	struct NC_cache_stat stat;
+	void *result = NULL;
+	size_t ids[64], id;
+	pthread_t other;
+
+	open_with(options);
+	for (unsigned turn = 0; turn < 2; turn++) {
+		if (turn)
+			ck_assert_int_eq(pthread_create(&other, NULL, also_dispatches, &stop), 0);
+		for (unsigned i = 0; i < 64; i++)
+			ids[i] = insert_kind(i, 30 << 10, NC_KIND_APPENDED);
+		for (unsigned i = 0; i < count; i++) {
+			id = insert_kind(i, 1 + i * 7919 % 50000,
+					 i % 3 ? NC_KIND_APPENDED : NC_KIND_RECYCLED);
+			if (i % 5 == 0)
+				(void)NC_set_lifetime(cache, id, 1);
+			/* The hot ones are read all the time. */
+			if (NC_hold(ids[i % 64]) == 0) {
+				check_bytes(ids[i % 64], i % 64, 30 << 10);
+				ck_assert_int_eq(NC_release(ids[i % 64]), 0);
+			}
+		}
+		ck_assert_uint_le(stat_now().used, 8 * MIB);
+		/* It ends below the mark, and all lifetimes have ended. */
+		do {
+			struct timespec pause = {.tv_nsec = 1000 * 1000};
+
+			nanosleep(&pause, NULL);
+			stat = stat_now();
+		} while (stat.used > 6 * MIB);
+		ck_assert_uint_gt(stat.cleaned, 0);
+		ck_assert_uint_eq(stat.failures, 0);
+	}
+	stop = true;
+	pthread_join(other, &result);
+	ck_assert_ptr_null(result);
+	close_cache();
+}
+END_TEST
+
+/* A child has neither the cache nor the thread, and its exit is no one's concern. */
+START_TEST(test_fork)
+{
+	struct NC_cache_options options = {.flags = NC_CACHE_NO_THREAD};
+	int status;
+	pid_t pid;
+
+	open_with((struct NC_cache_options){.size = 4 * MIB});
+	pid = fork();
+	if (pid == 0) {
+		NC_cache *own;
+
+		if (threads("nabc-collector") != 0 || NC_cache_close(cache) == 0)
+			_exit(1);
+		/* The sanitizers know no threads after such a fork. */
+		own = NC_cache_open(&options);
+		if (!own || NC_cache_close(own) != 0)
+			_exit(2);
+		_exit(0);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	ck_assert_uint_eq(threads("nabc-collector"), 1);
+	close_cache();
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	tcase_add_test(tcase, test_quiet);
+	tcase_add_test(tcase, test_watermarks);
+	tcase_add_test(tcase, test_empty_segments);
+	tcase_add_test(tcase, test_hot_units_move);
+	tcase_add_test(tcase, test_last_holder_wakes);
+	tcase_add_test(tcase, test_lifetime);
+	tcase_add_test(tcase, test_lifetime_uncollected);
+	tcase_add_test(tcase, test_priorities);
+	tcase_add_test(tcase, test_pinned_in_the_log);
+	tcase_add_test(tcase, test_scrubber);
+	tcase_add_test(tcase, test_scrubber_sleeps);
+	tcase_add_test(tcase, test_protect);
+	tcase_add_test(tcase, test_thread_comes_and_goes);
+	tcase_add_test(tcase, test_thread_sleeps);
+	tcase_add_test(tcase, test_thread_collects);
+	tcase_add_test(tcase, test_fork);
+}
+
+RUN_SUITE("collector", fill)

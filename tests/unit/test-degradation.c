@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-degradation.c - the library where the system gives less than it could:
+ * no io_uring, no seals, little lockable memory, few descriptors.  Each test
+ * runs in a process of its own, which it cripples.
+ */
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+#include "nabc-fixture.h"
+
+static char said[8][512];
+static unsigned says;
+
+static void hear(void *context, int priority, const char *message)
+{
+	ck_assert_ptr_eq(context, said);
+	ck_assert_int_ge(priority, 0);
+	ck_assert_ptr_null(strchr(message, '\n'));
+	ck_assert_uint_lt(says, 8);
+	snprintf(said[says++], sizeof(said[0]), "%s", message);
+}
+
+static unsigned times_said(const char *word)
+{
+	unsigned times = 0;
+
+	for (unsigned i = 0; i < says; i++)
+		times += strstr(said[i], word) != NULL;
+	return times;
+}
+
+static void open_listening(size_t size, unsigned flags)
+{
+	struct NC_cache_options options = {.size = size,
+					   .member_size = 256 << 10,
+					   .flags = flags,
+					   .log = hear,
+					   .log_context = said};
+
+	cache = NC_cache_open(&options);
+	ck_assert_ptr_nonnull(cache);
+}
+
+/* Makes a system call fail; argument >= 0: only if its second argument is that. */
+static void refuse_call(unsigned call, int64_t argument, int error)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)argument, 0, argument < 0 ? 0 : 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (uint32_t)error),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {.len = sizeof(filter) / sizeof(filter[0]), .filter = filter};
+
+	ck_assert_int_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+	ck_assert_int_eq(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+}
+
+/* A unit's whole life; 0 or the errno that ended it. */
+static int live_and_die(size_t size, enum NC_kind kind)
+{
+	unsigned char *data = must_alloc(size), *got = must_alloc(size);
+	int pair[2], error = 0;
+	NC_handle handle;
+	size_t id;
+
+	pattern_fill(data, size, 0, size);
+	if (NC_alloc_kind(&handle, size, 0, kind) < 0) {
+		error = errno;
+	} else if (NC_write(&handle, 0, data, size) < 0 || NC_insert(&handle) < 0) {
+		error = errno;
+		ck_assert_int_eq(NC_free(&handle), 0);
+	} else {
+		id = NC_cache_id(&handle);
+		ck_assert_int_eq(NC_free(&handle), 0);
+		tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", 4 << 20, 4 << 20);
+		ck_assert_int_eq(NC_socksend(pair[0], id, 0, size), (ssize_t)size);
+		read_exactly(pair[1], got, size);
+		ck_assert_uint_eq(pattern_match(got, size, 0, size), size);
+		close_pair(pair);
+		ck_assert_int_eq(NC_destroy(id), 0);
+	}
+	free(data);
+	free(got);
+	return error;
+}
+
+static void check_all_kinds(void)
+{
+	static const size_t sizes[] = {1, 4096, 100 << 10, 1 << 20};
+
+	for (unsigned i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		for (enum NC_kind kind = NC_KIND_AUTO; kind <= NC_KIND_SEALED; kind++)
+			ck_assert_int_eq(live_and_die(sizes[i], kind), 0);
+}
+
+START_TEST(test_without_uring)
+{
+	struct NC_cache_stat stat;
+
+	refuse_call(SYS_io_uring_setup, -1, EPERM);
+	open_listening(16 * MIB, 0);
+	check_all_kinds();
+	ck_assert_int_eq(NC_cache_stat(cache, &stat), 0);
+	ck_assert_ptr_nonnull(strstr(stat.uring, "Operation not permitted"));
+	ck_assert_uint_eq(times_said("io_uring"), 1);
+	ck_assert_uint_eq(says, 1);
+	close_cache();
+
+	/* Who asked for none is told nothing. */
+	open_listening(16 * MIB, NC_CACHE_NO_URING);
+	check_all_kinds();
+	close_cache();
+	ck_assert_uint_eq(says, 1);
+}
+END_TEST
+
+START_TEST(test_without_seals)
+{
+	char directory[64], path[100];
+	struct NC_cache_stat stat;
+
+	refuse_call(SYS_fcntl, F_ADD_SEALS, EINVAL);
+	open_listening(16 * MIB, NC_CACHE_NO_URING);
+	ck_assert_uint_eq(times_said("seal"), 1);
+	ck_assert_int_eq(live_and_die(1000, NC_KIND_AUTO), 0);
+	ck_assert_int_eq(live_and_die(100 << 10, NC_KIND_AUTO), 0);
+	ck_assert_int_eq(live_and_die(5000000 / 2, NC_KIND_APPENDED), 0);
+	ck_assert_int_eq(live_and_die(100 << 10, NC_KIND_RECYCLED), 0);
+	/* What cannot be promised to others is not. */
+	ck_assert_int_eq(live_and_die(1000, NC_KIND_SEALED), ENOTSUP);
+	FAILS(NC_grant(cache, insert(1, 100), NC_USER, 0), ENOTSUP);
+	ck_assert_int_eq(NC_cache_stat(cache, &stat), 0);
+	ck_assert_uint_eq(stat.units, 1);
+	make_directory(directory);
+	snprintf(path, sizeof(path), "%s/cache", directory);
+	ck_assert_int_eq(NC_cache_serve(cache, path), 0);
+	close_cache();
+	rmdir(directory);
+	ck_assert_uint_eq(says, 1);
+}
+END_TEST
+
+START_TEST(test_little_lockable_memory)
+{
+	struct rlimit little = {64 << 10, 64 << 10};
+
+	ck_assert_int_eq(setrlimit(RLIMIT_MEMLOCK, &little), 0);
+	/* Root may pin what it likes. */
+	if (geteuid() == 0)
+		ck_assert_int_eq(setresuid(65534, 65534, 65534), 0);
+	open_listening(16 * MIB, 0);
+	check_all_kinds();
+	close_cache();
+}
+END_TEST
+
+/* The descriptors that are free are all but so many. */
+static void leave_descriptors(unsigned count)
+{
+	struct rlimit limit;
+	int highest = 0;
+
+	for (int fd = 0; fd < 1024; fd++)
+		if (fcntl(fd, F_GETFD) >= 0)
+			highest = fd;
+	for (int fd = 0; fd <= highest; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			ck_assert_int_ge(dup2(0, fd), 0);
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = (rlim_t)highest + 1 + count;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+START_TEST(test_few_descriptors)
+{
+	static size_t ids[64];
+	unsigned kept = 0, refused = 0;
+	NC_handle handle;
+
+	leave_descriptors(16);
+	open_listening(64 * MIB, 0);
+	check_all_kinds();
+	/* Each takes a descriptor; held, so that none is evicted. */
+	for (unsigned i = 0; i < 64; i++) {
+		if (NC_alloc_kind(&handle, 10000, 0, NC_KIND_SEALED) < 0) {
+			ck_assert_int_eq(errno, EMFILE);
+			refused++;
+			continue;
+		}
+		ck_assert_int_eq(NC_printf(&handle, 0, "unit %u", kept), kept < 10 ? 6 : 7);
+		ck_assert_int_eq(NC_insert(&handle), 0);
+		ids[kept] = NC_cache_id(&handle);
+		ck_assert_int_eq(NC_hold(ids[kept++]), 0);
+		ck_assert_int_eq(NC_free(&handle), 0);
+	}
+	ck_assert_uint_gt(refused, 0);
+	ck_assert_uint_gt(kept, 0);
+	ck_assert_uint_eq(times_said("RLIMIT_NOFILE"), 1);
+	/* Nothing was lost, and there is room again when some go. */
+	for (unsigned i = 0; i < kept; i++) {
+		char text[16] = "", expected[16];
+
+		snprintf(expected, sizeof(expected), "unit %u", i);
+		ck_assert_int_eq(NC_pread(cache, ids[i], text, strlen(expected), 0),
+				 (ssize_t)strlen(expected));
+		ck_assert_str_eq(text, expected);
+		ck_assert_int_eq(NC_release(ids[i]), 0);
+		ck_assert_int_eq(NC_destroy(ids[i]), 0);
+	}
+	check_all_kinds();
+	close_cache();
+}
+END_TEST
+
+/* Units that nobody holds give way: a cache does not fail for want of descriptors. */
+START_TEST(test_few_descriptors_evict)
+{
+	NC_handle handle;
+
+	leave_descriptors(16);
+	open_listening(64 * MIB, 0);
+	for (unsigned i = 0; i < 200; i++) {
+		ck_assert_int_eq(
+			NC_alloc_kind(&handle, 10000, 0, i % 3 ? NC_KIND_SEALED : NC_KIND_AUTO), 0);
+		ck_assert_int_eq(NC_insert(&handle), 0);
+		ck_assert_int_eq(NC_free(&handle), 0);
+	}
+	close_cache();
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	tcase_add_test(tcase, test_without_uring);
+	tcase_add_test(tcase, test_without_seals);
+	tcase_add_test(tcase, test_little_lockable_memory);
+	tcase_add_test(tcase, test_few_descriptors);
+	tcase_add_test(tcase, test_few_descriptors_evict);
+}
+
+RUN_SUITE("degradation", fill)

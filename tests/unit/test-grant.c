@@ -1,0 +1,709 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-grant.c - unit tests of grant.c: the book alone, with made-up members.
+ * Who has leave, what is lent and struck, what is charged to whom, what stays
+ * when a maker goes, and that every descriptor is closed again.
+ */
+#include <pthread.h>
+#include <sys/mman.h>
+
+#include <fragment.h>
+#include <grant.h>
+#include <id.h>
+#include <wire.h>
+
+#include "process-fixture.h"
+#include "suite.h"
+
+#define PAGE ((size_t)4096)
+
+static struct nc_grants book;
+static unsigned descriptors_before;
+
+static void open_book(void)
+{
+	descriptors_before = open_descriptors();
+	nc_grants_init(&book, 16 * PAGE);
+}
+
+static void close_book(void)
+{
+	nc_grants_fini(&book);
+	ck_assert_uint_eq(open_descriptors(), descriptors_before);
+}
+
+static void join(struct nc_borrower *borrower, unsigned number, uid_t uid, size_t quota)
+{
+	*borrower = (struct nc_borrower){
+		.who = {.pid = getpid(), .pidfd = -1, .uid = uid, .gid = 500},
+		.number = number,
+		.quota = quota,
+		.board = {.segment = {.fd = -1}},
+	};
+	nc_grants_join(&book, borrower);
+}
+
+static size_t orphans[256];
+static unsigned orphan_count;
+
+static void note_orphan(void *context, size_t id)
+{
+	bool made;
+
+	ck_assert_ptr_eq(context, orphans);
+	ck_assert_uint_lt(orphan_count, 256);
+	orphans[orphan_count++] = id;
+	/* The book may be asked from here. */
+	ck_assert(nc_grants_known(&book, id, NULL, &made));
+	ck_assert(made);
+}
+
+static void part(struct nc_borrower *borrower)
+{
+	nc_grants_part(&book, borrower, note_orphan, orphans);
+	ck_assert_ptr_null(borrower->lent);
+	ck_assert_ptr_null(borrower->board.segment.base);
+}
+
+static struct nc_segment frozen(size_t size)
+{
+	struct nc_segment segment;
+
+	ck_assert_int_eq(nc_segment_create(&segment, size, false, false), 0);
+	ck_assert_int_eq(nc_segment_freeze(&segment), 0);
+	return segment;
+}
+
+static struct nc_grantee user(unsigned uid)
+{
+	return (struct nc_grantee){.principal = NC_USER, .who = uid, .pidfd = -1};
+}
+
+static struct nc_grantee process(pid_t pid)
+{
+	struct nc_grantee grantee = {
+		.principal = NC_PROCESS, .who = (unsigned)pid, .pidfd = nc_identity_open(pid)};
+
+	ck_assert_int_ge(grantee.pidfd, 0);
+	return grantee;
+}
+
+static int give(size_t id, struct nc_grantee to)
+{
+	int error = nc_grants_give(&book, id, &to);
+
+	if (error && to.pidfd >= 0)
+		close(to.pidfd);
+	return error;
+}
+
+static int take(size_t id, struct nc_grantee from)
+{
+	return nc_grants_take(&book, id, &from);
+}
+
+/* Borrows from a descriptor that is there; *slot says where it is shown. */
+static int lend(size_t id, struct nc_borrower *to, uint32_t *slot)
+{
+	struct nc_lending lending = {.fd = -1};
+	int error = nc_grants_lend(&book, id, to, STDIN_FILENO, &lending);
+
+	if (!error) {
+		ck_assert_int_ge(lending.fd, 0);
+		ck_assert_int_eq(fcntl(lending.fd, F_GETFD), FD_CLOEXEC);
+		close(lending.fd);
+		*slot = lending.slot;
+		/* The board is handed over by others: here it only costs a descriptor. */
+	}
+	return error;
+}
+
+static uint64_t shown(const struct nc_borrower *borrower, uint32_t slot)
+{
+	return nc_board_read(&borrower->board.segment, slot);
+}
+
+START_TEST(test_enter)
+{
+	struct nc_borrower maker;
+	bool made = true;
+
+	open_book();
+	join(&maker, 0, 1000, 10 * PAGE);
+	ck_assert(!nc_grants_known(&book, 5, &maker, &made));
+	ck_assert(!made);
+	ck_assert_int_eq(nc_grants_enter(&book, 5, &maker, NULL, 100, 64), 0);
+	ck_assert_int_eq(nc_grants_enter(&book, 5, &maker, NULL, 100, 64), -EEXIST);
+	ck_assert_int_eq(nc_grants_enter(&book, 5, NULL, NULL, 100, 64), -EEXIST);
+	ck_assert(nc_grants_known(&book, 5, &maker, &made));
+	ck_assert(made);
+	ck_assert(nc_grants_known(&book, 5, NULL, &made));
+	ck_assert(!made);
+	/* Whole pages are what it costs. */
+	ck_assert_uint_eq(maker.sealed, PAGE);
+	ck_assert_int_eq(nc_grants_room(&book, &maker, 9 * PAGE), 0);
+	ck_assert_int_eq(nc_grants_room(&book, &maker, 9 * PAGE + 1), -EDQUOT);
+	ck_assert_int_eq(nc_grants_room(&book, &maker, SIZE_MAX), -EDQUOT);
+	ck_assert_int_eq(nc_grants_enter(&book, 6, &maker, NULL, 9 * PAGE + 1, 0), -EDQUOT);
+	ck_assert_int_eq(nc_grants_enter(&book, 6, &maker, NULL, 9 * PAGE, 0), 0);
+	ck_assert_int_eq(nc_grants_enter(&book, 7, &maker, NULL, 1, 0), -EDQUOT);
+	/* The owner has no quota here. */
+	ck_assert_int_eq(nc_grants_enter(&book, 7, NULL, NULL, 1 << 30, 0), 0);
+	nc_grants_drop(&book, 6);
+	ck_assert_uint_eq(maker.sealed, PAGE);
+	nc_grants_drop(&book, 6);
+	nc_grants_drop(&book, 5);
+	ck_assert_uint_eq(maker.sealed, 0);
+	part(&maker);
+	close_book();
+}
+END_TEST
+
+/* A copy is closed with its record; on failure it stays the caller's. */
+START_TEST(test_copies)
+{
+	struct nc_segment first = frozen(3 * PAGE), second = frozen(PAGE);
+	struct nc_borrower maker;
+
+	descriptors_before = open_descriptors() - 2;
+	nc_grants_init(&book, 16 * PAGE);
+	join(&maker, 3, 1000, 3 * PAGE);
+	ck_assert_int_eq(nc_grants_enter(&book, 5, &maker, &first, 9000, 4096), 0);
+	ck_assert_uint_eq(maker.sealed, 3 * PAGE);
+	ck_assert_int_eq(nc_grants_enter(&book, 6, &maker, &second, 1, 4096), -EDQUOT);
+	ck_assert_int_eq(nc_grants_enter(&book, 5, NULL, &second, 1, 4096), -EEXIST);
+	ck_assert_int_eq(fcntl(second.fd, F_GETFD), FD_CLOEXEC);
+	ck_assert_int_eq(nc_grants_enter(&book, 6, NULL, &second, 1, 4096), 0);
+	/* With its last leave and loan a copy goes. */
+	ck_assert_int_eq(give(6, user(7)), 0);
+	ck_assert_int_eq(give(6, user(8)), 0);
+	ck_assert_int_eq(take(6, user(7)), 0);
+	ck_assert_uint_eq(book.records.count, 2);
+	ck_assert_int_eq(take(6, user(8)), 0);
+	ck_assert_uint_eq(book.records.count, 1);
+	ck_assert_int_eq(take(6, user(8)), -ENOENT);
+	part(&maker);
+	close_book();
+}
+END_TEST
+
+START_TEST(test_leave)
+{
+	struct nc_borrower maker, other, member, overseer;
+	struct nc_grantee group = {.principal = NC_GROUP, .who = 77, .pidfd = -1};
+	uint32_t slot = 0, same;
+
+	open_book();
+	join(&maker, 0, 1000, PAGE);
+	join(&other, 0, 1001, PAGE);
+	join(&member, 0, 1002, PAGE);
+	join(&overseer, 0, 0, PAGE);
+	overseer.operates = true;
+	member.who.groups[0] = 77;
+	member.who.group_count = 1;
+	ck_assert_int_eq(lend(5, &maker, &slot), -EACCES);
+	ck_assert_int_eq(give(5, user(1001)), -ENOENT);
+	ck_assert_int_eq(nc_grants_enter(&book, 5, &maker, NULL, 100, 64), 0);
+	/* Its maker and those who look after all may; nobody else without leave. */
+	ck_assert_int_eq(lend(5, &maker, &slot), 0);
+	ck_assert_int_eq(lend(5, &overseer, &slot), 0);
+	ck_assert_int_eq(lend(5, &other, &slot), -EACCES);
+	ck_assert_int_eq(lend(5, &member, &slot), -EACCES);
+	ck_assert_ptr_null(other.lent);
+	ck_assert_int_eq(give(5, user(1001)), 0);
+	ck_assert_int_eq(lend(5, &other, &slot), 0);
+	ck_assert_uint_eq(shown(&other, slot), 5);
+	ck_assert_int_eq(lend(5, &member, &same), -EACCES);
+	/* Lent twice is shown once. */
+	ck_assert_int_eq(lend(5, &other, &same), 0);
+	ck_assert_uint_eq(same, slot);
+	/* Taken away, at once. */
+	ck_assert_int_eq(take(5, user(1002)), -ENOENT);
+	ck_assert_uint_eq(shown(&other, slot), 5);
+	ck_assert_int_eq(take(5, user(1001)), 0);
+	ck_assert_uint_eq(shown(&other, slot), NC_BOARD_REVOKED);
+	ck_assert_int_eq(lend(5, &other, &same), -EACCES);
+	/* By a group that is a supplementary one, and by its own. */
+	ck_assert_int_eq(give(5, group), 0);
+	ck_assert_int_eq(lend(5, &member, &slot), 0);
+	ck_assert_int_eq(lend(5, &other, &same), -EACCES);
+	group.who = 500;
+	ck_assert_int_eq(give(5, group), 0);
+	ck_assert_int_eq(lend(5, &other, &same), 0);
+	ck_assert_int_eq(take(5, group), 0);
+	ck_assert_uint_eq(shown(&other, same), NC_BOARD_REVOKED);
+	ck_assert_uint_eq(shown(&member, slot), 5);
+	/* Leave of two kinds: one taken, the other is enough. */
+	ck_assert_int_eq(give(5, user(1002)), 0);
+	group.who = 77;
+	ck_assert_int_eq(take(5, group), 0);
+	ck_assert_uint_eq(shown(&member, slot), 5);
+	/* A kind that does not exist lets nobody in. */
+	group.principal = (enum NC_principal)99;
+	group.who = 500;
+	ck_assert_int_eq(give(5, group), 0);
+	ck_assert_int_eq(lend(5, &other, &same), -EACCES);
+	nc_grants_drop(&book, 5);
+	ck_assert_uint_eq(shown(&member, slot), NC_BOARD_DESTROYED);
+	part(&overseer);
+	part(&member);
+	part(&other);
+	part(&maker);
+	close_book();
+}
+END_TEST
+
+START_TEST(test_processes)
+{
+	struct nc_borrower borrower;
+	unsigned descriptors;
+	uint32_t slot;
+	pid_t pid;
+
+	if (skip_without_pidfds("grant: processes"))
+		return;
+	open_book();
+	pid = fork_paused();
+	join(&borrower, 0, 1000, PAGE);
+	borrower.who.pid = pid;
+	borrower.who.pidfd = nc_identity_open(pid);
+	ck_assert_int_eq(nc_grants_enter(&book, 5, NULL, NULL, 100, 64), 0);
+	ck_assert_int_eq(give(5, process(getpid())), 0);
+	ck_assert_int_eq(lend(5, &borrower, &slot), -EACCES);
+	descriptors = open_descriptors();
+	ck_assert_int_eq(give(5, process(pid)), 0);
+	ck_assert_int_eq(lend(5, &borrower, &slot), 0);
+	ck_assert_int_eq(take(5, (struct nc_grantee){.principal = NC_PROCESS,
+						     .who = (unsigned)pid,
+						     .pidfd = -1}),
+			 0);
+	ck_assert_uint_eq(shown(&borrower, slot), NC_BOARD_REVOKED);
+	/* A board more, a pidfd less. */
+	ck_assert_uint_eq(open_descriptors(), descriptors + 1);
+	/* Who has ended has no leave, and its pidfd is kept no longer than needed. */
+	ck_assert_int_eq(give(5, process(pid)), 0);
+	end_child(pid);
+	ck_assert_int_eq(lend(5, &borrower, &slot), -EACCES);
+	ck_assert_int_eq(give(5, user(1)), 0);
+	ck_assert_uint_eq(open_descriptors(), descriptors + 1);
+	part(&borrower);
+	close_book();
+}
+END_TEST
+
+/* The same leave twice is one; it costs one descriptor and is taken by one call. */
+START_TEST(test_twice)
+{
+	struct nc_borrower borrower;
+	unsigned descriptors;
+	uint32_t slot;
+
+	open_book();
+	join(&borrower, 0, 1000, PAGE);
+	ck_assert_int_eq(nc_grants_enter(&book, 5, NULL, NULL, 100, 64), 0);
+	for (unsigned i = 0; i < 3 * NC_LEAVES_MAX; i++)
+		expect(give(5, user(1000)) == 0);
+	ck_assert_int_eq(take(5, user(1000)), 0);
+	ck_assert_int_eq(take(5, user(1000)), -ENOENT);
+	ck_assert_int_eq(lend(5, &borrower, &slot), -EACCES);
+	if (!skip_without_pidfds("grant: twice")) {
+		ck_assert_int_eq(give(5, process(getpid())), 0);
+		descriptors = open_descriptors();
+		for (unsigned i = 0; i < 3 * NC_LEAVES_MAX; i++)
+			expect(give(5, process(getpid())) == 0);
+		ck_assert_uint_eq(open_descriptors(), descriptors);
+	}
+	part(&borrower);
+	close_book();
+}
+END_TEST
+
+START_TEST(test_many_leaves)
+{
+	struct nc_borrower borrower;
+	uint32_t slot;
+
+	open_book();
+	join(&borrower, 0, 1000, PAGE);
+	ck_assert_int_eq(nc_grants_enter(&book, 5, NULL, NULL, 100, 64), 0);
+	for (unsigned i = 0; i < NC_LEAVES_MAX; i++)
+		expect(give(5, user(1000 + i)) == 0);
+	ck_assert_int_eq(give(5, user(9)), -ENOSPC);
+	ck_assert_int_eq(lend(5, &borrower, &slot), 0);
+	ck_assert_int_eq(take(5, user(1500)), 0);
+	ck_assert_int_eq(give(5, user(9)), 0);
+	ck_assert_int_eq(give(5, user(10)), -ENOSPC);
+	part(&borrower);
+	close_book();
+}
+END_TEST
+
+START_TEST(test_return)
+{
+	struct nc_borrower borrower;
+	uint32_t slot, again;
+
+	open_book();
+	join(&borrower, 0, 1000, PAGE);
+	ck_assert_int_eq(nc_grants_return(&book, &borrower, 0), -EINVAL);
+	ck_assert_int_eq(nc_grants_enter(&book, 5, &borrower, NULL, 100, 64), 0);
+	ck_assert_int_eq(lend(5, &borrower, &slot), 0);
+	for (uint32_t bad = 0; bad < NC_BOARD_SLOTS; bad++)
+		expect(bad == slot || nc_grants_return(&book, &borrower, bad) == -EINVAL);
+	ck_assert_int_eq(nc_grants_return(&book, &borrower, NC_BOARD_SLOTS), -EINVAL);
+	ck_assert_int_eq(nc_grants_return(&book, &borrower, UINT32_MAX), -EINVAL);
+	ck_assert_int_eq(nc_grants_return(&book, &borrower, slot), 0);
+	ck_assert_int_eq(nc_grants_return(&book, &borrower, slot), -EINVAL);
+	/* Returned when it has been struck, too. */
+	ck_assert_int_eq(lend(5, &borrower, &again), 0);
+	nc_grants_drop(&book, 5);
+	ck_assert_int_eq(nc_grants_return(&book, &borrower, again), 0);
+	part(&borrower);
+	close_book();
+}
+END_TEST
+
+/* A member that returns nothing has 4096 loans and no more; others have theirs. */
+START_TEST(test_many_loans)
+{
+	struct nc_borrower greedy, other;
+	struct nc_grantee all = user(1000);
+	unsigned descriptors;
+	uint32_t slot;
+
+	open_book();
+	join(&greedy, 0, 1000, PAGE);
+	join(&other, 0, 1000, PAGE);
+	for (size_t id = 1; id <= NC_BOARD_SLOTS + 1; id++) {
+		expect(nc_grants_enter(&book, id, NULL, NULL, 100, 64) == 0);
+		expect(give(id, all) == 0);
+	}
+	for (size_t id = 1; id <= NC_BOARD_SLOTS; id++)
+		expect(lend(id, &greedy, &slot) == 0);
+	descriptors = open_descriptors();
+	ck_assert_int_eq(lend(NC_BOARD_SLOTS + 1, &greedy, &slot), -ENOSPC);
+	ck_assert_uint_eq(open_descriptors(), descriptors);
+	ck_assert_int_eq(lend(NC_BOARD_SLOTS + 1, &other, &slot), 0);
+	/* What was struck takes its slot until it is returned. */
+	nc_grants_drop(&book, 17);
+	ck_assert_int_eq(lend(NC_BOARD_SLOTS + 1, &greedy, &slot), -ENOSPC);
+	ck_assert_int_eq(nc_grants_return(&book, &greedy, 16), 0);
+	ck_assert_int_eq(lend(NC_BOARD_SLOTS + 1, &greedy, &slot), 0);
+	ck_assert_uint_eq(slot, 16);
+	part(&greedy);
+	part(&other);
+	close_book();
+}
+END_TEST
+
+START_TEST(test_part)
+{
+	struct nc_segment copy = frozen(PAGE);
+	struct nc_borrower maker, other;
+	size_t own = nc_id(3, 7, 1), sealed[3] = {nc_id(0, 1, 1), nc_id(0, 2, 1), nc_id(0, 3, 9)};
+	uint32_t slot, mine;
+	bool made;
+
+	descriptors_before = open_descriptors() - 1;
+	nc_grants_init(&book, 16 * PAGE);
+	orphan_count = 0;
+	join(&maker, 3, 1000, 10 * PAGE);
+	join(&other, 0, 1001, 10 * PAGE);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_int_eq(nc_grants_enter(&book, sealed[i], &maker, NULL, 100, 64), 0);
+	ck_assert_int_eq(nc_grants_enter(&book, own, &maker, &copy, 100, 64), 0);
+	ck_assert_int_eq(give(own, user(1001)), 0);
+	ck_assert_int_eq(give(sealed[1], user(1001)), 0);
+	ck_assert_int_eq(lend(own, &other, &mine), 0);
+	ck_assert_int_eq(lend(sealed[1], &other, &slot), 0);
+	ck_assert_int_eq(lend(sealed[1], &maker, &(uint32_t){0}), 0);
+	/* Copies of what was in its segment go with it; what it made sealed stands. */
+	part(&maker);
+	ck_assert_uint_eq(orphan_count, 3);
+	ck_assert_uint_eq(orphans[0] ^ orphans[1] ^ orphans[2], sealed[0] ^ sealed[1] ^ sealed[2]);
+	ck_assert_uint_eq(shown(&other, mine), NC_BOARD_DESTROYED);
+	ck_assert_uint_eq(shown(&other, slot), sealed[1]);
+	ck_assert(!nc_grants_known(&book, own, NULL, &made));
+	ck_assert_int_eq(lend(sealed[1], &other, &mine), 0);
+	ck_assert_int_eq(lend(sealed[0], &other, &mine), -EACCES);
+	/* One that had nothing leaves nothing. */
+	orphan_count = 0;
+	part(&other);
+	ck_assert_uint_eq(orphan_count, 0);
+	ck_assert_uint_eq(book.records.count, 3);
+	close_book();
+}
+END_TEST
+
+START_TEST(test_list)
+{
+	struct nc_borrower maker, other;
+	size_t ids[300], cursor = 0, seen = 0;
+	unsigned count;
+
+	open_book();
+	join(&maker, 0, 1000, SIZE_MAX / 2);
+	join(&other, 0, 1001, PAGE);
+	for (size_t i = 0; i < 250; i++) {
+		size_t id = (i * 7919 % 250 + 1) << 28 | 1;
+
+		expect(nc_grants_enter(&book, id, i % 2 ? &maker : NULL, NULL, 1, 0) == 0);
+	}
+	ck_assert_uint_eq(nc_grants_list(&book, &other, 0, ids, 300), 0);
+	ck_assert_uint_eq(nc_grants_list(&book, &maker, 0, ids, 0), 0);
+	ck_assert_uint_eq(nc_grants_list(&book, &maker, SIZE_MAX, ids, 10), 0);
+	/* All of them, in order, each once, however many are asked for at a time. */
+	for (unsigned step = 1; step < 200; step += 33) {
+		cursor = seen = 0;
+		while ((count = nc_grants_list(&book, &maker, cursor, ids, step))) {
+			for (unsigned i = 0; i < count; i++) {
+				expect(ids[i] > cursor);
+				cursor = ids[i];
+			}
+			seen += count;
+		}
+		ck_assert_uint_eq(seen, 125);
+	}
+	ck_assert_int_eq(give(1 << 28 | 1, user(1001)), 0);
+	ck_assert_uint_eq(nc_grants_list(&book, &other, 0, ids, 300), 1);
+	ck_assert_uint_eq(ids[0], 1 << 28 | 1);
+	other.operates = true;
+	ck_assert_uint_eq(nc_grants_list(&book, &other, 0, ids, 300), 250);
+	part(&other);
+	orphan_count = 0;
+	part(&maker);
+	ck_assert_uint_eq(orphan_count, 125);
+	close_book();
+}
+END_TEST
+
+/* Units and processes cost descriptors: each member has its share, and all have theirs. */
+START_TEST(test_shares)
+{
+	struct nc_borrower makers[6];
+	struct rlimit limit;
+	size_t id = 0, first = 0;
+	unsigned made = 0;
+	int error = 0;
+
+	open_book();
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = 80;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	for (unsigned i = 0; i < 6; i++)
+		join(&makers[i], 0, 1000 + i, SIZE_MAX / 2);
+	ck_assert(!nc_grants_orphan(&book, &id));
+	for (unsigned i = 0; i < 5; i++) {
+		while ((error = nc_grants_enter(&book, ++made, &makers[i], NULL, 1, 0)) == 0)
+			ck_assert_int_eq(nc_grants_room(&book, &makers[i], 1),
+					 makers[i].descriptors < 10 ? made < 40 ? 0 : -EMFILE
+								    : -EDQUOT);
+		made--;
+		ck_assert_int_eq(error, i < 4 ? -EDQUOT : -EMFILE);
+		ck_assert_uint_eq(makers[i].descriptors, i < 4 ? 10 : 0);
+	}
+	ck_assert_uint_eq(made, 40);
+	/* The owner's own are not counted. */
+	ck_assert_int_eq(nc_grants_enter(&book, 1000, NULL, NULL, 1, 0), 0);
+	if (has_pidfds()) {
+		ck_assert_int_eq(give(1000, process(getpid())), 0);
+		ck_assert_int_eq(give(1, process(getpid())), -EDQUOT);
+		nc_grants_drop(&book, 2);
+		ck_assert_int_eq(give(1, process(getpid())), 0);
+		ck_assert_int_eq(give(1, process(getpid())), 0);
+		ck_assert_uint_eq(makers[0].descriptors, 10);
+		nc_grants_drop(&book, 1);
+		ck_assert_uint_eq(makers[0].descriptors, 8);
+	}
+	/* What is left behind counts on, and the oldest of it is the first to go. */
+	orphan_count = 0;
+	part(&makers[2]);
+	first = orphans[0];
+	part(&makers[1]);
+	ck_assert_uint_eq(book.descriptors, has_pidfds() ? 38 : 40);
+	for (unsigned i = 0; i < 20; i++) {
+		ck_assert(nc_grants_orphan(&book, &id));
+		ck_assert_uint_eq(id, i ? orphans[i] : first);
+		nc_grants_drop(&book, id);
+	}
+	ck_assert(!nc_grants_orphan(&book, &id));
+	ck_assert_int_eq(nc_grants_room(&book, &makers[4], 1), 0);
+	part(&makers[0]);
+	part(&makers[3]);
+	part(&makers[4]);
+	part(&makers[5]);
+	for (id = 1; id <= 1000; id++)
+		nc_grants_drop(&book, id);
+	ck_assert_uint_eq(book.descriptors, 0);
+	close_book();
+}
+END_TEST
+
+/* Without descriptors: refused, and all is as before. */
+START_TEST(test_no_descriptors)
+{
+	struct nc_borrower borrower;
+	uint32_t slot;
+
+	open_book();
+	join(&borrower, 0, 1000, PAGE);
+	ck_assert_int_eq(nc_grants_enter(&book, 5, &borrower, NULL, 100, 64), 0);
+	/* One is enough for the unit, not for the board. */
+	for (unsigned spare = 0; spare < 3; spare++) {
+		hog_descriptors(200, spare);
+		ck_assert_int_eq(lend(5, &borrower, &slot), spare < 2 ? -EMFILE : 0);
+		free_descriptors();
+	}
+	ck_assert_uint_eq(shown(&borrower, slot), 5);
+	ck_assert_int_eq(lend(5, &borrower, &slot), 0);
+	part(&borrower);
+	close_book();
+}
+END_TEST
+
+/* --- many threads ------------------------------------------------------------ */
+
+static struct nc_borrower crowd[3];
+
+static void *use_book(void *context)
+{
+	unsigned number = (unsigned)(uintptr_t)context;
+	uint64_t state = number + 1;
+
+	for (unsigned i = 0; i < scaled(20000); i++) {
+		size_t id = random_next(&state) % 20 + 1;
+		struct nc_grantee to = user(1000 + (unsigned)(random_next(&state) % 3));
+		uint32_t slot;
+		size_t ids[8];
+		bool made;
+
+		switch (random_next(&state) % 8) {
+		case 0:
+			(void)nc_grants_enter(&book, id, &crowd[number], NULL, 100, 64);
+			break;
+		case 1:
+			(void)nc_grants_give(&book, id, &to);
+			break;
+		case 2:
+			(void)nc_grants_take(&book, id, &to);
+			break;
+		case 3:
+			nc_grants_drop(&book, id);
+			break;
+		case 4:
+			(void)nc_grants_list(&book, &crowd[number], 0, ids, 8);
+			break;
+		case 5:
+			(void)nc_grants_known(&book, id, &crowd[number], &made);
+			break;
+		case 6:
+			(void)nc_grants_return(&book, &crowd[number], (uint32_t)id);
+			break;
+		default:
+			(void)lend(id, &crowd[number], &slot);
+		}
+	}
+	return NULL;
+}
+
+START_TEST(test_threads)
+{
+	pthread_t threads[3];
+
+	open_book();
+	for (unsigned i = 0; i < 3; i++)
+		join(&crowd[i], 0, 1000 + i, SIZE_MAX / 2);
+	for (uintptr_t i = 0; i < 3; i++)
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, use_book, (void *)i), 0);
+	for (unsigned i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+	for (size_t id = 1; id <= 20; id++)
+		nc_grants_drop(&book, id);
+	for (unsigned i = 0; i < 3; i++) {
+		ck_assert_uint_eq(crowd[i].sealed, 0);
+		part(&crowd[i]);
+	}
+	ck_assert_uint_eq(book.records.count, 0);
+	ck_assert_uint_eq(book.count, 0);
+	close_book();
+}
+END_TEST
+
+/* The owner's copies are bounded as a member's are; sealed units cost it no copy. */
+START_TEST(test_owners_quota)
+{
+	struct nc_segment copy, other;
+
+	nc_grants_init(&book, 4 * PAGE);
+	ck_assert_int_eq(nc_segment_create(&copy, 3 * PAGE, false, false), 0);
+	ck_assert_int_eq(nc_segment_create(&other, 2 * PAGE, false, false), 0);
+	ck_assert_int_eq(nc_grants_enter(&book, 1, NULL, &copy, 3 * PAGE, PAGE), 0);
+	ck_assert_int_eq(nc_grants_enter(&book, 2, NULL, &other, 2 * PAGE, PAGE), -EDQUOT);
+	ck_assert_int_eq(nc_grants_enter(&book, 3, NULL, NULL, 100 * PAGE, PAGE), 0);
+	nc_grants_drop(&book, 3);
+	nc_grants_drop(&book, 1);
+	ck_assert_int_eq(nc_grants_enter(&book, 2, NULL, &other, 2 * PAGE, PAGE), 0);
+	nc_grants_drop(&book, 2);
+	ck_assert_uint_eq(book.copied, 0);
+	nc_grants_fini(&book);
+}
+END_TEST
+
+static void *drop_all(void *context)
+{
+	(void)context;
+	for (size_t id = 1; id <= 40; id++)
+		nc_grants_drop(&book, id);
+	return NULL;
+}
+
+static void ignore_orphan(void *context, size_t id)
+{
+	(void)context;
+	(void)id;
+}
+
+/* Its units are dropped by one thread while another sees it go: it may be freed at once. */
+START_TEST(test_part_and_drop)
+{
+	pthread_t thread;
+
+	open_book();
+	for (unsigned i = 0; i < scaled(500); i++) {
+		struct nc_borrower *maker = must_alloc(sizeof(*maker));
+
+		join(maker, 0, 1000, SIZE_MAX / 2);
+		for (size_t id = 1; id <= 40; id++)
+			expect(nc_grants_enter(&book, id, maker, NULL, 100, 64) == 0);
+		ck_assert_int_eq(pthread_create(&thread, NULL, drop_all, NULL), 0);
+		nc_grants_part(&book, maker, ignore_orphan, NULL);
+		memset(maker, 0xee, sizeof(*maker));
+		free(maker);
+		pthread_join(thread, NULL);
+		ck_assert_uint_eq(book.records.count, 0);
+		ck_assert_uint_eq(book.descriptors, 0);
+	}
+	close_book();
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	tcase_add_test(tcase, test_owners_quota);
+	tcase_add_test(tcase, test_enter);
+	tcase_add_test(tcase, test_copies);
+	tcase_add_test(tcase, test_leave);
+	tcase_add_test(tcase, test_processes);
+	tcase_add_test(tcase, test_twice);
+	tcase_add_test(tcase, test_many_leaves);
+	tcase_add_test(tcase, test_return);
+	tcase_add_test(tcase, test_many_loans);
+	tcase_add_test(tcase, test_part);
+	tcase_add_test(tcase, test_list);
+	tcase_add_test(tcase, test_shares);
+	tcase_add_test(tcase, test_no_descriptors);
+	tcase_add_test(tcase, test_threads);
+	tcase_add_test(tcase, test_part_and_drop);
+}
+
+RUN_SUITE("grant", fill)

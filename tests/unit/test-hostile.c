@@ -1,0 +1,874 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-hostile.c - members that mean harm, as other users in processes of
+ * their own: none may read, send, destroy, list or guess what is another's,
+ * write what was lent to it, pass for another, or use up what others need.
+ */
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+
+#include "hostile-fixture.h"
+
+#define VICTIM 4001
+#define HOSTILE 4002
+#define NOBODY 65534
+
+static const struct NC_cache_options options = {
+	.size = 16 * MIB, .member_size = 256 << 10, .flags = NC_CACHE_NO_URING};
+
+/* What there is to steal: of the owner, then of another member. */
+enum { OWN_RECYCLED, OWN_APPENDED, OWN_SEALED, RECYCLED, SEALED, GRANTED, LOOT };
+static size_t loot[LOOT];
+static struct member victim;
+
+/* Sealed, so that it can be granted and what it then has is frozen. */
+static int be_victim(void)
+{
+	NC_cache *in = NC_cache_attach_as(path, &(struct NC_attach_options){0});
+	size_t ids[3];
+
+	CHILD(in);
+	ids[0] = child_insert(in, RECYCLED, 5000, NC_KIND_RECYCLED);
+	ids[1] = child_insert(in, SEALED, 5000, NC_KIND_SEALED);
+	ids[2] = child_insert(in, GRANTED, 5000, NC_KIND_RECYCLED);
+	CHILD(ids[0] && ids[1] && ids[2]);
+	CHILD(NC_grant(in, ids[2], NC_USER, 4999) == 0);
+	CHILD(said(ids, 3));
+	stay();
+	CHILD(holds_pattern(in, ids[0], RECYCLED, 5000));
+	CHILD(holds_pattern(in, ids[1], SEALED, 5000));
+	return 0;
+}
+
+static void open_loot_with(unsigned flags)
+{
+	static const enum NC_kind kinds[] = {NC_KIND_RECYCLED, NC_KIND_APPENDED, NC_KIND_SEALED};
+	struct NC_cache_options these = options;
+
+	these.flags |= flags;
+	open_hostile(&these);
+	for (unsigned i = 0; i < 3; i++) {
+		NC_handle handle;
+		char data[5000];
+
+		pattern_fill(data, i, 0, sizeof(data));
+		ck_assert_int_eq(NC_alloc_kind(&handle, sizeof(data), 0, kinds[i]), 0);
+		ck_assert_int_eq(NC_write(&handle, 0, data, sizeof(data)), sizeof(data));
+		ck_assert_int_eq(NC_insert(&handle), 0);
+		loot[i] = NC_cache_id(&handle);
+		NC_free(&handle);
+	}
+	ck_assert_int_eq(NC_grant(cache, loot[OWN_SEALED], NC_USER, 4999), 0);
+	victim = start_member(be_victim, VICTIM);
+	hear_ids(&victim, loot + RECYCLED, 3);
+}
+
+static void open_loot(void)
+{
+	open_loot_with(0);
+}
+
+static void close_loot(void)
+{
+	for (unsigned i = 0; i < LOOT; i++)
+		ck_assert_msg(holds_pattern(cache, loot[i], i, 5000), "%u", i);
+	end_member(&victim);
+	serve_until_alone();
+	close_hostile();
+}
+
+static bool skip_unless_root(const char *what)
+{
+	if (geteuid() == 0)
+		return false;
+	printf("hostile: %s: skipped: only root can be other users\n", what);
+	fflush(stdout);
+	return true;
+}
+
+/* --- by the calls ------------------------------------------------------------------ */
+
+static int try_calls_on(NC_cache *in, size_t id)
+{
+	struct NC_range range = {.id = id, .length = 1};
+	struct NC_send message = {.ranges = &range, .range_count = 1};
+	struct NC_stat stat;
+	char bytes[16];
+	size_t run;
+	uint32_t sum;
+	int pair[2];
+
+	CHILD_FAILS(NC_hold_in(in, id), EACCES);
+	CHILD_FAILS(NC_pread(in, id, bytes, sizeof(bytes), 0), EACCES);
+	CHILD(!NC_data(in, id, 0, &run) && errno == EACCES);
+	CHILD_FAILS(NC_stat_in(in, id, &stat), EACCES);
+	CHILD_FAILS(NC_destroy_in(in, id), EACCES);
+	CHILD_FAILS(NC_release_in(in, id), EINVAL);
+	CHILD_FAILS(NC_grant(in, id, NC_USER, getuid()), EACCES);
+	CHILD_FAILS(NC_revoke(in, id, NC_USER, 4999), EACCES);
+	CHILD_FAILS(NC_checksum(in, id, NC_CHECKSUM_DEFAULT, 0, 1, &sum), EACCES);
+	CHILD_FAILS(NC_verify(in, id), EACCES);
+	CHILD(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
+	CHILD_FAILS(NC_socksendv_in(in, pair[0], &message), EACCES);
+	CHILD_FAILS(NC_socksend_in(in, pair[0], id, 0, 5000), EACCES);
+	/* Not a byte of it has left. */
+	CHILD(recv(pair[1], bytes, 1, MSG_DONTWAIT) < 0);
+	close_pair(pair);
+	return 0;
+}
+
+static int call_on_loot(void)
+{
+	static const unsigned flags[] = {0, NC_ATTACH_LIGHT};
+
+	for (unsigned k = 0; k < 2; k++) {
+		struct NC_attach_options as = {.flags = flags[k]};
+		NC_cache *in = NC_cache_attach_as(path, &as);
+		struct NC_stat unit;
+		size_t cursor = 0;
+
+		CHILD(in);
+		for (unsigned i = 0; i < LOOT; i++)
+			if (try_calls_on(in, loot[i]))
+				return 1;
+		CHILD(NC_list(in, &cursor, &unit, 1) == 0);
+		CHILD(NC_cache_close(in) == 0);
+	}
+	CHILD(!NC_cache_attach_as(path, &(struct NC_attach_options){.flags = NC_ATTACH_OPERATOR}) &&
+	      errno == EPERM);
+	return 0;
+}
+
+START_TEST(test_calls)
+{
+	if (skip_unless_root("calls"))
+		return;
+	open_loot();
+	run_member(call_on_loot, HOSTILE);
+	run_member(call_on_loot, NOBODY);
+	close_loot();
+}
+END_TEST
+
+/* --- by guessing -------------------------------------------------------------------- */
+
+static int guess_one(NC_cache *in, int socket, size_t id, uint64_t *state)
+{
+	static const enum nc_wire_op ops[] = {NC_WIRE_FETCH, NC_WIRE_DESTROY, NC_WIRE_STAT,
+					      NC_WIRE_GRANT, NC_WIRE_REVOKE,  NC_WIRE_KEEP};
+	struct nc_wire_ask ask = {
+		.op = ops[random_next(state) % 6], .id = id, .principal = NC_USER, .who = getuid()};
+	char byte;
+	int unit, error = child_ask(socket, ask, NULL, 0, &unit);
+
+	/* Nothing tells a right guess from a wrong one. */
+	CHILD(unit < 0);
+	CHILD(error == EACCES || (error == EPERM && ask.op == NC_WIRE_KEEP));
+	if (random_next(state) % 8 == 0)
+		CHILD_FAILS(NC_pread(in, id, &byte, 1, 0), id ? EACCES : ENOENT);
+	return 0;
+}
+
+static int guess(void)
+{
+	NC_cache *in =
+		NC_cache_attach_as(path, &(struct NC_attach_options){.flags = NC_ATTACH_LIGHT});
+	struct nc_wire_welcome welcome;
+	uint64_t state = 17;
+	int segment, socket = child_join(0, &welcome, &segment);
+
+	CHILD(in && socket >= 0);
+	/* Around each id that is known: neighbours in every part of it. */
+	for (unsigned i = 0; i < LOOT; i++)
+		for (size_t k = 0; k < scaled(200); k++) {
+			if (guess_one(in, socket, loot[i] + k, &state) ||
+			    guess_one(in, socket, loot[i] - k, &state) ||
+			    guess_one(in, socket, loot[i] + (k << 28), &state) ||
+			    guess_one(in, socket, loot[i] ^ (size_t)1 << k % 64, &state))
+				return 1;
+		}
+	/* Every member's first slots and generations, odd ones too. */
+	for (unsigned member = 0; member < NC_ID_MEMBERS_MAX; member += 1 + member / scaled(16))
+		for (unsigned slot = 0; slot < 4; slot++)
+			if (guess_one(in, socket, nc_id(member, slot, slot % 3), &state))
+				return 1;
+	for (unsigned i = 0; i < scaled(3000); i++) {
+		size_t id =
+			nc_id(random_next(&state) % 4,
+			      (unsigned)random_next(&state) & (i % 2 ? 15 : NC_ID_SLOTS_MAX - 1),
+			      (unsigned)random_next(&state) & (i % 3 ? 7 : NC_ID_GENERATION_MAX));
+
+		if (guess_one(in, socket, i % 5 ? id : random_next(&state), &state))
+			return 1;
+	}
+	return 0;
+}
+
+START_TEST(test_guessing)
+{
+	struct NC_cache_stat before, after;
+
+	if (skip_unless_root("guessing"))
+		return;
+	open_loot();
+	ck_assert_int_eq(NC_cache_stat(cache, &before), 0);
+	run_member(guess, HOSTILE);
+	ck_assert_int_eq(NC_cache_stat(cache, &after), 0);
+	ck_assert_uint_eq(after.units, before.units);
+	ck_assert_uint_eq(after.used, before.used);
+	close_loot();
+}
+END_TEST
+
+/* --- by what was lent ------------------------------------------------------------------ */
+
+static int check_unwritable(int fd, size_t size)
+{
+	char byte = 'x';
+	void *base;
+
+	CHILD(write(fd, &byte, 1) < 0);
+	CHILD(pwrite(fd, &byte, 1, 1) < 0);
+	CHILD(ftruncate(fd, 0) < 0);
+	CHILD(ftruncate(fd, 1 << 20) < 0);
+	CHILD(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, PAGE) < 0);
+	CHILD(fallocate(fd, FALLOC_FL_ZERO_RANGE, 0, PAGE) < 0);
+	CHILD(mmap(NULL, size, PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED);
+	CHILD(mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED);
+	base = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+	if (base != MAP_FAILED) {
+		CHILD(mprotect(base, size, PROT_READ | PROT_WRITE) < 0);
+		CHILD(madvise(base, size, MADV_REMOVE) < 0);
+		munmap(base, size);
+	}
+	return 0;
+}
+
+static int check_lent(int fd, size_t size)
+{
+	static const int modes[] = {O_RDWR, O_WRONLY, O_RDWR | O_TRUNC, O_RDWR | O_APPEND};
+	char name[64];
+
+	if (check_unwritable(fd, size))
+		return 1;
+	for (unsigned i = 0; i < 8; i++) {
+		int again;
+
+		snprintf(name, sizeof(name), i < 4 ? "/proc/self/fd/%d" : "/proc/%2$d/fd/%1$d", fd,
+			 getpid());
+		again = open(name, modes[i % 4] | O_CLOEXEC);
+		if (again >= 0 && check_unwritable(again, size))
+			return 1;
+		if (again >= 0)
+			close(again);
+	}
+	return 0;
+}
+
+/* The owner's process itself: nothing of it is to be had. */
+static int check_owner(pid_t owner, const void *address)
+{
+	struct iovec here = {.iov_base = &owner, .iov_len = sizeof(owner)};
+	struct iovec there = {.iov_base = (void *)address, .iov_len = sizeof(owner)};
+	char name[64];
+
+	for (int fd = 0; fd < 100; fd++) {
+		snprintf(name, sizeof(name), "/proc/%d/fd/%d", owner, fd);
+		CHILD(open(name, O_RDONLY | O_CLOEXEC) < 0 && open(name, O_RDWR | O_CLOEXEC) < 0);
+	}
+	snprintf(name, sizeof(name), "/proc/%d/mem", owner);
+	CHILD(open(name, O_RDWR | O_CLOEXEC) < 0);
+	snprintf(name, sizeof(name), "/proc/%d/map_files", owner);
+	CHILD(open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC) < 0);
+	CHILD(ptrace(PTRACE_ATTACH, owner, NULL, NULL) < 0);
+	CHILD(process_vm_readv(owner, &here, 1, &there, 1, 0) < 0);
+	return 0;
+}
+
+static int abuse_loans(void)
+{
+	NC_cache *in = NC_cache_attach_as(path, &(struct NC_attach_options){0});
+	struct nc_wire_welcome welcome;
+	int segment, fds[NC_PEER_FDS_MAX], socket = child_join(NC_WIRE_SEGMENT, &welcome, &segment);
+	struct nc_wire_ask ask = {.magic = NC_WIRE_MAGIC, .op = NC_WIRE_FETCH};
+	struct nc_wire_answer answer;
+	unsigned count;
+	size_t id, run;
+	const char *data;
+
+	CHILD(in && socket >= 0 && segment >= 0);
+	CHILD(heard(&id, 1));
+	CHILD(holds_pattern(in, id, OWN_RECYCLED, 5000));
+	CHILD(NC_hold_in(in, id) == 0);
+	data = NC_data(in, id, 0, &run);
+	CHILD(data && mprotect((void *)((uintptr_t)data & ~(PAGE - 1)), PAGE,
+			       PROT_READ | PROT_WRITE) == (getpid() ? 0 : 1));
+	/* A private view of it at most: nobody else sees what is written there. */
+	memset((void *)(uintptr_t)data, 'x', 100);
+	/* By hand: the unit and the board. */
+	ask.id = id;
+	ask.slot = NC_WIRE_BOARDLESS;
+	CHILD(nc_peer_send(socket, &ask, sizeof(ask), NULL, 0) == 0);
+	CHILD(nc_peer_receive(socket, &answer, sizeof(answer), fds, &count, 10000) ==
+	      (ssize_t)sizeof(answer));
+	CHILD(answer.error == 0 && count == 2);
+	if (check_lent(fds[0], 2 * PAGE) || check_lent(fds[1], NC_WIRE_BOARD_SIZE))
+		return 1;
+	/* Its own segment is its own, but no shorter or longer, and sealed no further. */
+	CHILD(ftruncate(segment, 0) < 0);
+	CHILD(ftruncate(segment, 10 * MIB) < 0);
+	CHILD(fcntl(segment, F_ADD_SEALS, F_SEAL_WRITE) < 0);
+	CHILD(fcntl(segment, F_ADD_SEALS, F_SEAL_FUTURE_WRITE) < 0);
+	if (getuid() == HOSTILE && check_owner(getppid(), &options))
+		return 1;
+	CHILD(said(&id, 1));
+	stay();
+	return 0;
+}
+
+START_TEST(test_loans)
+{
+	struct member hostile;
+	size_t id;
+
+	open_loot();
+	hostile = start_member(abuse_loans, HOSTILE);
+	ck_assert_int_eq(
+		NC_grant(cache, loot[OWN_RECYCLED], NC_USER, geteuid() ? getuid() : HOSTILE), 0);
+	tell_ids(&hostile, &loot[OWN_RECYCLED], 1);
+	hear_ids(&hostile, &id, 1);
+	/* What it wrote it wrote for itself: whoever borrows the same copy sees the bytes. */
+	ck_assert(holds_pattern(cache, loot[OWN_RECYCLED], OWN_RECYCLED, 5000));
+	end_member(&hostile);
+	close_loot();
+}
+END_TEST
+
+/* --- in another's name --------------------------------------------------------------------- */
+
+static int passed_on; /* the victim's socket, in the process that got it */
+
+static int speak_for_another(void)
+{
+	int fds[NC_PEER_FDS_MAX], unit;
+	unsigned count = 0;
+	char byte;
+	size_t id;
+
+	CHILD(nc_peer_receive(TALK, &byte, 1, fds, &count, 10000) == 1 && count == 1);
+	passed_on = fds[0];
+	CHILD(heard(&id, 1));
+	for (unsigned i = 0; i < 20; i++) {
+		CHILD(child_ask(passed_on, (struct nc_wire_ask){.op = NC_WIRE_FETCH, .id = id},
+				NULL, 0, &unit) == EACCES);
+		CHILD(unit < 0);
+		CHILD(child_ask(passed_on, (struct nc_wire_ask){.op = NC_WIRE_DESTROY, .id = id},
+				NULL, 0, &unit) == EACCES);
+		CHILD(child_ask(passed_on,
+				(struct nc_wire_ask){.op = NC_WIRE_GRANT,
+						     .id = id,
+						     .principal = NC_USER,
+						     .who = getuid()},
+				NULL, 0, &unit) == EACCES);
+	}
+	return 0;
+}
+
+/* A member that gives its socket away, and goes on as a member itself. */
+static int pass_on(void)
+{
+	struct nc_wire_welcome welcome;
+	int segment, unit, socket = child_join(0, &welcome, &segment);
+	struct nc_segment frozen;
+	size_t id = 0;
+
+	CHILD(socket >= 0);
+	CHILD(nc_segment_create(&frozen, PAGE, false, false) == 0);
+	CHILD(nc_segment_freeze(&frozen) == 0);
+	CHILD(child_ask(socket, (struct nc_wire_ask){.op = NC_WIRE_SEAL, .size = 9, .fraglen = 64},
+			&frozen.fd, 1, &unit) == 0);
+	CHILD(nc_peer_send(TALK, "s", 1, &socket, 1) == 0);
+	CHILD(heard(&id, 1));
+	CHILD(child_ask(socket, (struct nc_wire_ask){.op = NC_WIRE_FETCH, .id = id}, NULL, 0,
+			&unit) == 0);
+	CHILD(unit >= 0);
+	return 0;
+}
+
+START_TEST(test_passed_socket)
+{
+	struct member giver, taker;
+	int fds[NC_PEER_FDS_MAX];
+	struct NC_stat units[LOOT + 1];
+	size_t cursor = 0, id = 0;
+	unsigned count;
+	char byte;
+	int listed;
+
+	open_loot();
+	giver = start_member(pass_on, VICTIM);
+	serve_until(giver.talk);
+	ck_assert_int_eq(nc_peer_receive(giver.talk, &byte, 1, fds, &count, 1000), 1);
+	ck_assert_uint_eq(count, 1);
+	listed = NC_list(cache, &cursor, units, LOOT + 1);
+	for (int i = 0; i < listed; i++)
+		if (units[i].size == 9)
+			id = units[i].id;
+	ck_assert_uint_ne(id, 0);
+	taker = start_member(speak_for_another, HOSTILE);
+	ck_assert_int_eq(nc_peer_send(taker.talk, "s", 1, fds, 1), 0);
+	close(fds[0]);
+	tell_ids(&taker, &id, 1);
+	end_member(&taker);
+	tell_ids(&giver, &id, 1);
+	end_member(&giver);
+	ck_assert_int_eq(NC_destroy(id), 0);
+	close_loot();
+}
+END_TEST
+
+/* Comes as the process that is meant would: may it have the unit? */
+static int fetch_it(void)
+{
+	NC_cache *in =
+		NC_cache_attach_as(path, &(struct NC_attach_options){.flags = NC_ATTACH_LIGHT});
+	size_t answer[2];
+
+	CHILD(in);
+	CHILD(heard(answer, 1));
+	answer[1] = NC_hold_in(in, answer[0]) == 0 ? 0 : (size_t)errno;
+	CHILD(said(answer, 2));
+	stay();
+	return 0;
+}
+
+static int outcome(struct member *member, size_t id)
+{
+	size_t answer[2];
+
+	tell_ids(member, &id, 1);
+	hear_ids(member, answer, 2);
+	return (int)answer[1];
+}
+
+/* A process that has the pid of one that was granted a unit, which has ended. */
+START_TEST(test_recycled_pid)
+{
+	struct member first, second;
+	int pair[2], pidfd;
+	pid_t pid;
+
+	if (skip_without_pidfds("hostile: recycled pid"))
+		return;
+	/* No thread: race detectors take a process that is cloned by hand for one of its own. */
+	open_loot_with(NC_CACHE_NO_THREAD);
+	/* The right one first. */
+	first = start_member(fetch_it, HOSTILE);
+	ck_assert_int_eq(NC_grant(cache, loot[OWN_RECYCLED], NC_PROCESS, (id_t)first.pid), 0);
+	ck_assert_int_eq(outcome(&first, loot[OWN_RECYCLED]), 0);
+	end_member(&first);
+	/* One that is granted and ends without having come. */
+	first = start_member(fetch_it, HOSTILE);
+	pidfd = nc_identity_open(first.pid);
+	ck_assert_int_eq(NC_grant(cache, loot[OWN_RECYCLED], NC_PROCESS_FD, (id_t)pidfd), 0);
+	end_child(first.pid);
+	close(first.talk);
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	pid = first.pid;
+	second.pid = fork_running_as(pid);
+	if (second.pid == 0) {
+		leave_parent(pair[1]);
+		_exit(become(HOSTILE) ? fetch_it() : 99);
+	}
+	close(pair[1]);
+	second.talk = pair[0];
+	if (second.pid < 0) {
+		printf("hostile: recycled pid: skipped: may not choose a pid\n");
+		fflush(stdout);
+		close(pair[0]);
+	} else {
+		ck_assert_int_eq(second.pid, pid);
+		ck_assert_int_eq(outcome(&second, loot[OWN_RECYCLED]), EACCES);
+		/* Whoever has it now can be granted it, too. */
+		ck_assert_int_eq(NC_grant(cache, loot[OWN_SEALED], NC_PROCESS, (id_t)pid), 0);
+		end_member(&second);
+	}
+	FAILS(NC_grant(cache, loot[OWN_RECYCLED], NC_PROCESS_FD, (id_t)pidfd), ESRCH);
+	close(pidfd);
+	close_loot();
+}
+END_TEST
+
+/* --- by leave -------------------------------------------------------------------------------- */
+
+static void expect_outcome(uid_t uid, int (*run)(void), size_t id, int expected)
+{
+	struct member member = start_member(run, uid);
+
+	ck_assert_int_eq(outcome(&member, id), expected);
+	end_member(&member);
+}
+
+/* As a user of the group 5005 by a supplementary group. */
+static int fetch_in_group(void)
+{
+	gid_t group = 5005;
+
+	CHILD(setgroups(1, &group) == 0);
+	CHILD(setresgid(7777, 7777, 7777) == 0 && setresuid(HOSTILE, HOSTILE, HOSTILE) == 0);
+	return fetch_it();
+}
+
+START_TEST(test_users_and_groups)
+{
+	size_t id;
+
+	if (skip_unless_root("users and groups"))
+		return;
+	open_loot();
+	for (unsigned i = 0; i < LOOT; i++) {
+		id = loot[i];
+		/* What a member keeps in its segment the owner shares by a copy, too. */
+		expect_outcome(HOSTILE, fetch_it, id, EACCES);
+		ck_assert_int_eq(NC_grant(cache, id, NC_USER, HOSTILE), 0);
+		expect_outcome(HOSTILE, fetch_it, id, 0);
+		expect_outcome(NOBODY, fetch_it, id, EACCES);
+		ck_assert_int_eq(NC_revoke(cache, id, NC_USER, HOSTILE), 0);
+		expect_outcome(HOSTILE, fetch_it, id, EACCES);
+		ck_assert_int_eq(NC_grant(cache, id, NC_GROUP, 5005), 0);
+		expect_outcome(HOSTILE, fetch_it, id, EACCES);
+		expect_outcome(0, fetch_in_group, id, 0);
+		expect_outcome(5005, fetch_it, id, 0);
+		ck_assert_int_eq(NC_revoke(cache, id, NC_GROUP, 5005), 0);
+		expect_outcome(5005, fetch_it, id, EACCES);
+	}
+	close_loot();
+}
+END_TEST
+
+/* Holds what it was lent while it is taken away. */
+static int hold_on(void)
+{
+	NC_cache *in =
+		NC_cache_attach_as(path, &(struct NC_attach_options){.flags = NC_ATTACH_LIGHT});
+	size_t id, run, done = 0;
+	const char *data;
+	int pair[2];
+
+	CHILD(in && heard(&id, 1));
+	CHILD(NC_hold_in(in, id) == 0);
+	CHILD(said(&done, 1) && heard(&done, 1));
+	/* Refused at the next use; what it holds is still whole. */
+	CHILD_FAILS(NC_hold_in(in, id), (int)done);
+	CHILD(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
+	CHILD_FAILS(NC_socksend_in(in, pair[0], id, 0, 10), (int)done);
+	data = NC_data(in, id, 0, &run);
+	CHILD(data && pattern_match(data, OWN_RECYCLED, 0, run) == run);
+	CHILD(NC_release_in(in, id) == 0);
+	CHILD_FAILS(NC_release_in(in, id), EINVAL);
+	CHILD(NC_hold_in(in, id) < 0);
+	CHILD_FAILS(NC_hold_in(in, id), EACCES);
+	return 0;
+}
+
+START_TEST(test_taken_away)
+{
+	uid_t uid = geteuid() ? getuid() : HOSTILE;
+	struct member member;
+	size_t id, done;
+
+	open_loot();
+	for (unsigned destroyed = 0; destroyed < 2; destroyed++) {
+		id = loot[OWN_RECYCLED];
+		ck_assert_int_eq(NC_grant(cache, id, NC_USER, uid), 0);
+		member = start_member(hold_on, HOSTILE);
+		tell_ids(&member, &id, 1);
+		hear_ids(&member, &done, 1);
+		if (destroyed)
+			ck_assert_int_eq(NC_destroy(id), 0);
+		else
+			ck_assert_int_eq(NC_revoke(cache, id, NC_USER, uid), 0);
+		done = destroyed ? ENOENT : EACCES;
+		tell_ids(&member, &done, 1);
+		end_member(&member);
+	}
+	loot[OWN_RECYCLED] = insert(OWN_RECYCLED, 5000);
+	close_loot();
+}
+END_TEST
+
+/* A child that was told where the cache is, says what it made, and is gone. */
+static int be_cgi(void)
+{
+	NC_handle handle;
+	size_t id;
+
+	setenv("NABC_CACHE", path, 1);
+	CHILD(NC_alloc(&handle, 5000, 0) == 0);
+	CHILD(NC_printf(&handle, 0, "from a child that has ended") == 27);
+	CHILD(NC_insert(&handle) == 0);
+	id = NC_cache_id(&handle);
+	/* As in the paper: the server is granted it, which it needs not be. */
+	if (has_pidfds())
+		CHILD(NC_grant(NULL, id, NC_PROCESS, (id_t)getppid()) == 0);
+	CHILD(said(&id, 1));
+	return 0;
+}
+
+START_TEST(test_cgi)
+{
+	struct NC_cache_stat before, after;
+	unsigned descriptors;
+	char got[27];
+	int pair[2];
+
+	open_loot();
+	ck_assert_int_eq(NC_cache_stat(cache, &before), 0);
+	descriptors = open_descriptors();
+	tcp_pair(pair);
+	for (unsigned i = 0; i < scaled(50); i++) {
+		struct member child = start_member(be_cgi, i % 2 ? HOSTILE : NOBODY);
+		size_t id;
+
+		hear_ids(&child, &id, 1);
+		end_member(&child);
+		ck_assert_int_eq(NC_socksend(pair[0], id, 0, 27), 27);
+		read_exactly(pair[1], got, 27);
+		ck_assert_mem_eq(got, "from a child that has ended", 27);
+		ck_assert_int_eq(NC_destroy(id), 0);
+	}
+	close_pair(pair);
+	do {
+		ck_assert_int_ge(NC_cache_dispatch(cache), 0);
+		ck_assert_int_eq(NC_cache_stat(cache, &after), 0);
+	} while (after.members != before.members);
+	ck_assert_uint_eq(after.used, before.used);
+	ck_assert_uint_eq(after.units, before.units);
+	ck_assert_uint_eq(open_descriptors(), descriptors);
+	close_loot();
+}
+END_TEST
+
+/* --- those who take too much --------------------------------------------------------------------- */
+
+static int be_honest(void);
+
+static int be_greedy(void)
+{
+	NC_cache *in = NC_cache_attach_as(path, &(struct NC_attach_options){0});
+	size_t made = 0, id;
+	NC_handle handle;
+
+	CHILD(in);
+	/* Its own segment: used up, and nobody else's. */
+	while ((id = child_insert(in, 1, 8 << 10, NC_KIND_RECYCLED)))
+		made++;
+	CHILD(errno == ENOMEM && made > 10);
+	/* And what it may have sealed. */
+	for (made = 0; (id = child_insert(in, 1, 64 << 10, NC_KIND_SEALED)); made++)
+		;
+	CHILD(errno == EDQUOT && made == 16);
+	CHILD_FAILS(NC_alloc_in(in, &handle, 5 * MIB, 0, NC_KIND_SEALED), EFBIG);
+	CHILD(said(&made, 1));
+	stay();
+	return 0;
+}
+
+START_TEST(test_quota)
+{
+	struct NC_cache_stat before, after;
+	struct member greedy[2];
+	size_t made;
+
+	open_loot();
+	ck_assert_int_eq(NC_cache_stat(cache, &before), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		greedy[i] = start_member(be_greedy, i ? NOBODY : HOSTILE);
+		hear_ids(&greedy[i], &made, 1);
+	}
+	ck_assert_int_eq(NC_cache_stat(cache, &after), 0);
+	ck_assert_uint_eq(after.used, before.used + 2 * MIB);
+	for (unsigned i = 0; i < 2; i++)
+		end_member(&greedy[i]);
+	close_loot();
+}
+END_TEST
+
+/* Small units cost it little and the owner a descriptor each: it leaves them behind, again and again. */
+static int litter(void)
+{
+	NC_cache *in;
+	size_t made;
+
+	for (unsigned i = 0; i < 8; i++) {
+		in = NC_cache_attach_as(path,
+					&(struct NC_attach_options){.flags = NC_ATTACH_LIGHT});
+		CHILD(in);
+		for (made = 0; child_insert(in, 1, 1, NC_KIND_SEALED); made++)
+			;
+		CHILD(errno == EDQUOT && made > 10);
+		CHILD(NC_cache_close(in) == 0);
+	}
+	return 0;
+}
+
+START_TEST(test_litter)
+{
+	struct rlimit limit;
+	unsigned descriptors;
+
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = 240;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	open_loot();
+	descriptors = open_descriptors();
+	run_member(litter, HOSTILE);
+	/* The owner has most of its descriptors, and others are served. */
+	ck_assert_uint_le(open_descriptors(), descriptors + 120);
+	run_member(be_honest, NOBODY);
+	close_loot();
+}
+END_TEST
+
+/* Asks and asks; every so often it reads what came back. */
+static int flood(void)
+{
+	struct nc_wire_welcome welcome;
+	struct nc_wire_ask ask = {.magic = NC_WIRE_MAGIC, .op = NC_WIRE_LIST, .who = UINT32_MAX};
+	int segment, socket = child_join(0, &welcome, &segment);
+	static char answer[20000];
+	size_t one = 1;
+
+	CHILD(socket >= 0 && said(&one, 1));
+	while (recv(TALK, &one, 1, MSG_DONTWAIT) < 0) {
+		while (nc_peer_send(socket, &ask, sizeof(ask), NULL, 0) == 0 &&
+		       recv(socket, answer, sizeof(answer), MSG_DONTWAIT) != 0)
+			if (recv(TALK, &one, 1, MSG_DONTWAIT) == 0)
+				return 0;
+		while (recv(socket, answer, sizeof(answer), MSG_DONTWAIT) > 0)
+			;
+	}
+	return 0;
+}
+
+/* Asks and never reads: it is to be gone, and joins again. */
+static int never_read(void)
+{
+	struct nc_wire_ask ask = {.magic = NC_WIRE_MAGIC, .op = NC_WIRE_LIST, .who = 1};
+	unsigned thrown_out = 0;
+	size_t one = 1;
+
+	CHILD(said(&one, 1));
+	while (recv(TALK, &one, 1, MSG_DONTWAIT) < 0) {
+		struct nc_wire_welcome welcome;
+		int segment, error, socket = child_join(0, &welcome, &segment);
+
+		if (socket < 0)
+			continue;
+		do {
+			error = nc_peer_send(socket, &ask, sizeof(ask), NULL, 0);
+		} while ((error == 0 || error == -EAGAIN) && recv(TALK, &one, 1, MSG_DONTWAIT) < 0);
+		thrown_out += error == -EPIPE || error == -ECONNRESET;
+		close(socket);
+	}
+	CHILD(thrown_out > 0);
+	return 0;
+}
+
+static int be_honest(void)
+{
+	NC_cache *in =
+		NC_cache_attach_as(path, &(struct NC_attach_options){.flags = NC_ATTACH_LIGHT});
+
+	CHILD(in);
+	for (unsigned i = 0; i < scaled(200); i++) {
+		size_t id = child_insert(in, i, 3000, NC_KIND_SEALED);
+
+		CHILD(id);
+		CHILD(holds_pattern(in, id, i, 3000));
+		CHILD(NC_destroy_in(in, id) == 0);
+	}
+	return 0;
+}
+
+/* However loud others are, who asks little is served. */
+START_TEST(test_flood)
+{
+	struct member loud[3];
+	size_t one;
+
+	open_loot();
+	for (unsigned i = 0; i < 3; i++) {
+		loud[i] = start_member(i < 2 ? flood : never_read, HOSTILE);
+		hear_ids(&loud[i], &one, 1);
+	}
+	run_member(be_honest, NOBODY);
+	for (unsigned i = 0; i < 3; i++)
+		end_member(&loud[i]);
+	close_loot();
+}
+END_TEST
+
+/* Connects by the hundred, in all the ways there are to be no member. */
+static int crowd_the_door(void)
+{
+	int held[64] = {0};
+	size_t one = 1;
+	unsigned turn = 0;
+
+	CHILD(said(&one, 1));
+	for (; recv(TALK, &one, 1, MSG_DONTWAIT) < 0; turn++) {
+		int *place = &held[turn % 64];
+
+		if (*place > 0)
+			close(*place);
+		*place = nc_peer_connect(path, 100);
+		if (*place > 0 && turn % 3 == 1)
+			(void)nc_join_hello(*place, NC_WIRE_SEGMENT);
+		if (*place > 0 && turn % 3 == 2)
+			(void)nc_peer_send(*place, "", 0, place, 1);
+	}
+	return 0;
+}
+
+START_TEST(test_crowded_door)
+{
+	struct member crowd[2];
+	unsigned descriptors;
+	size_t one;
+
+	open_loot();
+	descriptors = open_descriptors();
+	for (unsigned i = 0; i < 2; i++) {
+		crowd[i] = start_member(crowd_the_door, HOSTILE);
+		hear_ids(&crowd[i], &one, 1);
+	}
+	run_member(be_honest, NOBODY);
+	for (unsigned i = 0; i < 2; i++)
+		end_member(&crowd[i]);
+	while (readable(NC_cache_fd(cache)))
+		ck_assert_int_ge(NC_cache_dispatch(cache), 0);
+	ck_assert_uint_eq(open_descriptors(), descriptors);
+	close_loot();
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	tcase_add_test(tcase, test_calls);
+	tcase_add_test(tcase, test_guessing);
+	tcase_add_test(tcase, test_loans);
+	tcase_add_test(tcase, test_passed_socket);
+	tcase_add_test(tcase, test_recycled_pid);
+	tcase_add_test(tcase, test_users_and_groups);
+	tcase_add_test(tcase, test_taken_away);
+	tcase_add_test(tcase, test_cgi);
+	tcase_add_test(tcase, test_quota);
+	tcase_add_test(tcase, test_litter);
+	tcase_add_test(tcase, test_flood);
+	tcase_add_test(tcase, test_crowded_door);
+}
+
+RUN_SUITE("hostile", fill)

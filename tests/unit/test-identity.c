@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-identity.c - unit tests of identity.c: the kernel's word about peers and
+ * children, what is a pidfd and what only looks like one, processes that end,
+ * and a pid that comes back.  Forks; what needs root or pidfds says so when
+ * it is skipped.
+ */
+#include <linux/io_uring.h>
+#include <linux/sched.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#include <identity.h>
+#include <peer.h>
+
+#include "process-fixture.h"
+#include "suite.h"
+
+START_TEST(test_peer)
+{
+	gid_t groups[NC_IDENTITY_GROUPS_MAX];
+	int pair[2], count = getgroups(NC_IDENTITY_GROUPS_MAX, groups);
+	struct nc_identity who;
+
+	ck_assert_int_eq(nc_peer_pair(pair), 0);
+	ck_assert_int_eq(nc_identity_of_peer(pair[0], &who), 0);
+	ck_assert_int_eq(who.pid, getpid());
+	ck_assert_uint_eq(who.uid, geteuid());
+	ck_assert_uint_eq(who.gid, getegid());
+	if (has_pidfds()) {
+		ck_assert_int_ge(who.pidfd, 0);
+		ck_assert_int_eq(fcntl(who.pidfd, F_GETFD), FD_CLOEXEC);
+		ck_assert_int_eq(nc_identity_pid(who.pidfd), getpid());
+	}
+	ck_assert(!nc_identity_ended(who.pidfd));
+	for (int i = 0; i < count; i++)
+		ck_assert(nc_identity_in_group(&who, groups[i]));
+	ck_assert(nc_identity_in_group(&who, getegid()));
+	ck_assert(!nc_identity_in_group(&who, 54321));
+	nc_identity_close(&who);
+	ck_assert_int_eq(who.pidfd, -1);
+	nc_identity_close(&who);
+	close_pair(pair);
+	ck_assert_int_eq(nc_identity_of_peer(pair[0], &who), -EBADF);
+}
+END_TEST
+
+START_TEST(test_child)
+{
+	struct nc_identity who;
+	unsigned descriptors = open_descriptors();
+	pid_t pid = fork_paused();
+	int pidfd;
+
+	ck_assert_int_eq(nc_identity_of_child(pid, -1, &who), 0);
+	ck_assert_int_eq(who.pid, pid);
+	ck_assert_int_eq(who.pidfd, -1);
+	ck_assert_uint_eq(who.uid, geteuid());
+	ck_assert_uint_eq(who.gid, getegid());
+	ck_assert_int_eq(nc_identity_of_child(pid, 9999, &who), -EBADF);
+	if (has_pidfds()) {
+		pidfd = nc_identity_open(pid);
+		ck_assert_int_ge(pidfd, 0);
+		ck_assert_int_eq(nc_identity_of_child(pid, pidfd, &who), 0);
+		ck_assert_int_ne(who.pidfd, pidfd);
+		close(pidfd);
+		ck_assert_int_eq(nc_identity_pid(who.pidfd), pid);
+		nc_identity_close(&who);
+	}
+	end_child(pid);
+	ck_assert_uint_eq(open_descriptors(), descriptors);
+}
+END_TEST
+
+START_TEST(test_ended)
+{
+	struct nc_identity who = {.uid = 1};
+	pid_t pid;
+
+	ck_assert(!nc_identity_ended(-1));
+	if (skip_without_pidfds("identity: ended"))
+		return;
+	pid = fork_paused();
+	who.pid = pid;
+	who.pidfd = nc_identity_open(pid);
+	ck_assert(!nc_identity_ended(who.pidfd));
+	ck_assert(nc_identity_is(&who, pid, who.pidfd));
+	ck_assert(!nc_identity_is(&who, pid + 1, who.pidfd));
+	ck_assert_int_eq(nc_identity_pid(who.pidfd), pid);
+	/* It has ended before anybody has reaped it, and after. */
+	kill(pid, SIGKILL);
+	await(who.pidfd, POLLIN);
+	ck_assert(nc_identity_ended(who.pidfd));
+	ck_assert(!nc_identity_is(&who, pid, who.pidfd));
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	ck_assert(nc_identity_ended(who.pidfd));
+	ck_assert_int_eq(nc_identity_pid(who.pidfd), -ESRCH);
+	ck_assert_int_eq(nc_identity_open(pid), -ESRCH);
+	nc_identity_close(&who);
+}
+END_TEST
+
+static void *sleep_on(void *context)
+{
+	int *ends = context;
+	long tid = syscall(SYS_gettid);
+
+	(void)!write(ends[1], &tid, sizeof(tid));
+	pause();
+	return NULL;
+}
+
+/* Numbers that name no process. */
+START_TEST(test_open_refused)
+{
+	unsigned descriptors = open_descriptors();
+	pthread_t thread;
+	int ends[2];
+	long tid;
+
+	ck_assert_int_eq(nc_identity_open(0), -ESRCH);
+	ck_assert_int_eq(nc_identity_open(-1), -ESRCH);
+	ck_assert_int_eq(nc_identity_open(INT32_MIN), -ESRCH);
+	if (skip_without_pidfds("identity: open"))
+		return;
+	ck_assert_int_eq(nc_identity_open(INT32_MAX), -ESRCH);
+	/* A thread is not a process. */
+	ck_assert_int_eq(pipe(ends), 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, sleep_on, ends), 0);
+	read_exactly(ends[0], &tid, sizeof(tid));
+	ck_assert_int_eq(nc_identity_open((pid_t)tid), -ESRCH);
+	pthread_cancel(thread);
+	pthread_join(thread, NULL);
+	close_pair(ends);
+	ck_assert_uint_eq(open_descriptors(), descriptors);
+}
+END_TEST
+
+START_TEST(test_no_pidfd)
+{
+	int ends[2], file = memfd_create("Pid: 1", MFD_CLOEXEC);
+
+	ck_assert_int_eq(nc_identity_pid(-1), -EBADF);
+	ck_assert_int_eq(nc_identity_pid(9999), -EBADF);
+	ck_assert_int_eq(nc_identity_pid(INT32_MIN), -EBADF);
+	ck_assert_int_eq(nc_identity_pid(file), -EBADF);
+	ck_assert_int_eq(pipe(ends), 0);
+	ck_assert_int_eq(nc_identity_pid(ends[0]), -EBADF);
+	close_pair(ends);
+	close(file);
+	/* As soon as it is closed it is none. */
+	ck_assert_int_eq(nc_identity_pid(file), -EBADF);
+}
+END_TEST
+
+/*
+ * What the kernel prints about some descriptors contains names that anyone may
+ * choose: that of a file registered with a ring, at the place where a line is
+ * cut, must not be taken for a pid.
+ */
+START_TEST(test_pidfd_look_alike)
+{
+	char name[200];
+	int ring, file;
+	struct io_uring_params params = {0};
+
+	if (getenv("NABC_TEST_NO_URING"))
+		return;
+	ring = (int)syscall(SYS_io_uring_setup, 2, &params);
+	if (ring < 0) {
+		printf("identity: look-alike: skipped: no io_uring here\n");
+		fflush(stdout);
+		return;
+	}
+	for (unsigned pad = 30; pad < 70; pad++) {
+		memset(name, 'x', sizeof(name));
+		snprintf(name + pad, sizeof(name) - pad, "Pid:1");
+		file = memfd_create(name, MFD_CLOEXEC);
+		ck_assert_int_ge(file, 0);
+		ck_assert_int_eq(
+			syscall(SYS_io_uring_register, ring, IORING_REGISTER_FILES, &file, 1), 0);
+		ck_assert_int_eq(nc_identity_pid(ring), -EBADF);
+		ck_assert_int_eq(
+			syscall(SYS_io_uring_register, ring, IORING_UNREGISTER_FILES, NULL, 0), 0);
+		close(file);
+	}
+	close(ring);
+}
+END_TEST
+
+/* Another process with the same pid is another process. */
+START_TEST(test_pid_comes_back)
+{
+	struct nc_identity first = {.uid = 1}, second = {.uid = 1};
+	pid_t pid, again;
+
+	if (skip_without_pidfds("identity: pid comes back"))
+		return;
+	pid = fork_paused();
+	first.pid = pid;
+	first.pidfd = nc_identity_open(pid);
+	end_child(pid);
+	again = fork_as(pid);
+	if (again < 0) {
+		printf("identity: pid comes back: skipped: may not choose a pid\n");
+		fflush(stdout);
+		nc_identity_close(&first);
+		return;
+	}
+	ck_assert_int_eq(again, pid);
+	second.pid = again;
+	second.pidfd = nc_identity_open(again);
+	ck_assert_int_ge(second.pidfd, 0);
+	/* Neither is a grant to the first good for the second, nor the other way. */
+	ck_assert(!nc_identity_is(&second, pid, first.pidfd));
+	ck_assert(!nc_identity_is(&first, pid, second.pidfd));
+	ck_assert(nc_identity_is(&second, pid, second.pidfd));
+	ck_assert_int_eq(nc_identity_pid(first.pidfd), -ESRCH);
+	end_child(again);
+	nc_identity_close(&first);
+	nc_identity_close(&second);
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	tcase_add_test(tcase, test_peer);
+	tcase_add_test(tcase, test_child);
+	tcase_add_test(tcase, test_ended);
+	tcase_add_test(tcase, test_open_refused);
+	tcase_add_test(tcase, test_no_pidfd);
+	tcase_add_test(tcase, test_pidfd_look_alike);
+	tcase_add_test(tcase, test_pid_comes_back);
+}
+
+RUN_SUITE("identity", fill)

@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-nabc-sums.c - unit tests of nabc.c: NC_checksum, NC_verify, NC_fragment
+ * and NC_stream as the manual describes them, and what every call that fills
+ * a unit answers to nonsense.  Bytes are spoilt through a pointer that was
+ * kept from before insert, and a member is a child forked here.
+ */
+#include <sys/wait.h>
+
+#include <id.h>
+
+#include "nabc-fixture.h"
+
+/* The sum of RFC 1071 as the manual defines it, the CRC of RFC 3720. */
+static uint32_t inet_of(const unsigned char *data, size_t length)
+{
+	uint32_t sum = 0;
+
+	for (size_t i = 0; i < length; i++) {
+		sum += i % 2 ? data[i] : (uint32_t)data[i] << 8;
+		sum = (sum & 0xffff) + (sum >> 16);
+	}
+	return sum;
+}
+
+static uint32_t crc_of(const unsigned char *data, size_t length)
+{
+	uint32_t crc = UINT32_MAX;
+
+	for (size_t i = 0; i < length; i++) {
+		crc ^= data[i];
+		for (unsigned bit = 0; bit < 8; bit++)
+			crc = crc >> 1 ^ (crc & 1 ? UINT32_C(0x82f63b78) : 0);
+	}
+	return ~crc;
+}
+
+static void open_summing(enum NC_checksum_kind kind)
+{
+	struct NC_cache_options options = {
+		.size = 4 * MIB, .member_size = 256 << 10, .checksum = kind};
+
+	cache = NC_cache_open(&options);
+	ck_assert_ptr_nonnull(cache);
+}
+
+static uint32_t must_sum(size_t id, enum NC_checksum_kind kind, size_t offset, size_t length)
+{
+	uint32_t value;
+
+	ck_assert_int_eq(NC_checksum(cache, id, kind, offset, length, &value), 0);
+	return value;
+}
+
+static void check_values(size_t id, uint64_t seed, size_t size, enum NC_checksum_kind kept)
+{
+	unsigned char *data = must_alloc(size);
+	uint64_t state = 81;
+
+	pattern_fill(data, seed, 0, size);
+	for (unsigned i = 0; i < scaled(60); i++) {
+		size_t offset = i ? random_next(&state) % (size + 1) : 0;
+		size_t length = i ? random_next(&state) % (size - offset + 1) : size;
+		uint32_t inet = inet_of(data + offset, length), crc = crc_of(data + offset, length);
+
+		ck_assert_uint_eq(must_sum(id, NC_CHECKSUM_INET, offset, length), inet);
+		ck_assert_uint_eq(must_sum(id, NC_CHECKSUM_CRC32C, offset, length), crc);
+		ck_assert_uint_eq(must_sum(id, NC_CHECKSUM_DEFAULT, offset, length),
+				  kept == NC_CHECKSUM_CRC32C ? crc : inet);
+	}
+	free(data);
+}
+
+START_TEST(test_checksum)
+{
+	struct NC_cache_options options = {.checksum = (enum NC_checksum_kind)3};
+	static const size_t sizes[] = {1, 1000, 5001, 100000};
+
+	NULL_FAILS(NC_cache_open(&options), EINVAL);
+	for (unsigned kind = NC_CHECKSUM_DEFAULT; kind <= NC_CHECKSUM_CRC32C; kind++) {
+		open_summing(kind);
+		for (unsigned i = 0; i < 4; i++)
+			check_values(insert(i, sizes[i]), i, sizes[i], kind);
+		close_cache();
+	}
+}
+END_TEST
+
+/* The header of the example in the manual. */
+START_TEST(test_checksum_of_a_header)
+{
+	static const unsigned char header[20] = {0x45, 0x00, 0x00, 0x73, 0x00, 0x00, 0x40,
+						 0x00, 0x40, 0x11, 0xb8, 0x61, 0xc0, 0xa8,
+						 0x00, 0x01, 0xc0, 0xa8, 0x00, 0xc7};
+	NC_handle handle;
+
+	open_cache(MIB);
+	ck_assert_int_eq(NC_alloc(&handle, sizeof(header), 0), 0);
+	ck_assert_int_eq(NC_write(&handle, 0, header, sizeof(header)), sizeof(header));
+	ck_assert_int_eq(NC_insert(&handle), 0);
+	/* With its field in, a header sums to zero; before and behind it, to the field. */
+	ck_assert_uint_eq(must_sum(NC_cache_id(&handle), NC_CHECKSUM_INET, 0, 20), 0xffff);
+	ck_assert_uint_eq((must_sum(NC_cache_id(&handle), NC_CHECKSUM_INET, 0, 10) +
+			   must_sum(NC_cache_id(&handle), NC_CHECKSUM_INET, 12, 8)) %
+				  0xffff,
+			  (uint16_t)~0xb861);
+	ck_assert_int_eq(NC_free(&handle), 0);
+	close_cache();
+}
+END_TEST
+
+START_TEST(test_checksum_refused)
+{
+	uint32_t value = 77;
+	size_t id;
+
+	unsetenv("NABC_CACHE");
+	FAILS(NC_checksum(NULL, 1, NC_CHECKSUM_INET, 0, 0, &value), ENXIO);
+	FAILS(NC_verify(NULL, 1), ENXIO);
+	open_cache(MIB);
+	id = insert(1, 1000);
+	FAILS(NC_checksum(NULL, id, NC_CHECKSUM_INET, 0, 1000, NULL), EINVAL);
+	FAILS(NC_checksum(NULL, id, (enum NC_checksum_kind)3, 0, 1000, &value), EINVAL);
+	FAILS(NC_checksum(NULL, id, (enum NC_checksum_kind) - 1, 0, 1000, &value), EINVAL);
+	FAILS(NC_checksum(NULL, id, NC_CHECKSUM_INET, 0, 1001, &value), ERANGE);
+	FAILS(NC_checksum(NULL, id, NC_CHECKSUM_INET, 1001, 0, &value), ERANGE);
+	FAILS(NC_checksum(NULL, id, NC_CHECKSUM_INET, 1000, SIZE_MAX, &value), ERANGE);
+	FAILS(NC_checksum(NULL, id, NC_CHECKSUM_INET, SIZE_MAX, 1000, &value), ERANGE);
+	FAILS(NC_checksum(NULL, 0, NC_CHECKSUM_INET, 0, 0, &value), ENOENT);
+	FAILS(NC_checksum(NULL, id + 1, NC_CHECKSUM_INET, 0, 0, &value), ENOENT);
+	FAILS(NC_checksum(NULL, nc_id(5, 0, 1), NC_CHECKSUM_INET, 0, 0, &value), ENOENT);
+	FAILS(NC_verify(NULL, 0), ENOENT);
+	FAILS(NC_verify(NULL, id + 1), ENOENT);
+	ck_assert_uint_eq(value, 77);
+	ck_assert_int_eq(NC_checksum(NULL, id, NC_CHECKSUM_INET, 1000, 0, &value), 0);
+	ck_assert_uint_eq(value, 0);
+	/* None of them left a hold behind. */
+	ck_assert_int_eq(NC_destroy(id), 0);
+	FAILS(NC_checksum(NULL, id, NC_CHECKSUM_INET, 0, 1000, &value), ENOENT);
+	FAILS(NC_verify(NULL, id), ENOENT);
+	FAILS(NC_release(id), EINVAL);
+	close_cache();
+}
+END_TEST
+
+/* Bytes that change after insert are found, whichever they are. */
+START_TEST(test_verify)
+{
+	for (unsigned kind = NC_CHECKSUM_INET; kind <= NC_CHECKSUM_CRC32C; kind++) {
+		unsigned char *bytes;
+		NC_handle handle;
+		size_t id, length;
+
+		open_summing(kind);
+		ck_assert_int_eq(NC_alloc_kind(&handle, 10000, 1000, NC_KIND_RECYCLED), 0);
+		bytes = NC_fragment(&handle, 9, &length);
+		ck_assert_ptr_nonnull(bytes);
+		ck_assert_uint_eq(length, 1000);
+		memset(bytes, 'x', length);
+		ck_assert_int_eq(NC_printf(&handle, 0, "%s", "text"), 4);
+		ck_assert_int_eq(NC_insert(&handle), 0);
+		id = NC_cache_id(&handle);
+		ck_assert_int_eq(NC_verify(cache, id), 0);
+		for (size_t i = 0; i < length; i += 111) {
+			bytes[i] ^= 0x20;
+			FAILS(NC_verify(cache, id), EBADMSG);
+			bytes[i] ^= 0x20;
+			ck_assert_int_eq(NC_verify(NULL, id), 0);
+		}
+		ck_assert_int_eq(NC_free(&handle), 0);
+		close_cache();
+	}
+}
+END_TEST
+
+/* --- another process's unit ------------------------------------------------ */
+
+static int tell_fd;
+
+static int insert_in_child(void)
+{
+	unsigned char data[9000];
+	NC_handle handle;
+	uint32_t value;
+	size_t id;
+
+	pattern_fill(data, 6, 0, sizeof(data));
+	if (NC_alloc(&handle, sizeof(data), 700) < 0 ||
+	    NC_write(&handle, 0, data, sizeof(data)) < 0 || NC_insert(&handle) < 0)
+		return 1;
+	id = NC_cache_id(&handle);
+	/* For itself, it keeps sums. */
+	if (NC_verify(NULL, id) < 0 ||
+	    NC_checksum(NULL, id, NC_CHECKSUM_DEFAULT, 1, 8000, &value) < 0 ||
+	    value != inet_of(data + 1, 8000))
+		return 1;
+	return write(tell_fd, &id, sizeof(id)) != sizeof(id) || read(tell_fd, &id, 1) != 0;
+}
+
+/* A child that attaches and runs something, until it tells a number. */
+static pid_t start_child(int (*run)(void), char directory[64], int *from, size_t *told)
+{
+	char path[100];
+	int ends[2];
+	pid_t pid;
+
+	make_directory(directory);
+	snprintf(path, sizeof(path), "%s/cache", directory);
+	ck_assert_int_eq(NC_cache_serve(cache, path), 0);
+	setenv("NABC_CACHE", path, 1);
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+	pid = fork();
+	if (pid == 0) {
+		close(ends[0]);
+		tell_fd = ends[1];
+		_exit(run());
+	}
+	ck_assert_int_gt(pid, 0);
+	close(ends[1]);
+	dispatch_until(ends[0]);
+	read_exactly(ends[0], told, sizeof(*told));
+	*from = ends[0];
+	return pid;
+}
+
+static void check_end(pid_t pid)
+{
+	int status;
+
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	unsetenv("NABC_CACHE");
+}
+
+START_TEST(test_member)
+{
+	char directory[64];
+	size_t id;
+	pid_t pid;
+	int from;
+
+	open_summing(NC_CHECKSUM_CRC32C);
+	pid = start_child(insert_in_child, directory, &from, &id);
+	check_values(id, 6, 9000, NC_CHECKSUM_CRC32C);
+	FAILS(NC_verify(cache, id), ENODATA);
+	close(from);
+	check_end(pid);
+	close_cache();
+	rmdir(directory);
+}
+END_TEST
+
+static int insert_without_owner(void)
+{
+	size_t length = 0;
+	NC_handle handle;
+
+	if (NC_alloc_kind(&handle, 9000, 0, NC_KIND_SEALED) < 0 ||
+	    NC_printf(&handle, 0, "text") != 4 || write(tell_fd, &length, sizeof(length)) < 0 ||
+	    read(tell_fd, &length, 1) != 0)
+		return 1;
+	/* Frozen, and nobody there to take it: it can be freed or inserted, not filled. */
+	if (NC_insert(&handle) == 0 || NC_write(&handle, 0, "x", 1) != -1 || errno != EALREADY ||
+	    NC_read(0, &handle, 0, 1) != -1 || errno != EALREADY ||
+	    NC_printf(&handle, 0, "x") != -1 || errno != EALREADY ||
+	    NC_fragment(&handle, 0, &length) || errno != EALREADY || NC_insert(&handle) == 0 ||
+	    NC_cache_id(&handle) != 0)
+		return 2;
+	return NC_free(&handle);
+}
+
+START_TEST(test_insert_that_failed)
+{
+	char directory[64];
+	size_t told;
+	pid_t pid;
+	int from;
+
+	open_summing(NC_CHECKSUM_INET);
+	pid = start_child(insert_without_owner, directory, &from, &told);
+	close_cache();
+	close(from);
+	check_end(pid);
+	rmdir(directory);
+}
+END_TEST
+
+/* --- pointers and streams -------------------------------------------------- */
+
+START_TEST(test_fragment)
+{
+	size_t length = 77, size = 10000;
+	NC_handle handle = {{0}};
+	unsigned char *bytes;
+
+	open_cache(MIB);
+	NULL_FAILS(NC_fragment(NULL, 0, &length), EINVAL);
+	NULL_FAILS(NC_fragment(&handle, 0, &length), EINVAL);
+	ck_assert_int_eq(NC_alloc(&handle, size, 1448), 0);
+	NULL_FAILS(NC_fragment(&handle, 7, &length), ERANGE);
+	NULL_FAILS(NC_fragment(&handle, SIZE_MAX, &length), ERANGE);
+	ck_assert_uint_eq(length, 77);
+	ck_assert_ptr_nonnull(NC_fragment(&handle, 6, NULL));
+	for (size_t i = 7, at; i--;) {
+		at = i * 1448;
+		bytes = NC_fragment(&handle, i, &length);
+		ck_assert_ptr_nonnull(bytes);
+		ck_assert_uint_eq((uintptr_t)bytes % 64, 0);
+		ck_assert_uint_eq(length, i == 6 ? size - at : 1448);
+		pattern_fill(bytes, 4, at, length);
+	}
+	ck_assert_int_eq(NC_insert(&handle), 0);
+	NULL_FAILS(NC_fragment(&handle, 0, &length), EALREADY);
+	check_values(NC_cache_id(&handle), 4, size, NC_CHECKSUM_INET);
+	ck_assert_int_eq(NC_verify(cache, NC_cache_id(&handle)), 0);
+	ck_assert_int_eq(NC_free(&handle), 0);
+	close_cache();
+}
+END_TEST
+
+START_TEST(test_stream)
+{
+	NC_handle handle = {{0}};
+	FILE *file;
+
+	open_cache(MIB);
+	NULL_FAILS(NC_stream(NULL, "w"), EINVAL);
+	NULL_FAILS(NC_stream(&handle, "w"), EINVAL);
+	ck_assert_int_eq(NC_alloc(&handle, 6, 0), 0);
+	NULL_FAILS(NC_stream(&handle, NULL), EINVAL);
+	NULL_FAILS(NC_stream(&handle, "z"), EINVAL);
+	file = NC_stream(&handle, "w");
+	ck_assert_ptr_nonnull(file);
+	ck_assert_int_eq(fprintf(file, "%d", 123456), 6);
+	/* Closing writes what is buffered, and inserts nothing. */
+	ck_assert_int_eq(fclose(file), 0);
+	ck_assert_uint_eq(NC_cache_id(&handle), 0);
+	ck_assert_int_eq(NC_insert(&handle), 0);
+	NULL_FAILS(NC_stream(&handle, "w"), EALREADY);
+	ck_assert_uint_eq(must_sum(NC_cache_id(&handle), NC_CHECKSUM_INET, 0, 6),
+			  inet_of((const unsigned char *)"123456", 6));
+	ck_assert_int_eq(NC_free(&handle), 0);
+	close_cache();
+}
+END_TEST
+
+/* --- nonsense -------------------------------------------------------------- */
+
+/* Every call on a handle that is not in use. */
+static void check_unused(NC_handle *handle)
+{
+	const char *text = "x";
+
+	FAILS(NC_read(0, handle, 0, 0), EINVAL);
+	FAILS(NC_write(handle, 0, text, 1), EINVAL);
+	FAILS(NC_printf(handle, 0, "%s", text), EINVAL);
+	NULL_FAILS(NC_fragment(handle, 0, NULL), EINVAL);
+	NULL_FAILS(NC_stream(handle, "w"), EINVAL);
+	FAILS(NC_insert(handle), EINVAL);
+	FAILS(NC_free(handle), EINVAL);
+	ck_assert_uint_eq(NC_cache_id(handle), 0);
+}
+
+START_TEST(test_bad_handles)
+{
+	NC_handle handle = {{0}}, other;
+
+	open_cache(MIB);
+	check_unused(NULL);
+	memset(&other, 0, sizeof(other));
+	check_unused(&other);
+	memset(&other, 0xff, sizeof(other));
+	check_unused(&other);
+	ck_assert_int_eq(NC_alloc(&handle, 100, 0), 0);
+	memcpy(&other, &handle, sizeof(other));
+	check_unused(&other);
+	ck_assert_int_eq(NC_free(&handle), 0);
+	check_unused(&handle);
+	/* A handle that NC_alloc() refused is as it was. */
+	ck_assert_int_eq(NC_alloc(&handle, 100, 0), 0);
+	memcpy(&other, &handle, sizeof(other));
+	FAILS(NC_alloc(&handle, 0, 0), EINVAL);
+	FAILS(NC_alloc(&handle, 100, 5000), EINVAL);
+	FAILS(NC_alloc(&handle, SIZE_MAX, 0), EINVAL);
+	FAILS(NC_alloc(&handle, MIB, 0), EFBIG);
+	FAILS(NC_alloc_kind(&handle, 100, 0, (enum NC_kind)99), EINVAL);
+	FAILS(NC_alloc_kind(&handle, 100, 0, (enum NC_kind) - 1), EINVAL);
+	ck_assert_mem_eq(&handle, &other, sizeof(other));
+	FAILS(NC_alloc(NULL, 100, 0), EINVAL);
+	FAILS(NC_alloc_kind(NULL, 100, 0, NC_KIND_RECYCLED), EINVAL);
+	ck_assert_int_eq(NC_free(&handle), 0);
+	close_cache();
+}
+END_TEST
+
+/* Ranges that do not fit, also round the end of the address space: nothing is written. */
+START_TEST(test_bad_ranges)
+{
+	static const struct {
+		size_t offset, length;
+	} wrong[] = {{0, 101},		 {100, 1},
+		     {101, 0},		 {SIZE_MAX, 0},
+		     {SIZE_MAX, 1},	 {SIZE_MAX, SIZE_MAX},
+		     {1, SIZE_MAX},	 {99, SIZE_MAX - 98},
+		     {50, SIZE_MAX / 2}, {SIZE_MAX / 2, 60}};
+	unsigned char *got;
+	NC_handle handle;
+	const char *none = NULL;
+	int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+	char data[100];
+
+	open_cache(MIB);
+	memset(data, 'd', sizeof(data));
+	ck_assert_int_eq(NC_alloc_kind(&handle, 100, 0, NC_KIND_RECYCLED), 0);
+	ck_assert_int_eq(NC_write(&handle, 0, data, 100), 100);
+	for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		FAILS(NC_write(&handle, wrong[i].offset, data, wrong[i].length), ERANGE);
+		FAILS(NC_read(zero, &handle, wrong[i].offset, wrong[i].length), ERANGE);
+		if (wrong[i].offset > 100)
+			FAILS(NC_printf(&handle, wrong[i].offset, "x"), ERANGE);
+	}
+	FAILS(NC_write(&handle, 0, NULL, 1), EINVAL);
+	FAILS(NC_printf(&handle, 0, none), EINVAL);
+	FAILS(NC_printf(&handle, 1, "%100s", "x"), ENOSPC);
+	FAILS(NC_read(-1, &handle, 0, 100), EBADF);
+	ck_assert_int_eq(NC_write(&handle, 100, NULL, 0), 0);
+	ck_assert_int_eq(NC_read(-1, &handle, 0, 0), 0);
+	got = NC_fragment(&handle, 0, NULL);
+	ck_assert_mem_eq(got, data, 100);
+	ck_assert_int_eq(NC_insert(&handle), 0);
+	ck_assert_uint_eq(must_sum(NC_cache_id(&handle), NC_CHECKSUM_CRC32C, 0, 100),
+			  crc_of((unsigned char *)data, 100));
+	ck_assert_int_eq(NC_free(&handle), 0);
+	close(zero);
+	close_cache();
+}
+END_TEST
+
+/* Every call once the unit is inserted: refused, and the id stays. */
+START_TEST(test_inserted)
+{
+	NC_handle handle;
+	char byte = 0;
+	size_t id;
+
+	open_cache(MIB);
+	ck_assert_int_eq(NC_alloc(&handle, 100, 0), 0);
+	ck_assert_int_eq(NC_insert(&handle), 0);
+	id = NC_cache_id(&handle);
+	FAILS(NC_read(0, &handle, 0, 0), EALREADY);
+	FAILS(NC_write(&handle, 0, &byte, 1), EALREADY);
+	FAILS(NC_printf(&handle, 0, "x"), EALREADY);
+	NULL_FAILS(NC_fragment(&handle, 0, NULL), EALREADY);
+	NULL_FAILS(NC_stream(&handle, "r"), EALREADY);
+	FAILS(NC_insert(&handle), EALREADY);
+	ck_assert_uint_eq(NC_cache_id(&handle), id);
+	ck_assert_int_eq(NC_verify(cache, id), 0);
+	ck_assert_int_eq(NC_free(&handle), 0);
+	ck_assert_int_eq(NC_verify(cache, id), 0);
+	close_cache();
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	tcase_add_test(tcase, test_checksum);
+	tcase_add_test(tcase, test_checksum_of_a_header);
+	tcase_add_test(tcase, test_checksum_refused);
+	tcase_add_test(tcase, test_verify);
+	tcase_add_test(tcase, test_member);
+	tcase_add_test(tcase, test_insert_that_failed);
+	tcase_add_test(tcase, test_fragment);
+	tcase_add_test(tcase, test_stream);
+	tcase_add_test(tcase, test_bad_handles);
+	tcase_add_test(tcase, test_bad_ranges);
+	tcase_add_test(tcase, test_inserted);
+}
+
+RUN_SUITE("nabc-sums", fill)

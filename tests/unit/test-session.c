@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-session.c - unit tests of session.c: a member's questions to an owner
+ * that answers late, wrongly, too much or not at all.  The owner is a thread
+ * that plays a script over a socket pair.
+ */
+#include <pthread.h>
+
+#include <board.h>
+#include <session.h>
+
+#include "process-fixture.h"
+#include "suite.h"
+
+#define PAGE ((size_t)4096)
+
+static struct nc_session session;
+static int pair[2];
+static struct nc_board board;
+
+/* What the owner does with the next question. */
+struct act {
+	void (*answer)(const struct nc_wire_ask *ask);
+};
+
+static unsigned descriptors_before;
+
+static void open_session(void)
+{
+	descriptors_before = open_descriptors();
+	board = (struct nc_board){.segment = {.fd = -1}};
+	ck_assert_int_eq(nc_board_open(&board), 0);
+	ck_assert_int_eq(nc_peer_pair(pair), 0);
+	nc_session_init(&session);
+	nc_session_open(&session, pair[1]);
+	ck_assert_int_eq(session.owner, getpid());
+}
+
+static void close_session(void)
+{
+	nc_session_fini(&session);
+	close_pair(pair);
+	nc_board_close(&board);
+	ck_assert_uint_eq(open_descriptors(), descriptors_before);
+}
+
+static void *play(void *context)
+{
+	struct act *act = context;
+	struct {
+		struct nc_wire_ask ask;
+		char behind[NC_WIRE_BEHIND_MAX];
+	} question;
+	int fds[NC_PEER_FDS_MAX];
+	unsigned count;
+	ssize_t got = nc_peer_receive(pair[0], &question, sizeof(question), fds, &count, 10000);
+
+	while (count)
+		close(fds[--count]);
+	if (got >= (ssize_t)sizeof(question.ask))
+		act->answer(&question.ask);
+	return NULL;
+}
+
+static int ask_op(struct act *act, enum nc_wire_op op, struct nc_session_load *load,
+		  struct nc_wire_answer *answer)
+{
+	struct nc_wire_ask ask = {.op = op, .id = 77};
+	pthread_t owner;
+	int error;
+
+	ck_assert_int_eq(pthread_create(&owner, NULL, play, act), 0);
+	error = nc_session_ask(&session, &ask, load, answer);
+	pthread_join(owner, NULL);
+	return error;
+}
+
+static int ask_once(void (*answer)(const struct nc_wire_ask *ask), struct nc_session_load *load)
+{
+	struct act act = {answer};
+	struct nc_wire_answer reply;
+	unsigned descriptors = open_descriptors();
+	int error = ask_op(&act, NC_WIRE_LIST, load, &reply);
+
+	if (error) {
+		ck_assert_int_eq(load->fd, -1);
+		ck_assert_uint_eq(open_descriptors(), descriptors);
+	}
+	return error;
+}
+
+static void send_answer(struct nc_wire_answer answer, size_t length, const int *fds, unsigned count)
+{
+	char message[sizeof(answer) + NC_WIRE_BEHIND_MAX + 100] = {0};
+
+	memset(message, 'b', sizeof(message));
+	memcpy(message, &answer, sizeof(answer));
+	(void)nc_peer_send(pair[0], message, length, fds, count);
+}
+
+static struct nc_wire_answer to(const struct nc_wire_ask *ask)
+{
+	return (struct nc_wire_answer){.magic = NC_WIRE_MAGIC, .tag = ask->tag};
+}
+
+#define HEAD sizeof(struct nc_wire_answer)
+
+static void plain(const struct nc_wire_ask *ask)
+{
+	struct nc_wire_answer answer = to(ask);
+
+	ck_assert_uint_eq(ask->magic, NC_WIRE_MAGIC);
+	ck_assert_uint_eq(ask->id, 77);
+	answer.id = 5;
+	send_answer(answer, HEAD, NULL, 0);
+}
+
+static void refusing(const struct nc_wire_ask *ask)
+{
+	struct nc_wire_answer answer = to(ask);
+
+	answer.error = EDQUOT;
+	send_answer(answer, HEAD, NULL, 0);
+}
+
+static void refusing_with_fd(const struct nc_wire_ask *ask)
+{
+	struct nc_wire_answer answer = to(ask);
+
+	answer.error = ENOENT;
+	answer.flags = NC_WIRE_HAS_UNIT;
+	send_answer(answer, HEAD, &pair[0], 1);
+}
+
+static void with_bytes(const struct nc_wire_ask *ask)
+{
+	struct nc_wire_answer answer = to(ask);
+
+	answer.length = 100;
+	send_answer(answer, HEAD + 100, NULL, 0);
+}
+
+static void with_fd(const struct nc_wire_ask *ask)
+{
+	struct nc_wire_answer answer = to(ask);
+
+	answer.flags = NC_WIRE_HAS_UNIT;
+	send_answer(answer, HEAD, &pair[0], 1);
+}
+
+/* Three that came too late, one with a descriptor; then the right one. */
+static void late(const struct nc_wire_ask *ask)
+{
+	struct nc_wire_answer answer = to(ask);
+
+	for (unsigned i = 3; i; i--) {
+		answer.tag = ask->tag - i;
+		answer.flags = i == 2 ? NC_WIRE_HAS_UNIT : 0;
+		answer.error = i == 1 ? EIO : 0;
+		send_answer(answer, HEAD, &pair[0], i == 2 ? 1 : 0);
+	}
+	plain(ask);
+}
+
+START_TEST(test_answers)
+{
+	struct nc_session_load load = {0};
+	struct nc_wire_answer answer;
+	struct act act = {plain};
+	char room[100];
+
+	open_session();
+	ck_assert_int_eq(ask_op(&act, NC_WIRE_LIST, &load, &answer), 0);
+	ck_assert_uint_eq(answer.id, 5);
+	ck_assert_int_eq(load.fd, -1);
+	ck_assert_int_eq(ask_once(refusing, &load), -EDQUOT);
+	ck_assert_int_eq(ask_once(refusing_with_fd, &load), -ENOENT);
+	ck_assert_int_eq(ask_once(late, &load), 0);
+	/* Bytes that nobody asked for, or more than there is room for. */
+	ck_assert_int_eq(ask_once(with_bytes, &load), -EPROTO);
+	load.room = room;
+	load.room_size = 99;
+	ck_assert_int_eq(ask_once(with_bytes, &load), -EPROTO);
+	load.room_size = 100;
+	memset(room, 0, sizeof(room));
+	ck_assert_int_eq(ask_once(with_bytes, &load), 0);
+	for (unsigned i = 0; i < 100; i++)
+		expect(room[i] == 'b');
+	ck_assert_int_eq(ask_once(with_fd, &load), 0);
+	ck_assert_int_ge(load.fd, 0);
+	ck_assert_int_eq(fcntl(load.fd, F_GETFD), FD_CLOEXEC);
+	close(load.fd);
+	close_session();
+}
+END_TEST
+
+static void short_one(const struct nc_wire_ask *ask)
+{
+	send_answer(to(ask), HEAD - 1, &pair[0], 1);
+}
+
+static void empty_one(const struct nc_wire_ask *ask)
+{
+	send_answer(to(ask), 0, &pair[0], 1);
+}
+
+static void long_one(const struct nc_wire_ask *ask)
+{
+	send_answer(to(ask), HEAD + 1, NULL, 0);
+}
+
+static void too_long_one(const struct nc_wire_ask *ask)
+{
+	struct nc_wire_answer answer = to(ask);
+
+	answer.length = NC_WIRE_BEHIND_MAX + 1;
+	send_answer(answer, HEAD + NC_WIRE_BEHIND_MAX + 1, NULL, 0);
+}
+
+static void wrong_magic(const struct nc_wire_ask *ask)
+{
+	struct nc_wire_answer answer = to(ask);
+
+	answer.magic ^= 1;
+	send_answer(answer, HEAD, NULL, 0);
+}
+
+static void negative_error(const struct nc_wire_ask *ask)
+{
+	struct nc_wire_answer answer = to(ask);
+
+	answer.error = -ENOENT;
+	send_answer(answer, HEAD, NULL, 0);
+}
+
+static void fd_unsaid(const struct nc_wire_ask *ask)
+{
+	send_answer(to(ask), HEAD, &pair[0], 1);
+}
+
+static void fd_missing(const struct nc_wire_ask *ask)
+{
+	struct nc_wire_answer answer = to(ask);
+
+	answer.flags = NC_WIRE_HAS_UNIT;
+	send_answer(answer, HEAD, NULL, 0);
+}
+
+static void many_fds(const struct nc_wire_ask *ask)
+{
+	int fds[NC_PEER_FDS_MAX];
+
+	for (unsigned i = 0; i < NC_PEER_FDS_MAX; i++)
+		fds[i] = pair[0];
+	send_answer(to(ask), HEAD, fds, NC_PEER_FDS_MAX);
+}
+
+/* A board where none was asked for, and one that is none. */
+static void board_unasked(const struct nc_wire_ask *ask)
+{
+	struct nc_wire_answer answer = to(ask);
+
+	answer.flags = NC_WIRE_HAS_BOARD;
+	send_answer(answer, HEAD, &board.segment.fd, 1);
+}
+
+START_TEST(test_nonsense)
+{
+	struct nc_session_load load = {0};
+
+	open_session();
+	ck_assert_int_eq(ask_once(short_one, &load), -EPROTO);
+	ck_assert_int_eq(ask_once(long_one, &load), -EPROTO);
+	ck_assert_int_eq(ask_once(too_long_one, &load), -EPROTO);
+	ck_assert_int_eq(ask_once(wrong_magic, &load), -EPROTO);
+	ck_assert_int_eq(ask_once(negative_error, &load), -EPROTO);
+	ck_assert_int_eq(ask_once(fd_unsaid, &load), -EPROTO);
+	ck_assert_int_eq(ask_once(fd_missing, &load), -EPROTO);
+	ck_assert_int_eq(ask_once(many_fds, &load), -EPROTO);
+	ck_assert_int_eq(ask_once(board_unasked, &load), -EPROTO);
+	ck_assert_int_eq(ask_once(empty_one, &load), -EPIPE);
+	/* After all that it still can. */
+	ck_assert_int_eq(ask_once(plain, &load), 0);
+	close_session();
+}
+END_TEST
+
+static uint32_t told_slot;
+
+static void with_board(const struct nc_wire_ask *ask)
+{
+	struct nc_wire_answer answer = to(ask);
+
+	told_slot = ask->slot;
+	answer.flags = NC_WIRE_HAS_UNIT | NC_WIRE_HAS_BOARD;
+	send_answer(answer, HEAD, (int[]){pair[0], board.segment.fd}, 2);
+}
+
+static void late_board(const struct nc_wire_ask *ask)
+{
+	struct nc_wire_ask earlier = *ask;
+
+	earlier.tag--;
+	with_board(&earlier);
+	with_board(ask);
+}
+
+static void false_board(const struct nc_wire_ask *ask)
+{
+	struct nc_wire_answer answer = to(ask);
+
+	answer.flags = NC_WIRE_HAS_BOARD;
+	send_answer(answer, HEAD, &pair[0], 1);
+}
+
+START_TEST(test_board)
+{
+	struct nc_session_load load = {0};
+	struct nc_wire_answer answer;
+	struct act act = {false_board};
+	unsigned descriptors;
+
+	open_session();
+	descriptors = open_descriptors();
+	ck_assert_int_eq(ask_op(&act, NC_WIRE_FETCH, &load, &answer), -EPROTO);
+	ck_assert_ptr_null(session.board.base);
+	ck_assert_uint_eq(open_descriptors(), descriptors);
+	/* Twice before the first use: the later one counts. */
+	act.answer = late_board;
+	ck_assert_int_eq(ask_op(&act, NC_WIRE_FETCH, &load, &answer), 0);
+	ck_assert_ptr_nonnull(session.board.base);
+	ck_assert_uint_eq(told_slot, NC_WIRE_BOARDLESS);
+	close(load.fd);
+	ck_assert_uint_eq(open_descriptors(), descriptors + 1);
+	ck_assert_int_ge(nc_board_post(&board, 1234), 0);
+	ck_assert_uint_eq(nc_board_read(&session.board, 0), 1234);
+	/* Once it is there no other is taken. */
+	act.answer = with_board;
+	ck_assert_int_eq(ask_op(&act, NC_WIRE_FETCH, &load, &answer), -EPROTO);
+	ck_assert_uint_eq(told_slot, 0);
+	ck_assert_int_eq(load.fd, -1);
+	ck_assert_uint_eq(nc_board_read(&session.board, 0), 1234);
+	ck_assert_uint_eq(open_descriptors(), descriptors + 1);
+	close_session();
+}
+END_TEST
+
+/* No descriptor is free here for what comes: that call fails, and later it works. */
+START_TEST(test_no_descriptors)
+{
+	struct nc_session_load load = {0};
+	struct nc_wire_answer answer;
+	struct act act = {with_board};
+
+	if (skip_without_limits("session: no descriptors"))
+		return;
+	open_session();
+	for (unsigned spare = 0; spare < 3; spare++) {
+		hog_descriptors(100, spare);
+		/* One of two: none is kept. */
+		ck_assert_int_eq(ask_op(&act, NC_WIRE_FETCH, &load, &answer),
+				 spare < 2 ? -EMFILE : 0);
+		ck_assert(!session.board.base == (spare < 2));
+		ck_assert((load.fd < 0) == (spare < 2));
+		free_descriptors();
+	}
+	close(load.fd);
+	close_session();
+}
+END_TEST
+
+static void hang_up(const struct nc_wire_ask *ask)
+{
+	(void)ask;
+	shutdown(pair[0], SHUT_RDWR);
+}
+
+START_TEST(test_gone)
+{
+	struct nc_session_load load = {0};
+	struct nc_wire_ask ask = {.op = NC_WIRE_LIST};
+	struct nc_wire_answer answer;
+
+	open_session();
+	ck_assert_int_eq(ask_once(hang_up, &load), -EPIPE);
+	ck_assert_int_eq(nc_session_ask(&session, &ask, &load, &answer), -EPIPE);
+	close_session();
+	/* Gone while a question lay there unread. */
+	open_session();
+	ck_assert_int_eq(nc_peer_send(pair[1], "x", 1, NULL, 0), 0);
+	close(pair[0]);
+	ck_assert_int_eq(nc_session_ask(&session, &ask, &load, &answer), -EPIPE);
+	ck_assert_int_eq(nc_session_ask(&session, &ask, &load, &answer), -EPIPE);
+	pair[0] = dup(pair[1]);
+	close_session();
+	/* Never there. */
+	nc_session_init(&session);
+	ck_assert_int_eq(nc_session_ask(&session, &ask, &load, &answer), -EPIPE);
+	ask.length = NC_WIRE_BEHIND_MAX + 1;
+	session.socket = 0;
+	ck_assert_int_eq(nc_session_ask(&session, &ask, &load, &answer), -EMSGSIZE);
+	nc_session_fini(&session);
+}
+END_TEST
+
+static void say_nothing(const struct nc_wire_ask *ask)
+{
+	(void)ask;
+}
+
+/* An owner that does not dispatch is waited for, but not for ever; then all is well again. */
+START_TEST(test_slow)
+{
+	struct nc_session_load load = {0};
+
+	open_session();
+	ck_assert_int_eq(ask_once(say_nothing, &load), -ETIMEDOUT);
+	ck_assert_int_eq(ask_once(late, &load), 0);
+	close_session();
+}
+END_TEST
+
+/* --- many threads --------------------------------------------------------------- */
+
+static _Atomic bool asking;
+
+static void *answer_all(void *context)
+{
+	struct nc_wire_ask ask;
+	int fds[NC_PEER_FDS_MAX];
+	unsigned count;
+
+	(void)context;
+	while (atomic_load(&asking)) {
+		if (nc_peer_receive(pair[0], &ask, sizeof(ask), fds, &count, 10) ==
+		    (ssize_t)sizeof(ask)) {
+			struct nc_wire_answer answer = to(&ask);
+
+			answer.id = ask.id;
+			(void)nc_peer_send(pair[0], &answer, sizeof(answer), NULL, 0);
+		}
+	}
+	return NULL;
+}
+
+static void *ask_many(void *context)
+{
+	uintptr_t number = (uintptr_t)context;
+
+	for (uint64_t i = 0; i < scaled(2000); i++) {
+		struct nc_wire_ask ask = {.op = NC_WIRE_DESTROY, .id = number << 32 | i};
+		struct nc_session_load load = {0};
+		struct nc_wire_answer answer;
+
+		if (nc_session_ask(&session, &ask, &load, &answer) || answer.id != ask.id)
+			return "answered something else";
+	}
+	return NULL;
+}
+
+START_TEST(test_threads)
+{
+	pthread_t threads[3], owner;
+	void *complaint;
+
+	open_session();
+	atomic_store(&asking, true);
+	ck_assert_int_eq(pthread_create(&owner, NULL, answer_all, NULL), 0);
+	for (uintptr_t i = 0; i < 3; i++)
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, ask_many, (void *)i), 0);
+	for (unsigned i = 0; i < 3; i++) {
+		pthread_join(threads[i], &complaint);
+		ck_assert_msg(!complaint, "%s", (const char *)complaint);
+	}
+	atomic_store(&asking, false);
+	pthread_join(owner, NULL);
+	close_session();
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	tcase_add_test(tcase, test_answers);
+	tcase_add_test(tcase, test_nonsense);
+	tcase_add_test(tcase, test_board);
+	tcase_add_test(tcase, test_no_descriptors);
+	tcase_add_test(tcase, test_gone);
+	tcase_add_test(tcase, test_slow);
+	tcase_add_test(tcase, test_threads);
+}
+
+RUN_SUITE("session", fill)

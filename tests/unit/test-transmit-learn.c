@@ -1,0 +1,639 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-transmit-learn.c - unit tests of transmit.c: what it offers to which
+ * socket, what it learns from the answers, what an operator may fix, and the
+ * reasons that it counts.  Each test owns its cache; threads are the tests'.
+ */
+#include <linux/tls.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+
+#include "transmit-fixture.h"
+
+#ifndef TCP_ULP
+#define TCP_ULP 31
+#endif
+#ifndef SOL_TLS
+#define SOL_TLS 282
+#endif
+
+static struct NC_cache_stat all_statistics(void)
+{
+	struct NC_cache_stat stat = statistics();
+
+	nc_transmit_stat(&transmit, &stat);
+	return stat;
+}
+
+static struct NC_route only_route(void)
+{
+	struct NC_route route;
+
+	ck_assert_int_eq(nc_transmit_routes(&transmit, &route, 1), 1);
+	return route;
+}
+
+/* Sends a range whole over a socket that has room, reads it and compares. */
+static void deliver(const int pair[2], size_t id, uint64_t seed, size_t length, unsigned flags)
+{
+	struct NC_range range = {.id = id, .length = length};
+	struct NC_send message = {.header = "head",
+				  .header_length = 4,
+				  .ranges = &range,
+				  .range_count = 1,
+				  .flags = flags};
+	char *got = must_alloc(length + 4);
+
+	ck_assert_int_eq(nc_transmit_send(&transmit, pair[0], &message), (ssize_t)length + 4);
+	read_exactly(pair[1], got, length + 4);
+	ck_assert_mem_eq(got, "head", 4);
+	ck_assert_uint_eq(pattern_match(got + 4, seed, 0, length), length);
+	free(got);
+}
+
+/* Until the kernel needs no memory of ours any more. */
+static void settle(void)
+{
+	struct NC_cache_stat stat = all_statistics();
+
+	while (stat.zerocopy_copied + stat.zerocopy_kept < stat.sends[NC_METHOD_ZEROCOPY]) {
+		if (nc_transmit_reap(&transmit) == 0)
+			await(nc_ring_fd(&transmit.zerocopy.ring), POLLIN);
+		stat = all_statistics();
+	}
+}
+
+#define ROOM (4 << 20)
+
+/* --- families --------------------------------------------------------------------- */
+
+static bool pair_of(int family, int pair[2])
+{
+	struct sockaddr_in6 there = {.sin6_family = AF_INET6, .sin6_addr = in6addr_loopback};
+	socklen_t length = sizeof(there);
+	int listener, size = ROOM;
+
+	if (family == AF_INET) {
+		tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", ROOM, ROOM);
+		return true;
+	}
+	if (family == AF_UNIX) {
+		ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+		if (setsockopt(pair[0], SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size)) < 0)
+			printf("transmit-learn: small Unix socket buffers\n");
+		return true;
+	}
+	listener = socket(AF_INET6, SOCK_STREAM, 0);
+	if (listener < 0 || bind(listener, (struct sockaddr *)&there, sizeof(there)) < 0) {
+		printf("transmit-learn: no IPv6 on this system\n");
+		close(listener);
+		return false;
+	}
+	ck_assert_int_eq(listen(listener, 1), 0);
+	ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&there, &length), 0);
+	pair[0] = socket(AF_INET6, SOCK_STREAM, 0);
+	ck_assert_int_eq(connect(pair[0], (struct sockaddr *)&there, sizeof(there)), 0);
+	pair[1] = accept(listener, NULL, NULL);
+	ck_assert_int_ge(pair[1], 0);
+	close(listener);
+	return true;
+}
+
+struct source {
+	const int *pair;
+	struct NC_send message;
+	size_t total;
+	ssize_t result;
+};
+
+static void *send_whole(void *context)
+{
+	struct source *source = context;
+
+	while (source->message.skip < source->total) {
+		source->result = nc_transmit_send(&transmit, source->pair[0], &source->message);
+		if (source->result <= 0)
+			break;
+		source->message.skip += (size_t)source->result;
+	}
+	return NULL;
+}
+
+/* Every kind of memory over every kind of stream, larger than any buffer. */
+START_TEST(test_families)
+{
+	static const int families[] = {AF_INET, AF_INET6, AF_UNIX};
+	static const enum NC_kind kinds[] = {NC_KIND_RECYCLED, NC_KIND_APPENDED, NC_KIND_SEALED};
+	static const unsigned flags[] = {0, NC_SEND_MORE, NC_SEND_CLOSE};
+	enum NC_kind kind = kinds[_i % 3];
+	size_t size = 3 * MIB;
+
+	for (unsigned i = 0; i < 9; i++) {
+		struct NC_range range = {.length = size};
+		struct source source = {.message = {.header = "head",
+						    .header_length = 4,
+						    .ranges = &range,
+						    .range_count = 1,
+						    .flags = flags[i % 3]},
+					.total = size + 4};
+		pthread_t thread;
+		char *got;
+		int pair[2];
+
+		if (!pair_of(families[i / 3], pair))
+			continue;
+		open_cache(16 * MIB, NC_CACHE_NO_URING);
+		range.id = insert(i, size, 0, kind);
+		source.pair = pair;
+		got = must_alloc(size + 4);
+		ck_assert_int_eq(pthread_create(&thread, NULL, send_whole, &source), 0);
+		read_exactly(pair[1], got, size + 4);
+		pthread_join(thread, NULL);
+		ck_assert_uint_eq(pattern_match(got + 4, i, 0, size), size);
+		ck_assert_uint_eq(statistics().sends[NC_METHOD_SPLICE] > 0,
+				  kind != NC_KIND_RECYCLED);
+		ck_assert_uint_eq(all_statistics().copies_avoided,
+				  statistics().sends[NC_METHOD_SPLICE]);
+		ck_assert_uint_eq(holds_of(range.id), 0);
+		free(got);
+		close_pair(pair);
+		close_cache();
+	}
+}
+END_TEST
+
+static void on_alarm(int number)
+{
+	(void)number;
+}
+
+/* A signal that interrupts does not end a message before its bytes are gone. */
+START_TEST(test_signals)
+{
+	static const enum NC_kind kinds[] = {NC_KIND_RECYCLED, NC_KIND_APPENDED};
+	/* Every 500 us, or slower programs would do nothing else. */
+	const suseconds_t us = 10000000 / (suseconds_t)scaled(20000);
+	struct itimerval often = {{0, us}, {0, us}}, never = {{0, 0}, {0, 0}};
+	struct sigaction action = {.sa_handler = on_alarm}; /* no SA_RESTART */
+	size_t size = 2 * MIB;
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct NC_range range = {.length = size};
+		struct source source = {.message = {.ranges = &range, .range_count = 1},
+					.total = size};
+		char *got = must_alloc(size);
+		pthread_t thread;
+		int pair[2];
+		sigset_t block;
+
+		open_cache(16 * MIB, NC_CACHE_NO_URING);
+		range.id = insert(i, size, 0, kinds[i]);
+		tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", 4608, 4096);
+		source.pair = pair;
+		ck_assert_int_eq(sigaction(SIGALRM, &action, NULL), 0);
+		ck_assert_int_eq(pthread_create(&thread, NULL, send_whole, &source), 0);
+		/* All of them to the sender. */
+		sigemptyset(&block);
+		sigaddset(&block, SIGALRM);
+		pthread_sigmask(SIG_BLOCK, &block, NULL);
+		setitimer(ITIMER_REAL, &often, NULL);
+		read_exactly(pair[1], got, size);
+		pthread_join(thread, NULL);
+		setitimer(ITIMER_REAL, &never, NULL);
+		ck_assert_int_gt(source.result, 0);
+		ck_assert_uint_eq(pattern_match(got, i, 0, size), size);
+		free(got);
+		close_pair(pair);
+		close_cache();
+	}
+}
+END_TEST
+
+/* --- fixed ------------------------------------------------------------------------- */
+
+START_TEST(test_fixed)
+{
+	static const struct {
+		enum NC_kind kind;
+		int method;
+		size_t size;
+		enum NC_method used;
+	} cases[] = {
+		{NC_KIND_APPENDED, NC_ROUTE_LEARN, 100 * KIB, NC_METHOD_SPLICE},
+		{NC_KIND_APPENDED, NC_METHOD_COPY, 100 * KIB, NC_METHOD_COPY},
+		{NC_KIND_APPENDED, NC_METHOD_SPLICE, 100, NC_METHOD_SPLICE},
+		{NC_KIND_RECYCLED, NC_METHOD_SPLICE, 100 * KIB, NC_METHOD_COPY},
+		{NC_KIND_RECYCLED, NC_METHOD_ZEROCOPY, 1000, NC_METHOD_ZEROCOPY},
+		{NC_KIND_RECYCLED, NC_METHOD_ZEROCOPY, 100 * KIB, NC_METHOD_ZEROCOPY},
+		{NC_KIND_APPENDED, NC_METHOD_ZEROCOPY, 100 * KIB, NC_METHOD_ZEROCOPY},
+		{NC_KIND_SEALED, NC_METHOD_ZEROCOPY, 100 * KIB, NC_METHOD_ZEROCOPY},
+		{NC_KIND_SEALED, NC_METHOD_SPLICE, 100, NC_METHOD_SPLICE},
+		{NC_KIND_SEALED, NC_ROUTE_LEARN, 100 * KIB, NC_METHOD_SPLICE},
+	};
+
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct NC_cache_stat stat;
+		size_t id;
+		int pair[2];
+
+		open_cache(8 * MIB, 0);
+		if (cases[i].method == NC_METHOD_ZEROCOPY && !transmit.zerocopy.ring.usable) {
+			ck_assert_int_eq(nc_transmit_route_set(&transmit, "*", NC_METHOD_ZEROCOPY),
+					 -EOPNOTSUPP);
+			close_cache();
+			continue;
+		}
+		ck_assert_int_eq(nc_transmit_route_set(&transmit, i % 2 ? "*" : "127.0.0.1",
+						       cases[i].method),
+				 0);
+		tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", ROOM, ROOM);
+		id = insert(i, cases[i].size, 0, cases[i].kind);
+		deliver(pair, id, i, cases[i].size, 0);
+		stat = all_statistics();
+		for (unsigned method = 0; method < 4; method++)
+			ck_assert_msg(stat.sends[method] == (method == cases[i].used),
+				      "case %u: %lu by %u", i, stat.sends[method], method);
+		/* The table agrees, whatever the size. */
+		if (cases[i].method != NC_ROUTE_LEARN || cases[i].size > 32 * KIB) {
+			struct NC_route list[2];
+			int count = nc_transmit_routes(&transmit, list, 2);
+
+			ck_assert_int_ge(count, 1);
+			ck_assert_uint_eq(list[count - 1].sends[cases[i].used], 1);
+			ck_assert_uint_eq(list[count - 1].bytes[cases[i].used], cases[i].size);
+			ck_assert_int_eq(list[count - 1].method, cases[i].method);
+		}
+		settle();
+		ck_assert_uint_eq(holds_of(id), 0);
+		close_pair(pair);
+		close_cache();
+	}
+}
+END_TEST
+
+START_TEST(test_fixed_refused)
+{
+	struct NC_route route;
+
+	open_cache(MIB, NC_CACHE_NO_URING);
+	ck_assert_int_eq(nc_transmit_route_set(&transmit, NULL, NC_METHOD_COPY), -EINVAL);
+	ck_assert_int_eq(nc_transmit_route_set(&transmit, "nowhere", NC_METHOD_COPY), -EINVAL);
+	ck_assert_int_eq(nc_transmit_route_set(&transmit, "*", -2), -EINVAL);
+	ck_assert_int_eq(nc_transmit_route_set(&transmit, "*", 4), -EINVAL);
+	ck_assert_int_eq(nc_transmit_route_set(&transmit, "*", NC_METHOD_KERNEL), -EOPNOTSUPP);
+	ck_assert_int_eq(nc_transmit_route_set(&transmit, "*", NC_METHOD_ZEROCOPY), -EOPNOTSUPP);
+	ck_assert_int_eq(nc_transmit_routes(&transmit, NULL, 1), -EINVAL);
+	ck_assert_int_eq(nc_transmit_routes(&transmit, NULL, 0), 0);
+	ck_assert_int_eq(nc_transmit_routes(&transmit, &route, 1), 0);
+	close_cache();
+}
+END_TEST
+
+/* --- learnt ------------------------------------------------------------------------ */
+
+/* Small messages cost no look at the route, but now and then for all of them. */
+START_TEST(test_sample)
+{
+	int pair[2];
+	size_t id;
+
+	open_cache(MIB, NC_CACHE_NO_URING);
+	tcp_pair(pair);
+	id = insert(1, 1000, 0, NC_KIND_AUTO);
+	for (unsigned i = 0; i < 640; i++)
+		deliver(pair, id, 1, 1000, 0);
+	ck_assert_uint_eq(only_route().sends[NC_METHOD_COPY], 640);
+	ck_assert_uint_eq(only_route().bytes[NC_METHOD_COPY], 640000);
+	ck_assert_str_eq(only_route().address, "127.0.0.1");
+	close_pair(pair);
+	close_cache();
+}
+END_TEST
+
+/* A kernel that copies is asked again less and less; the rest is copied, and right. */
+START_TEST(test_copied)
+{
+	unsigned tried, messages = 600;
+	struct NC_cache_stat stat;
+	int pair[2];
+	size_t id;
+
+	open_cache(8 * MIB, 0);
+	if (!transmit.zerocopy.ring.usable) {
+		printf("transmit-learn: io_uring %s\n", transmit.zerocopy.ring.why);
+		close_cache();
+		return;
+	}
+	tcp_pair_between(pair, "127.0.0.1", "127.0.0.2", ROOM, ROOM);
+	id = insert(1, 100 * KIB, 0, NC_KIND_RECYCLED);
+	for (unsigned i = 0; i < messages; i++) {
+		deliver(pair, id, 1, 100 * KIB, 0);
+		settle();
+	}
+	stat = all_statistics();
+	tried = (unsigned)stat.sends[NC_METHOD_ZEROCOPY];
+	/* 1, and again after 16, 32, 64, 128, 256 (each rounded up by the sampling). */
+	ck_assert_uint_ge(tried, 4);
+	ck_assert_uint_le(tried, 7);
+	ck_assert_uint_eq(stat.zerocopy_copied, tried);
+	ck_assert_uint_eq(stat.zerocopy_kept, 0);
+	ck_assert_uint_eq(stat.copies_avoided, 0);
+	ck_assert_uint_eq(stat.zerocopy_learnt, messages - tried);
+	ck_assert_uint_eq(only_route().copied, tried);
+	ck_assert_uint_eq(only_route().sends[NC_METHOD_ZEROCOPY], tried);
+	ck_assert_int_eq(only_route().recycled, NC_METHOD_COPY);
+	close_pair(pair);
+	close_cache();
+}
+END_TEST
+
+/* Sockets that take a few KiB at a time get copies, till one takes it all again. */
+START_TEST(test_little)
+{
+	size_t size = 100 * KIB;
+	struct NC_range range = {.length = size};
+	struct NC_send message = {.ranges = &range, .range_count = 1};
+	char *got = must_alloc(size);
+	uint64_t spliced, learnt;
+	int pair[2];
+
+	open_cache(8 * MIB, NC_CACHE_NO_URING);
+	range.id = insert(1, size, 0, NC_KIND_APPENDED);
+	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", 4608, 4096);
+	set_nonblocking(pair[0]);
+	for (unsigned i = 0; i < 400; i++) {
+		ssize_t part;
+		size_t have = 0;
+
+		/* Asks for the whole each time, so the sizes are of one class. */
+		message.skip = 0;
+		part = nc_transmit_send(&transmit, pair[0], &message);
+		while (part > 0 && have < (size_t)part) {
+			await(pair[1], POLLIN);
+			have += (size_t)read(pair[1], got + have, (size_t)part - have);
+		}
+		if (part > 0)
+			ck_assert_uint_eq(pattern_match(got, 1, 0, (size_t)part), (size_t)part);
+		else
+			ck_assert_int_eq(part, -EAGAIN);
+	}
+	learnt = all_statistics().splice_learnt;
+	ck_assert_uint_gt(learnt, 0);
+	ck_assert_uint_gt(all_statistics().sends_partial, 0);
+	ck_assert_uint_gt(only_route().partial, 0);
+	ck_assert_ptr_nonnull(strstr(only_route().why, "little"));
+	close_pair(pair);
+	/* The same address, but a socket with room. */
+	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", ROOM, ROOM);
+	spliced = statistics().sends[NC_METHOD_SPLICE];
+	for (unsigned i = 0; i < 600; i++)
+		deliver(pair, range.id, 1, size, 0);
+	ck_assert_uint_gt(statistics().sends[NC_METHOD_SPLICE], spliced + 200);
+	ck_assert_ptr_null(strstr(only_route().why, "little"));
+	free(got);
+	close_pair(pair);
+	close_cache();
+}
+END_TEST
+
+/* --- reasons ------------------------------------------------------------------------ */
+
+START_TEST(test_reasons)
+{
+	struct NC_range range = {.length = 100 * KIB};
+	struct NC_send message = {.ranges = &range, .range_count = 1};
+	char *got = must_alloc(100 * KIB);
+	struct NC_cache_stat stat;
+	int pair[2];
+
+	open_cache(8 * MIB, 0);
+	range.id = insert(1, range.length, 0, NC_KIND_APPENDED);
+	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", ROOM, ROOM);
+	signal(SIGPIPE, SIG_DFL);
+	deliver(pair, range.id, 1, range.length, 0);
+	signal(SIGPIPE, SIG_IGN);
+	deliver(pair, range.id, 1, range.length, NC_SEND_DONTWAIT);
+	stat = all_statistics();
+	ck_assert_uint_eq(stat.splice_sigpipe, 1);
+	ck_assert_uint_eq(stat.splice_dontwait, 1);
+	ck_assert_uint_eq(stat.sends[NC_METHOD_SPLICE], 0);
+	ck_assert_uint_eq(stat.sends_failed, 0);
+	shutdown(pair[0], SHUT_WR);
+	ck_assert_int_eq(nc_transmit_send(&transmit, pair[0], &message), -EPIPE);
+	ck_assert_int_eq(nc_transmit_send(&transmit, -1, &message), -EBADF);
+	ck_assert_uint_eq(all_statistics().sends_failed, 2);
+	close_pair(pair);
+	/* A Unix socket knows nothing of zero copies; the bytes get there all the same. */
+	ck_assert(pair_of(AF_UNIX, pair));
+	if (nc_transmit_route_set(&transmit, "unix", NC_METHOD_ZEROCOPY) == 0) {
+		deliver(pair, range.id, 1, 50 * KIB, 0);
+		ck_assert_uint_eq(all_statistics().zerocopy_refused, 1);
+		ck_assert_uint_eq(all_statistics().sends[NC_METHOD_ZEROCOPY], 0);
+	}
+	ck_assert_int_eq(nc_transmit_reap(&transmit), 0);
+	ck_assert_uint_eq(holds_of(range.id), 0);
+	set_nonblocking(pair[0]);
+	while (nc_transmit_send(&transmit, pair[0], &message) > 0)
+		;
+	ck_assert_uint_ge(all_statistics().sends_full, 1);
+	free(got);
+	close_pair(pair);
+	close_cache();
+}
+END_TEST
+
+/* With little memory that may be locked everything is copied, and the reason is told. */
+START_TEST(test_memlock)
+{
+	struct rlimit little = {64 * KIB, 64 * KIB};
+	struct NC_cache_stat stat;
+	int pair[2];
+	size_t id;
+
+	ck_assert_int_eq(setrlimit(RLIMIT_MEMLOCK, &little), 0);
+	/* Root may lock what it likes; this process is the test's own. */
+	if (geteuid() == 0 && setresuid(65534, 65534, 65534) < 0) {
+		printf("transmit-learn: cannot give up privileges\n");
+		return;
+	}
+	open_cache(8 * MIB, 0);
+	tcp_pair_between(pair, "127.0.0.1", "127.0.0.2", 1 << 20, 1 << 20);
+	id = insert(1, 100 * KIB, 0, NC_KIND_RECYCLED);
+	for (unsigned i = 0; i < 40; i++)
+		deliver(pair, id, 1, 100 * KIB, 0);
+	stat = all_statistics();
+	if (transmit.zerocopy.ring.usable && stat.sends[NC_METHOD_ZEROCOPY] == 0) {
+		ck_assert_uint_ge(stat.zerocopy_memory, 1);
+		/* It is not asked for again at once. */
+		ck_assert_uint_le(stat.zerocopy_memory, 3);
+		ck_assert_uint_eq(stat.zerocopy_memory + stat.zerocopy_learnt, 40);
+	} else {
+		printf("transmit-learn: locked memory is not limited here, or %s\n",
+		       transmit.zerocopy.ring.why);
+	}
+	ck_assert_uint_eq(stat.zerocopy_refused, 0);
+	/* What was not sent was not copied by the kernel either. */
+	ck_assert_uint_le(stat.zerocopy_copied, stat.sends[NC_METHOD_ZEROCOPY]);
+	ck_assert_uint_le(holds_of(id), stat.sends[NC_METHOD_ZEROCOPY]);
+	close_pair(pair);
+	close_cache();
+}
+END_TEST
+
+/* --- unsent bytes -------------------------------------------------------------------- */
+
+static unsigned lowat(int fd)
+{
+	unsigned value = 77;
+	socklen_t length = sizeof(value);
+
+	ck_assert_int_eq(getsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &value, &length), 0);
+	return value;
+}
+
+static void open_limited(size_t limit)
+{
+	struct NC_cache_options options = {
+		.size = 8 * MIB, .flags = NC_CACHE_NO_URING, .unsent_limit = limit};
+
+	ck_assert_int_eq(nc_cache_init_owner(&cache, &options), 0);
+	nc_transmit_init(&transmit, &cache);
+}
+
+START_TEST(test_unsent)
+{
+	const unsigned own = 300000, none = 0;
+	size_t large, small;
+	int pair[2];
+
+	open_limited(0);
+	large = insert(1, 128 * KIB, 0, NC_KIND_AUTO);
+	small = insert(2, 100 * KIB, 0, NC_KIND_AUTO);
+	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", ROOM, ROOM);
+	deliver(pair, small, 2, 100 * KIB, 0);
+	ck_assert_uint_eq(lowat(pair[0]), 0);
+	deliver(pair, large, 1, 128 * KIB, NC_SEND_DONTWAIT);
+	ck_assert_uint_eq(lowat(pair[0]), 16384);
+	/* Once: what the program makes of it later is its own. */
+	ck_assert_int_eq(setsockopt(pair[0], IPPROTO_TCP, TCP_NOTSENT_LOWAT, &none, sizeof(none)),
+			 0);
+	deliver(pair, large, 1, 128 * KIB, 0);
+	ck_assert_uint_eq(lowat(pair[0]), none);
+	close_pair(pair);
+	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", ROOM, ROOM);
+	ck_assert_int_eq(setsockopt(pair[0], IPPROTO_TCP, TCP_NOTSENT_LOWAT, &own, sizeof(own)), 0);
+	deliver(pair, large, 1, 128 * KIB, 0);
+	ck_assert_uint_eq(lowat(pair[0]), own);
+	close_pair(pair);
+	/* The number of the old socket is not the old socket. */
+	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", ROOM, ROOM);
+	deliver(pair, large, 1, 128 * KIB, 0);
+	ck_assert_uint_eq(lowat(pair[0]), 16384);
+	close_pair(pair);
+	close_cache();
+	open_limited(100000);
+	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", ROOM, ROOM);
+	large = insert(1, 128 * KIB, 0, NC_KIND_RECYCLED);
+	deliver(pair, large, 1, 128 * KIB, 0);
+	ck_assert_uint_eq(lowat(pair[0]), 100000);
+	close_pair(pair);
+	close_cache();
+	open_limited(SIZE_MAX);
+	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", ROOM, ROOM);
+	large = insert(1, 128 * KIB, 0, NC_KIND_AUTO);
+	deliver(pair, large, 1, 128 * KIB, 0);
+	ck_assert_uint_eq(lowat(pair[0]), 0);
+	close_pair(pair);
+	close_cache();
+}
+END_TEST
+
+/* --- TLS in the kernel ---------------------------------------------------------------- */
+
+static unsigned last_flags;
+
+/* The library's own calls come here, too. */
+ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
+{
+	last_flags = (unsigned)flags;
+	return syscall(SYS_sendmsg, fd, message, flags);
+}
+
+static bool start_tls(const int pair[2])
+{
+	static bool said;
+	struct tls12_crypto_info_aes_gcm_128 keys = {
+		.info = {.version = TLS_1_2_VERSION, .cipher_type = TLS_CIPHER_AES_GCM_128}};
+
+	if (setsockopt(pair[0], IPPROTO_TCP, TCP_ULP, "tls", sizeof("tls")) < 0 ||
+	    setsockopt(pair[1], IPPROTO_TCP, TCP_ULP, "tls", sizeof("tls")) < 0 ||
+	    setsockopt(pair[0], SOL_TLS, TLS_TX, &keys, sizeof(keys)) < 0 ||
+	    setsockopt(pair[1], SOL_TLS, TLS_RX, &keys, sizeof(keys)) < 0) {
+		if (!said)
+			printf("transmit-learn: no TLS in this kernel (%s): flags only\n",
+			       strerror(errno));
+		said = true;
+		return false;
+	}
+	return true;
+}
+
+/*
+ * MSG_MORE would keep a record open: at the end of a message it is allowed
+ * only where more follows.
+ */
+START_TEST(test_tls)
+{
+	static const struct {
+		enum NC_kind kind;
+		size_t size;
+		unsigned flags;
+	} cases[] = {
+		{NC_KIND_RECYCLED, 1000, 0},
+		{NC_KIND_RECYCLED, 1000, NC_SEND_CLOSE},
+		{NC_KIND_RECYCLED, 100 * KIB, 0},
+		{NC_KIND_RECYCLED, 100 * KIB, NC_SEND_CLOSE},
+		{NC_KIND_APPENDED, 100 * KIB, 0},
+		{NC_KIND_APPENDED, 100 * KIB, NC_SEND_CLOSE},
+		{NC_KIND_APPENDED, 300 * KIB, NC_SEND_MORE},
+	};
+
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		size_t id;
+		int pair[2];
+
+		open_cache(8 * MIB, NC_CACHE_NO_URING);
+		tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", ROOM, ROOM);
+		(void)start_tls(pair);
+		id = insert(i, cases[i].size, 0, cases[i].kind);
+		deliver(pair, id, i, cases[i].size, cases[i].flags);
+		/* The header in front of a spliced piece is the last that sendmsg() saw. */
+		ck_assert_uint_eq(last_flags & MSG_MORE,
+				  cases[i].kind == NC_KIND_APPENDED ? MSG_MORE : 0);
+		ck_assert_uint_eq(statistics().sends[NC_METHOD_SPLICE] > 0,
+				  cases[i].kind == NC_KIND_APPENDED);
+		close_pair(pair);
+		close_cache();
+	}
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	tcase_add_loop_test(tcase, test_families, 0, 3);
+	tcase_add_test(tcase, test_signals);
+	tcase_add_test(tcase, test_fixed);
+	tcase_add_test(tcase, test_fixed_refused);
+	tcase_add_test(tcase, test_sample);
+	tcase_add_test(tcase, test_copied);
+	tcase_add_test(tcase, test_little);
+	tcase_add_test(tcase, test_reasons);
+	tcase_add_test(tcase, test_memlock);
+	tcase_add_test(tcase, test_unsent);
+	tcase_add_test(tcase, test_tls);
+}
+
+RUN_SUITE("transmit-learn", fill)
