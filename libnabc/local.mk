@@ -71,3 +71,24 @@ libnabc_libnabc_la_LDFLAGS = $(AM_LDFLAGS) -version-info 0:0:0 -no-undefined \
 EXTRA_libnabc_libnabc_la_DEPENDENCIES = libnabc/libnabc.map
 
 EXTRA_DIST += libnabc/libnabc.map
+
+# nabcctl(1): of the library it sees nabc.h alone.
+bin_PROGRAMS += libnabc/nabcctl
+noinst_LTLIBRARIES += libnabc/libnabcctl.la
+libnabc_libnabcctl_la_SOURCES = \
+	libnabc/json.c libnabc/json.h \
+	libnabc/ctl-counter.c libnabc/ctl-counter.h \
+	libnabc/ctl.c libnabc/ctl.h libnabc/ctl-word.c \
+	libnabc/ctl-show.c libnabc/ctl-show.h \
+	libnabc/ctl-unit.c libnabc/ctl-top.c libnabc/ctl-route.c
+libnabc_libnabcctl_la_CPPFLAGS = $(AM_CPPFLAGS) -DPACKAGE_VERSION='"$(PACKAGE_VERSION)"'
+libnabc_libnabcctl_la_CFLAGS = $(AM_CFLAGS) $(GLIB_CFLAGS)
+libnabc_libnabcctl_la_LIBADD = $(GLIB_LIBS) -lm
+
+libnabc_nabcctl_SOURCES = libnabc/nabcctl.c
+libnabc_nabcctl_CPPFLAGS = $(libnabc_libnabcctl_la_CPPFLAGS)
+libnabc_nabcctl_CFLAGS = $(libnabc_libnabcctl_la_CFLAGS)
+# Complete in itself: runs from the build folder as it will when installed.
+libnabc_nabcctl_LDFLAGS = $(AM_LDFLAGS) -static
+libnabc_nabcctl_LDADD = libnabc/libnabcctl.la libnabc/libnabc.la $(GLIB_LIBS) $(URING_LIBS) \
+	-lpthread

@@ -76,7 +76,8 @@ man3_MANS = \
 	man/NC_worker_open.3 \
 	man/NC_worker_respond.3 \
 	man/NC_write.3
+man1_MANS = man/nabcctl.1
 man7_MANS = man/nabc.7
 man8_MANS = man/sweet.8
 man5_MANS = man/sweet.conf.5
-EXTRA_DIST += $(man3_MANS) $(man5_MANS) $(man7_MANS) $(man8_MANS)
+EXTRA_DIST += $(man1_MANS) $(man3_MANS) $(man5_MANS) $(man7_MANS) $(man8_MANS)

@@ -68,11 +68,25 @@ operation
 async async-uring async-epoll
 exchange responder operator face stream
 nabc sharing nabc-async worker
+json ctl-counter ctl
+ctl-word ctl-show ctl-unit
+ctl-top ctl-route
+nabcctl
 FLOORS
 
 check libnabc-glib <<'FLOORS'
 nabc-glib
 FLOORS
+
+# nabcctl is a stranger to the library's inside.
+grep -H '^#include [<"]' "$srcdir"/libnabc/nabcctl.c "$srcdir"/libnabc/ctl*.[ch] \
+	"$srcdir"/libnabc/json.[ch] |
+	while IFS=: read -r path line; do
+		name=${line#*[<\"]}
+		name=${name%[>\"]*}
+		case $name in nabc.h | ctl*.h | json.h) continue ;; esac
+		[ ! -e "$srcdir/libnabc/$name" ] || echo "$path: includes $name: only nabc.h is for it"
+	done >>"$faults"
 
 check sweet <<'FLOORS'
 slice uri request response date mime meta timer

@@ -27,7 +27,7 @@ $python -c 'import pytest' 2>/dev/null || python=python3
 $python -c 'import pytest' 2>/dev/null || missing pytest python3-pytest
 command -v curl >/dev/null || missing curl curl
 command -v wrk >/dev/null || missing wrk wrk
-for program in sweet/sweet cgi-examples/generate tests/system/deny-io-uring \
+for program in sweet/sweet libnabc/nabcctl cgi-examples/generate tests/system/deny-io-uring \
 	tests/system/worker-obey tests/system/cache-owner examples/epoll-server \
 	examples/uring-server examples/glib-server; do
 	[ -x "$builddir/$program" ] && continue

@@ -82,12 +82,16 @@ SWEET_UNITS = \
 	tests/unit/test-content-change
 
 GLIB_UNITS = tests/unit/test-glib
+CTL_UNITS = \
+	tests/unit/test-json \
+	tests/unit/test-ctl-counter \
+	tests/unit/test-ctl
 
 # A unit test of the library links all of it, hidden names included.
 LDADD = libnabc/libnabc-internal.la $(CHECK_LIBS) $(URING_LIBS) -lpthread
 if HAVE_CHECK
-check_PROGRAMS += $(NABC_UNITS) $(GLIB_UNITS) $(SWEET_UNITS) tests/unit/worker-fixture
-TESTS += $(NABC_UNITS) $(GLIB_UNITS) $(SWEET_UNITS)
+check_PROGRAMS += $(NABC_UNITS) $(GLIB_UNITS) $(SWEET_UNITS) $(CTL_UNITS) tests/unit/worker-fixture
+TESTS += $(NABC_UNITS) $(GLIB_UNITS) $(SWEET_UNITS) $(CTL_UNITS)
 endif
 
 # Through the public calls alone, so that it links what is installed.
@@ -185,6 +189,18 @@ tests_unit_test_content_change_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_content_change_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_content_change_LDADD = $(sweet_unit_ldadd)
 
+ctl_unit_ldadd = libnabc/libnabcctl.la libnabc/libnabc-internal.la \
+	$(GLIB_LIBS) $(CHECK_LIBS) $(URING_LIBS) -lpthread
+
+tests_unit_test_json_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_json_LDADD = $(ctl_unit_ldadd)
+
+tests_unit_test_ctl_counter_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_ctl_counter_LDADD = $(ctl_unit_ldadd)
+
+tests_unit_test_ctl_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_ctl_LDADD = $(ctl_unit_ldadd)
+
 # What the system tests need besides the server; they use no Check.
 check_PROGRAMS += tests/system/deny-io-uring tests/system/worker-obey tests/system/cache-owner
 tests_system_cache_owner_LDADD = libnabc/libnabc.la
@@ -214,6 +230,7 @@ EXTRA_DIST += \
 	tests/system/test_log.py \
 	tests/system/test_malformed.py \
 	tests/system/test_memory.py \
+	tests/system/test_nabcctl.py \
 	tests/system/test_paths.py \
 	tests/system/test_pipeline.py \
 	tests/system/test_readers.py \

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-json.c - unit tests of json.c: forms, commas, and texts of any bytes.
+ * Writes to memory.
+ */
+#include <math.h>
+
+#include <json.h>
+
+#include "suite.h"
+
+static char *text;
+static size_t length;
+static struct json json;
+
+static void begin(bool one_line)
+{
+	json = (struct json){.to = open_memstream(&text, &length), .one_line = one_line};
+	ck_assert_ptr_nonnull(json.to);
+}
+
+static void ends_as(const char *wanted)
+{
+	ck_assert_int_eq(fclose(json.to), 0);
+	ck_assert_str_eq(text, wanted);
+	free(text);
+}
+
+START_TEST(test_form)
+{
+	begin(false);
+	json_open(&json, NULL, '[');
+	json_open(&json, NULL, '{');
+	json_number(&json, "a", 1);
+	json_open(&json, "b", '{');
+	json_integer(&json, "c", -1);
+	json_close(&json, '}');
+	json_real(&json, "d", 1.25);
+	json_close(&json, '}');
+	json_open(&json, NULL, '[');
+	json_close(&json, ']');
+	json_close(&json, ']');
+	ends_as("[\n  {\n    \"a\": 1,\n    \"b\": {\n      \"c\": -1\n    },\n    \"d\": 1.2\n"
+		"  },\n  []\n]\n");
+}
+END_TEST
+
+START_TEST(test_one_line)
+{
+	begin(true);
+	for (unsigned i = 0; i < 2; i++) {
+		json_open(&json, NULL, '{');
+		json_number(&json, "a", i);
+		json_open(&json, "b", '[');
+		json_text(&json, NULL, "x");
+		json_text(&json, NULL, "");
+		json_close(&json, ']');
+		json_close(&json, '}');
+	}
+	ends_as("{\"a\": 0, \"b\": [\"x\", \"\"]}\n{\"a\": 1, \"b\": [\"x\", \"\"]}\n");
+}
+END_TEST
+
+START_TEST(test_numbers)
+{
+	begin(true);
+	json_open(&json, NULL, '[');
+	json_number(&json, NULL, UINT64_MAX);
+	json_integer(&json, NULL, INT64_MIN);
+	json_id(&json, NULL, SIZE_MAX);
+	json_real(&json, NULL, 0);
+	json_real(&json, NULL, 1e9);
+	json_real(&json, NULL, NAN);
+	json_real(&json, NULL, -INFINITY);
+	json_close(&json, ']');
+	ends_as("[18446744073709551615, -9223372036854775808, \"18446744073709551615\", 0.0, "
+		"1000000000.0, 0.0, 0.0]\n");
+}
+END_TEST
+
+START_TEST(test_texts)
+{
+	static const struct {
+		const char *given, *wanted;
+	} cases[] = {
+		{"plain", "plain"},
+		{"\"\\/", "\\\"\\\\/"},
+		{"\n\t\x1b[0m\x7f\x01", "\\u000a\\u0009\\u001b[0m\\u007f\\u0001"},
+		{"\u00fc\u20ac\U0001f600", "\u00fc\u20ac\U0001f600"},
+		{"a\xff"
+		 "b",
+		 "a\ufffdb"},
+		/* Cut short, too long for what it says, half of a pair. */
+		{"\xe2\x82", "\ufffd\ufffd"},
+		{"\xc0\x80", "\ufffd\ufffd"},
+		{"\xed\xa0\x80", "\ufffd\ufffd\ufffd"},
+	};
+	char wanted[200];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		begin(true);
+		json_open(&json, NULL, '[');
+		json_text(&json, NULL, cases[i].given);
+		json_close(&json, ']');
+		snprintf(wanted, sizeof(wanted), "[\"%s\"]\n", cases[i].wanted);
+		ends_as(wanted);
+	}
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	tcase_add_test(tcase, test_form);
+	tcase_add_test(tcase, test_one_line);
+	tcase_add_test(tcase, test_numbers);
+	tcase_add_test(tcase, test_texts);
+}
+
+RUN_SUITE("json", fill)
