@@ -229,16 +229,21 @@ static bool open_site(void)
 	struct site *site = &program.site;
 	struct settings *settings = &program.settings;
 	struct NC_cache_options options = {.size = settings->cache_size,
-					   .flags = settings->io == LOOP_EPOLL ? NC_CACHE_NO_URING
-									       : 0};
+					   .flags = NC_CACHE_NO_THREAD};
 	struct content_options content;
 	struct timespec now;
 	char *why = NULL;
 
+	if (settings->io == LOOP_EPOLL)
+		options.flags |= NC_CACHE_NO_URING;
 	site->cache = NC_cache_open(&options);
 	if (!site->cache)
 		return complain("cannot open the cache of %zu bytes: %s", settings->cache_size,
 				strerror(errno));
+	if (settings->cache_socket && NC_cache_serve(site->cache, settings->cache_socket) < 0)
+		return complain("cannot serve the cache at \"%s\": %s%s", settings->cache_socket,
+				strerror(errno),
+				errno == EADDRINUSE ? " (remove it if no server uses it)" : "");
 	site->max_unit = settings->cache_size / 4;
 	site->mime = mime_open(MIME_TYPES);
 	site->helpers = helper_open(HELPERS);

@@ -17,6 +17,7 @@
 struct given {
 	char **listen, **worker;
 	char *root, *threads, *workers, *worker_memory, *io, *access_log, *cache_size, *revalidate;
+	char *cache_socket;
 };
 
 struct key {
@@ -41,6 +42,8 @@ static const struct key keys[] = {
 	 "File, - for standard output, or off (off)", "FILE"},
 	{"cache-size", offsetof(struct given, cache_size), false, "Memory for the cache (256M)",
 	 "SIZE"},
+	{"cache-socket", offsetof(struct given, cache_socket), false,
+	 "Let other processes attach to the cache there", "PATH"},
 	{"revalidate", offsetof(struct given, revalidate), false,
 	 "Trust a cached file that long before looking again, ms (0)", "MS"},
 };
@@ -248,6 +251,7 @@ static bool settle(struct settings *settings, struct given *given, char **why)
 		given->listen ? g_strdupv(given->listen) : g_strsplit("127.0.0.1:8080", ";", 0);
 	settings->worker = given->worker ? g_strdupv(given->worker) : g_new0(char *, 1);
 	settings->root = g_strdup(given->root ? given->root : ".");
+	settings->cache_socket = g_strdup(given->cache_socket);
 	settings->access_log = g_strdup(given->access_log ? given->access_log : "off");
 	return true;
 }
@@ -278,4 +282,5 @@ void settings_free(struct settings *settings)
 	g_strfreev(settings->worker);
 	g_free(settings->root);
 	g_free(settings->access_log);
+	g_free(settings->cache_socket);
 }

@@ -20,9 +20,10 @@ struct settings {
 	size_t worker_memory; /* bytes */
 	enum loop_kind io;
 	char *access_log;
-	size_t cache_size; /* bytes */
-	int revalidate;	   /* ms */
-	bool version;	   /* was asked for: print it and end */
+	size_t cache_size;  /* bytes */
+	char *cache_socket; /* NULL: the cache is not served */
+	int revalidate;	    /* ms */
+	bool version;	    /* was asked for: print it and end */
 };
 
 /*

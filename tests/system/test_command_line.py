@@ -13,7 +13,7 @@ from test_paths import as_anyone
 
 OPTIONS = [
     "listen", "root", "threads", "worker", "workers", "worker-memory", "io", "access-log",
-    "cache-size", "revalidate", "config", "version",
+    "cache-size", "cache-socket", "revalidate", "config", "version",
 ]
 
 
@@ -95,6 +95,10 @@ def test_version():
         (["--worker", "/w=no-such-program-anywhere"], '"no-such-program-anywhere"'),
         (["--worker", "/w='unfinished"], "/w='unfinished"),
         (["--worker", "/w=."], '"."'),
+        (["--cache-socket", "file"], '"file"'),
+        (["--cache-socket", "no-such-folder/socket"], '"no-such-folder/socket"'),
+        (["--cache-socket", ""], '""'),
+        (["--cache-socket", 120 * "x"], 120 * "x"),
         (["--config", "no-such-file"], "no-such-file"),
         (["--config", "root"], "root"),
     ],
