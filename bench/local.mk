@@ -1,5 +1,24 @@
 # SPDX-License-Identifier: MIT
 # Benchmarks are run from the source tree: bench/bench --help.
+# What "bench library" runs is built with the rest.
+noinst_PROGRAMS += bench/library
+bench_library_SOURCES = bench/library.c bench/library.h bench/library-handover.c \
+	bench/library-lookup.c bench/library-threads.c
+bench_library_LDADD = libnabc/libnabc.la -lpthread
+bench_library_LDFLAGS = $(AM_LDFLAGS) -static
+EXTRA_DIST += bench/lib/library.py
+# What "bench trace" runs: the library's own replacement, on a list of requests.
+noinst_PROGRAMS += bench/replay
+bench_replay_SOURCES = bench/replay.c bench/requests.c bench/requests.h \
+	bench/simulate.c bench/simulate.h bench/bounds.c
+bench_replay_LDADD = libnabc/libnabc-internal.la $(URING_LIBS) -lpthread -lm
+EXTRA_DIST += bench/lib/trace.py bench/traces/README.md bench/traces/semicomplete-2015.tsv.gz
+
 EXTRA_DIST += bench/README.md bench/bench bench/urls.lua bench/fcgi-generate.c \
 	bench/lib/__init__.py bench/lib/experiments.py bench/lib/load.py bench/lib/process.py \
 	bench/lib/report.py bench/lib/servers.py
+
+# Compares the library's own loops, which are not exported, with the C library's.
+noinst_PROGRAMS += bench/checksum
+EXTRA_DIST += bench/lib/checksum.py
+bench_checksum_LDADD = libnabc/libnabc-internal.la $(URING_LIBS) -lpthread

@@ -8,7 +8,7 @@ import resource
 import shutil
 import sys
 
-from . import load, process
+from . import checksum, library, load, process
 from .process import Failure
 from .servers import FCGI_PROCESSES, Nginx, Sweet, find_program
 
@@ -20,7 +20,10 @@ PATTERN = b"abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ-\n"
 
 
 def experiment(name, compares_requests, summary):
-    """Registers a function of a Context under a name."""
+    """Registers a function of a Context under a name.
+
+    compares_requests: whether requests/s are to be compared; None: it prints all itself.
+    """
 
     def register(function):
         EXPERIMENTS[name] = (function, compares_requests, summary)
@@ -42,6 +45,7 @@ class Context:
         self.sizes = options.sizes or SIZES
         self.connections = options.connections
         self.io = options.io
+        self.quick, self.json, self.csv = options.quick, options.json, options.csv
         self.servers = []
         self.cases = []
 
@@ -177,3 +181,13 @@ def dynamic(context):
         for connections in context.connections or (16, 64):
             context.measure(size, connections, f"/generate?size={size}")
         context.check(generated_pages, size)
+
+
+@experiment("library", None, "libnabc by itself: units, hand-overs, look-ups, threads")
+def library_alone(context):
+    library.measure(context)
+
+
+@experiment("checksum", None, "the library's checksums beside memcpy(), in the CPU's caches")
+def checksums(context):
+    checksum.measure(context, checksum.SIZES if context.sizes is SIZES else context.sizes)

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: MIT
+"""Checksums beside memcpy(): runs the program bench/checksum of the build on
+one CPU, counts its instructions with Valgrind, and prints a line for each size.
+"""
+
+import csv
+import json
+import os
+import re
+import shutil
+import subprocess
+
+from . import report
+from .process import Failure
+from .servers import find_built
+
+SIZES = (1 << 10, 4 << 10, 16 << 10, 64 << 10)
+WORKS = ("copy", "checksum", "crc32c")
+COUNTED_BYTES = 4 << 20
+LIMIT_SECONDS = 300
+
+
+def run(argv, cpu):
+    """What a program says, on both streams."""
+    try:
+        done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, timeout=LIMIT_SECONDS, check=False,
+                              text=True, preexec_fn=lambda: os.sched_setaffinity(0, {cpu}))
+    except subprocess.TimeoutExpired:
+        raise Failure(f"{argv[0]} does not end") from None
+    if done.returncode:
+        raise Failure(f"{argv[0]}: status {done.returncode}\n{done.stdout}")
+    return done.stdout
+
+
+def instructions(program, work, size, cpu):
+    """Instructions a byte, of the loop and what it calls alone."""
+    count = max(1, COUNTED_BYTES // size)
+    said = run(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null",
+                "--toggle-collect=run_*", program, "--once", work, str(size), str(count)], cpu)
+    found = re.search(r"Collected : (\d+)", said)
+    if not found:
+        raise Failure(f"Valgrind counted nothing:\n{said}")
+    return int(found.group(1)) / count / size
+
+
+def measure(context, sizes):
+    program = find_built(context.build, "bench", "checksum")
+    counts = bool(shutil.which("valgrind"))
+    rows = []
+    for line in run([program, *map(str, sizes)], context.server_cpu).splitlines()[1:]:
+        size, *figures = line.split()
+        row = {"size": int(size)}
+        for work, rate in zip(WORKS, figures):
+            row[f"{work}_bytes_per_ns"] = float(rate)
+        for work in WORKS if counts else ():
+            row[f"{work}_instructions_per_byte"] = instructions(program, work, row["size"],
+                                                                context.server_cpu)
+        rows.append(row)
+    print("\nmedians; both ratios are to copy, instructions are counted by callgrind\n")
+    tell(rows, counts)
+    if not counts:
+        print("\nwithout Valgrind (Debian package valgrind) instructions are not counted")
+    write(context, rows)
+
+
+def tell(rows, counts):
+    lines = []
+    for row in rows:
+        line = [report.size_name(row["size"]), ""]
+        line += [f"{row[f'{work}_bytes_per_ns']:.1f}" for work in WORKS]
+        line += [f"{row[f'{work}_bytes_per_ns'] / row['copy_bytes_per_ns']:.2f}"
+                 for work in WORKS[1:]]
+        if counts:
+            line += [f"{row[f'{work}_instructions_per_byte']:.3f}" for work in WORKS]
+        lines.append(line)
+    heads = ["size", "", *(f"{work}, bytes/ns" for work in WORKS),
+             *(f"{work} / copy" for work in WORKS[1:])]
+    if counts:
+        heads += [f"{work}, instr./byte" for work in WORKS]
+    report.table(heads, lines)
+
+
+def write(context, rows):
+    if context.json:
+        with open(context.json, "w") as file:
+            json.dump({"experiment": "checksum", "machine": report.machine(context),
+                       "sizes": rows}, file, indent=2)
+            file.write("\n")
+    if context.csv:
+        with open(context.csv, "w", newline="") as file:
+            writer = csv.DictWriter(file, rows[0].keys())
+            writer.writeheader()
+            writer.writerows(rows)
