@@ -27,6 +27,7 @@ output=$(mktemp) || exit 1
 trap 'rm -f "$output"' EXIT
 CK_FORK=yes
 NABC_TEST_SCALE=${NABC_TEST_SCALE:-100}
+# Threads take turns: without fair-sched one that spins can starve the others.
 # Valgrind 3.19 stops all threads while one of them waits in io_uring, so the
 # loops are run with epoll alone.
 NABC_TEST_NO_URING=1
@@ -42,7 +43,7 @@ for name in "$@"; do
 	fi
 	# A program that libtool wraps is run beneath its wrapper.
 	timeout -k 5 300 "$builddir/libtool" --silent --mode=execute "$valgrind" --quiet --error-exitcode=99 \
-		--leak-check=full --child-silent-after-fork=no \
+		--fair-sched=yes --leak-check=full --child-silent-after-fork=no \
 		"$program" >"$output" 2>&1
 	status=$?
 	# Check takes a child's 99 for its failure; whatever Valgrind said counts too.
