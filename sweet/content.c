@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -41,6 +42,7 @@ struct content_entry {
 };
 
 struct content {
+	_Atomic unsigned references;
 	struct content_options options;
 	pthread_mutex_t lock;
 	GHashTable *table; /* path to entry */
@@ -54,7 +56,9 @@ struct content *content_open(const struct content_options *options)
 {
 	struct content *content = g_new0(struct content, 1);
 
+	atomic_init(&content->references, 1);
 	content->options = *options;
+	content->options.mime = mime_ref(options->mime);
 	pthread_mutex_init(&content->lock, NULL);
 	content->table = g_hash_table_new(g_str_hash, g_str_equal);
 	return content;
@@ -96,7 +100,8 @@ static void drop(struct content *content, struct content_entry *entry)
 
 void content_close(struct content *content)
 {
-	if (!content)
+	if (!content ||
+	    atomic_fetch_sub_explicit(&content->references, 1, memory_order_acq_rel) != 1)
 		return;
 	while (content->recent.head) {
 		struct content_entry *entry = content->recent.head->data;
@@ -106,7 +111,32 @@ void content_close(struct content *content)
 	}
 	g_hash_table_destroy(content->table);
 	pthread_mutex_destroy(&content->lock);
+	mime_close(content->options.mime);
+	close(content->options.root);
 	g_free(content);
+}
+
+struct content *content_ref(struct content *content)
+{
+	atomic_fetch_add_explicit(&content->references, 1, memory_order_relaxed);
+	return content;
+}
+
+bool content_serves(const struct content *content, const struct content_options *options)
+{
+	struct stat ours, theirs;
+
+	return fstat(content->options.root, &ours) == 0 && fstat(options->root, &theirs) == 0 &&
+	       ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino &&
+	       content->options.helpers == options->helpers &&
+	       content->options.max_unit == options->max_unit &&
+	       content->options.revalidate_ns == options->revalidate_ns &&
+	       mime_equal(content->options.mime, options->mime);
+}
+
+int content_root(const struct content *content)
+{
+	return content->options.root;
 }
 
 /* --- reading a file into a unit, on a helper thread ------------------------ */

@@ -18,8 +18,8 @@ struct content;
 struct content_entry;
 
 struct content_options {
-	int root; /* descriptor; stays the caller's */
-	const struct mime *mime;
+	int root; /* descriptor; the content's from then on */
+	struct mime *mime;
 	struct helpers *helpers;
 	size_t max_unit;	/* bytes of the largest file to be cached */
 	uint64_t revalidate_ns; /* trust for that long; 0: ask for each turn of a loop */
@@ -54,7 +54,16 @@ struct content_view {
 };
 
 struct content *content_open(const struct content_options *options);
+
+/* One more holder, each of whom closes it.  Any thread. */
+struct content *content_ref(struct content *content);
 void content_close(struct content *content);
+
+/* Whether it has the same folder and reads it the same way. */
+bool content_serves(const struct content *content, const struct content_options *options);
+
+/* The folder's descriptor. */
+int content_root(const struct content *content);
 
 /*
  * Finds the file at path (a decoded URL path, not ending in '/').  True: the

@@ -18,7 +18,8 @@
 struct filestream {
 	struct job job;
 	struct transaction *transaction; /* NULL: it has ended */
-	int root, fd;
+	struct content *content;
+	int fd;
 	char *path;
 	struct file_version version;
 	off_t offset;		    /* of the next read */
@@ -74,7 +75,7 @@ static void work(struct job *job)
 	struct file_version now;
 
 	if (stream->fd < 0) {
-		stream->fd = docroot_open_file(stream->root, stream->path, &now);
+		stream->fd = docroot_open_file(content_root(stream->content), stream->path, &now);
 		if (stream->fd < 0) {
 			stream->error = stream->fd;
 			return;
@@ -95,6 +96,7 @@ static void stream_free(struct filestream *stream)
 		(void)NC_release(stream->sending);
 	if (stream->fd >= 0)
 		close(stream->fd);
+	content_close(stream->content);
 	g_free(stream->path);
 	g_free(stream);
 }
@@ -205,7 +207,7 @@ enum respond filestream_respond(struct transaction *transaction, const char *pat
 	stream->transaction = transaction;
 	stream->job =
 		(struct job){.work = work, .done = work_done, .loop = transaction->server->loop};
-	stream->root = site->root;
+	stream->content = content_ref(transaction->scope->content);
 	stream->fd = -1;
 	stream->path = g_strdup(path);
 	stream->version = *version;

@@ -11,7 +11,13 @@ sweet_libsweet_la_SOURCES = \
 	sweet/date.c sweet/date.h \
 	sweet/mime.c sweet/mime.h \
 	sweet/meta.c sweet/meta.h \
-	sweet/settings.c sweet/settings.h \
+	sweet/config-value.c sweet/config-value.h \
+	sweet/config-file.c sweet/config-file.h \
+	sweet/configuration.c sweet/configuration.h \
+	sweet/config-rule.c sweet/config-rule.h \
+	sweet/config-key.c sweet/config-key.h \
+	sweet/config-read.c sweet/config-read.h \
+	sweet/generation.c sweet/generation.h \
 	sweet/log.c sweet/log.h \
 	sweet/timer.c sweet/timer.h \
 	sweet/loop.c sweet/loop.h sweet/loop-backend.h \
@@ -19,6 +25,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/helper.c sweet/helper.h \
 	sweet/docroot.c sweet/docroot.h \
 	sweet/content.c sweet/content.h \
+	sweet/site.c sweet/site.h \
 	sweet/transaction.h sweet/server.h \
 	sweet/filestream.c sweet/filestream.h \
 	sweet/static.c sweet/static.h \

@@ -18,16 +18,16 @@
 
 #include <glib.h>
 
+#include <config-read.h>
 #include <connection.h>
 #include <gateway.h>
 #include <listener.h>
 #include <server.h>
-#include <settings.h>
+#include <site.h>
 
 #define HELPERS 4
 #define DRAIN_MS 5000
 #define DRAIN_STEP_MS 50
-#define MIME_TYPES "/etc/mime.types"
 
 /* One thread: its server, its listeners, and how it is told to end. */
 struct runner {
@@ -44,7 +44,7 @@ struct runner {
 };
 
 struct program {
-	struct settings settings;
+	struct config *config;
 	struct site site;
 	struct listen_address *addresses;
 	unsigned address_count;
@@ -71,6 +71,17 @@ static bool complain(const char *format, ...)
 	log_message("%s", line);
 	g_free(line);
 	return false;
+}
+
+/* Logs what errors has, and lets go of it; true: it had nothing. */
+static bool tell(GPtrArray *errors)
+{
+	bool good = errors->len == 0;
+
+	for (unsigned i = 0; i < errors->len; i++)
+		log_message("%s", (const char *)errors->pdata[i]);
+	g_ptr_array_free(errors, TRUE);
+	return good;
 }
 
 /* --- ending -------------------------------------------------------------------- */
@@ -166,7 +177,7 @@ static bool open_sockets(void)
 {
 	unsigned threads = program.site.threads;
 
-	program.address_count = g_strv_length(program.settings.listen);
+	program.address_count = g_strv_length(program.config->listen);
 	program.addresses = g_new0(struct listen_address, program.address_count);
 	for (unsigned i = 0; i < threads; i++) {
 		struct runner *runner = &program.runners[i];
@@ -179,9 +190,9 @@ static bool open_sockets(void)
 		struct listen_address *address = &program.addresses[a];
 		int fd;
 
-		if (!listener_parse(program.settings.listen[a], address))
+		if (!listener_parse(program.config->listen[a], address))
 			return complain("listen \"%s\": must be ADDRESS:PORT, :PORT or PORT",
-					program.settings.listen[a]);
+					program.config->listen[a]);
 		/* Alone first: sockets of another program that share would let us in. */
 		fd = listener_bind(address, false);
 		if (fd >= 0 && threads > 1) {
@@ -212,9 +223,10 @@ static bool open_loops(void)
 		server->number = i;
 		server->site = &program.site;
 		server->log.fd = program.log_fd;
-		server->loop = loop_open(program.settings.io, why, sizeof(why));
+		server->loop = loop_open((enum loop_kind)program.config->io, why, sizeof(why));
 		if (!server->loop)
 			return complain("cannot start an event loop: %s", why);
+		server->generation = generation_open(config_ref(program.config));
 		server->housekeeping.before_sleep = housekeeping;
 		loop_hook_add(server->loop, &server->housekeeping);
 		gw_hook_add(&program.runners[i].workers, server);
@@ -227,40 +239,38 @@ static bool open_loops(void)
 static bool open_site(void)
 {
 	struct site *site = &program.site;
-	struct settings *settings = &program.settings;
-	struct NC_cache_options options = {.size = settings->cache_size,
-					   .flags = NC_CACHE_NO_THREAD};
-	struct content_options content;
+	const struct config *config = program.config;
+	struct NC_cache_options options = {.size = config->cache_size, .flags = NC_CACHE_NO_THREAD};
+	GPtrArray *errors;
 	struct timespec now;
 	char *why = NULL;
 
-	if (settings->io == LOOP_EPOLL)
+	if (config->io == LOOP_EPOLL)
 		options.flags |= NC_CACHE_NO_URING;
 	site->cache = NC_cache_open(&options);
 	if (!site->cache)
-		return complain("cannot open the cache of %zu bytes: %s", settings->cache_size,
+		return complain("cannot open the cache of %zu bytes: %s", config->cache_size,
 				strerror(errno));
-	if (settings->cache_socket && NC_cache_serve(site->cache, settings->cache_socket) < 0)
-		return complain("cannot serve the cache at \"%s\": %s%s", settings->cache_socket,
+	if (config->cache_socket && NC_cache_serve(site->cache, config->cache_socket) < 0)
+		return complain("cannot serve the cache at \"%s\": %s%s", config->cache_socket,
 				strerror(errno),
 				errno == EADDRINUSE ? " (remove it if no server uses it)" : "");
-	site->max_unit = settings->cache_size / 4;
-	site->mime = mime_open(MIME_TYPES);
+	site->max_unit = config->cache_size / 4;
 	site->helpers = helper_open(HELPERS);
 	if (!site->helpers)
 		return complain("cannot start threads: %s", strerror(errno));
-	content = (struct content_options){.root = site->root,
-					   .mime = site->mime,
-					   .helpers = site->helpers,
-					   .max_unit = site->max_unit,
-					   .revalidate_ns =
-						   (uint64_t)settings->revalidate * 1000000u};
-	site->content = content_open(&content);
+	errors = g_ptr_array_new_with_free_func(g_free);
+	(void)site_open(
+		program.config, NULL,
+		&(struct site_options){.helpers = site->helpers, .max_unit = site->max_unit},
+		errors);
+	if (!tell(errors))
+		return false;
 	if (!open_loops())
 		return false;
-	if (settings->worker[0]) {
-		site->gateway = gateway_open(site, settings->worker, (unsigned)settings->workers,
-					     settings->worker_memory, &why);
+	if (config->worker[0]) {
+		site->gateway = gateway_open(site, config->worker, config->workers,
+					     config->worker_memory, &why);
 		if (!site->gateway) {
 			complain("%s", why);
 			g_free(why);
@@ -276,16 +286,12 @@ static bool check(void)
 {
 	int error;
 
-	program.site.threads = (unsigned)program.settings.threads;
+	program.site.threads = program.config->threads;
 	program.runners = g_new0(struct runner, program.site.threads);
-	program.site.root = docroot_open(program.settings.root);
-	if (program.site.root < 0)
-		return complain("cannot serve the root \"%s\": %s", program.settings.root,
-				strerror(-program.site.root));
-	error = log_open_access(program.settings.access_log, &program.log_fd);
+	error = log_open_access(program.config->access_log, &program.log_fd);
 	if (error)
 		return complain("cannot write the access log \"%s\": %s",
-				program.settings.access_log, strerror(-error));
+				program.config->access_log, strerror(-error));
 	return open_sockets();
 }
 
@@ -341,8 +347,12 @@ static void announce(void)
 {
 	for (unsigned i = 0; i < program.address_count; i++)
 		log_message("listening on http://%s/ (root %s, %u thread%s, %s)",
-			    program.addresses[i].text, program.settings.root, program.site.threads,
-			    program.site.threads == 1 ? "" : "s", program.site.io);
+			    program.addresses[i].text,
+			    program.config->hosts[0]
+				    .scopes[program.config->hosts[0].scope_count - 1]
+				    .root,
+			    program.site.threads, program.site.threads == 1 ? "" : "s",
+			    program.site.io);
 }
 
 /* --- taking down ------------------------------------------------------------------ */
@@ -385,22 +395,22 @@ static void take_down(void)
 	for (unsigned i = 0; program.runners && i < site->threads; i++)
 		if (program.runners[i].server.loop)
 			connection_close_all(&program.runners[i].server);
-	content_close(site->content);
-	for (unsigned i = 0; program.runners && i < site->threads; i++)
-		loop_close(program.runners[i].server.loop);
-	if (site->mime)
-		mime_close(site->mime);
+	for (unsigned i = 0; program.runners && i < site->threads; i++) {
+		struct server *server = &program.runners[i].server;
+
+		loop_close(server->loop);
+		if (server->generation)
+			generation_release(server->generation);
+	}
+	config_unref(program.config);
 	if (site->cache && NC_cache_close(site->cache) < 0)
 		log_message("closing the cache: %s", strerror(errno));
-	if (site->root >= 0)
-		close(site->root);
 	if (program.signal_fd >= 0)
 		close(program.signal_fd);
 	if (program.log_fd >= 0)
 		close(program.log_fd);
 	g_free(program.runners);
 	g_free(program.addresses);
-	settings_free(&program.settings);
 }
 
 /* As many connections as the hard limit allows. */
@@ -417,20 +427,22 @@ static void raise_limits(void)
 int main(int argc, char **argv)
 {
 	static struct loop_watch cache_watch = {.ready = on_cache};
-	char *why;
+	GPtrArray *errors = g_ptr_array_new_with_free_func(g_free);
+	struct config_request request = {0};
 	bool good;
 
-	program.site.root = program.log_fd = program.signal_fd = -1;
-	if (!settings_read(&program.settings, argc, argv, &why)) {
-		log_message("%s", why);
-		g_free(why);
-		settings_free(&program.settings);
-		return EXIT_FAILURE;
-	}
-	if (program.settings.version) {
+	program.log_fd = program.signal_fd = -1;
+	program.config = config_read(argc, argv, &request, errors);
+	if (program.config && request.check)
+		(void)site_open(program.config, NULL, &(struct site_options){0}, errors);
+	good = tell(errors);
+	if (good && request.version)
 		printf("sweet (nabc) %s\n", PACKAGE_VERSION);
-		settings_free(&program.settings);
-		return EXIT_SUCCESS;
+	else if (good && request.check)
+		printf("%s: good\n", program.config->file ? program.config->file : "settings");
+	if (!good || request.version || request.check) {
+		config_unref(program.config);
+		return good ? EXIT_SUCCESS : EXIT_FAILURE;
 	}
 	raise_limits();
 	good = check() && open_signals() && open_site() && start();

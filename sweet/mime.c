@@ -7,6 +7,7 @@
  * a chunk that goes with the table.
  */
 #include <stdbool.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,8 @@
 #define CHARSET "; charset=utf-8"
 
 struct mime {
+	_Atomic unsigned references;
+	unsigned digest;   /* of all entries, in any order */
 	GHashTable *types; /* lower case extension -> type, both in strings */
 	GStringChunk *strings;
 };
@@ -106,6 +109,7 @@ static void add(struct mime *mime, const char *extension, const char *type)
 		return;
 	snprintf(value, sizeof(value), "%s%s", type,
 		 g_ascii_strncasecmp(type, "text/", 5) == 0 ? CHARSET : "");
+	mime->digest += g_str_hash(key) * 31 + g_str_hash(value);
 	g_hash_table_insert(mime->types, g_string_chunk_insert(mime->strings, key),
 			    g_string_chunk_insert_const(mime->strings, value));
 }
@@ -144,6 +148,7 @@ struct mime *mime_open(const char *path)
 	struct mime *mime = g_new0(struct mime, 1);
 	size_t i;
 
+	atomic_init(&mime->references, 1);
 	mime->types = g_hash_table_new(g_str_hash, g_str_equal);
 	mime->strings = g_string_chunk_new(4096);
 	if (path)
@@ -153,9 +158,20 @@ struct mime *mime_open(const char *path)
 	return mime;
 }
 
+struct mime *mime_ref(struct mime *mime)
+{
+	atomic_fetch_add_explicit(&mime->references, 1, memory_order_relaxed);
+	return mime;
+}
+
+bool mime_equal(const struct mime *a, const struct mime *b)
+{
+	return a->digest == b->digest && g_hash_table_size(a->types) == g_hash_table_size(b->types);
+}
+
 void mime_close(struct mime *mime)
 {
-	if (!mime)
+	if (!mime || atomic_fetch_sub_explicit(&mime->references, 1, memory_order_acq_rel) != 1)
 		return;
 	g_hash_table_destroy(mime->types);
 	g_string_chunk_free(mime->strings);

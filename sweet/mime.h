@@ -7,6 +7,8 @@
 #ifndef SWEET_MIME_H
 #define SWEET_MIME_H
 
+#include <stdbool.h>
+
 struct mime;
 
 /*
@@ -17,7 +19,11 @@ struct mime;
  * Never NULL (glib aborts when memory ends).
  */
 struct mime *mime_open(const char *path);
+struct mime *mime_ref(struct mime *mime);
 void mime_close(struct mime *mime);
+
+/* Whether they know the same types (by their number and a hash of all). */
+bool mime_equal(const struct mime *a, const struct mime *b);
 
 /*
  * The type for the last extension of name (ASCII case ignored), text types

@@ -49,6 +49,9 @@ struct output *output_open(struct server *server)
 	/* Field by field: the buffers behind them are large. */
 	transaction = &output->transaction;
 	transaction->server = server;
+	transaction->generation = generation_hold(server->generation);
+	transaction->host = NULL;
+	transaction->scope = NULL;
 	transaction->request = NULL;
 	transaction->head_only = false;
 	transaction->status = 0;
@@ -70,6 +73,7 @@ void output_close(struct output *output)
 
 	if (output->transaction.finish)
 		output->transaction.finish(&output->transaction);
+	generation_release(output->transaction.generation);
 	if (server->spare_count >= SPARE_MAX) {
 		free(output);
 		return;

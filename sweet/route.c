@@ -33,6 +33,8 @@ enum respond route(struct transaction *transaction)
 	length = uri_decode_path(request->path, transaction->path, sizeof(transaction->path));
 	if (length < 0)
 		return transaction_fail(transaction, -length, NULL);
+	transaction->host = config_host(transaction->generation->config, request->host);
+	transaction->scope = host_scope(transaction->host, transaction->path);
 	if (strcmp(transaction->path, STATUS_PATH) == 0 && transaction->loopback)
 		return status_respond(transaction);
 	pool = gateway ? gateway_find(gateway, transaction->path) : NULL;

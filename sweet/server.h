@@ -10,6 +10,7 @@
 
 #include <content.h>
 #include <date.h>
+#include <generation.h>
 #include <helper.h>
 #include <log.h>
 #include <loop.h>
@@ -22,10 +23,7 @@ struct server;
 
 /* Set up by main, constant while the threads run. */
 struct site {
-	int root; /* descriptor */
-	struct mime *mime;
 	struct helpers *helpers;
-	struct content *content;
 	struct gateway *gateway;
 	size_t max_unit; /* bytes */
 	NC_cache *cache;
@@ -57,6 +55,7 @@ struct server {
 	unsigned number;
 	struct site *site;
 	struct loop *loop;
+	struct generation *generation; /* that new transactions begin with */
 	struct access_log log;
 	struct server_counters counters;
 	struct loop_hook housekeeping; /* flushes the log before a sleep */

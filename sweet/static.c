@@ -36,7 +36,7 @@ static void finish(struct transaction *transaction)
 	struct wait *wait = wait_of(transaction);
 
 	if (wait->entry)
-		content_put(transaction->server->site->content, wait->entry);
+		content_put(transaction->scope->content, wait->entry);
 	wait->entry = NULL;
 }
 
@@ -57,7 +57,7 @@ static enum respond redirect(struct transaction *transaction)
 
 static enum respond refuse(struct transaction *transaction, const struct wait *wait, int error)
 {
-	const struct site *site = transaction->server->site;
+	const struct content *content = transaction->scope->content;
 	struct file_version folder;
 
 	switch (error) {
@@ -70,7 +70,7 @@ static enum respond refuse(struct transaction *transaction, const struct wait *w
 			size_t length = strlen(transaction->path) - strlen(INDEX);
 
 			transaction->path[length] = '\0';
-			if (docroot_peek(site->root, transaction->path, &folder) == 0)
+			if (docroot_peek(content_root(content), transaction->path, &folder) == 0)
 				return transaction_fail(transaction, 403, NULL);
 		}
 		return transaction_fail(transaction, 404, NULL);
@@ -104,7 +104,7 @@ static enum respond stream(struct transaction *transaction, struct content_entry
 
 	memcpy(transaction->head_buffer, view->head, view->head_length);
 	transaction->head = transaction->head_buffer;
-	content_put(transaction->server->site->content, entry);
+	content_put(transaction->scope->content, entry);
 	respond = filestream_respond(transaction, path, &version);
 	g_free(path);
 	return respond;
@@ -154,7 +154,7 @@ enum respond static_respond(struct transaction *transaction)
 		memcpy(transaction->path + length, INDEX, sizeof(INDEX));
 		wait->index = true;
 	}
-	if (!content_get(transaction->server->site->content, transaction->path, &wait->waiter))
+	if (!content_get(transaction->scope->content, transaction->path, &wait->waiter))
 		return RESPOND_LATER;
 	return answer(transaction);
 }

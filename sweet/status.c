@@ -7,6 +7,7 @@
 #include <glib.h>
 
 #include <server.h>
+#include <site.h>
 #include <status.h>
 
 struct sums {
@@ -59,7 +60,7 @@ enum respond status_respond(struct transaction *transaction)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	(void)NC_cache_stat(site->cache, &cache);
-	content_stat(site->content, &files, &hits, &misses);
+	site_stat(transaction->generation->config, &files, &hits, &misses);
 	g_string_append_printf(text,
 			       "{\n"
 			       "  \"software\": \"" SERVER_SOFTWARE "\",\n"

@@ -23,6 +23,9 @@
 
 #include <request.h>
 
+struct generation;
+struct host;
+struct scope;
 struct server;
 
 #define TRANSACTION_HEAD_MAX 8192 /* bytes of a response's own header lines */
@@ -33,7 +36,10 @@ enum respond { RESPOND_NOW, RESPOND_LATER };
 
 struct transaction {
 	/* The request; `request` is good only while the responder starts. */
-	struct server *server; /* this thread's */
+	struct server *server;	       /* this thread's */
+	struct generation *generation; /* held until the end */
+	const struct host *host;       /* by route.c */
+	const struct scope *scope;     /* by route.c, after the path */
 	const struct request *request;
 	bool head_only;		 /* HEAD */
 	const char *remote_addr; /* of the connection, lives as long */

@@ -89,12 +89,17 @@ grep -H '^#include [<"]' "$srcdir"/libnabc/nabcctl.c "$srcdir"/libnabc/ctl*.[ch]
 	done >>"$faults"
 
 check sweet <<'FLOORS'
-slice uri request response date mime meta timer
+slice uri request response date mime meta timer config-value config-file
 loop loop-backend loop-uring loop-epoll docroot log
+configuration
+config-rule generation
+config-key
+config-read
 helper transaction
 content
+site
 server
-settings gateway gw-worker filestream static status
+gateway gw-worker filestream static status
 route output
 connection
 listener

@@ -74,7 +74,7 @@ SWEET_UNITS = \
 	tests/unit/test-helper \
 	tests/unit/test-docroot \
 	tests/unit/test-log \
-	tests/unit/test-settings \
+	tests/unit/test-config \
 	tests/unit/test-listener \
 	tests/unit/test-gateway \
 	tests/unit/test-content \
@@ -165,9 +165,9 @@ tests_unit_test_log_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_log_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_log_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_test_settings_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_settings_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_settings_LDADD = $(sweet_unit_ldadd)
+tests_unit_test_config_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_config_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_config_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_test_listener_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_listener_CFLAGS = $(sweet_unit_cflags)

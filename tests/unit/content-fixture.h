@@ -82,7 +82,6 @@ static inline void close_all(void)
 	content_close(content);
 	mime_close(mime);
 	ck_assert_int_eq(NC_cache_close(cache), 0);
-	close(root);
 	ck_assert_ptr_nonnull(folder);
 	while ((entry = readdir(folder)))
 		(void)unlinkat(dirfd(folder), entry->d_name,

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * config-key.c - see config-key.h.  A new key is a row here, a field in
+ * configuration.h and a line in sweet.conf(5).
+ */
+#include <string.h>
+
+#include <glib.h>
+
+#include <config-key.h>
+#include <config-rule.h>
+#include <config-value.h>
+
+#define THREADS_MAX 64
+
+static const char *const io_words[] = {"auto", "uring", "epoll", NULL};
+static const char *const format_words[] = {"short", "common", "combined", "json", NULL};
+static const char *const level_words[] = {"error", "warning", "notice", "info", "debug", NULL};
+static const char *const page_cache_words[] = {"drop", "keep", NULL};
+
+/* --- fields of each kind ----------------------------------------------------- */
+
+static const char *store_text(const struct key *key, char **values, void *base, const char **wrong)
+{
+	char **field = (char **)(void *)((char *)base + key->offset);
+
+	*wrong = values[0];
+	if (!*values[0] && key->least)
+		return "must not be empty";
+	*field = g_strdup(values[0]);
+	return NULL;
+}
+
+/* "off" leaves nothing. */
+static const char *store_text_or_off(const struct key *key, char **values, void *base,
+				     const char **wrong)
+{
+	return strcmp(values[0], "off") == 0 ? NULL : store_text(key, values, base, wrong);
+}
+
+static const char *store_list(const struct key *key, char **values, void *base, const char **wrong)
+{
+	char ***field = (char ***)(void *)((char *)base + key->offset);
+
+	*wrong = "";
+	if (key->least && !values[0])
+		return "must have a value";
+	for (unsigned i = 0; values[i]; i++) {
+		*wrong = values[i];
+		if (!*values[i])
+			return "must not be empty";
+	}
+	*field = g_strdupv(values);
+	return NULL;
+}
+
+static const char *store_names(const struct key *key, char **values, void *base, const char **wrong)
+{
+	for (unsigned i = 0; values[i]; i++) {
+		*wrong = values[i];
+		if (!*values[i] || strchr(values[i], '/'))
+			return "must be a file's name, without a folder";
+	}
+	return store_list(key, values, base, wrong);
+}
+
+static const char *store_number(const struct key *key, char **values, void *base,
+				const char **wrong)
+{
+	uint64_t value = 0;
+	const char *must = value_number(values[0], key->least, key->most, &value);
+
+	*wrong = values[0];
+	*(unsigned *)(void *)((char *)base + key->offset) = (unsigned)value;
+	return must;
+}
+
+static const char *store_size(const struct key *key, char **values, void *base, const char **wrong)
+{
+	uint64_t value = 0;
+	const char *must = value_size(values[0], key->least, &value);
+
+	*wrong = values[0];
+	*(size_t *)(void *)((char *)base + key->offset) = (size_t)value;
+	return must;
+}
+
+static const char *store_any_time(const struct key *key, char **values, void *base,
+				  const char **wrong, unsigned bare_ms)
+{
+	uint64_t value = 0;
+	const char *must = value_time(values[0], bare_ms, &value);
+
+	*wrong = values[0];
+	if (!must && value < key->least)
+		must = "must be a time of at least 1s";
+	*(unsigned *)(void *)((char *)base + key->offset) = (unsigned)value;
+	return must;
+}
+
+static const char *store_time(const struct key *key, char **values, void *base, const char **wrong)
+{
+	return store_any_time(key, values, base, wrong, 1000);
+}
+
+static const char *store_ms(const struct key *key, char **values, void *base, const char **wrong)
+{
+	return store_any_time(key, values, base, wrong, 1);
+}
+
+static const char *store_switch(const struct key *key, char **values, void *base,
+				const char **wrong)
+{
+	*wrong = values[0];
+	return value_switch(values[0], (bool *)(void *)((char *)base + key->offset));
+}
+
+static const char *store_word(const struct key *key, char **values, void *base, const char **wrong)
+{
+	*wrong = values[0];
+	return value_word(values[0], key->words, (unsigned *)(void *)((char *)base + key->offset))
+		       ? NULL
+		       : "must be one of";
+}
+
+static const char *store_page_cache(const struct key *key, char **values, void *base,
+				    const char **wrong)
+{
+	unsigned word = 0;
+
+	*wrong = values[0];
+	if (!value_word(values[0], key->words, &word))
+		return "must be one of";
+	((struct config *)base)->page_cache = word;
+	return NULL;
+}
+
+static const char *store_rewrite(const struct key *key, char **values, void *base,
+				 const char **wrong)
+{
+	const char *must = value_path(values[0]);
+
+	*wrong = values[0];
+	return must ? must : store_text(key, values, base, wrong);
+}
+
+static const char *store_cache_control(const struct key *key, char **values, void *base,
+				       const char **wrong)
+{
+	(void)key;
+	return rule_cache_control(base, values, wrong);
+}
+
+static const char *store_error_pages(const struct key *key, char **values, void *base,
+				     const char **wrong)
+{
+	(void)key;
+	return rule_error_pages(base, values, wrong);
+}
+
+static const char *store_redirect(const struct key *key, char **values, void *base,
+				  const char **wrong)
+{
+	(void)key;
+	return rule_redirect(base, values, wrong);
+}
+
+/* --- the table ------------------------------------------------------------------ */
+
+#define GLOBAL(field) KEY_GLOBAL, .offset = offsetof(struct config, field)
+#define SCOPE(field) KEY_SCOPE, .offset = offsetof(struct scope, field)
+#define OF_HOST(field) KEY_HOST, .offset = offsetof(struct host, field)
+
+const struct key config_keys[] = {
+	{"listen", GLOBAL(listen), .list = true, .otherwise = "127.0.0.1:8080", .store = store_list,
+	 .least = 1, .help = "Address to serve on; may be repeated", .argument = "ADDRESS:PORT"},
+	{"root", SCOPE(root), .otherwise = ".", .store = store_text, .least = 1,
+	 .help = "Folder to serve", .argument = "DIR"},
+	{"threads", GLOBAL(threads), .store = store_number, .least = 1, .most = THREADS_MAX,
+	 .help = "Event loops (default: one a CPU)", .argument = "N"},
+	{"io", GLOBAL(io), .otherwise = "auto", .store = store_word, .words = io_words,
+	 .help = "auto, uring or epoll", .argument = "KIND"},
+	{"worker", GLOBAL(worker), .list = true, .otherwise = "", .store = store_list,
+	 .help = "Program that answers below a path; may be repeated",
+	 .argument = "/PREFIX=COMMAND"},
+	{"workers", GLOBAL(workers), .otherwise = "2", .store = store_number, .least = 1,
+	 .most = 256, .help = "Processes of each worker", .argument = "N"},
+	{"worker-memory", GLOBAL(worker_memory), .otherwise = "64M", .store = store_size,
+	 .least = 1 << 20, .help = "Memory for the bodies of one process", .argument = "SIZE"},
+	{"cache-size", GLOBAL(cache_size), .otherwise = "256M", .store = store_size,
+	 .least = 1 << 20, .help = "Memory for the cache", .argument = "SIZE"},
+	{"cache-socket", GLOBAL(cache_socket), .store = store_text,
+	 .help = "Let other processes attach to the cache there", .argument = "PATH"},
+	{"revalidate", GLOBAL(revalidate_ms), .otherwise = "0", .store = store_ms,
+	 .help = "Trust a cached file that long before looking again", .argument = "MS"},
+	{"page-cache", GLOBAL(page_cache), .otherwise = "keep", .store = store_page_cache,
+	 .words = page_cache_words,
+	 .help = "keep or drop the system's copy of what the cache holds", .argument = "WHAT"},
+	{"mime-types", GLOBAL(mime_types), .otherwise = "/etc/mime.types", .store = store_text,
+	 .help = "File of content types", .argument = "FILE"},
+	{"user", GLOBAL(user), .store = store_text, .least = 1,
+	 .help = "Run as that user, when started as root", .argument = "NAME"},
+	{"group", GLOBAL(group), .store = store_text, .least = 1,
+	 .help = "Run as that group (default: the user's)", .argument = "NAME"},
+	{"read-only", GLOBAL(read_only), .otherwise = "off", .store = store_switch,
+	 .help = "on: give up all writing to the file system", .argument = "SWITCH"},
+	{"pid-file", GLOBAL(pid_file), .store = store_text, .least = 1,
+	 .help = "Write the process's number there", .argument = "FILE"},
+	{"access-log", GLOBAL(access_log), .otherwise = "off", .store = store_text, .least = 1,
+	 .help = "File, - for standard output, or off", .argument = "FILE"},
+	{"log-format", GLOBAL(log_format), .otherwise = "short", .store = store_word,
+	 .words = format_words, .help = "short, common, combined or json", .argument = "FORMAT"},
+	{"error-log", GLOBAL(error_log), .otherwise = "-", .store = store_text, .least = 1,
+	 .help = "File, - for standard error, syslog or journal", .argument = "FILE"},
+	{"log-level", GLOBAL(log_level), .otherwise = "notice", .store = store_word,
+	 .words = level_words, .help = "error, warning, notice, info or debug",
+	 .argument = "LEVEL"},
+	{"server-header", GLOBAL(server_header), .otherwise = "SWEET/" PACKAGE_VERSION,
+	 .store = store_text_or_off, .least = 1, .help = "The Server field, or off",
+	 .argument = "TEXT"},
+	{"header-timeout", GLOBAL(limits.header_ms), .otherwise = "30s", .store = store_time,
+	 .least = 1000, .help = "For a request's head to come in", .argument = "TIME"},
+	{"body-timeout", GLOBAL(limits.body_ms), .otherwise = "30s", .store = store_time,
+	 .least = 1000, .help = "For the next bytes of a request's body", .argument = "TIME"},
+	{"keep-alive-timeout", GLOBAL(limits.keep_alive_ms), .otherwise = "75s",
+	 .store = store_time, .help = "For the next request of a connection", .argument = "TIME"},
+	{"send-timeout", GLOBAL(limits.send_ms), .otherwise = "60s", .store = store_time,
+	 .least = 1000, .help = "For the client to take some of an answer", .argument = "TIME"},
+	{"stop-timeout", GLOBAL(limits.stop_ms), .otherwise = "5s", .store = store_time,
+	 .help = "For answers to end when the server is to", .argument = "TIME"},
+	{"keep-alive-requests", GLOBAL(limits.keep_alive_requests), .otherwise = "0",
+	 .store = store_number, .most = 1000000000,
+	 .help = "Requests of one connection; 0 for any number", .argument = "N"},
+	{"max-header", GLOBAL(limits.max_header), .otherwise = "16K", .store = store_size,
+	 .least = 1 << 10, .help = "Bytes of a request's head", .argument = "SIZE"},
+	{"max-connections", GLOBAL(limits.max_connections), .otherwise = "0", .store = store_number,
+	 .most = 1000000000, .help = "At once; 0 for any number", .argument = "N"},
+	{"connections-per-client", GLOBAL(limits.connections_per_client), .otherwise = "0",
+	 .store = store_number, .most = 1000000000,
+	 .help = "Of one address at once; 0 for any number", .argument = "N"},
+	{"proxy-protocol", GLOBAL(proxy_protocol), .list = true, .otherwise = "",
+	 .store = store_list, .help = "Proxies that tell their clients' addresses",
+	 .argument = "CIDR"},
+	{"status", GLOBAL(status), .otherwise = "on", .store = store_switch,
+	 .help = "Whether there is /.sweet/status", .argument = "SWITCH"},
+	{"status-allow", GLOBAL(status_allow), .list = true, .otherwise = "127.0.0.0/8;::1",
+	 .store = store_list, .help = "Who may see it", .argument = "CIDR"},
+
+	{"names", OF_HOST(names), .list = true, .store = store_list, .least = 1},
+	{"listen", OF_HOST(listen), .list = true, .otherwise = "", .store = store_list},
+
+	{"index", SCOPE(index), .list = true, .otherwise = "index.html", .store = store_names,
+	 .help = "Files that stand for their folder", .argument = "NAME"},
+	{"listing", SCOPE(listing), .otherwise = "off", .store = store_switch,
+	 .help = "List folders without such a file", .argument = "SWITCH"},
+	{"precompressed", SCOPE(precompressed), .otherwise = "off", .store = store_switch,
+	 .help = "Send FILE.br, .zst or .gz to who takes them", .argument = "SWITCH"},
+	{"hidden", SCOPE(hidden), .otherwise = "off", .store = store_switch,
+	 .help = "Serve names that begin with a dot", .argument = "SWITCH"},
+	{"cache-control", SCOPE(cache_rules), .list = true, .otherwise = "",
+	 .store = store_cache_control, .help = "Cache-Control of files",
+	 .argument = "[PATTERN ]VALUE"},
+	{"error-page", SCOPE(error_pages), .list = true, .otherwise = "",
+	 .store = store_error_pages, .help = "File for an error", .argument = "STATUS=/PATH"},
+	{"allow", SCOPE(allow), .list = true, .otherwise = "", .store = store_list,
+	 .help = "Clients that are let in", .argument = "CIDR"},
+	{"deny", SCOPE(deny), .list = true, .otherwise = "", .store = store_list,
+	 .help = "Clients that are not", .argument = "CIDR"},
+	{"auth-realm", SCOPE(auth_realm), .store = store_text_or_off, .least = 1,
+	 .help = "Ask for a name and password; off", .argument = "TEXT"},
+	{"auth-file", SCOPE(auth_file), .store = store_text, .least = 1,
+	 .help = "Who has one (htpasswd)", .argument = "FILE"},
+	{"redirect", KEY_SCOPE | KEY_OWN, .store = store_redirect,
+	 .help = "Send clients elsewhere; off", .argument = "[STATUS ]TARGET"},
+	{"alias", KEY_PATH, .offset = offsetof(struct scope, alias), .store = store_text,
+	 .least = 1},
+	{"rewrite", KEY_PATH, .offset = offsetof(struct scope, rewrite), .store = store_rewrite},
+	{"request-rate", SCOPE(request_rate), .otherwise = "0", .store = store_number,
+	 .most = 1000000, .help = "Of one client in a second; 0 for any number", .argument = "N"},
+	{"request-burst", SCOPE(request_burst), .otherwise = "10", .store = store_number,
+	 .most = 1000000, .help = "Above that rate for a moment", .argument = "N"},
+	{"max-body", SCOPE(max_body), .otherwise = "1M", .store = store_size,
+	 .help = "Bytes of a request's body; 0 for any number", .argument = "SIZE"},
+};
+
+const unsigned config_key_count = G_N_ELEMENTS(config_keys);
+
+/* [host] has a "listen" of its own meaning. */
+int key_find(const char *name, unsigned levels)
+{
+	for (unsigned i = 0; i < config_key_count; i++)
+		if (strcmp(config_keys[i].name, name) == 0 && config_keys[i].levels & levels)
+			return (int)i;
+	return -1;
+}
+
+char *key_store(const struct key *key, char **values, void *base, const char **wrong)
+{
+	const char *must = key->store(key, values, base, wrong);
+
+	if (!must)
+		return NULL;
+	if (key->words) {
+		char *words = g_strjoinv(", ", (char **)(uintptr_t)key->words);
+		char *text = g_strdup_printf("%s %s", must, words);
+
+		g_free(words);
+		return text;
+	}
+	if (key->store == store_number)
+		return g_strdup_printf("%s from %llu to %llu", must, (unsigned long long)key->least,
+				       (unsigned long long)key->most);
+	return g_strdup(must);
+}

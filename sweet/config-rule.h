@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * config-rule.h - the values of a scope's keys that are small rules.
+ *
+ * Each reads a key's values into the scope: NULL, or in words what a value
+ * must be, with the value in *wrong.
+ */
+#ifndef SWEET_CONFIG_RULE_H
+#define SWEET_CONFIG_RULE_H
+
+#include <configuration.h>
+
+/* "[PATTERN ]VALUE"...; a pattern has a '*' or '?'. */
+const char *rule_cache_control(struct scope *scope, char **values, const char **wrong);
+
+/* "STATUS=/PATH"... */
+const char *rule_error_pages(struct scope *scope, char **values, const char **wrong);
+
+/* "[STATUS ]TARGET" or "off". */
+const char *rule_redirect(struct scope *scope, char **values, const char **wrong);
+
+#endif

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * configuration.h - what the operator wants, as data: the command line over the file
+ * over the defaults, for all of the server, its hosts and their paths.
+ *
+ * A configuration does not change once it is read.  A reload reads the next
+ * one; who still answers by the old one holds it (generation.h).
+ */
+#ifndef SWEET_CONFIGURATION_H
+#define SWEET_CONFIGURATION_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <glib.h>
+
+#include <loop.h>
+#include <slice.h>
+
+#define CONFIG_NAME_MAX 255 /* bytes of a host's name (RFC 1035, section 2.3.4) */
+
+enum config_log_format { LOG_SHORT, LOG_COMMON, LOG_COMBINED, LOG_JSON };
+
+/* For files whose name fits the pattern; NULL: for all. */
+struct cache_rule {
+	GPatternSpec *pattern;
+	char *value; /* of Cache-Control */
+};
+
+struct error_page {
+	int status;
+	char *path; /* on the same host */
+};
+
+/* All that holds below a path, what it inherits included. */
+struct scope {
+	char *prefix; /* "/images"; "" for the whole host */
+	size_t prefix_length;
+	char *place; /* "FILE:LINE" of its group, for messages; NULL: the command line */
+
+	char *root;
+	char *alias;	     /* folder that stands for the prefix; NULL */
+	char *rewrite;	     /* what replaces the prefix; NULL */
+	int redirect_status; /* 0: none */
+	char *redirect_to;   /* what follows the prefix is appended if it ends with '/' */
+	char **index;	     /* names */
+	bool listing;
+	bool precompressed;
+	bool hidden; /* names that begin with a dot are served */
+	struct cache_rule *cache_rules;
+	unsigned cache_rule_count;
+	struct error_page *error_pages;
+	unsigned error_page_count;
+	char **allow, **deny;	      /* CIDR or "all"; empty: not given */
+	char *auth_realm, *auth_file; /* NULL: no passwords */
+	unsigned request_rate;	      /* a client and second; 0: any */
+	unsigned request_burst;
+	size_t max_body; /* bytes; 0: any */
+
+	struct content *content; /* the files of alias or root; opened by site.c */
+};
+
+struct host {
+	char *name;
+	char **names;	      /* lower case; "*.example.org" is any name below */
+	char **listen;	      /* of config's; empty: all */
+	struct scope *scopes; /* the longest prefix first; the last is "" */
+	unsigned scope_count;
+};
+
+struct config_limits {
+	unsigned header_ms, body_ms, keep_alive_ms, send_ms, stop_ms;
+	unsigned keep_alive_requests;			  /* 0: any number */
+	unsigned max_connections, connections_per_client; /* 0: any number */
+	size_t max_header;				  /* bytes */
+};
+
+struct config {
+	_Atomic unsigned references;
+	char *file; /* NULL: the command line alone */
+
+	/* Read once, at the start. */
+	unsigned threads;
+	unsigned io;	      /* enum loop_kind */
+	size_t cache_size;    /* bytes */
+	char *cache_socket;   /* NULL: the cache is not served */
+	char **worker;	      /* PREFIX=COMMAND */
+	unsigned workers;     /* processes of each */
+	size_t worker_memory; /* bytes */
+	char *user, *group;   /* NULL: as started */
+	bool read_only;
+	char *pid_file;
+
+	/* Read again with each reload. */
+	char **listen;
+	unsigned revalidate_ms;
+	bool page_cache; /* what the cache holds may stay in the page cache too */
+	char *mime_types;
+	char *access_log;    /* file, "-" or "off" */
+	unsigned log_format; /* enum config_log_format */
+	char *error_log;     /* "-", file, "syslog" or "journal" */
+	unsigned log_level;  /* 0 errors to 4 debug */
+	char *server_header; /* NULL: off */
+	struct config_limits limits;
+	char **proxy_protocol; /* CIDR */
+	bool status;
+	char **status_allow; /* CIDR */
+
+	struct host *hosts; /* [0] is the default */
+	unsigned host_count;
+	GHashTable *names; /* to struct host */
+
+	/* Gives back what others keep in it, before it is freed; may be NULL. */
+	void (*let_go)(struct config *config);
+};
+
+/* Any thread; the last reference frees it. */
+struct config *config_ref(struct config *config);
+void config_unref(struct config *config);
+
+/* The host that a request's Host field names, or the default. */
+const struct host *config_host(const struct config *config, struct slice name);
+
+/* The scope of the longest prefix of path; a prefix ends where a segment does. */
+const struct scope *host_scope(const struct host *host, const char *path);
+
+#endif

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * site.c - see site.h.  A folder is one content, however many scopes and
+ * generations name it; each of them holds it.
+ */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <content.h>
+#include <site.h>
+
+static const char *folder_of(const struct scope *scope)
+{
+	return scope->alias ? scope->alias : scope->root;
+}
+
+/* The content of the same folder, read the same way, among a configuration's first hosts. */
+static struct content *find(const struct config *config, unsigned hosts,
+			    const struct content_options *options)
+{
+	for (unsigned i = 0; config && i < hosts; i++)
+		for (unsigned k = 0; k < config->hosts[i].scope_count; k++) {
+			struct content *content = config->hosts[i].scopes[k].content;
+
+			if (content && content_serves(content, options))
+				return content;
+		}
+	return NULL;
+}
+
+static void open_scope(struct config *config, unsigned host, struct scope *scope,
+		       const struct config *previous, struct content_options options,
+		       GPtrArray *errors)
+{
+	const char *folder = folder_of(scope);
+	struct content *known;
+
+	options.root = docroot_open(folder);
+	if (options.root < 0) {
+		g_ptr_array_add(errors, g_strdup_printf("%s%scannot serve the %s \"%s\": %s",
+							scope->place ? scope->place : "",
+							scope->place ? ": " : "",
+							scope->alias ? "alias" : "root", folder,
+							strerror(-options.root)));
+		return;
+	}
+	known = find(config, host + 1, &options);
+	if (!known && previous)
+		known = find(previous, previous->host_count, &options);
+	if (known)
+		close(options.root);
+	scope->content = known ? content_ref(known) : content_open(&options);
+}
+
+static void let_go(struct config *config)
+{
+	for (unsigned i = 0; i < config->host_count; i++)
+		for (unsigned k = 0; k < config->hosts[i].scope_count; k++)
+			content_close(config->hosts[i].scopes[k].content);
+}
+
+bool site_open(struct config *config, const struct config *previous,
+	       const struct site_options *options, GPtrArray *errors)
+{
+	struct content_options content = {.helpers = options->helpers,
+					  .max_unit = options->max_unit,
+					  .revalidate_ns =
+						  (uint64_t)config->revalidate_ms * 1000000u};
+	unsigned before = errors->len;
+
+	config->let_go = let_go;
+	content.mime = mime_open(config->mime_types);
+	for (unsigned i = 0; i < config->host_count; i++)
+		for (unsigned k = 0; k < config->hosts[i].scope_count; k++)
+			open_scope(config, i, &config->hosts[i].scopes[k], previous, content,
+				   errors);
+	mime_close(content.mime);
+	return errors->len == before;
+}
+
+static bool counted(const struct config *config, unsigned host, unsigned scope)
+{
+	const struct content *content = config->hosts[host].scopes[scope].content;
+
+	for (unsigned i = 0; i <= host; i++)
+		for (unsigned k = 0; k < config->hosts[i].scope_count; k++) {
+			if (i == host && k == scope)
+				return false;
+			if (config->hosts[i].scopes[k].content == content)
+				return true;
+		}
+	return false;
+}
+
+void site_stat(const struct config *config, uint64_t *files, uint64_t *hits, uint64_t *misses)
+{
+	*files = *hits = *misses = 0;
+	for (unsigned i = 0; i < config->host_count; i++)
+		for (unsigned k = 0; k < config->hosts[i].scope_count; k++) {
+			uint64_t more[3];
+
+			if (counted(config, i, k))
+				continue;
+			content_stat(config->hosts[i].scopes[k].content, &more[0], &more[1],
+				     &more[2]);
+			*files += more[0];
+			*hits += more[1];
+			*misses += more[2];
+		}
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * site.h - what a configuration names, opened: the files of every folder.
+ */
+#ifndef SWEET_SITE_H
+#define SWEET_SITE_H
+
+#include <configuration.h>
+#include <helper.h>
+
+struct site_options {
+	struct helpers *helpers; /* NULL: only to see whether all is there */
+	size_t max_unit;	 /* bytes of the largest file to be cached */
+};
+
+/*
+ * Opens what config names; folders that the previous configuration (may be
+ * NULL) has too go on with what is cached of them.  It is given back with
+ * config's last reference.  False: errors has a line for each that cannot be
+ * opened (g_free), and config is to be let go of.
+ */
+bool site_open(struct config *config, const struct config *previous,
+	       const struct site_options *options, GPtrArray *errors);
+
+/* Of all folders: files that are known, and how often a file was there or not. */
+void site_stat(const struct config *config, uint64_t *files, uint64_t *hits, uint64_t *misses);
+
+#endif

@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-config.c - unit tests of config-read.c and what it uses: command line
+ * over file over defaults, hosts and paths with what they inherit, and every
+ * mistake in one line that names its place.  Writes one configuration file and
+ * removes it; single-threaded.
+ */
+#include <glib.h>
+
+#include <config-read.h>
+
+#include "suite.h"
+
+#define MIB ((size_t)1 << 20)
+
+static char directory[64], path[100];
+
+static void set_up(void)
+{
+	make_directory(directory);
+	snprintf(path, sizeof(path), "%s/sweet.conf", directory);
+}
+
+static void tear_down(void)
+{
+	(void)unlink(path);
+	ck_assert_int_eq(rmdir(directory), 0);
+}
+
+static void write_config(const char *text)
+{
+	FILE *file = fopen(path, "we");
+
+	ck_assert_ptr_nonnull(file);
+	fputs(text, file);
+	ck_assert_int_eq(fclose(file), 0);
+}
+
+/* Reads a command line of words; argv must be as it was afterwards. */
+static struct config *read_line(const char *words, struct config_request *request,
+				GPtrArray *errors)
+{
+	char **argv, **before;
+	int argc;
+	struct config *config;
+
+	if (!g_shell_parse_argv(words, &argc, &argv, NULL))
+		ck_abort_msg("not a command line: %s", words);
+	before = g_new0(char *, argc + 1);
+	memcpy(before, argv, (size_t)argc * sizeof(*argv));
+	config = config_read(argc, argv, request, errors);
+	ck_assert_mem_eq(before, argv, ((size_t)argc + 1) * sizeof(*argv));
+	g_free(before);
+	g_strfreev(argv);
+	return config;
+}
+
+static struct config *must_read(const char *words)
+{
+	GPtrArray *errors = g_ptr_array_new_with_free_func(g_free);
+	struct config_request request;
+	struct config *config = read_line(words, &request, errors);
+
+	ck_assert_msg(config, "%s: %s", words, errors->len ? (char *)errors->pdata[0] : "");
+	ck_assert_uint_eq(errors->len, 0);
+	g_ptr_array_free(errors, TRUE);
+	return config;
+}
+
+/* Refused with `count` lines, in the last of which `names` stands. */
+static void check_errors(const char *words, const char *names, unsigned count)
+{
+	GPtrArray *errors = g_ptr_array_new_with_free_func(g_free);
+	struct config_request request;
+	const char *why;
+
+	ck_assert_msg(!read_line(words, &request, errors), "%s: %s", words, names);
+	ck_assert_uint_ge(errors->len, 1);
+	why = errors->pdata[errors->len - 1];
+	ck_assert_msg(errors->len == count, "%s: %u errors, the last: %s", words, errors->len, why);
+	ck_assert_msg(strstr(why, names), "%s: %s", words, why);
+	ck_assert_msg(!strchr(why, '\n') && *why, "%s: %s", words, why);
+	g_ptr_array_free(errors, TRUE);
+}
+
+static void check_refused(const char *words, const char *names)
+{
+	check_errors(words, names, 1);
+}
+
+/* The file's configuration. */
+static struct config *must_read_file(const char *text)
+{
+	char words[256];
+
+	write_config(text);
+	snprintf(words, sizeof(words), "sweet --config=%s", path);
+	return must_read(words);
+}
+
+static const struct scope *scope_of(const struct config *config, const char *host, const char *at)
+{
+	return host_scope(config_host(config, (struct slice){host, strlen(host)}), at);
+}
+
+START_TEST(test_defaults)
+{
+	struct config *config;
+
+	config = must_read("sweet");
+	ck_assert_str_eq(config->listen[0], "127.0.0.1:8080");
+	ck_assert_ptr_null(config->listen[1]);
+	ck_assert_str_eq(config->hosts[0].scopes[0].root, ".");
+	ck_assert_ptr_null(config->worker[0]);
+	ck_assert_int_eq(config->workers, 2);
+	ck_assert_uint_eq(config->worker_memory, 64 * MIB);
+	ck_assert_uint_eq(config->cache_size, 256 * MIB);
+	ck_assert_int_eq(config->io, LOOP_AUTO);
+	ck_assert_str_eq(config->access_log, "off");
+	ck_assert_ptr_null(config->cache_socket);
+	ck_assert_int_eq(config->revalidate_ms, 0);
+	ck_assert_int_ge(config->threads, 1);
+	ck_assert_int_le(config->threads, 64);
+	config_unref(config);
+}
+END_TEST
+
+START_TEST(test_command_line)
+{
+	struct config *config;
+
+	config = must_read("sweet --listen=:80 --listen '[::1]:81' --root /srv --threads=3 "
+			   "--worker '/a=prog x' --worker=/b=other --workers 5 --worker-memory=2M "
+			   "--io=epoll --access-log=- --cache-size 1g --revalidate=1000");
+	ck_assert_str_eq(config->listen[0], ":80");
+	ck_assert_str_eq(config->listen[1], "[::1]:81");
+	ck_assert_ptr_null(config->listen[2]);
+	ck_assert_str_eq(config->hosts[0].scopes[0].root, "/srv");
+	ck_assert_int_eq(config->threads, 3);
+	ck_assert_str_eq(config->worker[0], "/a=prog x");
+	ck_assert_str_eq(config->worker[1], "/b=other");
+	ck_assert_ptr_null(config->worker[2]);
+	ck_assert_int_eq(config->workers, 5);
+	ck_assert_uint_eq(config->worker_memory, 2 * MIB);
+	ck_assert_int_eq(config->io, LOOP_EPOLL);
+	ck_assert_str_eq(config->access_log, "-");
+	ck_assert_uint_eq(config->cache_size, 1024 * MIB);
+	ck_assert_int_eq(config->revalidate_ms, 1000);
+	config_unref(config);
+	/* The last word counts. */
+	config = must_read("sweet --threads=3 --root a --threads=4 --root b --io uring");
+	ck_assert_int_eq(config->threads, 4);
+	ck_assert_str_eq(config->hosts[0].scopes[0].root, "b");
+	ck_assert_int_eq(config->io, LOOP_URING);
+	config_unref(config);
+}
+END_TEST
+
+START_TEST(test_file)
+{
+	struct config *config;
+	char words[256];
+
+	write_config("# a comment\n"
+		     "[sweet]\n"
+		     "listen = :80;[::1]:81\n"
+		     "root = /srv/with blank\n"
+		     "threads=3\n"
+		     "worker=/a=prog --option=1 x;/b=other\n"
+		     "workers=7\n"
+		     "worker-memory=3M\n"
+		     "io=epoll\n"
+		     "access-log=/var/log/x\n"
+		     "cache-size=2048k\n"
+		     "revalidate=5\n");
+	snprintf(words, sizeof(words), "sweet --config=%s", path);
+	config = must_read(words);
+	ck_assert_str_eq(config->listen[0], ":80");
+	ck_assert_str_eq(config->listen[1], "[::1]:81");
+	ck_assert_ptr_null(config->listen[2]);
+	ck_assert_str_eq(config->hosts[0].scopes[0].root, "/srv/with blank");
+	ck_assert_int_eq(config->threads, 3);
+	ck_assert_str_eq(config->worker[0], "/a=prog --option=1 x");
+	ck_assert_str_eq(config->worker[1], "/b=other");
+	ck_assert_ptr_null(config->worker[2]);
+	ck_assert_int_eq(config->workers, 7);
+	ck_assert_uint_eq(config->worker_memory, 3 * MIB);
+	ck_assert_int_eq(config->io, LOOP_EPOLL);
+	ck_assert_str_eq(config->access_log, "/var/log/x");
+	ck_assert_uint_eq(config->cache_size, 2 * MIB);
+	ck_assert_int_eq(config->revalidate_ms, 5);
+	config_unref(config);
+	/* Each key by itself: the command line wins, lists as a whole. */
+	snprintf(words, sizeof(words),
+		 "sweet --workers=9 --config=%s --listen=:82 --io=auto --root=here", path);
+	config = must_read(words);
+	ck_assert_str_eq(config->listen[0], ":82");
+	ck_assert_ptr_null(config->listen[1]);
+	ck_assert_str_eq(config->hosts[0].scopes[0].root, "here");
+	ck_assert_int_eq(config->workers, 9);
+	ck_assert_int_eq(config->io, LOOP_AUTO);
+	ck_assert_int_eq(config->threads, 3);
+	config_unref(config);
+	/* Nothing in it: the defaults. */
+	write_config("");
+	snprintf(words, sizeof(words), "sweet --config=%s", path);
+	config = must_read(words);
+	ck_assert_int_eq(config->workers, 2);
+	config_unref(config);
+}
+END_TEST
+
+static const struct {
+	const char *key;
+	const char *good, *bad; /* values, parted by blanks */
+} values[] = {
+	{"threads", "1 2 64", "0 65 -1 +1 1.5 x 2x 0x2 99999999999999999999 '' ' 1' '1 '"},
+	{"workers", "1 256", "0 257 -2 two '' 1M"},
+	{"revalidate", "0 1 3600000 1s 24h", "-1 86400001 25h 1d 1S '' x s"},
+	{"send-timeout", "1 30s 1000ms 2m", "0 999ms x ''"},
+	{"keep-alive-timeout", "0 75 1h", "-1 x"},
+	{"log-level", "error debug", "all ''"},
+	{"page-cache", "drop keep", "on ''"},
+	{"listing", "on off", "yes '' ON"},
+	{"redirect", "off /new/ http://a/ '308 https://b/'", "new '304 /a' '200 /a' /ä '301 x' ''"},
+	{"error-page", "404=/a 500=/b/c.html", "404 404=a 200=/a x=/a 404=/../a"},
+	{"max-body", "0 1 10G", "x -1 ''"},
+	{"cache-size", "1M 1m 1024K 1048576 1G 1023G",
+	 "0 1 1023K 1048575 1T 1MB 1MiB 1.5G -1M +1M M K '' x '1 M' 1024G 2000000M "
+	 "18446744073709551616 99999999999999999999G 17179869184G"},
+	{"worker-memory", "1M 64m 2G", "0 512K '' -5M 1X"},
+	{"io", "auto uring epoll", "'' EPOLL io_uring select 'epoll '"},
+};
+
+/* By the command line and by the file alike. */
+START_TEST(test_values)
+{
+	for (unsigned i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+		for (unsigned bad = 0; bad < 2; bad++) {
+			char **list, text[200];
+			int count;
+
+			ck_assert(g_shell_parse_argv(bad ? values[i].bad : values[i].good, &count,
+						     &list, NULL));
+			for (int k = 0; k < count; k++) {
+				char words[300], expected[100];
+				struct config *config;
+
+				snprintf(words, sizeof(words), "sweet '--%s=%s'", values[i].key,
+					 list[k]);
+				snprintf(expected, sizeof(expected), "%s \"%s\": must ",
+					 values[i].key, list[k]);
+				if (bad) {
+					check_refused(words, expected);
+				} else {
+					config = must_read(words);
+					config_unref(config);
+				}
+				/* A file's values have no blanks round them. */
+				if (strchr(list[k], ' '))
+					continue;
+				snprintf(text, sizeof(text), "[sweet]\n%s=%s\n", values[i].key,
+					 list[k]);
+				write_config(text);
+				snprintf(words, sizeof(words), "sweet --config '%s'", path);
+				if (bad) {
+					check_refused(words, expected);
+				} else {
+					config = must_read(words);
+					config_unref(config);
+				}
+			}
+			g_strfreev(list);
+		}
+	}
+}
+END_TEST
+
+START_TEST(test_bad_command_lines)
+{
+	check_refused("sweet --nonsense", "nonsense");
+	check_refused("sweet --nonsense=1", "nonsense");
+	check_refused("sweet -x", "-x");
+	check_refused("sweet file", "\"file\"");
+	check_refused("sweet --threads=2 file", "\"file\"");
+	check_refused("sweet --threads", "threads");
+	check_refused("sweet --config", "config");
+	check_refused("sweet --config=/nonexistent/file", "/nonexistent/file");
+	check_refused("sweet --config=/", "/");
+	check_refused("sweet --root=a --bad --threads=0", "bad");
+}
+END_TEST
+
+START_TEST(test_bad_files)
+{
+	static const struct {
+		const char *text, *names;
+	} bad[] = {
+		{"threads=1\n", ""},
+		{"[sweet]\nthreads\n", "threads"},
+		{"[sweet]\nthreats=1\n", "\"threats\""},
+		{"[sweet]\nconfig=/other\n", "\"config\""},
+		{"[sweet]\nversion=1\n", "\"version\""},
+		{"[sweet]\nThreads=1\n", "\"Threads\""},
+		{"[Sweet]\nthreads=1\n", "[Sweet]"},
+		{"[sweet]\nthreads=1\n[more]\n", "[more]"},
+		{"[sweet]\nroot=\xff\xfe\n", ":2: not UTF-8"},
+		{"[sweet]\nlisten=:80;\xff\n", ":2: not UTF-8"},
+		{"[sweet]\nroot=a\\qb\n", "root"},
+		{"[sweet\nthreads=1\n", ""},
+		{"\x01\x02\x03", ""},
+	};
+	char words[256];
+
+	snprintf(words, sizeof(words), "sweet --config %s", path);
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		write_config(bad[i].text);
+		check_refused(words, bad[i].names);
+		/* The file is what is at fault. */
+		check_refused(words, path);
+	}
+}
+END_TEST
+
+/* Asked for with whatever else. */
+START_TEST(test_requests)
+{
+	GPtrArray *errors = g_ptr_array_new();
+	struct config_request request;
+
+	config_unref(read_line("sweet --version", &request, errors));
+	ck_assert(request.version && !request.check);
+	config_unref(read_line("sweet -V --config=/nonexistent/file", &request, errors));
+	ck_assert(request.version);
+	config_unref(read_line("sweet --check-config", &request, errors));
+	ck_assert(!request.version && request.check);
+	ck_assert_uint_eq(errors->len, 0);
+	g_ptr_array_free(errors, TRUE);
+}
+END_TEST
+
+START_TEST(test_inheritance)
+{
+	struct config *config = must_read_file("[sweet]\n"
+					       "root=/all\n"
+					       "index=a.html;b.html\n"
+					       "listing=on\n"
+					       "redirect=/top/\n"
+					       "[host example.org]\n"
+					       "names=Example.org;*.example.org\n"
+					       "root=/example\n"
+					       "redirect=301 https://other/\n"
+					       "[path /images]\n"
+					       "listing=off\n"
+					       "[path example.org/a]\n"
+					       "index=c.html\n"
+					       "redirect=off\n"
+					       "[path example.org/a/b]\n"
+					       "alias=/elsewhere\n");
+	const struct scope *scope = scope_of(config, "unknown", "/");
+
+	ck_assert_uint_eq(config->host_count, 2);
+	ck_assert_str_eq(scope->root, "/all");
+	ck_assert_str_eq(scope->index[1], "b.html");
+	ck_assert(scope->listing);
+	ck_assert_int_eq(scope->redirect_status, 302);
+	ck_assert_ptr_eq(scope_of(config, "unknown", "/imagesx"), scope);
+	scope = scope_of(config, "unknown", "/images");
+	ck_assert_ptr_eq(scope_of(config, "", "/images/x"), scope);
+	ck_assert(!scope->listing);
+	ck_assert_str_eq(scope->root, "/all");
+	ck_assert_str_eq(scope->redirect_to, "/top/");
+	scope = scope_of(config, "EXAMPLE.org:80", "/images");
+	ck_assert_str_eq(scope->root, "/example");
+	ck_assert_int_eq(scope->redirect_status, 301);
+	ck_assert(scope->listing);
+	ck_assert_ptr_eq(scope_of(config, "x.y.example.org.", "/"), scope);
+	ck_assert_ptr_ne(scope_of(config, "xexample.org", "/"), scope);
+	scope = scope_of(config, "example.org", "/a/x");
+	ck_assert_str_eq(scope->index[0], "c.html");
+	ck_assert_int_eq(scope->redirect_status, 0);
+	scope = scope_of(config, "example.org", "/a/b/c");
+	ck_assert_str_eq(scope->alias, "/elsewhere");
+	ck_assert_str_eq(scope->index[0], "a.html");
+	config_unref(config);
+}
+END_TEST
+
+START_TEST(test_places)
+{
+	static const struct {
+		const char *text, *says;
+		unsigned count;
+	} bad[] = {
+		{"[sweet]\nroot=a\n\nthreads=x\n", ":4: threads \"x\": must be a number", 1},
+		{"[sweet]\nroot=a\nroot=b\n", ":3: root is given twice, first at ", 1},
+		{"[sweet]\n[sweet]\n", ":2: [sweet] is given twice", 1},
+		{"[sweet]\n# x\nnonsense\n", ":3: \"nonsense\": must be KEY=VALUE", 1},
+		{"threads=1\n[sweet]\n", ":1: \"threads=1\" stands before", 1},
+		{"[sweet\n", ":1: a group is written", 1},
+		{"[host]\n", ":1: unknown group [host]", 1},
+		{"[host a]\nthreads=1\n", ":2: key \"threads\" does not belong into [host a]", 1},
+		{"[sweet]\nalias=/x\n", ":2: key \"alias\" does not belong", 1},
+		{"[host a b]\n", ":1: host \"a b\": must be a name", 1},
+		{"[host a]\n[host b]\nnames=A\n", ":2: host \"a\" is named twice", 1},
+		{"[host a]\nlisten=:1\n", ":1: listen \":1\": must be one of", 1},
+		{"[path a/b]\n", ":1: there is no [host a]", 1},
+		{"[path b]\n", ":1: path \"b\": must begin", 1},
+		{"[path /]\n", ":1: path \"/\": is the host", 1},
+		{"[path /a/../b]\n", ":1: path \"/a/../b\": must be", 1},
+		{"[path /a]\nalias=/x\nrewrite=/y\n", ":1: alias and rewrite", 1},
+		{"[path /a]\nauth-realm=x\n", ":1: auth-realm needs", 1},
+		{"[sweet]\nio=x\nthreads=y\n[path /a]\nlisting=2\n", ":5: listing \"2\"", 3},
+		{"[sweet]\nlisten=\n", ":2: listen \"\": must have a value", 1},
+		{"[sweet]\nindex=a/b\n", ":2: index \"a/b\": must be a file's name", 1},
+	};
+	char words[256], says[256];
+
+	snprintf(words, sizeof(words), "sweet --config %s", path);
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		write_config(bad[i].text);
+		snprintf(says, sizeof(says), "%s%s", path, bad[i].says);
+		check_errors(words, says, bad[i].count);
+	}
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	tcase_add_checked_fixture(tcase, set_up, tear_down);
+	tcase_add_test(tcase, test_defaults);
+	tcase_add_test(tcase, test_command_line);
+	tcase_add_test(tcase, test_file);
+	tcase_add_test(tcase, test_values);
+	tcase_add_test(tcase, test_bad_command_lines);
+	tcase_add_test(tcase, test_bad_files);
+	tcase_add_test(tcase, test_requests);
+	tcase_add_test(tcase, test_inheritance);
+	tcase_add_test(tcase, test_places);
+}
+
+RUN_SUITE("config", fill)
