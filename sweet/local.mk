@@ -18,6 +18,8 @@ sweet_libsweet_la_SOURCES = \
 	sweet/config-key.c sweet/config-key.h \
 	sweet/config-read.c sweet/config-read.h \
 	sweet/generation.c sweet/generation.h \
+	sweet/access.c sweet/access.h \
+	sweet/settings.c sweet/settings.h \
 	sweet/log.c sweet/log.h \
 	sweet/timer.c sweet/timer.h \
 	sweet/loop.c sweet/loop.h sweet/loop-backend.h \

@@ -90,6 +90,7 @@ grep -H '^#include [<"]' "$srcdir"/libnabc/nabcctl.c "$srcdir"/libnabc/ctl*.[ch]
 
 check sweet <<'FLOORS'
 slice uri request response date mime meta timer config-value config-file
+slice uri request response date mime meta access timer
 loop loop-backend loop-uring loop-epoll docroot log
 configuration
 config-rule generation

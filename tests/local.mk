@@ -66,6 +66,7 @@ SWEET_UNITS = \
 	tests/unit/test-mime \
 	tests/unit/test-response \
 	tests/unit/test-meta \
+	tests/unit/test-access \
 	tests/unit/test-timer \
 	tests/unit/test-loop \
 	tests/unit/test-loop-close \
@@ -132,6 +133,10 @@ tests_unit_test_response_LDADD = $(sweet_unit_ldadd)
 tests_unit_test_meta_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_meta_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_meta_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_access_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_access_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_access_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_test_timer_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_timer_CFLAGS = $(sweet_unit_cflags)
