@@ -19,6 +19,8 @@ sweet_libsweet_la_SOURCES = \
 	sweet/config-read.c sweet/config-read.h \
 	sweet/generation.c sweet/generation.h \
 	sweet/access.c sweet/access.h \
+	sweet/apr1.c sweet/apr1.h \
+	sweet/htpasswd.c sweet/htpasswd.h \
 	sweet/settings.c sweet/settings.h \
 	sweet/log.c sweet/log.h \
 	sweet/timer.c sweet/timer.h \
@@ -41,14 +43,15 @@ sweet_libsweet_la_SOURCES = \
 sweet_libsweet_la_CPPFLAGS = -D_GNU_SOURCE -I$(srcdir)/sweet -I$(srcdir)/libnabc \
 	-DPACKAGE_VERSION='"$(PACKAGE_VERSION)"'
 sweet_libsweet_la_CFLAGS = $(AM_CFLAGS) $(GLIB_CFLAGS) $(URING_CFLAGS)
-sweet_libsweet_la_LIBADD = $(GLIB_LIBS) $(URING_LIBS)
+sweet_libsweet_la_LIBADD = $(GLIB_LIBS) $(URING_LIBS) $(CRYPT_LIBS)
 
 sweet_sweet_SOURCES = sweet/main.c
 sweet_sweet_CPPFLAGS = $(sweet_libsweet_la_CPPFLAGS)
 sweet_sweet_CFLAGS = $(sweet_libsweet_la_CFLAGS)
 # Complete in itself: runs from the build folder as it will when installed.
 sweet_sweet_LDFLAGS = $(AM_LDFLAGS) -static
-sweet_sweet_LDADD = sweet/libsweet.la libnabc/libnabc.la $(GLIB_LIBS) $(URING_LIBS) -lpthread
+sweet_sweet_LDADD = sweet/libsweet.la libnabc/libnabc.la $(GLIB_LIBS) $(URING_LIBS) \
+	$(CRYPT_LIBS) -lpthread
 
 # What quickstart serves.
 EXTRA_DIST += sweet/demo/index.html sweet/demo/style.css sweet/demo/picture.svg \

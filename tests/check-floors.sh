@@ -97,6 +97,9 @@ config-rule generation
 config-key
 config-read
 helper transaction
+slice uri request response date mime meta access timer apr1
+loop loop-backend loop-uring loop-epoll docroot log
+helper transaction htpasswd
 content
 site
 server

@@ -67,6 +67,8 @@ SWEET_UNITS = \
 	tests/unit/test-response \
 	tests/unit/test-meta \
 	tests/unit/test-access \
+	tests/unit/test-apr1 \
+	tests/unit/test-htpasswd \
 	tests/unit/test-timer \
 	tests/unit/test-loop \
 	tests/unit/test-loop-close \
@@ -137,6 +139,14 @@ tests_unit_test_meta_LDADD = $(sweet_unit_ldadd)
 tests_unit_test_access_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_access_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_access_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_apr1_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_apr1_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_apr1_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_htpasswd_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_htpasswd_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_htpasswd_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_test_timer_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_timer_CFLAGS = $(sweet_unit_cflags)
