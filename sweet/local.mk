@@ -32,6 +32,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/site.c sweet/site.h \
 	sweet/transaction.h sweet/server.h \
 	sweet/filestream.c sweet/filestream.h \
+	sweet/textbody.c sweet/textbody.h \
 	sweet/static.c sweet/static.h \
 	sweet/gw-worker.c sweet/gw-worker.h \
 	sweet/gateway.c sweet/gateway.h \

@@ -104,6 +104,7 @@ content
 site
 server
 gateway gw-worker filestream static status
+settings gateway gw-worker filestream textbody static status
 route output
 connection
 listener
