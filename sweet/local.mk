@@ -24,6 +24,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/settings.c sweet/settings.h \
 	sweet/log.c sweet/log.h \
 	sweet/timer.c sweet/timer.h \
+	sweet/histogram.c sweet/histogram.h \
 	sweet/loop.c sweet/loop.h sweet/loop-backend.h \
 	sweet/loop-uring.c sweet/loop-epoll.c \
 	sweet/helper.c sweet/helper.h \

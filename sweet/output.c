@@ -177,11 +177,12 @@ void output_log(struct output *output)
 	struct server *server = transaction->server;
 	struct slice line = {.at = output->log_line, .length = output->log_length};
 	int hundred = transaction->status / 100;
+	uint64_t us = (loop_now_ns(server->loop) - output->began_ns) / 1000;
 
 	server_count(&server->counters.responses[hundred < 6 ? hundred : 5], 1);
 	server_count(&server->counters.body_bytes, output->sent);
+	histogram_record(&server->counters.latency, us);
 	if (server->log.fd >= 0)
 		log_access(&server->log, transaction->remote_addr, server->date, line,
-			   transaction->status, output->sent,
-			   (loop_now_ns(server->loop) - output->began_ns) / 1000);
+			   transaction->status, output->sent, us);
 }

@@ -12,6 +12,7 @@
 #include <date.h>
 #include <generation.h>
 #include <helper.h>
+#include <histogram.h>
 #include <log.h>
 #include <loop.h>
 
@@ -45,6 +46,8 @@ struct server_counters {
 	_Atomic uint64_t worker_messages; /* bytes to and from workers: heads, no bodies */
 	_Atomic uint64_t worker_bodies;	  /* bytes of bodies that workers named by id */
 	_Atomic uint64_t worker_failures;
+	/* us from a whole head to the last byte handed to the system, by the loop's clock */
+	struct histogram latency;
 };
 
 struct connection;

@@ -91,6 +91,7 @@ grep -H '^#include [<"]' "$srcdir"/libnabc/nabcctl.c "$srcdir"/libnabc/ctl*.[ch]
 check sweet <<'FLOORS'
 slice uri request response date mime meta timer config-value config-file
 slice uri request response date mime meta access timer
+slice uri request response date mime meta timer histogram
 loop loop-backend loop-uring loop-epoll docroot log
 configuration
 config-rule generation

@@ -83,6 +83,7 @@ SWEET_UNITS = \
 	tests/unit/test-content \
 	tests/unit/test-loop-watch \
 	tests/unit/test-textbody \
+	tests/unit/test-histogram \
 	tests/unit/test-content-change
 
 GLIB_UNITS = tests/unit/test-glib
@@ -200,6 +201,10 @@ tests_unit_test_content_LDADD = $(sweet_unit_ldadd)
 tests_unit_test_textbody_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_textbody_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_textbody_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_histogram_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_histogram_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_histogram_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_test_loop_watch_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_loop_watch_CFLAGS = $(sweet_unit_cflags)

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * histogram.h - how often values fell into ranges that grow with the value:
+ * eight to each doubling, so that a range is at most an eighth of its value
+ * wide.  Of times in microseconds: from 1 us to 67 s, and what lies beyond.
+ *
+ * One thread records, any reads: relaxed, without locked instructions, so a
+ * reader may see a record that is not yet in the sum.  Pure.
+ */
+#ifndef SWEET_HISTOGRAM_H
+#define SWEET_HISTOGRAM_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define HISTOGRAM_STEP_BITS 3u /* log2 of the ranges in a doubling */
+#define HISTOGRAM_TOP_BITS 26u /* values below 2^26 have their range */
+#define HISTOGRAM_STEPS (1u << HISTOGRAM_STEP_BITS)
+/* The last is for all values from 2^26 on. */
+#define HISTOGRAM_RANGES ((HISTOGRAM_TOP_BITS - HISTOGRAM_STEP_BITS + 1) * HISTOGRAM_STEPS + 1)
+
+struct histogram {
+	_Atomic uint64_t counts[HISTOGRAM_RANGES];
+	_Atomic uint64_t sum;
+	_Atomic uint64_t most;
+};
+
+/* What was read of one or of several. */
+struct histogram_sum {
+	uint64_t counts[HISTOGRAM_RANGES];
+	uint64_t count, sum, most;
+};
+
+/* The range of a value. */
+static inline unsigned histogram_range(uint64_t value)
+{
+	unsigned shift;
+
+	if (value < HISTOGRAM_STEPS)
+		return (unsigned)value;
+	if (value >> HISTOGRAM_TOP_BITS)
+		return HISTOGRAM_RANGES - 1;
+	shift = 63u - (unsigned)__builtin_clzll(value) - HISTOGRAM_STEP_BITS;
+	return shift * HISTOGRAM_STEPS + (unsigned)(value >> shift);
+}
+
+/* The first value above the range; UINT64_MAX: the last range has none. */
+uint64_t histogram_limit(unsigned range);
+
+/* By the one thread that it belongs to. */
+static inline void histogram_record(struct histogram *histogram, uint64_t value)
+{
+	_Atomic uint64_t *count = &histogram->counts[histogram_range(value)];
+
+	atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
+	atomic_store_explicit(&histogram->sum,
+			      atomic_load_explicit(&histogram->sum, memory_order_relaxed) + value,
+			      memory_order_relaxed);
+	if (value > atomic_load_explicit(&histogram->most, memory_order_relaxed))
+		atomic_store_explicit(&histogram->most, value, memory_order_relaxed);
+}
+
+/* Adds what it has to a sum that began as zeros. */
+void histogram_add(struct histogram_sum *sum, const struct histogram *histogram);
+
+/* How many values were below 2^bits; bits: from HISTOGRAM_STEP_BITS to HISTOGRAM_TOP_BITS. */
+uint64_t histogram_below(const struct histogram_sum *sum, unsigned bits);
+
+/*
+ * The value that a share (0 to 1) of all do not exceed, as if those of a range
+ * were spread over it evenly; 0 when there are none.
+ */
+double histogram_quantile(const struct histogram_sum *sum, double share);
+
+#endif
