@@ -44,8 +44,9 @@ struct connection {
 	struct connection *next, **link; /* the server's */
 	int fd;
 	enum state state;
-	bool keep_alive; /* after the present answer */
-	bool ended;	 /* the peer sends no more */
+	enum connection_state counted; /* as that in the server's counters */
+	bool keep_alive;	       /* after the present answer */
+	bool ended;		       /* the peer sends no more */
 	bool paused;
 	bool head_timing; /* the timer runs for a head that has begun */
 	uint64_t discard; /* bytes of a request's body still to come */
@@ -87,6 +88,15 @@ static void plain_address(const struct sockaddr_storage *from, char *text, uint1
 	}
 }
 
+static void count_as(struct connection *connection, enum connection_state state)
+{
+	_Atomic uint64_t *states = connection->server->counters.states;
+
+	server_count(&states[connection->counted], (uint64_t)-1);
+	server_count(&states[state], 1);
+	connection->counted = state;
+}
+
 static void connection_free(struct connection *connection)
 {
 	*connection->link = connection->next;
@@ -94,6 +104,7 @@ static void connection_free(struct connection *connection)
 		connection->next->link = connection->link;
 	timer_stop(&connection->timer);
 	server_count(&connection->server->counters.open, (uint64_t)-1);
+	server_count(&connection->server->counters.states[connection->counted], (uint64_t)-1);
 	free(connection->input);
 	free(connection);
 }
@@ -136,6 +147,7 @@ static void linger(struct connection *connection)
 		return;
 	}
 	connection->state = LINGERING;
+	count_as(connection, CONNECTION_LINGERING);
 	free(connection->input);
 	connection->input = NULL;
 	connection->input_length = connection->input_room = 0;
@@ -169,6 +181,7 @@ static void send_piece(struct connection *connection, size_t head_length)
 	else if (!connection->keep_alive)
 		message->flags |= NC_SEND_CLOSE;
 	connection->state = SENDING;
+	count_as(connection, CONNECTION_SENDING);
 	connection->skipped = 0;
 	set_timer(connection, SEND_MS);
 	connection->send.sent = sent;
@@ -217,6 +230,7 @@ static void finished(struct connection *connection)
 		return;
 	}
 	connection->state = READING;
+	count_as(connection, CONNECTION_IDLE);
 	connection->head_timing = false;
 	if (connection->input_length) {
 		char *input = connection->input;
@@ -259,6 +273,7 @@ static void sent(struct loop_send *op, int result)
 		return;
 	}
 	connection->state = WORKING;
+	count_as(connection, CONNECTION_WORKING);
 	if (transaction->next(transaction) == RESPOND_NOW)
 		done(transaction);
 }
@@ -331,6 +346,7 @@ static bool start_request(struct connection *connection, const char *head, size_
 	transaction->request = &request;
 	transaction->head_only = request.method == METHOD_HEAD;
 	connection->state = WORKING;
+	count_as(connection, CONNECTION_WORKING);
 	timer_stop(&connection->timer);
 	if (route(transaction) == RESPOND_NOW)
 		respond(connection);
@@ -391,6 +407,7 @@ static void consume(struct connection *connection, const char *data, size_t leng
 		if (!connection->head_timing)
 			set_timer(connection, HEAD_MS);
 		connection->head_timing = true;
+		count_as(connection, CONNECTION_READING);
 		return;
 	}
 	{
@@ -453,6 +470,7 @@ void connection_open(struct server *server, int fd)
 	server->connections = connection;
 	server_count(&server->counters.connections, 1);
 	server_count(&server->counters.open, 1);
+	server_count(&server->counters.states[CONNECTION_IDLE], 1);
 	set_timer(connection, HEAD_MS);
 	if (loop_receive_start(server->loop, &connection->receive, fd) < 0)
 		connection_close(connection);

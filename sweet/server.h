@@ -34,10 +34,21 @@ struct site {
 	uint64_t started_ns; /* monotonic */
 };
 
+/* What a connection is at, for the status. */
+enum connection_state {
+	CONNECTION_IDLE,      /* no byte of a request has come */
+	CONNECTION_READING,   /* a part of its head */
+	CONNECTION_WORKING,   /* the answer is being made */
+	CONNECTION_SENDING,   /* and sent */
+	CONNECTION_LINGERING, /* all said; until the client's end is closed as well */
+	CONNECTION_STATES
+};
+
 /* Written by its own thread, read by any: relaxed, and added up by who asks. */
 struct server_counters {
-	_Atomic uint64_t connections; /* accepted */
-	_Atomic uint64_t open;	      /* now */
+	_Atomic uint64_t connections;		    /* accepted */
+	_Atomic uint64_t open;			    /* now */
+	_Atomic uint64_t states[CONNECTION_STATES]; /* of those */
 	_Atomic uint64_t requests;
 	_Atomic uint64_t responses[6]; /* by hundred: [2] is 2xx */
 	_Atomic uint64_t body_bytes;   /* sent or being sent */
