@@ -4,9 +4,10 @@ sbin_PROGRAMS += sweet/sweet
 noinst_LTLIBRARIES += sweet/libsweet.la
 
 sweet_libsweet_la_SOURCES = \
-	sweet/slice.h \
+	sweet/slice.h sweet/syntax.h \
 	sweet/uri.c sweet/uri.h \
 	sweet/request.c sweet/request.h \
+	sweet/chunked.c sweet/chunked.h \
 	sweet/response.c sweet/response.h \
 	sweet/date.c sweet/date.h \
 	sweet/mime.c sweet/mime.h \

@@ -7,6 +7,7 @@
  * field that could end the head early or lie about the body never gets out.
  */
 #include <response.h>
+#include <syntax.h>
 
 #define PREFIX(text) text, sizeof(text) - 1
 
@@ -222,21 +223,6 @@ size_t response_error_page(int status, const char *detail, char *out, size_t out
 	return (size_t)(page.at - out);
 }
 
-static bool is_token(char byte)
-{
-	if ((byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') ||
-	    (byte >= 'a' && byte <= 'z'))
-		return true;
-	return byte != '\0' && strchr("!#$%&'*+-.^_`|~", byte) != NULL;
-}
-
-static bool is_value(char byte)
-{
-	unsigned char code = (unsigned char)byte;
-
-	return code == '\t' || (code >= 0x20 && code != 0x7f);
-}
-
 static bool begins_with(struct slice slice, const char *prefix, size_t length)
 {
 	return slice.length >= length && strncasecmp(slice.at, prefix, length) == 0;
@@ -269,12 +255,12 @@ static bool next_line(struct slice *rest, struct slice *name, struct slice *line
 	const char *at = rest->at;
 	const char *end = rest->at + rest->length;
 
-	while (at < end && is_token(*at))
+	while (at < end && syntax_is_token(*at))
 		at++;
 	*name = (struct slice){rest->at, (size_t)(at - rest->at)};
 	if (name->length == 0 || at == end || *at != ':')
 		return false;
-	for (at++; at < end && is_value(*at); at++)
+	for (at++; at < end && syntax_is_value(*at); at++)
 		;
 	*line = (struct slice){rest->at, (size_t)(at - rest->at)};
 	if (at < end && *at == '\r')
