@@ -22,6 +22,8 @@ sweet_libsweet_la_SOURCES = \
 	sweet/access.c sweet/access.h \
 	sweet/apr1.c sweet/apr1.h \
 	sweet/htpasswd.c sweet/htpasswd.h \
+	sweet/accept.c sweet/accept.h \
+	sweet/listing.c sweet/listing.h \
 	sweet/settings.c sweet/settings.h \
 	sweet/log.c sweet/log.h \
 	sweet/timer.c sweet/timer.h \

@@ -93,6 +93,7 @@ slice uri request response date mime meta timer config-value config-file
 slice uri request response date mime meta access timer
 slice uri request response date mime meta timer histogram
 slice syntax uri request chunked response date mime meta timer
+slice uri request response date mime meta timer accept listing
 loop loop-backend loop-uring loop-epoll docroot log
 configuration
 config-rule generation

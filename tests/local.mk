@@ -70,6 +70,8 @@ SWEET_UNITS = \
 	tests/unit/test-access \
 	tests/unit/test-apr1 \
 	tests/unit/test-htpasswd \
+	tests/unit/test-accept \
+	tests/unit/test-listing \
 	tests/unit/test-timer \
 	tests/unit/test-loop \
 	tests/unit/test-loop-close \
@@ -153,6 +155,13 @@ tests_unit_test_apr1_LDADD = $(sweet_unit_ldadd)
 tests_unit_test_htpasswd_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_htpasswd_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_htpasswd_LDADD = $(sweet_unit_ldadd)
+tests_unit_test_accept_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_accept_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_accept_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_listing_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_listing_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_listing_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_test_timer_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_timer_CFLAGS = $(sweet_unit_cflags)
