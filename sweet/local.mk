@@ -24,8 +24,10 @@ sweet_libsweet_la_SOURCES = \
 	sweet/htpasswd.c sweet/htpasswd.h \
 	sweet/accept.c sweet/accept.h \
 	sweet/listing.c sweet/listing.h \
-	sweet/settings.c sweet/settings.h \
 	sweet/log.c sweet/log.h \
+	sweet/escape.c sweet/escape.h \
+	sweet/access-line.c sweet/access-line.h \
+	sweet/proxy-protocol.c sweet/proxy-protocol.h \
 	sweet/timer.c sweet/timer.h \
 	sweet/histogram.c sweet/histogram.h \
 	sweet/loop.c sweet/loop.h sweet/loop-backend.h \

@@ -89,25 +89,17 @@ grep -H '^#include [<"]' "$srcdir"/libnabc/nabcctl.c "$srcdir"/libnabc/ctl*.[ch]
 	done >>"$faults"
 
 check sweet <<'FLOORS'
-slice uri request response date mime meta timer config-value config-file
-slice uri request response date mime meta access timer
-slice uri request response date mime meta timer histogram
-slice syntax uri request chunked response date mime meta timer
-slice uri request response date mime meta timer accept listing
+slice syntax uri request chunked response date mime meta timer access apr1 histogram accept listing escape access-line proxy-protocol config-value config-file
 loop loop-backend loop-uring loop-epoll docroot log
 configuration
 config-rule generation
 config-key
 config-read
-helper transaction
-slice uri request response date mime meta access timer apr1
-loop loop-backend loop-uring loop-epoll docroot log
 helper transaction htpasswd
 content
 site
 server
-gateway gw-worker filestream static status
-settings gateway gw-worker filestream textbody static status
+gateway gw-worker filestream textbody static status
 route output
 connection
 listener

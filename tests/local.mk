@@ -81,6 +81,9 @@ SWEET_UNITS = \
 	tests/unit/test-docroot \
 	tests/unit/test-log \
 	tests/unit/test-config \
+	tests/unit/test-escape \
+	tests/unit/test-access-line \
+	tests/unit/test-proxy-protocol \
 	tests/unit/test-listener \
 	tests/unit/test-gateway \
 	tests/unit/test-content \
@@ -198,6 +201,18 @@ tests_unit_test_log_LDADD = $(sweet_unit_ldadd)
 tests_unit_test_config_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_config_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_config_LDADD = $(sweet_unit_ldadd)
+tests_unit_test_escape_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_escape_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_escape_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_access_line_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_access_line_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_access_line_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_proxy_protocol_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_proxy_protocol_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_proxy_protocol_LDADD = $(sweet_unit_ldadd)
+
 
 tests_unit_test_listener_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_listener_CFLAGS = $(sweet_unit_cflags)
