@@ -81,6 +81,7 @@ SWEET_UNITS = \
 	tests/unit/test-docroot \
 	tests/unit/test-log \
 	tests/unit/test-config \
+	tests/unit/test-site \
 	tests/unit/test-escape \
 	tests/unit/test-access-line \
 	tests/unit/test-proxy-protocol \
@@ -197,6 +198,10 @@ tests_unit_test_docroot_LDADD = $(sweet_unit_ldadd)
 tests_unit_test_log_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_log_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_log_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_site_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_site_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_site_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_test_config_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_config_CFLAGS = $(sweet_unit_cflags)
