@@ -45,9 +45,9 @@ struct content {
 	_Atomic unsigned references;
 	struct content_options options;
 	pthread_mutex_t lock;
-	GHashTable *table; /* path to entry */
-	GQueue recent;	   /* entries in the table, most recently loaded first */
-	uint64_t hits, misses;
+	GHashTable *table;	  /* path to entry */
+	GQueue recent;		  /* entries in the table, most recently loaded first */
+	struct content_stat stat; /* but the files */
 };
 
 #define ENTRIES_MAX 100000u
@@ -287,6 +287,7 @@ static void loaded(struct job *job)
 		if (at->result.error)
 			continue;
 		at->result.entry = entry;
+		content->stat.miss_bytes += (uint64_t)entry->view.version.size;
 		entry->references++;
 	}
 	/* Failures are not kept: the next request looks again. */
@@ -370,7 +371,7 @@ bool content_get(struct content *content, const char *path, struct content_waite
 
 			if (first)
 				entry = enter_locked(content, path, &oldest);
-			content->misses++;
+			content->stat.misses++;
 			waiter->content = content;
 			waiter->path = path;
 			waiter->since_ns = monotonic_ns();
@@ -387,7 +388,9 @@ bool content_get(struct content *content, const char *path, struct content_waite
 			}
 			return false;
 		}
-		content->hits++;
+		content->stat.hits++;
+		*(entry->view.id ? &content->stat.hit_bytes : &content->stat.miss_bytes) +=
+			(uint64_t)entry->view.version.size;
 		entry->references++;
 		pthread_mutex_unlock(&content->lock);
 		if (current(content, entry, waiter->loop) &&
@@ -410,11 +413,13 @@ const struct content_view *content_view(const struct content_entry *entry)
 	return &entry->view;
 }
 
-void content_stat(struct content *content, uint64_t *files, uint64_t *hits, uint64_t *misses)
+void content_stat(struct content *content, struct content_stat *sum)
 {
 	pthread_mutex_lock(&content->lock);
-	*files = content->recent.length;
-	*hits = content->hits;
-	*misses = content->misses;
+	sum->files += content->recent.length;
+	sum->hits += content->stat.hits;
+	sum->misses += content->stat.misses;
+	sum->hit_bytes += content->stat.hit_bytes;
+	sum->miss_bytes += content->stat.miss_bytes;
 	pthread_mutex_unlock(&content->lock);
 }

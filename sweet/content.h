@@ -75,7 +75,15 @@ const struct content_view *content_view(const struct content_entry *entry);
 /* Gives back what a result referenced and held. */
 void content_put(struct content *content, struct content_entry *entry);
 
-/* Files in the table, and how often it had or had not what was wanted. */
-void content_stat(struct content *content, uint64_t *files, uint64_t *hits, uint64_t *misses);
+/* How often the table had or had not what was wanted.  Bytes are those of whole files. */
+struct content_stat {
+	uint64_t files; /* in the table now */
+	uint64_t hits, misses;
+	uint64_t hit_bytes;  /* of files found in the cache */
+	uint64_t miss_bytes; /* of files that were read for it, or are too large for it */
+};
+
+/* Adds this one's to what is there. */
+void content_stat(struct content *content, struct content_stat *sum);
 
 #endif

@@ -93,19 +93,10 @@ static bool counted(const struct config *config, unsigned host, unsigned scope)
 	return false;
 }
 
-void site_stat(const struct config *config, uint64_t *files, uint64_t *hits, uint64_t *misses)
+void site_stat(const struct config *config, struct content_stat *sum)
 {
-	*files = *hits = *misses = 0;
 	for (unsigned i = 0; i < config->host_count; i++)
-		for (unsigned k = 0; k < config->hosts[i].scope_count; k++) {
-			uint64_t more[3];
-
-			if (counted(config, i, k))
-				continue;
-			content_stat(config->hosts[i].scopes[k].content, &more[0], &more[1],
-				     &more[2]);
-			*files += more[0];
-			*hits += more[1];
-			*misses += more[2];
-		}
+		for (unsigned k = 0; k < config->hosts[i].scope_count; k++)
+			if (!counted(config, i, k))
+				content_stat(config->hosts[i].scopes[k].content, sum);
 }

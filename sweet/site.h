@@ -6,6 +6,7 @@
 #define SWEET_SITE_H
 
 #include <configuration.h>
+#include <content.h>
 #include <helper.h>
 
 struct site_options {
@@ -22,7 +23,7 @@ struct site_options {
 bool site_open(struct config *config, const struct config *previous,
 	       const struct site_options *options, GPtrArray *errors);
 
-/* Of all folders: files that are known, and how often a file was there or not. */
-void site_stat(const struct config *config, uint64_t *files, uint64_t *hits, uint64_t *misses);
+/* Adds what all folders have to what is there; each is counted once. */
+void site_stat(const struct config *config, struct content_stat *sum);
 
 #endif

@@ -54,13 +54,13 @@ enum respond status_respond(struct transaction *transaction)
 	const struct site *site = transaction->server->site;
 	struct sums sums = add_up(site);
 	struct NC_cache_stat cache = {0};
-	uint64_t files, hits, misses;
+	struct content_stat files = {0};
 	GString *text = g_string_new(NULL);
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	(void)NC_cache_stat(site->cache, &cache);
-	site_stat(transaction->generation->config, &files, &hits, &misses);
+	site_stat(transaction->generation->config, &files);
 	g_string_append_printf(text,
 			       "{\n"
 			       "  \"software\": \"" SERVER_SOFTWARE "\",\n"
@@ -83,7 +83,7 @@ enum respond status_respond(struct transaction *transaction)
 			       " },\n"
 			       "  \"workers\": { \"requests\": %" U ", \"message_bytes\": %" U
 			       ", \"body_bytes_by_cache_id\": %" U ", \"failures\": %" U " },\n",
-			       files, hits, misses, sums.worker_requests, sums.worker_messages,
+			       files.files, files.hits, files.misses, sums.worker_requests, sums.worker_messages,
 			       sums.worker_bodies, sums.worker_failures);
 	g_string_append_printf(text,
 			       "  \"cache\": { \"size\": %" U ", \"used\": %" U ", \"units\": %" U

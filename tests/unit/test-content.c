@@ -13,7 +13,7 @@
 START_TEST(test_files)
 {
 	static const size_t sizes[] = {1, 4095, 4096, 4097, 100000, 1 << 20};
-	uint64_t files, hits, misses;
+	struct content_stat stat = {0};
 
 	open_all(32 << 20, 1 << 20, 2, 0);
 	for (unsigned i = 0; i < 6; i++) {
@@ -28,10 +28,15 @@ START_TEST(test_files)
 			ck_assert(check_file(k % 2, path, (char)('a' + i), sizes[i]));
 		ck_assert_uint_eq(inserts(), i + 1);
 	}
-	content_stat(content, &files, &hits, &misses);
-	ck_assert_uint_eq(files, 6);
-	ck_assert_uint_eq(hits, 24);
-	ck_assert_uint_eq(misses, 6);
+	content_stat(content, &stat);
+	ck_assert_uint_eq(stat.files, 6);
+	ck_assert_uint_eq(stat.hits, 24);
+	ck_assert_uint_eq(stat.misses, 6);
+	ck_assert_uint_eq(stat.miss_bytes, 1 + 3 * 4096 + 100000 + (1 << 20));
+	ck_assert_uint_eq(stat.hit_bytes, 4 * stat.miss_bytes);
+	/* Added to what is there. */
+	content_stat(content, &stat);
+	ck_assert_uint_eq(stat.misses, 12);
 	close_all();
 }
 END_TEST
@@ -60,6 +65,8 @@ END_TEST
 /* Nothing to cache, and too much: known all the same, without a unit. */
 START_TEST(test_without_unit)
 {
+	struct content_stat stat = {0};
+
 	open_all(4 << 20, 10000, 1, 0);
 	put("empty", 'x', 0);
 	put("large", 'x', 10001);
@@ -78,6 +85,10 @@ START_TEST(test_without_unit)
 		give_back(i % 2, &large);
 	}
 	ck_assert_uint_eq(inserts(), 0);
+	content_stat(content, &stat);
+	ck_assert_uint_eq(stat.hits, 4);
+	ck_assert_uint_eq(stat.hit_bytes, 0);
+	ck_assert_uint_eq(stat.miss_bytes, 3 * 10001);
 	(void)check_file(0, "/fits", 'x', 10000);
 	/* And a large one that has become small. */
 	ck_assert_int_eq(truncate(at("large"), 9000), 0);
@@ -89,7 +100,7 @@ END_TEST
 /* Failures are told and not kept. */
 START_TEST(test_failures)
 {
-	uint64_t files, hits, misses;
+	struct content_stat stat = {0};
 
 	open_all(4 << 20, 1 << 20, 1, 0);
 	ck_assert_int_eq(mkdir(at("folder"), 0755), 0);
@@ -102,9 +113,9 @@ START_TEST(test_failures)
 		ck_assert_int_eq(error_of(i % 2, "/out"), has_openat2() ? -EACCES : -ELOOP);
 		ck_assert_int_eq(error_of(i % 2, "/../x"), -EACCES);
 	}
-	content_stat(content, &files, &hits, &misses);
-	ck_assert_uint_eq(files, 0);
-	ck_assert_uint_eq(hits, 0);
+	content_stat(content, &stat);
+	ck_assert_uint_eq(stat.files, 0);
+	ck_assert_uint_eq(stat.hits, 0);
 	put("none", 'n', 100);
 	(void)check_file(0, "/none", 'n', 100);
 	close_all();
@@ -281,7 +292,7 @@ END_TEST
 
 START_TEST(test_eviction)
 {
-	uint64_t files, hits, misses;
+	struct content_stat table = {0};
 	struct NC_cache_stat stat;
 	struct asker kept;
 
@@ -303,8 +314,8 @@ START_TEST(test_eviction)
 	ck_assert_int_eq(NC_cache_stat(cache, &stat), 0);
 	ck_assert_uint_gt(stat.evictions, 0);
 	ck_assert_uint_le(stat.used, stat.size);
-	content_stat(content, &files, &hits, &misses);
-	ck_assert_uint_eq(files, FILES);
+	content_stat(content, &table);
+	ck_assert_uint_eq(table.files, FILES);
 	/* What is held stays. */
 	ck_assert(uniform(content_view(kept.waiter.result.entry), 'a'));
 	ck_assert(check_file(1, "/a", 'a', 150 * KIB));
