@@ -99,6 +99,7 @@ static void ended(struct loop_watch *watch)
 	if (worker->state != WORKER_UP)
 		return;
 	worker->state = WORKER_LEAVING;
+	atomic_store_explicit(&worker->pid, 0, memory_order_relaxed);
 	if (!gateway->closing)
 		log_message("worker %s[%u] (pid %d) has ended", worker->pool->prefix,
 			    worker->number, (int)NC_exchange_pid(worker->exchange));
@@ -130,6 +131,9 @@ static int start(struct gateway_worker *worker)
 		return error;
 	}
 	worker->state = WORKER_UP;
+	atomic_store_explicit(&worker->pid, (int)NC_exchange_pid(worker->exchange),
+			      memory_order_relaxed);
+	server_count(&worker->starts, 1);
 	worker->started_ms = loop_now_ms(gateway->main->loop);
 	/* A failing worker that came back is believed until it fails again. */
 	if (worker->backoff >= BACKOFF_STEP * 4)

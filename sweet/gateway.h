@@ -32,6 +32,9 @@ struct gateway_worker {
 	_Atomic unsigned leaving; /* threads that have not let go of it */
 	struct loop_task gone;	  /* told to the main thread by the last of them */
 	struct gw_lane *lanes;	  /* one a thread */
+	/* For the status, told by the main thread. */
+	_Atomic int pid; /* 0: none is up */
+	_Atomic uint64_t starts;
 };
 
 struct gateway_pool {

@@ -95,6 +95,7 @@ static struct transaction *take_pending(struct gw_lane *lane, uint64_t tag)
 	pending->next = lane->free;
 	lane->free = slot;
 	lane->in_flight--;
+	server_count(&lane->ended, 1);
 	return transaction;
 }
 
@@ -122,6 +123,7 @@ static bool submit(struct gw_lane *lane, struct transaction *transaction, const 
 	lane->free = pending->next;
 	pending->transaction = transaction;
 	lane->in_flight++;
+	server_count(&lane->requests, 1);
 	lane->dirty = true;
 	request->lane = lane;
 	loop_timer_start(lane->server->loop, &request->timer, ANSWER_MS, too_late);
@@ -156,7 +158,7 @@ static void queue_remove(struct gw_queue *queue, struct transaction *transaction
 	*link = request_of(transaction)->next;
 	if (queue->last == &request_of(transaction)->next)
 		queue->last = link;
-	queue->count--;
+	server_count(&queue->count, (uint64_t)-1);
 	g_free(request_of(transaction)->block);
 }
 
@@ -174,14 +176,14 @@ static bool enqueue(struct gw_queue *queue, struct transaction *transaction, con
 {
 	struct gw_request *request = request_of(transaction);
 
-	if (queue->count >= GW_QUEUE_MAX)
+	if (atomic_load_explicit(&queue->count, memory_order_relaxed) >= GW_QUEUE_MAX)
 		return false;
 	request->block = g_memdup2(block, length);
 	request->block_length = length;
 	request->next = NULL;
 	*queue->last = transaction;
 	queue->last = &request->next;
-	queue->count++;
+	server_count(&queue->count, 1);
 	loop_timer_start(queue->server->loop, &request->timer, WAIT_MS, none_came);
 	return true;
 }
@@ -258,6 +260,7 @@ static void answer(struct gw_lane *lane, struct transaction *transaction,
 		log_message("worker %s[%u] (pid %d): malformed or too many header lines",
 			    lane->worker->pool->prefix, lane->worker->number,
 			    (int)NC_exchange_pid(lane->exchange));
+		server_count(&lane->failures, 1);
 		fail(transaction, 502, NULL);
 		return;
 	}
@@ -366,8 +369,11 @@ void gw_lane_abandon(struct gw_lane *lane)
 
 		pending->transaction = NULL;
 		pending->generation++;
-		if (transaction)
-			fail(transaction, 502, "The worker ended while it was at work.");
+		if (!transaction)
+			continue;
+		server_count(&lane->ended, 1);
+		server_count(&lane->failures, 1);
+		fail(transaction, 502, "The worker ended while it was at work.");
 	}
 }
 

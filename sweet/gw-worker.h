@@ -9,6 +9,8 @@
 #ifndef SWEET_GW_WORKER_H
 #define SWEET_GW_WORKER_H
 
+#include <stdatomic.h>
+
 #include <nabc-worker.h>
 
 #include <loop.h>
@@ -35,6 +37,8 @@ struct gw_lane {
 	struct loop_task up, down;
 	struct gw_lane *next_active; /* lanes of the server, for its hook */
 	unsigned in_flight;
+	/* For the status; of this thread and all processes that the worker has had. */
+	_Atomic uint64_t requests, ended, failures;
 	uint32_t free;
 	bool dirty; /* submitted since the last kick */
 	struct gw_pending pending[GW_IN_FLIGHT];
@@ -45,7 +49,7 @@ struct gw_queue {
 	struct server *server;
 	struct gateway_pool *pool;
 	struct transaction *first, **last;
-	unsigned count;
+	_Atomic uint64_t count; /* of those; read by the status */
 };
 
 enum respond gw_respond(struct gateway_pool *pool, struct transaction *transaction,
