@@ -114,6 +114,9 @@ static void connection_close(struct connection *connection)
 	struct output *output = connection->output;
 
 	loop_close_fd(connection->server->loop, connection->fd);
+	/* Now, while the client's address is there. */
+	if (output)
+		output_log(output);
 	if (output && connection->state == WORKING)
 		output->transaction.connection = NULL; /* until the responder is done */
 	else if (output)
@@ -263,8 +266,7 @@ static void sent(struct loop_send *op, int result)
 	output->head_sent = true;
 	if (result < 0) {
 		if (result != -EPIPE && result != -ECONNRESET)
-			log_message("%s: sending: %s", connection->remote, strerror(-result));
-		output_log(output);
+			log_info("%s: sending: %s", connection->remote, strerror(-result));
 		connection_close(connection);
 		return;
 	}
@@ -340,6 +342,8 @@ static bool start_request(struct connection *connection, const char *head, size_
 		respond(connection);
 		return true;
 	}
+	if (access_log_wants_fields(&server->log))
+		output_remember_fields(output, &request);
 	connection->keep_alive = request.keep_alive;
 	connection->http10 = request.minor == 0;
 	connection->discard = request.content_length;

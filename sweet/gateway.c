@@ -38,8 +38,8 @@ static void restart(struct timer *timer)
 		return;
 	error = start(worker);
 	if (error) {
-		log_message("worker %s[%u]: cannot start: %s", worker->pool->prefix, worker->number,
-			    strerror(-error));
+		log_error("worker %s[%u]: cannot start: %s", worker->pool->prefix, worker->number,
+			  strerror(-error));
 		loop_timer_start(gateway->main->loop, &worker->restart, BACKOFF_MAX, restart);
 	}
 }
@@ -66,8 +66,8 @@ static void gone(struct loop_task *task)
 		if (worker->backoff > BACKOFF_MAX)
 			worker->backoff = BACKOFF_MAX;
 	}
-	log_message("worker %s[%u]: starting again%s", worker->pool->prefix, worker->number,
-		    worker->backoff ? " after a pause" : "");
+	log_notice("worker %s[%u]: starting again%s", worker->pool->prefix, worker->number,
+		   worker->backoff ? " after a pause" : "");
 	loop_timer_start(gateway->main->loop, &worker->restart, worker->backoff, restart);
 }
 
@@ -84,7 +84,7 @@ void gateway_kill(struct gateway_worker *worker, const char *why)
 	/* Not reaped before every lane is down, so the number is still its own. */
 	pid_t pid = NC_exchange_pid(worker->exchange);
 
-	log_message("worker %s[%u] (pid %d) %s: ending it", worker->pool->prefix, worker->number,
+	log_warning("worker %s[%u] (pid %d) %s: ending it", worker->pool->prefix, worker->number,
 		    (int)pid, why);
 	kill(pid, SIGKILL);
 }
@@ -101,8 +101,8 @@ static void ended(struct loop_watch *watch)
 	worker->state = WORKER_LEAVING;
 	atomic_store_explicit(&worker->pid, 0, memory_order_relaxed);
 	if (!gateway->closing)
-		log_message("worker %s[%u] (pid %d) has ended", worker->pool->prefix,
-			    worker->number, (int)NC_exchange_pid(worker->exchange));
+		log_notice("worker %s[%u] (pid %d) has ended", worker->pool->prefix, worker->number,
+			   (int)NC_exchange_pid(worker->exchange));
 	loop_watch_stop(gateway->main->loop, NC_exchange_pidfd(worker->exchange));
 	atomic_store_explicit(&worker->leaving, site->threads, memory_order_release);
 	for (unsigned i = 0; i < site->threads; i++) {

@@ -257,7 +257,7 @@ static void answer(struct gw_lane *lane, struct transaction *transaction,
 		length = response_filter_headers(lines, transaction->head_buffer,
 						 sizeof(transaction->head_buffer) - 128, &has_type);
 	if (length < 0) {
-		log_message("worker %s[%u] (pid %d): malformed or too many header lines",
+		log_warning("worker %s[%u] (pid %d): malformed or too many header lines",
 			    lane->worker->pool->prefix, lane->worker->number,
 			    (int)NC_exchange_pid(lane->exchange));
 		server_count(&lane->failures, 1);

@@ -123,7 +123,7 @@ static void turn_away(struct listener *listener, int error)
 	int fd;
 
 	if (!listener->told_ms || now - listener->told_ms > TELL_MS) {
-		log_message("accepting connections: %s", strerror(-error));
+		log_error("accepting connections: %s", strerror(-error));
 		listener->told_ms = now;
 	}
 	if (error != -EMFILE && error != -ENFILE)

@@ -25,6 +25,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/accept.c sweet/accept.h \
 	sweet/listing.c sweet/listing.h \
 	sweet/log.c sweet/log.h \
+	sweet/access-log.c sweet/access-log.h sweet/logs.c sweet/logs.h \
 	sweet/escape.c sweet/escape.h \
 	sweet/access-line.c sweet/access-line.h \
 	sweet/proxy-protocol.c sweet/proxy-protocol.h \

@@ -22,6 +22,7 @@
 #include <connection.h>
 #include <gateway.h>
 #include <listener.h>
+#include <logs.h>
 #include <server.h>
 #include <site.h>
 
@@ -49,7 +50,6 @@ struct program {
 	struct listen_address *addresses;
 	unsigned address_count;
 	struct runner *runners;
-	int log_fd;
 	int signal_fd;
 	struct loop_watch signal;
 	unsigned signals; /* to end, so far */
@@ -68,7 +68,15 @@ static bool complain(const char *format, ...)
 	va_start(arguments, format);
 	line = g_strdup_vprintf(format, arguments);
 	va_end(arguments);
-	log_message("%s", line);
+	log_error("%s", line);
+	g_free(line);
+	return false;
+}
+
+/* Frees the line. */
+static bool complain_of(char *line)
+{
+	complain("%s", line);
 	g_free(line);
 	return false;
 }
@@ -79,7 +87,7 @@ static bool tell(GPtrArray *errors)
 	bool good = errors->len == 0;
 
 	for (unsigned i = 0; i < errors->len; i++)
-		log_message("%s", (const char *)errors->pdata[i]);
+		log_error("%s", (const char *)errors->pdata[i]);
 	g_ptr_array_free(errors, TRUE);
 	return good;
 }
@@ -121,14 +129,32 @@ static void drain(struct loop_task *task)
 	drain_check(&runner->drain_check);
 }
 
+/* Somebody has moved the files away. */
+static void reopen_logs(void)
+{
+	char *why;
+
+	if (logs_apply(&program.site, program.config, &why)) {
+		log_notice("opened the logs anew");
+		return;
+	}
+	log_error("%s; the old logs are kept", why);
+	g_free(why);
+}
+
 static void on_signal(struct loop_watch *watch)
 {
 	struct signalfd_siginfo info;
 
 	(void)watch;
 	while (read(program.signal_fd, &info, sizeof(info)) == sizeof(info)) {
-		bool again = program.signals++ > 0;
+		bool again;
 
+		if (info.ssi_signo == SIGUSR1) {
+			reopen_logs();
+			continue;
+		}
+		again = program.signals++ > 0;
 		for (unsigned i = 0; i < program.site.threads; i++) {
 			struct runner *runner = &program.runners[i];
 			struct loop_task *task = again ? &runner->stop : &runner->drain;
@@ -143,16 +169,6 @@ static void on_signal(struct loop_watch *watch)
 }
 
 /* --- starting ------------------------------------------------------------------- */
-
-static bool housekeeping(struct loop_hook *hook)
-{
-	struct server *server =
-		(struct server *)((char *)hook - offsetof(struct server, housekeeping));
-
-	if (server->log.used)
-		log_flush(&server->log);
-	return false;
-}
 
 /* On the main thread. */
 static void thread_ended(struct loop_task *task)
@@ -215,20 +231,19 @@ static bool open_sockets(void)
 
 static bool open_loops(void)
 {
-	char why[160] = "";
+	char why[160] = "", *line;
 
 	for (unsigned i = 0; i < program.site.threads; i++) {
 		struct server *server = &program.runners[i].server;
 
 		server->number = i;
 		server->site = &program.site;
-		server->log.fd = program.log_fd;
 		server->loop = loop_open((enum loop_kind)program.config->io, why, sizeof(why));
 		if (!server->loop)
 			return complain("cannot start an event loop: %s", why);
 		server->generation = generation_open(config_ref(program.config));
-		server->housekeeping.before_sleep = housekeeping;
-		loop_hook_add(server->loop, &server->housekeeping);
+		if (!logs_join(&program.site, server, &line))
+			return complain_of(line);
 		gw_hook_add(&program.runners[i].workers, server);
 		program.site.servers[i] = server;
 	}
@@ -271,11 +286,8 @@ static bool open_site(void)
 	if (config->worker[0]) {
 		site->gateway = gateway_open(site, config->worker, config->workers,
 					     config->worker_memory, &why);
-		if (!site->gateway) {
-			complain("%s", why);
-			g_free(why);
-			return false;
-		}
+		if (!site->gateway)
+			return complain_of(why);
 	}
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	site->started_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
@@ -284,14 +296,12 @@ static bool open_site(void)
 
 static bool check(void)
 {
-	int error;
+	char *why;
 
 	program.site.threads = program.config->threads;
 	program.runners = g_new0(struct runner, program.site.threads);
-	error = log_open_access(program.config->access_log, &program.log_fd);
-	if (error)
-		return complain("cannot write the access log \"%s\": %s",
-				program.config->access_log, strerror(-error));
+	if (!logs_apply(&program.site, program.config, &why))
+		return complain_of(why);
 	return open_sockets();
 }
 
@@ -300,9 +310,12 @@ static bool open_signals(void)
 	sigset_t set;
 
 	signal(SIGPIPE, SIG_IGN);
+	/* A log that may not grow is a write that fails, like one on a full disk. */
+	signal(SIGXFSZ, SIG_IGN);
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGUSR1);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	program.signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return program.signal_fd >= 0 ? true
@@ -346,13 +359,13 @@ static void on_cache(struct loop_watch *watch)
 static void announce(void)
 {
 	for (unsigned i = 0; i < program.address_count; i++)
-		log_message("listening on http://%s/ (root %s, %u thread%s, %s)",
-			    program.addresses[i].text,
-			    program.config->hosts[0]
-				    .scopes[program.config->hosts[0].scope_count - 1]
-				    .root,
-			    program.site.threads, program.site.threads == 1 ? "" : "s",
-			    program.site.io);
+		log_notice("listening on http://%s/ (root %s, %u thread%s, %s)",
+			   program.addresses[i].text,
+			   program.config->hosts[0]
+				   .scopes[program.config->hosts[0].scope_count - 1]
+				   .root,
+			   program.site.threads, program.site.threads == 1 ? "" : "s",
+			   program.site.io);
 }
 
 /* --- taking down ------------------------------------------------------------------ */
@@ -382,7 +395,7 @@ static void take_down(void)
 			for (unsigned a = 0; a < runner->listener_count; a++)
 				listener_stop(&runner->listeners[a]);
 			connection_close_all(&runner->server);
-			log_flush(&runner->server.log);
+			access_log_stop(&runner->server.log);
 		}
 		for (unsigned a = 0; runner->fds && a < program.address_count; a++)
 			if (runner->fds[a] >= 0)
@@ -404,11 +417,11 @@ static void take_down(void)
 	}
 	config_unref(program.config);
 	if (site->cache && NC_cache_close(site->cache) < 0)
-		log_message("closing the cache: %s", strerror(errno));
+		log_warning("closing the cache: %s", strerror(errno));
 	if (program.signal_fd >= 0)
 		close(program.signal_fd);
-	if (program.log_fd >= 0)
-		close(program.log_fd);
+	logs_close(site);
+	log_close();
 	g_free(program.runners);
 	g_free(program.addresses);
 }
@@ -431,7 +444,7 @@ int main(int argc, char **argv)
 	struct config_request request = {0};
 	bool good;
 
-	program.log_fd = program.signal_fd = -1;
+	program.site.log_fd = program.signal_fd = -1;
 	program.config = config_read(argc, argv, &request, errors);
 	if (program.config && request.check)
 		(void)site_open(program.config, NULL, &(struct site_options){0}, errors);
@@ -451,6 +464,7 @@ int main(int argc, char **argv)
 					NC_cache_fd(program.site.cache)) == 0;
 	if (good) {
 		announce();
+		log_settled();
 		loop_run(program.runners[0].server.loop);
 	}
 	take_down();

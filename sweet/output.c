@@ -12,7 +12,8 @@
 #include <response.h>
 
 #define SPARE_MAX 64
-#define DATE_MS 500 /* how old the date in an answer may be */
+#define STATUS_GONE 499 /* in the log: the client went before the answer; others say so too */
+#define DATE_MS 500	/* how old the date in an answer may be */
 
 static_assert(RESPONSE_PAGE_MAX <= TRANSACTION_TEXT_MAX, "a page fits behind the head");
 
@@ -45,7 +46,9 @@ struct output *output_open(struct server *server)
 	output->began_ns = loop_now_ns(server->loop);
 	output->sent = 0;
 	output->head_sent = false;
-	output->log_length = 0;
+	output->log_request = output->log_referer = (struct slice){0};
+	output->log_agent = output->log_host = (struct slice){0};
+	output->log_used = 0;
 	/* Field by field: the buffers behind them are large. */
 	transaction = &output->transaction;
 	transaction->server = server;
@@ -91,6 +94,18 @@ void output_free_spare(struct server *server)
 		free(output);
 }
 
+/* The sum of all bounds is the room that there is. */
+static void remember(struct output *output, struct slice *logged, struct slice text, size_t most)
+{
+	char *to = output->log_text + output->log_used;
+
+	if (text.length > most)
+		text.length = most;
+	memcpy(to, text.at, text.length);
+	*logged = (struct slice){.at = to, .length = text.length};
+	output->log_used += text.length;
+}
+
 void output_remember_line(struct output *output, const char *head, size_t length)
 {
 	const char *start = head, *end;
@@ -105,10 +120,20 @@ void output_remember_line(struct output *output, const char *head, size_t length
 	end = memchr(start, '\n', length);
 	if (end)
 		length = (size_t)(end - start);
-	if (length > sizeof(output->log_line))
-		length = sizeof(output->log_line);
-	memcpy(output->log_line, start, length);
-	output->log_length = length;
+	remember(output, &output->log_request, (struct slice){start, length}, ACCESS_REQUEST_MAX);
+}
+
+void output_remember_fields(struct output *output, const struct request *request)
+{
+	const struct slice *referer = request_find(request, "Referer");
+	const struct slice *agent = request_find(request, "User-Agent");
+
+	if (referer)
+		remember(output, &output->log_referer, *referer, ACCESS_REFERER_MAX);
+	if (agent)
+		remember(output, &output->log_agent, *agent, ACCESS_AGENT_MAX);
+	if (request->host.at)
+		remember(output, &output->log_host, request->host, ACCESS_HOST_MAX);
 }
 
 static void refresh_date(struct server *server)
@@ -175,14 +200,28 @@ void output_log(struct output *output)
 {
 	const struct transaction *transaction = &output->transaction;
 	struct server *server = transaction->server;
-	struct slice line = {.at = output->log_line, .length = output->log_length};
+	struct access_line line;
 	int hundred = transaction->status / 100;
 	uint64_t us = (loop_now_ns(server->loop) - output->began_ns) / 1000;
 
 	server_count(&server->counters.responses[hundred < 6 ? hundred : 5], 1);
 	server_count(&server->counters.body_bytes, output->sent);
 	histogram_record(&server->counters.latency, us);
-	if (server->log.fd >= 0)
-		log_access(&server->log, transaction->remote_addr, server->date, line,
-			   transaction->status, output->sent, us);
+	if (server->log.fd < 0)
+		return;
+	if (!server->date_ms)
+		refresh_date(server);
+	line = (struct access_line){
+		.remote = transaction->remote_addr,
+		.remote_port = transaction->remote_port,
+		.date = server->date,
+		.request = output->log_request,
+		.referer = output->log_referer,
+		.agent = output->log_agent,
+		.host = output->log_host,
+		.status = transaction->status ? transaction->status : STATUS_GONE,
+		.bytes = output->sent,
+		.microseconds = us,
+	};
+	access_log_put(&server->log, &line);
 }

@@ -14,8 +14,10 @@ struct output {
 	uint64_t began_ns;
 	uint64_t sent; /* bytes of body handed to the loop */
 	bool head_sent;
-	size_t log_length;
-	char log_line[512]; /* the request line, when there is a log */
+	/* For the log, when there is one: what the client sent, in log_text. */
+	struct slice log_request, log_referer, log_agent, log_host;
+	size_t log_used;
+	char log_text[ACCESS_REQUEST_MAX + ACCESS_REFERER_MAX + ACCESS_AGENT_MAX + ACCESS_HOST_MAX];
 	char head[TRANSACTION_HEAD_MAX + TRANSACTION_TEXT_MAX + 1024];
 };
 
@@ -30,6 +32,9 @@ void output_free_spare(struct server *server);
 
 /* For the log: the first line of a request's head, or of what was meant as one. */
 void output_remember_line(struct output *output, const char *head, size_t length);
+
+/* For the log as well, if access_log_wants_fields(). */
+void output_remember_fields(struct output *output, const struct request *request);
 
 /*
  * Writes status line and fields, and behind them a body in memory or the

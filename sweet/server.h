@@ -8,6 +8,7 @@
 
 #include <stdatomic.h>
 
+#include <access-log.h>
 #include <content.h>
 #include <date.h>
 #include <generation.h>
@@ -26,6 +27,8 @@ struct server;
 struct site {
 	struct helpers *helpers;
 	struct gateway *gateway;
+	int log_fd; /* logs.c's, as the next */
+	enum access_format log_format;
 	size_t max_unit; /* bytes */
 	NC_cache *cache;
 	unsigned threads;
@@ -72,8 +75,7 @@ struct server {
 	struct generation *generation; /* that new transactions begin with */
 	struct access_log log;
 	struct server_counters counters;
-	struct loop_hook housekeeping; /* flushes the log before a sleep */
-	uint64_t date_ms;	       /* when date was made, loop's clock */
+	uint64_t date_ms; /* when date was made, loop's clock */
 	char date[DATE_LENGTH];
 	struct connection *connections; /* connection.c's */
 	struct transaction *spare;	/* output.c's, and the next */

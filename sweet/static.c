@@ -86,10 +86,10 @@ static enum respond refuse(struct transaction *transaction, const struct wait *w
 	case -ENOMEM:
 	case -EMFILE:
 	case -ENFILE:
-		log_message("%s: %s", transaction->path, strerror(-error));
+		log_error("%s: %s", transaction->path, strerror(-error));
 		return transaction_fail(transaction, 503, NULL);
 	default:
-		log_message("%s: %s", transaction->path, strerror(-error));
+		log_error("%s: %s", transaction->path, strerror(-error));
 		return transaction_fail(transaction, 500, NULL);
 	}
 }

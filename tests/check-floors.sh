@@ -90,16 +90,17 @@ grep -H '^#include [<"]' "$srcdir"/libnabc/nabcctl.c "$srcdir"/libnabc/ctl*.[ch]
 
 check sweet <<'FLOORS'
 slice syntax uri request chunked response date mime meta timer access apr1 histogram accept listing escape access-line proxy-protocol config-value config-file
-loop loop-backend loop-uring loop-epoll docroot log
+log
+loop loop-backend loop-uring loop-epoll docroot
 configuration
 config-rule generation
 config-key
 config-read
-helper transaction htpasswd
+helper transaction htpasswd access-log
 content
 site
 server
-gateway gw-worker filestream textbody static status
+logs gateway gw-worker filestream textbody static status
 route output
 connection
 listener

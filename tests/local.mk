@@ -82,6 +82,7 @@ SWEET_UNITS = \
 	tests/unit/test-log \
 	tests/unit/test-config \
 	tests/unit/test-site \
+	tests/unit/test-access-log \
 	tests/unit/test-escape \
 	tests/unit/test-access-line \
 	tests/unit/test-proxy-protocol \
@@ -217,6 +218,10 @@ tests_unit_test_access_line_LDADD = $(sweet_unit_ldadd)
 tests_unit_test_proxy_protocol_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_proxy_protocol_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_proxy_protocol_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_access_log_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_access_log_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_access_log_LDADD = $(sweet_unit_ldadd)
 
 
 tests_unit_test_listener_CPPFLAGS = $(sweet_unit_cppflags)

@@ -1,283 +1,123 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-log.c - unit tests of log.c: the form of an access line, bytes of a
- * hostile client in it, the buffer, where it goes; messages on standard error.
- * A test's log is a file without a name; single-threaded.
+ * test-log.c - unit tests of log.c: levels, messages of any text and length,
+ * and each place that they can go to.  What a test looks for is in a file
+ * without a name; the journal is a socket of the test's own, and syslog's is
+ * one in a /dev that nobody else sees.
  */
+#include <pthread.h>
+#include <sched.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 
 #include <log.h>
 
 #include "suite.h"
 
-#define DATE "Sun, 06 Nov 1994 08:49:37 GMT"
-
-static struct access_log record;
-static char text[1 << 20];
+static int record, before; /* what stands for standard error, and that itself */
+static char text[1 << 16];
+static char directory[64], path[100], moved[100];
 
 static void set_up(void)
 {
-	record.fd = memfd_create("log", MFD_CLOEXEC);
-	record.used = 0;
-	ck_assert_int_ge(record.fd, 0);
+	record = memfd_create("log", MFD_CLOEXEC);
+	before = dup(STDERR_FILENO);
+	ck_assert_int_ge(record, 0);
+	ck_assert_int_ge(before, 0);
+	make_directory(directory);
+	snprintf(path, sizeof(path), "%s/error.log", directory);
+	snprintf(moved, sizeof(moved), "%s/error.log.1", directory);
+	/* Nothing of check's own is lost: it speaks on standard output. */
+	ck_assert_int_eq(dup2(record, STDERR_FILENO), STDERR_FILENO);
 }
 
 static void tear_down(void)
 {
-	close(record.fd);
+	log_close();
+	dup2(before, STDERR_FILENO);
+	close(before);
+	close(record);
+	unlink(path);
+	unlink(moved);
+	rmdir(directory);
 }
 
-/* What has been written so far. */
-static size_t written(void)
+static const char *content(int fd)
 {
-	ssize_t got = pread(record.fd, text, sizeof(text) - 1, 0);
+	ssize_t got = pread(fd, text, sizeof(text) - 1, 0);
 
 	ck_assert_int_ge(got, 0);
 	text[got] = '\0';
-	return (size_t)got;
+	return text;
 }
 
-static void line(const char *request, size_t length)
+static const char *content_of(const char *name)
 {
-	log_access(&record, "192.0.2.1", DATE, (struct slice){request, length}, 200, 1234, 56);
-}
+	int fd = open(name, O_RDONLY | O_CLOEXEC);
 
-START_TEST(test_form)
-{
-	line("GET /a?b HTTP/1.1", 17);
-	ck_assert_uint_eq(written(), 0);
-	log_flush(&record);
-	(void)written();
-	ck_assert_str_eq(text, "192.0.2.1 [" DATE "] \"GET /a?b HTTP/1.1\" 200 1234 56us\n");
-	log_flush(&record);
-	ck_assert_uint_eq(written(), strlen(text));
-}
-END_TEST
-
-START_TEST(test_empty_and_extreme)
-{
-	char client[200];
-	size_t length;
-
-	line("", 0);
-	line(NULL, 0);
-	memset(client, 'c', sizeof(client) - 1);
-	client[sizeof(client) - 1] = '\0';
-	log_access(&record, client, DATE "and so on", (struct slice){"x", 1}, -2147483647 - 1,
-		   UINT64_MAX, UINT64_MAX);
-	log_flush(&record);
-	length = written();
-	ck_assert_uint_eq(length, strlen(text));
-	client[64] = '\0';
-	ck_assert_ptr_nonnull(strstr(text, "] \"\" 200 1234 56us\n192.0.2.1 ["));
-	ck_assert_ptr_nonnull(strstr(text, client));
-	ck_assert_ptr_nonnull(strstr(text, " [" DATE "] \"x\" -2147483648 18446744073709551615 "
-					   "18446744073709551615us\n"));
-}
-END_TEST
-
-/* Every byte comes back from what was written, and none does harm there. */
-START_TEST(test_every_byte)
-{
-	for (unsigned byte = 0; byte < 256; byte++) {
-		char request[3] = {'<', (char)byte, '>'}, expected[16];
-		bool plain = byte >= 0x20 && byte < 0x7f && byte != '"' && byte != '\\';
-		char *at;
-
-		tear_down();
-		set_up();
-		line(request, 3);
-		log_flush(&record);
-		ck_assert_uint_eq(written(), strlen(text));
-		if (plain)
-			snprintf(expected, sizeof(expected), "\"<%c>\"", (char)byte);
-		else
-			snprintf(expected, sizeof(expected), "\"<\\x%02x>\"", byte);
-		at = strchr(text, '"');
-		ck_assert_ptr_nonnull(at);
-		ck_assert_msg(strncmp(at, expected, strlen(expected)) == 0, "%#x: %s", byte, at);
-		for (at = text; *at && at[1]; at++)
-			ck_assert(*at >= 0x20 && *at < 0x7f);
-		ck_assert_int_eq(*at, '\n');
-	}
-}
-END_TEST
-
-/* Lines are gathered, written whole, and none is lost when the buffer is full. */
-START_TEST(test_buffer)
-{
-	unsigned lines = 0, writes = 0;
-	size_t before = 0;
-	char *at = text;
-
-	for (unsigned i = 0; i < 2000; i++) {
-		char request[64];
-		size_t now;
-
-		line(request, (size_t)snprintf(request, sizeof(request), "GET /%u HTTP/1.1", i));
-		expect(record.used <= LOG_BUFFER);
-		now = written();
-		writes += now != before;
-		before = now;
-		/* What is written ends with a line's end. */
-		expect(now == 0 || text[now - 1] == '\n');
-	}
-	ck_assert_uint_gt(writes, 5);
-	ck_assert_uint_lt(writes, 100);
-	log_flush(&record);
-	(void)written();
-	for (; *at; lines++) {
-		char expected[64];
-
-		snprintf(expected, sizeof(expected), "\"GET /%u HTTP/1.1\" ", lines);
-		at = strchr(at, '"');
-		ck_assert_ptr_nonnull(at);
-		ck_assert_int_eq(strncmp(at, expected, strlen(expected)), 0);
-		at = strchr(at, '\n') + 1;
-	}
-	ck_assert_uint_eq(lines, 2000);
-}
-END_TEST
-
-/* Request lines of any length, all of them hostile, into a buffer filled to any degree. */
-START_TEST(test_long_lines)
-{
-	size_t most = LOG_BUFFER * 2;
-	char *request = must_alloc(most);
-	unsigned lines = 0;
-
-	memset(request, '\n', most);
-	for (size_t length = 0; length < most; length += 97) {
-		line("short", 5);
-		/* A copy of the exact size, so that a read too far is seen. */
-		{
-			char *copy = must_alloc(length);
-
-			memcpy(copy, request, length);
-			line(copy, length);
-			free(copy);
-		}
-		expect(record.used <= LOG_BUFFER);
-		lines += 2;
-	}
-	log_flush(&record);
-	free(request);
-	lseek(record.fd, 0, SEEK_SET);
-	for (ssize_t got; (got = read(record.fd, text, sizeof(text))) > 0;)
-		for (ssize_t i = 0; i < got; i++)
-			lines -= text[i] == '\n';
-	ck_assert_uint_eq(lines, 0);
-}
-END_TEST
-
-/* As much of a line that is too long as there is room for, with its end as ever. */
-START_TEST(test_longest_line)
-{
-	char *request = must_alloc(100000);
-
-	memset(request, 'x', 100000);
-	line(request, 100000);
-	log_flush(&record);
-	ck_assert_uint_gt(written(), 4000);
-	ck_assert_ptr_nonnull(strstr(text, "xxx\" 200 1234 56us\n"));
-	free(request);
-}
-END_TEST
-
-START_TEST(test_off)
-{
-	struct access_log off = {.fd = -1};
-	int fd = 77;
-
-	log_access(&off, "c", DATE, (struct slice){"GET", 3}, 200, 0, 0);
-	ck_assert_uint_eq(off.used, 0);
-	log_flush(&off);
-	ck_assert_int_eq(log_open_access("off", &fd), 0);
-	ck_assert_int_eq(fd, -1);
-	fd = 77;
-	ck_assert_int_eq(log_open_access(NULL, &fd), 0);
-	ck_assert_int_eq(fd, -1);
-}
-END_TEST
-
-/* A log that cannot be written costs lines only. */
-START_TEST(test_full_disk)
-{
-	int full = open("/dev/full", O_WRONLY | O_CLOEXEC), empty = record.fd;
-
-	ck_assert_int_ge(full, 0);
-	record.fd = full;
-	for (unsigned i = 0; i < 1000; i++)
-		line("GET / HTTP/1.1", 14);
-	log_flush(&record);
-	ck_assert_uint_eq(record.used, 0);
-	record.fd = empty;
-	line("GET / HTTP/1.1", 14);
-	log_flush(&record);
-	ck_assert_uint_gt(written(), 0);
-	close(full);
-}
-END_TEST
-
-START_TEST(test_open)
-{
-	char directory[64], path[100], got[16] = "";
-	struct stat stat;
-	int fd;
-
-	make_directory(directory);
-	snprintf(path, sizeof(path), "%s/access.log", directory);
-	for (unsigned i = 0; i < 2; i++) {
-		ck_assert_int_eq(log_open_access(path, &fd), 0);
-		ck_assert_int_eq(fcntl(fd, F_GETFD), FD_CLOEXEC);
-		/* Appends, so that threads, and a rotation by copying, do no harm. */
-		ck_assert(fcntl(fd, F_GETFL) & O_APPEND);
-		ck_assert_int_eq(write(fd, "line\n", 5), 5);
-		ck_assert_int_eq(fstat(fd, &stat), 0);
-		ck_assert_int_eq(stat.st_mode & 0037, 0);
-		close(fd);
-	}
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	ck_assert_int_eq(read(fd, got, sizeof(got)), 10);
-	ck_assert_str_eq(got, "line\nline\n");
+	ck_assert_int_ge(fd, 0);
+	(void)content(fd);
 	close(fd);
-	unlink(path);
-	fd = 77;
-	ck_assert_int_eq(log_open_access(directory, &fd), -EISDIR);
-	rmdir(directory);
-	ck_assert_int_eq(log_open_access(path, &fd), -ENOENT);
-	ck_assert_int_lt(fd, 0);
-	/* Standard output, and a descriptor of its own. */
-	ck_assert_int_eq(log_open_access("-", &fd), 0);
-	ck_assert_int_gt(fd, 2);
-	ck_assert_int_eq(fcntl(fd, F_GETFD), FD_CLOEXEC);
-	close(fd);
+	return text;
+}
+
+static int evaluated(int *count)
+{
+	return ++*count;
+}
+
+START_TEST(test_levels)
+{
+	static const char *const all[] = {"sweet: 0\n", "sweet: 1\n", "sweet: 2\n", "sweet: 3\n",
+					  "sweet: 4\n"};
+	char expected[200] = "";
+	int count = 0;
+
+	for (int level = LOG_LEVEL_ERROR; level <= LOG_LEVEL_DEBUG; level++) {
+		log_set_level((enum log_level)level);
+		log_error("%d", 0);
+		log_warning("%d", 1);
+		log_notice("%d", 2);
+		log_info("%d", 3);
+		log_debug("%d", evaluated(&count) + 3);
+		for (int i = 0; i <= level; i++)
+			strcat(expected, all[i]);
+	}
+	ck_assert_str_eq(content(record), expected);
+	ck_assert_int_eq(count, 1);
 }
 END_TEST
 
-START_TEST(test_messages)
+START_TEST(test_texts)
 {
-	int before = dup(STDERR_FILENO);
+	log_error("plain");
+	log_error("%s and %d", "text", 7);
+	log_error("%s", "");
+	log_error("%s", "two\nlines\r\x1b[31m \"quoted\" \\ gr\xc3\xbc\xc3\x9f \xff");
+	ck_assert_str_eq(content(record),
+			 "sweet: plain\nsweet: text and 7\nsweet: \n"
+			 "sweet: two\\x0alines\\x0d\\x1b[31m \"quoted\" \\ gr\xc3\xbc\xc3\x9f "
+			 "\\xff\n");
+	errno = EXDEV;
+	log_error("%s", "errno stays as it was");
+	ck_assert_int_eq(errno, EXDEV);
+}
+END_TEST
+
+/* Cut, but a line; an escape is never cut. */
+START_TEST(test_long)
+{
 	char *longest = must_alloc(5000), *at;
 
 	memset(longest, 'l', 4999);
 	longest[4999] = '\0';
-	ck_assert_int_eq(dup2(record.fd, STDERR_FILENO), STDERR_FILENO);
-	log_message("plain");
-	log_message("%s and %d", "text", 7);
-	log_message("%s", "");
-	log_message("%s", longest);
+	log_error("%s", longest);
 	longest[1010] = '\0';
 	for (unsigned i = 0; i < 20; i++)
-		log_message("%s", longest + i);
-	ck_assert_int_eq(dup2(before, STDERR_FILENO), STDERR_FILENO);
-	close(before);
-	ck_assert_uint_gt(written(), 0);
-	ck_assert_int_eq(strncmp(text, "sweet: plain\nsweet: text and 7\nsweet: \nsweet: ll", 48),
-			 0);
-	/* Cut, but a line. */
-	at = strstr(text, "sweet: ll");
+		log_error("%s", longest + i);
+	at = (char *)content(record);
 	for (unsigned i = 0; i < 21; i++) {
 		size_t length = strcspn(at, "\n");
 
@@ -289,23 +129,254 @@ START_TEST(test_messages)
 		at += length + 1;
 	}
 	ck_assert_int_eq(*at, '\0');
+	ck_assert_int_eq(ftruncate(record, 0), 0);
+	ck_assert_int_eq(lseek(record, 0, SEEK_SET), 0);
+	memset(longest, 1, 4999);
+	for (unsigned i = 0; i < 4; i++) {
+		memcpy(longest, "xxxx", i);
+		log_error("%s", longest);
+	}
+	at = (char *)content(record);
+	for (unsigned i = 0; i < 4; i++) {
+		size_t length = strcspn(at, "\n");
+
+		ck_assert_uint_gt(length, 1000);
+		ck_assert_uint_lt(length, 1024);
+		for (size_t j = 7 + i; j < length; j += 4)
+			expect(strncmp(at + j, "\\x01", 4) == 0);
+		at += length + 1;
+	}
 	free(longest);
+}
+END_TEST
+
+/* When, how severe, what. */
+static void check_file_line(const char *line, const char *rest)
+{
+	struct tm tm = {0};
+	const char *end = strptime(line, "%Y-%m-%dT%H:%M:%S%z", &tm);
+
+	ck_assert_msg(end != NULL, "%s", line);
+	ck_assert_str_eq(end, rest);
+}
+
+START_TEST(test_file)
+{
+	struct stat stat;
+
+	/* Until the start is over, standard error has it too. */
+	ck_assert_int_eq(log_open(path), 0);
+	log_warning("first");
+	check_file_line(content_of(path), " [warning] first\n");
+	ck_assert_str_eq(content(record), "sweet: first\n");
+	log_settled();
+	log_error("second\n");
+	check_file_line(strchr(content_of(path), '\n') + 1, " [error] second\\x0a\n");
+	ck_assert_str_eq(content(record), "sweet: first\n");
+	ck_assert_int_eq(lstat(path, &stat), 0);
+	ck_assert_int_eq(stat.st_mode & 0037, 0);
+	/* Moved away, and opened anew. */
+	ck_assert_int_eq(rename(path, moved), 0);
+	log_error("third");
+	ck_assert_int_ne(access(path, F_OK), 0);
+	ck_assert_ptr_nonnull(strstr(content_of(moved), " [error] third\n"));
+	ck_assert_int_eq(log_open(path), 0);
+	log_notice("fourth");
+	check_file_line(content_of(path), " [notice] fourth\n");
+	ck_assert_ptr_null(strstr(content_of(moved), "fourth"));
+	/* What cannot be opened changes nothing. */
+	ck_assert_int_eq(log_open(directory), -EISDIR);
+	ck_assert_int_eq(log_open("/none/where"), -ENOENT);
+	log_notice("fifth");
+	ck_assert_ptr_nonnull(strstr(content_of(path), " [notice] fifth\n"));
+	/* Back. */
+	ck_assert_int_eq(log_open("-"), 0);
+	log_notice("sixth");
+	ck_assert_str_eq(content(record), "sweet: first\nsweet: sixth\n");
+}
+END_TEST
+
+START_TEST(test_full_disk)
+{
+	unsigned open_before = open_descriptors();
+
+	ck_assert_int_eq(log_open("/dev/full"), 0);
+	log_settled();
+	log_error("lost");
+	log_close();
+	ck_assert_uint_eq(open_descriptors(), open_before);
+	log_error("not lost");
+	ck_assert_str_eq(content(record), "sweet: not lost\n");
+}
+END_TEST
+
+static int listen_at(const char *name)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	strcpy(address.sun_path, name);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	return fd;
+}
+
+static const char *datagram(int fd)
+{
+	ssize_t got = recv(fd, text, sizeof(text) - 1, 0);
+
+	ck_assert_int_ge(got, 0);
+	text[got] = '\0';
+	return text;
+}
+
+START_TEST(test_journal)
+{
+	int fd = listen_at(path), again;
+	unsigned count = 0, open_before;
+
+	open_before = open_descriptors();
+	ck_assert_int_eq(log_open_journal(path), 0);
+	log_error("the %s", "first");
+	ck_assert_str_eq(datagram(fd), "PRIORITY=3\nSYSLOG_IDENTIFIER=sweet\nMESSAGE=the first\n");
+	log_set_level(LOG_LEVEL_DEBUG);
+	/* A field cannot be forged. */
+	log_debug("x\nPRIORITY=0");
+	ck_assert_str_eq(datagram(fd),
+			 "PRIORITY=7\nSYSLOG_IDENTIFIER=sweet\nMESSAGE=x\\x0aPRIORITY=0\n");
+	ck_assert_str_eq(content(record), "");
+	/* One that does not read is not waited for. */
+	for (unsigned i = 0; i < 2000; i++)
+		log_warning("flood");
+	while (recv(fd, text, sizeof(text), 0) > 0)
+		count++;
+	ck_assert_uint_gt(count, 0);
+	for (const char *at = content(record); *at; at = strchr(at, '\n') + 1, count++)
+		ck_assert_int_eq(strncmp(at, "<4>sweet: flood\n", 16), 0);
+	ck_assert_uint_eq(count, 2000);
+	/* One that is gone, and comes back. */
+	ck_assert_int_eq(ftruncate(record, 0), 0);
+	ck_assert_int_eq(lseek(record, 0, SEEK_SET), 0);
+	unlink(path);
+	log_notice("nobody there");
+	ck_assert_str_eq(content(record), "<5>sweet: nobody there\n");
+	again = listen_at(path);
+	log_info("there again");
+	ck_assert_ptr_nonnull(strstr(datagram(again), "\nMESSAGE=there again\n"));
+	close(again);
+	log_close();
+	ck_assert_uint_eq(open_descriptors(), open_before);
+	close(fd);
+}
+END_TEST
+
+START_TEST(test_journal_name)
+{
+	char name[200];
+
+	memset(name, 'n', sizeof(name));
+	name[199] = '\0';
+	ck_assert_int_eq(log_open_journal(name), -ENAMETOOLONG);
+}
+END_TEST
+
+/* "/dev/log" is where syslog(3) goes, so this process gets a /dev of its own. */
+START_TEST(test_syslog)
+{
+	int fd;
+
+	if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount("none", "/dev", "tmpfs", 0, NULL) < 0)
+		return; /* not allowed here */
+	ck_assert_int_eq(log_open("syslog"), 0);
+	log_error("nobody there");
+	ck_assert_str_eq(content(record), "sweet: nobody there\n");
+	log_settled();
+	fd = listen_at("/dev/log");
+	log_warning("100%% %s", "%s\n");
+	ck_assert_int_eq(strncmp(datagram(fd), "<28>", 4), 0); /* daemon, warning */
+	ck_assert_ptr_nonnull(strstr(text, " sweet["));
+	ck_assert_ptr_nonnull(strstr(text, "]: 100% %s\\x0a"));
+	log_info("too little");
+	ck_assert_int_lt(recv(fd, text, sizeof(text), 0), 0);
+	ck_assert_str_eq(content(record), "sweet: nobody there\n");
+	ck_assert_int_eq(log_open(path), 0);
+	log_error("in the file");
+	ck_assert_int_lt(recv(fd, text, sizeof(text), 0), 0);
+	ck_assert_ptr_nonnull(strstr(content_of(path), "in the file"));
+	close(fd);
+}
+END_TEST
+
+#define WRITERS 3
+
+static void *write_many(void *argument)
+{
+	for (unsigned i = 0; i < scaled(2000); i++)
+		log_error("thread %s, message %u", (const char *)argument, i);
+	return NULL;
+}
+
+/* Opened anew again and again under threads that write: each line is whole and somewhere. */
+START_TEST(test_threads)
+{
+	static char names[WRITERS][2] = {"0", "1", "2"};
+	unsigned next[WRITERS] = {0}, files = 0;
+	pthread_t threads[WRITERS];
+	FILE *all = NULL;
+	char line[200];
+
+	ck_assert_int_eq(log_open(path), 0);
+	log_settled();
+	for (unsigned i = 0; i < WRITERS; i++)
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, write_many, names[i]), 0);
+	for (; files < 50; files++) {
+		char old[120];
+
+		snprintf(old, sizeof(old), "%s.%u", path, files);
+		ck_assert_int_eq(rename(path, old), 0);
+		ck_assert_int_eq(log_open(path), 0);
+	}
+	for (unsigned i = 0; i < WRITERS; i++)
+		pthread_join(threads[i], NULL);
+	for (unsigned i = 0; i <= files; i++) {
+		char name[120];
+
+		snprintf(name, sizeof(name), i == files ? "%s" : "%s.%u", path, i);
+		all = fopen(name, "re");
+		ck_assert_ptr_nonnull(all);
+		while (fgets(line, sizeof(line), all)) {
+			unsigned thread, message;
+			int end = 0;
+
+			ck_assert_int_eq(sscanf(line, "%*s [error] thread %u, message %u%n",
+						&thread, &message, &end),
+					 2);
+			ck_assert_str_eq(line + end, "\n");
+			ck_assert_uint_lt(thread, WRITERS);
+			ck_assert_uint_eq(message, next[thread]);
+			next[thread]++;
+		}
+		fclose(all);
+		unlink(name);
+	}
+	for (unsigned i = 0; i < WRITERS; i++)
+		ck_assert_uint_eq(next[i], scaled(2000));
 }
 END_TEST
 
 static void fill(TCase *tcase)
 {
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
-	tcase_add_test(tcase, test_form);
-	tcase_add_test(tcase, test_empty_and_extreme);
-	tcase_add_test(tcase, test_every_byte);
-	tcase_add_test(tcase, test_buffer);
-	tcase_add_test(tcase, test_long_lines);
-	tcase_add_test(tcase, test_longest_line);
-	tcase_add_test(tcase, test_off);
+	tcase_add_test(tcase, test_levels);
+	tcase_add_test(tcase, test_texts);
+	tcase_add_test(tcase, test_long);
+	tcase_add_test(tcase, test_file);
 	tcase_add_test(tcase, test_full_disk);
-	tcase_add_test(tcase, test_open);
-	tcase_add_test(tcase, test_messages);
+	tcase_add_test(tcase, test_journal);
+	tcase_add_test(tcase, test_journal_name);
+	tcase_add_test(tcase, test_syslog);
+	tcase_add_test(tcase, test_threads);
 }
 
 RUN_SUITE("log", fill)
