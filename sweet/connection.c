@@ -24,6 +24,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <address.h>
 #include <connection.h>
 #include <output.h>
 #include <route.h>
@@ -79,6 +80,11 @@ static void plain_address(const struct sockaddr_storage *from, char *text, uint1
 			memmove(text, text + strlen("::ffff:"),
 				strlen(text) - strlen("::ffff:") + 1);
 		}
+	} else if (from->ss_family == AF_UNIX) {
+		/* No loopback: whoever stands behind a proxy would be local as well. */
+		strcpy(text, ADDRESS_UNIX);
+		*port = 0;
+		*loopback = false;
 	} else {
 		const struct sockaddr_in *in = (const struct sockaddr_in *)(const void *)from;
 

@@ -1,46 +1,35 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * listener.h - listening sockets: one a thread and address, shared by the
- * kernel (SO_REUSEPORT).
+ * listener.h - a thread's end of an address that is listened on: turns what
+ * its socket accepts into connections.  One thread.
  */
 #ifndef SWEET_LISTENER_H
 #define SWEET_LISTENER_H
 
-#include <sys/socket.h>
-
 #include <server.h>
-
-struct listen_address {
-	struct sockaddr_storage address;
-	socklen_t length;
-	char text[64]; /* "127.0.0.1:8080" */
-};
 
 struct listener {
 	struct loop_accept accept;
 	struct server *server;
-	int fd;
+	int fd;		  /* -1: closed */
 	int reserve;	  /* given up for a moment when descriptors run out */
 	uint64_t told_ms; /* when that was last said */
+	bool leave_queue;
+	void (*retired)(struct listener *listener);
 };
 
-/*
- * "8080", ":8080", "127.0.0.1:8080", "[::1]:8080", "*:8080".  Names are not
- * looked up.  false: not one of these.
- */
-bool listener_parse(const char *text, struct listen_address *address);
-
-/*
- * A bound and listening socket, or -errno.  shared: others of this process
- * will bind the same; the first of them is opened without, so that another
- * program's socket is noticed.
- */
-int listener_bind(const struct listen_address *address, bool shared);
-
-/* The port that was given when 0 was asked for. */
-void listener_name(int fd, struct listen_address *address);
-
+/* The socket is the listener's from here on.  0 or -errno. */
 int listener_start(struct listener *listener, struct server *server, int fd);
-void listener_stop(struct listener *listener);
+
+/*
+ * Accepts no more, and closes the socket when who waits in its queue has
+ * become a connection; then retired() is called.  leave_queue: others have
+ * the same socket and will see to them.
+ */
+void listener_retire(struct listener *listener, bool leave_queue,
+		     void (*retired)(struct listener *listener));
+
+/* At once; whoever waits is lost.  retired() is not called.  Twice is fine. */
+void listener_close(struct listener *listener);
 
 #endif

@@ -24,6 +24,8 @@ sweet_libsweet_la_SOURCES = \
 	sweet/htpasswd.c sweet/htpasswd.h \
 	sweet/accept.c sweet/accept.h \
 	sweet/listing.c sweet/listing.h \
+	sweet/address.c sweet/address.h \
+	sweet/endpoint.c sweet/endpoint.h \
 	sweet/log.c sweet/log.h \
 	sweet/access-log.c sweet/access-log.h sweet/logs.c sweet/logs.h \
 	sweet/escape.c sweet/escape.h \

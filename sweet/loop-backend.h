@@ -20,7 +20,8 @@ struct loop_fd {
 	struct loop_receive *receive;
 	struct loop_send *send; /* waiting for room */
 	struct loop_watch *watch;
-	bool paused; /* the receive is */
+	bool paused;   /* the receive is */
+	bool stopping; /* the accept is */
 	/* The backend's own: */
 	bool registered; /* epoll: added; io_uring: a receive, accept or watch is armed */
 	bool readable;	 /* epoll: readable while paused */
@@ -57,6 +58,8 @@ struct loop_backend {
 	void (*leave)(struct loop *loop);
 	/* The fd's accept, receive or watch has been set: begin. */
 	int (*begin)(struct loop *loop, int fd);
+	/* Its accept is to end: tell loop_accept_stopped() later, when nothing more comes of it. */
+	void (*stop_accept)(struct loop *loop, int fd);
 	/* Its receive has been paused, or resumed. */
 	void (*pause)(struct loop *loop, int fd);
 	void (*resume)(struct loop *loop, int fd);
@@ -74,6 +77,9 @@ extern const struct loop_backend loop_uring, loop_epoll;
 
 /* Reads the clock: after each sleep, or what came would seem as old as the sleep. */
 void loop_tick(struct loop *loop);
+
+/* The accept is over. */
+void loop_accept_stopped(struct loop *loop, int fd);
 
 /* There may be room for fd's send again. */
 void loop_send_continue(struct loop *loop, int fd);

@@ -87,14 +87,26 @@ static int epoll_begin(struct loop *loop, int fd)
 	struct loop_fd *entry = &loop->fds[fd];
 	struct epoll_event event = {.data.u64 = key(loop, fd)};
 
+	/* A socket that threads have in common wakes one of them. */
 	event.events = entry->receive  ? EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET
-		       : entry->accept ? EPOLLIN
+		       : entry->accept ? EPOLLIN | EPOLLEXCLUSIVE
 				       : EPOLLIN | EPOLLET;
 	if (epoll_ctl(state->epoll, EPOLL_CTL_ADD, fd, &event) < 0)
 		return -errno;
 	entry->registered = true;
 	entry->readable = false;
 	return 0;
+}
+
+/* Without memory for the turn in which it is told, it stays as it is until it is closed. */
+static void epoll_stop_accept(struct loop *loop, int fd)
+{
+	struct epoll_state *state = loop->state;
+	struct epoll_event event = {0};
+
+	(void)epoll_ctl(state->epoll, EPOLL_CTL_DEL, fd, &event);
+	loop->fds[fd].registered = false;
+	read_again(loop, fd);
 }
 
 static void epoll_pause(struct loop *loop, int fd)
@@ -175,7 +187,8 @@ static void accept_all(struct loop *loop, int fd)
 		if (accepted < 0 && errno == EAGAIN)
 			return;
 		op->accepted(op, accepted < 0 ? -errno : accepted);
-		if (accepted < 0 || loop->fds[fd].generation != generation)
+		if (accepted < 0 || loop->fds[fd].generation != generation ||
+		    loop->fds[fd].stopping)
 			return;
 	}
 }
@@ -189,7 +202,8 @@ static void dispatch(struct loop *loop, const struct epoll_event *event)
 	if (entry->generation != generation)
 		return;
 	if (entry->accept) {
-		accept_all(loop, fd);
+		if (!entry->stopping)
+			accept_all(loop, fd);
 		return;
 	}
 	if (entry->watch) {
@@ -217,6 +231,8 @@ static void epoll_loop_wait(struct loop *loop, int timeout)
 
 		if (loop->fds[fd].receive && loop->fds[fd].readable)
 			receive(loop, fd, true);
+		else if (loop->fds[fd].stopping)
+			loop_accept_stopped(loop, fd);
 	}
 	state->again_count -= again;
 	if (again)
@@ -230,6 +246,7 @@ const struct loop_backend loop_epoll = {
 	.open = epoll_loop_open,
 	.close = epoll_loop_close,
 	.begin = epoll_begin,
+	.stop_accept = epoll_stop_accept,
 	.pause = epoll_pause,
 	.resume = epoll_resume,
 	.unwatch = epoll_unwatch,

@@ -187,6 +187,13 @@ static void cancel(struct loop *loop, uint64_t user_data)
 	sqe->user_data = TYPE_NONE;
 }
 
+static void uring_stop_accept(struct loop *loop, int fd)
+{
+	/* One that is not armed is just being dispatched, which tells. */
+	if (loop->fds[fd].registered)
+		cancel(loop, key(loop, fd, TYPE_ACCEPT));
+}
+
 static void uring_pause(struct loop *loop, int fd)
 {
 	if (loop->fds[fd].registered)
@@ -277,7 +284,11 @@ static void on_accept(struct loop *loop, int fd, bool current, int result, unsig
 		loop->fds[fd].registered = false;
 	if (result >= 0 || (result != -ECANCELED && result != -EINTR && result != -ECONNABORTED))
 		op->accepted(op, result);
-	if (loop->fds[fd].generation == generation && !loop->fds[fd].registered)
+	if (loop->fds[fd].generation != generation || loop->fds[fd].registered)
+		return;
+	if (loop->fds[fd].stopping)
+		loop_accept_stopped(loop, fd);
+	else
 		arm(loop, fd);
 }
 
@@ -358,6 +369,7 @@ const struct loop_backend loop_uring = {
 	.enter = uring_enter,
 	.leave = uring_leave,
 	.begin = uring_begin,
+	.stop_accept = uring_stop_accept,
 	.pause = uring_pause,
 	.resume = uring_resume,
 	.unwatch = uring_unwatch,

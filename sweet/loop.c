@@ -137,6 +137,23 @@ int loop_accept_start(struct loop *loop, struct loop_accept *op, int fd)
 	return loop->backend->begin(loop, fd);
 }
 
+void loop_accept_stop(struct loop *loop, int fd)
+{
+	if (loop->fds[fd].stopping)
+		return;
+	loop->fds[fd].stopping = true;
+	loop->backend->stop_accept(loop, fd);
+}
+
+void loop_accept_stopped(struct loop *loop, int fd)
+{
+	struct loop_accept *op = loop->fds[fd].accept;
+
+	loop->fds[fd].accept = NULL;
+	loop->fds[fd].stopping = false;
+	op->stopped(op);
+}
+
 int loop_receive_start(struct loop *loop, struct loop_receive *op, int fd)
 {
 	struct loop_fd *entry = reach(loop, fd);
@@ -247,6 +264,7 @@ void loop_close_fd(struct loop *loop, int fd)
 	entry->send = NULL;
 	entry->watch = NULL;
 	entry->paused = false;
+	entry->stopping = false;
 	/* A result that waits to be told is told no more. */
 	while (*link) {
 		if ((*link)->fd == fd)

@@ -23,9 +23,10 @@
 
 struct loop;
 
-/* Connections from a listening socket, one callback each, until it is closed. */
+/* Connections from a listening socket, one callback each, until it is stopped or closed. */
 struct loop_accept {
 	void (*accepted)(struct loop_accept *op, int fd_or_error);
+	void (*stopped)(struct loop_accept *op); /* after loop_accept_stop(), else unused */
 };
 
 /*
@@ -86,6 +87,11 @@ void loop_stop(struct loop *loop);
 
 /* 0 or -errno (no memory for the descriptor). */
 int loop_accept_start(struct loop *loop, struct loop_accept *op, int fd);
+/*
+ * Takes no more from the queue.  What has been taken is told, then stopped()
+ * is called, once; the descriptor stays open.
+ */
+void loop_accept_stop(struct loop *loop, int fd);
 int loop_receive_start(struct loop *loop, struct loop_receive *op, int fd);
 /* Asks for no more bytes for now; what is on its way may still come. */
 void loop_receive_pause(struct loop *loop, int fd);

@@ -20,6 +20,7 @@
 
 #include <config-read.h>
 #include <connection.h>
+#include <endpoint.h>
 #include <gateway.h>
 #include <listener.h>
 #include <logs.h>
@@ -35,7 +36,6 @@ struct runner {
 	struct server server;
 	struct gw_hook workers;
 	struct listener *listeners;
-	int *fds; /* listening sockets until the thread has started */
 	unsigned listener_count;
 	pthread_t thread;
 	bool threaded;
@@ -47,8 +47,8 @@ struct runner {
 struct program {
 	struct config *config;
 	struct site site;
-	struct listen_address *addresses;
-	unsigned address_count;
+	struct endpoint **endpoints; /* NULL: not open yet */
+	unsigned endpoint_count;
 	struct runner *runners;
 	int signal_fd;
 	struct loop_watch signal;
@@ -123,7 +123,7 @@ static void drain(struct loop_task *task)
 	struct runner *runner = (struct runner *)((char *)task - offsetof(struct runner, drain));
 
 	for (unsigned i = 0; i < runner->listener_count; i++)
-		listener_stop(&runner->listeners[i]);
+		listener_retire(&runner->listeners[i], false, NULL);
 	connection_drain(&runner->server);
 	runner->drain_until_ms = loop_now_ms(runner->server.loop) + DRAIN_MS;
 	drain_check(&runner->drain_check);
@@ -193,38 +193,20 @@ static bool open_sockets(void)
 {
 	unsigned threads = program.site.threads;
 
-	program.address_count = g_strv_length(program.config->listen);
-	program.addresses = g_new0(struct listen_address, program.address_count);
-	for (unsigned i = 0; i < threads; i++) {
-		struct runner *runner = &program.runners[i];
+	program.endpoint_count = g_strv_length(program.config->listen);
+	program.endpoints = g_new0(struct endpoint *, program.endpoint_count);
+	for (unsigned i = 0; i < threads; i++)
+		program.runners[i].listeners = g_new0(struct listener, program.endpoint_count);
+	for (unsigned e = 0; e < program.endpoint_count; e++) {
+		struct listen_address address;
 
-		runner->fds = g_new(int, program.address_count);
-		runner->listeners = g_new0(struct listener, program.address_count);
-		memset(runner->fds, -1, program.address_count * sizeof(int));
-	}
-	for (unsigned a = 0; a < program.address_count; a++) {
-		struct listen_address *address = &program.addresses[a];
-		int fd;
-
-		if (!listener_parse(program.config->listen[a], address))
-			return complain("listen \"%s\": must be ADDRESS:PORT, :PORT or PORT",
-					program.config->listen[a]);
-		/* Alone first: sockets of another program that share would let us in. */
-		fd = listener_bind(address, false);
-		if (fd >= 0 && threads > 1) {
-			listener_name(fd, address);
-			close(fd);
-			fd = listener_bind(address, true);
-		}
-		for (unsigned i = 0; i < threads && fd >= 0; i++) {
-			program.runners[i].fds[a] = fd;
-			if (i == 0)
-				listener_name(fd, address);
-			if (i + 1 < threads)
-				fd = listener_bind(address, true);
-		}
-		if (fd < 0)
-			return complain("cannot listen on %s: %s", address->text, strerror(-fd));
+		if (!address_parse(program.config->listen[e], &address))
+			return complain("listen \"%s\": must be ADDRESS:PORT, :PORT, PORT or "
+					"unix:PATH",
+					program.config->listen[e]);
+		program.endpoints[e] = endpoint_open(&address, threads);
+		if (!program.endpoints[e])
+			return complain("cannot listen on %s: %s", address.text, strerror(errno));
 	}
 	return true;
 }
@@ -334,11 +316,10 @@ static bool start(void)
 	for (unsigned i = 0; i < program.site.threads && !error; i++) {
 		struct runner *runner = &program.runners[i];
 
-		runner->listener_count = program.address_count;
-		for (unsigned a = 0; a < program.address_count && !error; a++) {
-			error = listener_start(&runner->listeners[a], &runner->server,
-					       runner->fds[a]);
-			runner->fds[a] = -1;
+		for (unsigned e = 0; e < program.endpoint_count && !error; e++) {
+			error = listener_start(&runner->listeners[e], &runner->server,
+					       endpoint_take(program.endpoints[e], i));
+			runner->listener_count++;
 		}
 		if (i > 0 && !error) {
 			error = -pthread_create(&runner->thread, NULL, run, runner);
@@ -358,14 +339,18 @@ static void on_cache(struct loop_watch *watch)
 
 static void announce(void)
 {
-	for (unsigned i = 0; i < program.address_count; i++)
-		log_notice("listening on http://%s/ (root %s, %u thread%s, %s)",
-			   program.addresses[i].text,
+	for (unsigned i = 0; i < program.endpoint_count; i++) {
+		const struct listen_address *address = &program.endpoints[i]->bound;
+		bool web = address->address.ss_family != AF_UNIX;
+
+		log_notice("listening on %s%s%s (root %s, %u thread%s, %s)", web ? "http://" : "",
+			   address->text, web ? "/" : "",
 			   program.config->hosts[0]
 				   .scopes[program.config->hosts[0].scope_count - 1]
 				   .root,
 			   program.site.threads, program.site.threads == 1 ? "" : "s",
 			   program.site.io);
+	}
 }
 
 /* --- taking down ------------------------------------------------------------------ */
@@ -393,14 +378,10 @@ static void take_down(void)
 
 		if (runner->server.loop) {
 			for (unsigned a = 0; a < runner->listener_count; a++)
-				listener_stop(&runner->listeners[a]);
+				listener_close(&runner->listeners[a]);
 			connection_close_all(&runner->server);
 			access_log_stop(&runner->server.log);
 		}
-		for (unsigned a = 0; runner->fds && a < program.address_count; a++)
-			if (runner->fds[a] >= 0)
-				close(runner->fds[a]);
-		g_free(runner->fds);
 		g_free(runner->listeners);
 	}
 	gateway_close(site->gateway);
@@ -423,7 +404,9 @@ static void take_down(void)
 	logs_close(site);
 	log_close();
 	g_free(program.runners);
-	g_free(program.addresses);
+	for (unsigned e = 0; e < program.endpoint_count; e++)
+		endpoint_close(program.endpoints[e]);
+	g_free(program.endpoints);
 }
 
 /* As many connections as the hard limit allows. */

@@ -89,9 +89,11 @@ grep -H '^#include [<"]' "$srcdir"/libnabc/nabcctl.c "$srcdir"/libnabc/ctl*.[ch]
 	done >>"$faults"
 
 check sweet <<'FLOORS'
+address
 slice syntax uri request chunked response date mime meta timer access apr1 histogram accept listing escape access-line proxy-protocol config-value config-file
 log
 loop loop-backend loop-uring loop-epoll docroot
+endpoint
 configuration
 config-rule generation
 config-key

@@ -86,6 +86,8 @@ SWEET_UNITS = \
 	tests/unit/test-escape \
 	tests/unit/test-access-line \
 	tests/unit/test-proxy-protocol \
+	tests/unit/test-address \
+	tests/unit/test-endpoint \
 	tests/unit/test-listener \
 	tests/unit/test-gateway \
 	tests/unit/test-content \
@@ -222,6 +224,15 @@ tests_unit_test_proxy_protocol_LDADD = $(sweet_unit_ldadd)
 tests_unit_test_access_log_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_access_log_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_access_log_LDADD = $(sweet_unit_ldadd)
+
+
+tests_unit_test_address_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_address_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_address_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_endpoint_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_endpoint_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_endpoint_LDADD = $(sweet_unit_ldadd)
 
 
 tests_unit_test_listener_CPPFLAGS = $(sweet_unit_cppflags)

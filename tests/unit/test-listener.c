@@ -1,211 +1,187 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-listener.c - unit tests of listener.c: forms of addresses, and binding
- * to them.  Single-threaded, on the loopback interface.
+ * test-listener.c - unit tests of listener.c: what a listening socket gives
+ * becomes connections, and nobody is lost when it is retired.  Every test is
+ * run with each kind of loop.
  */
+#include <connection.h>
+#include <endpoint.h>
 #include <listener.h>
 
-#include "suite.h"
+#include "loop-fixture.h"
 
-static const struct {
-	const char *text;
-	const char *is; /* NULL: refused */
-} forms[] = {
-	{"8080", "127.0.0.1:8080"},
-	{"0", "127.0.0.1:0"},
-	{"65535", "127.0.0.1:65535"},
-	{"008080", "127.0.0.1:8080"},
-	{":8080", "0.0.0.0:8080"},
-	{"*:8080", "0.0.0.0:8080"},
-	{"0.0.0.0:1", "0.0.0.0:1"},
-	{"127.0.0.1:8080", "127.0.0.1:8080"},
-	{"255.255.255.255:65535", "255.255.255.255:65535"},
-	{"[::1]:8080", "[::1]:8080"},
-	{"[::]:80", "[::]:80"},
-	{"[0:0:0:0:0:0:0:1]:0", "[::1]:0"},
-	{"[2001:DB8::a]:443", "[2001:db8::a]:443"},
-	{"[::ffff:192.0.2.1]:80", "[::ffff:192.0.2.1]:80"},
-	{"[ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff]:65535",
-	 "[ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff]:65535"},
-	{"[ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255]:65535",
-	 "[ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff]:65535"},
-	{"", NULL},
-	{":", NULL},
-	{"*", NULL},
-	{"*:", NULL},
-	{"**:80", NULL},
-	{"x", NULL},
-	{"-1", NULL},
-	{":-1", NULL},
-	{"+80", NULL},
-	{" 80", NULL},
-	{"80 ", NULL},
-	{": 80", NULL},
-	{"80x", NULL},
-	{"0x50", NULL},
-	{"65536", NULL},
-	{":65536", NULL},
-	{"4294967376", NULL},
-	{"18446744073709551696", NULL},
-	{"99999999999999999999999999999", NULL},
-	{"127.0.0.1", NULL},
-	{"127.0.0.1:", NULL},
-	{"127.0.0.1:http", NULL},
-	{"127.0.0:80", NULL},
-	{"127.0.0.256:80", NULL},
-	{"127.0.0.1.1:80", NULL},
-	{"localhost:80", NULL},
-	{"::1:80", NULL},
-	{"::1", NULL},
-	{"[::1]", NULL},
-	{"[::1]80", NULL},
-	{"[::1:80", NULL},
-	{"::1]:80", NULL},
-	{"[]:80", NULL},
-	{"[:80", NULL},
-	{"]:80", NULL},
-	{"[127.0.0.1]:80", NULL},
-	{"[::1]]:80", NULL},
-	{"[[::1]]:80", NULL},
-	{"[::1%lo]:80", NULL},
-	{"[::g]:80", NULL},
-	{"http://127.0.0.1:80", NULL},
-	{"127.0.0.1:80:80", NULL},
-	{"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa:80",
-	 NULL},
-};
+#define WAITING 20 /* clients in a queue */
 
-START_TEST(test_forms)
+static struct runner runner;
+static struct server server;
+static struct listener listener;
+static struct listen_address address;
+static unsigned retired;
+
+static void on_retired(struct listener *one)
 {
-	for (unsigned i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
-		/* Of the exact size, so that a read too far is seen. */
-		size_t size = strlen(forms[i].text) + 1;
-		struct listen_address address, again;
-		char *text = must_alloc(size);
-		bool good;
-
-		memcpy(text, forms[i].text, size);
-		memset(&address, 0x5a, sizeof(address));
-		good = listener_parse(text, &address);
-		free(text);
-		ck_assert_msg(good == !!forms[i].is, "%s", forms[i].text);
-		if (!good)
-			continue;
-		ck_assert_str_eq(address.text, forms[i].is);
-		/* What it is called is another form of it. */
-		ck_assert(listener_parse(address.text, &again));
-		ck_assert_uint_eq(address.length, again.length);
-		ck_assert_mem_eq(&address.address, &again.address, sizeof(address.address));
-		ck_assert_uint_eq(address.length, forms[i].is[0] == '['
-							  ? sizeof(struct sockaddr_in6)
-							  : sizeof(struct sockaddr_in));
-	}
+	ck_assert_ptr_eq(one, &listener);
+	ck_assert_int_eq(one->fd, -1);
+	EVENT(retired++);
 }
-END_TEST
 
-/* Whether this system has the loopback address of a family. */
-static bool has(const char *text)
+static void begin(void *argument)
 {
-	struct listen_address address;
+	if (listener_start(&listener, &server, *(int *)argument))
+		ck_abort_msg("listener_start");
+}
+
+static void retire(void *argument)
+{
+	listener_retire(&listener, *(bool *)argument, on_retired);
+	/* Once is enough. */
+	listener_retire(&listener, *(bool *)argument, on_retired);
+	if (retired)
+		ck_abort_msg("told before the call returned");
+}
+
+static void end(void *argument)
+{
+	(void)argument;
+	listener_close(&listener);
+	listener_close(&listener);
+	connection_close_all(&server);
+}
+
+/* Opens everything; the socket that listens. */
+static int open_all(int number)
+{
 	int fd;
 
-	ck_assert(listener_parse(text, &address));
-	fd = listener_bind(&address, false);
-	if (fd == -EAFNOSUPPORT || fd == -EADDRNOTAVAIL)
-		return false;
+	runner_start(&runner, kind_of(number));
+	server = (struct server){.loop = runner.loop, .log.fd = -1};
+	ck_assert(address_parse("127.0.0.1:0", &address));
+	fd = endpoint_bind(&address, false);
 	ck_assert_int_ge(fd, 0);
-	close(fd);
-	return true;
+	address.length = sizeof(address.address);
+	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&address.address, &address.length), 0);
+	return fd;
 }
 
-static void check_bound(const char *text)
+static int visit(void)
 {
-	struct listen_address address, bound, again;
-	int fd, client, guest;
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	ck_assert(listener_parse(text, &address));
-	fd = listener_bind(&address, false);
-	ck_assert_int_ge(fd, 0);
-	ck_assert_int_eq(fcntl(fd, F_GETFD), FD_CLOEXEC);
-	ck_assert(fcntl(fd, F_GETFL) & O_NONBLOCK);
-	/* The port that was found. */
-	bound = address;
-	listener_name(fd, &bound);
-	ck_assert_str_ne(bound.text, text);
-	ck_assert(listener_parse(bound.text, &again));
-	ck_assert_mem_eq(&bound.address, &again.address, bound.length);
-	client = socket(bound.address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	ck_assert_int_eq(connect(client, (struct sockaddr *)&bound.address, bound.length), 0);
-	await(fd, POLLIN);
-	guest = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+	ck_assert_int_eq(connect(fd, (struct sockaddr *)&address.address, address.length), 0);
+	return fd;
+}
+
+static unsigned connections(void)
+{
+	return (unsigned)atomic_load(&server.counters.connections);
+}
+
+/* Whether a client's connection is there: a server's own reset would be seen. */
+static bool is_open(int fd)
+{
+	char byte;
+
+	return recv(fd, &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN;
+}
+
+START_TEST(test_retire_waits_for_the_queue)
+{
+	int fd = open_all(_i), clients[WAITING];
+	bool leave = false;
+
+	/* All in the queue before anybody accepts; or while somebody does. */
+	for (unsigned i = 0; i < WAITING / 2; i++)
+		clients[i] = visit();
+	call(&runner, begin, &fd);
+	for (unsigned i = WAITING / 2; i < WAITING; i++)
+		clients[i] = visit();
+	call(&runner, retire, &leave);
+	AWAIT(retired == 1);
+	settle(&runner);
+	ck_assert_uint_eq(connections(), WAITING);
+	for (unsigned i = 0; i < WAITING; i++)
+		ck_assert(is_open(clients[i]));
+	SEEN(retired == 1);
+	/* Nobody listens any more. */
+	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	ck_assert_int_lt(connect(fd, (struct sockaddr *)&address.address, address.length), 0);
+	ck_assert_int_eq(errno, ECONNREFUSED);
+	close(fd);
+	call(&runner, end, NULL);
+	for (unsigned i = 0; i < WAITING; i++)
+		close(clients[i]);
+	runner_stop(&runner);
+}
+END_TEST
+
+/* Another has the same socket: who comes later is left to it. */
+START_TEST(test_retire_leaves_the_queue)
+{
+	int fd = open_all(_i), other = dup(fd), client, guest;
+	bool leave = true;
+
+	call(&runner, begin, &fd);
+	call(&runner, retire, &leave);
+	AWAIT(retired == 1);
+	client = visit();
+	settle(&runner);
+	ck_assert_uint_eq(connections(), 0);
+	await(other, POLLIN);
+	guest = accept4(other, NULL, NULL, SOCK_CLOEXEC);
 	ck_assert_int_ge(guest, 0);
 	close(guest);
+	close(other);
 	close(client);
-	/* Another program's socket is noticed, even when this one would share. */
-	ck_assert_int_eq(listener_bind(&bound, false), -EADDRINUSE);
-	ck_assert_int_eq(listener_bind(&bound, true), -EADDRINUSE);
-	close(fd);
-	/* Taken again at once, though a connection is in TIME_WAIT; shared by two. */
-	fd = listener_bind(&bound, true);
-	ck_assert_int_ge(fd, 0);
-	guest = listener_bind(&bound, true);
-	ck_assert_int_ge(guest, 0);
-	ck_assert_int_eq(listener_bind(&bound, false), -EADDRINUSE);
-	close(guest);
-	close(fd);
-}
-
-START_TEST(test_bind)
-{
-	unsigned descriptors = open_descriptors();
-
-	check_bound("127.0.0.1:0");
-	if (has("[::1]:0"))
-		check_bound("[::1]:0");
-	ck_assert_uint_eq(open_descriptors(), descriptors);
+	call(&runner, end, NULL);
+	runner_stop(&runner);
 }
 END_TEST
 
-/* All of IPv6 and all of IPv4 may have the same port. */
-START_TEST(test_both_families)
+START_TEST(test_close)
 {
-	struct listen_address four, six;
-	int fd4, fd6;
+	int fd = open_all(_i), client;
 
-	if (!has("[::]:0")) {
-		printf("listener: no IPv6 here\n");
-		return;
-	}
-	ck_assert(listener_parse(":0", &four));
-	fd4 = listener_bind(&four, false);
-	ck_assert_int_ge(fd4, 0);
-	listener_name(fd4, &four);
-	ck_assert(listener_parse("[::]:0", &six));
-	((struct sockaddr_in6 *)(void *)&six.address)->sin6_port =
-		((struct sockaddr_in *)(void *)&four.address)->sin_port;
-	fd6 = listener_bind(&six, false);
-	ck_assert_int_ge(fd6, 0);
-	close(fd4);
-	close(fd6);
+	call(&runner, begin, &fd);
+	client = visit();
+	settle(&runner);
+	call(&runner, end, NULL);
+	settle(&runner);
+	ck_assert_uint_eq(connections(), 1);
+	SEEN(retired == 0);
+	close(client);
+	runner_stop(&runner);
 }
 END_TEST
 
-START_TEST(test_bind_refused)
+static void closed_while_stopping(void *argument)
 {
-	struct listen_address address;
+	retire(argument);
+	listener_close(&listener);
+}
 
-	/* Documentation's address: nobody's. */
-	ck_assert(listener_parse("192.0.2.1:0", &address));
-	ck_assert_int_eq(listener_bind(&address, false), -EADDRNOTAVAIL);
+/* After the close nobody is called back. */
+START_TEST(test_close_while_retiring)
+{
+	int fd = open_all(_i);
+	bool leave = false;
+
+	call(&runner, begin, &fd);
+	call(&runner, closed_while_stopping, &leave);
+	settle(&runner);
+	SEEN(retired == 0);
+	call(&runner, end, NULL);
+	runner_stop(&runner);
 }
 END_TEST
 
 static void fill(TCase *tcase)
 {
-	tcase_add_test(tcase, test_forms);
-	tcase_add_test(tcase, test_bind);
-	tcase_add_test(tcase, test_both_families);
-	tcase_add_test(tcase, test_bind_refused);
+	int first = first_kind();
+
+	tcase_add_loop_test(tcase, test_retire_waits_for_the_queue, first, KINDS);
+	tcase_add_loop_test(tcase, test_retire_leaves_the_queue, first, KINDS);
+	tcase_add_loop_test(tcase, test_close, first, KINDS);
+	tcase_add_loop_test(tcase, test_close_while_retiring, first, KINDS);
 }
 
 RUN_SUITE("listener", fill)

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-address.c - unit tests of address.c: every form of an address, what is
+ * refused, and which are the same.  Pure.
+ */
+#include <stddef.h>
+#include <sys/un.h>
+
+#include <address.h>
+
+#include "suite.h"
+
+#define TEN "abcdefghij"
+#define HUNDRED TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
+#define LONGEST "/" HUNDRED "123456" /* 107 bytes, and the zero */
+#define LONGEST_NAME HUNDRED "123456"
+
+static const struct {
+	const char *text;
+	const char *is; /* NULL: refused */
+} forms[] = {
+	{"8080", "127.0.0.1:8080"},
+	{"0", "127.0.0.1:0"},
+	{"65535", "127.0.0.1:65535"},
+	{"008080", "127.0.0.1:8080"},
+	{":8080", "0.0.0.0:8080"},
+	{"*:8080", "0.0.0.0:8080"},
+	{"0.0.0.0:1", "0.0.0.0:1"},
+	{"127.0.0.1:8080", "127.0.0.1:8080"},
+	{"255.255.255.255:65535", "255.255.255.255:65535"},
+	{"[::1]:8080", "[::1]:8080"},
+	{"[::]:80", "[::]:80"},
+	{"[0:0:0:0:0:0:0:1]:0", "[::1]:0"},
+	{"[2001:DB8::a]:443", "[2001:db8::a]:443"},
+	{"[::ffff:192.0.2.1]:80", "[::ffff:192.0.2.1]:80"},
+	{"[ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff]:65535",
+	 "[ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff]:65535"},
+	{"[ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255]:65535",
+	 "[ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff]:65535"},
+	{"unix:/run/sweet/socket", "unix:/run/sweet/socket"},
+	{"unix:relative", "unix:relative"},
+	{"unix:/a:80", "unix:/a:80"},
+	{"unix:/a,mode=660", "unix:/a"},
+	{"unix:/a,mode=0", "unix:/a"},
+	{"unix:/a,b,mode=0777", "unix:/a,b"},
+	{"unix:@name", "unix:@name"},
+	{"unix:@name,mode=600", "unix:@name"},
+	{"unix:" LONGEST, "unix:" LONGEST},
+	{"unix:@" LONGEST_NAME, "unix:@" LONGEST_NAME},
+	{"", NULL},
+	{"unix:", NULL},
+	{"unix:@", NULL},
+	{"unix:,mode=600", NULL},
+	{"unix:/a,mode=", NULL},
+	{"unix:/a,mode=8", NULL},
+	{"unix:/a,mode=1000", NULL},
+	{"unix:/a,mode=-1", NULL},
+	{"unix:/a,mode=600x", NULL},
+	{"unix:/a,mode=07777777777777777777777777777600", NULL},
+	{"unix:" LONGEST "x", NULL},
+	{"unix:@" LONGEST_NAME "x", NULL},
+	{"UNIX:/a", NULL},
+	{"unix", NULL},
+	{":", NULL},
+	{"*", NULL},
+	{"*:", NULL},
+	{"**:80", NULL},
+	{"x", NULL},
+	{"-1", NULL},
+	{":-1", NULL},
+	{"+80", NULL},
+	{" 80", NULL},
+	{"80 ", NULL},
+	{": 80", NULL},
+	{"80x", NULL},
+	{"0x50", NULL},
+	{"65536", NULL},
+	{":65536", NULL},
+	{"4294967376", NULL},
+	{"18446744073709551696", NULL},
+	{"99999999999999999999999999999", NULL},
+	{"127.0.0.1", NULL},
+	{"127.0.0.1:", NULL},
+	{"127.0.0.1:http", NULL},
+	{"127.0.0:80", NULL},
+	{"127.0.0.256:80", NULL},
+	{"127.0.0.1.1:80", NULL},
+	{"localhost:80", NULL},
+	{"::1:80", NULL},
+	{"::1", NULL},
+	{"[::1]", NULL},
+	{"[::1]80", NULL},
+	{"[::1:80", NULL},
+	{"::1]:80", NULL},
+	{"[]:80", NULL},
+	{"[:80", NULL},
+	{"]:80", NULL},
+	{"[127.0.0.1]:80", NULL},
+	{"[::1]]:80", NULL},
+	{"[[::1]]:80", NULL},
+	{"[::1%lo]:80", NULL},
+	{"[::g]:80", NULL},
+	{"http://127.0.0.1:80", NULL},
+	{"127.0.0.1:80:80", NULL},
+	{"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa:80",
+	 NULL},
+};
+
+START_TEST(test_forms)
+{
+	for (unsigned i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+		/* Of the exact size, so that a read too far is seen. */
+		size_t size = strlen(forms[i].text) + 1;
+		struct listen_address address, again;
+		char *text = must_alloc(size);
+		bool good;
+
+		memcpy(text, forms[i].text, size);
+		memset(&address, 0x5a, sizeof(address));
+		good = address_parse(text, &address);
+		free(text);
+		ck_assert_msg(good == !!forms[i].is, "%s", forms[i].text);
+		if (!good)
+			continue;
+		ck_assert_str_eq(address.text, forms[i].is);
+		/* What it is called is another form of it. */
+		ck_assert(address_parse(address.text, &again));
+		ck_assert_uint_eq(address.length, again.length);
+		ck_assert_mem_eq(&address.address, &again.address, sizeof(address.address));
+		ck_assert(address_equal(&address, &again));
+		if (address.address.ss_family == AF_UNIX)
+			continue;
+		ck_assert_uint_eq(address.length, forms[i].is[0] == '['
+							  ? sizeof(struct sockaddr_in6)
+							  : sizeof(struct sockaddr_in));
+	}
+}
+END_TEST
+
+START_TEST(test_unix)
+{
+	struct listen_address address;
+	struct sockaddr_un *un = (struct sockaddr_un *)(void *)&address.address;
+
+	ck_assert(address_parse("unix:/run/a", &address));
+	ck_assert_uint_eq(address.mode, 0666);
+	ck_assert_str_eq(address_path(&address), "/run/a");
+	ck_assert_uint_eq(address.length, offsetof(struct sockaddr_un, sun_path) + 7);
+	ck_assert(address_parse("unix:/run/a,mode=0640", &address));
+	ck_assert_uint_eq(address.mode, 0640);
+	ck_assert_str_eq(address_path(&address), "/run/a");
+	/* A name without a file begins with a zero and does not end with one. */
+	ck_assert(address_parse("unix:@ab", &address));
+	ck_assert_ptr_null(address_path(&address));
+	ck_assert_uint_eq(address.length, offsetof(struct sockaddr_un, sun_path) + 3);
+	ck_assert_mem_eq(un->sun_path, "\0ab", 3);
+	ck_assert(address_parse("80", &address));
+	ck_assert_ptr_null(address_path(&address));
+	/* As the kernel gives them: unnamed, and without the zero at the end. */
+	memset(&address, 0, sizeof(address));
+	address.address.ss_family = AF_UNIX;
+	address.length = sizeof(sa_family_t);
+	address_write(&address);
+	ck_assert_str_eq(address.text, ADDRESS_UNIX);
+	ck_assert_ptr_null(address_path(&address));
+	memset(un->sun_path, 'x', sizeof(un->sun_path));
+	address.length = sizeof(*un);
+	address_write(&address);
+	ck_assert_uint_eq(strlen(address.text), strlen(ADDRESS_UNIX) + sizeof(un->sun_path));
+}
+END_TEST
+
+static const struct {
+	const char *one, *other;
+	bool equal;
+} pairs[] = {
+	{"80", "127.0.0.1:80", true},
+	{"*:80", ":80", true},
+	{"80", "81", false},
+	{"[::1]:80", "[0::1]:80", true},
+	{"[::1]:80", "127.0.0.1:80", false},
+	{"[::]:80", ":80", false},
+	{"unix:/a", "unix:/a,mode=600", true},
+	{"unix:/a", "unix:/ab", false},
+	{"unix:/a", "unix:/b", false},
+	{"unix:@a", "unix:@a", true},
+	{"unix:@a", "unix:@b", false},
+	{"unix:@a", "unix:@ab", false},
+	{"unix:@a", "unix:a", false},
+	{"unix:80", "80", false},
+};
+
+START_TEST(test_equal)
+{
+	for (unsigned i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+		struct listen_address one, other;
+
+		ck_assert(address_parse(pairs[i].one, &one));
+		ck_assert(address_parse(pairs[i].other, &other));
+		ck_assert_msg(address_equal(&one, &other) == pairs[i].equal, "%s %s", pairs[i].one,
+			      pairs[i].other);
+		ck_assert(address_equal(&other, &one) == pairs[i].equal);
+	}
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	tcase_add_test(tcase, test_forms);
+	tcase_add_test(tcase, test_unix);
+	tcase_add_test(tcase, test_equal);
+}
+
+RUN_SUITE("address", fill)
