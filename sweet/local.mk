@@ -26,6 +26,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/listing.c sweet/listing.h \
 	sweet/address.c sweet/address.h \
 	sweet/endpoint.c sweet/endpoint.h \
+	sweet/supervisor.c sweet/supervisor.h \
 	sweet/log.c sweet/log.h \
 	sweet/access-log.c sweet/access-log.h sweet/logs.c sweet/logs.h \
 	sweet/escape.c sweet/escape.h \

@@ -89,6 +89,7 @@ SWEET_UNITS = \
 	tests/unit/test-address \
 	tests/unit/test-endpoint \
 	tests/unit/test-listener \
+	tests/unit/test-supervisor \
 	tests/unit/test-gateway \
 	tests/unit/test-content \
 	tests/unit/test-loop-watch \
@@ -234,6 +235,9 @@ tests_unit_test_endpoint_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_endpoint_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_endpoint_LDADD = $(sweet_unit_ldadd)
 
+tests_unit_test_supervisor_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_supervisor_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_supervisor_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_test_listener_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_listener_CFLAGS = $(sweet_unit_cflags)
