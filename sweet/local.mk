@@ -27,6 +27,8 @@ sweet_libsweet_la_SOURCES = \
 	sweet/address.c sweet/address.h \
 	sweet/endpoint.c sweet/endpoint.h \
 	sweet/supervisor.c sweet/supervisor.h \
+	sweet/privileges.c sweet/privileges.h \
+	sweet/readonly.c sweet/readonly.h \
 	sweet/log.c sweet/log.h \
 	sweet/access-log.c sweet/access-log.h sweet/logs.c sweet/logs.h \
 	sweet/escape.c sweet/escape.h \

@@ -93,7 +93,7 @@ address
 slice syntax uri request chunked response date mime meta timer access apr1 histogram accept listing escape access-line proxy-protocol config-value config-file
 log
 loop loop-backend loop-uring loop-epoll docroot
-endpoint supervisor
+endpoint supervisor privileges readonly
 configuration
 config-rule generation
 config-key

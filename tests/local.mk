@@ -90,6 +90,8 @@ SWEET_UNITS = \
 	tests/unit/test-endpoint \
 	tests/unit/test-listener \
 	tests/unit/test-supervisor \
+	tests/unit/test-privileges \
+	tests/unit/test-readonly \
 	tests/unit/test-gateway \
 	tests/unit/test-content \
 	tests/unit/test-loop-watch \
@@ -238,6 +240,14 @@ tests_unit_test_endpoint_LDADD = $(sweet_unit_ldadd)
 tests_unit_test_supervisor_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_supervisor_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_supervisor_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_privileges_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_privileges_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_privileges_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_readonly_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_readonly_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_readonly_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_test_listener_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_listener_CFLAGS = $(sweet_unit_cflags)
