@@ -2,20 +2,32 @@
 /*
  * timer.c - see timer.h.  The caller embeds the timers; one thread.
  */
-#include <assert.h>
 #include <limits.h>
 #include <stddef.h>
 
 #include "timer.h"
 
+/*
+ * The queue of that duration; else one that is empty.  When all are taken, by
+ * durations that a configuration has changed more than once, one has to serve
+ * several.
+ */
 static struct timer_queue *queue_of(struct timers *timers, unsigned duration)
 {
-	for (unsigned i = 0; i < timers->count; i++)
+	struct timer_queue *empty = NULL;
+
+	for (unsigned i = 0; i < timers->count; i++) {
 		if (timers->queues[i].duration == duration)
 			return &timers->queues[i];
-	assert(timers->count < TIMER_DURATIONS);
-	timers->queues[timers->count] = (struct timer_queue){.duration = duration};
-	return &timers->queues[timers->count++];
+		if (!timers->queues[i].first)
+			empty = &timers->queues[i];
+	}
+	if (timers->count < TIMER_DURATIONS)
+		empty = &timers->queues[timers->count++];
+	if (!empty)
+		return &timers->queues[TIMER_DURATIONS - 1];
+	empty->duration = duration;
+	return empty;
 }
 
 void timer_stop(struct timer *timer)
@@ -39,18 +51,26 @@ void timer_start(struct timers *timers, struct timer *timer, unsigned duration, 
 		 void (*expired)(struct timer *timer))
 {
 	struct timer_queue *queue = queue_of(timers, duration);
+	struct timer *before;
 
 	timer_stop(timer);
 	timer->expired = expired;
 	timer->due = now + duration;
 	timer->queue = queue;
-	timer->next = NULL;
-	timer->previous = queue->last;
-	if (queue->last)
-		queue->last->next = timer;
+	/* Behind the last, as long as the queue has one duration. */
+	before = queue->last;
+	while (before && before->due > timer->due)
+		before = before->previous;
+	timer->previous = before;
+	timer->next = before ? before->next : queue->first;
+	if (timer->next)
+		timer->next->previous = timer;
+	else
+		queue->last = timer;
+	if (before)
+		before->next = timer;
 	else
 		queue->first = timer;
-	queue->last = timer;
 }
 
 void timers_run(struct timers *timers, uint64_t now)

@@ -30,7 +30,7 @@ struct timers {
 	unsigned count;
 };
 
-/* Starts or restarts; at most TIMER_DURATIONS different durations a loop. */
+/* Starts or restarts; with more than TIMER_DURATIONS durations at a time it gets slower. */
 void timer_start(struct timers *timers, struct timer *timer, unsigned duration, uint64_t now,
 		 void (*expired)(struct timer *timer));
 void timer_stop(struct timer *timer);

@@ -179,6 +179,29 @@ START_TEST(test_durations)
 }
 END_TEST
 
+/* Durations come and go with configurations: what has no timer is used again. */
+START_TEST(test_many_durations)
+{
+	for (unsigned i = 1; i < 1000; i++) {
+		start(0, i);
+		start(1, 1000000);
+		ck_assert_int_eq(timers_wait(&timers, now), (int)i);
+		run_at(now + i);
+		ck_assert_uint_eq(expiries, 1);
+	}
+	/* And more than there are queues, at a time: in any order, all are told. */
+	timer_stop(&timer[1]);
+	for (unsigned i = 0; i < TIMERS; i++)
+		start(i, (i * 7 % TIMERS + 1) * 10);
+	for (unsigned i = 0; i < TIMERS; i++) {
+		ck_assert_int_eq(timers_wait(&timers, now), 10);
+		run_at(now + 10);
+		ck_assert_uint_eq(expiries, 1);
+		ck_assert_uint_eq(order[0] * 7 % TIMERS, i);
+	}
+}
+END_TEST
+
 START_TEST(test_far_away)
 {
 	start(0, UINT_MAX);
@@ -196,7 +219,9 @@ START_TEST(test_random)
 	for (unsigned step = 0; step < scaled(50000); step++) {
 		uint64_t random = random_next(&state), next = UINT64_MAX;
 		unsigned which = (unsigned)(random >> 8) % TIMERS, count = 0;
-		unsigned duration = 1u << (random >> 16) % 8;
+		/* A few durations, or so many that queues have to be shared. */
+		unsigned duration =
+			step & 1024 ? 1 + (unsigned)(random >> 16) % 200 : 1u << (random >> 16) % 8;
 
 		if (random % 3 == 0) {
 			start(which, duration);
@@ -241,6 +266,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_stop);
 	tcase_add_test(tcase, test_callbacks);
 	tcase_add_test(tcase, test_durations);
+	tcase_add_test(tcase, test_many_durations);
 	tcase_add_test(tcase, test_far_away);
 	tcase_add_test(tcase, test_random);
 }
