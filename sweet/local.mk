@@ -20,6 +20,8 @@ sweet_libsweet_la_SOURCES = \
 	sweet/config-read.c sweet/config-read.h \
 	sweet/generation.c sweet/generation.h \
 	sweet/access.c sweet/access.h \
+	sweet/siphash.c sweet/siphash.h \
+	sweet/limit.c sweet/limit.h \
 	sweet/apr1.c sweet/apr1.h \
 	sweet/htpasswd.c sweet/htpasswd.h \
 	sweet/accept.c sweet/accept.h \

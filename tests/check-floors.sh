@@ -94,11 +94,14 @@ slice syntax uri request chunked response date mime meta timer access apr1 histo
 log
 loop loop-backend loop-uring loop-epoll docroot
 endpoint supervisor privileges readonly
+slice syntax uri request chunked response date mime meta timer access apr1 siphash histogram accept listing escape access-line proxy-protocol config-value config-file
+loop loop-backend loop-uring loop-epoll docroot log
 configuration
 config-rule generation
 config-key
 config-read
 helper transaction htpasswd access-log
+helper transaction htpasswd limit
 content
 site
 server

@@ -68,6 +68,8 @@ SWEET_UNITS = \
 	tests/unit/test-response \
 	tests/unit/test-meta \
 	tests/unit/test-access \
+	tests/unit/test-siphash \
+	tests/unit/test-limit \
 	tests/unit/test-apr1 \
 	tests/unit/test-htpasswd \
 	tests/unit/test-accept \
@@ -172,6 +174,14 @@ tests_unit_test_accept_LDADD = $(sweet_unit_ldadd)
 tests_unit_test_listing_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_listing_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_listing_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_siphash_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_siphash_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_siphash_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_limit_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_limit_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_limit_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_test_timer_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_timer_CFLAGS = $(sweet_unit_cflags)

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * siphash.h - SipHash-2-4, a keyed hash (Aumasson and Bernstein, 2012): who
+ * does not know the key cannot choose what collides.
+ */
+#ifndef SWEET_SIPHASH_H
+#define SWEET_SIPHASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+uint64_t siphash(const uint8_t key[16], const void *data, size_t length);
+
+#endif
