@@ -91,16 +91,12 @@ void limits_close(struct limits *limits)
 	free(limits);
 }
 
-/* The number of a client in a scope.  Clients of Unix sockets are one. */
-static uint64_t number(const struct limits *limits, const struct sockaddr *address, uint64_t scope)
+/* Clients of Unix sockets are one. */
+struct limit_address limit_address(const struct sockaddr *address)
 {
 	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)(const void *)address;
 	const struct sockaddr_in *in = (const struct sockaddr_in *)(const void *)address;
-	struct {
-		uint64_t scope;
-		uint8_t net[8];
-		uint64_t family;
-	} who = {.scope = scope, .family = address->sa_family};
+	struct limit_address who = {.family = address->sa_family};
 
 	if (address->sa_family == AF_INET) {
 		memcpy(who.net, &in->sin_addr, 4);
@@ -110,7 +106,18 @@ static uint64_t number(const struct limits *limits, const struct sockaddr *addre
 	} else if (address->sa_family == AF_INET6) {
 		memcpy(who.net, in6->sin6_addr.s6_addr, 8);
 	}
-	return siphash(limits->key, &who, sizeof(who));
+	return who;
+}
+
+/* The number of a client in a scope. */
+static uint64_t number(const struct limits *limits, const struct limit_address *who, uint64_t scope)
+{
+	struct {
+		uint64_t scope;
+		struct limit_address who;
+	} whole = {.scope = scope, .who = *who};
+
+	return siphash(limits->key, &whole, sizeof(whole));
 }
 
 /* --- connections ------------------------------------------------------------------ */
@@ -118,7 +125,8 @@ static uint64_t number(const struct limits *limits, const struct sockaddr *addre
 struct limit_client *limits_enter(struct limits *limits, const struct sockaddr *address,
 				  unsigned at_most)
 {
-	uint64_t who = number(limits, address, 0);
+	struct limit_address from = limit_address(address);
+	uint64_t who = number(limits, &from, 0);
 	pthread_mutex_t *lock = &limits->stripes[who % STRIPES].lock;
 	struct limit_client **chain = &limits->chains[who % CHAINS], *client;
 
@@ -198,7 +206,8 @@ static struct bucket *spare_locked(struct bucket *set)
 uint64_t limits_take(struct limits *limits, const struct rate_limit *rate,
 		     const struct sockaddr *address, uint64_t now_ns)
 {
-	uint64_t who = number(limits, address, rate->scope), wait = 0;
+	struct limit_address from = limit_address(address);
+	uint64_t who = number(limits, &from, rate->scope), wait = 0;
 	unsigned place = who & (limits->sets - 1);
 	pthread_mutex_t *lock = &limits->stripes[place % STRIPES].lock;
 	struct bucket *set = &limits->buckets[(size_t)place * WAYS], *bucket;
@@ -220,9 +229,9 @@ uint64_t limits_take(struct limits *limits, const struct rate_limit *rate,
 }
 
 void limits_put_back(struct limits *limits, const struct rate_limit *rate,
-		     const struct sockaddr *address)
+		     const struct limit_address *from)
 {
-	uint64_t who = number(limits, address, rate->scope);
+	uint64_t who = number(limits, from, rate->scope);
 	unsigned place = who & (limits->sets - 1);
 	pthread_mutex_t *lock = &limits->stripes[place % STRIPES].lock;
 	struct bucket *bucket;

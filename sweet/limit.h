@@ -18,6 +18,12 @@
 struct limits;
 struct limit_client;
 
+/* What of an address tells one client from others. */
+struct limit_address {
+	uint64_t family;
+	uint8_t net[8];
+};
+
 /* A bucket of `burst` requests, which is filled again by one each interval. */
 struct rate_limit {
 	uint64_t scope; /* buckets of different scopes are different */
@@ -54,6 +60,8 @@ uint64_t limits_take(struct limits *limits, const struct rate_limit *rate,
 
 /* Puts one back that was taken. */
 void limits_put_back(struct limits *limits, const struct rate_limit *rate,
-		     const struct sockaddr *address);
+		     const struct limit_address *from);
+
+struct limit_address limit_address(const struct sockaddr *address);
 
 #endif

@@ -31,6 +31,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/supervisor.c sweet/supervisor.h \
 	sweet/privileges.c sweet/privileges.h \
 	sweet/readonly.c sweet/readonly.h \
+	sweet/auth.c sweet/auth.h \
 	sweet/log.c sweet/log.h \
 	sweet/access-log.c sweet/access-log.h sweet/logs.c sweet/logs.h \
 	sweet/escape.c sweet/escape.h \

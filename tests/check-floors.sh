@@ -90,19 +90,16 @@ grep -H '^#include [<"]' "$srcdir"/libnabc/nabcctl.c "$srcdir"/libnabc/ctl*.[ch]
 
 check sweet <<'FLOORS'
 address
-slice syntax uri request chunked response date mime meta timer access apr1 histogram accept listing escape access-line proxy-protocol config-value config-file
+slice syntax uri request chunked response date mime meta timer access apr1 histogram accept listing escape access-line proxy-protocol config-value config-file siphash
 log
 loop loop-backend loop-uring loop-epoll docroot
 endpoint supervisor privileges readonly
-slice syntax uri request chunked response date mime meta timer access apr1 siphash histogram accept listing escape access-line proxy-protocol config-value config-file
-loop loop-backend loop-uring loop-epoll docroot log
 configuration
 config-rule generation
 config-key
 config-read
-helper transaction htpasswd access-log
-helper transaction htpasswd limit
-content
+helper transaction htpasswd access-log limit
+content auth
 site
 server
 logs gateway gw-worker filestream textbody static status

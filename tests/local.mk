@@ -74,6 +74,7 @@ SWEET_UNITS = \
 	tests/unit/test-htpasswd \
 	tests/unit/test-accept \
 	tests/unit/test-listing \
+	tests/unit/test-auth \
 	tests/unit/test-timer \
 	tests/unit/test-loop \
 	tests/unit/test-loop-close \
@@ -182,6 +183,10 @@ tests_unit_test_siphash_LDADD = $(sweet_unit_ldadd)
 tests_unit_test_limit_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_limit_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_limit_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_auth_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_auth_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_auth_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_test_timer_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_timer_CFLAGS = $(sweet_unit_cflags)

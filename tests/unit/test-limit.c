@@ -37,6 +37,7 @@ START_TEST(test_rate)
 {
 	struct limits *limits = limits_open(64);
 	struct rate_limit *rate = rate_new("a", 10, 3);
+	struct limit_address who;
 	uint64_t now = 5 * SECOND;
 
 	ck_assert_uint_eq(limits_take(limits, rate, client("192.0.2.1"), now), 0);
@@ -55,13 +56,16 @@ START_TEST(test_rate)
 	for (unsigned i = 0; i < 3; i++)
 		ck_assert_uint_eq(limits_take(limits, rate, client("192.0.2.1"), now), 0);
 	ck_assert_uint_ne(limits_take(limits, rate, client("192.0.2.1"), now), 0);
-	limits_put_back(limits, rate, client("192.0.2.1"));
+	who = limit_address(client("192.0.2.1"));
+	limits_put_back(limits, rate, &who);
 	ck_assert_uint_eq(limits_take(limits, rate, client("192.0.2.1"), now), 0);
 	ck_assert_uint_ne(limits_take(limits, rate, client("192.0.2.1"), now), 0);
 	/* A clock of another thread may be behind. */
 	ck_assert_uint_eq(limits_take(limits, rate, client("192.0.2.1"), now - 7), SECOND / 10 + 7);
 	/* What was never taken. */
-	limits_put_back(limits, rate, client("192.0.2.2"));
+	who = limit_address(client("192.0.2.2"));
+	limits_put_back(limits, rate, &who);
+	ck_assert_uint_eq(limits_take(limits, rate, client("192.0.2.2"), now), 0);
 	rate_free(rate);
 	limits_close(limits);
 }

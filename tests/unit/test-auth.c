@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-auth.c - unit tests of auth.c: credentials as fields, what is checked
+ * here and what elsewhere, files that change, clients that guess.
+ */
+#include <glib.h>
+#include <sys/stat.h>
+
+#include <auth.h>
+
+#include "loop-fixture.h"
+
+/* Both of the password "geheim". */
+#define SHA "{SHA}kGByAB793z4R5tK1eC9Hd/4Dhzk="
+#define CRYPT "$1$abcd$SA/FcM82AK5uXDR69GPXS0"
+#define CHECKS 300
+
+struct ask {
+	struct auth_check check; /* must be first */
+	struct auth *auth;
+	struct sockaddr_in client;
+	struct slice field;
+	enum auth_answer answer; /* given at once */
+	unsigned answered;
+	bool home; /* on the loop's thread */
+};
+
+static struct runner runner;
+static struct limits *limits;
+static struct authenticator *authenticator;
+static struct ask asks[CHECKS];
+static char directory[64], path[80];
+
+static void set_up(void)
+{
+	make_directory(directory);
+	snprintf(path, sizeof(path), "%s/users", directory);
+	limits = limits_open(1024);
+	authenticator = authenticator_open(limits);
+	ck_assert_ptr_nonnull(authenticator);
+	runner_start(&runner, any_kind());
+}
+
+static void tear_down(void)
+{
+	runner_stop(&runner);
+	authenticator_close(authenticator);
+	limits_close(limits);
+	unlink(path);
+	rmdir(directory);
+}
+
+static void write_file(const char *text)
+{
+	ck_assert(g_file_set_contents(path, text, -1, NULL));
+}
+
+static struct auth *open_file(const char *text)
+{
+	struct auth *auth;
+	char *why;
+
+	write_file(text);
+	auth = auth_open(authenticator, path, &why);
+	ck_assert_msg(auth != NULL, "%s", why);
+	return auth;
+}
+
+static void answered(struct auth_check *check)
+{
+	struct ask *ask = (struct ask *)check;
+
+	ask->home = pthread_equal(pthread_self(), runner.thread);
+	EVENT(ask->answered++);
+}
+
+static void ask_now(void *argument)
+{
+	struct ask *ask = argument;
+
+	ask->check.loop = runner.loop;
+	ask->check.answered = answered;
+	ask->answered = 0;
+	ask->answer =
+		auth_ask(ask->auth, &ask->check, (const struct sockaddr *)&ask->client, ask->field);
+}
+
+/* Asks with a field of that value. */
+static enum auth_answer put(struct auth *auth, struct ask *ask, const char *field)
+{
+	ask->auth = auth;
+	if (!ask->client.sin_family)
+		ask->client = (struct sockaddr_in){.sin_family = AF_INET,
+						   .sin_addr.s_addr = htonl(0xc0000201)};
+	ask->field = (struct slice){field, strlen(field)};
+	call(&runner, ask_now, ask);
+	return ask->answer;
+}
+
+/* The answer in the end, for user and password in plain. */
+static enum auth_answer answer(struct auth *auth, const char *plain)
+{
+	char *encoded = g_base64_encode((const guchar *)plain, strlen(plain));
+	char *field = g_strconcat("Basic ", encoded, NULL);
+	struct ask *ask = &asks[0];
+
+	if (put(auth, ask, field) == AUTH_LATER)
+		AWAIT(ask->answered == 1);
+	g_free(encoded);
+	g_free(field);
+	return ask->check.answer;
+}
+
+/* Other numbers than those of times that are still moving. */
+static void age_file(time_t when)
+{
+	struct timespec times[2] = {{.tv_sec = when}, {.tv_sec = when}};
+
+	ck_assert_int_eq(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+START_TEST(test_fields)
+{
+	/* anna:geheim */
+	static const struct {
+		const char *field;
+		bool good;
+	} cases[] = {
+		{"Basic YW5uYTpnZWhlaW0=", true},
+		{"basic YW5uYTpnZWhlaW0=", true},
+		{"BASIC   YW5uYTpnZWhlaW0=", true},
+		{"", false},
+		{"Basic", false},
+		{"Basic ", false},
+		{"BasicYW5uYTpnZWhlaW0=", false},
+		{"Bearer YW5uYTpnZWhlaW0=", false},
+		{"Basic YW5uYTpnZWhlaW0", false},
+		{"Basic YW5uYTpnZWhlaW0==", false},
+		{"Basic YW5uYTpnZWhlaW0= ", false},
+		{"Basic YW5uYTpn ZWhlaW0=", false},
+		{"Basic =W5uYTpnZWhlaW0=", false},
+		{"Basic ====", false},
+		{"Basic YW5uYTpnZWhlaW0=YW5uYTpnZWhlaW0=", false},
+		{"Basic YW5uYQ==", false},	   /* no colon */
+		{"Basic YW5uYTpnZWhlaW0A", false}, /* a NUL at the end */
+		{"Basic OmdlaGVpbQ==", false},	   /* no name */
+	};
+	struct auth *auth = open_file("anna:" SHA "\n");
+	char *longest;
+
+	for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {
+		asks[0].client = (struct sockaddr_in){.sin_family = AF_INET,
+						      .sin_addr.s_addr = htonl(0xc0000201 + i)};
+		if (put(auth, &asks[0], cases[i].field) == AUTH_LATER)
+			AWAIT(asks[0].answered == 1);
+		ck_assert_msg((asks[0].check.answer == AUTH_YES) == cases[i].good, "%s",
+			      cases[i].field);
+		ck_assert_msg(asks[0].check.answer <= AUTH_NO, "%s", cases[i].field);
+	}
+	ck_assert_int_eq(answer(auth, "anna:geheim"), AUTH_YES);
+	ck_assert_str_eq(asks[0].check.user, "anna");
+	longest = g_strdup_printf("anna:%0*d", AUTH_PASSWORD_MAX, 7);
+	ck_assert_int_eq(answer(auth, longest), AUTH_NO);
+	ck_assert_str_eq(asks[0].check.user, "anna");
+	g_free(longest);
+	longest = g_strdup_printf("anna:%0*d", AUTH_PASSWORD_MAX + 1, 7);
+	ck_assert_int_eq(answer(auth, longest), AUTH_NO);
+	ck_assert_str_eq(asks[0].check.user, "");
+	g_free(longest);
+	longest = g_strdup_printf("%0*d:", HTPASSWD_USER_MAX + 1, 7);
+	ck_assert_int_eq(answer(auth, longest), AUTH_NO);
+	ck_assert_str_eq(asks[0].check.user, "");
+	g_free(longest);
+	longest = g_strdup_printf("anna:%05000d", 7);
+	ck_assert_int_eq(answer(auth, longest), AUTH_NO);
+	g_free(longest);
+	auth_release(auth);
+}
+END_TEST
+
+START_TEST(test_answers)
+{
+	struct auth *auth = open_file("anna:" SHA "\nbert:" CRYPT "\n");
+
+	ck_assert_int_eq(answer(auth, "anna:geheim"), AUTH_YES);
+	ck_assert(asks[0].home);
+	ck_assert_int_eq(answer(auth, "bert:geheim"), AUTH_YES);
+	ck_assert_int_eq(answer(auth, "bert:geheim:"), AUTH_NO);
+	ck_assert_int_eq(answer(auth, "anna:"), AUTH_NO);
+	ck_assert_int_eq(answer(auth, "anna:Geheim"), AUTH_NO);
+	ck_assert_int_eq(answer(auth, "carl:geheim"), AUTH_NO);
+	ck_assert_int_eq(answer(auth, ":geheim"), AUTH_NO);
+	/* The wrong ones have done no harm to the right ones. */
+	ck_assert_int_eq(answer(auth, "bert:geheim"), AUTH_YES);
+	auth_release(auth);
+}
+END_TEST
+
+/* What was right once is answered without a thread, but for the look at the file. */
+START_TEST(test_remembered)
+{
+	struct auth *auth = open_file("anna:" SHA "\nbert:" SHA "\n");
+	struct auth *other;
+	unsigned here = 0, all = scaled(2000);
+	char *why;
+
+	ck_assert_int_eq(answer(auth, "anna:geheim"), AUTH_YES);
+	for (unsigned i = 0; i < all; i++) {
+		ck_assert_int_eq(answer(auth, "anna:geheim"), AUTH_YES);
+		here += asks[0].answer == AUTH_YES;
+	}
+	/* One in a second, and so slow is nobody. */
+	ck_assert_uint_ge(here, all - all / 4);
+	/* For this user alone, although the hashes are the same. */
+	ck_assert_int_eq(answer(auth, "bert:geheim"), AUTH_YES);
+	ck_assert_int_eq(asks[0].answer, AUTH_LATER);
+	/* In the file of another scope or generation as well. */
+	other = auth_open(authenticator, path, &why);
+	ck_assert_ptr_nonnull(other);
+	ck_assert_int_eq(answer(other, "carl:geheim"), AUTH_NO); /* looks at the file */
+	here = 0;
+	for (unsigned i = 0; i < 100; i++) {
+		ck_assert_int_eq(answer(other, "anna:geheim"), AUTH_YES);
+		here += asks[0].answer == AUTH_YES;
+	}
+	ck_assert_uint_ge(here, 50);
+	auth_release(other);
+	auth_release(auth);
+}
+END_TEST
+
+/* Asks until the file was looked at again and the answer is as wanted. */
+static void until(struct auth *auth, const char *plain, enum auth_answer wanted)
+{
+	for (unsigned i = 0; i < 600; i++) {
+		if (answer(auth, plain) == wanted)
+			return;
+		/* Others fail instead of this client. */
+		asks[0].client.sin_addr.s_addr = htonl(0x0a000000 + i);
+		poll(NULL, 0, 50);
+	}
+	ck_abort_msg("%s: not in half a minute", plain);
+}
+
+START_TEST(test_changes)
+{
+	struct auth *auth = open_file("anna:" SHA "\n");
+
+	ck_assert_int_eq(answer(auth, "anna:geheim"), AUTH_YES);
+	ck_assert_int_eq(answer(auth, "bert:geheim"), AUTH_NO);
+	/* Another user instead. */
+	write_file("bert:" SHA "\n");
+	until(auth, "bert:geheim", AUTH_YES);
+	ck_assert_int_eq(answer(auth, "anna:geheim"), AUTH_NO);
+	/* A bad line, and no file at all, change nothing. */
+	write_file("carl:geheim\n");
+	age_file(1000);
+	for (unsigned i = 0; i < 25; i++) {
+		ck_assert_int_eq(answer(auth, "bert:geheim"), AUTH_YES);
+		poll(NULL, 0, 50);
+	}
+	unlink(path);
+	for (unsigned i = 0; i < 25; i++) {
+		ck_assert_int_eq(answer(auth, "bert:geheim"), AUTH_YES);
+		poll(NULL, 0, 50);
+	}
+	/* The same user with another password. */
+	write_file("bert:$apr1$abcd$xc0GS6mcK/RPjawIVUTD1/\n");
+	until(auth, "bert:", AUTH_YES);
+	ck_assert_int_eq(answer(auth, "bert:geheim"), AUTH_NO);
+	auth_release(auth);
+}
+END_TEST
+
+/* Who guesses must wait, others need not, and right passwords cost nothing. */
+START_TEST(test_guessing)
+{
+	struct auth *auth = open_file("anna:" SHA "\nbert:" SHA "\n");
+	unsigned guesses = 0;
+	char plain[32];
+
+	for (unsigned i = 0; i < 100; i++)
+		ck_assert_int_eq(answer(auth, "anna:geheim"), AUTH_YES);
+	do {
+		snprintf(plain, sizeof(plain), "bert:%u", guesses++);
+		ck_assert_uint_lt(guesses, 50);
+	} while (answer(auth, plain) == AUTH_NO);
+	ck_assert_int_eq(asks[0].answer, AUTH_WAIT);
+	ck_assert_uint_ge(asks[0].check.wait_s, 1);
+	ck_assert_uint_le(asks[0].check.wait_s, 2);
+	ck_assert_uint_ge(guesses, 20);
+	/* Not even a right one is looked at, unless it is remembered. */
+	ck_assert_int_eq(answer(auth, "bert:geheim"), AUTH_WAIT);
+	ck_assert_int_eq(answer(auth, "anna:geheim"), AUTH_YES);
+	asks[0].client.sin_addr.s_addr++;
+	ck_assert_int_eq(answer(auth, "bert:geheim"), AUTH_YES);
+	auth_release(auth);
+}
+END_TEST
+
+/* A flood from everywhere: so many may wait for a thread, the rest is told to come again. */
+START_TEST(test_busy)
+{
+	/* A form that takes its time. */
+	struct auth *auth =
+		open_file("anna:$2y$10$abcdefghijklmnopqrstuuPWRtT5yx7FBi4dcf6ROhboeNunUrLQ.\n");
+	unsigned busy = 0;
+
+	for (unsigned i = 0; i < CHECKS; i++) {
+		asks[i].client = (struct sockaddr_in){.sin_family = AF_INET,
+						      .sin_addr.s_addr = htonl(0x0a000000 + i)};
+		put(auth, &asks[i], "Basic YW5uYTpnZWhlaW0=");
+		busy += asks[i].answer == AUTH_BUSY;
+		ck_assert(asks[i].answer == AUTH_BUSY || asks[i].answer == AUTH_LATER);
+	}
+	ck_assert_uint_ge(busy, 1);
+	ck_assert_uint_le(busy, CHECKS - 256);
+	auth_release(auth);
+	/* Closed with most of them waiting: each has its answer, once. */
+	runner_stop(&runner);
+	authenticator_close(authenticator);
+	for (unsigned i = 0; i < CHECKS; i++)
+		ck_assert_uint_eq(asks[i].answered, asks[i].answer == AUTH_LATER);
+	authenticator = authenticator_open(limits);
+	runner_start(&runner, any_kind());
+}
+END_TEST
+
+START_TEST(test_open_errors)
+{
+	char *why;
+
+	ck_assert_ptr_null(auth_open(authenticator, path, &why));
+	ck_assert_ptr_nonnull(strstr(why, "No such file"));
+	g_free(why);
+	write_file("# users\nanna\n");
+	ck_assert_ptr_null(auth_open(authenticator, path, &why));
+	ck_assert_ptr_nonnull(strstr(why, "users:2: "));
+	g_free(why);
+	auth_release(NULL);
+	authenticator_close(NULL);
+}
+END_TEST
+
+/* A form that this crypt(3) does not know lets nobody in. */
+START_TEST(test_unknown_form)
+{
+	struct auth *auth = open_file("anna:$gy$nonsense\n");
+
+	ck_assert_int_eq(answer(auth, "anna:geheim"), AUTH_NO);
+	ck_assert_int_eq(answer(auth, "anna:"), AUTH_NO);
+	auth_release(auth);
+}
+END_TEST
+
+START_TEST(test_challenge)
+{
+	static const struct {
+		const char *realm, *field;
+	} cases[] = {
+		{"", "WWW-Authenticate: Basic realm=\"\", charset=\"UTF-8\"\r\n"},
+		{"The \"inner\" \\ circle",
+		 "WWW-Authenticate: Basic realm=\"The \\\"inner\\\" \\\\ circle\", "
+		 "charset=\"UTF-8\"\r\n"},
+		{"a\r\nb\x7f"
+		 "c",
+		 "WWW-Authenticate: Basic realm=\"a  b c\", charset=\"UTF-8\"\r\n"},
+		{"Größe", "WWW-Authenticate: Basic realm=\"Größe\", charset=\"UTF-8\"\r\n"},
+	};
+	char out[200];
+
+	for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {
+		size_t length = auth_challenge(cases[i].realm, out, sizeof(out));
+
+		ck_assert_uint_eq(length, strlen(cases[i].field));
+		ck_assert_mem_eq(out, cases[i].field, length);
+	}
+	ck_assert_uint_eq(auth_challenge("realm", out, 60), 0);
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	tcase_add_checked_fixture(tcase, set_up, tear_down);
+	tcase_add_test(tcase, test_fields);
+	tcase_add_test(tcase, test_answers);
+	tcase_add_test(tcase, test_remembered);
+	tcase_add_test(tcase, test_changes);
+	tcase_add_test(tcase, test_guessing);
+	tcase_add_test(tcase, test_busy);
+	tcase_add_test(tcase, test_open_errors);
+	tcase_add_test(tcase, test_unknown_form);
+	tcase_add_test(tcase, test_challenge);
+}
+
+RUN_SUITE("auth", fill)
