@@ -8,6 +8,8 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <glib.h>
@@ -19,6 +21,7 @@
 #define ANSWER_MS 60000 /* for a worker to answer in */
 #define WAIT_MS 10000	/* for a worker to come */
 #define SLOT_NONE UINT32_MAX
+#define BODY_VARIABLES 128 /* bytes of CONTENT_LENGTH and NABC_BODY_ID */
 
 /* In the transaction's scratch. */
 struct gw_request {
@@ -27,9 +30,10 @@ struct gw_request {
 	struct gateway_pool *pool;
 	struct transaction *next; /* in a queue */
 	struct gw_lane *lane;	  /* while in a worker */
-	char *block;		  /* a copy, while in a queue */
+	char *block;		  /* a copy, while in a queue or the body comes; NULL */
 	size_t block_length;
-	size_t held; /* id of the answer's unit */
+	size_t held;	     /* id of the answer's unit */
+	bool counted_length; /* the request did not tell the length of its body */
 };
 
 static_assert(sizeof(struct gw_request) <= TRANSACTION_SCRATCH, "fits the scratch");
@@ -46,6 +50,8 @@ static void finish(struct transaction *transaction)
 	if (request->held)
 		(void)NC_release(request->held);
 	request->held = 0;
+	g_free(request->block);
+	request->block = NULL;
 }
 
 /* The answer when no worker gave one. */
@@ -116,7 +122,10 @@ static bool submit(struct gw_lane *lane, struct transaction *transaction, const 
 	struct gw_pending *pending = &lane->pending[slot];
 	unsigned number = lane->server->number;
 
+	/* The worker, and nobody else, may read the body. */
 	if (slot == SLOT_NONE ||
+	    (transaction->upload && NC_grant(NULL, transaction->upload, NC_PROCESS_FD,
+					     (id_t)NC_exchange_pidfd(lane->exchange)) < 0) ||
 	    NC_exchange_submit(lane->exchange, number, (uint64_t)pending->generation << 32 | slot,
 			       block, length) < 0)
 		return false;
@@ -160,6 +169,7 @@ static void queue_remove(struct gw_queue *queue, struct transaction *transaction
 		queue->last = link;
 	server_count(&queue->count, (uint64_t)-1);
 	g_free(request_of(transaction)->block);
+	request_of(transaction)->block = NULL;
 }
 
 static void none_came(struct timer *timer)
@@ -178,7 +188,9 @@ static bool enqueue(struct gw_queue *queue, struct transaction *transaction, con
 
 	if (atomic_load_explicit(&queue->count, memory_order_relaxed) >= GW_QUEUE_MAX)
 		return false;
-	request->block = g_memdup2(block, length);
+	/* That of a request with a body is a copy already. */
+	if (block != request->block)
+		request->block = g_memdup2(block, length);
 	request->block_length = length;
 	request->next = NULL;
 	*queue->last = transaction;
@@ -204,11 +216,54 @@ static void drain(struct gateway_pool *pool, struct server *server)
 	}
 }
 
+/* To a worker, or to the queue for one. */
+static enum respond hand_on(struct transaction *transaction, const char *block, size_t length)
+{
+	struct gateway_pool *pool = request_of(transaction)->pool;
+	struct gw_queue *queue = &pool->queues[transaction->server->number];
+	struct gw_lane *lane = choose(pool, transaction->server->number);
+
+	/* Who waits already goes first. */
+	if (lane && !queue->first && submit(lane, transaction, block, length))
+		return RESPOND_LATER;
+	if ((lane || atomic_load_explicit(&pool->failing, memory_order_relaxed) < pool->count) &&
+	    enqueue(queue, transaction, block, length))
+		return RESPOND_LATER;
+	return refuse(transaction, 503, "No worker is free.");
+}
+
+/* The body is there: the worker is told how long it is and where to find it. */
+static enum respond received(struct transaction *transaction)
+{
+	struct gw_request *request = request_of(transaction);
+	char *at = request->block + request->block_length;
+
+	if (request->counted_length)
+		at += sprintf(at, "CONTENT_LENGTH=%" PRIu64, transaction->upload_length) + 1;
+	if (transaction->upload)
+		at += sprintf(at, "NABC_BODY_ID=%zu", transaction->upload) + 1;
+	return hand_on(transaction, request->block, (size_t)(at - request->block));
+}
+
+/* Waits for the body with the variables that are known. */
+static void ask_body(struct transaction *transaction, const char *block, size_t length)
+{
+	struct gw_request *request = request_of(transaction);
+	uint64_t limit = transaction->scope->max_body, most = transaction->server->site->max_unit;
+
+	request->counted_length = transaction->request->chunked;
+	request->block = g_malloc(length + BODY_VARIABLES);
+	memcpy(request->block, block, length);
+	request->block_length = length;
+	transaction->received = received;
+	/* It must fit a unit, whatever is allowed. */
+	transaction->receive(transaction, limit && limit < most ? limit : most);
+}
+
 enum respond gw_respond(struct gateway_pool *pool, struct transaction *transaction,
 			size_t prefix_length)
 {
 	struct server *server = transaction->server;
-	struct gw_request *request = request_of(transaction);
 	struct meta_context context = {
 		.script_name = pool->prefix,
 		.path_info = transaction->path + prefix_length,
@@ -218,24 +273,18 @@ enum respond gw_respond(struct gateway_pool *pool, struct transaction *transacti
 		.server_port = transaction->server_port,
 		.software = SERVER_SOFTWARE,
 	};
-	long length = meta_write(transaction->request, &context, server->workers->block,
-				 sizeof(server->workers->block));
-	struct gw_lane *lane;
+	char *block = server->workers->block;
+	long length = meta_write(transaction->request, &context, block,
+				 sizeof(server->workers->block) - BODY_VARIABLES);
 
-	*request = (struct gw_request){.transaction = transaction, .pool = pool};
+	*request_of(transaction) = (struct gw_request){.transaction = transaction, .pool = pool};
 	if (length < 0)
 		return transaction_fail(transaction, 431, NULL);
 	transaction->finish = finish;
-	lane = choose(pool, server->number);
-	/* Who waits already goes first. */
-	if (lane && !pool->queues[server->number].first &&
-	    submit(lane, transaction, server->workers->block, (size_t)length))
-		return RESPOND_LATER;
-	if ((lane || atomic_load_explicit(&pool->failing, memory_order_relaxed) < pool->count) &&
-	    enqueue(&pool->queues[server->number], transaction, server->workers->block,
-		    (size_t)length))
-		return RESPOND_LATER;
-	return refuse(transaction, 503, "No worker is free.");
+	if (!transaction->has_upload)
+		return hand_on(transaction, block, (size_t)length);
+	ask_body(transaction, block, (size_t)length);
+	return RESPOND_LATER;
 }
 
 /* --- answers ----------------------------------------------------------------- */

@@ -7,7 +7,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/slice.h sweet/syntax.h \
 	sweet/uri.c sweet/uri.h \
 	sweet/request.c sweet/request.h \
-	sweet/chunked.c sweet/chunked.h \
+	sweet/chunked.c sweet/chunked.h sweet/body.c sweet/body.h \
 	sweet/response.c sweet/response.h \
 	sweet/date.c sweet/date.h \
 	sweet/mime.c sweet/mime.h \

@@ -253,6 +253,7 @@ static bool open_site(void)
 				strerror(errno),
 				errno == EADDRINUSE ? " (remove it if no server uses it)" : "");
 	site->max_unit = config->cache_size / 4;
+	site->bodies.most = site->max_unit;
 	site->helpers = helper_open(HELPERS);
 	if (!site->helpers)
 		return complain("cannot start threads: %s", strerror(errno));

@@ -57,6 +57,9 @@ struct output *output_open(struct server *server)
 	transaction->scope = NULL;
 	transaction->request = NULL;
 	transaction->head_only = false;
+	transaction->has_upload = false;
+	transaction->upload = 0;
+	transaction->received = NULL;
 	transaction->status = 0;
 	transaction->detail = NULL;
 	transaction->head = NULL;
@@ -76,6 +79,10 @@ void output_close(struct output *output)
 
 	if (output->transaction.finish)
 		output->transaction.finish(&output->transaction);
+	if (output->transaction.upload) {
+		(void)NC_release(output->transaction.upload);
+		(void)NC_destroy(output->transaction.upload);
+	}
 	generation_release(output->transaction.generation);
 	if (server->spare_count >= SPARE_MAX) {
 		free(output);

@@ -45,7 +45,10 @@ struct framing {
 	bool absolute; /* the target names the host, the Host field is overruled */
 	bool host;
 	bool length;
-	bool coding;
+	bool coding;	    /* a Transfer-Encoding field, with */
+	bool chunked;	    /* that as its last coding so far, */
+	bool other;	    /* and others before, */
+	bool coding_broken; /* or what is no list of codings */
 	bool close;
 	bool keep_alive;
 };
@@ -112,8 +115,12 @@ size_t request_head_length(const char *data, size_t length, size_t seen)
 /* Methods are case-sensitive. */
 static enum request_method find_method(struct slice name)
 {
-	static const char known[][8] = {"POST",	   "PUT",   "DELETE", "CONNECT",
-					"OPTIONS", "TRACE", "PATCH"};
+	static const struct {
+		char name[8];
+		enum request_method method;
+	} known[] = {{"POST", METHOD_POST},	{"PUT", METHOD_PUT},
+		     {"DELETE", METHOD_DELETE}, {"OPTIONS", METHOD_OPTIONS},
+		     {"PATCH", METHOD_PATCH},	{"TRACE", METHOD_TRACE}};
 	size_t i;
 
 	if (name.length == 3 && memcmp(name.at, "GET", 3) == 0)
@@ -121,8 +128,9 @@ static enum request_method find_method(struct slice name)
 	if (name.length == 4 && memcmp(name.at, "HEAD", 4) == 0)
 		return METHOD_HEAD;
 	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-		if (name.length == strlen(known[i]) && memcmp(name.at, known[i], name.length) == 0)
-			return METHOD_KNOWN;
+		if (name.length == strlen(known[i].name) &&
+		    memcmp(name.at, known[i].name, name.length) == 0)
+			return known[i].method;
 	}
 	return METHOD_OTHER;
 }
@@ -160,9 +168,9 @@ static size_t scheme_length(struct slice target)
 	return memcmp(target.at + length, "://", 3) == 0 ? length + 3 : 0;
 }
 
-static bool is_options(struct slice method)
+static bool is_connect(struct slice method)
 {
-	return method.length == 7 && memcmp(method.at, "OPTIONS", 7) == 0;
+	return method.length == 7 && memcmp(method.at, "CONNECT", 7) == 0;
 }
 
 /* Splits the target into host, path and query. */
@@ -174,9 +182,13 @@ static int parse_target(struct request *request, struct framing *framing)
 	const char *mark;
 
 	request->query = (struct slice){end, 0};
+	if (is_connect(request->method_name))
+		/* No tunnels from here; only CONNECT has an authority for a target. */
+		return is_host(target) && end[-1] != ']' && memchr(path, ':', target.length) ? -501
+											     : -400;
 	if (target.length == 1 && *path == '*') {
 		request->path = target;
-		return is_options(request->method_name) ? 0 : -400;
+		return request->method == METHOD_OPTIONS ? 0 : -400;
 	}
 	if (*path != '/') {
 		path += scheme_length(target);
@@ -283,6 +295,49 @@ static void note_connection(struct framing *framing, struct slice value)
 	}
 }
 
+/*
+ * A list of codings, each a token; nobody who means well sends parameters,
+ * empty members or the like, and servers have differed about them.
+ */
+static void note_coding(struct framing *framing, struct slice value)
+{
+	const char *at = value.at;
+	const char *end = value.at + value.length;
+
+	framing->coding = true;
+	for (;;) {
+		const char *start = at;
+
+		while (at < end && is(*at, TOKEN))
+			at++;
+		framing->coding_broken |= at == start;
+		/* Nothing may be done to a body that has been chunked. */
+		framing->coding_broken |= framing->chunked;
+		framing->chunked = at - start == 7 && same(start, "chunked", 7);
+		framing->other |= !framing->chunked;
+		while (at < end && (*at == ' ' || *at == '\t'))
+			at++;
+		if (at == end)
+			return;
+		if (*at++ != ',') {
+			framing->coding_broken = true;
+			return;
+		}
+		while (at < end && (*at == ' ' || *at == '\t'))
+			at++;
+	}
+}
+
+static void note_expect(struct request *request, struct slice value)
+{
+	if (value.length == 0)
+		return;
+	if (value.length != 12 || !same(value.at, "100-continue", 12))
+		request->expect = EXPECT_OTHER;
+	else if (request->expect == EXPECT_NOTHING)
+		request->expect = EXPECT_CONTINUE;
+}
+
 /* Looks at the fields that decide about the message or the connection. */
 static int note_field(struct request *request, struct framing *framing,
 		      const struct request_header *header)
@@ -294,6 +349,10 @@ static int note_field(struct request *request, struct framing *framing,
 		if (same(name, "host", 4))
 			return note_host(request, framing, header->value);
 		return 0;
+	case 6:
+		if (same(name, "expect", 6))
+			note_expect(request, header->value);
+		return 0;
 	case 10:
 		if (same(name, "connection", 10))
 			note_connection(framing, header->value);
@@ -304,7 +363,7 @@ static int note_field(struct request *request, struct framing *framing,
 		return 0;
 	case 17:
 		if (same(name, "transfer-encoding", 17))
-			framing->coding = true;
+			note_coding(framing, header->value);
 		return 0;
 	default:
 		return 0;
@@ -361,10 +420,17 @@ static int check_framing(struct request *request, const struct framing *framing)
 	if (request->minor >= 1 && !framing->host)
 		return -400;
 	if (framing->coding) {
-		if (framing->length || request->minor == 0)
+		/* Without chunked as the last one nobody knows where the body ends. */
+		if (framing->length || request->minor == 0 || framing->coding_broken ||
+		    !framing->chunked)
 			return -400;
-		return -501;
+		if (framing->other)
+			return -501;
+		request->chunked = true;
 	}
+	/* Clients of HTTP/1.0 wait for nothing (RFC 9110, section 10.1.1). */
+	if (request->minor == 0)
+		request->expect = EXPECT_NOTHING;
 	request->keep_alive = !framing->close && (request->minor >= 1 || framing->keep_alive);
 	return 0;
 }
@@ -380,6 +446,8 @@ int request_parse(struct request *request, const char *head, size_t length)
 	request->header_count = 0;
 	request->content_length = 0;
 	request->keep_alive = false;
+	request->chunked = false;
+	request->expect = EXPECT_NOTHING;
 	request->host = (struct slice){head, 0};
 
 	/* The final newline stops every loop below, so none needs to test for the end. */

@@ -20,8 +20,19 @@
 enum request_method {
 	METHOD_GET,
 	METHOD_HEAD,
-	METHOD_KNOWN, /* another method of RFC 9110 or PATCH: answered with 405 */
+	METHOD_POST,
+	METHOD_PUT,
+	METHOD_DELETE,
+	METHOD_OPTIONS,
+	METHOD_PATCH,
+	METHOD_TRACE, /* known, and allowed nowhere */
 	METHOD_OTHER, /* not known here: 501 */
+};
+
+enum request_expect {
+	EXPECT_NOTHING,
+	EXPECT_CONTINUE, /* the client waits for 100 before it sends the body */
+	EXPECT_OTHER,	 /* what nobody knows: 417 */
 };
 
 struct request_header {
@@ -38,7 +49,9 @@ struct request {
 	struct slice host;   /* of an absolute target or the Host field, with any port */
 	unsigned minor;	     /* HTTP/1.minor: 0 or 1 */
 	bool keep_alive;
+	bool chunked;		 /* a body in that coding follows, of unknown length */
 	uint64_t content_length; /* bytes of body that follow; 0 without one */
+	enum request_expect expect;
 	unsigned header_count;
 	struct request_header headers[REQUEST_HEADERS_MAX];
 };
@@ -55,8 +68,8 @@ size_t request_head_length(const char *data, size_t length, size_t seen);
 /*
  * Parses a whole head as request_head_length() measured it.  Returns 0 or the
  * negated HTTP status of the answer: -400 malformed, -414 target too long,
- * -431 too many headers, -501 a transfer coding, -505 not HTTP/1.x.  After
- * any of these the connection must be closed and request holds nothing of use.
+ * -431 too many headers, -501 CONNECT or another transfer coding than chunked,
+ * -505 not HTTP/1.x.  After any of these the connection must be closed and request holds nothing of use.
  * A content_length that is accepted never exceeds INT64_MAX.
  */
 int request_parse(struct request *request, const char *head, size_t length);

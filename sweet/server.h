@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 
 #include <access-log.h>
+#include <body.h>
 #include <content.h>
 #include <date.h>
 #include <generation.h>
@@ -30,6 +31,7 @@ struct site {
 	int log_fd; /* logs.c's, as the next */
 	enum access_format log_format;
 	size_t max_unit; /* bytes */
+	struct body_budget bodies;
 	NC_cache *cache;
 	unsigned threads;
 	struct server *servers[SERVER_THREADS_MAX];

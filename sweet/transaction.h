@@ -11,6 +11,10 @@
  * next() for more as long as it is set, and at the end, or when the client is
  * gone, calls finish() once, which gives back what the body holds.  A
  * transaction that is to be answered later lives until it is, client or not.
+ *
+ * A request's body is read and dropped, unless the responder asks for it with
+ * receive() before it answers; then it comes as a unit that stands until the
+ * end of the transaction.
  */
 #ifndef SWEET_TRANSACTION_H
 #define SWEET_TRANSACTION_H
@@ -42,6 +46,9 @@ struct transaction {
 	const struct scope *scope;     /* by route.c, after the path */
 	const struct request *request;
 	bool head_only;		 /* HEAD */
+	bool has_upload;	 /* a body follows the head */
+	size_t upload;		 /* the unit that it is in, once it was received; 0: empty */
+	uint64_t upload_length;	 /* bytes */
 	const char *remote_addr; /* of the connection, lives as long */
 	uint16_t remote_port;
 	const char *server_addr; /* that the client connected to */
@@ -61,8 +68,15 @@ struct transaction {
 
 	/* Responder to connection. */
 	void (*done)(struct transaction *transaction);
+	/*
+	 * Asks for the request's body, limit bytes at most, instead of answering;
+	 * the last thing that the responder does.  received() is called when it is
+	 * there, finish() when it is not to be had.
+	 */
+	void (*receive)(struct transaction *transaction, uint64_t limit);
 	void *connection; /* the connection's; NULL: the client is gone */
 	/* Connection to responder; may be NULL. */
+	enum respond (*received)(struct transaction *transaction);
 	enum respond (*next)(struct transaction *transaction); /* status 0 in the answer: cut off */
 	void (*finish)(struct transaction *transaction);
 

@@ -94,6 +94,8 @@ slice syntax uri request chunked response date mime meta timer access apr1 histo
 log
 loop loop-backend loop-uring loop-epoll docroot
 endpoint supervisor privileges readonly
+slice syntax uri request chunked body response date mime meta timer access apr1 histogram accept listing escape access-line proxy-protocol config-value config-file
+loop loop-backend loop-uring loop-epoll docroot log
 configuration
 config-rule generation
 config-key

@@ -309,7 +309,8 @@ check_PROGRAMS += tests/system/deny-io-uring tests/system/worker-obey tests/syst
 tests_system_cache_owner_LDADD = libnabc/libnabc.la
 tests_system_cache_owner_LDFLAGS = $(AM_LDFLAGS) -static
 tests_system_deny_io_uring_LDADD =
-tests_system_worker_obey_LDADD = libnabc/libnabc.la
+tests_system_worker_obey_CFLAGS = $(AM_CFLAGS) $(GLIB_CFLAGS)
+tests_system_worker_obey_LDADD = libnabc/libnabc.la $(GLIB_LIBS)
 tests_system_worker_obey_LDFLAGS = $(AM_LDFLAGS) -static
 EXTRA_DIST += \
 	tests/system/client.py \

@@ -28,7 +28,7 @@ CASES = {
     "only empty lines": (400, b"\r\n\r\n\r\n\r\n\r\n\r\n"),
     "relative target": (400, b"GET index.html HTTP/1.1\r\n" + HOST),
     "asterisk": (400, b"GET * HTTP/1.1\r\n" + HOST),
-    "authority": (400, b"CONNECT test:80 HTTP/1.1\r\n" + HOST),
+    "authority": (501, b"CONNECT test:80 HTTP/1.1\r\n" + HOST),
     "scheme without host": (400, b"GET http:/// HTTP/1.1\r\n" + HOST),
     "another scheme": (400, b"GET ftp://test/ HTTP/1.1\r\n" + HOST),
     "user in absolute form": (400, b"GET http://me@test/ HTTP/1.1\r\n" + HOST),
@@ -95,7 +95,8 @@ CASES = {
     "length and coding": (400, GET + b"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n"),
     "coding and length": (400, GET + b"Transfer-Encoding: chunked\r\nContent-Length: 3\r\n"),
     "coding in HTTP/1.0": (400, b"GET / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n"),
-    "unknown coding": (501, GET + b"Transfer-Encoding: rot13\r\n"),
+    "unknown coding": (501, GET + b"Transfer-Encoding: rot13, chunked\r\n"),
+    "coding without chunked": (400, GET + b"Transfer-Encoding: rot13\r\n"),
     # Escapes in the path.
     "broken escape": (400, b"GET /%4 HTTP/1.1\r\nConnection: close\r\n" + HOST),
     "escape of no number": (400, b"GET /%zz HTTP/1.1\r\nConnection: close\r\n" + HOST),

@@ -99,7 +99,16 @@ static const struct {
 	T(-400, "GET /a\x01 HTTP/1.1\r\n" H E),
 	T(-400, "GET /a\rb HTTP/1.1\r\n" H E),
 	T(-400, "GET /a\nb HTTP/1.1\r\n" H E),
-	T(-400, "CONNECT h:80 HTTP/1.1\r\n" H E),
+	T(-501, "CONNECT h:80 HTTP/1.1\r\n" H E),
+	T(-501, "CONNECT [::1]:80 HTTP/1.1\r\n" H E),
+	T(-400, "CONNECT h HTTP/1.1\r\n" H E),
+	T(-400, "CONNECT [::1] HTTP/1.1\r\n" H E),
+	T(-400, "CONNECT :80 HTTP/1.1\r\n" H E),
+	T(-400, "CONNECT h:80000 HTTP/1.1\r\n" H E),
+	T(-400, "CONNECT /a HTTP/1.1\r\n" H E),
+	T(-400, "CONNECT * HTTP/1.1\r\n" H E),
+	T(-400, "CONNECT http://h:80/ HTTP/1.1\r\n" H E),
+	T(-400, "GET h:80 HTTP/1.1\r\n" H E),
 	T(0, "GET http://h/ HTTP/1.1\r\n" H E),
 	T(0, "GET https://h:443/ HTTP/1.1\r\n" H E),
 	T(0, "GET http://h/ HTTP/1.0\r\n" E),
@@ -237,10 +246,32 @@ static const struct {
 	T(-400, L H "Content-Length: 5\r\nContent-Length: 5\r\n" E),
 	T(-400, L H "Content-Length: 5\r\nA: b\r\ncontent-LENGTH: 6\r\n" E),
 	T(-400, "GET / HTTP/1.0\r\nContent-Length: x\r\n" E),
-	T(-501, L H "Transfer-Encoding: chunked\r\n" E),
-	T(-501, L H "TRANSFER-ENCODING: identity\r\n" E),
-	T(-501, L H "Transfer-Encoding:\r\n" E),
-	T(-501, L H "Transfer-Encoding: chunked\r\nTransfer-Encoding: gzip\r\n" E),
+	T(0, L H "Transfer-Encoding: chunked\r\n" E),
+	T(0, L H "transfer-ENCODING:\tChunked \r\n" E),
+	T(-501, L H "Transfer-Encoding: gzip, chunked\r\n" E),
+	T(-501, L H "Transfer-Encoding: gzip,chunked\r\n" E),
+	T(-501, L H "Transfer-Encoding: gzip \t,\t chunked\r\n" E),
+	T(-501, L H "Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n" E),
+	T(-501, L H "Transfer-Encoding: identity, chunked\r\n" E),
+	T(-501, L H "Transfer-Encoding: xchunked, chunked\r\n" E),
+	T(-400, L H "TRANSFER-ENCODING: identity\r\n" E),
+	T(-400, L H "Transfer-Encoding:\r\n" E),
+	T(-400, L H "Transfer-Encoding: gzip\r\n" E),
+	T(-400, L H "Transfer-Encoding: xchunked\r\n" E),
+	T(-400, L H "Transfer-Encoding: chunkedx\r\n" E),
+	T(-400, L H "Transfer-Encoding: \"chunked\"\r\n" E),
+	T(-400, L H "Transfer-Encoding: chunked;a=b\r\n" E),
+	T(-400, L H "Transfer-Encoding: chunked,\r\n" E),
+	T(-400, L H "Transfer-Encoding: ,chunked\r\n" E),
+	T(-400, L H "Transfer-Encoding: gzip,,chunked\r\n" E),
+	T(-400, L H "Transfer-Encoding: gzip chunked\r\n" E),
+	T(-400, L H "Transfer-Encoding: chunked chunked\r\n" E),
+	T(-400, L H "Transfer-Encoding: chunked, chunked\r\n" E),
+	T(-400, L H "Transfer-Encoding: chunked, gzip\r\n" E),
+	T(-400, L H "Transfer-Encoding: chunked, gzip, chunked\r\n" E),
+	T(-400, L H "Transfer-Encoding: chunked\r\nTransfer-Encoding: gzip\r\n" E),
+	T(-400, L H "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n" E),
+	T(-400, L H "Transfer-Encoding: chunked\r\nTransfer-Encoding:\r\n" E),
 	T(-400, L H "Transfer-Encoding : chunked\r\n" E),
 	T(-400, L H "Transfer-Encoding\t: chunked\r\n" E),
 	T(-400, L H "Transfer-Encoding: \x0b"
@@ -283,14 +314,13 @@ static const struct {
 	{L H E, METHOD_GET, "/", "", "h", 1, true, 0, 1},
 	{E L H E, METHOD_GET, "/", "", "h", 1, true, 0, 1},
 	{"HEAD /a?b HTTP/1.1\r\n" H E, METHOD_HEAD, "/a", "b", "h", 1, true, 0, 1},
-	{"POST /a? HTTP/1.1\r\n" H E, METHOD_KNOWN, "/a", "", "h", 1, true, 0, 1},
-	{"PUT /a?b?c HTTP/1.1\r\n" H E, METHOD_KNOWN, "/a", "b?c", "h", 1, true, 0, 1},
-	{"DELETE /?b HTTP/1.1\r\n" H E, METHOD_KNOWN, "/", "b", "h", 1, true, 0, 1},
-	{"TRACE /%3f HTTP/1.1\r\n" H E, METHOD_KNOWN, "/%3f", "", "h", 1, true, 0, 1},
-	{"PATCH /../x HTTP/1.1\r\n" H E, METHOD_KNOWN, "/../x", "", "h", 1, true, 0, 1},
-	{"CONNECT /a HTTP/1.1\r\n" H E, METHOD_KNOWN, "/a", "", "h", 1, true, 0, 1},
-	{"OPTIONS * HTTP/1.1\r\n" H E, METHOD_KNOWN, "*", "", "h", 1, true, 0, 1},
-	{"OPTIONS /a HTTP/1.1\r\n" H E, METHOD_KNOWN, "/a", "", "h", 1, true, 0, 1},
+	{"POST /a? HTTP/1.1\r\n" H E, METHOD_POST, "/a", "", "h", 1, true, 0, 1},
+	{"PUT /a?b?c HTTP/1.1\r\n" H E, METHOD_PUT, "/a", "b?c", "h", 1, true, 0, 1},
+	{"DELETE /?b HTTP/1.1\r\n" H E, METHOD_DELETE, "/", "b", "h", 1, true, 0, 1},
+	{"TRACE /%3f HTTP/1.1\r\n" H E, METHOD_TRACE, "/%3f", "", "h", 1, true, 0, 1},
+	{"PATCH /../x HTTP/1.1\r\n" H E, METHOD_PATCH, "/../x", "", "h", 1, true, 0, 1},
+	{"OPTIONS * HTTP/1.1\r\n" H E, METHOD_OPTIONS, "*", "", "h", 1, true, 0, 1},
+	{"OPTIONS /a HTTP/1.1\r\n" H E, METHOD_OPTIONS, "/a", "", "h", 1, true, 0, 1},
 	{"get / HTTP/1.1\r\n" H E, METHOD_OTHER, "/", "", "h", 1, true, 0, 1},
 	{"GETX / HTTP/1.1\r\n" H E, METHOD_OTHER, "/", "", "h", 1, true, 0, 1},
 	{"GE / HTTP/1.1\r\n" H E, METHOD_OTHER, "/", "", "h", 1, true, 0, 1},
@@ -358,6 +388,41 @@ START_TEST(test_contents)
 		SAME(request.header_count == contents[i].header_count);
 #undef SAME
 		free(head);
+	}
+}
+END_TEST
+
+/* How the body comes, and what the client waits for. */
+static const struct {
+	const char *head;
+	bool chunked;
+	enum request_expect expect;
+} bodies[] = {
+	{L H E, false, EXPECT_NOTHING},
+	{L H "Content-Length: 5\r\n" E, false, EXPECT_NOTHING},
+	{L H "Transfer-Encoding: CHUNKED\r\n" E, true, EXPECT_NOTHING},
+	{L H "Expect: 100-continue\r\n" E, false, EXPECT_CONTINUE},
+	{L H "EXPECT:  100-Continue \r\nTransfer-Encoding: chunked\r\n" E, true, EXPECT_CONTINUE},
+	{L H "Expect: 100-continue\r\nExpect: 100-continue\r\n" E, false, EXPECT_CONTINUE},
+	{L H "Expect:\r\n" E, false, EXPECT_NOTHING},
+	{L H "Expect: 100-continu\r\n" E, false, EXPECT_OTHER},
+	{L H "Expect: 100-continue, x\r\n" E, false, EXPECT_OTHER},
+	{L H "Expect: 200-ok\r\n" E, false, EXPECT_OTHER},
+	{L H "Expect: x\r\nExpect: 100-continue\r\n" E, false, EXPECT_OTHER},
+	{L H "Expect: 100-continue\r\nExpect: x\r\n" E, false, EXPECT_OTHER},
+	{"GET / HTTP/1.0\r\nExpect: 100-continue\r\n" E, false, EXPECT_NOTHING},
+	{"GET / HTTP/1.0\r\nExpect: x\r\n" E, false, EXPECT_NOTHING},
+};
+
+START_TEST(test_bodies)
+{
+	for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++) {
+		int got = parse(bodies[i].head, strlen(bodies[i].head));
+
+		ck_assert_msg(got == 0, "%s: %d", bodies[i].head, got);
+		ck_assert_msg(request.chunked == bodies[i].chunked, "%s", bodies[i].head);
+		ck_assert_msg(request.expect == bodies[i].expect, "%s: %d", bodies[i].head,
+			      request.expect);
 	}
 }
 END_TEST
@@ -445,6 +510,7 @@ static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_statuses);
 	tcase_add_test(tcase, test_contents);
+	tcase_add_test(tcase, test_bodies);
 	tcase_add_test(tcase, test_find);
 	tcase_add_test(tcase, test_limits);
 	tcase_add_test(tcase, test_bytes);

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * body.c - see body.h.  A body belongs to one connection and its thread; the
+ * budget to all.
+ *
+ * The content is gathered in memory that grows with what has come, whatever
+ * length was announced: who announces much and sends little holds little.  It
+ * is copied into a unit at its end, when its size is known, so that the cache
+ * evicts nothing for a body that never comes in whole.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include <nabc.h>
+
+#include <body.h>
+
+#define ROOM_FIRST 4096 /* bytes */
+
+void body_begin(struct body *body, const struct request *request, uint64_t limit)
+{
+	*body = (struct body){.limit = limit};
+	if (request->chunked) {
+		body->framing = BODY_CHUNKED;
+		chunked_init(&body->chunked);
+	} else if (request->content_length) {
+		body->framing = BODY_LENGTH;
+		body->left = request->content_length;
+	}
+}
+
+int body_keep(struct body *body, uint64_t limit, struct body_budget *budget)
+{
+	body->limit = limit;
+	if (body_is_hopeless(body))
+		return -413;
+	body->budget = budget;
+	return 0;
+}
+
+bool body_is_hopeless(const struct body *body)
+{
+	return body->framing == BODY_LENGTH && body->left > body->limit - body->length;
+}
+
+/* Room for that many bytes of content. */
+static bool grow(struct body *body, size_t need)
+{
+	struct body_budget *budget = body->budget;
+	size_t room = body->room ? body->room : ROOM_FIRST;
+	char *content;
+
+	while (room < need)
+		room *= 2;
+	/* No doubling beyond what can come. */
+	if (body->framing == BODY_LENGTH && room > body->length + body->left)
+		room = (size_t)(body->length + body->left);
+	if (atomic_fetch_add_explicit(&budget->used, room - body->room, memory_order_relaxed) +
+		    (room - body->room) >
+	    budget->most) {
+		atomic_fetch_sub_explicit(&budget->used, room - body->room, memory_order_relaxed);
+		return false;
+	}
+	content = realloc(body->content, room);
+	if (!content) {
+		atomic_fetch_sub_explicit(&budget->used, room - body->room, memory_order_relaxed);
+		return false;
+	}
+	body->content = content;
+	body->room = room;
+	return true;
+}
+
+static int keep(struct body *body, struct slice run)
+{
+	if (run.length > body->limit - body->length)
+		return -413;
+	if (body->budget && run.length) {
+		if (body->length + run.length > body->room &&
+		    !grow(body, (size_t)body->length + run.length))
+			return -503;
+		memcpy(body->content + body->length, run.at, run.length);
+	}
+	body->length += run.length;
+	return 0;
+}
+
+static ssize_t take_length(struct body *body, const char *data, size_t length)
+{
+	size_t now = body->left < length ? (size_t)body->left : length;
+	int error = keep(body, (struct slice){data, now});
+
+	if (error)
+		return error;
+	body->left -= now;
+	if (body->left == 0)
+		body->framing = BODY_NONE;
+	return (ssize_t)now;
+}
+
+static ssize_t take_chunked(struct body *body, const char *data, size_t length)
+{
+	size_t at = 0;
+
+	while (at < length && !chunked_is_over(&body->chunked)) {
+		struct slice run;
+		ssize_t used = chunked_decode(&body->chunked, data + at, length - at, &run);
+		int error = used < 0 ? (int)used : keep(body, run);
+
+		if (error)
+			return error;
+		at += (size_t)used;
+	}
+	if (chunked_is_over(&body->chunked))
+		body->framing = BODY_NONE;
+	return (ssize_t)at;
+}
+
+ssize_t body_take(struct body *body, const char *data, size_t length)
+{
+	switch (body->framing) {
+	case BODY_LENGTH:
+		return take_length(body, data, length);
+	case BODY_CHUNKED:
+		return take_chunked(body, data, length);
+	default:
+		return 0;
+	}
+}
+
+int body_unit(const struct body *body, size_t *id)
+{
+	NC_handle handle;
+	int error = 0;
+
+	assert(body_is_over(body) && (body->budget || body->length == 0));
+	*id = 0;
+	if (body->length == 0)
+		return 0;
+	if (NC_alloc_kind(&handle, (size_t)body->length, 0, NC_KIND_SEALED) < 0)
+		return -errno;
+	if (NC_write(&handle, 0, body->content, (size_t)body->length) != (ssize_t)body->length ||
+	    NC_insert(&handle) < 0 || NC_hold(NC_cache_id(&handle)) < 0)
+		error = -errno;
+	else
+		*id = NC_cache_id(&handle);
+	(void)NC_free(&handle);
+	return error;
+}
+
+void body_end(struct body *body)
+{
+	if (body->budget)
+		atomic_fetch_sub_explicit(&body->budget->used, body->room, memory_order_relaxed);
+	free(body->content);
+	*body = (struct body){.framing = BODY_NONE};
+}
