@@ -90,12 +90,10 @@ grep -H '^#include [<"]' "$srcdir"/libnabc/nabcctl.c "$srcdir"/libnabc/ctl*.[ch]
 
 check sweet <<'FLOORS'
 address
-slice syntax uri request chunked response date mime meta timer access apr1 histogram accept listing escape access-line proxy-protocol config-value config-file siphash
+slice syntax uri request chunked response date mime meta timer access apr1 histogram accept listing escape access-line proxy-protocol config-value config-file siphash body
 log
 loop loop-backend loop-uring loop-epoll docroot
 endpoint supervisor privileges readonly
-slice syntax uri request chunked body response date mime meta timer access apr1 histogram accept listing escape access-line proxy-protocol config-value config-file
-loop loop-backend loop-uring loop-epoll docroot log
 configuration
 config-rule generation
 config-key
