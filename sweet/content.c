@@ -160,7 +160,10 @@ static void let_rest(const struct file_version *version)
 	}
 }
 
-/* Reads all of an open file; 0, -EAGAIN when it changed meanwhile, or -errno. */
+/*
+ * Reads all of an open file into a unit that is held; 0, -EAGAIN when it
+ * changed meanwhile, or -errno.
+ */
 static int read_unit(int fd, const struct file_version *version, size_t *id)
 {
 	struct file_version after;
@@ -180,6 +183,9 @@ static int read_unit(int fd, const struct file_version *version, size_t *id)
 	if (!error && !file_version_equal(version, &after))
 		error = -EAGAIN;
 	if (!error && NC_insert(&handle) < 0)
+		error = -errno;
+	/* Before the handle goes: others may want the room at once. */
+	if (!error && NC_hold(NC_cache_id(&handle)) < 0)
 		error = -errno;
 	if (!error)
 		*id = NC_cache_id(&handle);
@@ -268,6 +274,7 @@ static void loaded(struct job *job)
 		(struct content_entry *)((char *)job - offsetof(struct content_entry, job));
 	struct content *content = entry->content;
 	struct content_waiter *waiter;
+	size_t held = entry->view.id;
 	bool last = false;
 
 	pthread_mutex_lock(&content->lock);
@@ -281,7 +288,7 @@ static void loaded(struct job *job)
 		if (at->late)
 			continue;
 		at->result = (struct content_result){.error = entry->error};
-		/* One hold a waiter; an eviction can come between, then it is ENOENT. */
+		/* One hold a waiter; somebody may have destroyed the unit by its id. */
 		if (!entry->error && entry->view.id && NC_hold(entry->view.id) < 0)
 			at->result.error = -EAGAIN;
 		if (at->result.error)
@@ -294,6 +301,8 @@ static void loaded(struct job *job)
 	if (entry->error)
 		last = drop_locked(content, entry);
 	pthread_mutex_unlock(&content->lock);
+	if (held)
+		(void)NC_release(held); /* read_unit()'s; the waiters have their own */
 	while (waiter) {
 		struct content_waiter *next = waiter->next;
 

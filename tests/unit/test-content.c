@@ -324,6 +324,55 @@ START_TEST(test_eviction)
 }
 END_TEST
 
+/* Asks and lets its loop stand still until the pipe is closed. */
+struct busy {
+	struct loop_task task; /* must be first */
+	struct asker asker;
+	int ends[2];
+	bool asked;
+};
+
+static void busy_asks(struct loop_task *task)
+{
+	struct busy *busy = (struct busy *)task;
+	char byte;
+
+	ask(&busy->asker);
+	EVENT(busy->asked = true);
+	(void)!read(busy->ends[0], &byte, 1);
+}
+
+/* What was read for a waiter is there when its loop has time for it. */
+START_TEST(test_eviction_before_arrival)
+{
+	struct busy busy = {.task.run = busy_asks, .asker.path = "/a"};
+
+	open_all(1 << 20, 256 * KIB, 1, 0);
+	for (unsigned i = 0; i < FILES; i++) {
+		char name[2] = {(char)('a' + i), '\0'};
+
+		put(name, (char)('a' + i), 150 * KIB);
+	}
+	ck_assert_int_eq(pipe2(busy.ends, O_CLOEXEC), 0);
+	busy.asker.waiter = (struct content_waiter){.arrived = arrived, .loop = runners[0].loop};
+	loop_post(runners[0].loop, &busy.task);
+	AWAIT(busy.asked);
+	/* The only helper has read it before the others, for which there is no room. */
+	for (unsigned i = 1; i < FILES; i++) {
+		char path[3] = {'/', (char)('a' + i), '\0'};
+
+		(void)check_file(1, path, (char)('a' + i), 150 * KIB);
+	}
+	close(busy.ends[1]);
+	AWAIT(busy.asker.done);
+	ck_assert_int_eq(busy.asker.waiter.result.error, 0);
+	ck_assert(uniform(content_view(busy.asker.waiter.result.entry), 'a'));
+	give_back(0, &busy.asker);
+	close(busy.ends[0]);
+	close_all();
+}
+END_TEST
+
 /* All memory is held: that is an error, and over when it is given back. */
 START_TEST(test_no_memory)
 {
@@ -367,6 +416,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_revalidate);
 	tcase_add_test(tcase, test_waiters);
 	tcase_add_test(tcase, test_eviction);
+	tcase_add_test(tcase, test_eviction_before_arrival);
 	tcase_add_test(tcase, test_no_memory);
 }
 
