@@ -315,9 +315,12 @@ tests_system_worker_obey_LDFLAGS = $(AM_LDFLAGS) -static
 EXTRA_DIST += \
 	tests/system/client.py \
 	tests/system/conftest.py \
+	tests/system/fetch.go \
 	tests/system/files.py \
+	tests/system/programs.py \
 	tests/system/server.py \
 	tests/system/test_changes.py \
+	tests/system/test_clients.py \
 	tests/system/test_command_line.py \
 	tests/system/test_config.py \
 	tests/system/test_consumer.py \
@@ -340,7 +343,9 @@ EXTRA_DIST += \
 	tests/system/test_readers.py \
 	tests/system/test_static.py \
 	tests/system/test_stop.py \
-	tests/system/test_workers.py
+	tests/system/test_workers.py \
+	tests/system/website.lua \
+	tests/system/website.py
 
 TESTS += tests/check-man.sh tests/check-floors.sh tests/check-system.sh
 if HAVE_CHECK

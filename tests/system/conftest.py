@@ -6,6 +6,7 @@ import functools
 import pytest
 
 import server as servers
+import website
 
 
 @functools.lru_cache
@@ -48,3 +49,9 @@ def start(kind):
     finally:
         for one in started:
             one.kill()
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory):
+    """The site of website.py; who adds files to it gives them names of their own."""
+    return website.Site(tmp_path_factory.mktemp("site"))
