@@ -10,6 +10,10 @@ sweet_libsweet_la_SOURCES = \
 	sweet/chunked.c sweet/chunked.h sweet/body.c sweet/body.h \
 	sweet/response.c sweet/response.h \
 	sweet/date.c sweet/date.h \
+	sweet/etag.c sweet/etag.h \
+	sweet/range.c sweet/range.h \
+	sweet/conditional.c sweet/conditional.h \
+	sweet/multipart.c sweet/multipart.h \
 	sweet/mime.c sweet/mime.h \
 	sweet/meta.c sweet/meta.h \
 	sweet/config-value.c sweet/config-value.h \

@@ -353,6 +353,14 @@ static int note_field(struct request *request, struct framing *framing,
 		if (same(name, "expect", 6))
 			note_expect(request, header->value);
 		return 0;
+	case 5: /* Range */
+		request->conditional |= same(name, "range", 5);
+		return 0;
+	case 8:	 /* If-Match, If-Range */
+	case 13: /* If-None-Match */
+	case 19: /* If-Unmodified-Since */
+		request->conditional |= same(name, "if-", 3);
+		return 0;
 	case 10:
 		if (same(name, "connection", 10))
 			note_connection(framing, header->value);
@@ -361,9 +369,10 @@ static int note_field(struct request *request, struct framing *framing,
 		if (same(name, "content-length", 14))
 			return note_length(request, framing, header->value);
 		return 0;
-	case 17:
+	case 17: /* and If-Modified-Since */
 		if (same(name, "transfer-encoding", 17))
 			note_coding(framing, header->value);
+		request->conditional |= same(name, "if-", 3);
 		return 0;
 	default:
 		return 0;
@@ -448,6 +457,7 @@ int request_parse(struct request *request, const char *head, size_t length)
 	request->keep_alive = false;
 	request->chunked = false;
 	request->expect = EXPECT_NOTHING;
+	request->conditional = false;
 	request->host = (struct slice){head, 0};
 
 	/* The final newline stops every loop below, so none needs to test for the end. */

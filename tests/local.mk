@@ -64,6 +64,11 @@ SWEET_UNITS = \
 	tests/unit/test-request \
 	tests/unit/test-request-head \
 	tests/unit/test-date \
+	tests/unit/test-date-parse \
+	tests/unit/test-etag \
+	tests/unit/test-range \
+	tests/unit/test-conditional \
+	tests/unit/test-multipart \
 	tests/unit/test-mime \
 	tests/unit/test-response \
 	tests/unit/test-meta \
@@ -144,6 +149,26 @@ tests_unit_test_request_head_LDADD = $(sweet_unit_ldadd)
 tests_unit_test_date_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_date_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_date_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_date_parse_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_date_parse_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_date_parse_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_etag_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_etag_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_etag_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_range_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_range_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_range_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_conditional_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_conditional_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_conditional_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_multipart_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_multipart_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_multipart_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_test_mime_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_mime_CFLAGS = $(sweet_unit_cflags)
