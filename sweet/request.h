@@ -50,7 +50,7 @@ struct request {
 	unsigned minor;	     /* HTTP/1.minor: 0 or 1 */
 	bool keep_alive;
 	bool chunked;		 /* a body in that coding follows, of unknown length */
-	bool conditional; /* there may be fields for conditional.h */
+	bool conditional;	 /* there may be fields for conditional.h */
 	uint64_t content_length; /* bytes of body that follow; 0 without one */
 	enum request_expect expect;
 	unsigned header_count;
