@@ -58,7 +58,8 @@ sweet_libsweet_la_SOURCES = \
 	sweet/status.c sweet/status.h \
 	sweet/route.c sweet/route.h \
 	sweet/output.c sweet/output.h \
-	sweet/connection.c sweet/connection.h \
+	sweet/connection.c sweet/connection.h sweet/connection-inside.h \
+	sweet/connection-body.c sweet/connection-send.c sweet/connection-time.c \
 	sweet/listener.c sweet/listener.h
 sweet_libsweet_la_CPPFLAGS = -D_GNU_SOURCE -I$(srcdir)/sweet -I$(srcdir)/libnabc \
 	-DPACKAGE_VERSION='"$(PACKAGE_VERSION)"'

@@ -104,7 +104,7 @@ site
 server
 logs gateway gw-worker filestream textbody static status
 route output
-connection
+connection connection-inside connection-body connection-send connection-time
 listener
 main
 FLOORS

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * connection-inside.h - a connection as the sources connection*.c see it, and
+ * nobody else: connection.c reads, connection-body.c takes the body that a
+ * responder asked for, connection-send.c answers, connection-time.c sees to
+ * it that the client moves.
+ */
+#ifndef SWEET_CONNECTION_INSIDE_H
+#define SWEET_CONNECTION_INSIDE_H
+
+#include <netinet/in.h>
+
+#include <body.h>
+#include <connection.h>
+#include <output.h>
+
+enum state { READING, RECEIVING, WORKING, SENDING, LINGERING };
+
+struct connection {
+	struct loop_receive receive;
+	struct loop_send send;
+	struct timer timer;
+	struct server *server;
+	struct connection *next, **link; /* the server's */
+	int fd;
+	enum state state;
+	enum connection_state counted; /* as that in the server's counters */
+	bool keep_alive;	       /* after the present answer */
+	bool ended;		       /* the peer sends no more */
+	bool paused;
+	bool head_timing; /* the timer runs for a head that has begun */
+	bool starting;	  /* the responder has not returned yet */
+	bool expecting;	  /* the client waits for 100 before it sends the body */
+	bool measured;	  /* progress is what it was a period ago */
+	struct body body; /* of the present request */
+	int64_t progress; /* bytes of a body that came, of an answer that were taken */
+	char *input;	  /* bytes that wait; NULL: none */
+	size_t input_length, input_room, input_seen;
+	struct output *output; /* NULL: no transaction */
+	unsigned requests;     /* so far */
+	uint16_t remote_port, local_port;
+	bool http10;
+	bool loopback;
+	char remote[INET6_ADDRSTRLEN], local[INET6_ADDRSTRLEN];
+};
+
+/* --- connection.c --- */
+
+/* Frees it. */
+void connection_close(struct connection *connection);
+
+/* Bytes from the socket, or ones that waited.  The last thing that a caller does. */
+void connection_consume(struct connection *connection, const char *data, size_t length);
+
+/* Gives what waits to consumer.  The last thing that a caller does. */
+void connection_consume_input(struct connection *connection,
+			      void (*consumer)(struct connection *, const char *, size_t));
+
+/* The head that has begun takes too long. */
+void connection_late(struct connection *connection);
+
+/* --- connection-body.c --- */
+
+/* What struct transaction calls receive(). */
+void connection_receive(struct transaction *transaction, uint64_t limit);
+
+/* After the head, with what has come behind it.  The last thing that a caller does. */
+void connection_start_receiving(struct connection *connection, const char *data, size_t length);
+
+/* Returns how many bytes were the body's. */
+size_t connection_receive_body(struct connection *connection, const char *data, size_t length);
+
+/* Of a body that nobody asked for; below 0: there is no going on with what follows it. */
+ssize_t connection_drop_body(struct connection *connection, const char *data, size_t length);
+
+/* --- connection-send.c --- */
+
+/* Sends the head of the transaction's answer, and the body if there is one. */
+void connection_respond(struct connection *connection);
+
+/* The responder, which had said "later", is done. */
+void connection_done(struct transaction *transaction);
+
+/* An answer that closes the connection, in place of the responder's. */
+void connection_refuse(struct connection *connection, int status);
+
+/* All is said: closes our end, and waits for the peer's. */
+void connection_linger(struct connection *connection);
+
+/* --- connection-time.c --- */
+
+/* In ms the client is too slow for the connection's state. */
+void connection_time(struct connection *connection, unsigned ms);
+
+/* A body is on its way: each period must bring its share. */
+void connection_time_body(struct connection *connection);
+
+static inline const struct config_limits *connection_limits(const struct connection *connection)
+{
+	return &connection->server->generation->config->limits;
+}
+
+static inline void connection_count_as(struct connection *connection, enum connection_state state)
+{
+	_Atomic uint64_t *states = connection->server->counters.states;
+
+	server_count(&states[connection->counted], (uint64_t)-1);
+	server_count(&states[state], 1);
+	connection->counted = state;
+}
+
+#endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * connection-send.c - answers leave: head and body, piece by piece, then the
+ * next request, or the end of the connection.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <connection-inside.h>
+
+#define LINGER_MS 5000
+
+void connection_linger(struct connection *connection)
+{
+	if (connection->ended) {
+		connection_close(connection);
+		return;
+	}
+	connection->state = LINGERING;
+	connection_count_as(connection, CONNECTION_LINGERING);
+	free(connection->input);
+	connection->input = NULL;
+	connection->input_length = connection->input_room = 0;
+	if (connection->paused)
+		loop_receive_resume(connection->server->loop, connection->fd);
+	connection->paused = false;
+	connection_time(connection, LINGER_MS);
+}
+
+static void sent(struct loop_send *op, int result);
+
+static void send_piece(struct connection *connection, size_t head_length)
+{
+	struct output *output = connection->output;
+	struct transaction *transaction = &output->transaction;
+	struct NC_send *message = &connection->send.message;
+
+	*message = (struct NC_send){.header = output->head,
+				    .header_length = head_length,
+				    .ranges = &transaction->body,
+				    .flags = NC_SEND_HELD};
+	if (transaction->body.id && !transaction->head_only) {
+		message->range_count = 1;
+		output->sent += transaction->body.length;
+		server_count(&connection->server->counters.body_units, 1);
+	}
+	if (transaction->next && output->sent < transaction->length)
+		message->flags |= NC_SEND_MORE;
+	else if (!connection->keep_alive)
+		message->flags |= NC_SEND_CLOSE;
+	connection->state = SENDING;
+	connection_count_as(connection, CONNECTION_SENDING);
+	connection->measured = false;
+	connection_time(connection, connection_limits(connection)->send_ms);
+	connection->send.sent = sent;
+	loop_send_start(connection->server->loop, &connection->send, connection->fd);
+}
+
+void connection_respond(struct connection *connection)
+{
+	if (connection->server->draining)
+		connection->keep_alive = false;
+	/*
+	 * Of a body that nobody asked for, and a client may have kept back, it is
+	 * uncertain where it ends.
+	 */
+	if (!body_is_over(&connection->body) &&
+	    (connection->expecting || body_is_hopeless(&connection->body)))
+		connection->keep_alive = false;
+	send_piece(connection,
+		   output_head(connection->output, connection->keep_alive, connection->http10));
+}
+
+void connection_done(struct transaction *transaction)
+{
+	struct connection *connection = transaction->connection;
+	struct output *output = (struct output *)transaction;
+
+	if (!connection) {
+		output_close(output);
+		return;
+	}
+	assert(connection->state == WORKING);
+	if (transaction->status == 0) {
+		/* Broken off in the middle: the client must see that. */
+		connection->state = SENDING;
+		connection_close(connection);
+	} else if (output->sent || output->head_sent) {
+		send_piece(connection, 0);
+	} else {
+		connection_respond(connection);
+	}
+}
+
+void connection_refuse(struct connection *connection, int status)
+{
+	connection->keep_alive = false;
+	body_end(&connection->body);
+	transaction_fail(&connection->output->transaction, status, NULL);
+	connection_respond(connection);
+}
+
+static void finished(struct connection *connection)
+{
+	struct output *output = connection->output;
+
+	output_log(output);
+	connection->output = NULL;
+	output_close(output);
+	if (!connection->keep_alive) {
+		connection_linger(connection);
+		return;
+	}
+	connection->state = READING;
+	connection_count_as(connection, CONNECTION_IDLE);
+	connection->head_timing = false;
+	if (!body_is_over(&connection->body))
+		connection_time_body(connection);
+	else
+		connection_time(connection, connection_limits(connection)->keep_alive_ms);
+	if (connection->input_length)
+		connection_consume_input(connection, connection_consume);
+	else if (connection->ended)
+		connection_close(connection);
+}
+
+static void sent(struct loop_send *op, int result)
+{
+	struct connection *connection =
+		(struct connection *)((char *)op - offsetof(struct connection, send));
+	struct output *output = connection->output;
+	struct transaction *transaction = &output->transaction;
+
+	assert(connection->state == SENDING);
+	output->head_sent = true;
+	if (result < 0) {
+		if (result != -EPIPE && result != -ECONNRESET)
+			log_info("%s: sending: %s", connection->remote, strerror(-result));
+		connection_close(connection);
+		return;
+	}
+	if (!transaction->next || transaction->head_only || output->sent >= transaction->length) {
+		finished(connection);
+		return;
+	}
+	connection->state = WORKING;
+	connection_count_as(connection, CONNECTION_WORKING);
+	if (transaction->next(transaction) == RESPOND_NOW)
+		connection_done(transaction);
+}

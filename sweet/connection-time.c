@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * connection-time.c - one timer for every state of a connection that waits
+ * for the client.
+ *
+ * A head has its time as a whole.  A body, and an answer, must move by a
+ * least rate in every period of theirs, so that nobody holds a connection
+ * with a byte now and then.  Nothing is measured but when a period is over.
+ */
+#include <stddef.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
+
+#include <connection-inside.h>
+
+#define LEAST_RATE 500 /* bytes a second, of bodies and answers */
+
+/* Bytes that the client has taken of the piece that is being sent. */
+static int64_t taken(const struct connection *connection)
+{
+	int unsent = 0;
+
+	/* What waits in the socket is not on the client's account. */
+	(void)ioctl(connection->fd, SIOCOUTQ, &unsent);
+	return (int64_t)connection->send.message.skip - unsent;
+}
+
+/* Whether there was progress enough in the last ms; an answer's first period only measures. */
+static bool is_moving(struct connection *connection, int64_t progress, unsigned ms)
+{
+	bool moving = !connection->measured ||
+		      progress - connection->progress >= (int64_t)ms * LEAST_RATE / 1000;
+
+	connection->progress = progress;
+	connection->measured = true;
+	return moving;
+}
+
+static void too_slow(struct timer *timer)
+{
+	struct connection *connection =
+		(struct connection *)((char *)timer - offsetof(struct connection, timer));
+	const struct config_limits *limits = connection_limits(connection);
+
+	if (connection->state == SENDING &&
+	    is_moving(connection, taken(connection), limits->send_ms)) {
+		connection_time(connection, limits->send_ms);
+	} else if (!body_is_over(&connection->body) && connection->state <= RECEIVING &&
+		   is_moving(connection, (int64_t)connection->body.length, limits->body_ms)) {
+		connection_time(connection, limits->body_ms);
+	} else if (connection->state == RECEIVING) {
+		connection_refuse(connection, 408);
+	} else if (connection->state == READING && connection->input_length) {
+		connection_late(connection);
+	} else {
+		connection_close(connection);
+	}
+}
+
+void connection_time(struct connection *connection, unsigned ms)
+{
+	loop_timer_start(connection->server->loop, &connection->timer, ms, too_slow);
+}
+
+void connection_time_body(struct connection *connection)
+{
+	connection->progress = (int64_t)connection->body.length;
+	connection->measured = true;
+	connection_time(connection, connection_limits(connection)->body_ms);
+}
