@@ -7,6 +7,7 @@
 
 #include <glib.h>
 
+#include <access.h>
 #include <config-key.h>
 #include <config-rule.h>
 #include <config-value.h>
@@ -60,6 +61,24 @@ static const char *store_names(const struct key *key, char **values, void *base,
 		*wrong = values[i];
 		if (!*values[i] || strchr(values[i], '/'))
 			return "must be a file's name, without a folder";
+	}
+	return store_list(key, values, base, wrong);
+}
+
+static const char *store_addresses(const struct key *key, char **values, void *base,
+				   const char **wrong)
+{
+	for (unsigned i = 0; values[i]; i++) {
+		char *one[] = {values[i], NULL}, *why;
+		struct access_list *list = access_new(one, NULL, &why);
+
+		*wrong = values[i];
+		access_free(list);
+		if (!list) {
+			g_free(why);
+			return "must be an address, a network without bits behind its prefix "
+			       "(192.0.2.0/24, 2001:db8::/32), \"unix\" or \"all\"";
+		}
 	}
 	return store_list(key, values, base, wrong);
 }
@@ -239,12 +258,12 @@ const struct key config_keys[] = {
 	 .store = store_number, .most = 1000000000,
 	 .help = "Of one address at once; 0 for any number", .argument = "N"},
 	{"proxy-protocol", GLOBAL(proxy_protocol), .list = true, .otherwise = "",
-	 .store = store_list, .help = "Proxies that tell their clients' addresses",
+	 .store = store_addresses, .help = "Proxies that tell their clients' addresses",
 	 .argument = "CIDR"},
 	{"status", GLOBAL(status), .otherwise = "on", .store = store_switch,
 	 .help = "Whether there is /.sweet/status", .argument = "SWITCH"},
 	{"status-allow", GLOBAL(status_allow), .list = true, .otherwise = "127.0.0.0/8;::1",
-	 .store = store_list, .help = "Who may see it", .argument = "CIDR"},
+	 .store = store_addresses, .help = "Who may see it", .argument = "CIDR"},
 
 	{"names", OF_HOST(names), .list = true, .store = store_list, .least = 1},
 	{"listen", OF_HOST(listen), .list = true, .otherwise = "", .store = store_list},
@@ -262,9 +281,9 @@ const struct key config_keys[] = {
 	 .argument = "[PATTERN ]VALUE"},
 	{"error-page", SCOPE(error_pages), .list = true, .otherwise = "",
 	 .store = store_error_pages, .help = "File for an error", .argument = "STATUS=/PATH"},
-	{"allow", SCOPE(allow), .list = true, .otherwise = "", .store = store_list,
+	{"allow", SCOPE(allow), .list = true, .otherwise = "", .store = store_addresses,
 	 .help = "Clients that are let in", .argument = "CIDR"},
-	{"deny", SCOPE(deny), .list = true, .otherwise = "", .store = store_list,
+	{"deny", SCOPE(deny), .list = true, .otherwise = "", .store = store_addresses,
 	 .help = "Clients that are not", .argument = "CIDR"},
 	{"auth-realm", SCOPE(auth_realm), .store = store_text_or_off, .least = 1,
 	 .help = "Ask for a name and password; off", .argument = "TEXT"},

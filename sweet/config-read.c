@@ -8,10 +8,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <access.h>
 #include <config-file.h>
 #include <config-key.h>
 #include <config-read.h>
 #include <config-value.h>
+#include <limit.h>
 
 #define MAIN_GROUP "sweet"
 
@@ -314,6 +316,47 @@ static void name_host(struct reader *reader, struct config *config, struct host 
 				 host->listen[i]);
 }
 
+/* The first section of the chain that gives a key, or NULL. */
+static const struct section *giver(const struct section *const *chain, const char *name)
+{
+	int at = key_find(name, KEY_SCOPE);
+
+	for (; *chain; chain++)
+		if ((*chain)->given[at].values)
+			return *chain;
+	return NULL;
+}
+
+static struct access_list *make_list(char **allow, char **deny)
+{
+	char *why = NULL;
+	struct access_list *list = NULL;
+
+	if ((allow && allow[0]) || (deny && deny[0]))
+		list = access_new(allow, deny, &why);
+	/* Each rule was looked at as the value of its key; a bad one is reported already. */
+	g_free(why);
+	return list;
+}
+
+/* What is made of the values. */
+static void finish_scope(struct scope *scope, const struct section *const *chain)
+{
+	const struct section *of = giver(chain, "redirect");
+
+	if (of && *of->prefix)
+		scope->redirect_skip = scope->prefix_length;
+	scope->access = make_list(scope->allow, scope->deny);
+	of = giver(chain, "request-rate");
+	if (scope->request_rate && of) {
+		/* Counted together wherever it holds. */
+		char *name = g_strconcat(of->host ? of->host : "", of->prefix, NULL);
+
+		scope->rate = rate_new(name, scope->request_rate, scope->request_burst + 1);
+		g_free(name);
+	}
+}
+
 static void add_scope(struct reader *reader, struct host *host, struct section *section,
 		      const struct section *const *chain)
 {
@@ -332,6 +375,7 @@ static void add_scope(struct reader *reader, struct host *host, struct section *
 				.prefix_length = strlen(section->prefix),
 				.place = g_strdup(section->place)};
 	settle(reader, KEY_SCOPE | (section->levels & KEY_PATH), chain, scope);
+	finish_scope(scope, chain);
 	if (scope->alias && scope->rewrite)
 		complain(reader, section->place, "alias and rewrite exclude each other");
 	if (scope->auth_realm && !scope->auth_file)
@@ -392,12 +436,18 @@ static struct config *settle_all(struct reader *reader)
 {
 	struct config *config = g_new0(struct config, 1);
 	const struct section *chain[] = {reader->sections->pdata[0], NULL};
+	char *nobody[] = {(char *)"all", NULL};
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
 	atomic_init(&config->references, 1);
 	config->file = g_strdup(reader->path);
 	config->threads = cpus < 1 ? 1 : cpus > 64 ? 64 : (unsigned)cpus;
 	settle(reader, KEY_GLOBAL, chain, config);
+	/* An empty list is nobody here. */
+	config->status_access = config->status_allow && config->status_allow[0]
+					? make_list(config->status_allow, NULL)
+					: make_list(NULL, nobody);
+	config->proxy_access = make_list(config->proxy_protocol, NULL);
 	settle_hosts(reader, config);
 	return config;
 }

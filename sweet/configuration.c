@@ -4,7 +4,9 @@
  */
 #include <string.h>
 
+#include <access.h>
 #include <configuration.h>
+#include <limit.h>
 
 static void free_rules(struct scope *scope)
 {
@@ -23,6 +25,8 @@ static void free_rules(struct scope *scope)
 static void free_scope(struct scope *scope)
 {
 	free_rules(scope);
+	access_free(scope->access);
+	rate_free(scope->rate);
 	g_strfreev(scope->index);
 	g_strfreev(scope->allow);
 	g_strfreev(scope->deny);
@@ -66,6 +70,8 @@ void config_unref(struct config *config)
 	g_strfreev(config->worker);
 	g_strfreev(config->proxy_protocol);
 	g_strfreev(config->status_allow);
+	access_free(config->status_access);
+	access_free(config->proxy_access);
 	g_free(config->file);
 	g_free(config->cache_socket);
 	g_free(config->user);

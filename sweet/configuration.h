@@ -41,11 +41,12 @@ struct scope {
 	char *place; /* "FILE:LINE" of its group, for messages; NULL: the command line */
 
 	char *root;
-	char *alias;	     /* folder that stands for the prefix; NULL */
-	char *rewrite;	     /* what replaces the prefix; NULL */
-	int redirect_status; /* 0: none */
-	char *redirect_to;   /* what follows the prefix is appended if it ends with '/' */
-	char **index;	     /* names */
+	char *alias;	      /* folder that stands for the prefix; NULL */
+	char *rewrite;	      /* what replaces the prefix; NULL */
+	int redirect_status;  /* 0: none */
+	char *redirect_to;    /* what follows the prefix is appended if it ends with '/' */
+	size_t redirect_skip; /* bytes of the prefix that it was given for */
+	char **index;	      /* names */
 	bool listing;
 	bool precompressed;
 	bool hidden; /* names that begin with a dot are served */
@@ -54,12 +55,16 @@ struct scope {
 	struct error_page *error_pages;
 	unsigned error_page_count;
 	char **allow, **deny;	      /* CIDR or "all"; empty: not given */
+	struct access_list *access;   /* made of them; NULL: everybody may */
 	char *auth_realm, *auth_file; /* NULL: no passwords */
 	unsigned request_rate;	      /* a client and second; 0: any */
 	unsigned request_burst;
-	size_t max_body; /* bytes; 0: any */
+	struct rate_limit *rate; /* made of them; NULL: none */
+	size_t max_body;	 /* bytes; 0: any */
 
-	struct content *content; /* the files of alias or root; opened by site.c */
+	/* Opened by site.c: */
+	struct content *content; /* the files of alias or root */
+	struct auth *auth;	 /* NULL: no passwords */
 };
 
 struct host {
@@ -106,7 +111,9 @@ struct config {
 	struct config_limits limits;
 	char **proxy_protocol; /* CIDR */
 	bool status;
-	char **status_allow; /* CIDR */
+	char **status_allow;		   /* CIDR */
+	struct access_list *status_access; /* made of it */
+	struct access_list *proxy_access;  /* made of proxy_protocol; NULL: nobody */
 
 	struct host *hosts; /* [0] is the default */
 	unsigned host_count;

@@ -12,6 +12,7 @@
 
 #include <body.h>
 #include <connection.h>
+#include <limit.h>
 #include <output.h>
 
 enum state { READING, RECEIVING, WORKING, SENDING, LINGERING };
@@ -41,6 +42,12 @@ struct connection {
 	uint16_t remote_port, local_port;
 	bool http10;
 	bool loopback;
+	union {
+		struct sockaddr any;
+		struct sockaddr_in in;
+		struct sockaddr_in6 in6;
+	} address;		     /* the client's */
+	struct limit_client *client; /* that it is counted for; NULL: it is not */
 	char remote[INET6_ADDRSTRLEN], local[INET6_ADDRSTRLEN];
 };
 

@@ -69,6 +69,8 @@ static void connection_free(struct connection *connection)
 	server_count(&connection->server->counters.open, (uint64_t)-1);
 	server_count(&connection->server->counters.states[connection->counted], (uint64_t)-1);
 	body_end(&connection->body);
+	if (connection->client)
+		limits_leave(connection->server->site->limits, connection->client);
 	free(connection->input);
 	free(connection);
 }
@@ -132,6 +134,7 @@ static bool start_request(struct connection *connection, const char *head, size_
 	transaction = &output->transaction;
 	transaction->remote_addr = connection->remote;
 	transaction->remote_port = connection->remote_port;
+	transaction->remote = &connection->address.any;
 	transaction->server_addr = connection->local;
 	transaction->server_port = connection->local_port;
 	transaction->loopback = connection->loopback;
@@ -291,6 +294,28 @@ static void received(struct loop_receive *op, const char *data, int length)
 	connection_close(connection);
 }
 
+/* Counts the connection for its client, as its address is now; false: that has too many. */
+static bool admit(struct connection *connection)
+{
+	const struct server *server = connection->server;
+	unsigned most = server->generation->config->limits.connections_per_client;
+
+	if (most)
+		connection->client =
+			limits_enter(server->site->limits, &connection->address.any, most);
+	return !most || connection->client;
+}
+
+/* An answer if the socket takes it, and in any case the end. */
+static void turn_away(int fd)
+{
+	static const char answer[] = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n"
+				     "Content-Length: 0\r\nConnection: close\r\n\r\n";
+
+	(void)!send(fd, answer, sizeof(answer) - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+	close(fd);
+}
+
 void connection_open(struct server *server, int fd)
 {
 	struct connection *connection = calloc(1, sizeof(*connection));
@@ -305,11 +330,18 @@ void connection_open(struct server *server, int fd)
 	}
 	plain_address(&address, connection->remote, &connection->remote_port,
 		      &connection->loopback);
+	/* Of a Unix socket no more than its family matters. */
+	memcpy(&connection->address, &address, sizeof(connection->address));
+	connection->server = server;
+	if (!admit(connection)) {
+		free(connection);
+		turn_away(fd);
+		return;
+	}
 	length = sizeof(address);
 	if (getsockname(fd, (struct sockaddr *)&address, &length) == 0)
 		plain_address(&address, connection->local, &connection->local_port,
 			      &local_loopback);
-	connection->server = server;
 	connection->fd = fd;
 	connection->receive.received = received;
 	connection->next = server->connections;

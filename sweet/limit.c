@@ -174,7 +174,7 @@ struct rate_limit *rate_new(const char *name, unsigned rate, unsigned burst)
 	limit->interval_ns = 1000000000u / rate;
 	if (limit->interval_ns == 0)
 		limit->interval_ns = 1;
-	limit->burst_ns = limit->interval_ns * ((burst ? burst : rate) - 1);
+	limit->burst_ns = limit->interval_ns * (burst - 1);
 	return limit;
 }
 

@@ -46,7 +46,7 @@ void limits_leave(struct limits *limits, struct limit_client *client);
 /*
  * name is what tells this scope from others, and is the same after a reload,
  * so that a client does not begin anew.  rate: requests in a second, from 1;
- * burst: how many may come at once, 0 for as many as in one second.
+ * burst: how many may come at once, from 1.  NULL: no memory.
  */
 struct rate_limit *rate_new(const char *name, unsigned rate, unsigned burst);
 void rate_free(struct rate_limit *rate);

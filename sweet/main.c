@@ -28,6 +28,7 @@
 #include <site.h>
 
 #define HELPERS 4
+#define LIMIT_ENTRIES (1u << 16) /* of 16 bytes, once they are used */
 #define DRAIN_MS 5000
 #define DRAIN_STEP_MS 50
 
@@ -257,10 +258,17 @@ static bool open_site(void)
 	site->helpers = helper_open(HELPERS);
 	if (!site->helpers)
 		return complain("cannot start threads: %s", strerror(errno));
+	site->limits = limits_open(LIMIT_ENTRIES);
+	if (site->limits)
+		site->authenticator = authenticator_open(site->limits);
+	if (!site->authenticator)
+		return complain("cannot count clients: %s", strerror(errno));
 	errors = g_ptr_array_new_with_free_func(g_free);
 	(void)site_open(
 		program.config, NULL,
-		&(struct site_options){.helpers = site->helpers, .max_unit = site->max_unit},
+		&(struct site_options){.helpers = site->helpers,
+				       .authenticator = site->authenticator,
+				       .max_unit = site->max_unit},
 		errors);
 	if (!tell(errors))
 		return false;
@@ -386,7 +394,8 @@ static void take_down(void)
 		g_free(runner->listeners);
 	}
 	gateway_close(site->gateway);
-	/* What the workers had is given back now, with no connection to answer. */
+	authenticator_close(site->authenticator);
+	/* What they had is given back now, with no connection to answer. */
 	for (unsigned i = 0; program.runners && i < site->threads; i++)
 		if (program.runners[i].server.loop)
 			connection_close_all(&program.runners[i].server);
@@ -398,6 +407,7 @@ static void take_down(void)
 			generation_release(server->generation);
 	}
 	config_unref(program.config);
+	limits_close(site->limits);
 	if (site->cache && NC_cache_close(site->cache) < 0)
 		log_warning("closing the cache: %s", strerror(errno));
 	if (program.signal_fd >= 0)

@@ -68,6 +68,7 @@ struct output *output_open(struct server *server)
 	transaction->body = (struct NC_range){0};
 	transaction->text = NULL;
 	transaction->bodiless = false;
+	transaction->remote_user[0] = '\0';
 	transaction->next = NULL;
 	transaction->finish = NULL;
 	return output;

@@ -452,6 +452,7 @@ int request_parse(struct request *request, const char *head, size_t length)
 	struct request_header *header;
 	int lines, status;
 
+	request->head = (struct slice){head, length};
 	request->header_count = 0;
 	request->content_length = 0;
 	request->keep_alive = false;

@@ -42,6 +42,7 @@ struct request_header {
 
 struct request {
 	enum request_method method;
+	struct slice head; /* all of it */
 	struct slice method_name;
 	struct slice target; /* as sent */
 	struct slice path;   /* of the target, still escaped, without the query; or "*" */

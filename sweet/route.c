@@ -1,11 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * route.c - method and path to responder: the status page, a gateway's
+ * route.c - from a request to its responder: the host and the scope that it
+ * is for, what that scope asks of it, then the status page, a gateway's
  * prefix, else a file.
+ *
+ * A scope's rules in their order: the rate, the address, the password, the
+ * redirect, the rewrite.  A path that was rewritten is put to the rules of
+ * its new scope, but neither redirected nor rewritten again.
+ *
+ * A password that takes time is checked elsewhere while the request, whose
+ * memory ends with this call, waits as a copy of its head.  All else is done
+ * on the transaction's thread at once.
  */
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include <access.h>
+#include <auth.h>
 #include <gateway.h>
+#include <redirect.h>
 #include <route.h>
 #include <server.h>
 #include <static.h>
@@ -15,6 +30,19 @@
 /* By any resource; by a file. */
 #define ALLOW_ANY "Allow: GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH\r\n"
 #define ALLOW_FILE "Allow: GET, HEAD, OPTIONS\r\n"
+
+/* A request that waits for the check of its password. */
+struct wait {
+	struct auth_check check; /* must be first */
+	struct transaction *transaction;
+	const struct scope *before; /* as enter()'s */
+	size_t head_length;
+	char head[];
+};
+
+static enum respond enter(struct transaction *transaction, const struct scope *before);
+
+/* --- answers that are made here ------------------------------------------------- */
 
 /* An answer without a body that says what is allowed. */
 static enum respond tell_methods(struct transaction *transaction, const char *allow)
@@ -26,7 +54,6 @@ static enum respond tell_methods(struct transaction *transaction, const char *al
 	return RESPOND_NOW;
 }
 
-/* For files: those that only read. */
 static enum respond refuse_method(struct transaction *transaction, const char *allow)
 {
 	transaction->head = allow;
@@ -34,16 +61,207 @@ static enum respond refuse_method(struct transaction *transaction, const char *a
 	return transaction_fail(transaction, 405, NULL);
 }
 
-static bool is_reading(enum request_method method)
+static bool is_reading(const struct request *request)
 {
-	return method == METHOD_GET || method == METHOD_HEAD;
+	return request->method == METHOD_GET || request->method == METHOD_HEAD;
+}
+
+/* length bytes of fields are in the head's buffer; 0: they did not fit. */
+static enum respond answer_with(struct transaction *transaction, int status, size_t length,
+				int otherwise)
+{
+	if (length == 0)
+		return transaction_fail(transaction, otherwise, NULL);
+	transaction->head = transaction->head_buffer;
+	transaction->head_length = length;
+	return transaction_fail(transaction, status, NULL);
+}
+
+static enum respond ask_later(struct transaction *transaction, int status, uint64_t seconds)
+{
+	int length = snprintf(transaction->head_buffer, sizeof(transaction->head_buffer),
+			      "Retry-After: %llu\r\n", (unsigned long long)seconds);
+
+	return answer_with(transaction, status, (size_t)length, status);
+}
+
+static enum respond ask_password(struct transaction *transaction)
+{
+	size_t length = auth_challenge(transaction->scope->auth_realm, transaction->head_buffer,
+				       sizeof(transaction->head_buffer));
+
+	return answer_with(transaction, 401, length, 500);
+}
+
+static enum respond redirect(struct transaction *transaction)
+{
+	const struct scope *scope = transaction->scope;
+	size_t length = redirect_write(scope->redirect_to, transaction->path + scope->redirect_skip,
+				       transaction->request->query, transaction->head_buffer,
+				       sizeof(transaction->head_buffer));
+
+	return answer_with(transaction, scope->redirect_status, length, 414);
+}
+
+/* --- the responder ---------------------------------------------------------------- */
+
+static enum respond respond(struct transaction *transaction)
+{
+	const struct scope *scope = transaction->scope;
+	struct gateway *gateway = transaction->server->site->gateway;
+	struct gateway_pool *pool = gateway ? gateway_find(gateway, transaction->path) : NULL;
+
+	if (pool)
+		return gw_respond(pool, transaction, pool->prefix_length);
+	if (transaction->request->method == METHOD_OPTIONS)
+		return tell_methods(transaction, ALLOW_FILE);
+	if (!is_reading(transaction->request))
+		return refuse_method(transaction, ALLOW_FILE);
+	/* The folder itself: its files are below the slash. */
+	if (scope->alias && transaction->path[scope->prefix_length] == '\0')
+		return answer_with(transaction, 301,
+				   redirect_write_folder(transaction->path,
+							 transaction->request->query,
+							 transaction->head_buffer,
+							 sizeof(transaction->head_buffer)),
+				   414);
+	return static_respond(transaction);
+}
+
+/* Puts the scope's replacement in the place of its prefix; false: too long. */
+static bool rewrite(struct transaction *transaction)
+{
+	const struct scope *scope = transaction->scope;
+	char *rest = transaction->path + scope->prefix_length;
+	size_t length = strlen(rest), before = strlen(scope->rewrite);
+
+	/* "/" alone: the rest brings its own. */
+	if (before == 1 && length)
+		before = 0;
+	if (before + length >= sizeof(transaction->path))
+		return false;
+	memmove(transaction->path + before, rest, length + 1);
+	memcpy(transaction->path, scope->rewrite, before);
+	return true;
+}
+
+/* The rules of the scope are kept. */
+static enum respond leave(struct transaction *transaction, const struct scope *before)
+{
+	const struct scope *scope = transaction->scope;
+
+	if (before)
+		return respond(transaction);
+	if (scope->redirect_to)
+		return redirect(transaction);
+	if (!scope->rewrite)
+		return respond(transaction);
+	if (!rewrite(transaction))
+		return transaction_fail(transaction, 414, NULL);
+	return enter(transaction, scope);
+}
+
+/* --- passwords --------------------------------------------------------------------- */
+
+static enum respond conclude(struct transaction *transaction, const struct auth_check *check,
+			     const struct scope *before)
+{
+	switch (check->answer) {
+	case AUTH_YES:
+		memcpy(transaction->remote_user, check->user, sizeof(check->user));
+		return leave(transaction, before);
+	case AUTH_WAIT:
+		return ask_later(transaction, 429, check->wait_s);
+	case AUTH_BUSY:
+		return ask_later(transaction, 503, 1);
+	default:
+		return ask_password(transaction);
+	}
+}
+
+static void answered(struct auth_check *check)
+{
+	struct wait *wait = (struct wait *)check;
+	struct transaction *transaction = wait->transaction;
+	enum respond respond = RESPOND_NOW;
+	struct request request;
+
+	/* With the client its address and the rest are gone. */
+	if (transaction->connection) {
+		/* It was good before. */
+		(void)request_parse(&request, wait->head, wait->head_length);
+		transaction->request = &request;
+		respond = conclude(transaction, check, wait->before);
+		transaction->request = NULL;
+	}
+	free(wait);
+	if (respond == RESPOND_NOW)
+		transaction->done(transaction);
+}
+
+static enum respond authenticate(struct transaction *transaction, const struct scope *before)
+{
+	const struct request *request = transaction->request;
+	const struct slice *field = request_find(request, "Authorization");
+	struct wait *wait;
+	enum respond respond;
+
+	if (!field)
+		return ask_password(transaction);
+	wait = malloc(sizeof(*wait) + request->head.length);
+	if (!wait)
+		return transaction_fail(transaction, 503, NULL);
+	wait->transaction = transaction;
+	wait->before = before;
+	wait->head_length = request->head.length;
+	memcpy(wait->head, request->head.at, request->head.length);
+	wait->check.loop = transaction->server->loop;
+	wait->check.answered = answered;
+	if (auth_ask(transaction->scope->auth, &wait->check, transaction->remote, *field) ==
+	    AUTH_LATER)
+		return RESPOND_LATER;
+	respond = conclude(transaction, &wait->check, before);
+	free(wait);
+	return respond;
+}
+
+/* --- the way in ---------------------------------------------------------------------- */
+
+/* Nanoseconds until this client may ask again; 0: now. */
+static uint64_t too_fast(const struct transaction *transaction, const struct scope *before)
+{
+	const struct rate_limit *rate = transaction->scope->rate;
+	struct server *server = transaction->server;
+
+	/* A request counts once. */
+	if (before && before->rate && before->rate->scope == rate->scope)
+		return 0;
+	return limits_take(server->site->limits, rate, transaction->remote,
+			   loop_now_ns(server->loop));
+}
+
+/* The path's scope and its rules; before: the scope that has rewritten the path, or NULL. */
+static enum respond enter(struct transaction *transaction, const struct scope *before)
+{
+	const struct scope *scope = host_scope(transaction->host, transaction->path);
+	uint64_t wait_ns = 0;
+
+	transaction->scope = scope;
+	if (scope->rate)
+		wait_ns = too_fast(transaction, before);
+	if (wait_ns)
+		return ask_later(transaction, 429, (wait_ns + 999999999) / 1000000000);
+	if (scope->access && !access_allows(scope->access, transaction->remote))
+		return transaction_fail(transaction, 403, NULL);
+	if (scope->auth && (!before || before->auth != scope->auth))
+		return authenticate(transaction, before);
+	return leave(transaction, before);
 }
 
 enum respond route(struct transaction *transaction)
 {
 	const struct request *request = transaction->request;
-	struct gateway *gateway = transaction->server->site->gateway;
-	struct gateway_pool *pool;
+	const struct config *config = transaction->generation->config;
 	int length;
 
 	if (request->method == METHOD_OTHER)
@@ -55,17 +273,12 @@ enum respond route(struct transaction *transaction)
 	length = uri_decode_path(request->path, transaction->path, sizeof(transaction->path));
 	if (length < 0)
 		return transaction_fail(transaction, -length, NULL);
-	transaction->host = config_host(transaction->generation->config, request->host);
-	transaction->scope = host_scope(transaction->host, transaction->path);
-	if (strcmp(transaction->path, STATUS_PATH) == 0 && transaction->loopback &&
-	    is_reading(request->method))
+	transaction->host = config_host(config, request->host);
+	/* It has a list of its own, so that no rule of a site hides it from who watches. */
+	if (config->status && is_reading(request) && strcmp(transaction->path, STATUS_PATH) == 0 &&
+	    access_allows(config->status_access, transaction->remote)) {
+		transaction->scope = host_scope(transaction->host, transaction->path);
 		return status_respond(transaction);
-	pool = gateway ? gateway_find(gateway, transaction->path) : NULL;
-	if (pool)
-		return gw_respond(pool, transaction, pool->prefix_length);
-	if (request->method == METHOD_OPTIONS)
-		return tell_methods(transaction, ALLOW_FILE);
-	if (!is_reading(request->method))
-		return refuse_method(transaction, ALLOW_FILE);
-	return static_respond(transaction);
+	}
+	return enter(transaction, NULL);
 }

@@ -27,6 +27,8 @@ struct server;
 /* Set up by main, constant while the threads run. */
 struct site {
 	struct helpers *helpers;
+	struct limits *limits;
+	struct authenticator *authenticator;
 	struct gateway *gateway;
 	int log_fd; /* logs.c's, as the next */
 	enum access_format log_format;

@@ -53,11 +53,52 @@ static void open_scope(struct config *config, unsigned host, struct scope *scope
 	scope->content = known ? content_ref(known) : content_open(&options);
 }
 
+/* The first scope that has the same users. */
+static const struct scope *find_auth(const struct config *config, const char *file)
+{
+	for (unsigned i = 0; i < config->host_count; i++)
+		for (unsigned k = 0; k < config->hosts[i].scope_count; k++) {
+			const struct scope *scope = &config->hosts[i].scopes[k];
+
+			if (scope->auth_realm && g_strcmp0(scope->auth_file, file) == 0)
+				return scope;
+		}
+	return NULL;
+}
+
+/* A reload reads the file anew, so that bad lines are told. */
+static void open_auth(const struct config *config, struct scope *scope,
+		      struct authenticator *authenticator, GPtrArray *errors)
+{
+	struct htpasswd *users = NULL;
+	const struct scope *first;
+	char *why = NULL;
+
+	if (!scope->auth_realm || !scope->auth_file)
+		return;
+	first = find_auth(config, scope->auth_file);
+	/* What is wrong with it was told for the first. */
+	if (first != scope)
+		scope->auth = first->auth ? auth_hold(first->auth) : NULL;
+	else if (authenticator)
+		scope->auth = auth_open(authenticator, scope->auth_file, &why);
+	else
+		users = htpasswd_read(scope->auth_file, &why);
+	htpasswd_release(users);
+	if (why)
+		g_ptr_array_add(errors, g_strdup_printf("%s%sauth-file: %s",
+							scope->place ? scope->place : "",
+							scope->place ? ": " : "", why));
+	g_free(why);
+}
+
 static void let_go(struct config *config)
 {
 	for (unsigned i = 0; i < config->host_count; i++)
-		for (unsigned k = 0; k < config->hosts[i].scope_count; k++)
+		for (unsigned k = 0; k < config->hosts[i].scope_count; k++) {
 			content_close(config->hosts[i].scopes[k].content);
+			auth_release(config->hosts[i].scopes[k].auth);
+		}
 }
 
 bool site_open(struct config *config, const struct config *previous,
@@ -72,9 +113,12 @@ bool site_open(struct config *config, const struct config *previous,
 	config->let_go = let_go;
 	content.mime = mime_open(config->mime_types);
 	for (unsigned i = 0; i < config->host_count; i++)
-		for (unsigned k = 0; k < config->hosts[i].scope_count; k++)
-			open_scope(config, i, &config->hosts[i].scopes[k], previous, content,
-				   errors);
+		for (unsigned k = 0; k < config->hosts[i].scope_count; k++) {
+			struct scope *scope = &config->hosts[i].scopes[k];
+
+			open_scope(config, i, scope, previous, content, errors);
+			open_auth(config, scope, options->authenticator, errors);
+		}
 	mime_close(content.mime);
 	return errors->len == before;
 }

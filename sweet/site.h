@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * site.h - what a configuration names, opened: the files of every folder.
+ * site.h - what a configuration names, opened: the files of every folder, the
+ * users of every password file.
  */
 #ifndef SWEET_SITE_H
 #define SWEET_SITE_H
 
+#include <auth.h>
 #include <configuration.h>
 #include <content.h>
 #include <helper.h>
 
 struct site_options {
-	struct helpers *helpers; /* NULL: only to see whether all is there */
-	size_t max_unit;	 /* bytes of the largest file to be cached */
+	struct helpers *helpers;	     /* NULL: only to see whether all is there */
+	struct authenticator *authenticator; /* NULL with helpers */
+	size_t max_unit;		     /* bytes of the largest file to be cached */
 };
 
 /*

@@ -22,9 +22,11 @@
 #include <stdalign.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 #include <nabc.h>
 
+#include <htpasswd.h>
 #include <request.h>
 
 struct generation;
@@ -51,10 +53,12 @@ struct transaction {
 	uint64_t upload_length;	 /* bytes */
 	const char *remote_addr; /* of the connection, lives as long */
 	uint16_t remote_port;
-	const char *server_addr; /* that the client connected to */
+	const struct sockaddr *remote; /* the same, lives as long */
+	const char *server_addr;       /* that the client connected to */
 	uint16_t server_port;
-	bool loopback;			   /* the client's address is */
-	char path[REQUEST_TARGET_MAX + 1]; /* decoded */
+	bool loopback;				 /* the client's address is */
+	char path[REQUEST_TARGET_MAX + 1];	 /* decoded, and rewritten if that is asked for */
+	char remote_user[HTPASSWD_USER_MAX + 1]; /* who has shown a password; "": nobody */
 
 	/* The response. */
 	int status;

@@ -90,15 +90,15 @@ grep -H '^#include [<"]' "$srcdir"/libnabc/nabcctl.c "$srcdir"/libnabc/ctl*.[ch]
 
 check sweet <<'FLOORS'
 address
-slice syntax uri request chunked response date mime meta timer access apr1 histogram accept listing escape access-line proxy-protocol config-value config-file siphash body etag range conditional multipart
+slice syntax uri request chunked response date mime meta timer access htpasswd apr1 histogram accept listing escape access-line proxy-protocol config-value config-file siphash body etag range conditional multipart redirect
 log
-loop loop-backend loop-uring loop-epoll docroot
+loop loop-backend loop-uring loop-epoll docroot limit
 endpoint supervisor privileges readonly
 configuration
 config-rule generation
 config-key
 config-read
-helper transaction htpasswd access-log limit
+helper transaction access-log
 content auth
 site
 server

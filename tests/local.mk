@@ -60,6 +60,7 @@ NABC_UNITS = \
 	tests/unit/test-nabc-sums
 SWEET_UNITS = \
 	tests/unit/test-uri \
+	tests/unit/test-redirect \
 	tests/unit/test-chunked \
 	tests/unit/test-request \
 	tests/unit/test-request-head \
@@ -212,6 +213,10 @@ tests_unit_test_limit_LDADD = $(sweet_unit_ldadd)
 tests_unit_test_auth_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_auth_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_auth_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_redirect_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_redirect_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_redirect_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_test_timer_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_timer_CFLAGS = $(sweet_unit_cflags)

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-redirect.c - unit tests of redirect.c: targets, what follows them,
+ * bytes that a field or a URI must not have, and no room.
+ */
+#include <redirect.h>
+
+#include "suite.h"
+
+#define MOST 200
+
+START_TEST(test_targets)
+{
+	static const struct {
+		const char *target, *rest, *query, *field;
+	} cases[] = {
+		{"/new", "/a/b", "", "/new"},
+		{"/new/", "/a/b", "", "/new/a/b"},
+		{"/new/", "a/b", "", "/new/a/b"},
+		{"/new/", "", "", "/new/"},
+		{"/new/", "/", "", "/new/"},
+		{"/", "/a", "", "/a"},
+		{"https://example.org/", "/a/", "", "https://example.org/a/"},
+		{"https://example.org", "/a/", "", "https://example.org"},
+		/* The query. */
+		{"/new", "/a", "x=1&y=%20", "/new?x=1&y=%20"},
+		{"/new/", "/a", "x=1", "/new/a?x=1"},
+		{"/new?k=v", "/a", "x=1", "/new?k=v&x=1"},
+		{"/new?k=v", "/a", "", "/new?k=v"},
+		{"/new#part", "/a", "x=1", "/new#part"},
+		/* What must be escaped: a browser takes a backslash for a slash. */
+		{"/", "/\\evil.example", "", "/%5Cevil.example"},
+		{"/", "/a b\r\nSet-Cookie: x", "", "/a%20b%0D%0ASet-Cookie:%20x"},
+		{"/", "/a?b#c%d\"<>", "", "/a%3Fb%23c%25d%22%3C%3E"},
+		{"/", "/gr\xc3\xbcn", "", "/gr%C3%BCn"},
+		{"/", "/-._~!$&'()*+,;=:@", "", "/-._~!$&'()*+,;=:@"},
+	};
+	char out[MOST], want[MOST];
+
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct slice query = {cases[i].query, strlen(cases[i].query)};
+		size_t length =
+			redirect_write(cases[i].target, cases[i].rest, query, out, sizeof(out));
+
+		snprintf(want, sizeof(want), "Location: %s\r\n", cases[i].field);
+		ck_assert_msg(length == strlen(want) && memcmp(out, want, length) == 0,
+			      "%s %s: %.*s", cases[i].target, cases[i].rest, (int)length, out);
+		/* Whatever the room: all of it, or nothing and nothing behind its end. */
+		for (size_t room = 0; room < sizeof(out); room++) {
+			memset(out, 'x', sizeof(out));
+			ck_assert_uint_eq(
+				redirect_write(cases[i].target, cases[i].rest, query, out, room),
+				room < length ? 0 : length);
+			ck_assert(room == sizeof(out) || out[room < length ? room : length] == 'x');
+		}
+	}
+}
+END_TEST
+
+START_TEST(test_folder)
+{
+	char out[MOST];
+	size_t length = redirect_write_folder("/a b/c", (struct slice){"", 0}, out, sizeof(out));
+
+	ck_assert_uint_eq(length, strlen("Location: /a%20b/c/\r\n"));
+	ck_assert_mem_eq(out, "Location: /a%20b/c/\r\n", length);
+	length = redirect_write_folder("/a", (struct slice){"q", 1}, out, sizeof(out));
+	ck_assert_mem_eq(out, "Location: /a/?q\r\n", length);
+	ck_assert_uint_eq(redirect_write_folder("/a", (struct slice){"q", 1}, out, length - 1), 0);
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	tcase_add_test(tcase, test_targets);
+	tcase_add_test(tcase, test_folder);
+}
+
+RUN_SUITE("redirect", fill)
