@@ -34,6 +34,19 @@ bool file_version_equal(const struct file_version *a, const struct file_version 
 	       same_time(&a->modified, &b->modified) && same_time(&a->changed, &b->changed);
 }
 
+static bool before(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec != b->tv_sec ? a->tv_sec < b->tv_sec : a->tv_nsec < b->tv_nsec;
+}
+
+bool file_version_follows(const struct file_version *made, const struct file_version *from)
+{
+	if (!before(&made->modified, &from->modified))
+		return true;
+	return made->modified.tv_sec == from->modified.tv_sec && made->modified.tv_nsec == 0 &&
+	       before(&from->changed, &made->changed);
+}
+
 int docroot_open(const char *folder)
 {
 	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -51,9 +64,11 @@ static const char *beneath(const char *path)
 
 /* O_NONBLOCK: a FIFO in the root must not stop a helper for ever. */
 #define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
+#define FOLDER_FLAGS (O_RDONLY | O_CLOEXEC | O_DIRECTORY)
+#define LOOK_FLAGS (O_PATH | O_CLOEXEC)
 
 /* Where openat2() is missing: name by name, and no symbolic link is followed. */
-static int walk(int root, const char *path)
+static int walk(int root, const char *path, int flags)
 {
 	int folder = root;
 
@@ -64,7 +79,7 @@ static int walk(int root, const char *path)
 	for (;;) {
 		size_t length = strcspn(path, "/");
 		const char *rest = path + length + strspn(path + length, "/");
-		int last = path[length] ? OPEN_FLAGS | O_DIRECTORY : OPEN_FLAGS;
+		int last = path[length] ? flags | O_DIRECTORY : flags;
 		char name[NAME_MAX + 1];
 		int error, fd = -1;
 
@@ -91,16 +106,16 @@ static int walk(int root, const char *path)
 	}
 }
 
-static int open_beneath(int root, const char *path)
+static int open_beneath(int root, const char *path, int flags)
 {
-	struct open_how how = {.flags = OPEN_FLAGS,
+	struct open_how how = {.flags = (unsigned)flags,
 			       .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
 	/* Before Linux 5.6, under Valgrind, and in containers that hide it. */
 	static _Atomic bool missing;
 	int fd;
 
 	if (atomic_load_explicit(&missing, memory_order_relaxed))
-		return walk(root, path);
+		return walk(root, path, flags);
 	do {
 		/* EAGAIN: a rename raced with "..", the kernel asks to try again. */
 		fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
@@ -108,13 +123,13 @@ static int open_beneath(int root, const char *path)
 	if (fd >= 0 || errno != ENOSYS)
 		return fd;
 	atomic_store_explicit(&missing, true, memory_order_relaxed);
-	return walk(root, path);
+	return walk(root, path, flags);
 }
 
 int docroot_open_file(int root, const char *path, struct file_version *version)
 {
 	struct stat stat;
-	int fd = open_beneath(root, beneath(path));
+	int fd = open_beneath(root, beneath(path), OPEN_FLAGS);
 
 	if (fd < 0)
 		return errno == EXDEV || errno == ENXIO ? -EACCES : -errno;
@@ -149,6 +164,34 @@ int docroot_peek(int root, const char *path, struct file_version *version)
 	/* May lead out of the root: only compared, and any difference opens anew. */
 	if (fstatat(root, beneath(path), &stat, 0) < 0)
 		return -errno;
+	*version = version_of(&stat);
+	return 0;
+}
+
+int docroot_open_folder(int root, const char *path)
+{
+	int fd = open_beneath(root, beneath(path), FOLDER_FLAGS);
+
+	if (fd < 0)
+		return errno == EXDEV ? -EACCES : -errno;
+	return fd;
+}
+
+int docroot_look(int root, const char *path, bool *folder, struct file_version *version)
+{
+	struct stat stat;
+	int fd = open_beneath(root, beneath(path), LOOK_FLAGS), error = 0;
+
+	if (fd < 0)
+		return errno == EXDEV ? -EACCES : -errno;
+	if (fstat(fd, &stat) < 0)
+		error = -errno;
+	else if (!S_ISREG(stat.st_mode) && !S_ISDIR(stat.st_mode))
+		error = -EACCES;
+	close(fd);
+	if (error)
+		return error;
+	*folder = S_ISDIR(stat.st_mode);
 	*version = version_of(&stat);
 	return 0;
 }

@@ -24,6 +24,13 @@ struct file_version {
 
 bool file_version_equal(const struct file_version *a, const struct file_version *b);
 
+/*
+ * Whether a file that was made from another (by a packer, say) is as new as it.
+ * Some packers give their file the other's time without the parts of a second:
+ * then it must at least have been touched after the other.
+ */
+bool file_version_follows(const struct file_version *made, const struct file_version *from);
+
 /* A descriptor of the root folder, or -errno. */
 int docroot_open(const char *folder);
 
@@ -33,6 +40,15 @@ int docroot_open(const char *folder);
  * -EISDIR, -ELOOP, -EMFILE, -EIO ...  May block on a disk.
  */
 int docroot_open_file(int root, const char *path, struct file_version *version);
+
+/* Opens the folder at path, to be read: a descriptor or -errno as above, and -ENOTDIR. */
+int docroot_open_folder(int root, const char *path);
+
+/*
+ * What a request for path would find beneath the root: a folder, or a file of
+ * that version.  0 or -errno; -EACCES for what is neither.
+ */
+int docroot_look(int root, const char *path, bool *folder, struct file_version *version);
 
 /* The present version of an open file; 0 or -errno. */
 int docroot_version(int fd, struct file_version *version);

@@ -293,7 +293,7 @@ static void put_end(GString *out, unsigned folders, unsigned files, bool more)
 	g_string_append(out, ". Times are UTC.</p>\n</body></html>\n");
 }
 
-char *listing_html(const struct listing *listing, size_t max, size_t *length)
+GString *listing_html(const struct listing *listing, size_t max)
 {
 	GString *out = g_string_new("<!DOCTYPE html>\n<html lang=\"en\"><head>"
 				    "<meta charset=\"utf-8\">\n<title>Index of ");
@@ -327,8 +327,7 @@ char *listing_html(const struct listing *listing, size_t max, size_t *length)
 		*(listing->entries[i].folder ? &folders : &files) += 1;
 	}
 	put_end(out, folders, files, more);
-	*length = out->len;
-	return g_string_free(out, FALSE);
+	return out;
 }
 
 /* --- JSON ------------------------------------------------------------------------ */
@@ -351,7 +350,7 @@ static void put_object(GString *out, const struct listing_entry *entry)
 	g_string_append(out, "\"}");
 }
 
-char *listing_json(const struct listing *listing, size_t max, size_t *length, bool *cut)
+GString *listing_json(const struct listing *listing, size_t max, bool *cut)
 {
 	GString *out = g_string_new("[");
 
@@ -368,6 +367,5 @@ char *listing_json(const struct listing *listing, size_t max, size_t *length, bo
 		}
 	}
 	g_string_append(out, "\n]\n");
-	*length = out->len;
-	return g_string_free(out, FALSE);
+	return out;
 }

@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <glib.h>
+
 #include <slice.h>
 
 struct listing_entry {
@@ -45,11 +47,11 @@ struct slice listing_query(struct slice query, const char *name);
 void listing_sort(struct listing_entry *entries, unsigned count, struct listing_order order);
 
 /*
- * The text and its length; g_free.  It is kept within max bytes (65536 or
+ * The text; the caller's.  It is kept within max bytes (65536 or
  * more) by leaving out entries, and then says so: the page in its last line,
  * JSON by *cut.
  */
-char *listing_html(const struct listing *listing, size_t max, size_t *length);
-char *listing_json(const struct listing *listing, size_t max, size_t *length, bool *cut);
+GString *listing_html(const struct listing *listing, size_t max);
+GString *listing_json(const struct listing *listing, size_t max, bool *cut);
 
 #endif

@@ -48,6 +48,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/loop-uring.c sweet/loop-epoll.c \
 	sweet/helper.c sweet/helper.h \
 	sweet/docroot.c sweet/docroot.h \
+	sweet/folder.c sweet/folder.h \
 	sweet/content.c sweet/content.h \
 	sweet/site.c sweet/site.h \
 	sweet/transaction.h sweet/server.h \

@@ -100,6 +100,8 @@ config-key
 config-read
 helper transaction access-log
 content auth
+helper transaction htpasswd access-log limit
+content auth folder
 site
 server
 logs gateway gw-worker filestream textbody static status

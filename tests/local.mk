@@ -88,6 +88,7 @@ SWEET_UNITS = \
 	tests/unit/test-loop-tasks \
 	tests/unit/test-helper \
 	tests/unit/test-docroot \
+	tests/unit/test-folder \
 	tests/unit/test-log \
 	tests/unit/test-config \
 	tests/unit/test-site \
@@ -213,6 +214,10 @@ tests_unit_test_limit_LDADD = $(sweet_unit_ldadd)
 tests_unit_test_auth_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_auth_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_auth_LDADD = $(sweet_unit_ldadd)
+tests_unit_test_folder_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_folder_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_folder_LDADD = $(sweet_unit_ldadd)
+
 
 tests_unit_test_redirect_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_redirect_CFLAGS = $(sweet_unit_cflags)

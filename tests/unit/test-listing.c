@@ -32,26 +32,24 @@ static char *page_of(const char *path, const char *name, uint64_t size)
 {
 	struct listing_entry entry = file(name, size, 0);
 	struct listing listing = {.path = path, .entries = &entry, .count = 1};
-	size_t length;
-	char *page = listing_html(&listing, ROOM, &length);
+	GString *page = listing_html(&listing, ROOM);
 
-	ck_assert_uint_eq(length, strlen(page));
-	ck_assert(g_utf8_validate(page, -1, NULL));
-	return page;
+	ck_assert_uint_eq(page->len, strlen(page->str));
+	ck_assert(g_utf8_validate(page->str, -1, NULL));
+	return g_string_free(page, FALSE);
 }
 
 static char *json_of(const char *name)
 {
 	struct listing_entry entry = file(name, 1, 0);
 	struct listing listing = {.path = "/", .entries = &entry, .count = 1};
-	size_t length;
 	bool cut;
-	char *json = listing_json(&listing, ROOM, &length, &cut);
+	GString *json = listing_json(&listing, ROOM, &cut);
 
-	ck_assert_uint_eq(length, strlen(json));
+	ck_assert_uint_eq(json->len, strlen(json->str));
 	ck_assert(!cut);
-	ck_assert(g_utf8_validate(json, -1, NULL));
-	return json;
+	ck_assert(g_utf8_validate(json->str, -1, NULL));
+	return g_string_free(json, FALSE);
 }
 
 static void contains(const char *page, const char *part)
@@ -266,12 +264,11 @@ START_TEST(test_page)
 	struct listing_entry entries[] = {folder("sub", 1700000000), file("a", 5, -1),
 					  file("b", 6, 1700000000)};
 	struct listing listing = {.path = "/", .entries = entries, .count = 3};
-	size_t length;
 	char *page;
 	bool cut;
 
 	listing.order = (struct listing_order){LISTING_SIZE, true};
-	page = listing_html(&listing, ROOM, &length);
+	page = g_string_free(listing_html(&listing, ROOM), FALSE);
 	contains(page, "<!DOCTYPE html>\n<html lang=\"en\">");
 	contains(page, "name=\"viewport\"");
 	contains(page, "prefers-color-scheme:dark");
@@ -290,10 +287,10 @@ START_TEST(test_page)
 	ck_assert_ptr_null(strstr(page, "url("));
 	g_free(page);
 	listing.more = true;
-	page = listing_html(&listing, ROOM, &length);
+	page = g_string_free(listing_html(&listing, ROOM), FALSE);
 	contains(page, "more in this folder that are not shown");
 	g_free(page);
-	page = listing_json(&listing, ROOM, &length, &cut);
+	page = g_string_free(listing_json(&listing, ROOM, &cut), FALSE);
 	ck_assert(cut);
 	ck_assert_str_eq(page, "[\n {\"name\":\"sub\",\"href\":\"sub/\",\"type\":\"directory\","
 			       "\"size\":null,\"mtime\":\"2023-11-14T22:13:20Z\"},\n "
@@ -303,11 +300,11 @@ START_TEST(test_page)
 			       "\"mtime\":\"2023-11-14T22:13:20Z\"}\n]\n");
 	g_free(page);
 	listing = (struct listing){.path = "/"};
-	page = listing_json(&listing, ROOM, &length, &cut);
+	page = g_string_free(listing_json(&listing, ROOM, &cut), FALSE);
 	ck_assert_str_eq(page, "[\n]\n");
 	ck_assert(!cut);
 	g_free(page);
-	page = listing_html(&listing, ROOM, &length);
+	page = g_string_free(listing_html(&listing, ROOM), FALSE);
 	contains(page, "<p>0 folders, 0 files. Times are UTC.</p>");
 	g_free(page);
 }
@@ -320,7 +317,6 @@ START_TEST(test_bound)
 	struct listing_entry *entries = must_alloc(ENTRIES * sizeof(*entries));
 	struct listing listing = {.path = "/", .entries = entries, .count = ENTRIES};
 	char name[256];
-	size_t length;
 	char *page;
 	bool cut;
 
@@ -328,15 +324,15 @@ START_TEST(test_bound)
 	name[255] = '\0';
 	for (unsigned i = 0; i < ENTRIES; i++)
 		entries[i] = file(name, i, 0);
-	page = listing_html(&listing, 65536, &length);
-	ck_assert_uint_le(length, 65536);
-	ck_assert_uint_gt(length, 60000);
+	page = g_string_free(listing_html(&listing, 65536), FALSE);
+	ck_assert_uint_le(strlen(page), 65536);
+	ck_assert_uint_gt(strlen(page), 60000);
 	contains(page, "are not shown");
 	contains(page, "</td></tr>\n</tbody></table>\n<p>");
 	g_free(page);
-	page = listing_json(&listing, 65536, &length, &cut);
-	ck_assert_uint_le(length, 65536);
-	ck_assert_uint_gt(length, 60000);
+	page = g_string_free(listing_json(&listing, 65536, &cut), FALSE);
+	ck_assert_uint_le(strlen(page), 65536);
+	ck_assert_uint_gt(strlen(page), 60000);
 	ck_assert(cut);
 	ck_assert(g_str_has_suffix(page, "\"}\n]\n"));
 	g_free(page);
