@@ -29,7 +29,8 @@ const char *rule_cache_control(struct scope *scope, char **values, const char **
 			g_free(text);
 			return "must be [PATTERN ]VALUE, like \"*.css max-age=86400\"";
 		}
-		if (blank && strcspn(text, "*?") < (size_t)(blank - text)) {
+		/* No directive's name has a dot, but most files' names do. */
+		if (blank && strchr("*?.", text[strcspn(text, "*?.= ")])) {
 			*blank = '\0';
 			rule->pattern = g_pattern_spec_new(text);
 			rule->value = g_strdup(g_strchug(blank + 1));

@@ -24,6 +24,7 @@
 #define TRIES 5
 /* Times of files may be as coarse as a tick: what is younger may yet change unseen. */
 #define REST_NS 20000000
+#define SIBLINGS_NS 1000000000 /* how long it is believed which siblings there are */
 
 enum entry_state { ENTRY_LOADING, ENTRY_READY, ENTRY_GONE };
 
@@ -33,6 +34,8 @@ struct content_entry {
 	enum entry_state state;
 	unsigned references;		/* the table's is one */
 	_Atomic uint64_t checked_ns;	/* when the version was last seen to be the file's */
+	_Atomic unsigned siblings;	/* bit of each coding */
+	_Atomic uint64_t siblings_ns;	/* when they were looked for; 0: not yet */
 	struct content_waiter *waiters; /* while loading */
 	int error;
 	struct job job;
@@ -226,6 +229,7 @@ static void write_head(struct content_entry *entry)
 			  mime_type(entry->content->options.mime, entry->path), DATE_LENGTH, date,
 			  (long long)entry->view.version.size);
 	entry->view.head = entry->head;
+	entry->view.type_length = (size_t)(strchr(entry->head, '\n') + 1 - entry->head);
 	entry->view.head_length = (size_t)length;
 }
 
@@ -415,6 +419,48 @@ bool content_get(struct content *content, const char *path, struct content_waite
 		if (last)
 			free_entry(entry);
 	}
+}
+
+/* One bit may be lost to another thread that looks too; it comes back. */
+static unsigned look_for_siblings(const struct content_entry *entry)
+{
+	size_t length = strlen(entry->path);
+	char path[REQUEST_TARGET_MAX + 1 + 8];
+	struct file_version version;
+	unsigned found = 0;
+
+	if (length + 8 > sizeof(path))
+		return 0;
+	memcpy(path, entry->path, length);
+	for (unsigned i = 0; i < CODINGS; i++) {
+		strcpy(path + length, coding_suffix((enum coding)i));
+		if (docroot_peek(entry->content->options.root, path, &version) == 0 &&
+		    file_version_follows(&version, &entry->view.version))
+			found |= 1u << i;
+	}
+	return found;
+}
+
+unsigned content_siblings(struct content_entry *entry, struct loop *loop)
+{
+	uint64_t trust = entry->content->options.revalidate_ns;
+	uint64_t seen = atomic_load_explicit(&entry->siblings_ns, memory_order_relaxed);
+	unsigned found;
+
+	if (trust < SIBLINGS_NS)
+		trust = SIBLINGS_NS;
+	if (seen && loop_now_ns(loop) <= seen + trust)
+		return atomic_load_explicit(&entry->siblings, memory_order_relaxed);
+	seen = monotonic_ns();
+	found = look_for_siblings(entry);
+	atomic_store_explicit(&entry->siblings, found, memory_order_relaxed);
+	atomic_store_explicit(&entry->siblings_ns, seen, memory_order_relaxed);
+	return found;
+}
+
+void content_sibling_unfit(struct content_entry *entry, enum coding coding)
+{
+	atomic_fetch_and_explicit(&entry->siblings, ~(1u << coding), memory_order_relaxed);
 }
 
 const struct content_view *content_view(const struct content_entry *entry)

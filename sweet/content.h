@@ -10,6 +10,7 @@
 #ifndef SWEET_CONTENT_H
 #define SWEET_CONTENT_H
 
+#include <accept.h>
 #include <docroot.h>
 #include <helper.h>
 #include <mime.h>
@@ -50,7 +51,8 @@ struct content_view {
 	struct file_version version;
 	const char *head; /* Content-Type, Last-Modified, Content-Length lines */
 	size_t head_length;
-	const char *path; /* of the file */
+	size_t type_length; /* bytes of the Content-Type line, the head's first */
+	const char *path;   /* of the file */
 };
 
 struct content *content_open(const struct content_options *options);
@@ -71,6 +73,16 @@ int content_root(const struct content *content);
  */
 bool content_get(struct content *content, const char *path, struct content_waiter *waiter);
 const struct content_view *content_view(const struct content_entry *entry);
+
+/*
+ * The codings (bit of each) in which a file lies beside this one and is as new
+ * (FILE.gz ...).  Looked for again after a second, or the time to revalidate
+ * if that is longer: until then a new one is only not used.
+ */
+unsigned content_siblings(struct content_entry *entry, struct loop *loop);
+
+/* The sibling turned out not to be fit: not to be tried until it is looked for again. */
+void content_sibling_unfit(struct content_entry *entry, enum coding coding);
 
 /* Gives back what a result referenced and held. */
 void content_put(struct content *content, struct content_entry *entry);

@@ -2,6 +2,11 @@
 /*
  * static.c - from a decoded path to the unit that holds the file, or to the
  * status that says why there is none.  Runs on the transaction's thread.
+ *
+ * A request may need several looks, one after the other, each of which may
+ * have to wait for a helper: the names of a folder's index, the file, and
+ * then the codings of it that lie beside it.  transaction->path is the name
+ * that is looked for; what is appended to it is cut off again.
  */
 #include <assert.h>
 #include <errno.h>
@@ -10,18 +15,32 @@
 
 #include <glib.h>
 
+#include <accept.h>
+#include <browse.h>
 #include <filestream.h>
 #include <server.h>
 #include <static.h>
 
-#define INDEX "index.html"
+#if GLIB_CHECK_VERSION(2, 70, 0)
+#define fits g_pattern_spec_match_string
+#else
+#define fits g_pattern_match_string
+#endif
 
 /* In the transaction's scratch. */
 struct wait {
-	struct content_waiter waiter;
+	struct content_waiter waiter; /* must be first */
 	struct transaction *transaction;
-	struct content_entry *entry;
-	bool index; /* the index file of a folder was asked for */
+	struct content_entry *entry;   /* the file */
+	struct content_entry *sibling; /* what is sent in its place; NULL: itself */
+	size_t length;		       /* of the path without what is appended */
+	unsigned index;		       /* names that were looked for in a folder */
+	bool folder;
+	unsigned orders, tried; /* codings wished for, and looked at */
+	enum coding order[CODINGS];
+	unsigned siblings; /* bit of each coding that there is */
+	struct browse_wish browse;
+	size_t query_length; /* the query waits in the head's buffer */
 };
 
 static_assert(sizeof(struct wait) <= TRANSACTION_SCRATCH, "fits the scratch");
@@ -31,23 +50,74 @@ static struct wait *wait_of(struct transaction *transaction)
 	return (struct wait *)(void *)transaction->scratch;
 }
 
+static struct content *content_of(const struct transaction *transaction)
+{
+	return transaction->scope->content;
+}
+
+/* The path below the content's folder. */
+static const char *file_path(const struct transaction *transaction)
+{
+	const struct scope *scope = transaction->scope;
+
+	return transaction->path + (scope->alias ? scope->prefix_length : 0);
+}
+
 static void finish(struct transaction *transaction)
 {
 	struct wait *wait = wait_of(transaction);
 
+	if (wait->sibling)
+		content_put(content_of(transaction), wait->sibling);
 	if (wait->entry)
-		content_put(transaction->scope->content, wait->entry);
-	wait->entry = NULL;
+		content_put(content_of(transaction), wait->entry);
+	wait->sibling = wait->entry = NULL;
 }
+
+/* Names that begin with a dot are not there, but for the one of RFC 8615. */
+static bool is_hidden(const struct transaction *transaction)
+{
+	static const char known[] = "/.well-known";
+	const char *path = file_path(transaction);
+
+	if (transaction->scope->hidden)
+		return false;
+	if (path == transaction->path && strncmp(path, known, sizeof(known) - 1) == 0 &&
+	    (path[sizeof(known) - 1] == '/' || path[sizeof(known) - 1] == '\0'))
+		path += sizeof(known) - 1;
+	return strstr(path, "/.") != NULL;
+}
+
+/* Appends to the path; false: too long. */
+static bool append(struct transaction *transaction, const char *name)
+{
+	struct wait *wait = wait_of(transaction);
+	size_t length = strlen(name);
+
+	if (wait->length + length >= sizeof(transaction->path))
+		return false;
+	memcpy(transaction->path + wait->length, name, length + 1);
+	return true;
+}
+
+static void cut(struct transaction *transaction)
+{
+	transaction->path[wait_of(transaction)->length] = '\0';
+}
+
+/* --- refusing --------------------------------------------------------------------- */
 
 /* A folder that was asked for without its slash (RFC 9110, section 15.4.2). */
 static enum respond redirect(struct transaction *transaction)
 {
+	size_t query_length = wait_of(transaction)->query_length;
+	char *query = g_strndup(transaction->head_buffer, query_length);
 	char *escaped = g_uri_escape_string(transaction->path, "/", FALSE);
 	int length = snprintf(transaction->head_buffer, sizeof(transaction->head_buffer),
-			      "Location: %s/\r\n", escaped);
+			      "Location: %s/%s%s\r\n", escaped, query_length ? "?" : "", query);
 
 	g_free(escaped);
+	g_free(query);
 	if ((size_t)length >= sizeof(transaction->head_buffer))
 		return transaction_fail(transaction, 414, NULL);
 	transaction->head = transaction->head_buffer;
@@ -55,25 +125,27 @@ static enum respond redirect(struct transaction *transaction)
 	return transaction_fail(transaction, 301, NULL);
 }
 
-static enum respond refuse(struct transaction *transaction, const struct wait *wait, int error)
+/* A folder without any index. */
+static enum respond answer_folder(struct transaction *transaction)
 {
-	const struct content *content = transaction->scope->content;
+	struct browse_wish wish = wait_of(transaction)->browse;
 	struct file_version folder;
 
+	cut(transaction);
+	if (transaction->scope->listing)
+		return browse_respond(transaction, file_path(transaction), wish);
+	/* It is there, but not to be listed. */
+	if (docroot_peek(content_root(content_of(transaction)), file_path(transaction), &folder))
+		return transaction_fail(transaction, 404, NULL);
+	return transaction_fail(transaction, 403, NULL);
+}
+
+static enum respond refuse(struct transaction *transaction, int error)
+{
 	switch (error) {
 	case -EISDIR:
-		return wait->index ? transaction_fail(transaction, 403, NULL)
-				   : redirect(transaction);
+		return redirect(transaction);
 	case -ENOENT:
-		/* A folder without index is there, but not to be listed. */
-		if (wait->index) {
-			size_t length = strlen(transaction->path) - strlen(INDEX);
-
-			transaction->path[length] = '\0';
-			if (docroot_peek(content_root(content), transaction->path, &folder) == 0)
-				return transaction_fail(transaction, 403, NULL);
-		}
-		return transaction_fail(transaction, 404, NULL);
 	case -ENOTDIR:
 	case -ENAMETOOLONG:
 		return transaction_fail(transaction, 404, NULL);
@@ -94,17 +166,79 @@ static enum respond refuse(struct transaction *transaction, const struct wait *w
 	}
 }
 
-/* Too large for a unit: the head is copied and the entry goes back. */
-static enum respond stream(struct transaction *transaction, struct content_entry *entry)
+/* --- the answer -------------------------------------------------------------------- */
+
+/* Cache-Control of the first rule that the file's name fits, or NULL. */
+static const char *cache_control(const struct transaction *transaction)
 {
-	const struct content_view *view = content_view(entry);
-	struct file_version version = view->version;
-	char *path = g_strdup(view->path);
+	const struct scope *scope = transaction->scope;
+	const char *name = strrchr(transaction->path, '/') + 1;
+	bool text = g_utf8_validate(name, -1, NULL);
+
+	for (unsigned i = 0; i < scope->cache_rule_count; i++) {
+		const struct cache_rule *rule = &scope->cache_rules[i];
+
+		/* The matcher steps by letters, so it must not see what is none. */
+		if (!rule->pattern || (text && fits(rule->pattern, name)))
+			return rule->value;
+	}
+	return NULL;
+}
+
+struct lines {
+	char *at, *end;
+};
+
+/* Whole lines or none. */
+static void put(struct lines *lines, const char *first, size_t length, const char *value)
+{
+	size_t value_length = value ? strlen(value) : 0;
+	bool end = value != NULL;
+
+	if (length + value_length + 2 > (size_t)(lines->end - lines->at))
+		return;
+	memcpy(lines->at, first, length);
+	lines->at += length;
+	memcpy(lines->at, value ? value : "", value_length);
+	lines->at += value_length;
+	memcpy(lines->at, "\r\n", end ? 2 : 0);
+	lines->at += end ? 2 : 0;
+}
+
+#define NAME(text) text, sizeof(text) - 1
+
+/* The lines of a coding of the file, and those that the scope adds. */
+static void make_head(struct transaction *transaction, const struct content_view *sent)
+{
+	const struct wait *wait = wait_of(transaction);
+	const struct content_view *file = content_view(wait->entry);
+	struct lines lines = {transaction->head_buffer,
+			      transaction->head_buffer + sizeof(transaction->head_buffer)};
+	const char *rule = cache_control(transaction);
+
+	put(&lines, file->head, file->type_length, NULL);
+	put(&lines, sent->head + sent->type_length, sent->head_length - sent->type_length, NULL);
+	if (wait->sibling)
+		put(&lines, NAME("Content-Encoding: "), coding_token(wait->order[wait->tried - 1]));
+	if (wait->siblings)
+		put(&lines, NAME("Vary: "), "Accept-Encoding");
+	if (rule)
+		put(&lines, NAME("Cache-Control: "), rule);
+	transaction->head = transaction->head_buffer;
+	transaction->head_length = (size_t)(lines.at - transaction->head_buffer);
+}
+
+/* Too large for a unit: the head is copied and the entries go back. */
+static enum respond stream(struct transaction *transaction, const struct content_view *sent)
+{
+	struct file_version version = sent->version;
+	char *path = g_strdup(sent->path);
 	enum respond respond;
 
-	memcpy(transaction->head_buffer, view->head, view->head_length);
+	if (transaction->head != transaction->head_buffer)
+		memcpy(transaction->head_buffer, transaction->head, transaction->head_length);
 	transaction->head = transaction->head_buffer;
-	content_put(transaction->scope->content, entry);
+	finish(transaction);
 	respond = filestream_respond(transaction, path, &version);
 	g_free(path);
 	return respond;
@@ -113,48 +247,141 @@ static enum respond stream(struct transaction *transaction, struct content_entry
 static enum respond answer(struct transaction *transaction)
 {
 	struct wait *wait = wait_of(transaction);
-	const struct content_view *view;
+	const struct content_view *sent = content_view(wait->sibling ? wait->sibling : wait->entry);
 
-	if (wait->waiter.result.error)
-		return refuse(transaction, wait, wait->waiter.result.error);
-	wait->entry = wait->waiter.result.entry;
-	view = content_view(wait->entry);
+	if (wait->tried)
+		cut(transaction);
 	transaction->status = 200;
-	transaction->head = view->head;
-	transaction->head_length = view->head_length;
-	transaction->length = (uint64_t)view->version.size;
-	if (!view->id && view->version.size > 0 && !transaction->head_only)
-		return stream(transaction, wait->entry);
+	transaction->head = sent->head;
+	transaction->head_length = sent->head_length;
+	if (wait->siblings || transaction->scope->cache_rule_count)
+		make_head(transaction, sent);
+	transaction->length = (uint64_t)sent->version.size;
+	if (!sent->id && sent->version.size > 0 && !transaction->head_only)
+		return stream(transaction, sent);
 	transaction->finish = finish;
-	if (view->id)
+	if (sent->id)
 		transaction->body =
-			(struct NC_range){.id = view->id, .length = (size_t)view->version.size};
+			(struct NC_range){.id = sent->id, .length = (size_t)sent->version.size};
 	return RESPOND_NOW;
+}
+
+/* --- looking ----------------------------------------------------------------------- */
+
+static enum respond arrived_now(struct transaction *transaction);
+
+static enum respond look(struct transaction *transaction)
+{
+	struct wait *wait = wait_of(transaction);
+
+	if (!content_get(content_of(transaction), file_path(transaction), &wait->waiter))
+		return RESPOND_LATER;
+	return arrived_now(transaction);
+}
+
+/* Looks at the codings in their order until one is there. */
+static enum respond next_sibling(struct transaction *transaction)
+{
+	struct wait *wait = wait_of(transaction);
+
+	while (wait->tried < wait->orders) {
+		enum coding coding = wait->order[wait->tried++];
+
+		if (!(wait->siblings & 1u << coding))
+			continue;
+		if (append(transaction, coding_suffix(coding)))
+			return look(transaction);
+	}
+	return answer(transaction);
+}
+
+static enum respond sibling_arrived(struct transaction *transaction)
+{
+	struct wait *wait = wait_of(transaction);
+	enum coding coding = wait->order[wait->tried - 1];
+	struct content_entry *entry = wait->waiter.result.entry;
+
+	if (!wait->waiter.result.error &&
+	    file_version_follows(&content_view(entry)->version,
+				 &content_view(wait->entry)->version)) {
+		wait->sibling = entry;
+		return answer(transaction);
+	}
+	if (!wait->waiter.result.error)
+		content_put(content_of(transaction), entry);
+	content_sibling_unfit(wait->entry, coding);
+	wait->siblings &= ~(1u << coding);
+	return next_sibling(transaction);
+}
+
+/* The next name of a folder's index. */
+static enum respond next_index(struct transaction *transaction)
+{
+	struct wait *wait = wait_of(transaction);
+	const char *name = transaction->scope->index[wait->index];
+
+	if (!name)
+		return answer_folder(transaction);
+	wait->index++;
+	if (!append(transaction, name))
+		return transaction_fail(transaction, 414, NULL);
+	return look(transaction);
+}
+
+static enum respond file_arrived(struct transaction *transaction)
+{
+	struct wait *wait = wait_of(transaction);
+	int error = wait->waiter.result.error;
+
+	if (wait->folder && (error == -ENOENT || error == -EISDIR))
+		return next_index(transaction);
+	if (error)
+		return refuse(transaction, error);
+	wait->entry = wait->waiter.result.entry;
+	if (!transaction->scope->precompressed)
+		return answer(transaction);
+	wait->length = strlen(transaction->path);
+	wait->siblings = content_siblings(wait->entry, transaction->server->loop);
+	return next_sibling(transaction);
+}
+
+static enum respond arrived_now(struct transaction *transaction)
+{
+	return wait_of(transaction)->entry ? sibling_arrived(transaction)
+					   : file_arrived(transaction);
 }
 
 static void arrived(struct content_waiter *waiter)
 {
-	struct wait *wait = (struct wait *)waiter;
-	struct transaction *transaction = wait->transaction;
+	struct transaction *transaction = ((struct wait *)waiter)->transaction;
 
-	if (answer(transaction) == RESPOND_NOW)
+	if (arrived_now(transaction) == RESPOND_NOW)
 		transaction->done(transaction);
 }
 
 enum respond static_respond(struct transaction *transaction)
 {
+	const struct request *request = transaction->request;
+	const struct scope *scope = transaction->scope;
 	struct wait *wait = wait_of(transaction);
-	size_t length = strlen(transaction->path);
 
 	*wait = (struct wait){.waiter = {.arrived = arrived, .loop = transaction->server->loop},
-			      .transaction = transaction};
-	if (transaction->path[length - 1] == '/') {
-		if (length + sizeof(INDEX) > sizeof(transaction->path))
-			return transaction_fail(transaction, 414, NULL);
-		memcpy(transaction->path + length, INDEX, sizeof(INDEX));
-		wait->index = true;
+			      .transaction = transaction,
+			      .length = strlen(transaction->path)};
+	if (is_hidden(transaction))
+		return transaction_fail(transaction, 404, NULL);
+	if (scope->precompressed)
+		wait->orders = accept_codings(request, wait->order);
+	if (transaction->path[wait->length - 1] == '/') {
+		wait->folder = true;
+		if (scope->listing)
+			wait->browse = browse_wish(request);
+		return next_index(transaction);
 	}
-	if (!content_get(transaction->scope->content, transaction->path, &wait->waiter))
-		return RESPOND_LATER;
-	return answer(transaction);
+	/* Should it be a folder, the query goes with the client to its right path. */
+	if (request->query.length && request->query.length < sizeof(transaction->head_buffer)) {
+		memcpy(transaction->head_buffer, request->query.at, request->query.length);
+		wait->query_length = request->query.length;
+	}
+	return look(transaction);
 }

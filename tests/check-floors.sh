@@ -104,7 +104,9 @@ helper transaction htpasswd access-log limit
 content auth folder
 site
 server
-logs gateway gw-worker filestream textbody static status
+logs gateway gw-worker filestream textbody
+browse
+static status
 route output
 connection connection-inside connection-body connection-send connection-time
 listener

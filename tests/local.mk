@@ -107,6 +107,7 @@ SWEET_UNITS = \
 	tests/unit/test-loop-watch \
 	tests/unit/test-textbody \
 	tests/unit/test-histogram \
+	tests/unit/test-content-siblings \
 	tests/unit/test-content-change
 
 GLIB_UNITS = tests/unit/test-glib
@@ -218,6 +219,9 @@ tests_unit_test_folder_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_folder_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_folder_LDADD = $(sweet_unit_ldadd)
 
+tests_unit_test_content_siblings_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_content_siblings_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_content_siblings_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_test_redirect_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_redirect_CFLAGS = $(sweet_unit_cflags)
@@ -366,6 +370,7 @@ EXTRA_DIST += \
 	tests/system/consumer/worker.c \
 	tests/system/test_examples.py \
 	tests/system/test_fallback.py \
+	tests/system/test_folders.py \
 	tests/system/test_generate.py \
 	tests/system/test_http.py \
 	tests/system/test_load.py \
@@ -381,6 +386,8 @@ EXTRA_DIST += \
 	tests/system/test_workers.py \
 	tests/system/website.lua \
 	tests/system/website.py
+	tests/system/test_variants.py \
+	tests/system/test_workers.py
 
 TESTS += tests/check-man.sh tests/check-floors.sh tests/check-system.sh
 if HAVE_CHECK

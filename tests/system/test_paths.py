@@ -113,6 +113,7 @@ def test_refused(server, target):
         "/..%252fsecret", "/%c0%ae%c0%ae/secret", "/..%c0%afsecret", "/..;/secret", "/etc/passwd",
         "//etc/passwd", "/file/", "/file/../secret", "/FILE", "/file%20", "/file.", "/a+b%25c",
         "http://test/etc/passwd", "/proc/self/environ", "/%7e/secret", "/~root/",
+        "/..hidden", "/.hidden", "/%2ehidden",
     ],
 )
 def test_not_there(server, target):
@@ -124,7 +125,7 @@ def test_not_there(server, target):
     [
         "/file", "//file", "///file", "/./file", "/folder/../file", "/folder//file",
         "/folder/deep/../file", "/folder/deep/%2e%2e/file", "/no-such-folder/../file", "/%66ile",
-        "/%66%69%6c%65", "/file?../../secret", "/a%20b%25c", "/..hidden", "/.hidden",
+        "/%66%69%6c%65", "/file?../../secret", "/a%20b%25c",
         "http://test/file", "http://test:80/folder/../file", "https://test//file", "/file?a=%zz",
     ],
 )

@@ -23,7 +23,6 @@ TYPES = {
     "a.svg": "image/svg+xml",
     "a.no-such-type": "application/octet-stream",
     "a": "application/octet-stream",
-    ".html": "application/octet-stream",
 }
 
 

@@ -1,0 +1,343 @@
+# SPDX-License-Identifier: MIT
+"""Folders: their index, their redirect, their listing; names that are not served."""
+
+import html.parser
+import json
+import os
+import urllib.parse
+
+import pytest
+
+from client import Client, fetch
+from files import write
+from server import VALGRIND, running
+
+ODD = ["a b", "100%", "it's", "<b>&amp;\"", "javascript:alert(1)", "?a=b&c", "#x", "\\", "ü€",
+       "日本", "a+b", "~user", "x;y", "-rf"]
+BAD = b"bad\xff\xc3"
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    top = tmp_path_factory.mktemp("folders")
+    root = top / "root"
+    write(top / "secret", b"outside")
+    write(root / "plain/file.txt", b"12345")
+    write(root / "plain/Big.bin", b"x" * 2000)
+    write(root / "plain/.hidden", b"h")
+    write(root / "plain/.git/config", b"h")
+    write(root / "plain/sub/x", b"")
+    for name in ODD:
+        write(root / "odd" / name, name.encode())
+    write(root / "odd/folder <i>/in", b"in")
+    (root / "odd").mkdir(exist_ok=True)
+    with open(os.path.join(os.fsencode(root / "odd"), BAD), "wb") as out:
+        out.write(b"bad")
+    with open(os.path.join(os.fsencode(root / "odd"), b"line\nend\x01"), "wb") as out:
+        out.write(b"cannot be asked for")
+    (root / "links").mkdir()
+    for name, target in {"in": "../plain/file.txt", "folder": "../plain", "out": "../../secret",
+                         "dangling": "none", "loop": "loop"}.items():
+        (root / "links" / name).symlink_to(target)
+    os.mkfifo(root / "links/fifo")
+    write(root / "links/real", b"1")
+    write(root / "one/index.html", b"html")
+    write(root / "one/index.txt", b"txt")
+    write(root / "two/index.txt", b"txt")
+    write(root / "two/index.html/in", b"a folder of that name")
+    write(root / "three/start", b"start")
+    (root / "empty").mkdir()
+    write(root / ".well-known/security.txt", b"contact")
+    write(root / ".well-known/.inner", b"h")
+    write(root / ".well-knownx/file", b"h")
+    write(root / "sub/.well-known/file", b"h")
+    write(root / ".dot/file", b"h")
+    write(root / "..dots/file", b"h")
+    write(root / ".html", b"h")
+    write(root / "script.php", b"<?php")
+    write(root / "script.php.", b"dot")
+    write(root / "picture.php.jpg", b"jpg")
+    write(root / "picture.jpg.php", b"php")
+    write(root / "file.txt", b"txt")
+    return root
+
+
+@pytest.fixture(scope="module")
+def server(root):
+    with running("epoll", root, "--listing", "on") as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def open_server(root):
+    """One that serves hidden names."""
+    with running("epoll", root, "--hidden", "on", "--listing", "on") as server:
+        yield server
+
+
+class Rows(html.parser.HTMLParser):
+    """The links of a listing's rows, and their text."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.rows, self.titles, self.open, self.row = [], "", [], None
+        self.feed(page)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag, attributes):
+        assert tag not in ("script", "img", "link", "iframe", "base", "form")
+        if tag != "meta":
+            self.open.append(tag)
+        if tag == "tr" and "tbody" in self.open:
+            self.row = []
+        if tag == "a" and self.row is not None:
+            self.row.append(dict(attributes)["href"])
+        if tag == "td":
+            self.row.append("")
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+        if tag == "tr" and self.row is not None:
+            self.rows.append(self.row)
+            self.row = None
+
+    def handle_data(self, data):
+        if self.row:
+            self.row[-1] += data
+        elif "title" in self.open:
+            self.titles += data
+
+
+def listing(server, target, fields=""):
+    got = fetch(server.port, target, fields=fields)
+    assert got.status == 200 and got["Content-Type"] == "text/html; charset=utf-8"
+    return Rows(got.body.decode()), got
+
+
+def objects(server, target, fields="Accept: application/json\r\n"):
+    got = fetch(server.port, target, fields=fields)
+    assert got.status == 200 and got["Content-Type"] == "application/json"
+    return json.loads(got.body)
+
+
+# --- index ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("folder, body", [("one", b"html"), ("two", b"txt"), ("three", b"start")])
+def test_index_list(root, folder, body):
+    with running("epoll", root, "--index", "index.html", "--index", "index.txt",
+                 "--index", "start") as server:
+        got = fetch(server.port, f"/{folder}/")
+        assert (got.status, got.body) == (200, body)
+        assert fetch(server.port, f"/{folder}/?a=b", "HEAD")["Content-Length"] == str(len(body))
+        # Without listing a folder without any of them is there, but not shown.
+        assert fetch(server.port, "/plain/").status == 403
+        assert fetch(server.port, "/none/").status == 404
+
+
+def test_index_comes_before_the_listing(server):
+    assert fetch(server.port, "/one/").body == b"html"
+    assert fetch(server.port, "/one/?format=json").body == b"html"
+
+
+def test_index_that_comes_and_goes(server, root):
+    path = root / "comes"
+    path.mkdir()
+    with Client(server.port) as client:
+        for _ in range(2):
+            assert b"Index of /comes/" in client.get("/comes/").body
+            write(path / "index.html", b"now")
+            assert client.get("/comes/").body == b"now"
+            (path / "index.html").unlink()
+    path.rmdir()
+
+
+@pytest.mark.parametrize(
+    "target, location",
+    [("/plain", "/plain/"), ("/plain?", "/plain/"), ("/plain?a=b&c=%20", "/plain/?a=b&c=%20"),
+     ("//plain/sub", "/plain/sub/"), ("/odd/folder%20%3ci%3e", "/odd/folder%20%3Ci%3E/"),
+     ("/./plain/../plain?x", "/plain/?x")],
+)
+def test_redirect(server, target, location):
+    for method in ("GET", "HEAD"):
+        got = fetch(server.port, target, method)
+        assert (got.status, got["Location"]) == (301, location)
+
+
+# --- listing --------------------------------------------------------------------------
+
+
+def test_listing(server):
+    page, got = listing(server, "/plain/")
+    assert page.titles == "Index of /plain/"
+    assert [row[:2] for row in page.rows] == [["", "../.."], ["", "sub/sub/"],
+                                              ["", "Big.binBig.bin"], ["", "file.txtfile.txt"]]
+    assert page.rows[2][2] == "1.95 KiB" and page.rows[3][2] == "5 B"
+    assert got["Vary"] == "Accept" and got["X-Content-Type-Options"] == "nosniff"
+    assert "default-src 'none'" in got["Content-Security-Policy"]
+    assert "X-Listing" not in got
+    top, _ = listing(server, "/")
+    assert "../.." not in [row[1] for row in top.rows]
+    empty, _ = listing(server, "/empty/")
+    assert [row[1] for row in empty.rows] == ["../.."]
+
+
+def test_listing_orders(server):
+    def names(query):
+        return [entry["name"] for entry in objects(server, f"/plain/?format=json&{query}")]
+
+    assert names("") == names("sort=name") == ["sub", "Big.bin", "file.txt"]
+    assert names("order=desc") == ["sub", "file.txt", "Big.bin"]
+    assert names("sort=size") == ["sub", "file.txt", "Big.bin"]
+    assert names("sort=size&order=desc") == ["sub", "Big.bin", "file.txt"]
+
+
+@pytest.mark.parametrize(
+    "target, accept, json_wanted",
+    [("/plain/", None, False), ("/plain/", "*/*", False), ("/plain/", "application/json", True),
+     ("/plain/", "text/html, application/json;q=0.9", False),
+     ("/plain/?format=json", "text/html", True), ("/plain/?format=html", "application/json", False),
+     ("/plain/?a&format=json", None, True)],
+)
+def test_listing_format(server, target, accept, json_wanted):
+    got = fetch(server.port, target, fields=f"Accept: {accept}\r\n" if accept else "")
+    assert got["Content-Type"].startswith("application/json" if json_wanted else "text/html")
+
+
+def test_listing_json(server, root):
+    stat = (root / "plain/file.txt").stat()
+    found = {entry["name"]: entry for entry in objects(server, "/plain/")}
+    assert sorted(found) == ["Big.bin", "file.txt", "sub"]
+    assert found["file.txt"]["type"] == "file" and found["file.txt"]["size"] == 5
+    assert found["sub"]["type"] == "directory" and found["sub"]["size"] is None
+    assert found["file.txt"]["mtime"].endswith("Z")
+    assert int(found["file.txt"]["mtime"][17:19]) == int(stat.st_mtime) % 60
+    assert objects(server, "/empty/") == []
+
+
+def test_odd_names(server):
+    """Each link leads to the file that it shows."""
+    page, _ = listing(server, "/odd/")
+    found = objects(server, "/odd/")
+    assert len(page.rows) - 1 == len(found) == len(ODD) + 2
+    for entry in found:
+        if entry["type"] == "directory":
+            assert fetch(server.port, "/odd/" + entry["href"] + "in").body == b"in"
+            continue
+        raw = urllib.parse.unquote_to_bytes(entry["href"])
+        got = fetch(server.port, "/odd/" + entry["href"])
+        assert got.body == (b"bad" if raw == BAD else raw)
+        assert entry["name"] == raw.decode(errors="replace")
+    shown = "".join(row[1] for row in page.rows)
+    assert "<b>&amp;\"" in shown and "bad\ufffd\ufffd" in shown
+
+
+def test_listed_is_what_can_be_had(server):
+    """Links out of the root and what is no file are left out; all else is served."""
+    names = [entry["name"] for entry in objects(server, "/links/")]
+    expected = ["folder", "in", "real"]
+    if VALGRIND:  # no openat2 there, so no link is followed
+        expected = ["real"]
+    assert names == expected
+    for entry in objects(server, "/links/"):
+        assert fetch(server.port, "/links/" + entry["href"]).status == 200
+
+
+@pytest.mark.parametrize(
+    "target, status",
+    [("/file.txt/", 404), ("/none/", 404), ("/plain/x/", 404), ("/links/out/", 403),
+     ("/links/fifo/", 404), ("/links/loop/", 403)],
+)
+def test_no_folder(server, target, status):
+    got = fetch(server.port, target)
+    assert got.status == status or (VALGRIND and got.status in (403, 404))
+
+
+def test_listing_head(server):
+    with_body = fetch(server.port, "/plain/")
+    without = fetch(server.port, "/plain/", "HEAD")
+    assert without["Content-Length"] == with_body["Content-Length"] == str(len(with_body.body))
+
+
+def test_large_listing(kind, tmp_path):
+    """More than fits behind a head, and more than a listing may have."""
+    (tmp_path / "some").mkdir()
+    (tmp_path / "many").mkdir()
+    for number in range(300):
+        (tmp_path / f"some/{number:04} {'x' * 60}").touch()
+    for number in range(10010):
+        (tmp_path / f"many/{number:05}").touch()
+    with running(kind, tmp_path, "--listing", "on") as server:
+        for _ in range(2):
+            page, got = listing(server, "/some/")
+            assert len(page.rows) == 301 and len(got.body) > 20000
+        assert fetch(server.port, "/some/", "HEAD")["Content-Length"] == str(len(got.body))
+        page, got = listing(server, "/many/")
+        assert len(page.rows) == 10001 and b"are not shown" in got.body
+        got = fetch(server.port, "/many/?format=json")
+        assert len(json.loads(got.body)) == 10000 and got["X-Listing"] == "incomplete"
+        # One that the client does not wait for.
+        with Client(server.port, buffer=4096) as client:
+            client.send(b"GET /many/ HTTP/1.1\r\nHost: x\r\n\r\n")
+            client.head()
+        status = server.wait_status(lambda status: status["connections"]["open"] == 1)
+        assert status["cache"]["failures"] == 0
+
+
+# --- names that are not served ------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["/plain/.hidden", "/plain/%2ehidden", "/plain/.git/config", "/plain/.git/", "/plain/.git",
+     "/.dot/file", "/..dots/file", "/.dot/../.dot/file", "/.html", "/.well-known/.inner",
+     "/.well-knownx/file", "/sub/.well-known/file", "/.well-known/../.dot/file", "/.none"],
+)
+def test_hidden(server, open_server, target):
+    assert fetch(server.port, target).status == 404
+    expected = {"/plain/.git": 301, "/.none": 404}.get(target, 200)
+    assert fetch(open_server.port, target).status == expected
+
+
+def test_hidden_in_listings(server, open_server):
+    assert [entry["name"] for entry in objects(server, "/")] == [
+        "empty", "links", "odd", "one", "plain", "sub", "three", "two", "file.txt",
+        "picture.jpg.php", "picture.php.jpg", "script.php", "script.php."]
+    assert objects(server, "/sub/") == []
+    assert [entry["name"] for entry in objects(server, "/.well-known/")] == ["security.txt"]
+    names = [entry["name"] for entry in objects(open_server, "/plain/")]
+    assert ".git" in names and ".hidden" in names
+
+
+def test_type_of_a_hidden_name(open_server):
+    """The dot in front hides it, it does not begin an extension."""
+    assert fetch(open_server.port, "/.html")["Content-Type"] == "application/octet-stream"
+
+
+def test_well_known(server):
+    assert fetch(server.port, "/.well-known/security.txt").body == b"contact"
+    assert fetch(server.port, "/.well-known")["Location"] == "/.well-known/"
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["/file.txt.", "/file.txt..", "/file.txt%20", "/file.txt%20.", "/file.txt/", "/file.txt/.",
+     "/file.txt/index.html", "/FILE.TXT", "/file.TXT", "/File.txt", "/%20file.txt",
+     "/file.txt::$DATA", "/file.txt%5c", "/file~1.txt", "/file.txt;x", "/file.txt%23",
+     "/script.php..", "/script.php%20", "/script.php/x", "/script.PHP", "/PLAIN/file.txt",
+     "/plain./file.txt", "/plain%20/file.txt", "/plain.../file.txt"],
+)
+def test_traps(server, target):
+    assert fetch(server.port, target).status == 404
+
+
+@pytest.mark.parametrize(
+    "name, body, media",
+    [("script.php.", b"dot", "application/octet-stream"), ("picture.php.jpg", b"jpg", "image/jpeg"),
+     ("file.txt", b"txt", "text/plain; charset=utf-8")],
+)
+def test_types_of_traps(server, name, body, media):
+    got = fetch(server.port, "/" + name)
+    assert (got.status, got.body, got["Content-Type"]) == (200, body, media)
+    assert fetch(server.port, "/picture.jpg.php")["Content-Type"] != "image/jpeg"
