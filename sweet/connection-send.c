@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include <connection-inside.h>
+#include <errorpage.h>
 
 #define LINGER_MS 5000
 
@@ -60,6 +61,12 @@ static void send_piece(struct connection *connection, size_t head_length)
 
 void connection_respond(struct connection *connection)
 {
+	if (errorpage_respond(&connection->output->transaction) == RESPOND_LATER) {
+		/* A request whose body is refused was not with a responder. */
+		connection->state = WORKING;
+		timer_stop(&connection->timer);
+		return;
+	}
 	if (connection->server->draining)
 		connection->keep_alive = false;
 	/*

@@ -54,6 +54,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/transaction.h sweet/server.h \
 	sweet/filestream.c sweet/filestream.h \
 	sweet/textbody.c sweet/textbody.h \
+	sweet/errorpage.c sweet/errorpage.h \
 	sweet/browse.c sweet/browse.h \
 	sweet/static.c sweet/static.h \
 	sweet/gw-worker.c sweet/gw-worker.h \

@@ -69,6 +69,7 @@ struct output *output_open(struct server *server)
 	transaction->text = NULL;
 	transaction->bodiless = false;
 	transaction->remote_user[0] = '\0';
+	transaction->error_page = false;
 	transaction->next = NULL;
 	transaction->finish = NULL;
 	return output;

@@ -69,6 +69,7 @@ struct transaction {
 	struct NC_range body; /* the next piece, held; id 0: none */
 	const void *text;     /* a small body in memory instead, of length bytes; until finish() */
 	bool bodiless;	      /* no body, and no page for the status either */
+	bool error_page;      /* errorpage.c has had its look at it */
 
 	/* Responder to connection. */
 	void (*done)(struct transaction *transaction);

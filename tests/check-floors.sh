@@ -99,13 +99,11 @@ config-rule generation
 config-key
 config-read
 helper transaction access-log
-content auth
-helper transaction htpasswd access-log limit
 content auth folder
 site
 server
 logs gateway gw-worker filestream textbody
-browse
+browse errorpage
 static status
 route output
 connection connection-inside connection-body connection-send connection-time

@@ -368,6 +368,7 @@ EXTRA_DIST += \
 	tests/system/consumer/fetch.c \
 	tests/system/consumer/server.c \
 	tests/system/consumer/worker.c \
+	tests/system/test_error_pages.py \
 	tests/system/test_examples.py \
 	tests/system/test_fallback.py \
 	tests/system/test_folders.py \

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: MIT
+"""Files of the site in the place of the small pages of errors."""
+
+import pytest
+
+from client import Client, fetch
+from files import MB, pattern, write
+from server import OBEY, SCALE, running
+
+MISSING = b"<p>our own page for what is missing</p>\n" * 200
+DENIED = b"denied\n"
+DOWN = b"no worker\n"
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    root = tmp_path_factory.mktemp("errors")
+    write(root / ".errors/404.html", MISSING)
+    write(root / ".errors/403.txt", DENIED)
+    write(root / "down.html", DOWN)
+    write(root / "empty.html", b"")
+    write(root / "big.html", pattern(3 * MB))
+    write(root / "folder/file", b"")
+    write(root / "file", b"file")
+    (root / "loop").symlink_to("loop")
+    return root
+
+
+PAGES = ["--error-page", "404=/.errors/404.html", "--error-page", "403=/.errors/403.txt",
+         "--error-page", "503=/down.html", "--error-page", "405=/none.html",
+         "--error-page", "502=/down.html"]
+
+
+@pytest.fixture(scope="module")
+def server(kind, root):
+    with running(kind, root, *PAGES) as server:
+        yield server
+
+
+def test_page(server):
+    with Client(server.port) as client:
+        for _ in range(3):
+            got = client.get("/missing")
+            assert (got.status, got.reason, got.body) == (404, "Not Found", MISSING)
+            assert got["Content-Type"] == "text/html; charset=utf-8"
+            # It is no file here: nothing to revalidate, nothing to take a range of.
+            for name in ("Last-Modified", "ETag", "Accept-Ranges", "Cache-Control"):
+                assert name not in got
+            assert client.get("/file").body == b"file"
+        got = client.get("/folder/")
+        assert (got.status, got.body) == (403, DENIED)
+        assert got["Content-Type"] == "text/plain; charset=utf-8"
+
+
+@pytest.mark.parametrize("target, status", [("/missing", 404), ("/folder/", 403), ("/loop", 403)])
+def test_head(server, target, status):
+    with Client(server.port) as client:
+        whole = client.get(target)
+        assert whole.status == status
+        for _ in range(2):
+            head = client.get(target, "HEAD")
+            assert {**head.fields, "date": ""} == {**whole.fields, "date": ""}
+        assert client.get("/file").body == b"file"
+
+
+def test_workers(kind, root):
+    """Errors that a worker makes or is: with its own body they would stay as they are."""
+    with running(kind, root, *PAGES, "--worker", f"/obey={OBEY}", "--workers", 1) as server:
+        with Client(server.port) as client:
+            assert client.get("/obey/nothing").body == MISSING
+            assert client.get("/obey/nothing", "HEAD")["Content-Length"] == str(len(MISSING))
+            got = client.get("/obey/garbage")
+            assert (got.status, got.body) == (502, DOWN)
+            assert client.get("/obey/header").body == b"obeyed\n"
+            got = client.get("/obey/exit")
+            assert (got.status, got.body) == (502, DOWN)
+            assert client.get("/obey/header").body == b"obeyed\n"
+            assert client.get("/file").body == b"file"
+
+
+def test_conditions_and_ranges_do_not_count(server):
+    got = fetch(server.port, "/missing", fields="Range: bytes=0-3\r\nIf-None-Match: *\r\n")
+    assert (got.status, got.body) == (404, MISSING)
+
+
+def test_page_that_is_missing(server):
+    """The usual page, once, and the lines of the answer as they were."""
+    got = fetch(server.port, "/file", "DELETE")
+    assert got.status == 405 and got["Allow"] == "GET, HEAD"
+    assert b"<h1>405 Method Not Allowed</h1>" in got.body
+
+
+def test_missing_page_for_missing_files(root):
+    """The page for 404 is one that is not there."""
+    with running("epoll", root, "--error-page", "404=/none", "--error-page", "403=/folder") as server:
+        assert b"<h1>404 Not Found</h1>" in fetch(server.port, "/none").body
+        assert b"<h1>404 Not Found</h1>" in fetch(server.port, "/other").body
+        assert b"<h1>403 Forbidden</h1>" in fetch(server.port, "/folder/").body
+
+
+def test_page_by_its_own_name(server, root):
+    """Named as a page it is sent; asked for, a hidden name is not there."""
+    assert fetch(server.port, "/.errors/404.html").status == 404
+    assert fetch(server.port, "/down.html").body == DOWN
+
+
+def test_odd_pages(root):
+    with running("epoll", root, "--error-page", "404=/empty.html", "--error-page",
+                 "403=/big.html", "--cache-size", 2 * MB) as server:
+        got = fetch(server.port, "/missing")
+        assert (got.status, got.body) == (404, b"")
+        # Too large for a unit of this cache: the usual page.
+        assert b"<h1>403 Forbidden</h1>" in fetch(server.port, "/folder/").body
+
+
+def test_page_that_changes(tmp_path):
+    page = write(tmp_path / "page.html", b"first")
+    with running("epoll", tmp_path, "--error-page", "404=/page.html") as server:
+        assert fetch(server.port, "/none").body == b"first"
+        write(page, b"second")
+        assert fetch(server.port, "/none").body == b"second"
+        page.unlink()
+        assert b"<h1>404 Not Found</h1>" in fetch(server.port, "/none").body
+        write(page, b"third")
+        assert fetch(server.port, "/none").body == b"third"
+
+
+def test_clients_that_go(server):
+    """Before the page has come."""
+    for _ in range(50 // SCALE):
+        client = Client(server.port)
+        client.send(b"GET /missing HTTP/1.1\r\nHost: x\r\n\r\n" * 5)
+        client.close()
+    assert fetch(server.port, "/missing").body == MISSING
+
+
+def test_pipelined(server):
+    with Client(server.port) as client:
+        client.send(b"GET /missing HTTP/1.1\r\nHost: x\r\n\r\nGET /file HTTP/1.1\r\nHost: x\r\n\r\n" * 10)
+        for _ in range(10):
+            assert client.response().body == MISSING
+            assert client.response().body == b"file"
+
+
+def test_malformed_requests_get_the_usual_page(server):
+    with Client(server.port) as client:
+        client.send(b"GET / HTTP/1.1\r\nBad Line\r\n\r\n")
+        got = client.response()
+        assert got.status == 400 and b"<h1>400 Bad Request</h1>" in got.body
+        assert client.at_end()
