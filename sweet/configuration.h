@@ -21,6 +21,8 @@
 
 #define CONFIG_NAME_MAX 255 /* bytes of a host's name (RFC 1035, section 2.3.4) */
 
+struct access_list;
+
 enum config_log_format { LOG_SHORT, LOG_COMMON, LOG_COMBINED, LOG_JSON };
 
 /* For files whose name fits the pattern; NULL: for all. */
@@ -84,7 +86,9 @@ struct config_limits {
 
 struct config {
 	_Atomic unsigned references;
-	char *file; /* NULL: the command line alone */
+	char *file;	  /* NULL: the command line alone */
+	unsigned number;  /* 1, and one more with each reload; by site.c */
+	uint64_t read_ms; /* of the epoch; by site.c */
 
 	/* Read once, at the start. */
 	unsigned threads;

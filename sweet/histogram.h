@@ -64,7 +64,7 @@ static inline void histogram_record(struct histogram *histogram, uint64_t value)
 /* Adds what it has to a sum that began as zeros. */
 void histogram_add(struct histogram_sum *sum, const struct histogram *histogram);
 
-/* How many values were below 2^bits; bits: from HISTOGRAM_STEP_BITS to HISTOGRAM_TOP_BITS. */
+/* How many values were below 2^bits; bits: at most HISTOGRAM_TOP_BITS. */
 uint64_t histogram_below(const struct histogram_sum *sum, unsigned bits);
 
 /*

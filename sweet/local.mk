@@ -59,12 +59,28 @@ sweet_libsweet_la_SOURCES = \
 	sweet/static.c sweet/static.h \
 	sweet/gw-worker.c sweet/gw-worker.h \
 	sweet/gateway.c sweet/gateway.h \
-	sweet/status.c sweet/status.h \
+	sweet/status.c sweet/status.h sweet/status-data.h \
+	sweet/status-field.c sweet/status-field.h \
+	sweet/status-json.c sweet/status-json.h \
+	sweet/status-metrics.c sweet/status-metrics.h \
+	sweet/status-page.c sweet/status-page.h sweet/status-html.h \
 	sweet/route.c sweet/route.h \
 	sweet/output.c sweet/output.h \
 	sweet/connection.c sweet/connection.h sweet/connection-inside.h \
 	sweet/connection-body.c sweet/connection-send.c sweet/connection-time.c \
 	sweet/listener.c sweet/listener.h
+# The page in the program: its bytes as numbers, which any compiler takes.
+nodist_sweet_libsweet_la_SOURCES = sweet/status-html.c
+sweet/status-html.c: $(srcdir)/sweet/status.html
+	$(AM_V_GEN)$(MKDIR_P) sweet && { \
+	  echo '#include <status-html.h>'; \
+	  echo 'const unsigned char status_html[] = {'; \
+	  od -An -v -tx1 $(srcdir)/sweet/status.html | sed 's/\([0-9a-f][0-9a-f]\)/0x\1,/g'; \
+	  echo '};'; \
+	  echo 'const size_t status_html_length = sizeof(status_html);'; } >$@.tmp && mv $@.tmp $@
+CLEANFILES += sweet/status-html.c
+EXTRA_DIST += sweet/status.html
+
 sweet_libsweet_la_CPPFLAGS = -D_GNU_SOURCE -I$(srcdir)/sweet -I$(srcdir)/libnabc \
 	-DPACKAGE_VERSION='"$(PACKAGE_VERSION)"'
 sweet_libsweet_la_CFLAGS = $(AM_CFLAGS) $(GLIB_CFLAGS) $(URING_CFLAGS)

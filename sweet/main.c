@@ -282,6 +282,7 @@ static bool open_site(void)
 	}
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	site->started_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	site->started_ms = (uint64_t)g_get_real_time() / 1000;
 	return true;
 }
 

@@ -275,8 +275,7 @@ enum respond route(struct transaction *transaction)
 		return transaction_fail(transaction, -length, NULL);
 	transaction->host = config_host(config, request->host);
 	/* It has a list of its own, so that no rule of a site hides it from who watches. */
-	if (config->status && is_reading(request) && strcmp(transaction->path, STATUS_PATH) == 0 &&
-	    access_allows(config->status_access, transaction->remote)) {
+	if (is_reading(request) && status_answers(transaction)) {
 		transaction->scope = host_scope(transaction->host, transaction->path);
 		return status_respond(transaction);
 	}

@@ -39,6 +39,7 @@ struct site {
 	struct server *servers[SERVER_THREADS_MAX];
 	char io[160];	     /* what the loops run on, and why */
 	uint64_t started_ns; /* monotonic */
+	uint64_t started_ms; /* of the epoch */
 };
 
 /* What a connection is at, for the status. */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <access.h>
 #include <content.h>
 #include <site.h>
 
@@ -111,6 +112,8 @@ bool site_open(struct config *config, const struct config *previous,
 	unsigned before = errors->len;
 
 	config->let_go = let_go;
+	config->number = previous ? previous->number + 1 : 1;
+	config->read_ms = (uint64_t)g_get_real_time() / 1000;
 	content.mime = mime_open(config->mime_types);
 	for (unsigned i = 0; i < config->host_count; i++)
 		for (unsigned k = 0; k < config->hosts[i].scope_count; k++) {

@@ -1,116 +1,270 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * status.c - adds up what the threads have counted; see status.h.
+ * status.c - see status.h.  Runs on the thread of who asks, and adds up what
+ * all threads have counted; nothing of it waits for another thread.
  */
+#include <string.h>
+#include <strings.h>
+#include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
+#include <arpa/inet.h>
 
 #include <glib.h>
 
+#include <access.h>
+#include <gateway.h>
 #include <server.h>
 #include <site.h>
+#include <status-json.h>
+#include <status-metrics.h>
+#include <status-page.h>
 #include <status.h>
+#include <textbody.h>
 
-struct sums {
-	uint64_t connections, open, requests, responses[6], body_bytes, body_units;
-	uint64_t worker_requests, worker_messages, worker_bodies, worker_failures;
+#define PREFIX "/.sweet/"
+
+enum form { FORM_NONE, FORM_STATUS, FORM_JSON, FORM_HTML, FORM_METRICS, FORM_READY };
+
+static const struct {
+	const char *name;
+	enum form form;
+} forms[] = {
+	{"status", FORM_STATUS},   {"status.json", FORM_JSON}, {"status.html", FORM_HTML},
+	{"metrics", FORM_METRICS}, {"ready", FORM_READY},
 };
 
-static uint64_t read_counter(const _Atomic uint64_t *counter)
+static enum form find(const char *path)
+{
+	if (strncmp(path, PREFIX, strlen(PREFIX)) != 0)
+		return FORM_NONE;
+	for (unsigned i = 0; i < G_N_ELEMENTS(forms); i++)
+		if (strcmp(path + strlen(PREFIX), forms[i].name) == 0)
+			return forms[i].form;
+	return FORM_NONE;
+}
+
+/* --- who may see it ------------------------------------------------------------- */
+
+bool status_answers(const struct transaction *transaction)
+{
+	const struct config *config = transaction->generation->config;
+	enum form form = find(transaction->path);
+
+	return form != FORM_NONE && config->status &&
+	       (form == FORM_READY || access_allows(config->status_access, transaction->remote));
+}
+
+/* --- what there is to tell --------------------------------------------------------- */
+
+static uint64_t load(const _Atomic uint64_t *counter)
 {
 	return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
-static struct sums add_up(const struct site *site)
+static void add_server(struct status_data *data, const struct server *server)
 {
-	struct sums sums = {0};
+	const struct server_counters *counters = &server->counters;
+	struct status_thread *thread = &data->thread[server->number];
 
-	for (unsigned i = 0; i < site->threads; i++) {
-		const struct server_counters *counters = &site->servers[i]->counters;
+	*thread = (struct status_thread){.io = loop_name(server->loop),
+					 .accepted = load(&counters->connections),
+					 .open = load(&counters->open),
+					 .requests = load(&counters->requests),
+					 .bytes = load(&counters->body_bytes)};
+	data->accepted += thread->accepted;
+	data->open += thread->open;
+	data->requests += thread->requests;
+	data->bytes += thread->bytes;
+	for (unsigned i = 0; i < CONNECTION_STATES; i++)
+		data->states[i] += load(&counters->states[i]);
+	for (unsigned i = 0; i < G_N_ELEMENTS(data->responses); i++)
+		data->responses[i] += load(&counters->responses[i]);
+	data->pieces += load(&counters->body_units);
+	data->worker_requests += load(&counters->worker_requests);
+	data->worker_messages += load(&counters->worker_messages);
+	data->worker_bodies += load(&counters->worker_bodies);
+	data->worker_failures += load(&counters->worker_failures);
+	histogram_add(&data->latency, &counters->latency);
+}
 
-		sums.connections += read_counter(&counters->connections);
-		sums.open += read_counter(&counters->open);
-		sums.requests += read_counter(&counters->requests);
-		for (unsigned j = 0; j < 6; j++)
-			sums.responses[j] += read_counter(&counters->responses[j]);
-		sums.body_bytes += read_counter(&counters->body_bytes);
-		sums.body_units += read_counter(&counters->body_units);
-		sums.worker_requests += read_counter(&counters->worker_requests);
-		sums.worker_messages += read_counter(&counters->worker_messages);
-		sums.worker_bodies += read_counter(&counters->worker_bodies);
-		sums.worker_failures += read_counter(&counters->worker_failures);
+static void add_worker(struct status_worker *worker, const struct gateway_worker *from,
+		       unsigned threads)
+{
+	uint64_t starts = load(&from->starts), ended = 0;
+
+	worker->pid = (uint64_t)atomic_load_explicit(&from->pid, memory_order_relaxed);
+	worker->up = worker->pid != 0;
+	worker->restarts = starts ? starts - 1 : 0;
+	for (unsigned i = 0; i < threads; i++) {
+		const struct gw_lane *lane = &from->lanes[i];
+
+		/* In this order, so that none seems to have ended before it began. */
+		ended += load(&lane->ended);
+		worker->failures += load(&lane->failures);
+		worker->requests += load(&lane->requests);
 	}
-	return sums;
+	worker->in_flight = worker->requests > ended ? worker->requests - ended : 0;
 }
 
-static void finish(struct transaction *transaction)
+static void add_gateway(struct status_data *data, const struct gateway *gateway)
 {
-	g_free((void *)transaction->text);
+	data->pool_count = gateway->pool_count;
+	data->pools = g_new0(struct status_pool, gateway->pool_count);
+	for (unsigned i = 0; i < gateway->pool_count; i++) {
+		const struct gateway_pool *from = &gateway->pools[i];
+		struct status_pool *pool = &data->pools[i];
+
+		pool->prefix = from->prefix;
+		pool->argv = from->argv;
+		pool->count = from->count;
+		pool->workers = g_new0(struct status_worker, from->count);
+		for (unsigned k = 0; k < gateway->site->threads; k++)
+			pool->waiting += load(&from->queues[k].count);
+		for (unsigned k = 0; k < from->count; k++)
+			add_worker(&pool->workers[k], &from->workers[k], gateway->site->threads);
+	}
 }
 
-#define U G_GUINT64_FORMAT
-
-enum respond status_respond(struct transaction *transaction)
+static void add_cache(struct status_data *data, NC_cache *cache)
 {
-	const struct site *site = transaction->server->site;
-	struct sums sums = add_up(site);
-	struct NC_cache_stat cache = {0};
-	struct content_stat files = {0};
-	GString *text = g_string_new(NULL);
+	const struct NC_cache_stat *stat = &data->cache;
+	int routes;
+
+	(void)NC_cache_stat(cache, &data->cache);
+	/* How many bytes the kernel copied after all is not told, only of how many sends. */
+	data->bytes_avoided = stat->bytes[NC_METHOD_SPLICE] +
+			      (uint64_t)((double)stat->bytes[NC_METHOD_ZEROCOPY] *
+					 status_share(stat->zerocopy_kept, stat->zerocopy_copied));
+	routes = NC_routes(cache, data->routes, STATUS_ROUTES_MAX);
+	data->route_count = routes < 0			      ? 0
+			    : routes < (int)STATUS_ROUTES_MAX ? (unsigned)routes
+							      : STATUS_ROUTES_MAX;
+}
+
+static uint64_t microseconds(const struct timeval *time)
+{
+	return (uint64_t)time->tv_sec * 1000000u + (uint64_t)time->tv_usec;
+}
+
+/* Bytes; 0 where /proc cannot be read. */
+static uint64_t resident(void)
+{
+	char *text = NULL;
+	uint64_t pages = 0;
+
+	if (g_file_get_contents("/proc/self/statm", &text, NULL, NULL) && strchr(text, ' '))
+		pages = g_ascii_strtoull(strchr(text, ' '), NULL, 10);
+	g_free(text);
+	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void add_process(struct status_data *data, const struct site *site)
+{
+	struct rusage usage;
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	(void)NC_cache_stat(site->cache, &cache);
-	site_stat(transaction->generation->config, &files);
-	g_string_append_printf(text,
-			       "{\n"
-			       "  \"software\": \"" SERVER_SOFTWARE "\",\n"
-			       "  \"uptime_s\": %" U ",\n"
-			       "  \"threads\": %u,\n"
-			       "  \"io\": \"%s\",\n",
-			       (uint64_t)now.tv_sec - site->started_ns / 1000000000u, site->threads,
-			       site->io);
-	g_string_append_printf(text,
-			       "  \"connections\": { \"accepted\": %" U ", \"open\": %" U " },\n"
-			       "  \"requests\": %" U ",\n"
-			       "  \"responses\": { \"2xx\": %" U ", \"3xx\": %" U ", \"4xx\": %" U
-			       ", \"5xx\": %" U " },\n"
-			       "  \"bodies\": { \"bytes\": %" U ", \"by_cache_id\": %" U " },\n",
-			       sums.connections, sums.open, sums.requests, sums.responses[2],
-			       sums.responses[3], sums.responses[4], sums.responses[5],
-			       sums.body_bytes, sums.body_units);
-	g_string_append_printf(text,
-			       "  \"files\": { \"known\": %" U ", \"hits\": %" U ", \"misses\": %" U
-			       " },\n"
-			       "  \"workers\": { \"requests\": %" U ", \"message_bytes\": %" U
-			       ", \"body_bytes_by_cache_id\": %" U ", \"failures\": %" U " },\n",
-			       files.files, files.hits, files.misses, sums.worker_requests, sums.worker_messages,
-			       sums.worker_bodies, sums.worker_failures);
-	g_string_append_printf(text,
-			       "  \"cache\": { \"size\": %" U ", \"used\": %" U ", \"units\": %" U
-			       ", \"members\": %" U ", \"inserts\": %" U ", \"destroys\": %" U
-			       ", \"evictions\": %" U ", \"segments_closed\": %" U
-			       ", \"failures\": %" U ", \"stale\": %" U ", \"denied\": %" U " },\n",
-			       cache.size, cache.used, cache.units, cache.members, cache.inserts,
-			       cache.destroys, cache.evictions, cache.segments_closed,
-			       cache.failures, cache.stale, cache.denied);
-	g_string_append_printf(text,
-			       "  \"transmit\": { \"copy\": { \"sends\": %" U ", \"bytes\": %" U
-			       " }, \"splice\": { \"sends\": %" U ", \"bytes\": %" U
-			       " }, \"zerocopy\": { \"sends\": %" U ", \"bytes\": %" U
-			       ", \"copied\": %" U " }, \"io_uring\": \"%s\" }\n}\n",
-			       cache.sends[NC_METHOD_COPY], cache.bytes[NC_METHOD_COPY],
-			       cache.sends[NC_METHOD_SPLICE], cache.bytes[NC_METHOD_SPLICE],
-			       cache.sends[NC_METHOD_ZEROCOPY], cache.bytes[NC_METHOD_ZEROCOPY],
-			       cache.zerocopy_copied, cache.uring);
-	transaction->status = 200;
-	transaction->length = text->len;
-	transaction->head_length =
-		(size_t)g_snprintf(transaction->head_buffer, sizeof(transaction->head_buffer),
-				   "Content-Type: application/json\r\nCache-Control: no-store\r\n"
-				   "Content-Length: %zu\r\n",
-				   text->len);
-	transaction->head = transaction->head_buffer;
-	transaction->text = g_string_free(text, FALSE);
-	transaction->finish = finish;
-	return RESPOND_NOW;
+	data->uptime_ms =
+		((uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec - site->started_ns) /
+		1000000u;
+	data->now_ms = (uint64_t)g_get_real_time() / 1000;
+	data->started_ms = site->started_ms;
+	data->pid = (uint64_t)getpid();
+	getrusage(RUSAGE_SELF, &usage);
+	data->cpu_user_us = microseconds(&usage.ru_utime);
+	data->cpu_system_us = microseconds(&usage.ru_stime);
+	data->memory = resident();
+	data->io = site->io;
+	data->threads = site->threads;
+}
+
+static struct status_data *collect(const struct transaction *transaction)
+{
+	const struct site *site = transaction->server->site;
+	const struct config *config = transaction->generation->config;
+	struct status_data *data = g_new0(struct status_data, 1);
+
+	add_process(data, site);
+	data->generation = config->number;
+	data->loaded_ms = config->read_ms;
+	data->draining = transaction->server->draining;
+	for (unsigned i = 0; i < site->threads; i++)
+		add_server(data, site->servers[i]);
+	site_stat(config, &data->files);
+	if (site->gateway)
+		add_gateway(data, site->gateway);
+	add_cache(data, site->cache);
+	return data;
+}
+
+static void data_free(struct status_data *data)
+{
+	for (unsigned i = 0; i < data->pool_count; i++)
+		g_free(data->pools[i].workers);
+	g_free(data->pools);
+	g_free(data);
+}
+
+/* --- the answer --------------------------------------------------------------------------- */
+
+static bool wants_html(const struct request *request)
+{
+	const struct slice *accept = request_find(request, "Accept");
+	static const char html[] = "text/html";
+
+	for (size_t i = 0; accept && i + strlen(html) <= accept->length; i++)
+		if (strncasecmp(accept->at + i, html, strlen(html)) == 0)
+			return true;
+	return false;
+}
+
+static GString *write_text(const struct transaction *transaction, enum form form, GString *head,
+			   const char **type)
+{
+	struct status_data *data;
+	GString *text;
+
+	switch (form) {
+	case FORM_READY:
+		*type = "text/plain; charset=utf-8";
+		return g_string_new(transaction->server->draining ? "draining\n" : "ready\n");
+	case FORM_HTML:
+		*type = "text/html; charset=utf-8";
+		status_page_policy(head);
+		return status_page();
+	default:
+		*type = form == FORM_METRICS ? STATUS_METRICS_TYPE : "application/json";
+		data = collect(transaction);
+		text = form == FORM_METRICS ? status_metrics(data) : status_json(data);
+		data_free(data);
+		return text;
+	}
+}
+
+enum respond status_respond(struct transaction *transaction)
+{
+	GString *head = g_string_new("Cache-Control: no-store\r\n"
+				     "X-Content-Type-Options: nosniff\r\n"
+				     "Referrer-Policy: no-referrer\r\n");
+	enum form form = find(transaction->path);
+	const char *type;
+	GString *text;
+	int error;
+
+	if (form == FORM_STATUS) {
+		form = wants_html(transaction->request) ? FORM_HTML : FORM_JSON;
+		g_string_append(head, "Vary: Accept\r\n");
+	}
+	if (form == FORM_READY && transaction->server->draining)
+		transaction->status = 503;
+	text = write_text(transaction, form, head, &type);
+	transaction->head_length = head->len;
+	memcpy(transaction->head_buffer, head->str, head->len);
+	g_string_free(head, TRUE);
+	error = textbody_set(transaction, type, text);
+	if (!error)
+		return RESPOND_NOW;
+	transaction->head_length = 0;
+	return transaction_fail(transaction, 503, "The cache has no room for the status.");
 }

@@ -104,7 +104,7 @@ site
 server
 logs gateway gw-worker filestream textbody
 browse errorpage
-static status
+static status status-data status-field status-json status-metrics status-page status-html
 route output
 connection connection-inside connection-body connection-send connection-time
 listener

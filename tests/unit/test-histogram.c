@@ -61,7 +61,7 @@ START_TEST(test_below)
 	sum = read_all();
 	ck_assert_uint_eq(sum.count, 5001);
 	ck_assert_uint_eq(sum.most, UINT64_MAX / 2);
-	for (unsigned bits = HISTOGRAM_STEP_BITS; bits <= HISTOGRAM_TOP_BITS; bits++) {
+	for (unsigned bits = 0; bits <= HISTOGRAM_TOP_BITS; bits++) {
 		uint64_t limit = (uint64_t)1 << bits;
 
 		ck_assert_uint_eq(histogram_below(&sum, bits), limit < 5000 ? limit : 5000);

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * status-field.c - see status-field.h.  In the order in which the metrics are
+ * written: those of one name and those of one JSON object stand together.
+ */
+#include <string.h>
+
+#include <status-field.h>
+
+#define AT(field) offsetof(struct status_data, field)
+#define CACHE(field) .group = "cache", .key = #field, .offset = AT(cache.field)
+#define SENDS(reason) .group = "transmit", .key = #reason, .offset = AT(cache.reason)
+
+const struct status_field status_fields[] = {
+	/* --- connections --- */
+	{"connections", "accepted", "connections_accepted_total", NULL, "Connections accepted.",
+	 false, AT(accepted)},
+	{"connections", "open", "connections_open", NULL, "Connections open.", true, AT(open)},
+	{"connections", "idle", "connections", "state=\"idle\"", "Connections by what they are at.",
+	 true, AT(states[CONNECTION_IDLE])},
+	{"connections", "reading", "connections", "state=\"reading\"", NULL, true,
+	 AT(states[CONNECTION_READING])},
+	{"connections", "working", "connections", "state=\"working\"", NULL, true,
+	 AT(states[CONNECTION_WORKING])},
+	{"connections", "sending", "connections", "state=\"sending\"", NULL, true,
+	 AT(states[CONNECTION_SENDING])},
+	{"connections", "lingering", "connections", "state=\"lingering\"", NULL, true,
+	 AT(states[CONNECTION_LINGERING])},
+	/* --- requests and answers --- */
+	{NULL, NULL, "requests_total", NULL, "Requests received.", false, AT(requests)},
+	{"responses", "2xx", "responses_total", "class=\"2xx\"", "Answers by class of status.",
+	 false, AT(responses[2])},
+	{"responses", "3xx", "responses_total", "class=\"3xx\"", NULL, false, AT(responses[3])},
+	{"responses", "4xx", "responses_total", "class=\"4xx\"", NULL, false, AT(responses[4])},
+	{"responses", "5xx", "responses_total", "class=\"5xx\"", NULL, false, AT(responses[5])},
+	{"bodies", "bytes", "body_bytes_total", NULL, "Bytes of bodies sent.", false, AT(bytes)},
+	{"bodies", "by_cache_id", "body_units_total", NULL,
+	 "Pieces of bodies that left by cache id.", false, AT(pieces)},
+	/* --- files --- */
+	{"files", "known", "files", NULL, "Files that are known.", true, AT(files.files)},
+	{"files", "hits", "file_hits_total", NULL, "Requests whose file was known.", false,
+	 AT(files.hits)},
+	{"files", "misses", "file_misses_total", NULL, "Requests whose file had to be looked up.",
+	 false, AT(files.misses)},
+	{"files", "hit_bytes", "file_hit_bytes_total", NULL,
+	 "Bytes of files that were found in the cache.", false, AT(files.hit_bytes)},
+	{"files", "miss_bytes", "file_miss_bytes_total", NULL,
+	 "Bytes of files that were read from the file system.", false, AT(files.miss_bytes)},
+	/* --- workers --- */
+	{"workers", "requests", "gateway_requests_total", NULL, "Requests given to workers.", false,
+	 AT(worker_requests)},
+	{"workers", "message_bytes", "gateway_message_bytes_total", NULL,
+	 "Bytes of heads to and from workers.", false, AT(worker_messages)},
+	{"workers", "body_bytes_by_cache_id", "gateway_body_bytes_total", NULL,
+	 "Bytes of bodies that workers named by cache id.", false, AT(worker_bodies)},
+	{"workers", "failures", "gateway_failures_total", NULL, "Requests for workers that failed.",
+	 false, AT(worker_failures)},
+	/* --- the cache: every field of its statistics --- */
+	{CACHE(size), .metric = "cache_size_bytes", .help = "Memory that units may take.",
+	 .gauge = true},
+	{CACHE(used), .metric = "cache_used_bytes", .help = "Memory that units take.",
+	 .gauge = true},
+	{CACHE(units), .metric = "cache_units", .help = "Units that can be named.", .gauge = true},
+	{CACHE(pinned), .metric = "cache_pinned_units", .help = "Units that are never evicted.",
+	 .gauge = true},
+	{CACHE(members), .metric = "cache_members", .help = "Processes attached to the cache.",
+	 .gauge = true},
+	{CACHE(hits), .metric = "cache_hits_total", .help = "Cache ids that were found."},
+	{CACHE(stale), .metric = "cache_stale_total",
+	 .help = "Cache ids refused: no such unit any more."},
+	{CACHE(denied), .metric = "cache_denied_total", .help = "Cache ids refused: not allowed."},
+	{CACHE(inserts), .metric = "cache_inserts_total", .help = "Units inserted."},
+	{CACHE(destroys), .metric = "cache_destroys_total", .help = "Units destroyed."},
+	{CACHE(evictions), .metric = "cache_evictions_total",
+	 .help = "Units dropped to make room."},
+	{CACHE(expired), .metric = "cache_expired_total", .help = "Units whose lifetime ended."},
+	{CACHE(cleaned), .metric = "cache_cleaned_segments_total",
+	 .help = "Segments cleaned: their best units copied on."},
+	{CACHE(copied_units), .metric = "cache_copied_units_total",
+	 .help = "Units that cleaning copied on."},
+	{CACHE(copied_bytes), .metric = "cache_copied_bytes_total",
+	 .help = "Memory that cleaning copied on."},
+	{CACHE(segments_closed), .metric = "cache_closed_segments_total",
+	 .help = "Segments given back to the system."},
+	{CACHE(failures), .metric = "cache_failures_total",
+	 .help = "Allocations refused for want of memory."},
+	{CACHE(failures_table), .metric = "cache_table_failures_total",
+	 .help = "Of those: because the table of units was full."},
+	{CACHE(failures_system), .metric = "cache_system_failures_total",
+	 .help = "Allocations that the system refused for another reason."},
+	{CACHE(scrubbed), .metric = "cache_scrubbed_bytes_total",
+	 .help = "Bytes compared with their checksums in the background."},
+	{CACHE(corrupt), .metric = "cache_corrupt_total",
+	 .help = "Units dropped because their bytes had changed."},
+	/* --- how bodies leave --- */
+	{NULL, NULL, "transmit_sends_total", "method=\"copy\"", "Pieces of bodies sent, by method.",
+	 false, AT(cache.sends[NC_METHOD_COPY])},
+	{NULL, NULL, "transmit_sends_total", "method=\"splice\"", NULL, false,
+	 AT(cache.sends[NC_METHOD_SPLICE])},
+	{NULL, NULL, "transmit_sends_total", "method=\"zerocopy\"", NULL, false,
+	 AT(cache.sends[NC_METHOD_ZEROCOPY])},
+	{NULL, NULL, "transmit_sends_total", "method=\"kernel\"", NULL, false,
+	 AT(cache.sends[NC_METHOD_KERNEL])},
+	{NULL, NULL, "transmit_bytes_total", "method=\"copy\"", "And the bytes of units in them.",
+	 false, AT(cache.bytes[NC_METHOD_COPY])},
+	{NULL, NULL, "transmit_bytes_total", "method=\"splice\"", NULL, false,
+	 AT(cache.bytes[NC_METHOD_SPLICE])},
+	{NULL, NULL, "transmit_bytes_total", "method=\"zerocopy\"", NULL, false,
+	 AT(cache.bytes[NC_METHOD_ZEROCOPY])},
+	{NULL, NULL, "transmit_bytes_total", "method=\"kernel\"", NULL, false,
+	 AT(cache.bytes[NC_METHOD_KERNEL])},
+	{SENDS(copies_avoided), .metric = "transmit_copies_avoided_total",
+	 .help = "Pieces that left without a copy."},
+	{.group = "transmit",
+	 .key = "bytes_avoided",
+	 .metric = "transmit_bytes_avoided_total",
+	 .help = "Bytes that left without a copy; of zero-copy sends by their share.",
+	 .offset = AT(bytes_avoided)},
+	{SENDS(zerocopy_copied), .metric = "transmit_zerocopy_copied_total",
+	 .help = "Zero-copy sends that the kernel copied after all."},
+	{SENDS(zerocopy_kept), .metric = "transmit_zerocopy_kept_total",
+	 .help = "Zero-copy sends without any copy."},
+	{SENDS(sends_partial), .metric = "transmit_partial_total",
+	 .help = "Sends of which the socket took a part."},
+	{SENDS(sends_full), .metric = "transmit_full_total",
+	 .help = "Sends of which the socket took nothing: it was full."},
+	{SENDS(sends_failed), .metric = "transmit_failed_total",
+	 .help = "Sends that an error of the socket ended."},
+	{SENDS(splice_sigpipe), .metric = "transmit_declined_total",
+	 .label = "method=\"splice\",reason=\"sigpipe\"",
+	 .help = "Messages whose large pieces a better method did not send, by reason."},
+	{SENDS(splice_dontwait), .metric = "transmit_declined_total",
+	 .label = "method=\"splice\",reason=\"dontwait\""},
+	{SENDS(splice_refused), .metric = "transmit_declined_total",
+	 .label = "method=\"splice\",reason=\"refused\""},
+	{SENDS(splice_learnt), .metric = "transmit_declined_total",
+	 .label = "method=\"splice\",reason=\"learnt\""},
+	{SENDS(zerocopy_memory), .metric = "transmit_declined_total",
+	 .label = "method=\"zerocopy\",reason=\"memory\""},
+	{SENDS(zerocopy_refused), .metric = "transmit_declined_total",
+	 .label = "method=\"zerocopy\",reason=\"refused\""},
+	{SENDS(zerocopy_full), .metric = "transmit_declined_total",
+	 .label = "method=\"zerocopy\",reason=\"full\""},
+	{SENDS(zerocopy_learnt), .metric = "transmit_declined_total",
+	 .label = "method=\"zerocopy\",reason=\"learnt\""},
+	/* --- the process --- */
+	{NULL, NULL, "threads", NULL, "Threads that serve.", true, AT(threads)},
+	{"process", "memory", "resident_memory_bytes", NULL,
+	 "Memory of the process, the cache's included.", true, AT(memory)},
+	{"config", "generation", "config_generation", NULL,
+	 "Configurations read so far: 1, and one more with each reload.", true, AT(generation)},
+	{NULL, NULL, "draining", NULL, "1 while the server ends its work.", true, AT(draining)},
+};
+const unsigned status_field_count = sizeof(status_fields) / sizeof(status_fields[0]);
+
+uint64_t status_field_value(const struct status_field *field, const struct status_data *data)
+{
+	uint64_t value;
+
+	memcpy(&value, (const char *)data + field->offset, sizeof(value));
+	return value;
+}
