@@ -354,6 +354,11 @@ tests_system_worker_obey_LDFLAGS = $(AM_LDFLAGS) -static
 EXTRA_DIST += \
 	tests/system/client.py \
 	tests/system/conftest.py \
+	tests/system/consumer/Makefile \
+	tests/system/consumer/client.c \
+	tests/system/consumer/fetch.c \
+	tests/system/consumer/server.c \
+	tests/system/consumer/worker.c \
 	tests/system/fetch.go \
 	tests/system/files.py \
 	tests/system/programs.py \
@@ -363,11 +368,6 @@ EXTRA_DIST += \
 	tests/system/test_command_line.py \
 	tests/system/test_config.py \
 	tests/system/test_consumer.py \
-	tests/system/consumer/Makefile \
-	tests/system/consumer/client.c \
-	tests/system/consumer/fetch.c \
-	tests/system/consumer/server.c \
-	tests/system/consumer/worker.c \
 	tests/system/test_error_pages.py \
 	tests/system/test_examples.py \
 	tests/system/test_fallback.py \
@@ -379,16 +379,16 @@ EXTRA_DIST += \
 	tests/system/test_malformed.py \
 	tests/system/test_memory.py \
 	tests/system/test_nabcctl.py \
+	tests/system/test_nginx.py \
 	tests/system/test_paths.py \
 	tests/system/test_pipeline.py \
 	tests/system/test_readers.py \
 	tests/system/test_static.py \
 	tests/system/test_stop.py \
+	tests/system/test_variants.py \
 	tests/system/test_workers.py \
 	tests/system/website.lua \
 	tests/system/website.py
-	tests/system/test_variants.py \
-	tests/system/test_workers.py
 
 TESTS += tests/check-man.sh tests/check-floors.sh tests/check-system.sh
 if HAVE_CHECK

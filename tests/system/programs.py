@@ -3,7 +3,9 @@
 
 import os
 import shutil
+import socket
 import subprocess
+import time
 
 import pytest
 
@@ -44,3 +46,56 @@ def run(*command, **more):
 
 def curl(*arguments):
     return run("curl", "--noproxy", "*", "-sS", "--max-time", 2 * TIMEOUT, *arguments)
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Daemon:
+    """A server that others wrote, until the end of a with statement.
+
+    make(port): its command; another port is taken when somebody was faster.
+    """
+
+    def __init__(self, make, folder):
+        for _ in range(5):
+            self.port = free_port()
+            self.log = folder / f"{self.port}.log"
+            with open(self.log, "wb") as log:
+                self.process = subprocess.Popen([str(part) for part in make(self.port)],
+                                                stdin=subprocess.DEVNULL, stdout=log,
+                                                stderr=subprocess.STDOUT)
+            if self.answers():
+                return
+            self.stop()
+        raise AssertionError(f"{self.process.args[0]} has not started: {self.said()}")
+
+    def answers(self):
+        deadline = time.monotonic() + TIMEOUT
+        while self.process.poll() is None and time.monotonic() < deadline:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
+                    return True
+            time.sleep(0.01)  # it says nothing that could be waited for
+        return False
+
+    def said(self):
+        return self.log.read_text(errors="replace")[-2000:]
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.terminate()
+        try:
+            self.process.wait(TIMEOUT)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait(TIMEOUT)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        self.stop()

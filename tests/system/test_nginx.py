@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: MIT
+"""The same requests to SWEET and to nginx: the same status, body and fields.
+
+What is answered in another way on purpose stands in ON_PURPOSE with the reason.
+"""
+
+import email.utils
+import http.client
+import io
+import os
+import pwd
+import re
+import socket
+
+import pytest
+
+from files import pattern, write
+from programs import Daemon, need
+from server import TIMEOUT, running
+
+CONFIGURATION = """\
+{user}
+daemon off;
+master_process off;
+pid {folder}/nginx.pid;
+error_log stderr;
+events {{ worker_connections 64; }}
+http {{
+    access_log off;
+    include /etc/nginx/mime.types;
+    default_type application/octet-stream;
+    # As HTTP says, and as SWEET does.
+    if_modified_since before;
+    absolute_redirect off;
+    client_body_temp_path {folder}/body;
+    fastcgi_temp_path {folder}/fastcgi;
+    proxy_temp_path {folder}/proxy;
+    uwsgi_temp_path {folder}/uwsgi;
+    scgi_temp_path {folder}/scgi;
+    server {{
+        listen 127.0.0.1:{port};
+        root {root};
+    }}
+}}
+"""
+FILES = {
+    "index.html": 300, "empty": 0, "one": 1, "file.txt": 1000, "page.html": 4096, "large.bin": 300000,
+    "huge.bin": 3000000, "folder/index.html": 50, "folder/file": 77, "folder/deep/file": 78,
+    "a folder/a file": 79, "a folder/index.html": 80, "ümläut/日本": 81, "a%b": 82, "a+b": 83,
+    "q?x": 84, "h#x": 85, "bare/file": 86, "semi;colon": 87, "amp&er": 88, "tilde~": 89,
+    "..two": 90, "Case": 91, "case": 92, "star*": 93, "(braces)": 94, "quote'": 95, "c:d": 96,
+    "dot.": 97, "folder.d/file": 98, "%41": 99, "image.png": 100, "a.css": 101, "a.js": 102,
+}
+OLD, NEW = 1_000_000_000, 1_500_000_000  # before and after the files' time
+TIME = 1_234_567_890
+DATES = {name: email.utils.formatdate(at, usegmt=True)
+         for name, at in (("old", OLD), ("new", NEW), ("same", TIME))}
+
+# (method, target, field lines); {etag} and the dates are put in.
+PLAIN = [(method, target, "") for method in ("GET", "HEAD") for target in [
+    "/", "/?", "/?a=b&c=%20", "/index.html", "/empty", "/one", "/file.txt", "/page.html",
+    "/large.bin", "/huge.bin", "/folder/", "/folder/?q", "/folder/file", "/folder/deep/file",
+    "/a%20folder/a%20file", "/a%20folder/", "/%C3%BCml%C3%A4ut/%E6%97%A5%E6%9C%AC",
+    "/%c3%bcml%c3%a4ut/%e6%97%a5%e6%9c%ac", "/a%25b", "/a+b", "/a%2Bb", "/a%2bb", "/q%3Fx",
+    "/h%23x", "/bare/file", "/semi;colon", "/semi%3bcolon", "/amp&er", "/amp%26er", "/tilde~",
+    "/%7etilde", "/tilde%7E", "/..two", "/Case", "/case", "/%43ase", "/star*", "/(braces)",
+    "/quote'", "/c:d", "/dot.", "/folder.d/file", "/%2541", "/image.png", "/a.css", "/a.js",
+    # Nothing there.
+    "/none", "/none/", "/none/file", "/CASE", "/file.txt/", "/file.txt/x", "/file.tx",
+    "/file.txtt", "/file.txt%20", "/file.txt.", "/folder/none", "/folder/index.htm", "/bare/index.html",
+    "/a%20folder", "/q?x", "/" + "n" * 255, "/" + "n" * 256, "/" + "n" * 1000, "/n" * 500,
+    "/%E6%97", "/%ff%fe", "/*", "/$", "/@", "/a%5Cb", "/folder/..%5cone", "/a%2520folder/",
+    # Folders.
+    "/folder", "/folder/deep", "/folder.d", "/bare", "/%C3%BCml%C3%A4ut",
+    "/bare/", "/folder/deep/", "/folder.d/",
+    # Ways through folders.
+    "//", "//file.txt", "///folder//file", "/./file.txt", "/folder/../file.txt", "/folder/./file",
+    "/folder/deep/../file", "/folder/deep/../../one", "/none/../one", "/folder/%2e%2e/one",
+    "/folder/.%2E/one", "/folder/deep/..", "/folder/.", "/folder/..", "/%66ile.txt",
+    # And out of the root.
+    "/..", "/../", "/../one", "/folder/../../one", "/%2e%2e/one", "/folder/deep/../../../one",
+    "/.%2e/%2e./one", "/%00", "/one%00", "/%",  "/one%", "/one%2", "/one%zz", "/%zzone",
+]]
+ABSOLUTE = [("GET", "http://test" + target, "") for target in [
+    "/", "/file.txt", "/folder", "/folder/", "/none", "/a%20folder/a%20file", "",
+]] + [("GET", "http://TEST/one", ""), ("HEAD", "http://test:80/one", "")]
+METHODS = [(method, "/file.txt", "") for method in ("POST", "PUT", "DELETE", "PATCH")] + [
+    ("POST", "/file.txt", "Content-Length: 0\r\n"), ("TRACE", "/", ""),
+]
+REQUESTS = PLAIN + ABSOLUTE + METHODS
+
+# (method, target, field lines): (status of SWEET, of nginx, why).
+ON_PURPOSE = {}
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    root = tmp_path_factory.mktemp("nginx-root")
+    for number, (name, size) in enumerate(FILES.items()):
+        path = write(root / name, pattern(size, number))
+        os.utime(path, (TIME, TIME))
+    return root
+
+
+@pytest.fixture(scope="module")
+def sweet(root):
+    with running("epoll", root) as server:
+        yield server.port
+
+
+@pytest.fixture(scope="module")
+def nginx(root, tmp_path_factory):
+    program, folder = need("nginx"), tmp_path_factory.mktemp("nginx")
+    user = f"user {pwd.getpwuid(0).pw_name};" if os.geteuid() == 0 else ""
+
+    def command(port):
+        write(folder / "nginx.conf", CONFIGURATION.format(
+            user=user, folder=folder, port=port, root=root).encode())
+        return [program, "-p", folder, "-c", folder / "nginx.conf", "-e", "stderr"]
+
+    with Daemon(command, folder) as daemon:
+        yield daemon.port
+
+
+class Received:
+    """Bytes that have come, as the socket that http.client reads from."""
+
+    def __init__(self, data):
+        self.data = data
+
+    def makefile(self, *_):
+        return io.BytesIO(self.data)
+
+
+def answer(port, method, target, lines):
+    data = f"{method} {target} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n{lines}\r\n"
+    with socket.create_connection(("127.0.0.1", port), TIMEOUT) as connection:
+        connection.sendall(data.encode("latin-1"))
+        received = b""
+        while piece := connection.recv(1 << 20):
+            received += piece
+    response = http.client.HTTPResponse(Received(received), method=method)
+    response.begin()
+    response.data = response.read()
+    return response
+
+
+def parts_of(response):
+    """Content-Range and bytes of each part of a multipart answer; None: it is none."""
+    kind = response.headers.get("Content-Type", "")
+    boundary = re.match(r'multipart/byteranges; *boundary="?([^";]+)"?$', kind)
+    if not boundary:
+        return None
+    before, *parts, after = (b"\r\n" + response.data).split(b"\r\n--" + boundary[1].encode())
+    assert before in (b"", b"\r\n") and after == b"--\r\n"
+    found = []
+    for part in parts:
+        head, _, data = part.partition(b"\r\n\r\n")
+        fields = http.client.parse_headers(io.BytesIO(head.lstrip(b"\r\n") + b"\r\n\r\n"))
+        found.append((fields["Content-Range"], data))
+    return found
+
+
+def essence(response):
+    """What must be the same; pages of errors and redirects are each server's own."""
+    fields = response.headers
+    said = {"status": response.status, "range": fields.get("Content-Range")}
+    if response.status in (200, 206):
+        parts = parts_of(response)
+        said["body"] = parts or response.data
+        said["modified"] = fields.get("Last-Modified")
+        said["length"] = None if parts else fields.get("Content-Length")
+    elif response.status == 301:
+        said["location"] = fields.get("Location")
+    elif response.status == 304:
+        said["body"] = response.data
+    return said
+
+
+@pytest.fixture(scope="module")
+def etags(sweet, nginx):
+    return {port: answer(port, "HEAD", "/file.txt", "").headers.get("ETag", "none")
+            for port in (sweet, nginx)}
+
+
+@pytest.mark.parametrize("method, target, lines", REQUESTS,
+                         ids=lambda text: re.sub(r"\s+", " ", text)[:60])
+def test_same(sweet, nginx, etags, method, target, lines):
+    ours, theirs = (answer(port, method, target, lines.format(etag=etags[port], **DATES))
+                    for port in (sweet, nginx))
+    expected = ON_PURPOSE.get((method, target, lines)) or ON_PURPOSE.get((None, target, lines))
+    if expected:
+        assert (ours.status, theirs.status) == expected[:2]
+    else:
+        assert essence(ours) == essence(theirs)
+
+
+def test_table():
+    """Enough of them, each once; and nothing on purpose that is not asked for."""
+    assert len(set(REQUESTS)) == len(REQUESTS) >= 100
+    asked = {*REQUESTS, *((None, target, lines) for _, target, lines in REQUESTS)}
+    assert set(ON_PURPOSE) <= asked
