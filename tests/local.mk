@@ -362,6 +362,7 @@ EXTRA_DIST += \
 	tests/system/fetch.go \
 	tests/system/files.py \
 	tests/system/programs.py \
+	tests/system/protocol-cases.txt \
 	tests/system/server.py \
 	tests/system/test_changes.py \
 	tests/system/test_clients.py \
@@ -373,15 +374,14 @@ EXTRA_DIST += \
 	tests/system/test_fallback.py \
 	tests/system/test_folders.py \
 	tests/system/test_generate.py \
-	tests/system/test_http.py \
 	tests/system/test_load.py \
 	tests/system/test_log.py \
-	tests/system/test_malformed.py \
 	tests/system/test_memory.py \
 	tests/system/test_nabcctl.py \
 	tests/system/test_nginx.py \
 	tests/system/test_paths.py \
 	tests/system/test_pipeline.py \
+	tests/system/test_protocol.py \
 	tests/system/test_readers.py \
 	tests/system/test_static.py \
 	tests/system/test_stop.py \

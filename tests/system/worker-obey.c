@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * worker-obey.c - a worker that does what the rest of the path says, good or
+ * worker-obey.c - a worker that does what the end of the path says, good or
  * bad:
  *
  *	/pid       its process id            /kept      the same unit each time
@@ -114,7 +114,7 @@ static struct NC_response obey(const struct NC_request *request)
 	const char *order = NC_request_variable(request, "PATH_INFO");
 	char pid[32];
 
-	order = order ? order : "";
+	order = order && *order ? strrchr(order, '/') : "";
 	if (strcmp(order, "/pid") == 0) {
 		snprintf(pid, sizeof(pid), "%d", (int)getpid());
 		response.body = unit_of(pid);
