@@ -179,6 +179,30 @@ bool address_equal(const struct listen_address *one, const struct listen_address
 	return strcmp(one->text, other->text) == 0;
 }
 
+static bool accepts6(const struct sockaddr_in6 *own, const struct sockaddr_in6 *local)
+{
+	return (own->sin6_port == 0 || own->sin6_port == local->sin6_port) &&
+	       (IN6_IS_ADDR_UNSPECIFIED(&own->sin6_addr) ||
+		IN6_ARE_ADDR_EQUAL(&own->sin6_addr, &local->sin6_addr));
+}
+
+bool address_accepts(const struct listen_address *address, const struct sockaddr *local)
+{
+	const struct sockaddr_in *own = (const struct sockaddr_in *)(const void *)&address->address;
+	const struct sockaddr_in *in = (const struct sockaddr_in *)(const void *)local;
+
+	if (address->address.ss_family != local->sa_family)
+		return false;
+	if (local->sa_family == AF_INET6)
+		return accepts6((const struct sockaddr_in6 *)(const void *)own,
+				(const struct sockaddr_in6 *)(const void *)local);
+	if (local->sa_family != AF_INET)
+		return true;
+	return (own->sin_port == 0 || own->sin_port == in->sin_port) &&
+	       (own->sin_addr.s_addr == htonl(INADDR_ANY) ||
+		own->sin_addr.s_addr == in->sin_addr.s_addr);
+}
+
 const char *address_path(const struct listen_address *address)
 {
 	const char *path = as_un(address)->sun_path;

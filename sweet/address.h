@@ -32,6 +32,12 @@ void address_write(struct listen_address *address);
 /* Whether two sockets cannot have both: the modes of files do not count. */
 bool address_equal(const struct listen_address *one, const struct listen_address *other);
 
+/*
+ * Whether a socket that listens there can have accepted a connection whose own
+ * address is local.  Port 0 is any, and so is the name of a Unix socket.
+ */
+bool address_accepts(const struct listen_address *address, const struct sockaddr *local);
+
 /* The path of a Unix socket that has a file; else NULL. */
 const char *address_path(const struct listen_address *address);
 

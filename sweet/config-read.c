@@ -304,16 +304,43 @@ static void name_host(struct reader *reader, struct config *config, struct host 
 				 "host \"%s\": must be a name like "
 				 "example.org or *.example.org",
 				 name);
-		else if (g_hash_table_contains(config->names, name))
+		else if (!config_name_host(config, name, host))
 			complain(reader, section->place, "host \"%s\" is named twice", name);
-		else
-			g_hash_table_insert(config->names, name, host);
 	}
-	for (unsigned i = 0; host->listen[i]; i++)
+}
+
+static bool has_many_unix(char **listen)
+{
+	unsigned count = 0;
+
+	for (; *listen; listen++)
+		count += g_str_has_prefix(*listen, ADDRESS_UNIX);
+	return count > 1;
+}
+
+/* Before it is named: the same name may mean another host at another address. */
+static void read_listen(struct reader *reader, struct config *config, struct host *host,
+			const struct section *section)
+{
+	host->addresses = g_new0(struct listen_address, g_strv_length(host->listen));
+	for (unsigned i = 0; host->listen[i]; i++) {
+		struct listen_address *address = &host->addresses[host->address_count];
+
 		if (!g_strv_contains((const char *const *)config->listen, host->listen[i]))
 			complain(reader, section->place,
 				 "listen \"%s\": must be one of listen of [sweet]",
 				 host->listen[i]);
+		else if (g_str_has_prefix(host->listen[i], ADDRESS_UNIX) &&
+			 has_many_unix(config->listen))
+			complain(reader, section->place,
+				 "listen \"%s\": hosts are told apart by addresses and ports, "
+				 "not by Unix sockets",
+				 host->listen[i]);
+		/* What is none of its forms is reported where it is bound. */
+		else if (address_parse(host->listen[i], address))
+			host->address_count++;
+	}
+	config->by_address |= host->address_count > 0;
 }
 
 /* The first section of the chain that gives a key, or NULL. */
@@ -383,13 +410,18 @@ static void add_scope(struct reader *reader, struct host *host, struct section *
 			 "auth-realm needs an auth-file");
 }
 
+static void free_hosts(void *hosts)
+{
+	g_ptr_array_unref(hosts);
+}
+
 static void settle_hosts(struct reader *reader, struct config *config)
 {
 	GPtrArray *sections = reader->sections;
 	struct section *top = sections->pdata[0];
 
 	config->hosts = g_new0(struct host, sections->len);
-	config->names = g_hash_table_new(g_str_hash, g_str_equal);
+	config->names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, free_hosts);
 	for (unsigned i = 0; i < sections->len; i++) {
 		struct section *section = sections->pdata[i];
 		const struct section *chain[] = {section, i ? top : NULL, NULL};
@@ -401,6 +433,7 @@ static void settle_hosts(struct reader *reader, struct config *config)
 		host->name = g_strdup(i ? section->host : "");
 		if (i) {
 			settle(reader, KEY_HOST, chain, host);
+			read_listen(reader, config, host, section);
 			name_host(reader, config, host, section);
 		} else {
 			host->names = g_new0(char *, 1);

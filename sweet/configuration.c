@@ -46,6 +46,7 @@ static void free_host(struct host *host)
 	g_free(host->scopes);
 	g_strfreev(host->names);
 	g_strfreev(host->listen);
+	g_free(host->addresses);
 	g_free(host->name);
 }
 
@@ -84,38 +85,103 @@ void config_unref(struct config *config)
 	g_free(config);
 }
 
-const struct host *config_host(const struct config *config, struct slice name)
+static bool share_address(const struct host *one, const struct host *other)
 {
-	char text[CONFIG_NAME_MAX + 1];
-	const struct host *host;
-	size_t length = 0;
+	if (!one->address_count || !other->address_count)
+		return true;
+	for (unsigned i = 0; i < one->address_count; i++)
+		if (g_strv_contains((const char *const *)other->listen, one->listen[i]))
+			return true;
+	return false;
+}
 
-	if (config->host_count == 1)
-		return &config->hosts[0];
-	/* Without a port; the brackets of an address belong to it. */
-	while (length < name.length && length < CONFIG_NAME_MAX && name.at[length] != ':') {
-		if (name.at[length] == '[') {
-			while (length < name.length && length < CONFIG_NAME_MAX &&
-			       name.at[length] != ']') {
-				text[length] = (char)g_ascii_tolower(name.at[length]);
-				length++;
-			}
-			continue;
-		}
+bool config_name_host(struct config *config, const char *name, struct host *host)
+{
+	GPtrArray *hosts = g_hash_table_lookup(config->names, name);
+
+	for (unsigned i = 0; hosts && i < hosts->len; i++)
+		if (share_address(hosts->pdata[i], host))
+			return false;
+	if (!hosts) {
+		hosts = g_ptr_array_new();
+		g_hash_table_insert(config->names, g_strdup(name), hosts);
+	}
+	g_ptr_array_add(hosts, host);
+	return true;
+}
+
+static bool listens(const struct host *host, const struct sockaddr *local)
+{
+	for (unsigned i = 0; i < host->address_count; i++)
+		if (address_accepts(&host->addresses[i], local))
+			return true;
+	return false;
+}
+
+static const struct host *find_name(const struct config *config, const char *name,
+				    const struct sockaddr *local)
+{
+	const GPtrArray *hosts = g_hash_table_lookup(config->names, name);
+
+	for (unsigned i = 0; hosts && i < hosts->len; i++) {
+		const struct host *host = hosts->pdata[i];
+
+		if (!host->address_count || listens(host, local))
+			return host;
+	}
+	return NULL;
+}
+
+/* What no name has found. */
+static const struct host *find_address(const struct config *config, const struct sockaddr *local)
+{
+	for (unsigned i = 1; config->by_address && i < config->host_count; i++)
+		if (listens(&config->hosts[i], local))
+			return &config->hosts[i];
+	return &config->hosts[0];
+}
+
+/*
+ * In lower case, without a port (the brackets of an address belong to it) and
+ * without the dot of the root; false: no name at all.
+ */
+static bool plain_name(struct slice name, char text[CONFIG_NAME_MAX + 1])
+{
+	size_t length = 0;
+	bool bracket = false;
+
+	for (; length < name.length && (bracket || name.at[length] != ':'); length++) {
+		if (length == CONFIG_NAME_MAX)
+			return false;
 		text[length] = (char)g_ascii_tolower(name.at[length]);
-		length++;
+		bracket = (bracket || text[length] == '[') && text[length] != ']';
 	}
 	if (length && text[length - 1] == '.')
 		length--;
 	text[length] = '\0';
-	host = g_hash_table_lookup(config->names, text);
+	return length > 0;
+}
+
+const struct host *config_host(const struct config *config, struct slice name,
+			       const struct sockaddr *local)
+{
+	char text[CONFIG_NAME_MAX + 1];
+	const struct host *host;
+
+	if (config->host_count == 1)
+		return &config->hosts[0];
+	if (!plain_name(name, text))
+		return find_address(config, local);
+	host = find_name(config, text, local);
 	/* "a.b.c": "*.b.c", then "*.c". */
-	for (char *dot = strchr(text, '.'); !host && dot && dot > text;
-	     dot = strchr(dot + 1, '.')) {
+	for (char *dot = strchr(text, '.'); !host && dot; dot = strchr(dot + 1, '.')) {
+		/* Nothing stands for an empty label. */
+		if (dot == text)
+			continue;
 		dot[-1] = '*';
-		host = g_hash_table_lookup(config->names, dot - 1);
+		host = find_name(config, dot - 1, local);
 	}
-	return host ? host : &config->hosts[0];
+	return host ? host : find_address(config, local);
 }
 
 const struct scope *host_scope(const struct host *host, const char *path)

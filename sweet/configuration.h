@@ -16,6 +16,7 @@
 
 #include <glib.h>
 
+#include <address.h>
 #include <loop.h>
 #include <slice.h>
 
@@ -71,8 +72,10 @@ struct scope {
 
 struct host {
 	char *name;
-	char **names;	      /* lower case; "*.example.org" is any name below */
-	char **listen;	      /* of config's; empty: all */
+	char **names;			  /* lower case; "*.example.org" is any name below */
+	char **listen;			  /* of config's; empty: all */
+	struct listen_address *addresses; /* the same, read */
+	unsigned address_count;
 	struct scope *scopes; /* the longest prefix first; the last is "" */
 	unsigned scope_count;
 };
@@ -121,7 +124,8 @@ struct config {
 
 	struct host *hosts; /* [0] is the default */
 	unsigned host_count;
-	GHashTable *names; /* to struct host */
+	GHashTable *names; /* to a GPtrArray of the hosts that have the name */
+	bool by_address;   /* a host has addresses */
 
 	/* Gives back what others keep in it, before it is freed; may be NULL. */
 	void (*let_go)(struct config *config);
@@ -131,8 +135,16 @@ struct config {
 struct config *config_ref(struct config *config);
 void config_unref(struct config *config);
 
-/* The host that a request's Host field names, or the default. */
-const struct host *config_host(const struct config *config, struct slice name);
+/* False: another host has the name on one of the addresses. */
+bool config_name_host(struct config *config, const char *name, struct host *host);
+
+/*
+ * The host for a request's Host field on a connection whose own address is
+ * local: of those that listen there the one with the name; else the first
+ * that lists that address; else the default.
+ */
+const struct host *config_host(const struct config *config, struct slice name,
+			       const struct sockaddr *local);
 
 /* The scope of the longest prefix of path; a prefix ends where a segment does. */
 const struct scope *host_scope(const struct host *host, const char *path);

@@ -46,7 +46,7 @@ struct connection {
 		struct sockaddr any;
 		struct sockaddr_in in;
 		struct sockaddr_in6 in6;
-	} address;		     /* the client's */
+	} address, own;		     /* the client's, and the socket's */
 	struct limit_client *client; /* that it is counted for; NULL: it is not */
 	char remote[INET6_ADDRSTRLEN], local[INET6_ADDRSTRLEN];
 };

@@ -135,6 +135,7 @@ static bool start_request(struct connection *connection, const char *head, size_
 	transaction->remote_addr = connection->remote;
 	transaction->remote_port = connection->remote_port;
 	transaction->remote = &connection->address.any;
+	transaction->local = &connection->own.any;
 	transaction->server_addr = connection->local;
 	transaction->server_port = connection->local_port;
 	transaction->loopback = connection->loopback;
@@ -339,9 +340,11 @@ void connection_open(struct server *server, int fd)
 		return;
 	}
 	length = sizeof(address);
-	if (getsockname(fd, (struct sockaddr *)&address, &length) == 0)
+	if (getsockname(fd, (struct sockaddr *)&address, &length) == 0) {
 		plain_address(&address, connection->local, &connection->local_port,
 			      &local_loopback);
+		memcpy(&connection->own, &address, sizeof(connection->own));
+	}
 	connection->fd = fd;
 	connection->receive.received = received;
 	connection->next = server->connections;

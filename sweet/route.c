@@ -273,7 +273,7 @@ enum respond route(struct transaction *transaction)
 	length = uri_decode_path(request->path, transaction->path, sizeof(transaction->path));
 	if (length < 0)
 		return transaction_fail(transaction, -length, NULL);
-	transaction->host = config_host(config, request->host);
+	transaction->host = config_host(config, request->host, transaction->local);
 	/* It has a list of its own, so that no rule of a site hides it from who watches. */
 	if (is_reading(request) && status_answers(transaction)) {
 		transaction->scope = host_scope(transaction->host, transaction->path);

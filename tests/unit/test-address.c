@@ -204,11 +204,48 @@ START_TEST(test_equal)
 }
 END_TEST
 
+START_TEST(test_accepts)
+{
+	static const struct {
+		const char *listen, *local;
+		bool accepts;
+	} cases[] = {
+		{"127.0.0.1:80", "127.0.0.1:80", true},
+		{"127.0.0.1:80", "127.0.0.1:81", false},
+		{"127.0.0.1:80", "127.0.0.2:80", false},
+		{"127.0.0.1:0", "127.0.0.1:81", true},
+		{":80", "192.0.2.1:80", true},
+		{":80", "192.0.2.1:81", false},
+		{":80", "[::1]:80", false},
+		{"[::1]:80", "[::1]:80", true},
+		{"[::1]:80", "[::1]:81", false},
+		{"[::1]:80", "[::2]:80", false},
+		{"[::1]:0", "[::1]:81", true},
+		{"[::]:80", "[::1]:80", true},
+		{"[::]:80", "[::1]:81", false},
+		{"[::]:80", "127.0.0.1:80", false},
+		{"unix:/a", "unix:/b", true},
+		{"unix:/a", "127.0.0.1:80", false},
+		{"127.0.0.1:80", "unix:/a", false},
+	};
+	struct listen_address listen, local;
+
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		ck_assert(address_parse(cases[i].listen, &listen));
+		ck_assert(address_parse(cases[i].local, &local));
+		ck_assert_msg(address_accepts(&listen, (const struct sockaddr *)&local.address) ==
+				      cases[i].accepts,
+			      "%s, %s", cases[i].listen, cases[i].local);
+	}
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_forms);
 	tcase_add_test(tcase, test_unix);
 	tcase_add_test(tcase, test_equal);
+	tcase_add_test(tcase, test_accepts);
 }
 
 RUN_SUITE("address", fill)

@@ -8,6 +8,7 @@
 #include <glib.h>
 
 #include <config-read.h>
+#include <limit.h>
 
 #include "suite.h"
 
@@ -98,9 +99,11 @@ static struct config *must_read_file(const char *text)
 	return must_read(words);
 }
 
+static const struct sockaddr nowhere = {.sa_family = AF_UNSPEC};
+
 static const struct scope *scope_of(const struct config *config, const char *host, const char *at)
 {
-	return host_scope(config_host(config, (struct slice){host, strlen(host)}), at);
+	return host_scope(config_host(config, (struct slice){host, strlen(host)}, &nowhere), at);
 }
 
 START_TEST(test_defaults)
@@ -339,6 +342,183 @@ START_TEST(test_requests)
 }
 END_TEST
 
+/* The name of the host for a Host field at an address of this machine. */
+static const char *host_at(const struct config *config, const char *field, const char *local)
+{
+	struct listen_address address;
+
+	ck_assert(address_parse(local, &address));
+	return config_host(config, (struct slice){field, strlen(field)},
+			   (const struct sockaddr *)&address.address)
+		->name;
+}
+
+START_TEST(test_names)
+{
+	static const struct {
+		const char *field, *name;
+	} cases[] = {
+		{"example.org", "example.org"},
+		{"EXAMPLE.org", "example.org"},
+		{"example.org.", "example.org"},
+		{"example.org:8080", "example.org"},
+		{"example.org.:8080", "example.org"},
+		{"example.org:", "example.org"},
+		{"www.example.org", "example.org"},
+		{"a.www.example.org", "example.org"},
+		{"static.example.org", "static"},
+		{"b.static.example.org", "below"},
+		{"c.b.static.example.org", "below"},
+		{"[2001:DB8::1]", "six"},
+		{"[2001:db8::1]:80", "six"},
+		{"192.0.2.1", "four"},
+		{"192.0.2.1:80", "four"},
+		{"", ""},
+		{":80", ""},
+		{".", ""},
+		{"..", ""},
+		{".example.org", ""},
+		{"example.org..", ""},
+		{"xexample.org", ""},
+		{"example.com", ""},
+		{"org", ""},
+		{"*.example.org", "example.org"},
+		{"[2001:db8::2]", ""},
+		{"[2001:db8::1", ""},
+	};
+	struct config *config = must_read_file("[sweet]\n[host example.org]\n"
+					       "names=example.org;*.Example.org\n"
+					       "[host static]\nnames=static.example.org\n"
+					       "[host below]\nnames=*.static.example.org\n"
+					       "[host six]\nnames=[2001:db8::1]\n"
+					       "[host four]\nnames=192.0.2.1\n");
+	char longest[CONFIG_NAME_MAX + 100];
+
+	for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++)
+		ck_assert_msg(strcmp(host_at(config, cases[i].field, "80"), cases[i].name) == 0,
+			      "%s: %s", cases[i].field, host_at(config, cases[i].field, "80"));
+	/* As long as they come, and longer. */
+	for (size_t length = CONFIG_NAME_MAX - 20; length < sizeof(longest); length++) {
+		memset(longest, 'x', length);
+		strcpy(longest + length - strlen(".example.org"), ".example.org");
+		ck_assert_str_eq(host_at(config, longest, "80"),
+				 length <= CONFIG_NAME_MAX ? "example.org" : "");
+	}
+	config_unref(config);
+}
+END_TEST
+
+START_TEST(test_addresses)
+{
+	static const struct {
+		const char *field, *local, *name;
+	} cases[] = {
+		/* The same name is another host elsewhere. */
+		{"a.example", "127.0.0.1:80", "plain"},
+		{"a.example", "127.0.0.1:8443", "secure"},
+		{"a.example", "127.0.0.1:81", ""},
+		/* A host for all addresses. */
+		{"b.example", "127.0.0.1:80", "everywhere"},
+		{"b.example", "[::1]:80", "everywhere"},
+		{"b.example", "192.0.2.1:90", "everywhere"},
+		/* Nobody's name: the first of the address, else the default. */
+		{"x.example", "127.0.0.1:80", "plain"},
+		{"", "127.0.0.1:8443", "secure"},
+		{"x.example", "127.0.0.1:81", ""},
+		{"x.example", "192.0.2.1:90", "any"},
+		{"x.example", "[::1]:80", ""},
+		{"x.example", "unix:/whatever", "local"},
+		{"c.example", "127.0.0.1:80", "plain"},
+		{"c.example", "127.0.0.1:90", "any"},
+	};
+	struct config *config =
+		must_read_file("[sweet]\n"
+			       "listen=127.0.0.1:80;127.0.0.1:81;127.0.0.1:8443;:90;unix:/a\n"
+			       "[host plain]\nnames=a.example\nlisten=127.0.0.1:80\n"
+			       "[host secure]\nnames=a.example\nlisten=127.0.0.1:8443\n"
+			       "[host second]\nnames=d.example\nlisten=127.0.0.1:8443\n"
+			       "[host everywhere]\nnames=b.example\n"
+			       "[host any]\nnames=c.example\nlisten=:90\n"
+			       "[host local]\nnames=e.example\nlisten=unix:/a\n");
+
+	for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++)
+		ck_assert_msg(
+			strcmp(host_at(config, cases[i].field, cases[i].local), cases[i].name) == 0,
+			"%s at %s: %s", cases[i].field, cases[i].local,
+			host_at(config, cases[i].field, cases[i].local));
+	config_unref(config);
+}
+END_TEST
+
+static const struct rate_limit *rate_of(const struct config *config, const char *host,
+					const char *at)
+{
+	return scope_of(config, host, at)->rate;
+}
+
+START_TEST(test_rules)
+{
+	struct config *config = must_read_file("[sweet]\nrequest-rate=10\nrequest-burst=4\n"
+					       "[path /a]\nroot=/x\n"
+					       "[path /b]\nrequest-rate=20\n"
+					       "[path /c]\nrequest-rate=0\n"
+					       "[host h]\nredirect=/moved/\nallow=192.0.2.1\n"
+					       "[path h/d]\nroot=/x\n"
+					       "[path h/e]\nredirect=/other/\ndeny=all\nallow=\n"
+					       "[path h/f]\nredirect=off\nrequest-rate=10\n");
+	const struct rate_limit *rate = rate_of(config, "", "/");
+
+	/* Counted together where it is inherited, alone where it is set anew. */
+	ck_assert_uint_eq(rate->interval_ns, 100000000);
+	ck_assert_uint_eq(rate->burst_ns, 400000000);
+	ck_assert_uint_eq(rate_of(config, "", "/a")->scope, rate->scope);
+	ck_assert_uint_eq(rate_of(config, "h", "/d")->scope, rate->scope);
+	ck_assert_uint_eq(rate_of(config, "", "/b")->interval_ns, 50000000);
+	ck_assert_uint_ne(rate_of(config, "", "/b")->scope, rate->scope);
+	ck_assert_uint_ne(rate_of(config, "h", "/f")->scope, rate->scope);
+	ck_assert_ptr_null(rate_of(config, "", "/c"));
+	ck_assert_ptr_null(scope_of(config, "", "/")->access);
+	ck_assert_ptr_nonnull(scope_of(config, "h", "/")->access);
+	ck_assert_ptr_nonnull(scope_of(config, "h", "/d")->access);
+	ck_assert_ptr_nonnull(scope_of(config, "h", "/e")->access);
+	/* What of the path stands for the rest depends on where the redirect is from. */
+	ck_assert_ptr_null(scope_of(config, "", "/")->redirect_to);
+	ck_assert_uint_eq(scope_of(config, "h", "/")->redirect_skip, 0);
+	ck_assert_uint_eq(scope_of(config, "h", "/d/x")->redirect_skip, 0);
+	ck_assert_str_eq(scope_of(config, "h", "/d/x")->redirect_to, "/moved/");
+	ck_assert_uint_eq(scope_of(config, "h", "/e/x")->redirect_skip, 2);
+	ck_assert_ptr_null(scope_of(config, "h", "/f")->redirect_to);
+	config_unref(config);
+}
+END_TEST
+
+START_TEST(test_bad_rules)
+{
+	static const struct {
+		const char *text, *says;
+	} cases[] = {
+		{"[sweet]\nallow=10.0.0.1/8\n", "sweet.conf:2: allow \"10.0.0.1/8\": must be an"},
+		{"[sweet]\ndeny=127.0.0.1;nobody\n", "sweet.conf:2: deny \"nobody\": must be an"},
+		{"[path /a]\nallow=::1/129\n", "sweet.conf:2: allow \"::1/129\": must be an"},
+		{"[sweet]\nstatus-allow=all;x\n", "sweet.conf:2: status-allow \"x\": must be an"},
+		{"[host a]\n[host b]\nnames=a\n", "sweet.conf:2: host \"a\" is named twice"},
+		{"[sweet]\nlisten=1;2\n[host a]\nlisten=1;2\n[host b]\nnames=a\nlisten=2\n",
+		 "sweet.conf:5: host \"a\" is named twice"},
+		{"[sweet]\nlisten=1;2\n[host a]\nlisten=1\n[host b]\nnames=a\n",
+		 "sweet.conf:5: host \"a\" is named twice"},
+		{"[sweet]\nlisten=unix:/a;unix:/b\n[host a]\nlisten=unix:/b\n",
+		 "sweet.conf:3: listen \"unix:/b\": hosts are told apart"},
+	};
+	char words[256];
+
+	snprintf(words, sizeof(words), "sweet --config=%s", path);
+	for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {
+		write_config(cases[i].text);
+		check_refused(words, cases[i].says);
+	}
+}
+END_TEST
+
 START_TEST(test_inheritance)
 {
 	struct config *config = must_read_file("[sweet]\n"
@@ -435,6 +615,10 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_bad_command_lines);
 	tcase_add_test(tcase, test_bad_files);
 	tcase_add_test(tcase, test_requests);
+	tcase_add_test(tcase, test_names);
+	tcase_add_test(tcase, test_addresses);
+	tcase_add_test(tcase, test_rules);
+	tcase_add_test(tcase, test_bad_rules);
 	tcase_add_test(tcase, test_inheritance);
 	tcase_add_test(tcase, test_places);
 }
