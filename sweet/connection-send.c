@@ -95,7 +95,7 @@ void connection_done(struct transaction *transaction)
 		connection->state = SENDING;
 		connection_close(connection);
 	} else if (output->sent || output->head_sent) {
-		send_piece(connection, 0);
+		send_piece(connection, output_lead(output));
 	} else {
 		connection_respond(connection);
 	}

@@ -8,8 +8,8 @@
  * they have, and the last reference frees it.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -19,11 +19,8 @@
 #include <glib.h>
 
 #include <content.h>
-#include <date.h>
 
 #define TRIES 5
-/* Times of files may be as coarse as a tick: what is younger may yet change unseen. */
-#define REST_NS 20000000
 #define SIBLINGS_NS 1000000000 /* how long it is believed which siblings there are */
 
 enum entry_state { ENTRY_LOADING, ENTRY_READY, ENTRY_GONE };
@@ -40,7 +37,6 @@ struct content_entry {
 	int error;
 	struct job job;
 	GList link; /* in content->recent */
-	char head[320];
 	char path[];
 };
 
@@ -134,6 +130,7 @@ bool content_serves(const struct content *content, const struct content_options 
 	       content->options.helpers == options->helpers &&
 	       content->options.max_unit == options->max_unit &&
 	       content->options.revalidate_ns == options->revalidate_ns &&
+	       content->options.drop_pages == options->drop_pages &&
 	       mime_equal(content->options.mime, options->mime);
 }
 
@@ -143,25 +140,6 @@ int content_root(const struct content *content)
 }
 
 /* --- reading a file into a unit, on a helper thread ------------------------ */
-
-static uint64_t realtime_ns(const struct timespec *time)
-{
-	return (uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_nsec;
-}
-
-/* Waits until the last change is older than the grain of file times. */
-static void let_rest(const struct file_version *version)
-{
-	uint64_t changed = realtime_ns(&version->changed), now;
-	struct timespec time;
-
-	clock_gettime(CLOCK_REALTIME, &time);
-	now = realtime_ns(&time);
-	if (changed <= now && now - changed < REST_NS) {
-		time = (struct timespec){.tv_nsec = (long)(REST_NS - (now - changed))};
-		nanosleep(&time, NULL);
-	}
-}
 
 /*
  * Reads all of an open file into a unit that is held; 0, -EAGAIN when it
@@ -196,6 +174,18 @@ static int read_unit(int fd, const struct file_version *version, size_t *id)
 	return error;
 }
 
+/* The version of an open file has rested since it was the one before. */
+static int load_version(struct content_entry *entry, int fd, const struct file_version *before)
+{
+	const struct file_version *now = &entry->view.version;
+	bool fits = now->size > 0 && (uint64_t)now->size <= entry->content->options.max_unit;
+
+	/* Changed again meanwhile: it has not rested, so a change may go unseen. */
+	if (!(fits ? file_version_equal(before, now) : file_version_same_bytes(before, now)))
+		return -EAGAIN;
+	return fits ? read_unit(fd, now, &entry->view.id) : 0;
+}
+
 static int load_once(struct content_entry *entry)
 {
 	const struct content_options *options = &entry->content->options;
@@ -204,33 +194,15 @@ static int load_once(struct content_entry *entry)
 
 	if (fd < 0)
 		return fd;
-	let_rest(&version);
+	file_version_rest(&version);
 	error = docroot_version(fd, &entry->view.version);
-	if (!error && entry->view.version.size > 0 &&
-	    (uint64_t)entry->view.version.size <= options->max_unit) {
-		/* Changed again meanwhile: it has not rested, so a change may go unseen. */
-		if (file_version_equal(&version, &entry->view.version))
-			error = read_unit(fd, &entry->view.version, &entry->view.id);
-		else
-			error = -EAGAIN;
-	}
+	if (!error)
+		error = load_version(entry, fd, &version);
+	/* Its pages would be a second copy; those that wait to be written stay. */
+	if (!error && entry->view.id && options->drop_pages)
+		(void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
 	close(fd);
 	return error;
-}
-
-static void write_head(struct content_entry *entry)
-{
-	char date[DATE_LENGTH];
-	int length;
-
-	date_format(entry->view.version.modified.tv_sec, date);
-	length = snprintf(entry->head, sizeof(entry->head),
-			  "Content-Type: %.128s\r\nLast-Modified: %.*s\r\nContent-Length: %lld\r\n",
-			  mime_type(entry->content->options.mime, entry->path), DATE_LENGTH, date,
-			  (long long)entry->view.version.size);
-	entry->view.head = entry->head;
-	entry->view.type_length = (size_t)(strchr(entry->head, '\n') + 1 - entry->head);
-	entry->view.head_length = (size_t)length;
 }
 
 static uint64_t monotonic_ns(void)
@@ -238,7 +210,7 @@ static uint64_t monotonic_ns(void)
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	return realtime_ns(&now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 static void load(struct job *job)
@@ -255,7 +227,8 @@ static void load(struct job *job)
 			break;
 	}
 	if (!entry->error)
-		write_head(entry);
+		filehead_write(&entry->view.head, &entry->view.version,
+			       mime_type(entry->content->options.mime, entry->path), time(NULL));
 }
 
 /* --- hand-over to those who wait ------------------------------------------- */

@@ -12,6 +12,7 @@
 
 #include <accept.h>
 #include <docroot.h>
+#include <filehead.h>
 #include <helper.h>
 #include <mime.h>
 
@@ -24,6 +25,7 @@ struct content_options {
 	struct helpers *helpers;
 	size_t max_unit;	/* bytes of the largest file to be cached */
 	uint64_t revalidate_ns; /* trust for that long; 0: ask for each turn of a loop */
+	bool drop_pages;	/* what is in a unit does not stay in the page cache */
 };
 
 /* What a waiter gets. */
@@ -49,10 +51,8 @@ struct content_waiter {
 struct content_view {
 	size_t id; /* 0: nothing cached: empty, or too large for a unit */
 	struct file_version version;
-	const char *head; /* Content-Type, Last-Modified, Content-Length lines */
-	size_t head_length;
-	size_t type_length; /* bytes of the Content-Type line, the head's first */
-	const char *path;   /* of the file */
+	struct filehead head;
+	const char *path; /* of the file */
 };
 
 struct content *content_open(const struct content_options *options);

@@ -14,6 +14,8 @@
 
 #include <docroot.h>
 
+#define REST_NS 20000000 /* times of files may be as coarse as a tick */
+
 static struct file_version version_of(const struct stat *stat)
 {
 	return (struct file_version){.device = stat->st_dev,
@@ -45,6 +47,30 @@ bool file_version_follows(const struct file_version *made, const struct file_ver
 		return true;
 	return made->modified.tv_sec == from->modified.tv_sec && made->modified.tv_nsec == 0 &&
 	       before(&from->changed, &made->changed);
+}
+
+bool file_version_same_bytes(const struct file_version *a, const struct file_version *b)
+{
+	return a->device == b->device && a->inode == b->inode && a->size == b->size &&
+	       same_time(&a->modified, &b->modified);
+}
+
+static int64_t nanoseconds(const struct timespec *time)
+{
+	return (int64_t)time->tv_sec * 1000000000 + time->tv_nsec;
+}
+
+void file_version_rest(const struct file_version *version)
+{
+	struct timespec time;
+	int64_t age;
+
+	clock_gettime(CLOCK_REALTIME, &time);
+	age = nanoseconds(&time) - nanoseconds(&version->changed);
+	if (age >= 0 && age < REST_NS) {
+		time = (struct timespec){.tv_nsec = (long)(REST_NS - age)};
+		nanosleep(&time, NULL);
+	}
 }
 
 int docroot_open(const char *folder)

@@ -31,6 +31,18 @@ bool file_version_equal(const struct file_version *a, const struct file_version 
  */
 bool file_version_follows(const struct file_version *made, const struct file_version *from);
 
+/*
+ * Whether the bytes are the same, of two versions of one open file.  To lose a
+ * name, or get another, is a change of the file (st_ctime), but not of its bytes.
+ */
+bool file_version_same_bytes(const struct file_version *a, const struct file_version *b);
+
+/*
+ * Waits until the last change is older than the grain of file times: what is
+ * younger may change once more and look the same.  Blocks for some ms.
+ */
+void file_version_rest(const struct file_version *version);
+
 /* A descriptor of the root folder, or -errno. */
 int docroot_open(const char *folder);
 

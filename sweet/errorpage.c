@@ -49,19 +49,17 @@ static const char *path_for(const struct transaction *transaction)
 /* False: not a page that can be sent. */
 static bool set_body(struct transaction *transaction, const struct content_view *view)
 {
-	char *at = transaction->head_buffer + transaction->head_length;
 	size_t room = sizeof(transaction->head_buffer) - transaction->head_length;
-	int length;
 
 	/* Too large for a unit: such a page has more than an error to say. */
 	if (!view->id && view->version.size > 0)
 		return false;
-	if (room < view->type_length + 64)
+	/* Its type and length; what else is said of a file is not said of a page. */
+	if (room < view->head.own)
 		return false;
-	memcpy(at, view->head, view->type_length);
-	length = g_snprintf(at + view->type_length, 64, "Content-Length: %lld\r\n",
-			    (long long)view->version.size);
-	transaction->head_length += view->type_length + (size_t)length;
+	memcpy(transaction->head_buffer + transaction->head_length, view->head.text,
+	       view->head.own);
+	transaction->head_length += view->head.own;
 	transaction->length = (uint64_t)view->version.size;
 	transaction->bodiless = !view->id;
 	if (view->id)

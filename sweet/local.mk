@@ -49,10 +49,12 @@ sweet_libsweet_la_SOURCES = \
 	sweet/helper.c sweet/helper.h \
 	sweet/docroot.c sweet/docroot.h \
 	sweet/folder.c sweet/folder.h \
+	sweet/filehead.c sweet/filehead.h \
 	sweet/content.c sweet/content.h \
 	sweet/site.c sweet/site.h \
 	sweet/transaction.h sweet/server.h \
 	sweet/filestream.c sweet/filestream.h \
+	sweet/selection.c sweet/selection.h \
 	sweet/textbody.c sweet/textbody.h \
 	sweet/errorpage.c sweet/errorpage.h \
 	sweet/browse.c sweet/browse.h \

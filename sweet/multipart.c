@@ -11,11 +11,16 @@
 
 #include <multipart.h>
 
-void multipart_boundary(struct multipart *multipart, const unsigned char *random)
+void multipart_init(struct multipart *multipart, struct slice type, uint64_t size,
+		    const unsigned char *random)
 {
 	static const char digits[64] =
 		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
+	multipart->size = size;
+	multipart->type_length =
+		type.length < MULTIPART_TYPE_MAX ? type.length : MULTIPART_TYPE_MAX;
+	memcpy(multipart->type, type.at, multipart->type_length);
 	for (unsigned i = 0; i < MULTIPART_BOUNDARY; i++) {
 		unsigned at = i * 6 / 8, shift = i * 6 % 8;
 		unsigned two = (unsigned)random[at] << 8 |
@@ -45,8 +50,7 @@ size_t multipart_text(const struct multipart *multipart, const struct range_set 
 	return (size_t)snprintf(out, MULTIPART_PART_MAX,
 				"%s--%.*s\r\nContent-Type: %.*s\r\nContent-Range: %s\r\n\r\n",
 				before, MULTIPART_BOUNDARY, multipart->boundary,
-				multipart->type.length < 128 ? (int)multipart->type.length : 128,
-				multipart->type.at, content_range);
+				(int)multipart->type_length, multipart->type, content_range);
 }
 
 uint64_t multipart_length(const struct multipart *multipart, const struct range_set *set)

@@ -8,18 +8,21 @@
 
 #include <range.h>
 
-#define MULTIPART_BOUNDARY 24	/* bytes */
-#define MULTIPART_PART_MAX 512	/* bytes in front of a range, and behind the last */
+#define MULTIPART_BOUNDARY 24  /* bytes */
+#define MULTIPART_TYPE_MAX 128 /* bytes */
+#define MULTIPART_PART_MAX 512 /* bytes in front of a range, and behind the last */
 
 struct multipart {
 	char boundary[MULTIPART_BOUNDARY];
-	struct slice type; /* Content-Type of the whole; cut at 128 bytes */
-	uint64_t size;	   /* bytes of the whole */
+	char type[MULTIPART_TYPE_MAX]; /* Content-Type of the whole */
+	size_t type_length;
+	uint64_t size; /* bytes of the whole */
 };
 
-/* A boundary of that many random bytes. */
+/* A longer type is cut; random: that many bytes for the boundary. */
 #define MULTIPART_RANDOM 18
-void multipart_boundary(struct multipart *multipart, const unsigned char *random);
+void multipart_init(struct multipart *multipart, struct slice type, uint64_t size,
+		    const unsigned char *random);
 
 /* "bytes FIRST-LAST/SIZE", NUL-terminated; returns its length. */
 #define MULTIPART_RANGE_MAX 80

@@ -70,6 +70,7 @@ struct output *output_open(struct server *server)
 	transaction->bodiless = false;
 	transaction->remote_user[0] = '\0';
 	transaction->error_page = false;
+	transaction->lead_length = 0;
 	transaction->next = NULL;
 	transaction->finish = NULL;
 	return output;
@@ -161,6 +162,16 @@ static char *append(char *at, const void *data, size_t length)
 	return at + length;
 }
 
+static char *take_lead(struct output *output, char *at)
+{
+	size_t length = output->transaction.lead_length;
+
+	assert(length <= TRANSACTION_TEXT_MAX);
+	output->sent += length;
+	output->transaction.lead_length = 0;
+	return append(at, output->transaction.lead, length);
+}
+
 #define APPEND(at, literal) append(at, literal, sizeof(literal) - 1)
 
 size_t output_head(struct output *output, bool keep_alive, bool http10)
@@ -202,7 +213,14 @@ size_t output_head(struct output *output, bool keep_alive, bool http10)
 		at = append(at, text, text_length);
 		output->sent = text_length;
 	}
+	if (transaction->lead_length && !transaction->head_only)
+		at = take_lead(output, at);
 	return (size_t)(at - output->head);
+}
+
+size_t output_lead(struct output *output)
+{
+	return (size_t)(take_lead(output, output->head) - output->head);
 }
 
 void output_log(struct output *output)

@@ -42,6 +42,9 @@ void output_remember_fields(struct output *output, const struct request *request
  */
 size_t output_head(struct output *output, bool keep_alive, bool http10);
 
+/* Writes the text in front of a later piece to output->head; its bytes. */
+size_t output_lead(struct output *output);
+
 /* Counts the answer and logs it. */
 void output_log(struct output *output);
 

@@ -17,7 +17,7 @@
 
 #include <accept.h>
 #include <browse.h>
-#include <filestream.h>
+#include <selection.h>
 #include <server.h>
 #include <static.h>
 
@@ -61,17 +61,6 @@ static const char *file_path(const struct transaction *transaction)
 	const struct scope *scope = transaction->scope;
 
 	return transaction->path + (scope->alias ? scope->prefix_length : 0);
-}
-
-static void finish(struct transaction *transaction)
-{
-	struct wait *wait = wait_of(transaction);
-
-	if (wait->sibling)
-		content_put(content_of(transaction), wait->sibling);
-	if (wait->entry)
-		content_put(content_of(transaction), wait->entry);
-	wait->sibling = wait->entry = NULL;
 }
 
 /* Names that begin with a dot are not there, but for the one of RFC 8615. */
@@ -192,32 +181,26 @@ struct lines {
 /* Whole lines or none. */
 static void put(struct lines *lines, const char *first, size_t length, const char *value)
 {
-	size_t value_length = value ? strlen(value) : 0;
-	bool end = value != NULL;
+	size_t value_length = strlen(value);
 
 	if (length + value_length + 2 > (size_t)(lines->end - lines->at))
 		return;
 	memcpy(lines->at, first, length);
-	lines->at += length;
-	memcpy(lines->at, value ? value : "", value_length);
-	lines->at += value_length;
-	memcpy(lines->at, "\r\n", end ? 2 : 0);
-	lines->at += end ? 2 : 0;
+	memcpy(lines->at + length, value, value_length);
+	memcpy(lines->at + length + value_length, "\r\n", 2);
+	lines->at += length + value_length + 2;
 }
 
 #define NAME(text) text, sizeof(text) - 1
 
-/* The lines of a coding of the file, and those that the scope adds. */
-static void make_head(struct transaction *transaction, const struct content_view *sent)
+/* The lines that go with the file, whatever is said of it. */
+static void make_head(struct transaction *transaction)
 {
 	const struct wait *wait = wait_of(transaction);
-	const struct content_view *file = content_view(wait->entry);
 	struct lines lines = {transaction->head_buffer,
 			      transaction->head_buffer + sizeof(transaction->head_buffer)};
 	const char *rule = cache_control(transaction);
 
-	put(&lines, file->head, file->type_length, NULL);
-	put(&lines, sent->head + sent->type_length, sent->head_length - sent->type_length, NULL);
 	if (wait->sibling)
 		put(&lines, NAME("Content-Encoding: "), coding_token(wait->order[wait->tried - 1]));
 	if (wait->siblings)
@@ -228,42 +211,20 @@ static void make_head(struct transaction *transaction, const struct content_view
 	transaction->head_length = (size_t)(lines.at - transaction->head_buffer);
 }
 
-/* Too large for a unit: the head is copied and the entries go back. */
-static enum respond stream(struct transaction *transaction, const struct content_view *sent)
-{
-	struct file_version version = sent->version;
-	char *path = g_strdup(sent->path);
-	enum respond respond;
-
-	if (transaction->head != transaction->head_buffer)
-		memcpy(transaction->head_buffer, transaction->head, transaction->head_length);
-	transaction->head = transaction->head_buffer;
-	finish(transaction);
-	respond = filestream_respond(transaction, path, &version);
-	g_free(path);
-	return respond;
-}
-
 static enum respond answer(struct transaction *transaction)
 {
 	struct wait *wait = wait_of(transaction);
-	const struct content_view *sent = content_view(wait->sibling ? wait->sibling : wait->entry);
+	struct content_entry *sent = wait->sibling ? wait->sibling : wait->entry;
+	const char *type = content_view(wait->entry)->head.mime;
 
 	if (wait->tried)
 		cut(transaction);
-	transaction->status = 200;
-	transaction->head = sent->head;
-	transaction->head_length = sent->head_length;
 	if (wait->siblings || transaction->scope->cache_rule_count)
-		make_head(transaction, sent);
-	transaction->length = (uint64_t)sent->version.size;
-	if (!sent->id && sent->version.size > 0 && !transaction->head_only)
-		return stream(transaction, sent);
-	transaction->finish = finish;
-	if (sent->id)
-		transaction->body =
-			(struct NC_range){.id = sent->id, .length = (size_t)sent->version.size};
-	return RESPOND_NOW;
+		make_head(transaction);
+	/* The type is that of the file; it outlasts the entry. */
+	if (wait->sibling)
+		content_put(content_of(transaction), wait->entry);
+	return selection_respond(transaction, content_of(transaction), sent, type);
 }
 
 /* --- looking ----------------------------------------------------------------------- */
@@ -370,6 +331,8 @@ enum respond static_respond(struct transaction *transaction)
 			      .length = strlen(transaction->path)};
 	if (is_hidden(transaction))
 		return transaction_fail(transaction, 404, NULL);
+	if (!selection_begin(transaction))
+		return RESPOND_NOW;
 	if (scope->precompressed)
 		wait->orders = accept_codings(request, wait->order);
 	if (transaction->path[wait->length - 1] == '/') {

@@ -27,8 +27,13 @@
 #include <nabc.h>
 
 #include <htpasswd.h>
+#include <conditional.h>
+#include <multipart.h>
+#include <range.h>
 #include <request.h>
 
+struct content;
+struct content_entry;
 struct generation;
 struct host;
 struct scope;
@@ -39,6 +44,19 @@ struct server;
 #define TRANSACTION_SCRATCH 512	  /* bytes */
 
 enum respond { RESPOND_NOW, RESPOND_LATER };
+
+/* What is sent of a file; selection.c's, and good only once that has it. */
+struct selection {
+	struct conditions conditions;
+	struct content *content;
+	struct content_entry *entry;
+	const char *type; /* Content-Type */
+	size_t own_lines; /* bytes of header lines that are the caller's */
+	struct range_set ranges;
+	unsigned part;		    /* the range that is sent */
+	bool parts;		    /* with texts of multipart/byteranges between */
+	struct multipart multipart; /* with parts */
+};
 
 struct transaction {
 	/* The request; `request` is good only while the responder starts. */
@@ -71,6 +89,8 @@ struct transaction {
 	const void *text;     /* a small body in memory instead, of length bytes; until finish() */
 	bool bodiless;	      /* no body, and no page for the status either */
 	bool error_page;      /* errorpage.c has had its look at it */
+	const char *lead;     /* text in front of the next piece, of length's bytes too ... */
+	size_t lead_length;   /* ... at most TRANSACTION_TEXT_MAX; the connection clears this */
 
 	/* Responder to connection. */
 	void (*done)(struct transaction *transaction);
@@ -86,6 +106,7 @@ struct transaction {
 	enum respond (*next)(struct transaction *transaction); /* status 0 in the answer: cut off */
 	void (*finish)(struct transaction *transaction);
 
+	struct selection selection;
 	/* The responder's: from its start to finish(). */
 	alignas(16) unsigned char scratch[TRANSACTION_SCRATCH];
 	char head_buffer[TRANSACTION_HEAD_MAX];

@@ -98,12 +98,12 @@ configuration
 config-rule generation
 config-key
 config-read
-helper transaction access-log
+helper transaction access-log filehead
 content auth folder
 site
 server
 logs gateway gw-worker filestream textbody
-browse errorpage
+selection browse errorpage
 static status status-data status-field status-json status-metrics status-page status-html
 route output
 connection connection-inside connection-body connection-send connection-time

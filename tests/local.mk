@@ -70,6 +70,7 @@ SWEET_UNITS = \
 	tests/unit/test-range \
 	tests/unit/test-conditional \
 	tests/unit/test-multipart \
+	tests/unit/test-filehead \
 	tests/unit/test-mime \
 	tests/unit/test-response \
 	tests/unit/test-meta \
@@ -172,6 +173,10 @@ tests_unit_test_conditional_LDADD = $(sweet_unit_ldadd)
 tests_unit_test_multipart_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_multipart_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_multipart_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_filehead_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_filehead_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_filehead_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_test_mime_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_mime_CFLAGS = $(sweet_unit_cflags)
@@ -382,6 +387,10 @@ EXTRA_DIST += \
 	tests/system/test_paths.py \
 	tests/system/test_pipeline.py \
 	tests/system/test_protocol.py \
+	tests/system/test_ranges.py \
+	tests/system/test_conditions.py \
+	tests/system/test_large.py \
+	tests/system/test_page_cache.py \
 	tests/system/test_readers.py \
 	tests/system/test_static.py \
 	tests/system/test_stop.py \

@@ -135,8 +135,8 @@ def test_renamed_over(server, size):
 
 
 def test_streamed_and_renamed_over(server):
-    """Too large to be kept whole: an answer may break off, but is never mixed."""
-    file = watched(server, "large", 6 * MB, may_break=True)
+    """Too large to be kept whole: what was begun goes on with the file that is open."""
+    file = watched(server, "large", 6 * MB)
 
     def changes():
         for number in range(1, ROUNDS // 3 + 1):

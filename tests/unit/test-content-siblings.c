@@ -164,10 +164,9 @@ START_TEST(test_follows)
 }
 END_TEST
 
-/* The line of the type stands first, alone. */
-START_TEST(test_type_line)
+/* A sibling goes by the type of its file. */
+START_TEST(test_type)
 {
-	static const char line[] = "Content-Type: text/css; charset=utf-8\r\n";
 	const struct content_view *view;
 	struct asker asker;
 
@@ -175,8 +174,7 @@ START_TEST(test_type_line)
 	put("a.css", 'a', 100);
 	asker = get(0, "/a.css");
 	view = content_view(asker.waiter.result.entry);
-	ck_assert_uint_eq(view->type_length, sizeof(line) - 1);
-	ck_assert_mem_eq(view->head, line, sizeof(line) - 1);
+	ck_assert_str_eq(view->head.mime, "text/css; charset=utf-8");
 	give_back(0, &asker);
 	close_all();
 }
@@ -189,7 +187,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_again);
 	tcase_add_test(tcase, test_new_version);
 	tcase_add_test(tcase, test_follows);
-	tcase_add_test(tcase, test_type_line);
+	tcase_add_test(tcase, test_type);
 }
 
 RUN_SUITE("content-siblings", fill)

@@ -18,11 +18,11 @@ START_TEST(test_text)
 		"\r\nContent-Type: text/plain\r\nContent-Range: bytes 998-999/1000\r\n\r\n",
 		"\r\n--" A24 "--\r\n",
 	};
-	struct multipart multipart = {.type = {"text/plain", 10}, .size = 1000};
+	struct multipart multipart;
 	struct range_set set = {.count = 2, .ranges = {{0, 2}, {998, 2}}};
 	uint64_t length = 4;
 
-	multipart_boundary(&multipart, zeros);
+	multipart_init(&multipart, (struct slice){"text/plain", 10}, 1000, zeros);
 	for (unsigned i = 0; i < 3; i++) {
 		char text[MULTIPART_PART_MAX];
 
@@ -53,11 +53,11 @@ END_TEST
 START_TEST(test_largest)
 {
 	char type[4096], text[MULTIPART_PART_MAX];
-	struct multipart multipart = {.type = {type, sizeof(type)}, .size = UINT64_MAX};
+	struct multipart multipart;
 	struct range_set set = {.count = RANGES_MAX};
 
 	memset(type, 't', sizeof(type));
-	multipart_boundary(&multipart, zeros);
+	multipart_init(&multipart, (struct slice){type, sizeof(type)}, UINT64_MAX, zeros);
 	for (unsigned i = 0; i < RANGES_MAX; i++)
 		set.ranges[i] = (struct range){UINT64_MAX - 100 + 2 * i, 1};
 	for (unsigned i = 0; i < RANGES_MAX; i++) {
@@ -80,7 +80,7 @@ START_TEST(test_boundary)
 	for (unsigned round = 0; round < 100; round++) {
 		for (unsigned i = 0; i < MULTIPART_RANDOM; i++)
 			random[i] = (unsigned char)random_next(&state);
-		multipart_boundary(&first, random);
+		multipart_init(&first, (struct slice){"", 0}, 1, random);
 		for (unsigned i = 0; i < MULTIPART_BOUNDARY; i++)
 			expect(first.boundary[i] && strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 							   "abcdefghijklmnopqrstuvwxyz"
@@ -88,7 +88,7 @@ START_TEST(test_boundary)
 							   first.boundary[i]));
 		for (unsigned bit = 0; bit < MULTIPART_RANDOM * 8; bit++) {
 			random[bit / 8] ^= (unsigned char)(1u << bit % 8);
-			multipart_boundary(&other, random);
+			multipart_init(&other, (struct slice){"", 0}, 1, random);
 			random[bit / 8] ^= (unsigned char)(1u << bit % 8);
 			expect(memcmp(first.boundary, other.boundary, MULTIPART_BOUNDARY) != 0);
 		}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * selection.h - what of a file answers a request: all of it (200), ranges of
+ * it (206), that the client has it already (304), or that it does not hold
+ * (412, 416).
+ */
+#ifndef SWEET_SELECTION_H
+#define SWEET_SELECTION_H
+
+#include <content.h>
+#include <transaction.h>
+
+/*
+ * Keeps what the request asks of a file, while the request is there.  False:
+ * it cannot be kept, and the transaction is an answer that says so.
+ */
+bool selection_begin(struct transaction *transaction);
+
+/*
+ * Answers with the file, of that Content-Type (NULL: its own).  Takes the entry
+ * over, with finish() and next() of the transaction.  Lines that the caller has
+ * put into head_buffer[0, head_length) go with it, unless the answer is an error:
+ * Cache-Control, Vary, Content-Encoding.
+ */
+enum respond selection_respond(struct transaction *transaction, struct content *content,
+			       struct content_entry *entry, const char *type);
+
+#endif

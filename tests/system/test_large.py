@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: MIT
+"""Files that are larger than the cache keeps whole: of 10 GB, for many clients
+at once, and under whose bytes something happens while they are sent.
+
+Whatever happens, a client gets the bytes of one version up to the length that
+was told, or sees that it does not.
+"""
+
+import os
+import threading
+
+import pytest
+
+from client import Client
+from files import KB, MB, pattern, write
+from server import SCALE, TIMEOUT, VALGRIND, running
+
+GB = 1 << 30
+TEN = 10 * GB
+MARKS = {0: b"the first", 9 * GB: b"at nine", TEN - 8: b"the last"}
+SIZE = 6 * MB  # of files that change
+
+
+def sparse(path, size, marks):
+    with open(path, "wb") as out:
+        for at, mark in marks.items():
+            out.seek(at)
+            out.write(mark)
+        out.truncate(size)
+    return path
+
+
+def expected(first, last):
+    data = bytearray(last + 1 - first)
+    for at, mark in MARKS.items():
+        for place in range(max(at, first), min(at + len(mark), last + 1)):
+            data[place - first] = mark[place - at]
+    return bytes(data)
+
+
+@pytest.fixture(scope="module")
+def server(kind, tmp_path_factory):
+    root = tmp_path_factory.mktemp("large")
+    sparse(root / "ten", TEN, MARKS)
+    with running(kind, root, "--cache-size", "16M") as server:
+        server.root = root
+        yield server
+    (root / "ten").unlink()
+
+
+def test_ten_gigabytes(server):
+    with Client(server.port) as client:
+        got = client.get("/ten", "HEAD")
+        assert (got.status, got["Content-Length"]) == (200, str(TEN))
+        tag = got["ETag"]
+        for value, first, last in [
+            ("9663676410-9663676429", 9 * GB - 6, 9 * GB + 13),
+            (f"{9 * GB}-{9 * GB + 3 * MB}", 9 * GB, 9 * GB + 3 * MB),
+            (f"{4 * GB - 5}-{4 * GB + 5}", 4 * GB - 5, 4 * GB + 5),
+            (f"{TEN - 20}-", TEN - 20, TEN - 1),
+            ("-8", TEN - 8, TEN - 1),
+            (f"{TEN - 1}-{TEN + 5}", TEN - 1, TEN - 1),
+        ]:
+            got = client.get("/ten", fields=f"Range: bytes={value}\r\nIf-Range: {tag}\r\n")
+            assert got.status == 206
+            assert got["Content-Range"] == f"bytes {first}-{last}/{TEN}"
+            assert got.body == expected(first, last)
+        got = client.get("/ten", fields=f"Range: bytes=-8,{9 * GB}-{9 * GB + 6},0-4\r\n")
+        assert got.status == 206
+        for mark in (b"the last", b"at nine", b"the f"):
+            assert b"\r\n\r\n" + mark + b"\r\n" in got.body
+        got = client.get("/ten", fields=f"Range: bytes={TEN}-\r\n")
+        assert (got.status, got["Content-Range"]) == (416, f"bytes */{TEN}")
+
+
+def test_client_of_ten_gigabytes_goes_away(server):
+    """What it had is given back, and nothing is read for it any more."""
+    for _ in range(3):
+        with Client(server.port) as client:
+            client.send(b"GET /ten HTTP/1.1\r\nHost: t\r\n\r\n")
+            client.head()
+            client.take(3 * MB)
+    with Client(server.port) as client:
+        got = client.get("/ten", fields="Range: bytes=0-8\r\n")
+        assert got.body == b"the first"
+
+
+@pytest.mark.skipif(VALGRIND, reason="two gigabytes take minutes under Valgrind")
+def test_more_than_two_gigabytes(tmp_path):
+    """Read whole: past 2^31, where a signed number would end."""
+    size, at = 2 * GB + 3 * MB // 2, 2 * GB + 5
+    sparse(tmp_path / "file", size, {at: b"behind"})
+    zeros, buffer = bytes(MB), bytearray(MB)
+    with running("epoll", tmp_path) as server, Client(server.port) as client:
+        client.send(b"GET /file HTTP/1.1\r\nHost: t\r\n\r\n")
+        assert b"Content-Length: %d\r\n" % size in client.head() + b"\r\n"
+        have, found = len(client.data), b""
+        assert not client.data.strip(b"\0")
+        while have < size:
+            length = client.socket.recv_into(buffer)
+            assert length
+            if buffer[:length] != zeros[:length]:
+                found += buffer[:length].strip(b"\0")
+                assert have <= at + 6 and at <= have + length
+            have += length
+        assert (have, found) == (size, b"behind")
+    (tmp_path / "file").unlink()
+
+
+def version(number, size=SIZE):
+    return bytes([number]) * size
+
+
+def begin(server, name, fields=b""):
+    """A client that has the head of the answer and has not read on."""
+    path = write(server.root / name, version(1))
+    client = Client(server.port, 4096)
+    client.send(b"GET /%s HTTP/1.1\r\nHost: t\r\n%s\r\n" % (name.encode(), fields))
+    assert b"Content-Length: " in client.head()
+    return path, client
+
+
+def rest(client):
+    got = client.data
+    while piece := client.socket.recv(MB):
+        got += piece
+    return got
+
+
+def rename_over(path):
+    write(path.with_name("beside"), version(2))
+    os.replace(path.with_name("beside"), path)
+
+
+WHOLE = {
+    "renamed-over": rename_over,
+    "unlinked": os.unlink,
+    "renamed": lambda path: os.rename(path, path.with_name("elsewhere")),
+    "linked": lambda path: os.link(path, path.with_name("link")),
+    "chmod": lambda path: path.chmod(0o600),
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_sent_to_the_end(server, name):
+    """What happens to its name is nothing to a file that is being sent."""
+    path, client = begin(server, name)
+    with client:
+        WHOLE[name](path)
+        assert client.take(SIZE) == version(1)
+        other = client.get("/ten", fields="Range: bytes=0-3\r\n")
+        assert other.body == b"the "
+    for left in (path, path.with_name("elsewhere"), path.with_name("link")):
+        left.unlink(missing_ok=True)
+
+
+def rewrite(path):
+    with open(path, "r+b", buffering=0) as out:
+        os.pwrite(out.fileno(), version(2), 0)
+
+
+def append(path):
+    with open(path, "ab", buffering=0) as out:
+        out.write(b"\2" * KB)
+
+
+def rewrite_last(path):
+    with open(path, "r+b", buffering=0) as out:
+        os.pwrite(out.fileno(), b"\2", SIZE - 1)
+
+
+CUT = {
+    "rewritten": rewrite,
+    "rewritten-last": rewrite_last,
+    "emptied": lambda path: os.truncate(path, 0),
+    "shorter": lambda path: os.truncate(path, SIZE - 1),
+    "longer": append,
+}
+
+
+@pytest.mark.parametrize("name", CUT)
+def test_cut_off(server, name):
+    """When its bytes may be others, the client has no right length."""
+    path, client = begin(server, name)
+    with client:
+        CUT[name](path)
+        got = rest(client)
+        assert len(got) < SIZE and got == version(1, len(got))
+    with Client(server.port) as client:
+        assert client.get("/" + name).body == path.read_bytes()
+    path.unlink()
+
+
+def test_range_cut_off(server):
+    path, client = begin(server, "parts", b"Range: bytes=0-2999999,3000001-5999999\r\n")
+    with client:
+        rewrite(path)
+        got = rest(client)
+        assert b"\2" not in got and len(got) < 5999999
+    path.unlink()
+
+
+def test_many_at_once(tmp_path):
+    """More windows are wanted than the cache can hold: all are served in the end."""
+    data = pattern(3 * MB)
+    write(tmp_path / "many", data)
+    faults = []
+
+    def read(client):
+        try:
+            assert client.response().body == data
+        except Exception as error:  # told by the main thread
+            faults.append(error)
+
+    with running("epoll", tmp_path, "--cache-size", "4M") as server:
+        clients = [Client(server.port, 4096) for _ in range(24 // SCALE)]
+        for client in clients:
+            client.send(b"GET /many HTTP/1.1\r\nHost: t\r\n\r\n")
+        threads = [threading.Thread(target=read, args=(client,)) for client in clients]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(TIMEOUT)
+            assert not thread.is_alive()
+        for client in clients:
+            client.close()
+        assert not faults, faults[0]
+        assert server.status()["cache"]["used"] <= 4 * MB
+
+
+def test_replaced_all_the_time(tmp_path):
+    """Looked up, opened, read: all is of one version, and what is told of it."""
+    path = write(tmp_path / "replaced", version(1, SIZE - 1))
+    over = threading.Event()
+
+    def replace():
+        number = 1
+        while not over.wait(0.01):
+            number = number % 250 + 1
+            write(path.with_name("next"), version(number, SIZE - number))
+            os.replace(path.with_name("next"), path)
+
+    thread = threading.Thread(target=replace)
+    with running("epoll", tmp_path, "--cache-size", "16M") as server, Client(server.port) as client:
+        thread.start()
+        try:
+            for _ in range(16 // SCALE):
+                got = client.get("/replaced")
+                number = got.body[0]
+                assert got.status == 200 and got.body == version(number, SIZE - number)
+                got = client.get("/replaced", fields="Range: bytes=-7\r\n")
+                number = got.body[0]
+                assert got.status == 206 and got.body == version(number, 7)
+                assert got["Content-Range"].endswith(f"/{SIZE - number}")
+        finally:
+            over.set()
+            thread.join(TIMEOUT)
+
+
+def test_another_version_is_opened(tmp_path):
+    """Trusted for an hour, and replaced: what is sent is said anew."""
+    path = write(tmp_path / "file", version(1))
+    options = ["--cache-size", "16M", "--revalidate", 3600000]
+    with running("epoll", tmp_path, *options) as server, Client(server.port) as client:
+        old = client.get("/file")
+        assert old.body == version(1)
+        path.write_bytes(version(2, 5 * MB))
+        new = client.get("/file")
+        assert (new.status, new.body) == (200, version(2, 5 * MB))
+        assert new["ETag"] != old["ETag"] and new["Last-Modified"]
+        got = client.get("/file", fields="Range: bytes=0-1,-2\r\n")
+        assert got.status == 206 and got.body.count(b"/5242880\r\n\r\n\2\2\r\n--") == 2
+        got = client.get("/file", fields=f"Range: bytes=0-4\r\nIf-Range: {new['ETag']}\r\n")
+        # By the old version the range was not to be looked at, by the new one it is.
+        assert (got.status, got.body) == (206, b"\2" * 5)
+        got = client.get("/file", fields=f"Range: bytes={5 * MB}-\r\n")
+        assert (got.status, got["Content-Range"]) == (416, f"bytes */{5 * MB}")
+        client.send(
+            f"GET /file HTTP/1.1\r\nHost: t\r\nIf-None-Match: {new['ETag']}\r\n\r\n".encode()
+        )
+        got = client.response("HEAD")
+        assert (got.status, got["ETag"]) == (304, new["ETag"])
+        got = client.get("/file", fields=f"If-Match: {old['ETag']}\r\n")
+        assert got.status == 412
+        for data in (b"", b"small"):
+            path.write_bytes(data)
+            got = client.get("/file")
+            assert (got.status, got.body) == (200, data)
+        path.unlink()
+        assert client.get("/file").status == 404
+        assert client.get("/file", "HEAD").status == 200  # trusted, as was asked for
