@@ -108,7 +108,8 @@ bool site_open(struct config *config, const struct config *previous,
 	struct content_options content = {.helpers = options->helpers,
 					  .max_unit = options->max_unit,
 					  .revalidate_ns =
-						  (uint64_t)config->revalidate_ms * 1000000u};
+						  (uint64_t)config->revalidate_ms * 1000000u,
+					  .drop_pages = !config->page_cache};
 	unsigned before = errors->len;
 
 	config->let_go = let_go;

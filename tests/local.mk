@@ -372,6 +372,7 @@ EXTRA_DIST += \
 	tests/system/test_changes.py \
 	tests/system/test_clients.py \
 	tests/system/test_command_line.py \
+	tests/system/test_conditions.py \
 	tests/system/test_config.py \
 	tests/system/test_consumer.py \
 	tests/system/test_error_pages.py \
@@ -379,18 +380,17 @@ EXTRA_DIST += \
 	tests/system/test_fallback.py \
 	tests/system/test_folders.py \
 	tests/system/test_generate.py \
+	tests/system/test_large.py \
 	tests/system/test_load.py \
 	tests/system/test_log.py \
 	tests/system/test_memory.py \
 	tests/system/test_nabcctl.py \
 	tests/system/test_nginx.py \
+	tests/system/test_page_cache.py \
 	tests/system/test_paths.py \
 	tests/system/test_pipeline.py \
 	tests/system/test_protocol.py \
 	tests/system/test_ranges.py \
-	tests/system/test_conditions.py \
-	tests/system/test_large.py \
-	tests/system/test_page_cache.py \
 	tests/system/test_readers.py \
 	tests/system/test_static.py \
 	tests/system/test_stop.py \
