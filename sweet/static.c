@@ -36,6 +36,7 @@ struct wait {
 	size_t length;		       /* of the path without what is appended */
 	unsigned index;		       /* names that were looked for in a folder */
 	bool folder;
+	bool wishes_known;
 	unsigned orders, tried; /* codings wished for, and looked at */
 	enum coding order[CODINGS];
 	unsigned siblings; /* bit of each coding that there is */
@@ -74,7 +75,10 @@ static bool is_hidden(const struct transaction *transaction)
 	if (path == transaction->path && strncmp(path, known, sizeof(known) - 1) == 0 &&
 	    (path[sizeof(known) - 1] == '/' || path[sizeof(known) - 1] == '\0'))
 		path += sizeof(known) - 1;
-	return strstr(path, "/.") != NULL;
+	while ((path = strchr(path, '/')))
+		if (*++path == '.')
+			return true;
+	return false;
 }
 
 /* Appends to the path; false: too long. */
@@ -231,13 +235,25 @@ static enum respond answer(struct transaction *transaction)
 
 static enum respond arrived_now(struct transaction *transaction);
 
+/* To be called while the request is there; most files have no siblings and need no wishes. */
+static void learn_wishes(struct transaction *transaction)
+{
+	struct wait *wait = wait_of(transaction);
+
+	if (wait->wishes_known || !transaction->scope->precompressed)
+		return;
+	wait->wishes_known = true;
+	wait->orders = accept_codings(transaction->request, wait->order);
+}
+
 static enum respond look(struct transaction *transaction)
 {
 	struct wait *wait = wait_of(transaction);
 
-	if (!content_get(content_of(transaction), file_path(transaction), &wait->waiter))
-		return RESPOND_LATER;
-	return arrived_now(transaction);
+	if (content_get(content_of(transaction), file_path(transaction), &wait->waiter))
+		return arrived_now(transaction);
+	learn_wishes(transaction);
+	return RESPOND_LATER;
 }
 
 /* Looks at the codings in their order until one is there. */
@@ -299,10 +315,12 @@ static enum respond file_arrived(struct transaction *transaction)
 	if (error)
 		return refuse(transaction, error);
 	wait->entry = wait->waiter.result.entry;
-	if (!transaction->scope->precompressed)
+	if (transaction->scope->precompressed)
+		wait->siblings = content_siblings(wait->entry, transaction->server->loop);
+	if (!wait->siblings)
 		return answer(transaction);
+	learn_wishes(transaction);
 	wait->length = strlen(transaction->path);
-	wait->siblings = content_siblings(wait->entry, transaction->server->loop);
 	return next_sibling(transaction);
 }
 
@@ -333,8 +351,6 @@ enum respond static_respond(struct transaction *transaction)
 		return transaction_fail(transaction, 404, NULL);
 	if (!selection_begin(transaction))
 		return RESPOND_NOW;
-	if (scope->precompressed)
-		wait->orders = accept_codings(request, wait->order);
 	if (transaction->path[wait->length - 1] == '/') {
 		wait->folder = true;
 		if (scope->listing)
