@@ -481,6 +481,7 @@ static struct config *settle_all(struct reader *reader)
 					? make_list(config->status_allow, NULL)
 					: make_list(NULL, nobody);
 	config->proxy_access = make_list(config->proxy_protocol, NULL);
+	config->listen_given = chain[0]->given[key_find("listen", KEY_GLOBAL)].values != NULL;
 	settle_hosts(reader, config);
 	return config;
 }

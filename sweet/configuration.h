@@ -82,7 +82,8 @@ struct host {
 
 struct config_limits {
 	unsigned header_ms, body_ms, keep_alive_ms, send_ms, stop_ms;
-	unsigned keep_alive_requests;			  /* 0: any number */
+	unsigned drain_ms;	      /* from not being ready to accepting no more */
+	unsigned keep_alive_requests; /* 0: any number */
 	unsigned max_connections, connections_per_client; /* 0: any number */
 	size_t max_header;				  /* bytes */
 };
@@ -107,6 +108,7 @@ struct config {
 
 	/* Read again with each reload. */
 	char **listen;
+	bool listen_given; /* it is not the default */
 	unsigned revalidate_ms;
 	bool page_cache; /* what the cache holds may stay in the page cache too */
 	char *mime_types;

@@ -27,6 +27,7 @@
 #include <connection-inside.h>
 #include <route.h>
 
+#define FRESH_MS 1000		  /* for the first byte, when the server is about to end */
 #define INPUT_PAUSE 32768	  /* bytes that wait before reading pauses */
 #define DROPPED_MAX (1024 * 1024) /* bytes of a body that nobody asked for */
 
@@ -360,6 +361,14 @@ void connection_open(struct server *server, int fd)
 		connection_close(connection);
 }
 
+/* Whether the loop has bytes to tell of yet. */
+static bool has_waiting(const struct connection *connection)
+{
+	char byte;
+
+	return recv(connection->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
 void connection_drain(struct server *server)
 {
 	struct connection *next;
@@ -367,8 +376,13 @@ void connection_drain(struct server *server)
 	server->draining = true;
 	for (struct connection *at = server->connections; at; at = next) {
 		next = at->next;
-		if (at->state == READING || at->state == LINGERING)
+		if (at->state != READING || at->input_length || has_waiting(at))
+			continue;
+		/* Who is new has been promised an answer; its request is on its way. */
+		if (at->requests > 0)
 			connection_close(at);
+		else
+			connection_time(at, FRESH_MS);
 	}
 }
 

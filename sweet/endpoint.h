@@ -13,6 +13,7 @@
 #include <address.h>
 
 struct endpoint {
+	unsigned id;		      /* its owner's */
 	struct listen_address wanted; /* as configured */
 	struct listen_address bound;  /* the same with the port that was found */
 	bool inherited;		      /* the supervisor keeps it, and its file */
@@ -42,7 +43,7 @@ struct endpoint *endpoint_open(const struct listen_address *address, unsigned th
  */
 struct endpoint *endpoint_adopt(int fd, unsigned threads);
 
-/* The thread's socket; the caller closes it. */
+/* The thread's socket; the caller closes it.  -1: taken already. */
 int endpoint_take(struct endpoint *endpoint, unsigned thread);
 
 /* Removes the file of a Unix socket, if it is still the one that was made. */

@@ -70,7 +70,13 @@ sweet_libsweet_la_SOURCES = \
 	sweet/output.c sweet/output.h \
 	sweet/connection.c sweet/connection.h sweet/connection-inside.h \
 	sweet/connection-body.c sweet/connection-send.c sweet/connection-time.c \
-	sweet/listener.c sweet/listener.h
+	sweet/listener.c sweet/listener.h \
+	sweet/pidfile.c sweet/pidfile.h \
+	sweet/endpoints.c sweet/endpoints.h \
+	sweet/config-fixed.c sweet/config-fixed.h \
+	sweet/confine.c sweet/confine.h \
+	sweet/runner.c sweet/runner.h \
+	sweet/reload.c sweet/reload.h
 # The page in the program: its bytes as numbers, which any compiler takes.
 nodist_sweet_libsweet_la_SOURCES = sweet/status-html.c
 sweet/status-html.c: $(srcdir)/sweet/status.html

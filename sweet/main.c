@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * main.c - sweet(8): puts the parts together, starts the threads, waits for
- * a signal, and takes everything down again in the opposite order.
+ * main.c - sweet(8): puts the parts together, starts the threads, hears the
+ * signals, and takes everything down again in the opposite order.
  *
- * Whatever can be wrong with the settings is found before anything starts.
+ * Whatever can be wrong with the settings is found before anything starts;
+ * whatever needs root is done before root is given up; and that, before there
+ * are threads.
  */
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,42 +20,31 @@
 #include <glib.h>
 
 #include <config-read.h>
+#include <confine.h>
 #include <connection.h>
-#include <endpoint.h>
 #include <gateway.h>
-#include <listener.h>
 #include <logs.h>
-#include <server.h>
+#include <pidfile.h>
+#include <reload.h>
 #include <site.h>
+#include <supervisor.h>
 
 #define HELPERS 4
 #define LIMIT_ENTRIES (1u << 16) /* of 16 bytes, once they are used */
-#define DRAIN_MS 5000
-#define DRAIN_STEP_MS 50
-
-/* One thread: its server, its listeners, and how it is told to end. */
-struct runner {
-	struct server server;
-	struct gw_hook workers;
-	struct listener *listeners;
-	unsigned listener_count;
-	pthread_t thread;
-	bool threaded;
-	struct loop_task drain, stop, ended;
-	struct timer drain_check;
-	uint64_t drain_until_ms;
-};
 
 struct program {
-	struct config *config;
+	struct reload reload; /* with the present configuration */
 	struct site site;
-	struct endpoint **endpoints; /* NULL: not open yet */
-	unsigned endpoint_count;
-	struct runner *runners;
+	struct endpoints endpoints;
+	struct runners *runners;
+	struct supervisor supervisor;
+	const char *pid_file; /* written; of the first configuration, which is kept for it */
+	struct config *first;
 	int signal_fd;
-	struct loop_watch signal;
+	struct loop_watch signal, cache;
+	struct timer delay, watchdog;
+	unsigned watchdog_ms;
 	unsigned signals; /* to end, so far */
-	unsigned running; /* threads besides the main one */
 };
 
 static struct program program;
@@ -93,41 +83,55 @@ static bool tell(GPtrArray *errors)
 	return good;
 }
 
-/* --- ending -------------------------------------------------------------------- */
-
-static void stop_now(struct loop_task *task)
+static struct loop *main_loop(void)
 {
-	struct runner *runner = (struct runner *)((char *)task - offsetof(struct runner, stop));
-
-	loop_stop(runner->server.loop);
+	return program.runners->all[0].server.loop;
 }
 
-static void drain_check(struct timer *timer)
+static void announce(void)
 {
-	struct runner *runner =
-		(struct runner *)((char *)timer - offsetof(struct runner, drain_check));
-	struct loop *loop = runner->server.loop;
+	const struct host *host = &program.reload.config->hosts[0];
 
-	/* The main thread hears the second signal, so it stays until the last. */
-	bool needed = runner->server.connections ||
-		      (runner == &program.runners[0] && program.running > 0);
+	for (unsigned i = 0; i < program.endpoints.all->len; i++) {
+		const struct endpoint *endpoint = program.endpoints.all->pdata[i];
+		bool web = endpoint->bound.address.ss_family != AF_UNIX;
 
-	if (!needed || loop_now_ms(loop) >= runner->drain_until_ms) {
-		loop_stop(loop);
-		return;
+		log_notice("listening on %s%s%s (root %s, %u thread%s, %s)", web ? "http://" : "",
+			   endpoint->bound.text, web ? "/" : "",
+			   host->scopes[host->scope_count - 1].root, program.site.threads,
+			   program.site.threads == 1 ? "" : "s", program.site.io);
 	}
-	loop_timer_start(loop, timer, DRAIN_STEP_MS, drain_check);
 }
 
-static void drain(struct loop_task *task)
+static void tell_ready(void)
 {
-	struct runner *runner = (struct runner *)((char *)task - offsetof(struct runner, drain));
+	char status[64];
 
-	for (unsigned i = 0; i < runner->listener_count; i++)
-		listener_retire(&runner->listeners[i], false, NULL);
-	connection_drain(&runner->server);
-	runner->drain_until_ms = loop_now_ms(runner->server.loop) + DRAIN_MS;
-	drain_check(&runner->drain_check);
+	snprintf(status, sizeof(status), "serving on %u address%s", program.endpoints.all->len,
+		 program.endpoints.all->len == 1 ? "" : "es");
+	supervisor_ready(&program.supervisor, status);
+}
+
+/* --- signals -------------------------------------------------------------------- */
+
+static void delay_over(struct timer *timer)
+{
+	(void)timer;
+	runners_drain(program.runners);
+}
+
+static void begin_end(void)
+{
+	unsigned delay = program.reload.config->limits.drain_ms;
+
+	log_notice("ending: %s", delay ? "not ready any more, still accepting" : "draining");
+	supervisor_stopping(&program.supervisor, "draining");
+	atomic_store(&program.site.leaving, true);
+	reload_end(&program.reload);
+	if (delay)
+		loop_timer_start(main_loop(), &program.delay, delay, delay_over);
+	else
+		runners_drain(program.runners);
 }
 
 /* Somebody has moved the files away. */
@@ -135,12 +139,22 @@ static void reopen_logs(void)
 {
 	char *why;
 
-	if (logs_apply(&program.site, program.config, &why)) {
+	if (logs_apply(&program.site, program.reload.config, &why)) {
 		log_notice("opened the logs anew");
 		return;
 	}
 	log_error("%s; the old logs are kept", why);
 	g_free(why);
+}
+
+static void reload_over(struct reload *reload, bool good)
+{
+	if (good) {
+		log_notice("reloaded %s",
+			   reload->config->file ? reload->config->file : "the settings");
+		announce();
+	}
+	tell_ready();
 }
 
 static void on_signal(struct loop_watch *watch)
@@ -149,85 +163,128 @@ static void on_signal(struct loop_watch *watch)
 
 	(void)watch;
 	while (read(program.signal_fd, &info, sizeof(info)) == sizeof(info)) {
-		bool again;
-
-		if (info.ssi_signo == SIGUSR1) {
+		switch (info.ssi_signo) {
+		case SIGUSR1:
 			reopen_logs();
-			continue;
-		}
-		again = program.signals++ > 0;
-		for (unsigned i = 0; i < program.site.threads; i++) {
-			struct runner *runner = &program.runners[i];
-			struct loop_task *task = again ? &runner->stop : &runner->drain;
-
-			/* A third signal has nothing left to say. */
-			if (program.signals > 2)
-				continue;
-			task->run = again ? stop_now : drain;
-			loop_post(runner->server.loop, task);
+			break;
+		case SIGHUP:
+			if (program.signals == 0)
+				supervisor_reloading(&program.supervisor);
+			reload_begin(&program.reload);
+			break;
+		default:
+			program.signals++;
+			/* A third one has nothing left to say. */
+			if (program.signals == 1)
+				begin_end();
+			else if (program.signals == 2)
+				runners_stop(program.runners);
 		}
 	}
+}
+
+static bool open_signals(void)
+{
+	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
+	sigset_t set;
+
+	signal(SIGPIPE, SIG_IGN);
+	/* A log that may not grow is a write that fails, like one on a full disk. */
+	signal(SIGXFSZ, SIG_IGN);
+	sigemptyset(&set);
+	for (size_t i = 0; i < G_N_ELEMENTS(numbers); i++)
+		sigaddset(&set, numbers[i]);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	program.signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return program.signal_fd >= 0 ? true
+				      : complain("cannot watch signals: %s", strerror(errno));
+}
+
+/* A thread that hangs is for the supervisor to see. */
+static void watchdog(struct timer *timer)
+{
+	if (runners_alive(program.runners))
+		supervisor_alive(&program.supervisor);
+	loop_timer_start(main_loop(), timer, program.watchdog_ms, watchdog);
+}
+
+/* --- what needs root ---------------------------------------------------------------- */
+
+static bool open_sockets(void)
+{
+	const struct supervisor *supervisor = &program.supervisor;
+	const struct config *config = program.reload.config;
+	GPtrArray *errors = g_ptr_array_new_with_free_func(g_free);
+	struct endpoints_change change;
+
+	endpoints_init(&program.endpoints, program.site.threads);
+	for (unsigned i = 0; i < supervisor->fd_count; i++) {
+		int error = endpoints_adopt(&program.endpoints, supervisor->first_fd + (int)i);
+		char name[64];
+
+		if (error)
+			g_ptr_array_add(
+				errors,
+				g_strdup_printf("socket %u (\"%s\") from the supervisor: %s", i,
+						supervisor_name(supervisor, i, name, sizeof(name)),
+						error == -EINVAL ? "not a listening stream socket "
+								   "(Accept=yes cannot be served)"
+								 : strerror(-error)));
+	}
+	if (endpoints_plan(&program.endpoints, config->listen, config->listen_given, &change,
+			   errors))
+		endpoints_commit(&program.endpoints, &change);
+	return tell(errors);
+}
+
+static bool prepare(void)
+{
+	const struct config *config = program.reload.config;
+	struct privileges privileges;
+	bool good;
+	char *why;
+	int error;
+
+	program.site.threads = config->threads;
+	if (!privileges_find(&privileges, config->user, config->group, &why) ||
+	    !logs_apply(&program.site, config, &why))
+		return complain_of(why);
+	good = open_sockets() && open_signals();
+	if (good && config->pid_file) {
+		error = pidfile_write(config->pid_file);
+		if (error)
+			good = complain("cannot write the pid-file \"%s\": %s", config->pid_file,
+					strerror(-error));
+		else
+			program.pid_file = config->pid_file;
+	}
+	if (good && !confine(config, &privileges, &program.endpoints, &why))
+		good = complain_of(why);
+	privileges_clear(&privileges);
+	return good;
 }
 
 /* --- starting ------------------------------------------------------------------- */
 
-/* On the main thread. */
-static void thread_ended(struct loop_task *task)
-{
-	(void)task;
-	program.running--;
-	if (program.runners[0].drain_until_ms)
-		drain_check(&program.runners[0].drain_check);
-}
-
-static void *run(void *argument)
-{
-	struct runner *runner = argument;
-
-	loop_run(runner->server.loop);
-	runner->ended.run = thread_ended;
-	loop_post(program.runners[0].server.loop, &runner->ended);
-	return NULL;
-}
-
-static bool open_sockets(void)
-{
-	unsigned threads = program.site.threads;
-
-	program.endpoint_count = g_strv_length(program.config->listen);
-	program.endpoints = g_new0(struct endpoint *, program.endpoint_count);
-	for (unsigned i = 0; i < threads; i++)
-		program.runners[i].listeners = g_new0(struct listener, program.endpoint_count);
-	for (unsigned e = 0; e < program.endpoint_count; e++) {
-		struct listen_address address;
-
-		if (!address_parse(program.config->listen[e], &address))
-			return complain("listen \"%s\": must be ADDRESS:PORT, :PORT, PORT or "
-					"unix:PATH",
-					program.config->listen[e]);
-		program.endpoints[e] = endpoint_open(&address, threads);
-		if (!program.endpoints[e])
-			return complain("cannot listen on %s: %s", address.text, strerror(errno));
-	}
-	return true;
-}
-
 static bool open_loops(void)
 {
+	const struct config *config = program.reload.config;
 	char why[160] = "", *line;
 
+	program.runners = runners_new(program.site.threads);
 	for (unsigned i = 0; i < program.site.threads; i++) {
-		struct server *server = &program.runners[i].server;
+		struct runner *runner = &program.runners->all[i];
+		struct server *server = &runner->server;
 
 		server->number = i;
 		server->site = &program.site;
-		server->loop = loop_open((enum loop_kind)program.config->io, why, sizeof(why));
+		server->loop = loop_open((enum loop_kind)config->io, why, sizeof(why));
 		if (!server->loop)
 			return complain("cannot start an event loop: %s", why);
-		server->generation = generation_open(config_ref(program.config));
+		server->generation = generation_open(config_ref(program.reload.config));
 		if (!logs_join(&program.site, server, &line))
 			return complain_of(line);
-		gw_hook_add(&program.runners[i].workers, server);
+		gw_hook_add(&runner->workers, server);
 		program.site.servers[i] = server;
 	}
 	snprintf(program.site.io, sizeof(program.site.io), "%s", why);
@@ -237,7 +294,7 @@ static bool open_loops(void)
 static bool open_site(void)
 {
 	struct site *site = &program.site;
-	const struct config *config = program.config;
+	const struct config *config = program.reload.config;
 	struct NC_cache_options options = {.size = config->cache_size, .flags = NC_CACHE_NO_THREAD};
 	GPtrArray *errors;
 	struct timespec now;
@@ -264,15 +321,12 @@ static bool open_site(void)
 	if (!site->authenticator)
 		return complain("cannot count clients: %s", strerror(errno));
 	errors = g_ptr_array_new_with_free_func(g_free);
-	(void)site_open(
-		program.config, NULL,
-		&(struct site_options){.helpers = site->helpers,
-				       .authenticator = site->authenticator,
-				       .max_unit = site->max_unit},
-		errors);
-	if (!tell(errors))
-		return false;
-	if (!open_loops())
+	(void)site_open(program.reload.config, NULL,
+			&(struct site_options){.helpers = site->helpers,
+					       .authenticator = site->authenticator,
+					       .max_unit = site->max_unit},
+			errors);
+	if (!tell(errors) || !open_loops())
 		return false;
 	if (config->worker[0]) {
 		site->gateway = gateway_open(site, config->worker, config->workers,
@@ -286,60 +340,6 @@ static bool open_site(void)
 	return true;
 }
 
-static bool check(void)
-{
-	char *why;
-
-	program.site.threads = program.config->threads;
-	program.runners = g_new0(struct runner, program.site.threads);
-	if (!logs_apply(&program.site, program.config, &why))
-		return complain_of(why);
-	return open_sockets();
-}
-
-static bool open_signals(void)
-{
-	sigset_t set;
-
-	signal(SIGPIPE, SIG_IGN);
-	/* A log that may not grow is a write that fails, like one on a full disk. */
-	signal(SIGXFSZ, SIG_IGN);
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGUSR1);
-	pthread_sigmask(SIG_BLOCK, &set, NULL);
-	program.signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return program.signal_fd >= 0 ? true
-				      : complain("cannot watch signals: %s", strerror(errno));
-}
-
-static bool start(void)
-{
-	struct loop *loop = program.runners[0].server.loop;
-	int error = 0;
-
-	program.signal.ready = on_signal;
-	error = loop_watch_start(loop, &program.signal, program.signal_fd);
-	if (!error && program.site.gateway)
-		error = gateway_start(program.site.gateway);
-	for (unsigned i = 0; i < program.site.threads && !error; i++) {
-		struct runner *runner = &program.runners[i];
-
-		for (unsigned e = 0; e < program.endpoint_count && !error; e++) {
-			error = listener_start(&runner->listeners[e], &runner->server,
-					       endpoint_take(program.endpoints[e], i));
-			runner->listener_count++;
-		}
-		if (i > 0 && !error) {
-			error = -pthread_create(&runner->thread, NULL, run, runner);
-			runner->threaded = !error;
-			program.running += !error;
-		}
-	}
-	return error ? complain("cannot start: %s", strerror(-error)) : true;
-}
-
 /* The cache's own events (members that come and go) are the main loop's. */
 static void on_cache(struct loop_watch *watch)
 {
@@ -347,78 +347,100 @@ static void on_cache(struct loop_watch *watch)
 	(void)NC_cache_dispatch(program.site.cache);
 }
 
-static void announce(void)
+static bool start(void)
 {
-	for (unsigned i = 0; i < program.endpoint_count; i++) {
-		const struct listen_address *address = &program.endpoints[i]->bound;
-		bool web = address->address.ss_family != AF_UNIX;
+	struct loop *loop = main_loop();
+	int error = 0;
 
-		log_notice("listening on %s%s%s (root %s, %u thread%s, %s)", web ? "http://" : "",
-			   address->text, web ? "/" : "",
-			   program.config->hosts[0]
-				   .scopes[program.config->hosts[0].scope_count - 1]
-				   .root,
-			   program.site.threads, program.site.threads == 1 ? "" : "s",
-			   program.site.io);
+	program.signal.ready = on_signal;
+	program.cache.ready = on_cache;
+	error = loop_watch_start(loop, &program.signal, program.signal_fd);
+	if (!error)
+		error = loop_watch_start(loop, &program.cache, NC_cache_fd(program.site.cache));
+	if (!error && program.site.gateway)
+		error = gateway_start(program.site.gateway);
+	for (unsigned i = 0; i < program.site.threads && !error; i++) {
+		struct runner *runner = &program.runners->all[i];
+
+		for (unsigned k = 0; k < program.endpoints.all->len && !error; k++)
+			error = runner_listen(runner,
+					      runner_seat(runner, program.endpoints.all->pdata[k]));
+		if (i > 0 && !error)
+			error = runner_start(runner);
 	}
+	if (error)
+		return complain("cannot start: %s", strerror(-error));
+	program.watchdog_ms = (unsigned)(program.supervisor.watchdog_us / 2000 % UINT32_MAX);
+	if (program.watchdog_ms)
+		loop_timer_start(loop, &program.watchdog, 0, watchdog);
+	program.reload.site = &program.site;
+	program.reload.runners = program.runners;
+	program.reload.endpoints = &program.endpoints;
+	program.reload.over = reload_over;
+	return true;
 }
 
 /* --- taking down ------------------------------------------------------------------ */
 
-static void take_down(void)
+static void close_runners(void)
 {
 	struct site *site = &program.site;
+	struct runners *runners = program.runners;
 
-	for (unsigned i = 1; program.runners && i < site->threads; i++) {
-		struct runner *runner = &program.runners[i];
-
-		if (!runner->threaded)
-			continue;
-		if (program.signals == 0) {
-			runner->stop.run = stop_now;
-			loop_post(runner->server.loop, &runner->stop);
-		}
-		pthread_join(runner->thread, NULL);
-	}
+	if (program.signals == 0)
+		runners_stop(runners);
+	runners_join(runners);
 	if (site->gateway)
 		site->gateway->closing = true;
 	helper_close(site->helpers);
-	for (unsigned i = 0; program.runners && i < site->threads; i++) {
-		struct runner *runner = &program.runners[i];
+	for (unsigned i = 0; i < runners->count; i++) {
+		struct runner *runner = &runners->all[i];
 
-		if (runner->server.loop) {
-			for (unsigned a = 0; a < runner->listener_count; a++)
-				listener_close(&runner->listeners[a]);
-			connection_close_all(&runner->server);
-			access_log_stop(&runner->server.log);
-		}
-		g_free(runner->listeners);
+		if (!runner->server.loop)
+			continue;
+		runner_close_seats(runner);
+		connection_close_all(&runner->server);
+		access_log_stop(&runner->server.log);
 	}
 	gateway_close(site->gateway);
 	authenticator_close(site->authenticator);
 	/* What they had is given back now, with no connection to answer. */
-	for (unsigned i = 0; program.runners && i < site->threads; i++)
-		if (program.runners[i].server.loop)
-			connection_close_all(&program.runners[i].server);
-	for (unsigned i = 0; program.runners && i < site->threads; i++) {
-		struct server *server = &program.runners[i].server;
+	for (unsigned i = 0; i < runners->count; i++)
+		if (runners->all[i].server.loop)
+			connection_close_all(&runners->all[i].server);
+	for (unsigned i = 0; i < runners->count; i++) {
+		struct server *server = &runners->all[i].server;
 
 		loop_close(server->loop);
 		if (server->generation)
 			generation_release(server->generation);
 	}
-	config_unref(program.config);
-	limits_close(site->limits);
+}
+
+static void take_down(void)
+{
+	struct site *site = &program.site;
+
+	if (program.runners) {
+		close_runners();
+	} else {
+		helper_close(site->helpers);
+		authenticator_close(site->authenticator);
+	}
+	reload_clear(&program.reload);
 	if (site->cache && NC_cache_close(site->cache) < 0)
 		log_warning("closing the cache: %s", strerror(errno));
+	endpoints_clear(&program.endpoints);
+	if (program.pid_file)
+		pidfile_remove(program.pid_file);
+	config_unref(program.first);
+	limits_close(site->limits);
 	if (program.signal_fd >= 0)
 		close(program.signal_fd);
 	logs_close(site);
 	log_close();
-	g_free(program.runners);
-	for (unsigned e = 0; e < program.endpoint_count; e++)
-		endpoint_close(program.endpoints[e]);
-	g_free(program.endpoints);
+	runners_free(program.runners);
+	supervisor_close(&program.supervisor);
 }
 
 /* As many connections as the hard limit allows. */
@@ -434,33 +456,35 @@ static void raise_limits(void)
 
 int main(int argc, char **argv)
 {
-	static struct loop_watch cache_watch = {.ready = on_cache};
 	GPtrArray *errors = g_ptr_array_new_with_free_func(g_free);
 	struct config_request request = {0};
+	struct config *config;
 	bool good;
 
 	program.site.log_fd = program.signal_fd = -1;
-	program.config = config_read(argc, argv, &request, errors);
-	if (program.config && request.check)
-		(void)site_open(program.config, NULL, &(struct site_options){0}, errors);
+	supervisor_open(&program.supervisor);
+	config = config_read(argc, argv, &request, errors);
+	if (config && request.check)
+		(void)site_open(config, NULL, &(struct site_options){0}, errors);
 	good = tell(errors);
 	if (good && request.version)
 		printf("sweet (nabc) %s\n", PACKAGE_VERSION);
 	else if (good && request.check)
-		printf("%s: good\n", program.config->file ? program.config->file : "settings");
+		printf("%s: good\n", config->file ? config->file : "settings");
 	if (!good || request.version || request.check) {
-		config_unref(program.config);
+		config_unref(config);
+		supervisor_close(&program.supervisor);
 		return good ? EXIT_SUCCESS : EXIT_FAILURE;
 	}
+	program.first = config_ref(config);
+	program.reload = (struct reload){.argc = argc, .argv = argv, .config = config};
 	raise_limits();
-	good = check() && open_signals() && open_site() && start();
-	if (good)
-		good = loop_watch_start(program.runners[0].server.loop, &cache_watch,
-					NC_cache_fd(program.site.cache)) == 0;
+	good = prepare() && open_site() && start();
 	if (good) {
 		announce();
 		log_settled();
-		loop_run(program.runners[0].server.loop);
+		tell_ready();
+		loop_run(main_loop());
 	}
 	take_down();
 	return good ? EXIT_SUCCESS : EXIT_FAILURE;

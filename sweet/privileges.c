@@ -104,7 +104,7 @@ void privileges_give(const struct privileges *privileges, int fd)
 	struct stat file;
 
 	if (privileges->user && fd >= 0 && fstat(fd, &file) == 0 && S_ISREG(file.st_mode) &&
-	    file.st_uid == geteuid())
+	    file.st_uid == geteuid() && file.st_nlink == 1)
 		(void)!fchown(fd, privileges->uid, privileges->gid);
 }
 

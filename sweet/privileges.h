@@ -27,7 +27,7 @@ bool privileges_find(struct privileges *privileges, const char *user, const char
 		     char **why);
 void privileges_clear(struct privileges *privileges);
 
-/* A regular file that was made for the user becomes the user's, to be opened again later. */
+/* A regular file of ours becomes the user's, to be opened again later; not one of two names. */
 void privileges_give(const struct privileges *privileges, int fd);
 
 /* False, with one line in *why (g_free): not all of it is done, and nothing may go on. */

@@ -37,9 +37,10 @@ struct site {
 	NC_cache *cache;
 	unsigned threads;
 	struct server *servers[SERVER_THREADS_MAX];
-	char io[160];	     /* what the loops run on, and why */
-	uint64_t started_ns; /* monotonic */
-	uint64_t started_ms; /* of the epoch */
+	char io[160];	      /* what the loops run on, and why */
+	uint64_t started_ns;  /* monotonic */
+	uint64_t started_ms;  /* of the epoch */
+	_Atomic bool leaving; /* the end was asked for: nobody new should come */
 };
 
 /* What a connection is at, for the status. */

@@ -188,7 +188,7 @@ static struct status_data *collect(const struct transaction *transaction)
 	add_process(data, site);
 	data->generation = config->number;
 	data->loaded_ms = config->read_ms;
-	data->draining = transaction->server->draining;
+	data->draining = atomic_load(&transaction->server->site->leaving);
 	for (unsigned i = 0; i < site->threads; i++)
 		add_server(data, site->servers[i]);
 	site_stat(config, &data->files);
@@ -228,7 +228,8 @@ static GString *write_text(const struct transaction *transaction, enum form form
 	switch (form) {
 	case FORM_READY:
 		*type = "text/plain; charset=utf-8";
-		return g_string_new(transaction->server->draining ? "draining\n" : "ready\n");
+		return g_string_new(atomic_load(&transaction->server->site->leaving) ? "draining\n"
+										     : "ready\n");
 	case FORM_HTML:
 		*type = "text/html; charset=utf-8";
 		status_page_policy(head);
@@ -256,7 +257,7 @@ enum respond status_respond(struct transaction *transaction)
 		form = wants_html(transaction->request) ? FORM_HTML : FORM_JSON;
 		g_string_append(head, "Vary: Accept\r\n");
 	}
-	if (form == FORM_READY && transaction->server->draining)
+	if (form == FORM_READY && atomic_load(&transaction->server->site->leaving))
 		transaction->status = 503;
 	text = write_text(transaction, form, head, &type);
 	transaction->head_length = head->len;

@@ -89,12 +89,14 @@ grep -H '^#include [<"]' "$srcdir"/libnabc/nabcctl.c "$srcdir"/libnabc/ctl*.[ch]
 	done >>"$faults"
 
 check sweet <<'FLOORS'
-address
+address pidfile
 slice syntax uri request chunked response date mime meta timer access htpasswd apr1 histogram accept listing escape access-line proxy-protocol config-value config-file siphash body etag range conditional multipart redirect
 log
 loop loop-backend loop-uring loop-epoll docroot limit
 endpoint supervisor privileges readonly
+endpoints
 configuration
+config-fixed confine
 config-rule generation
 config-key
 config-read
@@ -108,6 +110,8 @@ static status status-data status-field status-json status-metrics status-page st
 route output
 connection connection-inside connection-body connection-send connection-time
 listener
+runner
+reload
 main
 FLOORS
 

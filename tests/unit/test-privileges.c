@@ -179,13 +179,19 @@ static void nothing(void)
 static void given(void)
 {
 	struct privileges privileges;
-	char path[] = "/tmp/nabc-test-XXXXXX", *why;
+	char path[] = "/tmp/nabc-test-XXXXXX", other[40], *why;
 	int fd = mkostemp(path, O_CLOEXEC), null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	struct stat before, after;
 
-	GOOD(fd >= 0 && unlink(path) == 0);
-	GOOD(privileges_find(&privileges, NUMBER, "12345", &why));
+	GOOD(fd >= 0 && privileges_find(&privileges, NUMBER, "12345", &why));
+	/* Somebody else's file may have been linked there. */
+	snprintf(other, sizeof(other), "%s-link", path);
+	GOOD(link(path, other) == 0);
 	privileges_give(&privileges, fd);
+	GOOD(fstat(fd, &after) == 0 && after.st_uid == 0);
+	GOOD(unlink(other) == 0);
+	privileges_give(&privileges, fd);
+	GOOD(unlink(path) == 0);
 	GOOD(fstat(fd, &after) == 0 && after.st_uid == 54321 && after.st_gid == 12345);
 	/* Devices, and descriptors that are none, stay. */
 	GOOD(fstat(null, &before) == 0);

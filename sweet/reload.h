@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * reload.h - the step to the next configuration while the server runs: all
+ * of it, or nothing.
+ *
+ * A helper thread reads it and opens its folders; the main thread opens new
+ * addresses and logs; then each runner takes it over in its own loop, where
+ * running requests end by the configuration that they began with.
+ */
+#ifndef SWEET_RELOAD_H
+#define SWEET_RELOAD_H
+
+#include <endpoints.h>
+#include <helper.h>
+#include <runner.h>
+
+struct reload {
+	/* Given at the start, and what changes with a reload: */
+	int argc;
+	char **argv;
+	struct site *site;
+	struct runners *runners;
+	struct endpoints *endpoints;
+	struct config *config; /* referenced: the present one */
+	/* When it is over, good or not; on the main thread. */
+	void (*over)(struct reload *reload, bool good);
+
+	/* reload.c's: */
+	struct job job;
+	struct config *next; /* read, not yet taken */
+	GPtrArray *errors;
+	bool busy;
+	bool again;	      /* asked for while busy */
+	bool ended;	      /* no more of it */
+	GPtrArray *under_way; /* struct runner_change that no runner has taken yet; NULL: none */
+};
+
+/* Main thread.  One after the other; asking twice while one is under way is asking once. */
+void reload_begin(struct reload *reload);
+
+/* The server is about to end: what is under way is dropped. */
+void reload_end(struct reload *reload);
+
+/* After all threads have ended: gives back the configuration. */
+void reload_clear(struct reload *reload);
+
+#endif
