@@ -150,9 +150,9 @@ static void reopen_logs(void)
 static void reload_over(struct reload *reload, bool good)
 {
 	if (good) {
+		announce();
 		log_notice("reloaded %s",
 			   reload->config->file ? reload->config->file : "the settings");
-		announce();
 	}
 	tell_ready();
 }

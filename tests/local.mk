@@ -392,6 +392,7 @@ EXTRA_DIST += \
 	tests/system/test_protocol.py \
 	tests/system/test_ranges.py \
 	tests/system/test_readers.py \
+	tests/system/test_reload.py \
 	tests/system/test_static.py \
 	tests/system/test_stop.py \
 	tests/system/test_variants.py \

@@ -38,8 +38,8 @@ def start(kind):
     """start(root, options...): a server for one test, ended and judged after it."""
     started = []
 
-    def begin(root, *options, prefix=()):
-        started.append(servers.Server(kind, root, *options, prefix=prefix))
+    def begin(root, *options, **how):
+        started.append(servers.Server(kind, root, *options, **how))
         return started[-1]
 
     yield begin

@@ -107,19 +107,26 @@ def children_of(pid):
     return children
 
 
-def command(kind, options, prefix=()):
+def command(kind, options, prefix=(), listen="127.0.0.1:0"):
     before, more = KINDS[kind]
-    return [*prefix, *before, *UNDER, SWEET, "--listen", "127.0.0.1:0", *more, *options]
+    where = ["--listen", listen] if listen else []
+    return [*prefix, *before, *UNDER, SWEET, *where, *more, *options]
 
 
 class Server:
-    """Started when the constructor returns; stop() asserts a good end."""
+    """Started when the constructor returns; stop() asserts a good end.
 
-    def __init__(self, kind, root, *options, prefix=()):
+    listen and root may be None, for a configuration or a supervisor to say;
+    how is for Popen.
+    """
+
+    def __init__(self, kind, root, *options, prefix=(), listen="127.0.0.1:0", **how):
         self.known = {}
         self.asked = 0  # how often for its status, which is an answer as well
+        where = ["--root", str(root)] if root else []
         self.process = subprocess.Popen(
-            command(kind, ["--root", str(root), *map(str, options)], prefix),
+            command(kind, [*where, *map(str, options)], prefix, listen),
+            **how,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -131,7 +138,8 @@ class Server:
         if not self.ready:
             self.kill()
             raise AssertionError(f"the server has not started: {self.errors.text()}")
-        self.port = int(re.search(r"http://[^/]*:(\d+)/", self.ready)[1])
+        port = re.search(r"http://[^/]*:(\d+)/", self.ready)
+        self.port = int(port[1]) if port else None
         self.url = f"http://127.0.0.1:{self.port}"
 
     def status(self):
@@ -196,8 +204,8 @@ class Server:
 
 
 @contextlib.contextmanager
-def running(kind, root, *options, prefix=()):
-    server = Server(kind, root, *options, prefix=prefix)
+def running(kind, root, *options, **how):
+    server = Server(kind, root, *options, **how)
     try:
         yield server
     except BaseException:
