@@ -141,6 +141,15 @@ static void add_threads(GString *text, const struct status_data *data)
 	}
 }
 
+/* Another one had the prefix before; this one gets no requests, and would be told twice. */
+static bool repeats(const struct status_data *data, unsigned pool)
+{
+	for (unsigned i = 0; i < pool; i++)
+		if (strcmp(data->pools[i].prefix, data->pools[pool].prefix) == 0)
+			return true;
+	return false;
+}
+
 static void add_workers(GString *text, const struct status_data *data)
 {
 	static const struct column columns[] = {
@@ -159,6 +168,8 @@ static void add_workers(GString *text, const struct status_data *data)
 		return;
 	add_head(text, "pool_waiting", "gauge", "Requests that wait for a worker of a pool.");
 	for (unsigned i = 0; i < data->pool_count; i++) {
+		if (repeats(data, i))
+			continue;
 		g_string_append(text, "sweet_pool_waiting{");
 		add_label(text, "pool", data->pools[i].prefix);
 		g_string_append_printf(text, "} " U "\n", data->pools[i].waiting);
@@ -167,7 +178,7 @@ static void add_workers(GString *text, const struct status_data *data)
 		add_head(text, columns[c].metric, columns[c].gauge ? "gauge" : "counter",
 			 columns[c].help);
 		for (unsigned i = 0; i < data->pool_count; i++)
-			for (unsigned k = 0; k < data->pools[i].count; k++) {
+			for (unsigned k = 0; k < data->pools[i].count && !repeats(data, i); k++) {
 				g_string_append_printf(text, "sweet_%s{", columns[c].metric);
 				add_label(text, "pool", data->pools[i].prefix);
 				g_string_append_printf(text, ",worker=\"%u\"", k);

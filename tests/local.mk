@@ -109,6 +109,11 @@ SWEET_UNITS = \
 	tests/unit/test-textbody \
 	tests/unit/test-histogram \
 	tests/unit/test-content-siblings \
+	tests/unit/test-status-field \
+	tests/unit/test-status-json \
+	tests/unit/test-status-metrics \
+	tests/unit/test-status-page \
+	tests/unit/test-status \
 	tests/unit/test-content-change
 
 GLIB_UNITS = tests/unit/test-glib
@@ -324,6 +329,26 @@ tests_unit_test_textbody_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_textbody_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_textbody_LDADD = $(sweet_unit_ldadd)
 
+tests_unit_test_status_field_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_status_field_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_status_field_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_status_json_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_status_json_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_status_json_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_status_metrics_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_status_metrics_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_status_metrics_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_status_page_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_status_page_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_status_page_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_status_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_status_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_status_LDADD = $(sweet_unit_ldadd)
+
 tests_unit_test_histogram_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_histogram_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_histogram_LDADD = $(sweet_unit_ldadd)
@@ -357,6 +382,7 @@ tests_system_worker_obey_CFLAGS = $(AM_CFLAGS) $(GLIB_CFLAGS)
 tests_system_worker_obey_LDADD = libnabc/libnabc.la $(GLIB_LIBS)
 tests_system_worker_obey_LDFLAGS = $(AM_LDFLAGS) -static
 EXTRA_DIST += \
+	tests/system/browser.py \
 	tests/system/client.py \
 	tests/system/conftest.py \
 	tests/system/consumer/Makefile \
@@ -366,6 +392,7 @@ EXTRA_DIST += \
 	tests/system/consumer/worker.c \
 	tests/system/fetch.go \
 	tests/system/files.py \
+	tests/system/metrics.py \
 	tests/system/programs.py \
 	tests/system/protocol-cases.txt \
 	tests/system/server.py \
@@ -394,6 +421,8 @@ EXTRA_DIST += \
 	tests/system/test_readers.py \
 	tests/system/test_reload.py \
 	tests/system/test_static.py \
+	tests/system/test_status.py \
+	tests/system/test_status_page.py \
 	tests/system/test_stop.py \
 	tests/system/test_variants.py \
 	tests/system/test_workers.py \
@@ -423,6 +452,7 @@ EXTRA_DIST += tests/check-man.sh tests/check-floors.sh tests/check-system.sh \
 	tests/unit/desk-fixture.h \
 	tests/unit/hostile-fixture.h \
 	tests/unit/request-fixture.h \
+	tests/unit/status-fixture.h \
 	tests/unit/transmit-fixture.h
 AM_TESTS_ENVIRONMENT = srcdir='$(srcdir)'; builddir='$(abs_builddir)'; CC='$(CC)'; \
 	GLIB_CFLAGS='$(GLIB_CFLAGS)'; export srcdir builddir CC GLIB_CFLAGS;

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: MIT
+"""The status page in a browser: it draws, by itself and from its own server alone."""
+
+import re
+import threading
+
+import pytest
+
+import browser as browsers
+from client import Client
+from files import KB, pattern, write
+from server import VALGRIND, Server, running
+
+pytestmark = [
+    pytest.mark.skipif(VALGRIND, reason="the page is not the server's; its data are tested there"),
+    pytest.mark.skipif(not browsers.CHROMIUM, reason="no chromium (apt-get install chromium)"),
+]
+
+LIVE = "document.getElementById('state').className === 'live'"
+# How many points the line of a plot has; its first of a kind begins with M, the others with L.
+POINTS = """(title => [...document.querySelectorAll('#plots .card')]
+    .find(card => card.querySelector('h2').textContent === title)
+    .querySelector('.line').getAttribute('d').split(/[ML]/).length - 1)"""
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with browsers.browsing() as browser:
+        yield browser
+
+
+@pytest.fixture
+def browser(chromium):
+    """With nothing open, before and after."""
+    yield chromium
+    chromium.open("about:blank")
+    chromium.requests.clear()
+    chromium.complaints.clear()
+
+
+@pytest.fixture
+def root(tmp_path):
+    write(tmp_path / "file", pattern(3 * KB))
+    return tmp_path
+
+
+class Load:
+    """A client that asks again and again."""
+
+    def __init__(self, port):
+        self.ended = False
+        self.thread = threading.Thread(target=self.ask, args=(port,))
+
+    def ask(self, port):
+        with Client(port) as client:
+            while not self.ended:
+                client.get("/file")
+
+    def __enter__(self):
+        self.thread.start()
+
+    def __exit__(self, *unused):
+        self.ended = True
+        self.thread.join()
+
+
+def asked(browser):
+    """What the browser has asked for so far; complaints are none."""
+    assert browser.complaints == []
+    return {url for url in browser.requests if not url.startswith(("data:", "about:"))}
+
+
+def test_draws(browser, root):
+    with running("epoll", root, "--threads", 2) as server, Load(server.port):
+        browser.open(server.url + "/.sweet/status")
+        browser.until(f"{LIVE} && {POINTS}('Requests') >= 3")
+        for plot in ("Bytes sent", "Latency", "Connections", "Files found in the cache",
+                     "Memory of the cache", "Processor"):
+            assert browser.evaluate(f"{POINTS}('{plot}')") >= 3, plot
+        text = browser.evaluate("document.body.innerText")
+        assert not re.search(r"NaN|Infinity|undefined|null|\[object", text), text
+        assert f"pid {server.pid}" in text and "/s" in text and "\u00b5s" in text
+        # Narrow: nothing sticks out at the side.
+        browser.call("Emulation.setDeviceMetricsOverride", width=360, height=800,
+                     deviceScaleFactor=1, mobile=True)
+        assert browser.evaluate("document.documentElement.scrollWidth") <= 360
+        browser.call("Emulation.clearDeviceMetricsOverride")
+        # Its own server, of which it asks nothing else.
+        assert asked(browser) == {server.url + "/.sweet/status", server.url + "/.sweet/status.json"}
+
+
+def test_policy(browser, root):
+    """The page is held to its policy: no other origin, no other script."""
+    with running("epoll", root) as server, running("epoll", root) as other:
+        browser.open(server.url + "/.sweet/status")
+        browser.until(LIVE)
+        for way in (f"fetch('{other.url}/file')",
+                    "new Promise((good, bad) => { const s = document.createElement('script');"
+                    "s.textContent = 'window.broken = 1'; document.body.append(s);"
+                    "window.broken ? good() : bad(); })",
+                    f"new Promise((good, bad) => {{ const i = new Image(); i.onload = good;"
+                    f"i.onerror = bad; i.src = '{other.url}/file'; }})"):
+            assert browser.evaluate(f"{way}.then(() => 'done', () => 'refused')") == "refused", way
+        assert any("Content Security Policy" in str(said) for said in browser.complaints)
+        assert other.status()["requests"] == 1
+
+
+def test_pauses_when_hidden(browser, root):
+    def hide(hidden):
+        browser.evaluate(f"""Object.defineProperty(document, 'hidden', {{configurable: true, get: () => {hidden}}});
+                             document.dispatchEvent(new Event('visibilitychange')); 0""")
+
+    with running("epoll", root) as server:
+        browser.open(server.url + "/.sweet/status")
+        browser.until(f"{LIVE} && {POINTS}('Requests') >= 1")
+        hide("true")
+        browser.until("document.getElementById('state').textContent === 'paused'")
+        before = server.status()["requests"]
+        browser.evaluate("new Promise(resolve => setTimeout(resolve, 2500))")
+        assert server.status()["requests"] == before + 1
+        hide("false")
+        browser.until(f"{LIVE} && {POINTS}('Requests') >= 2")
+        assert asked(browser)
+
+
+def test_server_gone_and_back(browser, root):
+    with running("epoll", root) as server:
+        browser.open(server.url + "/.sweet/status")
+        browser.until(f"{LIVE} && {POINTS}('Requests') >= 1")
+        asked(browser)
+        server.stop()
+        browser.until("/not reachable/.test(document.getElementById('state').textContent)")
+        assert browser.evaluate("document.getElementById('state').className") == "gone"
+        # Another process in its place, that has counted nothing yet.
+        again = Server("epoll", root, "--listen", f"127.0.0.1:{server.port}")
+        try:
+            browser.until(f"{LIVE} && {POINTS}('Requests') >= 2")
+            assert f"pid {again.pid}" in browser.evaluate("document.body.innerText")
+            # The line has a gap, and nothing below zero or out of measure.
+            line = browser.evaluate("document.querySelector('.line').getAttribute('d')")
+            assert line.count("M") == 2, line
+            assert all(0 <= float(y) <= 40 for y in re.findall(r" (-?[\d.]+)", line)), line
+            # That the browser complains of refused connections is its own affair.
+            assert all("ERR_CONNECTION" in str(said) for said in browser.complaints)
+        finally:
+            again.stop()

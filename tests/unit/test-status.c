@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-status.c - unit tests of status.c: who may see it, in which form, and
+ * what is said while the server ends its work.  What it adds up is seen by
+ * the system tests.
+ */
+#include <access.h>
+#include <server.h>
+#include <status.h>
+
+#include "status-fixture.h"
+
+static struct config config = {.status = true, .number = 3};
+static struct generation generation = {.config = &config, .users = 1};
+static struct site site = {.threads = 1, .max_unit = (size_t)256 << 10};
+static struct server server = {.site = &site, .generation = &generation};
+static struct transaction transaction;
+static struct request request;
+
+/* As a socket tells it; what is no address of the network is that of a Unix socket. */
+static const struct sockaddr *socket_address(const char *text)
+{
+	static struct sockaddr_in6 in6;
+	static struct sockaddr_in in;
+	static const struct sockaddr unix_address = {.sa_family = AF_UNIX};
+
+	in6.sin6_family = AF_INET6;
+	in.sin_family = AF_INET;
+	if (inet_pton(AF_INET6, text, &in6.sin6_addr) == 1)
+		return (const struct sockaddr *)(const void *)&in6;
+	if (inet_pton(AF_INET, text, &in.sin_addr) == 1)
+		return (const struct sockaddr *)(const void *)&in;
+	return &unix_address;
+}
+
+static void begin(const char *path, const char *address)
+{
+	memset(&transaction, 0, sizeof(transaction));
+	memset(&request, 0, sizeof(request));
+	transaction.server = &server;
+	transaction.generation = &generation;
+	transaction.request = &request;
+	transaction.remote = socket_address(address);
+	strcpy(transaction.path, path);
+}
+
+static bool answers(const char *path, const char *address)
+{
+	begin(path, address);
+	return status_answers(&transaction);
+}
+
+static void allow(char **addresses, char **denied)
+{
+	char *why;
+
+	access_free(config.status_access);
+	config.status_access = access_new(addresses, denied, &why);
+	ck_assert_ptr_nonnull(config.status_access);
+}
+
+#define TEXT(text) ((char *)(intptr_t)(text))
+
+static char *loopback[] = {TEXT("127.0.0.0/8"), TEXT("::1"), NULL};
+static char *all[] = {TEXT("all"), NULL};
+static char *local[] = {TEXT("unix"), NULL};
+
+START_TEST(test_who)
+{
+	allow(loopback, NULL);
+	ck_assert(answers("/.sweet/status", "127.0.0.1"));
+	ck_assert(answers("/.sweet/status", "::1"));
+	ck_assert(!answers("/.sweet/status", "192.0.2.1"));
+	ck_assert(!answers("/.sweet/status", "2001:db8::1"));
+	ck_assert(!answers("/.sweet/status", "unix"));
+	ck_assert(answers("/.sweet/ready", "192.0.2.1"));
+	allow(local, NULL);
+	ck_assert(answers("/.sweet/status", "unix"));
+	ck_assert(!answers("/.sweet/status", "127.0.0.1"));
+	allow(NULL, all);
+	ck_assert(!answers("/.sweet/metrics", "127.0.0.1"));
+	ck_assert(answers("/.sweet/ready", "127.0.0.1"));
+	config.status = false;
+	ck_assert(!answers("/.sweet/ready", "127.0.0.1"));
+	config.status = true;
+}
+END_TEST
+
+START_TEST(test_paths)
+{
+	static const char *const good[] = {"/.sweet/status", "/.sweet/status.json",
+					   "/.sweet/status.html", "/.sweet/metrics",
+					   "/.sweet/ready"};
+	static const char *const others[] = {"/",
+					     "/.sweet",
+					     "/.sweet/",
+					     "/.sweet/statu",
+					     "/.sweet/status/",
+					     "/.sweet/status.",
+					     "/sweet/status",
+					     "/x/.sweet/status",
+					     "/.SWEET/status",
+					     "/.sweet//status"};
+
+	allow(loopback, NULL);
+	for (unsigned i = 0; i < G_N_ELEMENTS(good); i++)
+		ck_assert(answers(good[i], "127.0.0.1"));
+	for (unsigned i = 0; i < G_N_ELEMENTS(others); i++)
+		ck_assert_msg(!answers(others[i], "127.0.0.1"), "%s", others[i]);
+}
+END_TEST
+
+START_TEST(test_ready)
+{
+	for (unsigned draining = 0; draining < 2; draining++) {
+		server.draining = draining;
+		begin("/.sweet/ready", "192.0.2.1");
+		ck_assert_int_eq(status_respond(&transaction), RESPOND_NOW);
+		ck_assert_int_eq(transaction.status, draining ? 503 : 200);
+		ck_assert_uint_eq(transaction.length, strlen(draining ? "draining\n" : "ready\n"));
+		ck_assert_mem_eq(transaction.text, draining ? "draining\n" : "ready\n",
+				 transaction.length);
+		transaction.finish(&transaction);
+	}
+	server.draining = false;
+}
+END_TEST
+
+static const struct {
+	const char *accept; /* NULL: no such field */
+	bool html;
+} accepts[] = {
+	{NULL, false},
+	{"", false},
+	{"*/*", false},
+	{"application/json", false},
+	{"text/htm", false},
+	{"text/html", true},
+	{"application/xhtml+xml, TEXT/HTML;q=0.9", true},
+};
+
+/* As a HEAD request, so that no cache is needed for the page. */
+START_TEST(test_accept)
+{
+	NC_cache *cache = NC_cache_open(&(struct NC_cache_options){.size = 1 << 20});
+	GString *head;
+
+	begin("/.sweet/status", "127.0.0.1");
+	site.cache = cache;
+	site.servers[0] = &server;
+	transaction.head_only = true;
+	server.loop = loop_open(LOOP_EPOLL, (char[160]){0}, 160);
+	if (accepts[_i].accept) {
+		request.header_count = 1;
+		request.headers[0].name = (struct slice){"Accept", 6};
+		request.headers[0].value =
+			(struct slice){accepts[_i].accept, strlen(accepts[_i].accept)};
+	}
+	ck_assert_int_eq(status_respond(&transaction), RESPOND_NOW);
+	ck_assert_int_eq(transaction.status, 200);
+	head = g_string_new_len(transaction.head, (gssize)transaction.head_length);
+	has(head, accepts[_i].html ? "\r\nContent-Type: text/html"
+				   : "\r\nContent-Type: application/json\r\n");
+	has(head, "\r\nVary: Accept\r\n");
+	has(head, "Cache-Control: no-store\r\n");
+	ck_assert(!strstr(head->str, "Content-Security-Policy") == !accepts[_i].html);
+	g_string_free(head, TRUE);
+	transaction.finish(&transaction);
+	loop_close(server.loop);
+	ck_assert_int_eq(NC_cache_close(cache), 0);
+}
+END_TEST
+
+/* A full cache is told, in memory. */
+START_TEST(test_no_room)
+{
+	begin("/.sweet/status.html", "127.0.0.1");
+	ck_assert_int_eq(status_respond(&transaction), RESPOND_NOW);
+	ck_assert_int_eq(transaction.status, 503);
+	ck_assert_uint_eq(transaction.head_length, 0);
+	ck_assert_ptr_nonnull(transaction.detail);
+	ck_assert_ptr_null((void *)transaction.finish);
+}
+END_TEST
+
+static void end(void)
+{
+	access_free(config.status_access);
+	config.status_access = NULL;
+}
+
+static void fill(TCase *tcase)
+{
+	tcase_add_checked_fixture(tcase, NULL, end);
+	tcase_add_test(tcase, test_who);
+	tcase_add_test(tcase, test_paths);
+	tcase_add_test(tcase, test_ready);
+	tcase_add_loop_test(tcase, test_accept, 0, G_N_ELEMENTS(accepts));
+	tcase_add_test(tcase, test_no_room);
+}
+
+RUN_SUITE("status", fill)
