@@ -8,7 +8,7 @@ import resource
 import shutil
 import sys
 
-from . import checksum, library, load, process
+from . import checksum, idle, library, load, process
 from .process import Failure
 from .servers import FCGI_PROCESSES, Nginx, Sweet, find_program
 
@@ -85,7 +85,7 @@ class Context:
         cpu, busy = server.cpu_now(), process.core_busy(self.server_cpu)
         if server.cpu_then:
             cpu.since(server.cpu_then, server.name)  # fails if a process was lost in between
-        url = f"http://127.0.0.1:{server.port}{path}"
+        url = f"http://{server.address}:{server.port}{path}"
         try:
             got = wrk.run(server.name, url, around, size, seconds)
         except Failure:
@@ -181,6 +181,15 @@ def dynamic(context):
         for connections in context.connections or (16, 64):
             context.measure(size, connections, f"/generate?size={size}")
         context.check(generated_pages, size)
+
+
+@experiment("idle", None, "10,000 kept connections: memory of each, and how fast the others are")
+def idle_connections(context):
+    find_program("wrk")
+    root = os.path.join(context.directory, "root")
+    os.mkdir(root, 0o755)
+    make_files(root, [idle.SIZE])
+    idle.measure(context)
 
 
 @experiment("library", None, "libnabc by itself: units, hand-overs, look-ups, threads")

@@ -119,6 +119,7 @@ class Server:
         self.name = name
         self.directory = os.path.join(directory, name)
         self.cpu = cpu
+        self.address = "127.0.0.1"  # where the next run asks
         self.port = free_port()
         self.popens = []
         self.cpu_then = None  # at the end of its last run

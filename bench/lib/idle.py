@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: MIT
+"""idle: what kept connections cost that nobody uses, in memory and in speed.
+
+Three loads take turns: 64 busy connections; the same beside 10,000 that have
+been used once and are idle; 10,000 busy ones.
+"""
+
+import os
+import resource
+import socket
+import statistics
+
+from . import load, process
+from .process import Failure
+from .servers import Sweet, find_program
+
+CONNECTIONS = 10_000
+BUSY = 64
+SIZE = 1 << 10
+# Of the server: a client's ports are one supply for each of them.
+ADDRESSES = [f"127.0.0.{number}" for number in range(1, 9)]
+OPEN_AT_ONCE = 500  # less than the shortest queue of connections to be accepted
+MEMORY_BAR, THROUGHPUT_BAR = 1024, 0.8
+REQUEST = b"GET /1024/000.bin HTTP/1.1\r\nHost: bench\r\n\r\n"
+
+
+def raise_limit(least):
+    """Descriptors for us and for what we start."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft >= least:
+        return
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (least, max(least, hard)))
+    except (ValueError, PermissionError):
+        raise Failure(f"{least} descriptors are more than the limit ({hard}): raise it by"
+                      " ulimit -Hn") from None
+
+
+def memory(pid):
+    """Bytes of a process's own memory, and of all that it has mapped, in RAM or swap."""
+    sums = dict.fromkeys(("Private_Clean", "Private_Dirty", "Rss", "Swap"), 0)
+    with open(f"/proc/{pid}/smaps_rollup") as file:
+        for line in file:
+            name = line.partition(":")[0]
+            if name in sums:
+                sums[name] += int(line.split()[1]) << 10
+    return (sums["Private_Clean"] + sums["Private_Dirty"] + sums["Swap"],
+            sums["Rss"] + sums["Swap"])
+
+
+class Idle:
+    """Connections that were answered once each; closed by close()."""
+
+    def __init__(self, port, count):
+        self.sockets = []
+        try:
+            while len(self.sockets) < count:
+                self.open_some(port, min(OPEN_AT_ONCE, count - len(self.sockets)))
+        except OSError as error:
+            self.close()
+            raise Failure(f"connection {len(self.sockets)} of {count}: {error}") from error
+
+    def open_some(self, port, count):
+        some = []
+        for _ in range(count):
+            address = ADDRESSES[len(self.sockets) % len(ADDRESSES)]
+            some.append(socket.create_connection((address, port), load.CHECK_SECONDS))
+            self.sockets.append(some[-1])
+            some[-1].sendall(REQUEST)
+        for one in some:
+            answer = b""
+            while len(answer.partition(b"\r\n\r\n")[2]) < SIZE:
+                piece = one.recv(4096)
+                if not piece:
+                    raise Failure("the server closed a connection that was to be kept")
+                answer += piece
+            if not answer.startswith(b"HTTP/1.1 200 "):
+                raise Failure(f"the server said {answer[:60]!r}")
+
+    def still_open(self):
+        """How many the server has not closed."""
+        count = 0
+        for one in self.sockets:
+            one.setblocking(False)
+            try:
+                count += one.recv(1) != b""
+            except BlockingIOError:
+                count += 1
+            except ConnectionError:
+                pass
+        return count
+
+    def close(self):
+        for one in self.sockets:
+            one.close()
+        self.sockets = []
+
+
+def least_memory(pid):
+    """Of some moments: what is freed a little later is not needed."""
+    return tuple(map(min, zip(*(memory(pid) for _ in range(5)))))
+
+
+def measure_one(context, root, io):
+    sweet = Sweet(context, root, io, 64, False)
+    sweet.argv += [part for address in ADDRESSES[1:]
+                   for part in ("--listen", f"{address}:{sweet.port}")]
+    context.start([sweet])
+    pid = sweet.popens[0].pid
+    pages = (1, f"/{SIZE}/%03d.bin")
+    turn = 0
+
+    def run(connections, seconds):
+        nonlocal turn
+        turn += 1
+        sweet.address = ADDRESSES[turn % len(ADDRESSES)]
+        wrk = load.Wrk(find_program("wrk"), load.script_path(), context.client_cpu, connections)
+        return context.run(wrk, sweet, SIZE, "/", pages, seconds)
+
+    run(BUSY, 1)
+    before = least_memory(pid)
+    idle = Idle(sweet.port, CONNECTIONS)
+    after = least_memory(pid)
+    own, mapped = ((then - now) / CONNECTIONS for now, then in zip(before, after))
+    idle.close()
+    loads = {f"{BUSY} busy": [], f"{BUSY} busy, {CONNECTIONS} idle": [], f"{CONNECTIONS} busy": []}
+    alone, beside, crowd = loads.values()
+    for _ in range(context.runs):
+        alone.append(run(BUSY, context.seconds))
+        idle = Idle(sweet.port, CONNECTIONS)
+        beside.append(run(BUSY, context.seconds))
+        left = idle.still_open()
+        idle.close()
+        if left != CONNECTIONS:
+            raise Failure(f"the server closed {CONNECTIONS - left} idle connections")
+        crowd.append(run(CONNECTIONS, context.seconds))
+    print(f"{CONNECTIONS} idle connections: {own:.0f} bytes each of the server's own memory,"
+          f" {mapped:.0f} of all that it has mapped")
+    verdict("memory", own <= MEMORY_BAR and mapped <= MEMORY_BAR, f"at most {MEMORY_BAR} bytes")
+    print(f"{'load':24} {'requests/s':>11} {'ratio':>6}   least to most  {'CPU us':>8} {'ratio':>6}")
+    for name, runs in loads.items():
+        ratios = [one["requests_per_s"] / first["requests_per_s"]
+                  for one, first in zip(runs, alone)]
+        ratio, cpu = statistics.median(ratios), median(runs, "cpu_us_per_request")
+        print(f"{name:24} {median(runs, 'requests_per_s'):11.0f} {ratio:6.2f}"
+              f"   {min(ratios):5.2f} to {max(ratios):4.2f}"
+              f"  {cpu:8.2f} {cpu / median(alone, 'cpu_us_per_request'):6.2f}")
+        verdict("throughput", ratio >= THROUGHPUT_BAR,
+                f"at least {THROUGHPUT_BAR} of {BUSY} connections alone")
+
+
+def median(runs, key):
+    return statistics.median(run[key] for run in runs)
+
+
+def verdict(what, good, bar):
+    if not good:
+        print(f"  {what}: MISSED, {bar}")
+
+
+def measure(context):
+    # Ours, wrk's and the server's, each on its own.
+    raise_limit(CONNECTIONS + 1000)
+    root = os.path.join(context.directory, "root")
+    for io in context.io:
+        measure_one(context, root, io)
