@@ -88,7 +88,8 @@ class Client:
 
     def response(self, method="GET"):
         response = Response(self.head(), b"")
-        if method != "HEAD":
+        # Without a body (RFC 9110, section 6.4.1).
+        if method != "HEAD" and response.status not in (204, 304):
             response.body = self.take(int(response["Content-Length"]))
         return response
 

@@ -86,7 +86,7 @@ def test_conditions_and_ranges_do_not_count(server):
 def test_page_that_is_missing(server):
     """The usual page, once, and the lines of the answer as they were."""
     got = fetch(server.port, "/file", "DELETE")
-    assert got.status == 405 and got["Allow"] == "GET, HEAD"
+    assert got.status == 405 and got["Allow"] == "GET, HEAD, OPTIONS"
     assert b"<h1>405 Method Not Allowed</h1>" in got.body
 
 

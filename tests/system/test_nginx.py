@@ -90,7 +90,10 @@ METHODS = [(method, "/file.txt", "") for method in ("POST", "PUT", "DELETE", "PA
 REQUESTS = PLAIN + ABSOLUTE + METHODS
 
 # (method, target, field lines): (status of SWEET, of nginx, why).
-ON_PURPOSE = {}
+ON_PURPOSE = {
+    (method, "/..two", ""): (404, 200, "a name that begins with a dot is hidden")
+    for method in ("GET", "HEAD")
+}
 
 
 @pytest.fixture(scope="module")
