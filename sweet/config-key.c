@@ -39,6 +39,19 @@ static const char *store_text_or_off(const struct key *key, char **values, void 
 	return strcmp(values[0], "off") == 0 ? NULL : store_text(key, values, base, wrong);
 }
 
+/* What may stand in a field, and no long text for each answer. */
+static const char *store_server(const struct key *key, char **values, void *base,
+				const char **wrong)
+{
+	*wrong = values[0];
+	for (const char *at = values[0]; *at; at++)
+		if (!g_ascii_isprint(*at))
+			return "must be printable ASCII";
+	if (strlen(values[0]) > CONFIG_SERVER_HEADER_MAX)
+		return "must be at most 128 bytes long";
+	return store_text_or_off(key, values, base, wrong);
+}
+
 static const char *store_list(const struct key *key, char **values, void *base, const char **wrong)
 {
 	char ***field = (char ***)(void *)((char *)base + key->offset);
@@ -235,7 +248,7 @@ const struct key config_keys[] = {
 	 .words = level_words, .help = "error, warning, notice, info or debug",
 	 .argument = "LEVEL"},
 	{"server-header", GLOBAL(server_header), .otherwise = "SWEET/" PACKAGE_VERSION,
-	 .store = store_text_or_off, .least = 1, .help = "The Server field, or off",
+	 .store = store_server, .least = 1, .help = "The Server field, or off",
 	 .argument = "TEXT"},
 	{"header-timeout", GLOBAL(limits.header_ms), .otherwise = "30s", .store = store_time,
 	 .least = 1000, .help = "For a request's head to come in", .argument = "TIME"},

@@ -21,6 +21,7 @@
 #include <slice.h>
 
 #define CONFIG_NAME_MAX 255 /* bytes of a host's name (RFC 1035, section 2.3.4) */
+#define CONFIG_SERVER_HEADER_MAX 128
 
 struct access_list;
 

@@ -13,7 +13,6 @@
 
 #define SPARE_MAX 64
 #define STATUS_GONE 499 /* in the log: the client went before the answer; others say so too */
-#define DATE_MS 500	/* how old the date in an answer may be */
 
 static_assert(RESPONSE_PAGE_MAX <= TRANSACTION_TEXT_MAX, "a page fits behind the head");
 
@@ -148,12 +147,22 @@ void output_remember_fields(struct output *output, const struct request *request
 
 static void refresh_date(struct server *server)
 {
+	const struct config *config = server->generation->config;
 	uint64_t now = loop_now_ms(server->loop);
+	struct timespec wall;
 
-	if (now - server->date_ms < DATE_MS && server->date_ms)
+	if (now < server->date_until_ms && server->date_config == config)
 		return;
-	server->date_ms = now;
-	date_format(time(NULL), server->date);
+	clock_gettime(CLOCK_REALTIME, &wall);
+	/* To the end of the clock's second, so that no two threads differ. */
+	server->date_until_ms = now + 1000 - (uint64_t)wall.tv_nsec / 1000000u;
+	server->date_config = config;
+	date_format(wall.tv_sec, server->date);
+	server->lead_length =
+		(size_t)snprintf(server->lead, sizeof(server->lead), "%s%s%sDate: %.*s\r\n",
+				 config->server_header ? "Server: " : "",
+				 config->server_header ? config->server_header : "",
+				 config->server_header ? "\r\n" : "", DATE_LENGTH, server->date);
 }
 
 static char *append(char *at, const void *data, size_t length)
@@ -191,9 +200,7 @@ size_t output_head(struct output *output, bool keep_alive, bool http10)
 		at = APPEND(at, "HTTP/1.1 200 OK\r\n");
 	else
 		at += response_status_line(transaction->status, at);
-	at = APPEND(at, "Server: " SERVER_SOFTWARE "\r\nDate: ");
-	at = append(at, server->date, DATE_LENGTH);
-	at = APPEND(at, "\r\n");
+	at = append(at, server->lead, server->lead_length);
 	if (transaction->head_length)
 		at = append(at, transaction->head, transaction->head_length);
 	if (is_status) {
@@ -236,7 +243,7 @@ void output_log(struct output *output)
 	histogram_record(&server->counters.latency, us);
 	if (server->log.fd < 0)
 		return;
-	if (!server->date_ms)
+	if (!server->date_until_ms)
 		refresh_date(server);
 	line = (struct access_line){
 		.remote = transaction->remote_addr,

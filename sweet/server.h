@@ -81,7 +81,11 @@ struct server {
 	struct generation *generation; /* that new transactions begin with */
 	struct access_log log;
 	struct server_counters counters;
-	uint64_t date_ms; /* when date was made, loop's clock */
+	/* output.c's: the fields that all answers of a second have, and their date. */
+	uint64_t date_until_ms; /* loop's clock; 0: none was made */
+	const struct config *date_config;
+	size_t lead_length;
+	char lead[CONFIG_SERVER_HEADER_MAX + 64];
 	char date[DATE_LENGTH];
 	struct connection *connections; /* connection.c's */
 	struct transaction *spare;	/* output.c's, and the next */
