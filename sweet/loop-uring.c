@@ -23,7 +23,8 @@
 
 #define SUBMISSIONS 512u
 #define COMPLETIONS 8192u
-#define BATCH 256u
+/* Completions of a turn: what they start is ended by the next, so little is under way at once. */
+#define BATCH 64u
 #define BUFFERS 256u /* a power of two */
 #define BUFFER_SIZE 2048u
 #define BUFFER_GROUP 1
@@ -340,7 +341,7 @@ static void uring_loop_wait(struct loop *loop, int timeout)
 	struct uring_state *state = loop->state;
 	struct __kernel_timespec when = {.tv_sec = timeout / 1000,
 					 .tv_nsec = timeout % 1000 * 1000000L};
-	struct io_uring_cqe *cqes[BATCH], *first;
+	struct io_uring_cqe *cqes[BATCH], copies[BATCH], *first;
 	unsigned count;
 
 	if (timeout > 0)
@@ -350,16 +351,13 @@ static void uring_loop_wait(struct loop *loop, int timeout)
 	else
 		io_uring_submit_and_get_events(&state->uring);
 	loop_tick(loop);
-	do {
-		struct io_uring_cqe copies[BATCH];
-
-		count = io_uring_peek_batch_cqe(&state->uring, cqes, BATCH);
-		for (unsigned i = 0; i < count; i++)
-			copies[i] = *cqes[i];
-		io_uring_cq_advance(&state->uring, count);
-		for (unsigned i = 0; i < count; i++)
-			dispatch(loop, copies[i].user_data, copies[i].res, copies[i].flags);
-	} while (count == BATCH);
+	count = io_uring_peek_batch_cqe(&state->uring, cqes, BATCH);
+	for (unsigned i = 0; i < count; i++)
+		copies[i] = *cqes[i];
+	io_uring_cq_advance(&state->uring, count);
+	for (unsigned i = 0; i < count; i++)
+		dispatch(loop, copies[i].user_data, copies[i].res, copies[i].flags);
+	loop->again = count == BATCH;
 }
 
 const struct loop_backend loop_uring = {

@@ -408,6 +408,7 @@ EXTRA_DIST += \
 	tests/system/test_folders.py \
 	tests/system/test_generate.py \
 	tests/system/test_large.py \
+	tests/system/test_limits.py \
 	tests/system/test_load.py \
 	tests/system/test_log.py \
 	tests/system/test_memory.py \

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: MIT
+"""What a client may take: time, bytes, requests, memory."""
+
+import email.utils
+import socket
+import time
+
+import pytest
+
+from client import Client, Closed, fetch, request
+from files import KB, MB, pattern, write
+from server import OBEY, SCALE, VALGRIND, running, sanitized
+
+BIG = pattern(12 * MB)  # more than the kernel keeps for a client that does not read
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    root = tmp_path_factory.mktemp("limits")
+    write(root / "index.html", b"here\n")
+    write(root / "big", BIG)
+    return root
+
+
+def serve(kind, root, *options):
+    return running(kind, root, "--worker", f"/obey={OBEY}", *options)
+
+
+# All times at a second, the least.
+HASTY = [f"--{name}-timeout=1s" for name in ("header", "body", "keep-alive", "send")]
+
+
+@pytest.fixture(scope="module")
+def hasty(kind, root):
+    with serve(kind, root, *HASTY) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def hasty_one(root):
+    """Of one kind, where the kind cannot matter: the timer is the same for all."""
+    with serve("epoll", root, *HASTY) as server:
+        yield server
+
+
+def trickle(client, data, pause=0.1):
+    """Sends byte by byte until the server has said something."""
+    client.socket.settimeout(pause)
+    for byte in data:
+        client.send(bytes([byte]))
+        try:
+            client.more()
+            break
+        except TimeoutError:
+            continue
+    client.socket.settimeout(20)
+
+
+def test_slow_in_every_way(hasty):
+    """One after the other would take long, so all at once."""
+    clients = {name: Client(hasty.port) for name in ("fresh", "idle", "head", "body", "drop", "upload")}
+    clients["idle"].get("/")
+    clients["head"].send(b"GET / HTTP/1.1\r\nHost: te")
+    clients["body"].send(b"POST /obey/upload HTTP/1.1\r\nHost: test\r\nContent-Length: 9999\r\n\r\n" + b"x" * 99)
+    clients["drop"].send(b"POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 9999\r\n\r\n" + b"x" * 99)
+    clients["upload"].send(b"POST /obey/upload HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n12")
+    # Of nothing that began, nothing is said.
+    assert clients["fresh"].at_end()
+    assert clients["idle"].at_end()
+    for name in ("head", "body", "upload"):
+        got = clients[name].response()
+        assert (got.status, got["Connection"]) == (408, "close"), name
+        assert clients[name].at_end()
+    assert clients["drop"].response().status == 405
+    assert clients["drop"].at_end()
+    for client in clients.values():
+        client.close()
+
+
+def test_head_that_trickles(hasty_one):
+    with Client(hasty_one.port) as client:
+        client.get("/")
+        trickle(client, request("/", fields="A: " + "b" * 1000 + "\r\n"))
+        assert client.response().status == 408
+        assert client.at_end()
+
+
+def test_body_that_trickles(hasty_one):
+    with Client(hasty_one.port) as client:
+        client.send(b"POST /obey/upload HTTP/1.1\r\nHost: test\r\nContent-Length: 1000\r\n\r\n")
+        trickle(client, b"x" * 1000)
+        assert client.response().status == 408
+        assert client.at_end()
+
+
+def test_body_that_moves(hasty_one):
+    """Slower than the timeout as a whole, but at its rate."""
+    data = pattern(30 * KB)
+    with Client(hasty_one.port) as client:
+        client.send(b"POST /obey/echo HTTP/1.1\r\nHost: test\r\nContent-Length: %d\r\n\r\n" % len(data))
+        for at in range(0, len(data), 2 * KB):
+            client.send(data[at : at + 2 * KB])
+            time.sleep(0.1)
+        assert client.response().body == data
+
+
+def test_answers(hasty_one):
+    """One that nobody takes is cut, one that is taken slowly is not."""
+    with Client(hasty_one.port, 4 * KB) as deaf, Client(hasty_one.port, 16 * KB) as slow:
+        deaf.send(request("/big"))
+        slow.send(request("/big"))
+        assert b" 200 " in slow.head()
+        before = hasty_one.status()["connections"]["open"]
+        while hasty_one.status()["connections"]["open"] == before:
+            slow.more(4 * KB)
+            time.sleep(0.1)
+        with pytest.raises((Closed, ConnectionResetError)):
+            deaf.response()
+        for _ in range(8):
+            slow.more(4 * KB)
+            time.sleep(0.1)
+        assert slow.take(len(BIG)) == BIG
+
+
+def test_requests_of_a_connection(root):
+    with serve("epoll", root, "--keep-alive-requests=3") as server:
+        for _ in range(2):
+            with Client(server.port) as client:
+                client.send(request("/") * 4)
+                for last in (False, False, True):
+                    got = client.response()
+                    assert got.body == b"here\n"
+                    assert got.fields.get("connection") == ("close" if last else None)
+                assert client.at_end()
+
+
+def test_bytes_of_a_head(root):
+    with serve("epoll", root, "--max-header=2K") as server, Client(server.port) as client:
+        assert client.get("/", fields="A: " + "b" * 1900 + "\r\n").status == 200
+        assert client.get("/", fields="A: " + "b" * 2100 + "\r\n").status == 431
+        assert client.at_end()
+    with serve("epoll", root, "--max-header=64K") as server, Client(server.port) as client:
+        assert client.get("/", fields="A: " + "b" * 60000 + "\r\n").status == 200
+        assert client.get("/" + "a" * 9000).status == 414
+
+
+def test_server_field(root):
+    for option, expected in (("a b/1", "a b/1"), ("off", None)):
+        with serve("epoll", root, f"--server-header={option}") as server, Client(server.port) as client:
+            for target in ("/", "/none"):
+                assert client.get(target).fields.get("server") == expected
+    with running("epoll", root) as server, Client(server.port) as client:
+        assert client.get("/")["Server"].startswith("SWEET/")
+
+
+def test_date(root):
+    """That of the second of the answer, whichever thread gives it."""
+    with running("epoll", root, "--threads", 3) as server:
+        for _ in range(8):
+            with Client(server.port) as client:
+                before = time.time()
+                date = email.utils.parsedate_to_datetime(client.get("/")["Date"]).timestamp()
+                assert int(before - 0.1) <= date <= time.time()
+            time.sleep(0.11)
+
+
+def test_all_bodies_together(root):
+    """A quarter of the cache; what came of them is held, not what was announced."""
+    head = b"POST /obey/upload HTTP/1.1\r\nHost: test\r\nContent-Length: 900000\r\n\r\n"
+    with serve("epoll", root, "--cache-size=4M", "--max-body=0") as server:
+        clients = [Client(server.port) for _ in range(20)]
+        for client in clients:
+            client.send(head + b"x" * 4000)
+        for client in clients[:2]:
+            client.send(b"x" * 600000)
+        # One of the two has got the room, the other not.
+        statuses = []
+        for client in clients[:2]:
+            client.socket.settimeout(1)
+            try:
+                statuses.append(client.response().status)
+            except TimeoutError:
+                client.socket.settimeout(20)
+                client.send(b"x" * 296000)
+                statuses.append(client.response().status)
+        assert sorted(statuses) == [200, 503]
+        for client in clients:
+            client.close()
+        with Client(server.port) as client:
+            client.send(head.replace(b"900000", b"1048576") + b"y" * 1048576)
+            assert client.response().status == 200
+            client.send(head.replace(b"900000", b"1048577"))
+            assert client.response().status == 413
+
+
+def resident(pid):
+    with open(f"/proc/{pid}/smaps_rollup") as lines:
+        return sum(int(line.split()[1]) << 10 for line in lines if line.startswith("Private_Dirty:"))
+
+
+@pytest.mark.skipif(VALGRIND or sanitized(), reason="their memory is not the server's")
+def test_memory_of_idle_connections(kind, root):
+    count = 2000
+    with running(kind, root, "--threads", 1) as server:
+        clients = []
+
+        def connect(number):
+            for _ in range(number):
+                one = socket.create_connection(("127.0.0.1", server.port))
+                one.sendall(request("/"))
+                clients.append(one)
+            for one in clients[-number:]:
+                assert one.recv(4096).endswith(b"here\n")
+
+        try:
+            # What is allocated once and for all: buffers to receive in, above all.
+            connect(10)
+            for _ in range(500):
+                assert fetch(server.port, "/").body == b"here\n"
+            before = resident(server.pid)
+            connect(count)
+            each = (resident(server.pid) - before) / count
+        finally:
+            for one in clients:
+                one.close()
+        assert each <= 1024, f"{each} bytes for each idle connection"
