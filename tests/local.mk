@@ -396,6 +396,7 @@ EXTRA_DIST += \
 	tests/system/programs.py \
 	tests/system/protocol-cases.txt \
 	tests/system/server.py \
+	tests/system/test_auth.py \
 	tests/system/test_changes.py \
 	tests/system/test_clients.py \
 	tests/system/test_command_line.py \
@@ -407,6 +408,8 @@ EXTRA_DIST += \
 	tests/system/test_fallback.py \
 	tests/system/test_folders.py \
 	tests/system/test_generate.py \
+	tests/system/test_hosts.py \
+	tests/system/test_http.py \
 	tests/system/test_large.py \
 	tests/system/test_limits.py \
 	tests/system/test_load.py \
@@ -421,6 +424,7 @@ EXTRA_DIST += \
 	tests/system/test_ranges.py \
 	tests/system/test_readers.py \
 	tests/system/test_reload.py \
+	tests/system/test_rules.py \
 	tests/system/test_static.py \
 	tests/system/test_status.py \
 	tests/system/test_status_page.py \

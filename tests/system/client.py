@@ -37,14 +37,17 @@ class Response:
 
 
 class Client:
-    """A connection. buffer: SO_RCVBUF, for a client that reads slowly."""
+    """A connection. buffer: SO_RCVBUF, for a client that reads slowly; source:
+    the address that it comes from."""
 
-    def __init__(self, port, buffer=None):
-        self.socket = socket.socket()
+    def __init__(self, port, buffer=None, address="127.0.0.1", source=None):
+        self.socket = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET)
+        if source:
+            self.socket.bind((source, 0))
         if buffer:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
         self.socket.settimeout(TIMEOUT)
-        self.socket.connect(("127.0.0.1", port))
+        self.socket.connect((address, port))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.data = b""
 

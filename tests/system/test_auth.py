@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: MIT
+"""Basic authentication: every form of password, files that change, who guesses,
+and what a password does not cover."""
+
+import base64
+import re
+import shutil
+import subprocess
+import time
+
+import pytest
+
+import server as servers
+from client import Client, Response
+from files import write
+from server import OBEY
+
+# The password of all is "geheim".
+USERS = """# users
+anna:{SHA}kGByAB793z4R5tK1eC9Hd/4Dhzk=
+bert:$apr1$iHINf4B6$eb9IWmliR8ThvscuHGukk/
+carl:$2y$04$abcdefghijklmnopqrstuuPWRtT5yx7FBi4dcf6ROhboeNunUrLQ.
+dora:$6$rounds=1000$abcdefgh$hNWV3710B01PtGd5gYCv63YkS8oo9IIeqTEUJHviy9fvppwU3reFqFFBfxg/qZSYskUYQ.RC.dFh9YoQLVC2L.
+emil:$y$j75$abcdefgh$BNDMLQXNfxYvp1kwneELSFVpSGYRoN6/y0Pa9exxy//
+"""
+OTHERS = "fred:{SHA}kGByAB793z4R5tK1eC9Hd/4Dhzk=\n"
+
+CONFIG = """[sweet]
+worker=/obey={obey}
+workers=1
+[path /closed]
+auth-realm=The "inner" circle
+auth-file={top}/users
+[path /closed/open]
+auth-realm=off
+[path /closed/other]
+auth-realm=Others
+auth-file={top}/others
+[path /into]
+rewrite=/closed
+[path /closed/onto]
+auth-realm=The "inner" circle
+auth-file={top}/users
+rewrite=/closed/other
+[path /closed/same]
+auth-realm=The "inner" circle
+auth-file={top}/users
+rewrite=/closed
+[path /closed/away]
+auth-realm=The "inner" circle
+auth-file={top}/users
+redirect=/elsewhere/
+[path /denied]
+auth-realm=Nobody
+auth-file={top}/users
+deny=all
+[path /obey]
+auth-realm=Workers
+auth-file={top}/users
+"""
+
+
+@pytest.fixture
+def top(tmp_path):
+    for path in ["index.html", "closed/a.txt", "closed/open/a.txt", "closed/other/a.txt"]:
+        write(tmp_path / "root" / path, f"{path}\n".encode())
+    write(tmp_path / "users", USERS.encode())
+    write(tmp_path / "others", OTHERS.encode())
+    write(tmp_path / "sweet.conf", CONFIG.format(top=tmp_path, obey=OBEY).encode())
+    return tmp_path
+
+
+def basic(user, password="geheim"):
+    plain = f"{user}:{password}".encode()
+    return f"Authorization: Basic {base64.b64encode(plain).decode()}\r\n"
+
+
+def ask(port, target, fields="", source=None, method="GET", body=b""):
+    with Client(port, source=source) as client:
+        client.send(f"{method} {target} HTTP/1.1\r\nHost: x\r\n{fields}\r\n".encode() + body)
+        return client.response(method)
+
+
+def start_it(start, top, *options):
+    return start(top / "root", "--config", top / "sweet.conf", *options)
+
+
+def test_forms(start, top):
+    server = start_it(start, top)
+    answer = ask(server.port, "/closed/a.txt")
+    assert answer.status == 401
+    assert answer["WWW-Authenticate"] == 'Basic realm="The \\"inner\\" circle", charset="UTF-8"'
+    for user in ["anna", "bert", "carl", "dora", "emil"]:
+        for _ in range(3):
+            answer = ask(server.port, "/closed/a.txt", basic(user))
+            assert (answer.status, answer.body) == (200, b"closed/a.txt\n"), user
+        assert ask(server.port, "/closed/a.txt", basic(user, "Geheim")).status == 401
+    for fields in [basic("fred"), basic("", ""), basic("anna", ""), "Authorization: Basic\r\n",
+                   "Authorization: Bearer YW5uYTpnZWhlaW0=\r\n", "Authorization:\r\n",
+                   "Authorization: Basic " + "QUFB" * 2000 + "\r\n"]:
+        assert ask(server.port, "/closed/a.txt", fields).status == 401
+
+
+def test_scopes(start, top):
+    server = start_it(start, top)
+    get = lambda target, fields="": ask(server.port, target, fields).status
+    assert get("/") == 200
+    assert get("/closed") == get("/closed/") == get("/closed/none") == 401
+    assert get("/closed/none", basic("anna")) == 404
+    assert get("/%63losed/a.txt") == get("//closed/a.txt") == get("/x/../closed/a.txt") == 401
+    assert get("/closed/open/a.txt") == 200
+    assert get("/closed/other/a.txt", basic("anna")) == 401
+    assert get("/closed/other/a.txt", basic("fred")) == 200
+    assert get("/denied/a") == get("/denied/a", basic("anna")) == 403
+    assert get("/closed/away/a") == 401
+    assert ask(server.port, "/closed/away/a", basic("anna"))["Location"] == "/elsewhere/a"
+
+
+def test_rewritten_paths_keep_their_rules(start, top):
+    server = start_it(start, top)
+    get = lambda target, fields="": ask(server.port, target, fields).status
+    assert get("/into/a.txt") == get("/into/a.txt", basic("fred")) == 401
+    assert get("/into/a.txt", basic("anna")) == 200
+    # Both, and nobody is in both files.
+    assert get("/closed/onto/a.txt", basic("anna")) == 401
+    assert get("/closed/onto/a.txt", basic("fred")) == 401
+    assert get("/closed/same/a.txt", basic("anna")) == 200
+
+
+def test_in_order_on_one_connection(start, top):
+    """What is sent ahead waits for the check of a password that comes before it."""
+    server = start_it(start, top)
+    lines = [("/closed/a.txt", basic("carl"), 200), ("/", "", 200), ("/closed/a.txt", "", 401),
+             ("/closed/a.txt", basic("carl", "x"), 401), ("/closed/a.txt", basic("emil"), 200),
+             ("/", "", 200)]
+    with Client(server.port) as client:
+        client.send(b"".join(f"GET {target} HTTP/1.1\r\nHost: x\r\n{fields}\r\n".encode()
+                             for target, fields, _ in lines))
+        assert [client.response().status for _ in lines] == [status for *_, status in lines]
+
+
+def test_methods(start, top):
+    server = start_it(start, top)
+    assert ask(server.port, "/closed/a.txt", method="HEAD").status == 401
+    answer = ask(server.port, "/closed/a.txt", basic("anna"), method="HEAD")
+    assert (answer.status, answer["Content-Length"]) == (200, "13")
+    length = "Content-Length: 5\r\n"
+    assert ask(server.port, "/closed/a.txt", length, method="POST", body=b"hello").status == 401
+    assert ask(server.port, "/closed/a.txt", length + basic("anna"), method="POST",
+               body=b"hello").status == 405
+
+
+def test_workers_are_behind_it(start, top):
+    """The request goes on to the worker, its body with it, as if nothing had been between."""
+    server = start_it(start, top)
+    assert ask(server.port, "/obey/pid").status == 401
+    answer = ask(server.port, "/obey/pid", basic("carl"))
+    assert answer.status == 200 and int(answer.body) in server.workers()
+
+
+def test_gone_client(start, top):
+    """Who leaves while a password is looked at takes nothing along."""
+    server = start_it(start, top)
+    slow = subprocess.run(["htpasswd", "-nbBC", "9", "slow", "geheim"], capture_output=True,
+                          text=True, check=True).stdout if shutil.which("htpasswd") else None
+    if slow is None:
+        pytest.skip("htpasswd (apache2-utils) is missing")
+    server.stop()
+    write(top / "users", slow.encode())
+    server = start_it(start, top)
+    before = server.status()["requests"]
+    for _ in range(8):
+        client = Client(server.port)
+        client.send(f"GET /closed/a.txt HTTP/1.1\r\nHost: x\r\n{basic('slow')}\r\n".encode())
+        client.close()
+    # The last one's answer comes behind those of the others.
+    assert ask(server.port, "/closed/a.txt", basic("slow")).status == 200
+    assert server.status()["requests"] >= before + 9
+
+
+def test_stop_while_checking(start, top):
+    if not shutil.which("htpasswd"):
+        pytest.skip("htpasswd (apache2-utils) is missing")
+    slow = subprocess.run(["htpasswd", "-nbBC", "9", "slow", "geheim"], capture_output=True,
+                          text=True, check=True).stdout
+    write(top / "users", slow.encode())
+    server = start_it(start, top)
+    clients = [Client(server.port) for _ in range(12)]
+    for client in clients:
+        client.send(f"GET /closed/a.txt HTTP/1.1\r\nHost: x\r\n{basic('slow')}\r\n".encode())
+    server.wait_status(lambda status: status["requests"] >= 12)
+    server.send_signal(2)
+    server.stop(2)
+    for client in clients:
+        client.close()
+
+
+def wait_until(good):
+    deadline = time.monotonic() + servers.TIMEOUT
+    while not good():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_changed_file(top):
+    with servers.running("epoll", top / "root", "--config", top / "sweet.conf") as server:
+        number = iter(range(2, 250))
+
+        def get(user, password="geheim"):
+            # From many addresses: who fails too often would have to wait.
+            return ask(server.port, "/closed/a.txt", basic(user, password),
+                       source=f"127.0.0.{next(number)}").status
+
+        assert (get("anna"), get("gina")) == (200, 401)
+        write(top / "users.new", b"gina:{SHA}kGByAB793z4R5tK1eC9Hd/4Dhzk=\n")
+        (top / "users.new").rename(top / "users")
+        wait_until(lambda: get("gina") == 200)
+        assert get("anna") == 401
+        # A bad line is told with its place, once, and the users stay.
+        write(top / "users", b"gina:{SHA}kGByAB793z4R5tK1eC9Hd/4Dhzk=\nhans:plain\n")
+        wait_until(lambda: get("gina") == 200 and server.errors.count(f"{top}/users:2: "))
+        assert get("gina") == 200
+        (top / "users").unlink()
+        wait_until(lambda: get("gina") == 200 and server.errors.count("cannot read the users"))
+        assert server.errors.count(f"{top}/users:2: ") == 1
+
+
+def test_bad_file_at_start(top):
+    for text, says in [("anna\n", "users:1: there must be USER:HASH"),
+                       ("# x\nanna:geheim\n", "users:2: the password is in no form"),
+                       (None, "cannot read the users and passwords")]:
+        if text is None:
+            (top / "users").unlink()
+        else:
+            write(top / "users", text.encode())
+        for options in [["--check-config"], []]:
+            run = servers.once("--listen", "127.0.0.1:0", "--root", top / "root", "--config",
+                               top / "sweet.conf", *options)
+            assert run.returncode == 1
+            # In the line of the group that names it; other groups do not say it again.
+            assert run.stderr.count(says) == 1
+            assert re.search(r"sweet\.conf:\d+: auth-file: ", run.stderr)
+
+
+def test_guessing(top):
+    with servers.running("epoll", top / "root", "--config", top / "sweet.conf") as server:
+        def get(user, password, source):
+            return ask(server.port, "/closed/a.txt", basic(user, password), source=source)
+
+        assert get("anna", "geheim", "127.0.0.9").status == 200
+        statuses = [get("anna", f"guess{i}", "127.0.0.9").status for i in range(40)]
+        assert statuses[:20] == [401] * 20 and 429 in statuses
+        answer = get("bert", "geheim", "127.0.0.9")
+        assert answer.status == 429 and 1 <= int(answer["Retry-After"]) <= 2
+        # Who is known here and who asks from elsewhere is not concerned, nor is who says nothing.
+        assert get("anna", "geheim", "127.0.0.9").status == 200
+        assert get("bert", "geheim", "127.0.0.8").status == 200
+        assert ask(server.port, "/closed/a.txt", source="127.0.0.9").status == 401
+
+
+def test_curl(top):
+    with servers.running("epoll", top / "root", "--config", top / "sweet.conf") as server:
+        def curl(*options):
+            return subprocess.run(
+                ["curl", "-sS", "--max-time", "20", "--noproxy", "*", *options,
+                 f"{server.url}/closed/a.txt"], capture_output=True, check=True).stdout
+
+        assert curl("-u", "anna:geheim") == b"closed/a.txt\n"
+        assert curl("--anyauth", "-u", "carl:geheim") == b"closed/a.txt\n"
+        assert b"401" in curl("-u", "anna:falsch")
+
+
+def test_access_log_and_cache(start, top):
+    """A protected file is not served to the next client because it is cached."""
+    server = start_it(start, top, "--access-log", top / "log", "--log-format", "common")
+    assert ask(server.port, "/closed/a.txt", basic("anna")).status == 200
+    assert ask(server.port, "/closed/a.txt").status == 401
+    assert ask(server.port, "/closed/a.txt", basic("anna")).status == 200
