@@ -32,8 +32,8 @@ static void complete_upload(struct connection *connection)
 
 	transaction->upload_length = connection->body.length;
 	if (error) {
-		log_message("%s: a body of %llu bytes: %s", connection->remote,
-			    (unsigned long long)connection->body.length, strerror(-error));
+		log_error("%s: a body of %llu bytes: %s", connection->ends.remote,
+			  (unsigned long long)connection->body.length, strerror(-error));
 		connection_refuse(connection, 503);
 		return;
 	}

@@ -2,20 +2,20 @@
 /*
  * connection-inside.h - a connection as the sources connection*.c see it, and
  * nobody else: connection.c reads, connection-body.c takes the body that a
- * responder asked for, connection-send.c answers, connection-time.c sees to
+ * responder asked for, connection-proxy.c hears from a proxy whose it is,
+ * connection-send.c answers, connection-time.c sees to
  * it that the client moves.
  */
 #ifndef SWEET_CONNECTION_INSIDE_H
 #define SWEET_CONNECTION_INSIDE_H
 
-#include <netinet/in.h>
-
 #include <body.h>
 #include <connection.h>
+#include <ends.h>
 #include <limit.h>
 #include <output.h>
 
-enum state { READING, RECEIVING, WORKING, SENDING, LINGERING };
+enum state { READING, RECEIVING, WORKING, SENDING, LINGERING, PROXY };
 
 struct connection {
 	struct loop_receive receive;
@@ -39,16 +39,14 @@ struct connection {
 	size_t input_length, input_room, input_seen;
 	struct output *output; /* NULL: no transaction */
 	unsigned requests;     /* so far */
-	uint16_t remote_port, local_port;
 	bool http10;
-	bool loopback;
+	struct ends ends;
 	union {
 		struct sockaddr any;
 		struct sockaddr_in in;
 		struct sockaddr_in6 in6;
-	} address, own;		     /* the client's, and the socket's */
+	} own;			     /* the socket's, whatever a proxy says */
 	struct limit_client *client; /* that it is counted for; NULL: it is not */
-	char remote[INET6_ADDRSTRLEN], local[INET6_ADDRSTRLEN];
 };
 
 /* --- connection.c --- */
@@ -58,6 +56,12 @@ void connection_close(struct connection *connection);
 
 /* Bytes from the socket, or ones that waited.  The last thing that a caller does. */
 void connection_consume(struct connection *connection, const char *data, size_t length);
+
+/* Keeps bytes until their turn; false: no memory. */
+bool connection_keep_input(struct connection *connection, const char *data, size_t length);
+
+/* Counts the connection for its client; false: that has too many, and was told so. */
+bool connection_admit(struct connection *connection);
 
 /* Gives what waits to consumer.  The last thing that a caller does. */
 void connection_consume_input(struct connection *connection,
@@ -79,6 +83,14 @@ size_t connection_receive_body(struct connection *connection, const char *data, 
 
 /* Of a body that nobody asked for; below 0: there is no going on with what follows it. */
 ssize_t connection_drop_body(struct connection *connection, const char *data, size_t length);
+
+/* --- connection-proxy.c --- */
+
+/* Whether it must begin with the header of a proxy: the state is PROXY then. */
+bool connection_is_proxys(const struct connection *connection);
+
+/* In that state.  The last thing that a caller does. */
+void connection_consume_proxy(struct connection *connection, const char *data, size_t length);
 
 /* --- connection-send.c --- */
 

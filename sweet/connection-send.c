@@ -144,7 +144,7 @@ static void sent(struct loop_send *op, int result)
 	output->head_sent = true;
 	if (result < 0) {
 		if (result != -EPIPE && result != -ECONNRESET)
-			log_info("%s: sending: %s", connection->remote, strerror(-result));
+			log_info("%s: sending: %s", connection->ends.remote, strerror(-result));
 		connection_close(connection);
 		return;
 	}

@@ -53,6 +53,8 @@ static void too_slow(struct timer *timer)
 	} else if (connection->state == READING && connection->input_length) {
 		connection_late(connection);
 	} else {
+		if (connection->state == PROXY)
+			log_info("%s: no PROXY header in time: closing", connection->ends.remote);
 		connection_close(connection);
 	}
 }

@@ -2,6 +2,7 @@
 /*
  * connection.c - the HTTP state machine of a connection.
  *
+ *   PROXY      waits for the header by which a proxy tells its client
  *   READING    waits for a whole request head, behind the rest of a body that
  *              nobody asked for
  *   RECEIVING  waits for a body that a responder asked for
@@ -18,12 +19,10 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <address.h>
 #include <connection-inside.h>
 #include <route.h>
 
@@ -32,34 +31,6 @@
 #define DROPPED_MAX (1024 * 1024) /* bytes of a body that nobody asked for */
 
 /* --- the connection's own life ----------------------------------------------- */
-
-static void plain_address(const struct sockaddr_storage *from, char *text, uint16_t *port,
-			  bool *loopback)
-{
-	if (from->ss_family == AF_INET6) {
-		const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)(const void *)from;
-
-		*port = ntohs(in6->sin6_port);
-		*loopback = IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr);
-		inet_ntop(AF_INET6, &in6->sin6_addr, text, INET6_ADDRSTRLEN);
-		if (IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr)) {
-			*loopback = in6->sin6_addr.s6_addr[12] == 127;
-			memmove(text, text + strlen("::ffff:"),
-				strlen(text) - strlen("::ffff:") + 1);
-		}
-	} else if (from->ss_family == AF_UNIX) {
-		/* No loopback: whoever stands behind a proxy would be local as well. */
-		strcpy(text, ADDRESS_UNIX);
-		*port = 0;
-		*loopback = false;
-	} else {
-		const struct sockaddr_in *in = (const struct sockaddr_in *)(const void *)from;
-
-		*port = ntohs(in->sin_port);
-		*loopback = ntohl(in->sin_addr.s_addr) >> 24 == 127;
-		inet_ntop(AF_INET, &in->sin_addr, text, INET6_ADDRSTRLEN);
-	}
-}
 
 static void connection_free(struct connection *connection)
 {
@@ -93,7 +64,7 @@ void connection_close(struct connection *connection)
 
 /* --- reading --------------------------------------------------------------------- */
 
-static bool keep_input(struct connection *connection, const char *data, size_t length)
+bool connection_keep_input(struct connection *connection, const char *data, size_t length)
 {
 	size_t need = connection->input_length + length;
 
@@ -133,13 +104,12 @@ static bool start_request(struct connection *connection, const char *head, size_
 	}
 	connection->output = output;
 	transaction = &output->transaction;
-	transaction->remote_addr = connection->remote;
-	transaction->remote_port = connection->remote_port;
-	transaction->remote = &connection->address.any;
+	transaction->remote_addr = connection->ends.remote;
+	transaction->remote_port = connection->ends.remote_port;
+	transaction->remote = &connection->ends.address.any;
 	transaction->local = &connection->own.any;
-	transaction->server_addr = connection->local;
-	transaction->server_port = connection->local_port;
-	transaction->loopback = connection->loopback;
+	transaction->server_addr = connection->ends.local;
+	transaction->server_port = connection->ends.local_port;
 	transaction->connection = connection;
 	transaction->done = connection_done;
 	transaction->receive = connection_receive;
@@ -191,6 +161,10 @@ void connection_consume(struct connection *connection, const char *data, size_t 
 
 	if (connection->state == LINGERING)
 		return;
+	if (connection->state == PROXY) {
+		connection_consume_proxy(connection, data, length);
+		return;
+	}
 	if (connection->state == RECEIVING) {
 		size_t used = connection_receive_body(connection, data, length);
 
@@ -203,7 +177,7 @@ void connection_consume(struct connection *connection, const char *data, size_t 
 			return;
 	}
 	if (connection->state != READING) {
-		if (!keep_input(connection, data, length))
+		if (!connection_keep_input(connection, data, length))
 			connection_close(connection);
 		return;
 	}
@@ -223,7 +197,7 @@ void connection_consume(struct connection *connection, const char *data, size_t 
 	}
 	if (connection->input_length) {
 		/* The rest of a head that came in pieces. */
-		if (!keep_input(connection, data, length)) {
+		if (!connection_keep_input(connection, data, length)) {
 			connection_close(connection);
 			return;
 		}
@@ -235,8 +209,8 @@ void connection_consume(struct connection *connection, const char *data, size_t 
 	if (head == 0 && length < most) {
 		connection->input_seen = length;
 		/* Without its rest, which will not come when the peer has ended, it is nothing. */
-		if (connection->ended ||
-		    (!connection->input_length && !keep_input(connection, data, length))) {
+		if (connection->ended || (!connection->input_length &&
+					  !connection_keep_input(connection, data, length))) {
 			connection_close(connection);
 			return;
 		}
@@ -296,57 +270,55 @@ static void received(struct loop_receive *op, const char *data, int length)
 	connection_close(connection);
 }
 
-/* Counts the connection for its client, as its address is now; false: that has too many. */
-static bool admit(struct connection *connection)
-{
-	const struct server *server = connection->server;
-	unsigned most = server->generation->config->limits.connections_per_client;
-
-	if (most)
-		connection->client =
-			limits_enter(server->site->limits, &connection->address.any, most);
-	return !most || connection->client;
-}
-
-/* An answer if the socket takes it, and in any case the end. */
+/* An answer if the socket takes it; the end is the caller's. */
 static void turn_away(int fd)
 {
 	static const char answer[] = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n"
 				     "Content-Length: 0\r\nConnection: close\r\n\r\n";
 
 	(void)!send(fd, answer, sizeof(answer) - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
-	close(fd);
+}
+
+bool connection_admit(struct connection *connection)
+{
+	const struct server *server = connection->server;
+	unsigned most = server->generation->config->limits.connections_per_client;
+
+	if (most)
+		connection->client =
+			limits_enter(server->site->limits, &connection->ends.address.any, most);
+	if (!most || connection->client)
+		return true;
+	turn_away(connection->fd);
+	return false;
 }
 
 void connection_open(struct server *server, int fd)
 {
 	struct connection *connection = calloc(1, sizeof(*connection));
-	struct sockaddr_storage address;
-	socklen_t length = sizeof(address);
-	bool local_loopback;
+	struct sockaddr_storage remote, local;
+	socklen_t remote_length = sizeof(remote), local_length = sizeof(local);
+	bool named;
 
-	if (!connection || getpeername(fd, (struct sockaddr *)&address, &length) < 0) {
+	if (!connection || getpeername(fd, (struct sockaddr *)&remote, &remote_length) < 0) {
 		free(connection);
 		close(fd);
 		return;
 	}
-	plain_address(&address, connection->remote, &connection->remote_port,
-		      &connection->loopback);
-	/* Of a Unix socket no more than its family matters. */
-	memcpy(&connection->address, &address, sizeof(connection->address));
+	named = getsockname(fd, (struct sockaddr *)&local, &local_length) == 0;
+	ends_set(&connection->ends, &remote, named ? &local : NULL);
 	connection->server = server;
-	if (!admit(connection)) {
+	connection->fd = fd;
+	/* A proxy's connections are counted for its clients. */
+	if (connection_is_proxys(connection)) {
+		connection->state = PROXY;
+	} else if (!connection_admit(connection)) {
 		free(connection);
-		turn_away(fd);
+		close(fd);
 		return;
 	}
-	length = sizeof(address);
-	if (getsockname(fd, (struct sockaddr *)&address, &length) == 0) {
-		plain_address(&address, connection->local, &connection->local_port,
-			      &local_loopback);
-		memcpy(&connection->own, &address, sizeof(connection->own));
-	}
-	connection->fd = fd;
+	if (named)
+		memcpy(&connection->own, &local, sizeof(connection->own));
 	connection->receive.received = received;
 	connection->next = server->connections;
 	connection->link = &server->connections;
@@ -376,7 +348,8 @@ void connection_drain(struct server *server)
 	server->draining = true;
 	for (struct connection *at = server->connections; at; at = next) {
 		next = at->next;
-		if (at->state != READING || at->input_length || has_waiting(at))
+		if ((at->state != READING && at->state != PROXY) || at->input_length ||
+		    has_waiting(at))
 			continue;
 		/* Who is new has been promised an answer; its request is on its way. */
 		if (at->requests > 0)

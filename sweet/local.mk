@@ -42,6 +42,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/escape.c sweet/escape.h \
 	sweet/access-line.c sweet/access-line.h \
 	sweet/proxy-protocol.c sweet/proxy-protocol.h \
+	sweet/ends.c sweet/ends.h \
 	sweet/timer.c sweet/timer.h \
 	sweet/histogram.c sweet/histogram.h \
 	sweet/loop.c sweet/loop.h sweet/loop-backend.h \
@@ -77,6 +78,8 @@ sweet_libsweet_la_SOURCES = \
 	sweet/confine.c sweet/confine.h \
 	sweet/runner.c sweet/runner.h \
 	sweet/reload.c sweet/reload.h
+	sweet/connection-body.c sweet/connection-proxy.c sweet/connection-send.c sweet/connection-time.c \
+	sweet/listener.c sweet/listener.h
 # The page in the program: its bytes as numbers, which any compiler takes.
 nodist_sweet_libsweet_la_SOURCES = sweet/status-html.c
 sweet/status-html.c: $(srcdir)/sweet/status.html

@@ -74,9 +74,8 @@ struct transaction {
 	const struct sockaddr *remote; /* the same, lives as long */
 	const char *server_addr;       /* that the client connected to */
 	uint16_t server_port;
-	const struct sockaddr *local;	   /* of the listening socket, whatever a proxy says */
-	bool loopback;			   /* the client's address is */
-	char path[REQUEST_TARGET_MAX + 1]; /* decoded, and rewritten if that is asked for */
+	const struct sockaddr *local;		 /* of the socket, whatever a proxy says */
+	char path[REQUEST_TARGET_MAX + 1];	 /* decoded, and rewritten if that is asked for */
 	char remote_user[HTPASSWD_USER_MAX + 1]; /* who has shown a password; "": nobody */
 
 	/* The response. */

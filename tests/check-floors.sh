@@ -90,7 +90,7 @@ grep -H '^#include [<"]' "$srcdir"/libnabc/nabcctl.c "$srcdir"/libnabc/ctl*.[ch]
 
 check sweet <<'FLOORS'
 address pidfile
-slice syntax uri request chunked response date mime meta timer access htpasswd apr1 histogram accept listing escape access-line proxy-protocol config-value config-file siphash body etag range conditional multipart redirect
+slice syntax uri request chunked response date mime meta timer access htpasswd apr1 histogram accept listing escape access-line proxy-protocol config-value config-file siphash body etag range conditional multipart redirect ends
 log
 loop loop-backend loop-uring loop-epoll docroot limit
 endpoint supervisor privileges readonly
@@ -108,7 +108,7 @@ logs gateway gw-worker filestream textbody
 selection browse errorpage
 static status status-data status-field status-json status-metrics status-page status-html
 route output
-connection connection-inside connection-body connection-send connection-time
+connection connection-inside connection-body connection-proxy connection-send connection-time
 listener
 runner
 reload

@@ -99,6 +99,7 @@ SWEET_UNITS = \
 	tests/unit/test-proxy-protocol \
 	tests/unit/test-address \
 	tests/unit/test-endpoint \
+	tests/unit/test-ends \
 	tests/unit/test-listener \
 	tests/unit/test-supervisor \
 	tests/unit/test-privileges \
@@ -313,6 +314,10 @@ tests_unit_test_readonly_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_readonly_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_readonly_LDADD = $(sweet_unit_ldadd)
 
+tests_unit_test_ends_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_ends_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_ends_LDADD = $(sweet_unit_ldadd)
+
 tests_unit_test_listener_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_listener_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_listener_LDADD = $(sweet_unit_ldadd)
@@ -421,6 +426,7 @@ EXTRA_DIST += \
 	tests/system/test_paths.py \
 	tests/system/test_pipeline.py \
 	tests/system/test_protocol.py \
+	tests/system/test_proxy_protocol.py \
 	tests/system/test_ranges.py \
 	tests/system/test_readers.py \
 	tests/system/test_reload.py \
