@@ -168,7 +168,9 @@ char **config_file_values(const struct config_file *file, const char *group, con
 	/* A text with an unknown escape comes with an error. */
 	if (error) {
 		complain(errors, config_file_place(file, group, key), "%s: %s", key,
-			 error->message);
+			 g_error_matches(error, G_KEY_FILE_ERROR, G_KEY_FILE_ERROR_INVALID_VALUE)
+				 ? "has an unknown escape: a backslash is written \\\\"
+				 : error->message);
 		g_error_free(error);
 		g_strfreev(values);
 		return NULL;

@@ -3,6 +3,7 @@
  * config-key.c - see config-key.h.  A new key is a row here, a field in
  * configuration.h and a line in sweet.conf(5).
  */
+#include <limits.h>
 #include <string.h>
 
 #include <glib.h>
@@ -13,6 +14,7 @@
 #include <config-value.h>
 
 #define THREADS_MAX 64
+#define DISTANCE_MAX 40 /* letters of a name that another may be taken for */
 
 static const char *const io_words[] = {"auto", "uring", "epoll", NULL};
 static const char *const format_words[] = {"short", "common", "combined", "json", NULL};
@@ -32,10 +34,13 @@ static const char *store_text(const struct key *key, char **values, void *base, 
 	return NULL;
 }
 
-/* "off" leaves nothing. */
+/* For a field of a response; "off" leaves nothing. */
 static const char *store_text_or_off(const struct key *key, char **values, void *base,
 				     const char **wrong)
 {
+	*wrong = values[0];
+	if (!rule_is_field_text(values[0]))
+		return "must be one line, without control characters";
 	return strcmp(values[0], "off") == 0 ? NULL : store_text(key, values, base, wrong);
 }
 
@@ -327,6 +332,55 @@ int key_find(const char *name, unsigned levels)
 		if (strcmp(config_keys[i].name, name) == 0 && config_keys[i].levels & levels)
 			return (int)i;
 	return -1;
+}
+
+/* Letters that must be put in, taken out or changed to make one of the other. */
+static unsigned distance(const char *from, const char *to)
+{
+	unsigned row[DISTANCE_MAX + 1], length = (unsigned)strlen(to);
+
+	if (length > DISTANCE_MAX)
+		return UINT_MAX;
+	for (unsigned k = 0; k <= length; k++)
+		row[k] = k;
+	for (unsigned i = 0; from[i]; i++) {
+		unsigned diagonal = row[0];
+
+		row[0] = i + 1;
+		for (unsigned k = 0; k < length; k++) {
+			unsigned other = diagonal + (from[i] != to[k]);
+
+			diagonal = row[k + 1];
+			row[k + 1] = MIN(other, MIN(row[k], diagonal) + 1);
+		}
+	}
+	return row[length];
+}
+
+const char *key_like(const char *name, unsigned levels)
+{
+	unsigned least = (unsigned)strlen(name) / 3 + 1;
+	char *lower = g_ascii_strdown(name, -1);
+	const char *like = NULL;
+
+	g_strdelimit(lower, "_ ", '-');
+	for (unsigned i = 0; i < config_key_count; i++) {
+		unsigned away = distance(lower, config_keys[i].name);
+
+		if (config_keys[i].levels & levels && away < least) {
+			least = away;
+			like = config_keys[i].name;
+		}
+	}
+	g_free(lower);
+	return like;
+}
+
+const char *key_home(const char *name)
+{
+	if (key_find(name, KEY_GLOBAL) >= 0)
+		return "[sweet]";
+	return key_find(name, KEY_PATH) >= 0 ? "[path PREFIX]" : "[host NAME]";
 }
 
 char *key_store(const struct key *key, char **values, void *base, const char **wrong)

@@ -35,6 +35,12 @@ extern const unsigned config_key_count;
 /* The place in the table of the key of that name at one of the levels, or -1. */
 int key_find(const char *name, unsigned levels);
 
+/* The name at those levels that is most like this one; NULL: none is. */
+const char *key_like(const char *name, unsigned levels);
+
+/* The groups that a key belongs into, as words. */
+const char *key_home(const char *name);
+
 /*
  * Puts values into the field of base.  NULL, or what the value must be
  * (g_free), with the one that is not.

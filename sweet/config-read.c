@@ -166,10 +166,14 @@ static void take_keys(struct reader *reader, const struct config_file *file, con
 		struct given *given = at < 0 ? NULL : &section->given[at];
 
 		if (!given && key_find(names[i], ~0u) < 0) {
-			complain(reader, place, "unknown key \"%s\"", names[i]);
+			const char *like = key_like(names[i], section->levels);
+
+			complain(reader, place, "unknown key \"%s\"%s%s%s", names[i],
+				 like ? ": is \"" : " (sweet.conf(5) has all)", like ? like : "",
+				 like ? "\" meant?" : "");
 		} else if (!given) {
-			complain(reader, place, "key \"%s\" does not belong into [%s]", names[i],
-				 group);
+			complain(reader, place, "key \"%s\" does not belong into [%s], but into %s",
+				 names[i], group, key_home(names[i]));
 		} else if (!given->values) {
 			given->values = config_file_values(file, group, names[i],
 							   config_keys[at].list, reader->errors);
@@ -346,12 +350,20 @@ static void read_listen(struct reader *reader, struct config *config, struct hos
 /* The first section of the chain that gives a key, or NULL. */
 static const struct section *giver(const struct section *const *chain, const char *name)
 {
-	int at = key_find(name, KEY_SCOPE);
+	int at = key_find(name, KEY_SCOPE | KEY_PATH);
 
 	for (; *chain; chain++)
 		if ((*chain)->given[at].values)
 			return *chain;
 	return NULL;
+}
+
+/* Where it does; NULL: on the command line, or nowhere. */
+static const char *place_of(const struct section *const *chain, const char *name)
+{
+	const struct section *section = giver(chain, name);
+
+	return section ? section->given[key_find(name, KEY_SCOPE | KEY_PATH)].place : NULL;
 }
 
 static struct access_list *make_list(char **allow, char **deny)
@@ -399,15 +411,19 @@ static void add_scope(struct reader *reader, struct host *host, struct section *
 	host->scope_count++;
 	scope = &host->scopes[at];
 	*scope = (struct scope){.prefix = g_strdup(section->prefix),
-				.prefix_length = strlen(section->prefix),
-				.place = g_strdup(section->place)};
+				.prefix_length = strlen(section->prefix)};
 	settle(reader, KEY_SCOPE | (section->levels & KEY_PATH), chain, scope);
+	scope->root_place = g_strdup(place_of(chain, scope->alias ? "alias" : "root"));
+	scope->auth_place = g_strdup(place_of(chain, "auth-file"));
 	finish_scope(scope, chain);
 	if (scope->alias && scope->rewrite)
 		complain(reader, section->place, "alias and rewrite exclude each other");
-	if (scope->auth_realm && !scope->auth_file)
-		complain(reader, section->place ? section->place : "--auth-realm",
-			 "auth-realm needs an auth-file");
+	/* For who inherits it, it was told already. */
+	if (scope->auth_realm && !scope->auth_file && giver(chain, "auth-realm") == section) {
+		const char *place = place_of(chain, "auth-realm");
+
+		complain(reader, place ? place : "--auth-realm", "auth-realm needs an auth-file");
+	}
 }
 
 static void free_hosts(void *hosts)

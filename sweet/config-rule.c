@@ -7,8 +7,7 @@
 #include <config-rule.h>
 #include <config-value.h>
 
-/* What may stand in a response's field. */
-static bool is_field_text(const char *text)
+bool rule_is_field_text(const char *text)
 {
 	for (; *text; text++)
 		if ((unsigned char)*text < 0x20 || *text == 0x7f)
@@ -25,7 +24,7 @@ const char *rule_cache_control(struct scope *scope, char **values, const char **
 		char *blank = strchr(text, ' ');
 
 		*wrong = values[i];
-		if (!*text || !is_field_text(text)) {
+		if (!*text || !rule_is_field_text(text)) {
 			g_free(text);
 			return "must be [PATTERN ]VALUE, like \"*.css max-age=86400\"";
 		}

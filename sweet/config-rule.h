@@ -10,6 +10,9 @@
 
 #include <configuration.h>
 
+/* Whether it may stand in a response's field. */
+bool rule_is_field_text(const char *text);
+
 /* "[PATTERN ]VALUE"...; a pattern has a '*' or '?'. */
 const char *rule_cache_control(struct scope *scope, char **values, const char **wrong);
 

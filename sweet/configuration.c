@@ -31,7 +31,8 @@ static void free_scope(struct scope *scope)
 	g_strfreev(scope->allow);
 	g_strfreev(scope->deny);
 	g_free(scope->prefix);
-	g_free(scope->place);
+	g_free(scope->root_place);
+	g_free(scope->auth_place);
 	g_free(scope->root);
 	g_free(scope->alias);
 	g_free(scope->rewrite);

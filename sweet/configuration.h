@@ -42,7 +42,8 @@ struct error_page {
 struct scope {
 	char *prefix; /* "/images"; "" for the whole host */
 	size_t prefix_length;
-	char *place; /* "FILE:LINE" of its group, for messages; NULL: the command line */
+	/* "FILE:LINE" of its folder and of its users, for messages; NULL: the command line. */
+	char *root_place, *auth_place;
 
 	char *root;
 	char *alias;	      /* folder that stands for the prefix; NULL */

@@ -4,11 +4,13 @@ sbin_PROGRAMS += sweet/sweet
 noinst_LTLIBRARIES += sweet/libsweet.la
 
 sweet_libsweet_la_SOURCES = \
-	sweet/slice.h sweet/syntax.h \
+	sweet/slice.h \
+	sweet/syntax.h \
 	sweet/uri.c sweet/uri.h \
 	sweet/redirect.c sweet/redirect.h \
 	sweet/request.c sweet/request.h \
-	sweet/chunked.c sweet/chunked.h sweet/body.c sweet/body.h \
+	sweet/chunked.c sweet/chunked.h \
+	sweet/body.c sweet/body.h \
 	sweet/response.c sweet/response.h \
 	sweet/date.c sweet/date.h \
 	sweet/etag.c sweet/etag.h \
@@ -38,22 +40,26 @@ sweet_libsweet_la_SOURCES = \
 	sweet/readonly.c sweet/readonly.h \
 	sweet/auth.c sweet/auth.h \
 	sweet/log.c sweet/log.h \
-	sweet/access-log.c sweet/access-log.h sweet/logs.c sweet/logs.h \
+	sweet/access-log.c sweet/access-log.h \
+	sweet/logs.c sweet/logs.h \
 	sweet/escape.c sweet/escape.h \
 	sweet/access-line.c sweet/access-line.h \
 	sweet/proxy-protocol.c sweet/proxy-protocol.h \
 	sweet/ends.c sweet/ends.h \
 	sweet/timer.c sweet/timer.h \
 	sweet/histogram.c sweet/histogram.h \
-	sweet/loop.c sweet/loop.h sweet/loop-backend.h \
-	sweet/loop-uring.c sweet/loop-epoll.c \
+	sweet/loop.c sweet/loop.h \
+	sweet/loop-backend.h \
+	sweet/loop-uring.c \
+	sweet/loop-epoll.c \
 	sweet/helper.c sweet/helper.h \
 	sweet/docroot.c sweet/docroot.h \
 	sweet/folder.c sweet/folder.h \
 	sweet/filehead.c sweet/filehead.h \
 	sweet/content.c sweet/content.h \
 	sweet/site.c sweet/site.h \
-	sweet/transaction.h sweet/server.h \
+	sweet/transaction.h \
+	sweet/server.h \
 	sweet/filestream.c sweet/filestream.h \
 	sweet/selection.c sweet/selection.h \
 	sweet/textbody.c sweet/textbody.h \
@@ -62,24 +68,28 @@ sweet_libsweet_la_SOURCES = \
 	sweet/static.c sweet/static.h \
 	sweet/gw-worker.c sweet/gw-worker.h \
 	sweet/gateway.c sweet/gateway.h \
-	sweet/status.c sweet/status.h sweet/status-data.h \
+	sweet/status.c sweet/status.h \
+	sweet/status-data.h \
 	sweet/status-field.c sweet/status-field.h \
 	sweet/status-json.c sweet/status-json.h \
 	sweet/status-metrics.c sweet/status-metrics.h \
-	sweet/status-page.c sweet/status-page.h sweet/status-html.h \
+	sweet/status-page.c sweet/status-page.h \
+	sweet/status-html.h \
 	sweet/route.c sweet/route.h \
 	sweet/output.c sweet/output.h \
-	sweet/connection.c sweet/connection.h sweet/connection-inside.h \
-	sweet/connection-body.c sweet/connection-send.c sweet/connection-time.c \
+	sweet/connection.c sweet/connection.h \
+	sweet/connection-inside.h \
+	sweet/connection-body.c \
+	sweet/connection-send.c \
+	sweet/connection-time.c \
 	sweet/listener.c sweet/listener.h \
 	sweet/pidfile.c sweet/pidfile.h \
 	sweet/endpoints.c sweet/endpoints.h \
 	sweet/config-fixed.c sweet/config-fixed.h \
 	sweet/confine.c sweet/confine.h \
 	sweet/runner.c sweet/runner.h \
-	sweet/reload.c sweet/reload.h
-	sweet/connection-body.c sweet/connection-proxy.c sweet/connection-send.c sweet/connection-time.c \
-	sweet/listener.c sweet/listener.h
+	sweet/reload.c sweet/reload.h \
+	sweet/connection-proxy.c
 # The page in the program: its bytes as numbers, which any compiler takes.
 nodist_sweet_libsweet_la_SOURCES = sweet/status-html.c
 sweet/status-html.c: $(srcdir)/sweet/status.html

@@ -30,6 +30,18 @@ static struct content *find(const struct config *config, unsigned hosts,
 	return NULL;
 }
 
+/* Once, however many paths have it from their host. */
+static void complain(GPtrArray *errors, const char *place, const char *what, const char *why)
+{
+	char *text =
+		g_strdup_printf("%s%s%s: %s", place ? place : "", place ? ": " : "", what, why);
+
+	if (g_ptr_array_find_with_equal_func(errors, text, g_str_equal, NULL))
+		g_free(text);
+	else
+		g_ptr_array_add(errors, text);
+}
+
 static void open_scope(struct config *config, unsigned host, struct scope *scope,
 		       const struct config *previous, struct content_options options,
 		       GPtrArray *errors)
@@ -39,11 +51,11 @@ static void open_scope(struct config *config, unsigned host, struct scope *scope
 
 	options.root = docroot_open(folder);
 	if (options.root < 0) {
-		g_ptr_array_add(errors, g_strdup_printf("%s%scannot serve the %s \"%s\": %s",
-							scope->place ? scope->place : "",
-							scope->place ? ": " : "",
-							scope->alias ? "alias" : "root", folder,
-							strerror(-options.root)));
+		char *what = g_strdup_printf("cannot serve the %s \"%s\"",
+					     scope->alias ? "alias" : "root", folder);
+
+		complain(errors, scope->root_place, what, strerror(-options.root));
+		g_free(what);
 		return;
 	}
 	known = find(config, host + 1, &options);
@@ -87,9 +99,7 @@ static void open_auth(const struct config *config, struct scope *scope,
 		users = htpasswd_read(scope->auth_file, &why);
 	htpasswd_release(users);
 	if (why)
-		g_ptr_array_add(errors, g_strdup_printf("%s%sauth-file: %s",
-							scope->place ? scope->place : "",
-							scope->place ? ": " : "", why));
+		complain(errors, scope->auth_place, "auth-file", why);
 	g_free(why);
 }
 

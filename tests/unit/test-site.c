@@ -104,15 +104,15 @@ START_TEST(test_errors)
 {
 	GPtrArray *errors = g_ptr_array_new_with_free_func(g_free);
 	struct config *config = read_text("[sweet]\nroot=@/none\n[path /x]\nalias=@/sweet.conf\n"
-					  "[path /y]\nroot=@/a\n");
+					  "[path /y]\nroot=@/a\n[path /z]\n");
 
 	ck_assert(!site_open(config, NULL, &(struct site_options){.max_unit = 1}, errors));
 	ck_assert_uint_eq(errors->len, 2);
 	for (unsigned i = 0; i < errors->len; i++) {
 		const char *why = errors->pdata[i];
 
-		ck_assert_msg(strstr(why, strstr(why, "alias") ? ":3: cannot serve the alias \""
-							       : "cannot serve the root \""),
+		ck_assert_msg(strstr(why, strstr(why, "alias") ? ":4: cannot serve the alias \""
+							       : ":2: cannot serve the root \""),
 			      "%s", why);
 	}
 	config_unref(config);
