@@ -213,8 +213,9 @@ def test_memory_of_idle_connections(kind, root):
                 assert one.recv(4096).endswith(b"here\n")
 
         try:
-            # What is allocated once and for all: buffers to receive in, above all.
-            connect(10)
+            # What is allocated once and for all: buffers to receive in, and for
+            # the answers that are under way at once.
+            connect(500)
             for _ in range(500):
                 assert fetch(server.port, "/").body == b"here\n"
             before = resident(server.pid)
