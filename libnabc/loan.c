@@ -116,16 +116,26 @@ void nc_loans_fini(struct nc_loans *loans)
 	pthread_mutex_destroy(&loans->errands);
 }
 
-/* The least recently used one that nobody holds, taken out; NULL: there is room. */
+/*
+ * One that nobody holds, taken out: one that stands no more, whose memory only
+ * we keep, or else the least recently used, if there are too many; or NULL.
+ */
 static struct nc_loan *surplus_locked(struct nc_loans *loans)
 {
-	struct nc_loan *loan = loans->table.count > NC_LOANS_MAX ? loans->oldest : NULL;
+	struct nc_loan *surplus = NULL;
 
-	while (loan && holds_of(loan))
-		loan = loan->newer;
-	if (loan)
-		leave_locked(loans, loan);
-	return loan;
+	for (struct nc_loan *loan = loans->oldest; loan; loan = loan->newer) {
+		bool stands = shown(loans, loan) == loan->entry.key;
+
+		if (holds_of(loan) || (stands && (surplus || loans->table.count <= NC_LOANS_MAX)))
+			continue;
+		surplus = loan;
+		if (!stands)
+			break;
+	}
+	if (surplus)
+		leave_locked(loans, surplus);
+	return surplus;
 }
 
 /* --- made here -------------------------------------------------------------- */

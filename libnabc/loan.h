@@ -14,7 +14,7 @@
 #include "store.h"
 #include "table.h"
 
-#define NC_LOANS_MAX 256u /* idle ones beyond are given back */
+#define NC_LOANS_MAX 256u /* idle ones beyond are given back, and all that stand no more */
 
 struct nc_loan;
 

@@ -243,6 +243,33 @@ START_TEST(test_surplus)
 END_TEST
 
 /* A unit that was entered after its maker was told that it failed does not stay. */
+/* What is dead goes when something else comes: its memory is held by nobody else. */
+START_TEST(test_dead_ones_go)
+{
+	unsigned descriptors = 0;
+	size_t kept, id;
+
+	open_all();
+	asker.borrower.operates = true;
+	kept = make_own(1, 5000);
+	check_held(kept, 1, 5000);
+	for (unsigned i = 0; i < 100; i++) {
+		id = make_own(i + 2, 5000);
+		check_held(id, i + 2, 5000);
+		ck_assert_int_eq(nc_cache_destroy(&cache, id), 0);
+		if (i == 2)
+			descriptors = open_descriptors();
+	}
+	ck_assert_uint_le(open_descriptors(), descriptors);
+	ck_assert_uint_le(slots_taken(), 3);
+	/* The one that stands was not mistaken for one of them. */
+	descriptors = open_descriptors();
+	check_held(kept, 1, 5000);
+	ck_assert_uint_eq(open_descriptors(), descriptors);
+	close_all();
+}
+END_TEST
+
 START_TEST(test_late_answer)
 {
 	struct nc_layout layout;
@@ -332,6 +359,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_taken_away);
 	tcase_add_test(tcase, test_refused);
 	tcase_add_test(tcase, test_surplus);
+	tcase_add_test(tcase, test_dead_ones_go);
 	tcase_add_test(tcase, test_late_answer);
 	tcase_add_test(tcase, test_threads);
 }
