@@ -435,6 +435,7 @@ EXTRA_DIST += \
 	tests/system/test_status.py \
 	tests/system/test_status_page.py \
 	tests/system/test_stop.py \
+	tests/system/test_upload.py \
 	tests/system/test_variants.py \
 	tests/system/test_workers.py \
 	tests/system/website.lua \
