@@ -62,6 +62,7 @@ SWEET_UNITS = \
 	tests/unit/test-uri \
 	tests/unit/test-redirect \
 	tests/unit/test-chunked \
+	tests/unit/test-body \
 	tests/unit/test-request \
 	tests/unit/test-request-head \
 	tests/unit/test-date \
@@ -141,6 +142,9 @@ sweet_unit_cflags = $(AM_CFLAGS) $(GLIB_CFLAGS) $(CHECK_CFLAGS)
 sweet_unit_ldadd = sweet/libsweet.la libnabc/libnabc-internal.la \
 	$(GLIB_LIBS) $(CHECK_LIBS) $(URING_LIBS) -lpthread
 
+tests_unit_test_body_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_body_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_body_LDADD = $(sweet_unit_ldadd)
 tests_unit_test_chunked_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_chunked_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_chunked_LDADD = $(sweet_unit_ldadd)
