@@ -18,13 +18,13 @@
 
 #define ROOM_FIRST 4096 /* bytes */
 
-void body_begin(struct body *body, const struct request *request, uint64_t limit)
+void body_expect(struct body *body, const struct request *request, uint64_t limit)
 {
 	*body = (struct body){.limit = limit};
 	if (request->chunked) {
 		body->framing = BODY_CHUNKED;
 		chunked_init(&body->chunked);
-	} else if (request->content_length) {
+	} else {
 		body->framing = BODY_LENGTH;
 		body->left = request->content_length;
 	}

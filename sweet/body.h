@@ -31,8 +31,18 @@ struct body {
 	size_t room; /* of content, taken from the budget */
 };
 
-/* What follows the head of request; dropped if nobody asks for it, limit bytes at most. */
-void body_begin(struct body *body, const struct request *request, uint64_t limit);
+/* There is one. */
+void body_expect(struct body *body, const struct request *request, uint64_t limit);
+
+/*
+ * What follows the head of request; dropped if nobody asks for it, limit bytes
+ * at most.  The one before is over or was ended.
+ */
+static inline void body_begin(struct body *body, const struct request *request, uint64_t limit)
+{
+	if (request->content_length || request->chunked)
+		body_expect(body, request, limit);
+}
 
 /*
  * The content is to be kept, before any of it has come; limit: bytes.  0, or

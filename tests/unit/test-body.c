@@ -20,6 +20,7 @@ static void begin(uint64_t length, bool chunked)
 {
 	struct request request = {.content_length = length, .chunked = chunked};
 
+	body_end(&body);
 	body_begin(&body, &request, 1000);
 }
 
@@ -123,6 +124,7 @@ START_TEST(test_budget)
 	ck_assert_uint_eq(budget.used, 512 * KIB);
 	/* A second one has the rest. */
 	first = body;
+	body = (struct body){0};
 	begin(80 * KIB, false);
 	ck_assert_int_eq(body_keep(&body, MIB, &budget), 0);
 	ck_assert_int_eq(take(data, 70 * KIB), 70 * KIB);
