@@ -172,6 +172,7 @@ static enum respond choose(struct transaction *transaction, const struct filehea
 	enum condition_verdict verdict;
 
 	selection->part = 0;
+	transaction->length = 0;
 	if (!selection->conditions.any)
 		return whole(transaction, head, size);
 	verdict = conditions_evaluate(&selection->conditions, transaction->head_only, &file,
