@@ -13,6 +13,14 @@
 
 #define LINGER_MS 5000
 
+/*
+ * Of a piece as large as that, more than a segment, the end does not wait for
+ * what follows: the next one may have to come from a disk, and a client whose
+ * window is less than a segment (64 KB on a loopback) would get nothing more
+ * until the system has waited for 200 ms.
+ */
+#define MORE_MAX 65536
+
 void connection_linger(struct connection *connection)
 {
 	if (connection->ended) {
@@ -47,10 +55,10 @@ static void send_piece(struct connection *connection, size_t head_length)
 		output->sent += transaction->body.length;
 		server_count(&connection->server->counters.body_units, 1);
 	}
-	if (transaction->next && output->sent < transaction->length)
+	if (!transaction->next || output->sent >= transaction->length)
+		message->flags |= connection->keep_alive ? 0 : NC_SEND_CLOSE;
+	else if (transaction->body.length < MORE_MAX)
 		message->flags |= NC_SEND_MORE;
-	else if (!connection->keep_alive)
-		message->flags |= NC_SEND_CLOSE;
 	connection->state = SENDING;
 	connection_count_as(connection, CONNECTION_SENDING);
 	connection->measured = false;
