@@ -17,6 +17,7 @@
 
 #include <accept.h>
 #include <browse.h>
+#include <redirect.h>
 #include <selection.h>
 #include <server.h>
 #include <static.h>
@@ -103,18 +104,16 @@ static void cut(struct transaction *transaction)
 /* A folder that was asked for without its slash (RFC 9110, section 15.4.2). */
 static enum respond redirect(struct transaction *transaction)
 {
-	size_t query_length = wait_of(transaction)->query_length;
-	char *query = g_strndup(transaction->head_buffer, query_length);
-	char *escaped = g_uri_escape_string(transaction->path, "/", FALSE);
-	int length = snprintf(transaction->head_buffer, sizeof(transaction->head_buffer),
-			      "Location: %s/%s%s\r\n", escaped, query_length ? "?" : "", query);
+	size_t query_length = wait_of(transaction)->query_length, length;
+	char *query = g_memdup2(transaction->head_buffer, query_length);
 
-	g_free(escaped);
+	length = redirect_write_folder(transaction->path, (struct slice){query, query_length},
+				       transaction->head_buffer, sizeof(transaction->head_buffer));
 	g_free(query);
-	if ((size_t)length >= sizeof(transaction->head_buffer))
+	if (!length)
 		return transaction_fail(transaction, 414, NULL);
 	transaction->head = transaction->head_buffer;
-	transaction->head_length = (size_t)length;
+	transaction->head_length = length;
 	return transaction_fail(transaction, 301, NULL);
 }
 

@@ -78,6 +78,20 @@ def test_workers(kind, root):
             assert client.get("/file").body == b"file"
 
 
+def test_refusals(root, tmp_path):
+    """The lines that go with a refusal stay, and the page is no refusal itself."""
+    (tmp_path / "users").write_text("me:{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g=\n")
+    with running("epoll", root, *PAGES, "--error-page", "401=/down.html", "--auth-realm", "here",
+                 "--auth-file", tmp_path / "users") as server:
+        for _ in range(2):
+            got = fetch(server.port, "/file")
+            assert (got.status, got.body) == (401, DOWN)
+            assert got["WWW-Authenticate"].startswith('Basic realm="here"')
+    with running("epoll", root, *PAGES, "--deny", "all") as server:
+        got = fetch(server.port, "/file")
+        assert (got.status, got.body) == (403, DENIED)
+
+
 def test_conditions_and_ranges_do_not_count(server):
     got = fetch(server.port, "/missing", fields="Range: bytes=0-3\r\nIf-None-Match: *\r\n")
     assert (got.status, got.body) == (404, MISSING)
