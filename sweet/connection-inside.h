@@ -67,6 +67,9 @@ bool connection_admit(struct connection *connection);
 void connection_consume_input(struct connection *connection,
 			      void (*consumer)(struct connection *, const char *, size_t));
 
+/* The server is about to end: closes an idle connection.  The last thing that a caller does. */
+void connection_leave(struct connection *connection);
+
 /* The head that has begun takes too long. */
 void connection_late(struct connection *connection);
 

@@ -139,6 +139,8 @@ static void finished(struct connection *connection)
 		connection_consume_input(connection, connection_consume);
 	else if (connection->ended)
 		connection_close(connection);
+	else if (connection->server->draining)
+		connection_leave(connection); /* the answer had promised more */
 }
 
 static void sent(struct loop_send *op, int result)

@@ -341,6 +341,18 @@ static bool has_waiting(const struct connection *connection)
 	return recv(connection->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
+void connection_leave(struct connection *connection)
+{
+	if ((connection->state != READING && connection->state != PROXY) ||
+	    connection->input_length || has_waiting(connection))
+		return;
+	/* Who is new has been promised an answer; its request is on its way. */
+	if (connection->requests > 0)
+		connection_close(connection);
+	else
+		connection_time(connection, FRESH_MS);
+}
+
 void connection_drain(struct server *server)
 {
 	struct connection *next;
@@ -348,14 +360,7 @@ void connection_drain(struct server *server)
 	server->draining = true;
 	for (struct connection *at = server->connections; at; at = next) {
 		next = at->next;
-		if ((at->state != READING && at->state != PROXY) || at->input_length ||
-		    has_waiting(at))
-			continue;
-		/* Who is new has been promised an answer; its request is on its way. */
-		if (at->requests > 0)
-			connection_close(at);
-		else
-			connection_time(at, FRESH_MS);
+		connection_leave(at);
 	}
 }
 

@@ -438,6 +438,9 @@ EXTRA_DIST += \
 	tests/system/test_static.py \
 	tests/system/test_status.py \
 	tests/system/test_status_page.py \
+	tests/system/test_supervisor.py \
+	tests/system/test_privileges.py \
+	tests/system/test_unix.py \
 	tests/system/test_stop.py \
 	tests/system/test_upload.py \
 	tests/system/test_variants.py \

@@ -214,10 +214,11 @@ def running(kind, root, *options, **how):
     server.stop()
 
 
-def once(*arguments, kind="epoll", prefix=()):
+def once(*arguments, kind="epoll", prefix=(), **how):
     """Runs the server with arguments that make it end by itself."""
     return subprocess.run(
         [*prefix, *KINDS[kind][0], *UNDER, SWEET, *map(str, arguments)],
+        **how,
         stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=TIMEOUT,
     )
 

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: MIT
+"""A server that root has started, and what is left of root in it."""
+
+import os
+import pwd
+import re
+import signal
+
+import pytest
+
+from client import fetch
+from files import write
+from server import OBEY, running
+from test_command_line import complaint
+from test_unix import UnixClient
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root has something to give up")
+
+NOBODY = pwd.getpwnam("nobody")
+
+
+@pytest.fixture
+def folder():
+    """One that everybody can reach, unlike pytest's own."""
+    import shutil
+    import tempfile
+
+    path = tempfile.mkdtemp(prefix="sweet-test-")
+    os.chmod(path, 0o755)
+    yield __import__("pathlib").Path(path)
+    shutil.rmtree(path)
+
+
+@pytest.fixture
+def root(folder):
+    write(folder / "root/index.html", b"here\n")
+    write(folder / "root/secret", b"secret\n").chmod(0o600)
+    return folder / "root"
+
+
+def said(pid, field):
+    with open(f"/proc/{pid}/status") as file:
+        return re.search(rf"^{field}:\s*(.*)$", file.read(), re.M)[1].split()
+
+
+def check_gone(pid, uid, gid):
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        where = f"{pid}/task/{thread}"
+        assert said(where, "Uid") == [str(uid)] * 4
+        assert said(where, "Gid") == [str(gid)] * 4
+        assert "0" not in said(where, "Groups")
+        for kind in ("CapPrm", "CapEff", "CapInh", "CapAmb"):
+            assert int(said(where, kind)[0], 16) == 0
+        assert said(where, "NoNewPrivs") == ["1"]
+
+
+def test_everything_of_root_is_given_up(start, root, folder):
+    logs = folder / "logs"
+    logs.mkdir()
+    os.chown(logs, NOBODY.pw_uid, NOBODY.pw_gid)
+    log, errors, pid = logs / "access", logs / "errors", folder / "pid"
+    server = start(root, "--user", "nobody", "--threads", 3, "--worker", f"/obey={OBEY}",
+                   "--access-log", log, "--pid-file", pid, "--listen",
+                   f"unix:{folder}/socket")
+    assert pid.read_text() == f"{server.pid}\n"
+    assert fetch(server.port, "/").body == b"here\n"
+    assert fetch(server.port, "/secret").status == 403
+    assert fetch(server.port, "/obey/variable").status == 200
+    with UnixClient(folder / "socket") as client:
+        assert client.get("/").status == 200
+    check_gone(server.pid, NOBODY.pw_uid, NOBODY.pw_gid)
+    for worker in server.workers():
+        check_gone(worker, NOBODY.pw_uid, NOBODY.pw_gid)
+    # The log is the user's, who can open it again, or make a new one.
+    assert log.stat().st_uid == NOBODY.pw_uid
+    log.rename(logs / "old")
+    server.send_signal(signal.SIGUSR1)
+    assert server.errors.wait("opened the logs anew")
+    assert fetch(server.port, "/?later").status == 200
+    server.stop()
+    assert "later" in log.read_text()
+    assert not errors.exists()
+
+
+def test_group(root):
+    with running("epoll", root, "--user", "54321", "--group", "12345") as server:
+        check_gone(server.pid, 54321, 12345)
+        assert fetch(server.port, "/").body == b"here\n"
+
+
+def test_unknown(root):
+    assert "no-such-user" in complaint("--root", root, "--user", "no-such-user")
+    assert "no-such-group" in complaint("--root", root, "--user", "nobody", "--group",
+                                        "no-such-group")
+    assert "a group is needed" in complaint("--root", root, "--user", "54321")
+
+
+def test_only_root_can(root):
+    drop = ["setpriv", "--reuid=54321", "--regid=12345", "--clear-groups"]
+    assert "only root can" in complaint("--listen", "127.0.0.1:0", "--root", root, "--user",
+                                        "nobody", prefix=drop)
+    # As whom it was started is nothing to become.
+    with running("epoll", root, "--user", "54321", "--group", "12345", prefix=drop) as server:
+        check_gone(server.pid, 54321, 12345)
+
+
+def test_no_new_privileges_in_any_case(root):
+    with running("epoll", root) as server:
+        assert said(server.pid, "NoNewPrivs") == ["1"]
+
+
+@pytest.mark.parametrize("user", ["root", "nobody"])
+def test_read_only(root, folder, user):
+    """Logs and sockets can be made anew, beside nothing else."""
+    logs, other, config = folder / "logs", folder / "other", folder / "sweet.conf"
+    for made in (logs, other):
+        made.mkdir()
+        os.chown(made, NOBODY.pw_uid, NOBODY.pw_gid)
+    text = f"[sweet]\nroot={root}\nlisten=127.0.0.1:0\nread-only=on\nuser={user}\n"
+    config.write_text(f"{text}access-log={logs}/access\n")
+    with running("epoll", None, "--config", config, "--cache-socket", logs / "cache",
+                 "--listen", f"unix:{logs}/socket", "--listen", "127.0.0.1:0",
+                 listen=None) as server:
+        how = server.errors.wait("read-only")
+        if "cannot" in how:
+            pytest.skip(how)
+        port = int(server.errors.wait("http://").split(":")[3].split("/")[0])
+        assert fetch(port, "/?one").body == b"here\n"
+        (logs / "access").rename(logs / "old")
+        server.send_signal(signal.SIGUSR1)
+        assert server.errors.wait("opened the logs anew")
+        assert fetch(port, "/?two").status == 200
+        # Owned by nobody, writable by the modes; and still not to be written to.
+        config.write_text(f"{text}access-log={other}/access\n")
+        server.send_signal(signal.SIGHUP)
+        assert server.errors.wait("old configuration stays")
+        assert re.search("other/access.*(Permission denied|Read-only)", server.errors.text())
+        assert list(other.iterdir()) == []
+        server.stop()
+        assert "two" in (logs / "access").read_text()
+        assert sorted(path.name for path in logs.iterdir()) == ["access", "old"]
