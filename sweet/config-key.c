@@ -9,6 +9,7 @@
 #include <glib.h>
 
 #include <access.h>
+#include <address.h>
 #include <config-key.h>
 #include <config-rule.h>
 #include <config-value.h>
@@ -71,6 +72,19 @@ static const char *store_list(const struct key *key, char **values, void *base, 
 	}
 	*field = g_strdupv(values);
 	return NULL;
+}
+
+static const char *store_listen(const struct key *key, char **values, void *base,
+				const char **wrong)
+{
+	struct listen_address address;
+
+	for (unsigned i = 0; values[i]; i++) {
+		*wrong = values[i];
+		if (!address_parse(values[i], &address))
+			return "must be ADDRESS:PORT, :PORT, PORT or unix:PATH";
+	}
+	return store_list(key, values, base, wrong);
 }
 
 static const char *store_names(const struct key *key, char **values, void *base, const char **wrong)
@@ -209,8 +223,9 @@ static const char *store_redirect(const struct key *key, char **values, void *ba
 #define OF_HOST(field) KEY_HOST, .offset = offsetof(struct host, field)
 
 const struct key config_keys[] = {
-	{"listen", GLOBAL(listen), .list = true, .otherwise = "127.0.0.1:8080", .store = store_list,
-	 .least = 1, .help = "Address to serve on; may be repeated", .argument = "ADDRESS:PORT"},
+	{"listen", GLOBAL(listen), .list = true, .otherwise = "127.0.0.1:8080",
+	 .store = store_listen, .least = 1,
+	 .help = "Address to serve on, or unix:PATH; may be repeated", .argument = "ADDRESS:PORT"},
 	{"root", SCOPE(root), .otherwise = ".", .store = store_text, .least = 1,
 	 .help = "Folder to serve", .argument = "DIR"},
 	{"threads", GLOBAL(threads), .store = store_number, .least = 1, .most = THREADS_MAX,
@@ -253,8 +268,7 @@ const struct key config_keys[] = {
 	 .words = level_words, .help = "error, warning, notice, info or debug",
 	 .argument = "LEVEL"},
 	{"server-header", GLOBAL(server_header), .otherwise = "SWEET/" PACKAGE_VERSION,
-	 .store = store_server, .least = 1, .help = "The Server field, or off",
-	 .argument = "TEXT"},
+	 .store = store_server, .least = 1, .help = "The Server field, or off", .argument = "TEXT"},
 	{"header-timeout", GLOBAL(limits.header_ms), .otherwise = "30s", .store = store_time,
 	 .least = 1000, .help = "For a request's head to come in", .argument = "TIME"},
 	{"body-timeout", GLOBAL(limits.body_ms), .otherwise = "30s", .store = store_time,

@@ -12,6 +12,7 @@
 #include <errorpage.h>
 
 #define LINGER_MS 5000
+#define LINGER_LAST_MS 1000 /* when the server is about to end */
 
 /*
  * Of a piece as large as that, more than a segment, the end does not wait for
@@ -35,7 +36,7 @@ void connection_linger(struct connection *connection)
 	if (connection->paused)
 		loop_receive_resume(connection->server->loop, connection->fd);
 	connection->paused = false;
-	connection_time(connection, LINGER_MS);
+	connection_time(connection, connection->server->draining ? LINGER_LAST_MS : LINGER_MS);
 }
 
 static void sent(struct loop_send *op, int result);

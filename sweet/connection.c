@@ -343,6 +343,11 @@ static bool has_waiting(const struct connection *connection)
 
 void connection_leave(struct connection *connection)
 {
+	/* With its time for the last answer, but not with all of it. */
+	if (connection->state == LINGERING) {
+		connection_linger(connection);
+		return;
+	}
 	if ((connection->state != READING && connection->state != PROXY) ||
 	    connection->input_length || has_waiting(connection))
 		return;

@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -443,15 +442,15 @@ static void take_down(void)
 	supervisor_close(&program.supervisor);
 }
 
-/* As many connections as the hard limit allows. */
-static void raise_limits(void)
+static void check_user(const struct config *config, GPtrArray *errors)
 {
-	struct rlimit limit;
+	struct privileges privileges;
+	char *why;
 
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-		limit.rlim_cur = limit.rlim_max;
-		(void)setrlimit(RLIMIT_NOFILE, &limit);
-	}
+	if (privileges_find(&privileges, config->user, config->group, &why))
+		privileges_clear(&privileges);
+	else
+		g_ptr_array_add(errors, why);
 }
 
 int main(int argc, char **argv)
@@ -464,8 +463,10 @@ int main(int argc, char **argv)
 	program.site.log_fd = program.signal_fd = -1;
 	supervisor_open(&program.supervisor);
 	config = config_read(argc, argv, &request, errors);
-	if (config && request.check)
+	if (config && request.check) {
 		(void)site_open(config, NULL, &(struct site_options){0}, errors);
+		check_user(config, errors);
+	}
 	good = tell(errors);
 	if (good && request.version)
 		printf("sweet (nabc) %s\n", PACKAGE_VERSION);
@@ -478,7 +479,7 @@ int main(int argc, char **argv)
 	}
 	program.first = config_ref(config);
 	program.reload = (struct reload){.argc = argc, .argv = argv, .config = config};
-	raise_limits();
+	privileges_raise_limits();
 	good = prepare() && open_site() && start();
 	if (good) {
 		announce();

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <linux/capability.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -170,6 +171,16 @@ bool privileges_drop(const struct privileges *privileges, char **why)
 		return fail(why, "user %lu could become root again",
 			    (unsigned long)privileges->uid);
 	return true;
+}
+
+void privileges_raise_limits(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &limit);
+	}
 }
 
 int privileges_seal(void)

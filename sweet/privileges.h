@@ -33,6 +33,9 @@ void privileges_give(const struct privileges *privileges, int fd);
 /* False, with one line in *why (g_free): not all of it is done, and nothing may go on. */
 bool privileges_drop(const struct privileges *privileges, char **why);
 
+/* As many descriptors as the hard limit allows. */
+void privileges_raise_limits(void);
+
 /* No program that is started from here on gets more than this one has.  0 or -errno. */
 int privileges_seal(void);
 

@@ -141,6 +141,9 @@ static void apply(struct loop_task *task)
 	server->generation = generation_open(change->config);
 	change->config = NULL;
 	generation_release(before);
+	/* What was made of the old one, which another may lie in the place of. */
+	server->date_until_ms = 0;
+	server->date_config = NULL;
 	for (unsigned i = 0; i < change->fresh_count; i++) {
 		int error = 0;
 

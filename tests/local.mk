@@ -105,6 +105,9 @@ SWEET_UNITS = \
 	tests/unit/test-supervisor \
 	tests/unit/test-privileges \
 	tests/unit/test-readonly \
+	tests/unit/test-endpoints \
+	tests/unit/test-config-fixed \
+	tests/unit/test-pidfile \
 	tests/unit/test-gateway \
 	tests/unit/test-content \
 	tests/unit/test-loop-watch \
@@ -322,6 +325,18 @@ tests_unit_test_ends_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_ends_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_ends_LDADD = $(sweet_unit_ldadd)
 
+tests_unit_test_endpoints_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_endpoints_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_endpoints_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_config_fixed_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_config_fixed_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_config_fixed_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_pidfile_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_pidfile_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_pidfile_LDADD = $(sweet_unit_ldadd)
+
 tests_unit_test_listener_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_listener_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_listener_LDADD = $(sweet_unit_ldadd)
@@ -429,6 +444,7 @@ EXTRA_DIST += \
 	tests/system/test_page_cache.py \
 	tests/system/test_paths.py \
 	tests/system/test_pipeline.py \
+	tests/system/test_privileges.py \
 	tests/system/test_protocol.py \
 	tests/system/test_proxy_protocol.py \
 	tests/system/test_ranges.py \
@@ -438,10 +454,9 @@ EXTRA_DIST += \
 	tests/system/test_static.py \
 	tests/system/test_status.py \
 	tests/system/test_status_page.py \
-	tests/system/test_supervisor.py \
-	tests/system/test_privileges.py \
-	tests/system/test_unix.py \
 	tests/system/test_stop.py \
+	tests/system/test_supervisor.py \
+	tests/system/test_unix.py \
 	tests/system/test_upload.py \
 	tests/system/test_variants.py \
 	tests/system/test_workers.py \
