@@ -220,7 +220,7 @@ static void refresh(struct auth *auth)
 	users = htpasswd_read(auth->path, &why);
 	pthread_mutex_lock(&auth->lock);
 	if (!users && g_strcmp0(why, auth->wrong) != 0)
-		log_message("%s; the users that were read before stay", why);
+		log_warning("%s; the users that were read before stay", why);
 	g_free(auth->wrong);
 	auth->wrong = why;
 	auth->version = version;
@@ -308,7 +308,7 @@ static bool verify(struct auth *auth, const char *hash, const struct auth_check 
 	auth->told = true;
 	pthread_mutex_unlock(&auth->lock);
 	if (tell)
-		log_message("%s: crypt(3) of this system does not know the form of the password "
+		log_warning("%s: crypt(3) of this system does not know the form of the password "
 			    "of user \"%s\": make the line with \"htpasswd -B\" (bcrypt)",
 			    auth->path, check->user);
 	return false;

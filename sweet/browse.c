@@ -75,11 +75,11 @@ static void refuse(struct transaction *transaction, int error)
 	case -ENOMEM:
 	case -EMFILE:
 	case -ENFILE:
-		log_message("listing %s: %s", transaction->path, strerror(-error));
+		log_error("listing %s: %s", transaction->path, strerror(-error));
 		transaction_fail(transaction, 503, NULL);
 		return;
 	default:
-		log_message("listing %s: %s", transaction->path, strerror(-error));
+		log_error("listing %s: %s", transaction->path, strerror(-error));
 		transaction_fail(transaction, 500, NULL);
 	}
 }

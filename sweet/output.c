@@ -249,6 +249,8 @@ void output_log(struct output *output)
 		.remote = transaction->remote_addr,
 		.remote_port = transaction->remote_port,
 		.date = server->date,
+		.user = {*transaction->remote_user ? transaction->remote_user : NULL,
+			 strlen(transaction->remote_user)},
 		.request = output->log_request,
 		.referer = output->log_referer,
 		.agent = output->log_agent,

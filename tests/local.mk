@@ -438,6 +438,7 @@ EXTRA_DIST += \
 	tests/system/test_limits.py \
 	tests/system/test_load.py \
 	tests/system/test_log.py \
+	tests/system/test_log_files.py \
 	tests/system/test_memory.py \
 	tests/system/test_nabcctl.py \
 	tests/system/test_nginx.py \

@@ -164,6 +164,30 @@ def test_without_the_key_nobody_is_believed(tmp_path):
         assert client.response().status == 400
 
 
+def test_rules_and_limits_are_for_the_client(tmp_path):
+    def header(last):
+        return f"PROXY TCP4 192.0.2.{last} 198.51.100.1 4711 80\r\n".encode()
+
+    write(tmp_path / "file", b"a file\n")
+    with running("epoll", tmp_path, "--proxy-protocol", PROXY, "--deny", "192.0.2.9",
+                 "--connections-per-client", 2) as server:
+        def get(last):
+            client = Client(server.port, source=PROXY)
+            client.send(header(last) + request("/file"))
+            return client, client.response().status
+
+        assert get(9)[1] == 403
+        held = [get(1), get(1), get(2), get(1)]
+        assert [status for _, status in held] == [200, 200, 200, 503]
+        # The proxy's own are not counted, nor ones whose header is still to come.
+        waiting = [Client(server.port, source=PROXY) for _ in range(5)]
+        for client in waiting:
+            client.send(GOOD["binary local"][0] + request("/file"))
+            assert client.response().status == 200
+        for client in waiting + [client for client, _ in held]:
+            client.close()
+
+
 def test_curl(kind, tmp_path):
     write(tmp_path / "file", b"a file\n")
     with running(kind, tmp_path, "--proxy-protocol", "127.0.0.0/8", "--access-log", "-",

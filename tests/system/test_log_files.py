@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: MIT
+"""The formats of the access log, rotation under load, full disks; where the
+error log goes and how much of it."""
+
+import base64
+import contextlib
+import datetime
+import hashlib
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import time
+
+import pytest
+
+from client import Client, exchange, fetch, request
+from files import MB, pattern, write
+from server import OBEY, SCALE, TIMEOUT, Server, once, running
+
+ZONE = datetime.timezone(datetime.timedelta(hours=5, minutes=45))
+QUOTED = r'"((?:[ !#-\[\]-~]|\\x[0-9a-f]{2})*)"'
+COMMON = (r"(\S+) - (\S+) \[(\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4})\] "
+          + QUOTED + r" (\d{3}) ([1-9]\d*|-)")
+COMBINED = COMMON + f" {QUOTED} {QUOTED}"
+KEYS = ["time", "remote", "remote_port", "user", "method", "target", "protocol", "status", "bytes",
+        "referer", "user_agent", "host", "duration_us"]
+
+
+@pytest.fixture
+def root(tmp_path):
+    root = tmp_path / "root"
+    write(root / "five", b"five\n")
+    write(root / "empty", b"")
+    secret = base64.b64encode(hashlib.sha1(b"secret").digest()).decode()
+    write(tmp_path / "users", f"ann smith:{{SHA}}{secret}\n".encode())
+    return root
+
+
+class Zone(Server):
+    """In Nepal, whose offset has minutes."""
+
+    def __init__(self, *arguments):
+        os.environ["TZ"] = "NPT-5:45"
+        try:
+            super().__init__(*arguments)
+        finally:
+            del os.environ["TZ"]
+
+
+def requests(port):
+    """Some of each sort; what they were sent as."""
+    basic = base64.b64encode(b"ann smith:secret").decode()
+    user = f"Authorization: Basic {basic}\r\n"
+    with Client(port) as client:
+        client.get("/five", fields=user)
+        client.get("/five?a=\"b\"", "HEAD", user + "Referer: http://example.org/?q=1\r\n"
+                   "User-Agent: Tester/1.0 (a; \"b\") \\ gr\xc3\xbc\xc3\x9f \xff\r\n")
+        client.get("/empty", fields=user + "Referer:\r\nUser-Agent: " + "x" * 1000 + "\r\n")
+        client.get("/five")
+    exchange(port, b"NONSENSE\x01\r\n\r\n")
+
+
+def lines_of(kind, root, tmp_path, log_format):
+    log = tmp_path / "access.log"
+    server = Zone(kind, root, "--access-log", log, "--log-format", log_format, "--threads", 1,
+                  "--auth-file", tmp_path / "users", "--auth-realm", "test")
+    try:
+        requests(server.port)
+    except BaseException:
+        server.kill()
+        raise
+    server.stop()
+    return log.read_text().splitlines()
+
+
+def test_combined(kind, root, tmp_path):
+    before = datetime.datetime.now(ZONE).replace(microsecond=0)
+    lines = lines_of(kind, root, tmp_path, "combined")
+    after = datetime.datetime.now(ZONE)
+    got = [re.fullmatch(COMBINED, line).groups() for line in lines]
+    for line in got:
+        when = datetime.datetime.strptime(line[2], "%d/%b/%Y:%H:%M:%S %z")
+        assert when.utcoffset() == ZONE.utcoffset(None) and before <= when <= after
+    agent = r"Tester/1.0 (a; \x22b\x22) \x5c gr\xc3\xbc\xc3\x9f \xff"
+    user = r"ann\x20smith"
+    rest = [line[:2] + line[3:] for line in got]
+    assert rest[:3] == [
+        ("127.0.0.1", user, "GET /five HTTP/1.1", "200", "5", "-", "-"),
+        ("127.0.0.1", user, r"HEAD /five?a=\x22b\x22 HTTP/1.1", "200", "-",
+         "http://example.org/?q=1", agent),
+        ("127.0.0.1", user, "GET /empty HTTP/1.1", "200", "-", "", "x" * 512),
+    ]
+    assert rest[3][:4] == ("127.0.0.1", "-", "GET /five HTTP/1.1", "401")
+    assert rest[4][:4] == ("127.0.0.1", "-", r"NONSENSE\x01", "400")
+    assert len(lines) == 5
+
+
+def test_common(root, tmp_path):
+    lines = lines_of("epoll", root, tmp_path, "common")
+    got = [re.fullmatch(COMMON, line).groups() for line in lines]
+    assert [line[4] for line in got] == ["200", "200", "200", "401", "400"]
+
+
+def test_json(kind, root, tmp_path):
+    before = datetime.datetime.now(datetime.timezone.utc)
+    lines = lines_of(kind, root, tmp_path, "json")
+    after = datetime.datetime.now(datetime.timezone.utc)
+    # Each line is one object, with every key once.
+    pairs = [json.loads(line, object_pairs_hook=list) for line in lines]
+    assert [[key for key, _ in line] for line in pairs] == [KEYS] * 5
+    got = [dict(line) for line in pairs]
+    for line in got:
+        when = datetime.datetime.strptime(line["time"], "%Y-%m-%dT%H:%M:%S.%fZ")
+        when = when.replace(tzinfo=datetime.timezone.utc)
+        # The loop's clock is a turn behind, and milliseconds are cut.
+        second = datetime.timedelta(seconds=1)
+        assert before - second <= when <= after and len(line["time"]) == 24
+        assert line["remote"] == "127.0.0.1" and 1 <= line["remote_port"] <= 65535
+        assert 0 <= line["duration_us"] <= (after - before).total_seconds() * 1e6 + 1
+    assert (got[0]["user"], got[0]["referer"], got[0]["user_agent"]) == ("ann smith", None, None)
+    assert got[1]["user_agent"] == "Tester/1.0 (a; \"b\") \\ gr\u00fc\u00df \xff"
+    assert (got[1]["method"], got[1]["target"]) == ("HEAD", '/five?a="b"')
+    assert (got[2]["bytes"], got[2]["referer"], got[2]["host"]) == (0, "", "test")
+    assert (got[3]["user"], got[3]["status"]) == (None, 401)
+    assert (got[4]["method"], got[4]["target"], got[4]["protocol"]) == (None, "NONSENSE\x01", None)
+
+
+def test_rotation_under_load(kind, root, tmp_path):
+    """Moved away again and again: as many whole lines as requests, in all files together."""
+    log, errors = tmp_path / "access.log", tmp_path / "error.log"
+    with running(kind, root, "--access-log", log, "--log-format", "combined", "--error-log", errors,
+                 "--threads", 2) as server:
+        load = subprocess.Popen(
+            ["wrk", "-t1", "-c16", "-d1s", "--timeout", f"{TIMEOUT}s", server.url + "/five"],
+            stdout=subprocess.DEVNULL,
+        )
+        rotations = 0
+        while load.poll() is None:
+            rotations += 1
+            os.rename(log, f"{log}.{rotations}")
+            os.rename(errors, f"{errors}.{rotations}")
+            server.send_signal(signal.SIGUSR1)
+            deadline = time.monotonic() + TIMEOUT
+            # Its first line says so.
+            while not (errors.exists() and "opened the logs anew" in errors.read_text()):
+                assert time.monotonic() < deadline
+                time.sleep(0.001)
+        assert load.returncode == 0
+        counted = server.status()["requests"]
+    assert rotations > 3
+    logs = [log] + [tmp_path / f"access.log.{number + 1}" for number in range(rotations)]
+    lines = [line for name in logs for line in name.read_bytes().decode("ascii").splitlines(True)]
+    assert len(lines) == counted > 1000 / SCALE
+    assert all(line[-1] == "\n" and re.fullmatch(COMBINED, line[:-1]) for line in lines)
+    # Not a file that was moved away in vain, but for the load's own beginning and end.
+    assert sum(name.stat().st_size > 0 for name in logs) > 1
+
+
+def test_old_logs_stay_when_new_ones_cannot_be_had(root, tmp_path):
+    log = tmp_path / "logs" / "access.log"
+    log.parent.mkdir()
+    with running("epoll", root, "--access-log", log) as server:
+        moved = shutil.move(log.parent, tmp_path / "moved")
+        server.send_signal(signal.SIGUSR1)
+        assert server.errors.wait(f'cannot write the access log "{log}": No such file or directory; '
+                                  "the old logs are kept")
+        assert fetch(server.port, "/five").status == 200
+    assert os.listdir(moved) == ["access.log"]
+    assert "GET /five" in (tmp_path / "moved" / "access.log").read_text()
+
+
+def test_full_disk(kind, root, tmp_path):
+    with running(kind, root, "--access-log", "/dev/full", "--log-format", "json",
+                 "--threads", 1) as server:
+        with Client(server.port) as client:
+            for _ in range(20):
+                client.send(request("/five") * 100)
+                assert all(client.response().body == b"five\n" for _ in range(100))
+        assert server.errors.wait("cannot write the access log: No space left on device")
+    assert server.errors.count("cannot write the access log") == 1
+
+
+def test_who_goes_has_a_line(kind, root, tmp_path):
+    write(root / "large", pattern(8 * MB))
+    log = tmp_path / "access.log"
+    with running(kind, root, "--access-log", log, "--worker", f"/obey={OBEY}",
+                 "--workers", 1) as server:
+        with Client(server.port, buffer=4096) as client:
+            client.send(request("/large"))
+            client.head()
+        with Client(server.port) as client:
+            client.send(request("/obey/hang"))
+            server.wait_status(lambda status: status["workers"]["requests"] == 1)
+            # A reset: after a mere end, the client may still wait for the answer.
+            client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        server.wait_status(lambda status: status["connections"]["open"] == 1)
+    text = log.read_text()
+    assert re.search(r'"GET /large HTTP/1.1" 200 \d+ ', text)
+    assert re.search(r'"GET /obey/hang HTTP/1.1" 499 0 ', text)
+
+
+def test_error_log_file(root, tmp_path):
+    errors = tmp_path / "error.log"
+    with running("epoll", root, "--error-log", errors) as server:
+        server.send_signal(signal.SIGUSR1)
+        deadline = time.monotonic() + TIMEOUT
+        while "anew" not in errors.read_text():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+    lines = errors.read_text().splitlines()
+    when = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d{4}"
+    assert all(re.match(rf"{when} \[(error|warning|notice)\] \S", line) for line in lines), lines
+    # Who started it has seen where it listens, and nothing after that.
+    assert server.errors.count("listening on") == 1
+    assert server.errors.count("anew") == 0
+    assert sum("listening on" in line for line in lines) == 1
+
+
+@pytest.mark.parametrize("level, seen", [("notice", 0), ("info", 1)])
+def test_level(root, level, seen):
+    with running("epoll", root, "--proxy-protocol", "127.0.0.1", "--log-level", level) as server:
+        with Client(server.port) as client:
+            client.send(request("/five"))
+            with contextlib.suppress(ConnectionResetError):
+                assert client.socket.recv(1) == b""
+    assert server.errors.count("not a PROXY header") == seen
+    assert server.errors.count("listening on") == 1
+
+
+def test_journal_that_is_not_there(root):
+    if os.path.exists("/run/systemd/journal/socket"):
+        pytest.skip("there is a journal")
+    with running("epoll", root, "--error-log", "journal") as server:
+        assert server.ready.startswith("<5>sweet: listening on ")
+
+
+def test_error_log_that_cannot_be_had(root, tmp_path):
+    got = once("--root", root, "--listen", "127.0.0.1:0",
+               "--error-log", tmp_path / "none" / "log")
+    assert got.returncode == 1
+    assert "cannot write the error log" in got.stderr and "No such file" in got.stderr
