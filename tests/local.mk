@@ -427,6 +427,7 @@ EXTRA_DIST += \
 	tests/system/test_conditions.py \
 	tests/system/test_config.py \
 	tests/system/test_consumer.py \
+	tests/system/test_curl.py \
 	tests/system/test_error_pages.py \
 	tests/system/test_examples.py \
 	tests/system/test_fallback.py \

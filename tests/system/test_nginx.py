@@ -50,6 +50,7 @@ FILES = {
     "q?x": 84, "h#x": 85, "bare/file": 86, "semi;colon": 87, "amp&er": 88, "tilde~": 89,
     "..two": 90, "Case": 91, "case": 92, "star*": 93, "(braces)": 94, "quote'": 95, "c:d": 96,
     "dot.": 97, "folder.d/file": 98, "%41": 99, "image.png": 100, "a.css": 101, "a.js": 102,
+    ".hidden": 103, ".git/config": 104, ".well-known/note": 105,
 }
 OLD, NEW = 1_000_000_000, 1_500_000_000  # before and after the files' time
 TIME = 1_234_567_890
@@ -71,7 +72,7 @@ PLAIN = [(method, target, "") for method in ("GET", "HEAD") for target in [
     "/a%20folder", "/q?x", "/" + "n" * 255, "/" + "n" * 256, "/" + "n" * 1000, "/n" * 500,
     "/%E6%97", "/%ff%fe", "/*", "/$", "/@", "/a%5Cb", "/folder/..%5cone", "/a%2520folder/",
     # Folders.
-    "/folder", "/folder/deep", "/folder.d", "/bare", "/%C3%BCml%C3%A4ut",
+    "/folder", "/folder?query", "/folder/deep", "/folder.d", "/bare", "/%C3%BCml%C3%A4ut",
     "/bare/", "/folder/deep/", "/folder.d/",
     # Ways through folders.
     "//", "//file.txt", "///folder//file", "/./file.txt", "/folder/../file.txt", "/folder/./file",
@@ -87,12 +88,94 @@ ABSOLUTE = [("GET", "http://test" + target, "") for target in [
 METHODS = [(method, "/file.txt", "") for method in ("POST", "PUT", "DELETE", "PATCH")] + [
     ("POST", "/file.txt", "Content-Length: 0\r\n"), ("TRACE", "/", ""),
 ]
-REQUESTS = PLAIN + ABSOLUTE + METHODS
+RANGES = [("GET", target, f"Range: {spans}\r\n") for target, spans in [
+    *(("/file.txt", "bytes=" + spans) for spans in [
+        "0-0", "0-", "0-999", "0-1000", "0-99999", "1-1", "1-", "500-600", "998-", "999-", "999-999",
+        "-1", "-999", "-1000", "-1001", "-99999", "000-0009", "0-99999999999999", " 0-9", "0- 9",
+        # Beyond the end.
+        "1000-", "1000-1000", "2000-3000", "99999999999-",
+        # Several.
+        "0-0,2-2", "0-9,20-29,40-", "0-0,-1", "-1,0-0", "0-0, 5-5", "0-0 ,5-5", "0-9,2000-",
+        "2000-,0-9", "2000-,3000-", "1-1,3-3,5-5,7-7,9-9,11-11", "10-19,0-4",
+    ]),
+    *(("/large.bin", "bytes=" + spans) for spans in [
+        "0-65535", "65535-65536", "4095-4097", "100000-", "-70000", "299999-", "0-0,299999-299999",
+        "1-65536,70000-140000", "-1,0-65536",
+    ]),
+    *(("/huge.bin", "bytes=" + spans) for spans in [
+        "0-2999999", "1048575-1048577", "2999999-", "-1", "1000000-2000000", "0-9,2000000-2000009",
+    ]),
+    *(("/one", "bytes=" + spans) for spans in ["0-0", "0-", "-1", "1-", "1-1"]),
+    ("/empty", "bytes=0-"), ("/none", "bytes=0-1"), ("/folder/", "bytes=0-9"), ("/folder", "bytes=0-9"),
+    ("/file.txt", "lines=0-9"), ("/file.txt", "items 0-9"), ("/file.txt", "none"),
+    ("/file.txt", "bytes"),
+]]
+CONDITIONS = [(method, "/file.txt", lines) for method in ("GET", "HEAD") for lines in [
+    "If-None-Match: {etag}\r\n", 'If-None-Match: "other"\r\n', "If-None-Match: W/{etag}\r\n",
+    'If-None-Match: "a", {etag}, "b"\r\n', 'If-None-Match: "a","b"\r\n', "If-None-Match: *\r\n",
+    'If-None-Match: ""\r\n', "If-Match: {etag}\r\n", 'If-Match: "other"\r\n', "If-Match: *\r\n",
+    'If-Match: "a", {etag}\r\n', "If-Match: W/{etag}\r\n", "If-Modified-Since: {same}\r\n",
+    "If-Modified-Since: {old}\r\n", "If-Modified-Since: {new}\r\n",
+    "If-Modified-Since: yesterday\r\n", "If-Unmodified-Since: {same}\r\n",
+    "If-Unmodified-Since: {old}\r\n", "If-Unmodified-Since: {new}\r\n",
+    "If-None-Match: {etag}\r\nIf-Modified-Since: {old}\r\n",
+    'If-None-Match: "other"\r\nIf-Modified-Since: {new}\r\n',
+    "If-Match: {etag}\r\nIf-None-Match: {etag}\r\n",
+    'If-Match: "other"\r\nIf-None-Match: {etag}\r\n',
+    "If-Unmodified-Since: {new}\r\nIf-Modified-Since: {same}\r\n",
+]] + [("GET", "/file.txt", "Range: bytes=0-9\r\n" + lines) for lines in [
+    "If-Range: {etag}\r\n", 'If-Range: "other"\r\n', "If-Range: {same}\r\n", "If-Range: {old}\r\n",
+    "If-None-Match: {etag}\r\n", 'If-Match: "other"\r\n', "If-Match: {etag}\r\n",
+    "If-Unmodified-Since: {old}\r\n", "If-Modified-Since: {old}\r\n",
+]] + [("GET", target, lines) for target, lines in [
+    ("/none", "If-None-Match: *\r\n"), ("/none", "If-Modified-Since: {new}\r\n"),
+    ("/folder", "If-None-Match: *\r\n"), ("/folder/", "If-Modified-Since: {same}\r\n"),
+    ("/file.txt", "Range: bytes=5000-\r\nIf-Range: \"other\"\r\n"),
+]]
+OTHERS = [
+    ("GET", "/.hidden", ""), ("GET", "/.git/config", ""), ("GET", "/.well-known/note", ""),
+    ("GET", "/folder%2ffile", ""), ("GET", "/folder%2Findex.html", ""), ("GET", "/file.txt#part", ""),
+    ("HEAD", "/file.txt", "Range: bytes=0-9\r\n"), ("FOO", "/file.txt", ""),
+    ("OPTIONS", "/file.txt", ""), ("OPTIONS", "*", ""), ("GET", "*", ""),
+    ("GET", "/file.txt", "Range: bytes=0-,0-\r\n"), ("GET", "/file.txt", "Range: bytes=0-9,5-14\r\n"),
+    ("GET", "/file.txt", "Range: bytes=9-0\r\n"), ("GET", "/file.txt", "Range: bytes=x\r\n"),
+    ("GET", "/file.txt", "Range: bytes=-0\r\n"), ("GET", "/file.txt", "Range: bytes=\r\n"),
+    ("GET", "/file.txt", "Range: BYTES=0-9\r\n"), ("GET", "/out", ""), ("GET", "/inside", ""),
+    ("GET", "/file.txt", "Expect: 100-continue\r\n"), ("GET", "/file.txt", "Content-Length: 0\r\n"),
+    ("GET", "/file.txt", "Accept-Encoding: gzip\r\n"), ("GET", "/file.txt", "Upgrade: websocket\r\n"),
+    ("GET", "/file.txt", "Host: other\r\n"), ("GET", "/file.txt", "X-Long: " + "x" * 4000 + "\r\n"),
+    ("GET", "/file.txt", "If-Range: {etag}\r\n"), ("GET", "/file.txt", "TE: trailers\r\n"),
+    ("GET", "/file.txt", "Range: bytes=0-9\r\nIf-Range: W/{etag}\r\n"),
+    ("GET", "/file.txt", "Range: bytes=0-9\r\nIf-Range: {new}\r\n"),
+    ("GET", "/caf\xe9", ""), ("GET", "/a|b", ""), ("GET", '/a"b', ""), ("GET", "/<a>", ""), ("GET", "file.txt", ""),
+]
+REQUESTS = PLAIN + ABSOLUTE + METHODS + RANGES + CONDITIONS + OTHERS
 
-# (method, target, field lines): (status of SWEET, of nginx, why).
+# (method, target, field lines): (status of SWEET, of nginx, why); method None: any.
+HIDDEN = (404, 200, "names that begin with a dot are hidden unless configured otherwise")
+SLASH = (400, 200, "an escaped slash is no separator (RFC 3986, 2.2), and proxies take it for none")
+BAD_RANGE = (200, 416, "what is no range is ignored (RFC 9110, 14.2)")
 ON_PURPOSE = {
-    (method, "/..two", ""): (404, 200, "a name that begins with a dot is hidden")
-    for method in ("GET", "HEAD")
+    (None, "/..two", ""): HIDDEN,
+    ("GET", "/.hidden", ""): HIDDEN,
+    ("GET", "/.git/config", ""): HIDDEN,
+    ("GET", "/folder%2ffile", ""): SLASH,
+    ("GET", "/folder%2Findex.html", ""): SLASH,
+    ("GET", "/file.txt#part", ""): (400, 200, "a target has no fragment (RFC 9112, 3.2)"),
+    ("GET", "/caf\xe9", ""): (400, 404, "a target is ASCII (RFC 3986, 2)"),
+    ("GET", "/out", ""): (403, 200, "links lead nowhere out of the root"),
+    ("FOO", "/file.txt", ""): (501, 405, "a method that it does not know (RFC 9110, 15.6.2)"),
+    ("OPTIONS", "/file.txt", ""): (204, 405, "tells the methods (RFC 9110, 9.3.7)"),
+    ("OPTIONS", "*", ""): (204, 400, "is about the server (RFC 9110, 9.3.7)"),
+    ("GET", "/file.txt", "Range: bytes=0- 9\r\n"): (200, 206, "a blank there makes it no range"),
+    ("GET", "/file.txt", "Range: bytes=9-0\r\n"): BAD_RANGE,
+    ("GET", "/file.txt", "Range: bytes=x\r\n"): BAD_RANGE,
+    ("GET", "/empty", "Range: bytes=0-\r\n"): (416, 200, "nothing is there at 0 (RFC 9110, 14.1.2)"),
+    ("HEAD", "/file.txt", "Range: bytes=0-9\r\n"): (200, 206, "ranges are GET's (RFC 9110, 14.2)"),
+    ("GET", "/file.txt", "Range: bytes=0-,0-\r\n"): (206, 200, "ranges that overlap are one"),
+    ("GET", "/file.txt", "Range: bytes=0-9,5-14\r\n"): (206, 206, "ranges that overlap are one"),
+    (None, "/file.txt", "If-None-Match: {etag}\r\nIf-Modified-Since: {old}\r\n"):
+        (304, 200, "the date does not count beside a tag (RFC 9110, 13.1.3)"),
 }
 
 
@@ -102,6 +185,8 @@ def root(tmp_path_factory):
     for number, (name, size) in enumerate(FILES.items()):
         path = write(root / name, pattern(size, number))
         os.utime(path, (TIME, TIME))
+    (root / "out").symlink_to("/etc/passwd")
+    (root / "inside").symlink_to("file.txt")
     return root
 
 
