@@ -433,6 +433,7 @@ EXTRA_DIST += \
 	tests/system/test_fallback.py \
 	tests/system/test_folders.py \
 	tests/system/test_generate.py \
+	tests/system/test_haproxy.py \
 	tests/system/test_hosts.py \
 	tests/system/test_http.py \
 	tests/system/test_large.py \

@@ -147,7 +147,8 @@ OTHERS = [
     ("GET", "/file.txt", "If-Range: {etag}\r\n"), ("GET", "/file.txt", "TE: trailers\r\n"),
     ("GET", "/file.txt", "Range: bytes=0-9\r\nIf-Range: W/{etag}\r\n"),
     ("GET", "/file.txt", "Range: bytes=0-9\r\nIf-Range: {new}\r\n"),
-    ("GET", "/caf\xe9", ""), ("GET", "/a|b", ""), ("GET", '/a"b', ""), ("GET", "/<a>", ""), ("GET", "file.txt", ""),
+    ("GET", "/caf\xe9", ""), ("GET", "/a|b", ""), ("GET", '/a"b', ""), ("GET", "/<a>", ""),
+    ("GET", "file.txt", ""),
 ]
 REQUESTS = PLAIN + ABSOLUTE + METHODS + RANGES + CONDITIONS + OTHERS
 

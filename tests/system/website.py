@@ -88,7 +88,8 @@ def style(filler, number, size):
 def image(filler, number, size):
     """A PNG of one pixel; a chunk that nobody knows makes up the size."""
     def chunk(name, data):
-        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+        check = struct.pack(">I", zlib.crc32(name + data))
+        return struct.pack(">I", len(data)) + name + data + check
 
     start = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 1, 1, 8, 0, 0, 0, 0))
     rest = chunk(b"IDAT", zlib.compress(b"\0\x80")) + chunk(b"IEND", b"")
