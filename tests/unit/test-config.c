@@ -590,7 +590,7 @@ START_TEST(test_places)
 		{"[sweet]\nThreads=1\n", ":2: unknown key \"Threads\": is \"threads\" meant?", 1},
 		{"[sweet]\nxyz=1\n", ":2: unknown key \"xyz\" (sweet.conf(5) has all)", 1},
 		{"[sweet]\nroot=\\q\n", ":2: root: has an unknown escape", 1},
-		{"[sweet]\nserver-header=a\\tb\n", ":2: server-header \"a\tb\": must be one line",
+		{"[sweet]\nserver-header=a\\tb\n", ":2: server-header \"a\tb\": must be printable ASCII",
 		 1},
 		{"[host a b]\n", ":1: host \"a b\": must be a name", 1},
 		{"[host a]\n[host b]\nnames=A\n", ":2: host \"a\" is named twice", 1},

@@ -113,7 +113,7 @@ END_TEST
 START_TEST(test_ready)
 {
 	for (unsigned draining = 0; draining < 2; draining++) {
-		server.draining = draining;
+		atomic_store(&site.leaving, draining);
 		begin("/.sweet/ready", "192.0.2.1");
 		ck_assert_int_eq(status_respond(&transaction), RESPOND_NOW);
 		ck_assert_int_eq(transaction.status, draining ? 503 : 200);
@@ -122,7 +122,7 @@ START_TEST(test_ready)
 				 transaction.length);
 		transaction.finish(&transaction);
 	}
-	server.draining = false;
+	atomic_store(&site.leaving, false);
 }
 END_TEST
 
