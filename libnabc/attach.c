@@ -264,14 +264,16 @@ int nc_attach_offer(struct nc_attach *attach, int socket, const struct nc_attach
 	struct nc_guest *guest = new_guest(attach, socket);
 	int error = guest ? nc_peer_ask_sender(socket) : -ENOMEM;
 
+	/* Counted before it knows: from then on it may act, and end. */
+	nc_cache_enrol(attach->cache, 1);
 	if (!error)
 		error = welcome(attach, guest, offer);
 	if (error) {
+		nc_cache_enrol(attach->cache, -1);
 		free(guest);
 		return error;
 	}
 	guest->worker = guest->welcome = true;
-	nc_cache_enrol(attach->cache, 1);
 	pthread_mutex_lock(&attach->lock);
 	enter(attach, guest);
 	pthread_mutex_unlock(&attach->lock);
@@ -453,15 +455,17 @@ static int greet(struct nc_attach *attach, struct nc_guest *guest)
 	}
 	if (!error && hello.flags & NC_WIRE_SEGMENT)
 		offer.memory = attach->cache->member_size;
+	/* Counted before it knows: from then on it may act, and end. */
+	nc_cache_enrol(attach->cache, 1);
 	if (!error)
 		error = welcome(attach, guest, &offer);
 	if (error) {
+		nc_cache_enrol(attach->cache, -1);
 		refuse(guest->socket, error);
 		return error;
 	}
 	guest->welcome = true;
 	attach->waiting--;
-	nc_cache_enrol(attach->cache, 1);
 	return 0;
 }
 
