@@ -290,18 +290,28 @@ static enum respond sibling_arrived(struct transaction *transaction)
 	return next_sibling(transaction);
 }
 
+static bool is_missing(const struct transaction *transaction)
+{
+	struct file_version version;
+
+	return docroot_peek(content_root(content_of(transaction)), file_path(transaction),
+			    &version) == -ENOENT;
+}
+
 /* The next name of a folder's index. */
 static enum respond next_index(struct transaction *transaction)
 {
 	struct wait *wait = wait_of(transaction);
-	const char *name = transaction->scope->index[wait->index];
+	char **names = transaction->scope->index;
 
-	if (!name)
-		return answer_folder(transaction);
-	wait->index++;
-	if (!append(transaction, name))
-		return transaction_fail(transaction, 414, NULL);
-	return look(transaction);
+	while (names[wait->index]) {
+		if (!append(transaction, names[wait->index++]))
+			return transaction_fail(transaction, 414, NULL);
+		/* What is not there is not kept either: cheaper than to ask a helper each time. */
+		if (!names[wait->index] || !is_missing(transaction))
+			return look(transaction);
+	}
+	return answer_folder(transaction);
 }
 
 static enum respond file_arrived(struct transaction *transaction)

@@ -92,6 +92,18 @@ def test_refusals(root, tmp_path):
         assert (got.status, got.body) == (403, DENIED)
 
 
+def test_conditions_that_fail(root):
+    """A page in the place of 412 and 416, which say the rest in their lines."""
+    with running("epoll", root, "--error-page", "412=/down.html", "--error-page",
+                 "416=/down.html") as server, Client(server.port) as client:
+        for _ in range(2):
+            got = client.get("/file", fields="Range: bytes=100-\r\n")
+            assert (got.status, got.body, got["Content-Range"]) == (416, DOWN, "bytes */4")
+            got = client.get("/file", fields='If-Match: "other"\r\n')
+            assert (got.status, got.body) == (412, DOWN)
+            assert client.get("/file").body == b"file"
+
+
 def test_conditions_and_ranges_do_not_count(server):
     got = fetch(server.port, "/missing", fields="Range: bytes=0-3\r\nIf-None-Match: *\r\n")
     assert (got.status, got.body) == (404, MISSING)
