@@ -175,6 +175,9 @@ static char *take_lead(struct output *output, char *at)
 {
 	size_t length = output->transaction.lead_length;
 
+	/* Most pieces have none, and memcpy() takes no NULL. */
+	if (!length)
+		return at;
 	assert(length <= TRANSACTION_TEXT_MAX);
 	output->sent += length;
 	output->transaction.lead_length = 0;
