@@ -24,6 +24,8 @@ sweet_libsweet_la_SOURCES = \
 	sweet/configuration.c sweet/configuration.h \
 	sweet/config-rule.c sweet/config-rule.h \
 	sweet/config-key.c sweet/config-key.h \
+	sweet/config-draft.c sweet/config-draft.h \
+	sweet/config-settle.c sweet/config-settle.h \
 	sweet/config-read.c sweet/config-read.h \
 	sweet/generation.c sweet/generation.h \
 	sweet/access.c sweet/access.h \

@@ -99,6 +99,8 @@ configuration
 config-fixed confine
 config-rule generation
 config-key
+config-draft
+config-settle
 config-read
 helper transaction access-log filehead
 content auth folder
