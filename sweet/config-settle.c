@@ -20,18 +20,44 @@ static void complain_of(struct draft *draft, const struct key *key, const char *
 		draft_complain(draft, NULL, "--%s \"%s\": %s", key->name, wrong, must);
 }
 
-/* The values of the first section of the chain that has them, or the default. */
+/*
+ * A chain is a section and those that it lies in: the paths around it, its
+ * host, [sweet].  Does the section at that place of it tell of the key?
+ */
+static const struct given *given_at(const struct section *const *chain, unsigned place, unsigned at)
+{
+	const struct section *section = chain[place];
+	unsigned levels = config_keys[at].levels;
+	bool looks = true;
+
+	if (levels & KEY_PATH)
+		looks = section->levels & KEY_PATH;
+	/* [sweet] is the first host here, and no other has it from there. */
+	if (levels & KEY_OWN && section->levels & KEY_GLOBAL)
+		looks = place == 0 || chain[place - 1]->levels & KEY_PATH;
+	return looks && section->given[at].values ? &section->given[at] : NULL;
+}
+
+/* The place in the chain of the nearest that tells of the key, or its length. */
+static unsigned nearest(const struct section *const *chain, unsigned at)
+{
+	unsigned place = 0;
+
+	while (chain[place] && !given_at(chain, place, at))
+		place++;
+	return place;
+}
+
+/* The nearest values, or the default. */
 static void settle_key(struct draft *draft, unsigned at, const struct section *const *chain,
 		       void *base)
 {
 	const struct key *key = &config_keys[at];
-	const struct given *given = NULL;
+	const struct section *of = chain[nearest(chain, at)];
+	const struct given *given = of ? &of->given[at] : NULL;
 	char **otherwise = NULL, *must;
 	const char *wrong = "";
 
-	for (; *chain && !given; chain++)
-		if ((*chain)->given[at].values)
-			given = &(*chain)->given[at];
 	if (!given && key->otherwise)
 		otherwise = key->list ? g_strsplit(key->otherwise, ";", 0)
 				      : g_strsplit(key->otherwise, "\n", 0);
@@ -47,17 +73,9 @@ static void settle_key(struct draft *draft, unsigned at, const struct section *c
 static void settle(struct draft *draft, unsigned levels, const struct section *const *chain,
 		   void *base)
 {
-	for (unsigned i = 0; i < config_key_count; i++) {
-		const struct section *own[] = {chain[0], NULL, NULL};
-
-		if (!(config_keys[i].levels & levels))
-			continue;
-		/* A path has it from its host, a host has it not from [sweet]. */
-		if (config_keys[i].levels & KEY_OWN && chain[0]->levels & KEY_PATH)
-			own[1] = chain[1];
-		settle_key(draft, i, config_keys[i].levels & (KEY_OWN | KEY_PATH) ? own : chain,
-			   base);
-	}
+	for (unsigned i = 0; i < config_key_count; i++)
+		if (config_keys[i].levels & levels)
+			settle_key(draft, i, chain, base);
 }
 
 static bool is_host_name(const char *name)
@@ -125,25 +143,6 @@ static void read_listen(struct draft *draft, struct config *config, struct host 
 	config->by_address |= host->address_count > 0;
 }
 
-/* The first section of the chain that gives a key, or NULL. */
-static const struct section *giver(const struct section *const *chain, const char *name)
-{
-	int at = key_find(name, KEY_SCOPE | KEY_PATH);
-
-	for (; *chain; chain++)
-		if ((*chain)->given[at].values)
-			return *chain;
-	return NULL;
-}
-
-/* Where it does; NULL: on the command line, or nowhere. */
-static const char *place_of(const struct section *const *chain, const char *name)
-{
-	const struct section *section = giver(chain, name);
-
-	return section ? section->given[key_find(name, KEY_SCOPE | KEY_PATH)].place : NULL;
-}
-
 static struct access_list *make_list(char **allow, char **deny)
 {
 	char *why = NULL;
@@ -156,15 +155,53 @@ static struct access_list *make_list(char **allow, char **deny)
 	return list;
 }
 
+static unsigned index_of(const struct section *const *chain, const char *name)
+{
+	return nearest(chain, (unsigned)key_find(name, KEY_SCOPE | KEY_PATH));
+}
+
+static const struct section *giver(const struct section *const *chain, const char *name)
+{
+	return chain[index_of(chain, name)];
+}
+
+/* Where that is; NULL: on the command line, or nowhere. */
+static const char *place_of(const struct section *const *chain, const char *name)
+{
+	const struct section *section = giver(chain, name);
+
+	return section ? section->given[key_find(name, KEY_SCOPE | KEY_PATH)].place : NULL;
+}
+
+static size_t skip_at(const struct section *const *chain, unsigned place)
+{
+	return chain[place] ? strlen(chain[place]->prefix) : 0;
+}
+
+/* Of what gives the files, the nearest counts; true: two of them are as near. */
+static bool choose_files(struct scope *scope, const struct section *const *chain)
+{
+	unsigned root = index_of(chain, "root"), alias = index_of(chain, "alias");
+	unsigned rewrite = index_of(chain, "rewrite");
+
+	scope->alias_skip = skip_at(chain, alias);
+	scope->rewrite_skip = skip_at(chain, rewrite);
+	if (scope->alias && scope->rewrite && alias == rewrite)
+		return true;
+	if (scope->alias && (root < alias || rewrite < alias))
+		g_clear_pointer(&scope->alias, g_free);
+	if (scope->rewrite && (root < rewrite || alias < rewrite))
+		g_clear_pointer(&scope->rewrite, g_free);
+	return false;
+}
+
 /* What is made of the values. */
 static void finish_scope(struct scope *scope, const struct section *const *chain)
 {
-	const struct section *of = giver(chain, "redirect");
+	const struct section *of = giver(chain, "request-rate");
 
-	if (of && *of->prefix)
-		scope->redirect_skip = scope->prefix_length;
+	scope->redirect_skip = skip_at(chain, index_of(chain, "redirect"));
 	scope->access = make_list(scope->allow, scope->deny);
-	of = giver(chain, "request-rate");
 	if (scope->request_rate && of) {
 		/* Counted together wherever it holds. */
 		char *name = g_strconcat(of->host ? of->host : "", of->prefix, NULL);
@@ -191,11 +228,11 @@ static void add_scope(struct draft *draft, struct host *host, struct section *se
 	*scope = (struct scope){.prefix = g_strdup(section->prefix),
 				.prefix_length = strlen(section->prefix)};
 	settle(draft, KEY_SCOPE | (section->levels & KEY_PATH), chain, scope);
+	finish_scope(scope, chain);
+	if (choose_files(scope, chain))
+		draft_complain(draft, section->place, "alias and rewrite exclude each other");
 	scope->root_place = g_strdup(place_of(chain, scope->alias ? "alias" : "root"));
 	scope->auth_place = g_strdup(place_of(chain, "auth-file"));
-	finish_scope(scope, chain);
-	if (scope->alias && scope->rewrite)
-		draft_complain(draft, section->place, "alias and rewrite exclude each other");
 	/* For who inherits it, it was told already. */
 	if (scope->auth_realm && !scope->auth_file && giver(chain, "auth-realm") == section) {
 		const char *place = place_of(chain, "auth-realm");
@@ -208,6 +245,62 @@ static void add_scope(struct draft *draft, struct host *host, struct section *se
 static void free_hosts(void *hosts)
 {
 	g_ptr_array_unref(hosts);
+}
+
+/* Of two paths around another the longer is nearer. */
+static int compare_nearness(const void *a, const void *b)
+{
+	const struct section *const *left = a, *const *right = b;
+	size_t left_length = strlen((*left)->prefix), right_length = strlen((*right)->prefix);
+
+	return left_length > right_length ? -1 : left_length < right_length;
+}
+
+static bool lies_in(const struct section *section, const struct section *outer)
+{
+	size_t length = strlen(outer->prefix);
+
+	return outer->levels & KEY_PATH && g_strcmp0(section->host, outer->host) == 0 &&
+	       strncmp(section->prefix, outer->prefix, length) == 0 &&
+	       section->prefix[length] == '/';
+}
+
+static const struct section *find_host(const struct draft *draft, const char *name)
+{
+	for (unsigned i = 1; i < draft->sections->len; i++) {
+		const struct section *section = draft->sections->pdata[i];
+
+		if (section->levels & KEY_HOST && strcmp(section->host, name) == 0)
+			return section;
+	}
+	return NULL;
+}
+
+static void settle_path(struct draft *draft, struct config *config, struct section *section)
+{
+	const struct section *of = section->host ? find_host(draft, section->host) : NULL;
+	struct host *host = &config->hosts[0];
+	GPtrArray *chain;
+
+	if (section->host && !of) {
+		draft_complain(draft, section->place, "there is no [host %s]", section->host);
+		return;
+	}
+	for (unsigned i = 1; of && i < config->host_count; i++)
+		if (strcmp(config->hosts[i].name, of->host) == 0)
+			host = &config->hosts[i];
+	chain = g_ptr_array_new();
+	for (unsigned i = 1; i < draft->sections->len; i++)
+		if (lies_in(section, draft->sections->pdata[i]))
+			g_ptr_array_add(chain, draft->sections->pdata[i]);
+	g_ptr_array_sort(chain, compare_nearness);
+	g_ptr_array_insert(chain, 0, section);
+	if (of)
+		g_ptr_array_add(chain, (void *)(uintptr_t)of);
+	g_ptr_array_add(chain, draft->sections->pdata[0]);
+	g_ptr_array_add(chain, NULL);
+	add_scope(draft, host, section, (const struct section *const *)(void *)chain->pdata);
+	g_ptr_array_unref(chain);
 }
 
 static void settle_hosts(struct draft *draft, struct config *config)
@@ -237,27 +330,10 @@ static void settle_hosts(struct draft *draft, struct config *config)
 		add_scope(draft, host, section, chain);
 	}
 	for (unsigned i = 1; i < sections->len; i++) {
-		struct section *section = sections->pdata[i], *of = NULL;
-		struct host *host = &config->hosts[0];
+		struct section *section = sections->pdata[i];
 
-		if (!(section->levels & KEY_PATH))
-			continue;
-		for (unsigned k = 1; section->host && k < sections->len; k++) {
-			of = sections->pdata[k];
-			if (of->levels & KEY_HOST && strcmp(of->host, section->host) == 0)
-				break;
-			of = NULL;
-		}
-		for (unsigned k = 1; of && k < config->host_count; k++)
-			if (strcmp(config->hosts[k].name, of->host) == 0)
-				host = &config->hosts[k];
-		if (section->host && !of)
-			draft_complain(draft, section->place, "there is no [host %s]",
-				       section->host);
-		else
-			add_scope(draft, host, section,
-				  (const struct section *[]){section, of ? of : top,
-							     of ? top : NULL, NULL});
+		if (section->levels & KEY_PATH)
+			settle_path(draft, config, section);
 	}
 }
 

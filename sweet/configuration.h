@@ -46,12 +46,13 @@ struct scope {
 	char *root_place, *auth_place;
 
 	char *root;
-	char *alias;	      /* folder that stands for the prefix; NULL */
-	char *rewrite;	      /* what replaces the prefix; NULL */
-	int redirect_status;  /* 0: none */
-	char *redirect_to;    /* what follows the prefix is appended if it ends with '/' */
-	size_t redirect_skip; /* bytes of the prefix that it was given for */
-	char **index;	      /* names */
+	/* The bytes of path that each of these stands for: the prefix that it was given for. */
+	size_t alias_skip, rewrite_skip, redirect_skip;
+	char *alias;	     /* folder that stands for it; NULL */
+	char *rewrite;	     /* what replaces it; NULL */
+	int redirect_status; /* 0: none */
+	char *redirect_to;   /* what follows it is appended if it ends with '/' */
+	char **index;	     /* names */
 	bool listing;
 	bool precompressed;
 	bool hidden; /* names that begin with a dot are served */

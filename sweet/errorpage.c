@@ -121,7 +121,7 @@ enum respond errorpage_find(struct transaction *transaction)
 		.transaction = transaction,
 		.content = scope->content,
 	};
-	if (!content_get(page->content, path + (scope->alias ? scope->prefix_length : 0),
+	if (!content_get(page->content, path + (scope->alias ? scope->alias_skip : 0),
 			 &page->waiter))
 		return RESPOND_LATER;
 	answer(transaction);

@@ -118,7 +118,7 @@ static enum respond respond(struct transaction *transaction)
 	if (!is_reading(transaction->request))
 		return refuse_method(transaction, ALLOW_FILE);
 	/* The folder itself: its files are below the slash. */
-	if (scope->alias && transaction->path[scope->prefix_length] == '\0')
+	if (scope->alias && transaction->path[scope->alias_skip] == '\0')
 		return answer_with(transaction, 301,
 				   redirect_write_folder(transaction->path,
 							 transaction->request->query,
@@ -132,7 +132,7 @@ static enum respond respond(struct transaction *transaction)
 static bool rewrite(struct transaction *transaction)
 {
 	const struct scope *scope = transaction->scope;
-	char *rest = transaction->path + scope->prefix_length;
+	char *rest = transaction->path + scope->rewrite_skip;
 	size_t length = strlen(rest), before = strlen(scope->rewrite);
 
 	/* "/" alone: the rest brings its own. */

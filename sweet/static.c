@@ -62,7 +62,7 @@ static const char *file_path(const struct transaction *transaction)
 {
 	const struct scope *scope = transaction->scope;
 
-	return transaction->path + (scope->alias ? scope->prefix_length : 0);
+	return transaction->path + (scope->alias ? scope->alias_skip : 0);
 }
 
 /* Names that begin with a dot are not there, but for the one of RFC 8615. */

@@ -39,16 +39,10 @@ auth-file={top}/others
 [path /into]
 rewrite=/closed
 [path /closed/onto]
-auth-realm=The "inner" circle
-auth-file={top}/users
 rewrite=/closed/other
 [path /closed/same]
-auth-realm=The "inner" circle
-auth-file={top}/users
 rewrite=/closed
 [path /closed/away]
-auth-realm=The "inner" circle
-auth-file={top}/users
 redirect=/elsewhere/
 [path /denied]
 auth-realm=Nobody

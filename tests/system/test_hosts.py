@@ -143,6 +143,8 @@ root={tree}/below
 RULES = """[sweet]
 [path /images]
 alias={top}/pictures
+[path /images/sub]
+listing=on
 [path /images/own]
 alias={top}/one/images
 [path /here/and/there]

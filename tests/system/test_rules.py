@@ -29,7 +29,6 @@ allow=127.0.0.1
 [path /into]
 rewrite=/none
 [path /none/onward]
-deny=all
 redirect=/elsewhere
 [path /.sweet]
 deny=all

@@ -492,6 +492,65 @@ START_TEST(test_rules)
 }
 END_TEST
 
+/* A path has what it lacks from the paths around it, the nearest first. */
+START_TEST(test_nesting)
+{
+	struct config *config = must_read_file(
+		"[sweet]\nroot=/top\n"
+		"[path /a/b/c]\nlisting=on\n"
+		"[path /a]\ndeny=all\nauth-realm=A\nauth-file=/f\nroot=/a\nrequest-rate=5\n"
+		"redirect=/moved/\n"
+		"[path /a/b]\nauth-realm=B\nredirect=/away/\n"
+		"[path /ab]\nlisting=on\n"
+		"[path /a/free]\nredirect=off\ndeny=\n"
+		"[path /p]\nalias=/pictures\n"
+		"[path /p/in]\nlisting=on\n"
+		"[path /p/own]\nroot=/own\n"
+		"[path /p/to]\nrewrite=/a\n"
+		"[path /p/to/x]\nlisting=on\n"
+		"[path /p/to/y]\nalias=/y\n"
+		"[path /p/to/z]\nroot=/z\n"
+		"[host h]\nredirect=/h/\n"
+		"[path h/a/b]\nlisting=on\n");
+	const struct scope *scope = scope_of(config, "", "/a/b/c/d");
+
+	ck_assert_ptr_nonnull(scope->access);
+	ck_assert_str_eq(scope->auth_realm, "B");
+	ck_assert_str_eq(scope->auth_file, "/f");
+	ck_assert_str_eq(scope->root, "/a");
+	ck_assert_str_eq(scope->redirect_to, "/away/");
+	ck_assert_uint_eq(scope->redirect_skip, 4);
+	ck_assert(scope->listing && !scope_of(config, "", "/a/b")->listing);
+	ck_assert_uint_eq(scope->rate->scope, scope_of(config, "", "/a")->rate->scope);
+	scope = scope_of(config, "", "/ab");
+	ck_assert(!scope->access && !scope->auth_realm && !scope->redirect_to);
+	scope = scope_of(config, "", "/a/free");
+	ck_assert(!scope->access && !scope->redirect_to && scope->auth_realm);
+	/* Another host's paths are others. */
+	scope = scope_of(config, "h", "/a/b");
+	ck_assert(!scope->access && scope->listing);
+	ck_assert_str_eq(scope->redirect_to, "/h/");
+	/* What gives the files: the nearest. */
+	scope = scope_of(config, "", "/p/in");
+	ck_assert_str_eq(scope->alias, "/pictures");
+	ck_assert_uint_eq(scope->alias_skip, 2);
+	ck_assert_ptr_null(scope_of(config, "", "/p/own")->alias);
+	ck_assert_str_eq(scope_of(config, "", "/p/own")->root, "/own");
+	ck_assert_ptr_null(scope_of(config, "", "/p/to")->alias);
+	scope = scope_of(config, "", "/p/to/x");
+	ck_assert_ptr_null(scope->alias);
+	ck_assert_str_eq(scope->rewrite, "/a");
+	ck_assert_uint_eq(scope->rewrite_skip, 5);
+	scope = scope_of(config, "", "/p/to/y");
+	ck_assert_ptr_null(scope->rewrite);
+	ck_assert_str_eq(scope->alias, "/y");
+	ck_assert_uint_eq(scope->alias_skip, 7);
+	scope = scope_of(config, "", "/p/to/z");
+	ck_assert(!scope->rewrite && !scope->alias);
+	config_unref(config);
+}
+END_TEST
+
 START_TEST(test_bad_rules)
 {
 	static const struct {
@@ -501,6 +560,7 @@ START_TEST(test_bad_rules)
 		{"[sweet]\ndeny=127.0.0.1;nobody\n", "sweet.conf:2: deny \"nobody\": must be an"},
 		{"[path /a]\nallow=::1/129\n", "sweet.conf:2: allow \"::1/129\": must be an"},
 		{"[sweet]\nstatus-allow=all;x\n", "sweet.conf:2: status-allow \"x\": must be an"},
+		{"[path /a]\nalias=/x\nrewrite=/y\n", "sweet.conf:1: alias and rewrite exclude"},
 		{"[host a]\n[host b]\nnames=a\n", "sweet.conf:2: host \"a\" is named twice"},
 		{"[sweet]\nlisten=1;2\n[host a]\nlisten=1;2\n[host b]\nnames=a\nlisten=2\n",
 		 "sweet.conf:5: host \"a\" is named twice"},
@@ -561,7 +621,7 @@ START_TEST(test_inheritance)
 	ck_assert_int_eq(scope->redirect_status, 0);
 	scope = scope_of(config, "example.org", "/a/b/c");
 	ck_assert_str_eq(scope->alias, "/elsewhere");
-	ck_assert_str_eq(scope->index[0], "a.html");
+	ck_assert_str_eq(scope->index[0], "c.html");
 	config_unref(config);
 }
 END_TEST
@@ -630,6 +690,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_names);
 	tcase_add_test(tcase, test_addresses);
 	tcase_add_test(tcase, test_rules);
+	tcase_add_test(tcase, test_nesting);
 	tcase_add_test(tcase, test_bad_rules);
 	tcase_add_test(tcase, test_inheritance);
 	tcase_add_test(tcase, test_places);
