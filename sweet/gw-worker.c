@@ -269,6 +269,7 @@ enum respond gw_respond(struct gateway_pool *pool, struct transaction *transacti
 		.path_info = transaction->path + prefix_length,
 		.remote_addr = transaction->remote_addr,
 		.remote_port = transaction->remote_port,
+		.remote_user = transaction->remote_user,
 		.server_addr = transaction->server_addr,
 		.server_port = transaction->server_port,
 		.software = SERVER_SOFTWARE,

@@ -127,6 +127,10 @@ static void add_standard(struct out *out, const struct request *request,
 	add_slice(out, "QUERY_STRING=", request->query);
 	add_string(out, "REMOTE_ADDR=", context->remote_addr);
 	add_number(out, "REMOTE_PORT=", context->remote_port);
+	if (context->remote_user && *context->remote_user) {
+		add_string(out, "AUTH_TYPE=", "Basic");
+		add_string(out, "REMOTE_USER=", context->remote_user);
+	}
 	add_slice(out, "REQUEST_METHOD=", request->method_name);
 	add_request_uri(out, request);
 	add_string(out, "SCRIPT_NAME=", context->script_name);

@@ -16,19 +16,20 @@ struct meta_context {
 	const char *path_info;	 /* decoded rest of the path, "" or begins with '/' */
 	const char *remote_addr; /* "127.0.0.1" */
 	uint16_t remote_port;
+	const char *remote_user; /* who has shown a password; "" or NULL: nobody */
 	const char *server_addr; /* for SERVER_NAME when the client sent no Host */
 	uint16_t server_port;
 	const char *software; /* "SWEET/0.1" */
 };
 
 /*
- * Writes "NAME=value" strings, each ended by a NUL: AUTH-less CGI/1.1 set
+ * Writes "NAME=value" strings, each ended by a NUL: the CGI/1.1 set
  * (GATEWAY_INTERFACE, PATH_INFO, QUERY_STRING, REMOTE_ADDR, REMOTE_PORT,
  * REQUEST_METHOD, REQUEST_URI, SCRIPT_NAME, SERVER_NAME, SERVER_PORT,
  * SERVER_PROTOCOL, SERVER_SOFTWARE, CONTENT_LENGTH and CONTENT_TYPE when the
- * request has them) and HTTP_* for the other fields: upper case, '-' as '_';
- * a field sent more than once is joined with ", " (cookies with "; "), but of
- * Content-Type the first counts.  Of an absolute target REQUEST_URI is path and
+ * request has them, AUTH_TYPE and REMOTE_USER when there is a user) and HTTP_*
+ * for the other fields: upper case, '-' as '_'; a field sent more than once is
+ * joined with ", " (cookies with "; "), but of Content-Type the first counts.  Of an absolute target REQUEST_URI is path and
  * query, and its host overrules the Host field in SERVER_NAME and HTTP_HOST.
  * Left out: Proxy (httpoxy), Authorization, Proxy-Authorization, Connection,
  * Keep-Alive, Content-Length, Content-Type, Transfer-Encoding, TE, Trailer,

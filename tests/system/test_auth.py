@@ -150,6 +150,11 @@ def test_workers_are_behind_it(start, top):
     assert ask(server.port, "/obey/pid").status == 401
     answer = ask(server.port, "/obey/pid", basic("carl"))
     assert answer.status == 200 and int(answer.body) in server.workers()
+    lines = ask(server.port, "/obey/variable", basic("carl")).body.decode().splitlines()
+    assert {"AUTH_TYPE=Basic", "REMOTE_USER=carl", "HTTP_AUTHORIZATION=(none)"} <= set(lines)
+    answer = ask(server.port, "/obey/echo", "Content-Length: 5\r\n" + basic("emil"),
+                 method="POST", body=b"hello")
+    assert (answer.status, answer.body) == (200, b"hello")
 
 
 def test_gone_client(start, top):

@@ -60,7 +60,8 @@ def test_variables(server):
     got = fetch(server.port, "/obey/x/../variable?q=%20&r", fields="X-Test: one\r\nx-test: two\r\n")
     assert got.body.decode().splitlines() == [
         "REQUEST_METHOD=GET", "SCRIPT_NAME=/obey", "PATH_INFO=/variable", "QUERY_STRING=q=%20&r",
-        "HTTP_X_TEST=one, two", "REMOTE_ADDR=127.0.0.1",
+        "HTTP_X_TEST=one, two", "REMOTE_ADDR=127.0.0.1", "AUTH_TYPE=(none)", "REMOTE_USER=(none)",
+        "HTTP_AUTHORIZATION=(none)",
     ]
     assert got["Content-Type"] == "application/octet-stream"
 

@@ -51,7 +51,8 @@ static struct NC_range unit_of(const char *text)
 static struct NC_range variables(const struct NC_request *request)
 {
 	static const char *const names[] = {"REQUEST_METHOD", "SCRIPT_NAME", "PATH_INFO",
-					    "QUERY_STRING",   "HTTP_X_TEST", "REMOTE_ADDR"};
+					    "QUERY_STRING",   "HTTP_X_TEST", "REMOTE_ADDR",
+					    "AUTH_TYPE",      "REMOTE_USER", "HTTP_AUTHORIZATION"};
 	char text[4096] = "";
 	size_t length = 0;
 

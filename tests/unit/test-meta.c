@@ -135,6 +135,25 @@ START_TEST(test_least)
 }
 END_TEST
 
+START_TEST(test_user)
+{
+	static const char head[] = "GET / HTTP/1.1\r\nHost: h\r\nRemote-User: forged\r\n"
+				   "Auth-Type: forged\r\n\r\n";
+
+	write_meta(head);
+	ck_value("REMOTE_USER", NULL);
+	ck_value("AUTH_TYPE", NULL);
+	context.remote_user = "";
+	write_meta(head);
+	ck_value("REMOTE_USER", NULL);
+	context.remote_user = "anna";
+	write_meta(head);
+	ck_value("REMOTE_USER", "anna");
+	ck_value("AUTH_TYPE", "Basic");
+	context.remote_user = NULL;
+}
+END_TEST
+
 START_TEST(test_hosts)
 {
 	write_meta("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
@@ -288,6 +307,7 @@ static void fill(TCase *tcase)
 	tcase_set_timeout(tcase, 300);
 	tcase_add_test(tcase, test_all);
 	tcase_add_test(tcase, test_least);
+	tcase_add_test(tcase, test_user);
 	tcase_add_test(tcase, test_hosts);
 	tcase_add_test(tcase, test_withheld);
 	tcase_add_test(tcase, test_joined);
