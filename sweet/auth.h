@@ -53,7 +53,10 @@ struct auth_check {
 /* limits count who fails.  NULL with errno. */
 struct authenticator *authenticator_open(struct limits *limits);
 
-/* After the loops have stopped; every check that has no answer yet is answered AUTH_BUSY. */
+/*
+ * When the loops have stopped, before they are closed.  Every check that has
+ * no answer yet is answered AUTH_BUSY.
+ */
 void authenticator_close(struct authenticator *authenticator);
 
 /*

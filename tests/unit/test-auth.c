@@ -43,8 +43,12 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-	runner_stop(&runner);
+	call(&runner, runner_end, &runner);
+	pthread_join(runner.thread, NULL);
+	/* Its threads may yet be about to wake the loop. */
 	authenticator_close(authenticator);
+	loop_close(runner.loop);
+	close(runner.ends[1]);
 	limits_close(limits);
 	unlink(path);
 	rmdir(directory);
@@ -317,12 +321,10 @@ START_TEST(test_busy)
 	ck_assert_uint_le(busy, CHECKS - 256);
 	auth_release(auth);
 	/* Closed with most of them waiting: each has its answer, once. */
-	runner_stop(&runner);
-	authenticator_close(authenticator);
+	tear_down();
 	for (unsigned i = 0; i < CHECKS; i++)
 		ck_assert_uint_eq(asks[i].answered, asks[i].answer == AUTH_LATER);
-	authenticator = authenticator_open(limits);
-	runner_start(&runner, any_kind());
+	set_up();
 }
 END_TEST
 
