@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: MIT
 # What is longer than a manual page, with the files that go with it.
-dist_doc_DATA = doc/haproxy.cfg doc/haproxy.md
+dist_doc_DATA += doc/haproxy.cfg doc/haproxy.md

@@ -120,3 +120,15 @@ sweet_sweet_LDADD = sweet/libsweet.la libnabc/libnabc.la $(GLIB_LIBS) $(URING_LI
 # What quickstart serves.
 EXTRA_DIST += sweet/demo/index.html sweet/demo/style.css sweet/demo/picture.svg \
 	sweet/demo/notes.txt
+
+# For systemd, with the names of this installation; and a configuration to start from.
+if HAVE_SYSTEMD_UNITS
+nodist_systemdsystemunit_DATA = sweet/sweet.service
+dist_systemdsystemunit_DATA = sweet/sweet.socket
+endif
+dist_doc_DATA += sweet/sweet.conf
+sweet/sweet.service: $(srcdir)/sweet/sweet.service.in Makefile
+	$(AM_V_GEN)$(MKDIR_P) sweet && sed -e 's|@sbindir[@]|$(sbindir)|' \
+	  -e 's|@sysconfdir[@]|$(sysconfdir)|' $(srcdir)/sweet/sweet.service.in >$@.tmp && mv $@.tmp $@
+CLEANFILES += sweet/sweet.service
+EXTRA_DIST += sweet/sweet.service.in

@@ -454,6 +454,7 @@ EXTRA_DIST += \
 	tests/system/test_readers.py \
 	tests/system/test_reload.py \
 	tests/system/test_rules.py \
+	tests/system/test_service.py \
 	tests/system/test_static.py \
 	tests/system/test_status.py \
 	tests/system/test_status_page.py \

@@ -8,7 +8,7 @@ import resource
 import shutil
 import sys
 
-from . import checksum, idle, library, load, process
+from . import checksum, idle, library, load, process, reload
 from .process import Failure
 from .servers import FCGI_PROCESSES, Nginx, Sweet, find_program
 
@@ -190,6 +190,16 @@ def idle_connections(context):
     os.mkdir(root, 0o755)
     make_files(root, [idle.SIZE])
     idle.measure(context)
+
+
+@experiment("reload", None, "a million requests while the configuration changes: none may fail")
+def reload_under_load(context):
+    find_program("wrk")
+    for name in ("root", "other"):
+        root = os.path.join(context.directory, name)
+        os.mkdir(root, 0o755)
+        make_files(root, [reload.SIZE])
+    reload.measure(context)
 
 
 @experiment("library", None, "libnabc by itself: units, hand-overs, look-ups, threads")

@@ -44,7 +44,8 @@ def difference(body, expected):
 class Wrk:
     """Runs wrk on one CPU."""
 
-    def __init__(self, program, script, cpu, connections):
+    def __init__(self, program, script, cpu, connections, headers=()):
+        self.headers = [part for header in headers for part in ("-H", header)]
         self.program = program
         self.script = script
         self.cpu = cpu
@@ -53,7 +54,7 @@ class Wrk:
     def run(self, name, url, around, size, seconds):
         """One run; around is (count, path format) or ().  Returns wrk's figures."""
         argv = [self.program, "-t1", f"-c{self.connections}", f"-d{seconds}s", "--latency",
-                "-s", self.script, url, *map(str, around)]
+                *self.headers, "-s", self.script, url, *map(str, around)]
         wrk = process.start(argv, self.cpu, subprocess.PIPE)
         try:
             output = wrk.communicate(timeout=seconds + GRACE_SECONDS)[0].decode(errors="replace")

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: MIT
+"""What is installed for systemd, and the configuration to start from."""
+
+import os
+import re
+import shutil
+import subprocess
+
+from server import BUILD, SWEET, once
+
+SOURCES = os.path.join(os.environ["srcdir"], "sweet")
+
+
+def test_units(tmp_path):
+    with open(os.path.join(BUILD, "sweet", "sweet.service")) as file:
+        text = file.read()
+    assert "@" not in re.sub(r"@system-service", "", text)
+    # The program is not installed yet; another's absence would be a complaint.
+    text = re.sub(r"^(Exec\w+=)\S*/sweet ", rf"\1{SWEET} ", text, flags=re.M)
+    (tmp_path / "sweet.service").write_text(text)
+    shutil.copy(os.path.join(SOURCES, "sweet.socket"), tmp_path)
+    settings = dict(re.findall(r"^(\w+)=(.*)$", text, re.M))
+    assert (settings["Type"], settings["KillMode"]) == ("notify", "mixed")
+    assert (settings["NoNewPrivileges"], settings["ProtectSystem"]) == ("yes", "strict")
+    if shutil.which("systemd-analyze"):
+        done = subprocess.run(
+            ["systemd-analyze", "verify", "--man=no", tmp_path / "sweet.service",
+             tmp_path / "sweet.socket"], capture_output=True, text=True)
+        said = [line for line in done.stderr.splitlines() if "sweet." in line]
+        assert not said, said
+
+
+def test_example(tmp_path):
+    path = os.path.join(SOURCES, "sweet.conf")
+    with open(path) as file:
+        text = file.read()
+    # Of what it serves, this machine may have nothing.
+    config = tmp_path / "sweet.conf"
+    config.write_text(text.replace("/srv", str(tmp_path)))
+    done = once("--check-config", "--config", config)
+    assert done.returncode == 0, done.stderr
+    # What stands there as a comment is right as well, but for files that are elsewhere.
+    (tmp_path / "users").write_text("")
+    (tmp_path / "example").mkdir()
+    text = re.sub(r"^#(\w[\w-]*=|\[)", r"\1", text, flags=re.M).replace("/srv", str(tmp_path))
+    text = text.replace("/etc/sweet/users", str(tmp_path / "users"))
+    # Two ways to say where.
+    text = text.replace("listen=unix:", "#listen=unix:")
+    config.write_text(text)
+    done = once("--check-config", "--config", config)
+    assert done.returncode == 0, done.stderr
+    assert len(re.findall(r"^[a-z-]+=", text, re.M)) > 25
