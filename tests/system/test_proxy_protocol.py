@@ -218,8 +218,9 @@ def test_check_config(tmp_path, value):
     assert f"{path}:3: " in got.stderr and "must be an address, a network" in got.stderr
 
 
-def test_stop_while_a_header_is_waited_for(kind, tmp_path):
-    with running(kind, tmp_path, "--proxy-protocol", "127.0.0.1") as server:
+def test_stop_while_a_header_is_waited_for(tmp_path):
+    with running("epoll", tmp_path, "--proxy-protocol", "127.0.0.1",
+                 "--stop-timeout", "1s") as server:
         with Client(server.port) as client:
             client.send(V4[:10])
             server.stop()
