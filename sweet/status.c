@@ -228,8 +228,7 @@ static GString *write_text(const struct transaction *transaction, enum form form
 	switch (form) {
 	case FORM_READY:
 		*type = "text/plain; charset=utf-8";
-		return g_string_new(atomic_load(&transaction->server->site->leaving) ? "draining\n"
-										     : "ready\n");
+		return g_string_new(transaction->status == 503 ? "draining\n" : "ready\n");
 	case FORM_HTML:
 		*type = "text/html; charset=utf-8";
 		status_page_policy(head);

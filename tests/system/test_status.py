@@ -3,6 +3,7 @@
 
 import json
 import os
+import signal
 
 import pytest
 
@@ -64,11 +65,11 @@ def test_figures_agree(kind, root):
 
 
 def test_states_of_connections(server):
-    def states():
-        status = server.status()["connections"]
-        return status["idle"], status["reading"], status["sending"], status["lingering"]
+    def states(status):
+        return [status["connections"][name] for name in ("idle", "reading", "sending", "lingering")]
 
-    before = states()
+    # Connections of the tests before may still be closing.
+    server.wait_status(lambda status: states(status) == [0, 0, 0, 0])
     with Client(server.port) as idle, Client(server.port) as reading, \
             Client(server.port, buffer=4096) as sending, Client(server.port) as lingering:
         idle.get("/five")
@@ -76,16 +77,16 @@ def test_states_of_connections(server):
         sending.send(request("/large"))
         lingering.send(b"no request\r\n\r\n")
         lingering.head()
-        server.wait_status(lambda _: states() == tuple(n + 1 for n in before))
+        server.wait_status(lambda status: states(status) == [1, 1, 1, 1])
         reading.send(b"\r\n")
         assert reading.response().body == b"five\n"
-        server.wait_status(lambda _: states()[1] == before[1])
-    server.wait_status(lambda _: states() == before)
+        server.wait_status(lambda status: states(status)[1] == 0)
+    server.wait_status(lambda status: states(status) == [0, 0, 0, 0])
 
 
 def test_workers_by_process(server):
-    def processes():
-        return server.status()["workers"]["pools"][0]["processes"]
+    def processes(status=None):
+        return (status or server.status())["workers"]["pools"][0]["processes"]
 
     (pool,) = server.status()["workers"]["pools"]
     assert (pool["prefix"], pool["command"], pool["waiting"]) == ('/a"b', [OBEY], 0)
@@ -93,12 +94,12 @@ def test_workers_by_process(server):
     with Client(server.port) as one, Client(server.port) as hanging:
         assert int(one.get(path + "/pid").body) in [each["pid"] for each in processes()]
         hanging.send(request(path + "/hang"))
-        server.wait_status(lambda _: sum(each["in_flight"] for each in processes()) == 1)
+        server.wait_status(lambda status: sum(each["in_flight"] for each in processes(status)) == 1)
         (busy,) = [each for each in processes() if each["in_flight"]]
         assert busy["up"] and busy["requests"] >= 1
         server.workers()[busy["pid"]].kill()
         assert hanging.response().status == 502
-    server.wait_status(lambda _: processes()[busy["number"]]["restarts"] == 1)
+    server.wait_status(lambda status: processes(status)[busy["number"]]["restarts"] == 1)
     again = processes()[busy["number"]]
     assert again["up"] and again["pid"] not in (0, busy["pid"])
     assert (again["failures"], again["in_flight"]) == (busy["failures"] + 1, 0)
@@ -148,16 +149,45 @@ def test_form_by_accept(server):
 def test_who_may_see(root):
     with running("epoll", root, "--status-allow", "192.0.2.1") as server:
         for name in ALL:
-            assert fetch(server.port, "/.sweet/" + name).status in (403, 404)
+            assert fetch(server.port, "/.sweet/" + name).status == 404
         assert fetch(server.port, "/.sweet/ready").body == b"ready\n"
     with running("epoll", root, "--status", "off") as server:
         for name in (*ALL, "ready"):
-            assert fetch(server.port, "/.sweet/" + name).status in (403, 404)
+            assert fetch(server.port, "/.sweet/" + name).status == 404
 
 
 def test_ready(server):
     got = fetch(server.port, "/.sweet/ready")
     assert (got.status, got.body, got["Cache-Control"]) == (200, b"ready\n", "no-store")
+
+
+def test_not_ready_before_the_end(root):
+    with running("epoll", root, "--threads", 2, "--drain-delay", "60s") as server:
+        before = server.status()
+        assert before["draining"] is False
+        server.send_signal(signal.SIGTERM)
+        server.wait_status(lambda status: status["draining"])
+        got = fetch(server.port, "/.sweet/ready")
+        assert (got.status, got.body) == (503, b"draining\n")
+        found = metrics.parse(fetch(server.port, "/.sweet/metrics").body.decode())
+        assert metrics.value(found, "sweet_draining") == 1
+        # Others than balancers are served still.
+        assert fetch(server.port, "/five").body == b"five\n"
+
+
+def test_configuration_by_number(root, tmp_path):
+    config = write(tmp_path / "conf", f"[sweet]\nlisten=127.0.0.1:0\nroot={root}\n".encode())
+    with running("epoll", None, "--config", config, listen=None) as server:
+        first = server.status()["config"]
+        assert first["generation"] == 1
+        server.send_signal(signal.SIGHUP)
+        server.wait_status(lambda status: status["config"]["generation"] == 2)
+        assert server.status()["config"]["loaded_ms"] > first["loaded_ms"]
+        config.write_text(f"[sweet]\nlisten=127.0.0.1:0\nroot={root}\nstatus-allow=192.0.2.1\n")
+        server.send_signal(signal.SIGHUP)
+        assert server.errors.wait("reloaded ", 2), server.errors.text()
+        assert fetch(server.port, "/.sweet/status").status == 404
+        assert fetch(server.port, "/.sweet/ready").status == 200
 
 
 def test_large_cache_of_texts(root):
