@@ -119,7 +119,11 @@ def test_pauses_when_hidden(browser, root):
         browser.evaluate("new Promise(resolve => setTimeout(resolve, 2500))")
         assert server.status()["requests"] == before + 1
         hide("false")
-        browser.until(f"{LIVE} && {POINTS}('Requests') >= 2")
+        # As wide a gap as the time that it was hidden.
+        line = "document.querySelector('.line').getAttribute('d')"
+        browser.until(f"{LIVE} && {line}.split('M').length === 3")
+        before, after = browser.evaluate(line)[1:].split("M")
+        assert float(after.split()[0]) - float(before.split("L")[-1].split()[0]) >= 3
         assert asked(browser)
 
 
@@ -134,11 +138,11 @@ def test_server_gone_and_back(browser, root):
         # Another process in its place, that has counted nothing yet.
         again = Server("epoll", root, "--listen", f"127.0.0.1:{server.port}")
         try:
-            browser.until(f"{LIVE} && {POINTS}('Requests') >= 2")
+            # The line goes on behind a gap, with nothing below zero or out of measure.
+            line = "document.querySelector('.line').getAttribute('d')"
+            browser.until(f"{LIVE} && {line}.split('M').length === 3")
             assert f"pid {again.pid}" in browser.evaluate("document.body.innerText")
-            # The line has a gap, and nothing below zero or out of measure.
-            line = browser.evaluate("document.querySelector('.line').getAttribute('d')")
-            assert line.count("M") == 2, line
+            line = browser.evaluate(line)
             assert all(0 <= float(y) <= 40 for y in re.findall(r" (-?[\d.]+)", line)), line
             # That the browser complains of refused connections is its own affair.
             assert all("ERR_CONNECTION" in str(said) for said in browser.complaints)
