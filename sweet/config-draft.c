@@ -8,13 +8,17 @@
 void draft_complain(struct draft *draft, const char *place, const char *format, ...)
 {
 	va_list arguments;
-	char *text;
+	char *text, *line;
 
 	va_start(arguments, format);
 	text = g_strdup_vprintf(format, arguments);
 	va_end(arguments);
-	g_ptr_array_add(draft->errors,
-			place ? g_strdup_printf("%s: %s", place, text) : g_strdup(text));
+	line = place ? g_strdup_printf("%s: %s", place, text) : g_strdup(text);
+	/* Once, however many paths have it from their host. */
+	if (g_ptr_array_find_with_equal_func(draft->errors, line, g_str_equal, NULL))
+		g_free(line);
+	else
+		g_ptr_array_add(draft->errors, line);
 	g_free(text);
 }
 

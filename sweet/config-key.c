@@ -82,7 +82,7 @@ static const char *store_listen(const struct key *key, char **values, void *base
 	for (unsigned i = 0; values[i]; i++) {
 		*wrong = values[i];
 		if (!address_parse(values[i], &address))
-			return "must be ADDRESS:PORT, :PORT, PORT or unix:PATH";
+			return "must be ADDRESS:PORT, [ADDRESS]:PORT, :PORT, PORT or unix:PATH";
 	}
 	return store_list(key, values, base, wrong);
 }
@@ -301,7 +301,7 @@ const struct key config_keys[] = {
 	 .store = store_addresses, .help = "Who may see it", .argument = "CIDR"},
 
 	{"names", OF_HOST(names), .list = true, .store = store_list, .least = 1},
-	{"listen", OF_HOST(listen), .list = true, .otherwise = "", .store = store_list},
+	{"listen", OF_HOST(listen), .list = true, .otherwise = "", .store = store_listen},
 
 	{"index", SCOPE(index), .list = true, .otherwise = "index.html", .store = store_names,
 	 .help = "Files that stand for their folder", .argument = "NAME"},

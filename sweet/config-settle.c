@@ -233,8 +233,7 @@ static void add_scope(struct draft *draft, struct host *host, struct section *se
 		draft_complain(draft, section->place, "alias and rewrite exclude each other");
 	scope->root_place = g_strdup(place_of(chain, scope->alias ? "alias" : "root"));
 	scope->auth_place = g_strdup(place_of(chain, "auth-file"));
-	/* For who inherits it, it was told already. */
-	if (scope->auth_realm && !scope->auth_file && giver(chain, "auth-realm") == section) {
+	if (scope->auth_realm && !scope->auth_file) {
 		const char *place = place_of(chain, "auth-realm");
 
 		draft_complain(draft, place ? place : "--auth-realm",
@@ -347,6 +346,11 @@ struct config *config_settle(struct draft *draft)
 	atomic_init(&config->references, 1);
 	config->file = g_strdup(draft->path);
 	config->threads = cpus < 1 ? 1 : cpus > 64 ? 64 : (unsigned)cpus;
+	config->places = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, g_free);
+	for (unsigned i = 0; i < config_key_count; i++)
+		if (chain[0]->given[i].place)
+			g_hash_table_insert(config->places, (void *)(uintptr_t)config_keys[i].name,
+					    g_strdup(chain[0]->given[i].place));
 	settle(draft, KEY_GLOBAL, chain, config);
 	/* An empty list is nobody here. */
 	config->status_access = config->status_allow && config->status_allow[0]

@@ -74,6 +74,8 @@ void config_unref(struct config *config)
 	g_strfreev(config->status_allow);
 	access_free(config->status_access);
 	access_free(config->proxy_access);
+	if (config->places)
+		g_hash_table_destroy(config->places);
 	g_free(config->file);
 	g_free(config->cache_socket);
 	g_free(config->user);
@@ -94,6 +96,11 @@ static bool share_address(const struct host *one, const struct host *other)
 		if (g_strv_contains((const char *const *)other->listen, one->listen[i]))
 			return true;
 	return false;
+}
+
+const char *config_place(const struct config *config, const char *key)
+{
+	return config->places ? g_hash_table_lookup(config->places, key) : NULL;
 }
 
 bool config_name_host(struct config *config, const char *name, struct host *host)

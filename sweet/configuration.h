@@ -93,9 +93,10 @@ struct config_limits {
 
 struct config {
 	_Atomic unsigned references;
-	char *file;	  /* NULL: the command line alone */
-	unsigned number;  /* 1, and one more with each reload; by site.c */
-	uint64_t read_ms; /* of the epoch; by site.c */
+	char *file;	    /* NULL: the command line alone */
+	GHashTable *places; /* of keys in [sweet]; see config_place() */
+	unsigned number;    /* 1, and one more with each reload; by site.c */
+	uint64_t read_ms;   /* of the epoch; by site.c */
 
 	/* Read once, at the start. */
 	unsigned threads;
@@ -139,6 +140,9 @@ struct config {
 /* Any thread; the last reference frees it. */
 struct config *config_ref(struct config *config);
 void config_unref(struct config *config);
+
+/* Where the file sets a key of the server, as "FILE:LINE"; NULL: it does not. */
+const char *config_place(const struct config *config, const char *key);
 
 /* False: another host has the name on one of the addresses. */
 bool config_name_host(struct config *config, const char *name, struct host *host);

@@ -181,6 +181,17 @@ static bool parse(struct gateway_pool *pool, const char *spec, char **why)
 	return true;
 }
 
+char *gateway_check(const char *spec)
+{
+	struct gateway_pool pool = {0};
+	char *why = NULL;
+
+	(void)parse(&pool, spec, &why);
+	g_free(pool.prefix);
+	g_strfreev(pool.argv);
+	return why;
+}
+
 static void set_up_pool(struct gateway *gateway, struct gateway_pool *pool, unsigned workers)
 {
 	unsigned threads = gateway->site->threads;

@@ -56,6 +56,9 @@ struct gateway {
 	bool closing;
 };
 
+/* What is wrong with "/PREFIX=COMMAND", in a line (g_free), or NULL. */
+char *gateway_check(const char *spec);
+
 /*
  * specs: "PREFIX=COMMAND" strings, NULL ends.  On failure NULL, with one line
  * in *why (g_free).

@@ -90,6 +90,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/config-fixed.c sweet/config-fixed.h \
 	sweet/confine.c sweet/confine.h \
 	sweet/runner.c sweet/runner.h \
+	sweet/check-config.c sweet/check-config.h \
 	sweet/reload.c sweet/reload.h \
 	sweet/connection-proxy.c
 # The page in the program: its bytes as numbers, which any compiler takes.

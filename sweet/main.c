@@ -19,6 +19,7 @@
 #include <glib.h>
 
 #include <config-read.h>
+#include <check-config.h>
 #include <confine.h>
 #include <connection.h>
 #include <gateway.h>
@@ -442,17 +443,6 @@ static void take_down(void)
 	supervisor_close(&program.supervisor);
 }
 
-static void check_user(const struct config *config, GPtrArray *errors)
-{
-	struct privileges privileges;
-	char *why;
-
-	if (privileges_find(&privileges, config->user, config->group, &why))
-		privileges_clear(&privileges);
-	else
-		g_ptr_array_add(errors, why);
-}
-
 int main(int argc, char **argv)
 {
 	GPtrArray *errors = g_ptr_array_new_with_free_func(g_free);
@@ -465,7 +455,7 @@ int main(int argc, char **argv)
 	config = config_read(argc, argv, &request, errors);
 	if (config && request.check) {
 		(void)site_open(config, NULL, &(struct site_options){0}, errors);
-		check_user(config, errors);
+		check_config(config, errors);
 	}
 	good = tell(errors);
 	if (good && request.version)

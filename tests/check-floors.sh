@@ -113,7 +113,7 @@ route output
 connection connection-inside connection-body connection-proxy connection-send connection-time
 listener
 runner
-reload
+reload check-config
 main
 FLOORS
 

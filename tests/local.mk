@@ -422,6 +422,7 @@ EXTRA_DIST += \
 	tests/system/server.py \
 	tests/system/test_auth.py \
 	tests/system/test_changes.py \
+	tests/system/test_check_config.py \
 	tests/system/test_clients.py \
 	tests/system/test_command_line.py \
 	tests/system/test_conditions.py \

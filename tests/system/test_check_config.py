@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: MIT
+"""--check-config: what is wrong with a file, where, and what to do instead; and
+the manual has all keys that there are, with their defaults.
+"""
+
+import os
+import re
+
+import pytest
+
+from files import write
+from server import once
+
+SOURCES = os.environ["srcdir"]
+
+# The file (FOLDER is where it lies), and each complaint: its line and what it says.
+BROKEN = {
+    "unknown key": ("[sweet]\nacces-log=-\n", [(2, 'unknown key "acces-log": is "access-log" meant?')]),
+    "capital": ("[sweet]\nRoot=.\n", [(2, 'unknown key "Root": is "root" meant?')]),
+    "of the server, in a host": (
+        "[host a.example]\nthreads=2\n",
+        [(2, 'key "threads" does not belong into [host a.example], but into [sweet]')]),
+    "of a path, in the server": (
+        "[sweet]\nalias=/srv\n",
+        [(2, 'key "alias" does not belong into [sweet], but into [path PREFIX]')]),
+    "twice": ("[sweet]\nthreads=1\n\nthreads=2\n",
+              [(4, "threads is given twice, first at FOLDER/sweet.conf:2")]),
+    "group twice": ("[path /a]\n[path /b]\n[path /a]\n",
+                    [(3, "[path /a] is given twice, first at FOLDER/sweet.conf:1")]),
+    "unknown group": ("[server]\nlisten=80\n", [
+        (1, "unknown group [server]: must be [sweet], [host NAME] or [path PREFIX]")]),
+    "no group": ("# comment\nlisten=80\n",
+                 [(2, '"listen=80" stands before the first group: put it into [sweet]')]),
+    "group not closed": ("[sweet\nthreads=1\n", [(1, "a group is written [name]")]),
+    "no value": ("[sweet]\nlisting\n",
+                 [(2, '"listing": must be KEY=VALUE, [GROUP] or # comment')]),
+    "brace of nginx": ("[sweet]\nlocation / {\n",
+                       [(2, '"location / {": must be KEY=VALUE, [GROUP] or # comment')]),
+    "escape": ("[sweet]\nroot=C:\\www\n",
+               [(2, "root: has an unknown escape: a backslash is written \\\\")]),
+    "Latin-1": (b"[sweet]\n# gr\xfc\xdfe\n[path /gr\xfc\xdfe]\n", [(3, "not UTF-8 text")]),
+    "no number": ("[sweet]\nthreads=all\n", [(2, 'threads "all": must be a number from 1 to 64')]),
+    "number too large": ("[sweet]\nthreads=65\n",
+                         [(2, 'threads "65": must be a number from 1 to 64')]),
+    "no size": ("[sweet]\ncache-size=1.5G\n",
+                [(2, 'cache-size "1.5G": must be a size like 64M')]),
+    "size too small": ("[sweet]\ncache-size=64K\n",
+                       [(2, 'cache-size "64K": must be a size like 64M, at least 1M')]),
+    "no time": ("[sweet]\nheader-timeout=half an hour\n", [
+        (2, 'header-timeout "half an hour": must be a time like 500ms, 30s or 2m, at most 24h')]),
+    "no time left": ("[sweet]\nsend-timeout=0\n",
+                     [(2, 'send-timeout "0": must be a time of at least 1s')]),
+    "no switch": ("[sweet]\nlisting=yes\n", [(2, 'listing "yes": must be on or off')]),
+    "no such word": ("[sweet]\nlog-format=apache\n", [
+        (2, 'log-format "apache": must be one of short, common, combined, json')]),
+    "no address": ("[sweet]\nlisten=localhost:80\n", [
+        (2, 'listen "localhost:80": must be ADDRESS:PORT, [ADDRESS]:PORT, :PORT, PORT or unix:PATH')]),
+    "no port": ("[sweet]\nlisten=:80;127.0.0.1:65536\n", [
+        (2, 'listen "127.0.0.1:65536": must be ADDRESS:PORT,')]),
+    "bits behind a prefix": ("[sweet]\ndeny=192.0.2.1/24\n", [
+        (2, 'deny "192.0.2.1/24": must be an address, a network without bits behind its prefix')]),
+    "name for an address": ("[sweet]\nallow=intranet.example\n",
+                            [(2, 'allow "intranet.example": must be an address, a network')]),
+    "status of no error": ("[sweet]\nerror-page=200=/x.html\n", [
+        (2, 'error-page "200=/x.html": must be STATUS=/PATH with a status from 400 to 599')]),
+    "status of no redirect": ("[path /a]\nredirect=200 /b\n", [
+        (2, 'redirect "200 /b": must be [STATUS ]TARGET with status 301, 302, 303, 307 or 308')]),
+    "index with a folder": ("[sweet]\nindex=a/index.html\n",
+                            [(2, 'index "a/index.html": must be a file\'s name, without a folder')]),
+    "path with dots": ("[path /a/../b]\n", [
+        (1, 'path "/a/../b": must be a path like /a/b, without //, /. or /..')]),
+    "path of no host": ("[host a.example]\n[path b.example/x]\n",
+                        [(2, "there is no [host b.example]")]),
+    "host twice": ("[host a.example]\n[host b.example]\nnames=b.example;A.example\n",
+                   [(2, 'host "a.example" is named twice')]),
+    "no host name": ("[host a_b/c]\n", [(1, 'host "a_b/c": must be a name like example.org')]),
+    "two instead of the prefix": ("[path /a]\nalias=/srv\nrewrite=/b\n",
+                                  [(1, "alias and rewrite exclude each other")]),
+    "realm of nobody": ("[sweet]\nauth-realm=staff\n[path /a]\n",
+                        [(2, "auth-realm needs an auth-file")]),
+    "no such root": ("[sweet]\nroot=FOLDER/none\n[path /a]\nlisting=on\n", [
+        (2, 'cannot serve the root "FOLDER/none": No such file or directory')]),
+    "file as a root": ("[path /a]\nalias=FOLDER/sweet.conf\n", [
+        (2, 'cannot serve the alias "FOLDER/sweet.conf": Not a directory')]),
+    "no such passwords": ("[sweet]\nauth-realm=staff\nauth-file=FOLDER/none\n",
+                          [(3, "auth-file: cannot read the users and passwords: ")]),
+    "no such program": ("[sweet]\nworker=/w=FOLDER/none --fast\n", [
+        (2, 'worker "/w=FOLDER/none --fast": no program "FOLDER/none" that can be run')]),
+    "worker without a path": ("[sweet]\nworker=/bin/true\n",
+                              [(2, 'worker "/bin/true": must be /PREFIX=COMMAND')]),
+    "no such user": ("[sweet]\nuser=no-such-user\n",
+                     [(2, 'user "no-such-user": there is no such user')]),
+    "no such group": ("[sweet]\ngroup=no-such-group\n",
+                      [(2, 'group "no-such-group": there is no such group')]),
+    "no folder for a log": ("[sweet]\naccess-log=FOLDER/none/log\n", [
+        (2, 'access-log "FOLDER/none/log": there is no folder "FOLDER/none" to make it in')]),
+    "folder as a log": ("[sweet]\nerror-log=FOLDER\n",
+                        [(2, 'error-log "FOLDER": is a folder, but must be a file')]),
+    "no such types": ("[sweet]\nmime-types=FOLDER/none\n",
+                      [(2, 'mime-types "FOLDER/none": cannot be read: No such file')]),
+    "all at once": ("[sweet]\nthreads=0\nlisting=1\n[path /a]\nhidden=x\nnames=a\n", [
+        (2, 'threads "0"'), (3, 'listing "1"'), (5, 'hidden "x"'), (6, 'key "names"')]),
+}
+
+
+@pytest.fixture
+def check(tmp_path):
+    """What --check-config says to a file: whether it is good, and lines."""
+    path = tmp_path / "sweet.conf"
+
+    def run(text):
+        if isinstance(text, str):
+            text = text.replace("FOLDER", str(tmp_path)).encode()
+        write(path, text)
+        done = once("--check-config", "--config", path)
+        assert (done.stdout == "") == (done.returncode == 1)
+        return done.returncode == 0, (done.stdout + done.stderr).splitlines()
+
+    return run
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_broken(check, tmp_path, what):
+    text, complaints = BROKEN[what]
+    good, lines = check(text)
+    wanted = [f"sweet: {tmp_path}/sweet.conf:{line}: {says}".replace("FOLDER", str(tmp_path))
+              for line, says in complaints]
+    assert not good and len(lines) == len(wanted), lines
+    # In whatever order: a misplaced key is seen before a value is looked at.
+    assert all(any(line.startswith(says) for line in lines) for says in wanted), lines
+
+
+def test_enough():
+    assert len(BROKEN) >= 20
+
+
+def test_good(check, tmp_path):
+    assert check("[sweet]\nlisten=127.0.0.1:0\n") == (True, [f"{tmp_path}/sweet.conf: good"])
+    assert check("")[0]
+
+
+def test_file_that_is_not_there(tmp_path):
+    done = once("--check-config", "--config", tmp_path / "none")
+    assert done.returncode == 1
+    assert f"{tmp_path}/none" in done.stderr and "No such file" in done.stderr
+
+
+def test_nothing_is_left(check, tmp_path):
+    """Files that a start would make are not made, programs not run."""
+    assert check("[sweet]\naccess-log=FOLDER/log\nerror-log=FOLDER/errors\npid-file=FOLDER/pid\n"
+                 "cache-socket=FOLDER/cache\nlisten=unix:FOLDER/socket\n"
+                 "worker=/w=/usr/bin/touch FOLDER/run\n")[0]
+    assert os.listdir(tmp_path) == ["sweet.conf"]
+
+
+# --- the manual ------------------------------------------------------------------------
+
+
+def keys():
+    """Name to the defaults of all keys in the table."""
+    with open(os.path.join(SOURCES, "sweet", "config-key.c")) as file:
+        table = file.read().partition("const struct key config_keys[] = {")[2].partition("\n};")[0]
+    found = {}
+    for row in re.split(r"\n\t(?=\{\")", table):
+        name = re.match(r'\s*\{"([a-z-]+)"', row)
+        if name:
+            default = re.search(r'\.otherwise = "([^"]*)"(?! PACKAGE)', row)
+            found.setdefault(name[1], []).append(default[1] if default else None)
+    return found
+
+
+def manual():
+    """Name to the texts of all keys in sweet.conf(5)."""
+    with open(os.path.join(SOURCES, "man", "sweet.conf.5")) as file:
+        items = re.split(r"^(?:\.It|\.El|\.Ss|\.Sh)\b", file.read(), flags=re.M)
+    found = {}
+    for item in items:
+        name = re.match(r" Cm ([a-z-]+) Ns = Ns ", item)
+        if name:
+            found.setdefault(name[1], []).append(item)
+    return found
+
+
+def test_manual_has_every_key():
+    assert len(keys()) > 40
+    assert {name: len(rows) for name, rows in keys().items()} == \
+        {name: len(items) for name, items in manual().items()}
+
+
+@pytest.mark.parametrize("name", sorted(keys()))
+def test_manual_has_the_default(name):
+    for default, item in zip(keys()[name], manual()[name]):
+        if default and default != ".":  # which has a name
+            text = re.sub(r"\n(\.(Cm|Pa|Li|Sq) )?", " ", item).replace("\\", "")
+            assert f"The default is {default}" in text or f" {default} , the default" in text
+
+
+def test_every_option_is_a_key():
+    """But for those that are about the file."""
+    said = once("--help").stdout
+    options = set(re.findall(r"^ +(?:-\w, )?--([a-z-]+)", said, re.M))
+    assert options - set(keys()) == {"help", "version", "config", "check-config"}
