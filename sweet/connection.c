@@ -279,6 +279,19 @@ static void turn_away(int fd)
 	(void)!send(fd, answer, sizeof(answer) - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
+/* Threads that accept at the same moment may let one each in above the limit. */
+static bool is_full(const struct server *server)
+{
+	const struct site *site = server->site;
+	unsigned most = server->generation->config->limits.max_connections;
+	uint64_t open = 0;
+
+	for (unsigned i = 0; most && i < site->threads; i++)
+		open += atomic_load_explicit(&site->servers[i]->counters.open,
+					     memory_order_relaxed);
+	return most && open >= most;
+}
+
 bool connection_admit(struct connection *connection)
 {
 	const struct server *server = connection->server;
@@ -295,11 +308,17 @@ bool connection_admit(struct connection *connection)
 
 void connection_open(struct server *server, int fd)
 {
-	struct connection *connection = calloc(1, sizeof(*connection));
+	struct connection *connection;
 	struct sockaddr_storage remote, local;
 	socklen_t remote_length = sizeof(remote), local_length = sizeof(local);
 	bool named;
 
+	if (is_full(server)) {
+		turn_away(fd);
+		close(fd);
+		return;
+	}
+	connection = calloc(1, sizeof(*connection));
 	if (!connection || getpeername(fd, (struct sockaddr *)&remote, &remote_length) < 0) {
 		free(connection);
 		close(fd);

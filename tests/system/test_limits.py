@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What a client may take: time, bytes, requests, memory."""
 
+import contextlib
 import email.utils
 import socket
 import time
@@ -132,6 +133,28 @@ def test_requests_of_a_connection(root):
                     assert got.body == b"here\n"
                     assert got.fields.get("connection") == ("close" if last else None)
                 assert client.at_end()
+
+
+def test_connections_at_once(root):
+    with serve("epoll", root, "--max-connections=3", "--threads=2") as server:
+        clients = [Client(server.port) for _ in range(3)]
+        for client in clients:
+            assert client.get("/").body == b"here\n"
+        with Client(server.port) as refused:
+            got = refused.response()
+            assert (got.status, got["Connection"]) == (503, "close")
+            assert refused.at_end()
+        assert clients[0].get("/").body == b"here\n"
+        clients.pop().close()
+        # The server hears of that in its own time.
+        deadline = time.monotonic() + 20
+        status = 503
+        while status == 503 and time.monotonic() < deadline:
+            with Client(server.port) as client, contextlib.suppress(OSError):
+                status = client.get("/").status
+        assert status == 200
+        for client in clients:
+            client.close()
 
 
 def test_bytes_of_a_head(root):
