@@ -257,6 +257,42 @@ def test_no_folder(server, target, status):
     assert got.status == status or (VALGRIND and got.status in (403, 404))
 
 
+def test_settings_of_a_path(root, tmp_path):
+    """An alias and its settings, and pages of errors that lie in it."""
+    write(tmp_path / "other/sub/file.css", b"other")
+    write(tmp_path / "other/sub/file.css.gz", b"packed")
+    write(tmp_path / "other/.hidden", b"h")
+    write(tmp_path / "other/.well-known/file", b"h")
+    write(tmp_path / "other/missing.html", b"our page")
+    (tmp_path / "conf").write_text(f"""[sweet]
+root={root}
+error-page=404=/pub/missing.html
+[path /pub]
+alias={tmp_path}/other
+listing=on
+precompressed=on
+cache-control=*.css max-age=9
+""")
+    with running("epoll", root, "--config", tmp_path / "conf") as server:
+        assert fetch(server.port, "/plain/").status == 403
+        page, _ = listing(server, "/pub/")
+        assert page.titles == "Index of /pub/"
+        assert [row[0] + row[1] for row in page.rows] == ["../..", "sub/sub/",
+                                                          "missing.htmlmissing.html"]
+        assert [entry["name"] for entry in objects(server, "/pub/sub/")] == ["file.css",
+                                                                            "file.css.gz"]
+        for target in ("/pub", "/pub/sub"):
+            got = fetch(server.port, target + "?q")
+            assert (got.status, got["Location"]) == (301, target + "/?q")
+        got = fetch(server.port, "/pub/sub/file.css", fields="Accept-Encoding: gzip\r\n")
+        assert (got.body, got["Vary"], got["Cache-Control"]) == (
+            b"packed", "Accept-Encoding", "max-age=9")
+        assert "Cache-Control" not in fetch(server.port, "/file.txt")
+        for target in ("/pub/.hidden", "/pub/.well-known/file", "/pub/none", "/none", "/.dot/file"):
+            got = fetch(server.port, target)
+            assert (got.status, got.body) == (404, b"our page")
+
+
 def test_listing_head(server):
     with_body = fetch(server.port, "/plain/")
     without = fetch(server.port, "/plain/", "HEAD")
