@@ -249,8 +249,10 @@ def test_guessing(top):
         assert get("anna", "geheim", "127.0.0.9").status == 200
         statuses = [get("anna", f"guess{i}", "127.0.0.9").status for i in range(40)]
         assert statuses[:20] == [401] * 20 and 429 in statuses
-        answer = get("bert", "geheim", "127.0.0.9")
-        assert answer.status == 429 and 1 <= int(answer["Retry-After"]) <= 2
+        # One of them may come just when two seconds are over.
+        answers = [get(user, "geheim", "127.0.0.9") for user in ["carl", "dora", "emil"]]
+        refused = [answer for answer in answers if answer.status == 429]
+        assert refused and all(1 <= int(answer["Retry-After"]) <= 2 for answer in refused)
         # Who is known here and who asks from elsewhere is not concerned, nor is who says nothing.
         assert get("anna", "geheim", "127.0.0.9").status == 200
         assert get("bert", "geheim", "127.0.0.8").status == 200
