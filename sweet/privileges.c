@@ -124,7 +124,7 @@ static bool is_already(const struct privileges *privileges)
 static int drop_capabilities(void)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct none[2] = {{0}}, now[2];
+	struct __user_cap_data_struct none[2] = {{0}}, now[2] = {{0}};
 
 	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 	if (syscall(SYS_capset, &header, none) < 0 || syscall(SYS_capget, &header, now) < 0)

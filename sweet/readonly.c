@@ -127,10 +127,10 @@ static int mounts_enter(const char *const *writable)
 	if (unshare(CLONE_NEWNS) < 0)
 		return -errno;
 	/* What is done here stays here; what the system mounts later still comes. */
-	if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
+	if (mount("none", "/", "none", MS_REC | MS_SLAVE, NULL) < 0)
 		return -errno;
 	for (unsigned i = 0; writable[i]; i++)
-		if (mount(writable[i], writable[i], NULL, MS_BIND | MS_REC, NULL) < 0 &&
+		if (mount(writable[i], writable[i], "none", MS_BIND | MS_REC, NULL) < 0 &&
 		    errno != ENOENT)
 			return -errno;
 	error = set_attributes("/", ATTRIBUTE_RDONLY, 0);
