@@ -35,6 +35,7 @@ struct content_entry {
 	_Atomic uint64_t siblings_ns;	/* when they were looked for; 0: not yet */
 	struct content_waiter *waiters; /* while loading */
 	int error;
+	bool no_room; /* for its unit, when it was loaded */
 	struct job job;
 	GList link; /* in content->recent */
 	char path[];
@@ -165,9 +166,9 @@ static int read_unit(int fd, const struct file_version *version, size_t *id)
 		error = -EAGAIN;
 	if (!error && NC_insert(&handle) < 0)
 		error = -errno;
-	/* Before the handle goes: others may want the room at once. */
+	/* Until all that wait for it have it.  Evicted already: there is no room. */
 	if (!error && NC_hold(NC_cache_id(&handle)) < 0)
-		error = -errno;
+		error = -ENOMEM;
 	if (!error)
 		*id = NC_cache_id(&handle);
 	(void)NC_free(&handle);
@@ -179,11 +180,15 @@ static int load_version(struct content_entry *entry, int fd, const struct file_v
 {
 	const struct file_version *now = &entry->view.version;
 	bool fits = now->size > 0 && (uint64_t)now->size <= entry->content->options.max_unit;
+	int error;
 
 	/* Changed again meanwhile: it has not rested, so a change may go unseen. */
 	if (!(fits ? file_version_equal(before, now) : file_version_same_bytes(before, now)))
 		return -EAGAIN;
-	return fits ? read_unit(fd, now, &entry->view.id) : 0;
+	error = fits ? read_unit(fd, now, &entry->view.id) : 0;
+	/* What others are being sent fills the cache: sent like what is too large. */
+	entry->no_room = error == -ENOMEM;
+	return entry->no_room ? 0 : error;
 }
 
 static int load_once(struct content_entry *entry)
@@ -274,8 +279,8 @@ static void loaded(struct job *job)
 		content->stat.miss_bytes += (uint64_t)entry->view.version.size;
 		entry->references++;
 	}
-	/* Failures are not kept: the next request looks again. */
-	if (entry->error)
+	/* Failures are not kept: the next request looks again, and for room. */
+	if (entry->error || entry->no_room)
 		last = drop_locked(content, entry);
 	pthread_mutex_unlock(&content->lock);
 	if (held)

@@ -49,7 +49,7 @@ struct content_waiter {
 
 /* A version of a file; constant once it is there. */
 struct content_view {
-	size_t id; /* 0: nothing cached: empty, or too large for a unit */
+	size_t id; /* 0: nothing cached: empty, too large for a unit, or no room now */
 	struct file_version version;
 	struct filehead head;
 	const char *path; /* of the file */

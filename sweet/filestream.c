@@ -82,7 +82,7 @@ static int read_window(struct filestream *stream)
 		stream->ready_length = length;
 		stream->ready_leads = stream->at == 0;
 		if (NC_hold(stream->ready) < 0)
-			error = -errno;
+			error = -ENOMEM; /* evicted already */
 		(void)NC_destroy(stream->ready);
 		if (error)
 			stream->ready = 0;

@@ -53,7 +53,7 @@ static int make_unit(const char *data, size_t length, size_t *id)
 	if (!error) {
 		*id = NC_cache_id(&handle);
 		if (NC_hold(*id) < 0)
-			error = -errno;
+			error = -ENOMEM; /* evicted already */
 		(void)NC_destroy(*id);
 	}
 	(void)NC_free(&handle);
