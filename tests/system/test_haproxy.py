@@ -49,8 +49,11 @@ class Instance:
         self.start()
 
     def start(self):
-        self.server = Server("epoll", self.root, "--access-log", self.log,
-                             "--threads", 1, "--proxy-protocol", "127.0.0.1/32", listen=self.address)
+        # One tells that it leaves before it does; of the others HAProxy learns by errors.
+        delay = "1200ms" if self.number == 0 else "0"
+        self.server = Server("epoll", self.root, "--access-log", self.log, "--threads", 1,
+                             "--proxy-protocol", "127.0.0.1/32", "--drain-delay", delay,
+                             listen=self.address)
         self.address = f"{HOSTS[self.number]}:{self.server.port}"
 
     def lines(self):
