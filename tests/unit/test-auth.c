@@ -330,6 +330,25 @@ START_TEST(test_busy)
 }
 END_TEST
 
+/* Of a house full of people behind one address each is checked, and none has to wait. */
+START_TEST(test_many_users)
+{
+	GString *text = g_string_new(NULL);
+	struct auth *auth;
+	char plain[32];
+
+	for (unsigned i = 0; i < 60; i++)
+		g_string_append_printf(text, "user%u:" SHA "\n", i);
+	auth = open_file(text->str);
+	for (unsigned i = 0; i < 60; i++) {
+		snprintf(plain, sizeof(plain), "user%u:geheim", i);
+		ck_assert_int_eq(answer(auth, plain), AUTH_YES);
+	}
+	g_string_free(text, TRUE);
+	auth_release(auth);
+}
+END_TEST
+
 START_TEST(test_open_errors)
 {
 	char *why;
@@ -392,6 +411,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_changes);
 	tcase_add_test(tcase, test_guessing);
 	tcase_add_test(tcase, test_busy);
+	tcase_add_test(tcase, test_many_users);
 	tcase_add_test(tcase, test_open_errors);
 	tcase_add_test(tcase, test_unknown_form);
 	tcase_add_test(tcase, test_challenge);
