@@ -284,7 +284,7 @@ START_TEST(test_syslog)
 {
 	int fd;
 
-	if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) < 0 ||
 	    mount("none", "/dev", "tmpfs", 0, NULL) < 0)
 		return; /* not allowed here */
 	ck_assert_int_eq(log_open("syslog"), 0);
