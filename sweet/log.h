@@ -27,9 +27,6 @@ enum log_level {
 #define log_info(...) log_at(LOG_LEVEL_INFO, __VA_ARGS__)
 #define log_debug(...) log_at(LOG_LEVEL_DEBUG, __VA_ARGS__)
 
-/* Without a level: what somebody has not thought about yet. */
-#define log_message(...) log_notice(__VA_ARGS__)
-
 /* The most talkative level that is written; log_set_level() changes it. */
 extern _Atomic int log_threshold;
 
