@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from client import Client, request
+from client import Client, fetch, request
 from files import MB, pattern, write
 from server import OBEY, TIMEOUT, UNDER, running
 from test_workers import hanging
@@ -80,3 +80,35 @@ def test_worker_that_hangs_does_not_hold_up_the_end(kind, root):
         server.process.wait(TIMEOUT if UNDER else 4)
         for client in clients:
             client.close()
+
+
+def test_not_ready_before_the_end(root):
+    """For drain-delay the server says that it ends, and serves as before."""
+    with running("epoll", root, "--drain-delay", "1s") as server:
+        assert fetch(server.port, "/.sweet/ready").status == 200
+        with Client(server.port) as kept:
+            server.send_signal(signal.SIGTERM)
+            assert server.errors.wait("ending: not ready")
+            assert kept.get("/.sweet/ready").status == 503
+            answer = fetch(server.port, "/small")
+            assert (answer.status, answer.fields.get("connection")) == (200, None)
+            assert refused(server)
+            assert kept.at_end()
+
+
+def test_who_has_come_is_answered(kind, root):
+    """A connection whose first request was not there yet at the signal."""
+    with running(kind, root) as server:
+        with Client(server.port) as fresh, Client(server.port) as begun:
+            begun.send(b"GET /small HT")
+            server.wait_status(lambda status: status["connections"]["open"] == 3)
+            server.send_signal(signal.SIGTERM)
+            assert refused(server)
+            begun.send(b"TP/1.1\r\nHost: test\r\n\r\n")
+            for client in (fresh, begun):
+                if client is fresh:
+                    client.send(request("/small"))
+                answer = client.response()
+                assert (answer.body, answer["Connection"]) == (b"small\n", "close")
+                client.half_close()
+                assert client.at_end()
