@@ -117,6 +117,34 @@ START_TEST(test_retire_waits_for_the_queue)
 }
 END_TEST
 
+static void begin_and_retire(void *argument)
+{
+	bool leave = false;
+
+	begin(argument);
+	retire(&leave);
+}
+
+/* Retired before the loop has accepted anybody. */
+START_TEST(test_retire_at_once)
+{
+	int fd = open_all(_i), clients[WAITING];
+
+	for (unsigned i = 0; i < WAITING; i++)
+		clients[i] = visit();
+	call(&runner, begin_and_retire, &fd);
+	AWAIT(retired == 1);
+	settle(&runner);
+	ck_assert_uint_eq(connections(), WAITING);
+	for (unsigned i = 0; i < WAITING; i++)
+		ck_assert(is_open(clients[i]));
+	call(&runner, end, NULL);
+	for (unsigned i = 0; i < WAITING; i++)
+		close(clients[i]);
+	runner_stop(&runner);
+}
+END_TEST
+
 /* Another has the same socket: who comes later is left to it. */
 START_TEST(test_retire_leaves_the_queue)
 {
@@ -182,6 +210,7 @@ static void fill(TCase *tcase)
 	int first = first_kind();
 
 	tcase_add_loop_test(tcase, test_retire_waits_for_the_queue, first, KINDS);
+	tcase_add_loop_test(tcase, test_retire_at_once, first, KINDS);
 	tcase_add_loop_test(tcase, test_retire_leaves_the_queue, first, KINDS);
 	tcase_add_loop_test(tcase, test_close, first, KINDS);
 	tcase_add_loop_test(tcase, test_close_while_retiring, first, KINDS);
