@@ -95,7 +95,8 @@ class Cluster:
     def state(self, instance):
         """What HAProxy thinks of it, such as "UP" or "DOWN 1/2"; and when checked last."""
         with contextlib.closing(socket.socket(socket.AF_UNIX)) as asking:
-            asking.connect(str(self.admin))
+            # It answers clients before there is this socket.
+            until(lambda: asking.connect_ex(str(self.admin)) == 0)
             asking.sendall(b"show stat -1 4 -1\n")
             said = asking.makefile().read()
         names, *rows = [row.split(",") for row in said.lstrip("# ").splitlines() if row]
