@@ -73,7 +73,8 @@ static bool is_hidden(const struct transaction *transaction)
 
 	if (transaction->scope->hidden)
 		return false;
-	if (path == transaction->path && strncmp(path, known, sizeof(known) - 1) == 0 &&
+	if (path == transaction->path && path[1] == '.' &&
+	    strncmp(path, known, sizeof(known) - 1) == 0 &&
 	    (path[sizeof(known) - 1] == '/' || path[sizeof(known) - 1] == '\0'))
 		path += sizeof(known) - 1;
 	while ((path = strchr(path, '/')))

@@ -36,7 +36,8 @@ static const struct {
 
 static enum form find(const char *path)
 {
-	if (strncmp(path, PREFIX, strlen(PREFIX)) != 0)
+	/* Nearly all others end at the second byte. */
+	if (path[1] != PREFIX[1] || strncmp(path, PREFIX, strlen(PREFIX)) != 0)
 		return FORM_NONE;
 	for (unsigned i = 0; i < G_N_ELEMENTS(forms); i++)
 		if (strcmp(path + strlen(PREFIX), forms[i].name) == 0)
