@@ -62,7 +62,7 @@ def test_curl_parallel(server, files, tmp_path):
 @each_kind
 def test_curl_one_connection(server, files, tmp_path):
     curl_all(server, files, tmp_path / "got", "--compressed")
-    assert server.status()["cache"]["evictions"] > 0
+    assert SCALE > 1 or server.status()["cache"]["evictions"] > 0
 
 
 @one_kind

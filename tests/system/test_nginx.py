@@ -16,7 +16,7 @@ import pytest
 
 from files import pattern, write
 from programs import Daemon, need
-from server import TIMEOUT, running
+from server import TIMEOUT, VALGRIND, running
 
 CONFIGURATION = """\
 {user}
@@ -275,6 +275,8 @@ def etags(sweet, nginx):
 @pytest.mark.parametrize("method, target, lines", REQUESTS,
                          ids=lambda text: re.sub(r"\s+", " ", text)[:60])
 def test_same(sweet, nginx, etags, method, target, lines):
+    if VALGRIND and target == "/inside":
+        pytest.skip("Valgrind has no openat2(), without which links are not followed")
     ours, theirs = (answer(port, method, target, lines.format(etag=etags[port], **DATES))
                     for port in (sweet, nginx))
     expected = ON_PURPOSE.get((method, target, lines)) or ON_PURPOSE.get((None, target, lines))
