@@ -6,7 +6,7 @@ import re
 import shutil
 import subprocess
 
-from server import BUILD, SWEET, once
+from server import BUILD, GENERATE, SWEET, once
 
 SOURCES = os.path.join(os.environ["srcdir"], "sweet")
 
@@ -43,7 +43,10 @@ def test_example(tmp_path):
     (tmp_path / "users").write_text("")
     (tmp_path / "example").mkdir()
     text = re.sub(r"^#(\w[\w-]*=|\[)", r"\1", text, flags=re.M).replace("/srv", str(tmp_path))
-    text = text.replace("/etc/sweet/users", str(tmp_path / "users"))
+    for name, here in {"/etc/sweet/users": tmp_path / "users", "/var/log/sweet": tmp_path,
+                       "/run/sweet": tmp_path, "/usr/local/bin/search-worker": GENERATE}.items():
+        assert name in text
+        text = text.replace(name, str(here))
     # Two ways to say where.
     text = text.replace("listen=unix:", "#listen=unix:")
     config.write_text(text)
