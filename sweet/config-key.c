@@ -8,6 +8,7 @@
 
 #include <glib.h>
 
+#include <access-line.h>
 #include <access.h>
 #include <address.h>
 #include <config-key.h>
@@ -18,7 +19,11 @@
 #define DISTANCE_MAX 40 /* letters of a name that another may be taken for */
 
 static const char *const io_words[] = {"auto", "uring", "epoll", NULL};
-static const char *const format_words[] = {"short", "common", "combined", "json", NULL};
+static const char *const format_words[] = {[ACCESS_SHORT] = "short",
+					   [ACCESS_COMMON] = "common",
+					   [ACCESS_COMBINED] = "combined",
+					   [ACCESS_JSON] = "json",
+					   NULL};
 static const char *const level_words[] = {"error", "warning", "notice", "info", "debug", NULL};
 static const char *const page_cache_words[] = {"drop", "keep", NULL};
 

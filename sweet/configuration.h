@@ -25,8 +25,6 @@
 
 struct access_list;
 
-enum config_log_format { LOG_SHORT, LOG_COMMON, LOG_COMBINED, LOG_JSON };
-
 /* For files whose name fits the pattern; NULL: for all. */
 struct cache_rule {
 	GPatternSpec *pattern;
@@ -117,7 +115,7 @@ struct config {
 	bool page_cache; /* what the cache holds may stay in the page cache too */
 	char *mime_types;
 	char *access_log;    /* file, "-" or "off" */
-	unsigned log_format; /* enum config_log_format */
+	unsigned log_format; /* enum access_format */
 	char *error_log;     /* "-", file, "syslog" or "journal" */
 	unsigned log_level;  /* 0 errors to 4 debug */
 	char *server_header; /* NULL: off */

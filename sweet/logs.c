@@ -13,12 +13,6 @@
 
 #include <logs.h>
 
-/* The words of the configuration, in its order. */
-_Static_assert((int)ACCESS_SHORT == (int)LOG_SHORT && (int)ACCESS_COMMON == (int)LOG_COMMON &&
-		       (int)ACCESS_COMBINED == (int)LOG_COMBINED &&
-		       (int)ACCESS_JSON == (int)LOG_JSON,
-	       "formats are those of log-format");
-
 static int copy(int fd)
 {
 	int copied = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 3);
