@@ -12,9 +12,10 @@
 enum key_level {
 	KEY_GLOBAL = 1, /* [sweet] and the command line */
 	KEY_HOST = 2,	/* [host NAME] */
-	KEY_SCOPE = 4,	/* [sweet], [host NAME] and [path PREFIX], inherited in that order, paths also by paths */
-	KEY_PATH = 8,	/* [path PREFIX] */
-	KEY_OWN = 16,	/* with KEY_SCOPE: hosts do not inherit it from [sweet] */
+	KEY_SCOPE =
+		4, /* [sweet], [host NAME] and [path PREFIX], inherited in that order, paths also by paths */
+	KEY_PATH = 8, /* [path PREFIX] */
+	KEY_OWN = 16, /* with KEY_SCOPE: hosts do not inherit it from [sweet] */
 };
 
 struct key {
