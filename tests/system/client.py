@@ -7,6 +7,16 @@ import socket
 from server import TIMEOUT
 
 
+def has_ipv6():
+    """Whether this machine has ::1; a container may not."""
+    try:
+        with socket.socket(socket.AF_INET6) as trial:
+            trial.bind(("::1", 0))
+    except OSError:
+        return False
+    return True
+
+
 class Closed(AssertionError):
     """The server closed in the middle; data is what had come of the body."""
 

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 import server as servers
-from client import Client
+from client import Client, has_ipv6
 from files import write
 
 HOSTS = ["default", "one", "wild", "below"]
@@ -106,6 +106,7 @@ def test_absolute_form(named):
     assert ask(named.port, "http://one.example/", "one.example").body == b"one index.html\n"
 
 
+@pytest.mark.skipif(not has_ipv6(), reason="no ::1 here")
 def test_by_address(tree):
     text = f"""[sweet]
 [host plain]

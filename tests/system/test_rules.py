@@ -9,7 +9,7 @@ import time
 import pytest
 
 import server as servers
-from client import Client
+from client import Client, has_ipv6
 from files import write
 
 ADDRESSES = """[sweet]
@@ -56,6 +56,7 @@ def ask(port, target, source="127.0.0.1", address="127.0.0.1"):
         return client.get(target)
 
 
+@pytest.mark.skipif(not has_ipv6(), reason="no ::1 here")
 def test_addresses(tree):
     with serving(tree, ADDRESSES, "--listen", "[::1]:0") as server:
         assert server.errors.wait("listening on ", 2)
