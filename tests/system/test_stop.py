@@ -103,12 +103,14 @@ def test_who_has_come_is_answered(kind, root):
             begun.send(b"GET /small HT")
             server.wait_status(lambda status: status["connections"]["open"] == 3)
             server.send_signal(signal.SIGTERM)
-            assert refused(server)
+            # Who is new has a second for the first byte, which is little for a slow server.
+            assert server.errors.wait("ending: ") if UNDER else refused(server)
+            fresh.send(request("/small"))
             begun.send(b"TP/1.1\r\nHost: test\r\n\r\n")
             for client in (fresh, begun):
-                if client is fresh:
-                    client.send(request("/small"))
                 answer = client.response()
-                assert (answer.body, answer["Connection"]) == (b"small\n", "close")
+                assert answer.body == b"small\n"
+                # Before a slow server has begun to end it may promise more.
+                assert UNDER or answer["Connection"] == "close"
                 client.half_close()
                 assert client.at_end()
