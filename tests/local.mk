@@ -436,7 +436,6 @@ EXTRA_DIST += \
 	tests/system/test_generate.py \
 	tests/system/test_haproxy.py \
 	tests/system/test_hosts.py \
-	tests/system/test_http.py \
 	tests/system/test_large.py \
 	tests/system/test_limits.py \
 	tests/system/test_load.py \
