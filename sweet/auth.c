@@ -18,6 +18,7 @@
 #include <glib.h>
 
 #include <auth.h>
+#include <clock.h>
 #include <log.h>
 
 #define THREADS 2
@@ -288,14 +289,6 @@ static void remember(struct authenticator *authenticator, const char *hash,
 
 /* --- checking ------------------------------------------------------------------------ */
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * SECOND + (uint64_t)now.tv_nsec;
-}
-
 static bool verify(struct auth *auth, const char *hash, const struct auth_check *check)
 {
 	int error = htpasswd_verify(hash, check->password);
@@ -327,10 +320,10 @@ static void work(struct job *job)
 	users = hold_users(auth);
 	hash = htpasswd_find(users, check->user);
 	check->answer = AUTH_NO;
-	if (hash && is_remembered(auth->authenticator, hash, check, now_ns())) {
+	if (hash && is_remembered(auth->authenticator, hash, check, clock_monotonic_ns())) {
 		check->answer = AUTH_YES;
 	} else if (hash && verify(auth, hash, check)) {
-		remember(auth->authenticator, hash, check, now_ns());
+		remember(auth->authenticator, hash, check, clock_monotonic_ns());
 		check->answer = AUTH_YES;
 	} else if (!hash && htpasswd_any(users)) {
 		/* The time that this takes shall not tell who has an account. */
@@ -419,7 +412,7 @@ static enum auth_answer ask_here(struct auth *auth, struct auth_check *check,
 				 const struct sockaddr *client)
 {
 	struct authenticator *authenticator = auth->authenticator;
-	uint64_t now = now_ns(), wait;
+	uint64_t now = clock_monotonic_ns(), wait;
 	struct htpasswd *users = hold_users(auth);
 	const char *hash = htpasswd_find(users, check->user);
 	bool remembered = hash && is_remembered(authenticator, hash, check, now);

@@ -18,6 +18,7 @@
 
 #include <glib.h>
 
+#include <clock.h>
 #include <content.h>
 
 #define TRIES 5
@@ -210,21 +211,13 @@ static int load_once(struct content_entry *entry)
 	return error;
 }
 
-static uint64_t monotonic_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static void load(struct job *job)
 {
 	struct content_entry *entry =
 		(struct content_entry *)((char *)job - offsetof(struct content_entry, job));
 
 	for (int i = 0; i < TRIES; i++) {
-		uint64_t began = monotonic_ns();
+		uint64_t began = clock_monotonic_ns();
 
 		entry->error = load_once(entry);
 		atomic_store_explicit(&entry->checked_ns, began, memory_order_relaxed);
@@ -328,7 +321,7 @@ static bool current(struct content *content, struct content_entry *entry, struct
 	/* Seen since this loop woke up, or recently enough. */
 	if (checked + content->options.revalidate_ns >= now)
 		return true;
-	now = monotonic_ns();
+	now = clock_monotonic_ns();
 	if (docroot_peek(content->options.root, entry->path, &version) ||
 	    !file_version_equal(&version, &entry->view.version))
 		return false;
@@ -365,7 +358,7 @@ bool content_get(struct content *content, const char *path, struct content_waite
 			content->stat.misses++;
 			waiter->content = content;
 			waiter->path = path;
-			waiter->since_ns = monotonic_ns();
+			waiter->since_ns = clock_monotonic_ns();
 			waiter->next = entry->waiters;
 			entry->waiters = waiter;
 			pthread_mutex_unlock(&content->lock);
@@ -429,7 +422,7 @@ unsigned content_siblings(struct content_entry *entry, struct loop *loop)
 		trust = SIBLINGS_NS;
 	if (seen && loop_now_ns(loop) <= seen + trust)
 		return atomic_load_explicit(&entry->siblings, memory_order_relaxed);
-	seen = monotonic_ns();
+	seen = clock_monotonic_ns();
 	found = look_for_siblings(entry);
 	atomic_store_explicit(&entry->siblings, found, memory_order_relaxed);
 	atomic_store_explicit(&entry->siblings_ns, seen, memory_order_relaxed);

@@ -4,7 +4,7 @@ sbin_PROGRAMS += sweet/sweet
 noinst_LTLIBRARIES += sweet/libsweet.la
 
 sweet_libsweet_la_SOURCES = \
-	sweet/slice.h \
+	sweet/slice.h sweet/clock.h \
 	sweet/syntax.h \
 	sweet/uri.c sweet/uri.h \
 	sweet/redirect.c sweet/redirect.h \

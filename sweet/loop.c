@@ -15,13 +15,11 @@
 #include <unistd.h>
 
 #include "loop-backend.h"
+#include <clock.h>
 
 void loop_tick(struct loop *loop)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	loop->now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	loop->now_ns = clock_monotonic_ns();
 }
 
 uint64_t loop_now_ns(const struct loop *loop)

@@ -18,6 +18,7 @@
 
 #include <glib.h>
 
+#include <clock.h>
 #include <config-read.h>
 #include <check-config.h>
 #include <confine.h>
@@ -297,7 +298,6 @@ static bool open_site(void)
 	const struct config *config = program.reload.config;
 	struct NC_cache_options options = {.size = config->cache_size, .flags = NC_CACHE_NO_THREAD};
 	GPtrArray *errors;
-	struct timespec now;
 	char *why = NULL;
 
 	if (config->io == LOOP_EPOLL)
@@ -334,8 +334,7 @@ static bool open_site(void)
 		if (!site->gateway)
 			return complain_of(why);
 	}
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	site->started_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	site->started_ns = clock_monotonic_ns();
 	site->started_ms = (uint64_t)g_get_real_time() / 1000;
 	return true;
 }

@@ -13,6 +13,7 @@
 #include <glib.h>
 
 #include <access.h>
+#include <clock.h>
 #include <gateway.h>
 #include <server.h>
 #include <site.h>
@@ -163,12 +164,8 @@ static uint64_t resident(void)
 static void add_process(struct status_data *data, const struct site *site)
 {
 	struct rusage usage;
-	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	data->uptime_ms =
-		((uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec - site->started_ns) /
-		1000000u;
+	data->uptime_ms = (clock_monotonic_ns() - site->started_ns) / 1000000u;
 	data->now_ms = (uint64_t)g_get_real_time() / 1000;
 	data->started_ms = site->started_ms;
 	data->pid = (uint64_t)getpid();

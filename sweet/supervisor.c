@@ -13,6 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <clock.h>
 #include <supervisor.h>
 
 #define FIRST_FD 3
@@ -145,12 +146,9 @@ void supervisor_ready(const struct supervisor *supervisor, const char *status)
 
 void supervisor_reloading(const struct supervisor *supervisor)
 {
-	struct timespec now;
-
 	/* The time tells this reload from the one before. */
-	clock_gettime(CLOCK_MONOTONIC, &now);
 	tell(supervisor, "RELOADING=1\nMONOTONIC_USEC=%llu\nSTATUS=reading the configuration\n",
-	     (unsigned long long)now.tv_sec * 1000000u + (unsigned long long)now.tv_nsec / 1000u);
+	     (unsigned long long)clock_monotonic_ns() / 1000u);
 }
 
 void supervisor_stopping(const struct supervisor *supervisor, const char *status)
