@@ -135,4 +135,28 @@ static inline bool skip_without_limits(const char *what)
 	return true;
 }
 
+/* ck_assert() for a child, where Check cannot be asked. */
+#define GOOD(condition)                                                                            \
+	do {                                                                                       \
+		if (!(condition)) {                                                                \
+			fprintf(stderr, "not true: %s\n", #condition);                             \
+			_exit(1);                                                                  \
+		}                                                                                  \
+	} while (0)
+
+/* Runs it in a child, which must end well. */
+static inline void in_child(void (*function)(void))
+{
+	pid_t child = fork();
+	int status;
+
+	ck_assert_int_ge(child, 0);
+	if (child == 0) {
+		function();
+		_exit(0);
+	}
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_int_eq(status, 0);
+}
+
 #endif

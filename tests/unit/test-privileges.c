@@ -8,13 +8,12 @@
 #include <pwd.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 
 #include <glib.h>
 
 #include <privileges.h>
 
-#include "suite.h"
+#include "process-fixture.h"
 
 #define NUMBER "54321" /* a user without a name */
 
@@ -81,28 +80,6 @@ START_TEST(test_find_nobody)
 END_TEST
 
 /* --- in a child ------------------------------------------------------------------------ */
-
-#define GOOD(condition)                                                                            \
-	do {                                                                                       \
-		if (!(condition)) {                                                                \
-			fprintf(stderr, "not true: %s\n", #condition);                             \
-			_exit(1);                                                                  \
-		}                                                                                  \
-	} while (0)
-
-static void in_child(void (*function)(void))
-{
-	pid_t child = fork();
-	int status;
-
-	ck_assert_int_ge(child, 0);
-	if (child == 0) {
-		function();
-		_exit(0);
-	}
-	ck_assert_int_eq(waitpid(child, &status, 0), child);
-	ck_assert_int_eq(status, 0);
-}
 
 /* The line that names a set of the process's in /proc. */
 static bool status_says(const char *line)

@@ -7,12 +7,11 @@
  */
 #include <stddef.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <time.h>
 
 #include <supervisor.h>
 
-#include "suite.h"
+#include "process-fixture.h"
 
 static const char *const all[] = {"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID",
 				  "LISTEN_FDS",	   "LISTEN_PID",    "LISTEN_FDNAMES"};
@@ -200,28 +199,6 @@ START_TEST(test_watchdog)
 END_TEST
 
 /* --- descriptors: in a child, since Check itself may have number 3 ------------------ */
-
-#define GOOD(condition)                                                                            \
-	do {                                                                                       \
-		if (!(condition)) {                                                                \
-			fprintf(stderr, "not true: %s\n", #condition);                             \
-			_exit(1);                                                                  \
-		}                                                                                  \
-	} while (0)
-
-static void in_child(void (*function)(void))
-{
-	pid_t child = fork();
-	int status;
-
-	ck_assert_int_ge(child, 0);
-	if (child == 0) {
-		function();
-		_exit(0);
-	}
-	ck_assert_int_eq(waitpid(child, &status, 0), child);
-	ck_assert_int_eq(status, 0);
-}
 
 /* Descriptors 3 to 2 + count are sockets, those behind are closed. */
 static void place_descriptors(unsigned count)
