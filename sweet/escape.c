@@ -123,8 +123,11 @@ static size_t copy_utf8(char **to, struct slice text, size_t at)
 	return length;
 }
 
-char *escape_json(char *to, struct slice text)
+/* Well-formed UTF-8 stays; other bytes in hex, but quotes, which mark goes before if there is one. */
+static char *escape_text(char *to, struct slice text, const char *prefix, const char *mark)
 {
+	const size_t prefix_length = strlen(prefix), mark_length = strlen(mark);
+
 	for (size_t at = 0; (at = copy_plain(&to, text, at)) < text.length;) {
 		unsigned char byte = (unsigned char)text.at[at];
 		size_t length = copy_utf8(&to, text, at);
@@ -133,28 +136,22 @@ char *escape_json(char *to, struct slice text)
 		if (length)
 			continue;
 		if (byte == '"' || byte == '\\') {
-			*to++ = '\\';
+			memcpy(to, mark, mark_length);
+			to += mark_length;
 			*to++ = (char)byte;
 		} else {
-			to = write_hex(to, "\\u00", 4, byte);
+			to = write_hex(to, prefix, prefix_length, byte);
 		}
 	}
 	return to;
 }
 
+char *escape_json(char *to, struct slice text)
+{
+	return escape_text(to, text, "\\u00", "\\");
+}
+
 char *escape_message(char *to, struct slice text)
 {
-	for (size_t at = 0; (at = copy_plain(&to, text, at)) < text.length;) {
-		unsigned char byte = (unsigned char)text.at[at];
-		size_t length = copy_utf8(&to, text, at);
-
-		at += length ? length : 1;
-		if (length)
-			continue;
-		if (byte == '"' || byte == '\\')
-			*to++ = (char)byte;
-		else
-			to = write_hex(to, "\\x", 2, byte);
-	}
-	return to;
+	return escape_text(to, text, "\\x", "");
 }
