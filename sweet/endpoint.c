@@ -243,7 +243,8 @@ int endpoint_take(struct endpoint *endpoint, unsigned thread)
 	return fd;
 }
 
-void endpoint_remove_file(struct endpoint *endpoint)
+/* Of a Unix socket, if it is still the one that was made. */
+static void remove_file(struct endpoint *endpoint)
 {
 	const char *path = address_path(&endpoint->wanted);
 	struct stat file;
@@ -258,7 +259,7 @@ void endpoint_close(struct endpoint *endpoint)
 {
 	if (!endpoint)
 		return;
-	endpoint_remove_file(endpoint);
+	remove_file(endpoint);
 	for (unsigned i = 0; i < endpoint->threads; i++)
 		if (endpoint->fds[i] >= 0)
 			close(endpoint->fds[i]);

@@ -46,9 +46,6 @@ struct endpoint *endpoint_adopt(int fd, unsigned threads);
 /* The thread's socket; the caller closes it.  -1: taken already. */
 int endpoint_take(struct endpoint *endpoint, unsigned thread);
 
-/* Removes the file of a Unix socket, if it is still the one that was made. */
-void endpoint_remove_file(struct endpoint *endpoint);
-
 /* The file as well; NULL is fine. */
 void endpoint_close(struct endpoint *endpoint);
 
