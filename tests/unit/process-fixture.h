@@ -139,7 +139,7 @@ static inline bool skip_without_limits(const char *what)
 #define GOOD(condition)                                                                            \
 	do {                                                                                       \
 		if (!(condition)) {                                                                \
-			fprintf(stderr, "not true: %s\n", #condition);                             \
+			fprintf(stderr, "not true: %s (%s)\n", #condition, strerror(errno));       \
 			_exit(1);                                                                  \
 		}                                                                                  \
 	} while (0)

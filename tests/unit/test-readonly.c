@@ -5,19 +5,10 @@
  */
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 
 #include <readonly.h>
 
-#include "suite.h"
-
-#define GOOD(condition)                                                                            \
-	do {                                                                                       \
-		if (!(condition)) {                                                                \
-			fprintf(stderr, "not true: %s (%s)\n", #condition, strerror(errno));       \
-			_exit(1);                                                                  \
-		}                                                                                  \
-	} while (0)
+#include "process-fixture.h"
 
 #define CANNOT 77 /* exit status: not here */
 
