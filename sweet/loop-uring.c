@@ -36,6 +36,8 @@ struct uring_state {
 	struct io_uring_buf_ring *ring;
 	char *buffers; /* the ring's memory, then the buffers */
 	size_t mapped;
+	bool left; /* the only thread that may submit has gone */
+	struct io_uring_sqe nowhere;
 };
 
 static uint64_t key(const struct loop *loop, int fd, enum type type)
@@ -54,8 +56,12 @@ static void enable(struct uring_state *state)
 
 static struct io_uring_sqe *get_sqe(struct uring_state *state)
 {
-	struct io_uring_sqe *sqe = io_uring_get_sqe(&state->uring);
+	struct io_uring_sqe *sqe;
 
+	/* Whoever takes the loop down asks in vain, and the ring's end ends everything. */
+	if (state->left)
+		return &state->nowhere;
+	sqe = io_uring_get_sqe(&state->uring);
 	while (!sqe) {
 		/* Full: hand over what is there.  EBUSY and the like pass with time. */
 		if (io_uring_submit(&state->uring) == -EBADFD)
@@ -152,6 +158,7 @@ static void uring_leave(struct loop *loop)
 
 	/* What the last turn closed is closed, though nobody waits for it. */
 	io_uring_submit(&state->uring);
+	state->left = true;
 }
 
 static void arm(struct loop *loop, int fd)
@@ -230,18 +237,19 @@ static void uring_await_room(struct loop *loop, int fd)
 
 static void uring_close_fd(struct loop *loop, int fd)
 {
+	struct uring_state *state = loop->state;
 	struct loop_fd *entry = &loop->fds[fd];
 	struct io_uring_sqe *sqe;
 
-	if (!entry->registered && !entry->polled) {
+	if (state->left || (!entry->registered && !entry->polled)) {
 		close(fd);
 		return;
 	}
 	/* In this order: what is armed holds the file, and so its end, back. */
-	sqe = get_sqe(loop->state);
+	sqe = get_sqe(state);
 	io_uring_prep_cancel_fd(sqe, fd, IORING_ASYNC_CANCEL_ALL);
 	sqe->user_data = TYPE_NONE;
-	sqe = get_sqe(loop->state);
+	sqe = get_sqe(state);
 	io_uring_prep_close(sqe, fd);
 	sqe->user_data = TYPE_NONE;
 	entry->registered = false;

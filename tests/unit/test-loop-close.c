@@ -300,6 +300,43 @@ START_TEST(test_many)
 }
 END_TEST
 
+/*
+ * When the loop's thread has ended, another one takes down what is left: more
+ * than the ring takes submissions, and nobody may submit any more.
+ */
+START_TEST(test_close_after_the_end)
+{
+	unsigned descriptors = open_descriptors();
+
+	raise_limit();
+	runner_start(&runner, kind_of(_i));
+	for (unsigned i = 0; i < MANY; i++) {
+		int pair[2];
+
+		ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+		peers[i] = pair[0];
+		inlet_init(&many[i], &runner, pair[1], 10);
+		call(&runner, inlet_begin, &many[i]);
+	}
+	call(&runner, runner_end, &runner);
+	pthread_join(runner.thread, NULL);
+	for (unsigned i = 0; i < MANY; i++)
+		loop_close_fd(runner.loop, many[i].fd);
+	loop_close(runner.loop);
+	for (unsigned i = 0; i < MANY; i++) {
+		char byte;
+
+		await(peers[i], POLLIN);
+		ck_assert_int_eq(read(peers[i], &byte, 1), 0);
+		SEEN(many[i].calls == 0);
+		close(peers[i]);
+		free(many[i].got);
+	}
+	close(runner.ends[1]);
+	ck_assert_uint_eq(open_descriptors(), descriptors);
+}
+END_TEST
+
 /* Numbers far beyond all others, and back. */
 START_TEST(test_large_numbers)
 {
@@ -337,6 +374,7 @@ static void fill(TCase *tcase)
 	tcase_add_loop_test(tcase, test_churn, first, KINDS);
 	tcase_add_loop_test(tcase, test_close_and_stop, first, KINDS);
 	tcase_add_loop_test(tcase, test_many, first, KINDS);
+	tcase_add_loop_test(tcase, test_close_after_the_end, first, KINDS);
 	tcase_add_loop_test(tcase, test_large_numbers, first, KINDS);
 }
 
