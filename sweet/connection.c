@@ -26,7 +26,7 @@
 #include <connection-inside.h>
 #include <route.h>
 
-#define FRESH_MS 1000		  /* for the first byte, when the server is about to end */
+#define FRESH_PART 5		  /* of the time that is left to the server: for a first byte */
 #define INPUT_PAUSE 32768	  /* bytes that wait before reading pauses */
 #define DROPPED_MAX (1024 * 1024) /* bytes of a body that nobody asked for */
 
@@ -374,7 +374,7 @@ void connection_leave(struct connection *connection)
 	if (connection->requests > 0)
 		connection_close(connection);
 	else
-		connection_time(connection, FRESH_MS);
+		connection_time(connection, connection_limits(connection)->stop_ms / FRESH_PART);
 }
 
 void connection_drain(struct server *server)

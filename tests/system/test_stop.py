@@ -98,12 +98,12 @@ def test_not_ready_before_the_end(root):
 
 def test_who_has_come_is_answered(kind, root):
     """A connection whose first request was not there yet at the signal."""
-    with running(kind, root) as server:
+    # Who is new has a fifth of that for the first byte.
+    with running(kind, root, "--stop-timeout", "100s") as server:
         with Client(server.port) as fresh, Client(server.port) as begun:
             begun.send(b"GET /small HT")
             server.wait_status(lambda status: status["connections"]["open"] == 3)
             server.send_signal(signal.SIGTERM)
-            # Who is new has a second for the first byte, which is little for a slow server.
             assert server.errors.wait("ending: ") if UNDER else refused(server)
             fresh.send(request("/small"))
             begun.send(b"TP/1.1\r\nHost: test\r\n\r\n")
