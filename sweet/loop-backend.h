@@ -26,6 +26,7 @@ struct loop_fd {
 	bool registered; /* epoll: added; io_uring: a receive, accept or watch is armed */
 	bool readable;	 /* epoll: readable while paused */
 	bool polled;	 /* io_uring: a poll for room is armed */
+	bool resumed;	 /* io_uring: bytes may hide that the connection has broken */
 };
 
 struct loop {

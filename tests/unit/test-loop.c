@@ -355,6 +355,39 @@ START_TEST(test_pause)
 }
 END_TEST
 
+/* The reset comes during a pause, with bytes before it: both are told. */
+START_TEST(test_reset_in_a_pause)
+{
+	struct linger now = {.l_onoff = 1};
+
+	runner_start(&runner, kind_of(_i));
+	/* More at last than the kernel gives in one go. */
+	for (size_t length = 0; length < 200000; length += 29999) {
+		struct inlet inlet;
+		int pair[2];
+
+		tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", 1 << 20, 1 << 20);
+		inlet_init(&inlet, &runner, pair[1], 200010);
+		call(&runner, inlet_begin, &inlet);
+		write_pattern(pair[0], 8, 0, 10);
+		AWAIT(inlet.length == 10);
+		call(&runner, pause_inlet, &inlet);
+		settle(&runner);
+		if (length)
+			write_pattern(pair[0], 8, 10, length);
+		ck_assert_int_eq(setsockopt(pair[0], SOL_SOCKET, SO_LINGER, &now, sizeof(now)), 0);
+		close(pair[0]);
+		settle(&runner);
+		call(&runner, resume_inlet, &inlet);
+		AWAIT(inlet.end != 1);
+		SEEN(inlet.end == -ECONNRESET && inlet.late == 0);
+		SEEN(pattern_match(inlet.got, 8, 0, inlet.length) == inlet.length);
+		inlet_close(&inlet);
+	}
+	runner_stop(&runner);
+}
+END_TEST
+
 /* Closed during a pause. */
 START_TEST(test_close_paused)
 {
@@ -459,6 +492,7 @@ static void fill(TCase *tcase)
 	tcase_add_loop_test(tcase, test_receive_late, first, KINDS);
 	tcase_add_loop_test(tcase, test_receive_reset, first, KINDS);
 	tcase_add_loop_test(tcase, test_pause, first, KINDS);
+	tcase_add_loop_test(tcase, test_reset_in_a_pause, first, KINDS);
 	tcase_add_loop_test(tcase, test_close_paused, first, KINDS);
 	tcase_add_loop_test(tcase, test_pause_at_random, first, KINDS);
 }
