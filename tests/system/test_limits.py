@@ -209,6 +209,8 @@ def test_all_bodies_together(root):
         assert sorted(statuses) == [200, 503]
         for client in clients:
             client.close()
+        # What they held is there again when the server has seen them go.
+        server.wait_status(lambda status: status["connections"]["open"] == 1)
         with Client(server.port) as client:
             client.send(head.replace(b"900000", b"1048576") + b"y" * 1048576)
             assert client.response().status == 200
