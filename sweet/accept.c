@@ -6,6 +6,7 @@
  * leave out what a client may not want.
  */
 #include <accept.h>
+#include <field.h>
 
 #define BEST 1000    /* weights are in thousandths */
 #define NOT_NAMED -1 /* no element speaks of it */
@@ -26,51 +27,6 @@ const char *coding_token(enum coding coding)
 const char *coding_suffix(enum coding coding)
 {
 	return codings[coding].suffix;
-}
-
-static bool is_blank(char byte)
-{
-	return byte == ' ' || byte == '\t';
-}
-
-static struct slice trim(struct slice slice)
-{
-	while (slice.length && is_blank(slice.at[0])) {
-		slice.at++;
-		slice.length--;
-	}
-	while (slice.length && is_blank(slice.at[slice.length - 1]))
-		slice.length--;
-	return slice;
-}
-
-/*
- * Splits the part before the next separator off *rest, without blanks around
- * it; false when there is no more.  A separator in a quoted string is none.
- */
-static bool next_part(struct slice *rest, char separator, struct slice *part)
-{
-	bool quoted = false;
-	size_t i;
-
-	if (!rest->at)
-		return false;
-	for (i = 0; i < rest->length; i++) {
-		if (quoted && rest->at[i] == '\\')
-			i++;
-		else if (rest->at[i] == '"')
-			quoted = !quoted;
-		else if (!quoted && rest->at[i] == separator)
-			break;
-	}
-	if (i < rest->length) {
-		*part = trim((struct slice){rest->at, i});
-		*rest = (struct slice){rest->at + i + 1, rest->length - i - 1};
-	} else {
-		*part = trim(*rest);
-		*rest = (struct slice){NULL, 0};
-	}
-	return true;
 }
 
 /* "0.5" is 500; what is no weight is 0. */
@@ -99,8 +55,8 @@ static int split_element(struct slice element, struct slice *value)
 	struct slice parameter;
 	int weight = BEST;
 
-	(void)next_part(&element, ';', value);
-	while (next_part(&element, ';', &parameter)) {
+	(void)field_part(&element, ';', value);
+	while (field_part(&element, ';', &parameter)) {
 		if (parameter.length >= 2 && (parameter.at[0] | 0x20) == 'q' &&
 		    parameter.at[1] == '=')
 			weight = parse_weight(
@@ -123,7 +79,7 @@ static bool weigh(const struct request *request, const char *field,
 		if (!slice_is(request->headers[i].name, field))
 			continue;
 		found = true;
-		while (next_part(&rest, ',', &part)) {
+		while (field_part(&rest, ',', &part)) {
 			int weight;
 
 			/* Empty elements count for nothing (section 5.6.1). */

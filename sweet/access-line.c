@@ -11,6 +11,7 @@
 
 #include <access-line.h>
 #include <date.h>
+#include <decimal.h>
 #include <escape.h>
 
 #define REMOTE_MAX 64 /* bytes */
@@ -52,25 +53,14 @@ static char *append_text(char *to, const char *text, size_t most)
 	return append(to, text, strnlen(text, most));
 }
 
-static char *append_number(char *to, uint64_t number)
-{
-	char digits[20], *at = digits + sizeof(digits);
-
-	do {
-		*--at = (char)('0' + number % 10);
-		number /= 10;
-	} while (number);
-	return append(to, at, (size_t)(digits + sizeof(digits) - at));
-}
-
 /* Three digits, as all that is sent has; whatever else it may be. */
 static char *append_status(char *to, int status)
 {
 	if (status < 0) {
 		*to++ = '-';
-		return append_number(to, -(uint64_t)status);
+		return decimal_write(to, -(uint64_t)status);
 	}
-	return append_number(to, (uint64_t)status);
+	return decimal_write(to, (uint64_t)status);
 }
 
 static struct slice cut(struct slice text, size_t most)
@@ -102,9 +92,9 @@ static char *write_short(char *to, const struct access_line *line)
 	to = APPEND(to, "\" ");
 	to = append_status(to, line->status);
 	*to++ = ' ';
-	to = append_number(to, line->bytes);
+	to = decimal_write(to, line->bytes);
 	*to++ = ' ';
-	to = append_number(to, line->microseconds);
+	to = decimal_write(to, line->microseconds);
 	return APPEND(to, "us");
 }
 
@@ -126,7 +116,7 @@ static char *write_common(char *to, const struct access_line *line,
 	to = append_status(to, line->status);
 	*to++ = ' ';
 	if (line->bytes)
-		return append_number(to, line->bytes);
+		return decimal_write(to, line->bytes);
 	return APPEND(to, "-");
 }
 
@@ -188,14 +178,14 @@ static char *write_json(char *to, const struct access_line *line, const struct a
 	to = APPEND(to, "Z\",\"remote\":\"");
 	to = append_text(to, line->remote, REMOTE_MAX);
 	to = APPEND(to, "\",\"remote_port\":");
-	to = append_number(to, line->remote_port);
+	to = decimal_write(to, line->remote_port);
 	to = APPEND(to, ",\"user\":");
 	to = write_member(to, line->user, ACCESS_USER_MAX);
 	to = write_request(to, cut(line->request, ACCESS_REQUEST_MAX));
 	to = APPEND(to, ",\"status\":");
 	to = append_status(to, line->status);
 	to = APPEND(to, ",\"bytes\":");
-	to = append_number(to, line->bytes);
+	to = decimal_write(to, line->bytes);
 	to = APPEND(to, ",\"referer\":");
 	to = write_member(to, line->referer, ACCESS_REFERER_MAX);
 	to = APPEND(to, ",\"user_agent\":");
@@ -203,7 +193,7 @@ static char *write_json(char *to, const struct access_line *line, const struct a
 	to = APPEND(to, ",\"host\":");
 	to = write_member(to, line->host, ACCESS_HOST_MAX);
 	to = APPEND(to, ",\"duration_us\":");
-	to = append_number(to, line->microseconds);
+	to = decimal_write(to, line->microseconds);
 	return APPEND(to, "}");
 }
 

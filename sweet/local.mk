@@ -5,10 +5,12 @@ noinst_LTLIBRARIES += sweet/libsweet.la
 
 sweet_libsweet_la_SOURCES = \
 	sweet/slice.h sweet/clock.h \
-	sweet/syntax.h \
+	sweet/syntax.c sweet/syntax.h \
+	sweet/decimal.h \
 	sweet/uri.c sweet/uri.h \
 	sweet/redirect.c sweet/redirect.h \
 	sweet/request.c sweet/request.h \
+	sweet/field.c sweet/field.h \
 	sweet/chunked.c sweet/chunked.h \
 	sweet/body.c sweet/body.h \
 	sweet/response.c sweet/response.h \

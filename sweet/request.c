@@ -9,36 +9,12 @@
  * so what RFC 9112 lets a server tolerate is refused here: bare LF, bare CR,
  * folded lines, blanks before a colon, any doubt about the length of a body.
  */
+#include <field.h>
 #include <request.h>
+#include <syntax.h>
 
 #define LEADING_LINES 4	  /* empty lines tolerated before a request line */
 #define VERSION_LENGTH 10 /* "HTTP/1.1\r\n" */
-
-enum byte_class {
-	TOKEN = 1,  /* of a method or a field name */
-	TARGET = 2, /* visible ASCII, but '#': fragments are not sent */
-	VALUE = 4,  /* of a field value, blanks included */
-	HOST = 8,   /* of a host name: RFC 3986 unreserved */
-};
-
-#define TEXT (TARGET | VALUE)
-#define ALL (TOKEN | TARGET | VALUE | HOST)
-
-/* '\n' has no class at all: every loop over a class ends at a line's end. */
-static const uint8_t classes[256] = {
-	['\t'] = VALUE,	       [' '] = VALUE,
-	['!'] = TOKEN | TEXT,  ['"'] = TEXT,
-	['#'] = TOKEN | VALUE, ['$' ... '\''] = TOKEN | TEXT,
-	['(' ... ')'] = TEXT,  ['*' ... '+'] = TOKEN | TEXT,
-	[','] = TEXT,	       ['-' ... '.'] = ALL,
-	['/'] = TEXT,	       ['0' ... '9'] = ALL,
-	[':' ... '@'] = TEXT,  ['A' ... 'Z'] = ALL,
-	['[' ... ']'] = TEXT,  ['^'] = TOKEN | TEXT,
-	['_'] = ALL,	       ['`'] = TOKEN | TEXT,
-	['a' ... 'z'] = ALL,   ['{'] = TEXT,
-	['|'] = TOKEN | TEXT,  ['}'] = TEXT,
-	['~'] = ALL,	       [0x80 ... 0xff] = VALUE,
-};
 
 /* What the fields that decide where a message ends have said so far. */
 struct framing {
@@ -52,11 +28,6 @@ struct framing {
 	bool close;
 	bool keep_alive;
 };
-
-static bool is(char byte, unsigned class)
-{
-	return classes[(unsigned char)byte] & class;
-}
 
 static bool is_digit(char byte)
 {
@@ -78,24 +49,13 @@ static bool same(const char *at, const char *lower, size_t length)
 	return true;
 }
 
-/* The bytes of a line's end at data, 0 when there is none (yet). */
-static size_t line_end(const char *data, size_t length)
-{
-	if (length >= 1 && data[0] == '\n')
-		return 1;
-	if (length >= 2 && data[0] == '\r' && data[1] == '\n')
-		return 2;
-	return 0;
-}
-
 size_t request_head_length(const char *data, size_t length, size_t seen)
 {
 	size_t at = 0;
-	const char *newline;
 	size_t bytes;
 	int lines;
 
-	for (lines = 0; (bytes = line_end(data + at, length - at)); lines++) {
+	for (lines = 0; (bytes = field_line_end(data + at, length - at)); lines++) {
 		at += bytes;
 		if (lines == LEADING_LINES)
 			return at; /* nothing but empty lines: for the parser to refuse */
@@ -103,13 +63,7 @@ size_t request_head_length(const char *data, size_t length, size_t seen)
 	/* "\n\r" may have been seen, the newline that makes it an end was not. */
 	if (seen >= 2 && seen - 2 > at)
 		at = seen - 2;
-	while (at < length && (newline = memchr(data + at, '\n', length - at))) {
-		at = (size_t)(newline - data) + 1;
-		bytes = line_end(data + at, length - at);
-		if (bytes)
-			return at + bytes;
-	}
-	return 0;
+	return field_section_end(data, length, at);
 }
 
 /* Methods are case-sensitive. */
@@ -144,7 +98,7 @@ static bool is_host(struct slice host)
 	const char *start = at += bracket;
 	unsigned port = 0;
 
-	while (at < end && (is(*at, HOST) || (bracket && *at == ':')))
+	while (at < end && (syntax_is(*at, SYNTAX_HOST) || (bracket && *at == ':')))
 		at++;
 	if (at == start || (bracket && (at == end || *at++ != ']')))
 		return false;
@@ -219,7 +173,7 @@ static int parse_request_line(struct request *request, struct framing *framing, 
 	const char *at = *from;
 	const char *start = at;
 
-	while (is(*at, TOKEN))
+	while (syntax_is(*at, SYNTAX_TOKEN))
 		at++;
 	if (at == start || *at != ' ')
 		return -400;
@@ -227,7 +181,7 @@ static int parse_request_line(struct request *request, struct framing *framing, 
 	request->method = find_method(request->method_name);
 
 	start = ++at;
-	while (is(*at, TARGET))
+	while (syntax_is(*at, SYNTAX_TARGET))
 		at++;
 	if (at == start || *at != ' ')
 		return -400;
@@ -258,21 +212,13 @@ static int note_host(struct request *request, struct framing *framing, struct sl
 
 static int note_length(struct request *request, struct framing *framing, struct slice value)
 {
-	uint64_t length = 0;
-	unsigned digit;
-	size_t i;
+	uint64_t length;
 
-	if (framing->length || value.length == 0)
+	if (framing->length || !field_number(value, &length))
 		return -400;
-	for (i = 0; i < value.length; i++) {
-		if (!is_digit(value.at[i]))
-			return -400;
-		digit = (unsigned)(value.at[i] - '0');
-		/* No file is longer, and sums with other sizes must not wrap. */
-		if (length > ((uint64_t)INT64_MAX - digit) / 10)
-			return -400;
-		length = length * 10 + digit;
-	}
+	/* No file is longer, and sums with other sizes must not wrap. */
+	if (length > INT64_MAX)
+		return -400;
 	framing->length = true;
 	request->content_length = length;
 	return 0;
@@ -286,7 +232,7 @@ static void note_connection(struct framing *framing, struct slice value)
 	const char *start;
 
 	for (; at < end; at++) {
-		for (start = at; at < end && is(*at, TOKEN); at++)
+		for (start = at; at < end && syntax_is(*at, SYNTAX_TOKEN); at++)
 			;
 		if (at - start == 5 && same(start, "close", 5))
 			framing->close = true;
@@ -308,7 +254,7 @@ static void note_coding(struct framing *framing, struct slice value)
 	for (;;) {
 		const char *start = at;
 
-		while (at < end && is(*at, TOKEN))
+		while (at < end && syntax_is(*at, SYNTAX_TOKEN))
 			at++;
 		framing->coding_broken |= at == start;
 		/* Nothing may be done to a body that has been chunked. */
@@ -392,7 +338,7 @@ static const char *value_end(const char *at, const char *end)
 		if ((((word - ones * 0x20) & ~word) | ((del - ones) & ~del)) & ones * 0x80)
 			break;
 	}
-	while (is(*at, VALUE))
+	while (syntax_is(*at, SYNTAX_VALUE))
 		at++;
 	return at;
 }
@@ -404,7 +350,7 @@ static int parse_field(struct request_header *header, const char **from, const c
 	const char *start = at;
 	const char *stop;
 
-	while (is(*at, TOKEN))
+	while (syntax_is(*at, SYNTAX_TOKEN))
 		at++;
 	if (at == start || *at != ':')
 		return -400;

@@ -15,12 +15,33 @@ struct slice {
 	size_t length;
 };
 
-/* Equal to a literal, ASCII case ignored. */
+/* Of a literal, whose length is then known when it is compiled; the second in tables. */
+#define SLICE(literal) ((struct slice)SLICE_OF(literal))
+#define SLICE_OF(literal)                                                                          \
+	{                                                                                          \
+		literal, sizeof(literal) - 1                                                       \
+	}
+
+/* Equal, ASCII case ignored. */
+static inline bool slice_same(struct slice a, struct slice b)
+{
+	return a.length == b.length && strncasecmp(a.at, b.at, a.length) == 0;
+}
+
+/* The same of a literal. */
 static inline bool slice_is(struct slice slice, const char *text)
 {
-	size_t length = strlen(text);
+	return slice_same(slice, (struct slice){text, strlen(text)});
+}
 
-	return slice.length == length && strncasecmp(slice.at, text, length) == 0;
+/* Equal to one of a table. */
+static inline bool slice_is_one_of(struct slice slice, const struct slice *table, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (slice_same(slice, table[i]))
+			return true;
+	}
+	return false;
 }
 
 #endif

@@ -1,29 +1,37 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * syntax.h - the classes of bytes that HTTP's grammars are made of (RFC 9110,
- * section 5).  For what is not read for every request; request.c has a table.
+ * section 5; RFC 3986).
  */
 #ifndef SWEET_SYNTAX_H
 #define SWEET_SYNTAX_H
 
 #include <stdbool.h>
-#include <string.h>
+#include <stdint.h>
 
-/* tchar: of a method, a field name, a parameter. */
-static inline bool syntax_is_token(char byte)
+enum syntax_class {
+	SYNTAX_TOKEN = 1,  /* tchar: of a method, a field name, a parameter */
+	SYNTAX_TARGET = 2, /* visible ASCII, but '#': fragments are not sent */
+	SYNTAX_VALUE = 4,  /* of a field value, blanks included */
+	SYNTAX_HOST = 8,   /* of a host name: RFC 3986 unreserved */
+};
+
+/* '\n' has no class at all: every loop over a class ends at a line's end. */
+extern const uint8_t syntax_classes[256];
+
+static inline bool syntax_is(char byte, unsigned classes)
 {
-	if ((byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') ||
-	    (byte >= 'a' && byte <= 'z'))
-		return true;
-	return byte != '\0' && strchr("!#$%&'*+-.^_`|~", byte) != NULL;
+	return syntax_classes[(unsigned char)byte] & classes;
 }
 
-/* Of a field value, blanks included. */
+static inline bool syntax_is_token(char byte)
+{
+	return syntax_is(byte, SYNTAX_TOKEN);
+}
+
 static inline bool syntax_is_value(char byte)
 {
-	unsigned char code = (unsigned char)byte;
-
-	return code == '\t' || (code >= 0x20 && code != 0x7f);
+	return syntax_is(byte, SYNTAX_VALUE);
 }
 
 static inline bool syntax_is_blank(char byte)

@@ -61,6 +61,7 @@ NABC_UNITS = \
 SWEET_UNITS = \
 	tests/unit/test-uri \
 	tests/unit/test-redirect \
+	tests/unit/test-field \
 	tests/unit/test-chunked \
 	tests/unit/test-body \
 	tests/unit/test-request \
@@ -154,6 +155,10 @@ tests_unit_test_chunked_LDADD = $(sweet_unit_ldadd)
 tests_unit_test_uri_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_uri_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_uri_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_field_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_field_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_field_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_test_request_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_request_CFLAGS = $(sweet_unit_cflags)
@@ -299,7 +304,6 @@ tests_unit_test_proxy_protocol_LDADD = $(sweet_unit_ldadd)
 tests_unit_test_access_log_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_access_log_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_access_log_LDADD = $(sweet_unit_ldadd)
-
 
 tests_unit_test_address_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_address_CFLAGS = $(sweet_unit_cflags)
