@@ -11,6 +11,10 @@ sweet_libsweet_la_SOURCES = \
 	sweet/redirect.c sweet/redirect.h \
 	sweet/request.c sweet/request.h \
 	sweet/field.c sweet/field.h \
+	sweet/cachecontrol.c sweet/cachecontrol.h \
+	sweet/cgihead.c sweet/cgihead.h \
+	sweet/fcgi.c sweet/fcgi.h \
+	sweet/upstream.c sweet/upstream.h \
 	sweet/chunked.c sweet/chunked.h \
 	sweet/body.c sweet/body.h \
 	sweet/response.c sweet/response.h \
@@ -41,6 +45,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/endpoint.c sweet/endpoint.h \
 	sweet/supervisor.c sweet/supervisor.h \
 	sweet/privileges.c sweet/privileges.h \
+	sweet/pieces.c sweet/pieces.h \
 	sweet/readonly.c sweet/readonly.h \
 	sweet/auth.c sweet/auth.h \
 	sweet/log.c sweet/log.h \
@@ -62,6 +67,8 @@ sweet_libsweet_la_SOURCES = \
 	sweet/filehead.c sweet/filehead.h \
 	sweet/content.c sweet/content.h \
 	sweet/site.c sweet/site.h \
+	sweet/cacheable.c sweet/cacheable.h \
+	sweet/cachekey.c sweet/cachekey.h \
 	sweet/transaction.h \
 	sweet/server.h \
 	sweet/filestream.c sweet/filestream.h \

@@ -89,8 +89,8 @@ grep -H '^#include [<"]' "$srcdir"/libnabc/nabcctl.c "$srcdir"/libnabc/ctl*.[ch]
 	done >>"$faults"
 
 check sweet <<'FLOORS'
-address pidfile
-slice clock syntax field uri request chunked response date mime meta timer access htpasswd apr1 histogram accept listing escape access-line proxy-protocol config-value config-file siphash body etag range conditional multipart redirect ends decimal
+address pidfile upstream
+slice pieces clock syntax field uri request chunked cachecontrol cgihead cacheable cachekey fcgi response date mime meta timer access htpasswd apr1 histogram accept listing escape access-line proxy-protocol config-value config-file siphash body etag range conditional multipart redirect ends decimal
 log
 loop loop-backend loop-uring loop-epoll docroot limit
 endpoint supervisor privileges readonly

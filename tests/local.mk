@@ -62,6 +62,12 @@ SWEET_UNITS = \
 	tests/unit/test-uri \
 	tests/unit/test-redirect \
 	tests/unit/test-field \
+	tests/unit/test-cachecontrol \
+	tests/unit/test-cacheable \
+	tests/unit/test-cachekey \
+	tests/unit/test-cgihead \
+	tests/unit/test-fcgi \
+	tests/unit/test-upstream \
 	tests/unit/test-chunked \
 	tests/unit/test-body \
 	tests/unit/test-request \
@@ -103,6 +109,7 @@ SWEET_UNITS = \
 	tests/unit/test-endpoint \
 	tests/unit/test-ends \
 	tests/unit/test-listener \
+	tests/unit/test-pieces \
 	tests/unit/test-supervisor \
 	tests/unit/test-privileges \
 	tests/unit/test-readonly \
@@ -159,6 +166,28 @@ tests_unit_test_uri_LDADD = $(sweet_unit_ldadd)
 tests_unit_test_field_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_field_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_field_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_cacheable_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_cacheable_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_cacheable_LDADD = $(sweet_unit_ldadd)
+tests_unit_test_cachekey_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_cachekey_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_cachekey_LDADD = $(sweet_unit_ldadd)
+tests_unit_test_cachecontrol_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_cachecontrol_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_cachecontrol_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_cgihead_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_cgihead_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_cgihead_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_fcgi_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_fcgi_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_fcgi_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_upstream_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_upstream_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_upstream_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_test_request_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_request_CFLAGS = $(sweet_unit_cflags)
@@ -344,6 +373,10 @@ tests_unit_test_pidfile_LDADD = $(sweet_unit_ldadd)
 tests_unit_test_listener_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_listener_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_listener_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_pieces_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_pieces_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_pieces_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_test_gateway_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_gateway_CFLAGS = $(sweet_unit_cflags)
