@@ -45,6 +45,11 @@ sweet_libsweet_la_SOURCES = \
 	sweet/endpoint.c sweet/endpoint.h \
 	sweet/supervisor.c sweet/supervisor.h \
 	sweet/privileges.c sweet/privileges.h \
+	sweet/starter-wire.h \
+	sweet/starter-program.c sweet/starter-program.h \
+	sweet/starter-exec.c sweet/starter-exec.h \
+	sweet/starter-process.c sweet/starter-process.h \
+	sweet/starter.c sweet/starter.h \
 	sweet/pieces.c sweet/pieces.h \
 	sweet/readonly.c sweet/readonly.h \
 	sweet/auth.c sweet/auth.h \
@@ -77,6 +82,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/errorpage.c sweet/errorpage.h \
 	sweet/browse.c sweet/browse.h \
 	sweet/static.c sweet/static.h \
+	sweet/gw-child.c sweet/gw-child.h \
 	sweet/gw-worker.c sweet/gw-worker.h \
 	sweet/gateway.c sweet/gateway.h \
 	sweet/status.c sweet/status.h \

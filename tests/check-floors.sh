@@ -90,13 +90,15 @@ grep -H '^#include [<"]' "$srcdir"/libnabc/nabcctl.c "$srcdir"/libnabc/ctl*.[ch]
 
 check sweet <<'FLOORS'
 address pidfile upstream
-slice pieces clock syntax field uri request chunked cachecontrol cgihead cacheable cachekey fcgi response date mime meta timer access htpasswd apr1 histogram accept listing escape access-line proxy-protocol config-value config-file siphash body etag range conditional multipart redirect ends decimal
+slice pieces clock starter-wire syntax field uri request chunked cachecontrol cgihead cacheable cachekey fcgi response date mime meta timer access htpasswd apr1 histogram accept listing escape access-line proxy-protocol config-value config-file siphash body etag range conditional multipart redirect ends decimal
 log
 loop loop-backend loop-uring loop-epoll docroot limit
 endpoint supervisor privileges readonly
-endpoints
-configuration
-config-fixed confine
+endpoints starter-program
+configuration starter-exec
+starter-process
+starter
+gw-child config-fixed confine
 config-rule generation
 config-key
 config-draft

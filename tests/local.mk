@@ -112,6 +112,10 @@ SWEET_UNITS = \
 	tests/unit/test-pieces \
 	tests/unit/test-supervisor \
 	tests/unit/test-privileges \
+	tests/unit/test-starter-program \
+	tests/unit/test-starter-process \
+	tests/unit/test-starter \
+	tests/unit/test-gw-child \
 	tests/unit/test-readonly \
 	tests/unit/test-endpoints \
 	tests/unit/test-config-fixed \
@@ -349,6 +353,22 @@ tests_unit_test_supervisor_LDADD = $(sweet_unit_ldadd)
 tests_unit_test_privileges_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_privileges_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_privileges_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_starter_program_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_starter_program_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_starter_program_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_starter_process_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_starter_process_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_starter_process_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_gw_child_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_gw_child_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_gw_child_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_starter_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_starter_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_starter_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_test_readonly_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_readonly_CFLAGS = $(sweet_unit_cflags)

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * starter-wire.h - what the server and its starter say to each other: one
+ * message each over a socket that keeps messages whole (SOCK_SEQPACKET).
+ *
+ * A request is the structure, then mount, script and block; with it come the
+ * descriptors that the program gets.  Every START has one answer, STARTED
+ * (with the pidfd) or REFUSED; a program that was started, later an ENDED.
+ * From then on its place, which the server chose, is free again.
+ */
+#ifndef SWEET_STARTER_WIRE_H
+#define SWEET_STARTER_WIRE_H
+
+#include <stdint.h>
+
+#define STARTER_FDS 4 /* a program's descriptors: 0, 1, 2 and 3 */
+#define STARTER_CHANNELS_MAX 128u
+#define STARTER_PLACES 256u	    /* programs of one channel at a time */
+#define STARTER_PATH_MAX 8192u	    /* bytes of mount and script together */
+#define STARTER_BLOCK_MAX 65536u    /* bytes of "NAME=value\0" */
+#define STARTER_VARIABLES_MAX 1024u /* of one program */
+
+enum starter_kind {
+	STARTER_START = 1,
+	STARTER_SIGNAL,
+	STARTER_STARTED,
+	STARTER_REFUSED,
+	STARTER_ENDED
+};
+
+struct starter_request {
+	uint32_t kind;	  /* START or SIGNAL */
+	uint32_t place;	  /* below STARTER_PLACES */
+	uint32_t program; /* its number */
+	uint32_t fds;	  /* bit n: a descriptor for n comes along */
+	int32_t signal;	  /* with SIGNAL */
+	uint32_t mount_length, script_length, block_length; /* bytes */
+};
+
+struct starter_answer {
+	uint32_t kind;
+	uint32_t place;
+	int32_t pid;
+	int32_t error;		/* errno, with REFUSED */
+	int32_t status;		/* as of waitpid(), with ENDED */
+	uint32_t script_length; /* bytes of the script's path that name the program */
+};
+
+_Static_assert(sizeof(struct starter_request) == 32 && sizeof(struct starter_answer) == 24,
+	       "no holes: what was not written does not leave the process");
+
+#define STARTER_MESSAGE_MAX (sizeof(struct starter_request) + STARTER_PATH_MAX + STARTER_BLOCK_MAX)
+
+#endif

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-starter-process.c - unit tests of starter-process.c against a server
+ * that was taken over: whatever is written to a channel, nothing else is
+ * started than what may be, no other channel suffers, and nothing piles up.
+ */
+#include <stdalign.h>
+#include <sys/wait.h>
+
+#include <starter-process.h>
+
+#include "process-fixture.h"
+
+static char *const base[] = {"PATH=/usr/bin:/bin", NULL};
+static char *const sleeping[] = {"sleep", "1000", NULL};
+static char *const nothing[] = {"true", NULL};
+static const struct starter_program programs[] = {
+	{.path = "/bin/sleep", .argv = sleeping, .variables = base},
+	{.path = "/bin/true", .argv = nothing, .variables = base},
+};
+
+static int channels[2];
+static pid_t process;
+
+static void set_up(void)
+{
+	int theirs[2];
+
+	for (unsigned i = 0; i < 2; i++) {
+		int pair[2];
+
+		ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+		channels[i] = pair[0];
+		theirs[i] = pair[1];
+	}
+	process = fork();
+	if (process == 0)
+		starter_process(programs, 2, theirs, 2);
+	close_pair(theirs);
+}
+
+static void tear_down(void)
+{
+	int status;
+
+	close_pair(channels);
+	ck_assert_int_eq(waitpid(process, &status, 0), process);
+	ck_assert_int_eq(status, 0);
+}
+
+/* A message with copies of descriptor 0; false: there is no room. */
+static bool say(int channel, const void *data, size_t length, unsigned fds)
+{
+	alignas(struct cmsghdr) char control[CMSG_SPACE(16 * sizeof(int))] = {0};
+	struct iovec iov = {.iov_base = (void *)(uintptr_t)data, .iov_len = length};
+	struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1};
+	struct cmsghdr *header = (struct cmsghdr *)control;
+	ssize_t sent;
+
+	if (fds) {
+		*header = (struct cmsghdr){.cmsg_len = CMSG_LEN(fds * sizeof(int)),
+					   .cmsg_level = SOL_SOCKET,
+					   .cmsg_type = SCM_RIGHTS};
+		message.msg_control = control;
+		message.msg_controllen = CMSG_SPACE(fds * sizeof(int));
+	}
+	sent = sendmsg(channel, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+	ck_assert(sent == (ssize_t)length || (sent < 0 && errno == EAGAIN));
+	return sent >= 0;
+}
+
+static bool say_start(int channel, uint32_t place, uint32_t program)
+{
+	const struct starter_request request = {
+		.kind = STARTER_START, .place = place, .program = program};
+
+	return say(channel, &request, sizeof(request), 0);
+}
+
+/* The next answer, without its pidfd; kind 0: the channel was closed. */
+static struct starter_answer hear(int channel)
+{
+	struct starter_answer answer = {0};
+	ssize_t length;
+
+	await(channel, POLLIN);
+	length = recv(channel, &answer, sizeof(answer), 0);
+	ck_assert(length == sizeof(answer) || length == 0 || (length < 0 && errno == ECONNRESET));
+	return answer;
+}
+
+/* The other channel's programs start and end as ever. */
+static void check_other(void)
+{
+	struct starter_answer answer;
+
+	ck_assert(say_start(channels[1], 7, 1));
+	answer = hear(channels[1]);
+	ck_assert_uint_eq(answer.kind, STARTER_STARTED);
+	answer = hear(channels[1]);
+	ck_assert(answer.kind == STARTER_ENDED && answer.place == 7 && answer.status == 0);
+}
+
+/* --- refused: the channel goes on ------------------------------------------------------ */
+
+START_TEST(test_refused)
+{
+	struct starter_request request = {.kind = STARTER_START, .program = 2};
+	struct starter_answer answer;
+	char bytes[64] = {0};
+
+	ck_assert(say(channels[0], &request, sizeof(request), 0));
+	answer = hear(channels[0]);
+	ck_assert(answer.kind == STARTER_REFUSED && answer.error == EBADMSG);
+	request.program = 1;
+	/* Descriptors that it does not speak of, and the other way round. */
+	ck_assert(say(channels[0], &request, sizeof(request), 4));
+	ck_assert_uint_eq(hear(channels[0]).kind, STARTER_REFUSED);
+	request.fds = 15;
+	ck_assert(say(channels[0], &request, sizeof(request), 3));
+	ck_assert_uint_eq(hear(channels[0]).kind, STARTER_REFUSED);
+	request.fds = 0;
+	/* Longer than it says. */
+	memcpy(bytes, &request, sizeof(request));
+	ck_assert(say(channels[0], bytes, sizeof(bytes), 0));
+	ck_assert_uint_eq(hear(channels[0]).kind, STARTER_REFUSED);
+	/* A signal that it does not send, one for nobody. */
+	request = (struct starter_request){.kind = STARTER_SIGNAL, .place = 5, .signal = SIGKILL};
+	ck_assert(say(channels[0], &request, sizeof(request), 0));
+	ck_assert(say_start(channels[0], 0, 0));
+	ck_assert_uint_eq(hear(channels[0]).kind, STARTER_STARTED);
+	request = (struct starter_request){.kind = STARTER_SIGNAL, .signal = SIGABRT};
+	ck_assert(say(channels[0], &request, sizeof(request), 0));
+	request.signal = SIGTERM;
+	ck_assert(say(channels[0], &request, sizeof(request), 0));
+	answer = hear(channels[0]);
+	ck_assert(answer.kind == STARTER_ENDED && WTERMSIG(answer.status) == SIGTERM);
+	check_other();
+}
+END_TEST
+
+/* --- closed: what no server would say ----------------------------------------------------- */
+
+static void check_closed(void)
+{
+	ck_assert_uint_eq(hear(channels[0]).kind, 0);
+	check_other();
+}
+
+START_TEST(test_short)
+{
+	struct starter_request request = {.kind = STARTER_START};
+
+	ck_assert(say(channels[0], &request, sizeof(request) - 1, 0));
+	check_closed();
+}
+END_TEST
+
+START_TEST(test_long)
+{
+	static char bytes[STARTER_MESSAGE_MAX + 1];
+	struct starter_request request = {.kind = STARTER_START};
+
+	memcpy(bytes, &request, sizeof(request));
+	ck_assert(say(channels[0], bytes, sizeof(bytes), 4));
+	check_closed();
+}
+END_TEST
+
+START_TEST(test_many_descriptors)
+{
+	struct starter_request request = {.kind = STARTER_START, .fds = 15, .program = 1};
+
+	ck_assert(say(channels[0], &request, sizeof(request), 16));
+	check_closed();
+}
+END_TEST
+
+START_TEST(test_wrong_place)
+{
+	ck_assert(say_start(channels[0], STARTER_PLACES, 1));
+	check_closed();
+}
+END_TEST
+
+/* Closing it ends what was started from it, and that alone. */
+START_TEST(test_taken_place)
+{
+	struct starter_request end = {.kind = STARTER_SIGNAL, .place = 3, .signal = SIGKILL};
+	pid_t mine, others;
+
+	ck_assert(say_start(channels[0], 3, 0));
+	mine = hear(channels[0]).pid;
+	ck_assert(say_start(channels[1], 3, 0));
+	others = hear(channels[1]).pid;
+	ck_assert(mine > 0 && others > 0);
+	ck_assert(say_start(channels[0], 3, 0));
+	check_closed();
+	/* Reaped by the starter before it hears the next request. */
+	while (kill(mine, 0) == 0)
+		check_other();
+	ck_assert_int_eq(kill(others, 0), 0);
+	ck_assert(say(channels[1], &end, sizeof(end), 0));
+	ck_assert_uint_eq(hear(channels[1]).kind, STARTER_ENDED);
+}
+END_TEST
+
+/* --- floods ------------------------------------------------------------------------------------- */
+
+/* Requests whose answers nobody takes: the starter stops listening, to that channel. */
+START_TEST(test_flood)
+{
+	struct starter_answer answer;
+	unsigned sent = 0, refused = 0, more;
+
+	do {
+		struct pollfd wait = {.fd = channels[0], .events = POLLOUT};
+
+		for (more = 0; say_start(channels[0], 0, 9); more++)
+			;
+		sent += more;
+		(void)poll(&wait, 1, 200);
+		ck_assert_uint_lt(sent, 100000);
+	} while (more);
+	check_other();
+	while (refused < sent) {
+		answer = hear(channels[0]);
+		ck_assert_uint_eq(answer.kind, STARTER_REFUSED);
+		refused++;
+	}
+	ck_assert(say_start(channels[0], 0, 1));
+	ck_assert_uint_eq(hear(channels[0]).kind, STARTER_STARTED);
+	ck_assert_uint_eq(hear(channels[0]).kind, STARTER_ENDED);
+}
+END_TEST
+
+/* The same with programs that end: each end is told in the end, after its start. */
+START_TEST(test_flood_of_programs)
+{
+	static unsigned told[STARTER_PLACES];
+	unsigned count = scaled(STARTER_PLACES), ended = 0;
+
+	for (unsigned i = 0; i < count; i++)
+		ck_assert(say_start(channels[0], i, 1));
+	check_other();
+	while (ended < count) {
+		struct starter_answer answer = hear(channels[0]);
+
+		ck_assert_uint_lt(answer.place, count);
+		if (answer.kind == STARTER_STARTED) {
+			ck_assert_uint_eq(told[answer.place]++, 0);
+			continue;
+		}
+		ck_assert_uint_eq(answer.kind, STARTER_ENDED);
+		ck_assert_uint_eq(told[answer.place]++, 1);
+		ended++;
+	}
+}
+END_TEST
+
+START_TEST(test_noise)
+{
+	static char bytes[STARTER_MESSAGE_MAX];
+	uint64_t seed = 5;
+
+	for (unsigned i = 0; i < scaled(300); i++) {
+		struct starter_request request = {.kind = STARTER_START};
+
+		for (size_t at = 0; at < 256; at += 8) {
+			uint64_t number = random_next(&seed);
+
+			memcpy(bytes + at, &number, 8);
+		}
+		memcpy(&request, bytes, sizeof(request));
+		/* Near to what is good. */
+		request.kind = 1 + request.kind % 2;
+		request.place %= STARTER_PLACES;
+		request.program %= 3;
+		request.fds %= 4;
+		request.mount_length %= 3;
+		request.script_length %= 3;
+		request.block_length %= 128;
+		memcpy(bytes, &request, sizeof(request));
+		ck_assert(say(channels[0], bytes, sizeof(request) + random_next(&seed) % 128, 0));
+		if (request.kind == STARTER_START)
+			ck_assert_uint_eq(hear(channels[0]).kind, STARTER_REFUSED);
+	}
+	check_other();
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	tcase_add_checked_fixture(tcase, set_up, tear_down);
+	tcase_add_test(tcase, test_refused);
+	tcase_add_test(tcase, test_short);
+	tcase_add_test(tcase, test_long);
+	tcase_add_test(tcase, test_many_descriptors);
+	tcase_add_test(tcase, test_wrong_place);
+	tcase_add_test(tcase, test_taken_place);
+	tcase_add_test(tcase, test_flood);
+	tcase_add_test(tcase, test_flood_of_programs);
+	tcase_add_test(tcase, test_noise);
+}
+
+RUN_SUITE("starter-process", fill)
