@@ -210,7 +210,7 @@ static struct NC_response ask(struct pair *pair, const char *variables, size_t l
 	uint64_t tag;
 	int got;
 
-	must(NC_exchange_submit(pair->exchange, 0, 0, variables, length) == 0, "submit");
+	must(NC_exchange_submit(pair->exchange, 0, 0, variables, length, 0) == 0, "submit");
 	NC_exchange_kick(pair->exchange, 0);
 	while ((got = NC_exchange_reap(pair->exchange, 0, &tag, &response)) == 0)
 		sleep_for_responses(pair, 1);
@@ -301,7 +301,8 @@ static uint64_t by_id(struct pair *pair, bool empty, unsigned depth, uint64_t sp
 		int got;
 
 		while (on && asked - done < depth) {
-			must(NC_exchange_submit(pair->exchange, 0, asked, variables, REQUEST) == 0,
+			must(NC_exchange_submit(pair->exchange, 0, asked, variables, REQUEST, 0) ==
+				     0,
 			     "NC_exchange_submit");
 			asked++;
 		}
@@ -331,7 +332,7 @@ static uint64_t by_bytes(struct pair *pair, enum way way, bool empty, unsigned d
 	int got;
 
 	order[3] = (char)('0' + way);
-	must(NC_exchange_submit(pair->exchange, 0, 0, order, REQUEST) == 0, "submit");
+	must(NC_exchange_submit(pair->exchange, 0, 0, order, REQUEST, 0) == 0, "submit");
 	NC_exchange_kick(pair->exchange, 0);
 	while (done < asked || now_ns() - start < span) {
 		while (asked - done < depth) {

@@ -1,54 +1,95 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * generate.c - the "data from thin air" worker of paper 002, section 4.4:
- * /generate?size=N answers with N bytes, filled anew for each request.
+ * generate.c - the "data from thin air" of paper 002, section 4.4, by three
+ * protocols: /generate?size=N answers with N bytes, filled anew for each
+ * request.
  *
+ *	cc -o generate generate.c $(pkg-config --cflags --libs nabc)
  *	sweet --worker /generate=./generate
  *	curl 'http://127.0.0.1:8080/generate?size=100000'
+ *	curl 'http://127.0.0.1:8080/generate?size=100000&kept=1'
  *
- * The body is written once, into this process's segment of the server's
- * cache; what goes back to the server is the status and the cache id.
+ * How it was started tells what it is: a worker of a server (NABC_WORKER_FD);
+ * a FastCGI application (descriptor 0 is a listening socket), if it was
+ * compiled for that, with -DHAVE_LIBFCGI and -lfcgi; or a CGI program
+ * (GATEWAY_INTERFACE).
+ *
+ * The body is written once, into memory of the server's cache; what goes back
+ * to the server is a status and the cache id.  By CGI and FastCGI the id is a
+ * header line, if NABC_CACHE says where the cache is.  Else, and for plain=1
+ * in the query, the bytes go by the pipe or the socket, as they do everywhere.
+ *
+ * Of a worker, with kept=1, the bytes are made at the first request for their
+ * size only: the unit stays, and its id is the answer from then on.  With
+ * cached=1 the server keeps the answer itself for a minute, and does not ask.
  */
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include <nabc-worker.h>
 
 #define LINE "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ-\n"
+#define PLAIN_MAX (1 << 30)    /* bytes that go by a pipe; more is a mistake */
+#define KEPT_MAX 8	       /* sizes whose units stay */
+#define RECENT_MAX 64	       /* units of a FastCGI application ... */
+#define RECENT_BYTES (8 << 20) /* ... and bytes of them */
 
+static const char fields[] = "Content-Type: text/plain\r\nCache-Control: no-store\r\n";
+static const char cached_fields[] = "Content-Type: text/plain\r\nX-NABC-Max-Age: 60\r\n";
 static char pattern[65536];
 
-/* The value of size= in a query; -1: not there, or not a number. */
-static long long wanted_size(const char *query)
+struct kept_unit {
+	size_t id; /* 0: none */
+	size_t size;
+};
+
+/* The oldest makes room. */
+struct kept {
+	struct kept_unit units[KEPT_MAX];
+	unsigned next;
+};
+
+/* The number after NAME= in a query; -1: not there, or not a number. */
+static long long wanted(const char *query, const char *name)
 {
+	size_t length = strlen(name);
+
 	while (query && *query) {
 		const char *next = strchr(query, '&');
 
-		if (strncmp(query, "size=", 5) == 0) {
+		if (strncmp(query, name, length) == 0 && query[length] == '=') {
+			const char *digits = query + length + 1;
 			char *end;
-			long long size;
+			long long number;
 
-			if (query[5] < '0' || query[5] > '9')
+			if (*digits < '0' || *digits > '9')
 				return -1;
 			errno = 0;
-			size = strtoll(query + 5, &end, 10);
-			return errno || (*end && *end != '&') ? -1 : size;
+			number = strtoll(digits, &end, 10);
+			return errno || (*end && *end != '&') ? -1 : number;
 		}
 		query = next ? next + 1 : NULL;
 	}
 	return -1;
 }
 
-/* A unit of size bytes; its id, or 0 with errno. */
-static size_t generate(size_t size)
+static const char *fields_for(const char *query)
+{
+	return wanted(query, "cached") == 1 ? cached_fields : fields;
+}
+
+/* A unit of size bytes, of a kind; its id, or 0 with errno. */
+static size_t generate(size_t size, enum NC_kind kind)
 {
 	NC_handle unit;
 	size_t id = 0;
 	int error;
 
-	if (NC_alloc(&unit, size, 0) < 0)
+	if (NC_alloc_kind(&unit, size, 0, kind) < 0)
 		return 0;
 	for (size_t at = 0; at < size; at += sizeof(pattern))
 		NC_write(&unit, at, pattern,
@@ -61,20 +102,50 @@ static size_t generate(size_t size)
 	return id;
 }
 
-static struct NC_response answer(const struct NC_request *request)
+/* Whether it is the client's fault that there is no unit. */
+static bool asked_too_much(int error)
 {
-	static const char headers[] = "Content-Type: text/plain\r\nCache-Control: no-store\r\n";
-	long long size = wanted_size(NC_request_variable(request, "QUERY_STRING"));
+	return error == EFBIG || error == EINVAL;
+}
+
+/* --- worker -------------------------------------------------------------- */
+
+/* A unit of size bytes that stays; its id, or 0 with errno. */
+static size_t keep(struct kept *kept, size_t size)
+{
+	struct kept_unit *unit;
+
+	for (unsigned i = 0; i < KEPT_MAX; i++)
+		if (kept->units[i].id && kept->units[i].size == size)
+			return kept->units[i].id;
+	unit = &kept->units[kept->next++ % KEPT_MAX];
+	/* Answers that are still being sent hold it: it goes when they have left. */
+	if (unit->id)
+		(void)NC_destroy(unit->id);
+	/* Memory that is never written again: large ones are sent without a copy. */
+	*unit = (struct kept_unit){.id = generate(size, NC_KIND_SEALED), .size = size};
+	return unit->id;
+}
+
+static struct NC_response answer(struct kept *kept, const struct NC_request *request)
+{
+	const char *query = NC_request_variable(request, "QUERY_STRING");
+	long long size = wanted(query, "size");
+	const char *headers = fields_for(query);
 	struct NC_response response = {
-		.status = 200, .headers = headers, .headers_length = sizeof(headers) - 1};
+		.status = 200, .headers = headers, .headers_length = strlen(headers)};
 
 	if (size < 0) {
 		response.status = 400;
 	} else if (size > 0) {
-		response.body.id = generate((size_t)size);
+		bool stays = wanted(query, "kept") == 1;
+
+		response.body.id =
+			stays ? keep(kept, (size_t)size) : generate((size_t)size, NC_KIND_UNSUMMED);
 		response.body.length = (size_t)size;
+		response.flags = stays ? NC_RESPONSE_KEEP : 0;
 		if (response.body.id == 0)
-			response.status = errno == EFBIG || errno == EINVAL ? 400 : 503;
+			response.status = asked_too_much(errno) ? 400 : 503;
 	}
 	/* An error leaves the page to the server. */
 	if (response.status != 200)
@@ -82,20 +153,19 @@ static struct NC_response answer(const struct NC_request *request)
 	return response;
 }
 
-int main(void)
+static int serve_as_worker(void)
 {
 	NC_worker *worker = NC_worker_open();
+	struct kept kept = {.next = 0};
 	struct NC_request request;
 	int got;
 
 	if (!worker) {
-		perror("generate: cannot join the server; run me as a worker of sweet");
+		perror("generate: cannot join the server");
 		return EXIT_FAILURE;
 	}
-	for (size_t at = 0; at < sizeof(pattern); at += sizeof(LINE) - 1)
-		memcpy(pattern + at, LINE, sizeof(LINE) - 1);
 	while ((got = NC_worker_accept(worker, &request)) > 0) {
-		struct NC_response response = answer(&request);
+		struct NC_response response = answer(&kept, &request);
 
 		if (NC_worker_respond(worker, &request, &response) < 0) {
 			perror("generate: cannot respond");
@@ -104,4 +174,164 @@ int main(void)
 	}
 	NC_worker_close(worker);
 	return got < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+/* --- CGI, and what FastCGI has in common with it ---------------------------- */
+
+/* Where head and body go: length, or less when nobody takes more. */
+typedef size_t write_call(void *sink, const void *data, size_t length);
+
+static void say(write_call *write, void *sink, const char *text)
+{
+	(void)write(sink, text, strlen(text));
+}
+
+static void write_bytes(write_call *write, void *sink, size_t size)
+{
+	while (size > 0) {
+		size_t piece = size < sizeof(pattern) ? size : sizeof(pattern);
+
+		/* The client is gone. */
+		if (write(sink, pattern, piece) != piece)
+			return;
+		size -= piece;
+	}
+}
+
+/*
+ * What answers of this process have named: an answer is not told when it has
+ * been sent, but one that so many have followed has been taken by the server,
+ * which then holds the unit as long as it needs it.
+ */
+struct recent {
+	struct kept_unit units[RECENT_MAX]; /* a ring */
+	unsigned first, count;
+	size_t bytes;
+};
+
+/* A unit of size bytes for which old ones make room; its id, or 0 with errno. */
+static size_t generate_next(struct recent *recent, size_t size)
+{
+	struct kept_unit *unit;
+	size_t id;
+
+	while (recent->count == RECENT_MAX ||
+	       (recent->count && recent->bytes + size > RECENT_BYTES)) {
+		unit = &recent->units[recent->first++ % RECENT_MAX];
+		(void)NC_destroy(unit->id);
+		recent->bytes -= unit->size;
+		recent->count--;
+	}
+	id = generate(size, NC_KIND_UNSUMMED);
+	if (id) {
+		unit = &recent->units[(recent->first + recent->count++) % RECENT_MAX];
+		*unit = (struct kept_unit){.id = id, .size = size};
+		recent->bytes += size;
+	}
+	return id;
+}
+
+/* Answers one request; method and query may be NULL. */
+static void answer_cgi(struct recent *recent, const char *method, const char *query,
+		       write_call *write, void *sink)
+{
+	bool head = method && strcmp(method, "HEAD") == 0;
+	bool plain = !getenv("NABC_CACHE") || wanted(query, "plain") > 0;
+	long long size = wanted(query, "size");
+	size_t id = 0;
+	char line[64];
+
+	if (size > 0 && !head && !plain) {
+		id = generate_next(recent, (size_t)size);
+		if (!id && asked_too_much(errno))
+			size = -1;
+		else if (!id)
+			perror("generate: no unit, so the bytes go by the pipe");
+	}
+	if (size < 0 || (size > PLAIN_MAX && !id)) {
+		say(write, sink, "Status: 400 Bad Request\r\n\r\n");
+		return;
+	}
+	say(write, sink, fields_for(query));
+	if (id)
+		snprintf(line, sizeof(line), "X-NABC-Cache-Id: %zu\r\n\r\n", id);
+	else
+		snprintf(line, sizeof(line), "Content-Length: %lld\r\n\r\n", size);
+	say(write, sink, line);
+	if (!id && !head)
+		write_bytes(write, sink, (size_t)size);
+}
+
+static size_t write_stdout(void *sink, const void *data, size_t length)
+{
+	return fwrite(data, 1, length, sink);
+}
+
+static int answer_as_cgi(void)
+{
+	struct recent recent = {.count = 0};
+
+	answer_cgi(&recent, getenv("REQUEST_METHOD"), getenv("QUERY_STRING"), write_stdout, stdout);
+	return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+/* --- FastCGI --------------------------------------------------------------- */
+
+#ifdef HAVE_LIBFCGI
+#include <fcgiapp.h>
+
+static size_t write_fastcgi(void *sink, const void *data, size_t length)
+{
+	int done = FCGX_PutStr(data, (int)length, sink);
+
+	return done < 0 ? 0 : (size_t)done;
+}
+
+static int serve_fastcgi(void)
+{
+	const char *cache = getenv("NABC_CACHE");
+	struct recent recent = {.count = 0};
+	FCGX_Request request;
+	bool joined = false;
+
+	if (FCGX_Init() != 0 || FCGX_InitRequest(&request, 0, 0) != 0)
+		return EXIT_FAILURE;
+	while (FCGX_Accept_r(&request) == 0) {
+		/* With a segment of its own: units cost less there than one by one. */
+		joined = joined || (cache && NC_cache_attach(cache));
+		answer_cgi(&recent, FCGX_GetParam("REQUEST_METHOD", request.envp),
+			   FCGX_GetParam("QUERY_STRING", request.envp), write_fastcgi, request.out);
+		FCGX_Finish_r(&request);
+	}
+	return EXIT_SUCCESS;
+}
+#else
+static int serve_fastcgi(void)
+{
+	fputs("generate: compiled without FastCGI; on Debian: apt-get install libfcgi-dev\n",
+	      stderr);
+	return EXIT_FAILURE;
+}
+#endif
+
+static bool listens(int fd)
+{
+	socklen_t length = sizeof(int);
+	int value = 0;
+
+	return getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &value, &length) == 0 && value;
+}
+
+int main(void)
+{
+	for (size_t at = 0; at < sizeof(pattern); at += sizeof(LINE) - 1)
+		memcpy(pattern + at, LINE, sizeof(LINE) - 1);
+	if (getenv("NABC_WORKER_FD"))
+		return serve_as_worker();
+	if (listens(0))
+		return serve_fastcgi();
+	if (getenv("GATEWAY_INTERFACE"))
+		return answer_as_cgi();
+	fputs("generate: run me as a worker of sweet, by CGI or by FastCGI\n", stderr);
+	return EXIT_FAILURE;
 }

@@ -207,7 +207,7 @@ static int welcome(struct nc_attach *attach, struct nc_guest *guest,
 		.lanes = offer->lanes,
 		.queue_size = offer->queue_size,
 		.max_unit = cache->max_unit,
-		.flags = guest->borrower.operates ? NC_WIRE_OPERATOR : 0,
+		.flags = offer->flags | (guest->borrower.operates ? NC_WIRE_OPERATOR : 0),
 	};
 	int fds[NC_PEER_FDS_MAX], error = 0;
 	unsigned count;
@@ -291,12 +291,14 @@ static int watch_guest(struct nc_attach *attach, struct nc_guest *guest)
 	return error;
 }
 
-int nc_attach_expect(struct nc_attach *attach, struct nc_guest *guest, pid_t pid, int pidfd)
+int nc_attach_expect(struct nc_attach *attach, struct nc_guest *guest, pid_t pid, int pidfd,
+		     bool child)
 {
 	int error;
 
 	pthread_mutex_lock(&attach->lock);
-	error = nc_identity_of_child(pid, pidfd, &guest->borrower.who);
+	error = child ? nc_identity_of_child(pid, pidfd, &guest->borrower.who)
+		      : nc_identity_of_process(pid, pidfd, &guest->borrower.who);
 	if (!error)
 		error = watch_guest(attach, guest);
 	pthread_mutex_unlock(&attach->lock);

@@ -51,6 +51,7 @@ struct nc_attach_offer {
 	unsigned lanes;
 	uint32_t queue_size;
 	const int *extra; /* see wire.h */
+	uint32_t flags;	  /* NC_WIRE_POSIX */
 };
 
 /*
@@ -61,8 +62,9 @@ struct nc_attach_offer {
 int nc_attach_offer(struct nc_attach *attach, int socket, const struct nc_attach_offer *offer,
 		    struct nc_guest **guest);
 
-/* It runs now: from here on it may ask. */
-int nc_attach_expect(struct nc_attach *attach, struct nc_guest *guest, pid_t pid, int pidfd);
+/* It runs now, as this process does if it is its child: from here on it may ask. */
+int nc_attach_expect(struct nc_attach *attach, struct nc_guest *guest, pid_t pid, int pidfd,
+		     bool child);
 
 /* It has ended: its units go, its socket is closed. */
 void nc_attach_dismiss(struct nc_attach *attach, struct nc_guest *guest);

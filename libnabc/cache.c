@@ -77,6 +77,7 @@ int nc_cache_init_owner(struct nc_cache *cache, const struct NC_cache_options *o
 		return error;
 	}
 	pthread_mutex_init(&cache->lock, NULL);
+	pthread_mutex_init(&cache->purge.lock, NULL);
 	/* Copies for others are bounded too, but one of the largest unit can be had. */
 	nc_grants_init(&cache->grants, cache->member_quota > cache->max_unit ? cache->member_quota
 									     : cache->max_unit);
@@ -88,6 +89,7 @@ int nc_cache_init_owner(struct nc_cache *cache, const struct NC_cache_options *o
 static void init_ends(struct nc_cache *cache)
 {
 	pthread_mutex_init(&cache->lock, NULL);
+	pthread_mutex_init(&cache->purge.lock, NULL);
 	nc_session_init(&cache->session);
 	nc_loans_init(&cache->loans, &cache->session);
 }
@@ -137,6 +139,7 @@ void nc_cache_fini(struct nc_cache *cache)
 		nc_session_fini(&cache->session);
 	}
 	nc_member_fini(&cache->own);
+	pthread_mutex_destroy(&cache->purge.lock);
 	pthread_mutex_destroy(&cache->lock);
 }
 

@@ -27,6 +27,13 @@ struct nc_counters {
 	_Atomic uint64_t stale, denied, zerocopy_copied, hits;
 };
 
+/* What the owner forgets by name, see NC_cache_on_purge(). */
+struct nc_purge {
+	pthread_mutex_t lock; /* held while it is called */
+	NC_purger purger;     /* NULL: none */
+	void *context;
+};
+
 struct nc_cache {
 	bool owner;
 	unsigned flags;			/* NC_CACHE_* */
@@ -43,6 +50,7 @@ struct nc_cache {
 	struct nc_grants grants;   /* owner only */
 	struct nc_session session; /* joined only */
 	struct nc_loans loans;
+	struct nc_purge purge;
 	_Atomic(struct nc_foreign *) *foreigns; /* by number; owner only */
 	pthread_mutex_t lock;			/* admission and departure */
 	unsigned numbers;			/* the highest number given, + 1 */

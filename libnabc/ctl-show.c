@@ -91,6 +91,7 @@ static void unit_json(struct json *json, const struct NC_stat *unit)
 	json_text(json, "kind", kind_name(unit->kind));
 	json_number(json, "member", unit->member);
 	json_number(json, "holds", unit->holds);
+	json_number(json, "session", (uint64_t)unit->session);
 	json_close(json, '}');
 }
 

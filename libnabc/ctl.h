@@ -118,6 +118,7 @@ int ctl_keep(struct ctl *ctl, int argc, char **argv);
 int ctl_list(struct ctl *ctl, int argc, char **argv);
 int ctl_stat(struct ctl *ctl, int argc, char **argv);
 int ctl_routes(struct ctl *ctl, int argc, char **argv);
+int ctl_purge(struct ctl *ctl, int argc, char **argv);
 int ctl_top(struct ctl *ctl, int argc, char **argv);
 
 #endif

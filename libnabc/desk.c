@@ -324,6 +324,7 @@ static int act(struct errand *errand)
 	case NC_WIRE_COUNTERS:
 	case NC_WIRE_ROUTES:
 	case NC_WIRE_ROUTE:
+	case NC_WIRE_PURGE:
 		return ask_counter(errand);
 	case NC_WIRE_OPS:
 		break;

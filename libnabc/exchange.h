@@ -8,14 +8,21 @@
 #include <nabc-worker.h>
 
 #include "attach.h"
+#include "flow.h"
+#include "inflow.h"
 #include "lane.h"
 #include "process.h"
 #include "segment.h"
 
 struct nc_exchange_lane {
 	struct nc_lane queues;
-	int doorbell; /* eventfd: the worker rings, the server watches */
-	char *record; /* the last response, copied out of shared memory */
+	int doorbell; /* eventfd: the worker rings, the server watches; or where bytes come */
+	int writer;   /* the other end of that, until the worker has it; -1 */
+	struct nc_inflow *inflow; /* NULL: bodies come by id */
+	char *record;		  /* the last response, copied out of shared memory */
+	struct nc_flows flows;
+	uint64_t submitted; /* requests, ever */
+	bool owing; /* a flow has credit of which the full queue kept the worker from hearing */
 };
 
 struct nc_exchange {
@@ -32,11 +39,24 @@ struct nc_exchange {
 
 int nc_exchange_open(struct nc_attach *attach, const struct NC_exchange_options *options,
 		     struct nc_exchange **exchange);
+/* Another started its process; takes pidfd over.  0; -EALREADY; -EINVAL; -errno. */
+int nc_exchange_adopt(struct nc_exchange *exchange, pid_t pid, int pidfd);
 void nc_exchange_end(struct nc_exchange *exchange);
 
 int nc_exchange_send(struct nc_exchange *exchange, unsigned lane, uint64_t tag,
-		     const char *variables, size_t length);
+		     const char *variables, size_t length, unsigned flags);
+
+/* How many of the last requests its process never began with; -EBUSY: it is there; -EPROTO. */
+int nc_exchange_untaken(const struct nc_exchange *exchange, unsigned lane);
+
+/* The next piece of a request's body.  0; -EAGAIN; -ENOENT: it is over; -EINVAL. */
+int nc_exchange_give(struct nc_exchange *exchange, unsigned lane, uint64_t tag,
+		     const struct NC_range *piece, unsigned flags);
 void nc_exchange_wake(struct nc_exchange *exchange, unsigned lane);
+
+/* One piece has left; the client is gone.  Of a tag that is over: nothing. */
+int nc_exchange_sent(struct nc_exchange *exchange, unsigned lane, uint64_t tag);
+int nc_exchange_cancel(struct nc_exchange *exchange, unsigned lane, uint64_t tag);
 
 /* 1: a response, 0: none, -EPROTO: the worker must go. */
 int nc_exchange_take(struct nc_exchange *exchange, unsigned lane, uint64_t *tag,

@@ -31,21 +31,21 @@ void nc_extent_fini(struct nc_extent *extent)
 	*extent = (struct nc_extent){0};
 }
 
-/* First page at or behind `from` whose bit equals `used`; pages if none. */
-static uint32_t next(const struct nc_extent *extent, uint32_t from, int used)
+/* First page from `from` up to limit whose bit equals `used`; limit if none. */
+static uint32_t next(const struct nc_extent *extent, uint32_t from, uint32_t limit, int used)
 {
 	uint64_t flip = used ? 0 : ~UINT64_C(0);
 
-	while (from < extent->pages) {
+	while (from < limit) {
 		uint64_t word = (extent->map[from / WORD] ^ flip) >> from % WORD;
 
 		if (word) {
 			from += (uint32_t)__builtin_ctzll(word);
-			return from < extent->pages ? from : extent->pages;
+			return from < limit ? from : limit;
 		}
 		from = (from / WORD + 1) * WORD;
 	}
-	return extent->pages;
+	return limit;
 }
 
 static void mark(struct nc_extent *extent, uint32_t first, uint32_t count, int used)
@@ -65,23 +65,25 @@ static void mark(struct nc_extent *extent, uint32_t first, uint32_t count, int u
 
 int64_t nc_extent_take(struct nc_extent *extent, uint32_t count)
 {
-	uint32_t first;
+	uint32_t pages = extent->pages, first;
 
 	if (count == 0 || count > extent->pages - extent->used)
 		return -ENOMEM;
-	first = next(extent, extent->hint, 0);
+	first = next(extent, extent->hint, pages, 0);
 	extent->hint = first;
-	while (first < extent->pages) {
-		uint32_t end = next(extent, first, 1);
+	/* No run that starts later is long enough. */
+	while (first < pages && count <= pages - first) {
+		/* How long the run is beyond count does not matter: it may be all that is free. */
+		uint32_t end = next(extent, first, first + count, 1);
 
-		if (end - first >= count) {
+		if (end == first + count) {
 			mark(extent, first, count, 1);
 			extent->used += count;
 			if (first == extent->hint)
 				extent->hint = first + count;
 			return first;
 		}
-		first = next(extent, end, 0);
+		first = next(extent, end, pages, 0);
 	}
 	return -ENOMEM;
 }

@@ -174,6 +174,23 @@ static int hold_first_locked(struct nc_foreign *foreign, struct nc_unit *unit, u
 	return 0;
 }
 
+/*
+ * One more hold of a unit that is held.  The member may have destroyed it
+ * meanwhile, which its entry alone tells: then no other hold is to be had.
+ */
+static int hold_again_locked(struct nc_foreign *foreign, struct nc_unit *unit, unsigned generation,
+			     bool doomed)
+{
+	uint64_t word = atomic_load_explicit(&entry_at(foreign, unit->slot)->word,
+					     memory_order_acquire);
+
+	if (!doomed && word != nc_shared_word(generation, NC_SHARED_BUSY)) {
+		(void)nc_unit_doom(unit, generation);
+		return -ENOENT;
+	}
+	return nc_unit_hold(unit, generation, doomed);
+}
+
 int nc_foreign_hold(struct nc_foreign *foreign, uint32_t slot, unsigned generation, bool doomed,
 		    struct nc_unit **unit)
 {
@@ -190,7 +207,7 @@ int nc_foreign_hold(struct nc_foreign *foreign, uint32_t slot, unsigned generati
 		if (nc_word_holds(word) == 0)
 			error = hold_first_locked(foreign, *unit, generation);
 		else if (foreign->alive || doomed)
-			error = nc_unit_hold(*unit, generation, doomed);
+			error = hold_again_locked(foreign, *unit, generation, doomed);
 	}
 	pthread_mutex_unlock(&foreign->lock);
 	return error;

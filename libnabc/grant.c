@@ -22,6 +22,7 @@ struct leave {
 struct record {
 	struct nc_table_entry entry; /* must be first; key: the id */
 	struct nc_borrower *maker;   /* NULL: the owner, or gone */
+	pid_t session;		     /* its, gone or not; 0: the owner's */
 	struct nc_segment copy;	     /* fd -1: the unit is sealed itself */
 	size_t size, fraglen;
 	size_t charged;	   /* bytes, to the maker or, of copies, to the owner */
@@ -281,6 +282,7 @@ int nc_grants_enter(struct nc_grants *grants, size_t id, struct nc_borrower *mak
 	record->fraglen = fraglen;
 	record->charged = maker || copy ? bytes : 0;
 	if (maker) {
+		record->session = maker->who.session;
 		maker->sealed += record->charged;
 		count_one(grants, maker, &record->counted);
 	} else {
@@ -290,6 +292,24 @@ int nc_grants_enter(struct nc_grants *grants, size_t id, struct nc_borrower *mak
 	atomic_fetch_add_explicit(&grants->count, 1, memory_order_relaxed);
 	pthread_mutex_unlock(&grants->lock);
 	return 0;
+}
+
+pid_t nc_grants_session(struct nc_grants *grants, size_t id)
+{
+	unsigned number = nc_id_member(id);
+	struct record *record;
+	pid_t session = 0;
+
+	pthread_mutex_lock(&grants->lock);
+	record = find_locked(grants, id);
+	if (record)
+		session = record->session;
+	/* In a segment of its own: it is there, or its units are not. */
+	for (struct nc_borrower *at = grants->borrowers; at && number; at = at->next)
+		if (at->number == number)
+			session = at->who.session;
+	pthread_mutex_unlock(&grants->lock);
+	return session;
 }
 
 bool nc_grants_known(struct nc_grants *grants, size_t id, const struct nc_borrower *borrower,

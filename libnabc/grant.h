@@ -104,6 +104,9 @@ bool nc_grants_orphan(struct nc_grants *grants, size_t *id);
 bool nc_grants_known(struct nc_grants *grants, size_t id, const struct nc_borrower *borrower,
 		     bool *made);
 
+/* The session of the process that made it, as a member; 0: the owner did, or nobody knows. */
+pid_t nc_grants_session(struct nc_grants *grants, size_t id);
+
 /*
  * Leave for one more; takes pidfd over.  0; -ENOENT: no record; -ENOSPC;
  * -EDQUOT, -EMFILE: see room; -ENOMEM.

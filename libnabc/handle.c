@@ -70,10 +70,12 @@ int nc_handle_alloc(NC_handle *handle, struct nc_cache *cache, size_t size, size
 		    enum NC_kind kind)
 {
 	struct nc_handle *in = inside(handle);
+	bool summed = !(kind & NC_KIND_UNSUMMED);
 	struct nc_layout layout;
 	struct nc_unit *unit;
 	int error;
 
+	kind &= ~(unsigned)NC_KIND_UNSUMMED;
 	if (!handle || kind < NC_KIND_AUTO || kind > NC_KIND_SEALED)
 		return -EINVAL;
 	error = nc_layout_init(&layout, size, fraglen);
@@ -82,7 +84,7 @@ int nc_handle_alloc(NC_handle *handle, struct nc_cache *cache, size_t size, size
 	error = nc_cache_alloc(cache, &layout, kind, &unit);
 	if (error)
 		return error;
-	error = nc_sums_init(unit, cache->checksum);
+	error = summed ? nc_sums_init(unit, cache->checksum) : 0;
 	if (error) {
 		nc_cache_abandon(cache, unit);
 		return error;

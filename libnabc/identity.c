@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -55,6 +56,20 @@ static int peer_pidfd(int socket, pid_t pid)
 	return pidfd == -ENOSYS ? -1 : pidfd;
 }
 
+/*
+ * Asked before its end is looked for: the number may be another's by then.
+ * The kernel says 0 where it has no number for a session here, since that began
+ * outside of this pid namespace (of a container, say).
+ */
+static pid_t session_of(pid_t pid, int pidfd)
+{
+	pid_t session = getsid(pid);
+
+	if (session < 0 || nc_identity_ended(pidfd))
+		return 0;
+	return session ? session : pid;
+}
+
 int nc_identity_of_peer(int socket, struct nc_identity *who)
 {
 	struct ucred peer;
@@ -68,6 +83,7 @@ int nc_identity_of_peer(int socket, struct nc_identity *who)
 		return pidfd;
 	*who = (struct nc_identity){
 		.pid = peer.pid, .pidfd = pidfd, .uid = peer.uid, .gid = peer.gid};
+	who->session = session_of(peer.pid, pidfd);
 	if (getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, who->groups, &groups) == 0)
 		who->group_count = (unsigned)(groups / sizeof(who->groups[0]));
 	return 0;
@@ -83,9 +99,54 @@ int nc_identity_of_child(pid_t pid, int pidfd, struct nc_identity *who)
 		if (who->pidfd < 0)
 			return -errno;
 	}
+	who->session = session_of(pid, pidfd);
 	groups = getgroups((int)NC_IDENTITY_GROUPS_MAX, who->groups);
 	who->group_count = groups > 0 ? (unsigned)groups : 0;
 	return 0;
+}
+
+/* What the kernel says of a process at this moment. */
+static void read_status(pid_t pid, struct nc_identity *who)
+{
+	char path[32], *line = NULL, *at;
+	size_t size = 0;
+	FILE *status;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	status = fopen(path, "re");
+	while (status && getline(&line, &size, status) > 0) {
+		/* Real and effective; the latter is what others see of it. */
+		(void)sscanf(line, "Uid: %*u %u", &who->uid);
+		(void)sscanf(line, "Gid: %*u %u", &who->gid);
+		if (strncmp(line, "Groups:", 7) != 0)
+			continue;
+		for (at = line + 7; who->group_count < NC_IDENTITY_GROUPS_MAX;) {
+			char *end;
+			unsigned long group = strtoul(at, &end, 10);
+
+			if (end == at)
+				break;
+			who->groups[who->group_count++] = (gid_t)group;
+			at = end;
+		}
+	}
+	free(line);
+	if (status)
+		fclose(status);
+}
+
+int nc_identity_of_process(pid_t pid, int pidfd, struct nc_identity *who)
+{
+	struct nc_identity nobody = {.pid = pid, .pidfd = -1, .uid = (uid_t)-1, .gid = (gid_t)-1};
+
+	*who = nobody;
+	read_status(pid, who);
+	who->session = session_of(pid, pidfd);
+	/* Else it may have been another process of that number. */
+	if (nc_identity_ended(pidfd))
+		*who = nobody;
+	who->pidfd = fcntl(pidfd, F_DUPFD_CLOEXEC, 0);
+	return who->pidfd < 0 ? -errno : 0;
 }
 
 void nc_identity_close(struct nc_identity *who)

@@ -18,6 +18,7 @@ struct nc_identity {
 	int pidfd; /* -1: this system has none */
 	uid_t uid;
 	gid_t gid;
+	pid_t session; /* when it was asked for, its pid if that has no number; 0: it had ended */
 	gid_t groups[NC_IDENTITY_GROUPS_MAX]; /* supplementary ones; more are not seen */
 	unsigned group_count;
 };
@@ -27,6 +28,9 @@ int nc_identity_of_peer(int socket, struct nc_identity *who);
 
 /* A child that runs as this process does; pidfd is duplicated. */
 int nc_identity_of_child(pid_t pid, int pidfd, struct nc_identity *who);
+
+/* One that may run as somebody else, pinned by pidfd, which is duplicated. */
+int nc_identity_of_process(pid_t pid, int pidfd, struct nc_identity *who);
 void nc_identity_close(struct nc_identity *who);
 
 /* A pidfd for a process; -ESRCH: there is none. */

@@ -10,7 +10,15 @@
 
 #include "queue.h"
 
-#define NC_LANE_QUEUE (64u << 10) /* bytes of data in each queue */
+#define NC_LANE_QUEUE (64u << 10)  /* bytes of data in each queue */
+#define NC_LANE_SPARED (16u << 10) /* that requests leave free for what is said of them later */
+
+/*
+ * What a worker tells by its queue of requests before it begins with the first.
+ * It adds one for each that it begins with, so that its end shows which ones it
+ * never had.  Far from what stray writes leave: zeroes, small numbers, all ones.
+ */
+#define NC_LANE_BEGUN UINT64_C(0x6e75676562000000)
 
 struct nc_lane {
 	struct nc_queue requests;

@@ -57,8 +57,12 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/operator.c libnabc/operator.h \
 	libnabc/operation.c libnabc/operation.h \
 	libnabc/async.c libnabc/async-uring.c libnabc/async-epoll.c libnabc/async.h \
-	libnabc/exchange.c libnabc/exchange.h \
-	libnabc/responder.c libnabc/responder.h \
+	libnabc/flow.c libnabc/flow.h \
+	libnabc/intake.c libnabc/intake.h \
+	libnabc/inflow.c libnabc/inflow.h \
+	libnabc/exchange.c libnabc/exchange-tell.c libnabc/exchange.h \
+	libnabc/responder.c libnabc/responder-stream.c libnabc/responder-posix.c \
+	libnabc/responder.h \
 	libnabc/face.c libnabc/face.h \
 	libnabc/nabc.c libnabc/sharing.c libnabc/nabc-async.c libnabc/worker.c
 libnabc_libnabc_internal_la_CFLAGS = $(AM_CFLAGS) $(URING_CFLAGS)
@@ -80,7 +84,8 @@ libnabc_libnabcctl_la_SOURCES = \
 	libnabc/ctl-counter.c libnabc/ctl-counter.h \
 	libnabc/ctl.c libnabc/ctl.h libnabc/ctl-word.c \
 	libnabc/ctl-show.c libnabc/ctl-show.h \
-	libnabc/ctl-unit.c libnabc/ctl-top.c libnabc/ctl-route.c
+	libnabc/ctl-unit.c libnabc/ctl-top.c libnabc/ctl-route.c \
+	libnabc/ctl-purge.c
 libnabc_libnabcctl_la_CPPFLAGS = $(AM_CPPFLAGS) -DPACKAGE_VERSION='"$(PACKAGE_VERSION)"'
 libnabc_libnabcctl_la_CFLAGS = $(AM_CFLAGS) $(GLIB_CFLAGS)
 libnabc_libnabcctl_la_LIBADD = $(GLIB_LIBS) -lm

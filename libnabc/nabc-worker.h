@@ -29,9 +29,12 @@ typedef struct NC_worker NC_worker;
 struct NC_request {
 	uint64_t tag; /* names the request in its response */
 	uint32_t lane;
+	unsigned flags; /* NC_REQUEST_* */
 	const char *variables;
 	size_t variables_length; /* bytes, the last NUL included */
 };
+
+#define NC_REQUEST_BODY 0x1u /* a body comes by NC_worker_body(), in pieces */
 
 /* A response: as the worker gives it, and as the server's end reaps it. */
 struct NC_response {
@@ -39,17 +42,31 @@ struct NC_response {
 	unsigned flags;	       /* NC_RESPONSE_* */
 	const char *headers;   /* "Name: value\r\n" lines, or NULL */
 	size_t headers_length; /* bytes */
-	struct NC_range body;  /* id 0: no body */
+	struct NC_range body;  /* id 0: no body, or the list that follows */
+	const struct NC_range *ranges;
+	unsigned range_count; /* at most NC_RESPONSE_RANGES_MAX */
+	const void *data;     /* reaped from an exchange by bytes: the body, to be freed */
+	size_t data_length;   /* bytes */
 };
 
-#define NC_RESPONSE_KEEP 0x1u /* the unit stays; without it, it is given back once sent */
-#define NC_BLOCK_MAX 32768u   /* bytes of a request's variables or a response's headers */
+#define NC_RESPONSE_KEEP 0x1u /* the units stay; without it, they are given back once sent */
+#define NC_RESPONSE_MORE 0x2u /* pieces follow */
+#define NC_RESPONSE_DROP(i) (0x10000u << (i)) /* with KEEP: not that of range i */
+#define NC_RESPONSE_RANGES_MAX 16u
+#define NC_WORKER_WINDOW 8u /* pieces of one response, or of one request's body, under way */
+#define NC_WORKER_STREAMS_MAX 1024u /* responses of a worker that were begun and not ended */
+#define NC_BLOCK_MAX 32768u	    /* bytes of a request's variables or a response's headers */
 
 NC_worker *NC_worker_open(void);
 int NC_worker_accept(NC_worker *worker, struct NC_request *request);
 const char *NC_request_variable(const struct NC_request *request, const char *name);
 int NC_worker_respond(NC_worker *worker, const struct NC_request *request,
 		      const struct NC_response *response);
+int NC_worker_send(NC_worker *worker, const struct NC_request *request,
+		   const struct NC_range *ranges, unsigned count, unsigned flags);
+int NC_worker_body(NC_worker *worker, struct NC_request *request, struct NC_range *piece);
+int NC_worker_abort(NC_worker *worker, const struct NC_request *request);
+int NC_worker_gone(NC_worker *worker, const struct NC_request *request);
 void NC_worker_close(NC_worker *worker);
 
 /* --- the server's end -------------------------------------------------- */
@@ -61,21 +78,44 @@ struct NC_exchange_options {
 	char *const *environment; /* added to the server's own, NULL ends; may be NULL */
 	unsigned lanes;		  /* server threads that submit; 1 to NC_LANES_MAX */
 	size_t memory;		  /* bytes of the worker's segment; 0: the cache's member_size */
+	/*
+	 * Starts it in the library's place, argv not being looked at.  0; -1 with errno.
+	 * *pid 0: NC_exchange_started() will tell of it.
+	 */
+	int (*start)(void *context, int socket, char *const *environment, pid_t *pid, int *pidfd);
+	void *context;	/* of start */
+	unsigned flags; /* NC_EXCHANGE_* */
 };
+
+#define NC_EXCHANGE_POSIX 0x1u /* bodies come as bytes, through a pipe */
 
 #define NC_LANES_MAX 64u
 
+/* Flags of what is reaped that no worker gives: status is 0 then. */
+#define NC_RESPONSE_PIECE 0x4u	 /* the next piece of a response */
+#define NC_RESPONSE_ABORTED 0x8u /* broken off: no more comes */
+#define NC_RESPONSE_TAKEN 0x10u	 /* no answer: a piece of the body is not needed any more */
+
+#define NC_BODY_LAST 0x1u /* of the body no more comes */
+
 NC_exchange *NC_exchange_start(NC_cache *cache, const struct NC_exchange_options *options);
+int NC_exchange_started(NC_exchange *exchange, pid_t pid, int pidfd);
 pid_t NC_exchange_pid(const NC_exchange *exchange);
 int NC_exchange_pidfd(const NC_exchange *exchange);
 int NC_exchange_fd(const NC_exchange *exchange, unsigned lane);
 int NC_exchange_submit(NC_exchange *exchange, unsigned lane, uint64_t tag, const char *variables,
-		       size_t length);
+		       size_t length, unsigned flags);
+int NC_exchange_body(NC_exchange *exchange, unsigned lane, uint64_t tag,
+		     const struct NC_range *piece, unsigned flags);
 int NC_exchange_kick(NC_exchange *exchange, unsigned lane);
 int NC_exchange_reap(NC_exchange *exchange, unsigned lane, uint64_t *tag,
 		     struct NC_response *response);
+int NC_exchange_sent(NC_exchange *exchange, unsigned lane, uint64_t tag);
+int NC_exchange_cancel(NC_exchange *exchange, unsigned lane, uint64_t tag);
+void NC_exchange_data_free(const void *data);
 int NC_exchange_arm(NC_exchange *exchange, unsigned lane);
 int NC_exchange_arm_for(NC_exchange *exchange, unsigned lane, unsigned responses);
+int NC_exchange_untaken(const NC_exchange *exchange, unsigned lane);
 int NC_exchange_close(NC_exchange *exchange);
 
 #ifdef __cplusplus

@@ -360,3 +360,19 @@ int NC_route_set(NC_cache *cache, const char *address, int method)
 	return (int)nc_answer(cache ? nc_operator_route_set(&cache->transmit, address, method)
 				    : error);
 }
+
+int NC_cache_on_purge(NC_cache *cache, NC_purger purger, void *context)
+{
+	int error;
+
+	cache = nc_face_find(cache, &error);
+	return (int)nc_answer(cache ? nc_operator_on_purge(&cache->cache, purger, context) : error);
+}
+
+int NC_purge(NC_cache *cache, const char *name)
+{
+	int error;
+
+	cache = nc_face_find(cache, &error);
+	return (int)nc_answer(cache ? nc_operator_purge(&cache->cache, name) : error);
+}

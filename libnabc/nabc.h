@@ -44,6 +44,9 @@ enum NC_kind {
 	NC_KIND_RECYCLED, /* short-lived or small: memory used again in place */
 	NC_KIND_APPENDED, /* long-lived: written once, reclaimed by segment */
 	NC_KIND_SEALED,	  /* a segment of its own, sealed at insert: may outlive its maker */
+
+	/* With one of these: no checksums are kept, for what is sent once. */
+	NC_KIND_UNSUMMED = 0x100,
 };
 
 /*
@@ -88,8 +91,8 @@ struct NC_cache_options {
 	enum NC_checksum_kind checksum; /* kept of each fragment; default NC_CHECKSUM_INET */
 	/*
 	 * Bytes that may wait unsent in a TCP socket (TCP_NOTSENT_LOWAT) once it
-	 * has sent a message of 128 KiB or more, unless the program has bounded
-	 * them itself; default 16 KiB; SIZE_MAX: sockets stay as they are.
+	 * has sent a message of 128 KiB or more from memory that is not recycled,
+	 * unless the program has bounded them itself; default 16 KiB; SIZE_MAX: sockets stay as they are.
 	 */
 	size_t unsent_limit;
 	enum NC_policy policy;
@@ -147,6 +150,7 @@ struct NC_stat {
 	enum NC_kind kind;
 	unsigned member; /* 0: the owner of the cache */
 	unsigned holds;	 /* holds and unfinished sends of this process */
+	pid_t session;	 /* of the process that made it as a member; 0 in lists */
 };
 
 /* What NC_cache_stat() tells of a cache; counters since it was opened. */
@@ -294,6 +298,23 @@ int NC_stat_in(NC_cache *cache, size_t cache_id, struct NC_stat *stat);
 int NC_list(NC_cache *cache, size_t *cursor, struct NC_stat *units, unsigned count);
 ssize_t NC_pread(NC_cache *cache, size_t cache_id, void *data, size_t len, size_t offset);
 const void *NC_data(NC_cache *cache, size_t cache_id, size_t offset, size_t *run);
+
+/* --- what is kept under names ------------------------------------------- */
+
+#define NC_PURGE_MAX 8192u /* bytes of a name */
+
+/*
+ * What an owner does when it is told to forget what it keeps under a name: the
+ * number of things that it forgot, or -errno.  May be called by any thread, at
+ * any time; must not block, nor call these two or NC_cache_close().
+ */
+typedef int (*NC_purger)(void *context, const char *name);
+
+/* The owner's; NULL: none.  When it returns, the one before is not called any more. */
+int NC_cache_on_purge(NC_cache *cache, NC_purger purger, void *context);
+
+/* By the owner, or an operator, who waits for the owner. */
+int NC_purge(NC_cache *cache, const char *name);
 
 /* --- who may use a unit ------------------------------------------------- */
 

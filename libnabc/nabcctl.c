@@ -33,6 +33,10 @@ static const struct ctl_command commands[] = {
 	{"revoke", "ID", "Take that leave away", NULL, ctl_revoke},
 	{"keep", "ID", "Say how long a unit stays", NULL, ctl_keep},
 	{"destroy", "ID...", "Destroy units", NULL, ctl_destroy},
+	{"purge", "URL|TAG...", "Let the owner forget answers that it keeps",
+	 "A URL is http://HOST/PATH, or /PATH for all hosts; with a * at its end it stands for\n"
+	 "all that begin so.  For the owner of the cache and root alone.",
+	 ctl_purge},
 };
 
 static char *list_commands(void)

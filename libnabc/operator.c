@@ -16,6 +16,8 @@
 #define ROUTES_ONCE (NC_WIRE_BEHIND_MAX / sizeof(struct NC_route))
 #define ADDRESS_MAX 63u
 
+static_assert(NC_PURGE_MAX < NC_WIRE_BEHIND_MAX, "must fit a question");
+
 static void count_up(struct nc_transmit *transmit, struct NC_cache_stat *stat)
 {
 	nc_catalogue_counters(transmit->cache, stat);
@@ -69,6 +71,36 @@ static int set_route(struct nc_transmit *transmit, const struct nc_wire_ask *ask
 	return nc_transmit_route_set(transmit, address, (int)ask->who);
 }
 
+static int forget(struct nc_purge *purge, const char *name)
+{
+	int forgotten = -EOPNOTSUPP;
+
+	pthread_mutex_lock(&purge->lock);
+	if (purge->purger)
+		forgotten = purge->purger(purge->context, name);
+	pthread_mutex_unlock(&purge->lock);
+	return forgotten;
+}
+
+static int answer_purge(struct nc_transmit *transmit, const struct nc_wire_ask *ask,
+			const void *asked, struct nc_wire_answer *answer)
+{
+	char name[NC_PURGE_MAX + 1];
+	int forgotten;
+
+	if (ask->length > NC_PURGE_MAX)
+		return -EINVAL;
+	memcpy(name, asked, ask->length);
+	name[ask->length] = '\0';
+	if (strlen(name) != ask->length)
+		return -EINVAL;
+	forgotten = forget(&transmit->cache->purge, name);
+	if (forgotten < 0)
+		return forgotten;
+	answer->size = (uint64_t)forgotten;
+	return 0;
+}
+
 int nc_operator_answer(void *context, const struct nc_wire_ask *ask, const void *asked,
 		       struct nc_wire_answer *answer, void *room, size_t size)
 {
@@ -83,6 +115,8 @@ int nc_operator_answer(void *context, const struct nc_wire_ask *ask, const void 
 		return answer_routes(context, ask, answer, room);
 	case NC_WIRE_ROUTE:
 		return set_route(context, ask, asked);
+	case NC_WIRE_PURGE:
+		return answer_purge(context, ask, asked, answer);
 	default:
 		return -EOPNOTSUPP;
 	}
@@ -184,4 +218,35 @@ int nc_operator_route_set(struct nc_transmit *transmit, const char *address, int
 		return -EINVAL;
 	ask.length = (uint32_t)strlen(address);
 	return nc_session_ask(&transmit->cache->session, &ask, &load, &answer);
+}
+
+int nc_operator_on_purge(struct nc_cache *cache, NC_purger purger, void *context)
+{
+	if (!cache->owner)
+		return -EPERM;
+	pthread_mutex_lock(&cache->purge.lock);
+	cache->purge.purger = purger;
+	cache->purge.context = context;
+	pthread_mutex_unlock(&cache->purge.lock);
+	return 0;
+}
+
+int nc_operator_purge(struct nc_cache *cache, const char *name)
+{
+	struct nc_wire_ask ask = {.op = NC_WIRE_PURGE};
+	struct nc_session_load load = {.bytes = name};
+	struct nc_wire_answer answer;
+	int error;
+
+	if (!name || strlen(name) > NC_PURGE_MAX)
+		return -EINVAL;
+	if (cache->owner)
+		return forget(&cache->purge, name);
+	if (!cache->operates)
+		return -EPERM;
+	ask.length = (uint32_t)strlen(name);
+	error = nc_session_ask(&cache->session, &ask, &load, &answer);
+	if (error)
+		return error;
+	return answer.size <= INT_MAX ? (int)answer.size : INT_MAX;
 }

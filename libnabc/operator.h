@@ -30,4 +30,8 @@ int nc_operator_stat(struct nc_cache *cache, size_t id, struct NC_stat *stat);
 int nc_operator_routes(struct nc_transmit *transmit, struct NC_route *routes, unsigned count);
 int nc_operator_route_set(struct nc_transmit *transmit, const char *address, int method);
 
+/* See NC_cache_on_purge() and NC_purge(). */
+int nc_operator_on_purge(struct nc_cache *cache, NC_purger purger, void *context);
+int nc_operator_purge(struct nc_cache *cache, const char *name);
+
 #endif

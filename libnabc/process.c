@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -15,6 +16,9 @@
 #include <unistd.h>
 
 #include "process.h"
+
+#define NUMBER 12u	 /* characters of a number */
+#define END_WAIT_MS 2000 /* for a process that is somebody else's child */
 
 extern char **environ;
 
@@ -60,6 +64,28 @@ static char **build_environment(char *const *more, char *worker_fd, char *server
 	return all;
 }
 
+char **nc_process_environment(char *const *more)
+{
+	static const char worker_fd[] = "NABC_WORKER_FD=", server_pid[] = "NABC_SERVER_PID=";
+	size_t count = 0, text = sizeof(worker_fd) + sizeof(server_pid) + 2 * NUMBER;
+	char **all, *at;
+
+	while (more && more[count])
+		count++;
+	all = malloc((count + 3) * sizeof(*all) + text);
+	if (!all)
+		return NULL;
+	at = (char *)(all + count + 3);
+	all[0] = at;
+	at += sprintf(at, "%s%d", worker_fd, NC_PROCESS_SOCKET) + 1;
+	all[1] = at;
+	sprintf(at, "%s%d", server_pid, (int)getpid());
+	for (size_t i = 0; i < count; i++)
+		all[2 + i] = more[i];
+	all[2 + count] = NULL;
+	return all;
+}
+
 /* In the child: only calls that are safe between fork and exec. */
 static void become_worker(int socket, pid_t parent, char *const *argv, char **environment)
 {
@@ -78,9 +104,9 @@ static void become_worker(int socket, pid_t parent, char *const *argv, char **en
 	/* Standard output would be nobody's: the body goes by cache id. */
 	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
 		_exit(127);
-	if (socket == NC_PROCESS_FD)
+	if (socket == NC_PROCESS_SOCKET)
 		fcntl(socket, F_SETFD, 0);
-	else if (dup2(socket, NC_PROCESS_FD) < 0)
+	else if (dup2(socket, NC_PROCESS_SOCKET) < 0)
 		_exit(127);
 	execvpe(argv[0], argv, environment);
 	_exit(127);
@@ -97,7 +123,7 @@ int nc_process_start(struct nc_process *process, int socket, char *const *argv,
 	long pid;
 
 	*process = (struct nc_process){.pid = -1, .pidfd = -1};
-	snprintf(worker_fd, sizeof(worker_fd), "NABC_WORKER_FD=%d", NC_PROCESS_FD);
+	snprintf(worker_fd, sizeof(worker_fd), "NABC_WORKER_FD=%d", NC_PROCESS_SOCKET);
 	snprintf(server_pid, sizeof(server_pid), "NABC_SERVER_PID=%d", (int)parent);
 	all = build_environment(environment, worker_fd, server_pid);
 	if (!all)
@@ -114,18 +140,44 @@ int nc_process_start(struct nc_process *process, int socket, char *const *argv,
 	return error;
 }
 
-void nc_process_end(struct nc_process *process)
+void nc_process_adopt(struct nc_process *process, pid_t pid, int pidfd)
+{
+	*process = (struct nc_process){.pid = pid, .pidfd = pidfd, .adopted = true};
+}
+
+/* Whose child it is reaps it; its number may be another's by now, the pidfd is not. */
+static void end_adopted(const struct nc_process *process)
+{
+	struct pollfd ended = {.fd = process->pidfd, .events = POLLIN};
+
+	/* Under Valgrind there is none; as long as it has not ended, the number is its own. */
+	if (syscall(SYS_pidfd_send_signal, process->pidfd, SIGKILL, NULL, 0) < 0 &&
+	    errno == ENOSYS && poll(&ended, 1, 0) == 0)
+		(void)kill(process->pid, SIGKILL);
+	while (poll(&ended, 1, END_WAIT_MS) < 0 && errno == EINTR)
+		;
+}
+
+static void end_child(const struct nc_process *process)
 {
 	siginfo_t ended;
 
-	if (process->pid < 0)
-		return;
 	/* As long as nobody has reaped it, the number is its own. */
-	if (waitid(P_PIDFD, (id_t)process->pidfd, &ended, WEXITED | WNOHANG | WNOWAIT) == 0) {
-		kill(process->pid, SIGKILL);
-		while (waitid(P_PIDFD, (id_t)process->pidfd, &ended, WEXITED) < 0 && errno == EINTR)
-			;
-	}
+	if (waitid(P_PIDFD, (id_t)process->pidfd, &ended, WEXITED | WNOHANG | WNOWAIT))
+		return;
+	kill(process->pid, SIGKILL);
+	while (waitid(P_PIDFD, (id_t)process->pidfd, &ended, WEXITED) < 0 && errno == EINTR)
+		;
+}
+
+void nc_process_end(struct nc_process *process)
+{
+	if (process->pidfd < 0)
+		return;
+	if (process->adopted)
+		end_adopted(process);
+	else
+		end_child(process);
 	close(process->pidfd);
 	*process = (struct nc_process){.pid = -1, .pidfd = -1};
 }

@@ -47,24 +47,30 @@ static void copy_out(const struct nc_queue *queue, uint64_t at, void *to, size_t
 	memcpy((char *)to + first, queue->shared->data, length - first);
 }
 
-static bool has_room(const struct nc_queue *queue, uint64_t length, bool *broken)
+static bool has_room(const struct nc_queue *queue, uint64_t bytes, bool *broken)
 {
 	uint64_t tail = atomic_load_explicit(&queue->shared->tail, memory_order_acquire);
 
 	*broken = queue->own - tail > queue->size;
-	return !*broken && queue->size - (queue->own - tail) >= footprint(length);
+	return !*broken && queue->size - (queue->own - tail) >= bytes;
 }
 
 int nc_queue_push(struct nc_queue *queue, const void *head, size_t head_length, const void *body,
 		  size_t body_length)
 {
+	return nc_queue_push_leaving(queue, head, head_length, body, body_length, 0);
+}
+
+int nc_queue_push_leaving(struct nc_queue *queue, const void *head, size_t head_length,
+			  const void *body, size_t body_length, uint32_t leaving)
+{
 	uint64_t length = (uint64_t)head_length + body_length;
 	uint32_t stored = (uint32_t)length;
 	bool broken;
 
-	if (length == 0 || length > queue->size || footprint(length) > queue->size)
+	if (length == 0 || length > queue->size || footprint(length) + leaving > queue->size)
 		return -EMSGSIZE;
-	if (!has_room(queue, length, &broken))
+	if (!has_room(queue, footprint(length) + leaving, &broken))
 		return broken ? -EPROTO : -EAGAIN;
 	copy_in(queue, queue->own, &stored, sizeof(stored));
 	copy_in(queue, queue->own + HEADER, head, head_length);
@@ -138,7 +144,7 @@ bool nc_queue_arm_room(struct nc_queue *queue, size_t length)
 
 	atomic_store_explicit(&queue->shared->blocked, 1, memory_order_relaxed);
 	atomic_thread_fence(memory_order_seq_cst);
-	room = has_room(queue, length, &broken);
+	room = has_room(queue, footprint(length), &broken);
 	if (room || broken)
 		atomic_store_explicit(&queue->shared->blocked, 0, memory_order_relaxed);
 	return room || broken;

@@ -19,8 +19,9 @@
 
 /* In shared memory; followed by the data, a power of two of bytes. */
 struct nc_queue_shared {
-	alignas(64) _Atomic uint64_t head;     /* bytes ever written: the producer's */
-	alignas(64) _Atomic uint64_t tail;     /* bytes ever read: the consumer's */
+	alignas(64) _Atomic uint64_t head; /* bytes ever written: the producer's */
+	alignas(64) _Atomic uint64_t tail; /* bytes ever read: the consumer's */
+	_Atomic uint64_t told;		   /* the consumer's too, and costs no line of its own */
 	alignas(64) _Atomic uint32_t sleeping; /* records until the doorbell is wanted; 0: awake */
 	alignas(64) _Atomic uint32_t blocked;  /* the producer waits for room */
 	alignas(64) unsigned char data[];
@@ -50,6 +51,10 @@ void nc_queue_init(struct nc_queue *queue, void *memory, uint32_t size);
 int nc_queue_push(struct nc_queue *queue, const void *head, size_t head_length, const void *body,
 		  size_t body_length);
 
+/* The same, but only if that many bytes of room are left over. */
+int nc_queue_push_leaving(struct nc_queue *queue, const void *head, size_t head_length,
+			  const void *body, size_t body_length, uint32_t leaving);
+
 /* Producer, after pushing one record: whether the consumer sleeps and must be rung. */
 bool nc_queue_must_ring(struct nc_queue *queue);
 
@@ -74,6 +79,20 @@ bool nc_queue_arm_room(struct nc_queue *queue, size_t length);
 
 /* Consumer, after popping: whether the producer waits for room. */
 bool nc_queue_must_ring_room(struct nc_queue *queue);
+
+/*
+ * A number that the consumer tells the producer, whatever it means to them; 0
+ * at first.  Told before anything that the consumer does next, should it end.
+ */
+static inline void nc_queue_tell(struct nc_queue *queue, uint64_t number)
+{
+	atomic_store_explicit(&queue->shared->told, number, memory_order_release);
+}
+
+static inline uint64_t nc_queue_told(const struct nc_queue *queue)
+{
+	return atomic_load_explicit(&queue->shared->told, memory_order_acquire);
+}
 
 /*
  * Doorbells.  An eventfd's O_NONBLOCK is shared with everyone who holds it,

@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "join.h"
@@ -36,18 +37,24 @@ int nc_responder_open(struct nc_cache *cache, int socket, struct nc_responder **
 			calloc(1, sizeof(*responder) + welcome.lanes * sizeof(responder->lane[0]));
 	if (!error && responder)
 		responder->record = malloc(RECORD_MAX);
-	if (!error && (!responder || !responder->record))
+	if (!error && responder && (welcome.flags & NC_WIRE_POSIX))
+		responder->out = malloc(NC_RESPONDER_OUT);
+	if (!error && (!responder || !responder->record ||
+		       (!responder->out && (welcome.flags & NC_WIRE_POSIX))))
 		error = -ENOMEM;
 	if (!error)
 		error = nc_segment_adopt(&responder->queues, fds[0], footprint);
 	if (error) {
 		nc_peer_close_fds(fds, nc_wire_welcome_fds(&welcome) - 1);
-		if (responder)
+		if (responder) {
 			free(responder->record);
+			free(responder->out);
+		}
 		free(responder);
 		nc_cache_fini(cache);
 		return error;
 	}
+	nc_intake_init(&responder->intake);
 	responder->cache = cache;
 	responder->watch = fds[1];
 	responder->lanes = welcome.lanes;
@@ -75,25 +82,127 @@ void nc_responder_close(struct nc_responder *responder)
 		close(responder->lane[i].doorbell);
 	close(responder->watch);
 	nc_segment_close(&responder->queues);
+	nc_intake_fini(&responder->intake);
+	free(responder->out);
 	free(responder->record);
 	free(responder);
 }
 
+/* Before the caller has it: whatever becomes of this process, nobody else is to do it as well. */
+static void tell_begun(struct nc_responder *responder, uint32_t lane)
+{
+	nc_queue_tell(&responder->lane[lane].queues.requests,
+		      NC_LANE_BEGUN + ++responder->lane[lane].begun);
+}
+
+static void describe(const char *record, uint32_t lane, const struct nc_wire_request *wire,
+		     struct NC_request *request)
+{
+	*request = (struct NC_request){.tag = wire->tag,
+				       .lane = lane,
+				       .flags = wire->kind == NC_WIRE_REQUEST_BODY ? NC_REQUEST_BODY
+										   : 0,
+				       .variables = record + sizeof(*wire),
+				       .variables_length = wire->length};
+}
+
+/* A record that was checked.  1: a new request; 0: word of one; -errno. */
+static int note(struct nc_responder *responder, uint32_t lane, const char *record,
+		const struct nc_wire_request *wire)
+{
+	int error;
+
+	if (wire->kind > NC_WIRE_REQUEST_BODY)
+		return nc_intake_note(&responder->intake, lane, wire, record + sizeof(*wire));
+	error = nc_intake_add(&responder->intake, lane, wire);
+	return error ? error : 1;
+}
+
 static int take(struct nc_responder *responder, unsigned lane, struct NC_request *request)
 {
-	struct nc_wire_request wire;
-	int64_t length =
-		nc_queue_pop(&responder->lane[lane].queues.requests, responder->record, RECORD_MAX);
+	for (;;) {
+		struct nc_wire_request wire;
+		int error = nc_intake_reserve(&responder->intake);
+		int64_t length = error ? error
+				       : nc_queue_pop(&responder->lane[lane].queues.requests,
+						      responder->record, RECORD_MAX);
 
-	if (length <= 0)
-		return (int)length;
-	if (nc_wire_check_request(responder->record, (size_t)length, &wire))
-		return -EPROTO;
-	*request = (struct NC_request){.tag = wire.tag,
-				       .lane = lane,
-				       .variables = responder->record + sizeof(wire),
-				       .variables_length = wire.length};
-	return 1;
+		if (length <= 0)
+			return (int)length;
+		if (nc_wire_check_request(responder->record, (size_t)length, &wire))
+			return -EPROTO;
+		error = note(responder, lane, responder->record, &wire);
+		if (error < 0)
+			return error;
+		if (error > 0) {
+			tell_begun(responder, lane);
+			describe(responder->record, lane, &wire, request);
+			return 1;
+		}
+	}
+}
+
+int nc_responder_pump(struct nc_responder *responder, uint32_t lane)
+{
+	struct nc_intake *intake = &responder->intake;
+
+	for (;;) {
+		struct nc_wire_request wire;
+		struct nc_kept *blank;
+		int error = nc_intake_reserve(intake);
+		int64_t length;
+
+		if (!error)
+			error = nc_intake_blank(intake, RECORD_MAX, &blank);
+		length = error ? error
+			       : nc_queue_pop(&responder->lane[lane].queues.requests, blank->record,
+					      RECORD_MAX);
+		if (length <= 0)
+			return (int)length;
+		if (nc_wire_check_request(blank->record, (size_t)length, &wire))
+			return -EPROTO;
+		error = note(responder, lane, blank->record, &wire);
+		if (error < 0)
+			return error;
+		if (error > 0)
+			nc_intake_keep(intake, lane, (size_t)length);
+	}
+}
+
+int nc_responder_await(struct nc_responder *responder, uint32_t lane)
+{
+	int result;
+
+	if (nc_queue_arm(&responder->lane[lane].queues.requests, 1))
+		return 0;
+	ring_all(responder);
+	result = nc_doorbell_wait(responder->watch);
+	return result > 0 ? 0 : result ? result : -EPIPE;
+}
+
+/* A request that came out of the queue while another was waited for.  1, 0 or -errno. */
+static int take_kept(struct nc_responder *responder, struct NC_request *request)
+{
+	struct nc_kept *kept;
+
+	while ((kept = nc_intake_next(&responder->intake))) {
+		struct nc_open_request *open;
+		struct nc_wire_request wire;
+		int error;
+
+		/* It was checked before it was kept. */
+		memcpy(&wire, kept->record, sizeof(wire));
+		tell_begun(responder, kept->lane);
+		describe(kept->record, kept->lane, &wire, request);
+		open = nc_intake_find(&responder->intake, kept->lane, wire.tag);
+		if (!open || !open->gone)
+			return 1;
+		/* Nobody waits for it any more. */
+		error = nc_responder_abort(responder, request);
+		if (error)
+			return error;
+	}
+	return 0;
 }
 
 /* Says to every lane that this worker will sleep; true: one has work after all. */
@@ -108,9 +217,14 @@ static bool arm(struct nc_responder *responder)
 
 int nc_responder_accept(struct nc_responder *responder, struct NC_request *request)
 {
-	for (;;) {
-		int result;
+	int result;
 
+	if (responder->intake.first || responder->intake.current) {
+		result = take_kept(responder, request);
+		if (result)
+			return result;
+	}
+	for (;;) {
 		for (unsigned i = 0; i < responder->lanes; i++) {
 			unsigned lane = (responder->next + i) % responder->lanes;
 
@@ -129,45 +243,28 @@ int nc_responder_accept(struct nc_responder *responder, struct NC_request *reque
 	}
 }
 
-int nc_responder_respond(struct nc_responder *responder, const struct NC_request *request,
-			 const struct NC_response *response)
+int nc_responder_push(struct nc_responder *responder, uint32_t lane,
+		      const struct nc_wire_response *wire, const struct NC_range *ranges,
+		      const char *headers)
 {
-	const struct NC_range *body = &response->body;
-	struct nc_wire_response wire = {.tag = request->tag,
-					.status = response->status,
-					.flags = response->flags,
-					.id = body->id,
-					.offset = body->id ? body->offset : 0,
-					.length = body->id ? body->length : 0,
-					.headers_length = (uint32_t)response->headers_length};
-	struct nc_queue *queue;
-	struct nc_view view;
+	struct nc_queue *queue = &responder->lane[lane].queues.responses;
+	size_t length = sizeof(*wire) + wire->ranges * sizeof(*ranges);
+	struct {
+		struct nc_wire_response wire;
+		struct NC_range ranges[NC_WIRE_RANGES_MAX];
+	} head;
 	int error;
 
-	if (request->lane >= responder->lanes || response->status < 200 || response->status > 599 ||
-	    (response->flags & ~NC_RESPONSE_KEEP) ||
-	    (response->headers_length && !response->headers))
-		return -EINVAL;
-	if (response->headers_length > NC_WIRE_BLOCK_MAX)
-		return -EMSGSIZE;
-	if (body->id) {
-		error = nc_cache_hold(responder->cache, body->id, false, &view);
-		if (error)
-			return error;
-		if (body->offset > view.unit->layout.size ||
-		    body->length > view.unit->layout.size - body->offset)
-			error = -ERANGE;
-		(void)nc_cache_release(responder->cache, body->id);
-		if (error)
-			return error;
-	}
-	queue = &responder->lane[request->lane].queues.responses;
+	if (responder->out)
+		return nc_responder_write(responder, lane, wire, ranges, headers);
+	head.wire = *wire;
+	if (wire->ranges)
+		memcpy(head.ranges, ranges, wire->ranges * sizeof(*ranges));
 	for (;;) {
-		error = nc_queue_push(queue, &wire, sizeof(wire), response->headers,
-				      response->headers_length);
+		error = nc_queue_push(queue, &head, length, headers, wire->headers_length);
 		if (error != -EAGAIN)
 			break;
-		if (nc_queue_arm_room(queue, sizeof(wire) + response->headers_length))
+		if (nc_queue_arm_room(queue, length + wire->headers_length))
 			continue;
 		ring_all(responder);
 		error = nc_doorbell_wait(responder->watch);
@@ -175,6 +272,71 @@ int nc_responder_respond(struct nc_responder *responder, const struct NC_request
 			return error ? error : -EPIPE;
 	}
 	if (!error && nc_queue_must_ring(queue))
-		nc_doorbell_ring(responder->lane[request->lane].doorbell);
+		nc_doorbell_ring(responder->lane[lane].doorbell);
 	return error;
+}
+
+int nc_responder_check_ranges(struct nc_responder *responder, const struct NC_range *ranges,
+			      unsigned count)
+{
+	if (count > NC_WIRE_RANGES_MAX || (count && !ranges))
+		return -EINVAL;
+	for (unsigned i = 0; i < count; i++) {
+		struct nc_view view;
+		int error = ranges[i].id
+				    ? nc_cache_hold(responder->cache, ranges[i].id, false, &view)
+				    : -EINVAL;
+
+		if (error)
+			return error;
+		if (ranges[i].offset > view.unit->layout.size ||
+		    ranges[i].length > view.unit->layout.size - ranges[i].offset)
+			error = -ERANGE;
+		(void)nc_cache_release(responder->cache, ranges[i].id);
+		if (error)
+			return error;
+	}
+	return 0;
+}
+
+int nc_responder_respond(struct nc_responder *responder, const struct NC_request *request,
+			 const struct NC_response *response)
+{
+	struct nc_intake *intake = &responder->intake;
+	struct nc_open_request *open = nc_intake_find(intake, request->lane, request->tag);
+	bool single = response->body.id, more = response->flags & NC_RESPONSE_MORE;
+	const struct NC_range *ranges = single ? &response->body : response->ranges;
+	unsigned count = single ? 1 : response->range_count;
+	struct nc_wire_response wire = {
+		.tag = request->tag,
+		.status = response->status,
+		.flags = response->flags,
+		.headers_length = (uint32_t)response->headers_length,
+		.ranges = count,
+	};
+	int error;
+
+	if (request->lane >= responder->lanes || response->status < 200 || response->status > 599 ||
+	    !nc_wire_flags_good(response->flags, count) ||
+	    (response->headers_length && !response->headers) || (single && response->range_count) ||
+	    (open ? open->begun : more))
+		return -EINVAL;
+	if (response->headers_length > NC_WIRE_BLOCK_MAX)
+		return -EMSGSIZE;
+	if (more && intake->begun == NC_WORKER_STREAMS_MAX)
+		return -ENOBUFS;
+	error = nc_responder_check_ranges(responder, ranges, count);
+	if (!error)
+		error = nc_responder_push(responder, request->lane, &wire, ranges,
+					  response->headers);
+	if (error || !open)
+		return error;
+	if (more) {
+		open->begun = true;
+		open->unsent = 1;
+		intake->begun++;
+	} else {
+		nc_intake_remove(intake, open);
+	}
+	return 0;
 }

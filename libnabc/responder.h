@@ -8,6 +8,7 @@
 #include <nabc-worker.h>
 
 #include "cache.h"
+#include "intake.h"
 #include "lane.h"
 #include "segment.h"
 #include "wire.h"
@@ -18,9 +19,12 @@ struct nc_responder {
 	int watch; /* rung when requests or room for responses come */
 	unsigned lanes;
 	unsigned next; /* the lane to look at first: fair */
-	char *record;  /* the last request */
+	char *record;  /* the last request, unless it was kept */
+	struct nc_intake intake;
+	char *out; /* for the records of answers that go as bytes; NULL: they go by id */
 	struct {
 		struct nc_lane queues;
+		uint64_t begun; /* requests that were accepted */
 		int doorbell;
 	} lane[];
 };
@@ -38,5 +42,46 @@ int nc_responder_accept(struct nc_responder *responder, struct NC_request *reque
 /* Blocks while the queue is full. */
 int nc_responder_respond(struct nc_responder *responder, const struct NC_request *request,
 			 const struct NC_response *response);
+
+/* Blocks while the window is full.  -ECANCELED: the request is over; -EINVAL; as respond. */
+int nc_responder_send(struct nc_responder *responder, const struct NC_request *request,
+		      const struct NC_range *ranges, unsigned count, unsigned flags);
+
+/*
+ * Blocks for a piece of the body; whole is what there is if the request has
+ * none in pieces.  1; 0: that was all; -ECANCELED: the client is gone; -errno.
+ */
+int nc_responder_body(struct nc_responder *responder, const struct NC_request *request,
+		      const struct NC_range *whole, struct NC_range *piece);
+int nc_responder_abort(struct nc_responder *responder, const struct NC_request *request);
+
+/* 1: nobody waits for the answer; 0; -errno.  Does not block. */
+int nc_responder_gone(struct nc_responder *responder, const struct NC_request *request);
+
+/* --- for responder*.c ------------------------------------------------------- */
+
+#define NC_RESPONDER_OUT                                                                           \
+	(sizeof(struct nc_wire_response) + NC_WIRE_RANGES_MAX * sizeof(struct NC_range) +          \
+	 NC_WIRE_BLOCK_MAX)
+
+/* One record with ranges and header lines, once there is room for it. */
+int nc_responder_push(struct nc_responder *responder, uint32_t lane,
+		      const struct nc_wire_response *wire, const struct NC_range *ranges,
+		      const char *headers);
+
+/* The same as bytes: at most as many as the largest unit has. */
+int nc_responder_write(struct nc_responder *responder, uint32_t lane,
+		       const struct nc_wire_response *wire, const struct NC_range *ranges,
+		       const char *headers);
+
+/* That they can be sent as things are now: 0 or -errno. */
+int nc_responder_check_ranges(struct nc_responder *responder, const struct NC_range *ranges,
+			      unsigned count);
+
+/* Takes all out of a lane's queue and keeps the requests.  0 or -errno. */
+int nc_responder_pump(struct nc_responder *responder, uint32_t lane);
+
+/* Sleeps until there may be more in the lane's queue.  0 or -errno; -EPIPE: the server is gone. */
+int nc_responder_await(struct nc_responder *responder, uint32_t lane);
 
 #endif

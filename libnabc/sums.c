@@ -78,7 +78,7 @@ void nc_sums_compute(struct nc_unit *unit, size_t first, size_t end)
 {
 	const struct nc_layout *layout = &unit->layout;
 
-	for (size_t i = first; i < end; i++) {
+	for (size_t i = first; unit->sum_size && i < end; i++) {
 		const void *bytes = bytes_at(unit, i * layout->fraglen);
 		size_t length = fragment_length(layout, i);
 
@@ -96,7 +96,7 @@ void nc_sums_rewrite(struct nc_unit *unit, size_t offset, const void *data, size
 	void *bytes = bytes_at(unit, offset);
 
 	assert(length <= whole - within);
-	if (length > whole / 2) {
+	if (length > whole / 2 || !unit->sum_size) {
 		memcpy(bytes, data, length);
 		nc_sums_compute(unit, index, index + 1);
 	} else if (unit->sum_size == INET) {

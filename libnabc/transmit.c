@@ -33,6 +33,10 @@
  * ends; but of that more is the server's, which else leaves it to the arriving
  * acknowledgements, on loopback the client's.  100 KiB do not care.  8 and
  * 32 KiB are no better, 64 to 512 KiB worse than no bound.
+ *
+ * That is of memory that stays.  Memory that is written again is copied, and
+ * the sooner it is free, the sooner it is written while caches still have it:
+ * without the bound pages of 1 MiB cost a server and its workers 3 to 10 % less.
  */
 #define UNSENT_LIMIT ((size_t)16 << 10)
 #define UNSENT_MIN ((size_t)128 << 10)
@@ -241,7 +245,8 @@ static unsigned consider(struct nc_transmit *transmit, struct nc_sending *sendin
 	/* What is no socket is left to copy, which says so. */
 	if (nc_route_find(&transmit->routes, sending->socket, &sending->route))
 		return 0;
-	bound_unsent(transmit, sending->socket, &sending->passage, &sending->route);
+	if (lasting)
+		bound_unsent(transmit, sending->socket, &sending->passage, &sending->route);
 	fixed = nc_route_fixed(&sending->route);
 	if (fixed == NC_ROUTE_LEARN)
 		offer_learnt(sending, lasting, recycled);

@@ -3,6 +3,7 @@
  * wire.c - checks on what came from another process.  Pure, any thread.
  */
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "fragment.h"
@@ -71,11 +72,38 @@ int nc_wire_check_answer(const void *message, size_t length, unsigned fds,
 		       : 0;
 }
 
+static int check_piece(const void *record, size_t length, const struct nc_wire_request *request)
+{
+	struct NC_range range;
+
+	if (request->length != length - sizeof(*request))
+		return -EPROTO;
+	if (request->length == 0 && request->kind == NC_WIRE_LAST)
+		return 0;
+	if (request->length != sizeof(range))
+		return -EPROTO;
+	memcpy(&range, (const char *)record + sizeof(*request), sizeof(range));
+	return range.id ? 0 : -EPROTO;
+}
+
 int nc_wire_check_request(const void *record, size_t length, struct nc_wire_request *request)
 {
 	if (length < sizeof(*request))
 		return -EPROTO;
 	memcpy(request, record, sizeof(*request));
+	switch (request->kind) {
+	case NC_WIRE_REQUEST:
+	case NC_WIRE_REQUEST_BODY:
+		break;
+	case NC_WIRE_PIECE:
+	case NC_WIRE_LAST:
+		return check_piece(record, length, request);
+	case NC_WIRE_CANCEL:
+	case NC_WIRE_SENT:
+		return length != sizeof(*request) ? -EPROTO : 0;
+	default:
+		return -EPROTO;
+	}
 	if (request->length > NC_WIRE_BLOCK_MAX || request->length != length - sizeof(*request))
 		return -EPROTO;
 	/* Variables are walked as strings, so the last must end inside. */
@@ -84,15 +112,41 @@ int nc_wire_check_request(const void *record, size_t length, struct nc_wire_requ
 	return 0;
 }
 
+/* Each kind has what belongs to it and nothing else. */
+static int check_kind(const struct nc_wire_response *response)
+{
+	bool good;
+
+	if (response->flags & (NC_RESPONSE_ABORTED | NC_RESPONSE_TAKEN))
+		good = (response->flags == NC_RESPONSE_ABORTED ||
+			response->flags == NC_RESPONSE_TAKEN) &&
+		       response->status == 0 && response->ranges == 0 &&
+		       response->headers_length == 0;
+	else if (response->flags & NC_RESPONSE_PIECE)
+		good = nc_wire_flags_good(response->flags & ~NC_RESPONSE_PIECE, response->ranges) &&
+		       response->status == 0 && response->headers_length == 0;
+	else
+		good = nc_wire_flags_good(response->flags, response->ranges) &&
+		       response->status >= 200 && response->status <= 599;
+	return good ? 0 : -EPROTO;
+}
+
 int nc_wire_check_response(const void *record, size_t length, struct nc_wire_response *response)
 {
+	const struct NC_range *ranges = nc_wire_ranges(record);
+
 	if (length < sizeof(*response))
 		return -EPROTO;
 	memcpy(response, record, sizeof(*response));
-	if (response->headers_length > NC_WIRE_BLOCK_MAX ||
-	    response->headers_length != length - sizeof(*response))
+	if (response->headers_length > NC_WIRE_BLOCK_MAX || response->ranges > NC_WIRE_RANGES_MAX ||
+	    length != sizeof(*response) + response->ranges * sizeof(*ranges) +
+			      response->headers_length)
 		return -EPROTO;
-	if (response->status < 200 || response->status > 599)
-		return -EPROTO;
-	return 0;
+	for (uint32_t i = 0; i < response->ranges; i++)
+		if (ranges[i].id == 0)
+			return -EPROTO;
+	/* Nearly all are of the first kind. */
+	if (!(response->flags & ~NC_RESPONSE_KEEP))
+		return response->status < 200 || response->status > 599 ? -EPROTO : 0;
+	return check_kind(response);
 }

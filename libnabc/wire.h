@@ -10,11 +10,14 @@
 #define NC_WIRE_H
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include <nabc-worker.h>
+
 #define NC_WIRE_MAGIC 0x4342414eu /* "NABC" */
-#define NC_WIRE_VERSION 2u
+#define NC_WIRE_VERSION 4u
 #define NC_WIRE_LANES_MAX 64u
 #define NC_WIRE_SLOT 64u /* bytes of an entry in the table of units */
 #define NC_WIRE_BLOCK_MAX 32768u
@@ -29,6 +32,7 @@ struct nc_wire_hello {
 
 #define NC_WIRE_SEGMENT 0x1u  /* wants a segment of its own */
 #define NC_WIRE_OPERATOR 0x2u /* wants to look after the whole cache */
+#define NC_WIRE_POSIX 0x4u    /* of a welcome: each lane's doorbell is a pipe for its answers */
 
 /*
  * The owner's answer to a process that joined.  With error 0 it carries the
@@ -47,7 +51,7 @@ struct nc_wire_welcome {
 	uint64_t segment_size; /* bytes, the table included */
 	uint64_t data_offset;  /* where units begin in the segment */
 	uint64_t max_unit;     /* bytes */
-	uint32_t flags;	       /* NC_WIRE_OPERATOR */
+	uint32_t flags;	       /* NC_WIRE_OPERATOR, NC_WIRE_POSIX */
 	uint32_t reserved;
 };
 
@@ -69,6 +73,7 @@ enum nc_wire_op {
 	NC_WIRE_ROUTES,	  /* id: a place, who: how many -> routes behind, all in size; operators */
 	NC_WIRE_ROUTE,	  /* who: a method for the address behind; operators */
 	NC_WIRE_KEEP,	  /* id, slot: NC_WIRE_PRIORITY or _LIFETIME, size; operators, the maker */
+	NC_WIRE_PURGE,	  /* a name behind -> in size how much was forgotten; operators */
 	NC_WIRE_OPS,
 };
 
@@ -107,21 +112,35 @@ struct nc_wire_answer {
 #define NC_WIRE_BOARDLESS 1u	  /* slot of SEAL and FETCH: the asker has no board (yet) */
 #define NC_WIRE_BOARD_SIZE 32768u /* bytes of the board */
 
-struct nc_wire_request {
-	uint64_t tag;
-	uint32_t length; /* of the variables that follow */
-	uint32_t reserved;
+/* What a record to a worker is. */
+enum nc_wire_kind {
+	NC_WIRE_REQUEST,      /* variables follow */
+	NC_WIRE_REQUEST_BODY, /* the same, and a body in pieces */
+	NC_WIRE_PIECE,	      /* of the body: a range follows */
+	NC_WIRE_LAST,	      /* the same, or nothing, and then no more */
+	NC_WIRE_CANCEL,	      /* the client is gone */
+	NC_WIRE_SENT,	      /* count pieces of the response have left */
+	NC_WIRE_KINDS,
 };
 
+struct nc_wire_request {
+	uint64_t tag;
+	union {
+		uint32_t length; /* of what follows */
+		uint32_t count;
+	};
+	uint32_t kind;
+};
+
+#define NC_WIRE_RANGES_MAX 16u
+
+/* The ranges, struct NC_range, follow; then the header lines. */
 struct nc_wire_response {
 	uint64_t tag;
 	int32_t status;
-	uint32_t flags;
-	uint64_t id; /* 0: no body */
-	uint64_t offset;
-	uint64_t length;
-	uint32_t headers_length; /* of the header lines that follow */
-	uint32_t reserved;
+	uint32_t flags; /* NC_RESPONSE_* */
+	uint32_t headers_length;
+	uint32_t ranges; /* how many */
 };
 
 static_assert(sizeof(struct nc_wire_welcome) == 64, "ABI of the attach socket");
@@ -129,7 +148,8 @@ static_assert(sizeof(struct nc_wire_hello) == 16, "ABI of the attach socket");
 static_assert(sizeof(struct nc_wire_ask) == 56, "ABI of the attach socket");
 static_assert(sizeof(struct nc_wire_answer) == 56, "ABI of the attach socket");
 static_assert(sizeof(struct nc_wire_request) == 16, "ABI of the request queue");
-static_assert(sizeof(struct nc_wire_response) == 48, "ABI of the response queue");
+static_assert(sizeof(struct nc_wire_response) == 24, "ABI of the response queue");
+static_assert(sizeof(struct NC_range) == 24, "ABI of the queues");
 
 /* 0, the errno of a refusal negated, or -EPROTO. */
 int nc_wire_check_welcome(const struct nc_wire_welcome *welcome, size_t length, unsigned fds);
@@ -142,9 +162,41 @@ int nc_wire_check_ask(const void *message, size_t length, unsigned fds, struct n
 int nc_wire_check_answer(const void *message, size_t length, unsigned fds,
 			 struct nc_wire_answer *answer);
 
-/* record: what came out of the queue, length bytes.  0 or -EPROTO. */
+/*
+ * record: what came out of the queue, length bytes, aligned as malloc() aligns.  0 or -EPROTO.  Whether
+ * the tag is one that may be spoken of is for the caller to know.
+ */
 int nc_wire_check_request(const void *record, size_t length, struct nc_wire_request *request);
 int nc_wire_check_response(const void *record, size_t length, struct nc_wire_response *response);
+
+#define NC_WIRE_KEPT (0xffff0000u | NC_RESPONSE_KEEP) /* what says which units stay */
+
+/* Whether all bits have a meaning for an answer of that many ranges. */
+static inline bool nc_wire_flags_good(uint32_t flags, uint32_t ranges)
+{
+	uint32_t drops = (NC_RESPONSE_DROP(ranges) - 1) & ~(NC_RESPONSE_DROP(0) - 1);
+
+	return !(flags & ~(NC_RESPONSE_KEEP | NC_RESPONSE_MORE | drops)) &&
+	       (flags & NC_RESPONSE_KEEP || !(flags & drops));
+}
+
+/* Whether the unit of range i is to stay once it is sent. */
+static inline bool nc_wire_keeps(uint32_t flags, unsigned i)
+{
+	return flags & NC_RESPONSE_KEEP && !(flags & NC_RESPONSE_DROP(i));
+}
+
+/* The ranges of a response that was checked, and its header lines. */
+static inline const struct NC_range *nc_wire_ranges(const void *record)
+{
+	return (const struct NC_range *)(const void *)((const char *)record +
+						       sizeof(struct nc_wire_response));
+}
+
+static inline const char *nc_wire_headers(const void *record, const struct nc_wire_response *head)
+{
+	return (const char *)record + sizeof(*head) + head->ranges * sizeof(struct NC_range);
+}
 
 /* Descriptors that a welcome with that many lanes carries. */
 static inline unsigned nc_wire_welcome_fds(const struct nc_wire_welcome *welcome)

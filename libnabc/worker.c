@@ -106,6 +106,45 @@ int NC_worker_respond(NC_worker *worker, const struct NC_request *request,
 	return nc_answer(nc_responder_respond(worker->responder, request, response));
 }
 
+int NC_worker_send(NC_worker *worker, const struct NC_request *request,
+		   const struct NC_range *ranges, unsigned count, unsigned flags)
+{
+	if (!worker || !request)
+		return nc_answer(-EINVAL);
+	return nc_answer(nc_responder_send(worker->responder, request, ranges, count, flags));
+}
+
+static size_t number_in(const struct NC_request *request, const char *name)
+{
+	const char *text = NC_request_variable(request, name);
+
+	return text ? strtoull(text, NULL, 10) : 0;
+}
+
+int NC_worker_body(NC_worker *worker, struct NC_request *request, struct NC_range *piece)
+{
+	struct NC_range whole = {0};
+
+	if (!worker || !request || !piece)
+		return nc_answer(-EINVAL);
+	if (!(request->flags & NC_REQUEST_BODY))
+		whole = (struct NC_range){.id = number_in(request, "NABC_BODY_ID"),
+					  .length = number_in(request, "CONTENT_LENGTH")};
+	return nc_answer(nc_responder_body(worker->responder, request, &whole, piece));
+}
+
+int NC_worker_abort(NC_worker *worker, const struct NC_request *request)
+{
+	return nc_answer(worker && request ? nc_responder_abort(worker->responder, request)
+					   : -EINVAL);
+}
+
+int NC_worker_gone(NC_worker *worker, const struct NC_request *request)
+{
+	return nc_answer(worker && request ? nc_responder_gone(worker->responder, request)
+					   : -EINVAL);
+}
+
 void NC_worker_close(NC_worker *worker)
 {
 	if (!worker)
@@ -139,14 +178,24 @@ NC_exchange *NC_exchange_start(NC_cache *cache, const struct NC_exchange_options
 	return exchange;
 }
 
+int NC_exchange_started(NC_exchange *exchange, pid_t pid, int pidfd)
+{
+	return nc_answer(exchange ? nc_exchange_adopt(exchange->exchange, pid, pidfd) : -EINVAL);
+}
+
+static bool is_started(const NC_exchange *exchange)
+{
+	return exchange && exchange->exchange->process.pidfd >= 0;
+}
+
 pid_t NC_exchange_pid(const NC_exchange *exchange)
 {
-	return exchange ? exchange->exchange->process.pid : nc_answer(-EINVAL);
+	return is_started(exchange) ? exchange->exchange->process.pid : nc_answer(-EINVAL);
 }
 
 int NC_exchange_pidfd(const NC_exchange *exchange)
 {
-	return exchange ? exchange->exchange->process.pidfd : nc_answer(-EINVAL);
+	return is_started(exchange) ? exchange->exchange->process.pidfd : nc_answer(-EINVAL);
 }
 
 static bool has_lane(const NC_exchange *exchange, unsigned lane)
@@ -161,11 +210,19 @@ int NC_exchange_fd(const NC_exchange *exchange, unsigned lane)
 }
 
 int NC_exchange_submit(NC_exchange *exchange, unsigned lane, uint64_t tag, const char *variables,
-		       size_t length)
+		       size_t length, unsigned flags)
 {
 	if (!has_lane(exchange, lane) || (length && !variables))
 		return nc_answer(-EINVAL);
-	return nc_answer(nc_exchange_send(exchange->exchange, lane, tag, variables, length));
+	return nc_answer(nc_exchange_send(exchange->exchange, lane, tag, variables, length, flags));
+}
+
+int NC_exchange_body(NC_exchange *exchange, unsigned lane, uint64_t tag,
+		     const struct NC_range *piece, unsigned flags)
+{
+	if (!has_lane(exchange, lane))
+		return nc_answer(-EINVAL);
+	return nc_answer(nc_exchange_give(exchange->exchange, lane, tag, piece, flags));
 }
 
 int NC_exchange_kick(NC_exchange *exchange, unsigned lane)
@@ -184,6 +241,25 @@ int NC_exchange_reap(NC_exchange *exchange, unsigned lane, uint64_t *tag,
 	return nc_answer(nc_exchange_take(exchange->exchange, lane, tag, response));
 }
 
+void NC_exchange_data_free(const void *data)
+{
+	free((void *)(uintptr_t)data);
+}
+
+int NC_exchange_sent(NC_exchange *exchange, unsigned lane, uint64_t tag)
+{
+	if (!has_lane(exchange, lane))
+		return nc_answer(-EINVAL);
+	return nc_answer(nc_exchange_sent(exchange->exchange, lane, tag));
+}
+
+int NC_exchange_cancel(NC_exchange *exchange, unsigned lane, uint64_t tag)
+{
+	if (!has_lane(exchange, lane))
+		return nc_answer(-EINVAL);
+	return nc_answer(nc_exchange_cancel(exchange->exchange, lane, tag));
+}
+
 int NC_exchange_arm(NC_exchange *exchange, unsigned lane)
 {
 	return NC_exchange_arm_for(exchange, lane, 1);
@@ -194,6 +270,13 @@ int NC_exchange_arm_for(NC_exchange *exchange, unsigned lane, unsigned responses
 	if (!has_lane(exchange, lane) || responses == 0)
 		return nc_answer(-EINVAL);
 	return nc_exchange_sleep(exchange->exchange, lane, responses);
+}
+
+int NC_exchange_untaken(const NC_exchange *exchange, unsigned lane)
+{
+	if (!has_lane(exchange, lane))
+		return nc_answer(-EINVAL);
+	return nc_answer(nc_exchange_untaken(exchange->exchange, lane));
 }
 
 int NC_exchange_close(NC_exchange *exchange)

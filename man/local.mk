@@ -10,6 +10,7 @@ man3_MANS = \
 	man/NC_cache_dispatch.3 \
 	man/NC_cache_fd.3 \
 	man/NC_cache_id.3 \
+	man/NC_cache_on_purge.3 \
 	man/NC_cache_open.3 \
 	man/NC_cache_serve.3 \
 	man/NC_cache_serve_as.3 \
@@ -20,14 +21,20 @@ man3_MANS = \
 	man/NC_destroy_in.3 \
 	man/NC_exchange_arm.3 \
 	man/NC_exchange_arm_for.3 \
+	man/NC_exchange_body.3 \
+	man/NC_exchange_cancel.3 \
 	man/NC_exchange_close.3 \
+	man/NC_exchange_data_free.3 \
 	man/NC_exchange_fd.3 \
 	man/NC_exchange_kick.3 \
 	man/NC_exchange_pid.3 \
 	man/NC_exchange_pidfd.3 \
 	man/NC_exchange_reap.3 \
+	man/NC_exchange_sent.3 \
 	man/NC_exchange_start.3 \
+	man/NC_exchange_started.3 \
 	man/NC_exchange_submit.3 \
+	man/NC_exchange_untaken.3 \
 	man/NC_fragment.3 \
 	man/NC_free.3 \
 	man/NC_grant.3 \
@@ -44,6 +51,7 @@ man3_MANS = \
 	man/NC_operation_sent.3 \
 	man/NC_prep_send.3 \
 	man/NC_printf.3 \
+	man/NC_purge.3 \
 	man/NC_read.3 \
 	man/NC_read_in.3 \
 	man/NC_release.3 \
@@ -71,10 +79,14 @@ man3_MANS = \
 	man/NC_stat_in.3 \
 	man/NC_stream.3 \
 	man/NC_verify.3 \
+	man/NC_worker_abort.3 \
 	man/NC_worker_accept.3 \
+	man/NC_worker_body.3 \
 	man/NC_worker_close.3 \
+	man/NC_worker_gone.3 \
 	man/NC_worker_open.3 \
 	man/NC_worker_respond.3 \
+	man/NC_worker_send.3 \
 	man/NC_write.3
 man1_MANS = man/nabcctl.1
 man7_MANS = man/nabc.7

@@ -127,7 +127,7 @@ static bool submit(struct gw_lane *lane, struct transaction *transaction, const 
 	    (transaction->upload && NC_grant(NULL, transaction->upload, NC_PROCESS_FD,
 					     (id_t)NC_exchange_pidfd(lane->exchange)) < 0) ||
 	    NC_exchange_submit(lane->exchange, number, (uint64_t)pending->generation << 32 | slot,
-			       block, length) < 0)
+			       block, length, 0) < 0)
 		return false;
 	lane->free = pending->next;
 	pending->transaction = transaction;

@@ -49,6 +49,7 @@ check()
 check libnabc <<'FLOORS'
 nabc.h nabc-async.h nabc-worker.h id lock table notice fragment extent checksum crc32c replacement cleaning expiry queue peer process identity ring route
 socket cork segment wire lane
+flow inflow intake
 unit board session
 store grant
 sums stock
@@ -66,11 +67,11 @@ transmit
 collector
 operation
 async async-uring async-epoll
-exchange responder operator face stream
+exchange exchange-tell responder responder-stream responder-posix operator face stream
 nabc sharing nabc-async worker
 json ctl-counter ctl
 ctl-word ctl-show ctl-unit
-ctl-top ctl-route
+ctl-top ctl-route ctl-purge
 nabcctl
 FLOORS
 

@@ -52,6 +52,14 @@ NABC_UNITS = \
 	tests/unit/test-async \
 	tests/unit/test-exchange \
 	tests/unit/test-exchange-bad \
+	tests/unit/test-exchange-body \
+	tests/unit/test-exchange-posix \
+	tests/unit/test-exchange-start \
+	tests/unit/test-exchange-stream \
+	tests/unit/test-exchange-untaken \
+	tests/unit/test-flow \
+	tests/unit/test-inflow \
+	tests/unit/test-intake \
 	tests/unit/test-responder \
 	tests/unit/test-operator \
 	tests/unit/test-nabc \

@@ -7,7 +7,7 @@
  * MODE (octal) is the socket's, SIZE the cache's in bytes.  Inserts a unit of
  * each LENGTH, writes their ids to standard output, one a line, and then an
  * empty line; ends with its standard input.  Byte i of unit n is 7 * i + n,
- * counted from 0.
+ * counted from 0.  It forgets units by their lengths.
  */
 #include <err.h>
 #include <errno.h>
@@ -37,6 +37,20 @@ static size_t insert(size_t length, unsigned number)
 	return id;
 }
 
+static int forget(void *context, const char *name)
+{
+	struct NC_stat units[64];
+	size_t cursor = 0, length = strtoul(name, NULL, 10);
+	int count = NC_list(NULL, &cursor, units, 64), forgotten = 0;
+
+	(void)context;
+	if (!length)
+		return -EINVAL;
+	for (int i = 0; i < count; i++)
+		forgotten += units[i].size == length && NC_destroy(units[i].id) == 0;
+	return forgotten;
+}
+
 int main(int argc, char **argv)
 {
 	struct NC_cache_options options = {0};
@@ -51,6 +65,8 @@ int main(int argc, char **argv)
 	cache = NC_cache_open(&options);
 	if (!cache || NC_cache_serve_as(cache, argv[1], &serve) < 0)
 		err(1, "%s", argv[1]);
+	if (NC_cache_on_purge(cache, forget, NULL) < 0)
+		err(1, "NC_cache_on_purge");
 	for (int i = 4; i < argc; i++)
 		printf("%zu\n", insert(strtoul(argv[i], NULL, 10), (unsigned)i - 4));
 	puts("");

@@ -28,7 +28,8 @@ from server import BUILD, TIMEOUT, UNDER, Lines, running
 NABCCTL = os.path.join(BUILD, "libnabc", "nabcctl")
 OWNER = os.path.join(BUILD, "tests", "system", "cache-owner")
 SOURCE = pathlib.Path(os.environ["srcdir"])
-COMMANDS = ["stat", "top", "routes", "list", "get", "put", "grant", "revoke", "keep", "destroy"]
+COMMANDS = ["stat", "top", "routes", "list", "get", "put", "grant", "revoke", "keep", "destroy",
+            "purge"]
 NOBODY = 65534
 LENGTHS = [1, 5000, 300000, 4096]
 
@@ -212,6 +213,7 @@ def test_version():
         (["keep", "1", "--ttl", "1", "--priority", ""], '--priority ""'),
         (["destroy"], "one id"),
         (["destroy", "1", "x"], '"x"'),
+        (["purge"], "one URL or tag"),
         (["stat", "1", "x"], '"x"'),
         (["routes", "set"], "set ADDRESS METHOD"),
         (["routes", "set", "unix"], "set ADDRESS METHOD"),
@@ -638,6 +640,22 @@ def test_destroy_goes_on(owner):
     assert ids(owner.path) == sorted(owner.ids[1:3])
     assert good(owner.path, "destroy", *owner.ids[1:3]) == b""
     assert ids(owner.path) == []
+
+
+# --- purge -------------------------------------------------------------------------------------------
+
+
+def test_purge(owner):
+    assert good(owner.path, "purge", 5000) == b"1\n"
+    assert good(owner.path, "purge", 5000, 4096, 300000) == b"2\n"
+    assert json.loads(good(owner.path, "purge", "--json", 1)) == {"purged": 1}
+    assert good(owner.path, "list").count(b"\n") == 1
+
+
+def test_purge_goes_on(owner):
+    done = ctl(owner.path, "purge", 1, "x", 4096)
+    assert (done.returncode, done.stdout) == (1, b"2\n")
+    assert done.stderr.decode().startswith('nabcctl: "x": neither a URL')
 
 
 # --- in scripts ------------------------------------------------------------------------------------------

@@ -4,24 +4,34 @@
  * bad:
  *
  *	/pid       its process id            /kept      the same unit each time
- *	/hang      never answers             /exit      ends without an answer
+ *	/hang      says so, never answers    /exit      ends without an answer
  *	/garbage   header lines that are none           /header    a good one
+ *	/list      three units, the first and the last one the same
  *	/stray     names a unit that is none            /variable  PATH_INFO etc.
  *	/upload    method, length, MD5, id of the body  /echo      the body
  *	/read      tries to read the unit whose id the query is
+ *	/who       user, groups, limit, folder, and the variable that the query names
+ *	/eat       takes memory until there is no more
+ *	/again     tells the server that it never had this request, and ends
+ *	/forget    the same of all requests that it ever had
+ *	/deny      the same of one to which it has begun to answer
  *
  * Single-threaded; ends when its server does.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <glib.h>
 
 #include <nabc-worker.h>
+
+#include <lane.h>
 
 static const char garbage[] = "This is no header line\r\n\r\n<p>smuggled</p>";
 static const char header[] =
@@ -65,33 +75,55 @@ static struct NC_range variables(const struct NC_request *request)
 	return unit_of(text);
 }
 
-/* The request's body, or the reason why it cannot be read. */
-static struct NC_response upload(const struct NC_request *request, bool echo)
+/* All of the request's body, whatever it came in; NULL with errno. */
+static GByteArray *gather(NC_worker *worker, struct NC_request *request)
 {
-	const char *length_text = NC_request_variable(request, "CONTENT_LENGTH");
-	const char *id_text = NC_request_variable(request, "NABC_BODY_ID");
-	size_t length = length_text ? strtoull(length_text, NULL, 10) : 0;
-	size_t id = id_text ? strtoull(id_text, NULL, 10) : 0;
-	char *body = g_malloc(length + 1), *sum, text[256];
-	ssize_t got = id ? NC_pread(NULL, id, body, length + 1, 0) : 0;
+	GByteArray *body = g_byte_array_new();
+	struct NC_range piece;
+	int more;
+
+	while ((more = NC_worker_body(worker, request, &piece)) > 0) {
+		guint at = body->len;
+
+		g_byte_array_set_size(body, (guint)(at + piece.length));
+		if (NC_pread(NULL, piece.id, body->data + at, piece.length, piece.offset) !=
+		    (ssize_t)piece.length)
+			break;
+	}
+	if (more == 0)
+		return body;
+	g_byte_array_unref(body);
+	return NULL;
+}
+
+/* The request's body, or the reason why it cannot be read. */
+static struct NC_response upload(NC_worker *worker, struct NC_request *request, bool echo)
+{
+	const char *method = NC_request_variable(request, "REQUEST_METHOD");
+	const char *length = NC_request_variable(request, "CONTENT_LENGTH");
+	const char *id = NC_request_variable(request, "NABC_BODY_ID");
+	char *start = g_strdup_printf("%s %s", method, length ? length : "-");
+	char *end = g_strdup(id ? id : "0");
+	GByteArray *body = gather(worker, request);
 	struct NC_response response = {.status = 200};
 
-	if (got != (ssize_t)length) {
-		snprintf(text, sizeof(text), "%zd of %zu bytes: %s\n", got, length,
-			 strerror(errno));
+	if (!body) {
 		response.status = 500;
-		response.body = unit_of(text);
+		response.body = unit_of(strerror(errno));
 	} else if (!echo) {
-		sum = g_compute_checksum_for_data(G_CHECKSUM_MD5, (guchar *)body, length);
-		snprintf(text, sizeof(text), "%s %s %s %zu\n",
-			 NC_request_variable(request, "REQUEST_METHOD"),
-			 length_text ? length_text : "-", sum, id);
+		char *sum = g_compute_checksum_for_data(G_CHECKSUM_MD5, body->data, body->len);
+		char *text = g_strdup_printf("%s %s %s\n", start, sum, end);
+
 		response.body = unit_of(text);
+		g_free(text);
 		g_free(sum);
-	} else if (length) {
-		response.body = unit_of_bytes(body, length);
+	} else if (body->len) {
+		response.body = unit_of_bytes((const char *)body->data, body->len);
 	}
-	g_free(body);
+	if (body)
+		g_byte_array_unref(body);
+	g_free(start);
+	g_free(end);
 	return response;
 }
 
@@ -108,9 +140,61 @@ static struct NC_response read_other(const struct NC_request *request)
 				    .body = unit_of(got == 1 ? "read" : strerror(errno))};
 }
 
-static struct NC_response obey(const struct NC_request *request)
+static struct NC_response who(const struct NC_request *request)
 {
-	static struct NC_range kept;
+	const char *name = NC_request_variable(request, "QUERY_STRING");
+	GString *text = g_string_new(NULL);
+	struct NC_response response = {.status = 200};
+	char *folder = g_get_current_dir();
+	const char *value = name ? getenv(name) : NULL;
+	struct rlimit memory;
+	gid_t groups[64];
+	int count = getgroups(G_N_ELEMENTS(groups), groups);
+
+	g_string_append_printf(text, "%d %d\n", (int)getuid(), (int)getgid());
+	for (int i = 0; i < count; i++)
+		g_string_append_printf(text, "%s%d", i ? " " : "", (int)groups[i]);
+	if (getrlimit(RLIMIT_AS, &memory) < 0 || memory.rlim_cur == RLIM_INFINITY)
+		memory.rlim_cur = 0;
+	g_string_append_printf(text, "\n%llu\n%s\n%s\n", (unsigned long long)memory.rlim_cur,
+			       folder, value ? value : "(none)");
+	response.body = unit_of(text->str);
+	g_string_free(text, TRUE);
+	g_free(folder);
+	return response;
+}
+
+/* Ends it. */
+static void eat(void)
+{
+	for (;;)
+		memset(g_malloc(1 << 20), 1, 1 << 20);
+}
+
+/*
+ * Spoils the count of requests that the server may read in memory shared with
+ * it: one less, or none.  With one lane alone.
+ */
+static void lie(bool all)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char line[512], mode[5];
+	uintptr_t start, end;
+
+	while (maps && fgets(line, sizeof(line), maps)) {
+		if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s", &start, &end, mode) != 3 ||
+		    strcmp(mode, "rw-s") || !strstr(line, "memfd:nabc"))
+			continue;
+		for (uint64_t *at = (void *)start; at < (uint64_t *)end; at++)
+			if (*at > NC_LANE_BEGUN && *at - NC_LANE_BEGUN < 1u << 20)
+				*at = all ? NC_LANE_BEGUN : *at - 1;
+	}
+	_exit(4);
+}
+
+static struct NC_response obey(NC_worker *worker, struct NC_request *request)
+{
+	static struct NC_range kept, list[3];
 	struct NC_response response = {.status = 200};
 	const char *order = NC_request_variable(request, "PATH_INFO");
 	char pid[32];
@@ -120,10 +204,17 @@ static struct NC_response obey(const struct NC_request *request)
 		snprintf(pid, sizeof(pid), "%d", (int)getpid());
 		response.body = unit_of(pid);
 	} else if (strcmp(order, "/hang") == 0) {
+		fputs("worker-obey: hangs\n", stderr);
 		for (;;)
 			pause();
 	} else if (strcmp(order, "/exit") == 0) {
 		_exit(3);
+	} else if (strcmp(order, "/again") == 0 || strcmp(order, "/forget") == 0) {
+		lie(order[1] == 'f');
+	} else if (strcmp(order, "/deny") == 0) {
+		response.flags = NC_RESPONSE_MORE;
+		(void)NC_worker_respond(worker, request, &response);
+		lie(false);
 	} else if (strcmp(order, "/garbage") == 0) {
 		response.headers = garbage;
 		response.headers_length = sizeof(garbage) - 1;
@@ -136,14 +227,23 @@ static struct NC_response obey(const struct NC_request *request)
 			kept = unit_of("the same each time\n");
 		response.body = kept;
 		response.flags = NC_RESPONSE_KEEP;
+	} else if (strcmp(order, "/list") == 0) {
+		list[0] = list[2] = unit_of("a line of three\n");
+		list[1] = unit_of("the middle one\n");
+		response.ranges = list;
+		response.range_count = 3;
 	} else if (strcmp(order, "/stray") == 0) {
 		response.body = (struct NC_range){.id = unit_of("x").id ^ 1, .length = 1};
 	} else if (strcmp(order, "/variable") == 0) {
 		response.body = variables(request);
 	} else if (strcmp(order, "/upload") == 0 || strcmp(order, "/echo") == 0) {
-		response = upload(request, order[1] == 'e');
+		response = upload(worker, request, order[1] == 'e');
 	} else if (strcmp(order, "/read") == 0) {
 		response = read_other(request);
+	} else if (strcmp(order, "/who") == 0) {
+		response = who(request);
+	} else if (strcmp(order, "/eat") == 0) {
+		eat();
 	} else {
 		response.status = 404;
 	}
@@ -160,7 +260,7 @@ int main(void)
 		return EXIT_FAILURE;
 	}
 	while (NC_worker_accept(worker, &request) > 0) {
-		struct NC_response response = obey(&request);
+		struct NC_response response = obey(worker, &request);
 
 		if (NC_worker_respond(worker, &request, &response) < 0) {
 			perror("worker-obey: cannot respond");

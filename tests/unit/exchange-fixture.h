@@ -29,12 +29,16 @@ struct NC_exchange {
 static NC_cache *cache;
 static NC_exchange *exchange;
 static int pollers[NC_LANES_MAX];
+static unsigned exchange_flags; /* of exchanges that are started */
 
 static inline NC_exchange *start_program(char *const *argv, char *const *environment,
 					 unsigned lanes, size_t memory)
 {
-	struct NC_exchange_options options = {
-		.argv = argv, .environment = environment, .lanes = lanes, .memory = memory};
+	struct NC_exchange_options options = {.argv = argv,
+					      .environment = environment,
+					      .lanes = lanes,
+					      .memory = memory,
+					      .flags = exchange_flags};
 
 	return NC_exchange_start(cache, &options);
 }
@@ -99,7 +103,7 @@ static inline int submit(unsigned lane, uint64_t tag, const char *first, const c
 		strcpy(variables + length, part[i]);
 		length += strlen(part[i]) + 1;
 	}
-	if (NC_exchange_submit(exchange, lane, tag, variables, length) < 0)
+	if (NC_exchange_submit(exchange, lane, tag, variables, length, 0) < 0)
 		return -1;
 	return NC_exchange_kick(exchange, lane);
 }
@@ -142,18 +146,29 @@ static inline int reap(unsigned lane, uint64_t *tag, struct NC_response *respons
 	}
 }
 
-/* Reads a body the way a client would get it, and lets go of it. */
-static inline void take_body(const struct NC_response *response, char *to)
+static inline void release_all(const struct NC_response *response)
 {
-	struct NC_send message = {
-		.ranges = &response->body, .range_count = 1, .flags = NC_SEND_HELD};
+	for (unsigned i = 0; i < response->range_count; i++)
+		ck_assert_int_eq(NC_release(response->ranges[i].id), 0);
+}
+
+/* Reads a body the way a client would get it, and lets go of it; its bytes. */
+static inline size_t take_body(const struct NC_response *response, char *to)
+{
+	struct NC_send message = {.ranges = response->ranges,
+				  .range_count = response->range_count,
+				  .flags = NC_SEND_HELD};
+	size_t length = 0;
 	int pair[2];
 
+	for (unsigned i = 0; i < response->range_count; i++)
+		length += response->ranges[i].length;
 	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", 1 << 20, 1 << 20);
-	ck_assert_int_eq(NC_socksendv(pair[0], &message), (ssize_t)response->body.length);
-	read_exactly(pair[1], to, response->body.length);
-	ck_assert_int_eq(NC_release(response->body.id), 0);
+	ck_assert_int_eq(NC_socksendv(pair[0], &message), (ssize_t)length);
+	read_exactly(pair[1], to, length);
+	release_all(response);
 	close_pair(pair);
+	return length;
 }
 
 static inline void check_echo(unsigned lane, uint64_t tag)

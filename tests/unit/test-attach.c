@@ -144,6 +144,8 @@ START_TEST(test_join)
 	range.id = insert_joined(9000);
 	ck_assert_int_eq(nc_cache_hold(&cache, range.id, false, &view), 0);
 	ck_assert_int_eq(nc_cache_destroy(&joined, range.id), 0);
+	ck_assert_int_eq(nc_transmit_send(&transmit, pair[0], &message), -ENOENT);
+	message.flags = NC_SEND_HELD;
 	ck_assert_int_eq(nc_transmit_send(&transmit, pair[0], &message), 9000);
 	read_exactly(pair[1], got, sizeof(got));
 	ck_assert_uint_eq(pattern_match(got, 1, 0, sizeof(got)), sizeof(got));
@@ -374,10 +376,10 @@ static int guest_end(struct guest *guest)
 	return WEXITSTATUS(status);
 }
 
-static void check_sends(size_t id)
+static void check_sends(size_t id, unsigned flags)
 {
 	struct NC_range range = {.id = id, .length = 10000};
-	struct NC_send message = {.ranges = &range, .range_count = 1};
+	struct NC_send message = {.ranges = &range, .range_count = 1, .flags = flags};
 	char got[10000];
 	int pair[2];
 
@@ -406,7 +408,7 @@ START_TEST(test_other_process)
 	dispatch_until(1);
 	id = guest_tells(&guest);
 	ck_assert_uint_eq(nc_id_member(id), 1);
-	check_sends(id);
+	check_sends(id, 0);
 	/* The owner's units are not the member's business. */
 	ck_assert_int_eq(write(guest.to, &order, 1), 1);
 	ck_assert_int_eq(write(guest.to, &own, sizeof(own)), sizeof(own));
@@ -424,7 +426,7 @@ START_TEST(test_other_process)
 	ck_assert_int_eq(nc_cache_hold(&cache, id, false, &view), 0);
 	ck_assert_uint_eq(guest_does(&guest, 'd'), 0);
 	ck_assert_uint_eq(guest_does(&guest, 'd'), ENOENT);
-	check_sends(id);
+	check_sends(id, NC_SEND_HELD);
 	ck_assert_int_eq(nc_cache_release(&cache, id), 0);
 	ck_assert_int_eq(hold(id), -ENOENT);
 	ck_assert_int_eq(guest_end(&guest), 0);
@@ -486,14 +488,14 @@ START_TEST(test_several_members)
 		id[i] = guest_tells(&guest[i]);
 		for (unsigned k = 0; k < i; k++)
 			ck_assert_uint_ne(nc_id_member(id[i]), nc_id_member(id[k]));
-		check_sends(id[i]);
+		check_sends(id[i], 0);
 	}
 	ck_assert_int_eq(guest_end(&guest[2]), 0);
 	dispatch_until(4);
 	ck_assert_int_eq(hold(id[2]), -ENOENT);
 	for (unsigned i = 0; i < 5; i++)
 		if (i != 2) {
-			check_sends(id[i]);
+			check_sends(id[i], 0);
 			ck_assert_int_eq(guest_end(&guest[i]), 0);
 		}
 	dispatch_until(0);
@@ -854,7 +856,7 @@ START_TEST(test_worker_ends)
 	open_owner();
 	ck_assert_int_eq(nc_peer_pair(pair), 0);
 	ck_assert_int_eq(nc_attach_offer(&owner, pair[0], &offer, &guest), 0);
-	ck_assert_int_eq(nc_attach_expect(&owner, guest, getpid(), -1), 0);
+	ck_assert_int_eq(nc_attach_expect(&owner, guest, getpid(), -1, true), 0);
 	ck_assert_int_eq(nc_join(&joined, pair[1], 1000, &welcome, fds), 0);
 	ck_assert_int_eq(nc_segment_create(&segment, PAGE, false, false), 0);
 	ck_assert_int_eq(nc_segment_freeze(&segment), 0);

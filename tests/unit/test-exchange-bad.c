@@ -23,7 +23,8 @@ static void check_502(const char *first, const char *second, const char *third)
 
 	for (unsigned i = 0; i < 3 && part[i]; i++)
 		at = stpcpy(at, part[i]) + 1;
-	ck_assert_int_eq(NC_exchange_submit(exchange, 0, 77, request, (size_t)(at - request)), 0);
+	ck_assert_int_eq(NC_exchange_submit(exchange, 0, 77, request, (size_t)(at - request), 0),
+			 0);
 	ck_assert_int_eq(NC_exchange_kick(exchange, 0), 0);
 	memset(&response, 0xff, sizeof(response));
 	ck_assert_int_eq(reap(0, &tag, &response), 1);
@@ -80,6 +81,56 @@ START_TEST(test_bad_bodies)
 	/* Its own fault, and it may go on. */
 	check_echo(0, 3);
 	ck_assert_int_eq(NC_free(&handle), 0);
+	close_all();
+}
+END_TEST
+
+/* One bad range spoils the whole list: nothing stays held, the others go back or stay. */
+START_TEST(test_spoilt_lists)
+{
+	static const char ways[][32] = {"DO=spoilt\0HOW=foreign", "DO=spoilt\0HOW=stale",
+					"DO=spoilt\0HOW=length"};
+
+	open_all(1, 0);
+	for (unsigned i = 0; i < 4 * 3 * 2; i++) {
+		unsigned at = i % 4, way = i / 4 % 3, keep = i / 12;
+		struct NC_response response;
+		char variables[128], *end;
+		size_t ids[4];
+		uint64_t tag;
+
+		memcpy(variables, ways[way], sizeof(ways[way]));
+		end = variables + 10;
+		end += strlen(end) + 1;
+		end += sprintf(end, "COUNT=4") + 1;
+		end += sprintf(end, "AT=%u", at) + 1;
+		end += sprintf(end, "FLAGS=%u", keep) + 1;
+		ck_assert_int_eq(
+			NC_exchange_submit(exchange, 0, i, variables, (size_t)(end - variables), 0),
+			0);
+		ck_assert_int_eq(NC_exchange_kick(exchange, 0), 0);
+		memset(&response, 0xff, sizeof(response));
+		ck_assert_int_eq(reap(0, &tag, &response), 1);
+		ck_assert_int_eq(response.status, 502);
+		ck_assert_uint_eq(response.flags, 0);
+		ck_assert_uint_eq(response.range_count, 0);
+		ck_assert_uint_eq(response.headers_length, 0);
+		ck_assert_int_eq(reap(0, &tag, &response), 1);
+		ck_assert_int_eq(response.status, 200);
+		take_body(&response, (char *)ids);
+		for (unsigned j = 0; j < 3; j++) {
+			/* Of the list, and what was out of its bounds is given up. */
+			bool lives = keep && !(way == 2 && (at == j || (at == 3 && j == 0)));
+
+			ck_assert_int_eq(NC_release(ids[j]), -1);
+			ck_assert_int_eq(errno, EINVAL);
+			lives |= !keep && way < 2 && at && j == at;
+			ck_assert_int_eq(NC_hold(ids[j]), lives ? 0 : -1);
+			if (NC_release(ids[j]) == 0)
+				ck_assert_int_eq(NC_destroy(ids[j]), 0);
+		}
+	}
+	check_echo(0, 3);
 	close_all();
 }
 END_TEST
@@ -158,6 +209,8 @@ START_TEST(test_death)
 		open_all(1, 0);
 		ck_assert_int_eq(submit(0, 1, "DO=large", NULL, NULL), 0);
 		ck_assert_int_eq(reap(0, &tag, &response), 1);
+		/* What points into the exchange ends with it. */
+		response.ranges = &response.body;
 		ck_assert_int_eq(NC_exchange_close(exchange), 0);
 		close(pollers[0]);
 		ck_assert_int_eq(NC_hold(response.body.id), -1);
@@ -199,14 +252,22 @@ START_TEST(test_request_queue_full)
 	ck_assert_ptr_nonnull(exchange);
 	memset(block, 'x', sizeof(block));
 	block[sizeof(block) - 1] = '\0';
-	while (NC_exchange_submit(exchange, 0, count, block, sizeof(block)) == 0)
+	while (NC_exchange_submit(exchange, 0, count, block, sizeof(block), 0) == 0)
 		ck_assert_uint_lt(count++, 1000);
 	ck_assert_int_eq(errno, EAGAIN);
 	ck_assert_uint_gt(count, 4);
+	/* That a client has gone can be said all the same. */
+	for (unsigned i = 0; i < 600; i++)
+		ck_assert_int_eq(NC_exchange_cancel(exchange, 0, i), 0);
+	while (NC_exchange_cancel(exchange, 0, 0) == 0)
+		ck_assert_uint_lt(count++, 10000);
+	ck_assert_int_eq(errno, EAGAIN);
 	ck_assert_int_eq(NC_exchange_kick(exchange, 0), 0);
 	ck_assert_int_eq(kill(NC_exchange_pid(exchange), SIGKILL), 0);
 	await(NC_exchange_pidfd(exchange), POLLIN);
-	ck_assert_int_eq(NC_exchange_submit(exchange, 0, count, block, sizeof(block)), -1);
+	ck_assert_int_eq(NC_exchange_submit(exchange, 0, count, block, sizeof(block), 0), -1);
+	ck_assert_int_eq(errno, EPIPE);
+	ck_assert_int_eq(NC_exchange_cancel(exchange, 0, 0), -1);
 	ck_assert_int_eq(errno, EPIPE);
 	pollers[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	close_all();
@@ -232,6 +293,7 @@ END_TEST
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_bad_bodies);
+	tcase_add_test(tcase, test_spoilt_lists);
 	tcase_add_test(tcase, test_garbage);
 	tcase_add_test(tcase, test_garbage_tail);
 	tcase_add_test(tcase, test_death);

@@ -58,10 +58,10 @@ START_TEST(test_faces_refuse)
 	REFUSED(NC_exchange_pidfd(NULL));
 	REFUSED(NC_exchange_fd(NULL, 0));
 	REFUSED(NC_exchange_fd(exchange, 2));
-	REFUSED(NC_exchange_submit(NULL, 0, 0, "", 1));
-	REFUSED(NC_exchange_submit(exchange, 2, 0, "", 1));
-	REFUSED(NC_exchange_submit(exchange, 0, 0, NULL, 1));
-	REFUSED(NC_exchange_submit(exchange, 0, 0, "A=1", 3));
+	REFUSED(NC_exchange_submit(NULL, 0, 0, "", 1, 0));
+	REFUSED(NC_exchange_submit(exchange, 2, 0, "", 1, 0));
+	REFUSED(NC_exchange_submit(exchange, 0, 0, NULL, 1, 0));
+	REFUSED(NC_exchange_submit(exchange, 0, 0, "A=1", 3, 0));
 	REFUSED(NC_exchange_kick(exchange, 2));
 	REFUSED(NC_exchange_reap(exchange, 2, &tag, &response));
 	REFUSED(NC_exchange_reap(exchange, 0, NULL, &response));
@@ -139,7 +139,7 @@ START_TEST(test_block_sizes)
 		memcpy(block, "DO=echo\0VALUE=", 14);
 		memset(block + 14, 'v', sizes[i] - 15);
 		block[sizes[i] - 1] = '\0';
-		ck_assert_int_eq(NC_exchange_submit(exchange, 0, i, block, sizes[i]), 0);
+		ck_assert_int_eq(NC_exchange_submit(exchange, 0, i, block, sizes[i], 0), 0);
 		ck_assert_int_eq(NC_exchange_kick(exchange, 0), 0);
 		ck_assert_int_eq(reap(0, &tag, &response), 1);
 		ck_assert_uint_eq(response.body.length, sizes[i] - 15);
@@ -148,10 +148,10 @@ START_TEST(test_block_sizes)
 		free(got);
 	}
 	block[NC_BLOCK_MAX] = '\0';
-	ck_assert_int_eq(NC_exchange_submit(exchange, 0, 9, block, NC_BLOCK_MAX + 1), -1);
+	ck_assert_int_eq(NC_exchange_submit(exchange, 0, 9, block, NC_BLOCK_MAX + 1, 0), -1);
 	ck_assert_int_eq(errno, EMSGSIZE);
 	/* No variables at all is a request as well. */
-	ck_assert_int_eq(NC_exchange_submit(exchange, 0, 10, NULL, 0), 0);
+	ck_assert_int_eq(NC_exchange_submit(exchange, 0, 10, NULL, 0, 0), 0);
 	ck_assert_int_eq(NC_exchange_kick(exchange, 0), 0);
 	ck_assert_int_eq(reap(0, &tag, &response), 1);
 	ck_assert_uint_eq(tag, 10);
@@ -361,6 +361,79 @@ START_TEST(test_keep)
 }
 END_TEST
 
+/* Lists of every length; one-shot units are dead afterwards, kept ones live. */
+START_TEST(test_lists)
+{
+	open_all(1, 0);
+	for (unsigned count = 2; count <= NC_RESPONSE_RANGES_MAX; count++) {
+		for (unsigned keep = 0; keep < 2; keep++) {
+			struct NC_response response;
+			char text[32], got[32];
+			uint64_t tag;
+
+			snprintf(text, sizeof(text), "COUNT=%u", count);
+			ck_assert_int_eq(
+				submit(0, count, "DO=list", text, keep ? "FLAGS=1" : "FLAGS=0"), 0);
+			ck_assert_int_eq(reap(0, &tag, &response), 1);
+			ck_assert_uint_eq(tag, count);
+			ck_assert_int_eq(response.status, 200);
+			ck_assert_uint_eq(response.flags, keep ? NC_RESPONSE_KEEP : 0);
+			ck_assert_uint_eq(response.headers_length, 13);
+			ck_assert_mem_eq(response.headers, "X-List: yes\r\n", 13);
+			ck_assert_uint_eq(response.range_count, count);
+			ck_assert_uint_eq(response.body.id, 0);
+			/* Named twice is held twice. */
+			ck_assert_uint_eq(response.ranges[0].id, response.ranges[count - 1].id);
+			ck_assert_uint_eq(take_body(&response, got), count + 2);
+			for (unsigned i = 0; i + 1 < count; i++)
+				ck_assert_int_eq(got[i], '0' + (int)i % 10);
+			ck_assert_mem_eq(got + count - 1, "<0>", 3);
+			for (unsigned i = 0; i < count; i++) {
+				size_t id = response.ranges[i].id;
+
+				ck_assert_int_eq(NC_hold(id), keep ? 0 : -1);
+				if (keep)
+					ck_assert_int_eq(NC_release(id), 0);
+				ck_assert_int_eq(NC_release(id), -1);
+			}
+			for (unsigned i = 0; keep && i + 1 < count; i++)
+				ck_assert_int_eq(NC_destroy(response.ranges[i].id), 0);
+		}
+	}
+	close_all();
+}
+END_TEST
+
+/* Kept but for some: of each set of them. */
+START_TEST(test_drop)
+{
+	open_all(1, 0);
+	for (unsigned drops = 0; drops < 8; drops++) {
+		struct NC_response response;
+		char text[32], got[8];
+		uint64_t tag;
+
+		/* Four ranges; the last is the first unit again, so that may go by either. */
+		snprintf(text, sizeof(text), "FLAGS=%u", drops << 16 | NC_RESPONSE_KEEP);
+		ck_assert_int_eq(submit(0, drops, "DO=list", "COUNT=4", text), 0);
+		ck_assert_int_eq(reap(0, &tag, &response), 1);
+		ck_assert_int_eq(response.status, 200);
+		ck_assert_uint_eq(take_body(&response, got), 6);
+		ck_assert_mem_eq(got, "012<0>", 6);
+		for (unsigned i = 0; i < 3; i++) {
+			bool dropped = drops >> i & 1;
+
+			ck_assert_int_eq(NC_hold(response.ranges[i].id), dropped ? -1 : 0);
+			if (!dropped) {
+				ck_assert_int_eq(NC_destroy(response.ranges[i].id), 0);
+				ck_assert_int_eq(NC_release(response.ranges[i].id), 0);
+			}
+		}
+	}
+	close_all();
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_start_refused);
@@ -374,6 +447,8 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_response_queue_full);
 	tcase_add_test(tcase, test_one_shot);
 	tcase_add_test(tcase, test_keep);
+	tcase_add_test(tcase, test_lists);
+	tcase_add_test(tcase, test_drop);
 }
 
 RUN_SUITE("exchange", fill)

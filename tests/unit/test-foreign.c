@@ -188,9 +188,11 @@ START_TEST(test_destroy)
 }
 END_TEST
 
-/* The member destroys, or scribbles over, what the owner holds. */
+/* The member destroys, or scribbles over, what the owner holds: who holds it goes on. */
 START_TEST(test_destroyed_by_member)
 {
+	struct nc_unit *unit;
+
 	open_one();
 	for (unsigned generation = 1; generation < 40; generation++) {
 		publish(0, generation, first, 100, PAGE);
@@ -199,8 +201,12 @@ START_TEST(test_destroyed_by_member)
 			     generation % 3 == 0   ? nc_shared_word(generation, NC_SHARED_DOOMED)
 			     : generation % 3 == 1 ? nc_shared_word(generation, NC_SHARED_LIVE)
 						   : UINT64_MAX);
-		ck_assert_int_eq(hold(0, generation), 0);
+		ck_assert_int_eq(hold(0, generation), -ENOENT);
+		ck_assert_int_eq(nc_foreign_hold(foreign, 0, generation, true, &unit), 0);
 		ck_assert_int_eq(nc_foreign_release(foreign, 0, generation), 0);
+		/* What it writes next does not bring the name back. */
+		atomic_store(&entry_at(0)->word, nc_shared_word(generation, NC_SHARED_BUSY));
+		ck_assert_int_eq(hold(0, generation), -ENOENT);
 		ck_assert_int_eq(nc_foreign_release(foreign, 0, generation), 0);
 		ck_assert_uint_eq(word_at(0), nc_shared_word(generation, NC_SHARED_DROPPED));
 		ck_assert_int_eq(hold(0, generation), -ENOENT);

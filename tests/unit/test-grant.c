@@ -160,6 +160,29 @@ START_TEST(test_enter)
 END_TEST
 
 /* A copy is closed with its record; on failure it stays the caller's. */
+/* Known of what is sealed when its maker has gone, and of what is not while it is there. */
+START_TEST(test_session)
+{
+	static struct nc_borrower maker, member;
+
+	join(&maker, 0, 1000, 10 * PAGE);
+	join(&member, 3, 1000, 10 * PAGE);
+	maker.who.session = 77;
+	member.who.session = 88;
+	ck_assert_int_eq(nc_grants_enter(&book, nc_id(0, 5, 1), &maker, NULL, PAGE, PAGE), 0);
+	ck_assert_int_eq(nc_grants_enter(&book, nc_id(0, 6, 1), NULL, NULL, PAGE, PAGE), 0);
+	ck_assert_int_eq(nc_grants_session(&book, nc_id(0, 5, 1)), 77);
+	ck_assert_int_eq(nc_grants_session(&book, nc_id(0, 6, 1)), 0);
+	ck_assert_int_eq(nc_grants_session(&book, nc_id(0, 7, 1)), 0);
+	ck_assert_int_eq(nc_grants_session(&book, nc_id(3, 1, 1)), 88);
+	ck_assert_int_eq(nc_grants_session(&book, nc_id(4, 1, 1)), 0);
+	part(&maker);
+	part(&member);
+	ck_assert_int_eq(nc_grants_session(&book, nc_id(0, 5, 1)), 77);
+	ck_assert_int_eq(nc_grants_session(&book, nc_id(3, 1, 1)), 0);
+}
+END_TEST
+
 START_TEST(test_copies)
 {
 	struct nc_segment first = frozen(3 * PAGE), second = frozen(PAGE);
@@ -691,6 +714,7 @@ static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_owners_quota);
 	tcase_add_test(tcase, test_enter);
+	tcase_add_test(tcase, test_session);
 	tcase_add_test(tcase, test_copies);
 	tcase_add_test(tcase, test_leave);
 	tcase_add_test(tcase, test_processes);

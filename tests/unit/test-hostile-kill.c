@@ -228,7 +228,7 @@ START_TEST(test_worker)
 
 		ck_assert_ptr_nonnull(exchange);
 		for (uint64_t tag = 0; tag < 6; tag++)
-			ck_assert_int_eq(NC_exchange_submit(exchange, 0, tag, "DO=large", 9), 0);
+			ck_assert_int_eq(NC_exchange_submit(exchange, 0, tag, "DO=large", 9, 0), 0);
 		ck_assert_int_eq(NC_exchange_kick(exchange, 0), 0);
 		/* Until the first response, or some time; then it dies in the midst of others. */
 		if (NC_exchange_arm(exchange, 0) == 0)

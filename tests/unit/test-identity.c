@@ -19,6 +19,12 @@
 #include "process-fixture.h"
 #include "suite.h"
 
+/* 0 is the kernel's word for one that has no number in this pid namespace. */
+static pid_t session_of_mine(void)
+{
+	return getsid(0) ? getsid(0) : getpid();
+}
+
 START_TEST(test_peer)
 {
 	gid_t groups[NC_IDENTITY_GROUPS_MAX];
@@ -27,6 +33,7 @@ START_TEST(test_peer)
 
 	ck_assert_int_eq(nc_peer_pair(pair), 0);
 	ck_assert_int_eq(nc_identity_of_peer(pair[0], &who), 0);
+	ck_assert_int_eq(who.session, session_of_mine());
 	ck_assert_int_eq(who.pid, getpid());
 	ck_assert_uint_eq(who.uid, geteuid());
 	ck_assert_uint_eq(who.gid, getegid());
@@ -72,6 +79,91 @@ START_TEST(test_child)
 	}
 	end_child(pid);
 	ck_assert_uint_eq(open_descriptors(), descriptors);
+}
+END_TEST
+
+/* Whatever a process has become is read from the kernel; nothing of one that has ended. */
+START_TEST(test_process)
+{
+	unsigned descriptors = open_descriptors();
+	gid_t groups[NC_IDENTITY_GROUPS_MAX];
+	int told[2], pidfd, count = getgroups(NC_IDENTITY_GROUPS_MAX, groups);
+	struct nc_identity who;
+	pid_t pid;
+	char byte;
+
+	if (skip_without_pidfds("identity"))
+		return;
+	pidfd = nc_identity_open(getpid());
+	ck_assert_int_eq(nc_identity_of_process(getpid(), pidfd, &who), 0);
+	ck_assert_int_eq(who.pid, getpid());
+	ck_assert_uint_eq(who.uid, geteuid());
+	ck_assert_uint_eq(who.gid, getegid());
+	for (int i = 0; i < count; i++)
+		ck_assert(nc_identity_in_group(&who, groups[i]));
+	ck_assert_uint_eq(who.group_count, (unsigned)count);
+	ck_assert_int_eq(who.session, session_of_mine());
+	nc_identity_close(&who);
+	close(pidfd);
+
+	ck_assert_int_eq(pipe2(told, O_CLOEXEC), 0);
+	pid = fork();
+	if (pid == 0) {
+		/* Real and effective differ, where that is allowed. */
+		if (geteuid() == 0 && (setresgid(1001, 1002, 1003) || setresuid(1004, 1005, 1006)))
+			_exit(1);
+		(void)!write(told[1], "x", 1);
+		for (;;)
+			pause();
+	}
+	ck_assert_int_eq(read(told[0], &byte, 1), 1);
+	pidfd = nc_identity_open(pid);
+	ck_assert_int_eq(nc_identity_of_process(pid, pidfd, &who), 0);
+	ck_assert_uint_eq(who.uid, geteuid() ? geteuid() : 1005);
+	ck_assert_uint_eq(who.gid, geteuid() ? getegid() : 1002);
+	ck_assert_int_eq(who.session, getsid(0) ? getsid(0) : pid);
+	nc_identity_close(&who);
+	end_child(pid);
+	ck_assert_int_eq(nc_identity_of_process(getpid(), pidfd, &who), 0);
+	ck_assert_uint_eq(who.uid, (uid_t)-1);
+	ck_assert_uint_eq(who.gid, (gid_t)-1);
+	ck_assert_uint_eq(who.group_count, 0);
+	ck_assert_int_eq(who.session, 0);
+	nc_identity_close(&who);
+	close(pidfd);
+	close_pair(told);
+	ck_assert_int_eq(nc_identity_of_process(getpid(), -1, &who), -EBADF);
+	ck_assert_uint_eq(open_descriptors(), descriptors);
+}
+END_TEST
+
+/* In a pid namespace whose first process did not begin a session, none has a number. */
+START_TEST(test_session_elsewhere)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		struct nc_identity who;
+		int pair[2];
+
+		if (unshare(CLONE_NEWPID) < 0)
+			_exit(77);
+		pid = fork();
+		if (pid != 0)
+			_exit(waitpid(pid, &status, 0) == pid && WIFEXITED(status)
+				      ? WEXITSTATUS(status)
+				      : 1);
+		_exit(getsid(0) != 0 || nc_peer_pair(pair) != 0 ||
+		      nc_identity_of_peer(pair[0], &who) != 0 || who.session != getpid());
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert(WIFEXITED(status));
+	if (WEXITSTATUS(status) == 77) {
+		printf("identity: no pid namespaces here: not tested\n");
+		return;
+	}
+	ck_assert_int_eq(WEXITSTATUS(status), 0);
 }
 END_TEST
 
@@ -229,6 +321,8 @@ static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_peer);
 	tcase_add_test(tcase, test_child);
+	tcase_add_test(tcase, test_process);
+	tcase_add_test(tcase, test_session_elsewhere);
 	tcase_add_test(tcase, test_ended);
 	tcase_add_test(tcase, test_open_refused);
 	tcase_add_test(tcase, test_no_pidfd);

@@ -86,6 +86,39 @@ START_TEST(test_checksum)
 }
 END_TEST
 
+/* Every way of writing, over what was written before too. */
+START_TEST(test_unsummed)
+{
+	const enum NC_kind kinds[] = {NC_KIND_AUTO, NC_KIND_RECYCLED, NC_KIND_APPENDED,
+				      NC_KIND_SEALED};
+	const size_t size = 20000;
+	NC_handle handle;
+	char *data = must_alloc(size);
+
+	pattern_fill(data, 7, 0, size);
+	open_summing(NC_CHECKSUM_DEFAULT);
+	for (unsigned i = 0; i < 4; i++) {
+		size_t length, id;
+
+		ck_assert_int_eq(
+			NC_alloc_in(cache, &handle, size, 1000, kinds[i] | NC_KIND_UNSUMMED), 0);
+		ck_assert_int_eq(NC_printf(&handle, 0, "%0500d", 5), 500);
+		ck_assert_int_eq(NC_write(&handle, 0, data, size), size);
+		ck_assert_int_eq(NC_write(&handle, 10, data + 10, 20), 20);
+		memcpy(NC_fragment(&handle, 3, &length), data + 3000, 1000);
+		ck_assert_int_eq(NC_insert(&handle), 0);
+		id = NC_cache_id(&handle);
+		check_values(id, 7, size, NC_CHECKSUM_INET);
+		FAILS(NC_verify(cache, id), ENODATA);
+		ck_assert_int_eq(NC_free(&handle), 0);
+	}
+	FAILS(NC_alloc_in(cache, &handle, size, 0, (enum NC_kind)(0x200)), EINVAL);
+	FAILS(NC_alloc_in(cache, &handle, size, 0, (enum NC_kind)(NC_KIND_UNSUMMED + 4)), EINVAL);
+	close_cache();
+	free(data);
+}
+END_TEST
+
 /* The header of the example in the manual. */
 START_TEST(test_checksum_of_a_header)
 {
@@ -464,6 +497,7 @@ END_TEST
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_checksum);
+	tcase_add_test(tcase, test_unsummed);
 	tcase_add_test(tcase, test_checksum_of_a_header);
 	tcase_add_test(tcase, test_checksum_refused);
 	tcase_add_test(tcase, test_verify);

@@ -254,6 +254,7 @@ START_TEST(test_no_owner)
 	close_cache();
 	FAILS(NC_routes(watcher, &route, 1), EPIPE);
 	FAILS(NC_route_set(watcher, "unix", NC_METHOD_COPY), EPIPE);
+	FAILS(NC_purge(watcher, "a"), EPIPE);
 	FAILS(NC_cache_stat(watcher, &stat), EPIPE);
 	FAILS(NC_stat_in(watcher, id, &unit), EPIPE);
 	ck_assert_int_eq(NC_cache_close(watcher), 0);
@@ -317,6 +318,11 @@ static int asked_route(uint32_t wants, const char *address, uint32_t length, uin
 		     address);
 }
 
+static int asked_purge(uint32_t wants, const char *name, uint32_t length)
+{
+	return asked(wants, (struct nc_wire_ask){.op = NC_WIRE_PURGE, .length = length}, name);
+}
+
 START_TEST(test_strange_questions)
 {
 	size_t right = sizeof(struct NC_cache_stat), one = sizeof(struct NC_route);
@@ -342,7 +348,12 @@ START_TEST(test_strange_questions)
 	ck_assert_int_eq(asked_route(operates, address, 64, NC_METHOD_COPY), EINVAL);
 	ck_assert_int_eq(asked_route(operates, address, sizeof(address), NC_METHOD_COPY), EINVAL);
 	ck_assert_int_eq(asked_route(operates, "127.0.0.1", 9, 1u << 31), EINVAL);
+	ck_assert_int_eq(asked_purge(operates, address, NC_PURGE_MAX), EOPNOTSUPP);
+	ck_assert_int_eq(asked_purge(operates, address, NC_PURGE_MAX + 1), EINVAL);
+	ck_assert_int_eq(asked_purge(operates, "a\0b", 3), EINVAL);
+	ck_assert_int_eq(asked_purge(operates, "a", 2), EINVAL);
 	/* Who looks after nothing is told nothing, and sets nothing. */
+	ck_assert_int_eq(asked_purge(0, "a", 1), EPERM);
 	ck_assert_int_eq(asked_counters(0, right, 0), EPERM);
 	ck_assert_int_eq(asked_routes(0, one, 0, 1), EPERM);
 	ck_assert_int_eq(asked_route(0, "127.0.0.1", 9, NC_METHOD_COPY), EPERM);
@@ -457,12 +468,66 @@ START_TEST(test_strange_answers)
 }
 END_TEST
 
+/* --- what is forgotten by name ------------------------------------------------------- */
+
+static char forgotten[NC_PURGE_MAX + 2];
+
+static int note_name(void *context, const char *name)
+{
+	snprintf(forgotten, sizeof(forgotten), "%s", name);
+	return *(int *)context;
+}
+
+START_TEST(test_purge)
+{
+	struct NC_attach_options light = {.flags = NC_ATTACH_LIGHT};
+	char name[NC_PURGE_MAX + 2];
+	NC_cache *member;
+	int result = 7;
+
+	set_up();
+	attach();
+	FAILS(NC_purge(watcher, "a"), EOPNOTSUPP);
+	FAILS(NC_purge(cache, "a"), EOPNOTSUPP);
+	FAILS(NC_cache_on_purge(watcher, note_name, &result), EPERM);
+	ck_assert_int_eq(NC_cache_on_purge(cache, note_name, &result), 0);
+	ck_assert_int_eq(NC_purge(watcher, "http://a/b?c"), 7);
+	ck_assert_str_eq(forgotten, "http://a/b?c");
+	ck_assert_int_eq(NC_purge(cache, "tag"), 7);
+	ck_assert_str_eq(forgotten, "tag");
+	ck_assert_int_eq(NC_purge(watcher, ""), 7);
+	ck_assert_str_eq(forgotten, "");
+	memset(name, 'x', sizeof(name));
+	name[NC_PURGE_MAX + 1] = '\0';
+	FAILS(NC_purge(watcher, name), EINVAL);
+	FAILS(NC_purge(cache, name), EINVAL);
+	name[NC_PURGE_MAX] = '\0';
+	ck_assert_int_eq(NC_purge(watcher, name), 7);
+	ck_assert_str_eq(forgotten, name);
+	FAILS(NC_purge(watcher, NULL), EINVAL);
+	result = -ENOENT;
+	FAILS(NC_purge(watcher, "a"), ENOENT);
+	FAILS(NC_purge(cache, "a"), ENOENT);
+	/* Members without privileges cannot, not even what is theirs. */
+	member = NC_cache_attach_as(path, &light);
+	ck_assert_ptr_nonnull(member);
+	forgotten[0] = '\0';
+	FAILS(NC_purge(member, "a"), EPERM);
+	ck_assert_str_eq(forgotten, "");
+	ck_assert_int_eq(NC_cache_close(member), 0);
+	ck_assert_int_eq(NC_cache_on_purge(cache, NULL, NULL), 0);
+	FAILS(NC_purge(watcher, "a"), EOPNOTSUPP);
+	tear_down();
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_counters);
 	tcase_add_test(tcase, test_unit);
 	tcase_add_test(tcase, test_keep);
 	tcase_add_test(tcase, test_routes);
+	tcase_add_test(tcase, test_purge);
 	tcase_add_test(tcase, test_no_owner);
 	tcase_add_test(tcase, test_strange_questions);
 	tcase_add_test(tcase, test_strange_answers);

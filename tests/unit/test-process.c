@@ -57,7 +57,7 @@ START_TEST(test_environment)
 	setenv("KEPT", "yes", 1);
 	fd = start_shell(&process, "echo $NABC_WORKER_FD $NABC_SERVER_PID $HOME $COLOUR $KEPT >&3",
 			 more);
-	snprintf(expected, sizeof(expected), "%d %d /nowhere blue yes\n", NC_PROCESS_FD,
+	snprintf(expected, sizeof(expected), "%d %d /nowhere blue yes\n", NC_PROCESS_SOCKET,
 		 (int)getpid());
 	ck_assert_str_eq(read_all(fd), expected);
 	ck_assert_int_eq(status_of(&process), 0);

@@ -97,6 +97,26 @@ START_TEST(test_full)
 }
 END_TEST
 
+/* What leaves room for others is refused sooner than they are. */
+START_TEST(test_leaving)
+{
+	char record[32] = {0};
+	struct ends ends;
+
+	ends_open(&ends, 128);
+	ck_assert_int_eq(nc_queue_push_leaving(&ends.producer, record, 8, NULL, 0, 112), 0);
+	ck_assert_int_eq(nc_queue_push_leaving(&ends.producer, record, 8, NULL, 0, 97), -EAGAIN);
+	ck_assert_int_eq(nc_queue_push_leaving(&ends.producer, record, 8, NULL, 0, 96), 0);
+	ck_assert_int_eq(nc_queue_push_leaving(&ends.producer, record, 8, NULL, 0, 113), -EMSGSIZE);
+	for (unsigned i = 0; i < 6; i++)
+		ck_assert_int_eq(nc_queue_push(&ends.producer, record, 8, NULL, 0), 0);
+	ck_assert_int_eq(nc_queue_push(&ends.producer, record, 8, NULL, 0), -EAGAIN);
+	for (unsigned i = 0; i < 8; i++)
+		ck_assert_int_eq(nc_queue_pop(&ends.consumer, record, sizeof(record)), 8);
+	free(ends.memory);
+}
+END_TEST
+
 START_TEST(test_never_fits)
 {
 	char data[300] = {0};
@@ -479,6 +499,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_empty);
 	tcase_add_test(tcase, test_all_sizes_wrap);
 	tcase_add_test(tcase, test_full);
+	tcase_add_test(tcase, test_leaving);
 	tcase_add_test(tcase, test_never_fits);
 	tcase_add_test(tcase, test_corrupt_head);
 	tcase_add_test(tcase, test_corrupt_length);

@@ -63,16 +63,17 @@ static void receive(char *to)
 	tcp_pair(pair);
 	set_nonblocking(pair[0]);
 	while (have < transaction.body.length) {
-		ssize_t sent = NC_socksendv(pair[0], &message);
+		ssize_t moved;
 
-		if (sent > 0)
-			message.skip += (size_t)sent;
-		else
-			expect(errno == EAGAIN);
+		if (message.skip < transaction.body.length) {
+			moved = NC_socksendv(pair[0], &message);
+			expect(moved > 0 || errno == EAGAIN);
+			message.skip += moved > 0 ? (size_t)moved : 0;
+		}
 		await(pair[1], POLLIN);
-		sent = recv(pair[1], to + have, transaction.body.length - have, MSG_DONTWAIT);
-		expect(sent > 0);
-		have += (size_t)sent;
+		moved = recv(pair[1], to + have, transaction.body.length - have, MSG_DONTWAIT);
+		expect(moved > 0);
+		have += (size_t)moved;
 	}
 	close_pair(pair);
 }

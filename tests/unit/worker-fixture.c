@@ -9,6 +9,7 @@
  * Single-threaded; ends when its input or its server does.
  */
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -119,16 +120,37 @@ static void respond(int status, unsigned flags, const char *headers, size_t id, 
 		die("NC_worker_respond");
 }
 
+/* Where answers go as bytes. */
+static void write_raw(const void *bytes, size_t length)
+{
+	int fd = worker->responder->lane[request.lane].doorbell;
+
+	if (length && write(fd, bytes, length) != (ssize_t)length)
+		die("write");
+}
+
 /* Past all the checks of NC_worker_respond(). */
-static void respond_raw(int status, uint64_t id, uint64_t offset, uint64_t length)
+static void push_raw(int status, unsigned flags, const struct NC_range *ranges, unsigned count)
 {
 	struct nc_wire_response wire = {
-		.tag = request.tag, .status = status, .id = id, .offset = offset, .length = length};
+		.tag = request.tag, .status = status, .flags = flags, .ranges = count};
 	struct nc_queue *queue = &worker->responder->lane[request.lane].queues.responses;
 
-	if (nc_queue_push(queue, &wire, sizeof(wire), NULL, 0))
+	if (worker->responder->out) {
+		write_raw(&wire, sizeof(wire));
+		write_raw(ranges, count * sizeof(*ranges));
+		return;
+	}
+	if (nc_queue_push(queue, &wire, sizeof(wire), ranges, count * sizeof(*ranges)))
 		die("nc_queue_push");
 	nc_doorbell_ring(worker->responder->lane[request.lane].doorbell);
+}
+
+static void respond_raw(int status, uint64_t id, uint64_t offset, uint64_t length)
+{
+	struct NC_range range = {.id = id, .offset = offset, .length = length};
+
+	push_raw(status, 0, &range, id ? 1 : 0);
 }
 
 static size_t insert(const void *data, size_t length, size_t size)
@@ -188,6 +210,319 @@ static void raw(void)
 	respond_raw(200, id, number("OFFSET"), number("LENGTH"));
 }
 
+/* COUNT units with a digit each; the last range names the first unit once more. */
+static unsigned make_list(struct NC_range *ranges)
+{
+	unsigned count = (unsigned)number("COUNT");
+
+	for (unsigned i = 0; i + 1 < count; i++) {
+		char digits[3] = {'<', (char)('0' + i % 10), '>'};
+
+		ranges[i] = (struct NC_range){insert(digits, 3, 3), 1, 1};
+	}
+	ranges[count - 1] = (struct NC_range){ranges[0].id, 0, 3};
+	return count;
+}
+
+static void list(void)
+{
+	struct NC_range ranges[NC_RESPONSE_RANGES_MAX];
+	struct NC_response response = {.status = 200,
+				       .flags = (unsigned)number("FLAGS"),
+				       .headers = "X-List: yes\r\n",
+				       .headers_length = 13,
+				       .ranges = ranges,
+				       .range_count = make_list(ranges)};
+
+	if (NC_worker_respond(worker, &request, &response) < 0)
+		die("NC_worker_respond");
+}
+
+/* A list of which range AT is spoilt; the units' ids are told in a response of their own. */
+static void spoilt_list(void)
+{
+	struct NC_range ranges[NC_RESPONSE_RANGES_MAX];
+	unsigned count = make_list(ranges), at = (unsigned)number("AT");
+	const char *how = variable("HOW");
+	size_t ids[NC_RESPONSE_RANGES_MAX];
+
+	for (unsigned i = 0; i < count; i++)
+		ids[i] = ranges[i].id;
+	if (!strcmp(how, "foreign"))
+		ranges[at].id = 1;
+	if (!strcmp(how, "stale"))
+		NC_destroy(ranges[at].id = insert("x", 1, 1));
+	if (!strcmp(how, "length"))
+		ranges[at].length = 4;
+	push_raw(200, (unsigned)number("FLAGS"), ranges, count);
+	respond(200, 0, NULL, insert(ids, sizeof(ids), sizeof(ids)), count * sizeof(ids[0]));
+}
+
+/* What the last stream came to: told by "outcome". */
+static struct {
+	int error;
+	unsigned pieces;
+} outcome;
+
+static struct NC_range number_unit(unsigned value)
+{
+	char text[16];
+	size_t length = (size_t)snprintf(text, sizeof(text), "%u,", value);
+
+	return (struct NC_range){insert(text, length, length), 0, length};
+}
+
+/* Pieces up to COUNT, unless it is told to stop. */
+static void send_pieces(unsigned from, unsigned flags)
+{
+	unsigned count = (unsigned)number("COUNT");
+
+	memset(&outcome, 0, sizeof(outcome));
+	for (unsigned i = from; i <= count; i++) {
+		struct NC_range range = number_unit(i);
+		bool last = i == count;
+
+		/* An empty end is one as well. */
+		if (NC_worker_send(worker, &request, last ? NULL : &range, !last,
+				   last ? 0 : flags | NC_RESPONSE_MORE) < 0) {
+			outcome.error = errno;
+			NC_destroy(range.id);
+			return;
+		}
+		if (last)
+			NC_destroy(range.id);
+		outcome.pieces++;
+	}
+}
+
+static void stream(void)
+{
+	struct NC_response response = {.status = 200,
+				       .flags = NC_RESPONSE_MORE,
+				       .headers = "X-Stream: yes\r\n",
+				       .headers_length = 15,
+				       .body = number_unit(0)};
+
+	if (NC_worker_respond(worker, &request, &response) < 0)
+		die("NC_worker_respond");
+	send_pieces(1, (unsigned)number("FLAGS"));
+}
+
+/* A stream of which the piece AT names a unit that is none. */
+static void bad_stream(void)
+{
+	struct NC_response response = {.status = 200, .flags = NC_RESPONSE_MORE};
+	struct NC_range bad = {.id = 1, .length = 1};
+	struct nc_open_request *open;
+
+	if (number("AT") == 0) {
+		push_raw(200, NC_RESPONSE_MORE, &bad, 1);
+		open = nc_intake_find(&worker->responder->intake, request.lane, request.tag);
+		open->begun = true;
+		worker->responder->intake.begun++;
+	} else {
+		if (NC_worker_respond(worker, &request, &response) < 0)
+			die("NC_worker_respond");
+		open = nc_intake_find(&worker->responder->intake, request.lane, request.tag);
+		push_raw(0, NC_RESPONSE_PIECE | (number("LAST") ? 0 : NC_RESPONSE_MORE), &bad, 1);
+	}
+	open->unsent++;
+	if (number("LAST"))
+		nc_intake_remove(&worker->responder->intake, open);
+	else
+		send_pieces(1, 0);
+}
+
+/* Reads the body as it comes and answers with it, or with the error. */
+static void read_body(void)
+{
+	size_t length = 0;
+	struct NC_range piece;
+	int got;
+
+	while ((got = NC_worker_body(worker, &request, &piece)) == 1) {
+		if (length + piece.length > sizeof(body) ||
+		    NC_pread(NULL, piece.id, body + length, piece.length, piece.offset) !=
+			    (ssize_t)piece.length)
+			die("NC_pread");
+		length += piece.length;
+	}
+	memset(&outcome, 0, sizeof(outcome));
+	if (got < 0)
+		outcome.error = errno;
+	else if (NC_worker_body(worker, &request, &piece) != 0)
+		die("NC_worker_body after the end");
+	respond(200, 0, NULL, length ? insert(body, length, length) : 0, length);
+	if (NC_worker_body(worker, &request, &piece) != -1 || errno != EINVAL ||
+	    NC_worker_body(NULL, &request, &piece) != -1 || errno != EINVAL ||
+	    NC_worker_body(worker, &request, NULL) != -1 || errno != EINVAL)
+		die("NC_worker_body of what is over");
+}
+
+/* Answers in pieces, each of which is one of the body. */
+static void echo_body(void)
+{
+	struct NC_response response = {.status = 200, .flags = NC_RESPONSE_MORE};
+	struct NC_range piece;
+
+	if (NC_worker_respond(worker, &request, &response) < 0)
+		die("NC_worker_respond");
+	while (NC_worker_body(worker, &request, &piece) == 1) {
+		if (NC_pread(NULL, piece.id, body, piece.length, piece.offset) !=
+		    (ssize_t)piece.length)
+			die("NC_pread");
+		piece = (struct NC_range){insert(body, piece.length, piece.length), 0,
+					  piece.length};
+		if (NC_worker_send(worker, &request, &piece, 1, NC_RESPONSE_MORE) < 0)
+			die("NC_worker_send");
+	}
+	if (NC_worker_send(worker, &request, NULL, 0, 0) < 0)
+		die("NC_worker_send");
+}
+
+static void tell_outcome(void)
+{
+	struct NC_range range = {insert(&outcome, sizeof(outcome), sizeof(outcome)), 0,
+				 sizeof(outcome)};
+
+	respond(200, 0, NULL, range.id, range.length);
+}
+
+static void abort_it(void)
+{
+	struct NC_response response = {.status = 200, .flags = NC_RESPONSE_MORE};
+
+	if (number("BEGUN") && NC_worker_respond(worker, &request, &response) < 0)
+		die("NC_worker_respond");
+	if (NC_worker_abort(worker, &request) < 0)
+		die("NC_worker_abort");
+	/* There is nothing left of it. */
+	if (NC_worker_abort(worker, &request) < 0)
+		die("NC_worker_abort");
+	if (NC_worker_send(worker, &request, NULL, 0, 0) == 0 || errno != EINVAL)
+		die("NC_worker_send after the end");
+}
+
+/* Answers once its client is gone. */
+static void await_gone(void)
+{
+	int gone;
+
+	while ((gone = NC_worker_gone(worker, &request)) == 0)
+		sched_yield();
+	if (gone < 0)
+		die("NC_worker_gone");
+	respond(200, 0, NULL, insert("gone", 4, 4), 4);
+	/* What was answered waits for nobody. */
+	if (NC_worker_gone(worker, &request) != 1)
+		die("NC_worker_gone after the end");
+}
+
+/* Records as they are told: FLAGS one after the other, with STATUS where it is not 0. */
+static void raw_records(void)
+{
+	const char *flags = variable("FLAGS");
+
+	while (*flags) {
+		char *end;
+		unsigned bits = (unsigned)strtoul(flags, &end, 16);
+
+		push_raw(bits & ~(NC_RESPONSE_KEEP | NC_RESPONSE_MORE) ? 0 : 200, bits, NULL, 0);
+		flags = *end ? end + 1 : end;
+	}
+}
+
+static bool send_fails(int error, const struct NC_range *ranges, unsigned count, unsigned flags)
+{
+	errno = 0;
+	return NC_worker_send(worker, &request, ranges, count, flags) == -1 && errno == error;
+}
+
+/* What NC_worker_send(3) says of its errors; the number of the first lie ends the stream. */
+static void stream_errors(void)
+{
+	struct NC_range good = number_unit(1), bad[NC_RESPONSE_RANGES_MAX + 1];
+	struct NC_response response = {.status = 200, .flags = NC_RESPONSE_MORE};
+	const unsigned more = NC_RESPONSE_MORE;
+	struct NC_request wrong = request;
+	int lie = 0;
+
+	for (unsigned i = 0; i <= NC_RESPONSE_RANGES_MAX; i++)
+		bad[i] = good;
+	wrong.tag++;
+	if (!send_fails(EINVAL, &good, 1, more))
+		lie = 1;
+	if (NC_worker_respond(worker, &wrong, &response) != -1 || errno != EINVAL)
+		lie = 2;
+	if (NC_worker_respond(worker, &request, &response) < 0)
+		die("NC_worker_respond");
+	if (NC_worker_respond(worker, &request, &response) != -1 || errno != EINVAL)
+		lie = 3;
+	response.flags = 0;
+	if (NC_worker_respond(worker, &request, &response) != -1 || errno != EINVAL)
+		lie = 4;
+	if (!send_fails(EINVAL, NULL, 0, more) || !send_fails(EINVAL, NULL, 1, more) ||
+	    !send_fails(EINVAL, &good, 1, NC_RESPONSE_PIECE) ||
+	    !send_fails(EINVAL, bad, NC_RESPONSE_RANGES_MAX + 1, more))
+		lie = 5;
+	bad[1].length = 3;
+	if (!send_fails(ERANGE, bad, 2, more))
+		lie = 6;
+	bad[1].id = 1;
+	if (!send_fails(EACCES, bad, 2, more))
+		lie = 7;
+	NC_destroy(bad[1].id = number_unit(2).id);
+	if (!send_fails(ENOENT, bad, 2, more))
+		lie = 8;
+	if (NC_worker_send(NULL, &request, &good, 1, 0) != -1 || errno != EINVAL ||
+	    NC_worker_abort(worker, NULL) != -1 || errno != EINVAL ||
+	    NC_worker_gone(NULL, &request) != -1 || errno != EINVAL)
+		lie = 9;
+	wrong.lane = 64;
+	if (NC_worker_gone(worker, &wrong) != -1 || errno != EINVAL ||
+	    NC_worker_gone(worker, &request) != 0)
+		lie = 10;
+	bad[0] = number_unit((unsigned)lie);
+	if (NC_worker_send(worker, &request, bad, 1, 0) < 0)
+		die("NC_worker_send");
+}
+
+/* The beginning of a body, and then the end. */
+static void half(void)
+{
+	struct NC_range range = {.id = 1, .length = BODY};
+
+	push_raw(200, 0, &range, 1);
+	write_raw(body, BODY / 4);
+	_exit(3);
+}
+
+static void noise(void)
+{
+	char bytes[4096];
+
+	memset(bytes, (int)number("BYTE"), sizeof(bytes));
+	write_raw(bytes, sizeof(bytes));
+}
+
+/* A unit of BODY bytes COUNT times; tells the error in a response of its own. */
+static void repeat(void)
+{
+	struct NC_range ranges[NC_RESPONSE_RANGES_MAX];
+	struct NC_response response = {
+		.status = 200, .ranges = ranges, .range_count = (unsigned)number("COUNT")};
+	size_t id = insert(body, BODY, BODY);
+
+	for (unsigned i = 0; i < response.range_count; i++)
+		ranges[i] = (struct NC_range){id, 0, BODY};
+	if (NC_worker_respond(worker, &request, &response) == 0)
+		return;
+	response = (struct NC_response){.status = errno == EMSGSIZE ? 500 : 501};
+	NC_destroy(id);
+	if (NC_worker_respond(worker, &request, &response) < 0)
+		die("NC_worker_respond");
+}
+
 static void garbage(void)
 {
 	struct nc_lane *lane = &worker->responder->lane[request.lane].queues;
@@ -218,6 +553,40 @@ static void flood(void)
 	headers[sizeof(headers) - 1] = '\0';
 	for (request.tag = 0; request.tag < count; request.tag++)
 		respond(200, 0, headers, 0, 0);
+}
+
+static bool list_fails(int error, const struct NC_range *ranges, unsigned count, size_t id)
+{
+	struct NC_response response = {.status = 200,
+				       .body = {.id = id, .length = 1},
+				       .ranges = ranges,
+				       .range_count = count};
+
+	errno = 0;
+	return NC_worker_respond(worker, &request, &response) == -1 && errno == error;
+}
+
+/* The same of lists; good is a unit of ten bytes. */
+static bool lists_fail(size_t good, size_t gone)
+{
+	struct NC_range ranges[NC_RESPONSE_RANGES_MAX + 1];
+
+	for (unsigned i = 0; i <= NC_RESPONSE_RANGES_MAX; i++)
+		ranges[i] = (struct NC_range){good, 0, 10};
+	if (!list_fails(EINVAL, ranges, NC_RESPONSE_RANGES_MAX + 1, 0) ||
+	    !list_fails(EINVAL, NULL, 1, 0) || !list_fails(EINVAL, ranges, 1, good))
+		return false;
+	ranges[15].length = 11;
+	if (!list_fails(ERANGE, ranges, 16, 0))
+		return false;
+	ranges[15].id = gone;
+	if (!list_fails(ENOENT, ranges, 16, 0))
+		return false;
+	ranges[15].id = 1;
+	if (!list_fails(EACCES, ranges, 16, 0))
+		return false;
+	ranges[15].id = 0;
+	return list_fails(EINVAL, ranges, 16, 0);
 }
 
 static bool fails(int error, int status, unsigned flags, size_t headers, size_t id, size_t offset,
@@ -265,6 +634,8 @@ static void errors(void)
 		bad = 9;
 	else if (NC_worker_accept(NULL, &request) != -1 || errno != EINVAL)
 		bad = 10;
+	else if (!lists_fail(id, gone))
+		bad = 11;
 	snprintf(line, sizeof(line), "X-Bad: %d\r\n", bad);
 	respond(200, 0, line, id, 10);
 }
@@ -291,8 +662,28 @@ static const struct {
 	const char *name;
 	void (*act)(void);
 } acts[] = {
-	{"echo", echo},	      {"large", large}, {"keep", keep},	    {"raw", raw},
-	{"garbage", garbage}, {"flood", flood}, {"errors", errors}, {"environment", environment},
+	{"echo", echo},
+	{"large", large},
+	{"keep", keep},
+	{"raw", raw},
+	{"garbage", garbage},
+	{"flood", flood},
+	{"errors", errors},
+	{"environment", environment},
+	{"list", list},
+	{"spoilt", spoilt_list},
+	{"stream", stream},
+	{"bad-stream", bad_stream},
+	{"outcome", tell_outcome},
+	{"abort", abort_it},
+	{"half", half},
+	{"noise", noise},
+	{"repeat", repeat},
+	{"read-body", read_body},
+	{"echo-body", echo_body},
+	{"gone", await_gone},
+	{"raw-records", raw_records},
+	{"stream-errors", stream_errors},
 };
 
 static int work(void)

@@ -136,7 +136,7 @@ static void ask_worker(struct connection *c, int lines)
 	size_t length = (size_t)snprintf(variable, sizeof(variable), "LINES=%d", lines) + 1;
 
 	if (!exchange ||
-	    NC_exchange_submit(exchange, 0, (uint64_t)(c - connections), variable, length) < 0 ||
+	    NC_exchange_submit(exchange, 0, (uint64_t)(c - connections), variable, length, 0) < 0 ||
 	    NC_exchange_kick(exchange, 0) < 0)
 		return respond_error(c, 503);
 	c->state = WAITING;

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * flow.h - the server's end of what takes more than one record: which
+ * responses of a lane a worker has begun, and how many pieces have not left.
+ *
+ * A worker that keeps the rules waits for its window; one that does not is
+ * found out here, so what it can make the server keep is bounded.  Pure; a
+ * lane's flows belong to its thread.
+ */
+#ifndef NC_FLOW_H
+#define NC_FLOW_H
+
+#include <stdbool.h>
+
+#include "wire.h"
+
+struct nc_flow {
+	uint64_t tag;
+	uint8_t unsent; /* pieces that the worker knows not to have left */
+	uint8_t credit; /* pieces that left and of which it was not told */
+	bool begun;
+	bool broken;	/* over for the caller; what still comes is dropped */
+	bool body;	/* the request has one that comes in pieces */
+	bool ended;	/* all of it was given to the worker */
+	uint8_t pieces; /* of it, that the worker has not taken */
+};
+
+struct nc_flows {
+	struct nc_flow *all;
+	unsigned count, room;
+	unsigned begun;
+};
+
+enum nc_verdict { NC_FLOW_DROP, NC_FLOW_PASS };
+
+void nc_flows_fini(struct nc_flows *flows);
+
+/* NULL: that tag has none. */
+struct nc_flow *nc_flows_find(struct nc_flows *flows, uint64_t tag);
+
+/* A request that has a body.  0; -EINVAL: the tag is under way; -ENOMEM. */
+int nc_flows_open(struct nc_flows *flows, uint64_t tag);
+void nc_flows_close(struct nc_flows *flows, uint64_t tag);
+
+/* What to do with a record that was checked: an nc_verdict, or -EPROTO, -ENOMEM. */
+int nc_flows_judge(struct nc_flows *flows, const struct nc_wire_response *record);
+
+/* The caller is told that it is over. */
+void nc_flows_break(struct nc_flows *flows, uint64_t tag);
+
+/* A piece has left.  The flow, if the worker should be told of its credit by now, or NULL. */
+struct nc_flow *nc_flows_sent(struct nc_flows *flows, uint64_t tag);
+
+#endif

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-intake.c - unit tests of intake.c: requests that come and go, what is
+ * said of them, and those that are kept.  Single-threaded.
+ */
+#include <nabc-worker.h>
+
+#include <intake.h>
+
+#include "suite.h"
+
+#define BODY 1000 /* the tag of a request that has one */
+
+static struct nc_intake intake;
+
+static void add(uint32_t lane, uint64_t tag)
+{
+	struct nc_wire_request wire = {.tag = tag, .kind = NC_WIRE_REQUEST + (tag == BODY)};
+
+	ck_assert_int_eq(nc_intake_reserve(&intake), 0);
+	ck_assert_int_eq(nc_intake_add(&intake, lane, &wire), 0);
+}
+
+static int note(uint32_t lane, uint64_t tag, enum nc_wire_kind kind, uint32_t count)
+{
+	struct nc_wire_request wire = {.tag = tag, .kind = kind, .count = count};
+
+	return nc_intake_note(&intake, lane, &wire, NULL);
+}
+
+static int note_piece(uint64_t tag, size_t id, bool last)
+{
+	struct NC_range range = {.id = id, .length = 2 * id};
+	struct nc_wire_request wire = {.tag = tag,
+				       .kind = last ? NC_WIRE_LAST : NC_WIRE_PIECE,
+				       .length = id ? sizeof(range) : 0};
+
+	return nc_intake_note(&intake, 0, &wire, id ? &range : NULL);
+}
+
+START_TEST(test_open)
+{
+	nc_intake_init(&intake);
+	ck_assert_ptr_null(nc_intake_find(&intake, 0, 0));
+	/* The same tag on two lanes is two requests. */
+	for (uint64_t tag = 0; tag < 100; tag++)
+		for (uint32_t lane = 0; lane < 2; lane++)
+			add(lane, tag);
+	for (uint64_t tag = 0; tag < 100; tag += 3)
+		nc_intake_remove(&intake, nc_intake_find(&intake, tag & 1, tag));
+	for (uint64_t tag = 0; tag < 100; tag++) {
+		for (uint32_t lane = 0; lane < 2; lane++) {
+			struct nc_open_request *open = nc_intake_find(&intake, lane, tag);
+
+			ck_assert_int_eq(!open, tag % 3 == 0 && lane == (tag & 1));
+			if (open)
+				ck_assert(open->tag == tag && open->lane == lane && !open->gone);
+		}
+	}
+	ck_assert_ptr_null(nc_intake_find(&intake, 2, 1));
+	nc_intake_fini(&intake);
+}
+END_TEST
+
+START_TEST(test_notes)
+{
+	struct nc_open_request *open;
+
+	nc_intake_init(&intake);
+	add(1, 7);
+	open = nc_intake_find(&intake, 1, 7);
+	/* Of what is over nothing more is to be known. */
+	ck_assert_int_eq(note(0, 7, NC_WIRE_CANCEL, 0), 0);
+	ck_assert_int_eq(note(1, 8, NC_WIRE_SENT, 100), 0);
+	ck_assert(!open->gone);
+	open->unsent = 5;
+	ck_assert_int_eq(note(1, 7, NC_WIRE_SENT, 4), 0);
+	ck_assert_uint_eq(open->unsent, 1);
+	ck_assert_int_eq(note(1, 7, NC_WIRE_SENT, 2), -EPROTO);
+	ck_assert_int_eq(note(1, 7, NC_WIRE_SENT, UINT32_MAX), -EPROTO);
+	ck_assert_uint_eq(open->unsent, 1);
+	ck_assert_int_eq(note(1, 7, NC_WIRE_CANCEL, 0), 0);
+	ck_assert(open->gone);
+	nc_intake_fini(&intake);
+}
+END_TEST
+
+START_TEST(test_bodies)
+{
+	struct nc_inbox *inbox;
+
+	nc_intake_init(&intake);
+	add(0, 1);
+	add(0, BODY);
+	ck_assert_int_eq(note_piece(1, 5, false), -EPROTO);
+	ck_assert_int_eq(note_piece(2, 5, false), 0);
+	inbox = nc_intake_find(&intake, 0, BODY)->inbox;
+	ck_assert_ptr_nonnull(inbox);
+	/* Round the end of the window. */
+	inbox->first = NC_WORKER_WINDOW - 2;
+	for (size_t id = 1; id <= NC_WORKER_WINDOW; id++)
+		ck_assert_int_eq(note_piece(BODY, id, false), 0);
+	for (size_t i = 0; i < NC_WORKER_WINDOW; i++) {
+		size_t at = (NC_WORKER_WINDOW - 2 + i) % NC_WORKER_WINDOW;
+
+		ck_assert_uint_eq(inbox->piece[at].id, i + 1);
+		ck_assert_uint_eq(inbox->piece[at].length, 2 * (i + 1));
+	}
+	ck_assert_int_eq(note_piece(BODY, 9, false), -EPROTO);
+	/* The end needs no room, but comes once. */
+	ck_assert_int_eq(note_piece(BODY, 0, true), 0);
+	ck_assert(inbox->ended);
+	inbox->count = 0;
+	ck_assert_int_eq(note_piece(BODY, 1, false), -EPROTO);
+	ck_assert_int_eq(note_piece(BODY, 0, true), -EPROTO);
+	nc_intake_remove(&intake, nc_intake_find(&intake, 0, BODY));
+	add(0, BODY);
+	ck_assert_int_eq(note_piece(BODY, 1, true), 0);
+	nc_intake_fini(&intake);
+}
+END_TEST
+
+START_TEST(test_kept)
+{
+	const size_t length = 32 << 10;
+	struct nc_kept *kept;
+	uint64_t put = 0, got = 0;
+
+	nc_intake_init(&intake);
+	ck_assert_ptr_null(nc_intake_next(&intake));
+	for (unsigned round = 0; round < 3; round++) {
+		int error;
+
+		/* As much as may be, then some of it out again. */
+		while ((error = nc_intake_blank(&intake, length, &kept)) == 0) {
+			/* One that was not filled is had again. */
+			struct nc_kept *same;
+
+			ck_assert_int_eq(nc_intake_blank(&intake, length, &same), 0);
+			ck_assert_ptr_eq(same, kept);
+			memcpy(kept->record, &put, sizeof(put));
+			memset(kept->record + sizeof(put), 'k', length - sizeof(put));
+			nc_intake_keep(&intake, (uint32_t)(put % 3), 8 + put % 1000);
+			put++;
+		}
+		ck_assert_int_eq(error, -ENOBUFS);
+		for (unsigned i = 0; i < 500; i++) {
+			kept = nc_intake_next(&intake);
+			ck_assert_ptr_nonnull(kept);
+			ck_assert_mem_eq(kept->record, &got, sizeof(got));
+			ck_assert_uint_eq(kept->length, 8 + got % 1000);
+			ck_assert_uint_eq(kept->lane, got % 3);
+			got++;
+		}
+	}
+	/* The end frees the rest. */
+	ck_assert_int_eq(nc_intake_blank(&intake, length, &kept), 0);
+	nc_intake_fini(&intake);
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	tcase_add_test(tcase, test_open);
+	tcase_add_test(tcase, test_notes);
+	tcase_add_test(tcase, test_bodies);
+	tcase_add_test(tcase, test_kept);
+}
+
+RUN_SUITE("intake", fill)
