@@ -7,6 +7,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/slice.h sweet/clock.h \
 	sweet/syntax.c sweet/syntax.h \
 	sweet/decimal.h \
+	sweet/data-path.c sweet/data-path.h sweet/data-path-posix.c \
 	sweet/uri.c sweet/uri.h \
 	sweet/redirect.c sweet/redirect.h \
 	sweet/request.c sweet/request.h \
@@ -74,6 +75,11 @@ sweet_libsweet_la_SOURCES = \
 	sweet/site.c sweet/site.h \
 	sweet/cacheable.c sweet/cacheable.h \
 	sweet/cachekey.c sweet/cachekey.h \
+	sweet/respcache.c sweet/respcache.h \
+	sweet/respcache-inside.h \
+	sweet/respcache-entry.c \
+	sweet/respcache-flight.c \
+	sweet/respcache-purge.c \
 	sweet/transaction.h \
 	sweet/server.h \
 	sweet/filestream.c sweet/filestream.h \

@@ -22,6 +22,7 @@ struct loop_fd {
 	struct loop_watch *watch;
 	bool paused;   /* the receive is */
 	bool stopping; /* the accept is */
+	bool sending;  /* sends may be started on what is watched */
 	/* The backend's own: */
 	bool registered; /* epoll: added; io_uring: a receive, accept or watch is armed */
 	bool readable;	 /* epoll: readable while paused */
@@ -32,6 +33,7 @@ struct loop_fd {
 struct loop {
 	const struct loop_backend *backend;
 	void *state; /* the backend's */
+	const struct data_path *path;
 	struct loop_fd *fds;
 	unsigned fd_count;
 	struct loop_send *sent_first, **sent_last; /* completed, to be told */

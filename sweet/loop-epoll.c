@@ -88,9 +88,9 @@ static int epoll_begin(struct loop *loop, int fd)
 	struct epoll_event event = {.data.u64 = key(loop, fd)};
 
 	/* A socket that threads have in common wakes one of them. */
-	event.events = entry->receive  ? EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET
-		       : entry->accept ? EPOLLIN | EPOLLEXCLUSIVE
-				       : EPOLLIN | EPOLLET;
+	event.events = entry->receive || entry->sending ? EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET
+		       : entry->accept			? EPOLLIN | EPOLLEXCLUSIVE
+							: EPOLLIN | EPOLLET;
 	if (epoll_ctl(state->epoll, EPOLL_CTL_ADD, fd, &event) < 0)
 		return -errno;
 	entry->registered = true;
@@ -206,14 +206,18 @@ static void dispatch(struct loop *loop, const struct epoll_event *event)
 			accept_all(loop, fd);
 		return;
 	}
-	if (entry->watch) {
+	if (entry->watch && !entry->sending) {
 		entry->watch->ready(entry->watch);
 		return;
 	}
 	if (event->events & (EPOLLOUT | EPOLLERR | EPOLLHUP))
 		loop_send_continue(loop, fd);
-	if (loop->fds[fd].generation == generation &&
-	    (event->events & (EPOLLIN | EPOLLRDHUP | EPOLLERR | EPOLLHUP)))
+	if (loop->fds[fd].generation != generation ||
+	    !(event->events & (EPOLLIN | EPOLLRDHUP | EPOLLERR | EPOLLHUP)))
+		return;
+	if (loop->fds[fd].watch)
+		loop->fds[fd].watch->ready(loop->fds[fd].watch);
+	else
 		receive(loop, fd, event->events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR));
 }
 

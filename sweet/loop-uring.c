@@ -204,13 +204,13 @@ static void uring_stop_accept(struct loop *loop, int fd)
 
 static void uring_pause(struct loop *loop, int fd)
 {
-	loop->fds[fd].resumed = true; /* as it will be */
 	if (loop->fds[fd].registered)
 		cancel(loop, key(loop, fd, TYPE_RECEIVE));
 }
 
 static void uring_resume(struct loop *loop, int fd)
 {
+	loop->fds[fd].resumed = true;
 	/* One whose cancellation is under way is armed again when that is over. */
 	if (!loop->fds[fd].registered)
 		arm(loop, fd);
@@ -242,6 +242,7 @@ static void uring_close_fd(struct loop *loop, int fd)
 	struct loop_fd *entry = &loop->fds[fd];
 	struct io_uring_sqe *sqe;
 
+	entry->resumed = false;
 	if (state->left || (!entry->registered && !entry->polled)) {
 		close(fd);
 		return;
@@ -255,26 +256,24 @@ static void uring_close_fd(struct loop *loop, int fd)
 	sqe->user_data = TYPE_NONE;
 	entry->registered = false;
 	entry->polled = false;
-	entry->resumed = false;
 }
 
 /*
  * Of a socket that it has read empty, a receive waits for news.  That the
  * connection has broken is none if it came before the bytes did, as it may in
- * a pause: then nothing ever comes (seen with Linux 6.18).  0 or -errno.
+ * a pause: then nothing ever comes (seen with Linux 6.18).
  */
-static int look_behind(struct loop *loop, int fd, uint32_t generation, unsigned flags)
+static void look_behind(struct loop *loop, int fd, uint32_t generation, unsigned flags)
 {
 	struct loop_fd *entry = &loop->fds[fd];
 	char byte;
 
 	if (!entry->resumed || entry->generation != generation || !entry->receive ||
 	    entry->paused || flags & IORING_CQE_F_SOCK_NONEMPTY)
-		return 0;
+		return;
 	entry->resumed = false;
-	return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno != EAGAIN && errno != EINTR
-		       ? -errno
-		       : 0;
+	if (recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno != EAGAIN && errno != EINTR)
+		loop_received(loop, fd, NULL, -errno);
 }
 
 static void on_receive(struct loop *loop, int fd, bool current, int result, unsigned flags)
@@ -286,15 +285,14 @@ static void on_receive(struct loop *loop, int fd, bool current, int result, unsi
 
 	if (current && over)
 		entry->registered = false;
-	if (current && result > 0)
+	if (current && result > 0) {
 		loop_received(loop, fd, buffer_at(state, flags >> IORING_CQE_BUFFER_SHIFT), result);
+		look_behind(loop, fd, generation, flags);
+	}
 	if (flags & IORING_CQE_F_BUFFER)
 		give_buffer(state, flags >> IORING_CQE_BUFFER_SHIFT);
-	if (current && result > 0)
-		result = look_behind(loop, fd, generation, flags);
-	else if (current && result == 0)
-		loop_received(loop, fd, NULL, 0);
-	if (current && result < 0 && result != -ENOBUFS && result != -ECANCELED && result != -EINTR)
+	if (current && result <= 0 && result != -ENOBUFS && result != -ECANCELED &&
+	    result != -EINTR)
 		loop_received(loop, fd, NULL, result);
 	/* The table may have grown meanwhile. */
 	entry = &loop->fds[fd];

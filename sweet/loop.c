@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "loop-backend.h"
@@ -73,6 +72,7 @@ struct loop *loop_open(enum loop_kind kind, char *why, size_t why_size)
 		return NULL;
 	}
 	loop->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	loop->path = &data_path_nabc;
 	loop->sent_last = &loop->sent_first;
 	loop->posted_last = &loop->posted_first;
 	pthread_mutex_init(&loop->lock, NULL);
@@ -100,6 +100,11 @@ void loop_close(struct loop *loop)
 	pthread_mutex_destroy(&loop->lock);
 	free(loop->fds);
 	free(loop);
+}
+
+void loop_send_by(struct loop *loop, const struct data_path *path)
+{
+	loop->path = path;
 }
 
 const char *loop_name(const struct loop *loop)
@@ -175,14 +180,25 @@ void loop_receive_resume(struct loop *loop, int fd)
 		loop->backend->resume(loop, fd);
 }
 
-int loop_watch_start(struct loop *loop, struct loop_watch *op, int fd)
+static int watch(struct loop *loop, struct loop_watch *op, int fd, bool sending)
 {
 	struct loop_fd *entry = reach(loop, fd);
 
 	if (!entry)
 		return -ENOMEM;
 	entry->watch = op;
+	entry->sending = sending;
 	return loop->backend->begin(loop, fd);
+}
+
+int loop_watch_start(struct loop *loop, struct loop_watch *op, int fd)
+{
+	return watch(loop, op, fd, false);
+}
+
+int loop_watch_socket(struct loop *loop, struct loop_watch *op, int fd)
+{
+	return watch(loop, op, fd, true);
 }
 
 void loop_watch_stop(struct loop *loop, int fd)
@@ -202,12 +218,12 @@ static void complete(struct loop *loop, struct loop_send *op, int result)
 
 static void try_send(struct loop *loop, struct loop_send *op)
 {
-	size_t total = op->message.header_length;
+	size_t total = op->message.header_length + op->tail.iov_len;
 	ssize_t sent;
 
 	for (unsigned i = 0; i < op->message.range_count; i++)
 		total += op->message.ranges[i].length;
-	sent = NC_socksendv(op->fd, &op->message);
+	sent = loop->path->send(op->fd, &op->message, &op->tail);
 	if (sent < 0 && errno != EAGAIN) {
 		complete(loop, op, -errno);
 		return;
@@ -263,6 +279,7 @@ void loop_close_fd(struct loop *loop, int fd)
 	entry->watch = NULL;
 	entry->paused = false;
 	entry->stopping = false;
+	entry->sending = false;
 	/* A result that waits to be told is told no more. */
 	while (*link) {
 		if ((*link)->fd == fd)

@@ -17,8 +17,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include <nabc.h>
-
+#include <data-path.h>
 #include <timer.h>
 
 struct loop;
@@ -45,6 +44,7 @@ struct loop_receive {
  */
 struct loop_send {
 	struct NC_send message;
+	struct iovec tail; /* memory that follows the ranges; only by data_path_posix */
 	void (*sent)(struct loop_send *op, int result);
 	int fd;
 	int result;
@@ -79,6 +79,8 @@ enum loop_kind { LOOP_AUTO, LOOP_URING, LOOP_EPOLL };
  */
 struct loop *loop_open(enum loop_kind kind, char *why, size_t why_size);
 void loop_close(struct loop *loop);
+/* What sends go by, from now on; data_path_nabc if nothing is said. */
+void loop_send_by(struct loop *loop, const struct data_path *path);
 const char *loop_name(const struct loop *loop);
 
 /* Returns after loop_stop(), which any callback on the loop may call. */
@@ -97,10 +99,15 @@ int loop_receive_start(struct loop *loop, struct loop_receive *op, int fd);
 void loop_receive_pause(struct loop *loop, int fd);
 void loop_receive_resume(struct loop *loop, int fd);
 int loop_watch_start(struct loop *loop, struct loop_watch *op, int fd);
+/*
+ * The same of a stream socket, connected or about to be, that sends are
+ * started on as well.
+ */
+int loop_watch_socket(struct loop *loop, struct loop_watch *op, int fd);
 /* The operation ends; the descriptor stays the caller's. */
 void loop_watch_stop(struct loop *loop, int fd);
 
-/* fd is one that a receive was started on; one send at a time. */
+/* fd is one that a receive or loop_watch_socket() was started on; one send at a time. */
 void loop_send_start(struct loop *loop, struct loop_send *op, int fd);
 
 /* Ends every operation on fd without a callback and closes it. */

@@ -92,7 +92,7 @@ grep -H '^#include [<"]' "$srcdir"/libnabc/nabcctl.c "$srcdir"/libnabc/ctl*.[ch]
 check sweet <<'FLOORS'
 address pidfile upstream
 slice pieces clock starter-wire syntax field uri request chunked cachecontrol cgihead cacheable cachekey fcgi response date mime meta timer access htpasswd apr1 histogram accept listing escape access-line proxy-protocol config-value config-file siphash body etag range conditional multipart redirect ends decimal
-log
+log data-path data-path-posix
 loop loop-backend loop-uring loop-epoll docroot limit
 endpoint supervisor privileges readonly
 endpoints starter-program
@@ -105,7 +105,7 @@ config-key
 config-draft
 config-settle
 config-read
-helper transaction access-log filehead
+helper transaction access-log filehead respcache respcache-inside respcache-entry respcache-flight respcache-purge
 content auth folder
 site
 server

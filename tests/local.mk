@@ -73,6 +73,10 @@ SWEET_UNITS = \
 	tests/unit/test-cachecontrol \
 	tests/unit/test-cacheable \
 	tests/unit/test-cachekey \
+	tests/unit/test-respcache \
+	tests/unit/test-respcache-flight \
+	tests/unit/test-respcache-purge \
+	tests/unit/test-respcache-threads \
 	tests/unit/test-cgihead \
 	tests/unit/test-fcgi \
 	tests/unit/test-upstream \
@@ -102,6 +106,7 @@ SWEET_UNITS = \
 	tests/unit/test-loop \
 	tests/unit/test-loop-close \
 	tests/unit/test-loop-send \
+	tests/unit/test-data-path \
 	tests/unit/test-loop-tasks \
 	tests/unit/test-helper \
 	tests/unit/test-docroot \
@@ -185,6 +190,18 @@ tests_unit_test_cacheable_LDADD = $(sweet_unit_ldadd)
 tests_unit_test_cachekey_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_cachekey_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_cachekey_LDADD = $(sweet_unit_ldadd)
+tests_unit_test_respcache_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_respcache_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_respcache_LDADD = $(sweet_unit_ldadd)
+tests_unit_test_respcache_flight_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_respcache_flight_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_respcache_flight_LDADD = $(sweet_unit_ldadd)
+tests_unit_test_respcache_purge_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_respcache_purge_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_respcache_purge_LDADD = $(sweet_unit_ldadd)
+tests_unit_test_respcache_threads_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_respcache_threads_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_respcache_threads_LDADD = $(sweet_unit_ldadd)
 tests_unit_test_cachecontrol_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_cachecontrol_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_cachecontrol_LDADD = $(sweet_unit_ldadd)
@@ -402,6 +419,10 @@ tests_unit_test_listener_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_listener_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_listener_LDADD = $(sweet_unit_ldadd)
 
+tests_unit_test_data_path_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_data_path_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_data_path_LDADD = $(sweet_unit_ldadd)
+
 tests_unit_test_pieces_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_pieces_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_pieces_LDADD = $(sweet_unit_ldadd)
@@ -546,6 +567,7 @@ EXTRA_DIST += tests/check-man.sh tests/check-floors.sh tests/check-system.sh \
 	tests/unit/suite.h \
 	tests/unit/async-fixture.h \
 	tests/unit/content-fixture.h \
+	tests/unit/respcache-fixture.h \
 	tests/unit/exchange-fixture.h \
 	tests/unit/handle-fixture.h \
 	tests/unit/loop-fixture.h \

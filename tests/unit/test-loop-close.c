@@ -250,6 +250,18 @@ static void raise_limit(void)
 	(void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+/* Connections, not begun, with room for the bytes that may come. */
+static void many_init(unsigned count, size_t room)
+{
+	for (unsigned i = 0; i < count; i++) {
+		int pair[2];
+
+		ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+		peers[i] = pair[0];
+		inlet_init(&many[i], &runner, pair[1], room);
+	}
+}
+
 static void many_begin(void *argument)
 {
 	for (unsigned i = 0; i < *(unsigned *)argument; i++) {
@@ -270,14 +282,9 @@ START_TEST(test_many)
 
 	raise_limit();
 	runner_start(&runner, kind_of(_i));
-	for (unsigned i = 0; i < count; i++) {
-		int pair[2];
-
-		ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
-		peers[i] = pair[0];
-		inlet_init(&many[i], &runner, pair[1], 2 * CHUNK);
+	many_init(count, 2 * CHUNK);
+	for (unsigned i = 0; i < count; i++)
 		pattern_fill(many[i].got + CHUNK, i, 0, CHUNK);
-	}
 	call(&runner, many_begin, &count);
 	for (unsigned i = 0; i < count; i++) {
 		AWAIT(many[i].length == CHUNK);
@@ -310,14 +317,9 @@ START_TEST(test_close_after_the_end)
 
 	raise_limit();
 	runner_start(&runner, kind_of(_i));
-	for (unsigned i = 0; i < MANY; i++) {
-		int pair[2];
-
-		ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
-		peers[i] = pair[0];
-		inlet_init(&many[i], &runner, pair[1], 10);
+	many_init(MANY, 10);
+	for (unsigned i = 0; i < MANY; i++)
 		call(&runner, inlet_begin, &many[i]);
-	}
 	call(&runner, runner_end, &runner);
 	pthread_join(runner.thread, NULL);
 	for (unsigned i = 0; i < MANY; i++)

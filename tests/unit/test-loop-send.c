@@ -161,6 +161,43 @@ START_TEST(test_message)
 }
 END_TEST
 
+static void send_by_posix(void *argument)
+{
+	(void)argument;
+	loop_send_by(runner.loop, &data_path_posix);
+}
+
+/* The same without the library, and with memory that is no unit behind it. */
+START_TEST(test_plain_calls)
+{
+	size_t length = 2 << 20;
+	unsigned char *data = must_alloc(length);
+	char *got = must_alloc(length + 4);
+	struct outlet outlet;
+
+	start(_i);
+	call(&runner, send_by_posix, NULL);
+	check_message(NC_KIND_RECYCLED, 1448, 4096, NC_SEND_CLOSE);
+	check_message(NC_KIND_APPENDED, 0, 0, 0);
+	pattern_fill(data, 8, 0, length);
+	outlet_open(&outlet, 16384, 16384);
+	outlet.send.message.header = "head";
+	outlet.send.message.header_length = 4;
+	outlet.send.tail = (struct iovec){data, length};
+	call(&runner, outlet_begin, &outlet);
+	settle(&runner);
+	SEEN(outlet.calls == 0);
+	read_exactly(outlet.peer, got, length + 4);
+	AWAIT(outlet.calls > 0);
+	SEEN(outlet.calls == 1 && outlet.result == 0 && !outlet.early);
+	ck_assert_uint_eq(pattern_match(got + 4, 8, 0, length), length);
+	outlet_close(&outlet);
+	stop();
+	free(data);
+	free(got);
+}
+END_TEST
+
 /* More pieces than one call to the kernel takes: as many ranges as there may be. */
 START_TEST(test_many_ranges)
 {
@@ -430,6 +467,7 @@ static void fill(TCase *tcase)
 	int first = first_kind();
 
 	tcase_add_loop_test(tcase, test_message, first, KINDS);
+	tcase_add_loop_test(tcase, test_plain_calls, first, KINDS);
 	tcase_add_loop_test(tcase, test_many_ranges, first, KINDS);
 	tcase_add_loop_test(tcase, test_empty, first, KINDS);
 	tcase_add_loop_test(tcase, test_errors, first, KINDS);

@@ -191,6 +191,139 @@ START_TEST(test_watch_child)
 }
 END_TEST
 
+/* --- a socket that is watched and sent to --------------------------------------- */
+
+#define LOAD ((size_t)4 << 20) /* bytes, more than a socket holds */
+
+struct duplex {
+	struct loop_watch watch; /* must be first */
+	struct loop_send send;
+	int fd, peer;
+	char *load;
+	size_t heard;
+	int result; /* of the send; 1: it is under way */
+	bool ended;
+};
+
+static void duplex_ready(struct loop_watch *op)
+{
+	struct duplex *duplex = (struct duplex *)op;
+	char bytes[64];
+	ssize_t got;
+
+	while ((got = recv(duplex->fd, bytes, sizeof(bytes), MSG_DONTWAIT)) > 0)
+		EVENT(duplex->heard += (size_t)got);
+	if (got == 0 || errno != EAGAIN)
+		EVENT(duplex->ended = true);
+}
+
+static void duplex_sent(struct loop_send *op, int result)
+{
+	struct duplex *duplex = (struct duplex *)((char *)op - offsetof(struct duplex, send));
+
+	EVENT(duplex->result = result);
+}
+
+static void duplex_begin(void *argument)
+{
+	struct duplex *duplex = argument;
+
+	duplex->watch.ready = duplex_ready;
+	duplex->send.sent = duplex_sent;
+	if (loop_watch_socket(runner.loop, &duplex->watch, duplex->fd))
+		ck_abort_msg("loop_watch_socket");
+}
+
+static void duplex_send(void *argument)
+{
+	struct duplex *duplex = argument;
+
+	duplex->result = 1;
+	duplex->send.message = (struct NC_send){.header = duplex->load, .header_length = LOAD};
+	loop_send_start(runner.loop, &duplex->send, duplex->fd);
+}
+
+static void duplex_end(void *argument)
+{
+	loop_close_fd(runner.loop, ((struct duplex *)argument)->fd);
+}
+
+/* Sends are the library's, and it has no default cache otherwise. */
+static NC_cache *open_cache(void)
+{
+	struct NC_cache_options options = {.size = 1 << 20};
+	NC_cache *cache = NC_cache_open(&options);
+
+	ck_assert_ptr_nonnull(cache);
+	return cache;
+}
+
+/* What the peer says is heard while a send waits for room, and the send gets on. */
+START_TEST(test_socket)
+{
+	struct duplex duplex = {.load = must_alloc(LOAD)};
+	char *got = must_alloc(LOAD);
+	NC_cache *cache = open_cache();
+	int pair[2];
+
+	pattern_fill(duplex.load, 1, 0, LOAD);
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+	duplex.fd = pair[0];
+	duplex.peer = pair[1];
+	set_nonblocking(duplex.fd);
+	runner_start(&runner, kind_of(_i));
+	call(&runner, duplex_begin, &duplex);
+	for (size_t round = 1; round <= 3; round++) {
+		call(&runner, duplex_send, &duplex);
+		ck_assert_int_eq(write(duplex.peer, "hello", 5), 5);
+		AWAIT(duplex.heard == round * 5);
+		SEEN(duplex.result == 1 && !duplex.ended);
+		read_exactly(duplex.peer, got, LOAD);
+		AWAIT(duplex.result == 0);
+		ck_assert_uint_eq(pattern_match(got, 1, 0, LOAD), LOAD);
+	}
+	/* The end is told, and a send that waits breaks with it. */
+	call(&runner, duplex_send, &duplex);
+	SEEN(duplex.result == 1);
+	close(duplex.peer);
+	AWAIT(duplex.ended && duplex.result < 0);
+	call(&runner, duplex_end, &duplex);
+	runner_stop(&runner);
+	free(duplex.load);
+	free(got);
+	ck_assert_int_eq(NC_cache_close(cache), 0);
+}
+END_TEST
+
+/* Nobody listens there: a send that was started while connecting says so. */
+START_TEST(test_socket_refused)
+{
+	struct duplex duplex = {.load = must_alloc(LOAD), .result = 1};
+	struct sockaddr_in address = {.sin_family = AF_INET,
+				      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t length = sizeof(address);
+	NC_cache *cache = open_cache();
+	int taken = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	pattern_fill(duplex.load, 1, 0, LOAD);
+	/* Bound, so that nobody else gets the port, and not listening. */
+	ck_assert_int_eq(bind(taken, (struct sockaddr *)&address, length), 0);
+	ck_assert_int_eq(getsockname(taken, (struct sockaddr *)&address, &length), 0);
+	duplex.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	ck_assert_int_eq(connect(duplex.fd, (struct sockaddr *)&address, length), -1);
+	runner_start(&runner, kind_of(_i));
+	call(&runner, duplex_begin, &duplex);
+	call(&runner, duplex_send, &duplex);
+	AWAIT(duplex.result != 1);
+	SEEN(duplex.result == -ECONNREFUSED || duplex.result == -EPIPE);
+	call(&runner, duplex_end, &duplex);
+	runner_stop(&runner);
+	close(taken);
+	free(duplex.load);
+	ck_assert_int_eq(NC_cache_close(cache), 0);
+}
+END_TEST
+
 #define MANY 700u
 
 static struct loop *early_loop;
@@ -234,6 +367,8 @@ static void fill(TCase *tcase)
 	tcase_add_loop_test(tcase, test_watch_stop, first, KINDS);
 	tcase_add_loop_test(tcase, test_watch_stale, first, KINDS);
 	tcase_add_loop_test(tcase, test_watch_child, first, KINDS);
+	tcase_add_loop_test(tcase, test_socket, first, KINDS);
+	tcase_add_loop_test(tcase, test_socket_refused, first, KINDS);
 	tcase_add_loop_test(tcase, test_many_before_run, first, KINDS);
 }
 

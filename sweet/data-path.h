@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * data-path.h - the way that bodies take from a worker through the server to a
+ * socket: as cache ids and by the library's sends; or as they would without
+ * it, as bytes by pipes and plain system calls, which is what the first way is
+ * measured against.  Everything else of the server is the same on both.
+ */
+#ifndef SWEET_DATA_PATH_H
+#define SWEET_DATA_PATH_H
+
+#include <sys/uio.h>
+
+#include <nabc.h>
+
+enum data_path_kind { DATA_PATH_NABC, DATA_PATH_POSIX, DATA_PATHS };
+
+struct data_path {
+	const char *name;
+	unsigned cache_flags;	 /* NC_CACHE_* for the server's cache */
+	unsigned exchange_flags; /* NC_EXCHANGE_* for its workers */
+	/*
+	 * Sends of a message what the socket takes without blocking, as
+	 * NC_socksendv() does: bytes, or -1 with errno.  tail: bytes in ordinary
+	 * memory behind the ranges, of which NC_EXCHANGE_POSIX makes use.
+	 */
+	ssize_t (*send)(int socket, const struct NC_send *message, const struct iovec *tail);
+};
+
+extern const struct data_path data_path_nabc, data_path_posix;
+extern const struct data_path *const data_paths[DATA_PATHS];
+
+#endif

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-data-path.c - unit tests of data-path.c and data-path-posix.c: what
+ * comes out of a socket is header, ranges and memory in their order, wherever
+ * a write stopped short.
+ */
+#include <nabc-worker.h>
+
+#include <data-path.h>
+
+#include "suite.h"
+
+#define FRAGMENT 100u
+#define LENGTH 1000u
+
+static const char header[] = "HTTP/1.1 200 OK\r\n\r\n";
+static NC_cache *cache;
+static int pair[2];
+
+static void begin(void)
+{
+	struct NC_cache_options options = {.size = 8 << 20};
+
+	cache = NC_cache_open(&options);
+	ck_assert_ptr_nonnull(cache);
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+}
+
+static void end(void)
+{
+	close(pair[0]);
+	close(pair[1]);
+	ck_assert_int_eq(NC_cache_close(cache), 0);
+}
+
+/* A unit in fragments that do not touch each other, held. */
+static size_t held(uint64_t seed)
+{
+	unsigned char data[LENGTH];
+	NC_handle unit;
+	size_t id;
+
+	pattern_fill(data, seed, 0, LENGTH);
+	ck_assert_int_eq(NC_alloc(&unit, LENGTH, FRAGMENT), 0);
+	ck_assert_int_eq(NC_write(&unit, 0, data, LENGTH), LENGTH);
+	ck_assert_int_eq(NC_insert(&unit), 0);
+	id = NC_cache_id(&unit);
+	ck_assert_int_eq(NC_hold(id), 0);
+	ck_assert_int_eq(NC_free(&unit), 0);
+	return id;
+}
+
+static ssize_t send_posix(const struct NC_send *message, const void *data, size_t length)
+{
+	struct iovec tail = {(void *)(uintptr_t)data, length};
+
+	return data_path_posix.send(pair[0], message, &tail);
+}
+
+/* All that is there. */
+static size_t take(unsigned char *got, size_t room)
+{
+	ssize_t more = recv(pair[1], got, room, MSG_DONTWAIT);
+
+	return more > 0 ? (size_t)more : 0;
+}
+
+START_TEST(test_table)
+{
+	ck_assert_str_eq(data_paths[DATA_PATH_NABC]->name, "nabc");
+	ck_assert_str_eq(data_paths[DATA_PATH_POSIX]->name, "posix");
+	ck_assert_uint_eq(data_paths[DATA_PATH_NABC]->exchange_flags, 0);
+	ck_assert_uint_eq(data_paths[DATA_PATH_POSIX]->exchange_flags, NC_EXCHANGE_POSIX);
+}
+END_TEST
+
+/* Whatever has left already. */
+START_TEST(test_every_skip)
+{
+	struct NC_range ranges[] = {{.offset = 150, .length = 300},
+				    {.offset = 7, .length = 0},
+				    {.offset = 0, .length = LENGTH}};
+	struct NC_send message = {.header = header,
+				  .header_length = sizeof(header) - 1,
+				  .ranges = ranges,
+				  .range_count = 3,
+				  .flags = NC_SEND_HELD};
+	size_t head = sizeof(header) - 1, total = head + 300 + LENGTH + 50;
+	unsigned char whole[2000], got[2000];
+
+	begin();
+	memcpy(whole, header, head);
+	pattern_fill(whole + head, 1, 150, 300);
+	pattern_fill(whole + head + 300, 2, 0, LENGTH);
+	pattern_fill(whole + head + 300 + LENGTH, 3, 0, 50);
+	ranges[0].id = ranges[1].id = held(1);
+	ranges[2].id = held(2);
+	for (message.skip = 0; message.skip <= total; message.skip++) {
+		size_t left = total - message.skip;
+
+		ck_assert_int_eq(send_posix(&message, whole + total - 50, 50), (ssize_t)left);
+		ck_assert_uint_eq(take(got, sizeof(got)), left);
+		expect(memcmp(got, whole + message.skip, left) == 0);
+	}
+	/* What is not the library's is sent by the one path; what is, by the other as well. */
+	message.skip = 0;
+	ck_assert_int_eq(data_path_nabc.send(pair[0], &message, &(struct iovec){0}),
+			 (ssize_t)total - 50);
+	ck_assert_uint_eq(take(got, sizeof(got)), total - 50);
+	ck_assert_mem_eq(got, whole, total - 50);
+	end();
+}
+END_TEST
+
+/* Ten runs in each of so many ranges are far more than there are vectors. */
+START_TEST(test_many_runs)
+{
+	struct NC_range ranges[NC_RANGES_MAX];
+	struct NC_send message = {
+		.ranges = ranges, .range_count = NC_RANGES_MAX, .flags = NC_SEND_HELD};
+	size_t total = NC_RANGES_MAX * LENGTH + 5;
+	unsigned char *got = must_alloc(total);
+	size_t id, have;
+	ssize_t sent;
+
+	begin();
+	id = held(4);
+	for (unsigned i = 0; i < NC_RANGES_MAX; i++)
+		ranges[i] = (struct NC_range){.id = id, .length = LENGTH};
+	sent = send_posix(&message, "a end", 5);
+	ck_assert_int_eq(sent, (ssize_t)total);
+	for (have = 0; have < total; have += (size_t)sent) {
+		sent = read(pair[1], got + have, total - have);
+		ck_assert_int_gt(sent, 0);
+	}
+	for (unsigned i = 0; i < NC_RANGES_MAX; i++)
+		ck_assert_uint_eq(pattern_match(got + i * LENGTH, 4, 0, LENGTH), LENGTH);
+	ck_assert_mem_eq(got + total - 5, "a end", 5);
+	free(got);
+	end();
+}
+END_TEST
+
+/* A socket that is full takes a part, then nothing, then the rest. */
+START_TEST(test_short)
+{
+	size_t length = 4 << 20, have = 0, parts = 0;
+	unsigned char *data = must_alloc(length), *got = must_alloc(length);
+	struct NC_send message = {
+		.header = "head", .header_length = 4, .flags = NC_SEND_CLOSE | NC_SEND_HELD};
+
+	begin();
+	pattern_fill(data, 5, 0, length);
+	while (message.skip < 4 + length) {
+		ssize_t sent = send_posix(&message, data, length);
+
+		ck_assert_int_gt(sent, 0);
+		message.skip += (size_t)sent;
+		parts++;
+		if (message.skip < 4 + length) {
+			ck_assert_int_eq(send_posix(&message, data, length), -1);
+			ck_assert_int_eq(errno, EAGAIN);
+		}
+		if (have == 0) {
+			char head[4];
+
+			ck_assert_int_eq(read(pair[1], head, 4), 4);
+			ck_assert_mem_eq(head, "head", 4);
+		}
+		while (have + 4 < message.skip) {
+			size_t more = take(got + have, length - have);
+
+			ck_assert_uint_gt(more, 0);
+			have += more;
+		}
+	}
+	ck_assert_uint_gt(parts, 1);
+	ck_assert_uint_eq(pattern_match(got, 5, 0, length), length);
+	/* Only with the last byte. */
+	ck_assert_int_eq(read(pair[1], got, 1), 0);
+	free(data);
+	free(got);
+	end();
+}
+END_TEST
+
+START_TEST(test_errors)
+{
+	struct NC_range range = {.length = LENGTH + 1};
+	struct NC_send message = {.ranges = &range, .range_count = 1, .flags = NC_SEND_HELD};
+	unsigned char got[10];
+
+	begin();
+	range.id = held(6);
+	ck_assert_int_eq(send_posix(&message, NULL, 0), -1);
+	ck_assert_int_eq(errno, ERANGE);
+	range.length = LENGTH;
+	ck_assert_int_eq(NC_release(range.id), 0);
+	ck_assert_int_eq(send_posix(&message, NULL, 0), -1);
+	ck_assert_int_eq(errno, EPERM);
+	ck_assert_int_eq(NC_destroy(range.id), 0);
+	ck_assert_int_eq(send_posix(&message, NULL, 0), -1);
+	ck_assert_int_eq(errno, ENOENT);
+	ck_assert_uint_eq(take(got, sizeof(got)), 0);
+	message.range_count = 0;
+	ck_assert_int_eq(send_posix(&message, NULL, 0), 0);
+	/* Nor does a signal come. */
+	signal(SIGPIPE, SIG_DFL);
+	close(pair[1]);
+	ck_assert_int_eq(send_posix(&message, "x", 1), -1);
+	ck_assert_int_eq(errno, EPIPE);
+	end();
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	tcase_add_test(tcase, test_table);
+	tcase_add_test(tcase, test_every_skip);
+	tcase_add_test(tcase, test_many_runs);
+	tcase_add_test(tcase, test_short);
+	tcase_add_test(tcase, test_errors);
+}
+
+RUN_SUITE("data-path", fill)

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-respcache-flight.c - unit tests of requests that wait for another's
+ * answer: on whose thread they are told, what, and that nobody is left behind.
+ */
+#include "respcache-fixture.h"
+
+#define MANY 100
+
+static struct asker waiters[MANY];
+
+/* All wait, on both loops in turn. */
+static void wait_all(const char *head, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		struct request request = parse(head);
+
+		waiters[i] =
+			(struct asker){.ask = {.told = was_told, .loop = runners[i % LOOPS].loop}};
+		ck_assert_int_eq(
+			respcache_look_up(responses, &waiters[i].ask, &request, by_response, BEGIN),
+			RESPCACHE_WAIT);
+	}
+}
+
+static void await_all(unsigned count, enum respcache_verdict verdict)
+{
+	for (unsigned i = 0; i < count; i++) {
+		AWAIT(waiters[i].told);
+		SEEN(waiters[i].told == 1);
+		ck_assert(!waiters[i].elsewhere);
+		ck_assert(waiters[i].request_good);
+		ck_assert_int_eq(waiters[i].ask.verdict, verdict);
+		ck_assert_int_eq(waiters[i].ask.entry != NULL, verdict == RESPCACHE_HIT);
+	}
+}
+
+START_TEST(test_one_for_all)
+{
+	struct asker fetcher;
+	struct NC_range range;
+
+	open_all(100, 100000);
+	ck_assert_int_eq(look(&fetcher, GET("/", ""), BEGIN), RESPCACHE_FETCH);
+	ck_assert(!respcache_flight_awaited(fetcher.ask.flight));
+	wait_all(GET("/", "X-A: b\r\n"), MANY);
+	ck_assert(respcache_flight_awaited(fetcher.ask.flight));
+	/* Nobody was told yet, and others wait for nobody. */
+	for (unsigned i = 0; i < LOOPS; i++)
+		settle(&runners[i]);
+	SEEN(waiters[0].told == 0);
+	ck_assert_int_eq(peek(GET("/b", ""), BEGIN), RESPCACHE_FETCH);
+	range = make_unit('a', 100);
+	ck_assert(answer_with(fetcher.ask.flight, KEEP_10, &range, 1, true, BEGIN));
+	ck_assert_int_eq(NC_release(range.id), 0);
+	await_all(MANY, RESPCACHE_HIT);
+	/* Each has holds of its own. */
+	ck_assert_int_eq(NC_destroy(range.id), 0);
+	for (unsigned i = 0; i < MANY; i++) {
+		ck_assert(body_is(waiters[i].ask.entry, 'a'));
+		let_go(&waiters[i]);
+	}
+	ck_assert_uint_eq(stat_now().collapsed, MANY);
+	ck_assert_uint_eq(stat_now().misses, 2);
+	close_all();
+}
+END_TEST
+
+START_TEST(test_nothing_came)
+{
+	static const enum respcache_failure failures[] = {RESPCACHE_LOST, RESPCACHE_ABANDONED,
+							  RESPCACHE_NOT_KEPT};
+	struct asker fetcher;
+
+	open_all(100, 100000);
+	for (unsigned i = 0; i < 3; i++) {
+		ck_assert_int_eq(look(&fetcher, GET("/", ""), BEGIN), RESPCACHE_FETCH);
+		wait_all(GET("/", ""), 10);
+		respcache_give_up(fetcher.ask.flight, failures[i], BEGIN);
+		await_all(10,
+			  failures[i] == RESPCACHE_ABANDONED ? RESPCACHE_AGAIN : RESPCACHE_PASS);
+	}
+	close_all();
+}
+END_TEST
+
+/* What came is for others: they look again, together with their likes. */
+START_TEST(test_other_variant)
+{
+	static const char german[] = GET("/", "Accept-Language: de\r\n");
+	static const char lines[] = KEEP_10 "Vary: Accept-Language\r\n";
+	struct asker fetcher, german_fetcher;
+	struct NC_range range;
+
+	open_all(100, 100000);
+	ck_assert_int_eq(look(&fetcher, GET("/", ""), BEGIN), RESPCACHE_FETCH);
+	wait_all(german, 2);
+	range = make_unit('a', 100);
+	ck_assert(answer_with(fetcher.ask.flight, lines, &range, 1, true, BEGIN));
+	ck_assert_int_eq(NC_release(range.id), 0);
+	await_all(2, RESPCACHE_AGAIN);
+	/* From now on it is known that it varies: each has a flight of its own. */
+	ck_assert_int_eq(look(&german_fetcher, german, BEGIN), RESPCACHE_FETCH);
+	wait_all(german, 1);
+	ck_assert_int_eq(look(&fetcher, GET("/", "Accept-Language: en\r\n"), BEGIN),
+			 RESPCACHE_FETCH);
+	respcache_give_up(fetcher.ask.flight, RESPCACHE_LOST, BEGIN);
+	range = make_unit('d', 100);
+	ck_assert(answer_with(german_fetcher.ask.flight, lines, &range, 1, true, BEGIN));
+	ck_assert_int_eq(NC_release(range.id), 0);
+	await_all(1, RESPCACHE_HIT);
+	ck_assert(body_is(waiters[0].ask.entry, 'd'));
+	let_go(&waiters[0]);
+	close_all();
+}
+END_TEST
+
+/* An entry that has run out still tells what its URL varies by. */
+START_TEST(test_variant_is_remembered)
+{
+	static const char lines[] = KEEP_10 "Vary: Accept-Language\r\n";
+	uint64_t later = BEGIN + 20 * SECOND;
+	struct asker one, other;
+
+	open_all(100, 100000);
+	fetch(GET("/", "Accept-Language: en\r\n"), lines, 'e', BEGIN);
+	ck_assert_int_eq(look(&one, GET("/", "Accept-Language: en\r\n"), later), RESPCACHE_FETCH);
+	ck_assert_int_eq(look(&other, GET("/", "Accept-Language: de\r\n"), later), RESPCACHE_FETCH);
+	respcache_give_up(one.ask.flight, RESPCACHE_LOST, later);
+	respcache_give_up(other.ask.flight, RESPCACHE_LOST, later);
+	close_all();
+}
+END_TEST
+
+/* One who is unlucky again and again goes its own way in the end. */
+START_TEST(test_unlucky)
+{
+	struct request request = parse(GET("/", "X-A: 1\r\n"));
+	unsigned waited = 0;
+
+	open_all(100, 100000);
+	waiters[0] = (struct asker){.ask = {.told = was_told, .loop = runners[0].loop}};
+	for (;;) {
+		enum respcache_verdict verdict;
+		struct asker fetcher;
+		struct NC_range range;
+
+		ck_assert_int_eq(look(&fetcher, GET("/", "X-A: 2\r\n"), BEGIN), RESPCACHE_FETCH);
+		verdict =
+			respcache_look_up(responses, &waiters[0].ask, &request, by_response, BEGIN);
+		if (verdict == RESPCACHE_PASS) {
+			respcache_give_up(fetcher.ask.flight, RESPCACHE_LOST, BEGIN);
+			break;
+		}
+		ck_assert_int_eq(verdict, RESPCACHE_WAIT);
+		range = make_unit('a', 10);
+		ck_assert(answer_with(fetcher.ask.flight, KEEP_10 "Vary: X-A\r\n", &range, 1, true,
+				      BEGIN));
+		ck_assert_int_eq(NC_release(range.id), 0);
+		waited++;
+		AWAIT(waiters[0].told == waited);
+		ck_assert_int_eq(waiters[0].ask.verdict, RESPCACHE_AGAIN);
+		ck_assert_int_ge(respcache_purge(responses, (struct slice){"/*", 2}), 1);
+	}
+	ck_assert_uint_gt(waited, 1);
+	ck_assert_uint_lt(waited, 10);
+	close_all();
+}
+END_TEST
+
+/* Who has a password waits for none who has not. */
+START_TEST(test_authorized)
+{
+	static const char with[] = GET("/", "Authorization: Basic x\r\n");
+	struct asker fetcher, other;
+	struct NC_range range;
+
+	open_all(100, 100000);
+	ck_assert_int_eq(look(&fetcher, GET("/", ""), BEGIN), RESPCACHE_FETCH);
+	ck_assert_int_eq(look(&other, with, BEGIN), RESPCACHE_FETCH);
+	ck_assert(respcache_flight_authorized(other.ask.flight));
+	wait_all(with, 1);
+	respcache_give_up(fetcher.ask.flight, RESPCACHE_LOST, BEGIN);
+	range = make_unit('a', 10);
+	ck_assert(answer_with(other.ask.flight, "X-NABC-Max-Age: 5\n", &range, 1, true, BEGIN));
+	ck_assert_int_eq(NC_release(range.id), 0);
+	await_all(1, RESPCACHE_HIT);
+	let_go(&waiters[0]);
+	close_all();
+}
+END_TEST
+
+/* A miss joins whoever fetches a new one already. */
+START_TEST(test_refresh_is_joined)
+{
+	struct asker fetcher;
+	struct NC_range range;
+	size_t id;
+
+	open_all(100, 100000);
+	id = fetch(GET("/", ""), "Cache-Control: max-age=10, stale-while-revalidate=5\n", 'a',
+		   BEGIN - 11 * SECOND);
+	ck_assert_int_eq(look(&fetcher, GET("/", ""), BEGIN), RESPCACHE_STALE);
+	let_go(&fetcher);
+	ck_assert_int_eq(NC_destroy(id), 0);
+	wait_all(GET("/", ""), 3);
+	range = make_unit('b', 10);
+	ck_assert(answer_with(fetcher.ask.flight, KEEP_10, &range, 1, true, BEGIN));
+	ck_assert_int_eq(NC_release(range.id), 0);
+	await_all(3, RESPCACHE_HIT);
+	for (unsigned i = 0; i < 3; i++)
+		let_go(&waiters[i]);
+	close_all();
+}
+END_TEST
+
+/* A unit that is destroyed before it is told of: they look again. */
+START_TEST(test_dead_at_once)
+{
+	struct asker fetcher;
+	struct NC_range range;
+
+	open_all(100, 100000);
+	ck_assert_int_eq(look(&fetcher, GET("/", ""), BEGIN), RESPCACHE_FETCH);
+	wait_all(GET("/", ""), 3);
+	range = make_unit('a', 10);
+	ck_assert_int_eq(NC_destroy(range.id), 0);
+	(void)answer_with(fetcher.ask.flight, KEEP_10, &range, 1, false, BEGIN);
+	await_all(3, RESPCACHE_AGAIN);
+	ck_assert_int_eq(peek(GET("/", ""), BEGIN), RESPCACHE_FETCH);
+	ck_assert_int_eq(NC_release(range.id), 0);
+	close_all();
+}
+END_TEST
+
+/* The loops have ended before they could tell it; and before there was anything to tell. */
+START_TEST(test_end)
+{
+	struct asker fetcher, other;
+
+	open_all(100, 100000);
+	ck_assert_int_eq(look(&fetcher, GET("/", ""), BEGIN), RESPCACHE_FETCH);
+	ck_assert_int_eq(look(&other, GET("/b", ""), BEGIN), RESPCACHE_FETCH);
+	wait_all(GET("/", ""), 4);
+	ck_assert_int_eq(look(&waiters[4], GET("/b", ""), BEGIN), RESPCACHE_WAIT);
+	for (unsigned i = 0; i < LOOPS; i++)
+		call(&runners[i], runner_end, &runners[i]);
+	for (unsigned i = 0; i < LOOPS; i++)
+		pthread_join(runners[i].thread, NULL);
+	respcache_give_up(fetcher.ask.flight, RESPCACHE_LOST, BEGIN);
+	SEEN(waiters[0].told == 0);
+	respcache_end(responses);
+	for (unsigned i = 0; i < 4; i++)
+		SEEN(waiters[i].told == 1);
+	SEEN(waiters[4].told == 0);
+	respcache_give_up(other.ask.flight, RESPCACHE_LOST, BEGIN);
+	SEEN(waiters[4].told == 1);
+	for (unsigned i = 0; i < LOOPS; i++) {
+		loop_close(runners[i].loop);
+		close(runners[i].ends[1]);
+	}
+	respcache_close(responses);
+	ck_assert_int_eq(NC_cache_close(units), 0);
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	tcase_add_test(tcase, test_one_for_all);
+	tcase_add_test(tcase, test_nothing_came);
+	tcase_add_test(tcase, test_other_variant);
+	tcase_add_test(tcase, test_variant_is_remembered);
+	tcase_add_test(tcase, test_unlucky);
+	tcase_add_test(tcase, test_authorized);
+	tcase_add_test(tcase, test_refresh_is_joined);
+	tcase_add_test(tcase, test_dead_at_once);
+	tcase_add_test(tcase, test_end);
+}
+
+RUN_SUITE("respcache-flight", fill)

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-respcache-purge.c - unit tests of dropping kept responses by URL and by
+ * tag, those that are being fetched at that moment included.
+ */
+#include "respcache-fixture.h"
+
+static long purge(const char *what)
+{
+	return respcache_purge(responses, (struct slice){what, strlen(what)});
+}
+
+static const char *const heads[] = {
+	GET("/", ""),
+	GET("/a", ""),
+	GET("/a?b", ""),
+	GET("/ab", ""),
+	GET("/a/b", ""),
+	"GET /a HTTP/1.1\r\nHost: c\r\n\r\n",
+	GET("/a", "X-A: b\r\n"),
+	"GET /a HTTP/1.1\r\nHost: aa\r\n\r\n",
+};
+
+static const struct {
+	const char *what;
+	unsigned gone; /* bit of each */
+} cases[] = {
+	{"http://a/", 1 << 0},
+	{"http://a", 1 << 0},
+	{"http://A/a", 1 << 1 | 1 << 6},
+	{"https://a/a#x", 1 << 1 | 1 << 6},
+	{"http://a/a?b", 1 << 2},
+	{"http://a/a*", 1 << 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 6},
+	{"http://a/a?*", 1 << 2},
+	{"http://c/*", 1 << 5},
+	{"/a", 1 << 1 | 1 << 5 | 1 << 6 | 1 << 7},
+	{"/a/*", 1 << 4},
+	{"/*", 0xff},
+	{"http://d/", 0},
+	{"/b", 0},
+	{"tag", 0xff},
+	{"even", 0x55},
+	{"tagg", 0},
+	{"ta", 0},
+};
+
+static void run(unsigned shards)
+{
+	open_all(shards == 1 ? 100 : 4096, 1 << 20);
+	for (unsigned i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
+		fetch(heads[i],
+		      i % 2 ? KEEP_10 "X-NABC-Tag: tag\r\nVary: X-A\r\n"
+			    : KEEP_10 "X-NABC-Tag: even, tag even\r\nVary: X-A\r\n",
+		      (char)('a' + i), BEGIN);
+}
+
+static void check_case(unsigned number, unsigned shards)
+{
+	run(shards);
+	ck_assert_msg(purge(cases[number].what) == __builtin_popcount(cases[number].gone), "%s",
+		      cases[number].what);
+	for (unsigned i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
+		ck_assert_msg(hits(heads[i], (char)('a' + i), BEGIN) ==
+				      !(cases[number].gone & 1u << i),
+			      "%s: %s", cases[number].what, heads[i]);
+	ck_assert_uint_eq(stat_now().purged, (unsigned)__builtin_popcount(cases[number].gone));
+	ck_assert_int_eq(purge(cases[number].what), 0);
+	close_all();
+}
+
+START_TEST(test_purge)
+{
+	check_case((unsigned)_i, 1);
+	check_case((unsigned)_i, 16);
+}
+END_TEST
+
+START_TEST(test_neither)
+{
+	char long_one[2000];
+
+	open_all(100, 100000);
+	ck_assert_int_eq(purge(""), -EINVAL);
+	ck_assert_int_eq(purge("*"), 0); /* a tag as any */
+	ck_assert_int_eq(purge("a b"), -EINVAL);
+	ck_assert_int_eq(purge(" a"), -EINVAL);
+	ck_assert_int_eq(purge("a,"), -EINVAL);
+	ck_assert_int_eq(purge("http://"), -EINVAL);
+	memset(long_one, 'a', sizeof(long_one) - 1);
+	long_one[sizeof(long_one) - 1] = '\0';
+	ck_assert_int_eq(purge(long_one), -EINVAL);
+	close_all();
+}
+END_TEST
+
+START_TEST(test_lists_and_requests)
+{
+	run(1);
+	respcache_invalidate(responses, (struct slice){"a /a", 4});
+	ck_assert_uint_eq(stat_now().purged, 2);
+	ck_assert(!hits(heads[1], 'b', BEGIN) && !hits(heads[6], 'g', BEGIN));
+	respcache_purge_tags(responses, (struct slice){" x, even,y", 10});
+	ck_assert_uint_eq(stat_now().purged, 5);
+	ck_assert(hits(heads[3], 'd', BEGIN));
+	close_all();
+}
+END_TEST
+
+/* --- on its way ------------------------------------------------------------------------- */
+
+/* Whether an answer is kept that was on its way when that was purged. */
+static bool survives(const char *what, const char *lines)
+{
+	struct asker fetcher, waiter, other;
+	struct NC_range range;
+	bool kept;
+
+	open_all(100, 100000);
+	(void)purge("early");
+	ck_assert_int_eq(look(&fetcher, GET("/a", ""), BEGIN), RESPCACHE_FETCH);
+	ck_assert_int_eq(look(&waiter, GET("/a", ""), BEGIN), RESPCACHE_WAIT);
+	ck_assert_int_eq(purge(what), 0);
+	range = make_unit('a', 10);
+	kept = answer_with(fetcher.ask.flight, lines, &range, 1, true, BEGIN);
+	ck_assert_int_eq(NC_release(range.id), 0);
+	AWAIT(waiter.told);
+	ck_assert_int_eq(waiter.ask.verdict, kept ? RESPCACHE_HIT : RESPCACHE_AGAIN);
+	if (waiter.ask.entry)
+		let_go(&waiter);
+	ck_assert(is_alive(range.id) == kept);
+	ck_assert_int_eq(look(&other, GET("/a", ""), BEGIN),
+			 kept ? RESPCACHE_HIT : RESPCACHE_FETCH);
+	if (kept)
+		let_go(&other);
+	else
+		respcache_give_up(other.ask.flight, RESPCACHE_LOST, BEGIN);
+	close_all();
+	return kept;
+}
+
+START_TEST(test_on_its_way)
+{
+	static const char lines[] = KEEP_10 "X-NABC-Tag: one, early two\n";
+
+	ck_assert(!survives("http://a/a", lines));
+	ck_assert(!survives("/a", lines));
+	ck_assert(!survives("/*", lines));
+	ck_assert(!survives("one", lines));
+	ck_assert(!survives("two", lines));
+	ck_assert(!survives("early", lines));
+	ck_assert(survives("http://a/b", lines));
+	ck_assert(survives("/b*", lines));
+	ck_assert(survives("three", lines));
+	ck_assert(survives("one", KEEP_10));
+}
+END_TEST
+
+/* Nobody joins a flight that brings what is too old. */
+START_TEST(test_not_joined)
+{
+	struct asker first, second, waiter;
+	struct NC_range range;
+
+	open_all(100, 100000);
+	ck_assert_int_eq(look(&first, GET("/a", ""), BEGIN), RESPCACHE_FETCH);
+	ck_assert_int_eq(purge("/a"), 0);
+	ck_assert_int_eq(look(&second, GET("/a", ""), BEGIN), RESPCACHE_FETCH);
+	ck_assert_int_eq(look(&waiter, GET("/a", ""), BEGIN), RESPCACHE_WAIT);
+	range = make_unit('b', 10);
+	ck_assert(answer_with(second.ask.flight, KEEP_10, &range, 1, true, BEGIN));
+	ck_assert_int_eq(NC_release(range.id), 0);
+	AWAIT(waiter.told);
+	ck_assert_int_eq(waiter.ask.verdict, RESPCACHE_HIT);
+	let_go(&waiter);
+	/* Late and old: what is there stays. */
+	range = make_unit('a', 10);
+	ck_assert(!answer_with(first.ask.flight, KEEP_10, &range, 1, true, BEGIN));
+	ck_assert_int_eq(NC_release(range.id), 0);
+	ck_assert(hits(GET("/a", ""), 'b', BEGIN));
+	close_all();
+}
+END_TEST
+
+/* More purges than are written down: what has tags is not kept, in doubt. */
+START_TEST(test_many_purges)
+{
+	struct asker tagged, plain;
+	struct NC_range range;
+
+	open_all(100, 100000);
+	for (unsigned count = 1024; count <= 1025; count++) {
+		char tag[16];
+
+		ck_assert_int_eq(look(&tagged, GET("/t", ""), BEGIN), RESPCACHE_FETCH);
+		ck_assert_int_eq(look(&plain, GET("/p", ""), BEGIN), RESPCACHE_FETCH);
+		for (unsigned i = 0; i < count; i++) {
+			snprintf(tag, sizeof(tag), "x%u", i);
+			ck_assert_int_eq(purge(tag), 0);
+		}
+		range = make_unit('a', 10);
+		ck_assert(answer_with(tagged.ask.flight, KEEP_10 "X-NABC-Tag: t\n", &range, 1, true,
+				      BEGIN) == (count == 1024));
+		ck_assert_int_eq(NC_release(range.id), 0);
+		range = make_unit('b', 10);
+		ck_assert(answer_with(plain.ask.flight, KEEP_10, &range, 1, true, BEGIN));
+		ck_assert_int_eq(NC_release(range.id), 0);
+		(void)purge("/*");
+	}
+	close_all();
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	tcase_add_loop_test(tcase, test_purge, 0, sizeof(cases) / sizeof(cases[0]));
+	tcase_add_test(tcase, test_neither);
+	tcase_add_test(tcase, test_lists_and_requests);
+	tcase_add_test(tcase, test_on_its_way);
+	tcase_add_test(tcase, test_not_joined);
+	tcase_add_test(tcase, test_many_purges);
+}
+
+RUN_SUITE("respcache-purge", fill)

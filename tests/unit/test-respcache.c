@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-respcache.c - unit tests of kept responses: for how long and for whom
+ * they answer, what ends them, what is bounded.  One thread asks.
+ */
+#include "respcache-fixture.h"
+
+static bool same(struct slice slice, const char *text)
+{
+	return slice.length == strlen(text) && memcmp(slice.at, text, slice.length) == 0;
+}
+
+START_TEST(test_kept)
+{
+	const struct respcache_view *view;
+	struct NC_range ranges[2];
+	struct asker asker;
+
+	open_all(100, 100000);
+	ranges[0] = make_unit('x', 5000);
+	ranges[0].offset = 10;
+	ranges[0].length = 4000;
+	ranges[1] = make_unit('x', 60);
+	ck_assert_int_eq(look(&asker, GET("/b?c", ""), BEGIN), RESPCACHE_FETCH);
+	ck_assert_ptr_null(asker.ask.entry);
+	ck_assert(!respcache_flight_authorized(asker.ask.flight));
+	ck_assert(same(respcache_flight_request(asker.ask.flight)->query, "c"));
+	ck_assert(answer_with(asker.ask.flight,
+			      "Content-Type: text/html\nAge: 3\nX-B: c\r\nContent-Location: /x\n"
+			      "content-length: 4060\nETag: \"e\"\n"
+			      "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT\n"
+			      "Cache-Control: max-age=10, stale-while-revalidate=5\n",
+			      ranges, 2, false, BEGIN));
+	for (unsigned i = 0; i < 2; i++)
+		ck_assert_int_eq(NC_release(ranges[i].id), 0);
+
+	ck_assert_int_eq(look(&asker, GET("/b?c", "X-Y: z\r\n"), BEGIN + 5 * SECOND),
+			 RESPCACHE_HIT);
+	ck_assert_ptr_null(asker.ask.flight);
+	view = respcache_view(asker.ask.entry);
+	ck_assert_int_eq(view->status, 200);
+	ck_assert(same(view->head, "Content-Type: text/html\r\nX-B: c\r\nContent-Location: /x\r\n"
+				   "ETag: \"e\"\r\n"
+				   "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
+				   "Cache-Control: max-age=10, stale-while-revalidate=5\r\n"));
+	ck_assert(same(view->lean, "X-B: c\r\nContent-Location: /x\r\nETag: \"e\"\r\n"
+				   "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
+				   "Cache-Control: max-age=10, stale-while-revalidate=5\r\n"));
+	ck_assert(same(view->etag, "\"e\""));
+	ck_assert_int_eq(view->modified, 784111777);
+	ck_assert_uint_eq(view->range_count, 2);
+	ck_assert_uint_eq(view->length, 4060);
+	ck_assert(memcmp(view->ranges, ranges, sizeof(ranges)) == 0);
+	ck_assert(body_is(asker.ask.entry, 'x'));
+	ck_assert_uint_eq(respcache_age(asker.ask.entry, BEGIN + 5 * SECOND), 8);
+	ck_assert_uint_eq(respcache_age(asker.ask.entry, BEGIN - 5 * SECOND), 3);
+	/* A destroyed unit is good for who has it, and for nobody else. */
+	ck_assert_int_eq(NC_destroy(ranges[1].id), 0);
+	ck_assert(body_is(asker.ask.entry, 'x'));
+	let_go(&asker);
+	ck_assert_uint_eq(stat_now().hits, 1);
+	ck_assert_int_eq(NC_destroy(ranges[0].id), 0);
+	close_all();
+}
+END_TEST
+
+/* Up to the last moment of being fresh, and of being stale. */
+START_TEST(test_time)
+{
+	struct asker asker;
+
+	open_all(100, 100000);
+	fetch(GET("/", ""), "Cache-Control: max-age=10, stale-while-revalidate=5\n", 'a', BEGIN);
+	ck_assert(hits(GET("/", ""), 'a', BEGIN + 10 * SECOND - 1));
+	ck_assert_int_eq(look(&asker, GET("/", ""), BEGIN + 10 * SECOND), RESPCACHE_STALE);
+	ck_assert_ptr_nonnull(asker.ask.flight);
+	ck_assert(body_is(asker.ask.entry, 'a'));
+	let_go(&asker);
+	/* One fetches, the others have the old one. */
+	for (unsigned i = 0; i < 3; i++) {
+		struct asker other;
+
+		ck_assert_int_eq(look(&other, GET("/", ""), BEGIN + 11 * SECOND), RESPCACHE_STALE);
+		ck_assert_ptr_null(other.ask.flight);
+		let_go(&other);
+	}
+	ck_assert(!respcache_flight_awaited(asker.ask.flight));
+	respcache_give_up(asker.ask.flight, RESPCACHE_LOST, BEGIN + 12 * SECOND);
+	/* It failed: the next one tries. */
+	ck_assert_int_eq(look(&asker, GET("/", ""), BEGIN + 15 * SECOND - 1), RESPCACHE_STALE);
+	ck_assert_ptr_nonnull(asker.ask.flight);
+	respcache_give_up(asker.ask.flight, RESPCACHE_LOST, BEGIN + 15 * SECOND - 1);
+	let_go(&asker);
+	ck_assert_uint_eq(stat_now().stale, 5);
+	ck_assert_int_eq(peek(GET("/", ""), BEGIN + 15 * SECOND), RESPCACHE_FETCH);
+	ck_assert_uint_eq(stat_now().entries, 0);
+	/* A new answer takes the place of an old one. */
+	fetch(GET("/", ""), KEEP_10 "ETag: \"x\"\r\n", 'b', BEGIN + 20 * SECOND);
+	ck_assert_int_eq(look(&asker, GET("/", ""), BEGIN + 30 * SECOND), RESPCACHE_FETCH);
+	respcache_give_up(asker.ask.flight, RESPCACHE_LOST, BEGIN);
+	close_all();
+}
+END_TEST
+
+START_TEST(test_refreshed)
+{
+	struct NC_range range;
+	struct asker asker, old;
+	size_t before;
+
+	open_all(100, 100000);
+	before = fetch(GET("/", ""), "Cache-Control: max-age=10, stale-while-revalidate=5\n", 'a',
+		       BEGIN);
+	ck_assert_int_eq(look(&asker, GET("/", ""), BEGIN + 11 * SECOND), RESPCACHE_STALE);
+	let_go(&asker);
+	ck_assert_int_eq(look(&old, GET("/", ""), BEGIN + 11 * SECOND), RESPCACHE_STALE);
+	range = make_unit('b', 100);
+	ck_assert(answer_with(asker.ask.flight, KEEP_10, &range, 1, true, BEGIN + 12 * SECOND));
+	ck_assert_int_eq(NC_release(range.id), 0);
+	ck_assert(hits(GET("/", ""), 'b', BEGIN + 12 * SECOND));
+	ck_assert_uint_eq(stat_now().entries, 1);
+	/* The old one is on its way still. */
+	ck_assert(!is_alive(before));
+	ck_assert(body_is(old.ask.entry, 'a'));
+	let_go(&old);
+	/* And one that is not to be kept ends what there was. */
+	ck_assert_int_eq(look(&asker, GET("/", ""), BEGIN + 22 * SECOND), RESPCACHE_FETCH);
+	respcache_give_up(asker.ask.flight, RESPCACHE_NOT_KEPT, BEGIN + 22 * SECOND);
+	ck_assert_int_eq(peek(GET("/", ""), BEGIN + 12 * SECOND), RESPCACHE_PASS);
+	ck_assert_uint_eq(stat_now().entries, 0);
+	ck_assert(!is_alive(range.id));
+	close_all();
+}
+END_TEST
+
+/* --- units that go ----------------------------------------------------------------------- */
+
+START_TEST(test_destroyed)
+{
+	struct asker asker, holder;
+	struct NC_range ranges[2];
+
+	open_all(100, 100000);
+	for (unsigned i = 0; i < 2; i++)
+		ranges[i] = make_unit('a', 100);
+	ck_assert_int_eq(look(&asker, GET("/", ""), BEGIN), RESPCACHE_FETCH);
+	ck_assert(answer_with(asker.ask.flight, KEEP_10, ranges, 2, false, BEGIN));
+	ck_assert_int_eq(look(&holder, GET("/", ""), BEGIN), RESPCACHE_HIT);
+	ck_assert_int_eq(NC_destroy(ranges[1].id), 0);
+	/* At once, whoever holds it. */
+	ck_assert_int_eq(peek(GET("/", ""), BEGIN), RESPCACHE_FETCH);
+	ck_assert_uint_eq(stat_now().dead, 1);
+	ck_assert_uint_eq(stat_now().entries, 0);
+	let_go(&holder);
+	for (unsigned i = 0; i < 2; i++)
+		ck_assert_int_eq(NC_release(ranges[i].id), 0);
+	/* Its own units are not the cache's to destroy. */
+	ck_assert(is_alive(ranges[0].id));
+	ck_assert_int_eq(NC_destroy(ranges[0].id), 0);
+	close_all();
+}
+END_TEST
+
+/* An old one that is dead: who would have fetched a new one does so, without it. */
+START_TEST(test_destroyed_when_stale)
+{
+	struct asker asker;
+	size_t id;
+
+	open_all(100, 100000);
+	id = fetch(GET("/", ""), "Cache-Control: max-age=10, stale-while-revalidate=5\n", 'a',
+		   BEGIN);
+	ck_assert_int_eq(NC_destroy(id), 0);
+	ck_assert_int_eq(look(&asker, GET("/", ""), BEGIN + 11 * SECOND), RESPCACHE_FETCH);
+	ck_assert_ptr_null(asker.ask.entry);
+	ck_assert_ptr_nonnull(asker.ask.flight);
+	respcache_give_up(asker.ask.flight, RESPCACHE_LOST, BEGIN);
+	close_all();
+}
+END_TEST
+
+START_TEST(test_given)
+{
+	size_t first, second;
+
+	open_all(100, 100000);
+	first = fetch(GET("/", ""), KEEP_10, 'a', BEGIN);
+	second = fetch(GET("/c", ""), KEEP_10, 'c', BEGIN);
+	ck_assert(is_alive(first));
+	fetch(GET("/", ""), KEEP_10, 'b', BEGIN + 11 * SECOND);
+	ck_assert(!is_alive(first));
+	ck_assert(is_alive(second));
+	respcache_close(responses);
+	ck_assert(!is_alive(second));
+	responses = NULL;
+	close_all();
+}
+END_TEST
+
+START_TEST(test_too_much)
+{
+	struct NC_range ranges[RESPCACHE_RANGES_MAX + 1];
+	char lines[RESPCACHE_TAGS_MAX * 2 + 64] = KEEP_10 "X-NABC-Tag:";
+	struct asker asker;
+	struct NC_range range;
+
+	open_all(100, 100000);
+	range = make_unit('a', 100);
+	for (unsigned i = 0; i < RESPCACHE_RANGES_MAX + 1; i++)
+		ranges[i] = range;
+	ck_assert_int_eq(look(&asker, GET("/", ""), BEGIN), RESPCACHE_FETCH);
+	ck_assert(!answer_with(asker.ask.flight, KEEP_10, ranges, RESPCACHE_RANGES_MAX + 1, false,
+			       BEGIN));
+	ck_assert_int_eq(look(&asker, GET("/", ""), BEGIN), RESPCACHE_FETCH);
+	ck_assert(
+		answer_with(asker.ask.flight, KEEP_10, ranges, RESPCACHE_RANGES_MAX, false, BEGIN));
+	ck_assert(hits(GET("/", ""), 'a', BEGIN));
+	for (unsigned i = 0; i < RESPCACHE_TAGS_MAX; i++)
+		strcat(lines, " t");
+	strcat(lines, "\n");
+	ck_assert_int_eq(look(&asker, GET("/b", ""), BEGIN), RESPCACHE_FETCH);
+	ck_assert(answer_with(asker.ask.flight, lines, &range, 1, false, BEGIN));
+	lines[strlen(lines) - 1] = '\0';
+	strcat(lines, " t\n");
+	ck_assert_int_eq(look(&asker, GET("/c", ""), BEGIN), RESPCACHE_FETCH);
+	ck_assert(!answer_with(asker.ask.flight, lines, &range, 1, true, BEGIN));
+	/* It was given, so it is gone. */
+	ck_assert(!is_alive(range.id));
+	ck_assert_int_eq(NC_release(range.id), 0);
+	close_all();
+}
+END_TEST
+
+/* --- for whom ------------------------------------------------------------------------------- */
+
+START_TEST(test_methods)
+{
+	struct asker asker;
+
+	open_all(100, 100000);
+	ck_assert_int_eq(peek("HEAD / HTTP/1.1\r\nHost: a\r\n\r\n", BEGIN), RESPCACHE_PASS);
+	fetch(GET("/", ""), "Cache-Control: max-age=10, stale-while-revalidate=5\n", 'a', BEGIN);
+	ck_assert_int_eq(peek("HEAD / HTTP/1.1\r\nHost: a\r\n\r\n", BEGIN), RESPCACHE_HIT);
+	ck_assert_int_eq(look(&asker, "HEAD / HTTP/1.1\r\nHost: a\r\n\r\n", BEGIN + 11 * SECOND),
+			 RESPCACHE_STALE);
+	ck_assert_ptr_null(asker.ask.flight);
+	let_go(&asker);
+	ck_assert_int_eq(peek("POST / HTTP/1.1\r\nHost: a\r\n\r\n", BEGIN), RESPCACHE_PASS);
+	ck_assert_int_eq(peek("OPTIONS / HTTP/1.1\r\nHost: a\r\n\r\n", BEGIN), RESPCACHE_PASS);
+	ck_assert_int_eq(peek(GET("/", "Content-Length: 1\r\n"), BEGIN), RESPCACHE_PASS);
+	ck_assert_int_eq(peek(GET("/", "Transfer-Encoding: chunked\r\n"), BEGIN), RESPCACHE_PASS);
+	/* A part of what is not there is not fetched; of what is there all is had. */
+	ck_assert_int_eq(peek(GET("/", "Range: bytes=0-1\r\n"), BEGIN), RESPCACHE_HIT);
+	ck_assert_int_eq(peek(GET("/b", "Range: bytes=0-1\r\n"), BEGIN), RESPCACHE_PASS);
+	/* What is asked for on a condition is fetched if it is known that it is kept. */
+	ck_assert_int_eq(peek(GET("/b", "If-None-Match: \"x\"\r\n"), BEGIN), RESPCACHE_PASS);
+	ck_assert_int_eq(peek(GET("/", "If-None-Match: \"x\"\r\n"), BEGIN + 20 * SECOND),
+			 RESPCACHE_FETCH);
+	close_all();
+}
+END_TEST
+
+START_TEST(test_keys)
+{
+	static const char *const others[] = {GET("/b", ""),
+					     GET("/?", "X-A: b\r\n"),
+					     GET("/?b", ""),
+					     GET("//", ""),
+					     "GET / HTTP/1.1\r\nHost: b\r\n\r\n",
+					     "GET / HTTP/1.1\r\nHost: a:80\r\n\r\n"};
+
+	open_all(100, 100000);
+	fetch(GET("/", ""), KEEP_10, 'a', BEGIN);
+	for (unsigned i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		ck_assert_msg(hits(others[i], 'a', BEGIN) == (i == 1), "%s", others[i]);
+	ck_assert(hits("GET / HTTP/1.1\r\nHost: A\r\n\r\n", 'a', BEGIN));
+	ck_assert(hits("GET http://A/ HTTP/1.1\r\nHost: b\r\n\r\n", 'a', BEGIN));
+	close_all();
+}
+END_TEST
+
+START_TEST(test_vary)
+{
+	static const char lines[] = KEEP_10 "Vary: Accept-Language, X-A\r\n";
+
+	open_all(100, 100000);
+	fetch(GET("/", ""), lines, '0', BEGIN);
+	fetch(GET("/", "Accept-Language: de\r\n"), lines, 'd', BEGIN);
+	fetch(GET("/", "Accept-Language: en\r\n"), lines, 'e', BEGIN);
+	fetch(GET("/", "Accept-Language: en\r\nX-A: b\r\n"), lines, 'b', BEGIN);
+	ck_assert(hits(GET("/", "Accept: x\r\n"), '0', BEGIN));
+	ck_assert(hits(GET("/", "accept-language: de\r\nX-B: c\r\n"), 'd', BEGIN));
+	ck_assert(hits(GET("/", "Accept-Language: en\r\n"), 'e', BEGIN));
+	ck_assert(hits(GET("/", "X-A: b\r\nAccept-Language: en\r\n"), 'b', BEGIN));
+	ck_assert_int_eq(peek(GET("/", "Accept-Language: fr\r\n"), BEGIN), RESPCACHE_FETCH);
+	ck_assert_uint_eq(stat_now().entries, 4);
+	/* Each is replaced by its own like alone. */
+	fetch(GET("/", "Accept-Language: de\r\n"), lines, 'D', BEGIN + 10 * SECOND);
+	ck_assert_uint_eq(stat_now().entries, 4);
+	ck_assert(hits(GET("/", "Accept-Language: de\r\n"), 'D', BEGIN + 10 * SECOND));
+	/* It varies by something else now. */
+	fetch(GET("/", "Accept-Language: en\r\n"), KEEP_10, 'x', BEGIN + 10 * SECOND);
+	ck_assert(hits(GET("/", "Accept-Language: fr\r\n"), 'x', BEGIN + 10 * SECOND));
+	close_all();
+}
+END_TEST
+
+START_TEST(test_authorized)
+{
+	static const char with[] = GET("/", "Authorization: Basic x\r\n");
+
+	open_all(100, 100000);
+	fetch(GET("/", ""), KEEP_10, 'a', BEGIN);
+	/* It may be another for who has a password. */
+	ck_assert_int_eq(peek(with, BEGIN), RESPCACHE_FETCH);
+	ck_assert(hits(GET("/", ""), 'a', BEGIN));
+	fetch(with, "Cache-Control: public, max-age=10\n", 'b', BEGIN);
+	ck_assert(hits(with, 'b', BEGIN));
+	ck_assert(hits(GET("/", ""), 'b', BEGIN));
+	close_all();
+}
+END_TEST
+
+/* --- what is bounded ------------------------------------------------------------------------- */
+
+static const char *numbered(unsigned number)
+{
+	static char head[64];
+
+	snprintf(head, sizeof(head), "GET /%u HTTP/1.1\r\nHost: a\r\n\r\n", number);
+	return head;
+}
+
+START_TEST(test_entries)
+{
+	open_all(4, 1 << 20);
+	for (unsigned i = 0; i < 4; i++)
+		fetch(numbered(i), KEEP_10, 'a', BEGIN);
+	ck_assert(hits(numbered(0), 'a', BEGIN));
+	ck_assert(hits(numbered(2), 'a', BEGIN));
+	/* Of those that nobody wanted the oldest goes. */
+	fetch(numbered(4), KEEP_10, 'a', BEGIN);
+	fetch(numbered(5), KEEP_10, 'a', BEGIN);
+	ck_assert_uint_eq(stat_now().entries, 4);
+	ck_assert_uint_eq(stat_now().dropped, 2);
+	ck_assert(hits(numbered(0), 'a', BEGIN));
+	ck_assert(hits(numbered(2), 'a', BEGIN));
+	ck_assert(!hits(numbered(1), 'a', BEGIN));
+	ck_assert(!hits(numbered(3), 'a', BEGIN));
+	for (unsigned i = 10; i < 500; i++)
+		fetch(numbered(i), KEEP_10, 'a', BEGIN);
+	ck_assert_uint_eq(stat_now().entries, 4);
+	ck_assert(hits(numbered(499), 'a', BEGIN));
+	close_all();
+}
+END_TEST
+
+START_TEST(test_bytes)
+{
+	struct respcache_stat stat;
+
+	open_all(100, 10000);
+	for (unsigned i = 0; i < 200; i++) {
+		fetch(numbered(i), KEEP_10, 'a', BEGIN);
+		stat = stat_now();
+		ck_assert_uint_le(stat.bytes, 10000);
+	}
+	ck_assert_uint_gt(stat.entries, 10);
+	ck_assert_uint_lt(stat.entries, 100);
+	ck_assert_uint_eq(stat.stored, 200);
+	ck_assert_uint_eq(stat.dropped, 200 - stat.entries);
+	close_all();
+}
+END_TEST
+
+/* Many, in all shards. */
+START_TEST(test_many)
+{
+	open_all(4096, 16 << 20);
+	for (unsigned i = 0; i < 2000; i++)
+		fetch(numbered(i), KEEP_10, (char)('a' + i % 26), BEGIN);
+	for (unsigned i = 0; i < 2000; i++)
+		ck_assert(hits(numbered(i), (char)('a' + i % 26), BEGIN));
+	ck_assert_uint_eq(stat_now().entries, 2000);
+	ck_assert_uint_eq(stat_now().hits, 2000);
+	close_all();
+}
+END_TEST
+
+/* --- marks -------------------------------------------------------------------------------------- */
+
+START_TEST(test_marked)
+{
+	static const struct cacheable_rule marked = {CACHEABLE_MARKED, 0}, off = {CACHEABLE_OFF, 0};
+	struct asker asker;
+	struct NC_range range;
+
+	open_all(100, 100000);
+	/* Until an answer was marked, nobody waits for anybody. */
+	ck_assert_int_eq(look_by(&asker, GET("/", ""), marked, BEGIN), RESPCACHE_PASS);
+	respcache_note(responses, asker.ask.mark, BEGIN);
+	ck_assert_int_eq(look_by(&asker, GET("/b", ""), marked, BEGIN), RESPCACHE_PASS);
+	ck_assert_int_eq(look_by(&asker, GET("/", ""), marked, BEGIN), RESPCACHE_FETCH);
+	range = make_unit('a', 100);
+	ck_assert(answer_with(asker.ask.flight, "X-NABC-Max-Age: 10\n", &range, 1, true, BEGIN));
+	ck_assert_int_eq(NC_release(range.id), 0);
+	ck_assert_int_eq(look_by(&asker, GET("/", ""), marked, BEGIN), RESPCACHE_HIT);
+	let_go(&asker);
+	ck_assert_int_eq(look_by(&asker, GET("/", ""), off, BEGIN), RESPCACHE_PASS);
+	/* Nothing comes of a request that has no key. */
+	ck_assert_int_eq(look_by(&asker, "POST / HTTP/1.1\r\nHost: a\r\n\r\n", marked, BEGIN),
+			 RESPCACHE_PASS);
+	respcache_note(responses, asker.ask.mark, BEGIN);
+	close_all();
+}
+END_TEST
+
+START_TEST(test_not_kept)
+{
+	struct asker asker;
+
+	open_all(100, 100000);
+	ck_assert_int_eq(look(&asker, GET("/", ""), BEGIN), RESPCACHE_FETCH);
+	respcache_give_up(asker.ask.flight, RESPCACHE_NOT_KEPT, BEGIN);
+	ck_assert_int_eq(peek(GET("/", ""), BEGIN + 4 * SECOND), RESPCACHE_PASS);
+	/* With a password it is another matter. */
+	ck_assert_int_eq(peek(GET("/", "Authorization: x\r\n"), BEGIN), RESPCACHE_FETCH);
+	/* It is looked at anew now and then. */
+	ck_assert_int_eq(peek(GET("/", ""), BEGIN + 6 * SECOND), RESPCACHE_FETCH);
+	close_all();
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	tcase_add_test(tcase, test_kept);
+	tcase_add_test(tcase, test_time);
+	tcase_add_test(tcase, test_refreshed);
+	tcase_add_test(tcase, test_destroyed);
+	tcase_add_test(tcase, test_destroyed_when_stale);
+	tcase_add_test(tcase, test_given);
+	tcase_add_test(tcase, test_too_much);
+	tcase_add_test(tcase, test_methods);
+	tcase_add_test(tcase, test_keys);
+	tcase_add_test(tcase, test_vary);
+	tcase_add_test(tcase, test_authorized);
+	tcase_add_test(tcase, test_entries);
+	tcase_add_test(tcase, test_bytes);
+	tcase_add_test(tcase, test_many);
+	tcase_add_test(tcase, test_marked);
+	tcase_add_test(tcase, test_not_kept);
+}
+
+RUN_SUITE("respcache", fill)
