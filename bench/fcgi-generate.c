@@ -6,10 +6,14 @@
  * anew for each request, so that bench compares two ways of handing a body to
  * a web server and nothing else.  The first process owns the listening socket
  * and only waits; each child has one thread that accepts from that socket.
- * bench compiles and starts it.  Usage: fcgi-generate SOCKET CHILDREN
+ * With a FOLDER the body goes into a file there, and the server gets its
+ * path (X-Sendfile).  bench compiles and starts it.
+ * Usage: fcgi-generate SOCKET CHILDREN [FOLDER]
  */
 #include <errno.h>
 #include <fcgiapp.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,8 +26,20 @@
 #define SIZE_MAX_BYTES (64ul << 20)
 #define CHILDREN_MAX 256
 #define BACKLOG 1024
+/*
+ * Files of one child and size, written in turn.  The server does not tell when
+ * it has sent one: there are as many as bench has connections, so that one
+ * whose turn comes again has left.
+ */
+#define FILES 64
 
 static const char alphabet[] = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ-\n";
+
+struct files {
+	const char *folder; /* NULL: bodies go by the connection */
+	unsigned next;
+	char path[PATH_MAX];
+};
 
 /* The number after "size=", or -1 if there is none that can be served. */
 static long parse_size(const char *query)
@@ -50,7 +66,35 @@ static void fill(char *body, size_t size)
 	memcpy(body + i, alphabet, size - i);
 }
 
-static void answer(FCGX_Request *request, char **body, size_t *room)
+/*
+ * The page as a file; its path, or NULL.  A file is written again in place and
+ * never changes its size, since lighttpd keeps what it knows of a path, and
+ * the file open, for a second.
+ */
+static const char *write_file(struct files *files, const char *body, size_t size)
+{
+	char *path = files->path;
+	int file;
+
+	snprintf(path, sizeof(files->path), "%s/%d-%zu-%u", files->folder, (int)getpid(), size,
+		 files->next++ % FILES);
+	file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	if (file < 0)
+		return NULL;
+	for (size_t done = 0; done < size;) {
+		ssize_t got = write(file, body + done, size - done);
+
+		if (got < 0) {
+			close(file);
+			return NULL;
+		}
+		done += (size_t)got;
+	}
+	close(file);
+	return path;
+}
+
+static void answer(FCGX_Request *request, struct files *files, char **body, size_t *room)
 {
 	long size = parse_size(FCGX_GetParam("QUERY_STRING", request->envp));
 
@@ -70,6 +114,18 @@ static void answer(FCGX_Request *request, char **body, size_t *room)
 	}
 	if (size > 0)
 		fill(*body, (size_t)size);
+	if (files->folder) {
+		const char *path = write_file(files, *body, (size_t)size);
+
+		if (!path)
+			FCGX_FPrintF(request->out, "Status: 503\r\nContent-Length: 0\r\n\r\n");
+		else
+			FCGX_FPrintF(request->out,
+				     "Content-Type: text/plain\r\n"
+				     "X-Sendfile: %s\r\n\r\n",
+				     path);
+		return;
+	}
 	FCGX_FPrintF(request->out,
 		     "Content-Type: text/plain\r\n"
 		     "Content-Length: %ld\r\n\r\n",
@@ -77,8 +133,9 @@ static void answer(FCGX_Request *request, char **body, size_t *room)
 	FCGX_PutStr(*body, (int)size, request->out);
 }
 
-static int serve(int listener)
+static int serve(int listener, const char *folder)
 {
+	struct files files = {.folder = folder};
 	FCGX_Request request;
 	char *body = NULL;
 	size_t room = 0;
@@ -86,14 +143,17 @@ static int serve(int listener)
 	if (FCGX_InitRequest(&request, listener, 0))
 		return 1;
 	while (!FCGX_Accept_r(&request)) {
-		answer(&request, &body, &room);
+		/* What is left unread of a request would end a connection that is kept. */
+		while (FCGX_GetChar(request.in) >= 0)
+			;
+		answer(&request, &files, &body, &room);
 		FCGX_Finish_r(&request);
 	}
 	free(body);
 	return 1;
 }
 
-static int start(int listener, const sigset_t *awaited, pid_t *child)
+static int start(int listener, const char *folder, const sigset_t *awaited, pid_t *child)
 {
 	pid_t parent = getpid();
 
@@ -104,13 +164,13 @@ static int start(int listener, const sigset_t *awaited, pid_t *child)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(1);
-	_exit(serve(listener));
+	_exit(serve(listener, folder));
 }
 
 int main(int argc, char **argv)
 {
 	pid_t children[CHILDREN_MAX];
-	int count = argc == 3 ? atoi(argv[2]) : 0;
+	int count = argc == 3 || argc == 4 ? atoi(argv[2]) : 0;
 	sigset_t awaited;
 	int status = 1;
 	int listener;
@@ -118,7 +178,7 @@ int main(int argc, char **argv)
 	int i;
 
 	if (count < 1 || count > CHILDREN_MAX) {
-		fprintf(stderr, "usage: fcgi-generate SOCKET CHILDREN\n");
+		fprintf(stderr, "usage: fcgi-generate SOCKET CHILDREN [FOLDER]\n");
 		return 2;
 	}
 	/* Blocked before the first fork, so that no signal is missed below. */
@@ -135,7 +195,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	for (started = 0; started < count; started++)
-		if (start(listener, &awaited, &children[started]))
+		if (start(listener, argc == 4 ? argv[3] : NULL, &awaited, &children[started]))
 			break;
 	if (started == count) {
 		fprintf(stderr, "fcgi-generate: ready\n");

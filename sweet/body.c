@@ -6,7 +6,9 @@
  * The content is gathered in memory that grows with what has come, whatever
  * length was announced: who announces much and sends little holds little.  It
  * is copied into a unit at its end, when its size is known, so that the cache
- * evicts nothing for a body that never comes in whole.
+ * evicts nothing for a body that never comes in whole.  That memory stays from
+ * one window to the next: a body that has begun is not broken off for want of
+ * it.
  */
 #include <assert.h>
 #include <errno.h>
@@ -30,11 +32,12 @@ void body_expect(struct body *body, const struct request *request, uint64_t limi
 	}
 }
 
-int body_keep(struct body *body, uint64_t limit, struct body_budget *budget)
+int body_keep(struct body *body, uint64_t limit, size_t window, struct body_budget *budget)
 {
 	body->limit = limit;
 	if (body_is_hopeless(body))
 		return -413;
+	body->window = window;
 	body->budget = budget;
 	return 0;
 }
@@ -54,8 +57,10 @@ static bool grow(struct body *body, size_t need)
 	while (room < need)
 		room *= 2;
 	/* No doubling beyond what can come. */
-	if (body->framing == BODY_LENGTH && room > body->length + body->left)
-		room = (size_t)(body->length + body->left);
+	if (room > body->window)
+		room = body->window;
+	if (body->framing == BODY_LENGTH && room > body->gathered + body->left)
+		room = (size_t)(body->gathered + body->left);
 	if (atomic_fetch_add_explicit(&budget->used, room - body->room, memory_order_relaxed) +
 		    (room - body->room) >
 	    budget->most) {
@@ -77,18 +82,27 @@ static int keep(struct body *body, struct slice run)
 	if (run.length > body->limit - body->length)
 		return -413;
 	if (body->budget && run.length) {
-		if (body->length + run.length > body->room &&
-		    !grow(body, (size_t)body->length + run.length))
+		if (body->gathered + run.length > body->room &&
+		    !grow(body, body->gathered + run.length))
 			return -503;
-		memcpy(body->content + body->length, run.at, run.length);
+		memcpy(body->content + body->gathered, run.at, run.length);
+		body->gathered += run.length;
 	}
 	body->length += run.length;
 	return 0;
 }
 
+/* Of length bytes, those that the window has room for. */
+static size_t fitting(const struct body *body, size_t length)
+{
+	size_t room = body->budget ? body->window - body->gathered : SIZE_MAX;
+
+	return length < room ? length : room;
+}
+
 static ssize_t take_length(struct body *body, const char *data, size_t length)
 {
-	size_t now = body->left < length ? (size_t)body->left : length;
+	size_t now = fitting(body, body->left < length ? (size_t)body->left : length);
 	int error = keep(body, (struct slice){data, now});
 
 	if (error)
@@ -101,11 +115,11 @@ static ssize_t take_length(struct body *body, const char *data, size_t length)
 
 static ssize_t take_chunked(struct body *body, const char *data, size_t length)
 {
-	size_t at = 0;
+	size_t at = 0, now;
 
-	while (at < length && !chunked_is_over(&body->chunked)) {
+	while (!chunked_is_over(&body->chunked) && (now = fitting(body, length - at)) > 0) {
 		struct slice run;
-		ssize_t used = chunked_decode(&body->chunked, data + at, length - at, &run);
+		ssize_t used = chunked_decode(&body->chunked, data + at, now, &run);
 		int error = used < 0 ? (int)used : keep(body, run);
 
 		if (error)
@@ -129,18 +143,20 @@ ssize_t body_take(struct body *body, const char *data, size_t length)
 	}
 }
 
-int body_unit(const struct body *body, size_t *id)
+int body_unit(struct body *body, size_t *id)
 {
+	size_t length = body->gathered;
 	NC_handle handle;
 	int error = 0;
 
-	assert(body_is_over(body) && (body->budget || body->length == 0));
+	assert(body_is_ready(body) && (body->budget || body->length == 0));
 	*id = 0;
-	if (body->length == 0)
+	body->gathered = 0;
+	if (length == 0)
 		return 0;
-	if (NC_alloc_kind(&handle, (size_t)body->length, 0, NC_KIND_SEALED) < 0)
+	if (NC_alloc_kind(&handle, length, 0, NC_KIND_SEALED | NC_KIND_UNSUMMED) < 0)
 		return -errno;
-	if (NC_write(&handle, 0, body->content, (size_t)body->length) != (ssize_t)body->length ||
+	if (NC_write(&handle, 0, body->content, length) != (ssize_t)length ||
 	    NC_insert(&handle) < 0 || NC_hold(NC_cache_id(&handle)) < 0)
 		error = -errno;
 	else
@@ -149,10 +165,24 @@ int body_unit(const struct body *body, size_t *id)
 	return error;
 }
 
-void body_end(struct body *body)
+static void let_go(struct body *body)
 {
 	if (body->budget)
 		atomic_fetch_sub_explicit(&body->budget->used, body->room, memory_order_relaxed);
 	free(body->content);
+	body->budget = NULL;
+	body->content = NULL;
+	body->gathered = body->room = 0;
+}
+
+void body_drop(struct body *body, uint64_t limit)
+{
+	let_go(body);
+	body->limit = limit < UINT64_MAX - body->length ? body->length + limit : UINT64_MAX;
+}
+
+void body_end(struct body *body)
+{
+	let_go(body);
 	*body = (struct body){.framing = BODY_NONE};
 }

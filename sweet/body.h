@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * body.h - the body of one request as it comes in: decoded, bounded, and
- * either dropped or gathered into a unit that a worker can be given.
+ * either dropped or gathered into units that a worker can be given: one of it
+ * all, or one after another of a window's size.
  */
 #ifndef SWEET_BODY_H
 #define SWEET_BODY_H
@@ -11,7 +12,7 @@
 #include <chunked.h>
 #include <request.h>
 
-/* Bytes of bodies that are being gathered, of all threads together. */
+/* Bytes of bodies that are kept for a while, of all threads together. */
 struct body_budget {
 	_Atomic uint64_t used;
 	uint64_t most;
@@ -27,9 +28,13 @@ struct body {
 	uint64_t length;	    /* bytes of content so far */
 	uint64_t limit;		    /* that they may not exceed */
 	struct body_budget *budget; /* NULL: the content is dropped */
+	size_t window;		    /* bytes of content that are gathered at most */
 	char *content;
-	size_t room; /* of content, taken from the budget */
+	size_t gathered; /* bytes of content */
+	size_t room;	 /* of content, taken from the budget */
 };
+
+#define BODY_WHOLE SIZE_MAX /* a window for all of it */
 
 /* There is one. */
 void body_expect(struct body *body, const struct request *request, uint64_t limit);
@@ -45,13 +50,15 @@ static inline void body_begin(struct body *body, const struct request *request, 
 }
 
 /*
- * The content is to be kept, before any of it has come; limit: bytes.  0, or
- * -413: its length is known and more than that.
+ * The content is to be kept, from its first byte on; limit: bytes of all of it,
+ * window: bytes at a time.  Again when a window was made a unit: the limit may
+ * be another.  0, or -413: its length is known and more than the limit.
  */
-int body_keep(struct body *body, uint64_t limit, struct body_budget *budget);
+int body_keep(struct body *body, uint64_t limit, size_t window, struct body_budget *budget);
 
 /*
- * Takes what belongs to the body of data[0, length).  Returns its bytes, or
+ * Takes what belongs to the body of data[0, length), and what the window has
+ * room for if the content is kept.  Returns its bytes, or
  * the negated status of the answer: -400 and -431 (see chunked.h), -413 more
  * than the limit, -503 no memory.
  */
@@ -65,11 +72,21 @@ static inline bool body_is_over(const struct body *body)
 /* More is to come than the limit lets be taken: reading on is no use. */
 bool body_is_hopeless(const struct body *body);
 
+/* All of it has come, or a whole window of what is kept: a unit is to be made. */
+static inline bool body_is_ready(const struct body *body)
+{
+	return body_is_over(body) || (body->budget && body->gathered == body->window);
+}
+
 /*
- * Makes a sealed unit of the kept content, held by the caller, who releases
- * and destroys it.  *id: 0 if there is no content.  0 or -errno.
+ * Makes a sealed unit of the content that is gathered, held by the caller, who
+ * releases and destroys it.  *id: 0 if there is none.  The window is empty
+ * then, and what it had of the budget is kept for what follows.  0 or -errno.
  */
-int body_unit(const struct body *body, size_t *id);
+int body_unit(struct body *body, size_t *id);
+
+/* What is still to come is dropped after all, limit bytes at most. */
+void body_drop(struct body *body, uint64_t limit);
 
 /* Lets go of the content. */
 void body_end(struct body *body);

@@ -10,7 +10,6 @@
 
 #include <check-config.h>
 #include <configuration.h>
-#include <gateway.h>
 #include <privileges.h>
 
 struct checker {
@@ -85,10 +84,4 @@ void check_config(const struct config *config, GPtrArray *errors)
 	check_log(&checker, "error-log", config->error_log);
 	check_output(&checker, "pid-file", config->pid_file);
 	check_output(&checker, "cache-socket", config->cache_socket);
-	for (unsigned i = 0; config->worker[i]; i++) {
-		char *why = gateway_check(config->worker[i]);
-
-		if (why)
-			complain(&checker, "worker", why);
-	}
 }

@@ -2,11 +2,9 @@
 /*
  * config-fixed.c - see config-fixed.h.
  */
-#include <string.h>
-
 #include <config-fixed.h>
 
-enum kind { NUMBER, SIZE, SWITCH, TEXT, LIST };
+enum kind { NUMBER, SIZE, SWITCH, TEXT };
 
 static const struct {
 	const char *name;
@@ -15,9 +13,7 @@ static const struct {
 } fixed[] = {
 	{"threads", NUMBER, offsetof(struct config, threads)},
 	{"io", NUMBER, offsetof(struct config, io)},
-	{"worker", LIST, offsetof(struct config, worker)},
-	{"workers", NUMBER, offsetof(struct config, workers)},
-	{"worker-memory", SIZE, offsetof(struct config, worker_memory)},
+	{"data-path", NUMBER, offsetof(struct config, data_path)},
 	{"cache-size", SIZE, offsetof(struct config, cache_size)},
 	{"cache-socket", TEXT, offsetof(struct config, cache_socket)},
 	{"user", TEXT, offsetof(struct config, user)},
@@ -25,15 +21,6 @@ static const struct {
 	{"read-only", SWITCH, offsetof(struct config, read_only)},
 	{"pid-file", TEXT, offsetof(struct config, pid_file)},
 };
-
-static bool same_lists(char *const *one, char *const *other)
-{
-	while (*one && *other && strcmp(*one, *other) == 0) {
-		one++;
-		other++;
-	}
-	return !*one && !*other;
-}
 
 static bool is_same(enum kind kind, const void *one, const void *other)
 {
@@ -44,10 +31,8 @@ static bool is_same(enum kind kind, const void *one, const void *other)
 		return *(const size_t *)one == *(const size_t *)other;
 	case SWITCH:
 		return *(const bool *)one == *(const bool *)other;
-	case TEXT:
-		return g_strcmp0(*(char *const *)one, *(char *const *)other) == 0;
 	default:
-		return same_lists(*(char **const *)one, *(char **const *)other);
+		return g_strcmp0(*(char *const *)one, *(char *const *)other) == 0;
 	}
 }
 

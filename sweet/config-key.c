@@ -19,6 +19,7 @@
 #define DISTANCE_MAX 40 /* letters of a name that another may be taken for */
 
 static const char *const io_words[] = {"auto", "uring", "epoll", NULL};
+static const char *const path_words[] = {"nabc", "posix", NULL};
 static const char *const format_words[] = {[ACCESS_SHORT] = "short",
 					   [ACCESS_COMMON] = "common",
 					   [ACCESS_COMBINED] = "combined",
@@ -61,6 +62,12 @@ static const char *store_server(const struct key *key, char **values, void *base
 	if (strlen(values[0]) > CONFIG_SERVER_HEADER_MAX)
 		return "must be at most 128 bytes long";
 	return store_text_or_off(key, values, base, wrong);
+}
+
+static const char *store_pool(const struct key *key, char **values, void *base, const char **wrong)
+{
+	*wrong = values[0];
+	return strcmp(values[0], "off") == 0 ? NULL : store_text(key, values, base, wrong);
 }
 
 static const char *store_list(const struct key *key, char **values, void *base, const char **wrong)
@@ -200,6 +207,12 @@ static const char *store_rewrite(const struct key *key, char **values, void *bas
 	return must ? must : store_text(key, values, base, wrong);
 }
 
+static const char *store_cache(const struct key *key, char **values, void *base, const char **wrong)
+{
+	(void)key;
+	return rule_cache(base, values, wrong);
+}
+
 static const char *store_cache_control(const struct key *key, char **values, void *base,
 				       const char **wrong)
 {
@@ -225,6 +238,7 @@ static const char *store_redirect(const struct key *key, char **values, void *ba
 
 #define GLOBAL(field) KEY_GLOBAL, .offset = offsetof(struct config, field)
 #define SCOPE(field) KEY_SCOPE, .offset = offsetof(struct scope, field)
+#define POOL(field) KEY_POOL, .offset = offsetof(struct pool_config, field)
 #define OF_HOST(field) KEY_HOST, .offset = offsetof(struct host, field)
 
 const struct key config_keys[] = {
@@ -237,6 +251,9 @@ const struct key config_keys[] = {
 	 .help = "Event loops (default: one a CPU)", .argument = "N"},
 	{"io", GLOBAL(io), .otherwise = "auto", .store = store_word, .words = io_words,
 	 .help = "auto, uring or epoll", .argument = "KIND"},
+	{"data-path", GLOBAL(data_path), .otherwise = "nabc", .store = store_word,
+	 .words = path_words, .help = "nabc, or posix: by pipes and plain system calls",
+	 .argument = "PATH"},
 	{"worker", GLOBAL(worker), .list = true, .otherwise = "", .store = store_list,
 	 .help = "Program that answers below a path; may be repeated",
 	 .argument = "/PREFIX=COMMAND"},
@@ -244,6 +261,11 @@ const struct key config_keys[] = {
 	 .most = 256, .help = "Processes of each worker", .argument = "N"},
 	{"worker-memory", GLOBAL(worker_memory), .otherwise = "64M", .store = store_size,
 	 .least = 1 << 20, .help = "Memory for the bodies of one process", .argument = "SIZE"},
+	{"cgi", GLOBAL(cgi), .list = true, .otherwise = "", .store = store_list,
+	 .help = "CGI programs of a folder, for a path; may be repeated",
+	 .argument = "/PREFIX=FOLDER"},
+	{"fastcgi", GLOBAL(fastcgi), .list = true, .otherwise = "", .store = store_list,
+	 .help = "FastCGI application for a path; may be repeated", .argument = "/PREFIX=ADDRESS"},
 	{"cache-size", GLOBAL(cache_size), .otherwise = "256M", .store = store_size,
 	 .least = 1 << 20, .help = "Memory for the cache", .argument = "SIZE"},
 	{"cache-socket", GLOBAL(cache_socket), .store = store_text,
@@ -305,6 +327,31 @@ const struct key config_keys[] = {
 	{"status-allow", GLOBAL(status_allow), .list = true, .otherwise = "127.0.0.0/8;::1",
 	 .store = store_addresses, .help = "Who may see it", .argument = "CIDR"},
 
+	{"protocol", POOL(protocol), .otherwise = "worker", .store = store_word,
+	 .words = pool_protocols},
+	{"command", POOL(command), .store = store_text, .least = 1},
+	{"folder", POOL(folder), .store = store_text, .least = 1},
+	{"upstream", POOL(upstream), .list = true, .otherwise = "", .store = store_list},
+	{"script-suffix", POOL(script_suffix), .otherwise = ".php", .store = store_text},
+	{"processes", POOL(processes), .otherwise = "2", .store = store_number, .least = 1,
+	 .most = 256},
+	{"in-flight", POOL(in_flight), .otherwise = "256", .store = store_number, .least = 1,
+	 .most = 256},
+	{"keep-connection", POOL(keep_ms), .otherwise = "100ms", .store = store_time},
+	{"user", POOL(user), .store = store_text, .least = 1},
+	{"group", POOL(group), .store = store_text, .least = 1},
+	{"directory", POOL(directory), .store = store_text, .least = 1},
+	{"environment", POOL(environment), .list = true, .otherwise = "", .store = store_list},
+	{"memory", POOL(memory), .otherwise = "64M", .store = store_size, .least = 1 << 20},
+	{"memory-limit", POOL(memory_limit), .otherwise = "0", .store = store_size},
+	{"max-requests", POOL(max_requests), .otherwise = "0", .store = store_number,
+	 .most = 1000000000},
+	{"queue", POOL(queue), .otherwise = "1024", .store = store_number, .most = 1000000},
+	{"queue-timeout", POOL(queue_ms), .otherwise = "10s", .store = store_time, .least = 1000},
+	{"timeout", POOL(answer_ms), .otherwise = "60s", .store = store_time, .least = 1000},
+	{"stream-ahead", POOL(stream_ahead), .otherwise = "4M", .store = store_size},
+	{"slow-client", POOL(slow_ms), .otherwise = "30s", .store = store_time},
+
 	{"names", OF_HOST(names), .list = true, .store = store_list, .least = 1},
 	{"listen", OF_HOST(listen), .list = true, .otherwise = "", .store = store_listen},
 
@@ -334,10 +381,15 @@ const struct key config_keys[] = {
 	{"alias", KEY_PATH, .offset = offsetof(struct scope, alias), .store = store_text,
 	 .least = 1},
 	{"rewrite", KEY_PATH, .offset = offsetof(struct scope, rewrite), .store = store_rewrite},
+	{"pool", SCOPE(pool_name), .store = store_pool, .least = 1,
+	 .help = "Have that [pool NAME] answer; off", .argument = "NAME"},
 	{"request-rate", SCOPE(request_rate), .otherwise = "0", .store = store_number,
 	 .most = 1000000, .help = "Of one client in a second; 0 for any number", .argument = "N"},
 	{"request-burst", SCOPE(request_burst), .otherwise = "10", .store = store_number,
 	 .most = 1000000, .help = "Above that rate for a moment", .argument = "N"},
+	{"cache", KEY_SCOPE, .otherwise = "marked", .store = store_cache,
+	 .help = "Which answers of programs are kept: marked, response, off or for TIME",
+	 .argument = "WHICH"},
 	{"max-body", SCOPE(max_body), .otherwise = "1M", .store = store_size,
 	 .help = "Bytes of a request's body; 0 for any number", .argument = "SIZE"},
 };
@@ -399,6 +451,8 @@ const char *key_home(const char *name)
 {
 	if (key_find(name, KEY_GLOBAL) >= 0)
 		return "[sweet]";
+	if (key_find(name, KEY_POOL) >= 0)
+		return "[pool NAME]";
 	return key_find(name, KEY_PATH) >= 0 ? "[path PREFIX]" : "[host NAME]";
 }
 

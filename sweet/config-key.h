@@ -14,8 +14,9 @@ enum key_level {
 	KEY_HOST = 2,	/* [host NAME] */
 	KEY_SCOPE =
 		4, /* [sweet], [host NAME] and [path PREFIX], inherited in that order, paths also by paths */
-	KEY_PATH = 8, /* [path PREFIX] */
-	KEY_OWN = 16, /* with KEY_SCOPE: hosts do not inherit it from [sweet] */
+	KEY_PATH = 8,  /* [path PREFIX] */
+	KEY_POOL = 32, /* [pool NAME] */
+	KEY_OWN = 16,  /* with KEY_SCOPE: hosts do not inherit it from [sweet] */
 };
 
 struct key {
@@ -24,7 +25,7 @@ struct key {
 	bool list;
 	const char *otherwise; /* the default as it would be written; NULL: nothing */
 	const char *(*store)(const struct key *key, char **values, void *base, const char **wrong);
-	size_t offset; /* of the field in struct config, host or scope */
+	size_t offset; /* of the field in struct config, host, scope or pool_config */
 	uint64_t least, most;
 	const char *const *words;
 	const char *help, *argument; /* for --help */

@@ -155,10 +155,14 @@ static bool read_file(struct draft *draft)
 		} else if (g_str_has_prefix(groups[i], "path ")) {
 			section = draft_add(draft, KEY_SCOPE | KEY_PATH, place);
 			split_path(draft, section, groups[i] + 5);
+		} else if (g_str_has_prefix(groups[i], "pool ") && groups[i][5]) {
+			section = draft_add(draft, KEY_POOL, place);
+			g_free(section->prefix);
+			section->prefix = g_strdup(groups[i] + 5);
 		} else if (strcmp(groups[i], MAIN_GROUP) != 0) {
 			draft_complain(
 				draft, place,
-				"unknown group [%s]: must be [sweet], [host NAME] or [path PREFIX]",
+				"unknown group [%s]: must be [sweet], [host NAME], [path PREFIX] or [pool NAME]",
 				groups[i]);
 			continue;
 		}

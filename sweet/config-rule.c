@@ -42,6 +42,27 @@ const char *rule_cache_control(struct scope *scope, char **values, const char **
 	return NULL;
 }
 
+const char *rule_cache(struct scope *scope, char **values, const char **wrong)
+{
+	static const char *const words[] = {[CACHEABLE_MARKED] = "marked",
+					    [CACHEABLE_OFF] = "off",
+					    [CACHEABLE_RESPONSE] = "response",
+					    NULL};
+	struct cacheable_rule *rule = &scope->response_cache;
+	unsigned word = 0;
+	uint64_t ms;
+
+	*wrong = values[0];
+	if (value_word(values[0], words, &word)) {
+		*rule = (struct cacheable_rule){.mode = (enum cacheable_mode)word};
+		return NULL;
+	}
+	if (value_time(values[0], 1000, &ms) || ms < 1000)
+		return "must be marked, response, off, or a time of at least 1s";
+	*rule = (struct cacheable_rule){.mode = CACHEABLE_TIME, .seconds = (uint32_t)(ms / 1000)};
+	return NULL;
+}
+
 const char *rule_error_pages(struct scope *scope, char **values, const char **wrong)
 {
 	scope->error_pages = g_new0(struct error_page, g_strv_length(values));

@@ -16,6 +16,9 @@ bool rule_is_field_text(const char *text);
 /* "[PATTERN ]VALUE"...; a pattern has a '*' or '?'. */
 const char *rule_cache_control(struct scope *scope, char **values, const char **wrong);
 
+/* "marked", "response", "off", or a time. */
+const char *rule_cache(struct scope *scope, char **values, const char **wrong);
+
 /* "STATUS=/PATH"... */
 const char *rule_error_pages(struct scope *scope, char **values, const char **wrong);
 

@@ -7,6 +7,7 @@
 
 #include <access.h>
 #include <config-key.h>
+#include <config-pool.h>
 #include <config-settle.h>
 #include <config-value.h>
 #include <limit.h>
@@ -211,8 +212,20 @@ static void finish_scope(struct scope *scope, const struct section *const *chain
 	}
 }
 
-static void add_scope(struct draft *draft, struct host *host, struct section *section,
-		      const struct section *const *chain)
+static void choose_pool(struct draft *draft, const struct config *config, struct scope *scope,
+			const struct section *const *chain)
+{
+	if (!scope->pool_name)
+		return;
+	scope->pool = config_pool(config, scope->pool_name);
+	scope->pool_skip = skip_at(chain, index_of(chain, "pool"));
+	if (!scope->pool)
+		draft_complain(draft, place_of(chain, "pool"), "pool \"%s\": there is no [pool %s]",
+			       scope->pool_name, scope->pool_name);
+}
+
+static void add_scope(struct draft *draft, struct config *config, struct host *host,
+		      struct section *section, const struct section *const *chain)
 {
 	struct scope *scope;
 	unsigned at;
@@ -231,6 +244,7 @@ static void add_scope(struct draft *draft, struct host *host, struct section *se
 	finish_scope(scope, chain);
 	if (choose_files(scope, chain))
 		draft_complain(draft, section->place, "alias and rewrite exclude each other");
+	choose_pool(draft, config, scope, chain);
 	scope->root_place = g_strdup(place_of(chain, scope->alias ? "alias" : "root"));
 	scope->auth_place = g_strdup(place_of(chain, "auth-file"));
 	if (scope->auth_realm && !scope->auth_file) {
@@ -298,7 +312,8 @@ static void settle_path(struct draft *draft, struct config *config, struct secti
 		g_ptr_array_add(chain, (void *)(uintptr_t)of);
 	g_ptr_array_add(chain, draft->sections->pdata[0]);
 	g_ptr_array_add(chain, NULL);
-	add_scope(draft, host, section, (const struct section *const *)(void *)chain->pdata);
+	add_scope(draft, config, host, section,
+		  (const struct section *const *)(void *)chain->pdata);
 	g_ptr_array_unref(chain);
 }
 
@@ -326,7 +341,7 @@ static void settle_hosts(struct draft *draft, struct config *config)
 			host->names = g_new0(char *, 1);
 			host->listen = g_new0(char *, 1);
 		}
-		add_scope(draft, host, section, chain);
+		add_scope(draft, config, host, section, chain);
 	}
 	for (unsigned i = 1; i < sections->len; i++) {
 		struct section *section = sections->pdata[i];
@@ -334,6 +349,14 @@ static void settle_hosts(struct draft *draft, struct config *config)
 		if (section->levels & KEY_PATH)
 			settle_path(draft, config, section);
 	}
+}
+
+static void settle_pool(struct draft *draft, const struct section *section,
+			struct pool_config *pool)
+{
+	const struct section *chain[] = {section, NULL};
+
+	settle(draft, KEY_POOL, chain, pool);
 }
 
 struct config *config_settle(struct draft *draft)
@@ -357,6 +380,7 @@ struct config *config_settle(struct draft *draft)
 					? make_list(config->status_allow, NULL)
 					: make_list(NULL, nobody);
 	config->proxy_access = make_list(config->proxy_protocol, NULL);
+	config_pools(draft, config, settle_pool);
 	config->listen_given = chain[0]->given[key_find("listen", KEY_GLOBAL)].values != NULL;
 	settle_hosts(draft, config);
 	return config;

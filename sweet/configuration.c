@@ -35,9 +35,11 @@ static void free_scope(struct scope *scope)
 	g_free(scope->auth_place);
 	g_free(scope->root);
 	g_free(scope->alias);
+	g_free(scope->folder);
 	g_free(scope->rewrite);
 	g_free(scope->auth_realm);
 	g_free(scope->auth_file);
+	g_free(scope->pool_name);
 }
 
 static void free_host(struct host *host)
@@ -70,6 +72,14 @@ void config_unref(struct config *config)
 		g_hash_table_destroy(config->names);
 	g_strfreev(config->listen);
 	g_strfreev(config->worker);
+	g_strfreev(config->cgi);
+	g_strfreev(config->fastcgi);
+	for (unsigned i = 0; i < config->pool_count; i++)
+		pool_config_unref(config->pools[i]);
+	g_free(config->pools);
+	for (unsigned i = 0; i < config->mount_count; i++)
+		g_free(config->mounts[i].prefix);
+	g_free(config->mounts);
 	g_strfreev(config->proxy_protocol);
 	g_strfreev(config->status_allow);
 	access_free(config->status_access);
@@ -201,4 +211,19 @@ const struct scope *host_scope(const struct host *host, const char *path)
 		    (path[scope->prefix_length] == '/' || path[scope->prefix_length] == '\0'))
 			break;
 	return scope;
+}
+
+const struct mount *config_mount(const struct config *config, const char *path)
+{
+	const struct mount *best = NULL;
+
+	for (unsigned i = 0; i < config->mount_count; i++) {
+		const struct mount *mount = &config->mounts[i];
+
+		if (strncmp(path, mount->prefix, mount->length) == 0 &&
+		    (path[mount->length] == '/' || path[mount->length] == '\0') &&
+		    (!best || mount->length > best->length))
+			best = mount;
+	}
+	return best;
 }

@@ -17,7 +17,9 @@
 #include <glib.h>
 
 #include <address.h>
+#include <cacheable.h>
 #include <loop.h>
+#include <pool-config.h>
 #include <slice.h>
 
 #define CONFIG_NAME_MAX 255 /* bytes of a host's name (RFC 1035, section 2.3.4) */
@@ -47,6 +49,7 @@ struct scope {
 	/* The bytes of path that each of these stands for: the prefix that it was given for. */
 	size_t alias_skip, rewrite_skip, redirect_skip;
 	char *alias;	     /* folder that stands for it; NULL */
+	char *folder;	     /* that or the root, as an absolute path; site.c's */
 	char *rewrite;	     /* what replaces it; NULL */
 	int redirect_status; /* 0: none */
 	char *redirect_to;   /* what follows it is appended if it ends with '/' */
@@ -63,8 +66,12 @@ struct scope {
 	char *auth_realm, *auth_file; /* NULL: no passwords */
 	unsigned request_rate;	      /* a client and second; 0: any */
 	unsigned request_burst;
-	struct rate_limit *rate; /* made of them; NULL: none */
-	size_t max_body;	 /* bytes; 0: any */
+	struct rate_limit *rate;  /* made of them; NULL: none */
+	size_t max_body;	  /* bytes; 0: any */
+	struct cacheable_rule response_cache;
+	char *pool_name;	  /* NULL: files */
+	struct pool_config *pool; /* the same, found; config's */
+	size_t pool_skip;	  /* bytes of path that are its programs' name */
 
 	/* Opened by site.c: */
 	struct content *content; /* the files of alias or root */
@@ -79,6 +86,13 @@ struct host {
 	unsigned address_count;
 	struct scope *scopes; /* the longest prefix first; the last is "" */
 	unsigned scope_count;
+};
+
+/* A prefix that an option gives to a pool, for all hosts. */
+struct mount {
+	char *prefix;
+	size_t length;
+	struct pool_config *pool; /* config's */
 };
 
 struct config_limits {
@@ -98,17 +112,20 @@ struct config {
 
 	/* Read once, at the start. */
 	unsigned threads;
-	unsigned io;	      /* enum loop_kind */
-	size_t cache_size;    /* bytes */
-	char *cache_socket;   /* NULL: the cache is not served */
-	char **worker;	      /* PREFIX=COMMAND */
-	unsigned workers;     /* processes of each */
-	size_t worker_memory; /* bytes */
-	char *user, *group;   /* NULL: as started */
+	unsigned io;	    /* enum loop_kind */
+	unsigned data_path; /* enum data_path_kind */
+	size_t cache_size;  /* bytes */
+	char *cache_socket; /* NULL: the cache is not served */
+	char *user, *group; /* NULL: as started */
 	bool read_only;
 	char *pid_file;
 
 	/* Read again with each reload. */
+	char **worker;	      /* PREFIX=COMMAND */
+	unsigned workers;     /* processes of each */
+	size_t worker_memory; /* bytes */
+	char **cgi;	      /* PREFIX=FOLDER */
+	char **fastcgi;	      /* PREFIX=ADDRESS */
 	char **listen;
 	bool listen_given; /* it is not the default */
 	unsigned revalidate_ms;
@@ -126,6 +143,10 @@ struct config {
 	struct access_list *status_access; /* made of it */
 	struct access_list *proxy_access;  /* made of proxy_protocol; NULL: nobody */
 
+	struct pool_config **pools;
+	unsigned pool_count;
+	struct mount *mounts;
+	unsigned mount_count;
 	struct host *hosts; /* [0] is the default */
 	unsigned host_count;
 	GHashTable *names; /* to a GPtrArray of the hosts that have the name */
@@ -152,6 +173,9 @@ bool config_name_host(struct config *config, const char *name, struct host *host
  */
 const struct host *config_host(const struct config *config, struct slice name,
 			       const struct sockaddr *local);
+
+/* The longest prefix of path that an option gives to a pool, or NULL. */
+const struct mount *config_mount(const struct config *config, const char *path);
 
 /* The scope of the longest prefix of path; a prefix ends where a segment does. */
 const struct scope *host_scope(const struct host *host, const char *path);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * connection-body.c - the body behind a head: gathered for the responder that
- * asked for it, else read past.
+ * asked for it, as a whole or a window at a time, else read past.
  */
 #include <assert.h>
 #include <string.h>
@@ -24,38 +24,57 @@ static void send_continue(struct connection *connection)
 		(void)shutdown(connection->fd, SHUT_RDWR); /* what follows would make no sense */
 }
 
-/* The last byte of the body has come. */
-static void complete_upload(struct connection *connection)
+static void begin_receiving(struct connection *connection)
+{
+	connection_count_as(connection, CONNECTION_READING);
+	connection_time_body(connection);
+}
+
+/* The last byte of the body has come, or that of a window. */
+static void hand_over(struct connection *connection)
 {
 	struct transaction *transaction = &connection->output->transaction;
-	int error = body_unit(&connection->body, &transaction->upload);
+	struct body *body = &connection->body;
+	int error = body_unit(body, &transaction->upload);
 
-	transaction->upload_length = connection->body.length;
+	transaction->upload_length = body->length;
+	transaction->upload_more = !body_is_over(body);
 	if (error) {
-		log_error("%s: a body of %llu bytes: %s", connection->ends.remote,
-			  (unsigned long long)connection->body.length, strerror(-error));
+		log_error("%s: a body, at %llu bytes: %s", connection->ends.remote,
+			  (unsigned long long)body->length, strerror(-error));
 		connection_refuse(connection, 503);
 		return;
 	}
-	body_end(&connection->body);
+	if (!transaction->upload_more)
+		body_end(body);
 	timer_stop(&connection->timer);
 	connection->state = WORKING;
 	connection_count_as(connection, CONNECTION_WORKING);
+	connection->calling = true;
 	if (transaction->received(transaction) == RESPOND_NOW)
 		connection_respond(connection);
+	connection->calling = false;
+	/* It has had enough of that piece already. */
+	if (connection->state == RECEIVING)
+		begin_receiving(connection);
 }
 
 size_t connection_receive_body(struct connection *connection, const char *data, size_t length)
 {
-	ssize_t used = body_take(&connection->body, data, length);
+	size_t used = 0;
 
-	if (used < 0) {
-		connection_refuse(connection, (int)-used);
-		return length;
-	}
-	if (body_is_over(&connection->body))
-		complete_upload(connection);
-	return (size_t)used;
+	do {
+		ssize_t took = body_take(&connection->body, data + used, length - used);
+
+		if (took < 0) {
+			connection_refuse(connection, (int)-took);
+			return length;
+		}
+		used += (size_t)took;
+		if (body_is_ready(&connection->body))
+			hand_over(connection);
+	} while (connection->state == RECEIVING && used < length);
+	return used;
 }
 
 void connection_start_receiving(struct connection *connection, const char *data, size_t length)
@@ -63,12 +82,11 @@ void connection_start_receiving(struct connection *connection, const char *data,
 	if (connection->expecting && length == 0)
 		send_continue(connection);
 	connection->expecting = false;
-	connection_count_as(connection, CONNECTION_READING);
-	connection_time_body(connection);
+	begin_receiving(connection);
 	connection_consume(connection, data, length);
 }
 
-void connection_receive(struct transaction *transaction, uint64_t limit)
+void connection_receive_piece(struct transaction *transaction, uint64_t limit, size_t window)
 {
 	struct connection *connection = transaction->connection;
 
@@ -76,12 +94,35 @@ void connection_receive(struct transaction *transaction, uint64_t limit)
 		output_close((struct output *)transaction);
 		return;
 	}
-	assert(connection->state == WORKING && transaction->has_upload);
+	assert(connection->state == WORKING && !body_is_over(&connection->body));
+	output_return_upload(connection->output);
 	connection->state = RECEIVING;
-	if (body_keep(&connection->body, limit, &connection->server->site->bodies) < 0)
+	if (body_keep(&connection->body, limit, window, &connection->server->site->bodies) < 0)
 		connection_refuse(connection, 413);
-	else if (!connection->starting)
+	else if (!connection->calling)
 		connection_consume_input(connection, connection_start_receiving);
+}
+
+void connection_receive(struct transaction *transaction, uint64_t limit)
+{
+	connection_receive_piece(transaction, limit, BODY_WHOLE);
+}
+
+void connection_drop_upload(struct transaction *transaction)
+{
+	struct connection *connection = transaction->connection;
+
+	output_return_upload((struct output *)transaction);
+	transaction->upload_more = false;
+	if (!connection)
+		return;
+	if (connection->state == RECEIVING) {
+		timer_stop(&connection->timer);
+		connection->state = WORKING;
+		connection_count_as(connection, CONNECTION_WORKING);
+	}
+	if (!body_is_over(&connection->body))
+		body_drop(&connection->body, CONNECTION_DROPPED_MAX);
 }
 
 ssize_t connection_drop_body(struct connection *connection, const char *data, size_t length)

@@ -15,6 +15,8 @@
 #include <limit.h>
 #include <output.h>
 
+#define CONNECTION_DROPPED_MAX (1024 * 1024) /* bytes of a body that nobody asked for */
+
 enum state { READING, RECEIVING, WORKING, SENDING, LINGERING, PROXY };
 
 struct connection {
@@ -30,7 +32,7 @@ struct connection {
 	bool ended;		       /* the peer sends no more */
 	bool paused;
 	bool head_timing; /* the timer runs for a head that has begun */
-	bool starting;	  /* the responder has not returned yet */
+	bool calling;	  /* the responder, which has not returned yet */
 	bool expecting;	  /* the client waits for 100 before it sends the body */
 	bool measured;	  /* progress is what it was a period ago */
 	struct body body; /* of the present request */
@@ -75,8 +77,10 @@ void connection_late(struct connection *connection);
 
 /* --- connection-body.c --- */
 
-/* What struct transaction calls receive(). */
+/* What struct transaction calls receive(), receive_piece() and drop_upload(). */
 void connection_receive(struct transaction *transaction, uint64_t limit);
+void connection_receive_piece(struct transaction *transaction, uint64_t limit, size_t window);
+void connection_drop_upload(struct transaction *transaction);
 
 /* After the head, with what has come behind it.  The last thing that a caller does. */
 void connection_start_receiving(struct connection *connection, const char *data, size_t length);
@@ -116,6 +120,10 @@ void connection_time(struct connection *connection, unsigned ms);
 
 /* A body is on its way: each period must bring its share. */
 void connection_time_body(struct connection *connection);
+
+/* What struct transaction calls moved() and give_up(). */
+uint64_t connection_moved(const struct transaction *transaction);
+void connection_give_up(struct transaction *transaction);
 
 static inline const struct config_limits *connection_limits(const struct connection *connection)
 {

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include <connection-inside.h>
 #include <errorpage.h>
@@ -40,25 +41,44 @@ void connection_linger(struct connection *connection)
 }
 
 static void sent(struct loop_send *op, int result);
+static void finished(struct connection *connection);
+
+/* Nothing is to be asked for behind the present piece. */
+static bool is_last(const struct output *output)
+{
+	const struct transaction *transaction = &output->transaction;
+
+	if (!transaction->next || transaction->head_only)
+		return true;
+	return transaction->length == TRANSACTION_UNKNOWN ? output->ended
+							  : output->sent >= transaction->length;
+}
 
 static void send_piece(struct connection *connection, size_t head_length)
 {
 	struct output *output = connection->output;
 	struct transaction *transaction = &output->transaction;
 	struct NC_send *message = &connection->send.message;
+	uint64_t piece = 0;
 
-	*message = (struct NC_send){.header = output->head,
-				    .header_length = head_length,
-				    .ranges = &transaction->body,
-				    .flags = NC_SEND_HELD};
-	if (transaction->body.id && !transaction->head_only) {
-		message->range_count = 1;
-		output->sent += transaction->body.length;
-		server_count(&connection->server->counters.body_units, 1);
+	*message = (struct NC_send){
+		.header = output->head, .header_length = head_length, .flags = NC_SEND_HELD};
+	connection->send.tail = (struct iovec){0};
+	if (!transaction->head_only) {
+		message->ranges =
+			transaction->range_count ? transaction->ranges : &transaction->body;
+		message->range_count = transaction->range_count ? transaction->range_count
+								: transaction->body.id != 0;
+		if (transaction->data)
+			connection->send.tail = (struct iovec){(void *)(uintptr_t)transaction->data,
+							       transaction->data_length};
+		piece = transaction_piece(transaction);
+		output->sent += piece;
+		server_count(&connection->server->counters.body_units, message->range_count);
 	}
-	if (!transaction->next || output->sent >= transaction->length)
+	if (is_last(output))
 		message->flags |= connection->keep_alive ? 0 : NC_SEND_CLOSE;
-	else if (transaction->body.length < MORE_MAX)
+	else if (piece < MORE_MAX && !transaction->live)
 		message->flags |= NC_SEND_MORE;
 	connection->state = SENDING;
 	connection_count_as(connection, CONNECTION_SENDING);
@@ -79,11 +99,16 @@ void connection_respond(struct connection *connection)
 	if (connection->server->draining)
 		connection->keep_alive = false;
 	/*
-	 * Of a body that nobody asked for, and a client may have kept back, it is
-	 * uncertain where it ends.
+	 * Of a body that nobody asks for any more, and a client may have kept back,
+	 * it is uncertain where it ends.
 	 */
-	if (!body_is_over(&connection->body) &&
-	    (connection->expecting || body_is_hopeless(&connection->body)))
+	if (!body_is_over(&connection->body)) {
+		body_drop(&connection->body, CONNECTION_DROPPED_MAX);
+		if (connection->expecting || body_is_hopeless(&connection->body))
+			connection->keep_alive = false;
+	}
+	/* Only the end of the connection tells such a client where the body ends. */
+	if (connection->http10 && connection->output->transaction.length == TRANSACTION_UNKNOWN)
 		connection->keep_alive = false;
 	send_piece(connection,
 		   output_head(connection->output, connection->keep_alive, connection->http10));
@@ -98,13 +123,21 @@ void connection_done(struct transaction *transaction)
 		output_close(output);
 		return;
 	}
-	assert(connection->state == WORKING);
+	assert(connection->state == WORKING || connection->state == RECEIVING);
 	if (transaction->status == 0) {
 		/* Broken off in the middle: the client must see that. */
 		connection->state = SENDING;
 		connection_close(connection);
 	} else if (output->sent || output->head_sent) {
-		send_piece(connection, output_lead(output));
+		size_t length = output_lead(output, 0);
+
+		/* The end of the connection is that of the body. */
+		if (output->ended && length == 0) {
+			(void)shutdown(connection->fd, SHUT_WR);
+			finished(connection);
+		} else {
+			send_piece(connection, length);
+		}
 	} else {
 		connection_respond(connection);
 	}
@@ -114,6 +147,8 @@ void connection_refuse(struct connection *connection, int status)
 {
 	connection->keep_alive = false;
 	body_end(&connection->body);
+	/* It may be at work on what has come: in vain. */
+	transaction_dismiss(&connection->output->transaction);
 	transaction_fail(&connection->output->transaction, status, NULL);
 	connection_respond(connection);
 }
@@ -159,7 +194,7 @@ static void sent(struct loop_send *op, int result)
 		connection_close(connection);
 		return;
 	}
-	if (!transaction->next || transaction->head_only || output->sent >= transaction->length) {
+	if (is_last(output)) {
 		finished(connection);
 		return;
 	}

@@ -7,6 +7,7 @@
  * least rate in every period of theirs, so that nobody holds a connection
  * with a byte now and then.  Nothing is measured but when a period is over.
  */
+#include <assert.h>
 #include <stddef.h>
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
@@ -15,14 +16,19 @@
 
 #define LEAST_RATE 500 /* bytes a second, of bodies and answers */
 
+/* Bytes that wait in the socket: they are not on the client's account. */
+static int unsent(const struct connection *connection)
+{
+	int bytes = 0;
+
+	(void)ioctl(connection->fd, SIOCOUTQ, &bytes);
+	return bytes;
+}
+
 /* Bytes that the client has taken of the piece that is being sent. */
 static int64_t taken(const struct connection *connection)
 {
-	int unsent = 0;
-
-	/* What waits in the socket is not on the client's account. */
-	(void)ioctl(connection->fd, SIOCOUTQ, &unsent);
-	return (int64_t)connection->send.message.skip - unsent;
+	return (int64_t)connection->send.message.skip - unsent(connection);
 }
 
 /* Whether there was progress enough in the last ms; an answer's first period only measures. */
@@ -69,4 +75,26 @@ void connection_time_body(struct connection *connection)
 	connection->progress = (int64_t)connection->body.length;
 	connection->measured = true;
 	connection_time(connection, connection_limits(connection)->body_ms);
+}
+
+uint64_t connection_moved(const struct transaction *transaction)
+{
+	const struct output *output = (const struct output *)transaction;
+	const struct connection *connection = transaction->connection;
+	uint64_t moved = connection->body.length + output->sent;
+
+	if (connection->state == SENDING)
+		moved += connection->send.message.skip - transaction_piece(transaction);
+	return moved - (unsigned)unsent(connection);
+}
+
+void connection_give_up(struct transaction *transaction)
+{
+	struct connection *connection = transaction->connection;
+
+	assert(connection->state == RECEIVING || connection->state == SENDING);
+	if (connection->state == RECEIVING)
+		connection_refuse(connection, 408);
+	else
+		connection_close(connection);
 }

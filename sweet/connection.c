@@ -5,8 +5,9 @@
  *   PROXY      waits for the header by which a proxy tells its client
  *   READING    waits for a whole request head, behind the rest of a body that
  *              nobody asked for
- *   RECEIVING  waits for a body that a responder asked for
- *   WORKING    a responder has the transaction
+ *   RECEIVING  waits for a body that a responder asked for, or for a piece of it
+ *   WORKING    a responder has the transaction; what comes behind a piece of the
+ *              body waits as well, until the responder asks for the next one
  *   SENDING    head or body are on their way
  *   LINGERING  our end is closed; reads until the peer's is, so that the
  *              last answer is not lost to a reset (RFC 9112, section 9.6)
@@ -26,9 +27,8 @@
 #include <connection-inside.h>
 #include <route.h>
 
-#define FRESH_PART 5		  /* of the time that is left to the server: for a first byte */
-#define INPUT_PAUSE 32768	  /* bytes that wait before reading pauses */
-#define DROPPED_MAX (1024 * 1024) /* bytes of a body that nobody asked for */
+#define FRESH_PART 5	  /* of the time that is left to the server: for a first byte */
+#define INPUT_PAUSE 32768 /* bytes that wait before reading pauses */
 
 /* --- the connection's own life ----------------------------------------------- */
 
@@ -55,10 +55,15 @@ void connection_close(struct connection *connection)
 	/* Now, while the client's address is there. */
 	if (output)
 		output_log(output);
-	if (output && connection->state == WORKING)
-		output->transaction.connection = NULL; /* until the responder is done */
-	else if (output)
+	if (output && connection->state == WORKING) {
+		struct transaction *transaction = &output->transaction;
+
+		transaction->connection = NULL; /* until the responder is done */
+		if (transaction->gone)
+			transaction->gone(transaction);
+	} else if (output) {
 		output_close(output);
+	}
 	connection_free(connection);
 }
 
@@ -113,6 +118,10 @@ static bool start_request(struct connection *connection, const char *head, size_
 	transaction->connection = connection;
 	transaction->done = connection_done;
 	transaction->receive = connection_receive;
+	transaction->receive_piece = connection_receive_piece;
+	transaction->moved = connection_moved;
+	transaction->give_up = connection_give_up;
+	transaction->drop_upload = connection_drop_upload;
 	server_count(&server->counters.requests, 1);
 	if (server->log.fd >= 0)
 		output_remember_line(output, head, length);
@@ -133,7 +142,7 @@ static bool start_request(struct connection *connection, const char *head, size_
 		request.keep_alive && (!limits->keep_alive_requests ||
 				       connection->requests < limits->keep_alive_requests);
 	connection->http10 = request.minor == 0;
-	body_begin(&connection->body, &request, DROPPED_MAX);
+	body_begin(&connection->body, &request, CONNECTION_DROPPED_MAX);
 	transaction->has_upload = !body_is_over(&connection->body);
 	connection->expecting = transaction->has_upload && request.expect == EXPECT_CONTINUE;
 	transaction->request = &request;
@@ -141,10 +150,10 @@ static bool start_request(struct connection *connection, const char *head, size_
 	connection->state = WORKING;
 	connection_count_as(connection, CONNECTION_WORKING);
 	timer_stop(&connection->timer);
-	connection->starting = true;
+	connection->calling = true;
 	if (route(transaction) == RESPOND_NOW)
 		connection_respond(connection);
-	connection->starting = false;
+	connection->calling = false;
 	transaction->request = NULL;
 	return true;
 }

@@ -97,10 +97,7 @@ static bool take_over(struct transaction *transaction)
 	if (transaction->head_length && transaction->head != transaction->head_buffer)
 		memmove(transaction->head_buffer, transaction->head, transaction->head_length);
 	transaction->head = transaction->head_buffer;
-	if (transaction->finish)
-		transaction->finish(transaction);
-	transaction->finish = NULL;
-	transaction->next = NULL;
+	transaction_dismiss(transaction);
 	return true;
 }
 
@@ -111,8 +108,7 @@ enum respond errorpage_find(struct transaction *transaction)
 	const struct scope *scope;
 
 	transaction->error_page = true;
-	if (!path || transaction->body.id || transaction->text || transaction->bodiless ||
-	    transaction->length || !take_over(transaction))
+	if (!path || !transaction_is_bare(transaction) || !take_over(transaction))
 		return RESPOND_NOW;
 	/* A path of the host, whatever the scope of the error. */
 	scope = host_scope(transaction->host, path);

@@ -64,7 +64,7 @@ static int read_window(struct filestream *stream)
 	int error = 0;
 
 	if (lseek(stream->fd, (off_t)(range->first + stream->at), SEEK_SET) < 0 ||
-	    NC_alloc_kind(&handle, length, 0, NC_KIND_RECYCLED) < 0)
+	    NC_alloc_kind(&handle, length, 0, NC_KIND_RECYCLED | NC_KIND_UNSUMMED) < 0)
 		return -errno;
 	got = NC_read(stream->fd, &handle, 0, length);
 	if (got != (ssize_t)length)

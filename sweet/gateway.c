@@ -1,292 +1,188 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gateway.c - supervision of workers; see gateway.h.  Runs on the main
- * thread, which starts the workers, so that they end with it.
- *
- * A worker's end is seen on its pidfd.  Every thread is told to let go of it;
- * when the last one has, the exchange is closed and, after a pause that grows
- * with quick failures, the next process is started.
+ * gateway.c - see gateway.h.  All on the main thread, but for the letting go
+ * of a configuration, which any thread may do.
  */
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <glib.h>
 
 #include <gateway.h>
+#include <gw-call.h>
+#include <gw-cgi.h>
+#include <gw-child.h>
+#include <gw-fastcgi.h>
+#include <gw-worker.h>
 
-#define BACKOFF_FIRST 0 /* ms: the first restart comes at once */
-#define BACKOFF_STEP 200
-#define BACKOFF_MAX 10000
-#define LIVED_MS 1000 /* a worker that lived so long has not failed at its start */
+static const struct gw_protocol *const protocols[] = {
+	[POOL_WORKER] = &gw_worker,
+	[POOL_CGI] = &gw_cgi,
+	[POOL_FASTCGI] = &gw_fastcgi,
+};
 
-static struct gateway *gateway_of(const struct gateway_worker *worker)
+/* --- the life of a pool ------------------------------------------------------------ */
+
+static void pool_free(struct gateway_pool *pool)
 {
-	return worker->pool->queues[0].server->site->gateway;
+	pool_config_unref(pool->settings);
+	g_free(pool->queues);
+	g_free(pool->ahead);
+	g_free(pool);
 }
 
-static int start(struct gateway_worker *worker);
-
-static void restart(struct timer *timer)
+/* No transaction can have a call for it any more. */
+static void over(struct loop_task *task)
 {
-	struct gateway_worker *worker =
-		(struct gateway_worker *)((char *)timer - offsetof(struct gateway_worker, restart));
-	struct gateway *gateway = gateway_of(worker);
+	struct gateway_pool *pool =
+		(struct gateway_pool *)((char *)task - offsetof(struct gateway_pool, over));
+
+	log_notice("pool %s: ending", pool->settings->name);
+	pool->protocol->end(pool);
+}
+
+void gateway_pool_ended(struct gateway_pool *pool)
+{
+	g_ptr_array_remove_fast(pool->gateway->pools, pool);
+	pool->protocol->close(pool);
+	pool_free(pool);
+}
+
+/* One use less; returns those that are left, 0 when the pool is gone. */
+static unsigned drop_use(struct gateway_pool *pool)
+{
+	unsigned left = atomic_fetch_sub_explicit(&pool->users, 1, memory_order_acq_rel) - 1;
+
+	if (left == 0)
+		pool_free(pool);
+	return left;
+}
+
+/* On any thread. */
+static void let_go(struct pool_config *settings)
+{
+	struct gateway_pool *pool = settings->running;
+	struct gateway *gateway = pool->gateway;
+
+	settings->running = NULL;
+	settings->let_go = NULL;
+	/* The gateway's own use is left: nobody takes the pool up again. */
+	if (drop_use(pool) == 1 && gateway)
+		loop_post(gateway->main->loop, &pool->over);
+}
+
+static struct gateway_pool *open_pool(struct gateway *gateway, struct pool_config *settings,
+				      char **why)
+{
+	struct gateway_pool *pool;
+	unsigned threads = gateway->site->threads;
 	int error;
 
-	if (gateway->closing)
-		return;
-	error = start(worker);
-	if (error) {
-		log_error("worker %s[%u]: cannot start: %s", worker->pool->prefix, worker->number,
-			  strerror(-error));
-		loop_timer_start(gateway->main->loop, &worker->restart, BACKOFF_MAX, restart);
+	if (settings->protocol >= G_N_ELEMENTS(protocols) || !protocols[settings->protocol]) {
+		*why = g_strdup_printf("pool \"%s\": this server does not speak %s", settings->name,
+				       pool_protocols[settings->protocol]);
+		return NULL;
 	}
+	pool = g_new0(struct gateway_pool, 1);
+	pool->gateway = gateway;
+	pool->settings = pool_config_ref(settings);
+	pool->protocol = protocols[settings->protocol];
+	pool->over.run = over;
+	atomic_init(&pool->users, 1);
+	pool->fresh = gateway->started;
+	pool->queues = g_new0(struct gw_queue, threads);
+	for (unsigned i = 0; i < threads; i++)
+		pool->queues[i].last = &pool->queues[i].first;
+	error = pool->protocol->open(pool);
+	if (!error)
+		return pool;
+	*why = g_strdup_printf("pool \"%s\": cannot start: %s", settings->name, strerror(-error));
+	pool->protocol->close(pool);
+	pool_free(pool);
+	return NULL;
 }
 
-/* On the main thread, when no thread uses the exchange any more. */
-static void gone(struct loop_task *task)
+/* One that runs with the same settings, or NULL. */
+static struct gateway_pool *find(struct gateway *gateway, const struct pool_config *settings)
 {
-	struct gateway_worker *worker =
-		(struct gateway_worker *)((char *)task - offsetof(struct gateway_worker, gone));
-	struct gateway *gateway = gateway_of(worker);
-	uint64_t lived = loop_now_ms(gateway->main->loop) - worker->started_ms;
+	for (unsigned i = 0; i < gateway->pools->len; i++) {
+		struct gateway_pool *pool = gateway->pools->pdata[i];
 
-	(void)NC_exchange_close(worker->exchange);
-	worker->exchange = NULL;
-	worker->state = WORKER_DOWN;
-	if (gateway->closing)
-		return;
-	if (lived >= LIVED_MS) {
-		worker->backoff = BACKOFF_FIRST;
-	} else {
-		if (worker->backoff >= BACKOFF_STEP * 2)
-			atomic_fetch_add_explicit(&worker->pool->failing, 1, memory_order_relaxed);
-		worker->backoff = worker->backoff ? worker->backoff * 2 : BACKOFF_STEP;
-		if (worker->backoff > BACKOFF_MAX)
-			worker->backoff = BACKOFF_MAX;
+		/* One that no configuration has is about to end. */
+		if (atomic_load_explicit(&pool->users, memory_order_acquire) > 1 &&
+		    pool_config_same(pool->settings, settings))
+			return pool;
 	}
-	log_notice("worker %s[%u]: starting again%s", worker->pool->prefix, worker->number,
-		   worker->backoff ? " after a pause" : "");
-	loop_timer_start(gateway->main->loop, &worker->restart, worker->backoff, restart);
+	return NULL;
 }
 
-void gateway_left(struct gateway_worker *worker)
+int gateway_use(struct gateway *gateway, struct config *config, char **why)
 {
-	if (atomic_fetch_sub_explicit(&worker->leaving, 1, memory_order_acq_rel) != 1)
-		return;
-	worker->gone.run = gone;
-	loop_post(gateway_of(worker)->main->loop, &worker->gone);
-}
+	for (unsigned i = 0; i < config->pool_count; i++) {
+		struct pool_config *settings = config->pools[i];
+		struct gateway_pool *pool = find(gateway, settings);
 
-void gateway_kill(struct gateway_worker *worker, const char *why)
-{
-	/* Not reaped before every lane is down, so the number is still its own. */
-	pid_t pid = NC_exchange_pid(worker->exchange);
-
-	log_warning("worker %s[%u] (pid %d) %s: ending it", worker->pool->prefix, worker->number,
-		    (int)pid, why);
-	kill(pid, SIGKILL);
-}
-
-static void ended(struct loop_watch *watch)
-{
-	struct gateway_worker *worker =
-		(struct gateway_worker *)((char *)watch - offsetof(struct gateway_worker, ended));
-	struct gateway *gateway = gateway_of(worker);
-	struct site *site = gateway->site;
-
-	if (worker->state != WORKER_UP)
-		return;
-	worker->state = WORKER_LEAVING;
-	atomic_store_explicit(&worker->pid, 0, memory_order_relaxed);
-	if (!gateway->closing)
-		log_notice("worker %s[%u] (pid %d) has ended", worker->pool->prefix, worker->number,
-			   (int)NC_exchange_pid(worker->exchange));
-	loop_watch_stop(gateway->main->loop, NC_exchange_pidfd(worker->exchange));
-	atomic_store_explicit(&worker->leaving, site->threads, memory_order_release);
-	for (unsigned i = 0; i < site->threads; i++) {
-		worker->lanes[i].down.run = gw_lane_down;
-		loop_post(site->servers[i]->loop, &worker->lanes[i].down);
+		if (!pool) {
+			pool = open_pool(gateway, settings, why);
+			/* Those before it end with the configuration. */
+			if (!pool)
+				return -EINVAL;
+			g_ptr_array_add(gateway->pools, pool);
+		}
+		atomic_fetch_add_explicit(&pool->users, 1, memory_order_relaxed);
+		settings->running = pool;
+		settings->let_go = let_go;
 	}
-}
-
-static int start(struct gateway_worker *worker)
-{
-	struct gateway *gateway = gateway_of(worker);
-	struct site *site = gateway->site;
-	struct NC_exchange_options options = {
-		.argv = worker->pool->argv, .lanes = site->threads, .memory = gateway->memory};
-	int error;
-
-	worker->exchange = NC_exchange_start(site->cache, &options);
-	if (!worker->exchange)
-		return -errno;
-	worker->ended.ready = ended;
-	error = loop_watch_start(gateway->main->loop, &worker->ended,
-				 NC_exchange_pidfd(worker->exchange));
-	if (error) {
-		(void)NC_exchange_close(worker->exchange);
-		worker->exchange = NULL;
-		return error;
-	}
-	worker->state = WORKER_UP;
-	atomic_store_explicit(&worker->pid, (int)NC_exchange_pid(worker->exchange),
-			      memory_order_relaxed);
-	server_count(&worker->starts, 1);
-	worker->started_ms = loop_now_ms(gateway->main->loop);
-	/* A failing worker that came back is believed until it fails again. */
-	if (worker->backoff >= BACKOFF_STEP * 4)
-		atomic_fetch_sub_explicit(&worker->pool->failing, 1, memory_order_relaxed);
-	for (unsigned i = 0; i < site->threads; i++) {
-		worker->lanes[i].up.run = gw_lane_up;
-		loop_post(site->servers[i]->loop, &worker->lanes[i].up);
-	}
+	gateway->started = true;
 	return 0;
 }
 
-static bool parse(struct gateway_pool *pool, const char *spec, char **why)
+void gateway_renew(struct gateway *gateway)
 {
-	const char *equals = strchr(spec, '=');
-	GError *error = NULL;
+	for (unsigned i = 0; i < gateway->pools->len; i++) {
+		struct gateway_pool *pool = gateway->pools->pdata[i];
 
-	if (!equals || spec[0] != '/' || equals - spec < 2) {
-		*why = g_strdup_printf("worker \"%s\": must be /PREFIX=COMMAND", spec);
-		return false;
-	}
-	pool->prefix = g_strndup(spec, (gsize)(equals - spec));
-	while (g_str_has_suffix(pool->prefix, "/"))
-		pool->prefix[strlen(pool->prefix) - 1] = '\0';
-	pool->prefix_length = strlen(pool->prefix);
-	if (pool->prefix_length < 2) {
-		*why = g_strdup_printf("worker \"%s\": the prefix must be more than \"/\"", spec);
-		return false;
-	}
-	if (!g_shell_parse_argv(equals + 1, NULL, &pool->argv, &error)) {
-		*why = g_strdup_printf("worker \"%s\": %s", spec, error->message);
-		g_error_free(error);
-		return false;
-	}
-	/* Said now rather than with each restart. */
-	{
-		char *program = g_find_program_in_path(pool->argv[0]);
-
-		if (!program) {
-			*why = g_strdup_printf("worker \"%s\": no program \"%s\" that can be run",
-					       spec, pool->argv[0]);
-			return false;
-		}
-		g_free(program);
-	}
-	return true;
-}
-
-char *gateway_check(const char *spec)
-{
-	struct gateway_pool pool = {0};
-	char *why = NULL;
-
-	(void)parse(&pool, spec, &why);
-	g_free(pool.prefix);
-	g_strfreev(pool.argv);
-	return why;
-}
-
-static void set_up_pool(struct gateway *gateway, struct gateway_pool *pool, unsigned workers)
-{
-	unsigned threads = gateway->site->threads;
-
-	pool->count = workers;
-	pool->workers = g_new0(struct gateway_worker, workers);
-	pool->queues = g_new0(struct gw_queue, threads);
-	for (unsigned i = 0; i < threads; i++) {
-		pool->queues[i].server = gateway->site->servers[i];
-		pool->queues[i].pool = pool;
-		pool->queues[i].last = &pool->queues[i].first;
-	}
-	for (unsigned i = 0; i < workers; i++) {
-		struct gateway_worker *worker = &pool->workers[i];
-
-		worker->pool = pool;
-		worker->number = i;
-		worker->lanes = g_new0(struct gw_lane, threads);
-		for (unsigned lane = 0; lane < threads; lane++) {
-			worker->lanes[lane].worker = worker;
-			worker->lanes[lane].server = gateway->site->servers[lane];
-		}
+		/* One that no configuration has is about to end. */
+		if (pool->protocol->renew && !pool->fresh &&
+		    atomic_load_explicit(&pool->users, memory_order_acquire) > 1)
+			pool->protocol->renew(pool);
+		pool->fresh = false;
 	}
 }
 
-struct gateway *gateway_open(struct site *site, char **specs, unsigned workers, size_t memory,
-			     char **why)
+struct gateway *gateway_open(struct site *site)
 {
 	struct gateway *gateway = g_new0(struct gateway, 1);
 
 	gateway->site = site;
 	gateway->main = site->servers[0];
-	gateway->memory = memory;
-	gateway->pool_count = g_strv_length(specs);
-	gateway->pools = g_new0(struct gateway_pool, gateway->pool_count);
-	for (unsigned i = 0; i < gateway->pool_count; i++) {
-		if (!parse(&gateway->pools[i], specs[i], why)) {
-			gateway_close(gateway);
-			return NULL;
-		}
-	}
-	for (unsigned i = 0; i < gateway->pool_count; i++)
-		set_up_pool(gateway, &gateway->pools[i], workers);
+	gateway->pools = g_ptr_array_new();
+	gateway->pid = (int)getpid();
+	for (unsigned i = 0; i < site->threads; i++)
+		site->servers[i]->gateway_block = g_malloc(NC_BLOCK_MAX);
 	return gateway;
-}
-
-int gateway_start(struct gateway *gateway)
-{
-	for (unsigned i = 0; i < gateway->pool_count; i++) {
-		for (unsigned j = 0; j < gateway->pools[i].count; j++) {
-			int error = start(&gateway->pools[i].workers[j]);
-
-			if (error)
-				return error;
-		}
-	}
-	return 0;
 }
 
 void gateway_close(struct gateway *gateway)
 {
 	if (!gateway)
 		return;
-	for (unsigned i = 0; i < gateway->pool_count; i++) {
-		struct gateway_pool *pool = &gateway->pools[i];
+	gateway->closing = true;
+	while (gateway->pools->len) {
+		struct gateway_pool *pool =
+			g_ptr_array_remove_index_fast(gateway->pools, gateway->pools->len - 1);
 
-		for (unsigned j = 0; pool->queues && j < gateway->site->threads; j++)
-			gw_queue_abandon(&pool->queues[j]);
-		for (unsigned j = 0; j < pool->count; j++) {
-			for (unsigned lane = 0; lane < gateway->site->threads; lane++)
-				gw_lane_abandon(&pool->workers[j].lanes[lane]);
-			if (pool->workers[j].exchange)
-				(void)NC_exchange_close(pool->workers[j].exchange);
-			g_free(pool->workers[j].lanes);
-		}
-		g_free(pool->workers);
-		g_free(pool->queues);
-		g_free(pool->prefix);
-		g_strfreev(pool->argv);
+		for (unsigned i = 0; i < gateway->site->threads; i++)
+			gw_queue_abandon(&pool->queues[i]);
+		pool->protocol->close(pool);
+		/* Configurations may still name it. */
+		pool->gateway = NULL;
+		drop_use(pool);
 	}
-	g_free(gateway->pools);
+	gw_children_free(&gateway->leaving);
+	for (unsigned i = 0; i < gateway->site->threads; i++)
+		g_clear_pointer(&gateway->site->servers[i]->gateway_block, g_free);
+	g_ptr_array_free(gateway->pools, TRUE);
 	g_free(gateway);
-}
-
-struct gateway_pool *gateway_find(struct gateway *gateway, const char *path)
-{
-	struct gateway_pool *best = NULL;
-
-	for (unsigned i = 0; i < gateway->pool_count; i++) {
-		struct gateway_pool *pool = &gateway->pools[i];
-
-		if (strncmp(path, pool->prefix, pool->prefix_length) == 0 &&
-		    (path[pool->prefix_length] == '/' || path[pool->prefix_length] == '\0') &&
-		    (!best || pool->prefix_length > best->prefix_length))
-			best = pool;
-	}
-	return best;
 }

@@ -1,78 +1,105 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gateway.h - pools of worker processes: which requests are theirs, starting
- * them, noticing their end, starting them again.
+ * gateway.h - the pools of programs that answer requests, whatever protocol
+ * they speak: which there are, and their life from one configuration to the
+ * next.
  *
- * The main thread supervises.  Every thread has a lane to every worker
- * (gw-worker.h) and is told by tasks on its loop when one comes or goes.
+ * A pool lives as long as a configuration names it; one that the next names in
+ * the same words goes on, with fresh processes one after the other.  A
+ * transaction holds its configuration, so its pool outlives it.
  */
 #ifndef SWEET_GATEWAY_H
 #define SWEET_GATEWAY_H
 
 #include <stdatomic.h>
 
-#include <nabc-worker.h>
-
-#include <gw-worker.h>
+#include <gw-process.h>
 #include <server.h>
 #include <transaction.h>
 
-enum worker_state { WORKER_DOWN, WORKER_UP, WORKER_LEAVING };
+struct gw_call;
+struct gw_lane;
+struct gateway;
 
-/* One process of a pool, and its successors. */
-struct gateway_worker {
-	struct gateway_pool *pool;
-	unsigned number;	 /* in its pool */
-	enum worker_state state; /* main thread's */
-	NC_exchange *exchange;	 /* main thread's; a lane has its copy while up */
-	struct loop_watch ended; /* its pidfd */
-	struct timer restart;
-	unsigned backoff; /* ms before the next start */
-	uint64_t started_ms;
-	_Atomic unsigned leaving; /* threads that have not let go of it */
-	struct loop_task gone;	  /* told to the main thread by the last of them */
-	struct gw_lane *lanes;	  /* one a thread */
-	/* For the status, told by the main thread. */
-	_Atomic int pid; /* 0: none is up */
-	_Atomic uint64_t starts;
+/* Calls that wait for room in one pool, on one thread. */
+struct gw_queue {
+	struct gw_call *first, **last;
+	_Atomic uint64_t count; /* of those; read by the status */
 };
 
 struct gateway_pool {
-	char *prefix; /* "/generate" */
-	size_t prefix_length;
-	char **argv;
+	struct gateway *gateway;
+	struct pool_config *settings; /* referenced */
+	const struct gw_protocol *protocol;
+	_Atomic unsigned users;	 /* configurations, and the gateway as one */
+	bool fresh;		 /* of the present configuration: nothing is to be renewed yet */
+	struct loop_task over;	 /* no configuration is left */
+	struct gw_queue *queues; /* one a thread */
+	struct body_budget
+		*ahead; /* of answers, in the memory of each process; NULL: all in ours */
+	void *own;	/* the protocol's */
+	/* Of the pools whose processes we start. */
 	unsigned count;
-	struct gateway_worker *workers;
-	_Atomic unsigned failing; /* workers that ended soon after their start */
-	struct gw_queue *queues;  /* requests that wait for a worker; one a thread */
+	struct gw_process *processes;
+	struct gw_process_turn turn;
+	bool ending;		  /* none is started any more */
+	_Atomic unsigned failing; /* processes that ended soon after their start */
+};
+
+/* What a protocol does; on the calls' thread, but for open, close and renew (the main one's). */
+struct gw_protocol {
+	bool redirects;	   /* its programs may answer by another path */
+	bool takes_back;   /* calls that a program has not begun with: gw_take_back() */
+	bool wants_length; /* of a request's body: one without it comes as a whole */
+	/* Sets up what it keeps of a pool, before the first call.  0 or -errno. */
+	int (*open)(struct gateway_pool *pool);
+	/* No call can come any more: gateway_pool_ended() when all is given back but what close() does. */
+	void (*end)(struct gateway_pool *pool);
+	void (*close)(struct gateway_pool *pool); /* the threads do not use it */
+	void (*renew)(struct gateway_pool *pool); /* a reload has kept it; may be NULL */
+	/* Hands a call on, with its variables; false: there is no room now.  Never answers at once. */
+	bool (*submit)(struct gw_call *call, const char *block, size_t length);
+	/*
+	 * Takes the next piece of the request's body, the transaction's upload;
+	 * NULL: bodies come as a whole.  submit() has found the first one there if
+	 * upload_more is set.  False: it cannot be had by the program.
+	 */
+	bool (*body)(struct gw_call *call);
+	/* Nobody can take a call before somebody mends what is wrong; may be NULL. */
+	bool (*is_hopeless)(struct gateway_pool *pool);
+	/* It took too long to answer, or the client has gone: gw_fail() it now or soon. */
+	void (*too_late)(struct gw_call *call);
+	void (*gone)(struct gw_call *call); /* may be NULL: the answer is waited for */
+	/* Gives back what the answer held. */
+	void (*finish)(struct gw_call *call);
 };
 
 struct gateway {
 	struct site *site;
-	struct server *main; /* whose loop supervises */
-	size_t memory;	     /* bytes of each worker's segment */
-	unsigned pool_count;
-	struct gateway_pool *pools;
+	struct server *main;	  /* whose loop supervises */
+	GPtrArray *pools;	  /* struct gateway_pool */
+	struct gw_child *leaving; /* processes that were let go of, and have not ended yet */
+	int pid;		  /* this process's, for programs that grant it units */
+	bool started;		  /* has the pools of the first configuration */
 	bool closing;
 };
 
-/* What is wrong with "/PREFIX=COMMAND", in a line (g_free), or NULL. */
-char *gateway_check(const char *spec);
+/* Before the loops run, but when they are there. */
+struct gateway *gateway_open(struct site *site);
 
 /*
- * specs: "PREFIX=COMMAND" strings, NULL ends.  On failure NULL, with one line
- * in *why (g_free).
+ * Has the pools of config run, before a thread sees it; on the main thread.
+ * 0, or -errno with a line in *why (g_free): config cannot be used then.
  */
-struct gateway *gateway_open(struct site *site, char **specs, unsigned workers, size_t memory,
-			     char **why);
+int gateway_use(struct gateway *gateway, struct config *config, char **why);
 
-/* Starts all workers; on the main thread before its loop runs.  0 or -errno. */
-int gateway_start(struct gateway *gateway);
+/* All threads use the present configuration: processes that go on are renewed. */
+void gateway_renew(struct gateway *gateway);
 
-/* Ends all workers; the threads' loops must have ended. */
+/* By a protocol whose pool was to end. */
+void gateway_pool_ended(struct gateway_pool *pool);
+
+/* Ends all; the threads' loops must have ended. */
 void gateway_close(struct gateway *gateway);
-
-/* The pool whose prefix path lies under, or NULL. */
-struct gateway_pool *gateway_find(struct gateway *gateway, const char *path);
 
 #endif

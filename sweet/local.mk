@@ -28,10 +28,12 @@ sweet_libsweet_la_SOURCES = \
 	sweet/meta.c sweet/meta.h \
 	sweet/config-value.c sweet/config-value.h \
 	sweet/config-file.c sweet/config-file.h \
+	sweet/pool-config.c sweet/pool-config.h \
 	sweet/configuration.c sweet/configuration.h \
 	sweet/config-rule.c sweet/config-rule.h \
 	sweet/config-key.c sweet/config-key.h \
 	sweet/config-draft.c sweet/config-draft.h \
+	sweet/config-pool.c sweet/config-pool.h \
 	sweet/config-settle.c sweet/config-settle.h \
 	sweet/config-read.c sweet/config-read.h \
 	sweet/generation.c sweet/generation.h \
@@ -51,7 +53,12 @@ sweet_libsweet_la_SOURCES = \
 	sweet/starter-exec.c sweet/starter-exec.h \
 	sweet/starter-process.c sweet/starter-process.h \
 	sweet/starter.c sweet/starter.h \
+	sweet/programs.c sweet/programs.h \
 	sweet/pieces.c sweet/pieces.h \
+	sweet/cgi-input.c sweet/cgi-input.h \
+	sweet/cgi-run.c sweet/cgi-run.h \
+	sweet/gw-cgi.c sweet/gw-cgi.h \
+	sweet/gw-cgi-answer.c sweet/gw-cgi-inside.h \
 	sweet/readonly.c sweet/readonly.h \
 	sweet/auth.c sweet/auth.h \
 	sweet/log.c sweet/log.h \
@@ -89,7 +96,24 @@ sweet_libsweet_la_SOURCES = \
 	sweet/browse.c sweet/browse.h \
 	sweet/static.c sweet/static.h \
 	sweet/gw-child.c sweet/gw-child.h \
+	sweet/gw-process.c sweet/gw-process.h \
+	sweet/gw-call.c sweet/gw-call.h \
+	sweet/gw-pace.c sweet/gw-pace.h \
+	sweet/gw-variables.c sweet/gw-variables.h \
+	sweet/gw-keep.c sweet/gw-keep.h \
+	sweet/gw-fetch.c sweet/gw-fetch.h \
+	sweet/gw-cache.c sweet/gw-cache.h \
+	sweet/gw-window.c sweet/gw-window.h \
+	sweet/gw-stream.c sweet/gw-stream.h \
+	sweet/gw-parts.c sweet/gw-parts.h \
+	sweet/gw-lane.c sweet/gw-lane.h \
+	sweet/gw-lane-answer.c sweet/gw-lane-inside.h \
 	sweet/gw-worker.c sweet/gw-worker.h \
+	sweet/fcgi-link.c sweet/fcgi-link.h \
+	sweet/fcgi-spawn.c sweet/fcgi-spawn.h \
+	sweet/gw-fastcgi.c sweet/gw-fastcgi.h \
+	sweet/gw-fastcgi-request.c sweet/gw-fastcgi-inside.h \
+	sweet/gw-fastcgi-answer.c \
 	sweet/gateway.c sweet/gateway.h \
 	sweet/status.c sweet/status.h \
 	sweet/status-data.h \

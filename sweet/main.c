@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <glib.h>
@@ -24,8 +23,10 @@
 #include <confine.h>
 #include <connection.h>
 #include <gateway.h>
+#include <gw-cache.h>
 #include <logs.h>
 #include <pidfile.h>
+#include <programs.h>
 #include <reload.h>
 #include <site.h>
 #include <supervisor.h>
@@ -39,8 +40,7 @@ struct program {
 	struct endpoints endpoints;
 	struct runners *runners;
 	struct supervisor supervisor;
-	const char *pid_file; /* written; of the first configuration, which is kept for it */
-	struct config *first;
+	char *pid_file; /* written; of the first configuration */
 	int signal_fd;
 	struct loop_watch signal, cache;
 	struct timer delay, watchdog;
@@ -97,10 +97,11 @@ static void announce(void)
 		const struct endpoint *endpoint = program.endpoints.all->pdata[i];
 		bool web = endpoint->bound.address.ss_family != AF_UNIX;
 
-		log_notice("listening on %s%s%s (root %s, %u thread%s, %s)", web ? "http://" : "",
+		log_notice("listening on %s%s%s (root %s, %u thread%s, %s%s)", web ? "http://" : "",
 			   endpoint->bound.text, web ? "/" : "",
 			   host->scopes[host->scope_count - 1].root, program.site.threads,
-			   program.site.threads == 1 ? "" : "s", program.site.io);
+			   program.site.threads == 1 ? "" : "s", program.site.io,
+			   program.site.path == &data_path_posix ? ", data path posix" : "");
 	}
 }
 
@@ -125,9 +126,10 @@ static void begin_end(void)
 {
 	unsigned delay = program.reload.config->limits.drain_ms;
 
+	/* Before anybody is told: who hears of it may ask at once. */
+	atomic_store(&program.site.leaving, true);
 	log_notice("ending: %s", delay ? "not ready any more, still accepting" : "draining");
 	supervisor_stopping(&program.supervisor, "draining");
-	atomic_store(&program.site.leaving, true);
 	reload_end(&program.reload);
 	if (delay)
 		loop_timer_start(main_loop(), &program.delay, delay, delay_over);
@@ -257,8 +259,10 @@ static bool prepare(void)
 			good = complain("cannot write the pid-file \"%s\": %s", config->pid_file,
 					strerror(-error));
 		else
-			program.pid_file = config->pid_file;
+			program.pid_file = g_strdup(config->pid_file);
 	}
+	if (good && !programs_open(&program.site.programs, config, &privileges, &why))
+		good = complain_of(why);
 	if (good && !confine(config, &privileges, &program.endpoints, &why))
 		good = complain_of(why);
 	privileges_clear(&privileges);
@@ -282,6 +286,10 @@ static bool open_loops(void)
 		server->loop = loop_open((enum loop_kind)config->io, why, sizeof(why));
 		if (!server->loop)
 			return complain("cannot start an event loop: %s", why);
+		loop_send_by(server->loop, program.site.path);
+		if (program.site.programs &&
+		    programs_attach(program.site.programs, i, server->loop) < 0)
+			return complain("cannot watch the process that starts programs");
 		server->generation = generation_open(config_ref(program.reload.config));
 		if (!logs_join(&program.site, server, &line))
 			return complain_of(line);
@@ -298,8 +306,9 @@ static bool open_site(void)
 	const struct config *config = program.reload.config;
 	struct NC_cache_options options = {.size = config->cache_size, .flags = NC_CACHE_NO_THREAD};
 	GPtrArray *errors;
-	char *why = NULL;
 
+	site->path = data_paths[config->data_path];
+	options.flags |= site->path->cache_flags;
 	if (config->io == LOOP_EPOLL)
 		options.flags |= NC_CACHE_NO_URING;
 	site->cache = NC_cache_open(&options);
@@ -312,6 +321,8 @@ static bool open_site(void)
 				errno == EADDRINUSE ? " (remove it if no server uses it)" : "");
 	site->max_unit = config->cache_size / 4;
 	site->bodies.most = site->max_unit;
+	site->answers.most = config->cache_size;
+	site->ahead.most = site->max_unit;
 	site->helpers = helper_open(HELPERS);
 	if (!site->helpers)
 		return complain("cannot start threads: %s", strerror(errno));
@@ -320,6 +331,8 @@ static bool open_site(void)
 		site->authenticator = authenticator_open(site->limits);
 	if (!site->authenticator)
 		return complain("cannot count clients: %s", strerror(errno));
+	if (!gw_cache_open(site, config->cache_size))
+		return complain("cannot keep answers: out of memory");
 	errors = g_ptr_array_new_with_free_func(g_free);
 	(void)site_open(program.reload.config, NULL,
 			&(struct site_options){.helpers = site->helpers,
@@ -328,12 +341,7 @@ static bool open_site(void)
 			errors);
 	if (!tell(errors) || !open_loops())
 		return false;
-	if (config->worker[0]) {
-		site->gateway = gateway_open(site, config->worker, config->workers,
-					     config->worker_memory, &why);
-		if (!site->gateway)
-			return complain_of(why);
-	}
+	site->gateway = gateway_open(site);
 	site->started_ns = clock_monotonic_ns();
 	site->started_ms = (uint64_t)g_get_real_time() / 1000;
 	return true;
@@ -349,6 +357,7 @@ static void on_cache(struct loop_watch *watch)
 static bool start(void)
 {
 	struct loop *loop = main_loop();
+	char *why = NULL;
 	int error = 0;
 
 	program.signal.ready = on_signal;
@@ -356,8 +365,8 @@ static bool start(void)
 	error = loop_watch_start(loop, &program.signal, program.signal_fd);
 	if (!error)
 		error = loop_watch_start(loop, &program.cache, NC_cache_fd(program.site.cache));
-	if (!error && program.site.gateway)
-		error = gateway_start(program.site.gateway);
+	if (!error && gateway_use(program.site.gateway, program.reload.config, &why) < 0)
+		return complain_of(why);
 	for (unsigned i = 0; i < program.site.threads && !error; i++) {
 		struct runner *runner = &program.runners->all[i];
 
@@ -401,6 +410,7 @@ static void close_runners(void)
 		connection_close_all(&runner->server);
 		access_log_stop(&runner->server.log);
 	}
+	gw_cache_end(site);
 	gateway_close(site->gateway);
 	authenticator_close(site->authenticator);
 	/* What they had is given back now, with no connection to answer. */
@@ -426,13 +436,15 @@ static void take_down(void)
 		helper_close(site->helpers);
 		authenticator_close(site->authenticator);
 	}
+	programs_close(site->programs);
 	reload_clear(&program.reload);
+	gw_cache_close(site);
 	if (site->cache && NC_cache_close(site->cache) < 0)
 		log_warning("closing the cache: %s", strerror(errno));
 	endpoints_clear(&program.endpoints);
 	if (program.pid_file)
 		pidfile_remove(program.pid_file);
-	config_unref(program.first);
+	g_free(program.pid_file);
 	limits_close(site->limits);
 	if (program.signal_fd >= 0)
 		close(program.signal_fd);
@@ -466,7 +478,6 @@ int main(int argc, char **argv)
 		supervisor_close(&program.supervisor);
 		return good ? EXIT_SUCCESS : EXIT_FAILURE;
 	}
-	program.first = config_ref(config);
 	program.reload = (struct reload){.argc = argc, .argv = argv, .config = config};
 	privileges_raise_limits();
 	good = prepare() && open_site() && start();

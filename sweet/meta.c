@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * meta.c - turns a request into the environment of a CGI worker.
+ * meta.c - turns a request into the variables that a worker, a CGI program or a
+ * FastCGI application gets.
  *
  * Reads the request and its context, writes into the caller's buffer, keeps
  * nothing: any thread may call it.  Names come from the client, so only those
  * that map to one variable in exactly one way get through.
  */
+#include <decimal.h>
 #include <meta.h>
 
 struct out {
@@ -37,14 +39,9 @@ static void put_slice(struct out *out, struct slice slice)
 
 static void put_number(struct out *out, uint64_t number)
 {
-	char digits[20]; /* of UINT64_MAX */
-	size_t at = sizeof(digits);
+	char digits[DECIMAL_MAX];
 
-	do {
-		digits[--at] = (char)('0' + number % 10);
-		number /= 10;
-	} while (number);
-	put(out, digits + at, sizeof(digits) - at);
+	put(out, digits, (size_t)(decimal_write(digits, number) - digits));
 }
 
 static void finish(struct out *out)
@@ -52,23 +49,23 @@ static void finish(struct out *out)
 	put(out, "", 1);
 }
 
-static void add_string(struct out *out, const char *name, const char *value)
+static void add_string(struct out *out, struct slice name, const char *value)
 {
-	put_string(out, name);
+	put_slice(out, name);
 	put_string(out, value);
 	finish(out);
 }
 
-static void add_slice(struct out *out, const char *name, struct slice value)
+static void add_slice(struct out *out, struct slice name, struct slice value)
 {
-	put_string(out, name);
+	put_slice(out, name);
 	put_slice(out, value);
 	finish(out);
 }
 
-static void add_number(struct out *out, const char *name, uint64_t value)
+static void add_number(struct out *out, struct slice name, uint64_t value)
 {
-	put_string(out, name);
+	put_slice(out, name);
 	put_number(out, value);
 	finish(out);
 }
@@ -91,7 +88,7 @@ static void add_server_name(struct out *out, const struct request *request,
 		}
 		if (stop)
 			host.length = (size_t)(stop - host.at);
-		add_slice(out, "SERVER_NAME=", host);
+		add_slice(out, SLICE("SERVER_NAME="), host);
 		return;
 	}
 	bare_ipv6 = strchr(context->server_addr, ':') && context->server_addr[0] != '[';
@@ -105,7 +102,7 @@ static void add_server_name(struct out *out, const struct request *request,
 static void add_request_uri(struct out *out, const struct request *request)
 {
 	if (request->target.length > 0 && request->target.at[0] == '/') {
-		add_slice(out, "REQUEST_URI=", request->target);
+		add_slice(out, SLICE("REQUEST_URI="), request->target);
 		return;
 	}
 	put_string(out, "REQUEST_URI=");
@@ -122,26 +119,51 @@ static void add_standard(struct out *out, const struct request *request,
 {
 	const struct slice *type = request_find(request, "Content-Type");
 
-	add_string(out, "GATEWAY_INTERFACE=", "CGI/1.1");
-	add_string(out, "PATH_INFO=", context->path_info);
-	add_slice(out, "QUERY_STRING=", request->query);
-	add_string(out, "REMOTE_ADDR=", context->remote_addr);
-	add_number(out, "REMOTE_PORT=", context->remote_port);
+	add_string(out, SLICE("GATEWAY_INTERFACE="), "CGI/1.1");
+	add_string(out, SLICE("PATH_INFO="), context->path_info);
+	add_slice(out, SLICE("QUERY_STRING="), request->query);
+	add_string(out, SLICE("REMOTE_ADDR="), context->remote_addr);
+	add_number(out, SLICE("REMOTE_PORT="), context->remote_port);
 	if (context->remote_user && *context->remote_user) {
-		add_string(out, "AUTH_TYPE=", "Basic");
-		add_string(out, "REMOTE_USER=", context->remote_user);
+		add_string(out, SLICE("AUTH_TYPE="), "Basic");
+		add_string(out, SLICE("REMOTE_USER="), context->remote_user);
 	}
-	add_slice(out, "REQUEST_METHOD=", request->method_name);
+	add_slice(out, SLICE("REQUEST_METHOD="), request->method_name);
 	add_request_uri(out, request);
-	add_string(out, "SCRIPT_NAME=", context->script_name);
+	add_string(out, SLICE("SCRIPT_NAME="), context->script_name);
 	add_server_name(out, request, context);
-	add_number(out, "SERVER_PORT=", context->server_port);
-	add_string(out, "SERVER_PROTOCOL=", request->minor ? "HTTP/1.1" : "HTTP/1.0");
-	add_string(out, "SERVER_SOFTWARE=", context->software);
+	add_number(out, SLICE("SERVER_PORT="), context->server_port);
+	add_string(out, SLICE("SERVER_PROTOCOL="), request->minor ? "HTTP/1.1" : "HTTP/1.0");
+	add_string(out, SLICE("SERVER_SOFTWARE="), context->software);
 	if (request_find(request, "Content-Length"))
-		add_number(out, "CONTENT_LENGTH=", request->content_length);
+		add_number(out, SLICE("CONTENT_LENGTH="), request->content_length);
 	if (type)
-		add_slice(out, "CONTENT_TYPE=", *type);
+		add_slice(out, SLICE("CONTENT_TYPE="), *type);
+}
+
+static void add_optional(struct out *out, struct slice name, const char *value)
+{
+	if (value)
+		add_string(out, name, value);
+}
+
+/* What CGI and FastCGI programs are told besides. */
+static void add_extras(struct out *out, const struct meta_context *context)
+{
+	add_optional(out, SLICE("DOCUMENT_ROOT="), context->document_root);
+	if (context->document_root && *context->path_info) {
+		put_string(out, "PATH_TRANSLATED=");
+		put_string(out, context->document_root);
+		put_string(out, context->path_info);
+		finish(out);
+	}
+	add_optional(out, SLICE("SCRIPT_FILENAME="), context->script_filename);
+	add_optional(out, SLICE("REQUEST_SCHEME="), context->request_scheme);
+	add_optional(out, SLICE("SERVER_ADDR="), context->local_addr);
+	if (context->redirect_status > 0)
+		add_number(out, SLICE("REDIRECT_STATUS="), (uint64_t)context->redirect_status);
+	if (context->server_pid > 0)
+		add_number(out, SLICE("NABC_SERVER_PID="), (uint64_t)context->server_pid);
 }
 
 static bool is_letter(char byte)
@@ -152,11 +174,18 @@ static bool is_letter(char byte)
 
 static bool is_withheld(struct slice name)
 {
-	static const char *const names[] = {
-		"Proxy",	"Authorization",     "Proxy-Authorization",
-		"Connection",	"Keep-Alive",	     "Content-Length",
-		"Content-Type", "Transfer-Encoding", "TE",
-		"Trailer",	"Upgrade",
+	static const struct slice names[] = {
+		SLICE_OF("Proxy"),
+		SLICE_OF("Authorization"),
+		SLICE_OF("Proxy-Authorization"),
+		SLICE_OF("Connection"),
+		SLICE_OF("Keep-Alive"),
+		SLICE_OF("Content-Length"),
+		SLICE_OF("Content-Type"),
+		SLICE_OF("Transfer-Encoding"),
+		SLICE_OF("TE"),
+		SLICE_OF("Trailer"),
+		SLICE_OF("Upgrade"),
 	};
 	size_t i;
 
@@ -166,17 +195,7 @@ static bool is_withheld(struct slice name)
 		if (!is_letter(byte) && !(byte >= '0' && byte <= '9') && byte != '-')
 			return true;
 	}
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (slice_is(name, names[i]))
-			return true;
-	}
-	return false;
-}
-
-static bool same_name(const struct request_header *a, const struct request_header *b)
-{
-	return a->name.length == b->name.length &&
-	       strncasecmp(a->name.at, b->name.at, a->name.length) == 0;
+	return slice_is_one_of(name, names, sizeof(names) / sizeof(names[0]));
 }
 
 static bool came_before(const struct request *request, unsigned index)
@@ -184,7 +203,7 @@ static bool came_before(const struct request *request, unsigned index)
 	unsigned i;
 
 	for (i = 0; i < index; i++) {
-		if (same_name(&request->headers[i], &request->headers[index]))
+		if (slice_same(request->headers[i].name, request->headers[index].name))
 			return true;
 	}
 	return false;
@@ -222,7 +241,7 @@ static void add_field(struct out *out, const struct request *request, unsigned i
 	/* An absolute target overrules the Host field (RFC 9112, section 3.2.2). */
 	put_slice(out, slice_is(header->name, "Host") ? request->host : header->value);
 	for (i = index + 1; i < request->header_count; i++) {
-		if (same_name(header, &request->headers[i])) {
+		if (slice_same(header->name, request->headers[i].name)) {
 			put_string(out, separator);
 			put_slice(out, request->headers[i].value);
 		}
@@ -237,9 +256,20 @@ long meta_write(const struct request *request, const struct meta_context *contex
 	unsigned i;
 
 	add_standard(&result, request, context);
+	add_extras(&result, context);
 	for (i = 0; i < request->header_count && !result.full; i++) {
 		if (!is_withheld(request->headers[i].name) && !came_before(request, i))
 			add_field(&result, request, i);
 	}
 	return result.full ? -1 : (long)(result.at - out);
+}
+
+struct slice meta_find(struct slice block, const char *name)
+{
+	size_t length = strlen(name);
+
+	for (const char *at = block.at; at < block.at + block.length; at += strlen(at) + 1)
+		if (strncmp(at, name, length) == 0 && at[length] == '=')
+			return (struct slice){at + length + 1, strlen(at + length + 1)};
+	return (struct slice){"", 0};
 }

@@ -3,6 +3,7 @@
  * output.c - see output.h.  One thread.
  */
 #include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,6 +46,7 @@ struct output *output_open(struct server *server)
 	output->began_ns = loop_now_ns(server->loop);
 	output->sent = 0;
 	output->head_sent = false;
+	output->chunked = output->chunk_open = output->ended = false;
 	output->log_request = output->log_referer = (struct slice){0};
 	output->log_agent = output->log_host = (struct slice){0};
 	output->log_used = 0;
@@ -58,6 +60,7 @@ struct output *output_open(struct server *server)
 	transaction->head_only = false;
 	transaction->has_upload = false;
 	transaction->upload = 0;
+	transaction->upload_more = false;
 	transaction->received = NULL;
 	transaction->status = 0;
 	transaction->detail = NULL;
@@ -65,6 +68,11 @@ struct output *output_open(struct server *server)
 	transaction->head_length = 0;
 	transaction->length = 0;
 	transaction->body = (struct NC_range){0};
+	transaction->ranges = NULL;
+	transaction->range_count = 0;
+	transaction->data = NULL;
+	transaction->data_length = 0;
+	transaction->live = false;
 	transaction->text = NULL;
 	transaction->bodiless = false;
 	transaction->remote_user[0] = '\0';
@@ -72,7 +80,22 @@ struct output *output_open(struct server *server)
 	transaction->lead_length = 0;
 	transaction->next = NULL;
 	transaction->finish = NULL;
+	transaction->gone = NULL;
+	transaction->redirects = 0;
+	transaction->keep = NULL;
+	transaction->keep_mark = 0;
 	return output;
+}
+
+void output_return_upload(struct output *output)
+{
+	size_t upload = output->transaction.upload;
+
+	output->transaction.upload = 0;
+	if (upload) {
+		(void)NC_release(upload);
+		(void)NC_destroy(upload);
+	}
 }
 
 void output_close(struct output *output)
@@ -81,10 +104,7 @@ void output_close(struct output *output)
 
 	if (output->transaction.finish)
 		output->transaction.finish(&output->transaction);
-	if (output->transaction.upload) {
-		(void)NC_release(output->transaction.upload);
-		(void)NC_destroy(output->transaction.upload);
-	}
+	output_return_upload(output);
 	generation_release(output->transaction.generation);
 	if (server->spare_count >= SPARE_MAX) {
 		free(output);
@@ -171,27 +191,14 @@ static char *append(char *at, const void *data, size_t length)
 	return at + length;
 }
 
-static char *take_lead(struct output *output, char *at)
-{
-	size_t length = output->transaction.lead_length;
-
-	/* Most pieces have none, and memcpy() takes no NULL. */
-	if (!length)
-		return at;
-	assert(length <= TRANSACTION_TEXT_MAX);
-	output->sent += length;
-	output->transaction.lead_length = 0;
-	return append(at, output->transaction.lead, length);
-}
-
 #define APPEND(at, literal) append(at, literal, sizeof(literal) - 1)
 
 size_t output_head(struct output *output, bool keep_alive, bool http10)
 {
 	struct transaction *transaction = &output->transaction;
 	struct server *server = transaction->server;
-	bool is_status = !transaction->body.id && !transaction->text && !transaction->bodiless &&
-			 transaction->length == 0 && transaction->status >= 300;
+	bool is_status = transaction_is_bare(transaction) && transaction->status >= 300;
+	bool unknown = transaction->length == TRANSACTION_UNKNOWN;
 	const void *text = transaction->text;
 	size_t text_length = text ? transaction->length : 0;
 	char page[RESPONSE_PAGE_MAX];
@@ -214,6 +221,10 @@ size_t output_head(struct output *output, bool keep_alive, bool http10)
 			      "Content-Type: text/html; charset=utf-8\r\nContent-Length: %zu\r\n",
 			      text_length);
 	}
+	/* The head of a GET is the same, but nothing follows it (RFC 9112, section 6.3). */
+	if (unknown && !http10)
+		at = APPEND(at, "Transfer-Encoding: chunked\r\n");
+	output->chunked = unknown && !http10 && !transaction->head_only;
 	if (!keep_alive)
 		at = APPEND(at, "Connection: close\r\n");
 	else if (http10)
@@ -223,14 +234,39 @@ size_t output_head(struct output *output, bool keep_alive, bool http10)
 		at = append(at, text, text_length);
 		output->sent = text_length;
 	}
-	if (transaction->lead_length && !transaction->head_only)
-		at = take_lead(output, at);
-	return (size_t)(at - output->head);
+	if (transaction->head_only)
+		return (size_t)(at - output->head);
+	return output_lead(output, (size_t)(at - output->head));
 }
 
-size_t output_lead(struct output *output)
+/* The end of the chunk before; then the size of one of length bytes, 0 being the last. */
+static char *frame(struct output *output, char *at, uint64_t length)
 {
-	return (size_t)(take_lead(output, output->head) - output->head);
+	if (output->chunk_open)
+		at = APPEND(at, "\r\n");
+	output->chunk_open = length > 0;
+	return at + sprintf(at, length ? "%" PRIx64 "\r\n" : "%" PRIx64 "\r\n\r\n", length);
+}
+
+size_t output_lead(struct output *output, size_t length)
+{
+	struct transaction *transaction = &output->transaction;
+	uint64_t piece = transaction->lead_length + transaction_piece(transaction);
+	char *at = output->head + length;
+
+	if (transaction->length == TRANSACTION_UNKNOWN) {
+		/* A head may go ahead of what there is to send. */
+		output->ended = piece == 0 && (output->head_sent || !transaction->next);
+		if (output->chunked && (piece || output->ended))
+			at = frame(output, at, piece);
+	}
+	if (transaction->lead_length) {
+		assert(transaction->lead_length <= TRANSACTION_TEXT_MAX);
+		output->sent += transaction->lead_length;
+		at = append(at, transaction->lead, transaction->lead_length);
+		transaction->lead_length = 0;
+	}
+	return (size_t)(at - output->head);
 }
 
 void output_log(struct output *output)

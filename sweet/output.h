@@ -14,6 +14,9 @@ struct output {
 	uint64_t began_ns;
 	uint64_t sent; /* bytes of body handed to the loop */
 	bool head_sent;
+	bool chunked;	 /* by RFC 9112, section 7.1 */
+	bool chunk_open; /* one was begun: its end is not written yet */
+	bool ended;	 /* of a body of unknown length */
 	/* For the log, when there is one: what the client sent, in log_text. */
 	struct slice log_request, log_referer, log_agent, log_host;
 	size_t log_used;
@@ -23,6 +26,9 @@ struct output {
 
 /* With an empty response; the request's fields are the caller's.  NULL: no memory. */
 struct output *output_open(struct server *server);
+
+/* Gives back the unit of the request's body, or of the present piece of it. */
+void output_return_upload(struct output *output);
 
 /* Gives back what the body holds; the memory is kept for the server's next. */
 void output_close(struct output *output);
@@ -42,8 +48,12 @@ void output_remember_fields(struct output *output, const struct request *request
  */
 size_t output_head(struct output *output, bool keep_alive, bool http10);
 
-/* Writes the text in front of a later piece to output->head; its bytes. */
-size_t output_lead(struct output *output);
+/*
+ * Writes what comes in front of the present piece behind the first length
+ * bytes of output->head: its text, and what frames it as a chunk.  Returns
+ * the bytes in all.  Sees the end of a body of unknown length.
+ */
+size_t output_lead(struct output *output, size_t length);
 
 /* Counts the answer and logs it. */
 void output_log(struct output *output);

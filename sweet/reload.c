@@ -6,6 +6,7 @@
 
 #include <config-fixed.h>
 #include <config-read.h>
+#include <gateway.h>
 #include <logs.h>
 #include <reload.h>
 #include <site.h>
@@ -73,6 +74,7 @@ static void taken(struct runner_change *change)
 		return;
 	g_ptr_array_free(reload->under_way, TRUE);
 	reload->under_way = NULL;
+	gateway_renew(reload->site->gateway);
 	finish(reload, true);
 }
 
@@ -137,7 +139,8 @@ static void was_read(struct job *job)
 	if (reload->errors->len == 0 &&
 	    endpoints_plan(reload->endpoints, reload->next->listen, reload->next->listen_given,
 			   &endpoints, reload->errors)) {
-		if (logs_apply(reload->site, reload->next, &why)) {
+		if (gateway_use(reload->site->gateway, reload->next, &why) == 0 &&
+		    logs_apply(reload->site, reload->next, &why)) {
 			hand_out(reload, &endpoints);
 			return;
 		}

@@ -6,10 +6,10 @@
  * any thread may call it.  A gateway's fields are as hostile as a client's: a
  * field that could end the head early or lie about the body never gets out.
  */
-#include <response.h>
-#include <syntax.h>
+#include <string.h>
 
-#define PREFIX(text) text, sizeof(text) - 1
+#include <field.h>
+#include <response.h>
 
 struct out {
 	char *at;
@@ -223,55 +223,6 @@ size_t response_error_page(int status, const char *detail, char *out, size_t out
 	return (size_t)(page.at - out);
 }
 
-static bool begins_with(struct slice slice, const char *prefix, size_t length)
-{
-	return slice.length >= length && strncasecmp(slice.at, prefix, length) == 0;
-}
-
-/* Fields that are the server's own business or concern one hop alone. */
-static bool is_withheld(struct slice name)
-{
-	static const char *const names[] = {
-		"Connection", "Keep-Alive",	"TE",	"Trailer", "Transfer-Encoding",
-		"Upgrade",    "Content-Length", "Date", "Server",  "Status",
-	};
-	size_t i;
-
-	if (begins_with(name, PREFIX("Proxy-")) || begins_with(name, PREFIX("X-NABC-")))
-		return true;
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (slice_is(name, names[i]))
-			return true;
-	}
-	return false;
-}
-
-/*
- * Splits the first line off *rest: its name, and the whole line without its
- * end.  False when it is not a safe field line.
- */
-static bool next_line(struct slice *rest, struct slice *name, struct slice *line)
-{
-	const char *at = rest->at;
-	const char *end = rest->at + rest->length;
-
-	while (at < end && syntax_is_token(*at))
-		at++;
-	*name = (struct slice){rest->at, (size_t)(at - rest->at)};
-	if (name->length == 0 || at == end || *at != ':')
-		return false;
-	for (at++; at < end && syntax_is_value(*at); at++)
-		;
-	*line = (struct slice){rest->at, (size_t)(at - rest->at)};
-	if (at < end && *at == '\r')
-		at++;
-	if (at == end || *at != '\n')
-		return false;
-	at++;
-	*rest = (struct slice){at, (size_t)(end - at)};
-	return true;
-}
-
 long response_filter_headers(struct slice headers, char *out, size_t out_size, bool *has_type)
 {
 	struct out result = {out, out + out_size, false};
@@ -279,9 +230,9 @@ long response_filter_headers(struct slice headers, char *out, size_t out_size, b
 
 	*has_type = false;
 	while (headers.length > 0) {
-		if (!next_line(&headers, &name, &line))
+		if (!field_line(&headers, &name, &line))
 			return -1;
-		if (is_withheld(name))
+		if (field_is_withheld(name))
 			continue;
 		if (slice_is(name, "Content-Type"))
 			*has_type = true;

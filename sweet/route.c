@@ -17,9 +17,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <glib.h>
+
 #include <access.h>
 #include <auth.h>
-#include <gateway.h>
+#include <gw-cache.h>
 #include <redirect.h>
 #include <route.h>
 #include <server.h>
@@ -29,6 +31,7 @@
 
 /* By any resource; by a file. */
 #define ALLOW_ANY "Allow: GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH\r\n"
+#define REDIRECTS_MAX 10
 #define ALLOW_FILE "Allow: GET, HEAD, OPTIONS\r\n"
 
 /* A request that waits for the check of its password. */
@@ -108,11 +111,13 @@ static enum respond redirect(struct transaction *transaction)
 static enum respond respond(struct transaction *transaction)
 {
 	const struct scope *scope = transaction->scope;
-	struct gateway *gateway = transaction->server->site->gateway;
-	struct gateway_pool *pool = gateway ? gateway_find(gateway, transaction->path) : NULL;
+	const struct mount *mount =
+		config_mount(transaction->generation->config, transaction->path);
 
-	if (pool)
-		return gw_respond(pool, transaction, pool->prefix_length);
+	if (mount)
+		return gw_cache_respond(mount->pool->running, transaction, mount->length);
+	if (scope->pool)
+		return gw_cache_respond(scope->pool->running, transaction, scope->pool_skip);
 	if (transaction->request->method == METHOD_OPTIONS)
 		return tell_methods(transaction, ALLOW_FILE);
 	if (!is_reading(transaction->request))
@@ -258,12 +263,63 @@ static enum respond enter(struct transaction *transaction, const struct scope *b
 	return leave(transaction, before);
 }
 
+/* Of the request's fields those that speak of a body, which the next one has not. */
+static bool is_of_body(struct slice name)
+{
+	return slice_is(name, "Content-Length") || slice_is(name, "Content-Type") ||
+	       slice_is(name, "Transfer-Encoding") || slice_is(name, "Expect");
+}
+
+static void again(struct transaction *transaction, struct slice head, struct slice target)
+{
+	enum respond respond = RESPOND_NOW;
+	struct request request;
+	GString *text;
+
+	/* With the client its address and the rest are gone. */
+	if (!transaction->connection) {
+		transaction->done(transaction);
+		return;
+	}
+	(void)request_parse(&request, head.at, head.length); /* it was good before */
+	text = g_string_sized_new(head.length + target.length);
+	g_string_append_printf(text, "%s %.*s HTTP/1.1\r\n",
+			       transaction->head_only ? "HEAD" : "GET", (int)target.length,
+			       target.at);
+	for (unsigned i = 0; i < request.header_count; i++) {
+		const struct request_header *field = &request.headers[i];
+
+		if (!is_of_body(field->name))
+			g_string_append_printf(text, "%.*s: %.*s\r\n", (int)field->name.length,
+					       field->name.at, (int)field->value.length,
+					       field->value.at);
+	}
+	g_string_append(text, "\r\n");
+	transaction->has_upload = false;
+	if (++transaction->redirects > REDIRECTS_MAX ||
+	    request_parse(&request, text->str, text->len)) {
+		log_warning("%s: a program redirects to \"%.*s\", %s", transaction->remote_addr,
+			    (int)target.length, target.at,
+			    transaction->redirects > REDIRECTS_MAX ? "for the eleventh time"
+								   : "which is no path");
+		transaction_fail(transaction, 502, NULL);
+	} else {
+		transaction->request = &request;
+		respond = route(transaction);
+		transaction->request = NULL;
+	}
+	g_string_free(text, TRUE);
+	if (respond == RESPOND_NOW)
+		transaction->done(transaction);
+}
+
 enum respond route(struct transaction *transaction)
 {
 	const struct request *request = transaction->request;
 	const struct config *config = transaction->generation->config;
 	int length;
 
+	transaction->again = again;
 	if (request->method == METHOD_OTHER)
 		return transaction_fail(transaction, 501, NULL);
 	if (request->path.at[0] == '*')

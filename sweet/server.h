@@ -22,6 +22,8 @@
 #define SERVER_THREADS_MAX 64
 
 struct gateway;
+struct programs;
+struct respcache;
 struct server;
 
 /* Set up by main, constant while the threads run. */
@@ -30,10 +32,15 @@ struct site {
 	struct limits *limits;
 	struct authenticator *authenticator;
 	struct gateway *gateway;
-	int log_fd; /* logs.c's, as the next */
+	struct respcache *responses;
+	struct programs *programs; /* NULL: none are started by the starter */
+	int log_fd;		   /* logs.c's, as the next */
 	enum access_format log_format;
 	size_t max_unit; /* bytes */
 	struct body_budget bodies;
+	struct body_budget answers; /* of bytes, by data_path_posix */
+	const struct data_path *path;
+	struct body_budget ahead; /* of answers, which slow clients have not taken */
 	NC_cache *cache;
 	unsigned threads;
 	struct server *servers[SERVER_THREADS_MAX];
@@ -66,6 +73,7 @@ struct server_counters {
 	_Atomic uint64_t worker_messages; /* bytes to and from workers: heads, no bodies */
 	_Atomic uint64_t worker_bodies;	  /* bytes of bodies that workers named by id */
 	_Atomic uint64_t worker_failures;
+	_Atomic uint64_t slow_clients; /* that kept a program waiting and were given up */
 	/* us from a whole head to the last byte handed to the system, by the loop's clock */
 	struct histogram latency;
 };
@@ -90,7 +98,8 @@ struct server {
 	struct connection *connections; /* connection.c's */
 	struct transaction *spare;	/* output.c's, and the next */
 	unsigned spare_count;
-	struct gw_hook *workers; /* gw-worker.c's; NULL: no gateway */
+	struct gw_hook *workers; /* gw-worker.c's */
+	char *gateway_block;	 /* gw-call.c's: a request's variables, until they are handed on */
 	bool draining;		 /* answers close their connections */
 };
 

@@ -49,6 +49,8 @@ static void open_scope(struct config *config, unsigned host, struct scope *scope
 	const char *folder = folder_of(scope);
 	struct content *known;
 
+	/* For programs, which may work elsewhere. */
+	scope->folder = g_canonicalize_filename(folder, NULL);
 	options.root = docroot_open(folder);
 	if (options.root < 0) {
 		char *what = g_strdup_printf("cannot serve the %s \"%s\"",
@@ -105,6 +107,9 @@ static void open_auth(const struct config *config, struct scope *scope,
 
 static void let_go(struct config *config)
 {
+	for (unsigned i = 0; i < config->pool_count; i++)
+		if (config->pools[i]->let_go)
+			config->pools[i]->let_go(config->pools[i]);
 	for (unsigned i = 0; i < config->host_count; i++)
 		for (unsigned k = 0; k < config->hosts[i].scope_count; k++) {
 			content_close(config->hosts[i].scopes[k].content);
@@ -134,6 +139,17 @@ bool site_open(struct config *config, const struct config *previous,
 			open_auth(config, scope, options->authenticator, errors);
 		}
 	mime_close(content.mime);
+	for (unsigned i = 0; i < config->pool_count; i++) {
+		char *why = NULL;
+
+		if (!pool_config_check(config->pools[i], &why))
+			g_ptr_array_add(
+				errors,
+				config->pools[i]->place
+					? g_strdup_printf("%s: %s", config->pools[i]->place, why)
+					: g_strdup(why));
+		g_free(why);
+	}
 	return errors->len == before;
 }
 

@@ -6,6 +6,7 @@
 #ifndef SWEET_STATUS_DATA_H
 #define SWEET_STATUS_DATA_H
 
+#include <respcache.h>
 #include <server.h>
 
 #define STATUS_ROUTES_MAX 16u
@@ -35,6 +36,7 @@ struct status_data {
 	uint64_t cpu_user_us, cpu_system_us, memory; /* bytes resident; 0: not known */
 	uint64_t generation, loaded_ms;		     /* of the configuration */
 	const char *io;				     /* and why */
+	const char *data_path;
 	uint64_t draining;			     /* 1: it is about to end */
 	uint64_t threads;
 	struct status_thread thread[SERVER_THREADS_MAX];
@@ -43,8 +45,10 @@ struct status_data {
 	uint64_t requests, responses[6], bytes, pieces;
 	struct histogram_sum latency; /* us */
 	struct content_stat files;
+	struct respcache_stat answers; /* that are kept */
 
 	uint64_t worker_requests, worker_messages, worker_bodies, worker_failures;
+	uint64_t slow_clients;
 	unsigned pool_count;
 	struct status_pool *pools;
 

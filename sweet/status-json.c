@@ -82,6 +82,8 @@ static void add_process(GString *text, const struct status_data *data)
 			       data->memory, data->cpu_user_us, data->cpu_system_us,
 			       data->generation, data->loaded_ms, data->threads);
 	add_pair(text, "io", data->io);
+	g_string_append(text, ",\n  ");
+	add_pair(text, "data_path", data->data_path);
 	g_string_append(text, ",\n  \"each_thread\": [");
 	for (unsigned i = 0; i < data->threads; i++) {
 		const struct status_thread *thread = &data->thread[i];
@@ -237,6 +239,7 @@ GString *status_json(const struct status_data *data)
 	add_group(text, data, "bodies");
 	add_latency(text, &data->latency);
 	add_files(text, data);
+	add_group(text, data, "answers");
 	add_workers(text, data);
 	add_group(text, data, "cache");
 	add_transmit(text, data);

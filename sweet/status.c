@@ -6,7 +6,6 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 #include <arpa/inet.h>
 
@@ -15,6 +14,7 @@
 #include <access.h>
 #include <clock.h>
 #include <gateway.h>
+#include <gw-worker.h>
 #include <server.h>
 #include <site.h>
 #include <status-json.h>
@@ -87,44 +87,44 @@ static void add_server(struct status_data *data, const struct server *server)
 	data->worker_messages += load(&counters->worker_messages);
 	data->worker_bodies += load(&counters->worker_bodies);
 	data->worker_failures += load(&counters->worker_failures);
+	data->slow_clients += load(&counters->slow_clients);
 	histogram_add(&data->latency, &counters->latency);
 }
 
-static void add_worker(struct status_worker *worker, const struct gateway_worker *from,
-		       unsigned threads)
+static void add_worker(struct status_worker *worker, const struct gw_process *from)
 {
 	uint64_t starts = load(&from->starts), ended = 0;
+	const struct gw_lane *lanes = gw_worker_lanes(from);
 
 	worker->pid = (uint64_t)atomic_load_explicit(&from->pid, memory_order_relaxed);
 	worker->up = worker->pid != 0;
 	worker->restarts = starts ? starts - 1 : 0;
-	for (unsigned i = 0; i < threads; i++) {
-		const struct gw_lane *lane = &from->lanes[i];
-
+	for (unsigned i = 0; i < from->parts; i++) {
 		/* In this order, so that none seems to have ended before it began. */
-		ended += load(&lane->ended);
-		worker->failures += load(&lane->failures);
-		worker->requests += load(&lane->requests);
+		ended += load(&lanes[i].ended);
+		worker->failures += load(&lanes[i].failures);
+		worker->requests += load(&lanes[i].requests);
 	}
 	worker->in_flight = worker->requests > ended ? worker->requests - ended : 0;
 }
 
-static void add_gateway(struct status_data *data, const struct gateway *gateway)
+static void add_gateway(struct status_data *data, const struct site *site,
+			const struct config *config)
 {
-	data->pool_count = gateway->pool_count;
-	data->pools = g_new0(struct status_pool, gateway->pool_count);
-	for (unsigned i = 0; i < gateway->pool_count; i++) {
-		const struct gateway_pool *from = &gateway->pools[i];
+	data->pool_count = config->pool_count;
+	data->pools = g_new0(struct status_pool, config->pool_count);
+	for (unsigned i = 0; i < config->pool_count; i++) {
+		const struct gateway_pool *from = config->pools[i]->running;
 		struct status_pool *pool = &data->pools[i];
 
-		pool->prefix = from->prefix;
-		pool->argv = from->argv;
+		pool->prefix = config->pools[i]->name;
+		pool->argv = config->pools[i]->argv;
 		pool->count = from->count;
 		pool->workers = g_new0(struct status_worker, from->count);
-		for (unsigned k = 0; k < gateway->site->threads; k++)
+		for (unsigned k = 0; k < site->threads; k++)
 			pool->waiting += load(&from->queues[k].count);
 		for (unsigned k = 0; k < from->count; k++)
-			add_worker(&pool->workers[k], &from->workers[k], gateway->site->threads);
+			add_worker(&pool->workers[k], &from->processes[k]);
 	}
 }
 
@@ -174,6 +174,7 @@ static void add_process(struct status_data *data, const struct site *site)
 	data->cpu_system_us = microseconds(&usage.ru_stime);
 	data->memory = resident();
 	data->io = site->io;
+	data->data_path = site->path->name;
 	data->threads = site->threads;
 }
 
@@ -190,9 +191,10 @@ static struct status_data *collect(const struct transaction *transaction)
 	for (unsigned i = 0; i < site->threads; i++)
 		add_server(data, site->servers[i]);
 	site_stat(config, &data->files);
-	if (site->gateway)
-		add_gateway(data, site->gateway);
+	add_gateway(data, site, config);
 	add_cache(data, site->cache);
+	if (site->responses)
+		respcache_stat(site->responses, &data->answers);
 	return data;
 }
 

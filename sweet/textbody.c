@@ -46,7 +46,7 @@ static int make_unit(const char *data, size_t length, size_t *id)
 	NC_handle handle;
 	int error = 0;
 
-	if (NC_alloc_kind(&handle, length, 0, NC_KIND_RECYCLED) < 0)
+	if (NC_alloc_kind(&handle, length, 0, NC_KIND_RECYCLED | NC_KIND_UNSUMMED) < 0)
 		return -errno;
 	if (NC_write(&handle, 0, data, length) != (ssize_t)length || NC_insert(&handle) < 0)
 		error = -errno;

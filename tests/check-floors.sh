@@ -94,22 +94,29 @@ address pidfile upstream
 slice pieces clock starter-wire syntax field uri request chunked cachecontrol cgihead cacheable cachekey fcgi response date mime meta timer access htpasswd apr1 histogram accept listing escape access-line proxy-protocol config-value config-file siphash body etag range conditional multipart redirect ends decimal
 log data-path data-path-posix
 loop loop-backend loop-uring loop-epoll docroot limit
-endpoint supervisor privileges readonly
-endpoints starter-program
+fcgi-link cgi-input endpoint supervisor privileges readonly
+endpoints pool-config starter-program
 configuration starter-exec
 starter-process
 starter
-gw-child config-fixed confine
+programs cgi-run gw-child config-fixed confine
 config-rule generation
 config-key
 config-draft
+config-pool
 config-settle
 config-read
 helper transaction access-log filehead respcache respcache-inside respcache-entry respcache-flight respcache-purge
 content auth folder
 site
 server
-logs gateway gw-worker filestream textbody
+logs gw-process.h gateway.h gw-keep filestream textbody
+gw-process gw-variables gw-call gw-pace
+gw-window gw-stream gw-fetch gw-parts
+gw-lane gw-lane-inside gw-lane-answer
+fcgi-spawn
+gw-worker gw-fastcgi gw-fastcgi-inside gw-fastcgi-request gw-fastcgi-answer gw-cgi gw-cgi-inside gw-cgi-answer gw-cache
+gateway
 selection browse errorpage
 static status status-data status-field status-json status-metrics status-page status-html
 route output

@@ -27,8 +27,11 @@ $python -c 'import pytest' 2>/dev/null || python=python3
 $python -c 'import pytest' 2>/dev/null || missing pytest python3-pytest
 command -v curl >/dev/null || missing curl curl
 command -v wrk >/dev/null || missing wrk wrk
-for program in sweet/sweet libnabc/nabcctl cgi-examples/generate tests/system/deny-io-uring \
-	tests/system/worker-obey tests/system/cache-owner examples/epoll-server \
+for program in sweet/sweet libnabc/nabcctl cgi-examples/generate \
+	cgi-examples/cached-report cgi-examples/template cgi-examples/upload tests/system/deny-io-uring \
+	tests/system/worker-obey tests/system/worker-stream \
+	tests/system/worker-told tests/system/cache-owner \
+	examples/epoll-server \
 	examples/uring-server examples/glib-server; do
 	[ -x "$builddir/$program" ] && continue
 	echo "check-system: $builddir/$program is not built; make check builds it"

@@ -122,18 +122,21 @@ SWEET_UNITS = \
 	tests/unit/test-endpoint \
 	tests/unit/test-ends \
 	tests/unit/test-listener \
+	tests/unit/test-connection-body \
 	tests/unit/test-pieces \
+	tests/unit/test-gw-parts \
 	tests/unit/test-supervisor \
 	tests/unit/test-privileges \
 	tests/unit/test-starter-program \
 	tests/unit/test-starter-process \
 	tests/unit/test-starter \
 	tests/unit/test-gw-child \
+	tests/unit/test-programs \
 	tests/unit/test-readonly \
 	tests/unit/test-endpoints \
 	tests/unit/test-config-fixed \
 	tests/unit/test-pidfile \
-	tests/unit/test-gateway \
+	tests/unit/test-pool-config \
 	tests/unit/test-content \
 	tests/unit/test-loop-watch \
 	tests/unit/test-textbody \
@@ -395,6 +398,10 @@ tests_unit_test_starter_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_starter_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_starter_LDADD = $(sweet_unit_ldadd)
 
+tests_unit_test_programs_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_programs_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_programs_LDADD = $(sweet_unit_ldadd)
+
 tests_unit_test_readonly_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_readonly_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_readonly_LDADD = $(sweet_unit_ldadd)
@@ -419,6 +426,10 @@ tests_unit_test_listener_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_listener_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_listener_LDADD = $(sweet_unit_ldadd)
 
+tests_unit_test_pool_config_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_pool_config_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_pool_config_LDADD = $(sweet_unit_ldadd)
+
 tests_unit_test_data_path_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_data_path_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_data_path_LDADD = $(sweet_unit_ldadd)
@@ -427,9 +438,13 @@ tests_unit_test_pieces_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_pieces_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_pieces_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_test_gateway_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_gateway_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_gateway_LDADD = $(sweet_unit_ldadd)
+tests_unit_test_gw_parts_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_gw_parts_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_gw_parts_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_connection_body_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_connection_body_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_connection_body_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_test_content_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_content_CFLAGS = $(sweet_unit_cflags)
@@ -484,13 +499,20 @@ tests_unit_test_ctl_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_ctl_LDADD = $(ctl_unit_ldadd)
 
 # What the system tests need besides the server; they use no Check.
-check_PROGRAMS += tests/system/deny-io-uring tests/system/worker-obey tests/system/cache-owner
+check_PROGRAMS += tests/system/deny-io-uring tests/system/worker-obey tests/system/cache-owner \
+	tests/system/worker-told tests/system/worker-stream
 tests_system_cache_owner_LDADD = libnabc/libnabc.la
 tests_system_cache_owner_LDFLAGS = $(AM_LDFLAGS) -static
 tests_system_deny_io_uring_LDADD =
 tests_system_worker_obey_CFLAGS = $(AM_CFLAGS) $(GLIB_CFLAGS)
 tests_system_worker_obey_LDADD = libnabc/libnabc.la $(GLIB_LIBS)
 tests_system_worker_obey_LDFLAGS = $(AM_LDFLAGS) -static
+tests_system_worker_told_CFLAGS = $(AM_CFLAGS) $(GLIB_CFLAGS)
+tests_system_worker_told_LDADD = libnabc/libnabc.la $(GLIB_LIBS)
+tests_system_worker_told_LDFLAGS = $(AM_LDFLAGS) -static
+tests_system_worker_stream_CFLAGS = $(AM_CFLAGS) $(GLIB_CFLAGS)
+tests_system_worker_stream_LDADD = libnabc/libnabc.la $(GLIB_LIBS)
+tests_system_worker_stream_LDFLAGS = $(AM_LDFLAGS) -static
 EXTRA_DIST += \
 	tests/system/browser.py \
 	tests/system/client.py \
@@ -500,6 +522,8 @@ EXTRA_DIST += \
 	tests/system/consumer/fetch.c \
 	tests/system/consumer/server.c \
 	tests/system/consumer/worker.c \
+	tests/system/examples.py \
+	tests/system/fastcgi.py \
 	tests/system/fetch.go \
 	tests/system/files.py \
 	tests/system/metrics.py \
@@ -507,6 +531,9 @@ EXTRA_DIST += \
 	tests/system/protocol-cases.txt \
 	tests/system/server.py \
 	tests/system/test_auth.py \
+	tests/system/test_behind.py \
+	tests/system/test_cgi.py \
+	tests/system/test_cgi_readme.py \
 	tests/system/test_changes.py \
 	tests/system/test_check_config.py \
 	tests/system/test_clients.py \
@@ -515,8 +542,14 @@ EXTRA_DIST += \
 	tests/system/test_config.py \
 	tests/system/test_consumer.py \
 	tests/system/test_curl.py \
+	tests/system/test_data_path.py \
 	tests/system/test_error_pages.py \
+	tests/system/responder.py \
+	tests/system/test_fastcgi.py \
+	tests/system/test_fastcgi_programs.py \
+	tests/system/test_fastcgi_spawned.py \
 	tests/system/test_examples.py \
+	tests/system/test_examples_cgi.py \
 	tests/system/test_fallback.py \
 	tests/system/test_folders.py \
 	tests/system/test_generate.py \
@@ -528,17 +561,22 @@ EXTRA_DIST += \
 	tests/system/test_log.py \
 	tests/system/test_log_files.py \
 	tests/system/test_memory.py \
+	tests/system/test_nabc_py.py \
 	tests/system/test_nabcctl.py \
 	tests/system/test_nginx.py \
 	tests/system/test_page_cache.py \
 	tests/system/test_paths.py \
 	tests/system/test_pipeline.py \
+	tests/system/test_pools.py \
 	tests/system/test_privileges.py \
 	tests/system/test_protocol.py \
+	tests/system/test_protocols.py \
 	tests/system/test_proxy_protocol.py \
 	tests/system/test_ranges.py \
 	tests/system/test_readers.py \
 	tests/system/test_reload.py \
+	tests/system/test_response_cache.py \
+	tests/system/test_response_cache_streams.py \
 	tests/system/test_rules.py \
 	tests/system/test_service.py \
 	tests/system/test_static.py \
@@ -548,7 +586,10 @@ EXTRA_DIST += \
 	tests/system/test_supervisor.py \
 	tests/system/test_unix.py \
 	tests/system/test_upload.py \
+	tests/system/test_upload_pieces.py \
 	tests/system/test_variants.py \
+	tests/system/test_worker_stream.py \
+	tests/system/test_worker_users.py \
 	tests/system/test_workers.py \
 	tests/system/website.lua \
 	tests/system/website.py
@@ -566,6 +607,7 @@ EXTRA_DIST += tests/check-man.sh tests/check-floors.sh tests/check-system.sh \
 	tests/check-valgrind.sh \
 	tests/unit/suite.h \
 	tests/unit/async-fixture.h \
+	tests/unit/connection-fixture.h \
 	tests/unit/content-fixture.h \
 	tests/unit/respcache-fixture.h \
 	tests/unit/exchange-fixture.h \

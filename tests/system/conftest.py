@@ -1,12 +1,50 @@
 # SPDX-License-Identifier: MIT
-"""The kinds of server that every test runs with, and what is missing here."""
+"""The kinds of server that every test runs with, what is missing here, and
+which of the tests are run."""
 
+import collections
 import functools
 
 import pytest
 
+import responder
 import server as servers
 import website
+
+
+def pytest_addoption(parser):
+    parser.addoption("--thin", action="store_true",
+                     help="each test with the first of its parameters alone")
+    parser.addoption("--part", metavar="N/M",
+                     help="the Nth of M parts of the tests, to be run beside each other")
+
+
+def first_of_each(items):
+    """One item of each function."""
+    return list({(item.path, item.originalname): item for item in reversed(items)}.values())[::-1]
+
+
+def part_of(items, number, count):
+    """Files stay whole, since their tests share servers; the parts have about as many tests."""
+    sizes = collections.Counter(item.path for item in items)
+    parts = [set() for _ in range(count)]
+    totals = [0] * count
+    for path, size in sorted(sizes.items(), key=lambda entry: (-entry[1], entry[0])):
+        least = totals.index(min(totals))
+        parts[least].add(path)
+        totals[least] += size
+    return [item for item in items if item.path in parts[number - 1]]
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config, items):
+    """After -k has chosen."""
+    kept = first_of_each(items) if config.getoption("thin") else list(items)
+    if config.getoption("part"):
+        kept = part_of(kept, *map(int, config.getoption("part").split("/")))
+    chosen = set(kept)
+    config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+    items[:] = kept
 
 
 @functools.lru_cache
@@ -49,6 +87,27 @@ def start(kind):
     finally:
         for one in started:
             one.kill()
+
+
+@pytest.fixture
+def one(kind, tmp_path):
+    """one(handle): an application, and a thread's server for it."""
+    started = []
+
+    def begin(handle, *options, others=(), path="app.sock"):
+        app = responder.Application(handle, tmp_path / path)
+        addresses = ",".join([app.address, *others])
+        context = servers.running(kind, tmp_path, "--threads", 1, "--fastcgi", f"/app={addresses}",
+                          *options)
+        started.append((app, context))
+        app.server = context.__enter__()
+        return app
+
+    yield begin
+    for app, context in started:
+        context.__exit__(None, None, None)
+        app.close()
+        assert not app.faults
 
 
 @pytest.fixture(scope="session")

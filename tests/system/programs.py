@@ -20,6 +20,8 @@ not_under_valgrind = pytest.mark.skipif(
 PACKAGES = {
     "ab": "apache2-utils", "chromium": "chromium", "go": "golang-go", "h2load": "nghttp2-client",
     "haproxy": "haproxy", "httperf": "httperf", "nginx": "nginx-light",
+    "spawn-fcgi": "spawn-fcgi",
+    "php-fpm8.2": "php8.2-fpm",
 }
 
 

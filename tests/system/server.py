@@ -22,10 +22,12 @@ SWEET = os.path.join(BUILD, "sweet", "sweet")
 GENERATE = os.path.join(BUILD, "cgi-examples", "generate")
 DENY = os.path.join(BUILD, "tests", "system", "deny-io-uring")
 OBEY = os.path.join(BUILD, "tests", "system", "worker-obey")
+STREAM = os.path.join(BUILD, "tests", "system", "worker-stream")
 UNDER = shlex.split(os.environ.get("SWEET_UNDER", ""))
 VALGRIND = bool(UNDER) and "valgrind" in os.path.basename(UNDER[0])
 # Seconds until a wait has failed; below 30, when the server itself gives a client up.
 TIMEOUT = 120 if UNDER else 20
+SOON = 5 if UNDER else 1  # seconds of a limit that is to be met, and by a good request not
 SCALE = 8 if UNDER else 1  # what loads are divided by
 
 # Each kind: what the server is run through, and its options.

@@ -58,6 +58,28 @@ def test_other_parameters(server):
     assert fetch(server.port, "/generate?a=b&size=77&c=size=9").body == page(77)
 
 
+def test_kept_units(server):
+    """More sizes than a worker keeps, so that units go and are made again."""
+    sizes = [10 + 4000 * number for number in range(12)]
+    with Client(server.port) as client:
+        for _ in range(3):
+            for size in sizes:
+                for _ in range(8):
+                    assert client.get(f"/generate?size={size}&kept=1").body == page(size)
+        assert client.get("/generate?size=70000000&kept=1").status == 400
+        assert client.get("/generate?size=10&kept=2").body == page(10)
+
+
+def test_cached_pages(server):
+    """From the third request on no worker is asked."""
+    before = server.status()["workers"]["requests"]
+    with Client(server.port) as client:
+        for _ in range(10):
+            got = client.get("/generate?size=5000&cached=1")
+            assert got.body == page(5000)
+    assert server.status()["workers"]["requests"] - before == 2
+
+
 def test_only_below_the_prefix(server):
     assert fetch(server.port, "/generate/more?size=5").body == page(5)
     assert fetch(server.port, "/generated?size=5").status == 404

@@ -151,7 +151,9 @@ def test_rotation_under_load(kind, root, tmp_path):
                 assert time.monotonic() < deadline
                 time.sleep(0.001)
         assert load.returncode == 0
-        counted = server.status()["requests"]
+        # wrk goes without waiting for the last answers.
+        status = server.wait_status(lambda status: status["connections"]["open"] == 1)
+        counted = status["requests"]
     assert rotations > 3
     logs = [log] + [tmp_path / f"access.log.{number + 1}" for number in range(rotations)]
     lines = [line for name in logs for line in name.read_bytes().decode("ascii").splitlines(True)]

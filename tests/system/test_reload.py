@@ -95,14 +95,22 @@ def test_requests_end_as_they_began(start, site):
         assert client.response().body == b"small"
 
 
-def test_worker_outlives_a_reload(start, site):
-    keys = f"worker=/obey={OBEY}\nworkers=1"
+def worker_pids(status):
+    return {process["pid"] for pool in status["workers"]["pools"] for process in pool["processes"]}
+
+
+def test_workers_are_renewed_by_a_reload(start, site):
+    """One after the other, and nobody is kept waiting for long."""
+    keys = f"worker=/obey={OBEY}\nworkers=3"
     site.write(keys)
     server = site.start(start)
-    pid = fetch(server.port, "/obey/pid").body
+    before = worker_pids(server.status())
+    assert len(before) == 3
     site.write(keys, root="b")
     reload(server)
-    assert fetch(server.port, "/obey/pid").body == pid
+    server.wait_status(lambda status: len(worker_pids(status) - before - {0}) == 3)
+    assert int(fetch(server.port, "/obey/pid").body) not in before
+    assert server.status()["workers"]["failures"] == 0
 
 
 @pytest.mark.parametrize(
@@ -183,9 +191,9 @@ def test_address_in_use_changes_nothing(site):
 def test_keys_of_the_start_are_named(site):
     site.write("threads=2\ncache-size=16M")
     with site.running() as server:
-        site.write("threads=3\ncache-size=32M\nworkers=7", root="b")
+        site.write("threads=3\ncache-size=32M", root="b")
         said = reload(server)
-        assert re.search(r"threads, workers, cache-size;.*restart", said), said
+        assert re.search(r"threads, cache-size;.*restart", said), said
         assert server.status()["threads"] == 2
         assert fetch(server.port, "/name").body == b"b"
         # Once said, it is as it is.

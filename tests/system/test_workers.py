@@ -77,6 +77,18 @@ def test_kept_unit(server):
             assert client.get("/obey/kept").body == b"the same each time\n"
 
 
+def test_list_of_units(server):
+    body = b"a line of three\nthe middle one\na line of three\n"
+    with Client(server.port) as client:
+        for _ in range(20):
+            got = client.get("/obey/list")
+            assert (got.status, got.body) == (200, body)
+            assert got["Content-Length"] == str(len(body))
+        head = client.get("/obey/list", method="HEAD")
+        assert (head.status, head.body, head["Content-Length"]) == (200, b"", str(len(body)))
+        assert client.get("/obey/list").body == body
+
+
 def test_status_without_body(server):
     got = fetch(server.port, "/obey/no-such-order")
     assert got.status == 404 and b"<h1>404 " in got.body
@@ -116,11 +128,17 @@ def hanging(server, count):
 
 
 def test_killed_in_mid_request(start_workers):
+    """What it was at ends with it; the others are the next one's, and end with the third."""
     server = start_workers("--worker", f"/obey={OBEY}", "--workers", 1)
-    ((old, process),) = server.workers().items()
+    (old,) = server.workers()
     clients = hanging(server, 10)
-    process.kill()
+    for number in (1, 2, 3):
+        assert server.errors.wait("worker-obey: hangs", number)
+        (process,) = server.workers().values()
+        process.kill()
     assert [client.response().status for client in clients] == [502] * 10
+    # Before the fourth is a pause.
+    server.wait_status(lambda status: status["workers"]["pools"][0]["processes"][0]["up"])
     for client in clients:
         new = int(client.get("/obey/pid").body)
         assert new != old

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * test-body.c - unit tests of body.c: framing, limits, the budget of all
- * bodies, and the unit at the end.  Single-threaded; pieces are heap copies of
+ * bodies, and the units, of all of a body and of a window at a time.  Single-threaded; pieces are heap copies of
  * their exact size, so that memory checkers see a read too far.
  */
 #include <nabc.h>
@@ -83,16 +83,16 @@ START_TEST(test_limits)
 	ck_assert(!body_is_hopeless(&body));
 	/* More than is dropped may be kept, and less. */
 	begin(1001, false);
-	ck_assert_int_eq(body_keep(&body, 1001, &budget), 0);
+	ck_assert_int_eq(body_keep(&body, 1001, BODY_WHOLE, &budget), 0);
 	begin(1001, false);
-	ck_assert_int_eq(body_keep(&body, 1000, &budget), -413);
+	ck_assert_int_eq(body_keep(&body, 1000, BODY_WHOLE, &budget), -413);
 	begin(INT64_MAX, false);
-	ck_assert_int_eq(body_keep(&body, 1000, &budget), -413);
+	ck_assert_int_eq(body_keep(&body, 1000, BODY_WHOLE, &budget), -413);
 	body_end(&body);
 	/* Of unknown length: when it comes. */
 	begin(0, true);
 	ck_assert(!body_is_hopeless(&body));
-	ck_assert_int_eq(body_keep(&body, 10, &budget), 0);
+	ck_assert_int_eq(body_keep(&body, 10, BODY_WHOLE, &budget), 0);
 	ck_assert_int_eq(take_text("5\r\nabcde\r\n5\r\nabcde\r\n"), 20);
 	ck_assert_int_eq(take_text("1\r\na"), -413);
 	body_end(&body);
@@ -114,7 +114,7 @@ START_TEST(test_budget)
 
 	budget = (struct body_budget){.most = 600 * KIB};
 	begin(10 * MIB, false);
-	ck_assert_int_eq(body_keep(&body, 100 * MIB, &budget), 0);
+	ck_assert_int_eq(body_keep(&body, 100 * MIB, BODY_WHOLE, &budget), 0);
 	ck_assert_uint_eq(budget.used, 0);
 	ck_assert_int_eq(take(data, 1), 1);
 	ck_assert_uint_le(budget.used, 4 * KIB);
@@ -126,7 +126,7 @@ START_TEST(test_budget)
 	first = body;
 	body = (struct body){0};
 	begin(80 * KIB, false);
-	ck_assert_int_eq(body_keep(&body, MIB, &budget), 0);
+	ck_assert_int_eq(body_keep(&body, MIB, BODY_WHOLE, &budget), 0);
 	ck_assert_int_eq(take(data, 70 * KIB), 70 * KIB);
 	ck_assert_uint_eq(budget.used, 592 * KIB); /* no more room than the body needs */
 	body_end(&body);
@@ -166,7 +166,7 @@ START_TEST(test_unit)
 		pattern_fill(data, i, 0, sizes[i]);
 		for (size_t piece = 1; piece <= sizes[i]; piece = piece * 9 + 1) {
 			begin(sizes[i], false);
-			ck_assert_int_eq(body_keep(&body, MIB, &budget), 0);
+			ck_assert_int_eq(body_keep(&body, MIB, BODY_WHOLE, &budget), 0);
 			for (size_t at = 0; at < sizes[i]; at += piece) {
 				size_t now = sizes[i] - at < piece ? sizes[i] - at : piece;
 
@@ -182,13 +182,148 @@ START_TEST(test_unit)
 	/* What the cache cannot hold. */
 	budget.most = 4 * MIB;
 	begin(3 * MIB, false);
-	ck_assert_int_eq(body_keep(&body, 4 * MIB, &budget), 0);
+	ck_assert_int_eq(body_keep(&body, 4 * MIB, BODY_WHOLE, &budget), 0);
 	for (unsigned i = 0; i < 3 * MIB / sizeof(data) + 1; i++)
 		(void)take(data, sizeof(data));
 	ck_assert(body_is_over(&body));
 	ck_assert_int_eq(body_unit(&body, &id), -EFBIG);
 	body_end(&body);
 	ck_assert_uint_eq(budget.used, 0);
+	ck_assert_int_eq(NC_cache_close(cache), 0);
+}
+END_TEST
+
+/* All that is left of data, in pieces, until the window is full or the body over. */
+static size_t take_window(const char *data, size_t length, size_t piece)
+{
+	size_t at = 0;
+
+	while (at < length && !body_is_ready(&body)) {
+		size_t now = length - at < piece ? length - at : piece;
+		ssize_t used = take(data + at, now);
+
+		ck_assert_int_gt(used, 0);
+		ck_assert(used == (ssize_t)now || body_is_ready(&body));
+		at += (size_t)used;
+	}
+	/* Of a full window nothing is taken. */
+	if (!body_is_over(&body) && body_is_ready(&body))
+		ck_assert_int_eq(take(data + at, length - at), 0);
+	return at;
+}
+
+/* The content of data (length bytes, framed) in windows, each of which must be as it was sent. */
+static void check_windows(const char *data, size_t framed, size_t length, size_t window,
+			  size_t piece)
+{
+	size_t at = 0, content = 0;
+
+	do {
+		char *bytes;
+		size_t id, now = length - content < window ? length - content : window;
+
+		at += take_window(data + at, framed - at, piece);
+		ck_assert(body_is_ready(&body));
+		ck_assert_uint_eq(body.length, content + now);
+		ck_assert_uint_le(budget.used, window);
+		ck_assert_int_eq(body_unit(&body, &id), 0);
+		ck_assert_uint_eq(id != 0, now != 0);
+		bytes = must_alloc(now);
+		if (id)
+			ck_assert_int_eq(NC_pread(NULL, id, bytes, now, 0), (ssize_t)now);
+		ck_assert_uint_eq(pattern_match(bytes, 7, content, now), now);
+		free(bytes);
+		if (id) {
+			ck_assert_int_eq(NC_release(id), 0);
+			ck_assert_int_eq(NC_destroy(id), 0);
+		}
+		content += now;
+	} while (!body_is_over(&body));
+	ck_assert_uint_eq(at, framed);
+	ck_assert_uint_eq(content, length);
+	body_end(&body);
+	ck_assert_uint_eq(budget.used, 0);
+}
+
+START_TEST(test_windows)
+{
+	static const size_t sizes[] = {1, 99, 100, 101, 200, 5000};
+	static const size_t pieces[] = {1, 7, 100, 101, 4000, 20000};
+	struct NC_cache_options options = {.size = 8 * MIB};
+	NC_cache *cache = NC_cache_open(&options);
+	static char data[5000], framed[20000];
+
+	ck_assert_ptr_nonnull(cache);
+	pattern_fill(data, 7, 0, sizeof(data));
+	budget = (struct body_budget){.most = 100};
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		for (size_t j = 0; j < sizeof(pieces) / sizeof(pieces[0]); j++) {
+			size_t length = 0;
+
+			begin(sizes[i], false);
+			ck_assert_int_eq(body_keep(&body, UINT64_MAX, 100, &budget), 0);
+			check_windows(data, sizes[i], sizes[i], 100, pieces[j]);
+			for (size_t at = 0, now; at < sizes[i]; at += now) {
+				now = sizes[i] - at < 33 ? sizes[i] - at : 33;
+				length += (size_t)sprintf(framed + length, "%zx\r\n", now);
+				memcpy(framed + length, data + at, now);
+				length += now;
+				length += (size_t)sprintf(framed + length, "\r\n");
+			}
+			length += (size_t)sprintf(framed + length, "0\r\n\r\n");
+			begin(0, true);
+			ck_assert_int_eq(body_keep(&body, UINT64_MAX, 100, &budget), 0);
+			check_windows(framed, length, sizes[i], 100, pieces[j]);
+		}
+	}
+	ck_assert_int_eq(NC_cache_close(cache), 0);
+}
+END_TEST
+
+/* The limit is for all windows together, and for what is dropped behind them. */
+START_TEST(test_window_limits)
+{
+	struct NC_cache_options options = {.size = 8 * MIB};
+	NC_cache *cache = NC_cache_open(&options);
+	size_t id;
+
+	ck_assert_ptr_nonnull(cache);
+	budget = (struct body_budget){.most = MIB};
+	begin(0, true);
+	ck_assert_int_eq(body_keep(&body, 12, 5, &budget), 0);
+	ck_assert_int_eq(take_text("e\r\nabcdefgh"), 8); /* the size and a window */
+	ck_assert(body_is_ready(&body) && !body_is_over(&body));
+	ck_assert_int_eq(body_unit(&body, &id), 0);
+	ck_assert_uint_eq(budget.used, 5);
+	ck_assert_int_eq(NC_release(id), 0);
+	ck_assert_int_eq(NC_destroy(id), 0);
+	ck_assert_int_eq(take_text("fghij"), 5);
+	ck_assert_int_eq(body_unit(&body, &id), 0);
+	ck_assert_int_eq(NC_release(id), 0);
+	ck_assert_int_eq(NC_destroy(id), 0);
+	ck_assert_int_eq(take_text("klmn"), -413);
+	body_end(&body);
+	ck_assert_uint_eq(budget.used, 0);
+
+	begin(INT64_MAX, false);
+	ck_assert_int_eq(body_keep(&body, UINT64_MAX, 5, &budget), 0);
+	ck_assert_int_eq(take_text("abcdefgh"), 5);
+	ck_assert(!body_is_hopeless(&body));
+	body_drop(&body, 3);
+	ck_assert_uint_eq(budget.used, 0);
+	ck_assert(body_is_hopeless(&body) && !body_is_ready(&body));
+	ck_assert_int_eq(take_text("abcd"), -413);
+	begin(8, false);
+	ck_assert_int_eq(body_keep(&body, 8, 5, &budget), 0);
+	ck_assert_int_eq(take_text("abcde"), 5);
+	body_drop(&body, 3);
+	body_drop(&body, 3);
+	ck_assert(!body_is_hopeless(&body));
+	ck_assert_int_eq(take_text("fghGET"), 3);
+	ck_assert(body_is_over(&body));
+	body_drop(&body, UINT64_MAX);
+	ck_assert_uint_eq(body.limit, UINT64_MAX);
+	body_end(&body);
 	ck_assert_int_eq(NC_cache_close(cache), 0);
 }
 END_TEST
@@ -200,6 +335,8 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_limits);
 	tcase_add_test(tcase, test_budget);
 	tcase_add_test(tcase, test_unit);
+	tcase_add_test(tcase, test_windows);
+	tcase_add_test(tcase, test_window_limits);
 }
 
 RUN_SUITE("body", fill)

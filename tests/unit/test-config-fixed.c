@@ -43,9 +43,7 @@ START_TEST(test_each)
 	check_changes(NULL, NULL, NULL);
 	check_changes("--threads=63", NULL, "threads");
 	check_changes("--io=epoll", NULL, "io");
-	check_changes("--worker=/a=b", NULL, "worker");
-	check_changes("--workers=17", NULL, "workers");
-	check_changes("--worker-memory=1G", NULL, "worker-memory");
+	check_changes("--data-path=posix", NULL, "data-path");
 	check_changes("--cache-size=1G", NULL, "cache-size");
 	check_changes("--cache-socket=/a", NULL, "cache-socket");
 	check_changes("--user=nobody", NULL, "user");
@@ -60,29 +58,8 @@ START_TEST(test_no_other)
 {
 	check_changes("--listen=80", "--root=/tmp", NULL);
 	check_changes("--access-log=-", "--keep-alive-timeout=1s", NULL);
+	check_changes("--worker=/a=b", "--workers=17", NULL);
 	check_changes("--revalidate=1s", "--server-header=off", NULL);
-}
-END_TEST
-
-START_TEST(test_lists)
-{
-	struct config *one = config_of("--worker=/a=b", NULL);
-	struct config *two = config_of("--worker=/a=b", "--worker=/c=d");
-	struct config *other = config_of("--worker=/a=c", NULL);
-	char *names;
-
-	names = config_fixed_changes(one, two);
-	ck_assert_str_eq(names, "worker");
-	g_free(names);
-	names = config_fixed_changes(two, one);
-	ck_assert_str_eq(names, "worker");
-	g_free(names);
-	names = config_fixed_changes(one, other);
-	ck_assert_str_eq(names, "worker");
-	g_free(names);
-	config_unref(one);
-	config_unref(two);
-	config_unref(other);
 }
 END_TEST
 
@@ -90,7 +67,6 @@ static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_each);
 	tcase_add_test(tcase, test_no_other);
-	tcase_add_test(tcase, test_lists);
 }
 
 RUN_SUITE("config-fixed", fill)

@@ -228,11 +228,13 @@ static const struct {
 	{"redirect", "off /new/ http://a/ '308 https://b/'", "new '304 /a' '200 /a' /ä '301 x' ''"},
 	{"error-page", "404=/a 500=/b/c.html", "404 404=a 200=/a x=/a 404=/../a"},
 	{"max-body", "0 1 10G", "x -1 ''"},
+	{"cache", "marked response off 1 1s 24h", "on '' 0 999ms -1 25h x RESPONSE"},
 	{"cache-size", "1M 1m 1024K 1048576 1G 1023G",
 	 "0 1 1023K 1048575 1T 1MB 1MiB 1.5G -1M +1M M K '' x '1 M' 1024G 2000000M "
 	 "18446744073709551616 99999999999999999999G 17179869184G"},
 	{"worker-memory", "1M 64m 2G", "0 512K '' -5M 1X"},
 	{"io", "auto uring epoll", "'' EPOLL io_uring select 'epoll '"},
+	{"data-path", "nabc posix", "'' POSIX pipe 'nabc posix'"},
 };
 
 /* By the command line and by the file alike. */
@@ -677,6 +679,32 @@ START_TEST(test_places)
 }
 END_TEST
 
+/* Of paths in paths the nearest counts; the rest has the default. */
+START_TEST(test_cache)
+{
+	static const struct {
+		const char *path;
+		enum cacheable_mode mode;
+		uint32_t seconds;
+	} want[] = {{"/x", CACHEABLE_MARKED, 0},
+		    {"/a", CACHEABLE_TIME, 10},
+		    {"/a/b", CACHEABLE_OFF, 0},
+		    {"/a/b/c", CACHEABLE_RESPONSE, 0},
+		    {"/a/c", CACHEABLE_TIME, 10}};
+	struct config *config =
+		must_read_file("[sweet]\n[path /a]\ncache=10s\n[path /a/b]\ncache=off\n"
+			       "[path /a/b/c]\ncache=response\n[path /a/c]\n");
+
+	for (unsigned i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+		const struct scope *scope = host_scope(&config->hosts[0], want[i].path);
+
+		ck_assert_int_eq(scope->response_cache.mode, want[i].mode);
+		ck_assert_uint_eq(scope->response_cache.seconds, want[i].seconds);
+	}
+	config_unref(config);
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
@@ -694,6 +722,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_bad_rules);
 	tcase_add_test(tcase, test_inheritance);
 	tcase_add_test(tcase, test_places);
+	tcase_add_test(tcase, test_cache);
 }
 
 RUN_SUITE("config", fill)

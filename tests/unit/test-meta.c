@@ -154,6 +154,67 @@ START_TEST(test_user)
 }
 END_TEST
 
+static const struct meta_context for_programs = {
+	.script_name = "/cgi-bin/a.cgi",
+	.path_info = "/x y",
+	.remote_addr = "192.0.2.7",
+	.server_addr = "127.0.0.1",
+	.software = "SWEET/0.1",
+	.document_root = "/srv/www",
+	.script_filename = "/srv/cgi/a.cgi",
+	.request_scheme = "http",
+	.local_addr = "::1",
+	.redirect_status = 200,
+	.server_pid = 4711,
+};
+
+/* Each of what programs want, alone and with the others. */
+START_TEST(test_programs)
+{
+	static const char head[] = "GET / HTTP/1.1\r\nHost: h\r\nX-Document-Root: forged\r\n"
+				   "Nabc-Server-Pid: 1\r\n\r\n";
+	static const char *const names[] = {"DOCUMENT_ROOT",  "PATH_TRANSLATED", "SCRIPT_FILENAME",
+					    "REQUEST_SCHEME", "SERVER_ADDR",	 "REDIRECT_STATUS",
+					    "NABC_SERVER_PID"};
+	struct meta_context saved = context;
+
+	write_meta(head);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		ck_value(names[i], NULL);
+	context = for_programs;
+	write_meta(head);
+	ck_value("DOCUMENT_ROOT", "/srv/www");
+	ck_value("PATH_TRANSLATED", "/srv/www/x y");
+	ck_value("SCRIPT_FILENAME", "/srv/cgi/a.cgi");
+	ck_value("REQUEST_SCHEME", "http");
+	ck_value("SERVER_ADDR", "::1");
+	ck_value("REDIRECT_STATUS", "200");
+	ck_value("NABC_SERVER_PID", "4711");
+	ck_value("HTTPS", NULL);
+	/* Nothing but a path is translated, and only by a root. */
+	context.path_info = "";
+	write_meta(head);
+	ck_value("PATH_TRANSLATED", NULL);
+	ck_value("DOCUMENT_ROOT", "/srv/www");
+	context.path_info = "/x";
+	context.document_root = NULL;
+	write_meta(head);
+	ck_value("PATH_TRANSLATED", NULL);
+	ck_value("DOCUMENT_ROOT", NULL);
+	ck_value("SCRIPT_FILENAME", "/srv/cgi/a.cgi");
+	/* A name of its own does not bring others along. */
+	for (size_t i = 0; i < 3; i++) {
+		context = saved;
+		context.script_filename = i == 0 ? "/s" : NULL;
+		context.redirect_status = i == 1 ? 200 : 0;
+		context.server_pid = i == 2 ? 5 : 0;
+		write_meta(head);
+		ck_assert_uint_eq(count(""), 12 + 3 + 1);
+	}
+	context = saved;
+}
+END_TEST
+
 START_TEST(test_hosts)
 {
 	write_meta("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
@@ -285,9 +346,11 @@ START_TEST(test_sizes)
 	static unsigned char small[OUT_SIZE];
 	size_t needed, size, i;
 
+	context = for_programs;
 	write_meta("POST /generate?q HTTP/1.1\r\nHost: h:1\r\nCookie: a\r\nX-Y: z\r\nCookie: b\r\n"
 		   "Content-Length: 3\r\nContent-Type: a/b\r\n\r\n");
 	needed = (size_t)out_length;
+	ck_value("NABC_SERVER_PID", "4711");
 	for (size = 0; size <= needed; size++) {
 		long got;
 
@@ -302,12 +365,29 @@ START_TEST(test_sizes)
 }
 END_TEST
 
+START_TEST(test_find)
+{
+	static const char bytes[] = "AB=1\0A=\0EMPTY\0PATH=/a=b\0";
+	const struct slice block = {bytes, sizeof(bytes) - 1};
+
+	ck_assert_str_eq(meta_find(block, "AB").at, "1");
+	ck_assert_str_eq(meta_find(block, "PATH").at, "/a=b");
+	ck_assert_uint_eq(meta_find(block, "PATH").length, 4);
+	ck_assert_uint_eq(meta_find(block, "A").length, 0);
+	ck_assert_str_eq(meta_find(block, "EMPTY").at, "");
+	ck_assert_str_eq(meta_find(block, "P").at, "");
+	ck_assert_str_eq(meta_find((struct slice){bytes, 0}, "AB").at, "");
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
 	tcase_set_timeout(tcase, 300);
+	tcase_add_test(tcase, test_find);
 	tcase_add_test(tcase, test_all);
 	tcase_add_test(tcase, test_least);
 	tcase_add_test(tcase, test_user);
+	tcase_add_test(tcase, test_programs);
 	tcase_add_test(tcase, test_hosts);
 	tcase_add_test(tcase, test_withheld);
 	tcase_add_test(tcase, test_joined);

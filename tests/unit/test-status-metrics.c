@@ -39,6 +39,7 @@ START_TEST(test_labels)
 	    "sweet_worker_up{pool=\"/a\\\"b\\\\c\\nd\xc3\xa9\xef\xbf\xbd\",worker=\"0\"} 1\n");
 	has(text, "\",worker=\"1\"} 0\n");
 	has(text, "sweet_pool_waiting{pool=\"/none\"} 0\n");
+	has(text, ",data_path=\"posix\",");
 	has(text, "io=\"epoll (no io_uring: \\\"/a\\\"b\\\\c\\nd");
 	g_string_free(text, TRUE);
 	g_free(data);

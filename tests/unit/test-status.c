@@ -12,7 +12,7 @@
 
 static struct config config = {.status = true, .number = 3};
 static struct generation generation = {.config = &config, .users = 1};
-static struct site site = {.threads = 1, .max_unit = (size_t)256 << 10};
+static struct site site = {.threads = 1, .max_unit = (size_t)256 << 10, .path = &data_path_nabc};
 static struct server server = {.site = &site, .generation = &generation};
 static struct transaction transaction;
 static struct request request;

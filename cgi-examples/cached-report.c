@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cached-report.c - a worker whose page is made once and sent until the data
+ * behind it changes: lines, words and bytes of a file.
+ *
+ *	cc -o cached-report cached-report.c $(pkg-config --cflags --libs nabc)
+ *	sweet --worker /report='./cached-report DATA'
+ *	curl http://127.0.0.1:8080/report
+ *
+ * Each request costs a stat() and a message of a few bytes: the unit stays
+ * (NC_RESPONSE_KEEP), and the same id goes to the server every time.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <nabc-worker.h>
+
+/* What one state of the file was made into; id 0: nothing. */
+struct report {
+	struct NC_range page;
+	struct stat data;
+};
+
+/*
+ * The one before is kept until the next change: an answer that names it may
+ * still be on its way to the server.
+ */
+static struct report current, before;
+static unsigned made;
+
+static bool same(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+/* Puts the page into the cache: 0, or -1 with errno. */
+static int publish(struct report *report, size_t lines, size_t words, size_t bytes)
+{
+	NC_handle unit;
+	int error, length;
+
+	if (NC_alloc(&unit, 256, 0) < 0)
+		return -1;
+	length = NC_printf(&unit, 0, "Report %u of process %d: %zu lines, %zu words, %zu bytes.\n",
+			   made + 1, (int)getpid(), lines, words, bytes);
+	if (length > 0 && NC_insert(&unit) == 0) {
+		report->page =
+			(struct NC_range){.id = NC_cache_id(&unit), .length = (size_t)length};
+		made++;
+	}
+	error = errno;
+	NC_free(&unit);
+	errno = error;
+	return report->page.id ? 0 : -1;
+}
+
+/* Makes the report of an open file: 0, or -1 with errno. */
+static int count(FILE *file, struct report *report)
+{
+	size_t lines = 0, words = 0, bytes = 0;
+	bool inside = false;
+	int byte;
+
+	/* Before it is read: what changes from here on is seen as a change. */
+	if (fstat(fileno(file), &report->data) < 0)
+		return -1;
+	while ((byte = getc(file)) != EOF) {
+		bool blank = isspace(byte);
+
+		bytes++;
+		lines += byte == '\n';
+		words += inside && blank;
+		inside = !blank;
+	}
+	words += inside;
+	return ferror(file) ? -1 : publish(report, lines, words, bytes);
+}
+
+static int make(const char *path, struct report *report)
+{
+	FILE *file = fopen(path, "re");
+	int error, result;
+
+	if (!file)
+		return -1;
+	result = count(file, report);
+	error = errno;
+	fclose(file);
+	errno = error;
+	return result;
+}
+
+static void replace(const struct report *next)
+{
+	if (before.page.id)
+		NC_destroy(before.page.id);
+	before = current;
+	current = *next;
+}
+
+static struct NC_response answer(const char *path)
+{
+	static const char type[] = "Content-Type: text/plain\r\nCache-Control: no-cache\r\n";
+	struct stat data;
+
+	/* Nothing else is a file to be read without waiting. */
+	if (stat(path, &data) < 0 || !S_ISREG(data.st_mode))
+		return (struct NC_response){.status = 404};
+	if (!current.page.id || !same(&data, &current.data)) {
+		struct report next = {.page.id = 0};
+
+		if (make(path, &next) < 0) {
+			fprintf(stderr, "cached-report: %s: %s\n", path, strerror(errno));
+			return (struct NC_response){.status = 503};
+		}
+		replace(&next);
+	}
+	return (struct NC_response){.status = 200,
+				    .flags = NC_RESPONSE_KEEP,
+				    .headers = type,
+				    .headers_length = sizeof(type) - 1,
+				    .body = current.page};
+}
+
+int main(int argc, char **argv)
+{
+	NC_worker *worker;
+	struct NC_request request;
+	int got;
+
+	if (argc != 2) {
+		fputs("usage: cached-report FILE, as a worker of sweet\n", stderr);
+		return 2;
+	}
+	worker = NC_worker_open();
+	if (!worker) {
+		perror("cached-report: cannot join the server; run me as a worker of sweet");
+		return EXIT_FAILURE;
+	}
+	while ((got = NC_worker_accept(worker, &request)) > 0) {
+		struct NC_response response = answer(argv[1]);
+
+		if (NC_worker_respond(worker, &request, &response) < 0) {
+			perror("cached-report: cannot respond");
+			break;
+		}
+	}
+	NC_worker_close(worker);
+	return got < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}

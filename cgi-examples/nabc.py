@@ -1,0 +1,336 @@
+# SPDX-License-Identifier: MIT
+"""nabc.py - libnabc for Python: workers, CGI programs and other members of a cache.
+
+A worker, which SWEET starts:
+
+    import nabc
+
+    with nabc.Worker() as worker:
+        for request in worker:
+            request.respond(body=b"Hello\\n")
+
+A CGI program, which leaves its page in the cache and passes on its id:
+
+    page = nabc.put(b"Hello\\n", lifetime=60)
+    print(f"X-NABC-Cache-Id: {page}\\r\\n\\r", flush=True)
+
+A process that is no worker attaches to the cache at $NABC_CACHE with its first
+call; attach() names another.  What fails raises OSError with the errno of
+libnabc's manual pages, which say the rest.  All calls may be made from any
+thread, but for those of one Worker, which belongs to one at a time.
+
+Lies beside the program that imports it, or in a folder of $PYTHONPATH; the
+dynamic linker finds libnabc.so.0 itself.
+"""
+
+import ctypes
+import errno
+import os
+import sys
+import traceback
+from ctypes import (POINTER, Structure, byref, c_char_p, c_int, c_size_t, c_ssize_t, c_uint,
+                    c_uint32, c_uint64, c_void_p)
+from typing import NamedTuple
+
+PROCESS, USER, GROUP = 1, 3, 4  # enum NC_principal
+INET, CRC32C = 1, 2  # enum NC_checksum_kind
+
+RANGES_MAX = 16  # NC_RESPONSE_RANGES_MAX
+
+_KEEP = 0x1  # NC_RESPONSE_KEEP
+_DROP = 0x10000  # NC_RESPONSE_DROP(0)
+
+
+class Range(NamedTuple):
+    """A part of a unit."""
+
+    id: int
+    offset: int
+    length: int
+
+
+# --- what nabc.h and nabc-worker.h declare ------------------------------------
+
+
+class _Handle(Structure):
+    _fields_ = [("private", c_uint64 * 10)]
+
+
+class _Range(Structure):
+    _fields_ = [("id", c_size_t), ("offset", c_size_t), ("length", c_size_t)]
+
+
+class _Stat(Structure):
+    _fields_ = [("id", c_size_t), ("size", c_size_t), ("fraglen", c_size_t),
+                ("fragments", c_size_t), ("kind", c_int), ("member", c_uint), ("holds", c_uint)]
+
+
+class _Request(Structure):
+    _fields_ = [("tag", c_uint64), ("lane", c_uint32), ("flags", c_uint),
+                ("variables", c_void_p), ("variables_length", c_size_t)]
+
+
+class _Response(Structure):
+    _fields_ = [("status", c_int), ("flags", c_uint), ("headers", c_char_p),
+                ("headers_length", c_size_t), ("body", _Range), ("ranges", POINTER(_Range)),
+                ("range_count", c_uint), ("data", c_void_p), ("data_length", c_size_t)]
+
+
+def _judge(result, function, arguments):
+    """-1 and NULL mean that errno says why."""
+    if result is None or result == -1:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{function.__name__}: {os.strerror(number)}")
+    return result
+
+
+_library = ctypes.CDLL("libnabc.so.0", use_errno=True)
+
+
+def _call(name, result, *arguments, judge=_judge):
+    function = getattr(_library, name)
+    function.restype, function.argtypes = result, arguments
+    if judge:
+        function.errcheck = judge
+    return function
+
+
+_attach = _call("NC_cache_attach", c_void_p, c_char_p)
+_alloc = _call("NC_alloc", c_int, POINTER(_Handle), c_size_t, c_size_t)
+_write = _call("NC_write", c_ssize_t, POINTER(_Handle), c_size_t, c_void_p, c_size_t)
+_insert = _call("NC_insert", c_int, POINTER(_Handle))
+_cache_id = _call("NC_cache_id", c_size_t, POINTER(_Handle), judge=None)
+_free = _call("NC_free", c_int, POINTER(_Handle), judge=None)
+_stat = _call("NC_stat", c_int, c_size_t, POINTER(_Stat))
+_pread = _call("NC_pread", c_ssize_t, c_void_p, c_size_t, c_void_p, c_size_t, c_size_t)
+_checksum = _call("NC_checksum", c_int, c_void_p, c_size_t, c_int, c_size_t, c_size_t,
+                  POINTER(c_uint32))
+_hold = _call("NC_hold", c_int, c_size_t)
+_release = _call("NC_release", c_int, c_size_t)
+_destroy = _call("NC_destroy", c_int, c_size_t)
+_grant = _call("NC_grant", c_int, c_void_p, c_size_t, c_int, c_uint32)
+_revoke = _call("NC_revoke", c_int, c_void_p, c_size_t, c_int, c_uint32)
+_set_lifetime = _call("NC_set_lifetime", c_int, c_void_p, c_size_t, c_uint64)
+_worker_open = _call("NC_worker_open", c_void_p)
+_worker_accept = _call("NC_worker_accept", c_int, c_void_p, POINTER(_Request))
+_worker_body = _call("NC_worker_body", c_int, c_void_p, POINTER(_Request), POINTER(_Range))
+_worker_respond = _call("NC_worker_respond", c_int, c_void_p, POINTER(_Request),
+                        POINTER(_Response))
+_worker_close = _call("NC_worker_close", None, c_void_p, judge=None)
+
+
+# --- units --------------------------------------------------------------------
+
+
+def attach(path=None):
+    """Joins the cache at path, or at $NABC_CACHE, now; else the first call does."""
+    if path is None:
+        path = os.environ["NABC_CACHE"]
+    _attach(os.fsencode(path))
+
+
+def put(data, lifetime=None):
+    """Copies data into a new unit and returns its id.
+
+    data is bytes, or what lends its memory like a bytearray, and not empty.
+    lifetime: seconds after which the unit ends by itself; not for workers,
+    whose units end when they are sent.  The server that started this process
+    may send the unit, whoever owns the cache.
+    """
+    unit = _Handle()
+    length = memoryview(data).nbytes
+    _alloc(unit, length, 0)
+    try:
+        _write(unit, 0, _memory(data), length)
+        _insert(unit)
+        made = _cache_id(unit)
+    finally:
+        _free(unit)
+    try:
+        # A worker's server needs no leave, and its memory no copy for one.
+        if "NABC_SERVER_PID" in os.environ and "NABC_WORKER_FD" not in os.environ:
+            grant(made, PROCESS, int(os.environ["NABC_SERVER_PID"]))
+        if lifetime is not None:
+            _set_lifetime(None, made, int(lifetime * 1000))
+    except BaseException:
+        destroy(made)
+        raise
+    return made
+
+
+def _memory(data):
+    """What ctypes takes for a pointer to data's bytes, without a copy where it can."""
+    if isinstance(data, bytes):
+        return data
+    view = memoryview(data)
+    if view.readonly or not view.c_contiguous:
+        return view.tobytes()
+    return (ctypes.c_char * view.nbytes).from_buffer(view)
+
+
+def get(unit, offset=0, length=None):
+    """The bytes of a unit, or of length bytes of it from offset on."""
+    if length is None:
+        length = max(size(unit) - offset, 0)
+    data = ctypes.create_string_buffer(length)
+    got = _pread(None, unit, data, length, offset)
+    return ctypes.string_at(data, got)
+
+
+def size(unit):
+    """How many bytes the unit has."""
+    stat = _Stat()
+    _stat(unit, byref(stat))
+    return stat.size
+
+
+def checksum(unit, kind=CRC32C, offset=0, length=None):
+    """The checksum of a unit's bytes, which are not copied."""
+    value = c_uint32()
+    if length is None:
+        length = max(size(unit) - offset, 0)
+    _checksum(None, unit, kind, offset, length, byref(value))
+    return value.value
+
+
+def hold(unit):
+    """Keeps a unit from being evicted until release()."""
+    _hold(unit)
+
+
+def release(unit):
+    _release(unit)
+
+
+def destroy(unit):
+    """Drops a unit: its id is dead, its memory goes when nobody sends it any more."""
+    _destroy(unit)
+
+
+def grant(unit, principal, who):
+    """Gives a process (pid), a user (uid) or a group (gid) leave to use the unit."""
+    _grant(None, unit, principal, who)
+
+
+def revoke(unit, principal, who):
+    _revoke(None, unit, principal, who)
+
+
+# --- worker -------------------------------------------------------------------
+
+
+def _line(name, value):
+    """A header line; what came from a client must not begin a second one."""
+    line = f"{name}: {value}"
+    if any(character in line for character in "\r\n\0"):
+        raise ValueError(f"no header line: {line!r}")
+    return line.encode("latin-1") + b"\r\n"
+
+
+class Request:
+    """A request that a worker has to answer, once, before or after others."""
+
+    def __init__(self, worker, request):
+        self._worker = worker
+        # The variables as well: a copy, since the library's memory is the next request's.
+        self._block = ctypes.create_string_buffer(
+            ctypes.string_at(request.variables, request.variables_length),
+            request.variables_length or 1)
+        self._request = _Request(request.tag, request.lane, request.flags,
+                                 ctypes.addressof(self._block), request.variables_length)
+        self._variables = None
+        self.answered = False
+
+    @property
+    def variables(self):
+        """The meta-variables of RFC 3875, decoded as os.environ is."""
+        if self._variables is None:
+            pairs = (os.fsdecode(entry).partition("=") for entry in self._block.raw.split(b"\0"))
+            self._variables = {name: value for name, equals, value in pairs if equals}
+        return self._variables
+
+    def pieces(self):
+        """The request's body as Ranges, each good until the next is asked for."""
+        piece = _Range()
+        while _worker_body(self._worker.pointer, byref(self._request), byref(piece)):
+            yield Range(piece.id, piece.offset, piece.length)
+
+    def body(self):
+        """A copy of the request's body."""
+        return b"".join(get(*piece) for piece in self.pieces())
+
+    def respond(self, status=200, headers=(), body=b"", keep=False):
+        """Answers with a status from 200 to 599, pairs of header fields and a body.
+
+        body: bytes, for which a unit is made; or the id of a unit, or a Range
+        of one, that this worker has put(); or a list of such parts, at most
+        RANGES_MAX.  The server gives the units back when they are sent; with
+        keep, those that were named stay for more answers, until destroy().
+        """
+        lines = b"".join(_line(name, value) for name, value in headers)
+        parts = body if isinstance(body, list) else [body]
+        made, ranges, flags = [], [], 0
+        try:
+            for part in parts:
+                if not isinstance(part, (Range, int)):
+                    if memoryview(part).nbytes == 0:
+                        continue
+                    flags |= _DROP << len(ranges)
+                    made.append(put(part))
+                    part = made[-1]
+                ranges.append(part if isinstance(part, Range) else Range(part, 0, size(part)))
+            flags = flags | _KEEP if keep and len(made) < len(ranges) else 0
+            response = _Response(status, flags, lines, len(lines), Range(0, 0, 0),
+                                 (_Range * len(ranges))(*ranges), len(ranges))
+            _worker_respond(self._worker.pointer, byref(self._request), byref(response))
+        except BaseException:
+            for unit in made:
+                destroy(unit)
+            raise
+        self.answered = True
+
+
+class Worker:
+    """This process as a worker of the server that has started it."""
+
+    def __init__(self):
+        self.pointer = _worker_open()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        self.close()
+
+    def close(self):
+        if self.pointer:
+            _worker_close(self.pointer)
+            self.pointer = None
+
+    def accept(self):
+        """The next request; None when the server wants the worker to end."""
+        request = _Request()
+        if _worker_accept(self.pointer, byref(request)) == 0:
+            return None
+        return Request(self, request)
+
+    def __iter__(self):
+        return iter(self.accept, None)
+
+    def serve(self, answer):
+        """Calls answer(request) for each request until the server ends.
+
+        One that raises, or does not respond, is answered by 500; standard
+        error, which goes to the server's log, tells why.
+        """
+        for request in self:
+            try:
+                answer(request)
+                if not request.answered:
+                    raise RuntimeError("the request has not been answered")
+            except Exception as error:
+                # The client may go before its body has come; that is no problem of ours.
+                if getattr(error, "errno", None) != errno.ECANCELED:
+                    traceback.print_exc(file=sys.stderr)
+                if not request.answered:
+                    request.respond(500)

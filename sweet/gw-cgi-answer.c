@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * gw-cgi-answer.c - what CGI programs say.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+
+#include <gw-cgi-inside.h>
+
+/* Whether all that is wanted of the answer has come. */
+static bool is_complete(const struct gw_call *call, const struct gw_stream *stream)
+{
+	return stream->began && !stream->failed &&
+	       (stream->left == 0 || call->transaction->head_only);
+}
+
+void gw_cgi_detach(struct gw_call *call)
+{
+	struct cgi_call *own = cgi_call_of(call);
+	struct cgi_run *run = own->run;
+
+	own->run = NULL;
+	if (!run)
+		return;
+	gw_stream_keep_back(&own->stream);
+	if (run->out_fd >= 0 && !is_complete(call, &own->stream))
+		cgi_run_end(run);
+	cgi_run_let_go(run, call->pool->settings->answer_ms);
+}
+
+/* Nothing comes of it any more, or all has come.  The run is settled by the caller. */
+static void end_stream(struct cgi_run *run, const char *fault)
+{
+	struct gw_call *call = run->user;
+
+	gw_stream_end(&cgi_call_of(call)->stream, fault);
+	/* Else it was detached, and may be gone. */
+	if (run->user)
+		gw_cgi_detach(call);
+}
+
+/* Whether all was read, and nobody can write any more. */
+static bool is_at_end(int fd)
+{
+	struct pollfd state = {.fd = fd, .events = POLLIN};
+
+	return poll(&state, 1, 0) == 1 && state.revents == POLLHUP;
+}
+
+static void close_output(struct cgi_run *run)
+{
+	loop_close_fd(run->loop, run->out_fd);
+	run->out_fd = -1;
+}
+
+/* One window.  False: not now, or never again. */
+static bool read_window(struct cgi_run *run)
+{
+	struct gw_call *call = run->user;
+	struct gw_stream *stream = &cgi_call_of(call)->stream;
+	/* Until then the call has its own timer. */
+	unsigned ms = call->state == GW_ANSWERED ? call->pool->settings->answer_ms : 0;
+	struct gw_window *window;
+	int error;
+
+	if (!gw_stream_has_room(stream)) {
+		cgi_run_expect(run, 0);
+		return false;
+	}
+	window = gw_window_read(run->out_fd, &error);
+	if (!window && error == -EAGAIN) {
+		cgi_run_expect(run, ms);
+		return false;
+	}
+	if (!window) {
+		close_output(run);
+		end_stream(run, error ? strerror(-error) : NULL);
+		return false;
+	}
+	if (gw_stream_feed(stream, window, (struct slice){window->data, window->length})) {
+		if (!is_at_end(run->out_fd)) {
+			gw_stream_add(stream, window);
+			return run->user != NULL;
+		}
+		close_output(run);
+		gw_stream_last(stream, window);
+		/* Else it was detached, and may be gone. */
+		if (run->user)
+			gw_cgi_detach(call);
+		return false;
+	}
+	gw_window_free(window);
+	if (run->user)
+		gw_cgi_detach(call);
+	return false;
+}
+
+void gw_cgi_read(struct cgi_run *run)
+{
+	if (run->reading || !run->user || run->out_fd < 0)
+		return;
+	run->reading = true;
+	while (!run->unwanted && read_window(run))
+		;
+	if (run->unwanted && run->user) {
+		struct gw_call *call = run->user;
+
+		gw_cgi_detach(call);
+		gw_fail(call, 502, NULL);
+	}
+	run->reading = false;
+	cgi_run_settle(run);
+}
+
+void gw_cgi_refused(struct cgi_run *run, int error)
+{
+	struct gw_call *call = run->user;
+	char name[512];
+	int status;
+
+	switch (error) {
+	case ENOENT:
+	case ENOTDIR:
+	case ENAMETOOLONG:
+		status = 404;
+		break;
+	case EACCES:
+	case EISDIR:
+		status = 403;
+		break;
+	case EAGAIN:
+		status = 503;
+		break;
+	default:
+		status = 500;
+	}
+	log_at(status == 404 ? LOG_LEVEL_INFO : LOG_LEVEL_WARNING, "%s: cannot be run: %s",
+	       cgi_run_name(run, name, sizeof(name)), strerror(error));
+	gw_cgi_detach(call);
+	gw_fail(call, status, NULL);
+}
+
+void gw_cgi_silent(struct cgi_run *run)
+{
+	run->reading = true;
+	end_stream(run, "has stopped writing in the middle of its answer");
+	run->reading = false;
+	cgi_run_settle(run);
+}
+
+static void resume(struct gw_call *call)
+{
+	if (cgi_call_of(call)->run)
+		gw_cgi_read(cgi_call_of(call)->run);
+}
+
+/* What the program has made, or one that it has started: they share its session. */
+static bool may_send(struct gw_call *call, size_t id)
+{
+	const struct cgi_run *run = cgi_call_of(call)->run;
+	struct NC_stat stat;
+
+	return NC_stat(id, &stat) == 0 && stat.session != 0 && stat.session == run->start.pid;
+}
+
+const char *gw_cgi_name(struct gw_call *call, char *out, size_t size)
+{
+	const struct cgi_run *run = cgi_call_of(call)->run;
+
+	if (run)
+		return cgi_run_name(run, out, size);
+	g_snprintf(out, size, "pool %s", call->pool->settings->name);
+	return out;
+}
+
+const struct gw_stream_source gw_cgi_source = {
+	.resume = resume, .may_send = may_send, .name = gw_cgi_name};

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * gw-fastcgi.c - see gw-fastcgi.h.
+ */
+#include <errno.h>
+
+#include <gw-fastcgi.h>
+#include <gw-fastcgi-inside.h>
+
+#define OWN_MS 3600000 /* a link is kept to an application that only this thread connects to */
+
+/* --- a call's life ------------------------------------------------------------------------------ */
+
+static void too_late(struct gw_call *call)
+{
+	struct fastcgi_call *own = fastcgi_call_of(call);
+	struct fastcgi_thread *thread = fastcgi_thread_of(call);
+
+	if (own->link) {
+		log_warning("pool %s: %s: took too long to answer", call->pool->settings->name,
+			    own->link->upstream->address.text);
+		(void)upstream_failed(own->link->upstream, loop_now_ms(thread->server->loop));
+		gw_fastcgi_drop(own->link);
+	}
+	gw_fail(call, 504, "The application took too long to answer.");
+	gw_room(thread->pool, thread->server);
+}
+
+static void gone(struct gw_call *call)
+{
+	struct fastcgi_call *own = fastcgi_call_of(call);
+
+	if (own->link && own->link->reading)
+		return; /* it sees that by itself */
+	gw_fail(call, 502, NULL);
+}
+
+static void finish(struct gw_call *call)
+{
+	struct fastcgi_call *own = fastcgi_call_of(call);
+	bool has_link = own->link;
+
+	timer_stop(&own->later);
+	if (has_link)
+		gw_fastcgi_drop(own->link);
+	fcgi_message_free(&own->message);
+	gw_stream_clear(&own->stream);
+	/* The client has gone in the middle of its answer: others may wait. */
+	if (has_link)
+		gw_room(call->pool, call->transaction->server);
+}
+
+/* --- pools ---------------------------------------------------------------------------------------- */
+
+/*
+ * Applications that the server starts have a connection of each process for
+ * one of the threads, which keeps it, if there are enough of them.
+ */
+static void share(struct fastcgi_thread *thread, unsigned number, unsigned threads)
+{
+	const struct pool_config *settings = thread->pool->settings;
+	unsigned processes = settings->processes;
+
+	thread->most = settings->in_flight;
+	thread->keep_ms = settings->keep_ms;
+	if (!settings->command)
+		return;
+	thread->most = MAX(1, processes * (number + 1) / threads - processes * number / threads);
+	if (processes >= threads)
+		thread->keep_ms = OWN_MS;
+}
+
+static void open_thread(struct fastcgi_thread *thread, struct gateway_pool *pool,
+			struct server *server, const struct listen_address *addresses,
+			unsigned count)
+{
+	thread->pool = pool;
+	thread->server = server;
+	thread->links = g_ptr_array_new();
+	thread->places = g_new0(struct fastcgi_place, count);
+	thread->upstreams = g_malloc0(sizeof(*thread->upstreams) + count * sizeof(struct upstream));
+	thread->upstreams->count = count;
+	for (unsigned i = 0; i < count; i++) {
+		struct upstream *upstream = &thread->upstreams->all[i];
+
+		upstream->address = addresses[i];
+		upstream->number = i;
+		upstream->own = &thread->places[i];
+		thread->places[i].thread = thread;
+	}
+	share(thread, server->number, pool->gateway->site->threads);
+}
+
+static int open_pool(struct gateway_pool *pool)
+{
+	struct site *site = pool->gateway->site;
+	char **texts = pool->settings->upstream;
+	struct listen_address addresses[UPSTREAMS_MAX];
+	unsigned count;
+	struct fastcgi_pool *all =
+		g_malloc0(sizeof(*all) + site->threads * sizeof(all->threads[0]));
+	int error = 0;
+
+	pool->own = all;
+	all->pool = pool;
+	/* They were looked at when the configuration was read. */
+	for (count = 0; texts && texts[count] && count < UPSTREAMS_MAX; count++)
+		(void)address_parse(texts[count], &addresses[count]);
+	if (pool->settings->command) {
+		error = fcgi_spawn_open(&all->spawn, pool, &addresses[0]);
+		count = 1;
+	}
+	if (error)
+		return error;
+	all->count = site->threads;
+	for (unsigned i = 0; i < all->count; i++)
+		open_thread(&all->threads[i], pool, site->servers[i], addresses, count);
+	return 0;
+}
+
+static void pool_ended(struct loop_task *task)
+{
+	struct fastcgi_pool *all =
+		(struct fastcgi_pool *)((char *)task - offsetof(struct fastcgi_pool, ended));
+
+	if (all->spawn)
+		gw_processes_end(all->pool);
+	else
+		gateway_pool_ended(all->pool);
+}
+
+/* The calls that are left fail: the server is at its end. */
+static void close_links(struct fastcgi_thread *thread)
+{
+	while (thread->links->len) {
+		struct fcgi_link *link = thread->links->pdata[thread->links->len - 1];
+		struct gw_call *call = link->user;
+
+		if (call) {
+			gw_fastcgi_drop(link);
+			gw_fail(call, 502, NULL);
+		} else {
+			gw_fastcgi_forget(link);
+			gw_fastcgi_close_link(link);
+		}
+	}
+}
+
+static void end_thread(struct loop_task *task)
+{
+	struct fastcgi_thread *thread =
+		(struct fastcgi_thread *)((char *)task - offsetof(struct fastcgi_thread, end));
+	struct fastcgi_pool *all = thread->pool->own;
+
+	close_links(thread);
+	if (atomic_fetch_sub_explicit(&all->leaving, 1, memory_order_acq_rel) == 1)
+		loop_post(all->pool->gateway->main->loop, &all->ended);
+}
+
+static void end_pool(struct gateway_pool *pool)
+{
+	struct fastcgi_pool *all = pool->own;
+
+	all->ended.run = pool_ended;
+	atomic_store_explicit(&all->leaving, all->count, memory_order_release);
+	for (unsigned i = 0; i < all->count; i++) {
+		all->threads[i].end.run = end_thread;
+		loop_post(all->threads[i].server->loop, &all->threads[i].end);
+	}
+}
+
+static void close_pool(struct gateway_pool *pool)
+{
+	struct fastcgi_pool *all = pool->own;
+
+	for (unsigned i = 0; i < all->count; i++) {
+		struct fastcgi_thread *thread = &all->threads[i];
+
+		close_links(thread);
+		g_ptr_array_free(thread->links, TRUE);
+		g_free(thread->upstreams);
+		g_free(thread->places);
+	}
+	if (all->spawn)
+		fcgi_spawn_close(all->spawn);
+	g_free(all);
+	pool->own = NULL;
+}
+
+static void renew_pool(struct gateway_pool *pool)
+{
+	const struct fastcgi_pool *all = pool->own;
+
+	if (all->spawn)
+		gw_processes_renew(pool);
+}
+
+static bool is_hopeless(struct gateway_pool *pool)
+{
+	const struct fastcgi_pool *all = pool->own;
+
+	return all->spawn && gw_processes_fail(pool);
+}
+
+const struct gw_protocol gw_fastcgi = {
+	.redirects = true,
+	.wants_length = true,
+	.open = open_pool,
+	.end = end_pool,
+	.close = close_pool,
+	.renew = renew_pool,
+	.is_hopeless = is_hopeless,
+	.submit = gw_fastcgi_submit,
+	.body = gw_fastcgi_body,
+	.too_late = too_late,
+	.gone = gone,
+	.finish = finish,
+};

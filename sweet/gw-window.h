@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * gw-window.h - bytes of a program's answer as they were read: straight into a
+ * unit of the cache.  One thread.
+ */
+#ifndef SWEET_GW_WINDOW_H
+#define SWEET_GW_WINDOW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <nabc.h>
+
+#include <slice.h>
+
+#define GW_WINDOW ((size_t)64 << 10) /* bytes, at most */
+#define GW_WINDOW_LEAST ((size_t)4 << 10)
+#define GW_WINDOW_RANGES 32u
+
+/* A unit that was read, and what of it belongs to the body. */
+struct gw_window {
+	struct gw_window *next;
+	size_t id; /* held */
+	const char *data;
+	size_t length; /* bytes */
+	struct NC_range *ranges;
+	unsigned range_count, range_room;
+	unsigned handed; /* of the ranges, to the connection */
+	struct NC_range few[GW_WINDOW_RANGES];
+};
+
+/*
+ * Reads what fd has into a new window; at most one read.  NULL with *error
+ * -EAGAIN: nothing is there; 0: the end of the file; other errors as they are.
+ */
+struct gw_window *gw_window_read(int fd, int *error);
+
+/* One that nobody else has; may be NULL. */
+void gw_window_free(struct gw_window *window);
+
+/*
+ * A run of its bytes is a range more; crumbs make many, but no more than bytes.
+ * False: no memory.
+ */
+bool gw_window_add(struct gw_window *window, struct slice run);
+
+/* Those of its ranges. */
+uint64_t gw_window_bytes(const struct gw_window *window);
+
+#endif

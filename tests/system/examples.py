@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: MIT
+"""The programs of cgi-examples/ as commands for the server that was built."""
+
+import os
+import shlex
+import subprocess
+
+import pytest
+
+from server import BUILD, UNDER, sanitized
+
+# For programs that run elsewhere.
+SOURCES = os.path.abspath(os.path.join(os.environ["srcdir"], "cgi-examples"))
+PROGRAMS = os.path.abspath(BUILD)
+LIBRARY = os.path.join(PROGRAMS, "libnabc", ".libs")  # that which others link to
+
+
+def has_libfcgi():
+    with open(os.path.join(PROGRAMS, "config.h")) as header:
+        return "#define HAVE_FCGIAPP_H 1" in header.read()
+
+
+# Where nothing may be skipped, such tests fail by themselves.
+LACKS_LIBFCGI = "" if has_libfcgi() or os.environ.get("NABC_NO_SKIP") else (
+    "built without libfcgi; on Debian: apt-get install libfcgi-dev")
+needs_libfcgi = pytest.mark.skipif(bool(LACKS_LIBFCGI), reason=LACKS_LIBFCGI)
+
+
+def library_environment():
+    """Lets programs that link to the library find the one that was built."""
+    known = {"LD_LIBRARY_PATH": LIBRARY}
+    if sanitized():
+        # A sanitizer in the library alone must be there first, and what Python leaks is its own.
+        with open(os.path.join(LIBRARY, "libnabc.so"), "rb") as library:
+            name = "libtsan.so" if b"libtsan.so" in library.read() else "libasan.so"
+        known["LD_PRELOAD"] = subprocess.check_output(
+            [os.environ.get("CC", "cc").split()[0], f"-print-file-name={name}"], text=True).strip()
+        known["ASAN_OPTIONS"] = "detect_leaks=0"
+    return known
+
+
+def worker(name, *arguments):
+    """One in C, for --worker; what Valgrind says of it stands in the server's log."""
+    return shlex.join([*UNDER, os.path.join(PROGRAMS, "cgi-examples", name), *map(str, arguments)])
+
+
+def run_python(path):
+    """A worker in Python, for --worker."""
+    known = {**library_environment(), "PYTHONPATH": SOURCES, "PYTHONDONTWRITEBYTECODE": "1"}
+    return shlex.join(["env", *map("=".join, known.items()), "python3", str(path)])
+
+
+def script(name):
+    """One of the examples in Python."""
+    return run_python(os.path.join(SOURCES, name))

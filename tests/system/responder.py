@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: MIT
+"""A FastCGI application in the tests' own process, which does what a test says,
+also what no application should do."""
+
+import contextlib
+import socket
+import struct
+import threading
+
+from server import TIMEOUT
+
+BEGIN, ABORT, END, PARAMS, STDIN, STDOUT, STDERR = range(1, 8)
+COMPLETE, CANT_MULTIPLEX, OVERLOADED, UNKNOWN_ROLE = range(4)
+
+
+class Gone(Exception):
+    """The server has closed the connection."""
+
+
+def record(kind, data=b"", padding=0, number=1, version=1):
+    return struct.pack("!BBHHBx", version, kind, number, len(data), padding) + data + b"p" * padding
+
+
+def end(status=0, protocol=COMPLETE):
+    return record(END, struct.pack("!IBxxx", status, protocol))
+
+
+class Request:
+    """One request, as far as it has come; more of its body comes by body()."""
+
+    def __init__(self, connection):
+        self.connection = connection
+        kind, data = connection.record()
+        if kind == ABORT:
+            raise Gone
+        assert kind == BEGIN and len(data) == 8, (kind, data)
+        self.role, self.flags = struct.unpack("!HB", data[:3])
+        block = b""
+        self.records = 0
+        while True:
+            kind, data = connection.record()
+            assert kind == PARAMS, kind
+            if not data:
+                break
+            self.records += 1
+            block += data
+        self.variables = dict(self.pairs(block))
+
+    @staticmethod
+    def pairs(block):
+        at = 0
+        while at < len(block):
+            lengths = []
+            for _ in range(2):
+                if block[at] < 128:
+                    lengths.append(block[at])
+                    at += 1
+                else:
+                    lengths.append(struct.unpack_from("!I", block, at)[0] & 0x7FFFFFFF)
+                    at += 4
+            name, value = block[at : at + lengths[0]], block[at + lengths[0] : at + sum(lengths)]
+            at += sum(lengths)
+            yield name.decode("latin-1"), value.decode("latin-1")
+
+    def body(self):
+        pieces = []
+        while True:
+            kind, data = self.connection.record()
+            if kind == ABORT:
+                raise Gone
+            assert kind == STDIN, kind
+            if not data:
+                return b"".join(pieces)
+            pieces.append(data)
+
+    def send(self, data):
+        self.connection.send(data)
+
+    def out(self, data, size=8184, padding=0):
+        """In records of that size."""
+        for at in range(0, len(data), size):
+            self.send(record(STDOUT, data[at : at + size], padding))
+
+    def answer(self, body, head=b"Content-Type: text/plain\r\n", size=8184, padding=0):
+        self.out(head + b"\r\n" + body, size, padding)
+        self.send(record(STDOUT) + end())
+
+    def aborted(self):
+        """Whether the server says, within the time of a test, that it is not interested."""
+        try:
+            while True:
+                if self.connection.record()[0] == ABORT:
+                    return True
+        except (Gone, ConnectionResetError):
+            return True
+        except TimeoutError:
+            return False
+
+
+class Connection:
+    def __init__(self, accepted):
+        self.socket = accepted
+        self.socket.settimeout(TIMEOUT)
+
+    def take(self, length):
+        data = bytearray()
+        while len(data) < length:
+            piece = self.socket.recv(length - len(data))
+            if not piece:
+                raise Gone
+            data += piece
+        return bytes(data)
+
+    def record(self):
+        version, kind, number, length, padding = struct.unpack("!BBHHBx", self.take(8))
+        assert version == 1 and number == 1, (version, number)
+        data = self.take(length)
+        self.take(padding)
+        return kind, data
+
+    def send(self, data):
+        self.socket.sendall(data)
+
+
+class Application:
+    """Calls handle(request) in a thread for each connection; a request that it
+    returns False for is the last of its connection."""
+
+    def __init__(self, handle, path=None):
+        self.handle = handle
+        if path:
+            self.listener = socket.socket(socket.AF_UNIX)
+            self.listener.bind(str(path))
+            self.address = f"unix:{path}"
+        else:
+            self.listener = socket.create_server(("127.0.0.1", 0))
+            self.address = f"127.0.0.1:{self.listener.getsockname()[1]}"
+        self.listener.listen(128)
+        self.connections = 0
+        self.requests = 0
+        self.lock = threading.Lock()
+        self.faults = []
+        self.thread = threading.Thread(target=self.accept, daemon=True)
+        self.thread.start()
+
+    def accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                accepted = self.listener.accept()[0]
+                with self.lock:
+                    self.connections += 1
+                threading.Thread(target=self.serve, args=(accepted,), daemon=True).start()
+
+    def serve(self, accepted):
+        with accepted:
+            try:
+                while True:
+                    request = Request(Connection(accepted))
+                    with self.lock:
+                        self.requests += 1
+                    if self.handle(request) is False:
+                        return
+            except (Gone, ConnectionError):
+                pass
+            except Exception as fault:  # for the test to see
+                self.faults.append(fault)
+                raise
+
+    def close(self):
+        # Wakes the thread, which close() alone does not.
+        with contextlib.suppress(OSError):
+            self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        self.thread.join(TIMEOUT)

@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: MIT
+"""Clients that take, or send, next to nothing: they hold back no program.  Each
+pool here has one process, which does one thing at a time."""
+
+import threading
+
+import pytest
+
+from client import Client, Response, request
+from files import KB, MB, pattern, write
+from responder import Application
+from server import SOON, STREAM, TIMEOUT
+
+PIECE = 64 * KB
+MANY = 64 * MB
+
+
+class Programs:
+    """Of one protocol; each answers /pieces?COUNT:SIZE, /small, and /sum for a body."""
+
+    def __init__(self, protocol, folder, start):
+        self.protocol = protocol
+        self.folder = folder
+        self.start = start
+        self.application = None
+        self.server = None
+
+    def serve(self, **keys):
+        how = {"worker": self.worker, "cgi": self.cgi, "fastcgi": self.fastcgi}[self.protocol]()
+        lines = "".join(f"{key.replace('_', '-')}={value}\n" for key, value in keys.items())
+        config = write(self.folder / "sweet.conf", (
+            f"[sweet]\nlisten=127.0.0.1:0\nroot={self.folder}\nthreads=1\nmax-body=0\n"
+            f"[pool app]\nprotocol={self.protocol}\nin-flight=1\nqueue-timeout={TIMEOUT}s\n"
+            f"{how}\n{lines}[path /app]\npool=app\n").encode())
+        self.server = self.start(None, "--config", config, listen=None)
+        return self.server
+
+    def worker(self):
+        return f"processes=1\ncommand={STREAM}"
+
+    def cgi(self):
+        for name, text in {
+            "small": "echo small",
+            "pieces": "head -c $((${QUERY_STRING%:*} * ${QUERY_STRING#*:})) /dev/zero",
+            "sum": "md5sum",
+        }.items():
+            text = f"#!/bin/sh\nprintf 'Content-Type: text/plain\\r\\n\\r\\n'\n{text}\n"
+            write(self.folder / "cgi" / name, text.encode()).chmod(0o755)
+        self.folder.chmod(0o755)
+        return f"processes=1\nfolder={self.folder}/cgi"
+
+    def fastcgi(self):
+        def handle(asked):
+            asked.body()
+            count, _, size = asked.variables.get("QUERY_STRING").partition(":")
+            body = bytes(int(count) * int(size)) if size else b"small\n"
+            asked.answer(body, size=32768)
+
+        self.application = Application(handle, self.folder / "app.sock")
+        return f"upstream={self.application.address}\nscript-suffix="
+
+    def small(self):
+        """An answer that needs the one process."""
+        # The stream's worker has nothing smaller.
+        name = "list" if self.protocol == "worker" else "small"
+        with Client(self.server.port) as client:
+            client.send(request(f"/app/{name}"))
+            answer = Response(client.head(), b"")
+            whole(client, answer)
+            return answer.status
+
+    def slow(self):
+        return self.server.status()["workers"]["slow_clients"]
+
+    def await_idle(self):
+        def idle(status):
+            pools = status["workers"]["pools"]
+            return (status["cache"]["units"] == 0
+                    and all(process["in_flight"] == 0 for pool in pools
+                            for process in pool["processes"]))
+
+        self.server.wait_status(idle)
+
+
+@pytest.fixture(params=["worker", "cgi", "fastcgi"])
+def programs(request, tmp_path, start):
+    made = Programs(request.param, tmp_path, start)
+    yield made
+    if made.application:
+        made.application.close()
+
+
+def ask(client, count, size):
+    client.send(request(f"/app/pieces?{count}:{size}"))
+
+
+def whole(client, answer):
+    """The body of an answer whose head was read; how many bytes."""
+    if "Content-Length" in answer:
+        return len(client.take(int(answer["Content-Length"])))
+    bytes = 0
+    while True:
+        while b"\r\n" not in client.data:
+            client.more()
+        text, _, client.data = client.data.partition(b"\r\n")
+        size = int(text, 16)
+        assert client.take(size + 2).endswith(b"\r\n")
+        if not size:
+            return bytes
+        bytes += size
+
+
+@pytest.mark.parametrize("reads", ["nothing", "crumbs"])
+@pytest.mark.parametrize("ahead", ["0", "4M"])
+def test_slow_reader(programs, reads, ahead):
+    server = programs.serve(slow_client=f"{SOON}s", stream_ahead=ahead)
+    ended = threading.Event()
+
+    def crumbs():
+        while not ended.wait(0.02):
+            try:
+                if not slow.socket.recv(1):
+                    return
+            except OSError:
+                return
+
+    with Client(server.port, buffer=PIECE) as slow:
+        ask(slow, MANY // PIECE, PIECE)
+        assert b" 200 " in slow.head()
+        reader = threading.Thread(target=crumbs)
+        if reads == "crumbs":
+            reader.start()
+        assert programs.small() == 200
+        ended.set()
+        if reads == "crumbs":
+            reader.join()
+        # What was on its way, and the end.
+        with pytest.raises((AssertionError, ConnectionResetError)):
+            slow.take(MANY)
+    assert programs.slow() == 1
+    assert server.errors.wait(r"^sweet: 127\.0\.0\.1: /app/pieces: pool app: has kept a program "
+                              rf"waiting for {SOON} s: given up$")
+    assert server.errors.count("given up") == 1
+    assert server.errors.count("ending it") == 0
+    programs.await_idle()
+
+
+@pytest.mark.parametrize("size,keys", [(3 * MB, {}), (14 * MB, {"stream_ahead": "16M"})])
+def test_program_is_free_at_once(programs, size, keys):
+    """Its answer waits in the server, for ever; and is whole in the end.  A socket
+    alone may take some MB."""
+    server = programs.serve(slow_client="0s", **keys)
+    with Client(server.port, buffer=PIECE) as slow:
+        ask(slow, size // PIECE, PIECE)
+        answer = Response(slow.head(), b"")
+        for _ in range(2):
+            assert programs.small() == 200
+        assert whole(slow, answer) == size
+    assert programs.slow() == 0
+    programs.await_idle()
+
+
+def test_steady_reader_is_served(programs):
+    """Slowly, but more than nothing, pieces that take longer than the limit."""
+    count, size = 12, 4 * MB
+    server = programs.serve(slow_client=f"{SOON}s", stream_ahead="64K")
+    with Client(server.port, buffer=PIECE) as slow:
+        ask(slow, count, size)
+        answer = Response(slow.head(), b"")
+        # The first piece takes four periods.
+        pause = threading.Event()
+        for _ in range(40):
+            pause.wait(SOON / 10)
+            while len(slow.data) < size // 40:
+                slow.more(size // 40)
+            start, slow.data = slow.data, b""
+            slow.seen = getattr(slow, "seen", b"") + start
+        slow.data = slow.seen + slow.data
+        assert whole(slow, answer) == count * size
+    assert programs.slow() == 0
+    assert programs.small() == 200
+    programs.await_idle()
+
+
+def test_slow_uploader(programs):
+    """One whose body comes in pieces is given up."""
+    server = programs.serve(slow_client=f"{SOON}s")
+    length = 4 * MB
+    with Client(server.port) as slow:
+        slow.send(f"POST /app/sum HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n".encode()
+                  + pattern(MB))
+        if programs.protocol == "worker":
+            # It has begun.
+            server.wait_status(lambda status: status["workers"]["pools"][0]["processes"][0]
+                               ["in_flight"] == 1)
+        assert programs.small() == 200
+        assert slow.response().status == 408
+        assert programs.slow() == 1
+    programs.await_idle()
+
+
+def test_slow_uploader_of_little(programs):
+    """Of what is gathered before a program is asked nothing waits."""
+    server = programs.serve(slow_client=f"{SOON}s")
+    with Client(server.port) as slow:
+        slow.send(f"POST /app/sum HTTP/1.1\r\nHost: x\r\nContent-Length: {MB}\r\n\r\n".encode()
+                  + pattern(MB // 2))
+        threading.Event().wait(1.5 * SOON)
+        assert programs.small() == 200
+        slow.send(bytes(MB // 2))
+        assert Response(slow.head(), b"").status == 200
+        assert programs.slow() == 0
+    programs.await_idle()
+
+
+def test_steady_uploader_is_served(programs):
+    server = programs.serve(slow_client=f"{SOON}s")
+    length = 4 * MB
+    pause = threading.Event()
+    with Client(server.port) as slow:
+        slow.send(f"POST /app/sum HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n".encode()
+                  + pattern(MB))
+        # A window of 256 KB takes two periods.
+        for _ in range(20):
+            pause.wait(SOON / 5)
+            slow.send(bytes(64 * KB))
+        slow.send(bytes(length - MB - 20 * 64 * KB))
+        assert Response(slow.head(), b"").status == 200
+    assert programs.slow() == 0
+    programs.await_idle()

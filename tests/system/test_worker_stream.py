@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: MIT
+"""Answers of workers in several pieces, and what becomes of those that break off."""
+
+import re
+import socket
+import struct
+
+import pytest
+
+from client import Client, Closed, Response, request
+from files import KB, MB
+from server import SCALE, SOON, STREAM, TIMEOUT, UNDER, running, sanitized
+
+PIECE = 64 * KB  # the worker's, where none is said
+SLACK = 64 * MB if UNDER or sanitized() else 0  # that a checker takes for itself
+
+
+def serve(kind, root, *options):
+    return running(kind, root, "--worker", f"/stream={STREAM}", *options)
+
+
+@pytest.fixture(scope="module")
+def server(kind, tmp_path_factory):
+    with serve(kind, tmp_path_factory.mktemp("stream"), "--workers", 1) as server:
+        yield server
+
+
+def ask(client, order, version=b"1.1", method=b"GET"):
+    client.send(b"%s /stream/%s HTTP/%s\r\nHost: test\r\n\r\n" % (method, order.encode(), version))
+    return Response(client.head(), b"")
+
+
+def line(client):
+    while b"\r\n" not in client.data:
+        client.more()
+    text, _, client.data = client.data.partition(b"\r\n")
+    return text
+
+
+def chunk(client):
+    """The next chunk, whose end comes with the one behind it; b"" is the last."""
+    size = int(line(client) or line(client), 16)
+    if size:
+        return client.take(size)
+    assert line(client) == b""
+    return b""
+
+
+def chunks(client):
+    data = []
+    while piece := chunk(client):
+        data.append(piece)
+    return b"".join(data)
+
+
+def numbers(data, size):
+    """The numbers in front of the pieces; all but the last have size bytes."""
+    return [int(data[at : at + 12]) for at in range(0, len(data), size)]
+
+
+def reset(client):
+    client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+def cancellations(server):
+    with Client(server.port) as client:
+        return int(client.get("/stream/notes").body)
+
+
+def await_cancellations(server, count):
+    server.wait_status(lambda _: cancellations(server) >= count)
+
+
+def memory(server):
+    """Bytes that the server has had at most, of its own and of its cache."""
+    with open(f"/proc/{server.pid}/status") as status:
+        text = status.read()
+    # What is mapped of units is counted by the cache.
+    anonymous = int(re.search(r"RssAnon:\s*(\d+) kB", text)[1]) * KB
+    return anonymous + server.status()["cache"]["used"]
+
+
+@pytest.mark.parametrize("count,size", [(1, 1000), (2, 12), (20, 100), (100, 70000)])
+def test_pieces(server, count, size):
+    with Client(server.port) as client:
+        for _ in range(3):
+            answer = ask(client, f"pieces?{count}:{size}")
+            assert answer.status == 200
+            assert answer["Transfer-Encoding"] == "chunked"
+            assert answer["Content-Type"] == "application/octet-stream"
+            data = chunks(client)
+            assert len(data) == count * size
+            assert numbers(data, size) == list(range(count))
+
+
+def test_known_length(server):
+    with Client(server.port) as client:
+        for _ in range(3):
+            answer = client.get("/stream/pieces?30:5000:150000")
+            assert "Transfer-Encoding" not in answer
+            assert numbers(answer.body, 5000) == list(range(30))
+
+
+def test_known_length_that_is_a_lie(server):
+    """Too much is left out; too little breaks the connection."""
+    with Client(server.port) as client:
+        assert numbers(client.get("/stream/pieces?9:5000:12000").body, 5000) == [0, 1, 2]
+        assert numbers(client.get("/stream/pieces?9:5000:5000").body, 5000) == [0]
+        with pytest.raises(Closed) as closed:
+            client.get("/stream/pieces?2:5000:10001")
+        assert len(closed.value.data) == 10000
+    assert cancellations(server) >= 0
+
+
+def test_head_and_old_clients(server):
+    with Client(server.port) as client:
+        assert ask(client, "pieces?5:1000:5000", method=b"HEAD")["Content-Length"] == "5000"
+        assert ask(client, "pieces?5:1000", method=b"HEAD")["Transfer-Encoding"] == "chunked"
+        answer = ask(client, "pieces?5:1000", version=b"1.0")
+        assert "Transfer-Encoding" not in answer
+        assert numbers(client.take(5000), 1000) == list(range(5))
+        assert client.at_end()
+
+
+def test_list(server):
+    with Client(server.port) as client:
+        for _ in range(5):
+            answer = client.get("/stream/list")
+            assert answer.body == b"head and foot\na fresh middle\nhead and foot\n"
+    # The one that is kept.
+    server.wait_status(lambda status: status["workers"]["requests"] >= 5)
+
+
+def test_pipeline(server):
+    orders = ["pieces?3:1000", "list", "pieces?2:70000:140000", "notes", "pieces?1:50"] * 4
+    with Client(server.port) as client:
+        client.send(b"".join(request(f"/stream/{order}") for order in orders))
+        for order in orders:
+            answer = Response(client.head(), b"")
+            assert answer.status == 200
+            if "Transfer-Encoding" in answer:
+                count, size = map(int, order[7:].split(":"))
+                assert len(chunks(client)) == count * size
+            else:
+                client.take(int(answer["Content-Length"]))
+
+
+def test_abort(server):
+    with Client(server.port) as client:
+        assert client.get("/stream/abort?0").status == 502
+        assert ask(client, "abort?3")["Transfer-Encoding"] == "chunked"
+        for number in range(3):
+            assert int(chunk(client)[:12]) == number
+        assert client.at_end() or client.data == b""
+    assert cancellations(server) >= 0
+
+
+def test_end_of_the_worker(kind, root):
+    with serve(kind, root, "--workers", 3) as server:
+        for count in (1, 5):
+            with Client(server.port) as client:
+                ask(client, f"die?{count}")
+                with pytest.raises((AssertionError, ConnectionResetError)):
+                    chunks(client)
+        # Another one.
+        assert cancellations(server) == 0
+
+
+def test_client_that_goes(server):
+    """The worker hears of it, while it waits for its window as well as when it looks."""
+    before = cancellations(server)
+    for count in range(1, 4):
+        with Client(server.port) as client:
+            ask(client, "endless")
+            for number in range(20):
+                assert int(chunk(client)[:12]) == number
+        await_cancellations(server, before + count)
+    # One that had only closed its end might still read.
+    with Client(server.port) as client:
+        ask(client, "await")
+        reset(client)
+    await_cancellations(server, before + 4)
+
+
+def test_client_that_reads_slowly(server):
+    """Neither side keeps more than a window; others do not notice."""
+    before = memory(server)
+    with Client(server.port, buffer=PIECE) as slow:
+        ask(slow, "endless")
+        for _ in range(30):
+            assert chunk(slow)
+            assert memory(server) < before + 12 * PIECE + SLACK
+    await_cancellations(server, 1)
+
+
+def test_large(root, kind):
+    """What passes through is not kept."""
+    count, size = 4096 // SCALE // SCALE, 256 * KB
+    with serve(kind, root, "--workers", 1, "--threads", 1) as server, Client(server.port) as client:
+        assert len(chunk_lengths(client, "pieces?50:262144")) == 50
+        before = memory(server)
+        assert chunk_lengths(client, f"pieces?{count}:{size}") == [size] * count
+        assert memory(server) < before + 4 * MB + SLACK
+
+
+def chunk_lengths(client, order):
+    ask(client, order)
+    lengths = []
+    while piece := chunk(client):
+        assert int(piece[:12]) == len(lengths)
+        lengths.append(len(piece))
+    return lengths
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    return tmp_path_factory.mktemp("root")
+
+
+def test_worker_that_hangs(kind, tmp_path, start):
+    """In the middle of its answer, with a client and without: others get their turn."""
+    path = tmp_path / "sweet.conf"
+    path.write_text(
+        f"[sweet]\nlisten=127.0.0.1:0\nthreads=1\nroot={tmp_path}\n[pool stream]\ncommand={STREAM}\n"
+        f"processes=1\nin-flight=1\ntimeout={SOON}s\nqueue-timeout={TIMEOUT}s\n[path /stream]\npool=stream\n"
+    )
+    server = start(None, "--config", path, listen=None)
+    with Client(server.port) as client:
+        ask(client, "hang?2")
+        assert len(chunk(client)) == PIECE
+        assert len(chunk(client)) == PIECE
+        assert client.at_end() or not client.data
+    assert cancellations(server) == 0
+    with Client(server.port) as client:
+        client.send(request("/stream/hang?0"))
+        assert client.response().status == 504
+    with Client(server.port) as client:
+        ask(client, "hang?2")
+    assert cancellations(server) == 0
+    assert server.errors.count("ending it") == 3

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * connection-fixture.h - a connection between a client, which is the test, and
+ * a responder for bodies in pieces, which stands in the place of route.c and
+ * writes down what comes.  A program that uses it must use all of it.
+ */
+#ifndef CONNECTION_FIXTURE_H
+#define CONNECTION_FIXTURE_H
+
+#include <connection-inside.h>
+#include <route.h>
+
+#include "loop-fixture.h"
+
+#define KIB ((size_t)1024)
+#define WINDOW (256 * KIB)
+#define PIECES_MAX 64
+
+/* What the responder does with a piece that more follows. */
+enum manner { ASKS_AT_ONCE, WAITS, ANSWERS };
+
+static struct {
+	enum manner manner;
+	uint64_t limit;
+	/* What happened, of the last request with a body. */
+	struct transaction *transaction;
+	unsigned pieces, more, finished;
+	size_t sizes[PIECES_MAX];
+	size_t units[PIECES_MAX];
+	size_t content; /* bytes that are as they were sent */
+	bool over;	/* the last piece has come */
+	bool wrong;
+} responder;
+
+static struct runner runner;
+static struct server server;
+static struct site site;
+static NC_cache *cache;
+static struct config config;
+static struct generation generation;
+static int client;
+static char buffer[WINDOW]; /* on the loop's thread */
+
+/* --- the responder: all on the loop's thread ---------------------------------- */
+
+static enum respond answer(struct transaction *transaction, const char *text)
+{
+	transaction->status = 200;
+	transaction->head = "Content-Length: 4\r\n";
+	transaction->head_length = strlen(transaction->head);
+	transaction->text = text;
+	transaction->length = 4;
+	return RESPOND_NOW;
+}
+
+static void note_piece(struct transaction *transaction)
+{
+	size_t before = responder.content, length = (size_t)transaction->upload_length - before;
+	struct NC_stat stat;
+
+	responder.wrong |= length > WINDOW || (transaction->upload != 0) != (length != 0) ||
+			   responder.pieces == PIECES_MAX;
+	/* Nobody has the piece before. */
+	if (responder.pieces && responder.units[responder.pieces - 1])
+		responder.wrong |= NC_stat(responder.units[responder.pieces - 1], &stat) == 0 ||
+				   errno != ENOENT;
+	if (responder.wrong)
+		return;
+	if (length && NC_pread(NULL, transaction->upload, buffer, WINDOW, 0) != (ssize_t)length)
+		responder.wrong = true;
+	if (pattern_match(buffer, 1, before, length) != length)
+		responder.wrong = true;
+	responder.content += length;
+	responder.sizes[responder.pieces] = length;
+	responder.units[responder.pieces++] = transaction->upload;
+	responder.more += transaction->upload_more;
+	responder.over = !transaction->upload_more;
+}
+
+static enum respond on_received(struct transaction *transaction)
+{
+	EVENT(note_piece(transaction));
+	if (!transaction->upload_more || responder.manner == ANSWERS)
+		return answer(transaction, "done");
+	if (responder.manner == ASKS_AT_ONCE)
+		transaction->receive_piece(transaction, responder.limit, WINDOW);
+	return RESPOND_LATER;
+}
+
+static void on_finish(struct transaction *transaction)
+{
+	EVENT(responder.finished++; responder.wrong |= transaction != responder.transaction);
+}
+
+enum respond route(struct transaction *transaction)
+{
+	if (!transaction->has_upload)
+		return answer(transaction, "none");
+	EVENT(responder.transaction = transaction);
+	transaction->received = on_received;
+	transaction->finish = on_finish;
+	transaction->receive_piece(transaction, responder.limit, WINDOW);
+	return RESPOND_LATER;
+}
+
+static void ask(void *argument)
+{
+	(void)argument;
+	responder.transaction->receive_piece(responder.transaction, responder.limit, WINDOW);
+}
+
+static void be_done(void *argument)
+{
+	(void)answer(responder.transaction, argument);
+	responder.transaction->done(responder.transaction);
+}
+
+/* --- the client ------------------------------------------------------------------ */
+
+static void take_over(void *argument)
+{
+	connection_open(&server, *(int *)argument);
+}
+
+static void connect_client(void)
+{
+	int pair[2];
+
+	/* Small buffers: what is not taken is soon seen. */
+	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", 64 << 10, 64 << 10);
+	set_nonblocking(pair[1]);
+	client = pair[0];
+	call(&runner, take_over, &pair[1]);
+}
+
+static void begin(int number, enum manner manner)
+{
+	struct NC_cache_options options = {.size = 8 << 20};
+
+	cache = NC_cache_open(&options);
+	ck_assert_ptr_nonnull(cache);
+	memset(&responder, 0, sizeof(responder));
+	responder.manner = manner;
+	responder.limit = UINT64_MAX;
+	runner_start(&runner, kind_of(number));
+	config = (struct config){.limits = {.header_ms = 60000,
+					    .body_ms = 60000,
+					    .keep_alive_ms = 60000,
+					    .send_ms = 60000,
+					    .max_header = 8192}};
+	generation = (struct generation){.config = &config, .users = 1};
+	site = (struct site){.bodies.most = 1 << 20, .threads = 1, .servers = {&server}};
+	server = (struct server){
+		.loop = runner.loop, .log.fd = -1, .generation = &generation, .site = &site};
+	connect_client();
+}
+
+static void close_all(void *argument)
+{
+	(void)argument;
+	connection_close_all(&server);
+}
+
+/* Nothing must be left of anything. */
+static void end(void)
+{
+	struct NC_cache_stat stat;
+
+	close(client);
+	call(&runner, close_all, NULL);
+	runner_stop(&runner);
+	ck_assert_uint_eq(generation.users, 1);
+	ck_assert_uint_eq(site.bodies.used, 0);
+	ck_assert_int_eq(NC_cache_stat(NULL, &stat), 0);
+	ck_assert_uint_eq(stat.units, 0);
+	ck_assert(!responder.wrong);
+	ck_assert_int_eq(NC_cache_close(cache), 0);
+}
+
+static void say(const char *bytes, size_t length)
+{
+	while (length) {
+		ssize_t sent = send(client, bytes, length, MSG_NOSIGNAL);
+
+		ck_assert_int_gt(sent, 0);
+		bytes += sent;
+		length -= (size_t)sent;
+	}
+}
+
+static void say_text(const char *text)
+{
+	say(text, strlen(text));
+}
+
+/* The status of the next answer, whose head and body are read. */
+static int hear(void)
+{
+	char head[4096];
+	size_t length = 0, body = 0;
+	const char *field;
+
+	do {
+		ck_assert_uint_lt(length, sizeof(head) - 1);
+		read_exactly(client, head + length++, 1);
+		head[length] = '\0';
+	} while (length < 4 || strcmp(head + length - 4, "\r\n\r\n") != 0);
+	field = strstr(head, "Content-Length: ");
+	if (field)
+		body = strtoul(field + 16, NULL, 10);
+	ck_assert_uint_lt(body, sizeof(head));
+	read_exactly(client, head + length, body);
+	ck_assert_int_eq(strncmp(head, "HTTP/1.1 ", 9), 0);
+	return atoi(head + 9);
+}
+
+static bool hears_end(void)
+{
+	char byte;
+	ssize_t got = read(client, &byte, 1);
+
+	return got == 0 || (got < 0 && errno == ECONNRESET);
+}
+
+struct upload {
+	size_t length, chunk; /* chunk 0: of known length */
+	const char *behind;
+	pthread_t thread;
+};
+
+static void *upload(void *argument)
+{
+	const struct upload *upload = argument;
+	static char content[20 * WINDOW]; /* one uploads at a time */
+	char line[128];
+
+	ck_assert_uint_le(upload->length, sizeof(content));
+	pattern_fill(content, 1, 0, upload->length);
+	if (upload->chunk)
+		sprintf(line, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
+	else
+		sprintf(line, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: %zu\r\n\r\n",
+			upload->length);
+	say_text(line);
+	for (size_t at = 0, now; at < upload->length; at += now) {
+		now = upload->length - at;
+		if (upload->chunk && now > upload->chunk)
+			now = upload->chunk;
+		sprintf(line, "%zx\r\n", now);
+		if (upload->chunk)
+			say_text(line);
+		say(content + at, now);
+		if (upload->chunk)
+			say_text("\r\n");
+	}
+	if (upload->chunk)
+		say_text("0\r\n\r\n");
+	say_text(upload->behind);
+	return NULL;
+}
+
+static void start_upload(struct upload *one)
+{
+	if (!one->behind)
+		one->behind = "";
+	ck_assert_int_eq(pthread_create(&one->thread, NULL, upload, one), 0);
+}
+
+#endif

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-connection-body.c - unit tests of connection-body.c: bodies in pieces to
+ * the responder of connection-fixture.h.  Every test is run with each kind of
+ * loop; the test itself is the client.
+ */
+#include "connection-fixture.h"
+
+static const struct upload uploads[] = {
+	{.length = 1},
+	{.length = WINDOW - 1},
+	{.length = WINDOW},
+	{.length = WINDOW + 1},
+	{.length = 4 * WINDOW},
+	{.length = 5 * WINDOW - 1},
+	{.length = 1, .chunk = 1},
+	{.length = WINDOW - 1, .chunk = 3000},
+	{.length = WINDOW + 1, .chunk = WINDOW + 1},
+	{.length = 5 * WINDOW - 1, .chunk = 70000},
+	{.length = 3 * WINDOW + 7, .chunk = WINDOW},
+};
+
+#define UPLOADS (int)(sizeof(uploads) / sizeof(uploads[0]))
+
+static char bytes[WINDOW]; /* to send */
+
+/* Of the request before; and what is done with the next. */
+static void forget(enum manner manner)
+{
+	EVENT(responder.manner = manner; responder.content = 0;
+	      responder.pieces = responder.more = responder.finished = 0; responder.over = false);
+}
+
+static void check_pieces(size_t length)
+{
+	SEEN(responder.content == length);
+	SEEN(responder.pieces == (length + WINDOW - 1) / WINDOW);
+	SEEN(responder.more == responder.pieces - 1);
+	for (unsigned i = 0; i + 1 < responder.pieces; i++)
+		ck_assert_uint_eq(responder.sizes[i], WINDOW);
+}
+
+/* With a request behind each, and all on one connection. */
+START_TEST(test_pieces)
+{
+	begin(_i, ASKS_AT_ONCE);
+	for (int i = 0; i < 2 * UPLOADS; i++) {
+		struct upload one = uploads[i / 2];
+
+		forget(i % 2 ? ASKS_AT_ONCE : WAITS);
+		one.behind = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+		start_upload(&one);
+		for (unsigned piece = 1; i % 2 == 0 && piece * WINDOW < one.length; piece++) {
+			AWAIT(responder.pieces == piece);
+			call(&runner, ask, NULL);
+		}
+		ck_assert_int_eq(hear(), 200);
+		ck_assert_int_eq(hear(), 200);
+		pthread_join(one.thread, NULL);
+		SEEN(responder.over && responder.finished == 1);
+		check_pieces(one.length);
+	}
+	end();
+}
+END_TEST
+
+/* The end of one that fills its windows may come behind the last of them. */
+START_TEST(test_empty_last_piece)
+{
+	struct upload one = {.length = 2 * WINDOW, .chunk = WINDOW};
+
+	begin(_i, ASKS_AT_ONCE);
+	start_upload(&one);
+	ck_assert_int_eq(hear(), 200);
+	pthread_join(one.thread, NULL);
+	SEEN(responder.over);
+	SEEN(responder.pieces == 3);
+	SEEN(responder.sizes[2] == 0);
+	SEEN(responder.content == one.length);
+	end();
+}
+END_TEST
+
+/* While a piece is at the responder's, hardly more than that is taken. */
+START_TEST(test_client_waits)
+{
+	static const char head[] = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5242880\r\n\r\n";
+	static char data[5242880];
+	struct pollfd wait = {.events = POLLOUT};
+	size_t sent = 0;
+
+	begin(_i, WAITS);
+	say_text(head);
+	pattern_fill(data, 1, 0, sizeof(data));
+	set_nonblocking(client);
+	wait.fd = client;
+	/* Until the socket takes no more although the server has had its turns. */
+	for (unsigned i = 0; i < 3;) {
+		ssize_t now = send(client, data + sent, 64 * KIB, MSG_NOSIGNAL);
+
+		if (now > 0) {
+			sent += (size_t)now;
+			i = 0;
+			ck_assert_uint_lt(sent, sizeof(data) - 64 * KIB);
+		} else if (poll(&wait, 1, 100) == 0) {
+			i++;
+		}
+		settle(&runner);
+	}
+	SEEN(responder.pieces == 1);
+	ck_assert_uint_le(site.bodies.used, WINDOW);
+	ck_assert_uint_le(server.connections->input_length, 2 * WINDOW);
+	ck_assert(server.connections->paused);
+	EVENT(responder.manner = ASKS_AT_ONCE);
+	call(&runner, ask, NULL);
+	ck_assert_int_eq(fcntl(client, F_SETFL, 0), 0);
+	say(data + sent, sizeof(data) - sent);
+	ck_assert_int_eq(hear(), 200);
+	SEEN(responder.content == sizeof(data));
+	end();
+}
+END_TEST
+
+/* A responder that has heard enough; what is left is little, or much. */
+START_TEST(test_early_answer)
+{
+	struct upload one = {.length = WINDOW + 1000,
+			     .behind = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"};
+
+	begin(_i, ANSWERS);
+	start_upload(&one);
+	ck_assert_int_eq(hear(), 200);
+	ck_assert_int_eq(hear(), 200);
+	pthread_join(one.thread, NULL);
+	SEEN(responder.pieces == 1);
+	/* Of unknown length: up to a limit. */
+	one = (struct upload){.length = 3 * WINDOW, .chunk = 1000};
+	forget(ANSWERS);
+	start_upload(&one);
+	ck_assert_int_eq(hear(), 200);
+	pthread_join(one.thread, NULL);
+	SEEN(responder.pieces == 1);
+	say_text("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+	ck_assert_int_eq(hear(), 200);
+	/* More than is dropped. */
+	say_text("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000000\r\n\r\n");
+	forget(ANSWERS);
+	pattern_fill(bytes, 1, 0, WINDOW);
+	say(bytes, WINDOW);
+	ck_assert_int_eq(hear(), 200);
+	ck_assert(hears_end());
+	end();
+}
+END_TEST
+
+/* It answers while the next piece is on its way, as a worker that dies does. */
+START_TEST(test_answer_meanwhile)
+{
+	begin(_i, WAITS);
+	say_text("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 300000\r\n\r\n");
+	pattern_fill(bytes, 1, 0, WINDOW);
+	say(bytes, WINDOW);
+	AWAIT(responder.pieces == 1);
+	call(&runner, ask, NULL);
+	say("x", 1);
+	settle(&runner);
+	call(&runner, be_done, "soon");
+	ck_assert_int_eq(hear(), 200);
+	AWAIT(responder.finished == 1);
+	SEEN(responder.pieces == 1);
+	/* The rest is dropped. */
+	say(bytes, 300000 - WINDOW - 1);
+	say_text("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+	ck_assert_int_eq(hear(), 200);
+	end();
+}
+END_TEST
+
+/* The client goes while a piece is on its way, and while the responder has one. */
+START_TEST(test_client_goes)
+{
+	static const struct linger reset = {.l_onoff = 1};
+
+	begin(_i, WAITS);
+	for (unsigned i = 0; i < 4; i++) {
+		forget(responder.manner);
+		say_text("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 900000\r\n\r\n");
+		pattern_fill(bytes, 1, 0, WINDOW);
+		say(bytes, WINDOW);
+		AWAIT(responder.pieces == 1);
+		if (i < 2)
+			call(&runner, ask, NULL);
+		say("x", 1);
+		if (i % 2)
+			ck_assert_int_eq(
+				setsockopt(client, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)),
+				0);
+		close(client);
+		if (i >= 2) {
+			settle(&runner);
+			SEEN(responder.finished == 0);
+			call(&runner, ask, NULL);
+		}
+		AWAIT(responder.finished == 1);
+		SEEN(responder.pieces == 1);
+		connect_client();
+	}
+	end();
+}
+END_TEST
+
+static void be_impatient(void *argument)
+{
+	(void)argument;
+	config.limits.body_ms = 20;
+}
+
+static void allow(void *most)
+{
+	site.bodies.most = *(uint64_t *)most;
+}
+
+/* Who lies about the length, or how it is told, or is too slow. */
+START_TEST(test_refused)
+{
+	static const struct {
+		const char *head, *behind;
+		int status;
+	} cases[] = {
+		{"Content-Length: 300001\r\n\r\n", "", 413},
+		{"Transfer-Encoding: chunked\r\n\r\n40000\r\n", "\r\n100000\r\n", 413},
+		{"Transfer-Encoding: chunked\r\n\r\n40000\r\n", "5\r\n", 400},
+		{"Transfer-Encoding: chunked\r\n\r\n40000\r\n", "\r\n5;", 431},
+		{"Content-Length: 300000\r\n\r\n", "x", 408},
+	};
+
+	begin(_i, ASKS_AT_ONCE);
+	EVENT(responder.limit = 300000);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		forget(responder.manner);
+		if (cases[i].status == 408)
+			call(&runner, be_impatient, NULL);
+		say_text("POST / HTTP/1.1\r\nHost: a\r\n");
+		say_text(cases[i].head);
+		if (i > 0) {
+			pattern_fill(bytes, 1, 0, WINDOW);
+			say(bytes, WINDOW);
+			say_text(cases[i].behind);
+		}
+		if (cases[i].status == 413 && i > 0)
+			say(bytes, 300001 - WINDOW);
+		for (unsigned j = 0; cases[i].status == 431 && j < 5000; j++)
+			say("y", 1);
+		ck_assert_int_eq(hear(), cases[i].status);
+		ck_assert(hears_end());
+		SEEN(responder.finished == 1 && responder.pieces == (i > 0));
+		close(client);
+		connect_client();
+	}
+	end();
+}
+END_TEST
+
+/* A client that waits to be told is told once. */
+START_TEST(test_continue)
+{
+	begin(_i, ASKS_AT_ONCE);
+	say_text("POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n"
+		 "Content-Length: 600000\r\n\r\n");
+	ck_assert_int_eq(hear(), 100);
+	for (size_t at = 0; at < 600000; at += 100000) {
+		char data[100000];
+
+		pattern_fill(data, 1, at, sizeof(data));
+		say(data, sizeof(data));
+	}
+	ck_assert_int_eq(hear(), 200);
+	check_pieces(600000);
+	end();
+}
+END_TEST
+
+/* Neither memory nor room in the cache: that client hears of it, at once or in the middle. */
+START_TEST(test_no_room)
+{
+	begin(_i, WAITS);
+	call(&runner, allow, &(uint64_t){100000});
+	pattern_fill(bytes, 1, 0, WINDOW);
+	say_text("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 300000\r\n\r\n");
+	say(bytes, WINDOW);
+	ck_assert_int_eq(hear(), 503);
+	ck_assert(hears_end());
+	close(client);
+	SEEN(responder.finished == 1 && responder.pieces == 0);
+	/* One that has begun needs no more than it has. */
+	connect_client();
+	call(&runner, allow, &(uint64_t){WINDOW});
+	say_text("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 600000\r\n\r\n");
+	say(bytes, WINDOW);
+	AWAIT(responder.pieces == 1);
+	call(&runner, allow, &(uint64_t){0});
+	call(&runner, ask, NULL);
+	pattern_fill(bytes, 1, WINDOW, WINDOW);
+	say(bytes, WINDOW);
+	AWAIT(responder.pieces == 2);
+	call(&runner, be_done, "well");
+	ck_assert_int_eq(hear(), 200);
+	end();
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	int kind = first_kind();
+
+	tcase_add_loop_test(tcase, test_pieces, kind, KINDS);
+	tcase_add_loop_test(tcase, test_empty_last_piece, kind, KINDS);
+	tcase_add_loop_test(tcase, test_client_waits, kind, KINDS);
+	tcase_add_loop_test(tcase, test_early_answer, kind, KINDS);
+	tcase_add_loop_test(tcase, test_answer_meanwhile, kind, KINDS);
+	tcase_add_loop_test(tcase, test_client_goes, kind, KINDS);
+	tcase_add_loop_test(tcase, test_refused, kind, KINDS);
+	tcase_add_loop_test(tcase, test_continue, kind, KINDS);
+	tcase_add_loop_test(tcase, test_no_room, kind, KINDS);
+}
+
+RUN_SUITE("connection-body", fill)
