@@ -18,6 +18,14 @@ EXTRA_DIST += bench/README.md bench/bench bench/urls.lua bench/fcgi-generate.c \
 	bench/lib/__init__.py bench/lib/experiments.py bench/lib/load.py bench/lib/process.py \
 	bench/lib/report.py bench/lib/servers.py
 
+# What no server of "bench dynamic" can do without.
+noinst_PROGRAMS += bench/null-generate
+bench_null_generate_SOURCES = bench/null-generate.c
+
+# The peers of "bench dynamic".
+EXTRA_DIST += bench/lib/apache.py bench/lib/dynamic.py bench/lib/fastcgi.py \
+	bench/lib/lighttpd.py bench/lib/nginx.py
+
 # Compares the library's own loops, which are not exported, with the C library's.
 noinst_PROGRAMS += bench/checksum
 EXTRA_DIST += bench/lib/checksum.py

@@ -8,25 +8,25 @@ import resource
 import shutil
 import sys
 
-from . import checksum, idle, library, load, process, reload
+from . import checksum, dynamic, idle, library, load, process, reload, report
 from .process import Failure
-from .servers import FCGI_PROCESSES, Nginx, Sweet, find_program
+from .nginx import Nginx
+from .servers import Row, Sweet, find_program
 
 EXPERIMENTS = {}
 FILES = 100
 SIZES = (1 << 10, 10 << 10, 100 << 10, 1 << 20)
 CACHE_MIB = 256
-PATTERN = b"abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ-\n"
 
 
-def experiment(name, compares_requests, summary):
+def experiment(name, compare, summary):
     """Registers a function of a Context under a name.
 
-    compares_requests: whether requests/s are to be compared; None: it prints all itself.
+    compare: prints what the cases measured say of the servers; None: it prints all itself.
     """
 
     def register(function):
-        EXPERIMENTS[name] = (function, compares_requests, summary)
+        EXPERIMENTS[name] = (function, compare, summary)
         return function
 
     return register
@@ -47,6 +47,7 @@ class Context:
         self.io = options.io
         self.quick, self.json, self.csv = options.quick, options.json, options.csv
         self.servers = []
+        self.folders = []  # outside of directory; removed at the end
         self.cases = []
 
     def start(self, servers):
@@ -59,23 +60,26 @@ class Context:
     def stop(self):
         for server in self.servers:
             server.stop()
+        for folder in self.folders:
+            shutil.rmtree(folder, ignore_errors=True)
 
     def check(self, pages, size):
         for server in self.servers:
             load.check(server.name, server.port, pages(size))
 
-    def measure(self, size, connections, path, around=()):
-        """One case: a warm-up, then the servers in turn, again and again."""
+    def measure(self, size, connections, rows, around=()):
+        """One case: a warm-up, then the rows in turn, again and again."""
         wrk = load.Wrk(find_program("wrk"), load.script_path(), self.client_cpu, connections)
         case = {"size": size, "connections": connections,
-                "runs": {server.name: [] for server in self.servers}}
+                "runs": {row.name: [] for row in rows}}
         for run in range(-1, self.runs):
-            for server in self.servers:
-                progress(f"{size} bytes, {connections} connections, {server.name}, "
+            for row in rows:
+                progress(f"{size} bytes, {connections} connections, {row.name}, "
                          + (f"run {run + 1} of {self.runs}" if run >= 0 else "warm-up"))
-                figures = self.run(wrk, server, size, path, around, self.seconds if run >= 0 else 1)
+                figures = self.run(wrk, row.server, size, row.path.format(size=size), around,
+                                   self.seconds if run >= 0 else 1)
                 if run >= 0:
-                    case["runs"][server.name].append(figures)
+                    case["runs"][row.name].append(figures)
         progress("")
         self.cases.append(case)
 
@@ -147,40 +151,27 @@ def file_pages(size):
     return ((f"/{size}/{number:03d}.bin", file_body(size, number)) for number in range(FILES))
 
 
-def generated_pages(size):
-    """Enough requests that every worker gets some, whatever the order."""
-    body = (PATTERN * (size // len(PATTERN) + 1))[:size]
-    return [(f"/generate?size={size}", body)] * 4 * FCGI_PROCESSES
-
-
-@experiment("fixed", False, "static files of four sizes, 100 of each: SWEET and nginx")
+@experiment("fixed", report.print_ratios, "static files of four sizes, 100 of each: SWEET and nginx")
 def fixed(context):
     find_program("wrk")
     root = os.path.join(context.directory, "root")
     os.mkdir(root, 0o755)
     make_files(root, context.sizes)
     cache_mib = max(CACHE_MIB, 2 * FILES * sum(context.sizes) >> 20)
-    context.start([*(Sweet(context, root, io, cache_mib, False) for io in context.io),
+    context.start([*(Sweet(context, root, io, cache_mib) for io in context.io),
                    Nginx(context, root)])
+    rows = [Row(server.name, server, "/") for server in context.servers]
     for size in context.sizes:
         context.check(file_pages, size)
         for connections in context.connections or (64,):
-            context.measure(size, connections, "/", (FILES, f"/{size}/%03d.bin"))
+            context.measure(size, connections, rows, (FILES, f"/{size}/%03d.bin"))
         context.check(file_pages, size)
 
 
-@experiment("dynamic", True, "bodies made anew per request: SWEET's workers and nginx + FastCGI")
-def dynamic(context):
-    find_program("wrk")
-    root = os.path.join(context.directory, "root")
-    os.mkdir(root, 0o755)
-    context.start([*(Sweet(context, root, io, CACHE_MIB, True) for io in context.io),
-                   Nginx(context, root, max(context.sizes))])
-    for size in context.sizes:
-        context.check(generated_pages, size)
-        for connections in context.connections or (16, 64):
-            context.measure(size, connections, f"/generate?size={size}")
-        context.check(generated_pages, size)
+@experiment("dynamic", dynamic.print_bars,
+            "bodies made anew per request: SWEET's workers and peers' FastCGI")
+def dynamic_bodies(context):
+    dynamic.measure(context)
 
 
 @experiment("idle", None, "10,000 kept connections: memory of each, and how fast the others are")

@@ -107,35 +107,28 @@ def print_results(cases):
     table(heads, rows)
 
 
+def ratio(over, under, field):
+    """(of the medians, least, most of the pairs) of two rows' runs."""
+    pairs = [a[field] / b[field] for a, b in zip(over, under)]
+    return (statistics.median(run[field] for run in over)
+            / statistics.median(run[field] for run in under), min(pairs), max(pairs))
+
+
 def ratios(case):
-    """Peer against each sweet, of the medians and of each pair of runs."""
-    result = []
-    servers = list(case["runs"])
-    for peer in (name for name in servers if not name.startswith("sweet")):
-        for sweet in (name for name in servers if name.startswith("sweet")):
-            row = {"peer": peer, "sweet": sweet}
-            for label, field, over, under in (("cpu", "cpu_us_per_request", peer, sweet),
-                                              ("requests", "requests_per_s", sweet, peer)):
-                pairs = [a[field] / b[field]
-                         for a, b in zip(case["runs"][over], case["runs"][under])]
-                middle = (statistics.median(run[field] for run in case["runs"][over])
-                          / statistics.median(run[field] for run in case["runs"][under]))
-                row[label] = (middle, min(pairs), max(pairs))
-            result.append(row)
-    return result
+    """Peer against each sweet."""
+    runs = case["runs"]
+    return [{"peer": peer, "sweet": sweet,
+             "cpu": ratio(runs[peer], runs[sweet], "cpu_us_per_request"),
+             "requests": ratio(runs[sweet], runs[peer], "requests_per_s")}
+            for peer in runs if not peer.startswith("sweet")
+            for sweet in runs if sweet.startswith("sweet")]
 
 
-def print_ratios(cases, with_requests):
+def print_ratios(cases):
+    """Of CPU time only: with files the client is the limit of requests/s."""
     heads = ["body", "peer / sweet", "CPU/request: peer / sweet"]
-    if with_requests:
-        heads.append("requests/s: sweet / peer")
-    rows = []
-    for case in cases:
-        for row in ratios(case):
-            line = [case_name(case), f"{row['peer']} / {row['sweet']}", spread(row["cpu"])]
-            if with_requests:
-                line.append(spread(row["requests"]))
-            rows.append(line)
+    rows = [[case_name(case), f"{row['peer']} / {row['sweet']}", spread(row["cpu"])]
+            for case in cases for row in ratios(case)]
     print("\nratio of medians (least-most of the pairs of runs); over 1 is in favour of SWEET\n")
     table(heads, rows)
 

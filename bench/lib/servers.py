@@ -5,8 +5,6 @@ A Server owns its processes and its directory below bench's temporary one.
 """
 
 import os
-import pwd
-import re
 import shutil
 import socket
 import subprocess
@@ -14,59 +12,9 @@ import subprocess
 from . import process
 from .process import Failure
 
-FCGI_PROCESSES = 8
-SWEET_WORKERS = 4
-PACKAGES = {"wrk": "wrk", "nginx": "nginx-light", "cc": "gcc"}
-
-# Of nginx: what its documentation recommends for speed, and no log.
-NGINX = """\
-{user}
-daemon off;
-worker_processes 1;
-pid {dir}/nginx.pid;
-error_log {dir}/error.log warn;
-events {{
-    worker_connections 4096;
-}}
-http {{
-    access_log off;
-    sendfile on;
-    tcp_nopush on;
-    tcp_nodelay on;
-    keepalive_timeout 3600s;
-    keepalive_requests 1000000000;
-    open_file_cache max=10000 inactive=600s;
-    open_file_cache_valid 1s;
-    client_body_temp_path {dir}/body;
-    fastcgi_temp_path {dir}/fastcgi;
-    proxy_temp_path {dir}/proxy;
-    uwsgi_temp_path {dir}/uwsgi;
-    scgi_temp_path {dir}/scgi;
-    server {{
-        listen 127.0.0.1:{port} backlog=1024;
-        root {root};
-        {location}
-    }}
-}}
-"""
-
-# A whole body has to fit into the buffers: with no file to spill to, nginx
-# would otherwise wait for its client and keep the responder waiting.
-NGINX_FASTCGI = """\
-location = /generate {{
-            fastcgi_pass unix:{socket};
-            fastcgi_param QUERY_STRING $query_string;
-            fastcgi_param REQUEST_METHOD $request_method;
-            fastcgi_param SCRIPT_NAME $uri;
-            fastcgi_param REQUEST_URI $request_uri;
-            fastcgi_param SERVER_PROTOCOL $server_protocol;
-            fastcgi_buffering on;
-            fastcgi_buffer_size {buffer}k;
-            fastcgi_buffers {buffers} {buffer}k;
-            fastcgi_busy_buffers_size {busy}k;
-            fastcgi_max_temp_file_size 0;
-        }}"""
-FCGI_BUFFER = 32  # KiB
+SWEET_WORKERS = 2
+PACKAGES = {"wrk": "wrk", "nginx": "nginx-light", "cc": "gcc", "lighttpd": "lighttpd",
+            "apache2": "apache2-bin"}
 
 
 def find_program(name):
@@ -153,14 +101,33 @@ class Server:
         self.popens = []
 
 
+class Null(Server):
+    """What makes bodies and sends them, and nothing else: the limit."""
+
+    def __init__(self, context):
+        super().__init__("null", context.directory, context.server_cpu)
+        self.argv = [find_built(context.build, "bench", "null-generate"), str(self.port)]
+        self.version = "one process and thread, epoll, no server"
+
+    def begin(self):
+        self.launch(self.argv, "null", lambda log: line_starting(log, "null-generate: ready"))
+
+
+class Row:
+    """What takes a turn: a page of a server; path is a format with the size."""
+
+    def __init__(self, name, server, path):
+        self.name, self.server, self.path = name, server, path
+
+
 class Sweet(Server):
     """SWEET with one thread; io is auto, uring or epoll."""
 
-    def __init__(self, context, root, io, cache_mib, dynamic):
-        name = "sweet" if io == "auto" else "sweet-" + io
-        program = find_built(context.build, "sweet", "sweet")
-        argv = [program, "--listen", "", "--root", root, "--threads", "1",
-                "--cache-size", f"{cache_mib}M", "--revalidate", "1000"]
+    def __init__(self, context, root, io, cache_mib, dynamic=False, name="sweet", arguments=()):
+        name += "" if io == "auto" else "-" + io
+        self.program = find_built(context.build, "sweet", "sweet")
+        argv = [self.program, "--listen", "", "--root", root, "--threads", "1",
+                "--cache-size", f"{cache_mib}M", "--revalidate", "1000", *arguments]
         if io != "auto":
             argv += ["--io", io]
         if dynamic:
@@ -169,65 +136,22 @@ class Sweet(Server):
         super().__init__(name, context.directory, context.server_cpu)
         argv[2] = f"127.0.0.1:{self.port}"
         self.argv = argv
-        self.version = version([program, "--version"])
+        self.responders = None
+        self.version = version([self.program, "--version"])
+
+    def add_responders(self, prefix, responders):
+        self.responders = responders
+        conf = os.path.join(self.directory, "sweet.conf")
+        with open(conf, "w") as file:
+            file.write("[sweet]\n"
+                       f"[pool responders]\nprotocol=fastcgi\nupstream=unix:{responders.socket}\n"
+                       f"in-flight={responders.processes}\nkeep-connection=1h\n"
+                       f"[path {prefix}]\npool=responders\n")
+        self.argv += ["--config", conf]
 
     def begin(self):
+        if self.responders:
+            self.responders.launch()
         ready = "sweet: listening on"
         log = self.launch(self.argv, "sweet", lambda log: line_starting(log, ready))
         self.detail = line_starting(log, ready)
-
-
-class Nginx(Server):
-    """nginx with one worker, for files or in front of FastCGI responders."""
-
-    def __init__(self, context, root, dynamic_size=0):
-        self.program = find_program("nginx")
-        name = "nginx-fastcgi" if dynamic_size else "nginx"
-        self.responder = compile_responder(context) if dynamic_size else None
-        super().__init__(name, context.directory, context.server_cpu)
-        self.socket = os.path.join(self.directory, "fcgi.sock")
-        self.version = version([self.program, "-v"])
-        location = ""
-        if dynamic_size:
-            self.version += f", libfcgi {library_version()}"
-            buffers = max(8, dynamic_size // (FCGI_BUFFER << 10) + 2)
-            self.detail = f"{FCGI_PROCESSES} FastCGI processes, {buffers} buffers of" \
-                          f" {FCGI_BUFFER} KiB, a connection per request"
-            location = NGINX_FASTCGI.format(socket=self.socket, buffers=buffers,
-                                            buffer=FCGI_BUFFER, busy=2 * FCGI_BUFFER)
-        user = f"user {pwd.getpwuid(0).pw_name};" if os.geteuid() == 0 else ""
-        self.conf = os.path.join(self.directory, "nginx.conf")
-        with open(self.conf, "w") as file:
-            file.write(NGINX.format(user=user, dir=self.directory, port=self.port, root=root,
-                                    location=location))
-
-    def begin(self):
-        if self.responder:
-            self.launch([self.responder, self.socket, str(FCGI_PROCESSES)], "fcgi-generate",
-                        lambda log: line_starting(log, "fcgi-generate: ready"))
-        self.launch([self.program, "-p", self.directory, "-c", self.conf,
-                     "-e", os.path.join(self.directory, "error.log")], "nginx",
-                    lambda log: connects(self.port))
-
-
-def compile_responder(context):
-    """Compiles fcgi-generate.c into the temporary directory; returns its path."""
-    target = os.path.join(context.directory, "fcgi-generate")
-    if os.path.exists(target):
-        return target
-    argv = [find_program("cc"), "-std=c11", "-D_GNU_SOURCE", "-O2", "-o", target,
-            os.path.join(context.source, "fcgi-generate.c"), "-lfcgi"]
-    done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, timeout=60, check=False)
-    if done.returncode:
-        text = done.stdout.decode(errors="replace")
-        hint = ""
-        if re.search(r"fcgiapp\.h|-lfcgi", text):
-            hint = "libfcgi not found: install the Debian package libfcgi-dev\n"
-        raise Failure(f"{hint}fcgi-generate.c does not compile:\n{text}")
-    return target
-
-
-def library_version():
-    answer = version(["dpkg-query", "-W", "-f", "${Version}\\n", "libfcgi-dev"])
-    return answer if answer[:1].isdigit() else "(version unknown)"

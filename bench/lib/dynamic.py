@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: MIT
+"""dynamic: bodies made anew for each request, by SWEET's workers and by peers'
+FastCGI responders; and what SWEET itself does by other ways.
+
+A row is a way to a page of one server; several rows may ask the same server.
+"""
+
+import os
+import shutil
+import statistics
+import tempfile
+
+from . import load, report
+from .apache import Apache
+from .fastcgi import Responders
+from .lighttpd import FILE_PROCESSES, Lighttpd
+from .nginx import NginxFastCgi
+from .process import Failure
+from .servers import Null, Row, Sweet, find_program
+
+PATTERN = b"abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ-\n"
+SHARED_MEMORY = "/dev/shm"
+FILES = 64  # of each process and size: fcgi-generate.c
+CHECKS = 32  # requests of a page before and after its runs
+CONNECTIONS = (16, 64)
+CACHE_MIB = 256
+PAGE = "/generate?size={size}"
+PEERS = ("nginx-fastcgi", "lighttpd-fastcgi", "lighttpd-sendfile", "apache-fastcgi")
+
+# What SWEET is to reach, by size: requests/s of one row by another's.
+BEST_PEER = {1 << 10: 3.5, 10 << 10: 3, 100 << 10: 3.5, 1 << 20: 3}
+POSIX = {10 << 10: 1.6, 100 << 10: 4}
+KEPT, FASTCGI = 0.9, 1
+
+
+def body_of(size):
+    return (PATTERN * (size // len(PATTERN) + 1))[:size]
+
+
+def shared_folder(context):
+    """For the files that lighttpd sends; goes with the context."""
+    need = FILE_PROCESSES * FILES * sum(context.sizes)
+    if need > shutil.disk_usage(SHARED_MEMORY).free // 2:
+        raise Failure(f"{need >> 20} MiB of files are too much for {SHARED_MEMORY}")
+    folder = tempfile.mkdtemp(prefix="bench-", dir=SHARED_MEMORY)
+    context.folders.append(folder)
+    os.chmod(folder, 0o755)
+    return folder
+
+
+def sweet_posix(context, root):
+    return Sweet(context, root, context.io[0], CACHE_MIB, dynamic=True, name="sweet-posix",
+                 arguments=["--data-path", "posix"])
+
+
+def sweet_fastcgi(context, root, processes):
+    """In front of the responders that nginx has."""
+    sweet = Sweet(context, root, context.io[0], CACHE_MIB, name="sweet-fastcgi")
+    sweet.add_responders("/generate", Responders(context, sweet, processes))
+    return sweet
+
+
+def start(context, root, connections):
+    """Starts all that this build has; the rows."""
+    rows = [Row("sweet" if io == "auto" else "sweet-" + io,
+                Sweet(context, root, io, CACHE_MIB, dynamic=True), PAGE) for io in context.io]
+    context.start([row.server for row in rows])
+    sweet = rows[0].server
+    null = Null(context)
+    context.start([null])
+    rows += [Row("null", null, PAGE),
+             Row("sweet-kept", sweet, PAGE + "&kept=1"),
+             Row("sweet-cached", sweet, PAGE + "&cached=1"),
+             Row("sweet-static", sweet, "/{size}.bin")]
+    for make in (lambda: sweet_posix(context, root),
+                 lambda: sweet_fastcgi(context, root, connections)):
+        server = make()
+        try:
+            context.start([server])
+        except Failure as failure:
+            # Not every build has them.
+            print(f"skipped: {server.name}: {str(failure).splitlines()[-1]}", flush=True)
+            context.servers.remove(server)
+            server.stop()
+        else:
+            rows.append(Row(server.name, server, PAGE))
+    peers = [NginxFastCgi(context, root, max(context.sizes), connections),
+             Lighttpd(context, root), Lighttpd(context, root, shared_folder(context)),
+             Apache(context, root, connections)]
+    context.start(peers)
+    return rows + [Row(peer.name, peer, PAGE) for peer in peers]
+
+
+def check(rows, size):
+    for row in rows:
+        load.check(row.name, row.server.port, [(row.path.format(size=size), body_of(size))] * CHECKS)
+
+
+def measure(context):
+    find_program("wrk")
+    counts = context.connections or CONNECTIONS
+    root = os.path.join(context.directory, "root")
+    os.mkdir(root, 0o755)
+    for size in context.sizes:
+        with open(os.path.join(root, f"{size}.bin"), "wb") as file:
+            file.write(body_of(size))
+    rows = start(context, root, max(counts))
+    for size in context.sizes:
+        check(rows, size)
+        for connections in counts:
+            context.measure(size, connections, rows)
+        check(rows, size)
+
+
+def comparisons(case):
+    """(row, the other row, bar or None) of one case."""
+    runs, size = case["runs"], case["size"]
+
+    def requests(name):
+        return statistics.median(run["requests_per_s"] for run in runs[name])
+
+    best = max((name for name in PEERS if name in runs), key=requests)
+    wanted = [("sweet", best, BEST_PEER.get(size)), ("null", best, None),
+              ("sweet", "sweet-posix", POSIX.get(size)),
+              ("sweet-kept", "sweet-static", KEPT), ("sweet-cached", "sweet-static", KEPT),
+              ("sweet-fastcgi", "nginx-fastcgi", FASTCGI)]
+    return [line for line in wanted if line[0] in runs and line[1] in runs]
+
+
+def print_bars(cases):
+    heads = ["body", "row / row", "requests/s", "bar", "", "CPU/request: row by row", "CPU us",
+             "core %"]
+    lines = []
+    for case in cases:
+        runs = case["runs"]
+        for row, other, bar in comparisons(case):
+            ratio = report.ratio(runs[row], runs[other], "requests_per_s")
+            mine, others = (statistics.median(run["cpu_us_per_request"] for run in runs[name])
+                            for name in (row, other))
+            lines.append([
+                report.case_name(case), f"{row} / {other}", report.spread(ratio),
+                "" if bar is None else f"{bar:g}",
+                "" if bar is None else "reached" if ratio[0] >= bar else "MISSED",
+                report.spread(report.ratio(runs[other], runs[row], "cpu_us_per_request")),
+                f"{report.number(mine)} : {report.number(others)}",
+                f"{statistics.median(run['core_percent'] for run in runs[row]):.0f}"])
+    print("\nsweet beside the best peer of each case, and beside itself by other ways; ratio of"
+          " medians\n(least-most of the pairs of runs); CPU/request: of the other row by this"
+          " one's; core %: of the\nfirst row: well under 100, the client is the limit of"
+          " requests/s\n")
+    report.table(heads, lines)

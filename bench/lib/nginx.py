@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: MIT
+"""nginx with one worker: for files, or in front of FastCGI responders."""
+
+import os
+import pwd
+
+from .fastcgi import Responders, library_version
+from .servers import Server, connects, find_program, version
+
+# Of nginx: what its documentation recommends for speed, and no log.
+NGINX = """\
+{user}
+daemon off;
+worker_processes 1;
+pid {dir}/nginx.pid;
+error_log {dir}/error.log warn;
+events {{
+    worker_connections 4096;
+}}
+http {{
+    access_log off;
+    sendfile on;
+    tcp_nopush on;
+    tcp_nodelay on;
+    keepalive_timeout 3600s;
+    keepalive_requests 1000000000;
+    open_file_cache max=10000 inactive=600s;
+    open_file_cache_valid 1s;
+    client_body_temp_path {dir}/body;
+    fastcgi_temp_path {dir}/fastcgi;
+    proxy_temp_path {dir}/proxy;
+    uwsgi_temp_path {dir}/uwsgi;
+    scgi_temp_path {dir}/scgi;
+    {upstream}
+    server {{
+        listen 127.0.0.1:{port} backlog=1024;
+        root {root};
+        {location}
+    }}
+}}
+"""
+
+# The variables are those of RFC 3875, as Debian's fastcgi_params has them and
+# the other servers send them.
+#
+# A whole body has to fit into the buffers: with no file to spill to, nginx
+# would otherwise wait for its client and keep the responder waiting.  One
+# process answers on one kept connection only, and nginx opens as many as it
+# has requests: with fewer processes some requests would wait for ever.
+NGINX_FASTCGI = """\
+location = /generate {{
+            fastcgi_pass responders;
+            fastcgi_param QUERY_STRING $query_string;
+            fastcgi_param REQUEST_METHOD $request_method;
+            fastcgi_param CONTENT_TYPE $content_type;
+            fastcgi_param CONTENT_LENGTH $content_length;
+            fastcgi_param SCRIPT_NAME $fastcgi_script_name;
+            fastcgi_param REQUEST_URI $request_uri;
+            fastcgi_param DOCUMENT_URI $document_uri;
+            fastcgi_param DOCUMENT_ROOT $document_root;
+            fastcgi_param SERVER_PROTOCOL $server_protocol;
+            fastcgi_param REQUEST_SCHEME $scheme;
+            fastcgi_param GATEWAY_INTERFACE CGI/1.1;
+            fastcgi_param SERVER_SOFTWARE nginx/$nginx_version;
+            fastcgi_param REMOTE_ADDR $remote_addr;
+            fastcgi_param REMOTE_PORT $remote_port;
+            fastcgi_param REMOTE_USER $remote_user;
+            fastcgi_param SERVER_ADDR $server_addr;
+            fastcgi_param SERVER_PORT $server_port;
+            fastcgi_param SERVER_NAME $server_name;
+            fastcgi_param REDIRECT_STATUS 200;
+            fastcgi_buffering on;
+            fastcgi_buffer_size {buffer}k;
+            fastcgi_buffers {buffers} {buffer}k;
+            fastcgi_busy_buffers_size {busy}k;
+            fastcgi_max_temp_file_size 0;
+            fastcgi_keep_conn on;
+        }}"""
+UPSTREAM = """\
+upstream responders {{
+        server unix:{socket};
+        keepalive {processes};
+    }}"""
+FCGI_BUFFER = 32  # KiB
+
+
+def arguments(server):
+    return [server.program, "-p", server.directory, "-c", server.conf,
+            "-e", os.path.join(server.directory, "error.log")]
+
+
+def write_conf(server, root, location="", upstream=""):
+    user = f"user {pwd.getpwuid(0).pw_name};" if os.geteuid() == 0 else ""
+    server.program = find_program("nginx")
+    server.version = version([server.program, "-v"])
+    server.conf = os.path.join(server.directory, "nginx.conf")
+    with open(server.conf, "w") as file:
+        file.write(NGINX.format(user=user, dir=server.directory, port=server.port, root=root,
+                                location=location, upstream=upstream))
+
+
+class Nginx(Server):
+    """For files."""
+
+    def __init__(self, context, root):
+        super().__init__("nginx", context.directory, context.server_cpu)
+        write_conf(self, root)
+
+    def begin(self):
+        self.launch(arguments(self), "nginx", lambda log: connects(self.port))
+
+
+class NginxFastCgi(Server):
+    """In front of responders: a kept connection to each, buffers for bodies of max_size."""
+
+    def __init__(self, context, root, max_size, processes):
+        super().__init__("nginx-fastcgi", context.directory, context.server_cpu)
+        self.responders = Responders(context, self, processes)
+        buffers = max(8, max_size // (FCGI_BUFFER << 10) + 2)
+        write_conf(self, root,
+                   NGINX_FASTCGI.format(buffers=buffers, buffer=FCGI_BUFFER, busy=2 * FCGI_BUFFER),
+                   UPSTREAM.format(socket=self.responders.socket, processes=processes))
+        self.detail = (f"{processes} FastCGI processes on kept connections, {buffers} buffers"
+                       f" of {FCGI_BUFFER} KiB; libfcgi {library_version()}")
+
+    def begin(self):
+        self.responders.launch()
+        self.launch(arguments(self), "nginx", lambda log: connects(self.port))
