@@ -366,6 +366,7 @@ tests_unit_test_access_log_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_access_log_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_access_log_LDADD = $(sweet_unit_ldadd)
 
+
 tests_unit_test_address_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_address_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_address_LDADD = $(sweet_unit_ldadd)
