@@ -366,7 +366,6 @@ tests_unit_test_access_log_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_access_log_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_access_log_LDADD = $(sweet_unit_ldadd)
 
-
 tests_unit_test_address_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_address_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_address_LDADD = $(sweet_unit_ldadd)
@@ -587,7 +586,9 @@ EXTRA_DIST += \
 	tests/system/test_supervisor.py \
 	tests/system/test_unix.py \
 	tests/system/test_upload.py \
+	tests/system/test_slow_clients.py \
 	tests/system/test_upload_pieces.py \
+	tests/system/test_upload_programs.py \
 	tests/system/test_variants.py \
 	tests/system/test_worker_stream.py \
 	tests/system/test_worker_users.py \
