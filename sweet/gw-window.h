@@ -13,7 +13,11 @@
 
 #include <slice.h>
 
-#define GW_WINDOW ((size_t)64 << 10) /* bytes, at most */
+/*
+ * Bytes, at most: half of what a CPU's own cache holds is for others.  A page of
+ * 100 KB is read and sent at once; in windows of 64 KB it costs 1.3 times as much.
+ */
+#define GW_WINDOW ((size_t)128 << 10)
 #define GW_WINDOW_LEAST ((size_t)4 << 10)
 #define GW_WINDOW_RANGES 32u
 
