@@ -45,9 +45,21 @@ static struct gw_pending *find(struct gw_lane *lane, uint64_t tag)
 											: NULL;
 }
 
+static void set_streams(struct gw_lane *lane, struct gw_pending *pending, bool streams)
+{
+	if (pending->streams == streams)
+		return;
+	pending->streams = streams;
+	if (streams)
+		atomic_fetch_add_explicit(&lane->process->streams, 1, memory_order_relaxed);
+	else
+		atomic_fetch_sub_explicit(&lane->process->streams, 1, memory_order_relaxed);
+}
+
 /* The last record for it has come, or none will. */
 static void leave(struct gw_lane *lane, struct gw_pending *pending)
 {
+	set_streams(lane, pending, false);
 	if (pending->call)
 		gw_lane_call(pending->call)->lane = NULL;
 	if (pending->deserted && --lane->deserted == 0)
@@ -67,6 +79,16 @@ void gw_lane_complain(const struct gw_lane *lane, const char *what)
 		    lane->process->number, (int)NC_exchange_pid(lane->exchange), what);
 }
 
+/*
+ * Whether the worker has told nothing of it while another answer leaves, of this
+ * thread or not: that one has bounds of its own, and is no fault.
+ */
+static bool is_behind_another(const struct gw_lane *lane, const struct gw_pending *pending)
+{
+	return !pending->heard &&
+	       atomic_load_explicit(&lane->process->streams, memory_order_relaxed) > 0;
+}
+
 /* --- calls that nobody waits for ------------------------------------------------------ */
 
 static void out_of_patience(struct timer *timer)
@@ -77,10 +99,16 @@ static void out_of_patience(struct timer *timer)
 	uint64_t now = loop_now_ms(lane->server->loop);
 
 	for (uint32_t i = 0; i < GW_IN_FLIGHT; i++) {
-		if (lane->pending[i].deserted && now - lane->pending[i].deserted_ms >= most) {
+		struct gw_pending *pending = &lane->pending[i];
+
+		if (!pending->deserted || now - pending->deserted_ms < most)
+			continue;
+		if (!is_behind_another(lane, pending)) {
 			gw_process_kill(lane->process, "does not end what nobody waits for");
 			return;
 		}
+		/* When the other one is over, it has its time. */
+		pending->deserted_ms = now;
 	}
 	loop_timer_start(lane->server->loop, &lane->patience, most, out_of_patience);
 }
@@ -104,6 +132,7 @@ void gw_lane_desert(struct gw_call *call)
 	if (!lane)
 		return;
 	pending = &lane->pending[gw_lane_call(call)->slot];
+	set_streams(lane, pending, false);
 	gw_lane_call(call)->lane = NULL;
 	pending->call = NULL;
 	pending->deserted = true;
@@ -229,6 +258,8 @@ static void take_record(struct gw_lane *lane, struct gw_pending *pending,
 	if (!(response->flags & NC_RESPONSE_MORE)) {
 		leave(lane, pending);
 		gw_process_served(lane->process);
+	} else if (call) {
+		set_streams(lane, pending, true);
 	}
 	if (!call)
 		gw_response_release(response);
@@ -297,9 +328,15 @@ bool gw_lane_settle(struct gw_lane *lane)
 
 void gw_lane_too_late(struct gw_call *call)
 {
+	struct lane_call *own = gw_lane_call(call);
+
+	if (is_behind_another(own->lane, &own->lane->pending[own->slot])) {
+		gw_lane_break_off(call, 503, "No worker is free.");
+		return;
+	}
 	/* A worker does one thing at a time: its end answers what it began with. */
-	gw_lane_call(call)->late = true;
-	gw_process_kill(gw_lane_call(call)->lane->process, "took too long to answer");
+	own->late = true;
+	gw_process_kill(own->lane->process, "took too long to answer");
 }
 
 /*

@@ -27,6 +27,7 @@ struct gw_pending {
 	bool deserted;	      /* the latter */
 	bool untold;	      /* of which the worker is still to be told */
 	bool heard;	      /* the worker has told something of it */
+	bool streams;	      /* its answer is on its way to who waits for it, and goes on */
 	uint32_t generation;
 	uint32_t next;	 /* free slot */
 	uint64_t number; /* of those that the worker was given, from 1 */

@@ -61,8 +61,9 @@ struct gw_process {
 	_Atomic unsigned leaving; /* parts that have not let go of it */
 	_Atomic bool doomed;	  /* is being killed: gets nothing new */
 	_Atomic unsigned served;  /* requests, if the pool counts them */
+	_Atomic unsigned streams; /* answers that others wait behind, if it counts those */
 	struct loop_task gone, tired, kill;
-	void *own;	     /* the protocol's */
+	void *own; /* the protocol's */
 	/* For the status. */
 	_Atomic int pid; /* 0: none is up */
 	_Atomic uint64_t starts;

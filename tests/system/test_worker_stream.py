@@ -2,6 +2,7 @@
 """Answers of workers in several pieces, and what becomes of those that break off."""
 
 import re
+import select
 import socket
 import struct
 
@@ -217,14 +218,20 @@ def root(tmp_path_factory):
     return tmp_path_factory.mktemp("root")
 
 
+def one_worker(start, folder, in_flight, threads=1):
+    """That has little time to answer."""
+    path = folder / "sweet.conf"
+    path.write_text(
+        f"[sweet]\nlisten=127.0.0.1:0\nthreads={threads}\nroot={folder}\n[pool stream]\n"
+        f"command={STREAM}\nprocesses=1\nin-flight={in_flight}\ntimeout={SOON}s\n"
+        f"queue-timeout={TIMEOUT}s\n[path /stream]\npool=stream\n"
+    )
+    return start(None, "--config", path, listen=None)
+
+
 def test_worker_that_hangs(kind, tmp_path, start):
     """In the middle of its answer, with a client and without: others get their turn."""
-    path = tmp_path / "sweet.conf"
-    path.write_text(
-        f"[sweet]\nlisten=127.0.0.1:0\nthreads=1\nroot={tmp_path}\n[pool stream]\ncommand={STREAM}\n"
-        f"processes=1\nin-flight=1\ntimeout={SOON}s\nqueue-timeout={TIMEOUT}s\n[path /stream]\npool=stream\n"
-    )
-    server = start(None, "--config", path, listen=None)
+    server = one_worker(start, tmp_path, 1)
     with Client(server.port) as client:
         ask(client, "hang?2")
         assert len(chunk(client)) == PIECE
@@ -238,3 +245,29 @@ def test_worker_that_hangs(kind, tmp_path, start):
         ask(client, "hang?2")
     assert cancellations(server) == 0
     assert server.errors.count("ending it") == 3
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_who_waits_behind_a_long_answer(kind, tmp_path, start, threads):
+    """Waits no longer than for a worker that hangs, but that one is no such."""
+    server = one_worker(start, tmp_path, 4, threads)
+    with Client(server.port) as long, Client(server.port) as gone, Client(server.port) as late:
+        ask(long, "endless")
+        chunk(long)
+        gone.send(request("/stream/list"))
+        server.wait_status(lambda status: in_flight(status) == 2)
+        reset(gone)
+        gone.close()
+        late.send(request("/stream/list"))
+        server.wait_status(lambda status: in_flight(status) == 3)
+        while not select.select([late.socket], [], [], 0)[0]:
+            assert len(chunk(long)) == PIECE
+        got = late.response()
+        assert (got.status, got["Retry-After"]) == (503, "1"), server.errors.text()
+        assert len(chunk(long)) == PIECE
+    assert cancellations(server) == 1
+    assert server.errors.count("ending it") == 0
+
+
+def in_flight(status):
+    return status["workers"]["pools"][0]["processes"][0]["in_flight"]
