@@ -224,6 +224,8 @@ def test_killed_in_mid_body(kind, root):
         with Client(server.port) as client:
             client.send(request("/generate?size=1000000"))
             server.wait_status(lambda status: status["workers"]["requests"] > asked)
+            # The worker is rung for at the end of a turn, which has come with another's answer.
+            server.status()
             # It sleeps until the pipe is full and the worker waits in the middle.
             os.kill(server.pid, signal.SIGSTOP)
             os.kill(pid, signal.SIGCONT)
