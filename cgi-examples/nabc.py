@@ -38,6 +38,7 @@ INET, CRC32C = 1, 2  # enum NC_checksum_kind
 RANGES_MAX = 16  # NC_RESPONSE_RANGES_MAX
 
 _KEEP = 0x1  # NC_RESPONSE_KEEP
+_MORE = 0x2  # NC_RESPONSE_MORE
 _DROP = 0x10000  # NC_RESPONSE_DROP(0)
 
 
@@ -62,7 +63,8 @@ class _Range(Structure):
 
 class _Stat(Structure):
     _fields_ = [("id", c_size_t), ("size", c_size_t), ("fraglen", c_size_t),
-                ("fragments", c_size_t), ("kind", c_int), ("member", c_uint), ("holds", c_uint)]
+                ("fragments", c_size_t), ("kind", c_int), ("member", c_uint), ("holds", c_uint),
+                ("session", c_int)]
 
 
 class _Request(Structure):
@@ -116,6 +118,10 @@ _worker_accept = _call("NC_worker_accept", c_int, c_void_p, POINTER(_Request))
 _worker_body = _call("NC_worker_body", c_int, c_void_p, POINTER(_Request), POINTER(_Range))
 _worker_respond = _call("NC_worker_respond", c_int, c_void_p, POINTER(_Request),
                         POINTER(_Response))
+_worker_send = _call("NC_worker_send", c_int, c_void_p, POINTER(_Request), POINTER(_Range),
+                     c_uint, c_uint)
+_worker_abort = _call("NC_worker_abort", c_int, c_void_p, POINTER(_Request))
+_worker_gone = _call("NC_worker_gone", c_int, c_void_p, POINTER(_Request))
 _worker_close = _call("NC_worker_close", None, c_void_p, judge=None)
 
 
@@ -267,27 +273,89 @@ class Request:
         RANGES_MAX.  The server gives the units back when they are sent; with
         keep, those that were named stay for more answers, until destroy().
         """
-        lines = b"".join(_line(name, value) for name, value in headers)
-        parts = body if isinstance(body, list) else [body]
-        made, ranges, flags = [], [], 0
+        with _Body(body, keep) as parts:
+            self._begin(status, headers, parts, 0)
+
+    def stream(self, pieces, status=200, headers=(), keep=False):
+        """Answers piece by piece, as pieces, an iterable of bodies as above, gives them.
+
+        Each leaves at once; of a client that reads slowly this call waits for
+        the next one's room.  When the client goes, so does the rest: False
+        then, else True.  If pieces raises, the client sees that there is more.
+        """
+        with _Body([], False) as nothing:
+            self._begin(status, headers, nothing, _MORE)
         try:
-            for part in parts:
+            for piece in pieces:
+                with _Body(piece, keep) as parts:
+                    if len(parts.ranges):
+                        self._send(parts, _MORE)
+            with _Body([], False) as nothing:
+                self._send(nothing, 0)
+        except OSError as error:
+            self.abort()
+            if error.errno != errno.ECANCELED:
+                raise
+            return False
+        except BaseException:
+            self.abort()
+            raise
+        return True
+
+    def abort(self):
+        """Gives the request up: an error page, or the end of what was begun."""
+        _worker_abort(self._worker.pointer, byref(self._request))
+        self.answered = True
+
+    @property
+    def gone(self):
+        """Whether nobody waits for the answer any more."""
+        return _worker_gone(self._worker.pointer, byref(self._request)) == 1
+
+    def _begin(self, status, headers, parts, flags):
+        lines = b"".join(_line(name, value) for name, value in headers)
+        response = _Response(status, parts.flags | flags, lines, len(lines), Range(0, 0, 0),
+                             parts.ranges, len(parts.ranges))
+        _worker_respond(self._worker.pointer, byref(self._request), byref(response))
+        self.answered = True
+
+    def _send(self, parts, flags):
+        _worker_send(self._worker.pointer, byref(self._request), parts.ranges, len(parts.ranges),
+                     parts.flags | flags)
+
+
+class _Body:
+    """A body as the library takes it: ranges of units, those that were made for it
+    among them, which are its own until the end of the with statement."""
+
+    def __init__(self, body, keep):
+        self.flags, self._made = 0, []
+        ranges = []
+        try:
+            for part in body if isinstance(body, list) else [body]:
                 if not isinstance(part, (Range, int)):
                     if memoryview(part).nbytes == 0:
                         continue
-                    flags |= _DROP << len(ranges)
-                    made.append(put(part))
-                    part = made[-1]
+                    self.flags |= _DROP << len(ranges)
+                    self._made.append(put(part))
+                    part = self._made[-1]
                 ranges.append(part if isinstance(part, Range) else Range(part, 0, size(part)))
-            flags = flags | _KEEP if keep and len(made) < len(ranges) else 0
-            response = _Response(status, flags, lines, len(lines), Range(0, 0, 0),
-                                 (_Range * len(ranges))(*ranges), len(ranges))
-            _worker_respond(self._worker.pointer, byref(self._request), byref(response))
         except BaseException:
-            for unit in made:
-                destroy(unit)
+            self._destroy()
             raise
-        self.answered = True
+        self.flags = self.flags | _KEEP if keep and len(self._made) < len(ranges) else 0
+        self.ranges = (_Range * len(ranges))(*ranges)
+
+    def _destroy(self):
+        for unit in self._made:
+            destroy(unit)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, failed, *unused):
+        if failed:
+            self._destroy()
 
 
 class Worker:

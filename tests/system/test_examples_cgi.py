@@ -2,7 +2,9 @@
 """The examples of cgi-examples/: what each shows, and that clients who send
 what it does not expect get an answer of their own and spoil nobody else's."""
 
+import contextlib
 import hashlib
+import http.client
 import os
 import re
 import threading
@@ -12,7 +14,7 @@ import pytest
 from client import Client, fetch
 from examples import run_python, script, worker
 from files import KB, MB, pattern, write
-from server import SCALE, running
+from server import SCALE, TIMEOUT, running
 
 DATA = "one two three\n4 five\n\nsix"
 HELLO = re.compile(rb"Hello 127\.0\.0\.1, this is process (\d+)\.\n")
@@ -352,3 +354,90 @@ def test_python_errors(parts):
     for said in ("ValueError: no header line", r"\[Errno 22\]", r"\[Errno (2|13)\]",
                  "RuntimeError: the request has not been answered"):
         assert parts.errors.wait(said), said
+
+
+# Answers piece by piece, well and badly; "/told" is what came of the last one.
+STREAM = """
+import nabc
+told = []
+def endless(request):
+    while True:
+        told[:] = ["gone" if request.gone else "there"]
+        yield b"x" * 10000
+def failing():
+    yield b"a part"
+    raise KeyError("no more")
+def answer(request):
+    path = request.variables["PATH_INFO"]
+    if path == "/pieces":
+        pieces = [b"fresh ", [kept, b" and ", nabc.Range(kept, 0, 2)], b"", [], bytearray(b"!")]
+        told[:] = [str(request.stream(iter(pieces), 203, [("X-One", "1")], keep=True))]
+    elif path == "/endless":
+        told.append(str(request.stream(endless(request))))
+    elif path == "/fails":
+        request.stream(failing())
+    elif path == "/refused":
+        request.stream([1])
+    elif path == "/abort":
+        request.abort()
+    elif path == "/told":
+        request.respond(body=" ".join(told).encode())
+with nabc.Worker() as worker:
+    kept = nabc.put(b"kept")
+    worker.serve(answer)
+"""
+
+
+@pytest.fixture(scope="module")
+def stream(kind, tmp_path_factory):
+    root = tmp_path_factory.mktemp("stream")
+    write(root / "stream.py", STREAM.encode())
+    with running(kind, root, "--workers", 1, "--worker-memory", "1M",
+                 "--worker", f"/stream={run_python(root / 'stream.py')}") as server:
+        yield server
+
+
+@contextlib.contextmanager
+def http_client(server):
+    """Takes chunks apart."""
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=TIMEOUT)
+    with contextlib.closing(connection):
+        yield connection
+
+
+def get(connection, path):
+    connection.request("GET", path)
+    return connection.getresponse()
+
+
+def test_python_stream(stream):
+    """Again and again: what is fresh is given back, what is kept stays."""
+    with http_client(stream) as client:
+        for _ in range(400):
+            got = get(client, "/stream/pieces")
+            assert (got.status, got.headers["X-One"], got.headers["Transfer-Encoding"]) == (
+                203, "1", "chunked")
+            assert got.read() == b"fresh kept and ke!"
+        assert get(client, "/stream/told").read() == b"True"
+
+
+def test_python_stream_whose_client_goes(stream):
+    with http_client(stream) as client:
+        assert len(get(client, "/stream/endless").read(MB)) == MB
+    with http_client(stream) as client:
+        assert re.fullmatch(rb"(there|gone) False", get(client, "/stream/told").read())
+
+
+def test_python_stream_that_fails(stream):
+    """Its client sees that it is not whole; the next one gets an answer."""
+    for path, said in (("fails", "KeyError: 'no more'"), ("refused", r"\[Errno (2|13)\] NC_stat")):
+        with http_client(stream) as client:
+            got = get(client, f"/stream/{path}")
+            assert got.status == 200
+            with pytest.raises(http.client.IncompleteRead):
+                got.read()
+        assert stream.errors.wait(said)
+    with http_client(stream) as client:
+        got = get(client, "/stream/abort")
+        assert got.status == 502 and b"The worker gave up." in got.read()
+        assert get(client, "/stream/pieces").read() == b"fresh kept and ke!"
