@@ -225,7 +225,7 @@ static int welcome(struct nc_attach *attach, struct nc_guest *guest,
 		welcome.generation = guest->foreign->units.generation;
 		welcome.segment_size = memory;
 		welcome.data_offset = first;
-		guest->borrower.number = guest->foreign->number;
+		nc_grants_number(&cache->grants, &guest->borrower, guest->foreign->number);
 		fds[0] = guest->foreign->store->segment.fd;
 	}
 	count = nc_wire_welcome_fds(&welcome);
@@ -294,11 +294,13 @@ static int watch_guest(struct nc_attach *attach, struct nc_guest *guest)
 int nc_attach_expect(struct nc_attach *attach, struct nc_guest *guest, pid_t pid, int pidfd,
 		     bool child)
 {
+	struct nc_identity who;
 	int error;
 
 	pthread_mutex_lock(&attach->lock);
-	error = child ? nc_identity_of_child(pid, pidfd, &guest->borrower.who)
-		      : nc_identity_of_process(pid, pidfd, &guest->borrower.who);
+	error = child ? nc_identity_of_child(pid, pidfd, &who)
+		      : nc_identity_of_process(pid, pidfd, &who);
+	nc_grants_identify(&attach->cache->grants, &guest->borrower, &who);
 	if (!error)
 		error = watch_guest(attach, guest);
 	pthread_mutex_unlock(&attach->lock);

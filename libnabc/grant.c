@@ -200,6 +200,21 @@ static bool next_orphan(struct nc_grants *grants, struct nc_borrower *maker, siz
 	return found;
 }
 
+void nc_grants_number(struct nc_grants *grants, struct nc_borrower *borrower, unsigned number)
+{
+	pthread_mutex_lock(&grants->lock);
+	borrower->number = number;
+	pthread_mutex_unlock(&grants->lock);
+}
+
+void nc_grants_identify(struct nc_grants *grants, struct nc_borrower *borrower,
+			const struct nc_identity *who)
+{
+	pthread_mutex_lock(&grants->lock);
+	borrower->who = *who;
+	pthread_mutex_unlock(&grants->lock);
+}
+
 void nc_grants_part(struct nc_grants *grants, struct nc_borrower *borrower,
 		    void (*orphan)(void *context, size_t id), void *context)
 {

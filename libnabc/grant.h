@@ -72,6 +72,11 @@ void nc_grants_fini(struct nc_grants *grants);
 /* Takes *who over: its pidfd is the book's now. */
 void nc_grants_join(struct nc_grants *grants, struct nc_borrower *borrower);
 
+/* What is learned of it later: its number, and who it is, which is its own from then on. */
+void nc_grants_number(struct nc_grants *grants, struct nc_borrower *borrower, unsigned number);
+void nc_grants_identify(struct nc_grants *grants, struct nc_borrower *borrower,
+			const struct nc_identity *who);
+
 /*
  * The borrower is gone: its loans end.  orphan() is told, without the lock, of
  * every unit that it made sealed and that stands on without it.
