@@ -50,7 +50,7 @@ struct authenticator {
 };
 
 struct auth {
-	gatomicrefcount references;
+	_Atomic unsigned references;
 	struct authenticator *authenticator;
 	char *path;
 	_Atomic uint64_t looked_ns; /* when somebody last set out to look at the file */
@@ -157,7 +157,7 @@ struct auth *auth_open(struct authenticator *authenticator, const char *path, ch
 		return NULL;
 	}
 	auth = g_new0(struct auth, 1);
-	g_atomic_ref_count_init(&auth->references);
+	atomic_init(&auth->references, 1);
 	auth->authenticator = authenticator;
 	auth->path = g_strdup(path);
 	auth->users = users;
@@ -168,13 +168,13 @@ struct auth *auth_open(struct authenticator *authenticator, const char *path, ch
 
 struct auth *auth_hold(struct auth *auth)
 {
-	g_atomic_ref_count_inc(&auth->references);
+	atomic_fetch_add_explicit(&auth->references, 1, memory_order_relaxed);
 	return auth;
 }
 
 void auth_release(struct auth *auth)
 {
-	if (!auth || !g_atomic_ref_count_dec(&auth->references))
+	if (!auth || atomic_fetch_sub_explicit(&auth->references, 1, memory_order_acq_rel) != 1)
 		return;
 	htpasswd_release(auth->users);
 	pthread_mutex_destroy(&auth->lock);

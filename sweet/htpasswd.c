@@ -5,6 +5,7 @@
  */
 #include <crypt.h>
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +18,7 @@
 #define SHA1 20 /* bytes */
 
 struct htpasswd {
-	gatomicrefcount references;
+	_Atomic unsigned references;
 	GHashTable *hashes; /* user to hash */
 	char *any;	    /* one of the table's; NULL: it is empty */
 };
@@ -174,7 +175,7 @@ struct htpasswd *htpasswd_parse(const char *name, const char *text, size_t lengt
 	const char *wrong = NULL;
 	unsigned number = 0;
 
-	g_atomic_ref_count_init(&file->references);
+	atomic_init(&file->references, 1);
 	file->hashes = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
 	*why = NULL;
 	while (at < end && !wrong) {
@@ -220,13 +221,13 @@ struct htpasswd *htpasswd_read(const char *path, char **why)
 
 struct htpasswd *htpasswd_hold(struct htpasswd *file)
 {
-	g_atomic_ref_count_inc(&file->references);
+	atomic_fetch_add_explicit(&file->references, 1, memory_order_relaxed);
 	return file;
 }
 
 void htpasswd_release(struct htpasswd *file)
 {
-	if (!file || !g_atomic_ref_count_dec(&file->references))
+	if (!file || atomic_fetch_sub_explicit(&file->references, 1, memory_order_acq_rel) != 1)
 		return;
 	g_hash_table_destroy(file->hashes);
 	g_free(file);
