@@ -283,23 +283,18 @@ class Request:
         the next one's room.  When the client goes, so does the rest: False
         then, else True.  If pieces raises, the client sees that there is more.
         """
-        with _Body([], False) as nothing:
-            self._begin(status, headers, nothing, _MORE)
+        self._begin(status, headers, _Body([], False), _MORE)
         try:
             for piece in pieces:
                 with _Body(piece, keep) as parts:
                     if len(parts.ranges):
                         self._send(parts, _MORE)
-            with _Body([], False) as nothing:
-                self._send(nothing, 0)
-        except OSError as error:
+            self._send(_Body([], False), 0)
+        except BaseException as error:
             self.abort()
-            if error.errno != errno.ECANCELED:
+            if getattr(error, "errno", None) != errno.ECANCELED:
                 raise
             return False
-        except BaseException:
-            self.abort()
-            raise
         return True
 
     def abort(self):

@@ -302,6 +302,13 @@ def test_python_many(server):
             assert HELLO.fullmatch(client.get("/python").body)
 
 
+def one_python(kind, root, path, text):
+    """A server with one worker, of that text."""
+    write(root / "worker.py", text.encode())
+    return running(kind, root, "--workers", 1, "--worker-memory", "1M",
+                   "--worker", f"{path}={run_python(root / 'worker.py')}")
+
+
 # A page of several parts; one that is refused; one without an answer, and one that fails.
 PARTS = """
 import nabc
@@ -327,10 +334,7 @@ with nabc.Worker() as worker:
 
 @pytest.fixture(scope="module")
 def parts(kind, tmp_path_factory):
-    root = tmp_path_factory.mktemp("parts")
-    write(root / "parts.py", PARTS.encode())
-    with running(kind, root, "--workers", 1, "--worker-memory", "1M",
-                 "--worker", f"/parts={run_python(root / 'parts.py')}") as server:
+    with one_python(kind, tmp_path_factory.mktemp("parts"), "/parts", PARTS) as server:
         yield server
 
 
@@ -390,10 +394,7 @@ with nabc.Worker() as worker:
 
 @pytest.fixture(scope="module")
 def stream(kind, tmp_path_factory):
-    root = tmp_path_factory.mktemp("stream")
-    write(root / "stream.py", STREAM.encode())
-    with running(kind, root, "--workers", 1, "--worker-memory", "1M",
-                 "--worker", f"/stream={run_python(root / 'stream.py')}") as server:
+    with one_python(kind, tmp_path_factory.mktemp("stream"), "/stream", STREAM) as server:
         yield server
 
 

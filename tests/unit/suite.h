@@ -200,6 +200,20 @@ static inline void read_exactly(int fd, void *to, size_t length)
 	}
 }
 
+/* All that comes until the other end closes; good until the next call. */
+static inline const char *read_to_end(int fd)
+{
+	static char text[8192];
+	size_t length = 0;
+	ssize_t got;
+
+	while ((got = read(fd, text + length, sizeof(text) - 1 - length)) > 0)
+		length += (size_t)got;
+	ck_assert_int_eq(got, 0);
+	text[length] = '\0';
+	return text;
+}
+
 /* Descriptors that this process has open. */
 static inline unsigned open_descriptors(void)
 {

@@ -214,6 +214,17 @@ static void ask(struct client *client, struct NC_range body, bool more)
 	ck_assert_int_eq(client->error, 0);
 }
 
+/* A request without a body is out, and the application has it. */
+static void begin_asked(struct client *client, int kind)
+{
+	begin(client, kind);
+	connect_to(client);
+	ask(client, (struct NC_range){0}, false);
+	take_beginning(client->peer);
+	take_end(client->peer);
+	settle(&runner);
+}
+
 static void look(void *argument)
 {
 	struct client *client = argument;
@@ -243,12 +254,7 @@ START_TEST(test_without_body)
 {
 	struct client client;
 
-	begin(&client, _i);
-	connect_to(&client);
-	ask(&client, (struct NC_range){0}, false);
-	take_beginning(client.peer);
-	take_end(client.peer);
-	settle(&runner);
+	begin_asked(&client, _i);
 	SEEN(client.broke == 1 && client.hungry == 0);
 	end(&client);
 }
@@ -349,12 +355,7 @@ START_TEST(test_rest)
 {
 	struct client client;
 
-	begin(&client, _i);
-	connect_to(&client);
-	ask(&client, (struct NC_range){0}, false);
-	take_beginning(client.peer);
-	take_end(client.peer);
-	settle(&runner);
+	begin_asked(&client, _i);
 	call(&runner, rest_long, &client);
 	ck_assert(is_alive(&client));
 	ck_assert_int_eq(write(client.peer, "x", 1), 1);
@@ -368,12 +369,7 @@ START_TEST(test_rest_at_its_end)
 {
 	struct client client;
 
-	begin(&client, _i);
-	connect_to(&client);
-	ask(&client, (struct NC_range){0}, false);
-	take_beginning(client.peer);
-	take_end(client.peer);
-	settle(&runner);
+	begin_asked(&client, _i);
 	call(&runner, rest_briefly, &client);
 	AWAIT(client.idled == 1);
 	close(client.peer);
@@ -399,12 +395,7 @@ START_TEST(test_abort)
 	struct NC_range body;
 	struct client client;
 
-	begin(&client, _i);
-	connect_to(&client);
-	ask(&client, (struct NC_range){0}, false);
-	take_beginning(client.peer);
-	take_end(client.peer);
-	settle(&runner);
+	begin_asked(&client, _i);
 	call(&runner, close_link, &client);
 	take_record(client.peer, FCGI_ABORT_REQUEST, 0, NULL);
 	ck_assert_int_eq(read(client.peer, &byte, 1), 0);

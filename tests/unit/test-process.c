@@ -23,20 +23,6 @@ static int start_shell(struct nc_process *process, const char *command, char *co
 	return pair[0];
 }
 
-/* All that comes until the other end closes. */
-static const char *read_all(int fd)
-{
-	static char text[4096];
-	size_t length = 0;
-	ssize_t got;
-
-	while ((got = read(fd, text + length, sizeof(text) - 1 - length)) > 0)
-		length += (size_t)got;
-	ck_assert_int_eq(got, 0);
-	text[length] = '\0';
-	return text;
-}
-
 static int status_of(struct nc_process *process)
 {
 	siginfo_t ended;
@@ -59,7 +45,7 @@ START_TEST(test_environment)
 			 more);
 	snprintf(expected, sizeof(expected), "%d %d /nowhere blue yes\n", NC_PROCESS_SOCKET,
 		 (int)getpid());
-	ck_assert_str_eq(read_all(fd), expected);
+	ck_assert_str_eq(read_to_end(fd), expected);
 	ck_assert_int_eq(status_of(&process), 0);
 	nc_process_end(&process);
 	ck_assert_int_eq(process.pid, -1);
@@ -78,7 +64,7 @@ START_TEST(test_clean_slate)
 	sigprocmask(SIG_SETMASK, &all, &before);
 	fd = start_shell(&process, "cat; cut -d' ' -f5 /proc/$$/stat >&3; kill -TERM $$", NULL);
 	sigprocmask(SIG_SETMASK, &before, NULL);
-	ck_assert_int_eq(atoi(read_all(fd)), process.pid);
+	ck_assert_int_eq(atoi(read_to_end(fd)), process.pid);
 	ck_assert_int_eq(status_of(&process), -SIGTERM);
 	nc_process_end(&process);
 	close(fd);
@@ -94,7 +80,7 @@ START_TEST(test_end_kills)
 	ck_assert_int_eq(read(fd, &byte, 1), 1);
 	nc_process_end(&process);
 	/* Gone: nobody has the other end of the socket any more. */
-	ck_assert_str_eq(read_all(fd), "");
+	ck_assert_str_eq(read_to_end(fd), "");
 	ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
 	ck_assert_int_eq(errno, ECHILD);
 	nc_process_end(&process);

@@ -125,19 +125,6 @@ static void job_clear(struct job *job)
 	close(job->output);
 }
 
-static const char *read_all(int fd)
-{
-	static char text[8192];
-	size_t length = 0;
-	ssize_t got;
-
-	while ((got = read(fd, text + length, sizeof(text) - 1 - length)) > 0)
-		length += (size_t)got;
-	ck_assert_int_eq(got, 0);
-	text[length] = '\0';
-	return text;
-}
-
 /* What a program writes until its end, which is a good one. */
 static const char *output_of(unsigned program, const char *script)
 {
@@ -147,7 +134,7 @@ static const char *output_of(unsigned program, const char *script)
 	job_init(&job, program, script);
 	job_start(&job);
 	ck_assert_msg(job.error == 0, "%s", strerror(job.error));
-	text = read_all(job.output);
+	text = read_to_end(job.output);
 	AWAIT(job.ended);
 	ck_assert_int_eq(job.status, 0);
 	job_clear(&job);
@@ -161,7 +148,7 @@ static int error_of(unsigned program, const char *script)
 	job_init(&job, program, script);
 	job_start(&job);
 	ck_assert_int_eq(job.pidfd, -1);
-	ck_assert_str_eq(read_all(job.output), "");
+	ck_assert_str_eq(read_to_end(job.output), "");
 	job_clear(&job);
 	return job.error;
 }
@@ -184,7 +171,7 @@ START_TEST(test_run)
 	job_start(&job);
 	ck_assert_int_eq(job.error, 0);
 	snprintf(expected, sizeof(expected), "%d sh GET b\n/\n", (int)job.start.pid);
-	ck_assert_str_eq(read_all(job.output), expected);
+	ck_assert_str_eq(read_to_end(job.output), expected);
 	await(job.pidfd, POLLIN);
 	AWAIT(job.ended);
 	ck_assert(WIFEXITED(job.status) && WEXITSTATUS(job.status) == 3);
@@ -232,15 +219,15 @@ START_TEST(test_descriptors)
 	job.start.fds[2] = errors[1];
 	job.start.fds[3] = more[0];
 	job_start(&job);
-	ck_assert_str_eq(read_all(job.output), "0 1 2 3 ");
+	ck_assert_str_eq(read_to_end(job.output), "0 1 2 3 ");
 	AWAIT(job.ended);
 	job_clear(&job);
 	job_init(&job, 1, NULL);
 	job.start.fds[2] = errors[1];
 	job_start(&job);
 	close(errors[1]);
-	ck_assert_str_eq(read_all(job.output), "/dev/null\n");
-	ck_assert_str_eq(read_all(errors[0]), "to errors\n");
+	ck_assert_str_eq(read_to_end(job.output), "/dev/null\n");
+	ck_assert_str_eq(read_to_end(errors[0]), "to errors\n");
 	AWAIT(job.ended);
 	job_clear(&job);
 	job_init(&job, 2, NULL);
@@ -251,7 +238,7 @@ START_TEST(test_descriptors)
 	ck_assert_int_eq(write(more[1], "more", 4), 4);
 	close(input[1]);
 	close(more[1]);
-	ck_assert_str_eq(read_all(job.output), "input, more");
+	ck_assert_str_eq(read_to_end(job.output), "input, more");
 	AWAIT(job.ended);
 	job_clear(&job);
 	close(input[0]);
@@ -307,9 +294,9 @@ START_TEST(test_starters_descriptors)
 		(void)error_of(1, NULL);
 		close_pair(input);
 		if (!first[0])
-			snprintf(first, sizeof(first), "%s", read_all(job.output));
+			snprintf(first, sizeof(first), "%.15s", read_to_end(job.output));
 		else
-			ck_assert_str_eq(read_all(job.output), first);
+			ck_assert_str_eq(read_to_end(job.output), first);
 		AWAIT(job.ended);
 		job_clear(&job);
 	}
@@ -564,7 +551,7 @@ START_TEST(test_after_the_drop)
 	call(&runner, send_kill, &job.start);
 	AWAIT(job.ended);
 	ck_assert(WIFSIGNALED(job.status) && WTERMSIG(job.status) == SIGKILL);
-	ck_assert_str_eq(read_all(job.output), "");
+	ck_assert_str_eq(read_to_end(job.output), "");
 	job_clear(&job);
 	end();
 }
@@ -588,7 +575,7 @@ START_TEST(test_signal)
 	ck_assert(memcmp(line, "caught\n", 7) == 0);
 	call(&runner, send_kill, &job.start);
 	/* Also who else has its output. */
-	ck_assert_str_eq(read_all(job.output), "");
+	ck_assert_str_eq(read_to_end(job.output), "");
 	AWAIT(job.ended);
 	ck_assert(WIFSIGNALED(job.status) && WTERMSIG(job.status) == SIGKILL);
 	call(&runner, send_kill, &job.start); /* nobody any more */
@@ -606,7 +593,7 @@ START_TEST(test_close_ends_programs)
 	job_init(&job, 0, NULL);
 	job_start(&job);
 	end();
-	ck_assert_str_eq(read_all(job.output), "");
+	ck_assert_str_eq(read_to_end(job.output), "");
 	ck_assert(!job.ended);
 	ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
 	ck_assert_int_eq(errno, ECHILD);
@@ -633,7 +620,7 @@ START_TEST(test_death_of_the_server)
 	close(job.start.fds[1]);
 	read_exactly(job.output, &byte, 1);
 	end_child(server);
-	ck_assert_str_eq(read_all(job.output), "");
+	ck_assert_str_eq(read_to_end(job.output), "");
 	job_clear(&job);
 }
 END_TEST
@@ -654,7 +641,7 @@ START_TEST(test_death_of_the_starter)
 	ck_assert_int_eq(kill((pid_t)atoi(line), SIGKILL), 0);
 	AWAIT(job.ended);
 	ck_assert_int_eq(job.status, -1);
-	ck_assert_str_eq(read_all(job.output), "");
+	ck_assert_str_eq(read_to_end(job.output), "");
 	ck_assert_int_eq(error_of(0, NULL), EPIPE);
 	job_init(&other, 0, NULL);
 	/* The other thread has not looked yet. */
@@ -688,7 +675,7 @@ START_TEST(test_hanging_start)
 	ck_assert_int_eq(job.error, 0);
 	AWAIT(job.ended);
 	ck_assert(WIFSIGNALED(job.status) && WTERMSIG(job.status) == SIGKILL);
-	ck_assert_str_eq(read_all(job.output), "");
+	ck_assert_str_eq(read_to_end(job.output), "");
 	job_clear(&job);
 	close(fd);
 	ck_assert_str_eq(output_of(1, NULL), "next\n");
@@ -764,7 +751,7 @@ START_TEST(test_large_blocks)
 		AWAIT(jobs[i].done);
 		ck_assert_int_eq(jobs[i].error, 0);
 		close(jobs[i].start.fds[1]);
-		ck_assert_str_eq(read_all(jobs[i].output), expected);
+		ck_assert_str_eq(read_to_end(jobs[i].output), expected);
 		AWAIT(jobs[i].ended);
 		job_clear(&jobs[i]);
 	}
@@ -805,10 +792,10 @@ START_TEST(test_waiting_for_an_answer)
 	ck_assert_int_eq(waiter.error, 0);
 	ck_assert_int_ge(waiter.pidfd, 0);
 	close(two.start.fds[1]);
-	ck_assert_str_eq(read_all(two.output), "two\n");
+	ck_assert_str_eq(read_to_end(two.output), "two\n");
 	AWAIT(one.done);
 	close(one.start.fds[1]);
-	ck_assert_str_eq(read_all(one.output), "one\n");
+	ck_assert_str_eq(read_to_end(one.output), "one\n");
 	AWAIT(one.ended);
 	AWAIT(two.ended);
 	SEEN(one.calls == 101 && two.calls == 100);
