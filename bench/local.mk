@@ -7,12 +7,12 @@ bench_library_SOURCES = bench/library.c bench/library.h bench/library-handover.c
 bench_library_LDADD = libnabc/libnabc.la -lpthread
 bench_library_LDFLAGS = $(AM_LDFLAGS) -static
 EXTRA_DIST += bench/lib/idle.py bench/lib/library.py bench/lib/reload.py
-# What "bench trace" runs: the library's own replacement, on a list of requests.
+# What "bench replacement" runs: the library's own replacement, on a list of requests.
 noinst_PROGRAMS += bench/replay
 bench_replay_SOURCES = bench/replay.c bench/requests.c bench/requests.h \
 	bench/simulate.c bench/simulate.h bench/bounds.c
 bench_replay_LDADD = libnabc/libnabc-internal.la $(URING_LIBS) -lpthread -lm
-EXTRA_DIST += bench/lib/trace.py bench/traces/README.md bench/traces/semicomplete-2015.tsv.gz
+EXTRA_DIST += bench/lib/replacement.py bench/traces/README.md bench/traces/semicomplete-2015.tsv.gz
 
 EXTRA_DIST += bench/README.md bench/bench bench/urls.lua bench/fcgi-generate.c \
 	bench/lib/__init__.py bench/lib/experiments.py bench/lib/load.py bench/lib/process.py \

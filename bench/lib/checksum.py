@@ -3,8 +3,6 @@
 one CPU, counts its instructions with Valgrind, and prints a line for each size.
 """
 
-import csv
-import json
 import os
 import re
 import shutil
@@ -57,14 +55,13 @@ def measure(context, sizes):
             row[f"{work}_instructions_per_byte"] = instructions(program, work, row["size"],
                                                                 context.server_cpu)
         rows.append(row)
-    print("\nmedians; both ratios are to copy, instructions are counted by callgrind\n")
-    tell(rows, counts)
+    tell(context, rows, counts)
     if not counts:
         print("\nwithout Valgrind (Debian package valgrind) instructions are not counted")
-    write(context, rows)
+    context.records = rows
 
 
-def tell(rows, counts):
+def tell(context, rows, counts):
     lines = []
     for row in rows:
         line = [report.size_name(row["size"]), ""]
@@ -78,17 +75,5 @@ def tell(rows, counts):
              *(f"{work} / copy" for work in WORKS[1:])]
     if counts:
         heads += [f"{work}, instr./byte" for work in WORKS]
-    report.table(heads, lines)
-
-
-def write(context, rows):
-    if context.json:
-        with open(context.json, "w") as file:
-            json.dump({"experiment": "checksum", "machine": report.machine(context),
-                       "sizes": rows}, file, indent=2)
-            file.write("\n")
-    if context.csv:
-        with open(context.csv, "w", newline="") as file:
-            writer = csv.DictWriter(file, rows[0].keys())
-            writer.writeheader()
-            writer.writerows(rows)
+    context.table("medians; both ratios are to copy, instructions are counted by callgrind",
+                  heads, lines)

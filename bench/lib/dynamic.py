@@ -2,7 +2,7 @@
 """dynamic: bodies made anew for each request, by SWEET's workers and by peers'
 FastCGI responders; and what SWEET itself does by other ways.
 
-A row is a way to a page of one server; several rows may ask the same server.
+Several ways may ask the same server.
 """
 
 import os
@@ -22,6 +22,7 @@ PATTERN = b"abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ-\n"
 SHARED_MEMORY = "/dev/shm"
 FILES = 64  # of each process and size: fcgi-generate.c
 CHECKS = 32  # requests of a page before and after its runs
+SIZES = (1 << 10, 10 << 10, 100 << 10, 1 << 20)
 CONNECTIONS = (16, 64)
 CACHE_MIB = 256
 PAGE = "/generate?size={size}"
@@ -33,13 +34,24 @@ POSIX = {10 << 10: 1.6, 100 << 10: 4}
 KEPT, FASTCGI = 0.9, 1
 
 
+class Way:
+    """A page of a server; path is a format with the size."""
+
+    def __init__(self, name, server, path):
+        self.name, self.server, self.path = name, server, path
+
+    def row(self, context, size, connections):
+        return Row(self.name, self.server, load.Wrk(context.client_cpu, connections, size,
+                                                    self.path.format(size=size)))
+
+
 def body_of(size):
     return (PATTERN * (size // len(PATTERN) + 1))[:size]
 
 
-def shared_folder(context):
+def shared_folder(context, sizes):
     """For the files that lighttpd sends; goes with the context."""
-    need = FILE_PROCESSES * FILES * sum(context.sizes)
+    need = FILE_PROCESSES * FILES * sum(sizes)
     if need > shutil.disk_usage(SHARED_MEMORY).free // 2:
         raise Failure(f"{need >> 20} MiB of files are too much for {SHARED_MEMORY}")
     folder = tempfile.mkdtemp(prefix="bench-", dir=SHARED_MEMORY)
@@ -60,18 +72,18 @@ def sweet_fastcgi(context, root, processes):
     return sweet
 
 
-def start(context, root, connections):
-    """Starts all that this build has; the rows."""
-    rows = [Row("sweet" if io == "auto" else "sweet-" + io,
+def start(context, root, sizes, connections):
+    """Starts all that this build has; the ways."""
+    ways = [Way("sweet" if io == "auto" else "sweet-" + io,
                 Sweet(context, root, io, CACHE_MIB, dynamic=True), PAGE) for io in context.io]
-    context.start([row.server for row in rows])
-    sweet = rows[0].server
+    context.start([way.server for way in ways])
+    sweet = ways[0].server
     null = Null(context)
     context.start([null])
-    rows += [Row("null", null, PAGE),
-             Row("sweet-kept", sweet, PAGE + "&kept=1"),
-             Row("sweet-cached", sweet, PAGE + "&cached=1"),
-             Row("sweet-static", sweet, "/{size}.bin")]
+    ways += [Way("null", null, PAGE),
+             Way("sweet-kept", sweet, PAGE + "&kept=1"),
+             Way("sweet-cached", sweet, PAGE + "&cached=1"),
+             Way("sweet-static", sweet, "/{size}.bin")]
     for make in (lambda: sweet_posix(context, root),
                  lambda: sweet_fastcgi(context, root, connections)):
         server = make()
@@ -83,38 +95,40 @@ def start(context, root, connections):
             context.servers.remove(server)
             server.stop()
         else:
-            rows.append(Row(server.name, server, PAGE))
-    peers = [NginxFastCgi(context, root, max(context.sizes), connections),
-             Lighttpd(context, root), Lighttpd(context, root, shared_folder(context)),
+            ways.append(Way(server.name, server, PAGE))
+    peers = [NginxFastCgi(context, root, max(sizes), connections),
+             Lighttpd(context, root), Lighttpd(context, root, shared_folder(context, sizes)),
              Apache(context, root, connections)]
     context.start(peers)
-    return rows + [Row(peer.name, peer, PAGE) for peer in peers]
+    return ways + [Way(peer.name, peer, PAGE) for peer in peers]
 
 
-def check(rows, size):
-    for row in rows:
-        load.check(row.name, row.server.port, [(row.path.format(size=size), body_of(size))] * CHECKS)
+def check(ways, size):
+    for way in ways:
+        load.check(way.name, way.server.port, [(way.path.format(size=size), body_of(size))] * CHECKS)
 
 
 def measure(context):
     find_program("wrk")
+    sizes = context.sizes or SIZES
     counts = context.connections or CONNECTIONS
     root = os.path.join(context.directory, "root")
     os.mkdir(root, 0o755)
-    for size in context.sizes:
+    for size in sizes:
         with open(os.path.join(root, f"{size}.bin"), "wb") as file:
             file.write(body_of(size))
-    rows = start(context, root, max(counts))
-    for size in context.sizes:
-        check(rows, size)
+    ways = start(context, root, sizes, max(counts))
+    for size in sizes:
+        check(ways, size)
         for connections in counts:
-            context.measure(size, connections, rows)
-        check(rows, size)
+            context.turns({"size": size, "connections": connections},
+                          [way.row(context, size, connections) for way in ways])
+        check(ways, size)
 
 
 def comparisons(case):
     """(row, the other row, bar or None) of one case."""
-    runs, size = case["runs"], case["size"]
+    runs, size = case["runs"], case["parameters"]["size"]
 
     def requests(name):
         return statistics.median(run["requests_per_s"] for run in runs[name])
@@ -127,8 +141,15 @@ def comparisons(case):
     return [line for line in wanted if line[0] in runs and line[1] in runs]
 
 
+def verdicts(cases):
+    return [(f"{report.case_name(case)}: {row} / {other}, requests/s", found, bar, found >= bar)
+            for case in cases for row, other, bar in comparisons(case) if bar is not None
+            for found in (report.ratio(case["runs"][row], case["runs"][other],
+                                       "requests_per_s")[0],)]
+
+
 def print_bars(cases):
-    heads = ["body", "row / row", "requests/s", "bar", "", "CPU/request: row by row", "CPU us",
+    heads = ["case", "row / row", "requests/s", "bar", "", "CPU/request: row by row", "CPU us",
              "core %"]
     lines = []
     for case in cases:

@@ -8,7 +8,8 @@ import resource
 import shutil
 import sys
 
-from . import checksum, dynamic, idle, library, load, process, reload, report
+from . import (checksum, dynamic, idle, library, load, process, reload, replacement,
+               report)
 from .process import Failure
 from .nginx import Nginx
 from .servers import Row, Sweet, find_program
@@ -19,36 +20,62 @@ SIZES = (1 << 10, 10 << 10, 100 << 10, 1 << 20)
 CACHE_MIB = 256
 
 
-def experiment(name, compare, summary):
-    """Registers a function of a Context under a name.
+class Experiment:
+    """One of them: how it is measured and what is said of its cases.
 
-    compare: prints what the cases measured say of the servers; None: it prints all itself.
+    compare: prints what the cases say of the servers, or None.
+    module: may have verdicts(cases), a list of (text, value, bar, reached).
+    cpus: whether the servers' and the client's CPU are needed.
     """
 
+    def __init__(self, name, measure, compare, summary, module, cpus):
+        self.name, self.measure, self.compare, self.summary = name, measure, compare, summary
+        self.cpus = cpus
+        self.verdicts = getattr(module, "verdicts", lambda cases: [])
+
+
+def experiment(name, compare, summary, module=None, cpus=True):
+    """Registers a function of a Context under a name."""
+
     def register(function):
-        EXPERIMENTS[name] = (function, compare, summary)
+        EXPERIMENTS[name] = Experiment(name, function, compare, summary, module, cpus)
         return function
 
     return register
 
 
 class Context:
-    """What one invocation works with; owns the servers that it started."""
+    """What one invocation works with; owns the servers that it started.
+
+    An experiment leaves cases here, and prints its own tables by table().
+    What has no cases leaves records, flat dictionaries, and verdicts instead.
+    """
 
     def __init__(self, options, source, directory):
+        self.options = options
         self.build = options.build
         self.source = source
         self.directory = directory
         self.server_cpu, self.client_cpu = options.cpus
         self.runs = options.runs
         self.seconds = options.seconds
-        self.sizes = options.sizes or SIZES
+        self.sizes = options.sizes  # None where the command line does not tell
         self.connections = options.connections
         self.io = options.io
-        self.quick, self.json, self.csv = options.quick, options.json, options.csv
+        self.quick = options.quick
         self.servers = []
         self.folders = []  # outside of directory; removed at the end
-        self.cases = []
+        self.cases, self.tables, self.records, self.verdicts = [], [], [], []
+
+    def pick(self, given, usual, quick):
+        """What the command line says, or else what is usual with or without --quick."""
+        return given or (quick if self.quick else usual)
+
+    def table(self, title, heads, rows):
+        """Prints a table and keeps it for the results."""
+        print(f"\n{title}\n")
+        report.table(heads, rows)
+        self.tables.append({"title": title, "heads": heads, "rows": rows})
 
     def start(self, servers):
         for server in servers:
@@ -67,55 +94,60 @@ class Context:
         for server in self.servers:
             load.check(server.name, server.port, pages(size))
 
-    def measure(self, size, connections, rows, around=()):
-        """One case: a warm-up, then the rows in turn, again and again."""
-        wrk = load.Wrk(find_program("wrk"), load.script_path(), self.client_cpu, connections)
-        case = {"size": size, "connections": connections,
-                "runs": {row.name: [] for row in rows}}
+    def turns(self, parameters, rows, before=None):
+        """One case: a warm-up, then the rows in turn, again and again.
+
+        before(row), if given, is called ahead of each run, off the clock.
+        """
+        case = {"parameters": parameters, "runs": {row.name: [] for row in rows}}
         for run in range(-1, self.runs):
             for row in rows:
-                progress(f"{size} bytes, {connections} connections, {row.name}, "
+                progress(f"{report.case_name(case)}, {row.name}, "
                          + (f"run {run + 1} of {self.runs}" if run >= 0 else "warm-up"))
-                figures = self.run(wrk, row.server, size, row.path.format(size=size), around,
-                                   self.seconds if run >= 0 else 1)
+                if before:
+                    before(row)
+                figures = self.turn(row, self.seconds if run >= 0 else 1)
                 if run >= 0:
                     case["runs"][row.name].append(figures)
         progress("")
         self.cases.append(case)
+        return case
 
-    def run(self, wrk, server, size, path, around, seconds):
+    def turn(self, row, seconds):
+        """The figures of one run of a row's client, the server's CPU time among them."""
+        server = row.server
         server.check_alive()
         client = children_cpu()
         cpu, busy = server.cpu_now(), process.core_busy(self.server_cpu)
         if server.cpu_then:
             cpu.since(server.cpu_then, server.name)  # fails if a process was lost in between
-        url = f"http://{server.address}:{server.port}{path}"
         try:
-            got = wrk.run(server.name, url, around, size, seconds)
+            got = dict(row.client.run(server, seconds))
         except Failure:
-            server.check_alive()  # its last words tell more than wrk's
+            server.check_alive()  # its last words tell more than the client's
             raise
         server.cpu_then = server.cpu_now()
         spent = server.cpu_then.since(cpu, server.name)
         other = process.core_busy(self.server_cpu) - busy - spent
         server.check_alive()
-        requests, microseconds = got["requests"], got["duration"]
+        requests, moved, microseconds = (got.pop(key) for key in ("requests", "bytes", "duration"))
         return {
             "requests": requests,
             "seconds": microseconds / 1e6,
             "requests_per_s": requests / microseconds * 1e6,
-            "mb_per_s": requests * size / microseconds,
-            "p50_us": got["p50"],
-            "p99_us": got["p99"],
+            "mb_per_s": moved / microseconds,
+            "p50_us": got.pop("p50", None),
+            "p99_us": got.pop("p99", None),
             "cpu_us_per_request": spent / requests / 1e3,
             "client_us_per_request": (children_cpu() - client) * 1e6 / requests,
             "core_percent": spent / microseconds / 10,
             "other_percent": max(0, other / microseconds / 10),
+            **got,
         }
 
 
 def children_cpu():
-    """Seconds of CPU that the children took that were waited for: here, wrk."""
+    """Seconds of CPU that the children took that were waited for: here, the client."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 
@@ -154,22 +186,24 @@ def file_pages(size):
 @experiment("fixed", report.print_ratios, "static files of four sizes, 100 of each: SWEET and nginx")
 def fixed(context):
     find_program("wrk")
+    sizes = context.pick(context.sizes, SIZES, SIZES)
     root = os.path.join(context.directory, "root")
     os.mkdir(root, 0o755)
-    make_files(root, context.sizes)
-    cache_mib = max(CACHE_MIB, 2 * FILES * sum(context.sizes) >> 20)
+    make_files(root, sizes)
+    cache_mib = max(CACHE_MIB, 2 * FILES * sum(sizes) >> 20)
     context.start([*(Sweet(context, root, io, cache_mib) for io in context.io),
                    Nginx(context, root)])
-    rows = [Row(server.name, server, "/") for server in context.servers]
-    for size in context.sizes:
+    for size in sizes:
         context.check(file_pages, size)
         for connections in context.connections or (64,):
-            context.measure(size, connections, rows, (FILES, f"/{size}/%03d.bin"))
+            client = load.Wrk(context.client_cpu, connections, size, f"/{size}/%03d.bin", FILES)
+            context.turns({"size": size, "connections": connections},
+                          [Row(server.name, server, client) for server in context.servers])
         context.check(file_pages, size)
 
 
 @experiment("dynamic", dynamic.print_bars,
-            "bodies made anew per request: SWEET's workers and peers' FastCGI")
+            "bodies made anew per request: SWEET's workers and peers' FastCGI", dynamic)
 def dynamic_bodies(context):
     dynamic.measure(context)
 
@@ -200,4 +234,11 @@ def library_alone(context):
 
 @experiment("checksum", None, "the library's checksums beside memcpy(), in the CPU's caches")
 def checksums(context):
-    checksum.measure(context, checksum.SIZES if context.sizes is SIZES else context.sizes)
+    checksum.measure(context, context.sizes or checksum.SIZES)
+
+
+@experiment("replacement", None,
+            "hit ratios of the replacement policies on a trace, with and without segments",
+            cpus=False)
+def replacement_policies(context):
+    replacement.measure(context)

@@ -10,9 +10,9 @@ import resource
 import socket
 import statistics
 
-from . import load, process
+from . import load
 from .process import Failure
-from .servers import Sweet, find_program
+from .servers import Row, Sweet
 
 CONNECTIONS = 10_000
 BUSY = 64
@@ -107,15 +107,14 @@ def measure_one(context, root, io):
                    for part in ("--listen", f"{address}:{sweet.port}")]
     context.start([sweet])
     pid = sweet.popens[0].pid
-    pages = (1, f"/{SIZE}/%03d.bin")
     turn = 0
 
     def run(connections, seconds):
         nonlocal turn
         turn += 1
         sweet.address = ADDRESSES[turn % len(ADDRESSES)]
-        wrk = load.Wrk(find_program("wrk"), load.script_path(), context.client_cpu, connections)
-        return context.run(wrk, sweet, SIZE, "/", pages, seconds)
+        client = load.Wrk(context.client_cpu, connections, SIZE, f"/{SIZE}/000.bin")
+        return context.turn(Row(sweet.name, sweet, client), seconds)
 
     run(BUSY, 1)
     before = least_memory(pid)

@@ -3,8 +3,6 @@
 test, and tells its figures and whether they reach what the library promises.
 """
 
-import csv
-import json
 import resource
 import statistics
 import subprocess
@@ -113,19 +111,20 @@ def measure(context):
         run(program, name, settings, figures)
     counts = sorted(int(subject) for test, subject, field in figures.values
                     if test == "lookup" and field == "ns")
-    print_units(figures)
-    print_handovers(figures)
-    print_lookups(figures, counts)
-    print_threads(figures)
-    print_bars(bars(figures, counts))
+    print_units(context, figures)
+    print_handovers(context, figures)
+    print_lookups(context, figures, counts)
+    print_threads(context, figures)
+    context.verdicts = [(what, found, f"{kind} {bound}", reached(found, kind, bound))
+                        for what, found, kind, bound in bars(figures, counts)]
     watch.tell()
-    if context.json:
-        write_json(context, figures, counts)
-    if context.csv:
-        write_csv(context.csv, figures)
+    context.records = [{"test": test, "subject": subject, "field": field, "round": i + 1,
+                        "value": value}
+                       for (test, subject, field), values in figures.values.items()
+                       for i, value in enumerate(values)]
 
 
-def print_units(figures):
+def print_units(context, figures):
     heads = ["a unit of 4 KB, ns", "", "made, inserted, destroyed", "checksum of 4 KB",
              "a unit of 1 byte", "1 byte by pipe", "pipe / unit"]
     rows = [[who, "", figures.spread(who, "unit, 4 KB", "ns"),
@@ -133,11 +132,10 @@ def print_units(figures):
              figures.spread(who, "pipe, 1 byte", "ns"),
              report.spread(figures.ratio((who, "pipe, 1 byte", "ns"), (who, "unit, 4 KB", "ns")))]
             for who in ("owner", "worker")]
-    print("\nmedian (least-most) of the rounds\n")
-    report.table(heads, rows)
+    context.table("median (least-most) of the rounds", heads, rows)
 
 
-def print_handovers(figures):
+def print_handovers(context, figures):
     heads = ["100 KB, worker to owner", "by", "CPU us", "clock us", "CPU us, no body",
              "CPU: to cache id", "with its summing"]
     rows = []
@@ -153,13 +151,14 @@ def print_handovers(figures):
                 row += [report.spread(figures.ratio((test, way, "cpu_us"), (test, WAYS[0], field)))
                         for field in ("cpu_us", "summed_us")]
             rows.append(row)
-    print("\nCPU us: of both processes, user and system, for one body, filling the unit apart;"
-          " no body:\nthe same request answered with nothing or 1 byte; with its summing: only"
-          " a plain copy apart\n")
-    report.table(heads, rows)
+    for row in rows:
+        row += [""] * (len(heads) - len(row))
+    context.table("CPU us: of both processes, user and system, for one body, filling the unit"
+                  " apart; no body:\nthe same request answered with nothing or 1 byte; with its"
+                  " summing: only a plain copy apart", heads, rows)
 
 
-def print_lookups(figures, counts):
+def print_lookups(context, figures, counts):
     heads = ["look-up by id", "", "hold + release, ns", f"to {counts[0]:,}", "plain array, ns",
              f"to {counts[0]:,}"]
     rows = []
@@ -170,15 +169,14 @@ def print_lookups(figures, counts):
             line += [figures.spread("lookup", str(count), field),
                      report.number(figures.median("lookup", str(count), field) / base)]
         rows.append(line)
-    print("\nrandom ids; plain array: the same atomic steps on random elements as large as a"
-          " unit's entry\n")
-    report.table(heads, rows)
+    context.table("random ids; plain array: the same atomic steps on random elements as large as"
+                  " a unit's entry", heads, rows)
     print(f"\na unit costs {figures.median('memory', 'a unit', 'bytes'):.1f} bytes beside its own"
           f" pages (entry {figures.median('memory', 'a unit', 'struct_bytes'):.0f}), and"
           f" {figures.median('memory', 'a unit', 'page_table_bytes'):.1f} of page tables")
 
 
-def print_threads(figures):
+def print_threads(context, figures):
     heads = ["1 KB by socket pair", "threads", "1000/s", "CPU ns", "waits for locks in 10^6"]
     rows = []
     for task in TASKS:
@@ -190,8 +188,7 @@ def print_threads(figures):
                                         (statistics.median(rate), min(rate), max(rate))]),
                          figures.spread(task, str(threads), "cpu_ns"),
                          figures.spread(task, str(threads), "waits")])
-    print()
-    report.table(heads, rows)
+    context.table("what threads wait for", heads, rows)
 
 
 def bars(figures, counts):
@@ -225,38 +222,3 @@ def bars(figures, counts):
 
 def reached(found, kind, bound):
     return found >= bound if kind == "at least" else found < bound
-
-
-def print_bars(rows):
-    print("\nwhat is promised, by the medians\n")
-    report.table(["", "", "found", "wanted", ""],
-                 [[what, "", report.number(found), f"{kind} {bound}",
-                   "reached" if reached(found, kind, bound) else "MISSED"]
-                  for what, found, kind, bound in rows])
-
-
-def write_json(context, figures, counts):
-    document = {
-        "experiment": "library",
-        "machine": report.machine(context),
-        "options": {"runs": context.runs, "seconds": context.seconds},
-        "figures": [{"test": test, "subject": subject, "field": field, "rounds": values,
-                     "median": statistics.median(values)}
-                    for (test, subject, field), values in figures.values.items()],
-        "promises": [{"what": what, "found": found, "wanted": f"{kind} {bound}",
-                      "reached": reached(found, kind, bound)}
-                     for what, found, kind, bound in bars(figures, counts)],
-    }
-    with open(context.json, "w") as file:
-        json.dump(document, file, indent=2)
-        file.write("\n")
-
-
-def write_csv(path, figures):
-    """One line per figure of a round."""
-    with open(path, "w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["test", "subject", "field", "round", "value"])
-        for (test, subject, field), values in figures.values.items():
-            for i, value in enumerate(values):
-                writer.writerow([test, subject, field, i + 1, f"{value:.4f}"])

@@ -1,5 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""The client's side: checking what a server delivers, and one run of wrk."""
+"""The client's side: checking what a server delivers, and the load generators.
+
+A client loads a server: run(server, seconds) returns what it counted:
+
+  requests    that were answered
+  bytes       of the bodies
+  duration    in us
+  p50, p99    latency in us, or None where the program does not tell
+
+and whatever else it knows.  Any error raises a Failure.
+"""
 
 import http.client
 import os
@@ -8,6 +18,7 @@ import subprocess
 
 from . import process
 from .process import Failure
+from .servers import find_program
 
 GRACE_SECONDS = 20
 CHECK_SECONDS = 10
@@ -41,31 +52,43 @@ def difference(body, expected):
     return "one is the beginning of the other"
 
 
+def run_program(name, argv, cpu, seconds):
+    """(output, status) of a load generator that is to end by itself after some seconds."""
+    popen = process.start(argv, cpu, subprocess.PIPE)
+    program = os.path.basename(argv[0])
+    try:
+        output = popen.communicate(timeout=seconds + GRACE_SECONDS)[0].decode(errors="replace")
+    except subprocess.TimeoutExpired:
+        raise Failure(f"{name}: {program} did not end in time") from None
+    finally:
+        if popen.poll() is None:
+            popen.kill()
+            popen.wait()
+        popen.stdout.close()
+    return output, popen.returncode
+
+
 class Wrk:
-    """Runs wrk on one CPU."""
+    """wrk on one CPU, kept connections: bodies of one size.
 
-    def __init__(self, program, script, cpu, connections, headers=()):
+    path is one page; with a count it is a format that makes as many of a number from 0.
+    """
+
+    def __init__(self, cpu, connections, size, path, count=0, headers=()):
         self.headers = [part for header in headers for part in ("-H", header)]
-        self.program = program
-        self.script = script
-        self.cpu = cpu
-        self.connections = connections
+        self.program = find_program("wrk")
+        self.cpu, self.connections, self.size = cpu, connections, size
+        self.path = "/" if count else path
+        self.around = [str(count), path] if count else []
 
-    def run(self, name, url, around, size, seconds):
-        """One run; around is (count, path format) or ().  Returns wrk's figures."""
+    def run(self, server, seconds):
+        url = f"http://{server.address}:{server.port}{self.path}"
         argv = [self.program, "-t1", f"-c{self.connections}", f"-d{seconds}s", "--latency",
-                *self.headers, "-s", self.script, url, *map(str, around)]
-        wrk = process.start(argv, self.cpu, subprocess.PIPE)
-        try:
-            output = wrk.communicate(timeout=seconds + GRACE_SECONDS)[0].decode(errors="replace")
-        except subprocess.TimeoutExpired:
-            raise Failure(f"{name}: wrk did not end in time") from None
-        finally:
-            if wrk.poll() is None:
-                wrk.kill()
-                wrk.wait()
-            wrk.stdout.close()
-        return self.figures(name, output, wrk.returncode, size)
+                *self.headers, "-s", script_path(), url, *self.around]
+        output, status = run_program(server.name, argv, self.cpu, seconds)
+        got = self.figures(server.name, output, status, self.size)
+        return {"requests": got["requests"], "bytes": got["requests"] * self.size,
+                "duration": got["duration"], "p50": got["p50"], "p99": got["p99"]}
 
     @staticmethod
     def figures(name, output, status, size):

@@ -13,7 +13,7 @@ import time
 
 from . import load
 from .process import Failure
-from .servers import Sweet, find_program
+from .servers import Sweet
 
 SIZE = 1 << 10
 REQUESTS, QUICK_REQUESTS = 1_000_000, 50_000
@@ -26,17 +26,16 @@ class Load(threading.Thread):
 
     def __init__(self, context, sweet, connections, headers=()):
         super().__init__(daemon=True)
-        self.wrk = load.Wrk(find_program("wrk"), load.script_path(), context.client_cpu,
-                            connections, headers)
+        self.wrk = load.Wrk(context.client_cpu, connections, SIZE, f"/{SIZE}/000.bin",
+                            headers=headers)
         self.sweet, self.seconds = sweet, context.seconds
         self.requests, self.failure = 0, None
         self.ending = threading.Event()
 
     def run(self):
-        url = f"http://127.0.0.1:{self.sweet.port}/"
         try:
             while not self.ending.is_set():
-                got = self.wrk.run("sweet", url, (1, f"/{SIZE}/%03d.bin"), SIZE, self.seconds)
+                got = self.wrk.run(self.sweet, self.seconds)
                 self.requests += got["requests"]
         except Failure as failure:
             self.failure = failure

@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""What bench prints and writes: the machine, tables, ratios, JSON and CSV."""
+"""What bench prints and writes: the machine, tables, ratios, JSON and CSV.
+
+A case is {"parameters": {name: number or word}, "runs": {row: [figures]}}, and
+figures are {field: number}: those of RUN_FIELDS and what else the client told.
+A field may be None where a client cannot tell.
+"""
 
 import csv
 import json
@@ -59,21 +64,35 @@ def print_machine(facts):
           f" io_uring_disabled {facts['io_uring_disabled']}", flush=True)
 
 
+def fields(cases):
+    """All that the runs tell in numbers: first what all have, then what some add."""
+    return list(dict.fromkeys([*RUN_FIELDS, *(
+        field for case in cases for runs in case["runs"].values() for run in runs
+        for field, value in run.items() if isinstance(value, (int, float)))]))
+
+
+def middle(values):
+    """(median, least, most) of those that are known, or None."""
+    known = [value for value in values if value is not None]
+    return (statistics.median(known), min(known), max(known)) if known else None
+
+
 def summary(runs):
-    """{field: (median, least, most)} of the runs of one server in one case."""
-    result = {}
-    for field in RUN_FIELDS:
-        values = [run[field] for run in runs]
-        result[field] = (statistics.median(values), min(values), max(values))
-    return result
+    """{field: (median, least, most) or None} of the runs of one row in one case."""
+    return {field: middle([run.get(field) for run in runs])
+            for field in fields([{"runs": {"": runs}}])}
 
 
 def number(value):
+    if value is None:
+        return "-"
     digits = 0 if value >= 1000 else 1 if value >= 100 else 2
     return f"{value:,.{digits}f}"
 
 
 def spread(triple):
+    if triple is None:
+        return "-"
     return f"{number(triple[0])} ({number(triple[1])}-{number(triple[2])})"
 
 
@@ -85,24 +104,33 @@ def table(heads, rows):
                         for i, (cell, width) in enumerate(zip(line, widths))).rstrip())
 
 
+def parameter_name(name, value):
+    if name == "size":
+        return size_name(value)
+    if name == "connections":
+        return f"{value}c"
+    return f"{name} {value}" if isinstance(value, (int, float)) else str(value)
+
+
 def case_name(case):
-    return f"{size_name(case['size'])}, {case['connections']}c"
+    return ", ".join(parameter_name(*item) for item in case["parameters"].items())
 
 
 def print_results(cases):
-    heads = ["body", "server", "requests/s", "MB/s", "p50 us", "p99 us", "CPU us/request",
+    heads = ["case", "server", "requests/s", "MB/s", "p50 us", "p99 us", "CPU us/request",
              "client us", "core %"]
     rows = []
     for case in cases:
-        for server, runs in case["runs"].items():
+        for row, runs in case["runs"].items():
             of = summary(runs)
-            rows.append([case_name(case), server, spread(of["requests_per_s"]),
-                         number(of["mb_per_s"][0]), number(of["p50_us"][0]),
-                         number(of["p99_us"][0]), spread(of["cpu_us_per_request"]),
+            rows.append([case_name(case), row, spread(of["requests_per_s"]),
+                         *(number(of[field] and of[field][0])
+                           for field in ("mb_per_s", "p50_us", "p99_us")),
+                         spread(of["cpu_us_per_request"]),
                          number(of["client_us_per_request"][0]),
                          f"{of['core_percent'][0]:.0f}"])
     print("\nmedian (least-most) of the runs; MB are 10^6 bytes of bodies; client us: CPU time"
-          " of wrk per request;\ncore %: how busy this server kept the servers' CPU; well under"
+          " of the client per request;\ncore %: how busy this server kept the servers' CPU; well under"
           " 100, the client is the limit of requests/s\n")
     table(heads, rows)
 
@@ -126,7 +154,7 @@ def ratios(case):
 
 def print_ratios(cases):
     """Of CPU time only: with files the client is the limit of requests/s."""
-    heads = ["body", "peer / sweet", "CPU/request: peer / sweet"]
+    heads = ["case", "peer / sweet", "CPU/request: peer / sweet"]
     rows = [[case_name(case), f"{row['peer']} / {row['sweet']}", spread(row["cpu"])]
             for case in cases for row in ratios(case)]
     print("\nratio of medians (least-most of the pairs of runs); over 1 is in favour of SWEET\n")
@@ -145,31 +173,62 @@ def print_disturbances(cases):
               f"         worst: {percent:.0f} % in run {run} of {server}, {body}")
 
 
-def write_json(path, experiment, facts, servers, options, cases):
-    document = {"experiment": experiment, "machine": facts, "servers": servers,
-                "options": options, "cases": []}
-    for case in cases:
-        document["cases"].append({
-            "size": case["size"], "connections": case["connections"], "runs": case["runs"],
-            "summary": {server: {field: dict(zip(("median", "least", "most"), triple))
-                                 for field, triple in summary(runs).items()}
-                        for server, runs in case["runs"].items()},
+def document(experiment, facts, servers, options, cases, tables, verdicts, records):
+    """All that one experiment found, for JSON."""
+    return {
+        "experiment": experiment, "machine": facts, "servers": servers, "options": options,
+        "cases": [{
+            "parameters": case["parameters"], "runs": case["runs"],
+            "summary": {row: {field: triple and dict(zip(("median", "least", "most"), triple))
+                              for field, triple in summary(runs).items()}
+                        for row, runs in case["runs"].items()},
             "ratios": [{key: dict(zip(("medians", "least", "most"), value))
                         if isinstance(value, tuple) else value for key, value in row.items()}
                        for row in ratios(case)],
-        })
+        } for case in cases],
+        "tables": tables,
+        "verdicts": [dict(zip(("text", "value", "bar", "reached"), verdict))
+                     for verdict in verdicts],
+        "records": records,
+    }
+
+
+def write_json(path, content):
     with open(path, "w") as file:
-        json.dump(document, file, indent=2)
+        json.dump(content, file, indent=2)
         file.write("\n")
 
 
 def write_csv(path, experiment, cases):
-    """One line per run."""
+    """One line per run, one column per parameter and per field."""
+    names = list(dict.fromkeys(name for case in cases for name in case["parameters"]))
+    columns = fields(cases)
     with open(path, "w", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(["experiment", "size", "connections", "server", "run", *RUN_FIELDS])
+        writer.writerow(["experiment", *names, "server", "run", *columns])
         for case in cases:
-            for server, runs in case["runs"].items():
+            for row, runs in case["runs"].items():
                 for i, run in enumerate(runs):
-                    writer.writerow([experiment, case["size"], case["connections"], server, i + 1,
-                                     *(f"{run[field]:.3f}" for field in RUN_FIELDS)])
+                    writer.writerow([experiment,
+                                     *(case["parameters"].get(name, "") for name in names),
+                                     row, i + 1, *(cell(run.get(field)) for field in columns)])
+
+
+def cell(value):
+    return "" if value is None else f"{value:.3f}"
+
+
+def write_records(path, records):
+    """CSV of what has no cases: a line for each of some flat dictionaries."""
+    with open(path, "w", newline="") as file:
+        writer = csv.DictWriter(file, list(dict.fromkeys(key for one in records for key in one)))
+        writer.writeheader()
+        writer.writerows(records)
+
+
+def print_verdicts(verdicts):
+    if verdicts:
+        print()
+        table(["what is to be reached", "", "found", "bar", ""],
+              [[text, "", number(value), f"{bar:g}" if isinstance(bar, (int, float)) else bar,
+                "reached" if reached else "MISSED"] for text, value, bar, reached in verdicts])

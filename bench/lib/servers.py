@@ -114,10 +114,10 @@ class Null(Server):
 
 
 class Row:
-    """What takes a turn: a page of a server; path is a format with the size."""
+    """What takes a turn: a server and the client that loads it."""
 
-    def __init__(self, name, server, path):
-        self.name, self.server, self.path = name, server, path
+    def __init__(self, name, server, client):
+        self.name, self.server, self.client = name, server, client
 
 
 class Sweet(Server):

@@ -1,36 +1,34 @@
 # SPDX-License-Identifier: MIT
-"""The experiment "trace": what the library's replacement hits of a list of
+"""The experiment "replacement": what the library's replacement hits of a list of
 requests.  Starts no server; runs the program bench/replay of the build, which
 computes, and makes tables of what it prints.
 """
 
 import csv
 import gzip
-import json
 import os
 import subprocess
 
-from . import report
 from .process import Failure
+from .servers import find_built
 
-SUMMARY = "hit ratios of the replacement policies on a trace, with and without segments"
 TRACE = "traces/semicomplete-2015.tsv.gz"
 SECONDS_MAX = 1800
 
 
 def add_options(parser):
     parser.add_argument("--trace", metavar="FILE",
-                        help="trace: lines as in bench/traces, .gz or not (the one that is there)")
+                        help="replacement: lines as in bench/traces, .gz or not (the one that is there)")
     parser.add_argument("--zipf", metavar="OBJECTS,REQUESTS,ALPHA,SEED",
-                        help="trace: made by Zipf's law instead, like 5000,200000,0.8,1")
+                        help="replacement: made by Zipf's law instead, like 5000,200000,0.8,1")
     parser.add_argument("--percents", metavar="LIST",
-                        help="trace: cache sizes in percent of the distinct bytes (1,2,5,10,20,50)")
+                        help="replacement: cache sizes in percent of the distinct bytes (1,2,5,10,20,50)")
     parser.add_argument("--limits", metavar="LIST",
-                        help="trace: clean limits in percent of a segment (50,25,75)")
+                        help="replacement: clean limits in percent of a segment (50,25,75)")
     parser.add_argument("--water", metavar="HIGH,LOW",
-                        help="trace: watermarks in percent of the cache (95,90)")
+                        help="replacement: watermarks in percent of the cache (95,90)")
     parser.add_argument("--segments", metavar="N",
-                        help="trace: segments in the cache, if the library's sizes allow it (16)")
+                        help="replacement: segments in the cache, if the library's sizes allow it (16)")
 
 
 def read(path):
@@ -42,17 +40,15 @@ def read(path):
         raise Failure(f"{path}: {error}") from error
 
 
-def replay(options, source):
+def replay(context):
     """(what was replayed, [a row of figures])."""
-    program = os.path.join(options.build, "bench/replay")
-    if not os.access(program, os.X_OK):
-        raise Failure(f"{program} is not there: build first (--build)")
-    command, requests = [program], b""
+    options = context.options
+    command, requests = [find_built(context.build, "bench", "replay")], b""
     if options.zipf:
         command += ["--zipf", options.zipf]
         name = f"Zipf {options.zipf}"
     else:
-        path = options.trace or os.path.join(source, TRACE)
+        path = options.trace or os.path.join(context.source, TRACE)
         name, requests = os.path.basename(path), read(path)
     for option in ("percents", "limits", "water", "segments"):
         if getattr(options, option):
@@ -70,33 +66,24 @@ def ratios(row):
     return 100 * float(row["hit_ratio"]), 100 * float(row["byte_hit_ratio"])
 
 
-def print_tables(rows):
+def print_tables(context, rows):
     """One line a policy and variant, one column a cache size."""
     percents = list(dict.fromkeys(row["percent"] for row in rows))
     lines = {}
     for row in rows:
         lines.setdefault((row["policy"], row["variant"]), {})[row["percent"]] = ratios(row)
     heads = ["policy", "variant", *(f"{percent} %" for percent in percents)]
-    print("\nhit ratio / byte hit ratio in %, by size of the cache in % of the distinct bytes\n")
-    report.table(heads, [[*key, *("{:.2f} / {:.2f}".format(*line[percent])
+    context.table("hit ratio / byte hit ratio in %, by size of the cache in % of the distinct"
+                  " bytes", heads, [[*key, *("{:.2f} / {:.2f}".format(*line[percent])
                                   for percent in percents)] for key, line in lines.items()])
-    print("\nwhat segments win or lose: points against \"single\" of the same policy\n")
-    report.table(heads, [[*key, *("{:+.2f} / {:+.2f}".format(
+    context.table("what segments win or lose: points against \"single\" of the same policy", heads, [[*key, *("{:+.2f} / {:+.2f}".format(
         *(with_ - without for with_, without
           in zip(line[percent], lines[key[0], "single"][percent]))) for percent in percents)]
         for key, line in lines.items() if key[1].startswith("segments")])
 
 
-def run(options, source):
-    what, rows = replay(options, source)
+def measure(context):
+    what, rows = replay(context)
     print(what)
-    print_tables(rows)
-    if options.csv:
-        with open(options.csv, "w", newline="") as file:
-            writer = csv.DictWriter(file, rows[0].keys())
-            writer.writeheader()
-            writer.writerows(rows)
-    if options.json:
-        with open(options.json, "w") as file:
-            json.dump({"experiment": "trace", "requests": what, "rows": rows}, file, indent=2)
-            file.write("\n")
+    print_tables(context, rows)
+    context.records = [{"requests": what, **row} for row in rows]
