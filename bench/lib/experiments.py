@@ -8,7 +8,7 @@ import resource
 import shutil
 import sys
 
-from . import (checksum, dynamic, idle, library, load, process, reload, replacement,
+from . import (checksum, dynamic, idle, library, load, plot, process, reload, replacement,
                report)
 from .process import Failure
 from .nginx import Nginx
@@ -24,21 +24,35 @@ class Experiment:
     """One of them: how it is measured and what is said of its cases.
 
     compare: prints what the cases say of the servers, or None.
-    module: may have verdicts(cases), a list of (text, value, bar, reached).
+    module: may have verdicts(cases), a list of (text, value, bar, reached);
+      PLOTS, of plot.Plot; COLUMNS, what tables show of the runs, as in report.
     cpus: whether the servers' and the client's CPU are needed.
+    root: whether it needs root, for namespaces and the like.
     """
 
-    def __init__(self, name, measure, compare, summary, module, cpus):
+    def __init__(self, name, measure, compare, summary, module, cpus, root):
         self.name, self.measure, self.compare, self.summary = name, measure, compare, summary
-        self.cpus = cpus
+        self.cpus, self.root = cpus, root
         self.verdicts = getattr(module, "verdicts", lambda cases: [])
+        self.plots = getattr(module, "PLOTS", plot.USUAL)
+        self.columns = getattr(module, "COLUMNS", report.COLUMNS)
+
+    def check(self, options):
+        """Fails if it cannot run here."""
+        missing = set(options.cpus) - os.sched_getaffinity(0)
+        if missing and self.cpus:
+            raise Failure(f"CPU {min(missing)} is not there or not allowed: the servers and the"
+                          " client need one each (--cpus)")
+        if self.root and os.geteuid():
+            raise Failure(f"{self.name} needs root: it makes network namespaces or limits of its"
+                          " own")
 
 
-def experiment(name, compare, summary, module=None, cpus=True):
+def experiment(name, compare, summary, module=None, cpus=True, root=False):
     """Registers a function of a Context under a name."""
 
     def register(function):
-        EXPERIMENTS[name] = Experiment(name, function, compare, summary, module, cpus)
+        EXPERIMENTS[name] = Experiment(name, function, compare, summary, module, cpus, root)
         return function
 
     return register

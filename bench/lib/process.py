@@ -136,7 +136,7 @@ def core_busy(cpu):
     return (user + nice + system + irq + softirq + steal) * 1_000_000_000 // TICK
 
 
-def end(popens):
+def end(popens, seconds=END_SECONDS):
     """Asks processes to end, then makes them and what they leave behind."""
     born = {}
     for pid in tree([p.pid for p in popens]):
@@ -145,7 +145,7 @@ def end(popens):
             born[pid] = fields[19]
     for popen in popens:
         popen.terminate()
-    limit = time.monotonic() + END_SECONDS
+    limit = time.monotonic() + seconds
     for popen in popens:
         try:
             popen.wait(max(0, limit - time.monotonic()))

@@ -12,12 +12,18 @@ import os
 import platform
 import re
 import statistics
+import time
 
 from . import process
 
 RUN_FIELDS = ("requests_per_s", "mb_per_s", "p50_us", "p99_us", "cpu_us_per_request",
               "client_us_per_request", "core_percent", "other_percent")
 DISTURBED_PERCENT = 5
+# What tables show of the runs: (field, head, whether least and most, too).
+COLUMNS = (("requests_per_s", "requests/s", True), ("mb_per_s", "MB/s", False),
+           ("p50_us", "p50 us", False), ("p99_us", "p99 us", False),
+           ("cpu_us_per_request", "CPU us/request", True),
+           ("client_us_per_request", "client us", False), ("core_percent", "core %", False))
 
 
 def size_name(size):
@@ -116,23 +122,24 @@ def case_name(case):
     return ", ".join(parameter_name(*item) for item in case["parameters"].items())
 
 
-def print_results(cases):
-    heads = ["case", "server", "requests/s", "MB/s", "p50 us", "p99 us", "CPU us/request",
-             "client us", "core %"]
+def cases_table(cases, columns):
+    """(heads, rows) of all cases."""
     rows = []
     for case in cases:
         for row, runs in case["runs"].items():
             of = summary(runs)
-            rows.append([case_name(case), row, spread(of["requests_per_s"]),
-                         *(number(of[field] and of[field][0])
-                           for field in ("mb_per_s", "p50_us", "p99_us")),
-                         spread(of["cpu_us_per_request"]),
-                         number(of["client_us_per_request"][0]),
-                         f"{of['core_percent'][0]:.0f}"])
+            triples = [of.get(field) for field, _, _ in columns]
+            rows.append([case_name(case), row,
+                         *(spread(triple) if whole else number(triple and triple[0])
+                           for triple, (_, _, whole) in zip(triples, columns))])
+    return ["case", "server", *(head for _, head, _ in columns)], rows
+
+
+def print_results(cases, columns):
     print("\nmedian (least-most) of the runs; MB are 10^6 bytes of bodies; client us: CPU time"
-          " of the client per request;\ncore %: how busy this server kept the servers' CPU; well under"
-          " 100, the client is the limit of requests/s\n")
-    table(heads, rows)
+          " of the client per request;\ncore %: how busy this server kept the servers' CPU; well"
+          " under 100, the client is the limit of requests/s\n")
+    table(*cases_table(cases, columns))
 
 
 def ratio(over, under, field):
@@ -173,10 +180,14 @@ def print_disturbances(cases):
               f"         worst: {percent:.0f} % in run {run} of {server}, {body}")
 
 
-def document(experiment, facts, servers, options, cases, tables, verdicts, records):
+def document(context, experiment, command, facts, servers, verdicts):
     """All that one experiment found, for JSON."""
+    options = context.options
     return {
-        "experiment": experiment, "machine": facts, "servers": servers, "options": options,
+        "experiment": experiment.name, "command": command,
+        "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
+        "machine": facts, "servers": servers,
+        "options": {"runs": options.runs, "seconds": options.seconds, "quick": options.quick},
         "cases": [{
             "parameters": case["parameters"], "runs": case["runs"],
             "summary": {row: {field: triple and dict(zip(("median", "least", "most"), triple))
@@ -185,11 +196,13 @@ def document(experiment, facts, servers, options, cases, tables, verdicts, recor
             "ratios": [{key: dict(zip(("medians", "least", "most"), value))
                         if isinstance(value, tuple) else value for key, value in row.items()}
                        for row in ratios(case)],
-        } for case in cases],
-        "tables": tables,
+        } for case in context.cases],
+        "columns": experiment.columns,
+        "tables": context.tables,
         "verdicts": [dict(zip(("text", "value", "bar", "reached"), verdict))
                      for verdict in verdicts],
-        "records": records,
+        "records": context.records,
+        "plots": [],
     }
 
 
@@ -199,8 +212,12 @@ def write_json(path, content):
         file.write("\n")
 
 
-def write_csv(path, experiment, cases):
-    """One line per run, one column per parameter and per field."""
+def write_csv(path, content):
+    """One line per run, one column per parameter and per field; or the records."""
+    cases = content["cases"]
+    if not cases:
+        write_records(path, content["records"])
+        return
     names = list(dict.fromkeys(name for case in cases for name in case["parameters"]))
     columns = fields(cases)
     with open(path, "w", newline="") as file:
@@ -209,7 +226,7 @@ def write_csv(path, experiment, cases):
         for case in cases:
             for row, runs in case["runs"].items():
                 for i, run in enumerate(runs):
-                    writer.writerow([experiment,
+                    writer.writerow([content["experiment"],
                                      *(case["parameters"].get(name, "") for name in names),
                                      row, i + 1, *(cell(run.get(field)) for field in columns)])
 

@@ -13,13 +13,26 @@ from . import process
 from .process import Failure
 
 SWEET_WORKERS = 2
+# What the experiments want of Debian: the program, and where it is.
 PACKAGES = {"wrk": "wrk", "nginx": "nginx-light", "cc": "gcc", "lighttpd": "lighttpd",
-            "apache2": "apache2-bin"}
+            "apache2": "apache2-bin", "h2o": "h2o", "h2load": "nghttp2-client",
+            "httperf": "httperf", "gnuplot": "gnuplot-nox", "valgrind": "valgrind"}
+HEADERS = {"/usr/include/fcgiapp.h": "libfcgi-dev"}
+
+
+def which(name):
+    return shutil.which(name, path=os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin")
+
+
+def find_missing():
+    """Debian packages that some experiment wants and that are not there."""
+    return ([package for name, package in PACKAGES.items() if not which(name)]
+            + [package for path, package in HEADERS.items() if not os.path.exists(path)])
 
 
 def find_program(name):
     """Path of a program of Debian, or the package that it is missing from."""
-    path = shutil.which(name, path=os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin")
+    path = which(name)
     if not path:
         raise Failure(f"{name} not found: install the Debian package {PACKAGES[name]}")
     return path

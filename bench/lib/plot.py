@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: MIT
+"""Plots of an experiment's cases as SVG, by gnuplot.
+
+The first parameter that varies is the x axis, a row is a line, and each value
+of the other parameters gets a plot of its own.  Where x is a word there are
+columns instead of lines.
+"""
+
+import os
+import subprocess
+
+from . import report
+from .process import Failure
+from .servers import find_program
+
+SECONDS_MAX = 30
+# Told apart also without colours: each has a point of its own, too.
+COLOURS = ("#1b6ca8", "#d1495b", "#3a7d44", "#e08e1b", "#6a4c93", "#5c5c5c", "#00a6a6", "#a0522d",
+           "#b5179e", "#7a9e00", "#264653", "#ff6b6b", "#8d99ae")
+AXES = {"size": "size of the body", "connections": "connections", "clients": "clients"}
+
+
+class Plot:
+    """What is to be drawn: a field of the runs over a parameter.
+
+    x: the parameter, or None for the first that varies; log: x, y, xy or "".
+    log None: x where it is a size or spans more than a factor of 20.
+    """
+
+    def __init__(self, field, label, title, x=None, log=None):
+        self.field, self.label, self.title, self.x, self.log = field, label, title, x, log
+
+
+USUAL = (Plot("requests_per_s", "requests/s", "requests/s"),
+         Plot("cpu_us_per_request", "server CPU, us/request", "CPU time of the server per request"))
+
+
+def varying(cases):
+    """Parameters with more than one value, in their order."""
+    names = list(dict.fromkeys(name for case in cases for name in case["parameters"]))
+    return [name for name in names
+            if len({case["parameters"].get(name) for case in cases}) > 1]
+
+
+def quoted(text):
+    """As gnuplot wants it: nothing in it means anything."""
+    return "'" + str(text).replace("'", "''") + "'"
+
+
+def axis(cases, x):
+    if x:
+        return x
+    names = varying(cases) or list(cases[0]["parameters"])
+    return names[0] if names else None
+
+
+def panels(cases, x):
+    """{values of the other parameters, as text: cases}."""
+    others = [name for name in varying(cases) if name != x]
+    result = {}
+    for case in cases:
+        text = ", ".join(report.parameter_name(name, case["parameters"][name])
+                         for name in others if name in case["parameters"])
+        result.setdefault(text, []).append(case)
+    return result
+
+
+def points(cases, x, row, field):
+    """[(x, median, least, most)] of a row."""
+    found = []
+    for case in cases:
+        triple = report.summary(case["runs"][row]).get(field) if row in case["runs"] else None
+        if triple:
+            found.append((case["parameters"].get(x), *triple))
+    return found
+
+
+def ticks(values, x):
+    """Bytes are read as KB and MB."""
+    if x != "size" or len(values) > 12:
+        return ""
+    return "set xtics (" + ", ".join(f"{quoted(report.size_name(value))} {value}"
+                                     for value in values) + ")\n"
+
+
+def script(plot, cases, title, path):
+    """What gnuplot is to do for one file, or None if there is nothing to draw."""
+    x = axis(cases, plot.x)
+    rows = list(dict.fromkeys(row for case in cases for row in case["runs"]))
+    lines = {row: points(cases, x, row, plot.field) for row in rows}
+    lines = {row: line for row, line in lines.items() if line}
+    values = list(dict.fromkeys(point[0] for line in lines.values() for point in line))
+    if not lines:
+        return None
+    numbers = len(values) > 1 and all(isinstance(value, (int, float)) for value in values)
+    log = plot.log
+    if log is None:
+        log = "x" if numbers and min(values) > 0 and max(values) > 20 * min(values) else ""
+    if not numbers:
+        log = log.replace("x", "")
+    text = ("set terminal svg size 760,440 dynamic enhanced font 'sans-serif,13'"
+            " background rgb 'white'\n"
+            "set encoding utf8\n"
+            f"set output {quoted(path)}\n"
+            f"set title {quoted(title)} noenhanced\n"
+            f"set ylabel {quoted(plot.label)} noenhanced\n"
+            "set key outside right top noenhanced\n"
+            "set border 3 lc rgb '#808080'\nset tics nomirror\n"
+            "set grid ytics lc rgb '#e0e0e0' lt 1\n"
+            "set format y '%.10g'\n")
+    text += f"set logscale {log}\n" if log else ""
+    text += "" if "y" in log else "set yrange [0:*]\n"
+    return text + (curves(lines, values, x) if numbers else columns(lines, values, x))
+
+
+def data(name, lines):
+    return f"${name} << EOD\n" + "".join(" ".join(map(str, line)) + "\n" for line in lines) + "EOD\n"
+
+
+def curves(lines, values, x):
+    text = f"set xlabel {quoted(AXES.get(x, x))} noenhanced\n"
+    text += ticks(sorted(values), x)
+    parts = []
+    for i, (row, line) in enumerate(lines.items()):
+        text += data(f"row{i}", sorted(line))
+        parts.append(f"$row{i} using 1:2:3:4 with yerrorlines lw 1.6 pt {i + 1} ps 0.6"
+                     f" lc rgb '{COLOURS[i % len(COLOURS)]}' title {quoted(row)}")
+    return text + "plot " + ", ".join(parts) + "\n"
+
+
+def columns(lines, values, x):
+    """One group for each value of x, one column in it for each row."""
+    names = [report.parameter_name(x, value) if x else "" for value in values]
+    width = 0.8 / len(lines)
+    text = f"set style fill solid 0.85 noborder\nset boxwidth {width * 0.92}\n"
+    text += f"set xrange [-0.5:{len(values) - 0.5}]\n"
+    text += "set xtics (" + ", ".join(f"{quoted(name)} {i}" for i, name in enumerate(names)) + ")\n"
+    text += "set xtics noenhanced\n"
+    parts = []
+    for i, (row, line) in enumerate(lines.items()):
+        shift = (i - (len(lines) - 1) / 2) * width
+        text += data(f"row{i}", [(values.index(at) + shift, *rest) for at, *rest in line])
+        parts.append(f"$row{i} using 1:2 with boxes lc rgb '{COLOURS[i % len(COLOURS)]}'"
+                     f" title {quoted(row)}")
+        parts.append(f"$row{i} using 1:2:3:4 with yerrorbars pt -1 lc rgb '#303030' notitle")
+    return text + "plot " + ", ".join(parts) + "\n"
+
+
+def file_name(experiment, plot, panel):
+    words = "".join(c if c.isalnum() else "-" for c in f"{plot.field} {panel}".strip())
+    return f"{experiment}-{'-'.join(word for word in words.split('-') if word)}.svg"
+
+
+def draw(directory, experiment, plots, cases):
+    """Draws all of an experiment's plots; [(file name, title)]."""
+    gnuplot, drawn = find_program("gnuplot"), []
+    for plot in plots if cases else ():
+        for panel, some in panels(cases, axis(cases, plot.x)).items():
+            title = f"{experiment}: {plot.title}" + (f" ({panel})" if panel else "")
+            name = file_name(experiment, plot, panel)
+            commands = script(plot, some, title, os.path.join(directory, name))
+            if not commands:
+                continue
+            done = subprocess.run([gnuplot], input=commands.encode(), stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, timeout=SECONDS_MAX, check=False)
+            if done.returncode:
+                raise Failure(f"gnuplot: {name}:\n{done.stdout.decode(errors='replace')}")
+            drawn.append((name, title))
+    return drawn

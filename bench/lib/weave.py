@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: MIT
+"""Weaves RESULTS.md: the text of sections/NAME.md with what results/NAME.json found.
+
+A section is Markdown in which a line of its own may be
+
+  {{command}}  the command that measured, when, where and with which servers
+  {{table}}    what was measured
+  {{plot}}     the plots
+  {{verdict}}  what was to be reached, and whether it was
+
+and in whose text may stand, with parameters as name=value where they are needed,
+
+  {{figure ROW FIELD size=1024}}       the median of a field
+  {{ratio ROW ROW FIELD size=1024}}    of the medians: the first by the second
+"""
+
+import json
+import os
+import re
+
+from . import report
+from .process import Failure
+
+TITLE = """\
+<!-- SPDX-License-Identifier: MIT -->
+<!-- Made by "bench/bench results" of bench/sections and bench/results: edit the sections. -->
+
+# What was measured
+
+One section for each experiment of `bench/bench --list`; each names the command that made it, `bench/bench all` makes all.
+[README.md](README.md) tells how it is measured. Figures are medians of the runs, in brackets the least and the most.
+"""
+
+
+def escaped(text):
+    return str(text).replace("|", "\\|")
+
+
+def markdown(heads, rows):
+    """A table; columns of figures, but for the first, are right-aligned."""
+    def figures(i):
+        cells = [row[i] for row in rows if i and row[i]]
+        return bool(cells) and all(re.match(r"[-+(]?\d|-$", cell) for cell in cells)
+
+    lines = [heads, ["--:" if figures(i) else "---" for i in range(len(heads))], *rows]
+    return "\n".join("| " + " | ".join(escaped(cell) for cell in line) + " |" for line in lines)
+
+
+def cases_table(content):
+    return markdown(*report.cases_table(content["cases"], content.get("columns") or report.COLUMNS))
+
+
+def tables(content):
+    parts = [cases_table(content)] if content["cases"] else []
+    for table in content["tables"]:
+        keep = [i for i, head in enumerate(table["heads"])
+                if head or any(row[i] for row in table["rows"])]
+        title = " ".join(table["title"].split())
+        parts.append(title[:1].upper() + title[1:] + ":\n\n" + markdown(
+            [table["heads"][i] for i in keep], [[row[i] for i in keep] for row in table["rows"]]))
+    return "\n\n".join(parts)
+
+
+def bar_text(bar):
+    return f"{bar:g}" if isinstance(bar, (int, float)) else bar
+
+
+def verdict(content):
+    rows = [[one["text"], report.number(one["value"]), bar_text(one["bar"]),
+             "reached" if one["reached"] else "**missed**"] for one in content["verdicts"]]
+    return markdown(["what is to be reached", "found", "bar", ""], rows) if rows else ""
+
+
+def command(content):
+    facts, options = content["machine"], content["options"]
+    servers = {one["version"] for one in content["servers"].values()}
+    text = (f"`{content['command']}`, {content['date']}, {options['runs']} runs of"
+            f" {options['seconds']} s; {facts['cpus']} x {facts['cpu_model']}, Linux"
+            f" {facts['kernel']}, load {facts['load_average']:.2f} before.")
+    if servers:
+        text += " Servers: " + "; ".join(sorted(servers)) + "."
+    return text
+
+
+def plots(content):
+    return "\n\n".join(f"![{title}](results/{name})" for name, title in content["plots"])
+
+
+def find_case(content, wanted, name):
+    for case in content["cases"]:
+        parameters = {key: str(value) for key, value in case["parameters"].items()}
+        if wanted.items() <= parameters.items():
+            return case
+    raise Failure(f"sections/{name}.md: no case has {wanted or 'parameters'}")
+
+
+def median(content, name, row, field, wanted):
+    case = find_case(content, wanted, name)
+    found = case["summary"].get(row, {}).get(field)
+    if not found:
+        raise Failure(f"sections/{name}.md: {row} has no {field}")
+    return found["median"]
+
+
+def inline(content, name, text):
+    """The figure for one {{...}} inside a text."""
+    kind, *words = text.split()
+    wanted = dict(word.split("=", 1) for word in words if "=" in word)
+    words = [word for word in words if "=" not in word]
+    if kind == "figure" and len(words) == 2:
+        return report.number(median(content, name, *words, wanted))
+    if kind == "ratio" and len(words) == 3:
+        over, under = (median(content, name, row, words[2], wanted) for row in words[:2])
+        return report.number(over / under)
+    raise Failure(f"sections/{name}.md: {{{{{text}}}}} is not known")
+
+
+BLOCKS = {"command": command, "table": tables, "plot": plots, "verdict": verdict}
+
+
+def section(text, content, name):
+    """A section's text with all that it asks for; content None: not measured."""
+    def figure(match):
+        if content is None:
+            return "(not measured)"
+        try:
+            return inline(content, name, match[1])
+        except Failure:
+            if content["options"].get("quick"):
+                return "(not measured)"  # --quick leaves cases out
+            raise
+
+    lines = []
+    for line in text.splitlines():
+        block = re.fullmatch(r"\{\{(\w+)\}\}", line.strip())
+        if block and block[1] in BLOCKS:
+            if content:
+                lines.append(BLOCKS[block[1]](content))
+            elif block[1] == "command":
+                lines.append(f"Not measured yet: `bench/bench {name}`.")
+        else:
+            lines.append(re.sub(r"\{\{(.*?)\}\}", figure, line))
+    if "{{command}}" not in text:
+        lines += ["", command(content) if content else f"Not measured yet: `bench/bench {name}`."]
+    text = re.sub(r"<!--.*?-->\n*", "", "\n".join(lines), flags=re.S)
+    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
+
+
+def overview(contents):
+    """Where all bars of all experiments stand."""
+    rows = [[f"[{name}](#{name})", one["text"], report.number(one["value"]),
+             bar_text(one["bar"]), "reached" if one["reached"] else "**missed**"]
+            for name, content in contents.items() if content for one in content["verdicts"]]
+    return markdown(["experiment", "what is to be reached", "found", "bar", ""], rows) if rows else ""
+
+
+def read(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+
+
+def load(directory, name):
+    """What an experiment left in the results, or None."""
+    text = read(os.path.join(directory, name + ".json"))
+    return text and json.loads(text)
+
+
+def weave(source, directory, names, summaries, target):
+    """Writes RESULTS.md for these experiments, in this order."""
+    contents = {name: load(directory, name) for name in names}
+    parts = [TITLE, overview(contents)]
+    for name in names:
+        text = read(os.path.join(source, "sections", name + ".md"))
+        if text is None:
+            summary = summaries[name]
+            text = (f"{summary[:1].upper()}{summary[1:]}.\n\n"
+                    "{{command}}\n\n{{verdict}}\n\n{{plot}}\n\n{{table}}\n")
+        # The heading is the anchor of the overview; a section's own title comes below it.
+        text = re.sub(r"\A((?:<!--.*?-->\s*)*)#+ (.*)\n", r"\1**\2**\n", text, flags=re.S)
+        text = re.sub(r"^(#+) ", lambda match: "#" * min(6, len(match[1]) + 1) + " ", text,
+                      flags=re.M)
+        parts.append(f"## {name}\n\n{section(text, contents[name], name)}")
+    where = os.path.relpath(directory, os.path.dirname(os.path.abspath(target)))
+    with open(target, "w", encoding="utf-8") as file:
+        file.write("\n".join(part for part in parts if part).replace("](results/", f"]({where}/"))
