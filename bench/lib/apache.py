@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Apache httpd, event MPM, with mod_proxy_fcgi in front of FastCGI responders."""
+"""Apache httpd, event MPM: for files, or in front of FastCGI responders by mod_proxy_fcgi."""
 
 import os
 
@@ -10,9 +10,8 @@ from .servers import Server, connects, find_program, version
 PROCESSES = 4
 MODULES = ("/usr/lib/apache2/modules", "/usr/lib64/httpd/modules")
 
-# One process, which has one pool of connections to the responders: a request
-# waits for one of them.  Twice the threads of the connections, since with
-# fewer it closes connections that should be kept.
+# Twice the threads of the connections, since with fewer it closes connections
+# that should be kept.
 APACHE = """\
 ServerRoot {dir}
 ServerName bench
@@ -24,8 +23,6 @@ Listen 127.0.0.1:{port}
 ListenBackLog 1024
 LoadModule mpm_event_module {modules}/mod_mpm_event.so
 LoadModule authz_core_module {modules}/mod_authz_core.so
-LoadModule proxy_module {modules}/mod_proxy.so
-LoadModule proxy_fcgi_module {modules}/mod_proxy_fcgi.so
 {user}
 ServerLimit 1
 StartServers 1
@@ -39,6 +36,19 @@ KeepAlive On
 KeepAliveTimeout 3600
 MaxKeepAliveRequests 0
 DocumentRoot {root}
+"""
+
+# It keeps files open that are named to it before it starts.
+APACHE_FILES = """\
+EnableSendfile On
+LoadModule file_cache_module {modules}/mod_file_cache.so
+"""
+
+# One process, which has one pool of connections to the responders: a request
+# waits for one of them.
+APACHE_FASTCGI = """\
+LoadModule proxy_module {modules}/mod_proxy.so
+LoadModule proxy_fcgi_module {modules}/mod_proxy_fcgi.so
 ProxyPass "/generate" "unix:{socket}|fcgi://bench/generate" enablereuse=on max={processes}
 """
 
@@ -50,26 +60,49 @@ def modules():
     raise Failure("mod_proxy_fcgi not found: install the Debian package apache2-bin")
 
 
+def write_conf(server, root, threads, more):
+    server.program = find_program("apache2")
+    server.version = version([server.program, "-v"])
+    # It refuses to serve as root.
+    user = "User nobody\nGroup nogroup" if os.geteuid() == 0 else ""
+    server.conf = os.path.join(server.directory, "httpd.conf")
+    with open(server.conf, "w") as file:
+        file.write(APACHE.format(dir=server.directory, port=server.port, root=root, user=user,
+                                 modules=modules(), threads=threads) + more)
+
+
+def launch(server):
+    server.launch([server.program, "-f", server.conf, "-DFOREGROUND"], "apache",
+                  lambda log: connects(server.port))
+
+
 class Apache(Server):
+    """For files, those of paths kept open; for at most that many connections."""
+
+    def __init__(self, context, root, connections, paths=()):
+        super().__init__("apache", context.directory, context.server_cpu)
+        threads = 2 * connections
+        self.detail = f"event MPM, {threads} threads, {len(paths)} files kept open"
+        write_conf(self, root, threads, APACHE_FILES.format(modules=modules())
+                   + "".join(f"CacheFile {path}\n" for path in paths))
+
+    def begin(self):
+        launch(self)
+
+
+class ApacheFastCgi(Server):
     """For at most that many connections."""
 
     def __init__(self, context, root, connections):
         super().__init__("apache-fastcgi", context.directory, context.server_cpu)
         self.responders = Responders(context, self, PROCESSES)
-        self.program = find_program("apache2")
-        self.version = version([self.program, "-v"])
         threads = 2 * connections
         self.detail = (f"event MPM, {threads} threads, mod_proxy_fcgi; {PROCESSES} FastCGI"
                        f" processes on kept connections; libfcgi {library_version()}")
-        # It refuses to serve as root.
-        user = "User nobody\nGroup nogroup" if os.geteuid() == 0 else ""
-        self.conf = os.path.join(self.directory, "httpd.conf")
-        with open(self.conf, "w") as file:
-            file.write(APACHE.format(dir=self.directory, port=self.port, root=root, user=user,
-                                     modules=modules(), threads=threads, processes=PROCESSES,
-                                     socket=self.responders.socket))
+        write_conf(self, root, threads,
+                   APACHE_FASTCGI.format(modules=modules(), processes=PROCESSES,
+                                         socket=self.responders.socket))
 
     def begin(self):
         self.responders.launch()
-        self.launch([self.program, "-f", self.conf, "-DFOREGROUND"], "apache",
-                    lambda log: connects(self.port))
+        launch(self)

@@ -11,9 +11,9 @@ import statistics
 import tempfile
 
 from . import load, report
-from .apache import Apache
+from .apache import ApacheFastCgi
 from .fastcgi import Responders
-from .lighttpd import FILE_PROCESSES, Lighttpd
+from .lighttpd import FILE_PROCESSES, LighttpdFastCgi
 from .nginx import NginxFastCgi
 from .process import Failure
 from .servers import Null, Row, Sweet, find_program
@@ -22,8 +22,9 @@ PATTERN = b"abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ-\n"
 SHARED_MEMORY = "/dev/shm"
 FILES = 64  # of each process and size: fcgi-generate.c
 CHECKS = 32  # requests of a page before and after its runs
-SIZES = (1 << 10, 10 << 10, 100 << 10, 1 << 20)
-CONNECTIONS = (16, 64)
+SIZES = (100, 1 << 10, 10 << 10, 100 << 10, 1 << 20)
+QUICK_SIZES = (10 << 10,)
+CONNECTIONS, QUICK_CONNECTIONS = (16, 64), (64,)
 CACHE_MIB = 256
 PAGE = "/generate?size={size}"
 PEERS = ("nginx-fastcgi", "lighttpd-fastcgi", "lighttpd-sendfile", "apache-fastcgi")
@@ -97,8 +98,9 @@ def start(context, root, sizes, connections):
         else:
             ways.append(Way(server.name, server, PAGE))
     peers = [NginxFastCgi(context, root, max(sizes), connections),
-             Lighttpd(context, root), Lighttpd(context, root, shared_folder(context, sizes)),
-             Apache(context, root, connections)]
+             LighttpdFastCgi(context, root),
+             LighttpdFastCgi(context, root, shared_folder(context, sizes)),
+             ApacheFastCgi(context, root, connections)]
     context.start(peers)
     return ways + [Way(peer.name, peer, PAGE) for peer in peers]
 
@@ -110,8 +112,8 @@ def check(ways, size):
 
 def measure(context):
     find_program("wrk")
-    sizes = context.sizes or SIZES
-    counts = context.connections or CONNECTIONS
+    sizes = context.pick(context.sizes, SIZES, QUICK_SIZES)
+    counts = context.pick(context.connections, CONNECTIONS, QUICK_CONNECTIONS)
     root = os.path.join(context.directory, "root")
     os.mkdir(root, 0o755)
     for size in sizes:

@@ -8,16 +8,11 @@ import resource
 import shutil
 import sys
 
-from . import (checksum, dynamic, idle, library, load, plot, process, reload, replacement,
-               report)
+from . import (checksum, dynamic, fixed, idle, library, load, plot, process, reload,
+               replacement, report)
 from .process import Failure
-from .nginx import Nginx
-from .servers import Row, Sweet, find_program
 
 EXPERIMENTS = {}
-FILES = 100
-SIZES = (1 << 10, 10 << 10, 100 << 10, 1 << 20)
-CACHE_MIB = 256
 
 
 class Experiment:
@@ -173,47 +168,10 @@ def progress(text):
         print(text, file=sys.stderr, flush=True)
 
 
-def file_body(size, number):
-    """Contents that differ from file to file and from place to place."""
-    block = b"".join(b"file %04d, %d bytes, line %09d\n" % (number, size, line)
-                     for line in range(size // 32 + 1))
-    return block[:size]
-
-
-def make_files(root, sizes):
-    need = FILES * sum(sizes)
-    if need > shutil.disk_usage(root).free // 2:
-        raise Failure(f"{need >> 20} MiB of files are too much for {root}")
-    for size in sizes:
-        os.mkdir(os.path.join(root, str(size)), 0o755)
-        for number in range(FILES):
-            with open(os.path.join(root, str(size), f"{number:03d}.bin"), "wb") as file:
-                file.write(file_body(size, number))
-                file.flush()
-                os.fsync(file.fileno())  # no write-back during the runs
-
-
-def file_pages(size):
-    return ((f"/{size}/{number:03d}.bin", file_body(size, number)) for number in range(FILES))
-
-
-@experiment("fixed", report.print_ratios, "static files of four sizes, 100 of each: SWEET and nginx")
-def fixed(context):
-    find_program("wrk")
-    sizes = context.pick(context.sizes, SIZES, SIZES)
-    root = os.path.join(context.directory, "root")
-    os.mkdir(root, 0o755)
-    make_files(root, sizes)
-    cache_mib = max(CACHE_MIB, 2 * FILES * sum(sizes) >> 20)
-    context.start([*(Sweet(context, root, io, cache_mib) for io in context.io),
-                   Nginx(context, root)])
-    for size in sizes:
-        context.check(file_pages, size)
-        for connections in context.connections or (64,):
-            client = load.Wrk(context.client_cpu, connections, size, f"/{size}/%03d.bin", FILES)
-            context.turns({"size": size, "connections": connections},
-                          [Row(server.name, server, client) for server in context.servers])
-        context.check(file_pages, size)
+@experiment("fixed", report.print_ratios,
+            "static files of one size at a time, 100 of each: SWEET and its peers", fixed)
+def fixed_sizes(context):
+    fixed.measure(context)
 
 
 @experiment("dynamic", dynamic.print_bars,
@@ -222,22 +180,14 @@ def dynamic_bodies(context):
     dynamic.measure(context)
 
 
-@experiment("idle", None, "10,000 kept connections: memory of each, and how fast the others are")
+@experiment("idle", None, "10,000 kept connections: memory of each, and how fast the others are",
+            idle)
 def idle_connections(context):
-    find_program("wrk")
-    root = os.path.join(context.directory, "root")
-    os.mkdir(root, 0o755)
-    make_files(root, [idle.SIZE])
     idle.measure(context)
 
 
 @experiment("reload", None, "a million requests while the configuration changes: none may fail")
 def reload_under_load(context):
-    find_program("wrk")
-    for name in ("root", "other"):
-        root = os.path.join(context.directory, name)
-        os.mkdir(root, 0o755)
-        make_files(root, [reload.SIZE])
     reload.measure(context)
 
 

@@ -5,12 +5,11 @@ Three loads take turns: 64 busy connections; the same beside 10,000 that have
 been used once and are idle; 10,000 busy ones.
 """
 
-import os
 import resource
 import socket
 import statistics
 
-from . import load
+from . import files, load
 from .process import Failure
 from .servers import Row, Sweet
 
@@ -160,6 +159,6 @@ def verdict(what, good, bar):
 def measure(context):
     # Ours, wrk's and the server's, each on its own.
     raise_limit(CONNECTIONS + 1000)
-    root = os.path.join(context.directory, "root")
+    root = files.make_root(context, [SIZE])
     for io in context.io:
         measure_one(context, root, io)

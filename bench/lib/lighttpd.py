@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""lighttpd in front of FastCGI responders: bodies by the connection or as files."""
+"""lighttpd with one process: for files, or in front of FastCGI responders."""
 
 import os
 
@@ -9,11 +9,10 @@ from .servers import Server, connects, find_program, version
 PROCESSES = 4
 FILE_PROCESSES = 2
 
-# It connects to a responder for each request: keeping connections is not in it.
-# stream-response-body 1 sends while the responder writes and reads all that it
-# has written; 0, the default, puts a large body into a file first.
+# No log of requests: that would be a module.  It closes a connection after as
+# many requests as this number, the largest that it takes.
 LIGHTTPD = """\
-server.modules = ("mod_fastcgi")
+server.modules = ({modules})
 server.bind = "127.0.0.1"
 server.port = {port}
 server.document-root = "{root}"
@@ -21,9 +20,22 @@ server.errorlog = "{dir}/error.log"
 server.pid-file = "{dir}/lighttpd.pid"
 server.upload-dirs = ("{dir}")
 server.listen-backlog = 1024
-server.max-fds = 4096
+server.max-fds = 16384
+server.max-connections = 8192
 server.max-keep-alive-idle = 3600
 server.max-keep-alive-requests = 65535
+"""
+
+# What it knows of a file it keeps until inotify tells of a change.
+LIGHTTPD_FILES = """\
+server.network-backend = "sendfile"
+server.stat-cache-engine = "inotify"
+"""
+
+# It connects to a responder for each request: keeping connections is not in it.
+# stream-response-body 1 sends while the responder writes and reads all that it
+# has written; 0, the default, puts a large body into a file first.
+LIGHTTPD_FASTCGI = """\
 server.stream-response-body = 1
 fastcgi.server = ("/generate" => ((
     "socket" => "{socket}",
@@ -35,7 +47,32 @@ SENDFILE = """,
     "x-sendfile-docroot" => ("{folder}/")"""
 
 
+def write_conf(server, root, modules, more):
+    server.program = find_program("lighttpd")
+    server.version = version([server.program, "-v"])
+    server.conf = os.path.join(server.directory, "lighttpd.conf")
+    with open(server.conf, "w") as file:
+        file.write(LIGHTTPD.format(port=server.port, root=root, dir=server.directory,
+                                   modules=modules) + more)
+
+
+def launch(server):
+    server.launch([server.program, "-D", "-f", server.conf], "lighttpd",
+                  lambda log: connects(server.port))
+
+
 class Lighttpd(Server):
+    """For files."""
+
+    def __init__(self, context, root):
+        super().__init__("lighttpd", context.directory, context.server_cpu)
+        write_conf(self, root, "", LIGHTTPD_FILES)
+
+    def begin(self):
+        launch(self)
+
+
+class LighttpdFastCgi(Server):
     """With a folder, responders put bodies there and lighttpd sends the files."""
 
     def __init__(self, context, root, folder=None):
@@ -43,17 +80,13 @@ class Lighttpd(Server):
                          context.directory, context.server_cpu)
         self.responders = Responders(context, self, FILE_PROCESSES if folder else PROCESSES,
                                      folder)
-        self.program = find_program("lighttpd")
-        self.version = version([self.program, "-v"])
-        self.detail = (f"{self.responders.processes} FastCGI processes, a connection per request; libfcgi"
-                       f" {library_version()}" + (f"; X-Sendfile from {folder}" if folder else ""))
-        self.conf = os.path.join(self.directory, "lighttpd.conf")
-        with open(self.conf, "w") as file:
-            file.write(LIGHTTPD.format(port=self.port, root=root, dir=self.directory,
-                                       socket=self.responders.socket,
-                                       sendfile=SENDFILE.format(folder=folder) if folder else ""))
+        sendfile = SENDFILE.format(folder=folder) if folder else ""
+        write_conf(self, root, '"mod_fastcgi"',
+                   LIGHTTPD_FASTCGI.format(socket=self.responders.socket, sendfile=sendfile))
+        self.detail = (f"{self.responders.processes} FastCGI processes, a connection per request;"
+                       f" libfcgi {library_version()}"
+                       + (f"; X-Sendfile from {folder}" if folder else ""))
 
     def begin(self):
         self.responders.launch()
-        self.launch([self.program, "-D", "-f", self.conf], "lighttpd",
-                    lambda log: connects(self.port))
+        launch(self)

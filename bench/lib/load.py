@@ -15,6 +15,7 @@ import http.client
 import os
 import re
 import subprocess
+import tempfile
 
 from . import process
 from .process import Failure
@@ -107,6 +108,107 @@ class Wrk:
             raise Failure(f"{name}: {figures['requests']} bodies of {size} bytes do not fit"
                           f" into the {figures['bytes']} bytes received:\n{output}")
         return figures
+
+
+class H2load:
+    """h2load on one CPU, HTTP/1.1 on kept connections: bodies of one size."""
+
+    def __init__(self, cpu, connections, size, path, count=0):
+        self.program = find_program("h2load")
+        self.cpu, self.connections, self.size = cpu, connections, size
+        self.paths = [path % number for number in range(count)] if count else [path]
+
+    def run(self, server, seconds):
+        with tempfile.TemporaryDirectory(prefix="bench-") as directory:
+            uris, log = (os.path.join(directory, name) for name in ("uris", "log"))
+            with open(uris, "w") as file:
+                file.write("".join(f"http://{server.address}:{server.port}{path}\n"
+                                   for path in self.paths))
+            argv = [self.program, "--h1", "-t1", f"-c{self.connections}", f"-D{seconds}",
+                    f"--log-file={log}", "-i", uris]
+            output, status = run_program(server.name, argv, self.cpu, seconds)
+            with open(log) as file:
+                # When it began, the status, and how long it took, in us.
+                times = sorted(int(line.split()[2]) for line in file)
+        return self.figures(server.name, output, status, times, seconds)
+
+    def figures(self, name, output, status, times, seconds):
+        counts = re.search(r"^requests: .* (\d+) succeeded, (\d+) failed, (\d+) errored,"
+                           r" (\d+) timeout", output, re.M)
+        data = re.search(r"^traffic: .*\((\d+)\) data", output, re.M)
+        good = re.search(r"^status codes: (\d+) 2xx, (\d+) 3xx, (\d+) 4xx, (\d+) 5xx", output, re.M)
+        if status or not (counts and data and good and times):
+            raise Failure(f"{name}: h2load ended with status {status}:\n{output}")
+        succeeded, *errors = map(int, counts.groups())
+        if any(errors) or any(int(count) for count in good.groups()[1:]) or not succeeded:
+            raise Failure(f"{name}: h2load met errors:\n{output}")
+        if int(data[1]) < succeeded * self.size:
+            raise Failure(f"{name}: {succeeded} bodies of {self.size} bytes are more than the"
+                          f" {data[1]} received:\n{output}")
+        return {"requests": succeeded, "bytes": succeeded * self.size,
+                "duration": seconds * 1e6, "p50": percentile(times, 50),
+                "p99": percentile(times, 99)}
+
+
+class Httperf:
+    """httperf on one CPU: so many requests a second, whether they are answered or not.
+
+    calls requests by connection; one not answered in LIMIT seconds has failed.
+    Errors are a result here, not a Failure: error_percent of what was asked.
+    """
+
+    LIMIT = 1
+    # What goes wrong on this side; the rest of them are the server's doing.
+    OWN_ERRORS = ("fd-unavail", "addrunavail", "ftab-full")
+
+    def __init__(self, cpu, rate, size, path, count=0, calls=1):
+        self.program = find_program("httperf")
+        self.cpu, self.rate, self.size, self.calls = cpu, rate, size, calls
+        self.paths = [path % number for number in range(count)] if count else [path]
+
+    def run(self, server, seconds):
+        connections = max(1, round(self.rate * seconds / self.calls))
+        with tempfile.NamedTemporaryFile(prefix="bench-") as uris:
+            uris.write(b"".join(path.encode() + b"\0" for path in self.paths))
+            uris.flush()
+            argv = [self.program, f"--server={server.address}", f"--port={server.port}",
+                    f"--wlog=y,{uris.name}", f"--rate={self.rate / self.calls:.2f}",
+                    f"--num-conns={connections}", f"--num-calls={self.calls}",
+                    f"--timeout={self.LIMIT}", "--hog"]
+            if self.calls == 1:
+                argv.append("--add-header=Connection: close\\n")
+            output, status = run_program(server.name, argv, self.cpu, seconds)
+        return self.figures(server.name, output, status, connections * self.calls)
+
+    def figures(self, name, output, status, wanted):
+        def find(pattern):
+            match = re.search(pattern, output, re.M)
+            if status or not match:
+                raise Failure(f"{name}: httperf ended with status {status}:\n{output}")
+            return match
+
+        replies, duration = find(r"^Total: .* replies (\d+) test-duration ([\d.]+) s").groups()
+        median = find(r"^Connection time \[ms\]: min .* median ([\d.]+)")[1]
+        response = find(r"^Reply time \[ms\]: response ([\d.]+) transfer ([\d.]+)")
+        content = float(find(r"^Reply size \[B\]: .* content ([\d.]+)")[1])
+        good = int(find(r"^Reply status: .* 2xx=(\d+)")[1])
+        errors = {kind: int(count) for line in find(r"^Errors: total [\s\S]*")[0].splitlines()
+                  if line.startswith("Errors:")
+                  for kind, count in re.findall(r"([a-z-]+) (\d+)", line)}
+        replies = int(replies)
+        if not replies or good != replies or (not errors["total"] and content < self.size):
+            raise Failure(f"{name}: {good} of {replies} replies were good:\n{output}")
+        return {"requests": replies, "bytes": replies * content, "duration": float(duration) * 1e6,
+                "p50": float(median) * 1e3 if self.calls == 1 else None, "p99": None,
+                "target_per_s": self.rate, "reply_ms": float(response[1]) + float(response[2]),
+                "error_percent": 100 * (wanted - replies) / wanted,
+                "own_error_percent": 100 * sum(errors.get(kind, 0) for kind in self.OWN_ERRORS)
+                                     * self.calls / wanted}
+
+
+def percentile(values, percent):
+    """Of sorted values."""
+    return values[min(len(values) - 1, len(values) * percent // 100)]
 
 
 def script_path():

@@ -24,15 +24,17 @@ class Plot:
     """What is to be drawn: a field of the runs over a parameter.
 
     x: the parameter, or None for the first that varies; log: x, y, xy or "".
-    log None: x where it is a size or spans more than a factor of 20.
+    log None: x, and with wide also y, if it spans more than a factor of 20.
     """
 
-    def __init__(self, field, label, title, x=None, log=None):
+    def __init__(self, field, label, title, x=None, log=None, wide=False):
         self.field, self.label, self.title, self.x, self.log = field, label, title, x, log
+        self.wide = wide
 
 
 USUAL = (Plot("requests_per_s", "requests/s", "requests/s"),
-         Plot("cpu_us_per_request", "server CPU, us/request", "CPU time of the server per request"))
+         Plot("cpu_us_per_request", "server CPU, us/request", "CPU time of the server per request",
+              wide=True))
 
 
 def varying(cases):
@@ -75,6 +77,10 @@ def points(cases, x, row, field):
     return found
 
 
+def spans(values):
+    return 0 < 20 * min(values) < max(values)
+
+
 def ticks(values, x):
     """Bytes are read as KB and MB."""
     if x != "size" or len(values) > 12:
@@ -95,7 +101,9 @@ def script(plot, cases, title, path):
     numbers = len(values) > 1 and all(isinstance(value, (int, float)) for value in values)
     log = plot.log
     if log is None:
-        log = "x" if numbers and min(values) > 0 and max(values) > 20 * min(values) else ""
+        medians = [point[1] for line in lines.values() for point in line]
+        log = "x" if numbers and spans(values) else ""
+        log += "y" if plot.wide and spans(medians) else ""
     if not numbers:
         log = log.replace("x", "")
     text = ("set terminal svg size 760,440 dynamic enhanced font 'sans-serif,13'"
@@ -107,7 +115,8 @@ def script(plot, cases, title, path):
             "set key outside right top noenhanced\n"
             "set border 3 lc rgb '#808080'\nset tics nomirror\n"
             "set grid ytics lc rgb '#e0e0e0' lt 1\n"
-            "set format y '%.10g'\n")
+            "set format y '%.10g'\n"
+            "set autoscale xfix\n")
     text += f"set logscale {log}\n" if log else ""
     text += "" if "y" in log else "set yrange [0:*]\n"
     return text + (curves(lines, values, x) if numbers else columns(lines, values, x))

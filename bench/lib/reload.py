@@ -11,7 +11,7 @@ import signal
 import threading
 import time
 
-from . import load
+from . import files, load
 from .process import Failure
 from .servers import Sweet
 
@@ -100,5 +100,7 @@ def measure_one(context, io):
 
 
 def measure(context):
+    for name in ("root", "other"):
+        files.make_root(context, [SIZE], name)
     for io in context.io:
         measure_one(context, io)

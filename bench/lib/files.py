@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: MIT
+"""The files that servers deliver: FILES of each size below a root, ROOT/SIZE/NUMBER.bin."""
+
+import os
+import shutil
+
+from .process import Failure
+
+FILES = 100
+CACHE_MIB = 256
+
+
+def body(size, number):
+    """Contents that differ from file to file and from place to place."""
+    block = b"".join(b"file %04d, %d bytes, line %09d\n" % (number, size, line)
+                     for line in range(size // 32 + 1))
+    return block[:size]
+
+
+def make_root(context, sizes, name="root"):
+    """The directory, full of files."""
+    root = os.path.join(context.directory, name)
+    os.mkdir(root, 0o755)
+    need = FILES * sum(sizes)
+    if need > shutil.disk_usage(root).free // 2:
+        raise Failure(f"{need >> 20} MiB of files are too much for {root}")
+    for size in sizes:
+        os.mkdir(os.path.join(root, str(size)), 0o755)
+        for number in range(FILES):
+            with open(os.path.join(root, str(size), f"{number:03d}.bin"), "wb") as file:
+                file.write(body(size, number))
+                file.flush()
+                os.fsync(file.fileno())  # no write-back during the runs
+    return root
+
+
+def paths(root, sizes):
+    """Of all files, for servers that want to know them beforehand."""
+    return [os.path.join(root, str(size), f"{number:03d}.bin")
+            for size in sizes for number in range(FILES)]
+
+
+def page(size):
+    """The format that makes an URL's path of a number."""
+    return f"/{size}/%03d.bin"
+
+
+def pages(size):
+    """(path, body) of all of one size."""
+    return ((page(size) % number, body(size, number)) for number in range(FILES))
+
+
+def cache_mib(sizes):
+    """A cache in which all files fit twice."""
+    return max(CACHE_MIB, 2 * FILES * sum(sizes) >> 20)

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: MIT
+"""h2o with one thread, for files."""
+
+import json
+import os
+
+from .servers import Server, connects, find_program, version
+
+# Its cache of open files is always there and wants no line; a log is what it
+# writes only if asked.  JSON is YAML.
+def configuration(server, root):
+    return {
+        "num-threads": 1,
+        "max-connections": 4096,
+        "pid-file": os.path.join(server.directory, "h2o.pid"),
+        "error-log": os.path.join(server.directory, "error.log"),
+        "http1-request-timeout": 3600,
+        "listen": {"host": "127.0.0.1", "port": server.port},
+        "hosts": {"default": {"paths": {"/": {"file.dir": root}}}},
+        **({"user": "root"} if os.geteuid() == 0 else {}),
+    }
+
+
+class H2o(Server):
+    """For files."""
+
+    def __init__(self, context, root):
+        super().__init__("h2o", context.directory, context.server_cpu)
+        self.program = find_program("h2o")
+        self.version = version([self.program, "--version"])
+        self.conf = os.path.join(self.directory, "h2o.conf")
+        with open(self.conf, "w") as file:
+            json.dump(configuration(self, root), file, indent=2)
+
+    def begin(self):
+        self.launch([self.program, "-m", "worker", "-c", self.conf], "h2o",
+                    lambda log: connects(self.port))
