@@ -9,7 +9,7 @@ import shutil
 import sys
 
 from . import (checksum, dynamic, fixed, idle, library, load, plot, process, reload,
-               replacement, report)
+               replacement, report, tux)
 from .process import Failure
 
 EXPERIMENTS = {}
@@ -103,19 +103,20 @@ class Context:
         for server in self.servers:
             load.check(server.name, server.port, pages(size))
 
-    def turns(self, parameters, rows, before=None):
+    def turns(self, parameters, rows, before=None, seconds=None, warm=True):
         """One case: a warm-up, then the rows in turn, again and again.
 
         before(row), if given, is called ahead of each run, off the clock.
         """
+        seconds = seconds or self.seconds
         case = {"parameters": parameters, "runs": {row.name: [] for row in rows}}
-        for run in range(-1, self.runs):
+        for run in range(-1 if warm else 0, self.runs):
             for row in rows:
                 progress(f"{report.case_name(case)}, {row.name}, "
                          + (f"run {run + 1} of {self.runs}" if run >= 0 else "warm-up"))
                 if before:
                     before(row)
-                figures = self.turn(row, self.seconds if run >= 0 else 1)
+                figures = self.turn(row, seconds if run >= 0 else 1)
                 if run >= 0:
                     case["runs"][row.name].append(figures)
         progress("")
@@ -178,6 +179,12 @@ def fixed_sizes(context):
             "bodies made anew per request: SWEET's workers and peers' FastCGI", dynamic)
 def dynamic_bodies(context):
     dynamic.measure(context)
+
+
+@experiment("tux", report.print_ratios,
+            "SWEET beside Apache as TUX was: CPU time, and a rising rate of connections", tux)
+def tux_and_apache(context):
+    tux.measure(context)
 
 
 @experiment("idle", None, "10,000 kept connections: memory of each, and how fast the others are",

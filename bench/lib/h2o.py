@@ -6,9 +6,13 @@ import os
 
 from .servers import Server, connects, find_program, version
 
-# Its cache of open files is always there and wants no line; a log is what it
-# writes only if asked.  JSON is YAML.
+
 def configuration(server, root):
+    """As JSON, which is YAML, too.
+
+    It keeps a file open for a turn of its loop, which cannot be configured, and
+    reads files instead of using sendfile().  It has no log unless it is asked for.
+    """
     return {
         "num-threads": 1,
         "max-connections": 4096,

@@ -25,11 +25,13 @@ class Plot:
 
     x: the parameter, or None for the first that varies; log: x, y, xy or "".
     log None: x, and with wide also y, if it spans more than a factor of 20.
+    where: tells of a case's parameters whether it is one of those to be drawn.
+    name: of the file, if not that of the field.
     """
 
-    def __init__(self, field, label, title, x=None, log=None, wide=False):
+    def __init__(self, field, label, title, x=None, log=None, wide=False, where=None, name=None):
         self.field, self.label, self.title, self.x, self.log = field, label, title, x, log
-        self.wide = wide
+        self.wide, self.where, self.name = wide, where or (lambda parameters: True), name or field
 
 
 USUAL = (Plot("requests_per_s", "requests/s", "requests/s"),
@@ -50,10 +52,8 @@ def quoted(text):
 
 
 def axis(cases, x):
-    if x:
-        return x
-    names = varying(cases) or list(cases[0]["parameters"])
-    return names[0] if names else None
+    names = varying(cases) or [name for case in cases[:1] for name in case["parameters"]]
+    return x or (names[0] if names else None)
 
 
 def panels(cases, x):
@@ -156,15 +156,16 @@ def columns(lines, values, x):
 
 
 def file_name(experiment, plot, panel):
-    words = "".join(c if c.isalnum() else "-" for c in f"{plot.field} {panel}".strip())
+    words = "".join(c if c.isalnum() else "-" for c in f"{plot.name} {panel}".strip())
     return f"{experiment}-{'-'.join(word for word in words.split('-') if word)}.svg"
 
 
 def draw(directory, experiment, plots, cases):
     """Draws all of an experiment's plots; [(file name, title)]."""
     gnuplot, drawn = find_program("gnuplot"), []
-    for plot in plots if cases else ():
-        for panel, some in panels(cases, axis(cases, plot.x)).items():
+    for plot in plots:
+        mine = [case for case in cases if plot.where(case["parameters"])]
+        for panel, some in panels(mine, axis(mine, plot.x)).items():
             title = f"{experiment}: {plot.title}" + (f" ({panel})" if panel else "")
             name = file_name(experiment, plot, panel)
             commands = script(plot, some, title, os.path.join(directory, name))
