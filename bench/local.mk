@@ -17,12 +17,16 @@ EXTRA_DIST += bench/lib/replacement.py bench/traces/README.md bench/traces/semic
 EXTRA_DIST += bench/README.md bench/bench bench/urls.lua bench/fcgi-generate.c \
 	bench/lib/__init__.py bench/lib/experiments.py bench/lib/load.py bench/lib/process.py \
 	bench/lib/report.py bench/lib/servers.py
+# Results and what is made of them.
+EXTRA_DIST += bench/lib/plot.py bench/lib/results.py bench/lib/sanity.py bench/lib/weave.py
+# Experiments on files.
+EXTRA_DIST += bench/lib/files.py bench/lib/fixed.py bench/lib/h2o.py bench/lib/tux.py
 
 # What no server of "bench dynamic" can do without.
 noinst_PROGRAMS += bench/null-generate
 bench_null_generate_SOURCES = bench/null-generate.c
 
-# The peers of "bench dynamic".
+# The peers, and "bench dynamic".
 EXTRA_DIST += bench/lib/apache.py bench/lib/dynamic.py bench/lib/fastcgi.py \
 	bench/lib/lighttpd.py bench/lib/nginx.py
 

@@ -537,6 +537,7 @@ EXTRA_DIST += \
 	tests/system/server.py \
 	tests/system/test_auth.py \
 	tests/system/test_behind.py \
+	tests/system/test_bench.py \
 	tests/system/test_cgi.py \
 	tests/system/test_cgi_readme.py \
 	tests/system/test_changes.py \

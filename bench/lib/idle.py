@@ -7,9 +7,8 @@ been used once and are idle; 10,000 busy ones.
 
 import resource
 import socket
-import statistics
 
-from . import files, load
+from . import files, load, report
 from .process import Failure
 from .servers import Row, Sweet
 
@@ -132,28 +131,26 @@ def measure_one(context, root, io):
         if left != CONNECTIONS:
             raise Failure(f"the server closed {CONNECTIONS - left} idle connections")
         crowd.append(run(CONNECTIONS, context.seconds))
-    print(f"{CONNECTIONS} idle connections: {own:.0f} bytes each of the server's own memory,"
-          f" {mapped:.0f} of all that it has mapped")
-    verdict("memory", own <= MEMORY_BAR and mapped <= MEMORY_BAR, f"at most {MEMORY_BAR} bytes")
-    print(f"{'load':24} {'requests/s':>11} {'ratio':>6}   least to most  {'CPU us':>8} {'ratio':>6}")
-    for name, runs in loads.items():
-        ratios = [one["requests_per_s"] / first["requests_per_s"]
-                  for one, first in zip(runs, alone)]
-        ratio, cpu = statistics.median(ratios), median(runs, "cpu_us_per_request")
-        print(f"{name:24} {median(runs, 'requests_per_s'):11.0f} {ratio:6.2f}"
-              f"   {min(ratios):5.2f} to {max(ratios):4.2f}"
-              f"  {cpu:8.2f} {cpu / median(alone, 'cpu_us_per_request'):6.2f}")
-        verdict("throughput", ratio >= THROUGHPUT_BAR,
-                f"at least {THROUGHPUT_BAR} of {BUSY} connections alone")
+    context.cases.append({"parameters": {"server": sweet.name, "size": SIZE}, "runs": loads})
+    tell(context, sweet, (own, mapped), loads)
 
 
-def median(runs, key):
-    return statistics.median(run[key] for run in runs)
-
-
-def verdict(what, good, bar):
-    if not good:
-        print(f"  {what}: MISSED, {bar}")
+def tell(context, sweet, bytes_each, loads):
+    context.table(f"{sweet.name}: memory of each of {CONNECTIONS} idle connections, in bytes",
+                  ["", "", "the server's own", "all that it has mapped"],
+                  [["memory", "", *(f"{value:.0f}" for value in bytes_each)]])
+    context.verdicts.append((f"{sweet.name}: bytes of an idle connection", max(bytes_each),
+                             f"at most {MEMORY_BAR}", max(bytes_each) <= MEMORY_BAR))
+    name, alone = next(iter(loads.items()))
+    rows = []
+    for other, runs in list(loads.items())[1:]:
+        rate = report.ratio(runs, alone, "requests_per_s")
+        rows.append([f"{other} / {name}", "", report.spread(rate),
+                     report.spread(report.ratio(runs, alone, "cpu_us_per_request"))])
+        context.verdicts.append((f"{sweet.name}: {other} / {name}, requests/s", rate[0],
+                                 THROUGHPUT_BAR, rate[0] >= THROUGHPUT_BAR))
+    context.table(f"{sweet.name}: ratio of medians (least-most of the pairs of runs)",
+                  ["load / load", "", "requests/s", "CPU/request"], rows)
 
 
 def measure(context):

@@ -94,8 +94,8 @@ def measure_one(context, io):
         if one.failure:
             raise one.failure
     kept, closing = (one.requests for one in loads)
-    print(f"{sweet.name}: {reloads} reloads; {kept} requests on kept connections, {closing} on"
-          " ones of their own: none failed")
+    context.records.append({"server": sweet.name, "reloads": reloads, "requests_kept": kept,
+                            "requests_closing": closing, "failed": 0})
     sweet.stop()
 
 
@@ -104,3 +104,11 @@ def measure(context):
         files.make_root(context, [SIZE], name)
     for io in context.io:
         measure_one(context, io)
+    context.table("requests while the configuration changed; one that fails ends the experiment",
+                  ["server", "", "reloads", "on kept connections", "on ones of their own",
+                   "failed"],
+                  [[one["server"], "", *(f"{one[key]:,}" for key in
+                    ("reloads", "requests_kept", "requests_closing", "failed"))]
+                   for one in context.records])
+    context.verdicts = [(f"{one['server']}: requests that failed", one["failed"], "at most 0",
+                         not one["failed"]) for one in context.records]

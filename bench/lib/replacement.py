@@ -82,8 +82,14 @@ def print_tables(context, rows):
         for key, line in lines.items() if key[1].startswith("segments")])
 
 
+def number(text):
+    return int(text) if text.isdigit() else float(text)
+
+
 def measure(context):
     what, rows = replay(context)
     print(what)
     print_tables(context, rows)
-    context.records = [{"requests": what, **row} for row in rows]
+    words = ("policy", "variant")
+    context.records = [{"trace": what, **{field: text if field in words else number(text)
+                                          for field, text in row.items()}} for row in rows]

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 
-from . import plot, process, report, weave
+from . import plot, process, report, sanity, weave
 from .process import Failure
 from .servers import find_missing
 
@@ -110,4 +110,4 @@ def measure_all(options, source, experiments):
     return 1 if failed or status else 0
 
 
-COMMANDS = {"all": measure_all, "results": weave_results}
+COMMANDS = {"all": measure_all, "results": weave_results, "sanity": sanity.check}

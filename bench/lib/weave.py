@@ -56,7 +56,7 @@ def tables(content):
         keep = [i for i, head in enumerate(table["heads"])
                 if head or any(row[i] for row in table["rows"])]
         title = " ".join(table["title"].split())
-        parts.append(title[:1].upper() + title[1:] + ":\n\n" + markdown(
+        parts.append(title + ":\n\n" + markdown(
             [table["heads"][i] for i in keep], [[row[i] for i in keep] for row in table["rows"]]))
     return "\n\n".join(parts)
 
@@ -142,8 +142,7 @@ def section(text, content, name):
             lines.append(re.sub(r"\{\{(.*?)\}\}", figure, line))
     if "{{command}}" not in text:
         lines += ["", command(content) if content else f"Not measured yet: `bench/bench {name}`."]
-    text = re.sub(r"<!--.*?-->\n*", "", "\n".join(lines), flags=re.S)
-    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip() + "\n"
 
 
 def overview(contents):
@@ -179,10 +178,11 @@ def weave(source, directory, names, summaries, target):
             text = (f"{summary[:1].upper()}{summary[1:]}.\n\n"
                     "{{command}}\n\n{{verdict}}\n\n{{plot}}\n\n{{table}}\n")
         # The heading is the anchor of the overview; a section's own title comes below it.
-        text = re.sub(r"\A((?:<!--.*?-->\s*)*)#+ (.*)\n", r"\1**\2**\n", text, flags=re.S)
+        text = re.sub(r"<!--.*?-->\n*", "", text, flags=re.S)
+        text = re.sub(r"\A#+ (.*)\n", r"**\1**\n", text)
         text = re.sub(r"^(#+) ", lambda match: "#" * min(6, len(match[1]) + 1) + " ", text,
                       flags=re.M)
         parts.append(f"## {name}\n\n{section(text, contents[name], name)}")
     where = os.path.relpath(directory, os.path.dirname(os.path.abspath(target)))
     with open(target, "w", encoding="utf-8") as file:
-        file.write("\n".join(part for part in parts if part).replace("](results/", f"]({where}/"))
+        file.write("\n".join(part.rstrip("\n") + "\n" for part in parts if part).replace("](results/", f"]({where}/"))
