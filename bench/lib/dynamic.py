@@ -107,7 +107,8 @@ def start(context, root, sizes, connections):
 
 def check(ways, size):
     for way in ways:
-        load.check(way.name, way.server.port, [(way.path.format(size=size), body_of(size))] * CHECKS)
+        load.check(way.name, way.server.port,
+                   [(way.path.format(size=size), body_of(size))] * CHECKS)
 
 
 def measure(context):

@@ -21,6 +21,11 @@ def make_root(context, sizes, name="root"):
     """The directory, full of files."""
     root = os.path.join(context.directory, name)
     os.mkdir(root, 0o755)
+    make_files(root, sizes)
+    return root
+
+
+def make_files(root, sizes):
     need = FILES * sum(sizes)
     if need > shutil.disk_usage(root).free // 2:
         raise Failure(f"{need >> 20} MiB of files are too much for {root}")
@@ -31,7 +36,6 @@ def make_root(context, sizes, name="root"):
                 file.write(body(size, number))
                 file.flush()
                 os.fsync(file.fileno())  # no write-back during the runs
-    return root
 
 
 def paths(root, sizes):

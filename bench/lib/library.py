@@ -128,7 +128,8 @@ def print_units(context, figures):
     heads = ["a unit of 4 KB, ns", "", "made, inserted, destroyed", "checksum of 4 KB",
              "a unit of 1 byte", "1 byte by pipe", "pipe / unit"]
     rows = [[who, "", figures.spread(who, "unit, 4 KB", "ns"),
-             figures.spread(who, "checksum of 4 KB", "ns"), figures.spread(who, "unit, 1 byte", "ns"),
+             figures.spread(who, "checksum of 4 KB", "ns"),
+             figures.spread(who, "unit, 1 byte", "ns"),
              figures.spread(who, "pipe, 1 byte", "ns"),
              report.spread(figures.ratio((who, "pipe, 1 byte", "ns"), (who, "unit, 4 KB", "ns")))]
             for who in ("owner", "worker")]

@@ -123,7 +123,8 @@ def script(plot, cases, title, path):
 
 
 def data(name, lines):
-    return f"${name} << EOD\n" + "".join(" ".join(map(str, line)) + "\n" for line in lines) + "EOD\n"
+    text = "".join(" ".join(map(str, line)) + "\n" for line in lines)
+    return f"${name} << EOD\n{text}EOD\n"
 
 
 def curves(lines, values, x):

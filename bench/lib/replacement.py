@@ -18,17 +18,19 @@ SECONDS_MAX = 1800
 
 def add_options(parser):
     parser.add_argument("--trace", metavar="FILE",
-                        help="replacement: lines as in bench/traces, .gz or not (the one that is there)")
+                        help="replacement: lines as in bench/traces, .gz or not (the one there)")
     parser.add_argument("--zipf", metavar="OBJECTS,REQUESTS,ALPHA,SEED",
                         help="replacement: made by Zipf's law instead, like 5000,200000,0.8,1")
     parser.add_argument("--percents", metavar="LIST",
-                        help="replacement: cache sizes in percent of the distinct bytes (1,2,5,10,20,50)")
+                        help="replacement: cache sizes in percent of the distinct bytes"
+                        " (1,2,5,10,20,50)")
     parser.add_argument("--limits", metavar="LIST",
                         help="replacement: clean limits in percent of a segment (50,25,75)")
     parser.add_argument("--water", metavar="HIGH,LOW",
                         help="replacement: watermarks in percent of the cache (95,90)")
     parser.add_argument("--segments", metavar="N",
-                        help="replacement: segments in the cache, if the library's sizes allow it (16)")
+                        help="replacement: segments in the cache, if the library's sizes allow"
+                        " it (16)")
 
 
 def read(path):
@@ -76,10 +78,12 @@ def print_tables(context, rows):
     context.table("hit ratio / byte hit ratio in %, by size of the cache in % of the distinct"
                   " bytes", heads, [[*key, *("{:.2f} / {:.2f}".format(*line[percent])
                                   for percent in percents)] for key, line in lines.items()])
-    context.table("what segments win or lose: points against \"single\" of the same policy", heads, [[*key, *("{:+.2f} / {:+.2f}".format(
-        *(with_ - without for with_, without
-          in zip(line[percent], lines[key[0], "single"][percent]))) for percent in percents)]
-        for key, line in lines.items() if key[1].startswith("segments")])
+    context.table("what segments win or lose: points against \"single\" of the same policy", heads,
+                  [[*key, *("{:+.2f} / {:+.2f}".format(
+                      *(with_ - without for with_, without
+                        in zip(line[percent], lines[key[0], "single"][percent])))
+                      for percent in percents)]
+                   for key, line in lines.items() if key[1].startswith("segments")])
 
 
 def number(text):

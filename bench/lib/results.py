@@ -90,8 +90,8 @@ def measure_all(options, source, experiments):
     """Command "all"."""
     packages = find_missing()
     if packages:
-        print("bench: Debian packages are missing; as root: apt-get install --no-install-recommends "
-              + " ".join(packages), file=sys.stderr)
+        print("bench: Debian packages are missing; as root:\n"
+              "apt-get install --no-install-recommends " + " ".join(packages), file=sys.stderr)
         return 1
     os.makedirs(options.results, exist_ok=True)
     failed = {}

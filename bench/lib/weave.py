@@ -27,8 +27,9 @@ TITLE = """\
 
 # What was measured
 
-One section for each experiment of `bench/bench --list`; each names the command that made it, `bench/bench all` makes all.
-[README.md](README.md) tells how it is measured. Figures are medians of the runs, in brackets the least and the most.
+One section for each experiment of `bench/bench --list`; each names the command that made it,
+`bench/bench all` makes all. [README.md](README.md) tells how it is measured. Figures are medians of
+the runs, in brackets the least and the most.
 """
 
 
@@ -150,7 +151,8 @@ def overview(contents):
     rows = [[f"[{name}](#{name})", one["text"], report.number(one["value"]),
              bar_text(one["bar"]), "reached" if one["reached"] else "**missed**"]
             for name, content in contents.items() if content for one in content["verdicts"]]
-    return markdown(["experiment", "what is to be reached", "found", "bar", ""], rows) if rows else ""
+    heads = ["experiment", "what is to be reached", "found", "bar", ""]
+    return markdown(heads, rows) if rows else ""
 
 
 def read(path):
@@ -185,4 +187,5 @@ def weave(source, directory, names, summaries, target):
         parts.append(f"## {name}\n\n{section(text, contents[name], name)}")
     where = os.path.relpath(directory, os.path.dirname(os.path.abspath(target)))
     with open(target, "w", encoding="utf-8") as file:
-        file.write("\n".join(part.rstrip("\n") + "\n" for part in parts if part).replace("](results/", f"]({where}/"))
+        text = "\n".join(part.rstrip("\n") + "\n" for part in parts if part)
+        file.write(text.replace("](results/", f"]({where}/"))
