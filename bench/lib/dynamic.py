@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """dynamic: bodies made anew for each request, by SWEET's workers and by peers'
-FastCGI responders; and what SWEET itself does by other ways.
+FastCGI responders; and what SWEET itself does by other ways, CGI/1.1 among them.
 
 Several ways may ask the same server.
 """
@@ -16,7 +16,7 @@ from .fastcgi import Responders
 from .lighttpd import FILE_PROCESSES, LighttpdFastCgi
 from .nginx import NginxFastCgi
 from .process import Failure
-from .servers import Null, Row, Sweet, find_program
+from .servers import Null, Row, Sweet, find_built, find_program
 
 PATTERN = b"abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ-\n"
 SHARED_MEMORY = "/dev/shm"
@@ -27,6 +27,7 @@ QUICK_SIZES = (10 << 10,)
 CONNECTIONS, QUICK_CONNECTIONS = (16, 64), (64,)
 CACHE_MIB = 256
 PAGE = "/generate?size={size}"
+CGI_PAGE = "/cgi" + PAGE
 PEERS = ("nginx-fastcgi", "lighttpd-fastcgi", "lighttpd-sendfile", "apache-fastcgi")
 
 # What SWEET is to reach, by size: requests/s of one row by another's.
@@ -73,6 +74,20 @@ def sweet_fastcgi(context, root, processes):
     return sweet
 
 
+class SweetCgi(Sweet):
+    """A CGI program for each request: its body by cache id, or with plain=1 by its pipe."""
+
+    passing = True
+
+    def __init__(self, context, root):
+        folder = os.path.join(context.directory, "programs")
+        os.mkdir(folder, 0o755)
+        shutil.copy(find_built(context.build, "cgi-examples", "generate"), folder)
+        super().__init__(context, root, context.io[0], CACHE_MIB, name="sweet-cgi",
+                         arguments=["--cgi", f"/cgi={folder}"])
+        self.argv += ["--cache-socket", os.path.join(self.directory, "cache")]
+
+
 def start(context, root, sizes, connections):
     """Starts all that this build has; the ways."""
     ways = [Way("sweet" if io == "auto" else "sweet-" + io,
@@ -97,6 +112,9 @@ def start(context, root, sizes, connections):
             server.stop()
         else:
             ways.append(Way(server.name, server, PAGE))
+    cgi = SweetCgi(context, root)
+    context.start([cgi])
+    ways += [Way("sweet-cgi", cgi, CGI_PAGE), Way("sweet-cgi-pipe", cgi, CGI_PAGE + "&plain=1")]
     peers = [NginxFastCgi(context, root, max(sizes), connections),
              LighttpdFastCgi(context, root),
              LighttpdFastCgi(context, root, shared_folder(context, sizes)),

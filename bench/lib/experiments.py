@@ -104,13 +104,13 @@ class Context:
             load.check(server.name, server.port, pages(size))
 
     def turns(self, parameters, rows, before=None, seconds=None, warm=True):
-        """One case: a warm-up, then the rows in turn, again and again.
+        """One case: a warm-up, but with --quick, then the rows in turn, again and again.
 
         before(row), if given, is called ahead of each run, off the clock.
         """
         seconds = seconds or self.seconds
         case = {"parameters": parameters, "runs": {row.name: [] for row in rows}}
-        for run in range(-1 if warm else 0, self.runs):
+        for run in range(-1 if warm and not self.quick else 0, self.runs):
             for row in rows:
                 progress(f"{report.case_name(case)}, {row.name}, "
                          + (f"run {run + 1} of {self.runs}" if run >= 0 else "warm-up"))
@@ -130,14 +130,14 @@ class Context:
         client = children_cpu()
         cpu, busy = server.cpu_now(), process.core_busy(self.server_cpu)
         if server.cpu_then:
-            cpu.since(server.cpu_then, server.name)  # fails if a process was lost in between
+            cpu.since(server.cpu_then, server)  # fails if a process was lost in between
         try:
             got = dict(row.client.run(server, seconds))
         except Failure:
             server.check_alive()  # its last words tell more than the client's
             raise
         server.cpu_then = server.cpu_now()
-        spent = server.cpu_then.since(cpu, server.name)
+        spent = server.cpu_then.since(cpu, server)
         other = process.core_busy(self.server_cpu) - busy - spent
         server.check_alive()
         requests, moved, microseconds = (got.pop(key) for key in ("requests", "bytes", "duration"))

@@ -75,6 +75,8 @@ class Wrk:
     path is one page; with a count it is a format that makes as many of a number from 0.
     """
 
+    TIMEOUT = 5  # of one request, in seconds: CGI programs of many connections wait in line
+
     def __init__(self, cpu, connections, size, path, count=0, headers=()):
         self.headers = [part for header in headers for part in ("-H", header)]
         self.program = find_program("wrk")
@@ -85,7 +87,8 @@ class Wrk:
     def run(self, server, seconds):
         url = f"http://{server.address}:{server.port}{self.path}"
         argv = [self.program, "-t1", f"-c{self.connections}", f"-d{seconds}s", "--latency",
-                *self.headers, "-s", script_path(), url, *self.around]
+                "--timeout", f"{self.TIMEOUT}s", *self.headers, "-s", script_path(), url,
+                *self.around]
         output, status = run_program(server.name, argv, self.cpu, seconds)
         got = self.figures(server.name, output, status, self.size)
         return {"requests": got["requests"], "bytes": got["requests"] * self.size,

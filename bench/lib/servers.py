@@ -76,6 +76,8 @@ def line_starting(path, start):
 class Server:
     """A running server and the processes that work for it."""
 
+    passing = False  # whether some of them come and go with the requests
+
     def __init__(self, name, directory, cpu):
         self.name = name
         self.directory = os.path.join(directory, name)
