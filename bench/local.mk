@@ -20,7 +20,8 @@ EXTRA_DIST += bench/README.md bench/bench bench/urls.lua bench/fcgi-generate.c \
 # Results and what is made of them.
 EXTRA_DIST += bench/lib/plot.py bench/lib/results.py bench/lib/sanity.py bench/lib/weave.py
 # Experiments on files.
-EXTRA_DIST += bench/lib/files.py bench/lib/fixed.py bench/lib/h2o.py bench/lib/tux.py
+EXTRA_DIST += bench/lib/files.py bench/lib/fixed.py bench/lib/h2o.py \
+	bench/lib/haproxy.py bench/lib/tux.py bench/lib/varnish.py
 
 # What no server of "bench dynamic" can do without.
 noinst_PROGRAMS += bench/null-generate
@@ -34,3 +35,8 @@ EXTRA_DIST += bench/lib/apache.py bench/lib/dynamic.py bench/lib/fastcgi.py \
 noinst_PROGRAMS += bench/checksum
 EXTRA_DIST += bench/lib/checksum.py
 bench_checksum_LDADD = libnabc/libnabc-internal.la $(URING_LIBS) -lpthread
+
+# The text of RESULTS.md.
+EXTRA_DIST += bench/sections/checksum.md bench/sections/dynamic.md bench/sections/fixed.md \
+	bench/sections/idle.md bench/sections/library.md bench/sections/reload.md \
+	bench/sections/replacement.md bench/sections/tux.md

@@ -2,7 +2,7 @@
 /*
  * replay.c - replays requests through the library's replacement policies at
  * several cache sizes, with and without segments, and through what knows the
- * future.  Prints CSV; bench/bench trace makes tables of it.  One thread.
+ * future.  Prints CSV; bench/bench replacement makes tables of it.  One thread.
  */
 #include <errno.h>
 #include <getopt.h>

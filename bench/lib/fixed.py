@@ -4,10 +4,12 @@
 from . import files, load
 from .apache import Apache
 from .h2o import H2o
+from .haproxy import HAProxy
 from .lighttpd import Lighttpd
 from .nginx import Nginx
 from .plot import USUAL, Plot
 from .servers import Row, Sweet, find_program
+from .varnish import Varnish
 
 SIZES = (100, 1 << 10, 10 << 10, 100 << 10, 1 << 20)
 QUICK_SIZES = (1 << 10, 100 << 10)
@@ -26,7 +28,9 @@ def measure(context):
                    Sweet(context, root, context.io[0], mib, name="sweet-posix",
                          arguments=["--data-path", "posix"]),
                    Nginx(context, root), Lighttpd(context, root), H2o(context, root),
-                   Apache(context, root, max(counts), files.paths(root, sizes))])
+                   Apache(context, root, max(counts), files.paths(root, sizes)),
+                   HAProxy(context, root, max(sizes), mib),
+                   Varnish(context, root, max(counts), mib)])
     for size in sizes:
         context.check(files.pages, size)
         for connections in counts:

@@ -102,8 +102,8 @@ def write_conf(server, root, location="", upstream=""):
 class Nginx(Server):
     """For files."""
 
-    def __init__(self, context, root):
-        super().__init__("nginx", context.directory, context.server_cpu)
+    def __init__(self, context, root, name="nginx"):
+        super().__init__(name, context.directory, context.server_cpu)
         write_conf(self, root)
 
     def begin(self):

@@ -16,7 +16,8 @@ SWEET_WORKERS = 2
 # What the experiments want of Debian: the program, and where it is.
 PACKAGES = {"wrk": "wrk", "nginx": "nginx-light", "cc": "gcc", "lighttpd": "lighttpd",
             "apache2": "apache2-bin", "h2o": "h2o", "h2load": "nghttp2-client",
-            "httperf": "httperf", "gnuplot": "gnuplot-nox", "valgrind": "valgrind"}
+            "httperf": "httperf", "gnuplot": "gnuplot-nox", "haproxy": "haproxy",
+            "varnishd": "varnish", "valgrind": "valgrind"}
 HEADERS = {"/usr/include/fcgiapp.h": "libfcgi-dev"}
 
 

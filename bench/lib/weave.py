@@ -146,6 +146,20 @@ def section(text, content, name):
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip() + "\n"
 
 
+def under_heading(text, name):
+    """A section below "## NAME", which the overview links to; its own title is bold there."""
+    text = re.sub(r"<!--.*?-->\n*", "", text, flags=re.S).lstrip()
+    title = re.match(r"(#+) (.*)\n", text)
+    deeper = 0
+    if title:
+        deeper = 2 - len(title[1])
+        words = title[2].removeprefix(f"{name}: ")
+        text = f"**{words[:1].upper()}{words[1:]}**\n" + text[title.end():]
+    text = re.sub(r"^(#+) ", lambda match: "#" * max(3, len(match[1]) + deeper) + " ", text,
+                  flags=re.M)
+    return f"## {name}\n\n{text}"
+
+
 def overview(contents):
     """Where all bars of all experiments stand."""
     rows = [[f"[{name}](#{name})", one["text"], report.number(one["value"]),
@@ -179,12 +193,7 @@ def weave(source, directory, names, summaries, target):
             summary = summaries[name]
             text = (f"{summary[:1].upper()}{summary[1:]}.\n\n"
                     "{{command}}\n\n{{verdict}}\n\n{{plot}}\n\n{{table}}\n")
-        # The heading is the anchor of the overview; a section's own title comes below it.
-        text = re.sub(r"<!--.*?-->\n*", "", text, flags=re.S)
-        text = re.sub(r"\A#+ (.*)\n", r"**\1**\n", text)
-        text = re.sub(r"^(#+) ", lambda match: "#" * min(6, len(match[1]) + 1) + " ", text,
-                      flags=re.M)
-        parts.append(f"## {name}\n\n{section(text, contents[name], name)}")
+        parts.append(section(under_heading(text, name), contents[name], name))
     where = os.path.relpath(directory, os.path.dirname(os.path.abspath(target)))
     with open(target, "w", encoding="utf-8") as file:
         text = "\n".join(part.rstrip("\n") + "\n" for part in parts if part)

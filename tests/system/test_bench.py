@@ -9,13 +9,14 @@ import json
 import os
 import subprocess
 import sys
+import types
 
 import pytest
 
 BENCH = os.path.join(os.environ["srcdir"], "bench")
 sys.path.insert(0, BENCH)
 
-from lib import load, plot, report, sanity, servers, weave  # noqa: E402
+from lib import load, plot, report, results, sanity, servers, weave  # noqa: E402
 from lib.experiments import EXPERIMENTS  # noqa: E402
 from lib.process import Failure  # noqa: E402
 
@@ -263,6 +264,42 @@ def test_all_names_every_missing_package_at_once(monkeypatch):
     missing = servers.find_missing()
     assert {"wrk", "h2o", "lighttpd", "gnuplot-nox", "apache2-bin"} <= set(missing)
     assert len(missing) == len(set(missing))
+
+
+FAKE = """\
+import sys, time
+if sys.argv[1] == "slow":
+    time.sleep(30)
+sys.exit(sys.argv[1] == "bad")
+"""
+
+
+def test_all_goes_on_after_failures(monkeypatch, tmp_path, capfd):
+    (tmp_path / "bench").write_text(FAKE)
+    monkeypatch.setattr(results, "find_missing", lambda: [])
+    monkeypatch.setattr(results, "LIMIT_SECONDS", 2)
+    # Children that bench has beside this one are other tests' servers here.
+    monkeypatch.setattr(results.process, "end_all", lambda: None)
+    os.makedirs(tmp_path / "results")
+    (tmp_path / "results/bad.json").write_text("of yesterday")
+    options = types.SimpleNamespace(quick=False, build="/", given={},
+                                    results=str(tmp_path / "results"))
+    names = {name: types.SimpleNamespace(summary=name) for name in ("good", "bad", "slow", "last")}
+    assert results.measure_all(options, str(tmp_path), names) == 1
+    out, err = capfd.readouterr()
+    assert "== last (4 of 4) ==" in out and "slow: 2 s, FAILED: did not end in 2 s" in out
+    assert "bad failed: status 1" in err and "last failed" not in err
+    assert not os.path.exists(tmp_path / "results/bad.json")
+    assert "Not measured yet: `bench/bench bad`." in (tmp_path / "RESULTS.md").read_text()
+    del names["bad"], names["slow"]
+    assert results.measure_all(options, str(tmp_path), names) == 0
+
+
+def test_all_begins_with_what_is_missing(monkeypatch, tmp_path, capfd):
+    monkeypatch.setattr(results, "find_missing", lambda: ["h2o", "wrk"])
+    options = types.SimpleNamespace(results=str(tmp_path))
+    assert results.measure_all(options, str(tmp_path), {}) == 1
+    assert "h2o wrk" in capfd.readouterr().err
 
 
 def test_replacement_leaves_results(tmp_path):

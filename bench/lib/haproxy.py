@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: MIT
+"""HAProxy with one thread, whose cache holds the files of an nginx behind it."""
+
+import os
+
+from .nginx import Nginx
+from .servers import Server, connects, find_program, version
+
+HAPROXY = """\
+global
+    nbthread 1
+    maxconn 4096
+defaults
+    mode http
+    option http-keep-alive
+    timeout connect 5s
+    timeout client 1h
+    timeout server 10s
+cache files
+    total-max-size {mib}
+    max-object-size {most}
+    max-age 3600
+frontend clients
+    bind 127.0.0.1:{port}
+    http-request cache-use files
+    http-response cache-store files
+    default_backend nginx
+backend nginx
+    server nginx 127.0.0.1:{behind}
+"""
+MIB_MAX = 4095
+OBJECT_ROOM = 4096  # for the head of an answer
+
+
+class HAProxy(Server):
+    """Files of at most max_size, of which mib MiB fit into the cache."""
+
+    def __init__(self, context, root, max_size, mib):
+        super().__init__("haproxy", context.directory, context.server_cpu)
+        self.behind = Nginx(context, root, "haproxy-nginx")
+        self.program = find_program("haproxy")
+        self.version = version([self.program, "-v"])
+        self.detail = "one thread; cached from nginx"
+        self.conf = os.path.join(self.directory, "haproxy.cfg")
+        with open(self.conf, "w") as file:
+            file.write(HAPROXY.format(mib=min(MIB_MAX, mib), most=max_size + OBJECT_ROOM,
+                                      port=self.port, behind=self.behind.port))
+
+    def begin(self):
+        self.behind.begin()
+        self.popens = self.behind.popens
+        self.launch([self.program, "-db", "-f", self.conf], "haproxy",
+                    lambda log: connects(self.port))
