@@ -17,7 +17,8 @@ SECONDS_MAX = 30
 # Told apart also without colours: each has a point of its own, too.
 COLOURS = ("#1b6ca8", "#d1495b", "#3a7d44", "#e08e1b", "#6a4c93", "#5c5c5c", "#00a6a6", "#a0522d",
            "#b5179e", "#7a9e00", "#264653", "#ff6b6b", "#8d99ae")
-AXES = {"size": "size of the body", "connections": "connections", "clients": "clients"}
+AXES = {"size": "size of the body", "connections": "connections", "clients": "clients",
+        "rate": "asked for a second"}
 
 
 class Plot:
@@ -115,11 +116,10 @@ def script(plot, cases, title, path):
             "set key outside right top noenhanced\n"
             "set border 3 lc rgb '#808080'\nset tics nomirror\n"
             "set grid ytics lc rgb '#e0e0e0' lt 1\n"
-            "set format y '%.10g'\n"
-            "set autoscale xfix\n")
+            "set format y '%.10g'\n")
     text += f"set logscale {log}\n" if log else ""
     text += "" if "y" in log else "set yrange [0:*]\n"
-    return text + (curves(lines, values, x) if numbers else columns(lines, values, x))
+    return text + (curves(lines, values, x, "x" in log) if numbers else columns(lines, values, x))
 
 
 def data(name, lines):
@@ -127,8 +127,17 @@ def data(name, lines):
     return f"${name} << EOD\n{text}EOD\n"
 
 
-def curves(lines, values, x):
-    text = f"set xlabel {quoted(AXES.get(x, x))} noenhanced\n"
+def room(values, log):
+    """A range with a little room at its ends."""
+    least, most = min(values), max(values)
+    if log:
+        return f"[{least / 1.1}:{most * 1.1}]"
+    return f"[{least - 0.03 * (most - least)}:{most + 0.03 * (most - least)}]"
+
+
+def curves(lines, values, x, log):
+    text = f"set xrange {room(values, log)}\n"
+    text += f"set xlabel {quoted(AXES.get(x, x))} noenhanced\n"
     text += ticks(sorted(values), x)
     parts = []
     for i, (row, line) in enumerate(lines.items()):
@@ -152,7 +161,7 @@ def columns(lines, values, x):
         text += data(f"row{i}", [(values.index(at) + shift, *rest) for at, *rest in line])
         parts.append(f"$row{i} using 1:2 with boxes lc rgb '{COLOURS[i % len(COLOURS)]}'"
                      f" title {quoted(row)}")
-        parts.append(f"$row{i} using 1:2:3:4 with yerrorbars pt -1 lc rgb '#303030' notitle")
+        parts.append(f"$row{i} using 1:3:(0):($4-$3) with vectors nohead lc rgb '#303030' notitle")
     return text + "plot " + ", ".join(parts) + "\n"
 
 

@@ -266,6 +266,14 @@ def test_all_names_every_missing_package_at_once(monkeypatch):
     assert len(missing) == len(set(missing))
 
 
+@pytest.mark.parametrize("file", ["README.md", "bench/README.md", "run-tests"])
+def test_packages_are_named_where_they_are_installed(file):
+    with open(os.path.join(os.path.dirname(BENCH), file), encoding="utf-8") as text:
+        words = set(text.read().split())
+    packages = {*servers.PACKAGES.values(), *servers.HEADERS.values()} - {"gcc"}
+    assert packages <= words
+
+
 FAKE = """\
 import sys, time
 if sys.argv[1] == "slow":
