@@ -40,3 +40,15 @@ bench_checksum_LDADD = libnabc/libnabc-internal.la $(URING_LIBS) -lpthread
 EXTRA_DIST += bench/sections/checksum.md bench/sections/dynamic.md bench/sections/fixed.md \
 	bench/sections/idle.md bench/sections/library.md bench/sections/reload.md \
 	bench/sections/replacement.md bench/sections/tux.md
+
+# The papers' event-driven client; the pure parts have unit tests.
+noinst_PROGRAMS += bench/client
+bench_client_SOURCES = bench/client.c \
+	bench/client-answer.c bench/client-answer.h \
+	bench/client-connection.c bench/client-connection.h \
+	bench/client-histogram.c bench/client-histogram.h \
+	bench/client-load.c bench/client-load.h \
+	bench/client-pause.c bench/client-pause.h \
+	bench/client-requests.c bench/client-requests.h \
+	bench/client-workload.h bench/client-workload-list.c
+bench_client_LDADD = -lm

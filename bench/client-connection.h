@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * client-connection.h - one simulated client: its connection, the request that
+ * is under way and the answer to it.  All clients of a load share one thread.
+ */
+#ifndef CLIENT_CONNECTION_H
+#define CLIENT_CONNECTION_H
+
+#include <netinet/in.h>
+
+#include "client-answer.h"
+#include "client-histogram.h"
+#include "client-pause.h"
+#include "client-workload.h"
+
+enum client_error {
+	ERROR_CONNECT, /* no connection */
+	ERROR_READ,    /* it broke, or ended before the answer did */
+	ERROR_WRITE,   /* it took no request */
+	ERROR_STATUS,  /* another status than the list says */
+	ERROR_TIMEOUT, /* nothing came for too long */
+	ERROR_ANSWER,  /* what came is no HTTP, or follows its end */
+	ERROR_SIZE,    /* another length than the list says */
+	ERROR_KINDS,
+};
+
+struct settings {
+	struct sockaddr_in target;
+	struct sockaddr_in *sources; /* taken in turn; none: the system's choice */
+	uint32_t source_count;
+	uint32_t clients;
+	uint64_t duration; /* microseconds */
+	uint64_t requests; /* after so many, the load ends before its duration; 0: never */
+	uint64_t timeout;  /* microseconds that an answer may take */
+	bool close;	   /* a connection for each request */
+	bool delay_ack_syn, delay_ack_fin, fastopen;
+};
+
+struct results {
+	uint64_t requests, body_bytes; /* answered as they should be */
+	uint64_t duration;	       /* microseconds */
+	uint64_t errors[ERROR_KINDS];
+	uint64_t connections;
+	uint64_t again; /* asked again: a kept connection had just been closed */
+	uint64_t early; /* connections whose request went with the SYN */
+	struct latency latency;
+};
+
+enum client_state {
+	CLIENT_PAUSING,
+	CLIENT_CONNECTING,
+	CLIENT_SENDING,
+	CLIENT_READING,
+	CLIENT_LEAVING, /* until the server closes */
+	CLIENT_STOPPED, /* all requests of the load are given out */
+};
+
+struct client {
+	enum client_state state;
+	int fd; /* -1: none */
+	uint32_t number;
+	uint32_t sent;	  /* bytes of the request */
+	uint32_t answers; /* that this connection brought */
+	bool retried;
+	uint64_t asked_at; /* when the request began */
+	const struct request *request;
+	struct answer answer;
+};
+
+/* What the clients of a load share. */
+struct load {
+	const struct settings *settings;
+	struct workload *workload;
+	struct results *results;
+	struct pauses pauses;
+	struct client *clients;
+	uint64_t given; /* requests */
+	uint32_t stopped;
+	uint32_t next_source;
+	int epoll;
+	char *buffer;
+};
+
+#define LOAD_BUFFER ((size_t)16 << 10)
+
+/* Takes the next request of the workload, or stops. */
+void client_next(struct load *load, struct client *client, uint64_t now);
+
+/* Its pause is over. */
+void client_wake(struct load *load, struct client *client, uint64_t now);
+
+/* What epoll says of its connection. */
+void client_event(struct load *load, struct client *client, uint32_t events, uint64_t now);
+
+/* Gives up a request that takes too long. */
+void client_expire(struct load *load, struct client *client, uint64_t now);
+
+void client_close(struct load *load, struct client *client);
+
+#endif

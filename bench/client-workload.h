@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * client-workload.h - in what order, and how fast, the simulated clients ask.
+ * One const table for each kind; a workload belongs to whoever opened it.
+ */
+#ifndef CLIENT_WORKLOAD_H
+#define CLIENT_WORKLOAD_H
+
+#include "client-requests.h"
+
+/* What a client does next. */
+struct step {
+	const struct request *request;
+	uint64_t pause; /* microseconds before it is sent */
+	bool leave;	/* the connection, if one is kept, is closed before */
+};
+
+struct workload;
+
+struct workload_kind {
+	void (*next)(struct workload *workload, uint32_t client, struct step *step);
+	void (*close)(struct workload *workload);
+};
+
+struct workload {
+	const struct workload_kind *kind;
+};
+
+/* All clients go round the one list together: each request in its order. */
+struct workload *workload_in_order(const struct requests *requests);
+
+/* Each client draws from the list by itself; the same seed draws the same. */
+struct workload *workload_shuffled(const struct requests *requests, uint32_t clients,
+				   uint64_t seed);
+
+#endif
