@@ -19,7 +19,7 @@ import tempfile
 
 from . import process
 from .process import Failure
-from .servers import find_program
+from .servers import find_built, find_program
 
 GRACE_SECONDS = 20
 CHECK_SECONDS = 10
@@ -212,6 +212,41 @@ class Httperf:
 def percentile(values, percent):
     """Of sorted values."""
     return values[min(len(values) - 1, len(values) * percent // 100)]
+
+
+class Replay:
+    """bench/client on one CPU: clients that ask for a list, each answer checked.
+
+    file: the list, as write_list() makes it; arguments: more for bench/client.
+    """
+
+    ERRORS = ("connect", "read", "write", "status", "timeout", "answer", "size")
+
+    def __init__(self, context, clients, file, arguments=()):
+        self.program = find_built(context.build, "bench", "client")
+        self.cpu = context.client_cpu
+        self.arguments = ["--clients", str(clients), "--list", file, *map(str, arguments)]
+
+    def run(self, server, seconds):
+        argv = [self.program, *self.arguments, "--seconds", str(seconds),
+                f"{server.address}:{server.port}"]
+        output, status = run_program(server.name, argv, self.cpu, seconds)
+        line = re.search(r"^bench (.*)$", output, re.M)
+        if status or not line:
+            raise Failure(f"{server.name}: client ended with status {status}:\n{output}")
+        figures = {k: int(v) for k, v in (pair.split("=") for pair in line[1].split())}
+        errors = [f"{figures[k]} {k}" for k in self.ERRORS if figures[k]]
+        if errors:
+            raise Failure(f"{server.name}: client met errors ({', '.join(errors)}):\n{output}")
+        if not figures["requests"]:
+            raise Failure(f"{server.name}: no request was answered:\n{output}")
+        return {key: value for key, value in figures.items() if key not in self.ERRORS}
+
+
+def write_list(path, requests):
+    """Writes (path, bytes of its body) in order, for Replay."""
+    with open(path, "w") as file:
+        file.writelines(f"{page} {size}\n" for page, size in requests)
 
 
 def script_path():
