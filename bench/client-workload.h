@@ -33,4 +33,12 @@ struct workload *workload_in_order(const struct requests *requests);
 struct workload *workload_shuffled(const struct requests *requests, uint32_t clients,
 				   uint64_t seed);
 
+/*
+ * Users as SURGE has them (surge.h), the list being the documents, the most
+ * popular first.  scale: of all times between requests.  pages: a connection
+ * for each page, else the users keep theirs, or as the load says.
+ */
+struct workload *workload_surge(const struct requests *requests, uint32_t clients, uint64_t seed,
+				double scale, bool pages);
+
 #endif

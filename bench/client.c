@@ -13,14 +13,17 @@
 #include <sys/resource.h>
 
 #include "client-load.h"
+#include "surge.h"
 
 #define SECOND 1000000u
 #define CLIENTS_MAX 100000u
 #define SOURCES_MAX 4096u
 #define FIELDS_MAX 4096u
+#define DOCUMENTS_MAX 100000u
 
 static const char usage[] =
 	"usage: client [OPTION]... ADDRESS:PORT\n"
+	"       client --documents N --surge SEED\n"
 	"  --clients N          simulated clients (1)\n"
 	"  --seconds S          how long at most (10)\n"
 	"  --requests N         end after so many, though the time is not over\n"
@@ -29,12 +32,17 @@ static const char usage[] =
 	"                       PATH [BYTES|- [STATUS]]; without it / is asked for\n"
 	"  --shuffle SEED       each client draws from the list; without it they all\n"
 	"                       go round it together, in its order\n"
+	"  --surge SEED         the clients are users as SURGE has them, the list is of\n"
+	"                       documents, the most popular first\n"
+	"  --time-scale F       of the users' times between requests (1)\n"
+	"  --pages              a connection for each page of a user, not kept longer\n"
 	"  --close              HTTP/1.0, a connection for each request\n"
 	"  --field LINE         a header field to send; may come again\n"
 	"  --source LIST        IPv4 addresses to connect from in turn, parted by commas\n"
 	"  --delay-ack-syn      the request acknowledges the server's SYN\n"
 	"  --delay-ack-fin      the client's FIN acknowledges the server's\n"
 	"  --fastopen           TCP Fast Open\n"
+	"  --documents N        print a list of documents with SURGE's sizes, and end\n"
 	"Times are decimal numbers of seconds.  Prints one line of NAME=NUMBER; times in\n"
 	"microseconds.  Exit status 0: it ran, whatever the errors that the line counts.\n";
 
@@ -42,8 +50,9 @@ struct options {
 	struct settings settings;
 	const char *list, *target;
 	char fields[FIELDS_MAX];
-	bool shuffle;
-	uint64_t seed;
+	bool shuffle, surge, pages;
+	uint64_t seed, documents;
+	double time_scale;
 };
 
 /* A decimal number from least to most. */
@@ -130,6 +139,10 @@ enum option_name {
 	TIMEOUT,
 	LIST,
 	SHUFFLE,
+	SURGE,
+	TIME_SCALE,
+	PAGES,
+	DOCUMENTS,
 	CLOSE,
 	FIELD,
 	SOURCE,
@@ -162,6 +175,15 @@ static bool read_option(struct options *options, int name, char *text)
 	case SHUFFLE:
 		options->shuffle = true;
 		return read_integer(text, 0, UINT64_MAX, &options->seed);
+	case SURGE:
+		options->surge = true;
+		return read_integer(text, 0, UINT64_MAX, &options->seed);
+	case TIME_SCALE:
+		return read_double(text, 0, 1e6, &options->time_scale);
+	case PAGES:
+		return options->pages = true;
+	case DOCUMENTS:
+		return read_integer(text, 1, DOCUMENTS_MAX, &options->documents);
 	case CLOSE:
 		return settings->close = true;
 	case FIELD:
@@ -179,6 +201,17 @@ static bool read_option(struct options *options, int name, char *text)
 	}
 }
 
+/* What --list takes; the first is the one asked for most. */
+static int print_documents(const struct options *options)
+{
+	struct surge surge = {options->seed};
+
+	for (uint64_t i = 0; i < options->documents; i++)
+		printf("/%05llu %llu\n", (unsigned long long)i,
+		       (unsigned long long)surge_size(&surge));
+	return 0;
+}
+
 /* The exit status if the program ends with it, else -1. */
 static int read_command(struct options *options, int argc, char **argv)
 {
@@ -189,6 +222,10 @@ static int read_command(struct options *options, int argc, char **argv)
 		{"timeout", required_argument, NULL, TIMEOUT},
 		{"list", required_argument, NULL, LIST},
 		{"shuffle", required_argument, NULL, SHUFFLE},
+		{"surge", required_argument, NULL, SURGE},
+		{"time-scale", required_argument, NULL, TIME_SCALE},
+		{"pages", no_argument, NULL, PAGES},
+		{"documents", required_argument, NULL, DOCUMENTS},
 		{"close", no_argument, NULL, CLOSE},
 		{"field", required_argument, NULL, FIELD},
 		{"source", required_argument, NULL, SOURCE},
@@ -215,7 +252,14 @@ static int read_command(struct options *options, int argc, char **argv)
 			return 2;
 		}
 	}
-	if (optind + 1 != argc || !read_target(argv[optind], &options->settings.target)) {
+	if (options->shuffle && options->surge) {
+		fputs("client: --shuffle and --surge exclude each other\n", stderr);
+		return 2;
+	}
+	if (options->documents && options->surge && optind == argc)
+		return print_documents(options);
+	if (options->documents || optind + 1 != argc ||
+	    !read_target(argv[optind], &options->settings.target)) {
 		fputs(usage, stderr);
 		return 2;
 	}
@@ -239,8 +283,8 @@ static int read_requests(struct requests *requests, const struct options *option
 	error = file ? requests_read(requests, &form, file, &line) : -errno;
 	if (file && file != stdin)
 		fclose(file);
-	if (!error && !requests->count)
-		error = -ENODATA;
+	if (!error && (!requests->count || (options->surge && requests->count > DOCUMENTS_MAX)))
+		error = requests->count ? -E2BIG : -ENODATA;
 	if (error == -EBADMSG)
 		fprintf(stderr, "client: %s: line %u is not PATH [BYTES [STATUS]]\n", name, line);
 	else if (error)
@@ -281,13 +325,23 @@ static void print(const struct results *results)
 	       (unsigned long long)results->early);
 }
 
+static struct workload *open_workload(const struct options *options,
+				      const struct requests *requests)
+{
+	uint32_t clients = options->settings.clients;
+
+	if (options->surge)
+		return workload_surge(requests, clients, options->seed, options->time_scale,
+				      options->pages);
+	if (options->shuffle)
+		return workload_shuffled(requests, clients, options->seed);
+	return workload_in_order(requests);
+}
+
 static int load(const struct options *options, const struct requests *requests)
 {
 	struct results *results = calloc(1, sizeof(*results));
-	struct workload *workload =
-		options->shuffle
-			? workload_shuffled(requests, options->settings.clients, options->seed)
-			: workload_in_order(requests);
+	struct workload *workload = open_workload(options, requests);
 	int error = -ENOMEM;
 
 	if (results && workload)
