@@ -155,12 +155,19 @@ CTL_UNITS = \
 	tests/unit/test-json \
 	tests/unit/test-ctl-counter \
 	tests/unit/test-ctl
+# The pure parts of the benchmarks' client.
+BENCH_UNITS = \
+	tests/unit/test-client-answer \
+	tests/unit/test-client-requests \
+	tests/unit/test-client-times \
+	tests/unit/test-surge
 
 # A unit test of the library links all of it, hidden names included.
 LDADD = libnabc/libnabc-internal.la $(CHECK_LIBS) $(URING_LIBS) -lpthread
 if HAVE_CHECK
-check_PROGRAMS += $(NABC_UNITS) $(GLIB_UNITS) $(SWEET_UNITS) $(CTL_UNITS) tests/unit/worker-fixture
-TESTS += $(NABC_UNITS) $(GLIB_UNITS) $(SWEET_UNITS) $(CTL_UNITS)
+check_PROGRAMS += $(NABC_UNITS) $(GLIB_UNITS) $(SWEET_UNITS) $(CTL_UNITS) $(BENCH_UNITS) \
+	tests/unit/worker-fixture
+TESTS += $(NABC_UNITS) $(GLIB_UNITS) $(SWEET_UNITS) $(CTL_UNITS) $(BENCH_UNITS)
 endif
 
 # Through the public calls alone, so that it links what is installed.
@@ -168,6 +175,29 @@ tests_unit_test_glib_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/libnabc-glib
 tests_unit_test_glib_CFLAGS = $(AM_CFLAGS) $(GLIB_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_glib_LDADD = libnabc-glib/libnabc-glib.la libnabc/libnabc.la \
 	$(GLIB_LIBS) $(CHECK_LIBS) -lpthread
+
+bench_unit_cppflags = $(AM_CPPFLAGS) -I$(srcdir)/bench
+bench_unit_ldadd = $(CHECK_LIBS) -lm -lpthread
+tests_unit_test_client_answer_SOURCES = tests/unit/test-client-answer.c \
+	bench/client-answer.c
+tests_unit_test_client_answer_CPPFLAGS = $(bench_unit_cppflags)
+tests_unit_test_client_answer_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_client_answer_LDADD = $(bench_unit_ldadd)
+tests_unit_test_client_requests_SOURCES = tests/unit/test-client-requests.c \
+	bench/client-requests.c bench/client-workload-list.c
+tests_unit_test_client_requests_CPPFLAGS = $(bench_unit_cppflags)
+tests_unit_test_client_requests_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_client_requests_LDADD = $(bench_unit_ldadd)
+tests_unit_test_client_times_SOURCES = tests/unit/test-client-times.c \
+	bench/client-histogram.c bench/client-pause.c
+tests_unit_test_client_times_CPPFLAGS = $(bench_unit_cppflags)
+tests_unit_test_client_times_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_client_times_LDADD = $(bench_unit_ldadd)
+tests_unit_test_surge_SOURCES = tests/unit/test-surge.c \
+	bench/surge.c bench/client-requests.c bench/client-workload-surge.c
+tests_unit_test_surge_CPPFLAGS = $(bench_unit_cppflags)
+tests_unit_test_surge_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_surge_LDADD = $(bench_unit_ldadd)
 
 sweet_unit_cppflags = $(sweet_libsweet_la_CPPFLAGS)
 sweet_unit_cflags = $(AM_CFLAGS) $(GLIB_CFLAGS) $(CHECK_CFLAGS)
