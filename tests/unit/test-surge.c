@@ -11,7 +11,7 @@
 
 #include "suite.h"
 
-#define SAMPLES 400000u
+#define SAMPLES 1000000u
 #define BOUND (1.95 / sqrt(SAMPLES)) /* one in 1,000 good samples would exceed it */
 
 static double samples[SAMPLES];
