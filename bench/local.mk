@@ -53,3 +53,6 @@ bench_client_SOURCES = bench/client.c \
 	bench/client-workload.h bench/client-workload-list.c bench/client-workload-surge.c \
 	bench/surge.c bench/surge.h
 bench_client_LDADD = -lm
+EXTRA_DIST += bench/lib/documents.py bench/lib/specweb.py bench/lib/surge.py \
+	bench/lib/tracereplay.py bench/lib/weblog.py \
+	bench/sections/specweb.md bench/sections/surge.md bench/sections/trace.md

@@ -4,7 +4,6 @@ system holds them in memory.
 """
 
 import ctypes
-import ctypes.util
 import mmap
 import os
 import shutil
@@ -33,13 +32,13 @@ def body(size, number):
 
 
 class Documents:
-    """Files (path, size) below a directory of their own, on disk before it returns."""
+    """Files (path, size) below a root, on disk before it returns; each by one owner."""
 
     def __init__(self, context, name, pages):
         self.root = os.path.join(context.directory, name)
         self.pages = pages
         need = sum(size for _, size in pages)
-        os.mkdir(self.root, 0o755)
+        os.makedirs(self.root, 0o755, exist_ok=True)
         if need > shutil.disk_usage(self.root).free // 2:
             raise Failure(f"{need >> 20} MiB of files are too much for {self.root}")
         for number, (path, size) in enumerate(pages):

@@ -9,7 +9,7 @@ import shutil
 import sys
 
 from . import (checksum, dynamic, fixed, idle, library, load, plot, process, reload,
-               replacement, report, tux)
+               replacement, report, specweb, surge, tracereplay, tux)
 from .process import Failure
 
 EXPERIMENTS = {}
@@ -213,3 +213,21 @@ def checksums(context):
             cpus=False)
 def replacement_policies(context):
     replacement.measure(context)
+
+
+@experiment("surge", surge.print_steps,
+            "users by SURGE's distributions: what each step of sending adds", surge)
+def surge_users(context):
+    surge.measure(context)
+
+
+@experiment("specweb", report.print_ratios,
+            "SPECweb99's static files for 4 to 80 clients: SWEET and its peers", specweb)
+def specweb_files(context):
+    specweb.measure(context)
+
+
+@experiment("trace", report.print_ratios,
+            "a real log asked for in its order, cut to data sets: SWEET and its peers", tracereplay)
+def trace_replay(context):
+    tracereplay.measure(context)

@@ -218,17 +218,22 @@ class Replay:
     """bench/client on one CPU: clients that ask for a list, each answer checked.
 
     file: the list, as write_list() makes it; arguments: more for bench/client.
+    requests: it ends after so many, however many seconds that takes within LIMIT.
     """
+
+    LIMIT = 300
 
     ERRORS = ("connect", "read", "write", "status", "timeout", "answer", "size")
 
-    def __init__(self, context, clients, file, arguments=()):
+    def __init__(self, context, clients, file, arguments=(), requests=0):
         self.program = find_built(context.build, "bench", "client")
-        self.cpu = context.client_cpu
+        self.cpu, self.requests = context.client_cpu, requests
         self.arguments = ["--clients", str(clients), "--list", file, *map(str, arguments)]
 
     def run(self, server, seconds):
+        seconds = self.LIMIT if self.requests else seconds
         argv = [self.program, *self.arguments, "--seconds", str(seconds),
+                *(["--requests", str(self.requests)] if self.requests else []),
                 f"{server.address}:{server.port}"]
         output, status = run_program(server.name, argv, self.cpu, seconds)
         line = re.search(r"^bench (.*)$", output, re.M)

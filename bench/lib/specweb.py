@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: MIT
+"""specweb: SPECweb99's static files and how often each is asked for, for a growing
+number of clients (002, figure 4): SWEET and its peers.
+"""
+
+import os
+
+from . import load, report
+from .apache import Apache
+from .documents import Documents
+from .h2o import H2o
+from .lighttpd import Lighttpd
+from .nginx import Nginx
+from .plot import USUAL, Plot
+from .servers import Row, Sweet
+
+DIRECTORIES = 25  # as in the paper, however many requests there are
+CLASSES = ((102.4, 35), (1024, 50), (10240, 14), (102400, 1))  # step of sizes, percent
+# Of the nine files of a class, by size: Zipf over these ranks, so that the
+# fifth has 35.3 % of the class and the first 3.9 %.
+RANKS = (9, 6, 4, 2, 1, 3, 5, 7, 8)
+DRAWN_FROM = 100_000
+CLIENTS = tuple(range(4, 81, 4))
+QUICK_CLIENTS = (8, 80)
+SEED = 99
+CACHE_MIB = 256
+PLOTS = (*USUAL, Plot("mb_per_s", "MB/s", "bytes of bodies"))
+
+
+def shares():
+    """[(path, size, share of the requests)]; Zipf over directories, alpha 1."""
+    zipf = [1 / rank for rank in range(1, DIRECTORIES + 1)]
+    parts = [1 / rank for rank in RANKS]
+    return [(f"/dir{number:05d}/class{kind}_{index}", int(step * (index + 1)),
+             weight / sum(zipf) * percent / 100 * part / sum(parts))
+            for number, weight in enumerate(zipf)
+            for kind, (step, percent) in enumerate(CLASSES)
+            for index, part in enumerate(parts)]
+
+
+def drawn_from(pages):
+    """A list that has each page as often as its share wants."""
+    due, given, result = 0.0, 0, []
+    for path, size, share in pages:
+        due += share * DRAWN_FROM
+        count = round(due) - given
+        given += count
+        result += [(path, size)] * count
+    return result
+
+
+def measure(context):
+    counts = context.pick(context.connections, CLIENTS, QUICK_CLIENTS)
+    pages = shares()
+    documents = Documents(context, "root", [page[:2] for page in pages])
+    wanted = os.path.join(context.directory, "list")
+    load.write_list(wanted, drawn_from(pages))
+    root = documents.root
+    servers = {
+        "sweet": Sweet(context, root, context.io[0], CACHE_MIB),
+        "sweet-posix": Sweet(context, root, context.io[0], CACHE_MIB, name="sweet-posix",
+                             arguments=["--data-path", "posix"]),
+        "nginx": Nginx(context, root),
+        "lighttpd": Lighttpd(context, root),
+        "h2o": H2o(context, root),
+        "apache": Apache(context, root, max(counts), documents.paths()),
+    }
+    context.start(servers.values())
+    documents.check(context.servers)
+    for count in counts:
+        client = load.Replay(context, count, wanted, ["--shuffle", SEED])
+        context.turns({"clients": count},
+                      [Row(name, server, client) for name, server in servers.items()])
+    documents.check(context.servers)
+
+
+def verdicts(cases):
+    """The paper's SWEET-NABC is almost always ahead of both."""
+    result = []
+    for peer, name in (("apache", "Apache"), ("sweet-posix", "SWEET posix")):
+        ratios = [report.ratio(case["runs"][peer], case["runs"]["sweet"], "cpu_us_per_request")[0]
+                  for case in cases]
+        if ratios:
+            result.append((f"CPU time, {name} : SWEET, the least of all numbers of clients",
+                           min(ratios), 1, min(ratios) >= 1))
+    return result

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: MIT
+"""surge: users as SURGE has them, and what each step of the paper adds (000, table 11)."""
+
+import os
+import subprocess
+
+from . import load, report
+from .documents import Documents
+from .nginx import Nginx
+from .plot import USUAL
+from .process import Failure
+from .servers import Row, Sweet, find_built
+
+DOCUMENTS = 2000
+USERS = 1500
+QUICK_USERS = 500
+SEED = 1
+# Of the users' times between requests.  As they are, users wait most of the
+# time: it would take a hundred thousand of them to bring a server to its limit.
+TIME_SCALE = 0.004
+CACHE_MIB = 256
+SECONDS_MAX = 30
+# So that connections which wait after their end do not use up one address's ports.
+SOURCES = ",".join(f"127.0.1.{number}" for number in range(1, 9))
+
+# (row, server of the row or its arguments, the client's arguments): each step
+# has what the one before it has, as in the paper's table.
+STEPS = (
+    ("sweet-posix", ["--data-path", "posix", "--close-option", "off"], []),
+    ("sweet-copy", ["--send-method", "copy", "--close-option", "off"], []),
+    ("sweet-splice", ["--send-method", "splice", "--close-option", "off"], []),
+    ("sweet-close", ["--send-method", "splice", "--close-option", "on"], []),
+    ("sweet-ack-fin", "sweet-close", ["--delay-ack-fin"]),
+    ("sweet-ack-syn", "sweet-close", ["--delay-ack-fin", "--delay-ack-syn"]),
+)
+FIRST, LAST = STEPS[0][0], STEPS[-1][0]
+KEPT = ("sweet-posix", "sweet-copy", "sweet-splice", "nginx")
+PLOTS = USUAL
+
+
+def make_list(context):
+    """[(path, size)] of the documents, the most popular first."""
+    argv = [find_built(context.build, "bench", "client"), "--documents", str(DOCUMENTS),
+            "--surge", str(SEED)]
+    done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, timeout=SECONDS_MAX, check=False, text=True)
+    if done.returncode:
+        raise Failure(f"client --documents: status {done.returncode}\n{done.stdout}")
+    return [(path, int(size)) for path, size in map(str.split, done.stdout.splitlines())]
+
+
+def measure(context):
+    users = context.options.users or context.pick(None, USERS, QUICK_USERS)
+    pages = make_list(context)
+    documents = Documents(context, "root", pages)
+    wanted = os.path.join(context.directory, "list")
+    load.write_list(wanted, pages)
+    servers = {row: Sweet(context, documents.root, context.io[0], CACHE_MIB, name=row,
+                          arguments=arguments)
+               for row, arguments, _ in STEPS if isinstance(arguments, list)}
+    servers["nginx"] = Nginx(context, documents.root)
+    context.start(servers.values())
+    documents.check(context.servers)
+    print(f"         {len(pages):,} documents, {sum(size for _, size in pages) / 1e6:.0f} MB",
+          flush=True)
+
+    def row(name, server, arguments):
+        client = load.Replay(context, users, wanted,
+                             ["--surge", SEED, "--time-scale", TIME_SCALE, "--source", SOURCES,
+                              *arguments])
+        return Row(name, servers[server], client)
+
+    steps = [row(name, name if isinstance(server, list) else server, ["--close", *arguments])
+             for name, server, arguments in STEPS]
+    context.turns({"users": users, "connection": "by request"},
+                  [*steps, row("nginx", "nginx", ["--close"])])
+    if not context.quick:
+        context.turns({"users": users, "connection": "by page"},
+                      [row(name, name, ["--pages"]) for name in KEPT])
+    documents.check(context.servers)
+
+
+def positive(text):
+    if int(text) < 1:
+        raise ValueError
+    return int(text)
+
+
+def add_options(parser):
+    parser.add_argument("--users", type=positive, metavar="N",
+                        help=f"surge: how many ({USERS}; {QUICK_USERS} with --quick)")
+
+
+def print_steps(cases):
+    """Each step beside the one before it, and all of them together."""
+    for case in cases:
+        runs = case["runs"]
+        names = [name for name, *_ in STEPS if name in runs]
+        rows = [[report.case_name(case), f"{after} / {before}",
+                 *(report.spread(report.ratio(*pair, field)) for pair, field in
+                   (((runs[after], runs[before]), "requests_per_s"),
+                    ((runs[before], runs[after]), "cpu_us_per_request")))]
+                for before, after in [*zip(names, names[1:]), (names[0], names[-1])]]
+        print("\neach step by the one before it; over 1 is in favour of the step\n")
+        report.table(["case", "step", "requests/s", "CPU/request, inverse"], rows)
+
+
+def verdicts(cases):
+    result = []
+    for case in cases:
+        runs = case["runs"]
+        if LAST in runs:
+            found = report.ratio(runs[FIRST], runs[LAST], "cpu_us_per_request")[0]
+            result.append(("CPU time, SWEET posix : SWEET with all steps", found, 1.25,
+                           found >= 1.25))
+    return result
