@@ -16,6 +16,7 @@
 
 #define ERROR_PAUSE 10000 /* microseconds after an error: no busy loop of them */
 #define DROP_MOST ((uint64_t)1 << 30)
+#define BUFFER 33000 /* the kernel doubles it; the first window is about 64,000 */
 
 void client_close(struct load *load, struct client *client)
 {
@@ -53,6 +54,27 @@ static void fail(struct load *load, struct client *client, enum client_error err
 static void set_option(int fd, int name, int value)
 {
 	(void)setsockopt(fd, IPPROTO_TCP, name, &value, sizeof(value));
+}
+
+/*
+ * The kernel acknowledges late on a socket that speaks and listens in turn.  But
+ * not when more came than a segment of the size that it has seen, and a FIN makes
+ * it more, unless the window that it would tell is smaller than the one it told:
+ * so the buffer is now a little smaller than that.  It may grow again.
+ */
+static void delay_acknowledgements(int fd)
+{
+	int size = BUFFER, lock = 0;
+
+	set_option(fd, TCP_QUICKACK, 0);
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+	(void)setsockopt(fd, SOL_SOCKET, SO_BUF_LOCK, &lock, sizeof(lock));
+}
+
+/* Long answers need their acknowledgements, and have no FIN worth waiting for. */
+static bool short_answer(const struct request *request)
+{
+	return request->size <= LOAD_BUFFER || request->size == REQUEST_SIZE_ANY;
 }
 
 static int open_socket(struct load *load)
@@ -131,6 +153,8 @@ static void send_request(struct load *load, struct client *client, uint64_t now)
 		client->state = CLIENT_SENDING;
 		client->sent = 0;
 		answer_begin(&client->answer);
+		if (load->settings->delay_ack_fin && !client->answers && short_answer(request))
+			delay_acknowledgements(client->fd);
 	}
 	while (client->sent < request->length) {
 		sent = send(client->fd, request->text + client->sent,
@@ -148,9 +172,6 @@ static void send_request(struct load *load, struct client *client, uint64_t now)
 		}
 		client->sent += (uint32_t)sent;
 	}
-	/* Of a socket that speaks and listens in turn the kernel acknowledges late. */
-	if (load->settings->delay_ack_fin && !client->answers)
-		set_option(client->fd, TCP_QUICKACK, 0);
 	client->state = CLIENT_READING;
 }
 
