@@ -172,6 +172,9 @@ static void send_request(struct load *load, struct client *client, uint64_t now)
 		}
 		client->sent += (uint32_t)sent;
 	}
+	/* The request went as an acknowledgement; those of the answer are not to wait. */
+	if (load->settings->delay_ack_syn && !client->answers && !short_answer(request))
+		set_option(client->fd, TCP_QUICKACK, 1);
 	client->state = CLIENT_READING;
 }
 
