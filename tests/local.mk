@@ -568,6 +568,8 @@ EXTRA_DIST += \
 	tests/system/test_auth.py \
 	tests/system/test_behind.py \
 	tests/system/test_bench.py \
+	tests/system/test_bench_client.py \
+	tests/system/test_bench_logs.py \
 	tests/system/test_cgi.py \
 	tests/system/test_cgi_readme.py \
 	tests/system/test_changes.py \

@@ -215,7 +215,7 @@ def replacement_policies(context):
     replacement.measure(context)
 
 
-@experiment("surge", surge.print_steps,
+@experiment("surge", None,
             "users by SURGE's distributions: what each step of sending adds", surge)
 def surge_users(context):
     surge.measure(context)

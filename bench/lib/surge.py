@@ -72,8 +72,9 @@ def measure(context):
 
     steps = [row(name, name if isinstance(server, list) else server, ["--close", *arguments])
              for name, server, arguments in STEPS]
-    context.turns({"users": users, "connection": "by request"},
-                  [*steps, row("nginx", "nginx", ["--close"])])
+    case = context.turns({"users": users, "connection": "by request"},
+                         [*steps, row("nginx", "nginx", ["--close"])])
+    tell_steps(context, case)
     if not context.quick:
         context.turns({"users": users, "connection": "by page"},
                       [row(name, name, ["--pages"]) for name in KEPT])
@@ -91,18 +92,17 @@ def add_options(parser):
                         help=f"surge: how many ({USERS}; {QUICK_USERS} with --quick)")
 
 
-def print_steps(cases):
+def tell_steps(context, case):
     """Each step beside the one before it, and all of them together."""
-    for case in cases:
-        runs = case["runs"]
-        names = [name for name, *_ in STEPS if name in runs]
-        rows = [[report.case_name(case), f"{after} / {before}",
-                 *(report.spread(report.ratio(*pair, field)) for pair, field in
-                   (((runs[after], runs[before]), "requests_per_s"),
-                    ((runs[before], runs[after]), "cpu_us_per_request")))]
-                for before, after in [*zip(names, names[1:]), (names[0], names[-1])]]
-        print("\neach step by the one before it; over 1 is in favour of the step\n")
-        report.table(["case", "step", "requests/s", "CPU/request, inverse"], rows)
+    runs = case["runs"]
+    names = [name for name, *_ in STEPS]
+    rows = [[f"{after} / {before}", "",
+             report.spread(report.ratio(runs[after], runs[before], "requests_per_s")),
+             report.spread(report.ratio(runs[before], runs[after], "cpu_us_per_request"))]
+            for before, after in [*zip(names, names[1:]), (FIRST, LAST)]]
+    context.table("each step by the one before it, then all of them; over 1 is in favour of the"
+                  " step:\nrequests/s, and the inverse of CPU time per request",
+                  ["step", "", "requests/s", "CPU/request"], rows)
 
 
 def verdicts(cases):
