@@ -15,8 +15,7 @@
 #include "client-connection.h"
 
 #define ERROR_PAUSE 10000 /* microseconds after an error: no busy loop of them */
-#define DROP_MOST ((uint64_t)1 << 30)
-#define BUFFER 33000 /* the kernel doubles it; the first window is about 64,000 */
+#define BUFFER 33000	  /* the kernel doubles it; the first window is about 64,000 */
 
 void client_close(struct load *load, struct client *client)
 {
@@ -320,8 +319,8 @@ static bool read_some(struct load *load, struct client *client, uint32_t events,
 	ssize_t got;
 
 	if (drop >= LOAD_BUFFER) {
-		wanted = drop < DROP_MOST ? drop : DROP_MOST;
-		got = recv(client->fd, NULL, wanted, MSG_TRUNC);
+		wanted = drop < LOAD_DROP ? drop : LOAD_DROP;
+		got = recv(client->fd, load->buffer, wanted, MSG_TRUNC);
 	} else {
 		got = recv(client->fd, load->buffer, wanted, 0);
 		drop = 0;

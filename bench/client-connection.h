@@ -77,11 +77,13 @@ struct load {
 	uint64_t given; /* requests */
 	uint32_t stopped;
 	uint32_t next_source;
-	int epoll;
+	int epoll, timer;
+	uint64_t armed; /* when the timer rings, or rang */
 	char *buffer;
 };
 
-#define LOAD_BUFFER ((size_t)16 << 10)
+#define LOAD_BUFFER ((size_t)16 << 10) /* what is read of the buffer at a time */
+#define LOAD_DROP ((size_t)16 << 20)   /* its size: what is dropped is not written there */
 
 /* Takes the next request of the workload, or stops. */
 void client_next(struct load *load, struct client *client, uint64_t now);
