@@ -47,12 +47,13 @@ def wanted_sets(context, log):
     words = (context.options.sets or "").split(",") if context.options.sets else \
         [*context.pick(None, SETS_MB, QUICK_SETS_MB), *([] if context.quick else ["all"])]
     try:
-        sizes = [whole if word == "all" else int(float(word) * MB) for word in words]
+        sizes = [whole if word == "all" else int(word) * MB for word in words]
     except ValueError:
-        raise Failure(f"--sets {context.options.sets}: not numbers of MB") from None
+        raise Failure(f"--sets {context.options.sets}: not whole numbers of MB") from None
     if min(sizes) <= 0:
         raise Failure(f"--sets {context.options.sets}: not sizes")
-    return sorted({min(size, whole) for size in sizes})
+    # By MB, which names them.
+    return sorted({size // MB: size for size in (min(size, whole) for size in sizes)}.values())
 
 
 def pages_of(log, size):

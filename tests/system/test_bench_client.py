@@ -58,7 +58,7 @@ def test_kept_connections(server):
 @pytest.mark.parametrize("options", [[], ["--delay-ack-syn", "--delay-ack-fin"], ["--fastopen"],
                                      ["--source", "127.0.0.2,127.0.0.3"]])
 def test_connection_for_each_request(server, options):
-    count = 400 // SCALE
+    count = 320 // SCALE
     got = run(server.port, lines(), "--clients", 8, "--requests", count, "--close", *options)
     assert errors(got) == {}
     assert (got["requests"], got["connections"]) == (count, count)
