@@ -17,8 +17,8 @@ SECONDS_MAX = 30
 # Told apart also without colours: each has a point of its own, too.
 COLOURS = ("#1b6ca8", "#d1495b", "#3a7d44", "#e08e1b", "#6a4c93", "#5c5c5c", "#00a6a6", "#a0522d",
            "#b5179e", "#7a9e00", "#264653", "#ff6b6b", "#8d99ae")
-AXES = {"size": "size of the body", "connections": "connections", "clients": "clients",
-        "rate": "asked for a second"}
+AXES = {"size": "size of the body", "set_mb": "data set, MB", "connections": "connections",
+        "clients": "clients", "rate": "asked for a second"}
 
 
 class Plot:
