@@ -12,6 +12,7 @@ static const struct {
 	size_t offset;
 } fixed[] = {
 	{"threads", NUMBER, offsetof(struct config, threads)},
+	{"arch", NUMBER, offsetof(struct config, arch)},
 	{"io", NUMBER, offsetof(struct config, io)},
 	{"data-path", NUMBER, offsetof(struct config, data_path)},
 	{"cache-size", SIZE, offsetof(struct config, cache_size)},

@@ -15,9 +15,10 @@
 #include <config-rule.h>
 #include <config-value.h>
 
-#define THREADS_MAX 64
+#define THREADS_MAX 4096
 #define DISTANCE_MAX 40 /* letters of a name that another may be taken for */
 
+static const char *const arch_words[] = {"amped", "sped", "mt", "mp", NULL};
 static const char *const io_words[] = {"auto", "uring", "epoll", NULL};
 static const char *const path_words[] = {"nabc", "posix", NULL};
 static const char *const format_words[] = {[ACCESS_SHORT] = "short",
@@ -248,7 +249,10 @@ const struct key config_keys[] = {
 	{"root", SCOPE(root), .otherwise = ".", .store = store_text, .least = 1,
 	 .help = "Folder to serve", .argument = "DIR"},
 	{"threads", GLOBAL(threads), .store = store_number, .least = 1, .most = THREADS_MAX,
-	 .help = "Event loops (default: one a CPU)", .argument = "N"},
+	 .help = "Event loops (default: one a CPU); of mt and mp: threads, processes (64, 32)",
+	 .argument = "N"},
+	{"arch", GLOBAL(arch), .otherwise = "amped", .store = store_word, .words = arch_words,
+	 .help = "Who waits for a disk: amped, sped, mt or mp", .argument = "KIND"},
 	{"io", GLOBAL(io), .otherwise = "auto", .store = store_word, .words = io_words,
 	 .help = "auto, uring or epoll", .argument = "KIND"},
 	{"data-path", GLOBAL(data_path), .otherwise = "nabc", .store = store_word,

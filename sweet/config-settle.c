@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <access.h>
+#include <config-arch.h>
 #include <config-key.h>
 #include <config-pool.h>
 #include <config-settle.h>
@@ -364,23 +365,23 @@ struct config *config_settle(struct draft *draft)
 	struct config *config = g_new0(struct config, 1);
 	const struct section *chain[] = {draft->sections->pdata[0], NULL};
 	char *nobody[] = {(char *)"all", NULL};
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
 	atomic_init(&config->references, 1);
 	config->file = g_strdup(draft->path);
-	config->threads = cpus < 1 ? 1 : cpus > 64 ? 64 : (unsigned)cpus;
 	config->places = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, g_free);
 	for (unsigned i = 0; i < config_key_count; i++)
 		if (chain[0]->given[i].place)
 			g_hash_table_insert(config->places, (void *)(uintptr_t)config_keys[i].name,
 					    g_strdup(chain[0]->given[i].place));
 	settle(draft, KEY_GLOBAL, chain, config);
+	config_arch_threads(draft, config);
 	/* An empty list is nobody here. */
 	config->status_access = config->status_allow && config->status_allow[0]
 					? make_list(config->status_allow, NULL)
 					: make_list(NULL, nobody);
 	config->proxy_access = make_list(config->proxy_protocol, NULL);
 	config_pools(draft, config, settle_pool);
+	config_arch_pools(draft, config);
 	config->listen_given = chain[0]->given[key_find("listen", KEY_GLOBAL)].values != NULL;
 	settle_hosts(draft, config);
 	return config;

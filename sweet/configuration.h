@@ -66,8 +66,8 @@ struct scope {
 	char *auth_realm, *auth_file; /* NULL: no passwords */
 	unsigned request_rate;	      /* a client and second; 0: any */
 	unsigned request_burst;
-	struct rate_limit *rate;  /* made of them; NULL: none */
-	size_t max_body;	  /* bytes; 0: any */
+	struct rate_limit *rate; /* made of them; NULL: none */
+	size_t max_body;	 /* bytes; 0: any */
 	struct cacheable_rule response_cache;
 	char *pool_name;	  /* NULL: files */
 	struct pool_config *pool; /* the same, found; config's */
@@ -111,7 +111,8 @@ struct config {
 	uint64_t read_ms;   /* of the epoch; by site.c */
 
 	/* Read once, at the start. */
-	unsigned threads;
+	unsigned threads;   /* of mp: processes */
+	unsigned arch;	    /* enum arch_kind */
 	unsigned io;	    /* enum loop_kind */
 	unsigned data_path; /* enum data_path_kind */
 	size_t cache_size;  /* bytes */

@@ -34,16 +34,20 @@
 
 static void connection_free(struct connection *connection)
 {
+	struct server *server = connection->server;
+
 	*connection->link = connection->next;
 	if (connection->next)
 		connection->next->link = connection->link;
 	timer_stop(&connection->timer);
-	server_count(&connection->server->counters.open, (uint64_t)-1);
-	server_count(&connection->server->counters.states[connection->counted], (uint64_t)-1);
+	server_count(&server->counters.open, (uint64_t)-1);
+	server_count(&server->counters.states[connection->counted], (uint64_t)-1);
 	body_end(&connection->body);
 	if (connection->client)
-		limits_leave(connection->server->site->limits, connection->client);
+		limits_leave(server->site->limits, connection->client);
 	free(connection->input);
+	if (server->vacated && !server->connections)
+		server->vacated(server);
 	free(connection);
 }
 

@@ -149,6 +149,16 @@ static int open_unix(struct endpoint *endpoint)
 	return duplicate(endpoint, fd);
 }
 
+static int open_one_queue(struct endpoint *endpoint)
+{
+	int fd = endpoint_bind(&endpoint->bound, false);
+
+	if (fd < 0)
+		return fd;
+	read_name(fd, &endpoint->bound);
+	return duplicate(endpoint, fd);
+}
+
 static int open_ip(struct endpoint *endpoint)
 {
 	bool shared = endpoint->threads > 1;
@@ -176,7 +186,8 @@ static struct endpoint *make_endpoint(unsigned threads)
 	return endpoint;
 }
 
-struct endpoint *endpoint_open(const struct listen_address *address, unsigned threads)
+struct endpoint *endpoint_open(const struct listen_address *address, unsigned threads,
+			       bool one_queue)
 {
 	struct endpoint *endpoint = make_endpoint(threads);
 	int error;
@@ -184,7 +195,10 @@ struct endpoint *endpoint_open(const struct listen_address *address, unsigned th
 	if (!endpoint)
 		return NULL;
 	endpoint->wanted = endpoint->bound = *address;
-	error = address->address.ss_family == AF_UNIX ? open_unix(endpoint) : open_ip(endpoint);
+	if (address->address.ss_family == AF_UNIX)
+		error = open_unix(endpoint);
+	else
+		error = one_queue ? open_one_queue(endpoint) : open_ip(endpoint);
 	if (!error)
 		return endpoint;
 	endpoint_close(endpoint);

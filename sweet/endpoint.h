@@ -3,8 +3,9 @@
  * endpoint.h - an address that is listened on: its sockets, one a thread.
  *
  * Sockets of an IP address share the port (SO_REUSEPORT), so each thread has
- * an accept queue of its own.  A Unix socket, and one that a supervisor has
- * handed over, is a single socket: the threads have duplicates of it.  Used
+ * an accept queue of its own.  A Unix socket, one that a supervisor has handed
+ * over, and any where threads take one client at a time, so that none waits for
+ * a busy one, is a single socket: the threads have duplicates of it.  Used
  * by the main thread; what a thread has taken is the thread's.
  */
 #ifndef SWEET_ENDPOINT_H
@@ -33,9 +34,10 @@ int endpoint_bind(const struct listen_address *address, bool shared);
 
 /*
  * Listens on an address that no other socket has, not even one that would
- * share.  NULL with errno.
+ * share.  one_queue: the threads have one socket between them.  NULL with errno.
  */
-struct endpoint *endpoint_open(const struct listen_address *address, unsigned threads);
+struct endpoint *endpoint_open(const struct listen_address *address, unsigned threads,
+			       bool one_queue);
 
 /*
  * Takes a descriptor that somebody else has bound; EINVAL: not a listening

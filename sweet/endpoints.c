@@ -13,10 +13,17 @@ static void close_one(gpointer endpoint)
 	endpoint_close(endpoint);
 }
 
-void endpoints_init(struct endpoints *endpoints, unsigned threads)
+void endpoints_init(struct endpoints *endpoints, unsigned threads, bool one_queue)
 {
 	*endpoints = (struct endpoints){.threads = threads,
+					.one_queue = one_queue,
 					.all = g_ptr_array_new_with_free_func(close_one)};
+}
+
+void endpoints_disown(struct endpoints *endpoints)
+{
+	for (unsigned i = 0; i < endpoints->all->len; i++)
+		((struct endpoint *)endpoints->all->pdata[i])->has_file = false;
 }
 
 void endpoints_clear(struct endpoints *endpoints)
@@ -73,7 +80,7 @@ static void plan_one(const struct endpoints *endpoints, bool *kept, const char *
 		}
 		return;
 	}
-	endpoint = endpoint_open(&address, endpoints->threads);
+	endpoint = endpoint_open(&address, endpoints->threads, endpoints->one_queue);
 	if (endpoint)
 		g_ptr_array_add(change->fresh, endpoint);
 	else

@@ -13,6 +13,7 @@
 
 struct endpoints {
 	unsigned threads;
+	bool one_queue; /* of an address, for all threads */
 	unsigned next_id;
 	GPtrArray *all; /* struct endpoint */
 };
@@ -25,7 +26,10 @@ struct endpoints_change {
 	GArray *modes;	  /* mode_t, one of each */
 };
 
-void endpoints_init(struct endpoints *endpoints, unsigned threads);
+void endpoints_init(struct endpoints *endpoints, unsigned threads, bool one_queue);
+
+/* Another process has their files to remove: this one only uses the sockets. */
+void endpoints_disown(struct endpoints *endpoints);
 
 /* Closes all. */
 void endpoints_clear(struct endpoints *endpoints);

@@ -25,6 +25,13 @@ static void finished(struct loop_task *task)
 	job->done(job);
 }
 
+static void do_job(struct job *job)
+{
+	job->work(job);
+	job->task.run = finished;
+	loop_post(job->loop, &job->task);
+}
+
 static void *run(void *argument)
 {
 	struct helpers *helpers = argument;
@@ -41,9 +48,7 @@ static void *run(void *argument)
 		if (!helpers->first)
 			helpers->last = &helpers->first;
 		pthread_mutex_unlock(&helpers->lock);
-		job->work(job);
-		job->task.run = finished;
-		loop_post(job->loop, &job->task);
+		do_job(job);
 		pthread_mutex_lock(&helpers->lock);
 	}
 	pthread_mutex_unlock(&helpers->lock);
@@ -95,6 +100,10 @@ void helper_close(struct helpers *helpers)
 
 void helper_submit(struct helpers *helpers, struct job *job)
 {
+	if (helpers->count == 0) {
+		do_job(job);
+		return;
+	}
 	job->next = NULL;
 	pthread_mutex_lock(&helpers->lock);
 	*helpers->last = job;

@@ -23,7 +23,10 @@ struct job {
 	struct job *next;      /* helper's */
 };
 
-/* NULL with errno when no thread can be started. */
+/*
+ * NULL with errno when no thread can be started.  Without any, whoever submits
+ * a job does it, and waits.
+ */
 struct helpers *helper_open(unsigned threads);
 
 /* Ends the threads after their present jobs; jobs that wait are dropped.  Before their loops. */

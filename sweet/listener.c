@@ -41,6 +41,9 @@ static void accepted(struct loop_accept *op, int fd)
 		turn_away(listener, fd);
 	else
 		connection_open(listener->server, fd);
+	/* It may have been turned away. */
+	if (op->single && !listener->server->connections)
+		listener_next(listener);
 }
 
 static void shut(struct listener *listener)
@@ -68,13 +71,20 @@ static void stopped(struct loop_accept *op)
 		listener->retired(listener);
 }
 
-int listener_start(struct listener *listener, struct server *server, int fd)
+int listener_start(struct listener *listener, struct server *server, int fd, bool single)
 {
-	*listener = (struct listener){.accept = {.accepted = accepted, .stopped = stopped},
-				      .server = server,
-				      .fd = fd,
-				      .reserve = open("/dev/null", O_RDONLY | O_CLOEXEC)};
+	*listener = (struct listener){
+		.accept = {.accepted = accepted, .stopped = stopped, .single = single},
+		.server = server,
+		.fd = fd,
+		.reserve = open("/dev/null", O_RDONLY | O_CLOEXEC)};
 	return loop_accept_start(server->loop, &listener->accept, fd);
+}
+
+void listener_next(struct listener *listener)
+{
+	if (listener->fd >= 0)
+		loop_accept_next(listener->server->loop, listener->fd);
 }
 
 void listener_retire(struct listener *listener, bool leave_queue,

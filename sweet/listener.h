@@ -18,8 +18,14 @@ struct listener {
 	void (*retired)(struct listener *listener);
 };
 
-/* The socket is the listener's from here on.  0 or -errno. */
-int listener_start(struct listener *listener, struct server *server, int fd);
+/*
+ * The socket is the listener's from here on.  single: it rests after each
+ * connection until listener_next().  0 or -errno.
+ */
+int listener_start(struct listener *listener, struct server *server, int fd, bool single);
+
+/* Of those that rest; without a meaning for others. */
+void listener_next(struct listener *listener);
 
 /*
  * Accepts no more, and closes the socket when who waits in its queue has

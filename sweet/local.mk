@@ -34,6 +34,8 @@ sweet_libsweet_la_SOURCES = \
 	sweet/config-key.c sweet/config-key.h \
 	sweet/config-draft.c sweet/config-draft.h \
 	sweet/config-pool.c sweet/config-pool.h \
+	sweet/arch.c sweet/arch.h \
+	sweet/config-arch.c sweet/config-arch.h \
 	sweet/config-settle.c sweet/config-settle.h \
 	sweet/config-read.c sweet/config-read.h \
 	sweet/generation.c sweet/generation.h \
@@ -155,7 +157,8 @@ sweet_libsweet_la_CPPFLAGS = -D_GNU_SOURCE -I$(srcdir)/sweet -I$(srcdir)/libnabc
 sweet_libsweet_la_CFLAGS = $(AM_CFLAGS) $(GLIB_CFLAGS) $(URING_CFLAGS)
 sweet_libsweet_la_LIBADD = $(GLIB_LIBS) $(URING_LIBS) $(CRYPT_LIBS)
 
-sweet_sweet_SOURCES = sweet/main.c
+sweet_sweet_SOURCES = sweet/main.c sweet/service.c sweet/service.h \
+	sweet/processes.c sweet/processes.h
 sweet_sweet_CPPFLAGS = $(sweet_libsweet_la_CPPFLAGS)
 sweet_sweet_CFLAGS = $(sweet_libsweet_la_CFLAGS)
 # Complete in itself: runs from the build folder as it will when installed.

@@ -22,6 +22,7 @@ struct loop_fd {
 	struct loop_watch *watch;
 	bool paused;   /* the receive is */
 	bool stopping; /* the accept is */
+	bool resting;  /* the single accept is, until the next is asked for */
 	bool sending;  /* sends may be started on what is watched */
 	/* The backend's own: */
 	bool registered; /* epoll: added; io_uring: a receive, accept or watch is armed */
@@ -40,6 +41,7 @@ struct loop {
 	struct timers timers;
 	struct loop_hook *hooks;
 	uint64_t now_ns;
+	enum loop_room room;
 	bool stopping;
 	bool again; /* do not sleep in the next wait */
 	/* From other threads: */
@@ -61,6 +63,8 @@ struct loop_backend {
 	void (*leave)(struct loop *loop);
 	/* The fd's accept, receive or watch has been set: begin. */
 	int (*begin)(struct loop *loop, int fd);
+	/* A single accept has its connection: no more for now; and go on, with begin(). */
+	void (*rest)(struct loop *loop, int fd);
 	/* Its accept is to end: tell loop_accept_stopped() later, when nothing more comes of it. */
 	void (*stop_accept)(struct loop *loop, int fd);
 	/* Its receive has been paused, or resumed. */
@@ -80,6 +84,9 @@ extern const struct loop_backend loop_uring, loop_epoll;
 
 /* Reads the clock: after each sleep, or what came would seem as old as the sleep. */
 void loop_tick(struct loop *loop);
+
+/* A connection or an error came of the accept. */
+void loop_accepted(struct loop *loop, int fd, int result);
 
 /* The accept is over. */
 void loop_accept_stopped(struct loop *loop, int fd);

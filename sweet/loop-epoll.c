@@ -98,6 +98,16 @@ static int epoll_begin(struct loop *loop, int fd)
 	return 0;
 }
 
+/* The kernel does not let its events be changed (EPOLLEXCLUSIVE). */
+static void epoll_rest(struct loop *loop, int fd)
+{
+	struct epoll_state *state = loop->state;
+	struct epoll_event event = {0};
+
+	(void)epoll_ctl(state->epoll, EPOLL_CTL_DEL, fd, &event);
+	loop->fds[fd].registered = false;
+}
+
 /* Without memory for the turn in which it is told, it stays as it is until it is closed. */
 static void epoll_stop_accept(struct loop *loop, int fd)
 {
@@ -180,15 +190,14 @@ static void accept_all(struct loop *loop, int fd)
 
 	for (unsigned i = 0; i < 64; i++) {
 		int accepted = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-		struct loop_accept *op = loop->fds[fd].accept;
 
 		if (accepted < 0 && (errno == EINTR || errno == ECONNABORTED))
 			continue;
 		if (accepted < 0 && errno == EAGAIN)
 			return;
-		op->accepted(op, accepted < 0 ? -errno : accepted);
+		loop_accepted(loop, fd, accepted < 0 ? -errno : accepted);
 		if (accepted < 0 || loop->fds[fd].generation != generation ||
-		    loop->fds[fd].stopping)
+		    loop->fds[fd].stopping || loop->fds[fd].resting)
 			return;
 	}
 }
@@ -202,7 +211,7 @@ static void dispatch(struct loop *loop, const struct epoll_event *event)
 	if (entry->generation != generation)
 		return;
 	if (entry->accept) {
-		if (!entry->stopping)
+		if (!entry->stopping && !entry->resting)
 			accept_all(loop, fd);
 		return;
 	}
@@ -250,6 +259,7 @@ const struct loop_backend loop_epoll = {
 	.open = epoll_loop_open,
 	.close = epoll_loop_close,
 	.begin = epoll_begin,
+	.rest = epoll_rest,
 	.stop_accept = epoll_stop_accept,
 	.pause = epoll_pause,
 	.resume = epoll_resume,

@@ -21,20 +21,23 @@
 
 #include "loop-backend.h"
 
-#define SUBMISSIONS 512u
-#define COMPLETIONS 8192u
 /* Completions of a turn: what they start is ended by the next, so little is under way at once. */
 #define BATCH 64u
-#define BUFFERS 256u /* a power of two */
 #define BUFFER_SIZE 2048u
 #define BUFFER_GROUP 1
+
+/* By enum loop_room; buffers are a power of two. */
+static const struct {
+	unsigned submissions, completions, buffers;
+} rooms[] = {[LOOP_MANY] = {512, 8192, 256}, [LOOP_FEW] = {32, 128, 16}};
 
 enum type { TYPE_NONE, TYPE_ACCEPT, TYPE_RECEIVE, TYPE_WATCH, TYPE_ROOM };
 
 struct uring_state {
 	struct io_uring uring;
 	struct io_uring_buf_ring *ring;
-	char *buffers; /* the ring's memory, then the buffers */
+	char *buffers;	/* the ring's memory, then the buffers */
+	unsigned count; /* of the buffers */
 	size_t mapped;
 	bool left; /* the only thread that may submit has gone */
 	struct io_uring_sqe nowhere;
@@ -73,23 +76,24 @@ static struct io_uring_sqe *get_sqe(struct uring_state *state)
 
 static char *buffer_at(struct uring_state *state, unsigned id)
 {
-	return state->buffers + BUFFERS * sizeof(struct io_uring_buf) + (size_t)id * BUFFER_SIZE;
+	return state->buffers + state->count * sizeof(struct io_uring_buf) +
+	       (size_t)id * BUFFER_SIZE;
 }
 
 static void give_buffer(struct uring_state *state, unsigned id)
 {
 	io_uring_buf_ring_add(state->ring, buffer_at(state, id), BUFFER_SIZE, (unsigned short)id,
-			      io_uring_buf_ring_mask(BUFFERS), 0);
+			      io_uring_buf_ring_mask(state->count), 0);
 	io_uring_buf_ring_advance(state->ring, 1);
 }
 
 static int open_buffers(struct uring_state *state)
 {
-	struct io_uring_buf_reg registration = {.ring_entries = BUFFERS, .bgid = BUFFER_GROUP};
+	struct io_uring_buf_reg registration = {.ring_entries = state->count, .bgid = BUFFER_GROUP};
 	void *memory;
 	int error;
 
-	state->mapped = BUFFERS * (sizeof(struct io_uring_buf) + BUFFER_SIZE);
+	state->mapped = state->count * (sizeof(struct io_uring_buf) + BUFFER_SIZE);
 	memory = mmap(NULL, state->mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 		      0);
 	if (memory == MAP_FAILED)
@@ -103,7 +107,7 @@ static int open_buffers(struct uring_state *state)
 		return error;
 	}
 	io_uring_buf_ring_init(state->ring);
-	for (unsigned id = 0; id < BUFFERS; id++)
+	for (unsigned id = 0; id < state->count; id++)
 		give_buffer(state, id);
 	return 0;
 }
@@ -114,19 +118,21 @@ static int uring_loop_open(struct loop *loop, char *why, size_t why_size)
 		/* Disabled until enter(): the thread that enables it is its only issuer. */
 		.flags = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN |
 			 IORING_SETUP_R_DISABLED | IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP,
-		.cq_entries = COMPLETIONS,
+		.cq_entries = rooms[loop->room].completions,
 	};
 	struct uring_state *state = calloc(1, sizeof(*state));
 	int error = -ENOMEM;
 
 	if (state)
-		error = io_uring_queue_init_params(SUBMISSIONS, &state->uring, &parameters);
+		error = io_uring_queue_init_params(rooms[loop->room].submissions, &state->uring,
+						   &parameters);
 	if (error) {
 		snprintf(why, why_size, "io_uring_setup: %s%s", strerror(-error),
 			 error == -EINVAL ? " (needs Linux 6.1)" : "");
 		free(state);
 		return error;
 	}
+	state->count = rooms[loop->room].buffers;
 	error = open_buffers(state);
 	if (error) {
 		snprintf(why, why_size, "io_uring buffers: %s", strerror(-error));
@@ -172,7 +178,11 @@ static void arm(struct loop *loop, int fd)
 		sqe->buf_group = BUFFER_GROUP;
 		sqe->user_data = key(loop, fd, TYPE_RECEIVE);
 	} else if (entry->accept) {
-		io_uring_prep_multishot_accept(sqe, fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (entry->accept->single)
+			io_uring_prep_accept(sqe, fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		else
+			io_uring_prep_multishot_accept(sqe, fd, NULL, NULL,
+						       SOCK_NONBLOCK | SOCK_CLOEXEC);
 		sqe->user_data = key(loop, fd, TYPE_ACCEPT);
 	} else {
 		io_uring_prep_poll_multishot(sqe, fd, POLLIN);
@@ -193,6 +203,13 @@ static void cancel(struct loop *loop, uint64_t user_data)
 
 	io_uring_prep_cancel64(sqe, user_data, 0);
 	sqe->user_data = TYPE_NONE;
+}
+
+/* It was armed for the one that came. */
+static void uring_rest(struct loop *loop, int fd)
+{
+	(void)loop;
+	(void)fd;
 }
 
 static void uring_stop_accept(struct loop *loop, int fd)
@@ -315,8 +332,9 @@ static void on_accept(struct loop *loop, int fd, bool current, int result, unsig
 	if (!(flags & IORING_CQE_F_MORE))
 		loop->fds[fd].registered = false;
 	if (result >= 0 || (result != -ECANCELED && result != -EINTR && result != -ECONNABORTED))
-		op->accepted(op, result);
-	if (loop->fds[fd].generation != generation || loop->fds[fd].registered)
+		loop_accepted(loop, fd, result);
+	if (loop->fds[fd].generation != generation || loop->fds[fd].registered ||
+	    loop->fds[fd].resting)
 		return;
 	if (loop->fds[fd].stopping)
 		loop_accept_stopped(loop, fd);
@@ -398,6 +416,7 @@ const struct loop_backend loop_uring = {
 	.enter = uring_enter,
 	.leave = uring_leave,
 	.begin = uring_begin,
+	.rest = uring_rest,
 	.stop_accept = uring_stop_accept,
 	.pause = uring_pause,
 	.resume = uring_resume,

@@ -16,6 +16,8 @@
 #include "loop-backend.h"
 #include <clock.h>
 
+static _Thread_local struct loop *present; /* that this thread runs */
+
 void loop_tick(struct loop *loop)
 {
 	loop->now_ns = clock_monotonic_ns();
@@ -63,7 +65,7 @@ static const struct loop_backend *pick(struct loop *loop, enum loop_kind kind, c
 	return &loop_epoll;
 }
 
-struct loop *loop_open(enum loop_kind kind, char *why, size_t why_size)
+struct loop *loop_open(enum loop_kind kind, enum loop_room room, char *why, size_t why_size)
 {
 	struct loop *loop = calloc(1, sizeof(*loop));
 
@@ -73,6 +75,7 @@ struct loop *loop_open(enum loop_kind kind, char *why, size_t why_size)
 	}
 	loop->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	loop->path = &data_path_nabc;
+	loop->room = room;
 	loop->sent_last = &loop->sent_first;
 	loop->posted_last = &loop->posted_first;
 	pthread_mutex_init(&loop->lock, NULL);
@@ -120,10 +123,13 @@ static struct loop_fd *reach(struct loop *loop, int fd)
 
 		while ((unsigned)fd >= count)
 			count *= 2;
-		fds = realloc(loop->fds, count * sizeof(*fds));
+		/* Of what is not used, no memory: many threads may have a few numbers each. */
+		fds = calloc(count, sizeof(*fds));
 		if (!fds)
 			return NULL;
-		memset(fds + loop->fd_count, 0, (count - loop->fd_count) * sizeof(*fds));
+		if (loop->fd_count)
+			memcpy(fds, loop->fds, loop->fd_count * sizeof(*fds));
+		free(loop->fds);
 		loop->fds = fds;
 		loop->fd_count = count;
 	}
@@ -140,10 +146,31 @@ int loop_accept_start(struct loop *loop, struct loop_accept *op, int fd)
 	return loop->backend->begin(loop, fd);
 }
 
+void loop_accepted(struct loop *loop, int fd, int result)
+{
+	struct loop_accept *op = loop->fds[fd].accept;
+
+	if (op->single && result >= 0 && !loop->fds[fd].stopping) {
+		loop->fds[fd].resting = true;
+		loop->backend->rest(loop, fd);
+	}
+	op->accepted(op, result);
+}
+
+void loop_accept_next(struct loop *loop, int fd)
+{
+	if (!loop->fds[fd].resting)
+		return;
+	loop->fds[fd].resting = false;
+	(void)loop->backend->begin(loop, fd);
+}
+
 void loop_accept_stop(struct loop *loop, int fd)
 {
 	if (loop->fds[fd].stopping)
 		return;
+	/* What rests ends like what does not. */
+	loop_accept_next(loop, fd);
 	loop->fds[fd].stopping = true;
 	loop->backend->stop_accept(loop, fd);
 }
@@ -153,7 +180,7 @@ void loop_accept_stopped(struct loop *loop, int fd)
 	struct loop_accept *op = loop->fds[fd].accept;
 
 	loop->fds[fd].accept = NULL;
-	loop->fds[fd].stopping = false;
+	loop->fds[fd].stopping = loop->fds[fd].resting = false;
 	op->stopped(op);
 }
 
@@ -279,6 +306,7 @@ void loop_close_fd(struct loop *loop, int fd)
 	entry->watch = NULL;
 	entry->paused = false;
 	entry->stopping = false;
+	entry->resting = false;
 	entry->sending = false;
 	/* A result that waits to be told is told no more. */
 	while (*link) {
@@ -301,7 +329,8 @@ void loop_post(struct loop *loop, struct loop_task *task)
 	*loop->posted_last = task;
 	loop->posted_last = &task->next;
 	pthread_mutex_unlock(&loop->lock);
-	if (!atomic_exchange_explicit(&loop->woken, true, memory_order_acq_rel))
+	/* Its own thread is awake, and looks before it sleeps. */
+	if (!atomic_exchange_explicit(&loop->woken, true, memory_order_acq_rel) && present != loop)
 		while (write(loop->wake_fd, &one, sizeof(one)) < 0 && errno == EINTR)
 			;
 }
@@ -361,6 +390,7 @@ static bool ask_hooks(struct loop *loop)
 
 void loop_run(struct loop *loop)
 {
+	present = loop;
 	if (loop->backend->enter)
 		loop->backend->enter(loop);
 	loop_tick(loop);
@@ -371,12 +401,14 @@ void loop_run(struct loop *loop)
 		timers_run(&loop->timers, loop_now_ms(loop));
 		tell_sent(loop);
 		work = ask_hooks(loop) || loop->sent_first || loop->stopping || loop->again;
+		work |= atomic_load_explicit(&loop->woken, memory_order_relaxed);
 		loop->again = false;
 		loop->backend->wait(loop, work ? 0 : timers_wait(&loop->timers, loop_now_ms(loop)));
 		loop_tick(loop);
 	}
 	if (loop->backend->leave)
 		loop->backend->leave(loop);
+	present = NULL;
 }
 
 void loop_stop(struct loop *loop)

@@ -26,6 +26,7 @@ struct loop;
 struct loop_accept {
 	void (*accepted)(struct loop_accept *op, int fd_or_error);
 	void (*stopped)(struct loop_accept *op); /* after loop_accept_stop(), else unused */
+	bool single; /* after each connection none, until loop_accept_next() */
 };
 
 /*
@@ -73,11 +74,14 @@ struct loop_hook {
 
 enum loop_kind { LOOP_AUTO, LOOP_URING, LOOP_EPOLL };
 
+/* Connections that a loop is to have room for; more come to no harm, but not as fast. */
+enum loop_room { LOOP_MANY, LOOP_FEW };
+
 /*
  * why (at least 128 bytes) gets one line about what was chosen.  NULL when the
  * wanted kind cannot be had, or nothing can; why says the reason.
  */
-struct loop *loop_open(enum loop_kind kind, char *why, size_t why_size);
+struct loop *loop_open(enum loop_kind kind, enum loop_room room, char *why, size_t why_size);
 void loop_close(struct loop *loop);
 /* What sends go by, from now on; data_path_nabc if nothing is said. */
 void loop_send_by(struct loop *loop, const struct data_path *path);
@@ -94,6 +98,8 @@ int loop_accept_start(struct loop *loop, struct loop_accept *op, int fd);
  * is called, once; the descriptor stays open.
  */
 void loop_accept_stop(struct loop *loop, int fd);
+/* The next connection may come to a single accept; twice is fine. */
+void loop_accept_next(struct loop *loop, int fd);
 int loop_receive_start(struct loop *loop, struct loop_receive *op, int fd);
 /* Asks for no more bytes for now; what is on its way may still come. */
 void loop_receive_pause(struct loop *loop, int fd);
@@ -113,6 +119,7 @@ void loop_send_start(struct loop *loop, struct loop_send *op, int fd);
 /* Ends every operation on fd without a callback and closes it. */
 void loop_close_fd(struct loop *loop, int fd);
 
+/* It runs before the loop sleeps again. */
 void loop_post(struct loop *loop, struct loop_task *task);
 void loop_hook_add(struct loop *loop, struct loop_hook *hook);
 

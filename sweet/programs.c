@@ -106,7 +106,7 @@ static void plan_clear(struct plan *plan)
 	g_free(plan->programs);
 }
 
-bool programs_open(struct programs **programs, const struct config *config,
+bool programs_open(struct programs **programs, const struct config *config, unsigned threads,
 		   const struct privileges *server, char **why)
 {
 	struct plan plan = {.programs = g_new0(struct starter_program, config->pool_count),
@@ -125,7 +125,7 @@ bool programs_open(struct programs **programs, const struct config *config,
 		good = plan_pool(&plan, config->pools[i], server, why);
 	}
 	if (good && plan.count) {
-		made->starter = starter_open(plan.programs, plan.count, config->threads, why);
+		made->starter = starter_open(plan.programs, plan.count, threads, why);
 		good = made->starter != NULL;
 	}
 	plan_clear(&plan);

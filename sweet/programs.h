@@ -14,10 +14,10 @@ struct programs;
 
 /*
  * Forks the starter, before privileges are given up, with a channel for each
- * thread; *programs stays NULL when no pool needs it.  Programs whose pool
+ * of the threads; *programs stays NULL when no pool needs it.  Programs whose pool
  * names no user are those of the server.  False: *why is one line (g_free).
  */
-bool programs_open(struct programs **programs, const struct config *config,
+bool programs_open(struct programs **programs, const struct config *config, unsigned threads,
 		   const struct privileges *server, char **why);
 void programs_close(struct programs *programs); /* may be NULL */
 

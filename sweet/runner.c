@@ -44,11 +44,23 @@ struct seat *runner_seat(struct runner *runner, struct endpoint *endpoint)
 	return seat;
 }
 
+/* The next client of each address may come. */
+static void vacated(struct server *server)
+{
+	struct runner *runner = (struct runner *)((char *)server - offsetof(struct runner, server));
+
+	for (struct seat *seat = runner->seats; seat; seat = seat->next)
+		listener_next(&seat->listener);
+}
+
 int runner_listen(struct runner *runner, struct seat *seat)
 {
+	bool single = runner->server.site->arch->single;
+
+	runner->server.vacated = single ? vacated : NULL;
 	seat->next = runner->seats;
 	runner->seats = seat;
-	return listener_start(&seat->listener, &runner->server, seat->listener.fd);
+	return listener_start(&seat->listener, &runner->server, seat->listener.fd, single);
 }
 
 static void remove_seat(struct listener *listener)
@@ -220,18 +232,19 @@ static void drain(struct loop_task *task)
 	connection_drain(server);
 	/* Who waits in a queue is let in; the answer says that it is the last. */
 	for (struct seat *seat = runner->seats; seat; seat = seat->next)
-		retire(seat, seat->inherited);
+		retire(seat, seat->inherited || runner->leave_queues);
 	runner->drain_until_ms =
 		loop_now_ms(server->loop) + server->generation->config->limits.stop_ms;
 	drain_check(&runner->drain_check);
 }
 
-void runners_drain(struct runners *runners)
+void runners_drain(struct runners *runners, bool leave_queues)
 {
 	for (unsigned i = 0; i < runners->count; i++) {
 		struct runner *runner = &runners->all[i];
 
 		runner->drain.run = drain;
+		runner->leave_queues = leave_queues;
 		loop_post(runner->server.loop, &runner->drain);
 	}
 }

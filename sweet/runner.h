@@ -43,7 +43,8 @@ struct runner {
 	struct loop_task drain, stop, ended, beat;
 	struct timer drain_check;
 	uint64_t drain_until_ms; /* 0: not yet */
-	_Atomic bool beating;	 /* has been asked whether it lives, and has not answered */
+	bool leave_queues;
+	_Atomic bool beating; /* has been asked whether it lives, and has not answered */
 };
 
 /* A new configuration for one runner, from the main thread. */
@@ -74,8 +75,12 @@ int runner_start(struct runner *runner);
 
 void runner_change(struct runner_change *change);
 
-/* All of them: accept no more, finish what is running, end in time.  Main thread. */
-void runners_drain(struct runners *runners);
+/*
+ * All of them: accept no more, finish what is running, end in time.  Who waits
+ * in a queue is let in, unless leave_queues: others have the sockets, and will.
+ * Main thread; once.
+ */
+void runners_drain(struct runners *runners, bool leave_queues);
 
 /* All of them: end now. */
 void runners_stop(struct runners *runners);

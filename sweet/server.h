@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 
 #include <access-log.h>
+#include <arch.h>
 #include <body.h>
 #include <content.h>
 #include <date.h>
@@ -19,7 +20,7 @@
 #include <loop.h>
 
 #define SERVER_SOFTWARE "SWEET/" PACKAGE_VERSION
-#define SERVER_THREADS_MAX 64
+#define SERVER_THREADS_MAX 4096
 
 struct gateway;
 struct programs;
@@ -36,10 +37,12 @@ struct site {
 	struct programs *programs; /* NULL: none are started by the starter */
 	int log_fd;		   /* logs.c's, as the next */
 	enum access_format log_format;
-	size_t max_unit; /* bytes */
+	size_t cache_size; /* bytes; of a process */
+	size_t max_unit;   /* bytes */
 	struct body_budget bodies;
 	struct body_budget answers; /* of bytes, by data_path_posix */
 	const struct data_path *path;
+	const struct arch *arch;
 	struct body_budget ahead; /* of answers, which slow clients have not taken */
 	NC_cache *cache;
 	unsigned threads;
@@ -101,6 +104,8 @@ struct server {
 	struct gw_hook *workers; /* gw-worker.c's */
 	char *gateway_block;	 /* gw-call.c's: a request's variables, until they are handed on */
 	bool draining;		 /* answers close their connections */
+	/* The last connection has gone; NULL: nobody asks. */
+	void (*vacated)(struct server *server);
 };
 
 static inline void server_count(_Atomic uint64_t *counter, uint64_t more)

@@ -36,7 +36,7 @@ struct status_data {
 	uint64_t cpu_user_us, cpu_system_us, memory; /* bytes resident; 0: not known */
 	uint64_t generation, loaded_ms;		     /* of the configuration */
 	const char *io;				     /* and why */
-	const char *data_path;
+	const char *data_path, *arch;
 	uint64_t draining;			     /* 1: it is about to end */
 	uint64_t threads;
 	struct status_thread thread[SERVER_THREADS_MAX];

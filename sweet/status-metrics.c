@@ -67,6 +67,8 @@ static void add_process(GString *text, const struct status_data *data)
 	g_string_append_c(text, ',');
 	add_label(text, "data_path", data->data_path);
 	g_string_append_c(text, ',');
+	add_label(text, "arch", data->arch);
+	g_string_append_c(text, ',');
 	add_label(text, "io_uring", data->cache.uring);
 	g_string_append(text, "} 1\n");
 	add_head(text, "start_time_seconds", "gauge", "When the server started.");

@@ -175,6 +175,7 @@ static void add_process(struct status_data *data, const struct site *site)
 	data->memory = resident();
 	data->io = site->io;
 	data->data_path = site->path->name;
+	data->arch = site->arch->name;
 	data->threads = site->threads;
 }
 

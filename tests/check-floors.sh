@@ -90,7 +90,7 @@ grep -H '^#include [<"]' "$srcdir"/libnabc/nabcctl.c "$srcdir"/libnabc/ctl*.[ch]
 	done >>"$faults"
 
 check sweet <<'FLOORS'
-address pidfile upstream
+address pidfile upstream arch
 slice pieces clock starter-wire syntax field uri request chunked cachecontrol cgihead cacheable cachekey fcgi response date mime meta timer access htpasswd apr1 histogram accept listing escape access-line proxy-protocol config-value config-file siphash body etag range conditional multipart redirect ends decimal
 log data-path data-path-posix
 loop loop-backend loop-uring loop-epoll docroot limit
@@ -103,7 +103,7 @@ programs cgi-run gw-child config-fixed confine
 config-rule generation
 config-key
 config-draft
-config-pool
+config-pool config-arch
 config-settle
 config-read
 helper transaction access-log filehead respcache respcache-inside respcache-entry respcache-flight respcache-purge
@@ -124,6 +124,8 @@ connection connection-inside connection-body connection-proxy connection-send co
 listener
 runner
 reload check-config
+service
+processes
 main
 FLOORS
 

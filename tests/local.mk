@@ -565,6 +565,7 @@ EXTRA_DIST += \
 	tests/system/programs.py \
 	tests/system/protocol-cases.txt \
 	tests/system/server.py \
+	tests/system/test_arch.py \
 	tests/system/test_auth.py \
 	tests/system/test_behind.py \
 	tests/system/test_bench.py \

@@ -138,7 +138,7 @@ static inline void runner_start(struct runner *runner, enum loop_kind kind)
 {
 	char why[128];
 
-	*runner = (struct runner){.loop = loop_open(kind, why, sizeof(why))};
+	*runner = (struct runner){.loop = loop_open(kind, LOOP_MANY, why, sizeof(why))};
 	ck_assert_msg(runner->loop, "%s", why);
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, runner->ends), 0);
 	ck_assert_int_eq(pthread_create(&runner->thread, NULL, runner_thread, runner), 0);
@@ -179,7 +179,7 @@ static inline void runner_stop(struct runner *runner)
 static inline int first_kind(void)
 {
 	char why[128] = "NABC_TEST_NO_URING is set";
-	struct loop *loop = no_uring() ? NULL : loop_open(LOOP_URING, why, sizeof(why));
+	struct loop *loop = no_uring() ? NULL : loop_open(LOOP_URING, LOOP_MANY, why, sizeof(why));
 
 	if (loop) {
 		loop_close(loop);

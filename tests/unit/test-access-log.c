@@ -75,7 +75,7 @@ static void open_still(int fd)
 {
 	char why[128];
 
-	loop = loop_open(LOOP_EPOLL, why, sizeof(why));
+	loop = loop_open(LOOP_EPOLL, LOOP_MANY, why, sizeof(why));
 	ck_assert_ptr_nonnull(loop);
 	access_log_start(&record, loop, fd, ACCESS_SHORT);
 }

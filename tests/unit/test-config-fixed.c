@@ -43,6 +43,8 @@ START_TEST(test_each)
 	check_changes(NULL, NULL, NULL);
 	check_changes("--threads=63", NULL, "threads");
 	check_changes("--io=epoll", NULL, "io");
+	check_changes("--arch=sped", NULL, "arch");
+	check_changes("--arch=mp", NULL, "threads, arch");
 	check_changes("--data-path=posix", NULL, "data-path");
 	check_changes("--cache-size=1G", NULL, "cache-size");
 	check_changes("--cache-socket=/a", NULL, "cache-socket");

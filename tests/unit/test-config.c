@@ -7,6 +7,7 @@
  */
 #include <glib.h>
 
+#include <arch.h>
 #include <config-read.h>
 #include <limit.h>
 
@@ -213,11 +214,37 @@ START_TEST(test_file)
 }
 END_TEST
 
+START_TEST(test_arch)
+{
+	struct config *config = must_read("sweet --arch=mt");
+
+	ck_assert_int_eq(config->arch, ARCH_MT);
+	ck_assert_int_eq(config->threads, 64);
+	config_unref(config);
+	config = must_read("sweet --arch mp --threads=4096 --worker /a=prog");
+	ck_assert_int_eq(config->threads, 4096);
+	config_unref(config);
+	config = must_read("sweet --arch mp");
+	ck_assert_int_eq(config->threads, 32);
+	config_unref(config);
+	config = must_read("sweet --arch sped --threads=64 --worker /a=prog");
+	config_unref(config);
+	check_refused("sweet --threads=65",
+		      "threads \"65\": must be a number from 1 to 64 with arch amped");
+	check_refused("sweet --arch sped --threads=65", "from 1 to 64 with arch sped");
+	check_refused("sweet --arch mt --threads=65 --worker /a=prog",
+		      "--worker \"/a=prog\": workers answer at most 64 threads, not 65");
+	check_refused("sweet --arch mp --cache-socket /a",
+		      "cache-socket cannot be had with arch mp");
+}
+END_TEST
+
 static const struct {
 	const char *key;
 	const char *good, *bad; /* values, parted by blanks */
 } values[] = {
-	{"threads", "1 2 64", "0 65 -1 +1 1.5 x 2x 0x2 99999999999999999999 '' ' 1' '1 '"},
+	{"arch", "amped sped mt mp", "AMPED '' x"},
+	{"threads", "1 2 64", "0 4097 -1 +1 1.5 x 2x 0x2 99999999999999999999 '' ' 1' '1 '"},
 	{"workers", "1 256", "0 257 -2 two '' 1M"},
 	{"revalidate", "0 1 3600000 1s 24h", "-1 86400001 25h 1d 1S '' x s"},
 	{"send-timeout", "1 30s 1000ms 2m", "0 999ms x ''"},
@@ -710,6 +737,7 @@ static void fill(TCase *tcase)
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
 	tcase_add_test(tcase, test_defaults);
 	tcase_add_test(tcase, test_command_line);
+	tcase_add_test(tcase, test_arch);
 	tcase_add_test(tcase, test_file);
 	tcase_add_test(tcase, test_values);
 	tcase_add_test(tcase, test_bad_command_lines);

@@ -150,7 +150,7 @@ START_TEST(test_threads)
 
 		snprintf(text, sizeof(text), "unix:@nabc-test-%d", (int)getpid());
 		wanted = parsed(i ? text : "127.0.0.1:0");
-		endpoint = endpoint_open(&wanted, 3);
+		endpoint = endpoint_open(&wanted, 3, false);
 		ck_assert_ptr_nonnull(endpoint);
 		ck_assert(!endpoint->inherited);
 		ck_assert_str_eq(endpoint->wanted.text, wanted.text);
@@ -162,9 +162,9 @@ START_TEST(test_threads)
 			ck_assert_int_eq(fcntl(endpoint->fds[j], F_GETFD), FD_CLOEXEC);
 		}
 		/* Nobody else gets in between, not even who would share. */
-		ck_assert_ptr_null(endpoint_open(&endpoint->bound, 3));
+		ck_assert_ptr_null(endpoint_open(&endpoint->bound, 3, false));
 		ck_assert_int_eq(errno, EADDRINUSE);
-		ck_assert_ptr_null(endpoint_open(&endpoint->bound, 1));
+		ck_assert_ptr_null(endpoint_open(&endpoint->bound, 1, false));
 		ck_assert_int_eq(errno, EADDRINUSE);
 		taken = endpoint_take(endpoint, 1);
 		ck_assert_int_ge(taken, 0);
@@ -175,6 +175,31 @@ START_TEST(test_threads)
 	}
 	endpoint_close(NULL);
 	ck_assert_uint_eq(open_descriptors(), descriptors);
+}
+END_TEST
+
+/* Whoever waits in the queue can be let in by any of the threads. */
+START_TEST(test_one_queue)
+{
+	struct listen_address wanted = parsed("127.0.0.1:0");
+	struct endpoint *endpoint = endpoint_open(&wanted, 3, true);
+	int shares = 1, client, first;
+	socklen_t length = sizeof(shares);
+
+	ck_assert_ptr_nonnull(endpoint);
+	ck_assert_int_eq(getsockopt(endpoint->fds[2], SOL_SOCKET, SO_REUSEPORT, &shares, &length),
+			 0);
+	ck_assert_int_eq(shares, 0);
+	client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	ck_assert_int_eq(connect(client, (struct sockaddr *)&endpoint->bound.address,
+				 endpoint->bound.length),
+			 0);
+	first = accept(endpoint->fds[2], NULL, NULL);
+	ck_assert_int_ge(first, 0);
+	ck_assert_int_lt(accept(endpoint->fds[0], NULL, NULL), 0);
+	close(first);
+	close(client);
+	endpoint_close(endpoint);
 }
 END_TEST
 
@@ -221,7 +246,7 @@ START_TEST(test_mode)
 
 		umask(i & 1 ? 077 : 0);
 		make_place(&place, modes[i].text);
-		endpoint = endpoint_open(&place.address, 1);
+		endpoint = endpoint_open(&place.address, 1, false);
 		ck_assert_ptr_nonnull(endpoint);
 		ck_assert_uint_eq(mode_of(place.path), modes[i].mode);
 		endpoint_close(endpoint);
@@ -240,7 +265,7 @@ START_TEST(test_stale)
 	make_place(&place, "");
 	fd = endpoint_bind(&place.address, false);
 	ck_assert_int_ge(fd, 0);
-	ck_assert_ptr_null(endpoint_open(&place.address, 2));
+	ck_assert_ptr_null(endpoint_open(&place.address, 2, false));
 	ck_assert_int_eq(errno, EADDRINUSE);
 	/* The asking has left a connection that is over. */
 	await(fd, POLLIN);
@@ -249,13 +274,13 @@ START_TEST(test_stale)
 	close(held);
 	close(fd);
 	ck_assert_int_eq(connect_to(&place.address), -ECONNREFUSED);
-	endpoint = endpoint_open(&place.address, 2);
+	endpoint = endpoint_open(&place.address, 2, false);
 	ck_assert_ptr_nonnull(endpoint);
 	held = connect_to(&place.address);
 	ck_assert_int_ge(held, 0);
 	/* The file of a successor is not ours to remove. */
 	ck_assert_int_eq(unlink(place.path), 0);
-	later = endpoint_open(&place.address, 1);
+	later = endpoint_open(&place.address, 1, false);
 	ck_assert_ptr_nonnull(later);
 	endpoint_close(endpoint);
 	ck_assert_int_eq(access(place.path, F_OK), 0);
@@ -265,13 +290,13 @@ START_TEST(test_stale)
 	/* Anything else stays. */
 	fd = open(place.path, O_CREAT | O_EXCL | O_CLOEXEC | O_WRONLY, 0600);
 	ck_assert_int_ge(fd, 0);
-	ck_assert_ptr_null(endpoint_open(&place.address, 1));
+	ck_assert_ptr_null(endpoint_open(&place.address, 1, false));
 	ck_assert_int_eq(errno, EADDRINUSE);
 	ck_assert_int_eq(access(place.path, F_OK), 0);
 	close(fd);
 	ck_assert_int_eq(unlink(place.path), 0);
 	remove_place(&place);
-	ck_assert_ptr_null(endpoint_open(&place.address, 1));
+	ck_assert_ptr_null(endpoint_open(&place.address, 1, false));
 	ck_assert_int_eq(errno, ENOENT);
 }
 END_TEST
@@ -355,6 +380,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_both_families);
 	tcase_add_test(tcase, test_bind_refused);
 	tcase_add_test(tcase, test_threads);
+	tcase_add_test(tcase, test_one_queue);
 	tcase_add_test(tcase, test_mode);
 	tcase_add_test(tcase, test_stale);
 	tcase_add_test(tcase, test_full_queue);

@@ -163,7 +163,7 @@ END_TEST
 
 static void set_up(void)
 {
-	endpoints_init(&endpoints, 3);
+	endpoints_init(&endpoints, 3, false);
 	errors = g_ptr_array_new_with_free_func(g_free);
 }
 

@@ -109,6 +109,34 @@ START_TEST(test_blocked)
 }
 END_TEST
 
+/* Without threads the work is done where it is asked for, and told as from a helper. */
+static void submit_own(void *argument)
+{
+	struct helpers *helpers = argument;
+
+	for (unsigned i = 0; i < 3; i++)
+		helper_submit(helpers, chore(i, -1, &runner));
+	EVENT(finished += 100);
+}
+
+START_TEST(test_no_threads)
+{
+	struct helpers *helpers = helper_open(0);
+
+	ck_assert_ptr_nonnull(helpers);
+	runner_start(&runner, any_kind());
+	call(&runner, submit_own, helpers);
+	AWAIT(finished == 103);
+	for (unsigned i = 0; i < 3; i++) {
+		ck_assert_uint_eq(order[i], i);
+		ck_assert(!chores[i].elsewhere && chores[i].home);
+		ck_assert_uint_eq(chores[i].done, 1);
+	}
+	helper_close(helpers);
+	runner_stop(&runner);
+}
+END_TEST
+
 struct share {
 	struct helpers *helpers;
 	struct runner *runner;
@@ -243,6 +271,7 @@ static void fill(TCase *tcase)
 	tcase_add_checked_fixture(tcase, set_up, NULL);
 	tcase_add_test(tcase, test_order);
 	tcase_add_test(tcase, test_blocked);
+	tcase_add_test(tcase, test_no_threads);
 	tcase_add_test(tcase, test_two_loops);
 	tcase_add_test(tcase, test_close);
 	tcase_add_test(tcase, test_idle);

@@ -30,7 +30,7 @@ static void on_retired(struct listener *one)
 
 static void begin(void *argument)
 {
-	if (listener_start(&listener, &server, *(int *)argument))
+	if (listener_start(&listener, &server, *(int *)argument, false))
 		ck_abort_msg("listener_start");
 }
 

@@ -123,7 +123,7 @@ START_TEST(test_post_first)
 	struct errand errand = {.task.run = errand_runs};
 	char why[128];
 
-	runner.loop = loop_open(kind_of(_i), why, sizeof(why));
+	runner.loop = loop_open(kind_of(_i), LOOP_MANY, why, sizeof(why));
 	ck_assert_ptr_nonnull(runner.loop);
 	runner.thread = pthread_self();
 	loop_post(runner.loop, &errand.task);
@@ -339,7 +339,7 @@ START_TEST(test_hook_stops)
 	struct loop_hook hook = {.before_sleep = stops_instead};
 	char why[128];
 
-	runner.loop = loop_open(kind_of(_i), why, sizeof(why));
+	runner.loop = loop_open(kind_of(_i), LOOP_MANY, why, sizeof(why));
 	ck_assert_ptr_nonnull(runner.loop);
 	loop_hook_add(runner.loop, &hook);
 	loop_run(runner.loop);

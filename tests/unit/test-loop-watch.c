@@ -343,7 +343,7 @@ START_TEST(test_many_before_run)
 	static int fds[MANY];
 	char why[128];
 
-	early_loop = loop_open(kind_of(_i), why, sizeof(why));
+	early_loop = loop_open(kind_of(_i), LOOP_MANY, why, sizeof(why));
 	ck_assert_msg(early_loop != NULL, "%s", why);
 	for (unsigned i = 0; i < MANY; i++) {
 		fds[i] = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);

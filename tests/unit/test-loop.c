@@ -17,14 +17,14 @@ START_TEST(test_open)
 	enum loop_kind kind = kind_of(_i);
 	unsigned descriptors = open_descriptors();
 	char why[128];
-	struct loop *loop = loop_open(kind, why, sizeof(why));
+	struct loop *loop = loop_open(kind, LOOP_MANY, why, sizeof(why));
 
 	ck_assert_ptr_nonnull(loop);
 	ck_assert_str_eq(loop_name(loop), kind == LOOP_URING ? "io_uring" : "epoll");
 	ck_assert_str_eq(why, kind == LOOP_URING ? "io_uring" : "epoll");
 	loop_close(loop);
 	loop_close(NULL);
-	loop = loop_open(LOOP_AUTO, why, sizeof(why));
+	loop = loop_open(LOOP_AUTO, LOOP_MANY, why, sizeof(why));
 	ck_assert_ptr_nonnull(loop);
 	ck_assert_int_eq(strncmp(why, loop_name(loop), strlen(loop_name(loop))), 0);
 	loop_close(loop);
@@ -42,7 +42,7 @@ START_TEST(test_open_refused)
 	none = before;
 	none.rlim_cur = 0;
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
-	ck_assert_ptr_null(loop_open(kind_of(_i), why, sizeof(why)));
+	ck_assert_ptr_null(loop_open(kind_of(_i), LOOP_MANY, why, sizeof(why)));
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
 	ck_assert_str_ne(why, "");
 	ck_assert_ptr_null(strchr(why, '\n'));
@@ -55,7 +55,7 @@ struct door {
 	struct loop_accept accept; /* must be first */
 	int fd;
 	int got[64];
-	unsigned count, errors;
+	unsigned count, errors, stops;
 	int error;
 	bool close_at_first;
 };
@@ -141,6 +141,61 @@ START_TEST(test_accept)
 		close(door.got[i]);
 		close(client[i]);
 	}
+	runner_stop(&runner);
+	ck_assert_uint_eq(open_descriptors(), descriptors);
+}
+END_TEST
+
+static void door_next(void *argument)
+{
+	loop_accept_next(runner.loop, ((struct door *)argument)->fd);
+	loop_accept_next(runner.loop, ((struct door *)argument)->fd);
+}
+
+static void door_stopped(struct loop_accept *op)
+{
+	struct door *door = (struct door *)op;
+
+	EVENT(door->stops++);
+	loop_close_fd(runner.loop, door->fd);
+}
+
+static void door_stop(void *argument)
+{
+	loop_accept_stop(runner.loop, ((struct door *)argument)->fd);
+}
+
+/* A single accept takes one connection each time that it is asked for the next. */
+START_TEST(test_accept_single)
+{
+	unsigned descriptors = open_descriptors();
+	struct sockaddr_in address;
+	struct door door;
+	int client[5];
+
+	runner_start(&runner, kind_of(_i));
+	address = door_init(&door);
+	door.accept.single = true;
+	door.accept.stopped = door_stopped;
+	for (unsigned i = 0; i < 5; i++)
+		client[i] = try_connect(&address);
+	call(&runner, door_begin, &door);
+	for (unsigned i = 1; i <= 3; i++) {
+		AWAIT(door.count == i);
+		settle(&runner);
+		SEEN(door.count == i && door.errors == 0);
+		if (i < 3)
+			call(&runner, door_next, &door);
+	}
+	/* One that rests ends as well; whom it meets on the way is let in. */
+	call(&runner, door_stop, &door);
+	AWAIT(door.stops == 1);
+	settle(&runner);
+	SEEN(door.stops == 1 && door.count <= 4 && door.errors == 0);
+	for (unsigned i = 0; i < door.count; i++)
+		close(door.got[i]);
+	for (unsigned i = 0; i < 5; i++)
+		close(client[i]);
 	runner_stop(&runner);
 	ck_assert_uint_eq(open_descriptors(), descriptors);
 }
@@ -484,6 +539,7 @@ static void fill(TCase *tcase)
 	tcase_add_loop_test(tcase, test_open, first, KINDS);
 	tcase_add_loop_test(tcase, test_open_refused, first, KINDS);
 	tcase_add_loop_test(tcase, test_accept, first, KINDS);
+	tcase_add_loop_test(tcase, test_accept_single, first, KINDS);
 	tcase_add_loop_test(tcase, test_accept_closes, first, KINDS);
 	/* Valgrind keeps the limit itself, and drops the connection with the error. */
 	if (!no_uring())

@@ -26,7 +26,7 @@ static bool open_with(struct programs **programs, struct pool_config **pools, un
 {
 	const struct config config = {.threads = 1, .pools = pools, .pool_count = count};
 
-	return programs_open(programs, &config, &nobody_special, why);
+	return programs_open(programs, &config, 1, &nobody_special, why);
 }
 
 START_TEST(test_none)

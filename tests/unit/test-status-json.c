@@ -111,7 +111,7 @@ START_TEST(test_empty)
 	struct status_data *data = g_new0(struct status_data, 1);
 	GString *text;
 
-	data->io = data->data_path = "";
+	data->io = data->data_path = data->arch = "";
 	text = status_json(data);
 	check_form(text);
 	has(text, "\"hit_ratio\": 0.0000");

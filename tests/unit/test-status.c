@@ -12,7 +12,10 @@
 
 static struct config config = {.status = true, .number = 3};
 static struct generation generation = {.config = &config, .users = 1};
-static struct site site = {.threads = 1, .max_unit = (size_t)256 << 10, .path = &data_path_nabc};
+static struct site site = {.threads = 1,
+			   .max_unit = (size_t)256 << 10,
+			   .path = &data_path_nabc,
+			   .arch = &archs[ARCH_AMPED]};
 static struct server server = {.site = &site, .generation = &generation};
 static struct transaction transaction;
 static struct request request;
@@ -149,7 +152,7 @@ START_TEST(test_accept)
 	site.cache = cache;
 	site.servers[0] = &server;
 	transaction.head_only = true;
-	server.loop = loop_open(LOOP_EPOLL, (char[160]){0}, 160);
+	server.loop = loop_open(LOOP_EPOLL, LOOP_MANY, (char[160]){0}, 160);
 	if (accepts[_i].accept) {
 		request.header_count = 1;
 		request.headers[0].name = (struct slice){"Accept", 6};

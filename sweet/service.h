@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * service.h - a process that serves, from its sockets to its end.
+ *
+ * Whatever can be wrong with the settings is found before anything starts;
+ * whatever needs root is done before root is given up; and that, before there
+ * are threads.  A process has one service; main thread.
+ */
+#ifndef SWEET_SERVICE_H
+#define SWEET_SERVICE_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include <configuration.h>
+#include <supervisor.h>
+
+/*
+ * Opens the logs and the addresses and writes the pid-file.  The configuration
+ * is the service's from here on, the supervisor stays the caller's.  False: it
+ * has been said why, and service_close() is to be called all the same.
+ */
+bool service_open(int argc, char **argv, struct config *config, struct supervisor *supervisor);
+
+/* Gives up privileges and serves until it is asked to end.  False: it cannot, and said why. */
+bool service_run(void);
+
+void service_close(void);
+
+/* Logs what is listened on. */
+void service_announce(void);
+
+/* Tells the supervisor. */
+void service_tell_ready(void);
+
+/* Somebody has moved the files away. */
+void service_reopen_logs(void);
+
+/* --- for the parent of processes that serve (processes.h) --- */
+
+/* Addresses and logs of the next configuration, which it refers to; false: all stays as it was. */
+bool service_renew(struct config *next);
+
+/*
+ * In a new process, before service_run(): the sockets are shared with others,
+ * and files, pid-file and supervisor are the parent's, with which this one
+ * ends.  Once it serves, its number is written to told.
+ */
+void service_be_child(pid_t parent, int told);
+
+#endif
