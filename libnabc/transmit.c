@@ -43,6 +43,7 @@
 
 /* Fits into a segment of any network. */
 #define SEGMENT_MIN ((size_t)500)
+#define LATE_MAX ((size_t)64 << 10)
 
 static bool takes_nothing(const struct nc_sending *sending, unsigned range)
 {
@@ -262,14 +263,18 @@ static unsigned consider(struct nc_transmit *transmit, struct nc_sending *sendin
 /*
  * Whether the last, partial segment is to wait for what comes behind: for the
  * FIN; for more to come, unless all of the message fits into one segment,
- * which MSG_MORE holds back as well.
+ * which MSG_MORE holds back as well.  What did not go at once before will
+ * hardly now, if much is left of it: that is not yet the end.
  */
 static bool ends_late(const struct nc_passage *passage)
 {
+	size_t rest = passage->total - passage->at;
+
+	if (passage->message->skip && rest > LATE_MAX)
+		return false;
 	if (passage->message->flags & NC_SEND_CLOSE)
 		return true;
-	return (passage->message->flags & NC_SEND_MORE) &&
-	       passage->total - passage->at > SEGMENT_MIN;
+	return passage->message->flags & NC_SEND_MORE && rest > SEGMENT_MIN;
 }
 
 /* Or one could leave between a spliced piece and the next. */
@@ -286,6 +291,17 @@ static void cork(struct nc_transmit *transmit, struct nc_sending *sending)
 {
 	if (sending->passage.at < sending->passage.total && wants_cork(sending))
 		sending->passage.push = nc_cork_set(&transmit->corks, sending->socket);
+}
+
+/*
+ * The socket takes no more: what the cork holds back is not the end.  It counts
+ * as unsent, too, and where a segment is larger than the bound of that, as the
+ * 64 KB of a loopback are, nobody would hear of room until the system has
+ * waited for 200 ms.
+ */
+static void uncork(struct nc_transmit *transmit, int socket)
+{
+	nc_cork_lift(&transmit->corks, socket);
 }
 
 void nc_transmit_begin(struct nc_transmit *transmit, int socket, const struct nc_passage *passage)
@@ -349,6 +365,8 @@ ssize_t nc_transmit_send(struct nc_transmit *transmit, int socket, const struct 
 	result = send_all(&sending);
 	if (result >= 0 && passage->at == passage->total)
 		result = nc_transmit_end(transmit, socket, message->flags);
+	else
+		uncork(transmit, socket);
 	if (weight)
 		nc_route_count(&sending.route, &sending.tally, weight);
 	count_result(&sending, result);

@@ -408,6 +408,42 @@ static int corked(int fd)
 	return on;
 }
 
+/*
+ * What a socket does not take at once is not held back by a cork: of what is
+ * corked and unsent nobody hears, until the system has waited for 200 ms.
+ */
+START_TEST(test_short_is_not_corked)
+{
+	static char bytes[MIB];
+	struct NC_send message = {.header = bytes,
+				  .header_length = sizeof(bytes),
+				  .flags = (_i ? NC_SEND_MORE : NC_SEND_CLOSE) | NC_SEND_DONTWAIT};
+	const int room = 16384;
+	int pair[2];
+
+	open_cache(2 * MIB, NC_CACHE_NO_URING);
+	tcp_pair(pair);
+	ck_assert_int_eq(setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, &room, sizeof(room)), 0);
+	while (message.skip < sizeof(bytes)) {
+		ssize_t sent = nc_transmit_send(&transmit, pair[0], &message), got;
+
+		if (sent > 0)
+			message.skip += (size_t)sent;
+		else
+			ck_assert_int_eq(sent, -EAGAIN);
+		if (message.skip < sizeof(bytes))
+			ck_assert_int_eq(corked(pair[0]), 0);
+		do
+			got = recv(pair[1], bytes, sizeof(bytes), MSG_DONTWAIT);
+		while (got > 0);
+	}
+	if (_i)
+		ck_assert_int_eq(corked(pair[0]), 1);
+	close_pair(pair);
+	close_cache();
+}
+END_TEST
+
 START_TEST(test_cork)
 {
 	struct NC_send more = {.header = ways, .header_length = 5000, .flags = NC_SEND_MORE};
@@ -475,6 +511,7 @@ static void fill(TCase *tcase)
 	tcase_add_loop_test(tcase, test_plain, 0, 2 * WAYS);
 	tcase_add_test(tcase, test_ranges);
 	tcase_add_test(tcase, test_cork);
+	tcase_add_loop_test(tcase, test_short_is_not_corked, 0, 2);
 }
 
 RUN_SUITE("transmit-wire", fill)
