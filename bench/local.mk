@@ -56,3 +56,6 @@ bench_client_LDADD = -lm
 EXTRA_DIST += bench/lib/documents.py bench/lib/specweb.py bench/lib/surge.py \
 	bench/lib/tracereplay.py bench/lib/weblog.py \
 	bench/sections/specweb.md bench/sections/surge.md bench/sections/trace.md
+
+# What happens between two network namespaces.
+EXTRA_DIST += bench/lib/netns.py
