@@ -27,6 +27,7 @@ static const char *const format_words[] = {[ACCESS_SHORT] = "short",
 					   [ACCESS_JSON] = "json",
 					   NULL};
 static const char *const level_words[] = {"error", "warning", "notice", "info", "debug", NULL};
+static const char *const method_words[] = {"auto", "copy", "splice", "zerocopy", "kernel", NULL};
 static const char *const page_cache_words[] = {"drop", "keep", NULL};
 
 /* --- fields of each kind ----------------------------------------------------- */
@@ -279,6 +280,22 @@ const struct key config_keys[] = {
 	{"page-cache", GLOBAL(page_cache), .otherwise = "keep", .store = store_page_cache,
 	 .words = page_cache_words,
 	 .help = "keep or drop the system's copy of what the cache holds", .argument = "WHAT"},
+	{"defer-accept", GLOBAL(sockets.defer_accept), .otherwise = "off", .store = store_switch,
+	 .help = "on: take connections when their requests have come", .argument = "SWITCH"},
+	{"fastopen", GLOBAL(sockets.fastopen), .otherwise = "0", .store = store_number,
+	 .most = 65535, .help = "Connections opening with TCP Fast Open at once; 0 for none",
+	 .argument = "N"},
+	{"delay-ack", GLOBAL(sockets.delay_ack), .otherwise = "off", .store = store_switch,
+	 .help = "on: acknowledge a first request with its answer", .argument = "SWITCH"},
+	{"send-method", GLOBAL(sockets.send_method), .otherwise = "auto", .store = store_word,
+	 .words = method_words, .help = "auto, copy, splice, zerocopy or kernel",
+	 .argument = "METHOD"},
+	{"header-option", GLOBAL(sockets.header_option), .otherwise = "on", .store = store_switch,
+	 .help = "off: heads by calls of their own", .argument = "SWITCH"},
+	{"close-option", GLOBAL(sockets.close_option), .otherwise = "on", .store = store_switch,
+	 .help = "off: the end of a connection by a segment of its own", .argument = "SWITCH"},
+	{"linger", GLOBAL(sockets.linger), .otherwise = "on", .store = store_switch,
+	 .help = "off: close at once behind a last answer", .argument = "SWITCH"},
 	{"mime-types", GLOBAL(mime_types), .otherwise = "/etc/mime.types", .store = store_text,
 	 .help = "File of content types", .argument = "FILE"},
 	{"user", GLOBAL(user), .store = store_text, .least = 1,

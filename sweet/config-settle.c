@@ -12,6 +12,7 @@
 #include <config-settle.h>
 #include <config-value.h>
 #include <limit.h>
+#include <socket-options.h>
 
 static void complain_of(struct draft *draft, const struct key *key, const char *place,
 			const char *wrong, const char *must)
@@ -360,6 +361,14 @@ static void settle_pool(struct draft *draft, const struct section *section,
 	settle(draft, KEY_POOL, chain, pool);
 }
 
+static void check_method(struct draft *draft, const struct config *config)
+{
+	if (config->data_path == DATA_PATH_POSIX && config->sockets.send_method > SEND_COPY)
+		draft_complain(draft, config_place(config, "send-method"),
+			       "send-method: must be auto or copy with data-path posix, "
+			       "which copies whatever it sends");
+}
+
 struct config *config_settle(struct draft *draft)
 {
 	struct config *config = g_new0(struct config, 1);
@@ -380,6 +389,7 @@ struct config *config_settle(struct draft *draft)
 					? make_list(config->status_allow, NULL)
 					: make_list(NULL, nobody);
 	config->proxy_access = make_list(config->proxy_protocol, NULL);
+	check_method(draft, config);
 	config_pools(draft, config, settle_pool);
 	config_arch_pools(draft, config);
 	config->listen_given = chain[0]->given[key_find("listen", KEY_GLOBAL)].values != NULL;

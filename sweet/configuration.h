@@ -103,6 +103,19 @@ struct config_limits {
 	size_t max_header;				  /* bytes */
 };
 
+/* How TCP is made use of; see socket-options.h. */
+struct config_sockets {
+	/* Of what listens: */
+	bool defer_accept; /* until the first bytes of a request are there */
+	unsigned fastopen; /* connections opening with data at once; 0: none may */
+	bool delay_ack;	   /* of a first request, to go with its answer */
+	/* Of answers: */
+	unsigned send_method; /* enum send_method */
+	bool header_option;   /* the head leaves with the body that follows it */
+	bool close_option;    /* the last segment brings the end of the stream */
+	bool linger;	      /* after the last one, until the client has closed its end */
+};
+
 struct config {
 	_Atomic unsigned references;
 	char *file;	    /* NULL: the command line alone */
@@ -130,6 +143,7 @@ struct config {
 	char **listen;
 	bool listen_given; /* it is not the default */
 	unsigned revalidate_ms;
+	struct config_sockets sockets;
 	bool page_cache; /* what the cache holds may stay in the page cache too */
 	char *mime_types;
 	char *access_log;    /* file, "-" or "off" */

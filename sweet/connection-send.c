@@ -11,6 +11,7 @@
 
 #include <connection-inside.h>
 #include <errorpage.h>
+#include <socket-options.h>
 
 #define LINGER_MS 5000
 #define LINGER_LAST_MS 1000 /* when the server is about to end */
@@ -25,7 +26,7 @@
 
 void connection_linger(struct connection *connection)
 {
-	if (connection->ended) {
+	if (connection->ended || !connection->server->generation->config->sockets.linger) {
 		connection_close(connection);
 		return;
 	}
@@ -54,6 +55,27 @@ static bool is_last(const struct output *output)
 							  : output->sent >= transaction->length;
 }
 
+static const struct config_sockets *sockets_of(const struct output *output)
+{
+	return &output->transaction.generation->config->sockets;
+}
+
+/*
+ * Whether the end of the stream leaves with the answer's last bytes.  On a
+ * connection that is opening still, the system keeps an end back, and the
+ * bytes with it, until the client has acknowledged: a round trip lost, unless
+ * the socket is closed as well.
+ */
+static bool closes_itself(const struct connection *connection)
+{
+	const struct config_sockets *sockets = sockets_of(connection->output);
+
+	if (connection->keep_alive || !sockets->close_option)
+		return false;
+	return !sockets->fastopen || !sockets->linger || connection->requests > 1 ||
+	       !socket_is_opening(connection->fd);
+}
+
 static void send_piece(struct connection *connection, size_t head_length)
 {
 	struct output *output = connection->output;
@@ -64,6 +86,7 @@ static void send_piece(struct connection *connection, size_t head_length)
 	*message = (struct NC_send){
 		.header = output->head, .header_length = head_length, .flags = NC_SEND_HELD};
 	connection->send.tail = (struct iovec){0};
+	connection->send.apart = !sockets_of(output)->header_option;
 	if (!transaction->head_only) {
 		message->ranges =
 			transaction->range_count ? transaction->ranges : &transaction->body;
@@ -77,7 +100,7 @@ static void send_piece(struct connection *connection, size_t head_length)
 		server_count(&connection->server->counters.body_units, message->range_count);
 	}
 	if (is_last(output))
-		message->flags |= connection->keep_alive ? 0 : NC_SEND_CLOSE;
+		message->flags |= closes_itself(connection) ? NC_SEND_CLOSE : 0;
 	else if (piece < MORE_MAX && !transaction->live)
 		message->flags |= NC_SEND_MORE;
 	connection->state = SENDING;
@@ -195,6 +218,9 @@ static void sent(struct loop_send *op, int result)
 		return;
 	}
 	if (is_last(output)) {
+		/* The data have left; their end follows. */
+		if (!connection->keep_alive && !(op->message.flags & NC_SEND_CLOSE))
+			(void)shutdown(connection->fd, SHUT_WR);
 		finished(connection);
 		return;
 	}

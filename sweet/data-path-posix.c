@@ -95,7 +95,8 @@ static ssize_t send_bytes(int socket, const struct NC_send *message, const struc
 			return -1;
 		if (gathered.count == 0)
 			break;
-		if (gathered.full || message->flags & NC_SEND_MORE)
+		/* What is held back leaves with the end of the stream, if that follows. */
+		if (gathered.full || message->flags & (NC_SEND_MORE | NC_SEND_CLOSE))
 			flags |= MSG_MORE;
 		header.msg_iovlen = gathered.count;
 		sent = sendmsg(socket, &header, flags);
@@ -113,9 +114,15 @@ static ssize_t send_bytes(int socket, const struct NC_send *message, const struc
 	return (ssize_t)(at - message->skip);
 }
 
+static ssize_t send_bytes_apart(int socket, const struct NC_send *message, const struct iovec *tail)
+{
+	return data_path_part(&data_path_posix, socket, message, tail);
+}
+
 const struct data_path data_path_posix = {
 	.name = "posix",
 	.cache_flags = NC_CACHE_NO_URING,
 	.exchange_flags = NC_EXCHANGE_POSIX,
 	.send = send_bytes,
+	.send_apart = send_bytes_apart,
 };

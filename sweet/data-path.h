@@ -24,9 +24,15 @@ struct data_path {
 	 * memory behind the ranges, of which NC_EXCHANGE_POSIX makes use.
 	 */
 	ssize_t (*send)(int socket, const struct NC_send *message, const struct iovec *tail);
+	/* The same with the header by a call of its own, if anything follows it. */
+	ssize_t (*send_apart)(int socket, const struct NC_send *message, const struct iovec *tail);
 };
 
 extern const struct data_path data_path_nabc, data_path_posix;
 extern const struct data_path *const data_paths[DATA_PATHS];
+
+/* For send_apart(): the header at once, then what the path's send() makes of the rest. */
+ssize_t data_path_part(const struct data_path *path, int socket, const struct NC_send *message,
+		       const struct iovec *tail);
 
 #endif

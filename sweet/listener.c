@@ -10,6 +10,7 @@
 
 #include <connection.h>
 #include <listener.h>
+#include <socket-options.h>
 
 #define TELL_MS 10000
 
@@ -78,6 +79,7 @@ int listener_start(struct listener *listener, struct server *server, int fd, boo
 		.server = server,
 		.fd = fd,
 		.reserve = open("/dev/null", O_RDONLY | O_CLOEXEC)};
+	listener_tune(listener);
 	return loop_accept_start(server->loop, &listener->accept, fd);
 }
 
@@ -85,6 +87,14 @@ void listener_next(struct listener *listener)
 {
 	if (listener->fd >= 0)
 		loop_accept_next(listener->server->loop, listener->fd);
+}
+
+void listener_tune(struct listener *listener)
+{
+	const struct config *config = listener->server->generation->config;
+
+	if (listener->fd >= 0)
+		socket_options_set(listener->fd, &config->sockets, config->limits.header_ms);
 }
 
 void listener_retire(struct listener *listener, bool leave_queue,

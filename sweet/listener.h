@@ -27,6 +27,9 @@ int listener_start(struct listener *listener, struct server *server, int fd, boo
 /* Of those that rest; without a meaning for others. */
 void listener_next(struct listener *listener);
 
+/* Sets the options of its socket as the server's present configuration says. */
+void listener_tune(struct listener *listener);
+
 /*
  * Accepts no more, and closes the socket when who waits in its queue has
  * become a connection; then retired() is called.  leave_queue: others have

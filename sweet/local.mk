@@ -48,6 +48,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/listing.c sweet/listing.h \
 	sweet/address.c sweet/address.h \
 	sweet/endpoint.c sweet/endpoint.h \
+	sweet/socket-options.c sweet/socket-options.h \
 	sweet/supervisor.c sweet/supervisor.h \
 	sweet/privileges.c sweet/privileges.h \
 	sweet/starter-wire.h \

@@ -250,7 +250,8 @@ static void try_send(struct loop *loop, struct loop_send *op)
 
 	for (unsigned i = 0; i < op->message.range_count; i++)
 		total += op->message.ranges[i].length;
-	sent = loop->path->send(op->fd, &op->message, &op->tail);
+	sent = (op->apart ? loop->path->send_apart : loop->path->send)(op->fd, &op->message,
+								       &op->tail);
 	if (sent < 0 && errno != EAGAIN) {
 		complete(loop, op, -errno);
 		return;

@@ -46,6 +46,7 @@ struct loop_receive {
 struct loop_send {
 	struct NC_send message;
 	struct iovec tail; /* memory that follows the ranges; only by data_path_posix */
+	bool apart;	   /* the header by a call of its own */
 	void (*sent)(struct loop_send *op, int result);
 	int fd;
 	int result;

@@ -171,6 +171,8 @@ static void apply(struct loop_task *task)
 			g_free(change->fresh[i]);
 	}
 	change->fresh_count = 0;
+	for (struct seat *seat = runner->seats; seat; seat = seat->next)
+		listener_tune(&seat->listener);
 	for (struct seat *seat = runner->seats; seat; seat = next) {
 		next = seat->next;
 		for (unsigned i = 0; i < change->gone_count; i++)

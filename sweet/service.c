@@ -24,6 +24,7 @@
 #include <reload.h>
 #include <service.h>
 #include <site.h>
+#include <socket-options.h>
 
 #define CACHE_MIN ((size_t)1 << 20) /* bytes; the library's */
 #define LIMIT_ENTRIES (1u << 16)    /* of 16 bytes, once they are used */
@@ -93,13 +94,16 @@ void service_announce(void)
 	const struct config *config = program.reload.config;
 	const struct host *host = &config->hosts[0];
 	bool processes = program.site.arch->processes;
+	char options[SOCKET_OPTIONS_TEXT];
 
+	socket_options_check(&config->sockets);
+	socket_options_write(&config->sockets, options);
 	for (unsigned i = 0; i < program.endpoints.all->len; i++) {
 		const struct endpoint *endpoint = program.endpoints.all->pdata[i];
 		bool web = endpoint->bound.address.ss_family != AF_UNIX;
 
-		log_notice("listening on %s%s%s (root %s, %s%u %s%s%s%s%s)", web ? "http://" : "",
-			   endpoint->bound.text, web ? "/" : "",
+		log_notice("listening on %s%s%s (root %s, %s%u %s%s%s%s%s%s%s)",
+			   web ? "http://" : "", endpoint->bound.text, web ? "/" : "",
 			   host->scopes[host->scope_count - 1].root,
 			   arch_words[program.site.arch - archs], config->threads,
 			   processes ? "process" : "thread",
@@ -107,7 +111,8 @@ void service_announce(void)
 			   : processes		? "es"
 						: "s",
 			   *program.site.io ? ", " : "", program.site.io,
-			   config->data_path == DATA_PATH_POSIX ? ", data path posix" : "");
+			   config->data_path == DATA_PATH_POSIX ? ", data path posix" : "",
+			   *options ? ", " : "", options);
 	}
 }
 
@@ -407,6 +412,7 @@ static bool open_site(void)
 	const struct config *config = program.reload.config;
 	struct NC_cache_options options = {.size = site->cache_size, .flags = NC_CACHE_NO_THREAD};
 	GPtrArray *errors;
+	char *why;
 
 	site->path = data_paths[config->data_path];
 	options.flags |= site->path->cache_flags;
@@ -416,6 +422,8 @@ static bool open_site(void)
 	if (!site->cache)
 		return complain("cannot open the cache of %zu bytes: %s", site->cache_size,
 				strerror(errno));
+	if (!send_method_use(site->cache, NULL, config, &why))
+		return complain_of(why);
 	if (config->cache_socket && NC_cache_serve(site->cache, config->cache_socket) < 0)
 		return complain("cannot serve the cache at \"%s\": %s%s", config->cache_socket,
 				strerror(errno),

@@ -8,6 +8,7 @@
 
 #include <respcache.h>
 #include <server.h>
+#include <socket-options.h>
 
 #define STATUS_ROUTES_MAX 16u
 
@@ -37,7 +38,8 @@ struct status_data {
 	uint64_t generation, loaded_ms;		     /* of the configuration */
 	const char *io;				     /* and why */
 	const char *data_path, *arch;
-	uint64_t draining;			     /* 1: it is about to end */
+	char socket_options[SOCKET_OPTIONS_TEXT]; /* that are not as by default */
+	uint64_t draining;			  /* 1: it is about to end */
 	uint64_t threads;
 	struct status_thread thread[SERVER_THREADS_MAX];
 

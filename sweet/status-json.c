@@ -86,6 +86,8 @@ static void add_process(GString *text, const struct status_data *data)
 	add_pair(text, "data_path", data->data_path);
 	g_string_append_c(text, ',');
 	add_pair(text, "arch", data->arch);
+	g_string_append(text, ",\n  ");
+	add_pair(text, "socket_options", data->socket_options);
 	g_string_append(text, ",\n  \"each_thread\": [");
 	for (unsigned i = 0; i < data->threads; i++) {
 		const struct status_thread *thread = &data->thread[i];

@@ -186,6 +186,7 @@ static struct status_data *collect(const struct transaction *transaction)
 	struct status_data *data = g_new0(struct status_data, 1);
 
 	add_process(data, site);
+	socket_options_write(&config->sockets, data->socket_options);
 	data->generation = config->number;
 	data->loaded_ms = config->read_ms;
 	data->draining = atomic_load(&transaction->server->site->leaving);

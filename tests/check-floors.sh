@@ -99,7 +99,7 @@ endpoints pool-config starter-program
 configuration starter-exec
 starter-process
 starter
-programs cgi-run gw-child config-fixed confine
+programs cgi-run gw-child config-fixed confine socket-options
 config-rule generation
 config-key
 config-draft

@@ -121,6 +121,7 @@ SWEET_UNITS = \
 	tests/unit/test-proxy-protocol \
 	tests/unit/test-address \
 	tests/unit/test-endpoint \
+	tests/unit/test-socket-options \
 	tests/unit/test-ends \
 	tests/unit/test-listener \
 	tests/unit/test-connection-body \
@@ -409,6 +410,10 @@ tests_unit_test_endpoint_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_endpoint_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_endpoint_LDADD = $(sweet_unit_ldadd)
 
+tests_unit_test_socket_options_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_socket_options_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_socket_options_LDADD = $(sweet_unit_ldadd)
+
 tests_unit_test_supervisor_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_supervisor_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_supervisor_LDADD = $(sweet_unit_ldadd)
@@ -603,6 +608,7 @@ EXTRA_DIST += \
 	tests/system/test_nabc_py.py \
 	tests/system/test_nabcctl.py \
 	tests/system/test_nginx.py \
+	tests/system/test_packets.py \
 	tests/system/test_page_cache.py \
 	tests/system/test_paths.py \
 	tests/system/test_pipeline.py \
@@ -618,6 +624,7 @@ EXTRA_DIST += \
 	tests/system/test_response_cache_streams.py \
 	tests/system/test_rules.py \
 	tests/system/test_service.py \
+	tests/system/test_socket_options.py \
 	tests/system/test_static.py \
 	tests/system/test_status.py \
 	tests/system/test_status_page.py \

@@ -36,6 +36,7 @@ static inline struct status_data *make_data(void)
 	data->threads = 2;
 	data->data_path = "posix";
 	data->arch = "mt";
+	strcpy(data->socket_options, "fastopen 16");
 	data->io = "epoll (no io_uring: \"" HARD "\")";
 	data->thread[0] = (struct status_thread){"epoll", 11, 12, 13, 14};
 	data->thread[1] = (struct status_thread){"epoll", 21, 22, 23, 24};

@@ -10,6 +10,7 @@
 #include <arch.h>
 #include <config-read.h>
 #include <limit.h>
+#include <socket-options.h>
 
 #include "suite.h"
 
@@ -125,6 +126,11 @@ START_TEST(test_defaults)
 	ck_assert_int_eq(config->revalidate_ms, 0);
 	ck_assert_int_ge(config->threads, 1);
 	ck_assert_int_le(config->threads, 64);
+	ck_assert(!config->sockets.defer_accept && !config->sockets.delay_ack);
+	ck_assert_uint_eq(config->sockets.fastopen, 0);
+	ck_assert_uint_eq(config->sockets.send_method, SEND_AUTO);
+	ck_assert(config->sockets.header_option && config->sockets.close_option);
+	ck_assert(config->sockets.linger);
 	config_unref(config);
 }
 END_TEST
@@ -135,6 +141,8 @@ START_TEST(test_command_line)
 
 	config = must_read("sweet --listen=:80 --listen '[::1]:81' --root /srv --threads=3 "
 			   "--worker '/a=prog x' --worker=/b=other --workers 5 --worker-memory=2M "
+			   "--defer-accept=on --fastopen=16 --delay-ack=on --send-method=kernel "
+			   "--header-option=off --close-option=off --linger=off "
 			   "--io=epoll --access-log=- --cache-size 1g --revalidate=1000");
 	ck_assert_str_eq(config->listen[0], ":80");
 	ck_assert_str_eq(config->listen[1], "[::1]:81");
@@ -146,6 +154,11 @@ START_TEST(test_command_line)
 	ck_assert_ptr_null(config->worker[2]);
 	ck_assert_int_eq(config->workers, 5);
 	ck_assert_uint_eq(config->worker_memory, 2 * MIB);
+	ck_assert(config->sockets.defer_accept && config->sockets.delay_ack);
+	ck_assert_uint_eq(config->sockets.fastopen, 16);
+	ck_assert_uint_eq(config->sockets.send_method, SEND_KERNEL);
+	ck_assert(!config->sockets.header_option && !config->sockets.close_option);
+	ck_assert(!config->sockets.linger);
 	ck_assert_int_eq(config->io, LOOP_EPOLL);
 	ck_assert_str_eq(config->access_log, "-");
 	ck_assert_uint_eq(config->cache_size, 1024 * MIB);
@@ -251,6 +264,10 @@ static const struct {
 	{"keep-alive-timeout", "0 75 1h", "-1 x"},
 	{"log-level", "error debug", "all ''"},
 	{"page-cache", "drop keep", "on ''"},
+	{"fastopen", "0 16 65535", "-1 65536 x ''"},
+	{"send-method", "auto copy splice zerocopy kernel", "on sendfile ''"},
+	{"defer-accept", "on off", "1 yes ''"},
+	{"close-option", "on off", "1 ''"},
 	{"listing", "on off", "yes '' ON"},
 	{"redirect", "off /new/ http://a/ '308 https://b/'", "new '304 /a' '200 /a' /ä '301 x' ''"},
 	{"error-page", "404=/a 500=/b/c.html", "404 404=a 200=/a x=/a 404=/../a"},
@@ -320,6 +337,7 @@ START_TEST(test_bad_command_lines)
 	check_refused("sweet --config=/nonexistent/file", "/nonexistent/file");
 	check_refused("sweet --config=/", "/");
 	check_refused("sweet --root=a --bad --threads=0", "bad");
+	check_refused("sweet --data-path=posix --send-method=splice", "send-method: must be auto");
 }
 END_TEST
 

@@ -112,6 +112,58 @@ START_TEST(test_every_skip)
 }
 END_TEST
 
+/* The header leaves by itself, if anything follows; what has left already is left out. */
+START_TEST(test_apart)
+{
+	struct NC_range range = {.length = LENGTH};
+	struct NC_send message = {.header = header,
+				  .header_length = sizeof(header) - 1,
+				  .ranges = &range,
+				  .range_count = 1,
+				  .flags = NC_SEND_HELD};
+	const size_t head = sizeof(header) - 1;
+	const struct iovec none = {0};
+
+	for (unsigned kind = 0; kind < DATA_PATHS; kind++) {
+		const struct data_path *path = data_paths[kind];
+		unsigned char got[2000];
+
+		/* Records show what was a call of its own. */
+		begin();
+		close(pair[0]);
+		close(pair[1]);
+		ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+		range.id = held(7);
+		message.range_count = 1;
+		message.skip = 0;
+		ck_assert_int_eq(path->send_apart(pair[0], &message, &none),
+				 (ssize_t)(head + LENGTH));
+		ck_assert_uint_eq(take(got, sizeof(got)), head);
+		ck_assert_mem_eq(got, header, head);
+		ck_assert_uint_eq(take(got, sizeof(got)), LENGTH);
+		ck_assert_uint_eq(pattern_match(got, 7, 0, LENGTH), LENGTH);
+		message.skip = 5;
+		ck_assert_int_eq(path->send_apart(pair[0], &message, &none),
+				 (ssize_t)(head + LENGTH - 5));
+		ck_assert_uint_eq(take(got, sizeof(got)), head - 5);
+		ck_assert_uint_eq(take(got, sizeof(got)), LENGTH);
+		message.skip = head + 10;
+		ck_assert_int_eq(path->send_apart(pair[0], &message, &none), (ssize_t)LENGTH - 10);
+		ck_assert_uint_eq(take(got, sizeof(got)), LENGTH - 10);
+		message.range_count = 0;
+		message.skip = 0;
+		ck_assert_int_eq(path->send_apart(pair[0], &message, &none), (ssize_t)head);
+		ck_assert_uint_eq(take(got, sizeof(got)), head);
+		close(pair[1]);
+		pair[1] = dup(pair[0]);
+		message.range_count = 1;
+		ck_assert_int_eq(path->send_apart(pair[0], &message, &none), -1);
+		ck_assert_int_eq(errno, EPIPE);
+		end();
+	}
+}
+END_TEST
+
 /* Ten runs in each of so many ranges are far more than there are vectors. */
 START_TEST(test_many_runs)
 {
@@ -217,6 +269,7 @@ static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_table);
 	tcase_add_test(tcase, test_every_skip);
+	tcase_add_test(tcase, test_apart);
 	tcase_add_test(tcase, test_many_runs);
 	tcase_add_test(tcase, test_short);
 	tcase_add_test(tcase, test_errors);
