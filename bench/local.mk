@@ -58,4 +58,5 @@ EXTRA_DIST += bench/lib/documents.py bench/lib/specweb.py bench/lib/surge.py \
 	bench/sections/specweb.md bench/sections/surge.md bench/sections/trace.md
 
 # What happens between two network namespaces.
-EXTRA_DIST += bench/lib/netns.py
+EXTRA_DIST += bench/lib/netns.py bench/lib/packets.py \
+	bench/sections/packets.md

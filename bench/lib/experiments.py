@@ -8,7 +8,7 @@ import resource
 import shutil
 import sys
 
-from . import (checksum, dynamic, fixed, idle, library, load, plot, process, reload,
+from . import (checksum, dynamic, fixed, idle, library, load, packets, plot, process, reload,
                replacement, report, specweb, surge, tracereplay, tux)
 from .process import Failure
 
@@ -206,6 +206,12 @@ def library_alone(context):
 @experiment("checksum", None, "the library's checksums beside memcpy(), in the CPU's caches")
 def checksums(context):
     checksum.measure(context, context.sizes or checksum.SIZES)
+
+
+@experiment("packets", None, "packets of one exchange of 1 KB: 9, and 8 to 5 with options of TCP",
+            cpus=False, root=True)
+def packets_of_an_exchange(context):
+    packets.measure(context)
 
 
 @experiment("replacement", None,

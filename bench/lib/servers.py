@@ -17,7 +17,7 @@ SWEET_WORKERS = 2
 PACKAGES = {"wrk": "wrk", "nginx": "nginx-light", "cc": "gcc", "lighttpd": "lighttpd",
             "apache2": "apache2-bin", "h2o": "h2o", "h2load": "nghttp2-client",
             "httperf": "httperf", "gnuplot": "gnuplot-nox", "haproxy": "haproxy",
-            "varnishd": "varnish", "valgrind": "valgrind"}
+            "varnishd": "varnish", "valgrind": "valgrind", "tcpdump": "tcpdump"}
 HEADERS = {"/usr/include/fcgiapp.h": "libfcgi-dev"}
 
 
@@ -154,6 +154,12 @@ class Sweet(Server):
         self.argv = argv
         self.responders = None
         self.version = version([self.program, "--version"])
+
+    def enter(self, namespace, address):
+        """Serves in a network namespace, on an address of it."""
+        self.address = address
+        self.argv[2] = f"{address}:{self.port}"
+        self.argv = namespace.argv(*self.argv)
 
     def add_responders(self, prefix, responders):
         self.responders = responders
