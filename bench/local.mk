@@ -58,5 +58,5 @@ EXTRA_DIST += bench/lib/documents.py bench/lib/specweb.py bench/lib/surge.py \
 	bench/sections/specweb.md bench/sections/surge.md bench/sections/trace.md
 
 # What happens between two network namespaces.
-EXTRA_DIST += bench/lib/netns.py bench/lib/packets.py \
-	bench/sections/packets.md
+EXTRA_DIST += bench/lib/netns.py bench/lib/packets.py bench/lib/sendfile.py \
+	bench/sections/packets.md bench/sections/sendfile.md

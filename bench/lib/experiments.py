@@ -9,7 +9,7 @@ import shutil
 import sys
 
 from . import (checksum, dynamic, fixed, idle, library, load, packets, plot, process, reload,
-               replacement, report, specweb, surge, tracereplay, tux)
+               replacement, report, sendfile, specweb, surge, tracereplay, tux)
 from .process import Failure
 
 EXPERIMENTS = {}
@@ -219,6 +219,13 @@ def packets_of_an_exchange(context):
             cpus=False)
 def replacement_policies(context):
     replacement.measure(context)
+
+
+@experiment("sendfile", None,
+            "what each step to send_file() and fewer packets is worth, on a cable of its own",
+            sendfile, root=True)
+def steps_of_sending(context):
+    sendfile.measure(context)
 
 
 @experiment("surge", None,

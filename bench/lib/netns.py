@@ -110,6 +110,11 @@ class Namespace:
         self.fd = -1
 
 
+def cpu_mask(cpu):
+    """One CPU as the kernel writes sets of them: words of 32, the highest first."""
+    return ",".join([f"{1 << cpu % 32:x}", *["0"] * (cpu // 32)])
+
+
 class Pair:
     """A namespace for the server and one for the client, each an end of a cable.
 
@@ -141,6 +146,14 @@ class Pair:
         """Switches features of both ends, by ethtool's words: "tx", "off"."""
         for end in (self.server, self.client):
             end.run("ethtool", "-K", self.device, *features)
+
+    def steer(self, server_cpu, client_cpu):
+        """What an end receives is worked on by its own CPU, as if it were its own machine."""
+        file = f"/sys/class/net/{self.device}/queues/rx-0/rps_cpus"
+        for end, cpu in ((self.server, server_cpu), (self.client, client_cpu)):
+            # The /sys of a namespace has to be mounted by one who is in it.
+            end.run("unshare", "--mount", "sh", "-c",
+                    f"mount -t sysfs sysfs /sys && echo {cpu_mask(cpu)} >{file}")
 
     def close(self):
         for end in (self.server, self.client):

@@ -17,7 +17,8 @@ SWEET_WORKERS = 2
 PACKAGES = {"wrk": "wrk", "nginx": "nginx-light", "cc": "gcc", "lighttpd": "lighttpd",
             "apache2": "apache2-bin", "h2o": "h2o", "h2load": "nghttp2-client",
             "httperf": "httperf", "gnuplot": "gnuplot-nox", "haproxy": "haproxy",
-            "varnishd": "varnish", "valgrind": "valgrind", "tcpdump": "tcpdump"}
+            "varnishd": "varnish", "valgrind": "valgrind", "tcpdump": "tcpdump",
+            "ip": "iproute2", "ethtool": "ethtool"}
 HEADERS = {"/usr/include/fcgiapp.h": "libfcgi-dev"}
 
 
