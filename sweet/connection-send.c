@@ -86,7 +86,7 @@ static void send_piece(struct connection *connection, size_t head_length)
 	*message = (struct NC_send){
 		.header = output->head, .header_length = head_length, .flags = NC_SEND_HELD};
 	connection->send.tail = (struct iovec){0};
-	connection->send.apart = !sockets_of(output)->header_option;
+	connection->send.apart = !output->head_sent && !sockets_of(output)->header_option;
 	if (!transaction->head_only) {
 		message->ranges =
 			transaction->range_count ? transaction->ranges : &transaction->body;

@@ -75,6 +75,11 @@ VARIANTS = [
     Variant("TCP Fast Open", None, ["--delay-ack=on", "--fastopen=16", "--linger=off"],
             {"delay-ack-data", "delay-ack-fin", "delay-ack-syn", "fastopen"},
             [(CLIENT, SYN, REQUEST), (SERVER, SYN_ACK, 0), (SERVER, FIN, ANSWER), *CLOSING]),
+    # The FIN has to wait for the client's first ACK, the answer does not.
+    Variant("TCP Fast Open, lingering", None, ["--delay-ack=on", "--fastopen=16"],
+            {"delay-ack-syn", "fastopen"},
+            [(CLIENT, SYN, REQUEST), (SERVER, SYN_ACK, 0), (SERVER, ACK, ANSWER),
+             (CLIENT, ACK, 0), (SERVER, FIN, 0), *CLOSING]),
 ]
 
 
@@ -174,7 +179,8 @@ def ask(pair, port, client, server_pid):
             # The answer may come as soon as the SYN is there: not before the client is ready.
             with stopped(server_pid):
                 connection.sendto(request(), MSG_FASTOPEN, address)
-                set_tcp(connection, socket.TCP_QUICKACK, 0)
+                if "delay-ack-data" in client:
+                    set_tcp(connection, socket.TCP_QUICKACK, 0)
         else:
             connection.connect(address)
             if "delay-ack-data" in client:
