@@ -140,14 +140,18 @@ static void was_read(struct job *job)
 	if (reload->errors->len == 0 &&
 	    endpoints_plan(reload->endpoints, reload->next->listen, reload->next->listen_given,
 			   &endpoints, reload->errors)) {
-		if (send_method_use(reload->site->cache, reload->config, reload->next, &why) &&
-		    gateway_use(reload->site->gateway, reload->next, &why) == 0 &&
+		bool method =
+			send_method_use(reload->site->cache, reload->config, reload->next, &why);
+
+		if (method && gateway_use(reload->site->gateway, reload->next, &why) == 0 &&
 		    logs_apply(reload->site, reload->next, &why)) {
 			hand_out(reload, &endpoints);
 			return;
 		}
 		/* What was good enough before is so still. */
-		(void)send_method_use(reload->site->cache, reload->next, reload->config, NULL);
+		if (method)
+			(void)send_method_use(reload->site->cache, reload->next, reload->config,
+					      NULL);
 		endpoints_abandon(&endpoints);
 		g_ptr_array_add(reload->errors, why);
 	}
