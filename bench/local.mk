@@ -27,6 +27,11 @@ EXTRA_DIST += bench/lib/files.py bench/lib/fixed.py bench/lib/h2o.py \
 noinst_PROGRAMS += bench/null-generate
 bench_null_generate_SOURCES = bench/null-generate.c
 
+# The wide-area link of "bench architectures".
+noinst_PROGRAMS += bench/wan
+bench_wan_SOURCES = bench/wan.c bench/wan-link.c bench/wan-link.h bench/wan-tun.c bench/wan-tun.h
+bench_wan_LDADD =
+
 # The peers, and "bench dynamic".
 EXTRA_DIST += bench/lib/apache.py bench/lib/dynamic.py bench/lib/fastcgi.py \
 	bench/lib/lighttpd.py bench/lib/nginx.py

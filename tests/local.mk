@@ -161,7 +161,8 @@ BENCH_UNITS = \
 	tests/unit/test-client-answer \
 	tests/unit/test-client-requests \
 	tests/unit/test-client-times \
-	tests/unit/test-surge
+	tests/unit/test-surge \
+	tests/unit/test-wan-link
 
 # A unit test of the library links all of it, hidden names included.
 LDADD = libnabc/libnabc-internal.la $(CHECK_LIBS) $(URING_LIBS) -lpthread
@@ -199,6 +200,10 @@ tests_unit_test_surge_SOURCES = tests/unit/test-surge.c \
 tests_unit_test_surge_CPPFLAGS = $(bench_unit_cppflags)
 tests_unit_test_surge_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_surge_LDADD = $(bench_unit_ldadd)
+tests_unit_test_wan_link_SOURCES = tests/unit/test-wan-link.c bench/wan-link.c
+tests_unit_test_wan_link_CPPFLAGS = $(bench_unit_cppflags)
+tests_unit_test_wan_link_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_wan_link_LDADD = $(bench_unit_ldadd)
 
 sweet_unit_cppflags = $(sweet_libsweet_la_CPPFLAGS)
 sweet_unit_cflags = $(AM_CFLAGS) $(GLIB_CFLAGS) $(CHECK_CFLAGS)

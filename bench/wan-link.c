@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * wan-link.c - see wan-link.h.  Packets lie in a ring of bytes behind their
+ * times; a record that does not fit before the ring's end begins at its start.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "wan-link.h"
+
+#define SECOND UINT64_C(1000000000)
+
+struct record {
+	uint64_t due;
+	uint64_t length; /* of the packet behind it; 0: the rest of the ring is void */
+};
+
+#define RECORD_MAX (sizeof(struct record) + WAN_PACKET_MAX)
+
+static size_t record_size(uint64_t length)
+{
+	return sizeof(struct record) + (((size_t)length + 7) & ~(size_t)7);
+}
+
+static struct record *record_at(const struct wan_link *link, size_t at)
+{
+	return (struct record *)(void *)(link->ring + at);
+}
+
+/* splitmix64: any seed will do, and neighbours give unlike numbers. */
+static uint64_t random_next(uint64_t *state)
+{
+	uint64_t mixed = *state += UINT64_C(0x9e3779b97f4a7c15);
+
+	mixed = (mixed ^ mixed >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	mixed = (mixed ^ mixed >> 27) * UINT64_C(0x94d049bb133111eb);
+	return mixed ^ mixed >> 31;
+}
+
+/* Drawn for each packet, so that what else happens changes no other's fate. */
+static bool is_lost(struct wan_link *link)
+{
+	return (double)(random_next(&link->random) >> 11) * 0x1p-53 < link->settings.loss;
+}
+
+int wan_link_init(struct wan_link *link, const struct wan_settings *settings)
+{
+	size_t size = (size_t)(settings->room & ~UINT64_C(7));
+
+	*link = (struct wan_link){.settings = *settings, .random = settings->seed};
+	/* One beyond the end, for what is read only to be lost. */
+	link->size = size < 2 * RECORD_MAX ? 2 * RECORD_MAX : size;
+	link->ring = malloc(link->size + RECORD_MAX);
+	return link->ring ? 0 : -ENOMEM;
+}
+
+void wan_link_fini(struct wan_link *link)
+{
+	free(link->ring);
+	link->ring = NULL;
+}
+
+static bool is_empty(const struct wan_link *link)
+{
+	return link->head == link->tail && !link->wrapped;
+}
+
+/* Where a record of any length fits; the link's size if none does. */
+static size_t place(struct wan_link *link)
+{
+	if (is_empty(link))
+		link->head = link->tail = 0;
+	if (!link->wrapped && link->size - link->tail < RECORD_MAX) {
+		if (link->head < RECORD_MAX)
+			return link->size;
+		if (link->size - link->tail >= sizeof(struct record))
+			record_at(link, link->tail)->length = 0;
+		link->tail = 0;
+		link->wrapped = true;
+	}
+	if (link->wrapped && link->head - link->tail < RECORD_MAX)
+		return link->size;
+	return link->tail;
+}
+
+void *wan_link_room(struct wan_link *link)
+{
+	return record_at(link, place(link)) + 1;
+}
+
+/* The time that bytes take on the wire. */
+static uint64_t wire_time(const struct wan_link *link, uint64_t bytes)
+{
+	return bytes * 8 * SECOND / link->settings.rate;
+}
+
+/* Takes its turn on the wire.  False: too much is before it. */
+static bool queue(struct wan_link *link, uint64_t now, size_t length)
+{
+	uint64_t start = link->free_at > now ? link->free_at : now;
+
+	if (link->settings.rate) {
+		if (start - now > wire_time(link, link->settings.queue))
+			return false;
+		start += wire_time(link, length);
+	}
+	link->free_at = start;
+	return true;
+}
+
+void wan_link_put(struct wan_link *link, uint64_t now, size_t length)
+{
+	size_t at = place(link);
+
+	link->counts.packets++;
+	link->counts.bytes += length;
+	if (is_lost(link)) {
+		link->counts.lost++;
+		return;
+	}
+	if (at == link->size || !queue(link, now, length)) {
+		link->counts.overflowed++;
+		return;
+	}
+	record_at(link, at)->due = link->free_at + link->settings.delay;
+	record_at(link, at)->length = length;
+	link->tail = at + record_size(length);
+}
+
+uint64_t wan_link_due(const struct wan_link *link)
+{
+	return is_empty(link) ? UINT64_MAX : record_at(link, link->head)->due;
+}
+
+const void *wan_link_first(const struct wan_link *link, uint64_t now, size_t *length)
+{
+	const struct record *record = record_at(link, link->head);
+
+	if (is_empty(link) || record->due > now)
+		return NULL;
+	*length = record->length;
+	return record + 1;
+}
+
+/* The next record begins the ring anew where the end of it is void. */
+void wan_link_drop(struct wan_link *link)
+{
+	const struct record *record = record_at(link, link->head);
+
+	link->counts.delivered++;
+	link->counts.delivered_bytes += record->length;
+	link->head += record_size(record->length);
+	if (!link->wrapped)
+		return;
+	if (link->size - link->head < sizeof(struct record) ||
+	    !record_at(link, link->head)->length) {
+		link->head = 0;
+		link->wrapped = false;
+	}
+}
