@@ -643,6 +643,7 @@ EXTRA_DIST += \
 	tests/system/test_variants.py \
 	tests/system/test_worker_stream.py \
 	tests/system/test_worker_users.py \
+	tests/system/test_wan.py \
 	tests/system/test_workers.py \
 	tests/system/website.lua \
 	tests/system/website.py
