@@ -46,8 +46,16 @@ class Documents:
             os.makedirs(os.path.dirname(file_name), 0o755, exist_ok=True)
             with open(file_name, "wb") as file:
                 file.write(body(size, number))
-                file.flush()
-                os.fsync(file.fileno())  # no write-back during the runs
+        self.write_back()
+
+    def write_back(self):
+        """All at once, which is faster than one by one: nothing is left for the runs."""
+        fd = os.open(self.root, os.O_RDONLY)
+        try:
+            if LIBC.syncfs(fd):
+                raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), self.root)
+        finally:
+            os.close(fd)
 
     def paths(self):
         return [self.root + path for path, _ in self.pages]
@@ -60,7 +68,7 @@ class Documents:
         for server in servers:
             load.check(server.name, server.port,
                        ((self.pages[number][0], body(self.pages[number][1], number))
-                        for number in numbers))
+                        for number in numbers), server.address)
 
     def drop(self):
         """Makes the system forget what it holds of the files; the share that it keeps."""

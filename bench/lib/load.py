@@ -25,9 +25,9 @@ GRACE_SECONDS = 20
 CHECK_SECONDS = 10
 
 
-def check(name, port, pages):
+def check(name, port, pages, address="127.0.0.1"):
     """Fails unless every (path, bytes) arrives as expected over one connection."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=CHECK_SECONDS)
+    connection = http.client.HTTPConnection(address, port, timeout=CHECK_SECONDS)
     try:
         for path, expected in pages:
             connection.request("GET", path)
