@@ -31,7 +31,8 @@ bench_null_generate_SOURCES = bench/null-generate.c
 noinst_PROGRAMS += bench/wan
 bench_wan_SOURCES = bench/wan.c bench/wan-link.c bench/wan-link.h bench/wan-tun.c bench/wan-tun.h
 bench_wan_LDADD =
-EXTRA_DIST += bench/lib/wan.py
+EXTRA_DIST += bench/lib/architectures.py bench/lib/cgroup.py bench/lib/disk.py bench/lib/wan.py \
+	bench/sections/architectures.md
 
 # The peers, and "bench dynamic".
 EXTRA_DIST += bench/lib/apache.py bench/lib/dynamic.py bench/lib/fastcgi.py \

@@ -8,8 +8,8 @@ import resource
 import shutil
 import sys
 
-from . import (checksum, dynamic, fixed, idle, library, load, packets, plot, process, reload,
-               replacement, report, sendfile, specweb, surge, tracereplay, tux)
+from . import (architectures, checksum, dynamic, fixed, idle, library, load, packets, plot,
+               process, reload, replacement, report, sendfile, specweb, surge, tracereplay, tux)
 from .process import Failure
 
 EXPERIMENTS = {}
@@ -226,6 +226,13 @@ def replacement_policies(context):
             sendfile, root=True)
 def steps_of_sending(context):
     sendfile.measure(context)
+
+
+@experiment("architectures", None,
+            "one loop with helpers, one loop, threads, processes: in memory, by disk, by WAN",
+            architectures, root=True)
+def server_architectures(context):
+    architectures.measure(context)
 
 
 @experiment("surge", None,

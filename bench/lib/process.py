@@ -28,12 +28,17 @@ def become_subreaper():
     LIBC.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def start(argv, cpu, output):
-    """Starts argv on one CPU, in a session of its own: Ctrl-C is for bench."""
+def start(argv, cpu, output, before=None):
+    """Starts argv on one CPU, in a session of its own: Ctrl-C is for bench.
+
+    before(), if given, is called in the child, which then becomes argv.
+    """
 
     def prepare():
         os.sched_setaffinity(0, {cpu})
         LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+        if before:
+            before()
 
     return subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=output,
                             stderr=subprocess.STDOUT, start_new_session=True,

@@ -87,6 +87,7 @@ class Server:
         self.address = "127.0.0.1"  # where the next run asks
         self.port = free_port()
         self.popens = []
+        self.before = None  # what its processes call before they become it
         self.cpu_then = None  # at the end of its last run
         self.version = "unknown"
         self.detail = ""
@@ -96,7 +97,7 @@ class Server:
         """Starts one process; ready(log) tells when it is."""
         log = os.path.join(self.directory, label + ".log")
         with open(log, "wb") as output:
-            popen = process.start(argv, self.cpu, output)
+            popen = process.start(argv, self.cpu, output, self.before)
         self.popens.insert(0, popen)
         process.await_ready(popen, log, lambda: ready(log))
         return log

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT
+"""How fast a disk is, by reads of files past the page cache, one at a time; and
+what servers read of it.  A virtual machine's disk may well be its host's memory.
+"""
+
+import mmap
+import os
+import statistics
+import time
+
+from . import process
+from .process import Failure
+
+BLOCK = 64 << 10
+READS = 200
+
+
+def read_times(paths):
+    """Seconds that each took to read the first BLOCK bytes of one of the files."""
+    times, block = [], mmap.mmap(-1, BLOCK)
+    for path in paths:
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC)
+        try:
+            start = time.perf_counter()
+            os.preadv(fd, [block], 0)
+            times.append(time.perf_counter() - start)
+        finally:
+            os.close(fd)
+    return times
+
+
+def speed(paths):
+    """[(which pass, median us, 99th percentile us, MB/s)] of files that are large enough.
+
+    The second pass is faster where something behind the disk has kept them.
+    """
+    large = [path for path in paths if os.path.getsize(path) >= BLOCK]
+    some = large[::-(-len(large) // READS) or 1]
+    if not some:
+        raise Failure(f"no file has {BLOCK} bytes")
+    found = []
+    for which in ("first", "second"):
+        times = sorted(read_times(some))
+        found.append((which, 1e6 * statistics.median(times),
+                      1e6 * times[len(times) * 99 // 100],
+                      len(times) * BLOCK / sum(times) / 1e6))
+    return found
+
+
+def bytes_read(server):
+    """What a server's processes have had read from disks so far."""
+    total = 0
+    for pid in process.tree([popen.pid for popen in server.popens]):
+        with open(f"/proc/{pid}/io") as file:
+            total += next(int(line.split()[1]) for line in file if line.startswith("read_bytes:"))
+    return total
+
+
+class Watched:
+    """A client whose figures tell, too, what the server has read meanwhile."""
+
+    def __init__(self, client):
+        self.client = client
+
+    def run(self, server, seconds):
+        before = bytes_read(server)
+        got = self.client.run(server, seconds)
+        return {**got, "disk_mb_per_s": (bytes_read(server) - before) / got["duration"]}
