@@ -2,10 +2,24 @@
 /*
  * content.h - files as units of the cache: path to cache id.
  *
- * One table for all threads.  A file that fits a unit is read once, by a
- * helper, while whoever else wants it waits; it is read again when its
- * version (docroot.h) differs.  A version is never mixed: what changes while
- * it is read is read again, and a file that never rests is refused.
+ * What is found out of a file is kept for the next request, in three caches
+ * (paper 003, section 5), of which each may be left out:
+ *
+ *   paths     a path leads to a known file, its version, and the descriptor
+ *             where contents are not kept; else each request resolves it anew
+ *   heads     the header lines of a version; else each answer has them written
+ *   contents  the unit with the bytes of a version; else each request reads
+ *             its own, which goes when it is sent
+ *
+ * With paths, one table from path to all that is kept, for all threads; without,
+ * the table is from what the file is, so that a path leads nowhere by itself.
+ *
+ * A file that fits a unit is read once, while whoever else wants it waits; it
+ * is read again when its version (docroot.h) differs.  What the kernel has in
+ * memory is read on the loop's own thread if that is wished for, all else by a
+ * helper (paper 003, sections 3.4 and 5.7).  A version is never mixed: what
+ * changes while it is read is read again, and a file that never rests is
+ * refused.
  */
 #ifndef SWEET_CONTENT_H
 #define SWEET_CONTENT_H
@@ -26,6 +40,8 @@ struct content_options {
 	size_t max_unit;	/* bytes of the largest file to be cached */
 	uint64_t revalidate_ns; /* trust for that long; 0: ask for each turn of a loop */
 	bool drop_pages;	/* what is in a unit does not stay in the page cache */
+	bool try_now;		/* on the loop's thread, what it need not wait for */
+	bool no_paths, no_heads, no_contents; /* caches that are left out */
 };
 
 /* What a waiter gets. */
@@ -49,10 +65,11 @@ struct content_waiter {
 
 /* A version of a file; constant once it is there. */
 struct content_view {
-	size_t id; /* 0: nothing cached: empty, too large for a unit, or no room now */
+	size_t id; /* 0: no unit: empty, too large for one, or no room now */
 	struct file_version version;
-	struct filehead head;
-	const char *path; /* of the file */
+	const char *path;	     /* of the file */
+	const char *type;	     /* by its name; lives as long as the content */
+	const struct filehead *head; /* NULL: none is kept */
 };
 
 struct content *content_open(const struct content_options *options);
@@ -74,6 +91,9 @@ int content_root(const struct content *content);
 bool content_get(struct content *content, const char *path, struct content_waiter *waiter);
 const struct content_view *content_view(const struct content_entry *entry);
 
+/* The head that is kept, or the one that is made anew in place. */
+const struct filehead *content_head(const struct content_entry *entry, struct filehead *place);
+
 /*
  * The codings (bit of each) in which a file lies beside this one and is as new
  * (FILE.gz ...).  Looked for again after a second, or the time to revalidate
@@ -91,8 +111,9 @@ void content_put(struct content *content, struct content_entry *entry);
 struct content_stat {
 	uint64_t files; /* in the table now */
 	uint64_t hits, misses;
-	uint64_t hit_bytes;  /* of files found in the cache */
-	uint64_t miss_bytes; /* of files that were read for it, or are too large for it */
+	uint64_t hit_bytes;	       /* of files found in the cache */
+	uint64_t miss_bytes;	       /* of files that were read for it, or are too large for it */
+	uint64_t by_loops, by_helpers; /* files looked up or read, by whose threads */
 };
 
 /* Adds this one's to what is there. */

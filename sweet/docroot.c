@@ -60,17 +60,28 @@ static int64_t nanoseconds(const struct timespec *time)
 	return (int64_t)time->tv_sec * 1000000000 + time->tv_nsec;
 }
 
-void file_version_rest(const struct file_version *version)
+/* What is left of its rest; 0: it rests. */
+static int64_t restless_ns(const struct file_version *version)
 {
 	struct timespec time;
 	int64_t age;
 
 	clock_gettime(CLOCK_REALTIME, &time);
 	age = nanoseconds(&time) - nanoseconds(&version->changed);
-	if (age >= 0 && age < REST_NS) {
-		time = (struct timespec){.tv_nsec = (long)(REST_NS - age)};
+	return age >= 0 && age < REST_NS ? REST_NS - age : 0;
+}
+
+void file_version_rest(const struct file_version *version)
+{
+	struct timespec time = {.tv_nsec = (long)restless_ns(version)};
+
+	if (time.tv_nsec)
 		nanosleep(&time, NULL);
-	}
+}
+
+bool file_version_rests(const struct file_version *version)
+{
+	return restless_ns(version) == 0;
 }
 
 int docroot_open(const char *folder)
@@ -152,10 +163,30 @@ static int open_beneath(int root, const char *path, int flags)
 	return walk(root, path, flags);
 }
 
-int docroot_open_file(int root, const char *path, struct file_version *version)
+/* By the kernel's memory alone; errno EAGAIN: that does not tell. */
+static int open_cached(int root, const char *path, int flags)
+{
+	struct open_how how = {.flags = (unsigned)flags,
+			       .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | RESOLVE_CACHED};
+	static _Atomic bool missing;
+	int fd = -1;
+
+	if (!atomic_load_explicit(&missing, memory_order_relaxed))
+		fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+	else
+		errno = EAGAIN;
+	/* No such flag, or no such call. */
+	if (fd < 0 && (errno == EINVAL || errno == ENOSYS)) {
+		atomic_store_explicit(&missing, true, memory_order_relaxed);
+		errno = EAGAIN;
+	}
+	return fd;
+}
+
+/* What was opened, or not. */
+static int file_opened(int fd, struct file_version *version)
 {
 	struct stat stat;
-	int fd = open_beneath(root, beneath(path), OPEN_FLAGS);
 
 	if (fd < 0)
 		return errno == EXDEV || errno == ENXIO ? -EACCES : -errno;
@@ -171,6 +202,16 @@ int docroot_open_file(int root, const char *path, struct file_version *version)
 	}
 	*version = version_of(&stat);
 	return fd;
+}
+
+int docroot_open_file(int root, const char *path, struct file_version *version)
+{
+	return file_opened(open_beneath(root, beneath(path), OPEN_FLAGS), version);
+}
+
+int docroot_open_cached(int root, const char *path, struct file_version *version)
+{
+	return file_opened(open_cached(root, beneath(path), OPEN_FLAGS), version);
 }
 
 int docroot_version(int fd, struct file_version *version)

@@ -43,6 +43,9 @@ bool file_version_same_bytes(const struct file_version *a, const struct file_ver
  */
 void file_version_rest(const struct file_version *version);
 
+/* Whether that would not wait. */
+bool file_version_rests(const struct file_version *version);
+
 /* A descriptor of the root folder, or -errno. */
 int docroot_open(const char *folder);
 
@@ -52,6 +55,13 @@ int docroot_open(const char *folder);
  * -EISDIR, -ELOOP, -EMFILE, -EIO ...  May block on a disk.
  */
 int docroot_open_file(int root, const char *path, struct file_version *version);
+
+/*
+ * The same by what the kernel has in memory of the folders on the way: does
+ * not wait for a disk.  -EAGAIN: that is not enough, or the kernel (before
+ * Linux 5.12) cannot tell.
+ */
+int docroot_open_cached(int root, const char *path, struct file_version *version);
 
 /* Opens the folder at path, to be read: a descriptor or -errno as above, and -ENOTDIR. */
 int docroot_open_folder(int root, const char *path);

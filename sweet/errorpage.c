@@ -47,19 +47,22 @@ static const char *path_for(const struct transaction *transaction)
 }
 
 /* False: not a page that can be sent. */
-static bool set_body(struct transaction *transaction, const struct content_view *view)
+static bool set_body(struct transaction *transaction, const struct content_entry *entry)
 {
 	size_t room = sizeof(transaction->head_buffer) - transaction->head_length;
+	const struct content_view *view = content_view(entry);
+	const struct filehead *head;
+	struct filehead made;
 
 	/* Too large for a unit: such a page has more than an error to say. */
 	if (!view->id && view->version.size > 0)
 		return false;
 	/* Its type and length; what else is said of a file is not said of a page. */
-	if (room < view->head.own)
+	head = content_head(entry, &made);
+	if (room < head->own)
 		return false;
-	memcpy(transaction->head_buffer + transaction->head_length, view->head.text,
-	       view->head.own);
-	transaction->head_length += view->head.own;
+	memcpy(transaction->head_buffer + transaction->head_length, head->text, head->own);
+	transaction->head_length += head->own;
 	transaction->length = (uint64_t)view->version.size;
 	transaction->bodiless = !view->id;
 	if (view->id)
@@ -75,7 +78,7 @@ static void answer(struct transaction *transaction)
 	if (page->waiter.result.error)
 		return;
 	page->entry = page->waiter.result.entry;
-	if (set_body(transaction, content_view(page->entry)))
+	if (set_body(transaction, page->entry))
 		transaction->finish = finish;
 	else
 		content_put(page->content, page->entry);

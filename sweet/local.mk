@@ -81,7 +81,11 @@ sweet_libsweet_la_SOURCES = \
 	sweet/docroot.c sweet/docroot.h \
 	sweet/folder.c sweet/folder.h \
 	sweet/filehead.c sweet/filehead.h \
+	sweet/content-read.c sweet/content-read.h \
 	sweet/content.c sweet/content.h \
+	sweet/content-inside.h \
+	sweet/content-table.c \
+	sweet/content-fresh.c \
 	sweet/site.c sweet/site.h \
 	sweet/cacheable.c sweet/cacheable.h \
 	sweet/cachekey.c sweet/cachekey.h \

@@ -238,22 +238,27 @@ static bool is_to_be_sent(const struct transaction *transaction)
 	return transaction->length > 0 && !transaction->head_only;
 }
 
+/* By a head that is written for this answer, and does not last as that of an entry does. */
+static void choose_anew(struct transaction *transaction, const struct file_version *version)
+{
+	struct filehead head;
+
+	filehead_write(&head, version, transaction->selection.type, time(NULL));
+	(void)choose(transaction, &head, (uint64_t)version->size);
+	if (transaction->head == head.text) {
+		memcpy(transaction->head_buffer, head.text, transaction->head_length);
+		transaction->head = transaction->head_buffer;
+	}
+}
+
 /*
  * The file that was opened is a later version than the one that was looked up:
  * its answer is another.  True: the body is still to be read.
  */
 static bool renew(struct transaction *transaction, const struct file_version *version)
 {
-	struct filehead head;
-
-	filehead_write(&head, version, transaction->selection.type, time(NULL));
 	transaction->head_length = transaction->selection.own_lines;
-	(void)choose(transaction, &head, (uint64_t)version->size);
-	/* This head does not last as that of an entry does. */
-	if (transaction->head == head.text) {
-		memcpy(transaction->head_buffer, head.text, transaction->head_length);
-		transaction->head = transaction->head_buffer;
-	}
+	choose_anew(transaction, version);
 	return is_to_be_sent(transaction);
 }
 
@@ -266,10 +271,13 @@ enum respond selection_respond(struct transaction *transaction, struct content *
 
 	selection->content = content;
 	selection->entry = entry;
-	selection->type = type ? type : view->head.mime;
+	selection->type = type ? type : view->type;
 	selection->own_lines = transaction->head_length;
 	transaction->finish = finish;
-	choose(transaction, &view->head, (uint64_t)view->version.size);
+	if (view->head)
+		(void)choose(transaction, view->head, (uint64_t)view->version.size);
+	else
+		choose_anew(transaction, &view->version);
 	if (!is_to_be_sent(transaction))
 		return RESPOND_NOW;
 	if (!view->id)

@@ -124,7 +124,8 @@ bool site_open(struct config *config, const struct config *previous,
 					  .max_unit = options->max_unit,
 					  .revalidate_ns =
 						  (uint64_t)config->revalidate_ms * 1000000u,
-					  .drop_pages = !config->page_cache};
+					  .drop_pages = !config->page_cache,
+					  .try_now = true};
 	unsigned before = errors->len;
 
 	config->let_go = let_go;

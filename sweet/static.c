@@ -219,7 +219,7 @@ static enum respond answer(struct transaction *transaction)
 {
 	struct wait *wait = wait_of(transaction);
 	struct content_entry *sent = wait->sibling ? wait->sibling : wait->entry;
-	const char *type = content_view(wait->entry)->head.mime;
+	const char *type = content_view(wait->entry)->type;
 
 	if (wait->tried)
 		cut(transaction);

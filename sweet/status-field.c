@@ -46,6 +46,10 @@ const struct status_field status_fields[] = {
 	 "Bytes of files that were found in the cache.", false, AT(files.hit_bytes)},
 	{"files", "miss_bytes", "file_miss_bytes_total", NULL,
 	 "Bytes of files that were read from the file system.", false, AT(files.miss_bytes)},
+	{"files", "by_loops", "file_loads_total", "thread=\"loop\"",
+	 "Files looked up or read, by whose thread.", false, AT(files.by_loops)},
+	{"files", "by_helpers", "file_loads_total", "thread=\"helper\"", NULL, false,
+	 AT(files.by_helpers)},
 	/* --- workers --- */
 	{"workers", "requests", "gateway_requests_total", NULL, "Requests given to workers.", false,
 	 AT(worker_requests)},

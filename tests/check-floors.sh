@@ -107,7 +107,8 @@ config-pool config-arch
 config-settle
 config-read
 helper transaction access-log filehead respcache respcache-inside respcache-entry respcache-flight respcache-purge
-content auth folder
+content-read
+content content-inside content-table content-fresh auth folder
 site
 server
 logs gw-process.h gateway.h gw-keep filestream textbody

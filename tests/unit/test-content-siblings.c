@@ -182,7 +182,7 @@ START_TEST(test_type)
 	put("a.css", 'a', 100);
 	asker = get(0, "/a.css");
 	view = content_view(asker.waiter.result.entry);
-	ck_assert_str_eq(view->head.mime, "text/css; charset=utf-8");
+	ck_assert_str_eq(view->type, "text/css; charset=utf-8");
 	give_back(0, &asker);
 	close_all();
 }

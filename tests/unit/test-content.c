@@ -56,8 +56,8 @@ START_TEST(test_head)
 	ck_assert_int_eq(utimensat(AT_FDCWD, at("a.html"), times, 0), 0);
 	asker = get(0, "/a.html");
 	view = content_view(asker.waiter.result.entry);
-	ck_assert_uint_gt(view->head.length, sizeof(expected));
-	ck_assert_mem_eq(view->head.text, expected, sizeof(expected) - 1);
+	ck_assert_uint_gt(view->head->length, sizeof(expected));
+	ck_assert_mem_eq(view->head->text, expected, sizeof(expected) - 1);
 	give_back(0, &asker);
 	close_all();
 }
