@@ -29,6 +29,7 @@ static const char *const format_words[] = {[ACCESS_SHORT] = "short",
 static const char *const level_words[] = {"error", "warning", "notice", "info", "debug", NULL};
 static const char *const method_words[] = {"auto", "copy", "splice", "zerocopy", "kernel", NULL};
 static const char *const page_cache_words[] = {"drop", "keep", NULL};
+static const char *const align_words[] = {"0", "32", "64", NULL};
 
 /* --- fields of each kind ----------------------------------------------------- */
 
@@ -200,6 +201,18 @@ static const char *store_page_cache(const struct key *key, char **values, void *
 	return NULL;
 }
 
+static const char *store_align(const struct key *key, char **values, void *base, const char **wrong)
+{
+	static const unsigned bytes[] = {0, 32, 64};
+	unsigned word = 0;
+
+	*wrong = values[0];
+	if (!value_word(values[0], key->words, &word))
+		return "must be one of";
+	*(unsigned *)(void *)((char *)base + key->offset) = bytes[word];
+	return NULL;
+}
+
 static const char *store_rewrite(const struct key *key, char **values, void *base,
 				 const char **wrong)
 {
@@ -296,6 +309,15 @@ const struct key config_keys[] = {
 	 .help = "off: the end of a connection by a segment of its own", .argument = "SWITCH"},
 	{"linger", GLOBAL(sockets.linger), .otherwise = "on", .store = store_switch,
 	 .help = "off: close at once behind a last answer", .argument = "SWITCH"},
+	{"path-cache", GLOBAL(path_cache), .otherwise = "on", .store = store_switch,
+	 .help = "off: find out for each request where its path leads", .argument = "SWITCH"},
+	{"header-cache", GLOBAL(header_cache), .otherwise = "on", .store = store_switch,
+	 .help = "off: write a file's header lines anew for each answer", .argument = "SWITCH"},
+	{"content-cache", GLOBAL(content_cache), .otherwise = "on", .store = store_switch,
+	 .help = "off: read a file anew for each request", .argument = "SWITCH"},
+	{"header-align", GLOBAL(header_align), .otherwise = "0", .store = store_align,
+	 .words = align_words, .help = "Pad heads of answers to a multiple: 0, 32 or 64",
+	 .argument = "BYTES"},
 	{"mime-types", GLOBAL(mime_types), .otherwise = "/etc/mime.types", .store = store_text,
 	 .help = "File of content types", .argument = "FILE"},
 	{"user", GLOBAL(user), .store = store_text, .least = 1,

@@ -145,6 +145,8 @@ struct config {
 	unsigned revalidate_ms;
 	struct config_sockets sockets;
 	bool page_cache; /* what the cache holds may stay in the page cache too */
+	bool path_cache, header_cache, content_cache; /* what is kept of files: content.h */
+	unsigned header_align; /* bytes that heads are a multiple of; 0: any */
 	char *mime_types;
 	char *access_log;    /* file, "-" or "off" */
 	unsigned log_format; /* enum access_format */

@@ -177,7 +177,7 @@ static void count(const struct content_entry *entry, bool by_loop)
 	struct content_stat *stat = &content->stat;
 
 	pthread_mutex_lock(&content->lock);
-	if (!entry->found)
+	if (!entry->found || content->options.no_contents)
 		*(by_loop ? &stat->by_loops : &stat->by_helpers) += 1;
 	/* With paths, content_get() has counted the rest. */
 	if (content->options.no_paths) {
@@ -204,10 +204,11 @@ static bool finish(struct content_entry *entry, struct content_waiter *waiter, b
 		waiter->result.entry = entry;
 		return true;
 	}
+	waiter->late = outdated;
 	if (outdated)
 		content_drop(content, entry->known);
 	content_entry_unref(content, entry);
-	return outdated ? content_get(content, waiter->path, waiter) : true;
+	return outdated ? content_ask(content, waiter->path, waiter) : true;
 }
 
 static void work_done(struct job *job)

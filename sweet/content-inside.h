@@ -92,6 +92,9 @@ static inline bool content_fits(const struct content *content, const struct file
 	return version->size > 0 && (uint64_t)version->size <= content->options.max_unit;
 }
 
+/* content_get() of who may have asked before, and is counted once: late. */
+bool content_ask(struct content *content, const char *path, struct content_waiter *waiter);
+
 /* Writes what is kept, or made once, of a version. */
 void content_describe(struct content_entry *entry, const struct file_version *version);
 

@@ -141,7 +141,7 @@ static void arrive(struct loop_task *task)
 		(struct content_waiter *)((char *)task - offsetof(struct content_waiter, task));
 
 	/* What was seen may have changed before this one asked: look again. */
-	if (waiter->late && !content_get(waiter->content, waiter->path, waiter))
+	if (waiter->late && !content_ask(waiter->content, waiter->path, waiter))
 		return;
 	waiter->arrived(waiter);
 }
@@ -276,6 +276,12 @@ static bool take(struct content *content, struct content_entry *entry,
 
 bool content_get(struct content *content, const char *path, struct content_waiter *waiter)
 {
+	waiter->late = false;
+	return content_ask(content, path, waiter);
+}
+
+bool content_ask(struct content *content, const char *path, struct content_waiter *waiter)
+{
 	waiter->content = content;
 	waiter->path = path;
 	if (content->options.no_paths)
@@ -286,7 +292,7 @@ bool content_get(struct content *content, const char *path, struct content_waite
 		pthread_mutex_lock(&content->lock);
 		entry = g_hash_table_lookup(content->table, path);
 		if (entry && entry->state == ENTRY_READY) {
-			content->stat.hits++;
+			content->stat.hits += !waiter->late;
 			*(entry->view.id ? &content->stat.hit_bytes : &content->stat.miss_bytes) +=
 				(uint64_t)entry->view.version.size;
 			entry->references++;
@@ -296,7 +302,7 @@ bool content_get(struct content *content, const char *path, struct content_waite
 			return !content->options.no_contents || entry->reading.fd < 0 ||
 			       content_fresh(content, path, entry, waiter);
 		}
-		content->stat.misses++;
+		content->stat.misses += !waiter->late;
 		waiter->since_ns = clock_monotonic_ns();
 		if (entry) {
 			wait_locked(entry, waiter);

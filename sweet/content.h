@@ -60,7 +60,7 @@ struct content_waiter {
 	struct content *content;
 	const char *path; /* the caller's, who keeps it until the arrival */
 	uint64_t since_ns;
-	bool late; /* the look at the file had begun before it asked */
+	bool late; /* it has to ask again: the look at the file had begun before it asked */
 };
 
 /* A version of a file; constant once it is there. */

@@ -15,6 +15,7 @@
 #define SPARE_MAX 64
 #define STATUS_GONE 499 /* in the log: the client went before the answer; others say so too */
 
+static_assert(sizeof(struct output) % OUTPUT_ALIGN == 0, "as aligned_alloc() wants it");
 static_assert(RESPONSE_PAGE_MAX <= TRANSACTION_TEXT_MAX, "a page fits behind the head");
 
 /* Spare outputs are linked through the scratch: nobody else uses it then. */
@@ -40,7 +41,7 @@ struct output *output_open(struct server *server)
 	struct transaction *transaction;
 
 	if (!output)
-		output = malloc(sizeof(*output));
+		output = aligned_alloc(OUTPUT_ALIGN, sizeof(*output));
 	if (!output)
 		return NULL;
 	output->began_ns = loop_now_ns(server->loop);
@@ -183,6 +184,9 @@ static void refresh_date(struct server *server)
 				 config->server_header ? "Server: " : "",
 				 config->server_header ? config->server_header : "",
 				 config->server_header ? "\r\n" : "", DATE_LENGTH, server->date);
+	server->lead_pad = config->server_header
+				   ? strlen("Server: ") + strlen(config->server_header)
+				   : server->lead_length - strlen("\r\n");
 }
 
 static char *append(char *at, const void *data, size_t length)
@@ -193,6 +197,25 @@ static char *append(char *at, const void *data, size_t length)
 
 #define APPEND(at, literal) append(at, literal, sizeof(literal) - 1)
 
+/*
+ * Makes a head that ends at end a multiple of the bytes that are wished for, by
+ * blanks behind the value of Server, or of Date without it: they are no part of
+ * a value (RFC 9110, section 5.5), whatever text the operator gave.
+ */
+static char *pad(const struct output *output, char *lead, char *end)
+{
+	const struct server *server = output->transaction.server;
+	size_t align = output->transaction.generation->config->header_align;
+	size_t more = align ? -(size_t)(end - output->head) % align : 0;
+	char *at = lead + server->lead_pad;
+
+	if (more) {
+		memmove(at + more, at, (size_t)(end - at));
+		memset(at, ' ', more);
+	}
+	return end + more;
+}
+
 size_t output_head(struct output *output, bool keep_alive, bool http10)
 {
 	struct transaction *transaction = &output->transaction;
@@ -202,7 +225,7 @@ size_t output_head(struct output *output, bool keep_alive, bool http10)
 	const void *text = transaction->text;
 	size_t text_length = text ? transaction->length : 0;
 	char page[RESPONSE_PAGE_MAX];
-	char *at = output->head;
+	char *at = output->head, *lead;
 
 	assert(text_length <= TRANSACTION_TEXT_MAX);
 	refresh_date(server);
@@ -210,6 +233,7 @@ size_t output_head(struct output *output, bool keep_alive, bool http10)
 		at = APPEND(at, "HTTP/1.1 200 OK\r\n");
 	else
 		at += response_status_line(transaction->status, at);
+	lead = at;
 	at = append(at, server->lead, server->lead_length);
 	if (transaction->head_length)
 		at = append(at, transaction->head, transaction->head_length);
@@ -230,6 +254,7 @@ size_t output_head(struct output *output, bool keep_alive, bool http10)
 	else if (http10)
 		at = APPEND(at, "Connection: keep-alive\r\n");
 	at = APPEND(at, "\r\n");
+	at = pad(output, lead, at);
 	if (text_length && !transaction->head_only) {
 		at = append(at, text, text_length);
 		output->sent = text_length;

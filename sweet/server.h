@@ -96,6 +96,7 @@ struct server {
 	uint64_t date_until_ms; /* loop's clock; 0: none was made */
 	const struct config *date_config;
 	size_t lead_length;
+	size_t lead_pad; /* where in it what pads a head goes */
 	char lead[CONFIG_SERVER_HEADER_MAX + 64];
 	char date[DATE_LENGTH];
 	struct connection *connections; /* connection.c's */

@@ -125,7 +125,10 @@ bool site_open(struct config *config, const struct config *previous,
 					  .revalidate_ns =
 						  (uint64_t)config->revalidate_ms * 1000000u,
 					  .drop_pages = !config->page_cache,
-					  .try_now = true};
+					  .try_now = true,
+					  .no_paths = !config->path_cache,
+					  .no_heads = !config->header_cache,
+					  .no_contents = !config->content_cache};
 	unsigned before = errors->len;
 
 	config->let_go = let_go;

@@ -45,7 +45,8 @@ struct status_data {
 
 	uint64_t accepted, open, states[CONNECTION_STATES];
 	uint64_t requests, responses[6], bytes, pieces;
-	struct histogram_sum latency; /* us */
+	struct histogram_sum latency;			  /* us */
+	uint64_t path_cache, header_cache, content_cache; /* 1: on */
 	struct content_stat files;
 	struct respcache_stat answers; /* that are kept */
 

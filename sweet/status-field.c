@@ -50,6 +50,10 @@ const struct status_field status_fields[] = {
 	 "Files looked up or read, by whose thread.", false, AT(files.by_loops)},
 	{"files", "by_helpers", "file_loads_total", "thread=\"helper\"", NULL, false,
 	 AT(files.by_helpers)},
+	{"caches", "path", "file_cache_on", "cache=\"path\"", "1 for what is kept of files.", true,
+	 AT(path_cache)},
+	{"caches", "header", "file_cache_on", "cache=\"header\"", NULL, true, AT(header_cache)},
+	{"caches", "content", "file_cache_on", "cache=\"content\"", NULL, true, AT(content_cache)},
 	/* --- workers --- */
 	{"workers", "requests", "gateway_requests_total", NULL, "Requests given to workers.", false,
 	 AT(worker_requests)},

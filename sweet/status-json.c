@@ -243,6 +243,7 @@ GString *status_json(const struct status_data *data)
 	add_group(text, data, "bodies");
 	add_latency(text, &data->latency);
 	add_files(text, data);
+	add_group(text, data, "caches");
 	add_group(text, data, "answers");
 	add_workers(text, data);
 	add_group(text, data, "cache");

@@ -192,6 +192,9 @@ static struct status_data *collect(const struct transaction *transaction)
 	data->draining = atomic_load(&transaction->server->site->leaving);
 	for (unsigned i = 0; i < site->threads; i++)
 		add_server(data, site->servers[i]);
+	data->path_cache = config->path_cache;
+	data->header_cache = config->header_cache;
+	data->content_cache = config->content_cache;
 	site_stat(config, &data->files);
 	add_gateway(data, site, config);
 	add_cache(data, site->cache);

@@ -140,6 +140,8 @@ SWEET_UNITS = \
 	tests/unit/test-pidfile \
 	tests/unit/test-pool-config \
 	tests/unit/test-content \
+	tests/unit/test-content-read \
+	tests/unit/test-content-caches \
 	tests/unit/test-loop-watch \
 	tests/unit/test-textbody \
 	tests/unit/test-histogram \
@@ -495,6 +497,14 @@ tests_unit_test_content_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_content_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_content_LDADD = $(sweet_unit_ldadd)
 
+tests_unit_test_content_read_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_content_read_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_content_read_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_content_caches_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_content_caches_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_content_caches_LDADD = $(sweet_unit_ldadd)
+
 tests_unit_test_textbody_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_textbody_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_textbody_LDADD = $(sweet_unit_ldadd)
@@ -583,6 +593,7 @@ EXTRA_DIST += \
 	tests/system/test_bench_logs.py \
 	tests/system/test_cgi.py \
 	tests/system/test_cgi_readme.py \
+	tests/system/test_caches.py \
 	tests/system/test_changes.py \
 	tests/system/test_check_config.py \
 	tests/system/test_clients.py \

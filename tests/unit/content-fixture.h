@@ -47,11 +47,9 @@ static inline void put(const char *name, char letter, size_t size)
 	close(fd);
 }
 
-static inline void open_all(size_t size, size_t max_unit, unsigned threads, uint64_t revalidate_ns)
+static inline void open_with(size_t size, struct content_options content_options, unsigned threads)
 {
 	struct NC_cache_options options = {.size = size};
-	struct content_options content_options = {.max_unit = max_unit,
-						  .revalidate_ns = revalidate_ns};
 
 	make_directory(directory);
 	root = docroot_open(directory);
@@ -68,6 +66,13 @@ static inline void open_all(size_t size, size_t max_unit, unsigned threads, uint
 	content_options.helpers = helpers;
 	content = content_open(&content_options);
 	ck_assert_ptr_nonnull(content);
+}
+
+static inline void open_all(size_t size, size_t max_unit, unsigned threads, uint64_t revalidate_ns)
+{
+	open_with(size,
+		  (struct content_options){.max_unit = max_unit, .revalidate_ns = revalidate_ns},
+		  threads);
 }
 
 /* Removes the folder, of which these files are left. */

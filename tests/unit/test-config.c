@@ -124,6 +124,8 @@ START_TEST(test_defaults)
 	ck_assert_str_eq(config->access_log, "off");
 	ck_assert_ptr_null(config->cache_socket);
 	ck_assert_int_eq(config->revalidate_ms, 0);
+	ck_assert(config->path_cache && config->header_cache && config->content_cache);
+	ck_assert_uint_eq(config->header_align, 0);
 	ck_assert_int_ge(config->threads, 1);
 	ck_assert_int_le(config->threads, 64);
 	ck_assert(!config->sockets.defer_accept && !config->sockets.delay_ack);
@@ -163,6 +165,11 @@ START_TEST(test_command_line)
 	ck_assert_str_eq(config->access_log, "-");
 	ck_assert_uint_eq(config->cache_size, 1024 * MIB);
 	ck_assert_int_eq(config->revalidate_ms, 1000);
+	config_unref(config);
+	config = must_read("sweet --path-cache=off --header-cache=off --content-cache=off "
+			   "--header-align=64");
+	ck_assert(!config->path_cache && !config->header_cache && !config->content_cache);
+	ck_assert_uint_eq(config->header_align, 64);
 	config_unref(config);
 	/* The last word counts. */
 	config = must_read("sweet --threads=3 --root a --threads=4 --root b --io uring");
@@ -268,6 +275,10 @@ static const struct {
 	{"send-method", "auto copy splice zerocopy kernel", "on sendfile ''"},
 	{"defer-accept", "on off", "1 yes ''"},
 	{"close-option", "on off", "1 ''"},
+	{"path-cache", "on off", "yes ''"},
+	{"header-cache", "on off", "1 ''"},
+	{"content-cache", "on off", "keep ''"},
+	{"header-align", "0 32 64", "1 16 128 -32 off 032 ''"},
 	{"listing", "on off", "yes '' ON"},
 	{"redirect", "off /new/ http://a/ '308 https://b/'", "new '304 /a' '200 /a' /ä '301 x' ''"},
 	{"error-page", "404=/a 500=/b/c.html", "404 404=a 200=/a x=/a 404=/../a"},
