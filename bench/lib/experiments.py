@@ -8,7 +8,7 @@ import resource
 import shutil
 import sys
 
-from . import (architectures, checksum, dynamic, fixed, idle, library, load, packets, plot,
+from . import (architectures, breakdown, checksum, dynamic, fixed, idle, library, load, packets, plot,
                process, reload, replacement, report, sendfile, specweb, surge, tracereplay, tux)
 from .process import Failure
 
@@ -185,6 +185,13 @@ def dynamic_bodies(context):
             "SWEET beside Apache as TUX was: CPU time, and a rising rate of connections", tux)
 def tux_and_apache(context):
     tux.measure(context)
+
+
+@experiment("breakdown", None,
+            "SWEET's three caches of files on and off, all eight ways; heads of 32 and 64 bytes",
+            breakdown)
+def three_caches(context):
+    breakdown.measure(context)
 
 
 @experiment("idle", None, "10,000 kept connections: memory of each, and how fast the others are",
