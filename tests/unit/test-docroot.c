@@ -260,6 +260,47 @@ START_TEST(test_paths)
 }
 END_TEST
 
+/* By what is in memory: the same, or that it does not tell.  _i as above. */
+START_TEST(test_cached)
+{
+	unsigned descriptors = open_descriptors();
+
+	if (_i == 1 && has_openat2())
+		hide_openat2();
+	for (unsigned i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		struct file_version version, again;
+		int wanted = docroot_open_file(root, paths[i].path, &version);
+		int fd = docroot_open_cached(root, paths[i].path, &again);
+
+		if (_i == 1 || !has_openat2())
+			ck_assert_int_eq(fd, -EAGAIN);
+		else if (fd != -EAGAIN)
+			ck_assert_msg(wanted < 0 ? fd == wanted
+						 : fd >= 0 && file_version_equal(&version, &again),
+				      "%s: %d, not %d", paths[i].path, fd, wanted);
+		if (wanted >= 0)
+			close(wanted);
+		if (fd >= 0)
+			close(fd);
+	}
+	ck_assert_uint_eq(open_descriptors(), descriptors);
+}
+END_TEST
+
+START_TEST(test_rests)
+{
+	struct file_version version = {0};
+
+	ck_assert(file_version_rests(&version));
+	clock_gettime(CLOCK_REALTIME, &version.changed);
+	file_version_rest(&version);
+	ck_assert(file_version_rests(&version));
+	/* In the future: a clock was set back, and it is not worth waiting for. */
+	version.changed.tv_sec += 1000;
+	ck_assert(file_version_rests(&version));
+}
+END_TEST
+
 START_TEST(test_long_paths)
 {
 	struct file_version version;
@@ -423,6 +464,8 @@ static void fill(TCase *tcase)
 {
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
 	tcase_add_loop_test(tcase, test_paths, 0, 2);
+	tcase_add_loop_test(tcase, test_cached, 0, 2);
+	tcase_add_test(tcase, test_rests);
 	tcase_add_test(tcase, test_long_paths);
 	tcase_add_test(tcase, test_root);
 	tcase_add_test(tcase, test_permissions);
