@@ -114,7 +114,7 @@ static int look_up(struct content_entry *entry, bool keeps, bool wait)
 	if (keeps && !entry->known && find_known(entry))
 		entry->found = true;
 	/* What is known has rested. */
-	return entry->known ? 0 : reading_rest(&entry->reading, options->max_unit, wait);
+	return entry->known ? 0 : reading_rest(&entry->reading, entry->content->max_unit, wait);
 }
 
 static int read_once(struct content_entry *entry, bool wait)

@@ -18,7 +18,8 @@
 #include <content-read.h>
 #include <content.h>
 
-#define CONTENT_TRIES 5 /* for a file to rest */
+#define CONTENT_PASSING ((size_t)1 << 20) /* bytes of a unit that is read for one request */
+#define CONTENT_TRIES 5			  /* for a file to rest */
 
 enum entry_state { ENTRY_LOADING, ENTRY_READY, ENTRY_GONE };
 
@@ -62,6 +63,7 @@ struct content {
 	GHashTable *table;	  /* path, or identity, to entry */
 	GQueue recent;		  /* entries in the table, most recently loaded first */
 	unsigned entries_max;	  /* in the table */
+	size_t max_unit;	  /* bytes of the largest file that has a unit */
 	struct content_stat stat; /* but the files */
 };
 
@@ -89,7 +91,7 @@ void content_drop(struct content *content, struct content_entry *entry);
 /* Whether a file of this version has a unit, if there is room. */
 static inline bool content_fits(const struct content *content, const struct file_version *version)
 {
-	return version->size > 0 && (uint64_t)version->size <= content->options.max_unit;
+	return version->size > 0 && (uint64_t)version->size <= content->max_unit;
 }
 
 /* content_get() of who may have asked before, and is counted once: late. */

@@ -23,6 +23,10 @@ struct content *content_open(const struct content_options *options)
 	content->options.mime = mime_ref(options->mime);
 	/* What is dropped from the page cache is not there to be tried. */
 	content->options.try_now = options->try_now && !options->drop_pages;
+	/* A larger one goes window by window: filestream.c. */
+	content->max_unit = options->no_contents && options->max_unit > CONTENT_PASSING
+				    ? CONTENT_PASSING
+				    : options->max_unit;
 	content_table_init(content);
 	return content;
 }
@@ -90,7 +94,7 @@ static int load_once(struct content_entry *entry, bool wait)
 				      memory_order_relaxed);
 	error = reading_open(reading, options->root, entry->path, wait);
 	if (!error)
-		error = reading_rest(reading, options->max_unit, wait);
+		error = reading_rest(reading, entry->content->max_unit, wait);
 	if (error || options->no_contents || !content_fits(entry->content, &reading->version))
 		return error;
 	error = reading_unit(reading, NC_KIND_AUTO, wait, &entry->view.id);

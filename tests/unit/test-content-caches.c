@@ -92,6 +92,23 @@ START_TEST(test_without_unit)
 }
 END_TEST
 
+/* What is read for one request is bounded, whatever the cache could hold. */
+START_TEST(test_bound)
+{
+	struct content_options options = way(_i);
+	struct asker asker;
+
+	options.max_unit = 4 << 20;
+	open_with(16 << 20, options, 1);
+	put("file", 'x', (1 << 20) + 1);
+	asker = get(0, "/file");
+	ck_assert_int_eq(asker.waiter.result.error, 0);
+	ck_assert(options.no_contents == !content_view(asker.waiter.result.entry)->id);
+	give_back(0, &asker);
+	close_all();
+}
+END_TEST
+
 START_TEST(test_failures)
 {
 	open_with(4 << 20, way(_i), 1);
@@ -271,6 +288,7 @@ static void fill(TCase *tcase)
 {
 	tcase_add_loop_test(tcase, test_answers, 0, WAYS);
 	tcase_add_loop_test(tcase, test_without_unit, 0, WAYS);
+	tcase_add_loop_test(tcase, test_bound, 0, WAYS);
 	tcase_add_loop_test(tcase, test_failures, 0, WAYS);
 	tcase_add_loop_test(tcase, test_heads, 0, WAYS);
 	tcase_add_loop_test(tcase, test_contents, 0, WAYS);
