@@ -35,7 +35,7 @@ def make_servers(context, root, mib):
     io = context.io[0]
     return [*(Sweet(context, root, io, mib, name=way_name(way), arguments=arguments(way))
               for way in WAYS),
-            *(Sweet(context, root, io, mib, name=f"all, heads of {align}",
+            *(Sweet(context, root, io, mib, name=f"align-{align}",
                     arguments=["--header-align", str(align)]) for align in ALIGNS)]
 
 
