@@ -8,8 +8,9 @@ import resource
 import shutil
 import sys
 
-from . import (architectures, breakdown, checksum, dynamic, fixed, idle, library, load, packets, plot,
-               process, reload, replacement, report, sendfile, specweb, surge, tracereplay, tux)
+from . import (architectures, breakdown, checksum, dynamic, fixed, idle, library, load, packets,
+               plot, process, reload, replacement, report, sendfile, specweb, surge, tracereplay,
+               tux)
 from .process import Failure
 
 EXPERIMENTS = {}
