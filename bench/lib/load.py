@@ -161,6 +161,7 @@ class Httperf:
     """
 
     LIMIT = 1
+    BUFFER = 1 << 20  # httperf's own 16 KB is less than a segment of loopback
     # What goes wrong on this side; the rest of them are the server's doing.
     OWN_ERRORS = ("fd-unavail", "addrunavail", "ftab-full")
 
@@ -177,7 +178,7 @@ class Httperf:
             argv = [self.program, f"--server={server.address}", f"--port={server.port}",
                     f"--wlog=y,{uris.name}", f"--rate={self.rate / self.calls:.2f}",
                     f"--num-conns={connections}", f"--num-calls={self.calls}",
-                    f"--timeout={self.LIMIT}", "--hog"]
+                    f"--timeout={self.LIMIT}", "--hog", f"--recv-buffer={self.BUFFER}"]
             if self.calls == 1:
                 argv.append("--add-header=Connection: close\\n")
             output, status = run_program(server.name, argv, self.cpu, seconds)
