@@ -118,6 +118,11 @@ class Server:
         process.end(self.popens)
         self.popens = []
 
+    def restart(self):
+        self.stop()
+        self.cpu_then = None
+        self.begin()
+
 
 class Null(Server):
     """What makes bodies and sends them, and nothing else: the limit."""
