@@ -584,9 +584,9 @@ bool service_run(void)
 		tell_parent();
 	} else {
 		service_announce();
-		log_settled();
 		service_tell_ready();
 	}
+	log_settled();
 	loop_run(main_loop());
 	return true;
 }

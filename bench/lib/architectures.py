@@ -11,6 +11,7 @@ import random
 import statistics
 
 from . import cgroup, disk, files, idle, netns, report, weblog
+from .cgroup import Unavailable
 from .documents import Documents
 from .load import Replay, Wrk, check, write_list
 from .plot import Plot
@@ -130,8 +131,8 @@ class Sites:
     def go_cold(self):
         kept = 100 * self.documents.drop()
         if kept > WARM_PERCENT:
-            raise Failure(f"{kept:.0f} % of the files stay in the page cache, which was to be"
-                          " cold: is TMPDIR on a file system without a disk, such as tmpfs?")
+            raise Unavailable(f"{kept:.0f} % of the files stay in the page cache, which was to be"
+                              " cold: is TMPDIR on a file system without a disk, such as tmpfs?")
 
 
 # --- All in memory ---------------------------------------------------------------------
@@ -178,8 +179,8 @@ def tell_speed(context, sites):
     try:
         found = disk.speed(sites.documents.paths())
     except OSError as error:
-        raise Failure(f"{sites.documents.root}: no reading past the page cache:"
-                      f" {error.strerror}") from error
+        raise Unavailable(f"{sites.documents.root}: no reading past the page cache:"
+                          f" {error.strerror}") from error
     context.table("This disk, without a limit: reads of 64 KB, one at a time",
                   ["pass", "", "median us", "99th percentile us", "MB/s"],
                   [[which, "", f"{middle_us:.0f}", f"{late_us:.0f}", f"{rate:.0f}"]
@@ -260,7 +261,10 @@ def measure(context):
     cached(context)
     memory = context.pick(None, MEMORY_MIB, QUICK_MEMORY_MIB)
     sites = Sites(context, SETS * memory << 20)
-    disk_bound(context, sites, memory)
+    try:
+        disk_bound(context, sites, memory)
+    except Unavailable as why:
+        context.table("Left out", ["what", "", "why"], [["bound by the disk", "", str(why)]])
     wide_area(context, sites)
 
 

@@ -16,6 +16,10 @@ ROOT = "/sys/fs/cgroup"
 REMOVE_SECONDS = 5
 
 
+class Unavailable(Failure):
+    """This machine, or the container, does not let us."""
+
+
 def above(controller, wanted):
     """(directory to make a group in, version): bench's own group with version 1.
 
@@ -33,7 +37,7 @@ def above(controller, wanted):
     directory = ROOT + next((path for _, names, path in lines if not names), "/")
     directory = os.path.normpath(directory)
     if not os.path.exists(os.path.join(directory, "cgroup.subtree_control")):
-        raise Failure(f"no control groups with {controller} in {ROOT}")
+        raise Unavailable(f"no control groups with {controller} in {ROOT}")
     while not wanted <= set(read(directory, "cgroup.subtree_control").split()):
         if directory == ROOT:
             write(ROOT, "cgroup.subtree_control", " ".join(f"+{name}" for name in sorted(wanted)))
@@ -47,8 +51,8 @@ def write(directory, name, value):
         with open(os.path.join(directory, name), "w") as file:
             file.write(str(value))
     except OSError as error:
-        raise Failure(f"{directory}/{name}: {error.strerror}; control groups need root, and"
-                      " their file system to be writable") from error
+        raise Unavailable(f"{directory}/{name}: {error.strerror}; control groups need root, and"
+                          " their file system to be writable") from error
 
 
 def read(directory, name):
@@ -65,8 +69,8 @@ def disk_of(path):
     try:
         return read(place, "dev").strip()
     except OSError:
-        raise Failure(f"{path} lies on no disk whose speed could be limited; TMPDIR says"
-                      " where it is to be") from None
+        raise Unavailable(f"{path} lies on no disk whose speed could be limited; TMPDIR says"
+                          " where it is to be") from None
 
 
 class Group:
@@ -96,8 +100,8 @@ class Group:
             try:
                 os.mkdir(directory)
             except OSError as error:
-                raise Failure(f"{directory}: {error.strerror}; control groups need root, and"
-                              " their file system to be writable") from error
+                raise Unavailable(f"{directory}: {error.strerror}; control groups need root, and"
+                                  " their file system to be writable") from error
             self.directories.append(directory)
         return directory, version
 
