@@ -10,7 +10,7 @@ A section is Markdown in which a line of its own may be
 
 and in whose text may stand, with parameters as name=value where they are needed,
 
-  {{figure ROW FIELD size=1024}}       the median of a field
+  {{figure ROW FIELD size=1024}}       the median of a field; a row's blanks are "-" here
   {{ratio ROW ROW FIELD size=1024}}    of the medians: the first by the second
 """
 
@@ -97,7 +97,8 @@ def find_case(content, wanted, name):
 
 def median(content, name, row, field, wanted):
     case = find_case(content, wanted, name)
-    found = case["summary"].get(row, {}).get(field)
+    rows = {known.replace(" ", "-"): found for known, found in case["summary"].items()}
+    found = rows.get(row, {}).get(field)
     if not found:
         raise Failure(f"sections/{name}.md: {row} has no {field}")
     return found["median"]
