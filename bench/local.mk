@@ -43,7 +43,8 @@ noinst_PROGRAMS += bench/checksum
 EXTRA_DIST += bench/lib/checksum.py
 bench_checksum_LDADD = libnabc/libnabc-internal.la $(URING_LIBS) -lpthread
 
-# The text of RESULTS.md.
+# What was found, and the text that it is woven into.
+EXTRA_DIST += bench/RESULTS.md bench/results
 EXTRA_DIST += bench/sections/checksum.md bench/sections/dynamic.md bench/sections/fixed.md \
 	bench/sections/idle.md bench/sections/library.md bench/sections/reload.md \
 	bench/sections/replacement.md bench/sections/tux.md

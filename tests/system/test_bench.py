@@ -198,7 +198,7 @@ def httperf(monkeypatch):
 
 
 def test_httperf_is_read(httperf):
-    got = httperf.figures("s", HTTPERF.format(good=80), 0, 100)
+    got = httperf.figures("s", HTTPERF.format(good=80), 0, 100, 10)
     assert (got["requests"], got["bytes"], got["duration"]) == (80, 80 * 1024, 2e6)
     assert (got["p50"], got["error_percent"], got["own_error_percent"]) == (500, 20, 5)
 
@@ -206,7 +206,7 @@ def test_httperf_is_read(httperf):
 def test_httperf_fails_on_bad_replies(httperf):
     for output, status in ((HTTPERF.format(good=79), 0), (HTTPERF.format(good=80), 1), ("", 0)):
         with pytest.raises(Failure):
-            httperf.figures("s", output, status, 100)
+            httperf.figures("s", output, status, 100, 10)
 
 
 H2LOAD = """\
