@@ -143,11 +143,13 @@ static void begin(int number, enum manner manner)
 	responder.manner = manner;
 	responder.limit = UINT64_MAX;
 	runner_start(&runner, kind_of(number));
-	config = (struct config){.limits = {.header_ms = 60000,
-					    .body_ms = 60000,
-					    .keep_alive_ms = 60000,
-					    .send_ms = 60000,
-					    .max_header = 8192}};
+	config = (struct config){
+		.limits = {.header_ms = 60000,
+			   .body_ms = 60000,
+			   .keep_alive_ms = 60000,
+			   .send_ms = 60000,
+			   .max_header = 8192},
+		.sockets = {.header_option = true, .close_option = true, .linger = true}};
 	generation = (struct generation){.config = &config, .users = 1};
 	site = (struct site){.bodies.most = 1 << 20, .threads = 1, .servers = {&server}};
 	server = (struct server){
