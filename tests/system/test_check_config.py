@@ -40,7 +40,7 @@ BROKEN = {
     "escape": ("[sweet]\nroot=C:\\www\n",
                [(2, "root: has an unknown escape: a backslash is written \\\\")]),
     "Latin-1": (b"[sweet]\n# gr\xfc\xdfe\n[path /gr\xfc\xdfe]\n", [(3, "not UTF-8 text")]),
-    "no number": ("[sweet]\nthreads=all\n", [(2, 'threads "all": must be a number from 1 to 64')]),
+    "no number": ("[sweet]\nthreads=all\n", [(2, 'threads "all": must be a number from 1 to 4096')]),
     "number too large": ("[sweet]\nthreads=65\n",
                          [(2, 'threads "65": must be a number from 1 to 64')]),
     "no size": ("[sweet]\ncache-size=1.5G\n",
