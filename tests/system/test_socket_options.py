@@ -165,8 +165,9 @@ def test_methods(kind, root):
             assert moved[other] < (1 if method == "copy" else 100 * KB), method
 
 
-def test_zerocopy(root):
-    with running("uring", root, "--send-method", "zerocopy") as server:
+@pytest.mark.parametrize("kind", ["uring"], indirect=True)
+def test_zerocopy(kind, root):
+    with running(kind, root, "--send-method", "zerocopy") as server:
         check_files(server.port)
         moved = sends(server)
         # What the socket or the ring has no room for at a moment is copied.
