@@ -43,6 +43,7 @@
 
 /* Fits into a segment of any network. */
 #define SEGMENT_MIN ((size_t)500)
+/* More is hardly taken at once by a socket that was full. */
 #define LATE_MAX ((size_t)64 << 10)
 
 static bool takes_nothing(const struct nc_sending *sending, unsigned range)
@@ -293,17 +294,6 @@ static void cork(struct nc_transmit *transmit, struct nc_sending *sending)
 		sending->passage.push = nc_cork_set(&transmit->corks, sending->socket);
 }
 
-/*
- * The socket takes no more: what the cork holds back is not the end.  It counts
- * as unsent, too, and where a segment is larger than the bound of that, as the
- * 64 KB of a loopback are, nobody would hear of room until the system has
- * waited for 200 ms.
- */
-static void uncork(struct nc_transmit *transmit, int socket)
-{
-	nc_cork_lift(&transmit->corks, socket);
-}
-
 void nc_transmit_begin(struct nc_transmit *transmit, int socket, const struct nc_passage *passage)
 {
 	/* Beside MSG_MORE, since others may lift it before this message is sent. */
@@ -366,7 +356,13 @@ ssize_t nc_transmit_send(struct nc_transmit *transmit, int socket, const struct 
 	if (result >= 0 && passage->at == passage->total)
 		result = nc_transmit_end(transmit, socket, message->flags);
 	else
-		uncork(transmit, socket);
+		/*
+		 * The socket takes no more: what the cork holds back is not the end.  It
+		 * counts as unsent, too, and where a segment is larger than the bound of
+		 * that, as the 64 KB of a loopback are, nobody would hear of room until the
+		 * system has waited for 200 ms.
+		 */
+		nc_cork_lift(&transmit->corks, socket);
 	if (weight)
 		nc_route_count(&sending.route, &sending.tally, weight);
 	count_result(&sending, result);
