@@ -132,6 +132,16 @@ void log_write(enum log_level level, const char *format, ...)
 	errno = before;
 }
 
+bool log_told(GPtrArray *errors)
+{
+	bool good = errors->len == 0;
+
+	for (unsigned i = 0; i < errors->len; i++)
+		log_error("%s", (const char *)errors->pdata[i]);
+	g_ptr_array_free(errors, TRUE);
+	return good;
+}
+
 void log_set_level(enum log_level level)
 {
 	atomic_store_explicit(&log_threshold, (int)level, memory_order_relaxed);

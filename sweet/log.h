@@ -11,6 +11,9 @@
 #define SWEET_LOG_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
+
+#include <glib.h>
 
 /* In the order of the words for log-level. */
 enum log_level {
@@ -38,6 +41,9 @@ extern _Atomic int log_threshold;
 	} while (0)
 
 void log_write(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Each line of errors as one, and lets go of it; true: it had none. */
+bool log_told(GPtrArray *errors);
 
 void log_set_level(enum log_level level);
 

@@ -15,17 +15,6 @@
 #include <service.h>
 #include <site.h>
 
-/* Logs what errors has, and lets go of it; true: it had nothing. */
-static bool tell(GPtrArray *errors)
-{
-	bool good = errors->len == 0;
-
-	for (unsigned i = 0; i < errors->len; i++)
-		log_error("%s", (const char *)errors->pdata[i]);
-	g_ptr_array_free(errors, TRUE);
-	return good;
-}
-
 int main(int argc, char **argv)
 {
 	GPtrArray *errors = g_ptr_array_new_with_free_func(g_free);
@@ -40,7 +29,7 @@ int main(int argc, char **argv)
 		(void)site_open(config, NULL, &(struct site_options){0}, errors);
 		check_config(config, errors);
 	}
-	good = tell(errors);
+	good = log_told(errors);
 	if (good && request.version)
 		printf("sweet (nabc) %s\n", PACKAGE_VERSION);
 	else if (good && request.check)

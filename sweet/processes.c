@@ -181,10 +181,7 @@ static void reload(struct processes *all)
 		(void)site_open(next, NULL, &(struct site_options){0}, errors);
 		check_config(next, errors);
 	}
-	for (unsigned i = 0; i < errors->len; i++)
-		log_error("%s", (const char *)errors->pdata[i]);
-	good = errors->len == 0;
-	g_ptr_array_free(errors, TRUE);
+	good = log_told(errors);
 	config_unref(next);
 	/* Read again, since what looking opened is not for the processes to have. */
 	errors = g_ptr_array_new_with_free_func(g_free);

@@ -70,30 +70,17 @@ static bool complain_of(char *line)
 	return false;
 }
 
-/* Logs what errors has, and lets go of it; true: it had nothing. */
-static bool tell(GPtrArray *errors)
-{
-	bool good = errors->len == 0;
-
-	for (unsigned i = 0; i < errors->len; i++)
-		log_error("%s", (const char *)errors->pdata[i]);
-	g_ptr_array_free(errors, TRUE);
-	return good;
-}
-
 static struct loop *main_loop(void)
 {
 	return program.runners->all[0].server.loop;
 }
 
-/* The default needs no words. */
-static const char *const arch_words[ARCHS] = {"", "sped, ", "mt, ", "mp, "};
-
 void service_announce(void)
 {
 	const struct config *config = program.reload.config;
 	const struct host *host = &config->hosts[0];
-	bool processes = program.site.arch->processes;
+	const struct arch *arch = program.site.arch;
+	bool usual = arch == &archs[ARCH_AMPED];
 	char options[SOCKET_OPTIONS_TEXT];
 
 	socket_options_check(&config->sockets);
@@ -102,13 +89,13 @@ void service_announce(void)
 		const struct endpoint *endpoint = program.endpoints.all->pdata[i];
 		bool web = endpoint->bound.address.ss_family != AF_UNIX;
 
-		log_notice("listening on %s%s%s (root %s, %s%u %s%s%s%s%s%s%s)",
+		log_notice("listening on %s%s%s (root %s, %s%s%u %s%s%s%s%s%s%s)",
 			   web ? "http://" : "", endpoint->bound.text, web ? "/" : "",
-			   host->scopes[host->scope_count - 1].root,
-			   arch_words[program.site.arch - archs], config->threads,
-			   processes ? "process" : "thread",
+			   host->scopes[host->scope_count - 1].root, usual ? "" : arch->name,
+			   usual ? "" : ", ", config->threads,
+			   arch->processes ? "process" : "thread",
 			   config->threads == 1 ? ""
-			   : processes		? "es"
+			   : arch->processes	? "es"
 						: "s",
 			   *program.site.io ? ", " : "", program.site.io,
 			   config->data_path == DATA_PATH_POSIX ? ", data path posix" : "",
@@ -264,7 +251,7 @@ static bool open_sockets(void)
 	if (endpoints_plan(&program.endpoints, config->listen, config->listen_given, &change,
 			   errors))
 		endpoints_commit(&program.endpoints, &change);
-	return tell(errors);
+	return log_told(errors);
 }
 
 static bool write_pid_file(void)
@@ -278,6 +265,14 @@ static bool write_pid_file(void)
 	return true;
 }
 
+/* Of a process: all of it, or its part if there are several. */
+static size_t cache_share(const struct config *config)
+{
+	if (!archs[config->arch].processes)
+		return config->cache_size;
+	return MAX(config->cache_size / config->threads, CACHE_MIN);
+}
+
 bool service_open(int argc, char **argv, struct config *config, struct supervisor *supervisor)
 {
 	struct site *site = &program.site;
@@ -289,12 +284,9 @@ bool service_open(int argc, char **argv, struct config *config, struct superviso
 	site->log_fd = program.signal_fd = program.told = -1;
 	site->arch = &archs[config->arch];
 	site->threads = config->threads;
-	site->cache_size = config->cache_size;
-	if (site->arch->processes) {
-		/* Each has its share, and a thread. */
-		site->cache_size = MAX(config->cache_size / config->threads, CACHE_MIN);
+	site->cache_size = cache_share(config);
+	if (site->arch->processes)
 		site->threads = 1;
-	}
 	endpoints_init(&program.endpoints, site->threads, site->arch->single);
 	/* What is wrong with it is told before anything is there. */
 	if (!privileges_find(&privileges, config->user, config->group, &why))
@@ -314,20 +306,20 @@ bool service_renew(struct config *next)
 	if (&archs[next->arch] != program.site.arch) {
 		g_ptr_array_add(errors, g_strdup("arch is read at the start only: restart to "
 						 "use another"));
-		return tell(errors);
+		return log_told(errors);
 	}
 	if (!endpoints_plan(&program.endpoints, next->listen, next->listen_given, &change, errors))
-		return tell(errors);
+		return log_told(errors);
 	if (!logs_apply(&program.site, next, &why)) {
 		endpoints_abandon(&change);
 		g_ptr_array_add(errors, why);
-		return tell(errors);
+		return log_told(errors);
 	}
 	endpoints_commit(&program.endpoints, &change);
 	config_unref(program.reload.config);
 	program.reload.config = config_ref(next);
-	program.site.cache_size = MAX(next->cache_size / next->threads, CACHE_MIN);
-	return tell(errors);
+	program.site.cache_size = cache_share(next);
+	return log_told(errors);
 }
 
 void service_be_child(pid_t parent, int told)
@@ -448,7 +440,7 @@ static bool open_site(void)
 					       .authenticator = site->authenticator,
 					       .max_unit = site->max_unit},
 			errors);
-	if (!tell(errors) || !open_loops())
+	if (!log_told(errors) || !open_loops())
 		return false;
 	site->gateway = gateway_open(site);
 	site->started_ns = clock_monotonic_ns();
