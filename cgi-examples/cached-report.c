@@ -28,10 +28,15 @@ struct report {
 };
 
 /*
- * The one before is kept until the next change: an answer that names it may
- * still be on its way to the server.
+ * An answer on its way to the server may still name an earlier page.  The
+ * server has at most so many requests of a thread with us (in-flight=), and
+ * each page was made for one: the pages before that many are named no more.
  */
-static struct report current, before;
+#define EARLIER 256
+
+static struct report current;
+static size_t earlier[EARLIER]; /* ids, 0: none; the oldest stands where the next will */
+static unsigned next_earlier;
 static unsigned made;
 
 static bool same(const struct stat *a, const struct stat *b)
@@ -40,14 +45,30 @@ static bool same(const struct stat *a, const struct stat *b)
 	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
+/* Gives the memory of the oldest page back; false: there is none but the current one. */
+static bool forget_oldest(void)
+{
+	for (unsigned i = 0; i < EARLIER; i++) {
+		size_t *oldest = &earlier[(next_earlier + i) % EARLIER];
+
+		if (*oldest) {
+			NC_destroy(*oldest);
+			*oldest = 0;
+			return true;
+		}
+	}
+	return false;
+}
+
 /* Puts the page into the cache: 0, or -1 with errno. */
 static int publish(struct report *report, size_t lines, size_t words, size_t bytes)
 {
 	NC_handle unit;
 	int error, length;
 
-	if (NC_alloc(&unit, 256, 0) < 0)
-		return -1;
+	while (NC_alloc(&unit, 256, 0) < 0)
+		if (errno != ENOMEM || !forget_oldest())
+			return -1;
 	length = NC_printf(&unit, 0, "Report %u of process %d: %zu lines, %zu words, %zu bytes.\n",
 			   made + 1, (int)getpid(), lines, words, bytes);
 	if (length > 0 && NC_insert(&unit) == 0) {
@@ -99,9 +120,10 @@ static int make(const char *path, struct report *report)
 
 static void replace(const struct report *next)
 {
-	if (before.page.id)
-		NC_destroy(before.page.id);
-	before = current;
+	if (earlier[next_earlier])
+		NC_destroy(earlier[next_earlier]);
+	earlier[next_earlier] = current.page.id;
+	next_earlier = (next_earlier + 1) % EARLIER;
 	current = *next;
 }
 
