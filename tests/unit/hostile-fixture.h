@@ -49,14 +49,27 @@ struct member {
 	int talk; /* the owner's end */
 };
 
+/*
+ * gcc 12's ASan forks with its allocator's locks as they are: what the cache's
+ * thread holds at that moment, a child waits for in vain.  Thread and processes
+ * together are tested without it.
+ */
+#ifdef __SANITIZE_ADDRESS__
+#define NO_THREAD_TO_FORK NC_CACHE_NO_THREAD
+#else
+#define NO_THREAD_TO_FORK 0
+#endif
+
 static inline void open_hostile(const struct NC_cache_options *options)
 {
 	struct NC_serve_options serve = {.mode = 0666};
+	struct NC_cache_options these = *options;
 
 	make_directory(directory);
 	ck_assert_int_eq(chmod(directory, 0755), 0);
 	snprintf(path, sizeof(path), "%s/cache", directory);
-	cache = NC_cache_open(options);
+	these.flags |= NO_THREAD_TO_FORK;
+	cache = NC_cache_open(&these);
 	ck_assert_ptr_nonnull(cache);
 	ck_assert_int_eq(NC_cache_serve_as(cache, path, &serve), 0);
 }
