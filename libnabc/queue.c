@@ -96,6 +96,11 @@ bool nc_queue_must_ring(struct nc_queue *queue)
 	return false;
 }
 
+bool nc_queue_is_taken(const struct nc_queue *queue)
+{
+	return atomic_load_explicit(&queue->shared->tail, memory_order_relaxed) == queue->own;
+}
+
 bool nc_queue_must_ring_now(struct nc_queue *queue)
 {
 	atomic_thread_fence(memory_order_seq_cst);

@@ -58,6 +58,9 @@ int nc_queue_push_leaving(struct nc_queue *queue, const void *head, size_t head_
 /* Producer, after pushing one record: whether the consumer sleeps and must be rung. */
 bool nc_queue_must_ring(struct nc_queue *queue);
 
+/* Producer: whether the consumer has taken all that was pushed. */
+bool nc_queue_is_taken(const struct nc_queue *queue);
+
 /* Producer, when no more will come for a while: the same for what was not rung for. */
 bool nc_queue_must_ring_now(struct nc_queue *queue);
 

@@ -7,6 +7,7 @@
  * waits for work and for the end alike.
  */
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,6 +18,14 @@
 
 #define JOIN_TIMEOUT_MS 5000
 #define RECORD_MAX (sizeof(struct nc_wire_request) + NC_WIRE_BLOCK_MAX)
+
+/*
+ * Bytes of bodies after which the server is let in.  Measured with two workers
+ * and the server on one CPU, 64 connections: pages of 1 MB cost 0.80 times the
+ * CPU time and come 1.23 times as often, those of 100 KB 0.91 and 1.06 times.
+ * 512 KiB to 4 MiB differ by less than 5 %.
+ */
+#define PACE ((size_t)1 << 20)
 
 int nc_responder_open(struct nc_cache *cache, int socket, struct nc_responder **result)
 {
@@ -243,20 +252,42 @@ int nc_responder_accept(struct nc_responder *responder, struct NC_request *reque
 	}
 }
 
+/*
+ * A worker that shares its CPU with the server would make one body behind the
+ * other, each in memory that has left the CPU's caches when the server sends it
+ * and when the next is made.  A server on another CPU costs it a system call.
+ */
+static void pace(struct nc_responder *responder, uint32_t lane, size_t bytes, bool taken)
+{
+	struct nc_queue *queue = &responder->lane[lane].queues.responses;
+	size_t *waiting = &responder->lane[lane].waiting;
+
+	*waiting = (taken ? 0 : *waiting) + bytes;
+	if (*waiting < PACE)
+		return;
+	*waiting = 0;
+	if (nc_queue_must_ring_now(queue))
+		nc_doorbell_ring(responder->lane[lane].doorbell);
+	(void)sched_yield();
+}
+
 int nc_responder_push(struct nc_responder *responder, uint32_t lane,
 		      const struct nc_wire_response *wire, const struct NC_range *ranges,
 		      const char *headers)
 {
 	struct nc_queue *queue = &responder->lane[lane].queues.responses;
-	size_t length = sizeof(*wire) + wire->ranges * sizeof(*ranges);
+	size_t length = sizeof(*wire) + wire->ranges * sizeof(*ranges), bytes = 0;
 	struct {
 		struct nc_wire_response wire;
 		struct NC_range ranges[NC_WIRE_RANGES_MAX];
 	} head;
+	bool taken = nc_queue_is_taken(queue);
 	int error;
 
 	if (responder->out)
 		return nc_responder_write(responder, lane, wire, ranges, headers);
+	for (unsigned i = 0; i < wire->ranges; i++)
+		bytes += ranges[i].length;
 	head.wire = *wire;
 	if (wire->ranges)
 		memcpy(head.ranges, ranges, wire->ranges * sizeof(*ranges));
@@ -271,9 +302,13 @@ int nc_responder_push(struct nc_responder *responder, uint32_t lane,
 		if (error <= 0)
 			return error ? error : -EPIPE;
 	}
-	if (!error && nc_queue_must_ring(queue))
+	if (error)
+		return error;
+	if (nc_queue_must_ring(queue))
 		nc_doorbell_ring(responder->lane[lane].doorbell);
-	return error;
+	if (bytes)
+		pace(responder, lane, bytes, taken);
+	return 0;
 }
 
 int nc_responder_check_ranges(struct nc_responder *responder, const struct NC_range *ranges,

@@ -25,6 +25,7 @@ struct nc_responder {
 	struct {
 		struct nc_lane queues;
 		uint64_t begun; /* requests that were accepted */
+		size_t waiting; /* bytes of bodies that the server may not have seen yet */
 		int doorbell;
 	} lane[];
 };

@@ -326,6 +326,11 @@ START_TEST(test_arm_for_several)
 	/* Awake: not rung for. */
 	ck_assert_int_eq(push(&ends, "a", 1), 0);
 	ck_assert(!nc_queue_must_ring_now(&ends.producer));
+	for (unsigned i = 0; i < 2; i++) {
+		ck_assert(!nc_queue_is_taken(&ends.producer));
+		ck_assert_int_eq(nc_queue_pop(&ends.consumer, record, sizeof(record)), 1);
+	}
+	ck_assert(nc_queue_is_taken(&ends.producer));
 	free(ends.memory);
 }
 END_TEST

@@ -11,6 +11,7 @@
 
 #include <attach.h>
 #include <exchange.h>
+#include <handle.h>
 #include <peer.h>
 #include <responder.h>
 
@@ -265,6 +266,45 @@ START_TEST(test_rings_when_full)
 }
 END_TEST
 
+/*
+ * However many it sleeps for: at 1 MiB of bodies that it has not taken it is
+ * rung; what it has taken counts no more.
+ */
+START_TEST(test_rings_for_bytes)
+{
+	const size_t size = 128 << 10;
+	struct NC_request request = {.tag = 1};
+	struct NC_response response = {
+		.status = 200, .flags = NC_RESPONSE_KEEP, .body = {.length = size}};
+	char record[512];
+	NC_handle handle;
+
+	ck_assert_int_eq(open_pair(1, NC_LANE_QUEUE, 256 << 10), 0);
+	ck_assert_int_eq(nc_handle_alloc(&handle, &joined, size, 0, NC_KIND_RECYCLED), 0);
+	ck_assert_int_eq(nc_handle_insert(&handle), 0);
+	response.body.id = NC_cache_id(&handle);
+	ck_assert_int_eq(nc_handle_free(&handle), 0);
+	for (unsigned round = 0; round < 2; round++) {
+		ck_assert(!nc_queue_arm(&lane.responses, 100));
+		for (unsigned i = 1; i <= 8; i++) {
+			ck_assert_int_eq(nc_responder_respond(responder, &request, &response), 0);
+			ck_assert_uint_eq(rings(), i == 8);
+		}
+		while (nc_queue_pop(&lane.responses, record, sizeof(record)) > 0)
+			;
+		ck_assert(!nc_queue_arm(&lane.responses, 100));
+		for (unsigned i = 0; i < 20; i++) {
+			ck_assert_int_eq(nc_responder_respond(responder, &request, &response), 0);
+			ck_assert_int_gt(nc_queue_pop(&lane.responses, record, sizeof(record)), 0);
+		}
+		ck_assert_uint_eq(rings(), 0);
+	}
+	nc_responder_close(responder);
+	nc_cache_fini(&joined);
+	close_owner();
+}
+END_TEST
+
 /* A server that spoils the tail of the responses cannot make the worker wait for ever. */
 START_TEST(test_respond_to_nonsense)
 {
@@ -288,6 +328,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_respond_ends);
 	tcase_add_test(tcase, test_rings_for_several);
 	tcase_add_test(tcase, test_rings_when_full);
+	tcase_add_test(tcase, test_rings_for_bytes);
 	tcase_add_test(tcase, test_respond_to_nonsense);
 }
 
