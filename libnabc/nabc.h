@@ -90,9 +90,9 @@ struct NC_cache_options {
 	void *log_context;
 	enum NC_checksum_kind checksum; /* kept of each fragment; default NC_CHECKSUM_INET */
 	/*
-	 * Bytes that may wait unsent in a TCP socket (TCP_NOTSENT_LOWAT) once it
-	 * has sent a message of 128 KiB or more from memory that is not recycled,
-	 * unless the program has bounded them itself; default 16 KiB; SIZE_MAX: sockets stay as they are.
+	 * Bytes that may wait unsent in a TCP socket (TCP_NOTSENT_LOWAT) once a
+	 * message of 128 KiB or more was spliced to it, unless the program has
+	 * bounded them itself; default 16 KiB; SIZE_MAX: sockets stay as they are.
 	 */
 	size_t unsent_limit;
 	enum NC_policy policy;

@@ -18,6 +18,7 @@ struct nc_transmit {
 	struct nc_zerocopy zerocopy;
 	struct nc_corks corks;
 	size_t unsent_limit; /* bytes; SIZE_MAX: sockets stay as they are */
+	size_t local_splice; /* bytes from which on pieces that stay on this machine are spliced */
 	struct nc_transmit_counts counts[NC_TRANSMIT_SHARDS];
 };
 
@@ -29,10 +30,7 @@ ssize_t nc_transmit_send(struct nc_transmit *transmit, int socket, const struct 
 
 /* --- for messages that are sent step by step by others ------------------------ */
 
-/*
- * The route of a socket, if the message is large enough for it to matter, and
- * a bound of its unsent bytes.  0; errors of nc_route_find().
- */
+/* A socket's route, if the message is large enough to matter: 0; errors of nc_route_find(). */
 int nc_transmit_route(struct nc_transmit *transmit, int socket, const struct nc_passage *passage,
 		      struct nc_route_use *route);
 

@@ -501,6 +501,7 @@ static void open_limited(size_t limit)
 
 	ck_assert_int_eq(nc_cache_init_owner(&cache, &options), 0);
 	nc_transmit_init(&transmit, &cache);
+	transmit.local_splice = NC_ROUTE_CLASS_MIN;
 }
 
 START_TEST(test_unsent)
@@ -515,7 +516,10 @@ START_TEST(test_unsent)
 	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", ROOM, ROOM);
 	deliver(pair, small, 2, 100 * KIB, 0);
 	ck_assert_uint_eq(lowat(pair[0]), 0);
+	/* What is copied is copied in one go. */
 	deliver(pair, large, 1, 128 * KIB, NC_SEND_DONTWAIT);
+	ck_assert_uint_eq(lowat(pair[0]), 0);
+	deliver(pair, large, 1, 128 * KIB, 0);
 	ck_assert_uint_eq(lowat(pair[0]), 16384);
 	/* Once: what the program makes of it later is its own. */
 	ck_assert_int_eq(setsockopt(pair[0], IPPROTO_TCP, TCP_NOTSENT_LOWAT, &none, sizeof(none)),
@@ -585,6 +589,32 @@ static bool start_tls(const int pair[2])
 	return true;
 }
 
+/* What does not leave this machine is copied up to a size that caches hold. */
+START_TEST(test_local)
+{
+	static const struct {
+		size_t size;
+		bool spliced;
+	} cases[] = {{32 * KIB, false}, {100 * KIB, false}, {256 * KIB, true}, {MIB, true}};
+	int pair[2];
+
+	ck_assert_int_eq(
+		nc_cache_init_owner(&cache, &(struct NC_cache_options){.size = 8 * MIB,
+								       .flags = NC_CACHE_NO_URING}),
+		0);
+	nc_transmit_init(&transmit, &cache);
+	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", ROOM, ROOM);
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint64_t before = statistics().sends[NC_METHOD_SPLICE];
+
+		deliver(pair, insert(i, cases[i].size, 0, NC_KIND_APPENDED), i, cases[i].size, 0);
+		ck_assert_uint_eq(statistics().sends[NC_METHOD_SPLICE] > before, cases[i].spliced);
+	}
+	close_pair(pair);
+	close_cache();
+}
+END_TEST
+
 /*
  * MSG_MORE would keep a record open: at the end of a message it is allowed
  * only where more follows.
@@ -637,6 +667,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_reasons);
 	tcase_add_test(tcase, test_memlock);
 	tcase_add_test(tcase, test_unsent);
+	tcase_add_test(tcase, test_local);
 	tcase_add_test(tcase, test_tls);
 }
 
