@@ -27,6 +27,12 @@ EXTRA_DIST += bench/lib/files.py bench/lib/fixed.py bench/lib/h2o.py \
 noinst_PROGRAMS += bench/null-generate
 bench_null_generate_SOURCES = bench/null-generate.c
 
+# What no server of "bench fixed" can do without.
+noinst_PROGRAMS += bench/null-server
+bench_null_server_SOURCES = bench/null-server.c bench/null-server.h bench/null-epoll.c \
+	bench/null-uring.c
+bench_null_server_LDADD = $(URING_LIBS)
+
 # The wide-area link of "bench architectures".
 noinst_PROGRAMS += bench/wan
 bench_wan_SOURCES = bench/wan.c bench/wan-link.c bench/wan-link.h bench/wan-tun.c bench/wan-tun.h
