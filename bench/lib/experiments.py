@@ -94,6 +94,17 @@ class Context:
             print(f"server:  {server.name}: {server.version}; {server.detail}".rstrip("; "),
                   flush=True)
 
+    def start_if_possible(self, server):
+        """Whether it could: not every build and kernel has all."""
+        try:
+            self.start([server])
+        except Failure as failure:
+            print(f"skipped: {server.name}: {str(failure).splitlines()[-1]}", flush=True)
+            self.servers.remove(server)
+            server.stop()
+            return False
+        return True
+
     def stop(self):
         for server in self.servers:
             server.stop()
@@ -102,19 +113,23 @@ class Context:
 
     def check(self, pages, size):
         for server in self.servers:
+            if server.own_bodies:
+                continue
             load.check(server.name, server.port, pages(size))
 
-    def turns(self, parameters, rows, before=None, seconds=None, warm=True):
+    def turns(self, parameters, rows, before=None, seconds=None, warm=True,
+              runs=None):
         """One case: a warm-up, but with --quick, then the rows in turn, again and again.
 
-        before(row), if given, is called ahead of each run, off the clock.
+        before(row), if given, is called ahead of each run, off the clock.  runs: if
+        not as many as the command line says.
         """
-        seconds = seconds or self.seconds
+        seconds, count = seconds or self.seconds, runs or self.runs
         case = {"parameters": parameters, "runs": {row.name: [] for row in rows}}
-        for run in range(-1 if warm and not self.quick else 0, self.runs):
+        for run in range(-1 if warm and not self.quick else 0, count):
             for row in rows:
                 progress(f"{report.case_name(case)}, {row.name}, "
-                         + (f"run {run + 1} of {self.runs}" if run >= 0 else "warm-up"))
+                         + (f"run {run + 1} of {count}" if run >= 0 else "warm-up"))
                 if before:
                     before(row)
                 figures = self.turn(row, seconds if run >= 0 else 1)
@@ -171,7 +186,7 @@ def progress(text):
 
 
 @experiment("fixed", report.print_ratios,
-            "static files of one size at a time, 100 of each: SWEET and its peers", fixed)
+            "static files of one size, 100 of each: SWEET, its peers and the limit", fixed)
 def fixed_sizes(context):
     fixed.measure(context)
 

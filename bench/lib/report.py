@@ -243,9 +243,14 @@ def write_records(path, records):
         writer.writerows(records)
 
 
+def outcome(reached, missed="MISSED"):
+    """None: no bar was to be reached, it tells where the limit is."""
+    return "the limit" if reached is None else "reached" if reached else missed
+
+
 def print_verdicts(verdicts):
     if verdicts:
         print()
         table(["what is to be reached", "", "found", "bar", ""],
               [[text, "", number(value), f"{bar:g}" if isinstance(bar, (int, float)) else bar,
-                "reached" if reached else "MISSED"] for text, value, bar, reached in verdicts])
+                outcome(reached)] for text, value, bar, reached in verdicts])

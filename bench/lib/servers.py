@@ -4,6 +4,7 @@
 A Server owns its processes and its directory below bench's temporary one.
 """
 
+import http.client
 import os
 import shutil
 import socket
@@ -79,6 +80,7 @@ class Server:
     """A running server and the processes that work for it."""
 
     passing = False  # whether some of them come and go with the requests
+    own_bodies = False  # whether it delivers others than the experiment's files
 
     def __init__(self, name, directory, cpu):
         self.name = name
@@ -134,6 +136,48 @@ class Null(Server):
 
     def begin(self):
         self.launch(self.argv, "null", lambda log: line_starting(log, "null-generate: ready"))
+
+
+class NullFiles(Server):
+    """What sends bodies of one size in the cheapest way known, and nothing else: the limit.
+
+    They are no files; backend is uring or epoll.
+    """
+
+    own_bodies = True
+    SPLICE_FROM = 256 << 10  # below, a copy is cheaper than lending pages
+    ANSWER_SECONDS = 5
+
+    def __init__(self, context, backend, count):
+        super().__init__("null" if backend == "uring" else "null-" + backend,
+                         context.directory, context.server_cpu)
+        self.program = find_built(context.build, "bench", "null-server")
+        self.backend, self.count = backend, count
+        self.size, self.connection = 1 << 10, "kept"
+        self.version = f"one process and thread, {backend}, no server"
+
+    def serve(self, size, connection="kept"):
+        """From now on bodies of this size, on connections that are kept or for one request."""
+        self.size, self.connection = size, connection
+        self.port = free_port()  # the kernel ends the last one's ring later than its process
+        self.restart()
+
+    def begin(self):
+        way = "send" if self.size < self.SPLICE_FROM else "splice"
+        argv = [self.program, str(self.port), str(self.size), str(self.count), self.backend, way,
+                self.connection]
+        log = self.launch(argv, "null", lambda log: line_starting(log, "null-server: ready"))
+        # It is ready before it knows whether the kernel has io_uring.
+        client = http.client.HTTPConnection(self.address, self.port, timeout=self.ANSWER_SECONDS)
+        try:
+            client.request("GET", "/")
+            got = len(client.getresponse().read())
+        except (OSError, http.client.HTTPException) as error:
+            raise Failure(f"{self.name}: {error!r}: {process.tail(log)}") from error
+        finally:
+            client.close()
+        if got != self.size:
+            raise Failure(f"{self.name}: {got} bytes came, not {self.size}")
 
 
 class Row:

@@ -68,7 +68,7 @@ def bar_text(bar):
 
 def verdict(content):
     rows = [[one["text"], report.number(one["value"]), bar_text(one["bar"]),
-             "reached" if one["reached"] else "**missed**"] for one in content["verdicts"]]
+             report.outcome(one["reached"], "**missed**")] for one in content["verdicts"]]
     return markdown(["what is to be reached", "found", "bar", ""], rows) if rows else ""
 
 
@@ -164,7 +164,7 @@ def under_heading(text, name):
 def overview(contents):
     """Where all bars of all experiments stand."""
     rows = [[f"[{name}](#{name})", one["text"], report.number(one["value"]),
-             bar_text(one["bar"]), "reached" if one["reached"] else "**missed**"]
+             bar_text(one["bar"]), report.outcome(one["reached"], "**missed**")]
             for name, content in contents.items() if content for one in content["verdicts"]]
     heads = ["experiment", "what is to be reached", "found", "bar", ""]
     return markdown(heads, rows) if rows else ""

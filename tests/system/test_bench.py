@@ -320,3 +320,64 @@ def test_replacement_leaves_results(tmp_path):
     text = (tmp_path / "RESULTS.md").read_text()
     assert "`bench/bench replacement --percents 10`" in text
     assert "Not measured yet: `bench/bench fixed`." in text
+
+
+# --- bars ------------------------------------------------------------------------
+
+
+def costs(parameters, **rows):
+    """A case whose rows took so many us of CPU for a request, run by run."""
+    one = case(parameters, **rows)
+    for row, values in rows.items():
+        for run, value in zip(one["runs"][row], values):
+            run.update(cpu_us_per_request=value, requests_per_s=1e6 / value)
+    return one
+
+
+def outcomes(verdicts):
+    return {text: (round(value, 3), bar, reached) for text, value, bar, reached in verdicts}
+
+
+def test_bars_of_fixed_are_of_the_best_peer():
+    one = costs({"size": 1 << 20, "connections": 64}, **{
+        "sweet": [10, 10, 90], "sweet-posix": [12, 12, 12], "nginx": [13, 13, 1],
+        "lighttpd": [12, 12, 12], "apache": [30, 30, 30], "null": [9, 9, 9],
+        "null-epoll": [8, 9.5, 9.5]})
+    assert outcomes(EXPERIMENTS["fixed"].verdicts([one])) == {
+        "CPU time, best peer (lighttpd) : SWEET, 1 MB, 64c": (1.2, 1.15, True),
+        "requests/s, SWEET : best peer (lighttpd), 1 MB, 64c": (1.2, 1.15, True),
+        "CPU time, null : SWEET, 1 MB, 64c": (0.9, 0.9, True)}
+
+
+def test_missed_bar_of_fixed_tells_the_limit():
+    one = costs({"size": 10 << 10, "connections": 64}, **{
+        "sweet": [10], "sweet-posix": [11], "nginx": [11], "null": [10], "null-epoll": [8]})
+    assert outcomes(EXPERIMENTS["fixed"].verdicts([one])) == {
+        "CPU time, best peer (nginx) : SWEET, 10 KB, 64c": (1.1, 1.15, False),
+        "CPU time, best peer (nginx) : null, 10 KB, 64c": (1.375, 1.15, None),
+        "CPU time, null : SWEET, 10 KB, 64c": (0.8, 0.9, False),
+        "CPU time, SWEET posix : SWEET, 10 KB, 64c": (1.1, 1.12, False)}
+    assert [report.outcome(reached) for reached in (True, False, None)] \
+        == ["reached", "MISSED", "the limit"]
+
+
+def test_bars_of_fixed_with_a_connection_for_each_request():
+    one = costs({"size": 1 << 10, "connections": 64, "connection": "closed"},
+                sweet=[10], nginx=[11], apache=[20], null=[5])
+    assert outcomes(EXPERIMENTS["fixed"].verdicts([one])) == {
+        "CPU time, best peer (nginx) : SWEET, 1 KB, 64c, closed": (1.1, 1, True),
+        "CPU time, Apache : SWEET, 1 KB, 64c, closed": (2.0, 2.4, False)}
+
+
+def test_null_server_is_started_for_each_size(tmp_path):
+    context = types.SimpleNamespace(build=os.environ["builddir"], directory=str(tmp_path),
+                                    server_cpu=min(os.sched_getaffinity(0)))
+    null = servers.NullFiles(context, "epoll", 3)
+    try:
+        null.begin()
+        for size, connection in ((100, "kept"), (300 << 10, "kept"), (1024, "one")):
+            null.serve(size, connection)  # fails unless as many bytes come
+            null.check_alive()
+            assert null.cpu_now().processes
+    finally:
+        null.stop()

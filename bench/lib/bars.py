@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: MIT
+"""The bars that several experiments set SWEET beside its peers by: verdicts, as
+(text, value, bar, reached).  reached None: it is the limit, whatever the bar.
+"""
+
+import statistics
+
+PEERS = ("nginx", "lighttpd", "h2o", "apache")
+NULLS = ("null", "null-epoll")
+CPU = "cpu_us_per_request"
+
+
+def median(case, row, field=CPU):
+    return statistics.median(run[field] for run in case["runs"][row])
+
+
+def sweet_of(case):
+    """The first of the rows that are SWEET, as the command line has them."""
+    return next(row for row in case["runs"] if row.startswith("sweet"))
+
+
+def least(case, names, field=CPU):
+    """Of the rows that are there, the one with the least median, or None."""
+    return min((name for name in names if name in case["runs"]),
+               key=lambda name: median(case, name, field), default=None)
+
+
+def most(case, names, field):
+    return max((name for name in names if name in case["runs"]),
+               key=lambda name: median(case, name, field), default=None)
+
+
+def at_least(text, value, bar):
+    return text, value, bar, value >= bar
+
+
+def best_peer(case, bar, words):
+    """CPU time of the best peer by SWEET's; if that misses, by that of the null server."""
+    best, null = least(case, PEERS), least(case, NULLS)
+    if not best:
+        return []
+    text = f"CPU time, best peer ({best}) : %s, {words}"
+    mine = at_least(text % "SWEET", median(case, best) / median(case, sweet_of(case)), bar)
+    limit = [(text % "null", median(case, best) / median(case, null), bar, None)] if null else []
+    return [mine, *(limit if not mine[3] else [])]
+
+
+def null_share(case, bar, words):
+    """CPU time of the null server by SWEET's: how near SWEET is to the limit."""
+    null = least(case, NULLS)
+    if not null:
+        return []
+    return [at_least(f"CPU time, null : SWEET, {words}",
+                     median(case, null) / median(case, sweet_of(case)), bar)]
+
+
+def other_row(case, row, name, bar, words):
+    """CPU time of one row by SWEET's."""
+    if row not in case["runs"]:
+        return []
+    return [at_least(f"CPU time, {name} : SWEET, {words}",
+                     median(case, row) / median(case, sweet_of(case)), bar)]
