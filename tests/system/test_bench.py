@@ -381,3 +381,33 @@ def test_null_server_is_started_for_each_size(tmp_path):
             assert null.cpu_now().processes
     finally:
         null.stop()
+
+
+def test_bars_of_specweb_are_of_the_best_peer_of_each_case():
+    some = [costs({"clients": 4}, sweet=[10], nginx=[14], h2o=[13], apache=[20],
+                  **{"sweet-posix": [11]}),
+            costs({"clients": 80}, sweet=[10], nginx=[11], h2o=[13], apache=[20],
+                  **{"sweet-posix": [11]})]
+    assert list(outcomes(EXPERIMENTS["specweb"].verdicts(some)).values())[:2] \
+        == [(1.2, 1.2, True), (1.1, 1, True)]
+    assert EXPERIMENTS["specweb"].verdicts([]) == []
+
+
+def test_bars_of_trace_are_of_warm_files_and_the_whole_log():
+    rows = {"sweet": [10], "sweet-posix": [12], "nginx": [11], "lighttpd": [15]}
+    some = [costs({"set_mb": size, "cache": "larger", "files": files}, **rows)
+            for size in (10, 559) for files in ("warm", "cold")]
+    found = outcomes(EXPERIMENTS["trace"].verdicts(some))
+    assert found["CPU time, best peer (nginx) : SWEET, 10 MB"] == (1.1, 1, True)
+    assert found["CPU time, best peer (nginx) : SWEET, 559 MB"] == (1.1, 1.2, False)
+    assert len(found) == 4
+
+
+def test_bars_of_dynamic_tell_the_limit_where_they_are_missed():
+    rows = {"sweet": [10], "null": [5], "sweet-kept": [10], "sweet-static": [10],
+            "nginx-fastcgi": [30], "apache-fastcgi": [50]}
+    found = EXPERIMENTS["dynamic"].verdicts([costs({"size": 1 << 10, "connections": 64}, **rows)])
+    assert outcomes(found) == {
+        "1 KB, 64c: sweet / nginx-fastcgi, requests/s": (3, 4, False),
+        "1 KB, 64c: null / nginx-fastcgi, requests/s": (6, 4, None),
+        "1 KB, 64c: sweet-kept / sweet-static, requests/s": (1, 0.9, True)}
