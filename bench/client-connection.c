@@ -180,6 +180,8 @@ static void send_request(struct load *load, struct client *client, uint64_t now)
 static void ask(struct load *load, struct client *client, uint64_t now)
 {
 	client->asked_at = now;
+	if (load->settings->rate <= 0)
+		client->due_at = now;
 	client->retried = false;
 	answer_begin(&client->answer);
 	if (client->fd < 0)
@@ -205,6 +207,11 @@ void client_next(struct load *load, struct client *client, uint64_t now)
 	client->request = step.request;
 	if (step.leave)
 		client_close(load, client);
+	if (settings->rate > 0) {
+		/* One that is due already has waited for a client to be free. */
+		client->due_at = load->began + schedule_next(&load->schedule);
+		step.pause = client->due_at > now ? client->due_at - now : 0;
+	}
 	if (step.pause)
 		pause_until(load, client, now + step.pause);
 	else
@@ -236,7 +243,7 @@ static void judge(struct load *load, struct client *client, uint64_t now)
 	} else {
 		results->requests++;
 		results->body_bytes += answer->body;
-		latency_record(&results->latency, now - client->asked_at);
+		latency_record(&results->latency, now - client->due_at);
 	}
 }
 

@@ -11,6 +11,7 @@
 #include "client-answer.h"
 #include "client-histogram.h"
 #include "client-pause.h"
+#include "client-schedule.h"
 #include "client-workload.h"
 
 enum client_error {
@@ -32,6 +33,7 @@ struct settings {
 	uint64_t duration; /* microseconds */
 	uint64_t requests; /* after so many, the load ends before its duration; 0: never */
 	uint64_t timeout;  /* microseconds that an answer may take */
+	double rate;	   /* requests a second, answered or not; 0: as fast as they are */
 	bool close;	   /* a connection for each request */
 	bool delay_ack_syn, delay_ack_fin, fastopen;
 };
@@ -43,6 +45,7 @@ struct results {
 	uint64_t connections;
 	uint64_t again; /* asked again: a kept connection had just been closed */
 	uint64_t early; /* connections whose request went with the SYN */
+	uint64_t late;	/* due, and not answered when the load ended */
 	struct latency latency;
 };
 
@@ -63,6 +66,7 @@ struct client {
 	uint32_t answers; /* that this connection brought */
 	bool retried;
 	uint64_t asked_at; /* when the request began */
+	uint64_t due_at;   /* when it was to begin: its time counts from then */
 	const struct request *request;
 	struct answer answer;
 };
@@ -73,6 +77,8 @@ struct load {
 	struct workload *workload;
 	struct results *results;
 	struct pauses pauses;
+	struct schedule schedule; /* with a rate: who is free takes the next instant of it */
+	uint64_t began;
 	struct client *clients;
 	uint64_t given; /* requests */
 	uint32_t stopped;

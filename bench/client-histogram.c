@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * client-histogram.c - times in ranges; see client-histogram.h.  The values
- * below 32 have a range each; then, doubling by doubling, 32 ranges.
+ * below 128 have a range each; then, doubling by doubling, 128 ranges.
  */
 #include "client-histogram.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * client-histogram.h - how often a time in microseconds fell into ranges, 32 to
- * each doubling, so that what is read of it is at most 1/32 beside the truth.
+ * client-histogram.h - how often a time in microseconds fell into ranges, 128
+ * to each doubling, so that what is read of it is at most 1/128 beside the truth.
  * Pure; one thread.
  */
 #ifndef CLIENT_HISTOGRAM_H
@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define LATENCY_STEP_BITS 5u
+#define LATENCY_STEP_BITS 7u
 #define LATENCY_STEPS (1u << LATENCY_STEP_BITS)
 #define LATENCY_TOP_BITS 32u /* from 71 minutes on, all are one range */
 #define LATENCY_RANGES ((LATENCY_TOP_BITS - LATENCY_STEP_BITS + 1) * LATENCY_STEPS + 1)

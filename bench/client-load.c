@@ -13,6 +13,8 @@
 
 #define EVENTS 256
 #define SWEEP 100000u /* microseconds between two looks for time-outs */
+#define WAKING 100u   /* microseconds that a sleeper may wake too late */
+#define SEED 1	      /* of the instants at which requests are due */
 
 static uint64_t now_us(void)
 {
@@ -74,13 +76,18 @@ static void ring(struct load *load, uint64_t until, uint64_t now)
 static int wait_for(struct load *load, struct epoll_event *events, uint64_t until, uint64_t now)
 {
 	uint64_t next = pauses_next(&load->pauses);
+	bool sleeps;
 	int count;
 
 	if (next < until)
 		until = next;
-	if (until > now)
+	/* What is due at an instant begins then: the last moments are spent awake. */
+	if (load->settings->rate > 0)
+		until -= WAKING;
+	sleeps = until > now;
+	if (sleeps)
 		ring(load, until, now);
-	count = epoll_wait(load->epoll, events, EVENTS, until > now ? -1 : 0);
+	count = epoll_wait(load->epoll, events, EVENTS, sleeps ? -1 : 0);
 	if (count < 0)
 		return errno == EINTR ? 0 : -errno;
 	return count;
@@ -117,6 +124,28 @@ static int run(struct load *load, uint64_t start)
 	return 0;
 }
 
+/* Requests that are due and not answered have waited at least until now. */
+static void count_late(struct load *load, uint64_t now)
+{
+	const struct settings *settings = load->settings;
+	struct results *results = load->results;
+	uint64_t due;
+
+	for (uint32_t i = 0; i < settings->clients; i++) {
+		const struct client *client = &load->clients[i];
+
+		if (!client->request || client->state == CLIENT_LEAVING || client->due_at >= now)
+			continue;
+		results->late++;
+		latency_record(&results->latency, now - client->due_at);
+	}
+	while ((!settings->requests || load->given++ < settings->requests) &&
+	       (due = load->began + schedule_next(&load->schedule)) < now) {
+		results->late++;
+		latency_record(&results->latency, now - due);
+	}
+}
+
 int load_run(const struct settings *settings, struct workload *workload, struct results *results)
 {
 	struct load load = {.settings = settings,
@@ -129,8 +158,13 @@ int load_run(const struct settings *settings, struct workload *workload, struct 
 	if (!error) {
 		uint64_t start = now_us();
 
+		load.began = start;
+		if (settings->rate > 0)
+			schedule_begin(&load.schedule, settings->rate, SEED);
 		error = run(&load, start);
 		results->duration = now_us() - start;
+		if (settings->rate > 0)
+			count_late(&load, start + results->duration);
 		/* Who was to be answered and was not has waited for all of the time. */
 		if (settings->requests)
 			results->errors[ERROR_TIMEOUT] += settings->clients - load.stopped;

@@ -36,6 +36,9 @@ static const char usage[] =
 	"                       documents, the most popular first\n"
 	"  --time-scale F       of the users' times between requests (1)\n"
 	"  --pages              a connection for each page of a user, not kept longer\n"
+	"  --rate N             requests a second, at random instants, whether they are\n"
+	"                       answered or not: one that is due waits for a client to be\n"
+	"                       free, and its time counts from when it was due\n"
 	"  --close              HTTP/1.0, a connection for each request\n"
 	"  --field LINE         a header field to send; may come again\n"
 	"  --source LIST        IPv4 addresses to connect from in turn, parted by commas\n"
@@ -144,6 +147,7 @@ enum option_name {
 	TIME_SCALE,
 	PAGES,
 	DOCUMENTS,
+	RATE,
 	CLOSE,
 	FIELD,
 	SOURCE,
@@ -185,6 +189,8 @@ static bool read_option(struct options *options, int name, char *text)
 		return options->pages = true;
 	case DOCUMENTS:
 		return read_integer(text, 1, DOCUMENTS_MAX, &options->documents);
+	case RATE:
+		return read_double(text, 0.001, 1e7, &settings->rate);
 	case CLOSE:
 		return settings->close = true;
 	case FIELD:
@@ -227,6 +233,7 @@ static int read_command(struct options *options, int argc, char **argv)
 		{"time-scale", required_argument, NULL, TIME_SCALE},
 		{"pages", no_argument, NULL, PAGES},
 		{"documents", required_argument, NULL, DOCUMENTS},
+		{"rate", required_argument, NULL, RATE},
 		{"close", no_argument, NULL, CLOSE},
 		{"field", required_argument, NULL, FIELD},
 		{"source", required_argument, NULL, SOURCE},
@@ -255,6 +262,10 @@ static int read_command(struct options *options, int argc, char **argv)
 	}
 	if (options->shuffle && options->surge) {
 		fputs("client: --shuffle and --surge exclude each other\n", stderr);
+		return 2;
+	}
+	if (options->settings.rate > 0 && options->surge) {
+		fputs("client: --rate and --surge exclude each other\n", stderr);
 		return 2;
 	}
 	if (options->documents && options->surge && optind == argc)
@@ -321,9 +332,9 @@ static void print(const struct results *results)
 	       (unsigned long long)latency->most);
 	for (unsigned i = 0; i < ERROR_KINDS; i++)
 		printf(" %s=%llu", names[i], (unsigned long long)results->errors[i]);
-	printf(" connections=%llu again=%llu early=%llu\n",
+	printf(" connections=%llu again=%llu early=%llu late=%llu\n",
 	       (unsigned long long)results->connections, (unsigned long long)results->again,
-	       (unsigned long long)results->early);
+	       (unsigned long long)results->early, (unsigned long long)results->late);
 }
 
 static struct workload *open_workload(const struct options *options,

@@ -66,6 +66,7 @@ bench_client_SOURCES = bench/client.c \
 	bench/client-load.c bench/client-load.h \
 	bench/client-pause.c bench/client-pause.h \
 	bench/client-requests.c bench/client-requests.h \
+	bench/client-schedule.c bench/client-schedule.h \
 	bench/client-workload.h bench/client-workload-list.c bench/client-workload-surge.c \
 	bench/surge.c bench/surge.h
 bench_client_LDADD = -lm

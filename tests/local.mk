@@ -162,6 +162,7 @@ CTL_UNITS = \
 BENCH_UNITS = \
 	tests/unit/test-client-answer \
 	tests/unit/test-client-requests \
+	tests/unit/test-client-schedule \
 	tests/unit/test-client-times \
 	tests/unit/test-surge \
 	tests/unit/test-wan-link
@@ -192,6 +193,11 @@ tests_unit_test_client_requests_SOURCES = tests/unit/test-client-requests.c \
 tests_unit_test_client_requests_CPPFLAGS = $(bench_unit_cppflags)
 tests_unit_test_client_requests_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_client_requests_LDADD = $(bench_unit_ldadd)
+tests_unit_test_client_schedule_SOURCES = tests/unit/test-client-schedule.c \
+	bench/client-schedule.c bench/surge.c
+tests_unit_test_client_schedule_CPPFLAGS = $(bench_unit_cppflags)
+tests_unit_test_client_schedule_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_client_schedule_LDADD = $(bench_unit_ldadd)
 tests_unit_test_client_times_SOURCES = tests/unit/test-client-times.c \
 	bench/client-histogram.c bench/client-pause.c
 tests_unit_test_client_times_CPPFLAGS = $(bench_unit_cppflags)

@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import threading
+import time
 
 import pytest
 
@@ -110,6 +111,21 @@ def test_surge(server, tmp_path):
         assert errors(got) == {}
         assert got["requests"] == 800 // SCALE
     assert got["connections"] == 800 // SCALE
+
+
+@pytest.mark.parametrize("options", [[], ["--close"]])
+def test_rate(server, options):
+    """Neither more than are due nor less; by chance, but always by the same."""
+    got = run(server.port, lines(), "--clients", 8, "--rate", 200 // SCALE, *options, seconds=2)
+    assert errors(got) == {}
+    assert 0.8 * 400 // SCALE < got["requests"] + got["late"] < 1.2 * 400 // SCALE + 10
+    assert got["duration"] >= 2000000
+
+
+def test_rate_ends_with_the_requests(server):
+    got = run(server.port, lines(), "--clients", 8, "--rate", 1000, "--requests", 100)
+    assert errors(got) == {}
+    assert (got["requests"], got["late"]) == (100, 0)
 
 
 # --- answers of a script -------------------------------------------------------
@@ -269,6 +285,23 @@ def test_reset(script):
     assert (got["requests"], errors(got)) == (0, {"read": 6})
 
 
+def test_times_count_from_when_a_request_was_due(script):
+    """One client, answers that take longer than the time between two requests."""
+    def slow(connection):
+        while request(connection):
+            time.sleep(0.05)
+            connection.sendall(GOOD)
+
+    port = script(slow)
+    closed = run(port, ["/ 5"], seconds=1)
+    got = run(port, ["/ 5"], "--rate", 100, seconds=1)
+    assert errors(got) == errors(closed) == {}
+    # About 80 of 100 are not answered in time, and count.
+    assert got["late"] > got["requests"] > 0 == closed["late"]
+    assert got["p50"] > 3 * closed["p50"]
+    assert got["max"] > 500000
+
+
 def test_nobody_listens():
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
@@ -303,6 +336,8 @@ def test_endless_answer_ends_with_the_time(script):
     (["--source", "1.2.3", "127.0.0.1:80"], "--source"),
     (["--field", "no colon", "127.0.0.1:80"], "--field no colon: bad value"),
     (["--shuffle", "1", "--surge", "1", "127.0.0.1:80"], "exclude each other"),
+    (["--rate", "1", "--surge", "1", "127.0.0.1:80"], "exclude each other"),
+    (["--rate", "0", "127.0.0.1:80"], "--rate 0: bad value"),
     (["--nonsense", "127.0.0.1:80"], "usage:"),
 ])
 def test_bad_command_lines(arguments, words):
