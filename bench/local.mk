@@ -27,8 +27,8 @@ EXTRA_DIST += bench/lib/files.py bench/lib/fixed.py bench/lib/h2o.py \
 noinst_PROGRAMS += bench/null-generate
 bench_null_generate_SOURCES = bench/null-generate.c
 
-# What SWEET is to reach beside its peers.
-EXTRA_DIST += bench/lib/bars.py
+# What SWEET is to reach beside its peers; latencies at a rate.
+EXTRA_DIST += bench/lib/bars.py bench/lib/latency.py bench/sections/latency.md
 # What no server of "bench fixed" can do without.
 noinst_PROGRAMS += bench/null-server
 bench_null_server_SOURCES = bench/null-server.c bench/null-server.h bench/null-epoll.c \

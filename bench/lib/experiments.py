@@ -8,9 +8,9 @@ import resource
 import shutil
 import sys
 
-from . import (architectures, breakdown, checksum, dynamic, fixed, idle, library, load, packets,
-               plot, process, reload, replacement, report, sendfile, specweb, surge, tracereplay,
-               tux)
+from . import (architectures, breakdown, checksum, dynamic, fixed, idle, latency, library, load,
+               packets, plot, process, reload, replacement, report, sendfile, specweb, surge,
+               tracereplay, tux)
 from .process import Failure
 
 EXPERIMENTS = {}
@@ -201,6 +201,12 @@ def dynamic_bodies(context):
             "SWEET beside Apache as TUX was: CPU time, and a rising rate of connections", tux)
 def tux_and_apache(context):
     tux.measure(context)
+
+
+@experiment("latency", None,
+            "how long answers take at 70 % of what the best peer can do", latency)
+def latencies(context):
+    latency.measure(context)
 
 
 @experiment("breakdown", None,

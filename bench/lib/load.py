@@ -238,16 +238,18 @@ class Replay:
 
     file: the list, as write_list() makes it; arguments: more for bench/client.
     requests: it ends after so many, however many seconds that takes within LIMIT.
+    rate: of requests a second, answered or not; latencies then count from when each was due.
     """
 
     LIMIT = 300
 
     ERRORS = ("connect", "read", "write", "status", "timeout", "answer", "size")
 
-    def __init__(self, context, clients, file, arguments=(), requests=0):
+    def __init__(self, context, clients, file, arguments=(), requests=0, rate=None):
         self.program = find_built(context.build, "bench", "client")
-        self.cpu, self.requests = context.client_cpu, requests
-        self.arguments = ["--clients", str(clients), "--list", file, *map(str, arguments)]
+        self.cpu, self.requests, self.rate = context.client_cpu, requests, rate
+        self.arguments = ["--clients", str(clients), "--list", file, *map(str, arguments),
+                          *(["--rate", str(rate)] if rate else [])]
 
     def run(self, server, seconds):
         seconds = self.LIMIT if self.requests else seconds
@@ -264,7 +266,8 @@ class Replay:
             raise Failure(f"{server.name}: client met errors ({', '.join(errors)}):\n{output}")
         if not figures["requests"]:
             raise Failure(f"{server.name}: no request was answered:\n{output}")
-        return {key: value for key, value in figures.items() if key not in self.ERRORS}
+        return {**{key: value for key, value in figures.items() if key not in self.ERRORS},
+                **({"target_per_s": self.rate} if self.rate else {})}
 
 
 def write_list(path, requests):

@@ -411,3 +411,16 @@ def test_bars_of_dynamic_tell_the_limit_where_they_are_missed():
         "1 KB, 64c: sweet / nginx-fastcgi, requests/s": (3, 4, False),
         "1 KB, 64c: null / nginx-fastcgi, requests/s": (6, 4, None),
         "1 KB, 64c: sweet-kept / sweet-static, requests/s": (1, 0.9, True)}
+
+
+def test_bar_of_latency_is_of_the_best_peer_at_the_same_rate():
+    some = [costs({"size": 1 << 10, "loop": loop}, sweet=[1, 1, 1], nginx=[1, 1, 1], h2o=[1, 1, 1])
+            for loop in ("closed", "open")]
+    for row, values in (("sweet", (90, 95, 500)), ("nginx", (100, 100, 100)),
+                        ("h2o", (80, 200, 200))):
+        for run, value in zip(some[1]["runs"][row], values):
+            run["p99_us"] = value
+    del some[0]["runs"]["sweet"]
+    ((text, value, bar, reached),) = EXPERIMENTS["latency"].verdicts(some)
+    assert (value, bar, reached) == (0.95, "at most 1", True)
+    assert "(nginx), 1 KB" in text
