@@ -16,7 +16,7 @@ from . import plot, process, report, sanity, weave
 from .process import Failure
 from .servers import find_missing
 
-LIMIT_SECONDS, LIMIT_QUICK_SECONDS = 3600, 150
+LIMIT_SECONDS, LIMIT_QUICK_SECONDS = 5400, 150
 END_SECONDS = 30  # to clean up in
 
 
