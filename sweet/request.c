@@ -11,6 +11,7 @@
  */
 #include <field.h>
 #include <request.h>
+#include <scan.h>
 #include <syntax.h>
 
 #define LEADING_LINES 4	  /* empty lines tolerated before a request line */
@@ -181,8 +182,7 @@ static int parse_request_line(struct request *request, struct framing *framing, 
 	request->method = find_method(request->method_name);
 
 	start = ++at;
-	while (syntax_is(*at, SYNTAX_TARGET))
-		at++;
+	at = scan_target(at, end);
 	if (at == start || *at != ' ')
 		return -400;
 	request->target = (struct slice){start, (size_t)(at - start)};
@@ -325,24 +325,6 @@ static int note_field(struct request *request, struct framing *framing,
 	}
 }
 
-/* The first byte that no value may hold; eight at a time, values are long. */
-static const char *value_end(const char *at, const char *end)
-{
-	const uint64_t ones = UINT64_C(0x0101010101010101);
-	uint64_t word, del;
-
-	for (; end - at >= (ptrdiff_t)sizeof(word); at += sizeof(word)) {
-		memcpy(&word, at, sizeof(word));
-		del = word ^ ones * 0x7f;
-		/* The high bits say: below 0x20, or zero, that is 0x7f before. */
-		if ((((word - ones * 0x20) & ~word) | ((del - ones) & ~del)) & ones * 0x80)
-			break;
-	}
-	while (syntax_is(*at, SYNTAX_VALUE))
-		at++;
-	return at;
-}
-
 /* One field line; *from moves behind it. */
 static int parse_field(struct request_header *header, const char **from, const char *end)
 {
@@ -350,8 +332,7 @@ static int parse_field(struct request_header *header, const char **from, const c
 	const char *start = at;
 	const char *stop;
 
-	while (syntax_is(*at, SYNTAX_TOKEN))
-		at++;
+	at = scan_token(at, end);
 	if (at == start || *at != ':')
 		return -400;
 	header->name = (struct slice){start, (size_t)(at - start)};
@@ -359,7 +340,7 @@ static int parse_field(struct request_header *header, const char **from, const c
 	for (at++; *at == ' ' || *at == '\t'; at++)
 		;
 	start = at;
-	at = value_end(at, end);
+	at = scan_value(at, end);
 	if (at[0] != '\r' || at[1] != '\n')
 		return -400;
 	for (stop = at; stop > start && (stop[-1] == ' ' || stop[-1] == '\t'); stop--)

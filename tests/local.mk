@@ -67,6 +67,7 @@ NABC_UNITS = \
 	tests/unit/test-degradation \
 	tests/unit/test-nabc-sums
 SWEET_UNITS = \
+	tests/unit/test-scan \
 	tests/unit/test-uri \
 	tests/unit/test-redirect \
 	tests/unit/test-field \
@@ -224,6 +225,9 @@ tests_unit_test_body_LDADD = $(sweet_unit_ldadd)
 tests_unit_test_chunked_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_chunked_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_chunked_LDADD = $(sweet_unit_ldadd)
+tests_unit_test_scan_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_scan_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_scan_LDADD = $(sweet_unit_ldadd)
 tests_unit_test_uri_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_uri_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_uri_LDADD = $(sweet_unit_ldadd)
