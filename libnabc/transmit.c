@@ -38,8 +38,17 @@
  *
  * That is of pages lent.  What is copied is copied once, and cheapest in one
  * go: with the bound 1 MiB costs twice the CPU time.
+ *
+ * Between machines sending goes on while the program is away: a pacing timer or
+ * an acknowledgement takes up to 64 KiB at a time, and what then finds nothing
+ * more counts as the program's lack of data.  Over a link of 1 Gbit/s and 100 ms
+ * bounds of 16 to 256 KiB kept BBR, which forgets samples of such times, in its
+ * startup for good, at 2.9 times the link's rate: one packet in eight was lost,
+ * for a tenth less and three times the CPU time.  From 512 KiB on, of which half
+ * must have left before the program hears of it, all was well.
  */
-#define UNSENT_LIMIT ((size_t)16 << 10)
+#define UNSENT_NEAR ((size_t)16 << 10)
+#define UNSENT_FAR ((size_t)1 << 20)
 #define UNSENT_MIN ((size_t)128 << 10)
 
 /*
@@ -243,10 +252,13 @@ static void offer_fixed(struct nc_sending *sending, int method)
 static void bound_unsent(struct nc_transmit *transmit, int socket, const struct nc_passage *passage,
 			 const struct nc_route_use *route)
 {
-	if (!route->unbounded || transmit->unsent_limit == SIZE_MAX ||
-	    passage->total - passage->at < UNSENT_MIN)
+	size_t limit = transmit->unsent_limit;
+
+	if (!route->unbounded || limit == SIZE_MAX || passage->total - passage->at < UNSENT_MIN)
 		return;
-	nc_socket_bound_unsent(socket, transmit->unsent_limit);
+	if (!limit)
+		limit = route->local ? UNSENT_NEAR : UNSENT_FAR;
+	nc_socket_bound_unsent(socket, limit);
 	nc_route_bounded(&transmit->routes, route);
 }
 
@@ -456,10 +468,8 @@ int nc_transmit_route_set(struct nc_transmit *transmit, const char *address, int
 
 void nc_transmit_init(struct nc_transmit *transmit, struct nc_cache *cache)
 {
-	*transmit = (struct nc_transmit){.cache = cache,
-					 .local_splice = LOCAL_SPLICE,
-					 .unsent_limit = cache->unsent_limit ? cache->unsent_limit
-									     : UNSENT_LIMIT};
+	*transmit = (struct nc_transmit){
+		.cache = cache, .local_splice = LOCAL_SPLICE, .unsent_limit = cache->unsent_limit};
 	nc_routes_init(&transmit->routes);
 	nc_zerocopy_init(&transmit->zerocopy, cache);
 }

@@ -17,7 +17,7 @@ struct nc_transmit {
 	struct nc_routes routes;
 	struct nc_zerocopy zerocopy;
 	struct nc_corks corks;
-	size_t unsent_limit; /* bytes; SIZE_MAX: sockets stay as they are */
+	size_t unsent_limit; /* bytes; 0: as the route wants; SIZE_MAX: sockets stay as they are */
 	size_t local_splice; /* bytes from which on pieces that stay on this machine are spliced */
 	struct nc_transmit_counts counts[NC_TRANSMIT_SHARDS];
 };

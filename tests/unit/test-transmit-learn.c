@@ -532,6 +532,11 @@ START_TEST(test_unsent)
 	deliver(pair, large, 1, 128 * KIB, 0);
 	ck_assert_uint_eq(lowat(pair[0]), own);
 	close_pair(pair);
+	/* To others there is more, so that no timer finds nothing to send. */
+	tcp_pair_between(pair, "127.0.0.1", "127.0.0.2", ROOM, ROOM);
+	deliver(pair, large, 1, 128 * KIB, 0);
+	ck_assert_uint_eq(lowat(pair[0]), MIB);
+	close_pair(pair);
 	/* The number of the old socket is not the old socket. */
 	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", ROOM, ROOM);
 	deliver(pair, large, 1, 128 * KIB, 0);
@@ -545,6 +550,10 @@ START_TEST(test_unsent)
 	deliver(pair, large, 1, 128 * KIB, 0);
 	ck_assert_uint_eq(lowat(pair[0]), 0);
 	large = insert(1, 128 * KIB, 0, NC_KIND_AUTO);
+	deliver(pair, large, 1, 128 * KIB, 0);
+	ck_assert_uint_eq(lowat(pair[0]), 100000);
+	close_pair(pair);
+	tcp_pair_between(pair, "127.0.0.1", "127.0.0.2", ROOM, ROOM);
 	deliver(pair, large, 1, 128 * KIB, 0);
 	ck_assert_uint_eq(lowat(pair[0]), 100000);
 	close_pair(pair);
