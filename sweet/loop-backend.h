@@ -37,7 +37,8 @@ struct loop {
 	const struct data_path *path;
 	struct loop_fd *fds;
 	unsigned fd_count;
-	struct loop_send *sent_first, **sent_last; /* completed, to be told */
+	struct loop_send *sent_first, **sent_last;   /* completed, to be told */
+	struct loop_send *turns_first, **turns_last; /* long ones, that go on in the next turn */
 	struct timers timers;
 	struct loop_hook *hooks;
 	uint64_t now_ns;

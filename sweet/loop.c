@@ -16,6 +16,13 @@
 #include "loop-backend.h"
 #include <clock.h>
 
+/*
+ * Bytes of one message in a turn of the loop: a client that reads as fast as it
+ * is sent to would have all of a large file before it is anybody else's turn.
+ * Above what a megabyte and its head take, which are sent in one go.
+ */
+#define TURN_MAX ((size_t)2 << 20)
+
 static _Thread_local struct loop *present; /* that this thread runs */
 
 void loop_tick(struct loop *loop)
@@ -78,6 +85,7 @@ struct loop *loop_open(enum loop_kind kind, enum loop_room room, char *why, size
 	loop->room = room;
 	loop->sent_last = &loop->sent_first;
 	loop->posted_last = &loop->posted_first;
+	loop->turns_last = &loop->turns_first;
 	pthread_mutex_init(&loop->lock, NULL);
 	if (loop->wake_fd < 0)
 		snprintf(why, why_size, "eventfd: %s", strerror(errno));
@@ -243,15 +251,46 @@ static void complete(struct loop *loop, struct loop_send *op, int result)
 	loop->sent_last = &op->next;
 }
 
+static ssize_t send_by_path(struct loop *loop, const struct loop_send *op,
+			    const struct NC_send *message, const struct iovec *tail)
+{
+	return (op->apart ? loop->path->send_apart : loop->path->send)(op->fd, message, tail);
+}
+
+/* No more of the message than is one turn's; the header is less. */
+static ssize_t send_turn(struct loop *loop, const struct loop_send *op)
+{
+	struct NC_range ranges[NC_RANGES_MAX];
+	struct NC_send part = op->message;
+	size_t left = part.skip + TURN_MAX - part.header_length;
+	struct iovec tail = op->tail;
+
+	part.ranges = ranges;
+	part.range_count = 0;
+	part.flags &= ~(NC_SEND_MORE | NC_SEND_CLOSE);
+	while (part.range_count < op->message.range_count && left) {
+		struct NC_range *range = &ranges[part.range_count];
+
+		*range = op->message.ranges[part.range_count++];
+		if (range->length > left)
+			range->length = left;
+		left -= range->length;
+	}
+	if (tail.iov_len > left)
+		tail.iov_len = left;
+	return send_by_path(loop, op, &part, &tail);
+}
+
 static void try_send(struct loop *loop, struct loop_send *op)
 {
 	size_t total = op->message.header_length + op->tail.iov_len;
+	bool long_one;
 	ssize_t sent;
 
 	for (unsigned i = 0; i < op->message.range_count; i++)
 		total += op->message.ranges[i].length;
-	sent = (op->apart ? loop->path->send_apart : loop->path->send)(op->fd, &op->message,
-								       &op->tail);
+	long_one = total - op->message.skip > TURN_MAX;
+	sent = long_one ? send_turn(loop, op) : send_by_path(loop, op, &op->message, &op->tail);
 	if (sent < 0 && errno != EAGAIN) {
 		complete(loop, op, -errno);
 		return;
@@ -260,6 +299,13 @@ static void try_send(struct loop *loop, struct loop_send *op)
 		op->message.skip += (size_t)sent;
 	if (op->message.skip == total && sent >= 0) {
 		complete(loop, op, 0);
+		return;
+	}
+	if (long_one && sent == (ssize_t)TURN_MAX) {
+		/* There may be room still, of which nobody would tell. */
+		op->next = NULL;
+		*loop->turns_last = op;
+		loop->turns_last = &op->next;
 		return;
 	}
 	loop->fds[op->fd].send = op;
@@ -291,10 +337,21 @@ void loop_received(struct loop *loop, int fd, const char *data, int length)
 		op->received(op, data, length);
 }
 
+/* Takes a descriptor's sends out of a list; where the next one is to be put. */
+static struct loop_send **forget(struct loop_send **link, int fd)
+{
+	while (*link) {
+		if ((*link)->fd == fd)
+			*link = (*link)->next;
+		else
+			link = &(*link)->next;
+	}
+	return link;
+}
+
 void loop_close_fd(struct loop *loop, int fd)
 {
 	struct loop_fd *entry = reach(loop, fd);
-	struct loop_send **link = &loop->sent_first;
 
 	if (!entry) {
 		/* Never seen by the loop, and no memory to say so. */
@@ -310,13 +367,8 @@ void loop_close_fd(struct loop *loop, int fd)
 	entry->resting = false;
 	entry->sending = false;
 	/* A result that waits to be told is told no more. */
-	while (*link) {
-		if ((*link)->fd == fd)
-			*link = (*link)->next;
-		else
-			link = &(*link)->next;
-	}
-	loop->sent_last = link;
+	loop->sent_last = forget(&loop->sent_first, fd);
+	loop->turns_last = forget(&loop->turns_first, fd);
 	loop->backend->close_fd(loop, fd);
 	entry->generation++;
 }
@@ -368,6 +420,21 @@ static void tell_sent(struct loop *loop)
 	}
 }
 
+/* Each long message goes on for a turn; no callback runs, so none of them is closed. */
+static void take_turns(struct loop *loop)
+{
+	struct loop_send *op = loop->turns_first;
+
+	loop->turns_first = NULL;
+	loop->turns_last = &loop->turns_first;
+	while (op) {
+		struct loop_send *next = op->next;
+
+		try_send(loop, op);
+		op = next;
+	}
+}
+
 void loop_hook_add(struct loop *loop, struct loop_hook *hook)
 {
 	hook->next = loop->hooks;
@@ -401,7 +468,9 @@ void loop_run(struct loop *loop)
 		run_tasks(loop);
 		timers_run(&loop->timers, loop_now_ms(loop));
 		tell_sent(loop);
-		work = ask_hooks(loop) || loop->sent_first || loop->stopping || loop->again;
+		take_turns(loop);
+		work = ask_hooks(loop) || loop->sent_first || loop->turns_first || loop->stopping ||
+		       loop->again;
 		work |= atomic_load_explicit(&loop->woken, memory_order_relaxed);
 		loop->again = false;
 		loop->backend->wait(loop, work ? 0 : timers_wait(&loop->timers, loop_now_ms(loop)));

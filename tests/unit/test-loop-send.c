@@ -30,6 +30,8 @@ static size_t insert(uint64_t seed, size_t size, size_t fraglen, enum NC_kind ki
 	return id;
 }
 
+#define TURN_MAX ((size_t)2 << 20) /* of loop.c */
+
 /* A connection that sends; something is received on it as on any connection. */
 struct outlet {
 	struct loop_send send; /* must be first */
@@ -37,8 +39,9 @@ struct outlet {
 	struct NC_range ranges[NC_RANGES_MAX];
 	int peer;
 	bool started;
-	bool early;  /* told before the call returned */
-	bool closes; /* itself, when told */
+	bool early;   /* told before the call returned */
+	bool closes;  /* itself, when told */
+	size_t first; /* bytes that had left when the call returned */
 	unsigned calls;
 	int result;
 };
@@ -59,6 +62,15 @@ static void outlet_begin(void *argument)
 	outlet->started = false;
 	loop_send_start(runner.loop, &outlet->send, outlet->inlet.fd);
 	outlet->started = true;
+	outlet->first = outlet->send.message.skip;
+}
+
+static void outlet_begin_and_end(void *argument)
+{
+	struct outlet *outlet = argument;
+
+	outlet_begin(outlet);
+	inlet_end(&outlet->inlet);
 }
 
 static void outlet_open(struct outlet *outlet, int send_size, int receive_size)
@@ -223,6 +235,63 @@ START_TEST(test_many_ranges)
 		outlet_close(&outlet);
 	}
 	stop();
+	free(got);
+}
+END_TEST
+
+/* A long one, for which there is room at once, leaves by turns; its end is not sent before. */
+START_TEST(test_turns)
+{
+	size_t size = 1700 * KIB + 3, length = 3 * size;
+	unsigned char *data = must_alloc(length);
+	char *got = must_alloc(4 + 2 * length);
+
+	start(_i);
+	pattern_fill(data, 8, 0, length);
+	for (unsigned round = 0; round < 4; round++) {
+		bool posix = round % 2;
+		size_t id = insert(7, size, 0, NC_KIND_RECYCLED);
+		size_t total = 4 + length * (posix ? 2 : 1);
+		struct outlet outlet;
+
+		if (posix)
+			call(&runner, send_by_posix, NULL);
+		outlet_open(&outlet, 16 << 20, 16 << 20);
+		for (unsigned i = 0; i < 3; i++)
+			outlet.ranges[i] = (struct NC_range){.id = id, .length = size};
+		outlet.send.message.range_count = 3;
+		outlet.send.message.header = "head";
+		outlet.send.message.header_length = 4;
+		outlet.send.message.flags |= NC_SEND_CLOSE;
+		if (posix)
+			outlet.send.tail = (struct iovec){data, length};
+		if (round < 2) {
+			call(&runner, outlet_begin, &outlet);
+			read_exactly(outlet.peer, got, total);
+			AWAIT(outlet.calls > 0);
+			SEEN(outlet.calls == 1 && outlet.result == 0 && !outlet.early);
+			ck_assert_mem_eq(got, "head", 4);
+			for (unsigned i = 0; i < 3; i++)
+				ck_assert_uint_eq(pattern_match(got + 4 + i * size, 7, 0, size),
+						  size);
+			if (posix)
+				ck_assert_uint_eq(pattern_match(got + 4 + length, 8, 0, length),
+						  length);
+			ck_assert_int_eq(read(outlet.peer, got, 1), 0);
+		} else {
+			/* Closed between two turns: nothing is told. */
+			call(&runner, outlet_begin_and_end, &outlet);
+			settle(&runner);
+			SEEN(outlet.calls == 0);
+			outlet.closes = true;
+		}
+		ck_assert_uint_gt(outlet.first, 0);
+		ck_assert_uint_le(outlet.first, TURN_MAX);
+		ck_assert_int_eq(NC_release(id), 0);
+		outlet_close(&outlet);
+	}
+	stop();
+	free(data);
 	free(got);
 }
 END_TEST
@@ -469,6 +538,7 @@ static void fill(TCase *tcase)
 	tcase_add_loop_test(tcase, test_message, first, KINDS);
 	tcase_add_loop_test(tcase, test_plain_calls, first, KINDS);
 	tcase_add_loop_test(tcase, test_many_ranges, first, KINDS);
+	tcase_add_loop_test(tcase, test_turns, first, KINDS);
 	tcase_add_loop_test(tcase, test_empty, first, KINDS);
 	tcase_add_loop_test(tcase, test_errors, first, KINDS);
 	tcase_add_loop_test(tcase, test_reset, first, KINDS);
