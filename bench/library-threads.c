@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * library-threads.c - threads that send units, and that insert, send and
- * destroy them, all in one cache.
+ * library-threads.c - threads that look units up, that send them, and that
+ * insert, send and destroy them, all in one cache.
  *
  * Each thread has a pair of connected sockets and reads what it sent, so
  * nothing but a lock can make it wait: its voluntary context switches are the
@@ -21,17 +21,25 @@
 #define UNIT ((size_t)1024)
 #define THREADS_MAX 64u
 
-enum task { PLAIN, OWN, SHARED, INSERT, INSERT_ONLY, TASKS };
+#define LOOK_UPS 1000u /* units for all to look up */
+#define BATCH 64u      /* calls between two looks at the clock */
 
-static const char *const task_names[TASKS] = {"send(), no library", "NC_socksend, a unit each",
+enum task { PLAIN, OWN, SHARED, INSERT, INSERT_ONLY, HOLD_OWN, HOLD_SHARED, LOOK_UP, TASKS };
+
+static const char *const task_names[TASKS] = {"send(), no library",
+					      "NC_socksend, a unit each",
 					      "NC_socksend, one unit for all",
-					      "insert, NC_socksend, destroy", "insert, destroy"};
+					      "insert, NC_socksend, destroy",
+					      "insert, destroy",
+					      "hold, release, a unit each",
+					      "hold, release, one unit for all",
+					      "hold, release, any of 1,000"};
 
 struct crew {
 	enum task task;
 	uint64_t span;
 	const int *cpus;
-	size_t shared;
+	const size_t *ids; /* LOOK_UPS; the first is the shared one */
 	pthread_barrier_t start;
 };
 
@@ -56,6 +64,11 @@ static size_t insert(void)
 	return id;
 }
 
+static void hold(size_t id)
+{
+	must(NC_hold(id) == 0 && NC_release(id) == 0, "NC_hold");
+}
+
 static void once(enum task task, const int sockets[2], size_t id, char *bytes)
 {
 	bool own = task == INSERT || task == INSERT_ONLY;
@@ -72,11 +85,28 @@ static void once(enum task task, const int sockets[2], size_t id, char *bytes)
 		must(NC_destroy(id) == 0, "NC_destroy");
 }
 
+static void repeat(const struct hand *hand, const int sockets[2], size_t id, char *bytes)
+{
+	enum task task = hand->crew->task;
+	unsigned at = hand->number * (LOOK_UPS / 16) + (unsigned)hand->count;
+
+	for (unsigned i = 0; i < BATCH; i++) {
+		if (task == HOLD_OWN || task == HOLD_SHARED)
+			hold(id);
+		else if (task == LOOK_UP)
+			/* Steps without a common divisor meet all of them, apart from each other. */
+			hold(hand->crew->ids[(at + i) * 367 % LOOK_UPS]);
+		else
+			once(task, sockets, id, bytes);
+	}
+}
+
 static void *work(void *context)
 {
 	struct hand *hand = context;
 	struct crew *crew = hand->crew;
-	size_t id = crew->task == SHARED ? crew->shared : insert();
+	bool shared = crew->task == SHARED || crew->task == HOLD_SHARED;
+	size_t id = shared ? crew->ids[0] : insert();
 	char bytes[UNIT] = {0};
 	struct rusage before, after;
 	uint64_t start;
@@ -89,22 +119,21 @@ static void *work(void *context)
 	getrusage(RUSAGE_THREAD, &before);
 	start = now_ns();
 	while (now_ns() - start < crew->span) {
-		for (unsigned i = 0; i < 16; i++)
-			once(crew->task, sockets, id, bytes);
-		hand->count += 16;
+		repeat(hand, sockets, id, bytes);
+		hand->count += BATCH;
 	}
 	getrusage(RUSAGE_THREAD, &after);
 	hand->waits = (uint64_t)(after.ru_nvcsw - before.ru_nvcsw);
 	close(sockets[0]);
 	close(sockets[1]);
-	if (crew->task != SHARED)
+	if (!shared)
 		must(NC_destroy(id) == 0, "NC_destroy");
 	return NULL;
 }
 
-static void round_of(const struct plan *plan, enum task task, unsigned threads, size_t shared)
+static void round_of(const struct plan *plan, enum task task, unsigned threads, const size_t *ids)
 {
-	struct crew crew = {.task = task, .span = plan->span, .cpus = plan->cpus, .shared = shared};
+	struct crew crew = {.task = task, .span = plan->span, .cpus = plan->cpus, .ids = ids};
 	struct hand hands[THREADS_MAX] = {{0}};
 	uint64_t count = 0, waits = 0, start, cpu;
 	char subject[32];
@@ -135,14 +164,16 @@ static void round_of(const struct plan *plan, enum task task, unsigned threads, 
 void measure_threads(const struct plan *plan)
 {
 	NC_cache *cache = NC_cache_open(NULL);
-	size_t shared;
+	size_t ids[LOOK_UPS];
 
 	must(cache, "NC_cache_open");
-	shared = insert();
+	for (unsigned i = 0; i < LOOK_UPS; i++)
+		ids[i] = insert();
 	for (unsigned round = 0; round < plan->rounds; round++)
 		for (unsigned threads = 1; threads <= plan->threads; threads *= 2)
 			for (enum task task = PLAIN; task < TASKS; task++)
-				round_of(plan, task, threads, shared);
-	must(NC_destroy(shared) == 0, "NC_destroy");
+				round_of(plan, task, threads, ids);
+	for (unsigned i = 0; i < LOOK_UPS; i++)
+		must(NC_destroy(ids[i]) == 0, "NC_destroy");
 	must(NC_cache_close(cache) == 0, "NC_cache_close");
 }

@@ -77,5 +77,8 @@ EXTRA_DIST += bench/lib/documents.py bench/lib/specweb.py bench/lib/surge.py \
 # What happens between two network namespaces.
 EXTRA_DIST += bench/lib/netns.py bench/lib/packets.py bench/lib/sendfile.py \
 	bench/sections/packets.md bench/sections/sendfile.md
+# Long downloads over the wide-area link; more threads than CPUs.
+EXTRA_DIST += bench/pull.py bench/lib/pipe.py bench/lib/scaling.py \
+	bench/sections/pipe.md bench/sections/scaling.md
 # What each of SWEET's caches is worth.
 EXTRA_DIST += bench/lib/breakdown.py bench/sections/breakdown.md

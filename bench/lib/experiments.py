@@ -9,8 +9,8 @@ import shutil
 import sys
 
 from . import (architectures, breakdown, checksum, dynamic, fixed, idle, latency, library, load,
-               packets, plot, process, reload, replacement, report, sendfile, specweb, surge,
-               tracereplay, tux)
+               packets, pipe, plot, process, reload, replacement, report, scaling, sendfile, specweb,
+               surge, tracereplay, tux)
 from .process import Failure
 
 EXPERIMENTS = {}
@@ -262,6 +262,20 @@ def steps_of_sending(context):
             architectures, root=True)
 def server_architectures(context):
     architectures.measure(context)
+
+
+@experiment("pipe", None,
+            "a large file over a link of 100 ms and 1 Gbit/s: filled, and shared fairly?", pipe,
+            root=True)
+def long_fat_pipe(context):
+    pipe.measure(context)
+
+
+@experiment("scaling", None,
+            "SWEET with more threads than CPUs: what a request costs, and who accepts it",
+            scaling)
+def threads_and_cpus(context):
+    scaling.measure(context)
 
 
 @experiment("surge", None,

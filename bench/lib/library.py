@@ -14,14 +14,17 @@ from .servers import find_built
 
 UNITS = 1_000_000
 UNITS_QUICK = 100_000
-THREADS = 8
+THREADS, MOST_THREADS = 8, 16
 MS_PER_SECOND = 50  # of --seconds: a round of one subject is that short
 LIMIT_SECONDS = 900
 SETTINGS = (("2 CPUs", 1), ("2 CPUs", 16), ("1 CPU", 1), ("1 CPU", 16))
 WAYS = ("cache id", "pipe", "pipe of 1 MB", "Unix socket")
 SENDS = ("NC_socksend, a unit each", "NC_socksend, one unit for all")
 INSERTS = "insert, NC_socksend, destroy"
-TASKS = ("send(), no library", *SENDS, INSERTS, "insert, destroy")
+HOLDS = ("hold, release, a unit each", "hold, release, one unit for all",
+         "hold, release, any of 1,000")
+TASKS = ("send(), no library", *SENDS, INSERTS, "insert, destroy", *HOLDS)
+SCALING_BAR = 0.9  # calls a second in all: more threads than CPUs by one for each
 
 
 def memory_available():
@@ -102,7 +105,7 @@ def run(program, name, settings, figures):
 def measure(context):
     program = find_built(context.build, "bench", "library")
     units = units_that_fit(UNITS_QUICK if context.quick else UNITS)
-    settings = (context.runs, context.seconds * MS_PER_SECOND, units, THREADS,
+    settings = (context.runs, context.seconds * MS_PER_SECOND, units, MOST_THREADS,
                 context.server_cpu, context.client_cpu)
     figures = Figures()
     print(f"         {context.runs} rounds of {settings[1]} ms; up to {units:,} units", flush=True)
@@ -178,7 +181,8 @@ def print_lookups(context, figures, counts):
 
 
 def print_threads(context, figures):
-    heads = ["1 KB by socket pair", "threads", "1000/s", "CPU ns", "waits for locks in 10^6"]
+    heads = ["1 KB by socket pair, or nothing sent", "threads", "1000/s, all together", "CPU ns",
+             "waits for locks in 10^6"]
     rows = []
     for task in TASKS:
         for threads in sorted(int(subject) for test, subject, field in figures.values
@@ -218,6 +222,10 @@ def bars(figures, counts):
     result.append((f"{INSERTS}: CPU, {THREADS} threads / 2",
                    figures.median(INSERTS, str(THREADS), "cpu_ns")
                    / figures.median(INSERTS, "2", "cpu_ns"), "under", 1.2))
+    for task in TASKS[1:]:
+        result.append((f"{task}: calls a second of all, {THREADS} threads / 2",
+                       figures.median(task, str(THREADS), "per_s")
+                       / figures.median(task, "2", "per_s"), "at least", SCALING_BAR))
     return result
 
 

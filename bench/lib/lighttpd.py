@@ -13,7 +13,7 @@ FILE_PROCESSES = 2
 # many requests as this number, the largest that it takes.
 LIGHTTPD = """\
 server.modules = ({modules})
-server.bind = "127.0.0.1"
+server.bind = "{listen}"
 server.port = {port}
 server.document-root = "{root}"
 server.errorlog = "{dir}/error.log"
@@ -47,13 +47,13 @@ SENDFILE = """,
     "x-sendfile-docroot" => ("{folder}/")"""
 
 
-def write_conf(server, root, modules, more):
+def write_conf(server, root, modules, more, listen="127.0.0.1"):
     server.program = find_program("lighttpd")
     server.version = version([server.program, "-v"])
     server.conf = os.path.join(server.directory, "lighttpd.conf")
     with open(server.conf, "w") as file:
         file.write(LIGHTTPD.format(port=server.port, root=root, dir=server.directory,
-                                   modules=modules) + more)
+                                   modules=modules, listen=listen) + more)
 
 
 def launch(server):
@@ -62,11 +62,11 @@ def launch(server):
 
 
 class Lighttpd(Server):
-    """For files."""
+    """For files; listen: on which address."""
 
-    def __init__(self, context, root):
-        super().__init__("lighttpd", context.directory, context.server_cpu)
-        write_conf(self, root, "", LIGHTTPD_FILES)
+    def __init__(self, context, root, name="lighttpd", listen="127.0.0.1"):
+        super().__init__(name, context.directory, context.server_cpu)
+        write_conf(self, root, "", LIGHTTPD_FILES, listen)
 
     def begin(self):
         launch(self)

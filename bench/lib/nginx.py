@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""nginx with one worker: for files, or in front of FastCGI responders."""
+"""nginx, with one worker where nothing else is said: for files, or in front of FastCGI
+responders.
+"""
 
 import os
 import pwd
@@ -11,7 +13,7 @@ from .servers import Server, connects, find_program, version
 NGINX = """\
 {user}
 daemon off;
-worker_processes 1;
+worker_processes {workers};
 pid {dir}/nginx.pid;
 error_log {dir}/error.log warn;
 events {{
@@ -33,7 +35,7 @@ http {{
     scgi_temp_path {dir}/scgi;
     {upstream}
     server {{
-        listen 127.0.0.1:{port} backlog=1024;
+        listen {listen}:{port} backlog=1024;
         root {root};
         {location}
     }}
@@ -89,22 +91,23 @@ def arguments(server):
             "-e", os.path.join(server.directory, "error.log")]
 
 
-def write_conf(server, root, location="", upstream=""):
+def write_conf(server, root, location="", upstream="", workers=1, listen="127.0.0.1"):
     user = f"user {pwd.getpwuid(0).pw_name};" if os.geteuid() == 0 else ""
     server.program = find_program("nginx")
     server.version = version([server.program, "-v"])
     server.conf = os.path.join(server.directory, "nginx.conf")
     with open(server.conf, "w") as file:
         file.write(NGINX.format(user=user, dir=server.directory, port=server.port, root=root,
-                                location=location, upstream=upstream))
+                                location=location, upstream=upstream, workers=workers,
+                                listen=listen))
 
 
 class Nginx(Server):
-    """For files."""
+    """For files; listen: on which address."""
 
-    def __init__(self, context, root, name="nginx"):
+    def __init__(self, context, root, name="nginx", workers=1, listen="127.0.0.1"):
         super().__init__(name, context.directory, context.server_cpu)
-        write_conf(self, root)
+        write_conf(self, root, workers=workers, listen=listen)
 
     def begin(self):
         self.launch(arguments(self), "nginx", lambda log: connects(self.port))

@@ -29,13 +29,13 @@ def become_subreaper():
 
 
 def start(argv, cpu, output, before=None):
-    """Starts argv on one CPU, in a session of its own: Ctrl-C is for bench.
+    """Starts argv on one CPU, or a set of them, in a session of its own: Ctrl-C is for bench.
 
     before(), if given, is called in the child, which then becomes argv.
     """
 
     def prepare():
-        os.sched_setaffinity(0, {cpu})
+        os.sched_setaffinity(0, {cpu} if isinstance(cpu, int) else cpu)
         LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
         if before:
             before()

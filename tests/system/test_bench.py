@@ -2,13 +2,16 @@
 """What bench computes and writes: ratios, tables, CSV, RESULTS.md; and what it
 reads of its load generators.  It measures nothing here: run-tests does that."""
 
+import contextlib
 import csv
 import importlib.machinery
 import importlib.util
 import json
 import os
+import socket
 import subprocess
 import sys
+import threading
 import types
 
 import pytest
@@ -16,7 +19,8 @@ import pytest
 BENCH = os.path.join(os.environ["srcdir"], "bench")
 sys.path.insert(0, BENCH)
 
-from lib import load, plot, report, results, sanity, servers, weave  # noqa: E402
+from lib import (load, pipe, plot, report, results, sanity, scaling, servers,  # noqa: E402
+                 weave)
 from lib.experiments import EXPERIMENTS  # noqa: E402
 from lib.process import Failure  # noqa: E402
 
@@ -424,3 +428,67 @@ def test_bar_of_latency_is_of_the_best_peer_at_the_same_rate():
     ((text, value, bar, reached),) = EXPERIMENTS["latency"].verdicts(some)
     assert (value, bar, reached) == (0.95, "at most 1", True)
     assert "(nginx), 1 KB" in text
+
+
+def test_equal_shares():
+    assert pipe.jain([5, 5, 5, 5]) == 1.0
+    assert pipe.jain([1, 0, 0, 0]) == 0.25
+    assert pipe.jain([0, 0]) == 0
+    assert scaling.least_by_most([2, 4]) == 0.5 and scaling.least_by_most([0, 0]) == 0
+
+
+def test_bars_of_a_pipe():
+    def one(link, mb, fair):
+        case_of = case({"connections": 16, "link": link, "control": "x"}, sweet=[1], nginx=[1])
+        for row, values in (("sweet", (mb, fair)), ("nginx", (100, 0.8))):
+            case_of["runs"][row][0].update(zip(("steady_mb_per_s", "jain"), values))
+        return pipe.verdicts([case_of])
+
+    assert [reached for *_, reached in one("wide", 96, 0.85)] == [True, True]
+    assert [reached for *_, reached in one("wide", 94, 0.7)] == [False, False]
+    assert [reached for *_, reached in one("loopback", 1, 0.95)] == [True]
+
+
+@pytest.fixture
+def page():
+    """page(answer): the port of a server that says that again and again, whatever it is asked."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    ending = threading.Event()
+
+    def serve(answer):
+        with listener.accept()[0] as connection, contextlib.suppress(OSError):
+            while not ending.is_set() and connection.recv(4096):
+                connection.sendall(answer)
+
+    def begin(answer):
+        threading.Thread(target=serve, args=[answer], daemon=True).start()
+        return listener.getsockname()[1]
+
+    yield begin
+    ending.set()
+    listener.close()
+
+
+def pull(port, size):
+    argv = [sys.executable, os.path.join(BENCH, "pull.py"), "127.0.0.1", str(port), "/x",
+            str(size), "1", "0.4", "0.1"]
+    return subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_pull_counts_bodies(page):
+    size = 100_000
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % size
+    told = json.loads(pull(page(head + bytes(size)), size).stdout)
+    assert told["bytes"][0] >= told["steady_bytes"][0] > 0
+    assert told["bytes"][0] >= size and told["first_seconds"] < told["seconds"]
+    assert told["steady_seconds"] < told["seconds"]
+
+
+@pytest.mark.parametrize("answer", [
+    b"HTTP/1.1 404 No\r\nContent-Length: 9\r\n\r\n123456789",
+    b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n12345678",
+    b"HTTP/1.1 200 OK\r\n\r\n123456789",
+])
+def test_pull_refuses_other_answers(page, answer):
+    done = pull(page(answer), 9)
+    assert done.returncode == 1 and "the server said" in done.stderr
