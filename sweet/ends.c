@@ -4,12 +4,25 @@
  *
  * An IPv4 address is written as such even where it came mapped into IPv6.
  */
-#include <stdbool.h>
 #include <string.h>
 #include <arpa/inet.h>
 
 #include <address.h>
+#include <decimal.h>
 #include <ends.h>
+
+/* As inet_ntop() would, which takes a third of what else is done for a new connection. */
+static void write_ipv4(char *text, const void *address)
+{
+	const uint8_t *octets = address;
+
+	for (unsigned i = 0; i < 4; i++) {
+		if (i)
+			*text++ = '.';
+		text = decimal_write(text, octets[i]);
+	}
+	*text = '\0';
+}
 
 static void describe(const struct sockaddr_storage *from, char *text, uint16_t *port)
 {
@@ -19,15 +32,15 @@ static void describe(const struct sockaddr_storage *from, char *text, uint16_t *
 	*port = 0;
 	if (from->ss_family == AF_INET) {
 		*port = ntohs(in->sin_port);
-		inet_ntop(AF_INET, &in->sin_addr, text, INET6_ADDRSTRLEN);
+		write_ipv4(text, &in->sin_addr);
 	} else if (from->ss_family != AF_INET6) {
 		strcpy(text, ADDRESS_UNIX);
 	} else {
-		bool mapped = IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr);
-
 		*port = ntohs(in6->sin6_port);
-		inet_ntop(mapped ? AF_INET : AF_INET6, in6->sin6_addr.s6_addr + (mapped ? 12 : 0),
-			  text, INET6_ADDRSTRLEN);
+		if (IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr))
+			write_ipv4(text, in6->sin6_addr.s6_addr + 12);
+		else
+			inet_ntop(AF_INET6, &in6->sin6_addr, text, INET6_ADDRSTRLEN);
 	}
 }
 
