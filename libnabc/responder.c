@@ -76,12 +76,18 @@ int nc_responder_open(struct nc_cache *cache, int socket, struct nc_responder **
 	return 0;
 }
 
-/* Nothing follows for a while: a server that sleeps for more gets what there is. */
+/* A server that sleeps for more gets what there is. */
+static void ring_now(struct nc_responder *responder, uint32_t lane)
+{
+	if (nc_queue_must_ring_now(&responder->lane[lane].queues.responses))
+		nc_doorbell_ring(responder->lane[lane].doorbell);
+}
+
+/* Nothing follows for a while. */
 static void ring_all(struct nc_responder *responder)
 {
 	for (unsigned i = 0; i < responder->lanes; i++)
-		if (nc_queue_must_ring_now(&responder->lane[i].queues.responses))
-			nc_doorbell_ring(responder->lane[i].doorbell);
+		ring_now(responder, i);
 }
 
 void nc_responder_close(struct nc_responder *responder)
@@ -259,15 +265,13 @@ int nc_responder_accept(struct nc_responder *responder, struct NC_request *reque
  */
 static void pace(struct nc_responder *responder, uint32_t lane, size_t bytes, bool taken)
 {
-	struct nc_queue *queue = &responder->lane[lane].queues.responses;
 	size_t *waiting = &responder->lane[lane].waiting;
 
 	*waiting = (taken ? 0 : *waiting) + bytes;
 	if (*waiting < PACE)
 		return;
 	*waiting = 0;
-	if (nc_queue_must_ring_now(queue))
-		nc_doorbell_ring(responder->lane[lane].doorbell);
+	ring_now(responder, lane);
 	(void)sched_yield();
 }
 
@@ -281,11 +285,12 @@ int nc_responder_push(struct nc_responder *responder, uint32_t lane,
 		struct nc_wire_response wire;
 		struct NC_range ranges[NC_WIRE_RANGES_MAX];
 	} head;
-	bool taken = nc_queue_is_taken(queue);
+	bool taken;
 	int error;
 
 	if (responder->out)
 		return nc_responder_write(responder, lane, wire, ranges, headers);
+	taken = nc_queue_is_taken(queue);
 	for (unsigned i = 0; i < wire->ranges; i++)
 		bytes += ranges[i].length;
 	head.wire = *wire;

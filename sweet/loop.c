@@ -243,12 +243,18 @@ void loop_watch_stop(struct loop *loop, int fd)
 	loop->fds[fd].generation++;
 }
 
+/* Puts it behind the last of a list; where the next one is to be put. */
+static struct loop_send **append(struct loop_send **last, struct loop_send *op)
+{
+	op->next = NULL;
+	*last = op;
+	return &op->next;
+}
+
 static void complete(struct loop *loop, struct loop_send *op, int result)
 {
 	op->result = result;
-	op->next = NULL;
-	*loop->sent_last = op;
-	loop->sent_last = &op->next;
+	loop->sent_last = append(loop->sent_last, op);
 }
 
 static ssize_t send_by_path(struct loop *loop, const struct loop_send *op,
@@ -303,9 +309,7 @@ static void try_send(struct loop *loop, struct loop_send *op)
 	}
 	if (long_one && sent == (ssize_t)TURN_MAX) {
 		/* There may be room still, of which nobody would tell. */
-		op->next = NULL;
-		*loop->turns_last = op;
-		loop->turns_last = &op->next;
+		loop->turns_last = append(loop->turns_last, op);
 		return;
 	}
 	loop->fds[op->fd].send = op;
