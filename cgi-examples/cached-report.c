@@ -35,8 +35,8 @@ struct report {
 #define EARLIER 256
 
 static struct report current;
-static size_t earlier[EARLIER]; /* ids, 0: none; the oldest stands where the next will */
-static unsigned next_earlier;
+static size_t earlier[EARLIER];	     /* ids; a place for each number, again and again */
+static unsigned oldest, next_number; /* of those that are there */
 static unsigned made;
 
 static bool same(const struct stat *a, const struct stat *b)
@@ -48,16 +48,10 @@ static bool same(const struct stat *a, const struct stat *b)
 /* Gives the memory of the oldest page back; false: there is none but the current one. */
 static bool forget_oldest(void)
 {
-	for (unsigned i = 0; i < EARLIER; i++) {
-		size_t *oldest = &earlier[(next_earlier + i) % EARLIER];
-
-		if (*oldest) {
-			NC_destroy(*oldest);
-			*oldest = 0;
-			return true;
-		}
-	}
-	return false;
+	if (oldest == next_number)
+		return false;
+	NC_destroy(earlier[oldest++ % EARLIER]);
+	return true;
 }
 
 /* Puts the page into the cache: 0, or -1 with errno. */
@@ -120,10 +114,10 @@ static int make(const char *path, struct report *report)
 
 static void replace(const struct report *next)
 {
-	if (earlier[next_earlier])
-		NC_destroy(earlier[next_earlier]);
-	earlier[next_earlier] = current.page.id;
-	next_earlier = (next_earlier + 1) % EARLIER;
+	if (next_number - oldest == EARLIER)
+		forget_oldest();
+	if (current.page.id)
+		earlier[next_number++ % EARLIER] = current.page.id;
 	current = *next;
 }
 
