@@ -7,7 +7,6 @@ Several ways may ask the same server.
 
 import os
 import shutil
-import statistics
 import tempfile
 
 from . import bars, load, report
@@ -154,11 +153,7 @@ def refresh(row):
 def comparisons(case):
     """(row, the other row, bar or None) of one case."""
     runs, size = case["runs"], case["parameters"]["size"]
-
-    def requests(name):
-        return statistics.median(run["requests_per_s"] for run in runs[name])
-
-    best = max((name for name in PEERS if name in runs), key=requests)
+    best = bars.most(case, PEERS, "requests_per_s")
     wanted = [("sweet", best, BEST_PEER.get(size)), ("null", best, None),
               ("sweet", "sweet-posix", POSIX.get(size)),
               ("sweet-kept", "sweet-static", KEPT), ("sweet-cached", "sweet-static", KEPT),
@@ -192,15 +187,14 @@ def print_bars(cases):
         runs = case["runs"]
         for row, other, bar in comparisons(case):
             ratio = report.ratio(runs[row], runs[other], "requests_per_s")
-            mine, others = (statistics.median(run["cpu_us_per_request"] for run in runs[name])
-                            for name in (row, other))
+            mine, others = bars.median(case, row), bars.median(case, other)
             lines.append([
                 report.case_name(case), f"{row} / {other}", report.spread(ratio),
                 "" if bar is None else f"{bar:g}",
-                "" if bar is None else "reached" if ratio[0] >= bar else "MISSED",
+                "" if bar is None else report.outcome(ratio[0] >= bar),
                 report.spread(report.ratio(runs[other], runs[row], "cpu_us_per_request")),
                 f"{report.number(mine)} : {report.number(others)}",
-                f"{statistics.median(run['core_percent'] for run in runs[row]):.0f}"])
+                f"{bars.median(case, row, 'core_percent'):.0f}"])
     print("\nsweet beside the best peer of each case, and beside itself by other ways; ratio of"
           " medians\n(least-most of the pairs of runs); CPU/request: of the other row by this"
           " one's; core %: of the\nfirst row: well under 100, the client is the limit of"
