@@ -5,10 +5,9 @@ SWEET fills it as nginx does, and whether connections get equal shares of it, an
 
 import json
 import os
-import statistics
 import sys
 
-from . import load, netns, process, report
+from . import bars, load, netns, process, report
 from .lighttpd import Lighttpd
 from .nginx import Nginx
 from .plot import Plot
@@ -192,10 +191,6 @@ def measure(context):
     over_loopback(context, root, body)
 
 
-def middle(case, row, field):
-    return statistics.median(run[field] for run in case["runs"][row])
-
-
 def verdicts(cases):
     """The pipe as full as by nginx; shares that are equal, or no less so than nginx's."""
     found = []
@@ -203,13 +198,13 @@ def verdicts(cases):
         name = report.case_name(case)
         if wide(case["parameters"]):
             # More than the link carries waited behind a lost segment when the part began.
-            value, other = (min(LINK_MB, middle(case, row, "steady_mb_per_s"))
+            value, other = (min(LINK_MB, bars.median(case, row, "steady_mb_per_s"))
                             for row in ("sweet", "nginx"))
             value /= other
             found.append((f"steady MB/s, SWEET by nginx, {name}", value, RATE_BAR,
                           value >= RATE_BAR))
         if case["parameters"]["connections"] == SHARERS:
-            value, other = (middle(case, row, "jain") for row in ("sweet", "nginx"))
+            value, other = (bars.median(case, row, "jain") for row in ("sweet", "nginx"))
             found.append((f"Jain's index of SWEET, {name}", value,
                           f"at least {FAIR_BAR}, or nginx's ({other:.3f})",
                           value >= min(FAIR_BAR, other)))

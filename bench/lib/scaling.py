@@ -4,10 +4,9 @@ what a request costs with as many threads as CPUs and more, and how threads shar
 """
 
 import json
-import statistics
 import urllib.request
 
-from . import files, load, process, report
+from . import bars, files, load, process, report
 from .nginx import Nginx
 from .plot import Plot
 from .servers import Row, Sweet
@@ -97,23 +96,19 @@ def measure(context):
                            for server, count in loops.items()])
 
 
-def middle(case, row, field):
-    return statistics.median(run[field] for run in case["runs"][row])
-
-
 def verdicts(cases):
     found = []
     one, two, four = map(sweet_name, THREADS)
     for case in cases:
         name = report.case_name(case)
         for over, under in ((two, one), (four, two)):
-            value = middle(case, over, "cpu_us_per_request") / middle(case, under,
-                                                                      "cpu_us_per_request")
+            value = (bars.median(case, over, "cpu_us_per_request")
+                     / bars.median(case, under, "cpu_us_per_request"))
             found.append((f"CPU per request, {over} by {under}: {name}", value,
                           f"at most {CPU_BAR}", value <= CPU_BAR))
-        value = middle(case, four, "requests_per_s") / middle(case, two, "requests_per_s")
+        value = bars.median(case, four, "requests_per_s") / bars.median(case, two, "requests_per_s")
         found.append((f"requests/s, {four} by {two}: {name}", value, RATE_BAR, value >= RATE_BAR))
-        value = middle(case, two, "accepted_balance")
+        value = bars.median(case, two, "accepted_balance")
         found.append((f"connections accepted by a thread, least / most of {two}: {name}", value,
                       BALANCE_BAR, value >= BALANCE_BAR))
     return found
