@@ -278,6 +278,27 @@ static bool take(struct content *content, struct content_entry *entry,
 	return true;
 }
 
+static void count_hits_locked(const struct content_entry *entry, unsigned more, unsigned timely)
+{
+	struct content_stat *stat = &entry->content->stat;
+
+	stat->hits += timely;
+	*(entry->view.id ? &stat->hit_bytes : &stat->miss_bytes) +=
+		more * (uint64_t)entry->view.version.size;
+}
+
+void content_count_hits(struct content *content, const struct content_entry *entry, unsigned more)
+{
+	pthread_mutex_lock(&content->lock);
+	count_hits_locked(entry, more, more);
+	pthread_mutex_unlock(&content->lock);
+}
+
+bool content_keeps(const struct content *content)
+{
+	return !content->options.no_paths && !content->options.no_contents;
+}
+
 bool content_get(struct content *content, const char *path, struct content_waiter *waiter)
 {
 	waiter->late = false;
@@ -296,9 +317,7 @@ bool content_ask(struct content *content, const char *path, struct content_waite
 		pthread_mutex_lock(&content->lock);
 		entry = g_hash_table_lookup(content->table, path);
 		if (entry && entry->state == ENTRY_READY) {
-			content->stat.hits += !waiter->late;
-			*(entry->view.id ? &content->stat.hit_bytes : &content->stat.miss_bytes) +=
-				(uint64_t)entry->view.version.size;
+			count_hits_locked(entry, 1, !waiter->late);
 			entry->references++;
 			pthread_mutex_unlock(&content->lock);
 			if (!take(content, entry, waiter))

@@ -11,8 +11,9 @@
  *   contents  the unit with the bytes of a version; else each request reads
  *             its own, which goes when it is sent
  *
- * With paths, one table from path to all that is kept, for all threads; without,
- * the table is from what the file is, so that a path leads nowhere by itself.
+ * With paths, one table from path to all that is kept, for all threads, which
+ * each of them asks once a turn (content-turn.h); without, the table is from what
+ * the file is, so that a path leads nowhere by itself.
  *
  * A file that fits a unit is read once, while whoever else wants it waits; it
  * is read again when its version (docroot.h) differs.  What the kernel has in
@@ -106,6 +107,12 @@ void content_sibling_unfit(struct content_entry *entry, enum coding coding);
 
 /* Gives back what a result referenced and held. */
 void content_put(struct content *content, struct content_entry *entry);
+
+/* Whether requests for a path get the same entry, which may be used for several then. */
+bool content_keeps(const struct content *content);
+
+/* An entry was used for so many requests more. */
+void content_count_hits(struct content *content, const struct content_entry *entry, unsigned more);
 
 /* How often the table had or had not what was wanted.  Bytes are those of whole files. */
 struct content_stat {

@@ -32,7 +32,7 @@ static void finish(struct transaction *transaction)
 {
 	struct page *page = page_of(transaction);
 
-	content_put(page->content, page->entry);
+	content_turn_put(transaction->server->turn, page->content, page->entry);
 }
 
 /* The path for a status, or NULL. */
@@ -81,7 +81,7 @@ static void answer(struct transaction *transaction)
 	if (set_body(transaction, page->entry))
 		transaction->finish = finish;
 	else
-		content_put(page->content, page->entry);
+		content_turn_put(transaction->server->turn, page->content, page->entry);
 }
 
 static void arrived(struct content_waiter *waiter)
@@ -120,8 +120,8 @@ enum respond errorpage_find(struct transaction *transaction)
 		.transaction = transaction,
 		.content = scope->content,
 	};
-	if (!content_get(page->content, path + (scope->alias ? scope->alias_skip : 0),
-			 &page->waiter))
+	if (!content_turn_get(transaction->server->turn, page->content,
+			      path + (scope->alias ? scope->alias_skip : 0), &page->waiter))
 		return RESPOND_LATER;
 	answer(transaction);
 	return RESPOND_NOW;

@@ -32,6 +32,7 @@ struct filestream {
 	struct job job;
 	struct transaction *transaction; /* NULL: it has ended */
 	const struct filestream_owner *owner;
+	struct content_turn *turn;
 	struct content *content;
 	struct content_entry *entry;
 	int fd;
@@ -136,7 +137,7 @@ static void stream_free(struct filestream *stream)
 		(void)NC_release(stream->sending);
 	if (stream->fd >= 0)
 		close(stream->fd);
-	content_put(stream->content, stream->entry);
+	content_turn_put(stream->turn, stream->content, stream->entry);
 	content_close(stream->content);
 	g_free(stream);
 }
@@ -315,6 +316,7 @@ enum respond filestream_respond(struct transaction *transaction, struct content 
 	stream->owner = owner;
 	stream->job =
 		(struct job){.work = work, .done = work_done, .loop = transaction->server->loop};
+	stream->turn = transaction->server->turn;
 	stream->content = content_ref(content);
 	stream->entry = entry;
 	stream->fd = -1;

@@ -86,6 +86,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/content-inside.h \
 	sweet/content-table.c \
 	sweet/content-fresh.c \
+	sweet/content-turn.c sweet/content-turn.h \
 	sweet/site.c sweet/site.h \
 	sweet/cacheable.c sweet/cacheable.h \
 	sweet/cachekey.c sweet/cachekey.h \

@@ -13,6 +13,7 @@
 
 #include <filestream.h>
 #include <selection.h>
+#include <server.h>
 
 /* The last bytes of head_buffer are for texts between ranges. */
 #define HEAD_ROOM (TRANSACTION_HEAD_MAX - MULTIPART_PART_MAX)
@@ -230,7 +231,8 @@ static enum respond next(struct transaction *transaction)
 
 static void finish(struct transaction *transaction)
 {
-	content_put(transaction->selection.content, transaction->selection.entry);
+	content_turn_put(transaction->server->turn, transaction->selection.content,
+			 transaction->selection.entry);
 }
 
 static bool is_to_be_sent(const struct transaction *transaction)

@@ -11,7 +11,7 @@
 #include <access-log.h>
 #include <arch.h>
 #include <body.h>
-#include <content.h>
+#include <content-turn.h>
 #include <date.h>
 #include <generation.h>
 #include <helper.h>
@@ -89,6 +89,7 @@ struct server {
 	unsigned number;
 	struct site *site;
 	struct loop *loop;
+	struct content_turn *turn; /* of the loop: files' entries are had and given back by it */
 	struct generation *generation; /* that new transactions begin with */
 	struct access_log log;
 	struct server_counters counters;

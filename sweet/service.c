@@ -384,6 +384,7 @@ static bool open_loops(void)
 					 sizeof(why));
 		if (!server->loop)
 			return complain("cannot start an event loop: %s", why);
+		server->turn = content_turn_open(server->loop);
 		loop_send_by(server->loop, program.site.path);
 		if (program.site.programs &&
 		    programs_attach(program.site.programs, i, server->loop) < 0)
@@ -523,6 +524,7 @@ static void close_runners(void)
 	for (unsigned i = 0; i < runners->count; i++) {
 		struct server *server = &runners->all[i].server;
 
+		content_turn_close(server->turn);
 		loop_close(server->loop);
 		if (server->generation)
 			generation_release(server->generation);

@@ -227,7 +227,7 @@ static enum respond answer(struct transaction *transaction)
 		make_head(transaction);
 	/* The type is that of the file; it outlasts the entry. */
 	if (wait->sibling)
-		content_put(content_of(transaction), wait->entry);
+		content_turn_put(transaction->server->turn, content_of(transaction), wait->entry);
 	return selection_respond(transaction, content_of(transaction), sent, type);
 }
 
@@ -250,7 +250,8 @@ static enum respond look(struct transaction *transaction)
 {
 	struct wait *wait = wait_of(transaction);
 
-	if (content_get(content_of(transaction), file_path(transaction), &wait->waiter))
+	if (content_turn_get(transaction->server->turn, content_of(transaction),
+			     file_path(transaction), &wait->waiter))
 		return arrived_now(transaction);
 	learn_wishes(transaction);
 	return RESPOND_LATER;
@@ -285,7 +286,7 @@ static enum respond sibling_arrived(struct transaction *transaction)
 		return answer(transaction);
 	}
 	if (!wait->waiter.result.error)
-		content_put(content_of(transaction), entry);
+		content_turn_put(transaction->server->turn, content_of(transaction), entry);
 	content_sibling_unfit(wait->entry, coding);
 	wait->siblings &= ~(1u << coding);
 	return next_sibling(transaction);

@@ -109,6 +109,7 @@ config-read
 helper transaction access-log filehead respcache respcache-inside respcache-entry respcache-flight respcache-purge
 content-read
 content content-inside content-table content-fresh auth folder
+content-turn
 site
 server
 logs gw-process.h gateway.h gw-keep filestream textbody

@@ -143,6 +143,7 @@ SWEET_UNITS = \
 	tests/unit/test-content \
 	tests/unit/test-content-read \
 	tests/unit/test-content-caches \
+	tests/unit/test-content-turn \
 	tests/unit/test-loop-watch \
 	tests/unit/test-textbody \
 	tests/unit/test-histogram \
@@ -546,6 +547,10 @@ tests_unit_test_histogram_LDADD = $(sweet_unit_ldadd)
 tests_unit_test_loop_watch_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_loop_watch_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_loop_watch_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_content_turn_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_content_turn_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_content_turn_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_test_content_change_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_content_change_CFLAGS = $(sweet_unit_cflags)
