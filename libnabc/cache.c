@@ -279,6 +279,27 @@ int nc_cache_hold(struct nc_cache *cache, size_t id, bool doomed, struct nc_view
 	return 0;
 }
 
+int nc_cache_borrow(struct nc_cache *cache, size_t id, struct nc_view *view)
+{
+	int error = find(cache, id, view);
+
+	if (error)
+		return refused(cache, error);
+	if (view->foreign || view->lent)
+		return nc_cache_hold(cache, id, true, view);
+	if (!nc_member_held(&cache->own, view->unit, nc_id_generation(id)))
+		return refused(cache, -ENOENT);
+	view->borrowed = true;
+	count_one(&nc_cache_counters(cache)->hits, 1);
+	return 0;
+}
+
+void nc_cache_return(struct nc_cache *cache, const struct nc_view *view)
+{
+	if (!view->borrowed)
+		(void)nc_cache_release(cache, view->id);
+}
+
 int nc_cache_release(struct nc_cache *cache, size_t id)
 {
 	struct nc_view view;

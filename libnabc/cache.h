@@ -64,6 +64,7 @@ struct nc_view {
 	struct nc_unit *unit;
 	struct nc_foreign *foreign; /* a member's; NULL: this process's own, or lent to it */
 	bool lent;
+	bool borrowed; /* of a hold of the caller's, and not counted again */
 };
 
 int nc_cache_init_owner(struct nc_cache *cache, const struct NC_cache_options *options);
@@ -96,6 +97,14 @@ int nc_cache_insert(struct nc_cache *cache, struct nc_unit *unit, size_t *id);
  * 0; -ENOENT: unknown, stale, destroyed; -EACCES: another member's.
  */
 int nc_cache_hold(struct nc_cache *cache, size_t id, bool doomed, struct nc_view *view);
+
+/*
+ * The same for a caller whose hold of the unit lasts beyond the return: own
+ * units are not held once more, so that threads that send the same one do not
+ * write to the same place.
+ */
+int nc_cache_borrow(struct nc_cache *cache, size_t id, struct nc_view *view);
+void nc_cache_return(struct nc_cache *cache, const struct nc_view *view);
 
 /* 0; -EINVAL: not held; errors of hold. */
 int nc_cache_release(struct nc_cache *cache, size_t id);

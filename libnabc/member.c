@@ -516,9 +516,16 @@ bool nc_unit_expired(const struct nc_unit *unit)
 	return tick && nc_tick_passed(tick, nc_clock_ns(CLOCK_MONOTONIC_COARSE));
 }
 
+static void use(struct nc_member *member, struct nc_unit *unit)
+{
+	struct nc_replacement *order = nc_stock_order(member, unit);
+
+	if (order)
+		nc_replacement_use(order, &unit->order);
+}
+
 int nc_member_hold(struct nc_member *member, struct nc_unit *unit, unsigned generation, bool doomed)
 {
-	struct nc_replacement *order;
 	int error = nc_unit_hold(unit, generation, doomed);
 
 	if (error)
@@ -527,10 +534,16 @@ int nc_member_hold(struct nc_member *member, struct nc_unit *unit, unsigned gene
 		(void)nc_member_release(member, unit, generation);
 		return -ENOENT;
 	}
-	order = nc_stock_order(member, unit);
-	if (order)
-		nc_replacement_use(order, &unit->order);
+	use(member, unit);
 	return 0;
+}
+
+bool nc_member_held(struct nc_member *member, struct nc_unit *unit, unsigned generation)
+{
+	if (!nc_unit_held(unit, generation))
+		return false;
+	use(member, unit);
+	return true;
 }
 
 int nc_member_release(struct nc_member *member, struct nc_unit *unit, unsigned generation)

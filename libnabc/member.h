@@ -58,6 +58,9 @@ int nc_member_hold(struct nc_member *member, struct nc_unit *unit, unsigned gene
 int nc_member_release(struct nc_member *member, struct nc_unit *unit, unsigned generation);
 int nc_member_destroy(struct nc_member *member, struct nc_unit *unit, unsigned generation);
 
+/* Whether anybody holds the unit, which is used by that once more. */
+bool nc_member_held(struct nc_member *member, struct nc_unit *unit, unsigned generation);
+
 /* Whether the time of a unit that the caller holds is over. */
 bool nc_unit_expired(const struct nc_unit *unit);
 

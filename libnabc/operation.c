@@ -103,7 +103,7 @@ int nc_operation_open(struct nc_operations *all, struct nc_transmit *transmit, i
 	if ((flags & ~NC_OPERATION_FIXED_FILE) ||
 	    (flags && message && (message->flags & NC_SEND_CLOSE)))
 		return -EINVAL;
-	error = nc_passage_open(&passage, transmit->cache, message, views);
+	error = nc_passage_open(&passage, transmit->cache, message, views, false);
 	if (error)
 		return error;
 	made = create(&passage);

@@ -25,23 +25,26 @@ static int check(const struct NC_send *message, size_t *total)
 static void release(struct nc_passage *passage, unsigned held)
 {
 	while (held)
-		(void)nc_cache_release(passage->cache, passage->views[--held].id);
+		nc_cache_return(passage->cache, &passage->views[--held]);
 }
 
 int nc_passage_open(struct nc_passage *passage, struct nc_cache *cache,
-		    const struct NC_send *message, struct nc_view *views)
+		    const struct NC_send *message, struct nc_view *views, bool brief)
 {
+	bool doomed;
 	int error;
 
 	*passage = (struct nc_passage){.cache = cache, .message = message, .views = views};
 	error = check(message, &passage->total);
 	if (error)
 		return error;
+	doomed = message->flags & NC_SEND_HELD;
 	for (unsigned i = 0; i < message->range_count; i++) {
 		const struct NC_range *range = &message->ranges[i];
 		unsigned held = i;
 
-		error = nc_cache_hold(cache, range->id, message->flags & NC_SEND_HELD, &views[i]);
+		error = brief && doomed ? nc_cache_borrow(cache, range->id, &views[i])
+					: nc_cache_hold(cache, range->id, doomed, &views[i]);
 		if (!error) {
 			size_t size = views[i].unit->layout.size;
 

@@ -29,12 +29,13 @@ struct nc_passage {
 /*
  * Checks the message, holds its units and goes to message->skip.  views has
  * room for range_count (at most NC_RANGES_MAX) and lives as long as the
- * passage.  0; -EINVAL: a malformed message; -ERANGE: lengths that overflow,
- * or a range past the end of its unit; errors of nc_cache_hold().  Nothing is
- * held on failure.
+ * passage.  brief: the passage is closed while the holds last that the message
+ * speaks of (NC_SEND_HELD), so that they do.  0; -EINVAL: a malformed message;
+ * -ERANGE: lengths that overflow, or a range past the end of its unit; errors of
+ * nc_cache_hold().  Nothing is held on failure.
  */
 int nc_passage_open(struct nc_passage *passage, struct nc_cache *cache,
-		    const struct NC_send *message, struct nc_view *views);
+		    const struct NC_send *message, struct nc_view *views, bool brief);
 
 /* Releases the units. */
 void nc_passage_close(struct nc_passage *passage);

@@ -54,7 +54,7 @@ int nc_responder_write(struct nc_responder *responder, uint32_t lane,
 		memcpy(responder->out + sizeof(*wire), ranges, list);
 	if (wire->headers_length)
 		memcpy(responder->out + sizeof(*wire) + list, headers, wire->headers_length);
-	error = nc_passage_open(&passage, responder->cache, &message, views);
+	error = nc_passage_open(&passage, responder->cache, &message, views, true);
 	if (error)
 		return error;
 	error = write_all(&passage, responder->lane[lane].doorbell);

@@ -386,7 +386,7 @@ ssize_t nc_transmit_send(struct nc_transmit *transmit, int socket, const struct 
 				     .counts = nc_transmit_counts(transmit),
 				     .zerocopy = &transmit->zerocopy};
 	struct nc_passage *passage = &sending.passage;
-	int result = nc_passage_open(passage, transmit->cache, message, views);
+	int result = nc_passage_open(passage, transmit->cache, message, views, true);
 	unsigned weight;
 
 	if (result)

@@ -178,6 +178,14 @@ int nc_unit_hold(struct nc_unit *unit, unsigned generation, bool doomed)
 	return 0;
 }
 
+bool nc_unit_held(const struct nc_unit *unit, unsigned generation)
+{
+	uint64_t word = nc_unit_word(unit);
+
+	return nc_word_generation(word) == generation && nc_word_holds(word) &&
+	       (nc_word_state(word) == NC_UNIT_LIVE || nc_word_state(word) == NC_UNIT_DOOMED);
+}
+
 int nc_unit_release(struct nc_unit *unit, unsigned generation)
 {
 	uint64_t word = nc_unit_word(unit);

@@ -126,6 +126,9 @@ void nc_unit_publish(struct nc_unit *unit);
  */
 int nc_unit_hold(struct nc_unit *unit, unsigned generation, bool doomed);
 
+/* Whether somebody holds it: then it stays, and stays where it is, until that ends. */
+bool nc_unit_held(const struct nc_unit *unit, unsigned generation);
+
 /*
  * One hold less.  1: it was the last of a doomed unit, the caller reclaims
  * it; 0; -EINVAL: it was not held.

@@ -72,7 +72,7 @@ START_TEST(test_plans)
 		struct nc_passage passage;
 
 		message.skip = i * 1999;
-		ck_assert_int_eq(nc_passage_open(&passage, &cache, &message, views), 0);
+		ck_assert_int_eq(nc_passage_open(&passage, &cache, &message, views, false), 0);
 		ck_assert_uint_eq(passage.total, total);
 		ck_assert_uint_eq(all_holds(), 6);
 		while (passage.at < total) {
@@ -110,7 +110,7 @@ START_TEST(test_parts)
 
 	open_units();
 	(void)write_message(NC_SEND_MORE);
-	ck_assert_int_eq(nc_passage_open(&passage, &cache, &message, views), 0);
+	ck_assert_int_eq(nc_passage_open(&passage, &cache, &message, views, false), 0);
 	ck_assert_uint_eq(nc_passage_plan(&passage, 0, iov, 64, &planned), 1);
 	ck_assert_uint_eq(planned, 300);
 	ck_assert_uint_eq(nc_passage_plan(&passage, 0, iov, 0, &planned), 0);
@@ -140,11 +140,12 @@ START_TEST(test_refused)
 	(void)write_message(0);
 #define REFUSED(error)                                                                             \
 	do {                                                                                       \
-		ck_assert_int_eq(nc_passage_open(&passage, &cache, &wrong, views), (error));       \
+		ck_assert_int_eq(nc_passage_open(&passage, &cache, &wrong, views, false),          \
+				 (error));                                                         \
 		ck_assert_uint_eq(all_holds(), 0);                                                 \
 		wrong = message;                                                                   \
 	} while (0)
-	ck_assert_int_eq(nc_passage_open(&passage, &cache, NULL, views), -EINVAL);
+	ck_assert_int_eq(nc_passage_open(&passage, &cache, NULL, views, false), -EINVAL);
 	wrong = message;
 	wrong.range_count = NC_RANGES_MAX + 1;
 	REFUSED(-EINVAL);
@@ -178,11 +179,46 @@ START_TEST(test_refused)
 }
 END_TEST
 
+/* Who holds the units lends its holds to a brief passage; who holds none has none to lend. */
+START_TEST(test_borrowed)
+{
+	struct nc_passage passage;
+	struct nc_view views[6];
+
+	open_units();
+	(void)write_message(NC_SEND_HELD);
+	ck_assert_int_eq(nc_passage_open(&passage, &cache, &message, views, true), -ENOENT);
+	for (unsigned i = 0; i < UNITS; i++)
+		ck_assert_int_eq(nc_cache_hold(&cache, ids[i], false, views), 0);
+	ck_assert_int_eq(nc_cache_destroy(&cache, ids[1]), 0);
+	ck_assert_int_eq(nc_passage_open(&passage, &cache, &message, views, true), 0);
+	ck_assert_uint_eq(all_holds(), UNITS);
+	nc_passage_close(&passage);
+	ck_assert_uint_eq(all_holds(), UNITS);
+	/* One that lasts has holds of its own. */
+	ck_assert_int_eq(nc_passage_open(&passage, &cache, &message, views, false), 0);
+	ck_assert_uint_eq(all_holds(), UNITS + 6);
+	nc_passage_close(&passage);
+	/* And so has a brief one whose caller has none. */
+	message.flags = 0;
+	message.range_count = 1;
+	ck_assert_int_eq(nc_passage_open(&passage, &cache, &message, views, true), 0);
+	ck_assert_uint_eq(all_holds(), UNITS + 1);
+	nc_passage_close(&passage);
+	for (unsigned i = 0; i < UNITS; i++)
+		ck_assert_int_eq(nc_cache_release(&cache, ids[i]), 0);
+	ck_assert_int_eq(nc_passage_open(&passage, &cache, &message, views, true), 0);
+	nc_passage_close(&passage);
+	close_cache();
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_plans);
 	tcase_add_test(tcase, test_parts);
 	tcase_add_test(tcase, test_refused);
+	tcase_add_test(tcase, test_borrowed);
 }
 
 RUN_SUITE("passage", fill)
