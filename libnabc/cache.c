@@ -410,6 +410,8 @@ void nc_cache_orphan(struct nc_cache *cache, size_t id)
 		return;
 	if (atomic_load_explicit(&view.unit->expires, memory_order_relaxed) == 0)
 		(void)nc_member_set_lifetime(&cache->own, view.unit, cache->orphan_lifetime);
+	if (atomic_load_explicit(&view.unit->unclaimed, memory_order_relaxed))
+		nc_unit_await_claim(view.unit, nc_clock_ns(CLOCK_MONOTONIC_COARSE));
 	(void)nc_cache_release(cache, id);
 }
 

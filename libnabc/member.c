@@ -375,6 +375,7 @@ static int enter_locked(struct nc_member *member, const struct nc_layout *layout
 	unit->layout = *layout;
 	unit->sums = NULL;
 	unit->sum_size = 0;
+	nc_unit_claim(unit);
 	order = nc_stock_order(member, unit);
 	if (order && nc_replacement_add(order, &unit->order, layout->extent)) {
 		nc_units_give(&member->units, unit);
@@ -453,6 +454,7 @@ int nc_member_adopt(struct nc_member *member, const struct nc_segment *segment,
 	nc_stock_add_store(member, store);
 	(void)nc_store_filled(store);
 	atomic_fetch_add_explicit(&member->inserts, 1, memory_order_relaxed);
+	nc_unit_await_claim(*unit, nc_clock_ns(CLOCK_MONOTONIC_COARSE));
 	nc_unit_publish(*unit);
 	/* Before it can be evicted. */
 	(void)nc_unit_hold(*unit, nc_word_generation(nc_unit_word(*unit)), false);

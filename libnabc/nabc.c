@@ -220,7 +220,12 @@ int NC_hold_in(NC_cache *cache, size_t cache_id)
 	int error;
 
 	cache = nc_face_find(cache, &error);
-	return (int)nc_answer(cache ? nc_cache_hold(&cache->cache, cache_id, false, &view) : error);
+	if (cache) {
+		error = nc_cache_hold(&cache->cache, cache_id, false, &view);
+		if (!error && view.unit)
+			nc_unit_claim(view.unit);
+	}
+	return (int)nc_answer(error);
 }
 
 int NC_hold(size_t cache_id)

@@ -48,6 +48,7 @@ int nc_passage_open(struct nc_passage *passage, struct nc_cache *cache,
 		if (!error) {
 			size_t size = views[i].unit->layout.size;
 
+			nc_unit_claim(views[i].unit);
 			held++;
 			if (range->offset > size || range->length > size - range->offset)
 				error = -ERANGE;

@@ -19,6 +19,9 @@ struct search {
 	unsigned pass;
 	/* Nobody waits: the holders of what is in the way are to say when they let go. */
 	bool ahead;
+	/* Also what somebody was told of, and has not come for. */
+	bool unclaimed;
+	uint64_t now_ns;
 };
 
 /* Nobody holds it, nobody fills it. */
@@ -39,15 +42,23 @@ static bool may_go(struct nc_replaceable *entry, void *context)
 	struct nc_unit *unit = nc_unit_of_order(entry);
 	const struct search *search = context;
 
+	if (!search->unclaimed && nc_unit_unclaimed(unit, search->now_ns))
+		return false;
 	return unit->store && unit->store->pass != search->pass && idle(unit, search->ahead);
 }
 
 static struct nc_unit *victim(struct nc_member *member, struct search *search)
 {
+	search->now_ns = nc_clock_ns(CLOCK_MONOTONIC_COARSE);
 	for (unsigned priority = 0; priority < NC_PRIORITIES; priority++) {
-		struct nc_replaceable *entry =
-			nc_replacement_victim(&member->orders[priority], may_go, search);
+		struct nc_replacement *order = &member->orders[priority];
+		struct nc_replaceable *entry;
 
+		search->unclaimed = false;
+		entry = nc_replacement_victim(order, may_go, search);
+		search->unclaimed = true;
+		if (!entry)
+			entry = nc_replacement_victim(order, may_go, search);
 		if (entry)
 			return nc_unit_of_order(entry);
 	}

@@ -41,6 +41,7 @@ struct nc_unit {
 	_Atomic bool granted;	     /* others have leave to use it: tell when it goes */
 	uint8_t sum_size;	     /* bytes of each fragment's sum; 0: none are kept */
 	bool parked;		     /* joined: doomed here, to be freed once the owner drops it */
+	_Atomic uint16_t unclaimed; /* the owner's: until when, see below; 0: anybody may have it */
 	uint32_t slot;
 	uint32_t next, previous; /* in its store's list, or the free list */
 	struct nc_store *store;	 /* NULL in a free slot */
@@ -55,6 +56,36 @@ struct nc_unit {
 
 /* With 8 to 10 bytes in an order's heap it stays below 128. */
 static_assert(sizeof(struct nc_unit) <= 112, "memory overhead a unit");
+
+/*
+ * What a member has put into the cache is told of by its number, and whoever
+ * is told comes for it a moment later.  Until it is claimed, or a time in units
+ * of about a second has passed, it goes after all else of its priority.
+ */
+#define NC_UNCLAIMED_SHIFT 30u /* of nanoseconds */
+#define NC_UNCLAIMED_MOST 10u
+
+static inline void nc_unit_await_claim(struct nc_unit *unit, uint64_t now_ns)
+{
+	uint16_t until = (uint16_t)((now_ns >> NC_UNCLAIMED_SHIFT) + NC_UNCLAIMED_MOST);
+
+	atomic_store_explicit(&unit->unclaimed, until ? until : 1, memory_order_relaxed);
+}
+
+static inline void nc_unit_claim(struct nc_unit *unit)
+{
+	/* Look before writing: the line of a hot unit stays shared. */
+	if (atomic_load_explicit(&unit->unclaimed, memory_order_relaxed))
+		atomic_store_explicit(&unit->unclaimed, 0, memory_order_relaxed);
+}
+
+static inline bool nc_unit_unclaimed(const struct nc_unit *unit, uint64_t now_ns)
+{
+	uint16_t until = atomic_load_explicit(&unit->unclaimed, memory_order_relaxed);
+
+	/* It wraps within a day. */
+	return until && (int16_t)((uint16_t)(now_ns >> NC_UNCLAIMED_SHIFT) - until) < 0;
+}
 
 /* Whether the unit's sums, if it has any, lie outside of it. */
 static inline bool nc_unit_sums_outside(const struct nc_unit *unit)

@@ -309,6 +309,31 @@ def test_unit(folder):
     assert server.errors.wait(r"unit\.sh \(pid \d+\): named a range that is not within its unit")
 
 
+def test_unit_in_a_full_cache(folder):
+    """It is there when its program tells of it, though the cache makes room all the time."""
+    data = pattern(300000)
+    write(folder.path / "page", data)
+    for number in range(40):
+        write(folder.path / "root" / f"file{number}", pattern(200000, number))
+    os.mkfifo(folder.path / "made")
+    os.mkfifo(folder.path / "go")
+    folder.script("unit.sh", f"id=$({NABCCTL} put --ttl 60 {folder.path}/page) || exit 1\n"
+                             f"echo > {folder.path}/made; read x < {folder.path}/go\n"
+                             "printf \"X-NABC-Cache-Id: $id\\n\\n\"\n")
+    server = folder.serve("--cache-size", "4M")
+    got = []
+    sender = threading.Thread(target=lambda: got.append(ask(server, "/cgi/unit.sh")))
+    sender.start()
+    (folder.path / "made").read_text()
+    before = server.status()["cache"]["evictions"]
+    for number in range(40):
+        assert ask(server, f"/file{number}").body == pattern(200000, number)
+    assert server.status()["cache"]["evictions"] > before
+    (folder.path / "go").write_text("\n")
+    sender.join(TIMEOUT)
+    assert (got[0].status, got[0].body) == (200, data)
+
+
 @pytest.mark.parametrize("said, method", [
     ("X-NABC-Cache-Id: $id\\n\\n", "GET"), ("Content-Length: 5\\n\\npage\\n", "GET"),
     ("Status: 204\\n\\n", "GET"), ("Content-Type: a/b\\n\\n", "HEAD"),

@@ -506,6 +506,69 @@ START_TEST(test_adopt)
 }
 END_TEST
 
+static struct nc_unit *adopt(unsigned pages, unsigned *generation)
+{
+	struct nc_segment segment;
+	struct nc_layout layout;
+	struct nc_unit *unit;
+
+	ck_assert_int_eq(nc_segment_create(&segment, pages * PAGE, false, false), 0);
+	ck_assert_int_eq(nc_segment_freeze(&segment), 0);
+	ck_assert_int_eq(nc_layout_init(&layout, pages * PAGE, 0), 0);
+	ck_assert_int_eq(nc_member_adopt(&member, &segment, &layout, &unit), 0);
+	*generation = nc_word_generation(nc_unit_word(unit));
+	ck_assert_int_eq(nc_member_release(&member, unit, *generation), 0);
+	return unit;
+}
+
+/* Whether it is there, without a use. */
+static bool stands(const struct nc_unit *unit, unsigned generation)
+{
+	uint64_t word = nc_unit_word(unit);
+
+	return nc_word_generation(word) == generation && nc_word_state(word) == NC_UNIT_LIVE;
+}
+
+static void insert_many(unsigned count)
+{
+	unsigned generation;
+
+	while (count--) {
+		struct nc_unit *unit = adopt(16, &generation);
+
+		nc_unit_claim(unit);
+		ck_assert(live(unit, generation));
+	}
+}
+
+/* Units that were not claimed yet go last, however little they are worth, but they go. */
+START_TEST(test_unclaimed)
+{
+	static const enum NC_policy policies[] = {NC_POLICY_SIEVE, NC_POLICY_LRU, NC_POLICY_GDSF};
+	struct NC_cache_options options = {.policy = policies[_i]};
+	unsigned first, second, last[32];
+	struct nc_unit *claimed, *waiting, *units[32];
+
+	ck_assert_int_eq(nc_member_init_owner(&member, MIB, false), 0);
+	ck_assert_int_eq(nc_member_configure(&member, &options), 0);
+	claimed = adopt(16, &first);
+	nc_unit_claim(claimed);
+	waiting = adopt(16, &second);
+	insert_many(100);
+	ck_assert(!stands(claimed, first));
+	ck_assert(stands(waiting, second));
+	nc_unit_claim(waiting);
+	insert_many(100);
+	ck_assert(!stands(waiting, second));
+	/* None of the others is left. */
+	for (unsigned i = 0; i < 32; i++)
+		units[i] = adopt(16, &last[i]);
+	ck_assert(stands(units[31], last[31]));
+	ck_assert(!stands(units[0], last[0]));
+	nc_member_fini(&member);
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_life);
@@ -523,6 +586,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_sealed);
 	tcase_add_test(tcase, test_adopt);
 	tcase_add_test(tcase, test_threads);
+	tcase_add_loop_test(tcase, test_unclaimed, 0, 3);
 }
 
 RUN_SUITE("member", fill)

@@ -447,6 +447,26 @@ START_TEST(test_snapshot_random)
 }
 END_TEST
 
+/* The time of a claim wraps, and 0 is none. */
+START_TEST(test_claim)
+{
+	uint64_t second = UINT64_C(1) << NC_UNCLAIMED_SHIFT;
+
+	for (uint64_t turn = 0; turn < 3 * 65536; turn += 7) {
+		struct nc_unit one = {0};
+		uint64_t now = turn * second;
+
+		ck_assert(!nc_unit_unclaimed(&one, now));
+		nc_unit_await_claim(&one, now);
+		ck_assert(nc_unit_unclaimed(&one, now));
+		ck_assert(nc_unit_unclaimed(&one, now + (NC_UNCLAIMED_MOST - 1) * second));
+		ck_assert(!nc_unit_unclaimed(&one, now + (NC_UNCLAIMED_MOST + 1) * second));
+		nc_unit_claim(&one);
+		ck_assert(!nc_unit_unclaimed(&one, now));
+	}
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_slots);
@@ -461,6 +481,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_move_under_holders);
 	tcase_add_test(tcase, test_snapshot);
 	tcase_add_test(tcase, test_snapshot_random);
+	tcase_add_test(tcase, test_claim);
 }
 
 RUN_SUITE("unit", fill)
