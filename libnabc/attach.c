@@ -367,7 +367,8 @@ static void turn_away(struct nc_attach *attach)
 		}
 		attach->spare = eventfd(0, EFD_CLOEXEC);
 	}
-	if (socket == -EMFILE || socket == -ENFILE) {
+	/* Another thread may have been quicker; as long as there is one to spare, it is tried again. */
+	if ((socket == -EMFILE || socket == -ENFILE) && attach->spare < 0) {
 		(void)epoll_ctl(attach->epoll, EPOLL_CTL_DEL, attach->listener, NULL);
 		attach->deaf = true;
 	}
@@ -448,7 +449,7 @@ static int greet(struct nc_attach *attach, struct nc_guest *guest)
 					   &sender);
 
 	if (got <= 0)
-		return got == -EAGAIN ? 0 : -EPIPE;
+		return nc_peer_is_later((int)got) ? 0 : -EPIPE;
 	error = nc_wire_check_hello(&hello, (size_t)got);
 	if (!error && sender != borrower->who.pid)
 		error = -EACCES;
@@ -511,8 +512,10 @@ int nc_attach_dispatch(struct nc_attach *attach)
 		return 0;
 	if (attach->deaf)
 		listen_again(attach);
-	count = epoll_wait(attach->epoll, events, EVENTS, 0);
-	error = count < 0 && errno != EINTR ? -errno : 0;
+	do {
+		count = epoll_wait(attach->epoll, events, EVENTS, 0);
+	} while (count < 0 && errno == EINTR);
+	error = count < 0 ? -errno : 0;
 	for (int i = 0; i < count; i++) {
 		if (events[i].data.ptr == attach)
 			(void)admit(attach);

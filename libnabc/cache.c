@@ -451,6 +451,8 @@ int nc_cache_admit(struct nc_cache *cache, size_t size, struct nc_foreign **fore
 	*foreign = vacant_locked(cache);
 	if (*foreign)
 		error = nc_foreign_admit(*foreign, size, nc_cache_member_slots(size), first);
+	else if (cache->numbers < NC_ID_MEMBERS_MAX)
+		error = -ENOMEM;
 	pthread_mutex_unlock(&cache->lock);
 	return error;
 }

@@ -338,6 +338,15 @@ static void close_if(int fd)
 		close(fd);
 }
 
+/* What was given with an answer that does not arrive, or says that it was not. */
+static void take_back(struct errand *errand)
+{
+	if (errand->ask.op == NC_WIRE_SEAL)
+		(void)nc_cache_destroy(errand->cache, errand->answer->id);
+	if (errand->ask.op == NC_WIRE_SEAL || errand->ask.op == NC_WIRE_FETCH)
+		(void)nc_grants_return(&errand->cache->grants, errand->asker, errand->answer->slot);
+}
+
 /* The board goes with the first answer that needs it. */
 static int send_answer(struct errand *errand, int socket)
 {
@@ -355,11 +364,15 @@ static int send_answer(struct errand *errand, int socket)
 		fds[count++] = board->segment.fd;
 	}
 	error = nc_peer_send(socket, answer, sizeof(*answer) + answer->length, fds, count);
-	/* Others read too little of what they were sent: not this member's fault. */
-	if (error == -ETOOMANYREFS) {
+	if (error && !answer->error)
+		take_back(errand);
+	/* Others read too little of what they were sent, or memory is short: not its fault. */
+	if (error == -ETOOMANYREFS || error == -ENOMEM || error == -ENOBUFS) {
 		answer->flags = answer->length = 0;
-		answer->error = EMFILE;
-		return nc_peer_send(socket, answer, sizeof(*answer), NULL, 0);
+		answer->error = error == -ETOOMANYREFS ? EMFILE : ENOMEM;
+		error = nc_peer_send(socket, answer, sizeof(*answer), NULL, 0);
+		/* Not even that: it waits for this answer in vain, and stays a member. */
+		return error == -ENOMEM || error == -ENOBUFS ? 0 : error;
 	}
 	/* The mapping is all that the owner needs. */
 	if (answer->flags & NC_WIRE_HAS_BOARD) {
@@ -411,7 +424,7 @@ int nc_desk_serve(struct nc_cache *cache, int socket, struct nc_borrower *asker,
 	if (got == -EMFILE)
 		got = (ssize_t)(sizeof(question.ask) + question.ask.length);
 	else if (got <= 0)
-		return got == -EAGAIN ? 0 : got == 0 ? -EPIPE : (int)got;
+		return nc_peer_is_later((int)got) ? 0 : got == 0 ? -EPIPE : (int)got;
 	else
 		complete = true;
 	if (nc_wire_check_ask(&question, (size_t)got, count, &errand.ask)) {
@@ -432,5 +445,6 @@ int nc_desk_serve(struct nc_cache *cache, int socket, struct nc_borrower *asker,
 	close_if(errand.fd);
 	close_if(errand.fds[0]);
 	close_if(errand.fds[1]);
-	return error ? error : 1;
+	/* Who has gone without an answer may have asked more before. */
+	return error && error != -EPIPE ? error : 1;
 }

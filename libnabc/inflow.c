@@ -111,7 +111,7 @@ static int parse(struct nc_inflow *inflow)
 static int fill(struct nc_inflow *inflow)
 {
 	size_t rest = inflow->length - inflow->have;
-	struct iovec iov[2] = {{inflow->data + (inflow->data ? inflow->have : 0), rest}};
+	struct iovec iov[2] = {{inflow->data ? inflow->data + inflow->have : NULL, rest}};
 	ssize_t got;
 
 	/* It was empty after the last read: the descriptor says when it is not. */

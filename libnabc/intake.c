@@ -23,14 +23,22 @@ void nc_intake_fini(struct nc_intake *intake)
 	for (unsigned i = 0; i < intake->count; i++)
 		free(intake->open[i].inbox);
 	free(intake->blank);
+	free(intake->spare);
 	free(intake->open);
 }
 
 int nc_intake_grow(struct nc_intake *intake)
 {
 	unsigned room = intake->room ? 2 * intake->room : ROOM_FIRST;
-	struct nc_open_request *open = realloc(intake->open, room * sizeof(*open));
+	struct nc_open_request *open;
 
+	if (!intake->spare)
+		intake->spare = calloc(1, sizeof(*intake->spare));
+	if (!intake->spare)
+		return -ENOMEM;
+	if (intake->count < intake->room)
+		return 0;
+	open = realloc(intake->open, room * sizeof(*open));
 	if (!open)
 		return -ENOMEM;
 	intake->open = open;
@@ -38,17 +46,15 @@ int nc_intake_grow(struct nc_intake *intake)
 	return 0;
 }
 
-int nc_intake_add(struct nc_intake *intake, uint32_t lane, const struct nc_wire_request *wire)
+void nc_intake_add(struct nc_intake *intake, uint32_t lane, const struct nc_wire_request *wire)
 {
 	struct nc_open_request request = {.tag = wire->tag, .lane = lane};
 
 	if (wire->kind == NC_WIRE_REQUEST_BODY) {
-		request.inbox = calloc(1, sizeof(*request.inbox));
-		if (!request.inbox)
-			return -ENOMEM;
+		request.inbox = intake->spare;
+		intake->spare = NULL;
 	}
 	intake->open[intake->count++] = request;
-	return 0;
 }
 
 struct nc_open_request *nc_intake_find(struct nc_intake *intake, uint32_t lane, uint64_t tag)

@@ -51,21 +51,25 @@ struct nc_intake {
 	size_t kept;		       /* bytes of these */
 	struct nc_kept *current;       /* of the request that was accepted last, if it was kept */
 	struct nc_kept *blank;	       /* for the next record; NULL: none yet */
+	struct nc_inbox *spare;	       /* for the next request that has a body */
 };
 
 void nc_intake_init(struct nc_intake *intake);
 void nc_intake_fini(struct nc_intake *intake);
 
-/* Room for one more request.  0 or -ENOMEM. */
+/*
+ * Room for one more request, whatever it has.  0 or -ENOMEM: before it is taken
+ * out of the queue, since it would be lost.
+ */
 int nc_intake_grow(struct nc_intake *intake);
 
 static inline int nc_intake_reserve(struct nc_intake *intake)
 {
-	return intake->count < intake->room ? 0 : nc_intake_grow(intake);
+	return intake->count < intake->room && intake->spare ? 0 : nc_intake_grow(intake);
 }
 
-/* After reserve: a request's record, the others being told of by note.  0 or -ENOMEM. */
-int nc_intake_add(struct nc_intake *intake, uint32_t lane, const struct nc_wire_request *wire);
+/* After reserve: a request's record, the others being told of by note. */
+void nc_intake_add(struct nc_intake *intake, uint32_t lane, const struct nc_wire_request *wire);
 struct nc_open_request *nc_intake_find(struct nc_intake *intake, uint32_t lane, uint64_t tag);
 void nc_intake_remove(struct nc_intake *intake, struct nc_open_request *request);
 

@@ -47,7 +47,8 @@ int nc_join(struct nc_cache *cache, int socket, int timeout_ms, struct nc_wire_w
 				      timeout_ms);
 	if (got < 0)
 		return (int)got;
-	error = nc_wire_check_welcome(welcome, (size_t)got, count);
+	/* An end without a word is no other version's. */
+	error = got ? nc_wire_check_welcome(welcome, (size_t)got, count) : -ECONNRESET;
 	if (error) {
 		nc_peer_close_fds(received, count);
 		return error;

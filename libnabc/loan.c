@@ -93,13 +93,18 @@ static uint64_t shown(const struct nc_loans *loans, const struct nc_loan *loan)
 }
 
 /* The owner's slot is of use to somebody else; that it may not hear is its loss alone. */
-static void give_back(struct nc_loans *loans, struct nc_loan *loan)
+static void drop(struct nc_loans *loans, uint32_t slot)
 {
-	struct nc_wire_ask ask = {.op = NC_WIRE_DROP, .slot = loan->slot};
+	struct nc_wire_ask ask = {.op = NC_WIRE_DROP, .slot = slot};
 	struct nc_session_load load = {0};
 	struct nc_wire_answer answer;
 
 	(void)nc_session_ask(loans->session, &ask, &load, &answer);
+}
+
+static void give_back(struct nc_loans *loans, struct nc_loan *loan)
+{
+	drop(loans, loan->slot);
 	free_loan(loan);
 }
 
@@ -218,27 +223,19 @@ int nc_loans_insert(struct nc_loans *loans, struct nc_unit *unit, size_t *id)
 
 /* --- used here --------------------------------------------------------------- */
 
-/* A loan of the unit, not entered yet; NULL and *error. */
-static struct nc_loan *fetch(struct nc_loans *loans, size_t id, int *error)
+/* What was lent, which is closed if it cannot be used; NULL and *error. */
+static struct nc_loan *adopt(const struct nc_wire_answer *answer, int fd, int *error)
 {
-	struct nc_wire_ask ask = {.op = NC_WIRE_FETCH, .id = id};
-	struct nc_session_load load = {0};
-	struct nc_wire_answer answer;
 	struct nc_segment segment;
 	struct nc_layout layout;
 	struct nc_store *store;
 	struct nc_loan *loan;
 
-	*error = nc_session_ask(loans->session, &ask, &load, &answer);
-	if (*error)
-		return NULL;
 	*error = -EPROTO;
-	if (load.fd < 0)
-		return NULL;
-	if (answer.slot >= NC_BOARD_SLOTS || !loans->session->board.base ||
-	    nc_layout_init(&layout, answer.size, answer.fraglen) ||
-	    nc_segment_adopt_frozen(&segment, load.fd, layout.extent)) {
-		close(load.fd);
+	if (!nc_layout_init(&layout, answer->size, answer->fraglen))
+		*error = nc_segment_adopt_frozen(&segment, fd, layout.extent);
+	if (*error) {
+		close(fd);
 		return NULL;
 	}
 	store = nc_store_over_frozen(&segment, error);
@@ -252,7 +249,32 @@ static struct nc_loan *fetch(struct nc_loans *loans, size_t id, int *error)
 		*error = -ENOMEM;
 		return NULL;
 	}
-	loan->slot = answer.slot;
+	loan->slot = answer->slot;
+	return loan;
+}
+
+/* A loan of the unit, not entered yet; NULL and *error. */
+static struct nc_loan *fetch(struct nc_loans *loans, size_t id, int *error)
+{
+	struct nc_wire_ask ask = {.op = NC_WIRE_FETCH, .id = id};
+	struct nc_session_load load = {0};
+	struct nc_wire_answer answer;
+	struct nc_loan *loan;
+
+	*error = nc_session_ask(loans->session, &ask, &load, &answer);
+	if (*error)
+		return NULL;
+	*error = -EPROTO;
+	if (load.fd < 0)
+		return NULL;
+	if (answer.slot >= NC_BOARD_SLOTS || !loans->session->board.base) {
+		close(load.fd);
+		return NULL;
+	}
+	loan = adopt(&answer, load.fd, error);
+	/* The owner believes that it is in use. */
+	if (!loan)
+		drop(loans, answer.slot);
 	return loan;
 }
 

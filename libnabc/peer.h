@@ -6,6 +6,8 @@
 #ifndef NC_PEER_H
 #define NC_PEER_H
 
+#include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -32,6 +34,12 @@ int nc_peer_ask_sender(int socket);
  */
 ssize_t nc_peer_receive(int socket, void *message, size_t length, int *fds, unsigned *count,
 			int timeout_ms);
+
+/* What a message failed with for want of memory or of a message: it may be tried again. */
+static inline bool nc_peer_is_later(int error)
+{
+	return error == -EAGAIN || error == -ENOMEM || error == -ENOBUFS;
+}
 
 /*
  * The same on a socket that asked for senders, without waiting.  most: the

@@ -99,6 +99,9 @@ int nc_responder_body(struct nc_responder *responder, const struct NC_request *r
 		error = nc_responder_pump(responder, request->lane);
 		open = find(responder, request);
 		inbox = open->inbox;
+		/* The server gave its tag to another one, which has no body. */
+		if (!inbox)
+			return -EPROTO;
 		if (open->gone)
 			return -ECANCELED;
 		if (inbox->count) {

@@ -38,7 +38,8 @@ int nc_responder_open(struct nc_cache *cache, int socket, struct nc_responder **
 	if (error)
 		return error;
 	footprint = nc_lanes_footprint(welcome.lanes, welcome.queue_size);
-	if (welcome.lanes == 0 || welcome.queue_size == 0 ||
+	/* Each queue begins where the one before ends, and is aligned. */
+	if (welcome.lanes == 0 || welcome.queue_size < alignof(struct nc_queue_shared) ||
 	    (welcome.queue_size & (welcome.queue_size - 1)))
 		error = -EPROTO;
 	if (!error)
@@ -54,7 +55,8 @@ int nc_responder_open(struct nc_cache *cache, int socket, struct nc_responder **
 	if (!error)
 		error = nc_segment_adopt(&responder->queues, fds[0], footprint);
 	if (error) {
-		nc_peer_close_fds(fds, nc_wire_welcome_fds(&welcome) - 1);
+		/* The segment's is the cache's, if there is one. */
+		nc_peer_close_fds(fds, nc_wire_welcome_fds(&welcome) - (welcome.slots ? 1 : 0));
 		if (responder) {
 			free(responder->record);
 			free(responder->out);
@@ -125,12 +127,10 @@ static void describe(const char *record, uint32_t lane, const struct nc_wire_req
 static int note(struct nc_responder *responder, uint32_t lane, const char *record,
 		const struct nc_wire_request *wire)
 {
-	int error;
-
 	if (wire->kind > NC_WIRE_REQUEST_BODY)
 		return nc_intake_note(&responder->intake, lane, wire, record + sizeof(*wire));
-	error = nc_intake_add(&responder->intake, lane, wire);
-	return error ? error : 1;
+	nc_intake_add(&responder->intake, lane, wire);
+	return 1;
 }
 
 static int take(struct nc_responder *responder, unsigned lane, struct NC_request *request)

@@ -90,7 +90,7 @@ static unsigned reap_locked(struct nc_ring *ring, struct ring_send *sending, nc_
 
 		io_uring_cqe_seen(&ring->uring, cqe);
 		if (!(flags & IORING_CQE_F_NOTIF)) {
-			if (!sending)
+			if (!sending || token != sending->token)
 				continue;
 			sending->done = true;
 			sending->result = value;
@@ -109,6 +109,16 @@ static unsigned reap_locked(struct nc_ring *ring, struct ring_send *sending, nc_
 		count++;
 	}
 	return count;
+}
+
+/*
+ * A submission that the kernel did not take stays in the queue, and would go
+ * with the next one: when its bytes were sent in another way.
+ */
+static void retract_locked(struct io_uring_sqe *sqe)
+{
+	io_uring_prep_nop(sqe);
+	sqe->user_data = 0;
 }
 
 ssize_t nc_ring_send(struct nc_ring *ring, int socket, const void *data, size_t length, bool more,
@@ -131,11 +141,13 @@ ssize_t nc_ring_send(struct nc_ring *ring, int socket, const void *data, size_t 
 	while (!sending.done || (sending.notify && sending.result < 0)) {
 		int submitted = io_uring_submit_and_wait(&ring->uring, 1);
 
-		if (submitted < 0 && submitted != -EINTR) {
+		(void)reap_locked(ring, &sending, sent, context);
+		/* What it took has completed by then, whatever it says of waiting. */
+		if (submitted < 0 && submitted != -EINTR && io_uring_sq_ready(&ring->uring)) {
+			retract_locked(sqe);
 			sending.result = submitted;
 			break;
 		}
-		(void)reap_locked(ring, &sending, sent, context);
 	}
 	pthread_mutex_unlock(&ring->lock);
 	*notify = sending.notify;

@@ -4,7 +4,8 @@
  *
  * An answer that came too late is known by its tag and passed over, so one
  * slow dispatch of the owner spoils one call only.  A unit that was entered too
- * late is destroyed again.
+ * late is destroyed again, and so is one whose answer this process had no room
+ * for; a loan is dropped then.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -15,6 +16,7 @@
 #include "session.h"
 
 #define TIMEOUT_MS 5000
+#define ANSWERS_WAITING_MAX 128u
 
 struct message {
 	union {
@@ -40,14 +42,8 @@ void nc_session_open(struct nc_session *session, int socket)
 		session->owner = owner.pid;
 }
 
-void nc_session_fini(struct nc_session *session)
-{
-	if (session->board.base)
-		nc_segment_close(&session->board);
-	pthread_mutex_destroy(&session->lock);
-}
-
-static bool wants_board(const struct nc_wire_ask *ask)
+/* Whose answer gives something: a place for a unit, or a loan; and the board with the first. */
+static bool gives(const struct nc_wire_ask *ask)
 {
 	return ask->op == NC_WIRE_SEAL || ask->op == NC_WIRE_FETCH;
 }
@@ -59,7 +55,7 @@ static bool wants_board(const struct nc_wire_ask *ask)
 static int take_board(struct nc_session *session, const struct nc_wire_ask *ask, int fd)
 {
 	struct nc_segment board;
-	int error = ask->slot == NC_WIRE_BOARDLESS && wants_board(ask)
+	int error = ask->slot == NC_WIRE_BOARDLESS && gives(ask)
 			    ? nc_segment_adopt_readable(&board, fd, NC_WIRE_BOARD_SIZE)
 			    : -EPROTO;
 
@@ -78,16 +74,78 @@ static uint64_t bit_of(uint64_t tag)
 	return UINT64_C(1) << tag % 64;
 }
 
-/* What a late answer names was entered for nobody: its maker was told that it failed. */
+/* What an answer gave was for nobody: who asked for it was told that it failed. */
+static void give_back(struct nc_session *session, const struct nc_wire_answer *answer)
+{
+	struct nc_wire_ask ask = {.magic = NC_WIRE_MAGIC};
+
+	if (answer->flags & NC_WIRE_HAS_UNIT) {
+		ask.op = NC_WIRE_DROP;
+		ask.slot = answer->slot;
+	} else {
+		ask.op = NC_WIRE_DESTROY;
+		ask.id = answer->id;
+	}
+	/* Its answer will be passed over. */
+	(void)nc_peer_send(session->socket, &ask, sizeof(ask), NULL, 0);
+}
+
 static void undo(struct nc_session *session, const struct nc_wire_answer *late)
 {
-	struct nc_wire_ask ask = {.magic = NC_WIRE_MAGIC, .op = NC_WIRE_DESTROY, .id = late->id};
-
 	if (late->error || late->tag + 64 <= session->tag || !(session->lost & bit_of(late->tag)))
 		return;
 	session->lost &= ~bit_of(late->tag);
-	/* Its answer will be passed over. */
-	(void)nc_peer_send(session->socket, &ask, sizeof(ask), NULL, 0);
+	give_back(session, late);
+}
+
+/* Answers that have come since somebody waited for them: nobody will ask again. */
+static void undo_waiting(struct nc_session *session)
+{
+	struct nc_wire_answer late;
+	struct message message;
+	int fds[NC_PEER_FDS_MAX];
+	unsigned count;
+
+	for (unsigned i = 0; session->lost && i < ANSWERS_WAITING_MAX; i++) {
+		ssize_t got =
+			nc_peer_receive(session->socket, &message, sizeof(message), fds, &count, 0);
+
+		if (nc_peer_is_later((int)got))
+			continue;
+		if (got <= 0)
+			return;
+		nc_peer_close_fds(fds, count);
+		if (!nc_wire_check_answer(&message, (size_t)got, count, &late))
+			undo(session, &late);
+	}
+}
+
+void nc_session_fini(struct nc_session *session)
+{
+	/* From here on none comes: one that was not read would cut off what is said now. */
+	if (session->socket >= 0 && session->lost && shutdown(session->socket, SHUT_RD) == 0)
+		undo_waiting(session);
+	if (session->board.base)
+		nc_segment_close(&session->board);
+	pthread_mutex_destroy(&session->lock);
+}
+
+/*
+ * An answer whose descriptors this process had no room for: it was read, and
+ * they are lost.  True: it was another's, and the right one is still to come.
+ */
+static bool pass_over_cut(struct nc_session *session, const struct nc_wire_ask *ask,
+			  const struct nc_wire_answer *answer)
+{
+	if (answer->magic != NC_WIRE_MAGIC)
+		return false;
+	if (answer->tag == ask->tag) {
+		if (!answer->error && gives(ask))
+			give_back(session, answer);
+		return false;
+	}
+	undo(session, answer);
+	return true;
 }
 
 static int take_answer(struct nc_session *session, const struct nc_wire_ask *ask,
@@ -98,14 +156,20 @@ static int take_answer(struct nc_session *session, const struct nc_wire_ask *ask
 	unsigned count;
 
 	for (;;) {
-		ssize_t got = nc_peer_receive(session->socket, &message, sizeof(message), fds,
-					      &count, TIMEOUT_MS);
+		ssize_t got;
 
+		message.answer.magic = 0;
+		got = nc_peer_receive(session->socket, &message, sizeof(message), fds, &count,
+				      TIMEOUT_MS);
+		if (got == -EMFILE && pass_over_cut(session, ask, &message.answer))
+			continue;
 		if (got <= 0)
 			return got == 0 || got == -ECONNRESET ? -EPIPE : (int)got;
 		error = nc_wire_check_answer(&message, (size_t)got, count, answer);
 		if (!error && answer->flags & NC_WIRE_HAS_BOARD)
 			error = take_board(session, ask, fds[--count]);
+		if (error && error != -EPROTO && answer->tag == ask->tag && !answer->error)
+			give_back(session, answer);
 		if (!error && answer->tag == ask->tag)
 			break;
 		nc_peer_close_fds(fds, count);
@@ -141,7 +205,7 @@ int nc_session_ask(struct nc_session *session, struct nc_wire_ask *ask,
 	ask->magic = NC_WIRE_MAGIC;
 	ask->tag = ++session->tag;
 	session->lost &= ~bit_of(ask->tag);
-	if (wants_board(ask))
+	if (gives(ask))
 		ask->slot = session->board.base ? 0 : NC_WIRE_BOARDLESS;
 	message.ask = *ask;
 	if (ask->length)
@@ -152,7 +216,7 @@ int nc_session_ask(struct nc_session *session, struct nc_wire_ask *ask,
 		error = take_answer(session, ask, load, answer);
 	else if (error == -ECONNRESET)
 		error = -EPIPE;
-	if (error == -ETIMEDOUT && ask->op == NC_WIRE_SEAL)
+	if ((error == -ETIMEDOUT || nc_peer_is_later(error)) && ask->op == NC_WIRE_SEAL)
 		session->lost |= bit_of(ask->tag);
 	pthread_mutex_unlock(&session->lock);
 	return error;

@@ -296,7 +296,7 @@ START_TEST(test_bad_owner)
 	for (unsigned i = 0; i < NC_PEER_FDS_MAX; i++)
 		fds[i] = segment.fd;
 	ck_assert_int_eq(welcomed_by(&welcome, sizeof(welcome), fds, 1), 0);
-	ck_assert_int_eq(welcomed_by(NULL, 0, NULL, 0), -EPROTO);
+	ck_assert_int_eq(welcomed_by(NULL, 0, NULL, 0), -ECONNRESET);
 	ck_assert_int_eq(welcomed_by("x", 1, NULL, 0), -EPROTO);
 	ck_assert_int_eq(welcomed_by(&welcome, sizeof(welcome) - 1, fds, 1), -EPROTO);
 	ck_assert_int_eq(welcomed_by(&welcome, sizeof(welcome), NULL, 0), -EPROTO);

@@ -82,32 +82,77 @@ START_TEST(test_stream)
 }
 END_TEST
 
+static const unsigned kept_piece = NC_RESPONSE_PIECE | NC_RESPONSE_MORE | NC_RESPONSE_KEEP;
+
+/* Eleven pieces: as many as the window has, whose worker then sleeps. */
+static void begin_stream(void)
+{
+	struct NC_response response;
+
+	ck_assert_int_eq(submit(0, 5, "DO=stream", "COUNT=11", "FLAGS=1"), 0);
+	for (unsigned i = 0; i < NC_WORKER_WINDOW; i++) {
+		expect_record(5, i ? kept_piece : NC_RESPONSE_MORE, &response);
+		release_all(&response);
+	}
+	await_sleep();
+}
+
+/* The others. */
+static void expect_rest(void)
+{
+	struct NC_response response;
+
+	for (unsigned i = 0; i < 3; i++) {
+		expect_record(5, kept_piece, &response);
+		release_all(&response);
+	}
+	expect_record(5, NC_RESPONSE_PIECE, &response);
+	expect_outcome(0, 11);
+}
+
 /* A worker is not further ahead than its window, and is let on in batches. */
 START_TEST(test_window)
 {
-	const unsigned piece = NC_RESPONSE_PIECE | NC_RESPONSE_MORE | NC_RESPONSE_KEEP;
 	struct NC_response response;
 	uint64_t tag;
 
 	open_all(1, 0);
-	ck_assert_int_eq(submit(0, 5, "DO=stream", "COUNT=11", "FLAGS=1"), 0);
-	for (unsigned i = 0; i < NC_WORKER_WINDOW; i++) {
-		expect_record(5, i ? piece : NC_RESPONSE_MORE, &response);
-		release_all(&response);
-	}
-	await_sleep();
+	begin_stream();
 	ck_assert_int_eq(NC_exchange_reap(exchange, 0, &tag, &response), 0);
 	for (unsigned i = 0; i < NC_WORKER_WINDOW / 2 - 1; i++)
 		sent(5);
 	await_sleep();
 	ck_assert_int_eq(NC_exchange_reap(exchange, 0, &tag, &response), 0);
 	sent(5);
-	for (unsigned i = 0; i < 3; i++) {
-		expect_record(5, piece, &response);
-		release_all(&response);
-	}
-	expect_record(5, NC_RESPONSE_PIECE, &response);
-	expect_outcome(0, 11);
+	expect_rest();
+	close_all();
+}
+END_TEST
+
+/* Credit for which a full queue has no room is told as soon as it has. */
+START_TEST(test_owed)
+{
+	struct nc_queue_shared *shared;
+	unsigned words = 0;
+
+	open_all(1, 0);
+	shared = exchange->exchange->lane[0].queues.requests.shared;
+	begin_stream();
+	ck_assert_int_eq(kill(NC_exchange_pid(exchange), SIGSTOP), 0);
+	/* Of what the worker does not know it may be told what one likes. */
+	while (NC_exchange_cancel(exchange, 0, 1000 + words) == 0)
+		words++;
+	ck_assert_int_eq(errno, EAGAIN);
+	ck_assert_uint_ge(words, NC_LANE_QUEUE / 64);
+	for (unsigned i = 0; i < NC_WORKER_WINDOW / 2; i++)
+		sent(5);
+	ck_assert(exchange->exchange->lane[0].owing);
+	ck_assert_int_eq(kill(NC_exchange_pid(exchange), SIGCONT), 0);
+	while (atomic_load(&shared->head) != atomic_load(&shared->tail))
+		sched_yield();
+	ck_assert_int_eq(NC_exchange_kick(exchange, 0), 0);
+	ck_assert(!exchange->exchange->lane[0].owing);
+	expect_rest();
 	close_all();
 }
 END_TEST
@@ -319,6 +364,7 @@ static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_stream);
 	tcase_add_test(tcase, test_window);
+	tcase_add_test(tcase, test_owed);
 	tcase_add_test(tcase, test_others_are_kept);
 	tcase_add_test(tcase, test_cancel);
 	tcase_add_test(tcase, test_gone);

@@ -314,14 +314,21 @@ START_TEST(test_attach_refused)
 	ck_assert_int_eq(bind(fd, (struct sockaddr *)&where, sizeof(where)), 0);
 	NULL_FAILS(NC_cache_attach(path), ECONNREFUSED);
 	ck_assert_int_eq(listen(fd, 1), 0);
-	if (fork() == 0) {
-		int guest = accept(fd, NULL, NULL);
+	for (unsigned i = 0; i < 3; i++) {
+		if (fork() == 0) {
+			int guest = accept(fd, NULL, NULL);
+			char hello[100];
 
-		(void)!write(guest, "220 mail.example ESMTP\r\n", 24);
-		_exit(0);
+			if (i == 0)
+				(void)!write(guest, "220 mail.example ESMTP\r\n", 24);
+			/* Unread bytes make the end another. */
+			if (i == 1)
+				(void)!read(guest, hello, sizeof(hello));
+			_exit(0);
+		}
+		NULL_FAILS(NC_cache_attach(path), i ? ECONNRESET : EPROTO);
+		ck_assert_int_gt(wait(NULL), 0);
 	}
-	NULL_FAILS(NC_cache_attach(path), EPROTO);
-	ck_assert_int_gt(wait(NULL), 0);
 	close(fd);
 	unlink(path);
 	rmdir(directory);
@@ -359,7 +366,7 @@ START_TEST(test_worker_open_refused)
 		close(pair[0]);
 		snprintf(number, sizeof(number), "%d", pair[1]);
 		setenv("NABC_WORKER_FD", number, 1);
-		NULL_FAILS(NC_worker_open(), EPROTO);
+		NULL_FAILS(NC_worker_open(), i ? EPROTO : ECONNRESET);
 		close(pair[1]);
 	}
 	unsetenv("NABC_WORKER_FD");

@@ -26,6 +26,7 @@ static struct nc_segment queues;
 static struct nc_responder *responder;
 static int watch, ring, bell, ends[2];
 static struct nc_lane lane;
+static size_t own_memory = 256 << 10; /* of the worker's segment */
 
 /* What nc_exchange_open() gives a worker, with room for mistakes. */
 static int open_pair(unsigned lanes, uint32_t queue_size, size_t queue_memory)
@@ -33,7 +34,7 @@ static int open_pair(unsigned lanes, uint32_t queue_size, size_t queue_memory)
 	struct NC_cache_options options = {.size = MIB};
 	int extra[3], error;
 	struct nc_attach_offer offer = {
-		.memory = 256 << 10, .lanes = lanes, .queue_size = queue_size, .extra = extra};
+		.memory = own_memory, .lanes = lanes, .queue_size = queue_size, .extra = extra};
 
 	ck_assert_int_eq(nc_cache_init_owner(&own, &options), 0);
 	ck_assert_int_eq(nc_segment_create(&queues, queue_memory, false, true), 0);
@@ -72,6 +73,7 @@ START_TEST(test_bad_server)
 	} bad[] = {
 		{0, 0, 256 << 10},	 {1, 0, 256 << 10},	   {1, 65535, 256 << 10},
 		{1, 3 << 14, 256 << 10}, {1, 1u << 31, 256 << 10}, {1, NC_LANE_QUEUE, 128 << 10},
+		{1, 1, 256 << 10},	 {1, 32, 256 << 10},
 	};
 	unsigned descriptors = open_descriptors();
 
@@ -81,6 +83,19 @@ START_TEST(test_bad_server)
 		close_owner();
 		ck_assert_uint_eq(open_descriptors(), descriptors);
 	}
+}
+END_TEST
+
+/* A worker with neither segment nor lanes is none. */
+START_TEST(test_nothing_to_work_with)
+{
+	unsigned descriptors = open_descriptors();
+
+	own_memory = 0;
+	ck_assert_int_eq(open_pair(0, 0, 256 << 10), -EPROTO);
+	close_owner();
+	own_memory = 256 << 10;
+	ck_assert_uint_eq(open_descriptors(), descriptors);
 }
 END_TEST
 
@@ -146,6 +161,27 @@ START_TEST(test_bad_requests)
 	ck_assert_int_eq(nc_responder_accept(responder, &got), -EPROTO);
 	atomic_store(&lane.requests.shared->head, UINT64_MAX / 2);
 	ck_assert_int_eq(nc_responder_accept(responder, &got), -EPROTO);
+	nc_responder_close(responder);
+	nc_cache_fini(&joined);
+	close_owner();
+}
+END_TEST
+
+/* A second request of a tag, without the body that the first one is asked for. */
+START_TEST(test_two_of_one_tag)
+{
+	struct nc_wire_request wire = {.tag = 7, .kind = NC_WIRE_REQUEST_BODY};
+	const struct NC_range none = {0};
+	struct NC_request request;
+	struct NC_range piece;
+
+	ck_assert_int_eq(open_pair(1, NC_LANE_QUEUE, 256 << 10), 0);
+	ck_assert_int_eq(nc_queue_push(&lane.requests, &wire, sizeof(wire), NULL, 0), 0);
+	ck_assert_int_eq(nc_responder_accept(responder, &request), 1);
+	submit_here(7);
+	close(ring);
+	ring = -1;
+	ck_assert_int_eq(nc_responder_body(responder, &request, &none, &piece), -EPROTO);
 	nc_responder_close(responder);
 	nc_cache_fini(&joined);
 	close_owner();
@@ -323,8 +359,10 @@ END_TEST
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_bad_server);
+	tcase_add_test(tcase, test_nothing_to_work_with);
 	tcase_add_test(tcase, test_accept_ends);
 	tcase_add_test(tcase, test_bad_requests);
+	tcase_add_test(tcase, test_two_of_one_tag);
 	tcase_add_test(tcase, test_respond_ends);
 	tcase_add_test(tcase, test_rings_for_several);
 	tcase_add_test(tcase, test_rings_when_full);

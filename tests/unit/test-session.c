@@ -350,6 +350,7 @@ START_TEST(test_no_descriptors)
 {
 	struct nc_session_load load = {0};
 	struct nc_wire_answer answer;
+	struct nc_wire_ask back;
 	struct act act = {with_board};
 
 	if (skip_without_limits("session: no descriptors"))
@@ -363,6 +364,12 @@ START_TEST(test_no_descriptors)
 		ck_assert(!session.board.base == (spare < 2));
 		ck_assert((load.fd < 0) == (spare < 2));
 		free_descriptors();
+		/* What the owner believes that it has lent goes back. */
+		if (spare < 2) {
+			ck_assert_int_eq(recv(pair[0], &back, sizeof(back), MSG_DONTWAIT),
+					 sizeof(back));
+			ck_assert(back.op == NC_WIRE_DROP && back.slot == 0);
+		}
 	}
 	close(load.fd);
 	close_session();
