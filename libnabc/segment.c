@@ -174,14 +174,16 @@ int nc_segment_seal(struct nc_segment *segment)
 }
 
 #define FROZEN (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
+#define FREEZE_COPIES 3
 
 /*
  * Before Linux 6.7 a memfd that is sealed against writing cannot be mapped
  * shared at all; a private mapping that is never written shows the same pages.
+ * And it is none of those that the seal refuses, so it can be there before it.
  */
-static int map_frozen(struct nc_segment *segment, void *where, int flags)
+static int map_frozen(struct nc_segment *segment, int fd, void *where, int flags)
 {
-	void *base = mmap(where, segment->size, PROT_READ, MAP_PRIVATE | flags, segment->fd, 0);
+	void *base = mmap(where, segment->size, PROT_READ, MAP_PRIVATE | flags, fd, 0);
 
 	if (base == MAP_FAILED)
 		return -errno;
@@ -190,22 +192,65 @@ static int map_frozen(struct nc_segment *segment, void *where, int flags)
 	return 0;
 }
 
+static int seal_frozen(int fd)
+{
+	return fcntl(fd, F_ADD_SEALS, FROZEN | F_SEAL_SEAL) < 0 ? -errno : 0;
+}
+
+static int write_all(int fd, const char *data, size_t size)
+{
+	for (size_t done = 0; done < size;) {
+		ssize_t written = write(fd, data + done, size - done);
+
+		if (written < 0 && errno != EINTR)
+			return -errno;
+		done += written > 0 ? (size_t)written : 0;
+	}
+	return 0;
+}
+
+/*
+ * In place of a file that somebody could write, or whose pages are held, one
+ * with the same bytes.  A child has a mapping until it executes its program if
+ * it was forked just before MADV_DONTFORK; and what reclaims or moves memory may
+ * hold pages for longer than the seal waits for them.
+ */
+static int freeze_copy(struct nc_segment *segment)
+{
+	int error, fd = create_file();
+
+	if (fd < 0)
+		return fd;
+	error = write_all(fd, segment->base, segment->size);
+	if (!error)
+		error = seal_frozen(fd);
+	if (!error)
+		error = map_frozen(segment, fd, segment->base, MAP_FIXED);
+	if (!error && dup3(fd, segment->fd, O_CLOEXEC) < 0)
+		error = -errno;
+	close(fd);
+	return error;
+}
+
 int nc_segment_freeze(struct nc_segment *segment)
 {
-	int error = 0, protection = PROT_READ | PROT_WRITE;
+	int error, protection = PROT_READ | PROT_WRITE;
 
-	/* The seal wants every writable mapping gone; the address stays taken. */
-	if (mmap(segment->base, segment->size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
-		 -1, 0) == MAP_FAILED)
-		return -errno;
-	if (fcntl(segment->fd, F_ADD_SEALS, FROZEN | F_SEAL_SEAL) == 0)
-		return map_frozen(segment, segment->base, MAP_FIXED);
-	error = errno == EINVAL ? -ENOTSUP : -errno;
+	/* The seal wants every writable mapping gone; whatever fails, it can be read. */
+	error = map_frozen(segment, segment->fd, segment->base, MAP_FIXED);
+	if (error)
+		return error;
+	error = seal_frozen(segment->fd);
+	if (!error)
+		return 0;
+	for (unsigned i = 0; error == -EBUSY && i < FREEZE_COPIES; i++)
+		if (freeze_copy(segment) == 0)
+			return 0;
 	if (mmap(segment->base, segment->size, protection, MAP_SHARED | MAP_FIXED, segment->fd,
 		 0) == MAP_FAILED)
 		return -errno;
 	(void)madvise(segment->base, segment->size, MADV_DONTFORK);
-	return error;
+	return error == -EINVAL ? -ENOTSUP : error;
 }
 
 int nc_segment_adopt_frozen(struct nc_segment *segment, int fd, size_t size)
@@ -217,7 +262,7 @@ int nc_segment_adopt_frozen(struct nc_segment *segment, int fd, size_t size)
 	    fstat(fd, &stat) < 0 || stat.st_size < 0 || (size_t)stat.st_size != size)
 		return -EPROTO;
 	*segment = (struct nc_segment){.fd = fd, .size = size};
-	return map_frozen(segment, NULL, 0);
+	return map_frozen(segment, fd, NULL, 0);
 }
 
 void nc_segment_close(struct nc_segment *segment)

@@ -53,8 +53,9 @@ int nc_segment_seal(struct nc_segment *segment);
 /*
  * Nobody writes any more, the caller included: the mapping becomes readable
  * only, at the same address, and the kernel refuses every other way in for
- * good.  On failure the segment is as it was.  A fault in another thread that
- * touches the segment meanwhile is its own.
+ * good.  On failure the segment is as it was; -EBUSY: something uses its
+ * pages, and there was no room for a copy of them.  A fault in another thread
+ * that touches the segment meanwhile is its own.
  */
 int nc_segment_freeze(struct nc_segment *segment);
 

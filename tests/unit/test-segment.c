@@ -274,17 +274,51 @@ START_TEST(test_freeze)
 }
 END_TEST
 
-/* While somebody else could write, the seal fails and all is as it was. */
+/* While somebody else could write, what is sealed is a copy: same place, same descriptor. */
+START_TEST(test_freeze_copy)
+{
+	struct nc_segment segment, again;
+	char *other, *base;
+	int fd;
+
+	ck_assert_int_eq(nc_segment_create(&segment, 3 * PAGE, false, false), 0);
+	fd = segment.fd;
+	base = segment.base;
+	other = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, segment.fd, 0);
+	ck_assert_ptr_ne(other, MAP_FAILED);
+	pattern_fill(segment.base, 6, 0, segment.size);
+	ck_assert_int_eq(nc_segment_freeze(&segment), 0);
+	other[0] = (char)~other[0];
+	ck_assert(segment.fd == fd && segment.base == base && segment.size == 3 * PAGE);
+	ck_assert_int_eq(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	ck_assert_uint_eq(pattern_match(segment.base, 6, 0, segment.size), segment.size);
+	ck_assert(!writable(segment.base));
+	fd = fcntl(segment.fd, F_DUPFD_CLOEXEC, 0);
+	ck_assert_int_eq(nc_segment_adopt_frozen(&again, fd, 3 * PAGE), 0);
+	ck_assert_uint_eq(pattern_match(again.base, 6, 0, again.size), again.size);
+	nc_segment_close(&again);
+	nc_segment_close(&segment);
+	ck_assert_int_eq(munmap(other, PAGE), 0);
+}
+END_TEST
+
+/* Without a descriptor for a copy, all is as it was. */
 START_TEST(test_freeze_refused)
 {
 	struct nc_segment segment;
+	struct rlimit before, none;
 	char *other;
 
 	ck_assert_int_eq(nc_segment_create(&segment, PAGE, false, false), 0);
 	other = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, segment.fd, 0);
 	ck_assert_ptr_ne(other, MAP_FAILED);
 	segment.base[0] = 'a';
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = before;
+	none.rlim_cur = 0;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
 	ck_assert_int_eq(nc_segment_freeze(&segment), -EBUSY);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
 	ck_assert_int_eq(segment.base[0], 'a');
 	segment.base[0] = 'b';
 	ck_assert_int_eq(other[0], 'b');
@@ -375,6 +409,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_adopt_readable);
 	tcase_add_test(tcase, test_frozen_for_good);
 	tcase_add_test(tcase, test_freeze);
+	tcase_add_test(tcase, test_freeze_copy);
 	tcase_add_test(tcase, test_freeze_refused);
 	tcase_add_test(tcase, test_child_has_no_mapping);
 	tcase_add_test(tcase, test_bytes_outlive_small_pages);
