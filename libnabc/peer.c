@@ -29,6 +29,39 @@ static int address(struct sockaddr_un *where, const char *path)
 	return 0;
 }
 
+/* Whether a socket's file lies there that nobody has any more: its owner was killed. */
+static bool is_stale(const struct sockaddr_un *where)
+{
+	struct stat file;
+	bool refused;
+	int socket_fd;
+
+	if (lstat(where->sun_path, &file) < 0 || !S_ISSOCK(file.st_mode))
+		return false;
+	/* A type that none of ours has, so that an owner who lives sees nothing of it. */
+	socket_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (socket_fd < 0)
+		return false;
+	refused = connect(socket_fd, (const struct sockaddr *)where, sizeof(*where)) < 0 &&
+		  errno == ECONNREFUSED;
+	close(socket_fd);
+	return refused;
+}
+
+static int bind_at(int socket_fd, const struct sockaddr_un *where)
+{
+	if (bind(socket_fd, (const struct sockaddr *)where, sizeof(*where)) == 0)
+		return 0;
+	if (errno != EADDRINUSE)
+		return -errno;
+	if (!is_stale(where))
+		return -EADDRINUSE;
+	if (unlink(where->sun_path) < 0 ||
+	    bind(socket_fd, (const struct sockaddr *)where, sizeof(*where)) < 0)
+		return -errno;
+	return 0;
+}
+
 int nc_peer_listen(const char *path, mode_t mode, gid_t group)
 {
 	struct sockaddr_un where;
@@ -41,8 +74,8 @@ int nc_peer_listen(const char *path, mode_t mode, gid_t group)
 	if (socket_fd < 0)
 		return -errno;
 	/* Nobody can connect before listen(), so the mode is set in time. */
-	if (bind(socket_fd, (struct sockaddr *)&where, sizeof(where)) < 0) {
-		error = -errno;
+	error = bind_at(socket_fd, &where);
+	if (error) {
 		close(socket_fd);
 		return error;
 	}

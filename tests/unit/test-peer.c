@@ -5,6 +5,7 @@
  * directory of its own; single-threaded.
  */
 #include <sys/stat.h>
+#include <sys/un.h>
 
 #include <peer.h>
 
@@ -42,6 +43,40 @@ START_TEST(test_listen)
 	ck_assert_int_eq(nc_peer_connect(path, 5000), -ECONNREFUSED);
 	unlink(path);
 	rmdir(directory);
+}
+END_TEST
+
+/* What an owner that was killed has left is replaced, and nothing else. */
+START_TEST(test_stale)
+{
+	struct sockaddr_un where = {.sun_family = AF_UNIX};
+	unsigned descriptors = open_descriptors();
+	char directory[64], path[100];
+	int listener, stream;
+
+	make_directory(directory);
+	snprintf(path, sizeof(path), "%s/socket", directory);
+	listener = nc_peer_listen(path, 0600, (gid_t)-1);
+	ck_assert_int_ge(listener, 0);
+	close(listener);
+	listener = nc_peer_listen(path, 0600, (gid_t)-1);
+	ck_assert_int_ge(listener, 0);
+	ck_assert_int_eq(nc_peer_listen(path, 0600, (gid_t)-1), -EADDRINUSE);
+	close(listener);
+	unlink(path);
+	/* Somebody else's. */
+	memcpy(where.sun_path, path, strlen(path) + 1);
+	stream = socket(AF_UNIX, SOCK_STREAM, 0);
+	ck_assert_int_eq(bind(stream, (struct sockaddr *)&where, sizeof(where)), 0);
+	ck_assert_int_eq(listen(stream, 1), 0);
+	ck_assert_int_eq(nc_peer_listen(path, 0600, (gid_t)-1), -EADDRINUSE);
+	close(stream);
+	unlink(path);
+	close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+	ck_assert_int_eq(nc_peer_listen(path, 0600, (gid_t)-1), -EADDRINUSE);
+	unlink(path);
+	rmdir(directory);
+	ck_assert_uint_eq(open_descriptors(), descriptors);
 }
 END_TEST
 
@@ -263,6 +298,7 @@ END_TEST
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_listen);
+	tcase_add_test(tcase, test_stale);
 	tcase_add_test(tcase, test_bad_paths);
 	tcase_add_test(tcase, test_message);
 	tcase_add_test(tcase, test_descriptors);
