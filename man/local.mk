@@ -89,7 +89,8 @@ man3_MANS = \
 	man/NC_worker_send.3 \
 	man/NC_write.3
 man1_MANS = man/nabcctl.1
+man4_MANS = man/nabc.4
 man7_MANS = man/nabc.7
 man8_MANS = man/sweet.8
 man5_MANS = man/sweet.conf.5
-EXTRA_DIST += $(man1_MANS) $(man3_MANS) $(man5_MANS) $(man7_MANS) $(man8_MANS)
+EXTRA_DIST += $(man1_MANS) $(man3_MANS) $(man4_MANS) $(man5_MANS) $(man7_MANS) $(man8_MANS)

@@ -10,6 +10,8 @@
 #   words     every NC_ name in a page is in a header, every one of a header in
 #             a page; every page is installed
 #   map       each library's map exports what its headers declare
+#   device    nabc(4) has the names and structures of the kernel module's header,
+#             and the module's parameters, all of them and no others
 #   code      every SYNOPSIS compiles after its headers, every structure
 #             shown is the header's, every example that is a file compiles
 #   lint      mandoc (or groff, where mandoc is missing) has nothing to say
@@ -24,12 +26,16 @@ cc=${CC:-cc}
 man=$srcdir/man
 folders="libnabc libnabc-glib"
 headers=$(for folder in $folders; do ls "$srcdir/$folder"/nabc*.h; done)
-flags="-fsyntax-only -Wall -Wextra -Werror -D_GNU_SOURCE -I$srcdir/libnabc -I$srcdir/libnabc-glib
-	${GLIB_CFLAGS-$(pkg-config --cflags glib-2.0)}"
+shim=$srcdir/kernel-shim
 
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
 trap 'exit 1' HUP INT TERM
+
+# As it is found once it is installed.
+mkdir -p "$tmp/include/linux" && cp "$shim/nabc-uapi.h" "$tmp/include/linux/nabc.h" || exit 1
+flags="-fsyntax-only -Wall -Wextra -Werror -D_GNU_SOURCE -I$srcdir/libnabc -I$srcdir/libnabc-glib
+	-I$tmp/include ${GLIB_CFLAGS-$(pkg-config --cflags glib-2.0)}"
 
 # complain WHAT HOW-TO-MEND; counted in a file because loops run in subshells.
 complain()
@@ -152,7 +158,7 @@ unescape()
 structures()
 {
 	strip_c "$@" | awk '
-		/^struct NC_[a-z_]+ *\{/ { inside = 1; text = "" }
+		/^struct (NC|nabc)_[a-z_]+ *\{/ { inside = 1; text = "" }
 		inside { text = text " " $0 }
 		inside && /^\}/ {
 			inside = 0
@@ -182,7 +188,7 @@ compile()
 
 declared_names $headers >"$tmp/declared"
 [ -s "$tmp/declared" ] || complain "no call is declared in $headers" "check srcdir"
-structures $headers >"$tmp/structures"
+structures $headers "$shim/nabc-uapi.h" >"$tmp/structures"
 
 is_declared() { grep -qx "$1" "$tmp/declared"; }
 is_alias() { [ "$(sed -n '/^\.[a-zA-Z]/{p;q;}' "$1" | cut -c1-4)" = ".so " ]; }
@@ -281,6 +287,35 @@ for folder in $folders; do
 			"remove it from the map, or declare it"
 	done
 done
+
+# --- device --------------------------------------------------------------
+
+# agree FILE FILE WHAT: both are sorted lists, of the module and of the page.
+agree()
+{
+	for name in $(comm -23 "$1" "$2"); do
+		complain "man/nabc.4 has no $3 $name" "tell of it, as kernel-shim/ has it"
+	done
+	for name in $(comm -13 "$1" "$2"); do
+		complain "man/nabc.4: kernel-shim/ has no $3 $name" "correct the name"
+	done
+}
+
+# Without what only makes other names.
+awk '/^#define NABC_/ { print $2 }' "$shim/nabc-uapi.h" |
+	grep -v -e '(' -e '^NABC_IOC_MAGIC$' | sort -u >"$tmp/module"
+unescape <"$man/nabc.4" | grep -oE '\<NABC_[A-Z0-9_]*[A-Z0-9]\>' | sort -u >"$tmp/page"
+agree "$tmp/module" "$tmp/page" name
+
+structures "$shim/nabc-uapi.h" | awk '{ print $2 }' | sort -u >"$tmp/module"
+unescape <"$man/nabc.4" >"$tmp/plain"
+structures "$tmp/plain" | awk '{ print $2 }' | sort -u >"$tmp/page"
+agree "$tmp/module" "$tmp/page" structure
+
+sed -n 's/^module_param(\([a-z_]*\),.*/\1/p' "$shim"/*.c | sort -u >"$tmp/module"
+awk '/^\.Sh / { inside = $0 == ".Sh MODULE PARAMETERS" }
+	inside && /^\.It Va / { print $3 }' "$man/nabc.4" | sort -u >"$tmp/page"
+agree "$tmp/module" "$tmp/page" parameter
 
 # --- code ----------------------------------------------------------------
 

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * One open /dev/nabc, which serves the process that opened it.
+ *
+ * A process is its thread group's struct pid, which is never used again for
+ * another one while it is referenced, together with the program that it runs
+ * (its mm): what is inherited over fork() or execve() is of no use.
+ */
+#include <linux/idr.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+
+#include "nabc.h"
+
+/* 2^28 arenas of 2^34 bytes fit below the greatest loff_t. */
+#define FILES_MAX BIT(28)
+
+LIST_HEAD(nabc_files);
+DEFINE_SPINLOCK(nabc_files_lock);
+static DEFINE_IDA(indices);
+
+struct nabc_file *nabc_file_open(struct address_space *mapping)
+{
+	struct nabc_file *file;
+	int index;
+
+	if (!current->mm)
+		return ERR_PTR(-EPERM);
+	file = kzalloc(sizeof(*file), GFP_KERNEL_ACCOUNT);
+	if (!file)
+		return ERR_PTR(-ENOMEM);
+	index = ida_alloc_max(&indices, FILES_MAX - 1, GFP_KERNEL);
+	if (index < 0) {
+		kfree(file);
+		return ERR_PTR(index);
+	}
+	file->index = index;
+	refcount_set(&file->refs, 1);
+	file->pid = get_pid(task_tgid(current));
+	file->mm = current->mm;
+	mmgrab(file->mm);
+	file->mapping = mapping;
+	spin_lock_init(&file->units_lock);
+	INIT_LIST_HEAD(&file->units);
+	spin_lock_init(&file->arena_lock);
+	file->arena = RB_ROOT;
+	xa_init(&file->holds);
+	mutex_init(&file->holds_lock);
+	nabc_pool_init(&file->pool);
+	mutex_init(&file->charge_lock);
+	mutex_init(&file->empty_lock);
+
+	spin_lock(&nabc_files_lock);
+	list_add_tail(&file->link, &nabc_files);
+	spin_unlock(&nabc_files_lock);
+	atomic_long_inc(&nabc_gauges.files);
+	nabc_collector_wake();
+	return file;
+}
+
+/*
+ * Its process is gone, or closes it: no call is under way and nothing is
+ * mapped any more.  Units that linger or are held stay; all other memory goes
+ * back to the kernel now.
+ */
+static void file_empty(struct nabc_file *file)
+{
+	struct nabc_unit *unit;
+
+	mutex_lock(&file->empty_lock);
+	if (file->emptied)
+		goto out;
+	file->emptied = true;
+	nabc_holds_end(file);
+	for (;;) {
+		spin_lock(&file->units_lock);
+		unit = list_first_entry_or_null(&file->units, struct nabc_unit, link);
+		/* Who destroys it has unlinked it before the table's reference went. */
+		if (unit && !nabc_unit_tryget(unit))
+			unit = NULL;
+		spin_unlock(&file->units_lock);
+		if (!unit)
+			break;
+		nabc_unit_orphan(unit);
+		nabc_unit_put(unit);
+	}
+	spin_lock(&file->pool.lock);
+	file->pool.closed = true;
+	spin_unlock(&file->pool.lock);
+	nabc_pool_drain(file, ULONG_MAX);
+	nabc_charge_close(file);
+	kvfree(file->slots);
+	file->slots = NULL;
+out:
+	mutex_unlock(&file->empty_lock);
+}
+
+void nabc_file_close(struct nabc_file *file)
+{
+	file_empty(file);
+	spin_lock(&nabc_files_lock);
+	list_del_init(&file->link);
+	spin_unlock(&nabc_files_lock);
+	atomic_long_dec(&nabc_gauges.files);
+	/* The index may be used again: nothing of this file is in the arena. */
+	WARN_ON_ONCE(!RB_EMPTY_ROOT(&file->arena));
+	ida_free(&indices, file->index);
+	nabc_file_put(file);
+}
+
+/*
+ * By the collector: a child may have inherited the open file, which is of no
+ * use to it, and keep it longer than the process lives or runs its program.
+ */
+void nabc_file_collect(struct nabc_file *file)
+{
+	if (!READ_ONCE(file->emptied) &&
+	    (!atomic_read(&file->mm->mm_users) || !pid_has_task(file->pid, PIDTYPE_TGID)))
+		file_empty(file);
+}
+
+void nabc_file_put(struct nabc_file *file)
+{
+	if (!refcount_dec_and_test(&file->refs))
+		return;
+	xa_destroy(&file->holds);
+	put_pid(file->pid);
+	mmdrop(file->mm);
+	kfree(file);
+}
+
+/*
+ * For a walk that sleeps: the next open file, referenced, after one that the
+ * walk held (NULL: the first).  A walk ends early when that one was closed.
+ */
+struct nabc_file *nabc_file_next(struct nabc_file *after)
+{
+	struct nabc_file *next = NULL;
+
+	spin_lock(&nabc_files_lock);
+	if (!after)
+		next = list_first_entry_or_null(&nabc_files, struct nabc_file, link);
+	else if (!list_empty(&after->link) && !list_is_last(&after->link, &nabc_files))
+		next = list_next_entry(after, link);
+	if (next)
+		refcount_inc(&next->refs);
+	spin_unlock(&nabc_files_lock);
+	if (after)
+		nabc_file_put(after);
+	return next;
+}
+
+int nabc_file_check(struct nabc_file *file)
+{
+	return task_tgid(current) == file->pid && current->mm == file->mm ? 0 : -EPERM;
+}
