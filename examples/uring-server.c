@@ -81,7 +81,7 @@ static void respond(struct client *client, size_t request)
 	message.header_length = response_head(head, sizeof(head), body.length, client->last);
 	if (client->last)
 		message.flags = NC_SEND_CLOSE;
-	client->operation = NC_operation_open(NULL, client->fd, &message, 0);
+	client->operation = NC_operation_open(NULL, client->fd, &message, NC_OPERATION_UNLINKED);
 	if (client->operation)
 		send_step(client);
 	else

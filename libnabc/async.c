@@ -306,18 +306,19 @@ void nc_async_completed_locked(struct NC_ring *ring, struct nc_channel *channel,
 
 /*
  * Whether the fast methods of nc_transmit_send() would take some of it.  They
- * splice on non-blocking sockets alone, since sendfile() cannot be told.
+ * splice on non-blocking sockets alone, since sendfile() cannot be told; the
+ * kernel module can.
  */
 static void choose(struct NC_operation *operation)
 {
 	struct NC_send *message = &operation->message;
-	bool splice = false;
+	bool splice = false, kernel = false;
 
 	for (unsigned i = 0; i < message->range_count; i++) {
 		const struct nc_unit *unit = operation->passage.views[i].unit;
 
-		splice |= unit->store->kind != NC_KIND_RECYCLED &&
-			  message->ranges[i].length >= NC_SPLICE_MIN &&
+		kernel |= nc_kernel_has(unit);
+		splice |= nc_unit_spliceable(unit) && message->ranges[i].length >= NC_SPLICE_MIN &&
 			  nc_layout_gapless(&unit->layout);
 	}
 	if (splice) {
@@ -326,7 +327,7 @@ static void choose(struct NC_operation *operation)
 		splice = mode >= 0 && (mode & O_NONBLOCK);
 	}
 	operation->splice = splice;
-	operation->direct = splice || nc_operation_may_zerocopy(operation);
+	operation->direct = splice || kernel || nc_operation_may_zerocopy(operation);
 	/* Nobody is kept waiting anyway; io_uring may as well wait for room. */
 	message->flags &= ~NC_SEND_DONTWAIT;
 }
@@ -335,7 +336,8 @@ int nc_async_send(struct NC_ring *ring, int socket, const struct NC_send *messag
 {
 	struct NC_operation *operation;
 	struct nc_channel *channel;
-	int error = nc_operation_open(ring->all, ring->transmit, socket, message, 0, &operation);
+	int error = nc_operation_open(ring->all, ring->transmit, socket, message,
+				      NC_OPERATION_UNLINKED, &operation);
 
 	if (error)
 		return error;

@@ -67,8 +67,19 @@ static void kept(void *context, size_t id)
 	(void)id;
 }
 
+/* Whose units in the kernel module are the guest's. */
+static void identify(struct nc_attach *attach, struct nc_guest *guest)
+{
+	const struct nc_identity *who = &guest->borrower.who;
+
+	if (guest->foreign)
+		nc_foreign_identify(guest->foreign, &attach->cache->device, who->pid, who->pidfd);
+}
+
 static void bury(struct nc_attach *attach, struct nc_guest *guest)
 {
+	if (guest->foreign)
+		nc_foreign_identify(guest->foreign, NULL, 0, -1);
 	nc_grants_part(&attach->cache->grants, &guest->borrower,
 		       guest->borrower.operates ? kept : orphaned, attach->cache);
 	if (guest->foreign)
@@ -214,6 +225,9 @@ static int welcome(struct nc_attach *attach, struct nc_guest *guest,
 
 	if (memory < offer->memory)
 		return -EINVAL;
+	/* Where bodies go as bytes there is nothing to hand over. */
+	if (memory && nc_device_usable(&cache->device) && !(offer->flags & NC_WIRE_POSIX))
+		welcome.flags |= NC_WIRE_KERNEL;
 	if (memory) {
 		error = nc_cache_admit(cache, memory, &guest->foreign, &first);
 		if (error) {
@@ -301,6 +315,8 @@ int nc_attach_expect(struct nc_attach *attach, struct nc_guest *guest, pid_t pid
 	error = child ? nc_identity_of_child(pid, pidfd, &who)
 		      : nc_identity_of_process(pid, pidfd, &who);
 	nc_grants_identify(&attach->cache->grants, &guest->borrower, &who);
+	if (!error)
+		identify(attach, guest);
 	if (!error)
 		error = watch_guest(attach, guest);
 	pthread_mutex_unlock(&attach->lock);
@@ -469,6 +485,7 @@ static int greet(struct nc_attach *attach, struct nc_guest *guest)
 		refuse(guest->socket, error);
 		return error;
 	}
+	identify(attach, guest);
 	guest->welcome = true;
 	attach->waiting--;
 	return 0;

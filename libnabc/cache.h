@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "device.h"
 #include "foreign.h"
 #include "grant.h"
 #include "loan.h"
@@ -25,6 +26,7 @@ struct nc_counters {
 	alignas(64) _Atomic uint64_t sends[4];
 	_Atomic uint64_t bytes[4];
 	_Atomic uint64_t stale, denied, zerocopy_copied, hits;
+	_Atomic uint64_t kernel_memory, kernel_copies, kernel_copied_bytes;
 };
 
 /* What the owner forgets by name, see NC_cache_on_purge(). */
@@ -46,6 +48,10 @@ struct nc_cache {
 	struct nc_notices notices;
 	bool operates;	     /* joined to look after the whole cache */
 	size_t unsent_limit; /* of the options, for transmit.c */
+	struct nc_device device;
+	bool device_offered;	   /* joined: the owner takes units that are there */
+	int owner_pidfd;	   /* joined, with a device: whom these are granted; else -1 */
+	_Atomic bool other_routes; /* all routes are fixed, to a method that is not the module's */
 	struct nc_member own;
 	struct nc_grants grants;   /* owner only */
 	struct nc_session session; /* joined only */
@@ -78,13 +84,21 @@ int nc_cache_init_guest(struct nc_cache *cache, size_t max_unit);
 
 /* Joined: the socket to the owner, which is asked from now on. */
 void nc_cache_connect(struct nc_cache *cache, int socket);
+
+/*
+ * From now on units may lie in the kernel module; as nc_device_open().  Joined:
+ * after nc_cache_connect(), for the owner is granted them; -ESRCH.
+ */
+int nc_cache_use_device(struct nc_cache *cache, const struct nc_device_system *system);
+
 void nc_cache_fini(struct nc_cache *cache);
 
 /* Units that handles are filling. */
 uint32_t nc_cache_filling(struct nc_cache *cache);
 
 /*
- * A unit to be filled; kind AUTO is chosen.  0; -EFBIG: over max_unit;
+ * A unit to be filled; kind AUTO is chosen, and KERNEL is another where there
+ * is none.  0; -EFBIG: over max_unit;
  * -ENOTSUP: this process has no such memory; errors of the members' alloc.
  */
 int nc_cache_alloc(struct nc_cache *cache, const struct nc_layout *layout, enum NC_kind kind,
@@ -108,6 +122,9 @@ void nc_cache_return(struct nc_cache *cache, const struct nc_view *view);
 
 /* 0; -EINVAL: not held; errors of hold. */
 int nc_cache_release(struct nc_cache *cache, size_t id);
+
+/* The bytes of a unit that is held, at nc_unit_base(): see nc_member_fetch(). */
+int nc_cache_fetch(struct nc_cache *cache, const struct nc_view *view);
 
 /* 0; -ENOENT; -EACCES. */
 int nc_cache_destroy(struct nc_cache *cache, size_t id);

@@ -77,12 +77,12 @@ static unsigned list_own(struct nc_cache *cache, uint32_t *slot, struct NC_stat 
 static unsigned list_foreign(struct nc_foreign *foreign, uint32_t *slot, struct NC_stat *units,
 			     unsigned count)
 {
-	struct nc_layout layout;
+	struct nc_unit_told told;
 	unsigned generation, filled = 0;
 
-	while (filled < count && nc_foreign_next(foreign, slot, &generation, &layout)) {
-		describe(&layout, NC_KIND_RECYCLED, nc_id(foreign->number, *slot, generation),
-			 &units[filled]);
+	while (filled < count && nc_foreign_next(foreign, slot, &generation, &told)) {
+		describe(&told.layout, told.kernel ? NC_KIND_KERNEL : NC_KIND_RECYCLED,
+			 nc_id(foreign->number, *slot, generation), &units[filled]);
 		filled++;
 		++*slot;
 	}
@@ -169,6 +169,12 @@ void nc_catalogue_counters(struct nc_cache *cache, struct NC_cache_stat *stat)
 		stat->hits += atomic_load_explicit(&counters->hits, memory_order_relaxed);
 		stat->stale += atomic_load_explicit(&counters->stale, memory_order_relaxed);
 		stat->denied += atomic_load_explicit(&counters->denied, memory_order_relaxed);
+		stat->kernel_memory +=
+			atomic_load_explicit(&counters->kernel_memory, memory_order_relaxed);
+		stat->kernel_copies +=
+			atomic_load_explicit(&counters->kernel_copies, memory_order_relaxed);
+		stat->kernel_copied_bytes +=
+			atomic_load_explicit(&counters->kernel_copied_bytes, memory_order_relaxed);
 		stat->zerocopy_copied +=
 			atomic_load_explicit(&counters->zerocopy_copied, memory_order_relaxed);
 	}

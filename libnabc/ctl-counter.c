@@ -10,7 +10,7 @@
 
 #define AT(field) #field, offsetof(struct NC_cache_stat, field)
 
-/* Every field but the text, in the order of the header. */
+/* Every field but the texts, in the order of the header. */
 const struct ctl_counter ctl_counters[] = {
 	{AT(size), .count = 1, .gauge = true},
 	{AT(used), .count = 1, .gauge = true},
@@ -49,6 +49,10 @@ const struct ctl_counter ctl_counters[] = {
 	{AT(failures_table), .count = 1},
 	{AT(failures_system), .count = 1},
 	{AT(copies_avoided), .count = 1},
+	{AT(kernel_refused), .count = 1},
+	{AT(kernel_memory), .count = 1},
+	{AT(kernel_copies), .count = 1},
+	{AT(kernel_copied_bytes), .count = 1},
 };
 const size_t ctl_counter_count = G_N_ELEMENTS(ctl_counters);
 

@@ -40,6 +40,7 @@ void ctl_counters_json(struct json *json, const struct NC_cache_stat *stat)
 		json_close(json, '}');
 	}
 	json_text(json, "uring", stat->uring);
+	json_text(json, "kernel", stat->kernel);
 }
 
 static void print_counter(const char *name, const char *method, uint64_t value)
@@ -50,10 +51,16 @@ static void print_counter(const char *name, const char *method, uint64_t value)
 	g_free(whole);
 }
 
+static void print_text(const char *name, const char *text)
+{
+	char *printable = ctl_printable(text);
+
+	printf("%-20s %s\n", name, printable);
+	g_free(printable);
+}
+
 static void print_counters(const struct NC_cache_stat *stat)
 {
-	char *uring = ctl_printable(stat->uring);
-
 	for (size_t i = 0; i < ctl_counter_count; i++) {
 		const struct ctl_counter *counter = &ctl_counters[i];
 
@@ -61,8 +68,8 @@ static void print_counters(const struct NC_cache_stat *stat)
 			print_counter(counter->name, counter->count > 1 ? ctl_methods[at] : NULL,
 				      ctl_counter_value(counter, stat, at));
 	}
-	printf("%-20s %s\n", "uring", uring);
-	g_free(uring);
+	print_text("uring", stat->uring);
+	print_text("kernel", stat->kernel);
 }
 
 /* --- units ---------------------------------------------------------------------------- */
@@ -76,6 +83,8 @@ static const char *kind_name(enum NC_kind kind)
 		return "appended";
 	case NC_KIND_SEALED:
 		return "sealed";
+	case NC_KIND_KERNEL:
+		return "kernel";
 	default:
 		return "unknown";
 	}

@@ -60,6 +60,22 @@ static int dispatch(void *face)
 	return nc_face_dispatch(face);
 }
 
+/* The kernel module, if it is there; one that is not is not missed. */
+static void use_device(struct nc_cache *cache)
+{
+	int error;
+
+	if (cache->owner ? cache->flags & NC_CACHE_NO_KERNEL : !cache->device_offered)
+		return;
+	error = nc_cache_use_device(cache, &nc_device_kernel);
+	if (error && error != -ENOENT && error != -ENXIO && error != -ENODEV)
+		nc_notice(&cache->notices, NC_NOTICE_DEVICE,
+			  "the kernel module nabc is %s; let this process open /dev/nabc (it has a "
+			  "group), load the module of this version, or open the cache with "
+			  "NC_CACHE_NO_KERNEL",
+			  cache->device.why);
+}
+
 /* The floors above the cache, once it is there; the thread, when they are. */
 static int complete(struct NC_cache *face)
 {
@@ -73,6 +89,7 @@ static int complete(struct NC_cache *face)
 		nc_attach_fini(&face->attach);
 		return error;
 	}
+	use_device(&face->cache);
 	nc_transmit_init(&face->transmit, &face->cache);
 	face->attach.counter = (struct nc_desk_counter){nc_operator_answer, &face->transmit};
 	if (!face->transmit.zerocopy.ring.usable && !(face->cache.flags & NC_CACHE_NO_URING))

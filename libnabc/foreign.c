@@ -11,6 +11,7 @@
 
 #include "foreign.h"
 #include "id.h"
+#include "identity.h"
 #include "lock.h"
 
 /*
@@ -52,8 +53,30 @@ struct nc_foreign *nc_foreign_create(unsigned number)
 	return foreign;
 }
 
+static struct nc_unit_shared *entry_at(const struct nc_foreign *foreign, uint32_t slot)
+{
+	return (struct nc_unit_shared *)(void *)foreign->store->segment.base + slot;
+}
+
+/* The store of a unit that was held, if that is not the segment. */
+static void leave_store(struct nc_foreign *foreign, struct nc_unit *unit)
+{
+	if (unit->store != foreign->store) {
+		foreign->copied -= unit->store->copied;
+		nc_store_close(unit->store);
+	}
+	unit->store = NULL;
+}
+
 static void close_locked(struct nc_foreign *foreign)
 {
+	/* The cache may end while they are held. */
+	for (uint32_t slot = 0; foreign->held && slot < foreign->slots; slot++) {
+		struct nc_unit *unit = nc_units_at(&foreign->units, slot);
+
+		if (unit && unit->store)
+			leave_store(foreign, unit);
+	}
 	nc_store_close(foreign->store);
 	nc_units_fini(&foreign->units);
 	foreign->store = NULL;
@@ -102,15 +125,12 @@ int nc_foreign_admit(struct nc_foreign *foreign, size_t size, uint32_t slots, si
 		foreign->held = 0;
 		foreign->admitted = now();
 		foreign->alive = true;
+		foreign->pid = 0;
+		foreign->pidfd = -1;
 		*first = table;
 	}
 	pthread_mutex_unlock(&foreign->lock);
 	return error;
-}
-
-static struct nc_unit_shared *entry_at(const struct nc_foreign *foreign, uint32_t slot)
-{
-	return (struct nc_unit_shared *)(void *)foreign->store->segment.base + slot;
 }
 
 /*
@@ -137,6 +157,19 @@ static void raise_generation_locked(struct nc_foreign *foreign)
 		highest < NC_ID_GENERATION_MAX ? (uint32_t)highest + 1 : NC_ID_GENERATION_MAX + 1;
 }
 
+void nc_foreign_identify(struct nc_foreign *foreign, struct nc_device *device, pid_t pid, int pidfd)
+{
+	pthread_mutex_lock(&foreign->lock);
+	foreign->device = device && nc_device_usable(device) ? device : NULL;
+	foreign->pid = pid;
+	foreign->pidfd = pidfd;
+	if (foreign->store)
+		atomic_store_explicit(&entry_at(foreign, 0)->maker,
+				      foreign->device && pid > 0 ? (uint64_t)pid : 0,
+				      memory_order_relaxed);
+	pthread_mutex_unlock(&foreign->lock);
+}
+
 void nc_foreign_bury(struct nc_foreign *foreign)
 {
 	pthread_mutex_lock(&foreign->lock);
@@ -149,10 +182,39 @@ void nc_foreign_bury(struct nc_foreign *foreign)
 	pthread_mutex_unlock(&foreign->lock);
 }
 
+/*
+ * Whether the module has such a unit and this member's process made it: that of
+ * another, which may well have granted it to us, is not this one's to hand out.
+ * The number was that process's when it was asked for if it still runs.
+ */
+static bool is_own(const struct nc_foreign *foreign, const struct nc_unit_told *told)
+{
+	struct nc_device_unit unit;
+
+	return foreign->device && foreign->pid > 0 &&
+	       nc_device_stat(foreign->device, told->kernel, &unit) == 0 && unit.sendable &&
+	       unit.size == told->layout.size && unit.maker == foreign->pid &&
+	       !nc_identity_ended(foreign->pidfd);
+}
+
+/* Where the unit is; NULL: what was told of it is a lie, or it is no more. */
+static struct nc_store *store_of_locked(struct nc_foreign *foreign, const struct nc_unit_told *told)
+{
+	int error;
+
+	if (!told->kernel)
+		return foreign->store;
+	return is_own(foreign, told) ? nc_store_borrow_kernel(foreign->device, told->kernel,
+							      &told->layout, &error)
+				     : NULL;
+}
+
 static int hold_first_locked(struct nc_foreign *foreign, struct nc_unit *unit, unsigned generation)
 {
 	struct nc_unit_shared *entry = entry_at(foreign, unit->slot);
 	uint64_t live = nc_shared_word(generation, NC_SHARED_LIVE);
+	struct nc_unit_told told;
+	struct nc_store *store = NULL;
 
 	if (generation < nc_word_generation(nc_unit_word(unit)) || !foreign->alive ||
 	    !plausible(foreign, generation) ||
@@ -160,13 +222,17 @@ static int hold_first_locked(struct nc_foreign *foreign, struct nc_unit *unit, u
 						     nc_shared_word(generation, NC_SHARED_BUSY),
 						     memory_order_acq_rel, memory_order_relaxed))
 		return -ENOENT;
-	if (nc_shared_snapshot(entry, foreign->store->first, foreign->store->segment.size,
-			       &unit->layout, &unit->at)) {
+	if (nc_shared_snapshot(entry, foreign->store->first, foreign->store->segment.size, &told) ==
+	    0)
+		store = store_of_locked(foreign, &told);
+	if (!store) {
 		atomic_store_explicit(&entry->word, nc_shared_word(generation, NC_SHARED_DROPPED),
 				      memory_order_release);
 		return -EPROTO;
 	}
-	unit->store = foreign->store;
+	unit->layout = told.layout;
+	unit->at = told.at;
+	unit->store = store;
 	unit->sums = NULL;
 	atomic_store_explicit(&unit->word, nc_word(generation, NC_UNIT_LIVE, 1),
 			      memory_order_release);
@@ -231,10 +297,29 @@ static void unhold_locked(struct nc_foreign *foreign, struct nc_unit *unit, unsi
 	}
 	atomic_store_explicit(&unit->word, nc_word(generation, NC_UNIT_FREE, 0),
 			      memory_order_release);
-	unit->store = NULL;
+	leave_store(foreign, unit);
 	foreign->held--;
 	if (foreign->held == 0 && !foreign->alive)
 		close_locked(foreign);
+}
+
+int nc_foreign_fetch(struct nc_foreign *foreign, struct nc_unit *unit)
+{
+	struct nc_store *store = unit->store;
+	size_t size = store->segment.size;
+	int error = 0, fetched = 0;
+
+	pthread_mutex_lock(&foreign->lock);
+	if (!nc_unit_present(unit)) {
+		error = foreign->copied + size > foreign->store->segment.size
+				? -ENOMEM
+				: nc_store_fetch(store, unit->layout.size);
+		fetched = !error;
+		store->copied = error ? 0 : size;
+		foreign->copied += store->copied;
+	}
+	pthread_mutex_unlock(&foreign->lock);
+	return error ? error : fetched;
 }
 
 int nc_foreign_release(struct nc_foreign *foreign, uint32_t slot, unsigned generation)
@@ -256,7 +341,7 @@ int nc_foreign_release(struct nc_foreign *foreign, uint32_t slot, unsigned gener
 }
 
 bool nc_foreign_next(struct nc_foreign *foreign, uint32_t *slot, unsigned *generation,
-		     struct nc_layout *layout)
+		     struct nc_unit_told *told)
 {
 	bool found = false;
 
@@ -264,7 +349,7 @@ bool nc_foreign_next(struct nc_foreign *foreign, uint32_t *slot, unsigned *gener
 	for (; foreign->store && foreign->alive && *slot < foreign->slots; ++*slot) {
 		struct nc_unit_shared *entry = entry_at(foreign, *slot);
 		struct nc_unit *unit = nc_units_at(&foreign->units, *slot);
-		uint64_t at, word = atomic_load_explicit(&entry->word, memory_order_acquire);
+		uint64_t word = atomic_load_explicit(&entry->word, memory_order_acquire);
 		uint64_t lowest =
 			unit ? nc_word_generation(nc_unit_word(unit)) : foreign->units.generation;
 
@@ -272,7 +357,7 @@ bool nc_foreign_next(struct nc_foreign *foreign, uint32_t *slot, unsigned *gener
 		if (word >> 4 < lowest || !plausible(foreign, word >> 4) ||
 		    ((word & 0xf) != NC_SHARED_LIVE && (word & 0xf) != NC_SHARED_BUSY) ||
 		    nc_shared_snapshot(entry, foreign->store->first, foreign->store->segment.size,
-				       layout, &at))
+				       told))
 			continue;
 		found = true;
 		break;

@@ -25,6 +25,10 @@ struct nc_foreign {
 	int64_t admitted;    /* when the present member came: milliseconds */
 	uint32_t held;	     /* units with holds */
 	bool alive;
+	struct nc_device *device; /* where its units may lie, too; NULL: not in use */
+	pid_t pid;		  /* the process that made them; 0: not known */
+	int pidfd;		  /* somebody else's; -1: none */
+	size_t copied;		  /* bytes of private copies of them */
 };
 
 /* A new structure for a number; NULL when memory ends. */
@@ -40,6 +44,14 @@ bool nc_foreign_vacant(struct nc_foreign *foreign);
  */
 int nc_foreign_admit(struct nc_foreign *foreign, size_t size, uint32_t slots, size_t *first);
 
+/*
+ * Who it is: units in the kernel module are its own only if that process made
+ * them.  The table says so too.  The pidfd stays the caller's, who says 0 and
+ * -1 before it is closed.
+ */
+void nc_foreign_identify(struct nc_foreign *foreign, struct nc_device *device, pid_t pid,
+			 int pidfd);
+
 /* The member is gone: nothing more can be named, memory goes with the last hold. */
 void nc_foreign_bury(struct nc_foreign *foreign);
 
@@ -49,6 +61,8 @@ void nc_foreign_bury(struct nc_foreign *foreign);
  */
 int nc_foreign_hold(struct nc_foreign *foreign, uint32_t slot, unsigned generation, bool doomed,
 		    struct nc_unit **unit);
+/* As nc_member_fetch(); of one member's units no more than its segment has. */
+int nc_foreign_fetch(struct nc_foreign *foreign, struct nc_unit *unit);
 int nc_foreign_release(struct nc_foreign *foreign, uint32_t slot, unsigned generation);
 
 /*
@@ -56,7 +70,7 @@ int nc_foreign_release(struct nc_foreign *foreign, uint32_t slot, unsigned gener
  * now; false: there is none.
  */
 bool nc_foreign_next(struct nc_foreign *foreign, uint32_t *slot, unsigned *generation,
-		     struct nc_layout *layout);
+		     struct nc_unit_told *told);
 
 /* Gives the unit back to the member, at once or with the last hold. */
 int nc_foreign_destroy(struct nc_foreign *foreign, uint32_t slot, unsigned generation);

@@ -76,7 +76,7 @@ int nc_handle_alloc(NC_handle *handle, struct nc_cache *cache, size_t size, size
 	int error;
 
 	kind &= ~(unsigned)NC_KIND_UNSUMMED;
-	if (!handle || kind < NC_KIND_AUTO || kind > NC_KIND_SEALED)
+	if (!handle || kind < NC_KIND_AUTO || kind > NC_KIND_KERNEL)
 		return -EINVAL;
 	error = nc_layout_init(&layout, size, fraglen);
 	if (error)
@@ -155,11 +155,34 @@ static void resum(struct nc_handle *in, size_t offset, size_t length)
 				smaller((offset + length - 1) / fraglen + 1, in->summed));
 }
 
+/*
+ * One read, up to so many bytes.  Where nobody looks at them on their way, they
+ * go straight into the module, and no page of the arena is touched.
+ */
+static ssize_t read_some(const struct nc_handle *in, int fd, size_t offset, size_t length)
+{
+	const struct nc_unit *unit = in->unit;
+	const struct nc_store *store = unit->store;
+	struct iovec iov[IOVECS];
+	size_t covered;
+	unsigned count;
+	ssize_t got;
+
+	if (store->kind == NC_KIND_KERNEL && !unit->sum_size) {
+		got = nc_device_read(store->device, store->name, unit->at + offset, length, fd);
+		if (got != -EINVAL)
+			return got;
+	}
+	count = nc_layout_iovec(&unit->layout, nc_unit_base(unit), offset, length, iov, IOVECS,
+				&covered);
+	got = readv(fd, iov, (int)count);
+	return got < 0 ? -errno : got;
+}
+
 ssize_t nc_handle_read(int fd, NC_handle *handle, size_t offset, size_t length)
 {
-	struct iovec iov[IOVECS];
 	struct nc_handle *in;
-	size_t done = 0, covered;
+	size_t done = 0;
 	int error = check_range(handle, offset, length, &in);
 
 	if (error)
@@ -168,16 +191,13 @@ ssize_t nc_handle_read(int fd, NC_handle *handle, size_t offset, size_t length)
 		length = SSIZE_MAX;
 	clear_to(in, offset);
 	while (done < length) {
-		unsigned count =
-			nc_layout_iovec(&in->unit->layout, nc_unit_base(in->unit), offset + done,
-					length - done, iov, IOVECS, &covered);
-		ssize_t got = readv(fd, iov, (int)count);
+		ssize_t got = read_some(in, fd, offset + done, length - done);
 
-		if (got < 0 && errno == EINTR)
+		if (got == -EINTR)
 			continue;
 		/* What came before the error is the caller's; the error comes again. */
 		if (got < 0 && done == 0)
-			return -errno;
+			return got;
 		if (got <= 0)
 			break;
 		resum(in, offset + done, (size_t)got);

@@ -60,6 +60,7 @@ int nc_join(struct nc_cache *cache, int socket, int timeout_ms, struct nc_wire_w
 		nc_peer_close_fds(received + first, count - first);
 		return error;
 	}
+	cache->device_offered = welcome->slots && welcome->flags & NC_WIRE_KERNEL;
 	nc_cache_connect(cache, socket);
 	if (count > first)
 		memcpy(fds, received + first, (count - first) * sizeof(*fds));

@@ -21,6 +21,7 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/notice.c libnabc/notice.h \
 	libnabc/identity.c libnabc/identity.h \
 	libnabc/segment.c libnabc/segment.h \
+	libnabc/device.c libnabc/device.h \
 	libnabc/ring.c libnabc/ring.h \
 	libnabc/socket.c libnabc/socket.h \
 	libnabc/cork.c libnabc/cork.h \
@@ -51,6 +52,7 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/passage.c libnabc/passage.h libnabc/method.c libnabc/method.h \
 	libnabc/splice.c libnabc/splice.h \
 	libnabc/zerocopy.c libnabc/zerocopy.h \
+	libnabc/kernel.c libnabc/kernel.h \
 	libnabc/stream.c libnabc/stream.h \
 	libnabc/transmit.c libnabc/transmit.h \
 	libnabc/collector.c libnabc/collector.h \
@@ -65,6 +67,8 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/responder.h \
 	libnabc/face.c libnabc/face.h \
 	libnabc/nabc.c libnabc/sharing.c libnabc/nabc-async.c libnabc/worker.c
+# Of the kernel module, its calls alone.
+libnabc_libnabc_internal_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/kernel-shim
 libnabc_libnabc_internal_la_CFLAGS = $(AM_CFLAGS) $(URING_CFLAGS)
 libnabc_libnabc_internal_la_LIBADD = $(URING_LIBS)
 

@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "id.h"
 #include "lock.h"
@@ -103,6 +104,22 @@ int nc_member_init_joined(struct nc_member *member, unsigned number,
 	return 0;
 }
 
+void nc_member_use_device(struct nc_member *member, struct nc_device *device, int owner_pidfd)
+{
+	member->device = device;
+	member->owner_pidfd = owner_pidfd;
+	member->pid = getpid();
+	if (member->shared)
+		member->budget = member->high = 2 * member->used;
+}
+
+bool nc_member_has_device(const struct nc_member *member)
+{
+	return member->device && (!member->shared || atomic_load_explicit(&member->shared[0].maker,
+									  memory_order_relaxed) ==
+							     (uint64_t)member->pid);
+}
+
 void nc_member_fini(struct nc_member *member)
 {
 	while (member->stores) {
@@ -194,12 +211,27 @@ static void collect_locked(struct nc_member *member, struct nc_store *store, uns
 	}
 }
 
+/* The same of units in the kernel module, each of which has a store of its own. */
+static void collect_lone_locked(struct nc_member *member, unsigned steps)
+{
+	struct nc_store *store = member->oldest;
+
+	while (store && steps--) {
+		struct nc_store *newer = store->previous;
+
+		if (store->alone)
+			collect_locked(member, store, 1);
+		store = newer;
+	}
+}
+
 /* --- memory ------------------------------------------------------------------- */
 
 /* Whether a unit gets a store of its own. */
 static bool stands_alone(const struct nc_member *member, enum NC_kind kind, size_t extent)
 {
-	return kind == NC_KIND_SEALED || extent > member->segment_size / 2;
+	return kind == NC_KIND_SEALED || kind == NC_KIND_KERNEL ||
+	       extent > member->segment_size / 2;
 }
 
 static int64_t place_in_runs_locked(struct nc_member *member, size_t extent,
@@ -224,10 +256,14 @@ static int64_t place_in_runs_locked(struct nc_member *member, size_t extent,
 static int64_t place_locked(struct nc_member *member, enum NC_kind kind, size_t extent,
 			    struct nc_store **where)
 {
+	if (member->shared && kind == NC_KIND_KERNEL) {
+		collect_lone_locked(member, COLLECT_STEPS);
+		return -ENOMEM;
+	}
 	if (member->shared) {
 		int64_t at;
 
-		*where = member->stores;
+		*where = member->runs;
 		collect_locked(member, *where, COLLECT_STEPS);
 		at = nc_store_take(*where, extent);
 		if (at < 0) {
@@ -252,7 +288,8 @@ static int64_t open_alone_locked(struct nc_member *member, enum NC_kind kind, si
 	int error;
 
 	nc_stock_unlock(member);
-	*where = nc_store_create(kind, extent, huge, &error);
+	*where = kind == NC_KIND_KERNEL ? nc_store_create_kernel(member->device, extent, &error)
+					: nc_store_create(kind, extent, huge, &error);
 	nc_stock_lock(member);
 	if (!*where) {
 		member->used -= extent;
@@ -348,17 +385,30 @@ static int64_t grow_locked(struct nc_member *member, enum NC_kind kind, size_t e
 	return at;
 }
 
+/* A member's own unit in the module, within as much as its segment.  Leaves the lock. */
+static int64_t grow_joined_locked(struct nc_member *member, size_t extent, struct nc_store **where)
+{
+	if (extent > member->budget - member->used)
+		collect_lone_locked(member, UINT32_MAX);
+	if (extent > member->budget - member->used)
+		return -ENOSPC;
+	member->used += extent;
+	return open_alone_locked(member, NC_KIND_KERNEL, extent, where);
+}
+
 static struct nc_unit *take_slot_locked(struct nc_member *member)
 {
 	struct nc_unit *unit = nc_units_take(&member->units);
 
 	if (unit)
 		return unit;
-	if (member->shared)
+	if (member->shared) {
 		/* There is memory, so nobody has looked yet whether slots came back. */
-		collect_locked(member, member->stores, UINT32_MAX);
-	else if (nc_room_slot(member))
+		collect_locked(member, member->runs, UINT32_MAX);
+		collect_lone_locked(member, UINT32_MAX);
+	} else if (nc_room_slot(member)) {
 		return NULL;
+	}
 	return nc_units_take(&member->units);
 }
 
@@ -390,7 +440,7 @@ static int refused_locked(struct nc_member *member, int error)
 {
 	if (error == -ENOMEM)
 		member->failures++;
-	else
+	else if (error != -ENOSPC) /* then there is other memory */
 		member->failures_system++;
 	nc_stock_unlock(member);
 	return error;
@@ -408,6 +458,8 @@ int nc_member_alloc(struct nc_member *member, const struct nc_layout *layout, en
 	at = place_locked(member, kind, extent, &store);
 	if (at < 0 && !member->shared)
 		at = grow_locked(member, kind, extent, &store);
+	else if (at < 0 && kind == NC_KIND_KERNEL)
+		at = grow_joined_locked(member, extent, &store);
 	if (at < 0)
 		return refused_locked(member, (int)at);
 	error = enter_locked(member, layout, store, (uint64_t)at, unit);
@@ -477,6 +529,7 @@ static void publish_shared_locked(struct nc_member *member, const struct nc_unit
 	atomic_store_explicit(&entry->at, unit->at, memory_order_relaxed);
 	atomic_store_explicit(&entry->size, unit->layout.size, memory_order_relaxed);
 	atomic_store_explicit(&entry->fraglen, unit->layout.fraglen, memory_order_relaxed);
+	atomic_store_explicit(&entry->kernel, unit->store->name, memory_order_relaxed);
 	atomic_store_explicit(
 		&entry->word,
 		nc_shared_word(nc_word_generation(nc_unit_word(unit)), NC_SHARED_LIVE),
@@ -486,8 +539,13 @@ static void publish_shared_locked(struct nc_member *member, const struct nc_unit
 int nc_member_insert(struct nc_member *member, struct nc_unit *unit)
 {
 	struct nc_store *store = unit->store;
-	int error = nc_store_protect(store, unit, member->protect);
+	int error = 0;
 
+	/* First, since what is in the module for good cannot be taken back. */
+	if (store->device && member->shared)
+		error = nc_device_grant(store->device, store->name, member->owner_pidfd);
+	if (!error)
+		error = nc_store_protect(store, unit, member->protect);
 	if (error)
 		return error;
 	atomic_fetch_add_explicit(&member->inserts, 1, memory_order_relaxed);
@@ -507,6 +565,40 @@ int nc_member_insert(struct nc_member *member, struct nc_unit *unit)
 	if (member->scrubs && atomic_load(&member->scrub_idle))
 		nc_stock_wake(member);
 	return 0;
+}
+
+/* Room in the budget for a copy; nothing of a member's own can go for it. */
+static int reserve_locked(struct nc_member *member, size_t size)
+{
+	if (!member->shared)
+		return nc_room_free(member, size);
+	return size <= member->budget - member->used ? 0 : -ENOMEM;
+}
+
+int nc_member_fetch(struct nc_member *member, struct nc_unit *unit)
+{
+	struct nc_store *store = unit->store;
+	size_t size = store->segment.size;
+	int error = 0, fetched = 0;
+
+	pthread_mutex_lock(&member->growing);
+	nc_stock_lock(member);
+	/* Somebody may have been quicker. */
+	if (!nc_unit_present(unit)) {
+		error = reserve_locked(member, size);
+		if (!error) {
+			member->used += size;
+			nc_stock_unlock(member);
+			error = nc_store_fetch(store, unit->layout.size);
+			nc_stock_lock(member);
+			store->copied = error ? 0 : size;
+			member->used -= error ? size : 0;
+			fetched = !error;
+		}
+	}
+	leave_growing_locked(member);
+	nc_stock_unlock(member);
+	return error ? error : fetched;
 }
 
 /* --- use ----------------------------------------------------------------------- */

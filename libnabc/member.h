@@ -23,6 +23,15 @@ int nc_member_init_joined(struct nc_member *member, unsigned number,
 			  const struct nc_segment *segment, size_t first, uint32_t slots,
 			  uint32_t generation);
 
+/*
+ * Units may lie in the kernel module from now on; in a process that joined as
+ * much as in its segment, and granted to the owner, whom the pidfd names.
+ */
+void nc_member_use_device(struct nc_member *member, struct nc_device *device, int owner_pidfd);
+
+/* Whether there is a device, and the owner would take what this process lays there. */
+bool nc_member_has_device(const struct nc_member *member);
+
 /* Closes every store, whatever is in it. */
 void nc_member_fini(struct nc_member *member);
 
@@ -31,7 +40,8 @@ uint32_t nc_member_filling(struct nc_member *member);
 
 /*
  * A unit in state FILLING with memory of that kind; the caller's until
- * inserted or abandoned.  0; -ENOMEM; -EMFILE and others of memfd_create.
+ * inserted or abandoned.  0; -ENOMEM; -EMFILE and others of memfd_create;
+ * -ENOSPC: the kernel module has no room for it.
  */
 int nc_member_alloc(struct nc_member *member, const struct nc_layout *layout, enum NC_kind kind,
 		    struct nc_unit **unit);
@@ -48,6 +58,13 @@ int nc_member_adopt(struct nc_member *member, const struct nc_segment *segment,
 
 /* Publishes; on failure the unit is FILLING as before. */
 int nc_member_insert(struct nc_member *member, struct nc_unit *unit);
+
+/*
+ * Sees to it that the bytes of an inserted unit, which the caller holds, are at
+ * nc_unit_base() as long as it is held.  1: they were fetched; 0: they were
+ * there; -ENOMEM; errors of mmap(2).
+ */
+int nc_member_fetch(struct nc_member *member, struct nc_unit *unit);
 
 /*
  * 0, -ENOENT.  A unit whose time is over is no more, whether it was collected

@@ -15,7 +15,8 @@ int nc_sending_moved(struct nc_sending *sending, enum NC_method method, size_t o
 	}
 	if (moved < offered)
 		sending->tally.partial++;
-	if (sending->sampled && method != NC_METHOD_COPY)
+	/* Of units in the module there is nothing to learn: elsewhere they must be fetched first. */
+	if (sending->sampled && method != NC_METHOD_COPY && method != NC_METHOD_KERNEL)
 		nc_route_took(&sending->route, method, offered, moved);
 	return moved == offered || (moved && sending->patient);
 }

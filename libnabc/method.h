@@ -24,6 +24,7 @@ enum nc_reason {
 	NC_ZEROCOPY_REFUSED,
 	NC_ZEROCOPY_FULL,
 	NC_ZEROCOPY_LEARNT,
+	NC_KERNEL_REFUSED,
 	NC_REASONS
 };
 
@@ -41,20 +42,25 @@ struct nc_sending {
 	unsigned char classes[NC_METHODS]; /* by method, of which sizes (nc_route_class()) */
 	bool any;			   /* of them is not 0 */
 	/*
-	 * A notification to come interrupts a blocking call as a signal does:
-	 * after a part, the socket is asked once more whether it is full.
+	 * A notification to come, of this message or an earlier one, interrupts a
+	 * blocking call and sendfile() as a signal does: after a part, the socket
+	 * is asked once more whether it is full.
 	 */
 	bool patient;
 	bool sampled; /* this message speaks for others */
+	bool alone;   /* the module sends all that is left, and the end of the stream */
+	bool closed;  /* the end of the stream went with the last bytes */
 	struct nc_route_use route;
 	struct nc_route_tally tally;
 	struct nc_transmit_counts *counts;
 	struct nc_zerocopy *zerocopy;
+	struct nc_routes *routes;
 };
 
 struct nc_method {
 	enum NC_method id;
 	const char *name;
+	bool headed; /* takes what is left of the header along */
 	/* Whether it would send that range of the message; the size is of a class it may have. */
 	bool (*takes)(const struct nc_sending *sending, unsigned range);
 	/*
@@ -84,15 +90,15 @@ static inline void nc_sending_drop(struct nc_sending *sending, enum NC_method me
 	nc_sending_count(sending, reason);
 }
 
-/* Whether that memory is never written again, so that its pages may hang on sockets. */
-static inline bool nc_sending_immutable(const struct nc_sending *sending, unsigned range)
+static inline const struct nc_unit *nc_sending_unit(const struct nc_sending *sending,
+						    unsigned range)
 {
-	return sending->passage.views[range].unit->store->kind != NC_KIND_RECYCLED;
+	return sending->passage.views[range].unit;
 }
 
 static inline bool nc_sending_gapless(const struct nc_sending *sending, unsigned range)
 {
-	return nc_layout_gapless(&sending->passage.views[range].unit->layout);
+	return nc_layout_gapless(&nc_sending_unit(sending, range)->layout);
 }
 
 /*

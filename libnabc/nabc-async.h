@@ -30,6 +30,7 @@ struct io_uring_cqe;
 typedef struct NC_operation NC_operation;
 
 #define NC_OPERATION_FIXED_FILE 0x1u /* sock_fd is an index of the ring's registered files */
+#define NC_OPERATION_UNLINKED 0x2u /* no submission is linked to its: the kernel module may send */
 
 /* What NC_operation_complete() says is to be done. */
 enum NC_progress {

@@ -287,11 +287,13 @@ int NC_checksum(NC_cache *cache, size_t cache_id, enum NC_checksum_kind kind, si
 	if (kind == NC_CHECKSUM_DEFAULT)
 		kind = cache->cache.checksum;
 	size = view.unit->layout.size;
-	if (offset <= size && len <= size - offset) {
+	if (offset > size || len > size - offset)
+		error = -ERANGE;
+	else if (nc_sums_reads(view.unit, kind, offset, len))
+		error = nc_cache_fetch(&cache->cache, &view);
+	if (!error) {
 		sum = nc_sums_range(view.unit, kind, offset, len);
 		*value = kind == NC_CHECKSUM_INET ? ntohs((uint16_t)sum) : sum;
-	} else {
-		error = -ERANGE;
 	}
 	nc_cache_release(&cache->cache, cache_id);
 	return (int)nc_answer(error);
@@ -308,7 +310,9 @@ int NC_verify(NC_cache *cache, size_t cache_id)
 		error = nc_cache_hold(&cache->cache, cache_id, false, &view);
 	if (error)
 		return (int)nc_answer(error);
-	good = nc_sums_verify(view.unit, 0, SIZE_MAX);
+	good = view.unit->sum_size ? nc_cache_fetch(&cache->cache, &view) : 0;
+	if (!good)
+		good = nc_sums_verify(view.unit, 0, SIZE_MAX);
 	nc_cache_release(&cache->cache, cache_id);
 	return (int)nc_answer(good < 0 ? good : 0);
 }

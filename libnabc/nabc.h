@@ -44,6 +44,7 @@ enum NC_kind {
 	NC_KIND_RECYCLED, /* short-lived or small: memory used again in place */
 	NC_KIND_APPENDED, /* long-lived: written once, reclaimed by segment */
 	NC_KIND_SEALED,	  /* a segment of its own, sealed at insert: may outlive its maker */
+	NC_KIND_KERNEL,	  /* in the kernel module, if it has room; else as the library chooses */
 
 	/* With one of these: no checksums are kept, for what is sent once. */
 	NC_KIND_UNSUMMED = 0x100,
@@ -109,10 +110,11 @@ struct NC_cache_options {
 	uint64_t orphan_lifetime;
 };
 
-#define NC_CACHE_NO_URING 0x1u	/* never use io_uring */
-#define NC_CACHE_NO_HUGE 0x2u	/* never ask for huge pages */
-#define NC_CACHE_NO_THREAD 0x4u /* no collector thread: the caller dispatches */
-#define NC_CACHE_PROTECT 0x8u	/* for debugging: inserted memory is unwritable */
+#define NC_CACHE_NO_URING 0x1u	 /* never use io_uring */
+#define NC_CACHE_NO_HUGE 0x2u	 /* never ask for huge pages */
+#define NC_CACHE_NO_THREAD 0x4u	 /* no collector thread: the caller dispatches */
+#define NC_CACHE_PROTECT 0x8u	 /* for debugging: inserted memory is unwritable */
+#define NC_CACHE_NO_KERNEL 0x10u /* never use the kernel module, /dev/nabc */
 
 /* Whom NC_grant() gives leave; the number that goes with it. */
 enum NC_principal {
@@ -197,6 +199,11 @@ struct NC_cache_stat {
 	uint64_t failures_table;   /* of failures: no slot in the table of units */
 	uint64_t failures_system;  /* allocations that the system refused: descriptors, mappings */
 	uint64_t copies_avoided;   /* of sends: spliced, or zero-copy and not copied after all */
+	uint64_t kernel_refused; /* messages: units of the module that their sockets did not take */
+	uint64_t kernel_memory;	 /* allocations that the module had no room for */
+	uint64_t kernel_copies;	 /* units of the module that had to be copied to memory */
+	uint64_t kernel_copied_bytes; /* and their bytes */
+	char kernel[96];	      /* "used", or why /dev/nabc is not */
 };
 
 enum NC_method { NC_METHOD_COPY, NC_METHOD_SPLICE, NC_METHOD_ZEROCOPY, NC_METHOD_KERNEL };

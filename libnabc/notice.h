@@ -11,11 +11,13 @@
 #include <nabc.h>
 
 enum nc_notice {
-	NC_NOTICE_URING,       /* io_uring cannot be had */
-	NC_NOTICE_SEALS,       /* memfds cannot be sealed */
-	NC_NOTICE_DESCRIPTORS, /* none left */
-	NC_NOTICE_MEMLOCK,     /* no memory may be pinned */
-	NC_NOTICE_MAPPINGS,    /* none left */
+	NC_NOTICE_URING,	 /* io_uring cannot be had */
+	NC_NOTICE_SEALS,	 /* memfds cannot be sealed */
+	NC_NOTICE_DESCRIPTORS,	 /* none left */
+	NC_NOTICE_MEMLOCK,	 /* no memory may be pinned */
+	NC_NOTICE_MAPPINGS,	 /* none left */
+	NC_NOTICE_DEVICE,	 /* the kernel module is there, and cannot be used */
+	NC_NOTICE_DEVICE_MEMORY, /* it has no more memory */
 	NC_NOTICES,
 };
 

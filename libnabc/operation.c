@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -55,7 +56,8 @@ static unsigned largest_class(const struct NC_operation *operation)
 	for (unsigned i = 0; i < message->range_count; i++) {
 		unsigned class = nc_route_class(message->ranges[i].length);
 
-		if (!nc_layout_gapless(&operation->passage.views[i].unit->layout))
+		if (!nc_layout_gapless(&operation->passage.views[i].unit->layout) ||
+		    !nc_unit_present(operation->passage.views[i].unit))
 			return 0;
 		if (class > largest)
 			largest = class;
@@ -90,6 +92,15 @@ void nc_operation_consider_zerocopy(struct NC_operation *operation)
 		 nc_route_tries(route, NC_METHOD_ZEROCOPY, largest_class(operation), sampled));
 }
 
+/* Whether the module is to be asked; an index of the ring's it does not know. */
+static bool may_ask_kernel(const struct NC_operation *operation)
+{
+	int fixed = nc_route_fixed(&operation->route);
+
+	return !operation->fixed && !operation->route.strange &&
+	       (fixed == NC_ROUTE_LEARN || fixed == NC_METHOD_KERNEL);
+}
+
 int nc_operation_open(struct nc_operations *all, struct nc_transmit *transmit, int socket,
 		      const struct NC_send *message, unsigned flags,
 		      struct NC_operation **operation)
@@ -100,8 +111,8 @@ int nc_operation_open(struct nc_operations *all, struct nc_transmit *transmit, i
 	int error;
 
 	/* The index of a registered file is nothing that shutdown() knows. */
-	if ((flags & ~NC_OPERATION_FIXED_FILE) ||
-	    (flags && message && (message->flags & NC_SEND_CLOSE)))
+	if ((flags & ~(NC_OPERATION_FIXED_FILE | NC_OPERATION_UNLINKED)) ||
+	    (flags & NC_OPERATION_FIXED_FILE && message && (message->flags & NC_SEND_CLOSE)))
 		return -EINVAL;
 	error = nc_passage_open(&passage, transmit->cache, message, views, false);
 	if (error)
@@ -118,23 +129,58 @@ int nc_operation_open(struct nc_operations *all, struct nc_transmit *transmit, i
 	/* What is no socket is for the send to find out. */
 	if (!made->fixed)
 		(void)nc_transmit_route(transmit, socket, &made->passage, &made->route);
+	made->kernel = flags & NC_OPERATION_UNLINKED && may_ask_kernel(made);
 	atomic_fetch_add_explicit(&all->open, 1, memory_order_relaxed);
+	/* Now, since preparing a step does not fail. */
+	error = made->kernel ? 0 : nc_passage_fetch(&made->passage, message->range_count);
+	if (error) {
+		nc_operation_free(made);
+		return error;
+	}
 	*operation = made;
 	return 0;
+}
+
+/* The first range, from where the message is, that the module is to send. */
+static unsigned kernel_from(const struct NC_operation *operation)
+{
+	unsigned range = operation->passage.range;
+
+	while (range < operation->message.range_count &&
+	       !(operation->kernel && nc_kernel_has(operation->passage.views[range].unit)))
+		range++;
+	return range;
+}
+
+/* Nothing to wait for: its completion is the time to try. */
+static void prep_kernel(struct NC_operation *operation, struct io_uring_sqe *sqe)
+{
+	operation->planned = 0;
+	if (operation->message.flags & NC_SEND_DONTWAIT)
+		io_uring_prep_nop(sqe);
+	else
+		io_uring_prep_poll_add(sqe, operation->socket, POLLOUT);
+	operation->in_flight = true;
 }
 
 int nc_operation_prep(struct NC_operation *operation, struct io_uring_sqe *sqe)
 {
 	struct nc_passage *passage = &operation->passage;
-	unsigned flags = MSG_NOSIGNAL | MSG_WAITALL;
+	unsigned flags = MSG_NOSIGNAL | MSG_WAITALL, end;
 
 	if (operation->in_flight || operation->error || operation->over)
 		return -EINVAL;
 	if (passage->at == operation->message.skip && !operation->fixed)
 		nc_transmit_begin(operation->transmit, operation->socket, passage);
+	operation->by_kernel = operation->kernel && nc_kernel_next(passage);
+	if (operation->by_kernel) {
+		prep_kernel(operation, sqe);
+		return 0;
+	}
+	end = kernel_from(operation);
 	operation->header = (struct msghdr){.msg_iov = operation->iov};
-	operation->header.msg_iovlen = nc_passage_plan(passage, operation->message.range_count,
-						       operation->iov, IOVECS, &operation->planned);
+	operation->header.msg_iovlen =
+		nc_passage_plan(passage, end, operation->iov, IOVECS, &operation->planned);
 	operation->as_zerocopy = operation->zerocopy && operation->planned >= NC_ZEROCOPY_MIN;
 	operation->level = nc_route_level(&operation->route);
 	if (nc_passage_more(passage, operation->planned))
@@ -177,9 +223,8 @@ static void notified(struct NC_operation *operation, int32_t result)
 		1, memory_order_relaxed);
 }
 
-static void sent(struct NC_operation *operation, size_t bytes)
+static void sent(struct NC_operation *operation, enum NC_method method, size_t bytes, bool closed)
 {
-	enum NC_method method = operation->as_zerocopy ? NC_METHOD_ZEROCOPY : NC_METHOD_COPY;
 	struct nc_passage *passage = &operation->passage;
 	size_t before = passage->at, head = operation->message.header_length;
 	struct nc_route_tally tally = {0};
@@ -193,7 +238,7 @@ static void sent(struct NC_operation *operation, size_t bytes)
 	operation->over = passage->at == passage->total;
 	if (operation->over && !operation->fixed)
 		operation->error = nc_transmit_end(operation->transmit, operation->socket,
-						   operation->message.flags);
+						   operation->message.flags, closed);
 }
 
 /* What a kernel, a socket or a limit may have against zero-copy sends alone. */
@@ -210,12 +255,38 @@ static bool declined(int32_t result)
 	return false;
 }
 
+/* The socket takes bytes, or is at its end, which sending will tell.  true: it was full. */
+static bool step_kernel(struct NC_operation *operation)
+{
+	struct nc_transmit *transmit = operation->transmit;
+	struct nc_kernel_step step;
+	ssize_t result =
+		nc_kernel_send(&operation->passage, operation->socket, NC_SEND_DONTWAIT, &step);
+
+	if (result == -EOPNOTSUPP) {
+		operation->kernel = false;
+		operation->error =
+			nc_passage_fetch(&operation->passage, operation->message.range_count);
+		nc_route_estranged(&transmit->routes, &operation->route);
+		atomic_fetch_add_explicit(&nc_transmit_counts(transmit)->reasons[NC_KERNEL_REFUSED],
+					  1, memory_order_relaxed);
+	} else if (result >= 0) {
+		sent(operation, NC_METHOD_KERNEL, (size_t)result, step.closed);
+	} else if (result != -EAGAIN) {
+		operation->error = (int)result;
+	}
+	return result == -EAGAIN && operation->message.flags & NC_SEND_DONTWAIT;
+}
+
 /* The step is over; true: the socket was full. */
 static bool stepped(struct NC_operation *operation, int32_t result)
 {
 	operation->in_flight = false;
+	if (operation->by_kernel && result >= 0)
+		return step_kernel(operation);
 	if (result >= 0 && (result || operation->planned == 0)) {
-		sent(operation, (size_t)result);
+		sent(operation, operation->as_zerocopy ? NC_METHOD_ZEROCOPY : NC_METHOD_COPY,
+		     (size_t)result, false);
 	} else if (operation->as_zerocopy && declined(result)) {
 		operation->zerocopy = false;
 		nc_route_refused(&operation->route, operation->level);
@@ -231,9 +302,9 @@ int nc_operation_complete(struct NC_operation *operation, int32_t result, uint32
 {
 	bool notification = flags & IORING_CQE_F_NOTIF, full = false;
 
-	if (notification
-		    ? operation->notifications == 0
-		    : !operation->in_flight || (result > 0 && (size_t)result > operation->planned))
+	if (notification ? operation->notifications == 0
+			 : !operation->in_flight || (result > 0 && !operation->by_kernel &&
+						     (size_t)result > operation->planned))
 		return -EINVAL;
 	if (notification) {
 		notified(operation, result);

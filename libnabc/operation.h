@@ -3,7 +3,10 @@
  * operation.h - one message that is sent in steps which complete later.
  *
  * It keeps a copy of the message and holds its units from open to close.  A
- * step is one submission on somebody's io_uring.  With a zero-copy send the
+ * step is one submission on somebody's io_uring: a send, or, where units lie in
+ * the kernel module, which io_uring cannot ask, a look whether the socket takes
+ * bytes; then they go when that completes, without blocking.  What is linked to
+ * such a step would go before them, so it is for those who link nothing.  With a zero-copy send the
  * operation is not over before the kernel's notification (invariant 1).
  * Not locked: its user's business.
  */
@@ -32,6 +35,8 @@ struct NC_operation {
 	bool in_flight;		/* submitted, or to be; its completion is to come */
 	bool over;		/* all is sent */
 	bool zerocopy;		/* to be tried */
+	bool kernel;		/* the module may send what lies there */
+	bool by_kernel;		/* does so when the step under way completes */
 	bool as_zerocopy;	/* the step under way */
 	unsigned notifications; /* to come */
 	struct nc_route_use route;

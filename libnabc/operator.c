@@ -147,7 +147,8 @@ int nc_operator_counters(struct nc_transmit *transmit, struct NC_cache_stat *sta
 	}
 	error = ask_for(transmit->cache, &ask, stat, sizeof(*stat));
 	if (!error)
-		stat->uring[sizeof(stat->uring) - 1] = '\0';
+		stat->uring[sizeof(stat->uring) - 1] = stat->kernel[sizeof(stat->kernel) - 1] =
+			'\0';
 	return error;
 }
 

@@ -95,6 +95,15 @@ unsigned nc_passage_plan(const struct nc_passage *passage, unsigned end, struct 
 	return count;
 }
 
+int nc_passage_fetch(const struct nc_passage *passage, unsigned end)
+{
+	int error = 0;
+
+	for (unsigned i = passage->range; i < end && !error; i++)
+		error = nc_cache_fetch(passage->cache, &passage->views[i]);
+	return error;
+}
+
 void nc_passage_advance(struct nc_passage *passage, size_t bytes)
 {
 	const struct NC_send *message = passage->message;

@@ -47,6 +47,12 @@ void nc_passage_close(struct nc_passage *passage);
 unsigned nc_passage_plan(const struct nc_passage *passage, unsigned end, struct iovec *iov,
 			 unsigned max, size_t *planned);
 
+/*
+ * Sees to it that what is left of the ranges before `end` is in memory, as
+ * nc_passage_plan() takes it to be.  0; errors of nc_cache_fetch().
+ */
+int nc_passage_fetch(const struct nc_passage *passage, unsigned end);
+
 /* So many bytes more are gone. */
 void nc_passage_advance(struct nc_passage *passage, size_t bytes);
 

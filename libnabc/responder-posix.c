@@ -14,6 +14,10 @@
 
 static int write_all(struct nc_passage *passage, int fd)
 {
+	int error = nc_passage_fetch(passage, passage->message->range_count);
+
+	if (error)
+		return error;
 	while (passage->at < passage->total) {
 		struct iovec iov[VECTORS];
 		size_t planned;

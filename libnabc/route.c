@@ -20,8 +20,10 @@
 #define LEVEL_MAX 13u
 #define WINDOW 32u
 
-/* A memo: cookie << 16 | number << 8 | bounded << 7 | local << 6 | index. */
+/* A memo: cookie << 16 | number << 9 | strange << 8 | bounded << 7 | local << 6 | index. */
 #define MEMO_COOKIE_MAX (UINT64_MAX >> 16)
+#define MEMO_NUMBER_MAX 0x7fu
+#define MEMO_STRANGE 0x100u
 #define MEMO_BOUNDED 0x80u
 #define MEMO_LOCAL 0x40u
 #define MEMO_INDEX 0x3fu
@@ -220,9 +222,9 @@ static bool ask(int socket, struct key *key)
 
 static uint64_t memo_of(const struct nc_routes *routes, const struct nc_route_use *use)
 {
-	return use->cookie << 16 | (uint64_t)(use->number & 0xff) << 8 |
-	       (use->unbounded ? 0 : MEMO_BOUNDED) | (use->local ? MEMO_LOCAL : 0) |
-	       (uint64_t)(use->route - routes->table);
+	return use->cookie << 16 | (uint64_t)(use->number & MEMO_NUMBER_MAX) << 9 |
+	       (use->strange ? MEMO_STRANGE : 0) | (use->unbounded ? 0 : MEMO_BOUNDED) |
+	       (use->local ? MEMO_LOCAL : 0) | (uint64_t)(use->route - routes->table);
 }
 
 static void remember(struct nc_routes *routes, const struct nc_route_use *use)
@@ -243,7 +245,8 @@ static bool recall(struct nc_routes *routes, struct nc_route_use *use)
 	use->number = atomic_load_explicit(&use->route->number, memory_order_relaxed);
 	use->local = memo & MEMO_LOCAL;
 	use->unbounded = !(memo & MEMO_BOUNDED);
-	return (use->number & 0xff) == (memo >> 8 & 0xff);
+	use->strange = memo & MEMO_STRANGE;
+	return (use->number & MEMO_NUMBER_MAX) == (memo >> 9 & MEMO_NUMBER_MAX);
 }
 
 int nc_route_find(struct nc_routes *routes, int socket, struct nc_route_use *use)
@@ -260,6 +263,7 @@ int nc_route_find(struct nc_routes *routes, int socket, struct nc_route_use *use
 	if (recall(routes, use))
 		return 0;
 	use->route = NULL;
+	use->strange = false;
 	if (!ask(socket, &key))
 		return 0;
 	pthread_mutex_lock(&routes->lock);
@@ -279,6 +283,12 @@ void nc_route_bounded(struct nc_routes *routes, const struct nc_route_use *use)
 
 	bounded.unbounded = false;
 	remember(routes, &bounded);
+}
+
+void nc_route_estranged(struct nc_routes *routes, struct nc_route_use *use)
+{
+	use->strange = true;
+	remember(routes, use);
 }
 
 /* --- learning ------------------------------------------------------------- */
@@ -399,8 +409,10 @@ static void explain(const struct nc_route *route, struct NC_route *told, bool ze
 
 	told->method = atomic_load_explicit(&route->fixed, memory_order_relaxed);
 	if (told->method != NC_ROUTE_LEARN) {
-		told->recycled = told->method == NC_METHOD_SPLICE ? NC_METHOD_COPY
-								  : (enum NC_method)told->method;
+		told->recycled =
+			told->method == NC_METHOD_SPLICE || told->method == NC_METHOD_KERNEL
+				? NC_METHOD_COPY
+				: (enum NC_method)told->method;
 		told->lasting = (enum NC_method)told->method;
 		snprintf(told->why, sizeof(told->why), "fixed");
 		return;

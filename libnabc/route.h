@@ -88,6 +88,7 @@ struct nc_route_use {
 	uint64_t cookie;
 	bool local;
 	bool unbounded; /* TCP, and nc_route_bounded() has not been called for it */
+	bool strange;	/* nc_route_estranged() has been called for it */
 };
 
 /* What one message did. */
@@ -108,6 +109,9 @@ int nc_route_find(struct nc_routes *routes, int socket, struct nc_route_use *use
 
 /* Remembers that the unsent bytes of that socket were looked after. */
 void nc_route_bounded(struct nc_routes *routes, const struct nc_route_use *use);
+
+/* Remembers that the kernel module does not send to that socket. */
+void nc_route_estranged(struct nc_routes *routes, struct nc_route_use *use);
 
 static inline unsigned nc_route_class(size_t length)
 {

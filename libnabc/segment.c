@@ -104,6 +104,17 @@ int nc_segment_create(struct nc_segment *segment, size_t size, bool huge, bool f
 	return error;
 }
 
+int nc_segment_create_private(struct nc_segment *segment, size_t size)
+{
+	void *base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (base == MAP_FAILED)
+		return -errno;
+	(void)madvise(base, size, MADV_DONTFORK);
+	*segment = (struct nc_segment){.fd = -1, .base = base, .size = size};
+	return 0;
+}
+
 void nc_segment_prepare(const struct nc_segment *segment, size_t at, size_t length)
 {
 	size_t block = (at + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;

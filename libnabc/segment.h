@@ -41,6 +41,9 @@ int nc_segment_adopt(struct nc_segment *segment, int fd, size_t size);
 /* The same of a segment that somebody else writes and this process only reads. */
 int nc_segment_adopt_readable(struct nc_segment *segment, int fd, size_t size);
 
+/* Memory of this process alone, without a descriptor. */
+int nc_segment_create_private(struct nc_segment *segment, size_t size);
+
 /* Makes a range unwritable through this mapping; whole pages. */
 int nc_segment_protect(struct nc_segment *segment, size_t offset, size_t length);
 

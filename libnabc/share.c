@@ -45,37 +45,33 @@ int nc_share_grantee(enum NC_principal principal, unsigned who, bool pin,
 }
 
 /* The unit's bytes and nothing else: what lies between them may be another's. */
-static void copy_bytes(char *to, const struct nc_unit *unit)
+static int copy_bytes(char *to, const struct nc_unit *unit)
 {
 	const struct nc_layout *layout = &unit->layout;
 	size_t done = 0;
 
+	if (!nc_unit_present(unit))
+		return nc_unit_read(unit, 0, to, layout->size);
 	while (done < layout->size) {
 		size_t run, at = nc_layout_at(layout, done, &run);
 
 		memcpy(to + at, nc_unit_base(unit) + at, run);
 		done += run;
 	}
+	return 0;
 }
 
 ssize_t nc_share_read(const struct nc_unit *unit, void *data, size_t length, size_t offset)
 {
-	const struct nc_layout *layout = &unit->layout;
-	size_t done = 0;
+	size_t size = unit->layout.size;
+	int error;
 
-	if (offset > layout->size)
+	if (offset > size)
 		return -ERANGE;
-	if (length > layout->size - offset)
-		length = layout->size - offset;
-	while (done < length) {
-		size_t run, at = nc_layout_at(layout, offset + done, &run);
-
-		if (run > length - done)
-			run = length - done;
-		memcpy((char *)data + done, nc_unit_base(unit) + at, run);
-		done += run;
-	}
-	return (ssize_t)done;
+	if (length > size - offset)
+		length = size - offset;
+	error = nc_unit_read(unit, offset, data, length);
+	return error ? error : (ssize_t)length;
 }
 
 static int frozen_copy(const struct nc_unit *unit, struct nc_segment *copy)
@@ -84,8 +80,9 @@ static int frozen_copy(const struct nc_unit *unit, struct nc_segment *copy)
 
 	if (error)
 		return error;
-	copy_bytes(copy->base, unit);
-	error = nc_segment_freeze(copy);
+	error = copy_bytes(copy->base, unit);
+	if (!error)
+		error = nc_segment_freeze(copy);
 	if (error)
 		nc_segment_close(copy);
 	return error;

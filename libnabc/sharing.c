@@ -85,6 +85,8 @@ const void *NC_data(NC_cache *cache, size_t cache_id, size_t offset, size_t *run
 	else if (offset >= view.unit->layout.size)
 		error = -ERANGE;
 	else
+		error = nc_cache_fetch(&cache->cache, &view);
+	if (!error)
 		data = nc_unit_base(view.unit) + nc_layout_at(&view.unit->layout, offset, run);
 	(void)nc_cache_release(&cache->cache, cache_id);
 	nc_answer(error);

@@ -16,7 +16,8 @@
 
 static bool takes(const struct nc_sending *sending, unsigned range)
 {
-	return nc_sending_immutable(sending, range) && nc_sending_gapless(sending, range);
+	return nc_unit_spliceable(nc_sending_unit(sending, range)) &&
+	       nc_sending_gapless(sending, range);
 }
 
 static int send_splice(struct nc_sending *sending)
@@ -45,4 +46,5 @@ static int send_splice(struct nc_sending *sending)
 	return -error;
 }
 
-const struct nc_method nc_splice_method = {NC_METHOD_SPLICE, "splice", takes, send_splice};
+const struct nc_method nc_splice_method = {
+	.id = NC_METHOD_SPLICE, .name = "splice", .takes = takes, .send = send_splice};

@@ -47,6 +47,8 @@ void nc_stock_add_store(struct nc_member *member, struct nc_store *store)
 	store->next = member->stores;
 	if (store->next)
 		store->next->previous = store;
+	else
+		member->oldest = store;
 	member->stores = store;
 	if (is_run(store)) {
 		store->next_run = member->runs;
@@ -61,6 +63,8 @@ void nc_stock_close_store(struct nc_member *member, struct nc_store *store)
 {
 	if (store->next)
 		store->next->previous = store->previous;
+	else
+		member->oldest = store->previous;
 	if (store->previous)
 		store->previous->next = store->next;
 	else
@@ -79,7 +83,7 @@ void nc_stock_close_store(struct nc_member *member, struct nc_store *store)
 		member->appended = NULL;
 	if (member->weighing == store)
 		member->weighing = store->next;
-	member->used -= store->segment.size;
+	member->used -= store->segment.size + store->copied;
 	member->closed++;
 	store->next = member->closing;
 	member->closing = store;
@@ -116,8 +120,7 @@ void nc_stock_leave(struct nc_member *member, struct nc_unit *unit)
 
 void nc_stock_settle(struct nc_member *member, struct nc_store *store)
 {
-	if (!store->full || member->shared ||
-	    atomic_load_explicit(&store->filling, memory_order_acquire))
+	if (!store->full || atomic_load_explicit(&store->filling, memory_order_acquire))
 		return;
 	/* An empty log is of no more use; empty recycled pages are wanted again. */
 	if (store->count == 0 && !store->busy) {

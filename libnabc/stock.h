@@ -26,12 +26,12 @@ struct nc_member {
 	pthread_mutex_t growing;
 	pthread_mutex_t lock; /* all below; a unit's word needs none */
 	struct nc_units units;
-	struct nc_store *stores;
-	struct nc_store *runs;	   /* of them, the recycled ones that many units share */
-	struct nc_store *hint;	   /* in runs: where a run was found last */
-	struct nc_store *appended; /* where the log grows, or NULL */
-	struct nc_store *closing;  /* out of the lists, to be closed without the lock */
-	struct nc_store *weighing; /* the next one to weigh, or NULL */
+	struct nc_store *stores, *oldest; /* the first and the last */
+	struct nc_store *runs;		  /* of them, the recycled ones that many units share */
+	struct nc_store *hint;		  /* in runs: where a run was found last */
+	struct nc_store *appended;	  /* where the log grows, or NULL */
+	struct nc_store *closing;	  /* out of the lists, to be closed without the lock */
+	struct nc_store *weighing;	  /* the next one to weigh, or NULL */
 	/* The owner's units by priority, pinned ones apart. */
 	struct nc_replacement orders[NC_PRIORITIES];
 	struct nc_expiry expiry;
@@ -41,6 +41,9 @@ struct nc_member {
 	size_t segment_size; /* bytes of an ordinary segment */
 	unsigned clean_limit;
 	bool huge, protect, scrubs;
+	struct nc_device *device;      /* the kernel module's; NULL: not in use */
+	int owner_pidfd;	       /* joined: to whom units there are granted, */
+	pid_t pid;		       /* and by whom */
 	unsigned empties;	       /* empty stores among runs */
 	unsigned pass;		       /* of searches for room */
 	uint64_t opened;	       /* stores so far */

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "store.h"
 
@@ -21,6 +22,7 @@ static struct nc_store *store_over(const struct nc_segment *segment, enum NC_kin
 	store->first = first;
 	store->appended = first;
 	store->newest = store->oldest = NC_UNIT_NONE;
+	atomic_init(&store->present, true);
 	*error = kind == NC_KIND_RECYCLED
 			 ? nc_extent_init(&store->extent,
 					  (uint32_t)((segment->size - first) / NC_PAGE))
@@ -62,8 +64,95 @@ struct nc_store *nc_store_over_frozen(const struct nc_segment *segment, int *err
 	return store;
 }
 
+struct nc_store *nc_store_create_kernel(struct nc_device *device, size_t size, int *error)
+{
+	struct nc_segment arena = {.fd = -1, .size = size};
+	struct nc_store *store;
+	uint64_t name;
+
+	*error = nc_device_alloc(device, size, &name, &arena.base);
+	if (*error)
+		return NULL;
+	store = store_over(&arena, NC_KIND_KERNEL, 0, error);
+	if (!store) {
+		(void)nc_device_destroy(device, name);
+		return NULL;
+	}
+	store->device = device;
+	store->name = name;
+	atomic_init(&store->present, false);
+	return store;
+}
+
+/* Nothing is kept in the module: what there is is the copy. */
+static int copy_instead(struct nc_store *store, size_t size)
+{
+	int error = nc_store_fetch(store, size);
+
+	if (!error)
+		store->device = NULL;
+	return error;
+}
+
+struct nc_store *nc_store_borrow_kernel(struct nc_device *device, uint64_t name,
+					const struct nc_layout *layout, int *error)
+{
+	struct nc_segment none = {.fd = -1, .size = layout->extent};
+	struct nc_store *store = store_over(&none, NC_KIND_KERNEL, 0, error);
+
+	if (!store)
+		return NULL;
+	atomic_init(&store->present, false);
+	store->device = device;
+	store->name = name;
+	store->lent = true;
+	*error = nc_device_hold(device, name);
+	/* Over RLIMIT_MEMLOCK. */
+	if (*error == -ENOMEM)
+		*error = copy_instead(store, layout->size);
+	if (*error) {
+		free(store);
+		return NULL;
+	}
+	return store;
+}
+
+int nc_store_fetch(struct nc_store *store, size_t size)
+{
+	struct nc_segment copy;
+	int error = nc_segment_create_private(&copy, store->segment.size);
+
+	if (error)
+		return error;
+	error = nc_device_copy(store->device, store->name, 0, copy.base, size);
+	/* As unwritable as what it is a copy of. */
+	if (!error)
+		error = nc_segment_protect(&copy, 0, copy.size);
+	if (error) {
+		nc_segment_close(&copy);
+		return error;
+	}
+	/* Its size is known already, and it has no descriptor. */
+	store->segment.base = copy.base;
+	atomic_store_explicit(&store->present, true, memory_order_release);
+	return 0;
+}
+
+/* The module's unit goes with the library's; of the arena nothing is the store's. */
+static void leave_module(struct nc_store *store)
+{
+	if (store->lent)
+		(void)nc_device_release(store->device, store->name);
+	else
+		(void)nc_device_destroy(store->device, store->name);
+	if (!atomic_load_explicit(&store->present, memory_order_relaxed))
+		store->segment.base = NULL;
+}
+
 void nc_store_close(struct nc_store *store)
 {
+	if (store->device)
+		leave_module(store);
 	nc_segment_close(&store->segment);
 	nc_extent_fini(&store->extent);
 	free(store);
@@ -139,8 +228,29 @@ int nc_store_protect(struct nc_store *store, const struct nc_unit *unit, bool pr
 		store->frozen = !error;
 		return error;
 	}
+	if (store->kind == NC_KIND_KERNEL)
+		return nc_device_insert(store->device, store->name, unit->layout.size);
 	if (store->kind == NC_KIND_APPENDED || protect)
 		return nc_segment_protect(&store->segment, unit->at, unit->layout.extent);
+	return 0;
+}
+
+int nc_unit_read(const struct nc_unit *unit, size_t offset, void *to, size_t length)
+{
+	const struct nc_store *store = unit->store;
+	size_t done = 0;
+
+	/* No gaps: the module knows of none. */
+	if (!nc_unit_present(unit))
+		return nc_device_copy(store->device, store->name, offset, to, length);
+	while (done < length) {
+		size_t run, at = nc_layout_at(&unit->layout, offset + done, &run);
+
+		if (run > length - done)
+			run = length - done;
+		memcpy((char *)to + done, nc_unit_base(unit) + at, run);
+		done += run;
+	}
 	return 0;
 }
 

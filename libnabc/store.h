@@ -4,7 +4,9 @@
  *
  * recycled: page runs are taken and given in place.  appended: units are laid
  * one behind the other and never overwritten; the store goes as a whole.
- * sealed: one unit, frozen when it is inserted.
+ * sealed: one unit, frozen when it is inserted.  kernel: one unit, in the
+ * module's arena until it is inserted, then the module's alone; whoever needs
+ * its bytes in memory has a private copy made, which stays as long as it does.
  * Everything here is under the lock of the member that the store belongs to,
  * except what says otherwise.
  */
@@ -14,6 +16,7 @@
 #include <nabc.h>
 
 #include "cleaning.h"
+#include "device.h"
 #include "extent.h"
 #include "segment.h"
 #include "unit.h"
@@ -37,6 +40,11 @@ struct nc_store {
 	bool busy;		  /* being cleaned: its cleaner closes it */
 	bool weighed;		  /* what follows is known, from now or earlier */
 	unsigned pass;		  /* the search for room that had to leave it, if any */
+	struct nc_device *device; /* kernel: where the unit is; else NULL */
+	uint64_t name;		  /* there */
+	bool lent;		  /* kernel: another process's, and held in the module */
+	size_t copied;		  /* kernel: bytes of the private copy that are counted */
+	_Atomic bool present;	  /* its inserted units have their bytes in the segment */
 	struct nc_cleaning_segment weight;
 };
 
@@ -48,6 +56,23 @@ struct nc_store *nc_store_over(const struct nc_segment *segment, size_t first, i
 
 /* A sealed store over a frozen segment that now belongs to it. */
 struct nc_store *nc_store_over_frozen(const struct nc_segment *segment, int *error);
+
+/* A kernel store of that size, whole pages.  -ENOSPC: the module has no room. */
+struct nc_store *nc_store_create_kernel(struct nc_device *device, size_t size, int *error);
+
+/*
+ * A kernel store over an inserted unit of that size, another process's, of
+ * which this process may have the use: held there, or where it may hold no
+ * more, copied.  0 or errors of holding.
+ */
+struct nc_store *nc_store_borrow_kernel(struct nc_device *device, uint64_t name,
+					const struct nc_layout *layout, int *error);
+
+/*
+ * A private copy of a kernel store's unit, which is inserted, at
+ * nc_unit_base() from then on.  One thread at a time.  0 or -errno.
+ */
+int nc_store_fetch(struct nc_store *store, size_t size);
 
 void nc_store_close(struct nc_store *store);
 
@@ -78,6 +103,25 @@ static inline bool nc_store_filled(struct nc_store *store)
 	return atomic_fetch_sub_explicit(&store->filling, 1, memory_order_acq_rel) == 1;
 }
 
+/* Whether the bytes of a unit that is inserted are at nc_unit_base(). */
+static inline bool nc_unit_present(const struct nc_unit *unit)
+{
+	return atomic_load_explicit(&unit->store->present, memory_order_acquire);
+}
+
+/* Whether its pages may be handed to a socket by the segment's descriptor. */
+static inline bool nc_unit_spliceable(const struct nc_unit *unit)
+{
+	return unit->store->kind == NC_KIND_APPENDED || unit->store->kind == NC_KIND_SEALED;
+}
+
+/*
+ * Bytes of a unit that is inserted, into memory, gaps left out; the range is
+ * inside.  0; -errno: the module did not give them.
+ */
+int nc_unit_read(const struct nc_unit *unit, size_t offset, void *to, size_t length);
+
+/* Of a unit that is being filled, or present. */
 static inline char *nc_unit_base(const struct nc_unit *unit)
 {
 	return unit->store->segment.base + unit->at;

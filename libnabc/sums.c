@@ -162,6 +162,15 @@ static void add_fragments(struct total *total, const struct nc_unit *unit, size_
 	total->odd ^= length * (end - first) % 2;
 }
 
+bool nc_sums_reads(const struct nc_unit *unit, enum NC_checksum_kind kind, size_t offset,
+		   size_t length)
+{
+	size_t end = offset + length, fraglen = unit->layout.fraglen;
+
+	return nc_sums_kind(unit) != kind || offset % fraglen ||
+	       (end % fraglen && end < unit->layout.size);
+}
+
 uint32_t nc_sums_range(const struct nc_unit *unit, enum NC_checksum_kind kind, size_t offset,
 		       size_t length)
 {

@@ -46,6 +46,10 @@ void nc_sums_rewrite(struct nc_unit *unit, size_t offset, const void *data, size
 uint32_t nc_sums_range(const struct nc_unit *unit, enum NC_checksum_kind kind, size_t offset,
 		       size_t length);
 
+/* Whether it reads bytes, of which there must be some in memory then. */
+bool nc_sums_reads(const struct nc_unit *unit, enum NC_checksum_kind kind, size_t offset,
+		   size_t length);
+
 /*
  * Compares fragments from `first` on with their sums, until `bytes` bytes were
  * read, but at least one fragment.  The number of fragments that are good, 0

@@ -6,7 +6,7 @@
  * copy     send() of header and ranges together; always possible, and here.
  * splice   page references of memory that is written no more (splice.c)
  * zerocopy memory of all kinds to other machines (zerocopy.c)
- * kernel   the kernel module's, which there is not yet
+ * kernel   units that lie in the kernel module, with the header (kernel.c)
  *
  * What is offered to a message is decided once, from its sizes and its route,
  * and only if it matters: most messages are small and are just copied.  Units
@@ -65,17 +65,8 @@
 /* More is hardly taken at once by a socket that was full. */
 #define LATE_MAX ((size_t)64 << 10)
 
-static bool takes_nothing(const struct nc_sending *sending, unsigned range)
-{
-	(void)sending;
-	(void)range;
-	return false;
-}
-
-static const struct nc_method kernel_method = {NC_METHOD_KERNEL, "kernel", takes_nothing, NULL};
-
 /* In the order of preference; what remains is copied. */
-static const struct nc_method *const methods[] = {&kernel_method, &nc_splice_method,
+static const struct nc_method *const methods[] = {&nc_kernel_method, &nc_splice_method,
 						  &nc_zerocopy_method};
 
 static _Thread_local unsigned ticks;
@@ -133,12 +124,14 @@ static int send_copy(struct nc_sending *sending)
 {
 	struct nc_passage *passage = &sending->passage;
 	struct iovec iov[IOVECS];
-	int flags = MSG_NOSIGNAL;
+	unsigned count, end = copied_until(sending);
+	int flags = MSG_NOSIGNAL, error = nc_passage_fetch(passage, end);
 	size_t planned;
-	unsigned count;
 	ssize_t sent;
 
-	count = nc_passage_plan(passage, copied_until(sending), iov, IOVECS, &planned);
+	if (error)
+		return error;
+	count = nc_passage_plan(passage, end, iov, IOVECS, &planned);
 	if (nc_passage_more(passage, planned))
 		flags |= MSG_MORE;
 	if (passage->message->flags & NC_SEND_DONTWAIT)
@@ -151,6 +144,20 @@ static int send_copy(struct nc_sending *sending)
 	return nc_sending_moved(sending, NC_METHOD_COPY, planned, (size_t)sent);
 }
 
+/* Who sends what is next; NULL: copy. */
+static const struct nc_method *next_method(const struct nc_sending *sending)
+{
+	const struct nc_passage *passage = &sending->passage;
+	const struct nc_method *method = NULL;
+
+	if (passage->range < passage->message->range_count)
+		method = taker(sending, passage->range, nc_passage_piece(passage));
+	if (method && passage->at < passage->message->header_length &&
+	    !(method->headed && nc_kernel_next(passage)))
+		return NULL;
+	return method;
+}
+
 /* Sends until all is gone or the socket takes no more; -errno stops too. */
 static int send_all(struct nc_sending *sending)
 {
@@ -158,10 +165,8 @@ static int send_all(struct nc_sending *sending)
 	int result = 1;
 
 	while (result > 0 && passage->at < passage->total) {
-		const struct nc_method *method = NULL;
+		const struct nc_method *method = next_method(sending);
 
-		if (passage->at >= passage->message->header_length)
-			method = taker(sending, passage->range, nc_passage_piece(passage));
 		result = method ? method->send(sending) : send_copy(sending);
 	}
 	return result;
@@ -169,22 +174,36 @@ static int send_all(struct nc_sending *sending)
 
 /* --- what a message is offered ---------------------------------------------- */
 
-/* The sizes of its pieces, as bits of classes: in memory written no more, and in other. */
-static void survey(const struct nc_passage *passage, const struct nc_sending *sending,
-		   unsigned *lasting, unsigned *recycled)
-{
-	size_t within = passage->within;
+/* The sizes of a message's pieces, as bits of classes. */
+struct survey {
+	unsigned lasting;  /* in memory written no more */
+	unsigned recycled; /* in other memory */
+	unsigned kernel;   /* in the module, small ones too */
+	bool others;	   /* some are elsewhere */
+};
 
-	*lasting = *recycled = 0;
+static struct survey survey(const struct nc_sending *sending)
+{
+	const struct nc_passage *passage = &sending->passage;
+	size_t within = passage->within;
+	struct survey sizes = {0};
+
 	for (unsigned i = passage->range; i < passage->message->range_count; i++) {
 		size_t length = passage->message->ranges[i].length - within;
+		unsigned bit = 1u << nc_route_class(length);
 
 		within = 0;
+		if (nc_kernel_has(nc_sending_unit(sending, i))) {
+			sizes.kernel |= bit;
+			continue;
+		}
+		sizes.others |= length > 0;
 		if (length < NC_ROUTE_CLASS_MIN || !nc_sending_gapless(sending, i))
 			continue;
-		*(nc_sending_immutable(sending, i) ? lasting : recycled) |=
-			1u << nc_route_class(length);
+		*(nc_unit_spliceable(nc_sending_unit(sending, i)) ? &sizes.lasting
+								  : &sizes.recycled) |= bit;
 	}
+	return sizes;
 }
 
 /* Reasons that hold whatever the route. */
@@ -219,19 +238,33 @@ static void offer(struct nc_sending *sending, enum NC_method method, unsigned cl
 		nc_sending_count(sending, otherwise);
 }
 
+/* Nothing else spares them a copy, whatever their size. */
+static void offer_kernel(struct nc_sending *sending, const struct survey *sizes)
+{
+	if (!sizes->kernel)
+		return;
+	if (sending->route.strange) {
+		nc_sending_count(sending, NC_KERNEL_REFUSED);
+		return;
+	}
+	sending->classes[NC_METHOD_KERNEL] = NC_ROUTE_ALL_CLASSES;
+	sending->any = true;
+	sending->alone = !sizes->others && sending->passage.message->flags & NC_SEND_CLOSE;
+}
+
 static void offer_learnt(const struct nc_transmit *transmit, struct nc_sending *sending,
-			 unsigned lasting, unsigned recycled)
+			 const struct survey *sizes)
 {
 	const unsigned large = NC_ROUTE_ALL_CLASSES << NC_ZEROCOPY_CLASS_MIN;
+	unsigned spliced = sizes->lasting, recycled = sizes->recycled;
 
-	unsigned spliced = lasting;
-
+	offer_kernel(sending, sizes);
 	if (sending->route.local)
 		spliced &= NC_ROUTE_ALL_CLASSES << nc_route_class(transmit->local_splice);
 	if (spliced && may_splice(sending))
 		offer(sending, NC_METHOD_SPLICE, spliced, NC_SPLICE_LEARNT);
 	if (!sending->classes[NC_METHOD_SPLICE])
-		recycled |= lasting;
+		recycled |= sizes->lasting;
 	recycled &= large;
 	if (!recycled || !sending->zerocopy->ring.usable)
 		return;
@@ -241,8 +274,10 @@ static void offer_learnt(const struct nc_transmit *transmit, struct nc_sending *
 		nc_sending_count(sending, NC_ZEROCOPY_LEARNT);
 }
 
-static void offer_fixed(struct nc_sending *sending, int method)
+static void offer_fixed(struct nc_sending *sending, const struct survey *sizes, int method)
 {
+	if (method == NC_METHOD_KERNEL)
+		offer_kernel(sending, sizes);
 	if (method == NC_METHOD_SPLICE && may_splice(sending))
 		sending->classes[method] = NC_ROUTE_ALL_CLASSES;
 	if (method == NC_METHOD_ZEROCOPY && sending->zerocopy->ring.usable)
@@ -273,27 +308,33 @@ int nc_transmit_route(struct nc_transmit *transmit, int socket, const struct nc_
 /* Fills in what may be tried; returns of how many messages this one is the sample. */
 static unsigned consider(struct nc_transmit *transmit, struct nc_sending *sending)
 {
-	unsigned lasting, recycled, weight = 1;
+	struct survey sizes = survey(sending);
+	unsigned weight = 1;
 	int fixed;
 
-	survey(&sending->passage, sending, &lasting, &recycled);
 	ticks++;
-	if (!lasting && !recycled &&
+	if (!sizes.lasting && !sizes.recycled && !(sizes.kernel & ~1u) &&
 	    !atomic_load_explicit(&transmit->routes.any_fixed, memory_order_relaxed)) {
-		if (ticks % SMALL_SAMPLE)
+		if (ticks % SMALL_SAMPLE) {
+			offer_kernel(sending, &sizes);
 			return 0;
+		}
 		weight = SMALL_SAMPLE;
 	}
 	sending->sampled = ticks % NC_ROUTE_SAMPLE == 0;
-	/* What is no socket is left to copy, which says so. */
-	if (nc_route_find(&transmit->routes, sending->socket, &sending->route))
+	/* What is no socket is left to the simplest, which says so. */
+	if (nc_route_find(&transmit->routes, sending->socket, &sending->route)) {
+		offer_kernel(sending, &sizes);
 		return 0;
+	}
 	fixed = nc_route_fixed(&sending->route);
 	if (fixed == NC_ROUTE_LEARN)
-		offer_learnt(transmit, sending, lasting, recycled);
+		offer_learnt(transmit, sending, &sizes);
 	else
-		offer_fixed(sending, fixed);
-	if (lasting && sending->classes[NC_METHOD_SPLICE])
+		offer_fixed(sending, &sizes, fixed);
+	/* Of pages that are lent, by either: a copy is cheapest in one go. */
+	if ((sizes.lasting && sending->classes[NC_METHOD_SPLICE]) ||
+	    (sizes.kernel && sending->classes[NC_METHOD_KERNEL]))
 		bound_unsent(transmit, sending->socket, &sending->passage, &sending->route);
 	for (unsigned i = 0; i < NC_METHODS; i++)
 		sending->any |= sending->classes[i] != 0;
@@ -331,7 +372,7 @@ static bool wants_cork(const struct nc_sending *sending)
 
 static void cork(struct nc_transmit *transmit, struct nc_sending *sending)
 {
-	if (sending->passage.at < sending->passage.total && wants_cork(sending))
+	if (sending->passage.at < sending->passage.total && !sending->alone && wants_cork(sending))
 		sending->passage.push = nc_cork_set(&transmit->corks, sending->socket);
 }
 
@@ -342,11 +383,11 @@ void nc_transmit_begin(struct nc_transmit *transmit, int socket, const struct nc
 		(void)nc_cork_set(&transmit->corks, socket);
 }
 
-int nc_transmit_end(struct nc_transmit *transmit, int socket, unsigned flags)
+int nc_transmit_end(struct nc_transmit *transmit, int socket, unsigned flags, bool closed)
 {
 	if (flags & NC_SEND_CLOSE) {
 		/* The FIN takes what the cork holds back with it. */
-		if (shutdown(socket, SHUT_WR) < 0)
+		if (!closed && shutdown(socket, SHUT_WR) < 0)
 			return -errno;
 		nc_cork_forget(&transmit->corks, socket);
 	} else if (!(flags & NC_SEND_MORE)) {
@@ -384,7 +425,9 @@ ssize_t nc_transmit_send(struct nc_transmit *transmit, int socket, const struct 
 	struct nc_view views[NC_RANGES_MAX];
 	struct nc_sending sending = {.socket = socket,
 				     .counts = nc_transmit_counts(transmit),
-				     .zerocopy = &transmit->zerocopy};
+				     .patient = nc_ring_waits(&transmit->zerocopy.ring),
+				     .zerocopy = &transmit->zerocopy,
+				     .routes = &transmit->routes};
 	struct nc_passage *passage = &sending.passage;
 	int result = nc_passage_open(passage, transmit->cache, message, views, true);
 	unsigned weight;
@@ -395,7 +438,7 @@ ssize_t nc_transmit_send(struct nc_transmit *transmit, int socket, const struct 
 	cork(transmit, &sending);
 	result = send_all(&sending);
 	if (result >= 0 && passage->at == passage->total)
-		result = nc_transmit_end(transmit, socket, message->flags);
+		result = nc_transmit_end(transmit, socket, message->flags, sending.closed);
 	else
 		/*
 		 * The socket takes no more: what the cork holds back is not the end.  It
@@ -431,6 +474,7 @@ void nc_transmit_stat(struct nc_transmit *transmit, struct NC_cache_stat *stat)
 		[NC_ZEROCOPY_REFUSED] = &stat->zerocopy_refused,
 		[NC_ZEROCOPY_FULL] = &stat->zerocopy_full,
 		[NC_ZEROCOPY_LEARNT] = &stat->zerocopy_learnt,
+		[NC_KERNEL_REFUSED] = &stat->kernel_refused,
 	};
 
 	for (unsigned i = 0; i < NC_TRANSMIT_SHARDS; i++) {
@@ -444,8 +488,10 @@ void nc_transmit_stat(struct nc_transmit *transmit, struct NC_cache_stat *stat)
 		stat->sends_full += atomic_load_explicit(&counts->full, memory_order_relaxed);
 		stat->sends_failed += atomic_load_explicit(&counts->failed, memory_order_relaxed);
 	}
-	stat->copies_avoided = stat->sends[NC_METHOD_SPLICE] + stat->zerocopy_kept;
+	stat->copies_avoided =
+		stat->sends[NC_METHOD_SPLICE] + stat->zerocopy_kept + stat->sends[NC_METHOD_KERNEL];
 	snprintf(stat->uring, sizeof(stat->uring), "%s", transmit->zerocopy.ring.why);
+	snprintf(stat->kernel, sizeof(stat->kernel), "%s", transmit->cache->device.why);
 }
 
 int nc_transmit_routes(struct nc_transmit *transmit, struct NC_route *routes, unsigned count)
@@ -458,12 +504,21 @@ int nc_transmit_routes(struct nc_transmit *transmit, struct NC_route *routes, un
 
 int nc_transmit_route_set(struct nc_transmit *transmit, const char *address, int method)
 {
+	struct nc_cache *cache = transmit->cache;
+	int error;
+
 	if (!address || method < NC_ROUTE_LEARN || method > NC_METHOD_KERNEL)
 		return -EINVAL;
-	if (method == NC_METHOD_KERNEL ||
+	if ((method == NC_METHOD_KERNEL && !nc_device_usable(&cache->device)) ||
 	    (method == NC_METHOD_ZEROCOPY && !transmit->zerocopy.ring.usable))
 		return -EOPNOTSUPP;
-	return nc_routes_fix(&transmit->routes, address, method);
+	error = nc_routes_fix(&transmit->routes, address, method);
+	/* Units that nobody could send from the module should not be laid there. */
+	if (!error && strcmp(address, "*") == 0)
+		atomic_store_explicit(&cache->other_routes,
+				      method != NC_ROUTE_LEARN && method != NC_METHOD_KERNEL,
+				      memory_order_relaxed);
+	return error;
 }
 
 void nc_transmit_init(struct nc_transmit *transmit, struct nc_cache *cache)

@@ -7,6 +7,7 @@
 #define NC_TRANSMIT_H
 
 #include "cork.h"
+#include "kernel.h"
 #include "splice.h"
 #include "zerocopy.h"
 
@@ -37,8 +38,11 @@ int nc_transmit_route(struct nc_transmit *transmit, int socket, const struct nc_
 /* Before the message's first step: corks the socket where its end has to wait. */
 void nc_transmit_begin(struct nc_transmit *transmit, int socket, const struct nc_passage *passage);
 
-/* All of a message with those flags is in the socket's hands.  0; errors of shutdown(2). */
-int nc_transmit_end(struct nc_transmit *transmit, int socket, unsigned flags);
+/*
+ * All of a message with those flags is in the socket's hands; closed: and the
+ * end of the stream, where they ask for it.  0; errors of shutdown(2).
+ */
+int nc_transmit_end(struct nc_transmit *transmit, int socket, unsigned flags, bool closed);
 
 /* This CPU's counters. */
 struct nc_transmit_counts *nc_transmit_counts(struct nc_transmit *transmit);

@@ -241,17 +241,20 @@ void nc_unit_move_end(struct nc_unit *unit, unsigned generation)
 }
 
 int nc_shared_snapshot(struct nc_unit_shared *entry, uint64_t first, uint64_t end,
-		       struct nc_layout *layout, uint64_t *at)
+		       struct nc_unit_told *told)
 {
 	/* Each field is read once: the member may change it under our eyes. */
 	uint64_t start = atomic_load_explicit(&entry->at, memory_order_relaxed);
 	uint64_t size = atomic_load_explicit(&entry->size, memory_order_relaxed);
 	uint64_t fraglen = atomic_load_explicit(&entry->fraglen, memory_order_relaxed);
+	uint64_t kernel = atomic_load_explicit(&entry->kernel, memory_order_relaxed);
 
-	if (start < first || start >= end || start % NC_PAGE || fraglen == 0)
+	*told = (struct nc_unit_told){.at = kernel ? 0 : start, .kernel = kernel};
+	if (fraglen == 0 || nc_layout_init(&told->layout, size, fraglen))
 		return -EPROTO;
-	if (nc_layout_init(layout, size, fraglen) || layout->extent > end - start)
+	if (kernel)
+		return nc_layout_gapless(&told->layout) ? 0 : -EPROTO;
+	if (start < first || start >= end || start % NC_PAGE || told->layout.extent > end - start)
 		return -EPROTO;
-	*at = start;
 	return 0;
 }

@@ -201,6 +201,12 @@ struct nc_unit_shared {
 	_Atomic uint64_t at; /* byte offset in the segment */
 	_Atomic uint64_t size;
 	_Atomic uint64_t fraglen;
+	_Atomic uint64_t kernel; /* its name in the kernel module; 0: it is in the segment */
+	/*
+	 * The first entry's, by the owner: the process whose units in the module it
+	 * takes; 0: none.  A worker may be another than was started, or not be known yet.
+	 */
+	_Atomic uint64_t maker;
 };
 
 static_assert(sizeof(struct nc_unit_shared) == 64, "ABI of the unit table");
@@ -210,11 +216,19 @@ static inline uint64_t nc_shared_word(unsigned generation, enum nc_shared_state 
 	return (uint64_t)generation << 4 | state;
 }
 
+/* What an entry says of its unit. */
+struct nc_unit_told {
+	struct nc_layout layout;
+	uint64_t at;
+	uint64_t kernel;
+};
+
 /*
- * Copies an entry's description and checks it: inside [first, end) of the
- * segment, whole pages, a legal layout.  0 or -EPROTO.
+ * Copies an entry's description and checks it: a legal layout; inside
+ * [first, end) of the segment, whole pages; or in the module, without gaps,
+ * where it is for the module to say more.  0 or -EPROTO.
  */
 int nc_shared_snapshot(struct nc_unit_shared *entry, uint64_t first, uint64_t end,
-		       struct nc_layout *layout, uint64_t *at);
+		       struct nc_unit_told *told);
 
 #endif

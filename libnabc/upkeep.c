@@ -88,7 +88,8 @@ static struct nc_unit *scrub_find(struct nc_upkeep *upkeep, uint32_t count)
 			if (generation != upkeep->generation)
 				upkeep->fragment = 0;
 			upkeep->generation = generation;
-			if (nc_sums_kind(unit) != NC_CHECKSUM_DEFAULT) {
+			/* What lies in the kernel alone no stray write of ours can reach. */
+			if (nc_sums_kind(unit) != NC_CHECKSUM_DEFAULT && nc_unit_present(unit)) {
 				upkeep->passed = 0;
 				return unit;
 			}

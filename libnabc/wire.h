@@ -17,7 +17,7 @@
 #include <nabc-worker.h>
 
 #define NC_WIRE_MAGIC 0x4342414eu /* "NABC" */
-#define NC_WIRE_VERSION 4u
+#define NC_WIRE_VERSION 5u
 #define NC_WIRE_LANES_MAX 64u
 #define NC_WIRE_SLOT 64u /* bytes of an entry in the table of units */
 #define NC_WIRE_BLOCK_MAX 32768u
@@ -33,6 +33,7 @@ struct nc_wire_hello {
 #define NC_WIRE_SEGMENT 0x1u  /* wants a segment of its own */
 #define NC_WIRE_OPERATOR 0x2u /* wants to look after the whole cache */
 #define NC_WIRE_POSIX 0x4u    /* of a welcome: each lane's doorbell is a pipe for its answers */
+#define NC_WIRE_KERNEL 0x8u   /* of a welcome: the owner takes units in the kernel module */
 
 /*
  * The owner's answer to a process that joined.  With error 0 it carries the
@@ -51,7 +52,7 @@ struct nc_wire_welcome {
 	uint64_t segment_size; /* bytes, the table included */
 	uint64_t data_offset;  /* where units begin in the segment */
 	uint64_t max_unit;     /* bytes */
-	uint32_t flags;	       /* NC_WIRE_OPERATOR, NC_WIRE_POSIX */
+	uint32_t flags;	       /* NC_WIRE_OPERATOR, NC_WIRE_POSIX, NC_WIRE_KERNEL */
 	uint32_t reserved;
 };
 

@@ -71,7 +71,8 @@ static void notified(void *context, uint64_t token, bool copied)
 
 static bool takes(const struct nc_sending *sending, unsigned range)
 {
-	return nc_sending_gapless(sending, range);
+	return nc_unit_present(nc_sending_unit(sending, range)) &&
+	       nc_sending_gapless(sending, range);
 }
 
 /* Copy goes on: to wait for room, or because this is not to be had here. */
@@ -126,7 +127,8 @@ static int send_zerocopy(struct nc_sending *sending)
 	return 1;
 }
 
-const struct nc_method nc_zerocopy_method = {NC_METHOD_ZEROCOPY, "zerocopy", takes, send_zerocopy};
+const struct nc_method nc_zerocopy_method = {
+	.id = NC_METHOD_ZEROCOPY, .name = "zerocopy", .takes = takes, .send = send_zerocopy};
 
 unsigned nc_zerocopy_reap(struct nc_zerocopy *zerocopy)
 {

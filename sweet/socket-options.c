@@ -120,10 +120,12 @@ void socket_options_write(const struct config_sockets *sockets, char text[SOCKET
 static char *explain(NC_cache *cache, unsigned method, int error)
 {
 	struct NC_cache_stat stat = {0};
+	bool missing = error == EOPNOTSUPP && NC_cache_stat(cache, &stat) == 0;
 
-	if (method == SEND_KERNEL && error == EOPNOTSUPP)
-		return g_strdup("send-method \"kernel\": the kernel has no module nabc");
-	if (method == SEND_ZEROCOPY && error == EOPNOTSUPP && NC_cache_stat(cache, &stat) == 0)
+	if (missing && method == SEND_KERNEL)
+		return g_strdup_printf("send-method \"kernel\": the kernel module nabc is %s",
+				       stat.kernel);
+	if (missing && method == SEND_ZEROCOPY)
 		return g_strdup_printf("send-method \"zerocopy\": the cache has no io_uring (%s)",
 				       stat.uring);
 	return g_strdup_printf("send-method \"%s\": %s", method_word(method), strerror(error));

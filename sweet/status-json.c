@@ -223,6 +223,8 @@ static void add_transmit(GString *text, const struct status_data *data)
 	add_fields(text, data, "transmit");
 	g_string_append(text, ",\n    ");
 	add_pair(text, "io_uring", cache->uring);
+	g_string_append(text, ", ");
+	add_pair(text, "module", cache->kernel);
 	g_string_append(text, ",\n    \"routes\": [");
 	for (unsigned i = 0; i < data->route_count; i++) {
 		g_string_append(text, i ? "," : "");

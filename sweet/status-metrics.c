@@ -70,6 +70,8 @@ static void add_process(GString *text, const struct status_data *data)
 	add_label(text, "arch", data->arch);
 	g_string_append_c(text, ',');
 	add_label(text, "io_uring", data->cache.uring);
+	g_string_append_c(text, ',');
+	add_label(text, "module", data->cache.kernel);
 	g_string_append(text, "} 1\n");
 	add_head(text, "start_time_seconds", "gauge", "When the server started.");
 	g_string_append(text, "sweet_start_time_seconds ");

@@ -135,7 +135,7 @@ static void add_cache(struct status_data *data, NC_cache *cache)
 
 	(void)NC_cache_stat(cache, &data->cache);
 	/* How many bytes the kernel copied after all is not told, only of how many sends. */
-	data->bytes_avoided = stat->bytes[NC_METHOD_SPLICE] +
+	data->bytes_avoided = stat->bytes[NC_METHOD_SPLICE] + stat->bytes[NC_METHOD_KERNEL] +
 			      (uint64_t)((double)stat->bytes[NC_METHOD_ZEROCOPY] *
 					 status_share(stat->zerocopy_kept, stat->zerocopy_copied));
 	routes = NC_routes(cache, data->routes, STATUS_ROUTES_MAX);

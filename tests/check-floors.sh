@@ -47,7 +47,7 @@ check()
 }
 
 check libnabc <<'FLOORS'
-nabc.h nabc-async.h nabc-worker.h id lock table notice fragment extent checksum crc32c replacement cleaning expiry queue peer process identity ring route
+nabc.h nabc-async.h nabc-worker.h id lock table notice fragment extent checksum crc32c replacement cleaning expiry queue peer process identity device ring route
 socket cork segment wire lane
 flow inflow intake
 unit board session
@@ -62,7 +62,7 @@ share
 desk
 attach join handle passage
 method
-splice zerocopy
+splice zerocopy kernel
 transmit
 collector
 operation

@@ -25,6 +25,10 @@ NABC_UNITS = \
 	tests/unit/test-segment \
 	tests/unit/test-peer \
 	tests/unit/test-process \
+	tests/unit/test-device \
+	tests/unit/test-kernel \
+	tests/unit/test-kernel-unit \
+	tests/unit/test-kernel-worker \
 	tests/unit/test-queue \
 	tests/unit/test-route \
 	tests/unit/test-expiry \
@@ -176,6 +180,12 @@ check_PROGRAMS += $(NABC_UNITS) $(GLIB_UNITS) $(SWEET_UNITS) $(CTL_UNITS) $(BENC
 	tests/unit/worker-fixture
 TESTS += $(NABC_UNITS) $(GLIB_UNITS) $(SWEET_UNITS) $(CTL_UNITS) $(BENCH_UNITS)
 endif
+
+# The kernel module's calls, for its model.
+tests_unit_test_device_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/kernel-shim
+tests_unit_test_kernel_CPPFLAGS = $(tests_unit_test_device_CPPFLAGS)
+tests_unit_test_kernel_unit_CPPFLAGS = $(tests_unit_test_device_CPPFLAGS)
+tests_unit_test_kernel_worker_CPPFLAGS = $(tests_unit_test_device_CPPFLAGS)
 
 # Through the public calls alone, so that it links what is installed.
 tests_unit_test_glib_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/libnabc-glib
@@ -688,10 +698,12 @@ EXTRA_DIST += tests/check-man.sh tests/check-floors.sh tests/check-system.sh \
 	tests/unit/suite.h \
 	tests/unit/async-fixture.h \
 	tests/unit/connection-fixture.h \
+	tests/unit/device-model.h \
 	tests/unit/content-fixture.h \
 	tests/unit/respcache-fixture.h \
 	tests/unit/exchange-fixture.h \
 	tests/unit/handle-fixture.h \
+	tests/unit/kernel-fixture.h \
 	tests/unit/loop-fixture.h \
 	tests/unit/member-fixture.h \
 	tests/unit/nabc-fixture.h \

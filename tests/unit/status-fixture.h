@@ -43,6 +43,7 @@ static inline struct status_data *make_data(void)
 	data->started_ms = 1500000000123;
 	data->cpu_user_us = 3000001;
 	strcpy(data->cache.uring, "used");
+	strcpy(data->cache.kernel, HARD);
 	data->pools = hard_pools;
 	data->pool_count = 2;
 	data->route_count = 1;

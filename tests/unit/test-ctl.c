@@ -27,8 +27,8 @@ START_TEST(test_ids)
 		"one",
 		"1x",
 		"0x 1",
-		"\xff"
-		"1",
+		("\xff"
+		 "1"),
 	};
 	size_t id = 7;
 

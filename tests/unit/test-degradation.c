@@ -98,7 +98,7 @@ static void check_all_kinds(void)
 	static const size_t sizes[] = {1, 4096, 100 << 10, 1 << 20};
 
 	for (unsigned i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
-		for (enum NC_kind kind = NC_KIND_AUTO; kind <= NC_KIND_SEALED; kind++)
+		for (enum NC_kind kind = NC_KIND_AUTO; kind <= NC_KIND_KERNEL; kind++)
 			ck_assert_int_eq(live_and_die(sizes[i], kind), 0);
 }
 

@@ -28,7 +28,7 @@ START_TEST(test_alloc_refused)
 	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, 10, 4097, NC_KIND_AUTO), -EINVAL);
 	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, 10, 6000, NC_KIND_AUTO), -EINVAL);
 	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, 10, SIZE_MAX, NC_KIND_AUTO), -EINVAL);
-	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, 10, 0, (enum NC_kind)4), -EINVAL);
+	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, 10, 0, (enum NC_kind)5), -EINVAL);
 	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, 10, 0, (enum NC_kind) - 1), -EINVAL);
 	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, MIB + 1, 0, NC_KIND_AUTO), -EFBIG);
 	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, MIB, 0, NC_KIND_AUTO), 0);

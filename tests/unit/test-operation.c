@@ -498,7 +498,7 @@ START_TEST(test_bad_input)
 	range.id = insert(1, 100);
 	NULL_FAILS(NC_operation_open((NC_cache *)&range, pair[0], &message, 0), EINVAL);
 	NULL_FAILS(NC_operation_open(cache, pair[0], NULL, 0), EINVAL);
-	NULL_FAILS(NC_operation_open(cache, pair[0], &message, 2), EINVAL);
+	NULL_FAILS(NC_operation_open(cache, pair[0], &message, 4), EINVAL);
 #define REFUSED(field, value, error)                                                               \
 	do {                                                                                       \
 		struct NC_send good = message;                                                     \

@@ -41,6 +41,7 @@ START_TEST(test_labels)
 	has(text, "sweet_pool_waiting{pool=\"/none\"} 0\n");
 	has(text, ",data_path=\"posix\",");
 	has(text, "io=\"epoll (no io_uring: \\\"/a\\\"b\\\\c\\nd");
+	has(text, ",io_uring=\"used\",module=\"/a\\\"b\\\\c\\nd");
 	g_string_free(text, TRUE);
 	g_free(data);
 }

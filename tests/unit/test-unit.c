@@ -390,18 +390,47 @@ END_TEST
 static int snapshot(uint64_t at, uint64_t size, uint64_t fraglen)
 {
 	struct nc_unit_shared entry = {.at = at, .size = size, .fraglen = fraglen};
-	struct nc_layout layout;
-	uint64_t where = 0;
-	int error = nc_shared_snapshot(&entry, FIRST, END, &layout, &where);
+	struct nc_unit_told told;
+	int error = nc_shared_snapshot(&entry, FIRST, END, &told);
 
 	if (!error) {
-		ck_assert_uint_eq(where, at);
-		ck_assert_uint_eq(layout.size, size);
-		ck_assert_uint_eq(layout.fraglen, fraglen);
-		ck_assert_uint_le(where + layout.extent, END);
+		ck_assert_uint_eq(told.at, at);
+		ck_assert_uint_eq(told.kernel, 0);
+		ck_assert_uint_eq(told.layout.size, size);
+		ck_assert_uint_eq(told.layout.fraglen, fraglen);
+		ck_assert_uint_le(told.at + told.layout.extent, END);
 	}
 	return error;
 }
+
+/* In the module: the place means nothing, and gaps there are none. */
+static int snapshot_kernel(uint64_t size, uint64_t fraglen)
+{
+	struct nc_unit_shared entry = {
+		.at = UINT64_MAX, .size = size, .fraglen = fraglen, .kernel = 7};
+	struct nc_unit_told told;
+	int error = nc_shared_snapshot(&entry, FIRST, END, &told);
+
+	if (!error) {
+		ck_assert_uint_eq(told.at, 0);
+		ck_assert_uint_eq(told.kernel, 7);
+		ck_assert_uint_eq(told.layout.size, size);
+	}
+	return error;
+}
+
+START_TEST(test_snapshot_kernel)
+{
+	ck_assert_int_eq(snapshot_kernel(1, 4096), 0);
+	ck_assert_int_eq(snapshot_kernel(100 << 20, 4096), 0);
+	ck_assert_int_eq(snapshot_kernel(10000, 8192), 0);
+	ck_assert_int_eq(snapshot_kernel(0, 4096), -EPROTO);
+	ck_assert_int_eq(snapshot_kernel(UINT64_MAX, 4096), -EPROTO);
+	ck_assert_int_eq(snapshot_kernel(10000, 0), -EPROTO);
+	ck_assert_int_eq(snapshot_kernel(10000, 4097), -EPROTO);
+	ck_assert_int_eq(snapshot_kernel(10000, 1448), -EPROTO);
+}
+END_TEST
 
 START_TEST(test_snapshot)
 {
@@ -480,6 +509,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_move_is_waited_for);
 	tcase_add_test(tcase, test_move_under_holders);
 	tcase_add_test(tcase, test_snapshot);
+	tcase_add_test(tcase, test_snapshot_kernel);
 	tcase_add_test(tcase, test_snapshot_random);
 	tcase_add_test(tcase, test_claim);
 }

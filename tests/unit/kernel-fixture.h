@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * kernel-fixture.h - what the tests of units in the kernel module share: a
+ * cache with its transmitter on the model of the module.
+ */
+#ifndef KERNEL_FIXTURE_H
+#define KERNEL_FIXTURE_H
+
+#include "transmit-fixture.h"
+
+#include "device-model.h"
+
+static inline void open_with_module(size_t size)
+{
+	open_cache(size, NC_CACHE_NO_URING);
+	ck_assert_int_eq(nc_cache_use_device(&cache, &model_system), 0);
+}
+
+static inline struct nc_unit *unit_at(size_t id)
+{
+	return nc_units_at(&cache.own.units, nc_id_slot(id));
+}
+
+static inline enum NC_kind kind_of(size_t id)
+{
+	struct NC_stat stat;
+
+	ck_assert_int_eq(nc_catalogue_unit(&cache, id, &stat), 0);
+	return stat.kind;
+}
+
+/* All counters. */
+static inline struct NC_cache_stat counters(void)
+{
+	struct NC_cache_stat stat;
+
+	nc_catalogue_counters(&cache, &stat);
+	nc_transmit_stat(&transmit, &stat);
+	return stat;
+}
+
+#endif

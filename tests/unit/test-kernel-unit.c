@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-kernel-unit.c - unit tests of units in the kernel module, over the model
+ * of it: which lie there, how they are filled and go, and who still gets their
+ * bytes.
+ */
+#include <fcntl.h>
+
+#include <share.h>
+#include <sums.h>
+
+#include "kernel-fixture.h"
+
+static enum NC_kind kind_made(size_t size, size_t fraglen, enum NC_kind kind)
+{
+	size_t id = insert(1, size, fraglen, kind);
+	enum NC_kind made = kind_of(id);
+
+	ck_assert_int_eq(nc_cache_destroy(&cache, id), 0);
+	return made;
+}
+
+START_TEST(test_which)
+{
+	open_with_module(16 * MIB);
+	ck_assert_int_eq(kind_made(8 * KIB, 0, NC_KIND_AUTO), NC_KIND_KERNEL);
+	ck_assert_int_eq(kind_made(3 * MIB, 0, NC_KIND_AUTO), NC_KIND_KERNEL);
+	ck_assert_int_eq(kind_made(64 * KIB, 8 * KIB, NC_KIND_AUTO), NC_KIND_KERNEL);
+	ck_assert_int_eq(kind_made(1, 0, NC_KIND_KERNEL), NC_KIND_KERNEL);
+	/* Too small to be worth it; the module knows no gaps. */
+	ck_assert_int_eq(kind_made(8 * KIB - 1, 0, NC_KIND_AUTO), NC_KIND_RECYCLED);
+	ck_assert_int_eq(kind_made(64 * KIB, 1448, NC_KIND_AUTO), NC_KIND_APPENDED);
+	ck_assert_int_eq(kind_made(64 * KIB, 1448, NC_KIND_KERNEL), NC_KIND_APPENDED);
+	ck_assert_int_eq(kind_made(100, 100, NC_KIND_KERNEL), NC_KIND_RECYCLED);
+	/* What was asked for by name. */
+	ck_assert_int_eq(kind_made(64 * KIB, 0, NC_KIND_RECYCLED), NC_KIND_RECYCLED);
+	ck_assert_int_eq(kind_made(64 * KIB, 0, NC_KIND_APPENDED), NC_KIND_APPENDED);
+	ck_assert_int_eq(kind_made(64 * KIB, 0, NC_KIND_SEALED), NC_KIND_SEALED);
+	/* Where nothing is to be sent by the module, nothing need lie there. */
+	ck_assert_int_eq(nc_transmit_route_set(&transmit, "*", NC_METHOD_SPLICE), 0);
+	ck_assert_int_eq(kind_made(64 * KIB, 0, NC_KIND_AUTO), NC_KIND_APPENDED);
+	ck_assert_int_eq(nc_transmit_route_set(&transmit, "*", NC_METHOD_KERNEL), 0);
+	ck_assert_int_eq(kind_made(64 * KIB, 0, NC_KIND_AUTO), NC_KIND_KERNEL);
+	ck_assert_int_eq(nc_transmit_route_set(&transmit, "127.0.0.1", NC_METHOD_COPY), 0);
+	ck_assert_int_eq(kind_made(64 * KIB, 0, NC_KIND_AUTO), NC_KIND_KERNEL);
+	ck_assert_uint_eq(model_units(), 0);
+	close_cache();
+}
+END_TEST
+
+/* Without the module the same calls do as well. */
+START_TEST(test_without)
+{
+	open_cache(16 * MIB, NC_CACHE_NO_URING);
+	ck_assert_int_eq(kind_made(64 * KIB, 0, NC_KIND_KERNEL), NC_KIND_APPENDED);
+	ck_assert_int_eq(kind_made(1, 0, NC_KIND_KERNEL), NC_KIND_RECYCLED);
+	ck_assert_int_eq(nc_transmit_route_set(&transmit, "*", NC_METHOD_KERNEL), -EOPNOTSUPP);
+	ck_assert_str_eq(counters().kernel, "not used: switched off by the program");
+	model.open_error = ENOENT;
+	ck_assert_int_eq(nc_cache_use_device(&cache, &model_system), -ENOENT);
+	ck_assert_str_eq(counters().kernel, "not used: /dev/nabc: No such file or directory");
+	ck_assert_int_eq(kind_made(64 * KIB, 0, NC_KIND_AUTO), NC_KIND_APPENDED);
+	close_cache();
+}
+END_TEST
+
+/* What the module has no room for lies elsewhere, and is counted. */
+START_TEST(test_full_module)
+{
+	size_t id;
+
+	open_with_module(16 * MIB);
+	model.memory = 100 * KIB;
+	id = insert(1, 64 * KIB, 0, NC_KIND_AUTO);
+	ck_assert_int_eq(kind_of(id), NC_KIND_KERNEL);
+	ck_assert_int_eq(kind_made(64 * KIB, 0, NC_KIND_AUTO), NC_KIND_APPENDED);
+	ck_assert_int_eq(kind_made(64 * KIB, 0, NC_KIND_KERNEL), NC_KIND_APPENDED);
+	ck_assert_uint_eq(counters().kernel_memory, 2);
+	ck_assert_uint_eq(counters().failures + counters().failures_system, 0);
+	/* Once it has gone there is room again. */
+	ck_assert_int_eq(nc_cache_destroy(&cache, id), 0);
+	ck_assert_int_eq(kind_made(64 * KIB, 0, NC_KIND_AUTO), NC_KIND_KERNEL);
+	close_cache();
+}
+END_TEST
+
+static struct nc_unit *unit_of(const NC_handle *handle)
+{
+	return ((const struct nc_handle *)(const void *)handle)->unit;
+}
+
+/* By memory, by text, from descriptors, with gaps: as a unit of any other kind. */
+START_TEST(test_filled)
+{
+	static const bool way[] = {false, true};
+	char bytes[20000], got[20000];
+	NC_handle handle;
+	size_t id;
+	int fd = memfd_create("file", MFD_CLOEXEC);
+
+	open_with_module(16 * MIB);
+	pattern_fill(bytes, 9, 0, sizeof(bytes));
+	ck_assert_int_eq(write(fd, bytes, sizeof(bytes)), sizeof(bytes));
+	for (unsigned summed = 0; summed < 2; summed++)
+		for (unsigned i = 0; i < 2; i++) {
+			unsigned before = model_calls(NABC_IOC_READ);
+			enum NC_kind kind = NC_KIND_KERNEL | (summed ? 0 : NC_KIND_UNSUMMED);
+
+			model.no_reading = way[i];
+			ck_assert_int_eq(lseek(fd, 0, SEEK_SET), 0);
+			ck_assert_int_eq(nc_handle_alloc(&handle, &cache, 30000, 0, kind), 0);
+			memset(nc_unit_base(unit_of(&handle)), 0xdd, 30000);
+			ck_assert_int_eq(nc_handle_read(fd, &handle, 5000, 10000), 10000);
+			/* Bytes that nobody sums on their way go straight there. */
+			ck_assert(summed || model_calls(NABC_IOC_READ) > before);
+			ck_assert_int_eq(nc_handle_write(&handle, 29000, "end", 3), 3);
+			ck_assert_int_eq(nc_handle_copy(&handle, 5000, got, 10000), 10000);
+			ck_assert_mem_eq(got, bytes, 10000);
+			ck_assert_int_eq(nc_handle_insert(&handle), 0);
+			id = nc_handle_id(&handle);
+			ck_assert_int_eq(nc_handle_free(&handle), 0);
+			ck_assert_int_eq(kind_of(id), NC_KIND_KERNEL);
+			ck_assert_int_eq(nc_unit_read(unit_at(id), 4999, got, 10002), 0);
+			ck_assert(got[0] == 0 && got[10001] == 0);
+			ck_assert_mem_eq(got + 1, bytes, 10000);
+			ck_assert_int_eq(nc_unit_read(unit_at(id), 28999, got, 1001), 0);
+			ck_assert(got[0] == 0 && !memcmp(got + 1, "end", 4) && got[1000] == 0);
+			ck_assert_int_eq(nc_cache_destroy(&cache, id), 0);
+		}
+	close(fd);
+	close_cache();
+}
+END_TEST
+
+/* After the insert it is in nobody's memory. */
+START_TEST(test_out_of_reach)
+{
+	NC_handle handle;
+	void *bytes;
+
+	open_with_module(16 * MIB);
+	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, 10000, 0, NC_KIND_KERNEL), 0);
+	ck_assert_int_eq(nc_handle_fragment(&handle, 1, &bytes), 4096);
+	memset(bytes, 1, 4096);
+	ck_assert_int_eq(nc_handle_insert(&handle), 0);
+	ck_assert(!writable(bytes));
+	ck_assert(!nc_unit_present(unit_at(nc_handle_id(&handle))));
+	ck_assert_int_eq(nc_handle_free(&handle), 0);
+	close_cache();
+}
+END_TEST
+
+/* However a unit ends, the module's goes with it. */
+START_TEST(test_ends)
+{
+	struct nc_view view;
+	NC_handle handle;
+	size_t id;
+
+	open_with_module(16 * MIB);
+	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, 10000, 0, NC_KIND_KERNEL), 0);
+	ck_assert_uint_eq(model_units(), 1);
+	ck_assert_int_eq(nc_handle_free(&handle), 0);
+	ck_assert_uint_eq(model_units(), 0);
+	id = insert(1, 10000, 0, NC_KIND_KERNEL);
+	ck_assert_int_eq(nc_cache_hold(&cache, id, false, &view), 0);
+	ck_assert_int_eq(nc_cache_destroy(&cache, id), 0);
+	ck_assert_uint_eq(model_units(), 1);
+	ck_assert_int_eq(nc_cache_release(&cache, id), 0);
+	ck_assert_uint_eq(model_units(), 0);
+	/* Evicted: there is budget for fifteen of a mebibyte. */
+	for (unsigned i = 0; i < 40; i++)
+		(void)insert(i, MIB, 0, NC_KIND_AUTO);
+	ck_assert_uint_le(model_units(), 16);
+	ck_assert_uint_ge(counters().evictions, 24);
+	ck_assert_uint_le(counters().used, 16 * MIB);
+	close_cache();
+	ck_assert_uint_eq(model_units(), 0);
+}
+END_TEST
+
+/* A copy for those that need one in memory, made once, and in the budget. */
+START_TEST(test_copies)
+{
+	struct nc_view view;
+	size_t id;
+	char *base;
+
+	open_with_module(4 * MIB);
+	id = insert(3, MIB, 0, NC_KIND_AUTO);
+	ck_assert_uint_eq(counters().used, MIB);
+	ck_assert_int_eq(nc_cache_hold(&cache, id, false, &view), 0);
+	ck_assert(!nc_unit_present(view.unit));
+	ck_assert_int_eq(nc_cache_fetch(&cache, &view), 0);
+	base = nc_unit_base(view.unit);
+	ck_assert_uint_eq(pattern_match(base, 3, 0, MIB), MIB);
+	ck_assert(!writable(base));
+	ck_assert_int_eq(nc_cache_fetch(&cache, &view), 0);
+	ck_assert_ptr_eq(nc_unit_base(view.unit), base);
+	ck_assert_uint_eq(counters().used, 2 * MIB);
+	ck_assert_uint_eq(counters().kernel_copies, 1);
+	ck_assert_uint_eq(counters().kernel_copied_bytes, MIB);
+	ck_assert_int_eq(nc_cache_release(&cache, id), 0);
+	ck_assert_int_eq(nc_cache_destroy(&cache, id), 0);
+	ck_assert_uint_eq(counters().used, 0);
+	close_cache();
+}
+END_TEST
+
+/* Others go for a copy, but none that is held. */
+START_TEST(test_copies_without_room)
+{
+	struct nc_view view[4];
+	size_t ids[4];
+
+	open_with_module(4 * MIB);
+	for (unsigned i = 0; i < 4; i++) {
+		ids[i] = insert(i, MIB, 0, NC_KIND_AUTO);
+		ck_assert_int_eq(nc_cache_hold(&cache, ids[i], false, &view[i]), 0);
+	}
+	ck_assert_int_eq(nc_cache_fetch(&cache, &view[0]), -ENOMEM);
+	ck_assert_uint_eq(counters().used, 4 * MIB);
+	ck_assert_int_eq(nc_cache_release(&cache, ids[3]), 0);
+	ck_assert_int_eq(nc_cache_fetch(&cache, &view[0]), 0);
+	ck_assert_uint_eq(counters().used, 4 * MIB);
+	ck_assert_uint_eq(counters().evictions, 1);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_int_eq(nc_cache_release(&cache, ids[i]), 0);
+	close_cache();
+}
+END_TEST
+
+#define THREADS 4
+
+static void *fetch(void *context)
+{
+	const struct nc_view *view = context;
+
+	ck_assert_int_eq(nc_cache_fetch(&cache, view), 0);
+	ck_assert_uint_eq(pattern_match(nc_unit_base(view->unit), 3, 0, 100 * KIB), 100 * KIB);
+	return NULL;
+}
+
+/* All at once: one of them makes it. */
+START_TEST(test_copies_by_threads)
+{
+	open_with_module(16 * MIB);
+	for (unsigned i = 1; i <= scaled(50); i++) {
+		size_t id = insert(3, 100 * KIB, 0, NC_KIND_AUTO);
+		pthread_t threads[THREADS];
+		struct nc_view view;
+
+		ck_assert_int_eq(nc_cache_hold(&cache, id, false, &view), 0);
+		for (unsigned j = 0; j < THREADS; j++)
+			ck_assert_int_eq(pthread_create(&threads[j], NULL, fetch, &view), 0);
+		for (unsigned j = 0; j < THREADS; j++)
+			pthread_join(threads[j], NULL);
+		ck_assert_uint_eq(counters().kernel_copies, i);
+		ck_assert_int_eq(nc_cache_release(&cache, id), 0);
+		ck_assert_int_eq(nc_cache_destroy(&cache, id), 0);
+	}
+	ck_assert_uint_eq(counters().used, 0);
+	close_cache();
+}
+END_TEST
+
+START_TEST(test_reading)
+{
+	char got[1000];
+	size_t id;
+
+	open_with_module(16 * MIB);
+	id = insert(5, 50000, 0, NC_KIND_AUTO);
+	ck_assert_int_eq(nc_share_read(unit_at(id), got, 1000, 777), 1000);
+	ck_assert_uint_eq(pattern_match(got, 5, 777, 1000), 1000);
+	ck_assert_int_eq(nc_share_read(unit_at(id), got, 1000, 49990), 10);
+	ck_assert_int_eq(nc_share_read(unit_at(id), got, 1000, 50000), 0);
+	ck_assert_int_eq(nc_share_read(unit_at(id), got, 1000, 50001), -ERANGE);
+	ck_assert(!nc_unit_present(unit_at(id)));
+	close_cache();
+}
+END_TEST
+
+/* Its sums are those that other memory would have; only cut fragments are looked at. */
+START_TEST(test_sums)
+{
+	struct nc_view view, other;
+	size_t id, there;
+
+	open_with_module(16 * MIB);
+	id = insert(5, 50000, 0, NC_KIND_KERNEL);
+	there = insert(5, 50000, 0, NC_KIND_RECYCLED);
+	ck_assert_int_eq(nc_cache_hold(&cache, id, false, &view), 0);
+	ck_assert_int_eq(nc_cache_hold(&cache, there, false, &other), 0);
+	for (unsigned i = 0; i < 4; i++) {
+		const size_t from = i & 1 ? 4096 : 0, to = i & 2 ? 50000 : 40960;
+
+		ck_assert(!nc_sums_reads(view.unit, NC_CHECKSUM_INET, from, to - from));
+		ck_assert_uint_eq(nc_sums_range(view.unit, NC_CHECKSUM_INET, from, to - from),
+				  nc_sums_range(other.unit, NC_CHECKSUM_INET, from, to - from));
+	}
+	ck_assert(nc_sums_reads(view.unit, NC_CHECKSUM_INET, 1, 100));
+	ck_assert(nc_sums_reads(view.unit, NC_CHECKSUM_INET, 0, 49999));
+	ck_assert(nc_sums_reads(view.unit, NC_CHECKSUM_CRC32C, 0, 50000));
+	ck_assert_int_eq(nc_cache_fetch(&cache, &view), 0);
+	ck_assert_uint_eq(nc_sums_range(view.unit, NC_CHECKSUM_INET, 77, 49000),
+			  nc_sums_range(other.unit, NC_CHECKSUM_INET, 77, 49000));
+	ck_assert_int_gt(nc_sums_verify(view.unit, 0, SIZE_MAX), 0);
+	ck_assert_int_eq(nc_cache_release(&cache, id), 0);
+	ck_assert_int_eq(nc_cache_release(&cache, there), 0);
+	close_cache();
+}
+END_TEST
+
+/* An insert that the module refuses leaves the unit as it was. */
+static bool refuse_insert;
+
+static int refuse(int fd, unsigned long request, void *argument)
+{
+	return refuse_insert && request == NABC_IOC_INSERT ? -EBUSY
+							   : model_call(fd, request, argument);
+}
+
+START_TEST(test_insert_refused)
+{
+	struct nc_device_system system = model_system;
+	NC_handle handle;
+
+	system.call = refuse;
+	open_cache(MIB, NC_CACHE_NO_URING);
+	ck_assert_int_eq(nc_cache_use_device(&cache, &system), 0);
+	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, 10000, 0, NC_KIND_KERNEL), 0);
+	refuse_insert = true;
+	ck_assert_int_eq(nc_handle_insert(&handle), -EBUSY);
+	ck_assert_int_eq(nc_handle_write(&handle, 0, "x", 1), 1);
+	refuse_insert = false;
+	ck_assert_int_eq(nc_handle_insert(&handle), 0);
+	ck_assert_int_eq(nc_handle_free(&handle), 0);
+	close_cache();
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	tcase_add_test(tcase, test_which);
+	tcase_add_test(tcase, test_without);
+	tcase_add_test(tcase, test_full_module);
+	tcase_add_test(tcase, test_filled);
+	tcase_add_test(tcase, test_out_of_reach);
+	tcase_add_test(tcase, test_ends);
+	tcase_add_test(tcase, test_copies);
+	tcase_add_test(tcase, test_copies_without_room);
+	tcase_add_test(tcase, test_copies_by_threads);
+	tcase_add_test(tcase, test_reading);
+	tcase_add_test(tcase, test_sums);
+	tcase_add_test(tcase, test_insert_refused);
+}
+
+RUN_SUITE("kernel-unit", fill)
