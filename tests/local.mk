@@ -691,8 +691,11 @@ if HAVE_CHECK
 system_log = tests/check-system.sh.log
 $(system_log): tests/unit/test-glib.log
 endif
+if HARDENED
+TESTS += tests/check-hardening.sh
+endif
 TESTS += tests/check-readme.sh
-EXTRA_DIST += tests/check-readme.sh
+EXTRA_DIST += tests/check-readme.sh tests/check-hardening.sh
 EXTRA_DIST += tests/check-man.sh tests/check-floors.sh tests/check-system.sh \
 	tests/check-valgrind.sh \
 	tests/unit/suite.h \
@@ -714,4 +717,5 @@ EXTRA_DIST += tests/check-man.sh tests/check-floors.sh tests/check-system.sh \
 	tests/unit/status-fixture.h \
 	tests/unit/transmit-fixture.h
 AM_TESTS_ENVIRONMENT = srcdir='$(srcdir)'; builddir='$(abs_builddir)'; CC='$(CC)'; \
-	GLIB_CFLAGS='$(GLIB_CFLAGS)'; export srcdir builddir CC GLIB_CFLAGS;
+	GLIB_CFLAGS='$(GLIB_CFLAGS)'; HARDENING='$(HARDENING)'; \
+	export srcdir builddir CC GLIB_CFLAGS HARDENING;
