@@ -719,3 +719,46 @@ EXTRA_DIST += tests/check-man.sh tests/check-floors.sh tests/check-system.sh \
 AM_TESTS_ENVIRONMENT = srcdir='$(srcdir)'; builddir='$(abs_builddir)'; CC='$(CC)'; \
 	GLIB_CFLAGS='$(GLIB_CFLAGS)'; HARDENING='$(HARDENING)'; \
 	export srcdir builddir CC GLIB_CFLAGS HARDENING;
+
+# The kernel's module in guests of QEMU; no part of make check, since it fetches
+# kernels.  Without QEMU it only says so.
+kernel_tests = \
+	tests/kernel/build-module.sh \
+	tests/kernel/check-kernel.sh \
+	tests/kernel/device.c \
+	tests/kernel/device.h \
+	tests/kernel/fetch-kernel.sh \
+	tests/kernel/guest-image.sh \
+	tests/kernel/guest.c \
+	tests/kernel/guest.h \
+	tests/kernel/init \
+	tests/kernel/library.c \
+	tests/kernel/library.h \
+	tests/kernel/run-guest.sh \
+	tests/kernel/test-access.c \
+	tests/kernel/test-arena.c \
+	tests/kernel/test-bytes.c \
+	tests/kernel/test-devices.c \
+	tests/kernel/test-esp.c \
+	tests/kernel/test-flight.c \
+	tests/kernel/test-fuzz.c \
+	tests/kernel/test-kill.c \
+	tests/kernel/test-library.c \
+	tests/kernel/test-pressure.c \
+	tests/kernel/test-put.c \
+	tests/kernel/test-race.c \
+	tests/kernel/test-reload.c \
+	tests/kernel/test-send.c \
+	tests/kernel/test-sweet.sh \
+	tests/kernel/test-unit.c \
+	tests/kernel/test-worker.c
+EXTRA_DIST += $(kernel_tests)
+check-kernel: sweet/sweet libnabc/nabcctl cgi-examples/generate
+	srcdir='$(srcdir)' builddir='$(abs_builddir)' CC='$(CC)' \
+		'$(srcdir)/tests/kernel/check-kernel.sh' || test $$? = 77
+clean-local:
+	rm -rf tests/kernel/guests
+distclean-local:
+	rm -rf kernels
+.PHONY: check-kernel
+

@@ -1,0 +1,191 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# check-kernel.sh - builds nabc.ko for Debian 12's kernels and tests it in
+# guests of QEMU, a processor emulated, so that any user can and the machine's
+# own kernel is never touched.
+#
+# Good is a guest that says so by its exit status and by its last line, and
+# whose kernel complained of nothing.
+# Arguments: programs by name (test-calls), instead of all of them.
+# Environment: srcdir and builddir, the tops of sources and build; CC; KERNELS,
+# words of "6.1 6.12"; FUZZ_SECONDS, how long a guest's test-fuzz runs (60),
+# and FUZZ_SEED, what it begins with (the time; in the log);
+# NABC_KERNEL_CACHE, where fetched kernels are kept ($builddir/kernels);
+# NABC_NO_SKIP=1, so that what is missing is a failure.
+# Exit status: 0 good, 1 not, 77 when QEMU, the tools or the kernels are missing.
+
+me=check-kernel
+srcdir=$(cd "${srcdir:-$(dirname "$0")/../..}" && pwd) || exit 1
+builddir=$(cd "${builddir:-$srcdir/build}" && pwd) || exit 1
+here=$srcdir/tests/kernel
+kept=${NABC_KERNEL_CACHE:-$builddir/kernels}
+work=$builddir/tests/kernel/guests
+CC=${CC:-cc}
+PATH=$PATH:/usr/sbin:/sbin
+
+missing()
+{
+	echo "$me: skipped: $*"
+	[ -z "$NABC_NO_SKIP" ] || exit 1
+	exit 77
+}
+
+fail()
+{
+	echo "$me: $*"
+	exit 1
+}
+
+wants="qemu-system-x86_64=qemu-system-x86 busybox=busybox-static cpio=cpio curl=curl depmod=kmod
+	ip=iproute2 tc=iproute2 xz=xz-utils gcc-12=gcc-12"
+for pair in $wants; do
+	command -v "${pair%=*}" >/dev/null ||
+		missing "no ${pair%=*}; on Debian: apt-get install ${pair#*=}"
+done
+# The dynamic busybox would want a loader before there is one.
+ldd "$(command -v busybox)" >/dev/null 2>&1 &&
+	missing "busybox is not linked statically; on Debian: apt-get install busybox-static"
+
+if [ $# = 0 ]; then
+	for source in "$here"/test-*.c "$here"/test-*.sh; do
+		name=${source##*/}
+		set -- "$@" "${name%.*}"
+	done
+fi
+tests=$(echo "$*" | tr ' ' ',')
+
+# Those that use libnabc, out of the sources: a build may have made only the shared one.
+of_library="test-library test-worker"
+
+# build_library TO
+build_library()
+{
+	mkdir -p "$1" || return
+	for source in "$srcdir"/libnabc/*.c; do
+		object=$(basename "$source" .c)
+		case $object in json | ctl | ctl-* | nabcctl) continue ;; esac
+		$CC -std=gnu11 -O2 -g0 -Wall -Wextra -Werror -D_GNU_SOURCE -pthread \
+			-I"$srcdir/libnabc" -I"$srcdir/kernel-shim" -c -o "$1/$object.o" "$source" ||
+			return
+	done
+	rm -f "$1/libnabc.a" && ar rcs "$1/libnabc.a" "$1"/*.o
+}
+
+# build_tests TO PROGRAM...: scripts as they are; what is in C is linked statically.
+build_tests()
+{
+	to=$1
+	shift
+	mkdir -p "$to" || return
+	# Without quotes: CC may be more than one word.
+	for name in "$@"; do
+		if [ -f "$here/$name.sh" ]; then
+			cp "$here/$name.sh" "$to/$name" || return
+			continue
+		fi
+		also=
+		case " $of_library " in
+		*" $name "*)
+			also="-I$srcdir/libnabc $here/library.c $work/libnabc/libnabc.a -luring"
+			[ -e "$work/libnabc/libnabc.a" ] || build_library "$work/libnabc" || return
+			;;
+		esac
+		$CC -std=gnu11 -O2 -g0 -Wall -Wextra -Werror -D_GNU_SOURCE -static -pthread \
+			-o "$to/$name" "$here/$name.c" "$here/guest.c" "$here/device.c" \
+			$also -I"$srcdir/kernel-shim" || return
+	done
+}
+
+# All that Debian's kernels have to watch themselves with: red zones and poison
+# about every object of the slab allocator, who had it last, poison in free
+# pages, guard pages, and checked copies to and from user memory.
+debug="slub_debug=FZPU page_poison=1 kfence.sample_interval=5 hardened_usercopy=on"
+
+# What a kernel says when it found something wrong with itself.
+wrong='BUG|WARNING:|WARN_ON|Oops|Bad page|Bad rss|bad pmd|refcount_t|general protection|page fault for|Call Trace|stack-protector|pagealloc:|KFENCE|KASAN|leak|list_(add|del) corruption|Redzone|Poison overwritten|Objects remaining|scheduling while atomic|hung_task|unregister_netdevice|Out of memory'
+
+judge()
+{
+	tr -d '\r' <"$2" >"$2.text" && mv "$2.text" "$2"
+	if grep -nE "$wrong" "$2"; then
+		echo "$me: $3: its kernel complains (above)"
+		return 1
+	fi
+	[ "$1" = 33 ] || {
+		echo "$me: $3: exit status $1, not 33"
+		return 1
+	}
+	grep -qx "guest: $4 programs good, 0 wrong" "$2" || {
+		echo "$me: $3: no last line that says all is good"
+		return 1
+	}
+}
+
+modules="veth sch_netem tls xfrm_user esp4 esp6 gcm ctr ghash-generic sha512_generic sha3_generic jitterentropy_rng drbg
+	seqiv echainiv authenc crypto_null
+	8021q bridge ipip sit"
+
+# Of the project's own, for test-sweet.
+programs="sweet/sweet libnabc/nabcctl cgi-examples/generate"
+for program in $programs; do
+	[ -x "$builddir/$program" ] || fail "no $builddir/$program; make it first"
+done
+
+mkdir -p "$work" "$kept" || exit 1
+rm -rf "$work"/*.log "$work/libnabc"
+build_tests "$work/tests" "$@" >"$work/tests.log" 2>&1 || {
+	cat "$work/tests.log"
+	fail "the tests do not build"
+}
+
+status=0
+for series in ${KERNELS:-6.1 6.12}; do
+	"$here/fetch-kernel.sh" "$series" "$kept/$series" >"$work/$series-fetch.log" 2>&1
+	case $? in
+	0) ;;
+	77) missing "$(tail -n 1 "$work/$series-fetch.log")" ;;
+	*)
+		cat "$work/$series-fetch.log"
+		fail "Linux $series cannot be unpacked"
+		;;
+	esac
+	"$here/build-module.sh" "$srcdir" "$kept/$series" "$work/$series" \
+		>"$work/$series-module.log" 2>&1 || {
+		cat "$work/$series-module.log"
+		fail "nabc.ko does not build for Linux $series"
+	}
+	if grep -i warning "$work/$series-module.log"; then
+		fail "warnings where nabc.ko is built for Linux $series"
+	fi
+	files="$here/init:/init $work/$series/nabc.ko:/nabc.ko"
+	files="$files $(command -v ip):/sbin/ip $(command -v tc):/sbin/tc $(command -v curl):/bin/curl"
+	for program in $programs; do
+		files="$files $builddir/$program:/bin/${program##*/}"
+	done
+	for name in "$@"; do
+		files="$files $work/tests/$name:/tests/$name"
+	done
+	# Without quotes: this is a list of words.
+	"$here/guest-image.sh" "$kept/$series" "$work/$series.cpio" "$modules" $files \
+		>"$work/$series-image.log" 2>&1 || {
+		cat "$work/$series-image.log"
+		fail "no initial file system for Linux $series"
+	}
+	log=$work/$series.log
+	began=$(date +%s)
+	"$here/run-guest.sh" "$kept/$series" "$work/$series.cpio" \
+		TESTS="$tests" FUZZ_SECONDS="${FUZZ_SECONDS:-60}" \
+		FUZZ_SEED="${FUZZ_SEED:-$(date +%s)}" $debug >"$log" 2>&1
+	result=$?
+	if judge $result "$log" "Linux $series" $#; then
+		grep -E '^(PASS|FAIL|guest:) ' "$log"
+		echo "$me: Linux $(cat "$kept/$series/release"): $# programs good," \
+			"$(($(date +%s) - began)) s"
+	else
+		tail -n 60 "$log"
+		echo "$me: Linux $(cat "$kept/$series/release"): FAILED, see $log"
+		status=1
+	fi
+done
+exit $status
