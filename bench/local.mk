@@ -80,5 +80,9 @@ EXTRA_DIST += bench/lib/netns.py bench/lib/packets.py bench/lib/sendfile.py \
 # Long downloads over the wide-area link; more threads than CPUs.
 EXTRA_DIST += bench/pull.py bench/lib/pipe.py bench/lib/scaling.py \
 	bench/sections/pipe.md bench/sections/scaling.md
+# What runs in the guests of "bench kernel", which builds it; what makes guests is in tests/kernel.
+EXTRA_DIST += bench/kernel.h bench/kernel-count.c bench/kernel-dynamic.c bench/kernel-guest.c \
+	bench/kernel-peer.c bench/kernel-static.c bench/kernel-zc.c bench/lib/kernel.py \
+	bench/sections/kernel.md
 # What each of SWEET's caches is worth.
 EXTRA_DIST += bench/lib/breakdown.py bench/sections/breakdown.md

@@ -8,9 +8,9 @@ import resource
 import shutil
 import sys
 
-from . import (architectures, breakdown, checksum, dynamic, fixed, idle, latency, library, load,
-               packets, pipe, plot, process, reload, replacement, report, scaling, sendfile, specweb,
-               surge, tracereplay, tux)
+from . import (architectures, breakdown, checksum, dynamic, fixed, idle, kernel, latency, library,
+               load, packets, pipe, plot, process, reload, replacement, report, scaling, sendfile,
+               specweb, surge, tracereplay, tux)
 from .process import Failure
 
 EXPERIMENTS = {}
@@ -21,7 +21,8 @@ class Experiment:
 
     compare: prints what the cases say of the servers, or None.
     module: may have verdicts(cases), a list of (text, value, bar, reached);
-      PLOTS, of plot.Plot; COLUMNS, what tables show of the runs, as in report.
+      PLOTS, of plot.Plot; COLUMNS, what tables show of the runs, as in report,
+      or None: the module makes its own tables.
     cpus: whether the servers' and the client's CPU are needed.
     root: whether it needs root, for namespaces and the like.
     """
@@ -76,6 +77,7 @@ class Context:
         self.servers = []
         self.folders = []  # outside of directory; removed at the end
         self.cases, self.tables, self.records, self.verdicts = [], [], [], []
+        self.skipped = None  # why nothing was measured, where that is no failure
 
     def pick(self, given, usual, quick):
         """What the command line says, or else what is usual with or without --quick."""
@@ -294,3 +296,10 @@ def specweb_files(context):
             "a real log asked for in its order, cut to data sets: SWEET and its peers", tracereplay)
 def trace_replay(context):
     tracereplay.measure(context)
+
+
+@experiment("kernel", None,
+            "instructions of write, sendfile, SEND_ZC and nabc.ko, counted in guests of QEMU",
+            kernel, cpus=False)
+def module_in_guests(context):
+    kernel.measure(context)

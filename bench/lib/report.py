@@ -72,9 +72,10 @@ def print_machine(facts):
 
 def fields(cases):
     """All that the runs tell in numbers: first what all have, then what some add."""
-    return list(dict.fromkeys([*RUN_FIELDS, *(
-        field for case in cases for runs in case["runs"].values() for run in runs
-        for field, value in run.items() if isinstance(value, (int, float)))]))
+    known = {field: value for case in cases for runs in case["runs"].values() for run in runs
+             for field, value in run.items() if isinstance(value, (int, float))}
+    usual = RUN_FIELDS if not known or known.keys() & set(RUN_FIELDS) else ()
+    return list(dict.fromkeys([*usual, *known]))
 
 
 def middle(values):
@@ -172,7 +173,7 @@ def print_disturbances(cases):
     """Says which runs shared the servers' CPU with other programs."""
     disturbed = [(case_name(case), server, i + 1, run["other_percent"])
                  for case in cases for server, runs in case["runs"].items()
-                 for i, run in enumerate(runs) if run["other_percent"] > DISTURBED_PERCENT]
+                 for i, run in enumerate(runs) if run.get("other_percent", 0) > DISTURBED_PERCENT]
     if disturbed:
         body, server, run, percent = max(disturbed, key=lambda entry: entry[3])
         print(f"\nwarning: in {len(disturbed)} runs other programs took more than"
@@ -199,6 +200,7 @@ def document(context, experiment, command, facts, servers, verdicts):
         } for case in context.cases],
         "columns": experiment.columns,
         "tables": context.tables,
+        "skipped": context.skipped,
         "verdicts": [dict(zip(("text", "value", "bar", "reached"), verdict))
                      for verdict in verdicts],
         "records": context.records,

@@ -52,7 +52,8 @@ def cases_table(content):
 
 
 def tables(content):
-    parts = [cases_table(content)] if content["cases"] else []
+    own = "columns" in content and content["columns"] is None
+    parts = [cases_table(content)] if content["cases"] and not own else []
     for table in content["tables"]:
         keep = [i for i, head in enumerate(table["heads"])
                 if head or any(row[i] for row in table["rows"])]
@@ -73,6 +74,8 @@ def verdict(content):
 
 
 def command(content):
+    if content.get("skipped"):
+        return f"Not measured: {content['skipped']}."
     facts, options = content["machine"], content["options"]
     servers = {one["version"] for one in content["servers"].values()}
     text = (f"`{content['command']}`, {content['date']}, {options['runs']} runs of"

@@ -19,9 +19,9 @@ import pytest
 BENCH = os.path.join(os.environ["srcdir"], "bench")
 sys.path.insert(0, BENCH)
 
-from lib import (load, pipe, plot, report, results, sanity, scaling, servers,  # noqa: E402
+from lib import (kernel, load, pipe, plot, report, results, sanity, scaling, servers,  # noqa: E402
                  weave)
-from lib.experiments import EXPERIMENTS  # noqa: E402
+from lib.experiments import EXPERIMENTS, Context  # noqa: E402
 from lib.process import Failure  # noqa: E402
 
 
@@ -180,6 +180,8 @@ def test_sanity(content, tmp_path):
     assert sanity.complaints(tmp_path, "fixed")[-1].startswith("fixed-rate.svg")
     content.update(cases=[], verdicts=[])
     assert left(tmp_path, content) == ["neither cases nor records"]
+    content.update(skipped="no QEMU")
+    assert left(tmp_path, content) == []
 
 
 HTTPERF = """\
@@ -492,3 +494,61 @@ def test_pull_counts_bodies(page):
 def test_pull_refuses_other_answers(page, answer):
     done = pull(page(answer), 9)
     assert done.returncode == 1 and "the server said" in done.stderr
+
+
+# --- kernel: figures of guests ------------------------------------------------------
+
+
+def kernel_case(body, network, size, **runs):
+    return {"parameters": {"kernel": "Linux 6.1", "body": body,
+                           "network": kernel.NETWORKS[network], "size": size},
+            "runs": {way.replace("_", ", "): [{kernel.FIELD: n} for n in counts]
+                     for way, counts in runs.items()}}
+
+
+def test_kernel_bars():
+    def reached(*case, **runs):
+        return [(round(value, 2), bar, good) for _, value, bar, good
+                in kernel.verdicts([kernel_case(*case, **runs)])]
+
+    assert reached("static", "veth-1500-offload", kernel.MB, module=[2, 9, 3], write=[9],
+                   sendfile=[6]) == [(3, 3, True), (2, 3, False)]
+    assert reached("static", "veth-9000", kernel.MB, module=[100], sendfile=[150],
+                   **{"module_kept sums": [91]}) == [(1.5, 1.5, True), (9, 10, False)]
+    assert reached("static", "veth-1500", kernel.MB, module=[2], sendfile=[3]) == [(1.5, 1.5, True)]
+    assert reached("static", "veth-1500-offload", kernel.KB, module=[1]) == []
+    # Small documents by the way that is made for them.
+    assert reached("dynamic", "virtio-1500", 10 * kernel.KB, module=[20], module_put=[10],
+                   pipe_write=[11]) == [(1.1, 1.2, False)]
+    assert reached("dynamic", "virtio-1500", 100 * kernel.KB, module=[10], module_put=[20],
+                   pipe_write=[15]) == [(1.5, 1.5, True)]
+    assert reached("dynamic", "veth-9000", kernel.MB, module=[1], pipe_write=[1]) == []
+
+
+def test_kernel_is_skipped_without_qemu(monkeypatch, tmp_path):
+    context = types.SimpleNamespace(source=BENCH, directory=str(tmp_path), build=str(tmp_path),
+                                    skipped=None)
+    monkeypatch.setattr(kernel, "which", lambda name: None)
+    monkeypatch.delenv("NABC_NO_SKIP", raising=False)
+    kernel.measure(context)
+    assert context.skipped.startswith("no qemu-system-x86_64; on Debian: apt-get install")
+    assert weave.section("{{command}}\n", {"skipped": context.skipped}, "kernel") \
+        == f"Not measured: {context.skipped}.\n"
+    monkeypatch.setenv("NABC_NO_SKIP", "1")
+    with pytest.raises(Failure, match="no qemu"):
+        kernel.measure(context)
+
+
+def test_kernel_tables_are_its_own(capsys):
+    options = types.SimpleNamespace(build="", cpus=(0, 1), runs=1, seconds=1, sizes=None,
+                                    connections=None, io=[], quick=False)
+    context = Context(options, BENCH, "")
+    kernel.add_cases(context, "6.1", [("veth-1500", "static", "write", 1024, 4000),
+                                      ("veth-1500", "static", "module", 1024, 2000)])
+    kernel.tell(context)
+    content = {"cases": context.cases, "tables": context.tables, "columns": None}
+    assert "| veth, no offload, MTU 1500 | 1 KB | 4,000 (2.00) | 2,000 (1.00) |" \
+        in weave.tables(content)
+    assert "server" not in weave.tables(content)
+    assert report.fields(context.cases) == [kernel.FIELD, "per_byte"]
+    capsys.readouterr()

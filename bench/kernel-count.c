@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+/*
+ * kernel-count.c - instructions since a moment, but for idling.
+ *
+ * QEMU's clock, and with it the time stamp counter, goes on by one for each
+ * instruction.  What idles is a process that runs only when nobody else wants
+ * to, and adds up the steps of the counter.  A large step is no idling: there
+ * an interrupt or other processes ran in between.
+ */
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <x86intrin.h>
+
+#include "kernel.h"
+
+/* More than the loop has instructions, less than any interrupt. */
+#define STEP_MAX 64
+
+static volatile uint64_t *idled;
+
+static int idle(void *context)
+{
+	const struct sched_param none = {0};
+	uint64_t last = __rdtsc();
+
+	(void)context;
+	must(prctl(PR_SET_PDEATHSIG, SIGKILL) == 0);
+	must(sched_setscheduler(0, SCHED_IDLE, &none) == 0);
+	for (;;) {
+		uint64_t now = __rdtsc();
+
+		if (now - last < STEP_MAX)
+			*idled += now - last;
+		last = now;
+	}
+	return 0;
+}
+
+void count_begin(void)
+{
+	void *memory = mmap(NULL, sizeof(*idled), PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	must(memory != MAP_FAILED);
+	idled = memory;
+	guest_fork(idle, NULL);
+}
+
+uint64_t count_busy(void)
+{
+	return __rdtsc() - *idled;
+}

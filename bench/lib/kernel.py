@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: MIT
+"""kernel: instructions that a document takes from memory to the network, by
+write(), sendfile(), io_uring's SEND_ZC and nabc.ko, in guests of QEMU.
+
+Each guest has one emulated CPU whose clock counts instructions, of the sender
+and, over veth, of the receiver, too; beyond virtio-net is a thread of bench.
+bench/kernel-guest.c does the work, tests/kernel/ has all that makes a guest.
+"""
+
+import glob
+import os
+import re
+import socket
+import subprocess
+import threading
+
+from . import bars, netns, process, report
+from .plot import Plot
+from .process import Failure
+from .servers import which
+
+KB, MB = 1 << 10, 1 << 20
+SERIES, QUICK_SERIES = ("6.1", "6.12"), ("6.12",)
+SIZES, QUICK_SIZES = (10 * KB, 100 * KB, MB), (10 * KB, MB)
+BYTES, QUICK_BYTES = 8 * MB, 4 * MB  # of each run
+# As the guest has them, and for people.
+NETWORKS = {"veth-1500-offload": "veth, offload, MTU 1500",
+            "veth-9000-offload": "veth, offload, MTU 9000",
+            "veth-1500": "veth, no offload, MTU 1500",
+            "veth-9000": "veth, no offload, MTU 9000",
+            "virtio-1500": "virtio-net, offload, MTU 1500"}
+OUTSIDE = "virtio-1500"
+QUICK_NETWORKS = ("veth-1500-offload",)
+WANTED = {"qemu-system-x86_64": "qemu-system-x86", "busybox": "busybox-static", "cpio": "cpio",
+          "depmod": "kmod", "ip": "iproute2", "xz": "xz-utils", "gcc-12": "gcc-12", "cc": "gcc"}
+MODULES = "veth virtio_net virtio_pci"
+# Copies by "rep movsb" would count one instruction for each byte, or for any number.
+MODEL, WORDS = "max,-erms,-fsrm", ["clearcpuid=rep_good"]
+OUT_OF_SPECIFICATION = 4  # how a kernel is tainted by clearcpuid
+ICOUNT = "-icount shift=0,sleep=off"
+FETCH_SECONDS, BUILD_SECONDS, GUEST_SECONDS, QUICK_GUEST_SECONDS = 900, 300, 2400, 100
+HOST, HOST_WIDTH, PORT = "10.9.1.2", 24, 80
+
+FIELD = "instructions"
+COLUMNS = None  # the tables below tell it shorter
+PLOTS = tuple(Plot(FIELD, "instructions", f"guest instructions for a {body} document of 1 MB",
+                   x="network", name=body, where=lambda parameters, body=body:
+                   parameters["body"] == body and parameters["size"] == MB)
+              for body in ("static", "dynamic"))
+
+# What is to be reached, by the module's instructions.
+MODULE, SUMS, PIPE = "module", "module, kept sums", "pipe, write"
+PUT = "module, put"
+OFFLOAD = 3  # of write and sendfile, 1 MB
+NO_OFFLOAD = 1.5  # of sendfile, 1 MB
+SUMS_PERCENT = 10  # fewer than without kept sums, 1 MB, MTU 9000
+# Of a pipe and write, with offload; small documents are put, large ones made in the arena.
+DYNAMIC = {10 * KB: (1.2, PUT), 100 * KB: (1.5, MODULE), MB: (2.4, MODULE)}
+
+
+class Missing(Exception):
+    """What this machine has not got, so that nothing can be measured."""
+
+
+# --- what guests are made of ----------------------------------------------------------------
+
+
+def run(argv, seconds, **more):
+    try:
+        return subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, timeout=seconds, check=False, text=True,
+                              **more)
+    except subprocess.TimeoutExpired:
+        raise Failure(f"{argv[0]} does not end") from None
+
+
+def must(what, argv, seconds):
+    done = run(argv, seconds)
+    if done.returncode:
+        raise Failure(f"{what}:\n{done.stdout}")
+
+
+class Maker:
+    """Makes the files that a guest needs, out of the sources, in bench's directory."""
+
+    def __init__(self, context):
+        self.top = os.path.dirname(context.source)
+        self.scripts = os.path.join(self.top, "tests/kernel")
+        self.directory = context.directory
+        self.kept = os.environ.get("NABC_KERNEL_CACHE") or os.path.join(context.build, "kernels")
+
+    def script(self, name):
+        return os.path.join(self.scripts, name)
+
+    def require(self):
+        for program, package in WANTED.items():
+            if not which(program):
+                raise Missing(f"no {program}; on Debian: apt-get install {package}")
+        if not os.path.exists("/usr/include/liburing.h"):
+            raise Missing("no liburing.h; on Debian: apt-get install liburing-dev")
+
+    def kernel(self, series):
+        """A folder of fetch-kernel.sh's."""
+        os.makedirs(self.kept, exist_ok=True)
+        kernel = os.path.join(self.kept, series)
+        done = run([self.script("fetch-kernel.sh"), series, kernel], FETCH_SECONDS)
+        if done.returncode == 77:
+            raise Missing(done.stdout.strip().splitlines()[-1])
+        if done.returncode:
+            raise Failure(f"Linux {series} cannot be unpacked:\n{done.stdout}")
+        return kernel
+
+    def program(self):
+        path = os.path.join(self.directory, "kernel-guest")
+        sources = sorted(glob.glob(os.path.join(self.top, "bench/kernel-*.c")))
+        must("the guest's program does not build",
+             ["cc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", "-static",
+              "-I" + os.path.join(self.top, "kernel-shim"), "-I" + self.scripts, "-o", path,
+              *sources, self.script("guest.c"), self.script("device.c"), "-luring"],
+             BUILD_SECONDS)
+        return path
+
+    def image(self, series, kernel, program):
+        """The initial file system, with the module for this kernel."""
+        module = os.path.join(self.directory, f"module-{series}")
+        image = os.path.join(self.directory, f"{series}.cpio")
+        must(f"nabc.ko does not build for Linux {series}",
+             [self.script("build-module.sh"), self.top, kernel, module], BUILD_SECONDS)
+        must("no initial file system",
+             [self.script("guest-image.sh"), kernel, image, MODULES,
+              self.script("init") + ":/init", f"{module}/nabc.ko:/nabc.ko",
+              which("ip") + ":/sbin/ip", f"{program}:/tests/kernel-guest"], BUILD_SECONDS)
+        return image
+
+
+# --- beyond virtio-net ----------------------------------------------------------------------
+
+
+class Sink:
+    """A namespace with a tap device, and threads that receive there as the guest's peer does."""
+
+    def __init__(self):
+        self.namespace = netns.Namespace()
+        try:
+            self.namespace.run("ip", "tuntap", "add", "dev", "tap0", "mode", "tap", "vnet_hdr")
+            self.namespace.run("ip", "address", "add", f"{HOST}/{HOST_WIDTH}", "dev", "tap0")
+            self.namespace.run("ip", "link", "set", "tap0", "up")
+            with self.namespace:
+                self.listener = socket.create_server((HOST, PORT))
+        except BaseException:
+            self.namespace.close()
+            raise
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                connection, _ = self.listener.accept()
+            except OSError:
+                return  # closed
+            threading.Thread(target=receive, args=(connection,), daemon=True).start()
+
+    def close(self):
+        self.listener.close()
+        self.namespace.close()
+
+
+def receive(connection):
+    room = bytearray(MB)
+    with connection:
+        while len(head := connection.recv(8, socket.MSG_WAITALL)) == 8:
+            left = int.from_bytes(head, "little")
+            while left:
+                got = connection.recv_into(room, min(left, len(room)))
+                if not got:
+                    return
+                left -= got
+            connection.sendall(b"\0")
+
+
+def sink_if_possible():
+    """None where there are no rights to namespaces or no /dev/net/tun."""
+    if os.geteuid() or not os.access("/dev/net/tun", os.R_OK | os.W_OK):
+        print("skipped: virtio-net: it needs root and /dev/net/tun", flush=True)
+        return None
+    return Sink()
+
+
+# --- a guest --------------------------------------------------------------------------------
+
+
+def guest(context, maker, series, kernel, image, networks, sizes, sink):
+    """Its figures: [(network, body, way, size, instructions)]."""
+    options, argv = ICOUNT, [maker.script("run-guest.sh"), kernel, image]
+    if sink:
+        options += (" -netdev tap,id=out,ifname=tap0,script=no,downscript=no"
+                    " -device virtio-net-pci,netdev=out,romfile=")
+        argv = sink.namespace.argv(*argv)
+    size = QUICK_BYTES if context.quick else BYTES
+    seconds = QUICK_GUEST_SECONDS if context.quick else GUEST_SECONDS
+    argv += [*WORDS, "TESTS=kernel-guest", "TEST_SECONDS=1000000",
+             f"TAINTS={OUT_OF_SPECIFICATION}", "BENCH_SIZES=" + ",".join(map(str, sizes)),
+             "BENCH_NETWORKS=" + ",".join(networks), f"BENCH_RUNS={context.runs}",
+             f"BENCH_BYTES={size}", f"BENCH_SINK={HOST}:{PORT}"]
+    env = {"GUEST_SECONDS": str(seconds), "GUEST_CPUS": "1", "GUEST_MODEL": MODEL,
+           "GUEST_OPTIONS": options}
+    log = os.path.join(context.directory, f"{series}.log")
+    with open(log, "wb") as output:
+        popen = process.start(["env", *(f"{name}={value}" for name, value in env.items()), *argv],
+                              os.sched_getaffinity(0), output)
+        try:
+            status = popen.wait(seconds + 30)
+        finally:
+            process.end([popen])
+    with open(log, errors="replace") as file:
+        text = file.read().replace("\r", "")
+    if status != 33:
+        raise Failure(f"the guest with Linux {series} ends with {status}, not 33:\n"
+                      + "\n".join(text.splitlines()[-12:]))
+    return [(network, body, way, int(size), int(count)) for network, body, way, size, count
+            in re.findall(r"^figure\t(.*)\t(.*)\t(.*)\t(\d+)\t(\d+)$", text, re.M)]
+
+
+def add_cases(context, series, figures):
+    cases = {}
+    for network, body, way, size, instructions in figures:
+        case = cases.setdefault((body, network, size), {
+            "parameters": {"kernel": f"Linux {series}", "body": body,
+                           "network": NETWORKS[network], "size": size}, "runs": {}})
+        case["runs"].setdefault(way, []).append(
+            {FIELD: instructions, "per_byte": instructions / size})
+    context.cases += cases.values()
+
+
+def measure(context):
+    try:
+        measure_all(context)
+    except Missing as missing:
+        if os.environ.get("NABC_NO_SKIP"):
+            raise Failure(str(missing)) from None
+        context.skipped = str(missing)
+
+
+def measure_all(context):
+    maker = Maker(context)
+    maker.require()
+    kernels = {series: maker.kernel(series)
+               for series in (QUICK_SERIES if context.quick else SERIES)}
+    program = maker.program()
+    sizes = context.pick(context.sizes, SIZES, QUICK_SIZES)
+    networks = QUICK_NETWORKS if context.quick else tuple(NETWORKS)
+    sink = sink_if_possible() if OUTSIDE in networks else None
+    if not sink:
+        networks = [name for name in networks if name != OUTSIDE]
+    try:
+        for series, kernel in kernels.items():
+            print(f"guest:   Linux {report.read_line(os.path.join(kernel, 'release'))}", flush=True)
+            image = maker.image(series, kernel, program)
+            add_cases(context, series,
+                      guest(context, maker, series, kernel, image, networks, sizes, sink))
+    finally:
+        if sink:
+            sink.close()
+    tell(context)
+
+
+def tell(context):
+    """A table for each kernel and kind of body, a column for each way."""
+    groups = {}
+    for case in context.cases:
+        groups.setdefault((case["parameters"]["kernel"], case["parameters"]["body"]),
+                          []).append(case)
+    for (kernel, body), cases in groups.items():
+        ways = list(cases[0]["runs"])
+        context.table(f"{kernel}, {body} documents: instructions for one, and in brackets by the"
+                      " module's", ["network", "size", *ways],
+                      [[case["parameters"]["network"],
+                        report.size_name(case["parameters"]["size"]),
+                        *(cell(case, way) for way in ways)] for case in cases])
+
+
+def cell(case, way):
+    count, module = (bars.median(case, row, FIELD) for row in (way, MODULE))
+    return f"{count:,.0f} ({count / module:.2f})"
+
+
+# --- what is to be reached ------------------------------------------------------------------
+
+
+def verdicts(cases):
+    return [line for case in cases for line in
+            (static_verdicts if case["parameters"]["body"] == "static" else dynamic_verdicts)(case)]
+
+
+def words(case):
+    return ", ".join(str(case["parameters"][name]) for name in ("kernel", "network"))
+
+
+def fewer(case, way, bar, text, than=MODULE):
+    return bars.at_least(f"{text}: {way} / {than}, {words(case)}",
+                         bars.median(case, way, FIELD) / bars.median(case, than, FIELD), bar)
+
+
+def static_verdicts(case):
+    network = case["parameters"]["network"]
+    if case["parameters"]["size"] != MB:
+        return []
+    if "no offload" not in network:
+        return [fewer(case, way, OFFLOAD, "static 1 MB") for way in ("write", "sendfile")]
+    result = [fewer(case, "sendfile", NO_OFFLOAD, "static 1 MB")]
+    if network.endswith("9000"):
+        saved = 1 - bars.median(case, SUMS, FIELD) / bars.median(case, MODULE, FIELD)
+        result.append(bars.at_least(f"static 1 MB: % fewer by kept sums, {words(case)}",
+                                    100 * saved, SUMS_PERCENT))
+    return result
+
+
+def dynamic_verdicts(case):
+    size = case["parameters"]["size"]
+    if "no offload" in case["parameters"]["network"] or size not in DYNAMIC:
+        return []
+    bar, than = DYNAMIC[size]
+    return [fewer(case, PIPE, bar, f"dynamic {report.size_name(size)}", than)]
