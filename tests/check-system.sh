@@ -7,12 +7,13 @@
 # Environment: srcdir and builddir, the tops of sources and build; SWEET_UNDER,
 # a command that the server is run under, such as "valgrind --quiet
 # --error-exitcode=99 --leak-check=full --show-leak-kinds=definite,possible";
-# loads are smaller then, and what it cannot do is skipped.  Arguments go to
-# pytest.  Exit status: pytest's; 77 when pytest, curl or wrk is missing.
+# loads are smaller then, and what it cannot do is skipped; SWEET_THREADS, how
+# many threads it has where a test does not say.  Arguments go to pytest.  Exit status: pytest's; 77 when pytest, curl or wrk is missing.
 
 srcdir=$(cd "${srcdir:-$(dirname "$0")/..}" && pwd) || exit 1
 export srcdir
-export builddir="${builddir:-$srcdir/build}"
+builddir=$(cd "${builddir:-$srcdir/build}" && pwd) || exit 1
+export builddir
 export PYTHONDONTWRITEBYTECODE=1
 
 missing()

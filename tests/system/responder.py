@@ -140,6 +140,7 @@ class Application:
         self.requests = 0
         self.lock = threading.Lock()
         self.faults = []
+        self.ended = threading.Semaphore(0)  # one for each connection that is at its end
         self.thread = threading.Thread(target=self.accept, daemon=True)
         self.thread.start()
 
@@ -165,6 +166,8 @@ class Application:
             except Exception as fault:  # for the test to see
                 self.faults.append(fault)
                 raise
+            finally:
+                self.ended.release()
 
     def close(self):
         # Wakes the thread, which close() alone does not.
