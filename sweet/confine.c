@@ -74,13 +74,19 @@ bool confine(const struct config *config, const struct privileges *privileges,
 	}
 	if (config->read_only)
 		enter_readonly(config, endpoints);
+	error = privileges_trim();
+	if (error)
+		log_warning("cannot give up capabilities: %s", strerror(-error));
 	if (!privileges_drop(privileges, why))
 		return false;
+	if (geteuid() == 0)
+		log_info("running as root: user=NAME is safer");
 	if (privileges->group)
 		log_notice("running as user %u, group %u", (unsigned)geteuid(),
 			   (unsigned)getegid());
 	error = privileges_seal();
 	if (error)
-		log_warning("cannot set no_new_privs: %s", strerror(-error));
+		log_warning("cannot keep programs from more than this server may: %s",
+			    strerror(-error));
 	return true;
 }

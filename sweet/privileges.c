@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <grp.h>
 #include <pwd.h>
+#include <stdint.h>
 #include <string.h>
 #include <linux/capability.h>
 #include <sys/prctl.h>
@@ -173,6 +174,36 @@ bool privileges_drop(const struct privileges *privileges, char **why)
 	return true;
 }
 
+int privileges_trim(void)
+{
+	/*
+	 * Files of anybody, the addresses and locked memory of root, limits, and
+	 * for programs that do so themselves, to become somebody else.
+	 */
+	static const int kept[] = {CAP_CHOWN,	 CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH,
+				   CAP_FOWNER,	 CAP_KILL,	   CAP_SETGID,
+				   CAP_SETUID,	 CAP_SETPCAP,	   CAP_NET_BIND_SERVICE,
+				   CAP_IPC_LOCK, CAP_SYS_NICE,	   CAP_SYS_RESOURCE};
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct now[2] = {{0}};
+	uint64_t all = 0;
+
+	for (unsigned i = 0; i < G_N_ELEMENTS(kept); i++)
+		all |= UINT64_C(1) << kept[i];
+	/* Without CAP_SETPCAP no program can get at them anyhow. */
+	for (int i = 0; prctl(PR_CAPBSET_READ, i, 0, 0, 0) >= 0; i++)
+		if (i > 63 || !(all >> i & 1))
+			(void)prctl(PR_CAPBSET_DROP, i, 0, 0, 0);
+	if (syscall(SYS_capget, &header, now) < 0)
+		return -errno;
+	for (unsigned i = 0; i < 2; i++) {
+		now[i].permitted &= (uint32_t)(all >> 32 * i);
+		now[i].effective &= (uint32_t)(all >> 32 * i);
+		now[i].inheritable &= (uint32_t)(all >> 32 * i);
+	}
+	return syscall(SYS_capset, &header, now) < 0 ? -errno : 0;
+}
+
 void privileges_raise_limits(void)
 {
 	struct rlimit limit;
@@ -185,5 +216,12 @@ void privileges_raise_limits(void)
 
 int privileges_seal(void)
 {
-	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0;
+	int was = prctl(PR_GET_DUMPABLE, 0, 0, 0, 0);
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		return -errno;
+	/* Before Linux 5.14 it could then not read of its own pidfds whose they are. */
+	if (access("/proc/self/fdinfo", X_OK) < 0 && errno == EACCES)
+		(void)prctl(PR_SET_DUMPABLE, was, 0, 0, 0);
+	return 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * privileges.h - what a server that was started by root gives up: its user,
- * its groups, its capabilities, and the way back.  Main thread, before there
- * are others.
+ * its groups, its capabilities, and the way back; and what one gives up that
+ * stays root.  Main thread, before there are others.
  */
 #ifndef SWEET_PRIVILEGES_H
 #define SWEET_PRIVILEGES_H
@@ -33,10 +33,19 @@ void privileges_give(const struct privileges *privileges, int fd);
 /* False, with one line in *why (g_free): not all of it is done, and nothing may go on. */
 bool privileges_drop(const struct privileges *privileges, char **why);
 
+/*
+ * Leaves of the capabilities, those of root too, and of what programs can have,
+ * no more than a server of files and programs has a use for.  0 or -errno.
+ */
+int privileges_trim(void);
+
 /* As many descriptors as the hard limit allows. */
 void privileges_raise_limits(void);
 
-/* No program that is started from here on gets more than this one has.  0 or -errno. */
+/*
+ * No program that is started from here on gets more than this one has, and none
+ * of the same user looks into this one's memory.  0 or -errno.
+ */
 int privileges_seal(void);
 
 #endif

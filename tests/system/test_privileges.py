@@ -5,18 +5,21 @@ import os
 import pwd
 import re
 import signal
+import subprocess
+import urllib.request
 
 import pytest
 
 from client import fetch
 from files import write
-from server import OBEY, running
+from server import OBEY, children_of, running, sanitized
 from test_command_line import complaint
 from test_unix import UnixClient
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root has something to give up")
 
 NOBODY = pwd.getpwnam("nobody")
+CAP_NET_BIND_SERVICE = 1 << 10
 
 
 @pytest.fixture
@@ -52,6 +55,21 @@ def check_gone(pid, uid, gid):
         for kind in ("CapPrm", "CapEff", "CapInh", "CapAmb"):
             assert int(said(where, kind)[0], 16) == 0
         assert said(where, "NoNewPrivs") == ["1"]
+
+
+def test_folder_that_must_not_be_read(start, root):
+    """Its files are served by those who know their names; it is not listed."""
+    write(root / "closed/file", b"known\n")
+    (root / "closed").chmod(0o711)
+    write(root / "shut/file", b"unknown\n")
+    (root / "shut").chmod(0)
+    server = start(root, "--user", "nobody", "--listing", "on")
+    assert fetch(server.port, "/closed/file").body == b"known\n"
+    assert fetch(server.port, "/closed/").status == 403
+    assert fetch(server.port, "/shut/").status == 403
+    assert fetch(server.port, "/shut/file").status == 403
+    (root / "closed").chmod(0o755)
+    assert b"file" in fetch(server.port, "/closed/").body
 
 
 def test_everything_of_root_is_given_up(start, root, folder):
@@ -104,9 +122,48 @@ def test_only_root_can(root):
         check_gone(server.pid, 54321, 12345)
 
 
+# As linux/capability.h numbers them: files, kill, become others, bind, lock, nice, limits.
+KEPT = sum(1 << number for number in (0, 1, 2, 3, 5, 6, 7, 8, 10, 14, 23, 24))
+
+
+@pytest.mark.skipif(sanitized("tsan"), reason="its own thread keeps everything")
+def test_what_root_keeps(start, root, folder):
+    """A server that stays root, its workers and its CGI programs can change no system."""
+    write(folder / "cgi/status",
+          b"#!/bin/sh\necho Content-Type: text/plain\necho\ncat /proc/self/status\n").chmod(0o755)
+    server = start(root, "--worker", f"/obey={OBEY}", "--cgi", f"/cgi={folder}/cgi",
+                   "--log-level", "info")
+    assert server.errors.wait("running as root")
+    assert fetch(server.port, "/secret").body == b"secret\n"
+    children = list(server.workers())
+    starter = [pid for child in children for pid in children_of(child)]
+    assert len(children) >= 2 and len(starter) == 1
+    for pid in [server.pid, *children, *starter]:
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            for kind in ("CapPrm", "CapEff", "CapBnd"):
+                kept = int(said(f"{pid}/task/{thread}", kind)[0], 16)
+                assert kept & CAP_NET_BIND_SERVICE and not kept & ~KEPT
+        assert said(pid, "NoNewPrivs") == ["1"]
+    with urllib.request.urlopen(f"http://127.0.0.1:{server.port}/cgi/status") as answer:
+        status = answer.read().decode()
+    for kind in ("CapPrm", "CapEff", "CapBnd"):
+        assert not int(re.search(rf"{kind}:\s*(\w+)", status)[1], 16) & ~KEPT
+
+
 def test_no_new_privileges_in_any_case(root):
     with running("epoll", root) as server:
         assert said(server.pid, "NoNewPrivs") == ["1"]
+
+
+def test_own_user_cannot_look_inside(root):
+    """Nor, so, can workers that a server without root has."""
+    drop = ["setpriv", "--reuid=54321", "--regid=12345", "--clear-groups"]
+    with running("epoll", root, "--worker", f"/obey={OBEY}", prefix=drop) as server:
+        for name in ("mem", "environ", "fd/0"):
+            tried = subprocess.run([*drop, "cat", f"/proc/{server.pid}/{name}"],
+                                   capture_output=True, text=True)
+            assert "Permission denied" in tried.stderr, name
+        assert fetch(server.port, "/obey/header").body == b"obeyed\n"
 
 
 @pytest.mark.parametrize("user", ["root", "nobody"])
