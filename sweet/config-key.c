@@ -387,6 +387,7 @@ const struct key config_keys[] = {
 	{"environment", POOL(environment), .list = true, .otherwise = "", .store = store_list},
 	{"memory", POOL(memory), .otherwise = "64M", .store = store_size, .least = 1 << 20},
 	{"memory-limit", POOL(memory_limit), .otherwise = "0", .store = store_size},
+	{"seccomp", POOL(seccomp), .otherwise = "off", .store = store_switch},
 	{"max-requests", POOL(max_requests), .otherwise = "0", .store = store_number,
 	 .most = 1000000000},
 	{"queue", POOL(queue), .otherwise = "1024", .store = store_number, .most = 1000000},

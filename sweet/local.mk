@@ -63,6 +63,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/gw-cgi.c sweet/gw-cgi.h \
 	sweet/gw-cgi-answer.c sweet/gw-cgi-inside.h \
 	sweet/readonly.c sweet/readonly.h \
+	sweet/syscall-filter.c sweet/syscall-filter.h \
 	sweet/auth.c sweet/auth.h \
 	sweet/log.c sweet/log.h \
 	sweet/access-log.c sweet/access-log.h \

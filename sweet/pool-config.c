@@ -50,7 +50,7 @@ void pool_config_unref(struct pool_config *pool)
 
 bool pool_config_is_other(const struct pool_config *pool)
 {
-	return pool->user || pool->group || pool->directory || pool->memory_limit;
+	return pool->user || pool->group || pool->directory || pool->memory_limit || pool->seccomp;
 }
 
 /* What a pool of the protocol must have; NULL: all is there. */
@@ -59,8 +59,8 @@ static const char *missing(const struct pool_config *pool)
 	bool has_upstream = pool->upstream && pool->upstream[0];
 
 	if (pool_config_is_other(pool) && has_upstream)
-		return "has user, group, directory or memory-limit, which are for programs that "
-		       "the server starts";
+		return "has user, group, directory, memory-limit or seccomp, which are for "
+		       "programs that the server starts";
 	switch (pool->protocol) {
 	case POOL_WORKER:
 		return !pool->command ? "needs a command"
@@ -154,7 +154,7 @@ bool pool_config_same_program(const struct pool_config *one, const struct pool_c
 	       g_strcmp0(one->user, other->user) == 0 && g_strcmp0(one->group, other->group) == 0 &&
 	       g_strcmp0(one->directory, other->directory) == 0 &&
 	       same_lists(one->environment, other->environment) &&
-	       one->memory_limit == other->memory_limit;
+	       one->memory_limit == other->memory_limit && one->seccomp == other->seccomp;
 }
 
 bool pool_config_same(const struct pool_config *one, const struct pool_config *other)
@@ -163,9 +163,8 @@ bool pool_config_same(const struct pool_config *one, const struct pool_config *o
 	       same_lists(one->upstream, other->upstream) &&
 	       g_strcmp0(one->script_suffix, other->script_suffix) == 0 &&
 	       one->processes == other->processes && one->in_flight == other->in_flight &&
-	       one->keep_ms == other->keep_ms &&
-	       one->memory == other->memory && one->max_requests == other->max_requests &&
-	       one->queue == other->queue && one->queue_ms == other->queue_ms &&
-	       one->answer_ms == other->answer_ms && one->stream_ahead == other->stream_ahead &&
-	       one->slow_ms == other->slow_ms;
+	       one->keep_ms == other->keep_ms && one->memory == other->memory &&
+	       one->max_requests == other->max_requests && one->queue == other->queue &&
+	       one->queue_ms == other->queue_ms && one->answer_ms == other->answer_ms &&
+	       one->stream_ahead == other->stream_ahead && one->slow_ms == other->slow_ms;
 }

@@ -34,6 +34,7 @@ struct pool_config {
 	char **environment;    /* NAME=VALUE */
 	size_t memory;	       /* bytes of a worker's segment */
 	size_t memory_limit;   /* bytes of a process; 0: any */
+	bool seccomp;	       /* its programs cannot make some system calls */
 	unsigned max_requests; /* of a process, before its successor comes; 0: any */
 	unsigned queue;	       /* requests of a thread that may wait */
 	unsigned queue_ms, answer_ms; /* to wait in, to answer in */

@@ -2,11 +2,14 @@
 /*
  * programs.c - see programs.h.
  */
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <glib.h>
 
 #include <programs.h>
+#include <syscall-filter.h>
 
 struct programs {
 	struct starter *starter;
@@ -80,6 +83,11 @@ static bool plan_pool(struct plan *plan, const struct pool_config *pool,
 	if (!plan->paths[plan->count - 1]) {
 		*why = g_strdup_printf("%s: there is no program \"%s\" that can be run",
 				       pool->label, pool->argv[0]);
+		return false;
+	}
+	if (pool->seccomp && !(program->filter = syscall_filter())) {
+		*why = g_strdup_printf("%s: seccomp: this system has no such filters: %s",
+				       pool->label, strerror(errno));
 		return false;
 	}
 	if (!pool->user && !pool->group)

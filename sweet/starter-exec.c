@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <time.h>
 #include <linux/capability.h>
+#include <linux/seccomp.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -140,6 +141,10 @@ IN_CHILD bool become(const struct starter_exec *exec)
 		return false;
 	sigemptyset(&none);
 	if (sigprocmask(SIG_SETMASK, &none, NULL) < 0)
+		return false;
+	/* The last thing, and it stays when the program comes. */
+	if (launch->program->filter &&
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, launch->program->filter) < 0)
 		return false;
 	execve(launch->path, launch->argv, launch->variables);
 	return false;

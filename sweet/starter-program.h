@@ -13,6 +13,7 @@
 #include <limits.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <linux/filter.h>
 
 #include <privileges.h>
 #include <starter-wire.h>
@@ -29,6 +30,7 @@ struct starter_program {
 	uint64_t seconds; /* of processor time */
 	uint64_t files;	  /* descriptors; 0: at most 1024, since select() has no more */
 	int nice;	  /* added */
+	const struct sock_fprog *filter; /* of its system calls; NULL: it may make any */
 };
 
 /* A request, checked, with what it refers to. */

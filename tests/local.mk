@@ -140,6 +140,7 @@ SWEET_UNITS = \
 	tests/unit/test-gw-child \
 	tests/unit/test-programs \
 	tests/unit/test-readonly \
+	tests/unit/test-syscall-filter \
 	tests/unit/test-endpoints \
 	tests/unit/test-config-fixed \
 	tests/unit/test-pidfile \
@@ -469,6 +470,10 @@ tests_unit_test_starter_LDADD = $(sweet_unit_ldadd)
 tests_unit_test_programs_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_programs_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_programs_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_syscall_filter_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_syscall_filter_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_syscall_filter_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_test_readonly_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_readonly_CFLAGS = $(sweet_unit_cflags)

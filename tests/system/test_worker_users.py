@@ -2,11 +2,13 @@
 """Workers with a user, a folder or a limit of their own: the starter starts
 them, and all else is with them as with others."""
 
+import errno
 import grp
 import hashlib
 import os
 import pathlib
 import pwd
+import re
 import shutil
 import signal
 import tempfile
@@ -176,6 +178,36 @@ def test_memory_limit_above_memory(config):
     assert "not above memory" in complaint("--config", config.path)
 
 
+# A sanitizer looks for leaks by ptrace().
+FREE = {"environment": "ASAN_OPTIONS=detect_leaks=0"}
+
+
+@pytest.mark.parametrize("user", ["", pytest.param("nobody", marks=root_alone)])
+def test_seccomp(run, user):
+    """What no worker needs is refused; attaching and sending are as ever."""
+    keys = dict(FREE, user=user) if user else FREE
+    server = run(pool(seccomp="on", **keys))
+    for pid in pids(server):
+        with open(f"/proc/{pid}/status") as file:
+            assert re.search(r"^Seccomp:\t2$", file.read(), re.M)
+    tried = dict(line.split() for line in fetch(server.port, "/a/forbidden").body.decode()
+                 .splitlines())
+    assert tried.pop("socket") == str(errno.EAFNOSUPPORT)
+    assert len(tried) == 8 and set(tried.values()) == {str(errno.EPERM)}
+    assert fetch(server.port, "/a/header").body == b"obeyed\n"
+    assert fetch(server.port, "/a/kept").body == b"the same each time\n"
+    body = pattern(MB // 2)
+    with Client(server.port) as client:
+        client.send(request("/a/echo", "POST", f"Content-Length: {len(body)}\r\n") + body)
+        assert client.response().body == body
+
+
+def test_no_seccomp(run):
+    """Else they are the kernel's own business."""
+    server = run(pool())
+    assert f"process_vm_readv {errno.EPERM}" not in fetch(server.port, "/a/forbidden").body.decode()
+
+
 @root_alone
 def test_hanging_is_ended(run):
     """On whichever thread its request came, and one that stops itself too."""
@@ -230,9 +262,11 @@ def test_how_it_ended_is_told(run, keys):
     process.close()
 
 
+@pytest.mark.parametrize("kind", ["epoll"], indirect=True)  # all pauses, and no kind's own
 def test_program_that_is_no_worker(run):
     """It ends again and again, with pauses."""
-    server = run(pool(command="/bin/false", processes=1, directory="/"))
+    # A request that is taken back waits anew.
+    server = run(pool(command="/bin/false", processes=1, directory="/", queue_timeout="2s"))
     said = set()
     while 503 not in said:
         said.add(fetch(server.port, "/a").status)
@@ -262,11 +296,49 @@ def test_program_that_goes(run, config):
     assert fetch(server.port, "/file").body == b"a file\n"
 
 
+def keeper_and_starter(server):
+    (keeper,) = children_of(server.pid)
+    (starter,) = children_of(keeper)
+    return keeper, starter
+
+
 def test_starter_that_is_killed(run):
-    """Nothing can be started any more; the server goes on with the rest."""
+    """What it has started ends with it; the next one starts it again, at once."""
+    server = run(pool(processes=2, directory="/"), "threads=1")
+    for _ in range(2):
+        processes = [Process(pid) for pid in pids(server)]
+        assert len(processes) == 2
+        _, starter = keeper_and_starter(server)
+        os.kill(starter, signal.SIGKILL)
+        assert all(process.ended() for process in processes)
+        assert fetch(server.port, "/a/header").body == b"obeyed\n"
+        server.wait_status(lambda _: 0 not in pids(server))
+        assert not {process.pid for process in processes} & pids(server)
+        close_all(processes)
+    assert server.errors.count("the process that starts programs was ended") == 2
+    assert fetch(server.port, "/file").body == b"a file\n"
+
+
+@root_alone
+def test_next_starter_is_root_as_well(run):
+    """Though the server has given that up."""
+    server = run(pool(processes=1, user="nobody"), "user=daemon")
+    (old,) = pids(server)
+    os.kill(keeper_and_starter(server)[1], signal.SIGKILL)
+    server.wait_status(lambda _: not {0, old} & pids(server))
+    assert who(server)[0] == f"{NOBODY.pw_uid} {NOBODY.pw_gid}"
+
+
+def test_keeper_that_is_killed(run):
+    """Nothing is lost by that.  Nor can anything be started once the last starter is killed."""
     server = run(pool(processes=2, directory="/"), "threads=1")
     processes = [Process(pid) for pid in pids(server)]
-    (starter,) = children_of(server.pid)
+    keeper, starter = keeper_and_starter(server)
+    os.kill(keeper, signal.SIGKILL)
+    assert fetch(server.port, "/a/exit").status == 502
+    server.wait_status(lambda _: 0 not in pids(server))
+    processes += [Process(pid) for pid in pids(server) - {process.pid for process in processes}]
+    assert len(processes) == 3
     os.kill(starter, signal.SIGKILL)
     assert all(process.ended() for process in processes)
     assert server.errors.wait("the process that starts programs has ended")
@@ -305,7 +377,7 @@ def test_none_outlives_the_server(config, kind, end):
     try:
         processes = [Process(pid) for pid in pids(server)]
         assert len(processes) == 3
-        processes += [Process(pid) for pid in children_of(server.pid)]
+        processes += [Process(pid) for pid in keeper_and_starter(server)]
         if end == signal.SIGKILL:
             server.kill()
         else:

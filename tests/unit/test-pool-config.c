@@ -62,7 +62,7 @@ END_TEST
 /* Whom a process runs as, and what it may take: where the starter starts it. */
 START_TEST(test_others)
 {
-	for (unsigned i = 0; i < 16; i++) {
+	for (unsigned i = 0; i < 20; i++) {
 		struct pool_config *pool = i % 4 == 0	? pool_of(POOL_CGI, NULL, "/tmp", NULL)
 					   : i % 4 == 1 ? pool_of(POOL_FASTCGI, "sh", NULL, NULL)
 					   : i % 4 == 2
@@ -74,6 +74,7 @@ START_TEST(test_others)
 		pool->group = i / 4 == 1 ? g_strdup("nogroup") : NULL;
 		pool->directory = i / 4 == 2 ? g_strdup("/") : NULL;
 		pool->memory_limit = i / 4 == 3;
+		pool->seccomp = i / 4 == 4;
 		ck_assert(pool_config_is_other(pool));
 		ck_assert_msg(pool_config_finish(pool, &why) == (i % 4 != 2), "case %u", i);
 		g_free(why);
