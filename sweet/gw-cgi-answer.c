@@ -132,6 +132,10 @@ void gw_cgi_refused(struct cgi_run *run, int error)
 	case EAGAIN:
 		status = 503;
 		break;
+	case EOWNERDEAD:
+		/* It may have run. */
+		status = 502;
+		break;
 	default:
 		status = 500;
 	}

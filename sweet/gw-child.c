@@ -5,6 +5,7 @@
  * It lasts until it is both closed and told to have ended, since the starter's
  * channel has it until then; at the server's end nobody is told any more.
  */
+#include <errno.h>
 #include <signal.h>
 #include <stddef.h>
 
@@ -13,6 +14,7 @@
 #include <gw-child.h>
 
 #define END_MS 5000 /* for a process to end when it was asked to */
+#define STARTS 3    /* of one that was lost with its starter */
 
 struct gw_child {
 	struct start start; /* must be first */
@@ -48,14 +50,16 @@ int gw_child_start(struct gw_child **out, struct starter_channel *channel, struc
 		   int *pidfd)
 {
 	struct gw_child *child = g_new0(struct gw_child, 1);
-	int error;
+	int error, starts = 0;
 
 	child->start = *what;
 	child->start.ended = ended;
 	child->loop = loop;
 	child->ended = told;
 	child->user = user;
-	error = starter_run(channel, &child->start, pidfd);
+	do
+		error = starter_run(channel, &child->start, pidfd);
+	while (error == -EOWNERDEAD && ++starts < STARTS);
 	if (error)
 		g_free(child);
 	else

@@ -55,6 +55,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/starter-program.c sweet/starter-program.h \
 	sweet/starter-exec.c sweet/starter-exec.h \
 	sweet/starter-process.c sweet/starter-process.h \
+	sweet/starter-keeper.c sweet/starter-keeper.h \
 	sweet/starter.c sweet/starter.h \
 	sweet/programs.c sweet/programs.h \
 	sweet/pieces.c sweet/pieces.h \

@@ -8,7 +8,6 @@
  * that channel's programs alone.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdalign.h>
@@ -17,14 +16,11 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <starter-exec.h>
 #include <starter-process.h>
-
-#define LEFT_OPEN 4 /* 0, 1, 2 and what keeps 3 from being anything else */
 
 struct place {
 	pid_t pid;  /* 0: free */
@@ -34,7 +30,7 @@ struct place {
 
 struct channel {
 	int fd;			      /* -1: closed */
-	struct starter_answer answer; /* to the last request; kind 0: told */
+	struct starter_answer answer; /* to the last request, or RENEWED; kind 0: told */
 	int answer_pidfd;
 	unsigned ended; /* places of which that is to be told */
 	struct place places[STARTER_PLACES];
@@ -54,8 +50,8 @@ struct process {
 
 /* --- telling --------------------------------------------------------------------------- */
 
-/* True: it was told.  The channel may be closed afterwards. */
-static bool tell(struct channel *channel, const struct starter_answer *answer, int fd)
+/* True: it was told. */
+static bool tell(int channel, const struct starter_answer *answer, int fd)
 {
 	union {
 		struct cmsghdr header;
@@ -71,7 +67,7 @@ static bool tell(struct channel *channel, const struct starter_answer *answer, i
 		message.msg_control = &control;
 		message.msg_controllen = sizeof(control);
 	}
-	return sendmsg(channel->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
+	return sendmsg(channel, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
 }
 
 static void end_programs(struct channel *channel)
@@ -84,6 +80,8 @@ static void end_programs(struct channel *channel)
 /* Nobody is there to be told, or nobody who can be trusted to listen. */
 static void close_channel(struct channel *channel)
 {
+	/* The keeper has it as well. */
+	(void)shutdown(channel->fd, SHUT_RDWR);
 	close(channel->fd);
 	channel->fd = -1;
 	if (channel->answer_pidfd >= 0)
@@ -104,7 +102,7 @@ static bool is_later(int error)
 static bool tell_all(struct channel *channel)
 {
 	if (channel->answer.kind) {
-		if (!tell(channel, &channel->answer, channel->answer_pidfd)) {
+		if (!tell(channel->fd, &channel->answer, channel->answer_pidfd)) {
 			if (!is_later(errno))
 				close_channel(channel);
 			return false;
@@ -123,7 +121,7 @@ static bool tell_all(struct channel *channel)
 
 		if (!place->ended)
 			continue;
-		if (!tell(channel, &answer, -1)) {
+		if (!tell(channel->fd, &answer, -1)) {
 			if (!is_later(errno))
 				close_channel(channel);
 			return false;
@@ -142,8 +140,12 @@ static void close_fds(const int *fds, unsigned count)
 		close(fds[i]);
 }
 
-/* Bytes or -1; more descriptors than a program has do not enter this process. */
-static ssize_t receive(struct process *process, int socket, int fds[STARTER_FDS], unsigned *count)
+/*
+ * Bytes or -1; more descriptors than a program has do not enter this process.
+ * *cut: there was no room for those that came.
+ */
+static ssize_t receive(struct process *process, int socket, int fds[STARTER_FDS], unsigned *count,
+		       bool *cut)
 {
 	union {
 		struct cmsghdr header;
@@ -157,6 +159,7 @@ static ssize_t receive(struct process *process, int socket, int fds[STARTER_FDS]
 	ssize_t length = recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 
 	*count = 0;
+	*cut = false;
 	if (length < 0)
 		return -1;
 	for (struct cmsghdr *header = CMSG_FIRSTHDR(&message); header;
@@ -166,9 +169,12 @@ static ssize_t receive(struct process *process, int socket, int fds[STARTER_FDS]
 		*count = (unsigned)((header->cmsg_len - CMSG_LEN(0)) / sizeof(int));
 		memcpy(fds, CMSG_DATA(header), *count * sizeof(int));
 	}
+	*cut = (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == MSG_CTRUNC && *count < STARTER_FDS;
 	if (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
 		close_fds(fds, *count);
 		*count = 0;
+	}
+	if (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC) && !*cut) {
 		errno = EBADMSG;
 		return -1;
 	}
@@ -200,12 +206,17 @@ static int start(struct process *process, struct channel *channel, unsigned plac
 
 /* False: the channel is to be closed. */
 static bool act(struct process *process, struct channel *channel, size_t length, const int *fds,
-		unsigned count)
+		unsigned count, bool cut)
 {
 	const struct starter_request *request = (const void *)process->message;
 	pid_t pid;
 	int error;
 
+	if (length >= sizeof(*request) && request->kind == STARTER_MARK) {
+		channel->answer =
+			(struct starter_answer){.kind = STARTER_MARKED, .place = request->place};
+		return true;
+	}
 	if (length < sizeof(*request) || request->place >= STARTER_PLACES)
 		return false;
 	pid = channel->places[request->place].pid;
@@ -219,7 +230,7 @@ static bool act(struct process *process, struct channel *channel, size_t length,
 	if (pid)
 		return false;
 	channel->answer = (struct starter_answer){.place = request->place};
-	error = start(process, channel, request->place, length, fds, count);
+	error = cut ? -EMFILE : start(process, channel, request->place, length, fds, count);
 	channel->answer.kind = error ? STARTER_REFUSED : STARTER_STARTED;
 	channel->answer.error = -error;
 	return true;
@@ -230,15 +241,15 @@ static void serve(struct process *process, struct channel *channel)
 	int fds[STARTER_FDS];
 	unsigned count;
 	ssize_t length;
-	bool good;
+	bool good, cut;
 
 	if (!tell_all(channel))
 		return;
-	length = receive(process, channel->fd, fds, &count);
-	if (length < 0 && (errno == EAGAIN || errno == EINTR))
+	length = receive(process, channel->fd, fds, &count, &cut);
+	if (length < 0 && is_later(errno))
 		return;
 	/* 0: the server's end is closed.  What is no message is no server's. */
-	good = length > 0 && act(process, channel, (size_t)length, fds, count);
+	good = length > 0 && act(process, channel, (size_t)length, fds, count, cut);
 	close_fds(fds, count);
 	if (good)
 		(void)tell_all(channel);
@@ -312,71 +323,54 @@ static bool turn(struct process *process)
 	return true;
 }
 
-/* Nothing of the server's but standard errors and the channels, which move. */
-static bool leave_descriptors(const int *channels, unsigned count, struct channel *own)
-{
-	unsigned lowest = LEFT_OPEN + count;
-	int null, copies[STARTER_CHANNELS_MAX];
-
-	/* Away first from where they are put afterwards. */
-	for (unsigned i = 0; i < count; i++)
-		copies[i] = fcntl(channels[i], F_DUPFD_CLOEXEC, (int)lowest);
-	null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	if (null < 0)
-		return false;
-	if (fcntl(STDERR_FILENO, F_GETFD) < 0)
-		dup2(null, STDERR_FILENO);
-	dup2(null, STDIN_FILENO);
-	dup2(STDERR_FILENO, STDOUT_FILENO);
-	dup3(null, STDERR_FILENO + 1, O_CLOEXEC);
-	for (unsigned i = 0; i < count; i++) {
-		own[i].fd = LEFT_OPEN + (int)i;
-		own[i].answer_pidfd = -1;
-		if (copies[i] < 0 || dup3(copies[i], own[i].fd, O_CLOEXEC) < 0)
-			return false;
-	}
-	if (syscall(SYS_close_range, lowest, ~0u, 0) < 0)
-		for (int fd = (int)lowest; fd < 65536; fd++)
-			close(fd);
-	return true;
-}
-
-static bool set_up(struct process *process, const int *channels)
+static bool set_up(struct process *process, const int *channels, bool renewed)
 {
 	sigset_t all;
 
-	/* Ends with the server's channels, not with a signal to its group. */
-	sigfillset(&all);
-	sigprocmask(SIG_SETMASK, &all, NULL);
-	/* What is ignored would be ignored by programs too. */
-	for (int i = 1; i < NSIG; i++)
-		if (i != SIGKILL && i != SIGSTOP)
-			(void)signal(i, SIG_DFL);
-	if (!leave_descriptors(channels, process->channel_count, process->channels))
-		return false;
 	(void)prctl(PR_SET_NAME, "sweet: starter", 0, 0, 0);
-	/* What has the server's user by then has no business in here. */
-	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	for (unsigned i = 0; i < process->channel_count; i++)
+		process->channels[i] =
+			(struct channel){.fd = channels[i],
+					 .answer.kind = renewed ? STARTER_RENEWED : 0,
+					 .answer_pidfd = -1};
 	sigemptyset(&all);
 	sigaddset(&all, SIGCHLD);
 	process->signals = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (process->signals < 0)
+		return false;
 	process->exec = starter_exec_open();
-	return process->signals >= 0 && process->exec;
+	return process->exec != NULL;
+}
+
+bool starter_tell_ready(int channel, int error)
+{
+	const struct starter_answer answer = {.kind = STARTER_READY, .error = error};
+
+	return tell(channel, &answer, -1);
 }
 
 void starter_process(const struct starter_program *programs, unsigned count, const int *channels,
-		     unsigned channel_count)
+		     unsigned channel_count, bool renewed)
 {
-	struct process *process = calloc(1, sizeof(*process));
+	/* For good, and where who looks for leaks at its end finds it. */
+	static struct process *process;
+	bool is_set_up = false;
 
-	if (!process)
-		_exit(1);
-	process->programs = programs;
-	process->count = count;
-	process->channel_count = channel_count;
-	process->channels = calloc(channel_count, sizeof(*process->channels));
-	process->polls = calloc(channel_count + 1, sizeof(*process->polls));
-	if (!process->channels || !process->polls || !set_up(process, channels))
+	errno = 0;
+	process = calloc(1, sizeof(*process));
+	if (process) {
+		process->programs = programs;
+		process->count = count;
+		process->channel_count = channel_count;
+		process->channels = calloc(channel_count, sizeof(*process->channels));
+		process->polls = calloc(channel_count + 1, sizeof(*process->polls));
+		is_set_up =
+			process->channels && process->polls && set_up(process, channels, renewed);
+	}
+	/* Nobody waits for a later one's word: it says RENEWED. */
+	if (!renewed && !starter_tell_ready(channels[0], is_set_up ? 0 : errno ? errno : EIO))
+		is_set_up = false;
+	if (!is_set_up)
 		_exit(1);
 	while (turn(process))
 		;

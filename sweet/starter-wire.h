@@ -7,6 +7,13 @@
  * descriptors that the program gets.  Every START has one answer, STARTED
  * (with the pidfd) or REFUSED; a program that was started, later an ENDED.
  * From then on its place, which the server chose, is free again.
+ * Before all that, the first channel alone says READY.
+ *
+ * A starter that was killed has a successor at the same channels, which says
+ * RENEWED instead, on each: nothing runs of what the other one had started.
+ * What the other one had not read is still there to be read; but one request
+ * may have gone with it.  As answers come in the order of requests, a MARK tells
+ * that one: it was asked before, and has no answer when the MARKED comes.
  */
 #ifndef SWEET_STARTER_WIRE_H
 #define SWEET_STARTER_WIRE_H
@@ -23,14 +30,18 @@
 enum starter_kind {
 	STARTER_START = 1,
 	STARTER_SIGNAL,
+	STARTER_MARK,
 	STARTER_STARTED,
 	STARTER_REFUSED,
-	STARTER_ENDED
+	STARTER_ENDED,
+	STARTER_READY,
+	STARTER_RENEWED,
+	STARTER_MARKED
 };
 
 struct starter_request {
-	uint32_t kind;	  /* START or SIGNAL */
-	uint32_t place;	  /* below STARTER_PLACES */
+	uint32_t kind;	  /* START, SIGNAL or MARK */
+	uint32_t place;	  /* below STARTER_PLACES; of a MARK any number, which comes back */
 	uint32_t program; /* its number */
 	uint32_t fds;	  /* bit n: a descriptor for n comes along */
 	int32_t signal;	  /* with SIGNAL */
@@ -41,7 +52,7 @@ struct starter_answer {
 	uint32_t kind;
 	uint32_t place;
 	int32_t pid;
-	int32_t error;		/* errno, with REFUSED */
+	int32_t error;		/* errno, with REFUSED; READY: why it is not, or 0 */
 	int32_t status;		/* as of waitpid(), with ENDED */
 	uint32_t script_length; /* bytes of the script's path that name the program */
 };

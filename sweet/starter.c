@@ -6,6 +6,9 @@
  * into the channel's list of news; then the news are told.  So nothing is told
  * while something is asked, and an asker that waits can leave what concerns
  * others to the loop.
+ *
+ * What a starter has asked for, and a later one has not answered by the time of
+ * its MARKED, was lost (starter-wire.h); until then it is doubtful.
  */
 #include <errno.h>
 #include <poll.h>
@@ -20,7 +23,7 @@
 #include <glib.h>
 
 #include <log.h>
-#include <starter-process.h>
+#include <starter-keeper.h>
 #include <starter.h>
 
 enum start_state { START_IDLE, START_WAITING, START_ASKED, START_RUNNING };
@@ -28,20 +31,24 @@ enum start_state { START_IDLE, START_WAITING, START_ASKED, START_RUNNING };
 enum start_news { NEWS_DONE = 1, NEWS_ENDED = 2 };
 
 struct starter_channel {
-	int fd; /* -1: the starter is gone */
+	int fd; /* -1: the starter is gone, and its keeper */
 	struct loop *loop;
 	struct loop_watch watch;
 	struct loop_task task; /* tells the news */
 	bool posted;
 	struct start *places[STARTER_PLACES];
-	unsigned asked;			       /* and not answered */
-	bool signals;			       /* some could not be sent */
+	unsigned asked; /* and not answered */
+	bool signals;	/* some could not be sent */
+	bool again;	/* memory was short: try once more */
+	bool first;	/* of all, and speaks for them */
+	bool mark;	/* one is to be sent */
+	uint32_t renewals;
 	struct start *waiting, **last_waiting; /* to be asked */
 	struct start *news, **last_news;
 };
 
 struct starter {
-	pid_t pid;
+	pid_t pid; /* of the keeper */
 	unsigned count;
 	struct starter_channel channels[];
 };
@@ -98,22 +105,45 @@ static void tell(struct starter_channel *channel)
 	}
 }
 
+static void listen_to(struct starter_channel *channel);
+
 static void tell_later(struct loop_task *task)
 {
 	struct starter_channel *channel =
 		(struct starter_channel *)((char *)task - offsetof(struct starter_channel, task));
 
 	channel->posted = false;
+	if (channel->again)
+		listen_to(channel);
 	tell(channel);
 }
 
-static void post_news(struct starter_channel *channel)
+static void post(struct starter_channel *channel)
 {
-	if (channel->posted || !channel->news || !channel->loop)
+	if (channel->posted || !channel->loop)
 		return;
 	channel->posted = true;
 	channel->task.run = tell_later;
 	loop_post(channel->loop, &channel->task);
+}
+
+static void post_news(struct starter_channel *channel)
+{
+	if (channel->news)
+		post(channel);
+}
+
+/* What fails for want of memory says nothing of the starter. */
+static bool is_short(int error)
+{
+	return error == ENOMEM || error == ENOBUFS || error == ETOOMANYREFS;
+}
+
+/* Nobody would tell when there is memory again. */
+static void try_again(struct starter_channel *channel)
+{
+	channel->again = true;
+	post(channel);
 }
 
 /* --- messages ------------------------------------------------------------------------- */
@@ -204,6 +234,7 @@ static bool ask(struct starter_channel *channel, struct start *start)
 		return true;
 	}
 	start->state = START_ASKED;
+	start->doubtful = false;
 	channel->asked++;
 	return true;
 }
@@ -227,6 +258,52 @@ static void signal_more(struct starter_channel *channel)
 	for (unsigned i = 0; i < STARTER_PLACES; i++)
 		if (channel->places[i] && channel->places[i]->signal)
 			starter_signal(channel->places[i], channel->places[i]->signal);
+}
+
+static void send_mark(struct starter_channel *channel)
+{
+	const struct starter_request request = {.kind = STARTER_MARK, .place = channel->renewals};
+
+	channel->mark =
+		send(channel->fd, &request, sizeof(request), MSG_DONTWAIT | MSG_NOSIGNAL) < 0;
+	/* Without room there is something to be answered before. */
+	if (channel->mark && errno != EAGAIN)
+		try_again(channel);
+}
+
+/* There is another starter, and nothing of what ran. */
+static void renew(struct starter_channel *channel)
+{
+	if (channel->first)
+		log_warning("the process that starts programs was ended, and what it had started "
+			    "with it: there is another one");
+	channel->renewals++;
+	channel->mark = false;
+	for (unsigned i = 0; i < STARTER_PLACES; i++) {
+		struct start *start = channel->places[i];
+
+		if (start && start->state == START_RUNNING) {
+			start->status = -1;
+			note(channel, start, NEWS_ENDED);
+		} else if (start && start->state == START_ASKED) {
+			start->doubtful = channel->mark = true;
+		}
+	}
+	if (channel->mark)
+		send_mark(channel);
+}
+
+/* What is doubtful still is no more. */
+static void settle(struct starter_channel *channel)
+{
+	for (unsigned i = 0; i < STARTER_PLACES; i++) {
+		struct start *start = channel->places[i];
+
+		if (!start || start->state != START_ASKED || !start->doubtful)
+			continue;
+		channel->asked--;
+		note_failure(channel, start, EOWNERDEAD);
+	}
 }
 
 /* One answer with its pidfd, or -1.  Bytes, 0: the end, -1 with errno. */
@@ -257,6 +334,16 @@ static bool take(struct starter_channel *channel, const struct starter_answer *a
 		answer->place < STARTER_PLACES ? channel->places[answer->place] : NULL;
 	bool ended = answer->kind == STARTER_ENDED;
 
+	if (answer->kind == STARTER_RENEWED) {
+		renew(channel);
+		return true;
+	}
+	if (answer->kind == STARTER_MARKED) {
+		/* Else it was asked for before that one was ended, too. */
+		if (answer->place == channel->renewals)
+			settle(channel);
+		return true;
+	}
 	if (!start || start->state != (ended ? START_RUNNING : START_ASKED))
 		return false;
 	if (ended) {
@@ -283,6 +370,7 @@ static bool take(struct starter_channel *channel, const struct starter_answer *a
 /* Notes all that has come. */
 static void listen_to(struct starter_channel *channel)
 {
+	channel->again = false;
 	while (channel->fd >= 0) {
 		struct starter_answer answer;
 		int pidfd;
@@ -290,7 +378,9 @@ static void listen_to(struct starter_channel *channel)
 
 		if (length < 0 && errno == EINTR)
 			continue;
-		if (length < 0 && errno == EAGAIN)
+		if (length < 0 && is_short(errno))
+			try_again(channel);
+		if (length < 0 && (errno == EAGAIN || is_short(errno)))
 			break;
 		if (length == sizeof(answer) && take(channel, &answer, pidfd))
 			continue;
@@ -298,6 +388,8 @@ static void listen_to(struct starter_channel *channel)
 			close(pidfd);
 		lose(channel);
 	}
+	if (channel->mark && channel->fd >= 0)
+		send_mark(channel);
 	if (channel->signals)
 		signal_more(channel);
 	ask_more(channel);
@@ -366,13 +458,15 @@ void starter_signal(struct start *start, int signal_number)
 		return;
 	error = send_request(channel, start, signal_number);
 	start->signal = 0;
-	if (error != -EAGAIN)
+	if (error != -EAGAIN && error != -EINTR && !is_short(-error))
 		return;
 	start->signal = (uint8_t)signal_number;
 	channel->signals = true;
+	if (error != -EAGAIN)
+		try_again(channel);
 }
 
-/* --- the starter itself -------------------------------------------------------------------- */
+/* --- the starter and its keeper ------------------------------------------------------------ */
 
 static bool fail(char **why, const char *what)
 {
@@ -403,6 +497,29 @@ static bool check_programs(const struct starter_program *programs, unsigned coun
 	return true;
 }
 
+/*
+ * Whether one has come to where it takes requests; else errno is why.  A keeper
+ * that ended without a word was killed.
+ */
+static bool is_ready(int channel)
+{
+	struct starter_answer answer;
+	ssize_t length;
+
+	do
+		length = recv(channel, &answer, sizeof(answer), 0);
+	while (length < 0 && errno == EINTR);
+	if (length < 0)
+		return false;
+	if (length != sizeof(answer) ||
+	    (answer.kind != STARTER_READY && answer.kind != STARTER_RENEWED)) {
+		errno = ECHILD;
+		return false;
+	}
+	errno = answer.error;
+	return answer.error == 0;
+}
+
 static bool fork_starter(struct starter *starter, const struct starter_program *programs,
 			 unsigned count, char **why)
 {
@@ -420,12 +537,14 @@ static bool fork_starter(struct starter *starter, const struct starter_program *
 	if (made == starter->count) {
 		starter->pid = fork();
 		if (starter->pid == 0)
-			starter_process(programs, count, theirs, made);
+			starter_keeper(programs, count, theirs, made);
 	}
 	for (unsigned i = 0; i < made; i++)
 		close(theirs[i]);
 	g_free(theirs);
-	return starter->pid > 0 ? true : fail(why, made == starter->count ? "fork" : "sockets");
+	if (starter->pid < 0)
+		return fail(why, made == starter->count ? "fork" : "sockets");
+	return is_ready(starter->channels[0].fd) ? true : fail(why, "its own start");
 }
 
 struct starter *starter_open(const struct starter_program *programs, unsigned count,
@@ -445,6 +564,7 @@ struct starter *starter_open(const struct starter_program *programs, unsigned co
 		struct starter_channel *channel = &starter->channels[i];
 
 		channel->fd = -1;
+		channel->first = i == 0;
 		channel->last_waiting = &channel->waiting;
 		channel->last_news = &channel->news;
 		channel->watch.ready = ready;

@@ -8,10 +8,14 @@
  * was taken over can start nothing but what its operator named.
  *
  * A thread has a channel; what it asks for is answered on the thread's loop.
- * A program ends, at the latest, with its channel.
+ * A program ends, at the latest, with its channel, or with the process that
+ * started it.  That has a keeper, which forks the next: of what is asked at that
+ * time one at most is lost.
  */
 #ifndef SWEET_STARTER_H
 #define SWEET_STARTER_H
+
+#include <stdbool.h>
 
 #include <loop.h>
 #include <starter-program.h>
@@ -35,10 +39,11 @@ struct start {
 	 * Later, and never during the asking.  error 0: it runs; pidfd becomes
 	 * readable when it ends, and is the callee's now.  Or an errno: ENOENT,
 	 * EACCES, EISDIR ... of the script; EAGAIN: too many programs run;
-	 * EPIPE: the starter is gone.
+	 * EOWNERDEAD: the starter ended meanwhile, and the program, if it ran; the next
+	 * starter may be asked; EPIPE: there is no starter any more.
 	 */
 	void (*done)(struct start *start, int error, int pidfd);
-	/* It has ended; status as of waitpid(), -1: nobody knows.  May be NULL. */
+	/* It has ended; status as of waitpid(), -1: with its starter.  May be NULL. */
 	void (*ended)(struct start *start, int status);
 	/* Good from done() on. */
 	pid_t pid;
@@ -48,14 +53,16 @@ struct start {
 	struct start *next;
 	uint32_t place;
 	uint8_t state, news, signal;
+	bool doubtful;
 	int error, pidfd, status;
 };
 
 /*
- * Forks the starter; one thread, before privileges are given up.  Without a
+ * Forks it, and its keeper; one thread, before privileges are given up.  Without a
  * descriptor 0 a program has an empty input, without 2 the errors of the
  * starter, which are the server's of now, and without 1 its 2.  threads: how
- * many channels there are.  NULL: *why is one line (g_free).
+ * many channels there are.  Waits until it is ready.  NULL: *why is one line
+ * (g_free).
  */
 struct starter *starter_open(const struct starter_program *programs, unsigned count,
 			     unsigned threads, char **why);

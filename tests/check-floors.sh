@@ -98,6 +98,7 @@ fcgi-link cgi-input endpoint supervisor privileges readonly syscall-filter
 endpoints pool-config starter-program
 configuration starter-exec
 starter-process
+starter-keeper
 starter
 programs cgi-run gw-child config-fixed confine socket-options
 config-rule generation

@@ -11,7 +11,8 @@ import pytest
 
 from client import Client, fetch, request
 from files import write
-from server import GENERATE, OBEY, SOON, UNDER
+from responder import STDOUT, Application, end, record
+from server import GENERATE, OBEY, SOON, TIMEOUT, UNDER
 
 
 class Config:
@@ -106,13 +107,20 @@ def test_environment_and_processes(run):
             assert {b"ONE=1", b"TWO=2"} <= set(file.read().split(b"\0"))
 
 
+def end_hanging(server):
+    """Or the server, at its end, waits for what hangs."""
+    for process in server.workers().values():
+        process.kill()
+
+
 def test_full_queue_is_503_at_once(run):
     """One in the worker, one in the queue of each thread."""
     server = run(pool(processes=1, in_flight=1, queue=1) + "[path /a]\npool=app\n", "threads=1")
     held = []
-    for state in ({"in_flight": 1, "waiting": 0}, {"in_flight": 1, "waiting": 1}):
+    for path, state in (("/a/hang", {"in_flight": 1, "waiting": 0}),
+                        ("/a/header", {"in_flight": 1, "waiting": 1})):
         held.append(Client(server.port))
-        held[-1].send(request("/a/hang"))
+        held[-1].send(request(path))
         server.wait_status(lambda status: (
             status["workers"]["pools"][0]["processes"][0]["in_flight"],
             status["workers"]["pools"][0]["waiting"]) == tuple(state.values()))
@@ -120,6 +128,7 @@ def test_full_queue_is_503_at_once(run):
     assert (got.status, got["Retry-After"]) == (503, "1")
     for client in held:
         client.close()
+    end_hanging(server)
 
 
 def test_who_waits_too_long_is_503(run):
@@ -130,6 +139,7 @@ def test_who_waits_too_long_is_503(run):
         server.wait_status(
             lambda status: status["workers"]["pools"][0]["processes"][0]["in_flight"] == 1)
         assert fetch(server.port, "/a/pid").status == 503
+    end_hanging(server)
 
 
 def test_who_waits_leaves_with_its_client(run):
@@ -144,6 +154,7 @@ def test_who_waits_leaves_with_its_client(run):
         second.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         second.close()  # by a reset
         server.wait_status(lambda status: status["workers"]["pools"][0]["waiting"] == 0)
+    end_hanging(server)
 
 
 def test_worker_that_hangs_is_504(run):
@@ -196,6 +207,48 @@ def test_old_pool_answers_what_began_with_it(run, config):
         client.send(b"cd")
         assert client.response().status == 200
     server.wait_status(lambda _: not server.workers())
+
+
+@pytest.mark.parametrize("late", (False, True))
+def test_fastcgi_pool_goes(run, config, late):
+    """What it began is answered; then its connections are closed, the idle one too.
+
+    late: the end of a request comes when its answer is whole, and the pool at its end."""
+    began, go_on, over = threading.Event(), threading.Event(), threading.Event()
+
+    def handle(asked):
+        asked.body()
+        slow = asked.variables["REQUEST_URI"] == "/a/slow"
+        if slow:
+            began.set()
+            assert go_on.wait(TIMEOUT)
+        said = record(STDOUT, b"Content-Type: text/plain\r\nContent-Length: 8\r\n\r\nanswered")
+        if slow and late:
+            asked.send(said)
+            assert over.wait(TIMEOUT)
+            assert asked.aborted()
+            said = b""
+        asked.send(said + record(STDOUT) + end())
+
+    app = Application(handle, config.folder / "app.sock")
+    server = run(f"[pool app]\nprotocol=fastcgi\nupstream={app.address}\nkeep-connection=1h\n"
+                 "[path /a]\npool=app\n", "threads=1")
+    with Client(server.port) as client:
+        client.send(request("/a/slow"))
+        assert began.wait(TIMEOUT)
+        assert fetch(server.port, "/a/quick").body == b"answered"
+        config.write("", "threads=1")
+        config.reload(server)
+        assert fetch(server.port, "/a/quick").status == 404
+        assert not server.errors.count("pool app: ending")
+        go_on.set()
+        assert client.response().body == b"answered"
+        assert server.errors.wait("pool app: ending")
+        over.set()
+        assert all(app.ended.acquire(timeout=TIMEOUT) for _ in range(2))
+        assert client.get("/file").body == b"a file\n"
+    app.close()
+    assert app.connections == 2 and not app.faults
 
 
 def test_reload_that_cannot_start_changes_nothing(run, config):

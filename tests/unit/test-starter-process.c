@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-starter-process.c - unit tests of starter-process.c against a server
- * that was taken over: whatever is written to a channel, nothing else is
- * started than what may be, no other channel suffers, and nothing piles up.
+ * test-starter-process.c - unit tests of starter-process.c and starter-keeper.c
+ * against a server that was taken over: whatever is written to a channel,
+ * nothing else is started than what may be, no other channel suffers, and
+ * nothing piles up; and what channels hear when the starter is killed.
  */
 #include <stdalign.h>
 #include <sys/wait.h>
 
-#include <starter-process.h>
+#include <starter-keeper.h>
 
 #include "process-fixture.h"
 
@@ -22,8 +23,11 @@ static const struct starter_program programs[] = {
 static int channels[2];
 static pid_t process;
 
+static struct starter_answer hear(int channel);
+
 static void set_up(void)
 {
+	struct starter_answer answer;
 	int theirs[2];
 
 	for (unsigned i = 0; i < 2; i++) {
@@ -35,8 +39,10 @@ static void set_up(void)
 	}
 	process = fork();
 	if (process == 0)
-		starter_process(programs, 2, theirs, 2);
+		starter_keeper(programs, 2, theirs, 2);
 	close_pair(theirs);
+	answer = hear(channels[0]);
+	ck_assert(answer.kind == STARTER_READY && answer.error == 0);
 }
 
 static void tear_down(void)
@@ -273,7 +279,7 @@ START_TEST(test_noise)
 		}
 		memcpy(&request, bytes, sizeof(request));
 		/* Near to what is good. */
-		request.kind = 1 + request.kind % 2;
+		request.kind = 1 + request.kind % 3;
 		request.place %= STARTER_PLACES;
 		request.program %= 3;
 		request.fds %= 4;
@@ -284,7 +290,73 @@ START_TEST(test_noise)
 		ck_assert(say(channels[0], bytes, sizeof(request) + random_next(&seed) % 128, 0));
 		if (request.kind == STARTER_START)
 			ck_assert_uint_eq(hear(channels[0]).kind, STARTER_REFUSED);
+		else if (request.kind == STARTER_MARK)
+			ck_assert_uint_eq(hear(channels[0]).kind, STARTER_MARKED);
 	}
+	check_other();
+}
+END_TEST
+
+/* --- a starter that is killed ------------------------------------------------------------------- */
+
+/* Whose program that is. */
+static pid_t parent_of(pid_t pid)
+{
+	char path[64];
+	int parent = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	file = fopen(path, "r");
+	ck_assert_ptr_nonnull(file);
+	ck_assert_int_eq(fscanf(file, "%*d (%*[^)]) %*c %d", &parent), 1);
+	fclose(file);
+	return parent;
+}
+
+static bool say_mark(int channel, uint32_t number)
+{
+	const struct starter_request request = {.kind = STARTER_MARK, .place = number};
+
+	return say(channel, &request, sizeof(request), 0);
+}
+
+/* Its successor says so, on each channel before all else, and serves what waits. */
+START_TEST(test_renewed)
+{
+	struct starter_answer answer;
+	pid_t starter;
+
+	ck_assert(say_mark(channels[0], 7));
+	answer = hear(channels[0]);
+	ck_assert(answer.kind == STARTER_MARKED && answer.place == 7);
+	ck_assert(say_start(channels[0], 3, 0));
+	starter = parent_of(hear(channels[0]).pid);
+	ck_assert_int_ne(starter, process);
+	ck_assert_int_eq(parent_of(starter), process);
+	ck_assert_int_eq(kill(starter, SIGSTOP), 0);
+	ck_assert(say_start(channels[0], 4, 1));
+	ck_assert(say_mark(channels[0], ~0u));
+	ck_assert_int_eq(kill(starter, SIGKILL), 0);
+	ck_assert_uint_eq(hear(channels[0]).kind, STARTER_RENEWED);
+	answer = hear(channels[0]);
+	ck_assert(answer.kind == STARTER_STARTED && answer.place == 4);
+	answer = hear(channels[0]);
+	/* Its end may be told before the mark that was asked for. */
+	if (answer.kind == STARTER_ENDED) {
+		ck_assert(answer.place == 4 && answer.status == 0);
+		answer = hear(channels[0]);
+		ck_assert(answer.kind == STARTER_MARKED && answer.place == ~0u);
+	} else {
+		ck_assert(answer.kind == STARTER_MARKED && answer.place == ~0u);
+		answer = hear(channels[0]);
+		ck_assert(answer.kind == STARTER_ENDED && answer.place == 4);
+	}
+	/* The places of the dead one's programs are free. */
+	ck_assert(say_start(channels[0], 3, 1));
+	ck_assert_uint_eq(hear(channels[0]).kind, STARTER_STARTED);
+	ck_assert_uint_eq(hear(channels[0]).kind, STARTER_ENDED);
+	ck_assert_uint_eq(hear(channels[1]).kind, STARTER_RENEWED);
 	check_other();
 }
 END_TEST
@@ -301,6 +373,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_flood);
 	tcase_add_test(tcase, test_flood_of_programs);
 	tcase_add_test(tcase, test_noise);
+	tcase_add_test(tcase, test_renewed);
 }
 
 RUN_SUITE("starter-process", fill)

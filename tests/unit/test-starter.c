@@ -625,40 +625,65 @@ START_TEST(test_death_of_the_server)
 }
 END_TEST
 
-/* A starter that is killed takes its programs along, and the server lives on. */
+#define SLEEPING SHELL("echo $PPID; exec sleep 1000")
+
+/* Starts that; its starter's pid. */
+static pid_t start_sleeping(struct job *job, unsigned program)
+{
+	char line[16] = "";
+
+	job_init(job, program, NULL);
+	job_start(job);
+	ck_assert_int_eq(job->error, 0);
+	for (size_t i = 0; i < sizeof(line) - 1 && (i == 0 || line[i - 1] != '\n'); i++)
+		read_exactly(job->output, line + i, 1);
+	return (pid_t)atoi(line);
+}
+
+static void check_ended(struct job *job)
+{
+	AWAIT(job->ended);
+	ck_assert_int_eq(job->status, -1);
+	ck_assert_str_eq(read_to_end(job->output), "");
+	job_clear(job);
+}
+
+/* A starter that is killed takes its programs along; there is another, for all threads. */
 START_TEST(test_death_of_the_starter)
 {
-	const struct starter_program programs[] = {SHELL("echo $PPID; exec sleep 1000")};
-	struct job job, other;
-	char line[16] = "";
+	const struct starter_program programs[] = {SLEEPING, SHELL("echo next")};
+	struct starter_channel *other;
+	struct job job, waited;
+	pid_t first, second;
 	int pidfd;
 
-	begin(programs, 1);
-	job_init(&job, 0, NULL);
-	job_start(&job);
-	for (size_t i = 0; i < sizeof(line) - 1 && (i == 0 || line[i - 1] != '\n'); i++)
-		read_exactly(job.output, line + i, 1);
-	ck_assert_int_eq(kill((pid_t)atoi(line), SIGKILL), 0);
-	AWAIT(job.ended);
-	ck_assert_int_eq(job.status, -1);
-	ck_assert_str_eq(read_to_end(job.output), "");
-	ck_assert_int_eq(error_of(0, NULL), EPIPE);
-	job_init(&other, 0, NULL);
+	begin(programs, 2);
+	other = starter_channel(starter, 1);
+	first = start_sleeping(&job, 0);
+	ck_assert_int_eq(kill(first, SIGKILL), 0);
+	check_ended(&job);
+	ck_assert_str_eq(output_of(1, NULL), "next\n");
 	/* The other thread has not looked yet. */
-	ck_assert_int_eq(starter_run(starter_channel(starter, 1), &other.start, &pidfd), -EPIPE);
-	close(other.start.fds[1]);
-	job_clear(&other);
-	job_clear(&job);
+	job_init(&waited, 1, NULL);
+	ck_assert_int_eq(starter_run(other, &waited.start, &pidfd), 0);
+	close(waited.start.fds[1]);
+	ck_assert_str_eq(read_to_end(waited.output), "next\n");
+	close(pidfd);
+	job_clear(&waited);
+	/* Nor is the second the last. */
+	second = start_sleeping(&job, 0);
+	ck_assert_int_ne(second, first);
+	ck_assert_int_eq(kill(second, SIGKILL), 0);
+	check_ended(&job);
+	ck_assert_str_eq(output_of(1, NULL), "next\n");
 	end();
 }
 END_TEST
 
-/* What does not become its program is ended, and no longer waited for. */
-START_TEST(test_hanging_start)
+/* A folder with a script, open to be leased: who starts it waits then in opening it. */
+static int open_slow(char *folder)
 {
-	char folder[64], command[256], path[80];
-	struct starter_program programs[] = {{.folder = folder}, SHELL("echo next")};
-	struct job job;
+	char path[80];
 	int fd;
 
 	make_directory(folder);
@@ -667,6 +692,95 @@ START_TEST(test_hanging_start)
 	signal(SIGIO, SIG_IGN);
 	fd = open(path, O_WRONLY | O_CLOEXEC);
 	ck_assert_int_ge(fd, 0);
+	return fd;
+}
+
+/* What it was just starting is lost; what waits behind that is not. */
+START_TEST(test_death_in_a_start)
+{
+	char folder[64], command[256];
+	struct starter_program programs[] = {{.folder = folder}, SLEEPING, SHELL("echo next")};
+	struct job sleeping, lost, waiting[3];
+	pid_t first;
+	int fd;
+
+	fd = open_slow(folder);
+	begin(programs, 3);
+	first = start_sleeping(&sleeping, 1);
+	ck_assert_int_eq(fcntl(fd, F_SETLEASE, F_WRLCK), 0);
+	job_init(&lost, 0, "slow.sh");
+	call(&runner, ask, &lost);
+	/* It is at it as soon as somebody else wants to open the file. */
+	while (fcntl(fd, F_GETLEASE) == F_WRLCK)
+		sched_yield();
+	for (unsigned i = 0; i < 3; i++) {
+		job_init(&waiting[i], 2, NULL);
+		call(&runner, ask, &waiting[i]);
+	}
+	ck_assert_int_eq(kill(first, SIGKILL), 0);
+	AWAIT(lost.done);
+	ck_assert_int_eq(lost.error, EOWNERDEAD);
+	SEEN(!lost.ended);
+	close(lost.start.fds[1]);
+	ck_assert_str_eq(read_to_end(lost.output), "");
+	job_clear(&lost);
+	check_ended(&sleeping);
+	for (unsigned i = 0; i < 3; i++) {
+		AWAIT(waiting[i].done);
+		ck_assert_int_eq(waiting[i].error, 0);
+		close(waiting[i].start.fds[1]);
+		ck_assert_str_eq(read_to_end(waiting[i].output), "next\n");
+		AWAIT(waiting[i].ended);
+		ck_assert_int_eq(waiting[i].status, 0);
+		job_clear(&waiting[i]);
+	}
+	close(fd);
+	end();
+	snprintf(command, sizeof(command), "rm -r %s", folder);
+	ck_assert_int_eq(system(command), 0);
+}
+END_TEST
+
+/* Without its keeper a starter is as good, but the last. */
+START_TEST(test_death_of_the_keeper)
+{
+	const struct starter_program programs[] = {SLEEPING, SHELL("echo next")};
+	struct job job, other;
+	char path[64];
+	pid_t last;
+	int pidfd, keeper = 0;
+	FILE *file;
+
+	begin(programs, 2);
+	last = start_sleeping(&job, 0);
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)last);
+	file = fopen(path, "r");
+	ck_assert_ptr_nonnull(file);
+	ck_assert_int_eq(fscanf(file, "%*d (sweet: starter) %*c %d", &keeper), 1);
+	fclose(file);
+	ck_assert_int_eq(kill(keeper, SIGKILL), 0);
+	ck_assert_str_eq(output_of(1, NULL), "next\n");
+	ck_assert_int_eq(kill(last, SIGKILL), 0);
+	check_ended(&job);
+	ck_assert_int_eq(error_of(1, NULL), EPIPE);
+	job_init(&other, 1, NULL);
+	/* The other thread has not looked yet. */
+	ck_assert_int_eq(starter_run(starter_channel(starter, 1), &other.start, &pidfd), -EPIPE);
+	close(other.start.fds[1]);
+	job_clear(&other);
+	end();
+}
+END_TEST
+
+/* What does not become its program is ended, and no longer waited for. */
+START_TEST(test_hanging_start)
+{
+	char folder[64], command[256];
+	struct starter_program programs[] = {{.folder = folder}, SHELL("echo next")};
+	struct job job;
+	int fd;
+
+	fd = open_slow(folder);
 	begin(programs, 2);
 	/* The kernel waits with each other opening until this is given back. */
 	ck_assert_int_eq(fcntl(fd, F_SETLEASE, F_WRLCK), 0);
@@ -832,6 +946,34 @@ START_TEST(test_not_to_be_opened)
 }
 END_TEST
 
+/* It has room for the channels, and the starter for none of its own descriptors. */
+START_TEST(test_no_room)
+{
+	char *const argv[] = {"true", NULL};
+	struct starter_program programs[] = {{.path = "/bin/true", .argv = argv}};
+	struct rlimit limit, low;
+	char *why = NULL;
+	int next;
+
+	if (skip_without_limits("starter: no room"))
+		return;
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	next = dup(STDERR_FILENO);
+	ck_assert_int_ge(next, 0);
+	close(next);
+	low = limit;
+	low.rlim_cur = (rlim_t)next + 4;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &low), 0);
+	ck_assert_ptr_null(starter_open(programs, 1, 2, &why));
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	ck_assert_ptr_nonnull(why);
+	ck_assert_ptr_nonnull(strstr(why, g_strerror(EMFILE)));
+	g_free(why);
+	ck_assert_int_lt(waitpid(-1, NULL, WNOHANG), 0);
+	ck_assert_int_eq(errno, ECHILD);
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_run);
@@ -849,11 +991,14 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_close_ends_programs);
 	tcase_add_test(tcase, test_death_of_the_server);
 	tcase_add_test(tcase, test_death_of_the_starter);
+	tcase_add_test(tcase, test_death_in_a_start);
+	tcase_add_test(tcase, test_death_of_the_keeper);
 	tcase_add_test(tcase, test_hanging_start);
 	tcase_add_test(tcase, test_many);
 	tcase_add_test(tcase, test_large_blocks);
 	tcase_add_test(tcase, test_waiting_for_an_answer);
 	tcase_add_test(tcase, test_not_to_be_opened);
+	tcase_add_test(tcase, test_no_room);
 }
 
 RUN_SUITE("starter", fill)
