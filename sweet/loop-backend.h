@@ -22,7 +22,7 @@ struct loop_fd {
 	struct loop_watch *watch;
 	bool paused;   /* the receive is */
 	bool stopping; /* the accept is */
-	bool resting;  /* the single accept is, until the next is asked for */
+	bool resting;  /* the accept is, until the next is asked for */
 	bool sending;  /* sends may be started on what is watched */
 	/* The backend's own: */
 	bool registered; /* epoll: added; io_uring: a receive, accept or watch is armed */
@@ -64,7 +64,7 @@ struct loop_backend {
 	void (*leave)(struct loop *loop);
 	/* The fd's accept, receive or watch has been set: begin. */
 	int (*begin)(struct loop *loop, int fd);
-	/* A single accept has its connection: no more for now; and go on, with begin(). */
+	/* A single accept has its connection, or one failed: no more until begin(). */
 	void (*rest)(struct loop *loop, int fd);
 	/* Its accept is to end: tell loop_accept_stopped() later, when nothing more comes of it. */
 	void (*stop_accept)(struct loop *loop, int fd);

@@ -205,7 +205,7 @@ static void cancel(struct loop *loop, uint64_t user_data)
 	sqe->user_data = TYPE_NONE;
 }
 
-/* It was armed for the one that came. */
+/* It was armed for the one that came; an error ends one for many, too. */
 static void uring_rest(struct loop *loop, int fd)
 {
 	(void)loop;

@@ -158,19 +158,29 @@ void loop_accepted(struct loop *loop, int fd, int result)
 {
 	struct loop_accept *op = loop->fds[fd].accept;
 
-	if (op->single && result >= 0 && !loop->fds[fd].stopping) {
-		loop->fds[fd].resting = true;
-		loop->backend->rest(loop, fd);
-	}
+	if (op->single && result >= 0)
+		loop_accept_rest(loop, fd);
 	op->accepted(op, result);
 }
 
-void loop_accept_next(struct loop *loop, int fd)
+void loop_accept_rest(struct loop *loop, int fd)
 {
-	if (!loop->fds[fd].resting)
+	/* What stops is armed no more as it is. */
+	if (loop->fds[fd].stopping)
 		return;
-	loop->fds[fd].resting = false;
-	(void)loop->backend->begin(loop, fd);
+	loop->fds[fd].resting = true;
+	loop->backend->rest(loop, fd);
+}
+
+int loop_accept_next(struct loop *loop, int fd)
+{
+	int error;
+
+	if (!loop->fds[fd].resting)
+		return 0;
+	error = loop->backend->begin(loop, fd);
+	loop->fds[fd].resting = error < 0;
+	return error;
 }
 
 void loop_accept_stop(struct loop *loop, int fd)
@@ -178,7 +188,7 @@ void loop_accept_stop(struct loop *loop, int fd)
 	if (loop->fds[fd].stopping)
 		return;
 	/* What rests ends like what does not. */
-	loop_accept_next(loop, fd);
+	(void)loop_accept_next(loop, fd);
 	loop->fds[fd].stopping = true;
 	loop->backend->stop_accept(loop, fd);
 }

@@ -99,8 +99,10 @@ int loop_accept_start(struct loop *loop, struct loop_accept *op, int fd);
  * is called, once; the descriptor stays open.
  */
 void loop_accept_stop(struct loop *loop, int fd);
-/* The next connection may come to a single accept; twice is fine. */
-void loop_accept_next(struct loop *loop, int fd);
+/* By accepted() that was told an error, of any accept: no more until loop_accept_next(). */
+void loop_accept_rest(struct loop *loop, int fd);
+/* The next connection may come to one that rests; twice is fine.  0; -errno: it rests on. */
+int loop_accept_next(struct loop *loop, int fd);
 int loop_receive_start(struct loop *loop, struct loop_receive *op, int fd);
 /* Asks for no more bytes for now; what is on its way may still come. */
 void loop_receive_pause(struct loop *loop, int fd);

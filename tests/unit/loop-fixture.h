@@ -134,15 +134,20 @@ static inline void runner_begin(void *argument)
 		ck_abort_msg("no probe");
 }
 
-static inline void runner_start(struct runner *runner, enum loop_kind kind)
+static inline void runner_start_in(struct runner *runner, enum loop_kind kind, enum loop_room room)
 {
 	char why[128];
 
-	*runner = (struct runner){.loop = loop_open(kind, LOOP_MANY, why, sizeof(why))};
+	*runner = (struct runner){.loop = loop_open(kind, room, why, sizeof(why))};
 	ck_assert_msg(runner->loop, "%s", why);
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, runner->ends), 0);
 	ck_assert_int_eq(pthread_create(&runner->thread, NULL, runner_thread, runner), 0);
 	call(runner, runner_begin, runner);
+}
+
+static inline void runner_start(struct runner *runner, enum loop_kind kind)
+{
+	runner_start_in(runner, kind, LOOP_MANY);
 }
 
 /* Some turns, each with an event from the kernel: what was under way has come. */

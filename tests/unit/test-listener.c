@@ -9,6 +9,7 @@
 #include <listener.h>
 
 #include "loop-fixture.h"
+#include "process-fixture.h"
 
 #define WAITING 20 /* clients in a queue */
 
@@ -205,6 +206,153 @@ START_TEST(test_close_while_retiring)
 }
 END_TEST
 
+/* --- descriptors run out ------------------------------------------------------------- */
+
+#define LIMIT 128      /* descriptors that a process has here at most */
+#define LOOK_MS 300    /* that a loop is looked at */
+#define TURNS_MAX 100u /* in that time, of one that does not spin: it would have thousands */
+
+static struct loop_hook hook;
+static struct timer look;
+static _Atomic unsigned turns; /* read while the loop goes on */
+static unsigned looks;
+static struct rlimit before; /* of descriptors */
+
+static bool count_turn(struct loop_hook *one)
+{
+	(void)one;
+	turns++;
+	return false;
+}
+
+static void looked(struct timer *timer)
+{
+	(void)timer;
+	EVENT(looks++);
+}
+
+static void begin_look(void *argument)
+{
+	turns = 0;
+	hook.before_sleep = count_turn;
+	if (argument)
+		loop_hook_add(runner.loop, &hook);
+	loop_timer_start(runner.loop, &look, LOOK_MS, looked);
+}
+
+/* While descriptors are wanting: the loop sleeps, whoever waits. */
+static void check_rest(bool first)
+{
+	unsigned before = looks;
+
+	call(&runner, begin_look, first ? &hook : NULL);
+	AWAIT(looks == before + 1);
+	ck_assert_uint_le(turns, TURNS_MAX);
+}
+
+/* What another thread does between two calls of the listener's. */
+static void lose_reserve(void *argument)
+{
+	(void)argument;
+	close(listener.reserve);
+	listener.reserve = -1;
+	hogs[hog_count++] = dup(STDIN_FILENO);
+}
+
+static void visit_by(int fd)
+{
+	ck_assert_int_eq(connect(fd, (struct sockaddr *)&address.address, address.length), 0);
+}
+
+static void await_turned_away(int fd)
+{
+	char byte;
+
+	await(fd, POLLIN);
+	ck_assert_int_le(recv(fd, &byte, 1, 0), 0);
+	/* The listener has its reserve again before anybody can take that. */
+	settle(&runner);
+	close(fd);
+}
+
+/* From now on; a ring's accept keeps to the limit that there was when it began. */
+static void limit_descriptors(void)
+{
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+	hog_descriptors(LIMIT, 0);
+	free_descriptors();
+}
+
+START_TEST(test_out_of_descriptors)
+{
+	int fd, clients[4];
+
+	if (skip_without_limits("listener: no descriptors"))
+		return;
+	limit_descriptors();
+	fd = open_all(_i);
+	call(&runner, begin, &fd);
+	for (unsigned i = 0; i < 4; i++)
+		clients[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	/* One after the other is turned away, and nobody spins for the next. */
+	hog_descriptors(LIMIT, 0);
+	visit_by(clients[0]);
+	await_turned_away(clients[0]);
+	hog_descriptors(LIMIT, 0);
+	check_rest(true);
+	visit_by(clients[1]);
+	await_turned_away(clients[1]);
+	hog_descriptors(LIMIT, 0);
+	/* Somebody else has the reserve: who comes has to wait. */
+	call(&runner, lose_reserve, NULL);
+	visit_by(clients[2]);
+	check_rest(false);
+	ck_assert(is_open(clients[2]));
+	ck_assert_uint_eq(connections(), 0);
+	/* Until one is free, which is the reserve again. */
+	close(hogs[--hog_count]);
+	await_turned_away(clients[2]);
+	close(hogs[--hog_count]);
+	close(hogs[--hog_count]);
+	visit_by(clients[3]);
+	while (connections() == 0)
+		settle(&runner);
+	ck_assert(is_open(clients[3]));
+	close(clients[3]);
+	free_descriptors();
+	call(&runner, end, NULL);
+	runner_stop(&runner);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+END_TEST
+
+/* In the midst of that. */
+START_TEST(test_retire_out_of_descriptors)
+{
+	bool leave = true;
+	int fd, client;
+
+	if (skip_without_limits("listener: retired without descriptors"))
+		return;
+	limit_descriptors();
+	fd = open_all(_i);
+	call(&runner, begin, &fd);
+	client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	hog_descriptors(LIMIT, 0);
+	call(&runner, lose_reserve, NULL);
+	visit_by(client);
+	check_rest(true);
+	call(&runner, retire, &leave);
+	AWAIT(retired == 1);
+	/* A timer that is left would be seen now. */
+	check_rest(false);
+	free_descriptors();
+	close(client);
+	runner_stop(&runner);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
 	int first = first_kind();
@@ -214,6 +362,8 @@ static void fill(TCase *tcase)
 	tcase_add_loop_test(tcase, test_retire_leaves_the_queue, first, KINDS);
 	tcase_add_loop_test(tcase, test_close, first, KINDS);
 	tcase_add_loop_test(tcase, test_close_while_retiring, first, KINDS);
+	tcase_add_loop_test(tcase, test_out_of_descriptors, first, KINDS);
+	tcase_add_loop_test(tcase, test_retire_out_of_descriptors, first, KINDS);
 }
 
 RUN_SUITE("listener", fill)

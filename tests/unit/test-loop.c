@@ -8,6 +8,8 @@
 
 #include "loop-fixture.h"
 
+#define CROWD 450u /* connections: two descriptors each, of 1024 that there may be */
+
 static struct runner runner;
 
 /* --- opening ----------------------------------------------------------------- */
@@ -148,8 +150,8 @@ END_TEST
 
 static void door_next(void *argument)
 {
-	loop_accept_next(runner.loop, ((struct door *)argument)->fd);
-	loop_accept_next(runner.loop, ((struct door *)argument)->fd);
+	ck_assert_int_eq(loop_accept_next(runner.loop, ((struct door *)argument)->fd), 0);
+	ck_assert_int_eq(loop_accept_next(runner.loop, ((struct door *)argument)->fd), 0);
 }
 
 static void door_stopped(struct loop_accept *op)
@@ -334,6 +336,53 @@ START_TEST(test_receive_late)
 	inlet_close(&inlet);
 	runner_stop(&runner);
 	close(pair[0]);
+}
+END_TEST
+
+static void crowd_begin(void *argument)
+{
+	struct inlet *inlets = argument;
+
+	for (unsigned i = 0; i < CROWD; i++)
+		inlet_begin(&inlets[i]);
+}
+
+static void crowd_end(void *argument)
+{
+	struct inlet *inlets = argument;
+
+	for (unsigned i = 0; i < CROWD; i++)
+		inlet_end(&inlets[i]);
+}
+
+/* In one turn far more is done than a small loop's queue of completions and buffers hold. */
+START_TEST(test_receive_crowd)
+{
+	static struct inlet inlets[CROWD];
+	int peers[CROWD];
+
+	runner_start_in(&runner, kind_of(_i), LOOP_FEW);
+	for (unsigned i = 0; i < CROWD; i++) {
+		int pair[2];
+
+		ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+		peers[i] = pair[0];
+		write_pattern(pair[0], i, 0, 3000);
+		shutdown(pair[0], SHUT_WR);
+		inlet_init(&inlets[i], &runner, pair[1], 3000);
+	}
+	call(&runner, crowd_begin, inlets);
+	for (unsigned i = 0; i < CROWD; i++) {
+		AWAIT(inlets[i].end == 0);
+		SEEN(inlets[i].length == 3000 && inlets[i].late == 0);
+		SEEN(pattern_match(inlets[i].got, i, 0, 3000) == 3000);
+	}
+	call(&runner, crowd_end, inlets);
+	runner_stop(&runner);
+	for (unsigned i = 0; i < CROWD; i++) {
+		close(peers[i]);
+		free(inlets[i].got);
+	}
 }
 END_TEST
 
@@ -546,6 +595,7 @@ static void fill(TCase *tcase)
 		tcase_add_loop_test(tcase, test_accept_no_descriptors, first, KINDS);
 	tcase_add_loop_test(tcase, test_receive, first, KINDS);
 	tcase_add_loop_test(tcase, test_receive_late, first, KINDS);
+	tcase_add_loop_test(tcase, test_receive_crowd, first, KINDS);
 	tcase_add_loop_test(tcase, test_receive_reset, first, KINDS);
 	tcase_add_loop_test(tcase, test_pause, first, KINDS);
 	tcase_add_loop_test(tcase, test_reset_in_a_pause, first, KINDS);
