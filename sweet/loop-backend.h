@@ -26,6 +26,7 @@ struct loop_fd {
 	bool sending;  /* sends may be started on what is watched */
 	/* The backend's own: */
 	bool registered; /* epoll: added; io_uring: a receive, accept or watch is armed */
+	uint8_t armed;	 /* io_uring: which of them */
 	bool readable;	 /* epoll: readable while paused */
 	bool polled;	 /* io_uring: a poll for room is armed */
 	bool resumed;	 /* io_uring: bytes may hide that the connection has broken */

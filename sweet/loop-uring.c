@@ -172,22 +172,21 @@ static void arm(struct loop *loop, int fd)
 	struct loop_fd *entry = &loop->fds[fd];
 	struct io_uring_sqe *sqe = get_sqe(loop->state);
 
+	entry->armed = entry->receive ? TYPE_RECEIVE : entry->accept ? TYPE_ACCEPT : TYPE_WATCH;
 	if (entry->receive) {
 		io_uring_prep_recv_multishot(sqe, fd, NULL, 0, 0);
 		sqe->flags |= IOSQE_BUFFER_SELECT;
 		sqe->buf_group = BUFFER_GROUP;
-		sqe->user_data = key(loop, fd, TYPE_RECEIVE);
 	} else if (entry->accept) {
 		if (entry->accept->single)
 			io_uring_prep_accept(sqe, fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		else
 			io_uring_prep_multishot_accept(sqe, fd, NULL, NULL,
 						       SOCK_NONBLOCK | SOCK_CLOEXEC);
-		sqe->user_data = key(loop, fd, TYPE_ACCEPT);
 	} else {
 		io_uring_prep_poll_multishot(sqe, fd, POLLIN);
-		sqe->user_data = key(loop, fd, TYPE_WATCH);
 	}
+	sqe->user_data = key(loop, fd, (enum type)entry->armed);
 	entry->registered = true;
 }
 
@@ -264,10 +263,15 @@ static void uring_close_fd(struct loop *loop, int fd)
 		close(fd);
 		return;
 	}
-	/* In this order: what is armed holds the file, and so its end, back. */
-	sqe = get_sqe(state);
-	io_uring_prep_cancel_fd(sqe, fd, IORING_ASYNC_CANCEL_ALL);
-	sqe->user_data = TYPE_NONE;
+	/*
+	 * In this order: what is armed holds the file, and so its end, back.  By
+	 * their keys, which the kernel has a hash of: by the descriptor it would
+	 * look at what is armed of all others too.
+	 */
+	if (entry->registered)
+		cancel(loop, key(loop, fd, (enum type)entry->armed));
+	if (entry->polled)
+		cancel(loop, key(loop, fd, TYPE_ROOM));
 	sqe = get_sqe(state);
 	io_uring_prep_close(sqe, fd);
 	sqe->user_data = TYPE_NONE;

@@ -366,6 +366,108 @@ START_TEST(test_large_numbers)
 }
 END_TEST
 
+/* --- closing beside others -------------------------------------------------------- */
+
+#define SOME 100u
+
+struct crowd {
+	struct inlet *inlets;
+	unsigned count;
+	double took; /* CPU time of the loop's thread, in seconds */
+};
+
+static double thread_seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static void crowd_begin(void *argument)
+{
+	struct crowd *crowd = argument;
+
+	for (unsigned i = 0; i < crowd->count; i++)
+		inlet_begin(&crowd->inlets[i]);
+}
+
+static void crowd_close_some(void *argument)
+{
+	struct crowd *crowd = argument;
+
+	crowd->took = thread_seconds();
+	for (unsigned i = 0; i < SOME; i++)
+		loop_close_fd(runner.loop, crowd->inlets[--crowd->count].fd);
+}
+
+static void crowd_time(void *argument)
+{
+	struct crowd *crowd = argument;
+
+	crowd->took = thread_seconds() - crowd->took;
+}
+
+static void crowd_end(void *argument)
+{
+	struct crowd *crowd = argument;
+
+	while (crowd->count)
+		loop_close_fd(runner.loop, crowd->inlets[--crowd->count].fd);
+}
+
+/* The least that closing SOME of count took, of a few times. */
+static double close_beside(int kind, unsigned count)
+{
+	struct crowd crowd = {.inlets = must_alloc(count * sizeof(*crowd.inlets))};
+	int(*pairs)[2] = must_alloc(count * sizeof(*pairs));
+	double best = 1e9;
+
+	runner_start(&runner, kind_of(kind));
+	for (unsigned i = 0; i < count; i++) {
+		ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pairs[i]), 0);
+		inlet_init(&crowd.inlets[i], &runner, pairs[i][1], 10);
+	}
+	crowd.count = count;
+	call(&runner, crowd_begin, &crowd);
+	settle(&runner);
+	for (unsigned turn = 0; turn < 3; turn++) {
+		call(&runner, crowd_close_some, &crowd);
+		settle(&runner);
+		call(&runner, crowd_time, &crowd);
+		if (crowd.took < best)
+			best = crowd.took;
+	}
+	call(&runner, crowd_end, &crowd);
+	settle(&runner);
+	runner_stop(&runner);
+	for (unsigned i = 0; i < count; i++) {
+		free(crowd.inlets[i].got);
+		close(pairs[i][0]);
+	}
+	free(crowd.inlets);
+	free(pairs);
+	return best;
+}
+
+/* Who closes some need not look at all: a crowd that sits there costs the others nothing. */
+START_TEST(test_close_beside_many)
+{
+	struct rlimit limit;
+	unsigned many;
+	double few, crowded;
+
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = limit.rlim_max;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	many = limit.rlim_max > 17000 ? 8000 : (unsigned)limit.rlim_max / 2 - 500;
+	few = close_beside(_i, 3 * SOME + 1);
+	crowded = close_beside(_i, many);
+	ck_assert_msg(crowded < 6 * few, "beside %u others it took %.1f times as long", many,
+		      crowded / few);
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
 	int first = first_kind();
@@ -378,6 +480,7 @@ static void fill(TCase *tcase)
 	tcase_add_loop_test(tcase, test_many, first, KINDS);
 	tcase_add_loop_test(tcase, test_close_after_the_end, first, KINDS);
 	tcase_add_loop_test(tcase, test_large_numbers, first, KINDS);
+	tcase_add_loop_test(tcase, test_close_beside_many, first, KINDS);
 }
 
 RUN_SUITE("loop-close", fill)
