@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@
 #include <meta.h>
 
 #define GRACE_MS 2000u	  /* between SIGTERM and SIGKILL */
+#define CLOSING_MS 500u	  /* who runs for so long with its output closed does so on purpose */
 #define ERRORS_MAX 16384u /* bytes of complaints that are logged */
 #define EXTRA_MAX 160	  /* bytes of our own variables, but for the path of the cache */
 #define READS_MAX 16u	  /* of complaints, at a time */
@@ -168,6 +170,44 @@ void cgi_run_expect(struct cgi_run *run, unsigned ms)
 		loop_timer_start(run->loop, &run->timer, ms, is_silent);
 }
 
+/* Its end will be told; where there are no pidfds nobody knows. */
+static bool has_ended(const struct cgi_run *run)
+{
+	struct pollfd state = {.fd = run->pidfd, .events = POLLIN};
+
+	return poll(&state, 1, 0) > 0;
+}
+
+static void settled(struct cgi_run *run)
+{
+	run->awaited = false;
+	run->reading = true;
+	run->owner->settled(run);
+	run->reading = false;
+	cgi_run_settle(run);
+}
+
+static void has_closed(struct timer *timer)
+{
+	struct cgi_run *run = (struct cgi_run *)((char *)timer - offsetof(struct cgi_run, timer));
+
+	if (has_ended(run)) {
+		loop_timer_start(run->loop, timer, CLOSING_MS, has_closed);
+		return;
+	}
+	settled(run);
+}
+
+void cgi_run_await_end(struct cgi_run *run)
+{
+	run->awaited = true;
+	/* Else it is being ended anyhow. */
+	if (run->ending)
+		return;
+	timer_stop(&run->timer);
+	loop_timer_start(run->loop, &run->timer, CLOSING_MS, has_closed);
+}
+
 static void goes_on(struct timer *timer)
 {
 	struct cgi_run *run = (struct cgi_run *)((char *)timer - offsetof(struct cgi_run, timer));
@@ -201,6 +241,8 @@ void cgi_run_free(struct cgi_run *run)
 	cgi_input_close(&run->input);
 	close_watched(run, &run->out_fd);
 	close_watched(run, &run->err_fd);
+	if (run->pidfd >= 0)
+		close(run->pidfd);
 	free(run);
 }
 
@@ -220,7 +262,10 @@ static void say_over(struct cgi_run *run)
 	run->ending = false;
 	timer_stop(&run->timer);
 	run->owner->over(run);
-	cgi_run_settle(run);
+	if (run->awaited && run->user)
+		settled(run);
+	else
+		cgi_run_settle(run);
 }
 
 static void ended(struct start *start, int status)
@@ -228,6 +273,7 @@ static void ended(struct start *start, int status)
 	struct cgi_run *run = (struct cgi_run *)start;
 	char name[512];
 
+	run->status = status;
 	if (status >= 0 && WIFSIGNALED(status) && !run->ending)
 		log_warning("%s: was ended by signal %d", cgi_run_name(run, name, sizeof(name)),
 			    WTERMSIG(status));
@@ -274,8 +320,7 @@ static void started(struct start *start, int error, int pidfd)
 	struct cgi_run *run = (struct cgi_run *)start;
 
 	close_theirs(start);
-	if (pidfd >= 0)
-		close(pidfd);
+	run->pidfd = pidfd;
 	if (!error) {
 		run->started = true;
 		if (run->input.fd >= 0)
@@ -353,7 +398,7 @@ struct cgi_run *cgi_run_start(struct loop *loop, struct starter_channel *channel
 		return NULL;
 	run->loop = loop;
 	run->owner = owner;
-	run->input.fd = run->out_fd = run->err_fd = -1;
+	run->input.fd = run->out_fd = run->err_fd = run->pidfd = -1;
 	run->start = (struct start){
 		.program = program, .fds = {-1, -1, -1, -1}, .done = started, .ended = ended};
 	write_text(run, block, cache_socket);

@@ -28,6 +28,8 @@ struct cgi_run_owner {
 	void (*deaf)(struct cgi_run *run);
 	/* Has written nothing since cgi_run_expect(). */
 	void (*silent)(struct cgi_run *run);
+	/* What cgi_run_await_end() was for; the run is still the owner's. */
+	void (*settled)(struct cgi_run *run);
 	/* Its place is free; told after refused() as well, and when nobody has the run any more. */
 	void (*over)(struct cgi_run *run);
 	/* It is about to be. */
@@ -44,13 +46,16 @@ struct cgi_run {
 	int out_fd; /* -1: closed */
 	/* The owner's: not to be freed; nobody waits for its answer. */
 	bool reading, unwanted;
+	/* To be read: it has ended, with that status as of waitpid() or -1. */
+	bool over;
+	int status;
 
 	/* cgi-run.c's */
 	struct loop_watch out, err;
 	struct cgi_input input;
 	struct timer timer, more;
-	int err_fd;
-	bool started, over, ending;
+	int err_fd, pidfd;
+	bool started, ending, awaited;
 	unsigned errors; /* bytes of them so far */
 	size_t line_length;
 	char line[CGI_LINE_MAX];
@@ -78,6 +83,12 @@ bool cgi_run_body(struct cgi_run *run, size_t unit, size_t length, bool more);
 
 /* Within ms it has to write something; 0: it need not. */
 void cgi_run_expect(struct cgi_run *run, unsigned ms);
+
+/*
+ * Its output has come to an end, and it is not over: either it is about to be, or
+ * it goes on with its output closed.  settled() is told when either is sure.
+ */
+void cgi_run_await_end(struct cgi_run *run);
 
 /* Asks it to end, and makes it when it does not. */
 void cgi_run_end(struct cgi_run *run);

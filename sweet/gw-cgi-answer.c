@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * gw-cgi-answer.c - what CGI programs say.
+ *
+ * The output of a program that is killed ends like any other.  So the end of an
+ * answer whose length nobody has announced is believed only of a program that
+ * has ended by itself, or goes on.
  */
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include <gw-cgi-inside.h>
 
@@ -21,6 +26,8 @@ void gw_cgi_detach(struct gw_call *call)
 	struct cgi_run *run = own->run;
 
 	own->run = NULL;
+	gw_window_free(own->last);
+	own->last = NULL;
 	if (!run)
 		return;
 	gw_stream_keep_back(&own->stream);
@@ -54,6 +61,47 @@ static void close_output(struct cgi_run *run)
 	run->out_fd = -1;
 }
 
+static bool was_ended(const struct cgi_run *run)
+{
+	return run->over && (run->status < 0 || WIFSIGNALED(run->status));
+}
+
+/* The output has ended, and how the program does is known, or does not matter. */
+void gw_cgi_settled(struct cgi_run *run)
+{
+	struct gw_call *call = run->user;
+	struct cgi_call *own = cgi_call_of(call);
+	struct gw_window *last = own->last;
+
+	own->last = NULL;
+	/* Without a head it is none in any case. */
+	if (was_ended(run) && !is_complete(call, &own->stream) &&
+	    (own->stream.began || own->stream.held)) {
+		gw_window_free(last);
+		end_stream(run, "was ended before its answer was whole, for all that is known");
+		return;
+	}
+	gw_stream_last(&own->stream, last);
+	/* Else it was detached, and may be gone. */
+	if (run->user)
+		gw_cgi_detach(call);
+}
+
+/* last: was fed, and nothing comes behind it; or NULL. */
+static void output_ended(struct cgi_run *run, struct gw_window *last)
+{
+	struct cgi_call *own = cgi_call_of(run->user);
+
+	close_output(run);
+	own->last = last;
+	own->at_end = true;
+	gw_stream_keep_back(&own->stream);
+	if (run->over || is_complete(run->user, &own->stream))
+		gw_cgi_settled(run);
+	else
+		cgi_run_await_end(run);
+}
+
 /* One window.  False: not now, or never again. */
 static bool read_window(struct cgi_run *run)
 {
@@ -73,9 +121,13 @@ static bool read_window(struct cgi_run *run)
 		cgi_run_expect(run, ms);
 		return false;
 	}
-	if (!window) {
+	if (!window && error) {
 		close_output(run);
-		end_stream(run, error ? strerror(-error) : NULL);
+		end_stream(run, strerror(-error));
+		return false;
+	}
+	if (!window) {
+		output_ended(run, NULL);
 		return false;
 	}
 	if (gw_stream_feed(stream, window, (struct slice){window->data, window->length})) {
@@ -83,11 +135,7 @@ static bool read_window(struct cgi_run *run)
 			gw_stream_add(stream, window);
 			return run->user != NULL;
 		}
-		close_output(run);
-		gw_stream_last(stream, window);
-		/* Else it was detached, and may be gone. */
-		if (run->user)
-			gw_cgi_detach(call);
+		output_ended(run, window);
 		return false;
 	}
 	gw_window_free(window);

@@ -20,6 +20,8 @@ struct cgi_seat {
 	struct server *server;
 	struct cgi_run *runs;
 	struct loop_task offer, end;
+	struct timer again; /* a program could not be started, and somebody may wait */
+	uint64_t told_ms;   /* when that was last said */
 	_Atomic bool offered;
 	bool ending;
 };
@@ -39,6 +41,8 @@ struct cgi_pool {
 struct cgi_call {
 	struct gw_stream stream; /* must be first */
 	struct cgi_run *run;
+	struct gw_window *last; /* of the output, when its program's end is awaited; or NULL */
+	bool at_end;		/* it is, and the stream's release with it */
 };
 
 static_assert(sizeof(struct cgi_call) <= GW_CALL_OWN, "fits a call");
@@ -62,6 +66,7 @@ const char *gw_cgi_name(struct gw_call *call, char *out, size_t size);
 /* What cgi_run_owner asks for, of a run that has a call. */
 void gw_cgi_refused(struct cgi_run *run, int error);
 void gw_cgi_silent(struct cgi_run *run);
+void gw_cgi_settled(struct cgi_run *run);
 
 extern const struct gw_stream_source gw_cgi_source;
 

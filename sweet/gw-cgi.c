@@ -4,7 +4,9 @@
  *
  * A pool has room for a number of programs at a time, of all threads together.
  * A program keeps its room until it has ended, which may be after its answer;
- * whoever gives room back offers it to the threads in turn.
+ * whoever gives room back offers it to the threads in turn.  Where a program
+ * cannot be started for want of descriptors or memory nobody may ever give any
+ * back: the thread tries again by itself, as long as calls wait.
  */
 #include <errno.h>
 #include <string.h>
@@ -12,6 +14,9 @@
 #include <gw-cgi-inside.h>
 #include <gw-cgi.h>
 #include <programs.h>
+
+#define TELL_MS 10000
+#define AGAIN_MS 50
 
 static struct cgi_seat *cgi_seat_of(const struct gw_call *call)
 {
@@ -39,6 +44,11 @@ static void post_offer(struct cgi_seat *seat)
 		loop_post(seat->server->loop, &seat->offer);
 }
 
+static bool is_awaited(const struct cgi_seat *seat)
+{
+	return atomic_load(&seat->pool->queues[seat->server->number].count) > 0;
+}
+
 /* To whoever waits, others first. */
 static void offer_room(struct cgi_seat *from)
 {
@@ -48,7 +58,7 @@ static void offer_room(struct cgi_seat *from)
 	for (unsigned i = 1; i <= all->count; i++) {
 		struct cgi_seat *seat = &all->seats[(number + i) % all->count];
 
-		if (atomic_load(&from->pool->queues[seat->server->number].count) == 0)
+		if (!is_awaited(seat))
 			continue;
 		post_offer(seat);
 		return;
@@ -63,9 +73,36 @@ static void offered(struct loop_task *task)
 
 	atomic_store(&seat->offered, false);
 	gw_room(seat->pool, seat->server);
-	/* What is left is for the next. */
+	/* What is left is for the next; or no program could be started, see try_again(). */
+	if (!is_awaited(seat) && atomic_load(&all->running) < seat->pool->settings->processes)
+		offer_room(seat);
+}
+
+static void try_again(struct timer *timer)
+{
+	struct cgi_seat *seat =
+		(struct cgi_seat *)((char *)timer - offsetof(struct cgi_seat, again));
+	struct cgi_pool *all = seat->pool->own;
+
+	gw_room(seat->pool, seat->server);
+	/* It was not for want of room: those of other threads who wait are offered it too. */
 	if (atomic_load(&all->running) < seat->pool->settings->processes)
 		offer_room(seat);
+}
+
+static void cannot_start(struct cgi_seat *seat, int error)
+{
+	struct loop *loop = seat->server->loop;
+	struct cgi_pool *all = seat->pool->own;
+	uint64_t now = loop_now_ms(loop);
+
+	if (!seat->told_ms || now - seat->told_ms > TELL_MS) {
+		log_warning("pool %s: cannot start a program: %s", seat->pool->settings->name,
+			    strerror(error));
+		seat->told_ms = now;
+	}
+	atomic_fetch_sub(&all->running, 1);
+	loop_timer_start(loop, &seat->again, AGAIN_MS, try_again);
 }
 
 static void leave(struct cgi_seat *seat)
@@ -108,13 +145,20 @@ static void hungry(struct cgi_run *run)
 	gw_next_body(run->user);
 }
 
+/* The end of the answer does so by itself, with its length. */
+static void release(struct cgi_call *own)
+{
+	if (!own->at_end)
+		gw_stream_release(&own->stream);
+}
+
 static void deaf(struct cgi_run *run)
 {
 	struct gw_call *call = run->user;
 
 	/* It is not the client that is waited for. */
 	gw_start_timer(call);
-	gw_stream_release(&cgi_call_of(call)->stream);
+	release(cgi_call_of(call));
 }
 
 static const struct cgi_run_owner run_owner = {.readable = gw_cgi_read,
@@ -122,6 +166,7 @@ static const struct cgi_run_owner run_owner = {.readable = gw_cgi_read,
 					       .hungry = hungry,
 					       .deaf = deaf,
 					       .silent = gw_cgi_silent,
+					       .settled = gw_cgi_settled,
 					       .over = over,
 					       .freed = freed};
 
@@ -137,17 +182,19 @@ static bool submit(struct gw_call *call, const char *block, size_t length)
 	struct cgi_run *run;
 
 	if (!take_room(call->pool)) {
-		/* Room may have come before this one stands in the queue. */
-		post_offer(seat);
+		/*
+		 * Room may have come before this one stands in the queue.  Whoever gives
+		 * some back sees those that do.
+		 */
+		if (!is_awaited(seat))
+			post_offer(seat);
 		return false;
 	}
 	run = cgi_run_start(seat->server->loop,
 			    programs_channel(site->programs, seat->server->number), all->program,
 			    (struct slice){block, length}, body, all->cache_socket, &run_owner);
 	if (!run) {
-		log_warning("pool %s: cannot start a program: %s", call->pool->settings->name,
-			    strerror(errno));
-		atomic_fetch_sub(&all->running, 1);
+		cannot_start(seat, errno);
 		return false;
 	}
 	gw_stream_begin(&own->stream, call, &gw_cgi_source);
@@ -171,7 +218,7 @@ static bool give_body(struct gw_call *call)
 	if (!own->run || !cgi_run_body(own->run, piece.id, piece.length, more))
 		return false;
 	if (!more)
-		gw_stream_release(&own->stream);
+		release(own);
 	return true;
 }
 
@@ -216,6 +263,7 @@ static void end_seat(struct loop_task *task)
 {
 	struct cgi_seat *seat = (struct cgi_seat *)((char *)task - offsetof(struct cgi_seat, end));
 
+	timer_stop(&seat->again);
 	end_runs(seat);
 	seat->ending = true;
 	if (!seat->runs)
@@ -276,6 +324,7 @@ static void close_pool(struct gateway_pool *pool)
 	for (unsigned i = 0; i < all->count; i++) {
 		struct cgi_seat *seat = &all->seats[i];
 
+		timer_stop(&seat->again);
 		/* Programs end with the starter. */
 		while (seat->runs) {
 			struct cgi_run *run = seat->runs;

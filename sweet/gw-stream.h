@@ -57,7 +57,7 @@ void gw_stream_begin(struct gw_stream *stream, struct gw_call *call,
 /* The answer may leave: what is there is looked at, soon. */
 void gw_stream_release(struct gw_stream *stream);
 
-/* Not any more: the call is about to fail. */
+/* Not any more: the call is about to fail, or the stream to end. */
 static inline void gw_stream_keep_back(struct gw_stream *stream)
 {
 	timer_stop(&stream->later);

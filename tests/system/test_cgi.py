@@ -2,6 +2,7 @@
 """CGI programs (RFC 3875) in a folder: what they are told, what comes of what they
 say, and that none of them holds up the server or another client."""
 
+import contextlib
 import functools
 import hashlib
 import http.client
@@ -15,9 +16,10 @@ import time
 
 import pytest
 
+from client import Client
 from examples import SOURCES
 from files import MB, pattern, write
-from server import BUILD, SOON, TIMEOUT, VALGRIND, Server
+from server import BUILD, SOON, TIMEOUT, VALGRIND, Server, children_of, descriptors
 
 NABCCTL = os.path.abspath(os.path.join(BUILD, "libnabc", "nabcctl"))
 TEXT = "printf 'Content-Type: text/plain\\r\\n\\r\\n'\n"
@@ -278,13 +280,62 @@ def test_complaints(folder):
 
 
 def test_ends_of_programs(folder):
-    folder.script("kill.sh", TEXT + "echo half; kill -KILL $$\n")
+    folder.script("kill.sh", "printf 'Content-Type: text/plain\\n\\nhalf'; kill -KILL $$\n")
     folder.script("before.sh", "kill -TERM $$\n")
     server = folder.serve()
-    assert ask(server, "/cgi/kill.sh").text == "half\n"
+    try:
+        assert ask(server, "/cgi/kill.sh").status == 502
+    except http.client.IncompleteRead:
+        pass  # its half had left
     assert server.errors.wait(r"kill\.sh \(pid \d+\): was ended by signal 9")
     assert ask(server, "/cgi/before.sh").status == 502
     assert server.errors.wait(r"before\.sh \(pid \d+\): ended without an answer")
+
+
+def read_to_end(client, data=b""):
+    """What comes, and whether that is all of it, as far as the connection tells."""
+    try:
+        while more := client.recv(65536):
+            data += more
+    except ConnectionResetError:
+        return data, False
+    return data, b"chunked" not in data or data.endswith(b"\r\n0\r\n\r\n")
+
+
+@pytest.mark.parametrize("version", ["1.1", "1.0"])
+@pytest.mark.parametrize("end, good", [
+    ("true", True), ("exit 9", True), ("kill -KILL $$", False), ("kill -TERM $$", False),
+])
+def test_end_of_unknown_length(folder, version, end, good):
+    """Of a program that is killed the end of its output is not that of its answer."""
+    os.mkfifo(folder.path / "go")
+    folder.script("end.sh", TEXT + f"echo half; read x < {folder.path}/go; {end}\n")
+    server = folder.serve()
+    go = os.open(folder.path / "go", os.O_RDWR)
+    with socket.create_connection(("127.0.0.1", server.port), TIMEOUT) as client:
+        client.sendall(f"GET /cgi/end.sh HTTP/{version}\r\nHost: x\r\n"
+                       "Connection: close\r\n\r\n".encode())
+        data = b""
+        while b"half" not in data:
+            data += client.recv(65536)
+        os.write(go, b"\n")
+        data, whole = read_to_end(client, data)
+    assert (b"chunked" in data) == (version == "1.1") and b" 200 " in data
+    assert whole == good
+    os.close(go)
+
+
+def test_output_that_is_closed(folder):
+    """Who closes it and goes on has said all."""
+    os.mkfifo(folder.path / "go")
+    folder.script("close.sh", TEXT + f"echo all; exec 1>&-; read x < {folder.path}/go\n"
+                                     f"echo done > {folder.path}/done\nkill -KILL $$\n")
+    server = folder.serve()
+    assert ask(server, "/cgi/close.sh").text == "all\n"
+    go = os.open(folder.path / "go", os.O_RDWR)
+    os.write(go, b"\n")
+    assert until((folder.path / "done").exists)
+    os.close(go)
 
 
 # --- units -----------------------------------------------------------------------------------
@@ -439,6 +490,61 @@ def test_many_at_once(folder):
     assert sorted(statuses) == [200] * 5 + [503] * 3
 
 
+def test_waiting_costs_nothing(folder):
+    """Whoever waits for room is told of it, and does not ask over and over."""
+    os.mkfifo(folder.path / "go")
+    folder.script("wait.sh", TEXT + f"cat {folder.path}/go; echo done\n")
+    server = folder.configured("processes=1\nqueue=10", "threads=1")
+
+    def used():
+        with open(f"/proc/{server.pid}/stat") as stat:
+            return sum(map(int, stat.read().rpartition(")")[2].split()[11:13]))
+
+    answers = []
+    threads = [threading.Thread(target=lambda: answers.append(ask(server, "/cgi/wait.sh").text))
+               for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    server.wait_status(lambda status: status["workers"]["pools"][0]["waiting"] == 1)
+    before, began = used(), time.monotonic()
+    time.sleep(0.5)  # nothing happens, which is what is looked at
+    share = (used() - before) / os.sysconf("SC_CLK_TCK") / (time.monotonic() - began)
+    for count in (1, 2):
+        (folder.path / "go").write_bytes(b"well ")
+        assert until(lambda: len(answers) == count)
+    for thread in threads:
+        thread.join()
+    assert answers == ["well done\n"] * 2
+    assert share < 0.5
+
+
+def test_waiting_for_descriptors(folder):
+    """A program that cannot be started is when it can be, though no other gives room back."""
+    folder.script("page.sh", TEXT + "echo page\n")
+    folder.start = functools.partial(folder.start, prefix=("prlimit", "--nofile=100:100"))
+    server = folder.configured("", "threads=1")
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=TIMEOUT)
+    clients = []
+    try:
+        connection.request("GET", "/index.html")
+        connection.getresponse().read()
+        # Each is served or turned away before the next comes.
+        while not server.errors.count("accepting connections: Too many open files"):
+            clients.append(Client(server.port))
+            with contextlib.suppress(AssertionError, ConnectionError):
+                clients[-1].get("/index.html")
+        connection.request("GET", "/cgi/page.sh")
+        assert server.errors.wait("cannot start a program: Too many open files")
+        for client in clients:
+            client.close()
+        answer = Answer(connection.getresponse())
+        assert (answer.status, answer.text) == (200, "page\n")
+    finally:
+        connection.close()
+        for client in clients:
+            client.close()
+
+
 def test_waiting_is_over_threads(folder):
     """Room that one thread gives back is another's who waits."""
     folder.script("short.sh", TEXT + "sleep 0.02; echo done\n")
@@ -538,19 +644,14 @@ def test_nothing_is_left_behind(folder):
     folder.script("page.sh", TEXT + "echo page\n")
     folder.script("none.sh", "")
     server = folder.serve()
-
-    def descriptors():
-        return len(os.listdir(f"/proc/{server.pid}/fd"))
-
     counts = []
     for _ in range(2):
         for _ in range(20):
             assert ask(server, "/cgi/page.sh").text == "page\n"
             assert ask(server, "/cgi/none.sh").status == 502
             assert ask(server, "/cgi/nowhere").status == 404
-        until(lambda: not counts or descriptors() <= counts[0])
-        counts.append(descriptors())
+        until(lambda: not counts or descriptors(server.pid) <= counts[0])
+        counts.append(descriptors(server.pid))
     assert counts[1] <= counts[0] + 2, counts
-    starters = [pid for pid in server.workers() if re.search(
-        "starter", open(f"/proc/{pid}/comm").read())]
-    assert len(starters) == 1
+    (keeper,) = server.workers()
+    assert len(children_of(keeper)) == 1
