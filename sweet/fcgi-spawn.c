@@ -2,10 +2,13 @@
 /*
  * fcgi-spawn.c - see fcgi-spawn.h.
  *
- * The socket lies in a folder that nobody else may enter: whoever can connect
- * can tell an application anything, such as who has shown a password.
+ * The socket is made in a folder that nobody else may enter, and both are
+ * removed at once: whoever can connect can tell an application anything, such
+ * as who has shown a password, and a server that is killed removes nothing.  The
+ * server connects by its own descriptor of the socket's file.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,8 +28,9 @@
 struct fcgi_spawn {
 	struct gateway_pool *pool;
 	int listener;
+	int file; /* of the socket, to connect by; -1: by its name */
 	unsigned program;
-	char *folder, *path; /* of the socket */
+	char *folder, *path; /* of the socket; NULL: removed */
 	char *block;	     /* variables, each ended by a NUL */
 	size_t block_length;
 };
@@ -71,6 +75,34 @@ static void close_process(struct gw_process *process)
 
 /* --- the pool ----------------------------------------------------------------------- */
 
+static void remove_name(struct fcgi_spawn *spawn)
+{
+	if (spawn->path)
+		(void)g_unlink(spawn->path);
+	if (spawn->folder)
+		(void)g_rmdir(spawn->folder);
+	g_clear_pointer(&spawn->path, g_free);
+	g_clear_pointer(&spawn->folder, g_free);
+}
+
+/* From now on the address is the descriptor; where there is no /proc the name stays. */
+static void hide(struct fcgi_spawn *spawn, struct listen_address *address)
+{
+	struct listen_address by_file;
+	char text[64];
+
+	spawn->file = open(spawn->path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (spawn->file < 0)
+		return;
+	g_snprintf(text, sizeof(text), ADDRESS_UNIX "/proc/self/fd/%d", spawn->file);
+	if (!address_parse(text, &by_file) || access(address_path(&by_file), W_OK) < 0)
+		return;
+	/* It is still called by the name that it had. */
+	memcpy(by_file.text, address->text, sizeof(by_file.text));
+	*address = by_file;
+	remove_name(spawn);
+}
+
 static int listen_at(struct fcgi_spawn *spawn, struct listen_address *address)
 {
 	char text[sizeof(address->text)];
@@ -87,6 +119,7 @@ static int listen_at(struct fcgi_spawn *spawn, struct listen_address *address)
 	    bind(spawn->listener, (struct sockaddr *)&address->address, address->length) < 0 ||
 	    listen(spawn->listener, BACKLOG) < 0)
 		return -errno;
+	hide(spawn, address);
 	return 0;
 }
 
@@ -118,7 +151,7 @@ int fcgi_spawn_open(struct fcgi_spawn **out, struct gateway_pool *pool,
 	int program = gw_processes_program(pool), error;
 
 	spawn->pool = pool;
-	spawn->listener = -1;
+	spawn->listener = spawn->file = -1;
 	if (program < 0)
 		return program;
 	spawn->program = (unsigned)program;
@@ -146,12 +179,9 @@ void fcgi_spawn_close(struct fcgi_spawn *spawn)
 	pool->count = 0;
 	if (spawn->listener >= 0)
 		close(spawn->listener);
-	if (spawn->path)
-		(void)g_unlink(spawn->path);
-	if (spawn->folder)
-		(void)g_rmdir(spawn->folder);
-	g_free(spawn->path);
-	g_free(spawn->folder);
+	if (spawn->file >= 0)
+		close(spawn->file);
+	remove_name(spawn);
 	g_free(spawn->block);
 	g_free(spawn);
 }

@@ -20,7 +20,7 @@ struct gw_hook {
 };
 void gw_hook_add(struct gw_hook *hook, struct server *server);
 
-/* The lanes of a place, one a thread; for the status. */
+/* The lanes of a place of such a pool, one a thread; for the status. */
 const struct gw_lane *gw_worker_lanes(const struct gw_process *process);
 
 #endif

@@ -94,12 +94,14 @@ static void add_server(struct status_data *data, const struct server *server)
 static void add_worker(struct status_worker *worker, const struct gw_process *from)
 {
 	uint64_t starts = load(&from->starts), ended = 0;
-	const struct gw_lane *lanes = gw_worker_lanes(from);
+	/* Others take their requests themselves, from a socket that they share. */
+	const struct gw_lane *lanes =
+		from->pool->protocol == &gw_worker ? gw_worker_lanes(from) : NULL;
 
 	worker->pid = (uint64_t)atomic_load_explicit(&from->pid, memory_order_relaxed);
 	worker->up = worker->pid != 0;
 	worker->restarts = starts ? starts - 1 : 0;
-	for (unsigned i = 0; i < from->parts; i++) {
+	for (unsigned i = 0; lanes && i < from->parts; i++) {
 		/* In this order, so that none seems to have ended before it began. */
 		ended += load(&lanes[i].ended);
 		worker->failures += load(&lanes[i].failures);

@@ -9,6 +9,33 @@ import subprocess
 
 from server import TIMEOUT
 
+# What a program begins with that takes requests at its descriptor 0, one after the other.
+APPLICATION = r"""
+import os, re, signal, socket, struct, sys, time
+listener = socket.socket(fileno=0)
+
+def take(connection, length):
+    data = b""
+    while len(data) < length:
+        piece = connection.recv(length - len(data))
+        if not piece:
+            raise EOFError
+        data += piece
+    return data
+
+def record(kind, data):
+    return struct.pack("!BBHHBx", 1, kind, 1, len(data), 0) + data
+
+def take_request(connection):
+    params, ended = b"", False
+    while not ended:
+        _, kind, _, length, padding = struct.unpack("!BBHHBx", take(connection, 8))
+        data = take(connection, length + padding)[:length]
+        params += data if kind == 4 else b""
+        ended = kind == 5 and not data
+    return params
+"""
+
 BEGIN, END, PARAMS, STDIN, STDOUT, STDERR = 1, 3, 4, 5, 6, 7
 RESPONDER = 1
 

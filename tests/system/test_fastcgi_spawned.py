@@ -10,37 +10,18 @@ import tempfile
 
 import pytest
 
+from fastcgi import APPLICATION
 from files import write
 from server import Process, running
 from test_fastcgi import Client, ask, fetch
 
 # One connection at a time, as most applications do it.
-PROGRAM = r"""
-import os, socket, struct, sys, time
-listener = socket.socket(fileno=0)
-
-def take(connection, length):
-    data = b""
-    while len(data) < length:
-        piece = connection.recv(length - len(data))
-        if not piece:
-            raise EOFError
-        data += piece
-    return data
-
-def record(kind, data):
-    return struct.pack("!BBHHBx", 1, kind, 1, len(data), 0) + data
-
+PROGRAM = APPLICATION + r"""
 while True:
     connection = listener.accept()[0]
     try:
         while True:
-            params, ended = b"", False
-            while not ended:
-                _, kind, _, length, padding = struct.unpack("!BBHHBx", take(connection, 8))
-                data = take(connection, length + padding)[:length]
-                params += data if kind == 4 else b""
-                ended = kind == 5 and not data
+            params = take_request(connection)
             if b"/die" in params:
                 os._exit(3)
             if b"/sleep" in params:
@@ -103,6 +84,13 @@ def test_each_has_one_request(begin):
         client.close()
 
 
+def test_their_socket_has_no_name(begin, tmp_path):
+    """So a server that is killed leaves none."""
+    server = begin("processes=1")
+    assert pid(server)
+    assert not glob.glob(str(tmp_path / "sweet-*"))
+
+
 @pytest.mark.parametrize("threads, processes", [(2, 1), (2, 3), (3, 2)])
 def test_threads_share_them(begin, threads, processes):
     server = begin(f"processes={processes}", threads)
@@ -129,6 +117,19 @@ def test_killed_and_dying(begin):
     assert server.errors.wait(rf"app\[0\] \(pid {second}\) has ended with status 3$")
     assert pid(server) not in (first, second)
     process.close()
+
+
+def test_status_has_no_figures_of_their_requests(begin):
+    """They take them from the socket; only of workers the server knows who has which."""
+    server = begin("processes=3")
+    for _ in range(5):
+        pid(server)
+    (pool,) = server.status()["workers"]["pools"]
+    assert len(pool["processes"]) == 3
+    for number, process in enumerate(pool["processes"]):
+        assert process["pid"] > 0
+        assert process == {"number": number, "up": True, "pid": process["pid"], "in_flight": 0,
+                           "requests": 0, "restarts": 0, "failures": 0}
 
 
 def test_reload_replaces_them(begin):
