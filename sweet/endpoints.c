@@ -65,6 +65,7 @@ static void plan_one(const struct endpoints *endpoints, bool *kept, const char *
 	int at;
 
 	if (!address_parse(text, &address)) {
+		change->in_use = false;
 		g_ptr_array_add(errors, g_strdup_printf("listen \"%s\": must be ADDRESS:PORT, "
 							":PORT, PORT or unix:PATH",
 							text));
@@ -81,23 +82,26 @@ static void plan_one(const struct endpoints *endpoints, bool *kept, const char *
 		return;
 	}
 	endpoint = endpoint_open(&address, endpoints->threads, endpoints->one_queue);
-	if (endpoint)
+	if (endpoint) {
 		g_ptr_array_add(change->fresh, endpoint);
-	else
-		g_ptr_array_add(errors, g_strdup_printf("cannot listen on %s: %s", address.text,
-							strerror(errno)));
+		return;
+	}
+	change->in_use = change->in_use && errno == EADDRINUSE;
+	g_ptr_array_add(errors,
+			g_strdup_printf("cannot listen on %s: %s", address.text, strerror(errno)));
 }
 
 bool endpoints_plan(const struct endpoints *endpoints, char *const *listen, bool given,
 		    struct endpoints_change *change, GPtrArray *errors)
 {
-	bool *kept = g_new0(bool, endpoints->all->len + 1), inherited = false;
+	bool *kept = g_new0(bool, endpoints->all->len + 1), inherited = false, in_use;
 	unsigned before = errors->len;
 
 	*change = (struct endpoints_change){.fresh = g_ptr_array_new_with_free_func(close_one),
 					    .gone = g_ptr_array_new(),
 					    .moded = g_ptr_array_new(),
-					    .modes = g_array_new(FALSE, FALSE, sizeof(mode_t))};
+					    .modes = g_array_new(FALSE, FALSE, sizeof(mode_t)),
+					    .in_use = true};
 	for (unsigned i = 0; i < endpoints->all->len; i++)
 		inherited |= ((struct endpoint *)endpoints->all->pdata[i])->inherited;
 	for (; *listen && (given || !inherited); listen++)
@@ -109,9 +113,12 @@ bool endpoints_plan(const struct endpoints *endpoints, char *const *listen, bool
 			g_ptr_array_add(change->gone, endpoints->all->pdata[i]);
 	}
 	g_free(kept);
+	in_use = change->in_use && errors->len > before;
+	change->in_use = false;
 	if (errors->len == before)
 		return true;
 	endpoints_abandon(change);
+	change->in_use = in_use;
 	return false;
 }
 

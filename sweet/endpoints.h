@@ -24,6 +24,7 @@ struct endpoints_change {
 	GPtrArray *gone;  /* in all, and still open */
 	GPtrArray *moded; /* in all: struct endpoint, whose files get the mode of ... */
 	GArray *modes;	  /* mode_t, one of each */
+	bool in_use;	  /* it failed because addresses are taken, and for nothing else */
 };
 
 void endpoints_init(struct endpoints *endpoints, unsigned threads, bool one_queue);
@@ -41,7 +42,7 @@ int endpoints_adopt(struct endpoints *endpoints, int fd);
  * Opens what listen (addresses as text, NULL ends) has more than there is.
  * Inherited ones stay in any case; where there are some, they stand for a
  * listen that nobody has given.  False: errors has a line for each mistake
- * (g_free), and nothing is to be done.
+ * (g_free), and nothing is to be done; of change only in_use means something.
  */
 bool endpoints_plan(const struct endpoints *endpoints, char *const *listen, bool given,
 		    struct endpoints_change *change, GPtrArray *errors);

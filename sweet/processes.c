@@ -27,6 +27,7 @@ struct child {
 	unsigned set; /* it belongs to: one a configuration */
 	uint64_t born_ns;
 	bool serving;
+	bool reopening; /* the logs: it was asked to, and has not said that it has */
 };
 
 struct processes {
@@ -37,10 +38,13 @@ struct processes {
 	GArray *children; /* struct child, of all sets */
 	uint64_t not_before_ns;
 	int signal_fd;
-	int news[2];  /* a pipe: numbers of children that serve */
+	int news[2];  /* a pipe: struct service_news of children */
 	bool started; /* the first set served */
 	bool settled; /* no older set is there that has not been told to retire */
 	bool ending, failed;
+	/* Of the logs: children have yet to say that they have opened them; */
+	bool reopening, again; /* and somebody has asked for that meanwhile */
+	bool reopened;	       /* all have that said so */
 };
 
 static struct child *child_at(const struct processes *all, unsigned i)
@@ -156,14 +160,53 @@ static void all_serve(struct processes *all)
 	service_tell_ready();
 }
 
+static void reopen_logs(struct processes *all)
+{
+	if (all->reopening) {
+		all->again = true;
+		return;
+	}
+	all->again = false;
+	all->reopening = true;
+	all->reopened = service_reopen_logs();
+	for (unsigned i = 0; i < all->children->len; i++)
+		child_at(all, i)->reopening = true;
+	tell_children(all, SIGUSR1, true);
+}
+
+/* Who reads that the logs are new may look into them at once: nobody writes to the old ones. */
+static void check_logs(struct processes *all)
+{
+	for (unsigned i = 0; i < all->children->len; i++)
+		if (child_at(all, i)->reopening)
+			return;
+	if (!all->reopening)
+		return;
+	all->reopening = false;
+	if (all->reopened)
+		log_notice("opened the logs anew");
+	if (all->again)
+		reopen_logs(all);
+}
+
+static void hear_child(struct processes *all, struct child *child, int what)
+{
+	if (what == SERVICE_SERVES) {
+		child->serving = true;
+		return;
+	}
+	child->reopening = false;
+	all->reopened = all->reopened && what == SERVICE_REOPENED;
+}
+
 static void hear_children(struct processes *all)
 {
-	pid_t pid;
+	struct service_news news;
 
-	while (read(all->news[0], &pid, sizeof(pid)) == sizeof(pid))
+	while (read(all->news[0], &news, sizeof(news)) == sizeof(news))
 		for (unsigned i = 0; i < all->children->len; i++)
-			if (child_at(all, i)->pid == pid)
-				child_at(all, i)->serving = true;
+			if (child_at(all, i)->pid == news.pid)
+				hear_child(all, child_at(all, i), news.what);
 	if (!all->ending && (!all->started || !all->settled) && count(all, true) == all->wanted)
 		all_serve(all);
 }
@@ -219,8 +262,7 @@ static void hear_signals(struct processes *all)
 			reap(all);
 			break;
 		case SIGUSR1:
-			service_reopen_logs();
-			tell_children(all, SIGUSR1, true);
+			reopen_logs(all);
 			break;
 		case SIGHUP:
 			if (!all->ending && all->started)
@@ -301,6 +343,7 @@ bool processes_run(int argc, char **argv, struct config *config, struct supervis
 		/* Before the signals: who died may have served. */
 		hear_children(&all);
 		hear_signals(&all);
+		check_logs(&all);
 	}
 	g_array_free(all.children, TRUE);
 	for (unsigned i = 0; i < 2; i++)

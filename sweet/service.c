@@ -4,6 +4,7 @@
  * the signals, and takes everything down again in the opposite order.
  */
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,7 +28,9 @@
 #include <socket-options.h>
 
 #define CACHE_MIN ((size_t)1 << 20) /* bytes; the library's */
-#define LIMIT_ENTRIES (1u << 16)    /* of 16 bytes, once they are used */
+#define ADDRESSES_NS 1000000000u    /* to wait for those of a server that was killed */
+#define ADDRESSES_STEP_US 5000u
+#define LIMIT_ENTRIES (1u << 16) /* of 16 bytes, once they are used */
 
 struct program {
 	struct reload reload; /* with the present configuration */
@@ -36,10 +39,12 @@ struct program {
 	struct runners *runners;
 	struct supervisor *supervisor; /* NULL: the parent's, whose child this is */
 	pid_t parent;		       /* 0: this is nobody's child */
-	int told;		       /* hears when the child serves */
+	int told;		       /* hears what the child does; -1: it has no parent */
 	char *pid_file;		       /* written; of the first configuration */
 	int signal_fd;
 	struct loop_watch signal, cache;
+	struct loop_task more; /* of the cache's work */
+	bool more_posted;
 	struct timer delay, watchdog;
 	unsigned watchdog_ms;
 	unsigned signals; /* to end, so far */
@@ -148,17 +153,33 @@ static void retire(void)
 	program.signals++;
 }
 
-void service_reopen_logs(void)
+bool service_reopen_logs(void)
 {
 	char *why;
 
-	if (logs_apply(&program.site, program.reload.config, &why)) {
-		if (!program.parent)
-			log_notice("opened the logs anew");
-		return;
-	}
+	if (logs_apply(&program.site, program.reload.config, &why))
+		return true;
 	log_error("%s; the old logs are kept", why);
 	g_free(why);
+	return false;
+}
+
+static void tell_parent(int what)
+{
+	struct service_news news = {.pid = getpid(), .what = what};
+
+	if (write(program.told, &news, sizeof(news)) != sizeof(news))
+		log_warning("cannot tell the parent process: %s", strerror(errno));
+}
+
+static void reopen_logs(void)
+{
+	bool good = service_reopen_logs();
+
+	if (program.parent)
+		tell_parent(good ? SERVICE_REOPENED : SERVICE_KEPT);
+	else if (good)
+		log_notice("opened the logs anew");
 }
 
 static void reload_over(struct reload *reload, bool good)
@@ -179,7 +200,7 @@ static void on_signal(struct loop_watch *watch)
 	while (read(program.signal_fd, &info, sizeof(info)) == sizeof(info)) {
 		switch (info.ssi_signo) {
 		case SIGUSR1:
-			service_reopen_logs();
+			reopen_logs();
 			break;
 		case SIGHUP:
 			if (program.parent) {
@@ -228,6 +249,28 @@ static void watchdog(struct timer *timer)
 
 /* --- what needs root ---------------------------------------------------------------- */
 
+/*
+ * A server that was killed may have its addresses for a moment still: the kernel
+ * ends its rings later than the process, and processes of mp have to hear of
+ * their parent's end.  Nobody can be asked about that; the errors are those of
+ * the last try.  What is wrong otherwise will not be better in a second.
+ */
+static bool plan_sockets(const struct config *config, struct endpoints_change *change,
+			 GPtrArray *errors)
+{
+	uint64_t until = clock_monotonic_ns() + ADDRESSES_NS;
+	unsigned before = errors->len;
+
+	while (!endpoints_plan(&program.endpoints, config->listen, config->listen_given, change,
+			       errors)) {
+		if (!change->in_use || clock_monotonic_ns() >= until)
+			return false;
+		g_ptr_array_set_size(errors, (int)before);
+		g_usleep(ADDRESSES_STEP_US);
+	}
+	return true;
+}
+
 static bool open_sockets(void)
 {
 	const struct supervisor *supervisor = program.supervisor;
@@ -248,8 +291,7 @@ static bool open_sockets(void)
 								   "(Accept=yes cannot be served)"
 								 : strerror(-error)));
 	}
-	if (endpoints_plan(&program.endpoints, config->listen, config->listen_given, &change,
-			   errors))
+	if (plan_sockets(config, &change, errors))
 		endpoints_commit(&program.endpoints, &change);
 	return log_told(errors);
 }
@@ -332,12 +374,15 @@ void service_be_child(pid_t parent, int told)
 	endpoints_disown(&program.endpoints);
 }
 
-/* The end of the parent is its children's; asked for again after a change of user. */
+/*
+ * The end of the parent is its children's, as at a reload: the addresses are for
+ * its successor at once.  Asked for again after a change of user.
+ */
 static bool follow_parent(void)
 {
 	if (!program.parent)
 		return true;
-	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+	(void)prctl(PR_SET_PDEATHSIG, SIGHUP);
 	return getppid() == program.parent;
 }
 
@@ -420,7 +465,8 @@ static bool open_site(void)
 	if (config->cache_socket && NC_cache_serve(site->cache, config->cache_socket) < 0)
 		return complain("cannot serve the cache at \"%s\": %s%s", config->cache_socket,
 				strerror(errno),
-				errno == EADDRINUSE ? " (remove it if no server uses it)" : "");
+				errno == EADDRINUSE ? " (somebody serves it, or it is no socket)"
+						    : "");
 	site->max_unit = site->cache_size / 4;
 	site->bodies.most = site->max_unit;
 	site->answers.most = site->cache_size;
@@ -449,11 +495,33 @@ static bool open_site(void)
 	return true;
 }
 
-/* The cache's own events (members that come and go) are the main loop's. */
+/*
+ * The cache's own events (members that come and go) are the main loop's.  Its
+ * descriptor stays readable while there is more to do, which a watch tells but
+ * once: so it is looked at, and the rest done when others had their turn.
+ */
+static void serve_cache(void)
+{
+	struct pollfd left = {.fd = NC_cache_fd(program.site.cache), .events = POLLIN};
+
+	(void)NC_cache_dispatch(program.site.cache);
+	if (program.more_posted || poll(&left, 1, 0) == 0)
+		return;
+	program.more_posted = true;
+	loop_post(main_loop(), &program.more);
+}
+
+static void on_more(struct loop_task *task)
+{
+	(void)task;
+	program.more_posted = false;
+	serve_cache();
+}
+
 static void on_cache(struct loop_watch *watch)
 {
 	(void)watch;
-	(void)NC_cache_dispatch(program.site.cache);
+	serve_cache();
 }
 
 static bool start(void)
@@ -464,6 +532,7 @@ static bool start(void)
 
 	program.signal.ready = on_signal;
 	program.cache.ready = on_cache;
+	program.more.run = on_more;
 	error = loop_watch_start(loop, &program.signal, program.signal_fd);
 	if (!error)
 		error = loop_watch_start(loop, &program.cache, NC_cache_fd(program.site.cache));
@@ -553,6 +622,8 @@ void service_close(void)
 	limits_close(site->limits);
 	if (program.signal_fd >= 0)
 		close(program.signal_fd);
+	if (program.told >= 0)
+		close(program.told);
 	logs_close(site);
 	log_close();
 	runners_free(program.runners);
@@ -560,22 +631,12 @@ void service_close(void)
 
 /* --- serving ------------------------------------------------------------------------ */
 
-static void tell_parent(void)
-{
-	pid_t self = getpid();
-
-	if (write(program.told, &self, sizeof(self)) != sizeof(self))
-		log_warning("cannot tell the parent process: %s", strerror(errno));
-	close(program.told);
-	program.told = -1;
-}
-
 bool service_run(void)
 {
 	if (!enter() || !open_site() || !start())
 		return false;
 	if (program.parent) {
-		tell_parent();
+		tell_parent(SERVICE_SERVES);
 	} else {
 		service_announce();
 		service_tell_ready();

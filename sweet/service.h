@@ -33,10 +33,16 @@ void service_announce(void);
 /* Tells the supervisor. */
 void service_tell_ready(void);
 
-/* Somebody has moved the files away. */
-void service_reopen_logs(void);
+/* Somebody has moved the files away.  False: the old ones are kept, and it has been said why. */
+bool service_reopen_logs(void);
 
 /* --- for the parent of processes that serve (processes.h) --- */
+
+/* What a process tells its parent, in one write. */
+struct service_news {
+	pid_t pid;
+	enum { SERVICE_SERVES, SERVICE_REOPENED, SERVICE_KEPT } what;
+};
 
 /* Addresses and logs of the next configuration, which it refers to; false: all stays as it was. */
 bool service_renew(struct config *next);
@@ -44,7 +50,7 @@ bool service_renew(struct config *next);
 /*
  * In a new process, before service_run(): the sockets are shared with others,
  * and files, pid-file and supervisor are the parent's, with which this one
- * ends.  Once it serves, its number is written to told.
+ * ends.  What the parent waits for is written to told.
  */
 void service_be_child(pid_t parent, int told);
 

@@ -13,7 +13,8 @@ import pytest
 
 from client import Client, fetch, request
 from files import MB, pattern, write
-from server import GENERATE, SCALE, TIMEOUT, Process, running
+from programs import free_port
+from server import GENERATE, SCALE, TIMEOUT, Process, Server, running, sanitized
 
 ARCHS = ("amped", "sped", "mt", "mp")
 CACHE = 16 * MB
@@ -129,6 +130,7 @@ def test_two_addresses(kind, root, arch):
                 assert client.get("/small").body == b"small\n"
 
 
+@pytest.mark.skipif(sanitized("tsan"), reason="it has a thread of its own")
 def test_helpers_of_amped_alone(root):
     counts = {}
     for arch in ("amped", "sped", "mt"):
@@ -290,6 +292,25 @@ def test_processes_end_with_their_parent(site):
             child.close()
 
 
+def test_successor_of_a_parent_that_was_killed(kind, site):
+    """It gets the addresses, though old processes are still at an answer."""
+    write(site / "a" / "large", LARGE)
+    port, path = free_port(), site / "socket"
+    configure(site, "a", listen=f"127.0.0.1:{port};unix:{path}")
+    first = Server(kind, None, "--config", site / "sweet.conf", listen=None)
+    try:
+        with Client(port, 4096) as busy, Client(port) as idle:
+            assert idle.get("/name").body == b"a"
+            busy.send(request("/large"))
+            assert b" 200 " in busy.head()
+            first.kill()
+            with serving(site, kind):
+                assert fetch(port, "/name").body == b"a"
+                assert busy.take(len(LARGE)) == LARGE
+    finally:
+        first.kill()
+
+
 def test_start_fails_once(site):
     configure(site, "missing", 8)
     with pytest.raises(AssertionError) as caught, serving(site):
@@ -312,6 +333,34 @@ def test_files_are_the_parents(site):
             assert client.recv(1000).startswith(b"HTTP/1.1 200 ")
         server.stop()
         assert not pid_file.exists() and not path.exists()
+
+
+def test_logs_are_opened_anew_by_all(site):
+    """It is said when nobody writes to the old one any more, not before."""
+    log = site / "access.log"
+    configure(site, "a", 3, more=f"access-log={log}")
+    with serving(site) as server:
+        slow, slower, killed = processes(server, 3).values()
+        for process in (slow, slower):
+            process.signal(signal.SIGSTOP)
+        log.rename(site / "old.log")
+        # It reads the one before it reads of the other.
+        server.send_signal(signal.SIGUSR1)
+        killed.kill()
+        assert server.errors.wait("another follows")
+        slow.signal(signal.SIGCONT)
+        assert not server.errors.count("opened the logs anew")
+        # Asked again before all have answered, it sees to that as well.
+        server.send_signal(signal.SIGUSR1)
+        slower.signal(signal.SIGCONT)
+        assert server.errors.wait("opened the logs anew", 2)
+        before = (site / "old.log").read_bytes()
+        for _ in range(8):
+            fetch(server.port, "/name")
+        server.stop()
+        assert log.read_text().count("GET /name") == 8
+        assert (site / "old.log").read_bytes() == before
+        assert server.errors.count("opened the logs anew") == 2
 
 
 def test_logs_are_opened_anew(site):

@@ -94,11 +94,24 @@ START_TEST(test_failures)
 	ck_assert_ptr_nonnull(strstr(errors->pdata[0], "\"nonsense\""));
 	ck_assert_ptr_nonnull(strstr(errors->pdata[1], "192.0.2.1:0"));
 	ck_assert_ptr_nonnull(strstr(errors->pdata[2], "unix:/no/such/folder/socket"));
+	ck_assert(!step.in_use);
 	g_ptr_array_set_size(errors, 0);
 	/* Its own port by another name is taken. */
 	snprintf(text, sizeof(text), "127.0.0.1:0;%s", at(0)->bound.text);
 	ck_assert(!plan(&step, text));
+	ck_assert(step.in_use);
 	g_ptr_array_set_size(errors, 0);
+	/* Who waits until it is not waits for nothing if more is wrong. */
+	for (unsigned i = 0; i < 2; i++) {
+		const char *other = i ? "nonsense" : "192.0.2.1:0";
+
+		snprintf(text, sizeof(text), "127.0.0.1:0;%s;%s", i ? at(0)->bound.text : other,
+			 i ? other : at(0)->bound.text);
+		ck_assert(!plan(&step, text));
+		ck_assert(!step.in_use);
+		ck_assert_uint_eq(errors->len, 2);
+		g_ptr_array_set_size(errors, 0);
+	}
 	ck_assert_uint_eq(endpoints.all->len, 1);
 	ck_assert(is_open(at(0)));
 	/* Or given up after all. */
