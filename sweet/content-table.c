@@ -2,15 +2,39 @@
 /*
  * content-table.c - the table of what is kept of files (content-inside.h), by
  * their paths, or by what they are where no paths are kept; of bounded size.
+ *
+ * Paths are the clients' choice, and who may put files there chooses names that
+ * stay.  So their hash has a key, one for all tables of the process.
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 
+#include <clock.h>
 #include <content-inside.h>
+#include <siphash.h>
 
 #define ENTRIES_MAX 100000u
 #define DESCRIPTORS_SHARE 8 /* one part of so many may be open files of the table */
+
+static uint8_t path_key[16];
+
+/* Of a machine that has just started the key may be weak, but it is never missing. */
+static void choose_key(void)
+{
+	uint64_t time = clock_monotonic_ns(), place = (uintptr_t)&time;
+
+	if (getrandom(path_key, sizeof(path_key), GRND_NONBLOCK) == sizeof(path_key))
+		return;
+	memcpy(path_key, &time, sizeof(time));
+	memcpy(path_key + sizeof(time), &place, sizeof(place));
+}
+
+static unsigned hash_path(const void *path)
+{
+	return (unsigned)siphash(path_key, path, strlen(path));
+}
 
 static unsigned hash_identity(const void *key)
 {
@@ -46,13 +70,15 @@ static unsigned descriptors_max(void)
 
 void content_table_init(struct content *content)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	const struct content_options *options = &content->options;
 
+	pthread_once(&once, choose_key);
 	pthread_mutex_init(&content->lock, NULL);
 	content->entries_max =
 		options->no_contents && !options->no_paths ? descriptors_max() : ENTRIES_MAX;
 	content->table = options->no_paths ? g_hash_table_new(hash_identity, same_identity)
-					   : g_hash_table_new(g_str_hash, g_str_equal);
+					   : g_hash_table_new(hash_path, g_str_equal);
 }
 
 void content_table_fini(struct content *content)

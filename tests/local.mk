@@ -149,6 +149,7 @@ SWEET_UNITS = \
 	tests/unit/test-content-read \
 	tests/unit/test-content-caches \
 	tests/unit/test-content-turn \
+	tests/unit/test-content-table \
 	tests/unit/test-loop-watch \
 	tests/unit/test-textbody \
 	tests/unit/test-histogram \
@@ -566,6 +567,10 @@ tests_unit_test_loop_watch_LDADD = $(sweet_unit_ldadd)
 tests_unit_test_content_turn_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_content_turn_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_content_turn_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_content_table_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_content_table_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_content_table_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_test_content_change_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_content_change_CFLAGS = $(sweet_unit_cflags)
