@@ -44,7 +44,11 @@ int body_keep(struct body *body, uint64_t limit, size_t window, struct body_budg
 
 bool body_is_hopeless(const struct body *body)
 {
-	return body->framing == BODY_LENGTH && body->left > body->limit - body->length;
+	uint64_t due = body->framing == BODY_LENGTH    ? body->left
+		       : body->framing == BODY_CHUNKED ? chunked_due(&body->chunked)
+						       : 0;
+
+	return due > body->limit - body->length;
 }
 
 /* Room for that many bytes of content. */
@@ -122,6 +126,9 @@ static ssize_t take_chunked(struct body *body, const char *data, size_t length)
 		ssize_t used = chunked_decode(&body->chunked, data + at, now, &run);
 		int error = used < 0 ? (int)used : keep(body, run);
 
+		/* A chunk that is too large is so when its size has come. */
+		if (!error && body_is_hopeless(body))
+			error = -413;
 		if (error)
 			return error;
 		at += (size_t)used;

@@ -69,7 +69,7 @@ static inline bool body_is_over(const struct body *body)
 	return body->framing == BODY_NONE;
 }
 
-/* More is to come than the limit lets be taken: reading on is no use. */
+/* More is known to come than the limit lets be taken: reading on is no use. */
 bool body_is_hopeless(const struct body *body);
 
 /* All of it has come, or a whole window of what is kept: a unit is to be made. */

@@ -47,6 +47,12 @@ bool chunked_is_over(const struct chunked *chunked)
 	return chunked->state == OVER;
 }
 
+uint64_t chunked_due(const struct chunked *chunked)
+{
+	/* Before the end of its line it may be less than it will be. */
+	return chunked->state == CONTENT ? chunked->left : 0;
+}
+
 static int digit_of(char byte)
 {
 	if (byte >= '0' && byte <= '9')

@@ -35,6 +35,9 @@ void chunked_init(struct chunked *chunked);
  */
 ssize_t chunked_decode(struct chunked *chunked, const char *data, size_t length, struct slice *run);
 
+/* Bytes of content that the present chunk's size has announced, and that are to come. */
+uint64_t chunked_due(const struct chunked *chunked);
+
 /* The last byte of the trailer section was decoded: what follows is not the body's. */
 bool chunked_is_over(const struct chunked *chunked);
 

@@ -97,9 +97,35 @@ START_TEST(test_limits)
 	ck_assert_int_eq(take_text("1\r\na"), -413);
 	body_end(&body);
 	begin(0, true);
-	ck_assert_int_eq(take_text("3e9\r\n"), 5);
+	ck_assert_int_eq(take_text("3e8\r\n"), 5);
 	ck_assert_int_eq(take(data, 1000), 1000);
-	ck_assert_int_eq(take(data, 1), -413);
+	ck_assert_int_eq(take_text("\r\n"), 2);
+	ck_assert(!body_is_hopeless(&body));
+	ck_assert_int_eq(take_text("1\r\n"), -413);
+	/* As soon as a chunk's size has come, whatever comes of it. */
+	begin(0, true);
+	ck_assert_int_eq(take_text("3e9\r"), 4);
+	ck_assert(!body_is_hopeless(&body));
+	ck_assert_int_eq(take_text("\n"), -413);
+	ck_assert(body_is_hopeless(&body));
+	begin(0, true);
+	ck_assert_int_eq(body_keep(&body, 10, BODY_WHOLE, &budget), 0);
+	ck_assert_int_eq(take_text("5\r\nabcde\r\n"), 10);
+	ck_assert_int_eq(take_text("6\r\n"), -413);
+	body_end(&body);
+	begin(0, true);
+	ck_assert_int_eq(body_keep(&body, MIB, BODY_WHOLE, &budget), 0);
+	ck_assert_int_eq(take_text("100000000;a=b\r\n"), -413);
+	body_end(&body);
+	begin(0, true);
+	ck_assert_int_eq(body_keep(&body, UINT64_MAX, BODY_WHOLE, &budget), 0);
+	ck_assert_int_eq(take_text("fffffffffffffff\r\na"), 18);
+	/* In the midst of a chunk, of which more comes than is dropped. */
+	ck_assert(!body_is_hopeless(&body));
+	body_drop(&body, 1000);
+	ck_assert(body_is_hopeless(&body));
+	ck_assert_int_eq(take_text("b"), -413);
+	body_end(&body);
 	begin(0, true);
 	ck_assert_int_eq(take_text("x"), -400);
 	ck_assert_uint_eq(budget.used, 0);
@@ -291,7 +317,7 @@ START_TEST(test_window_limits)
 	budget = (struct body_budget){.most = MIB};
 	begin(0, true);
 	ck_assert_int_eq(body_keep(&body, 12, 5, &budget), 0);
-	ck_assert_int_eq(take_text("e\r\nabcdefgh"), 8); /* the size and a window */
+	ck_assert_int_eq(take_text("a\r\nabcdefgh"), 8); /* the size and a window */
 	ck_assert(body_is_ready(&body) && !body_is_over(&body));
 	ck_assert_int_eq(body_unit(&body, &id), 0);
 	ck_assert_uint_eq(budget.used, 5);
@@ -301,7 +327,8 @@ START_TEST(test_window_limits)
 	ck_assert_int_eq(body_unit(&body, &id), 0);
 	ck_assert_int_eq(NC_release(id), 0);
 	ck_assert_int_eq(NC_destroy(id), 0);
-	ck_assert_int_eq(take_text("klmn"), -413);
+	ck_assert_int_eq(take_text("\r\n2\r\nkl\r\n"), 9);
+	ck_assert_int_eq(take_text("1\r\n"), -413);
 	body_end(&body);
 	ck_assert_uint_eq(budget.used, 0);
 

@@ -278,13 +278,17 @@ START_TEST(test_largest)
 	char data[64];
 
 	chunked_init(&chunked);
-	ck_assert_int_eq(chunked_decode(&chunked, "fffffffffffffff\r\n", 17, &run), 17);
+	ck_assert_uint_eq(chunked_due(&chunked), 0);
+	ck_assert_int_eq(chunked_decode(&chunked, "fffffffffffffff\r", 16, &run), 16);
+	ck_assert_uint_eq(chunked_due(&chunked), 0);
+	ck_assert_int_eq(chunked_decode(&chunked, "\n", 1, &run), 1);
+	ck_assert_uint_eq(chunked_due(&chunked), 0xfffffffffffffff);
 	for (int i = 0; i < 100; i++) {
 		memset(data, i, sizeof(data));
 		ck_assert_int_eq(chunked_decode(&chunked, data, sizeof(data), &run), sizeof(data));
 		ck_assert_uint_eq(run.length, sizeof(data));
 	}
-	ck_assert_uint_eq(chunked.left, 0xfffffffffffffff - 6400);
+	ck_assert_uint_eq(chunked_due(&chunked), 0xfffffffffffffff - 6400);
 }
 END_TEST
 
