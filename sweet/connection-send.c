@@ -137,6 +137,14 @@ void connection_respond(struct connection *connection)
 		   output_head(connection->output, connection->keep_alive, connection->http10));
 }
 
+/* Where the end of the connection would be that of the body. */
+static void reset_at_close(int fd)
+{
+	const struct linger none = {.l_onoff = 1};
+
+	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
+}
+
 void connection_done(struct transaction *transaction)
 {
 	struct connection *connection = transaction->connection;
@@ -149,6 +157,8 @@ void connection_done(struct transaction *transaction)
 	assert(connection->state == WORKING || connection->state == RECEIVING);
 	if (transaction->status == 0) {
 		/* Broken off in the middle: the client must see that. */
+		if (transaction->length == TRANSACTION_UNKNOWN && !output->chunked)
+			reset_at_close(connection->fd);
 		connection->state = SENDING;
 		connection_close(connection);
 	} else if (output->sent || output->head_sent) {
