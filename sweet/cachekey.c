@@ -78,8 +78,9 @@ size_t cachekey_of_url(struct slice url, char *out, bool *prefix)
 		url.length = (size_t)(fragment - url.at);
 	*prefix = url.length && url.at[url.length - 1] == '*';
 	url.length -= *prefix;
-	/* "/path?" asks for what "/path" does. */
-	if (!*prefix && url.length && url.at[url.length - 1] == '?')
+	/* "/path?" asks for what "/path" does; "/path??" has a query, of a '?'. */
+	if (!*prefix && url.length &&
+	    memchr(url.at, '?', url.length) == url.at + url.length - 1)
 		url.length--;
 	if (url.length == 0 || url.at[0] != '/' || url.length > REQUEST_TARGET_MAX)
 		return 0;

@@ -124,6 +124,9 @@ static bool has_many_unix(char **listen)
 static void read_listen(struct draft *draft, struct config *config, struct host *host,
 			const struct section *section)
 {
+	/* Values that are none were complained of and are not there. */
+	if (!host->listen || !config->listen)
+		return;
 	host->addresses = g_new0(struct listen_address, g_strv_length(host->listen));
 	for (unsigned i = 0; host->listen[i]; i++) {
 		struct listen_address *address = &host->addresses[host->address_count];

@@ -184,8 +184,10 @@ void connection_consume(struct connection *connection, const char *data, size_t 
 		data += used;
 		length -= used;
 		/* The rest of it will not come. */
-		if (connection->ended && connection->state == RECEIVING)
+		if (connection->ended && connection->state == RECEIVING) {
 			connection_close(connection);
+			return;
+		}
 		if (length == 0)
 			return;
 	}

@@ -158,12 +158,12 @@ static void give_locked(struct content_entry *entry, struct content_waiter *wait
 
 	waiter->late = waiter->since_ns > seen + content->options.revalidate_ns ||
 		       (content->options.no_contents && !entry->error);
+	/* One hold a waiter; somebody may have destroyed the unit by its id. */
+	if (!waiter->late && !entry->error && entry->view.id)
+		waiter->late = NC_hold(entry->view.id) < 0;
 	if (waiter->late)
 		return;
 	waiter->result = (struct content_result){.error = entry->error};
-	/* One hold a waiter; somebody may have destroyed the unit by its id. */
-	if (!entry->error && entry->view.id && NC_hold(entry->view.id) < 0)
-		waiter->result.error = -EAGAIN;
 	if (waiter->result.error)
 		return;
 	waiter->result.entry = entry;

@@ -61,7 +61,8 @@ struct content_waiter {
 	struct content *content;
 	const char *path; /* the caller's, who keeps it until the arrival */
 	uint64_t since_ns;
-	bool late; /* it has to ask again: the look at the file had begun before it asked */
+	/* It has to ask again: the look at the file began before it asked, or the unit is gone. */
+	bool late;
 };
 
 /* A version of a file; constant once it is there. */

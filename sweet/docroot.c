@@ -86,8 +86,11 @@ bool file_version_rests(const struct file_version *version)
 
 int docroot_open(const char *folder)
 {
-	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd;
 
+	do {
+		fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	} while (fd < 0 && errno == EINTR);
 	return fd < 0 ? -errno : fd;
 }
 
@@ -174,6 +177,8 @@ static int open_cached(int root, const char *path, int flags)
 	if (!atomic_load_explicit(&missing, memory_order_relaxed))
 		fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
 	else
+		errno = EAGAIN;
+	if (fd < 0 && errno == EINTR)
 		errno = EAGAIN;
 	/* No such flag, or no such call. */
 	if (fd < 0 && (errno == EINVAL || errno == ENOSYS)) {

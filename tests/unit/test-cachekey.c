@@ -68,6 +68,8 @@ static const struct {
 	{"http://a/b#c", "a /b", false},
 	{"http://a/b?c#d*", "a /b?c", false},
 	{"http://a/b?", "a /b", false},
+	{"http://a/b??", "a /b??", false},
+	{"http://a/b?c?", "a /b?c?", false},
 	{"http://a/b*", "a /b", true},
 	{"http://a/*", "a /", true},
 	{"http://a/b?*", "a /b?", true},

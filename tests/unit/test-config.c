@@ -722,6 +722,8 @@ START_TEST(test_places)
 		{"[sweet]\nauth-realm=x\n[path /a]\n[path /b]\n", ":2: auth-realm needs", 1},
 		{"[sweet]\nio=x\nthreads=y\n[path /a]\nlisting=2\n", ":5: listing \"2\"", 3},
 		{"[sweet]\nlisten=\n", ":2: listen \"\": must have a value", 1},
+		{"[host a]\nlisten=x\n", ":2: listen \"x\": must be ADDRESS:PORT", 1},
+		{"[sweet]\nlisten=x\n[host a]\nlisten=unix:/a\n", ":2: listen \"x\": must be", 1},
 		{"[sweet]\nindex=a/b\n", ":2: index \"a/b\": must be a file's name", 1},
 	};
 	char words[256], says[256];

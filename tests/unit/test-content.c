@@ -210,6 +210,39 @@ START_TEST(test_revalidate)
 }
 END_TEST
 
+static void ask_and_destroy(void *argument)
+{
+	struct NC_stat unit = {0};
+	size_t cursor;
+
+	ask(argument);
+	/* A helper has it, and this loop, which is to be told of it, waits here. */
+	do {
+		cursor = 0;
+	} while (NC_list(cache, &cursor, &unit, 1) != 1 || unit.holds == 0);
+	if (NC_destroy(unit.id) < 0)
+		ck_abort_msg("NC_destroy");
+}
+
+/* A unit that is gone before anybody has it is read once more. */
+START_TEST(test_destroyed_unseen)
+{
+	struct asker asker = {.path = "/file"};
+
+	open_all(4 << 20, 1 << 20, 1, 0);
+	put("file", 'a', 5000);
+	asker.waiter.arrived = arrived;
+	asker.waiter.loop = runners[0].loop;
+	call(&runners[0], ask_and_destroy, &asker);
+	AWAIT(asker.done);
+	ck_assert_int_eq(asker.waiter.result.error, 0);
+	ck_assert(uniform(content_view(asker.waiter.result.entry), 'a'));
+	ck_assert_uint_eq(inserts(), 2);
+	give_back(0, &asker);
+	close_all();
+}
+END_TEST
+
 /* --- many who want the same --------------------------------------------------------------- */
 
 struct gate {
@@ -418,6 +451,7 @@ static void fill(TCase *tcase)
 	if (has_openat2())
 		tcase_add_test(tcase, test_links);
 	tcase_add_test(tcase, test_revalidate);
+	tcase_add_test(tcase, test_destroyed_unseen);
 	tcase_add_test(tcase, test_waiters);
 	tcase_add_test(tcase, test_eviction);
 	tcase_add_test(tcase, test_eviction_before_arrival);

@@ -15,8 +15,8 @@ static const char *const hashes[] = {
 	"$1$abcd$SA/FcM82AK5uXDR69GPXS0",
 	"$5$9CPwFuAQSeubrrnZ$.A62ldsMjswmPePhX3uM0X9GFvz12Gx0RdEXaAf7212",
 	"$5$rounds=1000$abcdefgh$gzXh90B7DNRvED/UqfwXC2mPTZTEIhQ4YZOYqKQr2k7",
-	"$6$rounds=1000$abcdefgh$hNWV3710B01PtGd5gYCv63YkS8oo9IIeqTEUJHviy9fvppwU3reFqFFBfxg/"
-	"qZSYskUYQ.RC.dFh9YoQLVC2L.",
+	("$6$rounds=1000$abcdefgh$hNWV3710B01PtGd5gYCv63YkS8oo9IIeqTEUJHviy9fvppwU3reFqFFBfxg/"
+	 "qZSYskUYQ.RC.dFh9YoQLVC2L."),
 	"$2y$04$abcdefghijklmnopqrstuuPWRtT5yx7FBi4dcf6ROhboeNunUrLQ.",
 	"$2b$04$abcdefghijklmnopqrstuuPWRtT5yx7FBi4dcf6ROhboeNunUrLQ.",
 	"$2y$05$y05dGWN.f1t7MHCaRWCZp.Xwkg/Q7Zeztv/Wcdz7UhCYXqOJxdY1G",
