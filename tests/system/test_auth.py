@@ -11,7 +11,7 @@ import time
 import pytest
 
 import server as servers
-from client import Client, Response
+from client import Client
 from files import write
 from server import OBEY
 

@@ -15,7 +15,7 @@ import pytest
 from client import Client, Closed, fetch, request
 from examples import worker
 from files import KB, MB, pattern, write
-from server import GENERATE, OBEY, STREAM, TIMEOUT, Server, running
+from server import GENERATE, OBEY, STREAM, TIMEOUT, Server, inside, running
 from test_generate import page
 from test_worker_stream import ask, await_cancellations, chunks, numbers, reset
 
@@ -194,7 +194,7 @@ def test_end_in_mid_request(kind, root):
 def pipes(pid):
     """Pipes of a process but for its standard descriptors: what each is and its number."""
     found = {}
-    for number in os.listdir(f"/proc/{pid}/fd"):
+    for number in os.listdir(inside(pid, "fd")):
         with contextlib.suppress(OSError):
             if int(number) > 2 and (what := os.readlink(f"/proc/{pid}/fd/{number}")).startswith("pipe:"):
                 found[what] = number
@@ -219,6 +219,7 @@ def test_killed_in_mid_body(kind, root):
     try:
         assert fetch(server.port, "/generate?size=5").body == page(5)
         ((pid, process),) = server.workers().items()
+        inside(server.pid, "fd")
         asked = server.status()["workers"]["requests"]
         os.kill(pid, signal.SIGSTOP)
         with Client(server.port) as client:

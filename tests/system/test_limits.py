@@ -3,6 +3,7 @@
 
 import contextlib
 import email.utils
+import json
 import socket
 import time
 
@@ -10,7 +11,7 @@ import pytest
 
 from client import Client, Closed, fetch, request
 from files import KB, MB, pattern, write
-from server import OBEY, SCALE, VALGRIND, running, sanitized
+from server import GENERATE, OBEY, TIMEOUT, VALGRIND, Server, inside, running, sanitized
 
 BIG = pattern(12 * MB)  # more than the kernel keeps for a client that does not read
 
@@ -217,7 +218,7 @@ def test_all_bodies_together(root):
 
 
 def resident(pid):
-    with open(f"/proc/{pid}/smaps_rollup") as lines:
+    with open(inside(pid, "smaps_rollup")) as lines:
         return sum(int(line.split()[1]) << 10 for line in lines if line.startswith("Private_Dirty:"))
 
 
@@ -248,3 +249,56 @@ def test_memory_of_idle_connections(kind, root):
             for one in clients:
                 one.close()
         assert each <= 1024, f"{each} bytes for each idle connection"
+
+
+def answered(client):
+    """False: it was turned away, in whatever way a closed socket tells that."""
+    try:
+        client.send(request("/index.html"))
+        return client.response().body == b"here\n"
+    except (AssertionError, ConnectionError):
+        return False
+
+
+@pytest.mark.skipif(VALGRIND or sanitized(), reason="they need descriptors of their own")
+def test_too_few_descriptors_to_start(kind, root):
+    """It says so and ends, unless it has enough to serve with; nothing in between."""
+    for limit in range(5, 100):
+        try:
+            server = Server(kind, root, "--threads", 1, "--worker", f"/generate={GENERATE}",
+                            prefix=("prlimit", f"--nofile={limit}:{limit}"))
+        except AssertionError as refused:
+            assert "Too many open files" in str(refused) or "shared libraries" in str(refused)
+            continue
+        try:
+            # Clients are turned away, until the last of what it has to do is enough for one.
+            with contextlib.suppress(AssertionError, ConnectionError), Client(server.port) as client:
+                assert answered(client)
+                break
+        finally:
+            server.stop()
+    else:
+        pytest.fail("never enough")
+    assert limit > 10
+
+
+def test_out_of_descriptors(kind, root):
+    """Who finds none left is turned away at once, and nobody else notices."""
+    limit = 80 if VALGRIND else 64
+    with running(kind, root, "--threads", 1, prefix=("prlimit", f"--nofile={limit}")) as server, \
+            Client(server.port) as first, contextlib.ExitStack() as stack:
+        assert first.get("/index.html").status == 200
+        clients = [stack.enter_context(Client(server.port)) for _ in range(limit)]
+        served = [client for client in clients if answered(client)]
+        assert 10 <= len(served) < limit
+        assert server.errors.count("accepting connections: Too many open files") == 1
+        for client in (first, *served):
+            assert client.get("/index.html").body == b"here\n"
+        for client in served:
+            client.close()
+        # When their descriptors are free again others have them.
+        deadline = time.monotonic() + TIMEOUT
+        while json.loads(first.get("/.sweet/status").body)["connections"]["idle"]:
+            assert time.monotonic() < deadline
+        with Client(server.port) as again:
+            assert answered(again)

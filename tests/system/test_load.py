@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: MIT
 """Many requests at once by wrk: no error of any sort, and the status counts them."""
 
+import itertools
 import re
+import signal
 import subprocess
+import threading
 
 import pytest
 
 from client import Client
 from files import KB, MB, pattern, write
-from server import GENERATE, SCALE, TIMEOUT, running
+from server import GENERATE, SCALE, TIMEOUT, Process, running
 
 
 @pytest.fixture(scope="module")
@@ -94,3 +97,30 @@ def test_idle_connections_cost_others_nothing(server):
         for client in idle:
             client.close()
     server.wait_status(lambda status: status["connections"]["open"] < len(idle))
+
+
+def test_signals_all_the_time(kind, root, tmp_path):
+    """Those that it obeys, those that it does not, and stops: no request notices."""
+    numbers = [signal.SIGUSR1, signal.SIGHUP, signal.SIGCHLD, signal.SIGWINCH, signal.SIGURG,
+               signal.SIGPIPE, signal.SIGSTOP, signal.SIGCONT]
+    over = threading.Event()
+
+    def bother(process):
+        for number in itertools.cycle(numbers):
+            process.signal(number)
+            if over.wait(0.002) and number == signal.SIGCONT:
+                return
+
+    with running(kind, root, "--worker", f"/generate={GENERATE}",
+                 "--access-log", tmp_path / "log") as server:
+        process = Process(server.pid)
+        thread = threading.Thread(target=bother, args=(process,))
+        thread.start()
+        try:
+            for target in ("/1k", "/1m", "/generate?size=10000"):
+                wrk(server, target, 32 // SCALE)
+        finally:
+            over.set()
+            thread.join()
+            process.close()
+        assert server.status()["workers"]["failures"] == 0

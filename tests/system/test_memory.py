@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: MIT
 """What the server needs besides its cache, with the defaults."""
 
+import contextlib
+import os
 import re
 
 import pytest
 
 from client import Client, fetch
 from files import KB, MB, pattern, write
-from server import GENERATE, UNDER, Server, sanitized
+from server import GENERATE, UNDER, running, sanitized
 
 if UNDER or sanitized():
     pytest.skip("the memory of a sanitizer or Valgrind is not the server's",
@@ -46,3 +48,43 @@ def test_clients_that_went_leave_nothing(start, tmp_path):
     for _ in range(4000):
         assert fetch(server.port, "/file").status == 200
     assert resident(server.pid) - before < MB
+
+
+@contextlib.contextmanager
+def limited(limit):
+    """A cgroup of so many bytes, of either version; yields how to start something in it."""
+    for parent, name in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
+                         ("/sys/fs/cgroup", "memory.max")):
+        folder = f"{parent}/sweet-test-{os.getpid()}"
+        with contextlib.suppress(OSError):
+            os.mkdir(folder)
+            try:
+                with open(f"{folder}/{name}", "w") as file:
+                    file.write(str(limit))
+            except OSError:
+                os.rmdir(folder)
+                continue
+            break
+    else:
+        pytest.skip("there is no cgroup to make here")
+    try:
+        yield ("sh", "-c", f'echo $$ >{folder}/cgroup.procs && exec "$@"', "sh")
+    finally:
+        os.rmdir(folder)
+
+
+def test_in_a_cgroup(kind, tmp_path):
+    """Of 96 MB a cache of 32 leaves enough for the rest: nothing is killed."""
+    for number in range(150):
+        write(tmp_path / str(number), pattern(MB, number))
+    with limited(96 * MB) as prefix, \
+            running(kind, tmp_path, "--cache-size", "32M", "--threads", "2",
+                    "--worker", f"/generate={GENERATE}", prefix=prefix) as server:
+        clients = [Client(server.port) for _ in range(4)]
+        for number in range(300):
+            client = clients[number % 4]
+            assert client.get(f"/{number % 150}").body == pattern(MB, number % 150)
+            assert client.get(f"/generate?size={number * 10000}").status == 200
+        for client in clients:
+            client.close()
+        assert server.status()["workers"]["failures"] == 0

@@ -23,7 +23,7 @@ import pytest
 
 from client import fetch
 from files import MB, pattern, write
-from server import BUILD, TIMEOUT, UNDER, Lines, running
+from server import BUILD, TIMEOUT, UNDER, Lines, Server, once, running
 
 NABCCTL = os.path.join(BUILD, "libnabc", "nabcctl")
 OWNER = os.path.join(BUILD, "tests", "system", "cache-owner")
@@ -247,6 +247,39 @@ def test_which_cache(owner, folder):
     assert good(folder / "elsewhere", "--cache", folder / "neither", "list", "--cache", owner.path)
 
 
+def test_owner_that_speaks_otherwise(folder):
+    for answer in (b"", b"welcome", bytes(256)):
+        path = folder / f"cache{len(answer)}"
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+            listener.bind(str(path))
+            listener.listen()
+
+            def answer_all():
+                with contextlib.suppress(OSError):
+                    while True:
+                        with listener.accept()[0] as peer:
+                            if answer:
+                                peer.send(answer)
+
+            thread = threading.Thread(target=answer_all)
+            thread.start()
+            told = bad(path, "stat")
+            listener.shutdown(socket.SHUT_RDWR)
+            thread.join()
+        assert ("another version" if answer else "hung up") in told
+
+
+def test_owner_that_is_stopped(folder):
+    """Whoever asks it waits, but not for ever, and it has lost nothing by that."""
+    with owning(folder / "cache") as owner:
+        owner.process.send_signal(signal.SIGSTOP)
+        try:
+            assert "does not answer" in bad(owner.path, "list")
+        finally:
+            owner.process.send_signal(signal.SIGCONT)
+        assert ids(owner.path) == owner.ids
+
+
 # --- what is there ---------------------------------------------------------------------------
 
 
@@ -341,7 +374,7 @@ def test_top_json(owner):
     before = json.loads(top.stdout.readline())
     assert set(before["counters"]) == header_fields("NC_cache_stat")
     assert set(before["counters"]) - set(before["rates"]) == {
-        "size", "used", "units", "members", "pinned", "uring",
+        "size", "used", "units", "members", "pinned", "uring", "kernel",
     }
     for _ in range(5):
         good(owner.path, "put", "-", input=b"x")
@@ -421,12 +454,42 @@ def test_routes_can_be_set(owner):
     assert "cannot send by kernel" in bad(owner.path, "routes", "set", "192.0.2.1", "kernel")
 
 
+def test_no_room_for_routes(owner):
+    """As many as are fixed are kept; one may learn again for another's sake."""
+    count = 0
+    while not (done := ctl(owner.path, "routes", "set", f"192.0.2.{count}", "copy")).returncode:
+        count += 1
+    assert b"no room for more fixed routes" in done.stderr and count == 64
+    assert len(routes(owner.path)) == count
+    good(owner.path, "routes", "set", "192.0.2.7", "learn")
+    good(owner.path, "routes", "set", "198.51.100.1", "copy")
+    assert "198.51.100.1" in routes(owner.path) and len(routes(owner.path)) == count
+
+
 def route_with(path, total):
     """The route of the loopback, once what was sent is counted."""
     deadline = time.monotonic() + TIMEOUT
     while sum((route := routes(path)["127.0.0.1"])["bytes"].values()) < total:
         assert time.monotonic() < deadline, route
     return route
+
+
+def test_socket_of_a_server_that_was_killed(kind, folder):
+    """The next one takes its place; of one that lives nobody does."""
+    write(folder / "root/page", b"page\n")
+    path = folder / "socket"
+    options = ["--cache-socket", path]
+    Server(kind, folder / "root", *options).kill()
+    assert path.is_socket()
+    with running(kind, folder / "root", *options):
+        assert b"units" in good(path, "stat")
+        said = once("--listen", "127.0.0.1:0", "--root", folder / "root", *options)
+        assert said.returncode == 1 and "Address already in use" in said.stderr
+        assert b"units" in good(path, "stat")
+    assert not path.exists()
+    write(path, b"somebody's file")
+    said = once("--listen", "127.0.0.1:0", "--root", folder / "root", *options)
+    assert said.returncode == 1 and path.read_bytes() == b"somebody's file"
 
 
 def test_routes_of_the_server(kind, folder):

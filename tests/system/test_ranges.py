@@ -10,7 +10,7 @@ import pytest
 
 from client import Client, fetch
 from files import KB, MB, pattern, write
-from server import SCALE, TIMEOUT, running
+from server import TIMEOUT, running
 
 CACHE = 4 * MB  # a unit is a quarter of it
 FILES = {"small": 1000, "whole": 100 * KB, "large": 3 * MB + 7, "empty": 0}

@@ -8,7 +8,8 @@ import pytest
 
 from client import Client, fetch, request
 from files import MB, pattern, write
-from server import OBEY, TIMEOUT, UNDER, running
+from programs import free_port
+from server import OBEY, TIMEOUT, UNDER, Server, running
 from test_workers import hanging
 
 # More than sockets hold, and what a slow server sends within its five seconds of grace.
@@ -114,3 +115,21 @@ def test_who_has_come_is_answered(kind, root):
                 assert UNDER or answer["Connection"] == "close"
                 client.half_close()
                 assert client.at_end()
+
+
+def test_killed_and_started_at_once(kind, tmp_path):
+    """On the same addresses, which the kernel may give back later than the process ends."""
+    write(tmp_path / "file", b"a file\n")
+    port = free_port()
+    options = ["--arch", "mt", "--threads", 12, "--listen", f"unix:{tmp_path}/socket"]
+    server = None
+    try:
+        for _ in range(4):
+            server = Server(kind, tmp_path, *options, listen=f"127.0.0.1:{port}")
+            assert fetch(port, "/file").body == b"a file\n"
+            clients = [Client(port) for _ in range(3)]
+            server.kill()
+            for client in clients:
+                client.close()
+    finally:
+        server.kill()

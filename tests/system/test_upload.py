@@ -2,7 +2,6 @@
 """Bodies of requests on their way to workers."""
 
 import hashlib
-import os
 import subprocess
 import threading
 
@@ -10,7 +9,7 @@ import pytest
 
 from client import Client, fetch
 from files import KB, MB, pattern, write
-from server import OBEY, SCALE, TIMEOUT, running
+from server import OBEY, SCALE, TIMEOUT, descriptors, running
 
 SIZES = [1, 2, 100, 4095, 4096, 4097, 65536, 300001, MB]
 
@@ -144,10 +143,6 @@ def test_client_that_goes(server):
             client.send(head(b"POST", 3) + b"abc")
     # The last one may still be with its worker.
     server.wait_status(lambda status: status["cache"]["units"] == 0)
-
-
-def descriptors(pid):
-    return len(os.listdir(f"/proc/{pid}/fd"))
 
 
 def test_many(kind, root):

@@ -216,6 +216,11 @@ def test_limit(kind, root):
             assert client.response().status == 200
             client.send(head("sum") + (b"%x\r\n%s\r\n" % (MB, data)) * 3 + b"1\r\nx")
             assert client.response().status == 413
+        # The size of a chunk says it, before anything of it has come.
+        for where in ("sum", "early?1"):
+            with Client(server.port) as client:
+                client.send(head(where) + b"%x\r\n" % (4 * GB))
+                assert client.response().status == 413
         await_cancellations(server, 1)
 
 

@@ -265,7 +265,7 @@ def test_who_waits_behind_a_long_answer(kind, tmp_path, start, threads):
         got = late.response()
         assert (got.status, got["Retry-After"]) == (503, "1"), server.errors.text()
         assert len(chunk(long)) == PIECE
-    assert cancellations(server) == 1
+    await_cancellations(server, 1)
     assert server.errors.count("ending it") == 0
 
 

@@ -11,6 +11,7 @@
  *	/upload    method, length, MD5, id of the body  /echo      the body
  *	/read      tries to read the unit whose id the query is
  *	/who       user, groups, limit, folder, and the variable that the query names
+ *	/forbidden tries what no such program needs, and tells of each what became of it
  *	/eat       takes memory until there is no more
  *	/again     tells the server that it never had this request, and ends
  *	/forget    the same of all requests that it ever had
@@ -20,11 +21,14 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <glib.h>
@@ -164,6 +168,34 @@ static struct NC_response who(const struct NC_request *request)
 	return response;
 }
 
+/* With arguments that would do nothing bad. */
+static struct NC_response forbidden(void)
+{
+	static const struct {
+		const char *name;
+		long number, argument;
+	} calls[] = {{"ptrace", SYS_ptrace, -1},
+		     {"process_vm_readv", SYS_process_vm_readv, 0},
+		     {"unshare", SYS_unshare, CLONE_NEWUSER},
+		     {"mount", SYS_mount, 0},
+		     {"bpf", SYS_bpf, -1},
+		     {"kexec_load", SYS_kexec_load, -1},
+		     {"init_module", SYS_init_module, 0},
+		     {"io_uring_setup", SYS_io_uring_setup, 0},
+		     {"socket", SYS_socket, AF_PACKET}};
+	struct NC_response response = {.status = 200};
+	GString *text = g_string_new(NULL);
+
+	for (unsigned i = 0; i < G_N_ELEMENTS(calls); i++) {
+		errno = 0;
+		(void)syscall(calls[i].number, calls[i].argument, 0L, 0L, 0L, 0L, 0L);
+		g_string_append_printf(text, "%s %d\n", calls[i].name, errno);
+	}
+	response.body = unit_of(text->str);
+	g_string_free(text, TRUE);
+	return response;
+}
+
 /* Ends it. */
 static void eat(void)
 {
@@ -207,6 +239,8 @@ static struct NC_response obey(NC_worker *worker, struct NC_request *request)
 		fputs("worker-obey: hangs\n", stderr);
 		for (;;)
 			pause();
+	} else if (strcmp(order, "/forbidden") == 0) {
+		response = forbidden();
 	} else if (strcmp(order, "/exit") == 0) {
 		_exit(3);
 	} else if (strcmp(order, "/again") == 0 || strcmp(order, "/forget") == 0) {
