@@ -37,7 +37,8 @@ bench_null_server_LDADD = $(URING_LIBS)
 
 # The wide-area link of "bench architectures".
 noinst_PROGRAMS += bench/wan
-bench_wan_SOURCES = bench/wan.c bench/wan-link.c bench/wan-link.h bench/wan-tun.c bench/wan-tun.h
+bench_wan_SOURCES = bench/wan.c bench/wan-link.c bench/wan-link.h bench/wan-spoil.c \
+	bench/wan-spoil.h bench/wan-tun.c bench/wan-tun.h
 bench_wan_LDADD =
 EXTRA_DIST += bench/lib/architectures.py bench/lib/cgroup.py bench/lib/disk.py bench/lib/wan.py \
 	bench/sections/architectures.md

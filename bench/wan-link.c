@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "wan-link.h"
 
@@ -37,27 +38,40 @@ static uint64_t random_next(uint64_t *state)
 	return mixed ^ mixed >> 31;
 }
 
+static bool draw(uint64_t *state, double share)
+{
+	return (double)(random_next(state) >> 11) * 0x1p-53 < share;
+}
+
 /* Drawn for each packet, so that what else happens changes no other's fate. */
 static bool is_lost(struct wan_link *link)
 {
-	return (double)(random_next(&link->random) >> 11) * 0x1p-53 < link->settings.loss;
+	return draw(&link->random, link->settings.loss);
 }
 
 int wan_link_init(struct wan_link *link, const struct wan_settings *settings)
 {
 	size_t size = (size_t)(settings->room & ~UINT64_C(7));
 
-	*link = (struct wan_link){.settings = *settings, .random = settings->seed};
+	*link = (struct wan_link){
+		.settings = *settings, .random = settings->seed, .disorder = ~settings->seed};
 	/* One beyond the end, for what is read only to be lost. */
 	link->size = size < 2 * RECORD_MAX ? 2 * RECORD_MAX : size;
 	link->ring = malloc(link->size + RECORD_MAX);
-	return link->ring ? 0 : -ENOMEM;
+	if (settings->reorder > 0)
+		link->late = malloc(WAN_LATE_MAX * sizeof(*link->late));
+	if (link->ring && (link->late || !(settings->reorder > 0)))
+		return 0;
+	wan_link_fini(link);
+	return -ENOMEM;
 }
 
 void wan_link_fini(struct wan_link *link)
 {
 	free(link->ring);
+	free(link->late);
 	link->ring = NULL;
+	link->late = NULL;
 }
 
 static bool is_empty(const struct wan_link *link)
@@ -108,8 +122,45 @@ static bool queue(struct wan_link *link, uint64_t now, size_t length)
 	return true;
 }
 
+/* Behind all that is under way.  at is where its bytes are. */
+static void append(struct wan_link *link, size_t at, uint64_t due, size_t length)
+{
+	record_at(link, at)->due = due;
+	record_at(link, at)->length = length;
+	link->tail = at + record_size(length);
+}
+
+/* Aside, where others overtake it.  False: too many are there. */
+static bool set_aside(struct wan_link *link, const void *packet, uint64_t due, size_t length)
+{
+	struct wan_late *late;
+
+	if (link->late_count == WAN_LATE_MAX)
+		return false;
+	late = &link->late[link->late_count++];
+	late->due = due + random_next(&link->disorder) % (link->settings.late + 1);
+	late->length = length;
+	memcpy(late->packet, packet, length);
+	link->counts.late++;
+	return true;
+}
+
+/* Once more, if there is room. */
+static void repeat(struct wan_link *link, const void *packet, uint64_t due, size_t length)
+{
+	size_t at = place(link);
+
+	if (at == link->size)
+		return;
+	memmove(record_at(link, at) + 1, packet, length);
+	append(link, at, due, length);
+	link->counts.duplicated++;
+}
+
 void wan_link_put(struct wan_link *link, uint64_t now, size_t length)
 {
+	const void *packet;
+	uint64_t due;
 	size_t at = place(link);
 
 	link->counts.packets++;
@@ -122,20 +173,50 @@ void wan_link_put(struct wan_link *link, uint64_t now, size_t length)
 		link->counts.overflowed++;
 		return;
 	}
-	record_at(link, at)->due = link->free_at + link->settings.delay;
-	record_at(link, at)->length = length;
-	link->tail = at + record_size(length);
+	due = link->free_at + link->settings.delay;
+	packet = record_at(link, at) + 1;
+	if (!draw(&link->disorder, link->settings.reorder) || !set_aside(link, packet, due, length))
+		append(link, at, due, length);
+	if (draw(&link->disorder, link->settings.duplicate))
+		repeat(link, packet, due, length);
 }
 
-uint64_t wan_link_due(const struct wan_link *link)
+static uint64_t head_due(const struct wan_link *link)
 {
 	return is_empty(link) ? UINT64_MAX : record_at(link, link->head)->due;
 }
 
+/* The late one that comes out next; NULL: the next is in the ring. */
+static struct wan_late *late_first(const struct wan_link *link)
+{
+	uint64_t due = head_due(link);
+	struct wan_late *first = NULL;
+
+	for (unsigned i = 0; i < link->late_count; i++) {
+		if (link->late[i].due >= due)
+			continue;
+		first = &link->late[i];
+		due = first->due;
+	}
+	return first;
+}
+
+uint64_t wan_link_due(const struct wan_link *link)
+{
+	const struct wan_late *late = late_first(link);
+
+	return late ? late->due : head_due(link);
+}
+
 const void *wan_link_first(const struct wan_link *link, uint64_t now, size_t *length)
 {
+	const struct wan_late *late = late_first(link);
 	const struct record *record = record_at(link, link->head);
 
+	if (late) {
+		*length = late->length;
+		return late->due > now ? NULL : late->packet;
+	}
 	if (is_empty(link) || record->due > now)
 		return NULL;
 	*length = record->length;
@@ -146,9 +227,17 @@ const void *wan_link_first(const struct wan_link *link, uint64_t now, size_t *le
 void wan_link_drop(struct wan_link *link)
 {
 	const struct record *record = record_at(link, link->head);
+	struct wan_late *late = late_first(link);
 
 	link->counts.delivered++;
-	link->counts.delivered_bytes += record->length;
+	link->counts.delivered_bytes += late ? late->length : record->length;
+	if (late) {
+		struct wan_late *last = &link->late[--link->late_count];
+
+		if (late != last)
+			*late = *last;
+		return;
+	}
 	link->head += record_size(record->length);
 	if (!link->wrapped)
 		return;

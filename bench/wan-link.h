@@ -2,7 +2,8 @@
 /*
  * wan-link.h - one direction of a wide-area link, as a model: packets go in at
  * a time, some get lost, the rest waits for its turn on the wire and comes out
- * a delay later, in order.  Knows neither clocks nor devices.  One thread.
+ * a delay later, in order; but some come twice and some late, if that is wanted.
+ * Knows neither clocks nor devices.  One thread.
  */
 #ifndef WAN_LINK_H
 #define WAN_LINK_H
@@ -12,6 +13,7 @@
 #include <stdint.h>
 
 #define WAN_PACKET_MAX 2048u
+#define WAN_LATE_MAX 32u /* packets that others overtake, at once */
 
 struct wan_settings {
 	uint64_t delay; /* ns */
@@ -20,6 +22,9 @@ struct wan_settings {
 	uint64_t queue; /* bytes that may wait for the wire, if there is a rate */
 	uint64_t room;	/* bytes of memory for what is under way */
 	uint64_t seed;
+	double duplicate; /* share of the packets that come out twice */
+	double reorder;	  /* share of those that are late ... */
+	uint64_t late;	  /* ... by at most so many ns more */
 };
 
 struct wan_counts {
@@ -27,16 +32,26 @@ struct wan_counts {
 	uint64_t lost;		 /* by chance */
 	uint64_t overflowed;	 /* the queue or the memory was full */
 	uint64_t delivered, delivered_bytes;
+	uint64_t duplicated, late;
+};
+
+struct wan_late {
+	uint64_t due;
+	size_t length;
+	char packet[WAN_PACKET_MAX];
 };
 
 struct wan_link {
 	struct wan_settings settings;
 	struct wan_counts counts;
-	uint64_t random;
-	uint64_t free_at; /* when the wire has sent what was put so far */
-	char *ring;	  /* owned; records, each in one piece */
+	uint64_t random;   /* for what gets lost */
+	uint64_t disorder; /* for what comes twice or late, so that it changes no loss */
+	uint64_t free_at;  /* when the wire has sent what was put so far */
+	char *ring;	   /* owned; records, each in one piece */
 	size_t size, head, tail;
-	bool wrapped; /* tail has begun anew, before head */
+	bool wrapped;	       /* tail has begun anew, before head */
+	struct wan_late *late; /* owned; in no order, NULL if none can be late */
+	unsigned late_count;
 };
 
 /* 0 or -errno; wan_link_fini() frees what it made. */

@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "wan-link.h"
+#include "wan-spoil.h"
 #include "wan-tun.h"
 
 #define MILLISECOND 1000000.0
@@ -34,7 +35,8 @@
 struct end {
 	struct wan_tun tun;
 	struct wan_link link; /* what goes from here */
-	uint64_t refused;     /* packets of the other end that this one's device did not take */
+	struct wan_spoil spoil;
+	uint64_t refused; /* packets of the other end that this one's device did not take */
 };
 
 struct wan {
@@ -49,6 +51,11 @@ static const char usage[] =
 	"  --delay MS      of a packet from one end to the other (0)\n"
 	"  --loss PERCENT  of the packets, each for itself (0)\n"
 	"  --rate MBIT     per second and direction (0: no limit)\n"
+	"  --duplicate PERCENT  of the packets, which come twice (0)\n"
+	"  --reorder PERCENT    of them, which others overtake (0)\n"
+	"  --late MS       by how much those are late, at most (5)\n"
+	"  --spoil PERCENT of the packets with bytes of TCP: one bit is another, the checksum\n"
+	"                  right; to see that it is found (0)\n"
 	"  --queue KB      that may wait for their turn, with --rate (256)\n"
 	"  --room MB       of memory for each direction (64)\n"
 	"  --seed N        which packets get lost (1)\n"
@@ -81,6 +88,7 @@ static int take(struct end *end)
 
 		if (got < 0)
 			return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+		wan_spoil(&end->spoil, room, (size_t)got);
 		wan_link_put(&end->link, now, (size_t)got);
 	}
 	return 0;
@@ -165,15 +173,17 @@ static int report(struct wan *wan)
 			return error;
 		printf("wan: from=%s to=%s packets=%llu bytes=%llu lost=%llu overflowed=%llu"
 		       " delivered=%llu delivered_bytes=%llu under_way=%llu refused=%llu "
-		       "unread=%llu\n",
+		       "unread=%llu duplicated=%llu late=%llu spoiled=%llu\n",
 		       wan->names[i], wan->names[!i], (unsigned long long)counts->packets,
 		       (unsigned long long)counts->bytes, (unsigned long long)counts->lost,
 		       (unsigned long long)counts->overflowed,
 		       (unsigned long long)counts->delivered,
 		       (unsigned long long)counts->delivered_bytes,
-		       (unsigned long long)(counts->packets - counts->lost - counts->overflowed -
-					    counts->delivered),
-		       (unsigned long long)to->refused, (unsigned long long)unread);
+		       (unsigned long long)(counts->packets + counts->duplicated - counts->lost -
+					    counts->overflowed - counts->delivered),
+		       (unsigned long long)to->refused, (unsigned long long)unread,
+		       (unsigned long long)counts->duplicated, (unsigned long long)counts->late,
+		       (unsigned long long)end->spoil.count);
 	}
 	return fflush(stdout) ? -errno : 0;
 }
@@ -203,7 +213,8 @@ static int prepare(struct wan *wan)
 	return error;
 }
 
-static int open_ends(struct wan *wan, const struct wan_settings *settings, const char *device)
+static int open_ends(struct wan *wan, const struct wan_settings *settings, double spoil,
+		     const char *device)
 {
 	for (unsigned i = 0; i < 2; i++) {
 		struct wan_settings own = *settings;
@@ -215,6 +226,7 @@ static int open_ends(struct wan *wan, const struct wan_settings *settings, const
 			return error;
 		}
 		own.seed = 2 * settings->seed + i; /* other packets in each direction */
+		wan->ends[i].spoil = (struct wan_spoil){.share = spoil, .random = own.seed};
 		error = wan_link_init(&wan->ends[i].link, &own);
 		if (error) {
 			fprintf(stderr, "wan: %s\n", strerror(-error));
@@ -247,12 +259,18 @@ int main(int argc, char **argv)
 		{"room", required_argument, NULL, 'm'},
 		{"seed", required_argument, NULL, 's'},
 		{"device", required_argument, NULL, 'n'},
+		{"duplicate", required_argument, NULL, 'D'},
+		{"reorder", required_argument, NULL, 'R'},
+		{"late", required_argument, NULL, 'L'},
+		{"spoil", required_argument, NULL, 'S'},
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
-	struct wan_settings settings = {.queue = 256 << 10, .room = 64 << 20, .seed = 1};
+	struct wan_settings settings = {
+		.queue = 256 << 10, .room = 64 << 20, .seed = 1, .late = 5 * 1000000};
 	struct wan wan = {.ends = {{.tun = {-1, -1, ""}}, {.tun = {-1, -1, ""}}}};
 	const char *device = "wan0";
+	double spoil = 0;
 	int option, error;
 
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
@@ -268,6 +286,14 @@ int main(int argc, char **argv)
 			settings.room = (uint64_t)(parse("room", optarg, 4096) * (1 << 20));
 		else if (option == 's')
 			settings.seed = (uint64_t)parse("seed", optarg, 0x1p52);
+		else if (option == 'D')
+			settings.duplicate = parse("duplicate", optarg, 100) / 100;
+		else if (option == 'R')
+			settings.reorder = parse("reorder", optarg, 100) / 100;
+		else if (option == 'L')
+			settings.late = (uint64_t)(parse("late", optarg, 60000) * MILLISECOND);
+		else if (option == 'S')
+			spoil = parse("spoil", optarg, 100) / 100;
 		else if (option == 'n')
 			device = optarg;
 		else
@@ -279,7 +305,7 @@ int main(int argc, char **argv)
 	}
 	wan.names[0] = argv[optind];
 	wan.names[1] = argv[optind + 1];
-	error = open_ends(&wan, &settings, device);
+	error = open_ends(&wan, &settings, spoil, device);
 	if (!error) {
 		error = prepare(&wan);
 		if (!error) {

@@ -21,15 +21,21 @@ END_SECONDS = 10
 class Wan:
     """Between its creation and close(): "with" of .server or .client enters one end."""
 
-    def __init__(self, context, delay, loss, rate, queue, seed):
-        """delay in ms and loss in percent, of each direction; rate in Mbit/s, queue in KB."""
+    def __init__(self, context, delay, loss, rate, queue, seed, **more):
+        """delay in ms and loss in percent, of each direction; rate in Mbit/s, queue in KB;
+
+        more: other options of bench/wan.
+        """
         self.server = self.client = self.popen = None
         program = find_built(context.build, "bench", "wan")
         self.log = os.path.join(context.directory, "wan.log")
         try:
             self.server, self.client = netns.Namespace(), netns.Namespace()
             argv = [program, "--delay", delay, "--loss", loss, "--rate", rate, "--queue", queue,
-                    "--seed", seed, "--device", DEVICE, self.server.path, self.client.path]
+                    "--seed", seed, "--device", DEVICE]
+            for name, value in more.items():
+                argv += [f"--{name}", value]
+            argv += [self.server.path, self.client.path]
             with open(self.log, "wb") as output:
                 self.popen = process.start(list(map(str, argv)), context.client_cpu, output)
             process.await_ready(self.popen, self.log,

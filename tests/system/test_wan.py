@@ -33,10 +33,10 @@ def join(tmp_path):
     """join(...): a link, closed after the test."""
     links = []
 
-    def make(delay=0, loss=0, rate=0, queue=1000, seed=1):
+    def make(delay=0, loss=0, rate=0, queue=1000, seed=1, **more):
         context = types.SimpleNamespace(build=BUILD, directory=tmp_path,
                                         client_cpu=min(os.sched_getaffinity(0)))
-        links.append(Wan(context, delay, loss, rate, queue, seed))
+        links.append(Wan(context, delay, loss, rate, queue, seed, **more))
         return links[-1]
 
     yield make
@@ -195,3 +195,25 @@ def test_command_line(arguments, status, says):
     done = subprocess.run([WAN, *arguments], capture_output=True, text=True, timeout=TIMEOUT,
                           check=False)
     assert (done.returncode, says in done.stderr) == (status, True), done.stderr
+
+
+def test_twice_and_late(join):
+    """What TCP makes of it is what was sent."""
+    link = join(delay=1, duplicate=5, reorder=5, late=4)
+    data = os.urandom(2 * MB)
+    got, _ = transfer(link, data)
+    assert got == data
+    counts = link.end()["server"]
+    assert counts["duplicated"] > 10 and counts["late"] > 10 and counts["spoiled"] == 0
+    assert counts["delivered"] + counts["under_way"] == counts["packets"] + counts["duplicated"]
+
+
+def test_spoiled(join):
+    """As many bytes, of which each packet has one that is wrong by a bit; no checksum tells."""
+    link = join(spoil=100)
+    data = os.urandom(MB)
+    got, _ = transfer(link, data)
+    assert len(got) == len(data)
+    wrong = [a ^ b for a, b in zip(got, data) if a != b]
+    assert 0 < len(wrong) <= link.end()["server"]["spoiled"]
+    assert all(bits.bit_count() == 1 for bits in wrong)

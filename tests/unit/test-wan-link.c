@@ -231,6 +231,80 @@ START_TEST(test_full_memory)
 }
 END_TEST
 
+START_TEST(test_duplicates)
+{
+	begin((struct wan_settings){.delay = MS, .duplicate = 1});
+	put(1 * MS, 1, 100);
+	put(2 * MS, 2, 2000);
+	expect_first(2 * MS, 1, 100);
+	expect_first(2 * MS, 1, 100);
+	ck_assert(nothing_at(2 * MS));
+	expect_first(3 * MS, 2, 2000);
+	expect_first(3 * MS, 2, 2000);
+	ck_assert(nothing_at(UINT64_MAX));
+	ck_assert_uint_eq(wire.counts.packets, 2);
+	ck_assert_uint_eq(wire.counts.duplicated, 2);
+	ck_assert_uint_eq(wire.counts.delivered, 4);
+	wan_link_fini(&wire);
+}
+END_TEST
+
+/* The share of them, each within its time; those that are not keep their order. */
+START_TEST(test_late)
+{
+	bool seen[1000] = {false};
+	uint32_t last = 0, overtaken = 0;
+
+	begin((struct wan_settings){.delay = 5 * MS, .reorder = 0.2, .late = 10 * MS});
+	for (uint32_t i = 0, out = 0; out < 1000;) {
+		uint64_t now = wan_link_due(&wire);
+		const char *packet;
+		size_t length;
+		uint32_t number;
+
+		if (i < 1000 && i * MS < now) {
+			memcpy(wan_link_room(&wire), &i, sizeof(i));
+			wan_link_put(&wire, i * MS, sizeof(i));
+			i++;
+			continue;
+		}
+		packet = wan_link_first(&wire, now, &length);
+		expect(packet && length == sizeof(number));
+		memcpy(&number, packet, sizeof(number));
+		expect(!seen[number]);
+		seen[number] = true;
+		expect(now >= (number + 5) * MS && now <= (number + 15) * MS);
+		overtaken += number < last;
+		last = number > last ? number : last;
+		wan_link_drop(&wire);
+		out++;
+	}
+	ck_assert(nothing_at(UINT64_MAX));
+	ck_assert_uint_ge(wire.counts.late, 150);
+	ck_assert_uint_le(wire.counts.late, 250);
+	ck_assert_uint_ge(overtaken, 100);
+	ck_assert_uint_le(overtaken, wire.counts.late);
+	wan_link_fini(&wire);
+}
+END_TEST
+
+/* More than can be late at once are not: nothing is lost. */
+START_TEST(test_all_late)
+{
+	begin((struct wan_settings){.reorder = 1, .late = 10 * MS, .seed = 3});
+	for (uint32_t i = 0; i < 3 * WAN_LATE_MAX; i++)
+		put(MS, i, 1500);
+	ck_assert_uint_eq(wire.counts.late, WAN_LATE_MAX);
+	for (uint32_t i = 0; i < 3 * WAN_LATE_MAX; i++) {
+		ck_assert(!nothing_at(11 * MS));
+		wan_link_drop(&wire);
+	}
+	ck_assert_uint_eq(wan_link_due(&wire), UINT64_MAX);
+	ck_assert_uint_eq(wire.counts.delivered_bytes, 3 * WAN_LATE_MAX * 1500);
+	wan_link_fini(&wire);
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_delay);
@@ -241,6 +315,9 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_rate);
 	tcase_add_test(tcase, test_queue);
 	tcase_add_test(tcase, test_full_memory);
+	tcase_add_test(tcase, test_duplicates);
+	tcase_add_test(tcase, test_late);
+	tcase_add_test(tcase, test_all_late);
 }
 
 RUN_SUITE("wan-link", fill)
