@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fuzz-access.c - addresses as operators write them: what is listened on
+ * (sweet/address.c) and who may ask (access.c), each line of the input both.
+ * An address that was read is written so that it is read as the same one; one
+ * that a rule names alone is decided by that rule.
+ */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+#include <glib.h>
+
+#include <access.h>
+#include <address.h>
+
+#include "fuzz.h"
+
+static void check_listen(const char *text)
+{
+	struct listen_address address, again;
+
+	memset(&address, 0, sizeof(address));
+	memset(&again, 0, sizeof(again));
+	if (!address_parse(text, &address))
+		return;
+	MUST(address.length <= sizeof(address.address));
+	MUST(memchr(address.text, '\0', sizeof(address.text)));
+	address_write(&address);
+	MUST(memchr(address.text, '\0', sizeof(address.text)));
+	MUST(address_equal(&address, &address));
+	/* Of a socket's file the text is the name alone, which may look like more. */
+	if (strstr(address.text, ",mode="))
+		return;
+	MUST(address_parse(address.text, &again));
+	MUST(address_equal(&address, &again) && again.length == address.length);
+	(void)address_path(&address);
+	(void)address_accepts(&address, (const struct sockaddr *)&address.address);
+}
+
+static bool to_sockaddr(const char *text, struct sockaddr_storage *address)
+{
+	struct sockaddr_in *v4 = (void *)address;
+	struct sockaddr_in6 *v6 = (void *)address;
+
+	memset(address, 0, sizeof(*address));
+	if (inet_pton(AF_INET, text, &v4->sin_addr) == 1)
+		v4->sin_family = AF_INET;
+	else if (inet_pton(AF_INET6, text, &v6->sin6_addr) == 1)
+		v6->sin6_family = AF_INET6;
+	return address->ss_family != 0;
+}
+
+static struct access_list *make(char **allow, char **deny)
+{
+	char *why = NULL;
+	struct access_list *list = access_new(allow, deny, &why);
+
+	MUST(!list == !!why);
+	g_free(why);
+	return list;
+}
+
+static void check_rules(char **lines)
+{
+	char *all[] = {(char *)"all", NULL};
+	struct access_list *allow = make(lines, NULL), *deny = make(NULL, lines);
+	struct access_list *both = make(lines, lines), *open = make(all, lines);
+
+	/* A list is good or not, whatever it is for. */
+	MUST(!allow == !deny && !allow == !both && !allow == !open);
+	for (unsigned i = 0; allow && lines[i]; i++) {
+		struct sockaddr_storage address;
+
+		if (!to_sockaddr(lines[i], &address))
+			continue;
+		MUST(access_allows(allow, (struct sockaddr *)&address));
+		MUST(!access_allows(deny, (struct sockaddr *)&address));
+		MUST(!access_allows(both, (struct sockaddr *)&address));
+		MUST(!access_allows(open, (struct sockaddr *)&address));
+	}
+	access_free(allow);
+	access_free(deny);
+	access_free(both);
+	access_free(open);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *text = g_strndup((const char *)data, size);
+	char **lines = g_strsplit(text, "\n", 64);
+
+	for (unsigned i = 0; lines[i]; i++)
+		check_listen(lines[i]);
+	check_rules(lines);
+	g_strfreev(lines);
+	g_free(text);
+	return 0;
+}

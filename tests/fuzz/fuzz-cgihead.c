@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fuzz-cgihead.c - the head of a program's answer (sweet/cgihead.c), what of it
+ * a client is sent (response.c), and whether it may be kept (cacheable.c).
+ */
+#include <cacheable.h>
+#include <cgihead.h>
+#include <field.h>
+#include <response.h>
+#include <syntax.h>
+
+#include "fuzz.h"
+
+#define NOW 1700000000
+
+static size_t check_cuts(const char *data, size_t length)
+{
+	size_t whole = cgihead_length(data, length, 0), seen = 0, at = 0, found = 0;
+
+	MUST(whole <= length);
+	while (at < length && !found) {
+		at += 1 + ((unsigned char)data[at] & 15);
+		if (at > length)
+			at = length;
+		found = cgihead_length(data, at, seen);
+		seen = at;
+	}
+	MUST(found == whole);
+	return whole;
+}
+
+static void check_fields(const struct cgihead *head)
+{
+	MUST(head->status >= 200 && head->status <= 599);
+	MUST(head->length <= INT64_MAX);
+	MUST(head->unit_offset <= INT64_MAX && head->unit_length <= INT64_MAX);
+	MUST(head->unit || (!head->unit_offset && !head->has_unit_length));
+	for (size_t i = 0; i < head->location.length; i++)
+		MUST((unsigned char)head->location.at[i] > 0x20 && head->location.at[i] != 0x7f);
+	if (head->local_redirect)
+		MUST(head->location.length && head->location.at[0] == '/' && !head->unit);
+	MUST(head->vary.length <= CACHECONTROL_VARY_MAX);
+	MUST(head->vary.length == 0 || head->vary.names[head->vary.length - 1] == '\0');
+}
+
+/* Nothing in it ends the head, splits a line, or is not the program's to say. */
+static void check_sent(const char *lines, size_t length)
+{
+	struct slice rest = {lines, length}, name, line;
+
+	while (rest.length) {
+		const char *before = rest.at;
+
+		MUST(field_line(&rest, &name, &line));
+		MUST(!field_is_withheld(name));
+		MUST(line.at == before && memcmp(line.at + line.length, "\r\n", 2) == 0);
+		MUST(rest.at == line.at + line.length + 2);
+	}
+}
+
+static void check_filter(const struct cgihead *head)
+{
+	/* A line's end may be longer than it was. */
+	size_t room = 2 * head->lines.length + 2;
+	char *out = malloc(room);
+	bool has_type;
+	long length;
+
+	MUST(out);
+	length = response_filter_headers(head->lines, out, room, &has_type);
+	MUST(length >= 0 && (size_t)length <= room);
+	MUST(has_type == head->has_type);
+	check_sent(out, (size_t)length);
+	/* In too little room nothing is cut. */
+	MUST(length == 0 ||
+	     response_filter_headers(head->lines, out, (size_t)length - 1, &has_type) == -1);
+	free(out);
+}
+
+static void check_cacheable(const struct cgihead *head, unsigned choice)
+{
+	struct cacheable_rule rule = {.mode = (enum cacheable_mode)(choice % 4), .seconds = 60};
+	struct cacheable_terms terms;
+	struct cacheable said;
+	struct slice tags = head->tag, tag;
+
+	cacheable_read(&said, head);
+	MUST(said.purge_count <= CACHEABLE_PURGES_MAX);
+	terms = cacheable_judge(&said, rule, choice & 4, NOW);
+	MUST(terms.fresh <= CACHECONTROL_SECONDS_MAX);
+	/* Nobody is served what was not to be kept. */
+	if (rule.mode == CACHEABLE_OFF)
+		MUST(terms.fresh == 0);
+	if (rule.mode != CACHEABLE_MARKED && head->control.no_store &&
+	    head->max_age == CACHECONTROL_UNSAID)
+		MUST(terms.fresh == 0);
+	while (cacheable_tag(&tags, &tag))
+		MUST(tag.length > 0 && tag.at >= head->tag.at &&
+		     tag.at + tag.length <= head->tag.at + head->tag.length);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	size_t length = check_cuts((const char *)data, size);
+	char *text = exact_copy(data, length ? length : size);
+	struct cgihead head;
+
+	/* Without an end as well: those are a worker's lines. */
+	if (!cgihead_parse(&head, (struct slice){text, length ? length : size})) {
+		check_fields(&head);
+		check_filter(&head);
+		for (unsigned choice = 0; choice < 8; choice++)
+			check_cacheable(&head, choice);
+	}
+	free(text);
+	return 0;
+}

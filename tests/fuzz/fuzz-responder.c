@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fuzz-responder.c - a server that tells its worker what it likes
+ * (libnabc/responder*.c, intake.c): the worker finds requests that can be read,
+ * or an error, and nothing that it is told breaks it.
+ */
+#include <errno.h>
+#include <unistd.h>
+
+#include <attach.h>
+#include <lane.h>
+#include <peer.h>
+#include <responder.h>
+
+#include "descriptors.h"
+
+#define MIB ((size_t)1 << 20)
+#define REQUESTS_MAX 8u
+#define TAGS 6u
+
+static struct nc_cache own, joined;
+static struct nc_attach attach;
+static struct nc_guest *guest;
+static struct nc_segment queues;
+static struct nc_responder *responder;
+static struct nc_lane lane; /* the server's end */
+static int ends[2], fds[3];
+static size_t unit; /* one of the worker's */
+
+/* Requests that the worker has. */
+static struct NC_request requests[REQUESTS_MAX];
+static unsigned request_count;
+
+static void make_unit(void)
+{
+	struct nc_layout layout;
+	struct nc_unit *filled;
+
+	MUST(nc_layout_init(&layout, 5000, 0) == 0);
+	MUST(nc_cache_alloc(&joined, &layout, NC_KIND_RECYCLED, &filled) == 0);
+	MUST(nc_cache_insert(&joined, filled, &unit) == 0);
+}
+
+/* The doorbell has no other end: a worker that would wait is told that the server is gone. */
+static void open_all(void)
+{
+	static const struct NC_cache_options options = {.size = MIB, .flags = NC_CACHE_NO_URING};
+	struct nc_attach_offer offer = {
+		.memory = 64 << 10, .lanes = 1, .queue_size = NC_LANE_QUEUE, .extra = fds};
+	int ring;
+
+	MUST(nc_cache_init_owner(&own, &options) == 0);
+	MUST(nc_segment_create(&queues, 256 << 10, false, true) == 0);
+	MUST(nc_doorbell_open_pipe(&fds[1], &ring) == 0);
+	close(ring);
+	fds[0] = queues.fd;
+	fds[2] = nc_doorbell_open();
+	MUST(fds[2] >= 0 && nc_peer_pair(ends) == 0);
+	MUST(nc_attach_init(&attach, &own) == 0);
+	MUST(nc_attach_offer(&attach, ends[0], &offer, &guest) == 0);
+	MUST(nc_responder_open(&joined, ends[1], &responder) == 0);
+	nc_lane_init(&lane, queues.base, 0, NC_LANE_QUEUE);
+	make_unit();
+	request_count = 0;
+}
+
+static void close_all(void)
+{
+	nc_responder_close(responder);
+	nc_cache_fini(&joined);
+	nc_attach_dismiss(&attach, guest);
+	close(ends[1]);
+	close(fds[1]);
+	close(fds[2]);
+	nc_segment_close(&queues);
+	nc_attach_fini(&attach);
+	nc_cache_fini(&own);
+}
+
+/* A record that is nearly right. */
+static void push(struct input *input)
+{
+	unsigned how = (unsigned)input_number(input, 1);
+	struct NC_range range = {.id = input_number(input, 1), .length = 100};
+	struct nc_wire_request record = {.tag = input_number(input, 1) % TAGS, .kind = how % 8};
+	char variables[256] = "A=b";
+	size_t length = 0;
+
+	if (record.kind <= NC_WIRE_REQUEST_BODY)
+		length = how & 8 ? input_number(input, 1) : 4;
+	else if (record.kind <= NC_WIRE_LAST)
+		length = how & 8 ? 0 : sizeof(range);
+	else if (record.kind == NC_WIRE_SENT)
+		record.count = (uint32_t)input_number(input, 1);
+	if (record.kind != NC_WIRE_SENT)
+		record.length = (uint32_t)length + (how >> 6 == 3);
+	(void)nc_queue_push(&lane.requests, &record, sizeof(record),
+			    record.kind <= NC_WIRE_REQUEST_BODY ? (const void *)variables
+								: (const void *)&range,
+			    length);
+}
+
+static void scribble(struct input *input)
+{
+	size_t at = input_number(input, 2), length = 1 + input_number(input, 1) % 16;
+	const uint8_t *bytes;
+
+	if (at & 0x8000)
+		at %= sizeof(struct nc_queue_shared);
+	bytes = input_bytes(input, &length);
+	if (length)
+		memcpy(queues.base + at, bytes, length);
+}
+
+/* The variables of the last one are there until the next is accepted. */
+static void accept_one(void)
+{
+	struct NC_request request;
+	size_t walked = 0;
+	int result = nc_responder_accept(responder, &request);
+
+	MUST(result <= 1);
+	if (result != 1)
+		return;
+	MUST(request.lane == 0 && request.variables_length <= NC_WIRE_BLOCK_MAX);
+	while (walked < request.variables_length)
+		walked += strlen(request.variables + walked) + 1;
+	MUST(walked == request.variables_length);
+	if (request_count < REQUESTS_MAX)
+		requests[request_count++] = request;
+}
+
+static void answer(struct input *input, unsigned how)
+{
+	struct NC_request *request = &requests[how % request_count];
+	struct NC_range range = {.id = unit, .length = 1000}, piece;
+	struct NC_response response = {.status = 200, .flags = NC_RESPONSE_KEEP, .body = range};
+	const struct NC_range whole = {.id = how & 1 ? unit : 0, .length = 1};
+	int result;
+
+	switch (input_number(input, 1) % 6) {
+	case 0:
+		response.flags |= how & 8 ? NC_RESPONSE_MORE : 0;
+		result = nc_responder_respond(responder, request, &response);
+		break;
+	case 1:
+		result = nc_responder_send(responder, request, &range, 1,
+					   NC_RESPONSE_KEEP | (how & 8 ? NC_RESPONSE_MORE : 0));
+		break;
+	case 2:
+		result = nc_responder_body(responder, request, &whole, &piece);
+		break;
+	case 3:
+		result = nc_responder_gone(responder, request);
+		break;
+	case 4:
+		result = nc_responder_abort(responder, request);
+		break;
+	default:
+		*request = requests[--request_count];
+		return;
+	}
+	MUST(result <= 1 && result > -4096);
+}
+
+static void act(struct input *input)
+{
+	unsigned choice = (unsigned)input_number(input, 1);
+
+	switch (choice % 8) {
+	case 0:
+	case 1:
+	case 2:
+		push(input);
+		break;
+	case 3:
+		scribble(input);
+		break;
+	case 4:
+		accept_one();
+		break;
+	default:
+		if (request_count)
+			answer(input, choice >> 3);
+		break;
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	unsigned before = open_descriptors();
+	struct input input = {data, size};
+
+	open_all();
+	while (input.left)
+		act(&input);
+	close_all();
+	MUST(open_descriptors() == before);
+	return 0;
+}

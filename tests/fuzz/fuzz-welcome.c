@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fuzz-welcome.c - a worker that joins a server which says what it likes
+ * (libnabc/join.c, responder.c): it joins with what holds, or not at all, and
+ * in both cases lets go of every descriptor.  The welcome is a good one with
+ * some of its bytes written over by the input.
+ */
+#include <unistd.h>
+
+#include <join.h>
+#include <lane.h>
+#include <peer.h>
+#include <responder.h>
+
+#include "descriptors.h"
+
+#define PAGE ((size_t)4096)
+#define MEMORY (16 * PAGE)
+
+static void open_segment(struct nc_segment *segment, size_t size)
+{
+	MUST(nc_segment_create(segment, size, false, true) == 0);
+}
+
+/* Without a server at the other end nothing is waited for. */
+static void use(struct nc_responder *responder, struct nc_cache *joined)
+{
+	struct NC_request request;
+
+	MUST(nc_responder_accept(responder, &request) <= 0);
+	nc_responder_close(responder);
+	nc_cache_fini(joined);
+}
+
+/* A pipe whose other end is closed already. */
+static int open_end(void)
+{
+	int ends[2];
+
+	MUST(pipe2(ends, O_CLOEXEC) == 0);
+	close(ends[1]);
+	return ends[0];
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct nc_wire_welcome welcome = {.magic = NC_WIRE_MAGIC,
+					  .version = NC_WIRE_VERSION,
+					  .member = 1,
+					  .slots = (uint32_t)(PAGE / NC_WIRE_SLOT),
+					  .generation = 1,
+					  .lanes = 1,
+					  .queue_size = 4096,
+					  .segment_size = MEMORY,
+					  .data_offset = PAGE,
+					  .max_unit = MEMORY};
+	struct input input = {data, size};
+	unsigned before = open_descriptors(), count;
+	struct nc_segment segment, queues;
+	struct nc_responder *responder;
+	static struct nc_cache joined;
+	int pair[2], fds[NC_PEER_FDS_MAX];
+
+	open_segment(&segment, MEMORY);
+	open_segment(&queues, (1 + input_number(&input, 1) % 8) * 4 * PAGE);
+	MUST(nc_peer_pair(pair) == 0);
+	fds[0] = segment.fd;
+	fds[1] = queues.fd;
+	fds[2] = open_end();
+	/* Of a lane as many as may be: they are all the same. */
+	for (unsigned i = 3; i < NC_PEER_FDS_MAX; i++)
+		fds[i] = fds[2];
+	count = (unsigned)input_number(&input, 1);
+	while (input.left) {
+		size_t at = input_number(&input, 1) % sizeof(welcome);
+
+		((uint8_t *)&welcome)[at] = (uint8_t)input_number(&input, 1);
+	}
+	/* The right number mostly, so that more is looked at than that. */
+	count = count < 240 ? nc_wire_welcome_fds(&welcome) : count - 240;
+	if (count > NC_PEER_FDS_MAX - 1)
+		count = NC_PEER_FDS_MAX - 1;
+	(void)nc_peer_send(pair[0], &welcome, sizeof(welcome), welcome.slots ? fds : fds + 1,
+			   count);
+	close(pair[0]);
+	if (nc_responder_open(&joined, pair[1], &responder) == 0)
+		use(responder, &joined);
+	close(pair[1]);
+	close(fds[2]);
+	nc_segment_close(&segment);
+	nc_segment_close(&queues);
+	MUST(open_descriptors() == before);
+	return 0;
+}

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: MIT
+# Fuzz targets, one a program (README.md here).  Without a fuzzer they run over
+# their corpora, as tests like others; ./configure --enable-fuzzing gives each
+# one a fuzzer, and make fuzz runs them all.
+FUZZ_TARGETS = \
+	tests/fuzz/fuzz-wire \
+	tests/fuzz/fuzz-inflow \
+	tests/fuzz/fuzz-session \
+	tests/fuzz/fuzz-welcome \
+	tests/fuzz/fuzz-attach \
+	tests/fuzz/fuzz-desk \
+	tests/fuzz/fuzz-foreign \
+	tests/fuzz/fuzz-foreign-racing \
+	tests/fuzz/fuzz-exchange \
+	tests/fuzz/fuzz-exchange-racing \
+	tests/fuzz/fuzz-responder \
+	tests/fuzz/fuzz-request \
+	tests/fuzz/fuzz-uri \
+	tests/fuzz/fuzz-chunked \
+	tests/fuzz/fuzz-range \
+	tests/fuzz/fuzz-date \
+	tests/fuzz/fuzz-conditional \
+	tests/fuzz/fuzz-cgihead \
+	tests/fuzz/fuzz-fcgi \
+	tests/fuzz/fuzz-meta \
+	tests/fuzz/fuzz-cachekey \
+	tests/fuzz/fuzz-accept \
+	tests/fuzz/fuzz-proxy \
+	tests/fuzz/fuzz-access \
+	tests/fuzz/fuzz-htpasswd \
+	tests/fuzz/fuzz-escape \
+	tests/fuzz/fuzz-config \
+	tests/fuzz/fuzz-mime \
+	tests/fuzz/fuzz-starter
+if HAVE_HTTP_PARSER
+FUZZ_TARGETS += \
+	tests/fuzz/fuzz-request-differential \
+	tests/fuzz/fuzz-chunked-differential
+endif
+
+if FUZZING
+fuzz_main = tests/fuzz/fuzz.h
+else
+fuzz_main = tests/fuzz/fuzz.h tests/fuzz/main.c
+TESTS += $(FUZZ_TARGETS)
+endif
+check_PROGRAMS += $(FUZZ_TARGETS)
+
+fuzz_cflags = $(AM_CFLAGS) $(GLIB_CFLAGS)
+fuzz_ldflags = $(AM_LDFLAGS) $(FUZZ_ENGINE)
+fuzz_libnabc_ldadd = libnabc/libnabc-internal.la $(URING_LIBS) -lpthread
+fuzz_sweet_cppflags = $(sweet_libsweet_la_CPPFLAGS)
+fuzz_sweet_ldadd = sweet/libsweet.la libnabc/libnabc-internal.la $(GLIB_LIBS) $(URING_LIBS) \
+	-lpthread
+
+tests_fuzz_fuzz_wire_SOURCES = tests/fuzz/fuzz-wire.c $(fuzz_main)
+tests_fuzz_fuzz_wire_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_wire_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_wire_LDADD = $(fuzz_libnabc_ldadd)
+tests_fuzz_fuzz_inflow_SOURCES = tests/fuzz/fuzz-inflow.c $(fuzz_main)
+tests_fuzz_fuzz_inflow_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_inflow_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_inflow_LDADD = $(fuzz_libnabc_ldadd)
+tests_fuzz_fuzz_session_SOURCES = tests/fuzz/fuzz-session.c $(fuzz_main)
+tests_fuzz_fuzz_session_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_session_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_session_LDADD = $(fuzz_libnabc_ldadd)
+tests_fuzz_fuzz_welcome_SOURCES = tests/fuzz/fuzz-welcome.c $(fuzz_main)
+tests_fuzz_fuzz_welcome_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_welcome_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_welcome_LDADD = $(fuzz_libnabc_ldadd)
+tests_fuzz_fuzz_attach_SOURCES = tests/fuzz/fuzz-attach.c $(fuzz_main)
+tests_fuzz_fuzz_attach_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_attach_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_attach_LDADD = $(fuzz_libnabc_ldadd)
+tests_fuzz_fuzz_desk_SOURCES = tests/fuzz/fuzz-desk.c $(fuzz_main)
+tests_fuzz_fuzz_desk_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_desk_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_desk_LDADD = $(fuzz_libnabc_ldadd)
+tests_fuzz_fuzz_foreign_SOURCES = tests/fuzz/fuzz-foreign.c $(fuzz_main)
+tests_fuzz_fuzz_foreign_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_foreign_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_foreign_LDADD = $(fuzz_libnabc_ldadd)
+tests_fuzz_fuzz_foreign_racing_SOURCES = tests/fuzz/fuzz-foreign-racing.c $(fuzz_main)
+tests_fuzz_fuzz_foreign_racing_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_foreign_racing_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_foreign_racing_LDADD = $(fuzz_libnabc_ldadd)
+tests_fuzz_fuzz_exchange_SOURCES = tests/fuzz/fuzz-exchange.c $(fuzz_main)
+tests_fuzz_fuzz_exchange_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_exchange_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_exchange_LDADD = $(fuzz_libnabc_ldadd)
+tests_fuzz_fuzz_exchange_racing_SOURCES = tests/fuzz/fuzz-exchange-racing.c $(fuzz_main)
+tests_fuzz_fuzz_exchange_racing_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_exchange_racing_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_exchange_racing_LDADD = $(fuzz_libnabc_ldadd)
+tests_fuzz_fuzz_responder_SOURCES = tests/fuzz/fuzz-responder.c $(fuzz_main)
+tests_fuzz_fuzz_responder_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_responder_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_responder_LDADD = $(fuzz_libnabc_ldadd)
+tests_fuzz_fuzz_request_SOURCES = tests/fuzz/fuzz-request.c $(fuzz_main)
+tests_fuzz_fuzz_request_CPPFLAGS = $(fuzz_sweet_cppflags)
+tests_fuzz_fuzz_request_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_request_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_request_LDADD = $(fuzz_sweet_ldadd)
+tests_fuzz_fuzz_uri_SOURCES = tests/fuzz/fuzz-uri.c $(fuzz_main)
+tests_fuzz_fuzz_uri_CPPFLAGS = $(fuzz_sweet_cppflags)
+tests_fuzz_fuzz_uri_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_uri_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_uri_LDADD = $(fuzz_sweet_ldadd)
+tests_fuzz_fuzz_chunked_SOURCES = tests/fuzz/fuzz-chunked.c $(fuzz_main)
+tests_fuzz_fuzz_chunked_CPPFLAGS = $(fuzz_sweet_cppflags)
+tests_fuzz_fuzz_chunked_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_chunked_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_chunked_LDADD = $(fuzz_sweet_ldadd)
+tests_fuzz_fuzz_range_SOURCES = tests/fuzz/fuzz-range.c $(fuzz_main)
+tests_fuzz_fuzz_range_CPPFLAGS = $(fuzz_sweet_cppflags)
+tests_fuzz_fuzz_range_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_range_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_range_LDADD = $(fuzz_sweet_ldadd)
+tests_fuzz_fuzz_date_SOURCES = tests/fuzz/fuzz-date.c $(fuzz_main)
+tests_fuzz_fuzz_date_CPPFLAGS = $(fuzz_sweet_cppflags)
+tests_fuzz_fuzz_date_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_date_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_date_LDADD = $(fuzz_sweet_ldadd)
+tests_fuzz_fuzz_conditional_SOURCES = tests/fuzz/fuzz-conditional.c $(fuzz_main)
+tests_fuzz_fuzz_conditional_CPPFLAGS = $(fuzz_sweet_cppflags)
+tests_fuzz_fuzz_conditional_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_conditional_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_conditional_LDADD = $(fuzz_sweet_ldadd)
+tests_fuzz_fuzz_cgihead_SOURCES = tests/fuzz/fuzz-cgihead.c $(fuzz_main)
+tests_fuzz_fuzz_cgihead_CPPFLAGS = $(fuzz_sweet_cppflags)
+tests_fuzz_fuzz_cgihead_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_cgihead_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_cgihead_LDADD = $(fuzz_sweet_ldadd)
+tests_fuzz_fuzz_fcgi_SOURCES = tests/fuzz/fuzz-fcgi.c $(fuzz_main)
+tests_fuzz_fuzz_fcgi_CPPFLAGS = $(fuzz_sweet_cppflags)
+tests_fuzz_fuzz_fcgi_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_fcgi_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_fcgi_LDADD = $(fuzz_sweet_ldadd)
+tests_fuzz_fuzz_meta_SOURCES = tests/fuzz/fuzz-meta.c $(fuzz_main)
+tests_fuzz_fuzz_meta_CPPFLAGS = $(fuzz_sweet_cppflags)
+tests_fuzz_fuzz_meta_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_meta_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_meta_LDADD = $(fuzz_sweet_ldadd)
+tests_fuzz_fuzz_cachekey_SOURCES = tests/fuzz/fuzz-cachekey.c $(fuzz_main)
+tests_fuzz_fuzz_cachekey_CPPFLAGS = $(fuzz_sweet_cppflags)
+tests_fuzz_fuzz_cachekey_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_cachekey_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_cachekey_LDADD = $(fuzz_sweet_ldadd)
+tests_fuzz_fuzz_accept_SOURCES = tests/fuzz/fuzz-accept.c $(fuzz_main)
+tests_fuzz_fuzz_accept_CPPFLAGS = $(fuzz_sweet_cppflags)
+tests_fuzz_fuzz_accept_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_accept_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_accept_LDADD = $(fuzz_sweet_ldadd)
+tests_fuzz_fuzz_proxy_SOURCES = tests/fuzz/fuzz-proxy.c $(fuzz_main)
+tests_fuzz_fuzz_proxy_CPPFLAGS = $(fuzz_sweet_cppflags)
+tests_fuzz_fuzz_proxy_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_proxy_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_proxy_LDADD = $(fuzz_sweet_ldadd)
+tests_fuzz_fuzz_access_SOURCES = tests/fuzz/fuzz-access.c $(fuzz_main)
+tests_fuzz_fuzz_access_CPPFLAGS = $(fuzz_sweet_cppflags)
+tests_fuzz_fuzz_access_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_access_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_access_LDADD = $(fuzz_sweet_ldadd)
+tests_fuzz_fuzz_htpasswd_SOURCES = tests/fuzz/fuzz-htpasswd.c $(fuzz_main)
+tests_fuzz_fuzz_htpasswd_CPPFLAGS = $(fuzz_sweet_cppflags)
+tests_fuzz_fuzz_htpasswd_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_htpasswd_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_htpasswd_LDADD = $(fuzz_sweet_ldadd)
+tests_fuzz_fuzz_escape_SOURCES = tests/fuzz/fuzz-escape.c $(fuzz_main)
+tests_fuzz_fuzz_escape_CPPFLAGS = $(fuzz_sweet_cppflags)
+tests_fuzz_fuzz_escape_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_escape_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_escape_LDADD = $(fuzz_sweet_ldadd)
+tests_fuzz_fuzz_config_SOURCES = tests/fuzz/fuzz-config.c $(fuzz_main)
+tests_fuzz_fuzz_config_CPPFLAGS = $(fuzz_sweet_cppflags)
+tests_fuzz_fuzz_config_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_config_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_config_LDADD = $(fuzz_sweet_ldadd)
+tests_fuzz_fuzz_mime_SOURCES = tests/fuzz/fuzz-mime.c $(fuzz_main)
+tests_fuzz_fuzz_mime_CPPFLAGS = $(fuzz_sweet_cppflags)
+tests_fuzz_fuzz_mime_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_mime_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_mime_LDADD = $(fuzz_sweet_ldadd)
+tests_fuzz_fuzz_starter_SOURCES = tests/fuzz/fuzz-starter.c $(fuzz_main)
+tests_fuzz_fuzz_starter_CPPFLAGS = $(fuzz_sweet_cppflags)
+tests_fuzz_fuzz_starter_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_starter_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_starter_LDADD = $(fuzz_sweet_ldadd)
+tests_fuzz_fuzz_request_differential_SOURCES = tests/fuzz/fuzz-request-differential.c $(fuzz_main)
+tests_fuzz_fuzz_request_differential_CPPFLAGS = $(fuzz_sweet_cppflags)
+tests_fuzz_fuzz_request_differential_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_request_differential_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_request_differential_LDADD = $(fuzz_sweet_ldadd) -lhttp_parser
+tests_fuzz_fuzz_chunked_differential_SOURCES = tests/fuzz/fuzz-chunked-differential.c $(fuzz_main)
+tests_fuzz_fuzz_chunked_differential_CPPFLAGS = $(fuzz_sweet_cppflags)
+tests_fuzz_fuzz_chunked_differential_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_chunked_differential_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_chunked_differential_LDADD = $(fuzz_sweet_ldadd) -lhttp_parser
+
+# Each target for $FUZZ_SECONDS, with clang's fuzzer; in a build for it, or one made here.
+fuzz_environment = srcdir='$(abs_srcdir)'; builddir='$(abs_builddir)'; MAKE='$(MAKE)'; \
+	export srcdir builddir MAKE;
+if FUZZING
+fuzz: $(FUZZ_TARGETS)
+	$(fuzz_environment) sh $(srcdir)/tests/fuzz/fuzz.sh $(FUZZ_TARGETS)
+else
+fuzz:
+	$(fuzz_environment) sh $(srcdir)/tests/fuzz/fuzz.sh --build
+endif
+.PHONY: fuzz
+
+EXTRA_DIST += tests/fuzz/README.md tests/fuzz/fuzz.sh tests/fuzz/corpus tests/fuzz/dictionary \
+	tests/fuzz/descriptors.h tests/fuzz/head.h tests/fuzz/racer.h tests/fuzz/server.h tests/fuzz/stranger.h tests/fuzz/theirs.h
