@@ -649,6 +649,7 @@ EXTRA_DIST += \
 	tests/system/test_folders.py \
 	tests/system/test_generate.py \
 	tests/system/test_haproxy.py \
+	tests/system/test_hostile.py \
 	tests/system/test_hosts.py \
 	tests/system/test_large.py \
 	tests/system/test_limits.py \
@@ -681,6 +682,9 @@ EXTRA_DIST += \
 	tests/system/test_status_page.py \
 	tests/system/test_stop.py \
 	tests/system/test_supervisor.py \
+	tests/system/test_torture.py \
+	tests/system/test_torture_bytes.py \
+	tests/system/test_torture_figures.py \
 	tests/system/test_unix.py \
 	tests/system/test_upload.py \
 	tests/system/test_slow_clients.py \

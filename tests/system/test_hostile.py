@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: MIT
+"""Clients that mean ill, each kind alone; tests/torture/hostile.py has them by
+the thousand, beside honest ones."""
+
+import contextlib
+import socket
+import struct
+
+import pytest
+
+from client import Client, fetch, request
+from files import KB, MB, pattern, write
+from server import SCALE, VALGRIND, descriptors, running, sanitized
+from test_limits import resident
+
+PAGE = pattern(10 * KB)
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    root = tmp_path_factory.mktemp("hostile")
+    write(root / "page", PAGE)
+    write(root / "big", pattern(12 * MB))
+    return root
+
+
+@pytest.fixture(scope="module")
+def server(kind, root):
+    with running(kind, root, "--threads", 1) as server:
+        yield server
+
+
+def alone(status):
+    """Who asks for the status is the only one."""
+    return status["connections"]["open"] == 1
+
+
+def ask_on_and_on(client, data):
+    """As much as the server takes, without a look at what it answers; how much that was."""
+    client.socket.setblocking(False)
+    sent = 0
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            # So that a request is whole again where the sending goes on.
+            sent += client.socket.send(data[sent % len(data):])
+    client.socket.setblocking(True)
+    return sent
+
+
+def test_pipelining_without_reading(server):
+    """Who does not read is not read either, so that nothing grows; and has all answers then."""
+    one = request("/page")
+    assert fetch(server.port, "/page").body == PAGE
+    before = resident(server.pid)
+    clients = [Client(server.port, 16 * KB) for _ in range(40 // SCALE)]
+    try:
+        sent = [ask_on_and_on(client, one * 1000) for client in clients]
+        assert fetch(server.port, "/page").body == PAGE
+        each = (resident(server.pid) - before) / len(clients)
+        # What it asks for has no end; its share of memory does.
+        assert VALGRIND or sanitized() or each < 256 * KB, f"{each} bytes for each"
+        assert min(sent) > 100 * len(one)
+        for _ in range(100):
+            assert clients[0].response().body == PAGE
+    finally:
+        for client in clients:
+            client.close()
+    server.wait_status(alone)
+
+
+@pytest.mark.parametrize("data", [b"", b"GET /big HTTP/1.1\r\nHost: te", request("/big"),
+                                  request("/page") * 100],
+                         ids=["silent", "half a head", "answer", "answers"])
+def test_resets(server, data):
+    """Connections that break off at any moment leave nothing behind."""
+    fetch(server.port, "/big")
+    server.wait_status(alone)
+    before = descriptors(server.pid)
+    for _ in range(10):
+        clients = [Client(server.port, 16 * KB) for _ in range(40 // SCALE)]
+        for client in clients:
+            client.send(data)
+        for client in clients:
+            client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            client.close()
+    server.wait_status(alone)
+    assert fetch(server.port, "/page").body == PAGE
+    # The asker's own is closed a moment later.
+    server.wait_status(lambda status: alone(status) and descriptors(server.pid) <= before)
+
+
+def test_half_closed(server):
+    """Who has said all has the answers to all of it, and holds nothing behind them."""
+    with Client(server.port) as client:
+        client.send(request("/page") * 200)
+        client.half_close()
+        for _ in range(200):
+            assert client.response().body == PAGE
+        assert client.at_end()
+    server.wait_status(alone)
+
+
+def test_no_descriptors_left(kind, root):
+    """Who is there goes on; who comes is turned away, and served when others have gone."""
+    with running(kind, root, "--threads", 1, prefix=("prlimit", "--nofile=100:100")) as server:
+        with Client(server.port) as early:
+            assert early.get("/page").body == PAGE
+            crowd = []
+            try:
+                for _ in range(150):
+                    crowd.append(socket.create_connection(("127.0.0.1", server.port)))
+                assert server.errors.wait("accepting connections: Too many open files")
+                assert early.get("/page").body == PAGE
+                assert early.get("/page").body == PAGE
+            finally:
+                for one in crowd:
+                    one.close()
+            # What had been turned away, and what had not, is gone.
+            while True:
+                with contextlib.suppress(AssertionError, OSError), Client(server.port) as late:
+                    assert late.get("/page").body == PAGE
+                    break
+            assert early.get("/page").body == PAGE
+        server.wait_status(alone)
+        # A log of each would be an attack of its own.
+        assert server.errors.count("Too many open files") <= 2

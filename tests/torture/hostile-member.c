@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * hostile-member.c - a process of another user's at the door of a cache, which
+ * does all that a member should not:
+ *
+ *	hostile-member SOCKET CPU SEED FIGURES [ID...]
+ *
+ * It joins and is silent, says half a sentence or nonsense, hands over
+ * descriptors that nobody wanted, asks for units that are not its own (the
+ * IDs), asks on and on without reading, writes over the memory that it was
+ * given, and goes in the middle of it.  Figures: 0 connections, 1 messages,
+ * 2 refusals, 3 operator's rights that it got, 4 answers it should not have
+ * had, 5 thrown out.  Single-threaded; owns its sockets.
+ */
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <peer.h>
+#include <wire.h>
+
+#include "hostile.h"
+
+#define HELD 24
+#define IDS 64
+#define WAIT_MS 200
+
+enum { CONNECTED, MESSAGES, REFUSED, OPERATOR, STOLEN, THROWN };
+
+static uint64_t seed;
+static uint64_t ids[IDS];
+static unsigned id_count;
+
+static bool say(int socket, const void *data, size_t length, unsigned fds)
+{
+	int error, many[NC_PEER_FDS_MAX] = {0};
+
+	for (unsigned i = 0; i < fds; i++)
+		many[i] = socket;
+	error = nc_peer_send(socket, data, length, many, fds);
+	figures[MESSAGES] += error == 0;
+	figures[THROWN] += error == -EPIPE || error == -ECONNRESET;
+	return error == 0;
+}
+
+/* All that it has said so far is nonsense to the answer that came. */
+static bool is_theft(const struct nc_wire_answer *answer, uint32_t op)
+{
+	switch (op) {
+	case NC_WIRE_FETCH:
+	case NC_WIRE_DESTROY:
+	case NC_WIRE_GRANT:
+	case NC_WIRE_STAT:
+	case NC_WIRE_COUNTERS:
+	case NC_WIRE_KEEP:
+	case NC_WIRE_PURGE:
+	case NC_WIRE_ROUTE:
+		return answer->error == 0;
+	default:
+		return false;
+	}
+}
+
+static void spoil(int segment)
+{
+	struct stat stat;
+	char *memory;
+
+	if (fstat(segment, &stat) < 0 || stat.st_size < 8)
+		return;
+	memory = mmap(NULL, (size_t)stat.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, segment, 0);
+	if (memory == MAP_FAILED)
+		return;
+	for (unsigned i = 0; i < 200; i++) {
+		uint64_t value = draw(&seed);
+		size_t at = draw(&seed) % (i % 2 ? 65536 : (size_t)stat.st_size);
+
+		if (at + sizeof(value) < (size_t)stat.st_size)
+			memcpy(memory + at, &value, i % 3 ? sizeof(value) : 1);
+	}
+	munmap(memory, (size_t)stat.st_size);
+	(void)!ftruncate(segment, 0);
+	(void)fallocate(segment, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096);
+}
+
+/* Joins as the protocol has it; true: the welcome is there. */
+static bool join(int socket, uint32_t flags, struct nc_wire_welcome *welcome)
+{
+	struct nc_wire_hello hello = {NC_WIRE_MAGIC, NC_WIRE_VERSION, flags, 0};
+	int fds[NC_PEER_FDS_MAX];
+	unsigned count = NC_PEER_FDS_MAX;
+	ssize_t got;
+
+	if (!say(socket, &hello, sizeof(hello), 0))
+		return false;
+	got = nc_peer_receive(socket, welcome, sizeof(*welcome), fds, &count, WAIT_MS);
+	if (got != sizeof(*welcome)) {
+		if (got > 0)
+			nc_peer_close_fds(fds, count);
+		return false;
+	}
+	figures[REFUSED] += welcome->error != 0;
+	figures[OPERATOR] += welcome->error == 0 && (welcome->flags & NC_WIRE_OPERATOR);
+	if (count && draw(&seed) % 2)
+		spoil(fds[0]);
+	nc_peer_close_fds(fds, count);
+	return welcome->error == 0;
+}
+
+static uint64_t some_id(void)
+{
+	uint64_t id = id_count ? ids[draw(&seed) % id_count] : draw(&seed);
+
+	/* The one that is there, or one beside it. */
+	return draw(&seed) % 2 ? id : id ^ UINT64_C(1) << draw(&seed) % 64;
+}
+
+static void ask(int socket, unsigned times, bool reads)
+{
+	unsigned char answer[NC_WIRE_BEHIND_MAX + sizeof(struct nc_wire_answer)];
+
+	for (unsigned i = 0; i < times && !ended; i++) {
+		struct nc_wire_ask ask = {.magic = NC_WIRE_MAGIC,
+					  .op = (uint32_t)(draw(&seed) % (NC_WIRE_OPS + 2)),
+					  .tag = draw(&seed),
+					  .id = some_id(),
+					  .size = draw(&seed) >> draw(&seed) % 64,
+					  .fraglen = draw(&seed) >> draw(&seed) % 64,
+					  .slot = (uint32_t)(draw(&seed) >> draw(&seed) % 64),
+					  .principal = (uint32_t)(draw(&seed) % 5),
+					  .who = (uint32_t)getuid(),
+					  .length = 0};
+		size_t length = sizeof(ask);
+		int fds[NC_PEER_FDS_MAX];
+		unsigned count = NC_PEER_FDS_MAX;
+
+		if (draw(&seed) % 8 == 0)
+			length = draw(&seed) % sizeof(ask);
+		if (draw(&seed) % 8 == 0)
+			ask.length = (uint32_t)draw(&seed);
+		if (!say(socket, &ask, length, draw(&seed) % 4 ? 0 : (unsigned)draw(&seed) % 4))
+			return;
+		if (!reads)
+			continue;
+		if (nc_peer_receive(socket, answer, sizeof(answer), fds, &count, WAIT_MS) >=
+		    (ssize_t)sizeof(struct nc_wire_answer)) {
+			struct nc_wire_answer head;
+
+			memcpy(&head, answer, sizeof(head));
+			figures[STOLEN] += head.tag == ask.tag && is_theft(&head, ask.op);
+			nc_peer_close_fds(fds, count);
+		}
+	}
+}
+
+static void be_hostile(int socket)
+{
+	struct nc_wire_hello hello = {NC_WIRE_MAGIC, NC_WIRE_VERSION, (uint32_t)draw(&seed), 1};
+	struct nc_wire_welcome welcome;
+	unsigned char noise[512];
+
+	for (size_t i = 0; i < sizeof(noise); i++)
+		noise[i] = (unsigned char)draw(&seed);
+	switch (draw(&seed) % 8) {
+	case 0:
+		break; /* says nothing */
+	case 1:
+		say(socket, noise, draw(&seed) % sizeof(noise), 0);
+		break;
+	case 2:
+		say(socket, &hello, draw(&seed) % sizeof(hello), 0);
+		break;
+	case 3:
+		say(socket, &hello, sizeof(hello), 1 + (unsigned)draw(&seed) % 20);
+		break;
+	case 4:
+		(void)join(socket, NC_WIRE_OPERATOR, &welcome);
+		ask(socket, 10, true);
+		break;
+	case 5:
+		if (join(socket, NC_WIRE_SEGMENT, &welcome))
+			ask(socket, 20, true);
+		break;
+	case 6:
+		if (join(socket, 0, &welcome))
+			ask(socket, 500, false);
+		break;
+	default:
+		if (join(socket, NC_WIRE_SEGMENT, &welcome))
+			say(socket, noise, draw(&seed) % sizeof(noise), (unsigned)draw(&seed) % 20);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	int held[HELD];
+	uint64_t started;
+	double share;
+
+	if (argc < 5)
+		errx(1, "usage: hostile-member SOCKET CPU SEED FIGURES [ID...]");
+	share = atof(argv[2]);
+	seed = strtoull(argv[3], NULL, 10) | 1;
+	begin(argv[4]);
+	for (int i = 5; i < argc && id_count < IDS; i++)
+		ids[id_count++] = strtoull(argv[i], NULL, 10);
+	for (unsigned i = 0; i < HELD; i++)
+		held[i] = -1;
+	started = now_ns();
+	for (unsigned turn = 0; !ended; turn++) {
+		int *place = &held[turn % HELD];
+
+		if (*place >= 0)
+			close(*place);
+		*place = nc_peer_connect(argv[1], WAIT_MS);
+		if (*place < 0) {
+			figures[REFUSED]++;
+			nap(5000000);
+		} else {
+			figures[CONNECTED]++;
+			be_hostile(*place);
+		}
+		keep_to(share, started);
+	}
+	return 0;
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * hostile-worker.c - a worker that has been taken over.  Some of its answers
+ * are good ones; for others it names units that are not its own or none,
+ * writes over all memory that it shares while the server reads it, abuses
+ * every descriptor that it has, says nothing, or ends.
+ *
+ *	hostile-worker SEED
+ *
+ * Two threads at times: one of them scribbles.  Ends with its server.
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <nabc-worker.h>
+
+#include "hostile.h"
+
+#define FDS 128
+#define SCRIBBLE_NS 20000000u
+
+static uint64_t seed;
+
+/* What stray or clever writes are made of. */
+static uint64_t some_value(uint64_t *state)
+{
+	uint64_t value = draw(state);
+
+	switch (draw(state) % 6) {
+	case 0:
+		return 0;
+	case 1:
+		return UINT64_MAX;
+	case 2:
+		return value % 256;
+	case 3:
+		return UINT64_C(1) << value % 64;
+	case 4:
+		return value % (1 << 20);
+	default:
+		return value;
+	}
+}
+
+/* Over every mapping that it shares and may write, for a moment. */
+static void *scribble(void *unused)
+{
+	uint64_t until = now_ns() + SCRIBBLE_NS, state = now_ns() | 1;
+	FILE *maps = fopen("/proc/self/maps", "re");
+	unsigned long start, end_at;
+	struct {
+		char *at;
+		size_t size;
+	} shared[32];
+	unsigned count = 0;
+	char line[512], rights[8];
+
+	(void)unused;
+	while (maps && count < 32 && fgets(line, sizeof(line), maps)) {
+		if (sscanf(line, "%lx-%lx %7s", &start, &end_at, rights) != 3)
+			continue;
+		if (strncmp(rights, "rw-s", 4) != 0)
+			continue;
+		/* What stands in the file is an address. */
+		memcpy(&shared[count].at, &start, sizeof(start));
+		shared[count++].size = end_at - start;
+	}
+	if (maps)
+		fclose(maps);
+	while (count && now_ns() < until) {
+		for (unsigned i = 0; i < 100; i++) {
+			unsigned which = (unsigned)(draw(&state) % count);
+			/* The heads of queues and tables lie at the beginnings of pages. */
+			size_t at = draw(&state) % shared[which].size & ~(size_t)7;
+			uint64_t value = some_value(&state);
+
+			if (i % 2)
+				at = (at & ~(size_t)4095) + draw(&state) % 512 / 8 * 8;
+			if (i % 4 == 3)
+				at %= 4096;
+			memcpy(shared[which].at + at, &value, sizeof(value));
+		}
+	}
+	return NULL;
+}
+
+/* All that one can do to what a descriptor stands for. */
+static void abuse(int fd)
+{
+	union {
+		struct cmsghdr header;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control = {.header = {.cmsg_len = CMSG_LEN(sizeof(int)),
+				.cmsg_level = SOL_SOCKET,
+				.cmsg_type = SCM_RIGHTS}};
+	uint64_t words[64];
+	struct iovec iov = {.iov_base = words, .iov_len = 1 + draw(&seed) % sizeof(words)};
+	struct msghdr message = {.msg_iov = &iov,
+				 .msg_iovlen = 1,
+				 .msg_control = draw(&seed) % 2 ? control.space : NULL,
+				 .msg_controllen = sizeof(control.space)};
+	struct stat stat;
+	int flags = fcntl(fd, F_GETFL);
+
+	if (flags < 0 || fstat(fd, &stat) < 0)
+		return;
+	for (unsigned i = 0; i < 64; i++)
+		words[i] = some_value(&seed);
+	if (!message.msg_control)
+		message.msg_controllen = 0;
+	memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
+	if (S_ISSOCK(stat.st_mode)) {
+		(void)sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+	} else if (S_ISREG(stat.st_mode)) {
+		(void)!ftruncate(fd, (off_t)(draw(&seed) % 3 * 4096));
+		(void)fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 1 << 20);
+	} else {
+		/* The flag is everyone's who holds it. */
+		(void)fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+		(void)!write(fd, words, 8);
+		if (draw(&seed) % 2)
+			(void)!read(fd, words, 8);
+		(void)fcntl(fd, F_SETFL, draw(&seed) % 2 ? flags : flags & ~O_NONBLOCK);
+	}
+}
+
+static size_t page(void)
+{
+	static const char text[] = "an honest page\n";
+	NC_handle unit;
+
+	if (NC_alloc(&unit, sizeof(text) - 1, 0) < 0 ||
+	    NC_write(&unit, 0, text, sizeof(text) - 1) < 0 || NC_insert(&unit) < 0)
+		_exit(1);
+	return NC_cache_id(&unit);
+}
+
+static void answer(NC_worker *worker, struct NC_request *request)
+{
+	static size_t last;
+	struct NC_response response = {.status = 200};
+	unsigned what = (unsigned)(draw(&seed) % 32);
+	pthread_t thread;
+
+	response.body = (struct NC_range){.id = last = page(), .length = 15};
+	switch (what) {
+	case 0: /* another's, perhaps */
+		response.body.id = last ^ (size_t)1 << draw(&seed) % 64;
+		break;
+	case 1:
+		response.body.id = (size_t)draw(&seed);
+		break;
+	case 2: /* more than there is */
+		response.body.length = (size_t)some_value(&seed);
+		response.body.offset = (size_t)some_value(&seed);
+		break;
+	case 3:
+		response.headers = "Content-Length: 99999999\r\nTransfer-Encoding: chunked\r\n";
+		response.headers_length = strlen(response.headers);
+		break;
+	case 4:
+		response.headers = "X: a\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+		response.headers_length = strlen(response.headers);
+		break;
+	case 5:
+		(void)NC_destroy(last);
+		break;
+	case 6:
+	case 7:
+	case 8:
+		if (pthread_create(&thread, NULL, scribble, NULL) == 0)
+			pthread_detach(thread);
+		break;
+	case 9:
+		for (int fd = 3; fd < FDS; fd++)
+			abuse(fd);
+		break;
+	case 10:
+		_exit(3);
+	case 11:
+		return; /* never */
+	default:
+		break;
+	}
+	if (NC_worker_respond(worker, request, &response) < 0) {
+		response = (struct NC_response){.status = 503};
+		(void)NC_worker_respond(worker, request, &response);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	NC_worker *worker = NC_worker_open();
+	struct NC_request request;
+
+	if (!worker)
+		err(1, "no server started me");
+	/* What it breaks of its own is no news, nor what a sanitizer says of that. */
+	if (dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDERR_FILENO) < 0)
+		err(1, "/dev/null");
+	/* Another one each time that it is started. */
+	seed = (argc > 1 ? strtoull(argv[1], NULL, 10) : 1) + ((uint64_t)getpid() << 20) + 1;
+	while (NC_worker_accept(worker, &request) == 1)
+		answer(worker, &request);
+	NC_worker_close(worker);
+	return 0;
+}

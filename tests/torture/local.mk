@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: MIT
+# Torture (README.md here): no part of make check, since it takes as long as it is told to.
+EXTRA_DIST += tests/torture/README.md tests/torture/torture tests/torture/figures
+EXTRA_DIST += tests/torture/bytes.py tests/torture/kills.py tests/torture/mixed.py \
+	tests/torture/soak.py tests/torture/tree.py tests/torture/visitors.py
+
+# What the stages need besides what make makes.
+TORTURE_NEEDS = tests/system/deny-io-uring tests/system/worker-obey tests/system/worker-stream \
+	tests/system/worker-told tests/system/cache-owner
+TORTURE_SECONDS = 3600
+torture:
+	$(MAKE) $(AM_MAKEFLAGS) all
+	$(MAKE) $(AM_MAKEFLAGS) $(TORTURE_NEEDS)
+	python3 $(srcdir)/tests/torture/torture --build '$(abs_builddir)' \
+		--seconds $(TORTURE_SECONDS) --results tests/torture/results.json $(TORTURE_OPTIONS)
+CLEANFILES += tests/torture/results.json
+.PHONY: torture
+
+# The stage "bytes": files and pages that tell what they are, and who asks for them.
+TORTURE_BYTES = tests/torture/client tests/torture/destroyer tests/torture/files tests/torture/pages
+check_PROGRAMS += $(TORTURE_BYTES)
+TORTURE_NEEDS += $(TORTURE_BYTES)
+tests_torture_client_SOURCES = tests/torture/client.c tests/torture/check.c tests/torture/check.h \
+	tests/torture/content.h tests/torture/parts.c tests/torture/parts.h \
+	bench/client-answer.c
+tests_torture_client_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/bench
+tests_torture_client_CFLAGS = $(AM_CFLAGS) -O2
+tests_torture_client_LDADD =
+tests_torture_destroyer_SOURCES = tests/torture/destroyer.c tests/torture/content.h
+tests_torture_destroyer_LDADD = libnabc/libnabc.la
+tests_torture_destroyer_LDFLAGS = $(AM_LDFLAGS) -static
+tests_torture_files_SOURCES = tests/torture/files.c tests/torture/content.h
+tests_torture_files_LDADD =
+tests_torture_pages_SOURCES = tests/torture/pages.c tests/torture/content.h
+tests_torture_pages_LDADD = libnabc/libnabc.la
+tests_torture_pages_LDFLAGS = $(AM_LDFLAGS) -static
+
+# The stage "hostile": clients that mean well and ill, members and workers that mean ill.
+TORTURE_HOSTILE = tests/torture/honest tests/torture/hostile-http \
+	tests/torture/hostile-member tests/torture/hostile-worker
+check_PROGRAMS += $(TORTURE_HOSTILE)
+TORTURE_NEEDS += $(TORTURE_HOSTILE)
+EXTRA_DIST += tests/torture/hostile.h tests/torture/hostile.py
+tests_torture_honest_LDADD =
+tests_torture_hostile_http_LDADD =
+tests_torture_hostile_member_LDADD = libnabc/libnabc-internal.la $(URING_LIBS) -lpthread
+tests_torture_hostile_worker_LDADD = libnabc/libnabc.la -lpthread
+tests_torture_hostile_worker_LDFLAGS = $(AM_LDFLAGS) -static
