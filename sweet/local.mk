@@ -160,7 +160,7 @@ sweet/status-html.c: $(srcdir)/sweet/status.html
 CLEANFILES += sweet/status-html.c
 EXTRA_DIST += sweet/status.html
 
-sweet_libsweet_la_CPPFLAGS = -D_GNU_SOURCE -I$(srcdir)/sweet -I$(srcdir)/libnabc \
+sweet_libsweet_la_CPPFLAGS = -D_GNU_SOURCE -I$(srcdir)/sweet -I$(srcdir)/libnabc $(COVER_CPPFLAGS) \
 	-DPACKAGE_VERSION='"$(PACKAGE_VERSION)"'
 sweet_libsweet_la_CFLAGS = $(AM_CFLAGS) $(GLIB_CFLAGS) $(URING_CFLAGS)
 sweet_libsweet_la_LIBADD = $(GLIB_LIBS) $(URING_LIBS) $(CRYPT_LIBS)

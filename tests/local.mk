@@ -710,6 +710,11 @@ TESTS += tests/check-hardening.sh
 endif
 TESTS += tests/check-readme.sh
 EXTRA_DIST += tests/check-readme.sh tests/check-hardening.sh
+# Minutes, and of one version of the tools; no part of make check.
+EXTRA_DIST += tests/check-analysis.sh tests/analysis-exceptions.txt tests/tsan-exceptions.txt
+analyze:
+	srcdir='$(srcdir)' PKG_CONFIG='$(PKG_CONFIG)' '$(srcdir)/tests/check-analysis.sh' || test $$? = 77
+.PHONY: analyze
 EXTRA_DIST += tests/check-man.sh tests/check-floors.sh tests/check-system.sh \
 	tests/check-valgrind.sh \
 	tests/unit/suite.h \
@@ -776,3 +781,9 @@ distclean-local:
 	rm -rf kernels
 .PHONY: check-kernel
 
+# Which lines the tests run: a build of its own, with clang.
+coverage:
+	srcdir='$(abs_srcdir)' builddir='$(abs_builddir)' MAKE='$(MAKE)' \
+		sh '$(srcdir)/tests/coverage.sh' || test $$? = 77
+.PHONY: coverage
+EXTRA_DIST += tests/coverage.sh tests/coverage.py

@@ -1,0 +1,89 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# check-analysis.sh - gcc -fanalyzer and cppcheck over libraries and server.
+# What they find must stand in tests/analysis-exceptions.txt with the reason why
+# it is no defect, and what stands there must still be found, or the list would
+# hide the next one.  Prints what is wrong, and the number of findings.
+#
+# Environment: srcdir, the top of the sources (default: above this script); CC
+# (gcc); CPPCHECK (cppcheck); PKG_CONFIG (pkg-config).
+# Exit status: 0 good, 1 not, 77 without cppcheck or a gcc.
+
+export LC_ALL=C
+cd "${srcdir:-$(dirname "$0")/..}" || exit 1
+exceptions=$PWD/tests/analysis-exceptions.txt
+compiler=${CC:-gcc}
+cppcheck=${CPPCHECK:-cppcheck}
+command -v "$cppcheck" >/dev/null || {
+	echo "check-analysis: cppcheck is missing; on Debian: apt-get install cppcheck"
+	exit 77
+}
+# The exceptions are those of this analyzer.
+if $compiler --version | grep -q clang || ! $compiler -fanalyzer -E -x c /dev/null >/dev/null 2>&1; then
+	echo "check-analysis: $compiler has no -fanalyzer; CC=gcc"
+	exit 77
+fi
+folder=$(mktemp -d) || exit 1
+trap 'rm -rf "$folder"' EXIT
+trap 'exit 1' HUP INT TERM
+cpus=$(nproc)
+packages=$(${PKG_CONFIG:-pkg-config} --cflags glib-2.0 liburing) || exit 1
+
+# As lines "TOOL KIND FILE" with ":LINE: MESSAGE" behind them.
+$cppcheck -j "$cpus" -q --std=c11 --enable=warning,performance,portability -D_GNU_SOURCE \
+	--library=gnu,posix -Ilibnabc -Isweet -Ikernel-shim \
+	--template='cppcheck {id} {file}:{line}: {message}' libnabc libnabc-glib sweet \
+	>"$folder/found" 2>&1 || exit 1
+
+# Of each source by itself, as it is compiled.
+analyse="$compiler -std=gnu11 -D_GNU_SOURCE -DPACKAGE_VERSION=\"0\" -O1 -fanalyzer -c -o /dev/null $packages"
+ls libnabc/*.c libnabc-glib/*.c sweet/*.c | xargs -P "$cpus" -I{} sh -c '
+	case $1 in
+	sweet/*) includes="-Isweet -Ilibnabc" ;;
+	*) includes="-Ilibnabc -Ikernel-shim" ;;
+	esac
+	$2 $includes "$1" >"$3/$(echo "$1" | tr / -).said" 2>&1 || : >"$3/failed"
+	' sh {} "$analyse" "$folder"
+cat "$folder"/*.said >"$folder/said"
+if [ -e "$folder/failed" ]; then
+	grep -h 'error:' "$folder/said"
+	echo "check-analysis: not all of it compiles"
+	exit 1
+fi
+sed -n 's/^\([^: ]*\):\([0-9]*\):[0-9]*: warning: \(.*\) \[-W\(analyzer-[a-z-]*\)\]$/gcc \4 \1:\2: \3/p' \
+	"$folder/said" >>"$folder/found"
+
+awk -v list="$exceptions" '
+	FILENAME == list {
+		if ($0 ~ /^[^# \t]/ && NF == 3)
+			excepted[$1 " " $2 " " $3] = 1
+		else if ($0 ~ /^[^# \t]/) {
+			print list ": not TOOL KIND FILE: " $0
+			bad = 1
+		}
+		next
+	}
+	{
+		file = $3
+		sub(/:.*/, "", file)
+		for (i = 1; i <= 2; i++) {
+			key = $1 " " $2 " " (i == 1 ? file : "*")
+			if (key in excepted) {
+				seen[key] = 1
+				known++
+				next
+			}
+		}
+		print
+		fresh++
+	}
+	END {
+		for (key in excepted)
+			if (!(key in seen)) {
+				print "no longer found: " key
+				bad = 1
+			}
+		printf "check-analysis: %d new findings, %d that are explained\n", fresh, known
+		exit bad || fresh > 0
+	}' "$exceptions" "$folder/found"
