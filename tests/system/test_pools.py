@@ -6,6 +6,7 @@ import signal
 import socket
 import struct
 import threading
+import time
 
 import pytest
 
@@ -99,12 +100,21 @@ def test_option_comes_first(run):
     assert fetch(server.port, "/app/header").body == b"obeyed\n"
 
 
+def environment(pid):
+    """Of a program that has been started: the kernel has none to show until it is loaded."""
+    deadline = time.monotonic() + TIMEOUT
+    text = b""
+    while not text and time.monotonic() < deadline:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            text = file.read()
+    return set(text.split(b"\0"))
+
+
 def test_environment_and_processes(run):
     server = run(pool(processes=3, environment="ONE=1;TWO=2") + "[path /a]\npool=app\n")
     assert len(status_pool(server)["processes"]) == 3
     for process in status_pool(server)["processes"]:
-        with open(f"/proc/{process['pid']}/environ", "rb") as file:
-            assert {b"ONE=1", b"TWO=2"} <= set(file.read().split(b"\0"))
+        assert {b"ONE=1", b"TWO=2"} <= environment(process["pid"])
 
 
 def end_hanging(server):
