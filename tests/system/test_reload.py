@@ -204,6 +204,8 @@ def test_logs_change(site, tmp_path):
     site.write(f"access-log={tmp_path}/one")
     with site.running() as server:
         assert fetch(server.port, "/name?1").status == 200
+        # Its line comes when the kernel has told that it was sent, maybe after its client knows.
+        server.wait_status(lambda status: status["responses"]["2xx"] >= server.asked)
         site.write(f"access-log={tmp_path}/two")
         reload(server)
         assert fetch(server.port, "/name?2").status == 200
