@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# fuzz.sh - runs fuzz targets for $FUZZ_SECONDS each (60), as many beside each
-# other as there are processors.
+# fuzz.sh - runs fuzz targets for $FUZZ_SECONDS each (60), $FUZZ_BESIDE of them
+# beside each other (as many as there are processors).
 #
 # Usage: fuzz.sh PROGRAM...    targets that were built with a fuzzer
 #        fuzz.sh --build       builds them with clang in $builddir/fuzzing first
@@ -12,7 +12,7 @@
 # that the next run goes on from there; inputs that fail are in tests/fuzz/faults.
 #
 # Environment: srcdir, builddir: the top of the sources and of the build;
-# FUZZ_SECONDS; FUZZ_ONLY: names of targets (default: all); FUZZ_OPTIONS: more
+# FUZZ_SECONDS, FUZZ_BESIDE; FUZZ_ONLY: names of targets (default: all); FUZZ_OPTIONS: more
 # options of the fuzzer; NABC_NO_SKIP=1: that clang is missing is a failure.
 # Exit status: 0 good, or skipped as clang is missing; 1 not.
 
@@ -86,7 +86,7 @@ if [ "$1" = --one ]; then
 	fuzz "$2"
 	exit
 fi
-printf '%s\n' "$@" | xargs -P "$(nproc)" -n 1 sh "$0" --one
+printf '%s\n' "$@" | xargs -P "${FUZZ_BESIDE:-$(nproc)}" -n 1 sh "$0" --one
 status=$?
 targets=0 all=0
 for program; do

@@ -25,15 +25,18 @@ def first_of_each(items):
 
 
 def part_of(items, number, count):
-    """Files stay whole, since their tests share servers; the parts have about as many tests."""
-    sizes = collections.Counter(item.path for item in items)
+    """A file's tests of one kind stay together, since they share servers; parts are as large."""
+    def group(item):
+        return str(item.path), getattr(item, "callspec", None) and item.callspec.params.get("kind")
+
+    sizes = collections.Counter(map(group, items))
     parts = [set() for _ in range(count)]
     totals = [0] * count
-    for path, size in sorted(sizes.items(), key=lambda entry: (-entry[1], entry[0])):
+    for key, size in sorted(sizes.items(), key=lambda entry: (-entry[1], str(entry[0]))):
         least = totals.index(min(totals))
-        parts[least].add(path)
+        parts[least].add(key)
         totals[least] += size
-    return [item for item in items if item.path in parts[number - 1]]
+    return [item for item in items if group(item) in parts[number - 1]]
 
 
 @pytest.hookimpl(trylast=True)
