@@ -61,7 +61,10 @@ class Lines:
             self.ended = True
             self.changed.notify_all()
 
-    def count(self, pattern):
+    def count(self, pattern, least=0):
+        """How many lines have the pattern; those that are sure to come are waited for."""
+        if least:
+            self.wait(pattern, least)
         with self.changed:
             return sum(bool(re.search(pattern, line)) for line in self.lines)
 
@@ -168,12 +171,16 @@ class Server:
         self.port = int(port[1]) if port else None
         self.url = f"http://127.0.0.1:{self.port}"
 
-    def status(self):
-        self.asked += 1
+    def body(self, path):
+        """Of a 200."""
         # No proxy of the environment: this is the loopback.
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(self.url + "/.sweet/status", timeout=TIMEOUT) as answer:
-            return json.load(answer)
+        with opener.open(self.url + path, timeout=TIMEOUT) as answer:
+            return answer.read()
+
+    def status(self):
+        self.asked += 1
+        return json.loads(self.body("/.sweet/status"))
 
     def wait_status(self, good):
         """The status as soon as good() is true of it; counters come a moment later."""
@@ -183,6 +190,13 @@ class Server:
             status = self.status()
         assert good(status), status
         return status
+
+    def bodies(self, path, count):
+        """So many that differ, by as many requests as that takes."""
+        found, deadline = set(), time.monotonic() + TIMEOUT
+        while len(found) < count and time.monotonic() < deadline:
+            found.add(self.body(path))
+        return found
 
     def workers(self):
         """The present children; each is remembered until the end."""

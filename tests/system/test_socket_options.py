@@ -130,7 +130,7 @@ def test_reload_changes_what_listens(start, tmp_path):
     put("send-method=kernel", "defer-accept=on")
     server.send_signal(signal.SIGHUP)
     assert server.errors.wait("the old configuration stays")
-    assert server.errors.count('send-method "kernel": the kernel module nabc is not used') == 1
+    assert server.errors.count('send-method "kernel": the kernel module nabc is not used', 1) == 1
     assert server.status()["socket_options"] == "close-option off"
     assert accepts_silence()
 

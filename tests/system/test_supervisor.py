@@ -84,7 +84,7 @@ def test_sockets_outlive_the_server(start, root, tmp_path):
         server = start(root, "--threads", 3, listen=None, **service(sockets))
         assert server.errors.wait("listening on", 3)
         # Nothing else, though the default is an address.
-        assert server.errors.count("listening on") == 3
+        assert server.errors.count("listening on", 3) == 3
         for port in ports:
             assert fetch(port, "/").body == b"here\n"
         with Client(ports[0]) as idle:
