@@ -185,10 +185,8 @@ class Server:
     def wait_status(self, good):
         """The status as soon as good() is true of it; counters come a moment later."""
         deadline = time.monotonic() + TIMEOUT
-        status = self.status()
-        while not good(status) and time.monotonic() < deadline:
-            status = self.status()
-        assert good(status), status
+        while not good(status := self.status()):
+            assert time.monotonic() < deadline, status
         return status
 
     def bodies(self, path, count):
