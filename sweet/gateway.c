@@ -138,14 +138,12 @@ int gateway_use(struct gateway *gateway, struct config *config, char **why)
 	return 0;
 }
 
-void gateway_renew(struct gateway *gateway)
+void gateway_renew(const struct config *config)
 {
-	for (unsigned i = 0; i < gateway->pools->len; i++) {
-		struct gateway_pool *pool = gateway->pools->pdata[i];
+	for (unsigned i = 0; i < config->pool_count; i++) {
+		struct gateway_pool *pool = config->pools[i]->running;
 
-		/* One that no configuration has is about to end. */
-		if (pool->protocol->renew && !pool->fresh &&
-		    atomic_load_explicit(&pool->users, memory_order_acquire) > 1)
+		if (pool->protocol->renew && !pool->fresh)
 			pool->protocol->renew(pool);
 		pool->fresh = false;
 	}

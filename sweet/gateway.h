@@ -93,8 +93,11 @@ struct gateway *gateway_open(struct site *site);
  */
 int gateway_use(struct gateway *gateway, struct config *config, char **why);
 
-/* All threads use the present configuration: processes that go on are renewed. */
-void gateway_renew(struct gateway *gateway);
+/*
+ * All threads use that configuration: processes of its pools that go on are
+ * renewed.  A pool that only requests of an earlier one use ends with those.
+ */
+void gateway_renew(const struct config *config);
 
 /* By a protocol whose pool was to end. */
 void gateway_pool_ended(struct gateway_pool *pool);

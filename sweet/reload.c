@@ -75,7 +75,7 @@ static void taken(struct runner_change *change)
 		return;
 	g_ptr_array_free(reload->under_way, TRUE);
 	reload->under_way = NULL;
-	gateway_renew(reload->site->gateway);
+	gateway_renew(reload->config);
 	finish(reload, true);
 }
 

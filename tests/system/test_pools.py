@@ -212,6 +212,8 @@ def test_old_pool_answers_what_began_with_it(run, config):
         client.send(b"cd")
         assert client.response().status == 200
     server.wait_status(lambda _: not server.workers())
+    assert server.errors.count("pool app: ending", 1) == 1
+    assert not server.errors.count("starting again")
 
 
 @pytest.mark.parametrize("late", (False, True))
