@@ -6,7 +6,6 @@ import signal
 import socket
 import struct
 import threading
-import time
 
 import pytest
 
@@ -101,20 +100,17 @@ def test_option_comes_first(run):
 
 
 def environment(pid):
-    """Of a program that has been started: the kernel has none to show until it is loaded."""
-    deadline = time.monotonic() + TIMEOUT
-    text = b""
-    while not text and time.monotonic() < deadline:
-        with open(f"/proc/{pid}/environ", "rb") as file:
-            text = file.read()
-    return set(text.split(b"\0"))
+    with open(f"/proc/{pid}/environ", "rb") as file:
+        return file.read()
 
 
 def test_environment_and_processes(run):
     server = run(pool(processes=3, environment="ONE=1;TWO=2") + "[path /a]\npool=app\n")
     assert len(status_pool(server)["processes"]) == 3
     for process in status_pool(server)["processes"]:
-        assert {b"ONE=1", b"TWO=2"} <= environment(process["pid"])
+        # The kernel has none to show until the program is loaded.
+        server.wait_status(lambda _, pid=process["pid"]: environment(pid))
+        assert {b"ONE=1", b"TWO=2"} <= set(environment(process["pid"]).split(b"\0"))
 
 
 def end_hanging(server):
