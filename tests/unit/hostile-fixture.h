@@ -49,17 +49,6 @@ struct member {
 	int talk; /* the owner's end */
 };
 
-/*
- * gcc 12's ASan forks with its allocator's locks as they are: what the cache's
- * thread holds at that moment, a child waits for in vain.  Thread and processes
- * together are tested without it.
- */
-#ifdef __SANITIZE_ADDRESS__
-#define NO_THREAD_TO_FORK NC_CACHE_NO_THREAD
-#else
-#define NO_THREAD_TO_FORK 0
-#endif
-
 static inline void open_hostile(const struct NC_cache_options *options)
 {
 	struct NC_serve_options serve = {.mode = 0666};
@@ -107,7 +96,7 @@ static inline struct member start_member(int (*run)(void), uid_t uid)
 	int pair[2];
 
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
-	member.pid = fork();
+	member.pid = fork_alone();
 	if (member.pid == 0) {
 		leave_parent(pair[1]);
 		_exit(become(uid) ? run() : 99);

@@ -27,6 +27,13 @@
 		ck_assert_int_eq(errno, error);                                                    \
 	} while (0)
 
+/* Of a cache whose owner forks: see fork_alone(). Thread and processes are tested without ASan. */
+#ifdef __SANITIZE_ADDRESS__
+#define NO_THREAD_TO_FORK NC_CACHE_NO_THREAD
+#else
+#define NO_THREAD_TO_FORK 0
+#endif
+
 static NC_cache *cache;
 
 static inline void open_cache(size_t size)

@@ -35,7 +35,7 @@ static inline bool skip_without_pidfds(const char *what)
 /* A child that does nothing until it is killed. */
 static inline pid_t fork_paused(void)
 {
-	pid_t pid = fork();
+	pid_t pid = fork_alone();
 
 	if (pid == 0) {
 		for (;;)
@@ -147,7 +147,7 @@ static inline bool skip_without_limits(const char *what)
 /* Runs it in a child, which must end well. */
 static inline void in_child(void (*function)(void))
 {
-	pid_t child = fork();
+	pid_t child = fork_alone();
 	int status;
 
 	ck_assert_int_ge(child, 0);

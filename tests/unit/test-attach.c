@@ -337,7 +337,7 @@ static void guest_start(struct guest *guest)
 
 	ck_assert_int_eq(pipe2(in, O_CLOEXEC), 0);
 	ck_assert_int_eq(pipe2(out, O_CLOEXEC), 0);
-	guest->pid = fork();
+	guest->pid = fork_alone();
 	if (guest->pid == 0) {
 		dup2(in[0], STDIN_FILENO);
 		dup2(out[1], STDOUT_FILENO);
@@ -547,7 +547,7 @@ static int join_as(uid_t uid, gid_t gid, gid_t other_group, uint32_t flags)
 
 static int joins(uid_t uid, gid_t gid, gid_t other_group, uint32_t flags)
 {
-	pid_t pid = fork();
+	pid_t pid = fork_alone();
 	int status;
 
 	if (pid == 0)
@@ -780,7 +780,7 @@ START_TEST(test_socket_outlives)
 		return;
 	open_owner();
 	ck_assert_int_eq(nc_peer_pair(pair), 0);
-	pid = fork();
+	pid = fork_alone();
 	if (pid == 0) {
 		int socket_fd = nc_peer_connect(path, 5000);
 
@@ -814,7 +814,7 @@ START_TEST(test_hello_of_another)
 
 	open_owner();
 	socket_fd = nc_peer_connect(path, 5000);
-	pid = fork();
+	pid = fork_alone();
 	if (pid == 0)
 		_exit(nc_join_hello(socket_fd, NC_WIRE_SEGMENT) ? 1 : 0);
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);

@@ -630,7 +630,7 @@ START_TEST(test_fork)
 	pid_t pid;
 
 	open_with((struct NC_cache_options){.size = 4 * MIB});
-	/* gcc 12's ASan forks with its allocator's locks as they are, a starting thread's too. */
+	/* Not while the thread may hold the lock of an allocator: see fork_alone(). */
 	while (threads_that("nabc-collector", true) == 0)
 		sched_yield();
 	pid = fork();

@@ -557,7 +557,7 @@ START_TEST(test_not_its_process)
 	ask.id = make_sealed(&member, 1, 100);
 	for (unsigned passed = 0; passed < 2; passed++) {
 		ck_assert_int_eq(nc_peer_pair(pair), 0);
-		pid = fork();
+		pid = fork_alone();
 		if (pid == 0) {
 			int fd = member.socket[1];
 

@@ -28,9 +28,9 @@ static pid_t run(int socket, char *const *environment)
 	pid_t pid, child;
 
 	ck_assert_int_eq(pipe2(told, O_CLOEXEC), 0);
-	child = fork();
+	child = fork_alone();
 	if (child == 0) {
-		pid = fork();
+		pid = fork_alone();
 		if (pid != 0) {
 			(void)!write(told[1], &pid, sizeof(pid));
 			_exit(0);

@@ -172,7 +172,7 @@ static pid_t start_member(const char *path, int *go)
 	pid_t pid;
 
 	ck_assert_int_eq(pipe(ends), 0);
-	pid = fork();
+	pid = fork_alone();
 	ck_assert_int_ge(pid, 0);
 	if (pid == 0) {
 		char byte;

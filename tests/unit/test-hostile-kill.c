@@ -381,7 +381,7 @@ static unsigned long die_after(unsigned long most)
 
 static bool can_step(void)
 {
-	pid_t pid = fork();
+	pid_t pid = fork_alone();
 	int status;
 	bool can;
 

@@ -107,7 +107,7 @@ START_TEST(test_process)
 	close(pidfd);
 
 	ck_assert_int_eq(pipe2(told, O_CLOEXEC), 0);
-	pid = fork();
+	pid = fork_alone();
 	if (pid == 0) {
 		/* Real and effective differ, where that is allowed. */
 		if (geteuid() == 0 && (setresgid(1001, 1002, 1003) || setresuid(1004, 1005, 1006)))
@@ -141,7 +141,7 @@ END_TEST
 START_TEST(test_session_elsewhere)
 {
 	int status;
-	pid_t pid = fork();
+	pid_t pid = fork_alone();
 
 	if (pid == 0) {
 		struct nc_identity who;
@@ -149,7 +149,7 @@ START_TEST(test_session_elsewhere)
 
 		if (unshare(CLONE_NEWPID) < 0)
 			_exit(77);
-		pid = fork();
+		pid = fork_alone();
 		if (pid != 0)
 			_exit(waitpid(pid, &status, 0) == pid && WIFEXITED(status)
 				      ? WEXITSTATUS(status)

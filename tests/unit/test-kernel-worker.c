@@ -391,7 +391,7 @@ START_TEST(test_ended)
 
 	if (!open_both())
 		return;
-	child = fork();
+	child = fork_alone();
 	ck_assert_int_ge(child, 0);
 	if (child == 0)
 		_exit(0);

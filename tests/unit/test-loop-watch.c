@@ -161,7 +161,7 @@ START_TEST(test_watch_child)
 	int ends[2];
 
 	ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
-	pid = fork();
+	pid = fork_alone();
 	if (pid == 0) {
 		char byte;
 

@@ -17,7 +17,7 @@
 /* Runs something in a child; 0 is what all of them return when all is well. */
 static pid_t child(int (*run)(void))
 {
-	pid_t pid = fork();
+	pid_t pid = fork_alone();
 
 	if (pid == 0)
 		_exit(run());
@@ -204,7 +204,7 @@ START_TEST(test_attach_by_environment)
 	open_served(directory, path);
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
 	tell_fd = ends[1];
-	pid = fork();
+	pid = fork_alone();
 	if (pid == 0) {
 		close(ends[0]);
 		_exit(attach_by_environment());
@@ -255,7 +255,7 @@ START_TEST(test_orphan)
 	serve(directory, path);
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
 	tell_fd = ends[1];
-	pid = fork();
+	pid = fork_alone();
 	if (pid == 0) {
 		close(ends[0]);
 		_exit(attach_by_environment());
@@ -315,7 +315,7 @@ START_TEST(test_attach_refused)
 	NULL_FAILS(NC_cache_attach(path), ECONNREFUSED);
 	ck_assert_int_eq(listen(fd, 1), 0);
 	for (unsigned i = 0; i < 3; i++) {
-		if (fork() == 0) {
+		if (fork_alone() == 0) {
 			int guest = accept(fd, NULL, NULL);
 			char hello[100];
 

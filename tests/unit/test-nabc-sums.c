@@ -38,7 +38,8 @@ static uint32_t crc_of(const unsigned char *data, size_t length)
 static void open_summing(enum NC_checksum_kind kind)
 {
 	struct NC_cache_options options = {
-		.size = 4 * MIB, .member_size = 256 << 10, .checksum = kind};
+		.size = 4 * MIB, .member_size = 256 << 10, .checksum = kind,
+		.flags = NO_THREAD_TO_FORK};
 
 	cache = NC_cache_open(&options);
 	ck_assert_ptr_nonnull(cache);
@@ -242,7 +243,7 @@ static pid_t start_child(int (*run)(void), char directory[64], int *from, size_t
 	ck_assert_int_eq(NC_cache_serve(cache, path), 0);
 	setenv("NABC_CACHE", path, 1);
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
-	pid = fork();
+	pid = fork_alone();
 	if (pid == 0) {
 		close(ends[0]);
 		tell_fd = ends[1];

@@ -96,7 +96,7 @@ static void bound(const struct place *place)
 static int enter(const struct readonly_method *method, const struct place *place)
 {
 	const char *const writable[] = {place->folder[0], "/no/such/folder", NULL};
-	pid_t child = fork();
+	pid_t child = fork_alone();
 	int status;
 
 	ck_assert_int_ge(child, 0);
@@ -138,7 +138,7 @@ START_TEST(test_enter)
 {
 	const char *const writable[] = {NULL};
 	char how[200];
-	pid_t child = fork();
+	pid_t child = fork_alone();
 	int status;
 
 	ck_assert_int_ge(child, 0);

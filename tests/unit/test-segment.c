@@ -341,7 +341,7 @@ START_TEST(test_child_has_no_mapping)
 	segment.base[0] = 'a';
 	ck_assert_int_eq(pipe(ends), 0);
 	ck_assert_int_eq(write(ends[1], segment.base, 1), 1);
-	child = fork();
+	child = fork_alone();
 	if (child == 0)
 		_exit(write(ends[1], segment.base, 1) < 0 && errno == EFAULT ? 42 : 1);
 	ck_assert_int_eq(waitpid(child, &status, 0), child);

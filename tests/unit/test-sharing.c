@@ -36,9 +36,25 @@ static void *dispatch(void *context)
 	return NULL;
 }
 
+static void start_dispatching(void)
+{
+	atomic_store(&dispatching, true);
+	ck_assert_int_eq(pthread_create(&dispatcher, NULL, dispatch, NULL), 0);
+}
+
+static void stop_dispatching(void)
+{
+	void *complaint;
+
+	atomic_store(&dispatching, false);
+	pthread_join(dispatcher, &complaint);
+	ck_assert_msg(!complaint, "%s", (const char *)complaint);
+}
+
 static void open_owners(void)
 {
-	struct NC_cache_options options = {.size = 4 * MIB, .member_size = 256 << 10};
+	struct NC_cache_options options = {
+		.size = 4 * MIB, .member_size = 256 << 10, .flags = NO_THREAD_TO_FORK};
 
 	make_directory(directory);
 	cache = NC_cache_open(&options);
@@ -49,17 +65,12 @@ static void open_owners(void)
 		snprintf(path[i], sizeof(path[i]), "%s/%u", directory, i);
 		ck_assert_int_eq(NC_cache_serve(i ? second : cache, path[i]), 0);
 	}
-	atomic_store(&dispatching, true);
-	ck_assert_int_eq(pthread_create(&dispatcher, NULL, dispatch, NULL), 0);
+	start_dispatching();
 }
 
 static void close_owners(void)
 {
-	void *complaint;
-
-	atomic_store(&dispatching, false);
-	pthread_join(dispatcher, &complaint);
-	ck_assert_msg(!complaint, "%s", (const char *)complaint);
+	stop_dispatching();
 	ck_assert_int_eq(NC_cache_close(second), 0);
 	close_cache();
 	rmdir(directory);
@@ -508,7 +519,8 @@ START_TEST(test_fork)
 
 	open_owners();
 	joined = join(0, 0);
-	pid = fork();
+	stop_dispatching();
+	pid = fork_alone();
 	if (pid == 0) {
 		unsetenv("NABC_CACHE");
 		check_calls_fail(cache, EINVAL);
@@ -519,6 +531,7 @@ START_TEST(test_fork)
 	}
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert_int_eq(status, 0);
+	start_dispatching();
 	ck_assert_int_eq(NC_cache_close(joined), 0);
 	close_owners();
 }

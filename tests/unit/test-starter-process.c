@@ -37,7 +37,7 @@ static void set_up(void)
 		channels[i] = pair[0];
 		theirs[i] = pair[1];
 	}
-	process = fork();
+	process = fork_alone();
 	if (process == 0)
 		starter_keeper(programs, 2, theirs, 2);
 	close_pair(theirs);

@@ -610,7 +610,7 @@ START_TEST(test_death_of_the_server)
 	char byte;
 
 	job_init(&job, 0, NULL);
-	server = fork();
+	server = fork_alone();
 	if (server == 0) {
 		begin(programs, 1);
 		job_start(&job);

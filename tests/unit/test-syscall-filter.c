@@ -120,7 +120,7 @@ static int allowed(void)
 	GOOD(pipe(fds) == 0 && eventfd(0, EFD_CLOEXEC) >= 0);
 	GOOD(memfd_create("x", MFD_CLOEXEC) >= 0);
 	GOOD(open("/dev/null", O_RDONLY | O_CLOEXEC) >= 0);
-	pid = fork();
+	pid = fork_alone();
 	GOOD(pid >= 0);
 	if (pid == 0) {
 		/* Bound as well, and what it becomes too. */
@@ -135,7 +135,7 @@ static int allowed(void)
 
 static void run(int (*what)(void))
 {
-	pid_t pid = fork();
+	pid_t pid = fork_alone();
 	int status;
 
 	ck_assert_int_ge(pid, 0);
