@@ -53,15 +53,22 @@ need()
 	step build/apt.log "installing$missing" apt_install $missing
 }
 
+# bootstrap: if it is due.
+bootstrap()
+{
+	[ -f Makefile.in ] && [ configure -nt configure.ac ] ||
+		step build/bootstrap.log bootstrapping ./bootstrap
+}
+
 # build WHERE OPTION...: bootstraps, configures and makes, each only if it is due.
 # Without options whatever WHERE was configured for is good.
 build()
 {
 	where=$1
 	shift
-	if [ ! -f Makefile.in ] || [ ! configure -nt configure.ac ]; then
-		step "$where/bootstrap.log" bootstrapping ./bootstrap || return
-	fi
+	bootstrap || return
+	# Its compilers stand before others: what was compiled before is not compiled again.
+	[ ! -d /usr/lib/ccache ] || PATH=/usr/lib/ccache:$PATH
 	if [ ! -f "$where/Makefile" ] ||
 		{ [ $# -gt 0 ] && [ "$(cat "$where/options" 2>/dev/null)" != "$*" ]; }; then
 		step "$where/configure.log" "configuring $where${*:+ $*}" \
@@ -69,6 +76,18 @@ build()
 		echo "$*" >"$where/options"
 	fi
 	step "$where/make.log" "building $where" make -C "$where" -j"$(nproc)"
+}
+
+# build_all WHERE OPTION...: like build, with all that tests run, and installed in WHERE/installed:
+# libtool links anew to install, which must not happen while tests use what was linked.
+build_all()
+{
+	build "$@" &&
+		step "$where/make-check.log" "building the tests of $where" \
+			make -C "$where" -j"$(nproc)" check TESTS= &&
+		rm -rf "$where/installed" &&
+		step "$where/make-install.log" "installing $where in $where/installed" \
+			make -C "$where" install DESTDIR="$PWD/$where/installed"
 }
 
 configure_in()

@@ -8,7 +8,8 @@
 # a command that the server is run under, such as "valgrind --quiet
 # --error-exitcode=99 --leak-check=full --show-leak-kinds=definite,possible";
 # loads are smaller then, and what it cannot do is skipped; SWEET_THREADS, how
-# many threads it has where a test does not say.  Arguments go to pytest.  Exit status: pytest's; 77 when pytest, curl or wrk is missing.
+# many threads it has where a test does not say; TMPDIR, where its files are.  Arguments go to pytest: files and
+# tests, instead of all; what tests/system/selection.py knows, such as --backends=epoll.  Exit status: pytest's; 77 when pytest, curl or wrk is missing.
 
 srcdir=$(cd "${srcdir:-$(dirname "$0")/..}" && pwd) || exit 1
 export srcdir
@@ -38,4 +39,11 @@ for program in sweet/sweet libnabc/nabcctl cgi-examples/generate \
 	echo "check-system: $builddir/$program is not built; make check builds it"
 	exit 1
 done
-exec $python -m pytest -p no:cacheprovider -q -rfEs "$@" "$srcdir/tests/system"
+# Files that are named are all that is run.
+for argument; do
+	case $argument in
+	*test_*.py*) named=yes ;;
+	esac
+done
+[ -n "$named" ] || set -- "$srcdir/tests/system" "$@"
+exec $python -m pytest -p no:cacheprovider -q -rfEs "$@"

@@ -617,6 +617,7 @@ EXTRA_DIST += \
 	tests/system/fetch.go \
 	tests/system/files.py \
 	tests/system/metrics.py \
+	tests/system/postmortem.py \
 	tests/system/programs.py \
 	tests/system/protocol-cases.txt \
 	tests/system/server.py \
@@ -640,6 +641,8 @@ EXTRA_DIST += \
 	tests/system/test_data_path.py \
 	tests/system/test_error_pages.py \
 	tests/system/responder.py \
+	tests/system/results.py \
+	tests/system/selection.py \
 	tests/system/test_fastcgi.py \
 	tests/system/test_fastcgi_programs.py \
 	tests/system/test_fastcgi_spawned.py \
@@ -693,6 +696,7 @@ EXTRA_DIST += \
 	tests/system/test_variants.py \
 	tests/system/test_worker_stream.py \
 	tests/system/test_worker_users.py \
+	tests/system/tools.py \
 	tests/system/test_wan.py \
 	tests/system/test_workers.py \
 	tests/system/website.lua \
@@ -715,6 +719,21 @@ EXTRA_DIST += tests/check-analysis.sh tests/analysis-exceptions.txt tests/tsan-e
 analyze:
 	srcdir='$(srcdir)' PKG_CONFIG='$(PKG_CONFIG)' '$(srcdir)/tests/check-analysis.sh' || test $$? = 77
 .PHONY: analyze
+EXTRA_DIST += tests/README.md tests/again tests/allowed-skips.txt tests/in-build.sh tests/times.txt \
+	tests/check-bench.sh tests/check-dist.sh tests/check-install.sh
+EXTRA_DIST += \
+	tests/runner/conftest.py \
+	tests/runner/estimates.py \
+	tests/runner/load.py \
+	tests/runner/main.py \
+	tests/runner/pool.py \
+	tests/runner/report.py \
+	tests/runner/suites.py \
+	tests/runner/test_again.py \
+	tests/runner/test_pool.py \
+	tests/runner/test_report.py \
+	tests/runner/test_selection.py \
+	tests/runner/test_suites.py
 EXTRA_DIST += tests/check-man.sh tests/check-floors.sh tests/check-system.sh \
 	tests/check-valgrind.sh \
 	tests/unit/suite.h \

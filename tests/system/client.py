@@ -4,7 +4,7 @@ parsed strictly, and every wait has an end."""
 
 import socket
 
-from server import TIMEOUT
+from server import TIMEOUT, note
 
 
 def has_ipv6():
@@ -50,7 +50,10 @@ class Client:
     """A connection. buffer: SO_RCVBUF, for a client that reads slowly; source:
     the address that it comes from."""
 
+    port = None
+
     def __init__(self, port, buffer=None, address="127.0.0.1", source=None):
+        self.port = port
         self.socket = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET)
         if source:
             self.socket.bind((source, 0))
@@ -71,6 +74,7 @@ class Client:
         self.socket.close()
 
     def send(self, data):
+        note(self.port, "sent", data)
         self.socket.sendall(data)
 
     def half_close(self):
@@ -78,6 +82,7 @@ class Client:
 
     def more(self, at_most=1 << 20):
         data = self.socket.recv(at_most)
+        note(self.port, "came", data)
         assert data, f"closed after {self.data[:200]!r}"
         self.data += data
 

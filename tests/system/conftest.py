@@ -1,74 +1,66 @@
 # SPDX-License-Identifier: MIT
-"""The kinds of server that every test runs with, what is missing here, and
-which of the tests are run."""
+"""What all tests share: which of them run (selection.py), what is written of each
+(results.py, postmortem.py), and the servers that they are given."""
 
-import collections
-import functools
+import random
 
 import pytest
 
+import postmortem
 import responder
+import results
+import selection
 import server as servers
 import website
 
 
 def pytest_addoption(parser):
-    parser.addoption("--thin", action="store_true",
-                     help="each test with the first of its parameters alone")
-    parser.addoption("--part", metavar="N/M",
-                     help="the Nth of M parts of the tests, to be run beside each other")
+    for name, how in selection.OPTIONS:
+        parser.addoption(name, **how)
 
 
-def first_of_each(items):
-    """One item of each function."""
-    return list({(item.path, item.originalname): item for item in reversed(items)}.values())[::-1]
-
-
-def part_of(items, number, count):
-    """A file's tests of one kind stay together, since they share servers; parts are as large."""
-    def group(item):
-        return str(item.path), getattr(item, "callspec", None) and item.callspec.params.get("kind")
-
-    sizes = collections.Counter(map(group, items))
-    parts = [set() for _ in range(count)]
-    totals = [0] * count
-    for key, size in sorted(sizes.items(), key=lambda entry: (-entry[1], str(entry[0]))):
-        least = totals.index(min(totals))
-        parts[least].add(key)
-        totals[least] += size
-    return [item for item in items if group(item) in parts[number - 1]]
+def pytest_configure(config):
+    for mark in selection.MARKS:
+        config.addinivalue_line("markers", mark)
+    results.open_for(config)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
-    """After -k has chosen."""
-    kept = first_of_each(items) if config.getoption("thin") else list(items)
-    if config.getoption("part"):
-        kept = part_of(kept, *map(int, config.getoption("part").split("/")))
+    """After -k and -m have chosen."""
+    kept = selection.choose(config, items)
+    if config.getoption("shuffle"):
+        random.Random(config.getoption("shuffle")).shuffle(kept)
     chosen = set(kept)
     config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
     items[:] = kept
 
 
-@functools.lru_cache
-def why_not(kind, root):
-    """Why a kind cannot run on this machine; empty when it can."""
-    if kind == "uring" and servers.VALGRIND:
-        return "Valgrind stops for ever in io_uring_enter"
-    try:
-        with servers.running(kind, root):
-            return ""
-    except AssertionError as error:
-        said = str(error)
-        # Only what a kernel can lack; anything else is a failure.
-        if "io_uring cannot be used: " in said and kind == "uring":
-            return said
-        raise
+def pytest_sessionfinish(session, exitstatus):
+    """That of some files nothing is chosen is no fault; of a person's choice it is one."""
+    if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and results.are_wanted():
+        session.exitstatus = pytest.ExitCode.OK
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    """Before any fixture, which may start what is missing."""
+    postmortem.forget()
+    lacks = selection.lacking(item)
+    if lacks:
+        pytest.skip(lacks)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = (yield).get_result()
+    if report.failed:
+        report.sections += postmortem.sections()
 
 
 @pytest.fixture(scope="session", params=servers.KINDS)
-def kind(request, tmp_path_factory):
-    why = why_not(request.param, tmp_path_factory.getbasetemp())
+def kind(request):
+    why = selection.why_not(request.param)
     if why:
         pytest.skip(why)
     return request.param

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Clients that others wrote, as processes: what they say, and that they end well."""
 
-import os
-import shutil
 import socket
 import subprocess
 import time
@@ -15,26 +13,6 @@ from server import TIMEOUT, VALGRIND
 not_under_valgrind = pytest.mark.skipif(
     VALGRIND, reason="a load tells nothing of a server under Valgrind"
 )
-
-
-PACKAGES = {
-    "ab": "apache2-utils", "chromium": "chromium", "go": "golang-go", "h2load": "nghttp2-client",
-    "haproxy": "haproxy", "httperf": "httperf", "nginx": "nginx-light",
-    "spawn-fcgi": "spawn-fcgi",
-    "php-fpm8.2": "php8.2-fpm",
-}
-
-
-def need(name, *places):
-    """Path of a program, which may lie in places; without it the test is skipped."""
-    path = os.environ.get("PATH", os.defpath) + ":/usr/sbin"
-    for place in (*places, name):
-        found = shutil.which(place, path=path)
-        if found:
-            return found
-    missing = f"{name} is missing; on Debian: apt-get install {PACKAGES[name]}"
-    # Where nothing may be skipped, this is a failure.
-    (pytest.fail if os.environ.get("NABC_NO_SKIP") else pytest.skip)(missing)
 
 
 def run(*command, **more):

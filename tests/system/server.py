@@ -6,6 +6,7 @@ then loads are smaller and waits longer.  SWEET_THREADS is how many threads it
 has where a test does not say (as many as there are processors).
 """
 
+import collections
 import contextlib
 import json
 import os
@@ -39,6 +40,16 @@ KINDS = {
     "epoll": ([], ["--io", "epoll"]),
     "no-uring": ([DENY, "ENOSYS"], []),
 }
+
+
+# For whoever reads of a test that failed (postmortem.py): the servers that were started, and
+# what was sent and came last, as (seconds, port, what, data).
+started = []
+exchanges = collections.deque(maxlen=12)
+
+
+def note(port, what, data):
+    exchanges.append((time.monotonic(), port, what, data))
 
 
 class Lines:
@@ -150,6 +161,8 @@ class Server:
     """
 
     def __init__(self, kind, root, *options, prefix=(), listen="127.0.0.1:0", **how):
+        started.append(self)
+        self.last_status = None
         self.known = {}
         self.asked = 0  # how often for its status, which is an answer as well
         where = ["--root", str(root)] if root else []
@@ -175,12 +188,22 @@ class Server:
         """Of a 200."""
         # No proxy of the environment: this is the loopback.
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        note(self.port, "sent", f"GET {path}".encode())
         with opener.open(self.url + path, timeout=TIMEOUT) as answer:
             return answer.read()
 
     def status(self):
         self.asked += 1
-        return json.loads(self.body("/.sweet/status"))
+        self.last_status = json.loads(self.body("/.sweet/status"))
+        return self.last_status
+
+    def try_status(self):
+        """For a test that fails: the status if the server still tells it."""
+        if self.port and self.process.poll() is None:
+            with contextlib.suppress(OSError, ValueError):
+                opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+                with opener.open(self.url + "/.sweet/status", timeout=2) as answer:
+                    self.last_status = json.loads(answer.read())
 
     def wait_status(self, good):
         """The status as soon as good() is true of it; counters come a moment later."""
@@ -249,6 +272,7 @@ def running(kind, root, *options, **how):
     try:
         yield server
     except BaseException:
+        server.try_status()
         server.kill()
         raise
     server.stop()

@@ -4,7 +4,6 @@ and what a password does not cover."""
 
 import base64
 import re
-import shutil
 import subprocess
 import time
 
@@ -157,13 +156,12 @@ def test_workers_are_behind_it(start, top):
     assert (answer.status, answer.body) == (200, b"hello")
 
 
+@pytest.mark.needs("htpasswd")
 def test_gone_client(start, top):
     """Who leaves while a password is looked at takes nothing along."""
     server = start_it(start, top)
     slow = subprocess.run(["htpasswd", "-nbBC", "9", "slow", "geheim"], capture_output=True,
-                          text=True, check=True).stdout if shutil.which("htpasswd") else None
-    if slow is None:
-        pytest.skip("htpasswd (apache2-utils) is missing")
+                          text=True, check=True).stdout
     server.stop()
     write(top / "users", slow.encode())
     server = start_it(start, top)
@@ -177,9 +175,8 @@ def test_gone_client(start, top):
     assert server.status()["requests"] >= before + 9
 
 
+@pytest.mark.needs("htpasswd")
 def test_stop_while_checking(start, top):
-    if not shutil.which("htpasswd"):
-        pytest.skip("htpasswd (apache2-utils) is missing")
     slow = subprocess.run(["htpasswd", "-nbBC", "9", "slow", "geheim"], capture_output=True,
                           text=True, check=True).stdout
     write(top / "users", slow.encode())

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What bench computes and writes: ratios, tables, CSV, RESULTS.md; and what it
-reads of its load generators.  It measures nothing here: run-tests does that."""
+reads of its load generators.  It measures nothing here: tests/check-bench.sh does that."""
 
 import contextlib
 import csv
@@ -8,6 +8,7 @@ import importlib.machinery
 import importlib.util
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -23,6 +24,8 @@ from lib import (kernel, load, pipe, plot, report, results, sanity, scaling, ser
                  weave)
 from lib.experiments import EXPERIMENTS, Context  # noqa: E402
 from lib.process import Failure  # noqa: E402
+
+pytestmark = pytest.mark.bench
 
 
 def figures(rate, **more):
@@ -272,10 +275,10 @@ def test_all_names_every_missing_package_at_once(monkeypatch):
     assert len(missing) == len(set(missing))
 
 
-@pytest.mark.parametrize("file", ["README.md", "bench/README.md", "run-tests"])
+@pytest.mark.parametrize("file", ["README.md", "bench/README.md", "tests/runner/suites.py"])
 def test_packages_are_named_where_they_are_installed(file):
     with open(os.path.join(os.path.dirname(BENCH), file), encoding="utf-8") as text:
-        words = set(text.read().split())
+        words = set(re.split(r"[\s\"]+", text.read()))
     packages = {*servers.PACKAGES.values(), *servers.HEADERS.values()} - {"gcc"}
     assert packages <= words
 

@@ -14,6 +14,8 @@ import pytest
 from files import KB, MB, pattern, write
 from server import SCALE, STREAM, TIMEOUT, UNDER, VALGRIND
 
+pytestmark = pytest.mark.bench
+
 CLIENT = os.path.join(os.environ["builddir"], "bench", "client")
 ERRORS = ("connect", "read", "write", "status", "timeout", "answer", "size")
 SIZES = {"/small": 1 * KB, "/empty": 0, "/middle": 40 * KB, "/large": 3 * MB}

@@ -13,6 +13,8 @@ sys.path.insert(0, BENCH)
 from lib import documents, specweb, weblog  # noqa: E402
 from lib.process import Failure  # noqa: E402
 
+pytestmark = pytest.mark.bench
+
 COMMON = '10.0.0.1 - - [10/Oct/2000:13:55:36 -0700] "GET /a.gif HTTP/1.0" 200 2326'
 COMBINED = ('::1 - some one [10/Oct/2000:13:55:36 -0700] "GET /b?x=\\"y HTTP/1.1" 200 10'
             ' "http://x/" "a \\"quoted\\" agent"')

@@ -17,7 +17,7 @@ import pytest
 
 from examples import LACKS_LIBFCGI, LIBRARY, PROGRAMS, SOURCES, library_environment
 from files import write
-from programs import free_port, need
+from programs import free_port
 from server import SWEET, TIMEOUT, UNDER, VALGRIND
 from test_consumer import built_with
 
@@ -103,14 +103,19 @@ def test_something_is_printed():
     assert len(sections()) >= 3
 
 
-@pytest.mark.parametrize("title", sections())
+def with_marks(title):
+    """What its commands need beside what was built."""
+    links_libfcgi = any("-lfcgi" in command for command, _ in sections()[title])
+    return pytest.param(title, marks=pytest.mark.needs("spawn-fcgi") if links_libfcgi else ())
+
+
+@pytest.mark.parametrize("title", map(with_marks, sections()))
 def test_section(folder, title):
     top = folder.parent
     session = sections()[title]
     if any("-lfcgi" in command for command, _ in session):
         if LACKS_LIBFCGI:
             pytest.skip(LACKS_LIBFCGI)
-        need("spawn-fcgi")
     mark = "answered by the command before"
     typed = "".join(f"{command}\necho '{mark}'\n" for command, _ in session)
     with open(top / "errors", "wb") as errors:

@@ -19,8 +19,9 @@ import pytest
 
 import website
 from files import MB, write
-from programs import curl, need, not_under_valgrind, run
+from programs import curl, not_under_valgrind, run
 from server import SCALE, TIMEOUT, running
+from tools import find
 
 # Each way to send with some clients; the others' say nothing of that.
 each_kind = pytest.mark.parametrize("kind", ["uring", "epoll"], indirect=True, scope="module")
@@ -90,11 +91,12 @@ def test_wrk(server, site, files, tmp_path):
 
 @each_kind
 @not_under_valgrind
+@pytest.mark.needs("h2load")
 def test_h2load(server, files, tmp_path):
     clients = 8  # each asks for all of the list
     write(tmp_path / "list", "".join(f"{server.url}{file.url}\n" for file in files).encode())
     count = clients * len(files)
-    said = run(need("h2load"), "--h1", "-t1", "-c", clients, "-n", count, "-i", tmp_path / "list")
+    said = run(find("h2load"), "--h1", "-t1", "-c", clients, "-n", count, "-i", tmp_path / "list")
     assert f" {count} done, {count} succeeded, 0 failed, 0 errored, 0 timeout" in said
     assert f"status codes: {count} 2xx, 0 3xx, 0 4xx, 0 5xx" in said
     assert int(re.search(r"\((\d+)\) data$", said, re.M)[1]) == \
@@ -103,12 +105,13 @@ def test_h2load(server, files, tmp_path):
 
 @one_kind
 @not_under_valgrind
+@pytest.mark.needs("ab")
 @pytest.mark.parametrize("keep", [True, False])
 @pytest.mark.parametrize("size", [0, 1, 4097, 65535, 3 * MB])
 def test_ab(server, site, size, keep):
     file = site.of_size(size)
     count = 20 if size > MB else 200
-    said = run(need("ab"), "-q", "-c8", f"-n{count}", *(["-k"] if keep else []), server.url + file.url)
+    said = run(find("ab"), "-q", "-c8", f"-n{count}", *(["-k"] if keep else []), server.url + file.url)
     figures = dict(re.findall(r"^([A-Z][^:\n]*): +(\d+)", said, re.M))
     assert figures["Complete requests"] == str(count)
     assert figures["Failed requests"] == "0" and "Non-2xx responses" not in figures
@@ -119,9 +122,10 @@ def test_ab(server, site, size, keep):
 
 @one_kind
 @not_under_valgrind
+@pytest.mark.needs("httperf")
 def test_httperf(server, files, tmp_path):
     write(tmp_path / "list", b"".join(file.url.encode() + b"\0" for file in files))
-    said = run(need("httperf"), "--hog", "--server=127.0.0.1", f"--port={server.port}",
+    said = run(find("httperf"), "--hog", "--server=127.0.0.1", f"--port={server.port}",
                f"--wlog=n,{tmp_path}/list", "--num-conns=10", f"--num-calls={len(files) // 10}",
                f"--timeout={TIMEOUT}")
     assert f"Total: connections 10 requests {len(files)} replies {len(files)} " in said
@@ -176,6 +180,7 @@ PARTS = {
 
 @one_kind
 @not_under_valgrind
+@pytest.mark.needs("chromium")
 def test_chromium(server, site, files, tmp_path):
     """A page of all images, scripts, styles and frames; its script sums up all files."""
     parts = {suffix: [file for file in files if file.suffix == suffix] for suffix in PARTS}
@@ -185,7 +190,7 @@ def test_chromium(server, site, files, tmp_path):
     for suffix, members in parts.items():
         page += "".join(PARTS[suffix].format(file.url.replace("&", "&amp;")) for file in members)
     write(pathlib.Path(os.fsdecode(site.root)) / "all.html", page.encode())
-    said = run(need("chromium"), "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run",
+    said = run(find("chromium"), "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run",
                "--disable-dev-shm-usage", "--disable-background-networking",
                "--no-proxy-server", "--disable-extensions", f"--user-data-dir={tmp_path}/profile",
                f"--virtual-time-budget={TIMEOUT * 1000}", "--dump-dom", server.url + "/all.html")
@@ -230,13 +235,11 @@ def test_python(server, files):
 @pytest.fixture(scope="session")
 def go_client(tmp_path_factory):
     """fetch.go, compiled; nothing is fetched for that and nothing is left."""
-    # Debian's first: its packages are compiled already.
-    go = need("go", "/usr/lib/go/bin/go")
     folder = tmp_path_factory.mktemp("go")
     environment = {**os.environ, "GOCACHE": f"{folder}/cache", "GOPATH": f"{folder}/path",
                    "GO111MODULE": "off", "GOFLAGS": "-mod=mod", "GOPROXY": "off",
                    "GOTOOLCHAIN": "local", "GOENV": "off"}
-    done = subprocess.run([go, "build", "-o", folder / "fetch", f"{HERE}/fetch.go"],
+    done = subprocess.run([find("go"), "build", "-o", folder / "fetch", f"{HERE}/fetch.go"],
                           env=environment, cwd=folder, capture_output=True, text=True,
                           timeout=600, check=False)
     assert done.returncode == 0, done.stderr
@@ -245,6 +248,7 @@ def go_client(tmp_path_factory):
 
 
 @each_kind
+@pytest.mark.needs("go")
 def test_go(server, files, go_client):
     asked = "".join(f"{file.url} {file.digest}\n" for file in files).encode()
     said = run(go_client, server.url, input=asked)

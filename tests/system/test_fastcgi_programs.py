@@ -13,11 +13,12 @@ import pytest
 from examples import LIBRARY
 from fastcgi import application
 from files import MB, pattern, write
-from programs import curl, need
+from programs import curl
 from server import GENERATE, SCALE, TIMEOUT, UNDER, running
 from test_fastcgi import Client, ask, fetch
 from test_generate import page
 from test_protocols import ATTACH, needs_libfcgi
+from tools import find
 
 FPM = """
 [global]
@@ -51,10 +52,13 @@ SCRIPTS = {
 }
 
 
+uses_php = pytest.mark.needs("php-fpm8.2")
+
+
 @pytest.fixture(scope="module")
 def php(tmp_path_factory):
     """php-fpm with a folder of scripts; the folder of its socket."""
-    program = need("php-fpm8.2")
+    program = find("php-fpm8.2")
     folder = tmp_path_factory.mktemp("php")
     for name, text in SCRIPTS.items():
         write(folder / "root" / "php" / name, text.encode())
@@ -84,6 +88,7 @@ def server(kind, php):
         yield server
 
 
+@uses_php
 def test_phpinfo(server, php):
     got = ask(server.port, "/php/info.php?x=1")
     text = re.sub("<[^>]*>", " ", got.data.decode())
@@ -94,6 +99,7 @@ def test_phpinfo(server, php):
     assert re.search(r"SERVER_SOFTWARE'\]\s+SWEET/", text)
 
 
+@uses_php
 @pytest.mark.parametrize("how", ["form", "raw", "chunks"])
 def test_upload(server, tmp_path, how):
     data = pattern(10 * MB)
@@ -105,6 +111,7 @@ def test_upload(server, tmp_path, how):
         == f"{10 * MB} {hashlib.md5(data).hexdigest()}"
 
 
+@uses_php
 def test_large_upload(kind, php, tmp_path):
     """One that the cache has no room for."""
     size = 64 * MB // SCALE
@@ -118,6 +125,7 @@ def test_large_upload(kind, php, tmp_path):
         server.wait_status(lambda status: status["cache"]["units"] == 0)
 
 
+@uses_php
 def test_paths(server, php):
     assert fetch(server.port, "/php/path.php").body == b"/php/path.php  - /php/path.php"
     assert fetch(server.port, "/php/path.php/a/b").body.decode() \
@@ -127,6 +135,7 @@ def test_paths(server, php):
     assert server.errors.wait("pool /php: .*says: Primary script unknown")
 
 
+@uses_php
 def test_answers(server):
     assert ask(server.port, "/php/large.php").data \
         == b"".join(bytes([97 + i % 26]) * 1000 for i in range(5000))

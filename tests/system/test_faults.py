@@ -11,11 +11,11 @@ import time
 import pytest
 
 from client import fetch
-from conftest import why_not
 from fault_plan import CUT, LOST
 from fault_walk import Walk
 from fault_library import SCENARIOS, walk as walk_library
 from files import write
+from selection import why_not
 from server import TIMEOUT, UNDER, sanitized
 
 if UNDER or sanitized():
@@ -26,7 +26,7 @@ if UNDER or sanitized():
 @pytest.fixture(scope="module", params=["uring", "epoll"])
 def walk(request, tmp_path_factory):
     """A server for all tests of a kind."""
-    why = why_not(request.param, tmp_path_factory.getbasetemp())
+    why = why_not(request.param)
     if why:
         pytest.skip(why)
     one = Walk(tmp_path_factory.mktemp("faults"), request.param)

@@ -20,10 +20,11 @@ import time
 import pytest
 
 from files import write
-from programs import Daemon, need, not_under_valgrind
+from programs import Daemon, not_under_valgrind
 from server import TIMEOUT, Server
+from tools import find
 
-pytestmark = not_under_valgrind
+pytestmark = [not_under_valgrind, pytest.mark.needs("haproxy")]
 CONFIGURATION = os.path.join(os.environ["srcdir"], "doc", "haproxy.cfg")
 # Addresses of their own: nobody's connection takes a port away meanwhile.
 HOSTS = ["127.66.0.1", "127.66.0.2", "127.66.0.3"]
@@ -90,7 +91,7 @@ class Cluster:
             assert text.count(old) == 1, old
             text = text.replace(old, new)
         self.admin = folder / "admin"
-        return [need("haproxy"), "-db", "-f", write(folder / "haproxy.cfg", text.encode())]
+        return [find("haproxy"), "-db", "-f", write(folder / "haproxy.cfg", text.encode())]
 
     def state(self, instance):
         """What HAProxy thinks of it, such as "UP" or "DOWN 1/2"; and when checked last."""
@@ -156,7 +157,6 @@ def files(site):
 
 @pytest.fixture(scope="module")
 def cluster(site, tmp_path_factory):
-    need("haproxy")
     with contextlib.ExitStack() as stack:
         yield Cluster(site, tmp_path_factory.mktemp("haproxy"), stack)
 

@@ -15,8 +15,9 @@ import socket
 import pytest
 
 from files import pattern, write
-from programs import Daemon, need
+from programs import Daemon
 from server import TIMEOUT, VALGRIND, running
+from tools import find
 
 CONFIGURATION = """\
 {user}
@@ -199,7 +200,7 @@ def sweet(root):
 
 @pytest.fixture(scope="module")
 def nginx(root, tmp_path_factory):
-    program, folder = need("nginx"), tmp_path_factory.mktemp("nginx")
+    program, folder = find("nginx"), tmp_path_factory.mktemp("nginx")
     user = f"user {pwd.getpwuid(0).pw_name};" if os.geteuid() == 0 else ""
 
     def command(port):
@@ -272,6 +273,7 @@ def etags(sweet, nginx):
             for port in (sweet, nginx)}
 
 
+@pytest.mark.needs("nginx")
 @pytest.mark.parametrize("method, target, lines", REQUESTS,
                          ids=lambda text: re.sub(r"\s+", " ", text)[:60])
 def test_same(sweet, nginx, etags, method, target, lines):

@@ -2,7 +2,6 @@
 """The packets of one exchange, one by one, as bench/bench packets shows them."""
 
 import os
-import shutil
 import sys
 
 import pytest
@@ -14,7 +13,7 @@ from lib import packets  # noqa: E402
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="only root can make namespaces"),
-    pytest.mark.skipif(not shutil.which("tcpdump"), reason="no tcpdump"),
+    pytest.mark.needs("tcpdump"),
 ]
 
 

@@ -13,7 +13,7 @@ from server import VALGRIND, Server, running
 
 pytestmark = [
     pytest.mark.skipif(VALGRIND, reason="the page is not the server's; its data are tested there"),
-    pytest.mark.skipif(not browsers.CHROMIUM, reason="no chromium (apt-get install chromium)"),
+    pytest.mark.needs("chromium"),
 ]
 
 LIVE = "document.getElementById('state').className === 'live'"

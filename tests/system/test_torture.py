@@ -12,6 +12,8 @@ import pytest
 
 from server import BUILD, TIMEOUT
 
+pytestmark = pytest.mark.bench
+
 TORTURE = os.path.join(os.environ["srcdir"], "tests", "torture", "torture")
 
 STAGES = {

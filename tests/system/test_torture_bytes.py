@@ -16,6 +16,8 @@ import pytest
 
 from server import BUILD, TIMEOUT
 
+pytestmark = pytest.mark.bench
+
 CLIENT = os.path.join(BUILD, "tests", "torture", "client")
 TORTURE = os.path.join(os.environ["srcdir"], "tests", "torture", "torture")
 ALL = (1 << 64) - 1

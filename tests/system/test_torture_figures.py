@@ -6,6 +6,10 @@ import os
 import pathlib
 import subprocess
 
+import pytest
+
+pytestmark = pytest.mark.bench
+
 FIGURES = pathlib.Path(os.environ["srcdir"]).resolve() / "tests/torture/figures"
 RESULTS = {"seed": 7, "seconds": 60, "version": None, "date": "today", "kernel": "6.1", "cpus": 2,
            "passed": True, "stages": {"bytes": {"passed": True, "wrong": None, "seconds": 59.7,

@@ -22,7 +22,10 @@ sys.path.insert(0, os.path.join(os.environ["srcdir"], "bench"))
 
 from lib.wan import SERVER, Wan  # noqa: E402
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make network devices")
+pytestmark = [
+    pytest.mark.bench,
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root can make network devices"),
+]
 WAN = os.path.join(BUILD, "bench", "wan")
 MB = 1_000_000
 SO_RCVBUFFORCE = 33  # Python has no name for it

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: MIT
+"""How long tests take: tests/times.txt, which says it of each file of the system
+tests and of each suite, and what a run adds to the history of its build.
+
+Lines of tests/times.txt: "file NAME SECONDS" and "suite NAME TESTS SECONDS"; the
+seconds are those of all tests added up, not of the clock.
+"""
+
+import os
+import time
+
+HEAD = """\
+# Seconds of the tests, added up, at rest on two processors: of each file of system tests
+# with one backend, by which ./run-tests cuts them into jobs, and of each suite, with which
+# its summary compares.  Written anew by: ./run-tests --all --write-times
+"""
+UNKNOWN = 3  # seconds of a file that is not listed
+
+
+class Times:
+    def __init__(self, path):
+        self.path = path
+        self.files = {}
+        self.suites = {}
+        if os.path.exists(path):
+            with open(path) as lines:
+                for words in map(str.split, lines):
+                    if words and words[0] == "file":
+                        self.files[words[1]] = float(words[2])
+                    elif words and words[0] == "suite":
+                        self.suites[words[1]] = (int(words[2]), float(words[3]))
+
+    def of_file(self, name):
+        return self.files.get(name, UNKNOWN)
+
+    def write(self):
+        with open(self.path, "w") as file:
+            file.write(HEAD)
+            for name, seconds in sorted(self.files.items()):
+                file.write(f"file {name} {seconds:.1f}\n")
+            for name, (tests, seconds) in sorted(self.suites.items()):
+                file.write(f"suite {name} {tests} {seconds:.0f}\n")
+
+
+def remember(path, rows):
+    """Adds a line for each suite: when it was, its name, its tests, their seconds."""
+    with open(path, "a") as history:
+        for name, tests, seconds in rows:
+            history.write(f"{time.strftime('%Y-%m-%dT%H:%M:%S')}\t{name}\t{tests}\t{seconds:.1f}\n")

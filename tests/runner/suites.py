@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: MIT
+"""The suites: what there is to run, and in which tier.
+
+A suite is a function that makes jobs; SUITES says of each its tiers, the packages
+that it wants beside those of the build, and what it is.  The order is that in which
+they begin.
+"""
+
+import dataclasses
+import glob
+import os
+import sys
+import typing
+
+import report
+from pool import Job
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "system"))
+
+QUICK, MORE, ALL = "quick", "more", "all"
+TIERS = (QUICK, MORE, ALL)
+BUNDLE = 8  # seconds of system tests that one process of pytest runs, if it can be so few
+SLICE = 20  # seconds from which a file is cut
+# A system test waits more than it computes.
+SYSTEM_WEIGHT = 0.4
+HARDLY_ANY = 65536  # bytes of memory that nobody may lock
+USUAL = 8 << 20
+
+# Trees: their folders and how they are configured.
+TREES = {
+    "build": ["--enable-werror"],
+    "build-asan": ["--enable-werror", "--enable-asan"],
+    "build-tsan": ["--enable-werror", "--enable-tsan"],
+}
+# What sanitizers do not look at: tools of the benchmarks.
+BENCH_UNITS = {"test-client-answer", "test-client-requests", "test-client-schedule",
+               "test-client-times", "test-surge", "test-wan-link"}
+# Units that send from pinned memory or by an io_uring themselves: as much as users usually have.
+PINNING = {"test-async", "test-access-log", "test-operation", "test-transmit-hold",
+           "test-transmit-learn", "test-transmit-wire"}
+
+
+@dataclasses.dataclass
+class Suite:
+    name: str
+    tiers: tuple
+    text: str  # for --help
+    jobs: typing.Callable  # (Context, Suite) -> jobs
+    packages: str = ""
+    deadline: float = 300  # seconds of each job
+    trees: tuple = ("build",)
+
+
+@dataclasses.dataclass
+class Context:
+    """What jobs are made with."""
+    top: str
+    logs: str
+    times: object
+    processors: int
+    seconds: dict = dataclasses.field(default_factory=dict)  # fuzz, torture: how long
+
+    def script(self, *words):
+        return os.path.join(self.top, *words)
+
+    def job(self, suite, name, command, **more):
+        name = f"{suite.name}/{name}"
+        log = os.path.join(self.logs, name.replace("/", ":") + ".log")
+        more.setdefault("deadline", suite.deadline)
+        return Job(name, suite.name, command, log, folder=self.top, **more)
+
+
+def built(tree):
+    return (f"build/{tree}",)
+
+
+# --- building ----------------------------------------------------------------------------
+
+
+def builds(context, trees):
+    """A job for each tree, and the bootstrap before them."""
+    suite = Suite("build", TIERS, "", None, deadline=1200)
+    shell = "me=run-tests; . ./build-aux/steps.sh; "
+    yield context.job(suite, "bootstrap", ["sh", "-c", shell + "bootstrap"], rank=3000)
+    for number, tree in enumerate(trees):
+        yield context.job(
+            suite, tree, ["sh", "-c", shell + 'build_all "$@"', "sh", tree, *TREES[tree]],
+            # Not all of it, so that tests that wait run meanwhile.
+            weight=max(1, context.processors * 0.7), rank=2000 - number,
+            after=("build/bootstrap",))
+
+
+# --- checks and units --------------------------------------------------------------------
+
+
+def in_tree(context, tree, *command):
+    return [context.script("tests", "in-build.sh"), os.path.join(context.top, tree), *command]
+
+
+def checks(context, suite):
+    for name in ("check-man", "check-floors", "check-hardening", "check-readme"):
+        yield context.job(suite, name, in_tree(context, "build", context.script("tests", f"{name}.sh")),
+                          after=built("build"))
+
+
+def runner(context, suite):
+    results = os.path.join(context.logs, "runner.json")
+    yield context.job(suite, "runner", [python(), "-m", "pytest", "-q", "-rfEs", "-p", "no:cacheprovider",
+                                        context.script("tests", "runner")],
+                      environment={"PYTHONDONTWRITEBYTECODE": "1"}, results=results)
+
+
+def python():
+    """Debian's own first: it is the one that Debian's pytest belongs to."""
+    return "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
+
+
+def unit_names(context, folder="unit", pattern="test-*.c"):
+    found = glob.glob(context.script("tests", folder, pattern))
+    return sorted(os.path.basename(path).removesuffix(".c") for path in found)
+
+
+def units(tree, fuzz=True, bench=False, **environment):
+    def make(context, suite):
+        for name in unit_names(context):
+            if bench or name not in BENCH_UNITS:
+                yield context.job(suite, name, in_tree(context, tree, f"tests/unit/{name}"),
+                                  after=built(tree), weight=0.7, environment=environment)
+        for name in unit_names(context, "fuzz", "fuzz-*.c") if fuzz else ():
+            yield context.job(suite, name, in_tree(context, tree, "sh", "-c", SEEDS, "sh", name),
+                              after=built(tree), weight=0.7)
+    return make
+
+
+# Two of the targets compare with a library that the build may lack.
+SEEDS = """[ -x "tests/fuzz/$1" ] || ! grep -q '^HAVE_HTTP_PARSER_FALSE = *#' Makefile || exit 1
+[ -x "tests/fuzz/$1" ] || { echo "$1: skipped: built without http-parser"; exit 77; }
+exec "tests/fuzz/$1" """
+
+
+def valgrind_units(context, suite):
+    for name in unit_names(context):
+        yield context.job(suite, name, [context.script("tests", "check-valgrind.sh"), name],
+                          after=built("build"), environment={"builddir": context.script("build")})
+
+
+def nobody(memory):
+    """As nobody, since locked memory has no limit for root."""
+    return ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", "--inh-caps=-all",
+            "prlimit", f"--memlock={memory}", "--core=0"] if os.geteuid() == 0 else [
+            "prlimit", f"--memlock={memory}", "--core=0"]
+
+
+def unprivileged(context, suite):
+    for name in unit_names(context):
+        command = [*nobody(USUAL if name in PINNING else HARDLY_ANY), f"tests/unit/{name}"]
+        yield context.job(suite, name, in_tree(context, "build", *command),
+                          after=built("build"), weight=0.7)
+    yield from system("build", "epoll,none", "--thin", prefix=nobody(HARDLY_ANY),
+                      choose="not test_consumer", SWEET_THREADS="1")(context, suite)
+
+
+# --- system tests ------------------------------------------------------------------------
+
+
+def bundles(context, factor, marks):
+    """[(name, files, slice, seconds)]: what one process of pytest runs each; factor: how many
+    times longer than listed it takes here."""
+    files = sorted(glob.glob(context.script("tests", "system", "test_*.py")))
+    if marks == "needs":
+        files = [path for path in files if "mark.needs(" in report.text_of(path)]
+    loads = sorted(((context.times.of_file(os.path.basename(path)) * factor, path)
+                    for path in files), reverse=True)
+    made, together, load = [], [], 0
+    for seconds, path in loads:
+        name = os.path.basename(path).removesuffix(".py")
+        count = -int(-seconds // SLICE) if seconds > SLICE else 1
+        if count > 1:
+            made += [(f"{name}-{part}", [path], f"{part}/{count}", seconds / count)
+                     for part in range(1, count + 1)]
+        elif seconds >= BUNDLE / 2:
+            made.append((name, [path], "", seconds))
+        else:
+            together.append(path)
+            load += seconds
+            if load >= BUNDLE:
+                made.append((f"{name}-and-others", together, "", load))
+                together, load = [], 0
+    if together:
+        name = os.path.basename(together[-1]).removesuffix(".py")
+        made.append((f"{name}-and-others", together, "", load))
+    return made
+
+
+def system(tree, backends, *options, marks="", choose="", prefix=(), factor=1, weight=SYSTEM_WEIGHT,
+           **environment):
+    def make(context, suite):
+        more = [f"--backends={backends}", *options]
+        more += ["-m", marks] if marks else []
+        more += ["-k", choose] if choose else []
+        for name, files, part, seconds in bundles(context, factor, marks):
+            arguments = [*more, *([f"--slice={part}"] if part else []), *files]
+            yield context.job(
+                suite, name,
+                in_tree(context, tree, *prefix, context.script("tests", "check-system.sh"), *arguments),
+                after=built(tree), weight=weight, rank=seconds, environment=environment,
+                results=os.path.join(context.logs, f"{suite.name}:{name}.json"))
+    return make
+
+
+# --- the others --------------------------------------------------------------------------
+
+
+def script(*words, weight=1, after=("build",), rank=0, **environment):
+    """One script of the tree, with the build's environment."""
+    def make(context, suite):
+        environment_ = {"builddir": context.script("build"), "srcdir": context.top, **environment}
+        yield context.job(suite, suite.name, [context.script(words[0]), *words[1:]], weight=weight,
+                          rank=rank, after=tuple(f"build/{tree}" for tree in after),
+                          environment=environment_)
+    return make
+
+
+def make(target, weight, rank=0, **settings):
+    """A target of the build's Makefile."""
+    def jobs(context, suite):
+        values = [f"{name}={context.seconds.get(value, value)}" for name, value in settings.items()]
+        yield context.job(suite, suite.name,
+                          ["make", "-C", "build", f"-j{context.processors}", target, *values],
+                          weight=weight, after=built("build"), rank=rank)
+    return jobs
+
+
+def kernels(context, suite):
+    for series in ("6.1", "6.12"):
+        yield context.job(suite, series, [context.script("tests", "kernel", "check-kernel.sh")],
+                          after=built("build"), rank=100,
+                          environment={"builddir": context.script("build"), "KERNELS": series})
+
+
+QEMU = "busybox-static cpio curl debian-archive-keyring gcc-12 iproute2 kmod libelf1 qemu-system-x86 xz-utils"
+PEERS = ("apache2-bin ethtool gnuplot-nox h2o haproxy httperf iproute2 libc6-dbg libfcgi-dev lighttpd "
+         "nghttp2-client nginx-light tcpdump valgrind varnish wrk")
+SYSTEM = "curl iproute2 libfcgi-dev media-types python3-pytest spawn-fcgi wrk"
+NOT_BENCH = "not bench"
+
+
+def programs_of_others():
+    from tools import PACKAGES
+    return " ".join(sorted(set(PACKAGES.values())))
+
+
+SUITES = [
+    Suite("checks", (QUICK, ALL), "the manual, the floors, hardening, README's programs", checks,
+          "curl mandoc"),
+    Suite("runner", (QUICK, ALL), "what runs the tests itself", runner, "python3-pytest", trees=()),
+    Suite("system", (QUICK, ALL), "the whole server, by the backend that the kernel offers first",
+          system("build", "first,none"), SYSTEM),
+    Suite("units", (QUICK, ALL), "a program for each source; the seeds of the fuzzers",
+          units("build", bench=True), "check libhttp-parser-dev"),
+    Suite("asan", (QUICK, ALL), "units and seeds with the address and undefined-behaviour sanitizers",
+          units("build-asan"), trees=("build-asan",)),
+
+    Suite("kernel-main", (MORE,), "a guest of QEMU boots, and runs the module's main tests",
+          script("tests/kernel/check-kernel.sh", "test-send", "test-library", rank=500, KERNELS="6.1"),
+          QEMU, deadline=600),
+    Suite("asan-system", (MORE, ALL), "the whole server with these sanitizers, by epoll",
+          system("build-asan", "epoll,none", marks=NOT_BENCH, factor=2.5), trees=("build-asan",)),
+    Suite("no-uring", (MORE, ALL), "the whole server where io_uring is refused",
+          system("build", "no-uring")),
+    Suite("asan-pairs", (MORE,), "each system test with these sanitizers, by io_uring or without it",
+          system("build-asan", "uring,no-uring", "--thin", marks=NOT_BENCH), trees=("build-asan",)),
+    Suite("tsan", (MORE, ALL), "units with the thread sanitizer", units("build-tsan", fuzz=False),
+          trees=("build-tsan",)),
+    Suite("tsan-system", (MORE, ALL), "each system test with it, by epoll or without io_uring",
+          # It sees no descriptor that io_uring opens and takes it for another's, nor what
+          # GLib's slices lock.
+          system("build-tsan", "epoll,no-uring,none", "--thin", marks=NOT_BENCH,
+                 choose="not takes_io_uring", G_SLICE="always-malloc",
+                 TSAN_OPTIONS="suppressions=" + os.path.abspath("tests/tsan-exceptions.txt")),
+          trees=("build-tsan",)),
+    Suite("unprivileged", (MORE, ALL), "as a user who may lock 64 KiB of memory, by one thread",
+          unprivileged),
+    Suite("needs", (MORE, ALL), "tests that programs of others are needed for",
+          system("build", "first,none", marks="needs"), programs_of_others()),
+    Suite("analyze", (MORE, ALL), "gcc -fanalyzer and cppcheck: nothing but what is explained",
+          script("tests/check-analysis.sh", weight=2, after=()), "cppcheck", trees=()),
+    Suite("install", (MORE, ALL), "make install, README's programs with it, make uninstall",
+          script("tests/check-install.sh")),
+
+    Suite("kernel", (ALL,), "the kernel's module in guests of QEMU, Linux 6.1 and 6.12", kernels,
+          QEMU, deadline=1500),
+    Suite("distcheck", (ALL,), "the release, built and tested on its own",
+          script("tests/check-dist.sh", rank=90), deadline=1500),
+    Suite("valgrind-system", (ALL,), "each system test under Valgrind, by epoll",
+          system("build", "epoll,none", "--thin", marks=NOT_BENCH, factor=5, weight=1,
+                 SWEET_UNDER="valgrind --quiet --vgdb=no --error-exitcode=99 --leak-check=full"),
+          "valgrind", deadline=1500),
+    Suite("valgrind", (ALL,), "units under Valgrind", valgrind_units, "valgrind", deadline=400),
+    Suite("epoll", (ALL,), "the whole server by epoll",
+          system("build", "epoll")),
+    Suite("asan-uring", (ALL,), "the whole server with the sanitizers, by io_uring",
+          system("build-asan", "uring", marks=NOT_BENCH, factor=2.5), trees=("build-asan",)),
+    Suite("asan-no-uring", (ALL,), "the same where io_uring is refused",
+          system("build-asan", "no-uring", marks=NOT_BENCH, factor=2.5), trees=("build-asan",)),
+    Suite("fuzz", (ALL,), "each fuzz target for a minute, with the same numbers for chance each time",
+          make("fuzz", 2, FUZZ_SECONDS="fuzz", FUZZ_BESIDE="beside", FUZZ_OPTIONS="-seed=1 -reload=0"),
+          "clang libclang-rt-14-dev", deadline=3000),
+    Suite("bench", (ALL,), "whether each experiment runs, not how fast",
+          script("tests/check-bench.sh", weight=2), PEERS, deadline=2000),
+    Suite("torture", (ALL,), "faults, hostile input and load, for ten minutes",
+          make("torture", 2, TORTURE_SECONDS="torture"), deadline=2000),
+]

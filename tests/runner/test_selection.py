@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: MIT
+"""Which tests are chosen, by which backends, and what is said of those that run."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+import selection
+from conftest import SYSTEM
+
+KINDS = ("uring", "epoll", "no-uring")
+
+
+class Item:
+    def __init__(self, name, **params):
+        self.path = pathlib.Path("test_a.py")
+        self.originalname = name
+        if params:
+            self.callspec = type("Spec", (), {"params": params})()
+
+
+class Config:
+    def __init__(self, **options):
+        self.options = {"backends": None, "thin": False, "slice": None, **options}
+
+    def getoption(self, name):
+        return self.options[name]
+
+
+def items():
+    return [*(Item("test_of_kinds", kind=kind, size=size) for kind in KINDS for size in (1, 2)),
+            *(Item("test_other_name", walk=kind) for kind in KINDS),
+            Item("test_own_kinds", kind="denied"), Item("test_plain"), Item("test_sizes", size="x")]
+
+
+def choose(**options):
+    return [(item.originalname, selection.backend_of(item))
+            for item in selection.choose(Config(**options), items())]
+
+
+def test_backend_is_any_parameter():
+    assert choose(backends="epoll") == [("test_of_kinds", "epoll")] * 2 + [("test_other_name", "epoll")]
+
+
+def test_none():
+    assert choose(backends="none") == [("test_own_kinds", "none"), ("test_plain", "none"),
+                                       ("test_sizes", "none")]
+
+
+def test_each_is_in_one_backend():
+    parts = [choose(backends=word) for word in (*KINDS, "none")]
+    assert sum(map(len, parts)) == len(items())
+
+
+def test_first(monkeypatch):
+    monkeypatch.setattr(selection, "why_not", lambda kind: "no io_uring" if kind == "uring" else "")
+    assert choose(backends="first") == choose(backends="epoll")
+
+
+@pytest.mark.parametrize("words", ["nothing", "epoll,", "first,evil"])
+def test_bad_backends(words, monkeypatch):
+    monkeypatch.setattr(selection, "why_not", lambda kind: "")
+    with pytest.raises(pytest.UsageError, match="is none of"):
+        choose(backends=words)
+
+
+def test_thin_takes_one_of_each():
+    chosen = choose(thin=True)
+    assert [name for name, _ in chosen] == list(dict.fromkeys(item.originalname for item in items()))
+    assert choose(thin=True, backends="epoll,none")[0] == ("test_of_kinds", "epoll")
+
+
+def test_thin_takes_backends_in_turn():
+    many = [Item(f"test_{number}", kind=kind) for number in range(60) for kind in KINDS]
+    chosen = [selection.backend_of(item) for item in selection.choose(Config(thin=True), many)]
+    assert len(chosen) == 60 and all(chosen.count(kind) >= 10 for kind in KINDS)
+    # Whichever others are there.
+    few = [selection.backend_of(item) for item in selection.choose(Config(thin=True), many[90:])]
+    assert few == chosen[30:]
+
+
+def test_slices_are_all_of_it():
+    parts = [selection.choose(Config(slice=f"{part}/4"), list(range(10))) for part in (1, 2, 3, 4)]
+    assert sum(parts, []) == list(range(10))
+    with pytest.raises(pytest.UsageError):
+        choose(slice="5/4")
+
+
+def run(folder, text, **environment):
+    """A test beside the conftest of the system tests."""
+    for name in os.listdir(SYSTEM):
+        if name.endswith(".py") and not name.startswith("test_"):
+            os.symlink(os.path.join(SYSTEM, name), folder / name)
+    (folder / "test_it.py").write_text("import pytest\n" + text)
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(folder)],
+        capture_output=True, text=True, timeout=120,
+        env={**os.environ, "NABC_RESULTS": str(folder / "results"), **environment})
+
+
+def rows(folder):
+    with open(folder / "results") as file:
+        return [json.loads(line) for line in file]
+
+
+def test_results(tmp_path):
+    run(tmp_path, """
+def test_good(): pass
+def test_bad(): assert False
+def test_skipped(): pytest.skip("no such thing")
+@pytest.fixture
+def broken():
+    yield
+    assert False
+def test_broken_end(broken): pass
+""")
+    found = {row["test"].rpartition("::")[2]: (row["outcome"], row["reason"])
+             for row in rows(tmp_path) if "test" in row}
+    assert found["test_good"] == ("passed", "")
+    assert found["test_bad"][0] == "failed" and found["test_broken_end"][0] == "failed"
+    assert found["test_skipped"] == ("skipped", "no such thing")
+    assert rows(tmp_path)[0]["begin"].endswith("test_good")
+
+
+def test_file_that_cannot_be_read(tmp_path):
+    assert run(tmp_path, "import nothing_of_that_name\n").returncode != 0
+    assert rows(tmp_path)[0]["outcome"] == "failed"
+
+
+def test_file_that_is_skipped(tmp_path):
+    run(tmp_path, "pytest.skip('not here', allow_module_level=True)\n")
+    assert [(row["outcome"], row["reason"]) for row in rows(tmp_path)] == [("skipped", "not here")]
+
+
+def test_missing_program(tmp_path):
+    text = """
+@pytest.fixture
+def never(): assert False
+@pytest.mark.needs("nginx")
+def test_it(never): pass
+"""
+    run(tmp_path, text, PATH=str(tmp_path / "none"))
+    (row,) = (row for row in rows(tmp_path) if "test" in row)
+    # Debian has it in a folder that is always looked into.
+    if not os.path.exists("/usr/sbin/nginx"):
+        assert row["outcome"] == "skipped"
+        assert row["reason"] == "nginx is missing; on Debian: apt-get install nginx-light"
+
+
+def test_what_is_said_of_a_failure(tmp_path):
+    """The server's command, end, log and status, the requests: within a hundred lines."""
+    done = run(tmp_path, """
+import collections, types, time
+import client, postmortem, server
+def test_it():
+    fake = types.SimpleNamespace(
+        process=types.SimpleNamespace(args=["sweet", "--root", "/x y"], poll=lambda: -11), pid=7,
+        errors=types.SimpleNamespace(text=lambda: "\\n".join(f"line {n}" for n in range(300))),
+        try_status=lambda: None, last_status={"requests": 12})
+    server.started += [fake] * 5
+    server.note(80, "sent", b"GET /what HTTP/1.1")
+    assert False
+""")
+    lines = done.stdout.splitlines()
+    assert len(lines) < 100
+    text = done.stdout
+    for part in ("server 5 of 5", "sweet --root '/x y'", "process 7: ended with -11", "log: line 299",
+                 "288 lines of the log before these", '"requests": 12', "sent 18 bytes b'GET /what"):
+        assert part in text, part

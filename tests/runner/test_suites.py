@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: MIT
+"""The tiers: that nothing is left out of them, and that each pair of a test and a
+backend, and of a backend and a sanitizer, is in what a merge needs."""
+
+import glob
+import os
+import re
+import subprocess
+
+import pytest
+
+import estimates
+import suites
+from conftest import HERE, TOP
+
+COMMAND = ["python3", os.path.join(HERE, "main.py")]
+
+
+@pytest.fixture
+def context(tmp_path):
+    return suites.Context(TOP, str(tmp_path), estimates.Times(tmp_path / "none"), 2)
+
+
+def jobs(context, *tiers):
+    return [job for suite in suites.SUITES if set(suite.tiers) & set(tiers)
+            for job in suite.jobs(context, suite)]
+
+
+def test_names(context):
+    for tier in suites.TIERS:
+        names = [job.name for job in jobs(context, tier)]
+        assert len(names) == len(set(names)) and names
+        logs = [job.log for job in jobs(context, tier)]
+        assert len(logs) == len(set(logs))
+
+
+def test_jobs_wait_for_builds_that_are_made(context):
+    for suite in suites.SUITES:
+        made = {job.name for job in suites.builds(context, suite.trees)} if suite.trees else set()
+        for job in suite.jobs(context, suite):
+            assert set(job.after) <= made, suite.name
+
+
+@pytest.mark.parametrize("tier", suites.TIERS)
+def test_all_has_what_the_others_have(tier):
+    """But for what is a part of another suite of it."""
+    parts = {"kernel-main": "kernel", "asan-pairs": "asan-uring"}
+    every = {suite.name for suite in suites.SUITES if suites.ALL in suite.tiers}
+    assert {parts.get(suite.name, suite.name) for suite in suites.SUITES if tier in suite.tiers} <= every
+
+
+def option(job, name):
+    found = [word.partition("=")[2] for word in job.command if word.startswith(f"--{name}=")]
+    return found[0].split(",") if found else []
+
+
+def pairs(context, *tiers):
+    """{(tree, backend): whether all tests have it, or only some}."""
+    found = {}
+    for job in jobs(context, *tiers):
+        tree = os.path.basename(job.command[1]) if "in-build.sh" in job.command[0] else ""
+        for backend in option(job, "backends"):
+            whole = "--thin" not in job.command and "-m" not in job.command
+            found[tree, backend] = found.get((tree, backend), False) or whole
+    return found
+
+
+def test_pairs_of_a_merge(context):
+    found = pairs(context, suites.QUICK, suites.MORE)
+    for backend in ("first", "no-uring", "none"):
+        assert found["build", backend], backend
+    # By epoll all but the tools of the benchmarks.
+    assert ("build-asan", "epoll") in found
+    assert {("build-asan", "uring"), ("build-asan", "no-uring"), ("build-tsan", "epoll"),
+            ("build-tsan", "no-uring")} <= set(found)
+
+
+def test_products_of_all(context):
+    found = pairs(context, suites.ALL)
+    for backend in ("first", "epoll", "no-uring", "none"):
+        assert found["build", backend], backend
+    assert {("build-asan", backend) for backend in ("uring", "epoll", "no-uring")} <= set(found)
+
+
+@pytest.mark.parametrize("slice_", [suites.SLICE, 1])
+def test_every_file_is_in_one_bundle(context, monkeypatch, slice_):
+    monkeypatch.setattr(suites, "SLICE", slice_)
+    parts = {}
+    for _, files, part, _ in suites.bundles(context, 1, ""):
+        for path in files:
+            parts.setdefault(path, []).append(part)
+    assert set(parts) == set(glob.glob(os.path.join(TOP, "tests", "system", "test_*.py")))
+    for found in parts.values():
+        count = len(found)
+        assert found == [""] or found == [f"{number}/{count}" for number in range(1, count + 1)]
+
+
+def test_units_are_those_of_the_build(context):
+    with open(os.path.join(TOP, "tests", "local.mk")) as makefile:
+        named = set(re.findall(r"^\ttests/unit/(test-[a-z0-9-]+) ?\\?$|^GLIB_UNITS = tests/unit/(.*)$",
+                               makefile.read(), re.M))
+    assert {first or second for first, second in named} == set(suites.unit_names(context))
+    assert suites.BENCH_UNITS | suites.PINNING <= set(suites.unit_names(context))
+
+
+def run(*arguments, **environment):
+    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=120,
+                          env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **environment})
+
+
+def test_packages():
+    few = run("--packages").stdout.split()
+    assert "python3-pytest" in few and "chromium" not in few and "qemu-system-x86" not in few
+    more = run("--more", "--packages").stdout.split()
+    assert {"chromium", "nginx-light", "qemu-system-x86", "cppcheck"} <= set(more)
+    assert "varnish" in run("--all", "--packages").stdout.split()
+    assert run("--only", "analyze", "--packages").stdout.split() == ["cppcheck"]
+
+
+def test_help_has_each_suite():
+    done = run("--help")
+    assert done.returncode == 0
+    for suite in suites.SUITES:
+        assert re.search(rf"^  {suite.name} .*{re.escape(suite.text)}", done.stdout, re.M)
+
+
+@pytest.mark.parametrize("arguments, says", [
+    (["--only", "nothing"], "run-tests: nothing is no suite; ./run-tests --help lists them\n"),
+    (["--from", "kernel"], "run-tests: kernel is not in this tier; "),
+    (["--quick", "--all"], "not allowed with argument"),
+])
+def test_bad_arguments(arguments, says):
+    done = run(*arguments)
+    assert done.returncode != 0 and says in done.stderr
+
+
+def test_no_place_for_files(tmp_path):
+    done = run("--only", "checks", TMPDIR=str(tmp_path / "none"))
+    assert done.returncode == 1
+    assert done.stderr == (f"run-tests: {tmp_path}/none cannot be written to: No such file or directory "
+                           "(TMPDIR=DIR chooses another folder for temporary files)\n")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
+def test_full_folder(tmp_path):
+    if subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode:
+        pytest.skip("no mount namespaces here")
+    text = f"mount -t tmpfs -o size=3M none {tmp_path} && exec \"$@\""
+    done = subprocess.run(["unshare", "-m", "sh", "-c", text, "sh", *COMMAND, "--only", "checks"],
+                          capture_output=True, text=True, timeout=120,
+                          env={**os.environ, "TMPDIR": str(tmp_path)})
+    assert done.returncode == 1
+    assert re.fullmatch(rf"run-tests: {tmp_path} has \d MiB left, and the tests want 2048 MiB .*\n", done.stderr)

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: MIT
+"""Which of the tests run, and with which backend of the server: the options
+--backends, --thin and --slice, and the marks "needs" and "bench"."""
+
+import collections
+import functools
+import tempfile
+import zlib
+
+import pytest
+
+import server as servers
+import tools
+
+NONE = "none"  # of tests that choose no backend
+FIRST = "first"
+
+OPTIONS = [
+    ("--backends", {"metavar": "LIST", "help": "only tests with these backends, words with commas "
+     f"between them: {', '.join(servers.KINDS)}, {FIRST} (the first of them that this kernel has), "
+     f"{NONE} (tests that choose none)"}),
+    ("--thin", {"action": "store_true", "help": "each test function once: with one of the "
+     "backends in turn, and with the first of its other parameters"}),
+    ("--slice", {"metavar": "N/M", "help": "the Nth of M slices of the tests"}),
+    ("--shuffle", {"metavar": "SEED", "help": "in an order that SEED decides"}),
+]
+MARKS = [
+    "needs(program, ...): skipped without these programs of others",
+    "bench: tests the tools of bench/ and tests/torture/, not the server: no sanitizer looks at it",
+]
+
+
+@functools.lru_cache
+def why_not(kind):
+    """Why a backend cannot run on this machine; empty when it can."""
+    if kind == "uring" and servers.VALGRIND:
+        return "Valgrind stops for ever in io_uring_enter"
+    try:
+        with tempfile.TemporaryDirectory() as root, servers.running(kind, root):
+            return ""
+    except AssertionError as error:
+        said = str(error)
+        # Only what a kernel can lack; anything else is a failure.
+        if "io_uring cannot be used: " in said and kind == "uring":
+            return said
+        raise
+
+
+def backend_of(item):
+    """The backend that is one of a test's parameters, whatever the parameter's name."""
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
+    chosen = [parameters["kind"]] if "kind" in parameters else parameters.values()
+    for value in chosen:
+        if isinstance(value, str) and value in servers.KINDS:
+            return value
+    return NONE
+
+
+def chosen_backends(words):
+    known = (*servers.KINDS, FIRST, NONE)
+    backends = []
+    for word in words.split(","):
+        if word not in known:
+            raise pytest.UsageError(f"--backends: {word} is none of {', '.join(known)}")
+        backends.append(word if word != FIRST else
+                        next(kind for kind in servers.KINDS if not why_not(kind)))
+    return backends
+
+
+def one_of_each(items):
+    """One item of each function; the functions take their backends in turn."""
+    functions = collections.defaultdict(list)
+    for item in items:
+        functions[item.path, item.originalname].append(item)
+    kept = []
+    for (_, name), variants in functions.items():
+        backends = list(dict.fromkeys(map(backend_of, variants)))
+        # By the name, so that it is the same whichever other tests are run.
+        turn = backends[zlib.crc32(name.encode()) % len(backends)]
+        kept.append(next(item for item in variants if backend_of(item) == turn))
+    return kept
+
+
+def slice_of(items, number, count):
+    """Neighbours stay together, since they share servers."""
+    if not 1 <= number <= count:
+        raise pytest.UsageError(f"--slice: there is no {number} of {count}")
+    return items[len(items) * (number - 1) // count:len(items) * number // count]
+
+
+def choose(config, items):
+    """The items that the options ask for."""
+    option = config.getoption
+    kept = list(items)
+    if option("backends"):
+        backends = chosen_backends(option("backends"))
+        kept = [item for item in kept if backend_of(item) in backends]
+    if option("thin"):
+        kept = one_of_each(kept)
+    if option("slice"):
+        kept = slice_of(kept, *map(int, option("slice").split("/")))
+    return kept
+
+
+def lacking(item):
+    """The line that says which program a test lacks, or nothing."""
+    for mark in item.iter_markers("needs"):
+        for name in mark.args:
+            if not tools.find(name):
+                return tools.missing(name)
+    return ""

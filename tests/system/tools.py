@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: MIT
+"""Programs of others that some tests need: where they are, and the Debian packages that
+have them."""
+
+import os
+import shutil
+
+# What tests name in their mark "needs", and the Debian package that has it.
+PACKAGES = {
+    "ab": "apache2-utils", "brotli": "brotli", "chromium": "chromium", "go": "golang-go",
+    "gzip": "gzip", "h2load": "nghttp2-client", "haproxy": "haproxy", "htpasswd": "apache2-utils",
+    "httperf": "httperf", "nginx": "nginx-light", "php-fpm8.2": "php8.2-fpm",
+    "spawn-fcgi": "spawn-fcgi", "tcpdump": "tcpdump", "zstd": "zstd",
+}
+# Debian's own first: its packages are compiled already.
+PLACES = {"go": ["/usr/lib/go/bin/go"]}
+
+
+def find(name):
+    """The path of a program that PACKAGES names, or None."""
+    path = os.environ.get("PATH", os.defpath) + ":/usr/sbin"
+    found = (shutil.which(place, path=path) for place in (*PLACES.get(name, ()), name))
+    return next(filter(None, found), None)
+
+
+def missing(name):
+    return f"{name} is missing; on Debian: apt-get install {PACKAGES[name]}"
