@@ -21,8 +21,6 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 ROOM = 2 << 30  # bytes that the tests want in the folder of temporary files
 PROGRESS = 60  # seconds from one line about what is running to the next
-# Seconds after which the tier has failed, whatever is still running.
-LIMITS = {suites.QUICK: 1800, suites.MORE: 3300, suites.ALL: 7200}
 
 
 class Refused(Exception):
@@ -42,12 +40,8 @@ def parse(arguments):
                "TMPDIR chooses the folder of temporary files.\nMissing Debian packages are installed "
                "if you are root.")
     tier = parser.add_mutually_exclusive_group()
-    tier.add_argument("--quick", dest="tier", action="store_const", const=suites.QUICK,
-                      help="what everyone runs, within 12 minutes on two processors (default)")
-    tier.add_argument("--more", dest="tier", action="store_const", const=suites.MORE,
-                      help="what a merge needs beside that")
-    tier.add_argument("--all", dest="tier", action="store_const", const=suites.ALL,
-                      help="everything, within 90 minutes")
+    for name, (text, _) in suites.TIERS.items():
+        tier.add_argument(f"--{name}", dest="tier", action="store_const", const=name, help=text)
     parser.add_argument("--only", metavar="SUITE[,SUITE...]", help="these suites, of whatever tier")
     parser.add_argument("--from", dest="first", metavar="SUITE",
                         help="the tier from this suite on; the summary has the others as they were")
@@ -174,7 +168,7 @@ class Run:
 
     def run(self):
         self.plan()
-        self.pool.run(self.began + LIMITS[self.given.tier])
+        self.pool.run(self.began + suites.TIERS[self.given.tier][1])
         return self.finish()
 
     def earlier(self):
@@ -188,7 +182,7 @@ class Run:
     def finish(self):
         results = list(self.results.values())
         seconds = time.monotonic() - self.began
-        lines = [f"== ./run-tests {' '.join(sys.argv[1:])} ==".replace(" ==", "==", 0)]
+        lines = [" ".join(["== ./run-tests", *sys.argv[1:], "=="])]
         good = all(result.good(self.strict) for result in results)
         for line, bad in self.earlier():
             lines.append(("FAILED " if bad else "") + line)

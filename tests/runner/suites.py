@@ -15,10 +15,16 @@ import typing
 import report
 from pool import Job
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "system"))
+TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(TESTS, "system"))
 
 QUICK, MORE, ALL = "quick", "more", "all"
-TIERS = (QUICK, MORE, ALL)
+# Each tier: what it is, and the seconds after which it has failed, whatever still runs.
+TIERS = {
+    QUICK: ("what everyone runs, within 12 minutes on two processors (default)", 1800),
+    MORE: ("what a merge needs beside that; both within 40 minutes", 3300),
+    ALL: ("everything, within 90 minutes", 7200),
+}
 BUNDLE = 8  # seconds of system tests that one process of pytest runs, if it can be so few
 SLICE = 20  # seconds from which a file is cut
 # A system test waits more than it computes.
@@ -31,6 +37,11 @@ TREES = {
     "build": ["--enable-werror"],
     "build-asan": ["--enable-werror", "--enable-asan"],
     "build-tsan": ["--enable-werror", "--enable-tsan"],
+}
+# What servers of a tree are run with: the thread sanitizer does not see what GLib's slices lock.
+SERVERS = {
+    "build-tsan": {"G_SLICE": "always-malloc",
+                   "TSAN_OPTIONS": "suppressions=" + os.path.join(TESTS, "tsan-exceptions.txt")},
 }
 # What sanitizers do not look at: tools of the benchmarks.
 BENCH_UNITS = {"test-client-answer", "test-client-requests", "test-client-schedule",
@@ -79,7 +90,7 @@ def built(tree):
 
 def builds(context, trees):
     """A job for each tree, and the bootstrap before them."""
-    suite = Suite("build", TIERS, "", None, deadline=1200)
+    suite = Suite("build", tuple(TIERS), "", None, deadline=1200)
     shell = "me=run-tests; . ./build-aux/steps.sh; "
     yield context.job(suite, "bootstrap", ["sh", "-c", shell + "bootstrap"], rank=3000)
     for number, tree in enumerate(trees):
@@ -203,7 +214,8 @@ def system(tree, backends, *options, marks="", choose="", prefix=(), factor=1, w
             yield context.job(
                 suite, name,
                 in_tree(context, tree, *prefix, context.script("tests", "check-system.sh"), *arguments),
-                after=built(tree), weight=weight, rank=seconds, environment=environment,
+                after=built(tree), weight=weight, rank=seconds,
+                environment={**SERVERS.get(tree, {}), **environment},
                 results=os.path.join(context.logs, f"{suite.name}:{name}.json"))
     return make
 
@@ -273,11 +285,9 @@ SUITES = [
     Suite("tsan", (MORE, ALL), "units with the thread sanitizer", units("build-tsan", fuzz=False),
           trees=("build-tsan",)),
     Suite("tsan-system", (MORE, ALL), "each system test with it, by epoll or without io_uring",
-          # It sees no descriptor that io_uring opens and takes it for another's, nor what
-          # GLib's slices lock.
+          # It sees no descriptor that io_uring opens and takes it for another's.
           system("build-tsan", "epoll,no-uring,none", "--thin", marks=NOT_BENCH,
-                 choose="not takes_io_uring", G_SLICE="always-malloc",
-                 TSAN_OPTIONS="suppressions=" + os.path.abspath("tests/tsan-exceptions.txt")),
+                 choose="not takes_io_uring"),
           trees=("build-tsan",)),
     Suite("unprivileged", (MORE, ALL), "as a user who may lock 64 KiB of memory, by one thread",
           unprivileged),
