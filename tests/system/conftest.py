@@ -12,6 +12,7 @@ import results
 import selection
 import server as servers
 import website
+from moved_clock import Clock
 
 
 def pytest_addoption(parser):
@@ -82,6 +83,14 @@ def start(kind):
     finally:
         for one in started:
             one.kill()
+
+
+@pytest.fixture
+def clock(tmp_path):
+    """For a server's clock=, by which its timers go."""
+    made = Clock(tmp_path / "clock")
+    yield made
+    made.close()
 
 
 @pytest.fixture

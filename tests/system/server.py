@@ -145,29 +145,30 @@ def children_of(pid):
     return children
 
 
-def command(kind, options, prefix=(), listen="127.0.0.1:0"):
+def command(kind, options, prefix=(), listen="127.0.0.1:0", clock=None):
     before, more = KINDS[kind]
     where = ["--listen", listen] if listen else []
     if THREADS and not {"--threads", "--config"} & set(options):
         where += ["--threads", THREADS]
-    return [*prefix, *before, *UNDER, SWEET, *where, *more, *options]
+    moved = clock.command() if clock else []
+    return [*prefix, *before, *UNDER, *moved, SWEET, *where, *more, *options]
 
 
 class Server:
     """Started when the constructor returns; stop() asserts a good end.
 
     listen and root may be None, for a configuration or a supervisor to say;
-    how is for Popen.
+    clock is the one that forward() moves; how is for Popen.
     """
 
-    def __init__(self, kind, root, *options, prefix=(), listen="127.0.0.1:0", **how):
-        started.append(self)
+    def __init__(self, kind, root, *options, prefix=(), listen="127.0.0.1:0", clock=None, **how):
         self.last_status = None
         self.known = {}
+        self.clock = clock
         self.asked = 0  # how often for its status, which is an answer as well
         where = ["--root", str(root)] if root else []
         self.process = subprocess.Popen(
-            command(kind, [*where, *map(str, options)], prefix, listen),
+            command(kind, [*where, *map(str, options)], prefix, listen, clock),
             **how,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -176,6 +177,8 @@ class Server:
         self.pid = self.process.pid
         self.errors = Lines(self.process.stderr)
         self.output = Lines(self.process.stdout)
+        self.port = None
+        started.append(self)
         self.ready = self.errors.wait("sweet: listening on ")
         if not self.ready:
             self.kill()
@@ -211,6 +214,13 @@ class Server:
         while not good(status := self.status()):
             assert time.monotonic() < deadline, status
         return status
+
+    def forward(self, seconds):
+        """Its clock goes on by so much, and its thread, if it has but one, looks at it."""
+        # What has come until now is seen at its time; and a timer looks when something comes.
+        self.status()
+        self.clock.forward(seconds)
+        self.status()
 
     def bodies(self, path, count):
         """So many that differ, by as many requests as that takes."""
