@@ -20,8 +20,10 @@ from server import OBEY
 def run(tmp_path, start):
     """run(keys...): a server of one thread with a pool of one worker that obeys."""
 
-    def begin(threads=1, **keys):
+    def begin(threads=1, clock=None, **keys):
         keys = {"processes": 1, "in-flight": 4} | keys
+        if clock:
+            keys |= {"timeout": "1h", "queue-timeout": "1h"}
         path = tmp_path / "sweet.conf"
         path.write_text(
             f"[sweet]\nlisten=127.0.0.1:0\nroot={tmp_path}\nthreads={threads}\nmax-body=0\n"
@@ -29,9 +31,17 @@ def run(tmp_path, start):
             + "".join(f"{key}={value}\n" for key, value in keys.items())
             + "[path /a]\npool=app\n"
         )
-        return start(None, "--config", path, listen=None)
+        return start(None, "--config", path, listen=None, clock=clock)
 
     return begin
+
+
+def skip_pauses(server, count):
+    """The worker ends so often, and each time there is a pause before the next one."""
+    for number in range(count):
+        assert server.errors.wait("starting again", number + 1)
+        # From 0.2 s on each is twice as long.
+        server.forward(0.25 * 2**number)
 
 
 def pool(status):
@@ -114,11 +124,12 @@ def test_behind_one_that_ends(run):
     await_idle(server, 9, 1)
 
 
-def test_order(run):
+def test_order(run, clock):
     """Who came first is first with the next worker as well, before those that were in none."""
-    server = run()
+    server = run(clock=clock)
     with asleep(server):
         clients = send_all(server, ["exit", "pid"] * 3)
+    skip_pauses(server, 3)
     got = answers(clients)
     assert [answer.status for answer in got] == [502, 200] * 3
     assert server.errors.wait("has ended", 3)
@@ -232,21 +243,23 @@ def test_client_that_has_gone(run):
 
 
 @pytest.mark.parametrize("killers", [1, 2, 3, 5])
-def test_again_and_again(run, killers):
+def test_again_and_again(run, clock, killers):
     """A request is given to a third worker, and not to a fourth."""
-    server = run(**{"in-flight": 16})
+    server = run(clock=clock, **{"in-flight": 16})
     with asleep(server):
         clients = send_all(server, ["exit"] * killers + ["pid"] * 4)
+    skip_pauses(server, min(killers, 3))
     assert statuses(clients) == [502] * killers + [200 if killers < 3 else 502] * 4
     assert process(server.status())["restarts"] <= 3
     await_idle(server, killers + 4, killers + (4 if killers > 2 else 0))
 
 
-def test_who_waits_in_the_queue(run):
+def test_who_waits_in_the_queue(run, clock):
     """That was in no worker, so it can wait for any number of ends."""
-    server = run(**{"in-flight": 1})
+    server = run(clock=clock, **{"in-flight": 1})
     with asleep(server):
         clients = send_all(server, ["exit"] * 4 + ["pid"] * 2)
+    skip_pauses(server, 4)
     assert statuses(clients) == [502] * 4 + [200] * 2
     await_idle(server, 6, 4)
 
@@ -297,11 +310,12 @@ def test_worker_that_denies_what_it_began(run):
     await_idle(server, 3, 3)
 
 
-def test_worker_that_takes_one_back(run):
+def test_worker_that_takes_one_back(run, clock):
     """It can have its own requests run again, a few times, and nobody else's."""
-    server = run()
+    server = run(clock=clock)
     with asleep(server):
         clients = send_all(server, ["again", "pid", "pid", "pid", "pid"])
+    skip_pauses(server, 3)
     assert statuses(clients) == [502, 502, 502, 502, 200]
     assert process(server.status())["restarts"] == 3
     await_idle(server, 5, 4)
