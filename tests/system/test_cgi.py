@@ -16,7 +16,7 @@ import time
 
 import pytest
 
-from client import Client
+from client import Client, request
 from examples import SOURCES
 from files import MB, pattern, write
 from server import BUILD, SOON, TIMEOUT, VALGRIND, Server, children_of, descriptors
@@ -44,12 +44,12 @@ class Folder:
         return self.start(self.path / "root", "--cgi", f"/cgi={self.path}/cgi",
                           "--cache-socket", self.path / "cache", *options, **how)
 
-    def configured(self, pool, keys=""):
+    def configured(self, pool, keys="", **how):
         config = self.path / "sweet.conf"
         config.write_text(f"[sweet]\nlisten=127.0.0.1:0\nroot={self.path}/root\n{keys}\n"
                           f"[pool scripts]\nprotocol=cgi\nfolder={self.path}/cgi\n{pool}\n"
                           "[path /cgi]\npool=scripts\n")
-        return self.start(None, "--config", config, listen=None)
+        return self.start(None, "--config", config, listen=None, **how)
 
 
 @pytest.fixture
@@ -419,13 +419,20 @@ def test_unit_of_another(folder):
 # --- limits ----------------------------------------------------------------------------------
 
 
-def test_too_late(folder):
-    folder.script("hang.sh", f"echo $$ > {folder.path}/pid; trap '' TERM\n"
+def test_too_late(folder, clock):
+    os.mkfifo(folder.path / "begun")
+    folder.script("hang.sh", f"trap '' TERM; echo $$ > {folder.path}/begun\n"
                              "while :; do sleep 1000 & wait; done\n")
-    server = folder.configured(f"timeout={SOON}s")
-    assert ask(server, "/cgi/hang.sh").status == 504
-    assert gone(int((folder.path / "pid").read_text()))
+    # Not moved until then: what starts programs must have told the program's number.
+    server = folder.configured(f"timeout={SOON}s", "threads=1", clock=clock)
+    with Client(server.port) as client:
+        client.send(request("/cgi/hang.sh"))
+        pid = int((folder.path / "begun").read_text())
+        assert client.response().status == 504
     assert server.errors.wait(r"hang\.sh \(pid \d+\): took too long to answer: ending it")
+    # It has 2 s to end by itself.
+    server.forward(2.1)
+    assert gone(pid)
     assert server.errors.wait(r"hang\.sh \(pid \d+\): does not end: ending it")
 
 

@@ -218,7 +218,7 @@ def root(tmp_path_factory):
     return tmp_path_factory.mktemp("root")
 
 
-def one_worker(start, folder, in_flight, threads=1):
+def one_worker(start, folder, in_flight, threads=1, clock=None):
     """That has little time to answer."""
     path = folder / "sweet.conf"
     path.write_text(
@@ -226,23 +226,28 @@ def one_worker(start, folder, in_flight, threads=1):
         f"command={STREAM}\nprocesses=1\nin-flight={in_flight}\ntimeout={SOON}s\n"
         f"queue-timeout={TIMEOUT}s\n[path /stream]\npool=stream\n"
     )
-    return start(None, "--config", path, listen=None)
+    return start(None, "--config", path, listen=None, clock=clock)
 
 
-def test_worker_that_hangs(kind, tmp_path, start):
+def test_worker_that_hangs(kind, tmp_path, start, clock):
     """In the middle of its answer, with a client and without: others get their turn."""
-    server = one_worker(start, tmp_path, 1)
+    server = one_worker(start, tmp_path, 1, clock=clock)
     with Client(server.port) as client:
         ask(client, "hang?2")
         assert len(chunk(client)) == PIECE
         assert len(chunk(client)) == PIECE
+        server.forward(1.1 * SOON)
         assert client.at_end() or not client.data
     assert cancellations(server) == 0
     with Client(server.port) as client:
+        # Nothing tells when the worker begins: its clock is not moved.
         client.send(request("/stream/hang?0"))
         assert client.response().status == 504
     with Client(server.port) as client:
         ask(client, "hang?2")
+    # But the one that asks; its time begins when it is seen to have gone.
+    server.wait_status(lambda status: status["connections"]["open"] == 1)
+    server.forward(1.1 * SOON)
     assert cancellations(server) == 0
     assert server.errors.count("ending it", 3) == 3
 
