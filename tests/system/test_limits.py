@@ -24,8 +24,8 @@ def root(tmp_path_factory):
     return root
 
 
-def serve(kind, root, *options):
-    return running(kind, root, "--worker", f"/obey={OBEY}", *options)
+def serve(kind, root, *options, **how):
+    return running(kind, root, "--worker", f"/obey={OBEY}", *options, **how)
 
 
 # All times at a second, the least.
@@ -95,14 +95,16 @@ def test_body_that_trickles(hasty_one):
         assert client.at_end()
 
 
-def test_body_that_moves(hasty_one):
+def test_body_that_moves(root, clock):
     """Slower than the timeout as a whole, but at its rate."""
-    data = pattern(30 * KB)
-    with Client(hasty_one.port) as client:
+    size = 200 * clock.limit
+    data = pattern(15 * size)
+    with serve("epoll", root, f"--body-timeout={clock.limit}s", "--threads", 1,
+               clock=clock) as server, Client(server.port) as client:
         client.send(b"POST /obey/echo HTTP/1.1\r\nHost: test\r\nContent-Length: %d\r\n\r\n" % len(data))
-        for at in range(0, len(data), 2 * KB):
-            client.send(data[at : at + 2 * KB])
-            time.sleep(0.1)
+        for at in range(0, len(data), size):
+            client.send(data[at : at + size])
+            server.forward(clock.limit / 10)
         assert client.response().body == data
 
 
