@@ -617,6 +617,7 @@ EXTRA_DIST += \
 	tests/system/fetch.go \
 	tests/system/files.py \
 	tests/system/metrics.py \
+	tests/system/moved_clock.py \
 	tests/system/postmortem.py \
 	tests/system/programs.py \
 	tests/system/protocol-cases.txt \

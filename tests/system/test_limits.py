@@ -11,7 +11,7 @@ import pytest
 
 from client import Client, Closed, fetch, request
 from files import KB, MB, pattern, write
-from server import GENERATE, OBEY, TIMEOUT, VALGRIND, Server, inside, running, sanitized
+from server import GENERATE, OBEY, SOON, TIMEOUT, VALGRIND, Server, inside, running, sanitized
 
 BIG = pattern(12 * MB)  # more than the kernel keeps for a client that does not read
 
@@ -108,21 +108,22 @@ def test_body_that_moves(root, clock):
         assert client.response().body == data
 
 
-def test_answers(hasty_one):
-    """One that nobody takes is cut, one that is taken slowly is not."""
-    with Client(hasty_one.port, 4 * KB) as deaf, Client(hasty_one.port, 16 * KB) as slow:
+def test_answers(root):
+    """One that nobody takes is cut, one that is taken slowly is not.  In real time: how much a
+    slow client takes at once is decided by timers of the kernel's."""
+    with serve("epoll", root, f"--send-timeout={4 * SOON}s") as server, \
+            Client(server.port, 4 * KB) as deaf, Client(server.port, 16 * KB) as slow:
         deaf.send(request("/big"))
         slow.send(request("/big"))
         assert b" 200 " in slow.head()
-        before = hasty_one.status()["connections"]["open"]
-        while hasty_one.status()["connections"]["open"] == before:
+        server.wait_status(lambda status: status["connections"]["sending"] == 2)
+        deadline = time.monotonic() + TIMEOUT
+        while server.status()["connections"]["sending"] == 2:
+            assert time.monotonic() < deadline
             slow.more(4 * KB)
             time.sleep(0.1)
         with pytest.raises((Closed, ConnectionResetError)):
             deaf.response()
-        for _ in range(8):
-            slow.more(4 * KB)
-            time.sleep(0.1)
         assert slow.take(len(BIG)) == BIG
 
 
