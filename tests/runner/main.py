@@ -130,6 +130,10 @@ class Run:
             for stale in (job.log, job.results):
                 if stale and os.path.exists(stale):
                     os.remove(stale)
+            if job.results:
+                # Some jobs are another user's.
+                open(job.results, "w").close()
+                os.chmod(job.results, 0o666)
             # Of its own, and short: sockets lie there, whose paths must be.
             folder = os.path.join(self.scratch, str(number))
             os.mkdir(folder)
