@@ -308,6 +308,16 @@ def test_empty(server, apps):
 
 
 def test_head_method(server, apps):
+    @apps.on
+    def known(asked):
+        asked.body()
+        asked.answer(b"a body\n", HEAD + b"Content-Length: 7\r\n")
+
+    @apps.on
+    def records(asked):
+        asked.body()
+        asked.answer(b"a body\n", HEAD, 2)
+
     with Client(server.port) as client:
         for target in ("/app/known", "/app/records", "/app/known"):
             assert client.get(target, "HEAD").status == 200

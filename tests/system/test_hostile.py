@@ -73,7 +73,9 @@ def test_pipelining_without_reading(server):
                          ids=["silent", "half a head", "answer", "answers"])
 def test_resets(server, data):
     """Connections that break off at any moment leave nothing behind."""
+    # What the server keeps of them it has from now on.
     fetch(server.port, "/big")
+    assert fetch(server.port, "/page").body == PAGE
     server.wait_status(alone)
     before = descriptors(server.pid)
     for _ in range(10):
