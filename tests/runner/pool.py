@@ -54,6 +54,7 @@ class Running:
         self.tag = f"{TAG}={tag}".encode()
         self.began = time.monotonic()
         self.killed = 0
+        self.looks = 0  # how often nothing was left of it
         with open(job.log, "wb") as log:
             self.process = subprocess.Popen(
                 job.command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
@@ -116,6 +117,10 @@ class Running:
         """Whether nothing is left of it; what is still there after that time is ended, and a
         fault of the job."""
         left = self.group()
+        # What is about to become another program has no environment for a moment.
+        self.looks = 0 if left else self.looks + 1
+        if self.looks == 1:
+            return False
         if left and time.monotonic() < self.began + self.job.seconds + patience:
             return False
         if left and not self.killed:
