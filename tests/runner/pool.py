@@ -86,10 +86,12 @@ class Running:
                 os.kill(pid, number)
             except (ProcessLookupError, PermissionError):
                 pass
-        try:
-            os.killpg(self.process.pid, number)
-        except (ProcessLookupError, PermissionError):
-            pass
+        # Once it has been waited for, the number may be another's.
+        if self.process.returncode is None:
+            try:
+                os.killpg(self.process.pid, number)
+            except (ProcessLookupError, PermissionError):
+                pass
 
     def overdue(self):
         """First ABRT to the job itself, of which Python tells where it was; then KILL to all."""

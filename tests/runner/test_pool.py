@@ -146,8 +146,9 @@ def test_end_of_all_time(run, job):
 
 def test_tick(job):
     seen = []
-    pool = Pool(1, tick=lambda running, waiting: seen.append((running[0].name, waiting)), every=0.1)
+    pool = Pool(1, tick=lambda running, waiting: seen.append(([one.name for one in running], waiting)),
+                every=0.1)
     pool.add(job("a", "sleep 0.5", rank=1))
     pool.add(job("b", "true"))
     pool.run()
-    assert seen[0] == ("a", 1)
+    assert seen[0] == (["a"], 1)
