@@ -76,7 +76,12 @@ def tests_of(job):
 def tests_of_results(path):
     begun = None
     for line in text_of(path).splitlines():
-        row = json.loads(line)
+        try:
+            row = json.loads(line)
+        except ValueError:
+            # Its writer was killed, or the disk is full.
+            yield Test(path, "failed", 0, f"no line of results: {line[:80]}")
+            continue
         if "begin" in row:
             begun = row["begin"]
         else:

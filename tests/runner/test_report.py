@@ -66,6 +66,13 @@ def test_test_that_never_ended(job):
     assert found[1] == ("b", "failed", 1, "it had begun and has not ended")
 
 
+def test_results_that_are_cut_off(job, tmp_path):
+    one = job(-9, rows=[{"begin": "a"}, row("a", "passed")])
+    with open(one.results, "a") as file:
+        file.write('{"begin": "b')
+    assert [test.outcome for test in report.tests_of(one)] == ["passed", "failed"]
+
+
 @pytest.mark.parametrize("status, fault, why", [
     (2, "", "exit status 2"), (0, "left running: sweet", "left running: sweet"),
 ])
