@@ -8,8 +8,11 @@
 # a command that the server is run under, such as "valgrind --quiet
 # --error-exitcode=99 --leak-check=full --show-leak-kinds=definite,possible";
 # loads are smaller then, and what it cannot do is skipped; SWEET_THREADS, how
-# many threads it has where a test does not say; TMPDIR, where its files are.  Arguments go to pytest: files and
-# tests, instead of all; what tests/system/selection.py knows, such as --backends=epoll.  Exit status: pytest's; 77 when pytest, curl or wrk is missing.
+# many threads it has where a test does not say; NABC_INSTALLED, where the build
+# is installed (without, a test installs it); TMPDIR, where files of tests are.
+# Arguments go to pytest: files and tests, instead of all; what
+# tests/system/selection.py knows, such as --backends=epoll.
+# Exit status: pytest's; 77 when pytest, curl or wrk is missing.
 
 srcdir=$(cd "${srcdir:-$(dirname "$0")/..}" && pwd) || exit 1
 export srcdir

@@ -38,11 +38,6 @@ TREES = {
     "build-asan": ["--enable-werror", "--enable-asan"],
     "build-tsan": ["--enable-werror", "--enable-tsan"],
 }
-# What servers of a tree are run with: the thread sanitizer does not see what GLib's slices lock.
-SERVERS = {
-    "build-tsan": {"G_SLICE": "always-malloc",
-                   "TSAN_OPTIONS": "suppressions=" + os.path.join(TESTS, "tsan-exceptions.txt")},
-}
 # What sanitizers do not look at: tools of the benchmarks.
 BENCH_UNITS = {"test-client-answer", "test-client-requests", "test-client-schedule",
                "test-client-times", "test-surge", "test-wan-link"}
@@ -216,6 +211,17 @@ def bundles(context, factor, marks):
     return made
 
 
+def system_environment(context, tree):
+    """What the system tests of a tree are run with."""
+    # Installing it links anew, which must not happen beside other tests.
+    found = {"NABC_INSTALLED": os.path.join(context.top, tree, "installed")}
+    if tree == "build-tsan":
+        # It does not see what GLib's slices lock.
+        found["G_SLICE"] = "always-malloc"
+        found["TSAN_OPTIONS"] = "suppressions=" + os.path.join(TESTS, "tsan-exceptions.txt")
+    return found
+
+
 def system(tree, backends, *options, marks="", choose="", prefix=(), factor=1, weight=SYSTEM_WEIGHT,
            **environment):
     def make(context, suite):
@@ -228,7 +234,7 @@ def system(tree, backends, *options, marks="", choose="", prefix=(), factor=1, w
                 suite, name,
                 in_tree(context, tree, *prefix, context.script("tests", "check-system.sh"), *arguments),
                 after=built(tree), weight=weight, rank=seconds,
-                environment={**SERVERS.get(tree, {}), **environment},
+                environment={**system_environment(context, tree), **environment},
                 results=os.path.join(context.logs, f"{suite.name}:{name}.json"))
     return make
 
