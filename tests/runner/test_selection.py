@@ -61,6 +61,14 @@ def test_first(monkeypatch):
     assert choose(backends="first") == choose(backends="epoll")
 
 
+def test_first_of_a_test_that_has_few(monkeypatch):
+    monkeypatch.setattr(selection, "why_not", lambda kind: "")
+    some = [Item("test_all", kind=kind) for kind in KINDS] + [Item("test_epoll", kind="epoll")]
+    kept = selection.choose(Config(backends="first"), some)
+    assert [(item.originalname, selection.backend_of(item)) for item in kept] == \
+        [("test_all", "uring"), ("test_epoll", "epoll")]
+
+
 @pytest.mark.parametrize("words", ["nothing", "epoll,", "first,evil"])
 def test_bad_backends(words, monkeypatch):
     monkeypatch.setattr(selection, "why_not", lambda kind: "")

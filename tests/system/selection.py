@@ -17,7 +17,7 @@ FIRST = "first"
 
 OPTIONS = [
     ("--backends", {"metavar": "LIST", "help": "only tests with these backends, words with commas "
-     f"between them: {', '.join(servers.KINDS)}, {FIRST} (the first of them that this kernel has), "
+     f"between them: {', '.join(servers.KINDS)}, {FIRST} (of each test the first that this kernel has), "
      f"{NONE} (tests that choose none)"}),
     ("--thin", {"action": "store_true", "help": "each test function once: with one of the "
      "backends in turn, and with the first of its other parameters"}),
@@ -56,24 +56,34 @@ def backend_of(item):
     return NONE
 
 
-def chosen_backends(words):
-    known = (*servers.KINDS, FIRST, NONE)
-    backends = []
-    for word in words.split(","):
+def by_backends(items, words):
+    """Those items that --backends asks for."""
+    wanted, known = words.split(","), (*servers.KINDS, FIRST, NONE)
+    for word in wanted:
         if word not in known:
             raise pytest.UsageError(f"--backends: {word} is none of {', '.join(known)}")
-        backends.append(word if word != FIRST else
-                        next(kind for kind in servers.KINDS if not why_not(kind)))
-    return backends
+    kept = {item for item in items if backend_of(item) in wanted}
+    if FIRST in wanted:
+        here = [kind for kind in servers.KINDS if not why_not(kind)]
+        for variants in functions_of(items).values():
+            having = set(map(backend_of, variants))
+            first = next((kind for kind in here if kind in having), None)
+            kept |= {item for item in variants if backend_of(item) == first}
+    return [item for item in items if item in kept]
+
+
+def functions_of(items):
+    """{a function: its items}."""
+    functions = collections.defaultdict(list)
+    for item in items:
+        functions[item.path, item.originalname].append(item)
+    return functions
 
 
 def one_of_each(items):
     """One item of each function; the functions take their backends in turn."""
-    functions = collections.defaultdict(list)
-    for item in items:
-        functions[item.path, item.originalname].append(item)
     kept = []
-    for (_, name), variants in functions.items():
+    for (_, name), variants in functions_of(items).items():
         backends = list(dict.fromkeys(map(backend_of, variants)))
         # By the name, so that it is the same whichever other tests are run.
         turn = backends[zlib.crc32(name.encode()) % len(backends)]
@@ -93,8 +103,7 @@ def choose(config, items):
     option = config.getoption
     kept = list(items)
     if option("backends"):
-        backends = chosen_backends(option("backends"))
-        kept = [item for item in kept if backend_of(item) in backends]
+        kept = by_backends(kept, option("backends"))
     if option("thin"):
         kept = one_of_each(kept)
     if option("slice"):

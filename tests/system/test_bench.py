@@ -319,6 +319,7 @@ def test_all_begins_with_what_is_missing(monkeypatch, tmp_path, capfd):
     assert "h2o wrk" in capfd.readouterr().err
 
 
+@pytest.mark.needs("gnuplot")
 def test_replacement_leaves_results(tmp_path):
     done = run("replacement", "--percents", "10", "--build", os.environ["builddir"],
                "--results", str(tmp_path / "results"))

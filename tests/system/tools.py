@@ -7,10 +7,10 @@ import shutil
 
 # What tests name in their mark "needs", and the Debian package that has it.
 PACKAGES = {
-    "ab": "apache2-utils", "brotli": "brotli", "chromium": "chromium", "go": "golang-go",
-    "gzip": "gzip", "h2load": "nghttp2-client", "haproxy": "haproxy", "htpasswd": "apache2-utils",
-    "httperf": "httperf", "nginx": "nginx-light", "php-fpm8.2": "php8.2-fpm",
-    "spawn-fcgi": "spawn-fcgi", "tcpdump": "tcpdump", "zstd": "zstd",
+    "ab": "apache2-utils", "brotli": "brotli", "chromium": "chromium", "gnuplot": "gnuplot-nox",
+    "go": "golang-go", "gzip": "gzip", "h2load": "nghttp2-client", "haproxy": "haproxy",
+    "htpasswd": "apache2-utils", "httperf": "httperf", "nginx": "nginx-light",
+    "php-fpm8.2": "php8.2-fpm", "spawn-fcgi": "spawn-fcgi", "tcpdump": "tcpdump", "zstd": "zstd",
 }
 # Debian's own first: its packages are compiled already.
 PLACES = {"go": ["/usr/lib/go/bin/go"]}
