@@ -796,7 +796,7 @@ check-kernel: sweet/sweet libnabc/nabcctl cgi-examples/generate
 	srcdir='$(srcdir)' builddir='$(abs_builddir)' CC='$(CC)' \
 		'$(srcdir)/tests/kernel/check-kernel.sh' || test $$? = 77
 clean-local:
-	rm -rf tests/kernel/guests
+	rm -rf tests/kernel/guests tests/kernel/guests-*
 distclean-local:
 	rm -rf kernels
 .PHONY: check-kernel

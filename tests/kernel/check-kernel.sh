@@ -20,7 +20,8 @@ srcdir=$(cd "${srcdir:-$(dirname "$0")/../..}" && pwd) || exit 1
 builddir=$(cd "${builddir:-$srcdir/build}" && pwd) || exit 1
 here=$srcdir/tests/kernel
 kept=${NABC_KERNEL_CACHE:-$builddir/kernels}
-work=$builddir/tests/kernel/guests
+# Of its own for each choice of kernels, so that two of them can be tested beside each other.
+work=$builddir/tests/kernel/guests${KERNELS:+-$(echo "$KERNELS" | tr ' ' -)}
 CC=${CC:-cc}
 PATH=$PATH:/usr/sbin:/sbin
 
