@@ -33,6 +33,18 @@ class Times:
     def of_file(self, name):
         return self.files.get(name, UNKNOWN)
 
+    def set_files(self, tests):
+        """From tests of the system with one backend; of one that ran twice, the longer."""
+        longest = {}
+        for test in tests:
+            longest[test.name] = max(longest.get(test.name, 0), test.seconds)
+        files = {}
+        for name, seconds in longest.items():
+            file = os.path.basename(name.partition("::")[0])
+            if file.endswith(".py"):
+                files[file] = files.get(file, 0) + seconds
+        self.files = files or self.files
+
     def write(self):
         with open(self.path, "w") as file:
             file.write(HEAD)

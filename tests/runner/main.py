@@ -222,15 +222,11 @@ class Run:
 
     def write_times(self, results):
         for result in results:
-            if result.name == "build":
-                continue
-            self.times.suites[result.name] = (len(result.tests), result.seconds)
-            if result.name == "system":
-                self.times.files = {}
-                for test in result.tests:
-                    name = os.path.basename(test.name.partition("::")[0])
-                    if name.endswith(".py"):
-                        self.times.files[name] = self.times.files.get(name, 0) + test.seconds
+            if result.name != "build":
+                self.times.suites[result.name] = (len(result.tests), result.seconds)
+        # The second has what the first may skip.
+        self.times.set_files(test for result in results if result.name in ("system", "needs")
+                             for test in result.tests)
         self.times.write()
 
 

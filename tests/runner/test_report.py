@@ -116,6 +116,17 @@ def test_times(tmp_path):
     assert again.of_file("test_a.py") == 2.2 and again.suites == {"system": (10, 100)}
 
 
+def test_times_of_files(tmp_path):
+    times = estimates.Times(tmp_path / "times.txt")
+    times.set_files([report.Test("tests/test_a.py::one", "passed", 2),
+                     report.Test("tests/test_a.py::two", "skipped", 0),
+                     report.Test("tests/test_a.py::two", "passed", 1),
+                     report.Test("tests/test_b.py::one", "passed", 4)])
+    assert times.files == {"test_a.py": 3, "test_b.py": 4}
+    times.set_files([])
+    assert times.of_file("test_b.py") == 4
+
+
 def test_what_an_earlier_run_left(tmp_path, job, allowed):
     result = report.Result("system")
     result.add(job(1, UNIT), allowed)
