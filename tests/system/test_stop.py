@@ -61,7 +61,7 @@ def test_second_signal_ends_at_once(kind, root):
             assert refused(server)
             server.send_signal(signal.SIGINT)
             # Without a second signal it would give the client 5 seconds.
-            server.process.wait(TIMEOUT if UNDER else 4)
+            server.process.wait(TIMEOUT)
             got = len(client.data)
             try:
                 while piece := client.socket.recv(MB):
@@ -72,13 +72,13 @@ def test_second_signal_ends_at_once(kind, root):
 
 
 def test_worker_that_hangs_does_not_hold_up_the_end(kind, root):
-    with running(kind, root, "--worker", f"/obey={OBEY}") as server:
+    with running(kind, root, "--worker", f"/obey={OBEY}", "--stop-timeout", "1h") as server:
         clients = hanging(server, 3)
         server.workers()
         server.send_signal(signal.SIGTERM)
         assert refused(server)
         server.send_signal(signal.SIGTERM)
-        server.process.wait(TIMEOUT if UNDER else 4)
+        server.process.wait(TIMEOUT)
         for client in clients:
             client.close()
 

@@ -118,12 +118,15 @@ def test_end_in_mid_request(start_workers):
 
 
 def hanging(server, count):
-    """Clients whose requests hang in a worker: it has taken them all from its queue."""
+    """Clients whose requests hang in a worker: it has taken them all from its queue, and has
+    begun with one.  Before, the end of the worker would give that one to the next."""
     before = server.status()["workers"]["requests"]
+    begun = server.errors.count("worker-obey: hangs")
     clients = [Client(server.port) for _ in range(count)]
     for client in clients:
         client.send(request("/obey/hang"))
     server.wait_status(lambda status: status["workers"]["requests"] == before + count)
+    assert server.errors.wait("worker-obey: hangs", begun + 1)
     return clients
 
 
