@@ -23,6 +23,16 @@ ROOM = 2 << 30  # bytes that the tests want in the folder of temporary files
 PROGRESS = 60  # seconds from one line about what is running to the next
 
 
+ABOUT = """\
+Builds with warnings as errors and runs the tests, as many beside each other
+as there are processors for."""
+MORE = """\
+Logs, and the summary as summary.txt, are in build/suites/.  Exit status: 0; 1
+if anything failed; with NABC_NO_SKIP=1 in the environment also if anything was
+skipped that tests/allowed-skips.txt does not list.  TMPDIR chooses the folder of
+temporary files.  Missing Debian packages are installed if you are root."""
+
+
 class Refused(Exception):
     """The tests cannot run here; what to do about it."""
 
@@ -32,13 +42,7 @@ def parse(arguments):
                         for suite in suites.SUITES)
     parser = argparse.ArgumentParser(
         prog="run-tests", formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Builds with warnings as errors and runs the tests, as many beside each other\n"
-                    "as there are processors for.",
-        epilog=f"suites (and their tiers):\n{listing}\n\nLogs, and the summary as summary.txt, are in "
-               "build/suites/.  Exit status: 0; 1 if anything\nfailed; with NABC_NO_SKIP=1 in the "
-               "environment also if anything was skipped that\ntests/allowed-skips.txt does not list.  "
-               "TMPDIR chooses the folder of temporary files.\nMissing Debian packages are installed "
-               "if you are root.")
+        description=ABOUT, epilog=f"suites (and their tiers):\n{listing}\n\n{MORE}")
     tier = parser.add_mutually_exclusive_group()
     for name, (text, _) in suites.TIERS.items():
         tier.add_argument(f"--{name}", dest="tier", action="store_const", const=name, help=text)
@@ -107,7 +111,6 @@ class Run:
         self.pool = Pool(self.processors, self.told, self.tick, PROGRESS)
         self.results = {}
         self.left = {}  # jobs of each suite that have not ended
-        self.saved = []
 
     def say(self, text=""):
         print(text, flush=True)
@@ -118,7 +121,8 @@ class Run:
 
     def plan(self):
         context = suites.Context(TOP, self.logs, self.times, self.processors, {
-            "fuzz": self.given.fuzz_seconds, "beside": 2 * self.processors, "torture": self.given.torture_seconds})
+            "fuzz": self.given.fuzz_seconds, "beside": 2 * self.processors,
+            "torture": self.given.torture_seconds})
         trees = sorted({tree for suite in self.to_run for tree in suite.trees},
                        key=list(suites.TREES).index)
         jobs = list(suites.builds(context, trees)) if trees else []
@@ -127,23 +131,27 @@ class Run:
                 job.rank += 10 * (len(self.to_run) - number)
                 jobs.append(job)
         for number, job in enumerate(jobs):
-            for stale in (job.log, job.results):
-                if stale and os.path.exists(stale):
-                    os.remove(stale)
-            if job.results:
-                # Some jobs are another user's.
-                open(job.results, "w").close()
-                os.chmod(job.results, 0o666)
-            # Of its own, and short: sockets lie there, whose paths must be.
-            folder = os.path.join(self.scratch, str(number))
-            os.mkdir(folder)
-            os.chmod(folder, 0o1777)
-            job.environment = {**job.environment, "TMPDIR": folder}
+            self.prepare(job, number)
             self.left[job.suite] = self.left.get(job.suite, 0) + 1
             self.pool.add(job)
-            job.scratch = folder
+        for suite in self.left:
+            report.forget(self.logs, suite)
         self.say(f"run-tests: {len(jobs)} jobs of {len(self.left)} suites on {self.processors} "
                  f"processors; logs are in {os.path.relpath(self.logs)}/")
+
+    def prepare(self, job, number):
+        """Its files: nothing of an earlier run, and a folder of its own."""
+        for stale in filter(os.path.exists, filter(None, (job.log, job.results))):
+            os.remove(stale)
+        if job.results:
+            # Some jobs are another user's.
+            open(job.results, "w").close()
+            os.chmod(job.results, 0o666)
+        # Short: sockets lie there, whose paths must be.
+        job.scratch = os.path.join(self.scratch, str(number))
+        os.mkdir(job.scratch)
+        os.chmod(job.scratch, 0o1777)
+        job.environment = {**job.environment, "TMPDIR": job.scratch}
 
     def told(self, job):
         """A job has ended."""
@@ -157,14 +165,14 @@ class Run:
         if len(result.failed) > failures:
             self.say(f"\n{self.clock()} FAILED {job.name}: {report.why(job)}")
             self.say(report.tail(job.log))
-            self.say(f"{self.clock()} ^ that was {job.name}; all of it: {os.path.relpath(job.log)}\n")
+            self.say(f"{self.clock()} ^ {job.name}; all of it: {os.path.relpath(job.log)}\n")
         else:
             shutil.rmtree(job.scratch, ignore_errors=True)
         self.left[job.suite] -= 1
         if self.left[job.suite] == 0:
-            self.say(f"{self.clock()} {'' if result.good(self.strict) else 'FAILED '}{result.line()}")
+            verdict = "" if result.good(self.strict) else "FAILED "
+            self.say(f"{self.clock()} {verdict}{result.line()}")
             report.save(self.logs, result)
-            self.saved.append(job.suite)
 
     def tick(self, running, waiting):
         names = ", ".join(sorted(job.name for job in running))
@@ -181,7 +189,7 @@ class Run:
             if suite not in self.to_run:
                 row = report.load(self.logs, suite.name)
                 yield (f"{row['line']} (earlier)" if row else f"{suite.name:16} has not run"), \
-                    not row or bool(row["failed"])
+                    not row or row["failures"] or self.strict and row["unlisted"]
 
     def finish(self):
         results = list(self.results.values())

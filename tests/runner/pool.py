@@ -34,6 +34,7 @@ class Job:
     environment: dict = dataclasses.field(default_factory=dict)
     folder: str = "."
     results: str = ""  # a file with a line of JSON for each test, which the job writes
+    scratch: str = ""  # its folder of temporary files
 
     # What became of it:
     status: int | None = None  # of the command; None: it has not run

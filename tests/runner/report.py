@@ -175,6 +175,13 @@ def save(folder, result):
         json.dump(result.to_json(), file, indent=1)
 
 
+def forget(folder, name):
+    """So that a run that is interrupted leaves nothing of one before."""
+    path = os.path.join(folder, f"{name}.json")
+    if os.path.exists(path):
+        os.remove(path)
+
+
 def load(folder, name):
     """What an earlier run left of a suite, or None."""
     text = text_of(os.path.join(folder, f"{name}.json"))

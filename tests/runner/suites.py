@@ -105,15 +105,23 @@ def in_tree(context, tree, *command):
 
 def checks(context, suite):
     for name in ("check-man", "check-floors", "check-hardening", "check-readme"):
-        yield context.job(suite, name, in_tree(context, "build", context.script("tests", f"{name}.sh")),
-                          after=built("build"))
+        command = in_tree(context, "build", context.script("tests", f"{name}.sh"))
+        yield context.job(suite, name, command, after=built("build"))
 
 
 def runner(context, suite):
-    results = os.path.join(context.logs, "runner.json")
-    yield context.job(suite, "runner", [python(), "-m", "pytest", "-q", "-rfEs", "-p", "no:cacheprovider",
-                                        context.script("tests", "runner")],
+    results = os.path.join(context.logs, "runner:runner.json")
+    command = [python(), "-m", "pytest", "-q", "-rfEs", "-p", "no:cacheprovider",
+               context.script("tests", "runner")]
+    yield context.job(suite, "runner", ["sh", "-c", WITH_PYTEST, "sh", *command],
                       environment={"PYTHONDONTWRITEBYTECODE": "1"}, results=results)
+
+
+WITH_PYTEST = """"$1" -c "import pytest" 2>/dev/null || {
+	echo "pytest is missing; on Debian: apt-get install python3-pytest"
+	exit 77
+}
+exec "$@" """
 
 
 def python():
@@ -130,18 +138,29 @@ def units(tree, fuzz=True, bench=False, **environment):
     def make(context, suite):
         for name in unit_names(context):
             if bench or name not in BENCH_UNITS:
-                yield context.job(suite, name, in_tree(context, tree, f"tests/unit/{name}"),
+                yield context.job(suite, name, in_tree(context, tree, *unit(name)),
                                   after=built(tree), weight=0.7, environment=environment)
         for name in unit_names(context, "fuzz", "fuzz-*.c") if fuzz else ():
-            yield context.job(suite, name, in_tree(context, tree, "sh", "-c", SEEDS, "sh", name),
+            yield context.job(suite, name, in_tree(context, tree, *seeds(name)),
                               after=built(tree), weight=0.7)
     return make
 
 
-# Two of the targets compare with a library that the build may lack.
-SEEDS = """[ -x "tests/fuzz/$1" ] || ! grep -q '^HAVE_HTTP_PARSER_FALSE = *#' Makefile || exit 1
-[ -x "tests/fuzz/$1" ] || { echo "$1: skipped: built without http-parser"; exit 77; }
-exec "tests/fuzz/$1" """
+# program CONDITION PACKAGE: a program that is not built without a library, as the build says.
+UNLESS_WITHOUT = """[ -x "$1" ] || ! grep -q "^$2_TRUE = *#" Makefile || {
+	echo "built without $3; on Debian: apt-get install $3"
+	exit 77
+}
+exec "$1" """
+
+
+def unit(name):
+    return ["sh", "-c", UNLESS_WITHOUT, "sh", f"tests/unit/{name}", "HAVE_CHECK", "check"]
+
+
+def seeds(name):
+    return ["sh", "-c", UNLESS_WITHOUT, "sh", f"tests/fuzz/{name}", "HAVE_HTTP_PARSER",
+            "libhttp-parser-dev"]
 
 
 def valgrind_units(context, suite):
@@ -172,7 +191,7 @@ def unprivileged(context, suite):
         yield context.job(suite, "skipped", ["sh", "-c", 'echo "$1"; exit 77', "sh", why])
         return
     for name in unit_names(context):
-        command = [*nobody(USUAL if name in PINNING else HARDLY_ANY), f"tests/unit/{name}"]
+        command = [*nobody(USUAL if name in PINNING else HARDLY_ANY), *unit(name)]
         yield context.job(suite, name, in_tree(context, "build", *command),
                           after=built("build"), weight=0.7)
     yield from system("build", "epoll,none", "--thin", prefix=nobody(HARDLY_ANY), marks=NOT_BENCH,
@@ -269,9 +288,10 @@ def kernels(context, suite):
                           environment={"builddir": context.script("build"), "KERNELS": series})
 
 
-QEMU = "busybox-static cpio curl debian-archive-keyring gcc-12 iproute2 kmod libelf1 qemu-system-x86 xz-utils"
-PEERS = ("apache2-bin ethtool gnuplot-nox h2o haproxy httperf iproute2 libc6-dbg libfcgi-dev lighttpd "
-         "nghttp2-client nginx-light tcpdump valgrind varnish wrk")
+QEMU = ("busybox-static cpio curl debian-archive-keyring gcc-12 iproute2 kmod libelf1 "
+        "qemu-system-x86 xz-utils")
+PEERS = ("apache2-bin ethtool gnuplot-nox h2o haproxy httperf iproute2 libc6-dbg libfcgi-dev "
+         "lighttpd nghttp2-client nginx-light tcpdump valgrind varnish wrk")
 SYSTEM = "curl iproute2 libfcgi-dev media-types python3-pytest spawn-fcgi wrk"
 NOT_BENCH = "not bench"
 

@@ -103,6 +103,15 @@ def test_units_are_those_of_the_build(context):
     assert suites.BENCH_UNITS | suites.PINNING <= set(suites.unit_names(context))
 
 
+@pytest.mark.parametrize("value, status", [("#", 77), ("", 127)])
+def test_units_of_a_build_without_check(tmp_path, value, status):
+    (tmp_path / "Makefile").write_text(f"HAVE_CHECK_TRUE = {value}\n")
+    done = subprocess.run(suites.unit("test-id"), cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == status
+    if status == 77:
+        assert done.stdout == "built without check; on Debian: apt-get install check\n"
+
+
 def run(*arguments, **environment):
     return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=120,
                           env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **environment})
