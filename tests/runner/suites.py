@@ -323,8 +323,8 @@ SUITES = [
           system("build-asan", "uring,no-uring", "--thin", marks=NOT_BENCH), trees=("build-asan",)),
     Suite("tsan", (MORE, ALL), "units with the thread sanitizer", units("build-tsan", fuzz=False),
           trees=("build-tsan",)),
-    Suite("tsan-system", (MORE, ALL), "each system test with it, by epoll or without io_uring",
-          # It sees no descriptor that io_uring opens and takes it for another's.
+    # It sees no descriptor that io_uring opens and takes it for another's.
+    Suite("tsan-system", (MORE,), "each system test with it, by epoll or without io_uring",
           system("build-tsan", "epoll,no-uring,none", "--thin", marks=NOT_BENCH,
                  choose="not takes_io_uring"),
           trees=("build-tsan",)),
@@ -352,6 +352,11 @@ SUITES = [
           system("build-asan", "uring", marks=NOT_BENCH, factor=2.5), trees=("build-asan",)),
     Suite("asan-no-uring", (ALL,), "the same where io_uring is refused",
           system("build-asan", "no-uring", marks=NOT_BENCH, factor=2.5), trees=("build-asan",)),
+    Suite("tsan-epoll", (ALL,), "the whole server with the thread sanitizer, by epoll",
+          system("build-tsan", "epoll,none", marks=NOT_BENCH, choose="not takes_io_uring", factor=3),
+          trees=("build-tsan",)),
+    Suite("tsan-no-uring", (ALL,), "the same where io_uring is refused",
+          system("build-tsan", "no-uring", marks=NOT_BENCH, factor=3), trees=("build-tsan",)),
     Suite("fuzz", (ALL,), "each fuzz target for a minute, with the same numbers for chance each time",
           make("fuzz", 2, FUZZ_SECONDS="fuzz", FUZZ_BESIDE="beside", FUZZ_OPTIONS="-seed=1 -reload=0"),
           "clang libclang-rt-14-dev", deadline=3000),

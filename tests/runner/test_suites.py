@@ -44,7 +44,7 @@ def test_jobs_wait_for_builds_that_are_made(context):
 @pytest.mark.parametrize("tier", suites.TIERS)
 def test_all_has_what_the_others_have(tier):
     """But for what is a part of another suite of it."""
-    parts = {"kernel-main": "kernel", "asan-pairs": "asan-uring"}
+    parts = {"kernel-main": "kernel", "asan-pairs": "asan-uring", "tsan-system": "tsan-epoll"}
     every = {suite.name for suite in suites.SUITES if suites.ALL in suite.tiers}
     assert {parts.get(suite.name, suite.name) for suite in suites.SUITES if tier in suite.tiers} <= every
 
@@ -80,6 +80,7 @@ def test_products_of_all(context):
     for backend in ("first", "epoll", "no-uring", "none"):
         assert found["build", backend], backend
     assert {("build-asan", backend) for backend in ("uring", "epoll", "no-uring")} <= set(found)
+    assert {("build-tsan", backend) for backend in ("epoll", "no-uring")} <= set(found)
 
 
 @pytest.mark.parametrize("slice_", [suites.SLICE, 1])
