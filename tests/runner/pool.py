@@ -173,8 +173,8 @@ class Pool:
         return False
 
     def start_some(self):
-        """The highest rank first.  A lighter job passes a heavier one that does not fit, but not
-        one that takes all processors, which would wait for ever."""
+        """The highest rank first.  No lighter job passes one that does not fit: that would wait
+        until the end, and then the other processors with it."""
         passed = []
         room = self.free
         while self.waiting and room > 1e-9:
@@ -193,8 +193,7 @@ class Pool:
             weight = min(job.weight, self.processors)
             if weight > room + 1e-9:
                 passed.append(entry)
-                room = 0 if weight >= self.processors else room
-                continue
+                break
             room -= weight
             self.start(job, weight)
         for entry in passed:

@@ -51,10 +51,11 @@ def test_weights(run, job, tmp_path):
         assert line.split() == ["whole"] or "whole" not in line
 
 
-def test_heavy_job_is_not_passed_for_ever(run, job):
+@pytest.mark.parametrize("weight", [1.5, 2])
+def test_heavy_job_is_not_passed_for_ever(run, job, weight):
     """It has come second; what could start before it does not."""
-    jobs = [job("first", "sleep 0.3", rank=3), job("heavy", "true", weight=2, rank=2),
-            *(job(f"light-{number}", "true", rank=1) for number in range(4))]
+    jobs = [job("first", "sleep 0.3", rank=3), job("heavy", "sleep 0.1", weight=weight, rank=2),
+            *(job(f"light-{number}", "sleep 0.2", weight=0.5, rank=1) for number in range(4))]
     assert [one.name for one in run(jobs)][:2] == ["first", "heavy"]
 
 
