@@ -58,8 +58,8 @@ struct nabc_statistics device_statistics(int fd);
 void device_send(struct device *device, int socket, uint64_t id, uint64_t offset, uint64_t length,
 		 uint32_t flags);
 
-/* Waits until a gauge is a number, at most so many milliseconds; whether it is. */
-bool device_wait(int fd, size_t gauge, uint64_t wanted, unsigned int milliseconds);
+/* Waits until a gauge is a number, at most a minute; whether it is. */
+bool device_wait(int fd, size_t gauge, uint64_t wanted);
 
 #define GAUGE(name) offsetof(struct nabc_statistics, name)
 

@@ -175,7 +175,7 @@ int main(void)
 		}
 	}
 	guest_run("/sbin/ip link set near mtu 1500 && /sbin/ip -n peer link set far mtu 1500");
-	must(device_wait(device.fd, GAUGE(units), 0, 1000));
+	must(device_wait(device.fd, GAUGE(units), 0));
 	device_close(&device);
 	return 0;
 }

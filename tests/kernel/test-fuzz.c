@@ -455,7 +455,7 @@ static int fuzzing(void *context)
 int main(void)
 {
 	const char *seconds = getenv("FUZZ_SECONDS"), *seed = getenv("FUZZ_SEED");
-	uint64_t start = seed ? strtoull(seed, NULL, 10) : 1;
+	uint64_t start = seed ? strtoull(seed, NULL, 10) : 1, until;
 	static unsigned char bytes[30000];
 	struct fuzzer fuzzers[2] = {0};
 	struct nabc_statistics statistics;
@@ -490,9 +490,17 @@ int main(void)
 		must(guest_holds(bytes, i, 0, sizeof(bytes)));
 		must(nabc_destroy(device.fd, id) == 0);
 	}
-	must(device_wait(device.fd, GAUGE(files), 1, 1000));
-	/* What is left lingers, as long as it was told to; the module's end is theirs, too. */
-	statistics = device_statistics(device.fd);
+	must(device_wait(device.fd, GAUGE(files), 1));
+	/*
+	 * What is left lingers, as long as it was told to; the module's end is theirs, too.  What
+	 * sockets still have of others is given back when they have let go of it.
+	 */
+	until = guest_now() + 60000;
+	do {
+		statistics = device_statistics(device.fd);
+	} while ((statistics.units != statistics.orphans ||
+		  statistics.unit_memory != statistics.orphan_memory) &&
+		 guest_now() < until);
 	must(statistics.units == statistics.orphans);
 	must(statistics.unit_memory == statistics.orphan_memory);
 	device_close(&device);

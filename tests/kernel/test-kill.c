@@ -59,9 +59,9 @@ static void test_kill(void)
 		must(kill(child, SIGKILL) == 0);
 		must(waitpid(child, &status, 0) == child);
 		must(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-		must(device_wait(device.fd, GAUGE(files), 1, 1000));
-		must(device_wait(device.fd, GAUGE(unit_memory), 0, 1000));
-		must(device_wait(device.fd, GAUGE(units), 0, 1000));
+		must(device_wait(device.fd, GAUGE(files), 1));
+		must(device_wait(device.fd, GAUGE(unit_memory), 0));
+		must(device_wait(device.fd, GAUGE(units), 0));
 		guest_disconnect(&pair);
 	}
 	guest_tested("40 processes killed anywhere");
@@ -100,9 +100,9 @@ static void test_kept_descriptor(void)
 	must(device_statistics(device.fd).units == 10);
 	must(kill(parent, SIGKILL) == 0);
 	must(waitpid(parent, &status, 0) == parent);
-	must(device_wait(device.fd, GAUGE(units), 0, 1000));
+	must(device_wait(device.fd, GAUGE(units), 0));
 	must(kill(child, SIGKILL) == 0);
-	must(device_wait(device.fd, GAUGE(files), 1, 1000));
+	must(device_wait(device.fd, GAUGE(files), 1));
 	close(ends[0]);
 	close(ends[1]);
 	guest_tested("a process killed whose child has its descriptor");
@@ -138,7 +138,7 @@ static int leaderless(void *context)
 static void test_leader(void)
 {
 	guest_join(guest_fork(leaderless, NULL));
-	must(device_wait(device.fd, GAUGE(units), 0, 1000));
+	must(device_wait(device.fd, GAUGE(units), 0));
 	guest_tested("a process whose first thread ended");
 }
 
@@ -185,7 +185,7 @@ static void test_linger(void)
 	struct nabc_stat stat;
 	uint64_t id = left_behind(0), began;
 
-	must(device_wait(device.fd, GAUGE(units), 0, 1000));
+	must(device_wait(device.fd, GAUGE(units), 0));
 	must_fail(nabc_stat(device.fd, id, &stat), ENOENT);
 
 	began = guest_now();
@@ -196,7 +196,7 @@ static void test_linger(void)
 	must(device_statistics(device.fd).orphans == 1);
 	must(nabc_copy(device.fd, id, 0, sizeof(bytes), bytes) == 0);
 	must(guest_holds(bytes, 3, 0, sizeof(bytes)));
-	must(device_wait(device.fd, GAUGE(units), 0, 4000));
+	must(device_wait(device.fd, GAUGE(units), 0));
 	must(guest_now() - began >= 1500);
 	must(device_statistics(device.fd).orphan_memory == 0);
 
@@ -207,10 +207,10 @@ static void test_linger(void)
 	must(nabc_copy(device.fd, id, 0, sizeof(bytes), bytes) == 0);
 	must(guest_holds(bytes, 3, 0, sizeof(bytes)));
 	must(nabc_release(device.fd, id) == 0);
-	must(device_wait(device.fd, GAUGE(units), 0, 1000));
+	must(device_wait(device.fd, GAUGE(units), 0));
 	id = left_behind(device.info.linger_max);
 	must(nabc_destroy(device.fd, id) == 0);
-	must(device_wait(device.fd, GAUGE(units), 0, 1000));
+	must(device_wait(device.fd, GAUGE(units), 0));
 	guest_tested("units that linger, and that are held");
 }
 

@@ -344,8 +344,8 @@ static void test_killed(void)
 	must(read(ready[0], &byte, 1) == 1);
 	must(device_statistics(fd).units == 16);
 	must(kill(child, SIGKILL) == 0);
-	must(device_wait(fd, GAUGE(units), 0, 1000));
-	must(device_wait(fd, GAUGE(pooled_memory), 0, 1000));
+	must(device_wait(fd, GAUGE(units), 0));
+	must(device_wait(fd, GAUGE(pooled_memory), 0));
 	close(fd);
 	close(ready[0]);
 	close(ready[1]);

@@ -203,7 +203,7 @@ static void test_linger(void)
 	must_fail(nabc_copy(device.fd, ids[0], 0, 1, got), ENOENT);
 	must(nabc_copy(device.fd, ids[1], 0, 5000, got) == 0);
 	must(guest_holds(got, 4, 0, 5000));
-	must(device_wait(device.fd, GAUGE(units), 0, 3000));
+	must(device_wait(device.fd, GAUGE(units), 0));
 	close(ends[0]);
 	close(ends[1]);
 	guest_tested("linger");
@@ -321,7 +321,7 @@ int main(void)
 	test_faults();
 	test_limits();
 	/* Of all that was refused nothing is left. */
-	must(device_wait(device.fd, GAUGE(units), 0, 1000));
+	must(device_wait(device.fd, GAUGE(units), 0));
 	must(device_statistics(device.fd).unit_memory == 0);
 	must(device_statistics(device.fd).file_units == 0);
 	device_close(&device);

@@ -196,7 +196,7 @@ static void test_killed(uid_t user)
 		usleep(1000);
 	must(library_module().units == 2);
 	must(kill(NC_exchange_pid(exchange), SIGKILL) == 0);
-	until = guest_now() + 1000;
+	until = guest_now() + 60000;
 	while (library_module().units > 1 && guest_now() < until)
 		usleep(1000);
 	must(library_module().units == 1);
@@ -292,7 +292,7 @@ static void test_attached(void)
 	must(library_stat().bytes[NC_METHOD_KERNEL] == SIZE);
 	close(over[1]);
 	guest_join(child);
-	until = guest_now() + 1000;
+	until = guest_now() + 60000;
 	while (library_module().units && guest_now() < until)
 		usleep(1000);
 	must(library_module().units == 0);
