@@ -342,7 +342,7 @@ SUITES = [
     Suite("distcheck", (ALL,), "the release, built and tested on its own",
           script("tests/check-dist.sh", rank=90), deadline=1500),
     Suite("valgrind-system", (ALL,), "each system test under Valgrind, by epoll",
-          system("build", "epoll,none", "--thin", marks=NOT_BENCH, factor=5, weight=1,
+          system("build", "epoll,none", "--thin", marks=NOT_BENCH, factor=5, weight=0.66,
                  SWEET_UNDER="valgrind --quiet --vgdb=no --error-exitcode=99 --leak-check=full"),
           "valgrind", deadline=1500),
     Suite("valgrind", (ALL,), "units under Valgrind", valgrind_units, "valgrind", deadline=400),
