@@ -492,8 +492,8 @@ int main(void)
 	}
 	must(device_wait(device.fd, GAUGE(files), 1));
 	/*
-	 * What is left lingers, as long as it was told to; the module's end is theirs, too.  What
-	 * sockets still have of others is given back when they have let go of it.
+	 * Only orphans are left, until they expire or the module is unloaded.  A destroyed unit
+	 * keeps its memory, too, until no socket has a reference to it.
 	 */
 	until = guest_now() + 60000;
 	do {

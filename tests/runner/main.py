@@ -148,16 +148,12 @@ class Run:
             open(job.results, "w").close()
             os.chmod(job.results, 0o666)
         # Short: sockets lie there, whose paths must be.
-        job.scratch = os.path.join(self.scratch, str(number))
-        os.mkdir(job.scratch)
-        os.chmod(job.scratch, 0o1777)
-        job.environment = {**job.environment, "TMPDIR": job.scratch}
+        job.own(os.path.join(self.scratch, str(number)))
 
     def told(self, job):
         """A job has ended."""
         result = self.results.setdefault(job.suite, report.Result(job.suite))
         now = time.monotonic()
-        result.began = result.began or now - job.seconds
         result.began = min(result.began, now - job.seconds)
         result.ended = now
         failures = len(result.failed)

@@ -42,6 +42,13 @@ class Job:
     fault: str = ""  # why it failed, where its status does not say so
     done: bool = False  # nothing of it is left, or it will not run
 
+    def own(self, folder):
+        """Makes its folder of temporary files; the job may run as another user."""
+        self.scratch = folder
+        os.mkdir(folder)
+        os.chmod(folder, 0o1777)
+        self.environment = {**self.environment, "TMPDIR": folder}
+
     @property
     def good(self):
         return self.status in (0, 77) and not self.fault

@@ -111,7 +111,7 @@ class Result:
     jobs: int = 0
     failed: list = dataclasses.field(default_factory=list)  # (job's name, log, why)
     unlisted: list = dataclasses.field(default_factory=list)  # tests that no list lets skip
-    began: float = 0
+    began: float = float("inf")
     ended: float = 0
 
     def add(self, job, allowed):

@@ -111,7 +111,8 @@ def checks(context, suite):
 
 def runner(context, suite):
     results = os.path.join(context.logs, "runner:runner.json")
-    command = [python(), "-m", "pytest", "-q", "-rfEs", "-p", "no:cacheprovider",
+    # ./run-tests has chosen the Python that Debian's pytest belongs to.
+    command = [sys.executable, "-m", "pytest", "-q", "-rfEs", "-p", "no:cacheprovider",
                context.script("tests", "runner")]
     yield context.job(suite, "runner", ["sh", "-c", WITH_PYTEST, "sh", *command],
                       environment={"PYTHONDONTWRITEBYTECODE": "1"}, results=results)
@@ -122,11 +123,6 @@ WITH_PYTEST = """"$1" -c "import pytest" 2>/dev/null || {
 	exit 77
 }
 exec "$@" """
-
-
-def python():
-    """Debian's own first: it is the one that Debian's pytest belongs to."""
-    return "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
 
 
 def unit_names(context, folder="unit", pattern="test-*.c"):
@@ -261,23 +257,23 @@ def system(tree, backends, *options, marks="", choose="", prefix=(), factor=1, w
 # --- the others --------------------------------------------------------------------------
 
 
-def script(*words, weight=1, after=("build",), rank=0, **environment):
+def script(*words, weight=1, rank=0, **environment):
     """One script of the tree, with the build's environment."""
     def make(context, suite):
         environment_ = {"builddir": context.script("build"), "srcdir": context.top, **environment}
         yield context.job(suite, suite.name, [context.script(words[0]), *words[1:]], weight=weight,
-                          rank=rank, after=tuple(f"build/{tree}" for tree in after),
+                          rank=rank, after=tuple(f"build/{tree}" for tree in suite.trees),
                           environment=environment_)
     return make
 
 
-def make(target, weight, rank=0, **settings):
+def make(target, weight, **settings):
     """A target of the build's Makefile."""
     def jobs(context, suite):
         values = [f"{name}={context.seconds.get(value, value)}" for name, value in settings.items()]
         yield context.job(suite, suite.name,
                           ["make", "-C", "build", f"-j{context.processors}", target, *values],
-                          weight=weight, after=built("build"), rank=rank)
+                          weight=weight, after=built("build"))
     return jobs
 
 
@@ -333,7 +329,7 @@ SUITES = [
     Suite("needs", (MORE, ALL), "tests that programs of others are needed for",
           system("build", "first,none", marks="needs"), programs_of_others()),
     Suite("analyze", (MORE, ALL), "gcc -fanalyzer and cppcheck: nothing but what is explained",
-          script("tests/check-analysis.sh", weight=2, after=()), "cppcheck", trees=()),
+          script("tests/check-analysis.sh", weight=2), "cppcheck", trees=()),
     Suite("install", (MORE, ALL), "make install, README's programs with it, make uninstall",
           script("tests/check-install.sh")),
 

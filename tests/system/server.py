@@ -187,13 +187,16 @@ class Server:
         self.port = int(port[1]) if port else None
         self.url = f"http://127.0.0.1:{self.port}"
 
-    def body(self, path):
-        """Of a 200."""
+    def read(self, path, timeout):
         # No proxy of the environment: this is the loopback.
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        note(self.port, "sent", f"GET {path}".encode())
-        with opener.open(self.url + path, timeout=TIMEOUT) as answer:
+        with opener.open(self.url + path, timeout=timeout) as answer:
             return answer.read()
+
+    def body(self, path):
+        """Of a 200."""
+        note(self.port, "sent", f"GET {path}".encode())
+        return self.read(path, TIMEOUT)
 
     def status(self):
         self.asked += 1
@@ -203,10 +206,9 @@ class Server:
     def try_status(self):
         """For a test that fails: the status if the server still tells it."""
         if self.port and self.process.poll() is None:
+            # Not body(): what the test asked last is told as well.
             with contextlib.suppress(OSError, ValueError):
-                opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-                with opener.open(self.url + "/.sweet/status", timeout=2) as answer:
-                    self.last_status = json.loads(answer.read())
+                self.last_status = json.loads(self.read("/.sweet/status", 2))
 
     def wait_status(self, good):
         """The status as soon as good() is true of it; counters come a moment later."""
