@@ -124,6 +124,9 @@ def test_answers(root):
             time.sleep(0.1)
         with pytest.raises((Closed, ConnectionResetError)):
             deaf.response()
+        for _ in range(8):
+            slow.more(4 * KB)
+            time.sleep(0.1)
         assert slow.take(len(BIG)) == BIG
 
 
