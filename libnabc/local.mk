@@ -55,6 +55,7 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/kernel.c libnabc/kernel.h \
 	libnabc/stream.c libnabc/stream.h \
 	libnabc/transmit.c libnabc/transmit.h \
+	libnabc/sendfile.c libnabc/sendfile.h \
 	libnabc/collector.c libnabc/collector.h \
 	libnabc/operator.c libnabc/operator.h \
 	libnabc/operation.c libnabc/operation.h \

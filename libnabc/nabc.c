@@ -13,6 +13,7 @@
 #include "face.h"
 #include "handle.h"
 #include "operator.h"
+#include "sendfile.h"
 #include "stream.h"
 #include "sums.h"
 
@@ -338,6 +339,14 @@ int NC_set_lifetime(NC_cache *cache, size_t cache_id, uint64_t milliseconds)
 ssize_t NC_socksendv(int sock_fd, const struct NC_send *message)
 {
 	return NC_socksendv_in(NULL, sock_fd, message);
+}
+
+ssize_t NC_sendfile(NC_cache *cache, int sock_fd, const struct NC_sendfile *message)
+{
+	int error;
+
+	cache = nc_face_find(cache, &error);
+	return nc_answer(cache ? nc_sendfile(&cache->transmit, sock_fd, message) : error);
 }
 
 ssize_t NC_socksend_in(NC_cache *cache, int sock_fd, size_t cache_id, size_t offset, size_t len)

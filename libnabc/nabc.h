@@ -247,6 +247,21 @@ struct NC_send {
 	size_t skip;	      /* bytes of the message that earlier calls sent */
 };
 
+/* One message for NC_sendfile(): header, then a range of a file. */
+struct NC_sendfile {
+	size_t size;	      /* of this struct; NC_SENDFILE_INIT sets it */
+	const void *header;   /* may be NULL */
+	size_t header_length; /* bytes */
+	int file;	      /* descriptor that can be read */
+	uint64_t offset;      /* bytes from the start of the file */
+	size_t length;	      /* bytes */
+	unsigned flags;	      /* NC_SEND_MORE, _CLOSE, _DONTWAIT */
+	size_t skip;	      /* bytes of the message that earlier calls sent */
+};
+
+/* Initialises a struct NC_sendfile: no header, no bytes. */
+#define NC_SENDFILE_INIT {sizeof(struct NC_sendfile), NULL, 0, -1, 0, 0, 0, 0}
+
 #define NC_RANGES_MAX 64u
 #define NC_SEND_MORE 0x1u     /* more follows soon: leave no partial segment */
 #define NC_SEND_CLOSE 0x2u    /* end the stream with the last byte: FIN on the last segment */
@@ -336,6 +351,9 @@ ssize_t NC_socksend(int sock_fd, size_t cache_id, size_t offset, size_t len);
 ssize_t NC_socksend_in(NC_cache *cache, int sock_fd, size_t cache_id, size_t offset, size_t len);
 ssize_t NC_socksendv(int sock_fd, const struct NC_send *message);
 ssize_t NC_socksendv_in(NC_cache *cache, int sock_fd, const struct NC_send *message);
+
+/* In cache (NULL: the default) are the routes and the bound of unsent bytes that hold for it. */
+ssize_t NC_sendfile(NC_cache *cache, int sock_fd, const struct NC_sendfile *message);
 
 /* Writes at most count routes; returns how many there are. */
 int NC_routes(NC_cache *cache, struct NC_route *routes, unsigned count);

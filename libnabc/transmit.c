@@ -284,12 +284,12 @@ static void offer_fixed(struct nc_sending *sending, const struct survey *sizes, 
 		sending->classes[method] = NC_ROUTE_ALL_CLASSES;
 }
 
-static void bound_unsent(struct nc_transmit *transmit, int socket, const struct nc_passage *passage,
-			 const struct nc_route_use *route)
+void nc_transmit_bound(struct nc_transmit *transmit, int socket, size_t left,
+		       const struct nc_route_use *route)
 {
 	size_t limit = transmit->unsent_limit;
 
-	if (!route->unbounded || limit == SIZE_MAX || passage->total - passage->at < UNSENT_MIN)
+	if (!route->unbounded || limit == SIZE_MAX || left < UNSENT_MIN)
 		return;
 	if (!limit)
 		limit = route->local ? UNSENT_NEAR : UNSENT_FAR;
@@ -335,7 +335,8 @@ static unsigned consider(struct nc_transmit *transmit, struct nc_sending *sendin
 	/* Of pages that are lent, by either: a copy is cheapest in one go. */
 	if ((sizes.lasting && sending->classes[NC_METHOD_SPLICE]) ||
 	    (sizes.kernel && sending->classes[NC_METHOD_KERNEL]))
-		bound_unsent(transmit, sending->socket, &sending->passage, &sending->route);
+		nc_transmit_bound(transmit, sending->socket,
+				  sending->passage.total - sending->passage.at, &sending->route);
 	for (unsigned i = 0; i < NC_METHODS; i++)
 		sending->any |= sending->classes[i] != 0;
 	return weight;

@@ -35,6 +35,10 @@ ssize_t nc_transmit_send(struct nc_transmit *transmit, int socket, const struct 
 int nc_transmit_route(struct nc_transmit *transmit, int socket, const struct nc_passage *passage,
 		      struct nc_route_use *route);
 
+/* Bounds what the socket keeps unsent, where pages are lent and so many bytes are left. */
+void nc_transmit_bound(struct nc_transmit *transmit, int socket, size_t left,
+		       const struct nc_route_use *route);
+
 /* Before the message's first step: corks the socket where its end has to wait. */
 void nc_transmit_begin(struct nc_transmit *transmit, int socket, const struct nc_passage *passage);
 

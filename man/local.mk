@@ -68,6 +68,7 @@ man3_MANS = \
 	man/NC_ring_submit.3 \
 	man/NC_route_set.3 \
 	man/NC_routes.3 \
+	man/NC_sendfile.3 \
 	man/NC_set_lifetime.3 \
 	man/NC_set_priority.3 \
 	man/NC_socksend.3 \

@@ -64,6 +64,7 @@ attach join handle passage
 method
 splice zerocopy kernel
 transmit
+sendfile
 collector
 operation
 async async-uring async-epoll

@@ -52,6 +52,7 @@ NABC_UNITS = \
 	tests/unit/test-transmit-wire \
 	tests/unit/test-transmit-learn \
 	tests/unit/test-nabc-send \
+	tests/unit/test-sendfile \
 	tests/unit/test-operation \
 	tests/unit/test-async \
 	tests/unit/test-exchange \
