@@ -29,6 +29,8 @@ static const char *const format_words[] = {[ACCESS_SHORT] = "short",
 static const char *const level_words[] = {"error", "warning", "notice", "info", "debug", NULL};
 static const char *const method_words[] = {"auto", "copy", "splice", "zerocopy", "kernel", NULL};
 static const char *const page_cache_words[] = {"drop", "keep", NULL};
+static const char *const large_words[] = {
+	[LARGE_FILES_SENDFILE] = "sendfile", [LARGE_FILES_COPY] = "copy", NULL};
 static const char *const align_words[] = {"0", "32", "64", NULL};
 
 /* --- fields of each kind ----------------------------------------------------- */
@@ -293,6 +295,9 @@ const struct key config_keys[] = {
 	{"page-cache", GLOBAL(page_cache), .otherwise = "keep", .store = store_page_cache,
 	 .words = page_cache_words,
 	 .help = "keep or drop the system's copy of what the cache holds", .argument = "WHAT"},
+	{"large-files", GLOBAL(large_files), .otherwise = "sendfile", .store = store_word,
+	 .words = large_words, .help = "sendfile or copy: files that the cache does not hold",
+	 .argument = "WAY"},
 	{"defer-accept", GLOBAL(sockets.defer_accept), .otherwise = "off", .store = store_switch,
 	 .help = "on: take connections when their requests have come", .argument = "SWITCH"},
 	{"fastopen", GLOBAL(sockets.fastopen), .otherwise = "0", .store = store_number,

@@ -116,6 +116,9 @@ struct config_sockets {
 	bool linger;	      /* after the last one, until the client has closed its end */
 };
 
+/* How files without a unit leave; see filestream.h. */
+enum large_files { LARGE_FILES_SENDFILE, LARGE_FILES_COPY };
+
 struct config {
 	_Atomic unsigned references;
 	char *file;	    /* NULL: the command line alone */
@@ -145,6 +148,7 @@ struct config {
 	unsigned revalidate_ms;
 	struct config_sockets sockets;
 	bool page_cache; /* what the cache holds may stay in the page cache too */
+	unsigned large_files; /* enum large_files */
 	bool path_cache, header_cache, content_cache; /* what is kept of files: content.h */
 	unsigned header_align; /* bytes that heads are a multiple of; 0: any */
 	char *mime_types;

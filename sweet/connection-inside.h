@@ -23,6 +23,8 @@ struct connection {
 	struct loop_receive receive;
 	struct loop_send send;
 	struct timer timer;
+	struct timer settling; /* until the client has acknowledged what was sent */
+	unsigned settle_ms;    /* how long it waited the last time */
 	struct server *server;
 	struct connection *next, **link; /* the server's */
 	int fd;
@@ -120,6 +122,9 @@ void connection_time(struct connection *connection, unsigned ms);
 
 /* A body is on its way: each period must bring its share. */
 void connection_time_body(struct connection *connection);
+
+/* Bytes in the socket that the client has not acknowledged. */
+int connection_unsent(const struct connection *connection);
 
 /* What struct transaction calls moved() and give_up(). */
 uint64_t connection_moved(const struct transaction *transaction);

@@ -15,6 +15,7 @@
 
 #define LINGER_MS 5000
 #define LINGER_LAST_MS 1000 /* when the server is about to end */
+#define SETTLE_MAX_MS 64    /* between two looks at what is acknowledged */
 
 /*
  * Of a piece as large as that, more than a segment, the end does not wait for
@@ -86,12 +87,14 @@ static void send_piece(struct connection *connection, size_t head_length)
 	*message = (struct NC_send){
 		.header = output->head, .header_length = head_length, .flags = NC_SEND_HELD};
 	connection->send.tail = (struct iovec){0};
+	connection->send.file = (struct loop_file){0};
 	connection->send.apart = !output->head_sent && !sockets_of(output)->header_option;
 	if (!transaction->head_only) {
 		message->ranges =
 			transaction->range_count ? transaction->ranges : &transaction->body;
 		message->range_count = transaction->range_count ? transaction->range_count
 								: transaction->body.id != 0;
+		connection->send.file = transaction->file;
 		if (transaction->data)
 			connection->send.tail = (struct iovec){(void *)(uintptr_t)transaction->data,
 							       transaction->data_length};
@@ -157,7 +160,8 @@ void connection_done(struct transaction *transaction)
 	assert(connection->state == WORKING || connection->state == RECEIVING);
 	if (transaction->status == 0) {
 		/* Broken off in the middle: the client must see that. */
-		if (transaction->length == TRANSACTION_UNKNOWN && !output->chunked)
+		if (transaction->reset ||
+		    (transaction->length == TRANSACTION_UNKNOWN && !output->chunked))
 			reset_at_close(connection->fd);
 		connection->state = SENDING;
 		connection_close(connection);
@@ -212,19 +216,63 @@ static void finished(struct connection *connection)
 		connection_leave(connection); /* the answer had promised more */
 }
 
+static void next_piece(struct connection *connection)
+{
+	struct transaction *transaction = &connection->output->transaction;
+
+	connection->state = WORKING;
+	connection_count_as(connection, CONNECTION_WORKING);
+	if (transaction->next(transaction) == RESPOND_NOW)
+		connection_done(transaction);
+}
+
+static void settle(struct connection *connection);
+
+static void look_again(struct timer *timer)
+{
+	settle((struct connection *)((char *)timer - offsetof(struct connection, settling)));
+}
+
+/*
+ * Nothing tells of an acknowledgement: it is looked for, again after as long as
+ * it has taken so far.  The client has the time that it has for a piece.
+ */
+static void settle(struct connection *connection)
+{
+	if (connection_unsent(connection) == 0) {
+		next_piece(connection);
+		return;
+	}
+	connection->settle_ms = connection->settle_ms ? connection->settle_ms * 2 : 1;
+	if (connection->settle_ms > SETTLE_MAX_MS)
+		connection->settle_ms = SETTLE_MAX_MS;
+	loop_timer_start(connection->server->loop, &connection->settling, connection->settle_ms,
+			 look_again);
+}
+
+static void send_failed(struct connection *connection, int error)
+{
+	const char *remote = connection->ends.remote;
+
+	if (error == -ERANGE) {
+		log_info("%s: the file was truncated while it was sent: resetting", remote);
+		reset_at_close(connection->fd);
+	} else if (error != -EPIPE && error != -ECONNRESET) {
+		log_info("%s: sending: %s", remote, strerror(-error));
+	}
+	connection_close(connection);
+}
+
 static void sent(struct loop_send *op, int result)
 {
 	struct connection *connection =
 		(struct connection *)((char *)op - offsetof(struct connection, send));
 	struct output *output = connection->output;
-	struct transaction *transaction = &output->transaction;
 
 	assert(connection->state == SENDING);
 	output->head_sent = true;
 	if (result < 0) {
-		if (result != -EPIPE && result != -ECONNRESET)
-			log_info("%s: sending: %s", connection->ends.remote, strerror(-result));
-		connection_close(connection);
+		send_failed(connection, result);
 		return;
 	}
 	if (is_last(output)) {
@@ -234,8 +282,10 @@ static void sent(struct loop_send *op, int result)
 		finished(connection);
 		return;
 	}
-	connection->state = WORKING;
-	connection_count_as(connection, CONNECTION_WORKING);
-	if (transaction->next(transaction) == RESPOND_NOW)
-		connection_done(transaction);
+	if (!output->transaction.settle) {
+		next_piece(connection);
+		return;
+	}
+	connection->settle_ms = 0;
+	settle(connection);
 }

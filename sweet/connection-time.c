@@ -16,8 +16,8 @@
 
 #define LEAST_RATE 500 /* bytes a second, of bodies and answers */
 
-/* Bytes that wait in the socket: they are not on the client's account. */
-static int unsent(const struct connection *connection)
+/* They are not on the client's account. */
+int connection_unsent(const struct connection *connection)
 {
 	int bytes = 0;
 
@@ -28,7 +28,7 @@ static int unsent(const struct connection *connection)
 /* Bytes that the client has taken of the piece that is being sent. */
 static int64_t taken(const struct connection *connection)
 {
-	return (int64_t)connection->send.message.skip - unsent(connection);
+	return (int64_t)connection->send.message.skip - connection_unsent(connection);
 }
 
 /* Whether there was progress enough in the last ms; an answer's first period only measures. */
@@ -85,7 +85,7 @@ uint64_t connection_moved(const struct transaction *transaction)
 
 	if (connection->state == SENDING)
 		moved += connection->send.message.skip - transaction_piece(transaction);
-	return moved - (unsigned)unsent(connection);
+	return moved - (unsigned)connection_unsent(connection);
 }
 
 void connection_give_up(struct transaction *transaction)

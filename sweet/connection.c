@@ -40,6 +40,7 @@ static void connection_free(struct connection *connection)
 	if (connection->next)
 		connection->next->link = connection->link;
 	timer_stop(&connection->timer);
+	timer_stop(&connection->settling);
 	server_count(&server->counters.open, (uint64_t)-1);
 	server_count(&server->counters.states[connection->counted], (uint64_t)-1);
 	body_end(&connection->body);

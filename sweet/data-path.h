@@ -8,6 +8,7 @@
 #ifndef SWEET_DATA_PATH_H
 #define SWEET_DATA_PATH_H
 
+#include <stdbool.h>
 #include <sys/uio.h>
 
 #include <nabc.h>
@@ -21,7 +22,7 @@ struct data_path {
 	/*
 	 * Sends of a message what the socket takes without blocking, as
 	 * NC_socksendv() does: bytes, or -1 with errno.  tail: bytes in ordinary
-	 * memory behind the ranges, of which NC_EXCHANGE_POSIX makes use.
+	 * memory behind the ranges.
 	 */
 	ssize_t (*send)(int socket, const struct NC_send *message, const struct iovec *tail);
 	/* The same with the header by a call of its own, if anything follows it. */
@@ -30,6 +31,10 @@ struct data_path {
 
 extern const struct data_path data_path_nabc, data_path_posix;
 extern const struct data_path *const data_paths[DATA_PATHS];
+
+/* A header and a range of a file, as NC_sendfile(); apart: the header by a call of its own. */
+ssize_t data_path_file(const struct data_path *path, int socket, const struct NC_sendfile *message,
+		       bool apart);
 
 /* For send_apart(): the header at once, then what the path's send() makes of the rest. */
 ssize_t data_path_part(const struct data_path *path, int socket, const struct NC_send *message,

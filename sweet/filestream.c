@@ -4,11 +4,11 @@
  * thread, but for the time that its job is with a helper; a transaction that
  * ends then leaves it to the job's end.
  *
- * Each window is read into memory of our own, the file's version is compared,
- * and only then a byte of it is sent.  sendfile(2) or splice(2) from the file
- * would save the copy, but what they have put into a socket is the page cache
- * itself: bytes that are written to the file until the client has them change
- * what it gets, after any comparison.  Nothing that was sent here can change.
+ * What sendfile(2) has put into a socket is the page cache itself: bytes that
+ * are written to the file until the client has them change what it gets, after
+ * any comparison.  So the last bytes of the answer stay here until all others
+ * are acknowledged; if the file is not the same then, the connection is reset,
+ * and no client takes a mixture of two versions for the file.
  *
  * What is compared are the times that the kernel keeps.  A program that maps
  * the file and writes to its pages moves them once in a while only; no server
@@ -22,16 +22,26 @@
 #include <glib.h>
 
 #include <filestream.h>
+#include <pagecache.h>
 #include <server.h>
 
-#define WINDOW ((size_t)1 << 20)       /* bytes */
-#define WINDOW_LEAST ((size_t)1 << 16) /* that memory which is short makes of it */
-#define WAIT_MS 20		       /* for others to give back some */
+#define PAGE ((size_t)4096)
+#define HELD_BACK ((size_t)16 << 10)   /* bytes that are read into memory whatever the way */
+#define COPY_WINDOW ((size_t)256 << 10) /* bytes; as long as site->windows has so many */
+
+struct window {
+	char *bytes;	 /* in memory; NULL: in the page cache */
+	size_t taken;	 /* bytes of site->windows */
+	uint64_t offset; /* in the file */
+	size_t length;	 /* 0: there is none */
+	bool first;	 /* of its range */
+};
 
 struct filestream {
 	struct job job;
 	struct transaction *transaction; /* NULL: it has ended */
 	const struct filestream_owner *owner;
+	struct body_budget *budget;
 	struct content_turn *turn;
 	struct content *content;
 	struct content_entry *entry;
@@ -40,57 +50,104 @@ struct filestream {
 	unsigned part; /* range of the next read */
 	uint64_t at;   /* bytes of that range that have been read */
 	struct range_set ranges;
-	size_t window;		    /* bytes at most in a unit */
-	size_t ready, ready_length; /* id and bytes of a read window; 0: none */
-	bool ready_leads;	    /* it is the first of its range */
-	size_t sending;		    /* id; 0: none */
-	bool reading;		    /* the job is with a helper */
-	bool wanted;		    /* the connection waits */
-	bool begun;		    /* a window has been handed over */
-	bool renewed;		    /* another version was opened than was looked up */
+	struct window ready, sending;
+	bool lends;   /* pages of the page cache */
+	bool lent;    /* some were handed over */
+	bool reading; /* the job is with a helper */
+	bool wanted;  /* the connection waits */
+	bool begun;   /* a window has been handed over */
+	bool renewed; /* another version was opened than was looked up */
 	int error;
-	struct timer patience; /* until memory is asked for again */
 };
+
+static uint64_t left_of_range(const struct filestream *stream)
+{
+	return stream->ranges.ranges[stream->part].length - stream->at;
+}
 
 /* --- reading, on a helper thread ------------------------------------------------ */
 
+/* The larger window as long as there is memory for it. */
+static size_t take_memory(struct filestream *stream, uint64_t left)
+{
+	struct body_budget *budget = stream->budget;
+	struct window *window = &stream->ready;
+
+	if (left <= HELD_BACK)
+		return (size_t)left;
+	if (atomic_fetch_add_explicit(&budget->used, COPY_WINDOW, memory_order_relaxed) +
+		    COPY_WINDOW >
+	    budget->most) {
+		atomic_fetch_sub_explicit(&budget->used, COPY_WINDOW, memory_order_relaxed);
+		return HELD_BACK;
+	}
+	window->taken = COPY_WINDOW;
+	return left < COPY_WINDOW ? (size_t)left : COPY_WINDOW;
+}
+
+static void drop(struct filestream *stream, struct window *window)
+{
+	if (window->taken)
+		atomic_fetch_sub_explicit(&stream->budget->used, window->taken,
+					  memory_order_relaxed);
+	free(window->bytes);
+	*window = (struct window){0};
+}
+
+static int read_memory(struct window *window, int fd)
+{
+	size_t done = 0;
+
+	window->bytes = malloc(window->length);
+	if (!window->bytes)
+		return -ENOMEM;
+	while (done < window->length) {
+		ssize_t got = pread(fd, window->bytes + done, window->length - done,
+				    (off_t)(window->offset + done));
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return got < 0 ? -errno : -EAGAIN;
+		done += (size_t)got;
+	}
+	return 0;
+}
+
+/* Up to the end of a page; what is held back stays behind it. */
+static size_t lend_length(uint64_t offset, uint64_t left)
+{
+	size_t most = PAGECACHE_WINDOW - (size_t)(offset % PAGE);
+
+	return left - HELD_BACK < most ? (size_t)(left - HELD_BACK) : most;
+}
+
 static int read_window(struct filestream *stream)
 {
-	const struct range *range = &stream->ranges.ranges[stream->part];
-	uint64_t left = range->length - stream->at;
-	size_t length = left < stream->window ? (size_t)left : stream->window;
+	struct window *window = &stream->ready;
+	uint64_t left = left_of_range(stream);
 	struct file_version after;
-	NC_handle handle;
-	ssize_t got;
-	int error = 0;
+	int error;
 
-	if (lseek(stream->fd, (off_t)(range->first + stream->at), SEEK_SET) < 0 ||
-	    NC_alloc_kind(&handle, length, 0, NC_KIND_RECYCLED | NC_KIND_UNSUMMED) < 0)
-		return -errno;
-	got = NC_read(stream->fd, &handle, 0, length);
-	if (got != (ssize_t)length)
-		error = got < 0 ? -errno : -EAGAIN;
+	window->offset = stream->ranges.ranges[stream->part].first + stream->at;
+	window->first = stream->at == 0;
+	if (stream->lends && left > HELD_BACK) {
+		window->length = lend_length(window->offset, left);
+		error = pagecache_load(stream->fd, window->offset, window->length);
+	} else {
+		window->length = take_memory(stream, left);
+		error = read_memory(window, stream->fd);
+	}
 	if (!error)
 		error = docroot_version(stream->fd, &after);
 	/* A file that was renamed or unlinked is sent to its end. */
-	if (!error && !file_version_same_bytes(&after, &stream->version))
+	if (error == -ERANGE ||
+	    (!error && !file_version_same_bytes(&after, &stream->version)))
 		error = -EAGAIN;
-	if (!error && NC_insert(&handle) < 0)
-		error = -errno;
-	if (!error) {
-		/* Nobody else may name it: the hold is all that keeps it. */
-		stream->ready = NC_cache_id(&handle);
-		stream->ready_length = length;
-		stream->ready_leads = stream->at == 0;
-		if (NC_hold(stream->ready) < 0)
-			error = -ENOMEM; /* evicted already */
-		(void)NC_destroy(stream->ready);
-		if (error)
-			stream->ready = 0;
-	}
-	(void)NC_free(&handle);
-	if (!error)
-		stream->at += length;
+	if (error)
+		drop(stream, window);
+	else
+		stream->at += window->length;
 	return error;
 }
 
@@ -131,10 +188,8 @@ static void work(struct job *job)
 
 static void stream_free(struct filestream *stream)
 {
-	if (stream->ready)
-		(void)NC_release(stream->ready);
-	if (stream->sending)
-		(void)NC_release(stream->sending);
+	drop(stream, &stream->ready);
+	drop(stream, &stream->sending);
 	if (stream->fd >= 0)
 		close(stream->fd);
 	content_turn_put(stream->turn, stream->content, stream->entry);
@@ -142,16 +197,31 @@ static void stream_free(struct filestream *stream)
 	g_free(stream);
 }
 
-static void read_ahead(struct filestream *stream)
+/* Goes to the range of the next read; false: all is read. */
+static bool next_range(struct filestream *stream)
 {
-	if (stream->reading || stream->ready || stream->error)
+	if (left_of_range(stream))
+		return true;
+	if (stream->part + 1 >= stream->ranges.count)
+		return false;
+	stream->part++;
+	stream->at = 0;
+	return true;
+}
+
+/* What is to be read now is the end of an answer of which pages were lent. */
+static bool is_held_back(const struct filestream *stream)
+{
+	return stream->lent && stream->part + 1 == stream->ranges.count &&
+	       left_of_range(stream) <= HELD_BACK;
+}
+
+/* settled: the client has acknowledged all that was sent. */
+static void read_ahead(struct filestream *stream, bool settled)
+{
+	if (stream->reading || stream->ready.length || stream->error || !next_range(stream) ||
+	    (!settled && is_held_back(stream)))
 		return;
-	if (stream->at == stream->ranges.ranges[stream->part].length) {
-		if (stream->part + 1 >= stream->ranges.count)
-			return;
-		stream->part++;
-		stream->at = 0;
-	}
 	stream->reading = true;
 	helper_submit(stream->transaction->server->site->helpers, &stream->job);
 }
@@ -169,17 +239,26 @@ static void hand_over_end(struct filestream *stream)
 static void hand_over(struct filestream *stream)
 {
 	struct transaction *transaction = stream->transaction;
+	struct window *window = &stream->sending;
 
 	stream->begun = true;
-	stream->sending = stream->ready;
-	stream->ready = 0;
-	transaction->body =
-		(struct NC_range){.id = stream->sending, .length = stream->ready_length};
-	if (transaction->selection.parts && stream->ready_leads) {
+	*window = stream->ready;
+	stream->ready = (struct window){0};
+	if (window->bytes) {
+		transaction->data = window->bytes;
+		transaction->data_length = window->length;
+	} else {
+		stream->lent = true;
+		transaction->reset = true;
+		transaction->file = (struct loop_file){
+			.fd = stream->fd, .offset = window->offset, .length = window->length};
+	}
+	if (transaction->selection.parts && window->first) {
 		transaction->selection.part = stream->part;
 		stream->owner->lead(transaction);
 	}
-	read_ahead(stream);
+	transaction->settle = next_range(stream) && is_held_back(stream);
+	read_ahead(stream, false);
 }
 
 /* A stream that breaks before its head has left is an ordinary error. */
@@ -188,6 +267,9 @@ static void break_off(struct filestream *stream)
 	struct transaction *transaction = stream->transaction;
 
 	if (stream->begun) {
+		log_info("%s: %s while it was sent: cut off", transaction->path,
+			 stream->error == -EAGAIN ? "the file was changed"
+						  : strerror(-stream->error));
 		transaction->status = 0;
 		return;
 	}
@@ -203,29 +285,6 @@ static void break_off(struct filestream *stream)
 		transaction_fail(transaction, 503, "The file cannot be read now.");
 }
 
-static void go_on(struct timer *timer)
-{
-	struct filestream *stream =
-		(struct filestream *)((char *)timer - offsetof(struct filestream, patience));
-
-	read_ahead(stream);
-}
-
-/*
- * There was no room for a window.  True: it is asked for again, a smaller one,
- * beside what is sent now, and later.
- */
-static bool again(struct filestream *stream)
-{
-	if (stream->error != -ENOMEM)
-		return false;
-	stream->error = 0;
-	if (stream->window > WINDOW_LEAST)
-		stream->window /= 2;
-	loop_timer_start(stream->job.loop, &stream->patience, WAIT_MS, go_on);
-	return true;
-}
-
 /* The answer, as far as it is known by now; false: not yet. */
 static bool answer(struct filestream *stream)
 {
@@ -238,7 +297,7 @@ static bool answer(struct filestream *stream)
 			return true;
 		}
 		stream->ranges = transaction->selection.ranges;
-		read_ahead(stream);
+		read_ahead(stream, false);
 		return false;
 	}
 	if (stream->error)
@@ -257,7 +316,7 @@ static void work_done(struct job *job)
 		stream_free(stream);
 		return;
 	}
-	if (again(stream) || !stream->wanted || !answer(stream))
+	if (!stream->wanted || !answer(stream))
 		return;
 	stream->wanted = false;
 	stream->transaction->done(stream->transaction);
@@ -272,23 +331,22 @@ static enum respond next(struct transaction *transaction)
 {
 	struct filestream *stream = *stream_of(transaction);
 
-	if (stream->sending)
-		(void)NC_release(stream->sending);
-	stream->sending = 0;
-	transaction->body = (struct NC_range){0};
+	drop(stream, &stream->sending);
+	transaction->data = NULL;
+	transaction->data_length = 0;
+	transaction->file = (struct loop_file){0};
+	/* What was held back, now that the client has all before it. */
+	if (transaction->settle)
+		read_ahead(stream, true);
+	transaction->settle = false;
 	/* While a helper reads, what it leaves here is not to be looked at. */
-	if (!stream->reading && stream->patience.queue) {
-		/* There may be room now, where that window was. */
-		timer_stop(&stream->patience);
-		read_ahead(stream);
-	}
 	if (stream->reading) {
 		stream->wanted = true;
 		return RESPOND_LATER;
 	}
 	if (stream->error)
 		break_off(stream);
-	else if (stream->ready)
+	else if (stream->ready.length)
 		hand_over(stream);
 	else
 		hand_over_end(stream);
@@ -300,7 +358,6 @@ static void finish(struct transaction *transaction)
 	struct filestream *stream = *stream_of(transaction);
 
 	stream->transaction = NULL;
-	timer_stop(&stream->patience);
 	if (!stream->reading)
 		stream_free(stream);
 }
@@ -308,24 +365,25 @@ static void finish(struct transaction *transaction)
 enum respond filestream_respond(struct transaction *transaction, struct content *content,
 				struct content_entry *entry, const struct filestream_owner *owner)
 {
-	const struct site *site = transaction->server->site;
+	struct server *server = transaction->server;
 	struct filestream *stream = g_new0(struct filestream, 1);
 
 	*stream_of(transaction) = stream;
 	stream->transaction = transaction;
 	stream->owner = owner;
-	stream->job =
-		(struct job){.work = work, .done = work_done, .loop = transaction->server->loop};
-	stream->turn = transaction->server->turn;
+	stream->budget = &server->site->windows;
+	stream->job = (struct job){.work = work, .done = work_done, .loop = server->loop};
+	stream->turn = server->turn;
 	stream->content = content_ref(content);
 	stream->entry = entry;
 	stream->fd = -1;
 	stream->version = content_view(entry)->version;
 	stream->ranges = transaction->selection.ranges;
-	stream->window = site->max_unit < WINDOW ? site->max_unit : WINDOW;
+	stream->lends = transaction->generation->config->large_files == LARGE_FILES_SENDFILE &&
+			server->site->path == &data_path_nabc;
 	stream->wanted = true;
 	transaction->next = next;
 	transaction->finish = finish;
-	read_ahead(stream);
+	read_ahead(stream, false);
 	return RESPOND_LATER;
 }

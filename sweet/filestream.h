@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * filestream.h - a file too large for one unit, or ranges of it, as a sequence
- * of units.
+ * filestream.h - a file without a unit, or ranges of it, window by window: one
+ * too large for the cache, or one for which there is no memory in it now.
  *
- * A window of the file is read by a helper while the one before it is being
- * sent, so two windows bound the memory.  The file's version is looked at
- * after each read: when its bytes may have changed, the sequence breaks off.
+ * A helper sees to a window while the one before it is being sent.  By default
+ * (large-files=sendfile) the windows are the page cache's own pages; the last
+ * bytes are read into memory, after the client has acknowledged all others, and
+ * sent if the file is still the same.  With large-files=copy every window is
+ * read into memory before it is sent.  The cache's memory is not used.
+ *
+ * The file's version is compared after each window was read: when its bytes may
+ * have changed, the answer breaks off.
  */
 #ifndef SWEET_FILESTREAM_H
 #define SWEET_FILESTREAM_H

@@ -100,6 +100,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/transaction.h \
 	sweet/server.h \
 	sweet/filestream.c sweet/filestream.h \
+	sweet/pagecache.c sweet/pagecache.h \
 	sweet/selection.c sweet/selection.h \
 	sweet/textbody.c sweet/textbody.h \
 	sweet/errorpage.c sweet/errorpage.h \

@@ -297,16 +297,42 @@ static ssize_t send_turn(struct loop *loop, const struct loop_send *op)
 	return send_by_path(loop, op, &part, &tail);
 }
 
+/* Header and file, up to the end of a turn. */
+static ssize_t send_file(struct loop *loop, const struct loop_send *op, bool turn)
+{
+	struct NC_sendfile message = NC_SENDFILE_INIT;
+
+	message.header = op->message.header;
+	message.header_length = op->message.header_length;
+	message.file = op->file.fd;
+	message.offset = op->file.offset;
+	message.length = op->file.length;
+	message.flags = op->message.flags & (NC_SEND_MORE | NC_SEND_CLOSE);
+	message.skip = op->message.skip;
+	if (turn) {
+		message.length = message.skip + TURN_MAX - message.header_length;
+		message.flags = 0;
+	}
+	return data_path_file(loop->path, op->fd, &message, op->apart);
+}
+
+static ssize_t send_some(struct loop *loop, const struct loop_send *op, bool turn)
+{
+	if (op->file.length)
+		return send_file(loop, op, turn);
+	return turn ? send_turn(loop, op) : send_by_path(loop, op, &op->message, &op->tail);
+}
+
 static void try_send(struct loop *loop, struct loop_send *op)
 {
-	size_t total = op->message.header_length + op->tail.iov_len;
+	size_t total = op->message.header_length + op->tail.iov_len + op->file.length;
 	bool long_one;
 	ssize_t sent;
 
 	for (unsigned i = 0; i < op->message.range_count; i++)
 		total += op->message.ranges[i].length;
 	long_one = total - op->message.skip > TURN_MAX;
-	sent = long_one ? send_turn(loop, op) : send_by_path(loop, op, &op->message, &op->tail);
+	sent = send_some(loop, op, long_one);
 	if (sent < 0 && errno != EAGAIN) {
 		complete(loop, op, -errno);
 		return;

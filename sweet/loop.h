@@ -38,15 +38,25 @@ struct loop_receive {
 	void (*received)(struct loop_receive *op, const char *data, int length);
 };
 
+/* A range of a file; length 0: none. */
+struct loop_file {
+	int fd;
+	uint64_t offset; /* bytes */
+	size_t length;	 /* bytes */
+};
+
 /*
- * A message (header and ranges of units) to a socket.  Completes once, when
- * all of it was handed over (result 0) or with -errno.  message.skip tells
- * how far it is.  The units are held by the caller.
+ * A message to a socket: header, and ranges of units, or a range of a file, and
+ * memory.  Completes once, when all of it was handed over (result 0) or with
+ * -errno; -ERANGE: the file is shorter.  message.skip tells how far it is.
+ * The units are held by the caller.  A file is sent from the page cache: what
+ * is not there yet would hold the loop up.
  */
 struct loop_send {
 	struct NC_send message;
-	struct iovec tail; /* memory that follows the ranges; only by data_path_posix */
-	bool apart;	   /* the header by a call of its own */
+	struct loop_file file; /* in place of ranges and tail */
+	struct iovec tail;     /* memory that follows the ranges */
+	bool apart;	       /* the header by a call of its own */
 	void (*sent)(struct loop_send *op, int result);
 	int fd;
 	int result;

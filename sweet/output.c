@@ -73,6 +73,8 @@ struct output *output_open(struct server *server)
 	transaction->range_count = 0;
 	transaction->data = NULL;
 	transaction->data_length = 0;
+	transaction->file = (struct loop_file){0};
+	transaction->settle = transaction->reset = false;
 	transaction->live = false;
 	transaction->text = NULL;
 	transaction->bodiless = false;

@@ -43,6 +43,7 @@ struct site {
 	struct body_budget answers; /* of bytes, by data_path_posix */
 	const struct data_path *path;
 	const struct arch *arch;
+	struct body_budget windows; /* of files, in memory */
 	struct body_budget ahead; /* of answers, which slow clients have not taken */
 	NC_cache *cache;
 	unsigned threads;

@@ -471,6 +471,7 @@ static bool open_site(void)
 	site->bodies.most = site->max_unit;
 	site->answers.most = site->cache_size;
 	site->ahead.most = site->max_unit;
+	site->windows.most = site->max_unit;
 	site->helpers = helper_open(site->arch->helpers);
 	if (!site->helpers)
 		return complain("cannot start threads: %s", strerror(errno));

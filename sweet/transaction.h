@@ -33,6 +33,7 @@
 
 #include <htpasswd.h>
 #include <conditional.h>
+#include <loop.h>
 #include <multipart.h>
 #include <range.h>
 #include <request.h>
@@ -96,9 +97,16 @@ struct transaction {
 	/* The next piece as several ranges instead, held; until next() or finish(). */
 	const struct NC_range *ranges;
 	unsigned range_count;
-	/* Or as bytes in memory, of data_path_posix; until next() or finish(). */
+	/* Or as bytes in memory; until next() or finish(). */
 	const void *data;
 	size_t data_length;
+	struct loop_file file; /* or as a range of a file that is in the page cache */
+	/*
+	 * next() is asked when the client has acknowledged all that was sent: bytes of
+	 * a file that somebody writes to may change until then.
+	 */
+	bool settle;
+	bool reset;	    /* what is cut off ends with a reset, whatever tells its length */
 	bool live;	    /* a piece is not to wait for the next: that is not made yet */
 	const void *text;   /* a small body in memory instead, of length bytes; until finish() */
 	bool bodiless;	    /* no body, and no page for the status either */
@@ -161,6 +169,8 @@ static inline uint64_t transaction_piece(const struct transaction *transaction)
 
 	if (transaction->data)
 		return transaction->data_length;
+	if (transaction->file.length)
+		return transaction->file.length;
 	if (transaction->range_count == 0)
 		return transaction->body.id ? transaction->body.length : 0;
 	for (unsigned i = 0; i < transaction->range_count; i++)
@@ -172,7 +182,7 @@ static inline uint64_t transaction_piece(const struct transaction *transaction)
 static inline bool transaction_is_bare(const struct transaction *transaction)
 {
 	return !transaction->body.id && !transaction->range_count && !transaction->data &&
-	       !transaction->text && !transaction->bodiless && transaction->length == 0;
+	       !transaction->file.length && !transaction->text && !transaction->bodiless && transaction->length == 0;
 }
 
 /* The responder gives back what it has, and hears no more of the transaction. */

@@ -116,6 +116,7 @@ SWEET_UNITS = \
 	tests/unit/test-data-path \
 	tests/unit/test-loop-tasks \
 	tests/unit/test-helper \
+	tests/unit/test-pagecache \
 	tests/unit/test-docroot \
 	tests/unit/test-folder \
 	tests/unit/test-log \
@@ -505,6 +506,9 @@ tests_unit_test_pool_config_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_pool_config_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_pool_config_LDADD = $(sweet_unit_ldadd)
 
+tests_unit_test_pagecache_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_pagecache_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_pagecache_LDADD = $(sweet_unit_ldadd)
 tests_unit_test_data_path_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_data_path_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_data_path_LDADD = $(sweet_unit_ldadd)

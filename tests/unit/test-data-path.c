@@ -50,11 +50,17 @@ static size_t held(uint64_t seed)
 	return id;
 }
 
-static ssize_t send_posix(const struct NC_send *message, const void *data, size_t length)
+static ssize_t send_by(const struct data_path *path, const struct NC_send *message,
+		       const void *data, size_t length)
 {
 	struct iovec tail = {(void *)(uintptr_t)data, length};
 
-	return data_path_posix.send(pair[0], message, &tail);
+	return path->send(pair[0], message, &tail);
+}
+
+static ssize_t send_posix(const struct NC_send *message, const void *data, size_t length)
+{
+	return send_by(&data_path_posix, message, data, length);
 }
 
 /* All that is there. */
@@ -95,19 +101,63 @@ START_TEST(test_every_skip)
 	pattern_fill(whole + head + 300 + LENGTH, 3, 0, 50);
 	ranges[0].id = ranges[1].id = held(1);
 	ranges[2].id = held(2);
-	for (message.skip = 0; message.skip <= total; message.skip++) {
-		size_t left = total - message.skip;
+	for (unsigned kind = 0; kind < DATA_PATHS; kind++)
+		for (message.skip = 0; message.skip <= total; message.skip++) {
+			size_t left = total - message.skip;
 
-		ck_assert_int_eq(send_posix(&message, whole + total - 50, 50), (ssize_t)left);
-		ck_assert_uint_eq(take(got, sizeof(got)), left);
-		expect(memcmp(got, whole + message.skip, left) == 0);
-	}
-	/* What is not the library's is sent by the one path; what is, by the other as well. */
+			ck_assert_int_eq(
+				send_by(data_paths[kind], &message, whole + total - 50, 50),
+				(ssize_t)left);
+			ck_assert_uint_eq(take(got, sizeof(got)), left);
+			expect(memcmp(got, whole + message.skip, left) == 0);
+		}
 	message.skip = 0;
 	ck_assert_int_eq(data_path_nabc.send(pair[0], &message, &(struct iovec){0}),
 			 (ssize_t)total - 50);
 	ck_assert_uint_eq(take(got, sizeof(got)), total - 50);
 	ck_assert_mem_eq(got, whole, total - 50);
+	end();
+}
+END_TEST
+
+/* A header and a part of a file, whatever has left already. */
+START_TEST(test_file)
+{
+	struct NC_sendfile message = NC_SENDFILE_INIT;
+	size_t head = sizeof(header) - 1, total = head + 500;
+	unsigned char whole[600], got[600];
+	FILE *file = tmpfile();
+
+	begin();
+	ck_assert_ptr_nonnull(file);
+	signal(SIGPIPE, SIG_IGN);
+	memcpy(whole, header, head);
+	pattern_fill(whole + head, 8, 0, 500);
+	ck_assert_int_eq(pwrite(fileno(file), whole + head, 500, 100), 500);
+	message.header = header;
+	message.header_length = head;
+	message.file = fileno(file);
+	message.offset = 100;
+	message.length = 500;
+	for (unsigned apart = 0; apart < 2; apart++)
+		for (message.skip = 0; message.skip <= total; message.skip++) {
+			size_t left = total - message.skip;
+
+			ck_assert_int_eq(
+				data_path_file(&data_path_nabc, pair[0], &message, apart),
+				(ssize_t)left);
+			ck_assert_uint_eq(take(got, sizeof(got)), left);
+			expect(memcmp(got, whole + message.skip, left) == 0);
+		}
+	/* What the header's call took is told though the file's failed. */
+	message.offset = 700;
+	message.skip = 3;
+	ck_assert_int_eq(data_path_file(&data_path_nabc, pair[0], &message, true),
+			 (ssize_t)head - 3);
+	message.skip = head;
+	ck_assert_int_eq(data_path_file(&data_path_nabc, pair[0], &message, true), -1);
+	ck_assert_int_eq(errno, ERANGE);
+	fclose(file);
 	end();
 }
 END_TEST
@@ -269,6 +319,7 @@ static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_table);
 	tcase_add_test(tcase, test_every_skip);
+	tcase_add_test(tcase, test_file);
 	tcase_add_test(tcase, test_apart);
 	tcase_add_test(tcase, test_many_runs);
 	tcase_add_test(tcase, test_short);
