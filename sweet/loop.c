@@ -23,6 +23,13 @@
  */
 #define TURN_MAX ((size_t)2 << 20)
 
+/*
+ * Results of sends that are told in a turn: clients that ask for one thing after
+ * the other without waiting would else have all of it before it is anybody
+ * else's turn.
+ */
+#define TOLD_MAX 256u
+
 static _Thread_local struct loop *present; /* that this thread runs */
 
 void loop_tick(struct loop *loop)
@@ -448,9 +455,10 @@ static void run_tasks(struct loop *loop)
 	}
 }
 
+/* What is told may start the next send, which may be over at once: not all in one turn. */
 static void tell_sent(struct loop *loop)
 {
-	while (loop->sent_first) {
+	for (unsigned told = 0; loop->sent_first && told < TOLD_MAX; told++) {
 		struct loop_send *op = loop->sent_first;
 
 		loop->sent_first = op->next;

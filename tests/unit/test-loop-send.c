@@ -314,6 +314,49 @@ START_TEST(test_empty)
 }
 END_TEST
 
+#define ENDLESS 2000000u
+
+/* A message that is over at once, again and again, until it is told to stop. */
+struct endless {
+	struct outlet outlet; /* must be first */
+	bool stops;
+	bool over;
+	unsigned calls;
+};
+
+static void endless_sent(struct loop_send *op, int result)
+{
+	struct endless *endless = (struct endless *)op;
+
+	(void)result;
+	if (!endless->stops && ++endless->calls < ENDLESS)
+		loop_send_start(runner.loop, op, op->fd);
+	else
+		EVENT(endless->over = true);
+}
+
+static void endless_stop(void *argument)
+{
+	((struct endless *)argument)->stops = true;
+}
+
+/* Who has one thing after the other sent does not keep the others waiting. */
+START_TEST(test_endless)
+{
+	struct endless endless = {.calls = 0};
+
+	start(_i);
+	outlet_open(&endless.outlet, 0, 0);
+	endless.outlet.send.sent = endless_sent;
+	call(&runner, outlet_begin, &endless.outlet);
+	call(&runner, endless_stop, &endless);
+	AWAIT(endless.over);
+	ck_assert_uint_lt(endless.calls, ENDLESS);
+	outlet_close(&endless.outlet);
+	stop();
+}
+END_TEST
+
 START_TEST(test_errors)
 {
 	struct linger now = {.l_onoff = 1};
@@ -540,6 +583,7 @@ static void fill(TCase *tcase)
 	tcase_add_loop_test(tcase, test_many_ranges, first, KINDS);
 	tcase_add_loop_test(tcase, test_turns, first, KINDS);
 	tcase_add_loop_test(tcase, test_empty, first, KINDS);
+	tcase_add_loop_test(tcase, test_endless, first, KINDS);
 	tcase_add_loop_test(tcase, test_errors, first, KINDS);
 	tcase_add_loop_test(tcase, test_reset, first, KINDS);
 	tcase_add_loop_test(tcase, test_close_waiting, first, KINDS);
