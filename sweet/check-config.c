@@ -11,6 +11,7 @@
 #include <check-config.h>
 #include <configuration.h>
 #include <privileges.h>
+#include <spool.h>
 
 struct checker {
 	const struct config *config;
@@ -74,6 +75,35 @@ static void check_user(struct checker *checker)
 	privileges_clear(&privileges);
 }
 
+/* As a start would try it; without a folder of its own the server starts in any case. */
+static void check_spool(struct checker *checker)
+{
+	const struct config *config = checker->config;
+	struct spools_options options = {.folder = config->spool_directory,
+					 .most = config->spool_size,
+					 .memory = config->spool_memory,
+					 .user = (uid_t)-1,
+					 .group = (gid_t)-1};
+	struct privileges privileges = {0};
+	struct spools *spools;
+	char *why = NULL;
+
+	if (!config->spool_directory)
+		return;
+	/* What is wrong with these was told. */
+	if (privileges_find(&privileges, config->user, config->group, &why) && geteuid() == 0) {
+		options.user = privileges.user ? privileges.uid : options.user;
+		options.group = privileges.group ? privileges.gid : options.group;
+	}
+	g_clear_pointer(&why, g_free);
+	privileges_clear(&privileges);
+	spools = spools_open(&options, &why);
+	if (!spools)
+		complain(checker, "spool-directory", g_strdup_printf("spool-directory %s", why));
+	g_free(why);
+	spools_close(spools);
+}
+
 void check_config(const struct config *config, GPtrArray *errors)
 {
 	struct checker checker = {config, errors};
@@ -84,4 +114,5 @@ void check_config(const struct config *config, GPtrArray *errors)
 	check_log(&checker, "error-log", config->error_log);
 	check_output(&checker, "pid-file", config->pid_file);
 	check_output(&checker, "cache-socket", config->cache_socket);
+	check_spool(&checker);
 }

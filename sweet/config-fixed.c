@@ -21,6 +21,9 @@ static const struct {
 	{"group", TEXT, offsetof(struct config, group)},
 	{"read-only", SWITCH, offsetof(struct config, read_only)},
 	{"pid-file", TEXT, offsetof(struct config, pid_file)},
+	{"spool-directory", TEXT, offsetof(struct config, spool_directory)},
+	{"spool-size", SIZE, offsetof(struct config, spool_size)},
+	{"spool-memory", SWITCH, offsetof(struct config, spool_memory)},
 };
 
 static bool is_same(enum kind kind, const void *one, const void *other)

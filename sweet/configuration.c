@@ -91,6 +91,7 @@ void config_unref(struct config *config)
 	g_free(config->user);
 	g_free(config->group);
 	g_free(config->pid_file);
+	g_free(config->spool_directory);
 	g_free(config->mime_types);
 	g_free(config->access_log);
 	g_free(config->error_log);

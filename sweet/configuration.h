@@ -136,6 +136,9 @@ struct config {
 	char *user, *group; /* NULL: as started */
 	bool read_only;
 	char *pid_file;
+	char *spool_directory; /* NULL: see spool.h */
+	size_t spool_size;     /* bytes */
+	bool spool_memory;     /* it may be in memory */
 
 	/* Read again with each reload. */
 	char **worker;	      /* PREFIX=COMMAND */

@@ -30,7 +30,8 @@ static void add_folder(GPtrArray *folders, const char *file)
 }
 
 /* Folders rather than files: logs are moved away and made anew, sockets are removed. */
-static GPtrArray *writable(const struct config *config, const struct endpoints *endpoints)
+static GPtrArray *writable(const struct config *config, const struct endpoints *endpoints,
+			   const char *spool_folder)
 {
 	GPtrArray *folders = g_ptr_array_new_with_free_func(g_free);
 
@@ -46,13 +47,16 @@ static GPtrArray *writable(const struct config *config, const struct endpoints *
 		if (endpoint->has_file)
 			add_folder(folders, address_path(&endpoint->wanted));
 	}
+	if (spool_folder)
+		g_ptr_array_add(folders, g_strdup(spool_folder));
 	g_ptr_array_add(folders, NULL);
 	return folders;
 }
 
-static void enter_readonly(const struct config *config, const struct endpoints *endpoints)
+static void enter_readonly(const struct config *config, const struct endpoints *endpoints,
+			   const char *spool_folder)
 {
-	GPtrArray *folders = writable(config, endpoints);
+	GPtrArray *folders = writable(config, endpoints, spool_folder);
 	char how[256];
 
 	if (readonly_enter((const char *const *)folders->pdata, how, sizeof(how)))
@@ -63,7 +67,7 @@ static void enter_readonly(const struct config *config, const struct endpoints *
 }
 
 bool confine(const struct config *config, const struct privileges *privileges,
-	     const struct endpoints *endpoints, char **why)
+	     const struct endpoints *endpoints, const char *spool_folder, char **why)
 {
 	int error;
 
@@ -73,7 +77,7 @@ bool confine(const struct config *config, const struct privileges *privileges,
 		give_file(privileges, config->pid_file);
 	}
 	if (config->read_only)
-		enter_readonly(config, endpoints);
+		enter_readonly(config, endpoints, spool_folder);
 	error = privileges_trim();
 	if (error)
 		log_warning("cannot give up capabilities: %s", strerror(-error));

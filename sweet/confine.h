@@ -12,10 +12,11 @@
 
 /*
  * Becomes who privileges say, after the files that config names were given to
- * them; with read-only, writes from here on only where logs and sockets are.
- * False: *why is a line for the operator (g_free).
+ * them; with read-only, writes from here on only where logs and sockets are, and
+ * in the folder of spools (may be NULL).  False: *why is a line for the operator
+ * (g_free).
  */
 bool confine(const struct config *config, const struct privileges *privileges,
-	     const struct endpoints *endpoints, char **why);
+	     const struct endpoints *endpoints, const char *spool_folder, char **why);
 
 #endif

@@ -80,6 +80,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/loop-uring.c \
 	sweet/loop-epoll.c \
 	sweet/helper.c sweet/helper.h \
+	sweet/spool.c sweet/spool.h \
 	sweet/docroot.c sweet/docroot.h \
 	sweet/folder.c sweet/folder.h \
 	sweet/filehead.c sweet/filehead.h \

@@ -26,6 +26,7 @@ struct gateway;
 struct programs;
 struct respcache;
 struct server;
+struct spools;
 
 /* Set up by main, constant while the threads run. */
 struct site {
@@ -34,6 +35,7 @@ struct site {
 	struct authenticator *authenticator;
 	struct gateway *gateway;
 	struct respcache *responses;
+	struct spools *spools; /* NULL: there is no folder for them */
 	struct programs *programs; /* NULL: none are started by the starter */
 	int log_fd;		   /* logs.c's, as the next */
 	enum access_format log_format;

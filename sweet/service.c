@@ -26,6 +26,7 @@
 #include <service.h>
 #include <site.h>
 #include <socket-options.h>
+#include <spool.h>
 
 #define CACHE_MIN ((size_t)1 << 20) /* bytes; the library's */
 #define ADDRESSES_NS 1000000000u    /* to wait for those of a server that was killed */
@@ -386,10 +387,36 @@ static bool follow_parent(void)
 	return getppid() == program.parent;
 }
 
+/* Without a folder of the operator's the server goes on without one. */
+static bool open_spools(const struct config *config, const struct privileges *privileges)
+{
+	struct spools_options options = {.folder = config->spool_directory,
+					 .most = config->spool_size,
+					 .memory = config->spool_memory,
+					 .user = privileges->user ? privileges->uid : (uid_t)-1,
+					 .group = privileges->group ? privileges->gid : (gid_t)-1};
+	char *why;
+
+	if (program.site.arch->processes)
+		options.most /= config->threads;
+	program.site.spools = spools_open(&options, &why);
+	if (program.site.spools)
+		return true;
+	if (config->spool_directory) {
+		complain("spool-directory %s", why);
+		g_free(why);
+		return false;
+	}
+	log_notice("bodies that wait have no place on a disk: %s", why);
+	g_free(why);
+	return true;
+}
+
 /* What needs root; then that is given up. */
 static bool enter(void)
 {
 	const struct config *config = program.reload.config;
+	const struct spools *spools;
 	struct privileges privileges;
 	bool good;
 	char *why;
@@ -403,7 +430,10 @@ static bool enter(void)
 	if (good &&
 	    !programs_open(&program.site.programs, config, program.site.threads, &privileges, &why))
 		good = complain_of(why);
-	if (good && !confine(config, &privileges, &program.endpoints, &why))
+	good = good && open_spools(config, &privileges);
+	spools = program.site.spools;
+	if (good && !confine(config, &privileges, &program.endpoints,
+			     spools ? spools_folder(spools) : NULL, &why))
 		good = complain_of(why);
 	privileges_clear(&privileges);
 	log_set_level((enum log_level)config->log_level);
@@ -475,6 +505,7 @@ static bool open_site(void)
 	site->helpers = helper_open(site->arch->helpers);
 	if (!site->helpers)
 		return complain("cannot start threads: %s", strerror(errno));
+	spools_start(site->spools, site->helpers);
 	site->limits = limits_open(LIMIT_ENTRIES);
 	if (site->limits)
 		site->authenticator = authenticator_open(site->limits);
@@ -574,6 +605,7 @@ static void close_runners(void)
 	runners_join(runners);
 	if (site->gateway)
 		site->gateway->closing = true;
+	spools_stop(site->spools);
 	helper_close(site->helpers);
 	for (unsigned i = 0; i < runners->count; i++) {
 		struct runner *runner = &runners->all[i];
@@ -614,6 +646,7 @@ void service_close(void)
 	programs_close(site->programs);
 	reload_clear(&program.reload);
 	gw_cache_close(site);
+	spools_close(site->spools);
 	if (site->cache && NC_cache_close(site->cache) < 0)
 		log_warning("closing the cache: %s", strerror(errno));
 	endpoints_clear(&program.endpoints);

@@ -9,6 +9,7 @@
 #include <respcache.h>
 #include <server.h>
 #include <socket-options.h>
+#include <spool.h>
 
 #define STATUS_ROUTES_MAX 16u
 
@@ -49,6 +50,7 @@ struct status_data {
 	uint64_t path_cache, header_cache, content_cache; /* 1: on */
 	struct content_stat files;
 	struct respcache_stat answers; /* that are kept */
+	struct spools_stat spool;
 
 	uint64_t worker_requests, worker_messages, worker_bodies, worker_failures;
 	uint64_t slow_clients;

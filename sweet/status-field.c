@@ -54,6 +54,17 @@ const struct status_field status_fields[] = {
 	 AT(path_cache)},
 	{"caches", "header", "file_cache_on", "cache=\"header\"", NULL, true, AT(header_cache)},
 	{"caches", "content", "file_cache_on", "cache=\"content\"", NULL, true, AT(content_cache)},
+	/* --- bodies that wait on a disk --- */
+	{"spool", "size", "spool_size_bytes", NULL, "Bytes of bodies that may wait on the disk.",
+	 true, AT(spool.most)},
+	{"spool", "bytes", "spool_bytes", NULL, "Bytes of bodies that wait on the disk.", true,
+	 AT(spool.bytes)},
+	{"spool", "files", "spool_files", NULL, "Bodies that wait on the disk.", true,
+	 AT(spool.files)},
+	{"spool", "written_bytes", "spool_written_bytes_total", NULL,
+	 "Bytes of bodies written to the disk.", false, AT(spool.written)},
+	{"spool", "refused", "spool_refused_total", NULL,
+	 "Pieces of bodies that found no room on the disk.", false, AT(spool.refused)},
 	/* --- workers --- */
 	{"workers", "requests", "gateway_requests_total", NULL, "Requests given to workers.", false,
 	 AT(worker_requests)},

@@ -200,6 +200,7 @@ static struct status_data *collect(const struct transaction *transaction)
 	site_stat(config, &data->files);
 	add_gateway(data, site, config);
 	add_cache(data, site->cache);
+	spools_stat(site->spools, &data->spool);
 	if (site->responses)
 		respcache_stat(site->responses, &data->answers);
 	return data;

@@ -109,7 +109,7 @@ config-pool config-arch
 config-settle
 config-read
 helper transaction access-log filehead respcache respcache-inside respcache-entry respcache-flight respcache-purge
-content-read
+content-read spool
 content content-inside content-table content-fresh auth folder
 content-turn
 site

@@ -117,6 +117,7 @@ SWEET_UNITS = \
 	tests/unit/test-loop-tasks \
 	tests/unit/test-helper \
 	tests/unit/test-pagecache \
+	tests/unit/test-spool \
 	tests/unit/test-docroot \
 	tests/unit/test-folder \
 	tests/unit/test-log \
@@ -402,6 +403,9 @@ tests_unit_test_loop_tasks_LDADD = $(sweet_unit_ldadd)
 tests_unit_test_helper_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_helper_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_helper_LDADD = $(sweet_unit_ldadd)
+tests_unit_test_spool_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_spool_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_spool_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_test_docroot_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_docroot_CFLAGS = $(sweet_unit_cflags)

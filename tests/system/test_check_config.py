@@ -47,6 +47,10 @@ BROKEN = {
                 [(2, 'cache-size "1.5G": must be a size like 64M')]),
     "size too small": ("[sweet]\ncache-size=64K\n",
                        [(2, 'cache-size "64K": must be a size like 64M, at least 1M')]),
+    "no spool": ("[sweet]\nspool-directory=/nowhere\n", [
+        (2, 'spool-directory "/nowhere": cannot make files there: No such file')]),
+    "spool in memory": ("[sweet]\nspool-directory=/dev/shm\n", [
+        (2, 'spool-directory "/dev/shm": is in memory (tmpfs), not on a disk')]),
     "no time": ("[sweet]\nheader-timeout=half an hour\n", [
         (2, 'header-timeout "half an hour": must be a time like 500ms, 30s or 2m, at most 24h')]),
     "no time left": ("[sweet]\nsend-timeout=0\n",

@@ -52,6 +52,9 @@ START_TEST(test_each)
 	check_changes("--group=daemon", NULL, "group");
 	check_changes("--read-only=on", NULL, "read-only");
 	check_changes("--pid-file=/a", NULL, "pid-file");
+	check_changes("--spool-directory=/a", NULL, "spool-directory");
+	check_changes("--spool-size=2M", NULL, "spool-size");
+	check_changes("--spool-memory=on", NULL, "spool-memory");
 	check_changes("--pid-file=/a", "--threads=63", "threads, pid-file");
 }
 END_TEST

@@ -120,6 +120,9 @@ START_TEST(test_defaults)
 	ck_assert_int_eq(config->workers, 2);
 	ck_assert_uint_eq(config->worker_memory, 64 * MIB);
 	ck_assert_uint_eq(config->cache_size, 256 * MIB);
+	ck_assert_ptr_null(config->spool_directory);
+	ck_assert_uint_eq(config->spool_size, 1024 * MIB);
+	ck_assert(!config->spool_memory);
 	ck_assert_int_eq(config->io, LOOP_AUTO);
 	ck_assert_str_eq(config->access_log, "off");
 	ck_assert_ptr_null(config->cache_socket);
@@ -287,6 +290,9 @@ static const struct {
 	{"cache-size", "1M 1m 1024K 1048576 1G 1023G",
 	 "0 1 1023K 1048575 1T 1MB 1MiB 1.5G -1M +1M M K '' x '1 M' 1024G 2000000M "
 	 "18446744073709551616 99999999999999999999G 17179869184G"},
+	{"spool-size", "1M 1m 1G 1023G", "0 1 1023K 1T 1.5G -1M ''"},
+	{"spool-directory", "/var/tmp .", "''"},
+	{"spool-memory", "on off", "yes '' ON"},
 	{"worker-memory", "1M 64m 2G", "0 512K '' -5M 1X"},
 	{"io", "auto uring epoll", "'' EPOLL io_uring select 'epoll '"},
 	{"data-path", "nabc posix", "'' POSIX pipe 'nabc posix'"},
