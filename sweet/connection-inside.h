@@ -3,8 +3,8 @@
  * connection-inside.h - a connection as the sources connection*.c see it, and
  * nobody else: connection.c reads, connection-body.c takes the body that a
  * responder asked for, connection-proxy.c hears from a proxy whose it is,
- * connection-send.c answers, connection-time.c sees to
- * it that the client moves.
+ * connection-send.c answers, connection-slow.c takes answers off their units, and
+ * connection-time.c sees to it that the client moves.
  */
 #ifndef SWEET_CONNECTION_INSIDE_H
 #define SWEET_CONNECTION_INSIDE_H
@@ -19,12 +19,18 @@
 
 enum state { READING, RECEIVING, WORKING, SENDING, LINGERING, PROXY };
 
+struct leaving;
+
 struct connection {
 	struct loop_receive receive;
 	struct loop_send send;
 	struct timer timer;
 	struct timer settling; /* until the client has acknowledged what was sent */
 	unsigned settle_ms;    /* how long it waited the last time */
+	/* connection-slow.c's: */
+	size_t slow_id; /* the unit that it is counted for; 0: it is not */
+	struct connection *slow_next, **slow_link;
+	struct leaving *leaving; /* NULL: it stays with its unit */
 	struct server *server;
 	struct connection *next, **link; /* the server's */
 	int fd;
@@ -114,6 +120,20 @@ void connection_refuse(struct connection *connection, int status);
 
 /* All is said: closes our end, and waits for the peer's. */
 void connection_linger(struct connection *connection);
+
+/* Closes it so that the client sees that it has not got all. */
+void connection_reset(struct connection *connection);
+
+/* --- connection-slow.c --- */
+
+/* What struct loop_send calls waits(). */
+void connection_waits(struct loop_send *op);
+
+/* The send is over, or the connection. */
+void connection_keeps_up(struct connection *connection);
+
+/* True: the output is closed later, since what it holds is being read. */
+bool connection_leaves_output(struct connection *connection);
 
 /* --- connection-time.c --- */
 

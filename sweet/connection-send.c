@@ -111,6 +111,7 @@ static void send_piece(struct connection *connection, size_t head_length)
 	connection->measured = false;
 	connection_time(connection, connection_limits(connection)->send_ms);
 	connection->send.sent = sent;
+	connection->send.waits = connection_waits;
 	loop_send_start(connection->server->loop, &connection->send, connection->fd);
 }
 
@@ -146,6 +147,12 @@ static void reset_at_close(int fd)
 	const struct linger none = {.l_onoff = 1};
 
 	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
+}
+
+void connection_reset(struct connection *connection)
+{
+	reset_at_close(connection->fd);
+	connection_close(connection);
 }
 
 void connection_done(struct transaction *transaction)
@@ -195,8 +202,10 @@ static void finished(struct connection *connection)
 	struct output *output = connection->output;
 
 	output_log(output);
+	if (!connection_leaves_output(connection))
+		output_close(output);
+	connection_keeps_up(connection);
 	connection->output = NULL;
-	output_close(output);
 	if (!connection->keep_alive) {
 		connection_linger(connection);
 		return;
@@ -256,10 +265,11 @@ static void send_failed(struct connection *connection, int error)
 
 	if (error == -ERANGE) {
 		log_info("%s: the file was truncated while it was sent: resetting", remote);
-		reset_at_close(connection->fd);
-	} else if (error != -EPIPE && error != -ECONNRESET) {
-		log_info("%s: sending: %s", remote, strerror(-error));
+		connection_reset(connection);
+		return;
 	}
+	if (error != -EPIPE && error != -ECONNRESET)
+		log_info("%s: sending: %s", remote, strerror(-error));
 	connection_close(connection);
 }
 
@@ -282,6 +292,7 @@ static void sent(struct loop_send *op, int result)
 		finished(connection);
 		return;
 	}
+	connection_keeps_up(connection);
 	if (!output->transaction.settle) {
 		next_piece(connection);
 		return;

@@ -66,9 +66,10 @@ void connection_close(struct connection *connection)
 		transaction->connection = NULL; /* until the responder is done */
 		if (transaction->gone)
 			transaction->gone(transaction);
-	} else if (output) {
+	} else if (output && !connection_leaves_output(connection)) {
 		output_close(output);
 	}
+	connection_keeps_up(connection);
 	connection_free(connection);
 }
 

@@ -24,6 +24,7 @@
 #include <filestream.h>
 #include <pagecache.h>
 #include <server.h>
+#include <spool.h>
 
 #define PAGE ((size_t)4096)
 #define HELD_BACK ((size_t)16 << 10)   /* bytes that are read into memory whatever the way */
@@ -46,6 +47,7 @@ struct filestream {
 	struct content *content;
 	struct content_entry *entry;
 	int fd;
+	struct spool *spool; /* NULL: it is a file that others may change */
 	struct file_version version;
 	unsigned part; /* range of the next read */
 	uint64_t at;   /* bytes of that range that have been read */
@@ -114,35 +116,49 @@ static int read_memory(struct window *window, int fd)
 	return 0;
 }
 
+/* Bytes at the end of a range that are not lent: a spool does not change. */
+static uint64_t held_back(const struct filestream *stream)
+{
+	return stream->spool ? 0 : HELD_BACK;
+}
+
 /* Up to the end of a page; what is held back stays behind it. */
-static size_t lend_length(uint64_t offset, uint64_t left)
+static size_t lend_length(const struct filestream *stream, uint64_t offset, uint64_t left)
 {
 	size_t most = PAGECACHE_WINDOW - (size_t)(offset % PAGE);
 
-	return left - HELD_BACK < most ? (size_t)(left - HELD_BACK) : most;
+	left -= held_back(stream);
+	return left < most ? (size_t)left : most;
+}
+
+static int check(const struct filestream *stream)
+{
+	struct file_version now;
+	int error = stream->spool ? 0 : docroot_version(stream->fd, &now);
+
+	/* A file that was renamed or unlinked is sent to its end. */
+	return stream->spool || error || file_version_same_bytes(&now, &stream->version) ? error
+											 : -EAGAIN;
 }
 
 static int read_window(struct filestream *stream)
 {
 	struct window *window = &stream->ready;
 	uint64_t left = left_of_range(stream);
-	struct file_version after;
 	int error;
 
 	window->offset = stream->ranges.ranges[stream->part].first + stream->at;
 	window->first = stream->at == 0;
-	if (stream->lends && left > HELD_BACK) {
-		window->length = lend_length(window->offset, left);
+	if (stream->lends && left > held_back(stream)) {
+		window->length = lend_length(stream, window->offset, left);
 		error = pagecache_load(stream->fd, window->offset, window->length);
 	} else {
 		window->length = take_memory(stream, left);
 		error = read_memory(window, stream->fd);
 	}
 	if (!error)
-		error = docroot_version(stream->fd, &after);
-	/* A file that was renamed or unlinked is sent to its end. */
-	if (error == -ERANGE ||
-	    (!error && !file_version_same_bytes(&after, &stream->version)))
+		error = check(stream);
+	if (error == -ERANGE)
 		error = -EAGAIN;
 	if (error)
 		drop(stream, window);
@@ -192,7 +208,9 @@ static void stream_free(struct filestream *stream)
 	drop(stream, &stream->sending);
 	if (stream->fd >= 0)
 		close(stream->fd);
-	content_turn_put(stream->turn, stream->content, stream->entry);
+	spool_close(stream->spool);
+	if (stream->entry)
+		content_turn_put(stream->turn, stream->content, stream->entry);
 	content_close(stream->content);
 	g_free(stream);
 }
@@ -212,7 +230,7 @@ static bool next_range(struct filestream *stream)
 /* What is to be read now is the end of an answer of which pages were lent. */
 static bool is_held_back(const struct filestream *stream)
 {
-	return stream->lent && stream->part + 1 == stream->ranges.count &&
+	return stream->lent && !stream->spool && stream->part + 1 == stream->ranges.count &&
 	       left_of_range(stream) <= HELD_BACK;
 }
 
@@ -362,28 +380,64 @@ static void finish(struct transaction *transaction)
 		stream_free(stream);
 }
 
-enum respond filestream_respond(struct transaction *transaction, struct content *content,
-				struct content_entry *entry, const struct filestream_owner *owner)
+static struct filestream *begin(struct transaction *transaction)
 {
 	struct server *server = transaction->server;
 	struct filestream *stream = g_new0(struct filestream, 1);
 
 	*stream_of(transaction) = stream;
 	stream->transaction = transaction;
-	stream->owner = owner;
 	stream->budget = &server->site->windows;
 	stream->job = (struct job){.work = work, .done = work_done, .loop = server->loop};
 	stream->turn = server->turn;
-	stream->content = content_ref(content);
-	stream->entry = entry;
 	stream->fd = -1;
-	stream->version = content_view(entry)->version;
-	stream->ranges = transaction->selection.ranges;
 	stream->lends = transaction->generation->config->large_files == LARGE_FILES_SENDFILE &&
 			server->site->path == &data_path_nabc;
 	stream->wanted = true;
 	transaction->next = next;
 	transaction->finish = finish;
+	return stream;
+}
+
+enum respond filestream_respond(struct transaction *transaction, struct content *content,
+				struct content_entry *entry, const struct filestream_owner *owner)
+{
+	struct filestream *stream = begin(transaction);
+
+	stream->owner = owner;
+	stream->content = content_ref(content);
+	stream->entry = entry;
+	stream->version = content_view(entry)->version;
+	stream->ranges = transaction->selection.ranges;
 	read_ahead(stream, false);
 	return RESPOND_LATER;
+}
+
+void filestream_go_on(struct transaction *transaction, int fd, const struct file_version *version,
+		      uint64_t gone, const struct filestream_owner *owner)
+{
+	struct filestream *stream = begin(transaction);
+
+	stream->owner = owner;
+	stream->fd = fd;
+	stream->version = *version;
+	stream->ranges = transaction->selection.ranges;
+	stream->part = transaction->selection.part;
+	stream->at = gone;
+	stream->begun = true;
+	read_ahead(stream, false);
+}
+
+void filestream_from_spool(struct transaction *transaction, struct spool *spool, int fd,
+			   struct range range)
+{
+	struct filestream *stream = begin(transaction);
+
+	stream->spool = spool;
+	stream->fd = fd;
+	stream->ranges.count = 1;
+	stream->ranges.ranges[0] = range;
+	stream->begun = true;
+	transaction->selection.parts = false;
+	read_ahead(stream, false);
 }

@@ -18,6 +18,8 @@
 #include <content.h>
 #include <transaction.h>
 
+struct spool;
+
 /* Who knows what the answer is to be; called on the transaction's thread. */
 struct filestream_owner {
 	/* The file has this version by now: chooses again.  False: no body. */
@@ -33,5 +35,17 @@ struct filestream_owner {
  */
 enum respond filestream_respond(struct transaction *transaction, struct content *content,
 				struct content_entry *entry, const struct filestream_owner *owner);
+
+/*
+ * Goes on with an answer that is being sent, from an open file: behind so many
+ * bytes of the present range.  Takes fd, next() and finish() over.  done() comes
+ * when the next piece is there.
+ */
+void filestream_go_on(struct transaction *transaction, int fd, const struct file_version *version,
+		      uint64_t gone, const struct filestream_owner *owner);
+
+/* The same from a spool, which it takes over too, and a descriptor that reads it. */
+void filestream_from_spool(struct transaction *transaction, struct spool *spool, int fd,
+			   struct range range);
 
 #endif

@@ -357,6 +357,8 @@ static void try_send(struct loop *loop, struct loop_send *op)
 	}
 	loop->fds[op->fd].send = op;
 	loop->backend->await_room(loop, op->fd);
+	if (op->waits)
+		op->waits(op);
 }
 
 void loop_send_start(struct loop *loop, struct loop_send *op, int fd)
@@ -372,6 +374,15 @@ void loop_send_continue(struct loop *loop, int fd)
 	loop->fds[fd].send = NULL;
 	if (op)
 		try_send(loop, op);
+}
+
+bool loop_send_cancel(struct loop *loop, int fd)
+{
+	bool waits = loop->fds[fd].send != NULL;
+
+	/* The backend may tell of room yet, for which there is nothing to send. */
+	loop->fds[fd].send = NULL;
+	return waits;
 }
 
 void loop_received(struct loop *loop, int fd, const char *data, int length)

@@ -58,6 +58,8 @@ struct loop_send {
 	struct iovec tail;     /* memory that follows the ranges */
 	bool apart;	       /* the header by a call of its own */
 	void (*sent)(struct loop_send *op, int result);
+	/* The socket takes no more for now, not for the first time perhaps; may be NULL. */
+	void (*waits)(struct loop_send *op);
 	int fd;
 	int result;
 	struct loop_send *next; /* loop's */
@@ -128,6 +130,12 @@ void loop_watch_stop(struct loop *loop, int fd);
 
 /* fd is one that a receive or loop_watch_socket() was started on; one send at a time. */
 void loop_send_start(struct loop *loop, struct loop_send *op, int fd);
+
+/*
+ * Takes back a send that waits for its socket: what message.skip says has left,
+ * and nothing more does.  False: it does not wait; it completes.
+ */
+bool loop_send_cancel(struct loop *loop, int fd);
 
 /* Ends every operation on fd without a callback and closes it. */
 void loop_close_fd(struct loop *loop, int fd);

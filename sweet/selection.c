@@ -264,10 +264,28 @@ static bool renew(struct transaction *transaction, const struct file_version *ve
 	return is_to_be_sent(transaction);
 }
 
+static const struct filestream_owner owner = {.renewed = renew, .lead = set_lead};
+
+const struct content_view *selection_unit(const struct transaction *transaction)
+{
+	return transaction->finish == finish && transaction->body.id
+		       ? content_view(transaction->selection.entry)
+		       : NULL;
+}
+
+void selection_go_on(struct transaction *transaction, int fd, uint64_t gone)
+{
+	struct selection *selection = &transaction->selection;
+	struct file_version version = content_view(selection->entry)->version;
+
+	transaction->body = (struct NC_range){0};
+	content_turn_put(transaction->server->turn, selection->content, selection->entry);
+	filestream_go_on(transaction, fd, &version, gone, &owner);
+}
+
 enum respond selection_respond(struct transaction *transaction, struct content *content,
 			       struct content_entry *entry, const char *type)
 {
-	static const struct filestream_owner owner = {.renewed = renew, .lead = set_lead};
 	struct selection *selection = &transaction->selection;
 	const struct content_view *view = content_view(entry);
 

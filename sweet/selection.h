@@ -25,4 +25,14 @@ bool selection_begin(struct transaction *transaction);
 enum respond selection_respond(struct transaction *transaction, struct content *content,
 			       struct content_entry *entry, const char *type);
 
+/* What an answer is sent of that holds the unit of a file; NULL: another one. */
+const struct content_view *selection_unit(const struct transaction *transaction);
+
+/*
+ * Goes on with such an answer from the open file, which has the same bytes,
+ * behind so many of the present piece, and gives the unit back.  Takes fd over;
+ * done() comes when the next piece is there.
+ */
+void selection_go_on(struct transaction *transaction, int fd, uint64_t gone);
+
 #endif

@@ -45,6 +45,8 @@ struct site {
 	struct body_budget answers; /* of bytes, by data_path_posix */
 	const struct data_path *path;
 	const struct arch *arch;
+	_Atomic uint64_t held; /* bytes of units that answers hold while they wait */
+	uint64_t held_most;
 	struct body_budget windows; /* of files, in memory */
 	struct body_budget ahead; /* of answers, which slow clients have not taken */
 	NC_cache *cache;
@@ -79,6 +81,8 @@ struct server_counters {
 	_Atomic uint64_t worker_messages; /* bytes to and from workers: heads, no bodies */
 	_Atomic uint64_t worker_bodies;	  /* bytes of bodies that workers named by id */
 	_Atomic uint64_t worker_failures;
+	_Atomic uint64_t slow_files, slow_spooled; /* answers taken off their units, by where to */
+	_Atomic uint64_t slow_reset;		   /* for which there was no other way */
 	_Atomic uint64_t slow_clients; /* that kept a program waiting and were given up */
 	/* us from a whole head to the last byte handed to the system, by the loop's clock */
 	struct histogram latency;
@@ -104,6 +108,11 @@ struct server {
 	char lead[CONFIG_SERVER_HEADER_MAX + 64];
 	char date[DATE_LENGTH];
 	struct connection *connections; /* connection.c's */
+	/* connection-slow.c's: who waits, longest first; units by id; and its work. */
+	struct connection *slow_first, **slow_last;
+	GHashTable *held;
+	struct loop_task shed;
+	bool shedding;
 	struct transaction *spare;	/* output.c's, and the next */
 	unsigned spare_count;
 	struct gw_hook *workers; /* gw-worker.c's */

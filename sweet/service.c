@@ -502,6 +502,7 @@ static bool open_site(void)
 	site->answers.most = site->cache_size;
 	site->ahead.most = site->max_unit;
 	site->windows.most = site->max_unit;
+	site->held_most = site->cache_size / 2;
 	site->helpers = helper_open(site->arch->helpers);
 	if (!site->helpers)
 		return complain("cannot start threads: %s", strerror(errno));

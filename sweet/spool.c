@@ -222,6 +222,11 @@ void spools_stop(struct spools *spools)
 		atomic_store(&spools->stopped, true);
 }
 
+bool spools_stopped(const struct spools *spools)
+{
+	return atomic_load(&spools->stopped);
+}
+
 void spools_stat(const struct spools *spools, struct spools_stat *stat)
 {
 	*stat = (struct spools_stat){0};

@@ -56,6 +56,7 @@ void spools_start(struct spools *spools, struct helpers *helpers);
 
 /* Before helper_close(), when no loop runs any more: nothing is written from now on. */
 void spools_stop(struct spools *spools);
+bool spools_stopped(const struct spools *spools);
 
 /* When nobody has a spool any more, but before what operations hold of the cache has gone. */
 void spools_close(struct spools *spools);

@@ -54,6 +54,14 @@ const struct status_field status_fields[] = {
 	 AT(path_cache)},
 	{"caches", "header", "file_cache_on", "cache=\"header\"", NULL, true, AT(header_cache)},
 	{"caches", "content", "file_cache_on", "cache=\"content\"", NULL, true, AT(content_cache)},
+	/* --- clients that do not keep up --- */
+	{"slow", "held_bytes", "slow_held_bytes", NULL,
+	 "Bytes of units that answers hold while they wait for their clients.", true, AT(held)},
+	{"slow", "to_files", "slow_answers_total", "to=\"file\"",
+	 "Answers of slow clients taken off their units, by what they go on from.", false,
+	 AT(slow_files)},
+	{"slow", "to_spool", "slow_answers_total", "to=\"spool\"", NULL, false, AT(slow_spooled)},
+	{"slow", "reset", "slow_answers_total", "to=\"reset\"", NULL, false, AT(slow_reset)},
 	/* --- bodies that wait on a disk --- */
 	{"spool", "size", "spool_size_bytes", NULL, "Bytes of bodies that may wait on the disk.",
 	 true, AT(spool.most)},

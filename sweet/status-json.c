@@ -247,6 +247,7 @@ GString *status_json(const struct status_data *data)
 	add_files(text, data);
 	add_group(text, data, "caches");
 	add_group(text, data, "answers");
+	add_group(text, data, "slow");
 	add_group(text, data, "spool");
 	add_workers(text, data);
 	add_group(text, data, "cache");

@@ -88,6 +88,9 @@ static void add_server(struct status_data *data, const struct server *server)
 	data->worker_bodies += load(&counters->worker_bodies);
 	data->worker_failures += load(&counters->worker_failures);
 	data->slow_clients += load(&counters->slow_clients);
+	data->slow_files += load(&counters->slow_files);
+	data->slow_spooled += load(&counters->slow_spooled);
+	data->slow_reset += load(&counters->slow_reset);
 	histogram_add(&data->latency, &counters->latency);
 }
 
@@ -200,6 +203,7 @@ static struct status_data *collect(const struct transaction *transaction)
 	site_stat(config, &data->files);
 	add_gateway(data, site, config);
 	add_cache(data, site->cache);
+	data->held = load(&site->held);
 	spools_stat(site->spools, &data->spool);
 	if (site->responses)
 		respcache_stat(site->responses, &data->answers);

@@ -662,6 +662,7 @@ EXTRA_DIST += \
 	tests/system/test_folders.py \
 	tests/system/test_generate.py \
 	tests/system/test_haproxy.py \
+	tests/system/test_held.py \
 	tests/system/test_hostile.py \
 	tests/system/test_hosts.py \
 	tests/system/test_large.py \

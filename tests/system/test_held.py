@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: MIT
+"""Clients that stop reading hold no more of the cache than a part of it: their
+answers go on from the file, or from the spool, and no byte of them is wrong."""
+
+import os
+
+import pytest
+
+from client import Client, request
+from files import MB, pattern, write
+from server import GENERATE, running
+from test_generate import page
+
+CACHE = 16 * MB
+SIZE = 3 * MB  # less than a quarter of the cache, and more than a socket takes
+COUNT = 12  # of them are more than the cache
+SMALL_BUFFER = 4096
+
+
+@pytest.fixture
+def slow():
+    """Clients that ask and do not read."""
+    clients = []
+
+    def ask(server, target):
+        client = Client(server.port, SMALL_BUFFER)
+        clients.append(client)
+        client.send(request(target))
+        return client
+
+    yield ask
+    for client in clients:
+        client.close()
+
+
+def serve(kind, folder, *options):
+    return running(kind, folder, "--cache-size", CACHE, "--log-level", "info", *options)
+
+
+def wait_slow(server, **least):
+    def enough(status):
+        slow = status["slow"]
+        return slow["held_bytes"] <= CACHE // 2 and all(slow[key] >= count
+                                                        for key, count in least.items())
+    return server.wait_status(enough)["slow"]
+
+
+def read_whole(client, body):
+    got = client.response()
+    assert (got.status, got.body == body) == (200, True)
+
+
+def files(folder):
+    return [write(folder / f"file{number}", pattern(SIZE, seed=number)) for number in range(COUNT)]
+
+
+def test_files(kind, tmp_path, slow):
+    """They go on from the file; who reads then has all of it, and others are served meanwhile."""
+    paths = files(tmp_path)
+    write(tmp_path / "small", b"small\n")
+    with serve(kind, tmp_path) as server:
+        clients = [slow(server, "/" + path.name) for path in paths]
+        seen = wait_slow(server, to_files=1)
+        assert seen["reset"] == seen["to_spool"] == 0
+        with Client(server.port) as client:
+            assert client.get("/small").body == b"small\n"
+        for number, client in enumerate(clients):
+            read_whole(client, pattern(SIZE, seed=number))
+        wait_slow(server)
+        assert server.status()["slow"]["held_bytes"] == 0
+
+
+def test_ranges(kind, tmp_path, slow):
+    """Parts of a file with texts between: also behind the part that is being sent."""
+    write(tmp_path / "file", pattern(SIZE))
+    first, last = 5, SIZE - 7
+    fields = b"Range: bytes=%d-%d,%d-%d\r\n" % (first, last - 100, last, last + 3)
+    files(tmp_path)
+    with serve(kind, tmp_path, "--threads", 1) as server:
+        with Client(server.port, SMALL_BUFFER) as client:
+            client.send(b"GET /file HTTP/1.1\r\nHost: t\r\n%s\r\n" % fields)
+            server.wait_status(lambda status: status["slow"]["held_bytes"] > 0)
+            for number in range(COUNT):
+                slow(server, f"/file{number}")
+            wait_slow(server, to_files=1)
+            got = client.response()
+            assert got.status == 206
+            assert pattern(SIZE)[first:last - 99] in got.body
+            assert pattern(SIZE)[last:last + 4] in got.body
+
+
+@pytest.mark.parametrize("how", ["replaced", "rewritten", "gone"])
+def test_version_is_gone(kind, tmp_path, slow, how):
+    """The unit's own version is not there any more: its rest is spooled."""
+    paths = files(tmp_path)
+    with serve(kind, tmp_path, "--threads", 1) as server:
+        first = slow(server, "/file0")
+        server.wait_status(lambda status: status["slow"]["held_bytes"] >= SIZE)
+        if how == "replaced":
+            os.replace(write(tmp_path / "new", b"new"), paths[0])
+        elif how == "rewritten":
+            paths[0].write_bytes(b"new")
+        else:
+            paths[0].unlink()
+        for path in paths[1:]:
+            slow(server, "/" + path.name)
+        wait_slow(server, to_spool=1)
+        read_whole(first, pattern(SIZE, seed=0))
+        server.wait_status(lambda status: status["spool"]["files"] == 0)
+
+
+def pages(kind, folder, slow, check, **options):
+    config = write(folder / "sweet.conf", (
+        f"[sweet]\nlisten=127.0.0.1:0\nroot={folder}\ncache-size={CACHE}\nthreads=1\n"
+        f"log-level=info\nworker=/app={GENERATE}\nworkers=1\nworker-memory={4 * CACHE}\n"
+        f"{''.join(f'{key}={value}{chr(10)}' for key, value in options.items())}").encode())
+    with running(kind, None, "--config", config, listen=None) as server:
+        check(server)
+
+
+def test_pages(kind, tmp_path, slow):
+    """A program has the memory of its pages back, and goes on answering."""
+    def check(server):
+        clients = [slow(server, f"/app?size={SIZE}") for _ in range(COUNT)]
+        wait_slow(server, to_spool=1)
+        with Client(server.port) as client:
+            assert client.get("/app?size=1000").body == page(1000)
+        for client in clients:
+            read_whole(client, page(SIZE))
+        server.wait_status(lambda status: status["spool"]["files"] == 0)
+        assert server.status()["slow"]["reset"] == 0
+
+    pages(kind, tmp_path, slow, check)
+
+
+def test_spool_is_full(kind, tmp_path, slow):
+    """Who has no place there is reset, counted and logged; the others are served."""
+    def check(server):
+        clients = [slow(server, f"/app?size={SIZE}") for _ in range(COUNT)]
+        wait_slow(server, reset=1)
+        server.errors.wait("too slow for its answer")
+        with Client(server.port) as client:
+            assert client.get("/app?size=1000").body == page(1000)
+        cut = 0
+        for client in clients:
+            try:
+                read_whole(client, page(SIZE))
+            except (ConnectionResetError, AssertionError):
+                cut += 1
+        assert cut >= 1
+
+    pages(kind, tmp_path, slow, check, **{"spool-size": "1M"})
+
+
+def test_clients_go_away(kind, tmp_path, slow):
+    """In the middle of all that: nothing is left."""
+    def check(server):
+        for number in range(3):
+            clients = [slow(server, f"/app?size={SIZE}") for _ in range(COUNT)]
+            clients += [slow(server, f"/file{at}") for at in range(COUNT)]
+            if number:
+                wait_slow(server, to_spool=1)
+            for client in clients:
+                client.close()
+        server.wait_status(lambda status: status["connections"]["open"] == 1
+                           and status["spool"]["files"] == 0)
+        assert server.status()["slow"]["held_bytes"] == 0
+
+    files(tmp_path)
+    pages(kind, tmp_path, slow, check)
