@@ -8,8 +8,8 @@ import resource
 import shutil
 import sys
 
-from . import (architectures, breakdown, checksum, dynamic, fixed, idle, kernel, latency, library,
-               load, packets, pipe, plot, process, reload, replacement, report, scaling, sendfile,
+from . import (architectures, breakdown, checksum, dynamic, fixed, idle, kernel, large, latency,
+               library, load, packets, pipe, plot, process, reload, replacement, report, scaling, sendfile,
                specweb, surge, tracereplay, tux)
 from .process import Failure
 
@@ -191,6 +191,12 @@ def progress(text):
             "static files of one size, 100 of each: SWEET, its peers and the limit", fixed)
 def fixed_sizes(context):
     fixed.measure(context)
+
+
+@experiment("large", report.print_ratios,
+            "files that no cache holds, 54 MB and 1 GB: CPU time for a megabyte", large)
+def large_files(context):
+    large.measure(context)
 
 
 @experiment("dynamic", dynamic.print_bars,
