@@ -54,17 +54,37 @@ static void join(char *out, size_t room, struct slice first, const char *second)
 	out[first.length + length] = '\0';
 }
 
-/* Returns the bytes of path that name it. */
+/* Bytes of path that stand for the scope's folder. */
+static size_t folder_skip(const struct scope *scope)
+{
+	return scope->alias ? scope->alias_skip : 0;
+}
+
+/*
+ * Returns the bytes of path that name it.  One in front of the alias's folder is
+ * a script of another scope, whose rules were not put to the request.
+ */
 static size_t name_script(const struct scope *scope, const char *path, size_t skip,
 			  const char *suffix, char *script)
 {
-	size_t length = gw_script_length(path, skip, suffix);
-	const char *index = length == skip ? index_of(scope, path, suffix) : NULL;
+	size_t from = MAX(skip, folder_skip(scope));
+	size_t length = gw_script_length(path, from, suffix);
+	const char *index = length == from ? index_of(scope, path, suffix) : NULL;
 
 	if (index)
 		length = strlen(path);
+	else if (length == from)
+		length = skip;
 	join(script, SCRIPT_MAX, (struct slice){path, length}, index ? index : "");
 	return length;
+}
+
+/* Without a script, what stands in its place may end in front of the folder's files. */
+static const char *below_folder(const struct scope *scope, const char *script)
+{
+	size_t skip = folder_skip(scope);
+
+	return strlen(script) > skip ? script + skip : "";
 }
 
 long gw_variables(const struct gateway_pool *pool, const struct transaction *transaction,
@@ -94,7 +114,7 @@ long gw_variables(const struct gateway_pool *pool, const struct transaction *tra
 	if (settings->protocol == POOL_FASTCGI) {
 		skip = name_script(scope, path, skip, settings->script_suffix, script);
 		join(file, sizeof(file), (struct slice){scope->folder, strlen(scope->folder)},
-		     script + (scope->alias ? scope->alias_skip : 0));
+		     below_folder(scope, script));
 		context.script_filename = file;
 	} else {
 		join(script, sizeof(script), (struct slice){path, skip}, "");

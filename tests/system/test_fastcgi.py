@@ -120,6 +120,38 @@ def test_variables(server, apps, prefix):
     assert "HTTPS" not in told and "CONTENT_LENGTH" not in told
 
 
+def test_script_in_front_of_an_alias(kind, tmp_path):
+    """An alias's folder is all that its programs are told of: neither a script of the section
+    above, nor what an earlier request has left in memory."""
+
+    def variables(asked):
+        asked.body()
+        names = ("SCRIPT_NAME", "SCRIPT_FILENAME", "PATH_INFO")
+        asked.answer("\n".join(asked.variables[name] for name in names).encode())
+
+    app = Application(variables, tmp_path / "app.sock")
+    files = tmp_path / "files"
+    files.mkdir()
+    write(tmp_path / "sweet.conf",
+          f"[sweet]\nroot={tmp_path}\nthreads=1\nindex=index.php\n"
+          f"pool=app\n[pool app]\nprotocol=fastcgi\nupstream={app.address}\n"
+          f"[path /a.php/below]\nalias={files}\n[path /long/way/down]\nalias={files}\n".encode())
+    with running(kind, None, "--config", tmp_path / "sweet.conf") as server:
+        told = lambda path: fetch(server.port, path).body.decode().split("\n")
+        for path, script, file, info in [
+                ("/long/way/down/secret.php", "/long/way/down/secret.php", "/secret.php", ""),
+                ("/long/way/down/none", "", "", "/long/way/down/none"),
+                ("/a.php/below/secret.php", "/a.php/below/secret.php", "/secret.php", ""),
+                ("/a.php/below", "", "", "/a.php/below"),
+                ("/a.php/below/none", "", "", "/a.php/below/none"),
+                ("/a.php/below/x/b.php/c", "/a.php/below/x/b.php", "/x/b.php", "/c"),
+                ("/long/way/down/", "/long/way/down/index.php", "/index.php", "")]:
+            assert told(path) == [script, f"{files}{file}", info], path
+        assert told("/a.php/other") == ["/a.php", f"{tmp_path}/a.php", "/other"]
+    app.close()
+    assert not app.faults
+
+
 def test_many_variables(server, apps):
     """Names and values of both kinds of length."""
 
