@@ -77,6 +77,11 @@ bool connection_admit(struct connection *connection);
 void connection_consume_input(struct connection *connection,
 			      void (*consumer)(struct connection *, const char *, size_t));
 
+/* What struct transaction calls resume(). */
+void connection_resume(struct transaction *transaction,
+		       enum respond (*respond)(struct transaction *transaction, void *context),
+		       void *context);
+
 /* The server is about to end: closes an idle connection.  The last thing that a caller does. */
 void connection_leave(struct connection *connection);
 

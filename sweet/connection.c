@@ -123,6 +123,7 @@ static bool start_request(struct connection *connection, const char *head, size_
 	transaction->server_port = connection->ends.local_port;
 	transaction->connection = connection;
 	transaction->done = connection_done;
+	transaction->resume = connection_resume;
 	transaction->receive = connection_receive;
 	transaction->receive_piece = connection_receive_piece;
 	transaction->moved = connection_moved;
@@ -162,6 +163,23 @@ static bool start_request(struct connection *connection, const char *head, size_
 	connection->calling = false;
 	transaction->request = NULL;
 	return true;
+}
+
+void connection_resume(struct transaction *transaction,
+		       enum respond (*respond)(struct transaction *transaction, void *context),
+		       void *context)
+{
+	struct connection *connection = transaction->connection;
+	enum respond answer;
+
+	assert(connection->state == WORKING && !connection->calling);
+	connection->calling = true;
+	answer = respond(transaction, context);
+	connection->calling = false;
+	if (answer == RESPOND_NOW)
+		connection_done(transaction);
+	else if (connection->state == RECEIVING)
+		connection_consume_input(connection, connection_start_receiving);
 }
 
 void connection_late(struct connection *connection)

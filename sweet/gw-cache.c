@@ -176,28 +176,36 @@ static enum respond give(struct transaction *transaction, const struct request *
 
 static enum respond look_up(struct transaction *transaction);
 
+static enum respond go_on(struct transaction *transaction, void *context)
+{
+	struct look *look = context;
+	const struct respcache_ask *ask = &look->ask;
+	enum respond respond;
+
+	if (ask->verdict == RESPCACHE_HIT)
+		return give(transaction, ask->request);
+	transaction->request = ask->request;
+	respond = ask->verdict == RESPCACHE_AGAIN
+			  ? look_up(transaction)
+			  : gw_respond(look->pool, transaction, look->skip);
+	transaction->request = NULL;
+	return respond;
+}
+
 /* Another has fetched, or has not. */
 static void told(struct respcache_ask *ask)
 {
 	struct look *look = (struct look *)ask;
 	struct transaction *transaction = look->transaction;
-	enum respond respond = RESPOND_NOW;
 
-	if (!transaction->connection) {
-		/* With the client its address and the rest are gone. */
-		if (ask->verdict == RESPCACHE_HIT)
-			respcache_put(ask->entry);
-	} else if (ask->verdict == RESPCACHE_HIT) {
-		respond = give(transaction, ask->request);
-	} else {
-		transaction->request = ask->request;
-		respond = ask->verdict == RESPCACHE_AGAIN
-				  ? look_up(transaction)
-				  : gw_respond(look->pool, transaction, look->skip);
-		transaction->request = NULL;
+	if (transaction->connection) {
+		transaction->resume(transaction, go_on, look);
+		return;
 	}
-	if (respond == RESPOND_NOW)
-		transaction->done(transaction);
+	/* With the client its address and the rest are gone. */
+	if (ask->verdict == RESPCACHE_HIT)
+		respcache_put(ask->entry);
+	transaction->done(transaction);
 }
 
 /* --- the way in ----------------------------------------------------------------------------------- */

@@ -184,24 +184,30 @@ static enum respond conclude(struct transaction *transaction, const struct auth_
 	}
 }
 
+static enum respond go_on(struct transaction *transaction, void *context)
+{
+	const struct wait *wait = context;
+	struct request request;
+	enum respond respond;
+
+	(void)request_parse(&request, wait->head, wait->head_length); /* it was good before */
+	transaction->request = &request;
+	respond = conclude(transaction, &wait->check, wait->before);
+	transaction->request = NULL;
+	return respond;
+}
+
 static void answered(struct auth_check *check)
 {
 	struct wait *wait = (struct wait *)check;
 	struct transaction *transaction = wait->transaction;
-	enum respond respond = RESPOND_NOW;
-	struct request request;
 
 	/* With the client its address and the rest are gone. */
-	if (transaction->connection) {
-		/* It was good before. */
-		(void)request_parse(&request, wait->head, wait->head_length);
-		transaction->request = &request;
-		respond = conclude(transaction, check, wait->before);
-		transaction->request = NULL;
-	}
-	free(wait);
-	if (respond == RESPOND_NOW)
+	if (transaction->connection)
+		transaction->resume(transaction, go_on, wait);
+	else
 		transaction->done(transaction);
+	free(wait);
 }
 
 static enum respond authenticate(struct transaction *transaction, const struct scope *before)

@@ -117,6 +117,15 @@ struct transaction {
 	/* Responder to connection. */
 	void (*done)(struct transaction *transaction);
 	/*
+	 * Starts a responder, in place of one that had returned RESPOND_LATER, and
+	 * calls done() if it answers now.  The body that it asks for is taken only
+	 * when it has returned: the transaction lives until then.  The last thing
+	 * that the caller does with the transaction.
+	 */
+	void (*resume)(struct transaction *transaction,
+		       enum respond (*respond)(struct transaction *transaction, void *context),
+		       void *context);
+	/*
 	 * Asks for the request's body, limit bytes at most, instead of answering;
 	 * the last thing that the responder does.  received() is called when it is
 	 * there, finish() when it is not to be had.

@@ -3,6 +3,7 @@
 and what a password does not cover."""
 
 import base64
+import contextlib
 import re
 import subprocess
 import time
@@ -154,6 +155,31 @@ def test_workers_are_behind_it(start, top):
     answer = ask(server.port, "/obey/echo", "Content-Length: 5\r\n" + basic("emil"),
                  method="POST", body=b"hello")
     assert (answer.status, answer.body) == (200, b"hello")
+
+
+@pytest.mark.parametrize("framing, body, whole", [
+    ("Content-Length: 500000", b"x" * 20000, False),
+    ("Content-Length: 50000", b"x" * 40000, False),
+    ("Content-Length: 5", b"hello", True),
+    ("Transfer-Encoding: chunked", b"5\r\nhello\r\n", False),
+    ("Transfer-Encoding: chunked", b"5\r\nhello\r\n0\r\n\r\n", True)],
+    ids=["short", "paused", "whole", "chunk", "chunks"])
+def test_half_closed_while_checking(start, top, framing, body, whole):
+    """A body that ends too soon ends its request once the password is known to be good and the
+    worker asks for the body. It is the address sanitizer that sees a use of it after that."""
+    server = start_it(start, top)
+    # Who has shown a password is remembered, so that there is no second check.
+    for user in ["bert", "carl", "dora", "emil"]:
+        with Client(server.port) as client:
+            client.send(f"POST /obey/echo HTTP/1.1\r\nHost: x\r\n{basic(user)}{framing}\r\n"
+                        "\r\n".encode() + body)
+            client.half_close()
+            if whole:
+                answer = client.response()
+                assert (answer.status, answer.body) == (200, b"hello")
+            with contextlib.suppress(ConnectionResetError):
+                assert client.socket.recv(1) == b""
+    assert ask(server.port, "/obey/pid", basic("anna")).status == 200
 
 
 @pytest.mark.needs("htpasswd")
