@@ -276,6 +276,12 @@ static bool is_of_body(struct slice name)
 	       slice_is(name, "Transfer-Encoding") || slice_is(name, "Expect");
 }
 
+static void append_field(GString *text, struct slice name, struct slice value)
+{
+	g_string_append_printf(text, "%.*s: %.*s\r\n", (int)name.length, name.at,
+			       (int)value.length, value.at);
+}
+
 static void again(struct transaction *transaction, struct slice head, struct slice target)
 {
 	enum respond respond = RESPOND_NOW;
@@ -289,16 +295,17 @@ static void again(struct transaction *transaction, struct slice head, struct sli
 	}
 	(void)request_parse(&request, head.at, head.length); /* it was good before */
 	text = g_string_sized_new(head.length + target.length);
-	g_string_append_printf(text, "%s %.*s HTTP/1.1\r\n",
+	g_string_append_printf(text, "%s %.*s HTTP/1.%u\r\n",
 			       transaction->head_only ? "HEAD" : "GET", (int)target.length,
-			       target.at);
+			       target.at, request.minor);
+	/* That of an absolute target counts, whatever the field said. */
+	if (request.host.length || request_find(&request, "Host"))
+		append_field(text, (struct slice){"Host", 4}, request.host);
 	for (unsigned i = 0; i < request.header_count; i++) {
 		const struct request_header *field = &request.headers[i];
 
-		if (!is_of_body(field->name))
-			g_string_append_printf(text, "%.*s: %.*s\r\n", (int)field->name.length,
-					       field->name.at, (int)field->value.length,
-					       field->value.at);
+		if (!is_of_body(field->name) && !slice_is(field->name, "Host"))
+			append_field(text, field->name, field->value);
 	}
 	g_string_append(text, "\r\n");
 	transaction->has_upload = false;

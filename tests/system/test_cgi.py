@@ -16,7 +16,7 @@ import time
 
 import pytest
 
-from client import Client, request
+from client import Client, exchange, request
 from examples import SOURCES
 from files import MB, pattern, write
 from server import BUILD, SOON, TIMEOUT, VALGRIND, Server, children_of, descriptors
@@ -243,6 +243,22 @@ def test_local_redirect(folder):
     assert ask(server, "/cgi/there.sh").text == "GET /cgi/here.sh /x from=there\n"
     assert ask(server, "/cgi/file.sh").body == b"the index\n"
     assert ask(server, "/cgi/round.sh").status >= 500
+
+
+def test_local_redirect_of_the_same_request(folder):
+    """The redirected request has the version and the host of the one that was sent."""
+    folder.script("there.sh", "printf 'Location: /cgi/here.sh\\n\\n'\n")
+    folder.script("here.sh", TEXT + 'echo "$SERVER_PROTOCOL $SERVER_NAME $SERVER_PORT"')
+    server = folder.serve()
+    for version, target, host, name in [
+            ("1.0", "", None, "127.0.0.1"), ("1.0", "", "one:81", "one"), ("1.1", "", "one", "one"),
+            ("1.1", "http://two", "one", "two"), ("1.0", "http://two:82", None, "two")]:
+        for script in ["here.sh", "there.sh"]:
+            field = f"Host: {host}\r\n" if host else ""
+            answer = exchange(server.port, f"GET {target}/cgi/{script} HTTP/{version}\r\n{field}"
+                                           "Connection: close\r\n\r\n".encode())
+            assert answer.startswith(b"HTTP/1.1 200 "), answer
+            assert f"HTTP/{version} {name} {server.port}\n".encode() in answer
 
 
 def test_large_answer(folder):
