@@ -10,6 +10,7 @@
 
 #include <accept.h>
 #include <browse.h>
+#include <docroot.h>
 #include <folder.h>
 #include <server.h>
 #include <textbody.h>
@@ -70,13 +71,13 @@ static void refuse(struct transaction *transaction, int error)
 	case -EACCES:
 	case -EPERM:
 	case -ELOOP:
-		transaction_fail(transaction, 403, NULL);
+		transaction_refuse(transaction, 403, docroot_denied(error));
 		return;
 	case -ENOMEM:
 	case -EMFILE:
 	case -ENFILE:
 		log_error("listing %s: %s", transaction->path, strerror(-error));
-		transaction_fail(transaction, 503, NULL);
+		transaction_refuse(transaction, 503, "no memory or descriptor for the folder");
 		return;
 	default:
 		log_error("listing %s: %s", transaction->path, strerror(-error));

@@ -42,7 +42,7 @@ static void hand_over(struct connection *connection)
 	if (error) {
 		log_error("%s: a body, at %llu bytes: %s", connection->ends.remote,
 			  (unsigned long long)body->length, strerror(-error));
-		connection_refuse(connection, 503);
+		connection_refuse(connection, 503, "no memory for the body");
 		return;
 	}
 	if (!transaction->upload_more)
@@ -59,6 +59,21 @@ static void hand_over(struct connection *connection)
 		begin_receiving(connection);
 }
 
+/* For the log, of a body that is answered with that status. */
+static const char *fault_of(int status)
+{
+	switch (status) {
+	case 400:
+		return "a malformed chunk";
+	case 413:
+		return "a body that is longer than max-body, or than what takes it allows";
+	case 431:
+		return "too much behind the last chunk, or beside one";
+	default:
+		return "no memory for the body";
+	}
+}
+
 size_t connection_receive_body(struct connection *connection, const char *data, size_t length)
 {
 	size_t used = 0;
@@ -67,7 +82,7 @@ size_t connection_receive_body(struct connection *connection, const char *data, 
 		ssize_t took = body_take(&connection->body, data + used, length - used);
 
 		if (took < 0) {
-			connection_refuse(connection, (int)-took);
+			connection_refuse(connection, (int)-took, fault_of((int)-took));
 			return length;
 		}
 		used += (size_t)took;
@@ -98,7 +113,7 @@ void connection_receive_piece(struct transaction *transaction, uint64_t limit, s
 	output_return_upload(connection->output);
 	connection->state = RECEIVING;
 	if (body_keep(&connection->body, limit, window, &connection->server->site->bodies) < 0)
-		connection_refuse(connection, 413);
+		connection_refuse(connection, 413, fault_of(413));
 	else if (!connection->calling)
 		connection_consume_input(connection, connection_start_receiving);
 }

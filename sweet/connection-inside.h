@@ -120,8 +120,8 @@ void connection_respond(struct connection *connection);
 /* The responder, which had said "later", is done. */
 void connection_done(struct transaction *transaction);
 
-/* An answer that closes the connection, in place of the responder's. */
-void connection_refuse(struct connection *connection, int status);
+/* An answer that closes the connection, in place of the responder's; wrong: why, for the log. */
+void connection_refuse(struct connection *connection, int status, const char *wrong);
 
 /* All is said: closes our end, and waits for the peer's. */
 void connection_linger(struct connection *connection);

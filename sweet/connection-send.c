@@ -115,8 +115,18 @@ static void send_piece(struct connection *connection, size_t head_length)
 	loop_send_start(connection->server->loop, &connection->send, connection->fd);
 }
 
+/* Once; the access log has the rest. */
+static void log_reason(struct transaction *transaction)
+{
+	if (transaction->reason)
+		log_info("%s: answered %d: %s%s%s", transaction->remote_addr, transaction->status,
+			 transaction->path, *transaction->path ? ": " : "", transaction->reason);
+	transaction->reason = NULL;
+}
+
 void connection_respond(struct connection *connection)
 {
+	log_reason(&connection->output->transaction);
 	if (errorpage_respond(&connection->output->transaction) == RESPOND_LATER) {
 		/* A request whose body is refused was not with a responder. */
 		connection->state = WORKING;
@@ -187,13 +197,13 @@ void connection_done(struct transaction *transaction)
 	}
 }
 
-void connection_refuse(struct connection *connection, int status)
+void connection_refuse(struct connection *connection, int status, const char *wrong)
 {
 	connection->keep_alive = false;
 	body_end(&connection->body);
 	/* It may be at work on what has come: in vain. */
 	transaction_dismiss(&connection->output->transaction);
-	transaction_fail(&connection->output->transaction, status, NULL);
+	transaction_refuse(&connection->output->transaction, status, wrong);
 	connection_respond(connection);
 }
 

@@ -14,6 +14,7 @@
 
 #include <connection-inside.h>
 
+#define BODY_SLOW "a body that comes too slowly"
 #define LEAST_RATE 500 /* bytes a second, of bodies and answers */
 
 /* They are not on the client's account. */
@@ -55,7 +56,7 @@ static void too_slow(struct timer *timer)
 		   is_moving(connection, (int64_t)connection->body.length, limits->body_ms)) {
 		connection_time(connection, limits->body_ms);
 	} else if (connection->state == RECEIVING) {
-		connection_refuse(connection, 408);
+		connection_refuse(connection, 408, BODY_SLOW);
 	} else if (connection->state == READING && connection->input_length) {
 		connection_late(connection);
 	} else {
@@ -94,7 +95,7 @@ void connection_give_up(struct transaction *transaction)
 
 	assert(connection->state == RECEIVING || connection->state == SENDING);
 	if (connection->state == RECEIVING)
-		connection_refuse(connection, 408);
+		connection_refuse(connection, 408, BODY_SLOW);
 	else
 		connection_close(connection);
 }

@@ -101,7 +101,8 @@ bool connection_keep_input(struct connection *connection, const char *data, size
 }
 
 /* A whole head; false: nothing more can be done with this connection. */
-static bool start_request(struct connection *connection, const char *head, size_t length, int error)
+static bool start_request(struct connection *connection, const char *head, size_t length, int error,
+			  const char *wrong)
 {
 	struct server *server = connection->server;
 	const struct config_limits *limits = connection_limits(connection);
@@ -132,14 +133,19 @@ static bool start_request(struct connection *connection, const char *head, size_
 	server_count(&server->counters.requests, 1);
 	if (server->log.fd >= 0)
 		output_remember_line(output, head, length);
-	if (!error)
+	if (!error) {
 		error = request_parse(&request, head, length);
-	if (!error && request.expect == EXPECT_OTHER)
+		wrong = error ? request.wrong : NULL;
+	}
+	if (!error && request.expect == EXPECT_OTHER) {
 		error = -417;
+		wrong = "an expectation that nobody knows";
+	}
 	if (error) {
 		/* What follows cannot be told apart from the rest of this. */
 		connection->http10 = false;
-		connection_refuse(connection, -error);
+		transaction->head_only = request_is_head(head, length);
+		connection_refuse(connection, -error, wrong);
 		return true;
 	}
 	if (access_log_wants_fields(&server->log))
@@ -184,13 +190,26 @@ void connection_resume(struct transaction *transaction,
 
 void connection_late(struct connection *connection)
 {
-	(void)start_request(connection, connection->input, connection->input_length, -408);
+	(void)start_request(connection, connection->input, connection->input_length, -408,
+			    "a head that takes longer than header-timeout");
+}
+
+/* Negated, the status for a head that cannot become a good one. */
+static int check_begin(const char *data, size_t length, size_t seen, const char **wrong)
+{
+	struct request request;
+	int error = request_check_begin(&request, data, length, seen);
+
+	*wrong = error ? request.wrong : NULL;
+	return error;
 }
 
 /* A request is started when its head is whole; what follows waits for its answer. */
 void connection_consume(struct connection *connection, const char *data, size_t length)
 {
+	const char *wrong = NULL;
 	size_t head, most;
+	int error = 0;
 
 	if (connection->state == LINGERING)
 		return;
@@ -241,7 +260,9 @@ void connection_consume(struct connection *connection, const char *data, size_t 
 	}
 	most = connection_limits(connection)->max_header;
 	head = request_head_length(data, length, connection->input_seen);
-	if (head == 0 && length < most) {
+	if (head == 0 && length < most)
+		error = check_begin(data, length, connection->input_seen, &wrong);
+	if (head == 0 && length < most && !error) {
 		connection->input_seen = length;
 		/* Without its rest, which will not come when the peer has ended, it is nothing. */
 		if (connection->ended || (!connection->input_length &&
@@ -262,11 +283,15 @@ void connection_consume(struct connection *connection, const char *data, size_t 
 		/* The buffer is ours now, so that what follows can wait in a new one. */
 		connection->input = NULL;
 		connection->input_length = connection->input_room = connection->input_seen = 0;
-		if (head == 0 || head > most)
+		if (error)
+			open = start_request(connection, data, length < 512 ? length : 512, error,
+					     wrong);
+		else if (head == 0 || head > most)
 			open = start_request(connection, data, length < 512 ? length : 512,
-					     memchr(data, '\n', most) ? -431 : -414);
+					     memchr(data, '\n', most) ? -431 : -414,
+					     "a head that is longer than max-header");
 		else
-			open = start_request(connection, data, head, 0);
+			open = start_request(connection, data, head, 0, NULL);
 		if (open && connection->state == RECEIVING)
 			connection_start_receiving(connection, data + head, length - head);
 		else if (open && head && head < length)
@@ -306,11 +331,12 @@ static void received(struct loop_receive *op, const char *data, int length)
 }
 
 /* An answer if the socket takes it; the end is the caller's. */
-static void turn_away(int fd)
+static void turn_away(int fd, const char *remote, const char *reason)
 {
 	static const char answer[] = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n"
 				     "Content-Length: 0\r\nConnection: close\r\n\r\n";
 
+	log_info("%s: answered 503: %s", remote, reason);
 	(void)!send(fd, answer, sizeof(answer) - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
@@ -337,7 +363,7 @@ bool connection_admit(struct connection *connection)
 			limits_enter(server->site->limits, &connection->ends.address.any, most);
 	if (!most || connection->client)
 		return true;
-	turn_away(connection->fd);
+	turn_away(connection->fd, connection->ends.remote, "more than connections-per-client");
 	return false;
 }
 
@@ -349,7 +375,11 @@ void connection_open(struct server *server, int fd)
 	bool named;
 
 	if (is_full(server)) {
-		turn_away(fd);
+		struct ends ends = {.remote = "unknown"};
+
+		if (getpeername(fd, (struct sockaddr *)&remote, &remote_length) == 0)
+			ends_set(&ends, &remote, NULL);
+		turn_away(fd, ends.remote, "more than max-connections");
 		close(fd);
 		return;
 	}

@@ -267,3 +267,10 @@ int docroot_look(int root, const char *path, bool *folder, struct file_version *
 	*version = version_of(&stat);
 	return 0;
 }
+
+const char *docroot_denied(int error)
+{
+	return error == -ELOOP ? "too many symbolic links"
+			       : "no right to it, neither file nor folder, or a symbolic link that "
+				 "leads out of the root";
+}

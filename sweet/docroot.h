@@ -75,6 +75,9 @@ int docroot_look(int root, const char *path, bool *folder, struct file_version *
 /* The present version of an open file; 0 or -errno. */
 int docroot_version(int fd, struct file_version *version);
 
+/* Why, in words for the log, who asks is answered with 403 to such an error. */
+const char *docroot_denied(int error);
+
 /* The version of what is at path now, without opening it; 0 or -errno. */
 int docroot_peek(int root, const char *path, struct file_version *version);
 

@@ -81,7 +81,10 @@ static enum respond refuse(struct transaction *transaction, int status, const ch
 		transaction->head = "Retry-After: 1\r\n";
 		transaction->head_length = strlen(transaction->head);
 	}
-	return transaction_fail(transaction, status, detail);
+	transaction_fail(transaction, status, detail);
+	if (!detail)
+		transaction->reason = "no answer of the program's that can be sent";
+	return RESPOND_NOW;
 }
 
 void gw_fail(struct gw_call *call, int status, const char *detail)
@@ -364,7 +367,7 @@ enum respond gw_respond(struct gateway_pool *pool, struct transaction *transacti
 	call->transaction = transaction;
 	call->pool = pool;
 	if (length < 0)
-		return transaction_fail(transaction, 431, NULL);
+		return transaction_refuse(transaction, 431, "variables that are too long");
 	if (pool->protocol->redirects) {
 		call->head =
 			g_memdup2(transaction->request->head.at, transaction->request->head.length);

@@ -69,6 +69,8 @@ struct output *output_open(struct server *server)
 	transaction->received = NULL;
 	transaction->status = 0;
 	transaction->detail = NULL;
+	transaction->reason = NULL;
+	transaction->path[0] = '\0';
 	transaction->head = NULL;
 	transaction->head_length = 0;
 	transaction->length = 0;

@@ -9,6 +9,10 @@
  * so what RFC 9112 lets a server tolerate is refused here: bare LF, bare CR,
  * folded lines, blanks before a colon, any doubt about the length of a body.
  */
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <string.h>
+
 #include <field.h>
 #include <request.h>
 #include <scan.h>
@@ -67,6 +71,12 @@ size_t request_head_length(const char *data, size_t length, size_t seen)
 	return field_section_end(data, length, at);
 }
 
+static int refuse(struct request *request, int status, const char *wrong)
+{
+	request->wrong = wrong;
+	return status;
+}
+
 /* Methods are case-sensitive. */
 static enum request_method find_method(struct slice name)
 {
@@ -90,6 +100,30 @@ static enum request_method find_method(struct slice name)
 	return METHOD_OTHER;
 }
 
+/* What stands between the brackets: an address of IPv6 or, as RFC 3986 has it, of later versions. */
+static bool is_literal(const char *at, size_t length)
+{
+	struct in6_addr address;
+	char text[INET6_ADDRSTRLEN];
+	size_t i;
+
+	if (length > 0 && (at[0] | 0x20) == 'v') {
+		for (i = 1; i < length && isxdigit((unsigned char)at[i]); i++)
+			;
+		if (i == 1 || length - i < 2 || at[i++] != '.')
+			return false;
+		while (i < length && (syntax_is(at[i], SYNTAX_HOST) || at[i] == ':'))
+			i++;
+		return i == length;
+	}
+	if (length >= sizeof(text))
+		return false;
+	memcpy(text, at, length);
+	text[length] = '\0';
+	/* A byte of 0 in the middle would end it early. */
+	return strlen(text) == length && inet_pton(AF_INET6, text, &address) == 1;
+}
+
 /* "name", "name:port", "[address]" or "[address]:port". */
 static bool is_host(struct slice host)
 {
@@ -101,7 +135,9 @@ static bool is_host(struct slice host)
 
 	while (at < end && (syntax_is(*at, SYNTAX_HOST) || (bracket && *at == ':')))
 		at++;
-	if (at == start || (bracket && (at == end || *at++ != ']')))
+	if (at == start)
+		return false;
+	if (bracket && (at == end || *at != ']' || !is_literal(start, (size_t)(at++ - start))))
 		return false;
 	if (at == end)
 		return true;
@@ -139,22 +175,25 @@ static int parse_target(struct request *request, struct framing *framing)
 	request->query = (struct slice){end, 0};
 	if (is_connect(request->method_name))
 		/* No tunnels from here; only CONNECT has an authority for a target. */
-		return is_host(target) && end[-1] != ']' && memchr(path, ':', target.length) ? -501
-											     : -400;
+		return is_host(target) && end[-1] != ']' && memchr(path, ':', target.length)
+			       ? refuse(request, -501, "CONNECT")
+			       : refuse(request, -400, "CONNECT without host and port");
 	if (target.length == 1 && *path == '*') {
 		request->path = target;
-		return request->method == METHOD_OPTIONS ? 0 : -400;
+		return request->method == METHOD_OPTIONS
+			       ? 0
+			       : refuse(request, -400, "a target of * for another method than OPTIONS");
 	}
 	if (*path != '/') {
 		path += scheme_length(target);
 		if (path == target.at)
-			return -400;
+			return refuse(request, -400, "a target that is neither a path nor a URL");
 		request->host.at = path;
 		while (path < end && *path != '/' && *path != '?')
 			path++;
 		request->host.length = (size_t)(path - request->host.at);
 		if (!is_host(request->host))
-			return -400;
+			return refuse(request, -400, "a malformed host in the target");
 		framing->absolute = true;
 	}
 	mark = memchr(path, '?', (size_t)(end - path));
@@ -168,6 +207,18 @@ static int parse_target(struct request *request, struct framing *framing)
 	return 0;
 }
 
+#define LINE_WRONG "a malformed request line"
+
+/* What begins at start and is none of HTTP from at on, in the words of whoever looks for it. */
+static const char *not_http(const char *start, const char *at)
+{
+	if (*start == '\x16')
+		return "TLS, which is not spoken here";
+	if (at - start >= 4 && memcmp(start, "SSH-", 4) == 0)
+		return "SSH, which is not spoken here";
+	return LINE_WRONG;
+}
+
 static int parse_request_line(struct request *request, struct framing *framing, const char **from,
 			      const char *end)
 {
@@ -177,24 +228,24 @@ static int parse_request_line(struct request *request, struct framing *framing, 
 	while (syntax_is(*at, SYNTAX_TOKEN))
 		at++;
 	if (at == start || *at != ' ')
-		return -400;
+		return refuse(request, -400, not_http(start, at));
 	request->method_name = (struct slice){start, (size_t)(at - start)};
 	request->method = find_method(request->method_name);
 
 	start = ++at;
 	at = scan_target(at, end);
 	if (at == start || *at != ' ')
-		return -400;
+		return refuse(request, -400, LINE_WRONG);
 	request->target = (struct slice){start, (size_t)(at - start)};
 	if (request->target.length > REQUEST_TARGET_MAX)
-		return -414;
+		return refuse(request, -414, "a target that is too long");
 
 	at++;
 	if (end - at < VERSION_LENGTH || memcmp(at, "HTTP/", 5) != 0 || !is_digit(at[5]) ||
 	    at[6] != '.' || !is_digit(at[7]) || at[8] != '\r' || at[9] != '\n')
-		return -400;
+		return refuse(request, -400, LINE_WRONG);
 	if (at[5] != '1')
-		return -505;
+		return refuse(request, -505, "a version of HTTP that is not spoken here");
 	request->minor = at[7] != '0';
 	*from = at + VERSION_LENGTH;
 	return parse_target(request, framing);
@@ -203,7 +254,7 @@ static int parse_request_line(struct request *request, struct framing *framing, 
 static int note_host(struct request *request, struct framing *framing, struct slice value)
 {
 	if (framing->host || (value.length > 0 && !is_host(value)))
-		return -400;
+		return refuse(request, -400, "a malformed Host field, or two of them");
 	framing->host = true;
 	if (!framing->absolute)
 		request->host = value;
@@ -214,11 +265,9 @@ static int note_length(struct request *request, struct framing *framing, struct 
 {
 	uint64_t length;
 
-	if (framing->length || !field_number(value, &length))
-		return -400;
-	/* No file is longer, and sums with other sizes must not wrap. */
-	if (length > INT64_MAX)
-		return -400;
+	/* No file is longer than that, and sums with other sizes must not wrap. */
+	if (framing->length || !field_number(value, &length) || length > INT64_MAX)
+		return refuse(request, -400, "a malformed Content-Length field, or two of them");
 	framing->length = true;
 	request->content_length = length;
 	return 0;
@@ -326,7 +375,7 @@ static int note_field(struct request *request, struct framing *framing,
 }
 
 /* One field line; *from moves behind it. */
-static int parse_field(struct request_header *header, const char **from, const char *end)
+static bool parse_field(struct request_header *header, const char **from, const char *end)
 {
 	const char *at = *from;
 	const char *start = at;
@@ -334,7 +383,7 @@ static int parse_field(struct request_header *header, const char **from, const c
 
 	at = scan_token(at, end);
 	if (at == start || *at != ':')
-		return -400;
+		return false;
 	header->name = (struct slice){start, (size_t)(at - start)};
 
 	for (at++; *at == ' ' || *at == '\t'; at++)
@@ -342,26 +391,26 @@ static int parse_field(struct request_header *header, const char **from, const c
 	start = at;
 	at = scan_value(at, end);
 	if (at[0] != '\r' || at[1] != '\n')
-		return -400;
+		return false;
 	for (stop = at; stop > start && (stop[-1] == ' ' || stop[-1] == '\t'); stop--)
 		;
 	header->value = (struct slice){start, (size_t)(stop - start)};
 	*from = at + 2;
-	return 0;
+	return true;
 }
 
 /* What only the whole of the fields can tell. */
 static int check_framing(struct request *request, const struct framing *framing)
 {
 	if (request->minor >= 1 && !framing->host)
-		return -400;
+		return refuse(request, -400, "no Host field");
 	if (framing->coding) {
 		/* Without chunked as the last one nobody knows where the body ends. */
 		if (framing->length || request->minor == 0 || framing->coding_broken ||
 		    !framing->chunked)
-			return -400;
+			return refuse(request, -400, "a Transfer-Encoding that leaves the end open");
 		if (framing->other)
-			return -501;
+			return refuse(request, -501, "another transfer coding than chunked");
 		request->chunked = true;
 	}
 	/* Clients of HTTP/1.0 wait for nothing (RFC 9110, section 10.1.1). */
@@ -390,31 +439,90 @@ int request_parse(struct request *request, const char *head, size_t length)
 
 	/* The final newline stops every loop below, so none needs to test for the end. */
 	if (length == 0 || end[-1] != '\n')
-		return -400;
+		return refuse(request, -400, "no end of the head");
 	for (lines = 0; lines < LEADING_LINES && at < end && at[0] == '\r' && at[1] == '\n';
 	     lines++)
 		at += 2;
 	if (at == end)
-		return -400;
+		return refuse(request, -400, "nothing but empty lines");
 	status = parse_request_line(request, &framing, &at, end);
 	if (status)
 		return status;
 
 	while (at < end && *at != '\r') {
 		if (request->header_count == REQUEST_HEADERS_MAX)
-			return -431;
+			return refuse(request, -431, REQUEST_TOO_MANY);
 		header = &request->headers[request->header_count];
-		status = parse_field(header, &at, end);
-		if (!status)
-			status = note_field(request, &framing, header);
+		if (!parse_field(header, &at, end))
+			return refuse(request, -400, "a malformed header field");
+		status = note_field(request, &framing, header);
 		if (status)
 			return status;
 		request->header_count++;
 	}
 	/* The empty line, and nothing behind it. */
 	if (end - at != 2)
-		return -400;
+		return refuse(request, -400, "a malformed end of the head");
 	return check_framing(request, &framing);
+}
+
+/* Whether a request line may begin so, which has no end yet. */
+static bool may_begin(const char *at, const char *end)
+{
+	static const char version[] = "HTTP/1.1\r";
+	const char *start = at;
+
+	while (at < end && syntax_is(*at, SYNTAX_TOKEN))
+		at++;
+	if (at == end)
+		return end - start < 4 || memcmp(start, "SSH-", 4) != 0;
+	if (at == start || *at != ' ')
+		return false;
+	start = ++at;
+	while (at < end && syntax_is(*at, SYNTAX_TARGET))
+		at++;
+	if (at == end)
+		return true;
+	if (at == start || *at != ' ' || end - ++at > (ptrdiff_t)sizeof(version) - 1)
+		return false;
+	for (size_t i = 0; at < end; i++, at++)
+		if (is_digit(version[i]) ? !is_digit(*at) : *at != version[i])
+			return false;
+	return true;
+}
+
+int request_check_begin(struct request *request, const char *data, size_t length, size_t seen)
+{
+	struct framing framing = {.absolute = false};
+	const char *at = data, *end = data + length, *newline;
+
+	for (int lines = 0;
+	     lines < LEADING_LINES && end - at >= 2 && at[0] == '\r' && at[1] == '\n'; lines++)
+		at += 2;
+	if (at == end || (end - at == 1 && *at == '\r'))
+		return 0;
+	newline = memchr(at, '\n', (size_t)(end - at));
+	if (!newline && !may_begin(at, end))
+		return refuse(request, -400, not_http(at, end));
+	/* One that has been looked at was good. */
+	if (newline && newline >= data + seen) {
+		int status = parse_request_line(request, &framing, &at, newline + 1);
+
+		if (status)
+			return status;
+	}
+	if (memchr(data + seen, '\0', length - seen))
+		return refuse(request, -400, "a byte of 0");
+	return 0;
+}
+
+bool request_is_head(const char *head, size_t length)
+{
+	while (length && (*head == '\r' || *head == '\n')) {
+		head++;
+		length--;
+	}
+	return length >= 5 && memcmp(head, "HEAD ", 5) == 0;
 }
 
 const struct slice *request_find(const struct request *request, const char *name)

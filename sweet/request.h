@@ -14,6 +14,7 @@
 #include <slice.h>
 
 #define REQUEST_HEADERS_MAX 64
+#define REQUEST_TOO_MANY "too many header fields"
 #define REQUEST_HEAD_MAX 16384	/* bytes of request line and headers */
 #define REQUEST_TARGET_MAX 8192 /* bytes */
 
@@ -54,6 +55,7 @@ struct request {
 	bool conditional;	 /* there may be fields for conditional.h */
 	uint64_t content_length; /* bytes of body that follow; 0 without one */
 	enum request_expect expect;
+	const char *wrong; /* with a head that is refused: why, static text */
 	unsigned header_count;
 	struct request_header headers[REQUEST_HEADERS_MAX];
 };
@@ -71,10 +73,21 @@ size_t request_head_length(const char *data, size_t length, size_t seen);
  * Parses a whole head as request_head_length() measured it.  Returns 0 or the
  * negated HTTP status of the answer: -400 malformed, -414 target too long,
  * -431 too many headers, -501 CONNECT or another transfer coding than chunked,
- * -505 not HTTP/1.x.  After any of these the connection must be closed and request holds nothing of use.
+ * -505 not HTTP/1.x.  After any of these the connection must be closed and request holds nothing of use
+ * but `wrong`.
  * A content_length that is accepted never exceeds INT64_MAX.
  */
 int request_parse(struct request *request, const char *head, size_t length);
+
+/*
+ * Looks at a head that has not come to its end; the first `seen` bytes were
+ * looked at before.  Returns 0 if it may become a good one, as far as its first
+ * line tells, else as request_parse(): it is of no use to wait for the rest.
+ */
+int request_check_begin(struct request *request, const char *data, size_t length, size_t seen);
+
+/* Whether what was meant as a request is one for a head alone, though it be refused. */
+bool request_is_head(const char *head, size_t length);
 
 /* The first header of that name (ASCII case ignored), or NULL. */
 const struct slice *request_find(const struct request *request, const char *name);

@@ -74,18 +74,21 @@ static enum respond answer_with(struct transaction *transaction, int status, siz
 				int otherwise)
 {
 	if (length == 0)
-		return transaction_fail(transaction, otherwise, NULL);
+		return transaction_refuse(transaction, otherwise,
+					  "a target that does not fit the answer");
 	transaction->head = transaction->head_buffer;
 	transaction->head_length = length;
 	return transaction_fail(transaction, status, NULL);
 }
 
-static enum respond ask_later(struct transaction *transaction, int status, uint64_t seconds)
+static enum respond ask_later(struct transaction *transaction, int status, uint64_t seconds,
+			      const char *reason)
 {
 	int length = snprintf(transaction->head_buffer, sizeof(transaction->head_buffer),
 			      "Retry-After: %llu\r\n", (unsigned long long)seconds);
 
-	return answer_with(transaction, status, (size_t)length, status);
+	(void)answer_with(transaction, status, (size_t)length, status);
+	return transaction_refuse(transaction, status, reason);
 }
 
 static enum respond ask_password(struct transaction *transaction)
@@ -162,7 +165,7 @@ static enum respond leave(struct transaction *transaction, const struct scope *b
 	if (!scope->rewrite)
 		return respond(transaction);
 	if (!rewrite(transaction))
-		return transaction_fail(transaction, 414, NULL);
+		return transaction_refuse(transaction, 414, "a path that is too long rewritten");
 	return enter(transaction, scope);
 }
 
@@ -176,9 +179,9 @@ static enum respond conclude(struct transaction *transaction, const struct auth_
 		memcpy(transaction->remote_user, check->user, sizeof(check->user));
 		return leave(transaction, before);
 	case AUTH_WAIT:
-		return ask_later(transaction, 429, check->wait_s);
+		return ask_later(transaction, 429, check->wait_s, "too many wrong passwords");
 	case AUTH_BUSY:
-		return ask_later(transaction, 503, 1);
+		return ask_later(transaction, 503, 1, "too many passwords are being checked");
 	default:
 		return ask_password(transaction);
 	}
@@ -221,7 +224,7 @@ static enum respond authenticate(struct transaction *transaction, const struct s
 		return ask_password(transaction);
 	wait = malloc(sizeof(*wait) + request->head.length);
 	if (!wait)
-		return transaction_fail(transaction, 503, NULL);
+		return transaction_refuse(transaction, 503, "no memory for the check of a password");
 	wait->transaction = transaction;
 	wait->before = before;
 	wait->head_length = request->head.length;
@@ -261,9 +264,10 @@ static enum respond enter(struct transaction *transaction, const struct scope *b
 	if (scope->rate)
 		wait_ns = too_fast(transaction, before);
 	if (wait_ns)
-		return ask_later(transaction, 429, (wait_ns + 999999999) / 1000000000);
+		return ask_later(transaction, 429, (wait_ns + 999999999) / 1000000000,
+				 "more requests than request-rate");
 	if (scope->access && !access_allows(scope->access, transaction->remote))
-		return transaction_fail(transaction, 403, NULL);
+		return transaction_refuse(transaction, 403, "an address that allow and deny refuse");
 	if (scope->auth && (!before || before->auth != scope->auth))
 		return authenticate(transaction, before);
 	return leave(transaction, before);
@@ -315,7 +319,7 @@ static void again(struct transaction *transaction, struct slice head, struct sli
 			    (int)target.length, target.at,
 			    transaction->redirects > REDIRECTS_MAX ? "for the eleventh time"
 								   : "which is no path");
-		transaction_fail(transaction, 502, NULL);
+		transaction_refuse(transaction, 502, "a program's redirect that leads nowhere");
 	} else {
 		transaction->request = &request;
 		respond = route(transaction);
@@ -334,14 +338,20 @@ enum respond route(struct transaction *transaction)
 
 	transaction->again = again;
 	if (request->method == METHOD_OTHER)
-		return transaction_fail(transaction, 501, NULL);
+		return transaction_refuse(transaction, 501, "a method that is not known here");
 	if (request->path.at[0] == '*')
 		return tell_methods(transaction, ALLOW_ANY);
 	if (request->method == METHOD_TRACE)
 		return refuse_method(transaction, ALLOW_ANY);
 	length = uri_decode_path(request->path, transaction->path, sizeof(transaction->path));
-	if (length < 0)
-		return transaction_fail(transaction, -length, NULL);
+	if (length < 0) {
+		transaction->path[0] = '\0';
+		return transaction_refuse(transaction, -length,
+					  length == -414 ? "a path that is too long"
+							 : "a path with a bad escape, an escaped "
+							   "slash or a control character, or "
+							   "above the root");
+	}
 	transaction->host = config_host(config, request->host, transaction->local);
 	/* It has a list of its own, so that no rule of a site hides it from who watches. */
 	if (is_reading(request) && status_answers(transaction)) {

@@ -130,7 +130,7 @@ static enum respond answer_folder(struct transaction *transaction)
 	/* It is there, but not to be listed. */
 	if (docroot_peek(content_root(content_of(transaction)), file_path(transaction), &folder))
 		return transaction_fail(transaction, 404, NULL);
-	return transaction_fail(transaction, 403, NULL);
+	return transaction_refuse(transaction, 403, "a folder without index and listing");
 }
 
 static enum respond refuse(struct transaction *transaction, int error)
@@ -145,14 +145,15 @@ static enum respond refuse(struct transaction *transaction, int error)
 	case -EACCES:
 	case -EPERM:
 	case -ELOOP:
-		return transaction_fail(transaction, 403, NULL);
+		return transaction_refuse(transaction, 403, docroot_denied(error));
 	case -EAGAIN:
 		return transaction_fail(transaction, 503, "The file is being changed.");
 	case -ENOMEM:
 	case -EMFILE:
 	case -ENFILE:
 		log_error("%s: %s", transaction->path, strerror(-error));
-		return transaction_fail(transaction, 503, NULL);
+		return transaction_refuse(transaction, 503,
+					  "no memory or descriptor for the file");
 	default:
 		log_error("%s: %s", transaction->path, strerror(-error));
 		return transaction_fail(transaction, 500, NULL);

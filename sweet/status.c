@@ -269,7 +269,7 @@ enum respond status_respond(struct transaction *transaction)
 		g_string_append(head, "Vary: Accept\r\n");
 	}
 	if (form == FORM_READY && atomic_load(&transaction->server->site->leaving))
-		transaction->status = 503;
+		transaction_refuse(transaction, 503, "the server is about to end");
 	text = write_text(transaction, form, head, &type);
 	transaction->head_length = head->len;
 	memcpy(transaction->head_buffer, head->str, head->len);

@@ -90,6 +90,7 @@ struct transaction {
 	/* The response. */
 	int status;
 	const char *detail;   /* for the page of an error: static text, or NULL */
+	const char *reason;   /* of a refusal, for the log: static text, or NULL */
 	const char *head;     /* header lines; lives until finish() */
 	size_t head_length;   /* bytes */
 	uint64_t length;      /* bytes of the whole body, or TRANSACTION_UNKNOWN */
@@ -210,6 +211,17 @@ static inline enum respond transaction_fail(struct transaction *transaction, int
 {
 	transaction->status = status;
 	transaction->detail = detail;
+	transaction->reason = detail;
+	return RESPOND_NOW;
+}
+
+/* The same, with what only the log is told. */
+static inline enum respond transaction_refuse(struct transaction *transaction, int status,
+					      const char *reason)
+{
+	transaction->status = status;
+	transaction->detail = NULL;
+	transaction->reason = reason;
 	return RESPOND_NOW;
 }
 

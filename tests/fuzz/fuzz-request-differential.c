@@ -6,6 +6,8 @@
  * RFC's word on it.  Anything else would be a way to smuggle a request past
  * the one through the other.
  */
+#include <arpa/inet.h>
+#include <ctype.h>
 #include <limits.h>
 
 #include <request.h>
@@ -149,6 +151,24 @@ static bool wide_line(const struct sight *sight)
 	return url[-2] == ' ' || behind[1] == ' ';
 }
 
+/* RFC 3986, section 3.2.2: an IPv6 address, or "v", a version, "." and something. */
+static bool bad_literal(const char *at, size_t length)
+{
+	char text[64] = "";
+	struct in6_addr address;
+	size_t digits;
+
+	if (length > 0 && (*at == 'v' || *at == 'V')) {
+		for (digits = 1; digits < length && isxdigit((unsigned char)at[digits]); digits++)
+			;
+		return digits == 1 || length - digits < 2 || at[digits] != '.';
+	}
+	if (length >= sizeof(text))
+		return true;
+	memcpy(text, at, length);
+	return inet_pton(AF_INET6, text, &address) != 1;
+}
+
 /* Section 3.2: exactly one Host field in HTTP/1.1, with a valid value. */
 static bool bad_host(const struct sight *sight)
 {
@@ -167,8 +187,9 @@ static bool bad_host(const struct sight *sight)
 		for (name = 1; name < host.length && host.at[name] != ']'; name++)
 			if (host.at[name] != ':' && !strchr(good, host.at[name]))
 				return true;
-	if (name && (name == 1 || name++ == host.length))
+	if (name && (name == host.length || bad_literal(host.at + 1, name - 1)))
 		return true;
+	name += name > 0;
 	while (host.at[0] != '[' && name < host.length && host.at[name] &&
 	       strchr(good, host.at[name]))
 		name++;

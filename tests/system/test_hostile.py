@@ -8,7 +8,7 @@ import struct
 
 import pytest
 
-from client import Client, fetch, request
+from client import Client, exchange, fetch, request
 from files import KB, MB, pattern, write
 from server import SCALE, VALGRIND, descriptors, running, sanitized
 from test_limits import resident
@@ -126,3 +126,41 @@ def test_no_descriptors_left(kind, root):
         server.wait_status(alone)
         # A log of each would be an attack of its own.
         assert server.errors.count("Too many open files") <= 2
+
+
+TLS = (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(range(11, 43)) +
+       b"\x20" + bytes(480))
+
+
+@pytest.mark.parametrize("data", [b"GET /\r\n", b"GET / HTTP/1.1\n", TLS, TLS[:5], b"SSH-2.0-",
+                                  b"SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n", b"\0", b"\0" * 1000,
+                                  b"GET / HTTP/1.1\r\nA: \0", b"\r\n\r\n\0\r\nQUIT\n",
+                                  b"<policy-file-request/>\0", b"GET /  HTTP/1.1\r\n"],
+                         ids=lambda data: repr(data[:20]))
+def test_hopeless(kind, root, data):
+    """What can become no request is answered at once, be it whole or byte by byte."""
+    with running(kind, root, "--header-timeout", "1h", "--log-level", "info") as server:
+        for step in (len(data), 1):
+            with Client(server.port) as client:
+                with contextlib.suppress(ConnectionError):
+                    for at in range(0, len(data), step):
+                        client.send(data[at:at + step])
+                assert client.response().status == 400
+                # Bytes that the end has overtaken make a reset of it.
+                with contextlib.suppress(ConnectionError):
+                    assert client.socket.recv(1) == b""
+        assert server.errors.wait("127.0.0.1: answered 400: ")
+
+
+@pytest.mark.parametrize("head, status", [
+    ("HEAD / HTTP/1.1\r\n", 400), ("HEAD /\r\n", 400), ("HEAD / HTTP/2.0\r\n", 505),
+    ("HEAD / HTTP/1.1\r\nHost: [ab..cd::1]\r\n", 400),
+    ("HEAD / HTTP/1.1\r\nHost: x\r\nExpect: x\r\n", 417),
+    ("HEAD /" + "x" * 9000 + " HTTP/1.1\r\nHost: x\r\n", 414),
+    ("HEAD / HTTP/1.1\r\nHost: x\r\nA: " + "x" * 20000 + "\r\n", 431)])
+def test_refused_head(server, head, status):
+    """The answer to HEAD has no body, though its head cannot be parsed."""
+    answer = exchange(server.port, f"{head}\r\n".encode())
+    assert answer.startswith(f"HTTP/1.1 {status} ".encode())
+    assert answer.endswith(b"\r\n\r\n") and answer.count(b"\r\n\r\n") == 1
+    assert b"\r\nContent-Length: " in answer

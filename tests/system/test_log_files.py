@@ -246,3 +246,43 @@ def test_error_log_that_cannot_be_had(root, tmp_path):
                "--error-log", tmp_path / "none" / "log")
     assert got.returncode == 1
     assert "cannot write the error log" in got.stderr and "No such file" in got.stderr
+
+
+def test_reasons(kind, tmp_path):
+    """What the server refuses says why in the error log, a line for each at level info; what a
+    program answers, and what is everyday use, does not."""
+    root = tmp_path / "root"
+    write(root / "file", b"a file\n")
+    (root / "folder").mkdir()
+    (root / "out").symlink_to("/etc/passwd")
+    (root / "round").symlink_to("round")
+    write(tmp_path / "sweet.conf",
+          f"[sweet]\nroot={root}\nworker=/obey={OBEY}\nworkers=1\nmax-body=10\nlog-level=info\n"
+          "header-timeout=1h\n[path /denied]\ndeny=all\n".encode())
+    host = "Host: x\r\n"
+    with running(kind, None, "--config", tmp_path / "sweet.conf") as server:
+        for number, (head, status, reason) in enumerate([
+                ("GET /a%2Fb HTTP/1.1\r\n" + host, 400, "a path with a bad escape"),
+                ("GET /%00 HTTP/1.1\r\n" + host, 400, "a path with a bad escape"),
+                ("GET /../x HTTP/1.1\r\n" + host, 400, "above the root"),
+                ("GET / HTTP/1.1\r\n", 400, "no Host field"),
+                ("GET / HTTP/1.1\r\nHost: [::x]\r\n", 400, "a malformed Host field"),
+                ("GET / HTTP/1.1\r\nA b: c\r\n" + host, 400, "a malformed header field"),
+                ("GET /out HTTP/1.1\r\n" + host, 403, "/out: .*symbolic link"),
+                ("GET /round HTTP/1.1\r\n" + host, 403, "/round: too many symbolic links"),
+                ("GET /folder/ HTTP/1.1\r\n" + host, 403, "/folder/: a folder without index"),
+                ("GET /denied/x HTTP/1.1\r\n" + host, 403, "/denied/x: an address that"),
+                ("POST /obey/echo HTTP/1.1\r\nContent-Length: 11\r\n" + host, 413,
+                 "/obey/echo: a body that is longer than max-body"),
+                ("GET /file HTTP/1.1\r\n" + host + "".join(f"A{i}: b\r\n" for i in range(300)), 431,
+                 "too many header fields"),
+                ("GET / HTTP/1.1\r\nA: " + "b" * 17000 + "\r\n" + host, 431, "a head that is longer")],
+                1):
+            answer = exchange(server.port, f"{head}Connection: close\r\n\r\n".encode())
+            assert answer.startswith(f"HTTP/1.1 {status} ".encode())
+            line = server.errors.wait(": answered ", number)
+            assert re.search(rf"127\.0\.0\.1: answered {status}: .*{reason}", line)
+        # Nothing to be said of these.
+        for target, status in [("/file", 200), ("/none", 404), ("/obey/none", 404)]:
+            assert fetch(server.port, target).status == status
+        assert server.errors.count(": answered ") == number

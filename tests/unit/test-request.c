@@ -193,6 +193,32 @@ static const struct {
 	T(0, L "Host: [::1]\r\n" E),
 	T(0, L "Host: [2001:db8::1]:80\r\n" E),
 	T(0, L "Host: [::ffff:127.0.0.1]\r\n" E),
+	T(0, L "Host: [::]\r\n" E),
+	T(0, L "Host: [1:2:3:4:5:6:7:8]\r\n" E),
+	T(0, L "Host: [1:2:3:4:5:6:255.255.255.255]:1\r\n" E),
+	T(0, L "Host: [ABCD:EF01:2345:6789:abcd:ef01:2345:6789]\r\n" E),
+	T(0, L "Host: [v1.a:b]\r\n" E),
+	T(-400, L "Host: [ab..cd::1]\r\n" E),
+	T(-400, L "Host: [4712::abcd::]\r\n" E),
+	T(-400, L "Host: [1:2:3:4:5:6:7]\r\n" E),
+	T(-400, L "Host: [1:2:3:4:5:6:7:8:9]\r\n" E),
+	T(-400, L "Host: [1:2:3:4:5:6:7:1.2.3.4]\r\n" E),
+	T(-400, L "Host: [12345::]\r\n" E),
+	T(-400, L "Host: [::256.0.0.1]\r\n" E),
+	T(-400, L "Host: [::1.2.3]\r\n" E),
+	T(-400, L "Host: [:1]\r\n" E),
+	T(-400, L "Host: [:::]\r\n" E),
+	T(-400, L "Host: [1.2.3.4]\r\n" E),
+	T(-400, L "Host: [name]\r\n" E),
+	T(-400, L "Host: [g::1]\r\n" E),
+	T(-400, L "Host: [fe80::1~lo]\r\n" E),
+	T(-400, L "Host: [v.a]\r\n" E),
+	T(-400, L "Host: [v1.]\r\n" E),
+	T(-400, L "Host: [v1a]\r\n" E),
+	T(-400, L "Host: [ABCD:EF01:2345:6789:abcd:ef01:2345:67890123456789012345678901]\r\n" E),
+	T(-400, "GET http://[ab..cd::1]/ HTTP/1.1\r\n" H E),
+	T(-400, "GET http://[4712::abcd::]:80/ HTTP/1.1\r\n" H E),
+	T(0, "GET http://[4712::abcd]:80/ HTTP/1.1\r\n" H E),
 	T(0, L "Host: a_b-c.~d\r\n" E),
 	T(-400, L "Host: h:65536\r\n" E),
 	T(-400, L "Host: h:4294967376\r\n" E),
@@ -295,7 +321,89 @@ START_TEST(test_statuses)
 
 		ck_assert_msg(got == statuses[i].status, "%zu: %d, not %d: %s", i, got,
 			      statuses[i].status, head.at);
+		ck_assert(got == 0 || *request.wrong);
 	}
+}
+END_TEST
+
+/* What has come of a head is never refused if the whole is good, whatever was seen of it before. */
+START_TEST(test_begins_of_good_ones)
+{
+	for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++) {
+		struct slice head = statuses[i].head;
+
+		if (statuses[i].status)
+			continue;
+		for (size_t length = 0; length < head.length; length++) {
+			char *data = copy(head.at, length);
+
+			for (size_t seen = 0; seen <= length && seen < 200; seen++)
+				ck_assert_msg(request_check_begin(&request, data, length, seen) == 0,
+					      "%zu of %s: %s", length, head.at, request.wrong);
+			free(data);
+		}
+	}
+}
+END_TEST
+
+/* What no bytes that follow make a good head of; one byte less they might. */
+START_TEST(test_hopeless_begins)
+{
+	static const struct {
+		struct slice data;
+		int status;
+	} hopeless[] = {
+#define B(status, text) {{text, sizeof(text) - 1}, status}
+		B(-400, "\0"),
+		B(-400, "\x16"),
+		B(-400, " "),
+		B(-400, "\rG"),
+		B(-400, "\n"),
+		B(-400, "\r\n\r\n\0"), /* the PROXY protocol, version 2 */
+		B(-400, "G\0"),
+		B(-400, "GET("),
+		B(-400, "GET  "),
+		B(-400, "GET /\r"),
+		B(-400, "GET /a\0"),
+		B(-400, "GET / h"),
+		B(-400, "GET / HTTP/x"),
+		B(-400, "GET / HTTP/1."
+			"\r"),
+		B(-400, "GET / HTTP/1.1\n"),
+		B(-400, "GET / HTTP/1.1\r\r"),
+		B(-400, "GET http://[a::b::]/ HTTP/1.1\r\n"),
+		B(-505, "GET / HTTP/2.0\r\n"),
+		B(-400, L "A\0"),
+		B(-400, "SSH-"),
+#undef B
+	};
+
+	for (size_t i = 0; i < sizeof(hopeless) / sizeof(hopeless[0]); i++) {
+		struct slice data = hopeless[i].data;
+		char *whole = copy(data.at, data.length), *less = copy(data.at, data.length - 1);
+
+		ck_assert_int_eq(request_check_begin(&request, less, data.length - 1, 0), 0);
+		for (size_t seen = 0; seen < data.length; seen++) {
+			int got = request_check_begin(&request, whole, data.length, seen);
+
+			ck_assert_msg(got == hopeless[i].status, "%zu: %d", i, got);
+			ck_assert_ptr_nonnull(request.wrong);
+		}
+		free(whole);
+		free(less);
+	}
+}
+END_TEST
+
+START_TEST(test_is_head)
+{
+	ck_assert(request_is_head("HEAD ", 5));
+	ck_assert(request_is_head("\r\n\nHEAD / x", 11));
+	ck_assert(!request_is_head("HEAD", 4));
+	ck_assert(!request_is_head("HEADS /", 7));
+	ck_assert(!request_is_head("head /", 6));
+	ck_assert(!request_is_head("\r\n", 2));
+	ck_assert(!request_is_head("GET HEAD ", 9));
 }
 END_TEST
 
@@ -509,6 +617,9 @@ END_TEST
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_statuses);
+	tcase_add_test(tcase, test_begins_of_good_ones);
+	tcase_add_test(tcase, test_hopeless_begins);
+	tcase_add_test(tcase, test_is_head);
 	tcase_add_test(tcase, test_contents);
 	tcase_add_test(tcase, test_bodies);
 	tcase_add_test(tcase, test_find);
