@@ -185,9 +185,8 @@ static enum respond go_on(struct transaction *transaction, void *context)
 	if (ask->verdict == RESPCACHE_HIT)
 		return give(transaction, ask->request);
 	transaction->request = ask->request;
-	respond = ask->verdict == RESPCACHE_AGAIN
-			  ? look_up(transaction)
-			  : gw_respond(look->pool, transaction, look->skip);
+	respond = ask->verdict == RESPCACHE_AGAIN ? look_up(transaction)
+						  : gw_respond(look->pool, transaction, look->skip);
 	transaction->request = NULL;
 	return respond;
 }

@@ -182,7 +182,8 @@ static int parse_target(struct request *request, struct framing *framing)
 		request->path = target;
 		return request->method == METHOD_OPTIONS
 			       ? 0
-			       : refuse(request, -400, "a target of * for another method than OPTIONS");
+			       : refuse(request, -400,
+					"a target of * for another method than OPTIONS");
 	}
 	if (*path != '/') {
 		path += scheme_length(target);
@@ -408,7 +409,8 @@ static int check_framing(struct request *request, const struct framing *framing)
 		/* Without chunked as the last one nobody knows where the body ends. */
 		if (framing->length || request->minor == 0 || framing->coding_broken ||
 		    !framing->chunked)
-			return refuse(request, -400, "a Transfer-Encoding that leaves the end open");
+			return refuse(request, -400,
+				      "a Transfer-Encoding that leaves the end open");
 		if (framing->other)
 			return refuse(request, -501, "another transfer coding than chunked");
 		request->chunked = true;

@@ -224,7 +224,8 @@ static enum respond authenticate(struct transaction *transaction, const struct s
 		return ask_password(transaction);
 	wait = malloc(sizeof(*wait) + request->head.length);
 	if (!wait)
-		return transaction_refuse(transaction, 503, "no memory for the check of a password");
+		return transaction_refuse(transaction, 503,
+					  "no memory for the check of a password");
 	wait->transaction = transaction;
 	wait->before = before;
 	wait->head_length = request->head.length;
@@ -267,7 +268,8 @@ static enum respond enter(struct transaction *transaction, const struct scope *b
 		return ask_later(transaction, 429, (wait_ns + 999999999) / 1000000000,
 				 "more requests than request-rate");
 	if (scope->access && !access_allows(scope->access, transaction->remote))
-		return transaction_refuse(transaction, 403, "an address that allow and deny refuse");
+		return transaction_refuse(transaction, 403,
+					  "an address that allow and deny refuse");
 	if (scope->auth && (!before || before->auth != scope->auth))
 		return authenticate(transaction, before);
 	return leave(transaction, before);
@@ -282,8 +284,8 @@ static bool is_of_body(struct slice name)
 
 static void append_field(GString *text, struct slice name, struct slice value)
 {
-	g_string_append_printf(text, "%.*s: %.*s\r\n", (int)name.length, name.at,
-			       (int)value.length, value.at);
+	g_string_append_printf(text, "%.*s: %.*s\r\n", (int)name.length, name.at, (int)value.length,
+			       value.at);
 }
 
 static void again(struct transaction *transaction, struct slice head, struct slice target)

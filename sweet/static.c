@@ -152,8 +152,7 @@ static enum respond refuse(struct transaction *transaction, int error)
 	case -EMFILE:
 	case -ENFILE:
 		log_error("%s: %s", transaction->path, strerror(-error));
-		return transaction_refuse(transaction, 503,
-					  "no memory or descriptor for the file");
+		return transaction_refuse(transaction, 503, "no memory or descriptor for the file");
 	default:
 		log_error("%s: %s", transaction->path, strerror(-error));
 		return transaction_fail(transaction, 500, NULL);

@@ -192,7 +192,8 @@ static inline uint64_t transaction_piece(const struct transaction *transaction)
 static inline bool transaction_is_bare(const struct transaction *transaction)
 {
 	return !transaction->body.id && !transaction->range_count && !transaction->data &&
-	       !transaction->file.length && !transaction->text && !transaction->bodiless && transaction->length == 0;
+	       !transaction->file.length && !transaction->text && !transaction->bodiless &&
+	       transaction->length == 0;
 }
 
 /* The responder gives back what it has, and hears no more of the transaction. */

@@ -338,7 +338,8 @@ START_TEST(test_begins_of_good_ones)
 			char *data = copy(head.at, length);
 
 			for (size_t seen = 0; seen <= length && seen < 200; seen++)
-				ck_assert_msg(request_check_begin(&request, data, length, seen) == 0,
+				ck_assert_msg(request_check_begin(&request, data, length, seen) ==
+						      0,
 					      "%zu of %s: %s", length, head.at, request.wrong);
 			free(data);
 		}
