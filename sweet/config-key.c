@@ -14,6 +14,7 @@
 #include <config-key.h>
 #include <config-rule.h>
 #include <config-value.h>
+#include <request.h>
 
 #define THREADS_MAX 4096
 #define DISTANCE_MAX 40 /* letters of a name that another may be taken for */
@@ -292,8 +293,8 @@ const struct key config_keys[] = {
 	 .help = "Let other processes attach to the cache there", .argument = "PATH"},
 	{"spool-directory", GLOBAL(spool_directory), .store = store_text, .least = 1,
 	 .help = "Folder on a disk for bodies that wait", .argument = "DIR"},
-	{"spool-size", GLOBAL(spool_size), .otherwise = "1G", .store = store_size,
-	 .least = 1 << 20, .help = "Bytes of bodies that wait there", .argument = "SIZE"},
+	{"spool-size", GLOBAL(spool_size), .otherwise = "1G", .store = store_size, .least = 1 << 20,
+	 .help = "Bytes of bodies that wait there", .argument = "SIZE"},
 	{"spool-memory", GLOBAL(spool_memory), .otherwise = "off", .store = store_switch,
 	 .help = "Whether it may be in memory", .argument = "SWITCH"},
 	{"revalidate", GLOBAL(revalidate_ms), .otherwise = "0", .store = store_ms,
@@ -368,6 +369,9 @@ const struct key config_keys[] = {
 	 .help = "Requests of one connection; 0 for any number", .argument = "N"},
 	{"max-header", GLOBAL(limits.max_header), .otherwise = "16K", .store = store_size,
 	 .least = 1 << 10, .help = "Bytes of a request's head", .argument = "SIZE"},
+	{"max-fields", GLOBAL(limits.max_fields), .otherwise = "100", .store = store_number,
+	 .least = 1, .most = REQUEST_HEADERS_MAX, .help = "Fields of a request's head",
+	 .argument = "N"},
 	{"max-connections", GLOBAL(limits.max_connections), .otherwise = "0", .store = store_number,
 	 .most = 1000000000, .help = "At once; 0 for any number", .argument = "N"},
 	{"connections-per-client", GLOBAL(limits.connections_per_client), .otherwise = "0",

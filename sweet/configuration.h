@@ -101,6 +101,7 @@ struct config_limits {
 	unsigned keep_alive_requests; /* 0: any number */
 	unsigned max_connections, connections_per_client; /* 0: any number */
 	size_t max_header;				  /* bytes */
+	unsigned max_fields;				  /* REQUEST_HEADERS_MAX at most */
 };
 
 /* How TCP is made use of; see socket-options.h. */
@@ -150,7 +151,7 @@ struct config {
 	bool listen_given; /* it is not the default */
 	unsigned revalidate_ms;
 	struct config_sockets sockets;
-	bool page_cache; /* what the cache holds may stay in the page cache too */
+	bool page_cache;      /* what the cache holds may stay in the page cache too */
 	unsigned large_files; /* enum large_files */
 	bool path_cache, header_cache, content_cache; /* what is kept of files: content.h */
 	unsigned header_align; /* bytes that heads are a multiple of; 0: any */

@@ -137,6 +137,10 @@ static bool start_request(struct connection *connection, const char *head, size_
 		error = request_parse(&request, head, length);
 		wrong = error ? request.wrong : NULL;
 	}
+	if (!error && request.header_count > limits->max_fields) {
+		error = -431;
+		wrong = REQUEST_TOO_MANY;
+	}
 	if (!error && request.expect == EXPECT_OTHER) {
 		error = -417;
 		wrong = "an expectation that nobody knows";

@@ -13,8 +13,8 @@
 
 #include <slice.h>
 
-#define REQUEST_HEADERS_MAX 64
-#define REQUEST_TOO_MANY "too many header fields"
+#define REQUEST_HEADERS_MAX 256 /* max-fields is this at most */
+#define REQUEST_TOO_MANY "more header fields than max-fields"
 #define REQUEST_HEAD_MAX 16384	/* bytes of request line and headers */
 #define REQUEST_TARGET_MAX 8192 /* bytes */
 

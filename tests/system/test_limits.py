@@ -174,6 +174,15 @@ def test_bytes_of_a_head(root):
         assert client.get("/" + "a" * 9000).status == 414
 
 
+def test_fields_of_a_head(root):
+    fields = lambda count: "".join(f"A{i}: b\r\n" for i in range(count - 1))  # and Host
+    for option, most in [((), 100), (("--max-fields=256",), 256), (("--max-fields=3",), 3)]:
+        with serve("epoll", root, *option) as server, Client(server.port) as client:
+            assert client.get("/", fields=fields(most)).status == 200
+            assert client.get("/", fields=fields(most + 1)).status == 431
+            assert client.at_end()
+
+
 def test_server_field(root):
     for option, expected in (("a b/1", "a b/1"), ("off", None)):
         with serve("epoll", root, f"--server-header={option}") as server, Client(server.port) as client:

@@ -148,7 +148,8 @@ static void begin(int number, enum manner manner)
 			   .body_ms = 60000,
 			   .keep_alive_ms = 60000,
 			   .send_ms = 60000,
-			   .max_header = 8192},
+			   .max_header = 8192,
+			   .max_fields = 64},
 		.sockets = {.header_option = true, .close_option = true, .linger = true}};
 	generation = (struct generation){.config = &config, .users = 1};
 	site = (struct site){.bodies.most = 1 << 20, .threads = 1, .servers = {&server}};
