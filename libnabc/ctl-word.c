@@ -32,18 +32,18 @@ bool ctl_read_size(const char *word, uint64_t *size)
 	return true;
 }
 
-static bool read_number(const char *word, guint64 least, guint64 most, id_t *who)
+static bool read_number(const char *word, guint64 least, guint64 most, uint32_t *who)
 {
 	guint64 number;
 
 	if (!g_ascii_string_to_unsigned(word, 10, least, most, &number, NULL))
 		return false;
-	*who = (id_t)number;
+	*who = (uint32_t)number;
 	return true;
 }
 
 /* As chown(1) takes them: a name first, then a number. */
-static bool read_principal(enum NC_principal principal, const char *word, id_t *who)
+static bool read_principal(enum NC_principal principal, const char *word, uint32_t *who)
 {
 	const struct passwd *user;
 	const struct group *group;
@@ -101,7 +101,7 @@ unsigned ctl_principals_count(const struct ctl_principals *principals)
 
 int ctl_principals_check(const struct ctl *ctl, const struct ctl_principals *principals)
 {
-	id_t who;
+	uint32_t who;
 
 	for (unsigned i = 0; i < CTL_PRINCIPALS; i++)
 		for (char **word = principals->words[i]; word && *word; word++)
@@ -131,7 +131,7 @@ static int principal_failed(const struct ctl *ctl, const struct kind_of_principa
 int ctl_principals_each(const struct ctl *ctl, const struct ctl_principals *principals, size_t id,
 			ctl_principal_call *call)
 {
-	id_t who;
+	uint32_t who;
 
 	for (unsigned i = 0; i < CTL_PRINCIPALS; i++)
 		for (char **word = principals->words[i]; word && *word; word++) {

@@ -95,7 +95,8 @@ int ctl_stay_check(const struct ctl *ctl, struct ctl_stay *stay);
 int ctl_stay_set(const struct ctl *ctl, const struct ctl_stay *stay, size_t id);
 void ctl_stay_free(struct ctl_stay *stay);
 
-typedef int ctl_principal_call(NC_cache *cache, size_t id, enum NC_principal principal, id_t who);
+typedef int ctl_principal_call(NC_cache *cache, size_t id, enum NC_principal principal,
+			       uint32_t who);
 
 /* How many there are. */
 unsigned ctl_principals_count(const struct ctl_principals *principals);

@@ -342,8 +342,8 @@ int NC_purge(NC_cache *cache, const char *name);
 
 /* --- who may use a unit ------------------------------------------------- */
 
-int NC_grant(NC_cache *cache, size_t cache_id, enum NC_principal principal, id_t who);
-int NC_revoke(NC_cache *cache, size_t cache_id, enum NC_principal principal, id_t who);
+int NC_grant(NC_cache *cache, size_t cache_id, enum NC_principal principal, uint32_t who);
+int NC_revoke(NC_cache *cache, size_t cache_id, enum NC_principal principal, uint32_t who);
 
 /* --- network ----------------------------------------------------------- */
 

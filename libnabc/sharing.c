@@ -11,7 +11,7 @@
 #include "face.h"
 #include "share.h"
 
-int NC_grant(NC_cache *cache, size_t cache_id, enum NC_principal principal, id_t who)
+int NC_grant(NC_cache *cache, size_t cache_id, enum NC_principal principal, uint32_t who)
 {
 	struct nc_grantee grantee;
 	int error;
@@ -23,7 +23,7 @@ int NC_grant(NC_cache *cache, size_t cache_id, enum NC_principal principal, id_t
 	return (int)nc_answer(error ? error : nc_share_grant(&cache->cache, cache_id, &grantee));
 }
 
-int NC_revoke(NC_cache *cache, size_t cache_id, enum NC_principal principal, id_t who)
+int NC_revoke(NC_cache *cache, size_t cache_id, enum NC_principal principal, uint32_t who)
 {
 	struct nc_grantee grantee;
 	int error;

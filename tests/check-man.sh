@@ -12,17 +12,20 @@
 #   map       each library's map exports what its headers declare
 #   device    nabc(4) has the names and structures of the kernel module's header,
 #             and the module's parameters, all of them and no others
+#   strict    each public header compiles alone by the standard, without extensions,
+#             and as C++ where there is a compiler for it
 #   code      every SYNOPSIS compiles after its headers, every structure
 #             shown is the header's, every example that is a file compiles
 #   lint      mandoc (or groff, where mandoc is missing) has nothing to say
 #
 # Environment: srcdir, the top of the sources (default: above this script);
-# CC (default: cc); GLIB_CFLAGS (default: pkg-config's).
+# CC (default: cc); CXX (default: c++); GLIB_CFLAGS (default: pkg-config's).
 # Exit status: 0 good, 1 not, 77 no formatter to lint with.
 
 export LC_ALL=C
 srcdir=${srcdir:-$(dirname "$0")/..}
 cc=${CC:-cc}
+cxx=${CXX:-c++}
 man=$srcdir/man
 folders="libnabc libnabc-glib"
 headers=$(for folder in $folders; do ls "$srcdir/$folder"/nabc*.h; done)
@@ -34,8 +37,9 @@ trap 'exit 1' HUP INT TERM
 
 # As it is found once it is installed.
 mkdir -p "$tmp/include/linux" && cp "$shim/nabc-uapi.h" "$tmp/include/linux/nabc.h" || exit 1
-flags="-fsyntax-only -Wall -Wextra -Werror -D_GNU_SOURCE -I$srcdir/libnabc -I$srcdir/libnabc-glib
-	-I$tmp/include ${GLIB_CFLAGS-$(pkg-config --cflags glib-2.0)}"
+includes="-I$srcdir/libnabc -I$srcdir/libnabc-glib -I$tmp/include
+	${GLIB_CFLAGS-$(pkg-config --cflags glib-2.0)}"
+flags="-fsyntax-only -Wall -Wextra -Werror -D_GNU_SOURCE $includes"
 
 # complain WHAT HOW-TO-MEND; counted in a file because loops run in subshells.
 complain()
@@ -183,6 +187,26 @@ compile()
 	sed 's/^/    /' "$tmp/out"
 	complain "$2" "$3"
 }
+
+# --- strict ---------------------------------------------------------------
+
+# No feature macro: what the headers need, they have by themselves.
+strict="-fsyntax-only -pedantic -Wall -Wextra -Werror $includes"
+for header in $headers; do
+	name=${header##*/}
+	echo "#include <$name>" >"$tmp/strict.c"
+	echo "typedef int not_empty;" >>"$tmp/strict.c"
+	for standard in c99 c11; do
+		$cc -std=$standard $strict "$tmp/strict.c" >"$tmp/out" 2>&1 && continue
+		sed 's/^/    /' "$tmp/out"
+		complain "$name does not compile with -std=$standard -pedantic" \
+			"use types and syntax of the standard alone"
+	done
+	command -v "$cxx" >/dev/null || continue
+	$cxx -std=c++11 -x c++ $strict "$tmp/strict.c" >"$tmp/out" 2>&1 && continue
+	sed 's/^/    /' "$tmp/out"
+	complain "$name does not compile as C++11" "use what C and C++ have in common"
+done
 
 # --- calls ---------------------------------------------------------------
 
