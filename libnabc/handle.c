@@ -20,6 +20,12 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#if __has_include(<valgrind/memcheck.h>)
+#include <valgrind/memcheck.h>
+#else
+#define VALGRIND_MAKE_MEM_DEFINED(address, length) 0
+#endif
+
 #include "handle.h"
 #include "sums.h"
 
@@ -361,4 +367,18 @@ const struct nc_cache *nc_handle_cache(const NC_handle *handle)
 	const struct nc_handle *in = (const struct nc_handle *)(const void *)handle;
 
 	return handle && in->magic == magic(in) ? in->cache : NULL;
+}
+
+const struct nc_cache *nc_handle_filling(const NC_handle *handle)
+{
+	struct nc_handle copy;
+
+	if (!handle)
+		return NULL;
+	memcpy(&copy, handle, sizeof(copy));
+	/* Memcheck reports a condition on uninitialised memory, which this may be. */
+	(void)VALGRIND_MAKE_MEM_DEFINED(&copy, sizeof(copy));
+	return copy.magic == magic((const struct nc_handle *)(const void *)handle) && copy.unit
+		       ? copy.cache
+		       : NULL;
 }

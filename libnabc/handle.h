@@ -47,4 +47,10 @@ size_t nc_handle_id(const NC_handle *handle);
 /* The cache that a handle in use belongs to; NULL: not in use. */
 const struct nc_cache *nc_handle_cache(const NC_handle *handle);
 
+/*
+ * The cache of the unit that the handle is filling, or NULL.  The handle may be
+ * uninitialised memory.  After a fork the cache may be that of the parent.
+ */
+const struct nc_cache *nc_handle_filling(const NC_handle *handle);
+
 #endif

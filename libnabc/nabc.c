@@ -18,6 +18,7 @@
 #include "sums.h"
 
 static_assert(sizeof(size_t) == 8, "cache ids need 64 bits");
+static_assert(offsetof(struct NC_cache, cache) == 0, "a handle's cache is one of the process's");
 
 NC_cache *NC_cache_open(const struct NC_cache_options *options)
 {
@@ -97,6 +98,16 @@ int NC_cache_dispatch(NC_cache *cache)
 	return (int)nc_answer(events);
 }
 
+/* Returns whether the handle has a unit that a second allocation would leak. */
+static bool is_filling(const NC_handle *handle)
+{
+	struct NC_cache *cache = (struct NC_cache *)(void *)nc_handle_filling(handle);
+	int error;
+
+	/* A forked child has a copy of the handle, but neither the cache nor the unit. */
+	return cache && nc_face_find(cache, &error);
+}
+
 int NC_alloc_in(NC_cache *cache, NC_handle *handle, size_t size, size_t fraglen, enum NC_kind kind)
 {
 	int error;
@@ -104,6 +115,8 @@ int NC_alloc_in(NC_cache *cache, NC_handle *handle, size_t size, size_t fraglen,
 	cache = nc_face_find(cache, &error);
 	if (!cache)
 		return (int)nc_answer(error);
+	if (is_filling(handle))
+		return (int)nc_answer(-EBUSY);
 	/* Memory that only waits for a notification is there to be had again. */
 	nc_transmit_reap(&cache->transmit);
 	return (int)nc_answer(nc_handle_alloc(handle, &cache->cache, size, fraglen, kind));

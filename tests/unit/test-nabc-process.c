@@ -44,6 +44,7 @@ static void check_child(pid_t pid)
 	} while (0)
 
 static size_t parents_id;
+static NC_handle parents_handle;
 
 static int without_cache(void)
 {
@@ -58,6 +59,9 @@ static int without_cache(void)
 	CHILD(own);
 	CHILD(NC_alloc(&handle, 10, 0) == 0);
 	CHILD(NC_insert(&handle) == 0);
+	/* The unit that it names is the parent's alone. */
+	CHILD(NC_alloc(&parents_handle, 10, 0) == 0);
+	CHILD(NC_free(&parents_handle) == 0);
 	CHILD(NC_cache_close(own) == 0);
 	return 0;
 }
@@ -67,8 +71,11 @@ START_TEST(test_fork)
 	unsetenv("NABC_CACHE");
 	open_cache(MIB);
 	parents_id = insert(1, 100);
+	ck_assert_int_eq(NC_alloc(&parents_handle, 100, 0), 0);
 	check_child(child(without_cache));
 	ck_assert(alive(parents_id));
+	FAILS(NC_alloc(&parents_handle, 100, 0), EBUSY);
+	ck_assert_int_eq(NC_free(&parents_handle), 0);
 	close_cache();
 }
 END_TEST

@@ -149,6 +149,37 @@ START_TEST(test_alloc)
 }
 END_TEST
 
+/* A second unit through a handle does not push the first one out. */
+START_TEST(test_alloc_in_use)
+{
+	struct NC_cache_options options = {.size = MIB, .flags = NC_CACHE_NO_THREAD};
+	char text[8] = "";
+	NC_cache *other;
+	NC_handle handle;
+
+	open_cache(MIB);
+	other = NC_cache_open(&options);
+	ck_assert_ptr_nonnull(other);
+	/* What an uninitialised handle may be. */
+	memset(&handle, 0xff, sizeof(handle));
+	ck_assert_int_eq(NC_alloc(&handle, 7, 0), 0);
+	ck_assert_int_eq(NC_write(&handle, 0, "first", 5), 5);
+	FAILS(NC_alloc(&handle, 100, 0), EBUSY);
+	FAILS(NC_alloc_kind(&handle, 100, 0, NC_KIND_SEALED), EBUSY);
+	FAILS(NC_alloc_in(other, &handle, 100, 0, NC_KIND_AUTO), EBUSY);
+	ck_assert_int_eq(NC_insert(&handle), 0);
+	ck_assert_int_eq(NC_pread(NULL, NC_cache_id(&handle), text, 7, 0), 7);
+	ck_assert_str_eq(text, "first");
+	/* The cache has that one now; nothing is lost with the next. */
+	ck_assert_int_eq(NC_alloc(&handle, 100, 0), 0);
+	ck_assert_int_eq(NC_free(&handle), 0);
+	ck_assert_int_eq(NC_alloc_in(other, &handle, 100, 0, NC_KIND_AUTO), 0);
+	ck_assert_int_eq(NC_free(&handle), 0);
+	ck_assert_int_eq(NC_cache_close(other), 0);
+	close_cache();
+}
+END_TEST
+
 START_TEST(test_filling)
 {
 	NC_handle handle;
@@ -392,6 +423,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_close);
 	tcase_add_test(tcase, test_cache_calls);
 	tcase_add_test(tcase, test_alloc);
+	tcase_add_test(tcase, test_alloc_in_use);
 	tcase_add_test(tcase, test_filling);
 	tcase_add_test(tcase, test_stat);
 	tcase_add_test(tcase, test_holds);
