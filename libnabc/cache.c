@@ -353,16 +353,29 @@ int nc_cache_hold(struct nc_cache *cache, size_t id, bool doomed, struct nc_view
 	return 0;
 }
 
+static bool is_live(const struct nc_unit *unit, unsigned generation)
+{
+	uint64_t word = nc_unit_word(unit);
+
+	return nc_word_generation(word) == generation && nc_word_state(word) == NC_UNIT_LIVE;
+}
+
 int nc_cache_borrow(struct nc_cache *cache, size_t id, struct nc_view *view)
 {
 	int error = find(cache, id, view);
 
 	if (error)
 		return refused(cache, error);
-	if (view->foreign || view->lent)
-		return nc_cache_hold(cache, id, true, view);
+	if (view->foreign || view->lent) {
+		error = nc_cache_hold(cache, id, true, view);
+		if (error || nc_word_holds(nc_unit_word(view->unit)) > 1)
+			return error;
+		/* This hold is the only one. */
+		(void)nc_cache_release(cache, id);
+		return -EPERM;
+	}
 	if (!nc_member_held(&cache->own, view->unit, nc_id_generation(id)))
-		return refused(cache, -ENOENT);
+		return refused(cache, is_live(view->unit, nc_id_generation(id)) ? -EPERM : -ENOENT);
 	view->borrowed = true;
 	count_one(&nc_cache_counters(cache)->hits, 1);
 	return 0;

@@ -115,7 +115,7 @@ int nc_cache_hold(struct nc_cache *cache, size_t id, bool doomed, struct nc_view
 /*
  * The same for a caller whose hold of the unit lasts beyond the return: own
  * units are not held once more, so that threads that send the same one do not
- * write to the same place.
+ * write to the same place.  Errors of hold; -EPERM: the caller has no hold.
  */
 int nc_cache_borrow(struct nc_cache *cache, size_t id, struct nc_view *view);
 void nc_cache_return(struct nc_cache *cache, const struct nc_view *view);

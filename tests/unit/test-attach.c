@@ -142,8 +142,11 @@ START_TEST(test_join)
 	}
 	/* Destroyed by the member while the owner holds it: the owner's copy stays. */
 	range.id = insert_joined(9000);
+	message.flags = NC_SEND_HELD;
+	ck_assert_int_eq(nc_transmit_send(&transmit, pair[0], &message), -EPERM);
 	ck_assert_int_eq(nc_cache_hold(&cache, range.id, false, &view), 0);
 	ck_assert_int_eq(nc_cache_destroy(&joined, range.id), 0);
+	message.flags = 0;
 	ck_assert_int_eq(nc_transmit_send(&transmit, pair[0], &message), -ENOENT);
 	message.flags = NC_SEND_HELD;
 	ck_assert_int_eq(nc_transmit_send(&transmit, pair[0], &message), 9000);

@@ -300,6 +300,7 @@ START_TEST(test_sends)
 	message.range_count = 1;
 	/* Held: dead by name, there for its holder. */
 	ranges[0] = (struct NC_range){.id = id, .length = 1000};
+	FAILS(NC_socksendv(pair[0], &message), EPERM);
 	ck_assert_int_eq(NC_hold(id), 0);
 	ck_assert_int_eq(NC_destroy(id), 0);
 	FAILS(NC_socksend(pair[0], id, 0, 1), ENOENT);

@@ -187,7 +187,7 @@ START_TEST(test_borrowed)
 
 	open_units();
 	(void)write_message(NC_SEND_HELD);
-	ck_assert_int_eq(nc_passage_open(&passage, &cache, &message, views, true), -ENOENT);
+	ck_assert_int_eq(nc_passage_open(&passage, &cache, &message, views, true), -EPERM);
 	for (unsigned i = 0; i < UNITS; i++)
 		ck_assert_int_eq(nc_cache_hold(&cache, ids[i], false, views), 0);
 	ck_assert_int_eq(nc_cache_destroy(&cache, ids[1]), 0);
