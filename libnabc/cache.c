@@ -96,6 +96,7 @@ int nc_cache_init_owner(struct nc_cache *cache, const struct NC_cache_options *o
 	/* Copies for others are bounded too, but one of the largest unit can be had. */
 	nc_grants_init(&cache->grants, cache->member_quota > cache->max_unit ? cache->member_quota
 									     : cache->max_unit);
+	cache->grants.copies_max = cache->own.max_descriptors;
 	cache->own.gone = unit_gone;
 	cache->own.gone_context = cache;
 	return 0;

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -27,6 +28,7 @@ struct record {
 	size_t size, fraglen;
 	size_t charged;	   /* bytes, to the maker or, of copies, to the owner */
 	bool counted;	   /* its descriptor, as a member's */
+	bool owners_copy;  /* the same, among the copies of the owner */
 	uint64_t orphaned; /* the how manieth; 0: it is none */
 	struct leave *leaves;
 	unsigned leave_count;
@@ -43,7 +45,7 @@ struct nc_lent {
 
 void nc_grants_init(struct nc_grants *grants, size_t quota)
 {
-	*grants = (struct nc_grants){.quota = quota};
+	*grants = (struct nc_grants){.quota = quota, .copies_max = UINT_MAX};
 	pthread_mutex_init(&grants->lock, NULL);
 	nc_table_init(&grants->records);
 }
@@ -121,6 +123,7 @@ static void drop_locked(struct nc_grants *grants, struct record *record)
 		record->maker->sealed -= record->charged;
 	else
 		grants->copied -= record->charged;
+	grants->copies -= record->owners_copy;
 	nc_table_leave(&grants->records, &record->entry);
 	atomic_fetch_sub_explicit(&grants->count, 1, memory_order_relaxed);
 	free(record);
@@ -286,6 +289,8 @@ int nc_grants_enter(struct nc_grants *grants, size_t id, struct nc_borrower *mak
 		error = room_locked(grants, maker, bytes);
 	else if (copy && (bytes > grants->quota || grants->copied > grants->quota - bytes))
 		error = -EDQUOT;
+	else if (copy && grants->copies >= grants->copies_max)
+		error = -EMFILE;
 	if (error) {
 		pthread_mutex_unlock(&grants->lock);
 		free(record);
@@ -302,6 +307,8 @@ int nc_grants_enter(struct nc_grants *grants, size_t id, struct nc_borrower *mak
 		count_one(grants, maker, &record->counted);
 	} else {
 		grants->copied += record->charged;
+		record->owners_copy = copy != NULL;
+		grants->copies += record->owners_copy;
 	}
 	nc_table_enter(&grants->records, &record->entry, id);
 	atomic_fetch_add_explicit(&grants->count, 1, memory_order_relaxed);

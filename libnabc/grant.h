@@ -61,6 +61,7 @@ struct nc_grants {
 	struct nc_borrower *borrowers;
 	size_t quota; /* bytes of the copies that the owner may have made */
 	size_t copied;
+	unsigned copies, copies_max; /* of them, with a descriptor each */
 	unsigned descriptors; /* that members' units and leaves cost */
 	uint64_t orphaned;    /* units whose maker has gone, so far */
 	_Atomic size_t count; /* of records: look before locking */

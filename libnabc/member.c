@@ -8,7 +8,9 @@
  * System calls, copies and waiting for either are outside of it.
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "id.h"
@@ -25,11 +27,13 @@
 #define LOW_WATER 90u
 #define CLEAN_LIMIT 50u
 #define CLEAN_LIMIT_MAX 90u
+#define DESCRIPTORS_MIN 4u
+#define DESCRIPTORS_SHARE 4u /* by default, of those that the process may have */
 
 static int member_init(struct nc_member *member, unsigned number, uint32_t slots,
 		       uint32_t generation)
 {
-	*member = (struct nc_member){.number = number};
+	*member = (struct nc_member){.number = number, .max_descriptors = UINT_MAX};
 	for (unsigned i = 0; i < NC_PRIORITIES; i++)
 		(void)nc_replacement_init(&member->orders[i], NC_POLICY_DEFAULT);
 	pthread_mutex_init(&member->growing, NULL);
@@ -60,6 +64,32 @@ int nc_member_init_owner(struct nc_member *member, size_t budget, bool huge)
 	return error;
 }
 
+static unsigned default_descriptors(void)
+{
+	struct rlimit limit;
+	rlim_t share;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return DESCRIPTORS_MIN;
+	share = limit.rlim_cur / DESCRIPTORS_SHARE;
+	if (share < DESCRIPTORS_MIN)
+		return DESCRIPTORS_MIN;
+	return share < UINT_MAX ? (unsigned)share : UINT_MAX;
+}
+
+/*
+ * With few descriptors segments are larger: half of the descriptors are enough
+ * for the whole budget, and so are all of them for units that stand alone.
+ */
+static void bound_descriptors(struct nc_member *member, unsigned descriptors)
+{
+	size_t size = member->budget / (descriptors / 2);
+
+	member->max_descriptors = descriptors;
+	if (member->segment_size < size)
+		member->segment_size = (size + NC_PAGE - 1) / NC_PAGE * NC_PAGE;
+}
+
 int nc_member_configure(struct nc_member *member, const struct NC_cache_options *options)
 {
 	unsigned high = options->high_water ? options->high_water : HIGH_WATER;
@@ -68,7 +98,8 @@ int nc_member_configure(struct nc_member *member, const struct NC_cache_options 
 	/* A low mark that is left to us follows the high one. */
 	if (!options->low_water && low > high)
 		low = high;
-	if (high > 100 || low > high || options->clean_limit > CLEAN_LIMIT_MAX)
+	if (high > 100 || low > high || options->clean_limit > CLEAN_LIMIT_MAX ||
+	    (options->max_descriptors && options->max_descriptors < DESCRIPTORS_MIN))
 		return -EINVAL;
 	for (unsigned i = 0; i < NC_PRIORITIES; i++) {
 		int error = nc_replacement_init(&member->orders[i], options->policy);
@@ -81,6 +112,8 @@ int nc_member_configure(struct nc_member *member, const struct NC_cache_options 
 	if (options->clean_limit)
 		member->clean_limit = options->clean_limit;
 	member->protect = options->flags & NC_CACHE_PROTECT;
+	bound_descriptors(member, options->max_descriptors ? options->max_descriptors
+							   : default_descriptors());
 	return 0;
 }
 
@@ -280,11 +313,17 @@ static int64_t place_locked(struct nc_member *member, enum NC_kind kind, size_t 
 	return *where ? nc_store_take(*where, extent) : -ENOMEM;
 }
 
-/* A store of its own for the unit, its bytes in `used` already.  Leaves the lock. */
+/* Whether a store of the kind has a file. */
+static bool takes_descriptor(enum NC_kind kind)
+{
+	return kind != NC_KIND_KERNEL;
+}
+
+/* A store of its own for the unit, which is charged already.  Leaves the lock. */
 static int64_t open_alone_locked(struct nc_member *member, enum NC_kind kind, size_t extent,
 				 struct nc_store **where)
 {
-	bool huge = member->huge && kind != NC_KIND_SEALED;
+	bool huge = member->huge && kind != NC_KIND_SEALED, counted = takes_descriptor(kind);
 	int error;
 
 	nc_stock_unlock(member);
@@ -292,9 +331,10 @@ static int64_t open_alone_locked(struct nc_member *member, enum NC_kind kind, si
 					: nc_store_create(kind, extent, huge, &error);
 	nc_stock_lock(member);
 	if (!*where) {
-		member->used -= extent;
+		nc_stock_discharge(member, extent, counted);
 		return error;
 	}
+	(*where)->counted = counted;
 	(*where)->alone = true;
 	nc_stock_add_store(member, *where);
 	error = (int)nc_store_take(*where, extent);
@@ -313,20 +353,27 @@ static void keep_reserve_locked(struct nc_member *member, enum NC_kind kind)
 		(void)nc_room_ahead(member);
 }
 
-/* The next thing to try for memory that is not there: 0, or -errno: no more can be done. */
+/* The next thing to try without the memory or the descriptor: 0, or -errno: no more can be done. */
 static int make_room_locked(struct nc_member *member, enum NC_kind kind, size_t extent)
 {
 	bool alone = stands_alone(member, kind, extent);
 	uint32_t pages = (uint32_t)(extent / NC_PAGE);
 	bool run = kind == NC_KIND_RECYCLED && !alone;
+	size_t size = alone ? extent : member->segment_size;
 	int error;
 
 	if (run && nc_room_run(member, pages, false) == 0)
 		return 0;
-	error = nc_room_free(member, alone ? extent : member->segment_size);
+	error = nc_stock_fits(member, size) ? nc_room_descriptor(member)
+					    : nc_room_free(member, size);
 	if (error && run && nc_room_run(member, pages, true) == 0)
 		return 0;
 	return error;
+}
+
+static bool may_charge(const struct nc_member *member, size_t size, bool counted)
+{
+	return nc_stock_fits(member, size) && (!counted || nc_stock_has_descriptor(member));
 }
 
 /* Memory in a store that is opened for it, or once something went.  Leaves the lock. */
@@ -335,10 +382,11 @@ static int64_t grow_locked(struct nc_member *member, enum NC_kind kind, size_t e
 {
 	bool alone = stands_alone(member, kind, extent), opened = false;
 	size_t size = alone ? extent : member->segment_size;
+	bool counted = takes_descriptor(kind);
 	int64_t at;
 
-	if (alone && size <= member->budget && member->used + size <= member->budget) {
-		member->used += size;
+	if (alone && may_charge(member, size, counted)) {
+		nc_stock_charge(member, size, counted);
 		at = open_alone_locked(member, kind, extent, where);
 		if (at != -EMFILE)
 			return at;
@@ -352,8 +400,8 @@ static int64_t grow_locked(struct nc_member *member, enum NC_kind kind, size_t e
 		at = place_locked(member, kind, extent, where);
 		if (at >= 0)
 			break;
-		if (size <= member->budget && member->used + size <= member->budget) {
-			member->used += size;
+		if (may_charge(member, size, counted)) {
+			nc_stock_charge(member, size, counted);
 			if (alone) {
 				at = open_alone_locked(member, kind, extent, where);
 				error = at < 0 ? (int)at : 0;
@@ -392,7 +440,7 @@ static int64_t grow_joined_locked(struct nc_member *member, size_t extent, struc
 		collect_lone_locked(member, UINT32_MAX);
 	if (extent > member->budget - member->used)
 		return -ENOSPC;
-	member->used += extent;
+	nc_stock_charge(member, extent, false);
 	return open_alone_locked(member, NC_KIND_KERNEL, extent, where);
 }
 

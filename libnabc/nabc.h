@@ -108,6 +108,11 @@ struct NC_cache_options {
 	 * it is gone, unless it has a lifetime of its own; default a minute.
 	 */
 	uint64_t orphan_lifetime;
+	/*
+	 * File descriptors that the owner's segments may use, at least 4; default a
+	 * quarter of RLIMIT_NOFILE, as it is when the cache is opened.
+	 */
+	unsigned max_descriptors;
 };
 
 #define NC_CACHE_NO_URING 0x1u	 /* never use io_uring */

@@ -39,9 +39,9 @@ void nc_notice_error(struct nc_notices *notices, int error)
 	if (error == -EMFILE) {
 		(void)getrlimit(RLIMIT_NOFILE, &limit);
 		nc_notice(notices, NC_NOTICE_DESCRIPTORS,
-			  "all %llu file descriptors of this process are in use: units that need "
-			  "another segment are refused; raise RLIMIT_NOFILE (ulimit -n, "
-			  "LimitNOFILE=)",
+			  "units that need another segment are refused: all file descriptors that "
+			  "the cache may have (max_descriptors), or all %llu of this process, are in "
+			  "use; raise RLIMIT_NOFILE (ulimit -n, LimitNOFILE=)",
 			  (unsigned long long)limit.rlim_cur);
 	} else if (error == -ENFILE) {
 		nc_notice(notices, NC_NOTICE_DESCRIPTORS,

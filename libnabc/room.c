@@ -19,6 +19,8 @@ struct search {
 	unsigned pass;
 	/* Nobody waits: the holders of what is in the way are to say when they let go. */
 	bool ahead;
+	/* Only what has a descriptor of those that are counted helps. */
+	bool descriptor;
 	/* Also what somebody was told of, and has not come for. */
 	bool unclaimed;
 	uint64_t now_ns;
@@ -43,6 +45,8 @@ static bool may_go(struct nc_replaceable *entry, void *context)
 	const struct search *search = context;
 
 	if (!search->unclaimed && nc_unit_unclaimed(unit, search->now_ns))
+		return false;
+	if (search->descriptor && unit->store && !unit->store->counted)
 		return false;
 	return unit->store && unit->store->pass != search->pass && idle(unit, search->ahead);
 }
@@ -136,7 +140,7 @@ static bool may_open(const struct nc_member *member, const struct nc_store *stor
 		     const struct search *search)
 {
 	return search->ahead && store->kind == NC_KIND_APPENDED && store != member->appended &&
-	       member->used + member->segment_size <= member->budget;
+	       nc_stock_fits(member, member->segment_size) && nc_stock_has_descriptor(member);
 }
 
 static size_t copy_bound(const struct nc_member *member, const struct nc_store *store,
@@ -229,9 +233,10 @@ int nc_room_open(struct nc_member *member, enum NC_kind kind)
 	store = nc_store_create(kind, member->segment_size, member->huge, &error);
 	nc_stock_lock(member);
 	if (!store) {
-		member->used -= member->segment_size;
+		nc_stock_discharge(member, member->segment_size, true);
 		return error;
 	}
+	store->counted = true;
 	nc_stock_add_store(member, store);
 	if (kind == NC_KIND_APPENDED)
 		nc_stock_grow_log(member, store);
@@ -418,7 +423,7 @@ static int prepare(struct nc_member *member, struct nc_store *store, const struc
 											 : 0;
 	forget(cleaning);
 	if (!error && may_open(member, store, search)) {
-		member->used += member->segment_size;
+		nc_stock_charge(member, member->segment_size, true);
 		store->busy = true;
 		(void)nc_room_open(member, NC_KIND_APPENDED);
 		store->busy = false;
@@ -546,6 +551,16 @@ int nc_room_free(struct nc_member *member, size_t need)
 	while (member->used + need > member->budget)
 		if (!shrink(member, &search))
 			return -ENOMEM;
+	return 0;
+}
+
+int nc_room_descriptor(struct nc_member *member)
+{
+	struct search search = {.pass = ++member->pass, .descriptor = true};
+
+	while (!nc_stock_has_descriptor(member))
+		if (!shrink(member, &search))
+			return -EMFILE;
 	return 0;
 }
 

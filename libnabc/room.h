@@ -26,6 +26,12 @@ int nc_room_free(struct nc_member *member, size_t need);
  */
 int nc_room_run(struct nc_member *member, uint32_t pages, bool any);
 
+/*
+ * Frees a descriptor for one more segment, by evicting what has one.  0, or
+ * -EMFILE: all are of segments that are in use.  Leaves the lock.
+ */
+int nc_room_descriptor(struct nc_member *member);
+
 /* Evicts the unit that should go next, for its slot.  0 or -ENOMEM. */
 int nc_room_slot(struct nc_member *member);
 
@@ -36,7 +42,7 @@ int nc_room_slot(struct nc_member *member);
  */
 bool nc_room_ahead(struct nc_member *member);
 
-/* Opens a segment for many units, with `used` counting it already.  0 or -errno.  Leaves the lock. */
+/* Opens a segment for many units, which is charged with its descriptor already.  0 or -errno.  Leaves the lock. */
 int nc_room_open(struct nc_member *member, enum NC_kind kind);
 
 #endif

@@ -83,7 +83,7 @@ void nc_stock_close_store(struct nc_member *member, struct nc_store *store)
 		member->appended = NULL;
 	if (member->weighing == store)
 		member->weighing = store->next;
-	member->used -= store->segment.size + store->copied;
+	nc_stock_discharge(member, store->segment.size + store->copied, store->counted);
 	member->closed++;
 	store->next = member->closing;
 	member->closing = store;

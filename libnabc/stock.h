@@ -37,6 +37,8 @@ struct nc_member {
 	struct nc_expiry expiry;
 	size_t budget; /* bytes of segments */
 	size_t used;
+	unsigned max_descriptors; /* of segments that are opened here */
+	unsigned descriptors;
 	size_t high, low;    /* bytes: collecting begins above and ends below */
 	size_t segment_size; /* bytes of an ordinary segment */
 	unsigned clean_limit;
@@ -81,6 +83,33 @@ static inline void nc_stock_due(struct nc_member *member)
 
 /* Without the lock: upkeep is due. */
 void nc_stock_wake(struct nc_member *member);
+
+/* Whether the budget has room for a segment of that size; a descriptor is another matter. */
+static inline bool nc_stock_fits(const struct nc_member *member, size_t size)
+{
+	return size <= member->budget && member->used <= member->budget - size;
+}
+
+static inline bool nc_stock_has_descriptor(const struct nc_member *member)
+{
+	return member->descriptors < member->max_descriptors;
+}
+
+/*
+ * Charges a segment before it is opened, and discharges it if opening fails.
+ * counted: it takes a descriptor, which the store says of itself then.
+ */
+static inline void nc_stock_charge(struct nc_member *member, size_t size, bool counted)
+{
+	member->used += size;
+	member->descriptors += counted;
+}
+
+static inline void nc_stock_discharge(struct nc_member *member, size_t size, bool counted)
+{
+	member->used -= size;
+	member->descriptors -= counted;
+}
 
 /* Enters a store whose bytes `used` counts already; and takes it out to be closed. */
 void nc_stock_add_store(struct nc_member *member, struct nc_store *store);

@@ -37,6 +37,7 @@ struct nc_store {
 	bool alone;		  /* of one unit: full from the first on */
 	bool sealed;		  /* appended: nobody can write it any more */
 	bool frozen;		  /* sealed: can be written no more */
+	bool counted;		  /* its descriptor, as one of the member's max_descriptors */
 	bool busy;		  /* being cleaned: its cleaner closes it */
 	bool weighed;		  /* what follows is known, from now or earlier */
 	unsigned pass;		  /* the search for room that had to leave it, if any */

@@ -238,6 +238,111 @@ START_TEST(test_few_descriptors_evict)
 }
 END_TEST
 
+/* Descriptors that the process could still open. */
+static unsigned descriptors_left(void)
+{
+	unsigned count = 0;
+	int fds[256];
+
+	while (count < 256 && (fds[count] = dup(0)) >= 0)
+		count++;
+	for (unsigned i = 0; i < count; i++)
+		close(fds[i]);
+	return count;
+}
+
+/* Inserts a unit that nobody holds; its id. */
+static size_t leave_unit(size_t size, enum NC_kind kind)
+{
+	NC_handle handle;
+	size_t id;
+
+	ck_assert_int_eq(NC_alloc_kind(&handle, size, 0, kind), 0);
+	ck_assert_int_eq(NC_insert(&handle), 0);
+	id = NC_cache_id(&handle);
+	ck_assert_int_eq(NC_free(&handle), 0);
+	return id;
+}
+
+/* However few a process may have, the cache leaves most of them to it, and is whole. */
+START_TEST(test_descriptors_for_the_program)
+{
+	static size_t ids[60];
+	struct rlimit few = {.rlim_cur = 32, .rlim_max = 32};
+	unsigned alive_count = 0, spare;
+
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+	open_listening(64 * MIB, NC_CACHE_NO_THREAD);
+	/* A quarter of 32 is for segments. */
+	spare = descriptors_left() - 8;
+	ck_assert_uint_ge(spare, 4);
+	for (unsigned i = 0; i < 60; i++)
+		ids[i] = leave_unit(MIB - 4096, NC_KIND_AUTO);
+	for (unsigned i = 0; i < 60; i++)
+		alive_count += alive(ids[i]);
+	ck_assert_uint_ge(alive_count, 56);
+	ck_assert_uint_ge(descriptors_left(), spare);
+	for (unsigned i = 0; i < 100; i++)
+		(void)leave_unit(i % 2 ? 10000 : 9 * MIB, i % 3 ? NC_KIND_SEALED : NC_KIND_AUTO);
+	ck_assert_uint_ge(descriptors_left(), spare);
+	close_cache();
+}
+END_TEST
+
+/* Whatever kinds come, in whatever order: no more descriptors than the option says. */
+START_TEST(test_max_descriptors)
+{
+	static const size_t sizes[] = {100, 40000, 3 * MIB, MIB};
+	struct NC_cache_options options = {.size = 64 * MIB,
+					   .member_quota = 64 * MIB,
+					   .flags = NC_CACHE_NO_THREAD | NC_CACHE_NO_KERNEL,
+					   .log = hear,
+					   .log_context = said,
+					   .max_descriptors = 3};
+	unsigned before, held = 0, granted = 0;
+	size_t id, first = 0;
+
+	NULL_FAILS(NC_cache_open(&options), EINVAL);
+	options.max_descriptors = 6;
+	cache = NC_cache_open(&options);
+	ck_assert_ptr_nonnull(cache);
+	before = open_descriptors();
+	for (unsigned i = 0; i < 400; i++) {
+		enum NC_kind kind = (enum NC_kind)(i % NC_KIND_KERNEL);
+
+		(void)leave_unit(sizes[i / 7 % 4], kind);
+		ck_assert_uint_le(open_descriptors() - before, 6);
+	}
+	/* Those in use cannot go. */
+	for (NC_handle handle; held < 7; held++) {
+		if (NC_alloc_kind(&handle, 100, 0, NC_KIND_SEALED) < 0)
+			break;
+		ck_assert_int_eq(NC_insert(&handle), 0);
+		ck_assert_int_eq(NC_hold(NC_cache_id(&handle)), 0);
+	}
+	ck_assert_int_eq(errno, EMFILE);
+	ck_assert_uint_eq(held, 6);
+	ck_assert_uint_eq(open_descriptors() - before, 6);
+	ck_assert_uint_eq(times_said("max_descriptors"), 1);
+	close_cache();
+	/* Copies for others are as many more. */
+	cache = NC_cache_open(&options);
+	ck_assert_ptr_nonnull(cache);
+	for (; granted < 7; granted++) {
+		id = leave_unit(100, NC_KIND_RECYCLED);
+		if (NC_grant(cache, id, NC_USER, 12345) < 0)
+			break;
+		first = granted ? first : id;
+	}
+	ck_assert_int_eq(errno, EMFILE);
+	ck_assert_uint_eq(granted, 6);
+	/* One that goes makes room for another. */
+	ck_assert_int_eq(NC_destroy(first), 0);
+	ck_assert_int_eq(NC_grant(cache, id, NC_USER, 12345), 0);
+	close_cache();
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_without_uring);
@@ -245,6 +350,8 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_little_lockable_memory);
 	tcase_add_test(tcase, test_few_descriptors);
 	tcase_add_test(tcase, test_few_descriptors_evict);
+	tcase_add_test(tcase, test_descriptors_for_the_program);
+	tcase_add_test(tcase, test_max_descriptors);
 }
 
 RUN_SUITE("degradation", fill)
