@@ -22,7 +22,8 @@ class Experiment:
     compare: prints what the cases say of the servers, or None.
     module: may have verdicts(cases), a list of (text, value, bar, reached);
       PLOTS, of plot.Plot; COLUMNS, what tables show of the runs, as in report,
-      or None: the module makes its own tables.
+      or None: the module makes its own tables; derive(content), which makes again
+      what follows from the cases of earlier results, and returns True.
     cpus: whether the servers' and the client's CPU are needed.
     root: whether it needs root, for namespaces and the like.
     """
@@ -33,6 +34,7 @@ class Experiment:
         self.verdicts = getattr(module, "verdicts", lambda cases: [])
         self.plots = getattr(module, "PLOTS", plot.USUAL)
         self.columns = getattr(module, "COLUMNS", report.COLUMNS)
+        self.derive = getattr(module, "derive", lambda content: False)
 
     def check(self, options):
         """Fails if it cannot run here."""

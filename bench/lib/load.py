@@ -224,9 +224,19 @@ class Httperf:
         return {"requests": replies, "bytes": replies * content, "duration": duration * 1e6,
                 "p50": float(median) * 1e3 if self.calls == 1 else None, "p99": None,
                 "target_per_s": self.rate, "reply_ms": float(response[1]) + float(response[2]),
-                "error_percent": 100 * (wanted - replies) / wanted,
-                "own_error_percent": 100 * sum(errors.get(kind, 0) for kind in self.OWN_ERRORS)
-                                     * self.calls / wanted}
+                **self.error_fields(wanted, replies, errors)}
+
+    def error_fields(self, wanted, replies, errors):
+        """In percent of what was asked: all, those of this side, and the rest, the server's."""
+        failed = 100 * (wanted - replies) / wanted
+        own = 100 * sum(errors.get(kind, 0) for kind in self.OWN_ERRORS) * self.calls / wanted
+        return {"error_percent": failed, "own_error_percent": own,
+                "server_error_percent": server_errors(failed, own)}
+
+
+def server_errors(failed, own):
+    """Of the percentages that failed, the server's; none are fewer than none."""
+    return max(0, failed - own)
 
 
 def percentile(values, percent):

@@ -169,16 +169,37 @@ def print_ratios(cases):
     table(heads, rows)
 
 
+def disturbances(cases):
+    """Says how many runs shared the servers' CPU with other programs; "" for none."""
+    disturbed, count = [], 0
+    for case in cases:
+        for server, runs in case["runs"].items():
+            count += len(runs)
+            disturbed += [(case_name(case), server, i + 1, run["other_percent"])
+                          for i, run in enumerate(runs)
+                          if (run.get("other_percent") or 0) > DISTURBED_PERCENT]
+    if not disturbed:
+        return ""
+    body, server, run, percent = max(disturbed, key=lambda entry: entry[3])
+    return (f"in {len(disturbed)} of {count} runs other programs took more than"
+            f" {DISTURBED_PERCENT} % of the servers' CPU; worst: {percent:.0f} % in run {run} of"
+            f" {server}, {body}")
+
+
 def print_disturbances(cases):
-    """Says which runs shared the servers' CPU with other programs."""
-    disturbed = [(case_name(case), server, i + 1, run["other_percent"])
-                 for case in cases for server, runs in case["runs"].items()
-                 for i, run in enumerate(runs) if run.get("other_percent", 0) > DISTURBED_PERCENT]
-    if disturbed:
-        body, server, run, percent = max(disturbed, key=lambda entry: entry[3])
-        print(f"\nwarning: in {len(disturbed)} runs other programs took more than"
-              f" {DISTURBED_PERCENT} % of the servers' CPU;\n"
-              f"         worst: {percent:.0f} % in run {run} of {server}, {body}")
+    told = disturbances(cases)
+    if told:
+        print(f"\nwarning: {told}")
+
+
+def summary_document(runs):
+    """The summary of the runs of one row in one case, for JSON."""
+    return {field: triple and dict(zip(("median", "least", "most"), triple))
+            for field, triple in summary(runs).items()}
+
+
+def verdicts_document(verdicts):
+    return [dict(zip(("text", "value", "bar", "reached"), verdict)) for verdict in verdicts]
 
 
 def document(context, experiment, command, facts, servers, verdicts):
@@ -191,9 +212,7 @@ def document(context, experiment, command, facts, servers, verdicts):
         "options": {"runs": options.runs, "seconds": options.seconds, "quick": options.quick},
         "cases": [{
             "parameters": case["parameters"], "runs": case["runs"],
-            "summary": {row: {field: triple and dict(zip(("median", "least", "most"), triple))
-                              for field, triple in summary(runs).items()}
-                        for row, runs in case["runs"].items()},
+            "summary": {row: summary_document(runs) for row, runs in case["runs"].items()},
             "ratios": [{key: dict(zip(("medians", "least", "most"), value))
                         if isinstance(value, tuple) else value for key, value in row.items()}
                        for row in ratios(case)],
@@ -201,8 +220,7 @@ def document(context, experiment, command, facts, servers, verdicts):
         "columns": experiment.columns,
         "tables": context.tables,
         "skipped": context.skipped,
-        "verdicts": [dict(zip(("text", "value", "bar", "reached"), verdict))
-                     for verdict in verdicts],
+        "verdicts": verdicts_document(verdicts),
         "records": context.records,
         "plots": [],
     }

@@ -50,6 +50,8 @@ def weave_results(options, source, experiments):
         for name, experiment in experiments.items():
             content = weave.load(options.results, name)
             if content:
+                if experiment.derive(content):
+                    report.write_csv(os.path.join(options.results, name + ".csv"), content)
                 draw(options.results, experiment, content)
         target = os.path.join(os.path.dirname(options.results), "RESULTS.md")
         weave.weave(source, options.results, list(experiments),

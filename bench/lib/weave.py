@@ -83,6 +83,9 @@ def command(content):
             f" {facts['kernel']}, load {facts['load_average']:.2f} before.")
     if servers:
         text += " Servers: " + "; ".join(sorted(servers)) + "."
+    disturbed = report.disturbances(content["cases"])
+    if disturbed:
+        text += f"\n\n**Disturbed**: {disturbed}."
     return text
 
 

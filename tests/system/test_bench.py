@@ -119,6 +119,16 @@ def test_section_is_woven(content):
     assert "It is 2.00 times as fast, 10.00 a second." in text
 
 
+def test_disturbed_runs_are_told(content):
+    """Under the command of a section, as bench itself warns of them."""
+    assert "Disturbed" not in weave.section("{{command}}\n", content, "fixed")
+    content["cases"][0]["runs"]["nginx"][2]["other_percent"] = 9.4
+    content["cases"][1]["runs"]["sweet"][0]["other_percent"] = 5.6
+    assert ("**Disturbed**: in 2 of 10 runs other programs took more than 5 % of the servers' CPU;"
+            " worst: 9 % in run 3 of nginx, 1 KB, 64c."
+            in weave.section("{{command}}\n", content, "fixed"))
+
+
 def test_section_without_results_says_so():
     text = weave.section("# T\n\n{{command}}\n{{table}}\n{{figure a b}}\n", None, "fixed")
     assert "Not measured yet: `bench/bench fixed`." in text and "{{" not in text
@@ -210,6 +220,7 @@ def test_httperf_is_read(httperf):
     got = httperf.figures("s", HTTPERF.format(good=80), 0, 100, 10)
     assert (got["requests"], got["bytes"], got["duration"]) == (80, 80 * 1024, 2e6)
     assert (got["p50"], got["error_percent"], got["own_error_percent"]) == (500, 20, 5)
+    assert got["server_error_percent"] == 15
 
 
 def test_httperf_fails_on_bad_replies(httperf):
@@ -369,6 +380,29 @@ def test_missed_bar_of_fixed_tells_the_limit():
         "CPU time, SWEET posix : SWEET, 10 KB, 64c": (1.1, 1.12, False)}
     assert [report.outcome(reached) for reached in (True, False, None)] \
         == ["reached", "MISSED", "the limit"]
+
+
+def test_bars_of_tux_are_of_replies_on_single_connections(content):
+    """Not of CPU time on kept ones; and httperf's own errors are not the server's."""
+    def rising(rate, sweet, apache, failed, own):
+        one = case({"rate": rate, "size": 1024}, sweet=sweet, apache=apache)
+        for runs in one["runs"].values():
+            for run in runs:
+                run.update(error_percent=failed, own_error_percent=own)
+        return {**one, "summary": {}}
+
+    kept = costs({"size": 1024, "connection": "kept"}, sweet=[1], apache=[8], nginx=[2])
+    content["cases"] = [{**kept, "summary": {}}, rising(10, [10, 10, 10], [10, 10, 10], 0, 0),
+                        rising(20, [18, 18, 1], [12, 12, 12], 30, 28)]
+    assert EXPERIMENTS["tux"].derive(content)
+    (verdict,) = content["verdicts"]
+    assert (verdict["value"], verdict["bar"], verdict["reached"]) == (1.5, 7.0, False)
+    assert "a connection for each request" in verdict["text"]
+    most, cpu, far = (table["rows"] for table in content["tables"])
+    assert most[0] == ["1 KB", "sweet", "18.00", "20", "2.00", "28.00", "1.50", "7.02"]
+    assert [row[1] for row in cpu] == ["8.00 (8.00-8.00)"]
+    assert [row[:4] for row in far] == [["rate 20, 1 KB", "sweet", "3", "1.00"]]
+    assert content["cases"][2]["summary"]["sweet"]["server_error_percent"]["median"] == 2
 
 
 def test_bars_of_fixed_with_a_connection_for_each_request():
