@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: MIT
 # Benchmarks are run from the source tree: bench/bench --help.
 # What "bench library" runs is built with the rest.
+if SWEET
 noinst_PROGRAMS += bench/library
+endif
 bench_library_SOURCES = bench/library.c bench/library.h bench/library-handover.c \
 	bench/library-lookup.c bench/library-threads.c
 bench_library_LDADD = libnabc/libnabc.la -lpthread
 bench_library_LDFLAGS = $(AM_LDFLAGS) -static
 EXTRA_DIST += bench/lib/idle.py bench/lib/library.py bench/lib/reload.py
 # What "bench replacement" runs: the library's own replacement, on a list of requests.
+if SWEET
 noinst_PROGRAMS += bench/replay
+endif
 bench_replay_SOURCES = bench/replay.c bench/requests.c bench/requests.h \
 	bench/simulate.c bench/simulate.h bench/bounds.c
 bench_replay_LDADD = libnabc/libnabc-internal.la $(URING_LIBS) -lpthread -lm
@@ -24,19 +28,25 @@ EXTRA_DIST += bench/lib/files.py bench/lib/fixed.py bench/lib/h2o.py \
 	bench/lib/haproxy.py bench/lib/tux.py bench/lib/varnish.py
 
 # What no server of "bench dynamic" can do without.
+if SWEET
 noinst_PROGRAMS += bench/null-generate
+endif
 bench_null_generate_SOURCES = bench/null-generate.c
 
 # What SWEET is to reach beside its peers; latencies at a rate.
 EXTRA_DIST += bench/lib/bars.py bench/lib/latency.py bench/sections/latency.md
 # What no server of "bench fixed" can do without.
+if SWEET
 noinst_PROGRAMS += bench/null-server
+endif
 bench_null_server_SOURCES = bench/null-server.c bench/null-server.h bench/null-epoll.c \
 	bench/null-uring.c
 bench_null_server_LDADD = $(URING_LIBS)
 
 # The wide-area link of "bench architectures".
+if SWEET
 noinst_PROGRAMS += bench/wan
+endif
 bench_wan_SOURCES = bench/wan.c bench/wan-link.c bench/wan-link.h bench/wan-spoil.c \
 	bench/wan-spoil.h bench/wan-tun.c bench/wan-tun.h
 bench_wan_LDADD =
@@ -48,7 +58,9 @@ EXTRA_DIST += bench/lib/apache.py bench/lib/dynamic.py bench/lib/fastcgi.py \
 	bench/lib/lighttpd.py bench/lib/nginx.py
 
 # Compares the library's own loops, which are not exported, with the C library's.
+if SWEET
 noinst_PROGRAMS += bench/checksum
+endif
 EXTRA_DIST += bench/lib/checksum.py
 bench_checksum_LDADD = libnabc/libnabc-internal.la $(URING_LIBS) -lpthread
 
@@ -59,7 +71,9 @@ EXTRA_DIST += bench/sections/checksum.md bench/sections/dynamic.md bench/section
 	bench/sections/replacement.md bench/sections/tux.md
 
 # The papers' event-driven client; the pure parts have unit tests.
+if SWEET
 noinst_PROGRAMS += bench/client
+endif
 bench_client_SOURCES = bench/client.c \
 	bench/client-answer.c bench/client-answer.h \
 	bench/client-connection.c bench/client-connection.h \

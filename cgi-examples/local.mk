@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Workers and CGI programs to learn from, installed as documentation; they use
 # the installed headers' names alone.
+if SWEET
 cgiexamplesdir = $(docdir)/cgi-examples
 dist_cgiexamples_DATA = \
 	cgi-examples/README.md \
@@ -14,9 +15,12 @@ dist_cgiexamples_SCRIPTS = \
 	cgi-examples/hello.sh \
 	cgi-examples/hello_cgi.py \
 	cgi-examples/hello_worker.py
+endif
 
 cgi_example_ldflags = $(AM_LDFLAGS) -static
+if SWEET
 noinst_PROGRAMS += cgi-examples/generate
+endif
 cgi_examples_generate_SOURCES = cgi-examples/generate.c
 cgi_examples_generate_LDADD = libnabc/libnabc.la
 cgi_examples_generate_LDFLAGS = $(cgi_example_ldflags)
@@ -26,7 +30,9 @@ cgi_examples_generate_CPPFLAGS += -DHAVE_LIBFCGI
 cgi_examples_generate_LDADD += $(FCGI_LIBS)
 endif
 
+if SWEET
 check_PROGRAMS += cgi-examples/cached-report cgi-examples/template cgi-examples/upload
+endif
 cgi_examples_cached_report_SOURCES = cgi-examples/cached-report.c
 cgi_examples_cached_report_LDADD = libnabc/libnabc.la
 cgi_examples_cached_report_LDFLAGS = $(cgi_example_ldflags)

@@ -4,7 +4,9 @@ examplesdir = $(docdir)/examples
 dist_examples_DATA = examples/example.h examples/epoll-server.c examples/uring-server.c \
 	examples/glib-server.c
 
+if SWEET
 check_PROGRAMS += examples/epoll-server examples/uring-server examples/glib-server
+endif
 # Installed headers' names alone, and whatever else they need they define.
 examples_cppflags = -I$(srcdir)/libnabc -I$(srcdir)/libnabc-glib
 examples_epoll_server_SOURCES = examples/epoll-server.c examples/example.h

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 # The library for programs with GLib's main loop; it sees libnabc's public calls alone.
+if SWEET
 lib_LTLIBRARIES += libnabc-glib/libnabc-glib.la
 nabcinclude_HEADERS += libnabc-glib/nabc-glib.h
 nodist_pkgconfig_DATA += libnabc-glib/nabc-glib.pc
+endif
 
 libnabc_glib_libnabc_glib_la_SOURCES = libnabc-glib/nabc-glib.c libnabc-glib/nabc-glib.h
 libnabc_glib_libnabc_glib_la_CFLAGS = $(AM_CFLAGS) $(GLIB_CFLAGS)

@@ -82,8 +82,10 @@ EXTRA_libnabc_libnabc_la_DEPENDENCIES = libnabc/libnabc.map
 EXTRA_DIST += libnabc/libnabc.map
 
 # nabcctl(1): of the library it sees nabc.h alone.
+if SWEET
 bin_PROGRAMS += libnabc/nabcctl
 noinst_LTLIBRARIES += libnabc/libnabcctl.la
+endif
 libnabc_libnabcctl_la_SOURCES = \
 	libnabc/json.c libnabc/json.h \
 	libnabc/ctl-counter.c libnabc/ctl-counter.h \

@@ -64,7 +64,6 @@ man3_MANS = \
 	man/NC_ring_open.3 \
 	man/NC_ring_reap.3 \
 	man/NC_ring_send.3 \
-	man/NC_ring_source_new.3 \
 	man/NC_ring_submit.3 \
 	man/NC_route_set.3 \
 	man/NC_routes.3 \
@@ -75,7 +74,6 @@ man3_MANS = \
 	man/NC_socksend_in.3 \
 	man/NC_socksendv.3 \
 	man/NC_socksendv_in.3 \
-	man/NC_source_new.3 \
 	man/NC_stat.3 \
 	man/NC_stat_in.3 \
 	man/NC_stream.3 \
@@ -89,9 +87,19 @@ man3_MANS = \
 	man/NC_worker_respond.3 \
 	man/NC_worker_send.3 \
 	man/NC_write.3
-man1_MANS = man/nabcctl.1
 man4_MANS = man/nabc.4
 man7_MANS = man/nabc.7
-man8_MANS = man/sweet.8
-man5_MANS = man/sweet.conf.5
-EXTRA_DIST += $(man1_MANS) $(man3_MANS) $(man4_MANS) $(man5_MANS) $(man7_MANS) $(man8_MANS)
+EXTRA_DIST += $(man3_MANS) $(man4_MANS) $(man7_MANS)
+
+# Of what --disable-sweet leaves out.
+more_man3 = man/NC_ring_source_new.3 man/NC_source_new.3
+more_man1 = man/nabcctl.1
+more_man5 = man/sweet.conf.5
+more_man8 = man/sweet.8
+EXTRA_DIST += $(more_man1) $(more_man3) $(more_man5) $(more_man8)
+if SWEET
+man1_MANS = $(more_man1)
+man3_MANS += $(more_man3)
+man5_MANS = $(more_man5)
+man8_MANS = $(more_man8)
+endif

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 # The server.  Its sources see nabc.h and nabc-worker.h of the library alone.
+if SWEET
 sbin_PROGRAMS += sweet/sweet
 noinst_LTLIBRARIES += sweet/libsweet.la
+endif
 
 sweet_libsweet_la_SOURCES = \
 	sweet/slice.h sweet/clock.h \
@@ -185,7 +187,9 @@ if HAVE_SYSTEMD_UNITS
 nodist_systemdsystemunit_DATA = sweet/sweet.service
 dist_systemdsystemunit_DATA = sweet/sweet.socket
 endif
+if SWEET
 dist_doc_DATA += sweet/sweet.conf
+endif
 sweet/sweet.service: $(srcdir)/sweet/sweet.service.in Makefile
 	$(AM_V_GEN)$(MKDIR_P) sweet && sed -e 's|@sbindir[@]|$(sbindir)|' \
 	  -e 's|@sysconfdir[@]|$(sysconfdir)|' $(srcdir)/sweet/sweet.service.in >$@.tmp && mv $@.tmp $@

@@ -181,9 +181,12 @@ BENCH_UNITS = \
 # A unit test of the library links all of it, hidden names included.
 LDADD = libnabc/libnabc-internal.la $(CHECK_LIBS) $(URING_LIBS) -lpthread
 if HAVE_CHECK
-check_PROGRAMS += $(NABC_UNITS) $(GLIB_UNITS) $(SWEET_UNITS) $(CTL_UNITS) $(BENCH_UNITS) \
-	tests/unit/worker-fixture
-TESTS += $(NABC_UNITS) $(GLIB_UNITS) $(SWEET_UNITS) $(CTL_UNITS) $(BENCH_UNITS)
+check_PROGRAMS += $(NABC_UNITS) tests/unit/worker-fixture
+TESTS += $(NABC_UNITS)
+if SWEET
+check_PROGRAMS += $(GLIB_UNITS) $(SWEET_UNITS) $(CTL_UNITS) $(BENCH_UNITS)
+TESTS += $(GLIB_UNITS) $(SWEET_UNITS) $(CTL_UNITS) $(BENCH_UNITS)
+endif
 endif
 
 # The kernel module's calls, for its model.
@@ -598,8 +601,10 @@ tests_unit_test_ctl_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_ctl_LDADD = $(ctl_unit_ldadd)
 
 # What the system tests need besides the server; they use no Check.
+if SWEET
 check_PROGRAMS += tests/system/deny-io-uring tests/system/worker-obey tests/system/cache-owner \
 	tests/system/worker-told tests/system/worker-stream
+endif
 tests_system_cache_owner_LDADD = libnabc/libnabc.la
 tests_system_cache_owner_LDFLAGS = $(AM_LDFLAGS) -static
 tests_system_deny_io_uring_LDADD =
@@ -713,7 +718,9 @@ EXTRA_DIST += \
 	tests/system/website.lua \
 	tests/system/website.py
 
-TESTS += tests/check-man.sh tests/check-floors.sh tests/check-system.sh
+TESTS += tests/check-floors.sh
+if SWEET
+TESTS += tests/check-man.sh tests/check-system.sh tests/check-readme.sh
 if HAVE_CHECK
 # The system tests install, and so link libnabc-glib anew: not under its test.
 # (By a variable: a rule for the name itself would replace automake's.)
@@ -723,7 +730,7 @@ endif
 if HARDENED
 TESTS += tests/check-hardening.sh
 endif
-TESTS += tests/check-readme.sh
+endif
 EXTRA_DIST += tests/check-readme.sh tests/check-hardening.sh
 # Minutes, and of one version of the tools; no part of make check.
 EXTRA_DIST += tests/check-analysis.sh tests/analysis-exceptions.txt tests/tsan-exceptions.txt
@@ -731,7 +738,7 @@ analyze:
 	srcdir='$(srcdir)' PKG_CONFIG='$(PKG_CONFIG)' '$(srcdir)/tests/check-analysis.sh' || test $$? = 77
 .PHONY: analyze
 EXTRA_DIST += tests/README.md tests/again tests/allowed-skips.txt tests/in-build.sh tests/times.txt \
-	tests/check-bench.sh tests/check-dist.sh tests/check-install.sh
+	tests/check-bench.sh tests/check-dist.sh tests/check-install.sh tests/check-library.sh
 EXTRA_DIST += \
 	tests/runner/conftest.py \
 	tests/runner/estimates.py \

@@ -42,9 +42,13 @@ if FUZZING
 fuzz_main = tests/fuzz/fuzz.h
 else
 fuzz_main = tests/fuzz/fuzz.h tests/fuzz/main.c
+if SWEET
 TESTS += $(FUZZ_TARGETS)
 endif
+endif
+if SWEET
 check_PROGRAMS += $(FUZZ_TARGETS)
+endif
 
 fuzz_cflags = $(AM_CFLAGS) $(GLIB_CFLAGS)
 fuzz_ldflags = $(AM_LDFLAGS) $(FUZZ_ENGINE)

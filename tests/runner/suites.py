@@ -332,6 +332,8 @@ SUITES = [
           script("tests/check-analysis.sh", weight=2), "cppcheck", trees=()),
     Suite("install", (MORE, ALL), "make install, README's programs with it, make uninstall",
           script("tests/check-install.sh")),
+    Suite("library", (MORE, ALL), "configure --disable-sweet: the library alone",
+          script("tests/check-library.sh")),
 
     Suite("kernel", (ALL,), "the kernel's module in guests of QEMU, Linux 6.1 and 6.12", kernels,
           QEMU, deadline=1500),

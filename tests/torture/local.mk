@@ -18,7 +18,9 @@ CLEANFILES += tests/torture/results.json
 
 # The stage "bytes": files and pages that tell what they are, and who asks for them.
 TORTURE_BYTES = tests/torture/client tests/torture/destroyer tests/torture/files tests/torture/pages
+if SWEET
 check_PROGRAMS += $(TORTURE_BYTES)
+endif
 TORTURE_NEEDS += $(TORTURE_BYTES)
 tests_torture_client_SOURCES = tests/torture/client.c tests/torture/check.c tests/torture/check.h \
 	tests/torture/content.h tests/torture/parts.c tests/torture/parts.h \
@@ -38,7 +40,9 @@ tests_torture_pages_LDFLAGS = $(AM_LDFLAGS) -static
 # The stage "hostile": clients that mean well and ill, members and workers that mean ill.
 TORTURE_HOSTILE = tests/torture/honest tests/torture/hostile-http \
 	tests/torture/hostile-member tests/torture/hostile-worker
+if SWEET
 check_PROGRAMS += $(TORTURE_HOSTILE)
+endif
 TORTURE_NEEDS += $(TORTURE_HOSTILE)
 EXTRA_DIST += tests/torture/hostile.h tests/torture/hostile.py
 tests_torture_honest_LDADD =
