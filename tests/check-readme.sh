@@ -3,7 +3,8 @@
 #
 # check-readme.sh - the programs in README.md are complete and do what it says:
 # both compile without a warning, the first runs, the second answers a request
-# as a worker of the server.
+# as a worker of the server.  With the configuration for PHP nobody gets the
+# source of a script; where php-fpm is installed, it answers.
 #
 # Environment: srcdir, the top of the sources (default: above this script);
 # builddir, where the library and the server were built (default: here); CC.
@@ -18,11 +19,12 @@ command -v curl >/dev/null || {
 	exit 77
 }
 
-server=
+server= fpm=
 folder=$(mktemp -d) || exit 1
 clean_up()
 {
 	[ -z "$server" ] || kill "$server" 2>/dev/null
+	[ -z "$fpm" ] || kill "$fpm" 2>/dev/null
 	wait
 	rm -rf "$folder"
 }
@@ -76,7 +78,56 @@ url=$(expr "$line" : '.*\(http://[^ ]*/\)') || die "the server said: $line"
 body=$(curl -sS --fail --max-time 30 "${url}hello") || die "no page from the worker"
 [ "$body" = "Hello 127.0.0.1" ] || die "the worker's page: $body"
 
-kill "$server"
-wait "$server" || die "the server ended with status $?"
-server=
-echo "check-readme: both programs of README.md work"
+stop_server()
+{
+	kill "$server"
+	wait "$server" || die "the server ended with status $?"
+	server=
+	exec 3<&-
+}
+stop_server
+
+# The configuration for PHP, in folders of ours.
+awk '/^```ini$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$srcdir/README.md" |
+	sed -e "s|/srv|$folder/srv|" -e "s|/run/php/[^ ]*|$folder/php.sock|" \
+		-e 's|^listen=.*|listen=127.0.0.1:0|' >app.conf
+grep -q php.sock app.conf || die "README.md has no block of a configuration for PHP"
+mkdir -p srv/www srv/app || exit 1
+echo '<?php echo "made by", " PHP at $_SERVER[SCRIPT_NAME]";' >srv/app/index.php
+echo 'a file' >srv/www/file
+fpm_program=$(PATH=$PATH:/usr/sbin command -v php-fpm8.2)
+if [ -n "$fpm_program" ]; then
+	own="listen = $folder/php.sock
+pm = static
+pm.max_children = 1"
+	as_root=
+	if [ "$(id -u)" = 0 ]; then
+		own="user = root
+$own" as_root=-R
+	fi
+	printf '[global]\nerror_log = %s\n[www]\n%s\n' "$folder/fpm.log" "$own" >fpm.conf
+	"$fpm_program" -n -F $as_root -y fpm.conf >fpm.out 2>&1 &
+	fpm=$!
+fi
+"$sweet" --check-config --config app.conf >check.out 2>&1 ||
+	die "README.md's configuration for PHP: $(cat check.out)"
+timeout -k 5 120 "$sweet" --config app.conf 2>messages &
+server=$!
+exec 3<messages
+read -r line <&3 || die "the server did not start with README.md's configuration for PHP"
+url=$(expr "$line" : '.*\(http://[^ ]*/\)') || die "the server said: $line"
+[ "$(curl -sS --max-time 30 "${url}file")" = "a file" ] || die "no file beside PHP"
+for path in app/ app/index.php app/index.php/more index.php app%2Findex.php app/../index.php; do
+	body=$(curl -sS --path-as-is --max-time 30 "$url$path") || die "no answer for /$path"
+	case $body in *'<?php'*) die "/$path is the source of a script" ;; esac
+done
+if [ -n "$fpm" ]; then
+	for path in app/ app/index.php; do
+		# It listens a little later than it starts.
+		body=$(curl -sS --retry 30 --retry-all-errors --retry-delay 1 --fail --max-time 30 \
+			"$url$path" 2>curl.out) || die "php-fpm does not answer: $(cat curl.out fpm.log)"
+		[ "$body" = "made by PHP at /app/index.php" ] || die "/$path by PHP: $body"
+	done
+fi
+stop_server
+echo "check-readme: both programs of README.md work, and its configuration for PHP"

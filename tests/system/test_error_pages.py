@@ -78,6 +78,18 @@ def test_workers(kind, root):
             assert client.get("/file").body == b"file"
 
 
+def test_programs(kind, root, tmp_path):
+    """Of a program's answers those that say that they have no body, and no type, get the page."""
+    for name, rest in (("bare", "0\\n\\n"), ("own", "4\\n\\nown\\n"),
+                       ("typed", "0\\nContent-Type: text/html\\n\\n")):
+        script = f"#!/bin/sh\nprintf 'Status: 404\\nContent-Length: {rest}'\n"
+        write(tmp_path / name, script.encode()).chmod(0o755)
+    with running(kind, root, *PAGES, "--cgi", f"/cgi={tmp_path}") as server:
+        for name, body in (("bare", MISSING), ("own", b"own\n"), ("typed", b"")):
+            got = fetch(server.port, f"/cgi/{name}")
+            assert (got.status, got.body) == (404, body), name
+
+
 def test_refusals(root, tmp_path):
     """The lines that go with a refusal stay, and the page is no refusal itself."""
     (tmp_path / "users").write_text("me:{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g=\n")
