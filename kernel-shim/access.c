@@ -4,7 +4,8 @@
  *
  * The process that made it may everything, others what they were granted: as
  * a process, as a user or as a member of a group.  Looked up at each call, so
- * a process that changed its user has the rights of the new one.
+ * a process that changed its user has the rights of the new one.  A process is
+ * the program that it runs: the next one after execve() inherits nothing.
  */
 #include <linux/file.h>
 #include <linux/slab.h>
@@ -16,12 +17,18 @@ static bool grantee_is(const struct nabc_grantee *grantee, const struct nabc_fil
 {
 	switch (grantee->kind) {
 	case NABC_PRINCIPAL_PROCESS:
-		return grantee->pid == file->pid;
+		return nabc_program_same(&grantee->program, &file->program);
 	case NABC_PRINCIPAL_USER:
 		return uid_eq(grantee->uid, current_euid());
 	default:
 		return in_egroup_p(grantee->gid);
 	}
+}
+
+/* Any file of the program that made it. */
+bool nabc_is_maker(const struct nabc_unit *unit, const struct nabc_file *file)
+{
+	return nabc_program_same(&unit->maker->program, &file->program);
 }
 
 /* Whether the file knows of the unit: of one that is being filled only its maker does. */
@@ -47,7 +54,7 @@ u32 nabc_rights_locked(const struct nabc_unit *unit, const struct nabc_file *fil
 	u32 rights = 0;
 	unsigned int i;
 
-	if (unit->maker->pid == file->pid)
+	if (nabc_is_maker(unit, file))
 		return NABC_RIGHTS_ALL;
 	for (i = 0; i < unit->grant_count; i++) {
 		if (grantee_is(&unit->grants[i], file))
@@ -88,7 +95,7 @@ int nabc_access(struct nabc_file *file, u64 id, u32 rights, struct nabc_unit **f
 static void grantee_put(struct nabc_grantee *grantee)
 {
 	if (grantee->kind == NABC_PRINCIPAL_PROCESS)
-		put_pid(grantee->pid);
+		put_pid(grantee->program.pid);
 }
 
 static struct pid *pid_of_pidfd(int fd)
@@ -110,12 +117,12 @@ static int grantee_find(u32 principal, u32 who, u32 rights, struct nabc_grantee 
 	grantee->kind = principal;
 	switch (principal) {
 	case NABC_PRINCIPAL_PROCESS:
-		grantee->pid = find_get_pid(who);
-		return grantee->pid ? 0 : -ESRCH;
+		grantee->program.pid = find_get_pid(who);
+		return grantee->program.pid ? 0 : -ESRCH;
 	case NABC_PRINCIPAL_PIDFD:
 		grantee->kind = NABC_PRINCIPAL_PROCESS;
-		grantee->pid = pid_of_pidfd(who);
-		return PTR_ERR_OR_ZERO(grantee->pid);
+		grantee->program.pid = pid_of_pidfd(who);
+		return PTR_ERR_OR_ZERO(grantee->program.pid);
 	case NABC_PRINCIPAL_USER:
 		grantee->uid = make_kuid(current_user_ns(), who);
 		return uid_valid(grantee->uid) ? 0 : -EINVAL;
@@ -133,7 +140,8 @@ static bool grantee_same(const struct nabc_grantee *a, const struct nabc_grantee
 		return false;
 	switch (a->kind) {
 	case NABC_PRINCIPAL_PROCESS:
-		return a->pid == b->pid;
+		/* One grant for all programs of a process: the last one's. */
+		return a->program.pid == b->program.pid;
 	case NABC_PRINCIPAL_USER:
 		return uid_eq(a->uid, b->uid);
 	default:
@@ -141,10 +149,14 @@ static bool grantee_same(const struct nabc_grantee *a, const struct nabc_grantee
 	}
 }
 
-/* A number of a thread or a process that ended is no process. */
-static bool grantee_lives(const struct nabc_grantee *grantee)
+/*
+ * A grant to a process is to the program that it runs now.  A number of a thread
+ * or a process that ended is no process.
+ */
+static bool grantee_settle(struct nabc_grantee *grantee)
 {
-	return grantee->kind != NABC_PRINCIPAL_PROCESS || pid_has_task(grantee->pid, PIDTYPE_TGID);
+	return grantee->kind != NABC_PRINCIPAL_PROCESS ||
+	       nabc_program_find(grantee->program.pid, &grantee->program);
 }
 
 /* The grant to that one, or NULL. */
@@ -179,7 +191,7 @@ static int grants_grow_locked(struct nabc_unit *unit)
 	return 0;
 }
 
-/* Replaces the grant to that one, or adds it: then 1, and the reference is kept. */
+/* Replaces the grant to that one, or adds it: then 1, and its reference is the unit's. */
 static int grant_locked(struct nabc_unit *unit, const struct nabc_grantee *grantee)
 {
 	struct nabc_grantee *at = granted_locked(unit, grantee);
@@ -187,6 +199,8 @@ static int grant_locked(struct nabc_unit *unit, const struct nabc_grantee *grant
 
 	if (at) {
 		at->rights = grantee->rights;
+		if (at->kind == NABC_PRINCIPAL_PROCESS)
+			at->program.exec = grantee->program.exec;
 		return 0;
 	}
 	if (unit->grant_count == NABC_GRANTS_MAX)
@@ -219,7 +233,7 @@ static int grant_change(struct nabc_file *file, const struct nabc_grant *call, b
 	ret = grantee_find(call->principal, call->who, call->rights, &grantee);
 	if (ret)
 		return ret;
-	if (!revoke && !grantee_lives(&grantee)) {
+	if (!revoke && !grantee_settle(&grantee)) {
 		ret = -ESRCH;
 		goto out;
 	}
@@ -231,7 +245,7 @@ static int grant_change(struct nabc_file *file, const struct nabc_grant *call, b
 	mutex_lock(&unit->lock);
 	if (!nabc_known_locked(unit, file))
 		ret = -ENOENT;
-	else if (unit->maker->pid != file->pid)
+	else if (!nabc_is_maker(unit, file))
 		ret = -EACCES;
 	else
 		ret = revoke ? revoke_locked(unit, &grantee) : grant_locked(unit, &grantee);
@@ -258,7 +272,7 @@ int nabc_grant_first(struct nabc_unit *unit, u32 principal, u32 who, u32 rights)
 	/* From now on its reference goes with the unit. */
 	unit->grants = &unit->first;
 	unit->grant_count = 1;
-	return grantee_lives(&unit->first) ? 0 : -ESRCH;
+	return grantee_settle(&unit->first) ? 0 : -ESRCH;
 }
 
 int nabc_grant(struct nabc_file *file, const struct nabc_grant *call)

@@ -4,10 +4,12 @@
  *
  * A process is its thread group's struct pid, which is never used again for
  * another one while it is referenced, together with the program that it runs
- * (its mm): what is inherited over fork() or execve() is of no use.
+ * (its mm, and how many execve() made): what is inherited over fork() or
+ * execve() is of no use, and no right that one program had is the next one's.
  */
 #include <linux/idr.h>
 #include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "nabc.h"
@@ -18,6 +20,30 @@
 LIST_HEAD(nabc_files);
 DEFINE_SPINLOCK(nabc_files_lock);
 static DEFINE_IDA(indices);
+
+/*
+ * The program that a process runs now, without a reference of the pid's own; false
+ * where there is no such process.  execve() counts after it has changed the mm, so
+ * that this is never of a program that has not begun.
+ */
+bool nabc_program_find(struct pid *pid, struct nabc_program *program)
+{
+	struct task_struct *leader;
+
+	rcu_read_lock();
+	leader = pid_task(pid, PIDTYPE_TGID);
+	if (leader)
+		*program = (struct nabc_program){pid, READ_ONCE(leader->self_exec_id)};
+	rcu_read_unlock();
+	return leader;
+}
+
+bool nabc_program_runs(const struct nabc_program *program)
+{
+	struct nabc_program now;
+
+	return nabc_program_find(program->pid, &now) && nabc_program_same(program, &now);
+}
 
 struct nabc_file *nabc_file_open(struct address_space *mapping)
 {
@@ -36,7 +62,8 @@ struct nabc_file *nabc_file_open(struct address_space *mapping)
 	}
 	file->index = index;
 	refcount_set(&file->refs, 1);
-	file->pid = get_pid(task_tgid(current));
+	file->program.pid = get_pid(task_tgid(current));
+	file->program.exec = current->self_exec_id;
 	file->mm = current->mm;
 	mmgrab(file->mm);
 	file->mapping = mapping;
@@ -115,7 +142,7 @@ void nabc_file_close(struct nabc_file *file)
 void nabc_file_collect(struct nabc_file *file)
 {
 	if (!READ_ONCE(file->emptied) &&
-	    (!atomic_read(&file->mm->mm_users) || !pid_has_task(file->pid, PIDTYPE_TGID)))
+	    (!atomic_read(&file->mm->mm_users) || !nabc_program_runs(&file->program)))
 		file_empty(file);
 }
 
@@ -124,7 +151,7 @@ void nabc_file_put(struct nabc_file *file)
 	if (!refcount_dec_and_test(&file->refs))
 		return;
 	xa_destroy(&file->holds);
-	put_pid(file->pid);
+	put_pid(file->program.pid);
 	mmdrop(file->mm);
 	kfree(file);
 }
@@ -152,5 +179,5 @@ struct nabc_file *nabc_file_next(struct nabc_file *after)
 
 int nabc_file_check(struct nabc_file *file)
 {
-	return task_tgid(current) == file->pid && current->mm == file->mm ? 0 : -EPERM;
+	return task_tgid(current) == file->program.pid && current->mm == file->mm ? 0 : -EPERM;
 }

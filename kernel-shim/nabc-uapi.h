@@ -260,10 +260,13 @@ struct nabc_unit_id {
  * Only the maker may: any file of that process, before the insert only the one
  * that allocated the unit, for it is unknown to others; else EACCES.  A grant to the same principal again
  * replaces its rights.  A process is meant by its identity, not its number: a
- * later process with that number has no right.  Users and groups are taken in
- * the caller's user namespace and compared with the effective user, effective
- * group and supplementary groups of a process at each of its calls.  Revoking
- * does not end sends or holds.
+ * later process with that number has no right.  And it is meant with the program
+ * that it runs at the time of the grant: the next one after execve() has no right,
+ * neither to what was granted nor to what lingers of the one before.  To revoke
+ * takes the right from whatever program of the process has it.  Users and groups
+ * are taken in the caller's user namespace and compared with the effective user,
+ * effective group and supplementary groups of a process at each of its calls.
+ * Revoking does not end sends or holds.
  *
  * EINVAL: unknown principal, rights are 0 or unknown (REVOKE: not 0), an
  * invalid uid or gid.  ESRCH: no such process.  EBADF: not a pidfd.  ENOSPC:

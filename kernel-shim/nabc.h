@@ -5,6 +5,7 @@
  * A file (struct nabc_file) is one open /dev/nabc of one process: its identity,
  * its arena, its pool of memory and what counts against its RLIMIT_MEMLOCK.
  * A unit is made of chunks, physical runs of pages, and is found by its id.
+ * A program (struct nabc_program) is a process until its next execve().
  *
  * Rules that the code relies on, by number in its comments:
  *  1. Bytes of a unit change only while it is FILLING.  A chunk is written
@@ -159,10 +160,20 @@ unsigned long nabc_pool_limit(void);
 
 /* --- file.c: one open file of one process ----------------------------------- */
 
+struct nabc_program {
+	struct pid *pid; /* the thread group's, referenced */
+	u64 exec;	 /* which of its programs; execve() counts */
+};
+
+static inline bool nabc_program_same(const struct nabc_program *a, const struct nabc_program *b)
+{
+	return a->pid == b->pid && a->exec == b->exec;
+}
+
 struct nabc_file {
 	refcount_t refs; /* the open file, and each of its units */
 	unsigned int index;
-	struct pid *pid; /* the thread group's, referenced */
+	struct nabc_program program;
 	struct mm_struct *mm;
 	struct address_space *mapping; /* valid while the file is open */
 	struct list_head link;	       /* in nabc_files */
@@ -200,6 +211,8 @@ void nabc_file_collect(struct nabc_file *file);
 struct nabc_file *nabc_file_next(struct nabc_file *after);
 void nabc_file_put(struct nabc_file *file);
 int nabc_file_check(struct nabc_file *file);
+bool nabc_program_find(struct pid *pid, struct nabc_program *program);
+bool nabc_program_runs(const struct nabc_program *program);
 
 /* --- unit.c: units and their ids ------------------------------------------- */
 
@@ -207,7 +220,7 @@ struct nabc_grantee {
 	u32 kind; /* NABC_PRINCIPAL_PROCESS, _USER or _GROUP */
 	u32 rights;
 	union {
-		struct pid *pid;
+		struct nabc_program program;
 		kuid_t uid;
 		kgid_t gid;
 	};
@@ -273,6 +286,7 @@ static inline bool nabc_within(const struct nabc_unit *unit, u64 offset, u64 len
 
 #define NABC_RIGHTS_ALL (NABC_RIGHT_SEND | NABC_RIGHT_DESTROY)
 
+bool nabc_is_maker(const struct nabc_unit *unit, const struct nabc_file *file);
 bool nabc_known_locked(const struct nabc_unit *unit, const struct nabc_file *file);
 int nabc_fillable_locked(const struct nabc_unit *unit, const struct nabc_file *file);
 u32 nabc_rights_locked(const struct nabc_unit *unit, const struct nabc_file *file);

@@ -33,8 +33,8 @@ static bool unit_stat(struct nabc_file *file, struct nabc_unit *unit, struct nab
 		.rights = rights,
 		.holds = unit->holds,
 		.grants = unit->grant_count,
-		.maker_pid = pid_has_task(unit->maker->pid, PIDTYPE_TGID)
-				     ? pid_vnr(unit->maker->pid)
+		.maker_pid = nabc_program_runs(&unit->maker->program)
+				     ? pid_vnr(unit->maker->program.pid)
 				     : 0,
 		.maker_uid = from_kuid_munged(current_user_ns(), unit->uid),
 		.linger = unit->linger,

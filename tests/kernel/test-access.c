@@ -355,10 +355,123 @@ static void test_listing(void)
 	guest_tested("list shows what one has a right to");
 }
 
+/* A process whose next program gets rights, or none, from its first one. */
+struct succession {
+	uint64_t granted; /* to the first program */
+	int told, go;
+};
+
+static int first_program(void *context)
+{
+	struct succession *succession = context;
+	char granted[30], left[30], told[20], go[20], bytes[10];
+	unsigned char *arena;
+	struct device own;
+	uint64_t id;
+
+	device_open(&own);
+	id = device_alloc(&own, 100, &arena);
+	must(nabc_grant(own.fd, id, NABC_PRINCIPAL_PROCESS, (uint32_t)getppid(),
+			NABC_RIGHT_DESTROY) == 0);
+	must(nabc_insert(own.fd, id, 0, own.info.linger_max, 0) == 0);
+	must(write(succession->told, &id, sizeof(id)) == sizeof(id));
+	must(read(succession->go, bytes, 1) == 1);
+	must(nabc_copy(own.fd, succession->granted, 0, 10, bytes) == 0);
+	snprintf(granted, sizeof(granted), "%llu", (unsigned long long)succession->granted);
+	snprintf(left, sizeof(left), "%llu", (unsigned long long)id);
+	snprintf(told, sizeof(told), "%d", succession->told);
+	snprintf(go, sizeof(go), "%d", succession->go);
+	execl("/proc/self/exe", "test-access", granted, left, told, go, NULL);
+	return 1;
+}
+
+static void has_no_right(int fd, uint64_t id)
+{
+	struct nabc_stat stat;
+	char bytes[10];
+
+	must_fail(nabc_copy(fd, id, 0, 10, bytes), EACCES);
+	must_fail(nabc_stat(fd, id, &stat), EACCES);
+	must_fail(nabc_hold(fd, id), EACCES);
+	must_fail(nabc_grant(fd, id, NABC_PRINCIPAL_USER, 1, NABC_RIGHT_SEND), EACCES);
+	must_fail(nabc_destroy(fd, id), EACCES);
+}
+
+static int second_program(char **arguments)
+{
+	uint64_t granted = strtoull(arguments[1], NULL, 10);
+	uint64_t left = strtoull(arguments[2], NULL, 10);
+	int told = atoi(arguments[3]), go = atoi(arguments[4]);
+	struct nabc_stat units[10];
+	struct nabc_list list = {.units = (uintptr_t)units, .count = 10};
+	char bytes[10];
+	struct device own;
+
+	device_open(&own);
+	has_no_right(own.fd, left);
+	has_no_right(own.fd, granted);
+	must(ioctl(own.fd, NABC_IOC_LIST, &list) == 0);
+	must(list.found == 0);
+	must(write(told, &left, sizeof(left)) == sizeof(left));
+	must(read(go, bytes, 1) == 1);
+	must(nabc_copy(own.fd, granted, 0, 10, bytes) == 0);
+	must(write(told, &left, sizeof(left)) == sizeof(left));
+	must(read(go, bytes, 1) == 1);
+	has_no_right(own.fd, granted);
+	return 0;
+}
+
+/* The next program of a process has no right of the one before; it can be granted its own. */
+static void test_next_program(void)
+{
+	struct succession succession = {.granted = device_unit(&device, 1, 100)};
+	struct nabc_stat stat;
+	int told[2], go[2];
+	pid_t child;
+	uint64_t id;
+
+	must(pipe(told) == 0);
+	must(pipe(go) == 0);
+	succession.told = told[1];
+	succession.go = go[0];
+	child = guest_fork(first_program, &succession);
+	/* So that its failure is the end of what is read. */
+	close(told[1]);
+	close(go[0]);
+	must(read(told[0], &id, sizeof(id)) == sizeof(id));
+	must(nabc_stat(device.fd, id, &stat) == 0);
+	must(stat.maker_pid == (unsigned int)child);
+	must(nabc_grant(device.fd, succession.granted, NABC_PRINCIPAL_PROCESS, (uint32_t)child,
+			NABC_RIGHT_SEND) == 0);
+	must(write(go[1], "", 1) == 1);
+
+	must(read(told[0], &id, sizeof(id)) == sizeof(id));
+	must(nabc_stat(device.fd, id, &stat) == 0);
+	must(stat.maker_pid == 0);
+	must(nabc_grant(device.fd, succession.granted, NABC_PRINCIPAL_PROCESS, (uint32_t)child,
+			NABC_RIGHT_SEND) == 0);
+	must(nabc_stat(device.fd, succession.granted, &stat) == 0);
+	must(stat.grants == 1);
+	must(write(go[1], "", 1) == 1);
+
+	must(read(told[0], &id, sizeof(id)) == sizeof(id));
+	must(nabc_revoke(device.fd, succession.granted, NABC_PRINCIPAL_PROCESS, (uint32_t)child) ==
+	     0);
+	must(write(go[1], "", 1) == 1);
+	guest_join(child);
+	close(told[0]);
+	close(go[1]);
+	must(nabc_destroy(device.fd, id) == 0);
+	must(nabc_destroy(device.fd, succession.granted) == 0);
+	guest_tested("the next program of a process has no right of the one before");
+}
+
 int main(int count, char **arguments)
 {
 	if (count == 3)
 		return after_exec(arguments);
+	if (count == 5)
+		return second_program(arguments);
 	test_node();
 	device_open(&device);
 	test_strangers();
@@ -367,6 +480,7 @@ int main(int count, char **arguments)
 	test_pid_again();
 	test_bad();
 	test_passed();
+	test_next_program();
 	test_other_file();
 	test_listing();
 	device_close(&device);
