@@ -6,6 +6,9 @@
  * another one while it is referenced, together with the program that it runs
  * (its mm, and how many execve() made): what is inherited over fork() or
  * execve() is of no use, and no right that one program had is the next one's.
+ *
+ * A file that is closed lives on for its units that others use, and for its
+ * memory that sockets refer to.
  */
 #include <linux/idr.h>
 #include <linux/sched/mm.h>
@@ -55,8 +58,14 @@ struct nabc_file *nabc_file_open(struct address_space *mapping)
 	file = kzalloc(sizeof(*file), GFP_KERNEL_ACCOUNT);
 	if (!file)
 		return ERR_PTR(-ENOMEM);
+	file->user = nabc_user_get();
+	if (!file->user) {
+		kfree(file);
+		return ERR_PTR(-ENOMEM);
+	}
 	index = ida_alloc_max(&indices, FILES_MAX - 1, GFP_KERNEL);
 	if (index < 0) {
+		nabc_user_put(file->user);
 		kfree(file);
 		return ERR_PTR(index);
 	}
@@ -75,6 +84,7 @@ struct nabc_file *nabc_file_open(struct address_space *mapping)
 	mutex_init(&file->holds_lock);
 	nabc_pool_init(&file->pool);
 	mutex_init(&file->charge_lock);
+	spin_lock_init(&file->used_lock);
 	mutex_init(&file->empty_lock);
 
 	spin_lock(&nabc_files_lock);
@@ -87,8 +97,8 @@ struct nabc_file *nabc_file_open(struct address_space *mapping)
 
 /*
  * Its process is gone, or closes it: no call is under way and nothing is
- * mapped any more.  Units that linger or are held stay; all other memory goes
- * back to the kernel now.
+ * mapped any more.  Units that linger or are held stay, and so does what sockets
+ * refer to; all other memory goes back to the kernel now.
  */
 static void file_empty(struct nabc_file *file)
 {
@@ -114,7 +124,7 @@ static void file_empty(struct nabc_file *file)
 	spin_lock(&file->pool.lock);
 	file->pool.closed = true;
 	spin_unlock(&file->pool.lock);
-	nabc_pool_drain(file, ULONG_MAX);
+	nabc_pool_sweep(file);
 	nabc_charge_close(file);
 	kvfree(file->slots);
 	file->slots = NULL;
@@ -125,9 +135,6 @@ out:
 void nabc_file_close(struct nabc_file *file)
 {
 	file_empty(file);
-	spin_lock(&nabc_files_lock);
-	list_del_init(&file->link);
-	spin_unlock(&nabc_files_lock);
 	atomic_long_dec(&nabc_gauges.files);
 	/* The index may be used again: nothing of this file is in the arena. */
 	WARN_ON_ONCE(!RB_EMPTY_ROOT(&file->arena));
@@ -150,31 +157,48 @@ void nabc_file_put(struct nabc_file *file)
 {
 	if (!refcount_dec_and_test(&file->refs))
 		return;
+	spin_lock(&nabc_files_lock);
+	list_del(&file->link);
+	spin_unlock(&nabc_files_lock);
+	WARN_ON_ONCE(file->used);
 	xa_destroy(&file->holds);
+	nabc_user_put(file->user);
 	put_pid(file->program.pid);
 	mmdrop(file->mm);
 	kfree(file);
 }
 
 /*
- * For a walk that sleeps: the next open file, referenced, after one that the
- * walk held (NULL: the first).  A walk ends early when that one was closed.
+ * For a walk that sleeps: the next file, open or not, referenced, after one that
+ * the walk has a reference of (NULL: the first).
  */
 struct nabc_file *nabc_file_next(struct nabc_file *after)
 {
+	struct list_head *at = after ? &after->link : &nabc_files;
 	struct nabc_file *next = NULL;
 
 	spin_lock(&nabc_files_lock);
-	if (!after)
-		next = list_first_entry_or_null(&nabc_files, struct nabc_file, link);
-	else if (!list_empty(&after->link) && !list_is_last(&after->link, &nabc_files))
-		next = list_next_entry(after, link);
-	if (next)
-		refcount_inc(&next->refs);
+	while (!next && !list_is_last(at, &nabc_files)) {
+		at = at->next;
+		next = list_entry(at, struct nabc_file, link);
+		/* Else it goes now. */
+		if (!refcount_inc_not_zero(&next->refs))
+			next = NULL;
+	}
 	spin_unlock(&nabc_files_lock);
 	if (after)
 		nabc_file_put(after);
 	return next;
+}
+
+/* No file is open, and there are no units: what is left, sockets refer to. */
+void nabc_files_exit(void)
+{
+	struct nabc_file *file = NULL;
+
+	while ((file = nabc_file_next(file)))
+		nabc_pool_forget(file);
+	WARN_ON(!list_empty(&nabc_files));
 }
 
 int nabc_file_check(struct nabc_file *file)

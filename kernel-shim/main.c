@@ -273,6 +273,7 @@ static void __exit nabc_exit(void)
 	nabc_egress_exit();
 	nabc_units_exit();
 	nabc_shrinker_exit();
+	nabc_files_exit();
 	nabc_sums_exit();
 	nabc_memory_exit();
 }

@@ -84,7 +84,9 @@ struct nabc_info {
  *
  * Its bytes are zeroes, or what this open file's own earlier units held.
  * Memory counts against RLIMIT_MEMLOCK of the caller until it is given back to
- * the kernel; what was destroyed is kept for the next units for a while.
+ * the kernel; what was destroyed is kept for the next units for a while, and for
+ * as long as a socket refers to a byte of it.  So does what the closed files of
+ * the caller's user left behind: units that linger, and what sockets refer to.
  *
  * EINVAL: size is 0.  EFBIG: size is more than unit_max.  ENOMEM: over
  * RLIMIT_MEMLOCK or the kernel is short.  ENOSPC: over memory_limit, or the
@@ -401,7 +403,9 @@ struct nabc_statistics {
 	__u64 file_charged; /* bytes that count against its RLIMIT_MEMLOCK */
 	__u64 file_pooled;  /* bytes kept for its next units */
 	__u64 file_held;    /* units that it holds */
-	__u64 reserved[2];  /* 0 */
+	__u64 file_left;    /* bytes of its user's closed files, which count as well */
+	/* one more gauge of the machine */
+	__u64 in_flight_memory; /* bytes of destroyed units that sockets refer to */
 };
 
 #define NABC_IOC_MAGIC 0xBC

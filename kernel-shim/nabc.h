@@ -18,6 +18,10 @@
  *  4. Sums are found by page frame number.  They are erased from the index
  *     before their chunk changes hands, so what an skb's page leads to is
  *     always of the bytes that the skb holds.
+ *  5. A page counts against its file, or against the user of a closed file, and
+ *     against the machine's limit until nobody refers to it.  So chunks that
+ *     sockets still refer to are never given to the kernel: they wait in their
+ *     file's pool, also when the file is closed.
  *
  * Locks, outermost first; user memory is never touched under one:
  *   file->empty_lock > file->holds_lock, unit->lock, file->charge_lock
@@ -25,9 +29,10 @@
  *   file->charge_lock > mmap_lock
  *   file->holds_lock > unit->lock, file->charge_lock
  *   unit->lock > file->units_lock, file->arena_lock, the orphans' lock
- *   nabc_files_lock > file->pool.lock
- * The last two lines are spinlocks.  None is taken in interrupts; the hook on
- * egress takes no lock, only RCU.
+ *   unit->lock > file->used_lock
+ *   nabc_files_lock; users_lock; file->pool.lock
+ * From units_lock on they are spinlocks.  None is taken in interrupts; the hook
+ * on egress takes no lock, only RCU.
  */
 #ifndef NABC_H
 #define NABC_H
@@ -106,6 +111,7 @@ static inline void nabc_count(enum nabc_counter counter, u64 n)
 struct nabc_gauges {
 	atomic_long_t pages; /* that there are, pooled ones too */
 	atomic_long_t pooled;
+	atomic_long_t in_flight; /* of destroyed units, that sockets refer to */
 	atomic_long_t units;
 	atomic_long_t orphans;
 	atomic_long_t orphan_pages;
@@ -130,8 +136,12 @@ struct nabc_chunk {
 struct nabc_pool {
 	spinlock_t lock; /* of all of it */
 	bool closed;
-	unsigned long pages;
-	unsigned long low; /* fewest pages since the collector came by */
+	bool waits; /* for busy chunks: it has a reference of its file */
+	unsigned long idle_pages;
+	unsigned long busy_count[NABC_ORDERS]; /* of chunks */
+	unsigned long idle_told;	       /* to nabc_gauges: pages */
+	unsigned long busy_told;
+	unsigned long low; /* fewest idle pages since the collector came by */
 	/* Nobody refers to idle ones, the last freed first; sockets may to busy ones. */
 	struct list_head idle[NABC_ORDERS];
 	struct list_head busy[NABC_ORDERS];
@@ -144,13 +154,27 @@ void nabc_pool_init(struct nabc_pool *pool);
 int nabc_memory_get(struct nabc_file *file, struct nabc_unit *unit);
 void nabc_memory_put(struct nabc_file *file, struct nabc_unit *unit, unsigned int from);
 unsigned long nabc_pool_drain(struct nabc_file *file, unsigned long pages);
+void nabc_pool_sweep(struct nabc_file *file);
+void nabc_pool_forget(struct nabc_file *file);
 int nabc_memory_init(void);
 void nabc_memory_exit(void);
 
 /* --- limits.c: what counts against whom ------------------------------------ */
 
+/* Who pays for what closed files left behind: a user, of all that they opened. */
+struct nabc_user {
+	struct hlist_node node;
+	kuid_t uid;
+	unsigned int refs;  /* of files */
+	atomic_long_t left; /* pages */
+};
+
+struct nabc_user *nabc_user_get(void);
+void nabc_user_put(struct nabc_user *user);
 int nabc_charge(struct nabc_file *file, unsigned long pages);
 void nabc_uncharge(struct nabc_file *file, unsigned long pages);
+void nabc_charge_holders(struct nabc_file *file, unsigned long pages);
+void nabc_charge_maker(struct nabc_file *file, unsigned long pages);
 void nabc_charge_trim(struct nabc_file *file);
 void nabc_charge_close(struct nabc_file *file);
 int nabc_limit_take(unsigned long pages);
@@ -171,9 +195,10 @@ static inline bool nabc_program_same(const struct nabc_program *a, const struct 
 }
 
 struct nabc_file {
-	refcount_t refs; /* the open file, and each of its units */
+	refcount_t refs; /* the open file, each of its units, and a pool that waits */
 	unsigned int index;
 	struct nabc_program program;
+	struct nabc_user *user;
 	struct mm_struct *mm;
 	struct address_space *mapping; /* valid while the file is open */
 	struct list_head link;	       /* in nabc_files */
@@ -193,10 +218,13 @@ struct nabc_file {
 
 	struct nabc_pool pool;
 
-	struct mutex charge_lock; /* of charged */
-	atomic_long_t used;	  /* pages that ought to be charged */
-	unsigned long charged;	  /* that are */
-	bool charge_closed;
+	struct mutex charge_lock; /* of charged, and of closing */
+	unsigned long charged;	  /* pages that are charged to the process */
+
+	spinlock_t used_lock; /* of what follows */
+	unsigned long used;   /* pages that it has */
+	unsigned long held;   /* of these, of destroyed units, which have holders */
+	bool charge_closed;   /* what is used and not held is charged to the user */
 
 	struct mutex empty_lock; /* of emptied */
 	bool emptied;		 /* its process is gone, and all that it had */
@@ -213,6 +241,7 @@ void nabc_file_put(struct nabc_file *file);
 int nabc_file_check(struct nabc_file *file);
 bool nabc_program_find(struct pid *pid, struct nabc_program *program);
 bool nabc_program_runs(const struct nabc_program *program);
+void nabc_files_exit(void);
 
 /* --- unit.c: units and their ids ------------------------------------------- */
 

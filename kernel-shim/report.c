@@ -109,11 +109,12 @@ static u64 bytes(atomic_long_t *pages)
 
 void nabc_statistics(struct nabc_file *file, struct nabc_statistics *to)
 {
-	u64 pooled = bytes(&nabc_gauges.pooled), all = bytes(&nabc_gauges.pages);
+	u64 pooled = bytes(&nabc_gauges.pooled), in_flight = bytes(&nabc_gauges.in_flight);
+	u64 all = bytes(&nabc_gauges.pages);
 
 	*to = (struct nabc_statistics){
 		.units = atomic_long_read(&nabc_gauges.units),
-		.unit_memory = all > pooled ? all - pooled : 0,
+		.unit_memory = all > pooled + in_flight ? all - pooled - in_flight : 0,
 		.pooled_memory = pooled,
 		.orphans = atomic_long_read(&nabc_gauges.orphans),
 		.orphan_memory = bytes(&nabc_gauges.orphan_pages),
@@ -140,7 +141,9 @@ void nabc_statistics(struct nabc_file *file, struct nabc_statistics *to)
 		.sum_fallbacks = counted(NABC_SUM_FALLBACKS),
 		.file_units = READ_ONCE(file->unit_count),
 		.file_charged = (u64)READ_ONCE(file->charged) << PAGE_SHIFT,
-		.file_pooled = (u64)READ_ONCE(file->pool.pages) << PAGE_SHIFT,
+		.file_pooled = (u64)READ_ONCE(file->pool.idle_pages) << PAGE_SHIFT,
 		.file_held = READ_ONCE(file->hold_count),
+		.file_left = bytes(&file->user->left),
+		.in_flight_memory = in_flight,
 	};
 }

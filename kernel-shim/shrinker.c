@@ -3,9 +3,10 @@
  * Pooled memory back to the kernel, and the collector.
  *
  * The shrinker is called when the kernel is short.  The collector comes by
- * while files are open or orphans linger: it ends orphans whose time has come,
- * empties files whose process is gone, and gives back of each pool what was not
- * used since the last time but one.
+ * while files are open, orphans linger or sockets refer to memory: it ends
+ * orphans whose time has come, empties files whose program is gone, finds what
+ * sockets have left, and gives back of each pool what was not used since the
+ * last time but one.
  */
 #include <linux/workqueue.h>
 
@@ -61,7 +62,7 @@ static unsigned long pool_unused(struct nabc_pool *pool)
 
 	spin_lock(&pool->lock);
 	low = pool->low;
-	pool->low = pool->pages;
+	pool->low = pool->idle_pages;
 	spin_unlock(&pool->lock);
 	return low;
 }
@@ -80,6 +81,7 @@ static void collect(struct work_struct *work)
 	while ((file = nabc_file_next(file))) {
 		files = true;
 		nabc_file_collect(file);
+		nabc_pool_sweep(file);
 		if (age)
 			nabc_count(NABC_AGED, (u64)nabc_pool_drain(file, pool_unused(&file->pool))
 						      << PAGE_SHIFT);

@@ -198,7 +198,9 @@ void nabc_unit_destroy_locked(struct nabc_unit *unit)
 		nabc_arena_leave_locked(unit);
 	unit_unlink_locked(unit);
 	nabc_count(NABC_DESTROYED, 1);
-	if (!unit->holds)
+	if (unit->holds)
+		nabc_charge_holders(unit->maker, unit->pages);
+	else
 		unit_leave_table_locked(unit);
 }
 
@@ -207,8 +209,10 @@ void nabc_unit_drop_hold(struct nabc_unit *unit)
 {
 	mutex_lock(&unit->lock);
 	unit->holds--;
-	if (!unit->holds && unit->state == NABC_STATE_DESTROYED && unit->in_table)
+	if (!unit->holds && unit->state == NABC_STATE_DESTROYED && unit->in_table) {
+		nabc_charge_maker(unit->maker, unit->pages);
 		unit_leave_table_locked(unit);
+	}
 	mutex_unlock(&unit->lock);
 	nabc_unit_put(unit);
 }

@@ -800,6 +800,7 @@ kernel_tests = \
 	tests/kernel/test-fuzz.c \
 	tests/kernel/test-kill.c \
 	tests/kernel/test-library.c \
+	tests/kernel/test-limits.c \
 	tests/kernel/test-pressure.c \
 	tests/kernel/test-put.c \
 	tests/kernel/test-race.c \

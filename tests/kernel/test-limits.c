@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-limits.c - memory counts against RLIMIT_MEMLOCK and memory_limit until
+ * its last user is gone: what lingers of a file that is closed, and what sockets
+ * refer to, however little of it is to be sent, while the process lives and
+ * after.
+ */
+#include <fcntl.h>
+#include <grp.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include "device.h"
+
+/* Of two units one is within the limit. */
+enum { UNIT = 3 << 20, LIMIT = 4 << 20, OWNER = 1000, OTHER = 1001 };
+
+static struct device device;
+
+/* From now on another user, of the device's group, for whom RLIMIT_MEMLOCK counts. */
+static void become(uid_t uid)
+{
+	const struct rlimit limit = {LIMIT, LIMIT};
+
+	must(setrlimit(RLIMIT_MEMLOCK, &limit) == 0);
+	must(setgroups(0, NULL) == 0);
+	must(setresuid(uid, uid, uid) == 0);
+}
+
+/* Nothing leaves that is sent from now on, and so nothing is acknowledged. */
+static struct guest_pair connect_in_vain(void)
+{
+	struct guest_pair pair = guest_connect(AF_INET);
+
+	guest_run("/sbin/tc qdisc replace dev near root netem loss 100%%");
+	return pair;
+}
+
+/* The socket forgets what it has not sent; the collector finds that out. */
+static void disconnect(struct guest_pair *pair)
+{
+	const struct linger at_once = {.l_onoff = 1};
+
+	must(setsockopt(pair->near, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once)) == 0);
+	guest_disconnect(pair);
+	must(device_wait(device.fd, GAUGE(in_flight_memory), 0));
+	guest_run("/sbin/tc qdisc del dev near root");
+}
+
+/* Sends a byte of each chunk: the socket refers to all memory of the unit. */
+static void pin(int fd, int socket, uint64_t id)
+{
+	struct nabc_range ranges[NABC_RANGES_MAX];
+	unsigned int count = 0;
+
+	for (uint64_t at = 0; at < UNIT; at += device.info.chunk_size) {
+		ranges[count++] = (struct nabc_range){.id = id, .offset = at, .length = 1};
+		if (count < NABC_RANGES_MAX && at + device.info.chunk_size < UNIT)
+			continue;
+		must(nabc_socksendv(fd, socket, NULL, 0, ranges, count, 0, 0) == count);
+		count = 0;
+	}
+}
+
+static uint64_t lingering(int fd)
+{
+	uint64_t id;
+
+	must(nabc_alloc(fd, UNIT, &id) == 0);
+	must(nabc_insert(fd, id, 0, device.info.linger_max, 0) == 0);
+	return id;
+}
+
+/* What a process of that user can have. */
+struct trial {
+	uid_t uid;
+	bool can;
+};
+
+static int trying(void *context)
+{
+	struct trial *trial = context;
+	struct device own;
+	uint64_t id;
+
+	become(trial->uid);
+	device_open(&own);
+	if (trial->can) {
+		must(device_statistics(own.fd).file_left == 0);
+		must(nabc_alloc(own.fd, UNIT, &id) == 0);
+	} else {
+		must(device_statistics(own.fd).file_left >= UNIT);
+		must_fail(nabc_alloc(own.fd, UNIT, &id), ENOMEM);
+		/* Less than was left behind, there still is. */
+		must(nabc_alloc(own.fd, 65536, &id) == 0);
+	}
+	must(nabc_destroy(own.fd, id) == 0);
+	return 0;
+}
+
+static void try(uid_t uid, bool can)
+{
+	struct trial trial = {uid, can};
+
+	guest_join(guest_fork(trying, &trial));
+}
+
+/* To close the file makes no room. */
+static int closing(void *context)
+{
+	struct device own;
+	uint64_t id, other;
+
+	(void)context;
+	become(OWNER);
+	device_open(&own);
+	id = lingering(own.fd);
+	device_close(&own);
+	device_open(&own);
+	must(device_statistics(own.fd).file_left >= UNIT);
+	must_fail(nabc_alloc(own.fd, UNIT, &other), ENOMEM);
+	must(nabc_destroy(own.fd, id) == 0);
+	must(device_statistics(own.fd).file_left == 0);
+	must(nabc_alloc(own.fd, UNIT, &other) == 0);
+	return 0;
+}
+
+/* Makes a unit for the parent, who is told its id, and exits. */
+struct leaving {
+	uint32_t linger;
+	int told;
+	int go; /* read before it goes, unless -1 */
+};
+
+static int leaving(void *context)
+{
+	struct leaving *leaving = context;
+	struct device own;
+	uint64_t id;
+	char byte;
+
+	become(OWNER);
+	device_open(&own);
+	must(nabc_alloc(own.fd, UNIT, &id) == 0);
+	must(nabc_grant(own.fd, id, NABC_PRINCIPAL_PROCESS, (uint32_t)getppid(),
+			NABC_RIGHT_SEND | NABC_RIGHT_DESTROY) == 0);
+	must(nabc_insert(own.fd, id, 0, leaving->linger, 0) == 0);
+	must(write(leaving->told, &id, sizeof(id)) == sizeof(id));
+	if (leaving->go >= 0)
+		must(read(leaving->go, &byte, 1) == 1);
+	return 0;
+}
+
+static void test_linger(void)
+{
+	struct leaving left = {.linger = device.info.linger_max, .go = -1};
+	uint64_t id;
+	int ends[2];
+
+	guest_join(guest_fork(closing, NULL));
+	must(pipe(ends) == 0);
+	left.told = ends[1];
+	guest_join(guest_fork(leaving, &left));
+	must(read(ends[0], &id, sizeof(id)) == sizeof(id));
+	try(OWNER, false);
+	try(OTHER, true);
+	must(nabc_destroy(device.fd, id) == 0);
+	try(OWNER, true);
+	close(ends[0]);
+	close(ends[1]);
+	guest_tested("what lingers counts against its maker's user");
+}
+
+/* To send a byte of each chunk, and to destroy, makes no room. */
+static int pinning(void *context)
+{
+	struct guest_pair *pair = context;
+	struct device own;
+	uint64_t id;
+
+	become(OWNER);
+	device_open(&own);
+	must(nabc_alloc(own.fd, UNIT, &id) == 0);
+	must(nabc_insert(own.fd, id, 0, 0, 0) == 0);
+	pin(own.fd, pair->near, id);
+	must(nabc_destroy(own.fd, id) == 0);
+	must(device_statistics(own.fd).in_flight_memory >= UNIT);
+	must_fail(nabc_alloc(own.fd, UNIT, &id), ENOMEM);
+	must(device_statistics(own.fd).file_charged >= UNIT);
+	must(nabc_alloc(own.fd, 65536, &id) == 0);
+	return 0;
+}
+
+static void test_sockets(void)
+{
+	struct guest_pair pair = connect_in_vain();
+
+	/* While the process lives, then for the next one of that user. */
+	guest_join(guest_fork(pinning, &pair));
+	must(device_statistics(device.fd).units == 0);
+	try(OWNER, false);
+	try(OTHER, true);
+	disconnect(&pair);
+	try(OWNER, true);
+	guest_tested("what sockets refer to counts against its maker");
+}
+
+/* Who holds pays alone for what has no maker; but sockets keep what is the maker's. */
+static void test_holder(void)
+{
+	struct leaving left = {0};
+	struct guest_pair pair;
+	int told[2], go[2];
+	pid_t child;
+	uint64_t id;
+
+	must(pipe(told) == 0);
+	must(pipe(go) == 0);
+	left.told = told[1];
+	left.go = go[0];
+	child = guest_fork(leaving, &left);
+	/* So that its failure is the end of what is read. */
+	close(told[1]);
+	close(go[0]);
+	must(read(told[0], &id, sizeof(id)) == sizeof(id));
+	must(nabc_hold(device.fd, id) == 0);
+	must(device_statistics(device.fd).file_charged >= UNIT);
+	must(write(go[1], "", 1) == 1);
+	guest_join(child);
+	must(device_wait(device.fd, GAUGE(files), 1));
+	try(OWNER, true);
+
+	pair = connect_in_vain();
+	pin(device.fd, pair.near, id);
+	must(nabc_release(device.fd, id) == 0);
+	must(device_statistics(device.fd).in_flight_memory >= UNIT);
+	try(OWNER, false);
+	disconnect(&pair);
+	try(OWNER, true);
+	close(told[0]);
+	close(go[1]);
+	guest_tested("what is held counts against its holders alone");
+}
+
+static void limit(unsigned int mib)
+{
+	guest_run("echo %u >/sys/module/nabc/parameters/memory_limit", mib);
+}
+
+/* No rlimit is in this process's way. */
+static void test_machine(void)
+{
+	struct guest_pair pair = connect_in_vain();
+	struct nabc_statistics statistics;
+	uint64_t id;
+
+	limit(LIMIT >> 20);
+	must(nabc_alloc(device.fd, UNIT, &id) == 0);
+	must(nabc_insert(device.fd, id, 0, 0, 0) == 0);
+	pin(device.fd, pair.near, id);
+	must(nabc_destroy(device.fd, id) == 0);
+	must_fail(nabc_alloc(device.fd, UNIT, &id), ENOSPC);
+	statistics = device_statistics(device.fd);
+	must(statistics.in_flight_memory == UNIT && statistics.unit_memory == 0);
+	disconnect(&pair);
+	must(nabc_alloc(device.fd, UNIT, &id) == 0);
+	must(nabc_destroy(device.fd, id) == 0);
+	limit(0);
+	guest_tested("what sockets refer to counts against memory_limit");
+}
+
+int main(void)
+{
+	device_open(&device);
+	test_linger();
+	test_sockets();
+	test_holder();
+	test_machine();
+	device_close(&device);
+	return 0;
+}
