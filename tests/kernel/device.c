@@ -4,7 +4,6 @@
  */
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include "device.h"
 
@@ -186,19 +185,38 @@ void device_send(struct device *device, int socket, uint64_t id, uint64_t offset
 	}
 }
 
+uint64_t device_gauge(int fd, size_t gauge)
+{
+	struct nabc_statistics statistics = device_statistics(fd);
+	uint64_t number;
+
+	memcpy(&number, (char *)&statistics + gauge, sizeof(number));
+	return number;
+}
+
+struct awaited {
+	int fd;
+	size_t gauge;
+	uint64_t number;
+	bool more; /* not equal: at least */
+};
+
+static bool is_as_awaited(void *context)
+{
+	const struct awaited *awaited = context;
+	uint64_t now = device_gauge(awaited->fd, awaited->gauge);
+
+	return awaited->more ? now >= awaited->number : now == awaited->number;
+}
+
 bool device_wait(int fd, size_t gauge, uint64_t wanted)
 {
-	const struct timespec pause = {.tv_nsec = 10000000};
-	/* A guest that is emulated beside others takes its time. */
-	uint64_t until = guest_now() + 60000;
+	return guest_wait(is_as_awaited, &(struct awaited){fd, gauge, wanted, false});
+}
 
-	for (;;) {
-		struct nabc_statistics statistics = device_statistics(fd);
+bool device_wait_more(int fd, size_t counter)
+{
+	uint64_t more = device_gauge(fd, counter) + 1;
 
-		if (*(uint64_t *)((char *)&statistics + gauge) == wanted)
-			return true;
-		if (guest_now() >= until)
-			return false;
-		nanosleep(&pause, NULL);
-	}
+	return guest_wait(is_as_awaited, &(struct awaited){fd, counter, more, true});
 }

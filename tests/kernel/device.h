@@ -58,8 +58,14 @@ struct nabc_statistics device_statistics(int fd);
 void device_send(struct device *device, int socket, uint64_t id, uint64_t offset, uint64_t length,
 		 uint32_t flags);
 
+/* A gauge or counter by its place. */
+uint64_t device_gauge(int fd, size_t gauge);
+
 /* Waits until a gauge is a number, at most a minute; whether it is. */
 bool device_wait(int fd, size_t gauge, uint64_t wanted);
+
+/* Waits until a counter is more than now, at most a minute; whether it is. */
+bool device_wait_more(int fd, size_t counter);
 
 #define GAUGE(name) offsetof(struct nabc_statistics, name)
 

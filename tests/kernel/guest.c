@@ -10,6 +10,7 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <sys/ioctl.h>
@@ -19,6 +20,8 @@
 #include <time.h>
 
 #include "guest.h"
+
+#define PATIENCE_MS 60000
 
 void guest_must(bool good, const char *what, const char *file, int line)
 {
@@ -135,6 +138,19 @@ uint64_t guest_now(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+bool guest_wait(bool (*holds)(void *context), void *context)
+{
+	const struct timespec pause = {.tv_nsec = 5000000};
+	uint64_t until = guest_now() + PATIENCE_MS;
+
+	while (!holds(context)) {
+		if (guest_now() >= until)
+			return false;
+		nanosleep(&pause, NULL);
+	}
+	return true;
 }
 
 uint64_t guest_random(uint64_t *state)
@@ -330,4 +346,11 @@ bool guest_ended(int socket)
 	char byte;
 
 	return read(socket, &byte, 1) == 0;
+}
+
+bool guest_reset(int socket)
+{
+	struct pollfd end = {.fd = socket};
+
+	return poll(&end, 1, PATIENCE_MS) == 1 && end.revents & POLLERR;
 }

@@ -54,6 +54,13 @@ int guest_unload(void);
 /* Milliseconds of a clock that only goes forward. */
 uint64_t guest_now(void);
 
+/*
+ * Waits until a condition holds, which is looked at every few milliseconds, at
+ * most a minute; whether it does.  A guest that is emulated beside others takes
+ * its time.
+ */
+bool guest_wait(bool (*holds)(void *context), void *context);
+
 /* The next of a row of random numbers; state must not be 0. */
 uint64_t guest_random(uint64_t *state);
 
@@ -94,5 +101,8 @@ bool guest_receive(int socket, uint64_t seed, uint64_t place, size_t length);
 
 /* Whether the connection is at its end. */
 bool guest_ended(int socket);
+
+/* Waits until the other end has reset the connection, at most a minute; whether it has. */
+bool guest_reset(int socket);
 
 #endif

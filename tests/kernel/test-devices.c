@@ -121,6 +121,12 @@ static int in_brief_namespace(void *context)
 	return 0;
 }
 
+static bool link_is_gone(void *context)
+{
+	(void)context;
+	return system("/sbin/ip -n peer link show other >/dev/null 2>&1") != 0;
+}
+
 static void test_namespace(void)
 {
 	for (int i = 0; i < 5; i++) {
@@ -134,12 +140,7 @@ static void test_namespace(void)
 		guest_join(guest_fork(in_brief_namespace, &device));
 		guest_run("/sbin/ip netns del brief");
 		/* It goes in the background, once its sockets are gone. */
-		for (int wait = 0; wait < 100; wait++)
-			if (system("/sbin/ip -n peer link show other >/dev/null 2>&1"))
-				break;
-			else
-				usleep(100000);
-		must(system("/sbin/ip -n peer link show other >/dev/null 2>&1") != 0);
+		must(guest_wait(link_is_gone, NULL));
 	}
 	guest_tested("namespaces that go");
 }
@@ -188,7 +189,8 @@ int main(void)
 		"/sbin/ip link add upper type bridge && /sbin/ip addr flush dev near &&"
 		" /sbin/ip link set near master upper && /sbin/ip addr add 10.9.0.1/24 dev upper &&"
 		" /sbin/ip addr add fd09::1/64 dev upper nodad && /sbin/ip link set upper up",
-		"sleep 1",
+		"timeout 60 sh -c 'until grep -qx up /sys/class/net/upper/operstate;"
+		" do usleep 10000; done'",
 		"/sbin/ip link del upper && /sbin/ip addr add 10.9.0.1/24 dev near &&"
 		" /sbin/ip addr add fd09::1/64 dev near nodad",
 		"10.9.0.2", "fd09::2");

@@ -452,10 +452,19 @@ static int fuzzing(void *context)
 	return 0;
 }
 
+static bool only_orphans(void *context)
+{
+	const struct device *device = context;
+	struct nabc_statistics statistics = device_statistics(device->fd);
+
+	return statistics.units == statistics.orphans &&
+	       statistics.unit_memory == statistics.orphan_memory;
+}
+
 int main(void)
 {
 	const char *seconds = getenv("FUZZ_SECONDS"), *seed = getenv("FUZZ_SEED");
-	uint64_t start = seed ? strtoull(seed, NULL, 10) : 1, until;
+	uint64_t start = seed ? strtoull(seed, NULL, 10) : 1;
 	static unsigned char bytes[30000];
 	struct fuzzer fuzzers[2] = {0};
 	struct nabc_statistics statistics;
@@ -491,18 +500,11 @@ int main(void)
 		must(nabc_destroy(device.fd, id) == 0);
 	}
 	must(device_wait(device.fd, GAUGE(files), 1));
-	/*
-	 * Only orphans are left, until they expire or the module is unloaded.  A destroyed unit
-	 * keeps its memory, too, until no socket has a reference to it.
-	 */
-	until = guest_now() + 60000;
-	do {
-		statistics = device_statistics(device.fd);
-	} while ((statistics.units != statistics.orphans ||
-		  statistics.unit_memory != statistics.orphan_memory) &&
-		 guest_now() < until);
-	must(statistics.units == statistics.orphans);
-	must(statistics.unit_memory == statistics.orphan_memory);
+	/* Until they expire or the module is unloaded. */
+	must(guest_wait(only_orphans, &device));
+	/* The sockets are closed. */
+	must(device_wait(device.fd, GAUGE(in_flight_memory), 0));
+	statistics = device_statistics(device.fd);
 	device_close(&device);
 	must(guest_unload() == 0);
 	must(guest_load("") == 0);

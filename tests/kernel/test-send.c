@@ -266,7 +266,7 @@ static void test_refused(void)
 	must(setsockopt(pair.far, SOL_SOCKET, SO_LINGER, &(struct linger){1, 0},
 			sizeof(struct linger)) == 0);
 	close(pair.far);
-	usleep(100000);
+	must(guest_reset(pair.near));
 	must(nabc_socksend(device.fd, pair.near, id, 0, 10, 0) == -1);
 	must(errno == ECONNRESET || errno == EPIPE);
 	close(pair.near);

@@ -29,6 +29,19 @@ die()
 	exit 1
 }
 
+# await WHY COMMAND...: until the command is true, at most a minute.
+await()
+{
+	local why=$1 i=0
+
+	shift
+	until "$@"; do
+		[ $i -lt 600 ] || die "$why"
+		i=$((i + 1))
+		usleep 100000
+	done
+}
+
 tested()
 {
 	echo "ok $*"
@@ -47,16 +60,16 @@ start()
 	server=$!
 }
 
+listening()
+{
+	kill -0 $server 2>/dev/null || die "the server ended"
+	grep -q 'sweet: listening on' $log
+}
+
 serve()
 {
-	local i=0
-
 	start "$@"
-	until grep -q 'sweet: listening on' $log; do
-		kill -0 $server 2>/dev/null && [ $i -lt 300 ] || die "no server: $*"
-		i=$((i + 1))
-		usleep 100000
-	done
+	await "no server: $*" listening
 }
 
 # refused AS OPTION...: the module was asked for, and cannot be had; $told says why.
@@ -246,20 +259,25 @@ end
 told="Permission denied" refused other --send-method kernel
 tested "a user who may not open the device"
 
+sending()
+{
+	[ "$(counter bytes.kernel)" -gt 0 ]
+}
+
+unloaded()
+{
+	rmmod nabc 2>/dev/null
+}
+
 # What it has is gone with it.
 serve root
 peer curl --silent --limit-rate 100K --output /dev/null http://$here4:$port/$huge &
-sleep 1
+await "no bytes leave" sending
 kill -9 $server
 wait $server 2>/dev/null
 server=
 rm $NABC_CACHE
-i=0
-until rmmod nabc 2>/dev/null; do
-	[ $i -lt 10 ] || die "the module cannot be unloaded after the server was killed"
-	i=$((i + 1))
-	usleep 100000
-done
+await "the module cannot be unloaded after the server was killed" unloaded
 tested "a server that is killed"
 
 serve root

@@ -109,21 +109,30 @@ static void ask(uint64_t tag, uint64_t seed, size_t size)
 	must(NC_exchange_kick(exchange, 0) == 0);
 }
 
+struct taking {
+	struct NC_response response;
+	uint64_t tag;
+	int got;
+};
+
+static bool is_taken(void *context)
+{
+	struct taking *taking = context;
+
+	taking->got = NC_exchange_reap(exchange, 0, &taking->tag, &taking->response);
+	return taking->got != 0;
+}
+
 static struct NC_response take(uint64_t wanted, bool kernel)
 {
 	const char *kind = kernel ? "Kind: kernel\r\n" : "Kind: other\r\n";
-	struct NC_response response;
-	uint64_t until = guest_now() + 60000, tag;
-	int got;
+	struct taking taking;
 
-	while ((got = NC_exchange_reap(exchange, 0, &tag, &response)) == 0) {
-		must(guest_now() < until);
-		usleep(1000);
-	}
-	must(got == 1 && tag == wanted && response.status == 200);
-	must(response.headers_length == strlen(kind));
-	must(memcmp(response.headers, kind, strlen(kind)) == 0);
-	return response;
+	must(guest_wait(is_taken, &taking));
+	must(taking.got == 1 && taking.tag == wanted && taking.response.status == 200);
+	must(taking.response.headers_length == strlen(kind));
+	must(memcmp(taking.response.headers, kind, strlen(kind)) == 0);
+	return taking.response;
 }
 
 static void send_body(const struct guest_pair *pair, const struct NC_response *response,
@@ -179,27 +188,25 @@ static void test_answers(uid_t user, int family)
 	guest_tested("a worker's answers, user %d, IPv%d", (int)user, family == AF_INET ? 4 : 6);
 }
 
+static bool are_units(void *context)
+{
+	return library_module().units == *(uint64_t *)context;
+}
+
 /* What was taken is sent to its end; the rest is gone within a second. */
 static void test_killed(uid_t user)
 {
 	NC_cache *cache = open_cache(0);
 	struct guest_pair pair = guest_connect(AF_INET);
 	struct NC_response response;
-	uint64_t until;
 
 	start(user);
 	ask(1, 1, SIZE);
 	response = take(1, true);
 	ask(2, 2, SIZE);
-	until = guest_now() + 60000;
-	while (library_module().inserted && library_module().units < 2 && guest_now() < until)
-		usleep(1000);
-	must(library_module().units == 2);
+	must(guest_wait(are_units, &(uint64_t){2}));
 	must(kill(NC_exchange_pid(exchange), SIGKILL) == 0);
-	until = guest_now() + 60000;
-	while (library_module().units > 1 && guest_now() < until)
-		usleep(1000);
-	must(library_module().units == 1);
+	must(guest_wait(are_units, &(uint64_t){1}));
 	send_body(&pair, &response, 1);
 	must(library_module().units == 0);
 	guest_disconnect(&pair);
@@ -273,7 +280,6 @@ static void test_attached(void)
 	int ready[2], over[2];
 	struct attached ends;
 	NC_cache *cache;
-	uint64_t until;
 	pid_t child;
 	size_t id;
 
@@ -292,10 +298,7 @@ static void test_attached(void)
 	must(library_stat().bytes[NC_METHOD_KERNEL] == SIZE);
 	close(over[1]);
 	guest_join(child);
-	until = guest_now() + 60000;
-	while (library_module().units && guest_now() < until)
-		usleep(1000);
-	must(library_module().units == 0);
+	must(guest_wait(are_units, &(uint64_t){0}));
 	close(ready[0]);
 	close(ready[1]);
 	close(over[0]);
