@@ -19,7 +19,9 @@
 #include <gw-fetch.h>
 #include <gw-keep.h>
 
-#define LINES_MAX 160 /* bytes that are written for each answer */
+#define LINES_MAX 256 /* bytes that are written for each answer */
+
+static_assert(RESPCACHE_HEAD_MAX + LINES_MAX <= TRANSACTION_HEAD_MAX, "a hit's head fits");
 
 /* In the transaction's scratch. */
 struct look {
@@ -58,8 +60,8 @@ static void write_head(struct transaction *transaction, struct slice lines, cons
 	va_list arguments;
 	int more;
 
-	/* Kept lines were once in such a buffer, with more behind them. */
-	assert(lines.length + LINES_MAX <= sizeof(transaction->head_buffer));
+	/* respcache_store() refuses longer ones. */
+	assert(lines.length <= RESPCACHE_HEAD_MAX);
 	memcpy(transaction->head_buffer, lines.at, lines.length);
 	va_start(arguments, format);
 	more = vsnprintf(transaction->head_buffer + lines.length, LINES_MAX, format, arguments);

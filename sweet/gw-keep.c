@@ -99,7 +99,7 @@ static void judge(struct transaction *transaction, const struct cacheable *said)
 {
 	struct gw_keep *keep = transaction->keep;
 
-	if (!terms_of(keep, said).fresh) {
+	if (!terms_of(keep, said).fresh || transaction->head_length > RESPCACHE_HEAD_MAX) {
 		gw_keep_drop(transaction, is_no_answer(said->head->status) ? RESPCACHE_LOST
 									   : RESPCACHE_NOT_KEPT);
 		return;

@@ -134,6 +134,11 @@ struct respcache_entry *respcache_entry_new(const struct respcache_flight *fligh
 	entry->view.head = put_lines(&pen, answer->lines, false);
 	entry->view.lean = put_lines(&pen, answer->lines, true);
 	assert(pen.at <= (char *)entry + size);
+	/* A hit adds lines of its own, in a buffer that is no larger than the first answer's. */
+	if (entry->view.head.length > RESPCACHE_HEAD_MAX) {
+		free(entry);
+		return NULL;
+	}
 	if (!date_parse(said->modified, time(NULL), &entry->view.modified))
 		entry->view.modified = 0;
 	set_times(entry, answer, now_ns);

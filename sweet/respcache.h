@@ -22,6 +22,7 @@
 
 #define RESPCACHE_RANGES_MAX 64u /* a bit each in a number */
 #define RESPCACHE_TAGS_MAX 64u
+#define RESPCACHE_HEAD_MAX 7936u /* bytes of header lines; an answer with more is not kept */
 
 struct respcache;
 struct respcache_entry;

@@ -219,6 +219,18 @@ def test_large(site):
     assert one.body != other.body and len(one.body) == len(other.body)
 
 
+def test_long_head(site):
+    """All that a head has room for is passed on; what a hit can add its lines to is kept."""
+    def ask(length):
+        target = "/w/r/long?Cache-Control:max-age=30&X-A:"
+        return site.get(target + "a" * (length - len("Cache-Control: max-age=30\r\nX-A: \r\n")))
+    pairs = {length: (ask(length), ask(length))
+             for length in (7000, *range(7992, 8065, 8), 7890, 7936, 7937)}
+    for length, (one, other) in pairs.items():
+        assert (one.status, other.status, one["X-A"]) == (200, 200, other["X-A"])
+        assert (one.body == other.body) == (length == 7000), length
+
+
 def test_hit_ratio(site):
     site.purge("/*")
     before = site.counters()

@@ -64,6 +64,32 @@ START_TEST(test_kept)
 }
 END_TEST
 
+/* A hit adds lines of its own to the head, for which there must be room. */
+START_TEST(test_long_head)
+{
+	static char lines[RESPCACHE_HEAD_MAX + 2];
+
+	open_all(100, 100000);
+	for (unsigned more = 0; more < 2; more++) {
+		size_t length = RESPCACHE_HEAD_MAX + more;
+		struct NC_range range = make_unit('a', 10);
+		struct asker asker;
+
+		memset(lines, 'x', length);
+		memcpy(lines, KEEP_10 "X:", strlen(KEEP_10 "X:"));
+		memcpy(lines + length - 2, "\r\n", 3);
+		ck_assert_int_eq(look(&asker, more ? GET("/more", "") : GET("/", ""), BEGIN),
+				 RESPCACHE_FETCH);
+		ck_assert(answer_with(asker.ask.flight, lines, &range, 1, true, BEGIN) == !more);
+		ck_assert_int_eq(NC_release(range.id), 0);
+		ck_assert(is_alive(range.id) == !more);
+	}
+	ck_assert(hits(GET("/", ""), 'a', BEGIN));
+	ck_assert(!hits(GET("/more", ""), 'a', BEGIN));
+	close_all();
+}
+END_TEST
+
 /* Up to the last moment of being fresh, and of being stale. */
 START_TEST(test_time)
 {
@@ -434,6 +460,7 @@ END_TEST
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_kept);
+	tcase_add_test(tcase, test_long_head);
 	tcase_add_test(tcase, test_time);
 	tcase_add_test(tcase, test_refreshed);
 	tcase_add_test(tcase, test_destroyed);
