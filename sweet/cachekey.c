@@ -24,15 +24,17 @@ static size_t write_host(struct slice host, char *out)
 	return host.length + 1;
 }
 
-size_t cachekey_write(const struct request *request, char *out)
+size_t cachekey_write_url(const struct request *request, struct slice host, char *out)
 {
 	size_t length;
 
-	if (request->host.length > CACHEKEY_HOST_MAX || request->path.length == 0 ||
+	if (request->host.length)
+		host = request->host;
+	if (host.length > CACHEKEY_HOST_MAX || request->path.length == 0 ||
 	    request->path.at[0] != '/' ||
 	    request->path.length + request->query.length >= REQUEST_TARGET_MAX)
 		return 0;
-	length = write_host(request->host, out);
+	length = write_host(host, out);
 	memcpy(out + length, request->path.at, request->path.length);
 	length += request->path.length;
 	if (request->query.length) {
@@ -41,6 +43,21 @@ size_t cachekey_write(const struct request *request, char *out)
 		length += request->query.length;
 	}
 	return length;
+}
+
+size_t cachekey_write(const struct request *request, const struct cachekey_place *place, char *out,
+		      size_t *url_length)
+{
+	size_t length = cachekey_write_url(request, place->host, out);
+
+	*url_length = length;
+	if (length == 0 || place->text.length > CACHEKEY_PLACE_MAX - 2)
+		return 0;
+	out[length++] = '\0';
+	out[length++] = request->host.length ? '+' : '-';
+	if (place->text.length)
+		memcpy(out + length, place->text.at, place->text.length);
+	return length + place->text.length;
 }
 
 static bool skip(struct slice *slice, const char *text)

@@ -18,6 +18,7 @@
 #include <gw-call.h>
 #include <gw-fetch.h>
 #include <gw-keep.h>
+#include <gw-place.h>
 
 #define LINES_MAX 256 /* bytes that are written for each answer */
 
@@ -217,11 +218,18 @@ static enum respond look_up(struct transaction *transaction)
 	struct server *server = transaction->server;
 	struct gateway_pool *pool = look->pool;
 	const struct request *request = transaction->request;
-	enum respcache_verdict verdict =
-		respcache_look_up(server->site->responses, &look->ask, request,
-				  transaction->scope->response_cache, loop_now_ns(server->loop));
-	struct respcache_flight *flight = look->ask.flight;
+	struct respcache_flight *flight;
+	enum respcache_verdict verdict;
+	struct gw_place place;
 
+	/* Or its names are too long to be kept apart from others. */
+	if (transaction->scope->response_cache.mode == CACHEABLE_OFF ||
+	    !gw_place_write(&place, transaction, pool->settings))
+		return gw_respond(pool, transaction, look->skip);
+	look->ask.place = place.key;
+	verdict = respcache_look_up(server->site->responses, &look->ask, request,
+				    transaction->scope->response_cache, loop_now_ns(server->loop));
+	flight = look->ask.flight;
 	switch (verdict) {
 	case RESPCACHE_HIT:
 		return give(transaction, request);

@@ -13,13 +13,14 @@
 
 #include <cachekey.h>
 #include <gw-keep.h>
+#include <gw-place.h>
 #include <server.h>
 
 #define COPY_MAX ((size_t)4 << 20) /* bytes of a body that are copied at once */
 
 struct gw_keep {
-	struct respcache_flight *flight; /* NULL: what is at the key has changed */
-	struct slice key;
+	struct respcache_flight *flight; /* NULL: what is at the URL has changed */
+	struct slice url;
 	bool begun; /* the head is known */
 	char *head; /* as the program wrote it; NULL: no line */
 	size_t head_length;
@@ -46,7 +47,7 @@ static void free_keep(struct transaction *transaction)
 	if (keep->body)
 		g_byte_array_unref(keep->body);
 	g_free(keep->head);
-	g_free((char *)(uintptr_t)keep->key.at);
+	g_free((char *)(uintptr_t)keep->url.at);
 	g_free(keep);
 }
 
@@ -61,13 +62,13 @@ void gw_keep_flight(struct transaction *transaction, struct respcache_flight *fl
 
 void gw_keep_change(struct transaction *transaction, const struct request *request)
 {
-	char key[CACHEKEY_MAX];
-	size_t length = cachekey_write(request, key);
+	char host[GW_HOST_MAX], url[CACHEKEY_URL_MAX];
+	size_t length = cachekey_write_url(request, gw_place_host(transaction, host), url);
 
 	if (!length)
 		return;
 	transaction->keep = g_new0(struct gw_keep, 1);
-	transaction->keep->key = (struct slice){g_memdup2(key, length), length};
+	transaction->keep->url = (struct slice){g_memdup2(url, length), length};
 }
 
 void gw_keep_drop(struct transaction *transaction, enum respcache_failure failure)
@@ -138,7 +139,7 @@ void gw_keep_head(struct transaction *transaction, const struct cgihead *head)
 		judge(transaction, &said);
 	} else {
 		if (head->status >= 200 && head->status < 400)
-			respcache_invalidate(cache_of(transaction), keep->key);
+			respcache_invalidate(cache_of(transaction), keep->url);
 		free_keep(transaction);
 	}
 }

@@ -114,6 +114,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/gw-call.c sweet/gw-call.h \
 	sweet/gw-pace.c sweet/gw-pace.h \
 	sweet/gw-variables.c sweet/gw-variables.h \
+	sweet/gw-place.c sweet/gw-place.h \
 	sweet/gw-keep.c sweet/gw-keep.h \
 	sweet/gw-fetch.c sweet/gw-fetch.h \
 	sweet/gw-cache.c sweet/gw-cache.h \

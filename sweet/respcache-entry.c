@@ -115,8 +115,9 @@ struct respcache_entry *respcache_entry_new(const struct respcache_flight *fligh
 	if (answer->range_count > RESPCACHE_RANGES_MAX || tags < 0 || values_length < 0)
 		return NULL;
 	size = sizeof(*entry) + (size_t)tags * sizeof(struct respcache_tag) +
-	       answer->range_count * sizeof(struct NC_range) + flight->key_length + names.length +
-	       (size_t)values_length + said->etag.length + 2 * room_for(answer->lines);
+	       answer->range_count * sizeof(struct NC_range) + flight->key.text.length +
+	       names.length + (size_t)values_length + said->etag.length +
+	       2 * room_for(answer->lines);
 	entry = calloc(1, size);
 	if (!entry)
 		return NULL;
@@ -126,7 +127,8 @@ struct respcache_entry *respcache_entry_new(const struct respcache_flight *fligh
 		entry->tags[i] = (struct respcache_tag){.hash = hashes[i], .entry = entry};
 	set_ranges(entry, (struct NC_range *)(entry->tags + tags), answer);
 	pen.at = (char *)(entry->view.ranges + answer->range_count);
-	entry->key = put(&pen, (struct slice){flight->key, flight->key_length});
+	entry->key = flight->key;
+	entry->key.text = put(&pen, flight->key.text);
 	entry->names = put(&pen, names);
 	entry->values = put(&pen, (struct slice){values, (size_t)values_length}).at;
 	entry->view.status = said->head->status;
@@ -143,7 +145,6 @@ struct respcache_entry *respcache_entry_new(const struct respcache_flight *fligh
 		entry->view.modified = 0;
 	set_times(entry, answer, now_ns);
 	atomic_init(&entry->references, 1);
-	entry->hash = flight->hash;
 	entry->shared = answer->terms.shared;
 	entry->given = answer->given;
 	entry->size = size;
@@ -189,10 +190,16 @@ void respcache_put(struct respcache_entry *entry)
 
 /* --- found ---------------------------------------------------------------------------------- */
 
-bool respcache_entry_is(const struct respcache_entry *entry, uint64_t hash, struct slice key)
+bool respcache_key_equal(const struct respcache_key *one, const struct respcache_key *other)
 {
-	return entry->hash == hash && entry->key.length == key.length &&
-	       memcmp(entry->key.at, key.at, key.length) == 0;
+	return one->mark == other->mark && one->text.length == other->text.length &&
+	       memcmp(one->text.at, other->text.at, one->text.length) == 0;
+}
+
+bool respcache_key_has_url(const struct respcache_key *key, uint64_t hash, struct slice url)
+{
+	return key->hash == hash && key->url_length == url.length &&
+	       memcmp(key->text.at, url.at, url.length) == 0;
 }
 
 bool respcache_entry_answers(const struct respcache_entry *entry, const struct request *request,
@@ -217,7 +224,7 @@ struct respcache_tag **respcache_tag_chain(struct respcache *cache, struct respc
 
 static void link_tags(struct respcache *cache, struct respcache_entry *entry)
 {
-	struct respcache_shard *shard = respcache_shard(cache, entry->hash);
+	struct respcache_shard *shard = respcache_shard(cache, entry->key.hash);
 
 	for (unsigned i = 0; i < entry->tag_count; i++) {
 		struct respcache_tag *tag = &entry->tags[i];
@@ -301,8 +308,8 @@ static struct respcache_entry *choose(struct respcache_shard *shard,
 void respcache_link_locked(struct respcache *cache, struct respcache_entry *entry,
 			   struct respcache_entry **dropped)
 {
-	struct respcache_shard *shard = respcache_shard(cache, entry->hash);
-	struct respcache_entry **chain = respcache_chain(cache, entry->hash);
+	struct respcache_shard *shard = respcache_shard(cache, entry->key.hash);
+	struct respcache_entry **chain = respcache_chain(cache, entry->key.hash);
 
 	entry->next = *chain;
 	entry->link = chain;

@@ -30,17 +30,17 @@ struct respcache_copy *respcache_copy_new(const struct request *request)
 /* --- flights ---------------------------------------------------------------------------- */
 
 struct respcache_flight *respcache_flight_new(struct respcache *cache, struct respcache_copy *copy,
-					      uint64_t hash, struct slice key)
+					      const struct respcache_key *key)
 {
-	struct respcache_flight *flight = malloc(sizeof(*flight) + key.length);
+	struct respcache_flight *flight = malloc(sizeof(*flight) + key->text.length);
 
 	if (!flight) {
 		free(copy);
 		return NULL;
 	}
-	*flight = (struct respcache_flight){
-		.cache = cache, .copy = copy, .hash = hash, .key_length = key.length};
-	memcpy(flight->key, key.at, key.length);
+	*flight = (struct respcache_flight){.cache = cache, .copy = copy, .key = *key};
+	memcpy(flight->text, key->text.at, key->text.length);
+	flight->key.text.at = flight->text;
 	flight->last = &flight->waiters;
 	return flight;
 }
@@ -63,8 +63,8 @@ void respcache_flight_begin_locked(struct respcache_shard *shard, struct respcac
 	shard->flights = flight;
 }
 
-struct respcache_flight *respcache_flight_find_locked(struct respcache_shard *shard, uint64_t hash,
-						      struct slice key,
+struct respcache_flight *respcache_flight_find_locked(struct respcache_shard *shard,
+						      const struct respcache_key *key,
 						      const struct request *request,
 						      bool authorized,
 						      const struct respcache_entry *like)
@@ -76,8 +76,7 @@ struct respcache_flight *respcache_flight_find_locked(struct respcache_shard *sh
 	if (names.length && cachekey_values(request, names, values) < 0)
 		return NULL;
 	for (; flight; flight = flight->next)
-		if (flight->hash == hash && !flight->purged && flight->key_length == key.length &&
-		    memcmp(flight->key, key.at, key.length) == 0 &&
+		if (!flight->purged && respcache_key_equal(&flight->key, key) &&
 		    flight->copy->authorized == authorized &&
 		    cachekey_matches(&flight->copy->request, names, values))
 			return flight;
@@ -96,7 +95,7 @@ bool respcache_flight_authorized(const struct respcache_flight *flight)
 
 bool respcache_flight_awaited(const struct respcache_flight *flight)
 {
-	struct respcache_shard *shard = respcache_shard(flight->cache, flight->hash);
+	struct respcache_shard *shard = respcache_shard(flight->cache, flight->key.hash);
 	bool awaited;
 
 	pthread_mutex_lock(&shard->lock);
@@ -188,12 +187,11 @@ static struct respcache_ask *land_locked(struct respcache_flight *flight)
 static void replace_locked(struct respcache_flight *flight, struct respcache_shard *shard,
 			   struct respcache_entry **dropped)
 {
-	struct slice key = {flight->key, flight->key_length};
-	struct respcache_entry *entry = *respcache_chain(flight->cache, flight->hash), *next;
+	struct respcache_entry *entry = *respcache_chain(flight->cache, flight->key.hash), *next;
 
 	for (; entry; entry = next) {
 		next = entry->next;
-		if (respcache_entry_is(entry, flight->hash, key) &&
+		if (respcache_key_equal(&entry->key, &flight->key) &&
 		    cachekey_matches(&flight->copy->request, entry->names, entry->values))
 			respcache_unlink_locked(shard, entry, dropped);
 	}
@@ -215,7 +213,7 @@ bool respcache_store(struct respcache_flight *flight, const struct respcache_ans
 		     uint64_t now_ns)
 {
 	struct respcache *cache = flight->cache;
-	struct respcache_shard *shard = respcache_shard(cache, flight->hash);
+	struct respcache_shard *shard = respcache_shard(cache, flight->key.hash);
 	struct respcache_entry *entry = respcache_entry_new(flight, answer, now_ns);
 	struct respcache_entry *dropped = NULL;
 	struct respcache_ask *waiters;
@@ -239,7 +237,7 @@ bool respcache_store(struct respcache_flight *flight, const struct respcache_ans
 		end_in_time(answer);
 		respcache_count(shard, COUNT_STORED);
 		respcache_mark_set(cache,
-				   respcache_mark_hash(flight->hash, flight->copy->authorized),
+				   respcache_mark_hash(flight->key.mark, flight->copy->authorized),
 				   MARK_KEPT, now_ns);
 	}
 	tell(waiters, kept ? entry : NULL, kept || purged ? RESPCACHE_AGAIN : RESPCACHE_PASS);
@@ -256,14 +254,14 @@ bool respcache_store(struct respcache_flight *flight, const struct respcache_ans
 void respcache_give_up(struct respcache_flight *flight, enum respcache_failure failure,
 		       uint64_t now_ns)
 {
-	struct respcache_shard *shard = respcache_shard(flight->cache, flight->hash);
+	struct respcache_shard *shard = respcache_shard(flight->cache, flight->key.hash);
 	struct respcache_entry *dropped = NULL;
 	struct respcache_ask *waiters;
 
 	/* Before any of them is told: they shall not line up again. */
 	if (failure == RESPCACHE_NOT_KEPT)
 		respcache_mark_set(flight->cache,
-				   respcache_mark_hash(flight->hash, flight->copy->authorized),
+				   respcache_mark_hash(flight->key.mark, flight->copy->authorized),
 				   MARK_NOT_KEPT, now_ns);
 	pthread_mutex_lock(&shard->lock);
 	/* What was kept when such answers still were is not true any more. */

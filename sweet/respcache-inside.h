@@ -3,7 +3,7 @@
  * respcache-inside.h - what the files of respcache.h share: entries in shards,
  * each with its lock; flights; marks; the log of purged tags.
  *
- * A key's hash says which shard has its entries and flights.  The lock of a
+ * A URL's hash says which shard has its entries and flights.  The lock of a
  * shard is held for comparisons and links alone: what is allocated is so
  * before, units are held, destroyed and entries freed behind it.  Counters and
  * references are atomic.
@@ -19,12 +19,19 @@
 #include <stdalign.h>
 #include <stdatomic.h>
 
-#include <cachekey.h>
 #include <respcache.h>
 
 #define RESPCACHE_SHARDS 16u
 #define RESPCACHE_MARKS 4096u
 #define RESPCACHE_PURGES 1024u
+
+/* See cachekey.h. */
+struct respcache_key {
+	struct slice text;
+	size_t url_length;
+	uint64_t hash; /* of its URL: all that may be purged together has one shard */
+	uint64_t mark; /* of all of it */
+};
 
 /* A request and the head that it lies in. */
 struct respcache_copy {
@@ -45,10 +52,11 @@ struct respcache_entry {
 	_Atomic unsigned references; /* the shard's is one */
 	_Atomic bool used;	     /* since the hand came by */
 	bool linked, shared;
-	uint64_t given;				      /* bit of each range */
-	uint64_t hash, stored_ns, fresh_ns, stale_ns; /* until when it is both */
-	uint32_t age;				      /* seconds when it was stored */
-	struct slice key, names;
+	uint64_t given;				/* bit of each range */
+	uint64_t stored_ns, fresh_ns, stale_ns; /* until when it is both */
+	uint32_t age;				/* seconds when it was stored */
+	struct respcache_key key;
+	struct slice names;
 	const char *values;
 	size_t size;
 	struct respcache_entry *next, **link;  /* of one hash; or of a list of the dropped */
@@ -62,10 +70,10 @@ struct respcache_flight {
 	struct respcache_copy *copy;
 	struct respcache_flight *next, **link;
 	struct respcache_ask *waiters, **last;
-	uint64_t hash, purges; /* tags purged when it began */
-	bool purged;	       /* what comes is not to be kept */
-	size_t key_length;
-	char key[];
+	uint64_t purges; /* tags purged when it began */
+	bool purged;	 /* what comes is not to be kept */
+	struct respcache_key key;
+	char text[]; /* of the key */
 };
 
 /* Indices of counters. */
@@ -140,8 +148,11 @@ void respcache_entry_unref(struct respcache_entry *entry);
 /* Holds its units; false: one is no more. */
 bool respcache_entry_hold(struct respcache_entry *entry);
 
-/* Whether it has that key; whether it answers this request. */
-bool respcache_entry_is(const struct respcache_entry *entry, uint64_t hash, struct slice key);
+/* Whether both are one; whether they have one URL. */
+bool respcache_key_equal(const struct respcache_key *one, const struct respcache_key *other);
+bool respcache_key_has_url(const struct respcache_key *key, uint64_t hash, struct slice url);
+
+/* Whether it answers this request. */
 bool respcache_entry_answers(const struct respcache_entry *entry, const struct request *request,
 			     bool authorized);
 
@@ -167,13 +178,13 @@ void respcache_drop(struct respcache_entry *dropped);
 
 /* Takes the copy over; NULL: no memory, and the copy is gone. */
 struct respcache_flight *respcache_flight_new(struct respcache *cache, struct respcache_copy *copy,
-					      uint64_t hash, struct slice key);
+					      const struct respcache_key *key);
 void respcache_flight_free(struct respcache_flight *flight);
 void respcache_flight_begin_locked(struct respcache_shard *shard, struct respcache_flight *flight);
 
 /* One that brings what the request wants; like: an entry of the same key, or NULL. */
-struct respcache_flight *respcache_flight_find_locked(struct respcache_shard *shard, uint64_t hash,
-						      struct slice key,
+struct respcache_flight *respcache_flight_find_locked(struct respcache_shard *shard,
+						      const struct respcache_key *key,
 						      const struct request *request,
 						      bool authorized,
 						      const struct respcache_entry *like);

@@ -110,15 +110,15 @@ void respcache_purge_tags(struct respcache *cache, struct slice list)
 
 /* --- by URL ----------------------------------------------------------------------------------- */
 
-/* Keys to be dropped. */
+/* Keys to be dropped, by their URLs. */
 struct pattern {
-	struct slice key; /* which begins with a blank for those of all hosts */
+	struct slice url; /* which begins with a blank for those of all hosts */
 	bool prefix;
 };
 
-static bool fits(const struct pattern *pattern, struct slice key)
+static bool fits(const struct pattern *pattern, const struct respcache_key *whole)
 {
-	struct slice wanted = pattern->key;
+	struct slice wanted = pattern->url, key = {whole->text.at, whole->url_length};
 
 	if (wanted.at[0] == ' ') {
 		const char *blank = memchr(key.at, ' ', key.length);
@@ -136,29 +136,29 @@ static long purge_shard(struct respcache_shard *shard, const struct pattern *pat
 
 	pthread_mutex_lock(&shard->lock);
 	for (struct respcache_flight *at = shard->flights; at; at = at->next)
-		at->purged |= fits(pattern, (struct slice){at->key, at->key_length});
+		at->purged |= fits(pattern, &at->key);
 	for (entry = shard->newest; entry; entry = older) {
 		older = entry->older;
-		if (fits(pattern, entry->key))
+		if (fits(pattern, &entry->key))
 			respcache_unlink_locked(shard, entry, &dropped);
 	}
 	pthread_mutex_unlock(&shard->lock);
 	return end_all(shard, dropped);
 }
 
-/* One key alone: its chain has all of it. */
-static long purge_key(struct respcache *cache, struct slice key)
+/* One URL alone: its chain has all of it. */
+static long purge_one(struct respcache *cache, struct slice url)
 {
-	uint64_t hash = respcache_hash(cache, key);
+	uint64_t hash = respcache_hash(cache, url);
 	struct respcache_shard *shard = respcache_shard(cache, hash);
 	struct respcache_entry *dropped = NULL, *entry, *next;
 
 	pthread_mutex_lock(&shard->lock);
 	for (struct respcache_flight *at = shard->flights; at; at = at->next)
-		at->purged |= at->hash == hash;
+		at->purged |= at->key.hash == hash;
 	for (entry = *respcache_chain(cache, hash); entry; entry = next) {
 		next = entry->next;
-		if (respcache_entry_is(entry, hash, key))
+		if (respcache_key_has_url(&entry->key, hash, url))
 			respcache_unlink_locked(shard, entry, &dropped);
 	}
 	pthread_mutex_unlock(&shard->lock);
@@ -167,15 +167,15 @@ static long purge_key(struct respcache *cache, struct slice key)
 
 static long purge_url(struct respcache *cache, struct slice url)
 {
-	char key[CACHEKEY_MAX];
-	struct pattern pattern = {{key, 0}, false};
+	char text[CACHEKEY_URL_MAX];
+	struct pattern pattern = {{text, 0}, false};
 	long count = 0;
 
-	pattern.key.length = cachekey_of_url(url, key, &pattern.prefix);
-	if (!pattern.key.length)
+	pattern.url.length = cachekey_of_url(url, text, &pattern.prefix);
+	if (!pattern.url.length)
 		return -EINVAL;
-	if (!pattern.prefix && key[0] != ' ')
-		return purge_key(cache, pattern.key);
+	if (!pattern.prefix && text[0] != ' ')
+		return purge_one(cache, pattern.url);
 	for (unsigned i = 0; i < cache->shard_count; i++)
 		count += purge_shard(&cache->shards[i], &pattern);
 	return count;
@@ -199,7 +199,7 @@ long respcache_purge(struct respcache *cache, struct slice what)
 	return purge_tag(cache, what);
 }
 
-void respcache_invalidate(struct respcache *cache, struct slice key)
+void respcache_invalidate(struct respcache *cache, struct slice url)
 {
-	(void)purge_key(cache, key);
+	(void)purge_one(cache, url);
 }

@@ -146,9 +146,9 @@ struct search {
 	struct respcache_ask *ask;
 	const struct request *request;
 	struct cacheable_rule rule;
-	uint64_t now_ns, hash;
+	uint64_t now_ns;
 	bool authorized;
-	struct slice key;
+	struct respcache_key key;
 	/* Made without the lock, if need be; the rest that is not used is freed. */
 	struct respcache_copy *copy;
 	struct respcache_flight *flight;
@@ -158,12 +158,12 @@ struct search {
 /* The entry for the request, if it is worth something; *like: any of the key. */
 static struct respcache_entry *find_locked(struct search *search, struct respcache_entry **like)
 {
-	struct respcache_entry *entry = *respcache_chain(search->cache, search->hash), *next;
+	struct respcache_entry *entry = *respcache_chain(search->cache, search->key.hash), *next;
 
 	*like = NULL;
 	for (; entry; entry = next) {
 		next = entry->next;
-		if (!respcache_entry_is(entry, search->hash, search->key))
+		if (!respcache_key_equal(&entry->key, &search->key))
 			continue;
 		*like = entry;
 		if (!respcache_entry_answers(entry, search->request, search->authorized))
@@ -185,7 +185,7 @@ static enum respcache_verdict give_locked(struct search *search, struct respcach
 	bool fresh = search->now_ns < entry->fresh_ns;
 
 	if (!fresh && search->request->method == METHOD_GET &&
-	    !respcache_flight_find_locked(search->shard, search->hash, search->key, search->request,
+	    !respcache_flight_find_locked(search->shard, &search->key, search->request,
 					  search->authorized, entry)) {
 		/* Made without the lock: then once more. */
 		if (!search->flight)
@@ -216,8 +216,8 @@ static enum respcache_verdict miss_locked(struct search *search, const struct re
 	    (search->request->conditional && mark != MARK_KEPT) || ask->waits >= WAITS_MAX ||
 	    mark == MARK_NOT_KEPT)
 		return RESPCACHE_PASS;
-	flight = respcache_flight_find_locked(search->shard, search->hash, search->key,
-					      search->request, search->authorized, like);
+	flight = respcache_flight_find_locked(search->shard, &search->key, search->request,
+					      search->authorized, like);
 	if (!flight && search->flight) {
 		respcache_flight_begin_locked(search->shard, search->flight);
 		ask->flight = search->flight;
@@ -286,8 +286,7 @@ static bool prepare(struct search *search, enum respcache_verdict wanted)
 	if (wanted == RESPCACHE_AGAIN)
 		search->copy = copy;
 	else if (copy)
-		search->flight =
-			respcache_flight_new(search->cache, copy, search->hash, search->key);
+		search->flight = respcache_flight_new(search->cache, copy, &search->key);
 	return search->copy || search->flight;
 }
 
@@ -334,19 +333,21 @@ enum respcache_verdict respcache_look_up(struct respcache *cache, struct respcac
 	    (request->method != METHOD_GET && request->method != METHOD_HEAD) ||
 	    request->content_length || request->chunked)
 		return RESPCACHE_PASS;
-	search.key = (struct slice){key, cachekey_write(request, key)};
-	if (!search.key.length)
+	search.key.text = (struct slice){
+		key, cachekey_write(request, &ask->place, key, &search.key.url_length)};
+	if (!search.key.text.length)
 		return RESPCACHE_PASS;
-	search.hash = respcache_hash(cache, search.key);
-	search.shard = respcache_shard(cache, search.hash);
+	search.key.mark = respcache_hash(cache, search.key.text);
 	search.authorized = request_find(request, "Authorization");
-	ask->mark = respcache_mark_hash(search.hash, search.authorized);
+	ask->mark = respcache_mark_hash(search.key.mark, search.authorized);
 	/* Most paths never keep anything: this is all that it costs them. */
 	if (rule.mode == CACHEABLE_MARKED &&
 	    respcache_mark_of(cache, ask->mark, now_ns) != MARK_KEPT) {
-		respcache_count(search.shard, COUNT_PASSED);
+		respcache_count(respcache_shard(cache, ask->mark), COUNT_PASSED);
 		return RESPCACHE_PASS;
 	}
+	search.key.hash = respcache_hash(cache, (struct slice){key, search.key.url_length});
+	search.shard = respcache_shard(cache, search.key.hash);
 	verdict = run(&search);
 	free(search.copy);
 	respcache_flight_free(search.flight);

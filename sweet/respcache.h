@@ -17,6 +17,7 @@
 #define SWEET_RESPCACHE_H
 
 #include <cacheable.h>
+#include <cachekey.h>
 #include <loop.h>
 #include <request.h>
 
@@ -59,6 +60,7 @@ enum respcache_verdict {
 struct respcache_ask {
 	void (*told)(struct respcache_ask *ask); /* after RESPCACHE_WAIT, with the verdict */
 	struct loop *loop;
+	struct cachekey_place place; /* looked at by respcache_look_up() alone */
 	enum respcache_verdict verdict;
 	struct respcache_entry *entry;	 /* its units held; for respcache_put() */
 	struct respcache_flight *flight; /* the caller's to end */
@@ -72,7 +74,7 @@ struct respcache_ask {
 	unsigned waits;
 };
 
-/* ask has told and loop, and for the rest zeros the first time. */
+/* ask has told, loop and place, and for the rest zeros the first time. */
 enum respcache_verdict respcache_look_up(struct respcache *cache, struct respcache_ask *ask,
 					 const struct request *request, struct cacheable_rule rule,
 					 uint64_t now_ns);
@@ -147,7 +149,8 @@ void respcache_note(struct respcache *cache, uint64_t mark, uint64_t now_ns);
 
 /*
  * Drops what belongs to a URL, "http://host/path?query" or "/path?query" for
- * all hosts, with a '*' at its end to what begins so; else to a tag.  What is
+ * all hosts, with a '*' at its end to what begins so, wherever its requests
+ * came in; else to a tag.  What is
  * being fetched at this moment is not kept either.  The entries dropped, or
  * -EINVAL: it is neither.
  */
@@ -157,10 +160,10 @@ long respcache_purge(struct respcache *cache, struct slice what);
 void respcache_purge_tags(struct respcache *cache, struct slice list);
 
 /*
- * The URL with that key (cachekey.h): a request has changed something there
- * (RFC 9111, section 4.4).
+ * The URL of those bytes (cachekey_write_url()): a request has changed
+ * something there (RFC 9111, section 4.4).
  */
-void respcache_invalidate(struct respcache *cache, struct slice key);
+void respcache_invalidate(struct respcache *cache, struct slice url);
 
 /* Counted since it was opened, but for the first two. */
 struct respcache_stat {

@@ -113,7 +113,7 @@ content-read spool
 content content-inside content-table content-fresh auth folder
 content-turn
 site
-server
+server gw-place
 logs gw-process.h gateway.h gw-keep filestream textbody
 gw-process gw-variables gw-call gw-pace
 gw-window gw-stream gw-fetch gw-parts

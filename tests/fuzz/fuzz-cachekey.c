@@ -12,12 +12,12 @@
 
 static void check_key(const struct request *request)
 {
-	static char key[CACHEKEY_MAX], again[CACHEKEY_MAX];
+	static char key[CACHEKEY_URL_MAX], again[CACHEKEY_URL_MAX];
 	static char url[8 + CACHEKEY_HOST_MAX + REQUEST_TARGET_MAX + 2];
-	size_t length = cachekey_write(request, key), at = 0, second;
+	size_t length = cachekey_write_url(request, (struct slice){NULL, 0}, key), at = 0, second;
 	bool prefix;
 
-	MUST(length <= CACHEKEY_MAX);
+	MUST(length <= CACHEKEY_URL_MAX);
 	if (length == 0 || request->host.length == 0)
 		return;
 	memcpy(url, "http://", 7);

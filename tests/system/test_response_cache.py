@@ -9,6 +9,8 @@ import http.client
 import json
 import os
 import pathlib
+import re
+import signal
 import stat
 import subprocess
 import time
@@ -176,6 +178,74 @@ def test_query_and_host_tell_apart(site):
         client.send(f"GET {target} HTTP/1.1\r\nHost: other\r\n\r\n".encode())
         assert int(client.response().body.split()[0]) != first
     assert site.call(target) == first
+
+
+PLACES = """[sweet]
+cache-socket={folder}/socket
+[host one]
+names=name.example
+listen=127.0.0.1:0
+[host other]
+names=name.example
+listen=127.0.0.2:0
+[pool first]
+protocol=worker
+command={worker}
+processes=1
+[pool second]
+protocol=worker
+command={worker} {folder}
+processes=1
+[path one/w]
+pool=first
+cache=response
+[path one/w/below]
+pool={pool}
+[path other/w]
+pool=first
+cache=response
+"""
+
+
+def test_places_tell_apart(kind, tmp_path):
+    """Nothing is given to others than those for whom it was made: neither by another address,
+    host or scope, nor when a reload gives the path to another pool."""
+    config = tmp_path / "sweet.conf"
+
+    def write_config(pool):
+        write(config, PLACES.format(folder=tmp_path, worker=TOLD, pool=pool).encode())
+
+    write_config("first")
+    with running(kind, tmp_path, "--config", config, "--listen", "127.0.0.2:0") as server:
+        site = Site(server, tmp_path)
+        assert server.errors.wait("listening on ", 2)
+        ports = dict(re.findall(r"http://(127\.0\.0\.\d):(\d+)/", server.errors.text()))
+
+        def call(address, target="/w/a?Cache-Control:max-age=600", host="name.example"):
+            with Client(int(ports[address]), address=address) as client:
+                head = f"GET {target} HTTP/1.1\r\nHost: {host}\r\n" if host else (
+                    f"GET {target} HTTP/1.0\r\n")
+                client.send(f"{head}\r\n".encode())
+                return int(client.response().body.split()[0])
+
+        one, other = call("127.0.0.1"), call("127.0.0.2")
+        assert one != other
+        assert (call("127.0.0.1"), call("127.0.0.2")) == (one, other)
+        # A program sees whether a host was named.
+        named = f"127.0.0.1:{ports['127.0.0.1']}"
+        bare = call("127.0.0.1", host=None)
+        assert call("127.0.0.1", host=None) == bare != call("127.0.0.1", host=named)
+        assert site.purge(f"http://{named}/w/a?Cache-Control:max-age=600") == 2
+        assert site.purge("http://name.example/w/a?Cache-Control:max-age=600") == 2
+        assert call("127.0.0.1") != one and call("127.0.0.2") != other
+        # The other pool's process counts its calls from one.
+        below = "/w/below/a?Cache-Control:max-age=600"
+        first = call("127.0.0.1", below)
+        assert call("127.0.0.1", below) == first > 1
+        write_config("second")
+        server.send_signal(signal.SIGHUP)
+        assert server.errors.wait("reloaded ")
+        assert call("127.0.0.1", below) == 1
 
 
 def test_vary(site):

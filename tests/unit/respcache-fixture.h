@@ -116,12 +116,16 @@ static inline void was_told(struct respcache_ask *ask)
 	});
 }
 
+/* Where the requests come in. */
+static struct cachekey_place here = {{"192.0.2.1:80", 12}, {"here", 4}};
+
 static inline enum respcache_verdict look_by(struct asker *asker, const char *head,
 					     struct cacheable_rule rule, uint64_t now_ns)
 {
 	struct request request = parse(head);
 
-	*asker = (struct asker){.ask = {.told = was_told, .loop = runners[0].loop}, .rule = rule};
+	*asker = (struct asker){.ask = {.told = was_told, .loop = runners[0].loop, .place = here},
+				.rule = rule};
 	return respcache_look_up(responses, &asker->ask, &request, rule, now_ns);
 }
 

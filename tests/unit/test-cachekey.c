@@ -19,8 +19,8 @@ static struct request parse(const char *head)
 static void check_key(const char *head, const char *want)
 {
 	struct request request = parse(head);
-	char key[CACHEKEY_MAX];
-	size_t length = cachekey_write(&request, key);
+	char key[CACHEKEY_URL_MAX];
+	size_t length = cachekey_write_url(&request, (struct slice){"192.0.2.1:80", 12}, key);
 
 	ck_assert_msg(length == strlen(want) && memcmp(key, want, length) == 0, "%s: %.*s", head,
 		      (int)length, key);
@@ -32,7 +32,7 @@ START_TEST(test_of_request)
 	check_key("GET /b/%20c?d=e&f HTTP/1.1\r\nHost: Example.ORG:8080\r\n\r\n",
 		  "example.org:8080 /b/%20c?d=e&f");
 	check_key("GET /A? HTTP/1.1\r\nHost: a\r\n\r\n", "a /A");
-	check_key("HEAD / HTTP/1.0\r\n\r\n", " /");
+	check_key("HEAD / HTTP/1.0\r\n\r\n", "192.0.2.1:80 /");
 	check_key("GET http://B/c HTTP/1.1\r\nHost: a\r\n\r\n", "b /c");
 	check_key("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n", "");
 }
@@ -40,20 +40,58 @@ END_TEST
 
 START_TEST(test_long_ones)
 {
-	char head[REQUEST_HEAD_MAX], key[CACHEKEY_MAX];
+	char head[REQUEST_HEAD_MAX], key[CACHEKEY_URL_MAX];
 	struct request request;
 
 	snprintf(head, sizeof(head), "GET / HTTP/1.1\r\nHost: %0*d\r\n\r\n", CACHEKEY_HOST_MAX, 1);
 	request = parse(head);
-	ck_assert_uint_eq(cachekey_write(&request, key), CACHEKEY_HOST_MAX + 2);
+	ck_assert_uint_eq(cachekey_write_url(&request, (struct slice){NULL, 0}, key),
+			  CACHEKEY_HOST_MAX + 2);
 	snprintf(head, sizeof(head), "GET / HTTP/1.1\r\nHost: %0*d\r\n\r\n", CACHEKEY_HOST_MAX + 1,
 		 1);
 	request = parse(head);
-	ck_assert_uint_eq(cachekey_write(&request, key), 0);
+	ck_assert_uint_eq(cachekey_write_url(&request, (struct slice){NULL, 0}, key), 0);
 	snprintf(head, sizeof(head), "GET /%0*d HTTP/1.1\r\nHost: a\r\n\r\n",
 		 REQUEST_TARGET_MAX - 2, 1);
 	request = parse(head);
-	ck_assert_uint_eq(cachekey_write(&request, key), REQUEST_TARGET_MAX + 1);
+	ck_assert_uint_eq(cachekey_write_url(&request, (struct slice){NULL, 0}, key),
+			  REQUEST_TARGET_MAX + 1);
+}
+END_TEST
+
+/* The key of a request at a place. */
+static struct slice key_at(const char *head, const char *host, struct slice text, char *out)
+{
+	struct cachekey_place place = {{host, strlen(host)}, text};
+	struct request request = parse(head);
+	size_t url_length, length = cachekey_write(&request, &place, out, &url_length);
+
+	ck_assert_uint_le(length, CACHEKEY_MAX);
+	if (length)
+		ck_assert(url_length < length && memcmp(out, "a /", 3) == 0);
+	return (struct slice){out, length};
+}
+
+START_TEST(test_place)
+{
+	static const char with[] = "GET / HTTP/1.1\r\nHost: a\r\n\r\n",
+			  without[] = "GET / HTTP/1.0\r\n\r\n";
+	static char text[CACHEKEY_PLACE_MAX], one[CACHEKEY_MAX], two[CACHEKEY_MAX];
+	struct slice first = key_at(with, "b", (struct slice){"x", 1}, one), second;
+
+	ck_assert(first.length == strlen("a /") + 3);
+	second = key_at(with, "c", (struct slice){"x", 1}, two);
+	ck_assert(first.length == second.length && memcmp(one, two, first.length) == 0);
+	second = key_at(with, "b", (struct slice){"y", 1}, two);
+	ck_assert(first.length != second.length || memcmp(one, two, first.length) != 0);
+	second = key_at(with, "b", (struct slice){NULL, 0}, two);
+	ck_assert(second.length && first.length != second.length);
+	/* A program sees that the host was not named. */
+	second = key_at(without, "a", (struct slice){"x", 1}, two);
+	ck_assert(first.length != second.length || memcmp(one, two, first.length) != 0);
+	memset(text, 'x', sizeof(text));
+	ck_assert(key_at(with, "", (struct slice){text, sizeof(text) - 2}, one).length);
+	ck_assert(!key_at(with, "", (struct slice){text, sizeof(text) - 1}, one).length);
 }
 END_TEST
 
@@ -90,7 +128,7 @@ static const struct {
 
 START_TEST(test_of_url)
 {
-	char key[CACHEKEY_MAX];
+	char key[CACHEKEY_URL_MAX];
 	bool prefix;
 	size_t length =
 		cachekey_of_url((struct slice){urls[_i].url, strlen(urls[_i].url)}, key, &prefix);
@@ -104,7 +142,7 @@ END_TEST
 
 START_TEST(test_long_urls)
 {
-	static char url[REQUEST_TARGET_MAX + 64], key[CACHEKEY_MAX];
+	static char url[REQUEST_TARGET_MAX + 64], key[CACHEKEY_URL_MAX];
 	bool prefix;
 
 	memset(url, 'a', sizeof(url));
@@ -208,6 +246,7 @@ static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_of_request);
 	tcase_add_test(tcase, test_long_ones);
+	tcase_add_test(tcase, test_place);
 	tcase_add_loop_test(tcase, test_of_url, 0, sizeof(urls) / sizeof(urls[0]));
 	tcase_add_test(tcase, test_long_urls);
 	tcase_add_test(tcase, test_values);

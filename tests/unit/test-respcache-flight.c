@@ -15,8 +15,8 @@ static void wait_all(const char *head, unsigned count)
 	for (unsigned i = 0; i < count; i++) {
 		struct request request = parse(head);
 
-		waiters[i] =
-			(struct asker){.ask = {.told = was_told, .loop = runners[i % LOOPS].loop}};
+		waiters[i] = (struct asker){
+			.ask = {.told = was_told, .loop = runners[i % LOOPS].loop, .place = here}};
 		ck_assert_int_eq(
 			respcache_look_up(responses, &waiters[i].ask, &request, by_response, BEGIN),
 			RESPCACHE_WAIT);
@@ -139,7 +139,8 @@ START_TEST(test_unlucky)
 	unsigned waited = 0;
 
 	open_all(100, 100000);
-	waiters[0] = (struct asker){.ask = {.told = was_told, .loop = runners[0].loop}};
+	waiters[0] =
+		(struct asker){.ask = {.told = was_told, .loop = runners[0].loop, .place = here}};
 	for (;;) {
 		enum respcache_verdict verdict;
 		struct asker fetcher;

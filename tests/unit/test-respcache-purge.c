@@ -106,6 +106,49 @@ START_TEST(test_lists_and_requests)
 }
 END_TEST
 
+/* One URL at two places is two answers, which a purge of the URL ends both. */
+START_TEST(test_places)
+{
+	static const char *const whats[] = {"http://a/a", "http://a/*", "/a", "/*", NULL};
+	static const char head[] = GET("/a", "");
+	const struct cachekey_place first = here;
+	const struct cachekey_place there = {first.host, {"there", 5}};
+	struct asker fetcher;
+
+	open_all(100, 100000);
+	for (unsigned i = 0; i < sizeof(whats) / sizeof(whats[0]); i++) {
+		here = first;
+		fetch(head, KEEP_10, 'a', BEGIN);
+		here = there;
+		fetch(head, KEEP_10, 'b', BEGIN);
+		ck_assert(hits(head, 'b', BEGIN));
+		here = first;
+		ck_assert(hits(head, 'a', BEGIN));
+		if (whats[i])
+			ck_assert_int_eq(purge(whats[i]), 2);
+		else
+			respcache_invalidate(responses, (struct slice){"a /a", 4});
+		ck_assert(!hits(head, 'a', BEGIN));
+		here = there;
+		ck_assert(!hits(head, 'b', BEGIN));
+	}
+	/* What is on its way there is not waited for here. */
+	ck_assert_int_eq(look(&fetcher, head, BEGIN), RESPCACHE_FETCH);
+	here = first;
+	ck_assert_int_eq(peek(head, BEGIN), RESPCACHE_FETCH);
+	respcache_give_up(fetcher.ask.flight, RESPCACHE_NOT_KEPT, BEGIN);
+	/* Nor is what became of it true here. */
+	ck_assert_int_eq(peek(head, BEGIN), RESPCACHE_FETCH);
+	here = there;
+	ck_assert_int_eq(peek(head, BEGIN), RESPCACHE_PASS);
+	here = first;
+	/* A purge finds what names no host by its address. */
+	fetch("GET /a HTTP/1.0\r\n\r\n", KEEP_10, 'c', BEGIN);
+	ck_assert_int_eq(purge("http://192.0.2.1:80/a"), 1);
+	close_all();
+}
+END_TEST
+
 /* --- on its way ------------------------------------------------------------------------- */
 
 /* Whether an answer is kept that was on its way when that was purged. */
@@ -215,6 +258,7 @@ static void fill(TCase *tcase)
 	tcase_add_loop_test(tcase, test_purge, 0, sizeof(cases) / sizeof(cases[0]));
 	tcase_add_test(tcase, test_neither);
 	tcase_add_test(tcase, test_lists_and_requests);
+	tcase_add_test(tcase, test_places);
 	tcase_add_test(tcase, test_on_its_way);
 	tcase_add_test(tcase, test_not_joined);
 	tcase_add_test(tcase, test_many_purges);
