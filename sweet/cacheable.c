@@ -7,24 +7,38 @@
 #include <date.h>
 #include <field.h>
 
-static void add_field(struct cacheable *said, struct slice name, struct slice value)
+/* Of several values the first counts (RFC 9111, section 5.1), be it a number or not. */
+static void add_age(struct cacheable *said, struct slice value)
 {
+	struct slice first;
 	uint64_t age;
 
+	if (said->has_age)
+		return;
+	said->has_age = true;
+	if (field_part(&value, ',', &first) && field_number(first, &age))
+		said->age =
+			age < CACHECONTROL_SECONDS_MAX ? (uint32_t)age : CACHECONTROL_SECONDS_MAX;
+}
+
+static void add_field(struct cacheable *said, struct slice name, struct slice value)
+{
+	/* Two of these are as good as one that is no date. */
 	if (slice_is(name, "Expires"))
-		/* Two of them are as good as one that is no date. */
 		said->expires = said->expires.length ? (struct slice){"0", 1} : value;
 	else if (slice_is(name, "Date"))
-		said->date = value;
+		said->date = said->date.length ? (struct slice){"0", 1} : value;
+	else if (slice_is(name, "Age"))
+		add_age(said, value);
+	else if (slice_is(name, "X-NABC-Purge") && said->purge_count < CACHEABLE_PURGES_MAX)
+		said->purges[said->purge_count++] = value;
+	/* What clients do not see they cannot ask by. */
+	else if (field_options_have(&said->head->hop, name))
+		return;
 	else if (slice_is(name, "ETag"))
 		said->etag = value;
 	else if (slice_is(name, "Last-Modified"))
 		said->modified = value;
-	else if (slice_is(name, "Age") && field_number(value, &age))
-		said->age =
-			age < CACHECONTROL_SECONDS_MAX ? (uint32_t)age : CACHECONTROL_SECONDS_MAX;
-	else if (slice_is(name, "X-NABC-Purge") && said->purge_count < CACHEABLE_PURGES_MAX)
-		said->purges[said->purge_count++] = value;
 }
 
 void cacheable_read(struct cacheable *said, const struct cgihead *head)
@@ -76,6 +90,18 @@ static uint32_t until_expiry(const struct cacheable *said, time_t now)
 								 : CACHECONTROL_SECONDS_MAX;
 }
 
+/* Age may have been left out by others on the way (RFC 9111, section 4.2.3). */
+static uint32_t age_by(const struct cacheable *said, time_t now)
+{
+	time_t date;
+
+	if (!said->date.length || !date_parse(said->date, now, &date) || date > now ||
+	    now - date <= (time_t)said->age)
+		return said->age;
+	return now - date < (time_t)CACHECONTROL_SECONDS_MAX ? (uint32_t)(now - date)
+							     : CACHECONTROL_SECONDS_MAX;
+}
+
 /* Seconds that the response may be kept by its standard fields, or by the rule. */
 static uint32_t lifetime(const struct cacheable *said, struct cacheable_rule rule, time_t now)
 {
@@ -105,9 +131,10 @@ struct cacheable_terms cacheable_judge(const struct cacheable *said, struct cach
 		return terms;
 	/* The application knows this cache and has spoken to it alone. */
 	seconds = marked ? head->max_age : lifetime(said, rule, now);
-	if (seconds <= said->age)
+	terms.age = age_by(said, now);
+	if (seconds <= terms.age)
 		return terms;
-	terms.fresh = seconds - said->age;
+	terms.fresh = seconds - terms.age;
 	terms.stale = cachecontrol_grace(&head->control);
 	return terms;
 }

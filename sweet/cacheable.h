@@ -29,6 +29,7 @@ struct cacheable_rule {
 struct cacheable {
 	const struct cgihead *head;
 	uint32_t age;		    /* seconds that it has been kept by others already */
+	bool has_age;		    /* it says so */
 	struct slice expires, date; /* without bytes: none */
 	struct slice etag, modified;
 	struct slice purges[CACHEABLE_PURGES_MAX]; /* values of X-NABC-Purge */
@@ -41,12 +42,13 @@ void cacheable_read(struct cacheable *said, const struct cgihead *head);
 struct cacheable_terms {
 	uint32_t fresh; /* seconds; 0: not to be kept */
 	uint32_t stale; /* seconds behind those, while a new one is fetched */
+	uint32_t age;	/* seconds, by Age or by Date, when it came */
 	bool shared;	/* also for who has shown a password */
 };
 
 /*
  * authorized: the request had Authorization.  It was GET; now: the time of the
- * day.
+ * day when the head came.
  */
 struct cacheable_terms cacheable_judge(const struct cacheable *said, struct cacheable_rule rule,
 				       bool authorized, time_t now);

@@ -96,13 +96,11 @@ uint32_t cachecontrol_lifetime(const struct cachecontrol *control)
 	return control->max_age != CACHECONTROL_UNSAID ? control->max_age : 0;
 }
 
-/*
- * s-maxage alone forbids stale answers too (RFC 9111, section 5.2.2.10), but
- * whoever writes stale-while-revalidate beside it means shared caches.
- */
+/* s-maxage forbids it as proxy-revalidate does (RFC 9111, section 5.2.2.10). */
 uint32_t cachecontrol_grace(const struct cachecontrol *control)
 {
 	if (!is_keepable(control) || control->must_revalidate ||
+	    control->s_maxage != CACHECONTROL_UNSAID ||
 	    control->stale_while_revalidate == CACHECONTROL_UNSAID)
 		return 0;
 	return control->stale_while_revalidate;

@@ -144,6 +144,8 @@ static const char *note(struct cgihead *head, struct seen *seen, struct slice na
 		return note_own(head, seen, name, value);
 	if (slice_is(name, "Content-Length"))
 		return note_length(head, value);
+	if (slice_is(name, "Connection") && !field_options_add(&head->hop, value))
+		return "a Connection field that names too much";
 	if (field_is_withheld(name))
 		return NULL;
 	seen->other = true;
@@ -168,6 +170,7 @@ static const char *settle(struct cgihead *head, const struct seen *seen)
 		    !(head->location.length > 1 && head->location.at[1] == '/') &&
 		    !memchr(head->location.at, '#', head->location.length);
 
+	head->has_type &= !field_options_have(&head->hop, SLICE("Content-Type"));
 	head->has_unit_length = seen->own[OWN_LENGTH];
 	if (!head->unit && (seen->own[OWN_OFFSET] || head->has_unit_length))
 		return "an X-NABC-Offset or X-NABC-Length without X-NABC-Cache-Id";

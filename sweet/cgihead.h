@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include <cachecontrol.h>
+#include <field.h>
 #include <slice.h>
 
 #define CGIHEAD_MAX 8192 /* bytes, with the empty line */
@@ -35,6 +36,7 @@ struct cgihead {
 	struct slice tag; /* X-NABC-Tag, length 0: none */
 	struct cachecontrol control;
 	struct cachecontrol_vary vary;
+	struct field_options hop; /* fields that are not for the client */
 };
 
 /*

@@ -87,6 +87,20 @@ bool field_is_withheld(struct slice name)
 	       slice_is_one_of(name, names, sizeof(names) / sizeof(names[0]));
 }
 
+bool field_options_add(struct field_options *options, struct slice value)
+{
+	struct slice name;
+
+	while (field_part(&value, ',', &name)) {
+		if (!name.length)
+			continue;
+		if (options->count == FIELD_OPTIONS_MAX)
+			return false;
+		options->names[options->count++] = name;
+	}
+	return true;
+}
+
 struct slice field_trim(struct slice value)
 {
 	while (value.length && syntax_is_blank(value.at[0])) {

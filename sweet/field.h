@@ -32,6 +32,23 @@ struct slice field_value(struct slice name, struct slice line);
 /* Not a program's to set: it concerns one hop alone, or is for the server's eyes. */
 bool field_is_withheld(struct slice name);
 
+/* What the field Connection names: options, and fields that are for one hop alone. */
+#define FIELD_OPTIONS_MAX 16u
+
+struct field_options {
+	unsigned count;
+	struct slice names[FIELD_OPTIONS_MAX];
+};
+
+/* Adds those of one line's value; zeros are none.  False: they are more than there is room for. */
+bool field_options_add(struct field_options *options, struct slice value);
+
+/* Whether the field is for one hop alone. */
+static inline bool field_options_have(const struct field_options *options, struct slice name)
+{
+	return slice_is_one_of(name, options->names, options->count);
+}
+
 /* Without blanks around it. */
 struct slice field_trim(struct slice value);
 

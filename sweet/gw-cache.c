@@ -58,6 +58,7 @@ static void write_head(struct transaction *transaction, struct slice lines, cons
 
 static void write_head(struct transaction *transaction, struct slice lines, const char *format, ...)
 {
+	const struct respcache_entry *entry = look_of(transaction)->ask.entry;
 	va_list arguments;
 	int more;
 
@@ -70,6 +71,8 @@ static void write_head(struct transaction *transaction, struct slice lines, cons
 	assert(more >= 0 && more < LINES_MAX);
 	transaction->head = transaction->head_buffer;
 	transaction->head_length = lines.length + (size_t)more;
+	/* With Age: a cache behind this one takes the larger of both (RFC 9111, section 4.2.3). */
+	transaction->date = respcache_view(entry)->date;
 }
 
 static void give_whole(struct transaction *transaction, const struct respcache_view *view,
@@ -94,19 +97,34 @@ static void give_whole(struct transaction *transaction, const struct respcache_v
 			   age);
 }
 
-/* False: there is no such part, or it is better sent whole. */
+/* There is no such part. */
+static void refuse_part(struct transaction *transaction, uint64_t size)
+{
+	(void)transaction_fail(transaction, 416, NULL);
+	transaction->head_length =
+		(size_t)snprintf(transaction->head_buffer, sizeof(transaction->head_buffer),
+				 "Content-Range: bytes */%" PRIu64 "\r\n", size);
+	transaction->head = transaction->head_buffer;
+}
+
+/* False: it is sent whole. */
 static bool give_part(struct transaction *transaction, const struct respcache_view *view,
 		      uint32_t age)
 {
 	const struct conditions *conditions = &transaction->selection.conditions;
 	struct range_set *set = &transaction->selection.ranges;
+	enum range_verdict verdict = RANGE_IGNORED;
 	char place[MULTIPART_RANGE_MAX];
 
-	if (view->status != 200 || view->range_count != 1 ||
-	    !(conditions->present & 1u << CONDITION_RANGE) ||
-	    range_parse(conditions_value(conditions, CONDITION_RANGE), view->length, set) !=
-		    RANGE_GOOD ||
-	    set->count != 1)
+	if (view->status == 200 && conditions->present & 1u << CONDITION_RANGE)
+		verdict = range_parse(conditions_value(conditions, CONDITION_RANGE), view->length,
+				      set);
+	if (verdict == RANGE_UNSATISFIABLE) {
+		refuse_part(transaction, view->length);
+		return true;
+	}
+	/* Several parts, of the body or of the request, are not put together here. */
+	if (verdict != RANGE_GOOD || set->count != 1 || view->range_count != 1)
 		return false;
 	transaction->status = 206;
 	transaction->body = view->ranges[0];
@@ -136,7 +154,10 @@ static enum condition_verdict compare(struct transaction *transaction,
 		/* Good for If-None-Match alone. */
 		known.etag.at += 2;
 		known.etag.length -= 2;
-		conditions->present &= 1u << CONDITION_NONE_MATCH | 1u << CONDITION_MODIFIED_SINCE;
+		if (conditions->present & 1u << CONDITION_IF_RANGE)
+			conditions->present &= ~(1u << CONDITION_RANGE);
+		conditions->present &= 1u << CONDITION_NONE_MATCH | 1u << CONDITION_MODIFIED_SINCE |
+				       1u << CONDITION_RANGE;
 	}
 	if (!conditions->present)
 		return CONDITION_PROCEED_WHOLE;

@@ -11,6 +11,7 @@
 
 #include <nabc-worker.h>
 
+#include <date.h>
 #include <decimal.h>
 #include <gw-call.h>
 #include <gw-keep.h>
@@ -77,6 +78,7 @@ static enum respond refuse(struct transaction *transaction, int status, const ch
 	server_count(&transaction->server->counters.worker_failures, 1);
 	gw_keep_drop(transaction, RESPCACHE_LOST);
 	transaction->gone = NULL;
+	transaction->date = 0;
 	if (status == 503) {
 		transaction->head = "Retry-After: 1\r\n";
 		transaction->head_length = strlen(transaction->head);
@@ -382,6 +384,18 @@ enum respond gw_respond(struct gateway_pool *pool, struct transaction *transacti
 }
 
 /* --- the answer ------------------------------------------------------------------------- */
+
+void gw_take_date(struct gw_call *call, const struct response_facts *facts)
+{
+	time_t now, date;
+
+	if (facts->dates != 1)
+		return;
+	now = time(NULL);
+	/* Clients count from it: one that is yet to come would make the answer last. */
+	if (date_parse(facts->date, now, &date) && date <= now)
+		call->transaction->date = date;
+}
 
 void gw_answer(struct gw_call *call, int status, size_t lines_length, bool has_type, bool has_body,
 	       uint64_t length)

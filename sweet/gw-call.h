@@ -16,6 +16,7 @@
 #include <stdalign.h>
 
 #include <gateway.h>
+#include <response.h>
 
 #define GW_CALL_OWN 320 /* bytes */
 
@@ -100,6 +101,9 @@ void gw_room(struct gateway_pool *pool, struct server *server);
 
 /* Fails those that wait. */
 void gw_queue_abandon(struct gw_queue *queue);
+
+/* The answer is as old as its own Date says, if that is one; before gw_answer(). */
+void gw_take_date(struct gw_call *call, const struct response_facts *facts);
 
 /*
  * The head of the answer: its fields, fit to be sent, are the first

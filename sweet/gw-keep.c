@@ -25,6 +25,8 @@ struct gw_keep {
 	char *head; /* as the program wrote it; NULL: no line */
 	size_t head_length;
 	int status;
+	time_t came, date; /* the head; its Date, or the same */
+	uint64_t came_ns;
 	struct cacheable_rule rule;
 	GByteArray *body; /* NULL: no bytes came */
 };
@@ -93,13 +95,16 @@ static bool is_no_answer(int status)
 static struct cacheable_terms terms_of(const struct gw_keep *keep, const struct cacheable *said)
 {
 	return cacheable_judge(said, keep->rule, respcache_flight_authorized(keep->flight),
-			       time(NULL));
+			       keep->came);
 }
 
 static void judge(struct transaction *transaction, const struct cacheable *said)
 {
 	struct gw_keep *keep = transaction->keep;
 
+	keep->came = time(NULL);
+	keep->came_ns = now_of(transaction);
+	keep->date = transaction->date ? transaction->date : keep->came;
 	if (!terms_of(keep, said).fresh || transaction->head_length > RESPCACHE_HEAD_MAX) {
 		gw_keep_drop(transaction, is_no_answer(said->head->status) ? RESPCACHE_LOST
 									   : RESPCACHE_NOT_KEPT);
@@ -179,8 +184,10 @@ static void store(struct transaction *transaction, const struct NC_range *ranges
 	cacheable_read(&said, &head);
 	answer.said = &said;
 	answer.terms = terms_of(keep, &said);
+	answer.date = keep->date;
+	/* It is as old as its head, however long its body took. */
 	if (answer.terms.fresh)
-		(void)respcache_store(keep->flight, &answer, now_of(transaction));
+		(void)respcache_store(keep->flight, &answer, keep->came_ns);
 	else
 		respcache_give_up(keep->flight, RESPCACHE_NOT_KEPT, now_of(transaction));
 	free_keep(transaction);

@@ -210,7 +210,8 @@ void gw_lane_answer(struct gw_lane *lane, struct gw_call *call, const struct NC_
 	struct transaction *transaction = call->transaction;
 	struct lane_call *own = gw_lane_call(call);
 	struct slice lines = {.at = response->headers, .length = response->headers_length};
-	bool has_type = false, good = true;
+	struct response_facts facts = {0};
+	bool good = true;
 	bool has_body = (own->lane || response->range_count || response->data) &&
 			response->status != 204 && response->status != 304;
 	uint64_t length = 0;
@@ -219,7 +220,7 @@ void gw_lane_answer(struct gw_lane *lane, struct gw_call *call, const struct NC_
 	server_count(&lane->server->counters.worker_messages, response->headers_length);
 	if (lines.length)
 		filtered = response_filter_headers(lines, transaction->head_buffer, GW_LINES_MAX,
-						   &has_type);
+						   &facts);
 	if (own->lane)
 		good = announced(lines, &length);
 	if (filtered < 0 || !good) {
@@ -253,7 +254,8 @@ void gw_lane_answer(struct gw_lane *lane, struct gw_call *call, const struct NC_
 		transaction->next = next;
 		transaction->live = true;
 	}
-	gw_answer(call, response->status, (size_t)filtered, has_type, has_body,
+	gw_take_date(call, &facts);
+	gw_answer(call, response->status, (size_t)filtered, facts.has_type, has_body,
 		  has_body ? length : 0);
 	if (own->lane) {
 		own->kept = 1;

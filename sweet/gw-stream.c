@@ -211,7 +211,8 @@ static bool take_head(struct gw_stream *stream, struct slice text)
 	struct transaction *transaction = stream->call->transaction;
 	struct cgihead head;
 	const char *fault = cgihead_parse(&head, text);
-	bool has_type, has_body;
+	struct response_facts facts;
+	bool has_body;
 	long length;
 
 	if (fault)
@@ -222,8 +223,8 @@ static bool take_head(struct gw_stream *stream, struct slice text)
 		gw_redirect(stream->call, head.location);
 		return false;
 	}
-	length = response_filter_headers(head.lines, transaction->head_buffer, GW_LINES_MAX,
-					 &has_type);
+	length =
+		response_filter_headers(head.lines, transaction->head_buffer, GW_LINES_MAX, &facts);
 	if (length < 0)
 		return fail(stream, "malformed or too many header lines");
 	if (head.unit && !take_unit(stream, &head))
@@ -234,7 +235,8 @@ static bool take_head(struct gw_stream *stream, struct slice text)
 		       : !has_body	 ? 0
 		       : head.has_length ? head.length
 					 : TRANSACTION_UNKNOWN;
-	gw_answer(stream->call, head.status, (size_t)length, has_type, has_body,
+	gw_take_date(stream->call, &facts);
+	gw_answer(stream->call, head.status, (size_t)length, facts.has_type, has_body,
 		  head.unit  ? transaction->body.length
 		  : has_body ? stream->left
 			     : 0);

@@ -73,6 +73,7 @@ struct output *output_open(struct server *server)
 	transaction->path[0] = '\0';
 	transaction->head = NULL;
 	transaction->head_length = 0;
+	transaction->date = 0;
 	transaction->length = 0;
 	transaction->body = (struct NC_range){0};
 	transaction->ranges = NULL;
@@ -243,6 +244,8 @@ size_t output_head(struct output *output, bool keep_alive, bool http10)
 		at += response_status_line(transaction->status, at);
 	lead = at;
 	at = append(at, server->lead, server->lead_length);
+	if (transaction->date)
+		date_format(transaction->date, at - strlen("\r\n") - DATE_LENGTH);
 	if (transaction->head_length)
 		at = append(at, transaction->head, transaction->head_length);
 	if (is_status) {

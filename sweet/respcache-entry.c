@@ -82,7 +82,7 @@ static long read_tags(const struct respcache *cache, struct slice rest, uint64_t
 static void set_times(struct respcache_entry *entry, const struct respcache_answer *answer,
 		      uint64_t now_ns)
 {
-	entry->age = answer->said->age;
+	entry->age = answer->terms.age;
 	entry->stored_ns = now_ns;
 	entry->fresh_ns = now_ns + answer->terms.fresh * SECOND;
 	entry->stale_ns = entry->fresh_ns + answer->terms.stale * SECOND;
@@ -143,6 +143,7 @@ struct respcache_entry *respcache_entry_new(const struct respcache_flight *fligh
 	}
 	if (!date_parse(said->modified, time(NULL), &entry->view.modified))
 		entry->view.modified = 0;
+	entry->view.date = answer->date;
 	set_times(entry, answer, now_ns);
 	atomic_init(&entry->references, 1);
 	entry->shared = answer->terms.shared;

@@ -86,6 +86,7 @@ struct respcache_view {
 	struct slice lean; /* those of them that 304 has */
 	struct slice etag;
 	time_t modified; /* 0: not said */
+	time_t date;	 /* when it was made */
 	const struct NC_range *ranges;
 	unsigned range_count;
 	uint64_t length; /* bytes of the whole body */
@@ -105,6 +106,7 @@ struct respcache_answer {
 	const struct cacheable *said; /* and the status, in its head */
 	struct slice lines;	      /* filtered */
 	struct cacheable_terms terms; /* fresh is not 0 */
+	time_t date;		      /* when it was made */
 	const struct NC_range *ranges;
 	unsigned range_count;
 	/* Bit of each range whose unit is this server's own, and the entry's to destroy. */
@@ -121,7 +123,7 @@ bool respcache_flight_authorized(const struct respcache_flight *flight);
 bool respcache_flight_awaited(const struct respcache_flight *flight);
 
 /*
- * Keeps the answer and tells those who wait.  False: it is not kept after all,
+ * Keeps the answer, which came at now_ns, and tells those who wait.  False: it is not kept after all,
  * since it was purged meanwhile, does not fit, or memory ends; units that were
  * given are destroyed then, which their holders do not mind.  The caller holds
  * the units until this returns.

@@ -223,21 +223,40 @@ size_t response_error_page(int status, const char *detail, char *out, size_t out
 	return (size_t)(page.at - out);
 }
 
-long response_filter_headers(struct slice headers, char *out, size_t out_size, bool *has_type)
+/* The lines but those that the options name; what they name is added to *found. */
+static long filter(struct slice headers, char *out, size_t out_size, struct response_facts *facts,
+		   const struct field_options *options, struct field_options *found)
 {
 	struct out result = {out, out + out_size, false};
 	struct slice name, line;
 
-	*has_type = false;
+	*facts = (struct response_facts){0};
 	while (headers.length > 0) {
 		if (!field_line(&headers, &name, &line))
 			return -1;
-		if (field_is_withheld(name))
+		if (slice_is(name, "Connection") &&
+		    !field_options_add(found, field_value(name, line)))
+			return -1;
+		if (slice_is(name, "Date")) {
+			facts->dates++;
+			facts->date = field_value(name, line);
+		}
+		if (field_is_withheld(name) || field_options_have(options, name))
 			continue;
 		if (slice_is(name, "Content-Type"))
-			*has_type = true;
+			facts->has_type = true;
 		put(&result, line.at, line.length);
 		put(&result, "\r\n", 2);
 	}
 	return result.full ? -1 : (long)(result.at - out);
+}
+
+long response_filter_headers(struct slice headers, char *out, size_t out_size,
+			     struct response_facts *facts)
+{
+	struct field_options none = {0}, options = {0}, same = {0};
+	long length = filter(headers, out, out_size, facts, &none, &options);
+
+	/* Few programs name any.  Without those the rest may fit. */
+	return options.count ? filter(headers, out, out_size, facts, &options, &same) : length;
 }

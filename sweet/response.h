@@ -28,16 +28,24 @@ size_t response_status_line(int status, char *out);
 #define RESPONSE_PAGE_MAX 1024
 size_t response_error_page(int status, const char *detail, char *out, size_t out_size);
 
+/* What a gateway's lines say beside what is copied of them. */
+struct response_facts {
+	bool has_type; /* there is a Content-Type */
+	unsigned dates;
+	struct slice date; /* of the last Date */
+};
+
 /*
  * Copies a gateway's header lines ("Name: value\r\n"...) to out if they are
  * safe to send: every line a token, a colon and a value without control
  * characters but HTAB, ended by CRLF or LF (written as CRLF).  Fields that the server
- * sets itself or that concern one hop (Connection, Keep-Alive, Proxy-*, TE,
- * Trailer, Transfer-Encoding, Upgrade, Content-Length, Date, Server, Status)
- * and X-NABC-* are left out.  has_type tells whether Content-Type was among
- * them.  Returns the bytes written, or -1 when a line is malformed or out is
- * too small.
+ * sets itself or that concern one hop (Connection and what that names,
+ * Keep-Alive, Proxy-*, TE, Trailer, Transfer-Encoding, Upgrade, Content-Length,
+ * Date, Server, Status) and X-NABC-* are left out.  Returns the bytes written,
+ * or -1 when a line is malformed, Connection names too many, or out is too
+ * small.
  */
-long response_filter_headers(struct slice headers, char *out, size_t out_size, bool *has_type);
+long response_filter_headers(struct slice headers, char *out, size_t out_size,
+			     struct response_facts *facts);
 
 #endif

@@ -93,6 +93,7 @@ struct transaction {
 	const char *reason;   /* of a refusal, for the log: static text, or NULL */
 	const char *head;     /* header lines; lives until finish() */
 	size_t head_length;   /* bytes */
+	time_t date;	      /* when it was made, for Date; 0: now */
 	uint64_t length;      /* bytes of the whole body, or TRANSACTION_UNKNOWN */
 	struct NC_range body; /* the next piece, held; id 0: none */
 	/* The next piece as several ranges instead, held; until next() or finish(). */
@@ -204,6 +205,7 @@ static inline void transaction_dismiss(struct transaction *transaction)
 	transaction->finish = NULL;
 	transaction->next = NULL;
 	transaction->gone = NULL;
+	transaction->date = 0;
 }
 
 /* A response that is only a status and the small page for it. */

@@ -63,17 +63,17 @@ static void check_filter(const struct cgihead *head)
 	/* A line's end may be longer than it was. */
 	size_t room = 2 * head->lines.length + 2;
 	char *out = malloc(room);
-	bool has_type;
+	struct response_facts facts;
 	long length;
 
 	MUST(out);
-	length = response_filter_headers(head->lines, out, room, &has_type);
+	length = response_filter_headers(head->lines, out, room, &facts);
 	MUST(length >= 0 && (size_t)length <= room);
-	MUST(has_type == head->has_type);
+	MUST(facts.has_type == head->has_type);
 	check_sent(out, (size_t)length);
 	/* In too little room nothing is cut. */
 	MUST(length == 0 ||
-	     response_filter_headers(head->lines, out, (size_t)length - 1, &has_type) == -1);
+	     response_filter_headers(head->lines, out, (size_t)length - 1, &facts) == -1);
 	free(out);
 }
 

@@ -5,6 +5,7 @@ many clients, an old one while a new one is fetched, and what ends them.
 The worker (worker-told.c) answers as the query says; the first word of a body
 is the number of its call, so that an answer that was kept shows."""
 
+import email.utils
 import http.client
 import json
 import os
@@ -342,6 +343,110 @@ def test_range(site):
     assert (got.status, got.body) == (206, whole.body[-100:])
     assert got["Content-Range"] == f"bytes {length - 100}-{length - 1}/{length}"
     assert site.get(target, "Range: bytes=1-2,4-5\r\n").body == whole.body
+    # Nothing of it, as with a file.
+    for fields in (f"Range: bytes={length}-\r\n", "Range: bytes=9999-10000,5000-\r\n"):
+        got = site.get(target, fields)
+        assert (got.status, got["Content-Range"]) == (416, f"bytes */{length}")
+        assert "Age" not in got and "X-B" not in got
+    assert site.get(target, f"Range: bytes={length}-\r\n", "HEAD").status == 200
+    assert site.get(target, f'Range: bytes={length}-\r\nIf-Range: "x"\r\n').status == 200
+    assert site.get(target).body == whole.body
+
+
+@pytest.mark.parametrize("what", ['ETag:W/"v"', "mixed", "status=404"])
+def test_range_of_others(site, what):
+    """A weak tag does not stand in the way of a range, but it is no condition of one; what is
+    no representation has no ranges."""
+    target = f"/w/r/others?Cache-Control:max-age=30&size=1000&{what}"
+    whole = site.get(target)
+    beyond = site.get(target, "Range: bytes=99999-\r\n")
+    assert beyond.status == (404 if "404" in what else 416)
+    if "ETag" in what:
+        got = site.get(target, "Range: bytes=1-2\r\n")
+        assert (got.status, got.body) == (206, whole.body[1:3])
+        got = site.get(target, 'Range: bytes=1-2\r\nIf-Range: W/"v"\r\n')
+        assert (got.status, got.body) == (200, whole.body)
+    site.get("/w/other?destroy")
+
+
+# --- age -------------------------------------------------------------------------------------
+
+
+def age_of(answer):
+    return int(answer["Age"])
+
+
+def date_of(answer):
+    return email.utils.parsedate_to_datetime(answer["Date"]).timestamp()
+
+
+def test_date_stays(site):
+    """Age counts from the Date beside it: a cache behind this one would count twice."""
+    target = '/w/r/date?Cache-Control:max-age=600&ETag:"v"'
+    site.get(target)
+    one = site.get(target)
+    deadline = time.monotonic() + TIMEOUT
+    while age_of(site.get(target)) <= age_of(one):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    for fields in ("", "Range: bytes=0-1\r\n", 'If-None-Match: "v"\r\n'):
+        assert site.get(target, fields)["Date"] == one["Date"]
+    # An answer of the server's own has a date of its own.
+    while date_of(site.get(target, "If-Match: x\r\n")) <= date_of(one):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+OLD = "Sun, 06 Nov 1994 08:49:37 GMT"
+
+
+@pytest.mark.parametrize("date, sent", [
+    (OLD, OLD),
+    ("Sunday, 06-Nov-94 08:49:37 GMT", OLD),
+    ("Sun Nov  6 08:49:37 1994", OLD),
+    ("Fri, 31 Dec 9999 23:59:59 GMT", None),
+    ("yesterday", None),
+    (f"{OLD}&Date:{OLD}", None),
+])
+def test_own_date(site, date, sent):
+    """A program's own Date is passed on and counts as the age, in any form that is one."""
+    # Thirty years are more than ten minutes.
+    target = f"/w/r/own?Cache-Control:max-age=600&Date:{date}".replace(" ", "+")
+    assert (site.get(target)["Date"] == OLD) == (sent is not None)
+    assert site.is_kept(target) == (sent is None)
+    if sent:
+        target = f"/w/r/own?Cache-Control:max-age=2000000000&Date:{date}".replace(" ", "+")
+        first, hit = site.get(target), site.get(target)
+        assert first.body == hit.body and hit["Date"] == sent
+        assert age_of(hit) > 30 * 365 * 86400
+
+
+def test_first_age_counts(site):
+    target = "/w/r/ages?Cache-Control:max-age=600&Age:100,+500"
+    assert site.is_kept(target)
+    hit = site.get(target)
+    assert 100 <= age_of(hit) < 400
+
+
+def test_s_maxage_is_not_stale(site):
+    target = "/w/r/shared?Cache-Control:s-maxage=1,+stale-while-revalidate=600"
+    before = site.counters()["stale"]
+    first = site.call(target)
+    deadline = time.monotonic() + TIMEOUT
+    while site.call(target) == first:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert site.counters()["stale"] == before
+
+
+def test_connection_of_a_program(site):
+    target = "/w/r/hop?Cache-Control:max-age=600&Connection:x-a,+ETag&X-A:b&X-B:c&ETag:v"
+    for got in (site.get(target), site.get(target)):
+        assert "X-A" not in got and "ETag" not in got and "Connection" not in got
+        assert got["X-B"] == "c"
+    assert site.is_kept(target)
+    many = ",".join(f"a{number}" for number in range(17))
+    assert site.get(f"/w/r/hop?Connection:{many}").status == 502
 
 
 # --- one call for many -------------------------------------------------------------------------

@@ -45,6 +45,22 @@ static const struct fresh_case {
 	{"Cache-Control: max-age=60\nAge: 99999999999\n", 0, 0, 0, 0},
 	{"Cache-Control: max-age=60\nAge: x\n", 0, 0, 60, 60},
 	{"Age: 10\n", 0, 0, 0, 20},
+	{"Cache-Control: max-age=60\nAge: 20\nAge: 50\n", 0, 0, 40, 40},
+	{"Cache-Control: max-age=60\nAge: 20, 50\n", 0, 0, 40, 40},
+	{"Cache-Control: max-age=60\nAge: x, 50\nAge: 50\n", 0, 0, 60, 60},
+	/* or was made long ago */
+	{"Cache-Control: max-age=60\nDate: Sun, 06 Nov 1994 08:49:17 GMT\n", 0, 0, 40, 40},
+	{"Cache-Control: max-age=60\nDate: Sunday, 06-Nov-94 08:49:17 GMT\n", 0, 0, 40, 40},
+	{"Cache-Control: max-age=60\nDate: Sun, 06 Nov 1994 08:49:17 GMT\nAge: 30\n", 0, 0, 30, 30},
+	{"Cache-Control: max-age=60\nDate: Sun, 06 Nov 1994 08:49:17 GMT\nAge: 10\n", 0, 0, 40, 40},
+	{"Cache-Control: max-age=60\nDate: Sun, 06 Nov 1994 08:48:17 GMT\n", 0, 0, 0, 0},
+	{"X-NABC-Max-Age: 60\nDate: Sun, 06 Nov 1994 08:49:17 GMT\n", 40, 0, 40, 40},
+	{"Cache-Control: max-age=60\nDate: Sun, 06 Nov 1994 09:49:17 GMT\n", 0, 0, 60, 60},
+	{"Cache-Control: max-age=60\nDate: Thu, 01 Jan 1970 00:00:00 GMT\n"
+	 "Date: Thu, 01 Jan 1970 00:00:00 GMT\n",
+	 0, 0, 60, 60},
+	{"Date: Sun, 06 Nov 1994 08:49:27 GMT\nExpires: Sun, 06 Nov 1994 08:50:37 GMT\n", 0, 0, 60,
+	 60},
 	/* dates */
 	{"Expires: Sun, 06 Nov 1994 08:50:37 GMT\n", 0, 0, 60, 60},
 	{"Expires: Sun, 06 Nov 1994 08:49:37 GMT\n", 0, 0, 0, 0},
@@ -166,6 +182,10 @@ START_TEST(test_stale)
 	terms = judge("Cache-Control: max-age=60, must-revalidate, stale-while-revalidate=20\n",
 		      RESPONSE, 200, false);
 	ck_assert_uint_eq(terms.stale, 0);
+	terms = judge("Cache-Control: s-maxage=60, stale-while-revalidate=20\n", RESPONSE, 200,
+		      false);
+	ck_assert_uint_eq(terms.fresh, 60);
+	ck_assert_uint_eq(terms.stale, 0);
 }
 END_TEST
 
@@ -186,6 +206,14 @@ START_TEST(test_tags)
 	      200);
 	cacheable_read(&said, &head);
 	ck_assert(is(said.etag, "\"x\"") && is(said.modified, "y"));
+	ck_assert_uint_eq(said.purge_count, 2);
+	/* What clients do not see they cannot ask by; all else holds. */
+	parse(&head,
+	      "Connection: etag, last-modified, Age, X-NABC-Purge\nETag: \"x\"\nAge: 3\n"
+	      "X-NABC-Tag:  a, b\tc,,d \nX-NABC-Purge: e\nLast-Modified: y\nx-nabc-purge: f\n",
+	      200);
+	cacheable_read(&said, &head);
+	ck_assert(!said.etag.length && !said.modified.length && said.age == 3);
 	ck_assert_uint_eq(said.purge_count, 2);
 	ck_assert(is(said.purges[0], "e") && is(said.purges[1], "f"));
 	rest = head.tag;

@@ -173,7 +173,7 @@ static const char *parse(struct cgihead *head, const char *text, size_t length)
 {
 	char *bytes = must_alloc(length);
 	const char *wrong;
-	bool has_type;
+	struct response_facts facts;
 	char out[512];
 
 	memcpy(bytes, text, length);
@@ -183,8 +183,8 @@ static const char *parse(struct cgihead *head, const char *text, size_t length)
 		summarize(head);
 		expect(head->lines.at == bytes && head->lines.length <= length);
 		/* What is good here is fit to be sent. */
-		expect(response_filter_headers(head->lines, out, sizeof(out), &has_type) >= 0);
-		expect(has_type == head->has_type);
+		expect(response_filter_headers(head->lines, out, sizeof(out), &facts) >= 0);
+		expect(facts.has_type == head->has_type);
 	}
 	free(bytes);
 	return wrong;

@@ -133,14 +133,14 @@ static const struct filter_case {
 			ck_abort_msg("%s", #condition);                                            \
 	} while (0)
 
-static long filter(struct slice in, char *out, size_t out_size, bool *has_type)
+static long filter(struct slice in, char *out, size_t out_size, struct response_facts *facts)
 {
 	char *bytes = malloc(in.length + !in.length);
 	long got;
 
 	REQUIRE(bytes);
 	memcpy(bytes, in.at, in.length);
-	got = response_filter_headers((struct slice){bytes, in.length}, out, out_size, has_type);
+	got = response_filter_headers((struct slice){bytes, in.length}, out, out_size, facts);
 	free(bytes);
 	return got;
 }
@@ -148,23 +148,70 @@ static long filter(struct slice in, char *out, size_t out_size, bool *has_type)
 START_TEST(test_filter)
 {
 	char out[OUT_SIZE];
-	bool has_type;
+	struct response_facts facts;
 	size_t i;
 
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct filter_case *c = &cases[i];
 		long got;
 
-		has_type = !c->has_type;
-		got = filter(c->in, out, sizeof(out), &has_type);
+		memset(&facts, c->has_type ? 0 : 0xff, sizeof(facts));
+		got = filter(c->in, out, sizeof(out), &facts);
 		if (!c->out) {
 			ck_assert_msg(got == -1, "%zu: %s: %ld", i, c->in.at, got);
 			continue;
 		}
 		ck_assert_msg(got == (long)strlen(c->out), "%zu: %s: %ld", i, c->in.at, got);
 		ck_assert_msg(memcmp(out, c->out, (size_t)got) == 0, "%zu: %s", i, c->in.at);
-		ck_assert_msg(has_type == c->has_type, "%zu: %s", i, c->in.at);
+		ck_assert_msg(facts.has_type == c->has_type, "%zu: %s", i, c->in.at);
 	}
+}
+END_TEST
+
+/* What Connection names is for one hop alone, wherever it stands. */
+START_TEST(test_filter_connection)
+{
+	static const struct {
+		const char *in, *out; /* NULL: malformed */
+	} hops[] = {
+		{"Connection: X-A, close\nX-A: b\nX-B: c\n", "X-B: c\r\n"},
+		{"X-A: b\nx-a: c\nX-AB: d\nCONNECTION:x-a\n", "X-AB: d\r\n"},
+		{"Connection: X-A\nX-A: 1\nX-B: 2\nX-C: 3\nConnection: ,,X-C\n", "X-B: 2\r\n"},
+		{"Connection: Content-Type\nContent-Type: a/b\n", ""},
+		{"Connection: \nX-A: b\n", "X-A: b\r\n"},
+		{"Connection: X-A\nX-A: b\x01\n", NULL},
+		{"Connection: a,b,c,d,e,f,g,h\nConnection: i,j,k,l,m,n,o,p\np: 1\nq: 2\n",
+		 "q: 2\r\n"},
+		{"Connection: a,b,c,d,e,f,g,h\nConnection: i,j,k,l,m,n,o,p,q\n", NULL},
+	};
+	struct response_facts facts;
+	char out[OUT_SIZE];
+
+	for (size_t i = 0; i < sizeof(hops) / sizeof(hops[0]); i++) {
+		const char *in = hops[i].in, *want = hops[i].out;
+		long got = filter((struct slice){in, strlen(in)}, out, sizeof(out), &facts);
+
+		ck_assert_msg(got == (want ? (long)strlen(want) : -1), "%s: %ld", in, got);
+		ck_assert_msg(!want || memcmp(out, want, (size_t)got) == 0, "%s", in);
+		ck_assert(!facts.has_type);
+	}
+	/* What is left out takes no room. */
+	ck_assert_int_eq(filter(SLICE("X-A: long\nConnection: X-A\nB: c\n"), out, 6, &facts), 6);
+}
+END_TEST
+
+START_TEST(test_filter_date)
+{
+	static const char in[] = "A: b\nDate:  x y \n", twice[] = "Date: x\nA: b\ndate: z\n";
+	struct response_facts facts;
+	char out[OUT_SIZE];
+
+	ck_assert_int_eq(response_filter_headers(SLICE("A: b\n"), out, sizeof(out), &facts), 6);
+	ck_assert_uint_eq(facts.dates, 0);
+	ck_assert_int_eq(response_filter_headers(SLICE(in), out, sizeof(out), &facts), 6);
+	ck_assert(facts.dates == 1 && slice_is(facts.date, "x y"));
+	ck_assert_int_eq(response_filter_headers(SLICE(twice), out, sizeof(out), &facts), 6);
+	ck_assert_uint_eq(facts.dates, 2);
 }
 END_TEST
 
@@ -172,7 +219,7 @@ END_TEST
 START_TEST(test_filter_controls)
 {
 	char out[OUT_SIZE];
-	bool has_type;
+	struct response_facts facts;
 	int byte;
 
 	for (byte = 0; byte < 256; byte++) {
@@ -181,13 +228,13 @@ START_TEST(test_filter_controls)
 		long got;
 
 		in[6] = (char)byte;
-		got = filter((struct slice){in, sizeof(in) - 1}, out, sizeof(out), &has_type);
+		got = filter((struct slice){in, sizeof(in) - 1}, out, sizeof(out), &facts);
 		ck_assert_msg((got == sizeof(in) - 1) == plain, "value %#x: %ld", byte, got);
 		ck_assert(plain || got == -1);
 
 		memcpy(in, "Abc: def\r\n", sizeof(in));
 		in[1] = (char)byte;
-		got = filter((struct slice){in, sizeof(in) - 1}, out, sizeof(out), &has_type);
+		got = filter((struct slice){in, sizeof(in) - 1}, out, sizeof(out), &facts);
 		if (byte <= 0x20 || byte >= 0x7f)
 			ck_assert_msg(got == -1, "name %#x: %ld", byte, got);
 	}
@@ -200,14 +247,14 @@ START_TEST(test_filter_sizes)
 	static const char expected[] = "Abc: def\r\nGhi: jkl\r\n";
 	const size_t needed = sizeof(expected) - 1;
 	unsigned char out[sizeof(expected) + 16];
-	bool has_type;
+	struct response_facts facts;
 	size_t size, i;
 
 	for (size = 0; size <= needed; size++) {
 		long got;
 
 		memset(out, GUARD, sizeof(out));
-		got = filter((struct slice){in, sizeof(in) - 1}, (char *)out, size, &has_type);
+		got = filter((struct slice){in, sizeof(in) - 1}, (char *)out, size, &facts);
 		ck_assert_int_eq(got, size < needed ? -1 : (long)needed);
 		for (i = size; i < sizeof(out); i++)
 			ck_assert_uint_eq(out[i], GUARD);
@@ -227,7 +274,7 @@ START_TEST(test_filter_random)
 	for (round = 0; round < 200000; round++) {
 		char in[16], out[64];
 		struct slice slice = {in, (size_t)(round % 16) + 1};
-		bool has_type;
+		struct response_facts facts;
 		long got, j;
 		size_t i;
 
@@ -235,7 +282,7 @@ START_TEST(test_filter_random)
 			state = state * 1664525 + 1013904223;
 			in[i] = alphabet[(state >> 16) % (sizeof(alphabet) - 1)];
 		}
-		got = filter(slice, out, sizeof(out), &has_type);
+		got = filter(slice, out, sizeof(out), &facts);
 		if (got < 0)
 			continue;
 		accepted++;
@@ -379,6 +426,8 @@ static void fill(TCase *tcase)
 {
 	tcase_set_timeout(tcase, 300);
 	tcase_add_test(tcase, test_filter);
+	tcase_add_test(tcase, test_filter_connection);
+	tcase_add_test(tcase, test_filter_date);
 	tcase_add_test(tcase, test_filter_controls);
 	tcase_add_test(tcase, test_filter_sizes);
 	tcase_add_test(tcase, test_filter_random);
