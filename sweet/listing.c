@@ -151,7 +151,7 @@ static void put_json(GString *out, const char *text)
 		if (letter == '"' || letter == '\\') {
 			g_string_append_c(out, '\\');
 			g_string_append_c(out, (char)letter);
-		} else if (letter < 0x20 || letter == 0x7f) {
+		} else if (g_unichar_iscntrl(letter)) {
 			g_string_append_printf(out, "\\u%04x", letter);
 		} else {
 			g_string_append_unichar(out, letter);

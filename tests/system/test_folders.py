@@ -15,8 +15,9 @@ from files import write
 from server import VALGRIND, running
 
 ODD = ["a b", "100%", "it's", "<b>&amp;\"", "javascript:alert(1)", "?a=b&c", "#x", "\\", "ü€",
-       "日本", "a+b", "~user", "x;y", "-rf"]
+       "日本", "a+b", "~user", "x;y", "-rf", "next\x85line"]
 BAD = b"bad\xff\xc3"
+CONTROLS = [b"line\nend\x01", b"\r\nX-A: b", b"\x1b[31m", b"tab\t", b"rubout\x7f"]
 
 
 @pytest.fixture(scope="module")
@@ -35,8 +36,9 @@ def root(tmp_path_factory):
     (root / "odd").mkdir(exist_ok=True)
     with open(os.path.join(os.fsencode(root / "odd"), BAD), "wb") as out:
         out.write(b"bad")
-    with open(os.path.join(os.fsencode(root / "odd"), b"line\nend\x01"), "wb") as out:
-        out.write(b"cannot be asked for")
+    for name in CONTROLS:
+        with open(os.path.join(os.fsencode(root / "odd"), name), "wb") as out:
+            out.write(b"cannot be asked for")
     (root / "links").mkdir()
     for name, target in {"in": "../plain/file.txt", "folder": "../plain", "out": "../../secret",
                          "dangling": "none", "loop": "loop"}.items():
@@ -234,6 +236,19 @@ def test_odd_names(server):
         assert entry["name"] == raw.decode(errors="replace")
     shown = "".join(row[1] for row in page.rows)
     assert "<b>&amp;\"" in shown and "bad\ufffd\ufffd" in shown
+
+
+@pytest.mark.parametrize("name", CONTROLS)
+def test_controls_in_names(server, name):
+    """Neither listed, as is seen above, nor served, however the name is written."""
+    path = "/odd/" + urllib.parse.quote_from_bytes(name)
+    for target in (path, path + "/", path.lower(), f"/odd/sub/..{path[4:]}", f"{path}/in"):
+        assert fetch(server.port, target).status == 400
+    # What may stand in a request line at all gets no further.
+    if b"\r" not in name and b"\n" not in name:
+        with Client(server.port) as client:
+            client.send(b"GET /odd/" + name + b" HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert client.response().status == 400
 
 
 def test_listed_is_what_can_be_had(server):

@@ -178,7 +178,7 @@ START_TEST(test_names)
 		 "a\xef\xbf\xbd"
 		 "b\xef\xbf\xbd",
 		 "a\\u000ab\\u007f"},
-		{"\xc2\x85", "%C2%85", "\xef\xbf\xbd", "\xc2\x85"},
+		{"\xc2\x85", "%C2%85", "\xef\xbf\xbd", "\\u0085"},
 	};
 
 	for (unsigned i = 0; i < COUNT(cases); i++) {
