@@ -45,3 +45,15 @@ void nc_cork_lift(struct nc_corks *corks, int socket)
 	nc_cork_forget(corks, socket);
 	(void)setsockopt(socket, IPPROTO_TCP, TCP_CORK, &off, sizeof(off));
 }
+
+void nc_cork_push(int socket)
+{
+	int on = 0, push = 1;
+	socklen_t length = sizeof(on);
+
+	/* Setting TCP_NODELAY sends what is queued, corked or not (tcp(7)). */
+	if (getsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, &length) < 0 ||
+	    setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &push, sizeof(push)) < 0 || on)
+		return;
+	(void)setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+}

@@ -34,6 +34,12 @@ void nc_cork_lift(struct nc_corks *corks, int socket);
 /* The stream is over: there is nothing left to lift. */
 void nc_cork_forget(struct nc_corks *corks, int socket);
 
+/*
+ * Sends now what the socket holds back, whether by a cork, by MSG_MORE or for
+ * fuller segments.  Its options stay as they are.  TCP only; else does nothing.
+ */
+void nc_cork_push(int socket);
+
 static inline bool nc_cork_is_set(const struct nc_corks *corks, int socket)
 {
 	return (unsigned)socket < NC_CORK_WORDS * 64 &&

@@ -50,6 +50,7 @@ struct nc_sending {
 	bool sampled; /* this message speaks for others */
 	bool alone;   /* the module sends all that is left, and the end of the stream */
 	bool closed;  /* the end of the stream went with the last bytes */
+	bool pushed;  /* the socket holds nothing back for bytes to come */
 	struct nc_route_use route;
 	struct nc_route_tally tally;
 	struct nc_transmit_counts *counts;

@@ -94,8 +94,8 @@ struct NC_cache_options {
 	 * Bytes that may wait unsent in a TCP socket (TCP_NOTSENT_LOWAT) once a
 	 * message of 128 KiB or more was spliced to it, unless the program has
 	 * bounded them itself; default 16 KiB if the peer has the socket's own
-	 * address, so that all stays on this machine, else 1 MiB; SIZE_MAX: sockets
-	 * stay as they are.
+	 * address, so that all stays on this machine, else 1 MiB; less than 128 KiB on
+	 * non-blocking sockets only; SIZE_MAX: sockets stay as they are.
 	 */
 	size_t unsent_limit;
 	enum NC_policy policy;

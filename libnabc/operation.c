@@ -275,6 +275,9 @@ static bool step_kernel(struct NC_operation *operation)
 	} else if (result != -EAGAIN) {
 		operation->error = (int)result;
 	}
+	/* The socket is full, and who waits for it should hear of room. */
+	if (result != -EOPNOTSUPP && !operation->over && !operation->error)
+		nc_cork_push(operation->socket);
 	return result == -EAGAIN && operation->message.flags & NC_SEND_DONTWAIT;
 }
 

@@ -37,8 +37,8 @@ static int check(const struct NC_sendfile *message)
 	if (!message || message->size < sizeof(*message) || message->flags & ~FLAGS ||
 	    (message->header_length && !message->header))
 		return -EINVAL;
-	if (message->length > SIZE_MAX - message->header_length ||
-	    message->offset > INT64_MAX || message->length > INT64_MAX - message->offset)
+	if (message->length > SIZE_MAX - message->header_length || message->offset > INT64_MAX ||
+	    message->length > INT64_MAX - message->offset)
 		return -ERANGE;
 	return message->skip > message->header_length + message->length ? -EINVAL : 0;
 }
@@ -46,8 +46,8 @@ static int check(const struct NC_sendfile *message)
 static int send_flags(const struct task *task, size_t planned)
 {
 	const struct NC_sendfile *message = task->message;
-	bool more = task->at + planned < task->total ||
-		    message->flags & (NC_SEND_MORE | NC_SEND_CLOSE);
+	bool more =
+		task->at + planned < task->total || message->flags & (NC_SEND_MORE | NC_SEND_CLOSE);
 
 	return MSG_NOSIGNAL | (more ? MSG_MORE : 0) |
 	       (message->flags & NC_SEND_DONTWAIT ? MSG_DONTWAIT : 0);
@@ -145,10 +145,13 @@ ssize_t nc_sendfile(struct nc_transmit *transmit, int socket, const struct NC_se
 	if (task.at < task.total && message->length)
 		(void)nc_cork_set(&transmit->corks, socket);
 	result = send_all(&task);
-	if (result >= 0 && task.at == task.total)
+	if (result >= 0 && task.at == task.total) {
 		result = nc_transmit_end(transmit, socket, message->flags, false);
-	else
-		nc_cork_lift(&transmit->corks, socket); /* as nc_transmit_send() */
+	} else {
+		/* As nc_transmit_send(). */
+		nc_cork_lift(&transmit->corks, socket);
+		nc_cork_push(socket);
+	}
 	if (result < 0 && task.at <= message->skip)
 		return result;
 	return (ssize_t)(task.at - message->skip);

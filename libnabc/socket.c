@@ -2,9 +2,11 @@
 /*
  * socket.c - see socket.h.
  */
+#include <fcntl.h>
 #include <limits.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
 
@@ -20,6 +22,20 @@ void nc_socket_bound_unsent(int socket, size_t limit)
 		return;
 	value = limit < INT_MAX ? (unsigned)limit : INT_MAX;
 	(void)setsockopt(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &value, sizeof(value));
+}
+
+bool nc_socket_waits(int socket)
+{
+	int mode = fcntl(socket, F_GETFL);
+
+	return mode >= 0 && !(mode & O_NONBLOCK);
+}
+
+bool nc_socket_has_room(int socket)
+{
+	struct pollfd event = {.fd = socket, .events = POLLOUT};
+
+	return poll(&event, 1, 0) != 0;
 }
 
 bool nc_socket_sigpipe_ignored(void)

@@ -15,6 +15,12 @@
  */
 void nc_socket_bound_unsent(int socket, size_t limit);
 
+/* Whether calls wait for room, as on a socket that is not O_NONBLOCK. */
+bool nc_socket_waits(int socket);
+
+/* Whether the socket tells of room to who waits for it. */
+bool nc_socket_has_room(int socket);
+
 /* Whether writing to a stream that is over is an error and not a signal. */
 bool nc_socket_sigpipe_ignored(void);
 

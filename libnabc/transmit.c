@@ -141,6 +141,8 @@ static int send_copy(struct nc_sending *sending)
 	} while (sent < 0 && errno == EINTR);
 	if (sent < 0)
 		return -errno;
+	/* A call that is cut short pushes what it has taken. */
+	sending->pushed = (size_t)sent < planned;
 	return nc_sending_moved(sending, NC_METHOD_COPY, planned, (size_t)sent);
 }
 
@@ -284,6 +286,13 @@ static void offer_fixed(struct nc_sending *sending, const struct survey *sizes, 
 		sending->classes[method] = NC_ROUTE_ALL_CLASSES;
 }
 
+/*
+ * Of less than two segments, those of a loopback at least, a call that waits
+ * for room itself would hear of none while its own last segment is held back
+ * for more, and there is nobody to push that.
+ */
+#define UNSENT_WAITING ((size_t)128 << 10)
+
 void nc_transmit_bound(struct nc_transmit *transmit, int socket, size_t left,
 		       const struct nc_route_use *route)
 {
@@ -293,6 +302,8 @@ void nc_transmit_bound(struct nc_transmit *transmit, int socket, size_t left,
 		return;
 	if (!limit)
 		limit = route->local ? UNSENT_NEAR : UNSENT_FAR;
+	if (limit < UNSENT_WAITING && nc_socket_waits(socket))
+		return;
 	nc_socket_bound_unsent(socket, limit);
 	nc_route_bounded(&transmit->routes, route);
 }
@@ -393,6 +404,9 @@ int nc_transmit_end(struct nc_transmit *transmit, int socket, unsigned flags, bo
 		nc_cork_forget(&transmit->corks, socket);
 	} else if (!(flags & NC_SEND_MORE)) {
 		nc_cork_lift(&transmit->corks, socket);
+	} else if (!nc_socket_has_room(socket)) {
+		/* Whoever waits for room before the next message must not wait for it. */
+		nc_cork_push(socket);
 	}
 	return 0;
 }
@@ -421,6 +435,19 @@ struct nc_transmit_counts *nc_transmit_counts(struct nc_transmit *transmit)
 	return &transmit->counts[(unsigned)(cpu < 0 ? 0 : cpu) % NC_TRANSMIT_SHARDS];
 }
 
+/*
+ * The socket takes no more: what is held back, by the cork or for the bytes
+ * that were to follow, is not the end.  It counts as unsent, too, and where a
+ * segment is larger than the bound of that, as the 64 KB of a loopback are,
+ * nobody would hear of room until the system has waited for 200 ms.
+ */
+static void ends_short(struct nc_transmit *transmit, const struct nc_sending *sending)
+{
+	nc_cork_lift(&transmit->corks, sending->socket);
+	if (!sending->pushed)
+		nc_cork_push(sending->socket);
+}
+
 ssize_t nc_transmit_send(struct nc_transmit *transmit, int socket, const struct NC_send *message)
 {
 	struct nc_view views[NC_RANGES_MAX];
@@ -441,13 +468,7 @@ ssize_t nc_transmit_send(struct nc_transmit *transmit, int socket, const struct 
 	if (result >= 0 && passage->at == passage->total)
 		result = nc_transmit_end(transmit, socket, message->flags, sending.closed);
 	else
-		/*
-		 * The socket takes no more: what the cork holds back is not the end.  It
-		 * counts as unsent, too, and where a segment is larger than the bound of
-		 * that, as the 64 KB of a loopback are, nobody would hear of room until the
-		 * system has waited for 200 ms.
-		 */
-		nc_cork_lift(&transmit->corks, socket);
+		ends_short(transmit, &sending);
 	if (weight)
 		nc_route_count(&sending.route, &sending.tally, weight);
 	count_result(&sending, result);

@@ -50,6 +50,7 @@ NABC_UNITS = \
 	tests/unit/test-transmit \
 	tests/unit/test-transmit-hold \
 	tests/unit/test-transmit-wire \
+	tests/unit/test-transmit-room \
 	tests/unit/test-transmit-learn \
 	tests/unit/test-nabc-send \
 	tests/unit/test-sendfile \
