@@ -243,6 +243,8 @@ static void next_piece(struct connection *connection)
 	connection_count_as(connection, CONNECTION_WORKING);
 	if (transaction->next(transaction) == RESPOND_NOW)
 		connection_done(transaction);
+	else
+		output_end_chunk(connection->output, connection->fd);
 }
 
 static void settle(struct connection *connection);

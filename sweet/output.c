@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 
 #include <output.h>
@@ -17,6 +18,7 @@
 #else
 #define SPARE_MAX 64
 #endif
+#define CRLF "\r\n"
 #define STATUS_GONE 499 /* in the log: the client went before the answer; others say so too */
 
 static_assert(sizeof(struct output) % OUTPUT_ALIGN == 0, "as aligned_alloc() wants it");
@@ -51,7 +53,8 @@ struct output *output_open(struct server *server)
 	output->began_ns = loop_now_ns(server->loop);
 	output->sent = 0;
 	output->head_sent = false;
-	output->chunked = output->chunk_open = output->ended = false;
+	output->chunked = output->ended = false;
+	output->chunk_end = 0;
 	output->log_request = output->log_referer = (struct slice){0};
 	output->log_agent = output->log_host = (struct slice){0};
 	output->log_used = 0;
@@ -278,9 +281,8 @@ size_t output_head(struct output *output, bool keep_alive, bool http10)
 /* The end of the chunk before; then the size of one of length bytes, 0 being the last. */
 static char *frame(struct output *output, char *at, uint64_t length)
 {
-	if (output->chunk_open)
-		at = APPEND(at, "\r\n");
-	output->chunk_open = length > 0;
+	at = append(at, CRLF + 2 - output->chunk_end, output->chunk_end);
+	output->chunk_end = length ? 2 : 0;
 	return at + sprintf(at, length ? "%" PRIx64 "\r\n" : "%" PRIx64 "\r\n\r\n", length);
 }
 
@@ -303,6 +305,18 @@ size_t output_lead(struct output *output, size_t length)
 		transaction->lead_length = 0;
 	}
 	return (size_t)(at - output->head);
+}
+
+void output_end_chunk(struct output *output, int socket)
+{
+	ssize_t sent;
+
+	if (!output->chunk_end)
+		return;
+	sent = send(socket, CRLF + 2 - output->chunk_end, output->chunk_end,
+		    MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (sent > 0)
+		output->chunk_end -= (unsigned char)sent;
 }
 
 void output_log(struct output *output)

@@ -18,9 +18,9 @@ struct output {
 	uint64_t began_ns;
 	uint64_t sent; /* bytes of body handed to the loop */
 	bool head_sent;
-	bool chunked;	 /* by RFC 9112, section 7.1 */
-	bool chunk_open; /* one was begun: its end is not written yet */
-	bool ended;	 /* of a body of unknown length */
+	bool chunked;		 /* by RFC 9112, section 7.1 */
+	unsigned char chunk_end; /* bytes of the last chunk's end that are not written */
+	bool ended;		 /* of a body of unknown length */
 	/* For the log, when there is one: what the client sent, in log_text. */
 	struct slice log_request, log_referer, log_agent, log_host;
 	size_t log_used;
@@ -59,6 +59,12 @@ size_t output_head(struct output *output, bool keep_alive, bool http10);
  * the bytes in all.  Sees the end of a body of unknown length.
  */
 size_t output_lead(struct output *output, size_t length);
+
+/*
+ * Ends the chunk that was sent, since none follows at once: clients hand it on
+ * only then.  What the socket does not take goes with the next one.
+ */
+void output_end_chunk(struct output *output, int socket);
 
 /* Counts the answer and logs it. */
 void output_log(struct output *output);

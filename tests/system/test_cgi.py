@@ -278,6 +278,7 @@ def test_pieces_as_they_come(folder):
     connection.request("GET", "/cgi/slow.sh")
     response = connection.getresponse()
     assert response.read(4) == b"one\n"
+    assert response.fp.peek(2) == b"\r\n"  # the chunk's end
     (folder.path / "go").write_text("\n")
     assert response.read() == b"two\n"
     connection.close()

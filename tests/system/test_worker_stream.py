@@ -39,7 +39,7 @@ def line(client):
 
 
 def chunk(client):
-    """The next chunk, whose end comes with the one behind it; b"" is the last."""
+    """The next chunk, whose end may come with the one behind it; b"" is the last."""
     size = int(line(client) or line(client), 16)
     if size:
         return client.take(size)
@@ -229,6 +229,17 @@ def one_worker(start, folder, in_flight, threads=1, clock=None):
     return start(None, "--config", path, listen=None, clock=clock)
 
 
+def test_end_of_a_chunk(kind, tmp_path, start):
+    """Comes with it, and not with the next one: clients hand a chunk on when it has ended."""
+    server = one_worker(start, tmp_path, 1)
+    with Client(server.port) as client:
+        ask(client, "hang?2")
+        assert len(chunk(client)) == PIECE
+        assert len(chunk(client)) == PIECE
+        assert client.take(2) == b"\r\n"
+        assert not client.data
+
+
 def test_worker_that_hangs(kind, tmp_path, start, clock):
     """In the middle of its answer, with a client and without: others get their turn."""
     server = one_worker(start, tmp_path, 1, clock=clock)
@@ -236,6 +247,7 @@ def test_worker_that_hangs(kind, tmp_path, start, clock):
         ask(client, "hang?2")
         assert len(chunk(client)) == PIECE
         assert len(chunk(client)) == PIECE
+        assert line(client) == b""
         server.forward(1.1 * SOON)
         assert client.at_end() or not client.data
     assert cancellations(server) == 0
