@@ -41,6 +41,7 @@ struct nc_sending {
 	int socket;
 	unsigned char classes[NC_METHODS]; /* by method, of which sizes (nc_route_class()) */
 	bool any;			   /* of them is not 0 */
+	unsigned char decided[NC_METHODS]; /* the same for the calls that go on with the message */
 	/*
 	 * A notification to come, of this message or an earlier one, interrupts a
 	 * blocking call and sendfile() as a signal does: after a part, the socket
@@ -88,6 +89,8 @@ static inline void nc_sending_drop(struct nc_sending *sending, enum NC_method me
 				   enum nc_reason reason)
 {
 	sending->classes[method] = 0;
+	if (reason != NC_ZEROCOPY_FULL)
+		sending->decided[method] = 0;
 	nc_sending_count(sending, reason);
 }
 

@@ -249,6 +249,28 @@ static bool recall(struct nc_routes *routes, struct nc_route_use *use)
 	return (use->number & MEMO_NUMBER_MAX) == (memo >> 9 & MEMO_NUMBER_MAX);
 }
 
+#define NOTE_THERE 0x8000u
+#define NOTE_SHIFT 7u /* of the number */
+static_assert(MEMO_NUMBER_MAX << NOTE_SHIFT < NOTE_THERE, "a number fits a note");
+
+uint32_t nc_route_note(const struct nc_routes *routes, const struct nc_route_use *use)
+{
+	if (!use->route)
+		return 0;
+	return NOTE_THERE | (use->number & MEMO_NUMBER_MAX) << NOTE_SHIFT |
+	       (use->local ? MEMO_LOCAL : 0) | (uint32_t)(use->route - routes->table);
+}
+
+bool nc_route_noted(struct nc_routes *routes, uint32_t note, struct nc_route_use *use)
+{
+	if (!(note & NOTE_THERE))
+		return false;
+	*use = (struct nc_route_use){.route = &routes->table[note & MEMO_INDEX],
+				     .local = note & MEMO_LOCAL};
+	use->number = atomic_load_explicit(&use->route->number, memory_order_relaxed);
+	return (use->number & MEMO_NUMBER_MAX) == (note >> NOTE_SHIFT & MEMO_NUMBER_MAX);
+}
+
 int nc_route_find(struct nc_routes *routes, int socket, struct nc_route_use *use)
 {
 	socklen_t length = sizeof(use->cookie);

@@ -107,6 +107,14 @@ void nc_routes_fini(struct nc_routes *routes);
  */
 int nc_route_find(struct nc_routes *routes, int socket, struct nc_route_use *use);
 
+/*
+ * A route as NC_ROUTE_NOTE_BITS bits, for a message that goes on later, and
+ * back.  False: there was none, or its entry is another route's by now.
+ */
+#define NC_ROUTE_NOTE_BITS 16u
+uint32_t nc_route_note(const struct nc_routes *routes, const struct nc_route_use *use);
+bool nc_route_noted(struct nc_routes *routes, uint32_t note, struct nc_route_use *use);
+
 /* Remembers that the unsent bytes of that socket were looked after. */
 void nc_route_bounded(struct nc_routes *routes, const struct nc_route_use *use);
 

@@ -72,9 +72,10 @@ static const struct nc_method *const methods[] = {&nc_kernel_method, &nc_splice_
 static _Thread_local unsigned ticks;
 
 /* Which method but copy takes that range; NULL: none. */
-static const struct nc_method *taker(const struct nc_sending *sending, unsigned range,
-				     size_t length)
+static const struct nc_method *taker(const struct nc_sending *sending, unsigned range)
 {
+	size_t length = sending->passage.message->ranges[range].length;
+
 	for (unsigned i = 0; sending->any && i < sizeof(methods) / sizeof(methods[0]); i++)
 		if (nc_sending_may(sending, methods[i]->id, length) &&
 		    methods[i]->takes(sending, range))
@@ -92,12 +93,11 @@ static unsigned copied_until(const struct nc_sending *sending)
 	/* Copy was chosen for this one, unless it is the header's turn. */
 	if (passage->at >= message->header_length)
 		end++;
-	else if (end < message->range_count &&
-		 taker(sending, end, message->ranges[end].length - passage->within))
+	else if (end < message->range_count && taker(sending, end))
 		return end;
 	else
 		end++;
-	while (end < message->range_count && !taker(sending, end, message->ranges[end].length))
+	while (end < message->range_count && !taker(sending, end))
 		end++;
 	return end < message->range_count ? end : message->range_count;
 }
@@ -153,7 +153,7 @@ static const struct nc_method *next_method(const struct nc_sending *sending)
 	const struct nc_method *method = NULL;
 
 	if (passage->range < passage->message->range_count)
-		method = taker(sending, passage->range, nc_passage_piece(passage));
+		method = taker(sending, passage->range);
 	if (method && passage->at < passage->message->header_length &&
 	    !(method->headed && nc_kernel_next(passage)))
 		return NULL;
@@ -187,14 +187,12 @@ struct survey {
 static struct survey survey(const struct nc_sending *sending)
 {
 	const struct nc_passage *passage = &sending->passage;
-	size_t within = passage->within;
 	struct survey sizes = {0};
 
 	for (unsigned i = passage->range; i < passage->message->range_count; i++) {
-		size_t length = passage->message->ranges[i].length - within;
+		size_t length = passage->message->ranges[i].length;
 		unsigned bit = 1u << nc_route_class(length);
 
-		within = 0;
 		if (nc_kernel_has(nc_sending_unit(sending, i))) {
 			sizes.kernel |= bit;
 			continue;
@@ -353,6 +351,73 @@ static unsigned consider(struct nc_transmit *transmit, struct nc_sending *sendin
 	return weight;
 }
 
+/* --- messages that go on ------------------------------------------------------ */
+
+/*
+ * A decision: what tells the message from others << 29 | the route << 13 |
+ * sampled << 12 | classes of zero-copy << 6 | classes of splice.
+ */
+#define RESUME_CLASSES NC_ROUTE_CLASSES
+#define RESUME_SAMPLED (2 * RESUME_CLASSES)
+#define RESUME_ROUTE (RESUME_SAMPLED + 1)
+#define RESUME_MARK (RESUME_ROUTE + NC_ROUTE_NOTE_BITS)
+
+/* Where the message is by now, which unit it began with, and what it may do. */
+static uint64_t resume_mark(const struct nc_passage *passage)
+{
+	const struct NC_send *message = passage->message;
+	const uint64_t parts[] = {message->ranges[0].id, message->ranges[0].offset,
+				  message->header_length, passage->at,
+				  message->flags & NC_SEND_DONTWAIT};
+	uint64_t mark = 0;
+
+	for (unsigned i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		mark = (mark ^ parts[i]) * UINT64_C(0x9e3779b97f4a7c15);
+		mark ^= mark >> 32;
+	}
+	return mark >> RESUME_MARK << RESUME_MARK;
+}
+
+static _Atomic uint64_t *resume_of(struct nc_transmit *transmit, int socket)
+{
+	return &transmit->resumes[(unsigned)socket % NC_TRANSMIT_RESUMES];
+}
+
+/* For the call that goes on with it; what the module sends is asked for each time. */
+static void resume_keep(struct nc_transmit *transmit, const struct nc_sending *sending)
+{
+	const unsigned char *classes = sending->decided;
+	uint64_t note = nc_route_note(&transmit->routes, &sending->route);
+
+	if (!note || !sending->passage.message->range_count || classes[NC_METHOD_KERNEL])
+		return;
+	atomic_store_explicit(resume_of(transmit, sending->socket),
+			      resume_mark(&sending->passage) | note << RESUME_ROUTE |
+				      (uint64_t)sending->sampled << RESUME_SAMPLED |
+				      (uint64_t)classes[NC_METHOD_ZEROCOPY] << RESUME_CLASSES |
+				      classes[NC_METHOD_SPLICE],
+			      memory_order_relaxed);
+}
+
+/* Whether the message goes on as was decided at its beginning. */
+static bool resume(struct nc_transmit *transmit, struct nc_sending *sending)
+{
+	const struct nc_passage *passage = &sending->passage;
+	uint64_t kept;
+
+	if (!passage->at || !passage->message->range_count)
+		return false;
+	kept = atomic_load_explicit(resume_of(transmit, sending->socket), memory_order_relaxed);
+	if (kept >> RESUME_MARK << RESUME_MARK != resume_mark(passage) ||
+	    !nc_route_noted(&transmit->routes, (uint32_t)(kept >> RESUME_ROUTE), &sending->route))
+		return false;
+	sending->classes[NC_METHOD_SPLICE] = kept & NC_ROUTE_ALL_CLASSES;
+	sending->classes[NC_METHOD_ZEROCOPY] = kept >> RESUME_CLASSES & NC_ROUTE_ALL_CLASSES;
+	sending->sampled = kept >> RESUME_SAMPLED & 1;
+	sending->any = sending->classes[NC_METHOD_SPLICE] || sending->classes[NC_METHOD_ZEROCOPY];
+	return true;
+}
+
 /* --- segments ----------------------------------------------------------------- */
 
 /*
@@ -446,6 +511,7 @@ static void ends_short(struct nc_transmit *transmit, const struct nc_sending *se
 	nc_cork_lift(&transmit->corks, sending->socket);
 	if (!sending->pushed)
 		nc_cork_push(sending->socket);
+	resume_keep(transmit, sending);
 }
 
 ssize_t nc_transmit_send(struct nc_transmit *transmit, int socket, const struct NC_send *message)
@@ -462,7 +528,8 @@ ssize_t nc_transmit_send(struct nc_transmit *transmit, int socket, const struct 
 
 	if (result)
 		return result;
-	weight = consider(transmit, &sending);
+	weight = resume(transmit, &sending) ? 1 : consider(transmit, &sending);
+	memcpy(sending.decided, sending.classes, sizeof(sending.decided));
 	cork(transmit, &sending);
 	result = send_all(&sending);
 	if (result >= 0 && passage->at == passage->total)

@@ -12,6 +12,7 @@
 #include "zerocopy.h"
 
 #define NC_TRANSMIT_SHARDS 16u
+#define NC_TRANSMIT_RESUMES 1024u
 
 struct nc_transmit {
 	struct nc_cache *cache;
@@ -20,6 +21,8 @@ struct nc_transmit {
 	struct nc_corks corks;
 	size_t unsent_limit; /* bytes; 0: as the route wants; SIZE_MAX: sockets stay as they are */
 	size_t local_splice; /* bytes from which on pieces that stay on this machine are spliced */
+	/* By socket, what was decided for a message of which a part has left. */
+	_Atomic uint64_t resumes[NC_TRANSMIT_RESUMES];
 	struct nc_transmit_counts counts[NC_TRANSMIT_SHARDS];
 };
 

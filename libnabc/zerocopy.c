@@ -71,6 +71,10 @@ static void notified(void *context, uint64_t token, bool copied)
 
 static bool takes(const struct nc_sending *sending, unsigned range)
 {
+	/* A small rest is not worth a notification. */
+	if (range == sending->passage.range && sending->passage.within &&
+	    nc_passage_piece(&sending->passage) < NC_ROUTE_CLASS_MIN)
+		return false;
 	return nc_unit_present(nc_sending_unit(sending, range)) &&
 	       nc_sending_gapless(sending, range);
 }

@@ -483,6 +483,57 @@ START_TEST(test_memlock)
 }
 END_TEST
 
+/* --- messages that go on ---------------------------------------------------------------- */
+
+/*
+ * What was decided at the beginning of a message holds to its end: however
+ * little is left, that is spliced as well, and nothing is asked again.
+ */
+START_TEST(test_resumed)
+{
+	const int size = 65536;
+	struct NC_range range = {.length = MIB + 7};
+	struct NC_send message = {
+		.header = "head", .header_length = 4, .ranges = &range, .range_count = 1};
+	size_t total = 4 + range.length, length = 0;
+	char *bytes = must_alloc(total);
+	struct NC_route route;
+	unsigned calls = 0;
+	int pair[2];
+
+	open_cache(8 * MIB, NC_CACHE_NO_URING);
+	transmit.local_splice = 256 * KIB;
+	range.id = insert(3, range.length, 0, NC_KIND_APPENDED);
+	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", size, size);
+	set_nonblocking(pair[0]);
+	set_nonblocking(pair[1]);
+	while (length < total) {
+		ssize_t sent = 0, got;
+
+		if (message.skip < total) {
+			sent = nc_transmit_send(&transmit, pair[0], &message);
+			calls += sent > 0;
+			ck_assert(sent > 0 || sent == -EAGAIN);
+			message.skip += sent > 0 ? (size_t)sent : 0;
+			/* Who asks now is not told of what holds for this message. */
+			signal(SIGPIPE, SIG_DFL);
+		}
+		got = recv(pair[1], bytes + length, total - length, 0);
+		length += got > 0 ? (size_t)got : 0;
+	}
+	signal(SIGPIPE, SIG_IGN);
+	ck_assert_uint_gt(calls, 2);
+	ck_assert_uint_eq(pattern_match(bytes + 4, 3, 0, range.length), range.length);
+	ck_assert_int_eq(nc_transmit_routes(&transmit, &route, 1), 1);
+	ck_assert_uint_eq(route.bytes[NC_METHOD_COPY], 0);
+	ck_assert_uint_eq(route.bytes[NC_METHOD_SPLICE], range.length);
+	ck_assert_uint_eq(statistics().splice_sigpipe, 0);
+	close_pair(pair);
+	close_cache();
+	free(bytes);
+}
+END_TEST
+
 /* --- unsent bytes -------------------------------------------------------------------- */
 
 static unsigned lowat(int fd)
@@ -696,6 +747,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_little);
 	tcase_add_test(tcase, test_reasons);
 	tcase_add_test(tcase, test_memlock);
+	tcase_add_test(tcase, test_resumed);
 	tcase_add_test(tcase, test_unsent);
 	tcase_add_test(tcase, test_local);
 	tcase_add_test(tcase, test_tls);
