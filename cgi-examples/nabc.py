@@ -287,7 +287,7 @@ class Request:
         try:
             for piece in pieces:
                 with _Body(piece, keep) as parts:
-                    if len(parts.ranges):
+                    if any(part.length for part in parts.ranges):
                         self._send(parts, _MORE)
             self._send(_Body([], False), 0)
         except BaseException as error:

@@ -44,9 +44,11 @@ int nc_responder_send(struct nc_responder *responder, const struct NC_request *r
 	int error;
 
 	if (!open || !open->begun || count > NC_WIRE_RANGES_MAX ||
-	    !nc_wire_flags_good(flags, count) || (more && count == 0))
+	    !nc_wire_flags_good(flags, count))
 		return -EINVAL;
 	error = nc_responder_check_ranges(responder, ranges, count);
+	if (!error && more && !nc_wire_has_bytes(ranges, count))
+		error = -EINVAL;
 	if (!error)
 		error = await_window(responder, request);
 	if (error == -ECANCELED)

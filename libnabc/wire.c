@@ -112,8 +112,11 @@ int nc_wire_check_request(const void *record, size_t length, struct nc_wire_requ
 	return 0;
 }
 
-/* Each kind has what belongs to it and nothing else. */
-static int check_kind(const struct nc_wire_response *response)
+/*
+ * Each kind has what belongs to it and nothing else.  A piece that more follow has a byte: an
+ * empty one leaves at once, and its window with it, so nothing would bound how many come.
+ */
+static int check_kind(const struct nc_wire_response *response, const struct NC_range *ranges)
 {
 	bool good;
 
@@ -124,7 +127,9 @@ static int check_kind(const struct nc_wire_response *response)
 		       response->headers_length == 0;
 	else if (response->flags & NC_RESPONSE_PIECE)
 		good = nc_wire_flags_good(response->flags & ~NC_RESPONSE_PIECE, response->ranges) &&
-		       response->status == 0 && response->headers_length == 0;
+		       response->status == 0 && response->headers_length == 0 &&
+		       (!(response->flags & NC_RESPONSE_MORE) ||
+			nc_wire_has_bytes(ranges, response->ranges));
 	else
 		good = nc_wire_flags_good(response->flags, response->ranges) &&
 		       response->status >= 200 && response->status <= 599;
@@ -148,5 +153,5 @@ int nc_wire_check_response(const void *record, size_t length, struct nc_wire_res
 	/* Nearly all are of the first kind. */
 	if (!(response->flags & ~NC_RESPONSE_KEEP))
 		return response->status < 200 || response->status > 599 ? -EPROTO : 0;
-	return check_kind(response);
+	return check_kind(response, ranges);
 }

@@ -187,6 +187,15 @@ static inline bool nc_wire_keeps(uint32_t flags, unsigned i)
 	return flags & NC_RESPONSE_KEEP && !(flags & NC_RESPONSE_DROP(i));
 }
 
+/* Whether the ranges have a byte. */
+static inline bool nc_wire_has_bytes(const struct NC_range *ranges, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (ranges[i].length)
+			return true;
+	return false;
+}
+
 /* The ranges of a response that was checked, and its header lines. */
 static inline const struct NC_range *nc_wire_ranges(const void *record)
 {

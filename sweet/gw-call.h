@@ -18,7 +18,7 @@
 #include <gateway.h>
 #include <response.h>
 
-#define GW_CALL_OWN 320 /* bytes */
+#define GW_CALL_OWN 384 /* bytes */
 
 enum gw_state {
 	GW_WAITS,     /* for its body, or in the queue */

@@ -146,11 +146,17 @@ static bool read_window(struct cgi_run *run)
 
 void gw_cgi_read(struct cgi_run *run)
 {
+	unsigned windows = 0;
+
 	if (run->reading || !run->user || run->out_fd < 0)
 		return;
 	run->reading = true;
-	while (!run->unwanted && read_window(run))
-		;
+	while (!run->unwanted && read_window(run)) {
+		if (++windows == GW_STREAM_TURN) {
+			gw_stream_read_later(&cgi_call_of(run->user)->stream);
+			break;
+		}
+	}
 	if (run->unwanted && run->user) {
 		struct gw_call *call = run->user;
 

@@ -118,10 +118,14 @@ static bool take_window(struct fcgi_link *link, struct gw_window *window)
 	return link->user != NULL;
 }
 
-/* Reads as long as there is something, and room for it.  False: its call is gone, it too perhaps. */
+/*
+ * Reads as long as there is something, and room for it, but no more than a turn's.  False: its
+ * call is gone, it too perhaps.
+ */
 static bool read_on(struct fcgi_link *link)
 {
 	struct fastcgi_thread *thread = fastcgi_place_of(link)->thread;
+	unsigned windows = 0;
 	bool more = true, there;
 
 	if (link->reading)
@@ -129,8 +133,13 @@ static bool read_on(struct fcgi_link *link)
 	link->reading = true;
 	while (more && gw_stream_has_room(&fastcgi_call_of(link->user)->stream)) {
 		int error;
-		struct gw_window *window = gw_window_read(link->fd, &error);
+		struct gw_window *window;
 
+		if (windows++ == GW_STREAM_TURN) {
+			gw_stream_read_later(&fastcgi_call_of(link->user)->stream);
+			break;
+		}
+		window = gw_window_read(link->fd, &error);
 		if (window) {
 			more = take_window(link, window);
 		} else if (error == -EAGAIN) {

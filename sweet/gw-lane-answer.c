@@ -21,6 +21,9 @@
 /*
  * Gives the worker its window back for what has left, and for what may wait
  * here while it goes on.  If it still has to wait, that is for the client.
+ *
+ * What is more than was announced gets nothing back: no client takes it, so
+ * nothing else would slow a worker down that sends it without end.
  */
 static void pace(struct gw_call *call)
 {
@@ -31,14 +34,15 @@ static void pace(struct gw_call *call)
 		gw_pace_go_on(call);
 		return;
 	}
-	while (own->kept && (own->kept > own->parts.count || gw_pace_has_room(call, own->shared))) {
+	while (own->kept > own->excess && (own->kept - own->excess > own->parts.count ||
+					   gw_pace_has_room(call, own->shared))) {
 		(void)NC_exchange_sent(own->lane->exchange, own->lane->server->number,
 				       gw_lane_tag(own->lane, own->slot));
 		own->lane->dirty = true;
 		own->kept--;
 		gw_pace_go_on(call);
 	}
-	if (own->kept > KEPT_MOST)
+	if (own->kept - own->excess > KEPT_MOST)
 		gw_pace_wait(call);
 }
 
@@ -145,6 +149,7 @@ static void keep_part(struct gw_call *call, const struct NC_response *response, 
 void gw_lane_piece(struct gw_call *call, const struct NC_response *response)
 {
 	struct lane_call *own = gw_lane_call(call);
+	bool excess = own->left == 0;
 
 	if (response->flags & NC_RESPONSE_ABORTED) {
 		gw_lane_break_off(call, 502, "The worker gave up.");
@@ -152,7 +157,10 @@ void gw_lane_piece(struct gw_call *call, const struct NC_response *response)
 	}
 	keep_part(call, response, own->left);
 	add_part(call, response);
-	own->kept += own->lane != NULL;
+	if (own->lane) {
+		own->kept++;
+		own->excess += excess;
+	}
 	pace(call);
 	/* What was announced must come. */
 	if (own->failed ||

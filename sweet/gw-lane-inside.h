@@ -16,15 +16,16 @@ struct lane_call {
 	uint32_t slot;
 	struct gw_parts parts;
 	struct body_budget *shared; /* of the parts */
-	size_t held;	/* id of an answer's only unit */
-	unsigned kept;	/* pieces whose place in the worker's window is not given back */
-	uint64_t left;	/* bytes of the answer that may still come */
-	uint64_t given; /* bytes of the request's body that the worker has had */
-	bool has_piece; /* the worker is at work on one that more follows */
-	bool owed;	/* a piece of the body, which a full queue keeps back */
-	bool late;	/* it has used up its time */
-	bool wanted;	/* the connection waits for the next piece */
-	bool failed;	/* what was begun breaks off */
+	size_t held;		    /* id of an answer's only unit */
+	unsigned kept;	 /* pieces whose place in the worker's window is not given back */
+	unsigned excess; /* of those, pieces of which nothing is sent: their places stay taken */
+	uint64_t left;	 /* bytes of the answer that may still come */
+	uint64_t given;	 /* bytes of the request's body that the worker has had */
+	bool has_piece;	 /* the worker is at work on one that more follows */
+	bool owed;	 /* a piece of the body, which a full queue keeps back */
+	bool late;	 /* it has used up its time */
+	bool wanted;	 /* the connection waits for the next piece */
+	bool failed;	 /* what was begun breaks off */
 };
 
 static inline struct lane_call *gw_lane_call(struct gw_call *call)

@@ -13,6 +13,12 @@
 
 #define SLOT_NONE UINT32_MAX
 
+/* In a turn of the loop, of one worker, which may write as fast as they are read. */
+#define RECORDS_MAX 64u
+
+/* That a queue can hold: whoever else has it mapped may go on writing after the worker's end. */
+#define RECORDS_LEFT 4096u
+
 static_assert(sizeof(struct lane_call) <= GW_CALL_OWN, "fits a call");
 
 /* --- slots --------------------------------------------------------------------------- */
@@ -274,7 +280,7 @@ bool gw_lane_reap(struct gw_lane *lane)
 	struct gateway_pool *pool = lane->process->pool;
 	bool any = false;
 
-	while (lane->exchange) {
+	for (unsigned i = 0; i < RECORDS_MAX && lane->exchange; i++) {
 		struct NC_response response;
 		struct gw_pending *pending;
 		uint64_t tag;
@@ -297,6 +303,14 @@ bool gw_lane_reap(struct gw_lane *lane)
 	if (any)
 		gw_room(pool, lane->server);
 	return any;
+}
+
+void gw_lane_reap_last(struct gw_lane *lane)
+{
+	unsigned turns = 0;
+
+	while (turns++ < RECORDS_LEFT / RECORDS_MAX && gw_lane_reap(lane))
+		;
 }
 
 /* What the full queue kept back. */

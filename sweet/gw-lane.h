@@ -60,8 +60,14 @@ void gw_lane_reset(struct gw_lane *lane, NC_exchange *exchange);
 /* False: there is no room in it. */
 bool gw_lane_submit(struct gw_lane *lane, struct gw_call *call, const char *block, size_t length);
 
-/* Takes all records of the worker; true: there were some. */
+/*
+ * Takes records of the worker, as many as are one turn's; true: there were some, and there may be
+ * more.
+ */
 bool gw_lane_reap(struct gw_lane *lane);
+
+/* The worker is gone: takes all records that it left. */
+void gw_lane_reap_last(struct gw_lane *lane);
 
 /* Before the loop sleeps: wakes the worker if need be; true: there were records after all. */
 bool gw_lane_settle(struct gw_lane *lane);

@@ -158,7 +158,7 @@ static bool fail_as(struct gw_stream *stream, int status, const char *fault)
 		return false;
 	stream->failed = true;
 	stream->held = false;
-	timer_stop(&stream->later);
+	gw_stream_keep_back(stream);
 	log_warning("%s: %s", stream->source->name(stream->call, name, sizeof(name)), fault);
 	drop_line(stream);
 	pace(stream);
@@ -415,6 +415,19 @@ static bool unhold(struct gw_stream *stream)
 	return good;
 }
 
+static void read_again(struct timer *timer)
+{
+	struct gw_stream *stream =
+		(struct gw_stream *)((char *)timer - offsetof(struct gw_stream, again));
+
+	stream->source->resume(stream->call);
+}
+
+void gw_stream_read_later(struct gw_stream *stream)
+{
+	loop_timer_start(stream->call->transaction->server->loop, &stream->again, 0, read_again);
+}
+
 static void release(struct timer *timer)
 {
 	struct gw_stream *stream =
@@ -506,7 +519,7 @@ void gw_stream_end(struct gw_stream *stream, const char *fault)
 
 void gw_stream_clear(struct gw_stream *stream)
 {
-	timer_stop(&stream->later);
+	gw_stream_keep_back(stream);
 	drop_line(stream);
 	drop_sending(stream);
 	free(stream->head);

@@ -46,6 +46,7 @@ struct gw_stream {
 	struct gw_window *sending;	 /* the connection has it; or nobody, before the next */
 	size_t unit;			 /* that the program named, held; 0: none */
 	struct timer later;		 /* for the release */
+	struct timer again;		 /* for more than one turn may read */
 	bool held, releasing;
 	bool began, told, wanted, ended, failed; /* see gw-stream.c */
 };
@@ -61,7 +62,17 @@ void gw_stream_release(struct gw_stream *stream);
 static inline void gw_stream_keep_back(struct gw_stream *stream)
 {
 	timer_stop(&stream->later);
+	timer_stop(&stream->again);
 }
+
+/*
+ * Windows that may be read in a turn of the loop: what is written and not sent, like records
+ * without bytes or more than was announced, takes no room, so nothing else ends the reading.
+ */
+#define GW_STREAM_TURN 16u
+
+/* So many were read: resume() comes in the next turn. */
+void gw_stream_read_later(struct gw_stream *stream);
 
 /* Whether another window may be read. */
 bool gw_stream_has_room(const struct gw_stream *stream);

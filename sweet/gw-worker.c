@@ -150,7 +150,7 @@ static void lane_down(struct loop_task *task)
 	if (lane->exchange) {
 		/* What it answered before its end is good, and nothing new is for it. */
 		lane->retiring = true;
-		(void)gw_lane_reap(lane);
+		gw_lane_reap_last(lane);
 		gw_lane_take_back(lane);
 		detach(lane);
 		lane->retiring = false;

@@ -48,7 +48,7 @@ struct server;
 
 #define TRANSACTION_HEAD_MAX 8192      /* bytes of a response's own header lines */
 #define TRANSACTION_TEXT_MAX 4096      /* bytes of a body in memory */
-#define TRANSACTION_SCRATCH 512	       /* bytes */
+#define TRANSACTION_SCRATCH 576	       /* bytes */
 #define TRANSACTION_UNKNOWN UINT64_MAX /* length of a body that ends when it ends */
 
 enum respond { RESPOND_NOW, RESPOND_LATER };

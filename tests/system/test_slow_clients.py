@@ -2,18 +2,29 @@
 """Clients that take, or send, next to nothing: they hold back no program.  Each
 pool here has one process, which does one thing at a time."""
 
+import contextlib
 import threading
 
 import pytest
 
 from client import Client, Response, request
 from files import KB, MB, pattern, write
-from responder import Application
+from responder import STDERR, STDOUT, Application, record
 from server import STREAM, TIMEOUT
 
 PIECE = 64 * KB
 MANY = 64 * MB
+SHOWN = 512 * KB  # of an endless answer
 SHORT = 0.2  # seconds, for who is to be given up
+
+
+def flood(asked):
+    """As much as is announced, and then for ever what is sent to nobody."""
+    asked.send(record(STDOUT, b"Content-Length: %d\r\n\r\n" % SHOWN))
+    data = record(STDOUT, bytes(32768)) * 64 + record(STDERR, bytes(32768)) * 64
+    with contextlib.suppress(OSError):
+        while True:
+            asked.send(data)
 
 
 class Programs:
@@ -48,8 +59,11 @@ class Programs:
             "small": "echo small",
             "pieces": "head -c $((${QUERY_STRING%:*} * ${QUERY_STRING#*:})) /dev/zero",
             "sum": "md5sum",
+            "flood": "exec cat /dev/zero",
         }.items():
-            text = f"#!/bin/sh\nprintf 'Content-Type: text/plain\\r\\n\\r\\n'\n{text}\n"
+            length = f"Content-Length: {SHOWN}\\r\\n" if name == "flood" else ""
+            text = ("#!/bin/sh\n"
+                    f"printf 'Content-Type: text/plain\\r\\n{length}\\r\\n'\n{text}\n")
             write(self.folder / "cgi" / name, text.encode()).chmod(0o755)
         self.folder.chmod(0o755)
         return f"processes=1\nfolder={self.folder}/cgi"
@@ -57,6 +71,9 @@ class Programs:
     def fastcgi(self):
         def handle(asked):
             asked.body()
+            if "flood" in asked.variables["SCRIPT_NAME"] + asked.variables["PATH_INFO"]:
+                flood(asked)
+                return False
             count, _, size = asked.variables.get("QUERY_STRING").partition(":")
             body = bytes(int(count) * int(size)) if size else b"small\n"
             asked.answer(body, size=32768)
@@ -166,6 +183,21 @@ def test_program_is_free_at_once(programs, size, keys):
             assert programs.small() == 200
         assert whole(slow, answer) == size
     assert programs.slow() == 0
+    programs.await_idle()
+
+
+def test_more_than_was_announced(programs):
+    """A program that writes as fast as it is read, which no client takes, leaves the one loop
+    to the others."""
+    server = programs.serve(slow_client="0s", stream_ahead="4M")
+    query = f"pieces?{10 ** 9}:{PIECE}:{SHOWN}" if programs.protocol == "worker" else "flood"
+    with Client(server.port, buffer=PIECE) as slow, Client(server.port) as other:
+        slow.send(request(f"/app/{query}"))
+        answer = Response(slow.head(), b"")
+        for _ in range(20):
+            assert other.get("/none").status == 404
+        assert whole(slow, answer) == SHOWN
+    assert programs.small() == 200
     programs.await_idle()
 
 

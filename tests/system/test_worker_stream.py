@@ -102,6 +102,16 @@ def test_known_length(server):
             assert numbers(answer.body, 5000) == list(range(30))
 
 
+def test_empty_pieces(kind, root):
+    """They take no room with the client, so that nothing would bound how many there are."""
+    with serve(kind, root, "--workers", 1, "--threads", 1) as server, \
+            Client(server.port) as client, Client(server.port) as other:
+        ask(client, "empty")
+        for _ in range(20):
+            assert other.get("/none").status == 404
+        assert chunks(client) == b"refused"
+
+
 def test_known_length_that_is_a_lie(server):
     """Too much is left out; too little breaks the connection."""
     with Client(server.port) as client:

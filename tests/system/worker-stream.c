@@ -8,6 +8,7 @@
  *	                             is announced
  *	/list      a head that is kept, a fresh middle, the head again
  *	/endless   pieces of 64 KB until nobody wants them
+ *	/empty     pieces without a byte until they are refused, which it says
  *	/abort?N   gives up behind N pieces; 0: without an answer
  *	/die?N     ends behind N pieces
  *	/hang?N    does nothing more behind N pieces, whatever happens
@@ -150,6 +151,17 @@ static void notes(const struct NC_request *request)
 	say(request, text);
 }
 
+static void send_empty(const struct NC_request *request)
+{
+	struct NC_range text = unit_of("refused", 7), none = {.id = text.id};
+
+	begin(request, 0);
+	while (NC_worker_send(worker, request, &none, 1, NC_RESPONSE_KEEP | NC_RESPONSE_MORE) == 0)
+		;
+	if (errno != ECANCELED)
+		(void)send_piece(request, text, 0);
+}
+
 static void await_gone(const struct NC_request *request)
 {
 	int gone;
@@ -246,6 +258,8 @@ static void obey(struct NC_request *request)
 	} else if (strcmp(order, "/endless") == 0) {
 		begin(request, 0);
 		(void)send_pieces(request, UINT64_MAX, PIECE, 0);
+	} else if (strcmp(order, "/empty") == 0) {
+		send_empty(request);
 	} else if (strcmp(order, "/await") == 0) {
 		await_gone(request);
 	} else if (strcmp(order, "/notes") == 0) {

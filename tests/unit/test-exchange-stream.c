@@ -324,7 +324,7 @@ START_TEST(test_bad_units)
 }
 END_TEST
 
-/* Pieces of what was not begun, after the end, out of the window, and worse. */
+/* Pieces of what was not begun, after the end, out of the window, without a byte, and worse. */
 START_TEST(test_hostile)
 {
 	static const char *const records[] = {
@@ -342,6 +342,8 @@ START_TEST(test_hostile)
 		"FLAGS=10",
 		"FLAGS=80000000",
 		"FLAGS=2 4 4",
+		"FLAGS=2 6n",
+		"FLAGS=2 6z",
 	};
 
 	for (unsigned i = 0; i < sizeof(records) / sizeof(records[0]); i++) {

@@ -408,7 +408,8 @@ START_TEST(test_response_kinds)
 			good = (head.flags == aborted || head.flags == taken) && !headers &&
 			       !ranges && !head.status;
 		else if (head.flags & piece)
-			good = !(head.flags & ~(piece | keep | more)) && !headers && !head.status;
+			good = !(head.flags & ~(piece | keep | more)) && !headers && !head.status &&
+			       (!(head.flags & more) || ranges);
 		else
 			good = !(head.flags & ~(keep | more)) && head.status;
 		ck_assert_int_eq(

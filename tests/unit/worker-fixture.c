@@ -418,7 +418,10 @@ static void await_gone(void)
 		die("NC_worker_gone after the end");
 }
 
-/* Records as they are told: FLAGS one after the other, with STATUS where it is not 0. */
+/*
+ * Records as they are told: FLAGS one after the other.  A piece that more follow has a unit; but
+ * no range with 'n' behind its flags, and no byte of it with 'z'.
+ */
 static void raw_records(void)
 {
 	const char *flags = variable("FLAGS");
@@ -426,8 +429,14 @@ static void raw_records(void)
 	while (*flags) {
 		char *end;
 		unsigned bits = (unsigned)strtoul(flags, &end, 16);
+		bool piece = bits == (NC_RESPONSE_PIECE | NC_RESPONSE_MORE);
+		struct NC_range range = piece ? number_unit(1) : (struct NC_range){0};
 
-		push_raw(bits & ~(NC_RESPONSE_KEEP | NC_RESPONSE_MORE) ? 0 : 200, bits, NULL, 0);
+		if (*end == 'z')
+			range.length = 0;
+		push_raw(bits & ~(NC_RESPONSE_KEEP | NC_RESPONSE_MORE) ? 0 : 200, bits, &range,
+			 piece && *end != 'n');
+		end += *end == 'n' || *end == 'z';
 		flags = *end ? end + 1 : end;
 	}
 }
@@ -442,6 +451,7 @@ static bool send_fails(int error, const struct NC_range *ranges, unsigned count,
 static void stream_errors(void)
 {
 	struct NC_range good = number_unit(1), bad[NC_RESPONSE_RANGES_MAX + 1];
+	struct NC_range none = {.id = good.id};
 	struct NC_response response = {.status = 200, .flags = NC_RESPONSE_MORE};
 	const unsigned more = NC_RESPONSE_MORE;
 	struct NC_request wrong = request;
@@ -463,6 +473,7 @@ static void stream_errors(void)
 		lie = 4;
 	if (!send_fails(EINVAL, NULL, 0, more) || !send_fails(EINVAL, NULL, 1, more) ||
 	    !send_fails(EINVAL, &good, 1, NC_RESPONSE_PIECE) ||
+	    !send_fails(EINVAL, &none, 1, more) ||
 	    !send_fails(EINVAL, bad, NC_RESPONSE_RANGES_MAX + 1, more))
 		lie = 5;
 	bad[1].length = 3;
