@@ -7,18 +7,23 @@
  * on, and a process can be stopped from closing it (invariant 5).
  */
 #include <errno.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "attach.h"
 #include "peer.h"
 
 #define EVENTS 16
+#define STACK ((size_t)256 << 10)
+#define STOP_SECONDS 2 /* that the thread may take for what it is at */
 #define MODE 0600
 #define QUESTIONS 16	/* of one guest in a turn: others wait */
 #define WAITING_MAX 64u /* guests that have not said hello */
@@ -31,6 +36,7 @@ struct nc_guest {
 	struct nc_borrower borrower;
 	bool welcome; /* it has said hello */
 	bool worker;  /* somebody else dismisses it */
+	bool dismissed;
 	bool gone;
 };
 
@@ -46,11 +52,17 @@ const struct nc_borrower *nc_guest_borrower(const struct nc_guest *guest)
 
 int nc_attach_init(struct nc_attach *attach, struct nc_cache *cache)
 {
-	*attach = (struct nc_attach){.cache = cache, .epoll = -1, .listener = -1, .spare = -1};
+	*attach = (struct nc_attach){.cache = cache,
+				     .epoll = -1,
+				     .members = -1,
+				     .wake = -1,
+				     .listener = -1,
+				     .spare = -1};
 	pthread_mutex_init(&attach->lock, NULL);
+	pthread_mutex_init(&attach->turn, NULL);
 	if (!cache->owner)
 		return 0;
-	attach->epoll = epoll_create1(EPOLL_CLOEXEC);
+	attach->epoll = attach->members = epoll_create1(EPOLL_CLOEXEC);
 	return attach->epoll < 0 ? -errno : 0;
 }
 
@@ -92,9 +104,9 @@ static void part(struct nc_attach *attach, struct nc_guest *guest)
 	if (guest->gone)
 		return;
 	guest->gone = true;
-	(void)epoll_ctl(attach->epoll, EPOLL_CTL_DEL, guest->socket, NULL);
+	(void)epoll_ctl(attach->members, EPOLL_CTL_DEL, guest->socket, NULL);
 	if (guest->borrower.who.pidfd >= 0)
-		(void)epoll_ctl(attach->epoll, EPOLL_CTL_DEL, guest->borrower.who.pidfd, NULL);
+		(void)epoll_ctl(attach->members, EPOLL_CTL_DEL, guest->borrower.who.pidfd, NULL);
 	/* A worker's units must stay its own while its responses are still taken. */
 	if (!guest->worker)
 		bury(attach, guest);
@@ -104,18 +116,48 @@ static void part(struct nc_attach *attach, struct nc_guest *guest)
 		attach->waiting--;
 }
 
-static void free_guest(struct nc_attach *attach, struct nc_guest *guest)
+/* Nobody has it any more; it is in the list until its socket is closed. */
+static void dismiss(struct nc_attach *attach, struct nc_guest *guest)
 {
-	struct nc_guest **link = &attach->guests;
-
-	while (*link != guest)
-		link = &(*link)->next;
-	*link = guest->next;
 	part(attach, guest);
 	if (guest->worker)
 		bury(attach, guest);
-	close(guest->socket);
-	free(guest);
+	guest->dismissed = true;
+}
+
+/* Those are taken out of the list that nobody has, to be freed without the lock. */
+static struct nc_guest *take_gone_locked(struct nc_attach *attach)
+{
+	struct nc_guest **link = &attach->guests, *gone = NULL, *guest;
+
+	while ((guest = *link)) {
+		if (!guest->gone || (guest->worker && !guest->dismissed)) {
+			link = &guest->next;
+			continue;
+		}
+		*link = guest->next;
+		guest->next = gone;
+		gone = guest;
+	}
+	return gone;
+}
+
+static void free_guests(struct nc_guest *guest)
+{
+	while (guest) {
+		struct nc_guest *next = guest->next;
+
+		close(guest->socket);
+		free(guest);
+		guest = next;
+	}
+}
+
+static void close_unlocked(struct nc_attach *attach, int socket)
+{
+	pthread_mutex_unlock(&attach->lock);
+	close(socket);
+	pthread_mutex_lock(&attach->lock);
 }
 
 static void stop_serving(struct nc_attach *attach)
@@ -139,24 +181,36 @@ static void stop_serving(struct nc_attach *attach)
 
 void nc_attach_fini(struct nc_attach *attach)
 {
-	while (attach->guests)
-		free_guest(attach, attach->guests);
+	for (struct nc_guest *guest = attach->guests; guest; guest = guest->next)
+		if (!guest->dismissed)
+			dismiss(attach, guest);
+	free_guests(take_gone_locked(attach));
 	stop_serving(attach);
+	if (attach->members >= 0 && attach->members != attach->epoll)
+		close(attach->members);
 	if (attach->epoll >= 0)
 		close(attach->epoll);
+	if (attach->wake >= 0)
+		close(attach->wake);
 	pthread_mutex_destroy(&attach->lock);
+	pthread_mutex_destroy(&attach->turn);
+}
+
+static int add(int epoll, int fd, void *what)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = what};
+
+	return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
 }
 
 static int watch(struct nc_attach *attach, int fd, void *what)
 {
-	struct epoll_event event = {.events = EPOLLIN, .data.ptr = what};
-
-	return epoll_ctl(attach->epoll, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+	return add(attach->members, fd, what);
 }
 
 int nc_attach_watch(struct nc_attach *attach, int fd)
 {
-	return watch(attach, fd, NULL);
+	return add(attach->epoll, fd, NULL);
 }
 
 /* The socket's group, and who is let in, before anybody can connect. */
@@ -323,11 +377,30 @@ int nc_attach_expect(struct nc_attach *attach, struct nc_guest *guest, pid_t pid
 	return error;
 }
 
+static void rouse(struct nc_attach *attach)
+{
+	uint64_t one = 1;
+	ssize_t written = write(attach->wake, &one, sizeof(one));
+
+	/* It can only be full, and then it is readable. */
+	(void)written;
+}
+
 void nc_attach_dismiss(struct nc_attach *attach, struct nc_guest *guest)
 {
+	struct nc_guest *gone = NULL;
+
 	pthread_mutex_lock(&attach->lock);
-	free_guest(attach, guest);
+	dismiss(attach, guest);
+	/* Who dispatches may be at it, and closes it in any case. */
+	if (attach->wake >= 0) {
+		rouse(attach);
+	} else if (pthread_mutex_trylock(&attach->turn) == 0) {
+		gone = take_gone_locked(attach);
+		pthread_mutex_unlock(&attach->turn);
+	}
 	pthread_mutex_unlock(&attach->lock);
+	free_guests(gone);
 }
 
 /* Who may join, by the kernel's word. */
@@ -379,13 +452,13 @@ static void turn_away(struct nc_attach *attach)
 		socket = nc_peer_accept(attach->listener);
 		if (socket >= 0) {
 			refuse(socket, -EMFILE);
-			close(socket);
+			close_unlocked(attach, socket);
 		}
 		attach->spare = eventfd(0, EFD_CLOEXEC);
 	}
 	/* Another thread may have been quicker; as long as there is one to spare, it is tried again. */
 	if ((socket == -EMFILE || socket == -ENFILE) && attach->spare < 0) {
-		(void)epoll_ctl(attach->epoll, EPOLL_CTL_DEL, attach->listener, NULL);
+		(void)epoll_ctl(attach->members, EPOLL_CTL_DEL, attach->listener, NULL);
 		attach->deaf = true;
 	}
 }
@@ -442,7 +515,7 @@ static int admit(struct nc_attach *attach)
 		refuse(socket, error);
 		if (guest)
 			nc_identity_close(&guest->borrower.who);
-		close(socket);
+		close_unlocked(attach, socket);
 		free(guest);
 		return 0;
 	}
@@ -460,10 +533,13 @@ static int greet(struct nc_attach *attach, struct nc_guest *guest)
 	struct nc_wire_hello hello;
 	unsigned count;
 	pid_t sender;
+	ssize_t got;
 	int error;
-	ssize_t got = nc_peer_receive_from(guest->socket, &hello, sizeof(hello), NULL, 0, &count,
-					   &sender);
 
+	/* None is expected, so all that come are closed by that. */
+	pthread_mutex_unlock(&attach->lock);
+	got = nc_peer_receive_from(guest->socket, &hello, sizeof(hello), NULL, 0, &count, &sender);
+	pthread_mutex_lock(&attach->lock);
 	if (got <= 0)
 		return nc_peer_is_later((int)got) ? 0 : -EPIPE;
 	error = nc_wire_check_hello(&hello, (size_t)got);
@@ -493,44 +569,35 @@ static int greet(struct nc_attach *attach, struct nc_guest *guest)
 
 static void attend(struct nc_attach *attach, struct nc_guest *guest)
 {
+	const struct nc_desk_lock lock = {&attach->lock, &guest->gone};
 	int result = 1;
 
 	if (guest->gone)
 		return;
 	if (nc_identity_ended(guest->borrower.who.pidfd))
 		result = -ESRCH;
-	for (unsigned i = 0; i < QUESTIONS && result > 0; i++)
+	for (unsigned i = 0; i < QUESTIONS && result > 0 && !guest->gone; i++)
 		result = guest->welcome ? nc_desk_serve(attach->cache, guest->socket,
-							&guest->borrower, &attach->counter)
+							&guest->borrower, &attach->counter, &lock)
 					: greet(attach, guest);
 	if (result < 0)
 		part(attach, guest);
 }
 
-/* Those that parted in this turn; a worker's structure is dismissed by its exchange. */
-static void sweep(struct nc_attach *attach)
-{
-	struct nc_guest *guest = attach->guests, *next;
-
-	for (; guest; guest = next) {
-		next = guest->next;
-		if (guest->gone && !guest->worker)
-			free_guest(attach, guest);
-	}
-}
-
 int nc_attach_dispatch(struct nc_attach *attach)
 {
 	struct epoll_event events[EVENTS];
+	struct nc_guest *gone;
 	int count, error;
 
 	/* Two threads would be told of the same guest: one of them does the work. */
-	if (pthread_mutex_trylock(&attach->lock))
+	if (pthread_mutex_trylock(&attach->turn))
 		return 0;
+	pthread_mutex_lock(&attach->lock);
 	if (attach->deaf)
 		listen_again(attach);
 	do {
-		count = epoll_wait(attach->epoll, events, EVENTS, 0);
+		count = epoll_wait(attach->members, events, EVENTS, 0);
 	} while (count < 0 && errno == EINTR);
 	error = count < 0 ? -errno : 0;
 	for (int i = 0; i < count; i++) {
@@ -540,8 +607,82 @@ int nc_attach_dispatch(struct nc_attach *attach)
 			attend(attach, events[i].data.ptr);
 	}
 	/* One event may have come twice for a guest, so none is freed before. */
-	if (count > 0)
-		sweep(attach);
+	gone = take_gone_locked(attach);
 	pthread_mutex_unlock(&attach->lock);
+	free_guests(gone);
+	pthread_mutex_unlock(&attach->turn);
 	return count < 0 ? error : count;
+}
+
+/* --- the thread -------------------------------------------------------------------------- */
+
+static void *run(void *context)
+{
+	struct nc_attach *attach = context;
+	struct pollfd wait[2] = {{.fd = attach->members, .events = POLLIN},
+				 {.fd = attach->wake, .events = POLLIN}};
+
+	while (!atomic_load(&attach->stop)) {
+		uint64_t count;
+
+		if (poll(wait, 2, -1) < 0)
+			continue;
+		if (wait[1].revents && read(attach->wake, &count, sizeof(count)) < 0)
+			continue;
+		if (!atomic_load(&attach->stop))
+			(void)nc_attach_dispatch(attach);
+	}
+	return NULL;
+}
+
+int nc_attach_start(struct nc_attach *attach)
+{
+	pthread_attr_t attributes;
+	sigset_t all, before;
+	int members, error = 0;
+
+	members = epoll_create1(EPOLL_CLOEXEC);
+	attach->wake = members < 0 ? -1 : eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (attach->wake < 0)
+		error = errno;
+	if (!error) {
+		attach->members = members;
+		error = pthread_attr_init(&attributes);
+	}
+	if (!error) {
+		(void)pthread_attr_setstacksize(&attributes, STACK);
+		/* Signals are for the program's own threads. */
+		sigfillset(&all);
+		pthread_sigmask(SIG_SETMASK, &all, &before);
+		error = pthread_create(&attach->thread, &attributes, run, attach);
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
+		pthread_attr_destroy(&attributes);
+	}
+	if (!error) {
+		(void)pthread_setname_np(attach->thread, "nabc-members");
+		return 0;
+	}
+	if (attach->wake >= 0)
+		close(attach->wake);
+	if (members >= 0)
+		close(members);
+	attach->wake = -1;
+	attach->members = attach->epoll;
+	return -error;
+}
+
+bool nc_attach_stop(struct nc_attach *attach)
+{
+	struct timespec until;
+
+	if (attach->wake < 0 || atomic_load(&attach->stop))
+		return true;
+	atomic_store(&attach->stop, true);
+	rouse(attach);
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += STOP_SECONDS;
+	if (pthread_timedjoin_np(attach->thread, NULL, &until) == 0)
+		return true;
+	atomic_store(&attach->stop, false);
+	return false;
 }

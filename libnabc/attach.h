@@ -9,20 +9,36 @@
 #ifndef NC_ATTACH_H
 #define NC_ATTACH_H
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 #include "cache.h"
 #include "desk.h"
 #include "wire.h"
 
 struct nc_guest;
 
-/* The owner's end; one thread at a time dispatches. */
+/*
+ * The owner's end; one thread at a time dispatches.
+ *
+ * Descriptors that a member passes may be the last of their files, and the end
+ * of a file may take as long as its maker likes: a TCP connection that lingers, a
+ * file of a file system in user space.  So what members send is received and closed, and
+ * their sockets are, without the lock; with a thread for that alone nobody else
+ * ever waits for them.
+ */
 struct nc_attach {
 	struct nc_cache *cache;
 	struct nc_desk_counter counter; /* what upper floors answer to operators */
-	int epoll;			/* -1 in a process that joined */
-	int listener;			/* -1: not served */
-	int spare; /* given up for a moment to refuse who cannot be let in; -1: none */
-	bool deaf; /* the listener is not watched: there was not even a spare */
+	int epoll;			/* the cache's; -1 in a process that joined */
+	int members;			/* the same; or of their own, and the thread's */
+	int wake; /* an eventfd: the thread has something to do; -1: there is no thread */
+	pthread_t thread;
+	_Atomic bool stop;
+	pthread_mutex_t turn; /* one thread at a time dispatches; before the lock */
+	int listener;	      /* -1: not served */
+	int spare;	      /* given up for a moment to refuse who cannot be let in; -1: none */
+	bool deaf;	      /* the listener is not watched: there was not even a spare */
 	char *path;
 	bool everyone; /* the socket's permissions alone decide who may join */
 	uid_t *users;  /* else the owner's, root and these */
@@ -42,7 +58,22 @@ int nc_attach_watch(struct nc_attach *attach, int fd);
 int nc_attach_serve(struct nc_attach *attach, const char *path,
 		    const struct NC_serve_options *options);
 
-/* Admits, answers, and buries those that are gone; never blocks.  Events handled, or -errno. */
+/*
+ * From now on a thread dispatches, and members have no part in the cache's descriptor.  Before
+ * the first of them.  0 or -errno.
+ */
+int nc_attach_start(struct nc_attach *attach);
+
+/*
+ * The end of that thread; false: it waits for the end of a descriptor, and goes on with the cache
+ * when it has seen it.
+ */
+bool nc_attach_stop(struct nc_attach *attach);
+
+/*
+ * Admits, answers, and buries those that are gone.  Waits for no member, but see above.  Events
+ * handled, or -errno.
+ */
 int nc_attach_dispatch(struct nc_attach *attach);
 
 /* What a worker is sent beside its segment. */

@@ -68,7 +68,7 @@ int nc_cache_init_owner(struct nc_cache *cache, const struct NC_cache_options *o
 	if (size < SIZE_MIN || cache->max_unit > size / 4 || cache->member_size < MEMBER_MIN ||
 	    cache->member_size > MEMBER_MAX ||
 	    (options->flags & ~(NC_CACHE_NO_URING | NC_CACHE_NO_HUGE | NC_CACHE_NO_THREAD |
-				NC_CACHE_PROTECT | NC_CACHE_NO_KERNEL)))
+				NC_CACHE_PROTECT | NC_CACHE_NO_KERNEL | NC_CACHE_MEMBERS_THREAD)))
 		return -EINVAL;
 	cache->member_size = (cache->member_size + NC_PAGE - 1) / NC_PAGE * NC_PAGE;
 	cache->member_quota =

@@ -390,8 +390,33 @@ static bool reads_nothing(int socket)
 	return ioctl(socket, SIOCOUTQ, &unread) == 0 && unread > UNREAD_MAX;
 }
 
+static void leave(const struct nc_desk_lock *lock)
+{
+	if (lock)
+		pthread_mutex_unlock(lock->mutex);
+}
+
+/* False: the asker has gone meanwhile. */
+static bool come_back(const struct nc_desk_lock *lock)
+{
+	if (!lock)
+		return true;
+	pthread_mutex_lock(lock->mutex);
+	return !*lock->gone;
+}
+
+static void close_all(const struct nc_desk_lock *lock, int fds[2])
+{
+	if (fds[0] < 0 && fds[1] < 0)
+		return;
+	leave(lock);
+	close_if(fds[0]);
+	close_if(fds[1]);
+	(void)come_back(lock);
+}
+
 int nc_desk_serve(struct nc_cache *cache, int socket, struct nc_borrower *asker,
-		  const struct nc_desk_counter *counter)
+		  const struct nc_desk_counter *counter, const struct nc_desk_lock *lock)
 {
 	struct {
 		struct nc_wire_ask ask;
@@ -418,8 +443,13 @@ int nc_desk_serve(struct nc_cache *cache, int socket, struct nc_borrower *asker,
 	if (reads_nothing(socket))
 		return -ENOBUFS;
 	question.ask = (struct nc_wire_ask){0};
+	leave(lock);
 	got = nc_peer_receive_from(socket, &question, sizeof(question), errand.fds, 2, &count,
 				   &sender);
+	if (!come_back(lock)) {
+		close_all(lock, errand.fds);
+		return -EPIPE;
+	}
 	/* Not its fault: this process had no room for what came with it. */
 	if (got == -EMFILE)
 		got = (ssize_t)(sizeof(question.ask) + question.ask.length);
@@ -428,8 +458,7 @@ int nc_desk_serve(struct nc_cache *cache, int socket, struct nc_borrower *asker,
 	else
 		complete = true;
 	if (nc_wire_check_ask(&question, (size_t)got, count, &errand.ask)) {
-		close_if(errand.fds[0]);
-		close_if(errand.fds[1]);
+		close_all(lock, errand.fds);
 		return -EPROTO;
 	}
 	reply.answer = (struct nc_wire_answer){.magic = NC_WIRE_MAGIC, .tag = errand.ask.tag};
@@ -443,8 +472,7 @@ int nc_desk_serve(struct nc_cache *cache, int socket, struct nc_borrower *asker,
 		reply.answer.length = 0;
 	error = send_answer(&errand, socket);
 	close_if(errand.fd);
-	close_if(errand.fds[0]);
-	close_if(errand.fds[1]);
+	close_all(lock, errand.fds);
 	/* Who has gone without an answer may have asked more before. */
 	return error && error != -EPIPE ? error : 1;
 }

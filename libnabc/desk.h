@@ -8,6 +8,8 @@
 #ifndef NC_DESK_H
 #define NC_DESK_H
 
+#include <pthread.h>
+
 #include "cache.h"
 #include "wire.h"
 
@@ -22,11 +24,20 @@ struct nc_desk_counter {
 	void *context;
 };
 
+/* A lock of the caller's, held but while the desk may have to wait; gone: the asker is, behind that. */
+struct nc_desk_lock {
+	pthread_mutex_t *mutex;
+	const bool *gone;
+};
+
 /*
- * Takes one question from the socket, acts and answers; never blocks.
+ * Takes one question from the socket, acts and answers.  It waits for nobody, but
+ * the system may: for as long as the last user of a descriptor wants, if that is
+ * this process, which descriptors that came along decide.  So they are received
+ * and closed without the lock (may be NULL).
  * 1; 0: there is none; -errno: this member is to go.
  */
 int nc_desk_serve(struct nc_cache *cache, int socket, struct nc_borrower *asker,
-		  const struct nc_desk_counter *counter);
+		  const struct nc_desk_counter *counter, const struct nc_desk_lock *lock);
 
 #endif

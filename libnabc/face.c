@@ -49,7 +49,9 @@ int nc_face_dispatch(struct NC_cache *face)
 	int reaped = (int)nc_transmit_reap(&face->transmit), events = 0;
 
 	if (face->cache.owner) {
-		events = nc_attach_dispatch(&face->attach);
+		/* With a thread for the members all that is left here never waits. */
+		if (!(face->cache.flags & NC_CACHE_MEMBERS_THREAD))
+			events = nc_attach_dispatch(&face->attach);
 		(void)nc_collector_step(&face->collector);
 	}
 	return events < 0 ? events : events + reaped;
@@ -107,6 +109,8 @@ static int complete(struct NC_cache *face)
 		error = nc_attach_watch(&face->attach, nc_ring_fd(&face->transmit.zerocopy.ring));
 	if (!error && face->cache.owner && !(face->cache.flags & NC_CACHE_NO_THREAD))
 		error = nc_collector_start(&face->collector, dispatch, face);
+	if (!error && face->cache.owner && face->cache.flags & NC_CACHE_MEMBERS_THREAD)
+		error = nc_attach_start(&face->attach);
 	if (error) {
 		nc_collector_fini(&face->collector);
 		nc_transmit_fini(&face->transmit);
@@ -286,6 +290,8 @@ static int close_locked(struct NC_cache *face)
 	if (nc_cache_filling(&face->cache) ||
 	    atomic_load_explicit(&face->exchanges, memory_order_relaxed) ||
 	    atomic_load_explicit(&face->operations.open, memory_order_relaxed))
+		return -EBUSY;
+	if (!nc_attach_stop(&face->attach))
 		return -EBUSY;
 	(void)atomic_compare_exchange_strong(&the_default, &expected, NULL);
 	atomic_store_explicit(place, NULL, memory_order_release);

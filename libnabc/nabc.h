@@ -115,11 +115,12 @@ struct NC_cache_options {
 	unsigned max_descriptors;
 };
 
-#define NC_CACHE_NO_URING 0x1u	 /* never use io_uring */
-#define NC_CACHE_NO_HUGE 0x2u	 /* never ask for huge pages */
-#define NC_CACHE_NO_THREAD 0x4u	 /* no collector thread: the caller dispatches */
-#define NC_CACHE_PROTECT 0x8u	 /* for debugging: inserted memory is unwritable */
-#define NC_CACHE_NO_KERNEL 0x10u /* never use the kernel module, /dev/nabc */
+#define NC_CACHE_NO_URING 0x1u	      /* never use io_uring */
+#define NC_CACHE_NO_HUGE 0x2u	      /* never ask for huge pages */
+#define NC_CACHE_NO_THREAD 0x4u	      /* no collector thread: the caller dispatches */
+#define NC_CACHE_PROTECT 0x8u	      /* for debugging: inserted memory is unwritable */
+#define NC_CACHE_NO_KERNEL 0x10u      /* never use the kernel module, /dev/nabc */
+#define NC_CACHE_MEMBERS_THREAD 0x20u /* a thread of the library's serves the members */
 
 /* Whom NC_grant() gives leave; the number that goes with it. */
 enum NC_principal {

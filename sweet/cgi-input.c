@@ -5,11 +5,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
-#include <sys/socket.h>
+#include <unistd.h>
 
 #include <cgi-input.h>
 
 #define WRITE_MAX ((size_t)1 << 20) /* bytes of a piece at a time */
+#define ROOM (256 << 10)	    /* bytes that the pipe has room for */
 
 void cgi_input_close(struct cgi_input *input)
 {
@@ -37,6 +38,7 @@ static void write_on(struct cgi_input *input)
 		input->send.message = (struct NC_send){
 			.ranges = &input->piece, .range_count = 1, .flags = NC_SEND_HELD};
 		input->send.sent = sent;
+		input->send.pipe = true;
 		input->sending = true;
 		loop_send_start(input->loop, &input->send, input->fd);
 	} else if (!input->pieces.more) {
@@ -71,13 +73,15 @@ int cgi_input_open(struct cgi_input *input, struct loop *loop, int *theirs)
 {
 	int ends[2];
 
-	/* A socket, so that units leave for it by the methods of any other. */
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+	/* No socket: a program could send descriptors back, whose end this thread would wait for. */
+	if (pipe2(ends, O_CLOEXEC) < 0)
 		return -errno;
 	input->loop = loop;
-	input->fd = ends[0];
-	*theirs = ends[1];
+	input->fd = ends[1];
+	*theirs = ends[0];
 	(void)fcntl(input->fd, F_SETFL, O_NONBLOCK);
+	/* A user may have so many pages in pipes; then it stays as it is. */
+	(void)fcntl(input->fd, F_SETPIPE_SZ, ROOM);
 	input->watch.ready = closed;
 	return loop_watch_socket(loop, &input->watch, input->fd);
 }

@@ -114,6 +114,31 @@ static ssize_t send_bytes(int socket, const struct NC_send *message, const struc
 	return (ssize_t)(at - message->skip);
 }
 
+ssize_t data_path_write(int pipe, const struct NC_send *message)
+{
+	static const struct iovec none;
+	size_t at = message->skip;
+
+	for (;;) {
+		struct gathered gathered;
+		ssize_t written;
+
+		if (!gather(&gathered, message, &none, at))
+			return -1;
+		if (gathered.count == 0)
+			break;
+		written = writev(pipe, gathered.iov, (int)gathered.count);
+		if (written < 0 && errno == EINTR)
+			continue;
+		if (written < 0)
+			return at > message->skip ? (ssize_t)(at - message->skip) : -1;
+		at += (size_t)written;
+		if (!gathered.full && (size_t)written == gathered.bytes)
+			break;
+	}
+	return (ssize_t)(at - message->skip);
+}
+
 static ssize_t send_bytes_apart(int socket, const struct NC_send *message, const struct iovec *tail)
 {
 	return data_path_part(&data_path_posix, socket, message, tail);

@@ -36,6 +36,9 @@ extern const struct data_path *const data_paths[DATA_PATHS];
 ssize_t data_path_file(const struct data_path *path, int socket, const struct NC_sendfile *message,
 		       bool apart);
 
+/* What is there of a message to a pipe: a copy, whatever the path.  The caller ignores SIGPIPE. */
+ssize_t data_path_write(int pipe, const struct NC_send *message);
+
 /* For send_apart(): the header at once, then what the path's send() makes of the rest. */
 ssize_t data_path_part(const struct data_path *path, int socket, const struct NC_send *message,
 		       const struct iovec *tail);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <endpoint.h>
+#include <passrights.h>
 
 #define BACKLOG 4096
 
@@ -22,8 +23,10 @@ static int make_socket(const struct listen_address *address, bool shared)
 
 	if (fd < 0)
 		return -errno;
-	if (family == AF_UNIX)
+	if (family == AF_UNIX) {
+		(void)passrights_refuse(fd);
 		return fd;
+	}
 	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	/* Connections inherit it. */
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
@@ -236,7 +239,9 @@ struct endpoint *endpoint_adopt(int fd, unsigned threads)
 	endpoint->inherited = true;
 	(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
 	(void)fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
-	if (family != AF_UNIX)
+	if (family == AF_UNIX)
+		(void)passrights_refuse(fd);
+	else
 		(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	read_name(fd, &endpoint->bound);
 	endpoint->wanted = endpoint->bound;

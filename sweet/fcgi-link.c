@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include <fcgi-link.h>
+#include <passrights.h>
 
 #define RECORD_MAX ((size_t)65528) /* bytes of a body in a record: aligned, so unpadded */
 
@@ -182,7 +183,9 @@ static int connect_to(const struct upstream *upstream, int *fd)
 	*fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (*fd < 0)
 		return -errno;
-	if (address->sa_family != AF_UNIX)
+	if (address->sa_family == AF_UNIX)
+		(void)passrights_refuse(*fd);
+	else
 		(void)setsockopt(*fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	if (connect(*fd, address, upstream->address.length) < 0 && errno != EINPROGRESS)
 		return -errno;

@@ -125,6 +125,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/gw-lane-answer.c sweet/gw-lane-inside.h \
 	sweet/gw-worker.c sweet/gw-worker.h \
 	sweet/fcgi-link.c sweet/fcgi-link.h \
+	sweet/passrights.c sweet/passrights.h \
 	sweet/fcgi-spawn.c sweet/fcgi-spawn.h \
 	sweet/gw-fastcgi.c sweet/gw-fastcgi.h \
 	sweet/gw-fastcgi-request.c sweet/gw-fastcgi-inside.h \

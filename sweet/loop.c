@@ -277,6 +277,8 @@ static void complete(struct loop *loop, struct loop_send *op, int result)
 static ssize_t send_by_path(struct loop *loop, const struct loop_send *op,
 			    const struct NC_send *message, const struct iovec *tail)
 {
+	if (op->pipe)
+		return data_path_write(op->fd, message);
 	return (op->apart ? loop->path->send_apart : loop->path->send)(op->fd, message, tail);
 }
 

@@ -57,6 +57,7 @@ struct loop_send {
 	struct loop_file file; /* in place of ranges and tail */
 	struct iovec tail;     /* memory that follows the ranges */
 	bool apart;	       /* the header by a call of its own */
+	bool pipe;	       /* fd is one; no flag of the message but NC_SEND_HELD */
 	void (*sent)(struct loop_send *op, int result);
 	/* The socket takes no more for now, not for the first time perhaps; may be NULL. */
 	void (*waits)(struct loop_send *op);
@@ -121,8 +122,8 @@ void loop_receive_pause(struct loop *loop, int fd);
 void loop_receive_resume(struct loop *loop, int fd);
 int loop_watch_start(struct loop *loop, struct loop_watch *op, int fd);
 /*
- * The same of a stream socket, connected or about to be, that sends are
- * started on as well.
+ * The same of a stream socket, connected or about to be, or of a pipe, that sends
+ * are started on as well.
  */
 int loop_watch_socket(struct loop *loop, struct loop_watch *op, int fd);
 /* The operation ends; the descriptor stays the caller's. */

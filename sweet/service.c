@@ -478,7 +478,9 @@ static bool open_site(void)
 {
 	struct site *site = &program.site;
 	const struct config *config = program.reload.config;
-	struct NC_cache_options options = {.size = site->cache_size, .flags = NC_CACHE_NO_THREAD};
+	/* A member may make who talks with it wait: that is no loop. */
+	struct NC_cache_options options = {.size = site->cache_size,
+					   .flags = NC_CACHE_NO_THREAD | NC_CACHE_MEMBERS_THREAD};
 	GPtrArray *errors;
 	char *why;
 
@@ -529,7 +531,7 @@ static bool open_site(void)
 }
 
 /*
- * The cache's own events (members that come and go) are the main loop's.  Its
+ * The cache's own events are the main loop's, but for members that come and go.  Its
  * descriptor stays readable while there is more to do, which a watch tells but
  * once: so it is looked at, and the rest done when others had their turn.
  */

@@ -91,7 +91,7 @@ grep -H '^#include [<"]' "$srcdir"/libnabc/nabcctl.c "$srcdir"/libnabc/ctl*.[ch]
 	done >>"$faults"
 
 check sweet <<'FLOORS'
-address pidfile upstream arch
+address pidfile upstream arch passrights
 slice pieces clock starter-wire syntax scan field uri request chunked cachecontrol cgihead cacheable cachekey fcgi response date mime meta timer access htpasswd apr1 histogram accept listing escape access-line proxy-protocol config-value config-file siphash body etag range conditional multipart redirect ends decimal
 log data-path data-path-posix pagecache
 loop loop-backend loop-uring loop-epoll docroot limit

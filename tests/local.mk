@@ -655,6 +655,8 @@ EXTRA_DIST += \
 	tests/system/test_consumer.py \
 	tests/system/test_curl.py \
 	tests/system/test_data_path.py \
+	tests/system/lingering.py \
+	tests/system/test_descriptors.py \
 	tests/system/test_error_pages.py \
 	tests/system/responder.py \
 	tests/system/results.py \

@@ -188,7 +188,7 @@ static void question(struct input *input)
 			   sizeof(*ask) + length - (with >> 6 == 3 ? sizeof(*ask) / 2 : 0), fds,
 			   count);
 	nc_peer_close_fds(fds, count);
-	result = nc_desk_serve(&cache, asker->socket[0], &asker->borrower, NULL);
+	result = nc_desk_serve(&cache, asker->socket[0], &asker->borrower, NULL, NULL);
 	if (result == 1)
 		hear(number, ask);
 	else

@@ -66,7 +66,7 @@ static inline void asker_close(struct asker *asker)
 
 static inline int serve(struct asker *asker)
 {
-	return nc_desk_serve(&cache, asker->socket[0], &asker->borrower, NULL);
+	return nc_desk_serve(&cache, asker->socket[0], &asker->borrower, NULL, NULL);
 }
 
 static inline void say(const struct asker *asker, const void *message, size_t length,

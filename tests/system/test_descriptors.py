@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: MIT
+"""Descriptors that peers pass over Unix sockets: whoever closes the last one of a
+connection that lingers waits, and no event loop may be that."""
+
+import os
+import socket
+
+import pytest
+
+import lingering
+from client import Client, request
+from files import write
+from responder import STDOUT, Application, end, record
+from server import TIMEOUT
+from test_unix import UnixClient
+
+LONG = 4 * TIMEOUT  # seconds that the end of a connection takes
+
+needs_refusal = pytest.mark.skipif(not lingering.can_be_refused(),
+                                   reason="the system has no SO_PASSRIGHTS (Linux 6.16)")
+
+
+@pytest.fixture
+def peer():
+    with lingering.Peer() as peer:
+        yield peer
+
+
+@pytest.fixture
+def root(tmp_path):
+    write(tmp_path / "root" / "file", b"a file\n")
+    tmp_path.chmod(0o755)
+    return tmp_path / "root"
+
+
+def is_served(server):
+    with Client(server.port) as client:
+        assert client.get("/file").body == b"a file\n"
+
+
+@needs_refusal
+def test_client(start, root, tmp_path, peer):
+    """An HTTP client's are refused, whether or not what it says is read."""
+    server = start(root, "--listen", f"unix:{tmp_path}/socket", "--threads", 1)
+    with UnixClient(tmp_path / "socket") as client:
+        with pytest.raises(PermissionError):
+            lingering.send(client.socket, request("/file"), peer.port, LONG)
+        is_served(server)
+        assert client.get("/file").body == b"a file\n"
+
+
+@needs_refusal
+def test_fastcgi(start, root, tmp_path, peer):
+    """So are those of an application."""
+    refused = []
+
+    def handle(asked):
+        asked.body()
+        answer = record(STDOUT, b"Content-Length: 4\r\n\r\ntext") + end()
+        try:
+            lingering.send(asked.connection.socket, answer, peer.port, LONG)
+        except PermissionError:
+            refused.append(True)
+            asked.send(answer)
+
+    app = Application(handle, tmp_path / "app.sock")
+    server = start(root, "--threads", 1, "--fastcgi", f"/app={app.address}")
+    with Client(server.port) as client:
+        assert client.get("/app").body == b"text"
+    assert refused
+    is_served(server)
+    app.close()
+
+
+def test_cgi(start, root, tmp_path, peer):
+    """A CGI program has no socket to send one over."""
+    write(tmp_path / "cgi" / "pass", f"""#!/usr/bin/python3
+import socket, sys
+sys.path.insert(0, {os.path.dirname(os.path.abspath(__file__))!r})
+sys.dont_write_bytecode = True
+import lingering
+try:
+    lingering.send(socket.socket(fileno=0), b"x", {peer.port}, {LONG})
+    text = "passed"
+except OSError as error:
+    text = type(error).__name__
+print("Content-Type: text/plain", "Content-Length: %d" % len(text), "", text, sep="\\r\\n", end="")
+""".encode()).chmod(0o755)
+    server = start(root, "--threads", 1, "--cgi", f"/cgi={tmp_path}/cgi")
+    with Client(server.port) as client:
+        client.send(b"POST /cgi/pass HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n0123456789")
+        body = client.response().body
+    is_served(server)
+    assert body == b"OSError"
+
+
+@pytest.mark.parametrize("message", [b"no hello", b""])
+def test_member(start, root, tmp_path, peer, message):
+    """Members pass some: who serves them may wait, and no loop with it.  One that says
+    nothing leaves its descriptor to be closed with the socket."""
+    server = start(root, "--threads", 1, "--cache-socket", tmp_path / "cache")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as member:
+        member.settimeout(TIMEOUT)
+        member.connect(str(tmp_path / "cache"))
+        for _ in range(3):
+            try:
+                lingering.send(member, message or b"x", peer.port, LONG)
+            except BrokenPipeError:
+                break
+            if not message:
+                break
+        if not message:
+            member.shutdown(socket.SHUT_RDWR)
+    for _ in range(5):
+        is_served(server)
+    # It ends with the connection, and the server is whole.
+    peer.__exit__()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as member:
+        member.settimeout(TIMEOUT)
+        member.connect(str(tmp_path / "cache"))
+        member.send(b"no hello")
+        while member.recv(1 << 16):
+            pass
