@@ -76,6 +76,7 @@ static void leave(struct gw_lane *lane, struct gw_pending *pending)
 	pending->next = lane->free;
 	lane->free = (uint32_t)(pending - lane->pending);
 	lane->in_flight--;
+	gw_process_leaves(lane->process, loop_now_ms(lane->server->loop));
 	server_count(&lane->ended, 1);
 }
 
@@ -211,6 +212,7 @@ bool gw_lane_submit(struct gw_lane *lane, struct gw_call *call, const char *bloc
 	lane->pending[slot].heard = false;
 	lane->pending[slot].number = ++lane->submitted;
 	lane->in_flight++;
+	gw_process_takes(lane->process, loop_now_ms(lane->server->loop));
 	server_count(&lane->requests, 1);
 	lane->dirty = true;
 	own->lane = lane;

@@ -26,6 +26,7 @@
 #define BACKOFF_STEP 200
 #define BACKOFF_MAX 10000
 #define BACKOFF_FAILS (BACKOFF_STEP * 4) /* a place that pauses so long is not waited for */
+#define SLOW_MS 10			 /* for one request: whoever can goes elsewhere */
 #define LIVED_MS 1000 /* a process that lived so long has not failed at its start */
 
 static struct loop *loop_of(const struct gw_process *process)
@@ -303,6 +304,25 @@ static void kill_own(struct gw_process *process, int pid)
 	if (result < 0 && errno != ESRCH)
 		log_error("worker %s[%u] (pid %d) cannot be ended: %s", name_of(process),
 			  process->number, pid, strerror(errno));
+}
+
+void gw_process_takes(struct gw_process *process, uint64_t now_ms)
+{
+	if (atomic_fetch_add_explicit(&process->load, 1, memory_order_relaxed) == 0)
+		atomic_store_explicit(&process->moved_ms, now_ms, memory_order_relaxed);
+}
+
+void gw_process_leaves(struct gw_process *process, uint64_t now_ms)
+{
+	atomic_fetch_sub_explicit(&process->load, 1, memory_order_relaxed);
+	atomic_store_explicit(&process->moved_ms, now_ms, memory_order_relaxed);
+}
+
+bool gw_process_is_slow(const struct gw_process *process, uint64_t now_ms)
+{
+	/* Another thread's clock may be ahead of this one's. */
+	return atomic_load_explicit(&process->load, memory_order_relaxed) &&
+	       atomic_load_explicit(&process->moved_ms, memory_order_relaxed) + SLOW_MS < now_ms;
 }
 
 void gw_process_kill(struct gw_process *process, const char *why)

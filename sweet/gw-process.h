@@ -62,6 +62,9 @@ struct gw_process {
 	_Atomic bool doomed;	  /* is being killed: gets nothing new */
 	_Atomic unsigned served;  /* requests, if the pool counts them */
 	_Atomic unsigned streams; /* answers that others wait behind, if it counts those */
+	/* Of all threads, if the pool counts it: */
+	_Atomic unsigned load;	   /* requests that it has */
+	_Atomic uint64_t moved_ms; /* when it ended one, or got its first */
 	struct loop_task gone, tired, kill;
 	void *own; /* the protocol's */
 	/* For the status. */
@@ -96,6 +99,13 @@ void gw_processes_renew(struct gateway_pool *pool);
 
 /* By each part, on its thread. */
 void gw_process_left(struct gw_process *process);
+
+/* It gets a request, or has one less; on any thread. */
+void gw_process_takes(struct gw_process *process, uint64_t now_ms);
+void gw_process_leaves(struct gw_process *process, uint64_t now_ms);
+
+/* Whether it is at something long, which what it is given waits behind. */
+bool gw_process_is_slow(const struct gw_process *process, uint64_t now_ms);
 
 /* It has answered one more, on any thread: after its last it is replaced. */
 void gw_process_served(struct gw_process *process);

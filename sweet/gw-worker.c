@@ -31,26 +31,46 @@ const struct gw_lane *gw_worker_lanes(const struct gw_process *process)
 
 /* --- calls ------------------------------------------------------------------------------ */
 
-/* The lane of the pool with the fewest calls in flight, or NULL. */
-static struct gw_lane *choose(struct gateway_pool *pool, unsigned number)
+/* Smaller is better: slow ones last, then by the requests of all threads, then by ours. */
+static uint64_t cost_of(const struct gw_lane *lane, uint64_t now_ms)
 {
+	const struct gw_process *process = lane->process;
+
+	return (uint64_t)gw_process_is_slow(process, now_ms) << 63 |
+	       (uint64_t)atomic_load_explicit(&process->load, memory_order_relaxed) << 16 |
+	       lane->in_flight;
+}
+
+/*
+ * The lane of the pool whose process has the least to do, for whichever thread,
+ * or NULL.  A worker does one thing at a time, so that all that it is given waits behind what
+ * it is at.
+ */
+static struct gw_lane *choose(struct gateway_pool *pool, const struct server *server)
+{
+	uint64_t now_ms = loop_now_ms(server->loop), least = UINT64_MAX;
 	struct gw_lane *best = NULL;
 
 	for (unsigned i = 0; i < pool->count; i++) {
-		struct gw_lane *lane = &place_of(&pool->processes[i])->lanes[number];
+		struct gw_lane *lane = &place_of(&pool->processes[i])->lanes[server->number];
+		uint64_t cost;
 
-		if (lane->exchange && !lane->retiring &&
-		    !atomic_load_explicit(&pool->processes[i].doomed, memory_order_relaxed) &&
-		    lane->in_flight < pool->settings->in_flight &&
-		    (!best || lane->in_flight < best->in_flight))
+		if (!lane->exchange || lane->retiring ||
+		    atomic_load_explicit(&pool->processes[i].doomed, memory_order_relaxed) ||
+		    lane->in_flight >= pool->settings->in_flight)
+			continue;
+		cost = cost_of(lane, now_ms);
+		if (cost < least) {
 			best = lane;
+			least = cost;
+		}
 	}
 	return best;
 }
 
 static bool submit(struct gw_call *call, const char *block, size_t length)
 {
-	struct gw_lane *lane = choose(call->pool, call->transaction->server->number);
+	struct gw_lane *lane = choose(call->pool, call->transaction->server);
 
 	return lane && gw_lane_submit(lane, call, block, length);
 }

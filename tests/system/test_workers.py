@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Worker processes: how many, what they say, and what becomes of their ends."""
 
+import os
 import signal
 import time
 
@@ -8,7 +9,9 @@ import pytest
 
 from client import Client, fetch, request
 from files import write
-from server import GENERATE, OBEY, TIMEOUT, Process, Server, running
+from server import BUILD, GENERATE, OBEY, TIMEOUT, Process, Server, running
+
+TOLD = os.path.join(BUILD, "tests", "system", "worker-told")
 
 
 @pytest.fixture
@@ -166,6 +169,26 @@ def test_others_go_on_when_one_hangs(start_workers):
 
 
 @pytest.mark.parametrize("kind", ["epoll"], indirect=True)  # all pauses, and no kind's own
+def test_idle_process_is_found(start_workers, tmp_path):
+    """Whichever loop has a request: none waits behind a long one of another loop."""
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    server = start_workers("--worker", f"/told={TOLD}", "--workers", 2, "--threads", 2)
+
+    def is_taken(status):
+        processes = status["workers"]["pools"][0]["processes"]
+        return sum(process["in_flight"] for process in processes) == 1
+
+    with Client(server.port) as long:
+        long.send(request(f"/told?wait={fifo}"))
+        server.wait_status(is_taken)
+        # Enough of them for both loops.
+        for _ in range(24):
+            assert fetch(server.port, "/told?size=1").status == 200
+        fifo.write_bytes(b"x")
+        assert long.response().status == 200
+
+
 def test_worker_that_ends_at_once(start_workers):
     """The server lives, refuses in the end, and starts no process in a rush."""
     began = time.monotonic()
