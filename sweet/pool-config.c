@@ -61,6 +61,10 @@ static const char *missing(const struct pool_config *pool)
 	if (pool_config_is_other(pool) && has_upstream)
 		return "has user, group, directory, memory-limit or seccomp, which are for "
 		       "programs that the server starts";
+	/* An operator who sets a variable here means that the application gets it. */
+	if (pool->environment && pool->environment[0] && has_upstream)
+		return "has environment, which is for programs that the server starts: set it "
+		       "where the application at upstream is started";
 	switch (pool->protocol) {
 	case POOL_WORKER:
 		return !pool->command ? "needs a command"

@@ -93,6 +93,9 @@ BROKEN = {
         (2, 'worker "/w=FOLDER/none --fast": no program "FOLDER/none" that can be run')]),
     "worker without a path": ("[sweet]\nworker=/bin/true\n",
                               [(2, 'worker "/bin/true": must be /PREFIX=COMMAND')]),
+    "variables for an application of others": (
+        "[pool php]\nprotocol=fastcgi\nupstream=unix:/run/php.sock\nenvironment=COLOUR=blue\n", [
+            (1, 'pool "php" has environment, which is for programs that the server starts')]),
     "no such user": ("[sweet]\nuser=no-such-user\n",
                      [(2, 'user "no-such-user": there is no such user')]),
     "no such group": ("[sweet]\ngroup=no-such-group\n",

@@ -182,6 +182,25 @@ START_TEST(test_environment)
 }
 END_TEST
 
+/* Who started the application at an address has given it its variables. */
+START_TEST(test_environment_of_others)
+{
+	for (unsigned i = 0; i < 4; i++) {
+		bool elsewhere = i % 2, given = i / 2;
+		struct pool_config *pool = pool_of(POOL_FASTCGI, elsewhere ? NULL : "sh", NULL,
+						   elsewhere ? "unix:/s" : NULL);
+		char *why = NULL;
+
+		pool->environment = g_strsplit(given ? "A=1" : "", ";", 0);
+		ck_assert_msg(pool_config_finish(pool, &why) == !(elsewhere && given), "case %u",
+			      i);
+		ck_assert(!why || (strstr(why, "environment") && strstr(why, "upstream")));
+		g_free(why);
+		pool_config_unref(pool);
+	}
+}
+END_TEST
+
 START_TEST(test_same)
 {
 	struct pool_config *one = pool_of(POOL_FASTCGI, NULL, NULL, "unix:/a;unix:/b");
@@ -225,6 +244,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_commands);
 	tcase_add_test(tcase, test_folders);
 	tcase_add_test(tcase, test_environment);
+	tcase_add_test(tcase, test_environment_of_others);
 	tcase_add_test(tcase, test_same);
 }
 
