@@ -132,7 +132,7 @@ struct config {
 	unsigned arch;	    /* enum arch_kind */
 	unsigned io;	    /* enum loop_kind */
 	unsigned data_path; /* enum data_path_kind */
-	size_t cache_size;  /* bytes */
+	size_t cache_size;  /* bytes; 0: by the memory that there is */
 	char *cache_socket; /* NULL: the cache is not served */
 	char *user, *group; /* NULL: as started */
 	bool read_only;

@@ -20,6 +20,7 @@
 #include <gateway.h>
 #include <gw-cache.h>
 #include <logs.h>
+#include <memory-limit.h>
 #include <pidfile.h>
 #include <programs.h>
 #include <reload.h>
@@ -308,12 +309,47 @@ static bool write_pid_file(void)
 	return true;
 }
 
+/* What the programs of all pools may take together. */
+static uint64_t program_memory(const struct config *config)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < config->pool_count; i++) {
+		const struct pool_config *pool = config->pools[i];
+
+		if (pool->protocol == POOL_WORKER)
+			sum += (uint64_t)pool->processes * pool->memory;
+	}
+	return archs[config->arch].processes ? sum * config->threads : sum;
+}
+
+/* All of it; tells what was taken, and what will not fit. */
+static size_t cache_size(const struct config *config)
+{
+	uint64_t programs = program_memory(config), size = config->cache_size;
+	char cache[MEMORY_TEXT_MAX], there[MEMORY_TEXT_MAX], more[MEMORY_TEXT_MAX];
+	struct memory_limit limit;
+
+	memory_limit_find(&limit, "");
+	if (!size) {
+		size = memory_limit_cache(&limit);
+		log_notice("cache of %s: cache-size is not set, and %s allows %s",
+			   memory_text(size, cache), limit.what, memory_text(limit.bytes, there));
+	}
+	if (size + programs > limit.bytes)
+		log_warning("a cache of %s and workers with %s may take more memory than there is: "
+			    "%s allows %s (see cache-size, worker-memory)",
+			    memory_text(size, cache), memory_text(programs, more), limit.what,
+			    memory_text(limit.bytes, there));
+	return size;
+}
+
 /* Of a process: all of it, or its part if there are several. */
 static size_t cache_share(const struct config *config)
 {
-	if (!archs[config->arch].processes)
-		return config->cache_size;
-	return MAX(config->cache_size / config->threads, CACHE_MIN);
+	size_t size = cache_size(config);
+
+	return archs[config->arch].processes ? MAX(size / config->threads, CACHE_MIN) : size;
 }
 
 bool service_open(int argc, char **argv, struct config *config, struct supervisor *supervisor)
@@ -327,7 +363,6 @@ bool service_open(int argc, char **argv, struct config *config, struct superviso
 	site->log_fd = program.signal_fd = program.told = -1;
 	site->arch = &archs[config->arch];
 	site->threads = config->threads;
-	site->cache_size = cache_share(config);
 	if (site->arch->processes)
 		site->threads = 1;
 	endpoints_init(&program.endpoints, site->threads, site->arch->single);
@@ -337,6 +372,7 @@ bool service_open(int argc, char **argv, struct config *config, struct superviso
 	privileges_clear(&privileges);
 	if (!logs_apply(site, config, &why))
 		return complain_of(why);
+	site->cache_size = cache_share(config);
 	return open_sockets() && write_pid_file();
 }
 

@@ -137,6 +137,7 @@ SWEET_UNITS = \
 	tests/unit/test-pieces \
 	tests/unit/test-gw-parts \
 	tests/unit/test-supervisor \
+	tests/unit/test-memory-limit \
 	tests/unit/test-privileges \
 	tests/unit/test-starter-program \
 	tests/unit/test-starter-process \
@@ -453,6 +454,10 @@ tests_unit_test_endpoint_LDADD = $(sweet_unit_ldadd)
 tests_unit_test_socket_options_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_socket_options_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_socket_options_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_memory_limit_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_memory_limit_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_memory_limit_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_test_supervisor_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_supervisor_CFLAGS = $(sweet_unit_cflags)

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from client import Client, fetch
+from client import Client, fetch, request
 from files import KB, MB, pattern, write
 from server import GENERATE, UNDER, running, sanitized
 
@@ -71,6 +71,36 @@ def limited(limit):
         yield ("sh", "-c", f'echo $$ >{folder}/cgroup.procs && exec "$@"', "sh")
     finally:
         os.rmdir(folder)
+
+
+def test_default_size_in_a_cgroup(kind, tmp_path):
+    """Of 128 MB it is a quarter: more files than that, and clients that do not read, kill nothing."""
+    count, body = 160, pattern(MB)
+    for number in range(count):
+        write(tmp_path / str(number), body)
+    with limited(128 * MB) as prefix, \
+            running(kind, tmp_path, "--threads", "2", prefix=prefix) as server:
+        assert server.errors.count(
+            r"cache of 32M: cache-size is not set, and /sys/fs/cgroup\S+ allows 128M") == 1
+        assert server.status()["cache"]["size"] == 32 * MB
+        slow = [Client(server.port, 4096) for _ in range(16)]
+        for number, client in enumerate(slow):
+            client.send(request(f"/{number}"))
+        clients = [Client(server.port) for _ in range(8)]
+        for number in range(count):
+            assert clients[number % 8].get(f"/{number}").body == body
+        for client in clients + slow:
+            client.close()
+
+
+def test_more_than_there_is(tmp_path):
+    """A size that is given is taken, with a warning if it cannot be had."""
+    more = r"a cache of 256M and workers with 64M may take more memory than there is: .* 128M"
+    options = ["--worker", f"/generate={GENERATE}", "--worker-memory", "32M", "--cache-size"]
+    with limited(128 * MB) as prefix:
+        for size, warned in (("256M", 1), ("16M", 0)):
+            with running("epoll", tmp_path, *options, size, prefix=prefix) as server:
+                assert server.errors.count(more) == warned, server.errors.text()
 
 
 def test_in_a_cgroup(kind, tmp_path):

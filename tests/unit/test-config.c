@@ -119,7 +119,7 @@ START_TEST(test_defaults)
 	ck_assert_ptr_null(config->worker[0]);
 	ck_assert_int_eq(config->workers, 2);
 	ck_assert_uint_eq(config->worker_memory, 64 * MIB);
-	ck_assert_uint_eq(config->cache_size, 256 * MIB);
+	ck_assert_uint_eq(config->cache_size, 0);
 	ck_assert_ptr_null(config->spool_directory);
 	ck_assert_uint_eq(config->spool_size, 1024 * MIB);
 	ck_assert(!config->spool_memory);
