@@ -20,7 +20,7 @@
 static bool read_arguments(struct draft *draft, struct config_request *request, int argc,
 			   char **argv)
 {
-	GOptionEntry *entries = g_new0(GOptionEntry, config_key_count + 4);
+	GOptionEntry *entries = g_new0(GOptionEntry, config_key_count + 5);
 	GOptionContext *context = g_option_context_new(NULL);
 	char ***values = g_new0(char **, config_key_count);
 	struct section *section = draft_add(draft, KEY_GLOBAL | KEY_SCOPE, NULL);
@@ -51,6 +51,11 @@ static bool read_arguments(struct draft *draft, struct config_request *request, 
 				      &check,
 				      "Look at the configuration, tell what is wrong, and end",
 				      NULL};
+	entries[n++] = (GOptionEntry){
+		"reload",	    0,
+		G_OPTION_FLAG_NONE, G_OPTION_ARG_FILENAME,
+		&request->reload,   "Let a server reload, tell what is wrong, and end",
+		"PID-FILE"};
 	entries[n++] = (GOptionEntry){"version",
 				      'V',
 				      G_OPTION_FLAG_NONE,
@@ -160,10 +165,10 @@ static bool read_file(struct draft *draft)
 			g_free(section->prefix);
 			section->prefix = g_strdup(groups[i] + 5);
 		} else if (strcmp(groups[i], MAIN_GROUP) != 0) {
-			draft_complain(
-				draft, place,
-				"unknown group [%s]: must be [sweet], [host NAME], [path PREFIX] or [pool NAME]",
-				groups[i]);
+			draft_complain(draft, place,
+				       "unknown group [%s]: must be [sweet], [host NAME], [path "
+				       "PREFIX] or [pool NAME]",
+				       groups[i]);
 			continue;
 		}
 		take_keys(draft, file, groups[i], section);
@@ -180,7 +185,7 @@ struct config *config_read(int argc, char **argv, struct config_request *request
 
 	draft_init(&draft, errors);
 	if (read_arguments(&draft, request, argc, argv) &&
-	    (!draft.path || request->version || read_file(&draft)))
+	    (!draft.path || request->version || request->reload || read_file(&draft)))
 		config = config_settle(&draft);
 	if (config && errors->len) {
 		config_unref(config);

@@ -11,6 +11,7 @@
 struct config_request {
 	bool version; /* print it and end */
 	bool check;   /* only look at the configuration */
+	char *reload; /* a server that is to reload: its number or its pid-file; g_free */
 };
 
 /*

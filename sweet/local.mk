@@ -153,6 +153,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/runner.c sweet/runner.h \
 	sweet/check-config.c sweet/check-config.h \
 	sweet/reload.c sweet/reload.h \
+	sweet/reload-call.c sweet/reload-call.h \
 	sweet/memory-limit.c sweet/memory-limit.h \
 	sweet/connection-proxy.c
 # The page in the program: its bytes as numbers, which any compiler takes.

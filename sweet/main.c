@@ -12,6 +12,7 @@
 #include <log.h>
 #include <privileges.h>
 #include <processes.h>
+#include <reload-call.h>
 #include <service.h>
 #include <site.h>
 
@@ -25,16 +26,19 @@ int main(int argc, char **argv)
 
 	supervisor_open(&supervisor);
 	config = config_read(argc, argv, &request, errors);
-	if (config && request.check) {
+	if (config && request.check && !request.reload) {
 		(void)site_open(config, NULL, &(struct site_options){0}, errors);
 		check_config(config, errors);
 	}
 	good = log_told(errors);
-	if (good && request.version)
+	if (good && request.reload)
+		good = reload_call(request.reload);
+	else if (good && request.version)
 		printf("sweet (nabc) %s\n", PACKAGE_VERSION);
 	else if (good && request.check)
 		printf("%s: good\n", config->file ? config->file : "settings");
-	if (!good || request.version || request.check) {
+	if (!good || request.reload || request.version || request.check) {
+		g_free(request.reload);
 		config_unref(config);
 		supervisor_close(&supervisor);
 		return good ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -16,6 +16,7 @@
 #include <config-read.h>
 #include <log.h>
 #include <processes.h>
+#include <reload.h>
 #include <service.h>
 #include <site.h>
 
@@ -34,6 +35,7 @@ struct processes {
 	int argc;
 	char **argv;
 	struct supervisor *supervisor;
+	struct reload_calls calls;
 	unsigned wanted, set;
 	GArray *children; /* struct child, of all sets */
 	uint64_t not_before_ns;
@@ -116,6 +118,11 @@ static void bury(struct processes *all, unsigned i, int status)
 	g_array_remove_index_fast(all->children, i);
 	if (all->ending || child.set != all->set)
 		return;
+	/* Tried again, and the old ones serve on; but this is not what the callers want. */
+	if (all->started && !all->settled)
+		reload_calls_answer(&all->calls, false,
+				    "a process of the new configuration ended at once: the log "
+				    "has why; the old processes serve on meanwhile");
 	if (!all->started) {
 		all->ending = all->failed = true;
 		tell_children(all, SIGTERM, true);
@@ -157,7 +164,8 @@ static void all_serve(struct processes *all)
 	if (!all->started)
 		log_settled();
 	all->started = true;
-	service_tell_ready();
+	service_tell_ready(true);
+	reload_calls_answer(&all->calls, true, NULL);
 }
 
 static void reopen_logs(struct processes *all)
@@ -216,30 +224,39 @@ static void reload(struct processes *all)
 	GPtrArray *errors = g_ptr_array_new_with_free_func(g_free);
 	struct config_request request = {0};
 	struct config *next;
-	bool good;
+	char *said;
 
 	supervisor_reloading(all->supervisor);
+	reload_calls_begin(&all->calls);
 	next = config_read(all->argc, all->argv, &request, errors);
 	if (next) {
 		(void)site_open(next, NULL, &(struct site_options){0}, errors);
 		check_config(next, errors);
 	}
-	good = log_told(errors);
 	config_unref(next);
 	/* Read again, since what looking opened is not for the processes to have. */
-	errors = g_ptr_array_new_with_free_func(g_free);
-	next = good ? config_read(all->argc, all->argv, &request, errors) : NULL;
-	g_ptr_array_free(errors, TRUE);
-	if (next && service_renew(next)) {
+	next = errors->len == 0 ? config_read(all->argc, all->argv, &request, errors) : NULL;
+	said = next && service_renew(next, errors) ? NULL : reload_lines(errors);
+	(void)log_told(errors);
+	if (!said) {
 		all->wanted = next->threads;
 		all->set++;
 		all->settled = false;
 		all->not_before_ns = 0;
 	} else {
 		log_error("the old configuration stays");
-		service_tell_ready();
+		service_tell_ready(false);
+		reload_calls_answer(&all->calls, false, said);
 	}
+	g_free(said);
 	config_unref(next);
+}
+
+/* Callers of reloads that cannot be. */
+static void refuse_calls(struct processes *all, const char *why)
+{
+	reload_calls_begin(&all->calls);
+	reload_calls_answer(&all->calls, false, why);
 }
 
 static void end(struct processes *all)
@@ -250,6 +267,7 @@ static void end(struct processes *all)
 	}
 	all->ending = true;
 	tell_children(all, SIGTERM, true);
+	refuse_calls(all, RELOAD_ENDING);
 }
 
 static void hear_signals(struct processes *all)
@@ -265,8 +283,12 @@ static void hear_signals(struct processes *all)
 			reopen_logs(all);
 			break;
 		case SIGHUP:
+			reload_calls_add(&all->calls, &info);
 			if (!all->ending && all->started)
 				reload(all);
+			else
+				refuse_calls(all, all->ending ? RELOAD_ENDING
+							      : "the server has not started yet");
 			break;
 		default:
 			end(all);

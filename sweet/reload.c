@@ -32,6 +32,16 @@ static void read_next(struct job *job)
 
 /* --- on the main thread --------------------------------------------------------------- */
 
+char *reload_lines(GPtrArray *errors)
+{
+	GString *lines = g_string_new(NULL);
+
+	for (unsigned i = 0; errors && i < errors->len; i++)
+		g_string_append_printf(lines, "%s\n", (const char *)errors->pdata[i]);
+	g_string_append(lines, "the old configuration stays");
+	return g_string_free(lines, FALSE);
+}
+
 static void drop_next(struct reload *reload)
 {
 	config_unref(reload->next);
@@ -43,12 +53,16 @@ static void drop_next(struct reload *reload)
 
 static void finish(struct reload *reload, bool good)
 {
+	char *said = good ? g_steal_pointer(&reload->fixed) : reload_lines(reload->errors);
+
 	drop_next(reload);
 	reload->busy = false;
-	if (reload->ended)
-		return;
-	reload->over(reload, good);
-	if (reload->again)
+	if (!reload->ended)
+		reload->over(reload, good);
+	/* Last: whoever hears it finds the new server. */
+	reload_calls_answer(&reload->calls, good, reload->ended && !good ? RELOAD_ENDING : said);
+	g_free(said);
+	if (reload->again && !reload->ended)
 		begin(reload);
 }
 
@@ -103,8 +117,11 @@ static void hand_out(struct reload *reload, struct endpoints_change *endpoints)
 	struct config *before = reload->config;
 	char *fixed = config_fixed_changes(before, reload->next);
 
-	if (fixed)
-		log_warning("changed, but read at the start only: %s; restart to use it", fixed);
+	if (fixed) {
+		reload->fixed = g_strdup_printf(
+			"changed, but read at the start only: %s; restart to use it", fixed);
+		log_warning("%s", reload->fixed);
+	}
 	g_free(fixed);
 	reload->under_way = g_ptr_array_sized_new(count);
 	for (unsigned i = 0; i < count; i++)
@@ -165,6 +182,7 @@ static void begin(struct reload *reload)
 {
 	reload->busy = true;
 	reload->again = false;
+	reload_calls_begin(&reload->calls);
 	reload->errors = g_ptr_array_new_with_free_func(g_free);
 	reload->job = (struct job){
 		.work = read_next, .done = was_read, .loop = reload->runners->all[0].server.loop};
@@ -173,8 +191,11 @@ static void begin(struct reload *reload)
 
 void reload_begin(struct reload *reload)
 {
-	if (reload->ended)
+	if (reload->ended) {
+		reload_calls_begin(&reload->calls);
+		reload_calls_answer(&reload->calls, false, RELOAD_ENDING);
 		return;
+	}
 	if (reload->busy)
 		reload->again = true;
 	else
@@ -185,6 +206,10 @@ void reload_end(struct reload *reload)
 {
 	reload->ended = true;
 	reload->again = false;
+	if (reload->busy)
+		return;
+	reload_calls_begin(&reload->calls);
+	reload_calls_answer(&reload->calls, false, RELOAD_ENDING);
 }
 
 void reload_clear(struct reload *reload)
@@ -195,6 +220,10 @@ void reload_clear(struct reload *reload)
 		g_ptr_array_free(reload->under_way, TRUE);
 	reload->under_way = NULL;
 	drop_next(reload);
+	g_free(reload->fixed);
+	reload->fixed = NULL;
+	reload_calls_begin(&reload->calls);
+	reload_calls_answer(&reload->calls, false, RELOAD_ENDING);
 	config_unref(reload->config);
 	reload->config = NULL;
 }

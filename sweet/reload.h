@@ -12,6 +12,7 @@
 
 #include <endpoints.h>
 #include <helper.h>
+#include <reload-call.h>
 #include <runner.h>
 
 struct reload {
@@ -22,6 +23,7 @@ struct reload {
 	struct runners *runners;
 	struct endpoints *endpoints;
 	struct config *config; /* referenced: the present one */
+	struct reload_calls calls;
 	/* When it is over, good or not; on the main thread. */
 	void (*over)(struct reload *reload, bool good);
 
@@ -29,11 +31,17 @@ struct reload {
 	struct job job;
 	struct config *next; /* read, not yet taken */
 	GPtrArray *errors;
+	char *fixed; /* keys that need a restart, as a line; NULL: none */
 	bool busy;
 	bool again;	      /* asked for while busy */
 	bool ended;	      /* no more of it */
 	GPtrArray *under_way; /* struct runner_change that no runner has taken yet; NULL: none */
 };
+
+#define RELOAD_ENDING "the server is ending"
+
+/* What a caller is told of a refused reload, g_free. */
+char *reload_lines(GPtrArray *errors);
 
 /* Main thread.  One after the other; asking twice while one is under way is asking once. */
 void reload_begin(struct reload *reload);

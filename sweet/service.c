@@ -110,11 +110,12 @@ void service_announce(void)
 	}
 }
 
-void service_tell_ready(void)
+void service_tell_ready(bool good)
 {
-	char status[64];
+	char status[128];
 
-	snprintf(status, sizeof(status), "serving on %u address%s", program.endpoints.all->len,
+	snprintf(status, sizeof(status), "%sserving on %u address%s",
+		 good ? "" : "the new configuration was refused; ", program.endpoints.all->len,
 		 program.endpoints.all->len == 1 ? "" : "es");
 	if (program.supervisor)
 		supervisor_ready(program.supervisor, status);
@@ -191,7 +192,7 @@ static void reload_over(struct reload *reload, bool good)
 		log_notice("reloaded %s",
 			   reload->config->file ? reload->config->file : "the settings");
 	}
-	service_tell_ready();
+	service_tell_ready(good);
 }
 
 static void on_signal(struct loop_watch *watch)
@@ -211,6 +212,7 @@ static void on_signal(struct loop_watch *watch)
 			}
 			if (program.signals == 0)
 				supervisor_reloading(program.supervisor);
+			reload_calls_add(&program.reload.calls, &info);
 			reload_begin(&program.reload);
 			break;
 		default:
@@ -376,29 +378,28 @@ bool service_open(int argc, char **argv, struct config *config, struct superviso
 	return open_sockets() && write_pid_file();
 }
 
-bool service_renew(struct config *next)
+bool service_renew(struct config *next, GPtrArray *errors)
 {
-	GPtrArray *errors = g_ptr_array_new_with_free_func(g_free);
 	struct endpoints_change change;
 	char *why;
 
 	if (&archs[next->arch] != program.site.arch) {
 		g_ptr_array_add(errors, g_strdup("arch is read at the start only: restart to "
 						 "use another"));
-		return log_told(errors);
+		return false;
 	}
 	if (!endpoints_plan(&program.endpoints, next->listen, next->listen_given, &change, errors))
-		return log_told(errors);
+		return false;
 	if (!logs_apply(&program.site, next, &why)) {
 		endpoints_abandon(&change);
 		g_ptr_array_add(errors, why);
-		return log_told(errors);
+		return false;
 	}
 	endpoints_commit(&program.endpoints, &change);
 	config_unref(program.reload.config);
 	program.reload.config = config_ref(next);
 	program.site.cache_size = cache_share(next);
-	return log_told(errors);
+	return true;
 }
 
 void service_be_child(pid_t parent, int told)
@@ -712,7 +713,7 @@ bool service_run(void)
 		tell_parent(SERVICE_SERVES);
 	} else {
 		service_announce();
-		service_tell_ready();
+		service_tell_ready(true);
 	}
 	log_settled();
 	loop_run(main_loop());

@@ -30,8 +30,8 @@ void service_close(void);
 /* Logs what is listened on. */
 void service_announce(void);
 
-/* Tells the supervisor. */
-void service_tell_ready(void);
+/* Tells the supervisor.  good: not after a reload that was refused. */
+void service_tell_ready(bool good);
 
 /* Somebody has moved the files away.  False: the old ones are kept, and it has been said why. */
 bool service_reopen_logs(void);
@@ -44,8 +44,11 @@ struct service_news {
 	enum { SERVICE_SERVES, SERVICE_REOPENED, SERVICE_KEPT } what;
 };
 
-/* Addresses and logs of the next configuration, which it refers to; false: all stays as it was. */
-bool service_renew(struct config *next);
+/*
+ * Addresses and logs of the next configuration, which it refers to; false: all stays as it was,
+ * and errors has why.
+ */
+bool service_renew(struct config *next, GPtrArray *errors);
 
 /*
  * In a new process, before service_run(): the sockets are shared with others,

@@ -699,6 +699,7 @@ EXTRA_DIST += \
 	tests/system/test_ranges.py \
 	tests/system/test_readers.py \
 	tests/system/test_reload.py \
+	tests/system/test_reload_call.py \
 	tests/system/test_response_cache.py \
 	tests/system/test_response_cache_streams.py \
 	tests/system/test_rules.py \

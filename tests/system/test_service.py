@@ -21,6 +21,8 @@ def test_units(tmp_path):
     shutil.copy(os.path.join(SOURCES, "sweet.socket"), tmp_path)
     settings = dict(re.findall(r"^(\w+)=(.*)$", text, re.M))
     assert (settings["Type"], settings["KillMode"]) == ("notify", "mixed")
+    # What it exits with is what "systemctl reload" does.
+    assert re.findall(r"^ExecReload=(.*)$", text, re.M) == [f"{SWEET} --reload $MAINPID"]
     assert (settings["NoNewPrivileges"], settings["ProtectSystem"]) == ("yes", "strict")
     if shutil.which("systemd-analyze"):
         done = subprocess.run(

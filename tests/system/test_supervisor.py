@@ -142,13 +142,17 @@ def test_news(start, root, tmp_path):
     assert (ready["READY"], ready["MAINPID"]) == ("1", str(server.pid))
     assert fetch(server.port, "/").status == 200
     times = []
+    assert ready["STATUS"] == "serving on 1 address"
     for text in (config.read_text(), "nonsense", config.read_text()):
         config.write_text(text)
         server.send_signal(signal.SIGHUP)
         reloading = notified.heard()
         assert reloading["RELOADING"] == "1"
         times.append(int(reloading["MONOTONIC_USEC"]))
-        assert notified.heard()["READY"] == "1"
+        ready = notified.heard()
+        assert ready["READY"] == "1"
+        assert ready["STATUS"].startswith("the new configuration was refused") == (
+            text == "nonsense")
     assert times == sorted(times) and len(set(times)) == 3
     assert not notified.waiting()
     server.stop()
