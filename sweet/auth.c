@@ -32,6 +32,14 @@
 #define FAILURES 20
 #define FAILURE_NS (2 * SECOND)
 
+/* A client that has checks; in the queue of turns as long as one of them waits. */
+struct auth_client {
+	struct limit_address address;
+	struct auth_check *first, *last; /* that wait */
+	unsigned checks;		 /* with those of threads */
+	struct auth_client *next;	 /* in the queue of turns */
+};
+
 /* Credentials that were right. */
 struct memory {
 	uint8_t digest[DIGEST];
@@ -44,7 +52,11 @@ struct authenticator {
 	struct rate_limit *failures;
 	struct helpers *helpers; /* NULL until a file is opened */
 	struct auth_check *checks;
-	unsigned check_count;
+	unsigned check_count, working;		 /* that wait or have a thread; that have one */
+	struct auth_client *turn, *turn_last;	 /* the queue of turns */
+	struct auth_client *clients[CHECKS_MAX]; /* those that have checks, then the spare ones */
+	unsigned client_count;
+	struct auth_client memory[CHECKS_MAX];
 	uint8_t salt[DIGEST];
 	struct memory memories[SETS][WAYS];
 };
@@ -76,6 +88,8 @@ struct authenticator *authenticator_open(struct limits *limits)
 	}
 	authenticator->failures->interval_ns = FAILURE_NS;
 	authenticator->failures->burst_ns = (FAILURES - 1) * FAILURE_NS;
+	for (unsigned i = 0; i < CHECKS_MAX; i++)
+		authenticator->clients[i] = &authenticator->memory[i];
 	pthread_mutex_init(&authenticator->lock, NULL);
 	return authenticator;
 }
@@ -88,7 +102,6 @@ static void leave(struct auth_check *check)
 	*check->link = check->next;
 	if (check->next)
 		check->next->link = check->link;
-	authenticator->check_count--;
 	pthread_mutex_unlock(&authenticator->lock);
 	explicit_bzero(check->password, sizeof(check->password));
 	auth_release(check->auth);
@@ -181,6 +194,134 @@ void auth_release(struct auth *auth)
 	g_free(auth->path);
 	g_free(auth->wrong);
 	g_free(auth);
+}
+
+/* --- turns ------------------------------------------------------------------------ */
+
+/* The client of that address, or a new one; there is one for each check at most. */
+static struct auth_client *find_client_locked(struct authenticator *authenticator,
+					      const struct limit_address *address)
+{
+	struct auth_client *client;
+
+	for (unsigned i = 0; i < authenticator->client_count; i++)
+		if (memcmp(&authenticator->clients[i]->address, address, sizeof(*address)) == 0)
+			return authenticator->clients[i];
+	if (authenticator->client_count == CHECKS_MAX)
+		return NULL;
+	client = authenticator->clients[authenticator->client_count++];
+	*client = (struct auth_client){.address = *address};
+	return client;
+}
+
+/* The check waits no more and has no thread any more. */
+static void remove_check_locked(struct authenticator *authenticator, struct auth_check *check)
+{
+	struct auth_client *client = check->of;
+	unsigned i = 0;
+
+	check->of = NULL;
+	authenticator->check_count--;
+	if (--client->checks > 0)
+		return;
+	while (authenticator->clients[i] != client)
+		i++;
+	authenticator->clients[i] = authenticator->clients[--authenticator->client_count];
+	authenticator->clients[authenticator->client_count] = client;
+}
+
+static void add_turn_locked(struct authenticator *authenticator, struct auth_client *client)
+{
+	client->next = NULL;
+	if (authenticator->turn)
+		authenticator->turn_last->next = client;
+	else
+		authenticator->turn = client;
+	authenticator->turn_last = client;
+}
+
+static void remove_turn_locked(struct authenticator *authenticator, struct auth_client *client)
+{
+	struct auth_client *before = NULL, *at = authenticator->turn;
+
+	for (; at != client; at = at->next)
+		before = at;
+	if (before)
+		before->next = client->next;
+	else
+		authenticator->turn = client->next;
+	if (authenticator->turn_last == client)
+		authenticator->turn_last = before;
+}
+
+static void add_waiting_locked(struct authenticator *authenticator, struct auth_client *client,
+			       struct auth_check *check)
+{
+	check->of = client;
+	check->later = NULL;
+	client->checks++;
+	authenticator->check_count++;
+	if (client->first) {
+		client->last->later = check;
+	} else {
+		client->first = check;
+		add_turn_locked(authenticator, client);
+	}
+	client->last = check;
+}
+
+/* The check that a thread shall do next, which is to be submitted; NULL: none, or no thread is idle. */
+static struct auth_check *next_locked(struct authenticator *authenticator)
+{
+	struct auth_client *client = authenticator->turn;
+	struct auth_check *check;
+
+	if (!client || authenticator->working == THREADS)
+		return NULL;
+	check = client->first;
+	client->first = check->later;
+	remove_turn_locked(authenticator, client);
+	if (client->first)
+		add_turn_locked(authenticator, client);
+	authenticator->working++;
+	return check;
+}
+
+/* The last waiting check of that client, which waits no more. */
+static struct auth_check *drop_last_locked(struct authenticator *authenticator,
+					   struct auth_client *client)
+{
+	struct auth_check *check = client->last, *before = client->first;
+
+	if (before == check) {
+		client->first = NULL;
+		remove_turn_locked(authenticator, client);
+	} else {
+		while (before->later != check)
+			before = before->later;
+		before->later = NULL;
+		client->last = before;
+	}
+	remove_check_locked(authenticator, check);
+	return check;
+}
+
+/*
+ * A place for one more check of a client that has `checks`, taken from the one
+ * that has the most, if that is more even then.  NULL: there is none.
+ */
+static struct auth_check *make_place_locked(struct authenticator *authenticator, unsigned checks)
+{
+	struct auth_client *most = NULL;
+
+	for (unsigned i = 0; i < authenticator->client_count; i++) {
+		struct auth_client *client = authenticator->clients[i];
+
+		if (client->first && client->checks > checks + 1 &&
+		    (!most || client->checks > most->checks))
+			most = client;
+	}
+	return most ? drop_last_locked(authenticator, most) : NULL;
 }
 
 /* --- the file --------------------------------------------------------------------- */
@@ -307,6 +448,20 @@ static bool verify(struct auth *auth, const char *hash, const struct auth_check 
 	return false;
 }
 
+/* The thread of a check that is over is for the next one. */
+static void pass_on(struct authenticator *authenticator, struct auth_check *check)
+{
+	struct auth_check *next;
+
+	pthread_mutex_lock(&authenticator->lock);
+	remove_check_locked(authenticator, check);
+	authenticator->working--;
+	next = next_locked(authenticator);
+	pthread_mutex_unlock(&authenticator->lock);
+	if (next)
+		helper_submit(authenticator->helpers, &next->job);
+}
+
 static void work(struct job *job)
 {
 	struct auth_check *check =
@@ -330,6 +485,7 @@ static void work(struct job *job)
 		(void)htpasswd_verify(htpasswd_any(users), check->password);
 	}
 	htpasswd_release(users);
+	pass_on(auth->authenticator, check);
 }
 
 static void done(struct job *job)
@@ -338,7 +494,8 @@ static void done(struct job *job)
 		(struct auth_check *)((char *)job - offsetof(struct auth_check, job));
 	struct authenticator *authenticator = check->auth->authenticator;
 
-	if (check->answer == AUTH_YES && check->taken)
+	/* One that was not looked at was no wrong one. */
+	if (check->answer != AUTH_NO && check->taken)
 		limits_put_back(authenticator->limits, authenticator->failures, &check->client);
 	leave(check);
 	check->answered(check);
@@ -389,21 +546,53 @@ static bool read_field(struct slice field, struct auth_check *check)
 	return true;
 }
 
+static void dropped(struct loop_task *task)
+{
+	struct auth_check *check =
+		(struct auth_check *)((char *)task - offsetof(struct auth_check, job.task));
+
+	done(&check->job);
+}
+
+/* Who has given up its place for another hears so on its own thread. */
+static void drop(struct auth_check *check)
+{
+	check->answer = AUTH_BUSY;
+	if (check->refresh)
+		atomic_store(&check->auth->looked_ns, 0);
+	check->job.task.run = dropped;
+	loop_post(check->loop, &check->job.task);
+}
+
+/* False: too many wait, and none has a larger share than this one's client. */
 static bool enter(struct authenticator *authenticator, struct auth_check *check)
 {
-	bool room;
+	struct auth_check *victim = NULL, *next = NULL;
+	struct auth_client *client;
+	bool room = true;
 
 	pthread_mutex_lock(&authenticator->lock);
-	room = authenticator->check_count < CHECKS_MAX;
+	client = find_client_locked(authenticator, &check->client);
+	if (authenticator->check_count == CHECKS_MAX) {
+		victim = client ? make_place_locked(authenticator, client->checks) : NULL;
+		room = victim != NULL;
+	}
 	if (room) {
-		authenticator->check_count++;
+		add_waiting_locked(authenticator, client, check);
+		next = next_locked(authenticator);
 		check->next = authenticator->checks;
 		check->link = &authenticator->checks;
 		if (check->next)
 			check->next->link = &check->next;
 		authenticator->checks = check;
+	} else if (client && client->checks == 0) {
+		authenticator->client_count--; /* the newest is the last */
 	}
 	pthread_mutex_unlock(&authenticator->lock);
+	if (victim)
+		drop(victim);
+	if (next)
+		helper_submit(authenticator->helpers, &next->job);
 	return room;
 }
 
@@ -441,11 +630,6 @@ enum auth_answer auth_ask(struct auth *auth, struct auth_check *check,
 	if (!read_field(field, check))
 		return AUTH_NO;
 	check->answer = ask_here(auth, check, client);
-	if (check->answer == AUTH_LATER && !enter(auth->authenticator, check)) {
-		check->answer = AUTH_BUSY;
-		if (check->refresh)
-			atomic_store(&auth->looked_ns, 0);
-	}
 	if (check->answer != AUTH_LATER) {
 		explicit_bzero(check->password, sizeof(check->password));
 		return check->answer;
@@ -453,8 +637,18 @@ enum auth_answer auth_ask(struct auth *auth, struct auth_check *check,
 	check->auth = auth_hold(auth);
 	check->client = limit_address(client);
 	check->job = (struct job){.work = work, .done = done, .loop = check->loop};
-	helper_submit(auth->authenticator->helpers, &check->job);
-	return AUTH_LATER;
+	/* Its answer may be there as soon as it has entered. */
+	if (enter(auth->authenticator, check))
+		return AUTH_LATER;
+	check->answer = AUTH_BUSY;
+	if (check->refresh)
+		atomic_store(&auth->looked_ns, 0);
+	if (check->taken)
+		limits_put_back(auth->authenticator->limits, auth->authenticator->failures,
+				&check->client);
+	explicit_bzero(check->password, sizeof(check->password));
+	auth_release(auth);
+	return AUTH_BUSY;
 }
 
 size_t auth_challenge(const char *realm, char *out, size_t out_size)

@@ -7,6 +7,11 @@
  * keyed hash of user, password and line of the file; a line that changes
  * makes the memory of it void.  Who fails often has to wait.
  *
+ * Clients (limit.h) take turns at the threads, one check each, and share the
+ * queue: when it is full, a client with few checks in it takes the place of
+ * one of the client that has the most.  So clients that guess delay others by
+ * a check each, and lock nobody out.
+ *
  * The file is looked at again when somebody is checked, at most once in a
  * second; one that cannot be read or has a bad line is reported and the users
  * that were read before stay.
@@ -44,7 +49,9 @@ struct auth_check {
 	/* auth.c's: */
 	struct job job;
 	struct auth *auth;
-	struct auth_check *next, **link;
+	struct auth_check *next, **link; /* all that have no answer yet */
+	struct auth_check *later;	 /* of the same client */
+	struct auth_client *of;
 	struct limit_address client;
 	bool refresh, taken;
 	char password[AUTH_PASSWORD_MAX + 1];

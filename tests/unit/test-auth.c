@@ -4,6 +4,7 @@
  * here and what elsewhere, files that change, clients that guess.
  */
 #include <glib.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <auth.h>
@@ -14,12 +15,18 @@
 #define SHA "{SHA}kGByAB793z4R5tK1eC9Hd/4Dhzk="
 #define CRYPT "$1$abcd$SA/FcM82AK5uXDR69GPXS0"
 #define CHECKS 300
+#define THREADS 2 /* of the authenticator */
 
 struct ask {
 	struct auth_check check; /* must be first */
 	struct auth *auth;
-	struct sockaddr_in client;
+	union {
+		struct sockaddr_in client;
+		struct sockaddr_in6 client6;
+	};
 	struct slice field;
+	unsigned (*others)(void); /* how many answers others have, into before */
+	unsigned before;
 	enum auth_answer answer; /* given at once */
 	unsigned answered;
 	bool home; /* on the loop's thread */
@@ -28,7 +35,7 @@ struct ask {
 static struct runner runner;
 static struct limits *limits;
 static struct authenticator *authenticator;
-static struct ask asks[CHECKS];
+static struct ask asks[CHECKS + 1 + THREADS];
 static char directory[64], path[80];
 
 static void set_up(void)
@@ -75,6 +82,8 @@ static void answered(struct auth_check *check)
 	struct ask *ask = (struct ask *)check;
 
 	ask->home = pthread_equal(pthread_self(), runner.thread);
+	if (ask->others)
+		ask->before = ask->others();
 	EVENT(ask->answered++);
 }
 
@@ -330,6 +339,122 @@ START_TEST(test_busy)
 }
 END_TEST
 
+/* Threads that wait for a file are busy until the test lets them go on. */
+static struct auth *plugs[THREADS];
+static char plug_paths[THREADS][96];
+
+static void plug(void)
+{
+	for (unsigned i = 0; i < THREADS; i++) {
+		struct ask *ask = &asks[CHECKS + 1 + i];
+		char *why;
+
+		snprintf(plug_paths[i], sizeof(plug_paths[i]), "%s/plug%u", directory, i);
+		ck_assert(g_file_set_contents(plug_paths[i], "anna:" SHA "\n", -1, NULL));
+		plugs[i] = auth_open(authenticator, plug_paths[i], &why);
+		ck_assert_ptr_nonnull(plugs[i]);
+		unlink(plug_paths[i]);
+		ck_assert_int_eq(mkfifo(plug_paths[i], 0600), 0);
+		ask->client = (struct sockaddr_in){.sin_family = AF_INET,
+						   .sin_addr.s_addr = htonl(0xc6336401 + i)};
+		ck_assert_int_eq(put(plugs[i], ask, "Basic YW5uYTpnZWhlaW0="), AUTH_LATER);
+	}
+}
+
+static void unplug(void)
+{
+	for (unsigned i = 0; i < THREADS; i++) {
+		/* Waits until the thread has opened the other end. */
+		int fd = open(plug_paths[i], O_WRONLY | O_CLOEXEC);
+
+		ck_assert_int_ge(fd, 0);
+		unlink(plug_paths[i]);
+		ck_assert_int_gt(write(fd, "anna:" SHA "\n", strlen("anna:" SHA "\n")), 0);
+		close(fd);
+	}
+}
+
+/* An address of the n-th network, another one of it each time. */
+static void set_client(struct ask *ask, bool six, unsigned n, unsigned host)
+{
+	struct sockaddr_in6 *in6 = &ask->client6;
+
+	memset(in6, 0, sizeof(*in6));
+	if (six) {
+		in6->sin6_family = AF_INET6;
+		in6->sin6_addr.s6_addr[0] = 0x20;
+		in6->sin6_addr.s6_addr[7] = (uint8_t)n;
+		in6->sin6_addr.s6_addr[15] = (uint8_t)host;
+	} else {
+		ask->client = (struct sockaddr_in){.sin_family = AF_INET,
+						   .sin_addr.s_addr = htonl(0x0a000000 + n)};
+	}
+}
+
+/* Of passwords that were looked at. */
+static unsigned answers(void)
+{
+	unsigned sum = 0;
+
+	for (unsigned i = 0; i < CHECKS; i++)
+		sum += asks[i].answered && asks[i].check.answer != AUTH_BUSY;
+	return sum;
+}
+
+static unsigned all_answers(void)
+{
+	unsigned sum = 0;
+
+	for (unsigned i = 0; i < CHECKS; i++)
+		sum += asks[i].answered;
+	return sum;
+}
+
+/* Clients that guess fill the queue; another one has a place in it, and its turn. */
+static void check_shares(bool six)
+{
+	static const unsigned guessers = 13, guesses = 20;
+	struct auth *auth = open_file("anna:" SHA "\n");
+	struct ask *honest = &asks[CHECKS];
+	unsigned busy = 0;
+
+	plug();
+	for (unsigned i = 0; i < guessers * guesses; i++) {
+		set_client(&asks[i], six, i / guesses, i);
+		/* Of them the last ones are too many. */
+		busy += put(auth, &asks[i], "Basic YW5uYTpmYWxzY2g=") == AUTH_BUSY;
+		ck_assert(asks[i].answer == AUTH_BUSY || asks[i].answer == AUTH_LATER);
+	}
+	ck_assert_uint_le(busy, guessers * guesses + THREADS - 256);
+	set_client(honest, six, 200, 1);
+	ck_assert_int_eq(put(auth, honest, "Basic YW5uYTpnZWhlaW0="), AUTH_LATER);
+	unplug();
+	/* In the first round: one of each guesser may be before it, and what threads have meanwhile. */
+	honest->others = answers;
+	AWAIT(honest->answered == 1);
+	ck_assert_int_eq(honest->check.answer, AUTH_YES);
+	ck_assert_uint_le(honest->before, guessers + 2 * THREADS);
+	AWAIT(all_answers() == guessers * guesses - busy);
+	for (unsigned i = 0; i < THREADS; i++) {
+		AWAIT(asks[CHECKS + 1 + i].answered == 1);
+		auth_release(plugs[i]);
+	}
+	auth_release(auth);
+}
+
+START_TEST(test_shares)
+{
+	check_shares(false);
+}
+END_TEST
+
+/* One of IPv6 is a /64: other addresses in it are no other clients. */
+START_TEST(test_shares_of_networks)
+{
+	check_shares(true);
+}
+END_TEST
+
 /* Of a house full of people behind one address each is checked, and none has to wait. */
 START_TEST(test_many_users)
 {
@@ -411,6 +536,8 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_changes);
 	tcase_add_test(tcase, test_guessing);
 	tcase_add_test(tcase, test_busy);
+	tcase_add_test(tcase, test_shares);
+	tcase_add_test(tcase, test_shares_of_networks);
 	tcase_add_test(tcase, test_many_users);
 	tcase_add_test(tcase, test_open_errors);
 	tcase_add_test(tcase, test_unknown_form);
