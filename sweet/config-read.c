@@ -51,6 +51,7 @@ static bool read_arguments(struct draft *draft, struct config_request *request, 
 				      &check,
 				      "Look at the configuration, tell what is wrong, and end",
 				      NULL};
+	request->reload = NULL;
 	entries[n++] = (GOptionEntry){
 		"reload",	    0,
 		G_OPTION_FLAG_NONE, G_OPTION_ARG_FILENAME,
