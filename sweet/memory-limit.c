@@ -16,7 +16,6 @@
 #include <memory-limit.h>
 
 #define MIB ((uint64_t)1 << 20)
-#define CACHE_MOST (256 * MIB)
 #define CACHE_LEAST MIB /* the library's */
 #define CACHE_PART 4	/* of what there is: a cache cannot be paged out where there is no swap */
 #define LINE_MAX_BYTES 4096
@@ -240,7 +239,9 @@ size_t memory_limit_cache(const struct memory_limit *limit)
 {
 	uint64_t part = limit->bytes / CACHE_PART / MIB * MIB;
 
-	return part > CACHE_MOST ? CACHE_MOST : part < CACHE_LEAST ? CACHE_LEAST : part;
+	if (part > MEMORY_LIMIT_CACHE_MOST)
+		return MEMORY_LIMIT_CACHE_MOST;
+	return part < CACHE_LEAST ? CACHE_LEAST : part;
 }
 
 const char *memory_text(uint64_t bytes, char text[MEMORY_TEXT_MAX])

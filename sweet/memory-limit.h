@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define MEMORY_LIMIT_CACHE_MOST ((uint64_t)256 << 20) /* bytes of a cache by default */
+
 #define MEMORY_TEXT_MAX 32
 
 struct memory_limit {

@@ -335,8 +335,9 @@ static size_t cache_size(const struct config *config)
 	memory_limit_find(&limit, "");
 	if (!size) {
 		size = memory_limit_cache(&limit);
-		log_notice("cache of %s: cache-size is not set, and %s allows %s",
-			   memory_text(size, cache), limit.what, memory_text(limit.bytes, there));
+		log_at(size < MEMORY_LIMIT_CACHE_MOST ? LOG_LEVEL_NOTICE : LOG_LEVEL_INFO,
+		       "cache of %s: cache-size is not set, and %s allows %s",
+		       memory_text(size, cache), limit.what, memory_text(limit.bytes, there));
 	}
 	if (size + programs > limit.bytes)
 		log_warning("a cache of %s and workers with %s may take more memory than there is: "

@@ -135,7 +135,7 @@ def test_helpers_of_amped_alone(root):
     counts = {}
     for arch in ("amped", "sped", "mt"):
         with running("epoll", root, *options(arch)) as server:
-            counts[arch] = len(os.listdir(f"/proc/{server.pid}/task")) - 2
+            counts[arch] = len(os.listdir(f"/proc/{server.pid}/task")) - 3
     assert counts == {"amped": 4, "sped": 0, "mt": 0}
 
 

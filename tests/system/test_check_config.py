@@ -207,4 +207,4 @@ def test_every_option_is_a_key():
     """But for those that are about the file."""
     said = once("--help").stdout
     options = set(re.findall(r"^ +(?:-\w, )?--([a-z-]+)", said, re.M))
-    assert options - set(keys()) == {"help", "version", "config", "check-config"}
+    assert options - set(keys()) == {"help", "version", "config", "check-config", "reload"}

@@ -72,7 +72,7 @@ START_TEST(test_options)
 		{.max_unit = SIZE_MAX},
 		{.member_size = (64 << 10) - 1},
 		{.member_size = ((size_t)64 << 30) + 1},
-		{.flags = 0x20},
+		{.flags = 0x40},
 		{.policy = 4},
 		{.high_water = 101},
 		{.high_water = 50, .low_water = 51},

@@ -203,8 +203,10 @@ START_TEST(test_hostile)
 		open_posix(1);
 		echo(0, 1);
 		ck_assert_int_eq(submit(0, 5, noises[i][0], noises[i][1], NULL), 0);
-		while ((got = reap(0, &tag, &response)) == 1)
+		while ((got = reap(0, &tag, &response)) == 1) {
 			ck_assert_uint_eq(tag, 5);
+			NC_exchange_data_free(response.data);
+		}
 		ck_assert_int_eq(got, -1);
 		ck_assert_int_eq(errno, EPROTO);
 		close_all();

@@ -413,6 +413,14 @@ START_TEST(test_bad_handles)
 	/* A handle that NC_alloc() refused is as it was. */
 	ck_assert_int_eq(NC_alloc(&handle, 100, 0), 0);
 	memcpy(&other, &handle, sizeof(other));
+	FAILS(NC_alloc(&handle, 100, 0), EBUSY);
+	FAILS(NC_alloc(&handle, 0, 0), EBUSY);
+	FAILS(NC_alloc_kind(&handle, 100, 0, (enum NC_kind)99), EBUSY);
+	ck_assert_mem_eq(&handle, &other, sizeof(other));
+	FAILS(NC_alloc(NULL, 100, 0), EINVAL);
+	FAILS(NC_alloc_kind(NULL, 100, 0, NC_KIND_RECYCLED), EINVAL);
+	ck_assert_int_eq(NC_free(&handle), 0);
+	memcpy(&other, &handle, sizeof(other));
 	FAILS(NC_alloc(&handle, 0, 0), EINVAL);
 	FAILS(NC_alloc(&handle, 100, 5000), EINVAL);
 	FAILS(NC_alloc(&handle, SIZE_MAX, 0), EINVAL);
@@ -420,9 +428,6 @@ START_TEST(test_bad_handles)
 	FAILS(NC_alloc_kind(&handle, 100, 0, (enum NC_kind)99), EINVAL);
 	FAILS(NC_alloc_kind(&handle, 100, 0, (enum NC_kind) - 1), EINVAL);
 	ck_assert_mem_eq(&handle, &other, sizeof(other));
-	FAILS(NC_alloc(NULL, 100, 0), EINVAL);
-	FAILS(NC_alloc_kind(NULL, 100, 0, NC_KIND_RECYCLED), EINVAL);
-	ck_assert_int_eq(NC_free(&handle), 0);
 	close_cache();
 }
 END_TEST
