@@ -243,8 +243,9 @@ static void next_piece(struct connection *connection)
 	connection_count_as(connection, CONNECTION_WORKING);
 	if (transaction->next(transaction) == RESPOND_NOW)
 		connection_done(transaction);
-	else
-		output_end_chunk(connection->output, connection->fd);
+	/* The error is told once: whoever reads next would see the end of a stream. */
+	else if (output_end_chunk(connection->output, connection->fd) < 0)
+		connection_close(connection);
 }
 
 static void settle(struct connection *connection);

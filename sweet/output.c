@@ -3,6 +3,7 @@
  * output.c - see output.h.  One thread.
  */
 #include <assert.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -307,16 +308,17 @@ size_t output_lead(struct output *output, size_t length)
 	return (size_t)(at - output->head);
 }
 
-void output_end_chunk(struct output *output, int socket)
+int output_end_chunk(struct output *output, int socket)
 {
 	ssize_t sent;
 
 	if (!output->chunk_end)
-		return;
+		return 0;
 	sent = send(socket, CRLF + 2 - output->chunk_end, output->chunk_end,
 		    MSG_NOSIGNAL | MSG_DONTWAIT);
 	if (sent > 0)
 		output->chunk_end -= (unsigned char)sent;
+	return sent < 0 && errno != EAGAIN && errno != EINTR ? -errno : 0;
 }
 
 void output_log(struct output *output)

@@ -62,9 +62,10 @@ size_t output_lead(struct output *output, size_t length);
 
 /*
  * Ends the chunk that was sent, since none follows at once: clients hand it on
- * only then.  What the socket does not take goes with the next one.
+ * only then.  What the socket does not take goes with the next one.  0; -errno:
+ * the connection is broken.
  */
-void output_end_chunk(struct output *output, int socket);
+int output_end_chunk(struct output *output, int socket);
 
 /* Counts the answer and logs it. */
 void output_log(struct output *output);

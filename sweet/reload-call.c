@@ -136,8 +136,9 @@ static pid_t find(const char *server)
 }
 
 /*
- * False: SIGHUP would end the process, so it is no server (its pid-file is an
- * old one), or one that has only begun.  What /proc does not show is let pass.
+ * False: the process does not wait for SIGHUP, which would end it or be ignored,
+ * so it is no server (its pid-file is an old one), or one that has only begun.
+ * What /proc does not show is let pass.
  */
 static bool takes_signal(pid_t pid)
 {
@@ -149,8 +150,8 @@ static bool takes_signal(pid_t pid)
 	snprintf(line, sizeof(line), "/proc/%d/status", (int)pid);
 	status = fopen(line, "re");
 	while (status && fgets(line, sizeof(line), status))
-		for (unsigned i = 0; i < 3; i++) {
-			static const char *const names[] = {"SigBlk:", "SigIgn:", "SigCgt:"};
+		for (unsigned i = 0; i < 2; i++) {
+			static const char *const names[] = {"SigBlk:", "SigCgt:"};
 
 			if (strncmp(line, names[i], strlen(names[i])) != 0)
 				continue;
@@ -175,7 +176,7 @@ static bool open_call(struct call *call)
 		return false;
 	}
 	if (!takes_signal(call->pid)) {
-		log_error("process %d is no server that serves: SIGHUP would end it",
+		log_error("process %d is no server that serves: it does not wait for SIGHUP",
 			  (int)call->pid);
 		return false;
 	}
