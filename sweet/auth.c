@@ -37,7 +37,7 @@ struct auth_client {
 	struct limit_address address;
 	struct auth_check *first, *last; /* that wait */
 	unsigned checks;		 /* with those of threads */
-	struct auth_client *next;	 /* in the queue of turns */
+	GList turn;			 /* its link in the queue of turns; data: itself */
 };
 
 /* Credentials that were right. */
@@ -53,7 +53,7 @@ struct authenticator {
 	struct helpers *helpers; /* NULL until a file is opened */
 	struct auth_check *checks;
 	unsigned check_count, working;		 /* that wait or have a thread; that have one */
-	struct auth_client *turn, *turn_last;	 /* the queue of turns */
+	GQueue turns;				 /* of clients with checks that wait */
 	struct auth_client *clients[CHECKS_MAX]; /* those that have checks, then the spare ones */
 	unsigned client_count;
 	struct auth_client memory[CHECKS_MAX];
@@ -232,26 +232,13 @@ static void remove_check_locked(struct authenticator *authenticator, struct auth
 
 static void add_turn_locked(struct authenticator *authenticator, struct auth_client *client)
 {
-	client->next = NULL;
-	if (authenticator->turn)
-		authenticator->turn_last->next = client;
-	else
-		authenticator->turn = client;
-	authenticator->turn_last = client;
+	client->turn.data = client;
+	g_queue_push_tail_link(&authenticator->turns, &client->turn);
 }
 
 static void remove_turn_locked(struct authenticator *authenticator, struct auth_client *client)
 {
-	struct auth_client *before = NULL, *at = authenticator->turn;
-
-	for (; at != client; at = at->next)
-		before = at;
-	if (before)
-		before->next = client->next;
-	else
-		authenticator->turn = client->next;
-	if (authenticator->turn_last == client)
-		authenticator->turn_last = before;
+	g_queue_unlink(&authenticator->turns, &client->turn);
 }
 
 static void add_waiting_locked(struct authenticator *authenticator, struct auth_client *client,
@@ -273,7 +260,7 @@ static void add_waiting_locked(struct authenticator *authenticator, struct auth_
 /* The check that a thread shall do next, which is to be submitted; NULL: none, or no thread is idle. */
 static struct auth_check *next_locked(struct authenticator *authenticator)
 {
-	struct auth_client *client = authenticator->turn;
+	struct auth_client *client = g_queue_peek_head(&authenticator->turns);
 	struct auth_check *check;
 
 	if (!client || authenticator->working == THREADS)
@@ -569,14 +556,14 @@ static bool enter(struct authenticator *authenticator, struct auth_check *check)
 {
 	struct auth_check *victim = NULL, *next = NULL;
 	struct auth_client *client;
-	bool room = true;
+	bool room;
 
 	pthread_mutex_lock(&authenticator->lock);
 	client = find_client_locked(authenticator, &check->client);
-	if (authenticator->check_count == CHECKS_MAX) {
-		victim = client ? make_place_locked(authenticator, client->checks) : NULL;
-		room = victim != NULL;
-	}
+	if (client && authenticator->check_count == CHECKS_MAX)
+		victim = make_place_locked(authenticator, client->checks);
+	/* There are as many clients as checks at most: without one there is no room, either. */
+	room = client && authenticator->check_count < CHECKS_MAX;
 	if (room) {
 		add_waiting_locked(authenticator, client, check);
 		next = next_locked(authenticator);

@@ -225,6 +225,7 @@ static void reload(struct processes *all)
 	struct config_request request = {0};
 	struct config *next;
 	char *said;
+	bool taken;
 
 	supervisor_reloading(all->supervisor);
 	reload_calls_begin(&all->calls);
@@ -236,9 +237,10 @@ static void reload(struct processes *all)
 	config_unref(next);
 	/* Read again, since what looking opened is not for the processes to have. */
 	next = errors->len == 0 ? config_read(all->argc, all->argv, &request, errors) : NULL;
-	said = next && service_renew(next, errors) ? NULL : reload_lines(errors);
+	taken = next && service_renew(next, errors);
+	said = taken ? NULL : reload_lines(errors);
 	(void)log_told(errors);
-	if (!said) {
+	if (taken) {
 		all->wanted = next->threads;
 		all->set++;
 		all->settled = false;

@@ -208,6 +208,29 @@ START_TEST(test_counts)
 }
 END_TEST
 
+/* A file that was just written is read by a helper. */
+static void check_young(void)
+{
+	char name[16], path[16];
+	struct asker asker;
+	bool at_once;
+	unsigned i = 0;
+
+	do {
+		snprintf(name, sizeof(name), "young%u", i);
+		snprintf(path, sizeof(path), "/young%u", i++);
+		put(name, 'y', 100);
+		asker = get(0, path);
+		ck_assert_int_eq(asker.waiter.result.error, 0);
+		at_once = asker.at_once;
+		/* On a busy machine the file may be old enough by now: try another. */
+		if (at_once)
+			ck_assert(file_version_rests(
+				&content_view(asker.waiter.result.entry)->version));
+		give_back(0, &asker);
+	} while (at_once);
+}
+
 /* What is in memory needs no helper: there is none that has time. */
 START_TEST(test_on_the_loop)
 {
@@ -225,10 +248,9 @@ START_TEST(test_on_the_loop)
 	helped = stat_now().by_helpers;
 	ck_assert_int_eq(error_of(0, "/none"), -ENOENT);
 	ck_assert_uint_eq(stat_now().by_helpers, helped);
-	/* Too young, and too large: helpers'. */
-	put("young", 'y', 100);
+	/* Files that are too young or too large are read by helpers. */
+	check_young();
 	put("large", 'z', 512 * KIB);
-	(void)check_file(0, "/young", 'y', 100);
 	(void)check_file(1, "/large", 'z', 512 * KIB);
 	ck_assert_uint_ge(stat_now().by_helpers, helped + 2);
 	close_all();
