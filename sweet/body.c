@@ -7,8 +7,7 @@
  * length was announced: who announces much and sends little holds little.  It
  * is copied into a unit at its end, when its size is known, so that the cache
  * evicts nothing for a body that never comes in whole.  That memory stays from
- * one window to the next: a body that has begun is not broken off for want of
- * it.
+ * one window to the next.
  */
 #include <assert.h>
 #include <errno.h>
@@ -32,11 +31,24 @@ void body_expect(struct body *body, const struct request *request, uint64_t limi
 	}
 }
 
+static void let_go(struct body *body)
+{
+	if (body->budget)
+		atomic_fetch_sub_explicit(&body->budget->used, body->room, memory_order_relaxed);
+	free(body->content);
+	body->budget = NULL;
+	body->content = NULL;
+	body->gathered = body->room = 0;
+}
+
 int body_keep(struct body *body, uint64_t limit, size_t window, struct body_budget *budget)
 {
 	body->limit = limit;
 	if (body_is_hopeless(body))
 		return -413;
+	/* A smaller window needs less. */
+	if (body->room > window)
+		let_go(body);
 	body->window = window;
 	body->budget = budget;
 	return 0;
@@ -51,8 +63,8 @@ bool body_is_hopeless(const struct body *body)
 	return due > body->limit - body->length;
 }
 
-/* Room for that many bytes of content. */
-static bool grow(struct body *body, size_t need)
+/* Room for that many bytes of content; anyhow: whatever others have of the budget. */
+static bool grow(struct body *body, size_t need, bool anyhow)
 {
 	struct body_budget *budget = body->budget;
 	size_t room = body->room ? body->room : ROOM_FIRST;
@@ -66,8 +78,9 @@ static bool grow(struct body *body, size_t need)
 	if (body->framing == BODY_LENGTH && room > body->gathered + body->left)
 		room = (size_t)(body->gathered + body->left);
 	if (atomic_fetch_add_explicit(&budget->used, room - body->room, memory_order_relaxed) +
-		    (room - body->room) >
-	    budget->most) {
+			    (room - body->room) >
+		    budget->most &&
+	    !anyhow) {
 		atomic_fetch_sub_explicit(&budget->used, room - body->room, memory_order_relaxed);
 		return false;
 	}
@@ -87,7 +100,7 @@ static int keep(struct body *body, struct slice run)
 		return -413;
 	if (body->budget && run.length) {
 		if (body->gathered + run.length > body->room &&
-		    !grow(body, body->gathered + run.length))
+		    !grow(body, body->gathered + run.length, false))
 			return -503;
 		memcpy(body->content + body->gathered, run.at, run.length);
 		body->gathered += run.length;
@@ -96,11 +109,28 @@ static int keep(struct body *body, struct slice run)
 	return 0;
 }
 
-/* Of length bytes, those that the window has room for. */
-static size_t fitting(const struct body *body, size_t length)
+/*
+ * Of length bytes, those that the window has room for.  Where memory is short a
+ * body that comes in pieces comes in smaller ones, so that it need not be
+ * refused; a first page each may have.
+ */
+static size_t fitting(struct body *body, size_t length)
 {
-	size_t room = body->budget ? body->window - body->gathered : SIZE_MAX;
+	size_t room;
 
+	if (!body->budget)
+		return length;
+	room = body->window - body->gathered;
+	if (length > room)
+		length = room;
+	if (length == 0 || body->window == BODY_WHOLE || body->gathered + length <= body->room ||
+	    grow(body, body->gathered + length, false))
+		return length;
+	if (!body->room && !grow(body, 1, true))
+		return length; /* keep() refuses it */
+	room = body->room - body->gathered;
+	if (room == 0)
+		body->window = body->gathered;
 	return length < room ? length : room;
 }
 
@@ -170,16 +200,6 @@ int body_unit(struct body *body, size_t *id)
 		*id = NC_cache_id(&handle);
 	(void)NC_free(&handle);
 	return error;
-}
-
-static void let_go(struct body *body)
-{
-	if (body->budget)
-		atomic_fetch_sub_explicit(&body->budget->used, body->room, memory_order_relaxed);
-	free(body->content);
-	body->budget = NULL;
-	body->content = NULL;
-	body->gathered = body->room = 0;
 }
 
 void body_drop(struct body *body, uint64_t limit)

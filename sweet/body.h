@@ -51,7 +51,7 @@ static inline void body_begin(struct body *body, const struct request *request, 
 
 /*
  * The content is to be kept, from its first byte on; limit: bytes of all of it,
- * window: bytes at a time.  Again when a window was made a unit: the limit may
+ * window: bytes at a time, or fewer when memory is short.  Again when a window was made a unit: the limit may
  * be another.  0, or -413: its length is known and more than the limit.
  */
 int body_keep(struct body *body, uint64_t limit, size_t window, struct body_budget *budget);

@@ -65,6 +65,8 @@ struct gw_protocol {
 	 * upload_more is set.  False: it cannot be had by the program.
 	 */
 	bool (*body)(struct gw_call *call);
+	/* No more of a body that waited on the disk can be had; NULL: none waits there. */
+	void (*body_lost)(struct gw_call *call);
 	/* Nobody can take a call before somebody mends what is wrong; may be NULL. */
 	bool (*is_hopeless)(struct gateway_pool *pool);
 	/* It took too long to answer, or the client has gone: gw_fail() it now or soon. */

@@ -16,6 +16,7 @@
 #include <gw-call.h>
 #include <gw-keep.h>
 #include <gw-pace.h>
+#include <gw-upload.h>
 #include <gw-variables.h>
 
 #define BODY_VARIABLES 128 /* bytes of CONTENT_LENGTH and NABC_BODY_ID */
@@ -66,6 +67,7 @@ static void finish(struct transaction *transaction)
 
 	timer_stop(&call->timer);
 	gw_pace_end(call);
+	gw_upload_end(call);
 	gw_keep_drop(transaction, RESPCACHE_ABANDONED);
 	drop_block(call);
 	g_clear_pointer(&call->head, g_free);
@@ -133,7 +135,9 @@ static void gone(struct transaction *transaction)
 {
 	struct gw_call *call = gw_call_of(transaction);
 
-	if (call->state == GW_WAITS && call->block) {
+	if (call->spooling) {
+		transaction->done(transaction);
+	} else if (call->state == GW_WAITS && call->block) {
 		queue_remove(queue_of(call), call);
 		transaction->done(transaction);
 	} else if (call->state != GW_WAITS && call->pool->protocol->gone) {
@@ -264,6 +268,18 @@ static enum respond hand_on(struct gw_call *call, const char *block, size_t leng
 	return refuse(call->transaction, 503, "No worker is free.");
 }
 
+/* With what is known of a body that is there: its length; its unit, or 0. */
+static enum respond hand_on_whole(struct gw_call *call, uint64_t length, size_t unit)
+{
+	char *at = call->block + call->block_length;
+
+	if (call->counted_length)
+		at += sprintf(at, "CONTENT_LENGTH=%" PRIu64, length) + 1;
+	if (unit)
+		at += sprintf(at, "NABC_BODY_ID=%zu", unit) + 1;
+	return hand_on(call, call->block, (size_t)(at - call->block));
+}
+
 /*
  * The body is there: the program is told how long it is and where to find it.
  * Or the first piece of one: it is with the call, and its length is told if
@@ -272,9 +288,13 @@ static enum respond hand_on(struct gw_call *call, const char *block, size_t leng
 static enum respond received(struct transaction *transaction)
 {
 	struct gw_call *call = gw_call_of(transaction);
-	char *at;
 
 	call->asked = false;
+	if (call->buffered && (transaction->upload_more || call->spooling)) {
+		int status = gw_upload_take(call);
+
+		return status ? refuse(transaction, status, NULL) : RESPOND_LATER;
+	}
 	if (call->state != GW_WAITS) {
 		gw_start_timer(call);
 		if (!call->pool->protocol->body(call)) {
@@ -287,21 +307,48 @@ static enum respond received(struct transaction *transaction)
 	}
 	if (transaction->upload_more)
 		return hand_on(call, call->block, call->block_length);
-	at = call->block + call->block_length;
-	if (call->counted_length)
-		at += sprintf(at, "CONTENT_LENGTH=%" PRIu64, transaction->upload_length) + 1;
-	if (transaction->upload)
-		at += sprintf(at, "NABC_BODY_ID=%zu", transaction->upload) + 1;
-	return hand_on(call, call->block, (size_t)(at - call->block));
+	return hand_on_whole(call, transaction->upload_length, transaction->upload);
 }
 
-static void ask_piece(struct gw_call *call)
+void gw_upload_ready(struct gw_call *call)
+{
+	struct transaction *transaction = call->transaction;
+
+	if (call->spooling) {
+		call->spooling = false;
+		/* Its id is that of a part: the program is not to take it for the body. */
+		if (hand_on_whole(call, gw_upload_length(call), 0) == RESPOND_NOW)
+			transaction->done(transaction);
+		return;
+	}
+	if (call->state == GW_UNDER_WAY)
+		gw_start_timer(call);
+	/* One that answers already may leave the rest of its request alone. */
+	if (!call->pool->protocol->body(call) && call->state == GW_UNDER_WAY)
+		gw_fail(call, 502, "The worker ended while it was at work.");
+}
+
+void gw_upload_lost(struct gw_call *call)
+{
+	if (call->state == GW_WAITS)
+		gw_fail(call, 503, NULL);
+	else
+		call->pool->protocol->body_lost(call);
+}
+
+void gw_ask_piece(struct gw_call *call)
 {
 	struct transaction *transaction = call->transaction;
 	uint64_t limit = transaction->scope->max_body;
 
+	if (!limit)
+		limit = UINT64_MAX;
+	if (call->buffered)
+		limit = MIN(limit, gw_upload_most(call->pool));
+	if (call->spooling)
+		call->window = MIN(call->window, PIECE);
 	call->asked = true;
-	transaction->receive_piece(transaction, limit ? limit : UINT64_MAX, call->window);
+	transaction->receive_piece(transaction, limit, call->window);
 }
 
 /* Waits for the body with the variables that are known. */
@@ -322,9 +369,10 @@ static void ask_body(struct gw_call *call, const char *block, size_t length)
 	memcpy(call->block, block, length);
 	call->block_length = length;
 	transaction->received = received;
-	if (protocol->body && !(is_chunked && protocol->wants_length)) {
+	call->buffered = gw_upload_is_wanted(call->pool);
+	if (protocol->body && (call->buffered || !(is_chunked && protocol->wants_length))) {
 		call->window = is_small ? whole : MIN(whole, PIECE);
-		ask_piece(call);
+		gw_ask_piece(call);
 	} else {
 		/* It must fit a unit, whatever is allowed. */
 		transaction->receive(transaction, limit && limit < most ? limit : most);
@@ -333,13 +381,17 @@ static void ask_body(struct gw_call *call, const char *block, size_t length)
 
 void gw_next_body(struct gw_call *call)
 {
+	if (call->upload) {
+		gw_upload_next(call);
+		return;
+	}
 	/* The time is the client's now. */
 	timer_stop(&call->timer);
 	gw_pace_wait(call);
 	if (call->asked)
 		return;
 	call->before = call->transaction->upload_length;
-	ask_piece(call);
+	gw_ask_piece(call);
 }
 
 bool gw_rest_of_body(struct gw_call *call)

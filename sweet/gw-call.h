@@ -37,14 +37,17 @@ struct gw_call {
 	char *head;		  /* the request's, a copy, for a redirection; NULL */
 	size_t head_length;
 	enum gw_state state;
-	bool has_type;	     /* the answer told it */
-	bool counted_length; /* the request did not tell the length of its body */
-	uint8_t taken_back;  /* how often */
-	size_t window;	     /* bytes of a piece of its body; 0: it comes as a whole */
-	uint64_t length;     /* of its body, if it comes in pieces; TRANSACTION_UNKNOWN */
-	uint64_t before;     /* bytes of it in the pieces before the present one */
-	bool asked;	     /* for a piece, which has not come yet */
-	bool rest;	     /* what is left of it is to come as one */
+	bool has_type;		  /* the answer told it */
+	bool counted_length;	  /* the request did not tell the length of its body */
+	uint8_t taken_back;	  /* how often */
+	size_t window;		  /* bytes of a piece of its body; 0: it comes as a whole */
+	uint64_t length;	  /* of its body, if it comes in pieces; TRANSACTION_UNKNOWN */
+	uint64_t before;	  /* bytes of it in the pieces before the present one */
+	bool asked;		  /* for a piece, which has not come yet */
+	bool rest;		  /* what is left of it is to come as one */
+	bool buffered;		  /* it waits on the disk if it comes in pieces */
+	bool spooling;		  /* it is on its way to the disk, or the first part from there */
+	struct gw_upload *upload; /* gw-upload.c's, of a body that waited there; NULL */
 	/* gw-pace.c's */
 	uint64_t ahead;		    /* bytes of the answer that wait for the client */
 	struct body_budget *shared; /* of which they are */
@@ -73,6 +76,15 @@ void gw_next_body(struct gw_call *call);
  * it soon.  False: it is larger than a piece can be.  As gw_next_body().
  */
 bool gw_rest_of_body(struct gw_call *call);
+
+/* Asks the client for the next piece of the body; as gw_next_body(). */
+void gw_ask_piece(struct gw_call *call);
+
+/* A part of a body that waited on the disk is the transaction's upload. */
+void gw_upload_ready(struct gw_call *call);
+
+/* What is left of it cannot be had: the call fails. */
+void gw_upload_lost(struct gw_call *call);
 
 /* The request's body, or the present piece of it; of length 0: there is none. */
 static inline struct NC_range gw_piece(const struct gw_call *call)

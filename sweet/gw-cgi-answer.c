@@ -112,7 +112,7 @@ static bool read_window(struct cgi_run *run)
 	struct gw_window *window;
 	int error;
 
-	if (!gw_stream_has_room(stream)) {
+	if (!gw_stream_takes_more(stream)) {
 		cgi_run_expect(run, 0);
 		return false;
 	}
@@ -199,12 +199,17 @@ void gw_cgi_refused(struct cgi_run *run, int error)
 	gw_fail(call, status, NULL);
 }
 
-void gw_cgi_silent(struct cgi_run *run)
+void gw_cgi_break_off(struct cgi_run *run, const char *fault)
 {
 	run->reading = true;
-	end_stream(run, "has stopped writing in the middle of its answer");
+	end_stream(run, fault);
 	run->reading = false;
 	cgi_run_settle(run);
+}
+
+void gw_cgi_silent(struct cgi_run *run)
+{
+	gw_cgi_break_off(run, "has stopped writing in the middle of its answer");
 }
 
 static void resume(struct gw_call *call)

@@ -60,6 +60,9 @@ void gw_cgi_detach(struct gw_call *call);
 /* Reads as long as there is something, and room for it. */
 void gw_cgi_read(struct cgi_run *run);
 
+/* The answer ends here, as a failure. */
+void gw_cgi_break_off(struct cgi_run *run, const char *fault);
+
 /* "script /cgi-bin/page.sh (pid 12)", or the pool's name. */
 const char *gw_cgi_name(struct gw_call *call, char *out, size_t size);
 

@@ -157,7 +157,8 @@ static void deaf(struct cgi_run *run)
 	struct gw_call *call = run->user;
 
 	/* It is not the client that is waited for. */
-	gw_start_timer(call);
+	if (call->state == GW_UNDER_WAY)
+		gw_start_timer(call);
 	release(cgi_call_of(call));
 }
 
@@ -220,6 +221,15 @@ static bool give_body(struct gw_call *call)
 	if (!more)
 		release(own);
 	return true;
+}
+
+static void body_lost(struct gw_call *call)
+{
+	struct cgi_run *run = cgi_call_of(call)->run;
+
+	/* Else its answer is whole, and nobody reads the body. */
+	if (run)
+		gw_cgi_break_off(run, "its request's body is lost");
 }
 
 static void too_late(struct gw_call *call)
@@ -350,6 +360,7 @@ const struct gw_protocol gw_cgi = {
 	.close = close_pool,
 	.submit = submit,
 	.body = give_body,
+	.body_lost = body_lost,
 	.too_late = too_late,
 	.gone = gone,
 	.finish = finish,

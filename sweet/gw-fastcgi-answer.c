@@ -131,7 +131,7 @@ static bool read_on(struct fcgi_link *link)
 	if (link->reading)
 		return true;
 	link->reading = true;
-	while (more && gw_stream_has_room(&fastcgi_call_of(link->user)->stream)) {
+	while (more && gw_stream_takes_more(&fastcgi_call_of(link->user)->stream)) {
 		int error;
 		struct gw_window *window;
 

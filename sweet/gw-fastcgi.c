@@ -26,6 +26,19 @@ static void too_late(struct gw_call *call)
 	gw_room(thread->pool, thread->server);
 }
 
+static void body_lost(struct gw_call *call)
+{
+	struct fastcgi_call *own = fastcgi_call_of(call);
+	struct fastcgi_thread *thread = fastcgi_thread_of(call);
+
+	/* Else its answer is whole, and nobody reads the body. */
+	if (!own->link)
+		return;
+	gw_fastcgi_drop(own->link);
+	gw_stream_end(&own->stream, "its request's body is lost");
+	gw_room(thread->pool, thread->server);
+}
+
 static void gone(struct gw_call *call)
 {
 	struct fastcgi_call *own = fastcgi_call_of(call);
@@ -212,6 +225,7 @@ const struct gw_protocol gw_fastcgi = {
 	.is_hopeless = is_hopeless,
 	.submit = gw_fastcgi_submit,
 	.body = gw_fastcgi_body,
+	.body_lost = body_lost,
 	.too_late = too_late,
 	.gone = gone,
 	.finish = finish,

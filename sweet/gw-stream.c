@@ -9,6 +9,9 @@
  *   `ended`          no more comes
  *   `held`           before all that: what is read waits in the line as it came
  *   `failed`         what was told of breaks off, what was not is a 502
+ *
+ * Past the room in memory windows go to the disk, and stand in the line as
+ * stored ones: the program need not wait for its client.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,6 +22,7 @@
 #include <cgihead.h>
 #include <gw-keep.h>
 #include <gw-pace.h>
+#include <gw-spool.h>
 #include <gw-stream.h>
 #include <response.h>
 
@@ -38,10 +42,30 @@ static uint64_t taken_by(const struct gw_window *window)
 	return window->length > GW_WINDOW_LEAST ? window->length : GW_WINDOW_LEAST;
 }
 
-bool gw_stream_has_room(const struct gw_stream *stream)
+static bool has_memory(const struct gw_stream *stream)
 {
 	return stream->count < (stream->held ? WINDOWS_HELD : WINDOWS_LEAST) ||
 	       gw_pace_has_room(stream->call, shared(stream));
+}
+
+static bool has_room(const struct gw_stream *stream)
+{
+	return has_memory(stream) || gw_spool_has_room(stream);
+}
+
+bool gw_stream_takes_more(struct gw_stream *stream)
+{
+	stream->full = !has_room(stream);
+	return !stream->full;
+}
+
+/* Windows have left memory: the source that waits for that reads on. */
+static void resume_if_full(struct gw_stream *stream)
+{
+	if (!stream->full || stream->ended || stream->failed || !has_room(stream))
+		return;
+	stream->full = false;
+	stream->source->resume(stream->call);
 }
 
 /* Windows have come, left or ended: the program goes on, or waits for the client. */
@@ -51,7 +75,7 @@ static void pace(struct gw_stream *stream)
 	/* The timer is the body's as long as that is on its way. */
 	if (stream->held)
 		return;
-	if (stream->ended || stream->failed || gw_stream_has_room(stream))
+	if (stream->ended || stream->failed || has_room(stream))
 		gw_pace_go_on(stream->call);
 	else if (stream->told)
 		gw_pace_wait(stream->call);
@@ -65,11 +89,13 @@ static void drop_line(struct gw_stream *stream)
 		struct gw_window *window = stream->first;
 
 		stream->first = window->next;
-		stream->bytes -= taken_by(window);
+		if (window->id)
+			stream->bytes -= taken_by(window);
 		gw_window_free(window);
 	}
 	stream->last = &stream->first;
 	stream->count = 0;
+	gw_spool_end(stream);
 }
 
 static void drop_sending(struct gw_stream *stream)
@@ -103,11 +129,24 @@ static void hand_over(struct gw_stream *stream)
 	hand_ranges(stream);
 }
 
+/* Nothing of what waits is sent any more. */
+static void cut(struct gw_stream *stream, const char *fault)
+{
+	char name[256];
+
+	stream->failed = true;
+	stream->held = false;
+	gw_stream_keep_back(stream);
+	log_warning("%s: %s", stream->source->name(stream->call, name, sizeof(name)), fault);
+	drop_line(stream);
+	pace(stream);
+	gw_keep_drop(stream->call->transaction, RESPCACHE_LOST);
+}
+
 static enum respond next(struct transaction *transaction)
 {
 	struct gw_call *call = gw_call_of(transaction);
 	struct gw_stream *stream = call->stream;
-	bool was_full = !gw_stream_has_room(stream);
 
 	if (!stream->failed && stream->sending &&
 	    stream->sending->handed < stream->sending->range_count) {
@@ -121,11 +160,20 @@ static enum respond next(struct transaction *transaction)
 		transaction->status = 0;
 		return RESPOND_NOW;
 	}
+	if (stream->first && !stream->first->id) {
+		int error = gw_spool_fetch(stream);
+
+		stream->wanted = !error;
+		if (!error)
+			return RESPOND_LATER;
+		cut(stream, strerror(-error));
+		transaction->status = 0;
+		return RESPOND_NOW;
+	}
 	if (stream->first) {
 		hand_over(stream);
 		pace(stream);
-		if (was_full && !stream->ended && gw_stream_has_room(stream))
-			stream->source->resume(call);
+		resume_if_full(stream);
 		return RESPOND_NOW;
 	}
 	pace(stream);
@@ -145,24 +193,17 @@ static void satisfy(struct gw_stream *stream)
 	if (!stream->wanted || !(stream->first || stream->ended || stream->failed))
 		return;
 	stream->wanted = false;
-	(void)next(transaction);
-	transaction->done(transaction);
+	if (next(transaction) == RESPOND_NOW)
+		transaction->done(transaction);
 }
 
 static bool fail_as(struct gw_stream *stream, int status, const char *fault)
 {
 	struct transaction *transaction = stream->call->transaction;
-	char name[256];
 
 	if (stream->failed)
 		return false;
-	stream->failed = true;
-	stream->held = false;
-	gw_stream_keep_back(stream);
-	log_warning("%s: %s", stream->source->name(stream->call, name, sizeof(name)), fault);
-	drop_line(stream);
-	pace(stream);
-	gw_keep_drop(transaction, RESPCACHE_LOST);
+	cut(stream, fault);
 	if (stream->told) {
 		satisfy(stream);
 		return false;
@@ -181,6 +222,34 @@ static bool fail_as(struct gw_stream *stream, int status, const char *fault)
 static bool fail(struct gw_stream *stream, const char *fault)
 {
 	return fail_as(stream, 502, fault);
+}
+
+void gw_stream_fail(struct gw_stream *stream, const char *fault)
+{
+	(void)fail(stream, fault);
+}
+
+void gw_stream_has_more_room(struct gw_stream *stream)
+{
+	pace(stream);
+	resume_if_full(stream);
+}
+
+/* It is read for who waits for it, as the first of all. */
+void gw_stream_fetched(struct gw_stream *stream, struct gw_window *window)
+{
+	if (!gw_window_add(window, (struct slice){window->data, window->length})) {
+		gw_window_free(window);
+		(void)fail(stream, "no memory for its answer");
+		return;
+	}
+	window->next = stream->first;
+	if (!stream->first)
+		stream->last = &window->next;
+	stream->first = window;
+	stream->count++;
+	stream->bytes += taken_by(window);
+	satisfy(stream);
 }
 
 /* --- the head ----------------------------------------------------------------------------- */
@@ -306,7 +375,8 @@ void gw_stream_begin(struct gw_stream *stream, struct gw_call *call,
 {
 	*stream = (struct gw_stream){.call = call, .source = source};
 	stream->last = &stream->first;
-	stream->held = call->transaction->upload_more;
+	/* One that waited on the disk is in nobody's way. */
+	stream->held = call->transaction->upload_more && !call->upload;
 	call->stream = stream;
 }
 
@@ -346,6 +416,8 @@ static void line_up(struct gw_stream *stream, struct gw_window *window)
 		gw_window_free(window);
 		return;
 	}
+	if (!has_memory(stream) && gw_spool_has_room(stream) && gw_spool_put(stream, window))
+		return;
 	window->next = NULL;
 	*stream->last = window;
 	stream->last = &window->next;
@@ -437,7 +509,7 @@ static void release(struct timer *timer)
 		return;
 	/* Only starts to send: the call is still there. */
 	tell(stream);
-	if (gw_stream_has_room(stream))
+	if (has_room(stream))
 		stream->source->resume(stream->call);
 }
 
@@ -467,7 +539,7 @@ void gw_stream_add(struct gw_stream *stream, struct gw_window *window)
 		return;
 	}
 	pace(stream);
-	if (!gw_stream_has_room(stream))
+	if (!has_room(stream))
 		hurry(stream);
 }
 

@@ -22,6 +22,7 @@
 #include <gw-call.h>
 #include <gw-window.h>
 
+struct gw_spool;
 struct gw_stream;
 
 /* Of the protocol. */
@@ -41,17 +42,19 @@ struct gw_stream {
 	size_t head_length;
 	uint64_t left;			 /* bytes of the body that are still announced */
 	struct gw_window *first, **last; /* read, not yet handed on */
-	unsigned count;			 /* of those */
+	unsigned count;			 /* of those, in memory */
 	uint64_t bytes;			 /* that all take, with the one being sent */
+	struct gw_spool *spool;		 /* gw-spool.c's, of windows on the disk; NULL */
 	struct gw_window *sending;	 /* the connection has it; or nobody, before the next */
 	size_t unit;			 /* that the program named, held; 0: none */
 	struct timer later;		 /* for the release */
 	struct timer again;		 /* for more than one turn may read */
 	bool held, releasing;
 	bool began, told, wanted, ended, failed; /* see gw-stream.c */
+	bool full;				 /* the source waits for resume() */
 };
 
-/* It is held if the call has but a piece of its request's body. */
+/* It is held if the client has but sent a piece of its request's body. */
 void gw_stream_begin(struct gw_stream *stream, struct gw_call *call,
 		     const struct gw_stream_source *source);
 
@@ -74,8 +77,8 @@ static inline void gw_stream_keep_back(struct gw_stream *stream)
 /* So many were read: resume() comes in the next turn. */
 void gw_stream_read_later(struct gw_stream *stream);
 
-/* Whether another window may be read. */
-bool gw_stream_has_room(const struct gw_stream *stream);
+/* Whether another window may be read; if not, resume() is called when it may. */
+bool gw_stream_takes_more(struct gw_stream *stream);
 
 /*
  * The program has written run, which lies in the window.  False: nothing more
@@ -97,6 +100,11 @@ void gw_stream_last(struct gw_stream *stream, struct gw_window *window);
  * may be gone with it.
  */
 void gw_stream_end(struct gw_stream *stream, const char *fault);
+
+/* By gw-spool.c: another window may be read; the first part of the first one is there; it is not. */
+void gw_stream_has_more_room(struct gw_stream *stream);
+void gw_stream_fetched(struct gw_stream *stream, struct gw_window *window);
+void gw_stream_fail(struct gw_stream *stream, const char *fault);
 
 /* Gives all back; the call is over. */
 void gw_stream_clear(struct gw_stream *stream);

@@ -11,9 +11,52 @@
 
 #include <gw-window.h>
 
+struct gw_window *gw_window_of(NC_handle *handle, size_t length, int *error)
+{
+	struct gw_window *window = malloc(sizeof(*window));
+	size_t size;
+
+	if (!window || NC_insert(handle) < 0) {
+		*error = -ENOMEM;
+		(void)NC_free(handle);
+		free(window);
+		return NULL;
+	}
+	/* Nobody else may name it: the hold is all that keeps it. */
+	window->id = NC_cache_id(handle);
+	*error = NC_hold(window->id) < 0 ? -errno : 0;
+	(void)NC_destroy(window->id);
+	(void)NC_free(handle);
+	window->data = *error ? NULL : NC_data(NULL, window->id, 0, &size);
+	if (!window->data || size < length) {
+		if (!*error)
+			(void)NC_release(window->id);
+		*error = -ENOMEM; /* evicted already */
+		free(window);
+		return NULL;
+	}
+	window->next = NULL;
+	window->length = length;
+	window->ranges = window->few;
+	window->range_count = window->handed = 0;
+	window->range_room = GW_WINDOW_RANGES;
+	window->offset = window->stored = 0;
+	return window;
+}
+
+struct gw_window *gw_window_stored(uint64_t offset)
+{
+	struct gw_window *window = calloc(1, sizeof(*window));
+
+	if (!window)
+		return NULL;
+	window->offset = offset;
+	window->ranges = window->few;
+	return window;
+}
+
 struct gw_window *gw_window_read(int fd, int *error)
 {
-	struct gw_window *window;
 	NC_handle handle;
 	int there = 0;
 	ssize_t got;
@@ -33,39 +76,15 @@ struct gw_window *gw_window_read(int fd, int *error)
 		(void)NC_free(&handle);
 		return NULL;
 	}
-	window = malloc(sizeof(*window));
-	if (!window || NC_insert(&handle) < 0) {
-		*error = -ENOMEM;
-		(void)NC_free(&handle);
-		free(window);
-		return NULL;
-	}
-	/* Nobody else may name it: the hold is all that keeps it. */
-	window->id = NC_cache_id(&handle);
-	*error = NC_hold(window->id) < 0 ? -errno : 0;
-	(void)NC_destroy(window->id);
-	(void)NC_free(&handle);
-	window->data = *error ? NULL : NC_data(NULL, window->id, 0, &size);
-	if (!window->data || size < (size_t)got) {
-		if (!*error)
-			(void)NC_release(window->id);
-		*error = -ENOMEM; /* evicted already */
-		free(window);
-		return NULL;
-	}
-	window->next = NULL;
-	window->length = (size_t)got;
-	window->ranges = window->few;
-	window->range_count = window->handed = 0;
-	window->range_room = GW_WINDOW_RANGES;
-	return window;
+	return gw_window_of(&handle, (size_t)got, error);
 }
 
 void gw_window_free(struct gw_window *window)
 {
 	if (!window)
 		return;
-	(void)NC_release(window->id);
+	if (window->id)
+		(void)NC_release(window->id);
 	if (window->ranges != window->few)
 		free(window->ranges);
 	free(window);

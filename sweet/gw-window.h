@@ -24,12 +24,13 @@
 /* A unit that was read, and what of it belongs to the body. */
 struct gw_window {
 	struct gw_window *next;
-	size_t id; /* held */
+	size_t id; /* held; 0: it is stored, see gw-spool.h */
 	const char *data;
 	size_t length; /* bytes */
 	struct NC_range *ranges;
 	unsigned range_count, range_room;
-	unsigned handed; /* of the ranges, to the connection */
+	unsigned handed;	 /* of the ranges, to the connection */
+	uint64_t offset, stored; /* where, and bytes, if it is */
 	struct NC_range few[GW_WINDOW_RANGES];
 };
 
@@ -38,6 +39,12 @@ struct gw_window {
  * -EAGAIN: nothing is there; 0: the end of the file; other errors as they are.
  */
 struct gw_window *gw_window_read(int fd, int *error);
+
+/* One of length bytes in a unit that was not inserted; takes the handle.  NULL with *error. */
+struct gw_window *gw_window_of(NC_handle *handle, size_t length, int *error);
+
+/* One without a unit, of bytes that are stored from offset on.  NULL: no memory. */
+struct gw_window *gw_window_stored(uint64_t offset);
 
 /* One that nobody else has; may be NULL. */
 void gw_window_free(struct gw_window *window);

@@ -113,6 +113,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/gw-process.c sweet/gw-process.h \
 	sweet/gw-call.c sweet/gw-call.h \
 	sweet/gw-pace.c sweet/gw-pace.h \
+	sweet/gw-upload.c sweet/gw-upload.h \
 	sweet/gw-variables.c sweet/gw-variables.h \
 	sweet/gw-place.c sweet/gw-place.h \
 	sweet/gw-keep.c sweet/gw-keep.h \
@@ -120,6 +121,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/gw-cache.c sweet/gw-cache.h \
 	sweet/gw-window.c sweet/gw-window.h \
 	sweet/gw-stream.c sweet/gw-stream.h \
+	sweet/gw-spool.c sweet/gw-spool.h \
 	sweet/gw-parts.c sweet/gw-parts.h \
 	sweet/gw-lane.c sweet/gw-lane.h \
 	sweet/gw-lane-answer.c sweet/gw-lane-inside.h \

@@ -170,5 +170,7 @@ bool pool_config_same(const struct pool_config *one, const struct pool_config *o
 	       one->keep_ms == other->keep_ms && one->memory == other->memory &&
 	       one->max_requests == other->max_requests && one->queue == other->queue &&
 	       one->queue_ms == other->queue_ms && one->answer_ms == other->answer_ms &&
+	       one->request_buffering == other->request_buffering &&
+	       one->response_buffering == other->response_buffering &&
 	       one->stream_ahead == other->stream_ahead && one->slow_ms == other->slow_ms;
 }

@@ -38,6 +38,8 @@ struct pool_config {
 	unsigned max_requests; /* of a process, before its successor comes; 0: any */
 	unsigned queue;	       /* requests of a thread that may wait */
 	unsigned queue_ms, answer_ms; /* to wait in, to answer in */
+	bool request_buffering;	      /* bodies come whole before a program is taken */
+	bool response_buffering;      /* answers wait on the disk for slow clients */
 	size_t stream_ahead;	      /* bytes of an answer that may wait for its client */
 	unsigned slow_ms;	      /* that a client may keep a process waiting; 0: for ever */
 

@@ -115,8 +115,8 @@ content-turn
 site
 server gw-place
 logs gw-process.h gateway.h gw-keep filestream textbody
-gw-process gw-variables gw-call gw-pace
-gw-window gw-stream gw-fetch gw-parts
+gw-process gw-variables gw-call gw-pace gw-upload
+gw-window gw-stream gw-spool gw-fetch gw-parts
 gw-lane gw-lane-inside gw-lane-answer
 fcgi-spawn
 gw-worker gw-fastcgi gw-fastcgi-inside gw-fastcgi-request gw-fastcgi-answer gw-cgi gw-cgi-inside gw-cgi-answer gw-cache

@@ -715,6 +715,7 @@ EXTRA_DIST += \
 	tests/system/test_torture_figures.py \
 	tests/system/test_unix.py \
 	tests/system/test_upload.py \
+	tests/system/test_buffering.py \
 	tests/system/test_slow_clients.py \
 	tests/system/test_upload_pieces.py \
 	tests/system/test_upload_programs.py \

@@ -98,11 +98,18 @@ def one(kind, tmp_path):
     """one(handle): an application, and a thread's server for it."""
     started = []
 
-    def begin(handle, *options, others=(), path="app.sock"):
+    def begin(handle, *options, others=(), path="app.sock", pool=None):
+        """pool: lines of its section, in place of an option."""
         app = responder.Application(handle, tmp_path / path)
-        addresses = ",".join([app.address, *others])
-        context = servers.running(kind, tmp_path, "--threads", 1, "--fastcgi", f"/app={addresses}",
-                          *options)
+        addresses = [app.address, *others]
+        if pool is None:
+            how = ["--fastcgi", f"/app={','.join(addresses)}"]
+        else:
+            config = tmp_path / f"{path}.conf"
+            config.write_text(f"[pool app]\nprotocol=fastcgi\nupstream={';'.join(addresses)}\n"
+                              f"{pool}[path /app]\npool=app\n")
+            how = ["--config", config]
+        context = servers.running(kind, tmp_path, "--threads", 1, *how, *options)
         started.append((app, context))
         app.server = context.__enter__()
         return app

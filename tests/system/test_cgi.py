@@ -44,12 +44,12 @@ class Folder:
         return self.start(self.path / "root", "--cgi", f"/cgi={self.path}/cgi",
                           "--cache-socket", self.path / "cache", *options, **how)
 
-    def configured(self, pool, keys="", **how):
+    def configured(self, pool, keys="", options=(), **how):
         config = self.path / "sweet.conf"
         config.write_text(f"[sweet]\nlisten=127.0.0.1:0\nroot={self.path}/root\n{keys}\n"
                           f"[pool scripts]\nprotocol=cgi\nfolder={self.path}/cgi\n{pool}\n"
                           "[path /cgi]\npool=scripts\n")
-        return self.start(None, "--config", config, listen=None, **how)
+        return self.start(None, "--config", config, *options, listen=None, **how)
 
 
 @pytest.fixture

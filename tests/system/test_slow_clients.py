@@ -40,6 +40,8 @@ class Programs:
     def serve(self, clock=None, **keys):
         """By a clock that is moved only slow-client has an end."""
         how = {"worker": self.worker, "cgi": self.cgi, "fastcgi": self.fastcgi}[self.protocol]()
+        # Else nobody waits for a slow client; test_buffering.py has that.
+        keys = {"request_buffering": "off", "response_buffering": "off", **keys}
         if clock:
             keys["timeout"] = "1h"
         lines = "".join(f"{key.replace('_', '-')}={value}\n" for key, value in keys.items())

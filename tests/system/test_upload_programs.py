@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Bodies of requests that are larger than what may be gathered, on their way to
-CGI programs and FastCGI applications: piece by piece, as fast as those read."""
+CGI programs and FastCGI applications: piece by piece, as fast as those read.  So it
+is without request-buffering; test_buffering.py has what is otherwise."""
 
 import hashlib
 import os
@@ -34,13 +35,16 @@ def begin(one, tmp_path):
     write(tmp_path / "file", b"a file\n")
 
     def begin(handle, *options, **how):
-        return one(handle, "--max-body=0", f"--cache-size={CACHE}", *options, **how)
+        return one(handle, "--max-body=0", f"--cache-size={CACHE}", *options,
+                   pool="request-buffering=off\n", **how)
 
     return begin
 
 
 def serve(folder, *options):
-    return folder.serve("--max-body=0", f"--cache-size={CACHE}", *options)
+    return folder.configured("request-buffering=off",
+                             f"cache-socket={folder.path}/cache\nmax-body=0\ncache-size={CACHE}",
+                             options=options)
 
 
 def head(path, length, fields=b"", method=b"POST"):
@@ -264,7 +268,7 @@ def test_cgi_slow(folder):
 def test_cgi_too_slow(folder):
     """One that reads nothing has its time."""
     folder.script("stuck.sh", "exec sleep 1000\n")
-    server = folder.configured("timeout=1s", "max-body=0")
+    server = folder.configured("timeout=1s\nrequest-buffering=off", "max-body=0")
     with Client(server.port) as client:
         client.send(head("/cgi/stuck.sh", GB) + pattern(2 * MB))
         assert answer(client)[0] == 504
@@ -468,7 +472,7 @@ def test_fastcgi_filter(begin):
     status, said = upload(app.server.port, "/app", data)
     assert status == 200 and said[: len(data)] == data
     assert upload(app.server.port, "/app", pattern(32 * MB))[0] == 413
-    assert app.server.errors.wait("pool /app: .*too large to be kept")
+    assert app.server.errors.wait("pool app: .*too large to be kept")
 
 
 def test_fastcgi_large_early_answer(begin):

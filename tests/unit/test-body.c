@@ -162,6 +162,42 @@ START_TEST(test_budget)
 }
 END_TEST
 
+/* Where memory is short one that may come in pieces comes in smaller ones. */
+START_TEST(test_short)
+{
+	struct NC_cache_options options = {.size = 8 * MIB};
+	NC_cache *cache = NC_cache_open(&options);
+	static char data[MIB];
+	size_t content = 0, id;
+
+	ck_assert_ptr_nonnull(cache);
+	for (unsigned chunked = 0; chunked < 2; chunked++) {
+		/* All is somebody else's, but for a first page. */
+		budget = (struct body_budget){.most = 600 * KIB, .used = 600 * KIB};
+		begin(chunked ? 0 : 100 * KIB, chunked);
+		ck_assert_int_eq(body_keep(&body, MIB, 64 * KIB, &budget), 0);
+		if (chunked)
+			ck_assert_int_eq(take_text("19000\r\n"), 7);
+		ck_assert_int_eq(take(data, 100 * KIB), 4 * KIB);
+		ck_assert_int_eq(take(data, 96 * KIB), 0);
+		ck_assert(body_is_ready(&body) && !body_is_over(&body));
+		ck_assert_int_eq(body_unit(&body, &id), 0);
+		ck_assert_int_eq(NC_release(id), 0);
+		ck_assert_int_eq(NC_destroy(id), 0);
+		/* The next may be larger again. */
+		budget.used -= 300 * KIB;
+		ck_assert_int_eq(body_keep(&body, MIB, 64 * KIB, &budget), 0);
+		ck_assert_int_eq(take(data, 96 * KIB), 64 * KIB);
+		ck_assert(body_is_ready(&body));
+		content = body.length;
+		body_end(&body);
+		ck_assert_uint_eq(budget.used, 300 * KIB);
+		ck_assert_uint_eq(content, 68 * KIB);
+	}
+	ck_assert_int_eq(NC_cache_close(cache), 0);
+}
+END_TEST
+
 static void check_unit(size_t id, uint64_t seed, size_t length)
 {
 	char *bytes = must_alloc(length + 1);
@@ -361,6 +397,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_dropped);
 	tcase_add_test(tcase, test_limits);
 	tcase_add_test(tcase, test_budget);
+	tcase_add_test(tcase, test_short);
 	tcase_add_test(tcase, test_unit);
 	tcase_add_test(tcase, test_windows);
 	tcase_add_test(tcase, test_window_limits);
