@@ -162,6 +162,9 @@ def test_abort(server):
         assert ask(client, "abort?3")["Transfer-Encoding"] == "chunked"
         for number in range(3):
             assert int(chunk(client)[:12]) == number
+        # The end of the last chunk may have come, the end of the body has not.
+        assert client.data in (b"", b"\r\n")
+        client.data = b""
         assert client.at_end() or client.data == b""
     assert cancellations(server) >= 0
 

@@ -22,6 +22,7 @@ enum manner { ASKS_AT_ONCE, WAITS, ANSWERS };
 static struct {
 	enum manner manner;
 	uint64_t limit;
+	size_t window;
 	/* What happened, of the last request with a body. */
 	struct transaction *transaction;
 	unsigned pieces, more, finished;
@@ -83,7 +84,7 @@ static enum respond on_received(struct transaction *transaction)
 	if (!transaction->upload_more || responder.manner == ANSWERS)
 		return answer(transaction, "done");
 	if (responder.manner == ASKS_AT_ONCE)
-		transaction->receive_piece(transaction, responder.limit, WINDOW);
+		transaction->receive_piece(transaction, responder.limit, responder.window);
 	return RESPOND_LATER;
 }
 
@@ -99,14 +100,15 @@ enum respond route(struct transaction *transaction)
 	EVENT(responder.transaction = transaction);
 	transaction->received = on_received;
 	transaction->finish = on_finish;
-	transaction->receive_piece(transaction, responder.limit, WINDOW);
+	transaction->receive_piece(transaction, responder.limit, responder.window);
 	return RESPOND_LATER;
 }
 
 static void ask(void *argument)
 {
 	(void)argument;
-	responder.transaction->receive_piece(responder.transaction, responder.limit, WINDOW);
+	responder.transaction->receive_piece(responder.transaction, responder.limit,
+					     responder.window);
 }
 
 static void be_done(void *argument)
@@ -141,6 +143,7 @@ static void begin(int number, enum manner manner)
 	ck_assert_ptr_nonnull(cache);
 	memset(&responder, 0, sizeof(responder));
 	responder.manner = manner;
+	responder.window = WINDOW;
 	responder.limit = UINT64_MAX;
 	runner_start(&runner, kind_of(number));
 	config = (struct config){

@@ -220,6 +220,19 @@ static void allow(void *most)
 	site.bodies.most = *(uint64_t *)most;
 }
 
+static void take_whole(void *whole)
+{
+	responder.window = *(bool *)whole ? BODY_WHOLE : WINDOW;
+}
+
+/* Of the request before. */
+static void forget_request(void *argument)
+{
+	(void)argument;
+	responder.content = responder.pieces = responder.more = responder.finished = 0;
+	responder.over = false;
+}
+
 /* Who lies about the length, or how it is told, or is too slow. */
 START_TEST(test_refused)
 {
@@ -285,6 +298,7 @@ START_TEST(test_no_room)
 {
 	begin(_i, WAITS);
 	call(&runner, allow, &(uint64_t){100000});
+	call(&runner, take_whole, &(bool){true});
 	pattern_fill(bytes, 1, 0, WINDOW);
 	say_text("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 300000\r\n\r\n");
 	say(bytes, WINDOW);
@@ -292,6 +306,18 @@ START_TEST(test_no_room)
 	ck_assert(hears_end());
 	close(client);
 	SEEN(responder.finished == 1 && responder.pieces == 0);
+	/* One that comes in pieces comes in smaller ones. */
+	call(&runner, take_whole, &(bool){false});
+	connect_client();
+	say_text("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 120000\r\n\r\n");
+	say(bytes, 120000);
+	AWAIT(responder.pieces == 1);
+	SEEN(responder.sizes[0] <= 100000);
+	call(&runner, ask, NULL);
+	AWAIT(responder.pieces == 2 && responder.over);
+	ck_assert_int_eq(hear(), 200);
+	close(client);
+	call(&runner, forget_request, NULL);
 	/* One that has begun needs no more than it has. */
 	connect_client();
 	call(&runner, allow, &(uint64_t){WINDOW});
