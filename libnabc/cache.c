@@ -16,6 +16,7 @@
 
 #define SIZE_DEFAULT ((size_t)256 << 20)
 #define SIZE_MIN ((size_t)1 << 20)
+#define SIZE_LIMIT ((size_t)1 << 46) /* half of the addresses that a process has */
 #define MEMBER_DEFAULT ((size_t)16 << 20)
 #define MEMBER_MIN ((size_t)64 << 10)
 #define MEMBER_MAX ((size_t)64 << 30)
@@ -65,8 +66,8 @@ int nc_cache_init_owner(struct nc_cache *cache, const struct NC_cache_options *o
 	cache->checksum = options->checksum ? options->checksum : NC_CHECKSUM_INET;
 	if (cache->checksum < NC_CHECKSUM_DEFAULT || cache->checksum > NC_CHECKSUM_CRC32C)
 		return -EINVAL;
-	if (size < SIZE_MIN || cache->max_unit > size / 4 || cache->member_size < MEMBER_MIN ||
-	    cache->member_size > MEMBER_MAX ||
+	if (size < SIZE_MIN || size > SIZE_LIMIT || cache->max_unit > size / 4 ||
+	    cache->member_size < MEMBER_MIN || cache->member_size > MEMBER_MAX ||
 	    (options->flags & ~(NC_CACHE_NO_URING | NC_CACHE_NO_HUGE | NC_CACHE_NO_THREAD |
 				NC_CACHE_PROTECT | NC_CACHE_NO_KERNEL | NC_CACHE_MEMBERS_THREAD)))
 		return -EINVAL;

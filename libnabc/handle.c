@@ -133,6 +133,13 @@ static void fill_to(struct nc_handle *in, size_t end)
 	}
 }
 
+/* Before the unit's memory up to end is written for the first time. */
+static void prepare(struct nc_handle *in, size_t end)
+{
+	while (in->prepared < end)
+		in->prepared = nc_store_prepare(in->unit, in->prepared);
+}
+
 /* Zeroes what lies between the filled prefix and end. */
 static void clear_to(struct nc_handle *in, size_t end)
 {
@@ -140,6 +147,7 @@ static void clear_to(struct nc_handle *in, size_t end)
 		size_t run, at = nc_layout_at(&in->unit->layout, in->filled, &run);
 
 		run = smaller(smaller(run, PIECE), end - in->filled);
+		prepare(in, at + run);
 		memset(nc_unit_base(in->unit) + at, 0, run);
 		fill_to(in, in->filled + run);
 	}
@@ -159,6 +167,16 @@ static void resum(struct nc_handle *in, size_t offset, size_t length)
 	if (length && offset < summed_bytes(in))
 		nc_sums_compute(in->unit, offset / fraglen,
 				smaller((offset + length - 1) / fraglen + 1, in->summed));
+}
+
+/* Bytes, at most length, that can be read in one go: into memory that is prepared. */
+static size_t prepare_read(struct nc_handle *in, size_t offset, size_t length)
+{
+	size_t run, at = nc_layout_at(&in->unit->layout, offset, &run);
+
+	/* As far as the vectors reach where there are gaps. */
+	prepare(in, at + IOVECS * NC_PAGE);
+	return smaller(length, in->prepared - at);
 }
 
 /*
@@ -197,7 +215,8 @@ ssize_t nc_handle_read(int fd, NC_handle *handle, size_t offset, size_t length)
 		length = SSIZE_MAX;
 	clear_to(in, offset);
 	while (done < length) {
-		ssize_t got = read_some(in, fd, offset + done, length - done);
+		size_t run = prepare_read(in, offset + done, length - done);
+		ssize_t got = read_some(in, fd, offset + done, run);
 
 		if (got == -EINTR)
 			continue;
@@ -236,6 +255,7 @@ ssize_t nc_handle_write(NC_handle *handle, size_t offset, const void *data, size
 		size_t run, at = nc_layout_at(&in->unit->layout, offset + done, &run);
 
 		run = smaller(smaller(run, PIECE), length - done);
+		prepare(in, at + run);
 		memcpy(nc_unit_base(in->unit) + at, from + done, run);
 		done += run;
 		fill_to(in, offset + done);

@@ -20,6 +20,7 @@ struct nc_handle {
 	size_t summed; /* fragments from the start whose sums are kept up to date */
 	/* Fragments that the caller has pointers to are summed at insert: [from, to). */
 	size_t direct_from, direct_to;
+	size_t prepared; /* bytes of memory from the start whose pages are chosen: store.h */
 };
 
 static_assert(sizeof(struct nc_handle) <= sizeof(NC_handle), "fits into the public handle");

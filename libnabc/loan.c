@@ -161,7 +161,8 @@ static struct nc_loan *new_loan(const struct nc_layout *layout, struct nc_store 
 int nc_loans_alloc(struct nc_loans *loans, const struct nc_layout *layout, struct nc_unit **unit)
 {
 	int error;
-	struct nc_store *store = nc_store_create(NC_KIND_SEALED, layout->extent, false, &error);
+	struct nc_store *store =
+		nc_store_create(NC_KIND_SEALED, layout->extent, false, true, &error);
 	struct nc_loan *loan;
 
 	if (!store)

@@ -20,6 +20,7 @@
 
 #define SEGMENT_MIN ((size_t)256 << 10)
 #define SEGMENT_MAX ((size_t)8 << 20)
+#define SEGMENT_LIMIT ((size_t)8 << 40) /* with few descriptors: pages are counted in 32 bits */
 #define SEGMENTS_AIMED_AT 32u
 #define SEGMENTS_FOR_RESERVE 8u
 #define COLLECT_STEPS 16u
@@ -88,6 +89,8 @@ static void bound_descriptors(struct nc_member *member, unsigned descriptors)
 	member->max_descriptors = descriptors;
 	if (member->segment_size < size)
 		member->segment_size = (size + NC_PAGE - 1) / NC_PAGE * NC_PAGE;
+	if (member->segment_size > SEGMENT_LIMIT)
+		member->segment_size = SEGMENT_LIMIT;
 }
 
 int nc_member_configure(struct nc_member *member, const struct NC_cache_options *options)
@@ -328,14 +331,13 @@ static int64_t open_alone_locked(struct nc_member *member, enum NC_kind kind, si
 
 	nc_stock_unlock(member);
 	*where = kind == NC_KIND_KERNEL ? nc_store_create_kernel(member->device, extent, &error)
-					: nc_store_create(kind, extent, huge, &error);
+					: nc_store_create(kind, extent, huge, true, &error);
 	nc_stock_lock(member);
 	if (!*where) {
 		nc_stock_discharge(member, extent, counted);
 		return error;
 	}
 	(*where)->counted = counted;
-	(*where)->alone = true;
 	nc_stock_add_store(member, *where);
 	error = (int)nc_store_take(*where, extent);
 	(*where)->full = true;
@@ -519,7 +521,7 @@ int nc_member_alloc(struct nc_member *member, const struct nc_layout *layout, en
 	nc_stock_unlock(member);
 	/* The store stays while the unit is being filled. */
 	if (kind == NC_KIND_APPENDED)
-		nc_segment_prepare(&store->segment, (size_t)at, extent);
+		nc_store_prepare_last(*unit);
 	else if (kind == NC_KIND_RECYCLED && member->protect)
 		error = nc_segment_unprotect(&store->segment, (size_t)at, extent);
 	if (error)
@@ -542,7 +544,7 @@ int nc_member_adopt(struct nc_member *member, const struct nc_segment *segment,
 	store = nc_store_over_frozen(segment, &error);
 	if (!store)
 		return refused_locked(member, error);
-	store->alone = store->full = true;
+	store->full = true;
 	error = enter_locked(member, layout, store, 0, unit);
 	if (error) {
 		/* The segment is still the caller's. */

@@ -230,7 +230,7 @@ int nc_room_open(struct nc_member *member, enum NC_kind kind)
 	int error;
 
 	nc_stock_unlock(member);
-	store = nc_store_create(kind, member->segment_size, member->huge, &error);
+	store = nc_store_create(kind, member->segment_size, member->huge, false, &error);
 	nc_stock_lock(member);
 	if (!store) {
 		nc_stock_discharge(member, member->segment_size, true);

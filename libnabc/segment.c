@@ -13,8 +13,6 @@
 #include "fragment.h"
 #include "segment.h"
 
-#define HUGE_PAGE ((size_t)2 << 20)
-
 /* Linux 6.1; absent from Debian 12's header. */
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25
@@ -23,21 +21,21 @@
 /* Where huge pages can be mapped: addresses that lie as offsets in the file do. */
 static void *map_aligned(int fd, size_t size)
 {
-	char *room = mmap(NULL, size + HUGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *room = mmap(NULL, size + NC_HUGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	size_t before;
 	void *base;
 
 	if (room == MAP_FAILED)
 		return MAP_FAILED;
-	before = -(uintptr_t)room % HUGE_PAGE;
+	before = -(uintptr_t)room % NC_HUGE_PAGE;
 	base = mmap(room + before, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0);
 	if (base == MAP_FAILED) {
-		munmap(room, size + HUGE_PAGE);
+		munmap(room, size + NC_HUGE_PAGE);
 		return MAP_FAILED;
 	}
 	if (before)
 		munmap(room, before);
-	munmap(room + before + size, HUGE_PAGE - before);
+	munmap(room + before + size, NC_HUGE_PAGE - before);
 	return base;
 }
 
@@ -98,7 +96,7 @@ int nc_segment_create(struct nc_segment *segment, size_t size, bool huge, bool f
 		close(fd);
 		return error;
 	}
-	error = map(segment, fd, size, huge && size >= HUGE_PAGE);
+	error = map(segment, fd, size, huge && size >= NC_HUGE_PAGE);
 	if (error)
 		close(fd);
 	return error;
@@ -115,20 +113,13 @@ int nc_segment_create_private(struct nc_segment *segment, size_t size)
 	return 0;
 }
 
-void nc_segment_prepare(const struct nc_segment *segment, size_t at, size_t length)
+int nc_segment_collapse(const struct nc_segment *segment, size_t at)
 {
-	size_t block = (at + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+	char *block = segment->base + at;
 
-	if (!segment->huge)
-		return;
-	for (; block < at + length && block + HUGE_PAGE <= segment->size; block += HUGE_PAGE) {
-		char *start = segment->base + block;
-
-		/* Only a file that has a page here can be collapsed. */
-		(void)*(volatile char *)start;
-		if (madvise(start, HUGE_PAGE, MADV_COLLAPSE) < 0)
-			return;
-	}
+	/* Only a block that has a page can be collapsed. */
+	(void)*(volatile char *)block;
+	return madvise(block, NC_HUGE_PAGE, MADV_COLLAPSE) < 0 ? -errno : 0;
 }
 
 /* Whether size bytes of what somebody sent can be touched without a fault. */

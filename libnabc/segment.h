@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#define NC_HUGE_PAGE ((size_t)2 << 20) /* bytes */
+
 struct nc_segment {
 	int fd;
 	char *base;
@@ -28,12 +30,14 @@ bool nc_segment_can_seal(void);
 int nc_segment_create(struct nc_segment *segment, size_t size, bool huge, bool final);
 
 /*
- * Before a range is filled for the first time: huge pages for those that begin
- * in it, where the segment wishes for them and the system has them to give.
- * Sending by reference then touches a page's counter once in 2 MiB.  Costs
- * about a millisecond each.  Any thread.
+ * Gives a huge page to the block of NC_HUGE_PAGE bytes at `at`, which is a
+ * multiple of that, before it is filled for the first time: filling takes one
+ * fault then, and sending by reference counts one page.  The kernel clears the
+ * block and waits until each CPU has emptied its lists of pages: some tenths of
+ * a millisecond, some milliseconds where the CPUs are busy.  Any thread.  0;
+ * -errno: the system gives none, and the pages stay small.
  */
-void nc_segment_prepare(const struct nc_segment *segment, size_t at, size_t length);
+int nc_segment_collapse(const struct nc_segment *segment, size_t at);
 
 /* Maps a segment that came from elsewhere and takes its descriptor over. */
 int nc_segment_adopt(struct nc_segment *segment, int fd, size_t size);

@@ -8,8 +8,14 @@
 
 #include "store.h"
 
+/* Returns whether units take and give page runs.  A unit that is alone has all pages. */
+static bool has_runs(const struct nc_store *store)
+{
+	return store->kind == NC_KIND_RECYCLED && !store->alone;
+}
+
 static struct nc_store *store_over(const struct nc_segment *segment, enum NC_kind kind,
-				   size_t first, int *error)
+				   size_t first, bool alone, int *error)
 {
 	struct nc_store *store = calloc(1, sizeof(*store));
 
@@ -20,13 +26,13 @@ static struct nc_store *store_over(const struct nc_segment *segment, enum NC_kin
 	store->segment = *segment;
 	store->kind = kind;
 	store->first = first;
+	store->alone = alone;
 	store->appended = first;
 	store->newest = store->oldest = NC_UNIT_NONE;
 	atomic_init(&store->present, true);
-	*error = kind == NC_KIND_RECYCLED
-			 ? nc_extent_init(&store->extent,
-					  (uint32_t)((segment->size - first) / NC_PAGE))
-			 : 0;
+	*error = has_runs(store) ? nc_extent_init(&store->extent,
+						  (uint32_t)((segment->size - first) / NC_PAGE))
+				 : 0;
 	if (*error) {
 		free(store);
 		return NULL;
@@ -34,7 +40,7 @@ static struct nc_store *store_over(const struct nc_segment *segment, enum NC_kin
 	return store;
 }
 
-struct nc_store *nc_store_create(enum NC_kind kind, size_t size, bool huge, int *error)
+struct nc_store *nc_store_create(enum NC_kind kind, size_t size, bool huge, bool alone, int *error)
 {
 	struct nc_segment segment;
 	struct nc_store *store;
@@ -42,7 +48,7 @@ struct nc_store *nc_store_create(enum NC_kind kind, size_t size, bool huge, int 
 	*error = nc_segment_create(&segment, size, huge, false);
 	if (*error)
 		return NULL;
-	store = store_over(&segment, kind, 0, error);
+	store = store_over(&segment, kind, 0, alone, error);
 	if (!store)
 		nc_segment_close(&segment);
 	return store;
@@ -50,12 +56,12 @@ struct nc_store *nc_store_create(enum NC_kind kind, size_t size, bool huge, int 
 
 struct nc_store *nc_store_over(const struct nc_segment *segment, size_t first, int *error)
 {
-	return store_over(segment, NC_KIND_RECYCLED, first, error);
+	return store_over(segment, NC_KIND_RECYCLED, first, false, error);
 }
 
 struct nc_store *nc_store_over_frozen(const struct nc_segment *segment, int *error)
 {
-	struct nc_store *store = store_over(segment, NC_KIND_SEALED, 0, error);
+	struct nc_store *store = store_over(segment, NC_KIND_SEALED, 0, true, error);
 
 	if (store) {
 		store->appended = segment->size;
@@ -73,7 +79,7 @@ struct nc_store *nc_store_create_kernel(struct nc_device *device, size_t size, i
 	*error = nc_device_alloc(device, size, &name, &arena.base);
 	if (*error)
 		return NULL;
-	store = store_over(&arena, NC_KIND_KERNEL, 0, error);
+	store = store_over(&arena, NC_KIND_KERNEL, 0, true, error);
 	if (!store) {
 		(void)nc_device_destroy(device, name);
 		return NULL;
@@ -98,7 +104,7 @@ struct nc_store *nc_store_borrow_kernel(struct nc_device *device, uint64_t name,
 					const struct nc_layout *layout, int *error)
 {
 	struct nc_segment none = {.fd = -1, .size = layout->extent};
-	struct nc_store *store = store_over(&none, NC_KIND_KERNEL, 0, error);
+	struct nc_store *store = store_over(&none, NC_KIND_KERNEL, 0, true, error);
 
 	if (!store)
 		return NULL;
@@ -164,7 +170,7 @@ int64_t nc_store_take(struct nc_store *store, size_t extent)
 
 	if (store->busy || store->full)
 		return -ENOMEM;
-	if (store->kind == NC_KIND_RECYCLED) {
+	if (has_runs(store)) {
 		if (extent / NC_PAGE > store->extent.pages)
 			return -ENOMEM;
 		at = nc_extent_take(&store->extent, (uint32_t)(extent / NC_PAGE));
@@ -179,7 +185,7 @@ int64_t nc_store_take(struct nc_store *store, size_t extent)
 
 void nc_store_untake(struct nc_store *store, uint64_t at, size_t extent)
 {
-	if (store->kind == NC_KIND_RECYCLED)
+	if (has_runs(store))
 		nc_extent_give(&store->extent, (uint32_t)((at - store->first) / NC_PAGE),
 			       (uint32_t)(extent / NC_PAGE));
 	else if (at + extent == store->appended)
@@ -215,9 +221,43 @@ void nc_store_leave(struct nc_store *store, struct nc_units *units, struct nc_un
 		store->newest = unit->next;
 	store->count--;
 	store->live -= unit->layout.extent;
-	if (store->kind == NC_KIND_RECYCLED)
+	if (has_runs(store))
 		nc_extent_give(&store->extent, (uint32_t)((unit->at - store->first) / NC_PAGE),
 			       (uint32_t)(unit->layout.extent / NC_PAGE));
+}
+
+/* Whether and where the blocks are that lie in the unit alone: offsets from the unit's start. */
+static bool own_blocks(const struct nc_unit *unit, size_t *first, size_t *end)
+{
+	size_t last = (unit->at + unit->layout.extent) / NC_HUGE_PAGE * NC_HUGE_PAGE;
+
+	*first = -unit->at % NC_HUGE_PAGE;
+	*end = last > unit->at ? last - unit->at : 0;
+	return unit->store->kind == NC_KIND_APPENDED && unit->store->segment.huge && *first < *end;
+}
+
+size_t nc_store_prepare(const struct nc_unit *unit, size_t prepared)
+{
+	size_t first, end;
+
+	if (!own_blocks(unit, &first, &end) || prepared >= end)
+		return SIZE_MAX;
+	if (prepared < first)
+		return first;
+	/* A system that refuses once is not asked again for this unit. */
+	if (nc_segment_collapse(&unit->store->segment, unit->at + prepared))
+		return SIZE_MAX;
+	return prepared + NC_HUGE_PAGE;
+}
+
+void nc_store_prepare_last(const struct nc_unit *unit)
+{
+	const struct nc_segment *segment = &unit->store->segment;
+	size_t end = unit->at + unit->layout.extent, block = end / NC_HUGE_PAGE * NC_HUGE_PAGE;
+
+	if (unit->store->kind == NC_KIND_APPENDED && segment->huge && block >= unit->at &&
+	    block < end && segment->size - block >= NC_HUGE_PAGE)
+		(void)nc_segment_collapse(segment, block);
 }
 
 int nc_store_protect(struct nc_store *store, const struct nc_unit *unit, bool protect)

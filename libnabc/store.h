@@ -27,7 +27,7 @@ struct nc_store {
 	struct nc_segment segment;
 	enum NC_kind kind;
 	size_t first;		  /* where units may begin: bytes */
-	struct nc_extent extent;  /* recycled: pages behind first */
+	struct nc_extent extent;  /* recycled, of many units: pages behind first */
 	size_t appended;	  /* appended: bytes laid */
 	uint32_t newest, oldest;  /* ends of the list of its units, or NC_UNIT_NONE */
 	uint32_t count;		  /* units, in any state */
@@ -49,8 +49,11 @@ struct nc_store {
 	struct nc_cleaning_segment weight;
 };
 
-/* A store with a segment of its own; NULL and *error on failure. */
-struct nc_store *nc_store_create(enum NC_kind kind, size_t size, bool huge, int *error);
+/*
+ * A store with a segment of its own, for one unit of that size (alone) or for
+ * many; NULL and *error on failure.  No memory is taken from the system yet.
+ */
+struct nc_store *nc_store_create(enum NC_kind kind, size_t size, bool huge, bool alone, int *error);
 
 /* A store over a segment that exists and now belongs to it; units behind first. */
 struct nc_store *nc_store_over(const struct nc_segment *segment, size_t first, int *error);
@@ -87,6 +90,20 @@ void nc_store_untake(struct nc_store *store, uint64_t at, size_t extent);
 void nc_store_enter(struct nc_store *store, struct nc_units *units, struct nc_unit *unit,
 		    uint64_t at);
 void nc_store_leave(struct nc_store *store, struct nc_units *units, struct nc_unit *unit);
+
+/*
+ * Huge pages for appended memory, where the store's segment has them: each
+ * block of NC_HUGE_PAGE bytes is collapsed before it is written for the first
+ * time, one in a call.  A block that lies in one unit alone is collapsed when
+ * filling the unit reaches it, by nc_store_prepare(): the unit's memory from
+ * its start to `prepared` is done; returns how far it is done now, SIZE_MAX
+ * for all of it.  The block in which the unit ends and the next unit will
+ * begin is collapsed by nc_store_prepare_last(), as long as nobody uses the
+ * memory behind the unit.  No lock: the store stays while the unit is being
+ * filled.
+ */
+size_t nc_store_prepare(const struct nc_unit *unit, size_t prepared);
+void nc_store_prepare_last(const struct nc_unit *unit);
 
 /* Instead of insert: what was never named may be laid again. */
 void nc_store_retract(struct nc_store *store, const struct nc_unit *unit);

@@ -45,6 +45,7 @@ NABC_UNITS = \
 	tests/unit/test-handle \
 	tests/unit/test-handle-read \
 	tests/unit/test-handle-sums \
+	tests/unit/test-handle-huge \
 	tests/unit/test-stream \
 	tests/unit/test-passage \
 	tests/unit/test-transmit \

@@ -60,6 +60,7 @@ START_TEST(test_options)
 	static const struct NC_cache_options good[] = {
 		{0},
 		{.size = MIB},
+		{.size = (size_t)1 << 46},
 		{.size = 8 * MIB, .max_unit = 2 * MIB},
 		{.member_size = 64 << 10},
 		{.member_size = (size_t)64 << 30},
@@ -68,6 +69,8 @@ START_TEST(test_options)
 	static const struct NC_cache_options bad[] = {
 		{.size = MIB - 1},
 		{.size = 1},
+		{.size = ((size_t)1 << 46) + 1},
+		{.size = SIZE_MAX},
 		{.size = 8 * MIB, .max_unit = 2 * MIB + 1},
 		{.max_unit = SIZE_MAX},
 		{.member_size = (64 << 10) - 1},

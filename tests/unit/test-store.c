@@ -61,7 +61,7 @@ START_TEST(test_recycled)
 	int error;
 
 	ck_assert_int_eq(nc_units_init(&units, 100, 1), 0);
-	store = nc_store_create(NC_KIND_RECYCLED, 16 * PAGE, false, &error);
+	store = nc_store_create(NC_KIND_RECYCLED, 16 * PAGE, false, false, &error);
 	ck_assert_ptr_nonnull(store);
 	unit[0] = enter(store, 1, 0);
 	unit[1] = enter(store, 4 * PAGE, (int64_t)PAGE);
@@ -96,7 +96,7 @@ START_TEST(test_appended)
 	int error;
 
 	ck_assert_int_eq(nc_units_init(&units, 100, 1), 0);
-	store = nc_store_create(NC_KIND_APPENDED, 8 * PAGE, false, &error);
+	store = nc_store_create(NC_KIND_APPENDED, 8 * PAGE, false, false, &error);
 	ck_assert_ptr_nonnull(store);
 	unit[0] = enter(store, 2 * PAGE, 0);
 	unit[1] = enter(store, 100, 2 * (int64_t)PAGE);
@@ -133,7 +133,7 @@ START_TEST(test_retract)
 	int error;
 
 	ck_assert_int_eq(nc_units_init(&units, 100, 1), 0);
-	store = nc_store_create(NC_KIND_APPENDED, 8 * PAGE, false, &error);
+	store = nc_store_create(NC_KIND_APPENDED, 8 * PAGE, false, false, &error);
 	ck_assert_ptr_nonnull(store);
 	first = enter(store, 2 * PAGE, 0);
 	second = enter(store, 3 * PAGE, 2 * (int64_t)PAGE);
@@ -157,7 +157,7 @@ START_TEST(test_refuses)
 	struct nc_store *store;
 	int error;
 
-	store = nc_store_create(NC_KIND_RECYCLED, 4 * PAGE, false, &error);
+	store = nc_store_create(NC_KIND_RECYCLED, 4 * PAGE, false, false, &error);
 	ck_assert_ptr_nonnull(store);
 	ck_assert_int_eq(nc_store_take(store, 5 * PAGE), -ENOMEM);
 	ck_assert_int_eq(nc_store_take(store, SIZE_MAX / PAGE * PAGE), -ENOMEM);
@@ -172,7 +172,7 @@ START_TEST(test_refuses)
 	nc_store_close(store);
 	error = 0;
 	ck_assert_ptr_null(
-		nc_store_create(NC_KIND_APPENDED, SIZE_MAX / 2 / PAGE * PAGE, true, &error));
+		nc_store_create(NC_KIND_APPENDED, SIZE_MAX / 2 / PAGE * PAGE, true, false, &error));
 	ck_assert_int_lt(error, 0);
 }
 END_TEST
