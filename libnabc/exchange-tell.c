@@ -29,6 +29,7 @@ int nc_exchange_send(struct nc_exchange *exchange, unsigned lane, uint64_t tag,
 		     const char *variables, size_t length, unsigned flags)
 {
 	struct nc_flows *flows = &exchange->lane[lane].flows;
+	uint64_t number = exchange->lane[lane].submitted + 1;
 	bool body = flags & NC_REQUEST_BODY;
 	struct nc_wire_request request = {.tag = tag,
 					  .length = (uint32_t)length,
@@ -39,15 +40,26 @@ int nc_exchange_send(struct nc_exchange *exchange, unsigned lane, uint64_t tag,
 		return -EMSGSIZE;
 	if ((length && variables[length - 1] != '\0') || (flags & ~NC_REQUEST_BODY))
 		return -EINVAL;
-	error = body ? nc_flows_open(flows, tag) : 0;
+	error = body ? nc_flows_open(flows, tag, number) : 0;
 	if (error)
 		return error;
 	error = push(exchange, lane, &request, variables);
 	if (error && body)
 		nc_flows_close(flows, tag);
 	if (!error)
-		exchange->lane[lane].submitted++;
+		exchange->lane[lane].submitted = number;
 	return error;
+}
+
+/* How many of the lane's requests are not claimed, by the number that is told; or -EPROTO. */
+static int unclaimed(const struct nc_exchange_lane *lane, uint64_t told)
+{
+	uint64_t claimed = told - NC_LANE_BEGUN, left = lane->submitted - claimed;
+
+	/* A number below the first one is a large one here. */
+	if (claimed > lane->submitted || left > INT_MAX)
+		return -EPROTO;
+	return (int)left;
 }
 
 /*
@@ -57,16 +69,39 @@ int nc_exchange_send(struct nc_exchange *exchange, unsigned lane, uint64_t tag,
 int nc_exchange_untaken(const struct nc_exchange *exchange, unsigned number)
 {
 	const struct nc_exchange_lane *lane = &exchange->lane[number];
-	uint64_t begun, left;
 
 	if (!nc_identity_ended(exchange->process.pidfd))
 		return -EBUSY;
-	begun = nc_queue_told(&lane->queues.requests) - NC_LANE_BEGUN;
-	left = lane->submitted - begun;
-	/* A number below the first one is a large one here. */
-	if (begun > lane->submitted || left > INT_MAX)
-		return -EPROTO;
-	return (int)left;
+	return unclaimed(lane, nc_queue_told(&lane->queues.requests));
+}
+
+/*
+ * Of the worker and this end, the one whose compare-and-swap succeeds has the
+ * request.  One attempt: a worker that changes the number again and again would
+ * hold the caller, and one that begins with requests is not stuck.
+ */
+int nc_exchange_withdraw(struct nc_exchange *exchange, unsigned number, unsigned most,
+			 unsigned *left)
+{
+	struct nc_exchange_lane *lane = &exchange->lane[number];
+	uint64_t told = nc_queue_told(&lane->queues.requests), first;
+	int waiting = unclaimed(lane, told);
+	unsigned count;
+
+	if (waiting < 0)
+		return waiting;
+	count = most < (unsigned)waiting ? most : (unsigned)waiting;
+	if (count && !nc_queue_claim(&lane->queues.requests, &told, told + count)) {
+		count = 0;
+		waiting = unclaimed(lane, told);
+		if (waiting < 0)
+			return waiting;
+	}
+	*left = (unsigned)waiting - count;
+	first = lane->submitted - (unsigned)waiting + 1;
+	if (count && lane->flows.count)
+		nc_flows_withdraw(&lane->flows, first, first + count - 1);
+	return (int)count;
 }
 
 int nc_exchange_give(struct nc_exchange *exchange, unsigned lane, uint64_t tag,

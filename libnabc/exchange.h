@@ -49,6 +49,13 @@ int nc_exchange_send(struct nc_exchange *exchange, unsigned lane, uint64_t tag,
 /* How many of the last requests its process never began with; -EBUSY: it is there; -EPROTO. */
 int nc_exchange_untaken(const struct nc_exchange *exchange, unsigned lane);
 
+/*
+ * Takes up to that many requests back that the worker has not begun with, the
+ * oldest first.  How many, with the number of those that stay in *left; or -EPROTO.
+ */
+int nc_exchange_withdraw(struct nc_exchange *exchange, unsigned lane, unsigned most,
+			 unsigned *left);
+
 /* The next piece of a request's body.  0; -EAGAIN; -ENOENT: it is over; -EINVAL. */
 int nc_exchange_give(struct nc_exchange *exchange, unsigned lane, uint64_t tag,
 		     const struct NC_range *piece, unsigned flags);

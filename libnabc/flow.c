@@ -49,7 +49,7 @@ static void drop(struct nc_flows *flows, struct nc_flow *flow)
 	*flow = flows->all[--flows->count];
 }
 
-int nc_flows_open(struct nc_flows *flows, uint64_t tag)
+int nc_flows_open(struct nc_flows *flows, uint64_t tag, uint64_t number)
 {
 	struct nc_flow *flow = nc_flows_find(flows, tag);
 
@@ -59,6 +59,7 @@ int nc_flows_open(struct nc_flows *flows, uint64_t tag)
 	if (!flow)
 		return -ENOMEM;
 	flow->body = true;
+	flow->number = number;
 	return 0;
 }
 
@@ -68,6 +69,17 @@ void nc_flows_close(struct nc_flows *flows, uint64_t tag)
 
 	if (flow)
 		drop(flows, flow);
+}
+
+void nc_flows_withdraw(struct nc_flows *flows, uint64_t first, uint64_t last)
+{
+	/* The last one takes the place of one that is dropped. */
+	for (unsigned i = flows->count; i-- > 0;) {
+		struct nc_flow *flow = &flows->all[i];
+
+		if (flow->body && flow->number >= first && flow->number <= last)
+			drop(flows, flow);
+	}
 }
 
 static int judge_taken(struct nc_flow *flow)

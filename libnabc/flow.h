@@ -16,8 +16,9 @@
 
 struct nc_flow {
 	uint64_t tag;
-	uint8_t unsent; /* pieces that the worker knows not to have left */
-	uint8_t credit; /* pieces that left and of which it was not told */
+	uint64_t number; /* of a request that has a body: the lane's requests, counted from 1 */
+	uint8_t unsent;	 /* pieces that the worker knows not to have left */
+	uint8_t credit;	 /* pieces that left and of which it was not told */
 	bool begun;
 	bool broken;	/* over for the caller; what still comes is dropped */
 	bool body;	/* the request has one that comes in pieces */
@@ -39,8 +40,11 @@ void nc_flows_fini(struct nc_flows *flows);
 struct nc_flow *nc_flows_find(struct nc_flows *flows, uint64_t tag);
 
 /* A request that has a body.  0; -EINVAL: the tag is under way; -ENOMEM. */
-int nc_flows_open(struct nc_flows *flows, uint64_t tag);
+int nc_flows_open(struct nc_flows *flows, uint64_t tag, uint64_t number);
 void nc_flows_close(struct nc_flows *flows, uint64_t tag);
+
+/* Closes those of requests with the numbers first to last: the server has withdrawn them. */
+void nc_flows_withdraw(struct nc_flows *flows, uint64_t first, uint64_t last);
 
 /* What to do with a record that was checked: an nc_verdict, or -EPROTO, -ENOMEM. */
 int nc_flows_judge(struct nc_flows *flows, const struct nc_wire_response *record);

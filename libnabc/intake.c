@@ -139,17 +139,31 @@ void nc_intake_forget(struct nc_intake *intake)
 	intake->current = NULL;
 }
 
+/* The one that link leads to. */
+static struct nc_kept *unlink_kept(struct nc_intake *intake, struct nc_kept **link)
+{
+	struct nc_kept *kept = *link;
+
+	*link = kept->next;
+	if (!kept->next)
+		intake->last = link;
+	intake->kept -= kept->length;
+	return kept;
+}
+
 struct nc_kept *nc_intake_next(struct nc_intake *intake)
 {
-	struct nc_kept *kept = intake->first;
-
 	nc_intake_forget(intake);
-	if (!kept)
-		return NULL;
-	intake->first = kept->next;
-	if (!intake->first)
-		intake->last = &intake->first;
-	intake->kept -= kept->length;
-	intake->current = kept;
-	return kept;
+	if (intake->first)
+		intake->current = unlink_kept(intake, &intake->first);
+	return intake->current;
+}
+
+struct nc_kept *nc_intake_take(struct nc_intake *intake, uint32_t lane)
+{
+	struct nc_kept **link = &intake->first;
+
+	while (*link && (*link)->lane != lane)
+		link = &(*link)->next;
+	return *link ? unlink_kept(intake, link) : NULL;
 }

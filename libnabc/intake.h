@@ -87,6 +87,9 @@ void nc_intake_keep(struct nc_intake *intake, uint32_t lane, size_t length);
 /* The request that was kept first, good until the next one; NULL: none. */
 struct nc_kept *nc_intake_next(struct nc_intake *intake);
 
+/* The same of one lane's, for the caller to free; NULL: none. */
+struct nc_kept *nc_intake_take(struct nc_intake *intake, uint32_t lane);
+
 /* The last one is not needed any more. */
 void nc_intake_forget(struct nc_intake *intake);
 

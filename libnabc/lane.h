@@ -14,9 +14,11 @@
 #define NC_LANE_SPARED (16u << 10) /* that requests leave free for what is said of them later */
 
 /*
- * What a worker tells by its queue of requests before it begins with the first.
- * It adds one for each that it begins with, so that its end shows which ones it
- * never had.  Far from what stray writes leave: zeroes, small numbers, all ones.
+ * The number that a queue of requests tells before the first one is claimed.
+ * Each request is claimed once, in the order of their submission, by adding one
+ * with compare-and-swap: by the worker, which begins with it, or by the server,
+ * which withdraws it.  What a worker that ended never began with is so known,
+ * too.  Far from what stray writes leave: zeroes, small numbers, all ones.
  */
 #define NC_LANE_BEGUN UINT64_C(0x6e75676562000000)
 

@@ -116,6 +116,7 @@ void NC_exchange_data_free(const void *data);
 int NC_exchange_arm(NC_exchange *exchange, unsigned lane);
 int NC_exchange_arm_for(NC_exchange *exchange, unsigned lane, unsigned responses);
 int NC_exchange_untaken(const NC_exchange *exchange, unsigned lane);
+int NC_exchange_withdraw(NC_exchange *exchange, unsigned lane, unsigned most, unsigned *left);
 int NC_exchange_close(NC_exchange *exchange);
 
 #ifdef __cplusplus

@@ -21,7 +21,7 @@
 struct nc_queue_shared {
 	alignas(64) _Atomic uint64_t head; /* bytes ever written: the producer's */
 	alignas(64) _Atomic uint64_t tail; /* bytes ever read: the consumer's */
-	_Atomic uint64_t told;		   /* the consumer's too, and costs no line of its own */
+	_Atomic uint64_t told;		   /* on the consumer's line; either side may claim it */
 	alignas(64) _Atomic uint32_t sleeping; /* records until the doorbell is wanted; 0: awake */
 	alignas(64) _Atomic uint32_t blocked;  /* the producer waits for room */
 	alignas(64) unsigned char data[];
@@ -84,8 +84,8 @@ bool nc_queue_arm_room(struct nc_queue *queue, size_t length);
 bool nc_queue_must_ring_room(struct nc_queue *queue);
 
 /*
- * A number that the consumer tells the producer, whatever it means to them; 0
- * at first.  Told before anything that the consumer does next, should it end.
+ * A number that both sides read, whatever it means to them; 0 at first.  What
+ * one side sets is seen before anything that it does next, should it end.
  */
 static inline void nc_queue_tell(struct nc_queue *queue, uint64_t number)
 {
@@ -95,6 +95,16 @@ static inline void nc_queue_tell(struct nc_queue *queue, uint64_t number)
 static inline uint64_t nc_queue_told(const struct nc_queue *queue)
 {
 	return atomic_load_explicit(&queue->shared->told, memory_order_acquire);
+}
+
+/*
+ * Either side: sets the number to `to` if it is `*from`, atomically.  False: it
+ * is another one, which *from is set to.
+ */
+static inline bool nc_queue_claim(struct nc_queue *queue, uint64_t *from, uint64_t to)
+{
+	return atomic_compare_exchange_strong_explicit(&queue->shared->told, from, to,
+						       memory_order_acq_rel, memory_order_acquire);
 }
 
 /*

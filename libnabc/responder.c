@@ -105,11 +105,52 @@ void nc_responder_close(struct nc_responder *responder)
 	free(responder);
 }
 
-/* Before the caller has it: whatever becomes of this process, nobody else is to do it as well. */
-static void tell_begun(struct nc_responder *responder, uint32_t lane)
+/*
+ * Claims the lane's next request, before the caller has it: whatever becomes of
+ * this process, nobody else is to do it as well.  1; 0: the server has withdrawn
+ * it; -EPROTO.
+ */
+static int claim(struct nc_responder *responder, uint32_t lane)
 {
-	nc_queue_tell(&responder->lane[lane].queues.requests,
-		      NC_LANE_BEGUN + ++responder->lane[lane].begun);
+	uint64_t told = NC_LANE_BEGUN + responder->lane[lane].claimed++;
+
+	if (nc_queue_claim(&responder->lane[lane].queues.requests, &told, told + 1))
+		return 1;
+	/* The server's claims go ahead of this end's; what is far off is a stray write. */
+	return told - NC_LANE_BEGUN - responder->lane[lane].claimed <= UINT32_MAX ? 0 : -EPROTO;
+}
+
+/* The request that was taken out of the queue belongs to another worker now. */
+static void drop_withdrawn(struct nc_responder *responder, uint32_t lane, uint64_t tag)
+{
+	struct nc_open_request *open = nc_intake_find(&responder->intake, lane, tag);
+
+	if (open)
+		nc_intake_remove(&responder->intake, open);
+}
+
+/* Frees the kept requests of a lane that the server has withdrawn.  0 or -EPROTO. */
+static int prune(struct nc_responder *responder, uint32_t lane)
+{
+	uint64_t told = nc_queue_told(&responder->lane[lane].queues.requests);
+
+	while (told != NC_LANE_BEGUN + responder->lane[lane].claimed) {
+		struct nc_wire_request wire;
+		struct nc_kept *kept = nc_intake_take(&responder->intake, lane);
+		int result;
+
+		/* The others are still in the queue. */
+		if (!kept)
+			return 0;
+		memcpy(&wire, kept->record, sizeof(wire));
+		free(kept);
+		result = claim(responder, lane);
+		/* Who claims here is ahead of the server, which cannot be. */
+		if (result)
+			return -EPROTO;
+		drop_withdrawn(responder, lane, wire.tag);
+	}
+	return 0;
 }
 
 static void describe(const char *record, uint32_t lane, const struct nc_wire_request *wire,
@@ -149,18 +190,26 @@ static int take(struct nc_responder *responder, unsigned lane, struct NC_request
 		error = note(responder, lane, responder->record, &wire);
 		if (error < 0)
 			return error;
+		if (error == 0)
+			continue;
+		error = claim(responder, lane);
+		if (error < 0)
+			return error;
 		if (error > 0) {
-			tell_begun(responder, lane);
 			describe(responder->record, lane, &wire, request);
 			return 1;
 		}
+		drop_withdrawn(responder, lane, wire.tag);
 	}
 }
 
 int nc_responder_pump(struct nc_responder *responder, uint32_t lane)
 {
 	struct nc_intake *intake = &responder->intake;
+	int pruned = prune(responder, lane);
 
+	if (pruned)
+		return pruned;
 	for (;;) {
 		struct nc_wire_request wire;
 		struct nc_kept *blank;
@@ -207,7 +256,13 @@ static int take_kept(struct nc_responder *responder, struct NC_request *request)
 
 		/* It was checked before it was kept. */
 		memcpy(&wire, kept->record, sizeof(wire));
-		tell_begun(responder, kept->lane);
+		error = claim(responder, kept->lane);
+		if (error < 0)
+			return error;
+		if (error == 0) {
+			drop_withdrawn(responder, kept->lane, wire.tag);
+			continue;
+		}
 		describe(kept->record, kept->lane, &wire, request);
 		open = nc_intake_find(&responder->intake, kept->lane, wire.tag);
 		if (!open || !open->gone)

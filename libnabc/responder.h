@@ -24,8 +24,8 @@ struct nc_responder {
 	char *out; /* for the records of answers that go as bytes; NULL: they go by id */
 	struct {
 		struct nc_lane queues;
-		uint64_t begun; /* requests that were accepted */
-		size_t waiting; /* bytes of bodies that the server may not have seen yet */
+		uint64_t claimed; /* requests: accepted, or withdrawn by the server */
+		size_t waiting;	  /* bytes of bodies that the server may not have seen yet */
 		int doorbell;
 	} lane[];
 };

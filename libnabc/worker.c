@@ -279,6 +279,13 @@ int NC_exchange_untaken(const NC_exchange *exchange, unsigned lane)
 	return nc_answer(nc_exchange_untaken(exchange->exchange, lane));
 }
 
+int NC_exchange_withdraw(NC_exchange *exchange, unsigned lane, unsigned most, unsigned *left)
+{
+	if (!has_lane(exchange, lane) || !left)
+		return nc_answer(-EINVAL);
+	return nc_answer(nc_exchange_withdraw(exchange->exchange, lane, most, left));
+}
+
 int NC_exchange_close(NC_exchange *exchange)
 {
 	if (!exchange)

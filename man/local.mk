@@ -35,6 +35,7 @@ man3_MANS = \
 	man/NC_exchange_started.3 \
 	man/NC_exchange_submit.3 \
 	man/NC_exchange_untaken.3 \
+	man/NC_exchange_withdraw.3 \
 	man/NC_fragment.3 \
 	man/NC_free.3 \
 	man/NC_grant.3 \

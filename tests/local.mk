@@ -64,6 +64,7 @@ NABC_UNITS = \
 	tests/unit/test-exchange-start \
 	tests/unit/test-exchange-stream \
 	tests/unit/test-exchange-untaken \
+	tests/unit/test-exchange-withdraw \
 	tests/unit/test-flow \
 	tests/unit/test-inflow \
 	tests/unit/test-intake \

@@ -60,6 +60,7 @@ static void open_all(void)
 	MUST(nc_attach_offer(&attach, ends[0], &offer, &guest) == 0);
 	MUST(nc_responder_open(&joined, ends[1], &responder) == 0);
 	nc_lane_init(&lane, queues.base, 0, NC_LANE_QUEUE);
+	nc_queue_tell(&lane.requests, NC_LANE_BEGUN);
 	make_unit();
 	request_count = 0;
 }

@@ -14,6 +14,7 @@
 
 #include <exchange.h>
 #include <face.h>
+#include <intake.h>
 #include <peer.h>
 
 #include "suite.h"

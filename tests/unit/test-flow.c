@@ -128,8 +128,8 @@ START_TEST(test_bodies)
 	struct nc_flow *flow;
 
 	ck_assert_int_eq(judge(1, TAKEN), -EPROTO);
-	ck_assert_int_eq(nc_flows_open(&flows, 1), 0);
-	ck_assert_int_eq(nc_flows_open(&flows, 1), -EINVAL);
+	ck_assert_int_eq(nc_flows_open(&flows, 1, 1), 0);
+	ck_assert_int_eq(nc_flows_open(&flows, 1, 1), -EINVAL);
 	ck_assert_int_eq(judge(1, TAKEN), -EPROTO);
 	flow = nc_flows_find(&flows, 1);
 	flow->pieces = 2;
@@ -143,17 +143,17 @@ START_TEST(test_bodies)
 	ck_assert_int_eq(judge(1, TAKEN), -EPROTO);
 	ck_assert_uint_eq(flows.count, 0);
 	/* Or end. */
-	ck_assert_int_eq(nc_flows_open(&flows, 1), 0);
+	ck_assert_int_eq(nc_flows_open(&flows, 1, 1), 0);
 	ck_assert_int_eq(judge(1, 0), PASS);
-	ck_assert_int_eq(nc_flows_open(&flows, 1), 0);
+	ck_assert_int_eq(nc_flows_open(&flows, 1, 1), 0);
 	ck_assert_int_eq(judge(1, ABORTED), PASS);
-	ck_assert_int_eq(nc_flows_open(&flows, 1), 0);
+	ck_assert_int_eq(nc_flows_open(&flows, 1, 1), 0);
 	nc_flows_close(&flows, 1);
 	nc_flows_close(&flows, 1);
 	ck_assert_uint_eq(flows.count, 0);
 	/* Bodies do not count as responses that were begun. */
 	for (unsigned tag = 0; tag <= NC_WORKER_STREAMS_MAX; tag++)
-		ck_assert_int_eq(nc_flows_open(&flows, tag), 0);
+		ck_assert_int_eq(nc_flows_open(&flows, tag, 1), 0);
 	for (unsigned tag = 0; tag < NC_WORKER_STREAMS_MAX; tag++)
 		ck_assert_int_eq(judge(tag, MORE), PASS);
 	ck_assert_int_eq(judge(NC_WORKER_STREAMS_MAX, MORE), -EPROTO);
@@ -215,6 +215,28 @@ START_TEST(test_random)
 }
 END_TEST
 
+/* Requests with bodies are withdrawn by their numbers; a response without one stays. */
+START_TEST(test_withdraw)
+{
+	ck_assert_int_eq(judge(50, MORE), PASS);
+	for (uint64_t number = 1; number <= 9; number++)
+		ck_assert_int_eq(nc_flows_open(&flows, 100 + number, number), 0);
+	nc_flows_withdraw(&flows, 10, 20);
+	ck_assert_uint_eq(flows.count, 10);
+	nc_flows_withdraw(&flows, 4, 6);
+	nc_flows_withdraw(&flows, 9, 9);
+	for (uint64_t number = 1; number <= 9; number++)
+		ck_assert_int_eq(!nc_flows_find(&flows, 100 + number),
+				 (number >= 4 && number <= 6) || number == 9);
+	ck_assert_int_eq(nc_flows_open(&flows, 105, 10), 0);
+	nc_flows_withdraw(&flows, 0, UINT64_MAX);
+	ck_assert_uint_eq(flows.count, 1);
+	ck_assert_uint_eq(flows.begun, 1);
+	ck_assert_int_eq(judge(50, PIECE), PASS);
+	nc_flows_fini(&flows);
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_order);
@@ -222,6 +244,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_broken);
 	tcase_add_test(tcase, test_bound);
 	tcase_add_test(tcase, test_bodies);
+	tcase_add_test(tcase, test_withdraw);
 	tcase_add_test(tcase, test_random);
 }
 

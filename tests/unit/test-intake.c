@@ -159,12 +159,64 @@ START_TEST(test_kept)
 }
 END_TEST
 
+static void keep(uint32_t lane, char name)
+{
+	struct nc_kept *kept;
+
+	ck_assert_int_eq(nc_intake_blank(&intake, 100, &kept), 0);
+	kept->record[0] = name;
+	nc_intake_keep(&intake, lane, 1);
+}
+
+static char take(uint32_t lane)
+{
+	struct nc_kept *kept = nc_intake_take(&intake, lane);
+	char name = kept ? kept->record[0] : '-';
+
+	free(kept);
+	return name;
+}
+
+static char next(void)
+{
+	struct nc_kept *kept = nc_intake_next(&intake);
+
+	return kept ? kept->record[0] : '-';
+}
+
+/* One lane's are taken from between those of another, the last one too. */
+START_TEST(test_take)
+{
+	nc_intake_init(&intake);
+	ck_assert_int_eq(take(0), '-');
+	for (const char *name = "aBcDeF"; *name; name++)
+		keep(*name < 'a', *name);
+	ck_assert_int_eq(next(), 'a');
+	ck_assert_int_eq(take(1), 'B');
+	ck_assert_int_eq(take(2), '-');
+	ck_assert_int_eq(take(1), 'D');
+	ck_assert_int_eq(take(1), 'F');
+	ck_assert_int_eq(take(1), '-');
+	ck_assert_uint_eq(intake.kept, 2);
+	keep(1, 'G');
+	ck_assert_int_eq(next(), 'c');
+	ck_assert_int_eq(next(), 'e');
+	ck_assert_int_eq(take(1), 'G');
+	ck_assert_int_eq(next(), '-');
+	keep(0, 'h');
+	ck_assert_int_eq(next(), 'h');
+	ck_assert_uint_eq(intake.kept, 0);
+	nc_intake_fini(&intake);
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_open);
 	tcase_add_test(tcase, test_notes);
 	tcase_add_test(tcase, test_bodies);
 	tcase_add_test(tcase, test_kept);
+	tcase_add_test(tcase, test_take);
 }
 
 RUN_SUITE("intake", fill)

@@ -499,6 +499,46 @@ START_TEST(test_eventfd_doorbell)
 }
 END_TEST
 
+enum { CLAIMS = 1000000 };
+
+/* Counts the numbers that it was the one to claim. */
+static void *claim_all(void *context)
+{
+	struct nc_queue *side = context;
+	uint64_t from = 0;
+	uintptr_t claimed = 0;
+
+	while (from < CLAIMS) {
+		if (nc_queue_claim(side, &from, from + 1)) {
+			from++;
+			claimed++;
+		}
+	}
+	return (void *)claimed;
+}
+
+/* Each is one side's, and never both sides'. */
+START_TEST(test_claim)
+{
+	alignas(64) static char claimed[sizeof(struct nc_queue_shared) + 64];
+	struct nc_queue one, other;
+	pthread_t thread;
+	void *ours, *theirs;
+	uint64_t from = 5;
+
+	memset(claimed, 0, sizeof(claimed));
+	nc_queue_init(&one, claimed, 64);
+	nc_queue_init(&other, claimed, 64);
+	ck_assert(!nc_queue_claim(&one, &from, 6));
+	ck_assert_uint_eq(from, 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, claim_all, &other), 0);
+	ours = claim_all(&one);
+	ck_assert_int_eq(pthread_join(thread, &theirs), 0);
+	ck_assert_uint_eq((uintptr_t)ours + (uintptr_t)theirs, CLAIMS);
+	ck_assert_uint_eq(nc_queue_told(&one), CLAIMS);
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_empty);
@@ -517,6 +557,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_arm_for_several);
 	tcase_add_test(tcase, test_arm_room);
 	tcase_add_test(tcase, test_two_threads);
+	tcase_add_test(tcase, test_claim);
 	tcase_add_test(tcase, test_pipe_doorbell);
 	tcase_add_test(tcase, test_eventfd_doorbell);
 }

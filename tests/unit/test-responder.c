@@ -48,6 +48,7 @@ static int open_pair(unsigned lanes, uint32_t queue_size, size_t queue_memory)
 	ck_assert_int_eq(nc_attach_offer(&attach, ends[0], &offer, &guest), 0);
 	error = nc_responder_open(&joined, ends[1], &responder);
 	nc_lane_init(&lane, queues.base, 0, NC_LANE_QUEUE);
+	nc_queue_tell(&lane.requests, NC_LANE_BEGUN);
 	return error;
 }
 
