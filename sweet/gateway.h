@@ -25,6 +25,7 @@ struct gateway;
 struct gw_queue {
 	struct gw_call *first, **last;
 	_Atomic uint64_t count; /* of those; read by the status */
+	unsigned behind;	/* processes in which calls of this thread wait behind a long one */
 };
 
 struct gateway_pool {
@@ -67,6 +68,12 @@ struct gw_protocol {
 	bool (*body)(struct gw_call *call);
 	/* No more of a body that waited on the disk can be had; NULL: none waits there. */
 	void (*body_lost)(struct gw_call *call);
+	/*
+	 * While the thread's queue tells of calls that wait in a process behind a
+	 * long one: withdraws the oldest and gives it to gw_move(), if another process
+	 * serves it sooner.  NULL: there are none.
+	 */
+	void (*relieve)(struct gateway_pool *pool, struct server *server);
 	/* Nobody can take a call before somebody mends what is wrong; may be NULL. */
 	bool (*is_hopeless)(struct gateway_pool *pool);
 	/* It took too long to answer, or the client has gone: gw_fail() it now or soon. */

@@ -176,19 +176,31 @@ static bool is_hopeless(struct gateway_pool *pool)
 	return pool->protocol->is_hopeless && pool->protocol->is_hopeless(pool);
 }
 
-bool gw_take_back(struct gw_call *call)
+/* To the head of the queue, from a program that has not begun with it. */
+static void requeue(struct gw_call *call)
 {
 	struct gw_queue *queue = queue_of(call);
 
 	assert(call->state == GW_UNDER_WAY && call->block);
-	if (call->taken_back == TAKEN_BACK_MAX || is_hopeless(call->pool))
-		return false;
-	call->taken_back++;
 	call->state = GW_WAITS;
 	memset(call->own, 0, sizeof(call->own));
 	/* It was let in before: the queue's length is no matter now. */
 	queue_insert(queue, &queue->first, call);
+}
+
+bool gw_take_back(struct gw_call *call)
+{
+	if (call->taken_back == TAKEN_BACK_MAX || is_hopeless(call->pool))
+		return false;
+	call->taken_back++;
+	requeue(call);
 	return true;
+}
+
+void gw_move(struct gw_call *call)
+{
+	call->moves = true;
+	requeue(call);
 }
 
 static void too_late(struct timer *timer)
@@ -208,7 +220,7 @@ static bool submit(struct gw_call *call, const char *block, size_t length)
 		call->state = GW_WAITS;
 		return false;
 	}
-	server_count(&server->counters.worker_requests, call->taken_back == 0);
+	server_count(&server->counters.worker_requests, call->taken_back == 0 && !call->moves);
 	server_count(&server->counters.worker_messages, length);
 	return true;
 }
@@ -220,6 +232,7 @@ static void handed_on(struct gw_call *call, const char *block, size_t length)
 		keep_block(call, block, length);
 	else
 		drop_block(call);
+	call->moves = false;
 	gw_start_timer(call);
 }
 
@@ -233,10 +246,14 @@ void gw_room(struct gateway_pool *pool, struct server *server)
 {
 	struct gw_queue *queue = &pool->queues[server->number];
 
-	while (queue->first) {
-		struct gw_call *call = queue->first;
+	for (;;) {
+		struct gw_call *call;
 
-		if (!submit(call, call->block, call->block_length))
+		/* They came first.  One that finds no room after all is not followed by others. */
+		if (queue->behind && !(queue->first && queue->first->moves))
+			pool->protocol->relieve(pool, server);
+		call = queue->first;
+		if (!call || !submit(call, call->block, call->block_length))
 			return;
 		queue_remove(queue, call);
 		handed_on(call, call->block, call->block_length);

@@ -40,6 +40,7 @@ struct gw_call {
 	bool has_type;		  /* the answer told it */
 	bool counted_length;	  /* the request did not tell the length of its body */
 	uint8_t taken_back;	  /* how often */
+	bool moves;		  /* withdrawn from a process, and not handed to another one yet */
 	size_t window;		  /* bytes of a piece of its body; 0: it comes as a whole */
 	uint64_t length;	  /* of its body, if it comes in pieces; TRANSACTION_UNKNOWN */
 	uint64_t before;	  /* bytes of it in the pieces before the present one */
@@ -107,6 +108,12 @@ void gw_start_timer(struct gw_call *call);
  * so too often, or nobody will take it.
  */
 bool gw_take_back(struct gw_call *call);
+
+/*
+ * The call was withdrawn from a program that had not begun with it, as above
+ * with its body: it goes to the head of the queue, for the gw_room() that asked.
+ */
+void gw_move(struct gw_call *call);
 
 /* The pool has room again on that thread: calls that wait are handed on. */
 void gw_room(struct gateway_pool *pool, struct server *server);

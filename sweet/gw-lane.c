@@ -62,8 +62,8 @@ static void set_streams(struct gw_lane *lane, struct gw_pending *pending, bool s
 		atomic_fetch_sub_explicit(&lane->process->streams, 1, memory_order_relaxed);
 }
 
-/* The last record for it has come, or none will. */
-static void leave(struct gw_lane *lane, struct gw_pending *pending)
+/* No record for it comes any more. */
+static void vacate(struct gw_lane *lane, struct gw_pending *pending)
 {
 	set_streams(lane, pending, false);
 	if (pending->call)
@@ -76,8 +76,14 @@ static void leave(struct gw_lane *lane, struct gw_pending *pending)
 	pending->next = lane->free;
 	lane->free = (uint32_t)(pending - lane->pending);
 	lane->in_flight--;
-	gw_process_leaves(lane->process, loop_now_ms(lane->server->loop));
 	server_count(&lane->ended, 1);
+}
+
+/* The last record for it has come, or the worker is gone. */
+static void leave(struct gw_lane *lane, struct gw_pending *pending)
+{
+	vacate(lane, pending);
+	gw_process_leaves(lane->process, loop_now_ms(lane->server->loop));
 }
 
 void gw_lane_complain(const struct gw_lane *lane, const char *what)
@@ -170,7 +176,7 @@ void gw_lane_finish(struct gw_call *call)
 
 /* --- requests ---------------------------------------------------------------------------- */
 
-/* The worker, and nobody else, may read it. */
+/* The worker, and no other process, may read it. */
 static bool grant_upload(struct gw_lane *lane, const struct transaction *transaction)
 {
 	return !transaction->upload || NC_grant(NULL, transaction->upload, NC_PROCESS_FD,
@@ -248,6 +254,71 @@ static void take_piece_back(struct gw_lane *lane, struct gw_call *call)
 	/* The rest of the body was let go of with the beginning of the answer. */
 	gw_lane_complain(lane, "began to answer and went on with the body");
 	gw_lane_break_off(call, 502, NULL);
+}
+
+/* --- requests that move to another worker -------------------------------------------------- */
+
+/* The number of those that it took back, 0 or 1. */
+static unsigned withdraw(struct gw_lane *lane, unsigned most, unsigned *left)
+{
+	int count = NC_exchange_withdraw(lane->exchange, lane->server->number, most, left);
+
+	if (count >= 0)
+		return (unsigned)count;
+	gw_process_kill(lane->process, "broke the protocol of the queues");
+	*left = 0;
+	return 0;
+}
+
+unsigned gw_lane_waiting(struct gw_lane *lane)
+{
+	unsigned left;
+
+	(void)withdraw(lane, 0, &left);
+	return left;
+}
+
+static struct gw_pending *find_number(struct gw_lane *lane, uint64_t number)
+{
+	for (uint32_t i = 0; i < GW_IN_FLIGHT; i++) {
+		struct gw_pending *pending = &lane->pending[i];
+
+		if ((pending->call || pending->deserted) && pending->number == number)
+			return pending->heard ? NULL : pending;
+	}
+	return NULL;
+}
+
+/* The worker has no more to do with the body. */
+static void revoke_upload(struct gw_lane *lane, const struct transaction *transaction)
+{
+	if (transaction->upload)
+		(void)NC_revoke(NULL, transaction->upload, NC_PROCESS_FD,
+				(id_t)NC_exchange_pidfd(lane->exchange));
+}
+
+bool gw_lane_withdraw(struct gw_lane *lane)
+{
+	struct gw_call *call = NULL;
+	unsigned left;
+
+	while (!call && withdraw(lane, 1, &left)) {
+		struct gw_pending *pending = find_number(lane, lane->submitted - left);
+
+		/* It answered what it says it has not begun with. */
+		if (!pending) {
+			gw_process_kill(lane->process, "broke the protocol of the queues");
+			return false;
+		}
+		call = pending->call;
+		vacate(lane, pending);
+		gw_process_loses(lane->process);
+	}
+	if (!call)
+		return false;
+	revoke_upload(lane, call->transaction);
+	gw_move(call);
+	return true;
 }
 
 /* --- records ------------------------------------------------------------------------------- */

@@ -44,6 +44,8 @@ struct gw_lane {
 	bool retiring;		     /* to let go when idle */
 	bool dirty;		     /* the worker is to be woken */
 	bool owing;		     /* what a full queue kept back is to be told */
+	bool behind;		     /* calls wait in it behind a long one; the queue counts it */
+	struct timer look;	     /* whether they do */
 	uint64_t submitted;	     /* calls, to this worker */
 	unsigned in_flight;
 	unsigned deserted;     /* of those, the ones that nobody waits for */
@@ -59,6 +61,15 @@ void gw_lane_reset(struct gw_lane *lane, NC_exchange *exchange);
 
 /* False: there is no room in it. */
 bool gw_lane_submit(struct gw_lane *lane, struct gw_call *call, const char *block, size_t length);
+
+/* How many of its calls the worker has not begun with.  A worker that lies is ended: 0. */
+unsigned gw_lane_waiting(struct gw_lane *lane);
+
+/*
+ * Takes the oldest of those back from the worker, for gw_move(); of calls that
+ * nobody waits for, all before it.  False: there is none.
+ */
+bool gw_lane_withdraw(struct gw_lane *lane);
 
 /*
  * Takes records of the worker, as many as are one turn's; true: there were some, and there may be

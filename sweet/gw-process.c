@@ -26,7 +26,6 @@
 #define BACKOFF_STEP 200
 #define BACKOFF_MAX 10000
 #define BACKOFF_FAILS (BACKOFF_STEP * 4) /* a place that pauses so long is not waited for */
-#define SLOW_MS 10			 /* for one request: whoever can goes elsewhere */
 #define LIVED_MS 1000 /* a process that lived so long has not failed at its start */
 
 static struct loop *loop_of(const struct gw_process *process)
@@ -318,11 +317,19 @@ void gw_process_leaves(struct gw_process *process, uint64_t now_ms)
 	atomic_store_explicit(&process->moved_ms, now_ms, memory_order_relaxed);
 }
 
-bool gw_process_is_slow(const struct gw_process *process, uint64_t now_ms)
+void gw_process_loses(struct gw_process *process)
 {
+	atomic_fetch_sub_explicit(&process->load, 1, memory_order_relaxed);
+}
+
+uint64_t gw_process_stalled_ms(const struct gw_process *process, uint64_t now_ms)
+{
+	uint64_t moved_ms = atomic_load_explicit(&process->moved_ms, memory_order_relaxed);
+
 	/* Another thread's clock may be ahead of this one's. */
-	return atomic_load_explicit(&process->load, memory_order_relaxed) &&
-	       atomic_load_explicit(&process->moved_ms, memory_order_relaxed) + SLOW_MS < now_ms;
+	if (!atomic_load_explicit(&process->load, memory_order_relaxed) || moved_ms > now_ms)
+		return 0;
+	return now_ms - moved_ms;
 }
 
 void gw_process_kill(struct gw_process *process, const char *why)

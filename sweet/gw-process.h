@@ -100,12 +100,21 @@ void gw_processes_renew(struct gateway_pool *pool);
 /* By each part, on its thread. */
 void gw_process_left(struct gw_process *process);
 
-/* It gets a request, or has one less; on any thread. */
+#define GW_SLOW_MS 10u /* for one request: others go to other processes, or move there */
+
+/* It gets a request; it has ended one; one is withdrawn from it.  On any thread. */
 void gw_process_takes(struct gw_process *process, uint64_t now_ms);
 void gw_process_leaves(struct gw_process *process, uint64_t now_ms);
+void gw_process_loses(struct gw_process *process);
 
-/* Whether it is at something long, which what it is given waits behind. */
-bool gw_process_is_slow(const struct gw_process *process, uint64_t now_ms);
+/* How long it has had requests and ended none; 0 if it has none. */
+uint64_t gw_process_stalled_ms(const struct gw_process *process, uint64_t now_ms);
+
+/* Whether that is more than GW_SLOW_MS: what it is given waits behind a long request. */
+static inline bool gw_process_is_slow(const struct gw_process *process, uint64_t now_ms)
+{
+	return gw_process_stalled_ms(process, now_ms) > GW_SLOW_MS;
+}
 
 /* It has answered one more, on any thread: after its last it is replaced. */
 void gw_process_served(struct gw_process *process);

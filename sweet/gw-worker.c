@@ -31,24 +31,32 @@ const struct gw_lane *gw_worker_lanes(const struct gw_process *process)
 
 /* --- calls ------------------------------------------------------------------------------ */
 
-/* Smaller is better: slow ones last, then by the requests of all threads, then by ours. */
+static unsigned load_of(const struct gw_process *process)
+{
+	return atomic_load_explicit(&process->load, memory_order_relaxed);
+}
+
+/*
+ * Smaller is better: slow ones last, then by the requests of all threads, then
+ * by ours, then by their numbers, so that no two are equal.
+ */
 static uint64_t cost_of(const struct gw_lane *lane, uint64_t now_ms)
 {
 	const struct gw_process *process = lane->process;
 
 	return (uint64_t)gw_process_is_slow(process, now_ms) << 63 |
-	       (uint64_t)atomic_load_explicit(&process->load, memory_order_relaxed) << 16 |
-	       lane->in_flight;
+	       (uint64_t)load_of(process) << 24 | (uint64_t)lane->in_flight << 8 | process->number;
 }
 
 /*
  * The lane of the pool whose process has the least to do, for whichever thread,
- * or NULL.  A worker does one thing at a time, so that all that it is given waits behind what
- * it is at.
+ * of those that cost at least `*least`, which is set to its cost; or NULL.  A worker
+ * does one thing at a time, so that all that it is given waits behind what it is at.
  */
-static struct gw_lane *choose(struct gateway_pool *pool, const struct server *server)
+static struct gw_lane *choose(struct gateway_pool *pool, const struct server *server,
+			      uint64_t *least)
 {
-	uint64_t now_ms = loop_now_ms(server->loop), least = UINT64_MAX;
+	uint64_t now_ms = loop_now_ms(server->loop), found = UINT64_MAX;
 	struct gw_lane *best = NULL;
 
 	for (unsigned i = 0; i < pool->count; i++) {
@@ -60,19 +68,103 @@ static struct gw_lane *choose(struct gateway_pool *pool, const struct server *se
 		    lane->in_flight >= pool->settings->in_flight)
 			continue;
 		cost = cost_of(lane, now_ms);
-		if (cost < least) {
+		if (cost >= *least && cost < found) {
 			best = lane;
-			least = cost;
+			found = cost;
 		}
 	}
+	*least = found;
 	return best;
 }
 
+static void watch_calls(struct gw_lane *lane);
+
 static bool submit(struct gw_call *call, const char *block, size_t length)
 {
-	struct gw_lane *lane = choose(call->pool, call->transaction->server);
+	struct gateway_pool *pool = call->pool;
+	unsigned tries = call->moves ? 1 : pool->count;
+	uint64_t least = 0;
 
-	return lane && gw_lane_submit(lane, call, block, length);
+	/*
+	 * The queue of one may be full of requests that were withdrawn from it.  A call
+	 * that moves waits then: the next choice may be the process that it comes from.
+	 */
+	for (; tries--; least++) {
+		struct gw_lane *lane = choose(pool, call->transaction->server, &least);
+
+		if (!lane)
+			return false;
+		if (gw_lane_submit(lane, call, block, length)) {
+			watch_calls(lane);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* --- calls that wait behind a long one ---------------------------------------------------- */
+
+static void set_behind(struct gw_lane *lane, bool behind)
+{
+	if (lane->behind == behind)
+		return;
+	lane->behind = behind;
+	lane->process->pool->queues[lane->server->number].behind += behind ? 1u : -1u;
+}
+
+static void look(struct timer *timer)
+{
+	struct gw_lane *lane = (struct gw_lane *)((char *)timer - offsetof(struct gw_lane, look));
+	struct server *server = lane->server;
+	bool waits = gw_lane_waiting(lane) > 0;
+
+	if (waits)
+		watch_calls(lane);
+	set_behind(lane, waits && gw_process_is_slow(lane->process, loop_now_ms(server->loop)));
+	if (lane->behind)
+		gw_room(lane->process->pool, server);
+}
+
+/*
+ * Looks whether calls wait in the lane when its process may be slow, and from
+ * then on as long as they do: another thread may see that a process is idle.
+ */
+static void watch_calls(struct gw_lane *lane)
+{
+	if (lane->process->pool->count > 1 && !lane->look.queue)
+		loop_timer_start(lane->server->loop, &lane->look, GW_SLOW_MS + 1, look);
+}
+
+/*
+ * Whether another process begins sooner with a call that waits in the lane: one
+ * that is not slow ends at least one request in GW_SLOW_MS, and the lane's has
+ * stalled for longer than that one needs for all it has.  So no call moves to and
+ * fro between processes whose requests all take long.  The last call of a process
+ * waits behind none: one that is stopped, or still starts, is not idle without it.
+ */
+static bool is_better_elsewhere(const struct gw_lane *lane)
+{
+	uint64_t now_ms = loop_now_ms(lane->server->loop), least = 0;
+	const struct gw_lane *best = choose(lane->process->pool, lane->server, &least);
+
+	return load_of(lane->process) > 1 && best && best != lane &&
+	       !gw_process_is_slow(best->process, now_ms) &&
+	       gw_process_stalled_ms(lane->process, now_ms) >
+		       (uint64_t)GW_SLOW_MS * (load_of(best->process) + 1);
+}
+
+/* One call: with that the other process has more to do. */
+static void relieve(struct gateway_pool *pool, struct server *server)
+{
+	for (unsigned i = 0; i < pool->count; i++) {
+		struct gw_lane *lane = &place_of(&pool->processes[i])->lanes[server->number];
+
+		if (!lane->behind || !is_better_elsewhere(lane))
+			continue;
+		if (gw_lane_withdraw(lane))
+			return;
+		set_behind(lane, false);
+	}
 }
 
 static bool is_hopeless(struct gateway_pool *pool)
@@ -140,6 +232,8 @@ static void detach(struct gw_lane *lane)
 	while (*link != lane)
 		link = &(*link)->next_active;
 	*link = lane->next_active;
+	timer_stop(&lane->look);
+	set_behind(lane, false);
 	lane->exchange = NULL;
 }
 
@@ -294,8 +388,12 @@ static int open_pool(struct gateway_pool *pool)
 static void close_pool(struct gateway_pool *pool)
 {
 	for (unsigned i = 0; i < pool->count; i++)
-		for (unsigned k = 0; k < pool->gateway->site->threads; k++)
-			gw_lane_abandon(&place_of(&pool->processes[i])->lanes[k]);
+		for (unsigned k = 0; k < pool->gateway->site->threads; k++) {
+			struct gw_lane *lane = &place_of(&pool->processes[i])->lanes[k];
+
+			timer_stop(&lane->look);
+			gw_lane_abandon(lane);
+		}
 	gw_processes_close(pool);
 	for (unsigned i = 0; i < pool->count; i++)
 		g_free(pool->processes[i].own);
@@ -311,6 +409,7 @@ const struct gw_protocol gw_worker = {
 	.close = close_pool,
 	.renew = gw_processes_renew,
 	.submit = submit,
+	.relieve = relieve,
 	.is_hopeless = is_hopeless,
 	.body = gw_lane_body,
 	.too_late = gw_lane_too_late,

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from client import Client, fetch, request
-from files import write
+from files import KB, pattern, write
 from server import BUILD, GENERATE, OBEY, TIMEOUT, Process, Server, running
 
 TOLD = os.path.join(BUILD, "tests", "system", "worker-told")
@@ -187,6 +187,130 @@ def test_idle_process_is_found(start_workers, tmp_path):
             assert fetch(server.port, "/told?size=1").status == 200
         fifo.write_bytes(b"x")
         assert long.response().status == 200
+
+
+class Held:
+    """A pool of two processes, each at a request that ends when the test says so; of two loops,
+    whose further requests can only wait behind those."""
+
+    def __init__(self, start, folder, in_flight, *more, threads=2, first="wait"):
+        path = folder / "sweet.conf"
+        path.write_text(
+            f"[sweet]\nlisten=127.0.0.1:0\nroot={folder}\nthreads={threads}\n[pool app]\n"
+            f"command={OBEY}\nprocesses=2\nin-flight={in_flight}\nqueue-timeout={TIMEOUT}s\n"
+            "[path /obey]\npool=app\n" + "".join(f"{line}\n" for line in more)
+        )
+        self.server = start(None, "--config", path, listen=None)
+        self.sent = 0
+        self.fifos = [folder / "one", folder / "other"]
+        for fifo in self.fifos:
+            os.mkfifo(fifo)
+        self.held = [self.send(f"/obey/{how}?{fifo}")
+                     for how, fifo in zip((first, "wait"), self.fifos)]
+        # Before, a process could begin with what another loop has given to it.
+        assert self.server.errors.wait("worker-obey: waits", 2)
+
+    def send(self, target, body=None):
+        """By a client of its own, once it is in the pool; nothing else may end meanwhile."""
+        client = Client(self.server.port)
+        if body is None:
+            client.send(request(target))
+        else:
+            client.send(request(target, "POST", f"Content-Length: {len(body)}\r\n") + body)
+        self.sent += 1
+        self.server.wait_status(lambda status: self.present(status) == self.sent)
+        return client
+
+    def present(self, status):
+        (pool,) = status["workers"]["pools"]
+        return pool["waiting"] + sum(process["in_flight"] for process in pool["processes"])
+
+    def release(self, which):
+        """The pid of the process that was at it."""
+        self.fifos[which].write_bytes(b"x")
+        with self.held[which] as client:
+            got = client.response()
+        assert got.status == 200
+        return int(got.body)
+
+    def await_idle(self):
+        """Nothing is left of anything, and each request was counted once."""
+        self.server.wait_status(lambda status: (
+            self.present(status), status["cache"]["units"], status["workers"]["requests"],
+            status["workers"]["failures"]
+        ) == (0, 0, self.sent, 0))
+
+
+@pytest.mark.parametrize("in_flight", [256, 3, 1])
+@pytest.mark.parametrize("which", [0, 1])
+def test_waiting_requests_move(kind, start, tmp_path, which, in_flight):
+    """What was queued behind both goes on with the first process that is free, whichever loop
+    has it and whichever process it was given to."""
+    held = Held(start, tmp_path, in_flight)
+    waiting = [held.send("/obey/pid") for _ in range(16)]
+    free = held.release(which)
+    for client in waiting:
+        got = client.response()
+        assert (got.status, int(got.body)) == (200, free)
+        client.close()
+    assert held.release(1 - which) != free
+    held.await_idle()
+    assert held.server.errors.count("has ended") == 0
+
+
+def test_waiting_bodies_move(kind, start, tmp_path):
+    """With their bodies, which come as a whole, or of which one piece is there."""
+    held = Held(start, tmp_path, 256, "max-body=0")
+    sizes = [1, 1000, KB, 300 * KB, 1200 * KB, 1500 * KB + 1] * 2
+    waiting = [(held.send("/obey/echo", pattern(size, size)), size) for size in sizes]
+    held.release(0)
+    for client, size in waiting:
+        got = client.response()
+        assert (got.status, got.body) == (200, pattern(size, size))
+        client.close()
+    held.release(1)
+    held.await_idle()
+
+
+def test_waiting_requests_whose_clients_have_gone(kind, start, tmp_path):
+    """They are over with the others, although their process is still at the long one."""
+    held = Held(start, tmp_path, 256)
+    waiting = [held.send("/obey/pid") for _ in range(12)]
+    for client in waiting[::2]:
+        client.close()
+    free = held.release(0)
+    for client in waiting[1::2]:
+        assert int(client.response().body) == free
+        client.close()
+    held.server.wait_status(lambda status: held.present(status) == 1)
+    held.release(1)
+
+
+def test_worker_begins_with_what_does_not_move(kind, start, tmp_path):
+    """When all are busy for long, each process answers what it was given."""
+    held = Held(start, tmp_path, 256)
+    waiting = [held.send("/obey/pid") for _ in range(8)]
+    pids = {held.release(0), held.release(1)}
+    for client in waiting:
+        assert int(client.response().body) in pids
+        client.close()
+    held.await_idle()
+
+
+def test_worker_that_denies_what_it_answers(kind, start, tmp_path):
+    """It is ended when the server would withdraw that; what waited behind is answered."""
+    held = Held(start, tmp_path, 256, threads=1, first="back")
+    waiting = [held.send("/obey/pid") for _ in range(8)]
+    free = held.release(1)
+    assert held.server.errors.wait("broke the protocol of the queues")
+    for client in waiting:
+        got = client.response()
+        assert got.status == 200
+        assert int(got.body) == free or int(got.body) in held.server.workers()
+        client.close()
+    assert held.held[0].socket.recv(1 << 16).startswith(b"HTTP/1.1 200")
+    assert held.held[0].at_end()
+    held.held[0].close()
 
 
 def test_worker_that_ends_at_once(start_workers):

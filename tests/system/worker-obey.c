@@ -16,10 +16,14 @@
  *	/again     tells the server that it never had this request, and ends
  *	/forget    the same of all requests that it ever had
  *	/deny      the same of one to which it has begun to answer
+ *	/back      begins to answer, tells the server that it never had this request, and
+ *	           goes on as /wait
+ *	/wait      says so, reads a byte from the FIFO that the query names; then as /pid
  *
  * Single-threaded; ends when its server does.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <sched.h>
 #include <stdbool.h>
@@ -221,7 +225,22 @@ static void lie(bool all)
 			if (*at > NC_LANE_BEGUN && *at - NC_LANE_BEGUN < 1u << 20)
 				*at = all ? NC_LANE_BEGUN : *at - 1;
 	}
-	_exit(4);
+	if (maps)
+		fclose(maps);
+}
+
+static void await(const struct NC_request *request)
+{
+	const char *path = NC_request_variable(request, "QUERY_STRING");
+	char byte;
+	int fd;
+
+	fputs("worker-obey: waits\n", stderr);
+	fd = open(path ? path : "", O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || read(fd, &byte, 1) < 0)
+		perror("worker-obey: cannot wait");
+	if (fd >= 0)
+		close(fd);
 }
 
 static struct NC_response obey(NC_worker *worker, struct NC_request *request)
@@ -232,7 +251,14 @@ static struct NC_response obey(NC_worker *worker, struct NC_request *request)
 	char pid[32];
 
 	order = order && *order ? strrchr(order, '/') : "";
-	if (strcmp(order, "/pid") == 0) {
+	if (strcmp(order, "/back") == 0) {
+		response.flags = NC_RESPONSE_MORE;
+		(void)NC_worker_respond(worker, request, &response);
+		lie(false);
+	}
+	if (strcmp(order, "/wait") == 0 || strcmp(order, "/back") == 0)
+		await(request);
+	if (strcmp(order, "/pid") == 0 || strcmp(order, "/wait") == 0) {
 		snprintf(pid, sizeof(pid), "%d", (int)getpid());
 		response.body = unit_of(pid);
 	} else if (strcmp(order, "/hang") == 0) {
@@ -245,10 +271,12 @@ static struct NC_response obey(NC_worker *worker, struct NC_request *request)
 		_exit(3);
 	} else if (strcmp(order, "/again") == 0 || strcmp(order, "/forget") == 0) {
 		lie(order[1] == 'f');
+		_exit(4);
 	} else if (strcmp(order, "/deny") == 0) {
 		response.flags = NC_RESPONSE_MORE;
 		(void)NC_worker_respond(worker, request, &response);
 		lie(false);
+		_exit(4);
 	} else if (strcmp(order, "/garbage") == 0) {
 		response.headers = garbage;
 		response.headers_length = sizeof(garbage) - 1;
