@@ -20,10 +20,16 @@ struct leave {
 	bool counted; /* its pidfd, as the maker's */
 };
 
+/* Who made a unit, as it was when it attached; zeroes: the owner. */
+struct origin {
+	pid_t pid, session;
+	uint64_t since;
+};
+
 struct record {
 	struct nc_table_entry entry; /* must be first; key: the id */
 	struct nc_borrower *maker;   /* NULL: the owner, or gone */
-	pid_t session;		     /* its, gone or not; 0: the owner's */
+	struct origin origin;	     /* of the maker, gone or not */
 	struct nc_segment copy;	     /* fd -1: the unit is sealed itself */
 	size_t size, fraglen;
 	size_t charged;	   /* bytes, to the maker or, of copies, to the owner */
@@ -273,6 +279,12 @@ bool nc_grants_orphan(struct nc_grants *grants, size_t *id)
 	return first;
 }
 
+static struct origin origin_of(const struct nc_borrower *maker)
+{
+	return (struct origin){
+		.pid = maker->who.pid, .session = maker->who.session, .since = maker->who.since};
+}
+
 int nc_grants_enter(struct nc_grants *grants, size_t id, struct nc_borrower *maker,
 		    const struct nc_segment *copy, size_t size, size_t fraglen)
 {
@@ -302,7 +314,7 @@ int nc_grants_enter(struct nc_grants *grants, size_t id, struct nc_borrower *mak
 	record->fraglen = fraglen;
 	record->charged = maker || copy ? bytes : 0;
 	if (maker) {
-		record->session = maker->who.session;
+		record->origin = origin_of(maker);
 		maker->sealed += record->charged;
 		count_one(grants, maker, &record->counted);
 	} else {
@@ -316,20 +328,25 @@ int nc_grants_enter(struct nc_grants *grants, size_t id, struct nc_borrower *mak
 	return 0;
 }
 
+static struct origin find_origin_locked(const struct nc_grants *grants, size_t id,
+					const struct record *record)
+{
+	struct origin origin = record ? record->origin : (struct origin){0};
+	unsigned number = nc_id_member(id);
+
+	/* In a segment of its own: it is there, or its units are not. */
+	for (const struct nc_borrower *at = grants->borrowers; at && number; at = at->next)
+		if (at->number == number)
+			origin = origin_of(at);
+	return origin;
+}
+
 pid_t nc_grants_session(struct nc_grants *grants, size_t id)
 {
-	unsigned number = nc_id_member(id);
-	struct record *record;
-	pid_t session = 0;
+	pid_t session;
 
 	pthread_mutex_lock(&grants->lock);
-	record = find_locked(grants, id);
-	if (record)
-		session = record->session;
-	/* In a segment of its own: it is there, or its units are not. */
-	for (struct nc_borrower *at = grants->borrowers; at && number; at = at->next)
-		if (at->number == number)
-			session = at->who.session;
+	session = find_origin_locked(grants, id, find_locked(grants, id)).session;
 	pthread_mutex_unlock(&grants->lock);
 	return session;
 }
@@ -423,20 +440,41 @@ int nc_grants_give(struct nc_grants *grants, size_t id, const struct nc_grantee 
 	return error;
 }
 
-static bool allowed(const struct record *record, const struct nc_borrower *borrower)
+static bool is_granted(const struct record *record, const struct nc_identity *who)
 {
-	if (borrower->operates || record->maker == borrower)
-		return true;
 	for (const struct leave *leave = record->leaves; leave; leave = leave->next) {
 		const struct nc_grantee *to = &leave->to;
 
 		if ((to->principal == NC_PROCESS &&
-		     nc_identity_is(&borrower->who, (pid_t)to->who, to->pidfd)) ||
-		    (to->principal == NC_USER && borrower->who.uid == to->who) ||
-		    (to->principal == NC_GROUP && nc_identity_in_group(&borrower->who, to->who)))
+		     nc_identity_is(who, (pid_t)to->who, to->pidfd)) ||
+		    (to->principal == NC_USER && who->uid == to->who) ||
+		    (to->principal == NC_GROUP && nc_identity_in_group(who, to->who)))
 			return true;
 	}
 	return false;
+}
+
+static bool allowed(const struct record *record, const struct nc_borrower *borrower)
+{
+	return borrower->operates || record->maker == borrower ||
+	       is_granted(record, &borrower->who);
+}
+
+bool nc_grants_admits(struct nc_grants *grants, size_t id, const struct nc_identity *who,
+		      uint64_t started)
+{
+	const struct record *record;
+	struct origin origin;
+	bool may;
+
+	pthread_mutex_lock(&grants->lock);
+	record = find_locked(grants, id);
+	origin = find_origin_locked(grants, id, record);
+	may = origin.pid && started <= origin.since &&
+	      (origin.pid == who->pid || origin.session == who->pid);
+	may = may || (record && is_granted(record, who));
+	pthread_mutex_unlock(&grants->lock);
+	return may;
 }
 
 int nc_grants_take(struct nc_grants *grants, size_t id, const struct nc_grantee *from)

@@ -62,9 +62,9 @@ struct nc_grants {
 	size_t quota; /* bytes of the copies that the owner may have made */
 	size_t copied;
 	unsigned copies, copies_max; /* of them, with a descriptor each */
-	unsigned descriptors; /* that members' units and leaves cost */
-	uint64_t orphaned;    /* units whose maker has gone, so far */
-	_Atomic size_t count; /* of records: look before locking */
+	unsigned descriptors;	     /* that members' units and leaves cost */
+	uint64_t orphaned;	     /* units whose maker has gone, so far */
+	_Atomic size_t count;	     /* of records: look before locking */
 };
 
 void nc_grants_init(struct nc_grants *grants, size_t quota);
@@ -112,6 +112,15 @@ bool nc_grants_known(struct nc_grants *grants, size_t id, const struct nc_borrow
 
 /* The session of the process that made it, as a member; 0: the owner did, or nobody knows. */
 pid_t nc_grants_session(struct nc_grants *grants, size_t id);
+
+/*
+ * Whether a process, a member or not, may use the unit: it, or a process of the
+ * session that it leads, made it as a member, or it has leave.  started: as
+ * nc_identity_started() says; a maker that attached before that was another
+ * process, which had the same number or session.
+ */
+bool nc_grants_admits(struct nc_grants *grants, size_t id, const struct nc_identity *who,
+		      uint64_t started);
 
 /*
  * Leave for one more; takes pidfd over.  0; -ENOENT: no record; -ENOSPC;

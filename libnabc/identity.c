@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "identity.h"
@@ -41,6 +42,14 @@ static bool is_pidfd(int fd)
 			   errno == ECHILD);
 }
 
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 /* A pidfd, or -1 where there are none. */
 static int peer_pidfd(int socket, pid_t pid)
 {
@@ -68,41 +77,6 @@ static pid_t session_of(pid_t pid, int pidfd)
 	if (session < 0 || nc_identity_ended(pidfd))
 		return 0;
 	return session ? session : pid;
-}
-
-int nc_identity_of_peer(int socket, struct nc_identity *who)
-{
-	struct ucred peer;
-	socklen_t length = sizeof(peer), groups = sizeof(who->groups);
-	int pidfd;
-
-	if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0)
-		return -errno;
-	pidfd = peer_pidfd(socket, peer.pid);
-	if (pidfd < -1)
-		return pidfd;
-	*who = (struct nc_identity){
-		.pid = peer.pid, .pidfd = pidfd, .uid = peer.uid, .gid = peer.gid};
-	who->session = session_of(peer.pid, pidfd);
-	if (getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, who->groups, &groups) == 0)
-		who->group_count = (unsigned)(groups / sizeof(who->groups[0]));
-	return 0;
-}
-
-int nc_identity_of_child(pid_t pid, int pidfd, struct nc_identity *who)
-{
-	int groups;
-
-	*who = (struct nc_identity){.pid = pid, .pidfd = -1, .uid = geteuid(), .gid = getegid()};
-	if (pidfd >= 0) {
-		who->pidfd = fcntl(pidfd, F_DUPFD_CLOEXEC, 0);
-		if (who->pidfd < 0)
-			return -errno;
-	}
-	who->session = session_of(pid, pidfd);
-	groups = getgroups((int)NC_IDENTITY_GROUPS_MAX, who->groups);
-	who->group_count = groups > 0 ? (unsigned)groups : 0;
-	return 0;
 }
 
 /* What the kernel says of a process at this moment. */
@@ -135,11 +109,130 @@ static void read_status(pid_t pid, struct nc_identity *who)
 		fclose(status);
 }
 
+static void read_groups(int socket, struct nc_identity *who)
+{
+	socklen_t length = sizeof(who->groups);
+
+	if (getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, who->groups, &length) == 0)
+		who->group_count = (unsigned)(length / sizeof(who->groups[0]));
+}
+
+int nc_identity_of_peer(int socket, struct nc_identity *who)
+{
+	struct ucred peer;
+	socklen_t length = sizeof(peer);
+	int pidfd;
+
+	if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0)
+		return -errno;
+	pidfd = peer_pidfd(socket, peer.pid);
+	if (pidfd < -1)
+		return pidfd;
+	*who = (struct nc_identity){
+		.pid = peer.pid, .pidfd = pidfd, .uid = peer.uid, .gid = peer.gid};
+	who->since = now_ns();
+	who->session = session_of(peer.pid, pidfd);
+	read_groups(socket, who);
+	return 0;
+}
+
+/*
+ * Whether pid, pinned by pidfd, still runs as that user: it need not, but what
+ * another process with the number of one that has ended runs as seldom is.
+ */
+static bool runs_as(pid_t pid, int pidfd, uid_t uid)
+{
+	struct nc_identity now = {.uid = (uid_t)-1};
+
+	read_status(pid, &now);
+	return !nc_identity_ended(pidfd) && now.uid == uid;
+}
+
+int nc_identity_of_listener(int socket, struct nc_identity *who)
+{
+	struct ucred peer;
+	socklen_t length = sizeof(peer), size = sizeof(int);
+	int domain, pidfd;
+	bool known;
+
+	if (getsockopt(socket, SOL_SOCKET, SO_DOMAIN, &domain, &size) < 0)
+		return -errno;
+	if (domain != AF_UNIX)
+		return -EOPNOTSUPP;
+	if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0)
+		return -errno;
+	*who = (struct nc_identity){.pidfd = -1, .uid = peer.uid, .gid = peer.gid};
+	read_groups(socket, who);
+	size = sizeof(pidfd);
+	if (getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size) < 0) {
+		/* Only the number is left, which may be another's by now. */
+		pidfd = errno == ENOPROTOOPT ? nc_identity_open(peer.pid) : -1;
+		known = pidfd >= 0 && runs_as(peer.pid, pidfd, peer.uid);
+	} else {
+		known = !nc_identity_ended(pidfd);
+	}
+	if (!known) {
+		if (pidfd >= 0)
+			close(pidfd);
+		return 0;
+	}
+	who->pid = peer.pid;
+	who->pidfd = pidfd;
+	who->since = now_ns();
+	who->session = session_of(peer.pid, pidfd);
+	return 0;
+}
+
+uint64_t nc_identity_started(const struct nc_identity *who)
+{
+	char path[32], line[1024];
+	unsigned long long ticks;
+	const char *behind = NULL;
+	long rate = sysconf(_SC_CLK_TCK);
+	FILE *stat;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)who->pid);
+	stat = who->pid > 0 && who->pidfd >= 0 ? fopen(path, "re") : NULL;
+	if (!stat)
+		return UINT64_MAX;
+	/* The process chooses its name, which may have blanks and brackets in it. */
+	if (fgets(line, sizeof(line), stat))
+		behind = strrchr(line, ')');
+	fclose(stat);
+	if (!behind || rate <= 0 ||
+	    sscanf(behind + 1,
+		   " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
+		   "%*d %llu",
+		   &ticks) != 1 ||
+	    nc_identity_ended(who->pidfd))
+		return UINT64_MAX;
+	return ticks / (unsigned long)rate * 1000000000u +
+	       ticks % (unsigned long)rate * 1000000000u / (unsigned long)rate;
+}
+
+int nc_identity_of_child(pid_t pid, int pidfd, struct nc_identity *who)
+{
+	int groups;
+
+	*who = (struct nc_identity){.pid = pid, .pidfd = -1, .uid = geteuid(), .gid = getegid()};
+	who->since = now_ns();
+	if (pidfd >= 0) {
+		who->pidfd = fcntl(pidfd, F_DUPFD_CLOEXEC, 0);
+		if (who->pidfd < 0)
+			return -errno;
+	}
+	who->session = session_of(pid, pidfd);
+	groups = getgroups((int)NC_IDENTITY_GROUPS_MAX, who->groups);
+	who->group_count = groups > 0 ? (unsigned)groups : 0;
+	return 0;
+}
+
 int nc_identity_of_process(pid_t pid, int pidfd, struct nc_identity *who)
 {
 	struct nc_identity nobody = {.pid = pid, .pidfd = -1, .uid = (uid_t)-1, .gid = (gid_t)-1};
 
 	*who = nobody;
+	who->since = now_ns();
 	read_status(pid, who);
 	who->session = session_of(pid, pidfd);
 	/* Else it may have been another process of that number. */

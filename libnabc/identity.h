@@ -9,6 +9,7 @@
 #define NC_IDENTITY_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #define NC_IDENTITY_GROUPS_MAX 64u
@@ -21,10 +22,23 @@ struct nc_identity {
 	pid_t session; /* when it was asked for, its pid if that has no number; 0: it had ended */
 	gid_t groups[NC_IDENTITY_GROUPS_MAX]; /* supplementary ones; more are not seen */
 	unsigned group_count;
+	uint64_t since; /* when it was asked for: ns since the system booted */
 };
 
 /* Who connected at the other end of a Unix socket.  0 or -errno. */
 int nc_identity_of_peer(int socket, struct nc_identity *who);
+
+/*
+ * Who listens at the other end of a Unix socket that was connected, or at this
+ * socket itself if it listens.  Its user and groups are those that it had when
+ * it called listen(); pid is 0 if the process has ended, or if the kernel cannot
+ * tell it from another that has its number now.  0 or -errno; -EOPNOTSUPP: not a
+ * Unix socket.
+ */
+int nc_identity_of_listener(int socket, struct nc_identity *who);
+
+/* When that process started: ns since the system booted; UINT64_MAX: unknown, or it has ended. */
+uint64_t nc_identity_started(const struct nc_identity *who);
 
 /* A child that runs as this process does; pidfd is duplicated. */
 int nc_identity_of_child(pid_t pid, int pidfd, struct nc_identity *who);

@@ -128,6 +128,7 @@ enum NC_principal {
 	NC_PROCESS_FD,	/* a process by its pidfd */
 	NC_USER,	/* a uid: every process that runs as this user */
 	NC_GROUP,	/* a gid: the same of a group, supplementary ones counted */
+	NC_PEER, /* for NC_access(): a Unix socket, the process that listens at its other end */
 };
 
 /* Options of NC_cache_serve_as(); zero in a field means its default. */
@@ -266,7 +267,10 @@ struct NC_sendfile {
 };
 
 /* Initialises a struct NC_sendfile: no header, no bytes. */
-#define NC_SENDFILE_INIT {sizeof(struct NC_sendfile), NULL, 0, -1, 0, 0, 0, 0}
+#define NC_SENDFILE_INIT                                                                           \
+	{                                                                                          \
+		sizeof(struct NC_sendfile), NULL, 0, -1, 0, 0, 0, 0                                \
+	}
 
 #define NC_RANGES_MAX 64u
 #define NC_SEND_MORE 0x1u     /* more follows soon: leave no partial segment */
@@ -350,6 +354,8 @@ int NC_purge(NC_cache *cache, const char *name);
 
 int NC_grant(NC_cache *cache, size_t cache_id, enum NC_principal principal, uint32_t who);
 int NC_revoke(NC_cache *cache, size_t cache_id, enum NC_principal principal, uint32_t who);
+/* The owner's: whether a process (NC_PROCESS, NC_PROCESS_FD, NC_PEER) made a unit or has leave. */
+int NC_access(NC_cache *cache, size_t cache_id, enum NC_principal principal, uint32_t who);
 
 /* --- network ----------------------------------------------------------- */
 

@@ -40,8 +40,27 @@ int nc_share_grantee(enum NC_principal principal, unsigned who, bool pin,
 			return 0;
 		copy = fcntl((int)who, F_DUPFD_CLOEXEC, 0);
 		return pinned(copy < 0 ? -errno : copy, grantee);
+	case NC_PEER:
+		break;
 	}
 	return -EINVAL;
+}
+
+int nc_share_identify(enum NC_principal principal, unsigned who, struct nc_identity *identity)
+{
+	struct nc_grantee process;
+	int error;
+
+	if (principal == NC_PEER)
+		return nc_identity_of_listener((int)who, identity);
+	if (principal != NC_PROCESS && principal != NC_PROCESS_FD)
+		return -EINVAL;
+	error = nc_share_grantee(principal, who, true, &process);
+	if (error)
+		return error;
+	error = nc_identity_of_process((pid_t)process.who, process.pidfd, identity);
+	close(process.pidfd);
+	return error;
 }
 
 /* The unit's bytes and nothing else: what lies between them may be another's. */
@@ -152,6 +171,22 @@ static int owner_grant(struct nc_cache *cache, size_t id, struct nc_grantee *gra
 	if (grantee->pidfd >= 0)
 		close(grantee->pidfd);
 	return error;
+}
+
+int nc_share_access(struct nc_cache *cache, size_t id, const struct nc_identity *who)
+{
+	struct nc_view view;
+	bool may;
+	int error;
+
+	if (!cache->owner)
+		return -EPERM;
+	error = nc_cache_hold(cache, id, false, &view);
+	if (error)
+		return error;
+	may = nc_grants_admits(&cache->grants, id, who, nc_identity_started(who));
+	(void)nc_cache_release(cache, id);
+	return may ? 0 : -EACCES;
 }
 
 int nc_share_lend(struct nc_cache *cache, size_t id, struct nc_borrower *to,

@@ -24,6 +24,19 @@ int nc_share_grantee(enum NC_principal principal, unsigned who, bool pin,
 int nc_share_grant(struct nc_cache *cache, size_t id, struct nc_grantee *grantee);
 int nc_share_revoke(struct nc_cache *cache, size_t id, const struct nc_grantee *grantee);
 
+/*
+ * The process that principal and who name, for nc_identity_close(); who of
+ * NC_PEER: a Unix socket.  0; -EINVAL: not the name of a process; -ESRCH;
+ * -EBADF; errors of nc_identity_of_listener().
+ */
+int nc_share_identify(enum NC_principal principal, unsigned who, struct nc_identity *identity);
+
+/*
+ * Owner: whether a process may use a unit.  0; -EACCES: it may not; -ENOENT;
+ * -EPERM: this process is not the owner, who alone knows.
+ */
+int nc_share_access(struct nc_cache *cache, size_t id, const struct nc_identity *who);
+
 /* Owner: lends to a member, for whom a copy is made if it may ask for any unit. */
 int nc_share_lend(struct nc_cache *cache, size_t id, struct nc_borrower *to,
 		  struct nc_lending *lending);

@@ -35,6 +35,22 @@ int NC_revoke(NC_cache *cache, size_t cache_id, enum NC_principal principal, uin
 	return (int)nc_answer(error ? error : nc_share_revoke(&cache->cache, cache_id, &grantee));
 }
 
+int NC_access(NC_cache *cache, size_t cache_id, enum NC_principal principal, uint32_t who)
+{
+	struct nc_identity identity;
+	int error;
+
+	cache = nc_face_find(cache, &error);
+	if (!cache)
+		return (int)nc_answer(error);
+	error = nc_share_identify(principal, who, &identity);
+	if (error)
+		return (int)nc_answer(error);
+	error = nc_share_access(&cache->cache, cache_id, &identity);
+	nc_identity_close(&identity);
+	return (int)nc_answer(error);
+}
+
 int NC_list(NC_cache *cache, size_t *cursor, struct NC_stat *units, unsigned count)
 {
 	int error;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # The manual; tests/check-man.sh compares it with the headers.
 man3_MANS = \
+	man/NC_access.3 \
 	man/NC_alloc.3 \
 	man/NC_alloc_in.3 \
 	man/NC_alloc_kind.3 \

@@ -396,6 +396,7 @@ const struct key config_keys[] = {
 	{"in-flight", POOL(in_flight), .otherwise = "256", .store = store_number, .least = 1,
 	 .most = 256},
 	{"keep-connection", POOL(keep_ms), .otherwise = "100ms", .store = store_time},
+	{"trust-cache-ids", POOL(trust_cache_ids), .otherwise = "off", .store = store_switch},
 	{"user", POOL(user), .store = store_text, .least = 1},
 	{"group", POOL(group), .store = store_text, .least = 1},
 	{"directory", POOL(directory), .store = store_text, .least = 1},

@@ -218,13 +218,15 @@ static void resume(struct gw_call *call)
 		gw_cgi_read(cgi_call_of(call)->run);
 }
 
-/* What the program has made, or one that it has started: they share its session. */
-static bool may_send(struct gw_call *call, size_t id)
+/* It must have made it, or a process that it has started: they share its session. */
+static const char *refusal(struct gw_call *call, size_t id)
 {
 	const struct cgi_run *run = cgi_call_of(call)->run;
 	struct NC_stat stat;
 
-	return NC_stat(id, &stat) == 0 && stat.session != 0 && stat.session == run->start.pid;
+	return NC_stat(id, &stat) == 0 && stat.session != 0 && stat.session == run->start.pid
+		       ? NULL
+		       : "neither the program nor a process of its session made it";
 }
 
 const char *gw_cgi_name(struct gw_call *call, char *out, size_t size)
@@ -238,4 +240,4 @@ const char *gw_cgi_name(struct gw_call *call, char *out, size_t size)
 }
 
 const struct gw_stream_source gw_cgi_source = {
-	.resume = resume, .may_send = may_send, .name = gw_cgi_name};
+	.resume = resume, .refusal = refusal, .name = gw_cgi_name};

@@ -70,12 +70,24 @@ static void complete(struct fcgi_link *link, struct gw_window *window,
 	}
 	served(call->pool, fastcgi_thread_of(call));
 	/* From here on the link is free, whatever becomes of the call. */
+	own->last = link;
 	gw_fastcgi_detach(link);
 	if (keep)
 		gw_fastcgi_rest(link);
 	else
 		gw_fastcgi_close_link(link);
 	gw_stream_last(&own->stream, window);
+}
+
+/* Who writes an answer is known only as long as its bytes have not been read. */
+static void note_sender(struct fcgi_link *link)
+{
+	struct gw_call *call = link->user;
+	struct fastcgi_call *own = fastcgi_call_of(call);
+	const struct fastcgi_pool *all = call->pool->own;
+
+	if (all->has_members && !own->stream.began && fastcgi_is_local(link))
+		sender_note(&own->sender, link->fd);
 }
 
 /* Looks at the records in the window.  False: the link has no call any more. */
@@ -139,6 +151,7 @@ static bool read_on(struct fcgi_link *link)
 			gw_stream_read_later(&fastcgi_call_of(link->user)->stream);
 			break;
 		}
+		note_sender(link);
 		window = gw_window_read(link->fd, &error);
 		if (window) {
 			more = take_window(link, window);
@@ -197,19 +210,45 @@ static void resume(struct gw_call *call)
 		(void)read_on(link);
 }
 
-/* Nobody's but what processes other than this one have put there. */
-static bool may_send(struct gw_call *call, size_t id)
+/* Units of members, whoever they are: never the server's own. */
+static bool is_members(size_t id)
 {
-	const struct fastcgi_pool *all = call->pool->own;
 	struct NC_stat stat;
 
-	if (all->spawn)
-		return fcgi_spawn_made(call->pool, id);
 	return NC_stat(id, &stat) == 0 && stat.session != 0;
 }
 
+/*
+ * A unit must have been made by the process that answers or the one that listens,
+ * or have been granted to one of them; the kernel says who they are.  Of what
+ * the server has started itself, any process of the pool may have made it.
+ */
+static const char *refusal(struct gw_call *call, size_t id)
+{
+	const struct fastcgi_call *own = fastcgi_call_of(call);
+	const struct fastcgi_pool *all = call->pool->own;
+	const struct fcgi_link *link = own->link ? own->link : own->last;
+
+	if (sender_may_use(&own->sender, id))
+		return NULL;
+	if (all->spawn)
+		return fcgi_spawn_made(call->pool, id)
+			       ? NULL
+			       : "no process of the pool made it: grant it to the one that "
+				 "answers, see NC_grant(3)";
+	if (call->pool->settings->trust_cache_ids)
+		return is_members(id) ? NULL : "no member of the cache made it";
+	if (!link || !fastcgi_is_local(link))
+		return "the process behind a TCP upstream is not known: use a Unix upstream, or "
+		       "set trust-cache-ids=on for the pool, see sweet.conf(5)";
+	if (NC_access(NULL, id, NC_PEER, (uint32_t)link->fd) == 0)
+		return NULL;
+	return "the application did not make it: grant it to the process that answers, see "
+	       "NC_grant(3), or set trust-cache-ids=on for the pool, see sweet.conf(5)";
+}
+
 const struct gw_stream_source gw_fastcgi_source = {
-	.resume = resume, .may_send = may_send, .name = name};
+	.resume = resume, .refusal = refusal, .name = name};
 
 const struct fcgi_link_owner gw_fastcgi_link_owner = {.readable = readable,
 						      .broke = broke,

@@ -15,6 +15,7 @@
 #include <fcgi-link.h>
 #include <fcgi-spawn.h>
 #include <gw-stream.h>
+#include <sender.h>
 
 struct fastcgi_thread;
 
@@ -38,6 +39,7 @@ struct fastcgi_thread {
 
 struct fastcgi_pool {
 	struct fcgi_spawn *spawn; /* NULL: others have started the applications */
+	bool has_members;	  /* processes may join the server's cache */
 	_Atomic unsigned leaving; /* threads that have not let go of it */
 	struct loop_task ended;
 	struct gateway_pool *pool;
@@ -47,8 +49,10 @@ struct fastcgi_pool {
 
 /* In a call's own part. */
 struct fastcgi_call {
-	struct gw_stream stream; /* must be first */
-	struct fcgi_link *link;	 /* NULL: no application has it */
+	struct gw_stream stream;      /* must be first */
+	struct fcgi_link *link;	      /* NULL: no application has it */
+	const struct fcgi_link *last; /* that had it, while the end of its answer is looked at */
+	struct sender sender;	      /* of the answer's beginning */
 	struct fcgi_message message;
 	struct timer later; /* for news that came too early */
 	uint64_t tried;	    /* addresses */
@@ -72,6 +76,12 @@ static inline struct fastcgi_thread *fastcgi_thread_of(const struct gw_call *cal
 	struct fastcgi_pool *all = call->pool->own;
 
 	return &all->threads[call->transaction->server->number];
+}
+
+/* Whether the applications are reached by a Unix socket. */
+static inline bool fastcgi_is_local(const struct fcgi_link *link)
+{
+	return ((const struct sockaddr *)&link->upstream->address.address)->sa_family == AF_UNIX;
 }
 
 static inline struct fastcgi_place *fastcgi_place_of(const struct fcgi_link *link)

@@ -105,8 +105,11 @@ static struct fcgi_link *get_link(struct fastcgi_thread *thread, struct upstream
 		gw_fastcgi_close_link(link);
 	}
 	link = fcgi_link_open(thread->server->loop, upstream, &gw_fastcgi_link_owner, error);
-	if (link)
-		g_ptr_array_add(thread->links, link);
+	if (!link)
+		return NULL;
+	g_ptr_array_add(thread->links, link);
+	if (((const struct fastcgi_pool *)thread->pool->own)->has_members && fastcgi_is_local(link))
+		sender_watch(link->fd);
 	return link;
 }
 
@@ -173,6 +176,7 @@ bool gw_fastcgi_submit(struct gw_call *call, const char *block, size_t length)
 	if (!upstreams_have_room(thread->upstreams, thread->most))
 		return false;
 	gw_stream_begin(&own->stream, call, &gw_fastcgi_source);
+	own->sender = SENDER_UNKNOWN;
 	own->repeatable = is_repeatable(variables);
 	error = fcgi_message_make(&own->message, variables, gw_piece(call),
 				  transaction->upload_more);
@@ -208,6 +212,7 @@ void gw_fastcgi_go_elsewhere(struct fcgi_link *link, const char *fault)
 	bool may = (fcgi_link_is_unsent(link) || own->repeatable) && !own->asked;
 
 	gw_fastcgi_drop(link);
+	sender_close(&own->sender);
 	if (may && attempt(call))
 		return;
 	gw_stream_end(&own->stream, fault);

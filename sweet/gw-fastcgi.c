@@ -57,6 +57,7 @@ static void finish(struct gw_call *call)
 	if (has_link)
 		gw_fastcgi_drop(own->link);
 	fcgi_message_free(&own->message);
+	sender_close(&own->sender);
 	gw_stream_clear(&own->stream);
 	/* The client has gone in the middle of its answer: others may wait. */
 	if (has_link)
@@ -116,6 +117,7 @@ static int open_pool(struct gateway_pool *pool)
 
 	pool->own = all;
 	all->pool = pool;
+	all->has_members = pool->gateway->main->generation->config->cache_socket;
 	/* They were looked at when the configuration was read. */
 	for (count = 0; texts && texts[count] && count < UPSTREAMS_MAX; count++)
 		(void)address_parse(texts[count], &addresses[count]);

@@ -258,10 +258,17 @@ void gw_stream_fetched(struct gw_stream *stream, struct gw_window *window)
 static bool take_unit(struct gw_stream *stream, const struct cgihead *head)
 {
 	struct transaction *transaction = stream->call->transaction;
+	const char *why = stream->source->refusal(stream->call, head->unit);
 	struct NC_stat stat;
+	char fault[320];
 
-	if (!stream->source->may_send(stream->call, head->unit) || NC_hold(head->unit) < 0)
-		return fail(stream, "named a unit that is not its own, or gone");
+	if (!why && NC_hold(head->unit) < 0)
+		why = "there is none with this id any more";
+	if (why) {
+		g_snprintf(fault, sizeof(fault),
+			   "named a unit that is not its own, or gone: %zu: %s", head->unit, why);
+		return fail(stream, fault);
+	}
 	stream->unit = head->unit;
 	if (NC_stat(head->unit, &stat) < 0 || head->unit_offset > stat.size ||
 	    (head->has_unit_length && head->unit_length > stat.size - head->unit_offset))

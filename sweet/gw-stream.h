@@ -29,8 +29,8 @@ struct gw_stream;
 struct gw_stream_source {
 	/* There is room for another window again. */
 	void (*resume)(struct gw_call *call);
-	/* Whether the program may have that unit sent. */
-	bool (*may_send)(struct gw_call *call, size_t id);
+	/* NULL: the program may have that unit sent; else why not, and what to do. */
+	const char *(*refusal)(struct gw_call *call, size_t id);
 	/* "script /cgi-bin/x (pid 12)", for the log. */
 	const char *(*name)(struct gw_call *call, char *out, size_t size);
 };

@@ -7,7 +7,7 @@ endif
 
 sweet_libsweet_la_SOURCES = \
 	sweet/slice.h sweet/clock.h \
-	sweet/scan.h sweet/syntax.c sweet/syntax.h \
+	sweet/scan.h sweet/sender.c sweet/sender.h sweet/syntax.c sweet/syntax.h \
 	sweet/decimal.h \
 	sweet/data-path.c sweet/data-path.h sweet/data-path-posix.c \
 	sweet/uri.c sweet/uri.h \

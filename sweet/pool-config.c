@@ -65,6 +65,8 @@ static const char *missing(const struct pool_config *pool)
 	if (pool->environment && pool->environment[0] && has_upstream)
 		return "has environment, which is for programs that the server starts: set it "
 		       "where the application at upstream is started";
+	if (pool->trust_cache_ids && !has_upstream)
+		return "has trust-cache-ids, which is for applications at upstream";
 	switch (pool->protocol) {
 	case POOL_WORKER:
 		return !pool->command ? "needs a command"
@@ -167,9 +169,10 @@ bool pool_config_same(const struct pool_config *one, const struct pool_config *o
 	       same_lists(one->upstream, other->upstream) &&
 	       g_strcmp0(one->script_suffix, other->script_suffix) == 0 &&
 	       one->processes == other->processes && one->in_flight == other->in_flight &&
-	       one->keep_ms == other->keep_ms && one->memory == other->memory &&
-	       one->max_requests == other->max_requests && one->queue == other->queue &&
-	       one->queue_ms == other->queue_ms && one->answer_ms == other->answer_ms &&
+	       one->keep_ms == other->keep_ms && one->trust_cache_ids == other->trust_cache_ids &&
+	       one->memory == other->memory && one->max_requests == other->max_requests &&
+	       one->queue == other->queue && one->queue_ms == other->queue_ms &&
+	       one->answer_ms == other->answer_ms &&
 	       one->request_buffering == other->request_buffering &&
 	       one->response_buffering == other->response_buffering &&
 	       one->stream_ahead == other->stream_ahead && one->slow_ms == other->slow_ms;

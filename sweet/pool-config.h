@@ -29,6 +29,7 @@ struct pool_config {
 	unsigned processes;    /* of command; at once, of CGI programs */
 	unsigned in_flight;    /* requests of a thread in a process, connections to an address */
 	unsigned keep_ms;      /* that a connection to an address is used */
+	bool trust_cache_ids;  /* applications at upstream may name any member's units */
 	char *user, *group;    /* NULL: the server's */
 	char *directory;       /* to run in; NULL: the server's, a CGI program's own */
 	char **environment;    /* NAME=VALUE */

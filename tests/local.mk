@@ -671,6 +671,7 @@ EXTRA_DIST += \
 	tests/system/test_fastcgi.py \
 	tests/system/test_fastcgi_programs.py \
 	tests/system/test_fastcgi_spawned.py \
+	tests/system/test_fastcgi_units.py \
 	tests/system/test_examples.py \
 	tests/system/test_examples_cgi.py \
 	tests/system/test_fallback.py \

@@ -159,6 +159,54 @@ START_TEST(test_enter)
 }
 END_TEST
 
+/* Who made a unit may use it, and the leader of that one's session, if it is the same as then. */
+START_TEST(test_admits)
+{
+	static struct nc_borrower maker, member;
+	struct nc_identity other = {.pid = 500, .pidfd = -1, .uid = 9, .gid = 8},
+			   leader = {.pid = 400, .pidfd = -1, .uid = 9, .gid = 8};
+	const struct nc_grantee user = {.principal = NC_USER, .who = 9, .pidfd = -1};
+	const size_t sealed = nc_id(0, 5, 1), owners = nc_id(0, 6, 1), own = nc_id(3, 1, 1);
+
+	open_book();
+	join(&maker, 0, 1000, 10 * PAGE);
+	join(&member, 3, 1000, 10 * PAGE);
+	maker.who.pid = member.who.pid = 500;
+	maker.who.session = member.who.session = 400;
+	maker.who.since = member.who.since = 1000;
+	ck_assert_int_eq(nc_grants_enter(&book, sealed, &maker, NULL, PAGE, PAGE), 0);
+	ck_assert_int_eq(nc_grants_enter(&book, owners, NULL, NULL, PAGE, PAGE), 0);
+	for (unsigned turn = 0; turn < 2; turn++) {
+		ck_assert(nc_grants_admits(&book, sealed, &other, 1000));
+		ck_assert(nc_grants_admits(&book, sealed, &leader, 1000));
+		ck_assert(!nc_grants_admits(&book, sealed, &other, 1001));
+		ck_assert(!nc_grants_admits(&book, sealed, &leader, 1001));
+		ck_assert(!nc_grants_admits(&book, sealed, &leader, UINT64_MAX));
+		/* What lies in a member's own segment goes with it. */
+		ck_assert(nc_grants_admits(&book, own, &other, 1000) == !turn);
+		ck_assert(nc_grants_admits(&book, own, &leader, 1000) == !turn);
+		ck_assert(!nc_grants_admits(&book, own, &other, 1001));
+		if (turn == 0) {
+			part(&maker);
+			part(&member);
+		}
+	}
+	/* Of one whose process is unknown, or of the owner's units, nothing but leave counts. */
+	other.pid = 0;
+	for (unsigned i = 0; i < 2; i++) {
+		size_t id = i ? owners : sealed;
+
+		ck_assert(!nc_grants_admits(&book, id, &other, 0));
+		ck_assert_int_eq(nc_grants_give(&book, id, &user), 0);
+		ck_assert(nc_grants_admits(&book, id, &other, UINT64_MAX));
+		ck_assert_int_eq(nc_grants_take(&book, id, &user), 0);
+		ck_assert(!nc_grants_admits(&book, id, &other, 0));
+	}
+	ck_assert(!nc_grants_admits(&book, nc_id(0, 7, 1), &leader, 0));
+	close_book();
+}
+END_TEST
+
 /* A copy is closed with its record; on failure it stays the caller's. */
 /* Known of what is sealed when its maker has gone, and of what is not while it is there. */
 START_TEST(test_session)
@@ -715,6 +763,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_owners_quota);
 	tcase_add_test(tcase, test_enter);
 	tcase_add_test(tcase, test_session);
+	tcase_add_test(tcase, test_admits);
 	tcase_add_test(tcase, test_copies);
 	tcase_add_test(tcase, test_leave);
 	tcase_add_test(tcase, test_processes);

@@ -55,6 +55,55 @@ START_TEST(test_peer)
 }
 END_TEST
 
+/* The one that listens, not the one that answers; nothing but its user once it has ended. */
+START_TEST(test_listener)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "identity-listener"};
+	unsigned descriptors = open_descriptors();
+	struct nc_identity who;
+	int listener, client, tcp;
+	pid_t pid;
+
+	unlink(address.sun_path);
+	listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	ck_assert_int_eq(bind(listener, (struct sockaddr *)&address, sizeof(address)), 0);
+	pid = fork_alone();
+	if (pid == 0) {
+		(void)!listen(listener, 1);
+		for (;;)
+			pause();
+	}
+	client = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	while (connect(client, (struct sockaddr *)&address, sizeof(address)) < 0)
+		ck_assert_int_eq(errno, ECONNREFUSED);
+	ck_assert_int_eq(nc_identity_of_listener(client, &who), 0);
+	ck_assert_uint_eq(who.uid, geteuid());
+	ck_assert_uint_eq(who.gid, getegid());
+	if (has_pidfds()) {
+		ck_assert_int_eq(who.pid, pid);
+		ck_assert_int_eq(nc_identity_pid(who.pidfd), pid);
+		ck_assert_uint_le(nc_identity_started(&who), who.since);
+		ck_assert_uint_ne(nc_identity_started(&who), 0);
+	}
+	end_child(pid);
+	ck_assert_uint_eq(nc_identity_started(&who), UINT64_MAX);
+	nc_identity_close(&who);
+	ck_assert_int_eq(nc_identity_of_listener(client, &who), 0);
+	ck_assert_int_eq(who.pid, 0);
+	ck_assert_int_eq(who.pidfd, -1);
+	ck_assert_uint_eq(who.uid, geteuid());
+	ck_assert_uint_eq(nc_identity_started(&who), UINT64_MAX);
+	close(client);
+	close(listener);
+	unlink(address.sun_path);
+	tcp = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	ck_assert_int_eq(nc_identity_of_listener(tcp, &who), -EOPNOTSUPP);
+	close(tcp);
+	ck_assert_int_eq(nc_identity_of_listener(tcp, &who), -EBADF);
+	ck_assert_uint_eq(open_descriptors(), descriptors);
+}
+END_TEST
+
 START_TEST(test_child)
 {
 	struct nc_identity who;
@@ -320,6 +369,7 @@ END_TEST
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_peer);
+	tcase_add_test(tcase, test_listener);
 	tcase_add_test(tcase, test_child);
 	tcase_add_test(tcase, test_process);
 	tcase_add_test(tcase, test_session_elsewhere);

@@ -209,6 +209,12 @@ START_TEST(test_bad_arguments)
 		FAILS(NC_grant(NULL, id, (enum NC_principal)principal, 1), EINVAL);
 		FAILS(NC_revoke(NULL, id, (enum NC_principal)principal, 1), EINVAL);
 	}
+	for (int principal = -2; principal < 12; principal++)
+		if (principal != NC_PROCESS && principal != NC_PROCESS_FD && principal != NC_PEER)
+			FAILS(NC_access(NULL, id, (enum NC_principal)principal, 1), EINVAL);
+	FAILS(NC_access(NULL, id, NC_PROCESS, 0), ESRCH);
+	FAILS(NC_access(NULL, id, NC_PROCESS_FD, 0), EBADF);
+	FAILS(NC_access(NULL, id, NC_PEER, (id_t)-1), EBADF);
 	FAILS(NC_grant(NULL, id, NC_USER, (id_t)-1), EINVAL);
 	FAILS(NC_grant(NULL, id, NC_GROUP, (id_t)-1), EINVAL);
 	FAILS(NC_grant(NULL, id, NC_PROCESS, 0), ESRCH);
@@ -381,6 +387,17 @@ START_TEST(test_leave)
 		ck_assert_msg(NC_hold_in(light, id) < 0, "%u", i);
 		FAILS(NC_hold_in(light, id), EACCES);
 		FAILS(NC_grant(from, id, NC_USER, getuid()), i % 2 && i < 2 ? EACCES : ENOENT);
+	}
+	/* This process made what it made as a member; of the owner's units it may use those granted. */
+	id = insert_in(joined, 9, 9000, NC_KIND_RECYCLED);
+	if (!skip_without_pidfds("sharing: access")) {
+		ck_assert_int_eq(NC_access(cache, id, NC_PROCESS, getpid()), 0);
+		FAILS(NC_access(joined, id, NC_PROCESS, getpid()), EPERM);
+		FAILS(NC_access(cache, id + 1, NC_PROCESS, getpid()), ENOENT);
+		id = insert_in(cache, 9, 9000, NC_KIND_SEALED);
+		FAILS(NC_access(cache, id, NC_PROCESS, getpid()), EACCES);
+		ck_assert_int_eq(NC_grant(cache, id, NC_GROUP, getegid()), 0);
+		ck_assert_int_eq(NC_access(cache, id, NC_PROCESS, getpid()), 0);
 	}
 	/* To the owner, by its pid, as the paper has it. */
 	id = insert_in(joined, 9, 9000, NC_KIND_RECYCLED);

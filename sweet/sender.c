@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sender.c - see sender.h.  No state: any thread may call it.
+ */
+#include <errno.h>
+#include <stdalign.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <nabc.h>
+
+#include <sender.h>
+
+/* Linux 6.5; absent from Debian 12's headers. */
+#ifndef SO_PASSPIDFD
+#define SO_PASSPIDFD 76
+#endif
+#ifndef SCM_PIDFD
+#define SCM_PIDFD 0x04
+#endif
+
+#define SEVERAL ((pid_t)-1)
+
+void sender_watch(int socket)
+{
+	int on = 1;
+
+	/* Where the kernel has neither, the sender stays unknown. */
+	(void)setsockopt(socket, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on));
+	(void)setsockopt(socket, SOL_SOCKET, SO_PASSPIDFD, &on, sizeof(on));
+}
+
+static void take(struct sender *sender, const struct cmsghdr *control)
+{
+	struct ucred who;
+
+	if (control->cmsg_level != SOL_SOCKET)
+		return;
+	if (control->cmsg_type == SCM_CREDENTIALS) {
+		memcpy(&who, CMSG_DATA(control), sizeof(who));
+		sender->pid = who.pid;
+	} else if (control->cmsg_type == SCM_PIDFD) {
+		/* Of one that has ended: an errno, negated. */
+		memcpy(&sender->pidfd, CMSG_DATA(control), sizeof(sender->pidfd));
+	}
+}
+
+void sender_note(struct sender *sender, int socket)
+{
+	/* Exactly for the two: descriptors that a peer passes find no room, and are not installed. */
+	alignas(struct cmsghdr) char
+		space[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(sizeof(int))];
+	struct sender found = SENDER_UNKNOWN;
+	char byte;
+	struct iovec bytes = {&byte, 1};
+	struct msghdr message = {.msg_iov = &bytes,
+				 .msg_iovlen = 1,
+				 .msg_control = space,
+				 .msg_controllen = sizeof(space)};
+
+	/* Also at the end, which nobody writes. */
+	if (sender->pid == SEVERAL ||
+	    recvmsg(socket, &message, MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC) <= 0)
+		return;
+	for (struct cmsghdr *at = CMSG_FIRSTHDR(&message); at; at = CMSG_NXTHDR(&message, at))
+		take(&found, at);
+	if (sender->pid == 0) {
+		*sender = found;
+		return;
+	}
+	if (found.pid != sender->pid) {
+		sender_close(sender);
+		sender->pid = SEVERAL;
+	}
+	sender_close(&found);
+}
+
+bool sender_may_use(const struct sender *sender, size_t unit)
+{
+	if (sender->pid <= 0) {
+		errno = EACCES;
+		return false;
+	}
+	if (sender->pidfd >= 0)
+		return NC_access(NULL, unit, NC_PROCESS_FD, (uint32_t)sender->pidfd) == 0;
+	return NC_access(NULL, unit, NC_PROCESS, (uint32_t)sender->pid) == 0;
+}
+
+void sender_close(struct sender *sender)
+{
+	if (sender->pidfd >= 0)
+		close(sender->pidfd);
+	*sender = SENDER_UNKNOWN;
+}

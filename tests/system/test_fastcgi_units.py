@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: MIT
+"""Units that FastCGI applications name: sent only if the kernel says that the
+application made them or that they were granted to it, or if the operator trusts it."""
+
+import contextlib
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from client import Client
+from examples import SOURCES, library_environment
+from fastcgi import APPLICATION
+from files import write
+from responder import Application
+from server import TIMEOUT, running
+from test_fastcgi import fetch
+from test_nabc_py import python
+
+SECRET = b"a page of another member\n"
+
+# In a session of its own: what the tests' process starts may be in the one that it leads.
+PUT = "os.setsid()\nunit = nabc.put(sys.argv[1].encode(), lifetime=60)\n"
+TELL = "print(unit)\n"
+
+# A process that listens, and two that it has forked: the first makes a unit, the other names it.
+FORKED = APPLICATION.replace("listener = socket.socket(fileno=0)", """
+import nabc
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(sys.argv[1])
+listener.listen()
+""") + r"""
+reader, writer = os.pipe()
+if not os.fork():
+    os.write(writer, b"%d" % nabc.put(b"made by a brother\n", lifetime=60))
+    signal.pause()
+unit = os.read(reader, 30)
+if os.fork():
+    print("ready", flush=True)
+    signal.pause()
+connection = listener.accept()[0]
+take_request(connection)
+connection.sendall(record(6, b"Content-Type: text/plain\r\nX-NABC-Cache-Id: %s\r\n\r\n" % unit)
+                   + record(6, b"") + record(3, bytes(8)))
+signal.pause()
+"""
+
+# What the server starts: names the unit of the path, or one that it makes.
+SPAWNED = APPLICATION.replace("import os,", "import nabc, os,") + r"""
+while True:
+    connection = listener.accept()[0]
+    try:
+        while True:
+            params = take_request(connection)
+            asked = re.search(rb"/name/(\d+)/", params)
+            if b"/pid/" in params:
+                answer = b"\r\n%d" % os.getpid()
+            else:
+                unit = asked[1] if asked else b"%d" % nabc.put(b"own page\n", lifetime=60)
+                answer = b"X-NABC-Cache-Id: %s\r\n\r\n" % unit
+            connection.sendall(record(6, b"Content-Type: text/plain\r\n" + answer)
+                               + record(6, b"") + record(3, bytes(8)))
+    except (EOFError, ConnectionError):
+        connection.close()
+"""
+
+
+def surroundings():
+    """For a program that uses nabc.py."""
+    return {**library_environment(), "PYTHONPATH": SOURCES, "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def naming(asked):
+    """Answers with the unit that the query names."""
+    asked.body()
+    unit = asked.variables["QUERY_STRING"].encode()
+    asked.answer(b"", b"Content-Type: text/plain\r\nX-NABC-Cache-Id: %s\r\n" % unit)
+
+
+@pytest.fixture
+def serve(kind, tmp_path):
+    """serve(address, keys): a server with a cache socket and a pool of that upstream."""
+    with contextlib.ExitStack() as stack:
+        def begin(address, keys="", handle=naming):
+            app = None
+            if address in ("unix", "tcp"):
+                app = Application(handle, tmp_path / "app.sock" if address == "unix" else None)
+                stack.callback(app.close)
+                address = app.address
+            conf = write(tmp_path / "conf",
+                         f"[sweet]\nroot={tmp_path}\nthreads=1\ncache-socket={tmp_path}/cache\n"
+                         f"[pool app]\nprotocol=fastcgi\nupstream={address}\n{keys}"
+                         "[path /app]\npool=app\n".encode())
+            server = stack.enter_context(running(kind, None, "--config", conf))
+            server.cache = tmp_path / "cache"
+            server.app = app
+            return server
+
+        yield begin
+
+
+def put(server, *, more="", arguments=()):
+    """The id of a unit that another process has made, and granted if `more` says so."""
+    return python(PUT + more + TELL, SECRET.decode(), *arguments, NABC_CACHE=server.cache).strip()
+
+
+def is_refused(server, unit, why):
+    got = fetch(server.port, f"/app?{unit}")
+    assert got.status == 502 and SECRET not in got.body
+    return server.errors.wait(f"pool app: .*named a unit that is not its own, or gone: {unit}: .*{why}")
+
+
+@pytest.mark.parametrize("address", ["unix", "tcp"])
+def test_guessed(serve, address):
+    server = serve(address)
+    unit = put(server)
+    before = server.status()["workers"]["body_bytes_by_cache_id"]
+    assert is_refused(server, unit, r"trust-cache-ids=on for the pool"), server.errors.text()
+    assert server.status()["workers"]["body_bytes_by_cache_id"] == before
+
+
+@pytest.mark.parametrize("address", ["unix", "tcp"])
+def test_trusted(serve, address):
+    """By the operator; what is the server's own stays its own."""
+    server = serve(address, "trust-cache-ids=on\n")
+    assert fetch(server.port, f"/app?{put(server)}").body == SECRET
+    assert is_refused(server, "77", "no member of the cache made it")
+
+
+@pytest.mark.parametrize("principal, who", [("PROCESS", os.getpid()), ("USER", os.geteuid()),
+                                            ("GROUP", os.getegid())])
+def test_granted(serve, principal, who):
+    server = serve("unix")
+    grant = f"nabc.grant(unit, nabc.{principal}, int(sys.argv[2]))\n"
+    unit = put(server, more=grant, arguments=[who])
+    for _ in range(2):
+        assert fetch(server.port, f"/app?{unit}").body == SECRET
+    revoked = put(server, more=grant + grant.replace("grant(", "revoke("), arguments=[who])
+    assert is_refused(server, revoked, "grant it")
+
+
+def test_granted_to_another(serve):
+    server = serve("unix")
+    unit = put(server, more="nabc.grant(unit, nabc.PROCESS, int(sys.argv[2]))\n",
+               arguments=[os.getppid()])
+    assert is_refused(server, unit, "grant it")
+
+
+def test_granted_over_tcp(serve):
+    """Nobody can say to whom."""
+    server = serve("tcp")
+    unit = put(server, more="nabc.grant(unit, nabc.USER, int(sys.argv[2]))\n",
+               arguments=[os.geteuid()])
+    assert is_refused(server, unit, "TCP")
+
+
+@pytest.mark.parametrize("may", [True, False])
+def test_answer_before_the_body(serve, may):
+    """All of it has come, and its connection has gone on, before anybody looks at it."""
+    answered = threading.Event()
+
+    def early(asked):
+        unit = asked.variables["QUERY_STRING"].encode()
+        asked.answer(b"", b"Content-Type: text/plain\r\nX-NABC-Cache-Id: %s\r\n" % unit)
+        answered.set()
+
+    server = serve("unix", "request-buffering=off\n", early)
+    unit = put(server, more="nabc.grant(unit, nabc.USER, int(sys.argv[2]))\n" if may else "",
+               arguments=[os.geteuid()])
+    with Client(server.port) as client:
+        client.send(f"POST /app?{unit} HTTP/1.1\r\nHost: x\r\nContent-Length: 1048000\r\n\r\n"
+                    .encode() + bytes(800000))
+        answered.wait(TIMEOUT)
+        client.send(bytes(248000))
+        got = client.response()
+    assert (got.status, got.body) == (200, SECRET) if may else got.status == 502
+
+
+@pytest.mark.parametrize("leads", [True, False])
+def test_made_by_a_process_of_the_listening_one(serve, tmp_path, leads):
+    """All of a session are its leader's descendants; else nothing says whose they are."""
+    server = serve(f"unix:{tmp_path}/forked.sock")
+    program = write(tmp_path / "forked.py", FORKED.encode())
+    app = subprocess.Popen([sys.executable, program, tmp_path / "forked.sock"],
+                           env={**os.environ, **surroundings(), "NABC_CACHE": str(server.cache)},
+                           stdout=subprocess.PIPE, start_new_session=leads,
+                           process_group=None if leads else 0)
+    try:
+        assert app.stdout.readline() == b"ready\n"
+        got = fetch(server.port, "/app")
+        if leads:
+            assert (got.status, got.body) == (200, b"made by a brother\n"), server.errors.text()
+        else:
+            assert got.status == 502
+            assert server.errors.wait("the application did not make it: grant it")
+    finally:
+        os.killpg(app.pid, signal.SIGKILL)
+        app.communicate(timeout=TIMEOUT)
+
+
+def test_spawned(kind, tmp_path):
+    """Processes of a pool share their units, and have those that they were granted."""
+    program = write(tmp_path / "spawned.py", SPAWNED.encode())
+    command = shlex.join([sys.executable, str(program)])
+    environment = ";".join(f"{name}={value}" for name, value in surroundings().items())
+    pool = f"protocol=fastcgi\ncommand={command}\nenvironment={environment}\nprocesses=1\n"
+    conf = write(tmp_path / "conf",
+                 f"[sweet]\nroot={tmp_path}\nthreads=1\ncache-socket={tmp_path}/cache\n"
+                 f"[pool app]\n{pool}[path /app]\npool=app\n"
+                 f"[pool other]\n{pool}[path /other]\npool=other\n".encode())
+    with running(kind, None, "--config", conf) as server:
+        server.cache = tmp_path / "cache"
+        assert fetch(server.port, "/app/make/").body == b"own page\n"
+        pid = int(fetch(server.port, "/app/pid/").body)
+        grant = "nabc.grant(unit, nabc.PROCESS, int(sys.argv[2]))\n"
+        for unit, may in [(put(server), {}), (put(server, more=grant, arguments=[pid]), {"/app"})]:
+            for pool in ("/app", "/other"):
+                got = fetch(server.port, f"{pool}/name/{unit}/")
+                if pool in may:
+                    assert (got.status, got.body) == (200, SECRET), server.errors.text()
+                else:
+                    assert got.status == 502 and SECRET not in got.body
+                    assert server.errors.wait(f"pool {pool[1:]}: .*{unit}: no process of the pool "
+                                              "made it: grant it")
