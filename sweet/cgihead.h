@@ -15,8 +15,6 @@
 #include <field.h>
 #include <slice.h>
 
-#define CGIHEAD_MAX 8192 /* bytes, with the empty line */
-
 struct cgihead {
 	struct slice lines;    /* all of them, for response_filter_headers() */
 	int status;	       /* 200 to 599; 302 for a Location that has none with it */
@@ -42,8 +40,7 @@ struct cgihead {
 /*
  * Looks for the end of a head in data[0, length); the first `seen` bytes were
  * looked at before without success.  Returns the bytes of the head with its
- * empty line, or 0 when it is not there yet: with CGIHEAD_MAX bytes it never
- * comes.  Lines end with CRLF or LF.
+ * empty line, or 0 when it is not there yet.  Lines end with CRLF or LF.
  */
 size_t cgihead_length(const char *data, size_t length, size_t seen);
 

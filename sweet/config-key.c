@@ -409,6 +409,8 @@ const struct key config_keys[] = {
 	{"queue", POOL(queue), .otherwise = "1024", .store = store_number, .most = 1000000},
 	{"queue-timeout", POOL(queue_ms), .otherwise = "10s", .store = store_time, .least = 1000},
 	{"timeout", POOL(answer_ms), .otherwise = "60s", .store = store_time, .least = 1000},
+	{"max-response-header", POOL(max_response_header), .otherwise = "32K", .store = store_size,
+	 .least = 1 << 10},
 	{"request-buffering", POOL(request_buffering), .otherwise = "on", .store = store_switch},
 	{"response-buffering", POOL(response_buffering), .otherwise = "on", .store = store_switch},
 	{"stream-ahead", POOL(stream_ahead), .otherwise = "4M", .store = store_size},

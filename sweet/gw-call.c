@@ -466,14 +466,31 @@ void gw_take_date(struct gw_call *call, const struct response_facts *facts)
 		call->transaction->date = date;
 }
 
+long gw_take_lines(struct gw_call *call, struct slice lines, struct response_facts *facts)
+{
+	struct transaction *transaction = call->transaction;
+	/* Of "a:" and LF every third byte becomes two. */
+	size_t most = lines.length + lines.length / 3;
+	size_t room = GW_LINES_MAX;
+
+	transaction_drop_room(transaction);
+	if (most > room) {
+		if (!transaction_make_room(transaction, most + GW_OWN_LINES))
+			return -1;
+		room = most;
+	}
+	return response_filter_headers(lines, transaction_lines(transaction), room, facts);
+}
+
 void gw_answer(struct gw_call *call, int status, size_t lines_length, bool has_type, bool has_body,
 	       uint64_t length)
 {
 	struct transaction *transaction = call->transaction;
-	char *at = transaction->head_buffer + lines_length;
+	char *at = transaction_lines(transaction) + lines_length;
 	bool bodiless;
 
-	assert(lines_length <= GW_LINES_MAX);
+	assert(lines_length <=
+	       (transaction->long_head ? transaction->long_room - GW_OWN_LINES : GW_LINES_MAX));
 	timer_stop(&call->timer);
 	drop_block(call);
 	call->state = GW_ANSWERED;
@@ -489,8 +506,8 @@ void gw_answer(struct gw_call *call, int status, size_t lines_length, bool has_t
 		at = stpcpy(at, "\r\n");
 	}
 	transaction->status = status;
-	transaction->head = transaction->head_buffer;
-	transaction->head_length = (size_t)(at - transaction->head_buffer);
+	transaction->head = transaction_lines(transaction);
+	transaction->head_length = (size_t)(at - transaction->head);
 	transaction->length = length;
 	transaction->bodiless = bodiless;
 }
@@ -498,7 +515,7 @@ void gw_answer(struct gw_call *call, int status, size_t lines_length, bool has_t
 void gw_measured(struct gw_call *call, uint64_t length)
 {
 	struct transaction *transaction = call->transaction;
-	char *at = transaction->head_buffer + transaction->head_length;
+	char *at = transaction_lines(transaction) + transaction->head_length;
 
 	transaction->length = length;
 	transaction->bodiless = length == 0 && (transaction->status < 400 || call->has_type);

@@ -125,13 +125,21 @@ void gw_queue_abandon(struct gw_queue *queue);
 void gw_take_date(struct gw_call *call, const struct response_facts *facts);
 
 /*
+ * Copies header lines of the answer that are fit to be sent to
+ * transaction_lines().  Returns their bytes; -1: as response_filter_headers(),
+ * or there is no memory for so many.
+ */
+long gw_take_lines(struct gw_call *call, struct slice lines, struct response_facts *facts);
+
+/*
  * The head of the answer: its fields, fit to be sent, are the first
- * lines_length bytes of the transaction's head_buffer, which has room for
- * GW_LINES_MAX.  length: bytes of the body; TRANSACTION_UNKNOWN; 0 with has_body
+ * lines_length bytes of transaction_lines(), as gw_take_lines() has left them,
+ * or head_buffer's, which has room for GW_LINES_MAX.  length: bytes of the body; TRANSACTION_UNKNOWN; 0 with has_body
  * false: there is none, and an error gets its page.  The body's pieces are the
  * caller's to set before it calls done().
  */
-#define GW_LINES_MAX (TRANSACTION_HEAD_MAX - 128)
+#define GW_OWN_LINES 128 /* bytes that gw_answer() adds */
+#define GW_LINES_MAX (TRANSACTION_HEAD_MAX - GW_OWN_LINES)
 void gw_answer(struct gw_call *call, int status, size_t lines_length, bool has_type, bool has_body,
 	       uint64_t length);
 

@@ -74,6 +74,7 @@ static void end(struct refresh *refresh)
 	if (transaction->finish)
 		transaction->finish(transaction);
 	gw_keep_drop(transaction, RESPCACHE_LOST);
+	transaction_drop_room(transaction);
 	generation_release(transaction->generation);
 	g_free(refresh->remote_addr);
 	g_free(refresh->server_addr);

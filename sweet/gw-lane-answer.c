@@ -219,20 +219,23 @@ void gw_lane_answer(struct gw_lane *lane, struct gw_call *call, const struct NC_
 	struct lane_call *own = gw_lane_call(call);
 	struct slice lines = {.at = response->headers, .length = response->headers_length};
 	struct response_facts facts = {0};
-	bool good = true;
+	const char *fault = "malformed header lines, or no memory for them";
+	bool good;
 	bool has_body = (own->lane || response->range_count || response->data) &&
 			response->status != 204 && response->status != 304;
 	uint64_t length = 0;
 	long filtered = 0;
 
 	server_count(&lane->server->counters.worker_messages, response->headers_length);
-	if (lines.length)
-		filtered = response_filter_headers(lines, transaction->head_buffer, GW_LINES_MAX,
-						   &facts);
-	if (own->lane)
+	good = lines.length <= call->pool->settings->max_response_header;
+	if (!good)
+		fault = "header lines that are longer than max-response-header of its pool";
+	else if (lines.length)
+		filtered = gw_take_lines(call, lines, &facts);
+	if (good && own->lane)
 		good = announced(lines, &length);
 	if (filtered < 0 || !good) {
-		gw_lane_complain(lane, "malformed or too many header lines");
+		gw_lane_complain(lane, fault);
 		server_count(&lane->failures, 1);
 		gw_response_release(response);
 		gw_lane_break_off(call, 502, NULL);

@@ -299,10 +299,9 @@ static bool take_head(struct gw_stream *stream, struct slice text)
 		gw_redirect(stream->call, head.location);
 		return false;
 	}
-	length =
-		response_filter_headers(head.lines, transaction->head_buffer, GW_LINES_MAX, &facts);
+	length = gw_take_lines(stream->call, head.lines, &facts);
 	if (length < 0)
-		return fail(stream, "malformed or too many header lines");
+		return fail(stream, "malformed header lines, or no memory for them");
 	if (head.unit && !take_unit(stream, &head))
 		return false;
 	stream->began = true;
@@ -332,15 +331,29 @@ static bool take_head(struct gw_stream *stream, struct slice text)
 
 enum gathered { HEAD_PART, HEAD_WHOLE, CALL_OVER };
 
+static enum gathered fail_long(struct gw_stream *stream)
+{
+	char fault[128];
+
+	g_snprintf(fault, sizeof(fault),
+		   "its head is too long: more than max-response-header (%zu bytes) of its pool",
+		   stream->call->pool->settings->max_response_header);
+	(void)fail(stream, fault);
+	return CALL_OVER;
+}
+
 /* Bytes of the head; those behind it are left in *run. */
 static enum gathered gather_head(struct gw_stream *stream, struct slice *run)
 {
+	size_t most = stream->call->pool->settings->max_response_header;
 	size_t end, seen = stream->head_length, more;
 	char *whole = stream->head;
 	bool good;
 
 	if (!whole) {
 		end = cgihead_length(run->at, run->length, 0);
+		if (end > most)
+			return fail_long(stream);
 		if (end) {
 			struct slice text = {run->at, end};
 
@@ -349,7 +362,7 @@ static enum gathered gather_head(struct gw_stream *stream, struct slice *run)
 			return take_head(stream, text) ? HEAD_WHOLE : CALL_OVER;
 		}
 	}
-	more = MIN(run->length, CGIHEAD_MAX - seen);
+	more = MIN(run->length, most - seen);
 	whole = realloc(whole, seen + more);
 	if (!whole) {
 		(void)fail(stream, "no memory for its head");
@@ -359,10 +372,8 @@ static enum gathered gather_head(struct gw_stream *stream, struct slice *run)
 	memcpy(whole + seen, run->at, more);
 	stream->head_length += more;
 	end = cgihead_length(whole, stream->head_length, seen);
-	if (!end && stream->head_length == CGIHEAD_MAX) {
-		(void)fail(stream, "its head is too long");
-		return CALL_OVER;
-	}
+	if (!end && stream->head_length == most)
+		return fail_long(stream);
 	if (!end) {
 		run->length = 0;
 		return HEAD_PART;

@@ -100,7 +100,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/respcache-entry.c \
 	sweet/respcache-flight.c \
 	sweet/respcache-purge.c \
-	sweet/transaction.h \
+	sweet/transaction.c sweet/transaction.h \
 	sweet/server.h \
 	sweet/filestream.c sweet/filestream.h \
 	sweet/pagecache.c sweet/pagecache.h \

@@ -98,6 +98,8 @@ struct output *output_open(struct server *server)
 	transaction->redirects = 0;
 	transaction->keep = NULL;
 	transaction->keep_mark = 0;
+	transaction->long_head = transaction->long_out = NULL;
+	transaction->long_room = 0;
 	return output;
 }
 
@@ -118,6 +120,7 @@ void output_close(struct output *output)
 
 	if (output->transaction.finish)
 		output->transaction.finish(&output->transaction);
+	transaction_drop_room(&output->transaction);
 	output_return_upload(output);
 	generation_release(output->transaction.generation);
 	if (server->spare_count == SPARE_MAX) {
@@ -215,11 +218,11 @@ static char *append(char *at, const void *data, size_t length)
  * blanks behind the value of Server, or of Date without it: they are no part of
  * a value (RFC 9110, section 5.5), whatever text the operator gave.
  */
-static char *pad(const struct output *output, char *lead, char *end)
+static char *pad(struct output *output, char *lead, char *end)
 {
 	const struct server *server = output->transaction.server;
 	size_t align = output->transaction.generation->config->header_align;
-	size_t more = align ? -(size_t)(end - output->head) % align : 0;
+	size_t more = align ? -(size_t)(end - output_bytes(output)) % align : 0;
 	char *at = lead + server->lead_pad;
 
 	if (more) {
@@ -238,7 +241,7 @@ size_t output_head(struct output *output, bool keep_alive, bool http10)
 	const void *text = transaction->text;
 	size_t text_length = text ? transaction->length : 0;
 	char page[RESPONSE_PAGE_MAX];
-	char *at = output->head, *lead;
+	char *at = output_bytes(output), *lead;
 
 	assert(text_length <= TRANSACTION_TEXT_MAX);
 	refresh_date(server);
@@ -275,8 +278,8 @@ size_t output_head(struct output *output, bool keep_alive, bool http10)
 		output->sent = text_length;
 	}
 	if (transaction->head_only)
-		return (size_t)(at - output->head);
-	return output_lead(output, (size_t)(at - output->head));
+		return (size_t)(at - output_bytes(output));
+	return output_lead(output, (size_t)(at - output_bytes(output)));
 }
 
 /* The end of the chunk before; then the size of one of length bytes, 0 being the last. */
@@ -291,7 +294,7 @@ size_t output_lead(struct output *output, size_t length)
 {
 	struct transaction *transaction = &output->transaction;
 	uint64_t piece = transaction->lead_length + transaction_piece(transaction);
-	char *at = output->head + length;
+	char *at = output_bytes(output) + length;
 
 	if (transaction->length == TRANSACTION_UNKNOWN) {
 		/* A head may go ahead of what there is to send. */
@@ -305,7 +308,7 @@ size_t output_lead(struct output *output, size_t length)
 		at = append(at, transaction->lead, transaction->lead_length);
 		transaction->lead_length = 0;
 	}
-	return (size_t)(at - output->head);
+	return (size_t)(at - output_bytes(output));
 }
 
 int output_end_chunk(struct output *output, int socket)

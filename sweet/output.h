@@ -26,11 +26,18 @@ struct output {
 	size_t log_used;
 	char log_text[ACCESS_REQUEST_MAX + ACCESS_REFERER_MAX + ACCESS_AGENT_MAX + ACCESS_HOST_MAX];
 	/* On a line of the CPU's cache (paper 003, section 5.5). */
-	alignas(OUTPUT_ALIGN) char head[TRANSACTION_HEAD_MAX + TRANSACTION_TEXT_MAX + 1024];
+	alignas(OUTPUT_ALIGN) char head[TRANSACTION_HEAD_MAX + TRANSACTION_AROUND_MAX];
 };
 
 /* With an empty response; the request's fields are the caller's.  NULL: no memory. */
 struct output *output_open(struct server *server);
+
+/* Where output_head() and output_lead() write: output->head, if the lines fit there. */
+static inline char *output_bytes(struct output *output)
+{
+	return output->transaction.head_length > TRANSACTION_HEAD_MAX ? output->transaction.long_out
+								      : output->head;
+}
 
 /* Gives back the unit of the request's body, or of the present piece of it. */
 void output_return_upload(struct output *output);
@@ -49,13 +56,13 @@ void output_remember_fields(struct output *output, const struct request *request
 
 /*
  * Writes status line and fields, and behind them a body in memory or the
- * small page of a mere status (RFC 9110, section 15.5).  Bytes in output->head.
+ * small page of a mere status (RFC 9110, section 15.5).  Bytes in output_bytes().
  */
 size_t output_head(struct output *output, bool keep_alive, bool http10);
 
 /*
  * Writes what comes in front of the present piece behind the first length
- * bytes of output->head: its text, and what frames it as a chunk.  Returns
+ * bytes of output_bytes(): its text, and what frames it as a chunk.  Returns
  * the bytes in all.  Sees the end of a body of unknown length.
  */
 size_t output_lead(struct output *output, size_t length);

@@ -53,6 +53,8 @@ bool pool_config_is_other(const struct pool_config *pool)
 	return pool->user || pool->group || pool->directory || pool->memory_limit || pool->seccomp;
 }
 
+#define RESPONSE_HEADER_MOST ((size_t)1 << 20)
+
 /* What a pool of the protocol must have; NULL: all is there. */
 static const char *missing(const struct pool_config *pool)
 {
@@ -67,6 +69,9 @@ static const char *missing(const struct pool_config *pool)
 		       "where the application at upstream is started";
 	if (pool->trust_cache_ids && !has_upstream)
 		return "has trust-cache-ids, which is for applications at upstream";
+	/* Its lines are copied while the event loop waits. */
+	if (pool->max_response_header > RESPONSE_HEADER_MOST)
+		return "has a max-response-header above 1M";
 	switch (pool->protocol) {
 	case POOL_WORKER:
 		return !pool->command ? "needs a command"
@@ -175,5 +180,6 @@ bool pool_config_same(const struct pool_config *one, const struct pool_config *o
 	       one->answer_ms == other->answer_ms &&
 	       one->request_buffering == other->request_buffering &&
 	       one->response_buffering == other->response_buffering &&
+	       one->max_response_header == other->max_response_header &&
 	       one->stream_ahead == other->stream_ahead && one->slow_ms == other->slow_ms;
 }

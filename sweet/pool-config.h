@@ -38,6 +38,7 @@ struct pool_config {
 	bool seccomp;	       /* its programs cannot make some system calls */
 	unsigned max_requests; /* of a process, before its successor comes; 0: any */
 	unsigned queue;	       /* requests of a thread that may wait */
+	size_t max_response_header;   /* bytes of the head of an answer */
 	unsigned queue_ms, answer_ms; /* to wait in, to answer in */
 	bool request_buffering;	      /* bodies come whole before a program is taken */
 	bool response_buffering;      /* answers wait on the disk for slow clients */

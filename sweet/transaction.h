@@ -46,8 +46,10 @@ struct host;
 struct scope;
 struct server;
 
-#define TRANSACTION_HEAD_MAX 8192      /* bytes of a response's own header lines */
-#define TRANSACTION_TEXT_MAX 4096      /* bytes of a body in memory */
+#define TRANSACTION_HEAD_MAX 8192 /* bytes of a response's own header lines */
+#define TRANSACTION_TEXT_MAX 4096 /* bytes of a body in memory */
+#define TRANSACTION_AROUND_MAX                                                                     \
+	(TRANSACTION_TEXT_MAX + 1024)  /* of that and the server's own lines */
 #define TRANSACTION_SCRATCH 576	       /* bytes */
 #define TRANSACTION_UNKNOWN UINT64_MAX /* length of a body that ends when it ends */
 
@@ -171,7 +173,26 @@ struct transaction {
 	/* The responder's: from its start to finish(). */
 	alignas(16) unsigned char scratch[TRANSACTION_SCRATCH];
 	char head_buffer[TRANSACTION_HEAD_MAX];
+	/* Of an answer with more lines than that has room for, as few have; NULL: none. */
+	char *long_head;
+	size_t long_room; /* bytes that long_head has room for */
+	char *long_out;	  /* the allocation, which begins with room for output.c's whole head */
 };
+
+/* Where the lines of a response go that a responder copies. */
+static inline char *transaction_lines(struct transaction *transaction)
+{
+	return transaction->long_head ? transaction->long_head : transaction->head_buffer;
+}
+
+/*
+ * From now on transaction_lines() has room for that many bytes, and nothing in
+ * it.  False: there is no memory.
+ */
+bool transaction_make_room(struct transaction *transaction, size_t bytes);
+
+/* The lines have no room but head_buffer. */
+void transaction_drop_room(struct transaction *transaction);
 
 /* Bytes of the present piece, without the text in front of it. */
 static inline uint64_t transaction_piece(const struct transaction *transaction)

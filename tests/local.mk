@@ -684,6 +684,7 @@ EXTRA_DIST += \
 	tests/system/test_large.py \
 	tests/system/test_limits.py \
 	tests/system/test_load.py \
+	tests/system/test_long_heads.py \
 	tests/system/test_log.py \
 	tests/system/test_log_files.py \
 	tests/system/test_memory.py \

@@ -12,6 +12,8 @@
  *	/read      tries to read the unit whose id the query is
  *	/who       user, groups, limit, folder, and the variable that the query names
  *	/forbidden tries what no such program needs, and tells of each what became of it
+ *	/long      as many bytes of header lines as the query says, and perhaps a body:
+ *	           "20000+body"
  *	/eat       takes memory until there is no more
  *	/again     tells the server that it never had this request, and ends
  *	/forget    the same of all requests that it ever had
@@ -243,6 +245,32 @@ static void await(const struct NC_request *request)
 		close(fd);
 }
 
+/* Lines of 1000 bytes, and a last one of up to 1999; the least is 10. */
+static struct NC_response with_long_head(const struct NC_request *request)
+{
+	static char lines[NC_BLOCK_MAX];
+	struct NC_response response = {.status = 200, .headers = lines};
+	const char *query = NC_request_variable(request, "QUERY_STRING");
+	size_t length = strtoul(query ? query : "", NULL, 10), at = 0, number = 0;
+	char *at_line;
+
+	if (length < 10 || length > sizeof(lines))
+		return (struct NC_response){.status = 404};
+	while (at < length) {
+		size_t line = length - at < 2000 ? length - at : 1000;
+
+		memset(lines + at, 'x', line);
+		at_line = lines + at;
+		at_line[sprintf(at_line, "x%04zu: ", number++)] = 'x';
+		memcpy(lines + at + line - 2, "\r\n", 2);
+		at += line;
+	}
+	response.headers_length = length;
+	if (strchr(query, '+'))
+		response.body = unit_of("the body\n");
+	return response;
+}
+
 static struct NC_response obey(NC_worker *worker, struct NC_request *request)
 {
 	static struct NC_range kept, list[3];
@@ -304,6 +332,8 @@ static struct NC_response obey(NC_worker *worker, struct NC_request *request)
 		response = read_other(request);
 	} else if (strcmp(order, "/who") == 0) {
 		response = who(request);
+	} else if (strcmp(order, "/long") == 0) {
+		response = with_long_head(request);
 	} else if (strcmp(order, "/eat") == 0) {
 		eat();
 	} else {

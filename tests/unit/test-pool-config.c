@@ -110,6 +110,37 @@ START_TEST(test_memory)
 }
 END_TEST
 
+START_TEST(test_bounds)
+{
+	static const struct {
+		enum pool_protocol protocol;
+		const char *command, *upstream;
+		bool trust;
+		size_t head;
+		const char *wrong; /* NULL: nothing */
+	} cases[] = {
+		{POOL_FASTCGI, NULL, "127.0.0.1:9", true, 32768, NULL},
+		{POOL_FASTCGI, "sh", NULL, true, 32768, "trust-cache-ids"},
+		{POOL_WORKER, "sh", NULL, true, 32768, "trust-cache-ids"},
+		{POOL_WORKER, "sh", NULL, false, 1 << 20, NULL},
+		{POOL_WORKER, "sh", NULL, false, (1 << 20) + 1, "max-response-header"},
+	};
+
+	for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {
+		struct pool_config *pool =
+			pool_of(cases[i].protocol, cases[i].command, NULL, cases[i].upstream);
+		char *why = NULL;
+
+		pool->trust_cache_ids = cases[i].trust;
+		pool->max_response_header = cases[i].head;
+		ck_assert_msg(pool_config_finish(pool, &why) == !cases[i].wrong, "case %u", i);
+		ck_assert(!cases[i].wrong || strstr(why, cases[i].wrong));
+		g_free(why);
+		pool_config_unref(pool);
+	}
+}
+END_TEST
+
 START_TEST(test_commands)
 {
 	static const char *const bad[] = {
@@ -241,6 +272,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_needs);
 	tcase_add_test(tcase, test_others);
 	tcase_add_test(tcase, test_memory);
+	tcase_add_test(tcase, test_bounds);
 	tcase_add_test(tcase, test_commands);
 	tcase_add_test(tcase, test_folders);
 	tcase_add_test(tcase, test_environment);
