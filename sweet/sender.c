@@ -46,9 +46,17 @@ static void take(struct sender *sender, const struct cmsghdr *control)
 	}
 }
 
+static bool gives_pidfd(int socket)
+{
+	int on = 0;
+	socklen_t length = sizeof(on);
+
+	return getsockopt(socket, SOL_SOCKET, SO_PASSPIDFD, &on, &length) == 0 && on;
+}
+
 void sender_note(struct sender *sender, int socket)
 {
-	/* Exactly for the two: descriptors that a peer passes find no room, and are not installed. */
+	/* No room for descriptors that a peer passes, so that none is installed. */
 	alignas(struct cmsghdr) char
 		space[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(sizeof(int))];
 	struct sender found = SENDER_UNKNOWN;
@@ -59,6 +67,8 @@ void sender_note(struct sender *sender, int socket)
 				 .msg_control = space,
 				 .msg_controllen = sizeof(space)};
 
+	if (!gives_pidfd(socket))
+		message.msg_controllen = CMSG_SPACE(sizeof(struct ucred));
 	/* Also at the end, which nobody writes. */
 	if (sender->pid == SEVERAL ||
 	    recvmsg(socket, &message, MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC) <= 0)
