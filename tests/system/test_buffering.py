@@ -15,7 +15,7 @@ import pytest
 from client import Client, Closed, Response, request
 from files import KB, MB, pattern, write
 from responder import Application
-from server import SCALE, TIMEOUT
+from server import SCALE, TIMEOUT, inside
 from test_slow_clients import whole
 from test_upload_programs import answer, head
 
@@ -286,7 +286,7 @@ def test_end(programs):
 
 def spool_files(server, folder):
     files = []
-    for entry in os.scandir(f"/proc/{server.pid}/fd"):
+    for entry in os.scandir(inside(server.pid, "fd")):
         # Others are opened and closed meanwhile.
         with contextlib.suppress(FileNotFoundError):
             if os.readlink(entry.path).startswith(folder):

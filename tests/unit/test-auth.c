@@ -427,10 +427,10 @@ static void check_shares(bool six)
 	}
 	ck_assert_uint_le(busy, guessers * guesses + THREADS - 256);
 	set_client(honest, six, 200, 1);
+	honest->others = answers;
 	ck_assert_int_eq(put(auth, honest, "Basic YW5uYTpnZWhlaW0="), AUTH_LATER);
 	unplug();
 	/* In the first round: one of each guesser may be before it, and what threads have meanwhile. */
-	honest->others = answers;
 	AWAIT(honest->answered == 1);
 	ck_assert_int_eq(honest->check.answer, AUTH_YES);
 	ck_assert_uint_le(honest->before, guessers + 2 * THREADS);

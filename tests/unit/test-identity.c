@@ -58,15 +58,17 @@ END_TEST
 /* The one that listens, not the one that answers; nothing but its user once it has ended. */
 START_TEST(test_listener)
 {
-	struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "identity-listener"};
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	socklen_t length = sizeof(address);
 	unsigned descriptors = open_descriptors();
 	struct nc_identity who;
 	int listener, client, tcp;
 	pid_t pid;
 
-	unlink(address.sun_path);
 	listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	ck_assert_int_eq(bind(listener, (struct sockaddr *)&address, sizeof(address)), 0);
+	/* The kernel chooses a name, which is in no file system. */
+	ck_assert_int_eq(bind(listener, (struct sockaddr *)&address, sizeof(sa_family_t)), 0);
+	ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&address, &length), 0);
 	pid = fork_alone();
 	if (pid == 0) {
 		(void)!listen(listener, 1);
@@ -74,7 +76,7 @@ START_TEST(test_listener)
 			pause();
 	}
 	client = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	while (connect(client, (struct sockaddr *)&address, sizeof(address)) < 0)
+	while (connect(client, (struct sockaddr *)&address, length) < 0)
 		ck_assert_int_eq(errno, ECONNREFUSED);
 	ck_assert_int_eq(nc_identity_of_listener(client, &who), 0);
 	ck_assert_uint_eq(who.uid, geteuid());
@@ -95,7 +97,6 @@ START_TEST(test_listener)
 	ck_assert_uint_eq(nc_identity_started(&who), UINT64_MAX);
 	close(client);
 	close(listener);
-	unlink(address.sun_path);
 	tcp = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	ck_assert_int_eq(nc_identity_of_listener(tcp, &who), -EOPNOTSUPP);
 	close(tcp);
