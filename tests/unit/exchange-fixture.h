@@ -132,6 +132,17 @@ static inline bool rung(unsigned lane)
 	}
 }
 
+/* All requests have left the queue of the first lane. */
+static inline void await_empty(void)
+{
+	struct nc_queue *queue = &exchange->exchange->lane[0].queues.requests;
+
+	for (unsigned i = 0; queue->shared->tail != queue->own; i++) {
+		ck_assert_uint_lt(i, 60000);
+		poll(NULL, 0, 1);
+	}
+}
+
 /* Sleeps as a server does until there is a response, or the end of the worker. */
 static inline int reap(unsigned lane, uint64_t *tag, struct NC_response *response)
 {

@@ -130,17 +130,6 @@ START_TEST(test_refused)
 }
 END_TEST
 
-/* All have left the queue. */
-static void await_empty(void)
-{
-	struct nc_queue *queue = &exchange->exchange->lane[0].queues.requests;
-
-	for (unsigned i = 0; queue->shared->tail != queue->own; i++) {
-		ck_assert_uint_lt(i, 60000);
-		poll(NULL, 0, 1);
-	}
-}
-
 /* A worker that waits for a body takes others out of the queue, and begins with none. */
 START_TEST(test_kept)
 {

@@ -107,17 +107,6 @@ START_TEST(test_no_worker)
 }
 END_TEST
 
-/* All have left the queue. */
-static void await_empty(void)
-{
-	struct nc_queue *queue = &exchange->exchange->lane[0].queues.requests;
-
-	for (unsigned i = 0; queue->shared->tail != queue->own; i++) {
-		ck_assert_uint_lt(i, 60000);
-		poll(NULL, 0, 1);
-	}
-}
-
 static void begin_body(void)
 {
 	ck_assert_int_eq(NC_exchange_submit(exchange, 0, 1, "DO=read-body", 13, NC_REQUEST_BODY),
