@@ -321,6 +321,7 @@ static void choose(struct NC_operation *operation)
 		splice |= nc_unit_spliceable(unit) && message->ranges[i].length >= NC_SPLICE_MIN &&
 			  nc_layout_gapless(&unit->layout);
 	}
+	splice = splice && !(message->flags & NC_SEND_COPY);
 	if (splice) {
 		int mode = fcntl(operation->socket, F_GETFL);
 

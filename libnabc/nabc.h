@@ -277,6 +277,7 @@ struct NC_sendfile {
 #define NC_SEND_CLOSE 0x2u    /* end the stream with the last byte: FIN on the last segment */
 #define NC_SEND_DONTWAIT 0x4u /* do not block, whatever the socket's mode */
 #define NC_SEND_HELD 0x8u     /* the caller holds every unit: destroyed ones may be sent */
+#define NC_SEND_COPY 0x10u    /* lend no pages to the socket: copy */
 
 /* --- cache ------------------------------------------------------------- */
 

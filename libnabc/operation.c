@@ -70,7 +70,8 @@ bool nc_operation_may_zerocopy(const struct NC_operation *operation)
 	const struct nc_route_use *route = &operation->route;
 	unsigned class = largest_class(operation);
 
-	if (!class || !route->route || !operation->transmit->zerocopy.ring.usable)
+	if (!class || !route->route || !operation->transmit->zerocopy.ring.usable ||
+	    operation->message.flags & NC_SEND_COPY)
 		return false;
 	if (nc_route_fixed(route) != NC_ROUTE_LEARN)
 		return nc_route_fixed(route) == NC_METHOD_ZEROCOPY;

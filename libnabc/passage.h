@@ -13,7 +13,8 @@
 
 #include "cache.h"
 
-#define NC_SEND_FLAGS (NC_SEND_MORE | NC_SEND_CLOSE | NC_SEND_DONTWAIT | NC_SEND_HELD)
+#define NC_SEND_FLAGS                                                                              \
+	(NC_SEND_MORE | NC_SEND_CLOSE | NC_SEND_DONTWAIT | NC_SEND_HELD | NC_SEND_COPY)
 
 struct nc_passage {
 	struct nc_cache *cache;

@@ -337,7 +337,9 @@ static unsigned consider(struct nc_transmit *transmit, struct nc_sending *sendin
 		return 0;
 	}
 	fixed = nc_route_fixed(&sending->route);
-	if (fixed == NC_ROUTE_LEARN)
+	if (sending->passage.message->flags & NC_SEND_COPY)
+		offer_kernel(sending, &sizes);
+	else if (fixed == NC_ROUTE_LEARN)
 		offer_learnt(transmit, sending, &sizes);
 	else
 		offer_fixed(sending, &sizes, fixed);
@@ -368,7 +370,7 @@ static uint64_t resume_mark(const struct nc_passage *passage)
 	const struct NC_send *message = passage->message;
 	const uint64_t parts[] = {message->ranges[0].id, message->ranges[0].offset,
 				  message->header_length, passage->at,
-				  message->flags & NC_SEND_DONTWAIT};
+				  message->flags & (NC_SEND_DONTWAIT | NC_SEND_COPY)};
 	uint64_t mark = 0;
 
 	for (unsigned i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {

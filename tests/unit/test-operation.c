@@ -509,7 +509,7 @@ START_TEST(test_bad_input)
 	REFUSED(range_count, NC_RANGES_MAX + 1, EINVAL);
 	REFUSED(range_count, UINT32_MAX, EINVAL);
 	REFUSED(ranges, NULL, EINVAL);
-	REFUSED(flags, 0x10, EINVAL);
+	REFUSED(flags, 0x20, EINVAL);
 	REFUSED(skip, 101, EINVAL);
 	REFUSED(header_length, SIZE_MAX, ERANGE);
 	REFUSED(header_length, SSIZE_MAX, ERANGE);

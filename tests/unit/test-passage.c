@@ -149,7 +149,7 @@ START_TEST(test_refused)
 	wrong = message;
 	wrong.range_count = NC_RANGES_MAX + 1;
 	REFUSED(-EINVAL);
-	wrong.flags = 0x10;
+	wrong.flags = 0x20;
 	REFUSED(-EINVAL);
 	wrong.header = NULL;
 	REFUSED(-EINVAL);

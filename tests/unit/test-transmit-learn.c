@@ -534,6 +534,49 @@ START_TEST(test_resumed)
 }
 END_TEST
 
+/* What is copied on demand; the rest, without that, as has been learnt. */
+START_TEST(test_copy_flag)
+{
+	struct NC_range range = {.length = MIB};
+	struct NC_send message = {
+		.ranges = &range, .range_count = 1, .flags = NC_SEND_COPY | NC_SEND_MORE};
+	char *bytes = must_alloc(range.length);
+	struct NC_route route;
+	size_t copied, length = 0;
+	int pair[2];
+
+	open_cache(8 * MIB, NC_CACHE_NO_URING);
+	transmit.local_splice = 32 * KIB;
+	range.id = insert(3, range.length, 0, NC_KIND_APPENDED);
+	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", 65536, 65536);
+	set_nonblocking(pair[0]);
+	set_nonblocking(pair[1]);
+	while (length < range.length) {
+		ssize_t sent = 0, got;
+
+		if (message.skip < range.length) {
+			sent = nc_transmit_send(&transmit, pair[0], &message);
+			ck_assert(sent > 0 || sent == -EAGAIN);
+			message.skip += sent > 0 ? (size_t)sent : 0;
+		}
+		/* After half of it. */
+		if (message.flags & NC_SEND_COPY && message.skip >= range.length / 2) {
+			message.flags = 0;
+			copied = message.skip;
+		}
+		got = recv(pair[1], bytes + length, range.length - length, 0);
+		length += got > 0 ? (size_t)got : 0;
+	}
+	ck_assert_uint_eq(pattern_match(bytes, 3, 0, range.length), range.length);
+	ck_assert_int_eq(nc_transmit_routes(&transmit, &route, 1), 1);
+	ck_assert_uint_eq(route.bytes[NC_METHOD_COPY], copied);
+	ck_assert_uint_eq(route.bytes[NC_METHOD_SPLICE], range.length - copied);
+	close_pair(pair);
+	close_cache();
+	free(bytes);
+}
+END_TEST
+
 /* --- unsent bytes -------------------------------------------------------------------- */
 
 static unsigned lowat(int fd)
@@ -748,6 +791,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_reasons);
 	tcase_add_test(tcase, test_memlock);
 	tcase_add_test(tcase, test_resumed);
+	tcase_add_test(tcase, test_copy_flag);
 	tcase_add_test(tcase, test_unsent);
 	tcase_add_test(tcase, test_local);
 	tcase_add_test(tcase, test_tls);

@@ -468,7 +468,7 @@ START_TEST(test_refused)
 	message.skip = 11;
 	REFUSED(-EINVAL);
 	message.skip = 0;
-	message.flags = 0x10;
+	message.flags = 0x20;
 	REFUSED(-EINVAL);
 	message.flags = 0;
 	message.header_length = 1;
