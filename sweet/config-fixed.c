@@ -21,6 +21,7 @@ static const struct {
 	{"group", TEXT, offsetof(struct config, group)},
 	{"read-only", SWITCH, offsetof(struct config, read_only)},
 	{"pid-file", TEXT, offsetof(struct config, pid_file)},
+	{"socket-memory", SIZE, offsetof(struct config, socket_memory)},
 	{"spool-directory", TEXT, offsetof(struct config, spool_directory)},
 	{"spool-size", SIZE, offsetof(struct config, spool_size)},
 	{"spool-memory", SWITCH, offsetof(struct config, spool_memory)},

@@ -137,6 +137,7 @@ struct config {
 	char *user, *group; /* NULL: as started */
 	bool read_only;
 	char *pid_file;
+	size_t socket_memory;  /* bytes; 0: as the cache */
 	char *spool_directory; /* NULL: see spool.h */
 	size_t spool_size;     /* bytes */
 	bool spool_memory;     /* it may be in memory */

@@ -3,8 +3,9 @@
  * connection-inside.h - a connection as the sources connection*.c see it, and
  * nobody else: connection.c reads, connection-body.c takes the body that a
  * responder asked for, connection-proxy.c hears from a proxy whose it is,
- * connection-send.c answers, connection-slow.c takes answers off their units, and
- * connection-time.c sees to it that the client moves.
+ * connection-send.c answers, connection-unsent.c bounds what the socket holds of an
+ * answer, connection-slow.c takes answers off their units, and connection-time.c
+ * sees to it that the client moves.
  */
 #ifndef SWEET_CONNECTION_INSIDE_H
 #define SWEET_CONNECTION_INSIDE_H
@@ -21,6 +22,8 @@ enum state { READING, RECEIVING, WORKING, SENDING, LINGERING, PROXY };
 
 struct leaving;
 
+#define CONNECTION_RATE_MS 1000u /* what a rate is measured over, at least */
+
 struct connection {
 	struct loop_receive receive;
 	struct loop_send send;
@@ -31,6 +34,22 @@ struct connection {
 	size_t slow_id; /* the unit that it is counted for; 0: it is not */
 	struct connection *slow_next, **slow_link;
 	struct leaving *leaving; /* NULL: it stays with its unit */
+	uint64_t slow_ms;	 /* since when */
+	size_t lent_id;		 /* a unit that its answer was taken off, held; 0 */
+	uint64_t lent_until;	 /* until so much is acknowledged */
+	GList lent_link;	 /* in the server's list of those */
+	/* connection-unsent.c's: */
+	uint64_t handed;       /* bytes that the socket took of messages before the present one */
+	uint64_t looked_at;    /* and of the present one, when the socket was looked at last */
+	uint64_t acknowledged; /* of those */
+	unsigned unsent;       /* bytes that the socket is counted for; 0: it is not */
+	int unsent_bound;      /* TCP_NOTSENT_LOWAT */
+	GList unsent_link;     /* in the server's list of sockets that are counted */
+	uint64_t rate;	       /* bytes that were acknowledged in a second */
+	uint64_t rated, rated_ms; /* acknowledged, and the time, when that was measured */
+	bool rate_known;	  /* there was time enough */
+	bool sending;		  /* a message that has not ended */
+	bool near, reads;	  /* the peer is on this machine; it has read something */
 	struct server *server;
 	struct connection *next, **link; /* the server's */
 	int fd;
@@ -129,6 +148,28 @@ void connection_linger(struct connection *connection);
 /* Closes it so that the client sees that it has not got all. */
 void connection_reset(struct connection *connection);
 
+/* --- connection-unsent.c --- */
+
+/* With the socket's own address, before the first request. */
+void connection_unsent_init(struct connection *connection, const struct sockaddr_storage *peer);
+
+/* A message is about to be sent; it waits for room; it was sent, or taken back. */
+void connection_unsent_starts(struct connection *connection);
+void connection_unsent_waits(struct connection *connection);
+void connection_unsent_stops(struct connection *connection);
+
+/* What the socket holds now, and its rate. */
+void connection_unsent_count(struct connection *connection);
+
+/* At its rate it takes more than a second until the socket is empty. */
+bool connection_unsent_is_slow(const struct connection *connection);
+
+/* The client has shown to be slow: its socket takes less from now on. */
+void connection_unsent_shrink(struct connection *connection);
+
+/* The connection ends. */
+void connection_unsent_end(struct connection *connection);
+
 /* --- connection-slow.c --- */
 
 /* What struct loop_send calls waits(). */
@@ -139,6 +180,12 @@ void connection_keeps_up(struct connection *connection);
 
 /* True: the output is closed later, since what it holds is being read. */
 bool connection_leaves_output(struct connection *connection);
+
+/* The socket has nothing more of the unit that an answer was taken off; or the connection ends. */
+void connection_lent_end(struct connection *connection);
+
+/* Resets it for that reason, counted and logged. */
+void connection_reset_slow(struct connection *connection, const char *why);
 
 /* --- connection-time.c --- */
 

@@ -113,6 +113,7 @@ static void send_piece(struct connection *connection, size_t head_length)
 	connection_time(connection, connection_limits(connection)->send_ms);
 	connection->send.sent = sent;
 	connection->send.waits = connection_waits;
+	connection_unsent_starts(connection);
 	loop_send_start(connection->server->loop, &connection->send, connection->fd);
 }
 
@@ -295,6 +296,7 @@ static void sent(struct loop_send *op, int result)
 
 	assert(connection->state == SENDING);
 	output->head_sent = true;
+	connection_unsent_stops(connection);
 	if (result < 0) {
 		send_failed(connection, result);
 		return;

@@ -9,7 +9,11 @@
  * a program has its memory back.  Where neither can be, the connection is reset.
  *
  * A unit is counted once for a thread, whoever of its clients waits.  An answer
- * goes on from its unit until what replaces it is there.
+ * goes on from its unit until what replaces it is there.  The socket may still
+ * refer to pages of the unit then, which are memory of the cache as long as the
+ * client has not acknowledged them: the connection holds the unit until it has.
+ * Beyond the bound, when nothing else is left to be taken off its unit, such
+ * connections are reset.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -26,11 +30,22 @@
 
 #define IOVECS_MAX 4096u /* runs of memory of an answer that is spooled */
 
+/* Who has waited less for a page in a program's memory may be about to have it. */
+#define PROGRAM_MS 1000u
+
 /* A unit that answers of this thread hold while they wait. */
 struct held {
 	size_t id; /* must be first: the key */
 	uint64_t bytes;
 	unsigned waiters;
+	struct program *program; /* NULL: it lies in the cache */
+};
+
+/* A program in whose memory such units lie. */
+struct program {
+	const void *of;
+	unsigned units;
+	uint64_t bytes, most;
 };
 
 /* What is under way for an answer: the look at its file, or its way to the spool. */
@@ -66,43 +81,92 @@ static uint64_t bytes_of(const struct NC_send *message)
 	return bytes;
 }
 
-static void count(struct connection *connection)
+static struct program *find_program(struct server *server, const struct transaction *transaction)
 {
-	struct server *server = connection->server;
-	const struct NC_send *message = &connection->send.message;
+	struct program *program;
+
+	if (!transaction->program)
+		return NULL;
+	if (!server->programs)
+		server->programs = g_hash_table_new_full(NULL, NULL, NULL, g_free);
+	program = g_hash_table_lookup(server->programs, transaction->program);
+	if (!program) {
+		program = g_new0(struct program, 1);
+		program->of = transaction->program;
+		/* Half of its memory, which all threads share. */
+		program->most = transaction->program_memory / 2 / server->site->threads;
+		g_hash_table_insert(server->programs, (void *)(uintptr_t)program->of, program);
+	}
+	return program;
+}
+
+/* transaction: that the unit is sent for; NULL: what was sent before. */
+static void count(struct server *server, size_t id, uint64_t bytes,
+		  const struct transaction *transaction)
+{
 	struct held *held;
 
 	if (!server->held)
 		server->held = g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL, g_free);
-	held = g_hash_table_lookup(server->held, &message->ranges[0].id);
+	held = g_hash_table_lookup(server->held, &id);
 	if (!held) {
 		held = g_new0(struct held, 1);
-		held->id = message->ranges[0].id;
-		held->bytes = bytes_of(message);
+		held->id = id;
+		held->bytes = bytes;
+		held->program = transaction ? find_program(server, transaction) : NULL;
+		if (held->program) {
+			held->program->units++;
+			held->program->bytes += bytes;
+		}
 		g_hash_table_add(server->held, held);
-		atomic_fetch_add_explicit(&server->site->held, held->bytes, memory_order_relaxed);
+		atomic_fetch_add_explicit(&server->site->held, bytes, memory_order_relaxed);
 	}
 	held->waiters++;
-	connection->slow_id = held->id;
 }
 
-static void uncount(struct connection *connection)
+static void uncount(struct server *server, size_t id)
 {
-	struct server *server = connection->server;
-	struct held *held = g_hash_table_lookup(server->held, &connection->slow_id);
+	struct held *held = g_hash_table_lookup(server->held, &id);
+	struct program *program = held->program;
 
-	connection->slow_id = 0;
 	if (--held->waiters)
 		return;
 	atomic_fetch_sub_explicit(&server->site->held, held->bytes, memory_order_relaxed);
+	if (program) {
+		program->bytes -= held->bytes;
+		if (--program->units == 0)
+			g_hash_table_remove(server->programs, program->of);
+	}
 	g_hash_table_remove(server->held, held);
+}
+
+static bool cache_is_over(const struct site *site)
+{
+	return atomic_load_explicit(&site->held, memory_order_relaxed) > site->held_most;
+}
+
+static bool program_is_over(const struct program *program)
+{
+	return program && program->bytes > program->most;
+}
+
+/* Whether the unit that the connection waits on lies where too much is held. */
+static bool is_over(const struct connection *connection)
+{
+	const struct server *server = connection->server;
+	const struct held *held = g_hash_table_lookup(server->held, &connection->slow_id);
+
+	return cache_is_over(server->site) || program_is_over(held->program);
 }
 
 static void enlist(struct connection *connection)
 {
 	struct server *server = connection->server;
+	const struct NC_send *message = &connection->send.message;
 
-	count(connection);
+	connection->slow_id = message->ranges[0].id;
+	connection->slow_ms = loop_now_ms(server->loop);
+	count(server, connection->slow_id, bytes_of(message), &connection->output->transaction);
 	connection->slow_next = NULL;
 	connection->slow_link = server->slow_last ? server->slow_last : &server->slow_first;
 	*connection->slow_link = connection;
@@ -113,7 +177,8 @@ static void unlist(struct connection *connection)
 {
 	struct server *server = connection->server;
 
-	uncount(connection);
+	uncount(server, connection->slow_id);
+	connection->slow_id = 0;
 	*connection->slow_link = connection->slow_next;
 	if (connection->slow_next)
 		connection->slow_next->slow_link = connection->slow_link;
@@ -143,13 +208,59 @@ static struct leaving *leaving_new(struct connection *connection)
 	return leaving;
 }
 
-static void reset(struct connection *connection, const char *why)
+void connection_reset_slow(struct connection *connection, const char *why)
 {
+	const struct output *output = connection->output;
+
 	server_count(&connection->server->counters.slow_reset, 1);
-	log_notice("%s: %s: too slow for its answer, which other clients' memory held (%s): "
-		   "resetting",
-		   connection->ends.remote, connection->output->transaction.path, why);
+	log_notice("%s: %s: too slow for its answer: resetting (%s; its socket holds %u bytes, "
+		   "%llu left in a second)",
+		   connection->ends.remote, output ? output->transaction.path : "after an answer",
+		   why, connection->unsent, (unsigned long long)connection->rate);
 	connection_reset(connection);
+}
+
+static void shed(struct loop_task *task);
+
+/* Not from within a send. */
+static void post_shed(struct server *server)
+{
+	if (server->shedding)
+		return;
+	server->shedding = true;
+	server->shed.run = shed;
+	loop_post(server->loop, &server->shed);
+}
+
+/* Holds the unit as long as the socket may refer to pages of it. */
+static void lend(struct connection *connection)
+{
+	struct server *server = connection->server;
+	const struct NC_send *message = &connection->send.message;
+	size_t id = message->ranges[0].id;
+	struct NC_stat stat;
+
+	/* What is recycled is not lent, and a program waits for it. */
+	if (message->flags & NC_SEND_COPY || connection->lent_id || !connection->unsent ||
+	    NC_stat(id, &stat) < 0 || stat.kind == NC_KIND_RECYCLED || NC_hold(id) < 0)
+		return;
+	count(server, id, stat.size, NULL);
+	connection->lent_id = id;
+	connection->lent_until = connection->handed;
+	connection->lent_link = (GList){.data = connection};
+	g_queue_push_tail_link(&server->lent, &connection->lent_link);
+	if (cache_is_over(server->site))
+		post_shed(server);
+}
+
+void connection_lent_end(struct connection *connection)
+{
+	struct server *server = connection->server;
+
+	g_queue_unlink(&server->lent, &connection->lent_link);
+	uncount(server, connection->lent_id);
+	(void)NC_release(connection->lent_id);
+	connection->lent_id = 0;
 }
 
 /*
@@ -167,6 +278,9 @@ static int64_t stop_send(struct connection *connection)
 		return -1;
 	left = bytes_of(message) - (message->skip - message->header_length);
 	output->sent -= left;
+	connection_unsent_stops(connection);
+	connection_unsent_shrink(connection);
+	lend(connection);
 	connection->state = WORKING;
 	return (int64_t)(message->skip - message->header_length);
 }
@@ -282,7 +396,7 @@ static void spooled(struct spool_op *op, int result)
 	leaving->connection = NULL;
 	fd = result ? result : spool_reader(leaving->spool);
 	if (fd < 0) {
-		reset(connection, strerror(-fd));
+		connection_reset_slow(connection, strerror(-fd));
 		return;
 	}
 	gone = stop_send(connection);
@@ -321,7 +435,7 @@ static bool to_spool(struct connection *connection)
 	int error = -ENODEV;
 
 	if (connection->output->transaction.next) {
-		reset(connection, "its file has changed");
+		connection_reset_slow(connection, "its file has changed");
 		return false;
 	}
 	leaving = leaving_new(connection);
@@ -339,7 +453,7 @@ static bool to_spool(struct connection *connection)
 	connection->leaving = NULL;
 	spool_close(leaving->spool);
 	leaving_free(leaving);
-	reset(connection, strerror(-error));
+	connection_reset_slow(connection, strerror(-error));
 	return false;
 }
 
@@ -356,20 +470,66 @@ static bool may_leave(const struct connection *connection)
 	       (!transaction->next || selection_unit(transaction));
 }
 
+static void shed_lent(struct server *server);
+
+static void shed_lent_again(struct timer *timer)
+{
+	shed_lent((struct server *)((char *)timer - offsetof(struct server, lent_timer)));
+}
+
+/* Who is not slow is about to give back what was lent, and has half as much again for that. */
+static void shed_lent(struct server *server)
+{
+	const struct site *site = server->site;
+	GList *next;
+
+	for (GList *link = server->lent.head; link; link = next) {
+		struct connection *connection = link->data;
+
+		next = link->next;
+		connection_unsent_count(connection);
+		if (connection->lent_id && cache_is_over(site) &&
+		    (connection_unsent_is_slow(connection) ||
+		     atomic_load_explicit(&site->held, memory_order_relaxed) >
+			     site->held_most + site->held_most / 2))
+			connection_reset_slow(connection, "it keeps what its socket refers to");
+	}
+	/* The others may turn out to be slow. */
+	if (server->lent.head && cache_is_over(site))
+		loop_timer_start(server->loop, &server->lent_timer, CONNECTION_RATE_MS,
+				 shed_lent_again);
+}
+
+static void shed_again(struct timer *timer)
+{
+	post_shed((struct server *)((char *)timer - offsetof(struct server, slow_timer)));
+}
+
 static void shed(struct loop_task *task)
 {
 	struct server *server = (struct server *)((char *)task - offsetof(struct server, shed));
-	struct site *site = server->site;
+	struct connection *connection, *next;
 
 	server->shedding = false;
-	while (server->slow_first &&
-	       atomic_load_explicit(&site->held, memory_order_relaxed) > site->held_most) {
-		struct connection *connection = server->slow_first;
-
+	for (connection = server->slow_first; connection; connection = next) {
+		next = connection->slow_next;
+		if (!cache_is_over(server->site)) {
+			if (!server->programs || !g_hash_table_size(server->programs))
+				break;
+			if (!is_over(connection))
+				continue;
+			if (loop_now_ms(server->loop) - connection->slow_ms < PROGRAM_MS) {
+				loop_timer_start(server->loop, &server->slow_timer, PROGRAM_MS,
+						 shed_again);
+				break;
+			}
+		}
 		unlist(connection);
 		if (!to_file(connection))
 			(void)to_spool(connection);
 	}
+	if (cache_is_over(server->site))
+		shed_lent(server);
 }
 
 void connection_waits(struct loop_send *op)
@@ -377,16 +537,12 @@ void connection_waits(struct loop_send *op)
 	struct connection *connection = connection_of(op);
 	struct server *server = connection->server;
 
+	connection_unsent_waits(connection);
 	if (!may_leave(connection))
 		return;
 	enlist(connection);
-	if (server->shedding || atomic_load_explicit(&server->site->held, memory_order_relaxed) <=
-					server->site->held_most)
-		return;
-	/* Not from within a send. */
-	server->shedding = true;
-	server->shed.run = shed;
-	loop_post(server->loop, &server->shed);
+	if (is_over(connection))
+		post_shed(server);
 }
 
 void connection_keeps_up(struct connection *connection)

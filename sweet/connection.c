@@ -70,6 +70,9 @@ void connection_close(struct connection *connection)
 		output_close(output);
 	}
 	connection_keeps_up(connection);
+	connection_unsent_end(connection);
+	if (connection->lent_id)
+		connection_lent_end(connection);
 	connection_free(connection);
 }
 
@@ -407,6 +410,7 @@ void connection_open(struct server *server, int fd)
 	}
 	if (named)
 		memcpy(&connection->own, &local, sizeof(connection->own));
+	connection_unsent_init(connection, &remote);
 	connection->receive.received = received;
 	connection->next = server->connections;
 	connection->link = &server->connections;

@@ -250,6 +250,8 @@ void gw_lane_answer(struct gw_lane *lane, struct gw_call *call, const struct NC_
 		own->held = response->body.id;
 		own->left -= response->body.length;
 		transaction->body = response->body;
+		transaction->program = lane->process;
+		transaction->program_memory = call->pool->settings->memory;
 		server_count(&lane->server->counters.worker_bodies, response->body.length);
 	} else if (response->range_count || response->data) {
 		add_part(call, response);

@@ -145,7 +145,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/connection.c sweet/connection.h \
 	sweet/connection-inside.h \
 	sweet/connection-body.c \
-	sweet/connection-send.c sweet/connection-slow.c \
+	sweet/connection-send.c sweet/connection-slow.c sweet/connection-unsent.c \
 	sweet/connection-time.c \
 	sweet/listener.c sweet/listener.h \
 	sweet/pidfile.c sweet/pidfile.h \

@@ -35,7 +35,7 @@ struct site {
 	struct authenticator *authenticator;
 	struct gateway *gateway;
 	struct respcache *responses;
-	struct spools *spools; /* NULL: there is no folder for them */
+	struct spools *spools;	   /* NULL: there is no folder for them */
 	struct programs *programs; /* NULL: none are started by the starter */
 	int log_fd;		   /* logs.c's, as the next */
 	enum access_format log_format;
@@ -47,8 +47,10 @@ struct site {
 	const struct arch *arch;
 	_Atomic uint64_t held; /* bytes of units that answers hold while they wait */
 	uint64_t held_most;
+	_Atomic uint64_t unsent; /* bytes in sockets, which clients have not acknowledged */
+	uint64_t unsent_most;
 	struct body_budget windows; /* of files, in memory */
-	struct body_budget ahead; /* of answers, which slow clients have not taken */
+	struct body_budget ahead;   /* of answers, which slow clients have not taken */
 	NC_cache *cache;
 	unsigned threads;
 	struct server *servers[SERVER_THREADS_MAX];
@@ -110,10 +112,18 @@ struct server {
 	struct connection *connections; /* connection.c's */
 	/* connection-slow.c's: who waits, longest first; units by id; and its work. */
 	struct connection *slow_first, **slow_last;
-	GHashTable *held;
+	GHashTable *held, *programs;
+	GQueue lent; /* connections whose sockets may refer to a unit that their answer has left */
 	struct loop_task shed;
+	struct timer slow_timer, lent_timer;
 	bool shedding;
-	struct transaction *spare;	/* output.c's, and the next */
+	/* connection-unsent.c's: connections whose sockets hold bytes, and how many; its work. */
+	GQueue unsent;
+	uint64_t unsent_bytes;
+	struct loop_task unsent_shed;
+	struct timer unsent_timer;
+	atomic_bool unsent_shedding;
+	struct transaction *spare; /* output.c's, and the next */
 	unsigned spare_count;
 	struct gw_hook *workers; /* gw-worker.c's */
 	char *gateway_block;	 /* gw-call.c's: a request's variables, until they are handed on */

@@ -543,6 +543,7 @@ static bool open_site(void)
 	site->ahead.most = site->max_unit;
 	site->windows.most = site->max_unit;
 	site->held_most = site->cache_size / 2;
+	site->unsent_most = config->socket_memory ? config->socket_memory : site->cache_size;
 	site->helpers = helper_open(site->arch->helpers);
 	if (!site->helpers)
 		return complain("cannot start threads: %s", strerror(errno));

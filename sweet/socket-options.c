@@ -43,6 +43,7 @@ void socket_options_set(int fd, const struct config_sockets *sockets, unsigned h
 	    "defer-accept");
 	set(fd, TCP_FASTOPEN, (int)sockets->fastopen, 0, "fastopen");
 	set(fd, TCP_QUICKACK, !sockets->delay_ack, 1, "delay-ack");
+	set(fd, TCP_NOTSENT_LOWAT, SOCKET_UNSENT_FIRST, SOCKET_UNSENT_FIRST, "");
 }
 
 bool socket_is_opening(int fd)

@@ -14,6 +14,9 @@ enum send_method { SEND_AUTO, SEND_COPY, SEND_SPLICE, SEND_ZEROCOPY, SEND_KERNEL
 
 #define SOCKET_OPTIONS_TEXT 160u
 
+/* Bytes that may wait unsent in the socket of a client that has not read anything yet. */
+#define SOCKET_UNSENT_FIRST (64 << 10)
+
 /* On a socket that listens; of one that is not TCP's nothing is changed. */
 void socket_options_set(int fd, const struct config_sockets *sockets, unsigned header_ms);
 

@@ -54,7 +54,7 @@ struct status_data {
 
 	uint64_t worker_requests, worker_messages, worker_bodies, worker_failures;
 	uint64_t slow_clients;
-	uint64_t held, slow_files, slow_spooled, slow_reset;
+	uint64_t held, unsent, slow_files, slow_spooled, slow_reset;
 	unsigned pool_count;
 	struct status_pool *pools;
 

@@ -57,6 +57,8 @@ const struct status_field status_fields[] = {
 	/* --- clients that do not keep up --- */
 	{"slow", "held_bytes", "slow_held_bytes", NULL,
 	 "Bytes of units that answers hold while they wait for their clients.", true, AT(held)},
+	{"slow", "socket_bytes", "slow_socket_bytes", NULL,
+	 "Bytes of answers in sockets, not acknowledged by their clients.", true, AT(unsent)},
 	{"slow", "to_files", "slow_answers_total", "to=\"file\"",
 	 "Answers of slow clients taken off their units, by what they go on from.", false,
 	 AT(slow_files)},

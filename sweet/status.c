@@ -204,6 +204,7 @@ static struct status_data *collect(const struct transaction *transaction)
 	add_gateway(data, site, config);
 	add_cache(data, site->cache);
 	data->held = load(&site->held);
+	data->unsent = load(&site->unsent);
 	spools_stat(site->spools, &data->spool);
 	if (site->responses)
 		respcache_stat(site->responses, &data->answers);

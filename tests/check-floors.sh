@@ -124,7 +124,7 @@ gateway
 selection browse errorpage
 static status status-data status-field status-json status-metrics status-page status-html
 route output
-connection connection-inside connection-body connection-proxy connection-send connection-slow connection-time
+connection connection-inside connection-body connection-proxy connection-send connection-slow connection-unsent connection-time
 listener
 runner
 reload check-config

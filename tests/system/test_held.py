@@ -2,12 +2,13 @@
 """Clients that stop reading hold no more of the cache than a part of it: their
 answers go on from the file, or from the spool, and no byte of them is wrong."""
 
+import contextlib
 import os
 
 import pytest
 
 from client import Client, request
-from files import MB, pattern, write
+from files import KB, MB, pattern, write
 from server import GENERATE, running
 from test_generate import page
 
@@ -110,10 +111,11 @@ def test_version_is_gone(kind, tmp_path, slow, how):
 
 
 def pages(kind, folder, slow, check, **options):
+    keys = {"cache-size": CACHE, "worker-memory": 4 * CACHE, **options}
     config = write(folder / "sweet.conf", (
-        f"[sweet]\nlisten=127.0.0.1:0\nroot={folder}\ncache-size={CACHE}\nthreads=1\n"
-        f"log-level=info\nworker=/app={GENERATE}\nworkers=1\nworker-memory={4 * CACHE}\n"
-        f"{''.join(f'{key}={value}{chr(10)}' for key, value in options.items())}").encode())
+        f"[sweet]\nlisten=127.0.0.1:0\nroot={folder}\nthreads=1\n"
+        f"log-level=info\nworker=/app={GENERATE}\nworkers=1\n"
+        f"{''.join(f'{key}={value}{chr(10)}' for key, value in keys.items())}").encode())
     with running(kind, None, "--config", config, listen=None) as server:
         check(server)
 
@@ -150,6 +152,76 @@ def test_spool_is_full(kind, tmp_path, slow):
         assert cut >= 1
 
     pages(kind, tmp_path, slow, check, **{"spool-size": "1M"})
+
+
+def test_memory_of_a_program(kind, tmp_path, slow):
+    """Of one that has less than the cache a part is held, too."""
+    def check(server):
+        clients = []
+        for number in range(COUNT):
+            clients.append(slow(server, f"/app?size={SIZE}"))
+            # It has memory for five at once, and may hold two.
+            if number % 3 == 2:
+                server.wait_status(lambda status, least=number - 1:
+                                   status["slow"]["to_spool"] >= least)
+        with Client(server.port) as client:
+            assert client.get("/app?size=1000").body == page(1000)
+        for client in clients:
+            read_whole(client, page(SIZE))
+        assert server.status()["slow"]["reset"] == 0
+
+    pages(kind, tmp_path, slow, check, **{"cache-size": "256M", "worker-memory": "16M"})
+
+
+def test_sockets_take_little(kind, tmp_path, slow):
+    """Of a client that has not read anything: what its window allows, and a bound."""
+    files(tmp_path)
+    with serve(kind, tmp_path) as server:
+        clients = [slow(server, f"/file{number}") for number in range(COUNT)]
+        seen = wait_slow(server, to_files=1)
+        # Its window is a few KB; the system fills up its last segment, of 64 KB.
+        assert 0 < seen["socket_bytes"] <= COUNT * (128 + 16) * KB
+        for number, client in enumerate(clients):
+            read_whole(client, pattern(SIZE, seed=number))
+            client.close()
+        server.wait_status(lambda status: status["slow"]["socket_bytes"] == 0)
+
+
+def test_readers_that_stop(kind, tmp_path, slow):
+    """What was lent to them stays as it was until it is acknowledged."""
+    paths = files(tmp_path)
+    with serve(kind, tmp_path) as server:
+        clients = [slow(server, "/" + path.name) for path in paths]
+        for client in clients:
+            while len(client.data) < SIZE // 3:
+                client.more()
+        wait_slow(server)
+        whole = 0
+        for number, client in enumerate(clients):
+            with contextlib.suppress(ConnectionResetError):
+                read_whole(client, pattern(SIZE, seed=number))
+                whole += 1
+        assert whole >= COUNT // 2
+        server.wait_status(lambda status: status["slow"]["held_bytes"] == 0)
+
+
+def test_socket_memory(kind, tmp_path, slow):
+    """Beyond it the slowest are reset, and who reads is not."""
+    most, count = 8 * MB, 16 * COUNT
+    files(tmp_path)
+    with serve(kind, tmp_path, "--threads", 1, "--socket-memory", most) as server:
+        clients = [slow(server, f"/file{number % COUNT}") for number in range(count)]
+        server.wait_status(lambda status: status["slow"]["reset"] > 0)
+        assert server.errors.wait(r"too slow for its answer: resetting \(socket-memory is reached")
+        with Client(server.port) as client:
+            assert client.get("/file0").body == pattern(SIZE, seed=0)
+        assert server.status()["slow"]["socket_bytes"] <= most
+        whole = 0
+        for number, client in enumerate(clients):
+            with contextlib.suppress(ConnectionResetError):
+                read_whole(client, pattern(SIZE, seed=number % COUNT))
+                whole += 1
+        assert count // 4 < whole < count
 
 
 def test_clients_go_away(kind, tmp_path, slow):
