@@ -150,13 +150,24 @@ static bool program_is_over(const struct program *program)
 	return program && program->bytes > program->most;
 }
 
+/* Several clients have more than it can wait for; one alone may be a fast one. */
+static bool program_is_full(const struct program *program)
+{
+	return program && program->units > 1 && program->bytes > program->most + program->most / 2;
+}
+
+static const struct program *program_of(const struct connection *connection)
+{
+	const struct held *held =
+		g_hash_table_lookup(connection->server->held, &connection->slow_id);
+
+	return held->program;
+}
+
 /* Whether the unit that the connection waits on lies where too much is held. */
 static bool is_over(const struct connection *connection)
 {
-	const struct server *server = connection->server;
-	const struct held *held = g_hash_table_lookup(server->held, &connection->slow_id);
-
-	return cache_is_over(server->site) || program_is_over(held->program);
+	return cache_is_over(connection->server->site) || program_is_over(program_of(connection));
 }
 
 static void enlist(struct connection *connection)
@@ -518,7 +529,8 @@ static void shed(struct loop_task *task)
 				break;
 			if (!is_over(connection))
 				continue;
-			if (loop_now_ms(server->loop) - connection->slow_ms < PROGRAM_MS) {
+			if (loop_now_ms(server->loop) - connection->slow_ms < PROGRAM_MS &&
+			    !program_is_full(program_of(connection))) {
 				loop_timer_start(server->loop, &server->slow_timer, PROGRAM_MS,
 						 shed_again);
 				break;

@@ -8,8 +8,8 @@
  * copies, so that a client that never reads keeps no page of the cache in its
  * socket.  A client whose socket is full, and that has acknowledged more than a
  * system takes by itself, reads: pages are lent from then on, and the bound
- * becomes NEAR for a peer on this machine, or doubles each time up to FAR (for
- * both see libnabc/transmit.c).
+ * becomes NEAR for a peer on this machine, and while many bytes are in sockets;
+ * or it doubles each time up to FAR (for both see libnabc/transmit.c).
  *
  * The bytes that sockets hold are counted, for all threads together.  Beyond
  * three quarters of socket-memory each thread that has more than its share
@@ -36,18 +36,6 @@ static void set_bound(struct connection *connection, int bytes)
 	connection->unsent_bound = bytes;
 	/* A Unix socket has none. */
 	(void)setsockopt(connection->fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof(bytes));
-}
-
-/* The socket is full again. */
-static void grow(struct connection *connection)
-{
-	if (connection->near) {
-		if (!connection->reads)
-			set_bound(connection, NEAR);
-	} else if (connection->unsent_bound < FAR) {
-		set_bound(connection, connection->unsent_bound * 2);
-	}
-	connection->reads = true;
 }
 
 /* --- the sum ---------------------------------------------------------------------- */
@@ -196,6 +184,21 @@ static void look(struct connection *connection)
 	}
 }
 
+/*
+ * The socket is full.  When sockets hold half of what they may, more unsent bytes
+ * are what others will need, and a client whose socket is never empty loses nothing.
+ */
+static void grow(struct connection *connection)
+{
+	if (sum(connection->server->site) > connection->server->site->unsent_most / 2 ||
+	    connection->near) {
+		if (connection->unsent_bound != NEAR)
+			set_bound(connection, NEAR);
+	} else if (connection->unsent_bound < FAR) {
+		set_bound(connection, connection->unsent_bound * 2);
+	}
+}
+
 /* --- for the other sources --------------------------------------------------------- */
 
 void connection_unsent_init(struct connection *connection, const struct sockaddr_storage *peer)
@@ -236,10 +239,11 @@ void connection_unsent_waits(struct connection *connection)
 	look(connection);
 	if (connection->acknowledged < READ_FROM)
 		return;
+	grow(connection);
 	/* How the rest leaves is decided now. */
 	if (!connection->reads)
 		connection->send.message.flags &= ~NC_SEND_COPY;
-	grow(connection);
+	connection->reads = true;
 }
 
 void connection_unsent_stops(struct connection *connection)
