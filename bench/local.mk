@@ -100,5 +100,6 @@ EXTRA_DIST += bench/kernel.h bench/kernel-count.c bench/kernel-dynamic.c bench/k
 	bench/kernel-peer.c bench/kernel-static.c bench/kernel-zc.c bench/lib/kernel.py \
 	bench/sections/kernel.md
 # What each of SWEET's caches is worth.
-EXTRA_DIST += bench/lib/large.py bench/sections/large.md
+EXTRA_DIST += bench/lib/large.py bench/sections/large.md \
+	bench/lib/slow.py bench/sections/slow.md
 EXTRA_DIST += bench/lib/breakdown.py bench/sections/breakdown.md

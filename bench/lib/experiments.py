@@ -9,8 +9,8 @@ import shutil
 import sys
 
 from . import (architectures, breakdown, checksum, dynamic, fixed, idle, kernel, large, latency,
-               library, load, packets, pipe, plot, process, reload, replacement, report, scaling, sendfile,
-               specweb, surge, tracereplay, tux)
+               library, load, packets, pipe, plot, process, reload, replacement, report, scaling,
+               sendfile, slow, specweb, surge, tracereplay, tux)
 from .process import Failure
 
 EXPERIMENTS = {}
@@ -230,6 +230,13 @@ def three_caches(context):
             idle)
 def idle_connections(context):
     idle.measure(context)
+
+
+@experiment("slow", None,
+            "2,000 clients that hardly read: what others keep, memory, and every byte", slow,
+            root=True)
+def slow_readers(context):
+    slow.measure(context)
 
 
 @experiment("reload", None, "a million requests while the configuration changes: none may fail")
