@@ -15,8 +15,8 @@ import pytest
 from client import Client
 from examples import SOURCES, library_environment
 from fastcgi import APPLICATION
-from files import write
-from responder import Application
+from files import MB, write
+from responder import STDOUT, Application, end, record
 from server import TIMEOUT, running
 from test_fastcgi import fetch
 from test_nabc_py import python
@@ -93,6 +93,7 @@ def serve(kind, tmp_path):
                 address = app.address
             conf = write(tmp_path / "conf",
                          f"[sweet]\nroot={tmp_path}\nthreads=1\ncache-socket={tmp_path}/cache\n"
+                         "max-body=4M\n"
                          f"[pool app]\nprotocol=fastcgi\nupstream={address}\n{keys}"
                          "[path /app]\npool=app\n".encode())
             server = stack.enter_context(running(kind, None, "--config", conf))
@@ -159,24 +160,35 @@ def test_granted_over_tcp(serve):
 
 
 @pytest.mark.parametrize("may", [True, False])
-def test_answer_before_the_body(serve, may):
-    """All of it has come, and its connection has gone on, before anybody looks at it."""
-    answered = threading.Event()
+@pytest.mark.parametrize("length, first", [(1048000, 1048000), (3 * MB, 2 * MB)],
+                         ids=["whole", "pieces"])
+def test_answer_before_the_body(serve, may, length, first):
+    """The application answers and reads no body.  The server has the whole answer, and has
+    detached the connection, before it looks at the unit; of "pieces" the client sends the
+    rest of the body after the answer only."""
+    answered, over = threading.Event(), threading.Event()
 
     def early(asked):
         unit = asked.variables["QUERY_STRING"].encode()
-        asked.answer(b"", b"Content-Type: text/plain\r\nX-NABC-Cache-Id: %s\r\n" % unit)
+        # At once: the server may close the connection of one that it refuses.
+        asked.send(record(STDOUT, b"Content-Type: text/plain\r\nX-NABC-Cache-Id: %s\r\n\r\n" % unit)
+                   + record(STDOUT) + end())
         answered.set()
+        over.wait(TIMEOUT)
+        return False
 
     server = serve("unix", "request-buffering=off\n", early)
     unit = put(server, more="nabc.grant(unit, nabc.USER, int(sys.argv[2]))\n" if may else "",
                arguments=[os.geteuid()])
-    with Client(server.port) as client:
-        client.send(f"POST /app?{unit} HTTP/1.1\r\nHost: x\r\nContent-Length: 1048000\r\n\r\n"
-                    .encode() + bytes(800000))
-        answered.wait(TIMEOUT)
-        client.send(bytes(248000))
-        got = client.response()
+    try:
+        with Client(server.port) as client:
+            client.send(f"POST /app?{unit} HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n"
+                        .encode() + bytes(first))
+            assert answered.wait(TIMEOUT)
+            client.send(bytes(length - first))
+            got = client.response()
+    finally:
+        over.set()
     assert (got.status, got.body) == (200, SECRET) if may else got.status == 502
 
 
