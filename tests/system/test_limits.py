@@ -4,6 +4,7 @@
 import contextlib
 import email.utils
 import json
+import select
 import socket
 import time
 
@@ -11,7 +12,7 @@ import pytest
 
 from client import Client, Closed, fetch, request
 from files import KB, MB, pattern, write
-from server import GENERATE, OBEY, SOON, TIMEOUT, VALGRIND, Server, inside, running, sanitized
+from server import GENERATE, OBEY, TIMEOUT, VALGRIND, Server, inside, running, sanitized
 
 BIG = pattern(12 * MB)  # more than the kernel keeps for a client that does not read
 
@@ -38,24 +39,14 @@ def hasty(kind, root):
         yield server
 
 
-@pytest.fixture(scope="module")
-def hasty_one(root):
-    """Of one kind, where the kind cannot matter: the timer is the same for all."""
-    with serve("epoll", root, *HASTY) as server:
-        yield server
-
-
-def trickle(client, data, pause=0.1):
-    """Sends byte by byte until the server has said something."""
-    client.socket.settimeout(pause)
+def trickle(server, clock, client, data):
+    """Sends byte by byte, a tenth of a limit apart, until the server has said something."""
     for byte in data:
         client.send(bytes([byte]))
-        try:
-            client.more()
-            break
-        except TimeoutError:
-            continue
-    client.socket.settimeout(20)
+        server.forward(clock.limit / 10)
+        if select.select([client.socket], [], [], 0)[0]:
+            return
+    pytest.fail("the server waits for more")
 
 
 def test_slow_in_every_way(hasty):
@@ -79,18 +70,20 @@ def test_slow_in_every_way(hasty):
         client.close()
 
 
-def test_head_that_trickles(hasty_one):
-    with Client(hasty_one.port) as client:
+def test_head_that_trickles(root, clock):
+    with serve("epoll", root, f"--header-timeout={clock.limit}s", "--threads", 1,
+               clock=clock) as server, Client(server.port) as client:
         client.get("/")
-        trickle(client, request("/", fields="A: " + "b" * 1000 + "\r\n"))
+        trickle(server, clock, client, request("/")[:20])
         assert client.response().status == 408
         assert client.at_end()
 
 
-def test_body_that_trickles(hasty_one):
-    with Client(hasty_one.port) as client:
+def test_body_that_trickles(root, clock):
+    with serve("epoll", root, f"--body-timeout={clock.limit}s", "--threads", 1,
+               clock=clock) as server, Client(server.port) as client:
         client.send(b"POST /obey/upload HTTP/1.1\r\nHost: test\r\nContent-Length: 1000\r\n\r\n")
-        trickle(client, b"x" * 1000)
+        trickle(server, clock, client, b"x" * 20)
         assert client.response().status == 408
         assert client.at_end()
 
@@ -108,27 +101,28 @@ def test_body_that_moves(root, clock):
         assert client.response().body == data
 
 
-def test_answers(root):
-    """One that nobody takes is cut, one that is taken slowly is not.  In real time: how much a
-    slow client takes at once is decided by timers of the kernel's."""
-    with serve("epoll", root, f"--send-timeout={4 * SOON}s") as server, \
-            Client(server.port, 4 * KB) as deaf, Client(server.port, 16 * KB) as slow:
+def test_answers(root, clock):
+    """One that nobody takes is cut, one that is taken slowly is not."""
+    with serve("epoll", root, f"--send-timeout={clock.limit}s", "--threads", 1,
+               clock=clock) as server, \
+            Client(server.port, 4 * KB) as deaf, Client(server.port, 64 * KB) as slow:
         deaf.send(request("/big"))
         slow.send(request("/big"))
         assert b" 200 " in slow.head()
         server.wait_status(lambda status: status["connections"]["sending"] == 2)
-        deadline = time.monotonic() + TIMEOUT
-        # Both, and the one that asks: between two pieces of a file neither is sending.
-        while server.status()["connections"]["open"] >= 3:
-            assert time.monotonic() < deadline
-            slow.more(4 * KB)
-            time.sleep(0.1)
+        taken = b""
+        # The first period of each only measures; in the others slow takes more than its buffers
+        # have, so that the server has seen some of it leave.
+        for period in range(4):
+            # Both, and the one that asks: between two pieces of a file neither is sending.
+            if period < 2:
+                assert server.status()["connections"]["open"] == 3
+            server.forward(1.1 * clock.limit)
+            taken += slow.take(MB)
+        server.wait_status(lambda status: status["connections"]["open"] == 2)
         with pytest.raises((Closed, ConnectionResetError)):
             deaf.response()
-        for _ in range(8):
-            slow.more(4 * KB)
-            time.sleep(0.1)
-        assert slow.take(len(BIG)) == BIG
+        assert taken + slow.take(len(BIG) - len(taken)) == BIG
 
 
 def test_requests_of_a_connection(root):
