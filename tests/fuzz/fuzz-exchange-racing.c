@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * fuzz-exchange-racing.c - a worker that writes its queue and its table in the
- * very moment in which the server reads them.  The input is what it writes; the
- * server takes answers meanwhile, of which some are good ones.
+ * very moment in which the server reads them, and the number of requests that it
+ * has begun with.  The input is what it writes; the server takes answers
+ * meanwhile, of which some are good ones, and submits and withdraws requests.
  */
+#include <limits.h>
+
 #include "racer.h"
 #include "server.h"
 
@@ -16,7 +19,13 @@ static void add_write(struct input *input)
 	struct nc_queue_shared *queue = server_lane.responses.shared;
 	uint64_t word = input_number(input, where & 1 ? 8 : 2);
 	struct nc_unit_shared *entry = server_entry(place / 4 % SERVER_SLOTS);
+	struct nc_queue_shared *requests = server_lane.requests.shared;
 
+	if (where & 8) {
+		racer_add(where & 2 ? &requests->tail : &requests->told,
+			  where & 4 ? word : NC_LANE_BEGUN + place);
+		return;
+	}
 	switch (where >> 1 & 3) {
 	case 0:
 		racer_add(&queue->head, word);
@@ -72,6 +81,22 @@ static bool take(void)
 	return result >= 0;
 }
 
+/* Of every two one has a body.  False: the server would end it. */
+static bool submit_and_withdraw(unsigned round)
+{
+	unsigned left = UINT_MAX;
+	int result;
+
+	for (unsigned i = 0; i < 2; i++)
+		(void)nc_exchange_send(server, 0, 2 * round + i, "A=b", 4, i ? NC_REQUEST_BODY : 0);
+	result = nc_exchange_withdraw(server, 0, round % 3, &left);
+	MUST(result == -EPROTO || (result >= 0 && (unsigned)result <= round % 3));
+	if (result < 0)
+		return false;
+	MUST((unsigned)result + left <= server->lane[0].submitted);
+	return true;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input input = {data, size};
@@ -85,7 +110,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	racer_start();
 	for (unsigned i = 0; i < ROUNDS && good; i++) {
 		push(i);
-		good = take() && nc_exchange_sleep(server, 0, 1) >= 0;
+		good = take() && submit_and_withdraw(i) && nc_exchange_sleep(server, 0, 1) >= 0;
 	}
 	racer_stop();
 	MUST(server->foreign->held == 0);

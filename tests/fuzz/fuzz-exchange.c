@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * fuzz-exchange.c - a worker that answers what it likes (libnabc/exchange.c,
- * flow.c, queue.c): what the server takes from it can be read and sent, are
- * bytes of that worker's own, and is all let go of in the end.
+ * exchange-tell.c, flow.c, queue.c): what the server takes from it can be read
+ * and sent, are bytes of that worker's own, and is all let go of in the end.
+ * Whatever the worker writes as the number of requests that it has begun with,
+ * the server withdraws requests that it has submitted, and no other.
  */
 #include "server.h"
+#include "withdraw.h"
 
 #define KEPT 8u
 
@@ -128,12 +131,26 @@ static void take(void)
 		let_go(0);
 }
 
+/* The worker begins with its next request, or writes another number. */
+static void claim(struct input *input, unsigned how)
+{
+	struct nc_queue *requests = &server_lane.requests;
+	uint64_t told = nc_queue_told(requests);
+
+	if (how & 8)
+		nc_queue_tell(requests, NC_LANE_BEGUN + (uint64_t)(int8_t)input_number(input, 1));
+	else
+		(void)nc_queue_claim(requests, &told, told + 1);
+}
+
 static void tell(struct input *input, unsigned how)
 {
 	struct NC_range piece = {.id = server_unit, .length = 10};
-	uint64_t tag = input_number(input, 1) % 8;
+	uint64_t tag = input_number(input, 1);
 
-	switch (how % 5) {
+	if ((how & 7) < 4)
+		tag %= 8;
+	switch (how & 7) {
 	case 0:
 		(void)nc_exchange_send(server, 0, tag, "A=b", 4, how & 8 ? NC_REQUEST_BODY : 0);
 		break;
@@ -145,6 +162,15 @@ static void tell(struct input *input, unsigned how)
 		break;
 	case 3:
 		(void)nc_exchange_cancel(server, 0, tag);
+		break;
+	case 4:
+		broken |= !withdraw_checked((unsigned)tag);
+		break;
+	case 5:
+		claim(input, how);
+		break;
+	case 6:
+		withdraw_check_untaken();
 		break;
 	default:
 		nc_exchange_wake(server, 0);

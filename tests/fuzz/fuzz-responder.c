@@ -113,6 +113,17 @@ static void scribble(struct input *input)
 		memcpy(queues.base + at, bytes, length);
 }
 
+/* The server takes requests back, or writes another number of those that were begun. */
+static void withdraw(struct input *input, unsigned how)
+{
+	uint64_t told = nc_queue_told(&lane.requests), number = input_number(input, 1);
+
+	if (how & 8)
+		nc_queue_tell(&lane.requests, NC_LANE_BEGUN + (uint64_t)(int8_t)number);
+	else
+		(void)nc_queue_claim(&lane.requests, &told, told + number % 8);
+}
+
 /* The variables of the last one are there until the next is accepted. */
 static void accept_one(void)
 {
@@ -179,6 +190,9 @@ static void act(struct input *input)
 		break;
 	case 4:
 		accept_one();
+		break;
+	case 7:
+		withdraw(input, choice >> 3);
 		break;
 	default:
 		if (request_count)

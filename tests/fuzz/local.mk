@@ -215,4 +215,5 @@ endif
 .PHONY: fuzz
 
 EXTRA_DIST += tests/fuzz/README.md tests/fuzz/fuzz.sh tests/fuzz/corpus tests/fuzz/dictionary \
-	tests/fuzz/descriptors.h tests/fuzz/head.h tests/fuzz/racer.h tests/fuzz/server.h tests/fuzz/stranger.h tests/fuzz/theirs.h
+	tests/fuzz/descriptors.h tests/fuzz/head.h tests/fuzz/racer.h tests/fuzz/server.h tests/fuzz/stranger.h tests/fuzz/theirs.h \
+	tests/fuzz/withdraw.h

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * withdraw.h - what must hold when a server takes requests back, whatever
+ * number of begun requests it finds in the memory that the worker writes.
+ */
+#ifndef FUZZ_WITHDRAW_H
+#define FUZZ_WITHDRAW_H
+
+#include <limits.h>
+#include <stdint.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <identity.h>
+
+#include "server.h"
+
+/* Those that the number leaves; or -EPROTO. */
+static inline int64_t withdraw_waiting(uint64_t told)
+{
+	uint64_t submitted = server->lane[0].submitted, begun = told - NC_LANE_BEGUN;
+
+	return begun > submitted || submitted - begun > INT_MAX ? -EPROTO
+								: (int64_t)(submitted - begun);
+}
+
+/* Flows of bodies of the requests from the first to the last; all of them: 1, UINT64_MAX. */
+static inline unsigned withdraw_flows(uint64_t first, uint64_t last)
+{
+	const struct nc_flows *flows = &server->lane[0].flows;
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < flows->count; i++)
+		count += flows->all[i].body && flows->all[i].number >= first &&
+			 flows->all[i].number <= last;
+	return count;
+}
+
+/* While nobody else writes.  False: the server would end the worker. */
+static inline bool withdraw_checked(unsigned most)
+{
+	const struct nc_flows *flows = &server->lane[0].flows;
+	uint64_t told = nc_queue_told(&server_lane.requests), first = told - NC_LANE_BEGUN + 1;
+	int64_t waiting = withdraw_waiting(told), count = waiting < most ? waiting : most;
+	unsigned left = UINT_MAX, before = flows->count, begun = 0;
+	unsigned dropped = count > 0 ? withdraw_flows(first, first + (uint64_t)count - 1) : 0;
+	int result = nc_exchange_withdraw(server, 0, most, &left);
+
+	if (waiting < 0) {
+		MUST(result == -EPROTO && nc_queue_told(&server_lane.requests) == told);
+		MUST(flows->count == before);
+		return false;
+	}
+	MUST(result == count && left == waiting - count);
+	MUST(nc_queue_told(&server_lane.requests) == told + (uint64_t)count);
+	MUST(flows->count == before - dropped);
+	MUST(count == 0 || withdraw_flows(first, first + (uint64_t)count - 1) == 0);
+	for (unsigned i = 0; i < flows->count; i++)
+		begun += flows->all[i].begun;
+	MUST(flows->begun == begun);
+	return true;
+}
+
+/* A process that has ended, for good: its pidfd. */
+static inline int withdraw_ended_process(void)
+{
+	static int ended = -1;
+	pid_t pid;
+
+	if (ended >= 0)
+		return ended;
+	pid = fork();
+	MUST(pid >= 0);
+	if (pid == 0)
+		_exit(0);
+	ended = nc_identity_open(pid);
+	MUST(ended >= 0 && waitpid(pid, NULL, 0) == pid);
+	/* Not one that the target has left open. */
+	server_descriptors++;
+	return ended;
+}
+
+/* What a worker that has ended never began with is the same number. */
+static inline void withdraw_check_untaken(void)
+{
+	server->process.pidfd = withdraw_ended_process();
+	MUST(nc_exchange_untaken(server, 0) ==
+	     withdraw_waiting(nc_queue_told(&server_lane.requests)));
+	server->process.pidfd = -1;
+	MUST(nc_exchange_untaken(server, 0) == -EBUSY);
+}
+
+#endif
