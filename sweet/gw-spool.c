@@ -9,7 +9,7 @@
 #include <glib.h>
 
 #include <gw-spool.h>
-#include <spool.h>
+#include <spool-unit.h>
 
 #define WRITES_MAX 2u /* under way: what they write is in memory still */
 
@@ -28,14 +28,6 @@ struct put {
 	struct gw_spool *spool;
 	struct gw_window *window;
 	struct iovec runs[];
-};
-
-struct fetch {
-	struct spool_op op; /* must be first */
-	struct gw_spool *spool;
-	struct iovec bytes;
-	NC_handle handle;
-	bool filled;
 };
 
 static struct spools *spools_of(const struct gw_stream *stream)
@@ -150,15 +142,6 @@ bool gw_spool_put(struct gw_stream *stream, struct gw_window *window)
 
 /* --- out ----------------------------------------------------------------------------------------- */
 
-static void dropped_fetch(struct spool_op *op)
-{
-	struct fetch *fetch = (struct fetch *)op;
-
-	if (!fetch->filled)
-		(void)NC_free(&fetch->handle);
-	free(fetch);
-}
-
 /* The first in the line has no more: it goes, and the spool with the last of them. */
 static void drop_first(struct gw_spool *spool)
 {
@@ -178,16 +161,16 @@ static void drop_first(struct gw_spool *spool)
 
 static void was_fetched(struct spool_op *op, int result)
 {
-	struct fetch *fetch = (struct fetch *)op;
-	struct gw_spool *spool = fetch->spool;
+	struct spool_unit *unit = (struct spool_unit *)op;
+	struct gw_spool *spool = unit->user;
 	struct gw_stream *stream = spool->stream;
 	struct gw_window *window = NULL;
 	char fault[128];
 
 	spool->fetching = false;
 	if (!result) {
-		fetch->filled = true;
-		window = gw_window_of(&fetch->handle, fetch->bytes.iov_len, &result);
+		unit->taken = true;
+		window = gw_window_of(&unit->handle, unit->bytes.iov_len, &result);
 	}
 	if (!window) {
 		g_snprintf(fault, sizeof(fault), "reading its answer from the spool: %s",
@@ -206,37 +189,13 @@ int gw_spool_fetch(struct gw_stream *stream)
 {
 	struct gw_spool *spool = stream->spool;
 	const struct gw_window *first = stream->first;
-	struct fetch *fetch;
-	size_t run;
 	int error;
 
 	if (spool->fetching)
 		return 0;
-	fetch = calloc(1, sizeof(*fetch));
-	if (!fetch)
-		return -ENOMEM;
-	fetch->spool = spool;
-	fetch->bytes.iov_len = (size_t)MIN(first->stored, GW_WINDOW);
-	fetch->op = (struct spool_op){.iov = &fetch->bytes,
-				      .count = 1,
-				      .offset = first->offset,
-				      .done = was_fetched,
-				      .drop = dropped_fetch};
-	/* One fragment, so that it is read at once. */
-	if (NC_alloc_kind(&fetch->handle, fetch->bytes.iov_len, GW_WINDOW,
-			  NC_KIND_RECYCLED | NC_KIND_UNSUMMED) < 0) {
-		error = -errno;
-		free(fetch);
-		return error;
-	}
-	fetch->bytes.iov_base = NC_fragment(&fetch->handle, 0, &run);
-	error = fetch->bytes.iov_base && run >= fetch->bytes.iov_len
-			? spool_read(spool->spool, &fetch->op)
-			: -ENOMEM;
-	if (error)
-		dropped_fetch(&fetch->op);
-	else
-		spool->fetching = true;
+	error = spool_unit_read(spool->spool, first->offset, (size_t)MIN(first->stored, GW_WINDOW),
+				GW_WINDOW, was_fetched, spool);
+	spool->fetching = !error;
 	return error;
 }
 

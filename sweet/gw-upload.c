@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include <gw-upload.h>
-#include <spool.h>
+#include <spool-unit.h>
 
 #define PART ((size_t)256 * 1024) /* bytes, of those that are read back */
 #define WRITES_MAX 2u		  /* under way, while the client may go on */
@@ -24,14 +24,12 @@ struct gw_upload {
 	bool whole, paused; /* no more comes; it may when a write has ended */
 };
 
-/* What is written or read; it outlives the call if it must. */
-struct part {
+/* A piece that is written; it outlives the call if it must. */
+struct piece {
 	struct spool_op op; /* must be first */
 	struct gw_upload *upload;
 	struct iovec bytes;
-	size_t unit; /* that is written; 0 */
-	bool filled;
-	NC_handle handle; /* that is read into */
+	size_t unit;
 };
 
 /* For the operator. */
@@ -45,19 +43,6 @@ static void tell(const struct gw_upload *upload, int error)
 		    error == -EDQUOT ? "spool-size is reached" : strerror(-error));
 }
 
-static struct part *new_part(struct gw_upload *upload, void *bytes, size_t length)
-{
-	struct part *part = calloc(1, sizeof(*part));
-
-	if (!part)
-		return NULL;
-	part->upload = upload;
-	part->bytes = (struct iovec){bytes, length};
-	part->op.iov = &part->bytes;
-	part->op.count = 1;
-	return part;
-}
-
 /* --- in ------------------------------------------------------------------------------------ */
 
 static int start_read(struct gw_upload *upload);
@@ -65,16 +50,16 @@ static void read_part(struct gw_upload *upload);
 
 static void dropped_write(struct spool_op *op)
 {
-	struct part *part = (struct part *)op;
+	struct piece *piece = (struct piece *)op;
 
-	(void)NC_release(part->unit);
-	(void)NC_destroy(part->unit);
-	free(part);
+	(void)NC_release(piece->unit);
+	(void)NC_destroy(piece->unit);
+	free(piece);
 }
 
 static void written(struct spool_op *op, int result)
 {
-	struct gw_upload *upload = ((struct part *)op)->upload;
+	struct gw_upload *upload = ((struct piece *)op)->upload;
 
 	upload->writes--;
 	if (result < 0) {
@@ -94,21 +79,25 @@ static int write_piece(struct gw_upload *upload, size_t length)
 	struct transaction *transaction = upload->call->transaction;
 	size_t run;
 	const void *bytes = NC_data(NULL, transaction->upload, 0, &run);
-	struct part *part;
+	struct piece *piece;
 	int error;
 
 	/* A body's unit is in one piece. */
 	if (!bytes || run < length)
 		return -ENOMEM;
-	part = new_part(upload, (void *)(uintptr_t)bytes, length);
-	if (!part)
+	piece = calloc(1, sizeof(*piece));
+	if (!piece)
 		return -ENOMEM;
-	part->unit = transaction->upload;
-	part->op.done = written;
-	part->op.drop = dropped_write;
-	error = spool_append(upload->spool, &part->op);
+	piece->upload = upload;
+	piece->bytes = (struct iovec){(void *)(uintptr_t)bytes, length};
+	piece->op.iov = &piece->bytes;
+	piece->op.count = 1;
+	piece->op.done = written;
+	piece->op.drop = dropped_write;
+	piece->unit = transaction->upload;
+	error = spool_append(upload->spool, &piece->op);
 	if (error) {
-		free(part);
+		free(piece);
 		return error;
 	}
 	transaction->upload = 0;
@@ -164,24 +153,15 @@ int gw_upload_take(struct gw_call *call)
 
 /* --- out ------------------------------------------------------------------------------------ */
 
-static void dropped_read(struct spool_op *op)
-{
-	struct part *part = (struct part *)op;
-
-	if (!part->filled)
-		(void)NC_free(&part->handle);
-	free(part);
-}
-
 /* The unit of the part becomes the transaction's upload.  0 or -errno. */
-static int hand_part(struct gw_upload *upload, struct part *part)
+static int hand_part(struct gw_upload *upload, struct spool_unit *part)
 {
 	struct transaction *transaction = upload->call->transaction;
 	int error = NC_insert(&part->handle) < 0 || NC_hold(NC_cache_id(&part->handle)) < 0 ? -errno
 											    : 0;
 	size_t unit = error ? 0 : NC_cache_id(&part->handle);
 
-	part->filled = true;
+	part->taken = true;
 	(void)NC_free(&part->handle);
 	if (error)
 		return error;
@@ -200,8 +180,8 @@ static int hand_part(struct gw_upload *upload, struct part *part)
 
 static void was_read(struct spool_op *op, int result)
 {
-	struct part *part = (struct part *)op;
-	struct gw_upload *upload = part->upload;
+	struct spool_unit *part = (struct spool_unit *)op;
+	struct gw_upload *upload = part->user;
 	struct gw_call *call = upload->call;
 
 	if (!result)
@@ -221,28 +201,11 @@ static void was_read(struct spool_op *op, int result)
 
 static int start_read(struct gw_upload *upload)
 {
-	size_t most = MIN(PART, upload->call->transaction->server->site->max_unit), run;
-	size_t length = (size_t)MIN(upload->length - upload->next, most);
-	struct part *part = new_part(upload, NULL, length);
-	int error;
+	size_t most = MIN(PART, upload->call->transaction->server->site->max_unit);
 
-	if (!part)
-		return -ENOMEM;
-	part->op.offset = upload->next;
-	part->op.done = was_read;
-	part->op.drop = dropped_read;
-	/* One fragment, so that it is read at once. */
-	if (NC_alloc_kind(&part->handle, length, PART, NC_KIND_RECYCLED | NC_KIND_UNSUMMED) < 0) {
-		error = -errno;
-		free(part);
-		return error;
-	}
-	part->bytes.iov_base = NC_fragment(&part->handle, 0, &run);
-	error = part->bytes.iov_base && run >= length ? spool_read(upload->spool, &part->op)
-						      : -ENOMEM;
-	if (error)
-		dropped_read(&part->op);
-	return error;
+	return spool_unit_read(upload->spool, upload->next,
+			       (size_t)MIN(upload->length - upload->next, most), PART, was_read,
+			       upload);
 }
 
 static void read_part(struct gw_upload *upload)

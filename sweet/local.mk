@@ -83,6 +83,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/loop-epoll.c \
 	sweet/helper.c sweet/helper.h \
 	sweet/spool.c sweet/spool.h \
+	sweet/spool-unit.c sweet/spool-unit.h \
 	sweet/docroot.c sweet/docroot.h \
 	sweet/folder.c sweet/folder.h \
 	sweet/filehead.c sweet/filehead.h \

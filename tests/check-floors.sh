@@ -110,7 +110,7 @@ config-settle
 config-read
 helper transaction access-log filehead respcache respcache-inside respcache-entry respcache-flight respcache-purge
 content-read spool
-content content-inside content-table content-fresh auth folder
+content content-inside content-table content-fresh auth folder spool-unit
 content-turn
 site
 server gw-place
