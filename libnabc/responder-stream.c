@@ -23,6 +23,9 @@ static int await_window(struct nc_responder *responder, const struct NC_request 
 		int error = nc_responder_pump(responder, request->lane);
 		struct nc_open_request *open = find(responder, request);
 
+		/* The server withdrew another one to which it gave the same tag. */
+		if (!open)
+			return error ? error : -EPROTO;
 		if (open->gone)
 			return -ECANCELED;
 		if (open->unsent < NC_WORKER_WINDOW)
@@ -100,8 +103,8 @@ int nc_responder_body(struct nc_responder *responder, const struct NC_request *r
 
 		error = nc_responder_pump(responder, request->lane);
 		open = find(responder, request);
-		inbox = open->inbox;
-		/* The server gave its tag to another one, which has no body. */
+		inbox = open ? open->inbox : NULL;
+		/* The server gave its tag to another one, which has no body or was withdrawn. */
 		if (!inbox)
 			return -EPROTO;
 		if (open->gone)

@@ -189,6 +189,28 @@ START_TEST(test_two_of_one_tag)
 }
 END_TEST
 
+/* The answer to one ends the other, and the one that is left is withdrawn. */
+START_TEST(test_withdrawn_of_one_tag)
+{
+	const struct NC_response begun = {.status = 200, .flags = NC_RESPONSE_MORE};
+	uint64_t told = NC_LANE_BEGUN + 1;
+	struct NC_request request;
+
+	ck_assert_int_eq(open_pair(1, NC_LANE_QUEUE, 256 << 10), 0);
+	nc_queue_tell(&lane.requests, NC_LANE_BEGUN);
+	submit_here(7);
+	ck_assert_int_eq(nc_responder_accept(responder, &request), 1);
+	ck_assert_int_eq(nc_responder_respond(responder, &request, &begun), 0);
+	submit_here(7);
+	ck_assert(nc_queue_claim(&lane.requests, &told, told + 1));
+	ck_assert_int_eq(nc_responder_send(responder, &request, NULL, 0, 0), 0);
+	ck_assert_int_eq(nc_responder_send(responder, &request, NULL, 0, 0), -EPROTO);
+	nc_responder_close(responder);
+	nc_cache_fini(&joined);
+	close_owner();
+}
+END_TEST
+
 static void *respond_until_full(void *context)
 {
 	struct NC_request request = {.tag = 1};
@@ -364,6 +386,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_accept_ends);
 	tcase_add_test(tcase, test_bad_requests);
 	tcase_add_test(tcase, test_two_of_one_tag);
+	tcase_add_test(tcase, test_withdrawn_of_one_tag);
 	tcase_add_test(tcase, test_respond_ends);
 	tcase_add_test(tcase, test_rings_for_several);
 	tcase_add_test(tcase, test_rings_when_full);
