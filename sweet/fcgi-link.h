@@ -50,6 +50,8 @@ struct fcgi_link {
 	void *user;
 	struct fcgi_link *next;
 	bool reading, closed;
+	bool permit;   /* it has one, see permits.h */
+	bool given_up; /* for another loop */
 	/* fcgi-link.c's: */
 	const struct fcgi_message *message; /* that is under way; NULL */
 	struct pieces pieces;		    /* of the body */

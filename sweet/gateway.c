@@ -149,6 +149,16 @@ void gateway_renew(const struct config *config)
 	}
 }
 
+void gateway_thread_ended(struct gateway *gateway, struct server *server)
+{
+	for (unsigned i = 0; i < gateway->pools->len; i++) {
+		struct gateway_pool *pool = gateway->pools->pdata[i];
+
+		if (pool->protocol->thread_ended)
+			pool->protocol->thread_ended(pool, server);
+	}
+}
+
 struct gateway *gateway_open(struct site *site)
 {
 	struct gateway *gateway = g_new0(struct gateway, 1);

@@ -47,17 +47,21 @@ struct gateway_pool {
 	_Atomic unsigned failing; /* processes that ended soon after their start */
 };
 
-/* What a protocol does; on the calls' thread, but for open, close and renew (the main one's). */
+/* What a protocol does; on the calls' thread if the main one is not said. */
 struct gw_protocol {
 	bool redirects;	   /* its programs may answer by another path */
 	bool takes_back;   /* calls that a program has not begun with: gw_take_back() */
 	bool wants_length; /* of a request's body: one without it comes as a whole */
+	/* Main thread, up to thread_ended(): */
 	/* Sets up what it keeps of a pool, before the first call.  0 or -errno. */
 	int (*open)(struct gateway_pool *pool);
 	/* No call can come any more: gateway_pool_ended() when all is given back but what close() does. */
 	void (*end)(struct gateway_pool *pool);
 	void (*close)(struct gateway_pool *pool); /* the threads do not use it */
 	void (*renew)(struct gateway_pool *pool); /* a reload has kept it; may be NULL */
+	/* A thread's loop has ended, and others go on; may be NULL. */
+	void (*thread_ended)(struct gateway_pool *pool, struct server *server);
+	/* On the call's thread: */
 	/* Hands a call on, with its variables; false: there is no room now.  Never answers at once. */
 	bool (*submit)(struct gw_call *call, const char *block, size_t length);
 	/*
@@ -107,6 +111,9 @@ int gateway_use(struct gateway *gateway, struct config *config, char **why);
  * renewed.  A pool that only requests of an earlier one use ends with those.
  */
 void gateway_renew(const struct config *config);
+
+/* The loop of a thread has ended, and others go on: they may have what it kept; main thread. */
+void gateway_thread_ended(struct gateway *gateway, struct server *server);
 
 /* By a protocol whose pool was to end. */
 void gateway_pool_ended(struct gateway_pool *pool);

@@ -72,7 +72,7 @@ static void complete(struct fcgi_link *link, struct gw_window *window,
 	/* From here on the link is free, whatever becomes of the call. */
 	own->last = link;
 	gw_fastcgi_detach(link);
-	if (keep)
+	if (keep && link->permit)
 		gw_fastcgi_rest(link);
 	else
 		gw_fastcgi_close_link(link);

@@ -15,6 +15,7 @@
 #include <fcgi-link.h>
 #include <fcgi-spawn.h>
 #include <gw-stream.h>
+#include <permits.h>
 #include <sender.h>
 
 struct fastcgi_thread;
@@ -23,6 +24,7 @@ struct fastcgi_thread;
 struct fastcgi_place {
 	struct fastcgi_thread *thread;
 	struct fcgi_link *resting; /* the last that was used is the first */
+	unsigned permits;	   /* for links that are about to be opened */
 };
 
 struct fastcgi_thread {
@@ -30,9 +32,11 @@ struct fastcgi_thread {
 	struct server *server;
 	struct loop_task end;
 	GPtrArray *links; /* all */
-	unsigned most;	  /* requests at an address */
-	unsigned keep_ms; /* that a link is used, and rests at most */
-	unsigned served;  /* requests, of processes that the server has started */
+	struct permit_user *user;
+	struct timer stall; /* since requests wait */
+	bool behind;	    /* they do, as far as we know */
+	unsigned keep_ms;   /* that a link is used, and rests at most */
+	unsigned served;    /* requests, of processes that the server has started */
 	struct fastcgi_place *places;
 	struct upstreams *upstreams;
 };
@@ -43,6 +47,7 @@ struct fastcgi_pool {
 	_Atomic unsigned leaving; /* threads that have not let go of it */
 	struct loop_task ended;
 	struct gateway_pool *pool;
+	struct permits permits; /* for links, one a thread's user */
 	unsigned count;
 	struct fastcgi_thread threads[];
 };
@@ -84,6 +89,12 @@ static inline bool fastcgi_is_local(const struct fcgi_link *link)
 	return ((const struct sockaddr *)&link->upstream->address.address)->sa_family == AF_UNIX;
 }
 
+/* Whether calls wait on the thread. */
+static inline bool fastcgi_is_behind(const struct fastcgi_thread *thread)
+{
+	return thread->pool->queues[thread->server->number].first;
+}
+
 static inline struct fastcgi_place *fastcgi_place_of(const struct fcgi_link *link)
 {
 	return link->upstream->own;
@@ -91,22 +102,29 @@ static inline struct fastcgi_place *fastcgi_place_of(const struct fcgi_link *lin
 
 /* --- gw-fastcgi-request.c --- */
 
-/* By who reads from it, at the end of that. */
+/* By who reads from it, at the end of that.  Its permit is given back. */
 void gw_fastcgi_close_link(struct fcgi_link *link);
 
-/* Takes the link from its call; its place has room for another. */
+/* Takes the link from its call. */
 void gw_fastcgi_detach(struct fcgi_link *link);
 
 /* Both. */
 void gw_fastcgi_drop(struct fcgi_link *link);
 
-/* The link has no call, and waits for one; or does not any more. */
+/*
+ * The link has no call, and waits for one, unless another loop is to have its
+ * permit: then it is closed.
+ */
 void gw_fastcgi_rest(struct fcgi_link *link);
+/* It does not wait any more. */
 void gw_fastcgi_forget(struct fcgi_link *link);
 void gw_fastcgi_idled(struct fcgi_link *link);
 
 /* Its application answers. */
 void gw_fastcgi_well(struct fcgi_link *link);
+
+/* A permit has come, or another loop needs one. */
+void gw_fastcgi_news(struct loop_task *task);
 
 /* See struct gw_protocol. */
 bool gw_fastcgi_submit(struct gw_call *call, const char *block, size_t length);

@@ -3,11 +3,14 @@
  * gw-fastcgi.c - see gw-fastcgi.h.
  */
 #include <errno.h>
+#include <sys/socket.h>
 
 #include <gw-fastcgi.h>
 #include <gw-fastcgi-inside.h>
 
-#define OWN_MS 3600000 /* a link is kept to an application that only this thread connects to */
+#define OWN_MS 3600000 /* a link is kept to an application that only this server connects to */
+
+static_assert(PERMIT_STALL_MS == GW_SLOW_MS, "requests of all pools move after the same time");
 
 /* --- a call's life ------------------------------------------------------------------------------ */
 
@@ -66,30 +69,33 @@ static void finish(struct gw_call *call)
 
 /* --- pools ---------------------------------------------------------------------------------------- */
 
-/*
- * Applications that the server starts have a connection of each process for
- * one of the threads, which keeps it, if there are enough of them.
- */
-static void share(struct fastcgi_thread *thread, unsigned number, unsigned threads)
+/* Each process that the server starts has one connection. */
+static unsigned permits_of(const struct pool_config *settings, unsigned threads)
 {
-	const struct pool_config *settings = thread->pool->settings;
-	unsigned processes = settings->processes;
+	return settings->command ? settings->processes : settings->in_flight * threads;
+}
 
-	thread->most = settings->in_flight;
-	thread->keep_ms = settings->keep_ms;
-	if (!settings->command)
-		return;
-	thread->most = MAX(1, processes * (number + 1) / threads - processes * number / threads);
-	if (processes >= threads)
-		thread->keep_ms = OWN_MS;
+/* Of the permits for an address; where there are less than threads, each may get one. */
+static unsigned share_of(const struct pool_config *settings, unsigned number, unsigned threads)
+{
+	uint64_t total = permits_of(settings, threads);
+
+	return (unsigned)MAX(1, total * (number + 1) / threads - total * number / threads);
 }
 
 static void open_thread(struct fastcgi_thread *thread, struct gateway_pool *pool,
 			struct server *server, const struct listen_address *addresses,
 			unsigned count)
 {
+	const struct pool_config *settings = pool->settings;
+	struct fastcgi_pool *all = pool->own;
+
 	thread->pool = pool;
 	thread->server = server;
+	thread->keep_ms = settings->command ? OWN_MS : settings->keep_ms;
+	thread->user = &all->permits.users[server->number];
+	thread->user->loop = server->loop;
+	thread->user->news.run = gw_fastcgi_news;
 	thread->links = g_ptr_array_new();
 	thread->places = g_new0(struct fastcgi_place, count);
 	thread->upstreams = g_malloc0(sizeof(*thread->upstreams) + count * sizeof(struct upstream));
@@ -101,8 +107,8 @@ static void open_thread(struct fastcgi_thread *thread, struct gateway_pool *pool
 		upstream->number = i;
 		upstream->own = &thread->places[i];
 		thread->places[i].thread = thread;
+		thread->user->parts[i].share = share_of(settings, server->number, all->count);
 	}
-	share(thread, server->number, pool->gateway->site->threads);
 }
 
 static int open_pool(struct gateway_pool *pool)
@@ -121,10 +127,12 @@ static int open_pool(struct gateway_pool *pool)
 	/* They were looked at when the configuration was read. */
 	for (count = 0; texts && texts[count] && count < UPSTREAMS_MAX; count++)
 		(void)address_parse(texts[count], &addresses[count]);
-	if (pool->settings->command) {
-		error = fcgi_spawn_open(&all->spawn, pool, &addresses[0]);
+	if (pool->settings->command)
 		count = 1;
-	}
+	permits_init(&all->permits, site->threads, count,
+		     permits_of(pool->settings, site->threads));
+	if (pool->settings->command)
+		error = fcgi_spawn_open(&all->spawn, pool, &addresses[0]);
 	if (error)
 		return error;
 	all->count = site->threads;
@@ -142,6 +150,19 @@ static void pool_ended(struct loop_task *task)
 		gw_processes_end(all->pool);
 	else
 		gateway_pool_ended(all->pool);
+}
+
+/* Of a thread whose loop has ended: that may hold the sockets themselves until it is closed. */
+static void close_resting(struct fastcgi_thread *thread)
+{
+	for (unsigned i = 0; i < thread->upstreams->count; i++) {
+		struct fcgi_link *link;
+
+		while ((link = thread->places[i].resting)) {
+			(void)shutdown(link->fd, SHUT_RDWR);
+			gw_fastcgi_idled(link);
+		}
+	}
 }
 
 /* The calls that are left fail: the server is at its end. */
@@ -167,6 +188,7 @@ static void end_thread(struct loop_task *task)
 		(struct fastcgi_thread *)((char *)task - offsetof(struct fastcgi_thread, end));
 	struct fastcgi_pool *all = thread->pool->own;
 
+	timer_stop(&thread->stall);
 	close_links(thread);
 	if (atomic_fetch_sub_explicit(&all->leaving, 1, memory_order_acq_rel) == 1)
 		loop_post(all->pool->gateway->main->loop, &all->ended);
@@ -176,6 +198,8 @@ static void end_pool(struct gateway_pool *pool)
 {
 	struct fastcgi_pool *all = pool->own;
 
+	/* What was posted before comes before the threads' ends. */
+	permits_close(&all->permits);
 	all->ended.run = pool_ended;
 	atomic_store_explicit(&all->leaving, all->count, memory_order_release);
 	for (unsigned i = 0; i < all->count; i++) {
@@ -188,9 +212,11 @@ static void close_pool(struct gateway_pool *pool)
 {
 	struct fastcgi_pool *all = pool->own;
 
+	permits_close(&all->permits);
 	for (unsigned i = 0; i < all->count; i++) {
 		struct fastcgi_thread *thread = &all->threads[i];
 
+		timer_stop(&thread->stall);
 		close_links(thread);
 		g_ptr_array_free(thread->links, TRUE);
 		g_free(thread->upstreams);
@@ -198,8 +224,19 @@ static void close_pool(struct gateway_pool *pool)
 	}
 	if (all->spawn)
 		fcgi_spawn_close(all->spawn);
+	permits_clear(&all->permits);
 	g_free(all);
 	pool->own = NULL;
+}
+
+/* Others have what it does not need any more. */
+static void thread_ended(struct gateway_pool *pool, struct server *server)
+{
+	struct fastcgi_pool *all = pool->own;
+	struct fastcgi_thread *thread = &all->threads[server->number];
+
+	permit_user_gone(thread->user);
+	close_resting(thread);
 }
 
 static void renew_pool(struct gateway_pool *pool)
@@ -224,6 +261,7 @@ const struct gw_protocol gw_fastcgi = {
 	.end = end_pool,
 	.close = close_pool,
 	.renew = renew_pool,
+	.thread_ended = thread_ended,
 	.is_hopeless = is_hopeless,
 	.submit = gw_fastcgi_submit,
 	.body = gw_fastcgi_body,

@@ -127,6 +127,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/gw-lane.c sweet/gw-lane.h \
 	sweet/gw-lane-answer.c sweet/gw-lane-inside.h \
 	sweet/gw-worker.c sweet/gw-worker.h \
+	sweet/permits.c sweet/permits.h \
 	sweet/fcgi-link.c sweet/fcgi-link.h \
 	sweet/passrights.c sweet/passrights.h \
 	sweet/fcgi-spawn.c sweet/fcgi-spawn.h \

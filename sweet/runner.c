@@ -9,6 +9,7 @@
 #include <glib.h>
 
 #include <connection.h>
+#include <gateway.h>
 #include <runner.h>
 
 #define DRAIN_STEP_MS 50
@@ -101,6 +102,7 @@ static void thread_ended(struct loop_task *task)
 	struct runner *first = &runner->siblings->all[0];
 
 	runner->siblings->running--;
+	gateway_thread_ended(runner->server.site->gateway, &runner->server);
 	if (first->drain_until_ms)
 		drain_check(&first->drain_check);
 }

@@ -22,30 +22,19 @@ static bool is_better(const struct upstream *one, const struct upstream *other, 
 	return one->in_use < other->in_use;
 }
 
-struct upstream *upstream_choose(struct upstreams *upstreams, uint64_t now_ms, unsigned most,
-				 uint64_t tried)
+struct upstream *upstream_choose(struct upstreams *upstreams, uint64_t now_ms, uint64_t out)
 {
 	struct upstream *best = NULL;
 
 	for (unsigned i = 0; i < upstreams->count; i++) {
 		struct upstream *at = &upstreams->all[(upstreams->turn + i) % upstreams->count];
 
-		if (at->in_use < most && !(tried & upstream_bit(at)) &&
-		    (!best || is_better(at, best, now_ms)))
+		if (!(out & upstream_bit(at)) && (!best || is_better(at, best, now_ms)))
 			best = at;
 	}
 	if (best)
 		upstreams->turn = best->number + 1;
 	return best;
-}
-
-bool upstreams_have_room(const struct upstreams *upstreams, unsigned most)
-{
-	for (unsigned i = 0; i < upstreams->count; i++) {
-		if (upstreams->all[i].in_use < most)
-			return true;
-	}
-	return false;
 }
 
 bool upstream_failed(struct upstream *upstream, uint64_t now_ms)

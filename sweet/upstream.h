@@ -32,14 +32,10 @@ struct upstreams {
 
 /*
  * The one to ask next: with the fewest requests of those that are well, or the
- * first whose time aside is over if none is.  Left out are those with `most`
- * requests and those in the set `tried`.  NULL: none is left.
+ * first whose time aside is over if none is.  Those in the set `out` are left
+ * out.  NULL: none is left.
  */
-struct upstream *upstream_choose(struct upstreams *upstreams, uint64_t now_ms, unsigned most,
-				 uint64_t tried);
-
-/* Whether any has less than `most` requests. */
-bool upstreams_have_room(const struct upstreams *upstreams, unsigned most);
+struct upstream *upstream_choose(struct upstreams *upstreams, uint64_t now_ms, uint64_t out);
 
 /* As an element of the set. */
 static inline uint64_t upstream_bit(const struct upstream *upstream)

@@ -21,9 +21,9 @@ static struct upstreams *make(unsigned count)
 }
 
 /* The number of the one chosen, -1: none. */
-static int chosen(struct upstreams *upstreams, uint64_t now, unsigned most, uint64_t tried)
+static int chosen(struct upstreams *upstreams, uint64_t now, uint64_t out)
 {
-	const struct upstream *upstream = upstream_choose(upstreams, now, most, tried);
+	const struct upstream *upstream = upstream_choose(upstreams, now, out);
 
 	return upstream ? (int)upstream->number : -1;
 }
@@ -33,7 +33,7 @@ START_TEST(test_turns)
 	struct upstreams *upstreams = make(3);
 
 	for (int i = 0; i < 9; i++)
-		ck_assert_int_eq(chosen(upstreams, 0, 1, 0), i % 3);
+		ck_assert_int_eq(chosen(upstreams, 0, 0), i % 3);
 	free(upstreams);
 }
 END_TEST
@@ -45,7 +45,7 @@ START_TEST(test_load)
 
 	upstreams->all[1].in_use = 5;
 	for (int i = 0; i < 14; i++) {
-		struct upstream *upstream = upstream_choose(upstreams, 0, 100, 0);
+		struct upstream *upstream = upstream_choose(upstreams, 0, 0);
 
 		ck_assert_uint_ne(upstream->number, i < 9 ? 1 : 3);
 		upstream->in_use++;
@@ -59,24 +59,6 @@ START_TEST(test_load)
 }
 END_TEST
 
-START_TEST(test_full)
-{
-	struct upstreams *upstreams = make(2);
-
-	upstreams->all[0].in_use = 2;
-	upstreams->all[1].in_use = 1;
-	ck_assert_int_eq(chosen(upstreams, 0, 2, 0), 1);
-	ck_assert_int_eq(chosen(upstreams, 0, 2, UINT64_C(1) << 1), -1);
-	ck_assert(upstreams_have_room(upstreams, 2));
-	upstreams->all[1].in_use = 2;
-	ck_assert(!upstreams_have_room(upstreams, 2));
-	ck_assert_int_eq(chosen(upstreams, 0, 2, 0), -1);
-	ck_assert_int_eq(chosen(upstreams, 0, 3, 0), 0);
-	ck_assert_int_eq(chosen(upstreams, 0, 3, 3), -1);
-	free(upstreams);
-}
-END_TEST
-
 START_TEST(test_failures)
 {
 	struct upstreams *upstreams = make(2);
@@ -85,11 +67,11 @@ START_TEST(test_failures)
 
 	ck_assert(upstream_failed(bad, now));
 	for (int i = 0; i < 4; i++)
-		ck_assert_int_eq(chosen(upstreams, now + aside - 1, 1, 0), 1);
+		ck_assert_int_eq(chosen(upstreams, now + aside - 1, 0), 1);
 	/* However much the other has to do. */
 	upstreams->all[1].in_use = 50;
-	ck_assert_int_eq(chosen(upstreams, now + aside - 1, 100, 0), 1);
-	ck_assert_int_eq(chosen(upstreams, now + aside, 100, 0), 0);
+	ck_assert_int_eq(chosen(upstreams, now + aside - 1, 0), 1);
+	ck_assert_int_eq(chosen(upstreams, now + aside, 0), 0);
 	/* Each failure takes longer, up to a bound; those at once count as one. */
 	for (int i = 0; i < 40; i++) {
 		now = bad->aside_until_ms;
@@ -101,7 +83,7 @@ START_TEST(test_failures)
 	ck_assert_uint_eq(aside, UPSTREAM_ASIDE_MAX_MS);
 	ck_assert(upstream_answered(bad));
 	ck_assert(!upstream_answered(bad));
-	ck_assert_int_eq(chosen(upstreams, now, 100, 0), 0);
+	ck_assert_int_eq(chosen(upstreams, now, 0), 0);
 	ck_assert(upstream_failed(bad, now));
 	ck_assert_uint_eq(bad->aside_until_ms, now + UPSTREAM_ASIDE_MS);
 	free(upstreams);
@@ -116,10 +98,10 @@ START_TEST(test_all_failed)
 	upstream_failed(&upstreams->all[0], 200);
 	upstream_failed(&upstreams->all[1], 100);
 	upstream_failed(&upstreams->all[2], 300);
-	ck_assert_int_eq(chosen(upstreams, 300, 1, 0), 1);
-	ck_assert_int_eq(chosen(upstreams, 300, 1, 2), 0);
-	ck_assert_int_eq(chosen(upstreams, 300, 1, 3), 2);
-	ck_assert_int_eq(chosen(upstreams, 300, 1, 7), -1);
+	ck_assert_int_eq(chosen(upstreams, 300, 0), 1);
+	ck_assert_int_eq(chosen(upstreams, 300, 2), 0);
+	ck_assert_int_eq(chosen(upstreams, 300, 3), 2);
+	ck_assert_int_eq(chosen(upstreams, 300, 7), -1);
 	free(upstreams);
 }
 END_TEST
@@ -130,13 +112,13 @@ START_TEST(test_most)
 	uint64_t tried = 0;
 
 	for (unsigned i = 0; i < UPSTREAMS_MAX; i++) {
-		struct upstream *upstream = upstream_choose(upstreams, 0, 1, tried);
+		struct upstream *upstream = upstream_choose(upstreams, 0, tried);
 
 		ck_assert_ptr_nonnull(upstream);
 		ck_assert(!(tried & upstream_bit(upstream)));
 		tried |= upstream_bit(upstream);
 	}
-	ck_assert_int_eq(chosen(upstreams, 0, 1, tried), -1);
+	ck_assert_int_eq(chosen(upstreams, 0, tried), -1);
 	free(upstreams);
 }
 END_TEST
@@ -145,7 +127,6 @@ static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_turns);
 	tcase_add_test(tcase, test_load);
-	tcase_add_test(tcase, test_full);
 	tcase_add_test(tcase, test_failures);
 	tcase_add_test(tcase, test_all_failed);
 	tcase_add_test(tcase, test_most);

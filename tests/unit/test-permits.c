@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-permits.c - unit tests of permits.c: who gets a permit, who is asked for
+ * one, and that none is lost or made.  The clock is the test's; in all but the
+ * last test the loops do not run, and the test runs what they are to.
+ */
+#include <permits.h>
+
+#include <string.h>
+
+#include "suite.h"
+
+#define USERS 3u
+#define TOTAL 3u
+#define LATER (PERMIT_STALL_MS + 1)
+
+static struct permits permits;
+static struct loop *loops[USERS];
+static unsigned told[USERS];
+
+static void count_news(struct loop_task *task)
+{
+	const struct permit_user *user =
+		(struct permit_user *)((char *)task - offsetof(struct permit_user, news));
+
+	told[user->number]++;
+	loop_stop(user->loop);
+}
+
+static void set_up(void)
+{
+	char why[128];
+
+	permits_init(&permits, USERS, 1, TOTAL);
+	memset(told, 0, sizeof(told));
+	for (unsigned i = 0; i < USERS; i++) {
+		loops[i] = loop_open(LOOP_EPOLL, LOOP_FEW, why, sizeof(why));
+		ck_assert_ptr_nonnull(loops[i]);
+		permits.users[i].loop = loops[i];
+		permits.users[i].news.run = count_news;
+		permits.users[i].parts[0].share = 1;
+	}
+}
+
+static unsigned sum(void)
+{
+	unsigned all = permits.free[0];
+
+	for (unsigned i = 0; i < USERS; i++)
+		all += permits.users[i].parts[0].held;
+	return all;
+}
+
+static void tear_down(void)
+{
+	ck_assert_uint_eq(sum(), TOTAL);
+	permits_clear(&permits);
+	for (unsigned i = 0; i < USERS; i++)
+		loop_close(loops[i]);
+}
+
+static struct permit_user *user(unsigned number)
+{
+	return &permits.users[number];
+}
+
+static bool has_news(unsigned number)
+{
+	return permits.users[number].posted;
+}
+
+static void take(unsigned number)
+{
+	ck_assert(permit_take(user(number), 0));
+}
+
+/* All for one. */
+static void take_all(unsigned number)
+{
+	for (unsigned i = 0; i < TOTAL; i++)
+		take(number);
+	ck_assert(!permit_take(user(number), 0));
+}
+
+START_TEST(test_free)
+{
+	take_all(0);
+	ck_assert(!permit_take(user(1), 0));
+	permit_give(user(0), 0, false);
+	take(1);
+	ck_assert(!permit_take(user(1), 0));
+	ck_assert(!has_news(0) && !has_news(1));
+}
+END_TEST
+
+/* Each gets one, in the order in which they began to wait. */
+START_TEST(test_first_come)
+{
+	take_all(0);
+	permit_wait(user(2), 0);
+	permit_wait(user(1), 0);
+	permit_wait(user(2), 5);
+	permit_give(user(0), 0, false);
+	ck_assert(has_news(2) && !has_news(1));
+	/* It is nobody else's before it has heard of it. */
+	ck_assert(!permit_take(user(0), 0) && !permit_take(user(1), 0));
+	permit_news_begin(user(2));
+	take(2);
+	permit_wait(user(2), 6);
+	permit_news_end(user(2));
+	permit_give(user(0), 0, false);
+	ck_assert(has_news(1) && !has_news(2));
+	take(1);
+	permit_give(user(0), 0, false);
+	ck_assert(has_news(2));
+	take(2);
+	ck_assert_uint_eq(atomic_load(&permits.waiting), 0);
+}
+END_TEST
+
+/* Who has less than its share gets an idle one at once; for others it takes a while. */
+START_TEST(test_idle)
+{
+	take(0);
+	take(1);
+	take(1);
+	permit_idles(user(1));
+	permit_wait(user(0), 0);
+	ck_assert(!has_news(1));
+	ck_assert(!permit_is_wanted(user(1), 0, false, 100));
+	permit_urge(user(0));
+	ck_assert(has_news(1));
+	ck_assert(permit_is_wanted(user(1), 0, false, 0));
+	ck_assert(!permit_is_wanted(user(0), 0, false, 0));
+	permit_news_begin(user(1));
+	/* It was used meanwhile: who waits for it is not forgotten when it idles again. */
+	permit_idles_no_more(user(1));
+	permit_news_end(user(1));
+	ck_assert(permit_is_wanted(user(1), 0, false, 0));
+	permit_wait_no_more(user(0));
+	ck_assert(!permit_is_wanted(user(1), 0, false, 100));
+	permit_idles(user(1));
+	permit_wait(user(2), 100);
+	ck_assert(has_news(1) && permit_is_wanted(user(1), 0, false, 100));
+	permit_idles_no_more(user(1));
+	permit_give(user(1), 0, true);
+	ck_assert(has_news(2));
+}
+END_TEST
+
+/* The next is asked when the first could not help. */
+START_TEST(test_asked_in_turn)
+{
+	take(1);
+	take(2);
+	take(2);
+	permit_idles(user(1));
+	permit_idles(user(2));
+	permit_wait(user(0), 0);
+	ck_assert(has_news(1) && !has_news(2));
+	permit_news_begin(user(1));
+	permit_idles_no_more(user(1));
+	permit_news_end(user(1));
+	ck_assert(!has_news(1) && has_news(2));
+	permit_news_begin(user(2));
+	ck_assert(permit_is_wanted(user(2), 0, false, 0));
+	permit_idles_no_more(user(2));
+	permit_give(user(2), 0, true);
+	permit_news_end(user(2));
+	ck_assert(has_news(0) && !has_news(1) && !has_news(2));
+}
+END_TEST
+
+/* A busy one keeps what it has, but for those that wait behind a long request. */
+START_TEST(test_busy)
+{
+	take(0);
+	take(1);
+	take(1);
+	permit_wait(user(1), 0);
+	permit_wait(user(0), 0);
+	permit_urge(user(0));
+	ck_assert(!permit_is_wanted(user(1), 0, true, LATER - 1));
+	ck_assert(permit_is_wanted(user(1), 0, true, LATER));
+	permit_started(user(0), 5);
+	ck_assert(!permit_is_wanted(user(1), 0, true, LATER));
+	/* Its clock is ahead of ours. */
+	permit_started(user(0), 500);
+	ck_assert(!permit_is_wanted(user(1), 0, true, LATER));
+	permit_started(user(0), 0);
+	/* It is for the other, though this one has waited for longer. */
+	permit_give(user(1), 0, true);
+	ck_assert(has_news(0) && !has_news(1));
+	/* Alone it is given what it gives up: the other has gone on meanwhile. */
+	permit_give(user(1), 0, true);
+	ck_assert(has_news(1));
+}
+END_TEST
+
+/* What came too late goes on to the next, or is free. */
+START_TEST(test_not_needed)
+{
+	take_all(0);
+	permit_wait(user(1), 0);
+	permit_wait(user(2), 0);
+	permit_give(user(0), 0, false);
+	permit_news_begin(user(1));
+	permit_news_end(user(1));
+	ck_assert(has_news(2));
+	permit_news_begin(user(2));
+	permit_news_end(user(2));
+	ck_assert_uint_eq(permits.free[0], 1);
+	/* One that was given back before it is in the list is not missed. */
+	permit_wait(user(1), 0);
+	ck_assert(has_news(1) && !user(1)->waits);
+	take(1);
+}
+END_TEST
+
+/* A loop that has ended keeps nothing from the others, and is not told of anything. */
+START_TEST(test_gone)
+{
+	take_all(0);
+	permit_idles(user(0));
+	permit_wait(user(1), 0);
+	ck_assert(has_news(0));
+	permit_give(user(0), 0, false);
+	permit_wait(user(2), 0);
+	permit_user_gone(user(1));
+	ck_assert(has_news(2));
+	take(2);
+	permit_wait(user(2), 0);
+	permit_user_gone(user(0));
+	permit_idles_no_more(user(0));
+	permit_give(user(0), 0, false);
+	take(2);
+	ck_assert_uint_eq(atomic_load(&permits.waiting), 0);
+}
+END_TEST
+
+START_TEST(test_closed)
+{
+	take_all(0);
+	permit_wait(user(1), 0);
+	permits_close(&permits);
+	permit_give(user(0), 0, false);
+	permit_wait(user(2), 0);
+	ck_assert(!has_news(1) && !has_news(2));
+	ck_assert_uint_eq(permits.free[0], 1);
+}
+END_TEST
+
+/* News come by the loop, once for all that there is. */
+START_TEST(test_told)
+{
+	take_all(0);
+	permit_idles(user(0));
+	permit_wait(user(1), 0);
+	permit_urge(user(1));
+	permit_give(user(0), 0, true);
+	loop_run(loops[0]);
+	loop_run(loops[1]);
+	ck_assert_uint_eq(told[0], 1);
+	ck_assert_uint_eq(told[1], 1);
+	ck_assert_uint_eq(told[2], 0);
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	tcase_add_checked_fixture(tcase, set_up, tear_down);
+	tcase_add_test(tcase, test_free);
+	tcase_add_test(tcase, test_first_come);
+	tcase_add_test(tcase, test_idle);
+	tcase_add_test(tcase, test_asked_in_turn);
+	tcase_add_test(tcase, test_busy);
+	tcase_add_test(tcase, test_not_needed);
+	tcase_add_test(tcase, test_gone);
+	tcase_add_test(tcase, test_closed);
+	tcase_add_test(tcase, test_told);
+}
+
+RUN_SUITE("permits", fill)
