@@ -292,7 +292,7 @@ const struct key config_keys[] = {
 	{"cache-socket", GLOBAL(cache_socket), .store = store_text,
 	 .help = "Let other processes attach to the cache there", .argument = "PATH"},
 	{"socket-memory", GLOBAL(socket_memory), .store = store_size, .least = 1 << 20,
-	 .help = "Bytes of answers in sockets (default: as cache-size)", .argument = "SIZE"},
+	 .help = "Bytes of answers in sockets (default: as the cache, 64M at least)", .argument = "SIZE"},
 	{"spool-directory", GLOBAL(spool_directory), .store = store_text, .least = 1,
 	 .help = "Folder on a disk for bodies that wait", .argument = "DIR"},
 	{"spool-size", GLOBAL(spool_size), .otherwise = "1G", .store = store_size, .least = 1 << 20,

@@ -11,10 +11,12 @@
  * becomes NEAR for a peer on this machine, and while many bytes are in sockets;
  * or it doubles each time up to FAR (for both see libnabc/transmit.c).
  *
- * The bytes that sockets hold are counted, for all threads together.  Beyond
- * three quarters of socket-memory each thread that has more than its share
- * resets connections that acknowledge less in a second than their sockets hold,
- * the slowest first; beyond socket-memory the others too.
+ * The bytes that sockets hold are counted, for all threads together.  From half
+ * of socket-memory on a socket that wants more has NEAR at most.  Beyond
+ * socket-memory each thread that has more than its share resets connections that
+ * acknowledge less in a second than their sockets hold, the slowest first.  Who
+ * acknowledges more, or is not known yet, is not the cause, whatever is on its
+ * way to it.
  */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -95,12 +97,6 @@ void connection_unsent_count(struct connection *connection)
 		connection_lent_end(connection);
 }
 
-/* From here on slow connections are reset; at unsent_most any. */
-static uint64_t slow_most(const struct site *site)
-{
-	return site->unsent_most - site->unsent_most / 4;
-}
-
 static uint64_t sum(const struct site *site)
 {
 	return atomic_load_explicit(&site->unsent, memory_order_relaxed);
@@ -111,19 +107,13 @@ bool connection_unsent_is_slow(const struct connection *connection)
 	return connection->rate_known && connection->rate < connection->unsent;
 }
 
-/* Of those whose rate is not known yet the oldest. */
 static gint slower_first(gconstpointer left, gconstpointer right)
 {
 	const struct connection *const *a = left, *const *b = right;
 
-	if ((*a)->rate_known != (*b)->rate_known)
-		return (*a)->rate_known ? -1 : 1;
-	if (!(*a)->rate_known)
-		return (*a)->rated_ms < (*b)->rated_ms ? -1 : (*a)->rated_ms > (*b)->rated_ms;
 	return (*a)->rate < (*b)->rate ? -1 : (*a)->rate > (*b)->rate;
 }
 
-/* Down to a little less, so that the next bytes do not begin it again. */
 static void shed(struct server *server);
 
 static void shed_again(struct timer *timer)
@@ -143,10 +133,11 @@ static void shed_now(struct loop_task *task)
 static void shed(struct server *server)
 {
 	struct site *site = server->site;
-	uint64_t enough = slow_most(site) - slow_most(site) / 16, share = enough / site->threads;
+	uint64_t enough = site->unsent_most - site->unsent_most / 16,
+		 share = enough / site->threads;
 	g_autoptr(GPtrArray) all = g_ptr_array_new();
 
-	if (sum(site) <= slow_most(site) || server->unsent_bytes <= share)
+	if (sum(site) <= site->unsent_most || server->unsent_bytes <= share)
 		return;
 	for (GList *link = server->unsent.head; link; link = link->next)
 		g_ptr_array_add(all, link->data);
@@ -158,8 +149,7 @@ static void shed(struct server *server)
 
 		if (sum(site) <= enough || server->unsent_bytes <= share)
 			return;
-		if (connection_unsent_is_slow(connection) ||
-		    (connection->unsent && sum(site) > site->unsent_most))
+		if (connection_unsent_is_slow(connection))
 			connection_reset_slow(connection, "socket-memory is reached");
 	}
 	/* The others may turn out to be slow. */
@@ -171,7 +161,7 @@ static void look(struct connection *connection)
 	struct site *site = connection->server->site;
 
 	connection_unsent_count(connection);
-	if (sum(site) <= slow_most(site))
+	if (sum(site) <= site->unsent_most)
 		return;
 	/* Not from within a send; and the bytes may be those of other threads. */
 	for (unsigned i = 0; i < site->threads; i++) {
@@ -184,14 +174,16 @@ static void look(struct connection *connection)
 	}
 }
 
-/*
- * The socket is full.  When sockets hold half of what they may, more unsent bytes
- * are what others will need, and a client whose socket is never empty loses nothing.
- */
+/* More unsent bytes are what others will need: who reads loses nothing. */
+static bool is_tight(const struct site *site)
+{
+	return sum(site) > site->unsent_most / 2;
+}
+
+/* The socket is full. */
 static void grow(struct connection *connection)
 {
-	if (sum(connection->server->site) > connection->server->site->unsent_most / 2 ||
-	    connection->near) {
+	if (is_tight(connection->server->site) || connection->near) {
 		if (connection->unsent_bound != NEAR)
 			set_bound(connection, NEAR);
 	} else if (connection->unsent_bound < FAR) {
@@ -221,6 +213,8 @@ void connection_unsent_starts(struct connection *connection)
 	const struct config *config = connection->output->transaction.generation->config;
 
 	connection->sending = true;
+	if (connection->unsent_bound > NEAR && is_tight(site))
+		set_bound(connection, NEAR);
 	if (!connection->unsent) {
 		connection->acknowledged = connection->handed;
 		connection->rate = 0;

@@ -512,6 +512,9 @@ static bool open_loops(void)
 	return true;
 }
 
+/* Some fast clients over long links have as much on its way. */
+#define SOCKET_MEMORY_LEAST ((size_t)64 << 20)
+
 static bool open_site(void)
 {
 	struct site *site = &program.site;
@@ -543,7 +546,8 @@ static bool open_site(void)
 	site->ahead.most = site->max_unit;
 	site->windows.most = site->max_unit;
 	site->held_most = site->cache_size / 2;
-	site->unsent_most = config->socket_memory ? config->socket_memory : site->cache_size;
+	site->unsent_most = config->socket_memory ? config->socket_memory
+						  : MAX(site->cache_size, SOCKET_MEMORY_LEAST);
 	site->helpers = helper_open(site->arch->helpers);
 	if (!site->helpers)
 		return complain("cannot start threads: %s", strerror(errno));
