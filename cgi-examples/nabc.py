@@ -64,7 +64,7 @@ class _Range(Structure):
 class _Stat(Structure):
     _fields_ = [("id", c_size_t), ("size", c_size_t), ("fraglen", c_size_t),
                 ("fragments", c_size_t), ("kind", c_int), ("member", c_uint), ("holds", c_uint),
-                ("session", c_int)]
+                ("session", c_int), ("since", c_uint64)]
 
 
 class _Request(Structure):

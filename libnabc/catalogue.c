@@ -35,7 +35,7 @@ int nc_catalogue_unit(struct nc_cache *cache, size_t id, struct NC_stat *stat)
 	if (error)
 		return error;
 	describe_held(view.unit, id, stat);
-	stat->session = nc_grants_session(&cache->grants, id);
+	stat->session = nc_grants_session(&cache->grants, id, &stat->since);
 	return nc_cache_release(cache, id);
 }
 

@@ -101,6 +101,7 @@ static void unit_json(struct json *json, const struct NC_stat *unit)
 	json_number(json, "member", unit->member);
 	json_number(json, "holds", unit->holds);
 	json_number(json, "session", (uint64_t)unit->session);
+	json_number(json, "since", unit->since);
 	json_close(json, '}');
 }
 

@@ -341,14 +341,15 @@ static struct origin find_origin_locked(const struct nc_grants *grants, size_t i
 	return origin;
 }
 
-pid_t nc_grants_session(struct nc_grants *grants, size_t id)
+pid_t nc_grants_session(struct nc_grants *grants, size_t id, uint64_t *since)
 {
-	pid_t session;
+	struct origin origin;
 
 	pthread_mutex_lock(&grants->lock);
-	session = find_origin_locked(grants, id, find_locked(grants, id)).session;
+	origin = find_origin_locked(grants, id, find_locked(grants, id));
 	pthread_mutex_unlock(&grants->lock);
-	return session;
+	*since = origin.session ? origin.since : 0;
+	return origin.session;
 }
 
 bool nc_grants_known(struct nc_grants *grants, size_t id, const struct nc_borrower *borrower,

@@ -110,8 +110,11 @@ bool nc_grants_orphan(struct nc_grants *grants, size_t *id);
 bool nc_grants_known(struct nc_grants *grants, size_t id, const struct nc_borrower *borrower,
 		     bool *made);
 
-/* The session of the process that made it, as a member; 0: the owner did, or nobody knows. */
-pid_t nc_grants_session(struct nc_grants *grants, size_t id);
+/*
+ * The session of the process that made it, as a member, and when that attached;
+ * 0, both: the owner did, or nobody knows.
+ */
+pid_t nc_grants_session(struct nc_grants *grants, size_t id, uint64_t *since);
 
 /*
  * Whether a process, a member or not, may use the unit: it, or a process of the

@@ -162,6 +162,7 @@ struct NC_stat {
 	unsigned member; /* 0: the owner of the cache */
 	unsigned holds;	 /* holds and unfinished sends of this process */
 	pid_t session;	 /* of the process that made it as a member; 0 in lists */
+	uint64_t since;	 /* CLOCK_BOOTTIME, ns: when that process attached; 0 with session */
 };
 
 /* What NC_cache_stat() tells of a cache; counters since it was opened. */

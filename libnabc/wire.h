@@ -17,7 +17,7 @@
 #include <nabc-worker.h>
 
 #define NC_WIRE_MAGIC 0x4342414eu /* "NABC" */
-#define NC_WIRE_VERSION 6u
+#define NC_WIRE_VERSION 7u
 #define NC_WIRE_LANES_MAX 64u
 #define NC_WIRE_SLOT 64u /* bytes of an entry in the table of units */
 #define NC_WIRE_BLOCK_MAX 32768u

@@ -17,4 +17,13 @@ static inline uint64_t clock_monotonic_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+/* The same with the time of suspension, as NC_stat(3) has it. */
+static inline uint64_t clock_boottime_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 #endif

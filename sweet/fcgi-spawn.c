@@ -22,6 +22,7 @@
 #include <fcgi-spawn.h>
 #include <gw-child.h>
 #include <gw-process.h>
+#include <sender.h>
 
 #define BACKLOG 1024
 
@@ -188,13 +189,14 @@ void fcgi_spawn_close(struct fcgi_spawn *spawn)
 
 bool fcgi_spawn_made(const struct gateway_pool *pool, size_t unit)
 {
-	struct NC_stat stat;
+	for (unsigned i = 0; i < pool->count; i++) {
+		const struct gw_process *process = &pool->processes[i];
+		/* Before the time: of a process that is followed by another it is too late. */
+		pid_t pid = atomic_load_explicit(&process->pid, memory_order_acquire);
 
-	if (NC_stat(unit, &stat) < 0 || stat.session == 0)
-		return false;
-	for (unsigned i = 0; i < pool->count; i++)
-		if (atomic_load_explicit(&pool->processes[i].pid, memory_order_relaxed) ==
-		    stat.session)
+		if (sender_leads_maker(
+			    pid, atomic_load_explicit(&process->asked, memory_order_relaxed), unit))
 			return true;
+	}
 	return false;
 }

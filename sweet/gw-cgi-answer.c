@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 
 #include <gw-cgi-inside.h>
+#include <sender.h>
 
 /* Whether all that is wanted of the answer has come. */
 static bool is_complete(const struct gw_call *call, const struct gw_stream *stream)
@@ -221,10 +222,9 @@ static void resume(struct gw_call *call)
 /* It must have made it, or a process that it has started: they share its session. */
 static const char *refusal(struct gw_call *call, size_t id)
 {
-	const struct cgi_run *run = cgi_call_of(call)->run;
-	struct NC_stat stat;
+	const struct start *start = &cgi_call_of(call)->run->start;
 
-	return NC_stat(id, &stat) == 0 && stat.session != 0 && stat.session == run->start.pid
+	return sender_leads_maker(start->pid, start->asked, id)
 		       ? NULL
 		       : "neither the program nor a process of its session made it";
 }

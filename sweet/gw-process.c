@@ -17,6 +17,7 @@
 
 #include <glib.h>
 
+#include <clock.h>
 #include <gateway.h>
 #include <gw-child.h>
 #include <gw-process.h>
@@ -120,6 +121,7 @@ static int start(struct gw_process *process)
 	int error;
 
 	atomic_store_explicit(&process->doomed, false, memory_order_relaxed);
+	atomic_store_explicit(&process->asked, clock_boottime_ns(), memory_order_relaxed);
 	error = process->kind->start(process, &pid, &process->pidfd);
 	if (error) {
 		drop_child(process);
@@ -133,7 +135,8 @@ static int start(struct gw_process *process)
 	process->state = GW_PROCESS_UP;
 	process->planned = false;
 	atomic_store_explicit(&process->served, 0, memory_order_relaxed);
-	atomic_store_explicit(&process->pid, (int)pid, memory_order_relaxed);
+	/* Who sees the pid sees when it was asked for. */
+	atomic_store_explicit(&process->pid, (int)pid, memory_order_release);
 	server_count(&process->starts, 1);
 	process->started_ms = loop_now_ms(loop_of(process));
 	/* A failing one that came back is believed until it fails again. */

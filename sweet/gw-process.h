@@ -68,7 +68,8 @@ struct gw_process {
 	struct loop_task gone, tired, kill;
 	void *own; /* the protocol's */
 	/* For the status. */
-	_Atomic int pid; /* 0: none is up */
+	_Atomic int pid;	/* 0: none is up */
+	_Atomic uint64_t asked; /* ns of clock_boottime_ns(): before that process started */
 	_Atomic uint64_t starts;
 };
 

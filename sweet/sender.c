@@ -6,6 +6,7 @@
 #include <stdalign.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <nabc.h>
@@ -60,6 +61,7 @@ void sender_note(struct sender *sender, int socket)
 	alignas(struct cmsghdr) char
 		space[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(sizeof(int))];
 	struct sender found = SENDER_UNKNOWN;
+	bool pinned = gives_pidfd(socket);
 	char byte;
 	struct iovec bytes = {&byte, 1};
 	struct msghdr message = {.msg_iov = &bytes,
@@ -67,7 +69,7 @@ void sender_note(struct sender *sender, int socket)
 				 .msg_control = space,
 				 .msg_controllen = sizeof(space)};
 
-	if (!gives_pidfd(socket))
+	if (!pinned)
 		message.msg_controllen = CMSG_SPACE(sizeof(struct ucred));
 	/* Also at the end, which nobody writes. */
 	if (sender->pid == SEVERAL ||
@@ -75,6 +77,9 @@ void sender_note(struct sender *sender, int socket)
 		return;
 	for (struct cmsghdr *at = CMSG_FIRSTHDR(&message); at; at = CMSG_NXTHDR(&message, at))
 		take(&found, at);
+	/* Older kernels give the number alone: that is pinned as early as can be. */
+	if (found.pid > 0 && !pinned)
+		found.pidfd = (int)syscall(SYS_pidfd_open, found.pid, 0);
 	if (sender->pid == 0) {
 		*sender = found;
 		return;
@@ -88,13 +93,20 @@ void sender_note(struct sender *sender, int socket)
 
 bool sender_may_use(const struct sender *sender, size_t unit)
 {
-	if (sender->pid <= 0) {
+	/* Without a pidfd it had ended, and its number may be another process's. */
+	if (sender->pid <= 0 || sender->pidfd < 0) {
 		errno = EACCES;
 		return false;
 	}
-	if (sender->pidfd >= 0)
-		return NC_access(NULL, unit, NC_PROCESS_FD, (uint32_t)sender->pidfd) == 0;
-	return NC_access(NULL, unit, NC_PROCESS, (uint32_t)sender->pid) == 0;
+	return NC_access(NULL, unit, NC_PROCESS_FD, (uint32_t)sender->pidfd) == 0;
+}
+
+bool sender_leads_maker(pid_t leader, uint64_t asked, size_t unit)
+{
+	struct NC_stat stat;
+
+	return NC_stat(unit, &stat) == 0 && stat.session != 0 && stat.session == leader &&
+	       stat.since >= asked;
 }
 
 void sender_close(struct sender *sender)

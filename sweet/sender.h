@@ -10,6 +10,7 @@
 #define SWEET_SENDER_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct sender {
@@ -30,6 +31,13 @@ void sender_note(struct sender *sender, int socket);
 
 /* Whether that process may use the unit; false with errno, as NC_access(3). */
 bool sender_may_use(const struct sender *sender, size_t unit);
+
+/*
+ * Whether a process of the session of that leader made the unit, and not of one
+ * whose leader had this pid before: it attached at or after asked, a time of
+ * clock_boottime_ns() before the leader started.
+ */
+bool sender_leads_maker(pid_t leader, uint64_t asked, size_t unit);
 
 /* It is unknown then. */
 void sender_close(struct sender *sender);

@@ -22,6 +22,7 @@
 
 #include <glib.h>
 
+#include <clock.h>
 #include <log.h>
 #include <starter-keeper.h>
 #include <starter.h>
@@ -409,6 +410,7 @@ static void ready(struct loop_watch *watch)
 static void begin(struct starter_channel *channel, struct start *start)
 {
 	start->channel = channel;
+	start->asked = clock_boottime_ns();
 	start->next = NULL;
 	start->news = start->signal = 0;
 	for (start->place = 0; start->place < STARTER_PLACES; start->place++)

@@ -47,6 +47,7 @@ struct start {
 	void (*ended)(struct start *start, int status);
 	/* Good from done() on. */
 	pid_t pid;
+	uint64_t asked;	      /* ns of clock_boottime_ns(): before it started */
 	size_t script_length; /* bytes of script that name the program */
 	/* starter.c's */
 	struct starter_channel *channel;

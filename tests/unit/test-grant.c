@@ -212,22 +212,27 @@ END_TEST
 START_TEST(test_session)
 {
 	static struct nc_borrower maker, member;
+	uint64_t since;
 
 	join(&maker, 0, 1000, 10 * PAGE);
 	join(&member, 3, 1000, 10 * PAGE);
+	maker.who.since = 500;
 	maker.who.session = 77;
 	member.who.session = 88;
 	ck_assert_int_eq(nc_grants_enter(&book, nc_id(0, 5, 1), &maker, NULL, PAGE, PAGE), 0);
 	ck_assert_int_eq(nc_grants_enter(&book, nc_id(0, 6, 1), NULL, NULL, PAGE, PAGE), 0);
-	ck_assert_int_eq(nc_grants_session(&book, nc_id(0, 5, 1)), 77);
-	ck_assert_int_eq(nc_grants_session(&book, nc_id(0, 6, 1)), 0);
-	ck_assert_int_eq(nc_grants_session(&book, nc_id(0, 7, 1)), 0);
-	ck_assert_int_eq(nc_grants_session(&book, nc_id(3, 1, 1)), 88);
-	ck_assert_int_eq(nc_grants_session(&book, nc_id(4, 1, 1)), 0);
+	ck_assert_int_eq(nc_grants_session(&book, nc_id(0, 5, 1), &since), 77);
+	ck_assert_uint_eq(since, 500);
+	ck_assert_int_eq(nc_grants_session(&book, nc_id(0, 6, 1), &since), 0);
+	ck_assert_uint_eq(since, 0);
+	ck_assert_int_eq(nc_grants_session(&book, nc_id(0, 7, 1), &since), 0);
+	ck_assert_int_eq(nc_grants_session(&book, nc_id(3, 1, 1), &since), 88);
+	ck_assert_int_eq(nc_grants_session(&book, nc_id(4, 1, 1), &since), 0);
 	part(&maker);
 	part(&member);
-	ck_assert_int_eq(nc_grants_session(&book, nc_id(0, 5, 1)), 77);
-	ck_assert_int_eq(nc_grants_session(&book, nc_id(3, 1, 1)), 0);
+	ck_assert_int_eq(nc_grants_session(&book, nc_id(0, 5, 1), &since), 77);
+	ck_assert_uint_eq(since, 500);
+	ck_assert_int_eq(nc_grants_session(&book, nc_id(3, 1, 1), &since), 0);
 }
 END_TEST
 

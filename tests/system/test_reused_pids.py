@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: MIT
+"""A process whose number another one had before: what that one made is not its own."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from client import fetch
+from files import write
+from server import TIMEOUT, running
+from test_fastcgi_units import PUT, SECRET, SPAWNED, surroundings
+from test_nabc_py import python
+
+LAST = "/proc/sys/kernel/ns_last_pid"  # the next process gets the number after it
+TRIES = 20  # the server's own processes take numbers as well
+
+# Names the unit of its query, and tells its own number.
+CGI = """#!/bin/sh
+echo $$ >{told}
+printf 'Content-Type: text/plain\\r\\nX-NABC-Cache-Id: %s\\r\\n\\r\\n' $QUERY_STRING
+"""
+
+OWN = "NABC_TEST_OWN_PIDS"  # in the environment: these are the only processes
+
+
+def own_pids(function):
+    """Runs the test again in a pid namespace of its own, where it is the one to choose numbers."""
+    if OWN in os.environ:
+        return function
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root can choose the number of a process")
+    def again(kind):
+        done = subprocess.run(
+            ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child", sys.executable, "-m",
+             "pytest", "-p", "no:cacheprovider", "-q", f"{__file__}::{function.__name__}[{kind}]"],
+            env={**os.environ, OWN: "1"}, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            timeout=5 * TIMEOUT, check=False)
+        assert done.returncode == 0 and "1 passed" in done.stdout, done.stdout + done.stderr
+
+    again.__name__ = function.__name__
+    return again
+
+
+def give_next(pid):
+    with open(LAST, "w") as file:
+        file.write(str(pid - 1))
+
+
+@pytest.fixture
+def serve(kind, tmp_path):
+    """serve(lines of a pool): a server whose cache others can join."""
+    with contextlib.ExitStack() as stack:
+        def begin(pool):
+            conf = write(tmp_path / "conf",
+                         f"[sweet]\nroot={tmp_path}\nthreads=1\ncache-socket={tmp_path}/cache\n"
+                         f"[pool app]\n{pool}[path /app]\npool=app\n".encode())
+            tmp_path.chmod(0o755)
+            return stack.enter_context(running(kind, None, "--config", conf))
+
+        yield begin
+
+
+def made(tmp_path):
+    """(id, pid): a unit, and the process that made it and has ended, in a session of its own."""
+    unit, pid = python(PUT + "print(unit, os.getpid())\n", SECRET.decode(),
+                       NABC_CACHE=tmp_path / "cache").split()
+    return int(unit), int(pid)
+
+
+@own_pids
+def test_cgi(serve, tmp_path):
+    told = tmp_path / "told"
+    write(tmp_path / "cgi" / "name", CGI.format(told=told).encode()).chmod(0o755)
+    server = serve(f"protocol=cgi\nfolder={tmp_path}/cgi\n")
+    unit, pid = made(tmp_path)
+    for _ in range(TRIES):
+        give_next(pid)
+        got = fetch(server.port, f"/app/name?{unit}")
+        assert got.status == 502 and SECRET not in got.body
+        if int(told.read_text()) == pid:
+            break
+    else:
+        pytest.fail("the number was not given again")
+    assert server.errors.wait("neither the program nor a process of its session made it")
+
+
+def follow(port, before):
+    """The number of the process that follows another one, when it is there."""
+    deadline = time.monotonic() + TIMEOUT / 4
+    while time.monotonic() < deadline:
+        got = fetch(port, "/app/pid/")
+        if got.status == 200 and got.body != before:
+            return int(got.body)
+    return 0
+
+
+@own_pids
+def test_spawned(serve, tmp_path):
+    program = write(tmp_path / "spawned.py", SPAWNED.encode())
+    environment = ";".join(f"{name}={value}" for name, value in surroundings().items())
+    server = serve(f"protocol=fastcgi\ncommand=/usr/bin/python3 {program}\n"
+                   f"environment={environment}\nprocesses=1\n")
+    # Its own unit, so that what is refused is not so for another reason.
+    assert fetch(server.port, "/app/").body == b"own page\n"
+    unit, pid = made(tmp_path)
+    for _ in range(3):
+        before = fetch(server.port, "/app/pid/").body
+        os.kill(int(before), signal.SIGKILL)
+        with ThreadPoolExecutor() as pool:
+            restarted = pool.submit(follow, server.port, before)
+            while not restarted.done():
+                give_next(pid)
+        if restarted.result() == pid:
+            break
+    else:
+        pytest.fail("the number was not given again")
+    got = fetch(server.port, f"/app/name/{unit}/")
+    assert got.status == 502 and SECRET not in got.body
+    assert fetch(server.port, "/app/").body == b"own page\n"
