@@ -47,6 +47,12 @@ void permits_clear(struct permits *permits)
 	pthread_mutex_destroy(&permits->lock);
 }
 
+/* As its own loop sees it, to which a grant is news; or under the lock. */
+static bool in_list(const struct permit_user *user)
+{
+	return atomic_load_explicit(&user->waits, memory_order_relaxed);
+}
+
 /* --- under the lock ------------------------------------------------------------------- */
 
 static void post_locked(struct permit_user *user)
@@ -61,7 +67,7 @@ static void enter_locked(struct permit_user *user)
 {
 	struct permits *permits = user->permits;
 
-	user->waits = true;
+	atomic_store_explicit(&user->waits, true, memory_order_relaxed);
 	user->next = NULL;
 	*permits->last = user;
 	permits->last = &user->next;
@@ -73,14 +79,14 @@ static void leave_locked(struct permit_user *user)
 	struct permits *permits = user->permits;
 	struct permit_user **link = &permits->first;
 
-	if (!user->waits)
+	if (!in_list(user))
 		return;
 	while (*link != user)
 		link = &(*link)->next;
 	*link = user->next;
 	if (permits->last == &user->next)
 		permits->last = link;
-	user->waits = false;
+	atomic_store_explicit(&user->waits, false, memory_order_relaxed);
 	atomic_fetch_sub_explicit(&permits->waiting, 1, memory_order_seq_cst);
 }
 
@@ -168,6 +174,9 @@ bool permit_take(struct permit_user *user, unsigned place)
 	struct permit_part *part = &user->parts[place];
 	bool taken = true;
 
+	/* While anybody waits none is free, and what is granted comes with news. */
+	if (in_list(user))
+		return false;
 	pthread_mutex_lock(&permits->lock);
 	if (part->granted) {
 		part->granted--;
@@ -209,8 +218,10 @@ void permit_wait(struct permit_user *user, uint64_t now_ms)
 {
 	struct permits *permits = user->permits;
 
+	if (in_list(user))
+		return;
 	pthread_mutex_lock(&permits->lock);
-	if (!user->waits && !has_come_locked(user)) {
+	if (!has_come_locked(user)) {
 		permit_started(user, now_ms);
 		enter_locked(user);
 		if (may_ask_anywhere(user))
@@ -225,7 +236,7 @@ void permit_urge(struct permit_user *user)
 
 	pthread_mutex_lock(&permits->lock);
 	user->urgent = true;
-	if (user->waits)
+	if (in_list(user))
 		ask_locked(permits, 0);
 	pthread_mutex_unlock(&permits->lock);
 }
@@ -242,8 +253,11 @@ bool permit_is_wanted(struct permit_user *user, unsigned place, bool busy, uint6
 {
 	struct permits *permits = user->permits;
 	bool wanted = false;
+	unsigned waiting;
 
-	if (!atomic_load_explicit(&permits->waiting, memory_order_seq_cst))
+	/* In this order: who takes a user off the list clears its flag, then counts. */
+	waiting = atomic_load_explicit(&permits->waiting, memory_order_seq_cst);
+	if (waiting <= in_list(user))
 		return false;
 	pthread_mutex_lock(&permits->lock);
 	for (struct permit_user *at = permits->first; at && !wanted; at = at->next)

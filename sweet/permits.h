@@ -38,10 +38,10 @@ struct permit_user {
 	unsigned number;
 	struct loop_task news;	     /* a permit was granted, or is asked for */
 	_Atomic unsigned idle;	     /* connections */
+	_Atomic bool waits;	     /* in the list; written under the lock */
 	_Atomic uint64_t started_ms; /* when the last of its requests that waited was begun with */
 	/* Under the lock: */
 	struct permit_user *next;  /* in the list */
-	bool waits;		   /* in the list */
 	bool urgent;		   /* has had requests waiting for PERMIT_STALL_MS */
 	bool posted;		   /* news */
 	struct permit_part *parts; /* one an address */

@@ -212,7 +212,7 @@ START_TEST(test_not_needed)
 	ck_assert_uint_eq(permits.free[0], 1);
 	/* One that was given back before it is in the list is not missed. */
 	permit_wait(user(1), 0);
-	ck_assert(has_news(1) && !user(1)->waits);
+	ck_assert(has_news(1) && !atomic_load(&user(1)->waits));
 	take(1);
 }
 END_TEST
