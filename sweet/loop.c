@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "loop-backend.h"
@@ -332,6 +333,15 @@ static ssize_t send_some(struct loop *loop, const struct loop_send *op, bool tur
 	return turn ? send_turn(loop, op) : send_by_path(loop, op, &op->message, &op->tail);
 }
 
+/* Bytes that a file has lost are no want of room: the next try tells of them. */
+static bool is_cut(const struct loop_send *op)
+{
+	struct stat now;
+
+	return op->file.length && fstat(op->file.fd, &now) == 0 &&
+	       (uint64_t)now.st_size < op->file.offset + op->file.length;
+}
+
 static void try_send(struct loop *loop, struct loop_send *op)
 {
 	size_t total = op->message.header_length + op->tail.iov_len + op->file.length;
@@ -352,7 +362,7 @@ static void try_send(struct loop *loop, struct loop_send *op)
 		complete(loop, op, 0);
 		return;
 	}
-	if (long_one && sent == (ssize_t)TURN_MAX) {
+	if ((long_one && sent == (ssize_t)TURN_MAX) || (sent > 0 && is_cut(op))) {
 		/* There may be room still, of which nobody would tell. */
 		loop->turns_last = append(loop->turns_last, op);
 		return;
