@@ -94,7 +94,7 @@ void sender_note(struct sender *sender, int socket)
 bool sender_may_use(const struct sender *sender, size_t unit)
 {
 	/* Without a pidfd it had ended, and its number may be another process's. */
-	if (sender->pid <= 0 || sender->pidfd < 0) {
+	if (sender->pid <= 0 || sender->pidfd <= 0) {
 		errno = EACCES;
 		return false;
 	}
@@ -111,7 +111,7 @@ bool sender_leads_maker(pid_t leader, uint64_t asked, size_t unit)
 
 void sender_close(struct sender *sender)
 {
-	if (sender->pidfd >= 0)
+	if (sender->pidfd > 0)
 		close(sender->pidfd);
 	*sender = SENDER_UNKNOWN;
 }

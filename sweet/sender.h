@@ -15,10 +15,11 @@
 
 struct sender {
 	pid_t pid; /* 0: unknown; -1: several processes wrote */
-	int pidfd; /* the caller's to close by sender_close(); -1: unknown, or it had ended */
+	int pidfd; /* the caller's to close by sender_close(); 0, or less: unknown, or it had ended */
 };
 
-#define SENDER_UNKNOWN ((struct sender){0, -1})
+/* Zeros, so that what nobody has filled in yet may be closed. */
+#define SENDER_UNKNOWN ((struct sender){0, 0})
 
 /* From now on the kernel notes who writes to the other end of the Unix socket. */
 void sender_watch(int socket);

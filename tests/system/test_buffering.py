@@ -229,6 +229,18 @@ def test_many_small_uploads(programs):
     programs.await_empty()
 
 
+def test_refused_closes_nothing(programs):
+    """A request that no program has had leaves the server's descriptors as they are."""
+    server = programs.serve("spool-size=4M")
+    path = f"/proc/{server.process.pid}/fd/0"
+    before = os.readlink(path)
+    with Client(server.port) as client:
+        client.send(head("/app/sum", 4 * MB + 1) + b"x")
+        assert answer(client)[0] == 413
+    server.wait_status(lambda status: status["spool"]["files"] == 0)
+    assert os.readlink(path) == before
+
+
 def test_no_room(programs):
     """Of the limit, for one alone and for all; each is told, and counted."""
     server = programs.serve("spool-size=4M")
