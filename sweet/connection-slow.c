@@ -32,6 +32,7 @@
 
 /* Who has waited less for a page in a program's memory may be about to have it. */
 #define PROGRAM_MS 1000u
+#define SHED_AGAIN_MS MAX(PROGRAM_MS, CONNECTION_RATE_MS)
 
 /* A unit that answers of this thread hold while they wait. */
 struct held {
@@ -140,9 +141,14 @@ static void uncount(struct server *server, size_t id)
 	g_hash_table_remove(server->held, held);
 }
 
+static uint64_t held_bytes(const struct site *site)
+{
+	return atomic_load_explicit(&site->held, memory_order_relaxed);
+}
+
 static bool cache_is_over(const struct site *site)
 {
-	return atomic_load_explicit(&site->held, memory_order_relaxed) > site->held_most;
+	return held_bytes(site) > site->held_most;
 }
 
 static bool program_is_over(const struct program *program)
@@ -162,6 +168,13 @@ static const struct program *program_of(const struct connection *connection)
 		g_hash_table_lookup(connection->server->held, &connection->slow_id);
 
 	return held->program;
+}
+
+/* Whether any unit that is waited on may lie where too much is held. */
+static bool may_be_over(const struct server *server)
+{
+	return cache_is_over(server->site) ||
+	       (server->programs && g_hash_table_size(server->programs));
 }
 
 /* Whether the unit that the connection waits on lies where too much is held. */
@@ -481,13 +494,6 @@ static bool may_leave(const struct connection *connection)
 	       (!transaction->next || selection_unit(transaction));
 }
 
-static void shed_lent(struct server *server);
-
-static void shed_lent_again(struct timer *timer)
-{
-	shed_lent((struct server *)((char *)timer - offsetof(struct server, lent_timer)));
-}
-
 /* Who is not slow is about to give back what was lent, and has half as much again for that. */
 static void shed_lent(struct server *server)
 {
@@ -501,14 +507,9 @@ static void shed_lent(struct server *server)
 		connection_unsent_count(connection);
 		if (connection->lent_id && cache_is_over(site) &&
 		    (connection_unsent_is_slow(connection) ||
-		     atomic_load_explicit(&site->held, memory_order_relaxed) >
-			     site->held_most + site->held_most / 2))
+		     held_bytes(site) > site->held_most + site->held_most / 2))
 			connection_reset_slow(connection, "it keeps what its socket refers to");
 	}
-	/* The others may turn out to be slow. */
-	if (server->lent.head && cache_is_over(site))
-		loop_timer_start(server->loop, &server->lent_timer, CONNECTION_RATE_MS,
-				 shed_lent_again);
 }
 
 static void shed_again(struct timer *timer)
@@ -516,25 +517,30 @@ static void shed_again(struct timer *timer)
 	post_shed((struct server *)((char *)timer - offsetof(struct server, slow_timer)));
 }
 
+/* Whether its unit is needed now: others wait for the memory, or may soon. */
+static bool must_leave(const struct connection *connection)
+{
+	const struct server *server = connection->server;
+
+	return cache_is_over(server->site) || program_is_full(program_of(connection)) ||
+	       loop_now_ms(server->loop) - connection->slow_ms >= PROGRAM_MS;
+}
+
 static void shed(struct loop_task *task)
 {
 	struct server *server = (struct server *)((char *)task - offsetof(struct server, shed));
 	struct connection *connection, *next;
+	bool again = false;
 
 	server->shedding = false;
-	for (connection = server->slow_first; connection; connection = next) {
+	for (connection = server->slow_first; connection && may_be_over(server);
+	     connection = next) {
 		next = connection->slow_next;
-		if (!cache_is_over(server->site)) {
-			if (!server->programs || !g_hash_table_size(server->programs))
-				break;
-			if (!is_over(connection))
-				continue;
-			if (loop_now_ms(server->loop) - connection->slow_ms < PROGRAM_MS &&
-			    !program_is_full(program_of(connection))) {
-				loop_timer_start(server->loop, &server->slow_timer, PROGRAM_MS,
-						 shed_again);
-				break;
-			}
+		if (!is_over(connection))
+			continue;
+		if (!must_leave(connection)) {
+			again = true;
+			continue;
 		}
 		unlist(connection);
 		if (!to_file(connection))
@@ -542,6 +548,9 @@ static void shed(struct loop_task *task)
 	}
 	if (cache_is_over(server->site))
 		shed_lent(server);
+	/* Who has waited longer then, or has turned out to be slow, is next. */
+	if (again || (server->lent.head && cache_is_over(server->site)))
+		loop_timer_start(server->loop, &server->slow_timer, SHED_AGAIN_MS, shed_again);
 }
 
 void connection_waits(struct loop_send *op)

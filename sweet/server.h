@@ -115,7 +115,7 @@ struct server {
 	GHashTable *held, *programs;
 	GQueue lent; /* connections whose sockets may refer to a unit that their answer has left */
 	struct loop_task shed;
-	struct timer slow_timer, lent_timer;
+	struct timer slow_timer;
 	bool shedding;
 	/* connection-unsent.c's: connections whose sockets hold bytes, and how many; its work. */
 	GQueue unsent;
