@@ -29,6 +29,7 @@ RECEIVE_BUFFER = 4 * KB
 GROUP_BYTES = 8 << 30  # more than a machine needs, so that defaults are what they are
 GENERATED = MB
 # Path and bytes; each of the smaller ones is asked for by a few at the most.
+PAGE = [(f"/generate?size={GENERATED}", GENERATED)]
 HUGE = [("/huge.bin", 128 * MB)]
 LARGE = [(f"/large/{number}.bin", 2 * MB) for number in range(COUNT // 4)]
 SMALL = [(f"/small/{number}.bin", 64 * KB) for number in range(COUNT // 4)]
@@ -46,13 +47,9 @@ class Reader:
         """number: every second is one that reads."""
         # What nobody reads to its end may be huge.
         self.reads = number % 2 == 1
-        kind = number // 2 % 4
-        if kind == 3:
-            self.path, self.body = f"/generate?size={GENERATED}", dynamic.body_of(GENERATED)
-        else:
-            group = (SMALL, LARGE, LARGE if self.reads else HUGE)[kind]
-            path, size = group[number // 8 % len(group)]
-            self.path, self.body = path, pages[path] if self.reads else bytes(size)
+        group = (SMALL, LARGE, LARGE if self.reads else HUGE, PAGE)[number // 2 % 4]
+        self.path, _ = group[number // 8 % len(group)]
+        self.body = pages[self.path] if self.reads else b""
         self.socket = socket.socket()
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
         self.socket.settimeout(OPEN_SECONDS)
@@ -256,6 +253,7 @@ def measure(context):
     root = Documents(context, "slow", [*some, *HUGE]).root
     files.make_files(root, sizes)
     pages = {path: body(size, number) for number, (path, size) in enumerate(some)}
+    pages[PAGE[0][0]] = dynamic.body_of(GENERATED)
     for io in context.io:
         group = cgroup.Group(f"bench-slow-{os.getpid()}", GROUP_BYTES)
         try:
