@@ -34,6 +34,21 @@ def take_request(connection):
         params += data if kind == 4 else b""
         ended = kind == 5 and not data
     return params
+
+def respond(connection, rest):
+    # The head's other lines, an empty one, and the body.
+    connection.sendall(record(6, b"Content-Type: text/plain\r\n" + rest)
+                       + record(6, b"") + record(3, bytes(8)))
+
+def serve(answer):
+    # One connection at a time, as most applications do it.
+    while True:
+        connection = listener.accept()[0]
+        try:
+            while True:
+                respond(connection, answer(take_request(connection)))
+        except (EOFError, ConnectionError):
+            connection.close()
 """
 
 BEGIN, END, PARAMS, STDIN, STDOUT, STDERR = 1, 3, 4, 5, 6, 7

@@ -20,24 +20,19 @@ from test_fastcgi import Client
 
 # /hold/X goes on when the FIFO X says so; /work takes a moment.
 PROGRAM = APPLICATION + r"""
-while True:
-    connection = listener.accept()[0]
-    try:
-        while True:
-            params = take_request(connection)
-            held = re.search(rb"PATH_INFO/hold/(.)", params)
-            if held:
-                name = held[1].decode()
-                print("program: holds", name, flush=True, file=sys.stderr)
-                open(os.path.join(sys.argv[1], name), "rb").read(1)
-            if b"PATH_INFO/work" in params:
-                time.sleep(0.002)
-            if b"PATH_INFO/die" in params:
-                os._exit(3)
-            connection.sendall(record(6, b"Content-Type: text/plain\r\n\r\n%d" % os.getpid())
-                               + record(6, b"") + record(3, bytes(8)))
-    except (EOFError, ConnectionError):
-        connection.close()
+def answer(params):
+    held = re.search(rb"PATH_INFO/hold/(.)", params)
+    if held:
+        name = held[1].decode()
+        print("program: holds", name, flush=True, file=sys.stderr)
+        open(os.path.join(sys.argv[1], name), "rb").read(1)
+    if b"PATH_INFO/work" in params:
+        time.sleep(0.002)
+    if b"PATH_INFO/die" in params:
+        os._exit(3)
+    return b"\r\n%d" % os.getpid()
+
+serve(answer)
 """
 
 TELLING = 40  # requests that tell which loop a client's is: more than those for the status

@@ -15,24 +15,18 @@ from files import write
 from server import Process, running
 from test_fastcgi import Client, ask, fetch
 
-# One connection at a time, as most applications do it.
 PROGRAM = APPLICATION + r"""
-while True:
-    connection = listener.accept()[0]
-    try:
-        while True:
-            params = take_request(connection)
-            if b"/die" in params:
-                os._exit(3)
-            if b"/sleep" in params:
-                time.sleep(0.1)
-            body = "\n".join([str(os.getpid()), os.getcwd(), str(os.getuid()),
-                              os.environ.get("EXTRA", "-"), os.environ.get("HOME", "-"),
-                              os.environ.get("NABC_SERVER_PID", "-"), *sys.argv[1:]])
-            connection.sendall(record(6, b"Content-Type: text/plain\r\n\r\n" + body.encode())
-                               + record(6, b"") + record(3, bytes(8)))
-    except (EOFError, ConnectionError):
-        connection.close()
+def answer(params):
+    if b"/die" in params:
+        os._exit(3)
+    if b"/sleep" in params:
+        time.sleep(0.1)
+    body = "\n".join([str(os.getpid()), os.getcwd(), str(os.getuid()),
+                      os.environ.get("EXTRA", "-"), os.environ.get("HOME", "-"),
+                      os.environ.get("NABC_SERVER_PID", "-"), *sys.argv[1:]])
+    return b"\r\n" + body.encode()
+
+serve(answer)
 """
 
 

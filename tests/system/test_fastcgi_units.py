@@ -44,28 +44,20 @@ if os.fork():
     signal.pause()
 connection = listener.accept()[0]
 take_request(connection)
-connection.sendall(record(6, b"Content-Type: text/plain\r\nX-NABC-Cache-Id: %s\r\n\r\n" % unit)
-                   + record(6, b"") + record(3, bytes(8)))
+respond(connection, b"X-NABC-Cache-Id: %s\r\n\r\n" % unit)
 signal.pause()
 """
 
 # What the server starts: names the unit of the path, or one that it makes.
 SPAWNED = APPLICATION.replace("import os,", "import nabc, os,") + r"""
-while True:
-    connection = listener.accept()[0]
-    try:
-        while True:
-            params = take_request(connection)
-            asked = re.search(rb"/name/(\d+)/", params)
-            if b"/pid/" in params:
-                answer = b"\r\n%d" % os.getpid()
-            else:
-                unit = asked[1] if asked else b"%d" % nabc.put(b"own page\n", lifetime=60)
-                answer = b"X-NABC-Cache-Id: %s\r\n\r\n" % unit
-            connection.sendall(record(6, b"Content-Type: text/plain\r\n" + answer)
-                               + record(6, b"") + record(3, bytes(8)))
-    except (EOFError, ConnectionError):
-        connection.close()
+def answer(params):
+    asked = re.search(rb"/name/(\d+)/", params)
+    if b"/pid/" in params:
+        return b"\r\n%d" % os.getpid()
+    unit = asked[1] if asked else b"%d" % nabc.put(b"own page\n", lifetime=60)
+    return b"X-NABC-Cache-Id: %s\r\n\r\n" % unit
+
+serve(answer)
 """
 
 
