@@ -8,22 +8,24 @@
 #include <stdint.h>
 #include <time.h>
 
-/* Nanoseconds since some moment before the start. */
-static inline uint64_t clock_monotonic_ns(void)
+static inline uint64_t clock_ns(clockid_t clock)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	clock_gettime(clock, &now);
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Nanoseconds since some moment before the start. */
+static inline uint64_t clock_monotonic_ns(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
 }
 
 /* The same with the time of suspension, as NC_stat(3) has it. */
 static inline uint64_t clock_boottime_ns(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_BOOTTIME, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	return clock_ns(CLOCK_BOOTTIME);
 }
 
 #endif

@@ -333,7 +333,7 @@ static ssize_t send_some(struct loop *loop, const struct loop_send *op, bool tur
 	return turn ? send_turn(loop, op) : send_by_path(loop, op, &op->message, &op->tail);
 }
 
-/* Bytes that a file has lost are no want of room: the next try tells of them. */
+/* Less was sent because the file is shorter now, not for want of room: the next try reports it. */
 static bool is_cut(const struct loop_send *op)
 {
 	struct stat now;

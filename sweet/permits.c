@@ -297,7 +297,7 @@ void permit_user_gone(struct permit_user *user)
 	struct permits *permits = user->permits;
 
 	pthread_mutex_lock(&permits->lock);
-	/* For ever: it is not told any more. */
+	/* So that nothing is posted to it again. */
 	user->posted = true;
 	leave_locked(user);
 	return_granted_locked(user);

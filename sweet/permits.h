@@ -6,7 +6,7 @@
  *
  * A loop that has requests and no permit for them waits in a list.  A permit
  * that is given back goes to the first in the list.  A loop with an idle
- * connection is told that another one wants it, and closes it, when that
+ * connection gets a task to close it for a waiting loop that
  *   - has fewer permits for the address than its share of them: at once;
  *   - has had requests waiting for longer than PERMIT_STALL_MS.
  * A connection for which its own loop has the next request is handed over only
@@ -49,7 +49,7 @@ struct permit_user {
 
 struct permits {
 	pthread_mutex_t lock;
-	bool closed;		  /* nobody is told anything any more */
+	bool closed;		  /* nothing is posted to anybody any more */
 	_Atomic unsigned waiting; /* in the list; written under the lock */
 	struct permit_user *first, **last;
 	unsigned place_count, user_count;

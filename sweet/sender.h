@@ -18,7 +18,7 @@ struct sender {
 	int pidfd; /* the caller's to close by sender_close(); 0, or less: unknown, or it had ended */
 };
 
-/* Zeros, so that what nobody has filled in yet may be closed. */
+/* All zeros, so that sender_close() may be called on memory that was only cleared. */
 #define SENDER_UNKNOWN ((struct sender){0, 0})
 
 /* From now on the kernel notes who writes to the other end of the Unix socket. */
