@@ -172,6 +172,10 @@ def nobody(memory):
             "prlimit", f"--memlock={memory}", "--core=0"]
 
 
+def unit_memory(name):
+    return USUAL if name in PINNING else HARDLY_ANY
+
+
 def is_open(folder):
     """Whether other users can get there."""
     while folder != "/":
@@ -187,7 +191,7 @@ def unprivileged(context, suite):
         yield context.job(suite, "skipped", ["sh", "-c", 'echo "$1"; exit 77', "sh", why])
         return
     for name in unit_names(context):
-        command = [*nobody(USUAL if name in PINNING else HARDLY_ANY), *unit(name)]
+        command = [*nobody(unit_memory(name)), *unit(name)]
         yield context.job(suite, name, in_tree(context, "build", *command),
                           after=built("build"), weight=0.7)
     yield from system("build", "epoll,none", "--thin", prefix=nobody(HARDLY_ANY), marks=NOT_BENCH,

@@ -2,7 +2,9 @@
 """A client of raw bytes: what is sent is said by the test, what comes is
 parsed strictly, and every wait has an end."""
 
+import shutil
 import socket
+import subprocess
 
 from server import TIMEOUT, note
 
@@ -46,6 +48,14 @@ class Response:
         return name.lower() in self.fields
 
 
+def sockets(port):
+    """What the system says of both ends of a server's connections."""
+    if not shutil.which("ss"):
+        return "no ss; on Debian: apt-get install iproute2"
+    return subprocess.run(["ss", "-tinmo", f"( sport = :{port} or dport = :{port} )"],
+                          stdout=subprocess.PIPE, text=True).stdout
+
+
 class Client:
     """A connection. buffer: SO_RCVBUF, for a client that reads slowly; source:
     the address that it comes from."""
@@ -73,6 +83,12 @@ class Client:
     def close(self):
         self.socket.close()
 
+    def receive(self, at_most):
+        try:
+            return self.socket.recv(at_most)
+        except TimeoutError:
+            raise TimeoutError(f"nothing came\n{sockets(self.port)}") from None
+
     def send(self, data):
         note(self.port, "sent", data)
         self.socket.sendall(data)
@@ -81,7 +97,7 @@ class Client:
         self.socket.shutdown(socket.SHUT_WR)
 
     def more(self, at_most=1 << 20):
-        data = self.socket.recv(at_most)
+        data = self.receive(at_most)
         note(self.port, "came", data)
         assert data, f"closed after {self.data[:200]!r}"
         self.data += data
@@ -95,7 +111,7 @@ class Client:
     def take(self, length):
         pieces, have = [self.data], len(self.data)
         while have < length:
-            piece = self.socket.recv(1 << 20)
+            piece = self.receive(1 << 20)
             if not piece:
                 raise Closed(b"".join(pieces), length)
             pieces.append(piece)

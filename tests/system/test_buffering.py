@@ -233,7 +233,7 @@ def test_many_small_uploads(programs):
 def test_refused_closes_nothing(programs):
     """A request that no program has had leaves the server's descriptors as they are."""
     server = programs.serve("spool-size=4M")
-    path = f"/proc/{server.process.pid}/fd/0"
+    path = f"{inside(server.process.pid, 'fd')}/0"
     before = os.readlink(path)
     with Client(server.port) as client:
         client.send(head("/app/sum", 4 * MB + 1) + b"x")
