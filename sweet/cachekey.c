@@ -96,8 +96,7 @@ size_t cachekey_of_url(struct slice url, char *out, bool *prefix)
 	*prefix = url.length && url.at[url.length - 1] == '*';
 	url.length -= *prefix;
 	/* "/path?" asks for what "/path" does; "/path??" has a query, of a '?'. */
-	if (!*prefix && url.length &&
-	    memchr(url.at, '?', url.length) == url.at + url.length - 1)
+	if (!*prefix && url.length && memchr(url.at, '?', url.length) == url.at + url.length - 1)
 		url.length--;
 	if (url.length == 0 || url.at[0] != '/' || url.length > REQUEST_TARGET_MAX)
 		return 0;

@@ -174,6 +174,7 @@ void connection_unsent_end(struct connection *connection);
 
 /* What struct loop_send calls waits(). */
 void connection_waits(struct loop_send *op);
+void connection_slow_init(struct server *server);
 
 /* The send is over, or the connection. */
 void connection_keeps_up(struct connection *connection);

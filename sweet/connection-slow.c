@@ -25,6 +25,7 @@
 
 #include <connection-inside.h>
 #include <filestream.h>
+#include <page-memory.h>
 #include <selection.h>
 #include <spool.h>
 
@@ -44,7 +45,7 @@ struct held {
 
 /* A program in whose memory such units lie. */
 struct program {
-	const void *of;
+	const struct page_memory *of;
 	unsigned units;
 	uint64_t bytes, most;
 };
@@ -86,16 +87,16 @@ static struct program *find_program(struct server *server, const struct transact
 {
 	struct program *program;
 
-	if (!transaction->program)
+	if (!transaction->pages)
 		return NULL;
 	if (!server->programs)
 		server->programs = g_hash_table_new_full(NULL, NULL, NULL, g_free);
-	program = g_hash_table_lookup(server->programs, transaction->program);
+	program = g_hash_table_lookup(server->programs, transaction->pages);
 	if (!program) {
 		program = g_new0(struct program, 1);
-		program->of = transaction->program;
+		program->of = transaction->pages;
 		/* Half of its memory, which all threads share. */
-		program->most = transaction->program_memory / 2 / server->site->threads;
+		program->most = program->of->most / 2 / server->site->threads;
 		g_hash_table_insert(server->programs, (void *)(uintptr_t)program->of, program);
 	}
 	return program;
@@ -153,7 +154,7 @@ static bool cache_is_over(const struct site *site)
 
 static bool program_is_over(const struct program *program)
 {
-	return program && program->bytes > program->most;
+	return program && (program->bytes > program->most || page_memory_is_wanted(program->of));
 }
 
 /* Several clients have more than it can wait for; one alone may be a fast one. */
@@ -244,18 +245,6 @@ void connection_reset_slow(struct connection *connection, const char *why)
 	connection_reset(connection);
 }
 
-static void shed(struct loop_task *task);
-
-/* Not from within a send. */
-static void post_shed(struct server *server)
-{
-	if (server->shedding)
-		return;
-	server->shedding = true;
-	server->shed.run = shed;
-	loop_post(server->loop, &server->shed);
-}
-
 /* Holds the unit as long as the socket may refer to pages of it. */
 static void lend(struct connection *connection)
 {
@@ -274,7 +263,7 @@ static void lend(struct connection *connection)
 	connection->lent_link = (GList){.data = connection};
 	g_queue_push_tail_link(&server->lent, &connection->lent_link);
 	if (cache_is_over(server->site))
-		post_shed(server);
+		server_shed(server);
 }
 
 void connection_lent_end(struct connection *connection)
@@ -514,7 +503,7 @@ static void shed_lent(struct server *server)
 
 static void shed_again(struct timer *timer)
 {
-	post_shed((struct server *)((char *)timer - offsetof(struct server, slow_timer)));
+	server_shed((struct server *)((char *)timer - offsetof(struct server, slow_timer)));
 }
 
 /* Whether its unit is needed now: others wait for the memory, or may soon. */
@@ -532,7 +521,7 @@ static void shed(struct loop_task *task)
 	struct connection *connection, *next;
 	bool again = false;
 
-	server->shedding = false;
+	atomic_store(&server->shedding, false);
 	for (connection = server->slow_first; connection && may_be_over(server);
 	     connection = next) {
 		next = connection->slow_next;
@@ -553,6 +542,11 @@ static void shed(struct loop_task *task)
 		loop_timer_start(server->loop, &server->slow_timer, SHED_AGAIN_MS, shed_again);
 }
 
+void connection_slow_init(struct server *server)
+{
+	server->shed.run = shed;
+}
+
 void connection_waits(struct loop_send *op)
 {
 	struct connection *connection = connection_of(op);
@@ -563,7 +557,7 @@ void connection_waits(struct loop_send *op)
 		return;
 	enlist(connection);
 	if (is_over(connection))
-		post_shed(server);
+		server_shed(server);
 }
 
 void connection_keeps_up(struct connection *connection)

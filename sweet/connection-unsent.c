@@ -14,7 +14,9 @@
  * The bytes that sockets hold are counted, for all threads together.  From half
  * of socket-memory on a socket that wants more has NEAR at most.  Beyond
  * socket-memory each thread that has more than its share resets connections that
- * acknowledge less in a second than their sockets hold, the slowest first.  Who
+ * acknowledge less in a second than their sockets hold, the slowest first.  Each
+ * second a thread looks at its sockets that hold any: nothing tells of an
+ * acknowledgement.  Who
  * acknowledges more, or is not known yet, is not the cause, whatever is on its
  * way to it.
  */
@@ -54,6 +56,8 @@ static void rate_from_here(struct connection *connection)
 	connection->rated_ms = loop_now_ms(connection->server->loop);
 }
 
+static void look_again(struct timer *timer);
+
 static void add(struct connection *connection, unsigned bytes)
 {
 	struct server *server = connection->server;
@@ -61,6 +65,9 @@ static void add(struct connection *connection, unsigned bytes)
 	if (bytes == connection->unsent)
 		return;
 	if (!connection->unsent) {
+		if (!server->unsent_timer.queue)
+			loop_timer_start(server->loop, &server->unsent_timer, CONNECTION_RATE_MS,
+					 look_again);
 		connection->unsent_link = (GList){.data = connection};
 		g_queue_push_tail_link(&server->unsent, &connection->unsent_link);
 	} else if (!bytes) {
@@ -114,22 +121,6 @@ static gint slower_first(gconstpointer left, gconstpointer right)
 	return (*a)->rate < (*b)->rate ? -1 : (*a)->rate > (*b)->rate;
 }
 
-static void shed(struct server *server);
-
-static void shed_again(struct timer *timer)
-{
-	shed((struct server *)((char *)timer - offsetof(struct server, unsent_timer)));
-}
-
-static void shed_now(struct loop_task *task)
-{
-	struct server *server =
-		(struct server *)((char *)task - offsetof(struct server, unsent_shed));
-
-	atomic_store(&server->unsent_shedding, false);
-	shed(server);
-}
-
 static void shed(struct server *server)
 {
 	struct site *site = server->site;
@@ -152,8 +143,31 @@ static void shed(struct server *server)
 		if (connection_unsent_is_slow(connection))
 			connection_reset_slow(connection, "socket-memory is reached");
 	}
-	/* The others may turn out to be slow. */
-	loop_timer_start(server->loop, &server->unsent_timer, CONNECTION_RATE_MS, shed_again);
+}
+
+static void shed_now(struct loop_task *task)
+{
+	struct server *server =
+		(struct server *)((char *)task - offsetof(struct server, unsent_shed));
+
+	atomic_store(&server->unsent_shedding, false);
+	shed(server);
+}
+
+/* Nobody tells that a client has acknowledged; those that are kept may be slow by now. */
+static void look_again(struct timer *timer)
+{
+	struct server *server =
+		(struct server *)((char *)timer - offsetof(struct server, unsent_timer));
+	GList *next;
+
+	for (GList *link = server->unsent.head; link; link = next) {
+		next = link->next;
+		connection_unsent_count(link->data);
+	}
+	shed(server);
+	if (server->unsent.head && !timer->queue)
+		loop_timer_start(server->loop, timer, CONNECTION_RATE_MS, look_again);
 }
 
 static void look(struct connection *connection)

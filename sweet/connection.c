@@ -374,6 +374,11 @@ bool connection_admit(struct connection *connection)
 	return false;
 }
 
+void connection_init(struct server *server)
+{
+	connection_slow_init(server);
+}
+
 void connection_open(struct server *server, int fd)
 {
 	struct connection *connection;

@@ -7,6 +7,9 @@
 
 #include <server.h>
 
+/* Before its loop runs. */
+void connection_init(struct server *server);
+
 /* Takes over a connected socket (non-blocking). */
 void connection_open(struct server *server, int fd);
 

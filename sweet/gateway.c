@@ -28,6 +28,7 @@ static void pool_free(struct gateway_pool *pool)
 {
 	pool_config_unref(pool->settings);
 	g_free(pool->queues);
+	g_free(pool->pages);
 	g_free(pool->ahead);
 	g_free(pool);
 }
@@ -92,8 +93,11 @@ static struct gateway_pool *open_pool(struct gateway *gateway, struct pool_confi
 	atomic_init(&pool->users, 1);
 	pool->fresh = gateway->started;
 	pool->queues = g_new0(struct gw_queue, threads);
-	for (unsigned i = 0; i < threads; i++)
+	for (unsigned i = 0; i < threads; i++) {
 		pool->queues[i].last = &pool->queues[i].first;
+		pool->queues[i].pool = pool;
+		pool->queues[i].server = gateway->site->servers[i];
+	}
 	error = pool->protocol->open(pool);
 	if (!error)
 		return pool;

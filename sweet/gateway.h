@@ -26,6 +26,10 @@ struct gw_queue {
 	struct gw_call *first, **last;
 	_Atomic uint64_t count; /* of those; read by the status */
 	unsigned behind;	/* processes in which calls of this thread wait behind a long one */
+	struct loop_task room;	/* there may be some */
+	atomic_bool told;	/* so */
+	struct gateway_pool *pool;
+	struct server *server;
 };
 
 struct gateway_pool {
@@ -38,7 +42,8 @@ struct gateway_pool {
 	struct gw_queue *queues; /* one a thread */
 	struct body_budget
 		*ahead; /* of answers, in the memory of each process; NULL: all in ours */
-	void *own;	/* the protocol's */
+	struct page_memory *pages; /* of each process; NULL: answers hold none of theirs */
+	void *own;		   /* the protocol's */
 	/* Of the pools whose processes we start. */
 	unsigned count;
 	struct gw_process *processes;

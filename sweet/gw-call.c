@@ -260,6 +260,30 @@ void gw_room(struct gateway_pool *pool, struct server *server)
 	}
 }
 
+static void room(struct loop_task *task)
+{
+	struct gw_queue *queue =
+		(struct gw_queue *)((char *)task - offsetof(struct gw_queue, room));
+
+	atomic_store(&queue->told, false);
+	gw_room(queue->pool, queue->server);
+}
+
+void gw_room_everywhere(struct gateway_pool *pool)
+{
+	/* At the end of the server no loop runs. */
+	if (!pool->gateway || pool->gateway->closing)
+		return;
+	for (unsigned i = 0; i < pool->gateway->site->threads; i++) {
+		struct gw_queue *queue = &pool->queues[i];
+
+		if (atomic_exchange(&queue->told, true))
+			continue;
+		queue->room.run = room;
+		loop_post(queue->server->loop, &queue->room);
+	}
+}
+
 void gw_queue_abandon(struct gw_queue *queue)
 {
 	while (queue->first) {

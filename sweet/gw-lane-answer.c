@@ -13,6 +13,7 @@
 #include <gw-keep.h>
 #include <gw-lane-inside.h>
 #include <gw-pace.h>
+#include <page-memory.h>
 #include <response.h>
 
 /* The library tells a worker of several at a time: with so many kept it may have to wait. */
@@ -245,18 +246,20 @@ void gw_lane_answer(struct gw_lane *lane, struct gw_call *call, const struct NC_
 	if (!has_body)
 		own->left = 0;
 	own->owed = false;
+	own->pages = &call->pool->pages[lane->process->number];
 	if (response->range_count == 1 && !own->lane && has_body) {
 		/* Nearly all are so. */
 		own->held = response->body.id;
 		own->left -= response->body.length;
 		transaction->body = response->body;
-		transaction->program = lane->process;
-		transaction->program_memory = call->pool->settings->memory;
+		own->page = response->body.length;
+		transaction->pages = own->pages;
 		server_count(&lane->server->counters.worker_bodies, response->body.length);
 	} else if (response->range_count || response->data) {
 		add_part(call, response);
 		gw_parts_hand_on(&own->parts, transaction);
 	}
+	page_memory_hold(own->pages, own->page);
 	if (!own->lane)
 		length = has_body ? UINT64_MAX - own->left : 0;
 	if (own->failed) {

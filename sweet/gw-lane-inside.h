@@ -17,6 +17,8 @@ struct lane_call {
 	struct gw_parts parts;
 	struct body_budget *shared; /* of the parts */
 	size_t held;		    /* id of an answer's only unit */
+	uint64_t page;		    /* bytes of that, in pages */
+	struct page_memory *pages;  /* of the process */
 	unsigned kept;	 /* pieces whose place in the worker's window is not given back */
 	unsigned excess; /* of those, pieces of which nothing is sent: their places stay taken */
 	uint64_t left;	 /* bytes of the answer that may still come */

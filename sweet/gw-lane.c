@@ -10,6 +10,7 @@
 #include <assert.h>
 
 #include <gw-lane-inside.h>
+#include <page-memory.h>
 
 #define SLOT_NONE UINT32_MAX
 
@@ -82,8 +83,13 @@ static void vacate(struct gw_lane *lane, struct gw_pending *pending)
 /* The last record for it has come, or the worker is gone. */
 static void leave(struct gw_lane *lane, struct gw_pending *pending)
 {
+	struct gw_process *process = lane->process;
+
 	vacate(lane, pending);
-	gw_process_leaves(lane->process, loop_now_ms(lane->server->loop));
+	gw_process_leaves(process, loop_now_ms(lane->server->loop));
+	/* It may leave no page, but with one request less there is more room. */
+	if (page_memory_tells(&process->pool->pages[process->number]))
+		gw_room_everywhere(process->pool);
 }
 
 void gw_lane_complain(const struct gw_lane *lane, const char *what)
@@ -163,14 +169,25 @@ void gw_lane_gone(struct gw_call *call)
 	call->transaction->done(call->transaction);
 }
 
+/* The page that the answer holds; a request may wait for its memory. */
+static void release(struct gw_call *call)
+{
+	struct lane_call *own = gw_lane_call(call);
+
+	(void)NC_release(own->held);
+	own->held = 0;
+	page_memory_release(own->pages, own->page);
+	if (page_memory_tells(own->pages))
+		gw_room_everywhere(call->pool);
+}
+
 void gw_lane_finish(struct gw_call *call)
 {
 	struct lane_call *own = gw_lane_call(call);
 
 	gw_lane_desert(call);
 	if (own->held)
-		(void)NC_release(own->held);
-	own->held = 0;
+		release(call);
 	gw_parts_clear(&own->parts);
 }
 

@@ -11,6 +11,7 @@
 
 #include <gw-call.h>
 #include <gw-worker.h>
+#include <page-memory.h>
 #include <starter.h>
 
 /* What a place has. */
@@ -49,6 +50,25 @@ static uint64_t cost_of(const struct gw_lane *lane, uint64_t now_ms)
 }
 
 /*
+ * Whether the process has memory for the page of one request more.  If not,
+ * slow clients are to give some back, and gw_room_everywhere() comes then.
+ */
+static bool has_room(struct gateway_pool *pool, unsigned number)
+{
+	const struct site *site = pool->gateway->site;
+	struct page_memory *pages = &pool->pages[number];
+	const struct gw_process *process = &pool->processes[number];
+
+	if (page_memory_fits(pages, load_of(process)))
+		return true;
+	if (!atomic_exchange(&pages->wanted, true))
+		for (unsigned i = 0; i < site->threads; i++)
+			server_shed(site->servers[i]);
+	/* It may have come before it was wanted. */
+	return page_memory_fits(pages, load_of(process));
+}
+
+/*
  * The lane of the pool whose process has the least to do, for whichever thread,
  * of those that cost at least `*least`, which is set to its cost; or NULL.  A worker
  * does one thing at a time, so that all that it is given waits behind what it is at.
@@ -65,7 +85,7 @@ static struct gw_lane *choose(struct gateway_pool *pool, const struct server *se
 
 		if (!lane->exchange || lane->retiring ||
 		    atomic_load_explicit(&pool->processes[i].doomed, memory_order_relaxed) ||
-		    lane->in_flight >= pool->settings->in_flight)
+		    lane->in_flight >= pool->settings->in_flight || !has_room(pool, i))
 			continue;
 		cost = cost_of(lane, now_ms);
 		if (cost >= *least && cost < found) {
@@ -370,6 +390,7 @@ static int open_pool(struct gateway_pool *pool)
 	pool->count = pool->settings->processes;
 	pool->processes = g_new0(struct gw_process, pool->count);
 	pool->ahead = g_new0(struct body_budget, pool->count);
+	pool->pages = g_new0(struct page_memory, pool->count);
 	for (unsigned i = 0; i < pool->count; i++) {
 		struct place *place =
 			g_malloc0(sizeof(*place) + site->threads * sizeof(place->lanes[0]));
@@ -377,6 +398,7 @@ static int open_pool(struct gateway_pool *pool)
 		pool->processes[i].own = place;
 		/* The rest is for what it makes meanwhile. */
 		pool->ahead[i].most = pool->settings->memory / 2;
+		page_memory_init(&pool->pages[i], pool->settings->memory);
 		for (unsigned k = 0; k < site->threads; k++) {
 			place->lanes[k].process = &pool->processes[i];
 			place->lanes[k].server = site->servers[k];

@@ -117,6 +117,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/gw-upload.c sweet/gw-upload.h \
 	sweet/gw-variables.c sweet/gw-variables.h \
 	sweet/gw-place.c sweet/gw-place.h \
+	sweet/page-memory.h \
 	sweet/gw-keep.c sweet/gw-keep.h \
 	sweet/gw-fetch.c sweet/gw-fetch.h \
 	sweet/gw-cache.c sweet/gw-cache.h \

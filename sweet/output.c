@@ -80,8 +80,7 @@ struct output *output_open(struct server *server)
 	transaction->date = 0;
 	transaction->length = 0;
 	transaction->body = (struct NC_range){0};
-	transaction->program = NULL;
-	transaction->program_memory = 0;
+	transaction->pages = NULL;
 	transaction->ranges = NULL;
 	transaction->range_count = 0;
 	transaction->data = NULL;

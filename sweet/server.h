@@ -114,9 +114,9 @@ struct server {
 	struct connection *slow_first, **slow_last;
 	GHashTable *held, *programs;
 	GQueue lent; /* connections whose sockets may refer to a unit that their answer has left */
-	struct loop_task shed;
+	struct loop_task shed; /* server_shed() */
 	struct timer slow_timer;
-	bool shedding;
+	atomic_bool shedding;
 	/* connection-unsent.c's: connections whose sockets hold bytes, and how many; its work. */
 	GQueue unsent;
 	uint64_t unsent_bytes;
@@ -131,6 +131,16 @@ struct server {
 	/* The last connection has gone; NULL: nobody asks. */
 	void (*vacated)(struct server *server);
 };
+
+/*
+ * Looks soon, not from within a send, who is to be taken off a unit that is
+ * needed elsewhere.  Any thread.
+ */
+static inline void server_shed(struct server *server)
+{
+	if (!atomic_exchange(&server->shedding, true))
+		loop_post(server->loop, &server->shed);
+}
 
 static inline void server_count(_Atomic uint64_t *counter, uint64_t more)
 {

@@ -506,6 +506,7 @@ static bool open_loops(void)
 		if (!logs_join(&program.site, server, &line))
 			return complain_of(line);
 		gw_hook_add(&runner->workers, server);
+		connection_init(server);
 		program.site.servers[i] = server;
 	}
 	snprintf(program.site.io, sizeof(program.site.io), "%s", why);

@@ -91,15 +91,14 @@ struct transaction {
 
 	/* The response. */
 	int status;
-	const char *detail;    /* for the page of an error: static text, or NULL */
-	const char *reason;    /* of a refusal, for the log: static text, or NULL */
-	const char *head;      /* header lines; lives until finish() */
-	size_t head_length;    /* bytes */
-	time_t date;	       /* when it was made, for Date; 0: now */
-	uint64_t length;       /* bytes of the whole body, or TRANSACTION_UNKNOWN */
-	struct NC_range body;  /* the next piece, held; id 0: none */
-	const void *program;   /* whose memory it lies in; NULL: the cache's */
-	size_t program_memory; /* bytes */
+	const char *detail;	   /* for the page of an error: static text, or NULL */
+	const char *reason;	   /* of a refusal, for the log: static text, or NULL */
+	const char *head;	   /* header lines; lives until finish() */
+	size_t head_length;	   /* bytes */
+	time_t date;		   /* when it was made, for Date; 0: now */
+	uint64_t length;	   /* bytes of the whole body, or TRANSACTION_UNKNOWN */
+	struct NC_range body;	   /* the next piece, held; id 0: none */
+	struct page_memory *pages; /* that it lies in, a program's; NULL: the cache's */
 	/* The next piece as several ranges instead, held; until next() or finish(). */
 	const struct NC_range *ranges;
 	unsigned range_count;

@@ -92,7 +92,7 @@ grep -H '^#include [<"]' "$srcdir"/libnabc/nabcctl.c "$srcdir"/libnabc/ctl*.[ch]
 
 check sweet <<'FLOORS'
 address pidfile upstream arch passrights
-slice pieces clock starter-wire syntax scan field uri request chunked cachecontrol cgihead cacheable cachekey fcgi response date mime meta timer access htpasswd apr1 histogram accept listing escape access-line proxy-protocol config-value config-file siphash body etag range conditional multipart redirect ends decimal
+slice pieces clock page-memory starter-wire syntax scan field uri request chunked cachecontrol cgihead cacheable cachekey fcgi response date mime meta timer access htpasswd apr1 histogram accept listing escape access-line proxy-protocol config-value config-file siphash body etag range conditional multipart redirect ends decimal
 log data-path data-path-posix pagecache
 loop loop-backend loop-uring loop-epoll docroot limit
 permits fcgi-link cgi-input sender endpoint supervisor reload-call memory-limit privileges readonly syscall-filter

@@ -90,6 +90,7 @@ SWEET_UNITS = \
 	tests/unit/test-fcgi \
 	tests/unit/test-fcgi-link \
 	tests/unit/test-permits \
+	tests/unit/test-page-memory \
 	tests/unit/test-upstream \
 	tests/unit/test-chunked \
 	tests/unit/test-body \
@@ -297,6 +298,10 @@ tests_unit_test_fcgi_link_LDADD = $(sweet_unit_ldadd)
 tests_unit_test_permits_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_permits_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_permits_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_test_page_memory_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_test_page_memory_CFLAGS = $(sweet_unit_cflags)
+tests_unit_test_page_memory_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_test_upstream_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_upstream_CFLAGS = $(sweet_unit_cflags)

@@ -173,6 +173,49 @@ def test_memory_of_a_program(kind, tmp_path, slow):
     pages(kind, tmp_path, slow, check, **{"cache-size": "256M", "worker-memory": "16M"})
 
 
+def test_burst_of_pages(kind, tmp_path, slow):
+    """Many at once, of clients that read nothing: requests wait until pages are spooled."""
+    def check(server):
+        clients = [slow(server, f"/app?size={MB}&number={number}") for number in range(100)]
+        for client in clients:
+            assert b" 200 " in client.head().partition(b"\r\n")[0]
+        with Client(server.port) as client:
+            assert client.get("/app?size=1000").body == page(1000)
+        for client in clients:
+            assert client.take(MB) == page(MB)
+        seen = server.wait_status(lambda status: status["spool"]["files"] == 0)
+        assert seen["slow"]["reset"] == 0 and seen["responses"]["5xx"] == 0
+
+    pages(kind, tmp_path, slow, check, **{"cache-size": "256M", "worker-memory": "16M"})
+
+
+def test_pages_as_large_as_the_memory(kind, tmp_path, slow):
+    """Of which a second has no place: who reads nothing keeps others only for a while."""
+    def check(server):
+        # Before, nobody knows how large they are.
+        with Client(server.port) as client:
+            assert client.get(f"/app?size={10 * MB}").body == page(10 * MB)
+        clients = [slow(server, f"/app?size={10 * MB}") for _ in range(3)]
+        for client in clients:
+            assert b" 200 " in client.head().partition(b"\r\n")[0]
+        for client in clients:
+            assert client.take(10 * MB) == page(10 * MB)
+        assert server.status()["responses"]["5xx"] == 0
+
+    pages(kind, tmp_path, slow, check, **{"cache-size": "256M", "worker-memory": "16M"})
+
+
+def test_idle_sockets(kind, tmp_path):
+    """What a client has read since its answer left is not counted for long."""
+    write(tmp_path / "file", pattern(48 * KB))
+    with serve(kind, tmp_path) as server, Client(server.port, SMALL_BUFFER) as client:
+        client.send(request("/file"))
+        server.wait_status(lambda status: status["connections"]["idle"] == 1
+                           and status["slow"]["socket_bytes"] > 0)
+        assert client.response().body == pattern(48 * KB)
+        server.wait_status(lambda status: status["slow"]["socket_bytes"] == 0)
+
+
 def test_sockets_take_little(kind, tmp_path, slow):
     """Of a client that has not read anything: what its window allows, and a bound."""
     files(tmp_path)
