@@ -81,21 +81,6 @@ static void give_up(struct fcgi_link *link)
 	gw_fastcgi_idled(link);
 }
 
-void gw_fastcgi_rest(struct fcgi_link *link)
-{
-	struct fastcgi_place *place = fastcgi_place_of(link);
-	struct fastcgi_thread *thread = place->thread;
-
-	/* In this order: who begins to wait sees that it is idle, or we see that one waits. */
-	permit_idles(thread->user);
-	link->next = place->resting;
-	place->resting = link;
-	fcgi_link_rest(link, thread->keep_ms);
-	if (permit_is_wanted(thread->user, link->upstream->number, fastcgi_is_behind(thread),
-			     loop_now_ms(thread->server->loop)))
-		give_up(link);
-}
-
 static void give_up_idle(struct fastcgi_thread *thread, struct upstream *upstream)
 {
 	const struct fastcgi_place *place = upstream->own;
@@ -103,6 +88,24 @@ static void give_up_idle(struct fastcgi_thread *thread, struct upstream *upstrea
 	while (place->resting && permit_is_wanted(thread->user, upstream->number, false,
 						  loop_now_ms(thread->server->loop)))
 		give_up(place->resting);
+}
+
+void gw_fastcgi_rest(struct fcgi_link *link)
+{
+	struct fastcgi_place *place = fastcgi_place_of(link);
+	struct fastcgi_thread *thread = place->thread;
+	uint64_t now_ms = loop_now_ms(thread->server->loop);
+
+	/* In this order: who begins to wait sees that it is idle, or we see that one waits. */
+	permit_idles(thread->user);
+	link->next = place->resting;
+	place->resting = link;
+	fcgi_link_rest(link, thread->keep_ms);
+	if (!fastcgi_is_behind(thread))
+		give_up_idle(thread, link->upstream);
+	else if (now_ms - link->opened_ms >= PERMIT_TURN_MS &&
+		 permit_is_wanted(thread->user, link->upstream->number, true, now_ms))
+		give_up(link);
 }
 
 void gw_fastcgi_news(struct loop_task *task)

@@ -11,7 +11,9 @@
  *   - has had requests waiting for longer than PERMIT_STALL_MS.
  * A connection for which its own loop has the next request is handed over only
  * to a loop that has begun with none of its requests for that long: they wait
- * behind a long one.  So loops that are all busy keep their connections.
+ * behind a long one.  So loops that are all busy keep their connections; where
+ * there are more loops than connections, each for PERMIT_TURN_MS, since a new
+ * one for each request would cost as much as a short request.
  *
  * Any thread may use a struct permits; a struct permit_user is its loop's.
  */
@@ -24,6 +26,7 @@
 #include <loop.h>
 
 #define PERMIT_STALL_MS 10u /* as long as makes a worker slow, see GW_SLOW_MS */
+#define PERMIT_TURN_MS 3u   /* that a busy loop keeps a connection at least */
 
 /* For one address.  Under the lock. */
 struct permit_part {
