@@ -27,7 +27,7 @@
 #include <spool.h>
 
 #define PAGE ((size_t)4096)
-#define HELD_BACK ((size_t)16 << 10)   /* bytes that are read into memory whatever the way */
+#define HELD_BACK ((size_t)16 << 10)	/* bytes that are read into memory whatever the way */
 #define COPY_WINDOW ((size_t)256 << 10) /* bytes; as long as site->windows has so many */
 
 struct window {
@@ -141,21 +141,23 @@ static int check(const struct filestream *stream)
 											 : -EAGAIN;
 }
 
-static int read_window(struct filestream *stream)
+/* Whether the next window is of pages that are lent. */
+static bool lends_next(const struct filestream *stream)
+{
+	return stream->lends && left_of_range(stream) > held_back(stream);
+}
+
+static void place_window(struct filestream *stream)
+{
+	stream->ready.offset = stream->ranges.ranges[stream->part].first + stream->at;
+	stream->ready.first = stream->at == 0;
+}
+
+/* It was read: 0 or -errno. */
+static int end_window(struct filestream *stream, int error)
 {
 	struct window *window = &stream->ready;
-	uint64_t left = left_of_range(stream);
-	int error;
 
-	window->offset = stream->ranges.ranges[stream->part].first + stream->at;
-	window->first = stream->at == 0;
-	if (stream->lends && left > held_back(stream)) {
-		window->length = lend_length(stream, window->offset, left);
-		error = pagecache_load(stream->fd, window->offset, window->length);
-	} else {
-		window->length = take_memory(stream, left);
-		error = read_memory(window, stream->fd);
-	}
 	if (!error)
 		error = check(stream);
 	if (error == -ERANGE)
@@ -165,6 +167,40 @@ static int read_window(struct filestream *stream)
 	else
 		stream->at += window->length;
 	return error;
+}
+
+static int read_window(struct filestream *stream)
+{
+	struct window *window = &stream->ready;
+	uint64_t left = left_of_range(stream);
+	int error;
+
+	place_window(stream);
+	if (lends_next(stream)) {
+		window->length = lend_length(stream, window->offset, left);
+		error = pagecache_load(stream->fd, window->offset, window->length);
+	} else {
+		window->length = take_memory(stream, left);
+		error = read_memory(window, stream->fd);
+	}
+	return end_window(stream, error);
+}
+
+/* The loop's own thread may do that where nothing has to be read. */
+static bool have_window(struct filestream *stream)
+{
+	struct window *window = &stream->ready;
+	size_t length;
+
+	if (!lends_next(stream))
+		return false;
+	place_window(stream);
+	length = lend_length(stream, window->offset, left_of_range(stream));
+	if (!pagecache_has(stream->fd, window->offset, length))
+		return false;
+	window->length = length;
+	stream->error = end_window(stream, 0);
+	return true;
 }
 
 /* A version that is not the one that was looked up must be at rest as well. */
@@ -239,6 +275,9 @@ static void read_ahead(struct filestream *stream, bool settled)
 {
 	if (stream->reading || stream->ready.length || stream->error || !next_range(stream) ||
 	    (!settled && is_held_back(stream)))
+		return;
+	/* At first the connection waits for the job's end. */
+	if (stream->begun && !stream->wanted && have_window(stream))
 		return;
 	stream->reading = true;
 	helper_submit(stream->transaction->server->site->helpers, &stream->job);

@@ -44,7 +44,7 @@ static bool is_read(int fd, uint64_t offset)
 	return preadv2(fd, &iov, 1, (off_t)offset, RWF_NOWAIT) == 1;
 }
 
-static bool is_there(int fd, uint64_t offset, size_t length)
+bool pagecache_has(int fd, uint64_t offset, size_t length)
 {
 	struct pages_range range = {offset, length};
 	uint64_t end = offset + length, pages = (end + PAGE - 1) / PAGE - offset / PAGE;
@@ -87,7 +87,7 @@ static ssize_t load_pipe(int fd, uint64_t offset, size_t length)
 
 int pagecache_load(int fd, uint64_t offset, size_t length)
 {
-	if (length && is_there(fd, offset, length))
+	if (length && pagecache_has(fd, offset, length))
 		return 0;
 	while (length) {
 		ssize_t got = load_pipe(fd, offset, length);

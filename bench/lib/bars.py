@@ -45,6 +45,24 @@ def best_peer(case, bar, words):
     return [mine, *(limit if not mine[3] else [])]
 
 
+def both_ends(run):
+    return run[CPU] + run["client_us_per_request"]
+
+
+def best_peer_both_ends(case, bar, words):
+    """As best_peer(), of the CPU time of server and client together, then of the server's alone."""
+    names = [name for name in PEERS if name in case["runs"]]
+    if not names:
+        return []
+    times = {name: statistics.median(map(both_ends, case["runs"][name]))
+             for name in (*names, sweet_of(case))}
+    best, alone = min(names, key=times.get), least(case, PEERS)
+    return [at_least(f"CPU time of both ends, best peer ({best}) : SWEET, {words}",
+                     times[best] / times[sweet_of(case)], bar),
+            at_least(f"CPU time of the server alone, best peer ({alone}) : SWEET, {words}",
+                     median(case, alone) / median(case, sweet_of(case)), bar)]
+
+
 def null_share(case, bar, words):
     """CPU time of the null server by SWEET's: how near SWEET is to the limit."""
     null = least(case, NULLS)
