@@ -135,14 +135,17 @@ ssize_t nc_sendfile(struct nc_transmit *transmit, int socket, const struct NC_se
 			     .lend = !(message->flags & NC_SEND_DONTWAIT) &&
 				     nc_socket_sigpipe_ignored(),
 			     .patient = nc_ring_waits(&transmit->zerocopy.ring)};
-	if (task.total - task.at >= NC_ROUTE_CLASS_MIN) {
+	/* A message that goes on was looked at when it began. */
+	if (!message->skip && task.total >= NC_ROUTE_CLASS_MIN) {
 		error = nc_route_find(&transmit->routes, socket, &route);
 		if (error)
 			return error;
 		if (task.lend)
 			nc_transmit_bound(transmit, socket, task.total - task.at, &route);
 	}
-	if (task.at < task.total && message->length)
+	/* Without one sendfile(2) pushes what it ends with, as it should if nothing follows. */
+	if (task.at < task.total && message->length &&
+	    message->flags & (NC_SEND_MORE | NC_SEND_CLOSE))
 		(void)nc_cork_set(&transmit->corks, socket);
 	result = send_all(&task);
 	if (result >= 0 && task.at == task.total) {
