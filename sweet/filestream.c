@@ -373,10 +373,13 @@ static void work_done(struct job *job)
 		stream_free(stream);
 		return;
 	}
-	if (!stream->wanted || !answer(stream))
+	if (!stream->wanted)
 		return;
 	stream->wanted = false;
-	stream->transaction->done(stream->transaction);
+	if (answer(stream))
+		stream->transaction->done(stream->transaction);
+	else
+		stream->wanted = true;
 }
 
 static struct filestream **stream_of(struct transaction *transaction)

@@ -25,11 +25,13 @@
 #define TURN_MAX ((size_t)2 << 20)
 
 /*
- * Results of sends that are told in a turn: clients that ask for one thing after
- * the other without waiting would else have all of it before it is anybody
- * else's turn.
+ * Results of sends that are told in a turn, and the bytes of these: clients that
+ * ask for one thing after the other without waiting, and files of which the next
+ * window is always there, would else have all of it before it is anybody else's
+ * turn.
  */
 #define TOLD_MAX 256u
+#define TOLD_BYTES (2 * TURN_MAX)
 
 static _Thread_local struct loop *present; /* that this thread runs */
 
@@ -481,9 +483,12 @@ static void run_tasks(struct loop *loop)
 /* What is told may start the next send, which may be over at once: not all in one turn. */
 static void tell_sent(struct loop *loop)
 {
-	for (unsigned told = 0; loop->sent_first && told < TOLD_MAX; told++) {
+	size_t bytes = 0;
+
+	for (unsigned told = 0; loop->sent_first && told < TOLD_MAX && bytes < TOLD_BYTES; told++) {
 		struct loop_send *op = loop->sent_first;
 
+		bytes += op->message.skip;
 		loop->sent_first = op->next;
 		if (!loop->sent_first)
 			loop->sent_last = &loop->sent_first;
