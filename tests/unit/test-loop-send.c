@@ -296,6 +296,78 @@ START_TEST(test_turns)
 }
 END_TEST
 
+#define FLOOD 64 /* messages of a megabyte, each begun when the one before is told */
+
+/* A socket that always has room, and a task that is run once in a turn. */
+struct flood {
+	struct outlet outlet; /* must be first */
+	struct loop_task turn;
+	unsigned left, told, most;
+	bool over;
+};
+
+static ssize_t take_all(int socket, const struct NC_send *message, const struct iovec *tail)
+{
+	(void)socket;
+	return (ssize_t)(message->ranges[0].length + tail->iov_len - message->skip);
+}
+
+static void flood_turn(struct loop_task *task)
+{
+	struct flood *flood = (struct flood *)((char *)task - offsetof(struct flood, turn));
+
+	if (flood->told > flood->most)
+		flood->most = flood->told;
+	flood->told = 0;
+	if (flood->left)
+		loop_post(runner.loop, task);
+	else
+		EVENT(flood->over = true);
+}
+
+static void flood_sent(struct loop_send *op, int result)
+{
+	struct flood *flood = (struct flood *)op;
+
+	expect(result == 0);
+	flood->told++;
+	flood->left--;
+	op->message.skip = 0;
+	if (flood->left)
+		loop_send_start(runner.loop, op, flood->outlet.inlet.fd);
+}
+
+static void flood_begin(void *argument)
+{
+	static const struct data_path sink = {
+		.name = "sink", .send = take_all, .send_apart = take_all};
+	struct flood *flood = argument;
+
+	loop_send_by(runner.loop, &sink);
+	flood->turn.run = flood_turn;
+	loop_post(runner.loop, &flood->turn);
+	loop_send_start(runner.loop, &flood->outlet.send, flood->outlet.inlet.fd);
+}
+
+/* Who always has the next message, and a client that takes it at once, lets others have turns. */
+START_TEST(test_flood)
+{
+	struct flood flood = {.left = FLOOD};
+
+	start(_i);
+	outlet_open(&flood.outlet, 0, 0);
+	flood.outlet.send.sent = flood_sent;
+	flood.outlet.ranges[0].length = 1 << 20;
+	flood.outlet.send.message.range_count = 1;
+	call(&runner, flood_begin, &flood);
+	AWAIT(flood.over);
+	ck_assert_uint_ge(flood.most, 1);
+	ck_assert_uint_le(flood.most, 2 * TURN_MAX >> 20);
+	outlet_close(&flood.outlet);
+	stop();
+}
+END_TEST
+
 /* Nothing to send is sent, and told like everything else: later. */
 START_TEST(test_empty)
 {
@@ -582,6 +654,7 @@ static void fill(TCase *tcase)
 	tcase_add_loop_test(tcase, test_plain_calls, first, KINDS);
 	tcase_add_loop_test(tcase, test_many_ranges, first, KINDS);
 	tcase_add_loop_test(tcase, test_turns, first, KINDS);
+	tcase_add_loop_test(tcase, test_flood, first, KINDS);
 	tcase_add_loop_test(tcase, test_empty, first, KINDS);
 	tcase_add_loop_test(tcase, test_endless, first, KINDS);
 	tcase_add_loop_test(tcase, test_errors, first, KINDS);
