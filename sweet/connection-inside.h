@@ -29,7 +29,7 @@ struct connection {
 	struct loop_send send;
 	struct timer timer;
 	struct timer settling; /* until the client has acknowledged what was sent */
-	unsigned settle_ms;    /* how long it waited the last time */
+	unsigned settle_ms;    /* how long it has waited for that */
 	/* connection-slow.c's: */
 	size_t slow_id; /* the unit that it is counted for; 0: it is not */
 	struct connection *slow_next, **slow_link;

@@ -258,20 +258,23 @@ static void look_again(struct timer *timer)
 }
 
 /*
- * Nothing tells of an acknowledgement: it is looked for, again after as long as
- * it has taken so far.  The client has the time that it has for a piece.
+ * Nothing tells of an acknowledgement: it is looked for, again after a quarter
+ * of the time that it has taken so far.  The client has the time that it has for
+ * a piece.
  */
 static void settle(struct connection *connection)
 {
+	unsigned ms = 1;
+
 	if (connection_unsent(connection) == 0) {
 		next_piece(connection);
 		return;
 	}
-	connection->settle_ms = connection->settle_ms ? connection->settle_ms * 2 : 1;
-	if (connection->settle_ms > SETTLE_MAX_MS)
-		connection->settle_ms = SETTLE_MAX_MS;
-	loop_timer_start(connection->server->loop, &connection->settling, connection->settle_ms,
-			 look_again);
+	/* Powers of two: timers are cheap if they have few durations. */
+	while (ms * 8 <= connection->settle_ms && ms < SETTLE_MAX_MS)
+		ms *= 2;
+	connection->settle_ms += ms;
+	loop_timer_start(connection->server->loop, &connection->settling, ms, look_again);
 }
 
 static void send_failed(struct connection *connection, int error)
