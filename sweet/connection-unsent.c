@@ -16,9 +16,8 @@
  * socket-memory each thread that has more than its share resets connections that
  * acknowledge less in a second than their sockets hold, the slowest first.  Each
  * second a thread looks at its sockets that hold any: nothing tells of an
- * acknowledgement.  Who
- * acknowledges more, or is not known yet, is not the cause, whatever is on its
- * way to it.
+ * acknowledgement.  Who acknowledges more, or is not known yet, is not the cause,
+ * whatever is on its way to it.
  */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
