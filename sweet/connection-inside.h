@@ -151,6 +151,7 @@ void connection_reset(struct connection *connection);
 /* --- connection-unsent.c --- */
 
 /* With the socket's own address, before the first request. */
+void connection_unsent_open(struct server *server);
 void connection_unsent_init(struct connection *connection, const struct sockaddr_storage *peer);
 
 /* A message is about to be sent; it waits for room; it was sent, or taken back. */
@@ -174,7 +175,7 @@ void connection_unsent_end(struct connection *connection);
 
 /* What struct loop_send calls waits(). */
 void connection_waits(struct loop_send *op);
-void connection_slow_init(struct server *server);
+void connection_slow_open(struct server *server);
 
 /* The send is over, or the connection. */
 void connection_keeps_up(struct connection *connection);

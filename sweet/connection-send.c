@@ -258,8 +258,8 @@ static void look_again(struct timer *timer)
 }
 
 /*
- * Nothing tells of an acknowledgement: it is looked for, again after a quarter
- * of the time that it has taken so far.  The client has the time that it has for
+ * The system reports no acknowledgement: the server asks, and again after a
+ * quarter of the time that it has waited so far.  The client has the time that it has for
  * a piece.
  */
 static void settle(struct connection *connection)

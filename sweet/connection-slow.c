@@ -263,7 +263,7 @@ static void lend(struct connection *connection)
 	connection->lent_link = (GList){.data = connection};
 	g_queue_push_tail_link(&server->lent, &connection->lent_link);
 	if (cache_is_over(server->site))
-		server_shed(server);
+		loop_notify(server->loop, &server->shed);
 }
 
 void connection_lent_end(struct connection *connection)
@@ -503,7 +503,10 @@ static void shed_lent(struct server *server)
 
 static void shed_again(struct timer *timer)
 {
-	server_shed((struct server *)((char *)timer - offsetof(struct server, slow_timer)));
+	struct server *server =
+		(struct server *)((char *)timer - offsetof(struct server, slow_timer));
+
+	loop_notify(server->loop, &server->shed);
 }
 
 /* Whether its unit is needed now: others wait for the memory, or may soon. */
@@ -517,11 +520,12 @@ static bool must_leave(const struct connection *connection)
 
 static void shed(struct loop_task *task)
 {
-	struct server *server = (struct server *)((char *)task - offsetof(struct server, shed));
+	struct server *server =
+		(struct server *)((char *)task - offsetof(struct server, shed.task));
 	struct connection *connection, *next;
 	bool again = false;
 
-	atomic_store(&server->shedding, false);
+	loop_notice_begin(&server->shed);
 	for (connection = server->slow_first; connection && may_be_over(server);
 	     connection = next) {
 		next = connection->slow_next;
@@ -542,9 +546,9 @@ static void shed(struct loop_task *task)
 		loop_timer_start(server->loop, &server->slow_timer, SHED_AGAIN_MS, shed_again);
 }
 
-void connection_slow_init(struct server *server)
+void connection_slow_open(struct server *server)
 {
-	server->shed.run = shed;
+	server->shed.task.run = shed;
 }
 
 void connection_waits(struct loop_send *op)
@@ -557,7 +561,7 @@ void connection_waits(struct loop_send *op)
 		return;
 	enlist(connection);
 	if (is_over(connection))
-		server_shed(server);
+		loop_notify(server->loop, &server->shed);
 }
 
 void connection_keeps_up(struct connection *connection)

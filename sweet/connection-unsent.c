@@ -15,7 +15,7 @@
  * of socket-memory on a socket that wants more has NEAR at most.  Beyond
  * socket-memory each thread that has more than its share resets connections that
  * acknowledge less in a second than their sockets hold, the slowest first.  Each
- * second a thread looks at its sockets that hold any: nothing tells of an
+ * second a thread looks at its sockets that hold any, since the system reports no
  * acknowledgement.  Who acknowledges more, or is not known yet, is not the cause,
  * whatever is on its way to it.
  */
@@ -131,8 +131,6 @@ static void shed(struct server *server)
 		return;
 	for (GList *link = server->unsent.head; link; link = link->next)
 		g_ptr_array_add(all, link->data);
-	for (unsigned i = 0; i < all->len; i++)
-		connection_unsent_count(all->pdata[i]);
 	g_ptr_array_sort(all, slower_first);
 	for (unsigned i = 0; i < all->len; i++) {
 		struct connection *connection = all->pdata[i];
@@ -144,20 +142,9 @@ static void shed(struct server *server)
 	}
 }
 
-static void shed_now(struct loop_task *task)
+/* Counts what the sockets hold now, which the system does not report, and acts on it. */
+static void look_at_all(struct server *server)
 {
-	struct server *server =
-		(struct server *)((char *)task - offsetof(struct server, unsent_shed));
-
-	atomic_store(&server->unsent_shedding, false);
-	shed(server);
-}
-
-/* Nobody tells that a client has acknowledged; those that are kept may be slow by now. */
-static void look_again(struct timer *timer)
-{
-	struct server *server =
-		(struct server *)((char *)timer - offsetof(struct server, unsent_timer));
 	GList *next;
 
 	for (GList *link = server->unsent.head; link; link = next) {
@@ -165,6 +152,24 @@ static void look_again(struct timer *timer)
 		connection_unsent_count(link->data);
 	}
 	shed(server);
+}
+
+static void shed_now(struct loop_task *task)
+{
+	struct server *server =
+		(struct server *)((char *)task - offsetof(struct server, unsent_shed.task));
+
+	loop_notice_begin(&server->unsent_shed);
+	look_at_all(server);
+}
+
+/* Those that are kept may be slow by now. */
+static void look_again(struct timer *timer)
+{
+	struct server *server =
+		(struct server *)((char *)timer - offsetof(struct server, unsent_timer));
+
+	look_at_all(server);
 	if (server->unsent.head && !timer->queue)
 		loop_timer_start(server->loop, timer, CONNECTION_RATE_MS, look_again);
 }
@@ -180,10 +185,7 @@ static void look(struct connection *connection)
 	for (unsigned i = 0; i < site->threads; i++) {
 		struct server *server = site->servers[i];
 
-		if (atomic_exchange(&server->unsent_shedding, true))
-			continue;
-		server->unsent_shed.run = shed_now;
-		loop_post(server->loop, &server->unsent_shed);
+		loop_notify(server->loop, &server->unsent_shed);
 	}
 }
 
@@ -205,6 +207,11 @@ static void grow(struct connection *connection)
 }
 
 /* --- for the other sources --------------------------------------------------------- */
+
+void connection_unsent_open(struct server *server)
+{
+	server->unsent_shed.task.run = shed_now;
+}
 
 void connection_unsent_init(struct connection *connection, const struct sockaddr_storage *peer)
 {

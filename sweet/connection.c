@@ -376,7 +376,8 @@ bool connection_admit(struct connection *connection)
 
 void connection_init(struct server *server)
 {
-	connection_slow_init(server);
+	connection_slow_open(server);
+	connection_unsent_open(server);
 }
 
 void connection_open(struct server *server, int fd)

@@ -95,6 +95,7 @@ static struct gateway_pool *open_pool(struct gateway *gateway, struct pool_confi
 	pool->queues = g_new0(struct gw_queue, threads);
 	for (unsigned i = 0; i < threads; i++) {
 		pool->queues[i].last = &pool->queues[i].first;
+		pool->queues[i].room.task.run = gw_room_task;
 		pool->queues[i].pool = pool;
 		pool->queues[i].server = gateway->site->servers[i];
 	}

@@ -26,8 +26,7 @@ struct gw_queue {
 	struct gw_call *first, **last;
 	_Atomic uint64_t count; /* of those; read by the status */
 	unsigned behind;	/* processes in which calls of this thread wait behind a long one */
-	struct loop_task room;	/* there may be some */
-	atomic_bool told;	/* so */
+	struct loop_notice room; /* there may be some */
 	struct gateway_pool *pool;
 	struct server *server;
 };

@@ -260,12 +260,12 @@ void gw_room(struct gateway_pool *pool, struct server *server)
 	}
 }
 
-static void room(struct loop_task *task)
+void gw_room_task(struct loop_task *task)
 {
 	struct gw_queue *queue =
-		(struct gw_queue *)((char *)task - offsetof(struct gw_queue, room));
+		(struct gw_queue *)((char *)task - offsetof(struct gw_queue, room.task));
 
-	atomic_store(&queue->told, false);
+	loop_notice_begin(&queue->room);
 	gw_room(queue->pool, queue->server);
 }
 
@@ -277,10 +277,7 @@ void gw_room_everywhere(struct gateway_pool *pool)
 	for (unsigned i = 0; i < pool->gateway->site->threads; i++) {
 		struct gw_queue *queue = &pool->queues[i];
 
-		if (atomic_exchange(&queue->told, true))
-			continue;
-		queue->room.run = room;
-		loop_post(queue->server->loop, &queue->room);
+		loop_notify(queue->server->loop, &queue->room);
 	}
 }
 

@@ -118,8 +118,9 @@ void gw_move(struct gw_call *call);
 /* The pool has room again on that thread: calls that wait are handed on. */
 void gw_room(struct gateway_pool *pool, struct server *server);
 
-/* The same on all threads, soon; on any thread. */
+/* The same on all threads, soon; on any thread.  It posts each queue's gw_room_task(). */
 void gw_room_everywhere(struct gateway_pool *pool);
+void gw_room_task(struct loop_task *task);
 
 /* Fails those that wait. */
 void gw_queue_abandon(struct gw_queue *queue);

@@ -19,10 +19,10 @@ struct cgi_seat {
 	struct gateway_pool *pool;
 	struct server *server;
 	struct cgi_run *runs;
-	struct loop_task offer, end;
+	struct loop_notice offer;
+	struct loop_task end;
 	struct timer again; /* a program could not be started, and somebody may wait */
 	uint64_t told_ms;   /* when that was last said */
-	_Atomic bool offered;
 	bool ending;
 };
 

@@ -40,8 +40,7 @@ static bool take_room(struct gateway_pool *pool)
 
 static void post_offer(struct cgi_seat *seat)
 {
-	if (!atomic_exchange(&seat->offered, true))
-		loop_post(seat->server->loop, &seat->offer);
+	loop_notify(seat->server->loop, &seat->offer);
 }
 
 static bool is_awaited(const struct cgi_seat *seat)
@@ -68,10 +67,10 @@ static void offer_room(struct cgi_seat *from)
 static void offered(struct loop_task *task)
 {
 	struct cgi_seat *seat =
-		(struct cgi_seat *)((char *)task - offsetof(struct cgi_seat, offer));
+		(struct cgi_seat *)((char *)task - offsetof(struct cgi_seat, offer.task));
 	struct cgi_pool *all = seat->pool->own;
 
-	atomic_store(&seat->offered, false);
+	loop_notice_begin(&seat->offer);
 	gw_room(seat->pool, seat->server);
 	/* What is left is for the next; or no program could be started, see try_again(). */
 	if (!is_awaited(seat) && atomic_load(&all->running) < seat->pool->settings->processes)
@@ -312,7 +311,7 @@ static int open_pool(struct gateway_pool *pool)
 
 		seat->pool = pool;
 		seat->server = site->servers[i];
-		seat->offer.run = offered;
+		seat->offer.task.run = offered;
 		seat->end.run = end_seat;
 	}
 	return 0;

@@ -63,7 +63,7 @@ static bool has_room(struct gateway_pool *pool, unsigned number)
 		return true;
 	if (!atomic_exchange(&pages->wanted, true))
 		for (unsigned i = 0; i < site->threads; i++)
-			server_shed(site->servers[i]);
+			loop_notify(site->servers[i]->loop, &site->servers[i]->shed);
 	/* It may have come before it was wanted. */
 	return page_memory_fits(pages, load_of(process));
 }

@@ -12,6 +12,7 @@
 #ifndef SWEET_LOOP_H
 #define SWEET_LOOP_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -75,6 +76,12 @@ struct loop_watch {
 struct loop_task {
 	void (*run)(struct loop_task *task);
 	struct loop_task *next; /* loop's */
+};
+
+/* A task that is posted once, however often it is asked for before it runs. */
+struct loop_notice {
+	struct loop_task task;
+	atomic_bool posted;
 };
 
 /*
@@ -143,6 +150,18 @@ void loop_close_fd(struct loop *loop, int fd);
 
 /* It runs before the loop sleeps again. */
 void loop_post(struct loop *loop, struct loop_task *task);
+
+/* The same for a notice: by any thread; by its task, before that looks for its reason. */
+static inline void loop_notify(struct loop *loop, struct loop_notice *notice)
+{
+	if (!atomic_exchange(&notice->posted, true))
+		loop_post(loop, &notice->task);
+}
+static inline void loop_notice_begin(struct loop_notice *notice)
+{
+	atomic_store(&notice->posted, false);
+}
+
 void loop_hook_add(struct loop *loop, struct loop_hook *hook);
 
 void loop_timer_start(struct loop *loop, struct timer *timer, unsigned ms,

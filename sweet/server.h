@@ -114,15 +114,13 @@ struct server {
 	struct connection *slow_first, **slow_last;
 	GHashTable *held, *programs;
 	GQueue lent; /* connections whose sockets may refer to a unit that their answer has left */
-	struct loop_task shed; /* server_shed() */
+	struct loop_notice shed; /* who is to be taken off a unit that is needed elsewhere */
 	struct timer slow_timer;
-	atomic_bool shedding;
 	/* connection-unsent.c's: connections whose sockets hold bytes, and how many; its work. */
 	GQueue unsent;
 	uint64_t unsent_bytes;
-	struct loop_task unsent_shed;
+	struct loop_notice unsent_shed;
 	struct timer unsent_timer;
-	atomic_bool unsent_shedding;
 	struct transaction *spare; /* output.c's, and the next */
 	unsigned spare_count;
 	struct gw_hook *workers; /* gw-worker.c's */
@@ -131,16 +129,6 @@ struct server {
 	/* The last connection has gone; NULL: nobody asks. */
 	void (*vacated)(struct server *server);
 };
-
-/*
- * Looks soon, not from within a send, who is to be taken off a unit that is
- * needed elsewhere.  Any thread.
- */
-static inline void server_shed(struct server *server)
-{
-	if (!atomic_exchange(&server->shedding, true))
-		loop_post(server->loop, &server->shed);
-}
 
 static inline void server_count(_Atomic uint64_t *counter, uint64_t more)
 {

@@ -47,9 +47,8 @@ START_TEST(usual_is_the_largest_of_late)
 	page_memory_hold(&memory, 800);
 	page_memory_release(&memory, 800);
 	ck_assert(!page_memory_fits(&memory, 1));
-	for (unsigned i = 0; i < 100; i++) {
+	for (unsigned i = 0; i < 100; i++)
 		page_memory_hold(&memory, 0);
-	}
 	ck_assert(page_memory_fits(&memory, 1000));
 	page_memory_hold(&memory, 800);
 	page_memory_release(&memory, 800);
