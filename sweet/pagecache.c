@@ -7,8 +7,7 @@
  * wait.
  *
  * Mostly all is there already.  cachestat(2), from Linux 6.5 on, tells that for a
- * fifth of what the references cost, though to those only who may write the file;
- * pages that are being read count as there, so one of each read is asked for.
+ * fifth of what the references cost, though to those only who may write the file.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +19,6 @@
 #include <pagecache.h>
 
 #define PAGE 4096u
-#define READ_LEAST ((size_t)128 << 10) /* bytes that are read ahead at once, and more */
 
 #ifndef SYS_cachestat
 #define SYS_cachestat 451
@@ -44,7 +42,7 @@ static bool is_read(int fd, uint64_t offset)
 	return preadv2(fd, &iov, 1, (off_t)offset, RWF_NOWAIT) == 1;
 }
 
-bool pagecache_has(int fd, uint64_t offset, size_t length)
+bool pagecache_has(int fd, uint64_t offset, size_t length, size_t step)
 {
 	struct pages_range range = {offset, length};
 	uint64_t end = offset + length, pages = (end + PAGE - 1) / PAGE - offset / PAGE;
@@ -52,7 +50,7 @@ bool pagecache_has(int fd, uint64_t offset, size_t length)
 
 	if (syscall(SYS_cachestat, fd, &range, &count, 0) < 0 || count.cached < pages)
 		return false;
-	for (uint64_t at = offset; at < end; at += READ_LEAST)
+	for (uint64_t at = offset; at < end; at += step)
 		if (!is_read(fd, at))
 			return false;
 	return is_read(fd, end - 1);
@@ -87,7 +85,7 @@ static ssize_t load_pipe(int fd, uint64_t offset, size_t length)
 
 int pagecache_load(int fd, uint64_t offset, size_t length)
 {
-	if (length && pagecache_has(fd, offset, length))
+	if (length && pagecache_has(fd, offset, length, PAGECACHE_READ))
 		return 0;
 	while (length) {
 		ssize_t got = load_pipe(fd, offset, length);

@@ -12,8 +12,14 @@
 
 #define PAGECACHE_WINDOW ((size_t)1 << 20) /* bytes that are cheapest to load at once */
 
-/* Whether they are there as far as can be told without waiting. */
-bool pagecache_has(int fd, uint64_t offset, size_t length);
+#define PAGECACHE_READ ((size_t)128 << 10) /* bytes; the system reads so many at once, or more */
+
+/*
+ * Whether they are there, as far as can be told without waiting.  Pages that are
+ * being read count as there, so one byte is asked for in every step bytes: with
+ * PAGECACHE_READ one of each read, so that the answer is sure.
+ */
+bool pagecache_has(int fd, uint64_t offset, size_t length, size_t step);
 
 /*
  * Returns when length bytes from offset are in the page cache.  Blocks on a

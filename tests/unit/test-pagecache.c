@@ -72,6 +72,25 @@ START_TEST(test_load)
 }
 END_TEST
 
+START_TEST(test_has)
+{
+	/* The system tells it of files that one may write, from Linux 6.5 on. */
+	ck_assert_int_eq(pagecache_load(file, 0, SIZE), 0);
+	if (!pagecache_has(file, 0, SIZE, PAGECACHE_READ))
+		return;
+	ck_assert(pagecache_has(file, 0, SIZE, PAGECACHE_WINDOW));
+	ck_assert(pagecache_has(file, SIZE - 1, 1, PAGECACHE_WINDOW));
+	/* One page is missing: the coarse look finds it, too. */
+	ck_assert_int_eq(fdatasync(file), 0);
+	ck_assert_int_eq(posix_fadvise(file, 40960, 4096, POSIX_FADV_DONTNEED), 0);
+	if (there(40960))
+		return;
+	ck_assert(!pagecache_has(file, 0, SIZE, PAGECACHE_READ));
+	ck_assert(!pagecache_has(file, 0, SIZE, PAGECACHE_WINDOW));
+	ck_assert(pagecache_has(file, 0, 4096, PAGECACHE_WINDOW));
+}
+END_TEST
+
 START_TEST(test_shorter)
 {
 	ck_assert_int_eq(pagecache_load(file, SIZE - 10, 11), -ERANGE);
@@ -94,6 +113,7 @@ static void fill(TCase *tcase)
 {
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, test_load);
+	tcase_add_test(tcase, test_has);
 	tcase_add_test(tcase, test_shorter);
 	tcase_add_test(tcase, test_bad);
 }
