@@ -2,6 +2,7 @@
 """Worker processes: how many, what they say, and what becomes of their ends."""
 
 import os
+import select
 import signal
 import time
 
@@ -18,8 +19,8 @@ TOLD = os.path.join(BUILD, "tests", "system", "worker-told")
 def start_workers(kind, start, tmp_path):
     write(tmp_path / "file", b"a file\n")
 
-    def begin(*options):
-        return start(tmp_path, *options)
+    def begin(*options, **how):
+        return start(tmp_path, *options, **how)
 
     return begin
 
@@ -313,25 +314,34 @@ def test_worker_that_denies_what_it_answers(kind, start, tmp_path):
     held.held[0].close()
 
 
-def test_worker_that_ends_at_once(start_workers):
+def test_worker_that_ends_at_once(start_workers, clock):
     """The server lives, refuses in the end, and starts no process in a rush."""
-    began = time.monotonic()
-    server = start_workers("--worker", "/false=/bin/false", "--workers", 1)
-    said = []
+    began, moved, said = time.monotonic(), 0, []
+    server = start_workers("--worker", "/false=/bin/false", "--workers", 1, "--threads", 1,
+                           clock=clock)
     with Client(server.port) as client:
-        # Taken back from workers that ended, a request waits anew: 3.2, 6.4 and 10 seconds.
-        client.socket.settimeout(3 * TIMEOUT)
-        while 503 not in said:
-            got = client.get("/false")
-            said.append(got.status)
-            assert said[-1] in (502, 503) and len(said) < 20
-            assert client.get("/file").body == b"a file\n"
+        client.send(request("/false"))
+        # Taken back from workers that ended, a request waits anew.
+        for ends in range(1, 20):
+            assert server.errors.wait(r"worker /false\[0\] .* has ended", ends)
+            server.status()
+            if select.select([client.socket], [], [], 0)[0]:
+                got = client.response()
+                said.append(got.status)
+                if got.status == 503:
+                    break
+                assert got.status == 502
+                assert client.get("/file").body == b"a file\n"
+                client.send(request("/false"))
+            pause = min(0.2 * 2**(ends - 1), 10)
+            server.forward(1.1 * pause)
+            moved += 1.1 * pause if clock.plan else 0
+    assert said[-1] == 503
     assert got["Retry-After"]
-    assert server.errors.wait(r"worker /false\[0\] .* has ended")
     # Between them were pauses of 200, 400, 800 ms and so on, all of which must have passed.
     ended = server.errors.count("has ended")
     pauses = sum(min(0.2 * 2**i, 10) for i in range(ended - 1))
-    assert pauses <= time.monotonic() - began
+    assert pauses <= moved + time.monotonic() - began
 
 
 def test_program_that_is_no_worker(start_workers):
