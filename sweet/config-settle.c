@@ -12,7 +12,6 @@
 #include <config-settle.h>
 #include <config-value.h>
 #include <limit.h>
-#include <socket-options.h>
 
 static void complain_of(struct draft *draft, const struct key *key, const char *place,
 			const char *wrong, const char *must)

@@ -104,6 +104,9 @@ struct config_limits {
 	unsigned max_fields;				  /* REQUEST_HEADERS_MAX at most */
 };
 
+/* As the words of "send-method" stand. */
+enum send_method { SEND_AUTO, SEND_COPY, SEND_SPLICE, SEND_ZEROCOPY, SEND_KERNEL };
+
 /* How TCP is made use of; see socket-options.h. */
 struct config_sockets {
 	/* Of what listens: */

@@ -9,9 +9,6 @@
 
 #include <configuration.h>
 
-/* As the words of "send-method" stand. */
-enum send_method { SEND_AUTO, SEND_COPY, SEND_SPLICE, SEND_ZEROCOPY, SEND_KERNEL };
-
 #define SOCKET_OPTIONS_TEXT 160u
 
 /* Bytes that may wait unsent in the socket of a client that has not read anything yet. */
