@@ -679,6 +679,7 @@ EXTRA_DIST += \
 	tests/system/results.py \
 	tests/system/selection.py \
 	tests/system/test_fastcgi.py \
+	tests/system/test_fastcgi_move.py \
 	tests/system/test_fastcgi_programs.py \
 	tests/system/test_fastcgi_spawned.py \
 	tests/system/test_fastcgi_units.py \
@@ -716,6 +717,7 @@ EXTRA_DIST += \
 	tests/system/test_reload_call.py \
 	tests/system/test_response_cache.py \
 	tests/system/test_response_cache_streams.py \
+	tests/system/test_reused_pids.py \
 	tests/system/test_rules.py \
 	tests/system/test_service.py \
 	tests/system/test_socket_options.py \

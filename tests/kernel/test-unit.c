@@ -400,7 +400,12 @@ static void test_32_bits(void)
 	guest_tested("the calls of 32-bit programs");
 }
 
-/* As another user, for whom RLIMIT_MEMLOCK counts. */
+/*
+ * As another user, for whom RLIMIT_MEMLOCK counts, and whom no other test has:
+ * what a process of that user left in sockets would count as well.
+ */
+enum { USER = 64000 };
+
 static int locked_memory(void *context)
 {
 	const struct rlimit limit = {1 << 20, 1 << 20};
@@ -411,7 +416,7 @@ static int locked_memory(void *context)
 	must(setrlimit(RLIMIT_MEMLOCK, &limit) == 0);
 	device_open(&own);
 	/* Without the capability. */
-	must(setresuid(1000, 1000, 1000) == 0);
+	must(setresuid(USER, USER, USER) == 0);
 	while (count < 100 && nabc_alloc(own.fd, 65536, &id) == 0)
 		count++;
 	must(errno == ENOMEM);

@@ -96,6 +96,16 @@ def test_every_file_is_in_one_bundle(context, monkeypatch, slice_):
         assert found == [""] or found == [f"{number}/{count}" for number in range(1, count + 1)]
 
 
+def test_release_has_every_system_test():
+    """make distcheck finds what it lacks, too, in the tier that is run least."""
+    named = set()
+    for path in glob.glob(os.path.join(TOP, "tests", "**", "local.mk"), recursive=True):
+        with open(path) as makefile:
+            named |= set(re.findall(r"tests/system/[\w.-]+", makefile.read()))
+    found = glob.glob(os.path.join(TOP, "tests", "system", "*.py"))
+    assert {os.path.relpath(path, TOP) for path in found} <= named
+
+
 def test_units_are_those_of_the_build(context):
     with open(os.path.join(TOP, "tests", "local.mk")) as makefile:
         named = set(re.findall(r"^\ttests/unit/(test-[a-z0-9-]+) ?\\?$|^GLIB_UNITS = tests/unit/(.*)$",
