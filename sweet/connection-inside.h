@@ -177,6 +177,9 @@ void connection_unsent_end(struct connection *connection);
 void connection_waits(struct loop_send *op);
 void connection_slow_open(struct server *server);
 
+/* Of a server without connections. */
+void connection_slow_close(struct server *server);
+
 /* The send is over, or the connection. */
 void connection_keeps_up(struct connection *connection);
 

@@ -551,6 +551,12 @@ void connection_slow_open(struct server *server)
 	server->shed.task.run = shed;
 }
 
+void connection_slow_close(struct server *server)
+{
+	g_clear_pointer(&server->held, g_hash_table_unref);
+	g_clear_pointer(&server->programs, g_hash_table_unref);
+}
+
 void connection_waits(struct loop_send *op)
 {
 	struct connection *connection = connection_of(op);

@@ -472,4 +472,5 @@ void connection_close_all(struct server *server)
 	while (server->connections)
 		connection_close(server->connections);
 	output_free_spare(server);
+	connection_slow_close(server);
 }
