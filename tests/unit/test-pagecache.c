@@ -20,6 +20,7 @@ static void setup(void)
 	char folder[64], path[80];
 	char *data = must_alloc(SIZE);
 
+	memset(data, 'x', SIZE);
 	make_directory(folder);
 	snprintf(path, sizeof(path), "%s/file", folder);
 	file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
