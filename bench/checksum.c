@@ -22,8 +22,8 @@
 #include <string.h>
 #include <time.h>
 
-#include <checksum.h>
-#include <crc32c.h>
+#include "base/checksum.h"
+#include "base/crc32c.h"
 
 #define ROUNDS 41u
 #define ROUND_BYTES ((size_t)4 << 20)

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "library.h"
-#include "unit.h"
+#include "store/unit.h"
 
 #define FEW ((size_t)1000)
 #define SEED 88172645463325252u

@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "checksum.h"
+#include "base/checksum.h"
 #include "library.h"
 
 #define BATCH 128u

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <replacement.h>
+#include "policy/replacement.h"
 
 #include "simulate.h"
 

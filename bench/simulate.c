@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include <cleaning.h>
-#include <replacement.h>
+#include "policy/cleaning.h"
+#include "policy/replacement.h"
 
 #include "simulate.h"
 

@@ -8,7 +8,7 @@ if SWEET
 check_PROGRAMS += examples/epoll-server examples/uring-server examples/glib-server
 endif
 # Installed headers' names alone, and whatever else they need they define.
-examples_cppflags = -I$(srcdir)/libnabc -I$(srcdir)/libnabc-glib
+examples_cppflags = -I$(srcdir)/libnabc/include -I$(srcdir)/libnabc-glib
 examples_epoll_server_SOURCES = examples/epoll-server.c examples/example.h
 examples_epoll_server_CPPFLAGS = $(examples_cppflags)
 examples_epoll_server_LDADD = libnabc/libnabc.la

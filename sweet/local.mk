@@ -6,180 +6,180 @@ noinst_LTLIBRARIES += sweet/libsweet.la
 endif
 
 sweet_libsweet_la_SOURCES = \
-	sweet/slice.h sweet/clock.h \
-	sweet/scan.h sweet/sender.c sweet/sender.h sweet/syntax.c sweet/syntax.h \
-	sweet/decimal.h \
-	sweet/data-path.c sweet/data-path.h sweet/data-path-posix.c \
-	sweet/uri.c sweet/uri.h \
-	sweet/redirect.c sweet/redirect.h \
-	sweet/request.c sweet/request.h \
-	sweet/field.c sweet/field.h \
-	sweet/cachecontrol.c sweet/cachecontrol.h \
-	sweet/cgihead.c sweet/cgihead.h \
-	sweet/fcgi.c sweet/fcgi.h \
-	sweet/upstream.c sweet/upstream.h \
-	sweet/chunked.c sweet/chunked.h \
-	sweet/body.c sweet/body.h \
-	sweet/response.c sweet/response.h \
-	sweet/date.c sweet/date.h \
-	sweet/etag.c sweet/etag.h \
-	sweet/range.c sweet/range.h \
-	sweet/conditional.c sweet/conditional.h \
-	sweet/multipart.c sweet/multipart.h \
-	sweet/mime.c sweet/mime.h \
-	sweet/meta.c sweet/meta.h \
-	sweet/config-value.c sweet/config-value.h \
-	sweet/config-file.c sweet/config-file.h \
-	sweet/pool-config.c sweet/pool-config.h \
-	sweet/configuration.c sweet/configuration.h \
-	sweet/config-rule.c sweet/config-rule.h \
-	sweet/config-key.c sweet/config-key.h \
-	sweet/config-draft.c sweet/config-draft.h \
-	sweet/config-pool.c sweet/config-pool.h \
-	sweet/arch.c sweet/arch.h \
-	sweet/config-arch.c sweet/config-arch.h \
-	sweet/config-settle.c sweet/config-settle.h \
-	sweet/config-read.c sweet/config-read.h \
-	sweet/generation.c sweet/generation.h \
-	sweet/access.c sweet/access.h \
-	sweet/siphash.c sweet/siphash.h \
-	sweet/limit.c sweet/limit.h \
-	sweet/apr1.c sweet/apr1.h \
-	sweet/htpasswd.c sweet/htpasswd.h \
-	sweet/accept.c sweet/accept.h \
-	sweet/listing.c sweet/listing.h \
-	sweet/address.c sweet/address.h \
-	sweet/endpoint.c sweet/endpoint.h \
-	sweet/socket-options.c sweet/socket-options.h \
-	sweet/supervisor.c sweet/supervisor.h \
-	sweet/privileges.c sweet/privileges.h \
-	sweet/starter-wire.h \
-	sweet/starter-program.c sweet/starter-program.h \
-	sweet/starter-exec.c sweet/starter-exec.h \
-	sweet/starter-process.c sweet/starter-process.h \
-	sweet/starter-keeper.c sweet/starter-keeper.h \
-	sweet/starter.c sweet/starter.h \
-	sweet/programs.c sweet/programs.h \
-	sweet/pieces.c sweet/pieces.h \
-	sweet/cgi-input.c sweet/cgi-input.h \
-	sweet/cgi-run.c sweet/cgi-run.h \
-	sweet/gw-cgi.c sweet/gw-cgi.h \
-	sweet/gw-cgi-answer.c sweet/gw-cgi-inside.h \
-	sweet/readonly.c sweet/readonly.h \
-	sweet/syscall-filter.c sweet/syscall-filter.h \
-	sweet/auth.c sweet/auth.h \
-	sweet/log.c sweet/log.h \
-	sweet/access-log.c sweet/access-log.h \
-	sweet/logs.c sweet/logs.h \
-	sweet/escape.c sweet/escape.h \
-	sweet/access-line.c sweet/access-line.h \
-	sweet/proxy-protocol.c sweet/proxy-protocol.h \
-	sweet/ends.c sweet/ends.h \
-	sweet/timer.c sweet/timer.h \
-	sweet/histogram.c sweet/histogram.h \
-	sweet/loop.c sweet/loop.h \
-	sweet/loop-backend.h \
-	sweet/loop-uring.c \
-	sweet/loop-epoll.c \
-	sweet/helper.c sweet/helper.h \
-	sweet/spool.c sweet/spool.h \
-	sweet/spool-unit.c sweet/spool-unit.h \
-	sweet/docroot.c sweet/docroot.h \
-	sweet/folder.c sweet/folder.h \
-	sweet/filehead.c sweet/filehead.h \
-	sweet/content-read.c sweet/content-read.h \
-	sweet/content.c sweet/content.h \
-	sweet/content-inside.h \
-	sweet/content-table.c \
-	sweet/content-fresh.c \
-	sweet/content-turn.c sweet/content-turn.h \
-	sweet/site.c sweet/site.h \
-	sweet/cacheable.c sweet/cacheable.h \
-	sweet/cachekey.c sweet/cachekey.h \
-	sweet/respcache.c sweet/respcache.h \
-	sweet/respcache-inside.h \
-	sweet/respcache-entry.c \
-	sweet/respcache-flight.c \
-	sweet/respcache-purge.c \
-	sweet/transaction.c sweet/transaction.h \
-	sweet/server.h \
-	sweet/filestream.c sweet/filestream.h \
-	sweet/pagecache.c sweet/pagecache.h \
-	sweet/selection.c sweet/selection.h \
-	sweet/textbody.c sweet/textbody.h \
-	sweet/errorpage.c sweet/errorpage.h \
-	sweet/browse.c sweet/browse.h \
-	sweet/static.c sweet/static.h \
-	sweet/gw-child.c sweet/gw-child.h \
-	sweet/gw-process.c sweet/gw-process.h \
-	sweet/gw-call.c sweet/gw-call.h \
-	sweet/gw-pace.c sweet/gw-pace.h \
-	sweet/gw-upload.c sweet/gw-upload.h \
-	sweet/gw-variables.c sweet/gw-variables.h \
-	sweet/gw-place.c sweet/gw-place.h \
-	sweet/page-memory.h \
-	sweet/gw-keep.c sweet/gw-keep.h \
-	sweet/gw-fetch.c sweet/gw-fetch.h \
-	sweet/gw-cache.c sweet/gw-cache.h \
-	sweet/gw-window.c sweet/gw-window.h \
-	sweet/gw-stream.c sweet/gw-stream.h \
-	sweet/gw-spool.c sweet/gw-spool.h \
-	sweet/gw-parts.c sweet/gw-parts.h \
-	sweet/gw-lane.c sweet/gw-lane.h \
-	sweet/gw-lane-answer.c sweet/gw-lane-inside.h \
-	sweet/gw-worker.c sweet/gw-worker.h \
-	sweet/permits.c sweet/permits.h \
-	sweet/fcgi-link.c sweet/fcgi-link.h \
-	sweet/passrights.c sweet/passrights.h \
-	sweet/fcgi-spawn.c sweet/fcgi-spawn.h \
-	sweet/gw-fastcgi.c sweet/gw-fastcgi.h \
-	sweet/gw-fastcgi-request.c sweet/gw-fastcgi-inside.h \
-	sweet/gw-fastcgi-answer.c \
-	sweet/gateway.c sweet/gateway.h \
-	sweet/status.c sweet/status.h \
-	sweet/status-data.h \
-	sweet/status-field.c sweet/status-field.h \
-	sweet/status-json.c sweet/status-json.h \
-	sweet/status-metrics.c sweet/status-metrics.h \
-	sweet/status-page.c sweet/status-page.h \
-	sweet/status-html.h \
-	sweet/route.c sweet/route.h \
-	sweet/output.c sweet/output.h \
-	sweet/connection.c sweet/connection.h \
-	sweet/connection-inside.h \
-	sweet/connection-body.c \
-	sweet/connection-send.c sweet/connection-slow.c sweet/connection-unsent.c \
-	sweet/connection-time.c \
-	sweet/listener.c sweet/listener.h \
-	sweet/pidfile.c sweet/pidfile.h \
-	sweet/endpoints.c sweet/endpoints.h \
-	sweet/config-fixed.c sweet/config-fixed.h \
-	sweet/confine.c sweet/confine.h \
-	sweet/runner.c sweet/runner.h \
-	sweet/check-config.c sweet/check-config.h \
-	sweet/reload.c sweet/reload.h \
-	sweet/reload-call.c sweet/reload-call.h \
-	sweet/memory-limit.c sweet/memory-limit.h \
-	sweet/connection-proxy.c
+	sweet/base/slice.h sweet/base/clock.h \
+	sweet/base/scan.h sweet/event/sender.c sweet/event/sender.h sweet/base/syntax.c sweet/base/syntax.h \
+	sweet/base/decimal.h \
+	sweet/event/data-path.c sweet/event/data-path.h sweet/event/data-path-posix.c \
+	sweet/http/uri.c sweet/http/uri.h \
+	sweet/http/redirect.c sweet/http/redirect.h \
+	sweet/http/request.c sweet/http/request.h \
+	sweet/http/field.c sweet/http/field.h \
+	sweet/http/cachecontrol.c sweet/http/cachecontrol.h \
+	sweet/http/cgihead.c sweet/http/cgihead.h \
+	sweet/http/fcgi.c sweet/http/fcgi.h \
+	sweet/spawn/upstream.c sweet/spawn/upstream.h \
+	sweet/http/chunked.c sweet/http/chunked.h \
+	sweet/http/body.c sweet/http/body.h \
+	sweet/http/response.c sweet/http/response.h \
+	sweet/base/date.c sweet/base/date.h \
+	sweet/http/etag.c sweet/http/etag.h \
+	sweet/http/range.c sweet/http/range.h \
+	sweet/http/conditional.c sweet/http/conditional.h \
+	sweet/http/multipart.c sweet/http/multipart.h \
+	sweet/http/mime.c sweet/http/mime.h \
+	sweet/http/meta.c sweet/http/meta.h \
+	sweet/config/config-value.c sweet/config/config-value.h \
+	sweet/config/config-file.c sweet/config/config-file.h \
+	sweet/config/pool-config.c sweet/config/pool-config.h \
+	sweet/config/configuration.c sweet/config/configuration.h \
+	sweet/config/config-rule.c sweet/config/config-rule.h \
+	sweet/config/config-key.c sweet/config/config-key.h \
+	sweet/config/config-draft.c sweet/config/config-draft.h \
+	sweet/config/config-pool.c sweet/config/config-pool.h \
+	sweet/config/arch.c sweet/config/arch.h \
+	sweet/config/config-arch.c sweet/config/config-arch.h \
+	sweet/config/config-settle.c sweet/config/config-settle.h \
+	sweet/config/config-read.c sweet/config/config-read.h \
+	sweet/config/generation.c sweet/config/generation.h \
+	sweet/auth/access.c sweet/auth/access.h \
+	sweet/base/siphash.c sweet/base/siphash.h \
+	sweet/event/limit.c sweet/event/limit.h \
+	sweet/auth/apr1.c sweet/auth/apr1.h \
+	sweet/auth/htpasswd.c sweet/auth/htpasswd.h \
+	sweet/http/accept.c sweet/http/accept.h \
+	sweet/http/listing.c sweet/http/listing.h \
+	sweet/base/address.c sweet/base/address.h \
+	sweet/spawn/endpoint.c sweet/spawn/endpoint.h \
+	sweet/core/socket-options.c sweet/core/socket-options.h \
+	sweet/spawn/supervisor.c sweet/spawn/supervisor.h \
+	sweet/spawn/privileges.c sweet/spawn/privileges.h \
+	sweet/spawn/starter-wire.h \
+	sweet/spawn/starter-program.c sweet/spawn/starter-program.h \
+	sweet/spawn/starter-exec.c sweet/spawn/starter-exec.h \
+	sweet/spawn/starter-process.c sweet/spawn/starter-process.h \
+	sweet/spawn/starter-keeper.c sweet/spawn/starter-keeper.h \
+	sweet/spawn/starter.c sweet/spawn/starter.h \
+	sweet/spawn/programs.c sweet/spawn/programs.h \
+	sweet/base/pieces.c sweet/base/pieces.h \
+	sweet/spawn/cgi-input.c sweet/spawn/cgi-input.h \
+	sweet/spawn/cgi-run.c sweet/spawn/cgi-run.h \
+	sweet/backend/gw-cgi.c sweet/backend/gw-cgi.h \
+	sweet/backend/gw-cgi-answer.c sweet/backend/gw-cgi-inside.h \
+	sweet/spawn/readonly.c sweet/spawn/readonly.h \
+	sweet/spawn/syscall-filter.c sweet/spawn/syscall-filter.h \
+	sweet/core/auth.c sweet/core/auth.h \
+	sweet/log/log.c sweet/log/log.h \
+	sweet/core/access-log.c sweet/core/access-log.h \
+	sweet/core/logs.c sweet/core/logs.h \
+	sweet/base/escape.c sweet/base/escape.h \
+	sweet/log/access-line.c sweet/log/access-line.h \
+	sweet/http/proxy-protocol.c sweet/http/proxy-protocol.h \
+	sweet/base/ends.c sweet/base/ends.h \
+	sweet/base/timer.c sweet/base/timer.h \
+	sweet/base/histogram.c sweet/base/histogram.h \
+	sweet/event/loop.c sweet/event/loop.h \
+	sweet/event/loop-backend.h \
+	sweet/event/loop-uring.c \
+	sweet/event/loop-epoll.c \
+	sweet/event/helper.c sweet/event/helper.h \
+	sweet/files/spool.c sweet/files/spool.h \
+	sweet/files/spool-unit.c sweet/files/spool-unit.h \
+	sweet/files/docroot.c sweet/files/docroot.h \
+	sweet/files/folder.c sweet/files/folder.h \
+	sweet/files/filehead.c sweet/files/filehead.h \
+	sweet/files/content-read.c sweet/files/content-read.h \
+	sweet/files/content.c sweet/files/content.h \
+	sweet/files/content-inside.h \
+	sweet/files/content-table.c \
+	sweet/files/content-fresh.c \
+	sweet/files/content-turn.c sweet/files/content-turn.h \
+	sweet/core/site.c sweet/core/site.h \
+	sweet/http/cacheable.c sweet/http/cacheable.h \
+	sweet/http/cachekey.c sweet/http/cachekey.h \
+	sweet/respcache/respcache.c sweet/respcache/respcache.h \
+	sweet/respcache/respcache-inside.h \
+	sweet/respcache/respcache-entry.c \
+	sweet/respcache/respcache-flight.c \
+	sweet/respcache/respcache-purge.c \
+	sweet/core/transaction.c sweet/core/transaction.h \
+	sweet/core/server.h \
+	sweet/handler/filestream.c sweet/handler/filestream.h \
+	sweet/files/pagecache.c sweet/files/pagecache.h \
+	sweet/handler/selection.c sweet/handler/selection.h \
+	sweet/handler/textbody.c sweet/handler/textbody.h \
+	sweet/handler/errorpage.c sweet/handler/errorpage.h \
+	sweet/handler/browse.c sweet/handler/browse.h \
+	sweet/handler/static.c sweet/handler/static.h \
+	sweet/spawn/gw-child.c sweet/spawn/gw-child.h \
+	sweet/backend/gw-process.c sweet/backend/gw-process.h \
+	sweet/backend/gw-call.c sweet/backend/gw-call.h \
+	sweet/backend/gw-pace.c sweet/backend/gw-pace.h \
+	sweet/backend/gw-upload.c sweet/backend/gw-upload.h \
+	sweet/backend/gw-variables.c sweet/backend/gw-variables.h \
+	sweet/core/gw-place.c sweet/core/gw-place.h \
+	sweet/core/page-memory.h \
+	sweet/backend/gw-keep.c sweet/backend/gw-keep.h \
+	sweet/backend/gw-fetch.c sweet/backend/gw-fetch.h \
+	sweet/backend/gw-cache.c sweet/backend/gw-cache.h \
+	sweet/backend/gw-window.c sweet/backend/gw-window.h \
+	sweet/backend/gw-stream.c sweet/backend/gw-stream.h \
+	sweet/backend/gw-spool.c sweet/backend/gw-spool.h \
+	sweet/backend/gw-parts.c sweet/backend/gw-parts.h \
+	sweet/backend/gw-lane.c sweet/backend/gw-lane.h \
+	sweet/backend/gw-lane-answer.c sweet/backend/gw-lane-inside.h \
+	sweet/backend/gw-worker.c sweet/backend/gw-worker.h \
+	sweet/spawn/permits.c sweet/spawn/permits.h \
+	sweet/spawn/fcgi-link.c sweet/spawn/fcgi-link.h \
+	sweet/event/passrights.c sweet/event/passrights.h \
+	sweet/backend/fcgi-spawn.c sweet/backend/fcgi-spawn.h \
+	sweet/backend/gw-fastcgi.c sweet/backend/gw-fastcgi.h \
+	sweet/backend/gw-fastcgi-request.c sweet/backend/gw-fastcgi-inside.h \
+	sweet/backend/gw-fastcgi-answer.c \
+	sweet/backend/gateway.c sweet/backend/gateway.h \
+	sweet/handler/status.c sweet/handler/status.h \
+	sweet/handler/status-data.h \
+	sweet/handler/status-field.c sweet/handler/status-field.h \
+	sweet/handler/status-json.c sweet/handler/status-json.h \
+	sweet/handler/status-metrics.c sweet/handler/status-metrics.h \
+	sweet/handler/status-page.c sweet/handler/status-page.h \
+	sweet/handler/status-html.h \
+	sweet/handler/route.c sweet/handler/route.h \
+	sweet/conn/output.c sweet/conn/output.h \
+	sweet/conn/connection.c sweet/conn/connection.h \
+	sweet/conn/connection-inside.h \
+	sweet/conn/connection-body.c \
+	sweet/conn/connection-send.c sweet/conn/connection-slow.c sweet/conn/connection-unsent.c \
+	sweet/conn/connection-time.c \
+	sweet/conn/listener.c sweet/conn/listener.h \
+	sweet/spawn/pidfile.c sweet/spawn/pidfile.h \
+	sweet/spawn/endpoints.c sweet/spawn/endpoints.h \
+	sweet/config/config-fixed.c sweet/config/config-fixed.h \
+	sweet/spawn/confine.c sweet/spawn/confine.h \
+	sweet/server/runner.c sweet/server/runner.h \
+	sweet/server/check-config.c sweet/server/check-config.h \
+	sweet/server/reload.c sweet/server/reload.h \
+	sweet/spawn/reload-call.c sweet/spawn/reload-call.h \
+	sweet/spawn/memory-limit.c sweet/spawn/memory-limit.h \
+	sweet/conn/connection-proxy.c
 # The page in the program: its bytes as numbers, which any compiler takes.
-nodist_sweet_libsweet_la_SOURCES = sweet/status-html.c
-sweet/status-html.c: $(srcdir)/sweet/status.html
-	$(AM_V_GEN)$(MKDIR_P) sweet && { \
-	  echo '#include <status-html.h>'; \
+nodist_sweet_libsweet_la_SOURCES = sweet/handler/status-html.c
+sweet/handler/status-html.c: $(srcdir)/sweet/handler/status.html
+	$(AM_V_GEN)$(MKDIR_P) sweet/handler && { \
+	  echo '#include "handler/status-html.h"'; \
 	  echo 'const unsigned char status_html[] = {'; \
-	  od -An -v -tx1 $(srcdir)/sweet/status.html | sed 's/\([0-9a-f][0-9a-f]\)/0x\1,/g'; \
+	  od -An -v -tx1 $(srcdir)/sweet/handler/status.html | sed 's/\([0-9a-f][0-9a-f]\)/0x\1,/g'; \
 	  echo '};'; \
 	  echo 'const size_t status_html_length = sizeof(status_html);'; } >$@.tmp && mv $@.tmp $@
-CLEANFILES += sweet/status-html.c
-EXTRA_DIST += sweet/status.html
+CLEANFILES += sweet/handler/status-html.c
+EXTRA_DIST += sweet/handler/status.html
 
-sweet_libsweet_la_CPPFLAGS = -D_GNU_SOURCE -I$(srcdir)/sweet -I$(srcdir)/libnabc $(COVER_CPPFLAGS) \
+sweet_libsweet_la_CPPFLAGS = $(public_cppflags) -I$(srcdir)/sweet \
 	-DPACKAGE_VERSION='"$(PACKAGE_VERSION)"'
 sweet_libsweet_la_CFLAGS = $(AM_CFLAGS) $(GLIB_CFLAGS) $(URING_CFLAGS)
 sweet_libsweet_la_LIBADD = $(GLIB_LIBS) $(URING_LIBS) $(CRYPT_LIBS)
 
-sweet_sweet_SOURCES = sweet/main.c sweet/service.c sweet/service.h \
-	sweet/processes.c sweet/processes.h
+sweet_sweet_SOURCES = sweet/server/main.c sweet/server/service.c sweet/server/service.h \
+	sweet/server/processes.c sweet/server/processes.h
 sweet_sweet_CPPFLAGS = $(sweet_libsweet_la_CPPFLAGS)
 sweet_sweet_CFLAGS = $(sweet_libsweet_la_CFLAGS)
 # Complete in itself: runs from the build folder as it will when installed.

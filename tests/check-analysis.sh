@@ -32,16 +32,16 @@ packages=$(${PKG_CONFIG:-pkg-config} --cflags glib-2.0 liburing) || exit 1
 
 # As lines "TOOL KIND FILE" with ":LINE: MESSAGE" behind them.
 $cppcheck -j "$cpus" -q --std=c11 --enable=warning,performance,portability -D_GNU_SOURCE \
-	--library=gnu,posix -Ilibnabc -Isweet -Ikernel-shim \
-	--template='cppcheck {id} {file}:{line}: {message}' libnabc libnabc-glib sweet \
+	--library=gnu,posix -Ilibnabc/include -Ilibnabc -Isweet -Ikernel-shim \
+	--template='cppcheck {id} {file}:{line}: {message}' libnabc libnabc-glib nabcctl sweet \
 	>"$folder/found" 2>&1 || exit 1
 
 # Of each source by itself, as it is compiled.
 analyse="$compiler -std=gnu11 -D_GNU_SOURCE -DPACKAGE_VERSION=\"0\" -O1 -fanalyzer -c -o /dev/null $packages"
-ls libnabc/*.c libnabc-glib/*.c sweet/*.c | xargs -P "$cpus" -I{} sh -c '
+ls libnabc/*/*.c libnabc-glib/*.c nabcctl/*.c sweet/*/*.c | xargs -P "$cpus" -I{} sh -c '
 	case $1 in
-	sweet/*) includes="-Isweet -Ilibnabc" ;;
-	*) includes="-Ilibnabc -Ikernel-shim" ;;
+	sweet/*) includes="-Isweet -Ilibnabc/include" ;;
+	*) includes="-Ilibnabc/include -Ilibnabc -Ikernel-shim" ;;
 	esac
 	$2 $includes "$1" >"$3/$(echo "$1" | tr / -).said" 2>&1 || : >"$3/failed"
 	' sh {} "$analyse" "$folder"

@@ -44,7 +44,7 @@ is_x86()
 	readelf -hW "$1" | grep -q 'X86-64'
 }
 
-for file in sweet/sweet libnabc/nabcctl libnabc/libnabc.so libnabc-glib/libnabc-glib.so; do
+for file in sweet/sweet nabcctl/nabcctl libnabc/libnabc.so libnabc-glib/libnabc-glib.so; do
 	built=$builddir/$file
 	hidden=$builddir/$(dirname "$file")/.libs/$(basename "$file")
 	[ ! -e "$hidden" ] || built=$hidden

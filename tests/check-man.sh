@@ -27,7 +27,7 @@ srcdir=${srcdir:-$(dirname "$0")/..}
 cc=${CC:-cc}
 cxx=${CXX:-c++}
 man=$srcdir/man
-folders="libnabc libnabc-glib"
+folders="libnabc/include libnabc-glib"
 headers=$(for folder in $folders; do ls "$srcdir/$folder"/nabc*.h; done)
 shim=$srcdir/kernel-shim
 
@@ -37,7 +37,7 @@ trap 'exit 1' HUP INT TERM
 
 # As it is found once it is installed.
 mkdir -p "$tmp/include/linux" && cp "$shim/nabc-uapi.h" "$tmp/include/linux/nabc.h" || exit 1
-includes="-I$srcdir/libnabc -I$srcdir/libnabc-glib -I$tmp/include
+includes="-I$srcdir/libnabc/include -I$srcdir/libnabc-glib -I$tmp/include
 	${GLIB_CFLAGS-$(pkg-config --cflags glib-2.0)}"
 flags="-fsyntax-only -Wall -Wextra -Werror -D_GNU_SOURCE $includes"
 
@@ -294,7 +294,8 @@ done
 # --- map -----------------------------------------------------------------
 
 for folder in $folders; do
-	map=$folder/$folder.map
+	part=${folder%%/*}
+	map=$part/$part.map
 	if [ ! -f "$srcdir/$map" ]; then
 		complain "$map is missing" "write it: every NC_ call in its global: section"
 		continue

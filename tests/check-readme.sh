@@ -45,7 +45,7 @@ if [ -n "$PREFIX" ]; then
 else
 	sweet=$builddir/sweet/sweet
 	# A sanitized library wants programs that are, too.
-	flags="-I$srcdir/libnabc -L$builddir/libnabc/.libs -lnabc
+	flags="-I$srcdir/libnabc/include -L$builddir/libnabc/.libs -lnabc
 		$(sed -n 's/^SANITIZE = //p' "$builddir/Makefile")"
 	LD_LIBRARY_PATH=$builddir/libnabc/.libs
 fi

@@ -32,7 +32,7 @@ $python -c 'import pytest' 2>/dev/null || python=python3
 $python -c 'import pytest' 2>/dev/null || missing pytest python3-pytest
 command -v curl >/dev/null || missing curl curl
 command -v wrk >/dev/null || missing wrk wrk
-for program in sweet/sweet libnabc/nabcctl cgi-examples/generate \
+for program in sweet/sweet nabcctl/nabcctl cgi-examples/generate \
 	cgi-examples/cached-report cgi-examples/template cgi-examples/upload tests/system/deny-io-uring \
 	tests/system/worker-obey tests/system/worker-stream \
 	tests/system/worker-told tests/system/cache-owner \

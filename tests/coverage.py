@@ -6,7 +6,7 @@ Usage: coverage.py BUILD [--lines] [--at-least NAME=PERCENT ...] [FILE ...]
 
 Adds up BUILD/counts, where each program of the build has counted, and prints
 for each file its lines, how many of them ran and how many not; --lines names
-those that did not.  FILE, such as libnabc/desk.c, is one of those to be shown.
+those that did not.  FILE, such as libnabc/membership/desk.c, is one of those to be shown.
 A line counts when there is code in it: no comments, no lone braces.  Exit
 status: 1 when a folder has less than it must.
 """
@@ -18,9 +18,15 @@ import re
 import subprocess
 import sys
 
-FOLDERS = ("libnabc", "sweet")
+PARTS = ("libnabc", "nabcctl", "sweet")
 NO_CODE = re.compile(r"\s*(?:[{}();]*|else|\} else \{|/\*.*|\*.*|#.*|\w+:)\s*(?:/\*.*)?$")
 ELF = b"\x7fELF"
+
+
+def part_of(path):
+    """Of the tree, or None."""
+    names = path.parts[-3:-1]
+    return next((name for name in reversed(names) if name in PARTS), None)
 
 
 def programs(build):
@@ -55,7 +61,7 @@ def counted(build):
         kind, _, rest = line.partition(":")
         if kind == "SF":
             path = pathlib.Path(rest)
-            of = path if path.suffix in (".c", ".h") and path.parent.name in FOLDERS else None
+            of = path if path.suffix in (".c", ".h") and part_of(path) else None
         elif kind == "DA" and of:
             number, times = rest.split(",")[:2]
             lines[of][int(number)] = int(times)
@@ -94,25 +100,26 @@ def main():
     parser.add_argument("files", nargs="*")
     given = parser.parse_intermixed_args()
     least = dict(item.split("=") for item in given.at_least)
-    total = {folder: [0, 0] for folder in FOLDERS}
+    total = {part: [0, 0] for part in PARTS}
     rows = []
     for path, times in counted(given.build).items():
         kept = with_code(path, times)
         missing = [number for number, count in kept.items() if not count]
-        name = f"{path.parent.name}/{path.name}"
+        part = part_of(path)
+        name = "/".join(path.parts[-3 if path.parts[-3] == part else -2:])
         rows.append((name, len(kept), missing))
-        total[path.parent.name][0] += len(kept)
-        total[path.parent.name][1] += len(missing)
+        total[part][0] += len(kept)
+        total[part][1] += len(missing)
     for name, count, missing in sorted(rows, key=lambda row: (-len(row[2]), row[0])):
         if count and (not given.files or name in given.files):
             print(f"{name:32} {count:5} lines, {100 - 100 * len(missing) / count:5.1f} % ran, "
                   f"{len(missing):4} not" + (f": {spans(missing)}" if given.lines else ""))
     status = 0
-    for folder, (count, missing) in total.items():
+    for part, (count, missing) in total.items():
         ran = 100 - 100 * missing / max(count, 1)
-        print(f"coverage: {folder}: {ran:.1f} % of {count} lines ran, {missing} did not")
-        if ran < float(least.get(folder, 0)):
-            print(f"coverage: {folder}: that is less than {least[folder]} %")
+        print(f"coverage: {part}: {ran:.1f} % of {count} lines ran, {missing} did not")
+        if ran < float(least.get(part, 0)):
+            print(f"coverage: {part}: that is less than {least[part]} %")
             status = 1
     return status
 

@@ -29,10 +29,10 @@ units='$(NABC_UNITS) $(GLIB_UNITS) $(SWEET_UNITS) $(CTL_UNITS) $(FUZZ_TARGETS)'
 $make -j"$(nproc)" check TESTS="$units" >units.log 2>&1 || status=1
 grep -E '^(FAIL|ERROR): |^# (TOTAL|PASS|FAIL)' units.log
 # Whoever a program is run as next, it goes on counting where it began.
-for program in sweet/sweet libnabc/nabcctl tests/system/* cgi-examples/*; do
+for program in sweet/sweet nabcctl/nabcctl tests/system/* cgi-examples/*; do
 	[ -f "$program" ] && [ -x "$program" ] && "./$program" --help >help.log 2>&1 </dev/null
 done
 chmod -R a+rw counts
 srcdir=$srcdir builddir=$here sh "$srcdir/tests/check-system.sh" --thin --backends=epoll,none || status=1
-"$srcdir/tests/coverage.py" "$here" --at-least libnabc=95 --at-least sweet=90 || status=1
+"$srcdir/tests/coverage.py" "$here" --at-least libnabc=95 --at-least nabcctl=95 --at-least sweet=90 || status=1
 exit $status

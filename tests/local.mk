@@ -239,7 +239,7 @@ tests_unit_test_wan_link_CPPFLAGS = $(bench_unit_cppflags)
 tests_unit_test_wan_link_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_wan_link_LDADD = $(bench_unit_ldadd)
 
-sweet_unit_cppflags = $(sweet_libsweet_la_CPPFLAGS)
+sweet_unit_cppflags = $(sweet_libsweet_la_CPPFLAGS) -I$(srcdir)/libnabc
 sweet_unit_cflags = $(AM_CFLAGS) $(GLIB_CFLAGS) $(CHECK_CFLAGS)
 sweet_unit_ldadd = sweet/libsweet.la libnabc/libnabc-internal.la \
 	$(GLIB_LIBS) $(CHECK_LIBS) $(URING_LIBS) -lpthread
@@ -606,15 +606,20 @@ tests_unit_test_content_change_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_test_content_change_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_content_change_LDADD = $(sweet_unit_ldadd)
 
-ctl_unit_ldadd = libnabc/libnabcctl.la libnabc/libnabc-internal.la \
+ctl_unit_ldadd = nabcctl/libnabcctl.la libnabc/libnabc-internal.la \
 	$(GLIB_LIBS) $(CHECK_LIBS) $(URING_LIBS) -lpthread
 
+ctl_unit_cppflags = $(public_cppflags) -I$(srcdir)/nabcctl -I$(srcdir)/libnabc
+
+tests_unit_test_json_CPPFLAGS = $(ctl_unit_cppflags)
 tests_unit_test_json_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_json_LDADD = $(ctl_unit_ldadd)
 
+tests_unit_test_ctl_counter_CPPFLAGS = $(ctl_unit_cppflags)
 tests_unit_test_ctl_counter_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_ctl_counter_LDADD = $(ctl_unit_ldadd)
 
+tests_unit_test_ctl_CPPFLAGS = $(ctl_unit_cppflags)
 tests_unit_test_ctl_CFLAGS = $(sweet_unit_cflags)
 tests_unit_test_ctl_LDADD = $(ctl_unit_ldadd)
 
@@ -778,7 +783,7 @@ EXTRA_DIST += \
 	tests/runner/test_report.py \
 	tests/runner/test_selection.py \
 	tests/runner/test_suites.py
-EXTRA_DIST += tests/check-man.sh tests/check-floors.sh tests/check-system.sh \
+EXTRA_DIST += tests/check-man.sh tests/check-floors.sh tests/folders.txt tests/check-system.sh \
 	tests/check-valgrind.sh \
 	tests/unit/suite.h \
 	tests/unit/async-fixture.h \
@@ -836,7 +841,7 @@ kernel_tests = \
 	tests/kernel/test-unit.c \
 	tests/kernel/test-worker.c
 EXTRA_DIST += $(kernel_tests)
-check-kernel: sweet/sweet libnabc/nabcctl cgi-examples/generate
+check-kernel: sweet/sweet nabcctl/nabcctl cgi-examples/generate
 	srcdir='$(srcdir)' builddir='$(abs_builddir)' CC='$(CC)' \
 		'$(srcdir)/tests/kernel/check-kernel.sh' || test $$? = 77
 clean-local:

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-accept.c - what a client would rather have (sweet/accept.c): each coding
+ * fuzz-accept.c - what a client would rather have (sweet/http/accept.c): each coding
  * at most once, and none that it did not name unless by a star.
  */
-#include <accept.h>
+#include "http/accept.h"
 #include <strings.h>
 
 #include "head.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * fuzz-access.c - addresses as operators write them: what is listened on
- * (sweet/address.c) and who may ask (access.c), each line of the input both.
+ * (sweet/base/address.c) and who may ask (access.c), each line of the input both.
  * An address that was read is written so that it is read as the same one; one
  * that a rule names alone is decided by that rule.
  */
@@ -10,8 +10,8 @@
 
 #include <glib.h>
 
-#include <access.h>
-#include <address.h>
+#include "auth/access.h"
+#include "base/address.h"
 
 #include "fuzz.h"
 

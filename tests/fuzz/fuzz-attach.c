@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-attach.c - processes at the door of a cache (libnabc/attach.c): they
+ * fuzz-attach.c - processes at the door of a cache (libnabc/membership/attach.c): they
  * connect, say what they like with what descriptors they like, hang up, or
  * never read, and the owner goes on, with no descriptor and no member too many.
  */
@@ -8,9 +8,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <attach.h>
-#include <join.h>
-#include <peer.h>
+#include "membership/attach.h"
+#include "membership/join.h"
+#include "os/peer.h"
 
 #include "descriptors.h"
 

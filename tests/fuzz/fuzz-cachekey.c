@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-cachekey.c - what tells kept responses apart (sweet/cachekey.c,
+ * fuzz-cachekey.c - what tells kept responses apart (sweet/http/cachekey.c,
  * cachecontrol.c): a request's key is that of its URL, and its values of the
  * fields that Vary names match itself.  The input is Vary's value, a zero
  * byte, and a request behind its method.
  */
-#include <cachecontrol.h>
-#include <cachekey.h>
+#include "http/cachecontrol.h"
+#include "http/cachekey.h"
 
 #include "head.h"
 

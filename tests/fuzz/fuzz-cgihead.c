@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-cgihead.c - the head of a program's answer (sweet/cgihead.c), what of it
+ * fuzz-cgihead.c - the head of a program's answer (sweet/http/cgihead.c), what of it
  * a client is sent (response.c), and whether it may be kept (cacheable.c).
  */
-#include <cacheable.h>
-#include <cgihead.h>
-#include <field.h>
-#include <response.h>
-#include <syntax.h>
+#include "base/syntax.h"
+#include "http/cacheable.h"
+#include "http/cgihead.h"
+#include "http/field.h"
+#include "http/response.h"
 
 #include "fuzz.h"
 

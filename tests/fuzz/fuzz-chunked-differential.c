@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-chunked-differential.c - bodies in the chunked coding as sweet/chunked.c
+ * fuzz-chunked-differential.c - bodies in the chunked coding as sweet/http/chunked.c
  * and as http-parser decode them.  Bodies that both accept have the same
  * content and the same end; one that only they accept must be of a kind that
  * is listed here.
  */
-#include <chunked.h>
-#include <syntax.h>
+#include "base/syntax.h"
+#include "http/chunked.h"
 
 #include "theirs.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-chunked.c - bodies in the chunked coding (sweet/chunked.c) and how they
- * are gathered (sweet/body.c): wherever the bytes are cut, the same content
+ * fuzz-chunked.c - bodies in the chunked coding (sweet/http/chunked.c) and how they
+ * are gathered (sweet/http/body.c): wherever the bytes are cut, the same content
  * comes out of the same bytes.
  */
-#include <body.h>
+#include "http/body.h"
 
 #include "fuzz.h"
 

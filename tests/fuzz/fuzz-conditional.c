@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-conditional.c - the fields of preconditions (sweet/conditional.c,
+ * fuzz-conditional.c - the fields of preconditions (sweet/http/conditional.c,
  * etag.c): what is copied out of a request is what stood there, and the
  * verdicts keep the rules that hold whatever the fields say.
  */
-#include <conditional.h>
-#include <etag.h>
+#include "http/conditional.h"
+#include "http/etag.h"
 
 #include "head.h"
 

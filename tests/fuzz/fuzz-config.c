@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-config.c - the configuration file (sweet/config-*.c): a configuration
+ * fuzz-config.c - the configuration file (sweet/config/config-*.c): a configuration
  * comes of it, or what is wrong with it is told in lines that people can read.
  */
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <config-read.h>
+#include "config/config-read.h"
 
 #include "fuzz.h"
 

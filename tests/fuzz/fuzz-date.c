@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-date.c - dates (sweet/date.c): what is read is written the same way
+ * fuzz-date.c - dates (sweet/base/date.c): what is read is written the same way
  * again, and the C library agrees on the day.
  */
 #include <time.h>
 
-#include <date.h>
+#include "base/date.h"
 
 #include "fuzz.h"
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-desk.c - what members ask the owner of a cache (libnabc/desk.c), three
+ * fuzz-desk.c - what members ask the owner of a cache (libnabc/membership/desk.c), three
  * of them in any order: every answer is well-formed, nobody is lent what he
  * has no leave for, and what came along is let go of.
  */
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <desk.h>
-#include <id.h>
-#include <peer.h>
+#include "base/id.h"
+#include "membership/desk.h"
+#include "os/peer.h"
 
 #include "descriptors.h"
 

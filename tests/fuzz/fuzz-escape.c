@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * fuzz-escape.c - strangers' bytes in what people and programs read: logs
- * (sweet/escape.c) and listings of folders (listing.c).  Nothing of them ends a
+ * (sweet/base/escape.c) and listings of folders (listing.c).  Nothing of them ends a
  * line, a string, a field or an element, and no byte is lost.
  */
-#include <escape.h>
-#include <listing.h>
+#include "base/escape.h"
+#include "http/listing.h"
 
 #include "fuzz.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-fcgi.c - FastCGI records (sweet/fcgi.c): what comes from an application
+ * fuzz-fcgi.c - FastCGI records (sweet/http/fcgi.c): what comes from an application
  * means the same wherever it is cut, and variables that are written can be
  * read again.
  */
-#include <fcgi.h>
+#include "http/fcgi.h"
 
 #include "fuzz.h"
 

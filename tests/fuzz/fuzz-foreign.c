@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * fuzz-foreign.c - a member that describes its units as it likes
- * (libnabc/foreign.c): what the owner holds lies in that member's memory, and
+ * (libnabc/cache/foreign.c): what the owner holds lies in that member's memory, and
  * stays what it was when it was first held, whatever is written afterwards.
  */
 #include <errno.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-htpasswd.c - files of users (sweet/htpasswd.c): a file is good or a line
+ * fuzz-htpasswd.c - files of users (sweet/auth/htpasswd.c): a file is good or a line
  * of it is named, and who is in it is found.
  */
 #include <glib.h>
 
-#include <htpasswd.h>
+#include "auth/htpasswd.h"
 
 #include "fuzz.h"
 

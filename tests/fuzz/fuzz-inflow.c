@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-inflow.c - answers that come as bytes through a pipe (libnabc/inflow.c):
+ * fuzz-inflow.c - answers that come as bytes through a pipe (libnabc/wire/inflow.c):
  * however they are cut, each one that is taken is the next of the stream, with
  * just the bytes of its body.  The first byte says where to cut.
  */
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <inflow.h>
+#include "wire/inflow.h"
 
 #include "fuzz.h"
 

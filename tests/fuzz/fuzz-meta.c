@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-meta.c - the variables that programs get of a request (sweet/meta.c):
+ * fuzz-meta.c - the variables that programs get of a request (sweet/http/meta.c):
  * whatever the client sends, each has one name, once, that no other field
  * could have taken, and fits or is refused.
  */
-#include <meta.h>
+#include "http/meta.h"
 
 #include "head.h"
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-mime.c - a file of content types (sweet/mime.c): whatever stands in it,
+ * fuzz-mime.c - a file of content types (sweet/http/mime.c): whatever stands in it,
  * a type is one that can be sent in a header line.  The input is the file, a
  * zero byte, and the name of what is asked for.
  */
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <mime.h>
-#include <syntax.h>
+#include "base/syntax.h"
+#include "http/mime.h"
 
 #include "fuzz.h"
 

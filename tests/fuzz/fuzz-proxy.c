@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-proxy.c - the header of a proxy (sweet/proxy-protocol.c): found in the
+ * fuzz-proxy.c - the header of a proxy (sweet/http/proxy-protocol.c): found in the
  * same place however it comes in, in as many bytes as were promised, and the
  * addresses of version 1 are those that stand there.
  */
@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 
-#include <proxy-protocol.h>
+#include "http/proxy-protocol.h"
 
 #include "fuzz.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-range.c - the Range field (sweet/range.c) and the body that answers it
- * (sweet/multipart.c): ranges lie within the file and apart from each other,
+ * fuzz-range.c - the Range field (sweet/http/range.c) and the body that answers it
+ * (sweet/http/multipart.c): ranges lie within the file and apart from each other,
  * are those that were asked for, and the body has as many bytes as was said.
  * The first byte of the input chooses the size of the file.
  */
-#include <multipart.h>
+#include "http/multipart.h"
 
 #include "fuzz.h"
 

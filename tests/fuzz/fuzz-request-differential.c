@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-request-differential.c - heads of requests as sweet/request.c and as
+ * fuzz-request-differential.c - heads of requests as sweet/http/request.c and as
  * http-parser see them.  Where both accept one it must be the same request; a
  * head that one alone accepts must be of a kind that is listed here, with the
  * RFC's word on it.  Anything else would be a way to smuggle a request past
@@ -10,7 +10,7 @@
 #include <ctype.h>
 #include <limits.h>
 
-#include <request.h>
+#include "http/request.h"
 
 #include "theirs.h"
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-request.c - the head of a request (sweet/request.c): its end is found in
+ * fuzz-request.c - the head of a request (sweet/http/request.c): its end is found in
  * the same place however it is cut, and what is accepted means one thing only:
  * written again from its parts it is the same request.
  */
 #include <limits.h>
 
-#include <request.h>
-#include <syntax.h>
+#include "base/syntax.h"
+#include "http/request.h"
 
 #include "fuzz.h"
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * fuzz-responder.c - a server that tells its worker what it likes
- * (libnabc/responder*.c, intake.c): the worker finds requests that can be read,
+ * (libnabc/worker/responder*.c, wire/intake.c): the worker finds requests that can be read,
  * or an error, and nothing that it is told breaks it.
  */
 #include <errno.h>
 #include <unistd.h>
 
-#include <attach.h>
-#include <lane.h>
-#include <peer.h>
-#include <responder.h>
+#include "membership/attach.h"
+#include "os/peer.h"
+#include "wire/lane.h"
+#include "worker/responder.h"
 
 #include "descriptors.h"
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * fuzz-session.c - a member's questions to an owner that answers what it likes
- * (libnabc/session.c): each question ends, with an answer that was checked or
+ * (libnabc/wire/session.c): each question ends, with an answer that was checked or
  * an error, and no descriptor that came along stays open.
  */
 #include <errno.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <board.h>
-#include <peer.h>
-#include <session.h>
+#include "os/peer.h"
+#include "store/board.h"
+#include "wire/session.h"
 
 #include "descriptors.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * fuzz-starter.c - what the server asks of its starter, which still may what
- * the server gave up (sweet/starter-program.c): whatever is asked, what is
+ * the server gave up (sweet/spawn/starter-program.c): whatever is asked, what is
  * started is one of the operator's programs, or a file in the operator's
  * folder, with no variable that could make another of it.
  */
@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <starter-program.h>
+#include "spawn/starter-program.h"
 
 #include "fuzz.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-uri.c - the path of a target (sweet/uri.c), beside a second decoder that
+ * fuzz-uri.c - the path of a target (sweet/http/uri.c), beside a second decoder that
  * keeps a list of segments; and what redirects make of a path, which must lead
- * to the same one (sweet/redirect.c).
+ * to the same one (sweet/http/redirect.c).
  */
-#include <redirect.h>
-#include <uri.h>
+#include "http/redirect.h"
+#include "http/uri.h"
 
 #include "fuzz.h"
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * fuzz-welcome.c - a worker that joins a server which says what it likes
- * (libnabc/join.c, responder.c): it joins with what holds, or not at all, and
+ * (libnabc/membership/join.c, responder.c): it joins with what holds, or not at all, and
  * in both cases lets go of every descriptor.  The welcome is a good one with
  * some of its bytes written over by the input.
  */
 #include <unistd.h>
 
-#include <join.h>
-#include <lane.h>
-#include <peer.h>
-#include <responder.h>
+#include "membership/join.h"
+#include "os/peer.h"
+#include "wire/lane.h"
+#include "worker/responder.h"
 
 #include "descriptors.h"
 

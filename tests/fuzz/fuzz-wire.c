@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-wire.c - every record that comes from another process (libnabc/wire.c):
+ * fuzz-wire.c - every record that comes from another process (libnabc/wire/wire.c):
  * what is called good can be walked to its end without leaving it.  The first
  * byte says which record it is, the second how many descriptors came with it.
  */
-#include <wire.h>
+#include "wire/wire.h"
 
-#include <id.h>
+#include "base/id.h"
 
 #include "fuzz.h"
 

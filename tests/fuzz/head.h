@@ -6,7 +6,7 @@
 #ifndef FUZZ_HEAD_H
 #define FUZZ_HEAD_H
 
-#include <request.h>
+#include "http/request.h"
 
 #include "fuzz.h"
 

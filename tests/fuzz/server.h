@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * server.h - the server's end of an exchange with a worker that is no process:
- * the target writes what that would have written (libnabc/exchange.c).
+ * the target writes what that would have written (libnabc/worker/exchange.c).
  */
 #ifndef FUZZ_SERVER_H
 #define FUZZ_SERVER_H
 
 #include <errno.h>
 
-#include <exchange.h>
-#include <id.h>
+#include "base/id.h"
+#include "worker/exchange.h"
 
 #include "descriptors.h"
 

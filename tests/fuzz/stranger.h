@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * stranger.h - the owner's view of a member whose table of units anybody may
- * write: for the targets of libnabc/foreign.c.
+ * write: for the targets of libnabc/cache/foreign.c.
  */
 #ifndef FUZZ_STRANGER_H
 #define FUZZ_STRANGER_H
 
-#include <foreign.h>
-#include <id.h>
+#include "base/id.h"
+#include "cache/foreign.h"
 
 #include "fuzz.h"
 

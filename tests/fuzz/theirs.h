@@ -8,7 +8,7 @@
 
 #include <http_parser.h>
 
-#include <slice.h>
+#include "base/slice.h"
 
 #include "fuzz.h"
 

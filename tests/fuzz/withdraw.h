@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <identity.h>
+#include "os/identity.h"
 
 #include "server.h"
 

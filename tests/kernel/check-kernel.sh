@@ -63,11 +63,11 @@ of_library="test-library test-worker"
 build_library()
 {
 	mkdir -p "$1" || return
-	for source in "$srcdir"/libnabc/*.c; do
+	for source in "$srcdir"/libnabc/*/*.c; do
 		object=$(basename "$source" .c)
-		case $object in json | ctl | ctl-* | nabcctl) continue ;; esac
 		$CC -std=gnu11 -O2 -g0 -Wall -Wextra -Werror -D_GNU_SOURCE -pthread \
-			-I"$srcdir/libnabc" -I"$srcdir/kernel-shim" -c -o "$1/$object.o" "$source" ||
+			-I"$srcdir/libnabc/include" -I"$srcdir/libnabc" -I"$srcdir/kernel-shim" \
+			-c -o "$1/$object.o" "$source" ||
 			return
 	done
 	rm -f "$1/libnabc.a" && ar rcs "$1/libnabc.a" "$1"/*.o
@@ -88,7 +88,7 @@ build_tests()
 		also=
 		case " $of_library " in
 		*" $name "*)
-			also="-I$srcdir/libnabc $here/library.c $work/libnabc/libnabc.a -luring"
+			also="-I$srcdir/libnabc/include $here/library.c $work/libnabc/libnabc.a -luring"
 			[ -e "$work/libnabc/libnabc.a" ] || build_library "$work/libnabc" || return
 			;;
 		esac
@@ -128,7 +128,7 @@ modules="veth sch_netem tls xfrm_user esp4 esp6 gcm ctr ghash-generic sha512_gen
 	8021q bridge ipip sit"
 
 # Of the project's own, for test-sweet.
-programs="sweet/sweet libnabc/nabcctl cgi-examples/generate"
+programs="sweet/sweet nabcctl/nabcctl cgi-examples/generate"
 for program in $programs; do
 	[ -x "$builddir/$program" ] || fail "no $builddir/$program; make it first"
 done

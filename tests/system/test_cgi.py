@@ -21,7 +21,7 @@ from examples import SOURCES
 from files import MB, pattern, write
 from server import BUILD, SOON, TIMEOUT, VALGRIND, Server, children_of, descriptors
 
-NABCCTL = os.path.abspath(os.path.join(BUILD, "libnabc", "nabcctl"))
+NABCCTL = os.path.abspath(os.path.join(BUILD, "nabcctl", "nabcctl"))
 TEXT = "printf 'Content-Type: text/plain\\r\\n\\r\\n'\n"
 
 

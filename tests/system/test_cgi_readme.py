@@ -92,9 +92,9 @@ def folder(tmp_path):
         "curl": CURL_SCRIPT.format(curl=shutil.which("curl"), port=port, null=null, timeout=TIMEOUT),
     }.items():
         write(tmp_path / "bin" / name, text.encode()).chmod(0o755)
-    os.symlink(os.path.join(PROGRAMS, "libnabc", "nabcctl"), tmp_path / "bin" / "nabcctl")
+    os.symlink(os.path.join(PROGRAMS, "nabcctl", "nabcctl"), tmp_path / "bin" / "nabcctl")
     write(tmp_path / "nabc.pc", PKG_CONFIG.format(
-        headers=os.path.join(os.path.dirname(SOURCES), "libnabc"), library=LIBRARY,
+        headers=os.path.join(os.path.dirname(SOURCES), "libnabc", "include"), library=LIBRARY,
         sanitize=built_with("SANITIZE")).encode())
     return folder
 

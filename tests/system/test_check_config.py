@@ -166,7 +166,7 @@ def test_nothing_is_left(check, tmp_path):
 
 def keys():
     """Name to the defaults of all keys in the table."""
-    with open(os.path.join(SOURCES, "sweet", "config-key.c")) as file:
+    with open(os.path.join(SOURCES, "sweet", "config", "config-key.c")) as file:
         table = file.read().partition("const struct key config_keys[] = {")[2].partition("\n};")[0]
     found = {}
     for row in re.split(r"\n\t(?=\{\")", table):

@@ -14,7 +14,7 @@ from files import MB, pattern, write
 from server import TIMEOUT
 from test_nabcctl import good, ids, owning, sealed
 
-HEADERS = os.path.join(os.environ["srcdir"], "libnabc")
+HEADERS = os.path.join(os.environ["srcdir"], "libnabc", "include")
 # Names of nabc.py and of the headers, and of fields where they differ.
 STRUCTURES = {"_Handle": "NC_handle", "_Range": "struct NC_range", "_Stat": "struct NC_stat",
               "_Request": "struct NC_request", "_Response": "struct NC_response"}

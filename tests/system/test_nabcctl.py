@@ -25,7 +25,7 @@ from client import fetch
 from files import MB, pattern, write
 from server import BUILD, TIMEOUT, UNDER, Lines, Server, once, running
 
-NABCCTL = os.path.join(BUILD, "libnabc", "nabcctl")
+NABCCTL = os.path.join(BUILD, "nabcctl", "nabcctl")
 OWNER = os.path.join(BUILD, "tests", "system", "cache-owner")
 SOURCE = pathlib.Path(os.environ["srcdir"])
 COMMANDS = ["stat", "top", "routes", "list", "get", "put", "grant", "revoke", "keep", "destroy",
@@ -284,7 +284,7 @@ def test_owner_that_is_stopped(folder):
 
 
 def header_fields(structure):
-    text = (SOURCE / "libnabc" / "nabc.h").read_text()
+    text = (SOURCE / "libnabc" / "include" / "nabc.h").read_text()
     body = re.search(r"struct %s \{(.*?)\n\};" % structure, text, re.S)[1]
     body = re.sub(r"/\*.*?\*/", "", body, flags=re.S)
     return set(re.findall(r"(\w+)(?:\[\d+\])?;", body))

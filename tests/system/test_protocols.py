@@ -291,7 +291,7 @@ def programs(request, kind, tmp_path):
     known = " ".join(f"{name}={value}" for name, value in library_environment().items())
     python = f"#!/bin/sh\nexec env {known} {shutil.which('python3')} -B \"$@\"\n"
     write(tmp_path / "bin" / "python3", python.encode()).chmod(0o755)
-    path = os.pathsep.join([str(tmp_path / "bin"), os.path.join(PROGRAMS, "libnabc"), os.environ["PATH"]])
+    path = os.pathsep.join([str(tmp_path / "bin"), os.path.join(PROGRAMS, "nabcctl"), os.environ["PATH"]])
     cache = ["--cache-socket", tmp_path / "cache"] if request.param else []
     with running(kind, tmp_path, "--cgi", f"/cgi={folder}", *cache,
                  env={**os.environ, "PATH": path}) as server:

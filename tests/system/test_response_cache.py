@@ -23,7 +23,7 @@ from files import MB, write
 from server import BUILD, SCALE, TIMEOUT, running
 
 TOLD = os.path.join(BUILD, "tests", "system", "worker-told")
-NABCCTL = os.path.abspath(os.path.join(BUILD, "libnabc", "nabcctl"))
+NABCCTL = os.path.abspath(os.path.join(BUILD, "nabcctl", "nabcctl"))
 
 
 class Site:

@@ -140,7 +140,8 @@ def test_form_by_accept(server):
         assert (head["Content-Type"], head.body) == (kind, b"")
         assert got["Cache-Control"] == "no-store"
     page = fetch(server.port, "/.sweet/status.html")
-    with open(os.path.join(os.environ["srcdir"], "sweet", "status.html"), "rb") as source:
+    path = os.path.join(os.environ["srcdir"], "sweet", "handler", "status.html")
+    with open(path, "rb") as source:
         assert page.body == source.read()
     assert json.loads(fetch(server.port, "/.sweet/status.json", fields=accept).body)["pid"]
     assert fetch(server.port, "/.sweet/none").status == 404

@@ -41,7 +41,7 @@
 
 #include <nabc-worker.h>
 
-#include <lane.h>
+#include "wire/lane.h"
 
 static const char garbage[] = "This is no header line\r\n\r\n<p>smuggled</p>";
 static const char header[] =

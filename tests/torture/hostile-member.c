@@ -18,8 +18,8 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-#include <peer.h>
-#include <wire.h>
+#include "os/peer.h"
+#include "wire/wire.h"
 
 #include "hostile.h"
 

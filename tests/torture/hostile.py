@@ -405,7 +405,7 @@ def unit_ids(stage, server):
     """Of what the server keeps: for members to ask for."""
     for name in ("small", "page", "large", "folder/file"):
         fetch(server.port, "/" + name)
-    done = subprocess.run([stage.build / "libnabc" / "nabcctl", "--cache", stage.scratch / "cache",
+    done = subprocess.run([stage.build / "nabcctl" / "nabcctl", "--cache", stage.scratch / "cache",
                            "list"], capture_output=True, text=True, timeout=servers.TIMEOUT)
     return re.findall(r"^\s*(\d{3,})", done.stdout, re.MULTILINE)[:32]
 

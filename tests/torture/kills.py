@@ -82,7 +82,7 @@ class Members:
     """Programs that are attached to the cache; those that were killed are replaced."""
 
     def __init__(self, site, count):
-        self.command = [os.path.join(servers.BUILD, "libnabc", "nabcctl"), "--cache",
+        self.command = [os.path.join(servers.BUILD, "nabcctl", "nabcctl"), "--cache",
                         str(site.cache), "top"]
         self.processes = []
         for _ in range(count):
@@ -344,7 +344,7 @@ class Slot:
         if int(self.site.pid_file.read_text()) != self.server.pid:
             self.wrong("the pid file is not that of the restarted server")
         if self.arch != "mp":
-            subprocess.run([os.path.join(servers.BUILD, "libnabc", "nabcctl"), "--cache",
+            subprocess.run([os.path.join(servers.BUILD, "nabcctl", "nabcctl"), "--cache",
                             str(self.site.cache), "stat"], check=True, timeout=servers.TIMEOUT,
                            stdout=subprocess.DEVNULL)
         for process in old:

@@ -6,7 +6,7 @@
 #ifndef ASYNC_FIXTURE_H
 #define ASYNC_FIXTURE_H
 
-#include <async.h>
+#include "send/async.h"
 
 #include "nabc-fixture.h"
 

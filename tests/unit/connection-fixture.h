@@ -7,8 +7,8 @@
 #ifndef CONNECTION_FIXTURE_H
 #define CONNECTION_FIXTURE_H
 
-#include <connection-inside.h>
-#include <route.h>
+#include "conn/connection-inside.h"
+#include "handler/route.h"
 
 #include "loop-fixture.h"
 

@@ -8,7 +8,7 @@
 
 #include <sys/stat.h>
 
-#include <content.h>
+#include "files/content.h"
 
 #include "loop-fixture.h"
 

@@ -8,9 +8,9 @@
 
 #include <stddef.h>
 
-#include <desk.h>
-#include <id.h>
-#include <peer.h>
+#include "base/id.h"
+#include "membership/desk.h"
+#include "os/peer.h"
 
 #include "process-fixture.h"
 #include "suite.h"

@@ -21,9 +21,9 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-#include <device.h>
-#include <identity.h>
 #include <nabc-uapi.h>
+#include "os/device.h"
+#include "os/identity.h"
 
 #define MODEL_ARENA ((size_t)64 << 20)
 #define MODEL_CHUNK ((size_t)32 << 10)

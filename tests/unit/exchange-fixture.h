@@ -12,10 +12,10 @@
 
 #include <nabc-worker.h>
 
-#include <exchange.h>
-#include <face.h>
-#include <intake.h>
-#include <peer.h>
+#include "api/face.h"
+#include "os/peer.h"
+#include "wire/intake.h"
+#include "worker/exchange.h"
 
 #include "suite.h"
 

@@ -8,8 +8,8 @@
 
 #include <stddef.h>
 
-#include <handle.h>
-#include <id.h>
+#include "base/id.h"
+#include "membership/handle.h"
 
 #include "suite.h"
 

@@ -16,10 +16,10 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 
-#include <attach.h>
-#include <id.h>
-#include <join.h>
-#include <peer.h>
+#include "base/id.h"
+#include "membership/attach.h"
+#include "membership/join.h"
+#include "os/peer.h"
 
 #include "nabc-fixture.h"
 #include "process-fixture.h"

@@ -13,7 +13,7 @@
 #include <pthread.h>
 #include <time.h>
 
-#include <loop.h>
+#include "event/loop.h"
 
 #include "suite.h"
 

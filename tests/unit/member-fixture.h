@@ -7,8 +7,8 @@
 
 #include <stddef.h>
 
-#include <id.h>
-#include <member.h>
+#include "base/id.h"
+#include "store/member.h"
 
 #include "suite.h"
 

@@ -7,7 +7,7 @@
 #ifndef REQUEST_FIXTURE_H
 #define REQUEST_FIXTURE_H
 
-#include <request.h>
+#include "http/request.h"
 
 #include "suite.h"
 

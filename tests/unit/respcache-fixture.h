@@ -7,7 +7,7 @@
 #ifndef RESPCACHE_FIXTURE_H
 #define RESPCACHE_FIXTURE_H
 
-#include <respcache.h>
+#include "respcache/respcache.h"
 
 #include "loop-fixture.h"
 

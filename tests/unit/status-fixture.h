@@ -8,7 +8,7 @@
 
 #include <glib.h>
 
-#include <status-field.h>
+#include "handler/status-field.h"
 
 #include "suite.h"
 

@@ -4,7 +4,7 @@
  * Single-threaded; every value is a heap copy of its exact size, so that
  * memory checkers see a read too far.
  */
-#include <accept.h>
+#include "http/accept.h"
 
 #include "suite.h"
 

@@ -4,7 +4,7 @@
  * absent, what a hostile client sends, bounds, and the clock in several time
  * zones.
  */
-#include <access-line.h>
+#include "log/access-line.h"
 
 #include "suite.h"
 

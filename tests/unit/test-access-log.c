@@ -8,8 +8,8 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include <access-log.h>
-#include <log.h>
+#include "core/access-log.h"
+#include "log/log.h"
 
 #include "loop-fixture.h"
 

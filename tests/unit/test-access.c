@@ -6,7 +6,7 @@
 #include <glib.h>
 #include <sys/un.h>
 
-#include <access.h>
+#include "auth/access.h"
 
 #include "suite.h"
 

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <sys/un.h>
 
-#include <address.h>
+#include "base/address.h"
 
 #include "suite.h"
 

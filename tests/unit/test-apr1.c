@@ -3,7 +3,7 @@
  * test-apr1.c - unit tests of apr1.c, against what other programs made
  * (openssl-passwd(1), htpasswd(1)).
  */
-#include <apr1.h>
+#include "auth/apr1.h"
 
 #include "suite.h"
 

@@ -13,12 +13,12 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include <attach.h>
-#include <handle.h>
-#include <id.h>
-#include <join.h>
-#include <peer.h>
-#include <transmit.h>
+#include "base/id.h"
+#include "membership/attach.h"
+#include "membership/handle.h"
+#include "membership/join.h"
+#include "os/peer.h"
+#include "send/transmit.h"
 
 #include "process-fixture.h"
 #include "suite.h"

@@ -7,7 +7,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include <auth.h>
+#include "core/auth.h"
 
 #include "loop-fixture.h"
 

@@ -6,7 +6,7 @@
  */
 #include <sys/mman.h>
 
-#include <board.h>
+#include "store/board.h"
 
 #include "suite.h"
 

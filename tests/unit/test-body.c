@@ -6,7 +6,7 @@
  */
 #include <nabc.h>
 
-#include <body.h>
+#include "http/body.h"
 
 #include "suite.h"
 

@@ -7,9 +7,9 @@
 #include <pthread.h>
 #include <stddef.h>
 
-#include <cache.h>
-#include <catalogue.h>
-#include <id.h>
+#include "base/id.h"
+#include "cache/cache.h"
+#include "cache/catalogue.h"
 
 #include "suite.h"
 

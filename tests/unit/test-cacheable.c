@@ -3,7 +3,7 @@
  * test-cacheable.c - unit tests of whether a response may be kept: a table of
  * lines, rules and statuses, and the tags in their lines.  Single-threaded.
  */
-#include <cacheable.h>
+#include "http/cacheable.h"
 
 #include "suite.h"
 

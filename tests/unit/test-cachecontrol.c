@@ -5,7 +5,7 @@
  * Single-threaded; values are heap copies of their exact size, so that memory
  * checkers see a read too far.
  */
-#include <cachecontrol.h>
+#include "http/cachecontrol.h"
 
 #include "suite.h"
 

@@ -3,7 +3,7 @@
  * test-cachekey.c - unit tests of the keys of kept responses: of requests, of
  * URLs, and by what varies.  Single-threaded.
  */
-#include <cachekey.h>
+#include "http/cachekey.h"
 
 #include "suite.h"
 

@@ -5,8 +5,8 @@
  * and hostile ones.  Single-threaded; heads are heap copies of their exact
  * size, so that memory checkers see a read too far.
  */
-#include <cgihead.h>
-#include <response.h>
+#include "http/cgihead.h"
+#include "http/response.h"
 
 #include "suite.h"
 

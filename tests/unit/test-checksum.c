@@ -4,7 +4,7 @@
  * short lengths, many alignments, large random data, and sums of parts.
  * Pure, single-threaded.
  */
-#include <checksum.h>
+#include "base/checksum.h"
 
 #include "suite.h"
 

@@ -5,7 +5,7 @@
  * bounded.  Single-threaded; pieces are heap copies of their exact size, so
  * that memory checkers see a read too far.
  */
-#include <chunked.h>
+#include "http/chunked.h"
 
 #include "suite.h"
 

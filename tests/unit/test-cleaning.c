@@ -3,7 +3,7 @@
  * test-cleaning.c - unit tests of cleaning.c: who survives and which segment
  * goes, by hand and by random figures against the definition.  Single-threaded.
  */
-#include <cleaning.h>
+#include "policy/cleaning.h"
 
 #include "suite.h"
 

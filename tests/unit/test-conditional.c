@@ -3,7 +3,7 @@
  * test-conditional.c - unit tests of conditional.c: what is taken out of a
  * request, and what RFC 9110, section 13.2.2 makes of it.
  */
-#include <conditional.h>
+#include "http/conditional.h"
 
 #include "request-fixture.h"
 

@@ -3,8 +3,8 @@
  * test-config-fixed.c - unit tests of config-fixed.c: each key of the start
  * is noticed, and no other.  Pure.
  */
-#include <config-fixed.h>
-#include <config-read.h>
+#include "config/config-fixed.h"
+#include "config/config-read.h"
 
 #include "suite.h"
 

@@ -7,10 +7,10 @@
  */
 #include <glib.h>
 
-#include <arch.h>
-#include <config-read.h>
-#include <limit.h>
-#include <socket-options.h>
+#include "config/arch.h"
+#include "config/config-read.h"
+#include "core/socket-options.h"
+#include "event/limit.h"
 
 #include "suite.h"
 

@@ -7,7 +7,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include <content-read.h>
+#include "files/content-read.h"
 
 #include "loop-fixture.h"
 

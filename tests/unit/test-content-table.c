@@ -5,7 +5,7 @@
  */
 #include <time.h>
 
-#include <content-inside.h>
+#include "files/content-inside.h"
 
 #include "content-fixture.h"
 

@@ -4,7 +4,7 @@
  * for all users of a file in a turn, none that is left, and no answer of an
  * earlier turn's.
  */
-#include <content-turn.h>
+#include "files/content-turn.h"
 
 #include "content-fixture.h"
 

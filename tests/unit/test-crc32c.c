@@ -4,7 +4,7 @@
  * lengths and alignments, lengths at which the lanes change, sums of parts,
  * rewrites; each with the CPU's help and without.  Pure, single-threaded.
  */
-#include <crc32c.h>
+#include "base/crc32c.h"
 
 #include "suite.h"
 

@@ -3,7 +3,7 @@
  * test-ctl-counter.c - unit tests of ctl-counter.c: no field of the statistics is
  * forgotten, and rates.
  */
-#include <ctl-counter.h>
+#include "ctl-counter.h"
 
 #include "suite.h"
 

@@ -3,7 +3,7 @@
  * test-ctl.c - unit tests of ctl.c and of what ctl-show.c does to texts: words
  * that are numbers or names, and what must not reach a terminal.
  */
-#include <ctl-show.h>
+#include "ctl-show.h"
 
 #include "suite.h"
 

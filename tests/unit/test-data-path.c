@@ -6,7 +6,7 @@
  */
 #include <nabc-worker.h>
 
-#include <data-path.h>
+#include "event/data-path.h"
 
 #include "suite.h"
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <date.h>
+#include "base/date.h"
 
 #include "suite.h"
 

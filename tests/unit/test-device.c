@@ -6,8 +6,8 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include <device.h>
 #include <nabc.h>
+#include "os/device.h"
 
 #include "suite.h"
 

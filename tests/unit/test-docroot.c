@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <sys/un.h>
 
-#include <docroot.h>
+#include "files/docroot.h"
 
 #include "suite.h"
 

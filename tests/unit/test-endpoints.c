@@ -6,7 +6,7 @@
  */
 #include <sys/stat.h>
 
-#include <endpoints.h>
+#include "spawn/endpoints.h"
 
 #include "suite.h"
 

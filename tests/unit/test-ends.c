@@ -3,7 +3,7 @@
  * test-ends.c - unit tests of ends.c: the text and port of
  * addresses of each family.
  */
-#include <ends.h>
+#include "base/ends.h"
 
 #include "suite.h"
 

@@ -3,7 +3,7 @@
  * test-escape.c - unit tests of escape.c: each byte, well-formed UTF-8 and
  * what is nearly that, and long texts against a slow way to do the same.
  */
-#include <escape.h>
+#include "base/escape.h"
 
 #include "suite.h"
 

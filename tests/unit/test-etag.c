@@ -4,7 +4,7 @@
  */
 #include <ctype.h>
 
-#include <etag.h>
+#include "http/etag.h"
 
 #include "suite.h"
 

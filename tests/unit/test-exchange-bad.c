@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <sys/syscall.h>
 
-#include <id.h>
+#include "base/id.h"
 
 #include "exchange-fixture.h"
 

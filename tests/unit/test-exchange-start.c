@@ -5,7 +5,7 @@
  */
 #include <sys/prctl.h>
 
-#include <identity.h>
+#include "os/identity.h"
 
 #include "exchange-fixture.h"
 #include "process-fixture.h"

@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <stddef.h>
 
-#include <id.h>
+#include "base/id.h"
 
 #include "exchange-fixture.h"
 

@@ -3,7 +3,7 @@
  * test-expiry.c - unit tests of expiry.c: ticks that wrap, the order of the
  * heap against a plain list, entries that are stale.  Single-threaded.
  */
-#include <expiry.h>
+#include "policy/expiry.h"
 
 #include "suite.h"
 

@@ -3,7 +3,7 @@
  * test-extent.c - unit tests of extent.c: page runs against a naive model of
  * one byte a page.  Pure, single-threaded.
  */
-#include <extent.h>
+#include "base/extent.h"
 
 #include "suite.h"
 

@@ -8,7 +8,7 @@
  */
 #include <sys/un.h>
 
-#include <fcgi-link.h>
+#include "spawn/fcgi-link.h"
 
 #include "loop-fixture.h"
 

@@ -5,7 +5,7 @@
  * by byte and cut at every two places.  Single-threaded; pieces are heap
  * copies of their exact size, so that memory checkers see a read too far.
  */
-#include <fcgi.h>
+#include "http/fcgi.h"
 
 #include "suite.h"
 

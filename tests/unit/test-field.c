@@ -5,7 +5,7 @@
  * test-response.c.  Single-threaded; input is a heap copy of its exact size,
  * so that memory checkers see a read too far.
  */
-#include <field.h>
+#include "http/field.h"
 
 #include "suite.h"
 

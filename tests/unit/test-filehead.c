@@ -2,7 +2,7 @@
 /*
  * test-filehead.c - unit tests of filehead.c: the lines, and where they are.
  */
-#include <filehead.h>
+#include "files/filehead.h"
 
 #include "suite.h"
 

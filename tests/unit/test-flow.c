@@ -5,7 +5,7 @@
  */
 #include <nabc-worker.h>
 
-#include <flow.h>
+#include "wire/flow.h"
 
 #include "suite.h"
 

@@ -6,8 +6,8 @@
  */
 #include <sys/stat.h>
 
-#include <docroot.h>
-#include <folder.h>
+#include "files/docroot.h"
+#include "files/folder.h"
 
 #include "suite.h"
 

@@ -8,8 +8,8 @@
 #include <sched.h>
 #include <stddef.h>
 
-#include <foreign.h>
-#include <id.h>
+#include "base/id.h"
+#include "cache/foreign.h"
 
 #include "suite.h"
 

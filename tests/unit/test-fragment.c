@@ -4,7 +4,7 @@
  * walked byte by byte against the rules of the manual, and iovecs against the
  * layout.  Pure, single-threaded.
  */
-#include <fragment.h>
+#include "base/fragment.h"
 
 #include "suite.h"
 

@@ -7,10 +7,10 @@
 #include <pthread.h>
 #include <sys/mman.h>
 
-#include <fragment.h>
-#include <grant.h>
-#include <id.h>
-#include <wire.h>
+#include "base/fragment.h"
+#include "base/id.h"
+#include "cache/grant.h"
+#include "wire/wire.h"
 
 #include "process-fixture.h"
 #include "suite.h"

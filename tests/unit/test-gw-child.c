@@ -8,7 +8,7 @@
 
 #include <glib.h>
 
-#include <gw-child.h>
+#include "spawn/gw-child.h"
 
 #include "loop-fixture.h"
 #include "process-fixture.h"

@@ -5,7 +5,7 @@
  */
 #include <nabc.h>
 
-#include <gw-parts.h>
+#include "backend/gw-parts.h"
 
 #include "suite.h"
 

@@ -4,7 +4,7 @@
  * bytes whatever way these came in and however often, and pointers into
  * fragments show nothing old.  Each test owns its cache.
  */
-#include <sums.h>
+#include "store/sums.h"
 
 #include "handle-fixture.h"
 

@@ -5,7 +5,7 @@
  */
 #include "loop-fixture.h"
 
-#include <helper.h>
+#include "event/helper.h"
 
 #define JOBS 2000
 #define THREADS 3

@@ -5,7 +5,7 @@
  */
 #include <pthread.h>
 
-#include <histogram.h>
+#include "base/histogram.h"
 
 #include "suite.h"
 

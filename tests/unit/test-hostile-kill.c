@@ -9,8 +9,8 @@
 #include <limits.h>
 #include <sys/ptrace.h>
 
-#include <face.h>
-#include <handle.h>
+#include "api/face.h"
+#include "membership/handle.h"
 
 #include "hostile-fixture.h"
 

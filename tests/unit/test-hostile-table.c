@@ -7,8 +7,8 @@
  */
 #include <sys/mman.h>
 
-#include <face.h>
-#include <unit.h>
+#include "api/face.h"
+#include "store/unit.h"
 
 #include "hostile-fixture.h"
 

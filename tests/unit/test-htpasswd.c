@@ -5,7 +5,7 @@
  */
 #include <glib.h>
 
-#include <htpasswd.h>
+#include "auth/htpasswd.h"
 
 #include "suite.h"
 

@@ -5,7 +5,7 @@
  */
 #include <stddef.h>
 
-#include <id.h>
+#include "base/id.h"
 
 #include "suite.h"
 

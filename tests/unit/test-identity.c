@@ -13,8 +13,8 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
-#include <identity.h>
-#include <peer.h>
+#include "os/identity.h"
+#include "os/peer.h"
 
 #include "process-fixture.h"
 #include "suite.h"

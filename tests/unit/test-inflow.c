@@ -5,7 +5,7 @@
  */
 #include <nabc-worker.h>
 
-#include <inflow.h>
+#include "wire/inflow.h"
 
 #include "suite.h"
 

@@ -5,7 +5,7 @@
  */
 #include <nabc-worker.h>
 
-#include <intake.h>
+#include "wire/intake.h"
 
 #include "suite.h"
 

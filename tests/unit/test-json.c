@@ -5,7 +5,7 @@
  */
 #include <math.h>
 
-#include <json.h>
+#include "json.h"
 
 #include "suite.h"
 

@@ -6,8 +6,8 @@
  */
 #include <fcntl.h>
 
-#include <share.h>
-#include <sums.h>
+#include "membership/share.h"
+#include "store/sums.h"
 
 #include "kernel-fixture.h"
 

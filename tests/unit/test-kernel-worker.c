@@ -6,7 +6,7 @@
  */
 #include <sys/wait.h>
 
-#include <peer.h>
+#include "os/peer.h"
 
 #include "kernel-fixture.h"
 

@@ -6,7 +6,7 @@
  */
 #include <liburing.h>
 
-#include <async.h>
+#include "send/async.h"
 
 #include "kernel-fixture.h"
 

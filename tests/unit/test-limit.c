@@ -6,7 +6,7 @@
  */
 #include <pthread.h>
 
-#include <limit.h>
+#include "event/limit.h"
 
 #include "suite.h"
 

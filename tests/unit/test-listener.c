@@ -4,9 +4,9 @@
  * becomes connections, and nobody is lost when it is retired.  Every test is
  * run with each kind of loop.
  */
-#include <connection.h>
-#include <endpoint.h>
-#include <listener.h>
+#include "conn/connection.h"
+#include "conn/listener.h"
+#include "spawn/endpoint.h"
 
 #include "loop-fixture.h"
 #include "process-fixture.h"

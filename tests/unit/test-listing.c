@@ -5,7 +5,7 @@
  */
 #include <glib.h>
 
-#include <listing.h>
+#include "http/listing.h"
 
 #include "suite.h"
 

@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <sys/mman.h>
 
-#include <loan.h>
+#include "cache/loan.h"
 
 #include "desk-fixture.h"
 

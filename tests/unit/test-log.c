@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-#include <log.h>
+#include "log/log.h"
 
 #include "suite.h"
 

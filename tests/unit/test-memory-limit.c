@@ -6,7 +6,7 @@
 #include <glib.h>
 #include <glib/gstdio.h>
 
-#include <memory-limit.h>
+#include "spawn/memory-limit.h"
 
 #include "suite.h"
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <meta.h>
+#include "http/meta.h"
 
 #include "suite.h"
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <mime.h>
+#include "http/mime.h"
 
 #include "suite.h"
 

@@ -3,7 +3,7 @@
  * test-multipart.c - unit tests of multipart.c: the text between ranges, and
  * that the length which is told is that which is sent.
  */
-#include <multipart.h>
+#include "http/multipart.h"
 
 #include "suite.h"
 

@@ -10,7 +10,7 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
-#include <id.h>
+#include "base/id.h"
 
 #include "nabc-fixture.h"
 

@@ -7,7 +7,7 @@
  */
 #include <sys/wait.h>
 
-#include <id.h>
+#include "base/id.h"
 
 #include "nabc-fixture.h"
 

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-#include <id.h>
+#include "base/id.h"
 
 #include "nabc-fixture.h"
 

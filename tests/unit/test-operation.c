@@ -10,7 +10,7 @@
 #include <pthread.h>
 #include <sys/uio.h>
 
-#include <operation.h>
+#include "send/operation.h"
 
 #include "async-fixture.h"
 

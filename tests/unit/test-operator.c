@@ -7,14 +7,14 @@
 #include <pthread.h>
 #include <sys/eventfd.h>
 
-#include "attach.h"
-#include "face.h"
-#include "id.h"
-#include "join.h"
+#include "api/face.h"
+#include "api/operator.h"
+#include "base/id.h"
+#include "membership/attach.h"
+#include "membership/join.h"
+#include "membership/share.h"
 #include "nabc-fixture.h"
-#include "operator.h"
-#include "peer.h"
-#include "share.h"
+#include "os/peer.h"
 
 static char directory[64], path[100];
 static NC_cache *watcher;

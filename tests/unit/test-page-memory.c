@@ -3,7 +3,7 @@
  * test-page-memory.c - unit tests of page-memory.h: when a program has room for
  * the page of one request more, and who is told.
  */
-#include <page-memory.h>
+#include "core/page-memory.h"
 
 #include "suite.h"
 

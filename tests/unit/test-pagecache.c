@@ -7,7 +7,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include <pagecache.h>
+#include "files/pagecache.h"
 
 #include "suite.h"
 

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-#include <peer.h>
+#include "os/peer.h"
 
 #include "process-fixture.h"
 #include "suite.h"

@@ -4,7 +4,7 @@
  * one, and that none is lost or made.  The clock is the test's; in all but the
  * last test the loops do not run, and the test runs what they are to.
  */
-#include <permits.h>
+#include "spawn/permits.h"
 
 #include <string.h>
 

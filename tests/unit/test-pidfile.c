@@ -4,7 +4,7 @@
  */
 #include <sys/stat.h>
 
-#include <pidfile.h>
+#include "spawn/pidfile.h"
 
 #include "suite.h"
 

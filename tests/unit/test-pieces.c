@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 
-#include <pieces.h>
+#include "base/pieces.h"
 
 #include "suite.h"
 

@@ -5,7 +5,7 @@
  */
 #include <glib.h>
 
-#include <pool-config.h>
+#include "config/pool-config.h"
 
 #include "suite.h"
 

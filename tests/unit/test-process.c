@@ -5,7 +5,7 @@
  */
 #include <sys/wait.h>
 
-#include <process.h>
+#include "os/process.h"
 
 #include "suite.h"
 

@@ -5,7 +5,7 @@
  */
 #include <glib.h>
 
-#include <programs.h>
+#include "spawn/programs.h"
 
 #include "process-fixture.h"
 

@@ -4,7 +4,7 @@
  * versions as they should be, in pieces that end at every byte, and broken in
  * every way; what the header says is compared as text.
  */
-#include <proxy-protocol.h>
+#include "http/proxy-protocol.h"
 
 #include "suite.h"
 

@@ -7,7 +7,7 @@
  */
 #include <pthread.h>
 
-#include <queue.h>
+#include "os/queue.h"
 
 #include "suite.h"
 

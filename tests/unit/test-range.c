@@ -5,7 +5,7 @@
  */
 #include <inttypes.h>
 
-#include <range.h>
+#include "http/range.h"
 
 #include "suite.h"
 

@@ -3,7 +3,7 @@
  * test-redirect.c - unit tests of redirect.c: targets, what follows them,
  * bytes that a field or a URI must not have, and no room.
  */
-#include <redirect.h>
+#include "http/redirect.h"
 
 #include "suite.h"
 

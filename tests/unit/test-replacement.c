@@ -7,7 +7,7 @@
 #include <math.h>
 #include <pthread.h>
 
-#include <replacement.h>
+#include "policy/replacement.h"
 
 #include "suite.h"
 

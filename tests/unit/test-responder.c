@@ -9,11 +9,11 @@
 
 #include <nabc-worker.h>
 
-#include <attach.h>
-#include <exchange.h>
-#include <handle.h>
-#include <peer.h>
-#include <responder.h>
+#include "membership/attach.h"
+#include "membership/handle.h"
+#include "os/peer.h"
+#include "worker/exchange.h"
+#include "worker/responder.h"
 
 #include "suite.h"
 

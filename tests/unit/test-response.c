@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <response.h>
+#include "http/response.h"
 
 #include "suite.h"
 

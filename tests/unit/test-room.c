@@ -3,7 +3,7 @@
  * test-room.c - unit tests of room.c, by way of member.c: windows of pages,
  * requests that cannot be met, what cleaning keeps and where it puts it.
  */
-#include <room.h>
+#include "store/room.h"
 
 #include "member-fixture.h"
 

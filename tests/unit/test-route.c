@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <sys/un.h>
 
-#include <route.h>
+#include "send/route.h"
 
 #include "suite.h"
 

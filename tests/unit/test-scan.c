@@ -3,7 +3,7 @@
  * test-scan.c - unit tests of scan.h: a run ends where a look at the table for
  * each byte says, whatever stands where.
  */
-#include <scan.h>
+#include "base/scan.h"
 
 #include "suite.h"
 

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include <segment.h>
+#include "os/segment.h"
 
 #include "suite.h"
 

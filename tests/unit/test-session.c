@@ -6,8 +6,8 @@
  */
 #include <pthread.h>
 
-#include <board.h>
-#include <session.h>
+#include "store/board.h"
+#include "wire/session.h"
 
 #include "process-fixture.h"
 #include "suite.h"

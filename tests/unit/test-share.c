@@ -6,7 +6,7 @@
  */
 #include <pthread.h>
 
-#include <share.h>
+#include "membership/share.h"
 
 #include "desk-fixture.h"
 

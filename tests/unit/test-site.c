@@ -6,10 +6,10 @@
  */
 #include <sys/stat.h>
 
-#include <config-read.h>
-#include <content.h>
-#include <generation.h>
-#include <site.h>
+#include "config/config-read.h"
+#include "config/generation.h"
+#include "core/site.h"
+#include "files/content.h"
 
 #include "suite.h"
 

@@ -7,8 +7,8 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 
-#include <endpoint.h>
-#include <socket-options.h>
+#include "core/socket-options.h"
+#include "spawn/endpoint.h"
 
 #include "suite.h"
 

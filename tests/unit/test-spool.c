@@ -16,7 +16,7 @@
 
 #include <glib.h>
 
-#include <spool.h>
+#include "files/spool.h"
 
 #define FOLDER "/var/tmp" /* not in memory */
 #define LIMIT 1000000u

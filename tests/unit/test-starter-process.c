@@ -8,7 +8,7 @@
 #include <stdalign.h>
 #include <sys/wait.h>
 
-#include <starter-keeper.h>
+#include "spawn/starter-keeper.h"
 
 #include "process-fixture.h"
 

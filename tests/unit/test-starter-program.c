@@ -6,7 +6,7 @@
 #include <stdalign.h>
 #include <sys/stat.h>
 
-#include <starter-program.h>
+#include "spawn/starter-program.h"
 
 #include "suite.h"
 

@@ -12,7 +12,7 @@
 
 #include <glib.h>
 
-#include <starter.h>
+#include "spawn/starter.h"
 
 #include "loop-fixture.h"
 #include "process-fixture.h"

@@ -6,7 +6,7 @@
  */
 #include <locale.h>
 
-#include <status-json.h>
+#include "handler/status-json.h"
 
 #include "status-fixture.h"
 

@@ -3,7 +3,7 @@
  * test-status-metrics.c - unit tests of status-metrics.c: labels that need
  * care, the histogram, units.  A strict parser is tests/system/metrics.py.
  */
-#include <status-metrics.h>
+#include "handler/status-metrics.h"
 
 #include "status-fixture.h"
 

@@ -3,7 +3,7 @@
  * test-status-page.c - unit tests of status-page.c: that the page is whole,
  * needs nothing from elsewhere, and that its policy lets it work.
  */
-#include <status-page.h>
+#include "handler/status-page.h"
 
 #include "status-fixture.h"
 

@@ -4,9 +4,9 @@
  * what is said while the server ends its work.  What it adds up is seen by
  * the system tests.
  */
-#include <access.h>
-#include <server.h>
-#include <status.h>
+#include "auth/access.h"
+#include "core/server.h"
+#include "handler/status.h"
 
 #include "status-fixture.h"
 

@@ -3,7 +3,7 @@
  * test-store.c - unit tests of store.c: memory of both kinds, the list of a
  * store's units, what is writable when.  Owns its stores; single-threaded.
  */
-#include <store.h>
+#include "store/store.h"
 
 #include "suite.h"
 

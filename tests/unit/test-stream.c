@@ -4,7 +4,7 @@
  * unit and of the handle, and a stream against a plain buffer.  Each test
  * owns its cache.
  */
-#include <stream.h>
+#include "worker/stream.h"
 
 #include "handle-fixture.h"
 

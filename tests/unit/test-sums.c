@@ -4,10 +4,10 @@
  * range against the sum of its bytes in one piece, rewrites, and fragments
  * that were spoilt.  The units lie in plain memory; single-threaded.
  */
-#include <checksum.h>
-#include <crc32c.h>
-#include <store.h>
-#include <sums.h>
+#include "base/checksum.h"
+#include "base/crc32c.h"
+#include "store/store.h"
+#include "store/sums.h"
 
 #include <sys/resource.h>
 

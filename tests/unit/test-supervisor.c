@@ -9,7 +9,7 @@
 #include <sys/un.h>
 #include <time.h>
 
-#include <supervisor.h>
+#include "spawn/supervisor.h"
 
 #include "process-fixture.h"
 

@@ -15,7 +15,7 @@
 #include <linux/netlink.h>
 #include <linux/seccomp.h>
 
-#include <syscall-filter.h>
+#include "spawn/syscall-filter.h"
 
 #include "process-fixture.h"
 

@@ -3,7 +3,7 @@
  * test-table.c - unit tests of table.c: against a plain array, with keys that
  * meet in one bucket, and walks from which entries leave.  Single-threaded.
  */
-#include <table.h>
+#include "base/table.h"
 
 #include "suite.h"
 

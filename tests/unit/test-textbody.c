@@ -5,8 +5,8 @@
  */
 #include <glib.h>
 
-#include <server.h>
-#include <textbody.h>
+#include "core/server.h"
+#include "handler/textbody.h"
 
 #include "suite.h"
 

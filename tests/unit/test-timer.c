@@ -6,7 +6,7 @@
  */
 #include <limits.h>
 
-#include <timer.h>
+#include "base/timer.h"
 
 #include "suite.h"
 

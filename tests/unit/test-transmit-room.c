@@ -21,7 +21,7 @@
 
 #include <linux/tcp.h>
 
-#include <async.h>
+#include "send/async.h"
 
 #include "transmit-fixture.h"
 

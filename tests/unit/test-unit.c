@@ -8,8 +8,8 @@
 #include <sched.h>
 #include <stddef.h>
 
-#include <id.h>
-#include <unit.h>
+#include "base/id.h"
+#include "store/unit.h"
 
 #include "suite.h"
 

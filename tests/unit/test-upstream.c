@@ -4,7 +4,7 @@
  * in turn, past those that have failed.  Single-threaded; the clock is the
  * test's.
  */
-#include <upstream.h>
+#include "spawn/upstream.h"
 
 #include "suite.h"
 

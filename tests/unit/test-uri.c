@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <uri.h>
+#include "http/uri.h"
 
 #include "suite.h"
 

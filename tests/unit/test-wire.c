@@ -8,8 +8,8 @@
 
 #include <nabc-worker.h>
 
-#include <id.h>
-#include <wire.h>
+#include "base/id.h"
+#include "wire/wire.h"
 
 #include "suite.h"
 

@@ -6,10 +6,10 @@
 #ifndef TRANSMIT_FIXTURE_H
 #define TRANSMIT_FIXTURE_H
 
-#include <handle.h>
-#include <id.h>
-#include <catalogue.h>
-#include <transmit.h>
+#include "base/id.h"
+#include "cache/catalogue.h"
+#include "membership/handle.h"
+#include "send/transmit.h"
 
 #include "suite.h"
 

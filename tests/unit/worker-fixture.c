@@ -20,9 +20,9 @@
 
 #include <nabc-worker.h>
 
-#include <face.h>
-#include <id.h>
-#include <responder.h>
+#include "api/face.h"
+#include "base/id.h"
+#include "worker/responder.h"
 
 /* As in worker.c, to reach the queues and the table. */
 struct NC_worker {

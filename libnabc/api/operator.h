@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * operator.h - looking after a whole cache from another process, both ends:
+ * what the owner tells beside its units, and how an operator asks for it.
+ *
+ * Each call does the work itself in a process that is no operator, so that
+ * the faces above need not tell them apart.  Any thread.
+ */
+#ifndef NC_OPERATOR_H
+#define NC_OPERATOR_H
+
+#include "cache/cache.h"
+#include "send/transmit.h"
+#include "wire/wire.h"
+
+/* The owner's end: the answer of struct nc_desk_counter; context: its struct nc_transmit. */
+int nc_operator_answer(void *context, const struct nc_wire_ask *ask, const void *asked,
+		       struct nc_wire_answer *answer, void *room, size_t size);
+
+/*
+ * All counters: in an operator's process the owner's, which may have to be
+ * waited for.  0; errors of nc_session_ask(); -EPROTO: another version's.
+ */
+int nc_operator_counters(struct nc_transmit *transmit, struct NC_cache_stat *stat);
+
+/* The same of one unit.  0 or errors of nc_cache_hold() or of asking. */
+int nc_operator_stat(struct nc_cache *cache, size_t id, struct NC_stat *stat);
+
+/* See NC_routes() and NC_route_set(): in an operator's process of the owner's routes. */
+int nc_operator_routes(struct nc_transmit *transmit, struct NC_route *routes, unsigned count);
+int nc_operator_route_set(struct nc_transmit *transmit, const char *address, int method);
+
+/* See NC_cache_on_purge() and NC_purge(). */
+int nc_operator_on_purge(struct nc_cache *cache, NC_purger purger, void *context);
+int nc_operator_purge(struct nc_cache *cache, const char *name);
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sharing.c - the calls of nabc.h about who may use a unit, and about reading
+ * one: each finds the cache and calls one function of a lower floor.
+ */
+#include <errno.h>
+#include <unistd.h>
+
+#include <nabc.h>
+
+#include "api/face.h"
+#include "membership/share.h"
+
+int NC_grant(NC_cache *cache, size_t cache_id, enum NC_principal principal, uint32_t who)
+{
+	struct nc_grantee grantee;
+	int error;
+
+	cache = nc_face_find(cache, &error);
+	if (!cache)
+		return (int)nc_answer(error);
+	error = nc_share_grantee(principal, who, true, &grantee);
+	return (int)nc_answer(error ? error : nc_share_grant(&cache->cache, cache_id, &grantee));
+}
+
+int NC_revoke(NC_cache *cache, size_t cache_id, enum NC_principal principal, uint32_t who)
+{
+	struct nc_grantee grantee;
+	int error;
+
+	cache = nc_face_find(cache, &error);
+	if (!cache)
+		return (int)nc_answer(error);
+	error = nc_share_grantee(principal, who, false, &grantee);
+	return (int)nc_answer(error ? error : nc_share_revoke(&cache->cache, cache_id, &grantee));
+}
+
+int NC_access(NC_cache *cache, size_t cache_id, enum NC_principal principal, uint32_t who)
+{
+	struct nc_identity identity;
+	int error;
+
+	cache = nc_face_find(cache, &error);
+	if (!cache)
+		return (int)nc_answer(error);
+	error = nc_share_identify(principal, who, &identity);
+	if (error)
+		return (int)nc_answer(error);
+	error = nc_share_access(&cache->cache, cache_id, &identity);
+	nc_identity_close(&identity);
+	return (int)nc_answer(error);
+}
+
+int NC_list(NC_cache *cache, size_t *cursor, struct NC_stat *units, unsigned count)
+{
+	int error;
+
+	cache = nc_face_find(cache, &error);
+	if (!cache)
+		return (int)nc_answer(error);
+	if (!cursor || !units || count == 0)
+		return (int)nc_answer(-EINVAL);
+	return (int)nc_answer(nc_share_list_all(&cache->cache, cursor, units, count));
+}
+
+ssize_t NC_pread(NC_cache *cache, size_t cache_id, void *data, size_t len, size_t offset)
+{
+	struct nc_view view;
+	ssize_t result;
+	int error;
+
+	cache = nc_face_find(cache, &error);
+	if (!cache)
+		return nc_answer(error);
+	if (!data && len)
+		return nc_answer(-EINVAL);
+	error = nc_cache_hold(&cache->cache, cache_id, false, &view);
+	if (error)
+		return nc_answer(error);
+	result = nc_share_read(view.unit, data, len, offset);
+	(void)nc_cache_release(&cache->cache, cache_id);
+	return nc_answer(result);
+}
+
+const void *NC_data(NC_cache *cache, size_t cache_id, size_t offset, size_t *run)
+{
+	struct nc_view view;
+	const char *data = NULL;
+	int error;
+
+	cache = nc_face_find(cache, &error);
+	if (cache)
+		error = run ? nc_cache_hold(&cache->cache, cache_id, true, &view) : -EINVAL;
+	if (error || !cache) {
+		nc_answer(error);
+		return NULL;
+	}
+	/* The look's own hold is not one that keeps the memory. */
+	if (nc_word_holds(nc_unit_word(view.unit)) < 2)
+		error = -EPERM;
+	else if (offset >= view.unit->layout.size)
+		error = -ERANGE;
+	else
+		error = nc_cache_fetch(&cache->cache, &view);
+	if (!error)
+		data = nc_unit_base(view.unit) + nc_layout_at(&view.unit->layout, offset, run);
+	(void)nc_cache_release(&cache->cache, cache_id);
+	nc_answer(error);
+	return data;
+}

@@ -1,0 +1,577 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cache.c - finds the unit that an id names; see cache.h.
+ *
+ * Looking up an own unit takes no lock: the word of its slot says at once
+ * whether the generation still lives.  Members' numbers are given out round
+ * robin, so that a number rests before it is used again.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/id.h"
+#include "cache/cache.h"
+
+#define SIZE_DEFAULT ((size_t)256 << 20)
+#define SIZE_MIN ((size_t)1 << 20)
+#define SIZE_LIMIT ((size_t)1 << 46) /* half of the addresses that a process has */
+#define MEMBER_DEFAULT ((size_t)16 << 20)
+#define MEMBER_MIN ((size_t)64 << 10)
+#define MEMBER_MAX ((size_t)64 << 30)
+#define QUOTA_SEGMENTS 4u
+#define ORPHAN_LIFETIME_MS 60000u
+#define APPENDED_MIN ((size_t)32 << 10)
+/*
+ * A unit in the module costs three system calls: to be, to be full, to go.
+ * Below two pages copying it to a socket costs less than those.
+ */
+#define KERNEL_MIN ((size_t)8 << 10)
+/*
+ * A member's are most often for one answer, and its other memory stays mapped
+ * from one to the next.  Instructions of worker and server together for a
+ * document by shared memory, by those with the module (bench kernel): 10 KB 0.71
+ * to 0.78, 100 KB 0.94 to 1.21, 1 MB 1.36 to 1.89.
+ */
+#define KERNEL_MIN_MEMBER ((size_t)48 << 10)
+#define BYTES_A_SLOT ((size_t)16 << 10)
+#define SLOTS_MIN 64u
+#define SLOTS_MAX 16384u
+
+/* Under the member's lock: those to whom it was granted see that it is no more. */
+static void unit_gone(void *context, const struct nc_unit *unit, unsigned generation)
+{
+	struct nc_cache *cache = context;
+
+	nc_grants_drop(&cache->grants, nc_id(cache->own.number, unit->slot, generation));
+}
+
+int nc_cache_init_owner(struct nc_cache *cache, const struct NC_cache_options *options)
+{
+	static const struct NC_cache_options defaults;
+	size_t size;
+	int error;
+
+	if (!options)
+		options = &defaults;
+	size = options->size ? options->size : SIZE_DEFAULT;
+	*cache = (struct nc_cache){
+		.owner = true, .flags = options->flags, .numbers = 1, .owner_pidfd = -1};
+	nc_notices_init(&cache->notices, options->log, options->log_context);
+	nc_device_init(&cache->device, "switched off by the program");
+	cache->max_unit = options->max_unit ? options->max_unit : size / 4;
+	cache->member_size = options->member_size ? options->member_size : MEMBER_DEFAULT;
+	cache->unsent_limit = options->unsent_limit;
+	cache->checksum = options->checksum ? options->checksum : NC_CHECKSUM_INET;
+	if (cache->checksum < NC_CHECKSUM_DEFAULT || cache->checksum > NC_CHECKSUM_CRC32C)
+		return -EINVAL;
+	if (size < SIZE_MIN || size > SIZE_LIMIT || cache->max_unit > size / 4 ||
+	    cache->member_size < MEMBER_MIN || cache->member_size > MEMBER_MAX ||
+	    (options->flags & ~(NC_CACHE_NO_URING | NC_CACHE_NO_HUGE | NC_CACHE_NO_THREAD |
+				NC_CACHE_PROTECT | NC_CACHE_NO_KERNEL | NC_CACHE_MEMBERS_THREAD)))
+		return -EINVAL;
+	cache->member_size = (cache->member_size + NC_PAGE - 1) / NC_PAGE * NC_PAGE;
+	cache->member_quota =
+		options->member_quota ? options->member_quota : QUOTA_SEGMENTS * cache->member_size;
+	cache->orphan_lifetime =
+		options->orphan_lifetime ? options->orphan_lifetime : ORPHAN_LIFETIME_MS;
+	if (cache->orphan_lifetime > NC_LIFETIME_MAX_MS)
+		return -EINVAL;
+	cache->foreigns = calloc(NC_ID_MEMBERS_MAX, sizeof(*cache->foreigns));
+	if (!cache->foreigns)
+		return -ENOMEM;
+	cache->scrub_rate = options->scrub_rate;
+	error = nc_member_init_owner(&cache->own, size, !(options->flags & NC_CACHE_NO_HUGE));
+	if (!error) {
+		error = nc_member_configure(&cache->own, options);
+		if (error)
+			nc_member_fini(&cache->own);
+	}
+	if (error) {
+		free(cache->foreigns);
+		return error;
+	}
+	pthread_mutex_init(&cache->lock, NULL);
+	pthread_mutex_init(&cache->purge.lock, NULL);
+	/* Copies for others are bounded too, but one of the largest unit can be had. */
+	nc_grants_init(&cache->grants, cache->member_quota > cache->max_unit ? cache->member_quota
+									     : cache->max_unit);
+	cache->grants.copies_max = cache->own.max_descriptors;
+	cache->own.gone = unit_gone;
+	cache->own.gone_context = cache;
+	return 0;
+}
+
+static void init_ends(struct nc_cache *cache)
+{
+	nc_device_init(&cache->device, "the owner of the cache does not use it");
+	cache->owner_pidfd = -1;
+	pthread_mutex_init(&cache->lock, NULL);
+	pthread_mutex_init(&cache->purge.lock, NULL);
+	nc_session_init(&cache->session);
+	nc_loans_init(&cache->loans, &cache->session);
+}
+
+int nc_cache_init_joined(struct nc_cache *cache, unsigned number, const struct nc_segment *segment,
+			 size_t first, uint32_t slots, uint32_t generation, size_t max_unit)
+{
+	int error;
+
+	*cache = (struct nc_cache){.max_unit = max_unit, .checksum = NC_CHECKSUM_INET};
+	error = nc_member_init_joined(&cache->own, number, segment, first, slots, generation);
+	if (!error)
+		init_ends(cache);
+	return error;
+}
+
+int nc_cache_init_guest(struct nc_cache *cache, size_t max_unit)
+{
+	int error;
+
+	*cache = (struct nc_cache){.max_unit = max_unit, .checksum = NC_CHECKSUM_INET};
+	error = nc_member_init_owner(&cache->own, 0, false);
+	if (error)
+		return error;
+	/* No id has this one: nothing is its own but what it made sealed. */
+	cache->own.number = NC_ID_MEMBERS_MAX;
+	init_ends(cache);
+	return 0;
+}
+
+void nc_cache_connect(struct nc_cache *cache, int socket)
+{
+	nc_session_open(&cache->session, socket);
+}
+
+int nc_cache_use_device(struct nc_cache *cache, const struct nc_device_system *system)
+{
+	int error = nc_device_open(&cache->device, system), pidfd = -1;
+
+	if (!error && !cache->owner) {
+		pidfd = nc_identity_open(cache->session.owner);
+		error = pidfd < 0 ? pidfd : 0;
+		if (error) {
+			nc_device_close(&cache->device);
+			nc_device_init(&cache->device, "the owner of the cache cannot be granted");
+		}
+	}
+	if (error)
+		return error;
+	cache->owner_pidfd = pidfd;
+	nc_member_use_device(&cache->own, &cache->device, pidfd);
+	return 0;
+}
+
+void nc_cache_fini(struct nc_cache *cache)
+{
+	for (unsigned number = 0; cache->foreigns && number < cache->numbers; number++)
+		nc_foreign_free(
+			atomic_load_explicit(&cache->foreigns[number], memory_order_relaxed));
+	free(cache->foreigns);
+	/* Members' units are gone first: nobody is told of the own ones. */
+	if (cache->owner) {
+		nc_grants_fini(&cache->grants);
+	} else {
+		nc_loans_fini(&cache->loans);
+		nc_session_fini(&cache->session);
+	}
+	nc_member_fini(&cache->own);
+	nc_device_close(&cache->device);
+	if (cache->owner_pidfd >= 0)
+		close(cache->owner_pidfd);
+	pthread_mutex_destroy(&cache->purge.lock);
+	pthread_mutex_destroy(&cache->lock);
+}
+
+uint32_t nc_cache_filling(struct nc_cache *cache)
+{
+	uint32_t filling = nc_member_filling(&cache->own);
+
+	if (!cache->owner) {
+		pthread_mutex_lock(&cache->loans.lock);
+		filling += cache->loans.filling;
+		pthread_mutex_unlock(&cache->loans.lock);
+	}
+	return filling;
+}
+
+static enum NC_kind choose_kind(const struct nc_cache *cache, size_t size)
+{
+	if (cache->owner)
+		return size >= APPENDED_MIN ? NC_KIND_APPENDED : NC_KIND_RECYCLED;
+	return !cache->own.shared ? NC_KIND_SEALED : NC_KIND_RECYCLED;
+}
+
+/* Whether the unit is one for the kernel module, which lays bytes without gaps. */
+static bool suits_kernel(const struct nc_cache *cache, const struct nc_layout *layout,
+			 enum NC_kind kind)
+{
+	size_t least = cache->owner ? KERNEL_MIN : KERNEL_MIN_MEMBER;
+
+	if (!nc_member_has_device(&cache->own) || !nc_layout_gapless(layout))
+		return false;
+	return kind == NC_KIND_KERNEL ||
+	       (kind == NC_KIND_AUTO && layout->size >= least &&
+		!atomic_load_explicit(&cache->other_routes, memory_order_relaxed));
+}
+
+static void count_one(_Atomic uint64_t *counter, uint64_t more)
+{
+	atomic_fetch_add_explicit(counter, more, memory_order_relaxed);
+}
+
+/* -ENOSPC: other memory will do. */
+static int alloc_in_kernel(struct nc_cache *cache, const struct nc_layout *layout,
+			   struct nc_unit **unit)
+{
+	int error = nc_member_alloc(&cache->own, layout, NC_KIND_KERNEL, unit);
+
+	if (error == -ENOSPC) {
+		count_one(&nc_cache_counters(cache)->kernel_memory, 1);
+		nc_notice(&cache->notices, NC_NOTICE_DEVICE_MEMORY,
+			  "the kernel module nabc has no more memory for this process, so units "
+			  "lie elsewhere; raise RLIMIT_MEMLOCK (ulimit -l, LimitMEMLOCK=) or the "
+			  "module's memory_limit");
+	}
+	return error;
+}
+
+static int alloc_kind(struct nc_cache *cache, const struct nc_layout *layout, enum NC_kind kind,
+		      struct nc_unit **unit)
+{
+	if (layout->size > cache->max_unit)
+		return -EFBIG;
+	if (suits_kernel(cache, layout, kind)) {
+		int error = alloc_in_kernel(cache, layout, unit);
+
+		if (error != -ENOSPC)
+			return error;
+	}
+	if (kind == NC_KIND_AUTO || kind == NC_KIND_KERNEL)
+		kind = choose_kind(cache, layout->size);
+	if (cache->owner)
+		return nc_member_alloc(&cache->own, layout, kind, unit);
+	if (kind == NC_KIND_SEALED)
+		return nc_loans_alloc(&cache->loans, layout, unit);
+	if (kind == NC_KIND_APPENDED || !cache->own.shared)
+		return -ENOTSUP;
+	return nc_member_alloc(&cache->own, layout, kind, unit);
+}
+
+int nc_cache_alloc(struct nc_cache *cache, const struct nc_layout *layout, enum NC_kind kind,
+		   struct nc_unit **unit)
+{
+	int error = alloc_kind(cache, layout, kind, unit);
+
+	if (error)
+		nc_notice_error(&cache->notices, error);
+	return error;
+}
+
+/* In a process that joined, sealed units are the owner's. */
+static bool is_loan(const struct nc_cache *cache, const struct nc_unit *unit)
+{
+	return !cache->owner && unit->store->kind == NC_KIND_SEALED;
+}
+
+void nc_cache_abandon(struct nc_cache *cache, struct nc_unit *unit)
+{
+	if (is_loan(cache, unit))
+		nc_loans_abandon(&cache->loans, unit);
+	else
+		nc_member_abandon(&cache->own, unit);
+}
+
+int nc_cache_insert(struct nc_cache *cache, struct nc_unit *unit, size_t *id)
+{
+	if (is_loan(cache, unit))
+		return nc_loans_insert(&cache->loans, unit, id);
+	*id = nc_id(cache->own.number, unit->slot, nc_word_generation(nc_unit_word(unit)));
+	return nc_member_insert(&cache->own, unit);
+}
+
+struct nc_counters *nc_cache_counters(struct nc_cache *cache)
+{
+	int cpu = sched_getcpu();
+
+	return &cache->counters[(unsigned)(cpu < 0 ? 0 : cpu) % NC_COUNTER_SHARDS];
+}
+
+void nc_cache_count(struct nc_cache *cache, enum NC_method method, size_t bytes)
+{
+	struct nc_counters *counters = nc_cache_counters(cache);
+
+	count_one(&counters->sends[method], 1);
+	count_one(&counters->bytes[method], bytes);
+}
+
+/* Who has the id: an own slot, a foreign member, the owner (who may lend it), or nobody. */
+static int find(struct nc_cache *cache, size_t id, struct nc_view *view)
+{
+	unsigned number = nc_id_member(id);
+
+	*view = (struct nc_view){.id = id};
+	if (id == 0)
+		return -ENOENT;
+	if (number == cache->own.number) {
+		view->unit = nc_units_at(&cache->own.units, nc_id_slot(id));
+		return view->unit ? 0 : -ENOENT;
+	}
+	if (!cache->owner) {
+		view->lent = true;
+		return cache->session.socket < 0 ? -EACCES : 0;
+	}
+	if (number >= NC_ID_MEMBERS_MAX)
+		return -ENOENT;
+	view->foreign = atomic_load_explicit(&cache->foreigns[number], memory_order_acquire);
+	return view->foreign ? 0 : -ENOENT;
+}
+
+static int refused(struct nc_cache *cache, int error)
+{
+	if (error == -ENOENT)
+		count_one(&nc_cache_counters(cache)->stale, 1);
+	else if (error == -EACCES || error == -EPROTO)
+		count_one(&nc_cache_counters(cache)->denied, 1);
+	/* A member that lies about a unit has no such unit. */
+	return error == -EPROTO ? -EACCES : error;
+}
+
+int nc_cache_hold(struct nc_cache *cache, size_t id, bool doomed, struct nc_view *view)
+{
+	int error = find(cache, id, view);
+
+	if (!error && view->foreign)
+		error = nc_foreign_hold(view->foreign, nc_id_slot(id), nc_id_generation(id), doomed,
+					&view->unit);
+	else if (!error && view->lent)
+		error = nc_loans_hold(&cache->loans, id, doomed, &view->unit);
+	else if (!error)
+		error = nc_member_hold(&cache->own, view->unit, nc_id_generation(id), doomed);
+	if (error)
+		return refused(cache, error);
+	count_one(&nc_cache_counters(cache)->hits, 1);
+	return 0;
+}
+
+static bool is_live(const struct nc_unit *unit, unsigned generation)
+{
+	uint64_t word = nc_unit_word(unit);
+
+	return nc_word_generation(word) == generation && nc_word_state(word) == NC_UNIT_LIVE;
+}
+
+int nc_cache_borrow(struct nc_cache *cache, size_t id, struct nc_view *view)
+{
+	int error = find(cache, id, view);
+
+	if (error)
+		return refused(cache, error);
+	if (view->foreign || view->lent) {
+		error = nc_cache_hold(cache, id, true, view);
+		if (error || nc_word_holds(nc_unit_word(view->unit)) > 1)
+			return error;
+		/* This hold is the only one. */
+		(void)nc_cache_release(cache, id);
+		return -EPERM;
+	}
+	if (!nc_member_held(&cache->own, view->unit, nc_id_generation(id)))
+		return refused(cache, is_live(view->unit, nc_id_generation(id)) ? -EPERM : -ENOENT);
+	view->borrowed = true;
+	count_one(&nc_cache_counters(cache)->hits, 1);
+	return 0;
+}
+
+void nc_cache_return(struct nc_cache *cache, const struct nc_view *view)
+{
+	if (!view->borrowed)
+		(void)nc_cache_release(cache, view->id);
+}
+
+int nc_cache_fetch(struct nc_cache *cache, const struct nc_view *view)
+{
+	struct nc_unit *unit = view->unit;
+	int fetched;
+
+	if (nc_unit_present(unit))
+		return 0;
+	fetched = view->foreign ? nc_foreign_fetch(view->foreign, unit)
+				: nc_member_fetch(&cache->own, unit);
+	if (fetched > 0) {
+		count_one(&nc_cache_counters(cache)->kernel_copies, 1);
+		count_one(&nc_cache_counters(cache)->kernel_copied_bytes, unit->layout.size);
+	}
+	return fetched < 0 ? fetched : 0;
+}
+
+int nc_cache_release(struct nc_cache *cache, size_t id)
+{
+	struct nc_view view;
+	int error = find(cache, id, &view);
+
+	if (error)
+		return refused(cache, error);
+	if (view.foreign)
+		return nc_foreign_release(view.foreign, nc_id_slot(id), nc_id_generation(id));
+	if (view.lent)
+		return nc_loans_release(&cache->loans, id);
+	return nc_member_release(&cache->own, view.unit, nc_id_generation(id));
+}
+
+static int ask_to_destroy(struct nc_cache *cache, size_t id)
+{
+	struct nc_wire_ask ask = {.op = NC_WIRE_DESTROY, .id = id};
+	struct nc_session_load load = {0};
+	struct nc_wire_answer answer;
+
+	return nc_session_ask(&cache->session, &ask, &load, &answer);
+}
+
+static int destroy_own(struct nc_cache *cache, size_t id, struct nc_unit *unit)
+{
+	bool granted = !cache->owner && atomic_load(&unit->granted);
+	int error = nc_member_destroy(&cache->own, unit, nc_id_generation(id));
+
+	/* The owner does not see it go, and those to whom it was granted must. */
+	if (!error && granted)
+		(void)ask_to_destroy(cache, id);
+	return error;
+}
+
+int nc_cache_destroy(struct nc_cache *cache, size_t id)
+{
+	struct nc_view view;
+	int error = find(cache, id, &view);
+
+	if (!error && view.foreign) {
+		error = nc_foreign_destroy(view.foreign, nc_id_slot(id), nc_id_generation(id));
+		if (!error)
+			nc_grants_drop(&cache->grants, id);
+	} else if (!error && view.lent) {
+		error = ask_to_destroy(cache, id);
+	} else if (!error) {
+		error = destroy_own(cache, id, view.unit);
+	}
+	return error ? refused(cache, error) : 0;
+}
+
+/* Holds an own unit of the owner's, for a change of it. */
+static int hold_own(struct nc_cache *cache, size_t id, struct nc_view *view)
+{
+	int error = nc_cache_hold(cache, id, false, view);
+
+	if (!error && (view->foreign || view->lent)) {
+		(void)nc_cache_release(cache, id);
+		return refused(cache, -EACCES);
+	}
+	return error;
+}
+
+static int ask_to_keep(struct nc_cache *cache, size_t id, uint32_t what, uint64_t value)
+{
+	struct nc_wire_ask ask = {.op = NC_WIRE_KEEP, .id = id, .slot = what, .size = value};
+	struct nc_session_load load = {0};
+	struct nc_wire_answer answer;
+
+	return nc_session_ask(&cache->session, &ask, &load, &answer);
+}
+
+int nc_cache_set_priority(struct nc_cache *cache, size_t id, enum NC_priority priority)
+{
+	struct nc_view view;
+	int error;
+
+	if (!cache->owner)
+		return ask_to_keep(cache, id, NC_WIRE_PRIORITY, (unsigned)priority);
+	error = hold_own(cache, id, &view);
+	if (!error) {
+		error = nc_member_set_priority(&cache->own, view.unit, priority);
+		(void)nc_cache_release(cache, id);
+	}
+	return error;
+}
+
+int nc_cache_set_lifetime(struct nc_cache *cache, size_t id, uint64_t milliseconds)
+{
+	struct nc_view view;
+	int error;
+
+	if (!cache->owner)
+		return ask_to_keep(cache, id, NC_WIRE_LIFETIME, milliseconds);
+	error = hold_own(cache, id, &view);
+	if (!error) {
+		error = nc_member_set_lifetime(&cache->own, view.unit, milliseconds);
+		(void)nc_cache_release(cache, id);
+	}
+	return error;
+}
+
+void nc_cache_orphan(struct nc_cache *cache, size_t id)
+{
+	struct nc_view view;
+
+	if (hold_own(cache, id, &view))
+		return;
+	if (atomic_load_explicit(&view.unit->expires, memory_order_relaxed) == 0)
+		(void)nc_member_set_lifetime(&cache->own, view.unit, cache->orphan_lifetime);
+	if (atomic_load_explicit(&view.unit->unclaimed, memory_order_relaxed))
+		nc_unit_await_claim(view.unit, nc_clock_ns(CLOCK_MONOTONIC_COARSE));
+	(void)nc_cache_release(cache, id);
+}
+
+uint32_t nc_cache_member_slots(size_t size)
+{
+	size_t slots = size / BYTES_A_SLOT;
+
+	if (slots < SLOTS_MIN)
+		return SLOTS_MIN;
+	return slots < SLOTS_MAX ? (uint32_t)slots : SLOTS_MAX;
+}
+
+static struct nc_foreign *vacant_locked(struct nc_cache *cache)
+{
+	struct nc_foreign *foreign;
+
+	if (cache->numbers < NC_ID_MEMBERS_MAX) {
+		foreign = nc_foreign_create(cache->numbers);
+		if (foreign)
+			atomic_store_explicit(&cache->foreigns[cache->numbers++], foreign,
+					      memory_order_release);
+		return foreign;
+	}
+	for (unsigned number = 1; number < cache->numbers; number++) {
+		foreign = atomic_load_explicit(&cache->foreigns[number], memory_order_relaxed);
+		if (nc_foreign_vacant(foreign))
+			return foreign;
+	}
+	return NULL;
+}
+
+int nc_cache_admit(struct nc_cache *cache, size_t size, struct nc_foreign **foreign, size_t *first)
+{
+	int error = -EUSERS;
+
+	pthread_mutex_lock(&cache->lock);
+	*foreign = vacant_locked(cache);
+	if (*foreign)
+		error = nc_foreign_admit(*foreign, size, nc_cache_member_slots(size), first);
+	else if (cache->numbers < NC_ID_MEMBERS_MAX)
+		error = -ENOMEM;
+	pthread_mutex_unlock(&cache->lock);
+	return error;
+}
+
+void nc_cache_bury(struct nc_cache *cache, struct nc_foreign *foreign)
+{
+	pthread_mutex_lock(&cache->lock);
+	nc_foreign_bury(foreign);
+	pthread_mutex_unlock(&cache->lock);
+}
+
+void nc_cache_enrol(struct nc_cache *cache, int more)
+{
+	pthread_mutex_lock(&cache->lock);
+	cache->members += (unsigned)more;
+	pthread_mutex_unlock(&cache->lock);
+}

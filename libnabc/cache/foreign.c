@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * foreign.c - the owner's view of a member; see foreign.h.
+ *
+ * Here a unit's word means: generation = the lowest that may still be named,
+ * FREE = not held, LIVE = held, DOOMED = held and to be given back.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/id.h"
+#include "base/lock.h"
+#include "cache/foreign.h"
+#include "os/identity.h"
+
+/*
+ * A member that claimed to have spent all generations of its number would
+ * have it retired, and numbers are few.  So it is not believed to have named
+ * more units with a slot than the fastest could: sixteen million a second.
+ */
+#define GENERATIONS_AT_ONCE 65536u
+#define GENERATIONS_A_MILLISECOND 16384u
+
+static int64_t now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
+	return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
+}
+
+static bool plausible(const struct nc_foreign *foreign, uint64_t generation)
+{
+	if (generation > NC_ID_GENERATION_MAX)
+		return false;
+	if (generation <= (uint64_t)foreign->generation + GENERATIONS_AT_ONCE)
+		return true;
+	return (generation - foreign->generation - GENERATIONS_AT_ONCE) /
+		       GENERATIONS_A_MILLISECOND <=
+	       (uint64_t)(now() - foreign->admitted);
+}
+
+struct nc_foreign *nc_foreign_create(unsigned number)
+{
+	struct nc_foreign *foreign = calloc(1, sizeof(*foreign));
+
+	if (!foreign)
+		return NULL;
+	foreign->number = number;
+	foreign->generation = 1;
+	nc_lock_init(&foreign->lock);
+	return foreign;
+}
+
+static struct nc_unit_shared *entry_at(const struct nc_foreign *foreign, uint32_t slot)
+{
+	return (struct nc_unit_shared *)(void *)foreign->store->segment.base + slot;
+}
+
+/* The store of a unit that was held, if that is not the segment. */
+static void leave_store(struct nc_foreign *foreign, struct nc_unit *unit)
+{
+	if (unit->store != foreign->store) {
+		foreign->copied -= unit->store->copied;
+		nc_store_close(unit->store);
+	}
+	unit->store = NULL;
+}
+
+static void close_locked(struct nc_foreign *foreign)
+{
+	/* The cache may end while they are held. */
+	for (uint32_t slot = 0; foreign->held && slot < foreign->slots; slot++) {
+		struct nc_unit *unit = nc_units_at(&foreign->units, slot);
+
+		if (unit && unit->store)
+			leave_store(foreign, unit);
+	}
+	nc_store_close(foreign->store);
+	nc_units_fini(&foreign->units);
+	foreign->store = NULL;
+}
+
+void nc_foreign_free(struct nc_foreign *foreign)
+{
+	if (!foreign)
+		return;
+	if (foreign->store)
+		close_locked(foreign);
+	pthread_mutex_destroy(&foreign->lock);
+	free(foreign);
+}
+
+bool nc_foreign_vacant(struct nc_foreign *foreign)
+{
+	bool vacant;
+
+	pthread_mutex_lock(&foreign->lock);
+	vacant = !foreign->store && foreign->generation <= NC_ID_GENERATION_MAX;
+	pthread_mutex_unlock(&foreign->lock);
+	return vacant;
+}
+
+int nc_foreign_admit(struct nc_foreign *foreign, size_t size, uint32_t slots, size_t *first)
+{
+	size_t table = (slots * sizeof(struct nc_unit_shared) + NC_PAGE - 1) / NC_PAGE * NC_PAGE;
+	struct nc_segment segment;
+	int error;
+
+	if (size <= table || size % NC_PAGE)
+		return -EINVAL;
+	error = nc_segment_create(&segment, size, false, true);
+	if (error)
+		return error;
+	pthread_mutex_lock(&foreign->lock);
+	error = nc_units_init(&foreign->units, slots, foreign->generation);
+	if (!error)
+		foreign->store = nc_store_over(&segment, table, &error);
+	if (error) {
+		nc_units_fini(&foreign->units);
+		nc_segment_close(&segment);
+	} else {
+		foreign->slots = slots;
+		foreign->held = 0;
+		foreign->admitted = now();
+		foreign->alive = true;
+		foreign->pid = 0;
+		foreign->pidfd = -1;
+		*first = table;
+	}
+	pthread_mutex_unlock(&foreign->lock);
+	return error;
+}
+
+/*
+ * The next member of this number begins above every generation that this one
+ * can have given out: its own claims count, since ids may have left by other
+ * ways than through the owner.
+ */
+static void raise_generation_locked(struct nc_foreign *foreign)
+{
+	uint64_t highest = foreign->generation;
+
+	for (uint32_t slot = 0; slot < foreign->slots; slot++) {
+		struct nc_unit *unit = nc_units_at(&foreign->units, slot);
+		uint64_t claimed = atomic_load_explicit(&entry_at(foreign, slot)->word,
+							memory_order_relaxed) >>
+				   4;
+
+		if (claimed > highest && plausible(foreign, claimed))
+			highest = claimed;
+		if (unit && nc_word_generation(nc_unit_word(unit)) > highest)
+			highest = nc_word_generation(nc_unit_word(unit));
+	}
+	foreign->generation =
+		highest < NC_ID_GENERATION_MAX ? (uint32_t)highest + 1 : NC_ID_GENERATION_MAX + 1;
+}
+
+void nc_foreign_identify(struct nc_foreign *foreign, struct nc_device *device, pid_t pid, int pidfd)
+{
+	pthread_mutex_lock(&foreign->lock);
+	foreign->device = device && nc_device_usable(device) ? device : NULL;
+	foreign->pid = pid;
+	foreign->pidfd = pidfd;
+	if (foreign->store)
+		atomic_store_explicit(&entry_at(foreign, 0)->maker,
+				      foreign->device && pid > 0 ? (uint64_t)pid : 0,
+				      memory_order_relaxed);
+	pthread_mutex_unlock(&foreign->lock);
+}
+
+void nc_foreign_bury(struct nc_foreign *foreign)
+{
+	pthread_mutex_lock(&foreign->lock);
+	if (foreign->store && foreign->alive) {
+		foreign->alive = false;
+		raise_generation_locked(foreign);
+		if (foreign->held == 0)
+			close_locked(foreign);
+	}
+	pthread_mutex_unlock(&foreign->lock);
+}
+
+/*
+ * Whether the module has such a unit and this member's process made it: that of
+ * another, which may well have granted it to us, is not this one's to hand out.
+ * The number was that process's when it was asked for if it still runs.
+ */
+static bool is_own(const struct nc_foreign *foreign, const struct nc_unit_told *told)
+{
+	struct nc_device_unit unit;
+
+	return foreign->device && foreign->pid > 0 &&
+	       nc_device_stat(foreign->device, told->kernel, &unit) == 0 && unit.sendable &&
+	       unit.size == told->layout.size && unit.maker == foreign->pid &&
+	       !nc_identity_ended(foreign->pidfd);
+}
+
+/* Where the unit is; NULL: what was told of it is a lie, or it is no more. */
+static struct nc_store *store_of_locked(struct nc_foreign *foreign, const struct nc_unit_told *told)
+{
+	int error;
+
+	if (!told->kernel)
+		return foreign->store;
+	return is_own(foreign, told) ? nc_store_borrow_kernel(foreign->device, told->kernel,
+							      &told->layout, &error)
+				     : NULL;
+}
+
+static int hold_first_locked(struct nc_foreign *foreign, struct nc_unit *unit, unsigned generation)
+{
+	struct nc_unit_shared *entry = entry_at(foreign, unit->slot);
+	uint64_t live = nc_shared_word(generation, NC_SHARED_LIVE);
+	struct nc_unit_told told;
+	struct nc_store *store = NULL;
+
+	if (generation < nc_word_generation(nc_unit_word(unit)) || !foreign->alive ||
+	    !plausible(foreign, generation) ||
+	    !atomic_compare_exchange_strong_explicit(&entry->word, &live,
+						     nc_shared_word(generation, NC_SHARED_BUSY),
+						     memory_order_acq_rel, memory_order_relaxed))
+		return -ENOENT;
+	if (nc_shared_snapshot(entry, foreign->store->first, foreign->store->segment.size, &told) ==
+	    0)
+		store = store_of_locked(foreign, &told);
+	if (!store) {
+		atomic_store_explicit(&entry->word, nc_shared_word(generation, NC_SHARED_DROPPED),
+				      memory_order_release);
+		return -EPROTO;
+	}
+	unit->layout = told.layout;
+	unit->at = told.at;
+	unit->store = store;
+	unit->sums = NULL;
+	atomic_store_explicit(&unit->word, nc_word(generation, NC_UNIT_LIVE, 1),
+			      memory_order_release);
+	foreign->held++;
+	return 0;
+}
+
+/*
+ * One more hold of a unit that is held.  The member may have destroyed it
+ * meanwhile, which its entry alone tells: then no other hold is to be had.
+ */
+static int hold_again_locked(struct nc_foreign *foreign, struct nc_unit *unit, unsigned generation,
+			     bool doomed)
+{
+	uint64_t word = atomic_load_explicit(&entry_at(foreign, unit->slot)->word,
+					     memory_order_acquire);
+
+	if (!doomed && word != nc_shared_word(generation, NC_SHARED_BUSY)) {
+		(void)nc_unit_doom(unit, generation);
+		return -ENOENT;
+	}
+	return nc_unit_hold(unit, generation, doomed);
+}
+
+int nc_foreign_hold(struct nc_foreign *foreign, uint32_t slot, unsigned generation, bool doomed,
+		    struct nc_unit **unit)
+{
+	int error = -ENOENT;
+
+	pthread_mutex_lock(&foreign->lock);
+	if (foreign->store && slot < foreign->slots && generation >= foreign->units.generation)
+		*unit = nc_units_reach(&foreign->units, slot);
+	else
+		*unit = NULL;
+	if (*unit) {
+		uint64_t word = nc_unit_word(*unit);
+
+		if (nc_word_holds(word) == 0)
+			error = hold_first_locked(foreign, *unit, generation);
+		else if (foreign->alive || doomed)
+			error = hold_again_locked(foreign, *unit, generation, doomed);
+	}
+	pthread_mutex_unlock(&foreign->lock);
+	return error;
+}
+
+/* The last hold is gone: back to the member, or ready to be held again. */
+static void unhold_locked(struct nc_foreign *foreign, struct nc_unit *unit, unsigned generation,
+			  bool doomed)
+{
+	struct nc_unit_shared *entry = entry_at(foreign, unit->slot);
+	uint64_t busy = nc_shared_word(generation, NC_SHARED_BUSY);
+
+	if (doomed || !atomic_compare_exchange_strong_explicit(
+			      &entry->word, &busy, nc_shared_word(generation, NC_SHARED_LIVE),
+			      memory_order_acq_rel, memory_order_relaxed)) {
+		/* The member destroyed it meanwhile, or wrote nonsense. */
+		atomic_store_explicit(&entry->word, nc_shared_word(generation, NC_SHARED_DROPPED),
+				      memory_order_release);
+		if (generation < NC_ID_GENERATION_MAX)
+			generation++;
+	}
+	atomic_store_explicit(&unit->word, nc_word(generation, NC_UNIT_FREE, 0),
+			      memory_order_release);
+	leave_store(foreign, unit);
+	foreign->held--;
+	if (foreign->held == 0 && !foreign->alive)
+		close_locked(foreign);
+}
+
+int nc_foreign_fetch(struct nc_foreign *foreign, struct nc_unit *unit)
+{
+	struct nc_store *store = unit->store;
+	size_t size = store->segment.size;
+	int error = 0, fetched = 0;
+
+	pthread_mutex_lock(&foreign->lock);
+	if (!nc_unit_present(unit)) {
+		error = foreign->copied + size > foreign->store->segment.size
+				? -ENOMEM
+				: nc_store_fetch(store, unit->layout.size);
+		fetched = !error;
+		store->copied = error ? 0 : size;
+		foreign->copied += store->copied;
+	}
+	pthread_mutex_unlock(&foreign->lock);
+	return error ? error : fetched;
+}
+
+int nc_foreign_release(struct nc_foreign *foreign, uint32_t slot, unsigned generation)
+{
+	struct nc_unit *unit;
+	int error = -EINVAL;
+
+	pthread_mutex_lock(&foreign->lock);
+	unit = foreign->store && slot < foreign->slots ? nc_units_at(&foreign->units, slot) : NULL;
+	if (unit) {
+		int last = nc_unit_release(unit, generation);
+
+		if (last >= 0 && nc_word_holds(nc_unit_word(unit)) == 0)
+			unhold_locked(foreign, unit, generation, last == 1);
+		error = last < 0 ? last : 0;
+	}
+	pthread_mutex_unlock(&foreign->lock);
+	return error;
+}
+
+bool nc_foreign_next(struct nc_foreign *foreign, uint32_t *slot, unsigned *generation,
+		     struct nc_unit_told *told)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&foreign->lock);
+	for (; foreign->store && foreign->alive && *slot < foreign->slots; ++*slot) {
+		struct nc_unit_shared *entry = entry_at(foreign, *slot);
+		struct nc_unit *unit = nc_units_at(&foreign->units, *slot);
+		uint64_t word = atomic_load_explicit(&entry->word, memory_order_acquire);
+		uint64_t lowest =
+			unit ? nc_word_generation(nc_unit_word(unit)) : foreign->units.generation;
+
+		*generation = (unsigned)(word >> 4);
+		if (word >> 4 < lowest || !plausible(foreign, word >> 4) ||
+		    ((word & 0xf) != NC_SHARED_LIVE && (word & 0xf) != NC_SHARED_BUSY) ||
+		    nc_shared_snapshot(entry, foreign->store->first, foreign->store->segment.size,
+				       told))
+			continue;
+		found = true;
+		break;
+	}
+	pthread_mutex_unlock(&foreign->lock);
+	return found;
+}
+
+int nc_foreign_destroy(struct nc_foreign *foreign, uint32_t slot, unsigned generation)
+{
+	struct nc_unit *unit = NULL;
+	int error = -ENOENT;
+
+	pthread_mutex_lock(&foreign->lock);
+	if (foreign->store && slot < foreign->slots && generation >= foreign->units.generation)
+		unit = nc_units_reach(&foreign->units, slot);
+	if (unit) {
+		uint64_t word = nc_unit_word(unit);
+
+		if (nc_word_holds(word) == 0) {
+			/* Through a hold, so that there is one way out. */
+			error = hold_first_locked(foreign, unit, generation);
+			if (!error) {
+				(void)nc_unit_doom(unit, generation);
+				(void)nc_unit_release(unit, generation);
+				unhold_locked(foreign, unit, generation, true);
+			}
+		} else {
+			int last = nc_unit_doom(unit, generation);
+
+			error = last < 0 ? last : 0;
+		}
+	}
+	pthread_mutex_unlock(&foreign->lock);
+	return error;
+}

@@ -1,0 +1,688 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * attach.c - welcomes members and sees them off; see attach.h.
+ *
+ * A guest is a member at the other end of a socket.  It is gone when it hangs
+ * up or when its process ends, whichever comes first: a socket can be passed
+ * on, and a process can be stopped from closing it (invariant 5).
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "membership/attach.h"
+#include "os/peer.h"
+
+#define EVENTS 16
+#define STACK ((size_t)256 << 10)
+#define STOP_SECONDS 2 /* that the thread may take for what it is at */
+#define MODE 0600
+#define QUESTIONS 16	/* of one guest in a turn: others wait */
+#define WAITING_MAX 64u /* guests that have not said hello */
+#define GUESTS_SHARE 8u /* of the descriptors that the owner may have: a guest for so many */
+
+struct nc_guest {
+	struct nc_guest *next;
+	int socket;
+	struct nc_foreign *foreign; /* NULL: no segment */
+	struct nc_borrower borrower;
+	bool welcome; /* it has said hello */
+	bool worker;  /* somebody else dismisses it */
+	bool dismissed;
+	bool gone;
+};
+
+struct nc_foreign *nc_guest_foreign(const struct nc_guest *guest)
+{
+	return guest->foreign;
+}
+
+const struct nc_borrower *nc_guest_borrower(const struct nc_guest *guest)
+{
+	return &guest->borrower;
+}
+
+int nc_attach_init(struct nc_attach *attach, struct nc_cache *cache)
+{
+	*attach = (struct nc_attach){.cache = cache,
+				     .epoll = -1,
+				     .members = -1,
+				     .wake = -1,
+				     .listener = -1,
+				     .spare = -1};
+	pthread_mutex_init(&attach->lock, NULL);
+	pthread_mutex_init(&attach->turn, NULL);
+	if (!cache->owner)
+		return 0;
+	attach->epoll = attach->members = epoll_create1(EPOLL_CLOEXEC);
+	return attach->epoll < 0 ? -errno : 0;
+}
+
+/* What a member left behind is for whoever was told its id, who may never come. */
+static void orphaned(void *context, size_t id)
+{
+	nc_cache_orphan(context, id);
+}
+
+/* What an operator puts into the cache is the cache's. */
+static void kept(void *context, size_t id)
+{
+	(void)context;
+	(void)id;
+}
+
+/* Whose units in the kernel module are the guest's. */
+static void identify(struct nc_attach *attach, struct nc_guest *guest)
+{
+	const struct nc_identity *who = &guest->borrower.who;
+
+	if (guest->foreign)
+		nc_foreign_identify(guest->foreign, &attach->cache->device, who->pid, who->pidfd);
+}
+
+static void bury(struct nc_attach *attach, struct nc_guest *guest)
+{
+	if (guest->foreign)
+		nc_foreign_identify(guest->foreign, NULL, 0, -1);
+	nc_grants_part(&attach->cache->grants, &guest->borrower,
+		       guest->borrower.operates ? kept : orphaned, attach->cache);
+	if (guest->foreign)
+		nc_cache_bury(attach->cache, guest->foreign);
+}
+
+/* Nothing that it has or had can be named any more; the structure stays. */
+static void part(struct nc_attach *attach, struct nc_guest *guest)
+{
+	if (guest->gone)
+		return;
+	guest->gone = true;
+	(void)epoll_ctl(attach->members, EPOLL_CTL_DEL, guest->socket, NULL);
+	if (guest->borrower.who.pidfd >= 0)
+		(void)epoll_ctl(attach->members, EPOLL_CTL_DEL, guest->borrower.who.pidfd, NULL);
+	/* A worker's units must stay its own while its responses are still taken. */
+	if (!guest->worker)
+		bury(attach, guest);
+	if (guest->welcome)
+		nc_cache_enrol(attach->cache, -1);
+	else
+		attach->waiting--;
+}
+
+/* Nobody has it any more; it is in the list until its socket is closed. */
+static void dismiss(struct nc_attach *attach, struct nc_guest *guest)
+{
+	part(attach, guest);
+	if (guest->worker)
+		bury(attach, guest);
+	guest->dismissed = true;
+}
+
+/* Those are taken out of the list that nobody has, to be freed without the lock. */
+static struct nc_guest *take_gone_locked(struct nc_attach *attach)
+{
+	struct nc_guest **link = &attach->guests, *gone = NULL, *guest;
+
+	while ((guest = *link)) {
+		if (!guest->gone || (guest->worker && !guest->dismissed)) {
+			link = &guest->next;
+			continue;
+		}
+		*link = guest->next;
+		guest->next = gone;
+		gone = guest;
+	}
+	return gone;
+}
+
+static void free_guests(struct nc_guest *guest)
+{
+	while (guest) {
+		struct nc_guest *next = guest->next;
+
+		close(guest->socket);
+		free(guest);
+		guest = next;
+	}
+}
+
+static void close_unlocked(struct nc_attach *attach, int socket)
+{
+	pthread_mutex_unlock(&attach->lock);
+	close(socket);
+	pthread_mutex_lock(&attach->lock);
+}
+
+static void stop_serving(struct nc_attach *attach)
+{
+	if (attach->listener >= 0) {
+		unlink(attach->path);
+		close(attach->listener);
+	}
+	attach->listener = -1;
+	free(attach->path);
+	attach->path = NULL;
+	free(attach->users);
+	attach->users = NULL;
+	attach->user_count = 0;
+	attach->everyone = false;
+	if (attach->spare >= 0)
+		close(attach->spare);
+	attach->spare = -1;
+	attach->deaf = false;
+}
+
+void nc_attach_fini(struct nc_attach *attach)
+{
+	for (struct nc_guest *guest = attach->guests; guest; guest = guest->next)
+		if (!guest->dismissed)
+			dismiss(attach, guest);
+	free_guests(take_gone_locked(attach));
+	stop_serving(attach);
+	if (attach->members >= 0 && attach->members != attach->epoll)
+		close(attach->members);
+	if (attach->epoll >= 0)
+		close(attach->epoll);
+	if (attach->wake >= 0)
+		close(attach->wake);
+	pthread_mutex_destroy(&attach->lock);
+	pthread_mutex_destroy(&attach->turn);
+}
+
+static int add(int epoll, int fd, void *what)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = what};
+
+	return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+}
+
+static int watch(struct nc_attach *attach, int fd, void *what)
+{
+	return add(attach->members, fd, what);
+}
+
+int nc_attach_watch(struct nc_attach *attach, int fd)
+{
+	return add(attach->epoll, fd, NULL);
+}
+
+/* The socket's group, and who is let in, before anybody can connect. */
+static int open_to(struct nc_attach *attach, const struct NC_serve_options *options)
+{
+	if (!options)
+		return 0;
+	if (options->user_count && !options->users)
+		return -EINVAL;
+	attach->everyone = options->user_count == 0 && (options->mode & 077);
+	if (options->user_count) {
+		attach->users = malloc(options->user_count * sizeof(*attach->users));
+		if (!attach->users)
+			return -ENOMEM;
+		memcpy(attach->users, options->users, options->user_count * sizeof(*attach->users));
+		attach->user_count = options->user_count;
+	}
+	return 0;
+}
+
+int nc_attach_serve(struct nc_attach *attach, const char *path,
+		    const struct NC_serve_options *options)
+{
+	mode_t mode = options && options->mode ? options->mode : MODE;
+	gid_t group = options && (options->flags & NC_SERVE_GROUP) ? options->group : (gid_t)-1;
+	int error;
+
+	if (attach->listener >= 0)
+		return -EALREADY;
+	if (mode & ~(mode_t)0777 || (options && (options->flags & ~NC_SERVE_GROUP)))
+		return -EINVAL;
+	attach->path = strdup(path);
+	error = attach->path ? open_to(attach, options) : -ENOMEM;
+	if (!error) {
+		attach->listener = nc_peer_listen(path, mode, group);
+		error = attach->listener < 0 ? attach->listener
+					     : watch(attach, attach->listener, attach);
+	}
+	/* What is said before it is accepted counts too. */
+	if (!error)
+		error = nc_peer_ask_sender(attach->listener);
+	if (!error) {
+		attach->spare = eventfd(0, EFD_CLOEXEC);
+		error = attach->spare < 0 ? -errno : 0;
+	}
+	if (error)
+		stop_serving(attach);
+	return error;
+}
+
+static int welcome(struct nc_attach *attach, struct nc_guest *guest,
+		   const struct nc_attach_offer *offer)
+{
+	struct nc_cache *cache = attach->cache;
+	size_t memory = (offer->memory + NC_PAGE - 1) / NC_PAGE * NC_PAGE, first = 0;
+	struct nc_wire_welcome welcome = {
+		.magic = NC_WIRE_MAGIC,
+		.version = NC_WIRE_VERSION,
+		.lanes = offer->lanes,
+		.queue_size = offer->queue_size,
+		.max_unit = cache->max_unit,
+		.flags = offer->flags | (guest->borrower.operates ? NC_WIRE_OPERATOR : 0),
+	};
+	int fds[NC_PEER_FDS_MAX], error = 0;
+	unsigned count;
+
+	if (memory < offer->memory)
+		return -EINVAL;
+	/* Where bodies go as bytes there is nothing to hand over. */
+	if (memory && nc_device_usable(&cache->device) && !(offer->flags & NC_WIRE_POSIX))
+		welcome.flags |= NC_WIRE_KERNEL;
+	if (memory) {
+		error = nc_cache_admit(cache, memory, &guest->foreign, &first);
+		if (error) {
+			guest->foreign = NULL;
+			return error;
+		}
+		welcome.member = guest->foreign->number;
+		welcome.slots = guest->foreign->slots;
+		welcome.generation = guest->foreign->units.generation;
+		welcome.segment_size = memory;
+		welcome.data_offset = first;
+		nc_grants_number(&cache->grants, &guest->borrower, guest->foreign->number);
+		fds[0] = guest->foreign->store->segment.fd;
+	}
+	count = nc_wire_welcome_fds(&welcome);
+	for (unsigned i = 1; i < count; i++)
+		fds[i] = offer->extra[i - 1];
+	error = nc_peer_send(guest->socket, &welcome, sizeof(welcome), fds, count);
+	if (error && guest->foreign) {
+		nc_cache_bury(cache, guest->foreign);
+		guest->foreign = NULL;
+	}
+	return error;
+}
+
+static struct nc_guest *new_guest(struct nc_attach *attach, int socket)
+{
+	struct nc_guest *guest = calloc(1, sizeof(*guest));
+
+	if (!guest)
+		return NULL;
+	guest->socket = socket;
+	guest->borrower.who.pidfd = -1;
+	guest->borrower.quota = attach->cache->member_quota;
+	return guest;
+}
+
+static void enter(struct nc_attach *attach, struct nc_guest *guest)
+{
+	guest->next = attach->guests;
+	attach->guests = guest;
+	nc_grants_join(&attach->cache->grants, &guest->borrower);
+}
+
+int nc_attach_offer(struct nc_attach *attach, int socket, const struct nc_attach_offer *offer,
+		    struct nc_guest **result)
+{
+	struct nc_guest *guest = new_guest(attach, socket);
+	int error = guest ? nc_peer_ask_sender(socket) : -ENOMEM;
+
+	/* Counted before it knows: from then on it may act, and end. */
+	nc_cache_enrol(attach->cache, 1);
+	if (!error)
+		error = welcome(attach, guest, offer);
+	if (error) {
+		nc_cache_enrol(attach->cache, -1);
+		free(guest);
+		return error;
+	}
+	guest->worker = guest->welcome = true;
+	pthread_mutex_lock(&attach->lock);
+	enter(attach, guest);
+	pthread_mutex_unlock(&attach->lock);
+	*result = guest;
+	return 0;
+}
+
+/* By socket and pidfd: either says that it is gone. */
+static int watch_guest(struct nc_attach *attach, struct nc_guest *guest)
+{
+	int error = watch(attach, guest->socket, guest);
+
+	if (!error && guest->borrower.who.pidfd >= 0)
+		error = watch(attach, guest->borrower.who.pidfd, guest);
+	return error;
+}
+
+int nc_attach_expect(struct nc_attach *attach, struct nc_guest *guest, pid_t pid, int pidfd,
+		     bool child)
+{
+	struct nc_identity who;
+	int error;
+
+	pthread_mutex_lock(&attach->lock);
+	error = child ? nc_identity_of_child(pid, pidfd, &who)
+		      : nc_identity_of_process(pid, pidfd, &who);
+	nc_grants_identify(&attach->cache->grants, &guest->borrower, &who);
+	if (!error)
+		identify(attach, guest);
+	if (!error)
+		error = watch_guest(attach, guest);
+	pthread_mutex_unlock(&attach->lock);
+	return error;
+}
+
+static void rouse(struct nc_attach *attach)
+{
+	uint64_t one = 1;
+	ssize_t written = write(attach->wake, &one, sizeof(one));
+
+	/* It can only be full, and then it is readable. */
+	(void)written;
+}
+
+void nc_attach_dismiss(struct nc_attach *attach, struct nc_guest *guest)
+{
+	struct nc_guest *gone = NULL;
+
+	pthread_mutex_lock(&attach->lock);
+	dismiss(attach, guest);
+	/* Who dispatches may be at it, and closes it in any case. */
+	if (attach->wake >= 0) {
+		rouse(attach);
+	} else if (pthread_mutex_trylock(&attach->turn) == 0) {
+		gone = take_gone_locked(attach);
+		pthread_mutex_unlock(&attach->turn);
+	}
+	pthread_mutex_unlock(&attach->lock);
+	free_guests(gone);
+}
+
+/* Who may join, by the kernel's word. */
+static int vet(const struct nc_attach *attach, const struct nc_identity *who)
+{
+	/* In a pid namespace that is not seen from here all processes are number 0. */
+	if (who->pid <= 0)
+		return -EACCES;
+	if (attach->everyone || who->uid == geteuid() || who->uid == 0)
+		return 0;
+	for (unsigned i = 0; i < attach->user_count; i++)
+		if (attach->users[i] == who->uid)
+			return 0;
+	return -EACCES;
+}
+
+static void refuse(int socket, int error)
+{
+	struct nc_wire_welcome welcome = {
+		.magic = NC_WIRE_MAGIC, .version = NC_WIRE_VERSION, .error = -error};
+
+	/* Best effort: the socket is closed next, which says no as well. */
+	(void)nc_peer_send(socket, &welcome, sizeof(welcome), NULL, 0);
+}
+
+/* Who says nothing shall not keep those out who would: the longest waiting goes. */
+static void make_room(struct nc_attach *attach)
+{
+	struct nc_guest *oldest = NULL;
+
+	if (attach->waiting < WAITING_MAX)
+		return;
+	for (struct nc_guest *guest = attach->guests; guest; guest = guest->next)
+		if (!guest->welcome && !guest->gone)
+			oldest = guest;
+	part(attach, oldest);
+}
+
+/*
+ * Out of descriptors: who waits at the door is told so.  It must not be left
+ * there, or the listener stays readable and the owner's loop never sleeps.
+ */
+static void turn_away(struct nc_attach *attach)
+{
+	int socket = -EMFILE;
+
+	if (attach->spare >= 0) {
+		close(attach->spare);
+		socket = nc_peer_accept(attach->listener);
+		if (socket >= 0) {
+			refuse(socket, -EMFILE);
+			close_unlocked(attach, socket);
+		}
+		attach->spare = eventfd(0, EFD_CLOEXEC);
+	}
+	/* Another thread may have been quicker; as long as there is one to spare, it is tried again. */
+	if ((socket == -EMFILE || socket == -ENFILE) && attach->spare < 0) {
+		(void)epoll_ctl(attach->members, EPOLL_CTL_DEL, attach->listener, NULL);
+		attach->deaf = true;
+	}
+}
+
+static void listen_again(struct nc_attach *attach)
+{
+	if (attach->spare < 0)
+		attach->spare = eventfd(0, EFD_CLOEXEC);
+	attach->deaf = attach->spare < 0 || watch(attach, attach->listener, attach);
+}
+
+/*
+ * Each guest costs up to three of the owner's descriptors.  Guests together
+ * leave it most of them, and one user that is not its own leaves others room.
+ */
+static int find_room(const struct nc_attach *attach, const struct nc_identity *who)
+{
+	unsigned guests = 0, users = 0;
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return -errno;
+	for (struct nc_guest *guest = attach->guests; guest; guest = guest->next) {
+		guests++;
+		users += guest->borrower.who.uid == who->uid;
+	}
+	limit.rlim_cur /= GUESTS_SHARE;
+	if (guests >= limit.rlim_cur)
+		return -EUSERS;
+	return users >= limit.rlim_cur / 2 && who->uid != geteuid() && who->uid != 0 ? -EUSERS : 0;
+}
+
+static int admit(struct nc_attach *attach)
+{
+	struct nc_guest *guest = NULL;
+	int error, socket = nc_peer_accept(attach->listener);
+
+	if (socket == -EMFILE || socket == -ENFILE)
+		turn_away(attach);
+	if (socket < 0)
+		return socket;
+	error = nc_peer_ask_sender(socket);
+	if (!error) {
+		guest = new_guest(attach, socket);
+		error = guest ? nc_identity_of_peer(socket, &guest->borrower.who) : -ENOMEM;
+	}
+	if (!error)
+		error = vet(attach, &guest->borrower.who);
+	if (!error)
+		error = find_room(attach, &guest->borrower.who);
+	if (!error)
+		error = watch_guest(attach, guest);
+	if (error) {
+		refuse(socket, error);
+		if (guest)
+			nc_identity_close(&guest->borrower.who);
+		close_unlocked(attach, socket);
+		free(guest);
+		return 0;
+	}
+	make_room(attach);
+	attach->waiting++;
+	enter(attach, guest);
+	return 0;
+}
+
+/* The first message: what it wants.  0 or -errno: it is to go. */
+static int greet(struct nc_attach *attach, struct nc_guest *guest)
+{
+	struct nc_borrower *borrower = &guest->borrower;
+	struct nc_attach_offer offer = {0};
+	struct nc_wire_hello hello;
+	unsigned count;
+	pid_t sender;
+	ssize_t got;
+	int error;
+
+	/* None is expected, so all that come are closed by that. */
+	pthread_mutex_unlock(&attach->lock);
+	got = nc_peer_receive_from(guest->socket, &hello, sizeof(hello), NULL, 0, &count, &sender);
+	pthread_mutex_lock(&attach->lock);
+	if (got <= 0)
+		return nc_peer_is_later((int)got) ? 0 : -EPIPE;
+	error = nc_wire_check_hello(&hello, (size_t)got);
+	if (!error && sender != borrower->who.pid)
+		error = -EACCES;
+	if (!error && hello.flags & NC_WIRE_OPERATOR) {
+		if (borrower->who.uid != geteuid() && borrower->who.uid != 0)
+			error = -EPERM;
+		borrower->operates = true;
+	}
+	if (!error && hello.flags & NC_WIRE_SEGMENT)
+		offer.memory = attach->cache->member_size;
+	/* Counted before it knows: from then on it may act, and end. */
+	nc_cache_enrol(attach->cache, 1);
+	if (!error)
+		error = welcome(attach, guest, &offer);
+	if (error) {
+		nc_cache_enrol(attach->cache, -1);
+		refuse(guest->socket, error);
+		return error;
+	}
+	identify(attach, guest);
+	guest->welcome = true;
+	attach->waiting--;
+	return 0;
+}
+
+static void attend(struct nc_attach *attach, struct nc_guest *guest)
+{
+	const struct nc_desk_lock lock = {&attach->lock, &guest->gone};
+	int result = 1;
+
+	if (guest->gone)
+		return;
+	if (nc_identity_ended(guest->borrower.who.pidfd))
+		result = -ESRCH;
+	for (unsigned i = 0; i < QUESTIONS && result > 0 && !guest->gone; i++)
+		result = guest->welcome ? nc_desk_serve(attach->cache, guest->socket,
+							&guest->borrower, &attach->counter, &lock)
+					: greet(attach, guest);
+	if (result < 0)
+		part(attach, guest);
+}
+
+int nc_attach_dispatch(struct nc_attach *attach)
+{
+	struct epoll_event events[EVENTS];
+	struct nc_guest *gone;
+	int count, error;
+
+	/* Two threads would be told of the same guest: one of them does the work. */
+	if (pthread_mutex_trylock(&attach->turn))
+		return 0;
+	pthread_mutex_lock(&attach->lock);
+	if (attach->deaf)
+		listen_again(attach);
+	do {
+		count = epoll_wait(attach->members, events, EVENTS, 0);
+	} while (count < 0 && errno == EINTR);
+	error = count < 0 ? -errno : 0;
+	for (int i = 0; i < count; i++) {
+		if (events[i].data.ptr == attach)
+			(void)admit(attach);
+		else if (events[i].data.ptr)
+			attend(attach, events[i].data.ptr);
+	}
+	/* One event may have come twice for a guest, so none is freed before. */
+	gone = take_gone_locked(attach);
+	pthread_mutex_unlock(&attach->lock);
+	free_guests(gone);
+	pthread_mutex_unlock(&attach->turn);
+	return count < 0 ? error : count;
+}
+
+/* --- the thread -------------------------------------------------------------------------- */
+
+static void *run(void *context)
+{
+	struct nc_attach *attach = context;
+	struct pollfd wait[2] = {{.fd = attach->members, .events = POLLIN},
+				 {.fd = attach->wake, .events = POLLIN}};
+
+	while (!atomic_load(&attach->stop)) {
+		uint64_t count;
+
+		if (poll(wait, 2, -1) < 0)
+			continue;
+		if (wait[1].revents && read(attach->wake, &count, sizeof(count)) < 0)
+			continue;
+		if (!atomic_load(&attach->stop))
+			(void)nc_attach_dispatch(attach);
+	}
+	return NULL;
+}
+
+int nc_attach_start(struct nc_attach *attach)
+{
+	pthread_attr_t attributes;
+	sigset_t all, before;
+	int members, error = 0;
+
+	members = epoll_create1(EPOLL_CLOEXEC);
+	attach->wake = members < 0 ? -1 : eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (attach->wake < 0)
+		error = errno;
+	if (!error) {
+		attach->members = members;
+		error = pthread_attr_init(&attributes);
+	}
+	if (!error) {
+		(void)pthread_attr_setstacksize(&attributes, STACK);
+		/* Signals are for the program's own threads. */
+		sigfillset(&all);
+		pthread_sigmask(SIG_SETMASK, &all, &before);
+		error = pthread_create(&attach->thread, &attributes, run, attach);
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
+		pthread_attr_destroy(&attributes);
+	}
+	if (!error) {
+		(void)pthread_setname_np(attach->thread, "nabc-members");
+		return 0;
+	}
+	if (attach->wake >= 0)
+		close(attach->wake);
+	if (members >= 0)
+		close(members);
+	attach->wake = -1;
+	attach->members = attach->epoll;
+	return -error;
+}
+
+bool nc_attach_stop(struct nc_attach *attach)
+{
+	struct timespec until;
+
+	if (attach->wake < 0 || atomic_load(&attach->stop))
+		return true;
+	atomic_store(&attach->stop, true);
+	rouse(attach);
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += STOP_SECONDS;
+	if (pthread_timedjoin_np(attach->thread, NULL, &until) == 0)
+		return true;
+	atomic_store(&attach->stop, false);
+	return false;
+}

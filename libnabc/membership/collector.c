@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * collector.c - eventfd, timerfd and thread around upkeep.c; see collector.h.
+ *
+ * A forked child has neither the thread nor the cache.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "membership/collector.h"
+
+#define STACK ((size_t)256 << 10)
+
+static void announce(void *context)
+{
+	const struct nc_collector *collector = context;
+	uint64_t one = 1;
+	ssize_t written = write(collector->event, &one, sizeof(one));
+
+	/* It can only be full, and then it is readable. */
+	(void)written;
+}
+
+static void drain(int fd)
+{
+	uint64_t count;
+	ssize_t got = read(fd, &count, sizeof(count));
+
+	(void)got;
+}
+
+int nc_collector_init(struct nc_collector *collector, struct nc_cache *cache,
+		      struct nc_attach *attach, size_t scrub_rate)
+{
+	struct nc_member *member = &cache->own;
+	int error;
+
+	*collector = (struct nc_collector){.event = -1, .timer = -1, .epoll = attach->epoll};
+	pthread_mutex_init(&collector->step, NULL);
+	pthread_mutex_init(&collector->dispatching, NULL);
+	if (!cache->owner)
+		return 0;
+	nc_upkeep_init(&collector->upkeep, member, scrub_rate);
+	collector->event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	collector->timer = collector->event < 0
+				   ? -1
+				   : timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	error = collector->timer < 0 ? -errno : nc_attach_watch(attach, collector->event);
+	if (!error)
+		error = nc_attach_watch(attach, collector->timer);
+	if (error) {
+		nc_collector_fini(collector);
+		return error;
+	}
+	member->wake = announce;
+	member->wake_context = collector;
+	return 0;
+}
+
+static void *run(void *context)
+{
+	struct nc_collector *collector = context;
+	struct pollfd wait = {.fd = collector->epoll, .events = POLLIN};
+
+	while (!atomic_load(&collector->stop)) {
+		if (poll(&wait, 1, -1) < 0)
+			continue;
+		if (atomic_load(&collector->stop))
+			break;
+		pthread_mutex_lock(&collector->dispatching);
+		(void)collector->dispatch(collector->context);
+		pthread_mutex_unlock(&collector->dispatching);
+	}
+	return NULL;
+}
+
+int nc_collector_start(struct nc_collector *collector, int (*dispatch)(void *context),
+		       void *context)
+{
+	pthread_attr_t attributes;
+	sigset_t all, before;
+	int error = pthread_attr_init(&attributes);
+
+	if (error)
+		return -error;
+	collector->dispatch = dispatch;
+	collector->context = context;
+	(void)pthread_attr_setstacksize(&attributes, STACK);
+	/* Signals are for the program's own threads. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	error = pthread_create(&collector->thread, &attributes, run, collector);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attributes);
+	if (error)
+		return -error;
+	(void)pthread_setname_np(collector->thread, "nabc-collector");
+	collector->threaded = true;
+	return 0;
+}
+
+void nc_collector_fini(struct nc_collector *collector)
+{
+	if (collector->threaded) {
+		atomic_store(&collector->stop, true);
+		announce(collector);
+		pthread_join(collector->thread, NULL);
+	}
+	if (collector->event >= 0) {
+		collector->upkeep.member->wake = NULL;
+		close(collector->event);
+	}
+	if (collector->timer >= 0)
+		close(collector->timer);
+	pthread_mutex_destroy(&collector->step);
+	pthread_mutex_destroy(&collector->dispatching);
+}
+
+static void set_timer(struct nc_collector *collector, uint64_t next)
+{
+	struct itimerspec when = {.it_value = {.tv_sec = (time_t)(next / 1000000000u),
+					       .tv_nsec = (long)(next % 1000000000u)}};
+
+	if (next == collector->next)
+		return;
+	collector->next = next;
+	(void)timerfd_settime(collector->timer, TFD_TIMER_ABSTIME, &when, NULL);
+}
+
+int nc_collector_step(struct nc_collector *collector)
+{
+	struct pollfd look[2] = {{.fd = collector->event, .events = POLLIN},
+				 {.fd = collector->timer, .events = POLLIN}};
+	uint64_t next;
+
+	if (collector->event < 0 || pthread_mutex_trylock(&collector->step))
+		return 0;
+	if (poll(look, 2, 0) <= 0) {
+		pthread_mutex_unlock(&collector->step);
+		return 0;
+	}
+	/* First drained, then done: what comes meanwhile is announced again. */
+	drain(collector->event);
+	if (look[1].revents) {
+		drain(collector->timer);
+		collector->next = 0;
+	}
+	if (nc_upkeep_step(&collector->upkeep, &next))
+		announce(collector);
+	set_timer(collector, next);
+	pthread_mutex_unlock(&collector->step);
+	return 1;
+}

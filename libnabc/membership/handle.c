@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * handle.c - filling a unit from a descriptor, memory or a format, and
+ * inserting it with the sum of each fragment.  A handle belongs to one
+ * thread; the cache below locks for itself.
+ *
+ * Recycled memory holds an earlier unit's bytes, so what the caller never
+ * wrote is cleared: `filled` is the length of the prefix that is known to be
+ * the caller's, and whatever lies between it and a later write is zeroed.
+ *
+ * A fragment is summed as soon as it lies in the filled prefix, while the CPU
+ * has it in its cache; later writes correct the sum.  What the caller writes
+ * through pointers is known at insert alone.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#if __has_include(<valgrind/memcheck.h>)
+#include <valgrind/memcheck.h>
+#else
+#define VALGRIND_MAKE_MEM_DEFINED(address, length) 0
+#endif
+
+#include "membership/handle.h"
+#include "store/sums.h"
+
+#define MAGIC UINT64_C(0x6e61626348616e64)
+#define IOVECS 64u
+
+/* Bytes that are copied or cleared before they are summed: they fit into a CPU's first cache. */
+#define PIECE ((size_t)16 << 10)
+
+static struct nc_handle *inside(NC_handle *handle)
+{
+	return (struct nc_handle *)(void *)handle;
+}
+
+/* The magic depends on the address, so a copied or moved handle is refused. */
+static uint64_t magic(const struct nc_handle *handle)
+{
+	return MAGIC ^ (uint64_t)(uintptr_t)handle;
+}
+
+/* 0: may be filled or inserted; -EINVAL: not in use; -EALREADY: inserted. */
+static int check(NC_handle *handle, struct nc_handle **in)
+{
+	*in = inside(handle);
+	if (!handle || (*in)->magic != magic(*in))
+		return -EINVAL;
+	return (*in)->unit ? 0 : -EALREADY;
+}
+
+/* An insert that failed may have frozen the memory; then it can only be repeated. */
+static int check_filling(NC_handle *handle, struct nc_handle **in)
+{
+	int error = check(handle, in);
+
+	return error ? error : (*in)->unit->store->frozen ? -EALREADY : 0;
+}
+
+static int check_range(NC_handle *handle, size_t offset, size_t length, struct nc_handle **in)
+{
+	int error = check_filling(handle, in);
+
+	if (error)
+		return error;
+	return offset > (*in)->size || length > (*in)->size - offset ? -ERANGE : 0;
+}
+
+int nc_handle_alloc(NC_handle *handle, struct nc_cache *cache, size_t size, size_t fraglen,
+		    enum NC_kind kind)
+{
+	struct nc_handle *in = inside(handle);
+	bool summed = !(kind & NC_KIND_UNSUMMED);
+	struct nc_layout layout;
+	struct nc_unit *unit;
+	int error;
+
+	kind &= ~(unsigned)NC_KIND_UNSUMMED;
+	if (!handle || kind < NC_KIND_AUTO || kind > NC_KIND_KERNEL)
+		return -EINVAL;
+	error = nc_layout_init(&layout, size, fraglen);
+	if (error)
+		return error;
+	error = nc_cache_alloc(cache, &layout, kind, &unit);
+	if (error)
+		return error;
+	error = summed ? nc_sums_init(unit, cache->checksum) : 0;
+	if (error) {
+		nc_cache_abandon(cache, unit);
+		return error;
+	}
+	*in = (struct nc_handle){.magic = magic(in), .cache = cache, .unit = unit, .size = size};
+	return 0;
+}
+
+int nc_handle_free(NC_handle *handle)
+{
+	struct nc_handle *in;
+	int error = check(handle, &in);
+
+	if (error == -EINVAL)
+		return error;
+	if (in->unit)
+		nc_cache_abandon(in->cache, in->unit);
+	*in = (struct nc_handle){0};
+	return 0;
+}
+
+static size_t smaller(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/* The prefix that is filled goes to end now, if it did not before. */
+static void fill_to(struct nc_handle *in, size_t end)
+{
+	const struct nc_layout *layout = &in->unit->layout;
+	size_t whole;
+
+	if (end <= in->filled)
+		return;
+	in->filled = end;
+	whole = end == in->size ? layout->fragments : end / layout->fraglen;
+	if (whole > in->summed) {
+		nc_sums_compute(in->unit, in->summed, whole);
+		in->summed = whole;
+	}
+}
+
+/* Before the unit's memory up to end is written for the first time. */
+static void prepare(struct nc_handle *in, size_t end)
+{
+	while (in->prepared < end)
+		in->prepared = nc_store_prepare(in->unit, in->prepared);
+}
+
+/* Zeroes what lies between the filled prefix and end. */
+static void clear_to(struct nc_handle *in, size_t end)
+{
+	while (in->filled < end) {
+		size_t run, at = nc_layout_at(&in->unit->layout, in->filled, &run);
+
+		run = smaller(smaller(run, PIECE), end - in->filled);
+		prepare(in, at + run);
+		memset(nc_unit_base(in->unit) + at, 0, run);
+		fill_to(in, in->filled + run);
+	}
+}
+
+/* Bytes of the unit whose fragments are summed. */
+static size_t summed_bytes(const struct nc_handle *in)
+{
+	return smaller(in->summed * in->unit->layout.fraglen, in->size);
+}
+
+/* Bytes have been written whose predecessors nobody has seen. */
+static void resum(struct nc_handle *in, size_t offset, size_t length)
+{
+	size_t fraglen = in->unit->layout.fraglen;
+
+	if (length && offset < summed_bytes(in))
+		nc_sums_compute(in->unit, offset / fraglen,
+				smaller((offset + length - 1) / fraglen + 1, in->summed));
+}
+
+/* Bytes, at most length, that can be read in one go: into memory that is prepared. */
+static size_t prepare_read(struct nc_handle *in, size_t offset, size_t length)
+{
+	size_t run, at = nc_layout_at(&in->unit->layout, offset, &run);
+
+	/* As far as the vectors reach where there are gaps. */
+	prepare(in, at + IOVECS * NC_PAGE);
+	return smaller(length, in->prepared - at);
+}
+
+/*
+ * One read, up to so many bytes.  Where nobody looks at them on their way, they
+ * go straight into the module, and no page of the arena is touched.
+ */
+static ssize_t read_some(const struct nc_handle *in, int fd, size_t offset, size_t length)
+{
+	const struct nc_unit *unit = in->unit;
+	const struct nc_store *store = unit->store;
+	struct iovec iov[IOVECS];
+	size_t covered;
+	unsigned count;
+	ssize_t got;
+
+	if (store->kind == NC_KIND_KERNEL && !unit->sum_size) {
+		got = nc_device_read(store->device, store->name, unit->at + offset, length, fd);
+		if (got != -EINVAL)
+			return got;
+	}
+	count = nc_layout_iovec(&unit->layout, nc_unit_base(unit), offset, length, iov, IOVECS,
+				&covered);
+	got = readv(fd, iov, (int)count);
+	return got < 0 ? -errno : got;
+}
+
+ssize_t nc_handle_read(int fd, NC_handle *handle, size_t offset, size_t length)
+{
+	struct nc_handle *in;
+	size_t done = 0;
+	int error = check_range(handle, offset, length, &in);
+
+	if (error)
+		return error;
+	if (length > SSIZE_MAX)
+		length = SSIZE_MAX;
+	clear_to(in, offset);
+	while (done < length) {
+		size_t run = prepare_read(in, offset + done, length - done);
+		ssize_t got = read_some(in, fd, offset + done, run);
+
+		if (got == -EINTR)
+			continue;
+		/* What came before the error is the caller's; the error comes again. */
+		if (got < 0 && done == 0)
+			return got;
+		if (got <= 0)
+			break;
+		resum(in, offset + done, (size_t)got);
+		done += (size_t)got;
+		fill_to(in, offset + done);
+	}
+	return (ssize_t)done;
+}
+
+ssize_t nc_handle_write(NC_handle *handle, size_t offset, const void *data, size_t length)
+{
+	const char *from = data;
+	struct nc_handle *in;
+	size_t done = 0;
+	int error = check_range(handle, offset, length, &in);
+
+	if (error)
+		return error;
+	if (!data && length)
+		return -EINVAL;
+	clear_to(in, offset);
+	while (done < length && offset + done < summed_bytes(in)) {
+		size_t fraglen = in->unit->layout.fraglen;
+		size_t run = smaller(fraglen - (offset + done) % fraglen, length - done);
+
+		nc_sums_rewrite(in->unit, offset + done, from + done, run);
+		done += run;
+	}
+	while (done < length) {
+		size_t run, at = nc_layout_at(&in->unit->layout, offset + done, &run);
+
+		run = smaller(smaller(run, PIECE), length - done);
+		prepare(in, at + run);
+		memcpy(nc_unit_base(in->unit) + at, from + done, run);
+		done += run;
+		fill_to(in, offset + done);
+	}
+	return (ssize_t)done;
+}
+
+ssize_t nc_handle_fragment(NC_handle *handle, size_t index, void **bytes)
+{
+	const struct nc_layout *layout;
+	struct nc_handle *in;
+	size_t end, run, at;
+	int error = check_filling(handle, &in);
+
+	if (error)
+		return error;
+	layout = &in->unit->layout;
+	if (index >= layout->fragments)
+		return -ERANGE;
+	end = index + 1 < layout->fragments ? (index + 1) * layout->fraglen : layout->size;
+	/* Nothing of an earlier unit is to be seen through the pointer, or to be left. */
+	clear_to(in, end);
+	if (in->direct_from == in->direct_to) {
+		in->direct_from = index;
+		in->direct_to = index + 1;
+	} else {
+		in->direct_from = smaller(in->direct_from, index);
+		in->direct_to = in->direct_to > index ? in->direct_to : index + 1;
+	}
+	at = nc_layout_at(layout, index * layout->fraglen, &run);
+	*bytes = nc_unit_base(in->unit) + at;
+	return (ssize_t)(end - index * layout->fraglen);
+}
+
+ssize_t nc_handle_copy(NC_handle *handle, size_t offset, void *to, size_t length)
+{
+	struct nc_handle *in;
+	size_t done = 0;
+	int error = check_filling(handle, &in);
+
+	if (error)
+		return error;
+	if (offset >= in->filled)
+		return 0;
+	length = smaller(length, in->filled - offset);
+	while (done < length) {
+		size_t run, at = nc_layout_at(&in->unit->layout, offset + done, &run);
+
+		run = smaller(run, length - done);
+		memcpy((char *)to + done, nc_unit_base(in->unit) + at, run);
+		done += run;
+	}
+	return (ssize_t)done;
+}
+
+int nc_handle_extent(NC_handle *handle, size_t *size, size_t *filled)
+{
+	struct nc_handle *in;
+	int error = check_filling(handle, &in);
+
+	if (!error) {
+		*size = in->size;
+		*filled = in->filled;
+	}
+	return error;
+}
+
+int nc_handle_vprintf(NC_handle *handle, size_t offset, const char *format, va_list arguments)
+{
+	char small[512], *text = small;
+	struct nc_handle *in;
+	va_list again;
+	int length, error = check_range(handle, offset, 0, &in);
+	ssize_t written;
+
+	if (error)
+		return error;
+	if (!format)
+		return -EINVAL;
+	va_copy(again, arguments);
+	length = vsnprintf(small, sizeof(small), format, arguments);
+	if (length >= (int)sizeof(small)) {
+		text = malloc((size_t)length + 1);
+		if (text)
+			(void)vsnprintf(text, (size_t)length + 1, format, again);
+	}
+	va_end(again);
+	if (length < 0)
+		return -EILSEQ;
+	if (!text)
+		return -ENOMEM;
+	written = (size_t)length > in->size - offset
+			  ? -ENOSPC
+			  : nc_handle_write(handle, offset, text, (size_t)length);
+	if (text != small)
+		free(text);
+	return (int)written;
+}
+
+int nc_handle_insert(NC_handle *handle)
+{
+	struct nc_handle *in;
+	struct nc_unit *unit;
+	size_t id;
+	int error = check(handle, &in);
+
+	if (error)
+		return error;
+	unit = in->unit;
+	clear_to(in, in->size);
+	nc_sums_compute(unit, in->direct_from, in->direct_to);
+	error = nc_cache_insert(in->cache, unit, &id);
+	if (error)
+		return error;
+	in->unit = NULL;
+	in->id = id;
+	return 0;
+}
+
+size_t nc_handle_id(const NC_handle *handle)
+{
+	const struct nc_handle *in = (const struct nc_handle *)(const void *)handle;
+
+	return handle && in->magic == magic(in) ? in->id : 0;
+}
+
+const struct nc_cache *nc_handle_cache(const NC_handle *handle)
+{
+	const struct nc_handle *in = (const struct nc_handle *)(const void *)handle;
+
+	return handle && in->magic == magic(in) ? in->cache : NULL;
+}
+
+const struct nc_cache *nc_handle_filling(const NC_handle *handle)
+{
+	struct nc_handle copy;
+
+	if (!handle)
+		return NULL;
+	memcpy(&copy, handle, sizeof(copy));
+	/* Memcheck reports a condition on uninitialised memory, which this may be. */
+	(void)VALGRIND_MAKE_MEM_DEFINED(&copy, sizeof(copy));
+	return copy.magic == magic((const struct nc_handle *)(const void *)handle) && copy.unit
+		       ? copy.cache
+		       : NULL;
+}

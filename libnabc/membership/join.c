@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * join.c - says hello and takes the welcome; see join.h.  Stateless.
+ */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "membership/join.h"
+#include "os/peer.h"
+
+int nc_join_hello(int socket, uint32_t flags)
+{
+	struct nc_wire_hello hello = {
+		.magic = NC_WIRE_MAGIC, .version = NC_WIRE_VERSION, .flags = flags};
+
+	return nc_peer_send(socket, &hello, sizeof(hello), NULL, 0);
+}
+
+static int join_segment(struct nc_cache *cache, const struct nc_wire_welcome *welcome, int fd)
+{
+	struct nc_segment segment;
+	int error = nc_segment_adopt(&segment, fd, welcome->segment_size);
+
+	if (error) {
+		close(fd);
+		return error;
+	}
+	error = nc_cache_init_joined(cache, welcome->member, &segment, welcome->data_offset,
+				     welcome->slots, welcome->generation, welcome->max_unit);
+	if (error)
+		nc_segment_close(&segment);
+	return error;
+}
+
+int nc_join(struct nc_cache *cache, int socket, int timeout_ms, struct nc_wire_welcome *welcome,
+	    int *fds)
+{
+	int received[NC_PEER_FDS_MAX], error;
+	unsigned count, first;
+	ssize_t got =
+		nc_peer_receive(socket, welcome, sizeof(*welcome), received, &count, timeout_ms);
+
+	/* An owner that refused without reading the hello; why it did comes next. */
+	if (got == -ECONNRESET)
+		got = nc_peer_receive(socket, welcome, sizeof(*welcome), received, &count,
+				      timeout_ms);
+	if (got < 0)
+		return (int)got;
+	/* An end without a word is no other version's. */
+	error = got ? nc_wire_check_welcome(welcome, (size_t)got, count) : -ECONNRESET;
+	if (error) {
+		nc_peer_close_fds(received, count);
+		return error;
+	}
+	first = welcome->slots ? 1 : 0;
+	error = first ? join_segment(cache, welcome, received[0])
+		      : nc_cache_init_guest(cache, welcome->max_unit);
+	if (error) {
+		nc_peer_close_fds(received + first, count - first);
+		return error;
+	}
+	cache->device_offered = welcome->slots && welcome->flags & NC_WIRE_KERNEL;
+	nc_cache_connect(cache, socket);
+	if (count > first)
+		memcpy(fds, received + first, (count - first) * sizeof(*fds));
+	return 0;
+}

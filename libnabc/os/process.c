@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * process.c - see process.h.  Any thread; one at a time for each process.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "os/process.h"
+
+#define NUMBER 12u	 /* characters of a number */
+#define END_WAIT_MS 2000 /* for a process that is somebody else's child */
+
+extern char **environ;
+
+/* Whether two NAME=VALUE strings have the same name. */
+static bool same_name(const char *one, const char *other)
+{
+	while (*one && *one == *other && *one != '=') {
+		one++;
+		other++;
+	}
+	return *one == *other && *one == '=';
+}
+
+static bool is_set(char *const *list, size_t count, const char *entry)
+{
+	for (size_t i = 0; i < count; i++)
+		if (same_name(list[i], entry))
+			return true;
+	return false;
+}
+
+/* Ours, the caller's additions, and of the server's what neither sets. */
+static char **build_environment(char *const *more, char *worker_fd, char *server_pid)
+{
+	size_t have = 0, add = 0, count = 0, set;
+	char **all;
+
+	while (environ[have])
+		have++;
+	while (more && more[add])
+		add++;
+	all = calloc(have + add + 3, sizeof(*all));
+	if (!all)
+		return NULL;
+	all[count++] = worker_fd;
+	all[count++] = server_pid;
+	for (size_t i = 0; i < add; i++)
+		all[count++] = more[i];
+	set = count;
+	for (size_t i = 0; i < have; i++)
+		if (!is_set(all, set, environ[i]))
+			all[count++] = environ[i];
+	return all;
+}
+
+char **nc_process_environment(char *const *more)
+{
+	static const char worker_fd[] = "NABC_WORKER_FD=", server_pid[] = "NABC_SERVER_PID=";
+	size_t count = 0, text = sizeof(worker_fd) + sizeof(server_pid) + 2 * NUMBER;
+	char **all, *at;
+
+	while (more && more[count])
+		count++;
+	all = malloc((count + 3) * sizeof(*all) + text);
+	if (!all)
+		return NULL;
+	at = (char *)(all + count + 3);
+	all[0] = at;
+	at += sprintf(at, "%s%d", worker_fd, NC_PROCESS_SOCKET) + 1;
+	all[1] = at;
+	sprintf(at, "%s%d", server_pid, (int)getpid());
+	for (size_t i = 0; i < count; i++)
+		all[2 + i] = more[i];
+	all[2 + count] = NULL;
+	return all;
+}
+
+/* In the child: only calls that are safe between fork and exec. */
+static void become_worker(int socket, pid_t parent, char *const *argv, char **environment)
+{
+	static const int reset[] = {SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGUSR1, SIGUSR2};
+	int null = open("/dev/null", O_RDONLY);
+	sigset_t none;
+
+	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(127);
+	for (size_t i = 0; i < sizeof(reset) / sizeof(reset[0]); i++)
+		signal(reset[i], SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	/* Standard output would be nobody's: the body goes by cache id. */
+	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+		_exit(127);
+	if (socket == NC_PROCESS_SOCKET)
+		fcntl(socket, F_SETFD, 0);
+	else if (dup2(socket, NC_PROCESS_SOCKET) < 0)
+		_exit(127);
+	execvpe(argv[0], argv, environment);
+	_exit(127);
+}
+
+int nc_process_start(struct nc_process *process, int socket, char *const *argv,
+		     char *const *environment)
+{
+	char worker_fd[32], server_pid[48];
+	pid_t parent = getpid();
+	int pidfd = -1, error = 0;
+	/* volatile: so that leak checkers find it in a child whose exec failed. */
+	char **volatile all;
+	long pid;
+
+	*process = (struct nc_process){.pid = -1, .pidfd = -1};
+	snprintf(worker_fd, sizeof(worker_fd), "NABC_WORKER_FD=%d", NC_PROCESS_SOCKET);
+	snprintf(server_pid, sizeof(server_pid), "NABC_SERVER_PID=%d", (int)parent);
+	all = build_environment(environment, worker_fd, server_pid);
+	if (!all)
+		return -ENOMEM;
+	/* A fork() that gives the pidfd as well; close-on-exec, Linux 5.2. */
+	pid = syscall(SYS_clone, (unsigned long)(CLONE_PIDFD | SIGCHLD), NULL, &pidfd, NULL, NULL);
+	if (pid == 0)
+		become_worker(socket, parent, argv, all);
+	if (pid < 0)
+		error = -errno;
+	else
+		*process = (struct nc_process){.pid = (pid_t)pid, .pidfd = pidfd};
+	free(all);
+	return error;
+}
+
+void nc_process_adopt(struct nc_process *process, pid_t pid, int pidfd)
+{
+	*process = (struct nc_process){.pid = pid, .pidfd = pidfd, .adopted = true};
+}
+
+/* Whose child it is reaps it; its number may be another's by now, the pidfd is not. */
+static void end_adopted(const struct nc_process *process)
+{
+	struct pollfd ended = {.fd = process->pidfd, .events = POLLIN};
+
+	/* Under Valgrind there is none; as long as it has not ended, the number is its own. */
+	if (syscall(SYS_pidfd_send_signal, process->pidfd, SIGKILL, NULL, 0) < 0 &&
+	    errno == ENOSYS && poll(&ended, 1, 0) == 0)
+		(void)kill(process->pid, SIGKILL);
+	while (poll(&ended, 1, END_WAIT_MS) < 0 && errno == EINTR)
+		;
+}
+
+static void end_child(const struct nc_process *process)
+{
+	siginfo_t ended;
+
+	/* As long as nobody has reaped it, the number is its own. */
+	if (waitid(P_PIDFD, (id_t)process->pidfd, &ended, WEXITED | WNOHANG | WNOWAIT))
+		return;
+	kill(process->pid, SIGKILL);
+	while (waitid(P_PIDFD, (id_t)process->pidfd, &ended, WEXITED) < 0 && errno == EINTR)
+		;
+}
+
+void nc_process_end(struct nc_process *process)
+{
+	if (process->pidfd < 0)
+		return;
+	if (process->adopted)
+		end_adopted(process);
+	else
+		end_child(process);
+	close(process->pidfd);
+	*process = (struct nc_process){.pid = -1, .pidfd = -1};
+}

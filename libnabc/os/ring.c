@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ring.c - IORING_OP_SEND_ZC on a small ring shared by the process's threads
+ * under one lock; only large sends to other machines come here.  liburing 2.3
+ * is enough to build it; what the running kernel lacks is found at init.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "os/ring.h"
+
+#define ENTRIES 64u
+
+static int probe(struct nc_ring *ring)
+{
+	struct io_uring_probe *found = io_uring_get_probe_ring(&ring->uring);
+	int supported;
+
+	if (!found)
+		return 0;
+	supported = io_uring_opcode_supported(found, IORING_OP_SEND_ZC);
+	io_uring_free_probe(found);
+	return supported;
+}
+
+/* What to change, where that is known. */
+static const char *hint(int error)
+{
+	if (error == -ENOMEM)
+		return " (raise RLIMIT_MEMLOCK)";
+	if (error == -EPERM)
+		return " (kernel.io_uring_disabled)";
+	return "";
+}
+
+void nc_ring_init(struct nc_ring *ring, bool allowed)
+{
+	int error;
+
+	memset(ring, 0, sizeof(*ring));
+	pthread_mutex_init(&ring->lock, NULL);
+	if (!allowed) {
+		snprintf(ring->why, sizeof(ring->why), "not used: switched off by the program");
+		return;
+	}
+	error = io_uring_queue_init(ENTRIES, &ring->uring, IORING_SETUP_CLAMP);
+	if (error < 0) {
+		snprintf(ring->why, sizeof(ring->why), "not used: io_uring_setup: %s%s",
+			 strerror(-error), hint(error));
+		return;
+	}
+	if (!probe(ring)) {
+		io_uring_queue_exit(&ring->uring);
+		snprintf(ring->why, sizeof(ring->why),
+			 "not used: this kernel has no IORING_OP_SEND_ZC (Linux 6.0)");
+		return;
+	}
+	ring->usable = true;
+	snprintf(ring->why, sizeof(ring->why), "used");
+}
+
+void nc_ring_fini(struct nc_ring *ring)
+{
+	/* Closing cancels nothing: the kernel keeps the pages of unacknowledged sends. */
+	if (ring->usable)
+		io_uring_queue_exit(&ring->uring);
+	pthread_mutex_destroy(&ring->lock);
+}
+
+/* The send under way: sends are submitted one at a time, under the lock. */
+struct ring_send {
+	uint64_t token;
+	ssize_t result;
+	bool done, notify; /* the result has come; a notification is to come */
+};
+
+/* Takes what has completed; sending may be NULL. */
+static unsigned reap_locked(struct nc_ring *ring, struct ring_send *sending, nc_ring_sent *sent,
+			    void *context)
+{
+	struct io_uring_cqe *cqe;
+	unsigned count = 0;
+
+	while (io_uring_peek_cqe(&ring->uring, &cqe) == 0) {
+		uint64_t token = cqe->user_data;
+		uint32_t flags = cqe->flags;
+		int32_t value = cqe->res;
+
+		io_uring_cqe_seen(&ring->uring, cqe);
+		if (!(flags & IORING_CQE_F_NOTIF)) {
+			if (!sending || token != sending->token)
+				continue;
+			sending->done = true;
+			sending->result = value;
+			sending->notify = flags & IORING_CQE_F_MORE;
+			if (sending->notify)
+				atomic_fetch_add_explicit(&ring->pending, 1, memory_order_relaxed);
+			continue;
+		}
+		atomic_fetch_sub_explicit(&ring->pending, 1, memory_order_relaxed);
+		if (sending && sending->done && sending->token == token && sending->result < 0) {
+			/* Of a send that was none. */
+			sending->notify = false;
+			continue;
+		}
+		sent(context, token, (uint32_t)value & IORING_NOTIF_USAGE_ZC_COPIED);
+		count++;
+	}
+	return count;
+}
+
+/*
+ * A submission that the kernel did not take stays in the queue, and would go
+ * with the next one: when its bytes were sent in another way.
+ */
+static void retract_locked(struct io_uring_sqe *sqe)
+{
+	io_uring_prep_nop(sqe);
+	sqe->user_data = 0;
+}
+
+ssize_t nc_ring_send(struct nc_ring *ring, int socket, const void *data, size_t length, bool more,
+		     uint64_t token, bool *notify, nc_ring_sent *sent, void *context)
+{
+	int flags = MSG_NOSIGNAL | MSG_DONTWAIT | (more ? MSG_MORE : 0);
+	struct ring_send sending = {.token = token};
+	struct io_uring_sqe *sqe;
+
+	pthread_mutex_lock(&ring->lock);
+	sqe = io_uring_get_sqe(&ring->uring);
+	if (!sqe) {
+		pthread_mutex_unlock(&ring->lock);
+		*notify = false;
+		return -ENOBUFS;
+	}
+	io_uring_prep_send_zc(sqe, socket, data, length, flags, IORING_SEND_ZC_REPORT_USAGE);
+	sqe->user_data = token;
+	/* A send that failed has nothing in flight: its notification comes at once. */
+	while (!sending.done || (sending.notify && sending.result < 0)) {
+		int submitted = io_uring_submit_and_wait(&ring->uring, 1);
+
+		(void)reap_locked(ring, &sending, sent, context);
+		/* What it took has completed by then, whatever it says of waiting. */
+		if (submitted < 0 && submitted != -EINTR && io_uring_sq_ready(&ring->uring)) {
+			retract_locked(sqe);
+			sending.result = submitted;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&ring->lock);
+	*notify = sending.notify;
+	return sending.result;
+}
+
+unsigned nc_ring_reap(struct nc_ring *ring, nc_ring_sent *sent, void *context)
+{
+	unsigned count;
+
+	if (!ring->usable || atomic_load_explicit(&ring->pending, memory_order_relaxed) == 0)
+		return 0;
+	pthread_mutex_lock(&ring->lock);
+	count = reap_locked(ring, NULL, sent, context);
+	pthread_mutex_unlock(&ring->lock);
+	return count;
+}
+
+int nc_ring_fd(const struct nc_ring *ring)
+{
+	return ring->usable ? ring->uring.ring_fd : -1;
+}

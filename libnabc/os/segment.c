@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * segment.c - memfd segments: create, map, protect, seal, close.  No state of
+ * its own; one segment belongs to one structure, whose owner locks.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fragment.h"
+#include "os/segment.h"
+
+/* Linux 6.1; absent from Debian 12's header. */
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
+
+/* Where huge pages can be mapped: addresses that lie as offsets in the file do. */
+static void *map_aligned(int fd, size_t size)
+{
+	char *room = mmap(NULL, size + NC_HUGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	size_t before;
+	void *base;
+
+	if (room == MAP_FAILED)
+		return MAP_FAILED;
+	before = -(uintptr_t)room % NC_HUGE_PAGE;
+	base = mmap(room + before, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0);
+	if (base == MAP_FAILED) {
+		munmap(room, size + NC_HUGE_PAGE);
+		return MAP_FAILED;
+	}
+	if (before)
+		munmap(room, before);
+	munmap(room + before + size, NC_HUGE_PAGE - before);
+	return base;
+}
+
+static int map(struct nc_segment *segment, int fd, size_t size, bool huge)
+{
+	void *base = huge ? map_aligned(fd, size)
+			  : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (base == MAP_FAILED)
+		return -errno;
+	/* Two processes must not give out the same pages: a forked child has none. */
+	(void)madvise(base, size, MADV_DONTFORK);
+	*segment = (struct nc_segment){.fd = fd, .base = base, .size = size, .huge = huge};
+	return 0;
+}
+
+/* Linux 6.3; absent from Debian 12's header. */
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008U
+#endif
+
+/* Some systems refuse memory files that could be executed (vm.memfd_noexec). */
+static int create_file(void)
+{
+	int fd = memfd_create("nabc", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+
+	if (fd < 0 && errno == EINVAL)
+		fd = memfd_create("nabc", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0 && errno == EINVAL)
+		fd = memfd_create("nabc", MFD_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+bool nc_segment_can_seal(void)
+{
+	int fd = create_file();
+	/* When there is no descriptor, it is not for want of seals. */
+	bool can = fd < 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK) == 0;
+
+	if (fd >= 0)
+		close(fd);
+	return can;
+}
+
+int nc_segment_create(struct nc_segment *segment, size_t size, bool huge, bool final)
+{
+	int seals = F_SEAL_SHRINK | F_SEAL_GROW | (final ? F_SEAL_SEAL : 0);
+	int error = 0, fd = create_file();
+
+	if (fd < 0)
+		return fd;
+	if (ftruncate(fd, (off_t)size) < 0)
+		error = -errno;
+	/* Seals are for others' sake: what stays in this process does without. */
+	else if (fcntl(fd, F_ADD_SEALS, seals) < 0 && final)
+		error = errno == EINVAL ? -ENOTSUP : -errno;
+	if (error) {
+		close(fd);
+		return error;
+	}
+	error = map(segment, fd, size, huge && size >= NC_HUGE_PAGE);
+	if (error)
+		close(fd);
+	return error;
+}
+
+int nc_segment_create_private(struct nc_segment *segment, size_t size)
+{
+	void *base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (base == MAP_FAILED)
+		return -errno;
+	(void)madvise(base, size, MADV_DONTFORK);
+	*segment = (struct nc_segment){.fd = -1, .base = base, .size = size};
+	return 0;
+}
+
+int nc_segment_collapse(const struct nc_segment *segment, size_t at)
+{
+	char *block = segment->base + at;
+
+	/* Only a block that has a page can be collapsed. */
+	(void)*(volatile char *)block;
+	return madvise(block, NC_HUGE_PAGE, MADV_COLLAPSE) < 0 ? -errno : 0;
+}
+
+/* Whether size bytes of what somebody sent can be touched without a fault. */
+static int check_sent(int fd, size_t size)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+	struct stat stat;
+
+	if (fstat(fd, &stat) < 0)
+		return -errno;
+	return seals < 0 || !(seals & F_SEAL_SHRINK) || stat.st_size < 0 ||
+			       (size_t)stat.st_size < size
+		       ? -EPROTO
+		       : 0;
+}
+
+int nc_segment_adopt(struct nc_segment *segment, int fd, size_t size)
+{
+	int error = check_sent(fd, size);
+
+	return error ? error : map(segment, fd, size, false);
+}
+
+int nc_segment_adopt_readable(struct nc_segment *segment, int fd, size_t size)
+{
+	int error = check_sent(fd, size);
+	void *base;
+
+	if (error)
+		return error;
+	base = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+	if (base == MAP_FAILED)
+		return -errno;
+	(void)madvise(base, size, MADV_DONTFORK);
+	*segment = (struct nc_segment){.fd = fd, .base = base, .size = size};
+	return 0;
+}
+
+int nc_segment_protect(struct nc_segment *segment, size_t offset, size_t length)
+{
+	return mprotect(segment->base + offset, length, PROT_READ) < 0 ? -errno : 0;
+}
+
+int nc_segment_unprotect(struct nc_segment *segment, size_t offset, size_t length)
+{
+	int protection = PROT_READ | PROT_WRITE;
+
+	return mprotect(segment->base + offset, length, protection) < 0 ? -errno : 0;
+}
+
+int nc_segment_seal(struct nc_segment *segment)
+{
+	return fcntl(segment->fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE) < 0 ? -errno : 0;
+}
+
+#define FROZEN (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
+#define FREEZE_COPIES 3
+
+/*
+ * Before Linux 6.7 a memfd that is sealed against writing cannot be mapped
+ * shared at all; a private mapping that is never written shows the same pages.
+ * And it is none of those that the seal refuses, so it can be there before it.
+ */
+static int map_frozen(struct nc_segment *segment, int fd, void *where, int flags)
+{
+	void *base = mmap(where, segment->size, PROT_READ, MAP_PRIVATE | flags, fd, 0);
+
+	if (base == MAP_FAILED)
+		return -errno;
+	(void)madvise(base, segment->size, MADV_DONTFORK);
+	segment->base = base;
+	return 0;
+}
+
+static int seal_frozen(int fd)
+{
+	return fcntl(fd, F_ADD_SEALS, FROZEN | F_SEAL_SEAL) < 0 ? -errno : 0;
+}
+
+static int write_all(int fd, const char *data, size_t size)
+{
+	for (size_t done = 0; done < size;) {
+		ssize_t written = write(fd, data + done, size - done);
+
+		if (written < 0 && errno != EINTR)
+			return -errno;
+		done += written > 0 ? (size_t)written : 0;
+	}
+	return 0;
+}
+
+/*
+ * In place of a file that somebody could write, or whose pages are held, one
+ * with the same bytes.  A child has a mapping until it executes its program if
+ * it was forked just before MADV_DONTFORK; and what reclaims or moves memory may
+ * hold pages for longer than the seal waits for them.
+ */
+static int freeze_copy(struct nc_segment *segment)
+{
+	int error, fd = create_file();
+
+	if (fd < 0)
+		return fd;
+	error = write_all(fd, segment->base, segment->size);
+	if (!error)
+		error = seal_frozen(fd);
+	if (!error)
+		error = map_frozen(segment, fd, segment->base, MAP_FIXED);
+	if (!error && dup3(fd, segment->fd, O_CLOEXEC) < 0)
+		error = -errno;
+	close(fd);
+	return error;
+}
+
+int nc_segment_freeze(struct nc_segment *segment)
+{
+	int error, protection = PROT_READ | PROT_WRITE;
+
+	/* The seal wants every writable mapping gone; whatever fails, it can be read. */
+	error = map_frozen(segment, segment->fd, segment->base, MAP_FIXED);
+	if (error)
+		return error;
+	error = seal_frozen(segment->fd);
+	if (!error)
+		return 0;
+	for (unsigned i = 0; error == -EBUSY && i < FREEZE_COPIES; i++)
+		if (freeze_copy(segment) == 0)
+			return 0;
+	if (mmap(segment->base, segment->size, protection, MAP_SHARED | MAP_FIXED, segment->fd,
+		 0) == MAP_FAILED)
+		return -errno;
+	(void)madvise(segment->base, segment->size, MADV_DONTFORK);
+	return error == -EINVAL ? -ENOTSUP : error;
+}
+
+int nc_segment_adopt_frozen(struct nc_segment *segment, int fd, size_t size)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+	struct stat stat;
+
+	if (seals < 0 || (seals & FROZEN) != FROZEN || size == 0 || size % NC_PAGE ||
+	    fstat(fd, &stat) < 0 || stat.st_size < 0 || (size_t)stat.st_size != size)
+		return -EPROTO;
+	*segment = (struct nc_segment){.fd = fd, .size = size};
+	return map_frozen(segment, fd, NULL, 0);
+}
+
+void nc_segment_close(struct nc_segment *segment)
+{
+	if (segment->base)
+		munmap(segment->base, segment->size);
+	if (segment->fd >= 0)
+		close(segment->fd);
+	*segment = (struct nc_segment){.fd = -1};
+}

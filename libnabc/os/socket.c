@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * socket.c - see socket.h.
+ */
+#include <fcntl.h>
+#include <limits.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+
+#include "os/socket.h"
+
+void nc_socket_bound_unsent(int socket, size_t limit)
+{
+	unsigned value = 0;
+	socklen_t length = sizeof(value);
+
+	/* 0 is a socket for which net.ipv4.tcp_notsent_lowat holds. */
+	if (getsockopt(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &value, &length) < 0 || value != 0)
+		return;
+	value = limit < INT_MAX ? (unsigned)limit : INT_MAX;
+	(void)setsockopt(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &value, sizeof(value));
+}
+
+bool nc_socket_waits(int socket)
+{
+	int mode = fcntl(socket, F_GETFL);
+
+	return mode >= 0 && !(mode & O_NONBLOCK);
+}
+
+bool nc_socket_has_room(int socket)
+{
+	struct pollfd event = {.fd = socket, .events = POLLOUT};
+
+	return poll(&event, 1, 0) != 0;
+}
+
+bool nc_socket_sigpipe_ignored(void)
+{
+	struct sigaction action;
+
+	return sigaction(SIGPIPE, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}

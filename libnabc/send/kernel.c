@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * kernel.c - NABC_IOC_SOCKSENDV of header and ranges; see kernel.h.
+ *
+ * The module keeps the bytes until they are acknowledged, so that nothing is
+ * held here for what is in flight (invariant 1).  The end of the stream rides
+ * on the last of them, and needs no cork.
+ */
+#include <errno.h>
+
+#include "send/kernel.h"
+
+static bool takes(const struct nc_sending *sending, unsigned range)
+{
+	return nc_kernel_has(nc_sending_unit(sending, range));
+}
+
+/* Bytes of the header that are left; more than the module takes at once are for others. */
+static size_t head_left(const struct nc_passage *passage)
+{
+	size_t length = passage->message->header_length;
+
+	return passage->at < length ? length - passage->at : 0;
+}
+
+bool nc_kernel_next(const struct nc_passage *passage)
+{
+	return passage->range < passage->message->range_count &&
+	       nc_kernel_has(passage->views[passage->range].unit) &&
+	       head_left(passage) <= passage->cache->device.header_max;
+}
+
+/* The ranges that follow each other in the module; their number. */
+static unsigned gather(const struct nc_passage *passage, struct nc_device_range *ranges,
+		       size_t *length)
+{
+	const struct NC_send *message = passage->message;
+	size_t within = passage->within;
+	unsigned count = 0;
+
+	for (unsigned i = passage->range; i < message->range_count; i++) {
+		const struct NC_range *range = &message->ranges[i];
+		const struct nc_unit *unit = passage->views[i].unit;
+
+		if (range->length && !nc_kernel_has(unit))
+			break;
+		if (range->length)
+			ranges[count++] =
+				(struct nc_device_range){.id = unit->store->name,
+							 .offset = range->offset + within,
+							 .length = range->length - within};
+		*length += range->length - within;
+		within = 0;
+	}
+	return count;
+}
+
+static unsigned flags_of(const struct nc_passage *passage, size_t length)
+{
+	unsigned flags = passage->message->flags & NC_SEND_DONTWAIT;
+
+	if (passage->at + length == passage->total && passage->message->flags & NC_SEND_CLOSE)
+		return flags | NC_SEND_CLOSE;
+	return nc_passage_more(passage, length) ? flags | NC_SEND_MORE : flags;
+}
+
+ssize_t nc_kernel_send(const struct nc_passage *passage, int socket, unsigned flags,
+		       struct nc_kernel_step *step)
+{
+	struct nc_device_range ranges[NC_RANGES_MAX];
+	struct nc_device_send send = {.header_length = head_left(passage), .ranges = ranges};
+	ssize_t sent;
+
+	if (send.header_length)
+		send.header = (const char *)passage->message->header + passage->at;
+	step->offered = send.header_length;
+	send.range_count = gather(passage, ranges, &step->offered);
+	send.flags = flags_of(passage, step->offered) | flags;
+	sent = nc_device_send(&passage->cache->device, socket, &send);
+	step->closed = send.flags & NC_SEND_CLOSE && sent == (ssize_t)step->offered;
+	return sent;
+}
+
+static int send_kernel(struct nc_sending *sending)
+{
+	struct nc_kernel_step step;
+	ssize_t sent = nc_kernel_send(&sending->passage, sending->socket, 0, &step);
+
+	if (sent == -EOPNOTSUPP) {
+		nc_sending_drop(sending, NC_METHOD_KERNEL, NC_KERNEL_REFUSED);
+		nc_route_estranged(sending->routes, &sending->route);
+		return 1;
+	}
+	if (sent < 0)
+		return (int)sent;
+	sending->closed = step.closed;
+	return nc_sending_moved(sending, NC_METHOD_KERNEL, step.offered, (size_t)sent);
+}
+
+const struct nc_method nc_kernel_method = {.id = NC_METHOD_KERNEL,
+					   .name = "kernel",
+					   .headed = true,
+					   .takes = takes,
+					   .send = send_kernel};

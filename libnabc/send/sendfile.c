@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sendfile.c - see sendfile.h: the send_file() of Nahum, Barzilai and Kandlur.
+ *
+ * The bytes are no unit's: the kernel lends the file's own pages to the socket,
+ * so whoever writes to the file changes what is sent until it is acknowledged.
+ * The caller answers for that.
+ *
+ * sendfile(2) has no flags: it raises SIGPIPE, blocks as the socket does, and
+ * pushes a partial segment at its end.  Where one of the first two is not what
+ * the caller wants, or a socket takes no pages, the bytes are copied; a cork
+ * holds the partial segment back.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "os/socket.h"
+#include "send/sendfile.h"
+
+#define FLAGS (NC_SEND_MORE | NC_SEND_CLOSE | NC_SEND_DONTWAIT)
+#define COPY_MAX ((size_t)16 << 10) /* bytes at a time; of the stack */
+
+struct task {
+	const struct NC_sendfile *message;
+	int socket;
+	size_t total, at; /* bytes of the message; gone, skipped ones included */
+	bool lend;	  /* pages, instead of copying */
+	bool patient;	  /* see struct nc_sending */
+};
+
+static int check(const struct NC_sendfile *message)
+{
+	if (!message || message->size < sizeof(*message) || message->flags & ~FLAGS ||
+	    (message->header_length && !message->header))
+		return -EINVAL;
+	if (message->length > SIZE_MAX - message->header_length || message->offset > INT64_MAX ||
+	    message->length > INT64_MAX - message->offset)
+		return -ERANGE;
+	return message->skip > message->header_length + message->length ? -EINVAL : 0;
+}
+
+static int send_flags(const struct task *task, size_t planned)
+{
+	const struct NC_sendfile *message = task->message;
+	bool more =
+		task->at + planned < task->total || message->flags & (NC_SEND_MORE | NC_SEND_CLOSE);
+
+	return MSG_NOSIGNAL | (more ? MSG_MORE : 0) |
+	       (message->flags & NC_SEND_DONTWAIT ? MSG_DONTWAIT : 0);
+}
+
+/* Of what was offered so much went.  1: go on; 0: the socket is full; -errno. */
+static int moved(struct task *task, size_t offered, ssize_t sent)
+{
+	if (sent < 0)
+		return -errno;
+	task->at += (size_t)sent;
+	return (size_t)sent == offered || task->patient;
+}
+
+static int send_memory(struct task *task, const void *data, size_t length)
+{
+	ssize_t sent;
+
+	do {
+		sent = send(task->socket, data, length, send_flags(task, length));
+	} while (sent < 0 && errno == EINTR);
+	return moved(task, length, sent);
+}
+
+static int copy_pages(struct task *task, off_t from, size_t length)
+{
+	char bytes[COPY_MAX];
+	ssize_t got;
+
+	do {
+		got = pread(task->message->file, bytes,
+			    length < sizeof(bytes) ? length : sizeof(bytes), from);
+	} while (got < 0 && errno == EINTR);
+	if (got <= 0)
+		return got < 0 ? -errno : -ERANGE; /* the file is shorter by now */
+	return send_memory(task, bytes, (size_t)got);
+}
+
+static int lend_pages(struct task *task, off_t from, size_t length)
+{
+	ssize_t sent;
+
+	do {
+		sent = sendfile(task->socket, task->message->file, &from, length);
+	} while (sent < 0 && errno == EINTR);
+	if (sent == 0)
+		return -ERANGE;
+	if (sent < 0 && (errno == EINVAL || errno == EOPNOTSUPP)) {
+		task->lend = false; /* a socket or a file that cannot */
+		return 1;
+	}
+	return moved(task, length, sent);
+}
+
+static int send_all(struct task *task)
+{
+	const struct NC_sendfile *message = task->message;
+	int result = 1;
+
+	while (result > 0 && task->at < task->total) {
+		size_t left = task->total - task->at;
+
+		if (task->at < message->header_length)
+			result = send_memory(task, (const char *)message->header + task->at,
+					     message->header_length - task->at);
+		else
+			result = (task->lend ? lend_pages : copy_pages)(
+				task, (off_t)(message->offset + message->length - left), left);
+	}
+	return result;
+}
+
+ssize_t nc_sendfile(struct nc_transmit *transmit, int socket, const struct NC_sendfile *message)
+{
+	int error = check(message), result;
+	struct nc_route_use route = {0};
+	struct task task;
+
+	if (error)
+		return error;
+	task = (struct task){.message = message,
+			     .socket = socket,
+			     .total = message->header_length + message->length,
+			     .at = message->skip,
+			     .lend = !(message->flags & NC_SEND_DONTWAIT) &&
+				     nc_socket_sigpipe_ignored(),
+			     .patient = nc_ring_waits(&transmit->zerocopy.ring)};
+	/* A message that goes on was looked at when it began. */
+	if (!message->skip && task.total >= NC_ROUTE_CLASS_MIN) {
+		error = nc_route_find(&transmit->routes, socket, &route);
+		if (error)
+			return error;
+		if (task.lend)
+			nc_transmit_bound(transmit, socket, task.total - task.at, &route);
+	}
+	/* Without one sendfile(2) pushes what it ends with, as it should if nothing follows. */
+	if (task.at < task.total && message->length &&
+	    message->flags & (NC_SEND_MORE | NC_SEND_CLOSE))
+		(void)nc_cork_set(&transmit->corks, socket);
+	result = send_all(&task);
+	if (result >= 0 && task.at == task.total) {
+		result = nc_transmit_end(transmit, socket, message->flags, false);
+	} else {
+		/* As nc_transmit_send(). */
+		nc_cork_lift(&transmit->corks, socket);
+		nc_cork_push(socket);
+	}
+	if (result < 0 && task.at <= message->skip)
+		return result;
+	return (ssize_t)(task.at - message->skip);
+}

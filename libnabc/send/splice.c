@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * splice.c - sendfile() from the segment: page references move, bytes do not.
+ *
+ * Only from memory that is never written again (invariant 1), and only while
+ * SIGPIPE is ignored, because sendfile() knows no MSG_NOSIGNAL; transmit.c
+ * asks for that before it offers the method.
+ *
+ * sendfile() knows no MSG_MORE either and pushes a partial segment at its
+ * end, unless the socket is corked, which transmit.c sees to.
+ */
+#include <errno.h>
+#include <sys/sendfile.h>
+
+#include "send/splice.h"
+
+static bool takes(const struct nc_sending *sending, unsigned range)
+{
+	return nc_unit_spliceable(nc_sending_unit(sending, range)) &&
+	       nc_sending_gapless(sending, range);
+}
+
+static int send_splice(struct nc_sending *sending)
+{
+	struct nc_passage *passage = &sending->passage;
+	const struct nc_unit *unit = passage->views[passage->range].unit;
+	off_t from = (off_t)(unit->at + passage->message->ranges[passage->range].offset +
+			     passage->within);
+	size_t length = nc_passage_piece(passage);
+	ssize_t sent;
+	int error;
+
+	do {
+		sent = sendfile(sending->socket, unit->store->segment.fd, &from, length);
+	} while (sent < 0 && errno == EINTR);
+	if (sent >= 0)
+		return nc_sending_moved(sending, NC_METHOD_SPLICE, length, (size_t)sent);
+	error = errno;
+	if (error == EINVAL || error == EOPNOTSUPP) {
+		/* A socket that takes no pages. */
+		nc_sending_drop(sending, NC_METHOD_SPLICE, NC_SPLICE_REFUSED);
+		return 1;
+	}
+	if (error == EAGAIN)
+		(void)nc_sending_moved(sending, NC_METHOD_SPLICE, length, 0);
+	return -error;
+}
+
+const struct nc_method nc_splice_method = {
+	.id = NC_METHOD_SPLICE, .name = "splice", .takes = takes, .send = send_splice};

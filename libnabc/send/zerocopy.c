@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * zerocopy.c - IORING_OP_SEND_ZC; see zerocopy.h.
+ *
+ * A flight is one send that the kernel has not finished with.  It is entered
+ * before the send, so that the notification finds it, and removed by whichever
+ * thread reaps that.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "send/zerocopy.h"
+
+struct nc_flight {
+	struct nc_flight *next, **link;
+	size_t id;
+	struct nc_route_use route;
+	uint32_t level; /* of the route's trust when it was sent */
+	struct nc_transmit_counts *counts;
+};
+
+static struct nc_flight *flight_open(struct nc_sending *sending, size_t id)
+{
+	struct nc_zerocopy *zerocopy = sending->zerocopy;
+	struct nc_flight *flight = malloc(sizeof(*flight));
+	struct nc_view hold;
+
+	if (!flight)
+		return NULL;
+	/* The message holds the unit already, so this cannot miss it. */
+	if (nc_cache_hold(zerocopy->cache, id, true, &hold)) {
+		free(flight);
+		return NULL;
+	}
+	pthread_mutex_lock(&zerocopy->lock);
+	*flight = (struct nc_flight){.next = zerocopy->flights,
+				     .link = &zerocopy->flights,
+				     .id = id,
+				     .route = sending->route,
+				     .level = nc_route_level(&sending->route),
+				     .counts = sending->counts};
+	if (flight->next)
+		flight->next->link = &flight->next;
+	zerocopy->flights = flight;
+	pthread_mutex_unlock(&zerocopy->lock);
+	return flight;
+}
+
+static void flight_close(struct nc_zerocopy *zerocopy, struct nc_flight *flight)
+{
+	pthread_mutex_lock(&zerocopy->lock);
+	*flight->link = flight->next;
+	if (flight->next)
+		flight->next->link = flight->link;
+	pthread_mutex_unlock(&zerocopy->lock);
+	(void)nc_cache_release(zerocopy->cache, flight->id);
+	free(flight);
+}
+
+static void notified(void *context, uint64_t token, bool copied)
+{
+	struct nc_zerocopy *zerocopy = context;
+	struct nc_flight *flight = (struct nc_flight *)(uintptr_t)token;
+
+	nc_route_notified(&flight->route, flight->level, copied);
+	atomic_fetch_add_explicit(copied ? &nc_cache_counters(zerocopy->cache)->zerocopy_copied
+					 : &flight->counts->kept,
+				  1, memory_order_relaxed);
+	flight_close(zerocopy, flight);
+}
+
+static bool takes(const struct nc_sending *sending, unsigned range)
+{
+	/* A small rest is not worth a notification. */
+	if (range == sending->passage.range && sending->passage.within &&
+	    nc_passage_piece(&sending->passage) < NC_ROUTE_CLASS_MIN)
+		return false;
+	return nc_unit_present(nc_sending_unit(sending, range)) &&
+	       nc_sending_gapless(sending, range);
+}
+
+/* Copy goes on: to wait for room, or because this is not to be had here. */
+static int declined(struct nc_sending *sending, uint32_t level, int error)
+{
+	enum nc_reason reason = NC_ZEROCOPY_REFUSED;
+
+	if (error == -EAGAIN) {
+		nc_sending_drop(sending, NC_METHOD_ZEROCOPY, NC_ZEROCOPY_FULL);
+		return 1;
+	}
+	if (error == -ENOMEM || error == -ENOBUFS) {
+		reason = NC_ZEROCOPY_MEMORY;
+		nc_notice(&sending->passage.cache->notices, NC_NOTICE_MEMLOCK,
+			  "no memory can be locked for sending without a copy, so units are "
+			  "copied; raise RLIMIT_MEMLOCK and sysctl net.core.optmem_max");
+	}
+	/* The stream's own trouble is for copy to find and to tell. */
+	if (reason == NC_ZEROCOPY_MEMORY || error == -EOPNOTSUPP || error == -EINVAL)
+		nc_route_refused(&sending->route, level);
+	nc_sending_drop(sending, NC_METHOD_ZEROCOPY, reason);
+	return 1;
+}
+
+static int send_zerocopy(struct nc_sending *sending)
+{
+	struct nc_zerocopy *zerocopy = sending->zerocopy;
+	struct nc_passage *passage = &sending->passage;
+	const struct NC_range *range = &passage->message->ranges[passage->range];
+	const struct nc_view *view = &passage->views[passage->range];
+	uint32_t level = nc_route_level(&sending->route);
+	struct nc_flight *flight = flight_open(sending, view->id);
+	size_t length = nc_passage_piece(passage);
+	ssize_t sent = -ENOMEM;
+	bool notify;
+
+	if (flight) {
+		sent = nc_ring_send(&zerocopy->ring, sending->socket,
+				    nc_unit_base(view->unit) + range->offset + passage->within,
+				    length, nc_passage_more(passage, length), (uintptr_t)flight,
+				    &notify, notified, zerocopy);
+		if (!notify)
+			flight_close(zerocopy, flight);
+	}
+	if (sent < 0)
+		return declined(sending, level, (int)sent);
+	/* Full: it is for copy to wait, or to say that it may not. */
+	(void)nc_sending_moved(sending, NC_METHOD_ZEROCOPY, length, (size_t)sent);
+	sending->patient |= nc_ring_waits(&zerocopy->ring);
+	if ((size_t)sent < length)
+		nc_sending_drop(sending, NC_METHOD_ZEROCOPY, NC_ZEROCOPY_FULL);
+	return 1;
+}
+
+const struct nc_method nc_zerocopy_method = {
+	.id = NC_METHOD_ZEROCOPY, .name = "zerocopy", .takes = takes, .send = send_zerocopy};
+
+unsigned nc_zerocopy_reap(struct nc_zerocopy *zerocopy)
+{
+	return nc_ring_reap(&zerocopy->ring, notified, zerocopy);
+}
+
+void nc_zerocopy_init(struct nc_zerocopy *zerocopy, struct nc_cache *cache)
+{
+	*zerocopy = (struct nc_zerocopy){.cache = cache};
+	pthread_mutex_init(&zerocopy->lock, NULL);
+	nc_ring_init(&zerocopy->ring, !(cache->flags & NC_CACHE_NO_URING));
+}
+
+void nc_zerocopy_fini(struct nc_zerocopy *zerocopy)
+{
+	nc_ring_fini(&zerocopy->ring);
+	while (zerocopy->flights)
+		flight_close(zerocopy, zerocopy->flights);
+	pthread_mutex_destroy(&zerocopy->lock);
+}

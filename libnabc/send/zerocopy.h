@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * zerocopy.h - the method that lets the network card read a unit's memory.
+ *
+ * Every send under way holds its unit until the kernel's notification.
+ */
+#ifndef NC_ZEROCOPY_H
+#define NC_ZEROCOPY_H
+
+#include "os/ring.h"
+#include "send/method.h"
+
+#define NC_ZEROCOPY_MIN (2 * NC_ROUTE_CLASS_MIN) /* bytes that are worth a notification */
+#define NC_ZEROCOPY_CLASS_MIN 2u		 /* the same by nc_route_class() */
+
+struct nc_zerocopy {
+	struct nc_cache *cache;
+	struct nc_ring ring;
+	pthread_mutex_t lock;	   /* flights; taken inside the ring's */
+	struct nc_flight *flights; /* sends under way */
+};
+
+extern const struct nc_method nc_zerocopy_method;
+
+void nc_zerocopy_init(struct nc_zerocopy *zerocopy, struct nc_cache *cache);
+void nc_zerocopy_fini(struct nc_zerocopy *zerocopy);
+
+/* Releases the units of the sends that are over; their number. */
+unsigned nc_zerocopy_reap(struct nc_zerocopy *zerocopy);
+
+#endif

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * store.c - units' memory within one segment; see store.h.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/store.h"
+
+/* Returns whether units take and give page runs.  A unit that is alone has all pages. */
+static bool has_runs(const struct nc_store *store)
+{
+	return store->kind == NC_KIND_RECYCLED && !store->alone;
+}
+
+static struct nc_store *store_over(const struct nc_segment *segment, enum NC_kind kind,
+				   size_t first, bool alone, int *error)
+{
+	struct nc_store *store = calloc(1, sizeof(*store));
+
+	if (!store) {
+		*error = -ENOMEM;
+		return NULL;
+	}
+	store->segment = *segment;
+	store->kind = kind;
+	store->first = first;
+	store->alone = alone;
+	store->appended = first;
+	store->newest = store->oldest = NC_UNIT_NONE;
+	atomic_init(&store->present, true);
+	*error = has_runs(store) ? nc_extent_init(&store->extent,
+						  (uint32_t)((segment->size - first) / NC_PAGE))
+				 : 0;
+	if (*error) {
+		free(store);
+		return NULL;
+	}
+	return store;
+}
+
+struct nc_store *nc_store_create(enum NC_kind kind, size_t size, bool huge, bool alone, int *error)
+{
+	struct nc_segment segment;
+	struct nc_store *store;
+
+	*error = nc_segment_create(&segment, size, huge, false);
+	if (*error)
+		return NULL;
+	store = store_over(&segment, kind, 0, alone, error);
+	if (!store)
+		nc_segment_close(&segment);
+	return store;
+}
+
+struct nc_store *nc_store_over(const struct nc_segment *segment, size_t first, int *error)
+{
+	return store_over(segment, NC_KIND_RECYCLED, first, false, error);
+}
+
+struct nc_store *nc_store_over_frozen(const struct nc_segment *segment, int *error)
+{
+	struct nc_store *store = store_over(segment, NC_KIND_SEALED, 0, true, error);
+
+	if (store) {
+		store->appended = segment->size;
+		store->frozen = true;
+	}
+	return store;
+}
+
+struct nc_store *nc_store_create_kernel(struct nc_device *device, size_t size, int *error)
+{
+	struct nc_segment arena = {.fd = -1, .size = size};
+	struct nc_store *store;
+	uint64_t name;
+
+	*error = nc_device_alloc(device, size, &name, &arena.base);
+	if (*error)
+		return NULL;
+	store = store_over(&arena, NC_KIND_KERNEL, 0, true, error);
+	if (!store) {
+		(void)nc_device_destroy(device, name);
+		return NULL;
+	}
+	store->device = device;
+	store->name = name;
+	atomic_init(&store->present, false);
+	return store;
+}
+
+/* Nothing is kept in the module: what there is is the copy. */
+static int copy_instead(struct nc_store *store, size_t size)
+{
+	int error = nc_store_fetch(store, size);
+
+	if (!error)
+		store->device = NULL;
+	return error;
+}
+
+struct nc_store *nc_store_borrow_kernel(struct nc_device *device, uint64_t name,
+					const struct nc_layout *layout, int *error)
+{
+	struct nc_segment none = {.fd = -1, .size = layout->extent};
+	struct nc_store *store = store_over(&none, NC_KIND_KERNEL, 0, true, error);
+
+	if (!store)
+		return NULL;
+	atomic_init(&store->present, false);
+	store->device = device;
+	store->name = name;
+	store->lent = true;
+	*error = nc_device_hold(device, name);
+	/* Over RLIMIT_MEMLOCK. */
+	if (*error == -ENOMEM)
+		*error = copy_instead(store, layout->size);
+	if (*error) {
+		free(store);
+		return NULL;
+	}
+	return store;
+}
+
+int nc_store_fetch(struct nc_store *store, size_t size)
+{
+	struct nc_segment copy;
+	int error = nc_segment_create_private(&copy, store->segment.size);
+
+	if (error)
+		return error;
+	error = nc_device_copy(store->device, store->name, 0, copy.base, size);
+	/* As unwritable as what it is a copy of. */
+	if (!error)
+		error = nc_segment_protect(&copy, 0, copy.size);
+	if (error) {
+		nc_segment_close(&copy);
+		return error;
+	}
+	/* Its size is known already, and it has no descriptor. */
+	store->segment.base = copy.base;
+	atomic_store_explicit(&store->present, true, memory_order_release);
+	return 0;
+}
+
+/* The module's unit goes with the library's; of the arena nothing is the store's. */
+static void leave_module(struct nc_store *store)
+{
+	if (store->lent)
+		(void)nc_device_release(store->device, store->name);
+	else
+		(void)nc_device_destroy(store->device, store->name);
+	if (!atomic_load_explicit(&store->present, memory_order_relaxed))
+		store->segment.base = NULL;
+}
+
+void nc_store_close(struct nc_store *store)
+{
+	if (store->device)
+		leave_module(store);
+	nc_segment_close(&store->segment);
+	nc_extent_fini(&store->extent);
+	free(store);
+}
+
+int64_t nc_store_take(struct nc_store *store, size_t extent)
+{
+	int64_t at;
+
+	if (store->busy || store->full)
+		return -ENOMEM;
+	if (has_runs(store)) {
+		if (extent / NC_PAGE > store->extent.pages)
+			return -ENOMEM;
+		at = nc_extent_take(&store->extent, (uint32_t)(extent / NC_PAGE));
+		return at < 0 ? at : (int64_t)store->first + at * NC_PAGE;
+	}
+	if (extent > store->segment.size - store->appended)
+		return -ENOMEM;
+	at = (int64_t)store->appended;
+	store->appended += extent;
+	return at;
+}
+
+void nc_store_untake(struct nc_store *store, uint64_t at, size_t extent)
+{
+	if (has_runs(store))
+		nc_extent_give(&store->extent, (uint32_t)((at - store->first) / NC_PAGE),
+			       (uint32_t)(extent / NC_PAGE));
+	else if (at + extent == store->appended)
+		store->appended = at;
+}
+
+void nc_store_enter(struct nc_store *store, struct nc_units *units, struct nc_unit *unit,
+		    uint64_t at)
+{
+	unit->store = store;
+	unit->at = at;
+	unit->previous = NC_UNIT_NONE;
+	unit->next = store->newest;
+	if (store->newest != NC_UNIT_NONE)
+		nc_units_at(units, store->newest)->previous = unit->slot;
+	else
+		store->oldest = unit->slot;
+	store->newest = unit->slot;
+	store->count++;
+	atomic_fetch_add_explicit(&store->filling, 1, memory_order_relaxed);
+	store->live += unit->layout.extent;
+}
+
+void nc_store_leave(struct nc_store *store, struct nc_units *units, struct nc_unit *unit)
+{
+	if (unit->next != NC_UNIT_NONE)
+		nc_units_at(units, unit->next)->previous = unit->previous;
+	else
+		store->oldest = unit->previous;
+	if (unit->previous != NC_UNIT_NONE)
+		nc_units_at(units, unit->previous)->next = unit->next;
+	else
+		store->newest = unit->next;
+	store->count--;
+	store->live -= unit->layout.extent;
+	if (has_runs(store))
+		nc_extent_give(&store->extent, (uint32_t)((unit->at - store->first) / NC_PAGE),
+			       (uint32_t)(unit->layout.extent / NC_PAGE));
+}
+
+/* Whether and where the blocks are that lie in the unit alone: offsets from the unit's start. */
+static bool own_blocks(const struct nc_unit *unit, size_t *first, size_t *end)
+{
+	size_t last = (unit->at + unit->layout.extent) / NC_HUGE_PAGE * NC_HUGE_PAGE;
+
+	*first = -unit->at % NC_HUGE_PAGE;
+	*end = last > unit->at ? last - unit->at : 0;
+	return unit->store->kind == NC_KIND_APPENDED && unit->store->segment.huge && *first < *end;
+}
+
+size_t nc_store_prepare(const struct nc_unit *unit, size_t prepared)
+{
+	size_t first, end;
+
+	if (!own_blocks(unit, &first, &end) || prepared >= end)
+		return SIZE_MAX;
+	if (prepared < first)
+		return first;
+	/* A system that refuses once is not asked again for this unit. */
+	if (nc_segment_collapse(&unit->store->segment, unit->at + prepared))
+		return SIZE_MAX;
+	return prepared + NC_HUGE_PAGE;
+}
+
+void nc_store_prepare_last(const struct nc_unit *unit)
+{
+	const struct nc_segment *segment = &unit->store->segment;
+	size_t end = unit->at + unit->layout.extent, block = end / NC_HUGE_PAGE * NC_HUGE_PAGE;
+
+	if (unit->store->kind == NC_KIND_APPENDED && segment->huge && block >= unit->at &&
+	    block < end && segment->size - block >= NC_HUGE_PAGE)
+		(void)nc_segment_collapse(segment, block);
+}
+
+int nc_store_protect(struct nc_store *store, const struct nc_unit *unit, bool protect)
+{
+	if (store->kind == NC_KIND_SEALED) {
+		int error = store->frozen ? 0 : nc_segment_freeze(&store->segment);
+
+		store->frozen = !error;
+		return error;
+	}
+	if (store->kind == NC_KIND_KERNEL)
+		return nc_device_insert(store->device, store->name, unit->layout.size);
+	if (store->kind == NC_KIND_APPENDED || protect)
+		return nc_segment_protect(&store->segment, unit->at, unit->layout.extent);
+	return 0;
+}
+
+int nc_unit_read(const struct nc_unit *unit, size_t offset, void *to, size_t length)
+{
+	const struct nc_store *store = unit->store;
+	size_t done = 0;
+
+	/* No gaps: the module knows of none. */
+	if (!nc_unit_present(unit))
+		return nc_device_copy(store->device, store->name, offset, to, length);
+	while (done < length) {
+		size_t run, at = nc_layout_at(&unit->layout, offset + done, &run);
+
+		if (run > length - done)
+			run = length - done;
+		memcpy((char *)to + done, nc_unit_base(unit) + at, run);
+		done += run;
+	}
+	return 0;
+}
+
+void nc_store_retract(struct nc_store *store, const struct nc_unit *unit)
+{
+	(void)nc_store_filled(store);
+	if (store->kind == NC_KIND_APPENDED && unit->at + unit->layout.extent == store->appended)
+		store->appended = unit->at;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * flow.h - the server's end of what takes more than one record: which
+ * responses of a lane a worker has begun, and how many pieces have not left.
+ *
+ * A worker that keeps the rules waits for its window; one that does not is
+ * found out here, so what it can make the server keep is bounded.  Pure; a
+ * lane's flows belong to its thread.
+ */
+#ifndef NC_FLOW_H
+#define NC_FLOW_H
+
+#include <stdbool.h>
+
+#include "wire/wire.h"
+
+struct nc_flow {
+	uint64_t tag;
+	uint64_t number; /* of a request that has a body: the lane's requests, counted from 1 */
+	uint8_t unsent;	 /* pieces that the worker knows not to have left */
+	uint8_t credit;	 /* pieces that left and of which it was not told */
+	bool begun;
+	bool broken;	/* over for the caller; what still comes is dropped */
+	bool body;	/* the request has one that comes in pieces */
+	bool ended;	/* all of it was given to the worker */
+	uint8_t pieces; /* of it, that the worker has not taken */
+};
+
+struct nc_flows {
+	struct nc_flow *all;
+	unsigned count, room;
+	unsigned begun;
+};
+
+enum nc_verdict { NC_FLOW_DROP, NC_FLOW_PASS };
+
+void nc_flows_fini(struct nc_flows *flows);
+
+/* NULL: that tag has none. */
+struct nc_flow *nc_flows_find(struct nc_flows *flows, uint64_t tag);
+
+/* A request that has a body.  0; -EINVAL: the tag is under way; -ENOMEM. */
+int nc_flows_open(struct nc_flows *flows, uint64_t tag, uint64_t number);
+void nc_flows_close(struct nc_flows *flows, uint64_t tag);
+
+/* Closes those of requests with the numbers first to last: the server has withdrawn them. */
+void nc_flows_withdraw(struct nc_flows *flows, uint64_t first, uint64_t last);
+
+/* What to do with a record that was checked: an nc_verdict, or -EPROTO, -ENOMEM. */
+int nc_flows_judge(struct nc_flows *flows, const struct nc_wire_response *record);
+
+/* The caller is told that it is over. */
+void nc_flows_break(struct nc_flows *flows, uint64_t tag);
+
+/* A piece has left.  The flow, if the worker should be told of its credit by now, or NULL. */
+struct nc_flow *nc_flows_sent(struct nc_flows *flows, uint64_t tag);
+
+#endif

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * wire.c - checks on what came from another process.  Pure, any thread.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/fragment.h"
+#include "base/id.h"
+#include "wire/wire.h"
+
+int nc_wire_check_welcome(const struct nc_wire_welcome *welcome, size_t length, unsigned fds)
+{
+	if (length != sizeof(*welcome) || welcome->magic != NC_WIRE_MAGIC ||
+	    welcome->version != NC_WIRE_VERSION)
+		return -EPROTO;
+	if (welcome->error != 0)
+		return welcome->error > 0 && welcome->error < 4096 ? -welcome->error : -EPROTO;
+	if (welcome->lanes > NC_WIRE_LANES_MAX || fds != nc_wire_welcome_fds(welcome))
+		return -EPROTO;
+	/* A guest without a segment has no number, table or lanes. */
+	if (welcome->slots == 0)
+		return welcome->lanes || welcome->member ? -EPROTO : 0;
+	if (welcome->member == 0 || welcome->member >= NC_ID_MEMBERS_MAX ||
+	    welcome->slots > NC_ID_SLOTS_MAX || welcome->generation == 0 ||
+	    welcome->generation > NC_ID_GENERATION_MAX)
+		return -EPROTO;
+	if (welcome->segment_size % NC_PAGE || welcome->data_offset % NC_PAGE ||
+	    welcome->data_offset >= welcome->segment_size ||
+	    welcome->slots > welcome->data_offset / NC_WIRE_SLOT)
+		return -EPROTO;
+	return 0;
+}
+
+int nc_wire_check_hello(const struct nc_wire_hello *hello, size_t length)
+{
+	return length != sizeof(*hello) || hello->magic != NC_WIRE_MAGIC ||
+			       hello->version != NC_WIRE_VERSION || hello->reserved ||
+			       (hello->flags & ~(NC_WIRE_SEGMENT | NC_WIRE_OPERATOR))
+		       ? -EPROTO
+		       : 0;
+}
+
+int nc_wire_check_ask(const void *message, size_t length, unsigned fds, struct nc_wire_ask *ask)
+{
+	if (length < sizeof(*ask))
+		return -EPROTO;
+	memcpy(ask, message, sizeof(*ask));
+	return ask->magic != NC_WIRE_MAGIC || ask->op == 0 || ask->op >= NC_WIRE_OPS || fds > 2 ||
+			       ask->length > NC_WIRE_BEHIND_MAX ||
+			       ask->length != length - sizeof(*ask)
+		       ? -EPROTO
+		       : 0;
+}
+
+int nc_wire_check_answer(const void *message, size_t length, unsigned fds,
+			 struct nc_wire_answer *answer)
+{
+	unsigned flags;
+
+	if (length < sizeof(*answer))
+		return -EPROTO;
+	memcpy(answer, message, sizeof(*answer));
+	flags = answer->flags;
+	return answer->magic != NC_WIRE_MAGIC || answer->error < 0 || answer->error >= 4096 ||
+			       answer->length > NC_WIRE_BEHIND_MAX ||
+			       answer->length != length - sizeof(*answer) ||
+			       fds != (flags & NC_WIRE_HAS_UNIT ? 1u : 0u) +
+					       (flags & NC_WIRE_HAS_BOARD ? 1u : 0u)
+		       ? -EPROTO
+		       : 0;
+}
+
+static int check_piece(const void *record, size_t length, const struct nc_wire_request *request)
+{
+	struct NC_range range;
+
+	if (request->length != length - sizeof(*request))
+		return -EPROTO;
+	if (request->length == 0 && request->kind == NC_WIRE_LAST)
+		return 0;
+	if (request->length != sizeof(range))
+		return -EPROTO;
+	memcpy(&range, (const char *)record + sizeof(*request), sizeof(range));
+	return range.id ? 0 : -EPROTO;
+}
+
+int nc_wire_check_request(const void *record, size_t length, struct nc_wire_request *request)
+{
+	if (length < sizeof(*request))
+		return -EPROTO;
+	memcpy(request, record, sizeof(*request));
+	switch (request->kind) {
+	case NC_WIRE_REQUEST:
+	case NC_WIRE_REQUEST_BODY:
+		break;
+	case NC_WIRE_PIECE:
+	case NC_WIRE_LAST:
+		return check_piece(record, length, request);
+	case NC_WIRE_CANCEL:
+	case NC_WIRE_SENT:
+		return length != sizeof(*request) ? -EPROTO : 0;
+	default:
+		return -EPROTO;
+	}
+	if (request->length > NC_WIRE_BLOCK_MAX || request->length != length - sizeof(*request))
+		return -EPROTO;
+	/* Variables are walked as strings, so the last must end inside. */
+	if (request->length && ((const char *)record)[length - 1] != '\0')
+		return -EPROTO;
+	return 0;
+}
+
+/*
+ * Each kind has what belongs to it and nothing else.  A piece that more follow has a byte: an
+ * empty one leaves at once, and its window with it, so nothing would bound how many come.
+ */
+static int check_kind(const struct nc_wire_response *response, const struct NC_range *ranges)
+{
+	bool good;
+
+	if (response->flags & (NC_RESPONSE_ABORTED | NC_RESPONSE_TAKEN))
+		good = (response->flags == NC_RESPONSE_ABORTED ||
+			response->flags == NC_RESPONSE_TAKEN) &&
+		       response->status == 0 && response->ranges == 0 &&
+		       response->headers_length == 0;
+	else if (response->flags & NC_RESPONSE_PIECE)
+		good = nc_wire_flags_good(response->flags & ~NC_RESPONSE_PIECE, response->ranges) &&
+		       response->status == 0 && response->headers_length == 0 &&
+		       (!(response->flags & NC_RESPONSE_MORE) ||
+			nc_wire_has_bytes(ranges, response->ranges));
+	else
+		good = nc_wire_flags_good(response->flags, response->ranges) &&
+		       response->status >= 200 && response->status <= 599;
+	return good ? 0 : -EPROTO;
+}
+
+int nc_wire_check_response(const void *record, size_t length, struct nc_wire_response *response)
+{
+	const struct NC_range *ranges = nc_wire_ranges(record);
+
+	if (length < sizeof(*response))
+		return -EPROTO;
+	memcpy(response, record, sizeof(*response));
+	if (response->headers_length > NC_WIRE_BLOCK_MAX || response->ranges > NC_WIRE_RANGES_MAX ||
+	    length != sizeof(*response) + response->ranges * sizeof(*ranges) +
+			      response->headers_length)
+		return -EPROTO;
+	for (uint32_t i = 0; i < response->ranges; i++)
+		if (ranges[i].id == 0)
+			return -EPROTO;
+	/* Nearly all are of the first kind. */
+	if (!(response->flags & ~NC_RESPONSE_KEEP))
+		return response->status < 200 || response->status > 599 ? -EPROTO : 0;
+	return check_kind(response, ranges);
+}

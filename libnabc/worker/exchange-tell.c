@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * exchange-tell.c - what a server tells a worker: requests and their bodies,
+ * what has left of a response, and that a client has gone.
+ *
+ * Requests and bodies leave a part of the queue free for the rest, so that a
+ * worker that waits can always be told.
+ */
+#include <errno.h>
+#include <limits.h>
+
+#include "worker/exchange.h"
+
+/* Full for ever if nobody is left to read. */
+static int full(const struct nc_exchange *exchange, int error)
+{
+	return error == -EAGAIN && nc_identity_ended(exchange->process.pidfd) ? -EPIPE : error;
+}
+
+static int push(struct nc_exchange *exchange, unsigned lane, const struct nc_wire_request *record,
+		const void *what)
+{
+	return full(exchange,
+		    nc_queue_push_leaving(&exchange->lane[lane].queues.requests, record,
+					  sizeof(*record), what, record->length, NC_LANE_SPARED));
+}
+
+int nc_exchange_send(struct nc_exchange *exchange, unsigned lane, uint64_t tag,
+		     const char *variables, size_t length, unsigned flags)
+{
+	struct nc_flows *flows = &exchange->lane[lane].flows;
+	uint64_t number = exchange->lane[lane].submitted + 1;
+	bool body = flags & NC_REQUEST_BODY;
+	struct nc_wire_request request = {.tag = tag,
+					  .length = (uint32_t)length,
+					  .kind = body ? NC_WIRE_REQUEST_BODY : NC_WIRE_REQUEST};
+	int error;
+
+	if (length > NC_WIRE_BLOCK_MAX)
+		return -EMSGSIZE;
+	if ((length && variables[length - 1] != '\0') || (flags & ~NC_REQUEST_BODY))
+		return -EINVAL;
+	error = body ? nc_flows_open(flows, tag, number) : 0;
+	if (error)
+		return error;
+	error = push(exchange, lane, &request, variables);
+	if (error && body)
+		nc_flows_close(flows, tag);
+	if (!error)
+		exchange->lane[lane].submitted = number;
+	return error;
+}
+
+/* How many of the lane's requests are not claimed, by the number that is told; or -EPROTO. */
+static int unclaimed(const struct nc_exchange_lane *lane, uint64_t told)
+{
+	uint64_t claimed = told - NC_LANE_BEGUN, left = lane->submitted - claimed;
+
+	/* A number below the first one is a large one here. */
+	if (claimed > lane->submitted || left > INT_MAX)
+		return -EPROTO;
+	return (int)left;
+}
+
+/*
+ * A living worker begins with the next one at any time.  The number of a dead one
+ * stands; it may have lied, but only of requests that it was given.
+ */
+int nc_exchange_untaken(const struct nc_exchange *exchange, unsigned number)
+{
+	const struct nc_exchange_lane *lane = &exchange->lane[number];
+
+	if (!nc_identity_ended(exchange->process.pidfd))
+		return -EBUSY;
+	return unclaimed(lane, nc_queue_told(&lane->queues.requests));
+}
+
+/*
+ * Of the worker and this end, the one whose compare-and-swap succeeds has the
+ * request.  One attempt: a worker that changes the number again and again would
+ * hold the caller, and one that begins with requests is not stuck.
+ */
+int nc_exchange_withdraw(struct nc_exchange *exchange, unsigned number, unsigned most,
+			 unsigned *left)
+{
+	struct nc_exchange_lane *lane = &exchange->lane[number];
+	uint64_t told = nc_queue_told(&lane->queues.requests), first;
+	int waiting = unclaimed(lane, told);
+	unsigned count;
+
+	if (waiting < 0)
+		return waiting;
+	count = most < (unsigned)waiting ? most : (unsigned)waiting;
+	if (count && !nc_queue_claim(&lane->queues.requests, &told, told + count)) {
+		count = 0;
+		waiting = unclaimed(lane, told);
+		if (waiting < 0)
+			return waiting;
+	}
+	*left = (unsigned)waiting - count;
+	first = lane->submitted - (unsigned)waiting + 1;
+	if (count && lane->flows.count)
+		nc_flows_withdraw(&lane->flows, first, first + count - 1);
+	return (int)count;
+}
+
+int nc_exchange_give(struct nc_exchange *exchange, unsigned lane, uint64_t tag,
+		     const struct NC_range *piece, unsigned flags)
+{
+	struct nc_flow *flow = nc_flows_find(&exchange->lane[lane].flows, tag);
+	bool last = flags & NC_BODY_LAST;
+	struct nc_wire_request record = {.tag = tag,
+					 .length = piece ? sizeof(*piece) : 0,
+					 .kind = last ? NC_WIRE_LAST : NC_WIRE_PIECE};
+	int error;
+
+	if ((flags & ~NC_BODY_LAST) || (!piece && !last) || (piece && piece->id == 0))
+		return -EINVAL;
+	if (!flow || !flow->body || flow->broken)
+		return -ENOENT;
+	if (flow->ended)
+		return -EINVAL;
+	if (piece && flow->pieces == NC_WORKER_WINDOW)
+		return -EAGAIN;
+	error = push(exchange, lane, &record, piece);
+	if (error)
+		return error;
+	flow->pieces += !!piece;
+	flow->ended = last;
+	return 0;
+}
+
+static int say(struct nc_exchange *exchange, unsigned lane, uint64_t tag, enum nc_wire_kind kind,
+	       uint32_t count)
+{
+	struct nc_wire_request record = {.tag = tag, .kind = kind, .count = count};
+
+	return nc_queue_push(&exchange->lane[lane].queues.requests, &record, sizeof(record), NULL,
+			     0);
+}
+
+int nc_exchange_cancel(struct nc_exchange *exchange, unsigned lane, uint64_t tag)
+{
+	return full(exchange, say(exchange, lane, tag, NC_WIRE_CANCEL, 0));
+}
+
+/* A full queue is no error: it is tried again when the lane is next woken. */
+static int tell_credit(struct nc_exchange *exchange, unsigned number, struct nc_flow *flow)
+{
+	int error = say(exchange, number, flow->tag, NC_WIRE_SENT, flow->credit);
+
+	if (!error)
+		flow->credit = 0;
+	else
+		exchange->lane[number].owing = true;
+	return error == -EAGAIN ? 0 : error;
+}
+
+int nc_exchange_sent(struct nc_exchange *exchange, unsigned lane, uint64_t tag)
+{
+	struct nc_flow *flow = nc_flows_sent(&exchange->lane[lane].flows, tag);
+
+	return flow ? tell_credit(exchange, lane, flow) : 0;
+}
+
+static void tell_owed(struct nc_exchange *exchange, unsigned number)
+{
+	struct nc_exchange_lane *lane = &exchange->lane[number];
+
+	lane->owing = false;
+	for (unsigned i = 0; i < lane->flows.count && !lane->owing; i++)
+		if (lane->flows.all[i].credit)
+			(void)tell_credit(exchange, number, &lane->flows.all[i]);
+}
+
+void nc_exchange_wake(struct nc_exchange *exchange, unsigned lane)
+{
+	if (exchange->lane[lane].owing)
+		tell_owed(exchange, lane);
+	if (nc_queue_must_ring(&exchange->lane[lane].queues.requests))
+		nc_doorbell_ring(exchange->ring);
+}

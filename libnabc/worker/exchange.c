@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * exchange.c - starts a worker and talks to it through shared queues.
+ *
+ * What the worker wrote is copied out of the queue, checked, and only then
+ * looked at; the unit it names must be its own and is held before the caller
+ * hears of it, so nothing that the worker does later can make a send fail.
+ * A lane belongs to one thread; start and end to one at a time.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/id.h"
+#include "membership/attach.h"
+#include "os/peer.h"
+#include "worker/exchange.h"
+
+#define RECORD_MAX                                                                                 \
+	(sizeof(struct nc_wire_response) + NC_WIRE_RANGES_MAX * sizeof(struct NC_range) +          \
+	 NC_WIRE_BLOCK_MAX)
+
+static_assert(NC_WIRE_BLOCK_MAX == NC_BLOCK_MAX, "the header promises it");
+static_assert(NC_WIRE_RANGES_MAX == NC_RESPONSE_RANGES_MAX, "the header promises it");
+static_assert(NC_WIRE_LANES_MAX == NC_LANES_MAX, "the header promises it");
+
+static int open_doorbell(struct nc_exchange_lane *lane)
+{
+	lane->doorbell = nc_doorbell_open();
+	return lane->doorbell < 0 ? lane->doorbell : 0;
+}
+
+/* Of which this end alone does not block. */
+static int open_pipe(struct nc_exchange *exchange, struct nc_exchange_lane *lane)
+{
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -errno;
+	lane->doorbell = ends[0];
+	lane->writer = ends[1];
+	if (fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0)
+		return -errno;
+	lane->inflow = nc_inflow_open(ends[0], exchange->cache->max_unit);
+	return lane->inflow ? 0 : -ENOMEM;
+}
+
+static int open_lanes(struct nc_exchange *exchange, bool posix, int *extra)
+{
+	size_t footprint = nc_lanes_footprint(exchange->lanes, NC_LANE_QUEUE);
+	int error = nc_segment_create(&exchange->queues,
+				      (footprint + NC_PAGE - 1) / NC_PAGE * NC_PAGE, false, true);
+
+	if (error)
+		return error;
+	extra[0] = exchange->queues.fd;
+	error = nc_doorbell_open_pipe(&exchange->watch, &exchange->ring);
+	if (error)
+		return error;
+	extra[1] = exchange->watch;
+	for (unsigned i = 0; i < exchange->lanes; i++) {
+		struct nc_exchange_lane *lane = &exchange->lane[i];
+
+		nc_lane_init(&lane->queues, exchange->queues.base, i, NC_LANE_QUEUE);
+		nc_queue_tell(&lane->queues.requests, NC_LANE_BEGUN);
+		lane->record = malloc(RECORD_MAX);
+		if (!lane->record)
+			return -ENOMEM;
+		error = posix ? open_pipe(exchange, lane) : open_doorbell(lane);
+		if (error)
+			return error;
+		extra[2 + i] = posix ? lane->writer : lane->doorbell;
+	}
+	return 0;
+}
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+static int start(struct nc_exchange *exchange, int socket,
+		 const struct NC_exchange_options *options)
+{
+	struct nc_process *process = &exchange->process;
+	int error = nc_process_start(process, socket, options->argv, options->environment);
+
+	return error ? error
+		     : nc_attach_expect(exchange->attach, exchange->guest, process->pid,
+					process->pidfd, true);
+}
+
+int nc_exchange_adopt(struct nc_exchange *exchange, pid_t pid, int pidfd)
+{
+	int error;
+
+	if (exchange->process.pidfd >= 0)
+		return -EALREADY;
+	if (pid <= 0 || pidfd < 0)
+		return -EINVAL;
+	error = nc_attach_expect(exchange->attach, exchange->guest, pid, pidfd, false);
+	if (!error)
+		nc_process_adopt(&exchange->process, pid, pidfd);
+	return error;
+}
+
+/* The caller's way of starting: what it did wrong is told as its error. */
+static int ask_starter(struct nc_exchange *exchange, int socket,
+		       const struct NC_exchange_options *options)
+{
+	char **environment = nc_process_environment(options->environment);
+	pid_t pid = 0;
+	int pidfd = -1, error = 0;
+
+	if (!environment)
+		return -ENOMEM;
+	errno = 0;
+	if (options->start(options->context, socket, environment, &pid, &pidfd) < 0)
+		error = errno ? -errno : -EIO;
+	free(environment);
+	if (error || pid == 0)
+		return error;
+	error = nc_exchange_adopt(exchange, pid, pidfd);
+	/* It is there already. */
+	if (error && pidfd >= 0)
+		nc_process_adopt(&exchange->process, pid, pidfd);
+	return error;
+}
+
+int nc_exchange_open(struct nc_attach *attach, const struct NC_exchange_options *options,
+		     struct nc_exchange **result)
+{
+	int pair[2] = {-1, -1}, extra[NC_PEER_FDS_MAX];
+	struct nc_cache *cache = attach->cache;
+	struct nc_exchange *exchange;
+	bool posix;
+	int error;
+
+	if (!cache->owner)
+		return -EPERM;
+	if (!options || options->lanes == 0 || options->lanes > NC_LANES_MAX ||
+	    (options->flags & ~NC_EXCHANGE_POSIX) ||
+	    (!options->start && (!options->argv || !options->argv[0])))
+		return -EINVAL;
+	posix = options->flags & NC_EXCHANGE_POSIX;
+	exchange = calloc(1, sizeof(*exchange) + options->lanes * sizeof(exchange->lane[0]));
+	if (!exchange)
+		return -ENOMEM;
+	exchange->attach = attach;
+	exchange->cache = cache;
+	exchange->lanes = options->lanes;
+	exchange->process = (struct nc_process){.pid = -1, .pidfd = -1};
+	exchange->watch = exchange->ring = -1;
+	exchange->queues.fd = -1;
+	for (unsigned i = 0; i < exchange->lanes; i++)
+		exchange->lane[i].doorbell = exchange->lane[i].writer = -1;
+	error = open_lanes(exchange, posix, extra);
+	if (!error)
+		error = nc_peer_pair(pair);
+	if (!error) {
+		struct nc_attach_offer offer = {.memory = options->memory ? options->memory
+									  : cache->member_size,
+						.lanes = exchange->lanes,
+						.queue_size = NC_LANE_QUEUE,
+						.extra = extra,
+						.flags = posix ? NC_WIRE_POSIX : 0};
+
+		error = nc_attach_offer(attach, pair[0], &offer, &exchange->guest);
+		if (error) {
+			close(pair[0]);
+			exchange->guest = NULL;
+		} else {
+			exchange->foreign = nc_guest_foreign(exchange->guest);
+		}
+	}
+	/* The worker's alone, so that its end is seen. */
+	for (unsigned i = 0; i < exchange->lanes; i++)
+		close_fd(&exchange->lane[i].writer);
+	if (!error)
+		error = options->start ? ask_starter(exchange, pair[1], options)
+				       : start(exchange, pair[1], options);
+	if (pair[1] >= 0)
+		close(pair[1]);
+	if (error) {
+		nc_exchange_end(exchange);
+		return error;
+	}
+	*result = exchange;
+	return 0;
+}
+
+void nc_exchange_end(struct nc_exchange *exchange)
+{
+	/* An idle worker sees the end of its doorbell; a busy one is not waited for. */
+	close_fd(&exchange->ring);
+	nc_process_end(&exchange->process);
+	if (exchange->guest)
+		nc_attach_dismiss(exchange->attach, exchange->guest);
+	close_fd(&exchange->watch);
+	for (unsigned i = 0; i < exchange->lanes; i++) {
+		struct nc_exchange_lane *lane = &exchange->lane[i];
+
+		/* Its own descriptor goes with an inflow. */
+		if (lane->inflow)
+			nc_inflow_close(lane->inflow);
+		else
+			close_fd(&lane->doorbell);
+		close_fd(&lane->writer);
+		free(lane->record);
+		nc_flows_fini(&exchange->lane[i].flows);
+	}
+	nc_segment_close(&exchange->queues);
+	free(exchange);
+}
+
+/* In its own segment, or sealed by it. */
+static bool is_workers(struct nc_exchange *exchange, size_t id)
+{
+	bool made;
+
+	if (nc_id_member(id) == exchange->foreign->number)
+		return true;
+	(void)nc_grants_known(&exchange->cache->grants, id, nc_guest_borrower(exchange->guest),
+			      &made);
+	return made;
+}
+
+/* Holds the unit if it is the worker's and the range is inside. */
+static bool hold_range(struct nc_exchange *exchange, const struct NC_range *range)
+{
+	struct nc_view view;
+
+	if (!is_workers(exchange, range->id) ||
+	    nc_cache_hold(exchange->cache, range->id, false, &view))
+		return false;
+	nc_unit_claim(view.unit);
+	if (range->offset <= view.unit->layout.size &&
+	    range->length <= view.unit->layout.size - range->offset)
+		return true;
+	/* Whoever names a unit so has no use for it. */
+	(void)nc_cache_destroy(exchange->cache, range->id);
+	(void)nc_cache_release(exchange->cache, range->id);
+	return false;
+}
+
+/* Nobody will send those from the first on: what was given once goes back to the worker. */
+static void give_back(struct nc_exchange *exchange, const struct nc_wire_response *wire,
+		      const struct NC_range *ranges, unsigned first)
+{
+	for (unsigned i = first; i < wire->ranges; i++)
+		if (!nc_wire_keeps(wire->flags, i) && is_workers(exchange, ranges[i].id))
+			(void)nc_cache_destroy(exchange->cache, ranges[i].id);
+}
+
+/* Holds each range once, all of them or none. */
+static bool accept_ranges(struct nc_exchange *exchange, const struct nc_wire_response *wire,
+			  const struct NC_range *ranges)
+{
+	unsigned held = 0;
+	bool good;
+
+	while (held < wire->ranges && hold_range(exchange, &ranges[held]))
+		held++;
+	good = held == wire->ranges;
+	/*
+	 * Once sent they are the worker's again: the holds are all that keeps
+	 * them.  Only now, since a list may name a unit more than once.
+	 */
+	for (unsigned i = 0; i < held; i++) {
+		if (!nc_wire_keeps(wire->flags, i))
+			(void)nc_cache_destroy(exchange->cache, ranges[i].id);
+		if (!good)
+			(void)nc_cache_release(exchange->cache, ranges[i].id);
+	}
+	if (!good)
+		give_back(exchange, wire, ranges, held + 1);
+	return good;
+}
+
+/* 1: it is the caller's; 0: nobody wants it; -errno. */
+static int judge(struct nc_exchange *exchange, unsigned number, const struct nc_wire_response *wire,
+		 struct NC_response *response)
+{
+	struct nc_exchange_lane *lane = &exchange->lane[number];
+	const struct NC_range *ranges = nc_wire_ranges(lane->record);
+	uint32_t piece = wire->flags & NC_RESPONSE_PIECE;
+
+	/* The usual answer in one record needs no look at the flows if there are none. */
+	if (lane->flows.count || wire->flags & ~NC_RESPONSE_KEEP) {
+		int verdict = nc_flows_judge(&lane->flows, wire);
+
+		if (verdict == NC_FLOW_DROP)
+			give_back(exchange, wire, ranges, 0);
+		if (verdict != NC_FLOW_PASS)
+			return verdict;
+	}
+	if (accept_ranges(exchange, wire, ranges)) {
+		*response = (struct NC_response){
+			.status = wire->status,
+			.flags = wire->flags,
+			.headers = nc_wire_headers(lane->record, wire),
+			.headers_length = wire->headers_length,
+			.ranges = ranges,
+			.range_count = wire->ranges,
+		};
+		if (wire->ranges == 1)
+			response->body = ranges[0];
+		return 1;
+	}
+	*response = (struct NC_response){.status = piece ? 0 : 502,
+					 .flags = piece ? piece | NC_RESPONSE_ABORTED : 0};
+	/* For the caller this is the end, so the worker shall end as well. */
+	if (wire->flags & NC_RESPONSE_MORE) {
+		nc_flows_break(&lane->flows, wire->tag);
+		(void)nc_exchange_cancel(exchange, number, wire->tag);
+		nc_exchange_wake(exchange, number);
+	}
+	return 1;
+}
+
+/* The same of an answer that came as bytes. */
+static int take_bytes(struct nc_exchange_lane *lane, uint64_t *tag, struct NC_response *response)
+{
+	struct nc_wire_response wire;
+	const char *record;
+	size_t length;
+	char *data;
+	int result;
+
+	while ((result = nc_inflow_take(lane->inflow, &record, &wire, &data, &length)) == 1) {
+		result = nc_flows_judge(&lane->flows, &wire);
+		if (result == NC_FLOW_PASS)
+			break;
+		free(data);
+		if (result < 0)
+			return result;
+	}
+	if (result <= 0)
+		return result;
+	*tag = wire.tag;
+	*response = (struct NC_response){
+		.status = wire.status,
+		.flags = wire.flags & ~NC_WIRE_KEPT,
+		.headers = nc_wire_headers(record, &wire),
+		.headers_length = wire.headers_length,
+		.data = data,
+		.data_length = length,
+	};
+	return 1;
+}
+
+int nc_exchange_take(struct nc_exchange *exchange, unsigned number, uint64_t *tag,
+		     struct NC_response *response)
+{
+	struct nc_exchange_lane *lane = &exchange->lane[number];
+	struct nc_wire_response wire;
+	int result;
+
+	if (lane->inflow)
+		return take_bytes(lane, tag, response);
+	do {
+		int64_t length = nc_queue_pop(&lane->queues.responses, lane->record, RECORD_MAX);
+
+		if (length <= 0)
+			return (int)length;
+		if (nc_wire_check_response(lane->record, (size_t)length, &wire))
+			return -EPROTO;
+		if (nc_queue_must_ring_room(&lane->queues.responses))
+			nc_doorbell_ring(exchange->ring);
+		*tag = wire.tag;
+		result = judge(exchange, number, &wire, response);
+	} while (result == 0);
+	return result;
+}
+
+int nc_exchange_sleep(struct nc_exchange *exchange, unsigned number, unsigned responses)
+{
+	struct nc_exchange_lane *lane = &exchange->lane[number];
+
+	return lane->inflow ? nc_inflow_ready(lane->inflow)
+			    : nc_queue_arm(&lane->queues.responses, responses);
+}

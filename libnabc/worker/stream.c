@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * stream.c - a stdio stream over a handle; see stream.h.
+ *
+ * The C library buffers; what reaches these functions goes through the calls
+ * of handle.c, which check the handle each time: a stream that outlives the
+ * filling of its unit fails and harms nothing.  A stream belongs to the
+ * handle's thread, and owns its position alone.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "membership/handle.h"
+#include "worker/stream.h"
+
+struct stream {
+	NC_handle *handle;
+	size_t at;   /* byte of the unit where the next read or write begins */
+	bool append; /* writes go behind what is filled, wherever that is */
+};
+
+static ssize_t stream_read(void *cookie, char *to, size_t length)
+{
+	struct stream *stream = cookie;
+	ssize_t got = nc_handle_copy(stream->handle, stream->at, to, length);
+
+	if (got < 0) {
+		errno = (int)-got;
+		return -1;
+	}
+	stream->at += (size_t)got;
+	return got;
+}
+
+/* What is less than length is an error, and 0 bytes instead of -1: fopencookie(3). */
+static ssize_t stream_write(void *cookie, const char *from, size_t length)
+{
+	struct stream *stream = cookie;
+	size_t size, filled, room;
+	ssize_t done;
+	int error = nc_handle_extent(stream->handle, &size, &filled);
+
+	if (error) {
+		errno = -error;
+		return 0;
+	}
+	if (stream->append)
+		stream->at = filled;
+	room = size - stream->at;
+	done = nc_handle_write(stream->handle, stream->at, from, length < room ? length : room);
+	if (done < 0) {
+		errno = (int)-done;
+		return 0;
+	}
+	stream->at += (size_t)done;
+	if ((size_t)done < length)
+		errno = ENOSPC;
+	return done;
+}
+
+static int stream_seek(void *cookie, off64_t *offset, int whence)
+{
+	struct stream *stream = cookie;
+	size_t size, filled;
+	off64_t target;
+	int error = nc_handle_extent(stream->handle, &size, &filled);
+
+	if (error) {
+		errno = -error;
+		return -1;
+	}
+	target = whence == SEEK_CUR   ? (off64_t)stream->at
+		 : whence == SEEK_END ? (off64_t)filled
+				      : 0;
+	if (__builtin_add_overflow(target, *offset, &target) || target < 0 ||
+	    target > (off64_t)size) {
+		errno = EINVAL;
+		return -1;
+	}
+	stream->at = (size_t)target;
+	*offset = target;
+	return 0;
+}
+
+static int stream_close(void *cookie)
+{
+	free(cookie);
+	return 0;
+}
+
+/* What the C library is to be told of a mode, or NULL. */
+static const char *plain_mode(const char *mode)
+{
+	bool both = false;
+
+	for (const char *at = mode + 1; *mode && *at; at++) {
+		/* Each of the three once at most, in any order. */
+		if (!strchr("+be", *at) || strchr(at + 1, *at))
+			return NULL;
+		both |= *at == '+';
+	}
+	switch (*mode) {
+	case 'r':
+		return both ? "r+" : "r";
+	case 'w':
+		return both ? "w+" : "w";
+	case 'a':
+		return both ? "a+" : "a";
+	default:
+		return NULL;
+	}
+}
+
+FILE *nc_stream_open(NC_handle *handle, const char *mode, int *error)
+{
+	static const cookie_io_functions_t calls = {
+		.read = stream_read,
+		.write = stream_write,
+		.seek = stream_seek,
+		.close = stream_close,
+	};
+	size_t size, filled;
+	struct stream *stream;
+	FILE *file;
+
+	*error = nc_handle_extent(handle, &size, &filled);
+	if (*error)
+		return NULL;
+	mode = mode ? plain_mode(mode) : NULL;
+	*error = mode ? -ENOMEM : -EINVAL;
+	stream = mode ? malloc(sizeof(*stream)) : NULL;
+	if (!stream)
+		return NULL;
+	*stream = (struct stream){.handle = handle, .append = *mode == 'a'};
+	if (stream->append && mode[1] != '+')
+		stream->at = filled;
+	file = fopencookie(stream, mode, calls);
+	if (!file) {
+		*error = -errno;
+		free(stream);
+	}
+	return file;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ctl-counter.c - see ctl-counter.h.
+ */
+#include <string.h>
+
+#include <glib.h>
+
+#include "ctl-counter.h"
+
+#define AT(field) #field, offsetof(struct NC_cache_stat, field)
+
+/* Every field but the texts, in the order of the header. */
+const struct ctl_counter ctl_counters[] = {
+	{AT(size), .count = 1, .gauge = true},
+	{AT(used), .count = 1, .gauge = true},
+	{AT(units), .count = 1, .gauge = true},
+	{AT(members), .count = 1, .gauge = true},
+	{AT(inserts), .count = 1, .main = true},
+	{AT(destroys), .count = 1, .main = true},
+	{AT(evictions), .count = 1, .main = true},
+	{AT(segments_closed), .count = 1},
+	{AT(failures), .count = 1, .main = true},
+	{AT(sends), .count = CTL_METHODS},
+	{AT(bytes), .count = CTL_METHODS},
+	{AT(zerocopy_copied), .count = 1},
+	{AT(stale), .count = 1},
+	{AT(denied), .count = 1},
+	{AT(sends_partial), .count = 1},
+	{AT(sends_full), .count = 1},
+	{AT(sends_failed), .count = 1},
+	{AT(splice_sigpipe), .count = 1},
+	{AT(splice_dontwait), .count = 1},
+	{AT(splice_refused), .count = 1},
+	{AT(splice_learnt), .count = 1},
+	{AT(zerocopy_memory), .count = 1},
+	{AT(zerocopy_refused), .count = 1},
+	{AT(zerocopy_full), .count = 1},
+	{AT(zerocopy_learnt), .count = 1},
+	{AT(zerocopy_kept), .count = 1},
+	{AT(hits), .count = 1, .main = true},
+	{AT(pinned), .count = 1, .gauge = true},
+	{AT(expired), .count = 1},
+	{AT(cleaned), .count = 1},
+	{AT(copied_units), .count = 1},
+	{AT(copied_bytes), .count = 1},
+	{AT(scrubbed), .count = 1},
+	{AT(corrupt), .count = 1},
+	{AT(failures_table), .count = 1},
+	{AT(failures_system), .count = 1},
+	{AT(copies_avoided), .count = 1},
+	{AT(kernel_refused), .count = 1},
+	{AT(kernel_memory), .count = 1},
+	{AT(kernel_copies), .count = 1},
+	{AT(kernel_copied_bytes), .count = 1},
+};
+const size_t ctl_counter_count = G_N_ELEMENTS(ctl_counters);
+
+const char *const ctl_methods[CTL_METHODS] = {
+	[NC_METHOD_COPY] = "copy",
+	[NC_METHOD_SPLICE] = "splice",
+	[NC_METHOD_ZEROCOPY] = "zerocopy",
+	[NC_METHOD_KERNEL] = "kernel",
+};
+
+uint64_t ctl_counter_value(const struct ctl_counter *counter, const struct NC_cache_stat *stat,
+			   unsigned at)
+{
+	uint64_t value;
+
+	memcpy(&value, (const char *)stat + counter->offset + at * sizeof(value), sizeof(value));
+	return value;
+}
+
+double ctl_rate(uint64_t before, uint64_t after, double seconds)
+{
+	return after > before && seconds > 0 ? (double)(after - before) / seconds : 0;
+}

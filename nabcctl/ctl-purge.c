@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ctl-purge.c - the command purge: the owner of a cache is to forget what it
+ * keeps under names; see ctl.h.
+ */
+#include <errno.h>
+#include <stdio.h>
+
+#include "ctl.h"
+#include "json.h"
+
+static int failed(const struct ctl *ctl, const char *name, int error)
+{
+	switch (error) {
+	case EINVAL:
+		return ctl_complain("\"%s\": neither a URL (http://HOST/PATH or /PATH) nor a tag "
+				    "(without blanks and commas)",
+				    name);
+	case EOPNOTSUPP:
+		return ctl_complain("%s: the owner of the cache keeps nothing under names",
+				    ctl->path);
+	}
+	return ctl_cache_failed(ctl, "purging", error);
+}
+
+int ctl_purge(struct ctl *ctl, int argc, char **argv)
+{
+	int status = ctl_options(ctl, NULL, &argc, &argv);
+	struct json json = {.to = stdout};
+	uint64_t purged = 0;
+
+	if (!status && argc < 2)
+		status = ctl_misused(ctl, "purge takes one URL or tag or more");
+	if (!status)
+		status = ctl_attach(ctl, CTL_OPERATOR);
+	if (status)
+		return status;
+	/* One that fails does not spare the others. */
+	for (int i = 1; i < argc; i++) {
+		int count = NC_purge(ctl->cache, argv[i]);
+
+		if (count < 0)
+			status = failed(ctl, argv[i], errno);
+		else
+			purged += (uint64_t)count;
+	}
+	if (ctl->json) {
+		json_open(&json, NULL, '{');
+		json_number(&json, "purged", purged);
+		json_close(&json, '}');
+	} else {
+		printf("%" G_GUINT64_FORMAT "\n", purged);
+	}
+	return ctl_flush() ? CTL_FAILURE : status;
+}

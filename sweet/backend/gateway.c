@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * gateway.c - see gateway.h.  All on the main thread, but for the letting go
+ * of a configuration, which any thread may do.
+ */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <glib.h>
+
+#include "backend/gateway.h"
+#include "backend/gw-call.h"
+#include "backend/gw-cgi.h"
+#include "backend/gw-fastcgi.h"
+#include "backend/gw-worker.h"
+#include "spawn/gw-child.h"
+
+static const struct gw_protocol *const protocols[] = {
+	[POOL_WORKER] = &gw_worker,
+	[POOL_CGI] = &gw_cgi,
+	[POOL_FASTCGI] = &gw_fastcgi,
+};
+
+/* --- the life of a pool ------------------------------------------------------------ */
+
+static void pool_free(struct gateway_pool *pool)
+{
+	pool_config_unref(pool->settings);
+	g_free(pool->queues);
+	g_free(pool->pages);
+	g_free(pool->ahead);
+	g_free(pool);
+}
+
+/* No transaction can have a call for it any more. */
+static void over(struct loop_task *task)
+{
+	struct gateway_pool *pool =
+		(struct gateway_pool *)((char *)task - offsetof(struct gateway_pool, over));
+
+	log_notice("pool %s: ending", pool->settings->name);
+	pool->protocol->end(pool);
+}
+
+void gateway_pool_ended(struct gateway_pool *pool)
+{
+	g_ptr_array_remove_fast(pool->gateway->pools, pool);
+	pool->protocol->close(pool);
+	pool_free(pool);
+}
+
+/* One use less; returns those that are left, 0 when the pool is gone. */
+static unsigned drop_use(struct gateway_pool *pool)
+{
+	unsigned left = atomic_fetch_sub_explicit(&pool->users, 1, memory_order_acq_rel) - 1;
+
+	if (left == 0)
+		pool_free(pool);
+	return left;
+}
+
+/* On any thread. */
+static void let_go(struct pool_config *settings)
+{
+	struct gateway_pool *pool = settings->running;
+	struct gateway *gateway = pool->gateway;
+
+	settings->running = NULL;
+	settings->let_go = NULL;
+	/* The gateway's own use is left: nobody takes the pool up again. */
+	if (drop_use(pool) == 1 && gateway)
+		loop_post(gateway->main->loop, &pool->over);
+}
+
+static struct gateway_pool *open_pool(struct gateway *gateway, struct pool_config *settings,
+				      char **why)
+{
+	struct gateway_pool *pool;
+	unsigned threads = gateway->site->threads;
+	int error;
+
+	if (settings->protocol >= G_N_ELEMENTS(protocols) || !protocols[settings->protocol]) {
+		*why = g_strdup_printf("pool \"%s\": this server does not speak %s", settings->name,
+				       pool_protocols[settings->protocol]);
+		return NULL;
+	}
+	pool = g_new0(struct gateway_pool, 1);
+	pool->gateway = gateway;
+	pool->settings = pool_config_ref(settings);
+	pool->protocol = protocols[settings->protocol];
+	pool->over.run = over;
+	atomic_init(&pool->users, 1);
+	pool->fresh = gateway->started;
+	pool->queues = g_new0(struct gw_queue, threads);
+	for (unsigned i = 0; i < threads; i++) {
+		pool->queues[i].last = &pool->queues[i].first;
+		pool->queues[i].room.task.run = gw_room_task;
+		pool->queues[i].pool = pool;
+		pool->queues[i].server = gateway->site->servers[i];
+	}
+	error = pool->protocol->open(pool);
+	if (!error)
+		return pool;
+	*why = g_strdup_printf("pool \"%s\": cannot start: %s", settings->name, strerror(-error));
+	pool->protocol->close(pool);
+	pool_free(pool);
+	return NULL;
+}
+
+/* One that runs with the same settings, or NULL. */
+static struct gateway_pool *find(struct gateway *gateway, const struct pool_config *settings)
+{
+	for (unsigned i = 0; i < gateway->pools->len; i++) {
+		struct gateway_pool *pool = gateway->pools->pdata[i];
+
+		/* One that no configuration has is about to end. */
+		if (atomic_load_explicit(&pool->users, memory_order_acquire) > 1 &&
+		    pool_config_same(pool->settings, settings))
+			return pool;
+	}
+	return NULL;
+}
+
+int gateway_use(struct gateway *gateway, struct config *config, char **why)
+{
+	for (unsigned i = 0; i < config->pool_count; i++) {
+		struct pool_config *settings = config->pools[i];
+		struct gateway_pool *pool = find(gateway, settings);
+
+		if (!pool) {
+			pool = open_pool(gateway, settings, why);
+			/* Those before it end with the configuration. */
+			if (!pool)
+				return -EINVAL;
+			g_ptr_array_add(gateway->pools, pool);
+		}
+		atomic_fetch_add_explicit(&pool->users, 1, memory_order_relaxed);
+		settings->running = pool;
+		settings->let_go = let_go;
+	}
+	gateway->started = true;
+	return 0;
+}
+
+void gateway_renew(const struct config *config)
+{
+	for (unsigned i = 0; i < config->pool_count; i++) {
+		struct gateway_pool *pool = config->pools[i]->running;
+
+		if (pool->protocol->renew && !pool->fresh)
+			pool->protocol->renew(pool);
+		pool->fresh = false;
+	}
+}
+
+void gateway_thread_ended(struct gateway *gateway, struct server *server)
+{
+	for (unsigned i = 0; i < gateway->pools->len; i++) {
+		struct gateway_pool *pool = gateway->pools->pdata[i];
+
+		if (pool->protocol->thread_ended)
+			pool->protocol->thread_ended(pool, server);
+	}
+}
+
+struct gateway *gateway_open(struct site *site)
+{
+	struct gateway *gateway = g_new0(struct gateway, 1);
+
+	gateway->site = site;
+	gateway->main = site->servers[0];
+	gateway->pools = g_ptr_array_new();
+	gateway->pid = (int)getpid();
+	for (unsigned i = 0; i < site->threads; i++)
+		site->servers[i]->gateway_block = g_malloc(NC_BLOCK_MAX);
+	return gateway;
+}
+
+void gateway_close(struct gateway *gateway)
+{
+	if (!gateway)
+		return;
+	gateway->closing = true;
+	while (gateway->pools->len) {
+		struct gateway_pool *pool =
+			g_ptr_array_remove_index_fast(gateway->pools, gateway->pools->len - 1);
+
+		for (unsigned i = 0; i < gateway->site->threads; i++)
+			gw_queue_abandon(&pool->queues[i]);
+		pool->protocol->close(pool);
+		/* Configurations may still name it. */
+		pool->gateway = NULL;
+		drop_use(pool);
+	}
+	gw_children_free(&gateway->leaving);
+	for (unsigned i = 0; i < gateway->site->threads; i++)
+		g_clear_pointer(&gateway->site->servers[i]->gateway_block, g_free);
+	g_ptr_array_free(gateway->pools, TRUE);
+	g_free(gateway);
+}

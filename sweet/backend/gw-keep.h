@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * gw-keep.h - what becomes of a gateway's answer in the response cache: it is
+ * kept, or it purges what was.
+ *
+ * A transaction whose answer others may have, or wait for, has a struct
+ * gw_keep from gw-cache.c.  The protocols tell of head and body here; for all
+ * other transactions these calls do next to nothing.  One thread.
+ */
+#ifndef SWEET_GW_KEEP_H
+#define SWEET_GW_KEEP_H
+
+#include "core/transaction.h"
+#include "respcache/respcache.h"
+
+/* The flight is the transaction's to end now. */
+void gw_keep_flight(struct transaction *transaction, struct respcache_flight *flight);
+
+/* The request changes what is at its URL, if the program says that it did. */
+void gw_keep_change(struct transaction *transaction, const struct request *request);
+
+/*
+ * The head as the program wrote it, with the fields that are this server's;
+ * after gw_answer(), while head has what is sent.  NULL: what it wrote makes
+ * no head.
+ */
+void gw_keep_head(struct transaction *transaction, const struct cgihead *head);
+
+/* The same of a worker's lines. */
+void gw_keep_lines(struct transaction *transaction, int status, struct slice lines);
+
+/* All of the body, held by the caller; stay: a bit of each range whose unit is to be had again. */
+void gw_keep_body(struct transaction *transaction, const struct NC_range *ranges, unsigned count,
+		  uint64_t stay);
+
+/* Or it comes in parts of units, which the caller holds, or as bytes, and ends. */
+void gw_keep_part(struct transaction *transaction, const struct NC_range *ranges, unsigned count);
+void gw_keep_bytes(struct transaction *transaction, struct slice bytes);
+void gw_keep_end(struct transaction *transaction);
+
+/* There is no such answer, or no more of it.  May be called again and again. */
+void gw_keep_drop(struct transaction *transaction, enum respcache_failure failure);
+
+#endif

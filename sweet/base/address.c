@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * address.c - see address.h.
+ */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/un.h>
+
+#include "base/address.h"
+
+#define MODE ",mode="
+#define MODE_DEFAULT 0666 /* anybody may connect, as to a port */
+
+static struct sockaddr_in *as_in(struct listen_address *address)
+{
+	return (struct sockaddr_in *)(void *)&address->address;
+}
+
+static struct sockaddr_in6 *as_in6(struct listen_address *address)
+{
+	return (struct sockaddr_in6 *)(void *)&address->address;
+}
+
+static const struct sockaddr_un *as_un(const struct listen_address *address)
+{
+	return (const struct sockaddr_un *)(const void *)&address->address;
+}
+
+/* Bytes of the name of a Unix socket, without the zero that may end it. */
+static size_t un_length(const struct listen_address *address)
+{
+	size_t most = address->length > offsetof(struct sockaddr_un, sun_path)
+			      ? address->length - offsetof(struct sockaddr_un, sun_path)
+			      : 0;
+	const char *name = as_un(address)->sun_path;
+
+	/* The zero in front is a part of a name without a file. */
+	return most && name[0] == '\0' ? most : strnlen(name, most);
+}
+
+static bool parse_port(const char *text, uint16_t *port)
+{
+	unsigned long value;
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	value = strtoul(text, &end, 10);
+	*port = (uint16_t)value;
+	return *end == '\0' && value <= 65535;
+}
+
+static bool parse_mode(const char *text, mode_t *mode)
+{
+	unsigned long value;
+	char *end;
+
+	if (*text < '0' || *text > '7')
+		return false;
+	value = strtoul(text, &end, 8);
+	*mode = (mode_t)value;
+	return *end == '\0' && value <= 0777;
+}
+
+static bool parse_unix(const char *text, struct listen_address *address)
+{
+	struct sockaddr_un *un = (struct sockaddr_un *)(void *)&address->address;
+	const char *mode = NULL, *at = text;
+	size_t length = strlen(text);
+
+	/* The last one: a path may have commas. */
+	while ((at = strstr(at, MODE)))
+		mode = at++;
+	address->mode = MODE_DEFAULT;
+	if (mode) {
+		length = (size_t)(mode - text);
+		if (!parse_mode(mode + strlen(MODE), &address->mode))
+			return false;
+	}
+	if (length == 0 || length >= sizeof(un->sun_path) || (length == 1 && *text == '@'))
+		return false;
+	un->sun_family = AF_UNIX;
+	memcpy(un->sun_path, text, length);
+	address->length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
+	if (*text == '@')
+		un->sun_path[0] = '\0';
+	else
+		address->length++;
+	return true;
+}
+
+static bool parse_ip(const char *text, struct listen_address *address)
+{
+	const char *colon = strrchr(text, ':');
+	char host[INET6_ADDRSTRLEN + 2]; /* with its brackets */
+	uint16_t port;
+	size_t length;
+
+	if (!parse_port(colon ? colon + 1 : text, &port))
+		return false;
+	length = colon ? (size_t)(colon - text) : 0;
+	if (length >= sizeof(host))
+		return false;
+	memcpy(host, text, length);
+	host[length] = '\0';
+	if (length > 1 && host[0] == '[' && host[length - 1] == ']') {
+		struct sockaddr_in6 *in6 = as_in6(address);
+
+		host[length - 1] = '\0';
+		in6->sin6_family = AF_INET6;
+		in6->sin6_port = htons(port);
+		address->length = sizeof(*in6);
+		return inet_pton(AF_INET6, host + 1, &in6->sin6_addr) == 1;
+	} else {
+		struct sockaddr_in *in = as_in(address);
+
+		in->sin_family = AF_INET;
+		in->sin_port = htons(port);
+		address->length = sizeof(*in);
+		if (length == 0)
+			in->sin_addr.s_addr = htonl(colon ? INADDR_ANY : INADDR_LOOPBACK);
+		return length == 0 || strcmp(host, "*") == 0 ||
+		       inet_pton(AF_INET, host, &in->sin_addr) == 1;
+	}
+}
+
+bool address_parse(const char *text, struct listen_address *address)
+{
+	size_t unix_length = strlen(ADDRESS_UNIX);
+	bool good;
+
+	memset(address, 0, sizeof(*address));
+	good = strncmp(text, ADDRESS_UNIX, unix_length) == 0
+		       ? parse_unix(text + unix_length, address)
+		       : parse_ip(text, address);
+	if (good)
+		address_write(address);
+	return good;
+}
+
+void address_write(struct listen_address *address)
+{
+	char host[INET6_ADDRSTRLEN];
+
+	if (address->address.ss_family == AF_UNIX) {
+		const char *name = as_un(address)->sun_path;
+		int length = (int)un_length(address);
+
+		snprintf(address->text, sizeof(address->text), ADDRESS_UNIX "%s%.*s",
+			 length && !name[0] ? "@" : "", length && !name[0] ? length - 1 : length,
+			 length && !name[0] ? name + 1 : name);
+	} else if (address->address.ss_family == AF_INET6) {
+		inet_ntop(AF_INET6, &as_in6(address)->sin6_addr, host, sizeof(host));
+		snprintf(address->text, sizeof(address->text), "[%s]:%u", host,
+			 ntohs(as_in6(address)->sin6_port));
+	} else {
+		inet_ntop(AF_INET, &as_in(address)->sin_addr, host, sizeof(host));
+		snprintf(address->text, sizeof(address->text), "%s:%u", host,
+			 ntohs(as_in(address)->sin_port));
+	}
+}
+
+bool address_equal(const struct listen_address *one, const struct listen_address *other)
+{
+	if (one->address.ss_family != other->address.ss_family)
+		return false;
+	if (one->address.ss_family == AF_UNIX) {
+		size_t length = un_length(one);
+
+		return length == un_length(other) &&
+		       memcmp(as_un(one)->sun_path, as_un(other)->sun_path, length) == 0;
+	}
+	/* The text has all that counts: the rest of an IPv6 address is not settable. */
+	return strcmp(one->text, other->text) == 0;
+}
+
+static bool accepts6(const struct sockaddr_in6 *own, const struct sockaddr_in6 *local)
+{
+	return (own->sin6_port == 0 || own->sin6_port == local->sin6_port) &&
+	       (IN6_IS_ADDR_UNSPECIFIED(&own->sin6_addr) ||
+		IN6_ARE_ADDR_EQUAL(&own->sin6_addr, &local->sin6_addr));
+}
+
+bool address_accepts(const struct listen_address *address, const struct sockaddr *local)
+{
+	const struct sockaddr_in *own = (const struct sockaddr_in *)(const void *)&address->address;
+	const struct sockaddr_in *in = (const struct sockaddr_in *)(const void *)local;
+
+	if (address->address.ss_family != local->sa_family)
+		return false;
+	if (local->sa_family == AF_INET6)
+		return accepts6((const struct sockaddr_in6 *)(const void *)own,
+				(const struct sockaddr_in6 *)(const void *)local);
+	if (local->sa_family != AF_INET)
+		return true;
+	return (own->sin_port == 0 || own->sin_port == in->sin_port) &&
+	       (own->sin_addr.s_addr == htonl(INADDR_ANY) ||
+		own->sin_addr.s_addr == in->sin_addr.s_addr);
+}
+
+const char *address_path(const struct listen_address *address)
+{
+	const char *path = as_un(address)->sun_path;
+
+	return address->address.ss_family == AF_UNIX && un_length(address) && *path ? path : NULL;
+}

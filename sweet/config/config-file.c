@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * config-file.c - see config-file.h.  GKeyFile reads the values; what it does
+ * not tell, where they stand and what stands twice, is found here.
+ */
+#include <string.h>
+
+#include "config/config-file.h"
+
+struct config_file {
+	char *path;
+	GKeyFile *keys;
+	GHashTable *places; /* "group" or "group\nkey" to "FILE:LINE" */
+};
+
+static void complain(GPtrArray *errors, const char *place, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void complain(GPtrArray *errors, const char *place, const char *format, ...)
+{
+	va_list arguments;
+	char *text;
+
+	va_start(arguments, format);
+	text = g_strdup_vprintf(format, arguments);
+	va_end(arguments);
+	g_ptr_array_add(errors, g_strdup_printf("%s: %s", place, text));
+	g_free(text);
+}
+
+/* Remembers where a name stands; it must be there for the first time. */
+static void note(struct config_file *file, char *name, const char *place, GPtrArray *errors)
+{
+	const char *before = g_hash_table_lookup(file->places, name);
+	const char *key = strchr(name, '\n');
+
+	if (before) {
+		complain(errors, place, "%s%s%s is given twice, first at %s", key ? "" : "[",
+			 key ? key + 1 : name, key ? "" : "]", before);
+		g_free(name);
+		return;
+	}
+	g_hash_table_insert(file->places, name, g_strdup(place));
+}
+
+static void scan_line(struct config_file *file, char *line, const char *place, char **group,
+		      GPtrArray *errors)
+{
+	char *end = strchr(line, '=');
+
+	if (!g_utf8_validate(line, -1, NULL)) {
+		complain(errors, place, "not UTF-8 text");
+	} else if (*line == '[') {
+		end = strchr(line, ']');
+		if (!end || end[1]) {
+			complain(errors, place, "a group is written [name]");
+			/* So that its keys are not complained of as well. */
+			g_free(*group);
+			*group = g_strdup("");
+			return;
+		}
+		*end = '\0';
+		g_free(*group);
+		*group = g_strdup(line + 1);
+		note(file, g_strdup(*group), place, errors);
+	} else if (!end || end == line) {
+		complain(errors, place, "\"%s\": must be KEY=VALUE, [GROUP] or # comment", line);
+	} else if (!*group) {
+		complain(errors, place, "\"%s\" stands before the first group: put it into [sweet]",
+			 line);
+	} else {
+		*end = '\0';
+		g_strchomp(line);
+		note(file, g_strdup_printf("%s\n%s", *group, line), place, errors);
+	}
+}
+
+static void scan(struct config_file *file, const char *text, GPtrArray *errors)
+{
+	char **lines = g_strsplit(text, "\n", -1), *group = NULL;
+
+	for (unsigned i = 0; lines[i]; i++) {
+		char *line = g_strstrip(lines[i]);
+		char *place = g_strdup_printf("%s:%u", file->path, i + 1);
+
+		if (*line && *line != '#')
+			scan_line(file, line, place, &group, errors);
+		g_free(place);
+	}
+	g_free(group);
+	g_strfreev(lines);
+}
+
+struct config_file *config_file_read(const char *path, GPtrArray *errors)
+{
+	struct config_file *file = g_new0(struct config_file, 1);
+	unsigned before = errors->len;
+	GError *error = NULL;
+	char *text = NULL;
+	gsize length;
+
+	file->path = g_strdup(path);
+	file->keys = g_key_file_new();
+	file->places = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+	if (!g_file_get_contents(path, &text, &length, &error)) {
+		/* GLib's message names the file already. */
+		g_ptr_array_add(errors, g_strdup(error->message));
+	} else if (strlen(text) != length) {
+		complain(errors, path, "not a text: it has a NUL byte");
+	} else {
+		scan(file, text, errors);
+		if (errors->len == before && length &&
+		    !g_key_file_load_from_data(file->keys, text, length, G_KEY_FILE_NONE, &error))
+			complain(errors, path, "%s", error->message);
+	}
+	g_clear_error(&error);
+	g_free(text);
+	if (errors->len == before)
+		return file;
+	config_file_free(file);
+	return NULL;
+}
+
+void config_file_free(struct config_file *file)
+{
+	if (!file)
+		return;
+	g_hash_table_destroy(file->places);
+	g_key_file_free(file->keys);
+	g_free(file->path);
+	g_free(file);
+}
+
+char **config_file_groups(const struct config_file *file)
+{
+	return g_key_file_get_groups(file->keys, NULL);
+}
+
+char **config_file_keys(const struct config_file *file, const char *group)
+{
+	return g_key_file_get_keys(file->keys, group, NULL, NULL);
+}
+
+const char *config_file_place(const struct config_file *file, const char *group, const char *key)
+{
+	char *name = key ? g_strdup_printf("%s\n%s", group, key) : g_strdup(group);
+	const char *place = g_hash_table_lookup(file->places, name);
+
+	g_free(name);
+	return place ? place : file->path;
+}
+
+char **config_file_values(const struct config_file *file, const char *group, const char *key,
+			  gboolean list, GPtrArray *errors)
+{
+	GError *error = NULL;
+	char **values = NULL, *text;
+
+	if (list) {
+		values = g_key_file_get_string_list(file->keys, group, key, NULL, &error);
+	} else {
+		text = g_key_file_get_string(file->keys, group, key, &error);
+		if (text) {
+			values = g_new0(char *, 2);
+			values[0] = text;
+		}
+	}
+	/* A text with an unknown escape comes with an error. */
+	if (error) {
+		complain(errors, config_file_place(file, group, key), "%s: %s", key,
+			 g_error_matches(error, G_KEY_FILE_ERROR, G_KEY_FILE_ERROR_INVALID_VALUE)
+				 ? "has an unknown escape: a backslash is written \\\\"
+				 : error->message);
+		g_error_free(error);
+		g_strfreev(values);
+		return NULL;
+	}
+	return values;
+}

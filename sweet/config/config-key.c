@@ -1,0 +1,543 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * config-key.c - see config-key.h.  A new key is a row here, a field in
+ * configuration.h and a line in sweet.conf(5).
+ */
+#include <limits.h>
+#include <string.h>
+
+#include <glib.h>
+
+#include "auth/access.h"
+#include "base/address.h"
+#include "config/config-key.h"
+#include "config/config-rule.h"
+#include "config/config-value.h"
+#include "http/request.h"
+#include "log/access-line.h"
+
+#define THREADS_MAX 4096
+#define DISTANCE_MAX 40 /* letters of a name that another may be taken for */
+
+static const char *const arch_words[] = {"amped", "sped", "mt", "mp", NULL};
+static const char *const io_words[] = {"auto", "uring", "epoll", NULL};
+static const char *const path_words[] = {"nabc", "posix", NULL};
+static const char *const format_words[] = {[ACCESS_SHORT] = "short",
+					   [ACCESS_COMMON] = "common",
+					   [ACCESS_COMBINED] = "combined",
+					   [ACCESS_JSON] = "json",
+					   NULL};
+static const char *const level_words[] = {"error", "warning", "notice", "info", "debug", NULL};
+static const char *const method_words[] = {"auto", "copy", "splice", "zerocopy", "kernel", NULL};
+static const char *const page_cache_words[] = {"drop", "keep", NULL};
+static const char *const large_words[] = {
+	[LARGE_FILES_SENDFILE] = "sendfile", [LARGE_FILES_COPY] = "copy", NULL};
+static const char *const align_words[] = {"0", "32", "64", NULL};
+
+/* --- fields of each kind ----------------------------------------------------- */
+
+static const char *store_text(const struct key *key, char **values, void *base, const char **wrong)
+{
+	char **field = (char **)(void *)((char *)base + key->offset);
+
+	*wrong = values[0];
+	if (!*values[0] && key->least)
+		return "must not be empty";
+	*field = g_strdup(values[0]);
+	return NULL;
+}
+
+/* For a field of a response; "off" leaves nothing. */
+static const char *store_text_or_off(const struct key *key, char **values, void *base,
+				     const char **wrong)
+{
+	*wrong = values[0];
+	if (!rule_is_field_text(values[0]))
+		return "must be one line, without control characters";
+	return strcmp(values[0], "off") == 0 ? NULL : store_text(key, values, base, wrong);
+}
+
+/* What may stand in a field, and no long text for each answer. */
+static const char *store_server(const struct key *key, char **values, void *base,
+				const char **wrong)
+{
+	*wrong = values[0];
+	for (const char *at = values[0]; *at; at++)
+		if (!g_ascii_isprint(*at))
+			return "must be printable ASCII";
+	if (strlen(values[0]) > CONFIG_SERVER_HEADER_MAX)
+		return "must be at most 128 bytes long";
+	return store_text_or_off(key, values, base, wrong);
+}
+
+static const char *store_pool(const struct key *key, char **values, void *base, const char **wrong)
+{
+	*wrong = values[0];
+	return strcmp(values[0], "off") == 0 ? NULL : store_text(key, values, base, wrong);
+}
+
+static const char *store_list(const struct key *key, char **values, void *base, const char **wrong)
+{
+	char ***field = (char ***)(void *)((char *)base + key->offset);
+
+	*wrong = "";
+	if (key->least && !values[0])
+		return "must have a value";
+	for (unsigned i = 0; values[i]; i++) {
+		*wrong = values[i];
+		if (!*values[i])
+			return "must not be empty";
+	}
+	*field = g_strdupv(values);
+	return NULL;
+}
+
+static const char *store_listen(const struct key *key, char **values, void *base,
+				const char **wrong)
+{
+	struct listen_address address;
+
+	for (unsigned i = 0; values[i]; i++) {
+		*wrong = values[i];
+		if (!address_parse(values[i], &address))
+			return "must be ADDRESS:PORT, [ADDRESS]:PORT, :PORT, PORT or unix:PATH";
+	}
+	return store_list(key, values, base, wrong);
+}
+
+static const char *store_names(const struct key *key, char **values, void *base, const char **wrong)
+{
+	for (unsigned i = 0; values[i]; i++) {
+		*wrong = values[i];
+		if (!*values[i] || strchr(values[i], '/'))
+			return "must be a file's name, without a folder";
+	}
+	return store_list(key, values, base, wrong);
+}
+
+static const char *store_addresses(const struct key *key, char **values, void *base,
+				   const char **wrong)
+{
+	for (unsigned i = 0; values[i]; i++) {
+		char *one[] = {values[i], NULL}, *why;
+		struct access_list *list = access_new(one, NULL, &why);
+
+		*wrong = values[i];
+		access_free(list);
+		if (!list) {
+			g_free(why);
+			return "must be an address, a network without bits behind its prefix "
+			       "(192.0.2.0/24, 2001:db8::/32), \"unix\" or \"all\"";
+		}
+	}
+	return store_list(key, values, base, wrong);
+}
+
+static const char *store_number(const struct key *key, char **values, void *base,
+				const char **wrong)
+{
+	uint64_t value = 0;
+	const char *must = value_number(values[0], key->least, key->most, &value);
+
+	*wrong = values[0];
+	*(unsigned *)(void *)((char *)base + key->offset) = (unsigned)value;
+	return must;
+}
+
+static const char *store_size(const struct key *key, char **values, void *base, const char **wrong)
+{
+	uint64_t value = 0;
+	const char *must = value_size(values[0], key->least, &value);
+
+	*wrong = values[0];
+	*(size_t *)(void *)((char *)base + key->offset) = (size_t)value;
+	return must;
+}
+
+static const char *store_any_time(const struct key *key, char **values, void *base,
+				  const char **wrong, unsigned bare_ms)
+{
+	uint64_t value = 0;
+	const char *must = value_time(values[0], bare_ms, &value);
+
+	*wrong = values[0];
+	if (!must && value < key->least)
+		must = "must be a time of at least 1s";
+	*(unsigned *)(void *)((char *)base + key->offset) = (unsigned)value;
+	return must;
+}
+
+static const char *store_time(const struct key *key, char **values, void *base, const char **wrong)
+{
+	return store_any_time(key, values, base, wrong, 1000);
+}
+
+static const char *store_ms(const struct key *key, char **values, void *base, const char **wrong)
+{
+	return store_any_time(key, values, base, wrong, 1);
+}
+
+static const char *store_switch(const struct key *key, char **values, void *base,
+				const char **wrong)
+{
+	*wrong = values[0];
+	return value_switch(values[0], (bool *)(void *)((char *)base + key->offset));
+}
+
+static const char *store_word(const struct key *key, char **values, void *base, const char **wrong)
+{
+	*wrong = values[0];
+	return value_word(values[0], key->words, (unsigned *)(void *)((char *)base + key->offset))
+		       ? NULL
+		       : "must be one of";
+}
+
+static const char *store_page_cache(const struct key *key, char **values, void *base,
+				    const char **wrong)
+{
+	unsigned word = 0;
+
+	*wrong = values[0];
+	if (!value_word(values[0], key->words, &word))
+		return "must be one of";
+	((struct config *)base)->page_cache = word;
+	return NULL;
+}
+
+static const char *store_align(const struct key *key, char **values, void *base, const char **wrong)
+{
+	static const unsigned bytes[] = {0, 32, 64};
+	unsigned word = 0;
+
+	*wrong = values[0];
+	if (!value_word(values[0], key->words, &word))
+		return "must be one of";
+	*(unsigned *)(void *)((char *)base + key->offset) = bytes[word];
+	return NULL;
+}
+
+static const char *store_rewrite(const struct key *key, char **values, void *base,
+				 const char **wrong)
+{
+	const char *must = value_path(values[0]);
+
+	*wrong = values[0];
+	return must ? must : store_text(key, values, base, wrong);
+}
+
+static const char *store_cache(const struct key *key, char **values, void *base, const char **wrong)
+{
+	(void)key;
+	return rule_cache(base, values, wrong);
+}
+
+static const char *store_cache_control(const struct key *key, char **values, void *base,
+				       const char **wrong)
+{
+	(void)key;
+	return rule_cache_control(base, values, wrong);
+}
+
+static const char *store_error_pages(const struct key *key, char **values, void *base,
+				     const char **wrong)
+{
+	(void)key;
+	return rule_error_pages(base, values, wrong);
+}
+
+static const char *store_redirect(const struct key *key, char **values, void *base,
+				  const char **wrong)
+{
+	(void)key;
+	return rule_redirect(base, values, wrong);
+}
+
+/* --- the table ------------------------------------------------------------------ */
+
+#define GLOBAL(field) KEY_GLOBAL, .offset = offsetof(struct config, field)
+#define SCOPE(field) KEY_SCOPE, .offset = offsetof(struct scope, field)
+#define POOL(field) KEY_POOL, .offset = offsetof(struct pool_config, field)
+#define OF_HOST(field) KEY_HOST, .offset = offsetof(struct host, field)
+
+const struct key config_keys[] = {
+	{"listen", GLOBAL(listen), .list = true, .otherwise = "127.0.0.1:8080",
+	 .store = store_listen, .least = 1,
+	 .help = "Address to serve on, or unix:PATH; may be repeated", .argument = "ADDRESS:PORT"},
+	{"root", SCOPE(root), .otherwise = ".", .store = store_text, .least = 1,
+	 .help = "Folder to serve", .argument = "DIR"},
+	{"threads", GLOBAL(threads), .store = store_number, .least = 1, .most = THREADS_MAX,
+	 .help = "Event loops (default: one a CPU); of mt and mp: threads, processes (64, 32)",
+	 .argument = "N"},
+	{"arch", GLOBAL(arch), .otherwise = "amped", .store = store_word, .words = arch_words,
+	 .help = "Who waits for a disk: amped, sped, mt or mp", .argument = "KIND"},
+	{"io", GLOBAL(io), .otherwise = "auto", .store = store_word, .words = io_words,
+	 .help = "auto, uring or epoll", .argument = "KIND"},
+	{"data-path", GLOBAL(data_path), .otherwise = "nabc", .store = store_word,
+	 .words = path_words, .help = "nabc, or posix: by pipes and plain system calls",
+	 .argument = "PATH"},
+	{"worker", GLOBAL(worker), .list = true, .otherwise = "", .store = store_list,
+	 .help = "Program that answers below a path; may be repeated",
+	 .argument = "/PREFIX=COMMAND"},
+	{"workers", GLOBAL(workers), .otherwise = "2", .store = store_number, .least = 1,
+	 .most = 256, .help = "Processes of each worker", .argument = "N"},
+	{"worker-memory", GLOBAL(worker_memory), .otherwise = "64M", .store = store_size,
+	 .least = 1 << 20, .help = "Memory for the bodies of one process", .argument = "SIZE"},
+	{"cgi", GLOBAL(cgi), .list = true, .otherwise = "", .store = store_list,
+	 .help = "CGI programs of a folder, for a path; may be repeated",
+	 .argument = "/PREFIX=FOLDER"},
+	{"fastcgi", GLOBAL(fastcgi), .list = true, .otherwise = "", .store = store_list,
+	 .help = "FastCGI application for a path; may be repeated", .argument = "/PREFIX=ADDRESS"},
+	{"cache-size", GLOBAL(cache_size), .store = store_size, .least = 1 << 20,
+	 .help = "Memory for the cache (default: a quarter, 256M at most)", .argument = "SIZE"},
+	{"cache-socket", GLOBAL(cache_socket), .store = store_text,
+	 .help = "Let other processes attach to the cache there", .argument = "PATH"},
+	{"socket-memory", GLOBAL(socket_memory), .store = store_size, .least = 1 << 20,
+	 .help = "Bytes of answers in sockets (default: as the cache, 64M at least)",
+	 .argument = "SIZE"},
+	{"spool-directory", GLOBAL(spool_directory), .store = store_text, .least = 1,
+	 .help = "Folder on a disk for bodies that wait", .argument = "DIR"},
+	{"spool-size", GLOBAL(spool_size), .otherwise = "1G", .store = store_size, .least = 1 << 20,
+	 .help = "Bytes of bodies that wait there", .argument = "SIZE"},
+	{"spool-memory", GLOBAL(spool_memory), .otherwise = "off", .store = store_switch,
+	 .help = "Whether it may be in memory", .argument = "SWITCH"},
+	{"revalidate", GLOBAL(revalidate_ms), .otherwise = "0", .store = store_ms,
+	 .help = "Trust a cached file that long before looking again", .argument = "MS"},
+	{"page-cache", GLOBAL(page_cache), .otherwise = "keep", .store = store_page_cache,
+	 .words = page_cache_words,
+	 .help = "keep or drop the system's copy of what the cache holds", .argument = "WHAT"},
+	{"large-files", GLOBAL(large_files), .otherwise = "sendfile", .store = store_word,
+	 .words = large_words, .help = "sendfile or copy: files that the cache does not hold",
+	 .argument = "WAY"},
+	{"defer-accept", GLOBAL(sockets.defer_accept), .otherwise = "off", .store = store_switch,
+	 .help = "on: take connections when their requests have come", .argument = "SWITCH"},
+	{"fastopen", GLOBAL(sockets.fastopen), .otherwise = "0", .store = store_number,
+	 .most = 65535, .help = "Connections opening with TCP Fast Open at once; 0 for none",
+	 .argument = "N"},
+	{"delay-ack", GLOBAL(sockets.delay_ack), .otherwise = "off", .store = store_switch,
+	 .help = "on: acknowledge a first request with its answer", .argument = "SWITCH"},
+	{"send-method", GLOBAL(sockets.send_method), .otherwise = "auto", .store = store_word,
+	 .words = method_words, .help = "auto, copy, splice, zerocopy or kernel",
+	 .argument = "METHOD"},
+	{"header-option", GLOBAL(sockets.header_option), .otherwise = "on", .store = store_switch,
+	 .help = "off: heads by calls of their own", .argument = "SWITCH"},
+	{"close-option", GLOBAL(sockets.close_option), .otherwise = "on", .store = store_switch,
+	 .help = "off: the end of a connection by a segment of its own", .argument = "SWITCH"},
+	{"linger", GLOBAL(sockets.linger), .otherwise = "on", .store = store_switch,
+	 .help = "off: close at once behind a last answer", .argument = "SWITCH"},
+	{"path-cache", GLOBAL(path_cache), .otherwise = "on", .store = store_switch,
+	 .help = "off: find out for each request where its path leads", .argument = "SWITCH"},
+	{"header-cache", GLOBAL(header_cache), .otherwise = "on", .store = store_switch,
+	 .help = "off: write a file's header lines anew for each answer", .argument = "SWITCH"},
+	{"content-cache", GLOBAL(content_cache), .otherwise = "on", .store = store_switch,
+	 .help = "off: read a file anew for each request", .argument = "SWITCH"},
+	{"header-align", GLOBAL(header_align), .otherwise = "0", .store = store_align,
+	 .words = align_words, .help = "Pad heads of answers to a multiple: 0, 32 or 64",
+	 .argument = "BYTES"},
+	{"mime-types", GLOBAL(mime_types), .otherwise = "/etc/mime.types", .store = store_text,
+	 .help = "File of content types", .argument = "FILE"},
+	{"user", GLOBAL(user), .store = store_text, .least = 1,
+	 .help = "Run as that user, when started as root", .argument = "NAME"},
+	{"group", GLOBAL(group), .store = store_text, .least = 1,
+	 .help = "Run as that group (default: the user's)", .argument = "NAME"},
+	{"read-only", GLOBAL(read_only), .otherwise = "off", .store = store_switch,
+	 .help = "on: give up all writing to the file system", .argument = "SWITCH"},
+	{"pid-file", GLOBAL(pid_file), .store = store_text, .least = 1,
+	 .help = "Write the process's number there", .argument = "FILE"},
+	{"access-log", GLOBAL(access_log), .otherwise = "off", .store = store_text, .least = 1,
+	 .help = "File, - for standard output, or off", .argument = "FILE"},
+	{"log-format", GLOBAL(log_format), .otherwise = "short", .store = store_word,
+	 .words = format_words, .help = "short, common, combined or json", .argument = "FORMAT"},
+	{"error-log", GLOBAL(error_log), .otherwise = "-", .store = store_text, .least = 1,
+	 .help = "File, - for standard error, syslog or journal", .argument = "FILE"},
+	{"log-level", GLOBAL(log_level), .otherwise = "notice", .store = store_word,
+	 .words = level_words, .help = "error, warning, notice, info or debug",
+	 .argument = "LEVEL"},
+	{"server-header", GLOBAL(server_header), .otherwise = "SWEET/" PACKAGE_VERSION,
+	 .store = store_server, .least = 1, .help = "The Server field, or off", .argument = "TEXT"},
+	{"header-timeout", GLOBAL(limits.header_ms), .otherwise = "30s", .store = store_time,
+	 .least = 1000, .help = "For a request's head to come in", .argument = "TIME"},
+	{"body-timeout", GLOBAL(limits.body_ms), .otherwise = "30s", .store = store_time,
+	 .least = 1000, .help = "For the next bytes of a request's body", .argument = "TIME"},
+	{"keep-alive-timeout", GLOBAL(limits.keep_alive_ms), .otherwise = "75s",
+	 .store = store_time, .help = "For the next request of a connection", .argument = "TIME"},
+	{"send-timeout", GLOBAL(limits.send_ms), .otherwise = "60s", .store = store_time,
+	 .least = 1000, .help = "For the client to take some of an answer", .argument = "TIME"},
+	{"stop-timeout", GLOBAL(limits.stop_ms), .otherwise = "5s", .store = store_time,
+	 .help = "For answers to end when the server is to", .argument = "TIME"},
+	{"drain-delay", GLOBAL(limits.drain_ms), .otherwise = "0s", .store = store_time,
+	 .help = "To be not ready before that, so that a load balancer sees it",
+	 .argument = "TIME"},
+	{"keep-alive-requests", GLOBAL(limits.keep_alive_requests), .otherwise = "0",
+	 .store = store_number, .most = 1000000000,
+	 .help = "Requests of one connection; 0 for any number", .argument = "N"},
+	{"max-header", GLOBAL(limits.max_header), .otherwise = "16K", .store = store_size,
+	 .least = 1 << 10, .help = "Bytes of a request's head", .argument = "SIZE"},
+	{"max-fields", GLOBAL(limits.max_fields), .otherwise = "100", .store = store_number,
+	 .least = 1, .most = REQUEST_HEADERS_MAX, .help = "Fields of a request's head",
+	 .argument = "N"},
+	{"max-connections", GLOBAL(limits.max_connections), .otherwise = "0", .store = store_number,
+	 .most = 1000000000, .help = "At once; 0 for any number", .argument = "N"},
+	{"connections-per-client", GLOBAL(limits.connections_per_client), .otherwise = "0",
+	 .store = store_number, .most = 1000000000,
+	 .help = "Of one address at once; 0 for any number", .argument = "N"},
+	{"proxy-protocol", GLOBAL(proxy_protocol), .list = true, .otherwise = "",
+	 .store = store_addresses, .help = "Proxies that tell their clients' addresses",
+	 .argument = "CIDR"},
+	{"status", GLOBAL(status), .otherwise = "on", .store = store_switch,
+	 .help = "Whether there is /.sweet/status", .argument = "SWITCH"},
+	{"status-allow", GLOBAL(status_allow), .list = true, .otherwise = "127.0.0.0/8;::1",
+	 .store = store_addresses, .help = "Who may see it", .argument = "CIDR"},
+
+	{"protocol", POOL(protocol), .otherwise = "worker", .store = store_word,
+	 .words = pool_protocols},
+	{"command", POOL(command), .store = store_text, .least = 1},
+	{"folder", POOL(folder), .store = store_text, .least = 1},
+	{"upstream", POOL(upstream), .list = true, .otherwise = "", .store = store_list},
+	{"script-suffix", POOL(script_suffix), .otherwise = ".php", .store = store_text},
+	{"processes", POOL(processes), .otherwise = "2", .store = store_number, .least = 1,
+	 .most = 256},
+	{"in-flight", POOL(in_flight), .otherwise = "256", .store = store_number, .least = 1,
+	 .most = 256},
+	{"keep-connection", POOL(keep_ms), .otherwise = "100ms", .store = store_time},
+	{"trust-cache-ids", POOL(trust_cache_ids), .otherwise = "off", .store = store_switch},
+	{"user", POOL(user), .store = store_text, .least = 1},
+	{"group", POOL(group), .store = store_text, .least = 1},
+	{"directory", POOL(directory), .store = store_text, .least = 1},
+	{"environment", POOL(environment), .list = true, .otherwise = "", .store = store_list},
+	{"memory", POOL(memory), .otherwise = "64M", .store = store_size, .least = 1 << 20},
+	{"memory-limit", POOL(memory_limit), .otherwise = "0", .store = store_size},
+	{"seccomp", POOL(seccomp), .otherwise = "off", .store = store_switch},
+	{"max-requests", POOL(max_requests), .otherwise = "0", .store = store_number,
+	 .most = 1000000000},
+	{"queue", POOL(queue), .otherwise = "1024", .store = store_number, .most = 1000000},
+	{"queue-timeout", POOL(queue_ms), .otherwise = "10s", .store = store_time, .least = 1000},
+	{"timeout", POOL(answer_ms), .otherwise = "60s", .store = store_time, .least = 1000},
+	{"max-response-header", POOL(max_response_header), .otherwise = "32K", .store = store_size,
+	 .least = 1 << 10},
+	{"request-buffering", POOL(request_buffering), .otherwise = "on", .store = store_switch},
+	{"response-buffering", POOL(response_buffering), .otherwise = "on", .store = store_switch},
+	{"stream-ahead", POOL(stream_ahead), .otherwise = "4M", .store = store_size},
+	{"slow-client", POOL(slow_ms), .otherwise = "30s", .store = store_time},
+
+	{"names", OF_HOST(names), .list = true, .store = store_list, .least = 1},
+	{"listen", OF_HOST(listen), .list = true, .otherwise = "", .store = store_listen},
+
+	{"index", SCOPE(index), .list = true, .otherwise = "index.html", .store = store_names,
+	 .help = "Files that stand for their folder", .argument = "NAME"},
+	{"listing", SCOPE(listing), .otherwise = "off", .store = store_switch,
+	 .help = "List folders without such a file", .argument = "SWITCH"},
+	{"precompressed", SCOPE(precompressed), .otherwise = "off", .store = store_switch,
+	 .help = "Send FILE.br, .zst or .gz to who takes them", .argument = "SWITCH"},
+	{"hidden", SCOPE(hidden), .otherwise = "off", .store = store_switch,
+	 .help = "Serve names that begin with a dot", .argument = "SWITCH"},
+	{"cache-control", SCOPE(cache_rules), .list = true, .otherwise = "",
+	 .store = store_cache_control, .help = "Cache-Control of files",
+	 .argument = "[PATTERN ]VALUE"},
+	{"error-page", SCOPE(error_pages), .list = true, .otherwise = "",
+	 .store = store_error_pages, .help = "File for an error", .argument = "STATUS=/PATH"},
+	{"allow", SCOPE(allow), .list = true, .otherwise = "", .store = store_addresses,
+	 .help = "Clients that are let in", .argument = "CIDR"},
+	{"deny", SCOPE(deny), .list = true, .otherwise = "", .store = store_addresses,
+	 .help = "Clients that are not", .argument = "CIDR"},
+	{"auth-realm", SCOPE(auth_realm), .store = store_text_or_off, .least = 1,
+	 .help = "Ask for a name and password; off", .argument = "TEXT"},
+	{"auth-file", SCOPE(auth_file), .store = store_text, .least = 1,
+	 .help = "Who has one (htpasswd)", .argument = "FILE"},
+	{"redirect", KEY_SCOPE | KEY_OWN, .store = store_redirect,
+	 .help = "Send clients elsewhere; off", .argument = "[STATUS ]TARGET"},
+	{"alias", KEY_PATH, .offset = offsetof(struct scope, alias), .store = store_text,
+	 .least = 1},
+	{"rewrite", KEY_PATH, .offset = offsetof(struct scope, rewrite), .store = store_rewrite},
+	{"pool", SCOPE(pool_name), .store = store_pool, .least = 1,
+	 .help = "Have that [pool NAME] answer; off", .argument = "NAME"},
+	{"request-rate", SCOPE(request_rate), .otherwise = "0", .store = store_number,
+	 .most = 1000000, .help = "Of one client in a second; 0 for any number", .argument = "N"},
+	{"request-burst", SCOPE(request_burst), .otherwise = "10", .store = store_number,
+	 .most = 1000000, .help = "Above that rate for a moment", .argument = "N"},
+	{"cache", KEY_SCOPE, .otherwise = "marked", .store = store_cache,
+	 .help = "Which answers of programs are kept: marked, response, off or for TIME",
+	 .argument = "WHICH"},
+	{"max-body", SCOPE(max_body), .otherwise = "1M", .store = store_size,
+	 .help = "Bytes of a request's body; 0 for any number", .argument = "SIZE"},
+};
+
+const unsigned config_key_count = G_N_ELEMENTS(config_keys);
+
+/* [host] has a "listen" of its own meaning. */
+int key_find(const char *name, unsigned levels)
+{
+	for (unsigned i = 0; i < config_key_count; i++)
+		if (strcmp(config_keys[i].name, name) == 0 && config_keys[i].levels & levels)
+			return (int)i;
+	return -1;
+}
+
+/* Letters that must be put in, taken out or changed to make one of the other. */
+static unsigned distance(const char *from, const char *to)
+{
+	unsigned row[DISTANCE_MAX + 1], length = (unsigned)strlen(to);
+
+	if (length > DISTANCE_MAX)
+		return UINT_MAX;
+	for (unsigned k = 0; k <= length; k++)
+		row[k] = k;
+	for (unsigned i = 0; from[i]; i++) {
+		unsigned diagonal = row[0];
+
+		row[0] = i + 1;
+		for (unsigned k = 0; k < length; k++) {
+			unsigned other = diagonal + (from[i] != to[k]);
+
+			diagonal = row[k + 1];
+			row[k + 1] = MIN(other, MIN(row[k], diagonal) + 1);
+		}
+	}
+	return row[length];
+}
+
+const char *key_like(const char *name, unsigned levels)
+{
+	unsigned least = (unsigned)strlen(name) / 3 + 1;
+	char *lower = g_ascii_strdown(name, -1);
+	const char *like = NULL;
+
+	g_strdelimit(lower, "_ ", '-');
+	for (unsigned i = 0; i < config_key_count; i++) {
+		unsigned away = distance(lower, config_keys[i].name);
+
+		if (config_keys[i].levels & levels && away < least) {
+			least = away;
+			like = config_keys[i].name;
+		}
+	}
+	g_free(lower);
+	return like;
+}
+
+const char *key_home(const char *name)
+{
+	if (key_find(name, KEY_GLOBAL) >= 0)
+		return "[sweet]";
+	if (key_find(name, KEY_POOL) >= 0)
+		return "[pool NAME]";
+	return key_find(name, KEY_PATH) >= 0 ? "[path PREFIX]" : "[host NAME]";
+}
+
+char *key_store(const struct key *key, char **values, void *base, const char **wrong)
+{
+	const char *must = key->store(key, values, base, wrong);
+
+	if (!must)
+		return NULL;
+	if (key->words) {
+		char *words = g_strjoinv(", ", (char **)(uintptr_t)key->words);
+		char *text = g_strdup_printf("%s %s", must, words);
+
+		g_free(words);
+		return text;
+	}
+	if (key->store == store_number)
+		return g_strdup_printf("%s from %llu to %llu", must, (unsigned long long)key->least,
+				       (unsigned long long)key->most);
+	return g_strdup(must);
+}

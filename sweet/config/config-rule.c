@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * config-rule.c - see config-rule.h.
+ */
+#include <string.h>
+
+#include "config/config-rule.h"
+#include "config/config-value.h"
+
+bool rule_is_field_text(const char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text < 0x20 || *text == 0x7f)
+			return false;
+	return true;
+}
+
+const char *rule_cache_control(struct scope *scope, char **values, const char **wrong)
+{
+	scope->cache_rules = g_new0(struct cache_rule, g_strv_length(values));
+	for (unsigned i = 0; values[i]; i++) {
+		struct cache_rule *rule = &scope->cache_rules[scope->cache_rule_count];
+		char *text = g_strstrip(g_strdup(values[i]));
+		char *blank = strchr(text, ' ');
+
+		*wrong = values[i];
+		if (!*text || !rule_is_field_text(text)) {
+			g_free(text);
+			return "must be [PATTERN ]VALUE, like \"*.css max-age=86400\"";
+		}
+		/* No directive's name has a dot, but most files' names do. */
+		if (blank && strchr("*?.", text[strcspn(text, "*?.= ")])) {
+			*blank = '\0';
+			rule->pattern = g_pattern_spec_new(text);
+			rule->value = g_strdup(g_strchug(blank + 1));
+		} else {
+			rule->value = g_strdup(text);
+		}
+		scope->cache_rule_count++;
+		g_free(text);
+	}
+	return NULL;
+}
+
+const char *rule_cache(struct scope *scope, char **values, const char **wrong)
+{
+	static const char *const words[] = {[CACHEABLE_MARKED] = "marked",
+					    [CACHEABLE_OFF] = "off",
+					    [CACHEABLE_RESPONSE] = "response",
+					    NULL};
+	struct cacheable_rule *rule = &scope->response_cache;
+	unsigned word = 0;
+	uint64_t ms;
+
+	*wrong = values[0];
+	if (value_word(values[0], words, &word)) {
+		*rule = (struct cacheable_rule){.mode = (enum cacheable_mode)word};
+		return NULL;
+	}
+	if (value_time(values[0], 1000, &ms) || ms < 1000)
+		return "must be marked, response, off, or a time of at least 1s";
+	*rule = (struct cacheable_rule){.mode = CACHEABLE_TIME, .seconds = (uint32_t)(ms / 1000)};
+	return NULL;
+}
+
+const char *rule_error_pages(struct scope *scope, char **values, const char **wrong)
+{
+	scope->error_pages = g_new0(struct error_page, g_strv_length(values));
+	for (unsigned i = 0; values[i]; i++) {
+		struct error_page *page = &scope->error_pages[scope->error_page_count];
+		char *equals = strchr(values[i], '='), *number;
+		uint64_t status;
+		bool good;
+
+		*wrong = values[i];
+		if (!equals)
+			return "must be STATUS=/PATH, like 404=/missing.html";
+		number = g_strstrip(g_strndup(values[i], (gsize)(equals - values[i])));
+		good = !value_number(number, 400, 599, &status);
+		g_free(number);
+		if (!good || value_path(equals + 1))
+			return "must be STATUS=/PATH with a status from 400 to 599";
+		page->status = (int)status;
+		page->path = g_strdup(equals + 1);
+		scope->error_page_count++;
+	}
+	return NULL;
+}
+
+const char *rule_redirect(struct scope *scope, char **values, const char **wrong)
+{
+	const char *text = values[0], *blank = strchr(text, ' ');
+	uint64_t status = 302;
+
+	*wrong = text;
+	if (strcmp(text, "off") == 0)
+		return NULL;
+	if (blank) {
+		char *number = g_strndup(text, (gsize)(blank - text));
+		bool good = !value_number(number, 301, 308, &status) && status != 304 &&
+			    status != 305 && status != 306;
+
+		g_free(number);
+		if (!good)
+			return "must be [STATUS ]TARGET with status 301, 302, 303, 307 or 308";
+		text = blank + 1;
+	}
+	if (!g_str_has_prefix(text, "/") && !g_str_has_prefix(text, "http://") &&
+	    !g_str_has_prefix(text, "https://"))
+		return "must go to a path (/new/) or to http:// or https://";
+	for (const char *at = text; *at; at++)
+		if ((unsigned char)*at <= 0x20 || (unsigned char)*at >= 0x7f)
+			return "must be a URI: blanks and other characters are written %XX";
+	scope->redirect_status = (int)status;
+	scope->redirect_to = g_strdup(text);
+	return NULL;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * config-rule.h - the values of a scope's keys that are small rules.
+ *
+ * Each reads a key's values into the scope: NULL, or in words what a value
+ * must be, with the value in *wrong.
+ */
+#ifndef SWEET_CONFIG_RULE_H
+#define SWEET_CONFIG_RULE_H
+
+#include "config/configuration.h"
+
+/* Whether it may stand in a response's field. */
+bool rule_is_field_text(const char *text);
+
+/* "[PATTERN ]VALUE"...; a pattern has a '*' or '?'. */
+const char *rule_cache_control(struct scope *scope, char **values, const char **wrong);
+
+/* "marked", "response", "off", or a time. */
+const char *rule_cache(struct scope *scope, char **values, const char **wrong);
+
+/* "STATUS=/PATH"... */
+const char *rule_error_pages(struct scope *scope, char **values, const char **wrong);
+
+/* "[STATUS ]TARGET" or "off". */
+const char *rule_redirect(struct scope *scope, char **values, const char **wrong);
+
+#endif

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * configuration.c - see configuration.h: what a configuration holds, and looking up in it.
+ */
+#include <string.h>
+
+#include "auth/access.h"
+#include "config/configuration.h"
+#include "event/limit.h"
+
+static void free_rules(struct scope *scope)
+{
+	for (unsigned i = 0; i < scope->cache_rule_count; i++) {
+		if (scope->cache_rules[i].pattern)
+			g_pattern_spec_free(scope->cache_rules[i].pattern);
+		g_free(scope->cache_rules[i].value);
+	}
+	for (unsigned i = 0; i < scope->error_page_count; i++)
+		g_free(scope->error_pages[i].path);
+	g_free(scope->cache_rules);
+	g_free(scope->error_pages);
+	g_free(scope->redirect_to);
+}
+
+static void free_scope(struct scope *scope)
+{
+	free_rules(scope);
+	access_free(scope->access);
+	rate_free(scope->rate);
+	g_strfreev(scope->index);
+	g_strfreev(scope->allow);
+	g_strfreev(scope->deny);
+	g_free(scope->prefix);
+	g_free(scope->root_place);
+	g_free(scope->auth_place);
+	g_free(scope->root);
+	g_free(scope->alias);
+	g_free(scope->folder);
+	g_free(scope->rewrite);
+	g_free(scope->auth_realm);
+	g_free(scope->auth_file);
+	g_free(scope->pool_name);
+}
+
+static void free_host(struct host *host)
+{
+	for (unsigned i = 0; i < host->scope_count; i++)
+		free_scope(&host->scopes[i]);
+	g_free(host->scopes);
+	g_strfreev(host->names);
+	g_strfreev(host->listen);
+	g_free(host->addresses);
+	g_free(host->name);
+}
+
+struct config *config_ref(struct config *config)
+{
+	atomic_fetch_add_explicit(&config->references, 1, memory_order_relaxed);
+	return config;
+}
+
+void config_unref(struct config *config)
+{
+	if (!config || atomic_fetch_sub_explicit(&config->references, 1, memory_order_acq_rel) != 1)
+		return;
+	if (config->let_go)
+		config->let_go(config);
+	for (unsigned i = 0; i < config->host_count; i++)
+		free_host(&config->hosts[i]);
+	g_free(config->hosts);
+	if (config->names)
+		g_hash_table_destroy(config->names);
+	g_strfreev(config->listen);
+	g_strfreev(config->worker);
+	g_strfreev(config->cgi);
+	g_strfreev(config->fastcgi);
+	for (unsigned i = 0; i < config->pool_count; i++)
+		pool_config_unref(config->pools[i]);
+	g_free(config->pools);
+	for (unsigned i = 0; i < config->mount_count; i++)
+		g_free(config->mounts[i].prefix);
+	g_free(config->mounts);
+	g_strfreev(config->proxy_protocol);
+	g_strfreev(config->status_allow);
+	access_free(config->status_access);
+	access_free(config->proxy_access);
+	if (config->places)
+		g_hash_table_destroy(config->places);
+	g_free(config->file);
+	g_free(config->cache_socket);
+	g_free(config->user);
+	g_free(config->group);
+	g_free(config->pid_file);
+	g_free(config->spool_directory);
+	g_free(config->mime_types);
+	g_free(config->access_log);
+	g_free(config->error_log);
+	g_free(config->server_header);
+	g_free(config);
+}
+
+static bool share_address(const struct host *one, const struct host *other)
+{
+	if (!one->address_count || !other->address_count)
+		return true;
+	for (unsigned i = 0; i < one->address_count; i++)
+		if (g_strv_contains((const char *const *)other->listen, one->listen[i]))
+			return true;
+	return false;
+}
+
+const char *config_place(const struct config *config, const char *key)
+{
+	return config->places ? g_hash_table_lookup(config->places, key) : NULL;
+}
+
+bool config_name_host(struct config *config, const char *name, struct host *host)
+{
+	GPtrArray *hosts = g_hash_table_lookup(config->names, name);
+
+	for (unsigned i = 0; hosts && i < hosts->len; i++)
+		if (share_address(hosts->pdata[i], host))
+			return false;
+	if (!hosts) {
+		hosts = g_ptr_array_new();
+		g_hash_table_insert(config->names, g_strdup(name), hosts);
+	}
+	g_ptr_array_add(hosts, host);
+	return true;
+}
+
+static bool listens(const struct host *host, const struct sockaddr *local)
+{
+	for (unsigned i = 0; i < host->address_count; i++)
+		if (address_accepts(&host->addresses[i], local))
+			return true;
+	return false;
+}
+
+static const struct host *find_name(const struct config *config, const char *name,
+				    const struct sockaddr *local)
+{
+	const GPtrArray *hosts = g_hash_table_lookup(config->names, name);
+
+	for (unsigned i = 0; hosts && i < hosts->len; i++) {
+		const struct host *host = hosts->pdata[i];
+
+		if (!host->address_count || listens(host, local))
+			return host;
+	}
+	return NULL;
+}
+
+/* What no name has found. */
+static const struct host *find_address(const struct config *config, const struct sockaddr *local)
+{
+	for (unsigned i = 1; config->by_address && i < config->host_count; i++)
+		if (listens(&config->hosts[i], local))
+			return &config->hosts[i];
+	return &config->hosts[0];
+}
+
+/*
+ * In lower case, without a port (the brackets of an address belong to it) and
+ * without the dot of the root; false: no name at all.
+ */
+static bool plain_name(struct slice name, char text[CONFIG_NAME_MAX + 1])
+{
+	size_t length = 0;
+	bool bracket = false;
+
+	for (; length < name.length && (bracket || name.at[length] != ':'); length++) {
+		if (length == CONFIG_NAME_MAX)
+			return false;
+		text[length] = (char)g_ascii_tolower(name.at[length]);
+		bracket = (bracket || text[length] == '[') && text[length] != ']';
+	}
+	if (length && text[length - 1] == '.')
+		length--;
+	text[length] = '\0';
+	return length > 0;
+}
+
+const struct host *config_host(const struct config *config, struct slice name,
+			       const struct sockaddr *local)
+{
+	char text[CONFIG_NAME_MAX + 1];
+	const struct host *host;
+
+	if (config->host_count == 1)
+		return &config->hosts[0];
+	if (!plain_name(name, text))
+		return find_address(config, local);
+	host = find_name(config, text, local);
+	/* "a.b.c": "*.b.c", then "*.c". */
+	for (char *dot = strchr(text, '.'); !host && dot; dot = strchr(dot + 1, '.')) {
+		/* Nothing stands for an empty label. */
+		if (dot == text)
+			continue;
+		dot[-1] = '*';
+		host = find_name(config, dot - 1, local);
+	}
+	return host ? host : find_address(config, local);
+}
+
+const struct scope *host_scope(const struct host *host, const char *path)
+{
+	const struct scope *scope = host->scopes;
+
+	for (; scope->prefix_length; scope++)
+		if (strncmp(path, scope->prefix, scope->prefix_length) == 0 &&
+		    (path[scope->prefix_length] == '/' || path[scope->prefix_length] == '\0'))
+			break;
+	return scope;
+}
+
+const struct mount *config_mount(const struct config *config, const char *path)
+{
+	const struct mount *best = NULL;
+
+	for (unsigned i = 0; i < config->mount_count; i++) {
+		const struct mount *mount = &config->mounts[i];
+
+		if (strncmp(path, mount->prefix, mount->length) == 0 &&
+		    (path[mount->length] == '/' || path[mount->length] == '\0') &&
+		    (!best || mount->length > best->length))
+			best = mount;
+	}
+	return best;
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pool-config.c - see pool-config.h.
+ */
+#include <string.h>
+
+#include <glib.h>
+
+#include "base/address.h"
+#include "config/pool-config.h"
+
+const char *const pool_protocols[] = {
+	[POOL_WORKER] = "worker", [POOL_FASTCGI] = "fastcgi", [POOL_CGI] = "cgi", NULL};
+
+struct pool_config *pool_config_new(const char *name, const char *place, const char *label)
+{
+	struct pool_config *pool = g_new0(struct pool_config, 1);
+
+	atomic_init(&pool->references, 1);
+	pool->name = g_strdup(name);
+	pool->place = g_strdup(place);
+	pool->label = label ? g_strdup(label) : g_strdup_printf("pool \"%s\"", name);
+	return pool;
+}
+
+struct pool_config *pool_config_ref(struct pool_config *pool)
+{
+	atomic_fetch_add_explicit(&pool->references, 1, memory_order_relaxed);
+	return pool;
+}
+
+void pool_config_unref(struct pool_config *pool)
+{
+	if (!pool || atomic_fetch_sub_explicit(&pool->references, 1, memory_order_acq_rel) != 1)
+		return;
+	g_free(pool->name);
+	g_free(pool->place);
+	g_free(pool->label);
+	g_free(pool->command);
+	g_strfreev(pool->argv);
+	g_free(pool->folder);
+	g_strfreev(pool->upstream);
+	g_free(pool->script_suffix);
+	g_free(pool->user);
+	g_free(pool->group);
+	g_free(pool->directory);
+	g_strfreev(pool->environment);
+	g_free(pool);
+}
+
+bool pool_config_is_other(const struct pool_config *pool)
+{
+	return pool->user || pool->group || pool->directory || pool->memory_limit || pool->seccomp;
+}
+
+#define RESPONSE_HEADER_MOST ((size_t)1 << 20)
+
+/* What a pool of the protocol must have; NULL: all is there. */
+static const char *missing(const struct pool_config *pool)
+{
+	bool has_upstream = pool->upstream && pool->upstream[0];
+
+	if (pool_config_is_other(pool) && has_upstream)
+		return "has user, group, directory, memory-limit or seccomp, which are for "
+		       "programs that the server starts";
+	/* An operator who sets a variable here means that the application gets it. */
+	if (pool->environment && pool->environment[0] && has_upstream)
+		return "has environment, which is for programs that the server starts: set it "
+		       "where the application at upstream is started";
+	if (pool->trust_cache_ids && !has_upstream)
+		return "has trust-cache-ids, which is for applications at upstream";
+	/* Its lines are copied while the event loop waits. */
+	if (pool->max_response_header > RESPONSE_HEADER_MOST)
+		return "has a max-response-header above 1M";
+	switch (pool->protocol) {
+	case POOL_WORKER:
+		return !pool->command ? "needs a command"
+		       : pool->folder || has_upstream
+			       ? "is of workers, which have neither folder nor upstream"
+		       : pool->memory_limit && pool->memory_limit <= pool->memory
+			       ? "has a memory-limit that is not above memory, which is a part of "
+				 "it"
+			       : NULL;
+	case POOL_CGI:
+		return !pool->folder ? "needs a folder of programs"
+		       : pool->command || has_upstream
+			       ? "is of CGI programs, which have neither command nor upstream"
+			       : NULL;
+	default:
+		return pool->folder			 ? "is of FastCGI, which has no folder"
+		       : !pool->command == !has_upstream ? "needs either upstream or command"
+							 : NULL;
+	}
+}
+
+bool pool_config_finish(struct pool_config *pool, char **why)
+{
+	const char *wrong = missing(pool);
+	GError *error = NULL;
+
+	if (wrong) {
+		*why = g_strdup_printf("%s %s", pool->label, wrong);
+		return false;
+	}
+	if (pool->command && !g_shell_parse_argv(pool->command, NULL, &pool->argv, &error)) {
+		*why = g_strdup_printf("%s: command: %s", pool->label, error->message);
+		g_error_free(error);
+		return false;
+	}
+	for (unsigned i = 0; pool->environment && pool->environment[i]; i++)
+		if (!strchr(pool->environment[i], '=') || pool->environment[i][0] == '=') {
+			*why = g_strdup_printf("%s: environment \"%s\": must be NAME=VALUE",
+					       pool->label, pool->environment[i]);
+			return false;
+		}
+	for (unsigned i = 0; pool->upstream && pool->upstream[i]; i++) {
+		struct listen_address address;
+
+		if (!address_parse(pool->upstream[i], &address)) {
+			*why = g_strdup_printf("%s: upstream \"%s\": must be ADDRESS:PORT, "
+					       "[ADDRESS]:PORT or unix:PATH",
+					       pool->label, pool->upstream[i]);
+			return false;
+		}
+	}
+	return true;
+}
+
+bool pool_config_check(const struct pool_config *pool, char **why)
+{
+	if (pool->argv) {
+		char *program = g_find_program_in_path(pool->argv[0]);
+
+		g_free(program);
+		if (!program) {
+			*why = g_strdup_printf("%s: no program \"%s\" that can be run", pool->label,
+					       pool->argv[0]);
+			return false;
+		}
+	}
+	if (pool->folder && !g_file_test(pool->folder, G_FILE_TEST_IS_DIR)) {
+		*why = g_strdup_printf("%s: folder \"%s\": is no folder", pool->label,
+				       pool->folder);
+		return false;
+	}
+	if (pool->directory && !g_file_test(pool->directory, G_FILE_TEST_IS_DIR)) {
+		*why = g_strdup_printf("%s: directory \"%s\": is no folder", pool->label,
+				       pool->directory);
+		return false;
+	}
+	return true;
+}
+
+static bool same_lists(char **one, char **other)
+{
+	if (!one || !other)
+		return (!one || !*one) && (!other || !*other);
+	return g_strv_equal((const char *const *)one, (const char *const *)other);
+}
+
+bool pool_config_same_program(const struct pool_config *one, const struct pool_config *other)
+{
+	return one->protocol == other->protocol && g_strcmp0(one->command, other->command) == 0 &&
+	       g_strcmp0(one->folder, other->folder) == 0 &&
+	       g_strcmp0(one->user, other->user) == 0 && g_strcmp0(one->group, other->group) == 0 &&
+	       g_strcmp0(one->directory, other->directory) == 0 &&
+	       same_lists(one->environment, other->environment) &&
+	       one->memory_limit == other->memory_limit && one->seccomp == other->seccomp;
+}
+
+bool pool_config_same(const struct pool_config *one, const struct pool_config *other)
+{
+	return strcmp(one->name, other->name) == 0 && pool_config_same_program(one, other) &&
+	       same_lists(one->upstream, other->upstream) &&
+	       g_strcmp0(one->script_suffix, other->script_suffix) == 0 &&
+	       one->processes == other->processes && one->in_flight == other->in_flight &&
+	       one->keep_ms == other->keep_ms && one->trust_cache_ids == other->trust_cache_ids &&
+	       one->memory == other->memory && one->max_requests == other->max_requests &&
+	       one->queue == other->queue && one->queue_ms == other->queue_ms &&
+	       one->answer_ms == other->answer_ms &&
+	       one->request_buffering == other->request_buffering &&
+	       one->response_buffering == other->response_buffering &&
+	       one->max_response_header == other->max_response_header &&
+	       one->stream_ahead == other->stream_ahead && one->slow_ms == other->slow_ms;
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * connection-body.c - the body behind a head: gathered for the responder that
+ * asked for it, as a whole or a window at a time, else read past.
+ */
+#include <assert.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "conn/connection-inside.h"
+
+/*
+ * Past the loop, which has no operation for it: the few bytes fit in a socket
+ * that was idle.  In one that is full they may be left out; the client does
+ * not wait for ever.
+ */
+static void send_continue(struct connection *connection)
+{
+	static const char line[] = "HTTP/1.1 100 Continue\r\n\r\n";
+	ssize_t sent = send(connection->fd, line, sizeof(line) - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	connection->expecting = false;
+	if (sent > 0 && sent < (ssize_t)sizeof(line) - 1)
+		(void)shutdown(connection->fd, SHUT_RDWR); /* what follows would make no sense */
+}
+
+static void begin_receiving(struct connection *connection)
+{
+	connection_count_as(connection, CONNECTION_READING);
+	connection_time_body(connection);
+}
+
+/* The last byte of the body has come, or that of a window. */
+static void hand_over(struct connection *connection)
+{
+	struct transaction *transaction = &connection->output->transaction;
+	struct body *body = &connection->body;
+	int error = body_unit(body, &transaction->upload);
+
+	transaction->upload_length = body->length;
+	transaction->upload_more = !body_is_over(body);
+	if (error) {
+		log_error("%s: a body, at %llu bytes: %s", connection->ends.remote,
+			  (unsigned long long)body->length, strerror(-error));
+		connection_refuse(connection, 503, "no memory for the body");
+		return;
+	}
+	if (!transaction->upload_more)
+		body_end(body);
+	timer_stop(&connection->timer);
+	connection->state = WORKING;
+	connection_count_as(connection, CONNECTION_WORKING);
+	connection->calling = true;
+	if (transaction->received(transaction) == RESPOND_NOW)
+		connection_respond(connection);
+	connection->calling = false;
+	/* It has had enough of that piece already. */
+	if (connection->state == RECEIVING)
+		begin_receiving(connection);
+}
+
+/* For the log, of a body that is answered with that status. */
+static const char *fault_of(int status)
+{
+	switch (status) {
+	case 400:
+		return "a malformed chunk";
+	case 413:
+		return "a body that is longer than max-body, or than what takes it allows";
+	case 431:
+		return "too much behind the last chunk, or beside one";
+	default:
+		return "no memory for the body";
+	}
+}
+
+size_t connection_receive_body(struct connection *connection, const char *data, size_t length)
+{
+	size_t used = 0;
+
+	do {
+		ssize_t took = body_take(&connection->body, data + used, length - used);
+
+		if (took < 0) {
+			connection_refuse(connection, (int)-took, fault_of((int)-took));
+			return length;
+		}
+		used += (size_t)took;
+		if (body_is_ready(&connection->body))
+			hand_over(connection);
+	} while (connection->state == RECEIVING && used < length);
+	return used;
+}
+
+void connection_start_receiving(struct connection *connection, const char *data, size_t length)
+{
+	if (connection->expecting && length == 0)
+		send_continue(connection);
+	connection->expecting = false;
+	begin_receiving(connection);
+	connection_consume(connection, data, length);
+}
+
+void connection_receive_piece(struct transaction *transaction, uint64_t limit, size_t window)
+{
+	struct connection *connection = transaction->connection;
+
+	if (!connection) {
+		output_close((struct output *)transaction);
+		return;
+	}
+	assert(connection->state == WORKING && !body_is_over(&connection->body));
+	output_return_upload(connection->output);
+	connection->state = RECEIVING;
+	if (body_keep(&connection->body, limit, window, &connection->server->site->bodies) < 0)
+		connection_refuse(connection, 413, fault_of(413));
+	else if (!connection->calling)
+		connection_consume_input(connection, connection_start_receiving);
+}
+
+void connection_receive(struct transaction *transaction, uint64_t limit)
+{
+	connection_receive_piece(transaction, limit, BODY_WHOLE);
+}
+
+void connection_drop_upload(struct transaction *transaction)
+{
+	struct connection *connection = transaction->connection;
+
+	output_return_upload((struct output *)transaction);
+	transaction->upload_more = false;
+	if (!connection)
+		return;
+	if (connection->state == RECEIVING) {
+		timer_stop(&connection->timer);
+		connection->state = WORKING;
+		connection_count_as(connection, CONNECTION_WORKING);
+	}
+	if (!body_is_over(&connection->body))
+		body_drop(&connection->body, CONNECTION_DROPPED_MAX);
+}
+
+ssize_t connection_drop_body(struct connection *connection, const char *data, size_t length)
+{
+	ssize_t used = body_take(&connection->body, data, length);
+
+	if (used < 0) {
+		/* The answer was sent before, and promised to go on. */
+		body_end(&connection->body);
+		(void)shutdown(connection->fd, SHUT_WR);
+		connection_linger(connection);
+	} else if (body_is_over(&connection->body)) {
+		connection_time(connection, connection_limits(connection)->keep_alive_ms);
+	}
+	return used;
+}

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * connection-send.c - answers leave: head and body, piece by piece, then the
+ * next request, or the end of the connection.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "conn/connection-inside.h"
+#include "core/socket-options.h"
+#include "handler/errorpage.h"
+
+#define LINGER_MS 5000
+#define LINGER_LAST_MS 1000 /* when the server is about to end */
+#define SETTLE_MAX_MS 64    /* between two looks at what is acknowledged */
+
+/*
+ * Of a piece as large as that, more than a segment, the end does not wait for
+ * what follows: the next one may have to come from a disk, and a client whose
+ * window is less than a segment (64 KB on a loopback) would get nothing more
+ * until the system has waited for 200 ms.
+ */
+#define MORE_MAX 65536
+
+void connection_linger(struct connection *connection)
+{
+	if (connection->ended || !connection->server->generation->config->sockets.linger) {
+		connection_close(connection);
+		return;
+	}
+	connection->state = LINGERING;
+	connection_count_as(connection, CONNECTION_LINGERING);
+	free(connection->input);
+	connection->input = NULL;
+	connection->input_length = connection->input_room = 0;
+	if (connection->paused)
+		loop_receive_resume(connection->server->loop, connection->fd);
+	connection->paused = false;
+	connection_time(connection, connection->server->draining ? LINGER_LAST_MS : LINGER_MS);
+}
+
+static void sent(struct loop_send *op, int result);
+static void finished(struct connection *connection);
+
+/* Nothing is to be asked for behind the present piece. */
+static bool is_last(const struct output *output)
+{
+	const struct transaction *transaction = &output->transaction;
+
+	if (!transaction->next || transaction->head_only)
+		return true;
+	return transaction->length == TRANSACTION_UNKNOWN ? output->ended
+							  : output->sent >= transaction->length;
+}
+
+static const struct config_sockets *sockets_of(const struct output *output)
+{
+	return &output->transaction.generation->config->sockets;
+}
+
+/*
+ * Whether the end of the stream leaves with the answer's last bytes.  On a
+ * connection that is opening still, the system keeps an end back, and the
+ * bytes with it, until the client has acknowledged: a round trip lost, unless
+ * the socket is closed as well.
+ */
+static bool closes_itself(const struct connection *connection)
+{
+	const struct config_sockets *sockets = sockets_of(connection->output);
+
+	if (connection->keep_alive || !sockets->close_option)
+		return false;
+	return !sockets->fastopen || !sockets->linger || connection->requests > 1 ||
+	       !socket_is_opening(connection->fd);
+}
+
+static void send_piece(struct connection *connection, size_t head_length)
+{
+	struct output *output = connection->output;
+	struct transaction *transaction = &output->transaction;
+	struct NC_send *message = &connection->send.message;
+	uint64_t piece = 0;
+
+	*message = (struct NC_send){.header = output_bytes(output),
+				    .header_length = head_length,
+				    .flags = NC_SEND_HELD};
+	connection->send.tail = (struct iovec){0};
+	connection->send.file = (struct loop_file){0};
+	connection->send.apart = !output->head_sent && !sockets_of(output)->header_option;
+	if (!transaction->head_only) {
+		message->ranges =
+			transaction->range_count ? transaction->ranges : &transaction->body;
+		message->range_count = transaction->range_count ? transaction->range_count
+								: transaction->body.id != 0;
+		connection->send.file = transaction->file;
+		if (transaction->data)
+			connection->send.tail = (struct iovec){(void *)(uintptr_t)transaction->data,
+							       transaction->data_length};
+		piece = transaction_piece(transaction);
+		output->sent += piece;
+		server_count(&connection->server->counters.body_units, message->range_count);
+	}
+	if (is_last(output))
+		message->flags |= closes_itself(connection) ? NC_SEND_CLOSE : 0;
+	else if (piece < MORE_MAX && !transaction->live)
+		message->flags |= NC_SEND_MORE;
+	connection->state = SENDING;
+	connection_count_as(connection, CONNECTION_SENDING);
+	connection->measured = false;
+	connection_time(connection, connection_limits(connection)->send_ms);
+	connection->send.sent = sent;
+	connection->send.waits = connection_waits;
+	connection_unsent_starts(connection);
+	loop_send_start(connection->server->loop, &connection->send, connection->fd);
+}
+
+/* Once; the access log has the rest. */
+static void log_reason(struct transaction *transaction)
+{
+	if (transaction->reason)
+		log_info("%s: answered %d: %s%s%s", transaction->remote_addr, transaction->status,
+			 transaction->path, *transaction->path ? ": " : "", transaction->reason);
+	transaction->reason = NULL;
+}
+
+void connection_respond(struct connection *connection)
+{
+	log_reason(&connection->output->transaction);
+	if (errorpage_respond(&connection->output->transaction) == RESPOND_LATER) {
+		/* A request whose body is refused was not with a responder. */
+		connection->state = WORKING;
+		timer_stop(&connection->timer);
+		return;
+	}
+	if (connection->server->draining)
+		connection->keep_alive = false;
+	/*
+	 * Of a body that nobody asks for any more, and a client may have kept back,
+	 * it is uncertain where it ends.
+	 */
+	if (!body_is_over(&connection->body)) {
+		body_drop(&connection->body, CONNECTION_DROPPED_MAX);
+		if (connection->expecting || body_is_hopeless(&connection->body))
+			connection->keep_alive = false;
+	}
+	/* Only the end of the connection tells such a client where the body ends. */
+	if (connection->http10 && connection->output->transaction.length == TRANSACTION_UNKNOWN)
+		connection->keep_alive = false;
+	send_piece(connection,
+		   output_head(connection->output, connection->keep_alive, connection->http10));
+}
+
+/* Where the end of the connection would be that of the body. */
+static void reset_at_close(int fd)
+{
+	const struct linger none = {.l_onoff = 1};
+
+	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
+}
+
+void connection_reset(struct connection *connection)
+{
+	reset_at_close(connection->fd);
+	connection_close(connection);
+}
+
+void connection_done(struct transaction *transaction)
+{
+	struct connection *connection = transaction->connection;
+	struct output *output = (struct output *)transaction;
+
+	if (!connection) {
+		output_close(output);
+		return;
+	}
+	assert(connection->state == WORKING || connection->state == RECEIVING);
+	if (transaction->status == 0) {
+		/* Broken off in the middle: the client must see that. */
+		if (transaction->reset ||
+		    (transaction->length == TRANSACTION_UNKNOWN && !output->chunked))
+			reset_at_close(connection->fd);
+		connection->state = SENDING;
+		connection_close(connection);
+	} else if (output->sent || output->head_sent) {
+		size_t length = output_lead(output, 0);
+
+		/* The end of the connection is that of the body. */
+		if (output->ended && length == 0) {
+			(void)shutdown(connection->fd, SHUT_WR);
+			finished(connection);
+		} else {
+			send_piece(connection, length);
+		}
+	} else {
+		connection_respond(connection);
+	}
+}
+
+void connection_refuse(struct connection *connection, int status, const char *wrong)
+{
+	connection->keep_alive = false;
+	body_end(&connection->body);
+	/* It may be at work on what has come: in vain. */
+	transaction_dismiss(&connection->output->transaction);
+	transaction_refuse(&connection->output->transaction, status, wrong);
+	connection_respond(connection);
+}
+
+static void finished(struct connection *connection)
+{
+	struct output *output = connection->output;
+
+	output_log(output);
+	if (!connection_leaves_output(connection))
+		output_close(output);
+	connection_keeps_up(connection);
+	connection->output = NULL;
+	if (!connection->keep_alive) {
+		connection_linger(connection);
+		return;
+	}
+	connection->state = READING;
+	connection_count_as(connection, CONNECTION_IDLE);
+	connection->head_timing = false;
+	if (!body_is_over(&connection->body))
+		connection_time_body(connection);
+	else
+		connection_time(connection, connection_limits(connection)->keep_alive_ms);
+	if (connection->input_length)
+		connection_consume_input(connection, connection_consume);
+	else if (connection->ended)
+		connection_close(connection);
+	else if (connection->server->draining)
+		connection_leave(connection); /* the answer had promised more */
+}
+
+static void next_piece(struct connection *connection)
+{
+	struct transaction *transaction = &connection->output->transaction;
+
+	connection->state = WORKING;
+	connection_count_as(connection, CONNECTION_WORKING);
+	if (transaction->next(transaction) == RESPOND_NOW)
+		connection_done(transaction);
+	/* The error is told once: whoever reads next would see the end of a stream. */
+	else if (output_end_chunk(connection->output, connection->fd) < 0)
+		connection_close(connection);
+}
+
+static void settle(struct connection *connection);
+
+static void look_again(struct timer *timer)
+{
+	settle((struct connection *)((char *)timer - offsetof(struct connection, settling)));
+}
+
+/*
+ * The system reports no acknowledgement: the server asks, and again after a
+ * quarter of the time that it has waited so far.  The client has the time that it has for
+ * a piece.
+ */
+static void settle(struct connection *connection)
+{
+	unsigned ms = 1;
+
+	if (connection_unsent(connection) == 0) {
+		next_piece(connection);
+		return;
+	}
+	/* Powers of two: timers are cheap if they have few durations. */
+	while (ms * 8 <= connection->settle_ms && ms < SETTLE_MAX_MS)
+		ms *= 2;
+	connection->settle_ms += ms;
+	loop_timer_start(connection->server->loop, &connection->settling, ms, look_again);
+}
+
+static void send_failed(struct connection *connection, int error)
+{
+	const char *remote = connection->ends.remote;
+
+	if (error == -ERANGE) {
+		log_info("%s: the file was truncated while it was sent: resetting", remote);
+		connection_reset(connection);
+		return;
+	}
+	if (error != -EPIPE && error != -ECONNRESET)
+		log_info("%s: sending: %s", remote, strerror(-error));
+	connection_close(connection);
+}
+
+static void sent(struct loop_send *op, int result)
+{
+	struct connection *connection =
+		(struct connection *)((char *)op - offsetof(struct connection, send));
+	struct output *output = connection->output;
+
+	assert(connection->state == SENDING);
+	output->head_sent = true;
+	connection_unsent_stops(connection);
+	if (result < 0) {
+		send_failed(connection, result);
+		return;
+	}
+	if (is_last(output)) {
+		/* The data have left; their end follows. */
+		if (!connection->keep_alive && !(op->message.flags & NC_SEND_CLOSE))
+			(void)shutdown(connection->fd, SHUT_WR);
+		finished(connection);
+		return;
+	}
+	connection_keeps_up(connection);
+	if (!output->transaction.settle) {
+		next_piece(connection);
+		return;
+	}
+	connection->settle_ms = 0;
+	settle(connection);
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * connection-unsent.c - how much of an answer the socket may hold while the
+ * client does not read it.
+ *
+ * A connection starts with SOCKET_UNSENT_FIRST unsent bytes at most
+ * (TCP_NOTSENT_LOWAT, which it inherits from the listening socket), and with
+ * copies, so that a client that never reads keeps no page of the cache in its
+ * socket.  A client whose socket is full, and that has acknowledged more than a
+ * system takes by itself, reads: pages are lent from then on, and the bound
+ * becomes NEAR for a peer on this machine, and while many bytes are in sockets;
+ * or it doubles each time up to FAR (for both see libnabc/send/transmit.c).
+ *
+ * The bytes that sockets hold are counted, for all threads together.  From half
+ * of socket-memory on a socket that wants more has NEAR at most.  Beyond
+ * socket-memory each thread that has more than its share resets connections that
+ * acknowledge less in a second than their sockets hold, the slowest first.  Each
+ * second a thread looks at its sockets that hold any, since the system reports no
+ * acknowledgement.  Who acknowledges more, or is not known yet, is not the cause,
+ * whatever is on its way to it.
+ */
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stddef.h>
+#include <sys/socket.h>
+
+#include "conn/connection-inside.h"
+#include "core/socket-options.h"
+
+#define NEAR (16 << 10)
+#define FAR (1 << 20)
+#define READ_FROM (128u << 10) /* bytes; a system takes up to some 64 KB for who does not read */
+#define LOOK_FROM (32u << 10)  /* bytes that are worth a system call */
+
+/* --- the bound ------------------------------------------------------------------- */
+
+static void set_bound(struct connection *connection, int bytes)
+{
+	connection->unsent_bound = bytes;
+	/* A Unix socket has none. */
+	(void)setsockopt(connection->fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof(bytes));
+}
+
+/* --- the sum ---------------------------------------------------------------------- */
+
+/* Bytes that the socket has taken, ever. */
+static uint64_t handed(const struct connection *connection)
+{
+	return connection->handed + (connection->sending ? connection->send.message.skip : 0);
+}
+
+static void rate_from_here(struct connection *connection)
+{
+	connection->rated = connection->acknowledged;
+	connection->rated_ms = loop_now_ms(connection->server->loop);
+}
+
+static void look_again(struct timer *timer);
+
+static void add(struct connection *connection, unsigned bytes)
+{
+	struct server *server = connection->server;
+
+	if (bytes == connection->unsent)
+		return;
+	if (!connection->unsent) {
+		if (!server->unsent_timer.queue)
+			loop_timer_start(server->loop, &server->unsent_timer, CONNECTION_RATE_MS,
+					 look_again);
+		connection->unsent_link = (GList){.data = connection};
+		g_queue_push_tail_link(&server->unsent, &connection->unsent_link);
+	} else if (!bytes) {
+		g_queue_unlink(&server->unsent, &connection->unsent_link);
+	}
+	server->unsent_bytes += bytes - (uint64_t)connection->unsent;
+	atomic_fetch_add_explicit(&server->site->unsent, bytes - (uint64_t)connection->unsent,
+				  memory_order_relaxed);
+	connection->unsent = bytes;
+}
+
+static void measure(struct connection *connection)
+{
+	uint64_t ms = loop_now_ms(connection->server->loop) - connection->rated_ms;
+
+	if (ms < CONNECTION_RATE_MS)
+		return;
+	connection->rate = (connection->acknowledged - connection->rated) * 1000 / ms;
+	connection->rate_known = true;
+	rate_from_here(connection);
+}
+
+void connection_unsent_count(struct connection *connection)
+{
+	unsigned bytes = (unsigned)connection_unsent(connection);
+
+	connection->looked_at = handed(connection);
+	/* The ends of chunks and of the stream are no bytes of messages. */
+	connection->acknowledged = connection->looked_at - MIN(bytes, connection->looked_at);
+	add(connection, bytes);
+	if (bytes)
+		measure(connection);
+	if (connection->lent_id && connection->acknowledged >= connection->lent_until)
+		connection_lent_end(connection);
+}
+
+static uint64_t sum(const struct site *site)
+{
+	return atomic_load_explicit(&site->unsent, memory_order_relaxed);
+}
+
+bool connection_unsent_is_slow(const struct connection *connection)
+{
+	return connection->rate_known && connection->rate < connection->unsent;
+}
+
+static gint slower_first(gconstpointer left, gconstpointer right)
+{
+	const struct connection *const *a = left, *const *b = right;
+
+	return (*a)->rate < (*b)->rate ? -1 : (*a)->rate > (*b)->rate;
+}
+
+static void shed(struct server *server)
+{
+	struct site *site = server->site;
+	uint64_t enough = site->unsent_most - site->unsent_most / 16,
+		 share = enough / site->threads;
+	g_autoptr(GPtrArray) all = g_ptr_array_new();
+
+	if (sum(site) <= site->unsent_most || server->unsent_bytes <= share)
+		return;
+	for (GList *link = server->unsent.head; link; link = link->next)
+		g_ptr_array_add(all, link->data);
+	g_ptr_array_sort(all, slower_first);
+	for (unsigned i = 0; i < all->len; i++) {
+		struct connection *connection = all->pdata[i];
+
+		if (sum(site) <= enough || server->unsent_bytes <= share)
+			return;
+		if (connection_unsent_is_slow(connection))
+			connection_reset_slow(connection, "socket-memory is reached");
+	}
+}
+
+/* Counts what the sockets hold now, which the system does not report, and acts on it. */
+static void look_at_all(struct server *server)
+{
+	GList *next;
+
+	for (GList *link = server->unsent.head; link; link = next) {
+		next = link->next;
+		connection_unsent_count(link->data);
+	}
+	shed(server);
+}
+
+static void shed_now(struct loop_task *task)
+{
+	struct server *server =
+		(struct server *)((char *)task - offsetof(struct server, unsent_shed.task));
+
+	loop_notice_begin(&server->unsent_shed);
+	look_at_all(server);
+}
+
+/* Those that are kept may be slow by now. */
+static void look_again(struct timer *timer)
+{
+	struct server *server =
+		(struct server *)((char *)timer - offsetof(struct server, unsent_timer));
+
+	look_at_all(server);
+	if (server->unsent.head && !timer->queue)
+		loop_timer_start(server->loop, timer, CONNECTION_RATE_MS, look_again);
+}
+
+static void look(struct connection *connection)
+{
+	struct site *site = connection->server->site;
+
+	connection_unsent_count(connection);
+	if (sum(site) <= site->unsent_most)
+		return;
+	/* Not from within a send; and the bytes may be those of other threads. */
+	for (unsigned i = 0; i < site->threads; i++) {
+		struct server *server = site->servers[i];
+
+		loop_notify(server->loop, &server->unsent_shed);
+	}
+}
+
+/* More unsent bytes are what others will need: who reads loses nothing. */
+static bool is_tight(const struct site *site)
+{
+	return sum(site) > site->unsent_most / 2;
+}
+
+/* The socket is full. */
+static void grow(struct connection *connection)
+{
+	if (is_tight(connection->server->site) || connection->near) {
+		if (connection->unsent_bound != NEAR)
+			set_bound(connection, NEAR);
+	} else if (connection->unsent_bound < FAR) {
+		set_bound(connection, connection->unsent_bound * 2);
+	}
+}
+
+/* --- for the other sources --------------------------------------------------------- */
+
+void connection_unsent_open(struct server *server)
+{
+	server->unsent_shed.task.run = shed_now;
+}
+
+void connection_unsent_init(struct connection *connection, const struct sockaddr_storage *peer)
+{
+	const struct sockaddr_in *in = (const struct sockaddr_in *)peer;
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)peer;
+
+	connection->unsent_bound = SOCKET_UNSENT_FIRST;
+	connection->near =
+		peer->ss_family == AF_INET
+			? in->sin_addr.s_addr == connection->own.in.sin_addr.s_addr
+		: peer->ss_family == AF_INET6
+			? IN6_ARE_ADDR_EQUAL(&in6->sin6_addr, &connection->own.in6.sin6_addr)
+			: true;
+}
+
+void connection_unsent_starts(struct connection *connection)
+{
+	const struct site *site = connection->server->site;
+	const struct config *config = connection->output->transaction.generation->config;
+
+	connection->sending = true;
+	if (connection->unsent_bound > NEAR && is_tight(site))
+		set_bound(connection, NEAR);
+	if (!connection->unsent) {
+		connection->acknowledged = connection->handed;
+		connection->rate = 0;
+		connection->rate_known = false;
+		rate_from_here(connection);
+	}
+	/* Pages of a file are not the cache's.  A method that the operator chose is used at once. */
+	if (config->sockets.send_method == SEND_AUTO &&
+	    (!connection->reads ||
+	     atomic_load_explicit(&site->held, memory_order_relaxed) > site->held_most / 2))
+		connection->send.message.flags |= NC_SEND_COPY;
+}
+
+void connection_unsent_waits(struct connection *connection)
+{
+	look(connection);
+	if (connection->acknowledged < READ_FROM)
+		return;
+	grow(connection);
+	/* How the rest leaves is decided now. */
+	if (!connection->reads)
+		connection->send.message.flags &= ~NC_SEND_COPY;
+	connection->reads = true;
+}
+
+void connection_unsent_stops(struct connection *connection)
+{
+	connection->sending = false;
+	connection->handed += connection->send.message.skip;
+	if (connection->handed - connection->looked_at >= LOOK_FROM || connection->unsent)
+		look(connection);
+}
+
+void connection_unsent_shrink(struct connection *connection)
+{
+	if (connection->unsent_bound > SOCKET_UNSENT_FIRST)
+		set_bound(connection, SOCKET_UNSENT_FIRST);
+}
+
+void connection_unsent_end(struct connection *connection)
+{
+	add(connection, 0);
+}

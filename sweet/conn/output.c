@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * output.c - see output.h.  One thread.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "conn/output.h"
+#include "http/response.h"
+
+#ifdef __SANITIZE_ADDRESS__
+#define SPARE_MAX 0 /* freed at once, so that it sees a use behind the end */
+#else
+#define SPARE_MAX 64
+#endif
+#define CRLF "\r\n"
+#define STATUS_GONE 499 /* in the log: the client went before the answer; others say so too */
+
+static_assert(sizeof(struct output) % OUTPUT_ALIGN == 0, "as aligned_alloc() wants it");
+static_assert(RESPONSE_PAGE_MAX <= TRANSACTION_TEXT_MAX, "a page fits behind the head");
+
+/* Spare outputs are linked through the scratch: nobody else uses it then. */
+static struct output **spare_link(struct output *output)
+{
+	return (struct output **)(void *)output->transaction.scratch;
+}
+
+static struct output *take_spare(struct server *server)
+{
+	struct output *output = (struct output *)server->spare;
+
+	if (output) {
+		server->spare = (struct transaction *)*spare_link(output);
+		server->spare_count--;
+	}
+	return output;
+}
+
+struct output *output_open(struct server *server)
+{
+	struct output *output = take_spare(server);
+	struct transaction *transaction;
+
+	if (!output)
+		output = aligned_alloc(OUTPUT_ALIGN, sizeof(*output));
+	if (!output)
+		return NULL;
+	output->began_ns = loop_now_ns(server->loop);
+	output->sent = 0;
+	output->head_sent = false;
+	output->chunked = output->ended = false;
+	output->chunk_end = 0;
+	output->log_request = output->log_referer = (struct slice){0};
+	output->log_agent = output->log_host = (struct slice){0};
+	output->log_used = 0;
+	/* Field by field: the buffers behind them are large. */
+	transaction = &output->transaction;
+	transaction->server = server;
+	transaction->generation = generation_hold(server->generation);
+	transaction->host = NULL;
+	transaction->scope = NULL;
+	transaction->request = NULL;
+	transaction->head_only = false;
+	transaction->has_upload = false;
+	transaction->upload = 0;
+	transaction->upload_more = false;
+	transaction->received = NULL;
+	transaction->status = 0;
+	transaction->detail = NULL;
+	transaction->reason = NULL;
+	transaction->path[0] = '\0';
+	transaction->head = NULL;
+	transaction->head_length = 0;
+	transaction->date = 0;
+	transaction->length = 0;
+	transaction->body = (struct NC_range){0};
+	transaction->pages = NULL;
+	transaction->ranges = NULL;
+	transaction->range_count = 0;
+	transaction->data = NULL;
+	transaction->data_length = 0;
+	transaction->file = (struct loop_file){0};
+	transaction->settle = transaction->reset = false;
+	transaction->live = false;
+	transaction->text = NULL;
+	transaction->bodiless = false;
+	transaction->remote_user[0] = '\0';
+	transaction->error_page = false;
+	transaction->lead_length = 0;
+	transaction->next = NULL;
+	transaction->finish = NULL;
+	transaction->gone = NULL;
+	transaction->redirects = 0;
+	transaction->keep = NULL;
+	transaction->keep_mark = 0;
+	transaction->long_head = transaction->long_out = NULL;
+	transaction->long_room = 0;
+	return output;
+}
+
+void output_return_upload(struct output *output)
+{
+	size_t upload = output->transaction.upload;
+
+	output->transaction.upload = 0;
+	if (upload) {
+		(void)NC_release(upload);
+		(void)NC_destroy(upload);
+	}
+}
+
+void output_close(struct output *output)
+{
+	struct server *server = output->transaction.server;
+
+	if (output->transaction.finish)
+		output->transaction.finish(&output->transaction);
+	transaction_drop_room(&output->transaction);
+	output_return_upload(output);
+	generation_release(output->transaction.generation);
+	if (server->spare_count == SPARE_MAX) {
+		free(output);
+		return;
+	}
+	*spare_link(output) = (struct output *)server->spare;
+	server->spare = &output->transaction;
+	server->spare_count++;
+}
+
+void output_free_spare(struct server *server)
+{
+	struct output *output;
+
+	while ((output = take_spare(server)))
+		free(output);
+}
+
+/* The sum of all bounds is the room that there is. */
+static void remember(struct output *output, struct slice *logged, struct slice text, size_t most)
+{
+	char *to = output->log_text + output->log_used;
+
+	if (text.length > most)
+		text.length = most;
+	memcpy(to, text.at, text.length);
+	*logged = (struct slice){.at = to, .length = text.length};
+	output->log_used += text.length;
+}
+
+void output_remember_line(struct output *output, const char *head, size_t length)
+{
+	const char *start = head, *end;
+
+	while (length && (*start == '\r' || *start == '\n')) {
+		start++;
+		length--;
+	}
+	end = memchr(start, '\r', length);
+	if (end)
+		length = (size_t)(end - start);
+	end = memchr(start, '\n', length);
+	if (end)
+		length = (size_t)(end - start);
+	remember(output, &output->log_request, (struct slice){start, length}, ACCESS_REQUEST_MAX);
+}
+
+void output_remember_fields(struct output *output, const struct request *request)
+{
+	const struct slice *referer = request_find(request, "Referer");
+	const struct slice *agent = request_find(request, "User-Agent");
+
+	if (referer)
+		remember(output, &output->log_referer, *referer, ACCESS_REFERER_MAX);
+	if (agent)
+		remember(output, &output->log_agent, *agent, ACCESS_AGENT_MAX);
+	if (request->host.at)
+		remember(output, &output->log_host, request->host, ACCESS_HOST_MAX);
+}
+
+static void refresh_date(struct server *server)
+{
+	const struct config *config = server->generation->config;
+	uint64_t now = loop_now_ms(server->loop);
+	struct timespec wall;
+
+	if (now < server->date_until_ms && server->date_config == config)
+		return;
+	clock_gettime(CLOCK_REALTIME, &wall);
+	/* To the end of the clock's second, so that no two threads differ. */
+	server->date_until_ms = now + 1000 - (uint64_t)wall.tv_nsec / 1000000u;
+	server->date_config = config;
+	date_format(wall.tv_sec, server->date);
+	server->lead_length =
+		(size_t)snprintf(server->lead, sizeof(server->lead), "%s%s%sDate: %.*s\r\n",
+				 config->server_header ? "Server: " : "",
+				 config->server_header ? config->server_header : "",
+				 config->server_header ? "\r\n" : "", DATE_LENGTH, server->date);
+	server->lead_pad = config->server_header
+				   ? strlen("Server: ") + strlen(config->server_header)
+				   : server->lead_length - strlen("\r\n");
+}
+
+static char *append(char *at, const void *data, size_t length)
+{
+	memcpy(at, data, length);
+	return at + length;
+}
+
+#define APPEND(at, literal) append(at, literal, sizeof(literal) - 1)
+
+/*
+ * Makes a head that ends at end a multiple of the bytes that are wished for, by
+ * blanks behind the value of Server, or of Date without it: they are no part of
+ * a value (RFC 9110, section 5.5), whatever text the operator gave.
+ */
+static char *pad(struct output *output, char *lead, char *end)
+{
+	const struct server *server = output->transaction.server;
+	size_t align = output->transaction.generation->config->header_align;
+	size_t more = align ? -(size_t)(end - output_bytes(output)) % align : 0;
+	char *at = lead + server->lead_pad;
+
+	if (more) {
+		memmove(at + more, at, (size_t)(end - at));
+		memset(at, ' ', more);
+	}
+	return end + more;
+}
+
+size_t output_head(struct output *output, bool keep_alive, bool http10)
+{
+	struct transaction *transaction = &output->transaction;
+	struct server *server = transaction->server;
+	bool is_status = transaction_is_bare(transaction) && transaction->status >= 300;
+	bool unknown = transaction->length == TRANSACTION_UNKNOWN;
+	const void *text = transaction->text;
+	size_t text_length = text ? transaction->length : 0;
+	char page[RESPONSE_PAGE_MAX];
+	char *at = output_bytes(output), *lead;
+
+	assert(text_length <= TRANSACTION_TEXT_MAX);
+	refresh_date(server);
+	if (transaction->status == 200)
+		at = APPEND(at, "HTTP/1.1 200 OK\r\n");
+	else
+		at += response_status_line(transaction->status, at);
+	lead = at;
+	at = append(at, server->lead, server->lead_length);
+	if (transaction->date)
+		date_format(transaction->date, at - strlen("\r\n") - DATE_LENGTH);
+	if (transaction->head_length)
+		at = append(at, transaction->head, transaction->head_length);
+	if (is_status) {
+		text = page;
+		text_length = response_error_page(transaction->status, transaction->detail, page,
+						  sizeof(page));
+		at += sprintf(at,
+			      "Content-Type: text/html; charset=utf-8\r\nContent-Length: %zu\r\n",
+			      text_length);
+	}
+	/* The head of a GET is the same, but nothing follows it (RFC 9112, section 6.3). */
+	if (unknown && !http10)
+		at = APPEND(at, "Transfer-Encoding: chunked\r\n");
+	output->chunked = unknown && !http10 && !transaction->head_only;
+	if (!keep_alive)
+		at = APPEND(at, "Connection: close\r\n");
+	else if (http10)
+		at = APPEND(at, "Connection: keep-alive\r\n");
+	at = APPEND(at, "\r\n");
+	at = pad(output, lead, at);
+	if (text_length && !transaction->head_only) {
+		at = append(at, text, text_length);
+		output->sent = text_length;
+	}
+	if (transaction->head_only)
+		return (size_t)(at - output_bytes(output));
+	return output_lead(output, (size_t)(at - output_bytes(output)));
+}
+
+/* The end of the chunk before; then the size of one of length bytes, 0 being the last. */
+static char *frame(struct output *output, char *at, uint64_t length)
+{
+	at = append(at, CRLF + 2 - output->chunk_end, output->chunk_end);
+	output->chunk_end = length ? 2 : 0;
+	return at + sprintf(at, length ? "%" PRIx64 "\r\n" : "%" PRIx64 "\r\n\r\n", length);
+}
+
+size_t output_lead(struct output *output, size_t length)
+{
+	struct transaction *transaction = &output->transaction;
+	uint64_t piece = transaction->lead_length + transaction_piece(transaction);
+	char *at = output_bytes(output) + length;
+
+	if (transaction->length == TRANSACTION_UNKNOWN) {
+		/* A head may go ahead of what there is to send. */
+		output->ended = piece == 0 && (output->head_sent || !transaction->next);
+		if (output->chunked && (piece || output->ended))
+			at = frame(output, at, piece);
+	}
+	if (transaction->lead_length) {
+		assert(transaction->lead_length <= TRANSACTION_TEXT_MAX);
+		output->sent += transaction->lead_length;
+		at = append(at, transaction->lead, transaction->lead_length);
+		transaction->lead_length = 0;
+	}
+	return (size_t)(at - output_bytes(output));
+}
+
+int output_end_chunk(struct output *output, int socket)
+{
+	ssize_t sent;
+
+	if (!output->chunk_end)
+		return 0;
+	sent = send(socket, CRLF + 2 - output->chunk_end, output->chunk_end,
+		    MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (sent > 0)
+		output->chunk_end -= (unsigned char)sent;
+	return sent < 0 && errno != EAGAIN && errno != EINTR ? -errno : 0;
+}
+
+void output_log(struct output *output)
+{
+	const struct transaction *transaction = &output->transaction;
+	struct server *server = transaction->server;
+	struct access_line line;
+	int hundred = transaction->status / 100;
+	uint64_t us = (loop_now_ns(server->loop) - output->began_ns) / 1000;
+
+	server_count(&server->counters.responses[hundred < 6 ? hundred : 5], 1);
+	server_count(&server->counters.body_bytes, output->sent);
+	histogram_record(&server->counters.latency, us);
+	if (server->log.fd < 0)
+		return;
+	if (!server->date_until_ms)
+		refresh_date(server);
+	line = (struct access_line){
+		.remote = transaction->remote_addr,
+		.remote_port = transaction->remote_port,
+		.date = server->date,
+		.user = {*transaction->remote_user ? transaction->remote_user : NULL,
+			 strlen(transaction->remote_user)},
+		.request = output->log_request,
+		.referer = output->log_referer,
+		.agent = output->log_agent,
+		.host = output->log_host,
+		.status = transaction->status ? transaction->status : STATUS_GONE,
+		.bytes = output->sent,
+		.microseconds = us,
+	};
+	access_log_put(&server->log, &line);
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * access-log.c - see access-log.h.  All of a struct access_log is its
+ * thread's but `coming`, the place where another thread leaves the next
+ * descriptor and its format as one number; 0: nothing was left.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/access-log.h"
+#include "log/log.h"
+
+int access_log_open(const char *where, int *fd)
+{
+	*fd = -1;
+	if (!where || strcmp(where, "off") == 0)
+		return 0;
+	*fd = strcmp(where, "-") == 0
+		      ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)
+		      : open(where, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0640);
+	return *fd < 0 ? -errno : 0;
+}
+
+/* --- writing ------------------------------------------------------------------------ */
+
+/* 0 or -errno, with how much has been written. */
+static int write_all(int fd, const char *data, size_t length, size_t *done)
+{
+	*done = 0;
+	while (*done < length) {
+		ssize_t written = write(fd, data + *done, length - *done);
+
+		if (written < 0 && errno == EINTR)
+			continue;
+		if (written < 0)
+			return -errno;
+		*done += (size_t)written;
+	}
+	return 0;
+}
+
+/* A full disk must not stop the server: lines are lost then, and that is said once. */
+static void tell(struct access_log *log, int error)
+{
+	if (error && !log->failing)
+		log_error("cannot write the access log: %s; its lines are lost until that ends",
+			  strerror(-error));
+	else if (!error && log->failing)
+		log_notice("the access log can be written again");
+	log->failing = error != 0;
+}
+
+void access_log_flush(struct access_log *log)
+{
+	size_t done = 0;
+	int error = 0;
+
+	timer_stop(&log->timer);
+	if (!log->used)
+		return;
+	log->written_ms = loop_now_ms(log->loop);
+	/* What was torn when the disk was full must not swallow a good line. */
+	if (log->torn) {
+		error = write_all(log->fd, "\n", 1, &done);
+		log->torn = error != 0;
+	}
+	if (!error) {
+		error = write_all(log->fd, log->buffer, log->used, &done);
+		log->torn = done > 0 && log->buffer[done - 1] != '\n';
+	}
+	log->used = 0;
+	tell(log, error);
+}
+
+static void expired(struct timer *timer)
+{
+	access_log_flush((struct access_log *)((char *)timer - offsetof(struct access_log, timer)));
+}
+
+/*
+ * Few requests: each line is in the file before the thread sleeps.  Many: a
+ * write each second, for which the timer wakes the thread if nothing else does.
+ */
+static bool before_sleep(struct loop_hook *hook)
+{
+	struct access_log *log =
+		(struct access_log *)((char *)hook - offsetof(struct access_log, hook));
+
+	if (!log->used)
+		return false;
+	if (loop_now_ms(log->loop) - log->written_ms >= ACCESS_LOG_MS)
+		access_log_flush(log);
+	else if (!log->timer.queue)
+		loop_timer_start(log->loop, &log->timer, ACCESS_LOG_MS, expired);
+	return false;
+}
+
+void access_log_put(struct access_log *log, const struct access_line *line)
+{
+	uint64_t now = loop_now_ns(log->loop);
+
+	if (log->fd < 0)
+		return;
+	if (!access_clock_good(&log->clock, now)) {
+		struct timespec real;
+
+		clock_gettime(CLOCK_REALTIME, &real);
+		access_clock_set(&log->clock, real, now);
+	}
+	if (access_line_most(line) > sizeof(log->buffer) - log->used)
+		access_log_flush(log);
+	log->used = (size_t)(access_line_write(log->buffer + log->used, log->format, line,
+					       &log->clock, now) -
+			     log->buffer);
+}
+
+/* --- changing to another file --------------------------------------------------------- */
+
+static int64_t pack(int fd, enum access_format format)
+{
+	return (int64_t)(fd + 2) << 8 | (int64_t)format;
+}
+
+static int packed_fd(int64_t coming)
+{
+	return (int)(coming >> 8) - 2;
+}
+
+static void take(struct access_log *log)
+{
+	int64_t coming = atomic_exchange(&log->coming, 0);
+
+	if (!coming)
+		return;
+	access_log_flush(log);
+	if (log->fd >= 0)
+		close(log->fd);
+	log->fd = packed_fd(coming);
+	log->format = (enum access_format)(coming & 255);
+	log->torn = log->failing = false;
+}
+
+static void take_task(struct loop_task *task)
+{
+	take((struct access_log *)((char *)task - offsetof(struct access_log, task)));
+}
+
+void access_log_change(struct access_log *log, int fd, enum access_format format)
+{
+	int64_t before = atomic_exchange(&log->coming, pack(fd, format));
+
+	if (!before) {
+		log->task.run = take_task;
+		loop_post(log->loop, &log->task);
+		return;
+	}
+	/* The thread has not come to the last one, and now never will. */
+	if (packed_fd(before) >= 0)
+		close(packed_fd(before));
+}
+
+void access_log_start(struct access_log *log, struct loop *loop, int fd, enum access_format format)
+{
+	log->fd = fd;
+	log->format = format;
+	log->loop = loop;
+	log->hook.before_sleep = before_sleep;
+	/* A second ended long ago: the first line sets it, and is written at once. */
+	log->clock.began_ns = loop_now_ns(loop) - UINT64_C(2000000000);
+	log->written_ms = loop_now_ms(loop) - ACCESS_LOG_MS;
+	loop_hook_add(loop, &log->hook);
+}
+
+void access_log_stop(struct access_log *log)
+{
+	if (!log->loop)
+		return;
+	access_log_flush(log);
+	take(log);
+	if (log->fd >= 0)
+		close(log->fd);
+	log->fd = -1;
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * site.c - see site.h.  A folder is one content, however many scopes and
+ * generations name it; each of them holds it.
+ */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "auth/access.h"
+#include "core/site.h"
+#include "files/content.h"
+
+static const char *folder_of(const struct scope *scope)
+{
+	return scope->alias ? scope->alias : scope->root;
+}
+
+/* The content of the same folder, read the same way, among a configuration's first hosts. */
+static struct content *find(const struct config *config, unsigned hosts,
+			    const struct content_options *options)
+{
+	for (unsigned i = 0; config && i < hosts; i++)
+		for (unsigned k = 0; k < config->hosts[i].scope_count; k++) {
+			struct content *content = config->hosts[i].scopes[k].content;
+
+			if (content && content_serves(content, options))
+				return content;
+		}
+	return NULL;
+}
+
+/* Once, however many paths have it from their host. */
+static void complain(GPtrArray *errors, const char *place, const char *what, const char *why)
+{
+	char *text =
+		g_strdup_printf("%s%s%s: %s", place ? place : "", place ? ": " : "", what, why);
+
+	if (g_ptr_array_find_with_equal_func(errors, text, g_str_equal, NULL))
+		g_free(text);
+	else
+		g_ptr_array_add(errors, text);
+}
+
+static void open_scope(struct config *config, unsigned host, struct scope *scope,
+		       const struct config *previous, struct content_options options,
+		       GPtrArray *errors)
+{
+	const char *folder = folder_of(scope);
+	struct content *known;
+
+	/* For programs, which may work elsewhere. */
+	scope->folder = g_canonicalize_filename(folder, NULL);
+	options.root = docroot_open(folder);
+	if (options.root < 0) {
+		char *what = g_strdup_printf("cannot serve the %s \"%s\"",
+					     scope->alias ? "alias" : "root", folder);
+
+		complain(errors, scope->root_place, what, strerror(-options.root));
+		g_free(what);
+		return;
+	}
+	known = find(config, host + 1, &options);
+	if (!known && previous)
+		known = find(previous, previous->host_count, &options);
+	if (known)
+		close(options.root);
+	scope->content = known ? content_ref(known) : content_open(&options);
+}
+
+/* The first scope that has the same users. */
+static const struct scope *find_auth(const struct config *config, const char *file)
+{
+	for (unsigned i = 0; i < config->host_count; i++)
+		for (unsigned k = 0; k < config->hosts[i].scope_count; k++) {
+			const struct scope *scope = &config->hosts[i].scopes[k];
+
+			if (scope->auth_realm && g_strcmp0(scope->auth_file, file) == 0)
+				return scope;
+		}
+	return NULL;
+}
+
+/* A reload reads the file anew, so that bad lines are told. */
+static void open_auth(const struct config *config, struct scope *scope,
+		      struct authenticator *authenticator, GPtrArray *errors)
+{
+	struct htpasswd *users = NULL;
+	const struct scope *first;
+	char *why = NULL;
+
+	if (!scope->auth_realm || !scope->auth_file)
+		return;
+	first = find_auth(config, scope->auth_file);
+	/* What is wrong with it was told for the first. */
+	if (first != scope)
+		scope->auth = first->auth ? auth_hold(first->auth) : NULL;
+	else if (authenticator)
+		scope->auth = auth_open(authenticator, scope->auth_file, &why);
+	else
+		users = htpasswd_read(scope->auth_file, &why);
+	htpasswd_release(users);
+	if (why)
+		complain(errors, scope->auth_place, "auth-file", why);
+	g_free(why);
+}
+
+static void let_go(struct config *config)
+{
+	for (unsigned i = 0; i < config->pool_count; i++)
+		if (config->pools[i]->let_go)
+			config->pools[i]->let_go(config->pools[i]);
+	for (unsigned i = 0; i < config->host_count; i++)
+		for (unsigned k = 0; k < config->hosts[i].scope_count; k++) {
+			content_close(config->hosts[i].scopes[k].content);
+			auth_release(config->hosts[i].scopes[k].auth);
+		}
+}
+
+bool site_open(struct config *config, const struct config *previous,
+	       const struct site_options *options, GPtrArray *errors)
+{
+	struct content_options content = {.helpers = options->helpers,
+					  .max_unit = options->max_unit,
+					  .revalidate_ns =
+						  (uint64_t)config->revalidate_ms * 1000000u,
+					  .drop_pages = !config->page_cache,
+					  .try_now = true,
+					  .no_paths = !config->path_cache,
+					  .no_heads = !config->header_cache,
+					  .no_contents = !config->content_cache};
+	unsigned before = errors->len;
+
+	config->let_go = let_go;
+	config->number = previous ? previous->number + 1 : 1;
+	config->read_ms = (uint64_t)g_get_real_time() / 1000;
+	content.mime = mime_open(config->mime_types);
+	for (unsigned i = 0; i < config->host_count; i++)
+		for (unsigned k = 0; k < config->hosts[i].scope_count; k++) {
+			struct scope *scope = &config->hosts[i].scopes[k];
+
+			open_scope(config, i, scope, previous, content, errors);
+			open_auth(config, scope, options->authenticator, errors);
+		}
+	mime_close(content.mime);
+	for (unsigned i = 0; i < config->pool_count; i++) {
+		char *why = NULL;
+
+		if (!pool_config_check(config->pools[i], &why))
+			g_ptr_array_add(
+				errors,
+				config->pools[i]->place
+					? g_strdup_printf("%s: %s", config->pools[i]->place, why)
+					: g_strdup(why));
+		g_free(why);
+	}
+	return errors->len == before;
+}
+
+static bool counted(const struct config *config, unsigned host, unsigned scope)
+{
+	const struct content *content = config->hosts[host].scopes[scope].content;
+
+	for (unsigned i = 0; i <= host; i++)
+		for (unsigned k = 0; k < config->hosts[i].scope_count; k++) {
+			if (i == host && k == scope)
+				return false;
+			if (config->hosts[i].scopes[k].content == content)
+				return true;
+		}
+	return false;
+}
+
+void site_stat(const struct config *config, struct content_stat *sum)
+{
+	for (unsigned i = 0; i < config->host_count; i++)
+		for (unsigned k = 0; k < config->hosts[i].scope_count; k++)
+			if (!counted(config, i, k))
+				content_stat(config->hosts[i].scopes[k].content, sum);
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * data-path-posix.c - header and body in ordinary memory, written together.
+ * What a unit holds (a file, a window of a CGI program's output) is memory of
+ * this process like any other here.
+ *
+ * sendmsg() is writev() that raises no SIGPIPE and can be told that more
+ * follows.  No page is lent to the kernel, the socket keeps its bounds, and
+ * its end is one call more.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <sys/socket.h>
+
+#include <nabc-worker.h>
+
+#include "event/data-path.h"
+
+#define VECTORS 64u
+
+/* What is left of a message, as far as there are vectors for it. */
+struct gathered {
+	struct iovec iov[VECTORS];
+	unsigned count;
+	size_t skip;  /* bytes of what is put next that are gone */
+	size_t bytes; /* in iov */
+	bool full;
+};
+
+static void put(struct gathered *gathered, const void *data, size_t length)
+{
+	if (gathered->skip >= length) {
+		gathered->skip -= length;
+		return;
+	}
+	gathered->full |= gathered->count == VECTORS;
+	if (gathered->full)
+		return;
+	gathered->iov[gathered->count++] = (struct iovec){
+		.iov_base = (char *)(uintptr_t)data + gathered->skip,
+		.iov_len = length - gathered->skip,
+	};
+	gathered->bytes += length - gathered->skip;
+	gathered->skip = 0;
+}
+
+/* False, with errno: the caller does not hold it, or it is shorter. */
+static bool put_range(struct gathered *gathered, const struct NC_range *range)
+{
+	size_t done = 0, run;
+
+	if (gathered->skip >= range->length) {
+		gathered->skip -= range->length;
+		return true;
+	}
+	while (done < range->length && !gathered->full) {
+		const void *data = NC_data(NULL, range->id, range->offset + done, &run);
+
+		if (!data)
+			return false;
+		if (run > range->length - done)
+			run = range->length - done;
+		put(gathered, data, run);
+		done += run;
+	}
+	return true;
+}
+
+static bool gather(struct gathered *gathered, const struct NC_send *message,
+		   const struct iovec *tail, size_t skip)
+{
+	gathered->count = 0;
+	gathered->skip = skip;
+	gathered->bytes = 0;
+	gathered->full = false;
+	put(gathered, message->header, message->header_length);
+	for (unsigned i = 0; i < message->range_count && !gathered->full; i++)
+		if (!put_range(gathered, &message->ranges[i]))
+			return false;
+	put(gathered, tail->iov_base, tail->iov_len);
+	return true;
+}
+
+static ssize_t send_bytes(int socket, const struct NC_send *message, const struct iovec *tail)
+{
+	struct gathered gathered;
+	size_t at = message->skip;
+
+	for (;;) {
+		struct msghdr header = {.msg_iov = gathered.iov};
+		int flags = MSG_NOSIGNAL | MSG_DONTWAIT;
+		ssize_t sent = -1;
+
+		if (!gather(&gathered, message, tail, at))
+			return -1;
+		if (gathered.count == 0)
+			break;
+		/* What is held back leaves with the end of the stream, if that follows. */
+		if (gathered.full || message->flags & (NC_SEND_MORE | NC_SEND_CLOSE))
+			flags |= MSG_MORE;
+		header.msg_iovlen = gathered.count;
+		sent = sendmsg(socket, &header, flags);
+		if (sent < 0 && errno == EINTR)
+			continue;
+		if (sent < 0)
+			return at > message->skip ? (ssize_t)(at - message->skip) : -1;
+		at += (size_t)sent;
+		/* Mostly this is all; the rest of a short write is offered once more, to be refused. */
+		if (!gathered.full && (size_t)sent == gathered.bytes)
+			break;
+	}
+	if (message->flags & NC_SEND_CLOSE && shutdown(socket, SHUT_WR) < 0)
+		return -1;
+	return (ssize_t)(at - message->skip);
+}
+
+ssize_t data_path_write(int pipe, const struct NC_send *message)
+{
+	static const struct iovec none;
+	size_t at = message->skip;
+
+	for (;;) {
+		struct gathered gathered;
+		ssize_t written;
+
+		if (!gather(&gathered, message, &none, at))
+			return -1;
+		if (gathered.count == 0)
+			break;
+		written = writev(pipe, gathered.iov, (int)gathered.count);
+		if (written < 0 && errno == EINTR)
+			continue;
+		if (written < 0)
+			return at > message->skip ? (ssize_t)(at - message->skip) : -1;
+		at += (size_t)written;
+		if (!gathered.full && (size_t)written == gathered.bytes)
+			break;
+	}
+	return (ssize_t)(at - message->skip);
+}
+
+static ssize_t send_bytes_apart(int socket, const struct NC_send *message, const struct iovec *tail)
+{
+	return data_path_part(&data_path_posix, socket, message, tail);
+}
+
+const struct data_path data_path_posix = {
+	.name = "posix",
+	.cache_flags = NC_CACHE_NO_URING | NC_CACHE_NO_KERNEL,
+	.exchange_flags = NC_EXCHANGE_POSIX,
+	.send = send_bytes,
+	.send_apart = send_bytes_apart,
+};

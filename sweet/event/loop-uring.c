@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * loop-uring.c - the loop on io_uring: accepts, receives and watches are
+ * armed once and complete again and again; received bytes come in buffers
+ * that the kernel picks from a shared ring of them.
+ *
+ * Needs Linux 6.1 (DEFER_TASKRUN, and with it all else used here); whether
+ * the running kernel allows it is found by trying.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <liburing.h>
+
+#include "event/loop-backend.h"
+
+/* Completions of a turn: what they start is ended by the next, so little is under way at once. */
+#define BATCH 64u
+#define BUFFER_SIZE 2048u
+#define BUFFER_GROUP 1
+
+/* By enum loop_room; buffers are a power of two. */
+static const struct {
+	unsigned submissions, completions, buffers;
+} rooms[] = {[LOOP_MANY] = {512, 8192, 256}, [LOOP_FEW] = {32, 128, 16}};
+
+enum type { TYPE_NONE, TYPE_ACCEPT, TYPE_RECEIVE, TYPE_WATCH, TYPE_ROOM };
+
+struct uring_state {
+	struct io_uring uring;
+	struct io_uring_buf_ring *ring;
+	char *buffers;	/* the ring's memory, then the buffers */
+	unsigned count; /* of the buffers */
+	size_t mapped;
+	bool left; /* the only thread that may submit has gone */
+	struct io_uring_sqe nowhere;
+};
+
+static uint64_t key(const struct loop *loop, int fd, enum type type)
+{
+	return (uint64_t)type << 56 | (uint64_t)(loop->fds[fd].generation & 0xffffff) << 32 |
+	       (unsigned)fd;
+}
+
+/* The calling thread becomes the only one that may submit. */
+static void enable(struct uring_state *state)
+{
+	/* By hand: liburing 2.3 does not export io_uring_enable_rings(). */
+	(void)syscall(SYS_io_uring_register, state->uring.ring_fd, IORING_REGISTER_ENABLE_RINGS,
+		      NULL, 0);
+}
+
+static struct io_uring_sqe *get_sqe(struct uring_state *state)
+{
+	struct io_uring_sqe *sqe;
+
+	/* Whoever takes the loop down asks in vain, and the ring's end ends everything. */
+	if (state->left)
+		return &state->nowhere;
+	sqe = io_uring_get_sqe(&state->uring);
+	while (!sqe) {
+		/* Full: hand over what is there.  EBUSY and the like pass with time. */
+		if (io_uring_submit(&state->uring) == -EBADFD)
+			enable(state); /* so many before the loop runs */
+		sqe = io_uring_get_sqe(&state->uring);
+	}
+	return sqe;
+}
+
+static char *buffer_at(struct uring_state *state, unsigned id)
+{
+	return state->buffers + state->count * sizeof(struct io_uring_buf) +
+	       (size_t)id * BUFFER_SIZE;
+}
+
+static void give_buffer(struct uring_state *state, unsigned id)
+{
+	io_uring_buf_ring_add(state->ring, buffer_at(state, id), BUFFER_SIZE, (unsigned short)id,
+			      io_uring_buf_ring_mask(state->count), 0);
+	io_uring_buf_ring_advance(state->ring, 1);
+}
+
+static int open_buffers(struct uring_state *state)
+{
+	struct io_uring_buf_reg registration = {.ring_entries = state->count, .bgid = BUFFER_GROUP};
+	void *memory;
+	int error;
+
+	state->mapped = state->count * (sizeof(struct io_uring_buf) + BUFFER_SIZE);
+	memory = mmap(NULL, state->mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		      0);
+	if (memory == MAP_FAILED)
+		return -errno;
+	state->buffers = memory;
+	state->ring = memory;
+	registration.ring_addr = (uintptr_t)memory;
+	error = io_uring_register_buf_ring(&state->uring, &registration, 0);
+	if (error) {
+		munmap(memory, state->mapped);
+		return error;
+	}
+	io_uring_buf_ring_init(state->ring);
+	for (unsigned id = 0; id < state->count; id++)
+		give_buffer(state, id);
+	return 0;
+}
+
+static int uring_loop_open(struct loop *loop, char *why, size_t why_size)
+{
+	struct io_uring_params parameters = {
+		/* Disabled until enter(): the thread that enables it is its only issuer. */
+		.flags = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN |
+			 IORING_SETUP_R_DISABLED | IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP,
+		.cq_entries = rooms[loop->room].completions,
+	};
+	struct uring_state *state = calloc(1, sizeof(*state));
+	int error = -ENOMEM;
+
+	if (state)
+		error = io_uring_queue_init_params(rooms[loop->room].submissions, &state->uring,
+						   &parameters);
+	if (error) {
+		snprintf(why, why_size, "io_uring_setup: %s%s", strerror(-error),
+			 error == -EINVAL ? " (needs Linux 6.1)" : "");
+		free(state);
+		return error;
+	}
+	state->count = rooms[loop->room].buffers;
+	error = open_buffers(state);
+	if (error) {
+		snprintf(why, why_size, "io_uring buffers: %s", strerror(-error));
+		io_uring_queue_exit(&state->uring);
+		free(state);
+		return error;
+	}
+	loop->state = state;
+	return 0;
+}
+
+static void uring_loop_close(struct loop *loop)
+{
+	struct uring_state *state = loop->state;
+
+	io_uring_queue_exit(&state->uring);
+	munmap(state->buffers, state->mapped);
+	free(state);
+}
+
+static void uring_enter(struct loop *loop)
+{
+	enable(loop->state);
+}
+
+static void uring_leave(struct loop *loop)
+{
+	struct uring_state *state = loop->state;
+
+	/* What the last turn closed is closed, though nobody waits for it. */
+	io_uring_submit(&state->uring);
+	state->left = true;
+}
+
+static void arm(struct loop *loop, int fd)
+{
+	struct loop_fd *entry = &loop->fds[fd];
+	struct io_uring_sqe *sqe = get_sqe(loop->state);
+
+	entry->armed = entry->receive ? TYPE_RECEIVE : entry->accept ? TYPE_ACCEPT : TYPE_WATCH;
+	if (entry->receive) {
+		io_uring_prep_recv_multishot(sqe, fd, NULL, 0, 0);
+		sqe->flags |= IOSQE_BUFFER_SELECT;
+		sqe->buf_group = BUFFER_GROUP;
+	} else if (entry->accept) {
+		if (entry->accept->single)
+			io_uring_prep_accept(sqe, fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		else
+			io_uring_prep_multishot_accept(sqe, fd, NULL, NULL,
+						       SOCK_NONBLOCK | SOCK_CLOEXEC);
+	} else {
+		io_uring_prep_poll_multishot(sqe, fd, POLLIN);
+	}
+	sqe->user_data = key(loop, fd, (enum type)entry->armed);
+	entry->registered = true;
+}
+
+static int uring_begin(struct loop *loop, int fd)
+{
+	arm(loop, fd);
+	return 0;
+}
+
+static void cancel(struct loop *loop, uint64_t user_data)
+{
+	struct io_uring_sqe *sqe = get_sqe(loop->state);
+
+	io_uring_prep_cancel64(sqe, user_data, 0);
+	sqe->user_data = TYPE_NONE;
+}
+
+/* It was armed for the one that came; an error ends one for many, too. */
+static void uring_rest(struct loop *loop, int fd)
+{
+	(void)loop;
+	(void)fd;
+}
+
+static void uring_stop_accept(struct loop *loop, int fd)
+{
+	/* One that is not armed is just being dispatched, which tells. */
+	if (loop->fds[fd].registered)
+		cancel(loop, key(loop, fd, TYPE_ACCEPT));
+}
+
+static void uring_pause(struct loop *loop, int fd)
+{
+	if (loop->fds[fd].registered)
+		cancel(loop, key(loop, fd, TYPE_RECEIVE));
+}
+
+static void uring_resume(struct loop *loop, int fd)
+{
+	loop->fds[fd].resumed = true;
+	/* One whose cancellation is under way is armed again when that is over. */
+	if (!loop->fds[fd].registered)
+		arm(loop, fd);
+}
+
+static void uring_unwatch(struct loop *loop, int fd)
+{
+	if (loop->fds[fd].registered)
+		cancel(loop, key(loop, fd, TYPE_WATCH));
+	loop->fds[fd].registered = false;
+}
+
+static void uring_await_room(struct loop *loop, int fd)
+{
+	struct io_uring_sqe *sqe;
+
+	/* Armed by the first send that had to wait, for all that follow. */
+	if (loop->fds[fd].polled)
+		return;
+	sqe = get_sqe(loop->state);
+	io_uring_prep_poll_multishot(sqe, fd, POLLOUT);
+	sqe->user_data = key(loop, fd, TYPE_ROOM);
+	loop->fds[fd].polled = true;
+}
+
+static void uring_close_fd(struct loop *loop, int fd)
+{
+	struct uring_state *state = loop->state;
+	struct loop_fd *entry = &loop->fds[fd];
+	struct io_uring_sqe *sqe;
+
+	entry->resumed = false;
+	if (state->left || (!entry->registered && !entry->polled)) {
+		close(fd);
+		return;
+	}
+	/*
+	 * In this order: what is armed holds the file, and so its end, back.  By
+	 * their keys, which the kernel has a hash of: by the descriptor it would
+	 * look at what is armed of all others too.
+	 */
+	if (entry->registered)
+		cancel(loop, key(loop, fd, (enum type)entry->armed));
+	if (entry->polled)
+		cancel(loop, key(loop, fd, TYPE_ROOM));
+	sqe = get_sqe(state);
+	io_uring_prep_close(sqe, fd);
+	sqe->user_data = TYPE_NONE;
+	entry->registered = false;
+	entry->polled = false;
+}
+
+/*
+ * Of a socket that it has read empty, a receive waits for news.  That the
+ * connection has broken is none if it came before the bytes did, as it may in
+ * a pause: then nothing ever comes (seen with Linux 6.18).
+ */
+static void look_behind(struct loop *loop, int fd, uint32_t generation, unsigned flags)
+{
+	struct loop_fd *entry = &loop->fds[fd];
+	char byte;
+
+	if (!entry->resumed || entry->generation != generation || !entry->receive ||
+	    entry->paused || flags & IORING_CQE_F_SOCK_NONEMPTY)
+		return;
+	entry->resumed = false;
+	if (recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno != EAGAIN && errno != EINTR)
+		loop_received(loop, fd, NULL, -errno);
+}
+
+static void on_receive(struct loop *loop, int fd, bool current, int result, unsigned flags)
+{
+	struct uring_state *state = loop->state;
+	struct loop_fd *entry = &loop->fds[fd];
+	uint32_t generation = entry->generation;
+	bool over = !(flags & IORING_CQE_F_MORE);
+
+	if (current && over)
+		entry->registered = false;
+	if (current && result > 0) {
+		loop_received(loop, fd, buffer_at(state, flags >> IORING_CQE_BUFFER_SHIFT), result);
+		look_behind(loop, fd, generation, flags);
+	}
+	if (flags & IORING_CQE_F_BUFFER)
+		give_buffer(state, flags >> IORING_CQE_BUFFER_SHIFT);
+	if (current && result <= 0 && result != -ENOBUFS && result != -ECANCELED &&
+	    result != -EINTR)
+		loop_received(loop, fd, NULL, result);
+	/* The table may have grown meanwhile. */
+	entry = &loop->fds[fd];
+	/* Out of buffers, cancelled by a pause that is over, or the kernel's choice. */
+	if (current && over && entry->generation == generation && entry->receive &&
+	    !entry->paused && !entry->registered)
+		arm(loop, fd);
+}
+
+static void on_accept(struct loop *loop, int fd, bool current, int result, unsigned flags)
+{
+	struct loop_accept *op = loop->fds[fd].accept;
+	uint32_t generation = loop->fds[fd].generation;
+
+	if (!current || !op) {
+		if (result >= 0)
+			close(result);
+		return;
+	}
+	if (!(flags & IORING_CQE_F_MORE))
+		loop->fds[fd].registered = false;
+	if (result >= 0 || (result != -ECANCELED && result != -EINTR && result != -ECONNABORTED))
+		loop_accepted(loop, fd, result);
+	if (loop->fds[fd].generation != generation || loop->fds[fd].registered ||
+	    loop->fds[fd].resting)
+		return;
+	if (loop->fds[fd].stopping)
+		loop_accept_stopped(loop, fd);
+	else
+		arm(loop, fd);
+}
+
+static void on_watch(struct loop *loop, int fd, bool current, unsigned flags)
+{
+	struct loop_watch *op = loop->fds[fd].watch;
+	uint32_t generation = loop->fds[fd].generation;
+
+	if (!current || !op)
+		return;
+	if (!(flags & IORING_CQE_F_MORE))
+		loop->fds[fd].registered = false;
+	op->ready(op);
+	if (loop->fds[fd].generation == generation && loop->fds[fd].watch &&
+	    !loop->fds[fd].registered)
+		arm(loop, fd);
+}
+
+static void dispatch(struct loop *loop, uint64_t user_data, int result, unsigned flags)
+{
+	int fd = (int)(uint32_t)user_data;
+	enum type type = (enum type)(user_data >> 56);
+	bool current;
+
+	if (type == TYPE_NONE)
+		return;
+	current = (loop->fds[fd].generation & 0xffffff) == (user_data >> 32 & 0xffffff);
+	switch (type) {
+	case TYPE_RECEIVE:
+		on_receive(loop, fd, current, result, flags);
+		break;
+	case TYPE_ACCEPT:
+		on_accept(loop, fd, current, result, flags);
+		break;
+	case TYPE_WATCH:
+		on_watch(loop, fd, current, flags);
+		break;
+	default:
+		if (current) {
+			if (!(flags & IORING_CQE_F_MORE))
+				loop->fds[fd].polled = false;
+			loop_send_continue(loop, fd);
+		}
+	}
+}
+
+static void uring_loop_wait(struct loop *loop, int timeout)
+{
+	struct uring_state *state = loop->state;
+	struct __kernel_timespec when = {.tv_sec = timeout / 1000,
+					 .tv_nsec = timeout % 1000 * 1000000L};
+	struct io_uring_cqe *cqes[BATCH], copies[BATCH], *first;
+	unsigned count;
+
+	if (timeout > 0)
+		io_uring_submit_and_wait_timeout(&state->uring, &first, 1, &when, NULL);
+	else if (timeout < 0)
+		io_uring_submit_and_wait(&state->uring, 1);
+	else
+		io_uring_submit_and_get_events(&state->uring);
+	loop_tick(loop);
+	count = io_uring_peek_batch_cqe(&state->uring, cqes, BATCH);
+	for (unsigned i = 0; i < count; i++)
+		copies[i] = *cqes[i];
+	io_uring_cq_advance(&state->uring, count);
+	for (unsigned i = 0; i < count; i++)
+		dispatch(loop, copies[i].user_data, copies[i].res, copies[i].flags);
+	loop->again = count == BATCH;
+}
+
+const struct loop_backend loop_uring = {
+	.name = "io_uring",
+	.open = uring_loop_open,
+	.close = uring_loop_close,
+	.enter = uring_enter,
+	.leave = uring_leave,
+	.begin = uring_begin,
+	.rest = uring_rest,
+	.stop_accept = uring_stop_accept,
+	.pause = uring_pause,
+	.resume = uring_resume,
+	.unwatch = uring_unwatch,
+	.await_room = uring_await_room,
+	.close_fd = uring_close_fd,
+	.wait = uring_loop_wait,
+};

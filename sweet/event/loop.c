@@ -1,0 +1,563 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * loop.c - the part of the event loop that is the same for every mechanism:
+ * operations by descriptor, sends, timers, tasks from other threads.
+ *
+ * Reap, then dispatch: results of sends are queued and told at the top of the
+ * next turn, so no callback runs inside the call that started its operation.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "event/loop-backend.h"
+
+/*
+ * Bytes of one message in a turn of the loop: a client that reads as fast as it
+ * is sent to would have all of a large file before it is anybody else's turn.
+ * Above what a megabyte and its head take, which are sent in one go.
+ */
+#define TURN_MAX ((size_t)2 << 20)
+
+/*
+ * Results of sends that are told in a turn, and the bytes of these: clients that
+ * ask for one thing after the other without waiting, and files of which the next
+ * window is always there, would else have all of it before it is anybody else's
+ * turn.
+ */
+#define TOLD_MAX 256u
+#define TOLD_BYTES (2 * TURN_MAX)
+
+static _Thread_local struct loop *present; /* that this thread runs */
+
+void loop_tick(struct loop *loop)
+{
+	loop->now_ns = clock_monotonic_ns();
+}
+
+uint64_t loop_now_ns(const struct loop *loop)
+{
+	return loop->now_ns;
+}
+
+uint64_t loop_now_ms(const struct loop *loop)
+{
+	return loop->now_ns / 1000000u;
+}
+
+static void woken(struct loop_watch *op)
+{
+	struct loop *loop = (struct loop *)((char *)op - offsetof(struct loop, wake));
+	uint64_t count;
+
+	(void)!read(loop->wake_fd, &count, sizeof(count));
+}
+
+static const struct loop_backend *pick(struct loop *loop, enum loop_kind kind, char *why,
+				       size_t why_size)
+{
+	char reason[96] = "";
+
+	if (kind != LOOP_EPOLL) {
+		if (loop_uring.open(loop, reason, sizeof(reason)) == 0) {
+			snprintf(why, why_size, "io_uring");
+			return &loop_uring;
+		}
+		if (kind == LOOP_URING) {
+			snprintf(why, why_size, "io_uring cannot be used: %s", reason);
+			return NULL;
+		}
+	}
+	if (loop_epoll.open(loop, why, why_size) < 0)
+		return NULL;
+	if (*reason)
+		snprintf(why, why_size, "epoll (no io_uring: %s)", reason);
+	else
+		snprintf(why, why_size, "epoll");
+	return &loop_epoll;
+}
+
+struct loop *loop_open(enum loop_kind kind, enum loop_room room, char *why, size_t why_size)
+{
+	struct loop *loop = calloc(1, sizeof(*loop));
+
+	if (!loop) {
+		snprintf(why, why_size, "%s", strerror(ENOMEM));
+		return NULL;
+	}
+	loop->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	loop->path = &data_path_nabc;
+	loop->room = room;
+	loop->sent_last = &loop->sent_first;
+	loop->posted_last = &loop->posted_first;
+	loop->turns_last = &loop->turns_first;
+	pthread_mutex_init(&loop->lock, NULL);
+	if (loop->wake_fd < 0)
+		snprintf(why, why_size, "eventfd: %s", strerror(errno));
+	else
+		loop->backend = pick(loop, kind, why, why_size);
+	loop->wake.ready = woken;
+	if (loop->backend && loop_watch_start(loop, &loop->wake, loop->wake_fd) == 0) {
+		loop_tick(loop);
+		return loop;
+	}
+	loop_close(loop);
+	return NULL;
+}
+
+void loop_close(struct loop *loop)
+{
+	if (!loop)
+		return;
+	if (loop->backend)
+		loop->backend->close(loop);
+	if (loop->wake_fd >= 0)
+		close(loop->wake_fd);
+	pthread_mutex_destroy(&loop->lock);
+	free(loop->fds);
+	free(loop);
+}
+
+void loop_send_by(struct loop *loop, const struct data_path *path)
+{
+	loop->path = path;
+}
+
+const char *loop_name(const struct loop *loop)
+{
+	return loop->backend->name;
+}
+
+static struct loop_fd *reach(struct loop *loop, int fd)
+{
+	if ((unsigned)fd >= loop->fd_count) {
+		unsigned count = loop->fd_count ? loop->fd_count : 64;
+		struct loop_fd *fds;
+
+		while ((unsigned)fd >= count)
+			count *= 2;
+		/* Of what is not used, no memory: many threads may have a few numbers each. */
+		fds = calloc(count, sizeof(*fds));
+		if (!fds)
+			return NULL;
+		if (loop->fd_count)
+			memcpy(fds, loop->fds, loop->fd_count * sizeof(*fds));
+		free(loop->fds);
+		loop->fds = fds;
+		loop->fd_count = count;
+	}
+	return &loop->fds[fd];
+}
+
+int loop_accept_start(struct loop *loop, struct loop_accept *op, int fd)
+{
+	struct loop_fd *entry = reach(loop, fd);
+
+	if (!entry)
+		return -ENOMEM;
+	entry->accept = op;
+	return loop->backend->begin(loop, fd);
+}
+
+void loop_accepted(struct loop *loop, int fd, int result)
+{
+	struct loop_accept *op = loop->fds[fd].accept;
+
+	if (op->single && result >= 0)
+		loop_accept_rest(loop, fd);
+	op->accepted(op, result);
+}
+
+void loop_accept_rest(struct loop *loop, int fd)
+{
+	/* What stops is armed no more as it is. */
+	if (loop->fds[fd].stopping)
+		return;
+	loop->fds[fd].resting = true;
+	loop->backend->rest(loop, fd);
+}
+
+int loop_accept_next(struct loop *loop, int fd)
+{
+	int error;
+
+	if (!loop->fds[fd].resting)
+		return 0;
+	error = loop->backend->begin(loop, fd);
+	loop->fds[fd].resting = error < 0;
+	return error;
+}
+
+void loop_accept_stop(struct loop *loop, int fd)
+{
+	if (loop->fds[fd].stopping)
+		return;
+	/* What rests ends like what does not. */
+	(void)loop_accept_next(loop, fd);
+	loop->fds[fd].stopping = true;
+	loop->backend->stop_accept(loop, fd);
+}
+
+void loop_accept_stopped(struct loop *loop, int fd)
+{
+	struct loop_accept *op = loop->fds[fd].accept;
+
+	loop->fds[fd].accept = NULL;
+	loop->fds[fd].stopping = loop->fds[fd].resting = false;
+	op->stopped(op);
+}
+
+int loop_receive_start(struct loop *loop, struct loop_receive *op, int fd)
+{
+	struct loop_fd *entry = reach(loop, fd);
+
+	if (!entry)
+		return -ENOMEM;
+	entry->receive = op;
+	return loop->backend->begin(loop, fd);
+}
+
+void loop_receive_pause(struct loop *loop, int fd)
+{
+	loop->fds[fd].paused = true;
+	loop->backend->pause(loop, fd);
+}
+
+void loop_receive_resume(struct loop *loop, int fd)
+{
+	loop->fds[fd].paused = false;
+	if (loop->fds[fd].receive)
+		loop->backend->resume(loop, fd);
+}
+
+static int watch(struct loop *loop, struct loop_watch *op, int fd, bool sending)
+{
+	struct loop_fd *entry = reach(loop, fd);
+
+	if (!entry)
+		return -ENOMEM;
+	entry->watch = op;
+	entry->sending = sending;
+	return loop->backend->begin(loop, fd);
+}
+
+int loop_watch_start(struct loop *loop, struct loop_watch *op, int fd)
+{
+	return watch(loop, op, fd, false);
+}
+
+int loop_watch_socket(struct loop *loop, struct loop_watch *op, int fd)
+{
+	return watch(loop, op, fd, true);
+}
+
+void loop_watch_stop(struct loop *loop, int fd)
+{
+	loop->fds[fd].watch = NULL;
+	loop->backend->unwatch(loop, fd);
+	loop->fds[fd].generation++;
+}
+
+/* Puts it behind the last of a list; where the next one is to be put. */
+static struct loop_send **append(struct loop_send **last, struct loop_send *op)
+{
+	op->next = NULL;
+	*last = op;
+	return &op->next;
+}
+
+static void complete(struct loop *loop, struct loop_send *op, int result)
+{
+	op->result = result;
+	loop->sent_last = append(loop->sent_last, op);
+}
+
+static ssize_t send_by_path(struct loop *loop, const struct loop_send *op,
+			    const struct NC_send *message, const struct iovec *tail)
+{
+	if (op->pipe)
+		return data_path_write(op->fd, message);
+	return (op->apart ? loop->path->send_apart : loop->path->send)(op->fd, message, tail);
+}
+
+/* No more of the message than is one turn's; the header is less. */
+static ssize_t send_turn(struct loop *loop, const struct loop_send *op)
+{
+	struct NC_range ranges[NC_RANGES_MAX];
+	struct NC_send part = op->message;
+	size_t left = part.skip + TURN_MAX - part.header_length;
+	struct iovec tail = op->tail;
+
+	part.ranges = ranges;
+	part.range_count = 0;
+	part.flags &= ~(NC_SEND_MORE | NC_SEND_CLOSE);
+	while (part.range_count < op->message.range_count && left) {
+		struct NC_range *range = &ranges[part.range_count];
+
+		*range = op->message.ranges[part.range_count++];
+		if (range->length > left)
+			range->length = left;
+		left -= range->length;
+	}
+	if (tail.iov_len > left)
+		tail.iov_len = left;
+	return send_by_path(loop, op, &part, &tail);
+}
+
+/* Header and file, up to the end of a turn. */
+static ssize_t send_file(struct loop *loop, const struct loop_send *op, bool turn)
+{
+	struct NC_sendfile message = NC_SENDFILE_INIT;
+
+	message.header = op->message.header;
+	message.header_length = op->message.header_length;
+	message.file = op->file.fd;
+	message.offset = op->file.offset;
+	message.length = op->file.length;
+	message.flags = op->message.flags & (NC_SEND_MORE | NC_SEND_CLOSE);
+	message.skip = op->message.skip;
+	if (turn) {
+		message.length = message.skip + TURN_MAX - message.header_length;
+		message.flags = 0;
+	}
+	return data_path_file(loop->path, op->fd, &message, op->apart);
+}
+
+static ssize_t send_some(struct loop *loop, const struct loop_send *op, bool turn)
+{
+	if (op->file.length)
+		return send_file(loop, op, turn);
+	return turn ? send_turn(loop, op) : send_by_path(loop, op, &op->message, &op->tail);
+}
+
+/* Less was sent because the file is shorter now, not for want of room: the next try reports it. */
+static bool is_cut(const struct loop_send *op)
+{
+	struct stat now;
+
+	return op->file.length && fstat(op->file.fd, &now) == 0 &&
+	       (uint64_t)now.st_size < op->file.offset + op->file.length;
+}
+
+static void try_send(struct loop *loop, struct loop_send *op)
+{
+	size_t total = op->message.header_length + op->tail.iov_len + op->file.length;
+	bool long_one;
+	ssize_t sent;
+
+	for (unsigned i = 0; i < op->message.range_count; i++)
+		total += op->message.ranges[i].length;
+	long_one = total - op->message.skip > TURN_MAX;
+	sent = send_some(loop, op, long_one);
+	if (sent < 0 && errno != EAGAIN) {
+		complete(loop, op, -errno);
+		return;
+	}
+	if (sent > 0)
+		op->message.skip += (size_t)sent;
+	if (op->message.skip == total && sent >= 0) {
+		complete(loop, op, 0);
+		return;
+	}
+	if ((long_one && sent == (ssize_t)TURN_MAX) || (sent > 0 && is_cut(op))) {
+		/* There may be room still, of which nobody would tell. */
+		loop->turns_last = append(loop->turns_last, op);
+		return;
+	}
+	loop->fds[op->fd].send = op;
+	loop->backend->await_room(loop, op->fd);
+	if (op->waits)
+		op->waits(op);
+}
+
+void loop_send_start(struct loop *loop, struct loop_send *op, int fd)
+{
+	op->fd = fd;
+	try_send(loop, op);
+}
+
+void loop_send_continue(struct loop *loop, int fd)
+{
+	struct loop_send *op = loop->fds[fd].send;
+
+	loop->fds[fd].send = NULL;
+	if (op)
+		try_send(loop, op);
+}
+
+bool loop_send_cancel(struct loop *loop, int fd)
+{
+	bool waits = loop->fds[fd].send != NULL;
+
+	/* The backend may tell of room yet, for which there is nothing to send. */
+	loop->fds[fd].send = NULL;
+	return waits;
+}
+
+void loop_received(struct loop *loop, int fd, const char *data, int length)
+{
+	struct loop_receive *op = loop->fds[fd].receive;
+
+	if (length <= 0)
+		loop->fds[fd].receive = NULL;
+	if (op)
+		op->received(op, data, length);
+}
+
+/* Takes a descriptor's sends out of a list; where the next one is to be put. */
+static struct loop_send **forget(struct loop_send **link, int fd)
+{
+	while (*link) {
+		if ((*link)->fd == fd)
+			*link = (*link)->next;
+		else
+			link = &(*link)->next;
+	}
+	return link;
+}
+
+void loop_close_fd(struct loop *loop, int fd)
+{
+	struct loop_fd *entry = reach(loop, fd);
+
+	if (!entry) {
+		/* Never seen by the loop, and no memory to say so. */
+		close(fd);
+		return;
+	}
+	entry->accept = NULL;
+	entry->receive = NULL;
+	entry->send = NULL;
+	entry->watch = NULL;
+	entry->paused = false;
+	entry->stopping = false;
+	entry->resting = false;
+	entry->sending = false;
+	/* A result that waits to be told is told no more. */
+	loop->sent_last = forget(&loop->sent_first, fd);
+	loop->turns_last = forget(&loop->turns_first, fd);
+	loop->backend->close_fd(loop, fd);
+	entry->generation++;
+}
+
+void loop_post(struct loop *loop, struct loop_task *task)
+{
+	uint64_t one = 1;
+
+	task->next = NULL;
+	pthread_mutex_lock(&loop->lock);
+	*loop->posted_last = task;
+	loop->posted_last = &task->next;
+	pthread_mutex_unlock(&loop->lock);
+	/* Its own thread is awake, and looks before it sleeps. */
+	if (!atomic_exchange_explicit(&loop->woken, true, memory_order_acq_rel) && present != loop)
+		while (write(loop->wake_fd, &one, sizeof(one)) < 0 && errno == EINTR)
+			;
+}
+
+static void run_tasks(struct loop *loop)
+{
+	struct loop_task *task;
+
+	if (!atomic_load_explicit(&loop->woken, memory_order_relaxed))
+		return;
+	atomic_store_explicit(&loop->woken, false, memory_order_seq_cst);
+	pthread_mutex_lock(&loop->lock);
+	task = loop->posted_first;
+	loop->posted_first = NULL;
+	loop->posted_last = &loop->posted_first;
+	pthread_mutex_unlock(&loop->lock);
+	while (task) {
+		struct loop_task *next = task->next;
+
+		task->run(task);
+		task = next;
+	}
+}
+
+/* What is told may start the next send, which may be over at once: not all in one turn. */
+static void tell_sent(struct loop *loop)
+{
+	size_t bytes = 0;
+
+	for (unsigned told = 0; loop->sent_first && told < TOLD_MAX && bytes < TOLD_BYTES; told++) {
+		struct loop_send *op = loop->sent_first;
+
+		bytes += op->message.skip;
+		loop->sent_first = op->next;
+		if (!loop->sent_first)
+			loop->sent_last = &loop->sent_first;
+		op->sent(op, op->result);
+	}
+}
+
+/* Each long message goes on for a turn; no callback runs, so none of them is closed. */
+static void take_turns(struct loop *loop)
+{
+	struct loop_send *op = loop->turns_first;
+
+	loop->turns_first = NULL;
+	loop->turns_last = &loop->turns_first;
+	while (op) {
+		struct loop_send *next = op->next;
+
+		try_send(loop, op);
+		op = next;
+	}
+}
+
+void loop_hook_add(struct loop *loop, struct loop_hook *hook)
+{
+	hook->next = loop->hooks;
+	loop->hooks = hook;
+}
+
+void loop_timer_start(struct loop *loop, struct timer *timer, unsigned ms,
+		      void (*expired)(struct timer *timer))
+{
+	timer_start(&loop->timers, timer, ms, loop_now_ms(loop), expired);
+}
+
+static bool ask_hooks(struct loop *loop)
+{
+	bool work = false;
+
+	for (struct loop_hook *hook = loop->hooks; hook; hook = hook->next)
+		work |= hook->before_sleep(hook);
+	return work;
+}
+
+void loop_run(struct loop *loop)
+{
+	present = loop;
+	if (loop->backend->enter)
+		loop->backend->enter(loop);
+	loop_tick(loop);
+	while (!loop->stopping) {
+		bool work;
+
+		run_tasks(loop);
+		timers_run(&loop->timers, loop_now_ms(loop));
+		tell_sent(loop);
+		take_turns(loop);
+		work = ask_hooks(loop) || loop->sent_first || loop->turns_first || loop->stopping ||
+		       loop->again;
+		work |= atomic_load_explicit(&loop->woken, memory_order_relaxed);
+		loop->again = false;
+		loop->backend->wait(loop, work ? 0 : timers_wait(&loop->timers, loop_now_ms(loop)));
+		loop_tick(loop);
+	}
+	if (loop->backend->leave)
+		loop->backend->leave(loop);
+	present = NULL;
+}
+
+void loop_stop(struct loop *loop)
+{
+	loop->stopping = true;
+}

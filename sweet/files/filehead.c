@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * filehead.c - see filehead.h.  No state; the caller owns the head.
+ */
+#include <stdio.h>
+
+#include "base/date.h"
+#include "files/filehead.h"
+
+void filehead_write(struct filehead *head, const struct file_version *version, const char *type,
+		    time_t now)
+{
+	const struct etag_source source = {
+		.device = version->device,
+		.inode = version->inode,
+		.size = (uint64_t)version->size,
+		.modified_s = version->modified.tv_sec,
+		.modified_ns = version->modified.tv_nsec,
+		.changed_s = version->changed.tv_sec,
+		.changed_ns = version->changed.tv_nsec,
+	};
+	char date[DATE_LENGTH], etag[ETAG_LENGTH];
+	int own, length;
+
+	head->modified = version->modified.tv_sec < now ? version->modified.tv_sec : now;
+	date_format(head->modified, date);
+	etag_format(&source, etag);
+	own = snprintf(head->text, sizeof(head->text),
+		       "Content-Type: %.128s\r\nContent-Length: %lld\r\n", type,
+		       (long long)version->size);
+	length = snprintf(head->text + own, sizeof(head->text) - (size_t)own,
+			  "Last-Modified: %.*s\r\nETag: %.*s\r\nAccept-Ranges: bytes\r\n",
+			  DATE_LENGTH, date, ETAG_LENGTH, etag);
+	head->own = (unsigned short)own;
+	head->length = (unsigned short)(own + length);
+	head->mime = type;
+	head->etag_at = (unsigned short)(own + (int)sizeof("Last-Modified: ") - 1 + DATE_LENGTH +
+					 (int)sizeof("\r\nETag: ") - 1);
+}

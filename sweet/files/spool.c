@@ -1,0 +1,553 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * spool.c - see spool.h.
+ *
+ * The folder is opened before privileges are dropped and files are made by
+ * that descriptor, so that neither a sandbox nor a folder that is moved
+ * matters.  Files are nobody's but the server's: mode 0600, without a name.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/fsuid.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <glib.h>
+
+#include "files/spool.h"
+
+#define NAMES_TRIED 16
+#define RESERVE 4 /* a part of that many is not for what can wait elsewhere */
+
+/* linux/magic.h has not all of them. */
+#define MAGIC_TMPFS 0x01021994
+#define MAGIC_RAMFS 0x858458f6
+
+struct spools {
+	int folder;
+	char *path;
+	uint64_t most;
+	struct helpers *helpers;
+	pthread_mutex_t lock;
+	struct spool *all; /* under the lock */
+	_Atomic uint64_t bytes, files, written, refused;
+	_Atomic bool stopped;
+};
+
+struct spool {
+	struct job job;
+	struct spools *spools;
+	struct spool *next, *previous;	/* spools' lock's */
+	int fd;				/* -1: no file yet */
+	int made;			/* by the job under way, or that error */
+	struct spool_op *running;	/* the helpers have it */
+	struct spool_op *first, **last; /* that wait */
+	bool busy, closed;
+	int broken;	  /* -errno of an append */
+	uint64_t length;  /* bytes that were appended, or will be */
+	uint64_t charged; /* bytes of spools->bytes */
+};
+
+/* --- files -------------------------------------------------------------------------- */
+
+/* Where a file system cannot make files without a name: one is made, and unlinked at once. */
+static int make_named(int folder)
+{
+	for (unsigned i = 0; i < NAMES_TRIED; i++) {
+		unsigned long long number;
+		char name[40];
+		int fd;
+
+		if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+			return -errno;
+		snprintf(name, sizeof(name), ".sweet-spool-%016llx", number);
+		fd = openat(folder, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		if (fd < 0 && errno == EEXIST)
+			continue;
+		if (fd < 0)
+			return -errno;
+		if (unlinkat(folder, name, 0) == 0)
+			return fd;
+		close(fd);
+		return -EIO;
+	}
+	return -EEXIST;
+}
+
+static int make_file(int folder)
+{
+	/* O_EXCL: it cannot be given a name later. */
+	int fd = openat(folder, ".", O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+
+	if (fd >= 0)
+		return fd;
+	if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)
+		return -errno;
+	return make_named(folder);
+}
+
+/* --- the folder ----------------------------------------------------------------------- */
+
+static const char *memory_name(long type)
+{
+	switch ((unsigned long)type & 0xffffffffu) {
+	case MAGIC_TMPFS:
+		return "tmpfs";
+	case MAGIC_RAMFS:
+		return "ramfs";
+	default:
+		return NULL;
+	}
+}
+
+/* A file is made there, by who will make the others.  0 or -errno. */
+static int try_folder(int folder, const struct spools_options *options)
+{
+	bool other_user = options->user != (uid_t)-1, other_group = options->group != (gid_t)-1;
+	gid_t group = other_group ? (gid_t)setfsgid(options->group) : 0;
+	uid_t user = other_user ? (uid_t)setfsuid(options->user) : 0;
+	int fd = make_file(folder);
+
+	if (other_user)
+		(void)setfsuid(user);
+	if (other_group)
+		(void)setfsgid(group);
+	if (fd < 0)
+		return fd;
+	close(fd);
+	return 0;
+}
+
+/* A descriptor; -1 with a line in *why. */
+static int open_folder(const char *path, const struct spools_options *options, char **why)
+{
+	struct statfs system;
+	const char *memory;
+	int folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int error = folder < 0 || fstatfs(folder, &system) < 0 ? -errno : 0;
+
+	if (!error && !options->memory && (memory = memory_name((long)system.f_type)))
+		*why = g_strdup_printf("\"%s\": is in memory (%s), not on a disk "
+				       "(spool-memory=on lets it be that)",
+				       path, memory);
+	else if (error || (error = try_folder(folder, options)))
+		*why = g_strdup_printf("\"%s\": cannot make files there: %s", path,
+				       strerror(-error));
+	else
+		return folder;
+	if (folder >= 0)
+		close(folder);
+	return -1;
+}
+
+/* systemd names several with colons between. */
+static char *cache_directory(void)
+{
+	const char *folders = getenv("CACHE_DIRECTORY");
+
+	return folders && *folders == '/' ? g_strndup(folders, strcspn(folders, ":")) : NULL;
+}
+
+/* The first that can be used; what is wrong with each of them otherwise. */
+static int open_default(const struct spools_options *options, char **path, char **why)
+{
+	char *candidates[] = {cache_directory(), g_strdup(SPOOL_FOLDER), g_strdup("/var/tmp")};
+	GString *faults = g_string_new(NULL);
+	int folder = -1;
+
+	for (size_t i = 0; i < G_N_ELEMENTS(candidates); i++) {
+		char *fault = NULL;
+
+		if (!candidates[i])
+			continue;
+		if (folder < 0 && (folder = open_folder(candidates[i], options, &fault)) >= 0) {
+			*path = g_steal_pointer(&candidates[i]);
+			continue;
+		}
+		if (fault)
+			g_string_append_printf(faults, "%s%s", faults->len ? "; " : "", fault);
+		g_free(fault);
+		g_free(candidates[i]);
+	}
+	*why = g_string_free(faults, folder >= 0);
+	return folder;
+}
+
+struct spools *spools_open(const struct spools_options *options, char **why)
+{
+	struct spools *spools;
+	char *path = NULL;
+	int folder;
+
+	*why = NULL;
+	if (options->folder) {
+		folder = open_folder(options->folder, options, why);
+		if (folder >= 0)
+			path = g_canonicalize_filename(options->folder, NULL);
+	} else {
+		folder = open_default(options, &path, why);
+	}
+	if (folder < 0)
+		return NULL;
+	spools = g_new0(struct spools, 1);
+	spools->folder = folder;
+	spools->path = path;
+	spools->most = options->most;
+	pthread_mutex_init(&spools->lock, NULL);
+	return spools;
+}
+
+const char *spools_folder(const struct spools *spools)
+{
+	return spools->path;
+}
+
+void spools_start(struct spools *spools, struct helpers *helpers)
+{
+	if (spools)
+		spools->helpers = helpers;
+}
+
+void spools_stop(struct spools *spools)
+{
+	if (spools)
+		atomic_store(&spools->stopped, true);
+}
+
+bool spools_stopped(const struct spools *spools)
+{
+	return atomic_load(&spools->stopped);
+}
+
+void spools_stat(const struct spools *spools, struct spools_stat *stat)
+{
+	*stat = (struct spools_stat){0};
+	if (!spools)
+		return;
+	stat->most = spools->most;
+	stat->bytes = atomic_load_explicit(&spools->bytes, memory_order_relaxed);
+	stat->files = atomic_load_explicit(&spools->files, memory_order_relaxed);
+	stat->written = atomic_load_explicit(&spools->written, memory_order_relaxed);
+	stat->refused = atomic_load_explicit(&spools->refused, memory_order_relaxed);
+}
+
+bool spools_have_room(const struct spools *spools, uint64_t bytes)
+{
+	uint64_t most = spools->most - spools->most / RESERVE;
+
+	return bytes <= most &&
+	       atomic_load_explicit(&spools->bytes, memory_order_relaxed) <= most - bytes;
+}
+
+static bool charge(struct spools *spools, uint64_t bytes)
+{
+	uint64_t before = atomic_fetch_add_explicit(&spools->bytes, bytes, memory_order_relaxed);
+
+	if (before <= spools->most && bytes <= spools->most - before)
+		return true;
+	atomic_fetch_sub_explicit(&spools->bytes, bytes, memory_order_relaxed);
+	return false;
+}
+
+static void refused(struct spools *spools)
+{
+	atomic_fetch_add_explicit(&spools->refused, 1, memory_order_relaxed);
+}
+
+/* --- on a helper thread -------------------------------------------------------------- */
+
+/* 0 or -errno: not all of it. */
+static int move(int fd, const struct spool_op *op)
+{
+	struct iovec some[64];
+	uint64_t offset = op->offset;
+	unsigned next = 0; /* of op->iov */
+	size_t skip = 0;   /* bytes of that */
+
+	while (next < op->count) {
+		unsigned count = MIN(op->count - next, (unsigned)G_N_ELEMENTS(some));
+		ssize_t moved;
+
+		memcpy(some, op->iov + next, count * sizeof(*some));
+		some[0].iov_base = (char *)some[0].iov_base + skip;
+		some[0].iov_len -= skip;
+		moved = op->append ? pwritev(fd, some, (int)count, (off_t)offset)
+				   : preadv(fd, some, (int)count, (off_t)offset);
+		if (moved < 0 && errno == EINTR)
+			continue;
+		if (moved < 0)
+			return -errno;
+		offset += (uint64_t)moved;
+		if (offset == op->offset + op->length)
+			return 0;
+		if (moved == 0)
+			return op->append ? -ENOSPC : -EIO;
+		for (skip += (size_t)moved; skip >= op->iov[next].iov_len; next++)
+			skip -= op->iov[next].iov_len;
+	}
+	return 0;
+}
+
+static void work(struct job *job)
+{
+	struct spool *spool = (struct spool *)job;
+	struct spool_op *op = spool->running;
+
+	op->result = op->append ? spool->broken : 0;
+	if (op->result)
+		return;
+	if (spool->made < 0)
+		spool->made = make_file(spool->spools->folder);
+	op->result = spool->made < 0 ? spool->made : move(spool->made, op);
+}
+
+/* The blocks of a large file take time to be given back. */
+static void work_close(struct job *job)
+{
+	struct spool *spool = (struct spool *)job;
+
+	if (spool->made >= 0)
+		close(spool->made);
+	spool->made = -1;
+}
+
+/* --- on the loop's thread ---------------------------------------------------------------- */
+
+static void unlist(struct spool *spool)
+{
+	struct spools *spools = spool->spools;
+
+	pthread_mutex_lock(&spools->lock);
+	if (spool->previous)
+		spool->previous->next = spool->next;
+	else
+		spools->all = spool->next;
+	if (spool->next)
+		spool->next->previous = spool->previous;
+	pthread_mutex_unlock(&spools->lock);
+}
+
+static void free_spool(struct spool *spool)
+{
+	struct spools *spools = spool->spools;
+
+	if (spool->made >= 0)
+		close(spool->made);
+	atomic_fetch_sub_explicit(&spools->bytes, spool->charged, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&spools->files, 1, memory_order_relaxed);
+	unlist(spool);
+	free(spool);
+}
+
+static void was_closed(struct job *job)
+{
+	free_spool((struct spool *)job);
+}
+
+static void worked(struct job *job);
+
+/* The next operation, or the end of the spool. */
+static void go_on(struct spool *spool)
+{
+	/* When all stops spools_close() has the rest: no loop runs any more. */
+	if (spool->busy || (!spool->first && !spool->closed) ||
+	    atomic_load(&spool->spools->stopped))
+		return;
+	spool->busy = true;
+	spool->running = spool->first;
+	if (spool->running) {
+		spool->first = spool->running->next;
+		if (!spool->first)
+			spool->last = &spool->first;
+	}
+	spool->job.work = spool->running ? work : work_close;
+	spool->job.done = spool->running ? worked : was_closed;
+	helper_submit(spool->spools->helpers, &spool->job);
+}
+
+static void worked(struct job *job)
+{
+	struct spool *spool = (struct spool *)job;
+	struct spool_op *op = spool->running;
+
+	spool->running = NULL;
+	spool->fd = spool->made >= 0 ? spool->made : -1;
+	if (op->append && op->result < 0 && !spool->broken) {
+		spool->broken = op->result;
+		refused(spool->spools);
+	} else if (op->append && !op->result) {
+		atomic_fetch_add_explicit(&spool->spools->written, op->length,
+					  memory_order_relaxed);
+	}
+	/* Still busy: done() may start others, or close the spool. */
+	if (op->done)
+		op->done(op, op->result);
+	op->drop(op);
+	spool->busy = false;
+	go_on(spool);
+}
+
+static int start(struct spool *spool, struct spool_op *op)
+{
+	if (spool->broken)
+		return spool->broken;
+	if (atomic_load(&spool->spools->stopped))
+		return -ESHUTDOWN;
+	op->spool = spool;
+	op->next = NULL;
+	op->result = 0;
+	*spool->last = op;
+	spool->last = &op->next;
+	go_on(spool);
+	return 0;
+}
+
+static uint64_t sum(const struct spool_op *op)
+{
+	uint64_t length = 0;
+
+	for (unsigned i = 0; i < op->count; i++)
+		length += op->iov[i].iov_len;
+	return length;
+}
+
+struct spool *spool_open(struct spools *spools, struct loop *loop)
+{
+	struct spool *spool = calloc(1, sizeof(*spool));
+
+	if (!spool)
+		return NULL;
+	spool->spools = spools;
+	spool->job.loop = loop;
+	spool->fd = spool->made = -1;
+	spool->last = &spool->first;
+	atomic_fetch_add_explicit(&spools->files, 1, memory_order_relaxed);
+	pthread_mutex_lock(&spools->lock);
+	spool->next = spools->all;
+	if (spool->next)
+		spool->next->previous = spool;
+	spools->all = spool;
+	pthread_mutex_unlock(&spools->lock);
+	return spool;
+}
+
+int spool_append(struct spool *spool, struct spool_op *op)
+{
+	uint64_t length = sum(op);
+	int error;
+
+	if (spool->broken)
+		return spool->broken;
+	if (!charge(spool->spools, length)) {
+		refused(spool->spools);
+		return -EDQUOT;
+	}
+	op->append = true;
+	op->length = length;
+	op->offset = spool->length;
+	spool->length += length;
+	spool->charged += length;
+	error = start(spool, op);
+	/* Nobody reads behind what is there. */
+	if (error)
+		spool->length -= length;
+	return error;
+}
+
+int spool_read(struct spool *spool, struct spool_op *op)
+{
+	op->append = false;
+	op->length = sum(op);
+	if (op->length > spool->length || op->offset > spool->length - op->length)
+		return -EINVAL;
+	return start(spool, op);
+}
+
+void spool_cancel(struct spool_op *op)
+{
+	struct spool *spool = op->spool;
+	struct spool_op **link = &spool->first;
+
+	op->done = NULL;
+	/* What was appended behind it keeps its place. */
+	if (op->append || spool->running == op)
+		return;
+	while (*link && *link != op)
+		link = &(*link)->next;
+	if (!*link)
+		return;
+	*link = op->next;
+	if (spool->last == &op->next)
+		spool->last = link;
+	op->drop(op);
+}
+
+static void drop_waiting(struct spool *spool)
+{
+	while (spool->first) {
+		struct spool_op *op = spool->first;
+
+		spool->first = op->next;
+		op->drop(op);
+	}
+	spool->last = &spool->first;
+}
+
+void spool_close(struct spool *spool)
+{
+	if (!spool)
+		return;
+	spool->closed = true;
+	if (spool->running)
+		spool->running->done = NULL;
+	drop_waiting(spool);
+	go_on(spool);
+}
+
+uint64_t spool_length(const struct spool *spool)
+{
+	return spool->length;
+}
+
+int spool_fd(const struct spool *spool)
+{
+	return spool->fd;
+}
+
+int spool_reader(const struct spool *spool)
+{
+	char path[32];
+	int fd;
+
+	if (spool->fd < 0)
+		return -EBADF;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", spool->fd);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+void spools_close(struct spools *spools)
+{
+	if (!spools)
+		return;
+	while (spools->all) {
+		struct spool *spool = spools->all;
+
+		if (spool->running)
+			spool->running->drop(spool->running);
+		drop_waiting(spool);
+		free_spool(spool);
+	}
+	close(spools->folder);
+	g_free(spools->path);
+	pthread_mutex_destroy(&spools->lock);
+	g_free(spools);
+}

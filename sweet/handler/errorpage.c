@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * errorpage.c - see errorpage.h.  On the transaction's thread.
+ *
+ * The responder is done, so what it holds is given back first and the scratch
+ * is used anew.  The head's lines (WWW-Authenticate, Allow, Retry-After) stay.
+ */
+#include <assert.h>
+#include <string.h>
+
+#include <glib.h>
+
+#include "core/server.h"
+#include "handler/errorpage.h"
+
+/* In the transaction's scratch. */
+struct page {
+	struct content_waiter waiter; /* must be first */
+	struct transaction *transaction;
+	struct content *content;
+	struct content_entry *entry;
+};
+
+static_assert(sizeof(struct page) <= TRANSACTION_SCRATCH, "fits the scratch");
+
+static struct page *page_of(struct transaction *transaction)
+{
+	return (struct page *)(void *)transaction->scratch;
+}
+
+static void finish(struct transaction *transaction)
+{
+	struct page *page = page_of(transaction);
+
+	content_turn_put(transaction->server->turn, page->content, page->entry);
+}
+
+/* The path for a status, or NULL. */
+static const char *path_for(const struct transaction *transaction)
+{
+	const struct scope *scope = transaction->scope;
+
+	for (unsigned i = 0; i < scope->error_page_count; i++)
+		if (scope->error_pages[i].status == transaction->status)
+			return scope->error_pages[i].path;
+	return NULL;
+}
+
+/* False: not a page that can be sent. */
+static bool set_body(struct transaction *transaction, const struct content_entry *entry)
+{
+	size_t room = sizeof(transaction->head_buffer) - transaction->head_length;
+	const struct content_view *view = content_view(entry);
+	const struct filehead *head;
+	struct filehead made;
+
+	/* Too large for a unit: such a page has more than an error to say. */
+	if (!view->id && view->version.size > 0)
+		return false;
+	/* Its type and length; what else is said of a file is not said of a page. */
+	head = content_head(entry, &made);
+	if (room < head->own)
+		return false;
+	memcpy(transaction->head_buffer + transaction->head_length, head->text, head->own);
+	transaction->head_length += head->own;
+	transaction->length = (uint64_t)view->version.size;
+	transaction->bodiless = !view->id;
+	if (view->id)
+		transaction->body =
+			(struct NC_range){.id = view->id, .length = (size_t)view->version.size};
+	return true;
+}
+
+static void answer(struct transaction *transaction)
+{
+	struct page *page = page_of(transaction);
+
+	if (page->waiter.result.error)
+		return;
+	page->entry = page->waiter.result.entry;
+	if (set_body(transaction, page->entry))
+		transaction->finish = finish;
+	else
+		content_turn_put(transaction->server->turn, page->content, page->entry);
+}
+
+static void arrived(struct content_waiter *waiter)
+{
+	struct transaction *transaction = ((struct page *)waiter)->transaction;
+
+	answer(transaction);
+	transaction->done(transaction);
+}
+
+/* The lines of the head to where they last, and back what the responder had. */
+static bool take_over(struct transaction *transaction)
+{
+	if (transaction->head_length > sizeof(transaction->head_buffer))
+		return false;
+	if (transaction->head_length && transaction->head != transaction->head_buffer)
+		memmove(transaction->head_buffer, transaction->head, transaction->head_length);
+	transaction->head = transaction->head_buffer;
+	transaction_dismiss(transaction);
+	return true;
+}
+
+enum respond errorpage_find(struct transaction *transaction)
+{
+	const char *path = path_for(transaction);
+	struct page *page = page_of(transaction);
+	const struct scope *scope;
+
+	transaction->error_page = true;
+	if (!path || !transaction_is_bare(transaction) || !take_over(transaction))
+		return RESPOND_NOW;
+	/* A path of the host, whatever the scope of the error. */
+	scope = host_scope(transaction->host, path);
+	*page = (struct page){
+		.waiter = {.arrived = arrived, .loop = transaction->server->loop},
+		.transaction = transaction,
+		.content = scope->content,
+	};
+	if (!content_turn_get(transaction->server->turn, page->content,
+			      path + (scope->alias ? scope->alias_skip : 0), &page->waiter))
+		return RESPOND_LATER;
+	answer(transaction);
+	return RESPOND_NOW;
+}

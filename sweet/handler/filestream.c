@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * filestream.c - see filestream.h.  A stream belongs to its transaction's
+ * thread, but for the time that its job is with a helper; a transaction that
+ * ends then leaves it to the job's end.
+ *
+ * What sendfile(2) has put into a socket is the page cache itself: bytes that
+ * are written to the file until the client has them change what it gets, after
+ * any comparison.  So the last bytes of the answer stay here until all others
+ * are acknowledged; if the file is not the same then, the connection is reset,
+ * and no client takes a mixture of two versions for the file.
+ *
+ * What is compared are the times that the kernel keeps.  A program that maps
+ * the file and writes to its pages moves them once in a while only; no server
+ * can see that.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <glib.h>
+
+#include "core/server.h"
+#include "files/pagecache.h"
+#include "files/spool.h"
+#include "handler/filestream.h"
+
+#define PAGE ((size_t)4096)
+#define HELD_BACK ((size_t)16 << 10) /* bytes that are read into memory whatever the way */
+/*
+ * After so many windows in a row that were in the page cache, nobody is just
+ * reading what comes next: windows are larger, and fewer of their pages are asked
+ * for.  Asking for all of them took a tenth of the server's CPU time.
+ */
+#define WARM 4u
+#define WARM_WINDOW (4 * PAGECACHE_WINDOW)
+#define COPY_WINDOW ((size_t)256 << 10) /* bytes; as long as site->windows has so many */
+
+struct window {
+	char *bytes;	 /* in memory; NULL: in the page cache */
+	size_t taken;	 /* bytes of site->windows */
+	uint64_t offset; /* in the file */
+	size_t length;	 /* 0: there is none */
+	bool first;	 /* of its range */
+};
+
+struct filestream {
+	struct job job;
+	struct transaction *transaction; /* NULL: it has ended */
+	const struct filestream_owner *owner;
+	struct body_budget *budget;
+	struct content_turn *turn;
+	struct content *content;
+	struct content_entry *entry;
+	int fd;
+	struct spool *spool; /* NULL: it is a file that others may change */
+	struct file_version version;
+	unsigned part; /* range of the next read */
+	uint64_t at;   /* bytes of that range that have been read */
+	struct range_set ranges;
+	struct window ready, sending;
+	unsigned warm; /* windows in a row that were in the page cache */
+	bool lends;    /* pages of the page cache */
+	bool lent;     /* some were handed over */
+	bool reading;  /* the job is with a helper */
+	bool wanted;   /* the connection waits */
+	bool begun;    /* a window has been handed over */
+	bool renewed;  /* another version was opened than was looked up */
+	int error;
+};
+
+static uint64_t left_of_range(const struct filestream *stream)
+{
+	return stream->ranges.ranges[stream->part].length - stream->at;
+}
+
+/* --- reading, on a helper thread ------------------------------------------------ */
+
+/* The larger window as long as there is memory for it. */
+static size_t take_memory(struct filestream *stream, uint64_t left)
+{
+	struct body_budget *budget = stream->budget;
+	struct window *window = &stream->ready;
+
+	if (left <= HELD_BACK)
+		return (size_t)left;
+	if (atomic_fetch_add_explicit(&budget->used, COPY_WINDOW, memory_order_relaxed) +
+		    COPY_WINDOW >
+	    budget->most) {
+		atomic_fetch_sub_explicit(&budget->used, COPY_WINDOW, memory_order_relaxed);
+		return HELD_BACK;
+	}
+	window->taken = COPY_WINDOW;
+	return left < COPY_WINDOW ? (size_t)left : COPY_WINDOW;
+}
+
+static void drop(struct filestream *stream, struct window *window)
+{
+	if (window->taken)
+		atomic_fetch_sub_explicit(&stream->budget->used, window->taken,
+					  memory_order_relaxed);
+	free(window->bytes);
+	*window = (struct window){0};
+}
+
+static int read_memory(struct window *window, int fd)
+{
+	size_t done = 0;
+
+	window->bytes = malloc(window->length);
+	if (!window->bytes)
+		return -ENOMEM;
+	while (done < window->length) {
+		ssize_t got = pread(fd, window->bytes + done, window->length - done,
+				    (off_t)(window->offset + done));
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return got < 0 ? -errno : -EAGAIN;
+		done += (size_t)got;
+	}
+	return 0;
+}
+
+/* Bytes at the end of a range that are not lent: a spool does not change. */
+static uint64_t held_back(const struct filestream *stream)
+{
+	return stream->spool ? 0 : HELD_BACK;
+}
+
+/* Up to the end of a page; what is held back stays behind it. */
+static size_t lend_length(const struct filestream *stream, uint64_t offset, uint64_t left,
+			  size_t window)
+{
+	size_t most = window - (size_t)(offset % PAGE);
+
+	left -= held_back(stream);
+	return left < most ? (size_t)left : most;
+}
+
+static int check(const struct filestream *stream)
+{
+	struct file_version now;
+	int error = stream->spool ? 0 : docroot_version(stream->fd, &now);
+
+	/* A file that was renamed or unlinked is sent to its end. */
+	return stream->spool || error || file_version_same_bytes(&now, &stream->version) ? error
+											 : -EAGAIN;
+}
+
+/* Whether the next window is of pages that are lent. */
+static bool lends_next(const struct filestream *stream)
+{
+	return stream->lends && left_of_range(stream) > held_back(stream);
+}
+
+static void place_window(struct filestream *stream)
+{
+	stream->ready.offset = stream->ranges.ranges[stream->part].first + stream->at;
+	stream->ready.first = stream->at == 0;
+}
+
+/* It was read: 0 or -errno. */
+static int end_window(struct filestream *stream, int error)
+{
+	struct window *window = &stream->ready;
+
+	if (!error)
+		error = check(stream);
+	if (error == -ERANGE)
+		error = -EAGAIN;
+	if (error)
+		drop(stream, window);
+	else
+		stream->at += window->length;
+	return error;
+}
+
+static int read_window(struct filestream *stream)
+{
+	struct window *window = &stream->ready;
+	uint64_t left = left_of_range(stream);
+	int error;
+
+	place_window(stream);
+	if (lends_next(stream)) {
+		window->length = lend_length(stream, window->offset, left, PAGECACHE_WINDOW);
+		error = pagecache_load(stream->fd, window->offset, window->length);
+	} else {
+		window->length = take_memory(stream, left);
+		error = read_memory(window, stream->fd);
+	}
+	return end_window(stream, error);
+}
+
+/* The loop's own thread may do that where nothing has to be read. */
+static bool have_window(struct filestream *stream)
+{
+	struct window *window = &stream->ready;
+	bool warm = stream->warm >= WARM;
+	size_t length;
+
+	if (!lends_next(stream))
+		return false;
+	place_window(stream);
+	length = lend_length(stream, window->offset, left_of_range(stream),
+			     warm ? WARM_WINDOW : PAGECACHE_WINDOW);
+	if (!pagecache_has(stream->fd, window->offset, length,
+			   warm ? PAGECACHE_WINDOW : PAGECACHE_READ)) {
+		stream->warm = 0;
+		return false;
+	}
+	stream->warm++;
+	window->length = length;
+	stream->error = end_window(stream, 0);
+	return true;
+}
+
+/* A version that is not the one that was looked up must be at rest as well. */
+static int open_file(struct filestream *stream)
+{
+	struct file_version now;
+	int error;
+
+	stream->fd = docroot_open_file(content_root(stream->content),
+				       content_view(stream->entry)->path, &now);
+	if (stream->fd < 0)
+		return stream->fd;
+	(void)posix_fadvise(stream->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+	if (file_version_equal(&now, &stream->version))
+		return 0;
+	stream->version = now;
+	stream->renewed = true;
+	file_version_rest(&now);
+	error = docroot_version(stream->fd, &now);
+	return !error && !file_version_same_bytes(&now, &stream->version) ? -EAGAIN : error;
+}
+
+static void work(struct job *job)
+{
+	struct filestream *stream = (struct filestream *)job;
+
+	if (stream->fd < 0) {
+		stream->error = open_file(stream);
+		/* What is to be read of it, its thread has to say. */
+		if (stream->error || stream->renewed)
+			return;
+	}
+	stream->error = read_window(stream);
+}
+
+/* --- on the transaction's thread -------------------------------------------------- */
+
+static void stream_free(struct filestream *stream)
+{
+	drop(stream, &stream->ready);
+	drop(stream, &stream->sending);
+	if (stream->fd >= 0)
+		close(stream->fd);
+	spool_close(stream->spool);
+	if (stream->entry)
+		content_turn_put(stream->turn, stream->content, stream->entry);
+	content_close(stream->content);
+	g_free(stream);
+}
+
+/* Goes to the range of the next read; false: all is read. */
+static bool next_range(struct filestream *stream)
+{
+	if (left_of_range(stream))
+		return true;
+	if (stream->part + 1 >= stream->ranges.count)
+		return false;
+	stream->part++;
+	stream->at = 0;
+	return true;
+}
+
+/* What is to be read now is the end of an answer of which pages were lent. */
+static bool is_held_back(const struct filestream *stream)
+{
+	return stream->lent && !stream->spool && stream->part + 1 == stream->ranges.count &&
+	       left_of_range(stream) <= HELD_BACK;
+}
+
+/* settled: the client has acknowledged all that was sent. */
+static void read_ahead(struct filestream *stream, bool settled)
+{
+	if (stream->reading || stream->ready.length || stream->error || !next_range(stream) ||
+	    (!settled && is_held_back(stream)))
+		return;
+	/* At first the connection waits for the job's end. */
+	if (stream->begun && !stream->wanted && have_window(stream))
+		return;
+	stream->reading = true;
+	helper_submit(stream->transaction->server->site->helpers, &stream->job);
+}
+
+/* The text behind the last range of several. */
+static void hand_over_end(struct filestream *stream)
+{
+	struct transaction *transaction = stream->transaction;
+
+	transaction->selection.part = stream->ranges.count;
+	stream->owner->lead(transaction);
+}
+
+/* Hands the window that is ready to the connection. */
+static void hand_over(struct filestream *stream)
+{
+	struct transaction *transaction = stream->transaction;
+	struct window *window = &stream->sending;
+
+	stream->begun = true;
+	*window = stream->ready;
+	stream->ready = (struct window){0};
+	if (window->bytes) {
+		transaction->data = window->bytes;
+		transaction->data_length = window->length;
+	} else {
+		stream->lent = true;
+		transaction->reset = true;
+		transaction->file = (struct loop_file){
+			.fd = stream->fd, .offset = window->offset, .length = window->length};
+	}
+	if (transaction->selection.parts && window->first) {
+		transaction->selection.part = stream->part;
+		stream->owner->lead(transaction);
+	}
+	transaction->settle = next_range(stream) && is_held_back(stream);
+	read_ahead(stream, false);
+}
+
+/* A stream that breaks before its head has left is an ordinary error. */
+static void break_off(struct filestream *stream)
+{
+	struct transaction *transaction = stream->transaction;
+
+	if (stream->begun) {
+		log_info("%s: %s while it was sent: cut off", transaction->path,
+			 stream->error == -EAGAIN ? "the file was changed"
+						  : strerror(-stream->error));
+		transaction->status = 0;
+		return;
+	}
+	/* Without the file's own lines and length, and with a page in their place. */
+	transaction->head_length = 0;
+	transaction->length = 0;
+	transaction->next = NULL;
+	if (stream->error == -EAGAIN)
+		transaction_fail(transaction, 503, "The file is being changed.");
+	else if (stream->error == -ENOENT || stream->error == -ENOTDIR)
+		transaction_fail(transaction, 404, NULL);
+	else
+		transaction_fail(transaction, 503, "The file cannot be read now.");
+}
+
+/* The answer, as far as it is known by now; false: not yet. */
+static bool answer(struct filestream *stream)
+{
+	struct transaction *transaction = stream->transaction;
+
+	if (stream->renewed && !stream->error) {
+		stream->renewed = false;
+		if (!stream->owner->renewed(transaction, &stream->version)) {
+			transaction->next = NULL;
+			return true;
+		}
+		stream->ranges = transaction->selection.ranges;
+		read_ahead(stream, false);
+		return false;
+	}
+	if (stream->error)
+		break_off(stream);
+	else
+		hand_over(stream);
+	return true;
+}
+
+static void work_done(struct job *job)
+{
+	struct filestream *stream = (struct filestream *)job;
+
+	stream->reading = false;
+	if (!stream->transaction) {
+		stream_free(stream);
+		return;
+	}
+	if (!stream->wanted)
+		return;
+	stream->wanted = false;
+	if (answer(stream))
+		stream->transaction->done(stream->transaction);
+	else
+		stream->wanted = true;
+}
+
+static struct filestream **stream_of(struct transaction *transaction)
+{
+	return (struct filestream **)(void *)transaction->scratch;
+}
+
+static enum respond next(struct transaction *transaction)
+{
+	struct filestream *stream = *stream_of(transaction);
+
+	drop(stream, &stream->sending);
+	transaction->data = NULL;
+	transaction->data_length = 0;
+	transaction->file = (struct loop_file){0};
+	/* What was held back, now that the client has all before it. */
+	if (transaction->settle)
+		read_ahead(stream, true);
+	transaction->settle = false;
+	/* While a helper reads, what it leaves here is not to be looked at. */
+	if (stream->reading) {
+		stream->wanted = true;
+		return RESPOND_LATER;
+	}
+	if (stream->error)
+		break_off(stream);
+	else if (stream->ready.length)
+		hand_over(stream);
+	else
+		hand_over_end(stream);
+	return RESPOND_NOW;
+}
+
+static void finish(struct transaction *transaction)
+{
+	struct filestream *stream = *stream_of(transaction);
+
+	stream->transaction = NULL;
+	if (!stream->reading)
+		stream_free(stream);
+}
+
+static struct filestream *begin(struct transaction *transaction)
+{
+	struct server *server = transaction->server;
+	struct filestream *stream = g_new0(struct filestream, 1);
+
+	*stream_of(transaction) = stream;
+	stream->transaction = transaction;
+	stream->budget = &server->site->windows;
+	stream->job = (struct job){.work = work, .done = work_done, .loop = server->loop};
+	stream->turn = server->turn;
+	stream->fd = -1;
+	stream->lends = transaction->generation->config->large_files == LARGE_FILES_SENDFILE &&
+			server->site->path == &data_path_nabc;
+	stream->wanted = true;
+	transaction->next = next;
+	transaction->finish = finish;
+	return stream;
+}
+
+enum respond filestream_respond(struct transaction *transaction, struct content *content,
+				struct content_entry *entry, const struct filestream_owner *owner)
+{
+	struct filestream *stream = begin(transaction);
+
+	stream->owner = owner;
+	stream->content = content_ref(content);
+	stream->entry = entry;
+	stream->version = content_view(entry)->version;
+	stream->ranges = transaction->selection.ranges;
+	read_ahead(stream, false);
+	return RESPOND_LATER;
+}
+
+void filestream_go_on(struct transaction *transaction, int fd, const struct file_version *version,
+		      uint64_t gone, const struct filestream_owner *owner)
+{
+	struct filestream *stream = begin(transaction);
+
+	stream->owner = owner;
+	stream->fd = fd;
+	stream->version = *version;
+	stream->ranges = transaction->selection.ranges;
+	stream->part = transaction->selection.part;
+	stream->at = gone;
+	stream->begun = true;
+	read_ahead(stream, false);
+}
+
+void filestream_from_spool(struct transaction *transaction, struct spool *spool, int fd,
+			   struct range range)
+{
+	struct filestream *stream = begin(transaction);
+
+	stream->spool = spool;
+	stream->fd = fd;
+	stream->ranges.count = 1;
+	stream->ranges.ranges[0] = range;
+	stream->begun = true;
+	transaction->selection.parts = false;
+	read_ahead(stream, false);
+}

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * static.c - from a decoded path to the unit that holds the file, or to the
+ * status that says why there is none.  Runs on the transaction's thread.
+ *
+ * A request may need several looks, one after the other, each of which may
+ * have to wait for a helper: the names of a folder's index, the file, and
+ * then the codings of it that lie beside it.  transaction->path is the name
+ * that is looked for; what is appended to it is cut off again.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <glib.h>
+
+#include "core/server.h"
+#include "handler/browse.h"
+#include "handler/selection.h"
+#include "handler/static.h"
+#include "http/accept.h"
+#include "http/redirect.h"
+
+#if GLIB_CHECK_VERSION(2, 70, 0)
+#define fits g_pattern_spec_match_string
+#else
+#define fits g_pattern_match_string
+#endif
+
+/* In the transaction's scratch. */
+struct wait {
+	struct content_waiter waiter; /* must be first */
+	struct transaction *transaction;
+	struct content_entry *entry;   /* the file */
+	struct content_entry *sibling; /* what is sent in its place; NULL: itself */
+	size_t length;		       /* of the path without what is appended */
+	unsigned index;		       /* names that were looked for in a folder */
+	bool folder;
+	bool wishes_known;
+	unsigned orders, tried; /* codings wished for, and looked at */
+	enum coding order[CODINGS];
+	unsigned siblings; /* bit of each coding that there is */
+	struct browse_wish browse;
+	size_t query_length; /* the query waits in the head's buffer */
+};
+
+static_assert(sizeof(struct wait) <= TRANSACTION_SCRATCH, "fits the scratch");
+
+static struct wait *wait_of(struct transaction *transaction)
+{
+	return (struct wait *)(void *)transaction->scratch;
+}
+
+static struct content *content_of(const struct transaction *transaction)
+{
+	return transaction->scope->content;
+}
+
+/* The path below the content's folder. */
+static const char *file_path(const struct transaction *transaction)
+{
+	const struct scope *scope = transaction->scope;
+
+	return transaction->path + (scope->alias ? scope->alias_skip : 0);
+}
+
+/* Names that begin with a dot are not there, but for the one of RFC 8615. */
+static bool is_hidden(const struct transaction *transaction)
+{
+	static const char known[] = "/.well-known";
+	const char *path = file_path(transaction);
+
+	if (transaction->scope->hidden)
+		return false;
+	if (path == transaction->path && path[1] == '.' &&
+	    strncmp(path, known, sizeof(known) - 1) == 0 &&
+	    (path[sizeof(known) - 1] == '/' || path[sizeof(known) - 1] == '\0'))
+		path += sizeof(known) - 1;
+	while ((path = strchr(path, '/')))
+		if (*++path == '.')
+			return true;
+	return false;
+}
+
+/* Appends to the path; false: too long. */
+static bool append(struct transaction *transaction, const char *name)
+{
+	struct wait *wait = wait_of(transaction);
+	size_t length = strlen(name);
+
+	if (wait->length + length >= sizeof(transaction->path))
+		return false;
+	memcpy(transaction->path + wait->length, name, length + 1);
+	return true;
+}
+
+static void cut(struct transaction *transaction)
+{
+	transaction->path[wait_of(transaction)->length] = '\0';
+}
+
+/* --- refusing --------------------------------------------------------------------- */
+
+/* A folder that was asked for without its slash (RFC 9110, section 15.4.2). */
+static enum respond redirect(struct transaction *transaction)
+{
+	size_t query_length = wait_of(transaction)->query_length, length;
+	char *query = g_memdup2(transaction->head_buffer, query_length);
+
+	length = redirect_write_folder(transaction->path, (struct slice){query, query_length},
+				       transaction->head_buffer, sizeof(transaction->head_buffer));
+	g_free(query);
+	if (!length)
+		return transaction_fail(transaction, 414, NULL);
+	transaction->head = transaction->head_buffer;
+	transaction->head_length = length;
+	return transaction_fail(transaction, 301, NULL);
+}
+
+/* A folder without any index. */
+static enum respond answer_folder(struct transaction *transaction)
+{
+	struct browse_wish wish = wait_of(transaction)->browse;
+	struct file_version folder;
+
+	cut(transaction);
+	if (transaction->scope->listing)
+		return browse_respond(transaction, file_path(transaction), wish);
+	/* It is there, but not to be listed. */
+	if (docroot_peek(content_root(content_of(transaction)), file_path(transaction), &folder))
+		return transaction_fail(transaction, 404, NULL);
+	return transaction_refuse(transaction, 403, "a folder without index and listing");
+}
+
+static enum respond refuse(struct transaction *transaction, int error)
+{
+	switch (error) {
+	case -EISDIR:
+		return redirect(transaction);
+	case -ENOENT:
+	case -ENOTDIR:
+	case -ENAMETOOLONG:
+		return transaction_fail(transaction, 404, NULL);
+	case -EACCES:
+	case -EPERM:
+	case -ELOOP:
+		return transaction_refuse(transaction, 403, docroot_denied(error));
+	case -EAGAIN:
+		return transaction_fail(transaction, 503, "The file is being changed.");
+	case -ENOMEM:
+	case -EMFILE:
+	case -ENFILE:
+		log_error("%s: %s", transaction->path, strerror(-error));
+		return transaction_refuse(transaction, 503, "no memory or descriptor for the file");
+	default:
+		log_error("%s: %s", transaction->path, strerror(-error));
+		return transaction_fail(transaction, 500, NULL);
+	}
+}
+
+/* --- the answer -------------------------------------------------------------------- */
+
+/* Cache-Control of the first rule that the file's name fits, or NULL. */
+static const char *cache_control(const struct transaction *transaction)
+{
+	const struct scope *scope = transaction->scope;
+	const char *name = strrchr(transaction->path, '/') + 1;
+	bool text = g_utf8_validate(name, -1, NULL);
+
+	for (unsigned i = 0; i < scope->cache_rule_count; i++) {
+		const struct cache_rule *rule = &scope->cache_rules[i];
+
+		/* The matcher steps by letters, so it must not see what is none. */
+		if (!rule->pattern || (text && fits(rule->pattern, name)))
+			return rule->value;
+	}
+	return NULL;
+}
+
+struct lines {
+	char *at, *end;
+};
+
+/* Whole lines or none. */
+static void put(struct lines *lines, const char *first, size_t length, const char *value)
+{
+	size_t value_length = strlen(value);
+
+	if (length + value_length + 2 > (size_t)(lines->end - lines->at))
+		return;
+	memcpy(lines->at, first, length);
+	memcpy(lines->at + length, value, value_length);
+	memcpy(lines->at + length + value_length, "\r\n", 2);
+	lines->at += length + value_length + 2;
+}
+
+#define NAME(text) text, sizeof(text) - 1
+
+/* The lines that go with the file, whatever is said of it. */
+static void make_head(struct transaction *transaction)
+{
+	const struct wait *wait = wait_of(transaction);
+	struct lines lines = {transaction->head_buffer,
+			      transaction->head_buffer + sizeof(transaction->head_buffer)};
+	const char *rule = cache_control(transaction);
+
+	if (wait->sibling)
+		put(&lines, NAME("Content-Encoding: "), coding_token(wait->order[wait->tried - 1]));
+	if (wait->siblings)
+		put(&lines, NAME("Vary: "), "Accept-Encoding");
+	if (rule)
+		put(&lines, NAME("Cache-Control: "), rule);
+	transaction->head = transaction->head_buffer;
+	transaction->head_length = (size_t)(lines.at - transaction->head_buffer);
+}
+
+static enum respond answer(struct transaction *transaction)
+{
+	struct wait *wait = wait_of(transaction);
+	struct content_entry *sent = wait->sibling ? wait->sibling : wait->entry;
+	const char *type = content_view(wait->entry)->type;
+
+	if (wait->tried)
+		cut(transaction);
+	if (wait->siblings || transaction->scope->cache_rule_count)
+		make_head(transaction);
+	/* The type is that of the file; it outlasts the entry. */
+	if (wait->sibling)
+		content_turn_put(transaction->server->turn, content_of(transaction), wait->entry);
+	return selection_respond(transaction, content_of(transaction), sent, type);
+}
+
+/* --- looking ----------------------------------------------------------------------- */
+
+static enum respond arrived_now(struct transaction *transaction);
+
+/* To be called while the request is there; most files have no siblings and need no wishes. */
+static void learn_wishes(struct transaction *transaction)
+{
+	struct wait *wait = wait_of(transaction);
+
+	if (wait->wishes_known || !transaction->scope->precompressed)
+		return;
+	wait->wishes_known = true;
+	wait->orders = accept_codings(transaction->request, wait->order);
+}
+
+static enum respond look(struct transaction *transaction)
+{
+	struct wait *wait = wait_of(transaction);
+
+	if (content_turn_get(transaction->server->turn, content_of(transaction),
+			     file_path(transaction), &wait->waiter))
+		return arrived_now(transaction);
+	learn_wishes(transaction);
+	return RESPOND_LATER;
+}
+
+/* Looks at the codings in their order until one is there. */
+static enum respond next_sibling(struct transaction *transaction)
+{
+	struct wait *wait = wait_of(transaction);
+
+	while (wait->tried < wait->orders) {
+		enum coding coding = wait->order[wait->tried++];
+
+		if (!(wait->siblings & 1u << coding))
+			continue;
+		if (append(transaction, coding_suffix(coding)))
+			return look(transaction);
+	}
+	return answer(transaction);
+}
+
+static enum respond sibling_arrived(struct transaction *transaction)
+{
+	struct wait *wait = wait_of(transaction);
+	enum coding coding = wait->order[wait->tried - 1];
+	struct content_entry *entry = wait->waiter.result.entry;
+
+	if (!wait->waiter.result.error &&
+	    file_version_follows(&content_view(entry)->version,
+				 &content_view(wait->entry)->version)) {
+		wait->sibling = entry;
+		return answer(transaction);
+	}
+	if (!wait->waiter.result.error)
+		content_turn_put(transaction->server->turn, content_of(transaction), entry);
+	content_sibling_unfit(wait->entry, coding);
+	wait->siblings &= ~(1u << coding);
+	return next_sibling(transaction);
+}
+
+static bool is_missing(const struct transaction *transaction)
+{
+	struct file_version version;
+
+	return docroot_peek(content_root(content_of(transaction)), file_path(transaction),
+			    &version) == -ENOENT;
+}
+
+/* The next name of a folder's index. */
+static enum respond next_index(struct transaction *transaction)
+{
+	struct wait *wait = wait_of(transaction);
+	char **names = transaction->scope->index;
+
+	while (names[wait->index]) {
+		if (!append(transaction, names[wait->index++]))
+			return transaction_fail(transaction, 414, NULL);
+		/* What is not there is not kept either: cheaper than to ask a helper each time. */
+		if (!names[wait->index] || !is_missing(transaction))
+			return look(transaction);
+	}
+	return answer_folder(transaction);
+}
+
+static enum respond file_arrived(struct transaction *transaction)
+{
+	struct wait *wait = wait_of(transaction);
+	int error = wait->waiter.result.error;
+
+	if (wait->folder && (error == -ENOENT || error == -EISDIR))
+		return next_index(transaction);
+	if (error)
+		return refuse(transaction, error);
+	wait->entry = wait->waiter.result.entry;
+	if (transaction->scope->precompressed)
+		wait->siblings = content_siblings(wait->entry, transaction->server->loop);
+	if (!wait->siblings)
+		return answer(transaction);
+	learn_wishes(transaction);
+	wait->length = strlen(transaction->path);
+	return next_sibling(transaction);
+}
+
+static enum respond arrived_now(struct transaction *transaction)
+{
+	return wait_of(transaction)->entry ? sibling_arrived(transaction)
+					   : file_arrived(transaction);
+}
+
+static void arrived(struct content_waiter *waiter)
+{
+	struct transaction *transaction = ((struct wait *)waiter)->transaction;
+
+	if (arrived_now(transaction) == RESPOND_NOW)
+		transaction->done(transaction);
+}
+
+enum respond static_respond(struct transaction *transaction)
+{
+	const struct request *request = transaction->request;
+	const struct scope *scope = transaction->scope;
+	struct wait *wait = wait_of(transaction);
+
+	*wait = (struct wait){.waiter = {.arrived = arrived, .loop = transaction->server->loop},
+			      .transaction = transaction,
+			      .length = strlen(transaction->path)};
+	if (is_hidden(transaction))
+		return transaction_fail(transaction, 404, NULL);
+	if (!selection_begin(transaction))
+		return RESPOND_NOW;
+	if (transaction->path[wait->length - 1] == '/') {
+		wait->folder = true;
+		if (scope->listing)
+			wait->browse = browse_wish(request);
+		return next_index(transaction);
+	}
+	/* Should it be a folder, the query goes with the client to its right path. */
+	if (request->query.length && request->query.length < sizeof(transaction->head_buffer)) {
+		memcpy(transaction->head_buffer, request->query.at, request->query.length);
+		wait->query_length = request->query.length;
+	}
+	return look(transaction);
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * static.h - answers with files below the root.
+ */
+#ifndef SWEET_STATIC_H
+#define SWEET_STATIC_H
+
+#include "core/transaction.h"
+
+enum respond static_respond(struct transaction *transaction);
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * status-data.h - all that the status tells, as data: status.c fills it in,
+ * status-json.c and status-metrics.c write it.
+ */
+#ifndef SWEET_STATUS_DATA_H
+#define SWEET_STATUS_DATA_H
+
+#include "core/server.h"
+#include "core/socket-options.h"
+#include "files/spool.h"
+#include "respcache/respcache.h"
+
+#define STATUS_ROUTES_MAX 16u
+
+struct status_thread {
+	const char *io;
+	uint64_t accepted, open, requests, bytes;
+};
+
+/* One process of a pool, and those that were there before it. */
+struct status_worker {
+	uint64_t pid; /* 0: none is up */
+	uint64_t up;  /* 0 or 1 */
+	uint64_t in_flight, requests, restarts, failures;
+};
+
+struct status_pool {
+	const char *prefix;
+	char **argv;
+	uint64_t waiting; /* requests for a worker */
+	unsigned count;
+	struct status_worker *workers;
+};
+
+struct status_data {
+	uint64_t pid, now_ms, started_ms /* of the epoch */, uptime_ms;
+	uint64_t cpu_user_us, cpu_system_us, memory; /* bytes resident; 0: not known */
+	uint64_t generation, loaded_ms;		     /* of the configuration */
+	const char *io;				     /* and why */
+	const char *data_path, *arch;
+	char socket_options[SOCKET_OPTIONS_TEXT]; /* that are not as by default */
+	uint64_t draining;			  /* 1: it is about to end */
+	uint64_t threads;
+	struct status_thread thread[SERVER_THREADS_MAX];
+
+	uint64_t accepted, open, states[CONNECTION_STATES];
+	uint64_t requests, responses[6], bytes, pieces;
+	struct histogram_sum latency;			  /* us */
+	uint64_t path_cache, header_cache, content_cache; /* 1: on */
+	struct content_stat files;
+	struct respcache_stat answers; /* that are kept */
+	struct spools_stat spool;
+
+	uint64_t worker_requests, worker_messages, worker_bodies, worker_failures;
+	uint64_t slow_clients;
+	uint64_t held, unsent, slow_files, slow_spooled, slow_reset;
+	unsigned pool_count;
+	struct status_pool *pools;
+
+	struct NC_cache_stat cache;
+	uint64_t bytes_avoided; /* that went to a socket without a copy */
+	unsigned route_count;
+	struct NC_route routes[STATUS_ROUTES_MAX];
+};
+
+/* What part of a whole; 0 of nothing. */
+static inline double status_share(uint64_t part, uint64_t rest)
+{
+	return part ? (double)part / ((double)part + (double)rest) : 0;
+}
+
+#endif

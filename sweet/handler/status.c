@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * status.c - see status.h.  Runs on the thread of who asks, and adds up what
+ * all threads have counted; nothing of it waits for another thread.
+ */
+#include <string.h>
+#include <strings.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include <arpa/inet.h>
+
+#include <glib.h>
+
+#include "auth/access.h"
+#include "backend/gateway.h"
+#include "backend/gw-worker.h"
+#include "base/clock.h"
+#include "core/server.h"
+#include "core/site.h"
+#include "handler/status-json.h"
+#include "handler/status-metrics.h"
+#include "handler/status-page.h"
+#include "handler/status.h"
+#include "handler/textbody.h"
+
+#define PREFIX "/.sweet/"
+
+enum form { FORM_NONE, FORM_STATUS, FORM_JSON, FORM_HTML, FORM_METRICS, FORM_READY };
+
+static const struct {
+	const char *name;
+	enum form form;
+} forms[] = {
+	{"status", FORM_STATUS},   {"status.json", FORM_JSON}, {"status.html", FORM_HTML},
+	{"metrics", FORM_METRICS}, {"ready", FORM_READY},
+};
+
+static enum form find(const char *path)
+{
+	/* Nearly all others end at the second byte. */
+	if (path[1] != PREFIX[1] || strncmp(path, PREFIX, strlen(PREFIX)) != 0)
+		return FORM_NONE;
+	for (unsigned i = 0; i < G_N_ELEMENTS(forms); i++)
+		if (strcmp(path + strlen(PREFIX), forms[i].name) == 0)
+			return forms[i].form;
+	return FORM_NONE;
+}
+
+/* --- who may see it ------------------------------------------------------------- */
+
+bool status_answers(const struct transaction *transaction)
+{
+	const struct config *config = transaction->generation->config;
+	enum form form = find(transaction->path);
+
+	return form != FORM_NONE && config->status &&
+	       (form == FORM_READY || access_allows(config->status_access, transaction->remote));
+}
+
+/* --- what there is to tell --------------------------------------------------------- */
+
+static uint64_t load(const _Atomic uint64_t *counter)
+{
+	return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+static void add_server(struct status_data *data, const struct server *server)
+{
+	const struct server_counters *counters = &server->counters;
+	struct status_thread *thread = &data->thread[server->number];
+
+	*thread = (struct status_thread){.io = loop_name(server->loop),
+					 .accepted = load(&counters->connections),
+					 .open = load(&counters->open),
+					 .requests = load(&counters->requests),
+					 .bytes = load(&counters->body_bytes)};
+	data->accepted += thread->accepted;
+	data->open += thread->open;
+	data->requests += thread->requests;
+	data->bytes += thread->bytes;
+	for (unsigned i = 0; i < CONNECTION_STATES; i++)
+		data->states[i] += load(&counters->states[i]);
+	for (unsigned i = 0; i < G_N_ELEMENTS(data->responses); i++)
+		data->responses[i] += load(&counters->responses[i]);
+	data->pieces += load(&counters->body_units);
+	data->worker_requests += load(&counters->worker_requests);
+	data->worker_messages += load(&counters->worker_messages);
+	data->worker_bodies += load(&counters->worker_bodies);
+	data->worker_failures += load(&counters->worker_failures);
+	data->slow_clients += load(&counters->slow_clients);
+	data->slow_files += load(&counters->slow_files);
+	data->slow_spooled += load(&counters->slow_spooled);
+	data->slow_reset += load(&counters->slow_reset);
+	histogram_add(&data->latency, &counters->latency);
+}
+
+static void add_worker(struct status_worker *worker, const struct gw_process *from)
+{
+	uint64_t starts = load(&from->starts), ended = 0;
+	/* Others take their requests themselves, from a socket that they share. */
+	const struct gw_lane *lanes =
+		from->pool->protocol == &gw_worker ? gw_worker_lanes(from) : NULL;
+
+	worker->pid = (uint64_t)atomic_load_explicit(&from->pid, memory_order_relaxed);
+	worker->up = worker->pid != 0;
+	worker->restarts = starts ? starts - 1 : 0;
+	for (unsigned i = 0; lanes && i < from->parts; i++) {
+		/* In this order, so that none seems to have ended before it began. */
+		ended += load(&lanes[i].ended);
+		worker->failures += load(&lanes[i].failures);
+		worker->requests += load(&lanes[i].requests);
+	}
+	worker->in_flight = worker->requests > ended ? worker->requests - ended : 0;
+}
+
+static void add_gateway(struct status_data *data, const struct site *site,
+			const struct config *config)
+{
+	data->pool_count = config->pool_count;
+	data->pools = g_new0(struct status_pool, config->pool_count);
+	for (unsigned i = 0; i < config->pool_count; i++) {
+		const struct gateway_pool *from = config->pools[i]->running;
+		struct status_pool *pool = &data->pools[i];
+
+		pool->prefix = config->pools[i]->name;
+		pool->argv = config->pools[i]->argv;
+		pool->count = from->count;
+		pool->workers = g_new0(struct status_worker, from->count);
+		for (unsigned k = 0; k < site->threads; k++)
+			pool->waiting += load(&from->queues[k].count);
+		for (unsigned k = 0; k < from->count; k++)
+			add_worker(&pool->workers[k], &from->processes[k]);
+	}
+}
+
+static void add_cache(struct status_data *data, NC_cache *cache)
+{
+	const struct NC_cache_stat *stat = &data->cache;
+	int routes;
+
+	(void)NC_cache_stat(cache, &data->cache);
+	/* How many bytes the kernel copied after all is not told, only of how many sends. */
+	data->bytes_avoided = stat->bytes[NC_METHOD_SPLICE] + stat->bytes[NC_METHOD_KERNEL] +
+			      (uint64_t)((double)stat->bytes[NC_METHOD_ZEROCOPY] *
+					 status_share(stat->zerocopy_kept, stat->zerocopy_copied));
+	routes = NC_routes(cache, data->routes, STATUS_ROUTES_MAX);
+	data->route_count = routes < 0			      ? 0
+			    : routes < (int)STATUS_ROUTES_MAX ? (unsigned)routes
+							      : STATUS_ROUTES_MAX;
+}
+
+static uint64_t microseconds(const struct timeval *time)
+{
+	return (uint64_t)time->tv_sec * 1000000u + (uint64_t)time->tv_usec;
+}
+
+/* Bytes; 0 where /proc cannot be read. */
+static uint64_t resident(void)
+{
+	char *text = NULL;
+	uint64_t pages = 0;
+
+	if (g_file_get_contents("/proc/self/statm", &text, NULL, NULL) && strchr(text, ' '))
+		pages = g_ascii_strtoull(strchr(text, ' '), NULL, 10);
+	g_free(text);
+	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void add_process(struct status_data *data, const struct site *site)
+{
+	struct rusage usage;
+
+	data->uptime_ms = (clock_monotonic_ns() - site->started_ns) / 1000000u;
+	data->now_ms = (uint64_t)g_get_real_time() / 1000;
+	data->started_ms = site->started_ms;
+	data->pid = (uint64_t)getpid();
+	getrusage(RUSAGE_SELF, &usage);
+	data->cpu_user_us = microseconds(&usage.ru_utime);
+	data->cpu_system_us = microseconds(&usage.ru_stime);
+	data->memory = resident();
+	data->io = site->io;
+	data->data_path = site->path->name;
+	data->arch = site->arch->name;
+	data->threads = site->threads;
+}
+
+static struct status_data *collect(const struct transaction *transaction)
+{
+	const struct site *site = transaction->server->site;
+	const struct config *config = transaction->generation->config;
+	struct status_data *data = g_new0(struct status_data, 1);
+
+	add_process(data, site);
+	socket_options_write(&config->sockets, data->socket_options);
+	data->generation = config->number;
+	data->loaded_ms = config->read_ms;
+	data->draining = atomic_load(&transaction->server->site->leaving);
+	for (unsigned i = 0; i < site->threads; i++)
+		add_server(data, site->servers[i]);
+	data->path_cache = config->path_cache;
+	data->header_cache = config->header_cache;
+	data->content_cache = config->content_cache;
+	site_stat(config, &data->files);
+	add_gateway(data, site, config);
+	add_cache(data, site->cache);
+	data->held = load(&site->held);
+	data->unsent = load(&site->unsent);
+	spools_stat(site->spools, &data->spool);
+	if (site->responses)
+		respcache_stat(site->responses, &data->answers);
+	return data;
+}
+
+static void data_free(struct status_data *data)
+{
+	for (unsigned i = 0; i < data->pool_count; i++)
+		g_free(data->pools[i].workers);
+	g_free(data->pools);
+	g_free(data);
+}
+
+/* --- the answer --------------------------------------------------------------------------- */
+
+static bool wants_html(const struct request *request)
+{
+	const struct slice *accept = request_find(request, "Accept");
+	static const char html[] = "text/html";
+
+	for (size_t i = 0; accept && i + strlen(html) <= accept->length; i++)
+		if (strncasecmp(accept->at + i, html, strlen(html)) == 0)
+			return true;
+	return false;
+}
+
+static GString *write_text(const struct transaction *transaction, enum form form, GString *head,
+			   const char **type)
+{
+	struct status_data *data;
+	GString *text;
+
+	switch (form) {
+	case FORM_READY:
+		*type = "text/plain; charset=utf-8";
+		return g_string_new(transaction->status == 503 ? "draining\n" : "ready\n");
+	case FORM_HTML:
+		*type = "text/html; charset=utf-8";
+		status_page_policy(head);
+		return status_page();
+	default:
+		*type = form == FORM_METRICS ? STATUS_METRICS_TYPE : "application/json";
+		data = collect(transaction);
+		text = form == FORM_METRICS ? status_metrics(data) : status_json(data);
+		data_free(data);
+		return text;
+	}
+}
+
+enum respond status_respond(struct transaction *transaction)
+{
+	GString *head = g_string_new("Cache-Control: no-store\r\n"
+				     "X-Content-Type-Options: nosniff\r\n"
+				     "Referrer-Policy: no-referrer\r\n");
+	enum form form = find(transaction->path);
+	const char *type;
+	GString *text;
+	int error;
+
+	if (form == FORM_STATUS) {
+		form = wants_html(transaction->request) ? FORM_HTML : FORM_JSON;
+		g_string_append(head, "Vary: Accept\r\n");
+	}
+	if (form == FORM_READY && atomic_load(&transaction->server->site->leaving))
+		transaction_refuse(transaction, 503, "the server is about to end");
+	text = write_text(transaction, form, head, &type);
+	transaction->head_length = head->len;
+	memcpy(transaction->head_buffer, head->str, head->len);
+	g_string_free(head, TRUE);
+	error = textbody_set(transaction, type, text);
+	if (!error)
+		return RESPOND_NOW;
+	transaction->head_length = 0;
+	return transaction_fail(transaction, 503, "The cache has no room for the status.");
+}

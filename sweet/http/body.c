@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * body.c - see body.h.  A body belongs to one connection and its thread; the
+ * budget to all.
+ *
+ * The content is gathered in memory that grows with what has come, whatever
+ * length was announced: who announces much and sends little holds little.  It
+ * is copied into a unit at its end, when its size is known, so that the cache
+ * evicts nothing for a body that never comes in whole.  That memory stays from
+ * one window to the next.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include <nabc.h>
+
+#include "http/body.h"
+
+#define ROOM_FIRST 4096 /* bytes */
+
+void body_expect(struct body *body, const struct request *request, uint64_t limit)
+{
+	*body = (struct body){.limit = limit};
+	if (request->chunked) {
+		body->framing = BODY_CHUNKED;
+		chunked_init(&body->chunked);
+	} else {
+		body->framing = BODY_LENGTH;
+		body->left = request->content_length;
+	}
+}
+
+static void let_go(struct body *body)
+{
+	if (body->budget)
+		atomic_fetch_sub_explicit(&body->budget->used, body->room, memory_order_relaxed);
+	free(body->content);
+	body->budget = NULL;
+	body->content = NULL;
+	body->gathered = body->room = 0;
+}
+
+int body_keep(struct body *body, uint64_t limit, size_t window, struct body_budget *budget)
+{
+	body->limit = limit;
+	if (body_is_hopeless(body))
+		return -413;
+	/* A smaller window needs less. */
+	if (body->room > window)
+		let_go(body);
+	body->window = window;
+	body->budget = budget;
+	return 0;
+}
+
+bool body_is_hopeless(const struct body *body)
+{
+	uint64_t due = body->framing == BODY_LENGTH    ? body->left
+		       : body->framing == BODY_CHUNKED ? chunked_due(&body->chunked)
+						       : 0;
+
+	return due > body->limit - body->length;
+}
+
+/* Room for that many bytes of content; anyhow: whatever others have of the budget. */
+static bool grow(struct body *body, size_t need, bool anyhow)
+{
+	struct body_budget *budget = body->budget;
+	size_t room = body->room ? body->room : ROOM_FIRST;
+	char *content;
+
+	while (room < need)
+		room *= 2;
+	/* No doubling beyond what can come. */
+	if (room > body->window)
+		room = body->window;
+	if (body->framing == BODY_LENGTH && room > body->gathered + body->left)
+		room = (size_t)(body->gathered + body->left);
+	if (atomic_fetch_add_explicit(&budget->used, room - body->room, memory_order_relaxed) +
+			    (room - body->room) >
+		    budget->most &&
+	    !anyhow) {
+		atomic_fetch_sub_explicit(&budget->used, room - body->room, memory_order_relaxed);
+		return false;
+	}
+	content = realloc(body->content, room);
+	if (!content) {
+		atomic_fetch_sub_explicit(&budget->used, room - body->room, memory_order_relaxed);
+		return false;
+	}
+	body->content = content;
+	body->room = room;
+	return true;
+}
+
+static int keep(struct body *body, struct slice run)
+{
+	if (run.length > body->limit - body->length)
+		return -413;
+	if (body->budget && run.length) {
+		if (body->gathered + run.length > body->room &&
+		    !grow(body, body->gathered + run.length, false))
+			return -503;
+		memcpy(body->content + body->gathered, run.at, run.length);
+		body->gathered += run.length;
+	}
+	body->length += run.length;
+	return 0;
+}
+
+/*
+ * Of length bytes, those that the window has room for.  Where memory is short a
+ * body that comes in pieces comes in smaller ones, so that it need not be
+ * refused; a first page each may have.
+ */
+static size_t fitting(struct body *body, size_t length)
+{
+	size_t room;
+
+	if (!body->budget)
+		return length;
+	room = body->window - body->gathered;
+	if (length > room)
+		length = room;
+	if (length == 0 || body->window == BODY_WHOLE || body->gathered + length <= body->room ||
+	    grow(body, body->gathered + length, false))
+		return length;
+	if (!body->room && !grow(body, 1, true))
+		return length; /* keep() refuses it */
+	room = body->room - body->gathered;
+	if (room == 0)
+		body->window = body->gathered;
+	return length < room ? length : room;
+}
+
+static ssize_t take_length(struct body *body, const char *data, size_t length)
+{
+	size_t now = fitting(body, body->left < length ? (size_t)body->left : length);
+	int error = keep(body, (struct slice){data, now});
+
+	if (error)
+		return error;
+	body->left -= now;
+	if (body->left == 0)
+		body->framing = BODY_NONE;
+	return (ssize_t)now;
+}
+
+static ssize_t take_chunked(struct body *body, const char *data, size_t length)
+{
+	size_t at = 0, now;
+
+	while (!chunked_is_over(&body->chunked) && (now = fitting(body, length - at)) > 0) {
+		struct slice run;
+		ssize_t used = chunked_decode(&body->chunked, data + at, now, &run);
+		int error = used < 0 ? (int)used : keep(body, run);
+
+		/* A chunk that is too large is so when its size has come. */
+		if (!error && body_is_hopeless(body))
+			error = -413;
+		if (error)
+			return error;
+		at += (size_t)used;
+	}
+	if (chunked_is_over(&body->chunked))
+		body->framing = BODY_NONE;
+	return (ssize_t)at;
+}
+
+ssize_t body_take(struct body *body, const char *data, size_t length)
+{
+	switch (body->framing) {
+	case BODY_LENGTH:
+		return take_length(body, data, length);
+	case BODY_CHUNKED:
+		return take_chunked(body, data, length);
+	default:
+		return 0;
+	}
+}
+
+int body_unit(struct body *body, size_t *id)
+{
+	size_t length = body->gathered;
+	NC_handle handle;
+	int error = 0;
+
+	assert(body_is_ready(body) && (body->budget || body->length == 0));
+	*id = 0;
+	body->gathered = 0;
+	if (length == 0)
+		return 0;
+	if (NC_alloc_kind(&handle, length, 0, NC_KIND_SEALED | NC_KIND_UNSUMMED) < 0)
+		return -errno;
+	if (NC_write(&handle, 0, body->content, length) != (ssize_t)length ||
+	    NC_insert(&handle) < 0 || NC_hold(NC_cache_id(&handle)) < 0)
+		error = -errno;
+	else
+		*id = NC_cache_id(&handle);
+	(void)NC_free(&handle);
+	return error;
+}
+
+void body_drop(struct body *body, uint64_t limit)
+{
+	let_go(body);
+	body->limit = limit < UINT64_MAX - body->length ? body->length + limit : UINT64_MAX;
+}
+
+void body_end(struct body *body)
+{
+	let_go(body);
+	*body = (struct body){.framing = BODY_NONE};
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cacheable.c - see cacheable.h.  No state, no allocation: any thread may call
+ * it.  In doubt a response is not kept.
+ */
+#include "base/date.h"
+#include "http/cacheable.h"
+#include "http/field.h"
+
+/* Of several values the first counts (RFC 9111, section 5.1), be it a number or not. */
+static void add_age(struct cacheable *said, struct slice value)
+{
+	struct slice first;
+	uint64_t age;
+
+	if (said->has_age)
+		return;
+	said->has_age = true;
+	if (field_part(&value, ',', &first) && field_number(first, &age))
+		said->age =
+			age < CACHECONTROL_SECONDS_MAX ? (uint32_t)age : CACHECONTROL_SECONDS_MAX;
+}
+
+static void add_field(struct cacheable *said, struct slice name, struct slice value)
+{
+	/* Two of these are as good as one that is no date. */
+	if (slice_is(name, "Expires"))
+		said->expires = said->expires.length ? (struct slice){"0", 1} : value;
+	else if (slice_is(name, "Date"))
+		said->date = said->date.length ? (struct slice){"0", 1} : value;
+	else if (slice_is(name, "Age"))
+		add_age(said, value);
+	else if (slice_is(name, "X-NABC-Purge") && said->purge_count < CACHEABLE_PURGES_MAX)
+		said->purges[said->purge_count++] = value;
+	/* What clients do not see they cannot ask by. */
+	else if (field_options_have(&said->head->hop, name))
+		return;
+	else if (slice_is(name, "ETag"))
+		said->etag = value;
+	else if (slice_is(name, "Last-Modified"))
+		said->modified = value;
+}
+
+void cacheable_read(struct cacheable *said, const struct cgihead *head)
+{
+	struct slice lines = head->lines, name, line;
+
+	*said = (struct cacheable){.head = head};
+	while (lines.length && field_line(&lines, &name, &line))
+		add_field(said, name, field_value(name, line));
+}
+
+/* Those that a cache may keep without being told (RFC 9110, section 15.1), but for parts. */
+static bool is_lasting(int status)
+{
+	switch (status) {
+	case 200:
+	case 203:
+	case 204:
+	case 300:
+	case 301:
+	case 308:
+	case 404:
+	case 405:
+	case 410:
+	case 414:
+	case 501:
+		return true;
+	}
+	return false;
+}
+
+/* And those that it may when it is told. */
+static bool is_keepable(int status)
+{
+	return is_lasting(status) || status == 302 || status == 307;
+}
+
+static uint32_t until_expiry(const struct cacheable *said, time_t now)
+{
+	time_t date, expires;
+
+	if (!date_parse(said->expires, now, &expires))
+		return 0;
+	if (!said->date.length || !date_parse(said->date, now, &date))
+		date = now;
+	if (expires <= date)
+		return 0;
+	return expires - date < (time_t)CACHECONTROL_SECONDS_MAX ? (uint32_t)(expires - date)
+								 : CACHECONTROL_SECONDS_MAX;
+}
+
+/* Age may have been left out by others on the way (RFC 9111, section 4.2.3). */
+static uint32_t age_by(const struct cacheable *said, time_t now)
+{
+	time_t date;
+
+	if (!said->date.length || !date_parse(said->date, now, &date) || date > now ||
+	    now - date <= (time_t)said->age)
+		return said->age;
+	return now - date < (time_t)CACHECONTROL_SECONDS_MAX ? (uint32_t)(now - date)
+							     : CACHECONTROL_SECONDS_MAX;
+}
+
+/* Seconds that the response may be kept by its standard fields, or by the rule. */
+static uint32_t lifetime(const struct cacheable *said, struct cacheable_rule rule, time_t now)
+{
+	const struct cachecontrol *control = &said->head->control;
+
+	if (rule.mode == CACHEABLE_MARKED || control->no_store || control->no_cache ||
+	    control->is_private)
+		return 0;
+	if (control->max_age != CACHECONTROL_UNSAID || control->s_maxage != CACHECONTROL_UNSAID)
+		return cachecontrol_lifetime(control);
+	if (said->expires.length)
+		return until_expiry(said, now);
+	return rule.mode == CACHEABLE_TIME && is_lasting(said->head->status) ? rule.seconds : 0;
+}
+
+struct cacheable_terms cacheable_judge(const struct cacheable *said, struct cacheable_rule rule,
+				       bool authorized, time_t now)
+{
+	const struct cgihead *head = said->head;
+	bool marked = head->max_age != CACHECONTROL_UNSAID;
+	struct cacheable_terms terms = {.shared = marked || head->control.is_public ||
+						  head->control.s_maxage != CACHECONTROL_UNSAID};
+	uint32_t seconds;
+
+	if (rule.mode == CACHEABLE_OFF || head->vary.anything || !is_keepable(head->status) ||
+	    (authorized && !terms.shared) || (head->sets_cookie && !marked))
+		return terms;
+	/* The application knows this cache and has spoken to it alone. */
+	seconds = marked ? head->max_age : lifetime(said, rule, now);
+	terms.age = age_by(said, now);
+	if (seconds <= terms.age)
+		return terms;
+	terms.fresh = seconds - terms.age;
+	terms.stale = cachecontrol_grace(&head->control);
+	return terms;
+}
+
+static bool separates(char byte)
+{
+	return byte == ' ' || byte == '\t' || byte == ',';
+}
+
+bool cacheable_tag(struct slice *rest, struct slice *tag)
+{
+	while (rest->length && separates(rest->at[0])) {
+		rest->at++;
+		rest->length--;
+	}
+	*tag = (struct slice){rest->at, 0};
+	while (rest->length && !separates(rest->at[0])) {
+		rest->at++;
+		rest->length--;
+		tag->length++;
+	}
+	return tag->length > 0;
+}

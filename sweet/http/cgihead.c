@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cgihead.c - see cgihead.h.  No state, no allocation: any thread may call it.
+ *
+ * Of the fields that decide how the response goes on none may come twice, so
+ * that no two readers can choose differently.  What is sent to the client is
+ * not decided here but by response_filter_headers().
+ */
+#include "base/syntax.h"
+#include "http/cgihead.h"
+#include "http/field.h"
+
+enum own { OWN_ID, OWN_OFFSET, OWN_LENGTH, OWN_MAX_AGE, OWN_TAG, OWNS };
+
+/* What was seen, besides what is in the head. */
+struct seen {
+	bool own[OWNS], status, location;
+	bool other; /* a field that a client would see */
+};
+
+size_t cgihead_length(const char *data, size_t length, size_t seen)
+{
+	size_t empty = field_line_end(data, length);
+
+	/* "\n\r" may have been seen, the newline that makes it an end was not. */
+	return empty ? empty : field_section_end(data, length, seen > 2 ? seen - 2 : 0);
+}
+
+static const char *note_status(struct cgihead *head, struct seen *seen, struct slice value)
+{
+	uint64_t status;
+
+	if (seen->status)
+		return "two Status lines";
+	seen->status = true;
+	/* Behind the number may stand a reason, which nobody sees. */
+	if (value.length > 3 && !syntax_is_blank(value.at[3]))
+		return "a Status that is none";
+	if (value.length > 3)
+		value.length = 3;
+	if (!field_number(value, &status) || status < 200 || status > 599)
+		return "a Status that is none";
+	head->status = (int)status;
+	return NULL;
+}
+
+/* Visible bytes: what else there is in a URL is escaped. */
+static bool is_reference(struct slice value)
+{
+	for (size_t i = 0; i < value.length; i++) {
+		if ((unsigned char)value.at[i] <= 0x20 || value.at[i] == 0x7f)
+			return false;
+	}
+	return value.length > 0;
+}
+
+static const char *note_location(struct cgihead *head, struct seen *seen, struct slice value)
+{
+	if (seen->location)
+		return "two Location lines";
+	seen->location = true;
+	if (!is_reference(value))
+		return "a Location that is none";
+	head->location = value;
+	return NULL;
+}
+
+static const char *note_length(struct cgihead *head, struct slice value)
+{
+	if (head->has_length)
+		return "two Content-Length lines";
+	head->has_length = true;
+	if (!field_number(value, &head->length) || head->length > INT64_MAX)
+		return "a Content-Length that is none";
+	return NULL;
+}
+
+static const char *note_type(struct cgihead *head)
+{
+	if (head->has_type)
+		return "two Content-Type lines";
+	head->has_type = true;
+	return NULL;
+}
+
+/* X-NABC-NAME: what the server alone reads. */
+static const struct own_field {
+	const char *name, *twice, *malformed;
+	uint64_t least, most;
+} own_fields[] = {
+#define OWN(name, least, most)                                                                     \
+	{                                                                                          \
+		name, "two " name " lines", "an " name " that is none", least, most                \
+	}
+	[OWN_ID] = OWN("X-NABC-Cache-Id", 1, SIZE_MAX - 1),
+	[OWN_OFFSET] = OWN("X-NABC-Offset", 0, INT64_MAX),
+	[OWN_LENGTH] = OWN("X-NABC-Length", 0, INT64_MAX),
+	[OWN_MAX_AGE] = OWN("X-NABC-Max-Age", 0, UINT64_MAX),
+	[OWN_TAG] = OWN("X-NABC-Tag", 0, 0),
+#undef OWN
+};
+
+static const char *note_own(struct cgihead *head, struct seen *seen, struct slice name,
+			    struct slice value)
+{
+	const struct own_field *field;
+	uint64_t number;
+	unsigned i;
+
+	for (i = 0; i < OWNS && !slice_is(name, own_fields[i].name); i++)
+		;
+	if (i == OWNS)
+		return NULL;
+	field = &own_fields[i];
+	if (seen->own[i])
+		return field->twice;
+	seen->own[i] = true;
+	if (i == OWN_TAG) {
+		head->tag = value;
+		return NULL;
+	}
+	if (!field_number(value, &number) || number < field->least || number > field->most)
+		return field->malformed;
+	if (i == OWN_ID)
+		head->unit = number;
+	else if (i == OWN_OFFSET)
+		head->unit_offset = number;
+	else if (i == OWN_LENGTH)
+		head->unit_length = number;
+	else
+		head->max_age = number < CACHECONTROL_SECONDS_MAX ? (uint32_t)number
+								  : CACHECONTROL_SECONDS_MAX;
+	return NULL;
+}
+
+static const char *note(struct cgihead *head, struct seen *seen, struct slice name,
+			struct slice value)
+{
+	if (slice_is(name, "Status"))
+		return note_status(head, seen, value);
+	if (slice_is(name, "Location"))
+		return note_location(head, seen, value);
+	if (name.length > 7 && slice_is((struct slice){name.at, 7}, "X-NABC-"))
+		return note_own(head, seen, name, value);
+	if (slice_is(name, "Content-Length"))
+		return note_length(head, value);
+	if (slice_is(name, "Connection") && !field_options_add(&head->hop, value))
+		return "a Connection field that names too much";
+	if (field_is_withheld(name))
+		return NULL;
+	seen->other = true;
+	if (slice_is(name, "Content-Type"))
+		return note_type(head);
+	if (slice_is(name, "Cache-Control"))
+		cachecontrol_add(&head->control, value);
+	else if (slice_is(name, "Vary"))
+		cachecontrol_vary_add(&head->vary, value);
+	else if (slice_is(name, "Set-Cookie"))
+		head->sets_cookie = true;
+	return NULL;
+}
+
+/*
+ * RFC 3875, section 6.2.  A local path has no fragment, and two slashes begin
+ * another host.
+ */
+static const char *settle(struct cgihead *head, const struct seen *seen)
+{
+	bool path = seen->location && head->location.at[0] == '/' &&
+		    !(head->location.length > 1 && head->location.at[1] == '/') &&
+		    !memchr(head->location.at, '#', head->location.length);
+
+	head->has_type &= !field_options_have(&head->hop, SLICE("Content-Type"));
+	head->has_unit_length = seen->own[OWN_LENGTH];
+	if (!head->unit && (seen->own[OWN_OFFSET] || head->has_unit_length))
+		return "an X-NABC-Offset or X-NABC-Length without X-NABC-Cache-Id";
+	if (seen->location && !seen->status)
+		head->status = 302;
+	/* With anything else to tell it is for the client to follow. */
+	head->local_redirect = path && !seen->status && !seen->other && !head->unit &&
+			       !(head->has_length && head->length);
+	return NULL;
+}
+
+const char *cgihead_parse(struct cgihead *head, struct slice text)
+{
+	struct seen seen = {0};
+	struct slice rest = text;
+
+	*head = (struct cgihead){.status = 200, .max_age = CACHECONTROL_UNSAID};
+	cachecontrol_init(&head->control);
+	if (rest.length == 0 || field_line_end(rest.at, rest.length))
+		return "no header line at all";
+	while (rest.length && !field_line_end(rest.at, rest.length)) {
+		struct slice name, line;
+		const char *wrong;
+
+		if (!field_line(&rest, &name, &line))
+			return "a malformed header line";
+		wrong = note(head, &seen, name, field_value(name, line));
+		if (wrong)
+			return wrong;
+	}
+	head->lines = (struct slice){text.at, text.length - rest.length};
+	return settle(head, &seen);
+}

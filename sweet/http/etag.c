@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * etag.c - see etag.h.  No state: any thread may call it.
+ *
+ * A version holds the number of a file on its disk and the nanosecond of its
+ * last change.  Neither is a client's business, and numbers of files open
+ * doors on a network file system, so what is sent is a piece of a
+ * cryptographic hash of them.  It is computed once for a version, not for a
+ * request.
+ */
+#include <glib.h>
+
+#include "http/etag.h"
+
+#define BITS_KEPT 96 /* two versions of one URL will not meet in so many */
+
+void etag_format(const struct etag_source *source, char *out)
+{
+	static const char digits[64] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+	GChecksum *checksum = g_checksum_new(G_CHECKSUM_SHA256);
+	guint8 hash[32];
+	gsize length = sizeof(hash);
+
+	/* All of its members are of 64 bits: there is no padding to be hashed. */
+	g_checksum_update(checksum, (const guchar *)source, sizeof(*source));
+	g_checksum_get_digest(checksum, hash, &length);
+	g_checksum_free(checksum);
+	*out++ = '"';
+	for (unsigned bit = 0; bit < BITS_KEPT; bit += 24) {
+		const guint8 *at = hash + bit / 8;
+		unsigned bits = (unsigned)at[0] << 16 | (unsigned)at[1] << 8 | at[2];
+
+		for (int shift = 18; shift >= 0; shift -= 6)
+			*out++ = digits[bits >> shift & 63];
+	}
+	*out = '"';
+}
+
+static bool is_blank(char byte)
+{
+	return byte == ' ' || byte == '\t';
+}
+
+/* Of an opaque tag, between its quotes: visible, no quote; above 0x7f too. */
+static bool is_opaque(char byte)
+{
+	return (unsigned char)byte > 0x20 && byte != '"' && byte != 0x7f;
+}
+
+bool etag_listed(struct slice list, struct slice tag, bool strong)
+{
+	const char *at = list.at, *end = list.at + list.length;
+
+	if (list.length == 1 && *at == '*')
+		return true;
+	for (;;) {
+		const char *start;
+		bool weak;
+
+		/* Empty elements are allowed (RFC 9110, section 5.6.1.2). */
+		while (at < end && (is_blank(*at) || *at == ','))
+			at++;
+		weak = end - at >= 2 && at[0] == 'W' && at[1] == '/';
+		at += weak ? 2 : 0;
+		start = at;
+		if (at == end || *at++ != '"')
+			return false;
+		while (at < end && is_opaque(*at))
+			at++;
+		if (at == end || *at++ != '"')
+			return false;
+		if (!(weak && strong) && (size_t)(at - start) == tag.length &&
+		    memcmp(start, tag.at, tag.length) == 0)
+			return true;
+		/* Between two elements there is a comma. */
+		while (at < end && is_blank(*at))
+			at++;
+		if (at < end && *at != ',')
+			return false;
+	}
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * meta.c - turns a request into the variables that a worker, a CGI program or a
+ * FastCGI application gets.
+ *
+ * Reads the request and its context, writes into the caller's buffer, keeps
+ * nothing: any thread may call it.  Names come from the client, so only those
+ * that map to one variable in exactly one way get through.
+ */
+#include "base/decimal.h"
+#include "http/meta.h"
+
+struct out {
+	char *at;
+	char *end;
+	bool full; /* something did not fit; nothing is written any more */
+};
+
+static void put(struct out *out, const char *text, size_t length)
+{
+	if (out->full || length > (size_t)(out->end - out->at)) {
+		out->full = true;
+		return;
+	}
+	if (length > 0) /* an empty slice may point nowhere */
+		memcpy(out->at, text, length);
+	out->at += length;
+}
+
+static void put_string(struct out *out, const char *text)
+{
+	put(out, text, strlen(text));
+}
+
+static void put_slice(struct out *out, struct slice slice)
+{
+	put(out, slice.at, slice.length);
+}
+
+static void put_number(struct out *out, uint64_t number)
+{
+	char digits[DECIMAL_MAX];
+
+	put(out, digits, (size_t)(decimal_write(digits, number) - digits));
+}
+
+static void finish(struct out *out)
+{
+	put(out, "", 1);
+}
+
+static void add_string(struct out *out, struct slice name, const char *value)
+{
+	put_slice(out, name);
+	put_string(out, value);
+	finish(out);
+}
+
+static void add_slice(struct out *out, struct slice name, struct slice value)
+{
+	put_slice(out, name);
+	put_slice(out, value);
+	finish(out);
+}
+
+static void add_number(struct out *out, struct slice name, uint64_t value)
+{
+	put_slice(out, name);
+	put_number(out, value);
+	finish(out);
+}
+
+/* The host without its port; without a host the address it was reached at. */
+static void add_server_name(struct out *out, const struct request *request,
+			    const struct meta_context *context)
+{
+	struct slice host = request->host;
+	const char *stop = NULL;
+	bool bare_ipv6;
+
+	if (host.length > 0) {
+		if (host.at[0] == '[') {
+			stop = memchr(host.at, ']', host.length);
+			if (stop)
+				stop++;
+		} else {
+			stop = memchr(host.at, ':', host.length);
+		}
+		if (stop)
+			host.length = (size_t)(stop - host.at);
+		add_slice(out, SLICE("SERVER_NAME="), host);
+		return;
+	}
+	bare_ipv6 = strchr(context->server_addr, ':') && context->server_addr[0] != '[';
+	put_string(out, bare_ipv6 ? "SERVER_NAME=[" : "SERVER_NAME=");
+	put_string(out, context->server_addr);
+	put_string(out, bare_ipv6 ? "]" : "");
+	finish(out);
+}
+
+/* Programs expect a path here, whatever form the target was sent in. */
+static void add_request_uri(struct out *out, const struct request *request)
+{
+	if (request->target.length > 0 && request->target.at[0] == '/') {
+		add_slice(out, SLICE("REQUEST_URI="), request->target);
+		return;
+	}
+	put_string(out, "REQUEST_URI=");
+	put_slice(out, request->path);
+	if (request->query.length > 0) {
+		put_string(out, "?");
+		put_slice(out, request->query);
+	}
+	finish(out);
+}
+
+static void add_standard(struct out *out, const struct request *request,
+			 const struct meta_context *context)
+{
+	const struct slice *type = request_find(request, "Content-Type");
+
+	add_string(out, SLICE("GATEWAY_INTERFACE="), "CGI/1.1");
+	add_string(out, SLICE("PATH_INFO="), context->path_info);
+	add_slice(out, SLICE("QUERY_STRING="), request->query);
+	add_string(out, SLICE("REMOTE_ADDR="), context->remote_addr);
+	add_number(out, SLICE("REMOTE_PORT="), context->remote_port);
+	if (context->remote_user && *context->remote_user) {
+		add_string(out, SLICE("AUTH_TYPE="), "Basic");
+		add_string(out, SLICE("REMOTE_USER="), context->remote_user);
+	}
+	add_slice(out, SLICE("REQUEST_METHOD="), request->method_name);
+	add_request_uri(out, request);
+	add_string(out, SLICE("SCRIPT_NAME="), context->script_name);
+	add_server_name(out, request, context);
+	add_number(out, SLICE("SERVER_PORT="), context->server_port);
+	add_string(out, SLICE("SERVER_PROTOCOL="), request->minor ? "HTTP/1.1" : "HTTP/1.0");
+	add_string(out, SLICE("SERVER_SOFTWARE="), context->software);
+	if (request_find(request, "Content-Length"))
+		add_number(out, SLICE("CONTENT_LENGTH="), request->content_length);
+	if (type)
+		add_slice(out, SLICE("CONTENT_TYPE="), *type);
+}
+
+static void add_optional(struct out *out, struct slice name, const char *value)
+{
+	if (value)
+		add_string(out, name, value);
+}
+
+/* What CGI and FastCGI programs are told besides. */
+static void add_extras(struct out *out, const struct meta_context *context)
+{
+	add_optional(out, SLICE("DOCUMENT_ROOT="), context->document_root);
+	if (context->document_root && *context->path_info) {
+		put_string(out, "PATH_TRANSLATED=");
+		put_string(out, context->document_root);
+		put_string(out, context->path_info);
+		finish(out);
+	}
+	add_optional(out, SLICE("SCRIPT_FILENAME="), context->script_filename);
+	add_optional(out, SLICE("REQUEST_SCHEME="), context->request_scheme);
+	add_optional(out, SLICE("SERVER_ADDR="), context->local_addr);
+	if (context->redirect_status > 0)
+		add_number(out, SLICE("REDIRECT_STATUS="), (uint64_t)context->redirect_status);
+	if (context->server_pid > 0)
+		add_number(out, SLICE("NABC_SERVER_PID="), (uint64_t)context->server_pid);
+}
+
+static bool is_letter(char byte)
+{
+	byte |= 0x20;
+	return byte >= 'a' && byte <= 'z';
+}
+
+static bool is_withheld(struct slice name)
+{
+	static const struct slice names[] = {
+		SLICE_OF("Proxy"),
+		SLICE_OF("Authorization"),
+		SLICE_OF("Proxy-Authorization"),
+		SLICE_OF("Connection"),
+		SLICE_OF("Keep-Alive"),
+		SLICE_OF("Content-Length"),
+		SLICE_OF("Content-Type"),
+		SLICE_OF("Transfer-Encoding"),
+		SLICE_OF("TE"),
+		SLICE_OF("Trailer"),
+		SLICE_OF("Upgrade"),
+	};
+	size_t i;
+
+	for (i = 0; i < name.length; i++) {
+		char byte = name.at[i];
+
+		if (!is_letter(byte) && !(byte >= '0' && byte <= '9') && byte != '-')
+			return true;
+	}
+	return slice_is_one_of(name, names, sizeof(names) / sizeof(names[0]));
+}
+
+static bool came_before(const struct request *request, unsigned index)
+{
+	unsigned i;
+
+	for (i = 0; i < index; i++) {
+		if (slice_same(request->headers[i].name, request->headers[index].name))
+			return true;
+	}
+	return false;
+}
+
+static void put_variable_name(struct out *out, struct slice name)
+{
+	size_t i;
+
+	put_string(out, "HTTP_");
+	if (out->full || name.length > (size_t)(out->end - out->at)) {
+		out->full = true;
+		return;
+	}
+	for (i = 0; i < name.length; i++) {
+		char byte = name.at[i];
+
+		if (byte == '-')
+			byte = '_';
+		else if (is_letter(byte))
+			byte &= ~0x20;
+		*out->at++ = byte;
+	}
+	put(out, "=", 1);
+}
+
+/* The field at index with all later ones of its name. */
+static void add_field(struct out *out, const struct request *request, unsigned index)
+{
+	const struct request_header *header = &request->headers[index];
+	const char *separator = slice_is(header->name, "Cookie") ? "; " : ", ";
+	unsigned i;
+
+	put_variable_name(out, header->name);
+	/* An absolute target overrules the Host field (RFC 9112, section 3.2.2). */
+	put_slice(out, slice_is(header->name, "Host") ? request->host : header->value);
+	for (i = index + 1; i < request->header_count; i++) {
+		if (slice_same(header->name, request->headers[i].name)) {
+			put_string(out, separator);
+			put_slice(out, request->headers[i].value);
+		}
+	}
+	finish(out);
+}
+
+long meta_write(const struct request *request, const struct meta_context *context, char *out,
+		size_t out_size)
+{
+	struct out result = {out, out + out_size, false};
+	unsigned i;
+
+	add_standard(&result, request, context);
+	add_extras(&result, context);
+	for (i = 0; i < request->header_count && !result.full; i++) {
+		if (!is_withheld(request->headers[i].name) && !came_before(request, i))
+			add_field(&result, request, i);
+	}
+	return result.full ? -1 : (long)(result.at - out);
+}
+
+struct slice meta_find(struct slice block, const char *name)
+{
+	size_t length = strlen(name);
+
+	for (const char *at = block.at; at < block.at + block.length; at += strlen(at) + 1)
+		if (strncmp(at, name, length) == 0 && at[length] == '=')
+			return (struct slice){at + length + 1, strlen(at + length + 1)};
+	return (struct slice){"", 0};
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * mime.c - the table of content types by file name extension.
+ *
+ * The owner opens it while the server starts and closes it when all threads
+ * have ended; in between it is only read, by any thread.  The strings live in
+ * a chunk that goes with the table.
+ */
+#include <stdbool.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <glib.h>
+
+#include "http/mime.h"
+
+#define EXTENSION_MAX 32 /* bytes with the NUL; longer ones are not known */
+#define TYPE_MAX 128	 /* bytes; keeps a response head within its bounds */
+#define UNKNOWN_TYPE "application/octet-stream"
+#define CHARSET "; charset=utf-8"
+
+struct mime {
+	_Atomic unsigned references;
+	unsigned digest;   /* of all entries, in any order */
+	GHashTable *types; /* lower case extension -> type, both in strings */
+	GStringChunk *strings;
+};
+
+static const struct {
+	const char *extension;
+	const char *type;
+} built_in[] = {
+	{"html", "text/html"},
+	{"htm", "text/html"},
+	{"xhtml", "application/xhtml+xml"},
+	{"css", "text/css"},
+	{"js", "text/javascript"},
+	{"mjs", "text/javascript"},
+	{"json", "application/json"},
+	{"map", "application/json"},
+	{"webmanifest", "application/manifest+json"},
+	{"xml", "application/xml"},
+	{"txt", "text/plain"},
+	{"md", "text/markdown"},
+	{"csv", "text/csv"},
+	{"ics", "text/calendar"},
+	{"svg", "image/svg+xml"},
+	{"png", "image/png"},
+	{"jpg", "image/jpeg"},
+	{"jpeg", "image/jpeg"},
+	{"gif", "image/gif"},
+	{"webp", "image/webp"},
+	{"avif", "image/avif"},
+	{"ico", "image/vnd.microsoft.icon"},
+	{"woff", "font/woff"},
+	{"woff2", "font/woff2"},
+	{"ttf", "font/ttf"},
+	{"otf", "font/otf"},
+	{"mp3", "audio/mpeg"},
+	{"ogg", "audio/ogg"},
+	{"wav", "audio/x-wav"},
+	{"mp4", "video/mp4"},
+	{"webm", "video/webm"},
+	{"pdf", "application/pdf"},
+	{"wasm", "application/wasm"},
+	{"zip", "application/zip"},
+	{"gz", "application/gzip"},
+	{"tar", "application/x-tar"},
+};
+
+/* The extension in lower case; false when it is empty or too long to be known. */
+static bool fold(const char *extension, char *out)
+{
+	size_t i;
+
+	for (i = 0; extension[i]; i++) {
+		if (i == EXTENSION_MAX - 1)
+			return false;
+		out[i] = g_ascii_tolower(extension[i]);
+	}
+	out[i] = '\0';
+	return i > 0;
+}
+
+/* The type goes into a response head as it is: only "token/token" may. */
+static bool is_type(const char *type)
+{
+	const char *slash = strchr(type, '/');
+	const char *at;
+
+	if (!slash || slash == type || !slash[1] || strlen(type) > TYPE_MAX)
+		return false;
+	for (at = type; *at; at++) {
+		if (at != slash && !g_ascii_isalnum(*at) && !strchr("!#$%&'*+-.^_`|~", *at))
+			return false;
+	}
+	return true;
+}
+
+/* The first entry of an extension stays. */
+static void add(struct mime *mime, const char *extension, const char *type)
+{
+	char key[EXTENSION_MAX];
+	char value[TYPE_MAX + sizeof(CHARSET)];
+
+	if (!fold(extension, key) || g_hash_table_contains(mime->types, key))
+		return;
+	snprintf(value, sizeof(value), "%s%s", type,
+		 g_ascii_strncasecmp(type, "text/", 5) == 0 ? CHARSET : "");
+	mime->digest += g_str_hash(key) * 31 + g_str_hash(value);
+	g_hash_table_insert(mime->types, g_string_chunk_insert(mime->strings, key),
+			    g_string_chunk_insert_const(mime->strings, value));
+}
+
+/* One line: a type, then its extensions; '#' begins a comment. */
+static void add_line(struct mime *mime, char *line)
+{
+	static const char blanks[] = " \t\r\n\f\v";
+	char *rest = NULL;
+	char *type, *extension;
+
+	line[strcspn(line, "#")] = '\0';
+	type = strtok_r(line, blanks, &rest);
+	if (!type || !is_type(type))
+		return;
+	while ((extension = strtok_r(NULL, blanks, &rest)))
+		add(mime, extension, type);
+}
+
+static void add_file(struct mime *mime, const char *path)
+{
+	FILE *file = fopen(path, "re");
+	char *line = NULL;
+	size_t size = 0;
+
+	if (!file)
+		return;
+	while (getline(&line, &size, file) >= 0)
+		add_line(mime, line);
+	free(line);
+	fclose(file);
+}
+
+struct mime *mime_open(const char *path)
+{
+	struct mime *mime = g_new0(struct mime, 1);
+	size_t i;
+
+	atomic_init(&mime->references, 1);
+	mime->types = g_hash_table_new(g_str_hash, g_str_equal);
+	mime->strings = g_string_chunk_new(4096);
+	if (path)
+		add_file(mime, path);
+	for (i = 0; i < G_N_ELEMENTS(built_in); i++)
+		add(mime, built_in[i].extension, built_in[i].type);
+	return mime;
+}
+
+struct mime *mime_ref(struct mime *mime)
+{
+	atomic_fetch_add_explicit(&mime->references, 1, memory_order_relaxed);
+	return mime;
+}
+
+bool mime_equal(const struct mime *a, const struct mime *b)
+{
+	return a->digest == b->digest && g_hash_table_size(a->types) == g_hash_table_size(b->types);
+}
+
+void mime_close(struct mime *mime)
+{
+	if (!mime || atomic_fetch_sub_explicit(&mime->references, 1, memory_order_acq_rel) != 1)
+		return;
+	g_hash_table_destroy(mime->types);
+	g_string_chunk_free(mime->strings);
+	g_free(mime);
+}
+
+const char *mime_type(const struct mime *mime, const char *name)
+{
+	const char *slash = strrchr(name, '/');
+	const char *base = slash ? slash + 1 : name;
+	const char *dot = strrchr(base, '.');
+	const char *type = NULL;
+	char key[EXTENSION_MAX];
+
+	/* A leading dot hides a file, it does not begin an extension. */
+	if (dot && dot != base && fold(dot + 1, key))
+		type = g_hash_table_lookup(mime->types, key);
+	return type ? type : UNKNOWN_TYPE;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * redirect.c - see redirect.h.
+ */
+#include "http/redirect.h"
+
+/* What is written so far, and room for more. */
+struct field {
+	char *out;
+	size_t length, size;
+	bool full;
+};
+
+static void add(struct field *field, const char *text, size_t length)
+{
+	if (field->size - field->length < length) {
+		field->full = true;
+		return;
+	}
+	memcpy(field->out + field->length, text, length);
+	field->length += length;
+}
+
+/* pchar of RFC 3986 but '%', and the slash. */
+static bool is_plain(char byte)
+{
+	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+	       (byte >= '0' && byte <= '9') ||
+	       (byte != '\0' && strchr("-._~!$&'()*+,;=:@/", byte) != NULL);
+}
+
+static void add_path(struct field *field, const char *path)
+{
+	static const char digits[] = "0123456789ABCDEF";
+
+	for (; *path; path++) {
+		unsigned char byte = (unsigned char)*path;
+		char escaped[3] = {'%', digits[byte >> 4], digits[byte & 15]};
+
+		if (is_plain(*path))
+			add(field, path, 1);
+		else
+			add(field, escaped, sizeof(escaped));
+	}
+}
+
+static size_t end(struct field *field, char joint, struct slice query)
+{
+	if (query.length) {
+		add(field, &joint, 1);
+		add(field, query.at, query.length);
+	}
+	add(field, "\r\n", 2);
+	return field->full ? 0 : field->length;
+}
+
+size_t redirect_write(const char *target, const char *rest, struct slice query, char *out,
+		      size_t out_size)
+{
+	struct field field = {.out = out, .size = out_size};
+	size_t length = strlen(target);
+
+	add(&field, "Location: ", strlen("Location: "));
+	add(&field, target, length);
+	if (length && target[length - 1] == '/')
+		add_path(&field, *rest == '/' ? rest + 1 : rest);
+	if (strchr(target, '#'))
+		query.length = 0;
+	return end(&field, strchr(target, '?') ? '&' : '?', query);
+}
+
+size_t redirect_write_folder(const char *path, struct slice query, char *out, size_t out_size)
+{
+	struct field field = {.out = out, .size = out_size};
+
+	add(&field, "Location: ", strlen("Location: "));
+	add_path(&field, path);
+	add(&field, "/", 1);
+	return end(&field, '?', query);
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * uri.c - decodes and normalises the path of a request target.
+ *
+ * One pass from the raw bytes to the caller's buffer; the caller owns both.
+ * No state, no allocation: any thread may call it.  Dots are looked at after
+ * decoding, so that "%2e%2e" climbs, and is caught, exactly like "..".
+ */
+#include <limits.h>
+
+#include "http/uri.h"
+
+static int hex_digit(char byte)
+{
+	if (byte >= '0' && byte <= '9')
+		return byte - '0';
+	byte |= 0x20;
+	if (byte >= 'a' && byte <= 'f')
+		return byte - 'a' + 10;
+	return -1;
+}
+
+/* Decodes one byte of a segment at *at and moves on; -1 when it is not allowed. */
+static int next_byte(const char **at, const char *end)
+{
+	const char *from = *at;
+	int byte = (unsigned char)*from;
+	int high, low;
+
+	if (byte == '%') {
+		if (end - from < 3)
+			return -1;
+		high = hex_digit(from[1]);
+		low = hex_digit(from[2]);
+		if (high < 0 || low < 0)
+			return -1;
+		byte = high << 4 | low;
+		/* An escaped slash is data to its sender, a separator to open(2). */
+		if (byte == '/')
+			return -1;
+		from += 2;
+	}
+	if (byte < 0x20 || byte == 0x7f)
+		return -1;
+	*at = from + 1;
+	return byte;
+}
+
+/* Is out[start, length) the segment "." (1) or ".." (2)?  0 for any other. */
+static int dots(const char *out, size_t start, size_t length)
+{
+	size_t bytes = length - start;
+
+	if (bytes == 1 && out[start] == '.')
+		return 1;
+	if (bytes == 2 && out[start] == '.' && out[start + 1] == '.')
+		return 2;
+	return 0;
+}
+
+int uri_decode_path(struct slice raw, char *out, size_t out_size)
+{
+	const char *at = raw.at;
+	const char *end = raw.at + raw.length;
+	size_t length = 0; /* out[0, length) is written */
+	size_t start;	   /* of the segment that is being written, behind its slash */
+	int byte;
+
+	if (raw.length == 0 || *at != '/')
+		return -400;
+	if (out_size > INT_MAX)
+		out_size = INT_MAX;
+	if (out_size < 2)
+		return -414;
+	out[length++] = '/';
+	at++;
+
+	/* Here out ends with a slash, always: that of the segment to come. */
+	while (at < end) {
+		start = length;
+		while (at < end && *at != '/') {
+			byte = next_byte(&at, end);
+			if (byte < 0)
+				return -400;
+			if (length + 1 >= out_size)
+				return -414;
+			out[length++] = (char)byte;
+		}
+		switch (dots(out, start, length)) {
+		case 2:
+			if (start == 1)
+				return -400;
+			/* Back over the slash, then over the segment before it. */
+			length = start - 1;
+			while (out[length - 1] != '/')
+				length--;
+			break;
+		case 1:
+			length = start;
+			break;
+		}
+		if (at == end)
+			break;
+		at++;
+		if (out[length - 1] != '/') {
+			if (length + 1 >= out_size)
+				return -414;
+			out[length++] = '/';
+		}
+	}
+	out[length] = '\0';
+	return (int)length;
+}

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * respcache-entry.c - entries: made, found again, and given up in an order
+ * (SIEVE: the oldest that was not used since the hand came by); see
+ * respcache-inside.h.
+ */
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/date.h"
+#include "http/field.h"
+#include "respcache/respcache-inside.h"
+
+#define SECOND UINT64_C(1000000000)
+
+/* --- made ---------------------------------------------------------------------------- */
+
+/* Where the next bytes of an entry go. */
+struct pen {
+	char *at;
+};
+
+static struct slice put(struct pen *pen, struct slice text)
+{
+	struct slice copy = {pen->at, text.length};
+
+	/* Nothing may be nowhere. */
+	if (text.length)
+		memcpy(pen->at, text.at, text.length);
+	pen->at += text.length;
+	return copy;
+}
+
+/* Of the fields that describe a body, 304 has the place of it alone. */
+static bool is_of_body(struct slice name)
+{
+	return name.length > 8 && strncasecmp(name.at, "Content-", 8) == 0 &&
+	       !slice_is(name, "Content-Location");
+}
+
+static struct slice put_lines(struct pen *pen, struct slice lines, bool lean)
+{
+	struct slice copy = {pen->at, 0}, name, line;
+
+	while (lines.length && field_line(&lines, &name, &line)) {
+		/* Fields that are written anew for each answer. */
+		if (slice_is(name, "Age") || slice_is(name, "Content-Length") ||
+		    (lean && is_of_body(name)))
+			continue;
+		(void)put(pen, line);
+		(void)put(pen, (struct slice){"\r\n", 2});
+	}
+	copy.length = (size_t)(pen->at - copy.at);
+	return copy;
+}
+
+/* Bytes that all lines take, whatever their ends were. */
+static size_t room_for(struct slice lines)
+{
+	size_t room = lines.length;
+
+	for (size_t i = 0; i < lines.length; i++)
+		room += lines.at[i] == '\n';
+	return room;
+}
+
+/* The hashes of its tags; -1: too many to be found again. */
+static long read_tags(const struct respcache *cache, struct slice rest, uint64_t *hashes)
+{
+	unsigned count = 0;
+	struct slice tag;
+
+	while (cacheable_tag(&rest, &tag)) {
+		if (count == RESPCACHE_TAGS_MAX)
+			return -1;
+		hashes[count++] = respcache_hash(cache, tag);
+	}
+	return (long)count;
+}
+
+static void set_times(struct respcache_entry *entry, const struct respcache_answer *answer,
+		      uint64_t now_ns)
+{
+	entry->age = answer->terms.age;
+	entry->stored_ns = now_ns;
+	entry->fresh_ns = now_ns + answer->terms.fresh * SECOND;
+	entry->stale_ns = entry->fresh_ns + answer->terms.stale * SECOND;
+}
+
+static void set_ranges(struct respcache_entry *entry, struct NC_range *ranges,
+		       const struct respcache_answer *answer)
+{
+	for (unsigned i = 0; i < answer->range_count; i++) {
+		ranges[i] = answer->ranges[i];
+		entry->view.length += ranges[i].length;
+	}
+	entry->view.ranges = ranges;
+	entry->view.range_count = answer->range_count;
+}
+
+struct respcache_entry *respcache_entry_new(const struct respcache_flight *flight,
+					    const struct respcache_answer *answer, uint64_t now_ns)
+{
+	const struct cacheable *said = answer->said;
+	struct slice names = {said->head->vary.names, said->head->vary.length};
+	uint64_t hashes[RESPCACHE_TAGS_MAX];
+	char values[CACHEKEY_VALUES_MAX];
+	long tags = read_tags(flight->cache, said->head->tag, hashes);
+	long values_length = cachekey_values(&flight->copy->request, names, values);
+	struct respcache_entry *entry;
+	struct pen pen;
+	size_t size;
+
+	if (answer->range_count > RESPCACHE_RANGES_MAX || tags < 0 || values_length < 0)
+		return NULL;
+	size = sizeof(*entry) + (size_t)tags * sizeof(struct respcache_tag) +
+	       answer->range_count * sizeof(struct NC_range) + flight->key.text.length +
+	       names.length + (size_t)values_length + said->etag.length +
+	       2 * room_for(answer->lines);
+	entry = calloc(1, size);
+	if (!entry)
+		return NULL;
+	entry->tags = (struct respcache_tag *)(entry + 1);
+	entry->tag_count = (unsigned)tags;
+	for (long i = 0; i < tags; i++)
+		entry->tags[i] = (struct respcache_tag){.hash = hashes[i], .entry = entry};
+	set_ranges(entry, (struct NC_range *)(entry->tags + tags), answer);
+	pen.at = (char *)(entry->view.ranges + answer->range_count);
+	entry->key = flight->key;
+	entry->key.text = put(&pen, flight->key.text);
+	entry->names = put(&pen, names);
+	entry->values = put(&pen, (struct slice){values, (size_t)values_length}).at;
+	entry->view.status = said->head->status;
+	entry->view.etag = put(&pen, said->etag);
+	entry->view.head = put_lines(&pen, answer->lines, false);
+	entry->view.lean = put_lines(&pen, answer->lines, true);
+	assert(pen.at <= (char *)entry + size);
+	/* A hit adds lines of its own, in a buffer that is no larger than the first answer's. */
+	if (entry->view.head.length > RESPCACHE_HEAD_MAX) {
+		free(entry);
+		return NULL;
+	}
+	if (!date_parse(said->modified, time(NULL), &entry->view.modified))
+		entry->view.modified = 0;
+	entry->view.date = answer->date;
+	set_times(entry, answer, now_ns);
+	atomic_init(&entry->references, 1);
+	entry->shared = answer->terms.shared;
+	entry->given = answer->given;
+	entry->size = size;
+	return entry;
+}
+
+void respcache_entry_ref(struct respcache_entry *entry)
+{
+	atomic_fetch_add_explicit(&entry->references, 1, memory_order_relaxed);
+}
+
+void respcache_entry_unref(struct respcache_entry *entry)
+{
+	if (atomic_fetch_sub_explicit(&entry->references, 1, memory_order_acq_rel) == 1)
+		free(entry);
+}
+
+/* --- its units --------------------------------------------------------------------------- */
+
+static void release_first(const struct respcache_view *view, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		(void)NC_release(view->ranges[i].id);
+}
+
+bool respcache_entry_hold(struct respcache_entry *entry)
+{
+	const struct respcache_view *view = &entry->view;
+
+	for (unsigned i = 0; i < view->range_count; i++)
+		if (NC_hold(view->ranges[i].id) < 0) {
+			release_first(view, i);
+			return false;
+		}
+	return true;
+}
+
+void respcache_put(struct respcache_entry *entry)
+{
+	release_first(&entry->view, entry->view.range_count);
+	respcache_entry_unref(entry);
+}
+
+/* --- found ---------------------------------------------------------------------------------- */
+
+bool respcache_key_equal(const struct respcache_key *one, const struct respcache_key *other)
+{
+	return one->mark == other->mark && one->text.length == other->text.length &&
+	       memcmp(one->text.at, other->text.at, one->text.length) == 0;
+}
+
+bool respcache_key_has_url(const struct respcache_key *key, uint64_t hash, struct slice url)
+{
+	return key->hash == hash && key->url_length == url.length &&
+	       memcmp(key->text.at, url.at, url.length) == 0;
+}
+
+bool respcache_entry_answers(const struct respcache_entry *entry, const struct request *request,
+			     bool authorized)
+{
+	return (entry->shared || !authorized) &&
+	       cachekey_matches(request, entry->names, entry->values);
+}
+
+struct respcache_entry **respcache_chain(struct respcache *cache, uint64_t hash)
+{
+	return &respcache_shard(cache, hash)->chains[hash >> 32 & (cache->chain_count - 1)];
+}
+
+struct respcache_tag **respcache_tag_chain(struct respcache *cache, struct respcache_shard *shard,
+					   uint64_t hash)
+{
+	return &shard->tags[hash & (cache->chain_count - 1)];
+}
+
+/* --- in and out -------------------------------------------------------------------------------- */
+
+static void link_tags(struct respcache *cache, struct respcache_entry *entry)
+{
+	struct respcache_shard *shard = respcache_shard(cache, entry->key.hash);
+
+	for (unsigned i = 0; i < entry->tag_count; i++) {
+		struct respcache_tag *tag = &entry->tags[i];
+		struct respcache_tag **chain = respcache_tag_chain(cache, shard, tag->hash);
+
+		tag->next = *chain;
+		tag->link = chain;
+		if (tag->next)
+			tag->next->link = &tag->next;
+		*chain = tag;
+	}
+}
+
+static void unlink_tags(struct respcache_entry *entry)
+{
+	for (unsigned i = 0; i < entry->tag_count; i++) {
+		struct respcache_tag *tag = &entry->tags[i];
+
+		*tag->link = tag->next;
+		if (tag->next)
+			tag->next->link = tag->link;
+	}
+}
+
+static void link_newest(struct respcache_shard *shard, struct respcache_entry *entry)
+{
+	entry->newer = NULL;
+	entry->older = shard->newest;
+	if (shard->newest)
+		shard->newest->newer = entry;
+	else
+		shard->oldest = entry;
+	shard->newest = entry;
+}
+
+static void unlink_age(struct respcache_shard *shard, struct respcache_entry *entry)
+{
+	if (shard->hand == entry)
+		shard->hand = entry->newer;
+	if (entry->newer)
+		entry->newer->older = entry->older;
+	else
+		shard->newest = entry->older;
+	if (entry->older)
+		entry->older->newer = entry->newer;
+	else
+		shard->oldest = entry->newer;
+}
+
+void respcache_unlink_locked(struct respcache_shard *shard, struct respcache_entry *entry,
+			     struct respcache_entry **dropped)
+{
+	*entry->link = entry->next;
+	if (entry->next)
+		entry->next->link = entry->link;
+	unlink_tags(entry);
+	unlink_age(shard, entry);
+	shard->entries--;
+	shard->bytes -= entry->size;
+	entry->linked = false;
+	entry->next = *dropped;
+	*dropped = entry;
+}
+
+/* The next to go, but not this one; NULL: there is no other. */
+static struct respcache_entry *choose(struct respcache_shard *shard,
+				      const struct respcache_entry *spared)
+{
+	if (shard->newest == spared && shard->oldest == spared)
+		return NULL;
+	for (;;) {
+		struct respcache_entry *entry = shard->hand ? shard->hand : shard->oldest;
+
+		shard->hand = entry->newer;
+		if (entry != spared &&
+		    !atomic_exchange_explicit(&entry->used, false, memory_order_relaxed))
+			return entry;
+	}
+}
+
+void respcache_link_locked(struct respcache *cache, struct respcache_entry *entry,
+			   struct respcache_entry **dropped)
+{
+	struct respcache_shard *shard = respcache_shard(cache, entry->key.hash);
+	struct respcache_entry **chain = respcache_chain(cache, entry->key.hash);
+
+	entry->next = *chain;
+	entry->link = chain;
+	if (entry->next)
+		entry->next->link = &entry->next;
+	*chain = entry;
+	link_tags(cache, entry);
+	link_newest(shard, entry);
+	shard->entries++;
+	shard->bytes += entry->size;
+	entry->linked = true;
+	while (shard->entries > cache->entries_max || shard->bytes > cache->bytes_max) {
+		struct respcache_entry *victim = choose(shard, entry);
+
+		if (!victim)
+			break;
+		respcache_unlink_locked(shard, victim, dropped);
+		respcache_count(shard, COUNT_DROPPED);
+	}
+}
+
+void respcache_destroy(const struct NC_range *ranges, unsigned count, uint64_t given)
+{
+	for (unsigned i = 0; i < count && i < RESPCACHE_RANGES_MAX; i++)
+		if (given & UINT64_C(1) << i)
+			(void)NC_destroy(ranges[i].id);
+}
+
+void respcache_drop(struct respcache_entry *dropped)
+{
+	while (dropped) {
+		struct respcache_entry *next = dropped->next;
+
+		respcache_destroy(dropped->view.ranges, dropped->view.range_count, dropped->given);
+		respcache_entry_unref(dropped);
+		dropped = next;
+	}
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * respcache-flight.c - one call for all who ask for the same: flights, those
+ * who wait for them, and how they are told; see respcache-inside.h.
+ */
+#include <stdlib.h>
+
+#include "respcache/respcache-inside.h"
+
+#define YEAR_S (365 * 24 * 3600u)
+
+/* --- a request that outlives its memory --------------------------------------------- */
+
+struct respcache_copy *respcache_copy_new(const struct request *request)
+{
+	struct respcache_copy *copy = malloc(sizeof(*copy) + request->head.length);
+
+	if (!copy)
+		return NULL;
+	memcpy(copy->head, request->head.at, request->head.length);
+	/* It was good before. */
+	if (request_parse(&copy->request, copy->head, request->head.length)) {
+		free(copy);
+		return NULL;
+	}
+	copy->authorized = request_find(&copy->request, "Authorization");
+	return copy;
+}
+
+/* --- flights ---------------------------------------------------------------------------- */
+
+struct respcache_flight *respcache_flight_new(struct respcache *cache, struct respcache_copy *copy,
+					      const struct respcache_key *key)
+{
+	struct respcache_flight *flight = malloc(sizeof(*flight) + key->text.length);
+
+	if (!flight) {
+		free(copy);
+		return NULL;
+	}
+	*flight = (struct respcache_flight){.cache = cache, .copy = copy, .key = *key};
+	memcpy(flight->text, key->text.at, key->text.length);
+	flight->key.text.at = flight->text;
+	flight->last = &flight->waiters;
+	return flight;
+}
+
+void respcache_flight_free(struct respcache_flight *flight)
+{
+	if (!flight)
+		return;
+	free(flight->copy);
+	free(flight);
+}
+
+void respcache_flight_begin_locked(struct respcache_shard *shard, struct respcache_flight *flight)
+{
+	flight->purges = respcache_log_count(flight->cache);
+	flight->next = shard->flights;
+	flight->link = &shard->flights;
+	if (flight->next)
+		flight->next->link = &flight->next;
+	shard->flights = flight;
+}
+
+struct respcache_flight *respcache_flight_find_locked(struct respcache_shard *shard,
+						      const struct respcache_key *key,
+						      const struct request *request,
+						      bool authorized,
+						      const struct respcache_entry *like)
+{
+	struct slice names = like ? like->names : (struct slice){NULL, 0};
+	char values[CACHEKEY_VALUES_MAX];
+	struct respcache_flight *flight = shard->flights;
+
+	if (names.length && cachekey_values(request, names, values) < 0)
+		return NULL;
+	for (; flight; flight = flight->next)
+		if (!flight->purged && respcache_key_equal(&flight->key, key) &&
+		    flight->copy->authorized == authorized &&
+		    cachekey_matches(&flight->copy->request, names, values))
+			return flight;
+	return NULL;
+}
+
+const struct request *respcache_flight_request(const struct respcache_flight *flight)
+{
+	return &flight->copy->request;
+}
+
+bool respcache_flight_authorized(const struct respcache_flight *flight)
+{
+	return flight->copy->authorized;
+}
+
+bool respcache_flight_awaited(const struct respcache_flight *flight)
+{
+	struct respcache_shard *shard = respcache_shard(flight->cache, flight->key.hash);
+	bool awaited;
+
+	pthread_mutex_lock(&shard->lock);
+	awaited = flight->waiters;
+	pthread_mutex_unlock(&shard->lock);
+	return awaited;
+}
+
+/* --- those who wait ------------------------------------------------------------------------ */
+
+static void arrive(struct respcache_ask *ask)
+{
+	struct respcache_copy *copy = ask->copy;
+
+	pthread_mutex_lock(&ask->cache->telling);
+	*ask->link = ask->next;
+	if (ask->next)
+		ask->next->link = ask->link;
+	pthread_mutex_unlock(&ask->cache->telling);
+	ask->copy = NULL;
+	ask->request = &copy->request;
+	ask->told(ask);
+	free(copy);
+}
+
+/* On the waiter's thread. */
+static void arrive_there(struct loop_task *task)
+{
+	arrive((struct respcache_ask *)((char *)task - offsetof(struct respcache_ask, task)));
+}
+
+static void send_off(struct respcache_ask *ask)
+{
+	struct respcache *cache = ask->cache;
+
+	pthread_mutex_lock(&cache->telling);
+	ask->next = cache->told;
+	ask->link = &cache->told;
+	if (ask->next)
+		ask->next->link = &ask->next;
+	cache->told = ask;
+	pthread_mutex_unlock(&cache->telling);
+	ask->task.run = arrive_there;
+	if (cache->ending)
+		arrive(ask);
+	else
+		loop_post(ask->loop, &ask->task);
+}
+
+void respcache_end(struct respcache *cache)
+{
+	cache->ending = true;
+	while (cache->told)
+		arrive(cache->told);
+}
+
+/* An entry that fits, or what they are to do without one. */
+static void tell(struct respcache_ask *waiters, struct respcache_entry *entry,
+		 enum respcache_verdict otherwise)
+{
+	while (waiters) {
+		struct respcache_ask *ask = waiters;
+		const struct respcache_copy *copy = ask->copy;
+
+		waiters = ask->next;
+		ask->verdict = otherwise;
+		if (entry && respcache_entry_answers(entry, &copy->request, copy->authorized) &&
+		    respcache_entry_hold(entry)) {
+			respcache_entry_ref(entry);
+			ask->entry = entry;
+			ask->verdict = RESPCACHE_HIT;
+		}
+		send_off(ask);
+	}
+}
+
+/* Nobody joins it any more; the list of those who did. */
+static struct respcache_ask *land_locked(struct respcache_flight *flight)
+{
+	*flight->link = flight->next;
+	if (flight->next)
+		flight->next->link = flight->link;
+	return flight->waiters;
+}
+
+/* --- its end ---------------------------------------------------------------------------------- */
+
+/* What the new answer stands for from now on is dropped. */
+static void replace_locked(struct respcache_flight *flight, struct respcache_shard *shard,
+			   struct respcache_entry **dropped)
+{
+	struct respcache_entry *entry = *respcache_chain(flight->cache, flight->key.hash), *next;
+
+	for (; entry; entry = next) {
+		next = entry->next;
+		if (respcache_key_equal(&entry->key, &flight->key) &&
+		    cachekey_matches(&flight->copy->request, entry->names, entry->values))
+			respcache_unlink_locked(shard, entry, dropped);
+	}
+}
+
+/* The library collects them by itself when nobody asks any more. */
+static void end_in_time(const struct respcache_answer *answer)
+{
+	uint64_t seconds = (uint64_t)answer->terms.fresh + answer->terms.stale + 1;
+
+	if (seconds > YEAR_S)
+		seconds = YEAR_S;
+	for (unsigned i = 0; i < answer->range_count; i++)
+		if (answer->given & UINT64_C(1) << i)
+			(void)NC_set_lifetime(NULL, answer->ranges[i].id, seconds * 1000);
+}
+
+bool respcache_store(struct respcache_flight *flight, const struct respcache_answer *answer,
+		     uint64_t now_ns)
+{
+	struct respcache *cache = flight->cache;
+	struct respcache_shard *shard = respcache_shard(cache, flight->key.hash);
+	struct respcache_entry *entry = respcache_entry_new(flight, answer, now_ns);
+	struct respcache_entry *dropped = NULL;
+	struct respcache_ask *waiters;
+	bool purged, kept = false;
+
+	pthread_mutex_lock(&shard->lock);
+	purged = flight->purged || (entry && respcache_log_has(cache, entry, flight->purges));
+	if (entry && !purged) {
+		replace_locked(flight, shard, &dropped);
+		/* For those who wait: somebody may drop it at once. */
+		respcache_entry_ref(entry);
+		respcache_link_locked(cache, entry, &dropped);
+		kept = true;
+	} else if (entry) {
+		entry->next = dropped;
+		dropped = entry;
+	}
+	waiters = land_locked(flight);
+	pthread_mutex_unlock(&shard->lock);
+	if (kept) {
+		end_in_time(answer);
+		respcache_count(shard, COUNT_STORED);
+		respcache_mark_set(cache,
+				   respcache_mark_hash(flight->key.mark, flight->copy->authorized),
+				   MARK_KEPT, now_ns);
+	}
+	tell(waiters, kept ? entry : NULL, kept || purged ? RESPCACHE_AGAIN : RESPCACHE_PASS);
+	if (kept)
+		respcache_entry_unref(entry);
+	/* Nobody else destroys what was given. */
+	if (!entry)
+		respcache_destroy(answer->ranges, answer->range_count, answer->given);
+	respcache_drop(dropped);
+	respcache_flight_free(flight);
+	return kept;
+}
+
+void respcache_give_up(struct respcache_flight *flight, enum respcache_failure failure,
+		       uint64_t now_ns)
+{
+	struct respcache_shard *shard = respcache_shard(flight->cache, flight->key.hash);
+	struct respcache_entry *dropped = NULL;
+	struct respcache_ask *waiters;
+
+	/* Before any of them is told: they shall not line up again. */
+	if (failure == RESPCACHE_NOT_KEPT)
+		respcache_mark_set(flight->cache,
+				   respcache_mark_hash(flight->key.mark, flight->copy->authorized),
+				   MARK_NOT_KEPT, now_ns);
+	pthread_mutex_lock(&shard->lock);
+	/* What was kept when such answers still were is not true any more. */
+	if (failure == RESPCACHE_NOT_KEPT)
+		replace_locked(flight, shard, &dropped);
+	waiters = land_locked(flight);
+	pthread_mutex_unlock(&shard->lock);
+	tell(waiters, NULL, failure == RESPCACHE_ABANDONED ? RESPCACHE_AGAIN : RESPCACHE_PASS);
+	respcache_drop(dropped);
+	respcache_flight_free(flight);
+}

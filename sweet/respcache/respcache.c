@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * respcache.c - looking up; see respcache.h and respcache-inside.h.
+ */
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include "base/siphash.h"
+#include "respcache/respcache-inside.h"
+
+#define WAITS_MAX 3	   /* of one request, then it goes its own way */
+#define NOT_KEPT_S 5	   /* for which nobody waits for what was not kept */
+#define KEPT_S (24 * 3600) /* for which it is known that there are such answers */
+#define SECOND UINT64_C(1000000000)
+#define FEW_ENTRIES 1024u /* are not worth more than one shard */
+
+/* --- the cache ------------------------------------------------------------------------- */
+
+static unsigned power_above(unsigned count)
+{
+	unsigned power = 1;
+
+	while (power < count && power < 1u << 30)
+		power *= 2;
+	return power;
+}
+
+static bool open_shards(struct respcache *cache)
+{
+	for (unsigned i = 0; i < cache->shard_count; i++) {
+		struct respcache_shard *shard = &cache->shards[i];
+
+		pthread_mutex_init(&shard->lock, NULL);
+		shard->chains = calloc(cache->chain_count, sizeof(*shard->chains));
+		shard->tags = calloc(cache->chain_count, sizeof(*shard->tags));
+		if (!shard->chains || !shard->tags)
+			return false;
+	}
+	return true;
+}
+
+struct respcache *respcache_open(const struct respcache_options *options)
+{
+	unsigned shards = options->entries < FEW_ENTRIES ? 1 : RESPCACHE_SHARDS;
+	size_t size = sizeof(struct respcache) + shards * sizeof(struct respcache_shard);
+	struct respcache *cache = aligned_alloc(64, (size + 63) / 64 * 64);
+
+	if (!cache)
+		return NULL;
+	memset(cache, 0, size);
+	cache->shard_count = shards;
+	cache->entries_max = (options->entries + shards - 1) / shards;
+	cache->bytes_max = options->bytes / shards;
+	cache->chain_count = power_above(cache->entries_max);
+	pthread_mutex_init(&cache->log.lock, NULL);
+	pthread_mutex_init(&cache->telling, NULL);
+	if (open_shards(cache) &&
+	    getrandom(cache->key, sizeof(cache->key), 0) == sizeof(cache->key))
+		return cache;
+	respcache_close(cache);
+	return NULL;
+}
+
+void respcache_close(struct respcache *cache)
+{
+	if (!cache)
+		return;
+	for (unsigned i = 0; i < cache->shard_count; i++) {
+		struct respcache_shard *shard = &cache->shards[i];
+		struct respcache_entry *dropped = NULL;
+
+		while (shard->newest)
+			respcache_unlink_locked(shard, shard->newest, &dropped);
+		respcache_drop(dropped);
+		free(shard->chains);
+		free(shard->tags);
+		pthread_mutex_destroy(&shard->lock);
+	}
+	pthread_mutex_destroy(&cache->log.lock);
+	pthread_mutex_destroy(&cache->telling);
+	free(cache);
+}
+
+uint64_t respcache_hash(const struct respcache *cache, struct slice text)
+{
+	return siphash(cache->key, text.at, text.length);
+}
+
+const struct respcache_view *respcache_view(const struct respcache_entry *entry)
+{
+	return &entry->view;
+}
+
+uint32_t respcache_age(const struct respcache_entry *entry, uint64_t now_ns)
+{
+	/* The clock of one loop may be a little behind that of another. */
+	return entry->age +
+	       (uint32_t)(now_ns > entry->stored_ns ? (now_ns - entry->stored_ns) / SECOND : 0);
+}
+
+/* --- marks -------------------------------------------------------------------------------- */
+
+/*
+ * One number is a mark: bits of the hash, what it says, and the second until
+ * when.  Two URLs in one place drive each other out, which costs a call.
+ */
+#define MARK_TIME UINT64_C(0xffffffff)
+
+static uint64_t mark_name(uint64_t hash)
+{
+	return hash & ~(MARK_TIME | UINT64_C(3) << 32);
+}
+
+void respcache_mark_set(struct respcache *cache, uint64_t hash, enum respcache_mark mark,
+			uint64_t now_ns)
+{
+	uint64_t until = now_ns / SECOND + (mark == MARK_KEPT ? KEPT_S : NOT_KEPT_S);
+
+	atomic_store_explicit(&cache->marks[hash % RESPCACHE_MARKS],
+			      mark_name(hash) | (uint64_t)mark << 32 | (until & MARK_TIME),
+			      memory_order_relaxed);
+}
+
+enum respcache_mark respcache_mark_of(const struct respcache *cache, uint64_t hash, uint64_t now_ns)
+{
+	uint64_t mark =
+		atomic_load_explicit(&cache->marks[hash % RESPCACHE_MARKS], memory_order_relaxed);
+
+	if (mark_name(mark) != mark_name(hash) || now_ns / SECOND >= (mark & MARK_TIME))
+		return MARK_NONE;
+	return (enum respcache_mark)(mark >> 32 & 3);
+}
+
+void respcache_note(struct respcache *cache, uint64_t mark, uint64_t now_ns)
+{
+	if (mark)
+		respcache_mark_set(cache, mark, MARK_KEPT, now_ns);
+}
+
+/* --- looking up ------------------------------------------------------------------------------ */
+
+/* One look-up. */
+struct search {
+	struct respcache *cache;
+	struct respcache_shard *shard;
+	struct respcache_ask *ask;
+	const struct request *request;
+	struct cacheable_rule rule;
+	uint64_t now_ns;
+	bool authorized;
+	struct respcache_key key;
+	/* Made without the lock, if need be; the rest that is not used is freed. */
+	struct respcache_copy *copy;
+	struct respcache_flight *flight;
+	struct respcache_entry *dropped;
+};
+
+/* The entry for the request, if it is worth something; *like: any of the key. */
+static struct respcache_entry *find_locked(struct search *search, struct respcache_entry **like)
+{
+	struct respcache_entry *entry = *respcache_chain(search->cache, search->key.hash), *next;
+
+	*like = NULL;
+	for (; entry; entry = next) {
+		next = entry->next;
+		if (!respcache_key_equal(&entry->key, &search->key))
+			continue;
+		*like = entry;
+		if (!respcache_entry_answers(entry, search->request, search->authorized))
+			continue;
+		if (search->now_ns < entry->stale_ns)
+			return entry;
+		/* It still tells what its URL varies by, until another does. */
+		if (!entry->names.length) {
+			*like = NULL;
+			respcache_unlink_locked(search->shard, entry, &search->dropped);
+		}
+	}
+	return NULL;
+}
+
+static enum respcache_verdict give_locked(struct search *search, struct respcache_entry *entry)
+{
+	struct respcache_ask *ask = search->ask;
+	bool fresh = search->now_ns < entry->fresh_ns;
+
+	if (!fresh && search->request->method == METHOD_GET &&
+	    !respcache_flight_find_locked(search->shard, &search->key, search->request,
+					  search->authorized, entry)) {
+		/* Made without the lock: then once more. */
+		if (!search->flight)
+			return RESPCACHE_FETCH;
+		respcache_flight_begin_locked(search->shard, search->flight);
+		ask->flight = search->flight;
+		search->flight = NULL;
+	}
+	if (!atomic_load_explicit(&entry->used, memory_order_relaxed))
+		atomic_store_explicit(&entry->used, true, memory_order_relaxed);
+	respcache_entry_ref(entry);
+	ask->entry = entry;
+	return fresh ? RESPCACHE_HIT : RESPCACHE_STALE;
+}
+
+/* There is no entry. */
+static enum respcache_verdict miss_locked(struct search *search, const struct respcache_entry *like)
+{
+	struct respcache_ask *ask = search->ask;
+	enum respcache_mark mark = respcache_mark_of(search->cache, ask->mark, search->now_ns);
+	struct respcache_flight *flight;
+
+	/*
+	 * A part of it, or its head alone, is nothing to be kept, and what comes
+	 * on a condition only if the program is not told of that.
+	 */
+	if (search->request->method != METHOD_GET || request_find(search->request, "Range") ||
+	    (search->request->conditional && mark != MARK_KEPT) || ask->waits >= WAITS_MAX ||
+	    mark == MARK_NOT_KEPT)
+		return RESPCACHE_PASS;
+	flight = respcache_flight_find_locked(search->shard, &search->key, search->request,
+					      search->authorized, like);
+	if (!flight && search->flight) {
+		respcache_flight_begin_locked(search->shard, search->flight);
+		ask->flight = search->flight;
+		search->flight = NULL;
+		return RESPCACHE_FETCH;
+	}
+	if (flight && search->copy) {
+		ask->cache = search->cache;
+		ask->copy = search->copy;
+		search->copy = NULL;
+		ask->waits++;
+		ask->next = NULL;
+		*flight->last = ask;
+		flight->last = &ask->next;
+		return RESPCACHE_WAIT;
+	}
+	/* As above; which of the two it is. */
+	return flight ? RESPCACHE_AGAIN : RESPCACHE_FETCH;
+}
+
+static enum respcache_verdict step(struct search *search)
+{
+	struct respcache_entry *entry, *like;
+	enum respcache_verdict verdict;
+
+	pthread_mutex_lock(&search->shard->lock);
+	entry = find_locked(search, &like);
+	verdict = entry ? give_locked(search, entry) : miss_locked(search, like);
+	pthread_mutex_unlock(&search->shard->lock);
+	return verdict;
+}
+
+/* Its units are held, or it is dead and is taken out. */
+static bool hold(struct search *search)
+{
+	struct respcache_entry *entry = search->ask->entry;
+
+	if (respcache_entry_hold(entry))
+		return true;
+	search->ask->entry = NULL;
+	respcache_count(search->shard, COUNT_DEAD);
+	pthread_mutex_lock(&search->shard->lock);
+	if (entry->linked)
+		respcache_unlink_locked(search->shard, entry, &search->dropped);
+	pthread_mutex_unlock(&search->shard->lock);
+	respcache_entry_unref(entry);
+	return false;
+}
+
+static void count(struct search *search, enum respcache_verdict verdict)
+{
+	static const enum respcache_count counts[] = {[RESPCACHE_PASS] = COUNT_PASSED,
+						      [RESPCACHE_HIT] = COUNT_HITS,
+						      [RESPCACHE_STALE] = COUNT_STALE,
+						      [RESPCACHE_FETCH] = COUNT_MISSES,
+						      [RESPCACHE_WAIT] = COUNT_COLLAPSED};
+
+	respcache_count(search->shard, counts[verdict]);
+}
+
+/* Makes what a step wants; false: there is no memory for it. */
+static bool prepare(struct search *search, enum respcache_verdict wanted)
+{
+	struct respcache_copy *copy = respcache_copy_new(search->request);
+
+	if (wanted == RESPCACHE_AGAIN)
+		search->copy = copy;
+	else if (copy)
+		search->flight = respcache_flight_new(search->cache, copy, &search->key);
+	return search->copy || search->flight;
+}
+
+static enum respcache_verdict run(struct search *search)
+{
+	struct respcache_ask *ask = search->ask;
+
+	for (;;) {
+		enum respcache_verdict verdict = step(search);
+
+		/* Another thread may be about to tell it: it is not looked at any more. */
+		if (verdict == RESPCACHE_WAIT) {
+			count(search, verdict);
+			return verdict;
+		}
+		/* The dead one's flight, if it began one, fetches for all. */
+		if (ask->entry && !hold(search)) {
+			if (!ask->flight)
+				continue;
+			verdict = RESPCACHE_FETCH;
+		}
+		if (verdict == RESPCACHE_AGAIN || (verdict == RESPCACHE_FETCH && !ask->flight)) {
+			if (prepare(search, verdict))
+				continue;
+			verdict = RESPCACHE_PASS;
+		}
+		count(search, verdict);
+		return verdict;
+	}
+}
+
+enum respcache_verdict respcache_look_up(struct respcache *cache, struct respcache_ask *ask,
+					 const struct request *request, struct cacheable_rule rule,
+					 uint64_t now_ns)
+{
+	struct search search = {.cache = cache, .ask = ask, .request = request, .now_ns = now_ns};
+	enum respcache_verdict verdict;
+	char key[CACHEKEY_MAX];
+
+	ask->entry = NULL;
+	ask->flight = NULL;
+	ask->mark = 0;
+	if (rule.mode == CACHEABLE_OFF ||
+	    (request->method != METHOD_GET && request->method != METHOD_HEAD) ||
+	    request->content_length || request->chunked)
+		return RESPCACHE_PASS;
+	search.key.text = (struct slice){
+		key, cachekey_write(request, &ask->place, key, &search.key.url_length)};
+	if (!search.key.text.length)
+		return RESPCACHE_PASS;
+	search.key.mark = respcache_hash(cache, search.key.text);
+	search.authorized = request_find(request, "Authorization");
+	ask->mark = respcache_mark_hash(search.key.mark, search.authorized);
+	/* Most paths never keep anything: this is all that it costs them. */
+	if (rule.mode == CACHEABLE_MARKED &&
+	    respcache_mark_of(cache, ask->mark, now_ns) != MARK_KEPT) {
+		respcache_count(respcache_shard(cache, ask->mark), COUNT_PASSED);
+		return RESPCACHE_PASS;
+	}
+	search.key.hash = respcache_hash(cache, (struct slice){key, search.key.url_length});
+	search.shard = respcache_shard(cache, search.key.hash);
+	verdict = run(&search);
+	free(search.copy);
+	respcache_flight_free(search.flight);
+	respcache_drop(search.dropped);
+	return verdict;
+}
+
+/* --- counted ---------------------------------------------------------------------------------- */
+
+void respcache_stat(struct respcache *cache, struct respcache_stat *stat)
+{
+	uint64_t counts[COUNTS] = {0};
+
+	*stat = (struct respcache_stat){0};
+	for (unsigned i = 0; i < cache->shard_count; i++) {
+		struct respcache_shard *shard = &cache->shards[i];
+
+		pthread_mutex_lock(&shard->lock);
+		stat->entries += shard->entries;
+		stat->bytes += shard->bytes;
+		pthread_mutex_unlock(&shard->lock);
+		for (unsigned k = 0; k < COUNTS; k++)
+			counts[k] += atomic_load_explicit(&shard->counts[k], memory_order_relaxed);
+	}
+	stat->hits = counts[COUNT_HITS];
+	stat->stale = counts[COUNT_STALE];
+	stat->misses = counts[COUNT_MISSES];
+	stat->collapsed = counts[COUNT_COLLAPSED];
+	stat->passed = counts[COUNT_PASSED];
+	stat->stored = counts[COUNT_STORED];
+	stat->purged = counts[COUNT_PURGED];
+	stat->dropped = counts[COUNT_DROPPED];
+	stat->dead = counts[COUNT_DEAD];
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * check-config.c - see check-config.h.  What a start would say, and more: what a start
+ * survives, such as a file of types that is not there, is a mistake as well.
+ */
+#include <errno.h>
+#include <unistd.h>
+
+#include <glib.h>
+
+#include "config/configuration.h"
+#include "files/spool.h"
+#include "server/check-config.h"
+#include "spawn/privileges.h"
+
+struct checker {
+	const struct config *config;
+	GPtrArray *errors;
+};
+
+/* Where the key stands in the file, in front of the text, which is freed. */
+static void complain(struct checker *checker, const char *key, char *text)
+{
+	const char *place = config_place(checker->config, key);
+
+	g_ptr_array_add(checker->errors,
+			g_strdup_printf("%s%s%s", place ? place : "", place ? ": " : "", text));
+	g_free(text);
+}
+
+/* A file that the server will make or append to. */
+static void check_output(struct checker *checker, const char *key, const char *path)
+{
+	char *folder;
+
+	if (!path)
+		return;
+	folder = g_path_get_dirname(path);
+	if (g_file_test(path, G_FILE_TEST_IS_DIR))
+		complain(checker, key,
+			 g_strdup_printf("%s \"%s\": is a folder, but must be a file", key, path));
+	else if (!g_file_test(folder, G_FILE_TEST_IS_DIR))
+		complain(checker, key,
+			 g_strdup_printf("%s \"%s\": there is no folder \"%s\" to make it in", key,
+					 path, folder));
+	g_free(folder);
+}
+
+static void check_log(struct checker *checker, const char *key, const char *path)
+{
+	static const char *const words[] = {"-", "off", "syslog", "journal", NULL};
+
+	if (!g_strv_contains(words, path))
+		check_output(checker, key, path);
+}
+
+static void check_types(struct checker *checker)
+{
+	const char *path = checker->config->mime_types;
+
+	/* The default may be missing: a list is built in. */
+	if (config_place(checker->config, "mime-types") && access(path, R_OK) < 0)
+		complain(checker, "mime-types",
+			 g_strdup_printf("mime-types \"%s\": cannot be read: %s", path,
+					 g_strerror(errno)));
+}
+
+static void check_user(struct checker *checker)
+{
+	struct privileges privileges = {0};
+	char *why = NULL;
+
+	if (!privileges_find(&privileges, checker->config->user, checker->config->group, &why))
+		complain(checker, g_str_has_prefix(why, "group") ? "group" : "user", why);
+	privileges_clear(&privileges);
+}
+
+/* As a start would try it; without a folder of its own the server starts in any case. */
+static void check_spool(struct checker *checker)
+{
+	const struct config *config = checker->config;
+	struct spools_options options = {.folder = config->spool_directory,
+					 .most = config->spool_size,
+					 .memory = config->spool_memory,
+					 .user = (uid_t)-1,
+					 .group = (gid_t)-1};
+	struct privileges privileges = {0};
+	struct spools *spools;
+	char *why = NULL;
+
+	if (!config->spool_directory)
+		return;
+	/* What is wrong with these was told. */
+	if (privileges_find(&privileges, config->user, config->group, &why) && geteuid() == 0) {
+		options.user = privileges.user ? privileges.uid : options.user;
+		options.group = privileges.group ? privileges.gid : options.group;
+	}
+	g_clear_pointer(&why, g_free);
+	privileges_clear(&privileges);
+	spools = spools_open(&options, &why);
+	if (!spools)
+		complain(checker, "spool-directory", g_strdup_printf("spool-directory %s", why));
+	g_free(why);
+	spools_close(spools);
+}
+
+void check_config(const struct config *config, GPtrArray *errors)
+{
+	struct checker checker = {config, errors};
+
+	check_user(&checker);
+	check_types(&checker);
+	check_log(&checker, "access-log", config->access_log);
+	check_log(&checker, "error-log", config->error_log);
+	check_output(&checker, "pid-file", config->pid_file);
+	check_output(&checker, "cache-socket", config->cache_socket);
+	check_spool(&checker);
+}

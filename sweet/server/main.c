@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * main.c - sweet(8): reads the settings, and serves by them in this process or
+ * in several.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "config/arch.h"
+#include "config/config-read.h"
+#include "core/site.h"
+#include "log/log.h"
+#include "server/check-config.h"
+#include "server/processes.h"
+#include "server/service.h"
+#include "spawn/privileges.h"
+#include "spawn/reload-call.h"
+
+int main(int argc, char **argv)
+{
+	GPtrArray *errors = g_ptr_array_new_with_free_func(g_free);
+	struct config_request request = {0};
+	struct supervisor supervisor;
+	struct config *config;
+	bool good;
+
+	supervisor_open(&supervisor);
+	config = config_read(argc, argv, &request, errors);
+	if (config && request.check && !request.reload) {
+		(void)site_open(config, NULL, &(struct site_options){0}, errors);
+		check_config(config, errors);
+	}
+	good = log_told(errors);
+	if (good && request.reload)
+		good = reload_call(request.reload);
+	else if (good && request.version)
+		printf("sweet (nabc) %s\n", PACKAGE_VERSION);
+	else if (good && request.check)
+		printf("%s: good\n", config->file ? config->file : "settings");
+	if (!good || request.reload || request.version || request.check) {
+		g_free(request.reload);
+		config_unref(config);
+		supervisor_close(&supervisor);
+		return good ? EXIT_SUCCESS : EXIT_FAILURE;
+	}
+	privileges_raise_limits();
+	good = service_open(argc, argv, config, &supervisor);
+	if (good)
+		good = archs[config->arch].processes
+			       ? processes_run(argc, argv, config, &supervisor)
+			       : service_run();
+	service_close();
+	supervisor_close(&supervisor);
+	return good ? EXIT_SUCCESS : EXIT_FAILURE;
+}

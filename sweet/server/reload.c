@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * reload.c - see reload.h.
+ */
+#include <unistd.h>
+
+#include "backend/gateway.h"
+#include "config/config-fixed.h"
+#include "config/config-read.h"
+#include "core/logs.h"
+#include "core/site.h"
+#include "core/socket-options.h"
+#include "server/reload.h"
+
+static void begin(struct reload *reload);
+
+/* --- on a helper thread ------------------------------------------------------------ */
+
+static void read_next(struct job *job)
+{
+	struct reload *reload = (struct reload *)((char *)job - offsetof(struct reload, job));
+	struct config_request request = {0};
+
+	reload->next = config_read(reload->argc, reload->argv, &request, reload->errors);
+	if (reload->next)
+		(void)site_open(reload->next, reload->config,
+				&(struct site_options){.helpers = reload->site->helpers,
+						       .authenticator = reload->site->authenticator,
+						       .max_unit = reload->site->max_unit},
+				reload->errors);
+}
+
+/* --- on the main thread --------------------------------------------------------------- */
+
+char *reload_lines(GPtrArray *errors)
+{
+	GString *lines = g_string_new(NULL);
+
+	for (unsigned i = 0; errors && i < errors->len; i++)
+		g_string_append_printf(lines, "%s\n", (const char *)errors->pdata[i]);
+	g_string_append(lines, "the old configuration stays");
+	return g_string_free(lines, FALSE);
+}
+
+static void drop_next(struct reload *reload)
+{
+	config_unref(reload->next);
+	reload->next = NULL;
+	if (reload->errors)
+		g_ptr_array_free(reload->errors, TRUE);
+	reload->errors = NULL;
+}
+
+static void finish(struct reload *reload, bool good)
+{
+	char *said = good ? g_steal_pointer(&reload->fixed) : reload_lines(reload->errors);
+
+	drop_next(reload);
+	reload->busy = false;
+	if (!reload->ended)
+		reload->over(reload, good);
+	/* Last: whoever hears it finds the new server. */
+	reload_calls_answer(&reload->calls, good, reload->ended && !good ? RELOAD_ENDING : said);
+	g_free(said);
+	if (reload->again && !reload->ended)
+		begin(reload);
+}
+
+/* What the runner has taken is no longer here. */
+static void free_change(struct runner_change *change)
+{
+	config_unref(change->config);
+	for (unsigned i = 0; i < change->fresh_count; i++) {
+		close(change->fresh[i]->listener.fd);
+		g_free(change->fresh[i]);
+	}
+	g_free(change->gone);
+	g_free(change->fresh);
+	g_free(change);
+}
+
+static void taken(struct runner_change *change)
+{
+	struct reload *reload = change->owner;
+
+	g_ptr_array_remove_fast(reload->under_way, change);
+	free_change(change);
+	if (reload->under_way->len > 0)
+		return;
+	g_ptr_array_free(reload->under_way, TRUE);
+	reload->under_way = NULL;
+	gateway_renew(reload->config);
+	finish(reload, true);
+}
+
+/* A runner's part of the step. */
+static struct runner_change *part_of(struct reload *reload, struct runner *runner,
+				     const struct endpoints_change *endpoints)
+{
+	struct runner_change *change = g_new0(struct runner_change, 1);
+
+	change->runner = runner;
+	change->owner = reload;
+	change->done = taken;
+	change->config = config_ref(reload->next);
+	change->gone = g_new(unsigned, endpoints->gone->len);
+	for (unsigned i = 0; i < endpoints->gone->len; i++)
+		change->gone[change->gone_count++] =
+			((struct endpoint *)endpoints->gone->pdata[i])->id;
+	return change;
+}
+
+static void hand_out(struct reload *reload, struct endpoints_change *endpoints)
+{
+	unsigned count = reload->runners->count;
+	unsigned first = reload->endpoints->all->len - endpoints->gone->len;
+	struct config *before = reload->config;
+	char *fixed = config_fixed_changes(before, reload->next);
+
+	if (fixed) {
+		reload->fixed = g_strdup_printf(
+			"changed, but read at the start only: %s; restart to use it", fixed);
+		log_warning("%s", reload->fixed);
+	}
+	g_free(fixed);
+	reload->under_way = g_ptr_array_sized_new(count);
+	for (unsigned i = 0; i < count; i++)
+		g_ptr_array_add(reload->under_way,
+				part_of(reload, &reload->runners->all[i], endpoints));
+	endpoints_commit(reload->endpoints, endpoints);
+	for (unsigned i = 0; i < count; i++) {
+		struct runner_change *change = reload->under_way->pdata[i];
+
+		/* They stand behind those that stay. */
+		change->fresh = g_new(struct seat *, reload->endpoints->all->len - first);
+		for (unsigned k = first; k < reload->endpoints->all->len; k++)
+			change->fresh[change->fresh_count++] =
+				runner_seat(change->runner, reload->endpoints->all->pdata[k]);
+	}
+	reload->config = reload->next;
+	reload->next = NULL;
+	for (unsigned i = 0; i < count; i++)
+		runner_change(reload->under_way->pdata[i]);
+	config_unref(before);
+}
+
+static void was_read(struct job *job)
+{
+	struct reload *reload = (struct reload *)((char *)job - offsetof(struct reload, job));
+	struct endpoints_change endpoints;
+	char *why = NULL;
+
+	if (reload->ended) {
+		finish(reload, false);
+		return;
+	}
+	if (reload->errors->len == 0 &&
+	    endpoints_plan(reload->endpoints, reload->next->listen, reload->next->listen_given,
+			   &endpoints, reload->errors)) {
+		bool method =
+			send_method_use(reload->site->cache, reload->config, reload->next, &why);
+
+		if (method && gateway_use(reload->site->gateway, reload->next, &why) == 0 &&
+		    logs_apply(reload->site, reload->next, &why)) {
+			hand_out(reload, &endpoints);
+			return;
+		}
+		/* What was good enough before is so still. */
+		if (method)
+			(void)send_method_use(reload->site->cache, reload->next, reload->config,
+					      NULL);
+		endpoints_abandon(&endpoints);
+		g_ptr_array_add(reload->errors, why);
+	}
+	for (unsigned i = 0; i < reload->errors->len; i++)
+		log_error("%s", (const char *)reload->errors->pdata[i]);
+	log_error("the old configuration stays");
+	finish(reload, false);
+}
+
+static void begin(struct reload *reload)
+{
+	reload->busy = true;
+	reload->again = false;
+	reload_calls_begin(&reload->calls);
+	reload->errors = g_ptr_array_new_with_free_func(g_free);
+	reload->job = (struct job){
+		.work = read_next, .done = was_read, .loop = reload->runners->all[0].server.loop};
+	helper_submit(reload->site->helpers, &reload->job);
+}
+
+void reload_begin(struct reload *reload)
+{
+	if (reload->ended) {
+		reload_calls_begin(&reload->calls);
+		reload_calls_answer(&reload->calls, false, RELOAD_ENDING);
+		return;
+	}
+	if (reload->busy)
+		reload->again = true;
+	else
+		begin(reload);
+}
+
+void reload_end(struct reload *reload)
+{
+	reload->ended = true;
+	reload->again = false;
+	if (reload->busy)
+		return;
+	reload_calls_begin(&reload->calls);
+	reload_calls_answer(&reload->calls, false, RELOAD_ENDING);
+}
+
+void reload_clear(struct reload *reload)
+{
+	for (unsigned i = 0; reload->under_way && i < reload->under_way->len; i++)
+		free_change(reload->under_way->pdata[i]);
+	if (reload->under_way)
+		g_ptr_array_free(reload->under_way, TRUE);
+	reload->under_way = NULL;
+	drop_next(reload);
+	g_free(reload->fixed);
+	reload->fixed = NULL;
+	reload_calls_begin(&reload->calls);
+	reload_calls_answer(&reload->calls, false, RELOAD_ENDING);
+	config_unref(reload->config);
+	reload->config = NULL;
+}

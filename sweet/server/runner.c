@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * runner.c - see runner.h.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <glib.h>
+
+#include "backend/gateway.h"
+#include "conn/connection.h"
+#include "server/runner.h"
+
+#define DRAIN_STEP_MS 50
+
+struct runners *runners_new(unsigned count)
+{
+	struct runners *runners = g_new0(struct runners, 1);
+
+	runners->count = count;
+	runners->all = g_new0(struct runner, count);
+	for (unsigned i = 0; i < count; i++)
+		runners->all[i].siblings = runners;
+	return runners;
+}
+
+void runners_free(struct runners *runners)
+{
+	if (runners)
+		g_free(runners->all);
+	g_free(runners);
+}
+
+/* --- listeners -------------------------------------------------------------------- */
+
+struct seat *runner_seat(struct runner *runner, struct endpoint *endpoint)
+{
+	struct seat *seat = g_new0(struct seat, 1);
+
+	seat->runner = runner;
+	seat->id = endpoint->id;
+	seat->inherited = endpoint->inherited;
+	seat->listener.fd = endpoint_take(endpoint, runner->server.number);
+	return seat;
+}
+
+/* The next client of each address may come. */
+static void vacated(struct server *server)
+{
+	struct runner *runner = (struct runner *)((char *)server - offsetof(struct runner, server));
+
+	for (struct seat *seat = runner->seats; seat; seat = seat->next)
+		listener_next(&seat->listener);
+}
+
+int runner_listen(struct runner *runner, struct seat *seat)
+{
+	bool single = runner->server.site->arch->single;
+
+	runner->server.vacated = single ? vacated : NULL;
+	seat->next = runner->seats;
+	runner->seats = seat;
+	return listener_start(&seat->listener, &runner->server, seat->listener.fd, single);
+}
+
+static void remove_seat(struct listener *listener)
+{
+	struct seat *seat = (struct seat *)listener, **link = &seat->runner->seats;
+
+	while (*link != seat)
+		link = &(*link)->next;
+	*link = seat->next;
+	g_free(seat);
+}
+
+static void retire(struct seat *seat, bool leave_queue)
+{
+	if (!seat->listener.retired)
+		listener_retire(&seat->listener, leave_queue, remove_seat);
+}
+
+void runner_close_seats(struct runner *runner)
+{
+	while (runner->seats) {
+		struct seat *seat = runner->seats;
+
+		runner->seats = seat->next;
+		listener_close(&seat->listener);
+		g_free(seat);
+	}
+}
+
+/* --- running ------------------------------------------------------------------------- */
+
+static void drain_check(struct timer *timer);
+
+/* On the main thread. */
+static void thread_ended(struct loop_task *task)
+{
+	struct runner *runner = (struct runner *)((char *)task - offsetof(struct runner, ended));
+	struct runner *first = &runner->siblings->all[0];
+
+	runner->siblings->running--;
+	gateway_thread_ended(runner->server.site->gateway, &runner->server);
+	if (first->drain_until_ms)
+		drain_check(&first->drain_check);
+}
+
+static void *run(void *argument)
+{
+	struct runner *runner = argument;
+
+	loop_run(runner->server.loop);
+	runner->ended.run = thread_ended;
+	loop_post(runner->siblings->all[0].server.loop, &runner->ended);
+	return NULL;
+}
+
+int runner_start(struct runner *runner)
+{
+	int error = -pthread_create(&runner->thread, NULL, run, runner);
+
+	runner->threaded = !error;
+	runner->siblings->running += !error;
+	return error;
+}
+
+void runners_join(struct runners *runners)
+{
+	for (unsigned i = 1; i < runners->count; i++)
+		if (runners->all[i].threaded)
+			pthread_join(runners->all[i].thread, NULL);
+}
+
+/* --- changing ----------------------------------------------------------------------- */
+
+static void changed(struct loop_task *task)
+{
+	struct runner_change *change =
+		(struct runner_change *)((char *)task - offsetof(struct runner_change, over));
+
+	change->done(change);
+}
+
+static void apply(struct loop_task *task)
+{
+	struct runner_change *change =
+		(struct runner_change *)((char *)task - offsetof(struct runner_change, task));
+	struct runner *runner = change->runner;
+	struct server *server = &runner->server;
+	struct generation *before = server->generation;
+	struct seat *next;
+
+	server->generation = generation_open(change->config);
+	change->config = NULL;
+	generation_release(before);
+	/* What was made of the old one, which another may lie in the place of. */
+	server->date_until_ms = 0;
+	server->date_config = NULL;
+	for (unsigned i = 0; i < change->fresh_count; i++) {
+		int error = 0;
+
+		/* When it is about to end, nobody is let in any more. */
+		if (!server->draining)
+			error = runner_listen(runner, change->fresh[i]);
+		else
+			close(change->fresh[i]->listener.fd);
+		if (error)
+			log_error("thread %u does not listen on a new address: %s", server->number,
+				  g_strerror(-error));
+		if (server->draining)
+			g_free(change->fresh[i]);
+	}
+	change->fresh_count = 0;
+	for (struct seat *seat = runner->seats; seat; seat = seat->next)
+		listener_tune(&seat->listener);
+	for (struct seat *seat = runner->seats; seat; seat = next) {
+		next = seat->next;
+		for (unsigned i = 0; i < change->gone_count; i++)
+			if (seat->id == change->gone[i])
+				retire(seat, false);
+	}
+	change->over.run = changed;
+	loop_post(runner->siblings->all[0].server.loop, &change->over);
+}
+
+void runner_change(struct runner_change *change)
+{
+	change->task.run = apply;
+	loop_post(change->runner->server.loop, &change->task);
+}
+
+/* --- ending --------------------------------------------------------------------------- */
+
+static void stop_now(struct loop_task *task)
+{
+	struct runner *runner = (struct runner *)((char *)task - offsetof(struct runner, stop));
+
+	loop_stop(runner->server.loop);
+}
+
+void runners_stop(struct runners *runners)
+{
+	for (unsigned i = 0; i < runners->count; i++) {
+		struct runner *runner = &runners->all[i];
+
+		runner->stop.run = stop_now;
+		if (runner->server.loop)
+			loop_post(runner->server.loop, &runner->stop);
+	}
+}
+
+static void drain_check(struct timer *timer)
+{
+	struct runner *runner =
+		(struct runner *)((char *)timer - offsetof(struct runner, drain_check));
+	struct loop *loop = runner->server.loop;
+
+	/* The main thread hears the second signal, so it stays until the last. */
+	bool needed = runner->server.connections || runner->seats ||
+		      (runner == &runner->siblings->all[0] && runner->siblings->running > 0);
+
+	if (!needed || loop_now_ms(loop) >= runner->drain_until_ms) {
+		loop_stop(loop);
+		return;
+	}
+	loop_timer_start(loop, timer, DRAIN_STEP_MS, drain_check);
+}
+
+static void drain(struct loop_task *task)
+{
+	struct runner *runner = (struct runner *)((char *)task - offsetof(struct runner, drain));
+	struct server *server = &runner->server;
+
+	connection_drain(server);
+	/* Who waits in a queue is let in; the answer says that it is the last. */
+	for (struct seat *seat = runner->seats; seat; seat = seat->next)
+		retire(seat, seat->inherited || runner->leave_queues);
+	runner->drain_until_ms =
+		loop_now_ms(server->loop) + server->generation->config->limits.stop_ms;
+	drain_check(&runner->drain_check);
+}
+
+void runners_drain(struct runners *runners, bool leave_queues)
+{
+	for (unsigned i = 0; i < runners->count; i++) {
+		struct runner *runner = &runners->all[i];
+
+		runner->drain.run = drain;
+		runner->leave_queues = leave_queues;
+		loop_post(runner->server.loop, &runner->drain);
+	}
+}
+
+/* --- living ------------------------------------------------------------------------------ */
+
+static void beat(struct loop_task *task)
+{
+	struct runner *runner = (struct runner *)((char *)task - offsetof(struct runner, beat));
+
+	atomic_store(&runner->beating, false);
+}
+
+bool runners_alive(struct runners *runners)
+{
+	bool alive = true;
+
+	for (unsigned i = 0; i < runners->count; i++)
+		alive &= !atomic_load(&runners->all[i].beating);
+	for (unsigned i = 0; alive && i < runners->count; i++) {
+		struct runner *runner = &runners->all[i];
+
+		atomic_store(&runner->beating, true);
+		runner->beat.run = beat;
+		loop_post(runner->server.loop, &runner->beat);
+	}
+	return alive;
+}

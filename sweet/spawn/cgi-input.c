@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cgi-input.c - see cgi-input.h.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <unistd.h>
+
+#include "spawn/cgi-input.h"
+
+#define WRITE_MAX ((size_t)1 << 20) /* bytes of a piece at a time */
+#define ROOM (256 << 10)	    /* bytes that the pipe has room for */
+
+void cgi_input_close(struct cgi_input *input)
+{
+	if (input->fd >= 0)
+		loop_close_fd(input->loop, input->fd);
+	input->fd = -1;
+	pieces_clear(&input->pieces);
+}
+
+static void is_deaf(struct cgi_input *input)
+{
+	bool more = input->pieces.more;
+
+	cgi_input_close(input);
+	if (more)
+		input->deaf(input);
+}
+
+static void sent(struct loop_send *op, int result);
+
+static void write_on(struct cgi_input *input)
+{
+	input->piece = pieces_next(&input->pieces, WRITE_MAX);
+	if (input->piece.length) {
+		input->send.message = (struct NC_send){
+			.ranges = &input->piece, .range_count = 1, .flags = NC_SEND_HELD};
+		input->send.sent = sent;
+		input->send.pipe = true;
+		input->sending = true;
+		loop_send_start(input->loop, &input->send, input->fd);
+	} else if (!input->pieces.more) {
+		cgi_input_close(input);
+	}
+}
+
+static void sent(struct loop_send *op, int result)
+{
+	struct cgi_input *input =
+		(struct cgi_input *)((char *)op - offsetof(struct cgi_input, send));
+
+	input->sending = false;
+	/* A program need not read its input. */
+	if (result < 0) {
+		is_deaf(input);
+		return;
+	}
+	pieces_written(&input->pieces, input->piece.length);
+	write_on(input);
+	if (input->fd >= 0 && !input->sending)
+		input->hungry(input);
+}
+
+/* Nothing comes from there but the end. */
+static void closed(struct loop_watch *watch)
+{
+	is_deaf((struct cgi_input *)((char *)watch - offsetof(struct cgi_input, watch)));
+}
+
+int cgi_input_open(struct cgi_input *input, struct loop *loop, int *theirs)
+{
+	int ends[2];
+
+	/* No socket: a program could send descriptors back, whose end this thread would wait for. */
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -errno;
+	input->loop = loop;
+	input->fd = ends[1];
+	*theirs = ends[0];
+	(void)fcntl(input->fd, F_SETFL, O_NONBLOCK);
+	/* A user may have so many pages in pipes; then it stays as it is. */
+	(void)fcntl(input->fd, F_SETPIPE_SZ, ROOM);
+	input->watch.ready = closed;
+	return loop_watch_socket(loop, &input->watch, input->fd);
+}
+
+int cgi_input_add(struct cgi_input *input, size_t id, size_t length, bool more)
+{
+	int error;
+
+	if (input->fd < 0)
+		return 0; /* nobody reads it */
+	error = pieces_add(&input->pieces, id, length, more);
+	if (!error && input->running && !input->sending)
+		write_on(input);
+	return error;
+}
+
+void cgi_input_start(struct cgi_input *input)
+{
+	input->running = true;
+	write_on(input);
+}

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cgi-run.c - see cgi-run.h.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <glib.h>
+
+#include "base/escape.h"
+#include "http/meta.h"
+#include "log/log.h"
+#include "spawn/cgi-run.h"
+
+#define GRACE_MS 2000u	  /* between SIGTERM and SIGKILL */
+#define CLOSING_MS 500u	  /* who runs for so long with its output closed does so on purpose */
+#define ERRORS_MAX 16384u /* bytes of complaints that are logged */
+#define EXTRA_MAX 160	  /* bytes of our own variables, but for the path of the cache */
+#define READS_MAX 16u	  /* of complaints, at a time */
+
+const char *cgi_run_name(const struct cgi_run *run, char *out, size_t size)
+{
+	const struct start *start = &run->start;
+	size_t length = start->script_length ? start->script_length : strcspn(start->script, "/");
+	char script[CGI_LINE_MAX * ESCAPE_MOST + 1], pid[32] = "";
+
+	*escape_message(script, (struct slice){start->script, MIN(length, CGI_LINE_MAX)}) = '\0';
+	if (start->pid)
+		snprintf(pid, sizeof(pid), " (pid %d)", (int)start->pid);
+	snprintf(out, size, "script %s/%s%s", start->mount, script, pid);
+	return out;
+}
+
+static void close_watched(struct cgi_run *run, int *fd)
+{
+	if (*fd >= 0)
+		loop_close_fd(run->loop, *fd);
+	*fd = -1;
+}
+
+/* --- complaints --------------------------------------------------------------------------- */
+
+static void log_line(struct cgi_run *run)
+{
+	char line[CGI_LINE_MAX * ESCAPE_MOST + 1], name[512];
+
+	if (run->line_length == 0)
+		return;
+	*escape_message(line, (struct slice){run->line, run->line_length}) = '\0';
+	log_warning("%s: says: %s", cgi_run_name(run, name, sizeof(name)), line);
+	run->line_length = 0;
+}
+
+static void take_errors(struct cgi_run *run, const char *at, size_t length)
+{
+	char name[512];
+
+	for (; length && run->errors < ERRORS_MAX; at++, length--) {
+		if (*at != '\n')
+			run->line[run->line_length++] = *at;
+		if (*at == '\n' || run->line_length == sizeof(run->line))
+			log_line(run);
+		if (++run->errors < ERRORS_MAX)
+			continue;
+		log_line(run);
+		log_warning("%s: says more, which is left out",
+			    cgi_run_name(run, name, sizeof(name)));
+	}
+}
+
+static void read_more_errors(struct timer *timer);
+
+/* As much as a pipe holds; who writes without end is not to stop the thread. */
+static void read_errors(struct cgi_run *run)
+{
+	char bytes[4096];
+
+	for (unsigned i = 0; run->err_fd >= 0; i++) {
+		if (i == READS_MAX) {
+			loop_timer_start(run->loop, &run->more, 1, read_more_errors);
+			return;
+		}
+		ssize_t got = read(run->err_fd, bytes, sizeof(bytes));
+
+		if (got < 0 && (errno == EAGAIN || errno == EINTR))
+			return;
+		if (got > 0) {
+			take_errors(run, bytes, (size_t)got);
+		} else {
+			log_line(run);
+			close_watched(run, &run->err_fd);
+		}
+	}
+}
+
+static void read_more_errors(struct timer *timer)
+{
+	read_errors((struct cgi_run *)((char *)timer - offsetof(struct cgi_run, more)));
+}
+
+static void complains(struct loop_watch *watch)
+{
+	read_errors((struct cgi_run *)((char *)watch - offsetof(struct cgi_run, err)));
+}
+
+/* --- input ---------------------------------------------------------------------------------- */
+
+static void hungry(struct cgi_input *input)
+{
+	struct cgi_run *run = (struct cgi_run *)((char *)input - offsetof(struct cgi_run, input));
+
+	if (run->user)
+		run->owner->hungry(run);
+}
+
+static void deaf(struct cgi_input *input)
+{
+	struct cgi_run *run = (struct cgi_run *)((char *)input - offsetof(struct cgi_run, input));
+
+	if (run->user)
+		run->owner->deaf(run);
+}
+
+bool cgi_run_body(struct cgi_run *run, size_t unit, size_t length, bool more)
+{
+	return cgi_input_add(&run->input, unit, length, more) == 0;
+}
+
+/* --- ends -------------------------------------------------------------------------------------- */
+
+static void has_grace(struct timer *timer)
+{
+	struct cgi_run *run = (struct cgi_run *)((char *)timer - offsetof(struct cgi_run, timer));
+	char name[512];
+
+	log_warning("%s: does not end: ending it", cgi_run_name(run, name, sizeof(name)));
+	starter_signal(&run->start, SIGKILL);
+}
+
+void cgi_run_end(struct cgi_run *run)
+{
+	if (run->over || run->ending)
+		return;
+	run->ending = true;
+	starter_signal(&run->start, SIGTERM);
+	loop_timer_start(run->loop, &run->timer, GRACE_MS, has_grace);
+}
+
+static void is_silent(struct timer *timer)
+{
+	struct cgi_run *run = (struct cgi_run *)((char *)timer - offsetof(struct cgi_run, timer));
+
+	run->owner->silent(run);
+}
+
+void cgi_run_expect(struct cgi_run *run, unsigned ms)
+{
+	if (run->ending)
+		return;
+	timer_stop(&run->timer);
+	if (ms)
+		loop_timer_start(run->loop, &run->timer, ms, is_silent);
+}
+
+/* Its end will be told; where there are no pidfds nobody knows. */
+static bool has_ended(const struct cgi_run *run)
+{
+	struct pollfd state = {.fd = run->pidfd, .events = POLLIN};
+
+	return poll(&state, 1, 0) > 0;
+}
+
+static void settled(struct cgi_run *run)
+{
+	run->awaited = false;
+	run->reading = true;
+	run->owner->settled(run);
+	run->reading = false;
+	cgi_run_settle(run);
+}
+
+static void has_closed(struct timer *timer)
+{
+	struct cgi_run *run = (struct cgi_run *)((char *)timer - offsetof(struct cgi_run, timer));
+
+	if (has_ended(run)) {
+		loop_timer_start(run->loop, timer, CLOSING_MS, has_closed);
+		return;
+	}
+	settled(run);
+}
+
+void cgi_run_await_end(struct cgi_run *run)
+{
+	run->awaited = true;
+	/* Else it is being ended anyhow. */
+	if (run->ending)
+		return;
+	timer_stop(&run->timer);
+	loop_timer_start(run->loop, &run->timer, CLOSING_MS, has_closed);
+}
+
+static void goes_on(struct timer *timer)
+{
+	struct cgi_run *run = (struct cgi_run *)((char *)timer - offsetof(struct cgi_run, timer));
+	char name[512];
+
+	log_warning("%s: goes on after its answer: ending it",
+		    cgi_run_name(run, name, sizeof(name)));
+	cgi_run_end(run);
+}
+
+void cgi_run_let_go(struct cgi_run *run, unsigned ms)
+{
+	run->user = NULL;
+	close_watched(run, &run->out_fd);
+	/* Of what was given away the program may have the rest; more does not come. */
+	if (run->input.pieces.more)
+		cgi_input_close(&run->input);
+	if (!run->ending)
+		timer_stop(&run->timer);
+	if (!run->over && !run->ending)
+		loop_timer_start(run->loop, &run->timer, ms, goes_on);
+	cgi_run_settle(run);
+}
+
+void cgi_run_free(struct cgi_run *run)
+{
+	if (run->home)
+		run->owner->freed(run);
+	timer_stop(&run->timer);
+	timer_stop(&run->more);
+	cgi_input_close(&run->input);
+	close_watched(run, &run->out_fd);
+	close_watched(run, &run->err_fd);
+	if (run->pidfd >= 0)
+		close(run->pidfd);
+	free(run);
+}
+
+void cgi_run_settle(struct cgi_run *run)
+{
+	if (!run->over || run->user || run->reading)
+		return;
+	/* What it wrote last, before somebody else who has it writes more. */
+	read_errors(run);
+	log_line(run);
+	cgi_run_free(run);
+}
+
+static void say_over(struct cgi_run *run)
+{
+	run->over = true;
+	run->ending = false;
+	timer_stop(&run->timer);
+	run->owner->over(run);
+	if (run->awaited && run->user)
+		settled(run);
+	else
+		cgi_run_settle(run);
+}
+
+static void ended(struct start *start, int status)
+{
+	struct cgi_run *run = (struct cgi_run *)start;
+	char name[512];
+
+	run->status = status;
+	if (status >= 0 && WIFSIGNALED(status) && !run->ending)
+		log_warning("%s: was ended by signal %d", cgi_run_name(run, name, sizeof(name)),
+			    WTERMSIG(status));
+	else if (status >= 0 && WIFEXITED(status) && WEXITSTATUS(status))
+		log_info("%s: ended with status %d", cgi_run_name(run, name, sizeof(name)),
+			 WEXITSTATUS(status));
+	say_over(run);
+}
+
+/* --- the start ----------------------------------------------------------------------------------- */
+
+static void writes(struct loop_watch *watch)
+{
+	struct cgi_run *run = (struct cgi_run *)((char *)watch - offsetof(struct cgi_run, out));
+
+	/* It may be faster than the news of its start. */
+	if (run->started)
+		run->owner->readable(run);
+}
+
+static void close_theirs(struct start *start)
+{
+	for (unsigned i = 0; i < STARTER_FDS; i++) {
+		if (start->fds[i] >= 0)
+			close(start->fds[i]);
+		start->fds[i] = -1;
+	}
+}
+
+static int watch(struct cgi_run *run)
+{
+	int error;
+
+	run->out.ready = writes;
+	run->err.ready = complains;
+	error = loop_watch_start(run->loop, &run->out, run->out_fd);
+	if (!error)
+		error = loop_watch_start(run->loop, &run->err, run->err_fd);
+	return error;
+}
+
+static void started(struct start *start, int error, int pidfd)
+{
+	struct cgi_run *run = (struct cgi_run *)start;
+
+	close_theirs(start);
+	run->pidfd = pidfd;
+	if (!error) {
+		run->started = true;
+		if (run->input.fd >= 0)
+			cgi_input_start(&run->input);
+		/* Asked for before it was there. */
+		if (run->ending)
+			starter_signal(start, SIGTERM);
+		run->owner->readable(run);
+		return;
+	}
+	run->reading = true;
+	if (run->user)
+		run->owner->refused(run, error);
+	run->reading = false;
+	say_over(run);
+}
+
+static int open_pipes(struct cgi_run *run)
+{
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -errno;
+	run->out_fd = ends[0];
+	run->start.fds[STDOUT_FILENO] = ends[1];
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -errno;
+	run->err_fd = ends[0];
+	run->start.fds[STDERR_FILENO] = ends[1];
+	/* Ours alone: programs do not expect to be told to come back later. */
+	(void)fcntl(run->out_fd, F_SETFL, O_NONBLOCK);
+	(void)fcntl(run->err_fd, F_SETFL, O_NONBLOCK);
+	return watch(run);
+}
+
+static char *put(char *to, struct slice text)
+{
+	memcpy(to, text.at, text.length);
+	to[text.length] = '\0';
+	return to + text.length + 1;
+}
+
+/* What the starter is told: the paths apart, and the variables with ours. */
+static void write_text(struct cgi_run *run, struct slice block, const char *cache_socket)
+{
+	struct slice mount = meta_find(block, "SCRIPT_NAME"), path = meta_find(block, "PATH_INFO");
+	char *at = run->text;
+
+	if (path.length && path.at[0] == '/')
+		path = (struct slice){path.at + 1, path.length - 1};
+	run->start.mount = at;
+	at = put(at, mount);
+	run->start.script = at;
+	at = put(at, path);
+	run->start.block = at;
+	memcpy(at, block.at, block.length);
+	at += block.length;
+	/* php-cgi runs nothing without it. */
+	at += sprintf(at, "REDIRECT_STATUS=200") + 1;
+	at += sprintf(at, "NABC_SERVER_PID=%d", (int)getpid()) + 1;
+	if (cache_socket)
+		at += sprintf(at, "NABC_CACHE=%s", cache_socket) + 1;
+	run->start.block_length = (size_t)(at - run->start.block);
+}
+
+struct cgi_run *cgi_run_start(struct loop *loop, struct starter_channel *channel, unsigned program,
+			      struct slice block, struct cgi_body body, const char *cache_socket,
+			      const struct cgi_run_owner *owner)
+{
+	size_t cache_length = cache_socket ? strlen(cache_socket) : 0;
+	struct cgi_run *run = calloc(1, sizeof(*run) + block.length * 2 + cache_length + EXTRA_MAX);
+	int error = 0;
+
+	if (!run)
+		return NULL;
+	run->loop = loop;
+	run->owner = owner;
+	run->input.fd = run->out_fd = run->err_fd = run->pidfd = -1;
+	run->start = (struct start){
+		.program = program, .fds = {-1, -1, -1, -1}, .done = started, .ended = ended};
+	write_text(run, block, cache_socket);
+	run->input.hungry = hungry;
+	run->input.deaf = deaf;
+	if (body.length)
+		error = cgi_input_open(&run->input, loop, &run->start.fds[STDIN_FILENO]);
+	if (!error)
+		error = cgi_input_add(&run->input, body.unit, body.length, body.more);
+	if (!error)
+		error = open_pipes(run);
+	if (error) {
+		close_theirs(&run->start);
+		cgi_run_free(run);
+		errno = -error;
+		return NULL;
+	}
+	starter_ask(channel, &run->start);
+	return run;
+}

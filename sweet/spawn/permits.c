@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * permits.c - see permits.h.
+ *
+ * While no loop waits, connections come and go between idle and used without
+ * the lock.  A loop that makes one idle counts it and then looks whether
+ * anybody waits; one that begins to wait enters the list and then looks who
+ * has idle ones.  Both are sequentially consistent, so one of them sees the
+ * other.
+ *
+ * Only one loop with idle connections is asked at a time, and asks the next
+ * when it could not help: a connection may have been used meanwhile.  What
+ * becomes idle after its loop was passed over is handed over by that loop
+ * itself.
+ */
+#include <assert.h>
+#include <string.h>
+
+#include <glib.h>
+
+#include "spawn/permits.h"
+
+void permits_init(struct permits *permits, unsigned users, unsigned places, unsigned total)
+{
+	memset(permits, 0, sizeof(*permits));
+	pthread_mutex_init(&permits->lock, NULL);
+	permits->last = &permits->first;
+	permits->place_count = places;
+	permits->user_count = users;
+	permits->free = g_new0(unsigned, places);
+	for (unsigned i = 0; i < places; i++)
+		permits->free[i] = total;
+	permits->users = g_new0(struct permit_user, users);
+	for (unsigned i = 0; i < users; i++) {
+		permits->users[i].permits = permits;
+		permits->users[i].number = i;
+		permits->users[i].parts = g_new0(struct permit_part, places);
+	}
+}
+
+void permits_clear(struct permits *permits)
+{
+	for (unsigned i = 0; i < permits->user_count; i++)
+		g_free(permits->users[i].parts);
+	g_free(permits->users);
+	g_free(permits->free);
+	pthread_mutex_destroy(&permits->lock);
+}
+
+/* As its own loop sees it, to which a grant is news; or under the lock. */
+static bool in_list(const struct permit_user *user)
+{
+	return atomic_load_explicit(&user->waits, memory_order_relaxed);
+}
+
+/* --- under the lock ------------------------------------------------------------------- */
+
+static void post_locked(struct permit_user *user)
+{
+	if (user->posted || user->permits->closed)
+		return;
+	user->posted = true;
+	loop_post(user->loop, &user->news);
+}
+
+static void enter_locked(struct permit_user *user)
+{
+	struct permits *permits = user->permits;
+
+	atomic_store_explicit(&user->waits, true, memory_order_relaxed);
+	user->next = NULL;
+	*permits->last = user;
+	permits->last = &user->next;
+	atomic_fetch_add_explicit(&permits->waiting, 1, memory_order_seq_cst);
+}
+
+static void leave_locked(struct permit_user *user)
+{
+	struct permits *permits = user->permits;
+	struct permit_user **link = &permits->first;
+
+	if (!in_list(user))
+		return;
+	while (*link != user)
+		link = &(*link)->next;
+	*link = user->next;
+	if (permits->last == &user->next)
+		permits->last = link;
+	atomic_store_explicit(&user->waits, false, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&permits->waiting, 1, memory_order_seq_cst);
+}
+
+static void grant_locked(struct permit_user *user, unsigned place)
+{
+	leave_locked(user);
+	user->parts[place].held++;
+	user->parts[place].granted++;
+	post_locked(user);
+}
+
+static void give_locked(struct permit_user *user, unsigned place, bool others)
+{
+	struct permits *permits = user->permits;
+	struct permit_user *to = permits->first;
+
+	assert(user->parts[place].held);
+	user->parts[place].held--;
+	if (others && to == user && to->next)
+		to = to->next;
+	if (to && !permits->closed)
+		grant_locked(to, place);
+	else
+		permits->free[place]++;
+}
+
+/* Whether it is to have a connection that another loop has no use for. */
+static bool may_ask(const struct permit_user *user, unsigned place)
+{
+	return user->urgent || user->parts[place].held < user->parts[place].share;
+}
+
+static bool has_stalled(const struct permit_user *user, uint64_t now_ms)
+{
+	uint64_t started_ms = atomic_load_explicit(&user->started_ms, memory_order_relaxed);
+
+	/* Another thread's clock may be ahead of this one's. */
+	return now_ms > started_ms && now_ms - started_ms > PERMIT_STALL_MS;
+}
+
+/* The next loop, from that number on, that may have an idle connection. */
+static void ask_locked(struct permits *permits, unsigned from)
+{
+	for (unsigned i = from; i < permits->user_count; i++) {
+		struct permit_user *user = &permits->users[i];
+
+		if (atomic_load_explicit(&user->idle, memory_order_seq_cst)) {
+			post_locked(user);
+			return;
+		}
+	}
+}
+
+static bool may_ask_anywhere(const struct permit_user *user)
+{
+	for (unsigned i = 0; i < user->permits->place_count; i++)
+		if (may_ask(user, i))
+			return true;
+	return false;
+}
+
+/* The next, if anybody still waits who may ask. */
+static void ask_on_locked(struct permits *permits, unsigned from)
+{
+	const struct permit_user *user = permits->first;
+
+	while (user && !may_ask_anywhere(user))
+		user = user->next;
+	if (user)
+		ask_locked(permits, from);
+}
+
+/* --- the lock ------------------------------------------------------------------------- */
+
+void permits_close(struct permits *permits)
+{
+	pthread_mutex_lock(&permits->lock);
+	permits->closed = true;
+	pthread_mutex_unlock(&permits->lock);
+}
+
+bool permit_take(struct permit_user *user, unsigned place)
+{
+	struct permits *permits = user->permits;
+	struct permit_part *part = &user->parts[place];
+	bool taken = true;
+
+	/* While anybody waits none is free, and what is granted comes with news. */
+	if (in_list(user))
+		return false;
+	pthread_mutex_lock(&permits->lock);
+	if (part->granted) {
+		part->granted--;
+	} else if (permits->free[place]) {
+		permits->free[place]--;
+		part->held++;
+	} else {
+		taken = false;
+	}
+	pthread_mutex_unlock(&permits->lock);
+	return taken;
+}
+
+void permit_give(struct permit_user *user, unsigned place, bool others)
+{
+	pthread_mutex_lock(&user->permits->lock);
+	give_locked(user, place, others);
+	pthread_mutex_unlock(&user->permits->lock);
+}
+
+/* One has become free, or was granted, since it looked. */
+static bool has_come_locked(struct permit_user *user)
+{
+	struct permits *permits = user->permits;
+
+	for (unsigned i = 0; i < permits->place_count; i++) {
+		if (user->parts[i].granted)
+			return true;
+		if (permits->free[i] && !permits->closed) {
+			permits->free[i]--;
+			grant_locked(user, i);
+			return true;
+		}
+	}
+	return false;
+}
+
+void permit_wait(struct permit_user *user, uint64_t now_ms)
+{
+	struct permits *permits = user->permits;
+
+	if (in_list(user))
+		return;
+	pthread_mutex_lock(&permits->lock);
+	if (!has_come_locked(user)) {
+		permit_started(user, now_ms);
+		enter_locked(user);
+		if (may_ask_anywhere(user))
+			ask_locked(permits, 0);
+	}
+	pthread_mutex_unlock(&permits->lock);
+}
+
+void permit_urge(struct permit_user *user)
+{
+	struct permits *permits = user->permits;
+
+	pthread_mutex_lock(&permits->lock);
+	user->urgent = true;
+	if (in_list(user))
+		ask_locked(permits, 0);
+	pthread_mutex_unlock(&permits->lock);
+}
+
+void permit_wait_no_more(struct permit_user *user)
+{
+	pthread_mutex_lock(&user->permits->lock);
+	leave_locked(user);
+	user->urgent = false;
+	pthread_mutex_unlock(&user->permits->lock);
+}
+
+bool permit_is_wanted(struct permit_user *user, unsigned place, bool busy, uint64_t now_ms)
+{
+	struct permits *permits = user->permits;
+	bool wanted = false;
+	unsigned waiting;
+
+	/* In this order: who takes a user off the list clears its flag, then counts. */
+	waiting = atomic_load_explicit(&permits->waiting, memory_order_seq_cst);
+	if (waiting <= in_list(user))
+		return false;
+	pthread_mutex_lock(&permits->lock);
+	for (struct permit_user *at = permits->first; at && !wanted; at = at->next)
+		wanted = at != user && (busy ? has_stalled(at, now_ms) : may_ask(at, place));
+	pthread_mutex_unlock(&permits->lock);
+	return wanted;
+}
+
+void permit_news_begin(struct permit_user *user)
+{
+	pthread_mutex_lock(&user->permits->lock);
+	user->posted = false;
+	pthread_mutex_unlock(&user->permits->lock);
+}
+
+static void return_granted_locked(struct permit_user *user)
+{
+	for (unsigned i = 0; i < user->permits->place_count; i++)
+		while (user->parts[i].granted) {
+			user->parts[i].granted--;
+			give_locked(user, i, true);
+		}
+}
+
+void permit_news_end(struct permit_user *user)
+{
+	struct permits *permits = user->permits;
+
+	pthread_mutex_lock(&permits->lock);
+	return_granted_locked(user);
+	ask_on_locked(permits, user->number + 1);
+	pthread_mutex_unlock(&permits->lock);
+}
+
+void permit_user_gone(struct permit_user *user)
+{
+	struct permits *permits = user->permits;
+
+	pthread_mutex_lock(&permits->lock);
+	/* So that nothing is posted to it again. */
+	user->posted = true;
+	leave_locked(user);
+	return_granted_locked(user);
+	/* It may have been asked, and heard nothing. */
+	ask_on_locked(permits, user->number + 1);
+	pthread_mutex_unlock(&permits->lock);
+}

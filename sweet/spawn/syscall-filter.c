@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * syscall-filter.c - see syscall-filter.h.
+ *
+ * A list of what is refused, not of what is allowed: programs are any language's,
+ * and libraries find new calls with each release.  What is left out here has
+ * another guard: users, capabilities, no_new_privs, modes of files.
+ *
+ * The kernel works out once for each number what the filter says of it (Linux
+ * 5.11), so the list's length costs nothing but for the calls whose arguments
+ * are looked at, the last ones.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <stddef.h>
+#include <linux/audit.h>
+#include <linux/seccomp.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#include "spawn/syscall-filter.h"
+
+#if defined(__x86_64__)
+#define MACHINE AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define MACHINE AUDIT_ARCH_AARCH64
+#elif defined(__riscv) && __riscv_xlen == 64
+#define MACHINE AUDIT_ARCH_RISCV64
+#endif
+
+#ifdef MACHINE
+
+#define NAMESPACES                                                                                 \
+	(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |             \
+	 CLONE_NEWPID | CLONE_NEWNET)
+#define X32 0x40000000u /* numbers of another kind of program, on x86-64 */
+
+/* The lower half of an argument: all three machines are little-endian. */
+#define ARGUMENT(n) offsetof(struct seccomp_data, args[n])
+#define LOAD(offset) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (offset))
+#define RETURN(what) BPF_STMT(BPF_RET | BPF_K, (what))
+#define FAIL(error) RETURN(SECCOMP_RET_ERRNO | (error))
+#define UNLESS(value, skipped) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), 0, (skipped))
+#define IF(value, skipped) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), (skipped), 0)
+#define UNLESS_ANY(bits, skipped) BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, (bits), 0, (skipped))
+#define REFUSE(number) UNLESS(number, 1), FAIL(EPERM)
+
+/* Younger than some C libraries; the numbers are the same on every machine. */
+#ifndef SYS_quotactl_fd
+#define SYS_quotactl_fd 443
+#endif
+#ifndef SYS_mount_setattr
+#define SYS_mount_setattr 442
+#endif
+
+static struct sock_filter program[] = {
+	LOAD(offsetof(struct seccomp_data, arch)),
+	IF(MACHINE, 1),
+	RETURN(SECCOMP_RET_KILL_PROCESS), /* it would know other numbers */
+	LOAD(offsetof(struct seccomp_data, nr)),
+#ifdef __x86_64__
+	BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, X32, 0, 1),
+	FAIL(EPERM),
+#endif
+	/* Other processes, the server among them. */
+	REFUSE(SYS_ptrace),
+	REFUSE(SYS_process_vm_readv),
+	REFUSE(SYS_process_vm_writev),
+	REFUSE(SYS_pidfd_getfd),
+	REFUSE(SYS_kcmp),
+	REFUSE(SYS_process_madvise),
+	REFUSE(SYS_move_pages),
+	REFUSE(SYS_migrate_pages),
+	/* Another view of the system. */
+	REFUSE(SYS_unshare),
+	REFUSE(SYS_setns),
+	REFUSE(SYS_chroot),
+	REFUSE(SYS_pivot_root),
+	REFUSE(SYS_mount),
+	REFUSE(SYS_umount2),
+	REFUSE(SYS_open_tree),
+	REFUSE(SYS_move_mount),
+	REFUSE(SYS_fsopen),
+	REFUSE(SYS_fsconfig),
+	REFUSE(SYS_fsmount),
+	REFUSE(SYS_fspick),
+	REFUSE(SYS_mount_setattr),
+	/* Files whatever folders say. */
+	REFUSE(SYS_name_to_handle_at),
+	REFUSE(SYS_open_by_handle_at),
+	REFUSE(SYS_fanotify_init),
+	/* The machine. */
+	REFUSE(SYS_reboot),
+	REFUSE(SYS_kexec_load),
+#ifdef SYS_kexec_file_load
+	REFUSE(SYS_kexec_file_load),
+#endif
+	REFUSE(SYS_init_module),
+	REFUSE(SYS_finit_module),
+	REFUSE(SYS_delete_module),
+	REFUSE(SYS_swapon),
+	REFUSE(SYS_swapoff),
+	REFUSE(SYS_acct),
+	REFUSE(SYS_quotactl),
+	REFUSE(SYS_quotactl_fd),
+	REFUSE(SYS_syslog),
+	REFUSE(SYS_sethostname),
+	REFUSE(SYS_setdomainname),
+	REFUSE(SYS_settimeofday),
+	REFUSE(SYS_clock_settime),
+	REFUSE(SYS_clock_adjtime),
+	REFUSE(SYS_adjtimex),
+	REFUSE(SYS_vhangup),
+#ifdef SYS_iopl
+	REFUSE(SYS_iopl),
+	REFUSE(SYS_ioperm),
+	REFUSE(SYS_modify_ldt),
+#endif
+	/* Large parts of the kernel, where most of its defects were. */
+	REFUSE(SYS_bpf),
+	REFUSE(SYS_perf_event_open),
+	REFUSE(SYS_userfaultfd),
+	REFUSE(SYS_io_uring_setup),
+	REFUSE(SYS_io_uring_enter),
+	REFUSE(SYS_io_uring_register),
+	REFUSE(SYS_add_key),
+	REFUSE(SYS_request_key),
+	REFUSE(SYS_keyctl),
+	/* Its flags lie in memory, where no filter looks; C libraries then take the older one. */
+	UNLESS(SYS_clone3, 1),
+	FAIL(ENOSYS),
+	UNLESS(SYS_clone, 4),
+	LOAD(ARGUMENT(0)),
+	UNLESS_ANY(NAMESPACES, 1),
+	FAIL(EPERM),
+	RETURN(SECCOMP_RET_ALLOW),
+	/* Typing for somebody else. */
+	UNLESS(SYS_ioctl, 5),
+	LOAD(ARGUMENT(1)),
+	IF(TIOCSTI, 2),
+	IF(TIOCLINUX, 1),
+	RETURN(SECCOMP_RET_ALLOW),
+	FAIL(EPERM),
+	/* Of the kernel's sockets the common ones: of netlink's, what tells its addresses. */
+	UNLESS(SYS_socket, 8),
+	LOAD(ARGUMENT(0)),
+	IF(AF_UNIX, 5),
+	IF(AF_INET, 4),
+	IF(AF_INET6, 3),
+	UNLESS(AF_NETLINK, 3),
+	LOAD(ARGUMENT(2)),
+	UNLESS(0 /* NETLINK_ROUTE */, 1),
+	RETURN(SECCOMP_RET_ALLOW),
+	/* Here is who asked for a socket that is none of these, or for none. */
+	LOAD(offsetof(struct seccomp_data, nr)),
+	UNLESS(SYS_socket, 1),
+	FAIL(EAFNOSUPPORT),
+	RETURN(SECCOMP_RET_ALLOW),
+};
+
+const struct sock_fprog *syscall_filter(void)
+{
+	static const struct sock_fprog filter = {.len = sizeof(program) / sizeof(program[0]),
+						 .filter = program};
+
+	/* With this argument it can only fail: EFAULT where there are filters. */
+	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL) < 0 && errno != EFAULT)
+		return NULL;
+	return &filter;
+}
+
+#else
+
+const struct sock_fprog *syscall_filter(void)
+{
+	errno = ENOSYS;
+	return NULL;
+}
+
+#endif
