@@ -69,7 +69,7 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/api/face.c libnabc/api/face.h \
 	libnabc/api/nabc.c libnabc/api/sharing.c libnabc/api/nabc-async.c libnabc/api/worker.c
 # Of the kernel module, its calls alone.
-libnabc_libnabc_internal_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/kernel-shim
+libnabc_libnabc_internal_la_CPPFLAGS = $(libnabc_cppflags) -I$(srcdir)/kernel-shim
 libnabc_libnabc_internal_la_CFLAGS = $(AM_CFLAGS) $(URING_CFLAGS)
 libnabc_libnabc_internal_la_LIBADD = $(URING_LIBS)
 

@@ -17,8 +17,9 @@ if ! command -v "$valgrind" >/dev/null; then
 	echo "no valgrind; on Debian: apt-get install valgrind"
 	exit 77
 fi
+tests=${srcdir:-$(dirname "$0")/..}/tests/unit
 if [ $# = 0 ]; then
-	for source in "${srcdir:-$(dirname "$0")/..}"/tests/unit/test-*.c; do
+	for source in "$tests"/*/test-*.c "$tests"/*/*/test-*.c; do
 		set -- "$@" "$(basename "$source" .c)"
 	done
 fi
@@ -35,7 +36,10 @@ export CK_FORK NABC_TEST_SCALE NABC_TEST_NO_URING
 
 good=0 bad=0
 for name in "$@"; do
-	program=$builddir/tests/unit/$name
+	# Each lies in a folder as its source does.
+	source=$(find "$tests" -name "$name.c")
+	source=${source#"$tests"/}
+	program=$builddir/tests/unit/${source%.c}
 	if [ ! -x "$program" ]; then
 		echo "FAIL $name: not built (make check builds it)"
 		bad=$((bad + 1))

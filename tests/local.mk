@@ -2,187 +2,187 @@
 # Tests: units by Check, one program for each file under test; the manual pages
 # and the floors against the sources; then the whole server, by pytest.
 NABC_UNITS = \
-	tests/unit/test-id \
-	tests/unit/test-fragment \
-	tests/unit/test-extent \
-	tests/unit/test-checksum \
-	tests/unit/test-crc32c \
-	tests/unit/test-replacement \
-	tests/unit/test-cleaning \
-	tests/unit/test-wire \
-	tests/unit/test-table \
-	tests/unit/test-identity \
-	tests/unit/test-board \
-	tests/unit/test-grant \
-	tests/unit/test-session \
-	tests/unit/test-loan \
-	tests/unit/test-desk \
-	tests/unit/test-share \
-	tests/unit/test-sharing \
-	tests/unit/test-hostile \
-	tests/unit/test-hostile-table \
-	tests/unit/test-hostile-kill \
-	tests/unit/test-segment \
-	tests/unit/test-peer \
-	tests/unit/test-process \
-	tests/unit/test-device \
-	tests/unit/test-kernel \
-	tests/unit/test-kernel-unit \
-	tests/unit/test-kernel-worker \
-	tests/unit/test-queue \
-	tests/unit/test-route \
-	tests/unit/test-expiry \
-	tests/unit/test-unit \
-	tests/unit/test-store \
-	tests/unit/test-sums \
-	tests/unit/test-room \
-	tests/unit/test-member \
-	tests/unit/test-member-joined \
-	tests/unit/test-foreign \
-	tests/unit/test-cache \
-	tests/unit/test-attach \
-	tests/unit/test-collector \
-	tests/unit/test-handle \
-	tests/unit/test-handle-read \
-	tests/unit/test-handle-sums \
-	tests/unit/test-handle-huge \
-	tests/unit/test-stream \
-	tests/unit/test-passage \
-	tests/unit/test-transmit \
-	tests/unit/test-transmit-hold \
-	tests/unit/test-transmit-wire \
-	tests/unit/test-transmit-room \
-	tests/unit/test-transmit-learn \
-	tests/unit/test-nabc-send \
-	tests/unit/test-sendfile \
-	tests/unit/test-operation \
-	tests/unit/test-async \
-	tests/unit/test-exchange \
-	tests/unit/test-exchange-bad \
-	tests/unit/test-exchange-body \
-	tests/unit/test-exchange-posix \
-	tests/unit/test-exchange-start \
-	tests/unit/test-exchange-stream \
-	tests/unit/test-exchange-untaken \
-	tests/unit/test-exchange-withdraw \
-	tests/unit/test-flow \
-	tests/unit/test-inflow \
-	tests/unit/test-intake \
-	tests/unit/test-responder \
-	tests/unit/test-operator \
-	tests/unit/test-nabc \
-	tests/unit/test-nabc-process \
-	tests/unit/test-degradation \
-	tests/unit/test-nabc-sums
+	tests/unit/libnabc/base/test-id \
+	tests/unit/libnabc/base/test-fragment \
+	tests/unit/libnabc/base/test-extent \
+	tests/unit/libnabc/base/test-checksum \
+	tests/unit/libnabc/base/test-crc32c \
+	tests/unit/libnabc/policy/test-replacement \
+	tests/unit/libnabc/policy/test-cleaning \
+	tests/unit/libnabc/wire/test-wire \
+	tests/unit/libnabc/base/test-table \
+	tests/unit/libnabc/os/test-identity \
+	tests/unit/libnabc/store/test-board \
+	tests/unit/libnabc/cache/test-grant \
+	tests/unit/libnabc/wire/test-session \
+	tests/unit/libnabc/cache/test-loan \
+	tests/unit/libnabc/membership/test-desk \
+	tests/unit/libnabc/membership/test-share \
+	tests/unit/libnabc/api/test-sharing \
+	tests/unit/libnabc/test-hostile \
+	tests/unit/libnabc/test-hostile-table \
+	tests/unit/libnabc/test-hostile-kill \
+	tests/unit/libnabc/os/test-segment \
+	tests/unit/libnabc/os/test-peer \
+	tests/unit/libnabc/os/test-process \
+	tests/unit/libnabc/os/test-device \
+	tests/unit/libnabc/send/test-kernel \
+	tests/unit/libnabc/send/test-kernel-unit \
+	tests/unit/libnabc/send/test-kernel-worker \
+	tests/unit/libnabc/os/test-queue \
+	tests/unit/libnabc/send/test-route \
+	tests/unit/libnabc/policy/test-expiry \
+	tests/unit/libnabc/store/test-unit \
+	tests/unit/libnabc/store/test-store \
+	tests/unit/libnabc/store/test-sums \
+	tests/unit/libnabc/store/test-room \
+	tests/unit/libnabc/store/test-member \
+	tests/unit/libnabc/store/test-member-joined \
+	tests/unit/libnabc/cache/test-foreign \
+	tests/unit/libnabc/cache/test-cache \
+	tests/unit/libnabc/membership/test-attach \
+	tests/unit/libnabc/membership/test-collector \
+	tests/unit/libnabc/membership/test-handle \
+	tests/unit/libnabc/membership/test-handle-read \
+	tests/unit/libnabc/membership/test-handle-sums \
+	tests/unit/libnabc/membership/test-handle-huge \
+	tests/unit/libnabc/worker/test-stream \
+	tests/unit/libnabc/send/test-passage \
+	tests/unit/libnabc/send/test-transmit \
+	tests/unit/libnabc/send/test-transmit-hold \
+	tests/unit/libnabc/send/test-transmit-wire \
+	tests/unit/libnabc/send/test-transmit-room \
+	tests/unit/libnabc/send/test-transmit-learn \
+	tests/unit/libnabc/api/test-nabc-send \
+	tests/unit/libnabc/send/test-sendfile \
+	tests/unit/libnabc/send/test-operation \
+	tests/unit/libnabc/send/test-async \
+	tests/unit/libnabc/worker/test-exchange \
+	tests/unit/libnabc/worker/test-exchange-bad \
+	tests/unit/libnabc/worker/test-exchange-body \
+	tests/unit/libnabc/worker/test-exchange-posix \
+	tests/unit/libnabc/worker/test-exchange-start \
+	tests/unit/libnabc/worker/test-exchange-stream \
+	tests/unit/libnabc/worker/test-exchange-untaken \
+	tests/unit/libnabc/worker/test-exchange-withdraw \
+	tests/unit/libnabc/wire/test-flow \
+	tests/unit/libnabc/wire/test-inflow \
+	tests/unit/libnabc/wire/test-intake \
+	tests/unit/libnabc/worker/test-responder \
+	tests/unit/libnabc/api/test-operator \
+	tests/unit/libnabc/api/test-nabc \
+	tests/unit/libnabc/api/test-nabc-process \
+	tests/unit/libnabc/test-degradation \
+	tests/unit/libnabc/api/test-nabc-sums
 SWEET_UNITS = \
-	tests/unit/test-scan \
-	tests/unit/test-uri \
-	tests/unit/test-redirect \
-	tests/unit/test-field \
-	tests/unit/test-cachecontrol \
-	tests/unit/test-cacheable \
-	tests/unit/test-cachekey \
-	tests/unit/test-respcache \
-	tests/unit/test-respcache-flight \
-	tests/unit/test-respcache-purge \
-	tests/unit/test-respcache-threads \
-	tests/unit/test-cgihead \
-	tests/unit/test-fcgi \
-	tests/unit/test-fcgi-link \
-	tests/unit/test-permits \
-	tests/unit/test-page-memory \
-	tests/unit/test-upstream \
-	tests/unit/test-chunked \
-	tests/unit/test-body \
-	tests/unit/test-request \
-	tests/unit/test-request-head \
-	tests/unit/test-date \
-	tests/unit/test-date-parse \
-	tests/unit/test-etag \
-	tests/unit/test-range \
-	tests/unit/test-conditional \
-	tests/unit/test-multipart \
-	tests/unit/test-filehead \
-	tests/unit/test-mime \
-	tests/unit/test-response \
-	tests/unit/test-meta \
-	tests/unit/test-access \
-	tests/unit/test-siphash \
-	tests/unit/test-limit \
-	tests/unit/test-apr1 \
-	tests/unit/test-htpasswd \
-	tests/unit/test-accept \
-	tests/unit/test-listing \
-	tests/unit/test-auth \
-	tests/unit/test-timer \
-	tests/unit/test-loop \
-	tests/unit/test-loop-close \
-	tests/unit/test-loop-send \
-	tests/unit/test-data-path \
-	tests/unit/test-loop-tasks \
-	tests/unit/test-helper \
-	tests/unit/test-pagecache \
-	tests/unit/test-spool \
-	tests/unit/test-docroot \
-	tests/unit/test-folder \
-	tests/unit/test-log \
-	tests/unit/test-config \
-	tests/unit/test-site \
-	tests/unit/test-access-log \
-	tests/unit/test-escape \
-	tests/unit/test-access-line \
-	tests/unit/test-proxy-protocol \
-	tests/unit/test-address \
-	tests/unit/test-endpoint \
-	tests/unit/test-socket-options \
-	tests/unit/test-ends \
-	tests/unit/test-listener \
-	tests/unit/test-connection-body \
-	tests/unit/test-pieces \
-	tests/unit/test-gw-parts \
-	tests/unit/test-supervisor \
-	tests/unit/test-memory-limit \
-	tests/unit/test-privileges \
-	tests/unit/test-starter-program \
-	tests/unit/test-starter-process \
-	tests/unit/test-starter \
-	tests/unit/test-gw-child \
-	tests/unit/test-programs \
-	tests/unit/test-readonly \
-	tests/unit/test-syscall-filter \
-	tests/unit/test-endpoints \
-	tests/unit/test-config-fixed \
-	tests/unit/test-pidfile \
-	tests/unit/test-pool-config \
-	tests/unit/test-content \
-	tests/unit/test-content-read \
-	tests/unit/test-content-caches \
-	tests/unit/test-content-turn \
-	tests/unit/test-content-table \
-	tests/unit/test-loop-watch \
-	tests/unit/test-textbody \
-	tests/unit/test-histogram \
-	tests/unit/test-content-siblings \
-	tests/unit/test-status-field \
-	tests/unit/test-status-json \
-	tests/unit/test-status-metrics \
-	tests/unit/test-status-page \
-	tests/unit/test-status \
-	tests/unit/test-content-change
+	tests/unit/sweet/base/test-scan \
+	tests/unit/sweet/http/test-uri \
+	tests/unit/sweet/http/test-redirect \
+	tests/unit/sweet/http/test-field \
+	tests/unit/sweet/http/test-cachecontrol \
+	tests/unit/sweet/http/test-cacheable \
+	tests/unit/sweet/http/test-cachekey \
+	tests/unit/sweet/respcache/test-respcache \
+	tests/unit/sweet/respcache/test-respcache-flight \
+	tests/unit/sweet/respcache/test-respcache-purge \
+	tests/unit/sweet/respcache/test-respcache-threads \
+	tests/unit/sweet/http/test-cgihead \
+	tests/unit/sweet/http/test-fcgi \
+	tests/unit/sweet/spawn/test-fcgi-link \
+	tests/unit/sweet/spawn/test-permits \
+	tests/unit/sweet/core/test-page-memory \
+	tests/unit/sweet/spawn/test-upstream \
+	tests/unit/sweet/http/test-chunked \
+	tests/unit/sweet/http/test-body \
+	tests/unit/sweet/http/test-request \
+	tests/unit/sweet/http/test-request-head \
+	tests/unit/sweet/base/test-date \
+	tests/unit/sweet/base/test-date-parse \
+	tests/unit/sweet/http/test-etag \
+	tests/unit/sweet/http/test-range \
+	tests/unit/sweet/http/test-conditional \
+	tests/unit/sweet/http/test-multipart \
+	tests/unit/sweet/files/test-filehead \
+	tests/unit/sweet/http/test-mime \
+	tests/unit/sweet/http/test-response \
+	tests/unit/sweet/http/test-meta \
+	tests/unit/sweet/auth/test-access \
+	tests/unit/sweet/base/test-siphash \
+	tests/unit/sweet/event/test-limit \
+	tests/unit/sweet/auth/test-apr1 \
+	tests/unit/sweet/auth/test-htpasswd \
+	tests/unit/sweet/http/test-accept \
+	tests/unit/sweet/http/test-listing \
+	tests/unit/sweet/core/test-auth \
+	tests/unit/sweet/base/test-timer \
+	tests/unit/sweet/event/test-loop \
+	tests/unit/sweet/event/test-loop-close \
+	tests/unit/sweet/event/test-loop-send \
+	tests/unit/sweet/event/test-data-path \
+	tests/unit/sweet/event/test-loop-tasks \
+	tests/unit/sweet/event/test-helper \
+	tests/unit/sweet/files/test-pagecache \
+	tests/unit/sweet/files/test-spool \
+	tests/unit/sweet/files/test-docroot \
+	tests/unit/sweet/files/test-folder \
+	tests/unit/sweet/log/test-log \
+	tests/unit/sweet/config/test-config \
+	tests/unit/sweet/core/test-site \
+	tests/unit/sweet/core/test-access-log \
+	tests/unit/sweet/base/test-escape \
+	tests/unit/sweet/log/test-access-line \
+	tests/unit/sweet/http/test-proxy-protocol \
+	tests/unit/sweet/base/test-address \
+	tests/unit/sweet/spawn/test-endpoint \
+	tests/unit/sweet/core/test-socket-options \
+	tests/unit/sweet/base/test-ends \
+	tests/unit/sweet/conn/test-listener \
+	tests/unit/sweet/conn/test-connection-body \
+	tests/unit/sweet/base/test-pieces \
+	tests/unit/sweet/backend/test-gw-parts \
+	tests/unit/sweet/spawn/test-supervisor \
+	tests/unit/sweet/spawn/test-memory-limit \
+	tests/unit/sweet/spawn/test-privileges \
+	tests/unit/sweet/spawn/test-starter-program \
+	tests/unit/sweet/spawn/test-starter-process \
+	tests/unit/sweet/spawn/test-starter \
+	tests/unit/sweet/spawn/test-gw-child \
+	tests/unit/sweet/spawn/test-programs \
+	tests/unit/sweet/spawn/test-readonly \
+	tests/unit/sweet/spawn/test-syscall-filter \
+	tests/unit/sweet/spawn/test-endpoints \
+	tests/unit/sweet/config/test-config-fixed \
+	tests/unit/sweet/spawn/test-pidfile \
+	tests/unit/sweet/config/test-pool-config \
+	tests/unit/sweet/files/test-content \
+	tests/unit/sweet/files/test-content-read \
+	tests/unit/sweet/files/test-content-caches \
+	tests/unit/sweet/files/test-content-turn \
+	tests/unit/sweet/files/test-content-table \
+	tests/unit/sweet/event/test-loop-watch \
+	tests/unit/sweet/handler/test-textbody \
+	tests/unit/sweet/base/test-histogram \
+	tests/unit/sweet/files/test-content-siblings \
+	tests/unit/sweet/handler/test-status-field \
+	tests/unit/sweet/handler/test-status-json \
+	tests/unit/sweet/handler/test-status-metrics \
+	tests/unit/sweet/handler/test-status-page \
+	tests/unit/sweet/handler/test-status \
+	tests/unit/sweet/files/test-content-change
 
-GLIB_UNITS = tests/unit/test-glib
+GLIB_UNITS = tests/unit/libnabc-glib/test-glib
 CTL_UNITS = \
-	tests/unit/test-json \
-	tests/unit/test-ctl-counter \
-	tests/unit/test-ctl
+	tests/unit/nabcctl/test-json \
+	tests/unit/nabcctl/test-ctl-counter \
+	tests/unit/nabcctl/test-ctl
 # The pure parts of the benchmarks' client.
 BENCH_UNITS = \
-	tests/unit/test-client-answer \
-	tests/unit/test-client-requests \
-	tests/unit/test-client-schedule \
-	tests/unit/test-client-times \
-	tests/unit/test-surge \
-	tests/unit/test-wan-link
+	tests/unit/bench/test-client-answer \
+	tests/unit/bench/test-client-requests \
+	tests/unit/bench/test-client-schedule \
+	tests/unit/bench/test-client-times \
+	tests/unit/bench/test-surge \
+	tests/unit/bench/test-wan-link
 
 # A unit test of the library links all of it, hidden names included.
 LDADD = libnabc/libnabc-internal.la $(CHECK_LIBS) $(URING_LIBS) -lpthread
@@ -196,432 +196,432 @@ endif
 endif
 
 # The kernel module's calls, for its model.
-tests_unit_test_device_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/kernel-shim
-tests_unit_test_kernel_CPPFLAGS = $(tests_unit_test_device_CPPFLAGS)
-tests_unit_test_kernel_unit_CPPFLAGS = $(tests_unit_test_device_CPPFLAGS)
-tests_unit_test_kernel_worker_CPPFLAGS = $(tests_unit_test_device_CPPFLAGS)
+tests_unit_libnabc_os_test_device_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/kernel-shim
+tests_unit_libnabc_send_test_kernel_CPPFLAGS = $(tests_unit_libnabc_os_test_device_CPPFLAGS)
+tests_unit_libnabc_send_test_kernel_unit_CPPFLAGS = $(tests_unit_libnabc_os_test_device_CPPFLAGS)
+tests_unit_libnabc_send_test_kernel_worker_CPPFLAGS = $(tests_unit_libnabc_os_test_device_CPPFLAGS)
 
 # Through the public calls alone, so that it links what is installed.
-tests_unit_test_glib_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/libnabc-glib
-tests_unit_test_glib_CFLAGS = $(AM_CFLAGS) $(GLIB_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_test_glib_LDADD = libnabc-glib/libnabc-glib.la libnabc/libnabc.la \
+tests_unit_libnabc_glib_test_glib_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/libnabc-glib
+tests_unit_libnabc_glib_test_glib_CFLAGS = $(AM_CFLAGS) $(GLIB_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_libnabc_glib_test_glib_LDADD = libnabc-glib/libnabc-glib.la libnabc/libnabc.la \
 	$(GLIB_LIBS) $(CHECK_LIBS) -lpthread
 
 bench_unit_cppflags = $(AM_CPPFLAGS) -I$(srcdir)/bench
 bench_unit_ldadd = $(CHECK_LIBS) -lm -lpthread
-tests_unit_test_client_answer_SOURCES = tests/unit/test-client-answer.c \
+tests_unit_bench_test_client_answer_SOURCES = tests/unit/bench/test-client-answer.c \
 	bench/client-answer.c
-tests_unit_test_client_answer_CPPFLAGS = $(bench_unit_cppflags)
-tests_unit_test_client_answer_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_test_client_answer_LDADD = $(bench_unit_ldadd)
-tests_unit_test_client_requests_SOURCES = tests/unit/test-client-requests.c \
+tests_unit_bench_test_client_answer_CPPFLAGS = $(bench_unit_cppflags)
+tests_unit_bench_test_client_answer_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_bench_test_client_answer_LDADD = $(bench_unit_ldadd)
+tests_unit_bench_test_client_requests_SOURCES = tests/unit/bench/test-client-requests.c \
 	bench/client-requests.c bench/client-workload-list.c
-tests_unit_test_client_requests_CPPFLAGS = $(bench_unit_cppflags)
-tests_unit_test_client_requests_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_test_client_requests_LDADD = $(bench_unit_ldadd)
-tests_unit_test_client_schedule_SOURCES = tests/unit/test-client-schedule.c \
+tests_unit_bench_test_client_requests_CPPFLAGS = $(bench_unit_cppflags)
+tests_unit_bench_test_client_requests_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_bench_test_client_requests_LDADD = $(bench_unit_ldadd)
+tests_unit_bench_test_client_schedule_SOURCES = tests/unit/bench/test-client-schedule.c \
 	bench/client-schedule.c bench/surge.c
-tests_unit_test_client_schedule_CPPFLAGS = $(bench_unit_cppflags)
-tests_unit_test_client_schedule_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_test_client_schedule_LDADD = $(bench_unit_ldadd)
-tests_unit_test_client_times_SOURCES = tests/unit/test-client-times.c \
+tests_unit_bench_test_client_schedule_CPPFLAGS = $(bench_unit_cppflags)
+tests_unit_bench_test_client_schedule_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_bench_test_client_schedule_LDADD = $(bench_unit_ldadd)
+tests_unit_bench_test_client_times_SOURCES = tests/unit/bench/test-client-times.c \
 	bench/client-histogram.c bench/client-pause.c
-tests_unit_test_client_times_CPPFLAGS = $(bench_unit_cppflags)
-tests_unit_test_client_times_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_test_client_times_LDADD = $(bench_unit_ldadd)
-tests_unit_test_surge_SOURCES = tests/unit/test-surge.c \
+tests_unit_bench_test_client_times_CPPFLAGS = $(bench_unit_cppflags)
+tests_unit_bench_test_client_times_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_bench_test_client_times_LDADD = $(bench_unit_ldadd)
+tests_unit_bench_test_surge_SOURCES = tests/unit/bench/test-surge.c \
 	bench/surge.c bench/client-requests.c bench/client-workload-surge.c
-tests_unit_test_surge_CPPFLAGS = $(bench_unit_cppflags)
-tests_unit_test_surge_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_test_surge_LDADD = $(bench_unit_ldadd)
-tests_unit_test_wan_link_SOURCES = tests/unit/test-wan-link.c bench/wan-link.c
-tests_unit_test_wan_link_CPPFLAGS = $(bench_unit_cppflags)
-tests_unit_test_wan_link_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_test_wan_link_LDADD = $(bench_unit_ldadd)
+tests_unit_bench_test_surge_CPPFLAGS = $(bench_unit_cppflags)
+tests_unit_bench_test_surge_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_bench_test_surge_LDADD = $(bench_unit_ldadd)
+tests_unit_bench_test_wan_link_SOURCES = tests/unit/bench/test-wan-link.c bench/wan-link.c
+tests_unit_bench_test_wan_link_CPPFLAGS = $(bench_unit_cppflags)
+tests_unit_bench_test_wan_link_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_bench_test_wan_link_LDADD = $(bench_unit_ldadd)
 
-sweet_unit_cppflags = $(sweet_libsweet_la_CPPFLAGS) -I$(srcdir)/libnabc
+sweet_unit_cppflags = $(sweet_libsweet_la_CPPFLAGS) -I$(srcdir)/libnabc -I$(srcdir)/tests/unit
 sweet_unit_cflags = $(AM_CFLAGS) $(GLIB_CFLAGS) $(CHECK_CFLAGS)
 sweet_unit_ldadd = sweet/libsweet.la libnabc/libnabc-internal.la \
 	$(GLIB_LIBS) $(CHECK_LIBS) $(URING_LIBS) -lpthread
 
-tests_unit_test_body_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_body_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_body_LDADD = $(sweet_unit_ldadd)
-tests_unit_test_chunked_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_chunked_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_chunked_LDADD = $(sweet_unit_ldadd)
-tests_unit_test_scan_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_scan_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_scan_LDADD = $(sweet_unit_ldadd)
-tests_unit_test_uri_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_uri_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_uri_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_field_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_field_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_field_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_cacheable_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_cacheable_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_cacheable_LDADD = $(sweet_unit_ldadd)
-tests_unit_test_cachekey_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_cachekey_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_cachekey_LDADD = $(sweet_unit_ldadd)
-tests_unit_test_respcache_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_respcache_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_respcache_LDADD = $(sweet_unit_ldadd)
-tests_unit_test_respcache_flight_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_respcache_flight_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_respcache_flight_LDADD = $(sweet_unit_ldadd)
-tests_unit_test_respcache_purge_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_respcache_purge_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_respcache_purge_LDADD = $(sweet_unit_ldadd)
-tests_unit_test_respcache_threads_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_respcache_threads_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_respcache_threads_LDADD = $(sweet_unit_ldadd)
-tests_unit_test_cachecontrol_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_cachecontrol_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_cachecontrol_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_cgihead_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_cgihead_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_cgihead_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_fcgi_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_fcgi_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_fcgi_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_fcgi_link_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_fcgi_link_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_fcgi_link_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_permits_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_permits_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_permits_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_page_memory_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_page_memory_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_page_memory_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_upstream_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_upstream_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_upstream_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_request_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_request_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_request_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_request_head_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_request_head_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_request_head_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_date_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_date_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_date_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_date_parse_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_date_parse_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_date_parse_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_etag_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_etag_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_etag_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_range_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_range_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_range_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_conditional_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_conditional_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_conditional_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_multipart_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_multipart_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_multipart_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_filehead_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_filehead_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_filehead_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_mime_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_mime_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_mime_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_response_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_response_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_response_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_meta_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_meta_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_meta_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_access_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_access_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_access_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_apr1_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_apr1_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_apr1_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_htpasswd_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_htpasswd_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_htpasswd_LDADD = $(sweet_unit_ldadd)
-tests_unit_test_accept_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_accept_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_accept_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_listing_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_listing_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_listing_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_siphash_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_siphash_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_siphash_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_limit_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_limit_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_limit_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_auth_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_auth_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_auth_LDADD = $(sweet_unit_ldadd)
-tests_unit_test_folder_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_folder_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_folder_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_content_siblings_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_content_siblings_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_content_siblings_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_redirect_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_redirect_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_redirect_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_timer_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_timer_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_timer_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_loop_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_loop_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_loop_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_loop_close_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_loop_close_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_loop_close_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_loop_send_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_loop_send_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_loop_send_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_loop_tasks_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_loop_tasks_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_loop_tasks_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_helper_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_helper_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_helper_LDADD = $(sweet_unit_ldadd)
-tests_unit_test_spool_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_spool_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_spool_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_docroot_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_docroot_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_docroot_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_log_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_log_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_log_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_site_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_site_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_site_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_config_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_config_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_config_LDADD = $(sweet_unit_ldadd)
-tests_unit_test_escape_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_escape_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_escape_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_access_line_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_access_line_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_access_line_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_proxy_protocol_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_proxy_protocol_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_proxy_protocol_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_access_log_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_access_log_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_access_log_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_address_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_address_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_address_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_endpoint_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_endpoint_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_endpoint_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_socket_options_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_socket_options_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_socket_options_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_memory_limit_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_memory_limit_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_memory_limit_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_supervisor_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_supervisor_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_supervisor_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_privileges_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_privileges_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_privileges_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_starter_program_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_starter_program_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_starter_program_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_starter_process_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_starter_process_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_starter_process_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_gw_child_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_gw_child_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_gw_child_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_starter_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_starter_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_starter_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_programs_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_programs_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_programs_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_syscall_filter_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_syscall_filter_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_syscall_filter_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_readonly_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_readonly_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_readonly_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_ends_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_ends_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_ends_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_endpoints_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_endpoints_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_endpoints_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_config_fixed_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_config_fixed_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_config_fixed_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_pidfile_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_pidfile_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_pidfile_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_listener_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_listener_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_listener_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_pool_config_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_pool_config_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_pool_config_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_pagecache_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_pagecache_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_pagecache_LDADD = $(sweet_unit_ldadd)
-tests_unit_test_data_path_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_data_path_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_data_path_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_pieces_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_pieces_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_pieces_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_gw_parts_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_gw_parts_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_gw_parts_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_connection_body_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_connection_body_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_connection_body_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_content_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_content_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_content_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_content_read_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_content_read_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_content_read_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_content_caches_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_content_caches_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_content_caches_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_textbody_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_textbody_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_textbody_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_status_field_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_status_field_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_status_field_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_status_json_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_status_json_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_status_json_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_status_metrics_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_status_metrics_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_status_metrics_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_status_page_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_status_page_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_status_page_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_status_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_status_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_status_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_histogram_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_histogram_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_histogram_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_loop_watch_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_loop_watch_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_loop_watch_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_content_turn_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_content_turn_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_content_turn_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_content_table_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_content_table_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_content_table_LDADD = $(sweet_unit_ldadd)
-
-tests_unit_test_content_change_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_test_content_change_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_content_change_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_http_test_body_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_http_test_body_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_http_test_body_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_http_test_chunked_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_http_test_chunked_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_http_test_chunked_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_base_test_scan_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_base_test_scan_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_base_test_scan_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_http_test_uri_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_http_test_uri_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_http_test_uri_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_http_test_field_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_http_test_field_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_http_test_field_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_http_test_cacheable_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_http_test_cacheable_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_http_test_cacheable_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_http_test_cachekey_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_http_test_cachekey_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_http_test_cachekey_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_respcache_test_respcache_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_respcache_test_respcache_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_respcache_test_respcache_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_respcache_test_respcache_flight_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_respcache_test_respcache_flight_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_respcache_test_respcache_flight_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_respcache_test_respcache_purge_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_respcache_test_respcache_purge_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_respcache_test_respcache_purge_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_respcache_test_respcache_threads_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_respcache_test_respcache_threads_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_respcache_test_respcache_threads_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_http_test_cachecontrol_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_http_test_cachecontrol_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_http_test_cachecontrol_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_http_test_cgihead_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_http_test_cgihead_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_http_test_cgihead_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_http_test_fcgi_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_http_test_fcgi_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_http_test_fcgi_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_spawn_test_fcgi_link_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_spawn_test_fcgi_link_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_spawn_test_fcgi_link_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_spawn_test_permits_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_spawn_test_permits_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_spawn_test_permits_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_core_test_page_memory_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_core_test_page_memory_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_core_test_page_memory_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_spawn_test_upstream_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_spawn_test_upstream_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_spawn_test_upstream_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_http_test_request_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_http_test_request_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_http_test_request_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_http_test_request_head_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_http_test_request_head_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_http_test_request_head_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_base_test_date_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_base_test_date_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_base_test_date_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_base_test_date_parse_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_base_test_date_parse_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_base_test_date_parse_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_http_test_etag_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_http_test_etag_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_http_test_etag_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_http_test_range_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_http_test_range_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_http_test_range_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_http_test_conditional_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_http_test_conditional_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_http_test_conditional_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_http_test_multipart_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_http_test_multipart_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_http_test_multipart_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_files_test_filehead_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_files_test_filehead_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_files_test_filehead_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_http_test_mime_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_http_test_mime_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_http_test_mime_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_http_test_response_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_http_test_response_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_http_test_response_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_http_test_meta_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_http_test_meta_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_http_test_meta_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_auth_test_access_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_auth_test_access_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_auth_test_access_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_auth_test_apr1_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_auth_test_apr1_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_auth_test_apr1_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_auth_test_htpasswd_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_auth_test_htpasswd_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_auth_test_htpasswd_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_http_test_accept_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_http_test_accept_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_http_test_accept_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_http_test_listing_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_http_test_listing_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_http_test_listing_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_base_test_siphash_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_base_test_siphash_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_base_test_siphash_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_event_test_limit_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_event_test_limit_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_event_test_limit_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_core_test_auth_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_core_test_auth_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_core_test_auth_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_files_test_folder_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_files_test_folder_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_files_test_folder_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_files_test_content_siblings_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_files_test_content_siblings_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_files_test_content_siblings_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_http_test_redirect_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_http_test_redirect_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_http_test_redirect_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_base_test_timer_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_base_test_timer_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_base_test_timer_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_event_test_loop_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_event_test_loop_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_event_test_loop_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_event_test_loop_close_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_event_test_loop_close_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_event_test_loop_close_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_event_test_loop_send_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_event_test_loop_send_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_event_test_loop_send_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_event_test_loop_tasks_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_event_test_loop_tasks_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_event_test_loop_tasks_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_event_test_helper_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_event_test_helper_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_event_test_helper_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_files_test_spool_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_files_test_spool_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_files_test_spool_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_files_test_docroot_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_files_test_docroot_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_files_test_docroot_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_log_test_log_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_log_test_log_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_log_test_log_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_core_test_site_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_core_test_site_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_core_test_site_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_config_test_config_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_config_test_config_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_config_test_config_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_base_test_escape_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_base_test_escape_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_base_test_escape_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_log_test_access_line_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_log_test_access_line_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_log_test_access_line_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_http_test_proxy_protocol_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_http_test_proxy_protocol_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_http_test_proxy_protocol_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_core_test_access_log_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_core_test_access_log_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_core_test_access_log_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_base_test_address_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_base_test_address_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_base_test_address_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_spawn_test_endpoint_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_spawn_test_endpoint_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_spawn_test_endpoint_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_core_test_socket_options_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_core_test_socket_options_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_core_test_socket_options_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_spawn_test_memory_limit_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_spawn_test_memory_limit_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_spawn_test_memory_limit_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_spawn_test_supervisor_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_spawn_test_supervisor_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_spawn_test_supervisor_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_spawn_test_privileges_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_spawn_test_privileges_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_spawn_test_privileges_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_spawn_test_starter_program_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_spawn_test_starter_program_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_spawn_test_starter_program_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_spawn_test_starter_process_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_spawn_test_starter_process_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_spawn_test_starter_process_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_spawn_test_gw_child_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_spawn_test_gw_child_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_spawn_test_gw_child_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_spawn_test_starter_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_spawn_test_starter_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_spawn_test_starter_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_spawn_test_programs_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_spawn_test_programs_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_spawn_test_programs_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_spawn_test_syscall_filter_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_spawn_test_syscall_filter_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_spawn_test_syscall_filter_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_spawn_test_readonly_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_spawn_test_readonly_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_spawn_test_readonly_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_base_test_ends_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_base_test_ends_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_base_test_ends_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_spawn_test_endpoints_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_spawn_test_endpoints_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_spawn_test_endpoints_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_config_test_config_fixed_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_config_test_config_fixed_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_config_test_config_fixed_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_spawn_test_pidfile_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_spawn_test_pidfile_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_spawn_test_pidfile_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_conn_test_listener_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_conn_test_listener_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_conn_test_listener_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_config_test_pool_config_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_config_test_pool_config_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_config_test_pool_config_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_files_test_pagecache_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_files_test_pagecache_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_files_test_pagecache_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_event_test_data_path_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_event_test_data_path_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_event_test_data_path_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_base_test_pieces_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_base_test_pieces_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_base_test_pieces_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_backend_test_gw_parts_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_backend_test_gw_parts_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_backend_test_gw_parts_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_conn_test_connection_body_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_conn_test_connection_body_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_conn_test_connection_body_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_files_test_content_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_files_test_content_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_files_test_content_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_files_test_content_read_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_files_test_content_read_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_files_test_content_read_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_files_test_content_caches_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_files_test_content_caches_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_files_test_content_caches_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_handler_test_textbody_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_handler_test_textbody_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_handler_test_textbody_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_handler_test_status_field_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_handler_test_status_field_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_handler_test_status_field_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_handler_test_status_json_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_handler_test_status_json_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_handler_test_status_json_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_handler_test_status_metrics_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_handler_test_status_metrics_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_handler_test_status_metrics_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_handler_test_status_page_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_handler_test_status_page_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_handler_test_status_page_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_handler_test_status_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_handler_test_status_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_handler_test_status_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_base_test_histogram_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_base_test_histogram_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_base_test_histogram_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_event_test_loop_watch_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_event_test_loop_watch_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_event_test_loop_watch_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_files_test_content_turn_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_files_test_content_turn_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_files_test_content_turn_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_files_test_content_table_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_files_test_content_table_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_files_test_content_table_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_files_test_content_change_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_files_test_content_change_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_files_test_content_change_LDADD = $(sweet_unit_ldadd)
 
 ctl_unit_ldadd = nabcctl/libnabcctl.la libnabc/libnabc-internal.la \
 	$(GLIB_LIBS) $(CHECK_LIBS) $(URING_LIBS) -lpthread
 
-ctl_unit_cppflags = $(public_cppflags) -I$(srcdir)/nabcctl -I$(srcdir)/libnabc
+ctl_unit_cppflags = $(AM_CPPFLAGS) -I$(srcdir)/nabcctl
 
-tests_unit_test_json_CPPFLAGS = $(ctl_unit_cppflags)
-tests_unit_test_json_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_json_LDADD = $(ctl_unit_ldadd)
+tests_unit_nabcctl_test_json_CPPFLAGS = $(ctl_unit_cppflags)
+tests_unit_nabcctl_test_json_CFLAGS = $(sweet_unit_cflags)
+tests_unit_nabcctl_test_json_LDADD = $(ctl_unit_ldadd)
 
-tests_unit_test_ctl_counter_CPPFLAGS = $(ctl_unit_cppflags)
-tests_unit_test_ctl_counter_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_ctl_counter_LDADD = $(ctl_unit_ldadd)
+tests_unit_nabcctl_test_ctl_counter_CPPFLAGS = $(ctl_unit_cppflags)
+tests_unit_nabcctl_test_ctl_counter_CFLAGS = $(sweet_unit_cflags)
+tests_unit_nabcctl_test_ctl_counter_LDADD = $(ctl_unit_ldadd)
 
-tests_unit_test_ctl_CPPFLAGS = $(ctl_unit_cppflags)
-tests_unit_test_ctl_CFLAGS = $(sweet_unit_cflags)
-tests_unit_test_ctl_LDADD = $(ctl_unit_ldadd)
+tests_unit_nabcctl_test_ctl_CPPFLAGS = $(ctl_unit_cppflags)
+tests_unit_nabcctl_test_ctl_CFLAGS = $(sweet_unit_cflags)
+tests_unit_nabcctl_test_ctl_LDADD = $(ctl_unit_ldadd)
 
 # What the system tests need besides the server; they use no Check.
 if SWEET
@@ -756,7 +756,7 @@ if HAVE_CHECK
 # The system tests install, and so link libnabc-glib anew: not under its test.
 # (By a variable: a rule for the name itself would replace automake's.)
 system_log = tests/check-system.sh.log
-$(system_log): tests/unit/test-glib.log
+$(system_log): tests/unit/libnabc-glib/test-glib.log
 endif
 if HARDENED
 TESTS += tests/check-hardening.sh

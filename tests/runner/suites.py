@@ -125,18 +125,27 @@ WITH_PYTEST = """"$1" -c "import pytest" 2>/dev/null || {
 exec "$@" """
 
 
-def unit_names(context, folder="unit", pattern="test-*.c"):
-    found = glob.glob(context.script("tests", folder, pattern))
+TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def unit_names(folder="unit", pattern="test-*.c"):
+    found = glob.glob(os.path.join(TESTS, folder, "**", pattern), recursive=True)
     return sorted(os.path.basename(path).removesuffix(".c") for path in found)
+
+
+def unit_path(name):
+    """Of the program in a build; it lies in a folder as its source does."""
+    (source,) = glob.glob(os.path.join(TESTS, "unit", "**", f"{name}.c"), recursive=True)
+    return os.path.relpath(source, os.path.dirname(TESTS)).removesuffix(".c")
 
 
 def units(tree, fuzz=True, bench=False, **environment):
     def make(context, suite):
-        for name in unit_names(context):
+        for name in unit_names():
             if bench or name not in BENCH_UNITS:
                 yield context.job(suite, name, in_tree(context, tree, *unit(name)),
                                   after=built(tree), weight=0.7, environment=environment)
-        for name in unit_names(context, "fuzz", "fuzz-*.c") if fuzz else ():
+        for name in unit_names("fuzz", "fuzz-*.c") if fuzz else ():
             yield context.job(suite, name, in_tree(context, tree, *seeds(name)),
                               after=built(tree), weight=0.7)
     return make
@@ -151,7 +160,7 @@ exec "$1" """
 
 
 def unit(name):
-    return ["sh", "-c", UNLESS_WITHOUT, "sh", f"tests/unit/{name}", "HAVE_CHECK", "check"]
+    return ["sh", "-c", UNLESS_WITHOUT, "sh", unit_path(name), "HAVE_CHECK", "check"]
 
 
 def seeds(name):
@@ -160,7 +169,7 @@ def seeds(name):
 
 
 def valgrind_units(context, suite):
-    for name in unit_names(context):
+    for name in unit_names():
         yield context.job(suite, name, [context.script("tests", "check-valgrind.sh"), name],
                           after=built("build"), environment={"builddir": context.script("build")})
 
@@ -190,7 +199,7 @@ def unprivileged(context, suite):
         why = f"{context.top} lies in a folder that other users cannot enter"
         yield context.job(suite, "skipped", ["sh", "-c", 'echo "$1"; exit 77', "sh", why])
         return
-    for name in unit_names(context):
+    for name in unit_names():
         command = [*nobody(unit_memory(name)), *unit(name)]
         yield context.job(suite, name, in_tree(context, "build", *command),
                           after=built("build"), weight=0.7)

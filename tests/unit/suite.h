@@ -320,9 +320,8 @@ static inline void make_directory(char path[64])
 }
 
 /*
- * Path of a helper program beside the tests: from the environment variable,
- * else in the directory of the running program (which libtool may have put
- * into .libs).
+ * Path of a helper program: from the environment variable, else in the first
+ * directory above the running program that has it.
  */
 static inline const char *helper_path(const char *variable, const char *name)
 {
@@ -333,16 +332,14 @@ static inline const char *helper_path(const char *variable, const char *name)
 
 	if (given && *given)
 		return given;
-	if (length < 0)
-		return name;
-	self[length] = '\0';
-	slash = strrchr(self, '/');
-	if (slash)
+	self[length < 0 ? 0 : length] = '\0';
+	while ((slash = strrchr(self, '/'))) {
 		*slash = '\0';
-	snprintf(path, sizeof(path), "%s/%s", self, name);
-	if (access(path, X_OK) < 0)
-		snprintf(path, sizeof(path), "%s/../%s", self, name);
-	return path;
+		snprintf(path, sizeof(path), "%s/%s", self, name);
+		if (access(path, X_OK) == 0)
+			return path;
+	}
+	return name;
 }
 
 #endif
