@@ -1,24 +1,28 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# check-analysis.sh - gcc -fanalyzer and cppcheck over libraries and server.
+# check-analysis.sh - gcc -fanalyzer and cppcheck over libraries and server;
+# clang compiles them without a warning, as fuzzing and coverage need.
 # What they find must stand in tests/analysis-exceptions.txt with the reason why
 # it is no defect, and what stands there must still be found, or the list would
 # hide the next one.  Prints what is wrong, and the number of findings.
 #
 # Environment: srcdir, the top of the sources (default: above this script); CC
-# (gcc); CPPCHECK (cppcheck); PKG_CONFIG (pkg-config).
-# Exit status: 0 good, 1 not, 77 without cppcheck or a gcc.
+# (gcc); CLANG (clang); CPPCHECK (cppcheck); PKG_CONFIG (pkg-config).
+# Exit status: 0 good, 1 not, 77 without cppcheck, clang or a gcc.
 
 export LC_ALL=C
 cd "${srcdir:-$(dirname "$0")/..}" || exit 1
 exceptions=$PWD/tests/analysis-exceptions.txt
 compiler=${CC:-gcc}
 cppcheck=${CPPCHECK:-cppcheck}
-command -v "$cppcheck" >/dev/null || {
-	echo "check-analysis: cppcheck is missing; on Debian: apt-get install cppcheck"
-	exit 77
-}
+clang=${CLANG:-clang}
+for tool in "$cppcheck" "$clang"; do
+	command -v "$tool" >/dev/null || {
+		echo "check-analysis: $tool is missing; on Debian: apt-get install cppcheck clang"
+		exit 77
+	}
+done
 # The exceptions are those of this analyzer.
 if $compiler --version | grep -q clang || ! $compiler -fanalyzer -E -x c /dev/null >/dev/null 2>&1; then
 	echo "check-analysis: $compiler has no -fanalyzer; CC=gcc"
@@ -37,14 +41,17 @@ $cppcheck -j "$cpus" -q --std=c11 --enable=warning,performance,portability -D_GN
 	>"$folder/found" 2>&1 || exit 1
 
 # Of each source by itself, as it is compiled.
-analyse="$compiler -std=gnu11 -D_GNU_SOURCE -DPACKAGE_VERSION=\"0\" -O1 -fanalyzer -c -o /dev/null $packages"
+flags="-std=gnu11 -D_GNU_SOURCE -DPACKAGE_VERSION=\"0\" $packages"
+analyse="$compiler $flags -O1 -fanalyzer -c -o /dev/null"
+compile="$clang $flags -Wall -Wextra -Werror -fsyntax-only"
 ls libnabc/*/*.c libnabc-glib/*.c nabcctl/*.c sweet/*/*.c | xargs -P "$cpus" -I{} sh -c '
 	case $1 in
 	sweet/*) includes="-Isweet -Ilibnabc/include" ;;
 	*) includes="-Ilibnabc/include -Ilibnabc -Ikernel-shim" ;;
 	esac
-	$2 $includes "$1" >"$3/$(echo "$1" | tr / -).said" 2>&1 || : >"$3/failed"
-	' sh {} "$analyse" "$folder"
+	said=$4/$(echo "$1" | tr / -).said
+	$2 $includes "$1" >"$said" 2>&1 && $3 $includes "$1" >>"$said" 2>&1 || : >"$4/failed"
+	' sh {} "$analyse" "$compile" "$folder"
 cat "$folder"/*.said >"$folder/said"
 if [ -e "$folder/failed" ]; then
 	grep -h 'error:' "$folder/said"

@@ -286,7 +286,7 @@ size_t output_head(struct output *output, bool keep_alive, bool http10)
 /* The end of the chunk before; then the size of one of length bytes, 0 being the last. */
 static char *frame(struct output *output, char *at, uint64_t length)
 {
-	at = append(at, CRLF + 2 - output->chunk_end, output->chunk_end);
+	at = append(at, &CRLF[2 - output->chunk_end], output->chunk_end);
 	output->chunk_end = length ? 2 : 0;
 	return at + sprintf(at, length ? "%" PRIx64 "\r\n" : "%" PRIx64 "\r\n\r\n", length);
 }
@@ -318,7 +318,7 @@ int output_end_chunk(struct output *output, int socket)
 
 	if (!output->chunk_end)
 		return 0;
-	sent = send(socket, CRLF + 2 - output->chunk_end, output->chunk_end,
+	sent = send(socket, &CRLF[2 - output->chunk_end], output->chunk_end,
 		    MSG_NOSIGNAL | MSG_DONTWAIT);
 	if (sent > 0)
 		output->chunk_end -= (unsigned char)sent;
