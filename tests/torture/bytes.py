@@ -43,7 +43,7 @@ KINDS = 6 * "srwoklpc" + "g"  # of documents: each CGI program is a process
 LINK = {"delay": 2, "loss": 2, "rate": 0, "queue": 1000, "duplicate": 2, "reorder": 5, "late": 8}
 WAIT = 60  # seconds for a client to end after its time
 NAMES = {"responses": "responses", "ranges": "with ranges", "parts": "ranges", "none": "with none",
-         "refused": "refused", "cut": "cut", "left": "left by the client",
+         "refused": "refused", "cut": "cut", "mixed": "of them mixed", "left": "left by the client",
          "connections": "connections"}
 
 
