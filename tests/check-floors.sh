@@ -20,7 +20,8 @@ check()
 {
 	part=$1
 	shift
-	# In a folder that is not listed, nobody would look.
+	[ -n "$(find "$part" -name '*.[ch]' 2>/dev/null)" ] || echo "$part: no sources" >>"$faults"
+	# A folder that is not listed would not be checked.
 	find "$part" -name '*.[ch]' | while read -r path; do
 		folder=${path#"$part"/}
 		case $folder in */*) folder=${folder%/*} ;; *) folder=. ;; esac

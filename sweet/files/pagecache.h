@@ -15,9 +15,10 @@
 #define PAGECACHE_READ ((size_t)128 << 10) /* bytes; the system reads so many at once, or more */
 
 /*
- * Whether they are there, as far as can be told without waiting.  Pages that are
- * being read count as there, so one byte is asked for in every step bytes: with
- * PAGECACHE_READ one of each read, so that the answer is sure.
+ * Returns whether all pages of the range are in the page cache; does not block.
+ * cachestat(2) counts pages whose read has not ended yet, so one byte is read in
+ * every step bytes.  PAGECACHE_READ checks each read; a larger step is cheaper and
+ * may miss one.
  */
 bool pagecache_has(int fd, uint64_t offset, size_t length, size_t step);
 

@@ -29,9 +29,9 @@
 #define PAGE ((size_t)4096)
 #define HELD_BACK ((size_t)16 << 10) /* bytes that are read into memory whatever the way */
 /*
- * After so many windows in a row that were in the page cache, nobody is just
- * reading what comes next: windows are larger, and fewer of their pages are asked
- * for.  Asking for all of them took a tenth of the server's CPU time.
+ * After WARM windows in a row that were in the page cache, a read that is still
+ * in progress is unlikely: windows become larger, and fewer bytes are checked.
+ * Checking each read took a tenth of the server's CPU time.
  */
 #define WARM 4u
 #define WARM_WINDOW (4 * PAGECACHE_WINDOW)

@@ -401,8 +401,8 @@ static void test_32_bits(void)
 }
 
 /*
- * As another user, for whom RLIMIT_MEMLOCK counts, and whom no other test has:
- * what a process of that user left in sockets would count as well.
+ * A user without privileges, so that RLIMIT_MEMLOCK applies.  No other test uses
+ * this one: memory that its processes left in sockets would count as well.
  */
 enum { USER = 64000 };
 

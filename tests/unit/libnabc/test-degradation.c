@@ -271,7 +271,7 @@ START_TEST(test_descriptors_for_the_program)
 	unsigned alive_count = 0, spare;
 	struct rlimit few;
 
-	/* Valgrind lets nobody change the other one. */
+	/* Valgrind does not permit a change of the hard limit. */
 	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &few), 0);
 	few.rlim_cur = 32;
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);

@@ -75,7 +75,7 @@ END_TEST
 
 START_TEST(test_has)
 {
-	/* The system tells it of files that one may write, from Linux 6.5 on. */
+	/* cachestat(2) needs Linux 6.5 and a file that the caller may write. */
 	ck_assert_int_eq(pagecache_load(file, 0, SIZE), 0);
 	if (!pagecache_has(file, 0, SIZE, PAGECACHE_READ))
 		return;
