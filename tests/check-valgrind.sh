@@ -40,7 +40,7 @@ for name in "$@"; do
 	source=$(find "$tests" -name "$name.c")
 	source=${source#"$tests"/}
 	program=$builddir/tests/unit/${source%.c}
-	if [ ! -x "$program" ]; then
+	if [ ! -f "$program" ] || [ ! -x "$program" ]; then
 		echo "FAIL $name: not built (make check builds it)"
 		bad=$((bad + 1))
 		continue

@@ -135,8 +135,10 @@ def unit_names(folder="unit", pattern="test-*.c"):
 
 def unit_path(name):
     """Of the program in a build; it lies in a folder as its source does."""
-    (source,) = glob.glob(os.path.join(TESTS, "unit", "**", f"{name}.c"), recursive=True)
-    return os.path.relpath(source, os.path.dirname(TESTS)).removesuffix(".c")
+    found = glob.glob(os.path.join(TESTS, "unit", "**", f"{name}.c"), recursive=True)
+    if not found:
+        sys.exit(f"{name}: there is no such unit test")
+    return os.path.relpath(found[0], os.path.dirname(TESTS)).removesuffix(".c")
 
 
 def units(tree, fuzz=True, bench=False, **environment):
