@@ -367,9 +367,9 @@ static int send_answer(struct errand *errand, int socket)
 	if (error && !answer->error)
 		take_back(errand);
 	/* Others read too little of what they were sent, or memory is short: not its fault. */
-	if (error == -ETOOMANYREFS || error == -ENOMEM || error == -ENOBUFS) {
+	if (error == -EMFILE || error == -ENOMEM || error == -ENOBUFS) {
 		answer->flags = answer->length = 0;
-		answer->error = error == -ETOOMANYREFS ? EMFILE : ENOMEM;
+		answer->error = error == -EMFILE ? EMFILE : ENOMEM;
 		error = nc_peer_send(socket, answer, sizeof(*answer), NULL, 0);
 		/* Not even that: it waits for this answer in vain, and stays a member. */
 		return error == -ENOMEM || error == -ENOBUFS ? 0 : error;

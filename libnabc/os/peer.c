@@ -158,7 +158,10 @@ int nc_peer_send(int socket, const void *message, size_t length, const int *fds,
 	do {
 		sent = sendmsg(socket, &header, MSG_NOSIGNAL | MSG_DONTWAIT);
 	} while (sent < 0 && errno == EINTR);
-	return sent < 0 ? -errno : 0;
+	if (sent >= 0)
+		return 0;
+	/* Descriptors in flight, of all processes of this user, have the limit of open ones. */
+	return errno == ETOOMANYREFS ? -EMFILE : -errno;
 }
 
 void nc_peer_close_fds(const int *fds, unsigned count)

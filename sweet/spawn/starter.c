@@ -219,7 +219,10 @@ static int send_request(struct starter_channel *channel, const struct start *sta
 		message.msg_control = &control;
 		message.msg_controllen = CMSG_SPACE(count * sizeof(int));
 	}
-	return sendmsg(channel->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+	if (sendmsg(channel->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
+		return 0;
+	/* Descriptors in flight, of all processes of this user, have the limit of open ones. */
+	return errno == ETOOMANYREFS ? -EMFILE : -errno;
 }
 
 /* True: sent, or over; false: the starter has enough to do for now. */

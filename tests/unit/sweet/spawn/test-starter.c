@@ -5,7 +5,6 @@
  * forked before the loop's thread is there, as in the server.
  */
 #include <grp.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -974,6 +973,51 @@ START_TEST(test_no_room)
 }
 END_TEST
 
+/* As many as 100 descriptors that nobody takes. */
+static void leave_in_flight(int socket)
+{
+	union {
+		struct cmsghdr header;
+		char space[CMSG_SPACE(100 * sizeof(int))];
+	} control = {.header = {.cmsg_level = SOL_SOCKET,
+				.cmsg_type = SCM_RIGHTS,
+				.cmsg_len = CMSG_LEN(100 * sizeof(int))}};
+	struct iovec iov = {.iov_base = "", .iov_len = 1};
+	struct msghdr message = {.msg_iov = &iov,
+				 .msg_iovlen = 1,
+				 .msg_control = &control,
+				 .msg_controllen = sizeof(control.space)};
+
+	for (unsigned i = 0; i < 100; i++)
+		memcpy(CMSG_DATA(&control.header) + i * sizeof(int), &(int){STDIN_FILENO},
+		       sizeof(int));
+	ck_assert_int_eq(sendmsg(socket, &message, 0), 1);
+}
+
+/* The kernel has a bound of those of all processes of a user: told as what it is. */
+START_TEST(test_descriptors_in_flight)
+{
+	const struct starter_program programs[] = {SHELL("echo here")};
+	struct rlimit limit;
+	int ends[2];
+
+	if (!become_a_user("starter: in flight"))
+		return;
+	begin(programs, 1);
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+	leave_in_flight(ends[0]);
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = 64;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	ck_assert_int_eq(error_of(0, NULL), EMFILE);
+	close(ends[0]);
+	close(ends[1]);
+	ck_assert_str_eq(output_of(0, NULL), "here\n");
+	end();
+	become_root_again();
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_run);
@@ -999,6 +1043,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_waiting_for_an_answer);
 	tcase_add_test(tcase, test_not_to_be_opened);
 	tcase_add_test(tcase, test_no_room);
+	tcase_add_test(tcase, test_descriptors_in_flight);
 }
 
 RUN_SUITE("starter", fill)
