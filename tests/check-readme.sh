@@ -3,8 +3,8 @@
 #
 # check-readme.sh - the programs in README.md are complete and do what it says:
 # both compile without a warning, the first runs, the second answers a request
-# as a worker of the server.  With the configuration for PHP nobody gets the
-# source of a script; where php-fpm is installed, it answers.
+# as a worker of the server.  With the configuration for PHP in doc/operator.md
+# nobody gets the source of a script; where php-fpm is installed, it answers.
 #
 # Environment: srcdir, the top of the sources (default: above this script);
 # builddir, where the library and the server were built (default: here); CC.
@@ -88,10 +88,10 @@ stop_server()
 stop_server
 
 # The configuration for PHP, in folders of ours.
-awk '/^```ini$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$srcdir/README.md" |
+awk '/^```ini$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$srcdir/doc/operator.md" |
 	sed -e "s|/srv|$folder/srv|" -e "s|/run/php/[^ ]*|$folder/php.sock|" \
 		-e 's|^listen=.*|listen=127.0.0.1:0|' >app.conf
-grep -q php.sock app.conf || die "README.md has no block of a configuration for PHP"
+grep -q php.sock app.conf || die "doc/operator.md has no block of a configuration for PHP"
 mkdir -p srv/www srv/app || exit 1
 echo '<?php echo "made by", " PHP at $_SERVER[SCRIPT_NAME]";' >srv/app/index.php
 echo 'a file' >srv/www/file
@@ -110,11 +110,11 @@ $own" as_root=-R
 	fpm=$!
 fi
 "$sweet" --check-config --config app.conf >check.out 2>&1 ||
-	die "README.md's configuration for PHP: $(cat check.out)"
+	die "the configuration for PHP in doc/operator.md: $(cat check.out)"
 timeout -k 5 120 "$sweet" --config app.conf 2>messages &
 server=$!
 exec 3<messages
-read -r line <&3 || die "the server did not start with README.md's configuration for PHP"
+read -r line <&3 || die "the server did not start with the configuration for PHP in doc/operator.md"
 url=$(expr "$line" : '.*\(http://[^ ]*/\)') || die "the server said: $line"
 [ "$(curl -sS --max-time 30 "${url}file")" = "a file" ] || die "no file beside PHP"
 for path in app/ app/index.php app/index.php/more index.php app%2Findex.php app/../index.php; do
@@ -130,4 +130,4 @@ if [ -n "$fpm" ]; then
 	done
 fi
 stop_server
-echo "check-readme: both programs of README.md work, and its configuration for PHP"
+echo "check-readme: both programs of README.md work, and the configuration for PHP in doc/operator.md"

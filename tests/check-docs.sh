@@ -1,0 +1,67 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# check-docs.sh - what the documents at the top of the tree and in doc/ refer to
+# exists: targets of relative links with their headings, files named in
+# `backquotes`, by their path or, in a source's case, by name alone; and manual
+# pages named as `NAME(3)` or NAME(8) if they are ours.
+#
+# Environment: srcdir, the top of the sources (default: above this script).
+# Exit status: 0 good, 1 not, 77 without python3.
+
+command -v python3 >/dev/null || {
+	echo "check-docs: python3 is missing; on Debian: apt-get install python3"
+	exit 77
+}
+cd "${srcdir:-$(dirname "$0")/..}" || exit 1
+exec python3 - README.md ARCHITECTURE.md CONTRIBUTING.md SECURITY.md doc/*.md tests/README.md <<'PYTHON'
+import os
+import re
+import sys
+
+FOLDERS = ("libnabc", "libnabc-glib", "nabcctl", "sweet", "kernel-shim", "tests", "bench", "man", "doc",
+           "cgi-examples", "examples")
+names = {name for folder in FOLDERS for _, _, files in os.walk(folder) for name in files}
+pages = {name for name in names if re.fullmatch(r".*\.[1-8]", name)}
+wrong = []
+
+
+def anchors(path):
+    """The headings of a document, as links name them."""
+    with open(path) as document:
+        titles = re.findall(r"^#+ (.*)$", document.read(), re.M)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def check(path):
+    with open(path) as document:
+        text = document.read()
+    text = re.sub(r"```.*?```", "", text, flags=re.S)
+    text = re.sub(r"^    .*$", "", text, flags=re.M)
+    folder = os.path.dirname(path)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"https?:", target):
+            continue
+        name, _, anchor = target.partition("#")
+        file = os.path.normpath(os.path.join(folder, name)) if name else path
+        if not os.path.exists(file):
+            wrong.append(f"{path}: a link to {target}, which does not exist")
+        elif anchor and anchor not in anchors(file):
+            wrong.append(f"{path}: {file} has no heading #{anchor}")
+    for quoted in re.findall(r"`([^`\n]+)`", text):
+        if re.fullmatch(r"(%s)/[\w./-]*" % "|".join(FOLDERS), quoted):
+            if not os.path.exists(quoted):
+                wrong.append(f"{path}: {quoted} does not exist")
+        elif re.fullmatch(r"[\w-]+\.[ch]", quoted) and quoted not in names and "/" not in quoted:
+            wrong.append(f"{path}: there is no source {quoted}")
+    for name, section in re.findall(r"\b(NC_\w+|nabc|nabcctl|sweet|sweet\.conf)\(([1-8])\)", text):
+        if f"{name}.{section}" not in pages:
+            wrong.append(f"{path}: there is no page {name}({section})")
+
+
+for document in sys.argv[1:]:
+    check(document)
+print("\n".join(f"check-docs: {line}" for line in wrong) or
+      f"check-docs: the references of {len(sys.argv) - 1} documents are good")
+sys.exit(bool(wrong))
+PYTHON
