@@ -241,6 +241,18 @@ static bool is_over(struct call *call, bool *good)
 	return false;
 }
 
+/* False; without a pidfd this is where it shows that the process is not there. */
+static bool unsent(pid_t pid, bool was_there)
+{
+	if (errno != ESRCH)
+		log_error("cannot signal process %d: %s", (int)pid, strerror(errno));
+	else if (was_there)
+		log_error("process %d has ended", (int)pid);
+	else
+		log_error("there is no process %d", (int)pid);
+	return false;
+}
+
 static bool wait_for(struct call *call)
 {
 	union sigval value = {.sival_ptr = (void *)(uintptr_t)call->number};
@@ -253,11 +265,8 @@ static bool wait_for(struct call *call)
 
 		/* Two that are pending at once are one to the kernel: the other's number is lost. */
 		if (!call->heard && now >= again) {
-			if (sigqueue(call->pid, SIGHUP, value) < 0) {
-				log_error("cannot signal process %d: %s", (int)call->pid,
-					  strerror(errno));
-				return false;
-			}
+			if (sigqueue(call->pid, SIGHUP, value) < 0)
+				return unsent(call->pid, again > 0);
 			again = now + AGAIN_NS;
 		}
 		(void)poll(polls, 2, STEP_MS);
