@@ -3,10 +3,10 @@
  * nabc-worker.h - requests to worker processes, responses as header + cache id.
  *
  * A server starts a worker with NC_exchange_start() and submits requests on a
- * lane (one per server thread); the worker accepts them, puts the body into
- * its own segment and responds with status, headers and the cache id.  Bodies
- * never pass between the two.  See nabc(7), NC_worker_open(3) and
- * NC_exchange_start(3).
+ * lane (one for each server thread).  The worker accepts a request, writes the
+ * body into its own segment and responds with status, headers and the cache
+ * id; the bytes of the body are not passed.  See nabc(7), NC_worker_open(3)
+ * and NC_exchange_start(3).
  */
 #ifndef NABC_WORKER_H
 #define NABC_WORKER_H
@@ -22,39 +22,40 @@ extern "C" {
 typedef struct NC_worker NC_worker;
 
 /*
- * A request as the worker sees it.  variables points at "NAME=value" strings,
- * each ended by a NUL (the meta-variables of RFC 3875, section 4.1); the
- * memory is the library's and good until the next NC_worker_accept().
+ * A request as the worker receives it.  variables points to "NAME=value"
+ * strings, each terminated by a NUL (the meta-variables of RFC 3875, section
+ * 4.1).  The library owns this memory; it is valid until the next
+ * NC_worker_accept().
  */
 struct NC_request {
-	uint64_t tag; /* names the request in its response */
+	uint64_t tag; /* identifies the request in its response */
 	uint32_t lane;
 	unsigned flags; /* NC_REQUEST_* */
 	const char *variables;
 	size_t variables_length; /* bytes, the last NUL included */
 };
 
-#define NC_REQUEST_BODY 0x1u /* a body comes by NC_worker_body(), in pieces */
+#define NC_REQUEST_BODY 0x1u /* NC_worker_body() returns a body, in pieces */
 
-/* A response: as the worker gives it, and as the server's end reaps it. */
+/* A response, as the worker passes it and as NC_exchange_reap() returns it. */
 struct NC_response {
 	int status;	       /* 200 to 599 */
 	unsigned flags;	       /* NC_RESPONSE_* */
 	const char *headers;   /* "Name: value\r\n" lines, or NULL */
 	size_t headers_length; /* bytes */
-	struct NC_range body;  /* id 0: no body, or the list that follows */
+	struct NC_range body;  /* id 0: no body, or the list in ranges */
 	const struct NC_range *ranges;
 	unsigned range_count; /* at most NC_RESPONSE_RANGES_MAX */
-	const void *data;     /* reaped from an exchange by bytes: the body, to be freed */
+	const void *data;     /* with NC_EXCHANGE_POSIX, when reaped: the body, to be freed */
 	size_t data_length;   /* bytes */
 };
 
-#define NC_RESPONSE_KEEP 0x1u /* the units stay; without it, they are given back once sent */
+#define NC_RESPONSE_KEEP 0x1u /* the units stay; otherwise they are released when sent */
 #define NC_RESPONSE_MORE 0x2u /* pieces follow */
-#define NC_RESPONSE_DROP(i) (0x10000u << (i)) /* with KEEP: not that of range i */
+#define NC_RESPONSE_DROP(i) (0x10000u << (i)) /* with KEEP: release the unit of range i */
 #define NC_RESPONSE_RANGES_MAX 16u
-#define NC_WORKER_WINDOW 8u /* pieces of one response, or of one request's body, under way */
-#define NC_WORKER_STREAMS_MAX 1024u /* responses of a worker that were begun and not ended */
+#define NC_WORKER_WINDOW 8u /* pieces of one response, or of one request's body, in flight */
+#define NC_WORKER_STREAMS_MAX 1024u /* unfinished responses of a worker */
 #define NC_BLOCK_MAX 32768u	    /* bytes of a request's variables or a response's headers */
 
 NC_worker *NC_worker_open(void);
@@ -74,29 +75,29 @@ void NC_worker_close(NC_worker *worker);
 typedef struct NC_exchange NC_exchange;
 
 struct NC_exchange_options {
-	char *const *argv;	  /* program (found by PATH) and arguments, NULL ends */
-	char *const *environment; /* added to the server's own, NULL ends; may be NULL */
-	unsigned lanes;		  /* server threads that submit; 1 to NC_LANES_MAX */
+	char *const *argv;	  /* program (searched in PATH) and arguments, NULL-terminated */
+	char *const *environment; /* added to the server's, NULL-terminated; may be NULL */
+	unsigned lanes;		  /* server threads that submit requests, 1 to NC_LANES_MAX */
 	size_t memory;		  /* bytes of the worker's segment; 0: the cache's member_size */
 	/*
-	 * Starts it in the library's place, argv not being looked at.  0; -1 with errno.
-	 * *pid 0: NC_exchange_started() will tell of it.
+	 * Starts the worker instead of the library, which then ignores argv.  Returns 0,
+	 * or -1 with errno.  *pid 0: NC_exchange_started() follows.
 	 */
 	int (*start)(void *context, int socket, char *const *environment, pid_t *pid, int *pidfd);
 	void *context;	/* of start */
 	unsigned flags; /* NC_EXCHANGE_* */
 };
 
-#define NC_EXCHANGE_POSIX 0x1u /* bodies come as bytes, through a pipe */
+#define NC_EXCHANGE_POSIX 0x1u /* bodies are passed as bytes, through a pipe */
 
 #define NC_LANES_MAX 64u
 
-/* Flags of what is reaped that no worker gives: status is 0 then. */
+/* Flags of reaped records that are no complete response: status is 0. */
 #define NC_RESPONSE_PIECE 0x4u	 /* the next piece of a response */
-#define NC_RESPONSE_ABORTED 0x8u /* broken off: no more comes */
-#define NC_RESPONSE_TAKEN 0x10u	 /* no answer: a piece of the body is not needed any more */
+#define NC_RESPONSE_ABORTED 0x8u /* the response was cut off */
+#define NC_RESPONSE_TAKEN 0x10u	 /* no response: a piece of the request's body was released */
 
-#define NC_BODY_LAST 0x1u /* of the body no more comes */
+#define NC_BODY_LAST 0x1u /* the last piece of the body */
 
 NC_exchange *NC_exchange_start(NC_cache *cache, const struct NC_exchange_options *options);
 int NC_exchange_started(NC_exchange *exchange, pid_t pid, int pidfd);
