@@ -17,8 +17,8 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/policy/replacement.c libnabc/policy/replacement.h \
 	libnabc/policy/cleaning.c libnabc/policy/cleaning.h \
 	libnabc/wire/wire.c libnabc/wire/wire.h \
-	libnabc/base/table.c libnabc/base/table.h \
-	libnabc/base/notice.c libnabc/base/notice.h \
+	libnabc/base/hash-table.c libnabc/base/hash-table.h \
+	libnabc/base/diagnostics.c libnabc/base/diagnostics.h \
 	libnabc/os/identity.c libnabc/os/identity.h \
 	libnabc/os/segment.c libnabc/os/segment.h \
 	libnabc/os/device.c libnabc/os/device.h \

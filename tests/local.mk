@@ -10,7 +10,7 @@ NABC_UNITS = \
 	tests/unit/libnabc/policy/test-replacement \
 	tests/unit/libnabc/policy/test-cleaning \
 	tests/unit/libnabc/wire/test-wire \
-	tests/unit/libnabc/base/test-table \
+	tests/unit/libnabc/base/test-hash-table \
 	tests/unit/libnabc/os/test-identity \
 	tests/unit/libnabc/store/test-board \
 	tests/unit/libnabc/cache/test-grant \

@@ -71,11 +71,12 @@ static void use_device(struct nc_cache *cache)
 		return;
 	error = nc_cache_use_device(cache, &nc_device_kernel);
 	if (error && error != -ENOENT && error != -ENXIO && error != -ENODEV)
-		nc_notice(&cache->notices, NC_NOTICE_DEVICE,
-			  "the kernel module nabc is %s; let this process open /dev/nabc (it has a "
-			  "group), load the module of this version, or open the cache with "
-			  "NC_CACHE_NO_KERNEL",
-			  cache->device.why);
+		nc_diagnostics_report(
+			&cache->diagnostics, NC_DIAGNOSTIC_DEVICE,
+			"the kernel module nabc is %s; let this process open /dev/nabc (it has a "
+			"group), load the module of this version, or open the cache with "
+			"NC_CACHE_NO_KERNEL",
+			cache->device.why);
 }
 
 /* The floors above the cache, once it is there; the thread, when they are. */
@@ -95,16 +96,18 @@ static int complete(struct NC_cache *face)
 	nc_transmit_init(&face->transmit, &face->cache);
 	face->attach.counter = (struct nc_desk_counter){nc_operator_answer, &face->transmit};
 	if (!face->transmit.zerocopy.ring.usable && !(face->cache.flags & NC_CACHE_NO_URING))
-		nc_notice(&face->cache.notices, NC_NOTICE_URING,
-			  "io_uring is %s: large units in recycled memory are copied on their way "
-			  "to other machines; allow it (sysctl kernel.io_uring_disabled=0, the "
-			  "container's seccomp profile) or open the cache with NC_CACHE_NO_URING",
-			  face->transmit.zerocopy.ring.why);
+		nc_diagnostics_report(
+			&face->cache.diagnostics, NC_DIAGNOSTIC_URING,
+			"io_uring is %s: large units in recycled memory are copied on their way "
+			"to other machines; allow it (sysctl kernel.io_uring_disabled=0, the "
+			"container's seccomp profile) or open the cache with NC_CACHE_NO_URING",
+			face->transmit.zerocopy.ring.why);
 	/* Looked into only if somebody wants to know. */
-	if (face->cache.owner && face->cache.notices.log && !nc_segment_can_seal())
-		nc_notice(&face->cache.notices, NC_NOTICE_SEALS,
-			  "this system cannot seal memory files (memfd_create, F_ADD_SEALS): units "
-			  "cannot be handed to other processes, and none can become members");
+	if (face->cache.owner && face->cache.diagnostics.log && !nc_segment_can_seal())
+		nc_diagnostics_report(
+			&face->cache.diagnostics, NC_DIAGNOSTIC_SEALS,
+			"this system cannot seal memory files (memfd_create, F_ADD_SEALS): units "
+			"cannot be handed to other processes, and none can become members");
 	if (face->cache.owner && nc_ring_fd(&face->transmit.zerocopy.ring) >= 0)
 		error = nc_attach_watch(&face->attach, nc_ring_fd(&face->transmit.zerocopy.ring));
 	if (!error && face->cache.owner && !(face->cache.flags & NC_CACHE_NO_THREAD))
@@ -151,7 +154,7 @@ static int join_guest(struct nc_cache *cache, int socket, void *context)
 	}
 	cache->operates = welcome.flags & NC_WIRE_OPERATOR;
 	if (options)
-		nc_notices_init(&cache->notices, options->log, options->log_context);
+		nc_diagnostics_init(&cache->diagnostics, options->log, options->log_context);
 	return 0;
 }
 

@@ -58,7 +58,7 @@ int nc_cache_init_owner(struct nc_cache *cache, const struct NC_cache_options *o
 	size = options->size ? options->size : SIZE_DEFAULT;
 	*cache = (struct nc_cache){
 		.owner = true, .flags = options->flags, .numbers = 1, .owner_pidfd = -1};
-	nc_notices_init(&cache->notices, options->log, options->log_context);
+	nc_diagnostics_init(&cache->diagnostics, options->log, options->log_context);
 	nc_device_init(&cache->device, "switched off by the program");
 	cache->max_unit = options->max_unit ? options->max_unit : size / 4;
 	cache->member_size = options->member_size ? options->member_size : MEMBER_DEFAULT;
@@ -229,10 +229,11 @@ static int alloc_in_kernel(struct nc_cache *cache, const struct nc_layout *layou
 
 	if (error == -ENOSPC) {
 		count_one(&nc_cache_counters(cache)->kernel_memory, 1);
-		nc_notice(&cache->notices, NC_NOTICE_DEVICE_MEMORY,
-			  "the kernel module nabc has no more memory for this process, so units "
-			  "lie elsewhere; raise RLIMIT_MEMLOCK (ulimit -l, LimitMEMLOCK=) or the "
-			  "module's memory_limit");
+		nc_diagnostics_report(
+			&cache->diagnostics, NC_DIAGNOSTIC_DEVICE_MEMORY,
+			"the kernel module nabc has no more memory for this process, so units "
+			"lie elsewhere; raise RLIMIT_MEMLOCK (ulimit -l, LimitMEMLOCK=) or the "
+			"module's memory_limit");
 	}
 	return error;
 }
@@ -265,7 +266,7 @@ int nc_cache_alloc(struct nc_cache *cache, const struct nc_layout *layout, enum 
 	int error = alloc_kind(cache, layout, kind, unit);
 
 	if (error)
-		nc_notice_error(&cache->notices, error);
+		nc_diagnostics_report_error(&cache->diagnostics, error);
 	return error;
 }
 

@@ -12,7 +12,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "base/notice.h"
+#include "base/diagnostics.h"
 #include "cache/foreign.h"
 #include "cache/grant.h"
 #include "cache/loan.h"
@@ -45,7 +45,7 @@ struct nc_cache {
 	size_t scrub_rate; /* bytes a second */
 	size_t member_quota;
 	uint64_t orphan_lifetime; /* milliseconds */
-	struct nc_notices notices;
+	struct nc_diagnostics diagnostics;
 	bool operates;	     /* joined to look after the whole cache */
 	size_t unsent_limit; /* of the options, for transmit.c */
 	struct nc_device device;

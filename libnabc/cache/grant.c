@@ -27,10 +27,10 @@ struct origin {
 };
 
 struct record {
-	struct nc_table_entry entry; /* must be first; key: the id */
-	struct nc_borrower *maker;   /* NULL: the owner, or gone */
-	struct origin origin;	     /* of the maker, gone or not */
-	struct nc_segment copy;	     /* fd -1: the unit is sealed itself */
+	struct nc_hash_entry entry; /* must be first; key: the id */
+	struct nc_borrower *maker;  /* NULL: the owner, or gone */
+	struct origin origin;	    /* of the maker, gone or not */
+	struct nc_segment copy;	    /* fd -1: the unit is sealed itself */
 	size_t size, fraglen;
 	size_t charged;	   /* bytes, to the maker or, of copies, to the owner */
 	bool counted;	   /* its descriptor, as a member's */
@@ -53,12 +53,12 @@ void nc_grants_init(struct nc_grants *grants, size_t quota)
 {
 	*grants = (struct nc_grants){.quota = quota, .copies_max = UINT_MAX};
 	pthread_mutex_init(&grants->lock, NULL);
-	nc_table_init(&grants->records);
+	nc_hash_table_init(&grants->records);
 }
 
 static struct record *find_locked(const struct nc_grants *grants, size_t id)
 {
-	return (struct record *)nc_table_find(&grants->records, id);
+	return (struct record *)nc_hash_table_find(&grants->records, id);
 }
 
 /* Of the owner's descriptors, those that members may have. */
@@ -130,7 +130,7 @@ static void drop_locked(struct nc_grants *grants, struct record *record)
 	else
 		grants->copied -= record->charged;
 	grants->copies -= record->owners_copy;
-	nc_table_leave(&grants->records, &record->entry);
+	nc_hash_table_leave(&grants->records, &record->entry);
 	atomic_fetch_sub_explicit(&grants->count, 1, memory_order_relaxed);
 	free(record);
 }
@@ -144,11 +144,11 @@ static void tidy_locked(struct nc_grants *grants, struct record *record)
 
 void nc_grants_fini(struct nc_grants *grants)
 {
-	struct nc_table_entry *entry;
+	struct nc_hash_entry *entry;
 
-	while ((entry = nc_table_next(&grants->records, NULL)))
+	while ((entry = nc_hash_table_next(&grants->records, NULL)))
 		drop_locked(grants, (struct record *)entry);
-	nc_table_fini(&grants->records);
+	nc_hash_table_fini(&grants->records);
 	pthread_mutex_destroy(&grants->lock);
 }
 
@@ -187,12 +187,12 @@ void nc_grants_lose_board(struct nc_grants *grants, struct nc_borrower *borrower
 /* One unit after another, so that orphan() may call back. */
 static bool next_orphan(struct nc_grants *grants, struct nc_borrower *maker, size_t *id)
 {
-	struct nc_table_entry *entry = NULL;
+	struct nc_hash_entry *entry = NULL;
 	bool found = false;
 
 	pthread_mutex_lock(&grants->lock);
 	/* What it has left, not what it had: others may be dropping that meanwhile. */
-	while (!found && maker->sealed && (entry = nc_table_next(&grants->records, entry))) {
+	while (!found && maker->sealed && (entry = nc_hash_table_next(&grants->records, entry))) {
 		struct record *record = (struct record *)entry;
 
 		if (record->maker != maker)
@@ -263,11 +263,11 @@ int nc_grants_room(struct nc_grants *grants, const struct nc_borrower *maker, si
 
 bool nc_grants_orphan(struct nc_grants *grants, size_t *id)
 {
-	struct nc_table_entry *entry = NULL;
+	struct nc_hash_entry *entry = NULL;
 	uint64_t first = 0;
 
 	pthread_mutex_lock(&grants->lock);
-	while ((entry = nc_table_next(&grants->records, entry))) {
+	while ((entry = nc_hash_table_next(&grants->records, entry))) {
 		const struct record *record = (const struct record *)entry;
 
 		if (record->orphaned && (!first || record->orphaned < first)) {
@@ -322,7 +322,7 @@ int nc_grants_enter(struct nc_grants *grants, size_t id, struct nc_borrower *mak
 		record->owners_copy = copy != NULL;
 		grants->copies += record->owners_copy;
 	}
-	nc_table_enter(&grants->records, &record->entry, id);
+	nc_hash_table_enter(&grants->records, &record->entry, id);
 	atomic_fetch_add_explicit(&grants->count, 1, memory_order_relaxed);
 	pthread_mutex_unlock(&grants->lock);
 	return 0;
@@ -621,13 +621,13 @@ void nc_grants_drop(struct nc_grants *grants, size_t id)
 
 void nc_grants_drop_member(struct nc_grants *grants, unsigned number)
 {
-	struct nc_table_entry *entry, *next;
+	struct nc_hash_entry *entry, *next;
 
 	if (atomic_load_explicit(&grants->count, memory_order_relaxed) == 0)
 		return;
 	pthread_mutex_lock(&grants->lock);
-	for (entry = nc_table_next(&grants->records, NULL); entry; entry = next) {
-		next = nc_table_next(&grants->records, entry);
+	for (entry = nc_hash_table_next(&grants->records, NULL); entry; entry = next) {
+		next = nc_hash_table_next(&grants->records, entry);
 		if (nc_id_member(entry->key) == number)
 			drop_locked(grants, (struct record *)entry);
 	}
@@ -637,11 +637,11 @@ void nc_grants_drop_member(struct nc_grants *grants, unsigned number)
 unsigned nc_grants_list(struct nc_grants *grants, const struct nc_borrower *borrower, size_t cursor,
 			size_t *ids, unsigned count)
 {
-	struct nc_table_entry *entry = NULL;
+	struct nc_hash_entry *entry = NULL;
 	unsigned filled = 0;
 
 	pthread_mutex_lock(&grants->lock);
-	while ((entry = nc_table_next(&grants->records, entry))) {
+	while ((entry = nc_hash_table_next(&grants->records, entry))) {
 		unsigned at = filled;
 
 		if (entry->key <= cursor || !allowed((struct record *)entry, borrower))

@@ -19,7 +19,7 @@
 
 #include <nabc.h>
 
-#include "base/table.h"
+#include "base/hash-table.h"
 #include "os/identity.h"
 #include "store/board.h"
 
@@ -57,7 +57,7 @@ struct nc_lending {
 
 struct nc_grants {
 	pthread_mutex_t lock;
-	struct nc_table records;
+	struct nc_hash_table records;
 	struct nc_borrower *borrowers;
 	size_t quota; /* bytes of the copies that the owner may have made */
 	size_t copied;

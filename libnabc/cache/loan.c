@@ -14,9 +14,9 @@
 #include "store/board.h"
 
 struct nc_loan {
-	struct nc_table_entry entry; /* must be first; key: the id */
-	struct nc_unit unit;	     /* word: LIVE and holds, generation 1 */
-	uint32_t slot;		     /* of the board */
+	struct nc_hash_entry entry; /* must be first; key: the id */
+	struct nc_unit unit;	    /* word: LIVE and holds, generation 1 */
+	uint32_t slot;		    /* of the board */
 	struct nc_loan *newer, *older;
 };
 
@@ -30,7 +30,7 @@ void nc_loans_init(struct nc_loans *loans, struct nc_session *session)
 	*loans = (struct nc_loans){.session = session};
 	pthread_mutex_init(&loans->errands, NULL);
 	pthread_mutex_init(&loans->lock, NULL);
-	nc_table_init(&loans->table);
+	nc_hash_table_init(&loans->table);
 }
 
 /* --- in order of use ------------------------------------------------------ */
@@ -72,13 +72,13 @@ static void enter_locked(struct nc_loans *loans, struct nc_loan *loan, size_t id
 {
 	atomic_store_explicit(&loan->unit.word, nc_word(1, NC_UNIT_LIVE, holds),
 			      memory_order_release);
-	nc_table_enter(&loans->table, &loan->entry, id);
+	nc_hash_table_enter(&loans->table, &loan->entry, id);
 	link_newest(loans, loan);
 }
 
 static void leave_locked(struct nc_loans *loans, struct nc_loan *loan)
 {
-	nc_table_leave(&loans->table, &loan->entry);
+	nc_hash_table_leave(&loans->table, &loan->entry);
 	unlink_loan(loans, loan);
 }
 
@@ -116,7 +116,7 @@ void nc_loans_fini(struct nc_loans *loans)
 		unlink_loan(loans, loan);
 		free_loan(loan);
 	}
-	nc_table_fini(&loans->table);
+	nc_hash_table_fini(&loans->table);
 	pthread_mutex_destroy(&loans->lock);
 	pthread_mutex_destroy(&loans->errands);
 }
@@ -282,7 +282,7 @@ static struct nc_loan *fetch(struct nc_loans *loans, size_t id, int *error)
 /* 0: held; -ENOENT; -EACCES; -EAGAIN: it is not here, or of no more use: an errand. */
 static int hold_known_locked(struct nc_loans *loans, size_t id, bool doomed, struct nc_unit **unit)
 {
-	struct nc_loan *loan = (struct nc_loan *)nc_table_find(&loans->table, id);
+	struct nc_loan *loan = (struct nc_loan *)nc_hash_table_find(&loans->table, id);
 	uint64_t shows;
 
 	if (!loan)
@@ -310,7 +310,7 @@ static int fetch_and_hold(struct nc_loans *loans, size_t id, bool doomed, struct
 	pthread_mutex_lock(&loans->lock);
 	error = hold_known_locked(loans, id, doomed, unit);
 	if (error == -EAGAIN)
-		spent = (struct nc_loan *)nc_table_find(&loans->table, id);
+		spent = (struct nc_loan *)nc_hash_table_find(&loans->table, id);
 	if (spent) {
 		destroyed = shown(loans, spent) != NC_BOARD_REVOKED;
 		leave_locked(loans, spent);
@@ -354,7 +354,7 @@ int nc_loans_release(struct nc_loans *loans, size_t id)
 	int error = -EINVAL;
 
 	pthread_mutex_lock(&loans->lock);
-	loan = (struct nc_loan *)nc_table_find(&loans->table, id);
+	loan = (struct nc_loan *)nc_hash_table_find(&loans->table, id);
 	if (loan)
 		error = nc_unit_release(&loan->unit, 1);
 	pthread_mutex_unlock(&loans->lock);

@@ -10,7 +10,7 @@
 #ifndef NC_LOAN_H
 #define NC_LOAN_H
 
-#include "base/table.h"
+#include "base/hash-table.h"
 #include "store/store.h"
 #include "wire/session.h"
 
@@ -22,7 +22,7 @@ struct nc_loans {
 	struct nc_session *session;
 	pthread_mutex_t errands;	 /* fetching and giving back; taken before lock */
 	pthread_mutex_t lock;		 /* all below */
-	struct nc_table table;		 /* by id */
+	struct nc_hash_table table;	 /* by id */
 	struct nc_loan *oldest, *newest; /* in order of use */
 	unsigned filling;		 /* allocated, not inserted */
 	uint64_t inserts;

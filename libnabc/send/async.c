@@ -56,11 +56,12 @@ static int open_backend(struct NC_ring *ring, bool uring)
 		ring->backend = &nc_async_uring;
 		if (ring->backend->open(ring) == 0)
 			return 0;
-		nc_notice(&ring->transmit->cache->notices, NC_NOTICE_URING,
-			  "io_uring cannot be used (%s): rings send each message by itself; allow "
-			  "it (sysctl kernel.io_uring_disabled=0, the container's seccomp profile) "
-			  "or open them with NC_RING_NO_URING",
-			  ring->why);
+		nc_diagnostics_report(
+			&ring->transmit->cache->diagnostics, NC_DIAGNOSTIC_URING,
+			"io_uring cannot be used (%s): rings send each message by itself; allow "
+			"it (sysctl kernel.io_uring_disabled=0, the container's seccomp profile) "
+			"or open them with NC_RING_NO_URING",
+			ring->why);
 	}
 	ring->backend = &nc_async_epoll;
 	return ring->backend->open(ring);
@@ -103,7 +104,7 @@ int nc_async_open(struct nc_operations *all, struct nc_transmit *transmit, unsig
 	if (!error)
 		error = open_backend(made, uring);
 	if (error) {
-		nc_notice_error(&transmit->cache->notices, error);
+		nc_diagnostics_report_error(&transmit->cache->diagnostics, error);
 		dismantle(made);
 		return error;
 	}

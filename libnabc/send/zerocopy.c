@@ -90,9 +90,10 @@ static int declined(struct nc_sending *sending, uint32_t level, int error)
 	}
 	if (error == -ENOMEM || error == -ENOBUFS) {
 		reason = NC_ZEROCOPY_MEMORY;
-		nc_notice(&sending->passage.cache->notices, NC_NOTICE_MEMLOCK,
-			  "no memory can be locked for sending without a copy, so units are "
-			  "copied; raise RLIMIT_MEMLOCK and sysctl net.core.optmem_max");
+		nc_diagnostics_report(
+			&sending->passage.cache->diagnostics, NC_DIAGNOSTIC_MEMLOCK,
+			"no memory can be locked for sending without a copy, so units are "
+			"copied; raise RLIMIT_MEMLOCK and sysctl net.core.optmem_max");
 	}
 	/* The stream's own trouble is for copy to find and to tell. */
 	if (reason == NC_ZEROCOPY_MEMORY || error == -EOPNOTSUPP || error == -EINVAL)
