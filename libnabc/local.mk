@@ -30,7 +30,7 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/os/queue.c libnabc/os/queue.h libnabc/wire/lane.h \
 	libnabc/send/route.c libnabc/send/route.h \
 	libnabc/store/unit.c libnabc/store/unit.h \
-	libnabc/store/board.c libnabc/store/board.h \
+	libnabc/store/revocation-map.c libnabc/store/revocation-map.h \
 	libnabc/cache/grant.c libnabc/cache/grant.h \
 	libnabc/wire/session.c libnabc/wire/session.h \
 	libnabc/store/store.c libnabc/store/store.h \

@@ -12,7 +12,7 @@ NABC_UNITS = \
 	tests/unit/libnabc/wire/test-wire \
 	tests/unit/libnabc/base/test-hash-table \
 	tests/unit/libnabc/os/test-identity \
-	tests/unit/libnabc/store/test-board \
+	tests/unit/libnabc/store/test-revocation-map \
 	tests/unit/libnabc/cache/test-grant \
 	tests/unit/libnabc/wire/test-session \
 	tests/unit/libnabc/cache/test-loan \

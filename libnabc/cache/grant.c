@@ -41,7 +41,7 @@ struct record {
 	struct nc_lent *lent;
 };
 
-/* A slot of a borrower's board; record NULL once the unit stands no more. */
+/* A slot of a borrower's revocation map; record NULL once the unit stands no more. */
 struct nc_lent {
 	struct record *record;
 	struct nc_borrower *to;
@@ -97,7 +97,7 @@ static void discount(struct nc_grants *grants, struct nc_borrower *maker, bool c
 
 static void strike(struct nc_lent *lent, uint64_t reason)
 {
-	nc_board_strike(&lent->to->board, lent->slot, reason);
+	nc_revocation_map_revoke(&lent->to->revocations, lent->slot, reason);
 	*lent->link = lent->next;
 	if (lent->next)
 		lent->next->link = lent->link;
@@ -119,7 +119,7 @@ static void forget_leave(struct nc_grants *grants, struct record *record, struct
 static void drop_locked(struct nc_grants *grants, struct record *record)
 {
 	while (record->lent)
-		strike(record->lent, NC_BOARD_DESTROYED);
+		strike(record->lent, NC_REVOCATION_DESTROYED);
 	while (record->leaves)
 		forget_leave(grants, record, &record->leaves);
 	discount(grants, record->maker, record->counted);
@@ -162,22 +162,22 @@ void nc_grants_join(struct nc_grants *grants, struct nc_borrower *borrower)
 
 static void return_all_locked(struct nc_grants *grants, struct nc_borrower *borrower)
 {
-	for (uint32_t slot = 0; borrower->lent && slot < NC_BOARD_SLOTS; slot++) {
+	for (uint32_t slot = 0; borrower->lent && slot < NC_REVOCATION_MAP_SLOTS; slot++) {
 		struct nc_lent *lent = borrower->lent[slot];
 		struct record *record = lent ? lent->record : NULL;
 
 		if (record) {
-			strike(lent, NC_BOARD_DESTROYED);
+			strike(lent, NC_REVOCATION_DESTROYED);
 			tidy_locked(grants, record);
 		}
 		free(lent);
 	}
 	free(borrower->lent);
 	borrower->lent = NULL;
-	nc_board_close(&borrower->board);
+	nc_revocation_map_close(&borrower->revocations);
 }
 
-void nc_grants_lose_board(struct nc_grants *grants, struct nc_borrower *borrower)
+void nc_grants_lose_map(struct nc_grants *grants, struct nc_borrower *borrower)
 {
 	pthread_mutex_lock(&grants->lock);
 	return_all_locked(grants, borrower);
@@ -500,7 +500,7 @@ int nc_grants_take(struct nc_grants *grants, size_t id, const struct nc_grantee 
 		for (lent = record->lent; lent; lent = next) {
 			next = lent->next;
 			if (!allowed(record, lent->to))
-				strike(lent, NC_BOARD_REVOKED);
+				strike(lent, NC_REVOCATION_REVOKED);
 		}
 		tidy_locked(grants, record);
 	}
@@ -517,13 +517,13 @@ static struct nc_lent *lent_to(struct record *record, const struct nc_borrower *
 	return lent;
 }
 
-static int open_board(struct nc_borrower *borrower)
+static int open_map(struct nc_borrower *borrower)
 {
-	if (borrower->board.segment.base)
+	if (borrower->revocations.segment.base)
 		return 0;
 	if (!borrower->lent)
-		borrower->lent = calloc(NC_BOARD_SLOTS, sizeof(struct nc_lent *));
-	return borrower->lent ? nc_board_open(&borrower->board) : -ENOMEM;
+		borrower->lent = calloc(NC_REVOCATION_MAP_SLOTS, sizeof(struct nc_lent *));
+	return borrower->lent ? nc_revocation_map_open(&borrower->revocations) : -ENOMEM;
 }
 
 static int post_locked(struct record *record, struct nc_borrower *to, uint32_t *slot)
@@ -535,13 +535,13 @@ static int post_locked(struct record *record, struct nc_borrower *to, uint32_t *
 		*slot = lent->slot;
 		return 0;
 	}
-	posted = open_board(to);
+	posted = open_map(to);
 	if (posted < 0)
 		return posted;
 	lent = calloc(1, sizeof(*lent));
 	if (!lent)
 		return -ENOMEM;
-	posted = nc_board_post(&to->board, record->entry.key);
+	posted = nc_revocation_map_add(&to->revocations, record->entry.key);
 	if (posted < 0) {
 		free(lent);
 		return posted;
@@ -589,16 +589,16 @@ int nc_grants_return(struct nc_grants *grants, struct nc_borrower *from, uint32_
 	int error = -EINVAL;
 
 	pthread_mutex_lock(&grants->lock);
-	lent = from->lent && slot < NC_BOARD_SLOTS ? from->lent[slot] : NULL;
+	lent = from->lent && slot < NC_REVOCATION_MAP_SLOTS ? from->lent[slot] : NULL;
 	if (lent) {
 		struct record *record = lent->record;
 
 		if (record) {
-			strike(lent, NC_BOARD_DESTROYED);
+			strike(lent, NC_REVOCATION_DESTROYED);
 			tidy_locked(grants, record);
 		}
 		from->lent[slot] = NULL;
-		nc_board_free(&from->board, slot);
+		nc_revocation_map_free(&from->revocations, slot);
 		free(lent);
 		error = 0;
 	}

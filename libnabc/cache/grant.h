@@ -21,7 +21,7 @@
 
 #include "base/hash-table.h"
 #include "os/identity.h"
-#include "store/board.h"
+#include "store/revocation-map.h"
 
 #define NC_LEAVES_MAX 1024u
 
@@ -35,8 +35,8 @@ struct nc_borrower {
 	size_t quota;	 /* bytes of what it may have sealed */
 	size_t sealed;
 	unsigned descriptors; /* of the owner's, that what it made costs */
-	struct nc_board board;
-	struct nc_lent **lent; /* by slot of the board */
+	struct nc_revocation_map revocations;
+	struct nc_lent **lent; /* by slot of the revocation map */
 	struct nc_borrower *next;
 };
 
@@ -144,8 +144,8 @@ int nc_grants_take(struct nc_grants *grants, size_t id, const struct nc_grantee 
 int nc_grants_lend(struct nc_grants *grants, size_t id, struct nc_borrower *to, int own_fd,
 		   struct nc_lending *lending);
 
-/* The borrower never got its board: its loans end, and the next one brings another. */
-void nc_grants_lose_board(struct nc_grants *grants, struct nc_borrower *borrower);
+/* The borrower never got its revocation map: its loans end, and the next one brings another. */
+void nc_grants_lose_map(struct nc_grants *grants, struct nc_borrower *borrower);
 
 /* The borrower needs what the slot shows no more.  0 or -EINVAL. */
 int nc_grants_return(struct nc_grants *grants, struct nc_borrower *from, uint32_t slot);

@@ -11,12 +11,12 @@
 #include <unistd.h>
 
 #include "cache/loan.h"
-#include "store/board.h"
+#include "store/revocation-map.h"
 
 struct nc_loan {
 	struct nc_hash_entry entry; /* must be first; key: the id */
 	struct nc_unit unit;	    /* word: LIVE and holds, generation 1 */
-	uint32_t slot;		    /* of the board */
+	uint32_t slot;		    /* of the revocation map */
 	struct nc_loan *newer, *older;
 };
 
@@ -89,7 +89,7 @@ static uint32_t holds_of(const struct nc_loan *loan)
 
 static uint64_t shown(const struct nc_loans *loans, const struct nc_loan *loan)
 {
-	return nc_board_read(&loans->session->board, loan->slot);
+	return nc_revocation_map_read(&loans->session->revocations, loan->slot);
 }
 
 /* The owner's slot is of use to somebody else; that it may not hear is its loss alone. */
@@ -205,7 +205,8 @@ int nc_loans_insert(struct nc_loans *loans, struct nc_unit *unit, size_t *id)
 	error = nc_session_ask(loans->session, &ask, &load, &answer);
 	if (error)
 		return error;
-	if (answer.id == 0 || answer.slot >= NC_BOARD_SLOTS || !loans->session->board.base)
+	if (answer.id == 0 || answer.slot >= NC_REVOCATION_MAP_SLOTS ||
+	    !loans->session->revocations.base)
 		return -EPROTO;
 	loan->slot = answer.slot;
 	*id = answer.id;
@@ -268,7 +269,7 @@ static struct nc_loan *fetch(struct nc_loans *loans, size_t id, int *error)
 	*error = -EPROTO;
 	if (load.fd < 0)
 		return NULL;
-	if (answer.slot >= NC_BOARD_SLOTS || !loans->session->board.base) {
+	if (answer.slot >= NC_REVOCATION_MAP_SLOTS || !loans->session->revocations.base) {
 		close(load.fd);
 		return NULL;
 	}
@@ -297,7 +298,7 @@ static int hold_known_locked(struct nc_loans *loans, size_t id, bool doomed, str
 	if (holds_of(loan) == 0)
 		return -EAGAIN;
 	/* It may be granted again one day, but not while old holds last. */
-	return shows == NC_BOARD_REVOKED ? -EACCES : -ENOENT;
+	return shows == NC_REVOCATION_REVOKED ? -EACCES : -ENOENT;
 }
 
 /* Under errands: takes a spent loan out, fetches what is not here. */
@@ -312,7 +313,7 @@ static int fetch_and_hold(struct nc_loans *loans, size_t id, bool doomed, struct
 	if (error == -EAGAIN)
 		spent = (struct nc_loan *)nc_hash_table_find(&loans->table, id);
 	if (spent) {
-		destroyed = shown(loans, spent) != NC_BOARD_REVOKED;
+		destroyed = shown(loans, spent) != NC_REVOCATION_REVOKED;
 		leave_locked(loans, spent);
 	}
 	pthread_mutex_unlock(&loans->lock);

@@ -4,7 +4,7 @@
  * those of others that it was granted.
  *
  * Both are named by ids that the owner gave.  A unit is fetched once and then
- * mapped here, readable only; before each use the board says whether it still
+ * mapped here, readable only; before each use the revocation map says whether it still
  * stands.  Locked inside.
  */
 #ifndef NC_LOAN_H

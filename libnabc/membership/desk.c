@@ -289,19 +289,19 @@ static int stat_unit(struct errand *errand)
 	return error;
 }
 
-/* What it was lent so far it cannot use: it never got the board. */
-static void mind_board(struct errand *errand)
+/* What it was lent so far it cannot use: it never got the revocation map. */
+static void mind_map(struct errand *errand)
 {
-	const struct nc_board *board = &errand->asker->board;
+	const struct nc_revocation_map *map = &errand->asker->revocations;
 
 	if ((errand->ask.op == NC_WIRE_SEAL || errand->ask.op == NC_WIRE_FETCH) &&
-	    errand->ask.slot == NC_WIRE_BOARDLESS && board->segment.base && board->segment.fd < 0)
-		nc_grants_lose_board(&errand->cache->grants, errand->asker);
+	    errand->ask.slot == NC_WIRE_NO_MAP && map->segment.base && map->segment.fd < 0)
+		nc_grants_lose_map(&errand->cache->grants, errand->asker);
 }
 
 static int act(struct errand *errand)
 {
-	mind_board(errand);
+	mind_map(errand);
 	switch ((enum nc_wire_op)errand->ask.op) {
 	case NC_WIRE_SEAL:
 		return seal(errand);
@@ -347,11 +347,11 @@ static void take_back(struct errand *errand)
 		(void)nc_grants_return(&errand->cache->grants, errand->asker, errand->answer->slot);
 }
 
-/* The board goes with the first answer that needs it. */
+/* The revocation map goes with the first answer that needs it. */
 static int send_answer(struct errand *errand, int socket)
 {
 	struct nc_wire_answer *answer = errand->answer;
-	struct nc_board *board = &errand->asker->board;
+	struct nc_revocation_map *map = &errand->asker->revocations;
 	unsigned count = 0;
 	int fds[2], error;
 
@@ -359,9 +359,9 @@ static int send_answer(struct errand *errand, int socket)
 		answer->flags |= NC_WIRE_HAS_UNIT;
 		fds[count++] = errand->fd;
 	}
-	if (board->segment.base && board->segment.fd >= 0) {
-		answer->flags |= NC_WIRE_HAS_BOARD;
-		fds[count++] = board->segment.fd;
+	if (map->segment.base && map->segment.fd >= 0) {
+		answer->flags |= NC_WIRE_HAS_MAP;
+		fds[count++] = map->segment.fd;
 	}
 	error = nc_peer_send(socket, answer, sizeof(*answer) + answer->length, fds, count);
 	if (error && !answer->error)
@@ -375,9 +375,9 @@ static int send_answer(struct errand *errand, int socket)
 		return error == -ENOMEM || error == -ENOBUFS ? 0 : error;
 	}
 	/* The mapping is all that the owner needs. */
-	if (answer->flags & NC_WIRE_HAS_BOARD) {
-		close(board->segment.fd);
-		board->segment.fd = -1;
+	if (answer->flags & NC_WIRE_HAS_MAP) {
+		close(map->segment.fd);
+		map->segment.fd = -1;
 	}
 	return error;
 }

@@ -42,30 +42,33 @@ void nc_session_open(struct nc_session *session, int socket)
 		session->owner = owner.pid;
 }
 
-/* Whose answer gives something: a place for a unit, or a loan; and the board with the first. */
+/*
+ * Whose answer gives something: a place for a unit, or a loan; and the revocation map with
+ * the first.
+ */
 static bool gives(const struct nc_wire_ask *ask)
 {
 	return ask->op == NC_WIRE_SEAL || ask->op == NC_WIRE_FETCH;
 }
 
 /*
- * The board comes with the first loan, and again as long as this end says that
+ * The revocation map comes with the first loan, and again as long as this end says that
  * it has none: an answer can get lost.  Nothing was lent by an earlier one then.
  */
-static int take_board(struct nc_session *session, const struct nc_wire_ask *ask, int fd)
+static int take_map(struct nc_session *session, const struct nc_wire_ask *ask, int fd)
 {
-	struct nc_segment board;
-	int error = ask->slot == NC_WIRE_BOARDLESS && gives(ask)
-			    ? nc_segment_adopt_readable(&board, fd, NC_WIRE_BOARD_SIZE)
+	struct nc_segment map;
+	int error = ask->slot == NC_WIRE_NO_MAP && gives(ask)
+			    ? nc_segment_adopt_readable(&map, fd, NC_WIRE_MAP_SIZE)
 			    : -EPROTO;
 
 	if (error) {
 		close(fd);
 		return error;
 	}
-	if (session->board.base)
-		nc_segment_close(&session->board);
-	session->board = board;
+	if (session->revocations.base)
+		nc_segment_close(&session->revocations);
+	session->revocations = map;
 	return 0;
 }
 
@@ -125,8 +128,8 @@ void nc_session_fini(struct nc_session *session)
 	/* From here on none comes: one that was not read would cut off what is said now. */
 	if (session->socket >= 0 && session->lost && shutdown(session->socket, SHUT_RD) == 0)
 		undo_waiting(session);
-	if (session->board.base)
-		nc_segment_close(&session->board);
+	if (session->revocations.base)
+		nc_segment_close(&session->revocations);
 	pthread_mutex_destroy(&session->lock);
 }
 
@@ -166,8 +169,8 @@ static int take_answer(struct nc_session *session, const struct nc_wire_ask *ask
 		if (got <= 0)
 			return got == 0 || got == -ECONNRESET ? -EPIPE : (int)got;
 		error = nc_wire_check_answer(&message, (size_t)got, count, answer);
-		if (!error && answer->flags & NC_WIRE_HAS_BOARD)
-			error = take_board(session, ask, fds[--count]);
+		if (!error && answer->flags & NC_WIRE_HAS_MAP)
+			error = take_map(session, ask, fds[--count]);
 		if (error && error != -EPROTO && answer->tag == ask->tag && !answer->error)
 			give_back(session, answer);
 		if (!error && answer->tag == ask->tag)
@@ -206,7 +209,7 @@ int nc_session_ask(struct nc_session *session, struct nc_wire_ask *ask,
 	ask->tag = ++session->tag;
 	session->lost &= ~bit_of(ask->tag);
 	if (gives(ask))
-		ask->slot = session->board.base ? 0 : NC_WIRE_BOARDLESS;
+		ask->slot = session->revocations.base ? 0 : NC_WIRE_NO_MAP;
 	message.ask = *ask;
 	if (ask->length)
 		memcpy(message.behind, load->bytes, ask->length);

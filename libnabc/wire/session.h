@@ -16,9 +16,9 @@ struct nc_session {
 	int socket; /* the caller's; -1: none */
 	pthread_mutex_t lock;
 	uint64_t tag;
-	uint64_t lost;		 /* of the last 64 tags: seals whose answer did not come */
-	pid_t owner;		 /* the process at the other end */
-	struct nc_segment board; /* base NULL: nothing was lent yet */
+	uint64_t lost;		       /* of the last 64 tags: seals whose answer did not come */
+	pid_t owner;		       /* the process at the other end */
+	struct nc_segment revocations; /* base NULL: nothing was lent yet */
 };
 
 /* What goes with a question, and what came with its answer. */
@@ -38,7 +38,7 @@ void nc_session_fini(struct nc_session *session);
 /*
  * Asks and waits for the answer, which takes as long as the owner needs to
  * dispatch, at most five seconds.  Fills magic, tag and, where it tells of the
- * board, slot.  0; the errno of the answer, negated; -EPIPE: the owner is gone;
+ * revocation map, slot.  0; the errno of the answer, negated; -EPIPE: the owner is gone;
  * -ETIMEDOUT; -EMFILE: no descriptor was free for what came; -EPROTO.  Any
  * thread; one question at a time.
  */

@@ -67,7 +67,7 @@ int nc_wire_check_answer(const void *message, size_t length, unsigned fds,
 			       answer->length > NC_WIRE_BEHIND_MAX ||
 			       answer->length != length - sizeof(*answer) ||
 			       fds != (flags & NC_WIRE_HAS_UNIT ? 1u : 0u) +
-					       (flags & NC_WIRE_HAS_BOARD ? 1u : 0u)
+					       (flags & NC_WIRE_HAS_MAP ? 1u : 0u)
 		       ? -EPROTO
 		       : 0;
 }

@@ -58,7 +58,7 @@ struct nc_wire_welcome {
 
 /*
  * What a member asks, and what it is answered.  A question may carry
- * descriptors, an answer may carry one of a unit and then that of the board,
+ * descriptors, an answer may carry one of a unit and then that of the revocation map,
  * and bytes behind it.
  */
 enum nc_wire_op {
@@ -107,11 +107,11 @@ struct nc_wire_answer {
 	uint32_t reserved;
 };
 
-#define NC_WIRE_HAS_UNIT 0x1u  /* descriptor: a frozen segment */
-#define NC_WIRE_HAS_BOARD 0x2u /* descriptor: the board, the last one */
+#define NC_WIRE_HAS_UNIT 0x1u /* descriptor: a frozen segment */
+#define NC_WIRE_HAS_MAP 0x2u  /* descriptor: the revocation map, the last one */
 #define NC_WIRE_BEHIND_MAX 16384u
-#define NC_WIRE_BOARDLESS 1u	  /* slot of SEAL and FETCH: the asker has no board (yet) */
-#define NC_WIRE_BOARD_SIZE 32768u /* bytes of the board */
+#define NC_WIRE_NO_MAP 1u	/* slot of SEAL and FETCH: the asker has no revocation map (yet) */
+#define NC_WIRE_MAP_SIZE 32768u /* bytes of the revocation map */
 
 /* What a record to a worker is. */
 enum nc_wire_kind {
@@ -164,8 +164,8 @@ int nc_wire_check_answer(const void *message, size_t length, unsigned fds,
 			 struct nc_wire_answer *answer);
 
 /*
- * record: what came out of the queue, length bytes, aligned as malloc() aligns.  0 or -EPROTO.  Whether
- * the tag is one that may be spoken of is for the caller to know.
+ * record: what came out of the queue, length bytes, aligned as malloc() aligns.  0 or
+ * -EPROTO.  Whether the tag is one that may be spoken of is for the caller to know.
  */
 int nc_wire_check_request(const void *record, size_t length, struct nc_wire_request *request);
 int nc_wire_check_response(const void *record, size_t length, struct nc_wire_response *response);

@@ -49,7 +49,7 @@ static void open_asker(struct asker *asker, uid_t uid, bool operates)
 	*asker = (struct asker){.borrower = {.who = {.pid = getpid(), .pidfd = -1, .uid = uid},
 					     .operates = operates,
 					     .quota = MIB,
-					     .board = {.segment = {.fd = -1}}}};
+					     .revocations = {.segment = {.fd = -1}}}};
 	MUST(nc_peer_pair(asker->socket) == 0 && nc_peer_ask_sender(asker->socket[0]) == 0);
 	nc_grants_join(&cache.grants, &asker->borrower);
 }

@@ -9,22 +9,22 @@
 #include <unistd.h>
 
 #include "os/peer.h"
-#include "store/board.h"
+#include "store/revocation-map.h"
 #include "wire/session.h"
 
 #include "descriptors.h"
 
 #define QUESTIONS 4u
 
-static struct nc_board board;
+static struct nc_revocation_map map;
 
-/* Descriptors that come with answers: a board, a pipe's end, and so on. */
+/* Descriptors that come with answers: a revocation map, a pipe's end, and so on. */
 static unsigned choose_fds(unsigned choice, const int *pipe_ends, int *fds)
 {
 	unsigned count = choice & 3;
 
 	for (unsigned i = 0; i < count; i++)
-		fds[i] = choice >> (2 + i) & 1 ? board.segment.fd : pipe_ends[i & 1];
+		fds[i] = choice >> (2 + i) & 1 ? map.segment.fd : pipe_ends[i & 1];
 	return count;
 }
 
@@ -72,10 +72,10 @@ static void ask(struct nc_session *session, unsigned choice)
 	MUST(reply.length <= (load.room ? sizeof(room) : 0));
 	if (load.fd >= 0)
 		close(load.fd);
-	/* What is taken for a board can be read. */
-	if (session->board.base)
-		for (unsigned slot = 0; slot < NC_BOARD_SLOTS; slot += 512)
-			(void)atomic_load(nc_board_slot(&session->board, slot));
+	/* What is taken for a revocation map can be read. */
+	if (session->revocations.base)
+		for (unsigned slot = 0; slot < NC_REVOCATION_MAP_SLOTS; slot += 512)
+			(void)atomic_load(nc_revocation_map_slot(&session->revocations, slot));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -85,8 +85,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	int pair[2], ends[2];
 	unsigned before;
 
-	if (!board.segment.base)
-		MUST(nc_board_open(&board) == 0);
+	if (!map.segment.base)
+		MUST(nc_revocation_map_open(&map) == 0);
 	before = open_descriptors();
 	MUST(nc_peer_pair(pair) == 0 && pipe2(ends, O_CLOEXEC) == 0);
 	nc_session_init(&session);

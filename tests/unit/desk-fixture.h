@@ -48,7 +48,7 @@ static inline void asker_open(struct asker *asker, uid_t uid)
 	ck_assert_int_eq(nc_peer_ask_sender(asker->socket[0]), 0);
 	asker->borrower = (struct nc_borrower){.who = {.pid = getpid(), .pidfd = -1, .uid = uid},
 					       .quota = MIB,
-					       .board = {.segment = {.fd = -1}}};
+					       .revocations = {.segment = {.fd = -1}}};
 	nc_grants_join(&cache.grants, &asker->borrower);
 }
 

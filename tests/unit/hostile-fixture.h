@@ -248,7 +248,7 @@ static inline int child_ask(int socket, struct nc_wire_ask ask, const int *fds, 
 		*unit = received[0];
 	else if (came)
 		close(received[0]);
-	/* Of the rest, the board, nothing is needed here. */
+	/* Of the rest, the revocation map, nothing is needed here. */
 	if (came > 1)
 		close(received[1]);
 	return reply.answer.error;

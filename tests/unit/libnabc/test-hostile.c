@@ -307,14 +307,14 @@ static int abuse_loans(void)
 			       PROT_READ | PROT_WRITE) == (getpid() ? 0 : 1));
 	/* A private view of it at most: nobody else sees what is written there. */
 	memset((void *)(uintptr_t)data, 'x', 100);
-	/* By hand: the unit and the board. */
+	/* By hand: the unit and the revocation map. */
 	ask.id = id;
-	ask.slot = NC_WIRE_BOARDLESS;
+	ask.slot = NC_WIRE_NO_MAP;
 	CHILD(nc_peer_send(socket, &ask, sizeof(ask), NULL, 0) == 0);
 	CHILD(nc_peer_receive(socket, &answer, sizeof(answer), fds, &count, 10000) ==
 	      (ssize_t)sizeof(answer));
 	CHILD(answer.error == 0 && count == 2);
-	if (check_lent(fds[0], 2 * PAGE) || check_lent(fds[1], NC_WIRE_BOARD_SIZE))
+	if (check_lent(fds[0], 2 * PAGE) || check_lent(fds[1], NC_WIRE_MAP_SIZE))
 		return 1;
 	/* Its own segment is its own, but no shorter or longer, and sealed no further. */
 	CHILD(ftruncate(segment, 0) < 0);

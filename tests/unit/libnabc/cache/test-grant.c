@@ -38,7 +38,7 @@ static void join(struct nc_borrower *borrower, unsigned number, uid_t uid, size_
 		.who = {.pid = getpid(), .pidfd = -1, .uid = uid, .gid = 500},
 		.number = number,
 		.quota = quota,
-		.board = {.segment = {.fd = -1}},
+		.revocations = {.segment = {.fd = -1}},
 	};
 	nc_grants_join(&book, borrower);
 }
@@ -62,7 +62,7 @@ static void part(struct nc_borrower *borrower)
 {
 	nc_grants_part(&book, borrower, note_orphan, orphans);
 	ck_assert_ptr_null(borrower->lent);
-	ck_assert_ptr_null(borrower->board.segment.base);
+	ck_assert_ptr_null(borrower->revocations.segment.base);
 }
 
 static struct nc_segment frozen(size_t size)
@@ -113,14 +113,14 @@ static int lend(size_t id, struct nc_borrower *to, uint32_t *slot)
 		ck_assert_int_eq(fcntl(lending.fd, F_GETFD), FD_CLOEXEC);
 		close(lending.fd);
 		*slot = lending.slot;
-		/* The board is handed over by others: here it only costs a descriptor. */
+		/* The revocation map is handed over by others: here it only costs a descriptor. */
 	}
 	return error;
 }
 
 static uint64_t shown(const struct nc_borrower *borrower, uint32_t slot)
 {
-	return nc_board_read(&borrower->board.segment, slot);
+	return nc_revocation_map_read(&borrower->revocations.segment, slot);
 }
 
 START_TEST(test_enter)
@@ -297,7 +297,7 @@ START_TEST(test_leave)
 	ck_assert_int_eq(take(5, user(1002)), -ENOENT);
 	ck_assert_uint_eq(shown(&other, slot), 5);
 	ck_assert_int_eq(take(5, user(1001)), 0);
-	ck_assert_uint_eq(shown(&other, slot), NC_BOARD_REVOKED);
+	ck_assert_uint_eq(shown(&other, slot), NC_REVOCATION_REVOKED);
 	ck_assert_int_eq(lend(5, &other, &same), -EACCES);
 	/* By a group that is a supplementary one, and by its own. */
 	ck_assert_int_eq(give(5, group), 0);
@@ -307,7 +307,7 @@ START_TEST(test_leave)
 	ck_assert_int_eq(give(5, group), 0);
 	ck_assert_int_eq(lend(5, &other, &same), 0);
 	ck_assert_int_eq(take(5, group), 0);
-	ck_assert_uint_eq(shown(&other, same), NC_BOARD_REVOKED);
+	ck_assert_uint_eq(shown(&other, same), NC_REVOCATION_REVOKED);
 	ck_assert_uint_eq(shown(&member, slot), 5);
 	/* Leave of two kinds: one taken, the other is enough. */
 	ck_assert_int_eq(give(5, user(1002)), 0);
@@ -320,7 +320,7 @@ START_TEST(test_leave)
 	ck_assert_int_eq(give(5, group), 0);
 	ck_assert_int_eq(lend(5, &other, &same), -EACCES);
 	nc_grants_drop(&book, 5);
-	ck_assert_uint_eq(shown(&member, slot), NC_BOARD_DESTROYED);
+	ck_assert_uint_eq(shown(&member, slot), NC_REVOCATION_DESTROYED);
 	part(&overseer);
 	part(&member);
 	part(&other);
@@ -353,8 +353,8 @@ START_TEST(test_processes)
 						     .who = (unsigned)pid,
 						     .pidfd = -1}),
 			 0);
-	ck_assert_uint_eq(shown(&borrower, slot), NC_BOARD_REVOKED);
-	/* A board more, a pidfd less. */
+	ck_assert_uint_eq(shown(&borrower, slot), NC_REVOCATION_REVOKED);
+	/* A revocation map more, a pidfd less. */
 	ck_assert_uint_eq(open_descriptors(), descriptors + 1);
 	/* Who has ended has no leave, and its pidfd is kept no longer than needed. */
 	ck_assert_int_eq(give(5, process(pid)), 0);
@@ -424,9 +424,9 @@ START_TEST(test_return)
 	ck_assert_int_eq(nc_grants_return(&book, &borrower, 0), -EINVAL);
 	ck_assert_int_eq(nc_grants_enter(&book, 5, &borrower, NULL, 100, 64), 0);
 	ck_assert_int_eq(lend(5, &borrower, &slot), 0);
-	for (uint32_t bad = 0; bad < NC_BOARD_SLOTS; bad++)
+	for (uint32_t bad = 0; bad < NC_REVOCATION_MAP_SLOTS; bad++)
 		expect(bad == slot || nc_grants_return(&book, &borrower, bad) == -EINVAL);
-	ck_assert_int_eq(nc_grants_return(&book, &borrower, NC_BOARD_SLOTS), -EINVAL);
+	ck_assert_int_eq(nc_grants_return(&book, &borrower, NC_REVOCATION_MAP_SLOTS), -EINVAL);
 	ck_assert_int_eq(nc_grants_return(&book, &borrower, UINT32_MAX), -EINVAL);
 	ck_assert_int_eq(nc_grants_return(&book, &borrower, slot), 0);
 	ck_assert_int_eq(nc_grants_return(&book, &borrower, slot), -EINVAL);
@@ -450,21 +450,21 @@ START_TEST(test_many_loans)
 	open_book();
 	join(&greedy, 0, 1000, PAGE);
 	join(&other, 0, 1000, PAGE);
-	for (size_t id = 1; id <= NC_BOARD_SLOTS + 1; id++) {
+	for (size_t id = 1; id <= NC_REVOCATION_MAP_SLOTS + 1; id++) {
 		expect(nc_grants_enter(&book, id, NULL, NULL, 100, 64) == 0);
 		expect(give(id, all) == 0);
 	}
-	for (size_t id = 1; id <= NC_BOARD_SLOTS; id++)
+	for (size_t id = 1; id <= NC_REVOCATION_MAP_SLOTS; id++)
 		expect(lend(id, &greedy, &slot) == 0);
 	descriptors = open_descriptors();
-	ck_assert_int_eq(lend(NC_BOARD_SLOTS + 1, &greedy, &slot), -ENOSPC);
+	ck_assert_int_eq(lend(NC_REVOCATION_MAP_SLOTS + 1, &greedy, &slot), -ENOSPC);
 	ck_assert_uint_eq(open_descriptors(), descriptors);
-	ck_assert_int_eq(lend(NC_BOARD_SLOTS + 1, &other, &slot), 0);
+	ck_assert_int_eq(lend(NC_REVOCATION_MAP_SLOTS + 1, &other, &slot), 0);
 	/* What was struck takes its slot until it is returned. */
 	nc_grants_drop(&book, 17);
-	ck_assert_int_eq(lend(NC_BOARD_SLOTS + 1, &greedy, &slot), -ENOSPC);
+	ck_assert_int_eq(lend(NC_REVOCATION_MAP_SLOTS + 1, &greedy, &slot), -ENOSPC);
 	ck_assert_int_eq(nc_grants_return(&book, &greedy, 16), 0);
-	ck_assert_int_eq(lend(NC_BOARD_SLOTS + 1, &greedy, &slot), 0);
+	ck_assert_int_eq(lend(NC_REVOCATION_MAP_SLOTS + 1, &greedy, &slot), 0);
 	ck_assert_uint_eq(slot, 16);
 	part(&greedy);
 	part(&other);
@@ -497,7 +497,7 @@ START_TEST(test_part)
 	part(&maker);
 	ck_assert_uint_eq(orphan_count, 3);
 	ck_assert_uint_eq(orphans[0] ^ orphans[1] ^ orphans[2], sealed[0] ^ sealed[1] ^ sealed[2]);
-	ck_assert_uint_eq(shown(&other, mine), NC_BOARD_DESTROYED);
+	ck_assert_uint_eq(shown(&other, mine), NC_REVOCATION_DESTROYED);
 	ck_assert_uint_eq(shown(&other, slot), sealed[1]);
 	ck_assert(!nc_grants_known(&book, own, NULL, &made));
 	ck_assert_int_eq(lend(sealed[1], &other, &mine), 0);
@@ -624,7 +624,7 @@ START_TEST(test_no_descriptors)
 	open_book();
 	join(&borrower, 0, 1000, PAGE);
 	ck_assert_int_eq(nc_grants_enter(&book, 5, &borrower, NULL, 100, 64), 0);
-	/* One is enough for the unit, not for the board. */
+	/* One is enough for the unit, not for the revocation map. */
 	for (unsigned spare = 0; spare < 3; spare++) {
 		hog_descriptors(200, spare);
 		ck_assert_int_eq(lend(5, &borrower, &slot), spare < 2 ? -EMFILE : 0);

@@ -94,13 +94,13 @@ static void check_held(size_t id, uint64_t seed, size_t size)
 	ck_assert_int_eq(nc_loans_release(&loans, id), 0);
 }
 
-/* What the owner has lent: slots of the board that are taken. */
+/* What the owner has lent: slots of the revocation map that are taken. */
 static unsigned slots_taken(void)
 {
 	unsigned count = 0;
 
-	for (unsigned i = 0; i < NC_BOARD_SLOTS / 64; i++)
-		count += (unsigned)__builtin_popcountll(asker.borrower.board.used[i]);
+	for (unsigned i = 0; i < NC_REVOCATION_MAP_SLOTS / 64; i++)
+		count += (unsigned)__builtin_popcountll(asker.borrower.revocations.used[i]);
 	return count;
 }
 

@@ -274,7 +274,7 @@ START_TEST(test_bad_seals)
 	ck_assert_uint_eq(cache.own.used, 0);
 	ck_assert_uint_eq(member.borrower.sealed, 0);
 	ck_assert_uint_eq(cache.grants.records.count, 0);
-	ck_assert_ptr_null(member.borrower.board.segment.base);
+	ck_assert_ptr_null(member.borrower.revocations.segment.base);
 	ck_assert_uint_eq(open_descriptors(), descriptors);
 	ck_assert_int_eq(seal_with(100, PAGE, fd), 0);
 	close(fd);
@@ -657,10 +657,10 @@ START_TEST(test_no_descriptors)
 }
 END_TEST
 
-/* An answer that the member could not take in: the board comes once more. */
-START_TEST(test_lost_board)
+/* An answer that the member could not take in: the revocation map comes once more. */
+START_TEST(test_lost_map)
 {
-	struct nc_wire_ask fetch = {.op = NC_WIRE_FETCH, .slot = NC_WIRE_BOARDLESS};
+	struct nc_wire_ask fetch = {.op = NC_WIRE_FETCH, .slot = NC_WIRE_NO_MAP};
 	struct reply reply;
 	uint32_t slot;
 
@@ -668,7 +668,7 @@ START_TEST(test_lost_board)
 	fetch.id = make_sealed(&member, 1, 100);
 	for (unsigned i = 0; i < 3; i++) {
 		ck_assert_int_eq(ask_with(&member, &fetch, NULL, 0, &reply), 0);
-		ck_assert_uint_eq(reply.answer.flags, NC_WIRE_HAS_UNIT | NC_WIRE_HAS_BOARD);
+		ck_assert_uint_eq(reply.answer.flags, NC_WIRE_HAS_UNIT | NC_WIRE_HAS_MAP);
 		ck_assert_uint_eq(reply.count, 2);
 		slot = reply.answer.slot;
 		close_reply(&reply);
@@ -735,13 +735,13 @@ START_TEST(test_descriptors_in_flight)
 		}
 		ck_assert_int_eq(result, 1);
 	}
-	fetch.slot = NC_WIRE_BOARDLESS;
+	fetch.slot = NC_WIRE_NO_MAP;
 	ck_assert_int_eq(ask_with(&member, &fetch, NULL, 0, &reply), -EMFILE);
 	ck_assert_uint_eq(reply.count, 0);
 	for (unsigned i = 0; i < 4; i++)
 		asker_close(&lazy[i]);
 	ck_assert_int_eq(ask_with(&member, &fetch, NULL, 0, &reply), 0);
-	ck_assert_uint_eq(reply.answer.flags, NC_WIRE_HAS_UNIT | NC_WIRE_HAS_BOARD);
+	ck_assert_uint_eq(reply.answer.flags, NC_WIRE_HAS_UNIT | NC_WIRE_HAS_MAP);
 	check_bytes(&reply, 1, 100);
 	close_all();
 	become_root_again();
@@ -764,7 +764,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_not_its_process);
 	tcase_add_test(tcase, test_no_sender);
 	tcase_add_test(tcase, test_no_descriptors);
-	tcase_add_test(tcase, test_lost_board);
+	tcase_add_test(tcase, test_lost_map);
 	tcase_add_test(tcase, test_never_reads);
 	tcase_add_test(tcase, test_descriptors_in_flight);
 }

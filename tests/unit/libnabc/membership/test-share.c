@@ -200,7 +200,7 @@ START_TEST(test_grant)
 		ck_assert_int_eq(lend(id, &member), -EACCES);
 		ck_assert_int_eq(grant_user(id, 1000), -ENOENT);
 		ck_assert_uint_eq(cache.grants.records.count, 0);
-		/* Two boards are open now. */
+		/* Two revocation maps are open now. */
 		ck_assert_uint_le(open_descriptors(), descriptors + (i ? 0 : 2));
 	}
 	close_all();
@@ -242,13 +242,14 @@ START_TEST(test_evicted)
 	ck_assert_int_eq(nc_share_lend(&cache, id, &member.borrower, &lending), 0);
 	close(lending.fd);
 	slot = lending.slot;
-	ck_assert_uint_eq(nc_board_read(&member.borrower.board.segment, slot), id);
+	ck_assert_uint_eq(nc_revocation_map_read(&member.borrower.revocations.segment, slot), id);
 	/* What is being filled cannot go, so this must. */
 	ck_assert_int_eq(nc_layout_init(&layout, 300 << 10, 0), 0);
 	while (nc_cache_alloc(&cache, &layout, NC_KIND_APPENDED, &filling[count]) == 0)
 		count++;
 	ck_assert(!known(id));
-	ck_assert_uint_eq(nc_board_read(&member.borrower.board.segment, slot), NC_BOARD_DESTROYED);
+	ck_assert_uint_eq(nc_revocation_map_read(&member.borrower.revocations.segment, slot),
+			  NC_REVOCATION_DESTROYED);
 	ck_assert_uint_eq(cache.grants.records.count, 0);
 	while (count)
 		nc_cache_abandon(&cache, filling[--count]);

@@ -6,7 +6,7 @@
  */
 #include <pthread.h>
 
-#include "store/board.h"
+#include "store/revocation-map.h"
 #include "wire/session.h"
 
 #include "process-fixture.h"
@@ -16,7 +16,7 @@
 
 static struct nc_session session;
 static int pair[2];
-static struct nc_board board;
+static struct nc_revocation_map map;
 
 /* What the owner does with the next question. */
 struct act {
@@ -28,8 +28,8 @@ static unsigned descriptors_before;
 static void open_session(void)
 {
 	descriptors_before = open_descriptors();
-	board = (struct nc_board){.segment = {.fd = -1}};
-	ck_assert_int_eq(nc_board_open(&board), 0);
+	map = (struct nc_revocation_map){.segment = {.fd = -1}};
+	ck_assert_int_eq(nc_revocation_map_open(&map), 0);
 	ck_assert_int_eq(nc_peer_pair(pair), 0);
 	nc_session_init(&session);
 	nc_session_open(&session, pair[1]);
@@ -40,7 +40,7 @@ static void close_session(void)
 {
 	nc_session_fini(&session);
 	close_pair(pair);
-	nc_board_close(&board);
+	nc_revocation_map_close(&map);
 	ck_assert_uint_eq(open_descriptors(), descriptors_before);
 }
 
@@ -255,13 +255,13 @@ static void many_fds(const struct nc_wire_ask *ask)
 	send_answer(to(ask), HEAD, fds, NC_PEER_FDS_MAX);
 }
 
-/* A board where none was asked for, and one that is none. */
-static void board_unasked(const struct nc_wire_ask *ask)
+/* A revocation map where none was asked for, and one that is none. */
+static void map_unasked(const struct nc_wire_ask *ask)
 {
 	struct nc_wire_answer answer = to(ask);
 
-	answer.flags = NC_WIRE_HAS_BOARD;
-	send_answer(answer, HEAD, &board.segment.fd, 1);
+	answer.flags = NC_WIRE_HAS_MAP;
+	send_answer(answer, HEAD, &map.segment.fd, 1);
 }
 
 START_TEST(test_nonsense)
@@ -277,7 +277,7 @@ START_TEST(test_nonsense)
 	ck_assert_int_eq(ask_once(fd_unsaid, &load), -EPROTO);
 	ck_assert_int_eq(ask_once(fd_missing, &load), -EPROTO);
 	ck_assert_int_eq(ask_once(many_fds, &load), -EPROTO);
-	ck_assert_int_eq(ask_once(board_unasked, &load), -EPROTO);
+	ck_assert_int_eq(ask_once(map_unasked, &load), -EPROTO);
 	ck_assert_int_eq(ask_once(empty_one, &load), -EPIPE);
 	/* After all that it still can. */
 	ck_assert_int_eq(ask_once(plain, &load), 0);
@@ -287,59 +287,59 @@ END_TEST
 
 static uint32_t told_slot;
 
-static void with_board(const struct nc_wire_ask *ask)
+static void with_map(const struct nc_wire_ask *ask)
 {
 	struct nc_wire_answer answer = to(ask);
 
 	told_slot = ask->slot;
-	answer.flags = NC_WIRE_HAS_UNIT | NC_WIRE_HAS_BOARD;
-	send_answer(answer, HEAD, (int[]){pair[0], board.segment.fd}, 2);
+	answer.flags = NC_WIRE_HAS_UNIT | NC_WIRE_HAS_MAP;
+	send_answer(answer, HEAD, (int[]){pair[0], map.segment.fd}, 2);
 }
 
-static void late_board(const struct nc_wire_ask *ask)
+static void late_map(const struct nc_wire_ask *ask)
 {
 	struct nc_wire_ask earlier = *ask;
 
 	earlier.tag--;
-	with_board(&earlier);
-	with_board(ask);
+	with_map(&earlier);
+	with_map(ask);
 }
 
-static void false_board(const struct nc_wire_ask *ask)
+static void false_map(const struct nc_wire_ask *ask)
 {
 	struct nc_wire_answer answer = to(ask);
 
-	answer.flags = NC_WIRE_HAS_BOARD;
+	answer.flags = NC_WIRE_HAS_MAP;
 	send_answer(answer, HEAD, &pair[0], 1);
 }
 
-START_TEST(test_board)
+START_TEST(test_map)
 {
 	struct nc_session_load load = {0};
 	struct nc_wire_answer answer;
-	struct act act = {false_board};
+	struct act act = {false_map};
 	unsigned descriptors;
 
 	open_session();
 	descriptors = open_descriptors();
 	ck_assert_int_eq(ask_op(&act, NC_WIRE_FETCH, &load, &answer), -EPROTO);
-	ck_assert_ptr_null(session.board.base);
+	ck_assert_ptr_null(session.revocations.base);
 	ck_assert_uint_eq(open_descriptors(), descriptors);
 	/* Twice before the first use: the later one counts. */
-	act.answer = late_board;
+	act.answer = late_map;
 	ck_assert_int_eq(ask_op(&act, NC_WIRE_FETCH, &load, &answer), 0);
-	ck_assert_ptr_nonnull(session.board.base);
-	ck_assert_uint_eq(told_slot, NC_WIRE_BOARDLESS);
+	ck_assert_ptr_nonnull(session.revocations.base);
+	ck_assert_uint_eq(told_slot, NC_WIRE_NO_MAP);
 	close(load.fd);
 	ck_assert_uint_eq(open_descriptors(), descriptors + 1);
-	ck_assert_int_ge(nc_board_post(&board, 1234), 0);
-	ck_assert_uint_eq(nc_board_read(&session.board, 0), 1234);
+	ck_assert_int_ge(nc_revocation_map_add(&map, 1234), 0);
+	ck_assert_uint_eq(nc_revocation_map_read(&session.revocations, 0), 1234);
 	/* Once it is there no other is taken. */
-	act.answer = with_board;
+	act.answer = with_map;
 	ck_assert_int_eq(ask_op(&act, NC_WIRE_FETCH, &load, &answer), -EPROTO);
 	ck_assert_uint_eq(told_slot, 0);
 	ck_assert_int_eq(load.fd, -1);
-	ck_assert_uint_eq(nc_board_read(&session.board, 0), 1234);
+	ck_assert_uint_eq(nc_revocation_map_read(&session.revocations, 0), 1234);
 	ck_assert_uint_eq(open_descriptors(), descriptors + 1);
 	close_session();
 }
@@ -351,7 +351,7 @@ START_TEST(test_no_descriptors)
 	struct nc_session_load load = {0};
 	struct nc_wire_answer answer;
 	struct nc_wire_ask back;
-	struct act act = {with_board};
+	struct act act = {with_map};
 
 	if (skip_without_limits("session: no descriptors"))
 		return;
@@ -361,7 +361,7 @@ START_TEST(test_no_descriptors)
 		/* One of two: none is kept. */
 		ck_assert_int_eq(ask_op(&act, NC_WIRE_FETCH, &load, &answer),
 				 spare < 2 ? -EMFILE : 0);
-		ck_assert(!session.board.base == (spare < 2));
+		ck_assert(!session.revocations.base == (spare < 2));
 		ck_assert((load.fd < 0) == (spare < 2));
 		free_descriptors();
 		/* What the owner believes that it has lent goes back. */
@@ -489,7 +489,7 @@ static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_answers);
 	tcase_add_test(tcase, test_nonsense);
-	tcase_add_test(tcase, test_board);
+	tcase_add_test(tcase, test_map);
 	tcase_add_test(tcase, test_no_descriptors);
 	tcase_add_test(tcase, test_gone);
 	tcase_add_test(tcase, test_slow);
