@@ -34,14 +34,14 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/cache/grant.c libnabc/cache/grant.h \
 	libnabc/wire/session.c libnabc/wire/session.h \
 	libnabc/store/store.c libnabc/store/store.h \
-	libnabc/store/sums.c libnabc/store/sums.h \
+	libnabc/store/unit-checksum.c libnabc/store/unit-checksum.h \
 	libnabc/policy/expiry.c libnabc/policy/expiry.h \
-	libnabc/store/stock.c libnabc/store/stock.h \
-	libnabc/store/room.c libnabc/store/room.h \
+	libnabc/store/pool.c libnabc/store/pool.h \
+	libnabc/store/eviction.c libnabc/store/eviction.h \
 	libnabc/store/member.c libnabc/store/member.h \
 	libnabc/cache/foreign.c libnabc/cache/foreign.h \
 	libnabc/cache/loan.c libnabc/cache/loan.h \
-	libnabc/store/upkeep.c libnabc/store/upkeep.h \
+	libnabc/store/maintenance.c libnabc/store/maintenance.h \
 	libnabc/cache/cache.c libnabc/cache/cache.h \
 	libnabc/cache/catalogue.c libnabc/cache/catalogue.h \
 	libnabc/membership/share.c libnabc/membership/share.h \

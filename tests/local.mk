@@ -34,8 +34,8 @@ NABC_UNITS = \
 	tests/unit/libnabc/policy/test-expiry \
 	tests/unit/libnabc/store/test-unit \
 	tests/unit/libnabc/store/test-store \
-	tests/unit/libnabc/store/test-sums \
-	tests/unit/libnabc/store/test-room \
+	tests/unit/libnabc/store/test-unit-checksum \
+	tests/unit/libnabc/store/test-eviction \
 	tests/unit/libnabc/store/test-member \
 	tests/unit/libnabc/store/test-member-joined \
 	tests/unit/libnabc/cache/test-foreign \

@@ -14,7 +14,7 @@
 #include "api/operator.h"
 #include "membership/handle.h"
 #include "send/sendfile.h"
-#include "store/sums.h"
+#include "store/unit-checksum.h"
 #include "worker/stream.h"
 
 static_assert(sizeof(size_t) == 8, "cache ids need 64 bits");
@@ -303,10 +303,10 @@ int NC_checksum(NC_cache *cache, size_t cache_id, enum NC_checksum_kind kind, si
 	size = view.unit->layout.size;
 	if (offset > size || len > size - offset)
 		error = -ERANGE;
-	else if (nc_sums_reads(view.unit, kind, offset, len))
+	else if (nc_unit_checksum_reads(view.unit, kind, offset, len))
 		error = nc_cache_fetch(&cache->cache, &view);
 	if (!error) {
-		sum = nc_sums_range(view.unit, kind, offset, len);
+		sum = nc_unit_checksum_range(view.unit, kind, offset, len);
 		*value = kind == NC_CHECKSUM_INET ? ntohs((uint16_t)sum) : sum;
 	}
 	nc_cache_release(&cache->cache, cache_id);
@@ -326,7 +326,7 @@ int NC_verify(NC_cache *cache, size_t cache_id)
 		return (int)nc_answer(error);
 	good = view.unit->sum_size ? nc_cache_fetch(&cache->cache, &view) : 0;
 	if (!good)
-		good = nc_sums_verify(view.unit, 0, SIZE_MAX);
+		good = nc_unit_checksum_verify(view.unit, 0, SIZE_MAX);
 	nc_cache_release(&cache->cache, cache_id);
 	return (int)nc_answer(good < 0 ? good : 0);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * collector.h - when an owner's upkeep is done: the descriptors that announce
+ * collector.h - when an owner's maintenance is done: the descriptors that announce
  * it, and the thread that does it unless the caller's own loop does.
  *
  * Nothing polls.  An eventfd says that something is due, a timerfd when
@@ -13,14 +13,14 @@
 #include <pthread.h>
 
 #include "membership/attach.h"
-#include "store/upkeep.h"
+#include "store/maintenance.h"
 
 struct nc_collector {
-	struct nc_upkeep upkeep;
+	struct nc_maintenance maintenance;
 	int event; /* -1: not the owner's cache */
 	int timer;
 	int epoll;		     /* the cache's */
-	pthread_mutex_t step;	     /* upkeep and next */
+	pthread_mutex_t step;	     /* maintenance and next */
 	pthread_mutex_t dispatching; /* one thread at a time dispatches */
 	uint64_t next;		     /* what the timer is set to; 0: nothing */
 	pthread_t thread;
@@ -30,7 +30,10 @@ struct nc_collector {
 	void *context;
 };
 
-/* Watched by the cache's descriptor from here on; in a cache that was joined nothing.  0 or -errno. */
+/*
+ * Watched by the cache's descriptor from here on; in a cache that was joined nothing.  0 or
+ * -errno.
+ */
 int nc_collector_init(struct nc_collector *collector, struct nc_cache *cache,
 		      struct nc_attach *attach, size_t scrub_rate);
 

@@ -27,7 +27,7 @@
 #endif
 
 #include "membership/handle.h"
-#include "store/sums.h"
+#include "store/unit-checksum.h"
 
 #define MAGIC UINT64_C(0x6e61626348616e64)
 #define IOVECS 64u
@@ -90,7 +90,7 @@ int nc_handle_alloc(NC_handle *handle, struct nc_cache *cache, size_t size, size
 	error = nc_cache_alloc(cache, &layout, kind, &unit);
 	if (error)
 		return error;
-	error = summed ? nc_sums_init(unit, cache->checksum) : 0;
+	error = summed ? nc_unit_checksum_init(unit, cache->checksum) : 0;
 	if (error) {
 		nc_cache_abandon(cache, unit);
 		return error;
@@ -128,7 +128,7 @@ static void fill_to(struct nc_handle *in, size_t end)
 	in->filled = end;
 	whole = end == in->size ? layout->fragments : end / layout->fraglen;
 	if (whole > in->summed) {
-		nc_sums_compute(in->unit, in->summed, whole);
+		nc_unit_checksum_compute(in->unit, in->summed, whole);
 		in->summed = whole;
 	}
 }
@@ -165,8 +165,8 @@ static void resum(struct nc_handle *in, size_t offset, size_t length)
 	size_t fraglen = in->unit->layout.fraglen;
 
 	if (length && offset < summed_bytes(in))
-		nc_sums_compute(in->unit, offset / fraglen,
-				smaller((offset + length - 1) / fraglen + 1, in->summed));
+		nc_unit_checksum_compute(in->unit, offset / fraglen,
+					 smaller((offset + length - 1) / fraglen + 1, in->summed));
 }
 
 /* Bytes, at most length, that can be read in one go: into memory that is prepared. */
@@ -248,7 +248,7 @@ ssize_t nc_handle_write(NC_handle *handle, size_t offset, const void *data, size
 		size_t fraglen = in->unit->layout.fraglen;
 		size_t run = smaller(fraglen - (offset + done) % fraglen, length - done);
 
-		nc_sums_rewrite(in->unit, offset + done, from + done, run);
+		nc_unit_checksum_rewrite(in->unit, offset + done, from + done, run);
 		done += run;
 	}
 	while (done < length) {
@@ -366,7 +366,7 @@ int nc_handle_insert(NC_handle *handle)
 		return error;
 	unit = in->unit;
 	clear_to(in, in->size);
-	nc_sums_compute(unit, in->direct_from, in->direct_to);
+	nc_unit_checksum_compute(unit, in->direct_from, in->direct_to);
 	error = nc_cache_insert(in->cache, unit, &id);
 	if (error)
 		return error;

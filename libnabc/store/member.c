@@ -16,7 +16,7 @@
 #include "base/id.h"
 #include "base/lock.h"
 #include "store/member.h"
-#include "store/room.h"
+#include "store/eviction.h"
 
 #define SEGMENT_MIN ((size_t)256 << 10)
 #define SEGMENT_MAX ((size_t)8 << 20)
@@ -136,7 +136,7 @@ int nc_member_init_joined(struct nc_member *member, unsigned number,
 	}
 	member->shared = (struct nc_unit_shared *)(void *)segment->base;
 	member->budget = member->used = member->high = segment->size;
-	nc_stock_add_store(member, store);
+	nc_pool_add_store(member, store);
 	return 0;
 }
 
@@ -176,7 +176,7 @@ void nc_member_fini(struct nc_member *member)
 static void leave_growing_locked(struct nc_member *member)
 {
 	if (member->used > member->high || member->empties > 1)
-		nc_stock_due(member);
+		nc_pool_due(member);
 	pthread_mutex_unlock(&member->growing);
 }
 
@@ -186,11 +186,11 @@ uint32_t nc_member_filling(struct nc_member *member)
 
 	/* Without the cleaner's copies on their way in. */
 	pthread_mutex_lock(&member->growing);
-	nc_stock_lock(member);
+	nc_pool_lock(member);
 	for (struct nc_store *store = member->stores; store; store = store->next)
 		filling += atomic_load_explicit(&store->filling, memory_order_acquire);
 	leave_growing_locked(member);
-	nc_stock_unlock(member);
+	nc_pool_unlock(member);
 	return filling;
 }
 
@@ -204,7 +204,7 @@ static void reclaim_locked(struct nc_member *member, struct nc_unit *unit)
 	uint64_t word;
 
 	if (!member->shared) {
-		nc_stock_give(member, unit);
+		nc_pool_give(member, unit);
 		return;
 	}
 	entry = &member->shared[unit->slot];
@@ -221,7 +221,7 @@ static void reclaim_locked(struct nc_member *member, struct nc_unit *unit)
 							  memory_order_acquire)) {
 			unit->parked = busy;
 			if (!busy)
-				nc_stock_give(member, unit);
+				nc_pool_give(member, unit);
 			return;
 		}
 	}
@@ -243,7 +243,7 @@ static void collect_locked(struct nc_member *member, struct nc_store *store, uns
 			continue;
 		/* Held here too: the last release of this process reclaims it. */
 		if (unit->parked || nc_unit_doom(unit, generation) == 1)
-			nc_stock_give(member, unit);
+			nc_pool_give(member, unit);
 	}
 }
 
@@ -329,16 +329,16 @@ static int64_t open_alone_locked(struct nc_member *member, enum NC_kind kind, si
 	bool huge = member->huge && kind != NC_KIND_SEALED, counted = takes_descriptor(kind);
 	int error;
 
-	nc_stock_unlock(member);
+	nc_pool_unlock(member);
 	*where = kind == NC_KIND_KERNEL ? nc_store_create_kernel(member->device, extent, &error)
 					: nc_store_create(kind, extent, huge, true, &error);
-	nc_stock_lock(member);
+	nc_pool_lock(member);
 	if (!*where) {
-		nc_stock_discharge(member, extent, counted);
+		nc_pool_discharge(member, extent, counted);
 		return error;
 	}
 	(*where)->counted = counted;
-	nc_stock_add_store(member, *where);
+	nc_pool_add_store(member, *where);
 	error = (int)nc_store_take(*where, extent);
 	(*where)->full = true;
 	return error;
@@ -352,7 +352,7 @@ static void keep_reserve_locked(struct nc_member *member, enum NC_kind kind)
 {
 	if (kind == NC_KIND_APPENDED && member->used + member->segment_size > member->budget &&
 	    member->budget / member->segment_size >= SEGMENTS_FOR_RESERVE)
-		(void)nc_room_ahead(member);
+		(void)nc_eviction_ahead(member);
 }
 
 /* The next thing to try without the memory or the descriptor: 0, or -errno: no more can be done. */
@@ -364,18 +364,18 @@ static int make_room_locked(struct nc_member *member, enum NC_kind kind, size_t 
 	size_t size = alone ? extent : member->segment_size;
 	int error;
 
-	if (run && nc_room_run(member, pages, false) == 0)
+	if (run && nc_eviction_run(member, pages, false) == 0)
 		return 0;
-	error = nc_stock_fits(member, size) ? nc_room_descriptor(member)
-					    : nc_room_free(member, size);
-	if (error && run && nc_room_run(member, pages, true) == 0)
+	error = nc_pool_fits(member, size) ? nc_eviction_descriptor(member)
+					   : nc_eviction_free(member, size);
+	if (error && run && nc_eviction_run(member, pages, true) == 0)
 		return 0;
 	return error;
 }
 
 static bool may_charge(const struct nc_member *member, size_t size, bool counted)
 {
-	return nc_stock_fits(member, size) && (!counted || nc_stock_has_descriptor(member));
+	return nc_pool_fits(member, size) && (!counted || nc_pool_has_descriptor(member));
 }
 
 /* Memory in a store that is opened for it, or once something went.  Leaves the lock. */
@@ -388,14 +388,14 @@ static int64_t grow_locked(struct nc_member *member, enum NC_kind kind, size_t e
 	int64_t at;
 
 	if (alone && may_charge(member, size, counted)) {
-		nc_stock_charge(member, size, counted);
+		nc_pool_charge(member, size, counted);
 		at = open_alone_locked(member, kind, extent, where);
 		if (at != -EMFILE)
 			return at;
 	}
-	nc_stock_unlock(member);
+	nc_pool_unlock(member);
 	pthread_mutex_lock(&member->growing);
-	nc_stock_lock(member);
+	nc_pool_lock(member);
 	for (;;) {
 		int error;
 
@@ -403,16 +403,16 @@ static int64_t grow_locked(struct nc_member *member, enum NC_kind kind, size_t e
 		if (at >= 0)
 			break;
 		if (may_charge(member, size, counted)) {
-			nc_stock_charge(member, size, counted);
+			nc_pool_charge(member, size, counted);
 			if (alone) {
 				at = open_alone_locked(member, kind, extent, where);
 				error = at < 0 ? (int)at : 0;
 			} else {
-				error = nc_room_open(member, kind);
+				error = nc_eviction_open(member, kind);
 				opened = !error;
 			}
 			/* With the last descriptor in use, one that nobody needs must go first. */
-			if (error == -EMFILE && nc_room_ahead(member))
+			if (error == -EMFILE && nc_eviction_ahead(member))
 				continue;
 			if (alone)
 				break;
@@ -442,7 +442,7 @@ static int64_t grow_joined_locked(struct nc_member *member, size_t extent, struc
 		collect_lone_locked(member, UINT32_MAX);
 	if (extent > member->budget - member->used)
 		return -ENOSPC;
-	nc_stock_charge(member, extent, false);
+	nc_pool_charge(member, extent, false);
 	return open_alone_locked(member, NC_KIND_KERNEL, extent, where);
 }
 
@@ -456,7 +456,7 @@ static struct nc_unit *take_slot_locked(struct nc_member *member)
 		/* There is memory, so nobody has looked yet whether slots came back. */
 		collect_locked(member, member->runs, UINT32_MAX);
 		collect_lone_locked(member, UINT32_MAX);
-	} else if (nc_room_slot(member)) {
+	} else if (nc_eviction_slot(member)) {
 		return NULL;
 	}
 	return nc_units_take(&member->units);
@@ -476,12 +476,12 @@ static int enter_locked(struct nc_member *member, const struct nc_layout *layout
 	unit->sums = NULL;
 	unit->sum_size = 0;
 	nc_unit_claim(unit);
-	order = nc_stock_order(member, unit);
+	order = nc_pool_order(member, unit);
 	if (order && nc_replacement_add(order, &unit->order, layout->extent)) {
 		nc_units_give(&member->units, unit);
 		return -ENOMEM;
 	}
-	nc_stock_enter(member, store, unit, at);
+	nc_pool_enter(member, store, unit, at);
 	*entered = unit;
 	return 0;
 }
@@ -492,7 +492,7 @@ static int refused_locked(struct nc_member *member, int error)
 		member->failures++;
 	else if (error != -ENOSPC) /* then there is other memory */
 		member->failures_system++;
-	nc_stock_unlock(member);
+	nc_pool_unlock(member);
 	return error;
 }
 
@@ -504,7 +504,7 @@ int nc_member_alloc(struct nc_member *member, const struct nc_layout *layout, en
 	int error;
 	int64_t at;
 
-	nc_stock_lock(member);
+	nc_pool_lock(member);
 	at = place_locked(member, kind, extent, &store);
 	if (at < 0 && !member->shared)
 		at = grow_locked(member, kind, extent, &store);
@@ -515,10 +515,10 @@ int nc_member_alloc(struct nc_member *member, const struct nc_layout *layout, en
 	error = enter_locked(member, layout, store, (uint64_t)at, unit);
 	if (error) {
 		nc_store_untake(store, (uint64_t)at, extent);
-		nc_stock_settle(member, store);
+		nc_pool_settle(member, store);
 		return refused_locked(member, error);
 	}
-	nc_stock_unlock(member);
+	nc_pool_unlock(member);
 	/* The store stays while the unit is being filled. */
 	if (kind == NC_KIND_APPENDED)
 		nc_store_prepare_last(*unit);
@@ -536,8 +536,8 @@ int nc_member_adopt(struct nc_member *member, const struct nc_segment *segment,
 	int error;
 
 	pthread_mutex_lock(&member->growing);
-	nc_stock_lock(member);
-	error = nc_room_free(member, segment->size);
+	nc_pool_lock(member);
+	error = nc_eviction_free(member, segment->size);
 	leave_growing_locked(member);
 	if (error)
 		return refused_locked(member, error);
@@ -553,23 +553,23 @@ int nc_member_adopt(struct nc_member *member, const struct nc_segment *segment,
 		return refused_locked(member, error);
 	}
 	member->used += segment->size;
-	nc_stock_add_store(member, store);
+	nc_pool_add_store(member, store);
 	(void)nc_store_filled(store);
 	atomic_fetch_add_explicit(&member->inserts, 1, memory_order_relaxed);
 	nc_unit_await_claim(*unit, nc_clock_ns(CLOCK_MONOTONIC_COARSE));
 	nc_unit_publish(*unit);
 	/* Before it can be evicted. */
 	(void)nc_unit_hold(*unit, nc_word_generation(nc_unit_word(*unit)), false);
-	nc_stock_unlock(member);
+	nc_pool_unlock(member);
 	return 0;
 }
 
 void nc_member_abandon(struct nc_member *member, struct nc_unit *unit)
 {
-	nc_stock_lock(member);
+	nc_pool_lock(member);
 	nc_store_retract(unit->store, unit);
-	nc_stock_give(member, unit);
-	nc_stock_unlock(member);
+	nc_pool_give(member, unit);
+	nc_pool_unlock(member);
 }
 
 static void publish_shared_locked(struct nc_member *member, const struct nc_unit *unit)
@@ -604,16 +604,16 @@ int nc_member_insert(struct nc_member *member, struct nc_unit *unit)
 		(void)nc_store_filled(store);
 		nc_unit_publish(unit);
 	} else {
-		nc_stock_lock(member);
+		nc_pool_lock(member);
 		(void)nc_store_filled(store);
 		nc_unit_publish(unit);
-		nc_stock_settle(member, store);
+		nc_pool_settle(member, store);
 		if (member->shared)
 			publish_shared_locked(member, unit);
-		nc_stock_unlock(member);
+		nc_pool_unlock(member);
 	}
 	if (member->scrubs && atomic_load(&member->scrub_idle))
-		nc_stock_wake(member);
+		nc_pool_wake(member);
 	return 0;
 }
 
@@ -621,7 +621,7 @@ int nc_member_insert(struct nc_member *member, struct nc_unit *unit)
 static int reserve_locked(struct nc_member *member, size_t size)
 {
 	if (!member->shared)
-		return nc_room_free(member, size);
+		return nc_eviction_free(member, size);
 	return size <= member->budget - member->used ? 0 : -ENOMEM;
 }
 
@@ -632,22 +632,22 @@ int nc_member_fetch(struct nc_member *member, struct nc_unit *unit)
 	int error = 0, fetched = 0;
 
 	pthread_mutex_lock(&member->growing);
-	nc_stock_lock(member);
+	nc_pool_lock(member);
 	/* Somebody may have been quicker. */
 	if (!nc_unit_present(unit)) {
 		error = reserve_locked(member, size);
 		if (!error) {
 			member->used += size;
-			nc_stock_unlock(member);
+			nc_pool_unlock(member);
 			error = nc_store_fetch(store, unit->layout.size);
-			nc_stock_lock(member);
+			nc_pool_lock(member);
 			store->copied = error ? 0 : size;
 			member->used -= error ? size : 0;
 			fetched = !error;
 		}
 	}
 	leave_growing_locked(member);
-	nc_stock_unlock(member);
+	nc_pool_unlock(member);
 	return error ? error : fetched;
 }
 
@@ -662,7 +662,7 @@ bool nc_unit_expired(const struct nc_unit *unit)
 
 static void use(struct nc_member *member, struct nc_unit *unit)
 {
-	struct nc_replacement *order = nc_stock_order(member, unit);
+	struct nc_replacement *order = nc_pool_order(member, unit);
 
 	if (order)
 		nc_replacement_use(order, &unit->order);
@@ -697,11 +697,11 @@ int nc_member_release(struct nc_member *member, struct nc_unit *unit, unsigned g
 	if (last < 0)
 		return last;
 	if (last > 0) {
-		nc_stock_lock(member);
+		nc_pool_lock(member);
 		reclaim_locked(member, unit);
-		nc_stock_unlock(member);
+		nc_pool_unlock(member);
 	} else if (atomic_load(&unit->awaited) && atomic_exchange(&unit->awaited, false)) {
-		nc_stock_wake(member);
+		nc_pool_wake(member);
 	}
 	return 0;
 }
@@ -711,7 +711,7 @@ int nc_member_destroy(struct nc_member *member, struct nc_unit *unit, unsigned g
 	bool late = false;
 	int last;
 
-	nc_stock_lock(member);
+	nc_pool_lock(member);
 	last = nc_unit_doom(unit, generation);
 	if (last >= 0) {
 		late = nc_unit_expired(unit);
@@ -719,11 +719,11 @@ int nc_member_destroy(struct nc_member *member, struct nc_unit *unit, unsigned g
 			member->expired++;
 		else
 			member->destroys++;
-		nc_stock_tell_if_granted(member, unit, generation);
+		nc_pool_tell_if_granted(member, unit, generation);
 	}
 	if (last > 0)
 		reclaim_locked(member, unit);
-	nc_stock_unlock(member);
+	nc_pool_unlock(member);
 	if (last < 0)
 		return last;
 	return late ? -ENOENT : 0;
@@ -737,8 +737,8 @@ int nc_member_set_priority(struct nc_member *member, struct nc_unit *unit,
 
 	if ((unsigned)priority > NC_PRIORITY_PINNED)
 		return -EINVAL;
-	nc_stock_lock(member);
-	from = nc_stock_order(member, unit);
+	nc_pool_lock(member);
+	from = nc_pool_order(member, unit);
 	to = (unsigned)priority < NC_PRIORITIES ? &member->orders[priority] : NULL;
 	if (from != to) {
 		if (from)
@@ -755,7 +755,7 @@ int nc_member_set_priority(struct nc_member *member, struct nc_unit *unit,
 					      memory_order_relaxed);
 		}
 	}
-	nc_stock_unlock(member);
+	nc_pool_unlock(member);
 	return error;
 }
 
@@ -771,7 +771,7 @@ int nc_member_set_lifetime(struct nc_member *member, struct nc_unit *unit, uint6
 		return -ERANGE;
 	if (milliseconds)
 		entry.tick = nc_tick_after(now + milliseconds * 1000000u);
-	nc_stock_lock(member);
+	nc_pool_lock(member);
 	before = nc_expiry_next(&member->expiry, now);
 	if (entry.tick)
 		error = nc_expiry_add(&member->expiry, &entry);
@@ -780,11 +780,11 @@ int nc_member_set_lifetime(struct nc_member *member, struct nc_unit *unit, uint6
 						      memory_order_relaxed) != 0;
 
 		if (stale)
-			nc_expiry_forget(&member->expiry, nc_stock_expiry_valid, member);
+			nc_expiry_forget(&member->expiry, nc_pool_expiry_valid, member);
 		after = nc_expiry_next(&member->expiry, now);
 		if (after && (!before || after < before))
-			nc_stock_due(member);
+			nc_pool_due(member);
 	}
-	nc_stock_unlock(member);
+	nc_pool_unlock(member);
 	return error;
 }

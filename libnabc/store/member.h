@@ -11,7 +11,7 @@
 #ifndef NC_MEMBER_H
 #define NC_MEMBER_H
 
-#include "store/stock.h"
+#include "store/pool.h"
 
 int nc_member_init_owner(struct nc_member *member, size_t budget, bool huge);
 

@@ -50,7 +50,7 @@ struct nc_unit {
 	union {
 		uint16_t sum16[NC_UNIT_SUMS_INLINE / 2];
 		uint32_t sum32[NC_UNIT_SUMS_INLINE / 4];
-		void *sums; /* more of them: malloc; see sums.h */
+		void *sums; /* more of them: malloc; see unit-checksum.h */
 	};
 };
 

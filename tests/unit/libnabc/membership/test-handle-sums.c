@@ -4,7 +4,7 @@
  * bytes whatever way these came in and however often, and pointers into
  * fragments show nothing old.  Each test owns its cache.
  */
-#include "store/sums.h"
+#include "store/unit-checksum.h"
 
 #include "handle-fixture.h"
 
@@ -24,7 +24,8 @@ START_TEST(test_kinds)
 	for (unsigned kind = NC_CHECKSUM_DEFAULT; kind <= NC_CHECKSUM_CRC32C; kind++) {
 		open_summing(kind);
 		must_alloc_unit(&handle, 100, 0, NC_KIND_AUTO);
-		ck_assert_int_eq(nc_sums_kind(unit_of(&handle)), kind ? kind : NC_CHECKSUM_INET);
+		ck_assert_int_eq(nc_unit_checksum_kind(unit_of(&handle)),
+				 kind ? kind : NC_CHECKSUM_INET);
 		ck_assert_int_eq(nc_handle_free(&handle), 0);
 		nc_cache_fini(&cache);
 	}
@@ -91,7 +92,7 @@ static void check_filling(size_t size, size_t fraglen, enum NC_kind kind, uint64
 	ck_assert_int_eq(nc_cache_hold(&cache, nc_handle_id(&handle), false, &view), 0);
 	copy_unit(view.unit, got);
 	ck_assert_mem_eq(got, expected, size);
-	ck_assert_int_eq(nc_sums_verify(view.unit, 0, SIZE_MAX),
+	ck_assert_int_eq(nc_unit_checksum_verify(view.unit, 0, SIZE_MAX),
 			 (ssize_t)view.unit->layout.fragments);
 	ck_assert_int_eq(nc_cache_release(&cache, nc_handle_id(&handle)), 0);
 	ck_assert_int_eq(nc_cache_destroy(&cache, nc_handle_id(&handle)), 0);

@@ -7,7 +7,7 @@
 #include <fcntl.h>
 
 #include "membership/share.h"
-#include "store/sums.h"
+#include "store/unit-checksum.h"
 
 #include "kernel-fixture.h"
 
@@ -295,17 +295,18 @@ START_TEST(test_sums)
 	for (unsigned i = 0; i < 4; i++) {
 		const size_t from = i & 1 ? 4096 : 0, to = i & 2 ? 50000 : 40960;
 
-		ck_assert(!nc_sums_reads(view.unit, NC_CHECKSUM_INET, from, to - from));
-		ck_assert_uint_eq(nc_sums_range(view.unit, NC_CHECKSUM_INET, from, to - from),
-				  nc_sums_range(other.unit, NC_CHECKSUM_INET, from, to - from));
+		ck_assert(!nc_unit_checksum_reads(view.unit, NC_CHECKSUM_INET, from, to - from));
+		ck_assert_uint_eq(
+			nc_unit_checksum_range(view.unit, NC_CHECKSUM_INET, from, to - from),
+			nc_unit_checksum_range(other.unit, NC_CHECKSUM_INET, from, to - from));
 	}
-	ck_assert(nc_sums_reads(view.unit, NC_CHECKSUM_INET, 1, 100));
-	ck_assert(nc_sums_reads(view.unit, NC_CHECKSUM_INET, 0, 49999));
-	ck_assert(nc_sums_reads(view.unit, NC_CHECKSUM_CRC32C, 0, 50000));
+	ck_assert(nc_unit_checksum_reads(view.unit, NC_CHECKSUM_INET, 1, 100));
+	ck_assert(nc_unit_checksum_reads(view.unit, NC_CHECKSUM_INET, 0, 49999));
+	ck_assert(nc_unit_checksum_reads(view.unit, NC_CHECKSUM_CRC32C, 0, 50000));
 	ck_assert_int_eq(nc_cache_fetch(&cache, &view), 0);
-	ck_assert_uint_eq(nc_sums_range(view.unit, NC_CHECKSUM_INET, 77, 49000),
-			  nc_sums_range(other.unit, NC_CHECKSUM_INET, 77, 49000));
-	ck_assert_int_gt(nc_sums_verify(view.unit, 0, SIZE_MAX), 0);
+	ck_assert_uint_eq(nc_unit_checksum_range(view.unit, NC_CHECKSUM_INET, 77, 49000),
+			  nc_unit_checksum_range(other.unit, NC_CHECKSUM_INET, 77, 49000));
+	ck_assert_int_gt(nc_unit_checksum_verify(view.unit, 0, SIZE_MAX), 0);
 	ck_assert_int_eq(nc_cache_release(&cache, id), 0);
 	ck_assert_int_eq(nc_cache_release(&cache, there), 0);
 	close_cache();

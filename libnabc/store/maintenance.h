@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * upkeep.h - what an owner's member needs done now and then: expired units,
+ * maintenance.h - what an owner's member needs done now and then: expired units,
  * room ahead of need, memory that is left over, verification.
  *
  * In small steps, from whichever thread: one at a time takes a step.
  */
-#ifndef NC_UPKEEP_H
-#define NC_UPKEEP_H
+#ifndef NC_MAINTENANCE_H
+#define NC_MAINTENANCE_H
 
 #include "store/member.h"
 
-struct nc_upkeep {
+struct nc_maintenance {
 	struct nc_member *member;
 	bool draining; /* above the high mark, or not yet below the low one */
 	/* The scrubber: where it is, and when it may go on. */
@@ -22,13 +22,14 @@ struct nc_upkeep {
 	uint64_t scrub_due; /* ns; 0: when something is inserted */
 };
 
-void nc_upkeep_init(struct nc_upkeep *upkeep, struct nc_member *member, size_t scrub_rate);
+void nc_maintenance_init(struct nc_maintenance *maintenance, struct nc_member *member,
+			 size_t scrub_rate);
 
 /*
  * A step that does not wait for anything.  true: another one is due at once;
  * else *next is when, in ns of CLOCK_MONOTONIC, or 0: when the member's wake
  * is called.
  */
-bool nc_upkeep_step(struct nc_upkeep *upkeep, uint64_t *next);
+bool nc_maintenance_step(struct nc_maintenance *maintenance, uint64_t *next);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-sums.c - unit tests of sums.c: units of many shapes, every kind of
+ * test-unit-checksum.c - unit tests of unit-checksum.c: units of many shapes, every kind of
  * range against the sum of its bytes in one piece, rewrites, and fragments
  * that were spoilt.  The units lie in plain memory; single-threaded.
  */
 #include "base/checksum.h"
 #include "base/crc32c.h"
 #include "store/store.h"
-#include "store/sums.h"
+#include "store/unit-checksum.h"
 
 #include <sys/resource.h>
 
@@ -65,8 +65,8 @@ static void free_unit(struct nc_unit *unit)
 
 static void sum_unit(struct nc_unit *unit, enum NC_checksum_kind kind)
 {
-	ck_assert_int_eq(nc_sums_init(unit, kind), 0);
-	nc_sums_compute(unit, 0, unit->layout.fragments);
+	ck_assert_int_eq(nc_unit_checksum_init(unit, kind), 0);
+	nc_unit_checksum_compute(unit, 0, unit->layout.fragments);
 }
 
 static char *byte_at(const struct nc_unit *unit, size_t at)
@@ -99,18 +99,18 @@ START_TEST(test_init)
 	struct nc_unit unit;
 
 	make_unit(&unit, 9000, 0, 1);
-	ck_assert_int_eq(nc_sums_kind(&unit), NC_CHECKSUM_DEFAULT);
-	ck_assert_int_eq(nc_sums_init(&unit, NC_CHECKSUM_DEFAULT), -EINVAL);
-	ck_assert_int_eq(nc_sums_init(&unit, (enum NC_checksum_kind)3), -EINVAL);
-	ck_assert_int_eq(nc_sums_kind(&unit), NC_CHECKSUM_DEFAULT);
+	ck_assert_int_eq(nc_unit_checksum_kind(&unit), NC_CHECKSUM_DEFAULT);
+	ck_assert_int_eq(nc_unit_checksum_init(&unit, NC_CHECKSUM_DEFAULT), -EINVAL);
+	ck_assert_int_eq(nc_unit_checksum_init(&unit, (enum NC_checksum_kind)3), -EINVAL);
+	ck_assert_int_eq(nc_unit_checksum_kind(&unit), NC_CHECKSUM_DEFAULT);
 	/* Three fragments: inside as 16 bits each, outside as 32. */
-	ck_assert_int_eq(nc_sums_init(&unit, NC_CHECKSUM_INET), 0);
-	ck_assert_int_eq(nc_sums_kind(&unit), NC_CHECKSUM_INET);
+	ck_assert_int_eq(nc_unit_checksum_init(&unit, NC_CHECKSUM_INET), 0);
+	ck_assert_int_eq(nc_unit_checksum_kind(&unit), NC_CHECKSUM_INET);
 	ck_assert(!nc_unit_sums_outside(&unit));
 	free_unit(&unit);
 	make_unit(&unit, 9000, 0, 1);
-	ck_assert_int_eq(nc_sums_init(&unit, NC_CHECKSUM_CRC32C), 0);
-	ck_assert_int_eq(nc_sums_kind(&unit), NC_CHECKSUM_CRC32C);
+	ck_assert_int_eq(nc_unit_checksum_init(&unit, NC_CHECKSUM_CRC32C), 0);
+	ck_assert_int_eq(nc_unit_checksum_kind(&unit), NC_CHECKSUM_CRC32C);
 	ck_assert(nc_unit_sums_outside(&unit));
 	free_unit(&unit);
 	/* More sums than there is memory. */
@@ -119,9 +119,9 @@ START_TEST(test_init)
 	ck_assert_int_eq(getrlimit(RLIMIT_AS, &before), 0);
 	little = (struct rlimit){.rlim_cur = 1 << 30, .rlim_max = before.rlim_max};
 	ck_assert_int_eq(setrlimit(RLIMIT_AS, &little), 0);
-	ck_assert_int_eq(nc_sums_init(&unit, NC_CHECKSUM_INET), -ENOMEM);
+	ck_assert_int_eq(nc_unit_checksum_init(&unit, NC_CHECKSUM_INET), -ENOMEM);
 	ck_assert_int_eq(setrlimit(RLIMIT_AS, &before), 0);
-	ck_assert_int_eq(nc_sums_kind(&unit), NC_CHECKSUM_DEFAULT);
+	ck_assert_int_eq(nc_unit_checksum_kind(&unit), NC_CHECKSUM_DEFAULT);
 	free_unit(&unit);
 }
 END_TEST
@@ -130,7 +130,7 @@ static void check_range(const struct nc_unit *unit, const unsigned char *bytes, 
 			size_t length)
 {
 	for (unsigned k = 0; k < 2; k++)
-		expect(nc_sums_range(unit, kinds[k], offset, length) ==
+		expect(nc_unit_checksum_range(unit, kinds[k], offset, length) ==
 		       sum_of(kinds[k], bytes + offset, length));
 }
 
@@ -202,16 +202,16 @@ START_TEST(test_kept_are_used)
 		bytes = flat(&unit);
 		*byte_at(&unit, 4500) ^= 1;
 		*byte_at(&unit, 9999) ^= 1;
-		ck_assert_uint_eq(nc_sums_range(&unit, kinds[k], 0, 10000),
+		ck_assert_uint_eq(nc_unit_checksum_range(&unit, kinds[k], 0, 10000),
 				  sum_of(kinds[k], bytes, 10000));
-		ck_assert_uint_eq(nc_sums_range(&unit, kinds[k], 3999, 6001),
+		ck_assert_uint_eq(nc_unit_checksum_range(&unit, kinds[k], 3999, 6001),
 				  sum_of(kinds[k], bytes + 3999, 6001));
-		ck_assert_uint_eq(nc_sums_range(&unit, kinds[k], 9000, 1000),
+		ck_assert_uint_eq(nc_unit_checksum_range(&unit, kinds[k], 9000, 1000),
 				  sum_of(kinds[k], bytes + 9000, 1000));
 		/* Cut ones are read. */
-		ck_assert_uint_ne(nc_sums_range(&unit, kinds[k], 4001, 5999),
+		ck_assert_uint_ne(nc_unit_checksum_range(&unit, kinds[k], 4001, 5999),
 				  sum_of(kinds[k], bytes + 4001, 5999));
-		ck_assert_uint_ne(nc_sums_range(&unit, kinds[!k], 0, 10000),
+		ck_assert_uint_ne(nc_unit_checksum_range(&unit, kinds[!k], 0, 10000),
 				  sum_of(kinds[!k], bytes, 10000));
 		free(bytes);
 		free_unit(&unit);
@@ -243,11 +243,11 @@ static void check_rewrites(enum NC_checksum_kind kind)
 			/* Zeroes often: their sum has two forms. */
 			for (size_t b = 0; b < length; b++)
 				data[b] = round / 100 % 2 ? 0 : (unsigned char)random_next(&state);
-			nc_sums_rewrite(&unit, at, data, length);
+			nc_unit_checksum_rewrite(&unit, at, data, length);
 			expect(length == 0 || !memcmp(byte_at(&unit, at), data, length));
-			expect(nc_sums_verify(&unit, at / unit.layout.fraglen, 1) == 1);
+			expect(nc_unit_checksum_verify(&unit, at / unit.layout.fraglen, 1) == 1);
 		}
-		ck_assert_int_eq(nc_sums_verify(&unit, 0, SIZE_MAX),
+		ck_assert_int_eq(nc_unit_checksum_verify(&unit, 0, SIZE_MAX),
 				 (ssize_t)unit.layout.fragments);
 		free_unit(&unit);
 	}
@@ -274,13 +274,13 @@ START_TEST(test_rewrite_to_zero)
 	memset(nc_unit_base(&unit), 0, 4096);
 	memset(nc_unit_base(&unit) + 100, 7, 5);
 	sum_unit(&unit, NC_CHECKSUM_INET);
-	nc_sums_rewrite(&unit, 100, "\0\0\0\0", 5);
-	ck_assert_uint_eq(nc_sums_range(&unit, NC_CHECKSUM_INET, 0, 4096), 0);
-	ck_assert_int_eq(nc_sums_verify(&unit, 0, 4096), 1);
+	nc_unit_checksum_rewrite(&unit, 100, "\0\0\0\0", 5);
+	ck_assert_uint_eq(nc_unit_checksum_range(&unit, NC_CHECKSUM_INET, 0, 4096), 0);
+	ck_assert_int_eq(nc_unit_checksum_verify(&unit, 0, 4096), 1);
 	/* And a sum that is rightly 0xffff. */
-	nc_sums_rewrite(&unit, 8, "\xff\xff", 2);
-	ck_assert_uint_eq(nc_sums_range(&unit, NC_CHECKSUM_INET, 0, 4096), 0xffff);
-	ck_assert_int_eq(nc_sums_verify(&unit, 0, 4096), 1);
+	nc_unit_checksum_rewrite(&unit, 8, "\xff\xff", 2);
+	ck_assert_uint_eq(nc_unit_checksum_range(&unit, NC_CHECKSUM_INET, 0, 4096), 0xffff);
+	ck_assert_int_eq(nc_unit_checksum_verify(&unit, 0, 4096), 1);
 	free_unit(&unit);
 }
 END_TEST
@@ -295,14 +295,15 @@ START_TEST(test_verify)
 			ssize_t good;
 
 			make_unit(&unit, shapes[i].size, shapes[i].fraglen, i);
-			ck_assert_int_eq(nc_sums_verify(&unit, 0, 100), -ENODATA);
+			ck_assert_int_eq(nc_unit_checksum_verify(&unit, 0, 100), -ENODATA);
 			sum_unit(&unit, kinds[k]);
 			fragments = unit.layout.fragments;
 			fraglen = unit.layout.fraglen;
-			ck_assert_int_eq(nc_sums_verify(&unit, 0, SIZE_MAX), (ssize_t)fragments);
-			ck_assert_int_eq(nc_sums_verify(&unit, fragments, SIZE_MAX), 0);
-			ck_assert_int_eq(nc_sums_verify(&unit, 0, 0), 1);
-			while ((good = nc_sums_verify(&unit, at, 3 * fraglen)) > 0) {
+			ck_assert_int_eq(nc_unit_checksum_verify(&unit, 0, SIZE_MAX),
+					 (ssize_t)fragments);
+			ck_assert_int_eq(nc_unit_checksum_verify(&unit, fragments, SIZE_MAX), 0);
+			ck_assert_int_eq(nc_unit_checksum_verify(&unit, 0, 0), 1);
+			while ((good = nc_unit_checksum_verify(&unit, at, 3 * fraglen)) > 0) {
 				ck_assert_int_le(good, 3);
 				at += (size_t)good;
 			}
@@ -311,13 +312,15 @@ START_TEST(test_verify)
 			for (size_t byte = 0; byte < unit.layout.size;
 			     byte += 1 + unit.layout.size / 20) {
 				*byte_at(&unit, byte) ^= 4;
-				ck_assert_int_eq(nc_sums_verify(&unit, 0, SIZE_MAX), -EBADMSG);
-				ck_assert_int_eq(nc_sums_verify(&unit, byte / fraglen, 1),
+				ck_assert_int_eq(nc_unit_checksum_verify(&unit, 0, SIZE_MAX),
+						 -EBADMSG);
+				ck_assert_int_eq(nc_unit_checksum_verify(&unit, byte / fraglen, 1),
 						 -EBADMSG);
 				if (byte / fraglen + 1 < fragments)
-					ck_assert_int_gt(
-						nc_sums_verify(&unit, byte / fraglen + 1, SIZE_MAX),
-						0);
+					ck_assert_int_gt(nc_unit_checksum_verify(&unit,
+										 byte / fraglen + 1,
+										 SIZE_MAX),
+							 0);
 				*byte_at(&unit, byte) ^= 4;
 			}
 			free_unit(&unit);

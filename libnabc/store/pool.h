@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stock.h - what a member has in stock: its stores and units, and the steps
+ * pool.h - the memory of a member: its stores and units, and the steps
  * that keep the two in accord.  member.c builds life and death of units from
- * these, room.c makes room with them.
+ * these, eviction.c reclaims memory with them.
  *
  * All calls are under the member's lock, unless they say otherwise.
  */
-#ifndef NC_STOCK_H
-#define NC_STOCK_H
+#ifndef NC_POOL_H
+#define NC_POOL_H
 
 #include <pthread.h>
 #include <stddef.h>
@@ -57,7 +57,7 @@ struct nc_member {
 	void (*gone)(void *context, const struct nc_unit *unit, unsigned generation);
 	void *gone_context;
 	/*
-	 * Told, without the lock, that upkeep is due; once, until the next upkeep.
+	 * Told, without the lock, that maintenance is due; once, until the next maintenance.
 	 * May be NULL.
 	 */
 	void (*wake)(void *context);
@@ -72,25 +72,25 @@ struct nc_member {
 };
 
 /* Without the lock: it is taken; and left, with what leaving brings about. */
-void nc_stock_lock(struct nc_member *member);
-void nc_stock_unlock(struct nc_member *member);
+void nc_pool_lock(struct nc_member *member);
+void nc_pool_unlock(struct nc_member *member);
 
-/* Upkeep is due: told when the lock is left. */
-static inline void nc_stock_due(struct nc_member *member)
+/* Maintenance is due: told when the lock is left. */
+static inline void nc_pool_due(struct nc_member *member)
 {
 	member->due = true;
 }
 
-/* Without the lock: upkeep is due. */
-void nc_stock_wake(struct nc_member *member);
+/* Without the lock: maintenance is due. */
+void nc_pool_wake(struct nc_member *member);
 
 /* Whether the budget has room for a segment of that size; a descriptor is another matter. */
-static inline bool nc_stock_fits(const struct nc_member *member, size_t size)
+static inline bool nc_pool_fits(const struct nc_member *member, size_t size)
 {
 	return size <= member->budget && member->used <= member->budget - size;
 }
 
-static inline bool nc_stock_has_descriptor(const struct nc_member *member)
+static inline bool nc_pool_has_descriptor(const struct nc_member *member)
 {
 	return member->descriptors < member->max_descriptors;
 }
@@ -99,55 +99,55 @@ static inline bool nc_stock_has_descriptor(const struct nc_member *member)
  * Charges a segment before it is opened, and discharges it if opening fails.
  * counted: it takes a descriptor, which the store says of itself then.
  */
-static inline void nc_stock_charge(struct nc_member *member, size_t size, bool counted)
+static inline void nc_pool_charge(struct nc_member *member, size_t size, bool counted)
 {
 	member->used += size;
 	member->descriptors += counted;
 }
 
-static inline void nc_stock_discharge(struct nc_member *member, size_t size, bool counted)
+static inline void nc_pool_discharge(struct nc_member *member, size_t size, bool counted)
 {
 	member->used -= size;
 	member->descriptors -= counted;
 }
 
 /* Enters a store whose bytes `used` counts already; and takes it out to be closed. */
-void nc_stock_add_store(struct nc_member *member, struct nc_store *store);
-void nc_stock_close_store(struct nc_member *member, struct nc_store *store);
+void nc_pool_add_store(struct nc_member *member, struct nc_store *store);
+void nc_pool_close_store(struct nc_member *member, struct nc_store *store);
 
 /* The newest segment of the log from now on; the one before it is full. */
-void nc_stock_grow_log(struct nc_member *member, struct nc_store *store);
+void nc_pool_grow_log(struct nc_member *member, struct nc_store *store);
 
 /* Enters the unit at an offset that nc_store_take() gave, and takes it out. */
-void nc_stock_enter(struct nc_member *member, struct nc_store *store, struct nc_unit *unit,
-		    uint64_t at);
-void nc_stock_leave(struct nc_member *member, struct nc_unit *unit);
+void nc_pool_enter(struct nc_member *member, struct nc_store *store, struct nc_unit *unit,
+		   uint64_t at);
+void nc_pool_leave(struct nc_member *member, struct nc_unit *unit);
 
 /* A full store that nothing is on its way into is closed when empty, else sealed. */
-void nc_stock_settle(struct nc_member *member, struct nc_store *store);
+void nc_pool_settle(struct nc_member *member, struct nc_store *store);
 
 /* Nobody names or holds the unit any more: its memory is free. */
-void nc_stock_give(struct nc_member *member, struct nc_unit *unit);
+void nc_pool_give(struct nc_member *member, struct nc_unit *unit);
 
 /* After the doom, so that whoever marks the unit later finds it doomed. */
-void nc_stock_tell_if_granted(struct nc_member *member, const struct nc_unit *unit,
-			      unsigned generation);
+void nc_pool_tell_if_granted(struct nc_member *member, const struct nc_unit *unit,
+			     unsigned generation);
 
 /* Dooms and gives a unit that nobody holds; false: somebody does. */
-bool nc_stock_evict(struct nc_member *member, struct nc_unit *unit);
+bool nc_pool_evict(struct nc_member *member, struct nc_unit *unit);
 
 /*
  * Ends a unit for a reason that is counted, held or not: then its memory goes
  * with its last holder.
  */
-void nc_stock_drop(struct nc_member *member, struct nc_unit *unit, unsigned generation,
-		   uint64_t *reason);
+void nc_pool_drop(struct nc_member *member, struct nc_unit *unit, unsigned generation,
+		  uint64_t *reason);
 
 /* The order that the unit is in, or NULL: it is pinned, or the member has none. */
-struct nc_replacement *nc_stock_order(struct nc_member *member, const struct nc_unit *unit);
+struct nc_replacement *nc_pool_order(struct nc_member *member, const struct nc_unit *unit);
 
 /* Whether the expiry heap's entry still says what its unit says. */
-bool nc_stock_expiry_valid(const struct nc_expiring *entry, void *member);
+bool nc_pool_expiry_valid(const struct nc_expiring *entry, void *member);
 
 static inline struct nc_unit *nc_unit_of_order(struct nc_replaceable *entry)
 {

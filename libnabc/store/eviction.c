@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * room.c - victims, windows of pages, and cleaning; see room.h.
+ * eviction.c - victims, windows of pages, and cleaning; see eviction.h.
  *
  * Copies are made under a hold of the cleaner's own and without the lock; the
  * unit's place is switched if that hold is then the only one (unit.h).
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/room.h"
+#include "store/eviction.h"
 
 /* Units to look at, at most, to choose the segment to clean. */
 #define WEIGHED_UNITS 1024u
@@ -80,7 +80,7 @@ static bool pinned(const struct nc_unit *unit)
 static double worth(struct nc_member *member, const struct nc_unit *unit)
 {
 	static const double weight[NC_PRIORITIES] = {0x1p-80, 1, 0x1p80};
-	const struct nc_replacement *order = nc_stock_order(member, unit);
+	const struct nc_replacement *order = nc_pool_order(member, unit);
 
 	if (!order)
 		return 0;
@@ -140,7 +140,7 @@ static bool may_open(const struct nc_member *member, const struct nc_store *stor
 		     const struct search *search)
 {
 	return search->ahead && store->kind == NC_KIND_APPENDED && store != member->appended &&
-	       nc_stock_fits(member, member->segment_size) && nc_stock_has_descriptor(member);
+	       nc_pool_fits(member, member->segment_size) && nc_pool_has_descriptor(member);
 }
 
 static size_t copy_bound(const struct nc_member *member, const struct nc_store *store,
@@ -224,22 +224,22 @@ struct move {
 	bool copied;
 };
 
-int nc_room_open(struct nc_member *member, enum NC_kind kind)
+int nc_eviction_open(struct nc_member *member, enum NC_kind kind)
 {
 	struct nc_store *store;
 	int error;
 
-	nc_stock_unlock(member);
+	nc_pool_unlock(member);
 	store = nc_store_create(kind, member->segment_size, member->huge, false, &error);
-	nc_stock_lock(member);
+	nc_pool_lock(member);
 	if (!store) {
-		nc_stock_discharge(member, member->segment_size, true);
+		nc_pool_discharge(member, member->segment_size, true);
 		return error;
 	}
 	store->counted = true;
-	nc_stock_add_store(member, store);
+	nc_pool_add_store(member, store);
 	if (kind == NC_KIND_APPENDED)
-		nc_stock_grow_log(member, store);
+		nc_pool_grow_log(member, store);
 	return 0;
 }
 
@@ -311,12 +311,12 @@ static void judge_and_evict(struct nc_member *member, const struct nc_cleaning_u
 {
 	for (size_t i = 0; i < count; i++) {
 		struct nc_unit *unit = nc_units_at(&member->units, units[i].slot);
-		struct nc_replacement *order = nc_stock_order(member, unit);
+		struct nc_replacement *order = nc_pool_order(member, unit);
 
 		if (order)
 			nc_replacement_judged(order, &unit->order, units[i].survives);
 		if (!units[i].survives)
-			(void)nc_stock_evict(member, unit);
+			(void)nc_pool_evict(member, unit);
 	}
 }
 
@@ -358,8 +358,8 @@ static void finish_move(struct nc_member *member, struct move *move)
 	struct nc_unit *unit = move->unit;
 
 	if (move->copied && nc_unit_move_begin(unit, move->generation)) {
-		nc_stock_leave(member, unit);
-		nc_stock_enter(member, move->to, unit, move->at);
+		nc_pool_leave(member, unit);
+		nc_pool_enter(member, move->to, unit, move->at);
 		nc_unit_move_end(unit, move->generation);
 		(void)nc_store_filled(move->to);
 		member->copied_units++;
@@ -370,10 +370,10 @@ static void finish_move(struct nc_member *member, struct move *move)
 			nc_store_untake(move->to, move->at, unit->layout.extent);
 		/* The log's is unwritable by now and stays a gap. */
 		if (nc_unit_release(unit, move->generation) == 1)
-			nc_stock_give(member, unit);
+			nc_pool_give(member, unit);
 	}
 	(void)nc_store_filled(move->to);
-	nc_stock_settle(member, move->to);
+	nc_pool_settle(member, move->to);
 }
 
 /* What is to happen to the units of a store, and where they go. */
@@ -423,15 +423,18 @@ static int prepare(struct nc_member *member, struct nc_store *store, const struc
 											 : 0;
 	forget(cleaning);
 	if (!error && may_open(member, store, search)) {
-		nc_stock_charge(member, member->segment_size, true);
+		nc_pool_charge(member, member->segment_size, true);
 		store->busy = true;
-		(void)nc_room_open(member, NC_KIND_APPENDED);
+		(void)nc_eviction_open(member, NC_KIND_APPENDED);
 		store->busy = false;
 	}
 	return error ? error : choose_survivors(member, store, &without, cleaning);
 }
 
-/* 0: the store is gone; -errno: it is not, with nothing evicted unless its units were just taken. */
+/*
+ * 0: the store is gone; -errno: it is not, with nothing evicted unless its units were just
+ * taken.
+ */
 static int clean(struct nc_member *member, struct nc_store *store, const struct search *search)
 {
 	struct cleaning cleaning;
@@ -451,16 +454,16 @@ static int clean(struct nc_member *member, struct nc_store *store, const struct 
 			store->full = true;
 		judge_and_evict(member, cleaning.units, cleaning.all);
 		if (cleaning.moving) {
-			nc_stock_unlock(member);
+			nc_pool_unlock(member);
 			copy_all(member, cleaning.moves, cleaning.moving);
-			nc_stock_lock(member);
+			nc_pool_lock(member);
 		}
 		for (size_t i = 0; i < cleaning.moving; i++)
 			finish_move(member, &cleaning.moves[i]);
 		store->busy = false;
 		member->cleaned++;
 		if (store->count == 0)
-			nc_stock_close_store(member, store);
+			nc_pool_close_store(member, store);
 		else
 			error = -EBUSY;
 	}
@@ -491,13 +494,13 @@ static bool shrink(struct nc_member *member, const struct search *search)
 	struct nc_unit *unit;
 
 	if (store) {
-		nc_stock_close_store(member, store);
+		nc_pool_close_store(member, store);
 		return true;
 	}
 	while ((unit = victim(member, (struct search *)search))) {
 		store = unit->store;
 		if (store->alone) {
-			if (nc_stock_evict(member, unit))
+			if (nc_pool_evict(member, unit))
 				return true;
 			continue;
 		}
@@ -539,7 +542,7 @@ static bool possible(struct nc_member *member, size_t need)
 	return sum >= need;
 }
 
-int nc_room_free(struct nc_member *member, size_t need)
+int nc_eviction_free(struct nc_member *member, size_t need)
 {
 	struct search search = {.pass = ++member->pass};
 
@@ -554,29 +557,29 @@ int nc_room_free(struct nc_member *member, size_t need)
 	return 0;
 }
 
-int nc_room_descriptor(struct nc_member *member)
+int nc_eviction_descriptor(struct nc_member *member)
 {
 	struct search search = {.pass = ++member->pass, .descriptor = true};
 
-	while (!nc_stock_has_descriptor(member))
+	while (!nc_pool_has_descriptor(member))
 		if (!shrink(member, &search))
 			return -EMFILE;
 	return 0;
 }
 
-bool nc_room_ahead(struct nc_member *member)
+bool nc_eviction_ahead(struct nc_member *member)
 {
 	struct search search = {.pass = ++member->pass, .ahead = true};
 
 	return shrink(member, &search);
 }
 
-int nc_room_slot(struct nc_member *member)
+int nc_eviction_slot(struct nc_member *member)
 {
 	struct search search = {.pass = ++member->pass};
 	struct nc_unit *unit = victim(member, &search);
 
-	return unit && nc_stock_evict(member, unit) ? 0 : -ENOMEM;
+	return unit && nc_pool_evict(member, unit) ? 0 : -ENOMEM;
 }
 
 /* --- runs of pages --------------------------------------------------------------- */
@@ -655,7 +658,7 @@ static int open_window(struct nc_member *member, struct nc_store *store, uint32_
 
 			/* Held this very moment: what is gone is gone. */
 			if (slot != PAGE_FREE &&
-			    !nc_stock_evict(member, nc_units_at(&member->units, slot)))
+			    !nc_pool_evict(member, nc_units_at(&member->units, slot)))
 				error = -ENOMEM;
 			do {
 				page++;
@@ -667,7 +670,7 @@ static int open_window(struct nc_member *member, struct nc_store *store, uint32_
 	return error;
 }
 
-int nc_room_run(struct nc_member *member, uint32_t pages, bool any)
+int nc_eviction_run(struct nc_member *member, uint32_t pages, bool any)
 {
 	struct search search = {.pass = ++member->pass};
 	struct nc_unit *unit = any ? NULL : victim(member, &search);
@@ -678,7 +681,7 @@ int nc_room_run(struct nc_member *member, uint32_t pages, bool any)
 		uint32_t first = (uint32_t)((unit->at - store->first) / NC_PAGE);
 
 		if (count >= pages)
-			return nc_stock_evict(member, unit) ? 0 : -ENOMEM;
+			return nc_pool_evict(member, unit) ? 0 : -ENOMEM;
 		return open_window(member, store, first, count, pages);
 	}
 	if (any)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-room.c - unit tests of room.c, by way of member.c: windows of pages,
+ * test-eviction.c - unit tests of eviction.c, by way of member.c: windows of pages,
  * requests that cannot be met, what cleaning keeps and where it puts it.
  */
-#include "store/room.h"
+#include "store/eviction.h"
 
 #include "member-fixture.h"
 
@@ -255,9 +255,9 @@ START_TEST(test_newest_is_not_copied_into_itself)
 	ck_assert_int_eq(nc_member_set_priority(&member, unit[3], NC_PRIORITY_PINNED), 0);
 	release(3);
 	pthread_mutex_lock(&member.growing);
-	nc_stock_lock(&member);
-	freed = nc_room_ahead(&member);
-	nc_stock_unlock(&member);
+	nc_pool_lock(&member);
+	freed = nc_eviction_ahead(&member);
+	nc_pool_unlock(&member);
 	pthread_mutex_unlock(&member.growing);
 	ck_assert(!freed);
 	ck_assert_uint_eq(count_standing(0, 8), 8);
@@ -266,9 +266,9 @@ START_TEST(test_newest_is_not_copied_into_itself)
 	for (unsigned i = 8; i < 20; i++)
 		insert(i, 16 << 10, NC_KIND_APPENDED);
 	pthread_mutex_lock(&member.growing);
-	nc_stock_lock(&member);
-	freed = nc_room_ahead(&member);
-	nc_stock_unlock(&member);
+	nc_pool_lock(&member);
+	freed = nc_eviction_ahead(&member);
+	nc_pool_unlock(&member);
 	pthread_mutex_unlock(&member.growing);
 	ck_assert(freed);
 	ck_assert(stands(3));

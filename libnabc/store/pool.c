@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stock.c - stores and units in accord; see stock.h for the locks.
+ * pool.c - stores and units in accord; see pool.h for the locks.
  */
-#include "store/stock.h"
+#include "store/pool.h"
 
-void nc_stock_lock(struct nc_member *member)
+void nc_pool_lock(struct nc_member *member)
 {
 	pthread_mutex_lock(&member->lock);
 }
 
-void nc_stock_wake(struct nc_member *member)
+void nc_pool_wake(struct nc_member *member)
 {
 	if (member->wake && !atomic_exchange(&member->woken, true))
 		member->wake(member->wake_context);
 }
 
-void nc_stock_unlock(struct nc_member *member)
+void nc_pool_unlock(struct nc_member *member)
 {
 	struct nc_store *store = member->closing;
 	bool due = member->due;
@@ -31,7 +31,7 @@ void nc_stock_unlock(struct nc_member *member)
 		store = next;
 	}
 	if (due)
-		nc_stock_wake(member);
+		nc_pool_wake(member);
 }
 
 static bool is_run(const struct nc_store *store)
@@ -39,7 +39,7 @@ static bool is_run(const struct nc_store *store)
 	return store->kind == NC_KIND_RECYCLED && !store->alone;
 }
 
-void nc_stock_add_store(struct nc_member *member, struct nc_store *store)
+void nc_pool_add_store(struct nc_member *member, struct nc_store *store)
 {
 	store->weight.opened = ++member->opened;
 	store->weight.size = store->segment.size;
@@ -56,10 +56,10 @@ void nc_stock_add_store(struct nc_member *member, struct nc_store *store)
 		member->empties++;
 	}
 	if (member->used > member->high)
-		nc_stock_due(member);
+		nc_pool_due(member);
 }
 
-void nc_stock_close_store(struct nc_member *member, struct nc_store *store)
+void nc_pool_close_store(struct nc_member *member, struct nc_store *store)
 {
 	if (store->next)
 		store->next->previous = store->previous;
@@ -83,13 +83,13 @@ void nc_stock_close_store(struct nc_member *member, struct nc_store *store)
 		member->appended = NULL;
 	if (member->weighing == store)
 		member->weighing = store->next;
-	nc_stock_discharge(member, store->segment.size + store->copied, store->counted);
+	nc_pool_discharge(member, store->segment.size + store->copied, store->counted);
 	member->closed++;
 	store->next = member->closing;
 	member->closing = store;
 }
 
-void nc_stock_grow_log(struct nc_member *member, struct nc_store *store)
+void nc_pool_grow_log(struct nc_member *member, struct nc_store *store)
 {
 	struct nc_store *old = member->appended;
 
@@ -98,47 +98,47 @@ void nc_stock_grow_log(struct nc_member *member, struct nc_store *store)
 		return;
 	/* Only what is in it keeps it. */
 	old->full = true;
-	nc_stock_settle(member, old);
+	nc_pool_settle(member, old);
 }
 
-void nc_stock_enter(struct nc_member *member, struct nc_store *store, struct nc_unit *unit,
-		    uint64_t at)
+void nc_pool_enter(struct nc_member *member, struct nc_store *store, struct nc_unit *unit,
+		   uint64_t at)
 {
 	if (is_run(store) && store->count == 0)
 		member->empties--;
 	nc_store_enter(store, &member->units, unit, at);
 }
 
-void nc_stock_leave(struct nc_member *member, struct nc_unit *unit)
+void nc_pool_leave(struct nc_member *member, struct nc_unit *unit)
 {
 	struct nc_store *store = unit->store;
 
 	nc_store_leave(store, &member->units, unit);
 	if (is_run(store) && store->count == 0 && ++member->empties > 1)
-		nc_stock_due(member);
+		nc_pool_due(member);
 }
 
-void nc_stock_settle(struct nc_member *member, struct nc_store *store)
+void nc_pool_settle(struct nc_member *member, struct nc_store *store)
 {
 	if (!store->full || atomic_load_explicit(&store->filling, memory_order_acquire))
 		return;
 	/* An empty log is of no more use; empty recycled pages are wanted again. */
 	if (store->count == 0 && !store->busy) {
-		nc_stock_close_store(member, store);
+		nc_pool_close_store(member, store);
 	} else if (store->kind == NC_KIND_APPENDED && !store->sealed) {
 		store->sealed = true;
 		(void)nc_segment_seal(&store->segment);
 	}
 }
 
-struct nc_replacement *nc_stock_order(struct nc_member *member, const struct nc_unit *unit)
+struct nc_replacement *nc_pool_order(struct nc_member *member, const struct nc_unit *unit)
 {
 	unsigned priority = atomic_load_explicit(&unit->priority, memory_order_relaxed);
 
 	return member->shared || priority >= NC_PRIORITIES ? NULL : &member->orders[priority];
 }
 
-bool nc_stock_expiry_valid(const struct nc_expiring *entry, void *context)
+bool nc_pool_expiry_valid(const struct nc_expiring *entry, void *context)
 {
 	const struct nc_member *member = context;
 	const struct nc_unit *unit = nc_units_at(&member->units, entry->slot);
@@ -149,49 +149,49 @@ bool nc_stock_expiry_valid(const struct nc_expiring *entry, void *context)
 	       atomic_load_explicit(&unit->expires, memory_order_relaxed) == entry->tick;
 }
 
-void nc_stock_give(struct nc_member *member, struct nc_unit *unit)
+void nc_pool_give(struct nc_member *member, struct nc_unit *unit)
 {
 	struct nc_store *store = unit->store;
-	struct nc_replacement *order = nc_stock_order(member, unit);
+	struct nc_replacement *order = nc_pool_order(member, unit);
 	bool expires = atomic_load_explicit(&unit->expires, memory_order_relaxed) != 0;
 
 	if (order)
 		nc_replacement_remove(order, &unit->order);
 	else if (!member->shared)
 		member->pinned--;
-	nc_stock_leave(member, unit);
+	nc_pool_leave(member, unit);
 	nc_units_give(&member->units, unit);
 	if (expires)
-		nc_expiry_forget(&member->expiry, nc_stock_expiry_valid, member);
-	nc_stock_settle(member, store);
+		nc_expiry_forget(&member->expiry, nc_pool_expiry_valid, member);
+	nc_pool_settle(member, store);
 }
 
-void nc_stock_tell_if_granted(struct nc_member *member, const struct nc_unit *unit,
-			      unsigned generation)
+void nc_pool_tell_if_granted(struct nc_member *member, const struct nc_unit *unit,
+			     unsigned generation)
 {
 	if (member->gone && atomic_load(&unit->granted))
 		member->gone(member->gone_context, unit, generation);
 }
 
-bool nc_stock_evict(struct nc_member *member, struct nc_unit *unit)
+bool nc_pool_evict(struct nc_member *member, struct nc_unit *unit)
 {
 	if (!nc_unit_doom_idle(unit))
 		return false;
-	nc_stock_tell_if_granted(member, unit, nc_word_generation(nc_unit_word(unit)));
+	nc_pool_tell_if_granted(member, unit, nc_word_generation(nc_unit_word(unit)));
 	member->evictions++;
-	nc_stock_give(member, unit);
+	nc_pool_give(member, unit);
 	return true;
 }
 
-void nc_stock_drop(struct nc_member *member, struct nc_unit *unit, unsigned generation,
-		   uint64_t *reason)
+void nc_pool_drop(struct nc_member *member, struct nc_unit *unit, unsigned generation,
+		  uint64_t *reason)
 {
 	int last = nc_unit_doom(unit, generation);
 
 	if (last < 0)
 		return;
 	++*reason;
-	nc_stock_tell_if_granted(member, unit, generation);
+	nc_pool_tell_if_granted(member, unit, generation);
 	if (last > 0)
-		nc_stock_give(member, unit);
+		nc_pool_give(member, unit);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sums.c - sums of a unit's fragments; see sums.h.  No state of its own.
+ * unit-checksum.c - sums of a unit's fragments; see unit-checksum.h.  No state of its own.
  */
 #include <assert.h>
 #include <errno.h>
@@ -10,20 +10,20 @@
 #include "base/checksum.h"
 #include "base/crc32c.h"
 #include "store/store.h"
-#include "store/sums.h"
+#include "store/unit-checksum.h"
 
 /* The size of a sum tells its kind. */
 #define INET sizeof(uint16_t)
 #define CRC32C sizeof(uint32_t)
 
-enum NC_checksum_kind nc_sums_kind(const struct nc_unit *unit)
+enum NC_checksum_kind nc_unit_checksum_kind(const struct nc_unit *unit)
 {
 	return unit->sum_size == INET	  ? NC_CHECKSUM_INET
 	       : unit->sum_size == CRC32C ? NC_CHECKSUM_CRC32C
 					  : NC_CHECKSUM_DEFAULT;
 }
 
-int nc_sums_init(struct nc_unit *unit, enum NC_checksum_kind kind)
+int nc_unit_checksum_init(struct nc_unit *unit, enum NC_checksum_kind kind)
 {
 	size_t size = kind == NC_CHECKSUM_INET ? INET : kind == NC_CHECKSUM_CRC32C ? CRC32C : 0;
 
@@ -74,7 +74,7 @@ static void *bytes_at(const struct nc_unit *unit, size_t offset)
 
 /* --- keeping ----------------------------------------------------------------- */
 
-void nc_sums_compute(struct nc_unit *unit, size_t first, size_t end)
+void nc_unit_checksum_compute(struct nc_unit *unit, size_t first, size_t end)
 {
 	const struct nc_layout *layout = &unit->layout;
 
@@ -89,7 +89,7 @@ void nc_sums_compute(struct nc_unit *unit, size_t first, size_t end)
 	}
 }
 
-void nc_sums_rewrite(struct nc_unit *unit, size_t offset, const void *data, size_t length)
+void nc_unit_checksum_rewrite(struct nc_unit *unit, size_t offset, const void *data, size_t length)
 {
 	size_t index = offset / unit->layout.fraglen, within = offset % unit->layout.fraglen;
 	size_t whole = fragment_length(&unit->layout, index);
@@ -98,7 +98,7 @@ void nc_sums_rewrite(struct nc_unit *unit, size_t offset, const void *data, size
 	assert(length <= whole - within);
 	if (length > whole / 2 || !unit->sum_size) {
 		memcpy(bytes, data, length);
-		nc_sums_compute(unit, index, index + 1);
+		nc_unit_checksum_compute(unit, index, index + 1);
 	} else if (unit->sum_size == INET) {
 		uint16_t *sum = inet_sum(unit, index), before = nc_checksum(bytes, length);
 
@@ -106,7 +106,7 @@ void nc_sums_rewrite(struct nc_unit *unit, size_t offset, const void *data, size
 		*sum = nc_checksum_update(*sum, before, nc_checksum(bytes, length), within % 2);
 		/* Which zero it is, the difference does not tell (RFC 1624 section 3). */
 		if (*sum == 0xffff)
-			nc_sums_compute(unit, index, index + 1);
+			nc_unit_checksum_compute(unit, index, index + 1);
 	} else {
 		uint32_t *sum = crc_sum(unit, index), before = nc_crc32c(0, bytes, length);
 
@@ -162,24 +162,25 @@ static void add_fragments(struct total *total, const struct nc_unit *unit, size_
 	total->odd ^= length * (end - first) % 2;
 }
 
-bool nc_sums_reads(const struct nc_unit *unit, enum NC_checksum_kind kind, size_t offset,
-		   size_t length)
+bool nc_unit_checksum_reads(const struct nc_unit *unit, enum NC_checksum_kind kind, size_t offset,
+			    size_t length)
 {
 	size_t end = offset + length, fraglen = unit->layout.fraglen;
 
-	return nc_sums_kind(unit) != kind || offset % fraglen ||
+	return nc_unit_checksum_kind(unit) != kind || offset % fraglen ||
 	       (end % fraglen && end < unit->layout.size);
 }
 
-uint32_t nc_sums_range(const struct nc_unit *unit, enum NC_checksum_kind kind, size_t offset,
-		       size_t length)
+uint32_t nc_unit_checksum_range(const struct nc_unit *unit, enum NC_checksum_kind kind,
+				size_t offset, size_t length)
 {
 	const struct nc_layout *layout = &unit->layout;
 	size_t end = offset + length, fraglen = layout->fraglen;
 	size_t first = offset / fraglen + !!(offset % fraglen), last = end / fraglen;
 	struct total total = {.kind = kind};
 
-	if (nc_sums_kind(unit) != kind || (first >= last && (end < layout->size || first > last))) {
+	if (nc_unit_checksum_kind(unit) != kind ||
+	    (first >= last && (end < layout->size || first > last))) {
 		add_bytes(&total, unit, offset, length);
 		return total.sum;
 	}
@@ -205,7 +206,7 @@ static bool good(const struct nc_unit *unit, size_t index)
 	return crc_sums(unit)[index] == nc_crc32c(0, bytes, length);
 }
 
-ssize_t nc_sums_verify(const struct nc_unit *unit, size_t first, size_t bytes)
+ssize_t nc_unit_checksum_verify(const struct nc_unit *unit, size_t first, size_t bytes)
 {
 	size_t i = first, read = 0;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * room.h - making room in a member: which units go, and which move on.
+ * eviction.h - reclaiming memory of a member: which units are evicted, and which are moved.
  *
  * What is held, pinned or being filled never goes.  A segment that many units
  * share is cleaned: its best units are copied to where there is room, within
@@ -9,40 +9,43 @@
  * All calls are of the owner's member, under its growing mutex and its lock;
  * those that say so leave the lock while they copy.
  */
-#ifndef NC_ROOM_H
-#define NC_ROOM_H
+#ifndef NC_EVICTION_H
+#define NC_EVICTION_H
 
-#include "store/stock.h"
+#include "store/pool.h"
 
 /*
  * Frees budget for `need` more bytes of segments.  0, or -ENOMEM: that cannot
  * be had now, and nothing was evicted for it.  Leaves the lock.
  */
-int nc_room_free(struct nc_member *member, size_t need);
+int nc_eviction_free(struct nc_member *member, size_t need);
 
 /*
  * Frees a run of pages in a recycled segment, if what should go next lies in
  * one; any: wherever it can be had.  0; -ENOMEM, and nothing was evicted.
  */
-int nc_room_run(struct nc_member *member, uint32_t pages, bool any);
+int nc_eviction_run(struct nc_member *member, uint32_t pages, bool any);
 
 /*
  * Frees a descriptor for one more segment, by evicting what has one.  0, or
  * -EMFILE: all are of segments that are in use.  Leaves the lock.
  */
-int nc_room_descriptor(struct nc_member *member);
+int nc_eviction_descriptor(struct nc_member *member);
 
 /* Evicts the unit that should go next, for its slot.  0 or -ENOMEM. */
-int nc_room_slot(struct nc_member *member);
+int nc_eviction_slot(struct nc_member *member);
 
 /*
  * Ahead of need: a lone unit or a segment less.  What is in the way because it
  * is held is marked, so that its last holder says so.  false: nothing may go.
  * Leaves the lock.
  */
-bool nc_room_ahead(struct nc_member *member);
+bool nc_eviction_ahead(struct nc_member *member);
 
-/* Opens a segment for many units, which is charged with its descriptor already.  0 or -errno.  Leaves the lock. */
-int nc_room_open(struct nc_member *member, enum NC_kind kind);
+/*
+ * Opens a segment for many units, which is charged with its descriptor already.  0 or
+ * -errno.  Leaves the lock.
+ */
+int nc_eviction_open(struct nc_member *member, enum NC_kind kind);
 
 #endif
