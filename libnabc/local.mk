@@ -32,7 +32,7 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/store/unit.c libnabc/store/unit.h \
 	libnabc/store/revocation-map.c libnabc/store/revocation-map.h \
 	libnabc/cache/grant.c libnabc/cache/grant.h \
-	libnabc/wire/session.c libnabc/wire/session.h \
+	libnabc/wire/rpc-client.c libnabc/wire/rpc-client.h \
 	libnabc/store/store.c libnabc/store/store.h \
 	libnabc/store/unit-checksum.c libnabc/store/unit-checksum.h \
 	libnabc/policy/expiry.c libnabc/policy/expiry.h \
@@ -45,7 +45,7 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/cache/cache.c libnabc/cache/cache.h \
 	libnabc/cache/catalogue.c libnabc/cache/catalogue.h \
 	libnabc/membership/share.c libnabc/membership/share.h \
-	libnabc/membership/desk.c libnabc/membership/desk.h \
+	libnabc/membership/rpc-server.c libnabc/membership/rpc-server.h \
 	libnabc/membership/attach.c libnabc/membership/attach.h \
 	libnabc/membership/join.c libnabc/membership/join.h \
 	libnabc/membership/handle.c libnabc/membership/handle.h \

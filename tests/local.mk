@@ -14,9 +14,9 @@ NABC_UNITS = \
 	tests/unit/libnabc/os/test-identity \
 	tests/unit/libnabc/store/test-revocation-map \
 	tests/unit/libnabc/cache/test-grant \
-	tests/unit/libnabc/wire/test-session \
+	tests/unit/libnabc/wire/test-rpc-client \
 	tests/unit/libnabc/cache/test-loan \
-	tests/unit/libnabc/membership/test-desk \
+	tests/unit/libnabc/membership/test-rpc-server \
 	tests/unit/libnabc/membership/test-share \
 	tests/unit/libnabc/api/test-sharing \
 	tests/unit/libnabc/test-hostile \
@@ -798,7 +798,7 @@ EXTRA_DIST += tests/check-man.sh tests/check-floors.sh tests/folders.txt tests/c
 	tests/unit/member-fixture.h \
 	tests/unit/nabc-fixture.h \
 	tests/unit/process-fixture.h \
-	tests/unit/desk-fixture.h \
+	tests/unit/rpc-fixture.h \
 	tests/unit/hostile-fixture.h \
 	tests/unit/request-fixture.h \
 	tests/unit/status-fixture.h \

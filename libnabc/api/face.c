@@ -94,7 +94,7 @@ static int complete(struct NC_cache *face)
 	}
 	use_device(&face->cache);
 	nc_transmit_init(&face->transmit, &face->cache);
-	face->attach.counter = (struct nc_desk_counter){nc_operator_answer, &face->transmit};
+	face->attach.admin = (struct nc_rpc_admin){nc_operator_answer, &face->transmit};
 	if (!face->transmit.zerocopy.ring.usable && !(face->cache.flags & NC_CACHE_NO_URING))
 		nc_diagnostics_report(
 			&face->cache.diagnostics, NC_DIAGNOSTIC_URING,

@@ -13,13 +13,13 @@
 #include "send/transmit.h"
 #include "wire/wire.h"
 
-/* The owner's end: the answer of struct nc_desk_counter; context: its struct nc_transmit. */
-int nc_operator_answer(void *context, const struct nc_wire_ask *ask, const void *asked,
-		       struct nc_wire_answer *answer, void *room, size_t size);
+/* The owner's end: handle() of struct nc_rpc_admin; context: its struct nc_transmit. */
+int nc_operator_answer(void *context, const struct nc_wire_call *call, const void *payload,
+		       struct nc_wire_reply *reply, void *room, size_t size);
 
 /*
  * All counters: in an operator's process the owner's, which may have to be
- * waited for.  0; errors of nc_session_ask(); -EPROTO: another version's.
+ * waited for.  0; errors of nc_rpc_client_call(); -EPROTO: another version's.
  */
 int nc_operator_counters(struct nc_transmit *transmit, struct NC_cache_stat *stat);
 

@@ -109,8 +109,8 @@ static void init_ends(struct nc_cache *cache)
 	cache->owner_pidfd = -1;
 	pthread_mutex_init(&cache->lock, NULL);
 	pthread_mutex_init(&cache->purge.lock, NULL);
-	nc_session_init(&cache->session);
-	nc_loans_init(&cache->loans, &cache->session);
+	nc_rpc_client_init(&cache->rpc);
+	nc_loans_init(&cache->loans, &cache->rpc);
 }
 
 int nc_cache_init_joined(struct nc_cache *cache, unsigned number, const struct nc_segment *segment,
@@ -141,7 +141,7 @@ int nc_cache_init_guest(struct nc_cache *cache, size_t max_unit)
 
 void nc_cache_connect(struct nc_cache *cache, int socket)
 {
-	nc_session_open(&cache->session, socket);
+	nc_rpc_client_open(&cache->rpc, socket);
 }
 
 int nc_cache_use_device(struct nc_cache *cache, const struct nc_device_system *system)
@@ -149,7 +149,7 @@ int nc_cache_use_device(struct nc_cache *cache, const struct nc_device_system *s
 	int error = nc_device_open(&cache->device, system), pidfd = -1;
 
 	if (!error && !cache->owner) {
-		pidfd = nc_identity_open(cache->session.owner);
+		pidfd = nc_identity_open(cache->rpc.owner);
 		error = pidfd < 0 ? pidfd : 0;
 		if (error) {
 			nc_device_close(&cache->device);
@@ -174,7 +174,7 @@ void nc_cache_fini(struct nc_cache *cache)
 		nc_grants_fini(&cache->grants);
 	} else {
 		nc_loans_fini(&cache->loans);
-		nc_session_fini(&cache->session);
+		nc_rpc_client_fini(&cache->rpc);
 	}
 	nc_member_fini(&cache->own);
 	nc_device_close(&cache->device);
@@ -321,7 +321,7 @@ static int find(struct nc_cache *cache, size_t id, struct nc_view *view)
 	}
 	if (!cache->owner) {
 		view->lent = true;
-		return cache->session.socket < 0 ? -EACCES : 0;
+		return cache->rpc.socket < 0 ? -EACCES : 0;
 	}
 	if (number >= NC_ID_MEMBERS_MAX)
 		return -ENOENT;
@@ -420,13 +420,13 @@ int nc_cache_release(struct nc_cache *cache, size_t id)
 	return nc_member_release(&cache->own, view.unit, nc_id_generation(id));
 }
 
-static int ask_to_destroy(struct nc_cache *cache, size_t id)
+static int call_to_destroy(struct nc_cache *cache, size_t id)
 {
-	struct nc_wire_ask ask = {.op = NC_WIRE_DESTROY, .id = id};
-	struct nc_session_load load = {0};
-	struct nc_wire_answer answer;
+	struct nc_wire_call call = {.op = NC_WIRE_DESTROY, .id = id};
+	struct nc_rpc_client_load load = {0};
+	struct nc_wire_reply reply;
 
-	return nc_session_ask(&cache->session, &ask, &load, &answer);
+	return nc_rpc_client_call(&cache->rpc, &call, &load, &reply);
 }
 
 static int destroy_own(struct nc_cache *cache, size_t id, struct nc_unit *unit)
@@ -436,7 +436,7 @@ static int destroy_own(struct nc_cache *cache, size_t id, struct nc_unit *unit)
 
 	/* The owner does not see it go, and those to whom it was granted must. */
 	if (!error && granted)
-		(void)ask_to_destroy(cache, id);
+		(void)call_to_destroy(cache, id);
 	return error;
 }
 
@@ -450,7 +450,7 @@ int nc_cache_destroy(struct nc_cache *cache, size_t id)
 		if (!error)
 			nc_grants_drop(&cache->grants, id);
 	} else if (!error && view.lent) {
-		error = ask_to_destroy(cache, id);
+		error = call_to_destroy(cache, id);
 	} else if (!error) {
 		error = destroy_own(cache, id, view.unit);
 	}
@@ -469,13 +469,13 @@ static int hold_own(struct nc_cache *cache, size_t id, struct nc_view *view)
 	return error;
 }
 
-static int ask_to_keep(struct nc_cache *cache, size_t id, uint32_t what, uint64_t value)
+static int call_to_keep(struct nc_cache *cache, size_t id, uint32_t what, uint64_t value)
 {
-	struct nc_wire_ask ask = {.op = NC_WIRE_KEEP, .id = id, .slot = what, .size = value};
-	struct nc_session_load load = {0};
-	struct nc_wire_answer answer;
+	struct nc_wire_call call = {.op = NC_WIRE_KEEP, .id = id, .slot = what, .size = value};
+	struct nc_rpc_client_load load = {0};
+	struct nc_wire_reply reply;
 
-	return nc_session_ask(&cache->session, &ask, &load, &answer);
+	return nc_rpc_client_call(&cache->rpc, &call, &load, &reply);
 }
 
 int nc_cache_set_priority(struct nc_cache *cache, size_t id, enum NC_priority priority)
@@ -484,7 +484,7 @@ int nc_cache_set_priority(struct nc_cache *cache, size_t id, enum NC_priority pr
 	int error;
 
 	if (!cache->owner)
-		return ask_to_keep(cache, id, NC_WIRE_PRIORITY, (unsigned)priority);
+		return call_to_keep(cache, id, NC_WIRE_PRIORITY, (unsigned)priority);
 	error = hold_own(cache, id, &view);
 	if (!error) {
 		error = nc_member_set_priority(&cache->own, view.unit, priority);
@@ -499,7 +499,7 @@ int nc_cache_set_lifetime(struct nc_cache *cache, size_t id, uint64_t millisecon
 	int error;
 
 	if (!cache->owner)
-		return ask_to_keep(cache, id, NC_WIRE_LIFETIME, milliseconds);
+		return call_to_keep(cache, id, NC_WIRE_LIFETIME, milliseconds);
 	error = hold_own(cache, id, &view);
 	if (!error) {
 		error = nc_member_set_lifetime(&cache->own, view.unit, milliseconds);

@@ -53,8 +53,8 @@ struct nc_cache {
 	int owner_pidfd;	   /* joined, with a device: whom these are granted; else -1 */
 	_Atomic bool other_routes; /* all routes are fixed, to a method that is not the module's */
 	struct nc_member own;
-	struct nc_grants grants;   /* owner only */
-	struct nc_session session; /* joined only */
+	struct nc_grants grants;  /* owner only */
+	struct nc_rpc_client rpc; /* joined only */
 	struct nc_loans loans;
 	struct nc_purge purge;
 	_Atomic(struct nc_foreign *) *foreigns; /* by number; owner only */

@@ -25,9 +25,9 @@ static struct nc_loan *loan_of(struct nc_unit *unit)
 	return (struct nc_loan *)(void *)((char *)unit - offsetof(struct nc_loan, unit));
 }
 
-void nc_loans_init(struct nc_loans *loans, struct nc_session *session)
+void nc_loans_init(struct nc_loans *loans, struct nc_rpc_client *rpc)
 {
-	*loans = (struct nc_loans){.session = session};
+	*loans = (struct nc_loans){.rpc = rpc};
 	pthread_mutex_init(&loans->errands, NULL);
 	pthread_mutex_init(&loans->lock, NULL);
 	nc_hash_table_init(&loans->table);
@@ -89,17 +89,17 @@ static uint32_t holds_of(const struct nc_loan *loan)
 
 static uint64_t shown(const struct nc_loans *loans, const struct nc_loan *loan)
 {
-	return nc_revocation_map_read(&loans->session->revocations, loan->slot);
+	return nc_revocation_map_read(&loans->rpc->revocations, loan->slot);
 }
 
 /* The owner's slot is of use to somebody else; that it may not hear is its loss alone. */
 static void drop(struct nc_loans *loans, uint32_t slot)
 {
-	struct nc_wire_ask ask = {.op = NC_WIRE_DROP, .slot = slot};
-	struct nc_session_load load = {0};
-	struct nc_wire_answer answer;
+	struct nc_wire_call call = {.op = NC_WIRE_DROP, .slot = slot};
+	struct nc_rpc_client_load load = {0};
+	struct nc_wire_reply reply;
 
-	(void)nc_session_ask(loans->session, &ask, &load, &answer);
+	(void)nc_rpc_client_call(loans->rpc, &call, &load, &reply);
 }
 
 static void give_back(struct nc_loans *loans, struct nc_loan *loan)
@@ -191,10 +191,10 @@ int nc_loans_insert(struct nc_loans *loans, struct nc_unit *unit, size_t *id)
 {
 	struct nc_loan *loan = loan_of(unit), *surplus;
 	int fd = unit->store->segment.fd, error = 0;
-	struct nc_wire_ask ask = {
+	struct nc_wire_call call = {
 		.op = NC_WIRE_SEAL, .size = unit->layout.size, .fraglen = unit->layout.fraglen};
-	struct nc_session_load load = {.fds = &fd, .fd_count = 1};
-	struct nc_wire_answer answer;
+	struct nc_rpc_client_load load = {.fds = &fd, .fd_count = 1};
+	struct nc_wire_reply reply;
 
 	/* A second attempt finds it frozen already. */
 	if (!unit->store->frozen)
@@ -202,19 +202,18 @@ int nc_loans_insert(struct nc_loans *loans, struct nc_unit *unit, size_t *id)
 	if (error)
 		return error;
 	unit->store->frozen = true;
-	error = nc_session_ask(loans->session, &ask, &load, &answer);
+	error = nc_rpc_client_call(loans->rpc, &call, &load, &reply);
 	if (error)
 		return error;
-	if (answer.id == 0 || answer.slot >= NC_REVOCATION_MAP_SLOTS ||
-	    !loans->session->revocations.base)
+	if (reply.id == 0 || reply.slot >= NC_REVOCATION_MAP_SLOTS || !loans->rpc->revocations.base)
 		return -EPROTO;
-	loan->slot = answer.slot;
-	*id = answer.id;
+	loan->slot = reply.slot;
+	*id = reply.id;
 	pthread_mutex_lock(&loans->errands);
 	pthread_mutex_lock(&loans->lock);
 	loans->filling--;
 	loans->inserts++;
-	enter_locked(loans, loan, answer.id, 0);
+	enter_locked(loans, loan, reply.id, 0);
 	surplus = surplus_locked(loans);
 	pthread_mutex_unlock(&loans->lock);
 	if (surplus)
@@ -226,7 +225,7 @@ int nc_loans_insert(struct nc_loans *loans, struct nc_unit *unit, size_t *id)
 /* --- used here --------------------------------------------------------------- */
 
 /* What was lent, which is closed if it cannot be used; NULL and *error. */
-static struct nc_loan *adopt(const struct nc_wire_answer *answer, int fd, int *error)
+static struct nc_loan *adopt(const struct nc_wire_reply *reply, int fd, int *error)
 {
 	struct nc_segment segment;
 	struct nc_layout layout;
@@ -234,7 +233,7 @@ static struct nc_loan *adopt(const struct nc_wire_answer *answer, int fd, int *e
 	struct nc_loan *loan;
 
 	*error = -EPROTO;
-	if (!nc_layout_init(&layout, answer->size, answer->fraglen))
+	if (!nc_layout_init(&layout, reply->size, reply->fraglen))
 		*error = nc_segment_adopt_frozen(&segment, fd, layout.extent);
 	if (*error) {
 		close(fd);
@@ -251,32 +250,32 @@ static struct nc_loan *adopt(const struct nc_wire_answer *answer, int fd, int *e
 		*error = -ENOMEM;
 		return NULL;
 	}
-	loan->slot = answer->slot;
+	loan->slot = reply->slot;
 	return loan;
 }
 
 /* A loan of the unit, not entered yet; NULL and *error. */
 static struct nc_loan *fetch(struct nc_loans *loans, size_t id, int *error)
 {
-	struct nc_wire_ask ask = {.op = NC_WIRE_FETCH, .id = id};
-	struct nc_session_load load = {0};
-	struct nc_wire_answer answer;
+	struct nc_wire_call call = {.op = NC_WIRE_FETCH, .id = id};
+	struct nc_rpc_client_load load = {0};
+	struct nc_wire_reply reply;
 	struct nc_loan *loan;
 
-	*error = nc_session_ask(loans->session, &ask, &load, &answer);
+	*error = nc_rpc_client_call(loans->rpc, &call, &load, &reply);
 	if (*error)
 		return NULL;
 	*error = -EPROTO;
 	if (load.fd < 0)
 		return NULL;
-	if (answer.slot >= NC_REVOCATION_MAP_SLOTS || !loans->session->revocations.base) {
+	if (reply.slot >= NC_REVOCATION_MAP_SLOTS || !loans->rpc->revocations.base) {
 		close(load.fd);
 		return NULL;
 	}
-	loan = adopt(&answer, load.fd, error);
+	loan = adopt(&reply, load.fd, error);
 	/* The owner believes that it is in use. */
 	if (!loan)
-		drop(loans, answer.slot);
+		drop(loans, reply.slot);
 	return loan;
 }
 

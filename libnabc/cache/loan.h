@@ -12,14 +12,14 @@
 
 #include "base/hash-table.h"
 #include "store/store.h"
-#include "wire/session.h"
+#include "wire/rpc-client.h"
 
 #define NC_LOANS_MAX 256u /* idle ones beyond are given back, and all that stand no more */
 
 struct nc_loan;
 
 struct nc_loans {
-	struct nc_session *session;
+	struct nc_rpc_client *rpc;
 	pthread_mutex_t errands;	 /* fetching and giving back; taken before lock */
 	pthread_mutex_t lock;		 /* all below */
 	struct nc_hash_table table;	 /* by id */
@@ -28,7 +28,7 @@ struct nc_loans {
 	uint64_t inserts;
 };
 
-void nc_loans_init(struct nc_loans *loans, struct nc_session *session);
+void nc_loans_init(struct nc_loans *loans, struct nc_rpc_client *rpc);
 void nc_loans_fini(struct nc_loans *loans);
 
 /* A sealed unit to be filled, the caller's until inserted or abandoned.  0 or -errno. */

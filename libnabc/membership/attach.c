@@ -456,7 +456,10 @@ static void turn_away(struct nc_attach *attach)
 		}
 		attach->spare = eventfd(0, EFD_CLOEXEC);
 	}
-	/* Another thread may have been quicker; as long as there is one to spare, it is tried again. */
+	/*
+	 * Another thread may have been quicker; as long as there is one to spare, it is
+	 * tried again.
+	 */
 	if ((socket == -EMFILE || socket == -ENFILE) && attach->spare < 0) {
 		(void)epoll_ctl(attach->members, EPOLL_CTL_DEL, attach->listener, NULL);
 		attach->deaf = true;
@@ -569,7 +572,7 @@ static int greet(struct nc_attach *attach, struct nc_guest *guest)
 
 static void attend(struct nc_attach *attach, struct nc_guest *guest)
 {
-	const struct nc_desk_lock lock = {&attach->lock, &guest->gone};
+	const struct nc_rpc_server_lock lock = {&attach->lock, &guest->gone};
 	int result = 1;
 
 	if (guest->gone)
@@ -577,9 +580,10 @@ static void attend(struct nc_attach *attach, struct nc_guest *guest)
 	if (nc_identity_ended(guest->borrower.who.pidfd))
 		result = -ESRCH;
 	for (unsigned i = 0; i < QUESTIONS && result > 0 && !guest->gone; i++)
-		result = guest->welcome ? nc_desk_serve(attach->cache, guest->socket,
-							&guest->borrower, &attach->counter, &lock)
-					: greet(attach, guest);
+		result = guest->welcome
+				 ? nc_rpc_server_serve(attach->cache, guest->socket,
+						       &guest->borrower, &attach->admin, &lock)
+				 : greet(attach, guest);
 	if (result < 0)
 		part(attach, guest);
 }

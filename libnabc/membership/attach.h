@@ -13,7 +13,7 @@
 #include <stdatomic.h>
 
 #include "cache/cache.h"
-#include "membership/desk.h"
+#include "membership/rpc-server.h"
 #include "wire/wire.h"
 
 struct nc_guest;
@@ -29,9 +29,9 @@ struct nc_guest;
  */
 struct nc_attach {
 	struct nc_cache *cache;
-	struct nc_desk_counter counter; /* what upper floors answer to operators */
-	int epoll;			/* the cache's; -1 in a process that joined */
-	int members;			/* the same; or of their own, and the thread's */
+	struct nc_rpc_admin admin; /* what upper floors do for operators */
+	int epoll;		   /* the cache's; -1 in a process that joined */
+	int members;		   /* the same; or of their own, and the thread's */
 	int wake; /* an eventfd: the thread has something to do; -1: there is no thread */
 	pthread_t thread;
 	_Atomic bool stop;

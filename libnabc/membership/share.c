@@ -222,24 +222,24 @@ int nc_share_lend(struct nc_cache *cache, size_t id, struct nc_borrower *to,
 
 /* --- a member's end ----------------------------------------------------------- */
 
-static int ask_about(struct nc_cache *cache, struct nc_wire_ask *ask,
-		     const struct nc_grantee *grantee, const struct nc_segment *copy)
+static int call_about(struct nc_cache *cache, struct nc_wire_call *call,
+		      const struct nc_grantee *grantee, const struct nc_segment *copy)
 {
-	struct nc_session_load load = {0};
-	struct nc_wire_answer answer;
+	struct nc_rpc_client_load load = {0};
+	struct nc_wire_reply reply;
 	int fds[2];
 
-	ask->principal = (uint32_t)grantee->principal;
-	ask->who = grantee->who;
+	call->principal = (uint32_t)grantee->principal;
+	call->who = grantee->who;
 	if (grantee->pidfd >= 0)
 		fds[load.fd_count++] = grantee->pidfd;
 	if (copy)
 		fds[load.fd_count++] = copy->fd;
 	load.fds = fds;
-	return nc_session_ask(&cache->session, ask, &load, &answer);
+	return nc_rpc_client_call(&cache->rpc, call, &load, &reply);
 }
 
-static int grant_own(struct nc_cache *cache, struct nc_wire_ask *ask,
+static int grant_own(struct nc_cache *cache, struct nc_wire_call *call,
 		     const struct nc_grantee *grantee, const struct nc_view *view)
 {
 	struct nc_segment copy;
@@ -248,28 +248,28 @@ static int grant_own(struct nc_cache *cache, struct nc_wire_ask *ask,
 	if (error)
 		return error;
 	atomic_store(&view->unit->granted, true);
-	ask->size = view->unit->layout.size;
-	ask->fraglen = view->unit->layout.fraglen;
-	error = ask_about(cache, ask, grantee, &copy);
+	call->size = view->unit->layout.size;
+	call->fraglen = view->unit->layout.fraglen;
+	error = call_about(cache, call, grantee, &copy);
 	nc_segment_close(&copy);
 	return error;
 }
 
 static int member_grant(struct nc_cache *cache, size_t id, const struct nc_grantee *grantee)
 {
-	struct nc_wire_ask ask = {.op = NC_WIRE_GRANT, .id = id};
+	struct nc_wire_call call = {.op = NC_WIRE_GRANT, .id = id};
 	struct nc_view view;
 	int error;
 
 	if (nc_id_member(id) != cache->own.number) {
-		error = ask_about(cache, &ask, grantee, NULL);
+		error = call_about(cache, &call, grantee, NULL);
 	} else {
 		error = nc_cache_hold(cache, id, false, &view);
 		if (!error) {
 			/* The owner can read it as it is. */
 			if (grantee->principal != NC_PROCESS ||
-			    (pid_t)grantee->who != cache->session.owner)
-				error = grant_own(cache, &ask, grantee, &view);
+			    (pid_t)grantee->who != cache->rpc.owner)
+				error = grant_own(cache, &call, grantee, &view);
 			(void)nc_cache_release(cache, id);
 		}
 	}
@@ -287,10 +287,10 @@ int nc_share_grant(struct nc_cache *cache, size_t id, struct nc_grantee *grantee
 
 int nc_share_revoke(struct nc_cache *cache, size_t id, const struct nc_grantee *grantee)
 {
-	struct nc_wire_ask ask = {.op = NC_WIRE_REVOKE, .id = id};
+	struct nc_wire_call call = {.op = NC_WIRE_REVOKE, .id = id};
 
 	return cache->owner ? nc_grants_take(&cache->grants, id, grantee)
-			    : ask_about(cache, &ask, grantee, NULL);
+			    : call_about(cache, &call, grantee, NULL);
 }
 
 /* --- lists ------------------------------------------------------------------------- */
@@ -318,18 +318,18 @@ unsigned nc_share_list(struct nc_cache *cache, const struct nc_borrower *borrowe
 static int list_remote(struct nc_cache *cache, size_t *cursor, struct NC_stat *units,
 		       unsigned count)
 {
-	struct nc_wire_ask ask = {.op = NC_WIRE_LIST, .size = *cursor, .who = count};
-	struct nc_session_load load = {.room = units, .room_size = count * sizeof(*units)};
-	struct nc_wire_answer answer;
-	int error = nc_session_ask(&cache->session, &ask, &load, &answer);
+	struct nc_wire_call call = {.op = NC_WIRE_LIST, .size = *cursor, .who = count};
+	struct nc_rpc_client_load load = {.room = units, .room_size = count * sizeof(*units)};
+	struct nc_wire_reply reply;
+	int error = nc_rpc_client_call(&cache->rpc, &call, &load, &reply);
 
 	if (error)
 		return error;
 	/* An owner whose units are of another size is of another version. */
-	if (answer.length % sizeof(*units))
+	if (reply.length % sizeof(*units))
 		return -EPROTO;
-	*cursor = answer.size;
-	return (int)(answer.length / sizeof(*units));
+	*cursor = reply.size;
+	return (int)(reply.length / sizeof(*units));
 }
 
 /*
@@ -342,7 +342,7 @@ int nc_share_list_all(struct nc_cache *cache, size_t *cursor, struct NC_stat *un
 		     (nc_id_generation(*cursor) == 0 && nc_id_member(*cursor) == cache->own.number);
 	int filled;
 
-	if (local || cache->session.socket < 0)
+	if (local || cache->rpc.socket < 0)
 		return (int)nc_catalogue_list(cache, cursor, units, count);
 	filled = list_remote(cache, cursor, units, count);
 	if (filled >= 0 && *cursor == 0 && cache->own.shared)

@@ -65,7 +65,7 @@ static void dispatch(void)
 static void say(struct input *input, int client, unsigned how)
 {
 	struct nc_wire_hello hello = {.magic = NC_WIRE_MAGIC, .version = NC_WIRE_VERSION};
-	struct nc_wire_ask ask = {.magic = NC_WIRE_MAGIC};
+	struct nc_wire_call call = {.magic = NC_WIRE_MAGIC};
 	unsigned count = (unsigned)input_number(input, 1) % 5;
 	int fds[] = {owner.epoll, 0, 0, 0, 0};
 	size_t length = 20;
@@ -77,11 +77,11 @@ static void say(struct input *input, int client, unsigned how)
 		(void)nc_peer_send(client, &hello, sizeof(hello), NULL, 0);
 		break;
 	case 1:
-		ask.op = (uint32_t)input_number(input, 1);
-		ask.id = input_number(input, 2);
-		ask.size = input_number(input, 2);
-		ask.who = (uint32_t)input_number(input, 1);
-		(void)nc_peer_send(client, &ask, sizeof(ask), fds + 1, count);
+		call.op = (uint32_t)input_number(input, 1);
+		call.id = input_number(input, 2);
+		call.size = input_number(input, 2);
+		call.who = (uint32_t)input_number(input, 1);
+		(void)nc_peer_send(client, &call, sizeof(call), fds + 1, count);
 		break;
 	default:
 		bytes = input_bytes(input, &length);
@@ -92,7 +92,7 @@ static void say(struct input *input, int client, unsigned how)
 
 static void hear(int client)
 {
-	char message[sizeof(struct nc_wire_answer) + NC_WIRE_BEHIND_MAX];
+	char message[sizeof(struct nc_wire_reply) + NC_WIRE_BEHIND_MAX];
 	int fds[NC_PEER_FDS_MAX];
 	unsigned count;
 

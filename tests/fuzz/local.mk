@@ -5,10 +5,10 @@
 FUZZ_TARGETS = \
 	tests/fuzz/fuzz-wire \
 	tests/fuzz/fuzz-inflow \
-	tests/fuzz/fuzz-session \
+	tests/fuzz/fuzz-rpc-client \
 	tests/fuzz/fuzz-welcome \
 	tests/fuzz/fuzz-attach \
-	tests/fuzz/fuzz-desk \
+	tests/fuzz/fuzz-rpc-server \
 	tests/fuzz/fuzz-foreign \
 	tests/fuzz/fuzz-foreign-racing \
 	tests/fuzz/fuzz-exchange \
@@ -65,10 +65,10 @@ tests_fuzz_fuzz_inflow_SOURCES = tests/fuzz/fuzz-inflow.c $(fuzz_main)
 tests_fuzz_fuzz_inflow_CFLAGS = $(fuzz_cflags)
 tests_fuzz_fuzz_inflow_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_inflow_LDADD = $(fuzz_libnabc_ldadd)
-tests_fuzz_fuzz_session_SOURCES = tests/fuzz/fuzz-session.c $(fuzz_main)
-tests_fuzz_fuzz_session_CFLAGS = $(fuzz_cflags)
-tests_fuzz_fuzz_session_LDFLAGS = $(fuzz_ldflags)
-tests_fuzz_fuzz_session_LDADD = $(fuzz_libnabc_ldadd)
+tests_fuzz_fuzz_rpc_client_SOURCES = tests/fuzz/fuzz-rpc-client.c $(fuzz_main)
+tests_fuzz_fuzz_rpc_client_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_rpc_client_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_rpc_client_LDADD = $(fuzz_libnabc_ldadd)
 tests_fuzz_fuzz_welcome_SOURCES = tests/fuzz/fuzz-welcome.c $(fuzz_main)
 tests_fuzz_fuzz_welcome_CFLAGS = $(fuzz_cflags)
 tests_fuzz_fuzz_welcome_LDFLAGS = $(fuzz_ldflags)
@@ -77,10 +77,10 @@ tests_fuzz_fuzz_attach_SOURCES = tests/fuzz/fuzz-attach.c $(fuzz_main)
 tests_fuzz_fuzz_attach_CFLAGS = $(fuzz_cflags)
 tests_fuzz_fuzz_attach_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_attach_LDADD = $(fuzz_libnabc_ldadd)
-tests_fuzz_fuzz_desk_SOURCES = tests/fuzz/fuzz-desk.c $(fuzz_main)
-tests_fuzz_fuzz_desk_CFLAGS = $(fuzz_cflags)
-tests_fuzz_fuzz_desk_LDFLAGS = $(fuzz_ldflags)
-tests_fuzz_fuzz_desk_LDADD = $(fuzz_libnabc_ldadd)
+tests_fuzz_fuzz_rpc_server_SOURCES = tests/fuzz/fuzz-rpc-server.c $(fuzz_main)
+tests_fuzz_fuzz_rpc_server_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_rpc_server_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_rpc_server_LDADD = $(fuzz_libnabc_ldadd)
 tests_fuzz_fuzz_foreign_SOURCES = tests/fuzz/fuzz-foreign.c $(fuzz_main)
 tests_fuzz_fuzz_foreign_CFLAGS = $(fuzz_cflags)
 tests_fuzz_fuzz_foreign_LDFLAGS = $(fuzz_ldflags)

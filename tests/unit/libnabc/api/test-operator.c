@@ -264,14 +264,14 @@ START_TEST(test_no_owner)
 END_TEST
 
 /* Joins by hand and asks one question with some bytes behind; the answer's error. */
-static int asked(uint32_t wants, struct nc_wire_ask ask, const char *behind)
+static int asked(uint32_t wants, struct nc_wire_call head, const char *behind)
 {
 	struct {
-		struct nc_wire_ask ask;
+		struct nc_wire_call head;
 		char bytes[NC_WIRE_BEHIND_MAX];
-	} question = {.ask = ask};
+	} call = {.head = head};
 	struct {
-		struct nc_wire_answer answer;
+		struct nc_wire_reply head;
 		char bytes[NC_WIRE_BEHIND_MAX];
 	} reply;
 	struct nc_wire_welcome welcome;
@@ -283,23 +283,22 @@ static int asked(uint32_t wants, struct nc_wire_ask ask, const char *behind)
 	ck_assert_int_eq(nc_peer_receive(socket, &welcome, sizeof(welcome), fds, &count, 5000),
 			 sizeof(welcome));
 	ck_assert_int_eq(nc_wire_check_welcome(&welcome, sizeof(welcome), count), 0);
-	question.ask.magic = NC_WIRE_MAGIC;
-	if (ask.length)
-		memcpy(question.bytes, behind, ask.length);
-	ck_assert_int_eq(
-		nc_peer_send(socket, &question, sizeof(question.ask) + ask.length, NULL, 0), 0);
+	call.head.magic = NC_WIRE_MAGIC;
+	if (head.length)
+		memcpy(call.bytes, behind, head.length);
+	ck_assert_int_eq(nc_peer_send(socket, &call, sizeof(call.head) + head.length, NULL, 0), 0);
 	ck_assert_int_ge(nc_peer_receive(socket, &reply, sizeof(reply), fds, &count, 5000),
-			 (ssize_t)sizeof(reply.answer));
+			 (ssize_t)sizeof(reply.head));
 	ck_assert_uint_eq(count, 0);
-	ck_assert(!reply.answer.error || !reply.answer.length);
+	ck_assert(!reply.head.error || !reply.head.length);
 	close(socket);
-	return reply.answer.error;
+	return reply.head.error;
 }
 
 static int asked_counters(uint32_t wants, size_t size, uint32_t length)
 {
 	return asked(wants,
-		     (struct nc_wire_ask){.op = NC_WIRE_COUNTERS, .size = size, .length = length},
+		     (struct nc_wire_call){.op = NC_WIRE_COUNTERS, .size = size, .length = length},
 		     "8 bytes ");
 }
 
@@ -307,20 +306,20 @@ static int asked_routes(uint32_t wants, size_t size, size_t from, uint32_t count
 {
 	return asked(
 		wants,
-		(struct nc_wire_ask){.op = NC_WIRE_ROUTES, .size = size, .id = from, .who = count},
+		(struct nc_wire_call){.op = NC_WIRE_ROUTES, .size = size, .id = from, .who = count},
 		NULL);
 }
 
 static int asked_route(uint32_t wants, const char *address, uint32_t length, uint32_t method)
 {
 	return asked(wants,
-		     (struct nc_wire_ask){.op = NC_WIRE_ROUTE, .length = length, .who = method},
+		     (struct nc_wire_call){.op = NC_WIRE_ROUTE, .length = length, .who = method},
 		     address);
 }
 
 static int asked_purge(uint32_t wants, const char *name, uint32_t length)
 {
-	return asked(wants, (struct nc_wire_ask){.op = NC_WIRE_PURGE, .length = length}, name);
+	return asked(wants, (struct nc_wire_call){.op = NC_WIRE_PURGE, .length = length}, name);
 }
 
 START_TEST(test_strange_questions)
@@ -357,12 +356,13 @@ START_TEST(test_strange_questions)
 	ck_assert_int_eq(asked_counters(0, right, 0), EPERM);
 	ck_assert_int_eq(asked_routes(0, one, 0, 1), EPERM);
 	ck_assert_int_eq(asked_route(0, "127.0.0.1", 9, NC_METHOD_COPY), EPERM);
-	ck_assert_int_eq(asked(0, (struct nc_wire_ask){.op = NC_WIRE_STAT}, NULL), EACCES);
-	ck_assert_int_eq(asked(0, (struct nc_wire_ask){.op = NC_WIRE_KEEP, .slot = 1}, NULL),
+	ck_assert_int_eq(asked(0, (struct nc_wire_call){.op = NC_WIRE_STAT}, NULL), EACCES);
+	ck_assert_int_eq(asked(0, (struct nc_wire_call){.op = NC_WIRE_KEEP, .slot = 1}, NULL),
 			 EACCES);
-	ck_assert_int_eq(asked(operates, (struct nc_wire_ask){.op = NC_WIRE_KEEP}, NULL), EINVAL);
-	ck_assert_int_eq(asked(operates, (struct nc_wire_ask){.op = NC_WIRE_KEEP, .slot = 3}, NULL),
-			 EINVAL);
+	ck_assert_int_eq(asked(operates, (struct nc_wire_call){.op = NC_WIRE_KEEP}, NULL), EINVAL);
+	ck_assert_int_eq(
+		asked(operates, (struct nc_wire_call){.op = NC_WIRE_KEEP, .slot = 3}, NULL),
+		EINVAL);
 	tear_down();
 }
 END_TEST
@@ -374,37 +374,37 @@ static struct nc_transmit transmit;
 static int ends[2];
 
 /* The answer to the first question waits there before it is asked. */
-static void answer_first(const void *bytes, uint32_t length, int error, uint64_t size)
+static void reply_first(const void *bytes, uint32_t length, int error, uint64_t size)
 {
 	struct {
-		struct nc_wire_answer answer;
+		struct nc_wire_reply head;
 		char bytes[NC_WIRE_BEHIND_MAX];
-	} reply = {.answer = {.magic = NC_WIRE_MAGIC,
-			      .tag = 1,
-			      .error = error,
-			      .size = size,
-			      .length = length}};
+	} reply = {.head = {.magic = NC_WIRE_MAGIC,
+			    .tag = 1,
+			    .error = error,
+			    .size = size,
+			    .length = length}};
 
 	guest = (struct nc_cache){.operates = true, .own.number = NC_ID_MEMBERS_MAX};
 	transmit.cache = &guest;
 	ck_assert_int_eq(nc_peer_pair(ends), 0);
-	nc_session_init(&guest.session);
-	nc_session_open(&guest.session, ends[0]);
+	nc_rpc_client_init(&guest.rpc);
+	nc_rpc_client_open(&guest.rpc, ends[0]);
 	if (length)
 		memcpy(reply.bytes, bytes, length);
-	ck_assert_int_eq(nc_peer_send(ends[1], &reply, sizeof(reply.answer) + length, NULL, 0), 0);
+	ck_assert_int_eq(nc_peer_send(ends[1], &reply, sizeof(reply.head) + length, NULL, 0), 0);
 }
 
 static int ends_with(int result)
 {
-	nc_session_fini(&guest.session);
+	nc_rpc_client_fini(&guest.rpc);
 	close_pair(ends);
 	return result;
 }
 
 static int counters(const void *bytes, uint32_t length, int error, struct NC_cache_stat *stat)
 {
-	answer_first(bytes, length, error, 0);
+	reply_first(bytes, length, error, 0);
 	return ends_with(nc_operator_counters(&transmit, stat));
 }
 
@@ -412,7 +412,7 @@ static int unit(const void *bytes, uint32_t length)
 {
 	struct NC_stat stat;
 
-	answer_first(bytes, length, 0, 0);
+	reply_first(bytes, length, 0, 0);
 	return ends_with(nc_operator_stat(&guest, 1, &stat));
 }
 
@@ -421,13 +421,13 @@ static int list(const void *bytes, uint32_t length)
 	struct NC_stat units[4];
 	size_t cursor = 0;
 
-	answer_first(bytes, length, 0, 0);
+	reply_first(bytes, length, 0, 0);
 	return ends_with(nc_share_list_all(&guest, &cursor, units, 4));
 }
 
 static int route(const void *bytes, uint32_t length, uint64_t found, struct NC_route *told)
 {
-	answer_first(bytes, length, 0, found);
+	reply_first(bytes, length, 0, found);
 	return ends_with(nc_operator_routes(&transmit, told, 1));
 }
 

@@ -9,10 +9,10 @@
 
 #include "cache/loan.h"
 
-#include "desk-fixture.h"
+#include "rpc-fixture.h"
 
-static struct asker asker;
-static struct nc_session session;
+static struct caller caller;
+static struct nc_rpc_client rpc;
 static struct nc_loans loans;
 static pthread_t owner;
 static _Atomic bool serving;
@@ -21,10 +21,10 @@ static void *serve_all(void *context)
 {
 	(void)context;
 	while (atomic_load(&serving)) {
-		struct pollfd wait = {.fd = asker.socket[0], .events = POLLIN};
+		struct pollfd wait = {.fd = caller.socket[0], .events = POLLIN};
 
 		if (poll(&wait, 1, 5) > 0)
-			(void)serve(&asker);
+			(void)serve(&caller);
 	}
 	return NULL;
 }
@@ -44,10 +44,10 @@ static void stop_owner(void)
 static void open_all(void)
 {
 	open_owner();
-	asker_open(&asker, 1000);
-	nc_session_init(&session);
-	nc_session_open(&session, asker.socket[1]);
-	nc_loans_init(&loans, &session);
+	caller_open(&caller, 1000);
+	nc_rpc_client_init(&rpc);
+	nc_rpc_client_open(&rpc, caller.socket[1]);
+	nc_loans_init(&loans, &rpc);
 	start_owner();
 }
 
@@ -55,8 +55,8 @@ static void close_all(void)
 {
 	stop_owner();
 	nc_loans_fini(&loans);
-	nc_session_fini(&session);
-	asker_close(&asker);
+	nc_rpc_client_fini(&rpc);
+	caller_close(&caller);
 	nc_cache_fini(&cache);
 }
 
@@ -100,7 +100,7 @@ static unsigned slots_taken(void)
 	unsigned count = 0;
 
 	for (unsigned i = 0; i < NC_REVOCATION_MAP_SLOTS / 64; i++)
-		count += (unsigned)__builtin_popcountll(asker.borrower.revocations.used[i]);
+		count += (unsigned)__builtin_popcountll(caller.borrower.revocations.used[i]);
 	return count;
 }
 
@@ -124,7 +124,7 @@ START_TEST(test_make_and_use)
 	ck_assert_int_eq(hold(nc_id(0, 77, 7)), -EACCES);
 	ck_assert_int_eq(hold(nc_id(9, 77, 7)), -EACCES);
 	ck_assert_int_eq(hold(SIZE_MAX), -EACCES);
-	asker.borrower.operates = true;
+	caller.borrower.operates = true;
 	check_held(other, 2, 5000);
 	/* Without the owner, who may still have to close what it has passed on. */
 	stop_owner();
@@ -162,14 +162,14 @@ START_TEST(test_taken_away)
 	ck_assert_uint_eq(slots_taken(), 0);
 	/* Revoked, and granted again. */
 	stop_owner();
-	id = make_sealed(&asker, 5, 5000);
-	nc_grants_part(&cache.grants, &asker.borrower, no_orphan, NULL);
-	asker.borrower.who.pidfd = -1;
-	asker.borrower.sealed = 0;
-	nc_session_fini(&session);
-	nc_session_init(&session);
-	nc_session_open(&session, asker.socket[1]);
-	nc_grants_join(&cache.grants, &asker.borrower);
+	id = make_sealed(&caller, 5, 5000);
+	nc_grants_part(&cache.grants, &caller.borrower, no_orphan, NULL);
+	caller.borrower.who.pidfd = -1;
+	caller.borrower.sealed = 0;
+	nc_rpc_client_fini(&rpc);
+	nc_rpc_client_init(&rpc);
+	nc_rpc_client_open(&rpc, caller.socket[1]);
+	nc_grants_join(&cache.grants, &caller.borrower);
 	start_owner();
 	ck_assert_int_eq(hold(id), -EACCES);
 	ck_assert_int_eq(nc_grants_give(&cache.grants, id, &to), 0);
@@ -196,7 +196,7 @@ START_TEST(test_refused)
 	open_all();
 	descriptors = open_descriptors();
 	/* Over the quota: it may be tried again, or abandoned. */
-	asker.borrower.quota = 0;
+	caller.borrower.quota = 0;
 	ck_assert_int_eq(nc_layout_init(&layout, 5000, 0), 0);
 	ck_assert_int_eq(nc_loans_alloc(&loans, &layout, &unit), 0);
 	memset(nc_unit_base(unit), 'x', 5000);
@@ -212,7 +212,7 @@ START_TEST(test_refused)
 	ck_assert_int_eq(nc_loans_alloc(&loans, &layout, &unit), 0);
 	memset(nc_unit_base(unit), 'x', 5000);
 	ck_assert_int_eq(nc_loans_insert(&loans, unit, &id), -EDQUOT);
-	asker.borrower.quota = MIB;
+	caller.borrower.quota = MIB;
 	ck_assert_int_eq(nc_loans_insert(&loans, unit, &id), 0);
 	ck_assert_int_eq(hold(id), 0);
 	close_all();
@@ -227,7 +227,7 @@ START_TEST(test_surplus)
 	unsigned descriptors;
 
 	open_all();
-	asker.borrower.quota = 16 * MIB;
+	caller.borrower.quota = 16 * MIB;
 	held = made(1000, 100);
 	ck_assert_int_eq(nc_loans_hold(&loans, held, false, &unit), 0);
 	for (unsigned i = 0; i < NC_LOANS_MAX + 20; i++)
@@ -253,7 +253,7 @@ START_TEST(test_dead_ones_go)
 	size_t kept, id;
 
 	open_all();
-	asker.borrower.operates = true;
+	caller.borrower.operates = true;
 	kept = make_own(1, 5000);
 	check_held(kept, 1, 5000);
 	for (unsigned i = 0; i < 100; i++) {
@@ -273,7 +273,7 @@ START_TEST(test_dead_ones_go)
 }
 END_TEST
 
-START_TEST(test_late_answer)
+START_TEST(test_late_reply)
 {
 	struct nc_layout layout;
 	struct nc_unit *unit;
@@ -330,7 +330,7 @@ START_TEST(test_threads)
 
 	open_all();
 	ck_assert_int_eq(nc_layout_init(&layout, 3000, 0), 0);
-	asker.borrower.operates = true;
+	caller.borrower.operates = true;
 	atomic_store(&using, true);
 	for (uintptr_t i = 0; i < 2; i++)
 		ck_assert_int_eq(pthread_create(&threads[i], NULL, use, (void *)i), 0);
@@ -363,7 +363,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_refused);
 	tcase_add_test(tcase, test_surplus);
 	tcase_add_test(tcase, test_dead_ones_go);
-	tcase_add_test(tcase, test_late_answer);
+	tcase_add_test(tcase, test_late_reply);
 	tcase_add_test(tcase, test_threads);
 }
 

@@ -847,9 +847,9 @@ END_TEST
 START_TEST(test_worker_ends)
 {
 	struct nc_attach_offer offer = {.memory = 128 << 10};
-	struct nc_wire_answer answer;
-	struct nc_session_load load = {0};
-	struct nc_wire_ask ask = {.op = NC_WIRE_SEAL, .size = 100, .fraglen = PAGE};
+	struct nc_wire_reply reply;
+	struct nc_rpc_client_load load = {0};
+	struct nc_wire_call call = {.op = NC_WIRE_SEAL, .size = 100, .fraglen = PAGE};
 	struct nc_wire_welcome welcome;
 	struct nc_segment segment;
 	struct nc_guest *guest;
@@ -863,23 +863,23 @@ START_TEST(test_worker_ends)
 	ck_assert_int_eq(nc_join(&joined, pair[1], 1000, &welcome, fds), 0);
 	ck_assert_int_eq(nc_segment_create(&segment, PAGE, false, false), 0);
 	ck_assert_int_eq(nc_segment_freeze(&segment), 0);
-	ask.magic = NC_WIRE_MAGIC;
-	ck_assert_int_eq(nc_peer_send(pair[1], &ask, sizeof(ask), &segment.fd, 1), 0);
+	call.magic = NC_WIRE_MAGIC;
+	ck_assert_int_eq(nc_peer_send(pair[1], &call, sizeof(call), &segment.fd, 1), 0);
 	ck_assert_int_ge(nc_attach_dispatch(&owner), 1);
-	load.fd = nc_peer_receive(pair[1], &answer, sizeof(answer), fds, &(unsigned){0}, 1000) < 0;
+	load.fd = nc_peer_receive(pair[1], &reply, sizeof(reply), fds, &(unsigned){0}, 1000) < 0;
 	ck_assert_int_eq(load.fd, 0);
-	ck_assert_int_eq(answer.error, 0);
+	ck_assert_int_eq(reply.error, 0);
 	close(fds[0]);
 	nc_segment_close(&segment);
 	nc_cache_fini(&joined);
 	close(pair[1]);
 	dispatch_until(0);
-	ck_assert(nc_grants_known(&cache.grants, answer.id, nc_guest_borrower(guest), &made));
+	ck_assert(nc_grants_known(&cache.grants, reply.id, nc_guest_borrower(guest), &made));
 	ck_assert(made);
 	nc_attach_dismiss(&owner, guest);
-	ck_assert(nc_grants_known(&cache.grants, answer.id, NULL, &made));
+	ck_assert(nc_grants_known(&cache.grants, reply.id, NULL, &made));
 	ck_assert(made);
-	ck_assert_int_eq(hold(answer.id), 0);
+	ck_assert_int_eq(hold(reply.id), 0);
 	close_owner();
 }
 END_TEST

@@ -8,21 +8,21 @@
 
 #include "membership/share.h"
 
-#include "desk-fixture.h"
+#include "rpc-fixture.h"
 
-static struct asker member, other;
+static struct caller member, other;
 
 static void open_all(void)
 {
 	open_owner();
-	asker_open(&member, 1000);
-	asker_open(&other, 1001);
+	caller_open(&member, 1000);
+	caller_open(&other, 1001);
 }
 
 static void close_all(void)
 {
-	asker_close(&member);
-	asker_close(&other);
+	caller_close(&member);
+	caller_close(&other);
 	nc_cache_fini(&cache);
 }
 
@@ -67,7 +67,7 @@ static int revoke_user(size_t id, unsigned uid)
 	return nc_share_revoke(&cache, id, &from);
 }
 
-static int lend(size_t id, struct asker *to)
+static int lend(size_t id, struct caller *to)
 {
 	struct nc_lending lending = {.fd = -1};
 	int error = nc_share_lend(&cache, id, &to->borrower, &lending);
@@ -323,7 +323,7 @@ static size_t targets[4];
 static void *grant_and_lend(void *context)
 {
 	uint64_t state = (uintptr_t)context + 1;
-	struct asker *asker = context ? &member : &other;
+	struct caller *caller = context ? &member : &other;
 	unsigned uid = context ? 1000 : 1001;
 
 	while (atomic_load(&granting)) {
@@ -333,9 +333,9 @@ static void *grant_and_lend(void *context)
 		if (!id)
 			continue;
 		(void)grant_user(id, uid);
-		if (nc_share_lend(&cache, id, &asker->borrower, &lending) == 0) {
+		if (nc_share_lend(&cache, id, &caller->borrower, &lending) == 0) {
 			close(lending.fd);
-			(void)nc_grants_return(&cache.grants, &asker->borrower, lending.slot);
+			(void)nc_grants_return(&cache.grants, &caller->borrower, lending.slot);
 		}
 		if (random_next(&state) % 2)
 			(void)revoke_user(id, uid);

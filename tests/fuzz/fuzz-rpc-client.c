@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-session.c - a member's questions to an owner that answers what it likes
- * (libnabc/wire/session.c): each question ends, with an answer that was checked or
+ * fuzz-rpc-client.c - a member's calls to an owner that replies with what it likes
+ * (libnabc/wire/rpc-client.c): each call ends, with a reply that was checked or
  * an error, and no descriptor that came along stays open.
  */
 #include <errno.h>
@@ -10,7 +10,7 @@
 
 #include "os/peer.h"
 #include "store/revocation-map.h"
-#include "wire/session.h"
+#include "wire/rpc-client.h"
 
 #include "descriptors.h"
 
@@ -18,7 +18,7 @@
 
 static struct nc_revocation_map map;
 
-/* Descriptors that come with answers: a revocation map, a pipe's end, and so on. */
+/* Descriptors that come with replies: a revocation map, a pipe's end, and so on. */
 static unsigned choose_fds(unsigned choice, const int *pipe_ends, int *fds)
 {
 	unsigned count = choice & 3;
@@ -28,60 +28,60 @@ static unsigned choose_fds(unsigned choice, const int *pipe_ends, int *fds)
 	return count;
 }
 
-/* An answer with a head of its own making, or bytes as they are. */
-static void answer(struct input *input, int socket, const int *pipe_ends)
+/* A reply with a head of its own making, or bytes as they are. */
+static void reply(struct input *input, int socket, const int *pipe_ends)
 {
 	unsigned choice = (unsigned)input_number(input, 1), count;
 	size_t length = input_number(input, 1);
 	const uint8_t *bytes;
 	int fds[3];
 	struct {
-		struct nc_wire_answer answer;
+		struct nc_wire_reply reply;
 		uint8_t behind[255];
-	} message = {.answer = {.magic = NC_WIRE_MAGIC}};
+	} message = {.reply = {.magic = NC_WIRE_MAGIC}};
 
 	count = choose_fds((unsigned)input_number(input, 1), pipe_ends, fds);
-	message.answer.tag = input_number(input, 1);
-	message.answer.error = (int32_t)input_number(input, 1);
-	message.answer.flags = (uint32_t)input_number(input, 1) & 7;
+	message.reply.tag = input_number(input, 1);
+	message.reply.error = (int32_t)input_number(input, 1);
+	message.reply.flags = (uint32_t)input_number(input, 1) & 7;
 	bytes = input_bytes(input, &length);
-	message.answer.length = (uint32_t)length;
+	message.reply.length = (uint32_t)length;
 	if (length)
 		memcpy(message.behind, bytes, length);
 	if (choice & 1)
 		(void)nc_peer_send(socket, bytes, length, fds, count);
 	else
-		(void)nc_peer_send(socket, &message, sizeof(message.answer) + length, fds, count);
+		(void)nc_peer_send(socket, &message, sizeof(message.reply) + length, fds, count);
 }
 
-static void ask(struct nc_session *session, unsigned choice)
+static void call(struct nc_rpc_client *rpc, unsigned choice)
 {
 	char room[100];
-	struct nc_session_load load = {.room = choice & 16 ? room : NULL,
-				       .room_size = sizeof(room)};
-	struct nc_wire_ask question = {.op = 1 + choice % (NC_WIRE_OPS - 1)};
-	struct nc_wire_answer reply;
-	int error = nc_session_ask(session, &question, &load, &reply);
+	struct nc_rpc_client_load load = {.room = choice & 16 ? room : NULL,
+					  .room_size = sizeof(room)};
+	struct nc_wire_call call = {.op = 1 + choice % (NC_WIRE_OPS - 1)};
+	struct nc_wire_reply reply;
+	int error = nc_rpc_client_call(rpc, &call, &load, &reply);
 
 	MUST(error <= 0 && error > -4096);
 	if (error) {
 		MUST(load.fd == -1);
 		return;
 	}
-	MUST(reply.tag == question.tag && reply.error == 0);
+	MUST(reply.tag == call.tag && reply.error == 0);
 	MUST(reply.length <= (load.room ? sizeof(room) : 0));
 	if (load.fd >= 0)
 		close(load.fd);
 	/* What is taken for a revocation map can be read. */
-	if (session->revocations.base)
+	if (rpc->revocations.base)
 		for (unsigned slot = 0; slot < NC_REVOCATION_MAP_SLOTS; slot += 512)
-			(void)atomic_load(nc_revocation_map_slot(&session->revocations, slot));
+			(void)atomic_load(nc_revocation_map_slot(&rpc->revocations, slot));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input input = {data, size};
-	struct nc_session session;
+	struct nc_rpc_client rpc;
 	int pair[2], ends[2];
 	unsigned before;
 
@@ -89,24 +89,24 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		MUST(nc_revocation_map_open(&map) == 0);
 	before = open_descriptors();
 	MUST(nc_peer_pair(pair) == 0 && pipe2(ends, O_CLOEXEC) == 0);
-	nc_session_init(&session);
-	nc_session_open(&session, pair[1]);
+	nc_rpc_client_init(&rpc);
+	nc_rpc_client_open(&rpc, pair[1]);
 	for (unsigned i = 0; i < QUESTIONS && input.left; i++) {
 		unsigned choice = (unsigned)input_number(&input, 1);
 
 		/* All that it will say is said before, the last time with an end. */
 		for (unsigned k = choice >> 6; k > 0 && input.left; k--)
-			answer(&input, pair[0], ends);
+			reply(&input, pair[0], ends);
 		if (i == QUESTIONS - 1 || !input.left || choice & 32)
 			shutdown(pair[0], SHUT_WR);
 		else
-			(void)nc_peer_send(pair[0],
-					   &(struct nc_wire_answer){.magic = NC_WIRE_MAGIC,
-								    .tag = session.tag + 1},
-					   sizeof(struct nc_wire_answer), NULL, 0);
-		ask(&session, choice & 31);
+			(void)nc_peer_send(
+				pair[0],
+				&(struct nc_wire_reply){.magic = NC_WIRE_MAGIC, .tag = rpc.tag + 1},
+				sizeof(struct nc_wire_reply), NULL, 0);
+		call(&rpc, choice & 31);
 	}
-	nc_session_fini(&session);
+	nc_rpc_client_fini(&rpc);
 	close(pair[0]);
 	close(pair[1]);
 	close(ends[0]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-desk.c - unit tests of desk.c: every question by hand, as members ask it
+ * test-rpc-server.c - unit tests of rpc-server.c: every call by hand, as members ask it
  * and as nobody should.  After whatever was asked the owner has as many
  * descriptors and as much memory in use as before.  Forks for what other
  * processes say over a socket that is not theirs.
@@ -9,41 +9,41 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-#include "desk-fixture.h"
+#include "rpc-fixture.h"
 
-static struct asker member, other, overseer;
+static struct caller member, other, overseer;
 
 static void open_all(void)
 {
 	open_owner();
-	asker_open(&member, 1000);
-	asker_open(&other, 1001);
-	asker_open(&overseer, 0);
+	caller_open(&member, 1000);
+	caller_open(&other, 1001);
+	caller_open(&overseer, 0);
 	overseer.borrower.operates = true;
 }
 
 static void close_all(void)
 {
-	asker_close(&member);
-	asker_close(&other);
-	asker_close(&overseer);
+	caller_close(&member);
+	caller_close(&other);
+	caller_close(&overseer);
 	nc_cache_fini(&cache);
 }
 
-static int ask_id(struct asker *asker, enum nc_wire_op op, size_t id)
+static int call_id(struct caller *caller, enum nc_wire_op op, size_t id)
 {
-	struct nc_wire_ask ask = {.op = op, .id = id};
+	struct nc_wire_call call = {.op = op, .id = id};
 	struct reply reply;
 
-	return ask_plain(asker, &ask, &reply);
+	return call_plain(caller, &call, &reply);
 }
 
-static int grant_user(struct asker *asker, enum nc_wire_op op, size_t id, uid_t uid)
+static int grant_user(struct caller *caller, enum nc_wire_op op, size_t id, uid_t uid)
 {
-	struct nc_wire_ask ask = {.op = op, .id = id, .principal = NC_USER, .who = uid};
+	struct nc_wire_call call = {.op = op, .id = id, .principal = NC_USER, .who = uid};
 	struct reply reply;
 
-	return ask_plain(asker, &ask, &reply);
+	return call_plain(caller, &call, &reply);
 }
 
 /* The bytes that came with a FETCH. */
@@ -52,7 +52,7 @@ static void check_bytes(struct reply *reply, uint64_t seed, size_t size)
 	char *base;
 
 	ck_assert_uint_ge(reply->count, 1);
-	ck_assert_uint_eq(reply->answer.size, size);
+	ck_assert_uint_eq(reply->head.size, size);
 	base = mmap(NULL, size, PROT_READ, MAP_PRIVATE, reply->fds[0], 0);
 	ck_assert_ptr_ne(base, MAP_FAILED);
 	ck_assert_uint_eq(pattern_match(base, seed, 0, size), size);
@@ -64,7 +64,7 @@ static void check_bytes(struct reply *reply, uint64_t seed, size_t size)
 
 START_TEST(test_seal_and_fetch)
 {
-	struct nc_wire_ask fetch = {.op = NC_WIRE_FETCH};
+	struct nc_wire_call fetch = {.op = NC_WIRE_FETCH};
 	struct reply reply;
 
 	open_all();
@@ -72,77 +72,77 @@ START_TEST(test_seal_and_fetch)
 	ck_assert(known(fetch.id));
 	ck_assert_int_eq(nc_id_member(fetch.id), 0);
 	/* Its maker has it; nobody else does, and they learn nothing. */
-	ck_assert_int_eq(ask_with(&member, &fetch, NULL, 0, &reply), 0);
+	ck_assert_int_eq(call_with(&member, &fetch, NULL, 0, &reply), 0);
 	check_bytes(&reply, 1, 5000);
-	ck_assert_int_eq(ask_plain(&other, &fetch, &reply), -EACCES);
-	ck_assert_int_eq(ask_id(&other, NC_WIRE_FETCH, nc_id(0, 9, 9)), -EACCES);
-	ck_assert_int_eq(ask_id(&other, NC_WIRE_DESTROY, fetch.id), -EACCES);
-	ck_assert_int_eq(ask_id(&other, NC_WIRE_STAT, fetch.id), -EACCES);
+	ck_assert_int_eq(call_plain(&other, &fetch, &reply), -EACCES);
+	ck_assert_int_eq(call_id(&other, NC_WIRE_FETCH, nc_id(0, 9, 9)), -EACCES);
+	ck_assert_int_eq(call_id(&other, NC_WIRE_DESTROY, fetch.id), -EACCES);
+	ck_assert_int_eq(call_id(&other, NC_WIRE_STAT, fetch.id), -EACCES);
 	ck_assert_int_eq(grant_user(&other, NC_WIRE_GRANT, fetch.id, 1001), -EACCES);
 	ck_assert_int_eq(grant_user(&other, NC_WIRE_REVOKE, fetch.id, 1001), -EACCES);
 	/* Granted: the same bytes, but it is not theirs. */
 	ck_assert_int_eq(grant_user(&member, NC_WIRE_GRANT, fetch.id, 1001), 0);
-	ck_assert_int_eq(ask_with(&other, &fetch, NULL, 0, &reply), 0);
+	ck_assert_int_eq(call_with(&other, &fetch, NULL, 0, &reply), 0);
 	check_bytes(&reply, 1, 5000);
-	ck_assert_int_eq(ask_id(&other, NC_WIRE_DESTROY, fetch.id), -EACCES);
+	ck_assert_int_eq(call_id(&other, NC_WIRE_DESTROY, fetch.id), -EACCES);
 	ck_assert_int_eq(grant_user(&other, NC_WIRE_GRANT, fetch.id, 1002), -EACCES);
 	ck_assert_int_eq(grant_user(&other, NC_WIRE_REVOKE, fetch.id, 1001), -EACCES);
 	ck_assert_int_eq(grant_user(&member, NC_WIRE_REVOKE, fetch.id, 1001), 0);
-	ck_assert_int_eq(ask_plain(&other, &fetch, &reply), -EACCES);
-	ck_assert_int_eq(ask_id(&member, NC_WIRE_DESTROY, fetch.id), 0);
+	ck_assert_int_eq(call_plain(&other, &fetch, &reply), -EACCES);
+	ck_assert_int_eq(call_id(&member, NC_WIRE_DESTROY, fetch.id), 0);
 	ck_assert(!known(fetch.id));
-	ck_assert_int_eq(ask_plain(&member, &fetch, &reply), -EACCES);
-	ck_assert_int_eq(ask_id(&member, NC_WIRE_DESTROY, fetch.id), -EACCES);
+	ck_assert_int_eq(call_plain(&member, &fetch, &reply), -EACCES);
+	ck_assert_int_eq(call_id(&member, NC_WIRE_DESTROY, fetch.id), -EACCES);
 	close_all();
 }
 END_TEST
 
 START_TEST(test_operator)
 {
-	struct nc_wire_ask fetch = {.op = NC_WIRE_FETCH};
-	struct nc_wire_ask list = {.op = NC_WIRE_LIST, .who = 10};
+	struct nc_wire_call fetch = {.op = NC_WIRE_FETCH};
+	struct nc_wire_call list = {.op = NC_WIRE_LIST, .who = 10};
 	struct reply reply;
 	size_t sealed;
 
 	open_all();
 	fetch.id = make_own(3, 9000);
 	sealed = make_sealed(&member, 1, 100);
-	ck_assert_int_eq(ask_plain(&member, &fetch, &reply), -EACCES);
+	ck_assert_int_eq(call_plain(&member, &fetch, &reply), -EACCES);
 	/* Nor is a copy made for who may not have it. */
 	ck_assert_uint_eq(cache.grants.records.count, 1);
-	ck_assert_int_eq(ask_with(&overseer, &fetch, NULL, 0, &reply), 0);
+	ck_assert_int_eq(call_with(&overseer, &fetch, NULL, 0, &reply), 0);
 	check_bytes(&reply, 3, 9000);
-	ck_assert_int_eq(ask_id(&overseer, NC_WIRE_FETCH, nc_id(0, 900, 1)), -ENOENT);
-	ck_assert_int_eq(ask_id(&overseer, NC_WIRE_STAT, nc_id(0, 900, 1)), -ENOENT);
-	ck_assert_int_eq(ask_id(&overseer, NC_WIRE_STAT, sealed), 0);
-	ck_assert_int_eq(ask_plain(&overseer, &list, &reply), 0);
-	ck_assert_uint_eq(reply.answer.length, 2 * sizeof(struct NC_stat));
-	ck_assert_uint_eq(reply.answer.size, 0);
+	ck_assert_int_eq(call_id(&overseer, NC_WIRE_FETCH, nc_id(0, 900, 1)), -ENOENT);
+	ck_assert_int_eq(call_id(&overseer, NC_WIRE_STAT, nc_id(0, 900, 1)), -ENOENT);
+	ck_assert_int_eq(call_id(&overseer, NC_WIRE_STAT, sealed), 0);
+	ck_assert_int_eq(call_plain(&overseer, &list, &reply), 0);
+	ck_assert_uint_eq(reply.head.length, 2 * sizeof(struct NC_stat));
+	ck_assert_uint_eq(reply.head.size, 0);
 	ck_assert_int_eq(grant_user(&overseer, NC_WIRE_GRANT, fetch.id, 1001), 0);
-	ck_assert_int_eq(ask_with(&other, &fetch, NULL, 0, &reply), 0);
+	ck_assert_int_eq(call_with(&other, &fetch, NULL, 0, &reply), 0);
 	check_bytes(&reply, 3, 9000);
-	ck_assert_int_eq(ask_id(&overseer, NC_WIRE_DESTROY, fetch.id), 0);
-	ck_assert_int_eq(ask_id(&overseer, NC_WIRE_DESTROY, sealed), 0);
-	ck_assert_int_eq(ask_id(&overseer, NC_WIRE_DESTROY, sealed), -ENOENT);
+	ck_assert_int_eq(call_id(&overseer, NC_WIRE_DESTROY, fetch.id), 0);
+	ck_assert_int_eq(call_id(&overseer, NC_WIRE_DESTROY, sealed), 0);
+	ck_assert_int_eq(call_id(&overseer, NC_WIRE_DESTROY, sealed), -ENOENT);
 	/* Nobody answers these here; members may not even ask. */
 	for (unsigned op = NC_WIRE_COUNTERS; op < NC_WIRE_OPS; op++) {
 		if (op == NC_WIRE_KEEP)
 			continue;
-		ck_assert_int_eq(ask_id(&overseer, op, 1), -EOPNOTSUPP);
-		ck_assert_int_eq(ask_id(&member, op, 1), -EPERM);
+		ck_assert_int_eq(call_id(&overseer, op, 1), -EOPNOTSUPP);
+		ck_assert_int_eq(call_id(&member, op, 1), -EPERM);
 	}
-	ck_assert_int_eq(ask_id(&overseer, NC_WIRE_KEEP, 1), -EINVAL);
-	ck_assert_int_eq(ask_id(&member, NC_WIRE_KEEP, 1), -EACCES);
+	ck_assert_int_eq(call_id(&overseer, NC_WIRE_KEEP, 1), -EINVAL);
+	ck_assert_int_eq(call_id(&member, NC_WIRE_KEEP, 1), -EACCES);
 	close_all();
 }
 END_TEST
 
-static int keep(struct asker *asker, size_t id, uint32_t what, uint64_t value)
+static int keep(struct caller *caller, size_t id, uint32_t what, uint64_t value)
 {
-	struct nc_wire_ask ask = {.op = NC_WIRE_KEEP, .id = id, .slot = what, .size = value};
+	struct nc_wire_call call = {.op = NC_WIRE_KEEP, .id = id, .slot = what, .size = value};
 	struct reply reply;
 
-	return ask_plain(asker, &ask, &reply);
+	return call_plain(caller, &call, &reply);
 }
 
 /* How long a unit stays is for its maker and for operators to say, and no more than that. */
@@ -182,7 +182,7 @@ END_TEST
 
 START_TEST(test_list)
 {
-	struct nc_wire_ask list = {.op = NC_WIRE_LIST, .who = 7};
+	struct nc_wire_call list = {.op = NC_WIRE_LIST, .who = 7};
 	struct NC_stat units[7];
 	struct reply reply;
 	unsigned seen = 0;
@@ -192,29 +192,29 @@ START_TEST(test_list)
 	for (unsigned i = 0; i < 30; i++)
 		(void)make_sealed(i % 3 ? &member : &other, i, 100);
 	do {
-		ck_assert_int_eq(ask_plain(&member, &list, &reply), 0);
-		memcpy(units, reply.behind, reply.answer.length);
-		for (unsigned i = 0; i < reply.answer.length / sizeof(units[0]); i++) {
+		ck_assert_int_eq(call_plain(&member, &list, &reply), 0);
+		memcpy(units, reply.behind, reply.head.length);
+		for (unsigned i = 0; i < reply.head.length / sizeof(units[0]); i++) {
 			ck_assert_uint_gt(units[i].id, last);
 			ck_assert_uint_eq(units[i].size, 100);
 			ck_assert_int_eq(units[i].kind, NC_KIND_SEALED);
 			last = units[i].id;
 			seen++;
 		}
-		list.size = reply.answer.size;
+		list.size = reply.head.size;
 	} while (list.size);
 	ck_assert_uint_eq(seen, 20);
 	/* Whatever the cursor and the number, there is an end and no more than fits. */
 	list.who = UINT32_MAX;
-	ck_assert_int_eq(ask_plain(&member, &list, &reply), 0);
-	ck_assert_uint_eq(reply.answer.length, 20 * sizeof(struct NC_stat));
+	ck_assert_int_eq(call_plain(&member, &list, &reply), 0);
+	ck_assert_uint_eq(reply.head.length, 20 * sizeof(struct NC_stat));
 	list.size = SIZE_MAX;
-	ck_assert_int_eq(ask_plain(&member, &list, &reply), 0);
-	ck_assert_uint_eq(reply.answer.length, 0);
-	ck_assert_uint_eq(reply.answer.size, 0);
+	ck_assert_int_eq(call_plain(&member, &list, &reply), 0);
+	ck_assert_uint_eq(reply.head.length, 0);
+	ck_assert_uint_eq(reply.head.size, 0);
 	for (unsigned i = 0; i < 64; i++) {
 		list.size = SIZE_MAX >> i;
-		ck_assert_int_eq(ask_plain(&overseer, &list, &reply), 0);
+		ck_assert_int_eq(call_plain(&overseer, &list, &reply), 0);
 		list.who = i % 2 ? 0 : UINT32_MAX;
 	}
 	close_all();
@@ -225,9 +225,9 @@ END_TEST
 
 static int seal_with(size_t size, size_t fraglen, int fd)
 {
-	struct nc_wire_ask ask = {.op = NC_WIRE_SEAL, .size = size, .fraglen = fraglen};
+	struct nc_wire_call call = {.op = NC_WIRE_SEAL, .size = size, .fraglen = fraglen};
 	struct reply reply;
-	int error = ask_with(&member, &ask, &fd, fd >= 0, &reply);
+	int error = call_with(&member, &call, &fd, fd >= 0, &reply);
 
 	close_reply(&reply);
 	return error;
@@ -301,7 +301,7 @@ START_TEST(test_quota)
 	last = make_sealed(&other, 2, 64 << 10);
 	ck_assert(known(last));
 	/* What goes is its to have again. */
-	ck_assert_int_eq(ask_id(&member, NC_WIRE_DESTROY, last), -EACCES);
+	ck_assert_int_eq(call_id(&member, NC_WIRE_DESTROY, last), -EACCES);
 	ck_assert_int_eq(nc_cache_destroy(&cache, nc_id(0, 0, 1)), 0);
 	ck_assert_int_eq(seal_with(64 << 10, PAGE, fd), 0);
 	ck_assert_int_eq(seal_with(64 << 10, PAGE, fd), -EDQUOT);
@@ -313,11 +313,11 @@ END_TEST
 /* Grants of units in a segment of the member's own come with a copy. */
 START_TEST(test_copies)
 {
-	struct nc_wire_ask grant = {.op = NC_WIRE_GRANT,
-				    .principal = NC_USER,
-				    .who = 1001,
-				    .size = 100,
-				    .fraglen = PAGE};
+	struct nc_wire_call grant = {.op = NC_WIRE_GRANT,
+				     .principal = NC_USER,
+				     .who = 1001,
+				     .size = 100,
+				     .fraglen = PAGE};
 	struct reply reply;
 	unsigned descriptors;
 	int fds[2] = {frozen_fd(5, 100), frozen_fd(6, 100)};
@@ -326,35 +326,35 @@ START_TEST(test_copies)
 	member.borrower.number = 3;
 	descriptors = open_descriptors();
 	grant.id = nc_id(3, 5, 1);
-	ck_assert_int_eq(ask_plain(&member, &grant, &reply), -EINVAL);
-	ck_assert_int_eq(ask_plain(&other, &grant, &reply), -EACCES);
+	ck_assert_int_eq(call_plain(&member, &grant, &reply), -EINVAL);
+	ck_assert_int_eq(call_plain(&other, &grant, &reply), -EACCES);
 	/* Not of its number: not its own to describe. */
 	grant.id = nc_id(4, 5, 1);
-	ck_assert_int_eq(ask_with(&member, &grant, fds, 1, &reply), -EACCES);
+	ck_assert_int_eq(call_with(&member, &grant, fds, 1, &reply), -EACCES);
 	grant.id = nc_id(0, 5, 1);
-	ck_assert_int_eq(ask_with(&member, &grant, fds, 1, &reply), -EACCES);
+	ck_assert_int_eq(call_with(&member, &grant, fds, 1, &reply), -EACCES);
 	grant.id = nc_id(3, 5, 1);
 	for (unsigned principal = 0; principal < 10; principal++) {
 		grant.principal = principal;
 		if (principal != NC_USER && principal != NC_GROUP)
-			ck_assert_int_eq(ask_with(&member, &grant, fds, 2, &reply),
+			ck_assert_int_eq(call_with(&member, &grant, fds, 2, &reply),
 					 principal == NC_PROCESS ? -EBADF : -EINVAL);
 	}
 	grant.principal = UINT32_MAX;
-	ck_assert_int_eq(ask_with(&member, &grant, fds, 1, &reply), -EINVAL);
+	ck_assert_int_eq(call_with(&member, &grant, fds, 1, &reply), -EINVAL);
 	grant.principal = NC_USER;
 	grant.who = UINT32_MAX;
-	ck_assert_int_eq(ask_with(&member, &grant, fds, 1, &reply), -EINVAL);
+	ck_assert_int_eq(call_with(&member, &grant, fds, 1, &reply), -EINVAL);
 	grant.who = 1001;
 	grant.size = PAGE + 1;
-	ck_assert_int_eq(ask_with(&member, &grant, fds, 1, &reply), -EPROTO);
+	ck_assert_int_eq(call_with(&member, &grant, fds, 1, &reply), -EPROTO);
 	grant.size = 100;
 	ck_assert_uint_eq(open_descriptors(), descriptors);
 	ck_assert_uint_eq(cache.grants.records.count, 0);
 	/* There is a record now: but the unit itself must be there to be lent. */
-	ck_assert_int_eq(ask_with(&member, &grant, fds, 1, &reply), 0);
+	ck_assert_int_eq(call_with(&member, &grant, fds, 1, &reply), 0);
 	ck_assert_uint_eq(member.borrower.sealed, PAGE);
-	ck_assert_int_eq(ask_id(&other, NC_WIRE_FETCH, grant.id), -EACCES);
+	ck_assert_int_eq(call_id(&other, NC_WIRE_FETCH, grant.id), -EACCES);
 	ck_assert_uint_eq(cache.grants.records.count, 0);
 	ck_assert_uint_eq(member.borrower.sealed, 0);
 	ck_assert_uint_eq(open_descriptors(), descriptors);
@@ -365,7 +365,7 @@ END_TEST
 
 START_TEST(test_processes)
 {
-	struct nc_wire_ask grant = {.op = NC_WIRE_GRANT, .principal = NC_PROCESS};
+	struct nc_wire_call grant = {.op = NC_WIRE_GRANT, .principal = NC_PROCESS};
 	struct reply reply;
 	unsigned descriptors;
 	int pidfd;
@@ -373,22 +373,22 @@ START_TEST(test_processes)
 
 	open_all();
 	grant.id = make_sealed(&member, 1, 100);
-	ck_assert_int_eq(ask_plain(&member, &grant, &reply), -EINVAL);
+	ck_assert_int_eq(call_plain(&member, &grant, &reply), -EINVAL);
 	grant.who = (uint32_t)getpid();
-	ck_assert_int_eq(ask_plain(&member, &grant, &reply), -EINVAL);
+	ck_assert_int_eq(call_plain(&member, &grant, &reply), -EINVAL);
 	if (!skip_without_pidfds("desk: processes")) {
 		pid = fork_paused();
 		pidfd = nc_identity_open(pid);
 		descriptors = open_descriptors();
 		/* The number counts for nothing, the descriptor for all. */
-		ck_assert_int_eq(ask_with(&member, &grant, &pidfd, 1, &reply), 0);
-		ck_assert_int_eq(ask_id(&other, NC_WIRE_FETCH, grant.id), -EACCES);
+		ck_assert_int_eq(call_with(&member, &grant, &pidfd, 1, &reply), 0);
+		ck_assert_int_eq(call_id(&other, NC_WIRE_FETCH, grant.id), -EACCES);
 		other.borrower.who.pid = pid;
 		ck_assert_int_eq(nc_identity_of_child(pid, pidfd, &other.borrower.who), 0);
 		end_child(pid);
 		/* What another process says is not its own; and it has ended. */
-		ck_assert_int_eq(ask_id(&other, NC_WIRE_FETCH, grant.id), -EACCES);
-		ck_assert_int_eq(ask_with(&member, &grant, &pidfd, 1, &reply), -ESRCH);
+		ck_assert_int_eq(call_id(&other, NC_WIRE_FETCH, grant.id), -EACCES);
+		ck_assert_int_eq(call_with(&member, &grant, &pidfd, 1, &reply), -ESRCH);
 		ck_assert_uint_eq(open_descriptors(), descriptors + 2);
 		close(pidfd);
 	}
@@ -398,27 +398,27 @@ END_TEST
 
 START_TEST(test_drop)
 {
-	struct nc_wire_ask drop = {.op = NC_WIRE_DROP};
+	struct nc_wire_call drop = {.op = NC_WIRE_DROP};
 	struct reply reply;
 
 	open_all();
-	ck_assert_int_eq(ask_plain(&member, &drop, &reply), -EINVAL);
+	ck_assert_int_eq(call_plain(&member, &drop, &reply), -EINVAL);
 	(void)make_sealed(&member, 1, 100);
 	for (unsigned bit = 0; bit < 32; bit++) {
 		drop.slot = 1u << bit;
-		ck_assert_int_eq(ask_plain(&member, &drop, &reply), -EINVAL);
+		ck_assert_int_eq(call_plain(&member, &drop, &reply), -EINVAL);
 	}
 	drop.slot = UINT32_MAX;
-	ck_assert_int_eq(ask_plain(&member, &drop, &reply), -EINVAL);
+	ck_assert_int_eq(call_plain(&member, &drop, &reply), -EINVAL);
 	drop.slot = 0;
-	ck_assert_int_eq(ask_plain(&other, &drop, &reply), -EINVAL);
-	ck_assert_int_eq(ask_plain(&member, &drop, &reply), 0);
-	ck_assert_int_eq(ask_plain(&member, &drop, &reply), -EINVAL);
+	ck_assert_int_eq(call_plain(&other, &drop, &reply), -EINVAL);
+	ck_assert_int_eq(call_plain(&member, &drop, &reply), 0);
+	ck_assert_int_eq(call_plain(&member, &drop, &reply), -EINVAL);
 	close_all();
 }
 END_TEST
 
-/* --- what is no question ------------------------------------------------------------- */
+/* --- what is no call ------------------------------------------------------------- */
 
 static void check_refused(const void *message, size_t length, unsigned fd_count)
 {
@@ -437,36 +437,36 @@ static void check_refused(const void *message, size_t length, unsigned fd_count)
 START_TEST(test_no_question)
 {
 	struct {
-		struct nc_wire_ask ask;
+		struct nc_wire_call call;
 		char behind[NC_WIRE_BEHIND_MAX + 1];
-	} message = {.ask = {.magic = NC_WIRE_MAGIC, .op = NC_WIRE_LIST}};
+	} message = {.call = {.magic = NC_WIRE_MAGIC, .op = NC_WIRE_LIST}};
 
 	open_all();
-	for (size_t length = 0; length < sizeof(message.ask); length++)
+	for (size_t length = 0; length < sizeof(message.call); length++)
 		check_refused(&message, length, length % 3);
 	check_refused(&message, 0, 1);
 	check_refused(&message, 0, NC_PEER_FDS_MAX);
-	check_refused(&message, sizeof(message.ask) + 1, 0);
+	check_refused(&message, sizeof(message.call) + 1, 0);
 	check_refused(&message, sizeof(message), 0);
-	check_refused(&message, sizeof(message.ask), 3);
-	check_refused(&message, sizeof(message.ask), NC_PEER_FDS_MAX);
-	message.ask.length = 1;
-	check_refused(&message, sizeof(message.ask), 0);
-	check_refused(&message, sizeof(message.ask) + 2, 2);
-	message.ask.length = UINT32_MAX;
-	check_refused(&message, sizeof(message.ask), 1);
-	message.ask.length = NC_WIRE_BEHIND_MAX + 1;
+	check_refused(&message, sizeof(message.call), 3);
+	check_refused(&message, sizeof(message.call), NC_PEER_FDS_MAX);
+	message.call.length = 1;
+	check_refused(&message, sizeof(message.call), 0);
+	check_refused(&message, sizeof(message.call) + 2, 2);
+	message.call.length = UINT32_MAX;
+	check_refused(&message, sizeof(message.call), 1);
+	message.call.length = NC_WIRE_BEHIND_MAX + 1;
 	check_refused(&message, sizeof(message), 1);
-	message.ask.length = 0;
-	message.ask.op = 0;
-	check_refused(&message, sizeof(message.ask), 1);
-	message.ask.op = NC_WIRE_OPS;
-	check_refused(&message, sizeof(message.ask), 2);
-	message.ask.op = UINT32_MAX;
-	check_refused(&message, sizeof(message.ask), 0);
-	message.ask.op = NC_WIRE_LIST;
-	message.ask.magic++;
-	check_refused(&message, sizeof(message.ask), 2);
+	message.call.length = 0;
+	message.call.op = 0;
+	check_refused(&message, sizeof(message.call), 1);
+	message.call.op = NC_WIRE_OPS;
+	check_refused(&message, sizeof(message.call), 2);
+	message.call.op = UINT32_MAX;
+	check_refused(&message, sizeof(message.call), 0);
+	message.call.op = NC_WIRE_LIST;
+	message.call.magic++;
+	check_refused(&message, sizeof(message.call), 2);
 	close(member.socket[1]);
 	member.socket[1] = -1;
 	ck_assert_int_eq(serve(&member), -EPIPE);
@@ -474,7 +474,7 @@ START_TEST(test_no_question)
 }
 END_TEST
 
-/* Every question with every number of descriptors and odd values: answered or refused. */
+/* Every call with every number of descriptors and odd values: answered or refused. */
 START_TEST(test_random)
 {
 	static const uint64_t odd[] = {0,
@@ -492,7 +492,7 @@ START_TEST(test_random)
 				       1ul << 28,
 				       1ul << 28 | 1,
 				       1ul << 50 | 1};
-	struct asker *askers[3] = {&member, &other, &overseer};
+	struct caller *callers[3] = {&member, &other, &overseer};
 	int fds[5], ends[2];
 	unsigned descriptors;
 	uint64_t state = 11;
@@ -507,7 +507,7 @@ START_TEST(test_random)
 	fds[4] = member.socket[1];
 	descriptors = open_descriptors();
 	for (unsigned i = 0; i < scaled(20000); i++) {
-		struct asker *asker = askers[random_next(&state) % 3];
+		struct caller *caller = callers[random_next(&state) % 3];
 		uint64_t value[5];
 		struct reply reply;
 		int pair[2];
@@ -516,25 +516,25 @@ START_TEST(test_random)
 			value[k] = odd[random_next(&state) % (sizeof(odd) / sizeof(odd[0]))];
 		pair[0] = fds[random_next(&state) % 5];
 		pair[1] = fds[random_next(&state) % 5];
-		(void)ask_with(asker,
-			       &(struct nc_wire_ask){
-				       .op = (uint32_t)(random_next(&state) % 12 + 1),
-				       .id = value[0],
-				       .size = value[1],
-				       .fraglen = value[2],
-				       .slot = (uint32_t)value[3],
-				       .principal = (uint32_t)(random_next(&state) % 6),
-				       .who = (uint32_t)value[4],
-			       },
-			       pair, (unsigned)(random_next(&state) % 3), &reply);
+		(void)call_with(caller,
+				&(struct nc_wire_call){
+					.op = (uint32_t)(random_next(&state) % 12 + 1),
+					.id = value[0],
+					.size = value[1],
+					.fraglen = value[2],
+					.slot = (uint32_t)value[3],
+					.principal = (uint32_t)(random_next(&state) % 6),
+					.who = (uint32_t)value[4],
+				},
+				pair, (unsigned)(random_next(&state) % 3), &reply);
 		close_reply(&reply);
 	}
 	for (unsigned i = 0; i < 3; i++)
-		nc_grants_part(&cache.grants, &askers[i]->borrower, no_orphan, NULL);
+		nc_grants_part(&cache.grants, &callers[i]->borrower, no_orphan, NULL);
 	/* The records of sealed units stand: a descriptor for each. */
 	ck_assert_uint_le(open_descriptors(), descriptors + cache.grants.records.count);
 	for (unsigned i = 0; i < 3; i++)
-		close_pair(askers[i]->socket);
+		close_pair(callers[i]->socket);
 	nc_cache_fini(&cache);
 	close(fds[0]);
 	close(fds[1]);
@@ -542,18 +542,18 @@ START_TEST(test_random)
 }
 END_TEST
 
-/* --- whose question --------------------------------------------------------------------- */
+/* --- whose call --------------------------------------------------------------------- */
 
 /* A child that inherited the socket, and one to whom it was passed, are not members. */
 START_TEST(test_not_its_process)
 {
-	struct nc_wire_ask ask = {.magic = NC_WIRE_MAGIC, .op = NC_WIRE_FETCH, .tag = 9};
+	struct nc_wire_call call = {.magic = NC_WIRE_MAGIC, .op = NC_WIRE_FETCH, .tag = 9};
 	struct reply reply;
 	int pair[2], status;
 	pid_t pid;
 
 	open_all();
-	ask.id = make_sealed(&member, 1, 100);
+	call.id = make_sealed(&member, 1, 100);
 	for (unsigned passed = 0; passed < 2; passed++) {
 		ck_assert_int_eq(nc_peer_pair(pair), 0);
 		pid = fork_alone();
@@ -570,7 +570,7 @@ START_TEST(test_not_its_process)
 					_exit(1);
 				fd = fds[0];
 			}
-			_exit(nc_peer_send(fd, &ask, sizeof(ask), NULL, 0) ? 1 : 0);
+			_exit(nc_peer_send(fd, &call, sizeof(call), NULL, 0) ? 1 : 0);
 		}
 		if (passed)
 			ck_assert_int_eq(nc_peer_send(pair[0], "x", 1, &member.socket[1], 1), 0);
@@ -578,12 +578,12 @@ START_TEST(test_not_its_process)
 		ck_assert_int_eq(status, 0);
 		ck_assert_int_eq(serve(&member), 1);
 		hear(&member, &reply);
-		ck_assert_int_eq(reply.answer.error, EACCES);
+		ck_assert_int_eq(reply.head.error, EACCES);
 		ck_assert_uint_eq(reply.count, 0);
 		close_pair(pair);
 	}
 	/* The member itself is served as before. */
-	ck_assert_int_eq(ask_id(&member, NC_WIRE_FETCH, ask.id), 0);
+	ck_assert_int_eq(call_id(&member, NC_WIRE_FETCH, call.id), 0);
 	close_all();
 }
 END_TEST
@@ -592,24 +592,24 @@ END_TEST
 START_TEST(test_no_sender)
 {
 	struct reply reply;
-	struct nc_wire_ask ask = {.magic = NC_WIRE_MAGIC, .op = NC_WIRE_LIST, .tag = 9};
+	struct nc_wire_call call = {.magic = NC_WIRE_MAGIC, .op = NC_WIRE_LIST, .tag = 9};
 	int off = 0, fds[12];
 	unsigned descriptors;
 
 	open_all();
 	ck_assert_int_eq(setsockopt(member.socket[0], SOL_SOCKET, SO_PASSCRED, &off, sizeof(off)),
 			 0);
-	say(&member, &ask, sizeof(ask), NULL, 0);
+	say(&member, &call, sizeof(call), NULL, 0);
 	ck_assert_int_eq(serve(&member), 1);
 	hear(&member, &reply);
-	ck_assert_int_eq(reply.answer.error, EACCES);
+	ck_assert_int_eq(reply.head.error, EACCES);
 	/* What comes in the place of the sender is closed too. */
 	descriptors = open_descriptors();
 	for (unsigned i = 0; i < 12; i++)
 		fds[i] = member.socket[0];
-	say(&member, &ask, sizeof(ask), fds, 12);
+	say(&member, &call, sizeof(call), fds, 12);
 	ck_assert_int_lt(serve(&member), 0);
-	say(&member, &ask, sizeof(ask), fds, 5);
+	say(&member, &call, sizeof(call), fds, 5);
 	ck_assert_int_lt(serve(&member), 0);
 	ck_assert_uint_eq(open_descriptors(), descriptors);
 	close_all();
@@ -618,11 +618,11 @@ END_TEST
 
 /* --- scarcity ---------------------------------------------------------------------------- */
 
-/* The owner without descriptors: the question fails, the member stays one. */
+/* The owner without descriptors: the call fails, the member stays one. */
 START_TEST(test_no_descriptors)
 {
-	struct nc_wire_ask seal = {.op = NC_WIRE_SEAL, .size = 100, .fraglen = PAGE};
-	struct nc_wire_ask fetch = {.op = NC_WIRE_FETCH};
+	struct nc_wire_call seal = {.op = NC_WIRE_SEAL, .size = 100, .fraglen = PAGE};
+	struct nc_wire_call fetch = {.op = NC_WIRE_FETCH};
 	struct reply reply;
 	int fd, error;
 
@@ -632,7 +632,7 @@ START_TEST(test_no_descriptors)
 	open_all();
 	for (unsigned spare = 0; spare < 6; spare++) {
 		hog_descriptors(200, spare);
-		error = ask_with(&member, &seal, &fd, 1, &reply);
+		error = call_with(&member, &seal, &fd, 1, &reply);
 		close_reply(&reply);
 		ck_assert_msg(error == 0 || error == -EMFILE, "%u spare: %s", spare,
 			      strerror(-error));
@@ -645,47 +645,47 @@ START_TEST(test_no_descriptors)
 			break;
 	}
 	ck_assert_int_eq(error, 0);
-	fetch.id = reply.answer.id;
+	fetch.id = reply.head.id;
 	/* For a loan it needs one, for the moment. */
 	hog_descriptors(200, 0);
-	ck_assert_int_eq(ask_plain(&member, &fetch, &reply), -EMFILE);
+	ck_assert_int_eq(call_plain(&member, &fetch, &reply), -EMFILE);
 	free_descriptors();
-	ck_assert_int_eq(ask_with(&member, &fetch, NULL, 0, &reply), 0);
+	ck_assert_int_eq(call_with(&member, &fetch, NULL, 0, &reply), 0);
 	check_bytes(&reply, 1, 100);
 	close(fd);
 	close_all();
 }
 END_TEST
 
-/* An answer that the member could not take in: the revocation map comes once more. */
+/* A reply that the member could not take in: the revocation map comes once more. */
 START_TEST(test_lost_map)
 {
-	struct nc_wire_ask fetch = {.op = NC_WIRE_FETCH, .slot = NC_WIRE_NO_MAP};
+	struct nc_wire_call fetch = {.op = NC_WIRE_FETCH, .slot = NC_WIRE_NO_MAP};
 	struct reply reply;
 	uint32_t slot;
 
 	open_all();
 	fetch.id = make_sealed(&member, 1, 100);
 	for (unsigned i = 0; i < 3; i++) {
-		ck_assert_int_eq(ask_with(&member, &fetch, NULL, 0, &reply), 0);
-		ck_assert_uint_eq(reply.answer.flags, NC_WIRE_HAS_UNIT | NC_WIRE_HAS_MAP);
+		ck_assert_int_eq(call_with(&member, &fetch, NULL, 0, &reply), 0);
+		ck_assert_uint_eq(reply.head.flags, NC_WIRE_HAS_UNIT | NC_WIRE_HAS_MAP);
 		ck_assert_uint_eq(reply.count, 2);
-		slot = reply.answer.slot;
+		slot = reply.head.slot;
 		close_reply(&reply);
 	}
 	fetch.slot = 0;
-	ck_assert_int_eq(ask_with(&member, &fetch, NULL, 0, &reply), 0);
-	ck_assert_uint_eq(reply.answer.flags, NC_WIRE_HAS_UNIT);
-	ck_assert_uint_eq(reply.answer.slot, slot);
+	ck_assert_int_eq(call_with(&member, &fetch, NULL, 0, &reply), 0);
+	ck_assert_uint_eq(reply.head.flags, NC_WIRE_HAS_UNIT);
+	ck_assert_uint_eq(reply.head.slot, slot);
 	check_bytes(&reply, 1, 100);
 	close_all();
 }
 END_TEST
 
-/* Who asks and never reads has to go, before its answers use up what others need. */
+/* Who asks and never reads has to go, before its replies use up what others need. */
 START_TEST(test_never_reads)
 {
-	struct nc_wire_ask fetch = {.magic = NC_WIRE_MAGIC, .op = NC_WIRE_FETCH};
+	struct nc_wire_call fetch = {.magic = NC_WIRE_MAGIC, .op = NC_WIRE_FETCH};
 	unsigned answered = 0, descriptors;
 	int result;
 
@@ -710,8 +710,8 @@ END_TEST
 /* Too many descriptors in flight for the kernel: refused for now, and no reason to part. */
 START_TEST(test_descriptors_in_flight)
 {
-	struct nc_wire_ask fetch = {.op = NC_WIRE_FETCH};
-	static struct asker lazy[4];
+	struct nc_wire_call fetch = {.op = NC_WIRE_FETCH};
+	static struct caller lazy[4];
 	struct rlimit limit;
 	struct reply reply;
 	unsigned stuck = 0;
@@ -726,7 +726,7 @@ START_TEST(test_descriptors_in_flight)
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	fetch.magic = NC_WIRE_MAGIC;
 	for (unsigned i = 0; i < 4; i++) {
-		asker_open(&lazy[i], 1001);
+		caller_open(&lazy[i], 1001);
 		lazy[i].borrower.operates = true;
 		for (unsigned k = 0; k < 40 && result == 1; k++) {
 			say(&lazy[i], &fetch, sizeof(fetch), NULL, 0);
@@ -736,12 +736,12 @@ START_TEST(test_descriptors_in_flight)
 		ck_assert_int_eq(result, 1);
 	}
 	fetch.slot = NC_WIRE_NO_MAP;
-	ck_assert_int_eq(ask_with(&member, &fetch, NULL, 0, &reply), -EMFILE);
+	ck_assert_int_eq(call_with(&member, &fetch, NULL, 0, &reply), -EMFILE);
 	ck_assert_uint_eq(reply.count, 0);
 	for (unsigned i = 0; i < 4; i++)
-		asker_close(&lazy[i]);
-	ck_assert_int_eq(ask_with(&member, &fetch, NULL, 0, &reply), 0);
-	ck_assert_uint_eq(reply.answer.flags, NC_WIRE_HAS_UNIT | NC_WIRE_HAS_MAP);
+		caller_close(&lazy[i]);
+	ck_assert_int_eq(call_with(&member, &fetch, NULL, 0, &reply), 0);
+	ck_assert_uint_eq(reply.head.flags, NC_WIRE_HAS_UNIT | NC_WIRE_HAS_MAP);
 	check_bytes(&reply, 1, 100);
 	close_all();
 	become_root_again();
@@ -769,4 +769,4 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_descriptors_in_flight);
 }
 
-RUN_SUITE("desk", fill)
+RUN_SUITE("RPC server", fill)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-desk.c - what members ask the owner of a cache (libnabc/membership/desk.c), three
- * of them in any order: every answer is well-formed, nobody is lent what he
- * has no leave for, and what came along is let go of.
+ * fuzz-rpc-server.c - what members ask the owner of a cache
+ * (libnabc/membership/rpc-server.c), three of them in any order: every reply is
+ * well-formed, nobody is lent what he has no leave for, and what came along is let go of.
  */
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/id.h"
-#include "membership/desk.h"
+#include "membership/rpc-server.h"
 #include "os/peer.h"
 
 #include "descriptors.h"
@@ -19,14 +19,14 @@
 
 enum { MAKER, STRANGER, OVERSEER, ASKERS };
 
-struct asker {
+struct caller {
 	int socket[2]; /* [0] is the owner's */
 	struct nc_borrower borrower;
 	bool gone;
 };
 
 static struct nc_cache cache;
-static struct asker askers[ASKERS];
+static struct caller callers[ASKERS];
 
 /* Every id that was heard of, and who made it. */
 static struct {
@@ -44,14 +44,14 @@ static void know(size_t id, unsigned maker)
 	ids[id_count++].maker = maker;
 }
 
-static void open_asker(struct asker *asker, uid_t uid, bool operates)
+static void open_caller(struct caller *caller, uid_t uid, bool operates)
 {
-	*asker = (struct asker){.borrower = {.who = {.pid = getpid(), .pidfd = -1, .uid = uid},
-					     .operates = operates,
-					     .quota = MIB,
-					     .revocations = {.segment = {.fd = -1}}}};
-	MUST(nc_peer_pair(asker->socket) == 0 && nc_peer_ask_sender(asker->socket[0]) == 0);
-	nc_grants_join(&cache.grants, &asker->borrower);
+	*caller = (struct caller){.borrower = {.who = {.pid = getpid(), .pidfd = -1, .uid = uid},
+					       .operates = operates,
+					       .quota = MIB,
+					       .revocations = {.segment = {.fd = -1}}}};
+	MUST(nc_peer_pair(caller->socket) == 0 && nc_peer_ask_sender(caller->socket[0]) == 0);
+	nc_grants_join(&cache.grants, &caller->borrower);
 }
 
 static void make_own(void)
@@ -73,9 +73,9 @@ static void open_all(void)
 		.size = 4 * MIB, .member_size = 128 << 10, .flags = NC_CACHE_NO_URING};
 
 	MUST(nc_cache_init_owner(&cache, &options) == 0);
-	open_asker(&askers[MAKER], 1000, false);
-	open_asker(&askers[STRANGER], 1001, false);
-	open_asker(&askers[OVERSEER], 0, true);
+	open_caller(&callers[MAKER], 1000, false);
+	open_caller(&callers[STRANGER], 1001, false);
+	open_caller(&callers[OVERSEER], 0, true);
 	id_count = 0;
 	granted = false;
 	make_own();
@@ -90,9 +90,9 @@ static void no_orphan(void *context, size_t id)
 static void close_all(void)
 {
 	for (unsigned i = 0; i < ASKERS; i++) {
-		nc_grants_part(&cache.grants, &askers[i].borrower, no_orphan, NULL);
-		close(askers[i].socket[0]);
-		close(askers[i].socket[1]);
+		nc_grants_part(&cache.grants, &callers[i].borrower, no_orphan, NULL);
+		close(callers[i].socket[0]);
+		close(callers[i].socket[1]);
 	}
 	nc_cache_fini(&cache);
 }
@@ -114,33 +114,33 @@ static int make_fd(unsigned choice)
 }
 
 /* What came back; the unit that was lent is looked at. */
-static void hear(unsigned number, const struct nc_wire_ask *ask)
+static void hear(unsigned number, const struct nc_wire_call *call)
 {
-	struct asker *asker = &askers[number];
+	struct caller *caller = &callers[number];
 	struct {
-		struct nc_wire_answer answer;
+		struct nc_wire_reply head;
 		char behind[NC_WIRE_BEHIND_MAX];
 	} reply;
 	int fds[NC_PEER_FDS_MAX];
 	unsigned count;
-	ssize_t got = nc_peer_receive(asker->socket[1], &reply, sizeof(reply), fds, &count, 0);
+	ssize_t got = nc_peer_receive(caller->socket[1], &reply, sizeof(reply), fds, &count, 0);
 
-	MUST(got >= (ssize_t)sizeof(reply.answer));
-	MUST(nc_wire_check_answer(&reply, (size_t)got, count, &reply.answer) == 0);
-	MUST(reply.answer.tag == ask->tag);
-	if (reply.answer.error == 0 && ask->op == NC_WIRE_SEAL)
-		know(reply.answer.id, number);
-	if (reply.answer.error == 0 && ask->op == NC_WIRE_GRANT)
+	MUST(got >= (ssize_t)sizeof(reply.head));
+	MUST(nc_wire_check_reply(&reply, (size_t)got, count, &reply.head) == 0);
+	MUST(reply.head.tag == call->tag);
+	if (reply.head.error == 0 && call->op == NC_WIRE_SEAL)
+		know(reply.head.id, number);
+	if (reply.head.error == 0 && call->op == NC_WIRE_GRANT)
 		granted = true;
-	if (reply.answer.flags & NC_WIRE_HAS_UNIT) {
-		char *base = mmap(NULL, reply.answer.size, PROT_READ, MAP_SHARED, fds[0], 0);
+	if (reply.head.flags & NC_WIRE_HAS_UNIT) {
+		char *base = mmap(NULL, reply.head.size, PROT_READ, MAP_SHARED, fds[0], 0);
 
-		MUST(ask->op == NC_WIRE_FETCH && base != MAP_FAILED);
+		MUST(call->op == NC_WIRE_FETCH && base != MAP_FAILED);
 		/* Nobody can write it, not even through another mapping. */
 		MUST(mmap(NULL, PAGE, PROT_WRITE, MAP_SHARED, fds[0], 0) == MAP_FAILED);
-		munmap(base, reply.answer.size);
+		munmap(base, reply.head.size);
 		for (unsigned i = 0; i < id_count && !granted && number != OVERSEER; i++)
-			MUST(ids[i].id != ask->id || ids[i].maker == number);
+			MUST(ids[i].id != call->id || ids[i].maker == number);
 	}
 	nc_peer_close_fds(fds, count);
 }
@@ -154,45 +154,45 @@ static uint64_t choose_id(struct input *input)
 	return (id_count ? ids[choice % IDS % id_count].id : 0) ^ (choice >> 4 ? 0 : choice);
 }
 
-static void question(struct input *input)
+static void call(struct input *input)
 {
 	unsigned choice = (unsigned)input_number(input, 1), number = choice % ASKERS;
 	unsigned with = (unsigned)input_number(input, 1), count = with & 3;
-	struct asker *asker = &askers[number];
+	struct caller *caller = &callers[number];
 	size_t length = with >> 2 & 1 ? input_number(input, 1) : 0;
 	struct {
-		struct nc_wire_ask ask;
+		struct nc_wire_call call;
 		uint8_t behind[255];
-	} message = {.ask = {.magic = NC_WIRE_MAGIC, .length = (uint32_t)length}};
-	struct nc_wire_ask *ask = &message.ask;
+	} message = {.call = {.magic = NC_WIRE_MAGIC, .length = (uint32_t)length}};
+	struct nc_wire_call *call = &message.call;
 	const uint8_t *behind;
 	int fds[3], result;
 
-	if (asker->gone)
+	if (caller->gone)
 		return;
-	ask->op = (uint32_t)input_number(input, 1) % (NC_WIRE_OPS + 1);
-	ask->tag = input_number(input, 1);
-	ask->id = choose_id(input);
-	ask->size = input_number(input, with >> 3 & 1 ? 8 : 2);
-	ask->fraglen = with >> 4 & 1 ? input_number(input, 4) : PAGE;
-	ask->slot = (uint32_t)input_number(input, 1);
-	ask->principal = (uint32_t)input_number(input, 1) % 6;
-	ask->who = with >> 5 & 1 ? 1001 : (uint32_t)input_number(input, 1);
+	call->op = (uint32_t)input_number(input, 1) % (NC_WIRE_OPS + 1);
+	call->tag = input_number(input, 1);
+	call->id = choose_id(input);
+	call->size = input_number(input, with >> 3 & 1 ? 8 : 2);
+	call->fraglen = with >> 4 & 1 ? input_number(input, 4) : PAGE;
+	call->slot = (uint32_t)input_number(input, 1);
+	call->principal = (uint32_t)input_number(input, 1) % 6;
+	call->who = with >> 5 & 1 ? 1001 : (uint32_t)input_number(input, 1);
 	behind = input_bytes(input, &length);
 	if (length)
 		memcpy(message.behind, behind, length);
 	for (unsigned i = 0; i < count; i++)
 		fds[i] = make_fd(choice >> (2 + 2 * i) & 3);
 	/* Cut short or not, as it comes. */
-	(void)nc_peer_send(asker->socket[1], &message,
-			   sizeof(*ask) + length - (with >> 6 == 3 ? sizeof(*ask) / 2 : 0), fds,
+	(void)nc_peer_send(caller->socket[1], &message,
+			   sizeof(*call) + length - (with >> 6 == 3 ? sizeof(*call) / 2 : 0), fds,
 			   count);
 	nc_peer_close_fds(fds, count);
-	result = nc_desk_serve(&cache, asker->socket[0], &asker->borrower, NULL, NULL);
+	result = nc_rpc_server_serve(&cache, caller->socket[0], &caller->borrower, NULL, NULL);
 	if (result == 1)
-		hear(number, ask);
+		hear(number, call);
 	else
-		asker->gone = true;
+		caller->gone = true;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -202,7 +202,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	open_all();
 	while (input.left)
-		question(&input);
+		call(&input);
 	close_all();
 	MUST(open_descriptors() == before);
 	return 0;
