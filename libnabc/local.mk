@@ -60,9 +60,9 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/api/operator.c libnabc/api/operator.h \
 	libnabc/send/operation.c libnabc/send/operation.h \
 	libnabc/send/async.c libnabc/send/async-uring.c libnabc/send/async-epoll.c libnabc/send/async.h \
-	libnabc/wire/flow.c libnabc/wire/flow.h \
-	libnabc/wire/intake.c libnabc/wire/intake.h \
-	libnabc/wire/inflow.c libnabc/wire/inflow.h \
+	libnabc/wire/send-window.c libnabc/wire/send-window.h \
+	libnabc/wire/pending.c libnabc/wire/pending.h \
+	libnabc/wire/pipe-reader.c libnabc/wire/pipe-reader.h \
 	libnabc/worker/exchange.c libnabc/worker/exchange-tell.c libnabc/worker/exchange.h \
 	libnabc/worker/responder.c libnabc/worker/responder-stream.c libnabc/worker/responder-posix.c \
 	libnabc/worker/responder.h \

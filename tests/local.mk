@@ -65,9 +65,9 @@ NABC_UNITS = \
 	tests/unit/libnabc/worker/test-exchange-stream \
 	tests/unit/libnabc/worker/test-exchange-untaken \
 	tests/unit/libnabc/worker/test-exchange-withdraw \
-	tests/unit/libnabc/wire/test-flow \
-	tests/unit/libnabc/wire/test-inflow \
-	tests/unit/libnabc/wire/test-intake \
+	tests/unit/libnabc/wire/test-send-window \
+	tests/unit/libnabc/wire/test-pipe-reader \
+	tests/unit/libnabc/wire/test-pending \
 	tests/unit/libnabc/worker/test-responder \
 	tests/unit/libnabc/api/test-operator \
 	tests/unit/libnabc/api/test-nabc \

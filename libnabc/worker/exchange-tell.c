@@ -28,7 +28,7 @@ static int push(struct nc_exchange *exchange, unsigned lane, const struct nc_wir
 int nc_exchange_send(struct nc_exchange *exchange, unsigned lane, uint64_t tag,
 		     const char *variables, size_t length, unsigned flags)
 {
-	struct nc_flows *flows = &exchange->lane[lane].flows;
+	struct nc_send_windows *windows = &exchange->lane[lane].windows;
 	uint64_t number = exchange->lane[lane].submitted + 1;
 	bool body = flags & NC_REQUEST_BODY;
 	struct nc_wire_request request = {.tag = tag,
@@ -40,12 +40,12 @@ int nc_exchange_send(struct nc_exchange *exchange, unsigned lane, uint64_t tag,
 		return -EMSGSIZE;
 	if ((length && variables[length - 1] != '\0') || (flags & ~NC_REQUEST_BODY))
 		return -EINVAL;
-	error = body ? nc_flows_open(flows, tag, number) : 0;
+	error = body ? nc_send_windows_open(windows, tag, number) : 0;
 	if (error)
 		return error;
 	error = push(exchange, lane, &request, variables);
 	if (error && body)
-		nc_flows_close(flows, tag);
+		nc_send_windows_close(windows, tag);
 	if (!error)
 		exchange->lane[lane].submitted = number;
 	return error;
@@ -99,15 +99,15 @@ int nc_exchange_withdraw(struct nc_exchange *exchange, unsigned number, unsigned
 	}
 	*left = (unsigned)waiting - count;
 	first = lane->submitted - (unsigned)waiting + 1;
-	if (count && lane->flows.count)
-		nc_flows_withdraw(&lane->flows, first, first + count - 1);
+	if (count && lane->windows.count)
+		nc_send_windows_withdraw(&lane->windows, first, first + count - 1);
 	return (int)count;
 }
 
 int nc_exchange_give(struct nc_exchange *exchange, unsigned lane, uint64_t tag,
 		     const struct NC_range *piece, unsigned flags)
 {
-	struct nc_flow *flow = nc_flows_find(&exchange->lane[lane].flows, tag);
+	struct nc_send_window *window = nc_send_windows_find(&exchange->lane[lane].windows, tag);
 	bool last = flags & NC_BODY_LAST;
 	struct nc_wire_request record = {.tag = tag,
 					 .length = piece ? sizeof(*piece) : 0,
@@ -116,17 +116,17 @@ int nc_exchange_give(struct nc_exchange *exchange, unsigned lane, uint64_t tag,
 
 	if ((flags & ~NC_BODY_LAST) || (!piece && !last) || (piece && piece->id == 0))
 		return -EINVAL;
-	if (!flow || !flow->body || flow->broken)
+	if (!window || !window->body || window->broken)
 		return -ENOENT;
-	if (flow->ended)
+	if (window->ended)
 		return -EINVAL;
-	if (piece && flow->pieces == NC_WORKER_WINDOW)
+	if (piece && window->pieces == NC_WORKER_WINDOW)
 		return -EAGAIN;
 	error = push(exchange, lane, &record, piece);
 	if (error)
 		return error;
-	flow->pieces += !!piece;
-	flow->ended = last;
+	window->pieces += !!piece;
+	window->ended = last;
 	return 0;
 }
 
@@ -145,12 +145,12 @@ int nc_exchange_cancel(struct nc_exchange *exchange, unsigned lane, uint64_t tag
 }
 
 /* A full queue is no error: it is tried again when the lane is next woken. */
-static int tell_credit(struct nc_exchange *exchange, unsigned number, struct nc_flow *flow)
+static int tell_credit(struct nc_exchange *exchange, unsigned number, struct nc_send_window *window)
 {
-	int error = say(exchange, number, flow->tag, NC_WIRE_SENT, flow->credit);
+	int error = say(exchange, number, window->tag, NC_WIRE_SENT, window->credit);
 
 	if (!error)
-		flow->credit = 0;
+		window->credit = 0;
 	else
 		exchange->lane[number].owing = true;
 	return error == -EAGAIN ? 0 : error;
@@ -158,9 +158,9 @@ static int tell_credit(struct nc_exchange *exchange, unsigned number, struct nc_
 
 int nc_exchange_sent(struct nc_exchange *exchange, unsigned lane, uint64_t tag)
 {
-	struct nc_flow *flow = nc_flows_sent(&exchange->lane[lane].flows, tag);
+	struct nc_send_window *window = nc_send_windows_sent(&exchange->lane[lane].windows, tag);
 
-	return flow ? tell_credit(exchange, lane, flow) : 0;
+	return window ? tell_credit(exchange, lane, window) : 0;
 }
 
 static void tell_owed(struct nc_exchange *exchange, unsigned number)
@@ -168,9 +168,9 @@ static void tell_owed(struct nc_exchange *exchange, unsigned number)
 	struct nc_exchange_lane *lane = &exchange->lane[number];
 
 	lane->owing = false;
-	for (unsigned i = 0; i < lane->flows.count && !lane->owing; i++)
-		if (lane->flows.all[i].credit)
-			(void)tell_credit(exchange, number, &lane->flows.all[i]);
+	for (unsigned i = 0; i < lane->windows.count && !lane->owing; i++)
+		if (lane->windows.all[i].credit)
+			(void)tell_credit(exchange, number, &lane->windows.all[i]);
 }
 
 void nc_exchange_wake(struct nc_exchange *exchange, unsigned lane)

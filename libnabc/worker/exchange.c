@@ -42,8 +42,8 @@ static int open_pipe(struct nc_exchange *exchange, struct nc_exchange_lane *lane
 	lane->writer = ends[1];
 	if (fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0)
 		return -errno;
-	lane->inflow = nc_inflow_open(ends[0], exchange->cache->max_unit);
-	return lane->inflow ? 0 : -ENOMEM;
+	lane->reader = nc_pipe_reader_open(ends[0], exchange->cache->max_unit);
+	return lane->reader ? 0 : -ENOMEM;
 }
 
 static int open_lanes(struct nc_exchange *exchange, bool posix, int *extra)
@@ -203,14 +203,14 @@ void nc_exchange_end(struct nc_exchange *exchange)
 	for (unsigned i = 0; i < exchange->lanes; i++) {
 		struct nc_exchange_lane *lane = &exchange->lane[i];
 
-		/* Its own descriptor goes with an inflow. */
-		if (lane->inflow)
-			nc_inflow_close(lane->inflow);
+		/* Its own descriptor goes with a reader. */
+		if (lane->reader)
+			nc_pipe_reader_close(lane->reader);
 		else
 			close_fd(&lane->doorbell);
 		close_fd(&lane->writer);
 		free(lane->record);
-		nc_flows_fini(&exchange->lane[i].flows);
+		nc_send_windows_fini(&exchange->lane[i].windows);
 	}
 	nc_segment_close(&exchange->queues);
 	free(exchange);
@@ -288,13 +288,13 @@ static int judge(struct nc_exchange *exchange, unsigned number, const struct nc_
 	const struct NC_range *ranges = nc_wire_ranges(lane->record);
 	uint32_t piece = wire->flags & NC_RESPONSE_PIECE;
 
-	/* The usual answer in one record needs no look at the flows if there are none. */
-	if (lane->flows.count || wire->flags & ~NC_RESPONSE_KEEP) {
-		int verdict = nc_flows_judge(&lane->flows, wire);
+	/* The usual answer in one record needs no look at the windows if there are none. */
+	if (lane->windows.count || wire->flags & ~NC_RESPONSE_KEEP) {
+		int verdict = nc_send_windows_judge(&lane->windows, wire);
 
-		if (verdict == NC_FLOW_DROP)
+		if (verdict == NC_SEND_WINDOW_DROP)
 			give_back(exchange, wire, ranges, 0);
-		if (verdict != NC_FLOW_PASS)
+		if (verdict != NC_SEND_WINDOW_PASS)
 			return verdict;
 	}
 	if (accept_ranges(exchange, wire, ranges)) {
@@ -314,7 +314,7 @@ static int judge(struct nc_exchange *exchange, unsigned number, const struct nc_
 					 .flags = piece ? piece | NC_RESPONSE_ABORTED : 0};
 	/* For the caller this is the end, so the worker shall end as well. */
 	if (wire->flags & NC_RESPONSE_MORE) {
-		nc_flows_break(&lane->flows, wire->tag);
+		nc_send_windows_break(&lane->windows, wire->tag);
 		(void)nc_exchange_cancel(exchange, number, wire->tag);
 		nc_exchange_wake(exchange, number);
 	}
@@ -330,9 +330,9 @@ static int take_bytes(struct nc_exchange_lane *lane, uint64_t *tag, struct NC_re
 	char *data;
 	int result;
 
-	while ((result = nc_inflow_take(lane->inflow, &record, &wire, &data, &length)) == 1) {
-		result = nc_flows_judge(&lane->flows, &wire);
-		if (result == NC_FLOW_PASS)
+	while ((result = nc_pipe_reader_take(lane->reader, &record, &wire, &data, &length)) == 1) {
+		result = nc_send_windows_judge(&lane->windows, &wire);
+		if (result == NC_SEND_WINDOW_PASS)
 			break;
 		free(data);
 		if (result < 0)
@@ -359,7 +359,7 @@ int nc_exchange_take(struct nc_exchange *exchange, unsigned number, uint64_t *ta
 	struct nc_wire_response wire;
 	int result;
 
-	if (lane->inflow)
+	if (lane->reader)
 		return take_bytes(lane, tag, response);
 	do {
 		int64_t length = nc_queue_pop(&lane->queues.responses, lane->record, RECORD_MAX);
@@ -380,6 +380,6 @@ int nc_exchange_sleep(struct nc_exchange *exchange, unsigned number, unsigned re
 {
 	struct nc_exchange_lane *lane = &exchange->lane[number];
 
-	return lane->inflow ? nc_inflow_ready(lane->inflow)
+	return lane->reader ? nc_pipe_reader_ready(lane->reader)
 			    : nc_queue_arm(&lane->queues.responses, responses);
 }

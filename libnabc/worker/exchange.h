@@ -10,19 +10,19 @@
 #include "membership/attach.h"
 #include "os/process.h"
 #include "os/segment.h"
-#include "wire/flow.h"
-#include "wire/inflow.h"
+#include "wire/send-window.h"
+#include "wire/pipe-reader.h"
 #include "wire/lane.h"
 
 struct nc_exchange_lane {
 	struct nc_lane queues;
 	int doorbell; /* eventfd: the worker rings, the server watches; or where bytes come */
 	int writer;   /* the other end of that, until the worker has it; -1 */
-	struct nc_inflow *inflow; /* NULL: bodies come by id */
-	char *record;		  /* the last response, copied out of shared memory */
-	struct nc_flows flows;
+	struct nc_pipe_reader *reader; /* NULL: bodies come by id */
+	char *record;		       /* the last response, copied out of shared memory */
+	struct nc_send_windows windows;
 	uint64_t submitted; /* requests, ever */
-	bool owing; /* a flow has credit of which the full queue kept the worker from hearing */
+	bool owing; /* a window has credit of which the full queue kept the worker from hearing */
 };
 
 struct nc_exchange {

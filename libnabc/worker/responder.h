@@ -9,7 +9,7 @@
 
 #include "cache/cache.h"
 #include "os/segment.h"
-#include "wire/intake.h"
+#include "wire/pending.h"
 #include "wire/lane.h"
 #include "wire/wire.h"
 
@@ -20,7 +20,7 @@ struct nc_responder {
 	unsigned lanes;
 	unsigned next; /* the lane to look at first: fair */
 	char *record;  /* the last request, unless it was kept */
-	struct nc_intake intake;
+	struct nc_pending pending;
 	char *out; /* for the records of answers that go as bytes; NULL: they go by id */
 	struct {
 		struct nc_lane queues;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * fuzz-exchange.c - a worker that answers what it likes (libnabc/worker/exchange.c,
- * exchange-tell.c, flow.c, queue.c): what the server takes from it can be read
+ * exchange-tell.c, send-window.c, queue.c): what the server takes from it can be read
  * and sent, are bytes of that worker's own, and is all let go of in the end.
  * Whatever the worker writes as the number of requests that it has begun with,
  * the server withdraws requests that it has submitted, and no other.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * fuzz-responder.c - a server that tells its worker what it likes
- * (libnabc/worker/responder*.c, wire/intake.c): the worker finds requests that can be read,
+ * (libnabc/worker/responder*.c, wire/pending.c): the worker finds requests that can be read,
  * or an error, and nothing that it is told breaks it.
  */
 #include <errno.h>

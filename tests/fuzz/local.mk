@@ -4,7 +4,7 @@
 # one a fuzzer, and make fuzz runs them all.
 FUZZ_TARGETS = \
 	tests/fuzz/fuzz-wire \
-	tests/fuzz/fuzz-inflow \
+	tests/fuzz/fuzz-pipe-reader \
 	tests/fuzz/fuzz-rpc-client \
 	tests/fuzz/fuzz-welcome \
 	tests/fuzz/fuzz-attach \
@@ -61,10 +61,10 @@ tests_fuzz_fuzz_wire_SOURCES = tests/fuzz/fuzz-wire.c $(fuzz_main)
 tests_fuzz_fuzz_wire_CFLAGS = $(fuzz_cflags)
 tests_fuzz_fuzz_wire_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_wire_LDADD = $(fuzz_libnabc_ldadd)
-tests_fuzz_fuzz_inflow_SOURCES = tests/fuzz/fuzz-inflow.c $(fuzz_main)
-tests_fuzz_fuzz_inflow_CFLAGS = $(fuzz_cflags)
-tests_fuzz_fuzz_inflow_LDFLAGS = $(fuzz_ldflags)
-tests_fuzz_fuzz_inflow_LDADD = $(fuzz_libnabc_ldadd)
+tests_fuzz_fuzz_pipe_reader_SOURCES = tests/fuzz/fuzz-pipe-reader.c $(fuzz_main)
+tests_fuzz_fuzz_pipe_reader_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_pipe_reader_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_pipe_reader_LDADD = $(fuzz_libnabc_ldadd)
 tests_fuzz_fuzz_rpc_client_SOURCES = tests/fuzz/fuzz-rpc-client.c $(fuzz_main)
 tests_fuzz_fuzz_rpc_client_CFLAGS = $(fuzz_cflags)
 tests_fuzz_fuzz_rpc_client_LDFLAGS = $(fuzz_ldflags)

@@ -14,7 +14,7 @@
 
 #include "api/face.h"
 #include "os/peer.h"
-#include "wire/intake.h"
+#include "wire/pending.h"
 #include "worker/exchange.h"
 
 #include "suite.h"

@@ -317,18 +317,18 @@ static void bad_stream(void)
 
 	if (number("AT") == 0) {
 		push_raw(200, NC_RESPONSE_MORE, &bad, 1);
-		open = nc_intake_find(&worker->responder->intake, request.lane, request.tag);
+		open = nc_pending_find(&worker->responder->pending, request.lane, request.tag);
 		open->begun = true;
-		worker->responder->intake.begun++;
+		worker->responder->pending.begun++;
 	} else {
 		if (NC_worker_respond(worker, &request, &response) < 0)
 			die("NC_worker_respond");
-		open = nc_intake_find(&worker->responder->intake, request.lane, request.tag);
+		open = nc_pending_find(&worker->responder->pending, request.lane, request.tag);
 		push_raw(0, NC_RESPONSE_PIECE | (number("LAST") ? 0 : NC_RESPONSE_MORE), &bad, 1);
 	}
 	open->unsent++;
 	if (number("LAST"))
-		nc_intake_remove(&worker->responder->intake, open);
+		nc_pending_remove(&worker->responder->pending, open);
 	else
 		send_pieces(1, 0);
 }

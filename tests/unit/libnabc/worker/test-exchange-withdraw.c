@@ -148,7 +148,7 @@ START_TEST(test_many_kept)
 
 	open_all(1, 0);
 	begin_body();
-	for (size_t bytes = 0; bytes < 2 * NC_INTAKE_KEPT_MAX; bytes += sizeof(block)) {
+	for (size_t bytes = 0; bytes < 2 * NC_PENDING_KEPT_MAX; bytes += sizeof(block)) {
 		ck_assert_int_eq(NC_exchange_submit(exchange, 0, FIRST, block, sizeof(block), 0),
 				 0);
 		ck_assert_int_eq(NC_exchange_kick(exchange, 0), 0);
@@ -178,7 +178,7 @@ START_TEST(test_bodies)
 	}
 	ck_assert_int_eq(NC_exchange_cancel(exchange, 0, FIRST + 1), 0);
 	check_withdraw(2, 2, 1);
-	ck_assert_uint_eq(exchange->exchange->lane[0].flows.count, 1);
+	ck_assert_uint_eq(exchange->exchange->lane[0].windows.count, 1);
 	errno = 0;
 	ck_assert_int_eq(NC_exchange_body(exchange, 0, FIRST, NULL, NC_BODY_LAST), -1);
 	ck_assert_int_eq(errno, ENOENT);
@@ -193,7 +193,7 @@ START_TEST(test_bodies)
 	ck_assert_uint_eq(reap_tag(), FIRST + 2);
 	ck_assert_uint_eq(reap_tag(), FIRST);
 	ck_assert_uint_eq(reap_tag(), FIRST + 1);
-	ck_assert_uint_eq(exchange->exchange->lane[0].flows.count, 0);
+	ck_assert_uint_eq(exchange->exchange->lane[0].windows.count, 0);
 	check_works();
 	close_all();
 }

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-inflow.c - unit tests of inflow.c: answers cut anywhere, many at a time,
+ * test-pipe-reader.c - unit tests of pipe-reader.c: answers cut anywhere, many at a time,
  * and bytes that are none.  Single-threaded.
  */
 #include <nabc-worker.h>
 
-#include "wire/inflow.h"
+#include "wire/pipe-reader.h"
 
 #include "suite.h"
 
 #define LIMIT ((size_t)300000)
 
 static int ends[2];
-static struct nc_inflow *inflow;
+static struct nc_pipe_reader *reader;
 
-static void open_flow(void)
+static void open_window(void)
 {
 	ck_assert_int_eq(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
 	ck_assert_int_gt(fcntl(ends[1], F_SETPIPE_SZ, 1 << 20), 0);
-	inflow = nc_inflow_open(ends[0], LIMIT);
-	ck_assert_ptr_nonnull(inflow);
+	reader = nc_pipe_reader_open(ends[0], LIMIT);
+	ck_assert_ptr_nonnull(reader);
 }
 
-static void close_flow(void)
+static void close_window(void)
 {
-	nc_inflow_close(inflow);
+	nc_pipe_reader_close(reader);
 	close(ends[1]);
 }
 
@@ -56,7 +56,7 @@ static int take(uint64_t tag, size_t body, size_t headers)
 	const char *record;
 	size_t length;
 	char *data;
-	int result = nc_inflow_take(inflow, &record, &wire, &data, &length);
+	int result = nc_pipe_reader_take(reader, &record, &wire, &data, &length);
 
 	if (result != 1)
 		return result;
@@ -89,7 +89,7 @@ START_TEST(test_cuts)
 		for (size_t second = first; second <= length; second += 7) {
 			unsigned taken = 0;
 
-			open_flow();
+			open_window();
 			for (unsigned part = 0; part < 3; part++) {
 				size_t from = part == 0 ? 0 : part == 1 ? first : second;
 				size_t to = part == 0 ? first : part == 1 ? second : length;
@@ -108,8 +108,8 @@ START_TEST(test_cuts)
 			}
 			ck_assert_uint_eq(taken, 3);
 			ck_assert_int_eq(take(0, 0, 0), 0);
-			ck_assert(!nc_inflow_ready(inflow));
-			close_flow();
+			ck_assert(!nc_pipe_reader_ready(reader));
+			close_window();
 		}
 	}
 }
@@ -121,7 +121,7 @@ START_TEST(test_sizes)
 	char *bytes = must_alloc(2 * LIMIT);
 	uint64_t state = 3;
 
-	open_flow();
+	open_window();
 	for (unsigned i = 0; i < scaled(300); i++) {
 		size_t lengths[NC_WIRE_RANGES_MAX], body = 0, length, put_so_far = 0;
 		unsigned count = random_next(&state) % (NC_WIRE_RANGES_MAX + 1);
@@ -141,12 +141,12 @@ START_TEST(test_sizes)
 			put(bytes + put_so_far, more);
 			put_so_far += more;
 			got = take(i, body, headers);
-			ck_assert(got == 1 || !nc_inflow_ready(inflow));
+			ck_assert(got == 1 || !nc_pipe_reader_ready(reader));
 		}
 		ck_assert_int_eq(got, 1);
 		ck_assert_uint_eq(put_so_far, length);
 	}
-	close_flow();
+	close_window();
 	free(bytes);
 }
 END_TEST
@@ -159,15 +159,15 @@ START_TEST(test_end)
 	size_t length = build(bytes, 1, lengths, 1, 10);
 
 	for (size_t cut = 0; cut < length; cut++) {
-		open_flow();
+		open_window();
 		put(bytes, cut);
 		close(ends[1]);
 		ends[1] = -1;
 		for (unsigned i = 0; i < 3; i++)
 			ck_assert_int_eq(take(0, 0, 0), 0);
-		nc_inflow_close(inflow);
+		nc_pipe_reader_close(reader);
 	}
-	nc_inflow_close(NULL);
+	nc_pipe_reader_close(NULL);
 }
 END_TEST
 
@@ -182,15 +182,15 @@ START_TEST(test_limits)
 	char *bytes = must_alloc(2 * LIMIT);
 	size_t length = build(bytes, 1, most, 2, 0);
 
-	open_flow();
+	open_window();
 	put(bytes, length);
 	while (take(1, LIMIT, 0) == 0)
 		;
-	close_flow();
+	close_window();
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct nc_wire_response wire = {.status = 200, .ranges = bad[i].count};
 
-		open_flow();
+		open_window();
 		put((char *)&wire, sizeof(wire));
 		for (unsigned j = 0; j < bad[i].count; j++) {
 			struct NC_range range = {.id = 1, .length = bad[i].lengths[j]};
@@ -198,7 +198,7 @@ START_TEST(test_limits)
 			put((char *)&range, sizeof(range));
 		}
 		ck_assert_int_eq(take(0, 0, 0), -EPROTO);
-		close_flow();
+		close_window();
 	}
 	free(bytes);
 }
@@ -214,7 +214,7 @@ START_TEST(test_random)
 		char bytes[2000];
 		int result;
 
-		open_flow();
+		open_window();
 		for (unsigned j = 0; j < 5; j++) {
 			size_t length = random_next(&state) % sizeof(bytes);
 
@@ -230,7 +230,8 @@ START_TEST(test_random)
 				const char *record;
 				char *data;
 
-				result = nc_inflow_take(inflow, &record, &wire, &data, &length);
+				result =
+					nc_pipe_reader_take(reader, &record, &wire, &data, &length);
 				if (result != 1)
 					break;
 				ck_assert_uint_le(length, LIMIT);
@@ -241,7 +242,7 @@ START_TEST(test_random)
 				break;
 		}
 		ck_assert(result == 0 || result == -EPROTO);
-		close_flow();
+		close_window();
 	}
 }
 END_TEST
@@ -255,4 +256,4 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_random);
 }
 
-RUN_SUITE("inflow", fill)
+RUN_SUITE("pipe reader", fill)

@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * inflow.h - answers that come as bytes through a pipe, bodies and all: what
+ * pipe-reader.h - answers that come as bytes through a pipe, bodies and all: what
  * the exchange by cache ids is measured against.
  *
  * A record is what it is in the queue of responses; of its ranges only the
  * lengths count, and the bytes of the body follow.  What comes is a
  * stranger's: a body is taken only up to a limit.  One thread at a time.
  */
-#ifndef NC_INFLOW_H
-#define NC_INFLOW_H
+#ifndef NC_PIPE_READER_H
+#define NC_PIPE_READER_H
 
 #include "wire/wire.h"
 
-struct nc_inflow;
+struct nc_pipe_reader;
 
-/* fd does not block; it is closed with the inflow.  NULL: no memory, and fd is the caller's. */
-struct nc_inflow *nc_inflow_open(int fd, size_t limit);
-void nc_inflow_close(struct nc_inflow *inflow);
+/* fd does not block; it is closed with the reader.  NULL: no memory, and fd is the caller's. */
+struct nc_pipe_reader *nc_pipe_reader_open(int fd, size_t limit);
+void nc_pipe_reader_close(struct nc_pipe_reader *reader);
 
 /*
  * 1: an answer: *record (good until the next take) was checked, *data are the
  * bytes of its body, to be freed; NULL: it has none.  0: none is complete;
  * -EPROTO; -ENOMEM.
  */
-int nc_inflow_take(struct nc_inflow *inflow, const char **record, struct nc_wire_response *wire,
-		   char **data, size_t *length);
+int nc_pipe_reader_take(struct nc_pipe_reader *reader, const char **record,
+			struct nc_wire_response *wire, char **data, size_t *length);
 
 /* Whether there may be more without the descriptor's becoming readable again. */
-bool nc_inflow_ready(const struct nc_inflow *inflow);
+bool nc_pipe_reader_ready(const struct nc_pipe_reader *reader);
 
 #endif

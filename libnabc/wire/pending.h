@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * intake.h - the requests that a worker has: those that were taken out of the
+ * pending.h - the requests that a worker has: those that were taken out of the
  * queues and not answered, and what the server said of them since.
  *
  * While a worker waits for word of one request, others come out of the queue
  * before it: they are kept and accepted later.  Pure; one thread at a time.
  */
-#ifndef NC_INTAKE_H
-#define NC_INTAKE_H
+#ifndef NC_PENDING_H
+#define NC_PENDING_H
 
 #include <stdbool.h>
 
@@ -15,7 +15,7 @@
 
 #include "wire/wire.h"
 
-#define NC_INTAKE_KEPT_MAX ((size_t)4 << 20) /* bytes of requests that wait to be accepted */
+#define NC_PENDING_KEPT_MAX ((size_t)4 << 20) /* bytes of requests that wait to be accepted */
 
 /* What has come of a request's body. */
 struct nc_inbox {
@@ -43,7 +43,7 @@ struct nc_kept {
 	char record[];
 };
 
-struct nc_intake {
+struct nc_pending {
 	struct nc_open_request *open;
 	unsigned count, room;
 	unsigned begun;		       /* responses */
@@ -54,43 +54,43 @@ struct nc_intake {
 	struct nc_inbox *spare;	       /* for the next request that has a body */
 };
 
-void nc_intake_init(struct nc_intake *intake);
-void nc_intake_fini(struct nc_intake *intake);
+void nc_pending_init(struct nc_pending *pending);
+void nc_pending_fini(struct nc_pending *pending);
 
 /*
  * Room for one more request, whatever it has.  0 or -ENOMEM: before it is taken
  * out of the queue, since it would be lost.
  */
-int nc_intake_grow(struct nc_intake *intake);
+int nc_pending_grow(struct nc_pending *pending);
 
-static inline int nc_intake_reserve(struct nc_intake *intake)
+static inline int nc_pending_reserve(struct nc_pending *pending)
 {
-	return intake->count < intake->room && intake->spare ? 0 : nc_intake_grow(intake);
+	return pending->count < pending->room && pending->spare ? 0 : nc_pending_grow(pending);
 }
 
 /* After reserve: a request's record, the others being told of by note. */
-void nc_intake_add(struct nc_intake *intake, uint32_t lane, const struct nc_wire_request *wire);
-struct nc_open_request *nc_intake_find(struct nc_intake *intake, uint32_t lane, uint64_t tag);
-void nc_intake_remove(struct nc_intake *intake, struct nc_open_request *request);
+void nc_pending_add(struct nc_pending *pending, uint32_t lane, const struct nc_wire_request *wire);
+struct nc_open_request *nc_pending_find(struct nc_pending *pending, uint32_t lane, uint64_t tag);
+void nc_pending_remove(struct nc_pending *pending, struct nc_open_request *request);
 
 /* A record that is no request, and what follows it.  0 or -EPROTO. */
-int nc_intake_note(struct nc_intake *intake, uint32_t lane, const struct nc_wire_request *wire,
-		   const void *what);
+int nc_pending_note(struct nc_pending *pending, uint32_t lane, const struct nc_wire_request *wire,
+		    const void *what);
 
 /*
  * A record of up to limit bytes to fill, and to keep then.  0; -ENOBUFS: too
  * much is kept; -ENOMEM.
  */
-int nc_intake_blank(struct nc_intake *intake, size_t limit, struct nc_kept **blank);
-void nc_intake_keep(struct nc_intake *intake, uint32_t lane, size_t length);
+int nc_pending_blank(struct nc_pending *pending, size_t limit, struct nc_kept **blank);
+void nc_pending_keep(struct nc_pending *pending, uint32_t lane, size_t length);
 
 /* The request that was kept first, good until the next one; NULL: none. */
-struct nc_kept *nc_intake_next(struct nc_intake *intake);
+struct nc_kept *nc_pending_next(struct nc_pending *pending);
 
 /* The same of one lane's, for the caller to free; NULL: none. */
-struct nc_kept *nc_intake_take(struct nc_intake *intake, uint32_t lane);
+struct nc_kept *nc_pending_take(struct nc_pending *pending, uint32_t lane);
 
 /* The last one is not needed any more. */
-void nc_intake_forget(struct nc_intake *intake);
+void nc_pending_forget(struct nc_pending *pending);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-inflow.c - answers that come as bytes through a pipe (libnabc/wire/inflow.c):
+ * fuzz-pipe-reader.c - answers that come as bytes through a pipe (libnabc/wire/pipe-reader.c):
  * however they are cut, each one that is taken is the next of the stream, with
  * just the bytes of its body.  The first byte says where to cut.
  */
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "wire/inflow.h"
+#include "wire/pipe-reader.h"
 
 #include "fuzz.h"
 
@@ -39,7 +39,7 @@ static void check_next(struct stream *stream, const char *record,
 }
 
 /* All that is there now.  0, or why nothing more is taken. */
-static int take_all(struct nc_inflow *inflow, struct stream *stream)
+static int take_all(struct nc_pipe_reader *reader, struct stream *stream)
 {
 	struct nc_wire_response wire;
 	const char *record;
@@ -47,7 +47,7 @@ static int take_all(struct nc_inflow *inflow, struct stream *stream)
 	char *data;
 	int result;
 
-	while ((result = nc_inflow_take(inflow, &record, &wire, &data, &length)) == 1) {
+	while ((result = nc_pipe_reader_take(reader, &record, &wire, &data, &length)) == 1) {
 		check_next(stream, record, &wire, data, length);
 		free(data);
 	}
@@ -60,12 +60,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct input input = {data, size};
 	size_t step = 1 + input_number(&input, 1) * 8, sent = 0;
 	struct stream stream = {.bytes = input.at, .length = input.left};
-	struct nc_inflow *inflow;
+	struct nc_pipe_reader *reader;
 	int ends[2], result = 0;
 
 	MUST(pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0);
-	inflow = nc_inflow_open(ends[0], LIMIT);
-	MUST(inflow);
+	reader = nc_pipe_reader_open(ends[0], LIMIT);
+	MUST(reader);
 	while (result == 0 && sent < stream.length) {
 		size_t now = stream.length - sent < step ? stream.length - sent : step;
 
@@ -73,10 +73,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		sent += now;
 		/* What came is all taken, as by who waits until there is more. */
 		do {
-			result = take_all(inflow, &stream);
-		} while (result == 0 && nc_inflow_ready(inflow));
+			result = take_all(reader, &stream);
+		} while (result == 0 && nc_pipe_reader_ready(reader));
 	}
-	nc_inflow_close(inflow);
+	nc_pipe_reader_close(reader);
 	close(ends[1]);
 	return 0;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-flow.c - unit tests of flow.c: what a worker may say when, and a great
+ * test-send-window.c - unit tests of send-window.c: what a worker may say when, and a great
  * many workers that say anything.  Single-threaded.
  */
 #include <nabc-worker.h>
 
-#include "wire/flow.h"
+#include "wire/send-window.h"
 
 #include "suite.h"
 
@@ -14,17 +14,17 @@
 #define PIECE NC_RESPONSE_PIECE
 #define ABORTED NC_RESPONSE_ABORTED
 #define TAKEN NC_RESPONSE_TAKEN
-#define PASS NC_FLOW_PASS
-#define DROP NC_FLOW_DROP
+#define PASS NC_SEND_WINDOW_PASS
+#define DROP NC_SEND_WINDOW_DROP
 
-static struct nc_flows flows;
+static struct nc_send_windows windows;
 
 static int judge(uint64_t tag, unsigned flags)
 {
 	struct nc_wire_response record = {
 		.tag = tag, .flags = flags, .status = flags & (PIECE | ABORTED | TAKEN) ? 0 : 200};
 
-	return nc_flows_judge(&flows, &record);
+	return nc_send_windows_judge(&windows, &record);
 }
 
 START_TEST(test_order)
@@ -32,7 +32,7 @@ START_TEST(test_order)
 	/* In one record, as often as they like: the tag is the caller's matter. */
 	ck_assert_int_eq(judge(1, 0), PASS);
 	ck_assert_int_eq(judge(1, KEEP), PASS);
-	ck_assert_ptr_null(flows.all);
+	ck_assert_ptr_null(windows.all);
 	/* In pieces. */
 	ck_assert_int_eq(judge(1, PIECE), -EPROTO);
 	ck_assert_int_eq(judge(1, MORE), PASS);
@@ -42,21 +42,21 @@ START_TEST(test_order)
 	ck_assert_int_eq(judge(1, PIECE | MORE | KEEP), PASS);
 	ck_assert_int_eq(judge(2, 0), PASS);
 	ck_assert_int_eq(judge(1, PIECE), PASS);
-	ck_assert_uint_eq(flows.count, 0);
+	ck_assert_uint_eq(windows.count, 0);
 	ck_assert_int_eq(judge(1, PIECE), -EPROTO);
 	/* Broken off, begun or not. */
 	ck_assert_int_eq(judge(1, ABORTED), PASS);
 	ck_assert_int_eq(judge(1, MORE), PASS);
 	ck_assert_int_eq(judge(1, ABORTED), PASS);
 	ck_assert_int_eq(judge(1, PIECE | MORE), -EPROTO);
-	ck_assert_uint_eq(flows.count, 0);
-	nc_flows_fini(&flows);
+	ck_assert_uint_eq(windows.count, 0);
+	nc_send_windows_fini(&windows);
 }
 END_TEST
 
 START_TEST(test_window)
 {
-	struct nc_flow *flow;
+	struct nc_send_window *window;
 
 	ck_assert_int_eq(judge(1, MORE), PASS);
 	for (unsigned i = 1; i < NC_WORKER_WINDOW; i++)
@@ -64,45 +64,45 @@ START_TEST(test_window)
 	ck_assert_int_eq(judge(1, PIECE | MORE), -EPROTO);
 	/* What left counts only once the worker was told. */
 	for (unsigned i = 1; i < NC_WORKER_WINDOW / 2; i++) {
-		ck_assert_ptr_null(nc_flows_sent(&flows, 1));
+		ck_assert_ptr_null(nc_send_windows_sent(&windows, 1));
 		ck_assert_int_eq(judge(1, PIECE | MORE), -EPROTO);
 	}
-	flow = nc_flows_sent(&flows, 1);
-	ck_assert_ptr_nonnull(flow);
-	ck_assert_uint_eq(flow->credit, NC_WORKER_WINDOW / 2);
-	flow->credit = 0;
+	window = nc_send_windows_sent(&windows, 1);
+	ck_assert_ptr_nonnull(window);
+	ck_assert_uint_eq(window->credit, NC_WORKER_WINDOW / 2);
+	window->credit = 0;
 	for (unsigned i = 0; i < NC_WORKER_WINDOW / 2; i++)
 		ck_assert_int_eq(judge(1, PIECE | MORE), PASS);
 	ck_assert_int_eq(judge(1, PIECE | MORE), -EPROTO);
 	/* More than there were never leave. */
 	for (unsigned i = 0; i < NC_WORKER_WINDOW; i++)
-		(void)nc_flows_sent(&flows, 1);
-	flow = nc_flows_find(&flows, 1);
-	ck_assert_uint_eq(flow->credit, NC_WORKER_WINDOW);
-	ck_assert_ptr_null(nc_flows_sent(&flows, 1));
-	ck_assert_ptr_null(nc_flows_sent(&flows, 2));
+		(void)nc_send_windows_sent(&windows, 1);
+	window = nc_send_windows_find(&windows, 1);
+	ck_assert_uint_eq(window->credit, NC_WORKER_WINDOW);
+	ck_assert_ptr_null(nc_send_windows_sent(&windows, 1));
+	ck_assert_ptr_null(nc_send_windows_sent(&windows, 2));
 	/* The last one needs no window. */
 	ck_assert_int_eq(judge(1, PIECE), PASS);
-	ck_assert_ptr_null(nc_flows_sent(&flows, 1));
-	nc_flows_fini(&flows);
+	ck_assert_ptr_null(nc_send_windows_sent(&windows, 1));
+	nc_send_windows_fini(&windows);
 }
 END_TEST
 
 START_TEST(test_broken)
 {
-	nc_flows_break(&flows, 1);
+	nc_send_windows_break(&windows, 1);
 	ck_assert_int_eq(judge(1, MORE), PASS);
-	nc_flows_break(&flows, 1);
+	nc_send_windows_break(&windows, 1);
 	for (unsigned i = 1; i < NC_WORKER_WINDOW; i++)
 		ck_assert_int_eq(judge(1, PIECE | MORE), DROP);
 	/* Even what nobody wants does not come for ever. */
 	ck_assert_int_eq(judge(1, PIECE | MORE), -EPROTO);
 	ck_assert_int_eq(judge(1, ABORTED), DROP);
 	ck_assert_int_eq(judge(1, MORE), PASS);
-	nc_flows_break(&flows, 1);
+	nc_send_windows_break(&windows, 1);
 	ck_assert_int_eq(judge(1, PIECE), DROP);
-	ck_assert_uint_eq(flows.count, 0);
-	nc_flows_fini(&flows);
+	ck_assert_uint_eq(windows.count, 0);
+	nc_send_windows_fini(&windows);
 }
 END_TEST
 
@@ -111,28 +111,28 @@ START_TEST(test_bound)
 	for (unsigned tag = 0; tag < NC_WORKER_STREAMS_MAX; tag++)
 		ck_assert_int_eq(judge(tag, MORE), PASS);
 	ck_assert_int_eq(judge(NC_WORKER_STREAMS_MAX, MORE), -EPROTO);
-	ck_assert_uint_le(flows.room, NC_WORKER_STREAMS_MAX);
+	ck_assert_uint_le(windows.room, NC_WORKER_STREAMS_MAX);
 	/* Others are answered all the same. */
 	ck_assert_int_eq(judge(NC_WORKER_STREAMS_MAX, 0), PASS);
 	for (unsigned tag = 0; tag < NC_WORKER_STREAMS_MAX; tag += 2)
 		ck_assert_int_eq(judge(tag, PIECE), PASS);
 	for (unsigned tag = 1; tag < NC_WORKER_STREAMS_MAX; tag += 2)
 		ck_assert_int_eq(judge(tag, ABORTED), PASS);
-	ck_assert_uint_eq(flows.count, 0);
-	nc_flows_fini(&flows);
+	ck_assert_uint_eq(windows.count, 0);
+	nc_send_windows_fini(&windows);
 }
 END_TEST
 
 START_TEST(test_bodies)
 {
-	struct nc_flow *flow;
+	struct nc_send_window *window;
 
 	ck_assert_int_eq(judge(1, TAKEN), -EPROTO);
-	ck_assert_int_eq(nc_flows_open(&flows, 1, 1), 0);
-	ck_assert_int_eq(nc_flows_open(&flows, 1, 1), -EINVAL);
+	ck_assert_int_eq(nc_send_windows_open(&windows, 1, 1), 0);
+	ck_assert_int_eq(nc_send_windows_open(&windows, 1, 1), -EINVAL);
 	ck_assert_int_eq(judge(1, TAKEN), -EPROTO);
-	flow = nc_flows_find(&flows, 1);
-	flow->pieces = 2;
+	window = nc_send_windows_find(&windows, 1);
+	window->pieces = 2;
 	ck_assert_int_eq(judge(1, TAKEN), PASS);
 	/* An answer may begin before all has come. */
 	ck_assert_int_eq(judge(1, PIECE), -EPROTO);
@@ -141,26 +141,26 @@ START_TEST(test_bodies)
 	ck_assert_int_eq(judge(1, TAKEN), -EPROTO);
 	ck_assert_int_eq(judge(1, PIECE), PASS);
 	ck_assert_int_eq(judge(1, TAKEN), -EPROTO);
-	ck_assert_uint_eq(flows.count, 0);
+	ck_assert_uint_eq(windows.count, 0);
 	/* Or end. */
-	ck_assert_int_eq(nc_flows_open(&flows, 1, 1), 0);
+	ck_assert_int_eq(nc_send_windows_open(&windows, 1, 1), 0);
 	ck_assert_int_eq(judge(1, 0), PASS);
-	ck_assert_int_eq(nc_flows_open(&flows, 1, 1), 0);
+	ck_assert_int_eq(nc_send_windows_open(&windows, 1, 1), 0);
 	ck_assert_int_eq(judge(1, ABORTED), PASS);
-	ck_assert_int_eq(nc_flows_open(&flows, 1, 1), 0);
-	nc_flows_close(&flows, 1);
-	nc_flows_close(&flows, 1);
-	ck_assert_uint_eq(flows.count, 0);
+	ck_assert_int_eq(nc_send_windows_open(&windows, 1, 1), 0);
+	nc_send_windows_close(&windows, 1);
+	nc_send_windows_close(&windows, 1);
+	ck_assert_uint_eq(windows.count, 0);
 	/* Bodies do not count as responses that were begun. */
 	for (unsigned tag = 0; tag <= NC_WORKER_STREAMS_MAX; tag++)
-		ck_assert_int_eq(nc_flows_open(&flows, tag, 1), 0);
+		ck_assert_int_eq(nc_send_windows_open(&windows, tag, 1), 0);
 	for (unsigned tag = 0; tag < NC_WORKER_STREAMS_MAX; tag++)
 		ck_assert_int_eq(judge(tag, MORE), PASS);
 	ck_assert_int_eq(judge(NC_WORKER_STREAMS_MAX, MORE), -EPROTO);
 	ck_assert_int_eq(judge(0, PIECE | MORE), PASS);
 	ck_assert_int_eq(judge(0, PIECE), PASS);
 	ck_assert_int_eq(judge(NC_WORKER_STREAMS_MAX, MORE), PASS);
-	nc_flows_fini(&flows);
+	nc_send_windows_fini(&windows);
 }
 END_TEST
 
@@ -181,20 +181,20 @@ START_TEST(test_random)
 
 		if (random_next(&state) % 4 == 0) {
 			bool some = model[tag].told < model[tag].out;
-			struct nc_flow *flow = nc_flows_sent(&flows, tag);
+			struct nc_send_window *window = nc_send_windows_sent(&windows, tag);
 
 			model[tag].told += some;
 			some &= model[tag].told >= NC_WORKER_WINDOW / 2;
-			ck_assert_int_eq(!!flow, some);
-			if (flow) {
+			ck_assert_int_eq(!!window, some);
+			if (window) {
 				model[tag].out -= model[tag].told;
 				model[tag].told = 0;
-				flow->credit = 0;
+				window->credit = 0;
 			}
 			continue;
 		}
 		if (random_next(&state) % 64 == 0) {
-			nc_flows_break(&flows, tag);
+			nc_send_windows_break(&windows, tag);
 			model[tag].broken = model[tag].begun;
 		}
 		good = flags & ABORTED || piece == model[tag].begun;
@@ -211,7 +211,7 @@ START_TEST(test_random)
 			memset(&model[tag], 0, sizeof(model[tag]));
 		}
 	}
-	nc_flows_fini(&flows);
+	nc_send_windows_fini(&windows);
 }
 END_TEST
 
@@ -220,20 +220,20 @@ START_TEST(test_withdraw)
 {
 	ck_assert_int_eq(judge(50, MORE), PASS);
 	for (uint64_t number = 1; number <= 9; number++)
-		ck_assert_int_eq(nc_flows_open(&flows, 100 + number, number), 0);
-	nc_flows_withdraw(&flows, 10, 20);
-	ck_assert_uint_eq(flows.count, 10);
-	nc_flows_withdraw(&flows, 4, 6);
-	nc_flows_withdraw(&flows, 9, 9);
+		ck_assert_int_eq(nc_send_windows_open(&windows, 100 + number, number), 0);
+	nc_send_windows_withdraw(&windows, 10, 20);
+	ck_assert_uint_eq(windows.count, 10);
+	nc_send_windows_withdraw(&windows, 4, 6);
+	nc_send_windows_withdraw(&windows, 9, 9);
 	for (uint64_t number = 1; number <= 9; number++)
-		ck_assert_int_eq(!nc_flows_find(&flows, 100 + number),
+		ck_assert_int_eq(!nc_send_windows_find(&windows, 100 + number),
 				 (number >= 4 && number <= 6) || number == 9);
-	ck_assert_int_eq(nc_flows_open(&flows, 105, 10), 0);
-	nc_flows_withdraw(&flows, 0, UINT64_MAX);
-	ck_assert_uint_eq(flows.count, 1);
-	ck_assert_uint_eq(flows.begun, 1);
+	ck_assert_int_eq(nc_send_windows_open(&windows, 105, 10), 0);
+	nc_send_windows_withdraw(&windows, 0, UINT64_MAX);
+	ck_assert_uint_eq(windows.count, 1);
+	ck_assert_uint_eq(windows.begun, 1);
 	ck_assert_int_eq(judge(50, PIECE), PASS);
-	nc_flows_fini(&flows);
+	nc_send_windows_fini(&windows);
 }
 END_TEST
 
@@ -248,4 +248,4 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_random);
 }
 
-RUN_SUITE("flow", fill)
+RUN_SUITE("send window", fill)
