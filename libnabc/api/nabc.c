@@ -237,7 +237,7 @@ int NC_hold_in(NC_cache *cache, size_t cache_id)
 	if (cache) {
 		error = nc_cache_hold(&cache->cache, cache_id, false, &view);
 		if (!error && view.unit)
-			nc_unit_claim(view.unit);
+			nc_unit_end_grace(view.unit);
 	}
 	return (int)nc_answer(error);
 }

@@ -339,17 +339,17 @@ static int refused(struct nc_cache *cache, int error)
 	return error == -EPROTO ? -EACCES : error;
 }
 
-int nc_cache_hold(struct nc_cache *cache, size_t id, bool doomed, struct nc_view *view)
+int nc_cache_hold(struct nc_cache *cache, size_t id, bool unlinked, struct nc_view *view)
 {
 	int error = find(cache, id, view);
 
 	if (!error && view->foreign)
-		error = nc_foreign_hold(view->foreign, nc_id_slot(id), nc_id_generation(id), doomed,
-					&view->unit);
+		error = nc_foreign_hold(view->foreign, nc_id_slot(id), nc_id_generation(id),
+					unlinked, &view->unit);
 	else if (!error && view->lent)
-		error = nc_loans_hold(&cache->loans, id, doomed, &view->unit);
+		error = nc_loans_hold(&cache->loans, id, unlinked, &view->unit);
 	else if (!error)
-		error = nc_member_hold(&cache->own, view->unit, nc_id_generation(id), doomed);
+		error = nc_member_hold(&cache->own, view->unit, nc_id_generation(id), unlinked);
 	if (error)
 		return refused(cache, error);
 	count_one(&nc_cache_counters(cache)->hits, 1);
@@ -516,8 +516,8 @@ void nc_cache_orphan(struct nc_cache *cache, size_t id)
 		return;
 	if (atomic_load_explicit(&view.unit->expires, memory_order_relaxed) == 0)
 		(void)nc_member_set_lifetime(&cache->own, view.unit, cache->orphan_lifetime);
-	if (atomic_load_explicit(&view.unit->unclaimed, memory_order_relaxed))
-		nc_unit_await_claim(view.unit, nc_clock_ns(CLOCK_MONOTONIC_COARSE));
+	if (atomic_load_explicit(&view.unit->grace, memory_order_relaxed))
+		nc_unit_begin_grace(view.unit, nc_clock_ns(CLOCK_MONOTONIC_COARSE));
 	(void)nc_cache_release(cache, id);
 }
 
@@ -563,10 +563,10 @@ int nc_cache_admit(struct nc_cache *cache, size_t size, struct nc_foreign **fore
 	return error;
 }
 
-void nc_cache_bury(struct nc_cache *cache, struct nc_foreign *foreign)
+void nc_cache_detach(struct nc_cache *cache, struct nc_foreign *foreign)
 {
 	pthread_mutex_lock(&cache->lock);
-	nc_foreign_bury(foreign);
+	nc_foreign_detach(foreign);
 	pthread_mutex_unlock(&cache->lock);
 }
 

@@ -107,10 +107,10 @@ void nc_cache_abandon(struct nc_cache *cache, struct nc_unit *unit);
 int nc_cache_insert(struct nc_cache *cache, struct nc_unit *unit, size_t *id);
 
 /*
- * doomed: units destroyed meanwhile but still held may be held again.
+ * unlinked: units destroyed meanwhile but still held may be held again.
  * 0; -ENOENT: unknown, stale, destroyed; -EACCES: another member's.
  */
-int nc_cache_hold(struct nc_cache *cache, size_t id, bool doomed, struct nc_view *view);
+int nc_cache_hold(struct nc_cache *cache, size_t id, bool unlinked, struct nc_view *view);
 
 /*
  * The same for a caller whose hold of the unit lasts beyond the return: own
@@ -144,7 +144,7 @@ void nc_cache_orphan(struct nc_cache *cache, size_t id);
 
 /* A new member with a segment; owner only.  0; -EUSERS: no number is free. */
 int nc_cache_admit(struct nc_cache *cache, size_t size, struct nc_foreign **foreign, size_t *first);
-void nc_cache_bury(struct nc_cache *cache, struct nc_foreign *foreign);
+void nc_cache_detach(struct nc_cache *cache, struct nc_foreign *foreign);
 
 /* Slots in the table of a segment of that size. */
 uint32_t nc_cache_member_slots(size_t size);

@@ -3,7 +3,7 @@
  * foreign.c - the owner's view of a member; see foreign.h.
  *
  * Here a unit's word means: generation = the lowest that may still be named,
- * FREE = not held, LIVE = held, DOOMED = held and to be given back.
+ * FREE = not held, LIVE = held, UNLINKED = held and to be given back.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -170,7 +170,7 @@ void nc_foreign_identify(struct nc_foreign *foreign, struct nc_device *device, p
 	pthread_mutex_unlock(&foreign->lock);
 }
 
-void nc_foreign_bury(struct nc_foreign *foreign)
+void nc_foreign_detach(struct nc_foreign *foreign)
 {
 	pthread_mutex_lock(&foreign->lock);
 	if (foreign->store && foreign->alive) {
@@ -245,19 +245,19 @@ static int hold_first_locked(struct nc_foreign *foreign, struct nc_unit *unit, u
  * meanwhile, which its entry alone tells: then no other hold is to be had.
  */
 static int hold_again_locked(struct nc_foreign *foreign, struct nc_unit *unit, unsigned generation,
-			     bool doomed)
+			     bool unlinked)
 {
-	uint64_t word = atomic_load_explicit(&entry_at(foreign, unit->slot)->word,
-					     memory_order_acquire);
+	uint64_t word =
+		atomic_load_explicit(&entry_at(foreign, unit->slot)->word, memory_order_acquire);
 
-	if (!doomed && word != nc_shared_word(generation, NC_SHARED_BUSY)) {
-		(void)nc_unit_doom(unit, generation);
+	if (!unlinked && word != nc_shared_word(generation, NC_SHARED_BUSY)) {
+		(void)nc_unit_unlink(unit, generation);
 		return -ENOENT;
 	}
-	return nc_unit_hold(unit, generation, doomed);
+	return nc_unit_hold(unit, generation, unlinked);
 }
 
-int nc_foreign_hold(struct nc_foreign *foreign, uint32_t slot, unsigned generation, bool doomed,
+int nc_foreign_hold(struct nc_foreign *foreign, uint32_t slot, unsigned generation, bool unlinked,
 		    struct nc_unit **unit)
 {
 	int error = -ENOENT;
@@ -272,8 +272,8 @@ int nc_foreign_hold(struct nc_foreign *foreign, uint32_t slot, unsigned generati
 
 		if (nc_word_holds(word) == 0)
 			error = hold_first_locked(foreign, *unit, generation);
-		else if (foreign->alive || doomed)
-			error = hold_again_locked(foreign, *unit, generation, doomed);
+		else if (foreign->alive || unlinked)
+			error = hold_again_locked(foreign, *unit, generation, unlinked);
 	}
 	pthread_mutex_unlock(&foreign->lock);
 	return error;
@@ -281,14 +281,14 @@ int nc_foreign_hold(struct nc_foreign *foreign, uint32_t slot, unsigned generati
 
 /* The last hold is gone: back to the member, or ready to be held again. */
 static void unhold_locked(struct nc_foreign *foreign, struct nc_unit *unit, unsigned generation,
-			  bool doomed)
+			  bool unlinked)
 {
 	struct nc_unit_shared *entry = entry_at(foreign, unit->slot);
 	uint64_t busy = nc_shared_word(generation, NC_SHARED_BUSY);
 
-	if (doomed || !atomic_compare_exchange_strong_explicit(
-			      &entry->word, &busy, nc_shared_word(generation, NC_SHARED_LIVE),
-			      memory_order_acq_rel, memory_order_relaxed)) {
+	if (unlinked || !atomic_compare_exchange_strong_explicit(
+				&entry->word, &busy, nc_shared_word(generation, NC_SHARED_LIVE),
+				memory_order_acq_rel, memory_order_relaxed)) {
 		/* The member destroyed it meanwhile, or wrote nonsense. */
 		atomic_store_explicit(&entry->word, nc_shared_word(generation, NC_SHARED_DROPPED),
 				      memory_order_release);
@@ -381,12 +381,12 @@ int nc_foreign_destroy(struct nc_foreign *foreign, uint32_t slot, unsigned gener
 			/* Through a hold, so that there is one way out. */
 			error = hold_first_locked(foreign, unit, generation);
 			if (!error) {
-				(void)nc_unit_doom(unit, generation);
+				(void)nc_unit_unlink(unit, generation);
 				(void)nc_unit_release(unit, generation);
 				unhold_locked(foreign, unit, generation, true);
 			}
 		} else {
-			int last = nc_unit_doom(unit, generation);
+			int last = nc_unit_unlink(unit, generation);
 
 			error = last < 0 ? last : 0;
 		}

@@ -53,13 +53,13 @@ void nc_foreign_identify(struct nc_foreign *foreign, struct nc_device *device, p
 			 int pidfd);
 
 /* The member is gone: nothing more can be named, memory goes with the last hold. */
-void nc_foreign_bury(struct nc_foreign *foreign);
+void nc_foreign_detach(struct nc_foreign *foreign);
 
 /*
  * Holds (slot, generation); *unit is the checked copy, good until released.
  * 0; -ENOENT: no such unit (any more); -EPROTO: its description is a lie.
  */
-int nc_foreign_hold(struct nc_foreign *foreign, uint32_t slot, unsigned generation, bool doomed,
+int nc_foreign_hold(struct nc_foreign *foreign, uint32_t slot, unsigned generation, bool unlinked,
 		    struct nc_unit **unit);
 /* As nc_member_fetch(); of one member's units no more than its segment has. */
 int nc_foreign_fetch(struct nc_foreign *foreign, struct nc_unit *unit);

@@ -280,7 +280,8 @@ static struct nc_loan *fetch(struct nc_loans *loans, size_t id, int *error)
 }
 
 /* 0: held; -ENOENT; -EACCES; -EAGAIN: it is not here, or of no more use: an errand. */
-static int hold_known_locked(struct nc_loans *loans, size_t id, bool doomed, struct nc_unit **unit)
+static int hold_known_locked(struct nc_loans *loans, size_t id, bool unlinked,
+			     struct nc_unit **unit)
 {
 	struct nc_loan *loan = (struct nc_loan *)nc_hash_table_find(&loans->table, id);
 	uint64_t shows;
@@ -288,7 +289,7 @@ static int hold_known_locked(struct nc_loans *loans, size_t id, bool doomed, str
 	if (!loan)
 		return -EAGAIN;
 	shows = shown(loans, loan);
-	if (shows == id || (doomed && holds_of(loan))) {
+	if (shows == id || (unlinked && holds_of(loan))) {
 		unlink_loan(loans, loan);
 		link_newest(loans, loan);
 		*unit = &loan->unit;
@@ -301,14 +302,14 @@ static int hold_known_locked(struct nc_loans *loans, size_t id, bool doomed, str
 }
 
 /* Under errands: takes a spent loan out, fetches what is not here. */
-static int fetch_and_hold(struct nc_loans *loans, size_t id, bool doomed, struct nc_unit **unit)
+static int fetch_and_hold(struct nc_loans *loans, size_t id, bool unlinked, struct nc_unit **unit)
 {
 	struct nc_loan *spent = NULL, *loan;
 	bool destroyed = false;
 	int error;
 
 	pthread_mutex_lock(&loans->lock);
-	error = hold_known_locked(loans, id, doomed, unit);
+	error = hold_known_locked(loans, id, unlinked, unit);
 	if (error == -EAGAIN)
 		spent = (struct nc_loan *)nc_hash_table_find(&loans->table, id);
 	if (spent) {
@@ -333,16 +334,16 @@ static int fetch_and_hold(struct nc_loans *loans, size_t id, bool doomed, struct
 	return 0;
 }
 
-int nc_loans_hold(struct nc_loans *loans, size_t id, bool doomed, struct nc_unit **unit)
+int nc_loans_hold(struct nc_loans *loans, size_t id, bool unlinked, struct nc_unit **unit)
 {
 	int error;
 
 	pthread_mutex_lock(&loans->lock);
-	error = hold_known_locked(loans, id, doomed, unit);
+	error = hold_known_locked(loans, id, unlinked, unit);
 	pthread_mutex_unlock(&loans->lock);
 	if (error == -EAGAIN) {
 		pthread_mutex_lock(&loans->errands);
-		error = fetch_and_hold(loans, id, doomed, unit);
+		error = fetch_and_hold(loans, id, unlinked, unit);
 		pthread_mutex_unlock(&loans->errands);
 	}
 	return error;

@@ -42,7 +42,7 @@ int nc_loans_insert(struct nc_loans *loans, struct nc_unit *unit, size_t *id);
  * Holds a unit, fetching it if need be; may wait for the owner.  0; -ENOENT:
  * destroyed; -EACCES: no leave, or no such unit.
  */
-int nc_loans_hold(struct nc_loans *loans, size_t id, bool doomed, struct nc_unit **unit);
+int nc_loans_hold(struct nc_loans *loans, size_t id, bool unlinked, struct nc_unit **unit);
 
 /* 0; -EINVAL: not held. */
 int nc_loans_release(struct nc_loans *loans, size_t id);

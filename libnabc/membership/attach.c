@@ -88,14 +88,14 @@ static void identify(struct nc_attach *attach, struct nc_guest *guest)
 		nc_foreign_identify(guest->foreign, &attach->cache->device, who->pid, who->pidfd);
 }
 
-static void bury(struct nc_attach *attach, struct nc_guest *guest)
+static void detach(struct nc_attach *attach, struct nc_guest *guest)
 {
 	if (guest->foreign)
 		nc_foreign_identify(guest->foreign, NULL, 0, -1);
 	nc_grants_part(&attach->cache->grants, &guest->borrower,
 		       guest->borrower.operates ? kept : orphaned, attach->cache);
 	if (guest->foreign)
-		nc_cache_bury(attach->cache, guest->foreign);
+		nc_cache_detach(attach->cache, guest->foreign);
 }
 
 /* Nothing that it has or had can be named any more; the structure stays. */
@@ -109,7 +109,7 @@ static void part(struct nc_attach *attach, struct nc_guest *guest)
 		(void)epoll_ctl(attach->members, EPOLL_CTL_DEL, guest->borrower.who.pidfd, NULL);
 	/* A worker's units must stay its own while its responses are still taken. */
 	if (!guest->worker)
-		bury(attach, guest);
+		detach(attach, guest);
 	if (guest->welcome)
 		nc_cache_enrol(attach->cache, -1);
 	else
@@ -121,7 +121,7 @@ static void dismiss(struct nc_attach *attach, struct nc_guest *guest)
 {
 	part(attach, guest);
 	if (guest->worker)
-		bury(attach, guest);
+		detach(attach, guest);
 	guest->dismissed = true;
 }
 
@@ -301,7 +301,7 @@ static int welcome(struct nc_attach *attach, struct nc_guest *guest,
 		fds[i] = offer->extra[i - 1];
 	error = nc_peer_send(guest->socket, &welcome, sizeof(welcome), fds, count);
 	if (error && guest->foreign) {
-		nc_cache_bury(cache, guest->foreign);
+		nc_cache_detach(cache, guest->foreign);
 		guest->foreign = NULL;
 	}
 	return error;

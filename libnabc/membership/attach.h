@@ -71,7 +71,7 @@ int nc_attach_start(struct nc_attach *attach);
 bool nc_attach_stop(struct nc_attach *attach);
 
 /*
- * Admits, answers, and buries those that are gone.  Waits for no member, but see above.  Events
+ * Admits, answers, and detaches those that are gone.  Waits for no member, but see above.  Events
  * handled, or -errno.
  */
 int nc_attach_dispatch(struct nc_attach *attach);

@@ -31,24 +31,24 @@ static void release(struct nc_passage *passage, unsigned held)
 int nc_passage_open(struct nc_passage *passage, struct nc_cache *cache,
 		    const struct NC_send *message, struct nc_view *views, bool brief)
 {
-	bool doomed;
+	bool unlinked;
 	int error;
 
 	*passage = (struct nc_passage){.cache = cache, .message = message, .views = views};
 	error = check(message, &passage->total);
 	if (error)
 		return error;
-	doomed = message->flags & NC_SEND_HELD;
+	unlinked = message->flags & NC_SEND_HELD;
 	for (unsigned i = 0; i < message->range_count; i++) {
 		const struct NC_range *range = &message->ranges[i];
 		unsigned held = i;
 
-		error = brief && doomed ? nc_cache_borrow(cache, range->id, &views[i])
-					: nc_cache_hold(cache, range->id, doomed, &views[i]);
+		error = brief && unlinked ? nc_cache_borrow(cache, range->id, &views[i])
+					  : nc_cache_hold(cache, range->id, unlinked, &views[i]);
 		if (!error) {
 			size_t size = views[i].unit->layout.size;
 
-			nc_unit_claim(views[i].unit);
+			nc_unit_end_grace(views[i].unit);
 			held++;
 			if (range->offset > size || range->length > size - range->offset)
 				error = -ERANGE;

@@ -22,7 +22,7 @@ struct search {
 	/* Only what has a descriptor of those that are counted helps. */
 	bool descriptor;
 	/* Also what somebody was told of, and has not come for. */
-	bool unclaimed;
+	bool also_in_grace;
 	uint64_t now_ns;
 };
 
@@ -33,7 +33,7 @@ static bool idle(struct nc_unit *unit, bool mark)
 
 	if (nc_word_state(word) == NC_UNIT_LIVE && nc_word_holds(word) && mark) {
 		/* Marked before the second look: whoever lets go sees one or the other. */
-		atomic_store(&unit->awaited, true);
+		atomic_store(&unit->wake_on_release, true);
 		word = atomic_load(&unit->word);
 	}
 	return nc_word_state(word) == NC_UNIT_LIVE && nc_word_holds(word) == 0;
@@ -44,7 +44,7 @@ static bool may_go(struct nc_replaceable *entry, void *context)
 	struct nc_unit *unit = nc_unit_of_order(entry);
 	const struct search *search = context;
 
-	if (!search->unclaimed && nc_unit_unclaimed(unit, search->now_ns))
+	if (!search->also_in_grace && nc_unit_in_grace(unit, search->now_ns))
 		return false;
 	if (search->descriptor && unit->store && !unit->store->counted)
 		return false;
@@ -58,9 +58,9 @@ static struct nc_unit *victim(struct nc_member *member, struct search *search)
 		struct nc_replacement *order = &member->orders[priority];
 		struct nc_replaceable *entry;
 
-		search->unclaimed = false;
+		search->also_in_grace = false;
 		entry = nc_replacement_victim(order, may_go, search);
-		search->unclaimed = true;
+		search->also_in_grace = true;
 		if (!entry)
 			entry = nc_replacement_victim(order, may_go, search);
 		if (entry)

@@ -3,7 +3,7 @@
  * member.c - this process's own units; see member.h.
  *
  * Naming and holding a unit touches its word alone.  Memory moves under the
- * member's lock: taken at alloc, given back when a doomed unit loses its last
+ * member's lock: taken at alloc, given back when an unlinked unit loses its last
  * hold (and, in a process that joined, when the owner has marked it dropped).
  * System calls, copies and waiting for either are outside of it.
  */
@@ -212,9 +212,9 @@ static void reclaim_locked(struct nc_member *member, struct nc_unit *unit)
 	word = atomic_load_explicit(&entry->word, memory_order_acquire);
 	for (;;) {
 		bool busy = word == nc_shared_word(generation, NC_SHARED_BUSY) ||
-			    word == nc_shared_word(generation, NC_SHARED_DOOMED);
+			    word == nc_shared_word(generation, NC_SHARED_UNLINKED);
 		uint64_t next =
-			nc_shared_word(generation, busy ? NC_SHARED_DOOMED : NC_SHARED_FREE);
+			nc_shared_word(generation, busy ? NC_SHARED_UNLINKED : NC_SHARED_FREE);
 
 		if (atomic_compare_exchange_weak_explicit(&entry->word, &word, next,
 							  memory_order_acq_rel,
@@ -242,7 +242,7 @@ static void collect_locked(struct nc_member *member, struct nc_store *store, uns
 		if (shared != nc_shared_word(generation, NC_SHARED_DROPPED))
 			continue;
 		/* Held here too: the last release of this process reclaims it. */
-		if (unit->parked || nc_unit_doom(unit, generation) == 1)
+		if (unit->parked || nc_unit_unlink(unit, generation) == 1)
 			nc_pool_give(member, unit);
 	}
 }
@@ -475,7 +475,7 @@ static int enter_locked(struct nc_member *member, const struct nc_layout *layout
 	unit->layout = *layout;
 	unit->sums = NULL;
 	unit->sum_size = 0;
-	nc_unit_claim(unit);
+	nc_unit_end_grace(unit);
 	order = nc_pool_order(member, unit);
 	if (order && nc_replacement_add(order, &unit->order, layout->extent)) {
 		nc_units_give(&member->units, unit);
@@ -556,7 +556,7 @@ int nc_member_adopt(struct nc_member *member, const struct nc_segment *segment,
 	nc_pool_add_store(member, store);
 	(void)nc_store_filled(store);
 	atomic_fetch_add_explicit(&member->inserts, 1, memory_order_relaxed);
-	nc_unit_await_claim(*unit, nc_clock_ns(CLOCK_MONOTONIC_COARSE));
+	nc_unit_begin_grace(*unit, nc_clock_ns(CLOCK_MONOTONIC_COARSE));
 	nc_unit_publish(*unit);
 	/* Before it can be evicted. */
 	(void)nc_unit_hold(*unit, nc_word_generation(nc_unit_word(*unit)), false);
@@ -668,13 +668,14 @@ static void use(struct nc_member *member, struct nc_unit *unit)
 		nc_replacement_use(order, &unit->order);
 }
 
-int nc_member_hold(struct nc_member *member, struct nc_unit *unit, unsigned generation, bool doomed)
+int nc_member_hold(struct nc_member *member, struct nc_unit *unit, unsigned generation,
+		   bool unlinked)
 {
-	int error = nc_unit_hold(unit, generation, doomed);
+	int error = nc_unit_hold(unit, generation, unlinked);
 
 	if (error)
 		return error;
-	if (nc_unit_expired(unit) && !(doomed && nc_word_holds(nc_unit_word(unit)) > 1)) {
+	if (nc_unit_expired(unit) && !(unlinked && nc_word_holds(nc_unit_word(unit)) > 1)) {
 		(void)nc_member_release(member, unit, generation);
 		return -ENOENT;
 	}
@@ -700,7 +701,8 @@ int nc_member_release(struct nc_member *member, struct nc_unit *unit, unsigned g
 		nc_pool_lock(member);
 		reclaim_locked(member, unit);
 		nc_pool_unlock(member);
-	} else if (atomic_load(&unit->awaited) && atomic_exchange(&unit->awaited, false)) {
+	} else if (atomic_load(&unit->wake_on_release) &&
+		   atomic_exchange(&unit->wake_on_release, false)) {
 		nc_pool_wake(member);
 	}
 	return 0;
@@ -712,7 +714,7 @@ int nc_member_destroy(struct nc_member *member, struct nc_unit *unit, unsigned g
 	int last;
 
 	nc_pool_lock(member);
-	last = nc_unit_doom(unit, generation);
+	last = nc_unit_unlink(unit, generation);
 	if (last >= 0) {
 		late = nc_unit_expired(unit);
 		if (late)

@@ -68,10 +68,10 @@ int nc_member_fetch(struct nc_member *member, struct nc_unit *unit);
 
 /*
  * 0, -ENOENT.  A unit whose time is over is no more, whether it was collected
- * or not; who holds it already may hold it again with doomed.
+ * or not; who holds it already may hold it again with unlinked.
  */
 int nc_member_hold(struct nc_member *member, struct nc_unit *unit, unsigned generation,
-		   bool doomed);
+		   bool unlinked);
 int nc_member_release(struct nc_member *member, struct nc_unit *unit, unsigned generation);
 int nc_member_destroy(struct nc_member *member, struct nc_unit *unit, unsigned generation);
 

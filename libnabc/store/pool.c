@@ -175,7 +175,7 @@ void nc_pool_tell_if_granted(struct nc_member *member, const struct nc_unit *uni
 
 bool nc_pool_evict(struct nc_member *member, struct nc_unit *unit)
 {
-	if (!nc_unit_doom_idle(unit))
+	if (!nc_unit_unlink_idle(unit))
 		return false;
 	nc_pool_tell_if_granted(member, unit, nc_word_generation(nc_unit_word(unit)));
 	member->evictions++;
@@ -186,7 +186,7 @@ bool nc_pool_evict(struct nc_member *member, struct nc_unit *unit)
 void nc_pool_drop(struct nc_member *member, struct nc_unit *unit, unsigned generation,
 		  uint64_t *reason)
 {
-	int last = nc_unit_doom(unit, generation);
+	int last = nc_unit_unlink(unit, generation);
 
 	if (last < 0)
 		return;

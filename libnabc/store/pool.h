@@ -129,11 +129,11 @@ void nc_pool_settle(struct nc_member *member, struct nc_store *store);
 /* Nobody names or holds the unit any more: its memory is free. */
 void nc_pool_give(struct nc_member *member, struct nc_unit *unit);
 
-/* After the doom, so that whoever marks the unit later finds it doomed. */
+/* After unlinking it, so that whoever marks the unit later finds it unlinked. */
 void nc_pool_tell_if_granted(struct nc_member *member, const struct nc_unit *unit,
 			     unsigned generation);
 
-/* Dooms and gives a unit that nobody holds; false: somebody does. */
+/* Unlinks and gives a unit that nobody holds; false: somebody does. */
 bool nc_pool_evict(struct nc_member *member, struct nc_unit *unit);
 
 /*

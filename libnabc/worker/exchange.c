@@ -236,7 +236,7 @@ static bool hold_range(struct nc_exchange *exchange, const struct NC_range *rang
 	if (!is_workers(exchange, range->id) ||
 	    nc_cache_hold(exchange->cache, range->id, false, &view))
 		return false;
-	nc_unit_claim(view.unit);
+	nc_unit_end_grace(view.unit);
 	if (range->offset <= view.unit->layout.size &&
 	    range->length <= view.unit->layout.size - range->offset)
 		return true;

@@ -45,11 +45,11 @@ static void publish(struct input *input, uint32_t slot)
 		     nc_shared_word(named[slot], state % 8 > 5 ? NC_SHARED_LIVE : state % 8));
 }
 
-static void take_hold(uint32_t slot, unsigned generation, bool doomed)
+static void take_hold(uint32_t slot, unsigned generation, bool unlinked)
 {
 	struct hold *hold = &holds[held];
 
-	if (held == HOLDS || nc_foreign_hold(stranger, slot, generation, doomed, &hold->unit))
+	if (held == HOLDS || nc_foreign_hold(stranger, slot, generation, unlinked, &hold->unit))
 		return;
 	stranger_check(hold->unit);
 	hold->slot = slot;
@@ -85,11 +85,11 @@ static void list(void)
 }
 
 /* The member is gone; another comes once nothing of the first is held. */
-static void bury(void)
+static void detach(void)
 {
 	uint32_t before = stranger->generation;
 
-	nc_foreign_bury(stranger);
+	nc_foreign_detach(stranger);
 	while (held)
 		let_go(0);
 	MUST(!stranger->store && stranger->generation > before);
@@ -135,7 +135,7 @@ static void act(struct input *input)
 	default:
 		list();
 		if (choice >> 6 == 3)
-			bury();
+			detach();
 		break;
 	}
 }

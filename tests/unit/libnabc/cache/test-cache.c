@@ -180,7 +180,7 @@ START_TEST(test_stat)
 	ck_assert_uint_eq(stat.bytes[NC_METHOD_COPY], 30);
 	ck_assert_uint_eq(stat.sends[NC_METHOD_ZEROCOPY], 1);
 	ck_assert_uint_eq(stat.sends[NC_METHOD_SPLICE], 0);
-	nc_cache_bury(&cache, foreign);
+	nc_cache_detach(&cache, foreign);
 	nc_catalogue_counters(&cache, &stat);
 	ck_assert_uint_eq(stat.members, 0);
 	nc_cache_fini(&cache);
@@ -254,7 +254,7 @@ START_TEST(test_members)
 	atomic_store(&table_of(other)[4].size, 10);
 	atomic_store(&table_of(other)[4].word, nc_shared_word(3, NC_SHARED_LIVE));
 	ck_assert_int_eq(nc_cache_destroy(&cache, nc_id(2, 4, 3)), 0);
-	nc_cache_bury(&cache, other);
+	nc_cache_detach(&cache, other);
 	ck_assert_int_eq(hold(nc_id(2, 4, 3)), -ENOENT);
 	nc_catalogue_counters(&cache, &stat);
 	ck_assert_uint_eq(stat.denied, 2);
@@ -275,11 +275,11 @@ START_TEST(test_numbers)
 	for (unsigned number = 1; number < NC_ID_MEMBERS_MAX; number++) {
 		expect(nc_cache_admit(&cache, 64 << 10, &foreign, &first) == 0);
 		expect(foreign->number == number);
-		nc_cache_bury(&cache, foreign);
+		nc_cache_detach(&cache, foreign);
 	}
 	ck_assert_int_eq(nc_cache_admit(&cache, 64 << 10, &foreign, &first), 0);
 	ck_assert_uint_eq(foreign->units.generation, 2);
-	nc_cache_bury(&cache, foreign);
+	nc_cache_detach(&cache, foreign);
 	/* Every number in use, or spent: as cheap as it gets without that many members. */
 	for (unsigned number = 1; number < NC_ID_MEMBERS_MAX; number++)
 		atomic_load(&cache.foreigns[number])->generation = NC_ID_GENERATION_MAX + 1;

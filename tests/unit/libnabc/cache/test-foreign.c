@@ -198,7 +198,7 @@ START_TEST(test_destroyed_by_member)
 		publish(0, generation, first, 100, PAGE);
 		ck_assert_int_eq(hold(0, generation), 0);
 		atomic_store(&entry_at(0)->word,
-			     generation % 3 == 0   ? nc_shared_word(generation, NC_SHARED_DOOMED)
+			     generation % 3 == 0   ? nc_shared_word(generation, NC_SHARED_UNLINKED)
 			     : generation % 3 == 1 ? nc_shared_word(generation, NC_SHARED_LIVE)
 						   : UINT64_MAX);
 		ck_assert_int_eq(hold(0, generation), -ENOENT);
@@ -228,33 +228,33 @@ START_TEST(test_last_generation)
 	ck_assert_int_eq(nc_foreign_release(foreign, 0, NC_ID_GENERATION_MAX), 0);
 	ck_assert_int_eq(hold(0, NC_ID_GENERATION_MAX), -ENOENT);
 	/* With it the number is spent as well. */
-	nc_foreign_bury(foreign);
+	nc_foreign_detach(foreign);
 	ck_assert(!nc_foreign_vacant(foreign));
 	nc_foreign_free(foreign);
 }
 END_TEST
 
-START_TEST(test_bury)
+START_TEST(test_detach)
 {
 	open_one();
 	publish(0, 1, first, 100, PAGE);
 	publish(1, 1, first + PAGE, 100, PAGE);
 	ck_assert_int_eq(hold(0, 1), 0);
 	ck_assert_int_eq(nc_foreign_release(foreign, 0, 1), 0);
-	nc_foreign_bury(foreign);
+	nc_foreign_detach(foreign);
 	ck_assert_ptr_null(foreign->store);
 	ck_assert_int_eq(hold(0, 1), -ENOENT);
 	ck_assert_int_eq(hold(1, 1), -ENOENT);
 	ck_assert_int_eq(nc_foreign_release(foreign, 0, 1), -EINVAL);
 	ck_assert_int_eq(nc_foreign_destroy(foreign, 0, 1), -ENOENT);
-	nc_foreign_bury(foreign);
+	nc_foreign_detach(foreign);
 	ck_assert(nc_foreign_vacant(foreign));
 	nc_foreign_free(foreign);
 }
 END_TEST
 
 /* What is held when the member dies stays readable and sendable until let go. */
-START_TEST(test_bury_while_held)
+START_TEST(test_detach_while_held)
 {
 	struct nc_unit *unit;
 	int fd;
@@ -265,7 +265,7 @@ START_TEST(test_bury_while_held)
 	pattern_fill(foreign->store->segment.base + first, 9, 0, 5000);
 	ck_assert_int_eq(nc_foreign_hold(foreign, 0, 1, false, &unit), 0);
 	fd = foreign->store->segment.fd;
-	nc_foreign_bury(foreign);
+	nc_foreign_detach(foreign);
 	ck_assert(!nc_foreign_vacant(foreign));
 	ck_assert_int_eq(hold(0, 1), -ENOENT);
 	ck_assert_int_eq(hold(1, 1), -ENOENT);
@@ -290,7 +290,7 @@ START_TEST(test_number_again)
 	publish(1, 17, first, 100, PAGE);
 	ck_assert_int_eq(hold(1, 17), 0);
 	ck_assert_int_eq(nc_foreign_release(foreign, 1, 17), 0);
-	nc_foreign_bury(foreign);
+	nc_foreign_detach(foreign);
 	admit();
 	ck_assert_uint_gt(foreign->units.generation, 17);
 	/* It writes its predecessor's names into its table: they stay dead. */
@@ -304,27 +304,27 @@ START_TEST(test_number_again)
 	ck_assert_int_eq(nc_foreign_release(foreign, 1, foreign->units.generation), 0);
 	/* Names it only used, without the owner ever hearing of them, count as well. */
 	publish(5, 1000, first, 100, PAGE);
-	nc_foreign_bury(foreign);
+	nc_foreign_detach(foreign);
 	admit();
 	ck_assert_uint_gt(foreign->units.generation, 1000);
 	/* So do names of which the table says nothing any more. */
 	publish(5, 2000, first, 100, PAGE);
 	ck_assert_int_eq(nc_foreign_destroy(foreign, 5, 2000), 0);
 	atomic_store(&entry_at(5)->word, 0);
-	nc_foreign_bury(foreign);
+	nc_foreign_detach(foreign);
 	admit();
 	ck_assert_uint_gt(foreign->units.generation, 2000);
 	/* Claims of what cannot be spend nothing. */
 	atomic_store(&entry_at(5)->word, UINT64_MAX);
 	atomic_store(&entry_at(6)->word, nc_shared_word(NC_ID_GENERATION_MAX, NC_SHARED_LIVE));
-	nc_foreign_bury(foreign);
+	nc_foreign_detach(foreign);
 	ck_assert(nc_foreign_vacant(foreign));
 	admit();
 	ck_assert_uint_lt(foreign->units.generation, 2 * 65536);
 	/* One that had the time for it does. */
 	foreign->admitted -= NC_ID_GENERATION_MAX / 16384;
 	atomic_store(&entry_at(6)->word, nc_shared_word(NC_ID_GENERATION_MAX, NC_SHARED_LIVE));
-	nc_foreign_bury(foreign);
+	nc_foreign_detach(foreign);
 	ck_assert(!nc_foreign_vacant(foreign));
 	nc_foreign_free(foreign);
 }
@@ -341,7 +341,7 @@ START_TEST(test_sparse_table)
 	publish(4321, 1, begin, 100, PAGE);
 	ck_assert_int_eq(hold(4321, 1), 0);
 	ck_assert_int_eq(nc_foreign_release(foreign, 4321, 1), 0);
-	nc_foreign_bury(foreign);
+	nc_foreign_detach(foreign);
 	ck_assert(nc_foreign_vacant(foreign));
 	nc_foreign_free(foreign);
 }
@@ -434,7 +434,7 @@ START_TEST(test_lies_while_read)
 	atomic_store(&lying, false);
 	pthread_join(liar, NULL);
 	ck_assert_uint_eq(foreign->held, 0);
-	nc_foreign_bury(foreign);
+	nc_foreign_detach(foreign);
 	ck_assert_ptr_null(foreign->store);
 	nc_foreign_free(foreign);
 }
@@ -448,8 +448,8 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_destroy);
 	tcase_add_test(tcase, test_destroyed_by_member);
 	tcase_add_test(tcase, test_last_generation);
-	tcase_add_test(tcase, test_bury);
-	tcase_add_test(tcase, test_bury_while_held);
+	tcase_add_test(tcase, test_detach);
+	tcase_add_test(tcase, test_detach_while_held);
 	tcase_add_test(tcase, test_number_again);
 	tcase_add_test(tcase, test_sparse_table);
 	tcase_add_test(tcase, test_admit_refused);

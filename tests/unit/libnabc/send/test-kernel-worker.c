@@ -183,7 +183,7 @@ START_TEST(test_death)
 	check_sent(id, 7, 60 * KIB);
 	ck_assert_int_eq(nc_cache_hold(&cache, other, false, &view), -EACCES);
 	nc_foreign_identify(foreign, NULL, 0, -1);
-	nc_cache_bury(&cache, foreign);
+	nc_cache_detach(&cache, foreign);
 	check_sent(id, 7, 60 * KIB);
 	ck_assert_int_eq(nc_cache_release(&cache, id), 0);
 	ck_assert_uint_eq(model_units(), 0);

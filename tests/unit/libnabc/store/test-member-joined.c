@@ -60,7 +60,7 @@ START_TEST(test_joined_busy)
 	unit = must_insert(2 * PAGE, NC_KIND_RECYCLED, &generation);
 	owner_writes(unit, generation, NC_SHARED_BUSY);
 	ck_assert_int_eq(nc_member_destroy(&member, unit, generation), 0);
-	ck_assert_uint_eq(shared(unit), nc_shared_word(generation, NC_SHARED_DOOMED));
+	ck_assert_uint_eq(shared(unit), nc_shared_word(generation, NC_SHARED_UNLINKED));
 	ck_assert(!live(unit, generation));
 	ck_assert_int_eq(nc_member_hold(&member, unit, generation, true), -ENOENT);
 	ck_assert_int_eq(try_alloc(2 * PAGE, NC_KIND_RECYCLED, &other), -ENOMEM);
