@@ -39,11 +39,11 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/store/pool.c libnabc/store/pool.h \
 	libnabc/store/eviction.c libnabc/store/eviction.h \
 	libnabc/store/member.c libnabc/store/member.h \
-	libnabc/cache/foreign.c libnabc/cache/foreign.h \
-	libnabc/cache/loan.c libnabc/cache/loan.h \
+	libnabc/cache/remote-member.c libnabc/cache/remote-member.h \
+	libnabc/cache/import.c libnabc/cache/import.h \
 	libnabc/store/maintenance.c libnabc/store/maintenance.h \
 	libnabc/cache/cache.c libnabc/cache/cache.h \
-	libnabc/cache/catalogue.c libnabc/cache/catalogue.h \
+	libnabc/cache/inspect.c libnabc/cache/inspect.h \
 	libnabc/membership/share.c libnabc/membership/share.h \
 	libnabc/membership/rpc-server.c libnabc/membership/rpc-server.h \
 	libnabc/membership/attach.c libnabc/membership/attach.h \

@@ -15,7 +15,7 @@ NABC_UNITS = \
 	tests/unit/libnabc/store/test-revocation-map \
 	tests/unit/libnabc/cache/test-grant \
 	tests/unit/libnabc/wire/test-rpc-client \
-	tests/unit/libnabc/cache/test-loan \
+	tests/unit/libnabc/cache/test-import \
 	tests/unit/libnabc/membership/test-rpc-server \
 	tests/unit/libnabc/membership/test-share \
 	tests/unit/libnabc/api/test-sharing \
@@ -38,7 +38,7 @@ NABC_UNITS = \
 	tests/unit/libnabc/store/test-eviction \
 	tests/unit/libnabc/store/test-member \
 	tests/unit/libnabc/store/test-member-joined \
-	tests/unit/libnabc/cache/test-foreign \
+	tests/unit/libnabc/cache/test-remote-member \
 	tests/unit/libnabc/cache/test-cache \
 	tests/unit/libnabc/membership/test-attach \
 	tests/unit/libnabc/membership/test-collector \

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "api/operator.h"
-#include "cache/catalogue.h"
+#include "cache/inspect.h"
 
 /* Routes in one reply, and the longest text of an address. */
 #define ROUTES_ONCE (NC_WIRE_BEHIND_MAX / sizeof(struct NC_route))
@@ -20,7 +20,7 @@ static_assert(NC_PURGE_MAX < NC_WIRE_BEHIND_MAX, "must fit a question");
 
 static void count_up(struct nc_transmit *transmit, struct NC_cache_stat *stat)
 {
-	nc_catalogue_counters(transmit->cache, stat);
+	nc_inspect_counters(transmit->cache, stat);
 	nc_transmit_stat(transmit, stat);
 }
 
@@ -158,7 +158,7 @@ int nc_operator_stat(struct nc_cache *cache, size_t id, struct NC_stat *stat)
 	struct nc_wire_call call = {.op = NC_WIRE_STAT, .id = id};
 
 	return cache->operates ? call_for(cache, &call, stat, sizeof(*stat))
-			       : nc_catalogue_unit(cache, id, stat);
+			       : nc_inspect_unit(cache, id, stat);
 }
 
 /* Some routes from the place filled on; *found: how many there are in all. */

@@ -78,8 +78,8 @@ int nc_cache_init_owner(struct nc_cache *cache, const struct NC_cache_options *o
 		options->orphan_lifetime ? options->orphan_lifetime : ORPHAN_LIFETIME_MS;
 	if (cache->orphan_lifetime > NC_LIFETIME_MAX_MS)
 		return -EINVAL;
-	cache->foreigns = calloc(NC_ID_MEMBERS_MAX, sizeof(*cache->foreigns));
-	if (!cache->foreigns)
+	cache->remotes = calloc(NC_ID_MEMBERS_MAX, sizeof(*cache->remotes));
+	if (!cache->remotes)
 		return -ENOMEM;
 	cache->scrub_rate = options->scrub_rate;
 	error = nc_member_init_owner(&cache->own, size, !(options->flags & NC_CACHE_NO_HUGE));
@@ -89,7 +89,7 @@ int nc_cache_init_owner(struct nc_cache *cache, const struct NC_cache_options *o
 			nc_member_fini(&cache->own);
 	}
 	if (error) {
-		free(cache->foreigns);
+		free(cache->remotes);
 		return error;
 	}
 	pthread_mutex_init(&cache->lock, NULL);
@@ -110,7 +110,7 @@ static void init_ends(struct nc_cache *cache)
 	pthread_mutex_init(&cache->lock, NULL);
 	pthread_mutex_init(&cache->purge.lock, NULL);
 	nc_rpc_client_init(&cache->rpc);
-	nc_loans_init(&cache->loans, &cache->rpc);
+	nc_imports_init(&cache->imports, &cache->rpc);
 }
 
 int nc_cache_init_joined(struct nc_cache *cache, unsigned number, const struct nc_segment *segment,
@@ -165,15 +165,15 @@ int nc_cache_use_device(struct nc_cache *cache, const struct nc_device_system *s
 
 void nc_cache_fini(struct nc_cache *cache)
 {
-	for (unsigned number = 0; cache->foreigns && number < cache->numbers; number++)
-		nc_foreign_free(
-			atomic_load_explicit(&cache->foreigns[number], memory_order_relaxed));
-	free(cache->foreigns);
+	for (unsigned number = 0; cache->remotes && number < cache->numbers; number++)
+		nc_remote_member_free(
+			atomic_load_explicit(&cache->remotes[number], memory_order_relaxed));
+	free(cache->remotes);
 	/* Members' units are gone first: nobody is told of the own ones. */
 	if (cache->owner) {
 		nc_grants_fini(&cache->grants);
 	} else {
-		nc_loans_fini(&cache->loans);
+		nc_imports_fini(&cache->imports);
 		nc_rpc_client_fini(&cache->rpc);
 	}
 	nc_member_fini(&cache->own);
@@ -189,9 +189,9 @@ uint32_t nc_cache_filling(struct nc_cache *cache)
 	uint32_t filling = nc_member_filling(&cache->own);
 
 	if (!cache->owner) {
-		pthread_mutex_lock(&cache->loans.lock);
-		filling += cache->loans.filling;
-		pthread_mutex_unlock(&cache->loans.lock);
+		pthread_mutex_lock(&cache->imports.lock);
+		filling += cache->imports.filling;
+		pthread_mutex_unlock(&cache->imports.lock);
 	}
 	return filling;
 }
@@ -254,7 +254,7 @@ static int alloc_kind(struct nc_cache *cache, const struct nc_layout *layout, en
 	if (cache->owner)
 		return nc_member_alloc(&cache->own, layout, kind, unit);
 	if (kind == NC_KIND_SEALED)
-		return nc_loans_alloc(&cache->loans, layout, unit);
+		return nc_imports_alloc(&cache->imports, layout, unit);
 	if (kind == NC_KIND_APPENDED || !cache->own.shared)
 		return -ENOTSUP;
 	return nc_member_alloc(&cache->own, layout, kind, unit);
@@ -271,23 +271,23 @@ int nc_cache_alloc(struct nc_cache *cache, const struct nc_layout *layout, enum 
 }
 
 /* In a process that joined, sealed units are the owner's. */
-static bool is_loan(const struct nc_cache *cache, const struct nc_unit *unit)
+static bool is_import(const struct nc_cache *cache, const struct nc_unit *unit)
 {
 	return !cache->owner && unit->store->kind == NC_KIND_SEALED;
 }
 
 void nc_cache_abandon(struct nc_cache *cache, struct nc_unit *unit)
 {
-	if (is_loan(cache, unit))
-		nc_loans_abandon(&cache->loans, unit);
+	if (is_import(cache, unit))
+		nc_imports_abandon(&cache->imports, unit);
 	else
 		nc_member_abandon(&cache->own, unit);
 }
 
 int nc_cache_insert(struct nc_cache *cache, struct nc_unit *unit, size_t *id)
 {
-	if (is_loan(cache, unit))
-		return nc_loans_insert(&cache->loans, unit, id);
+	if (is_import(cache, unit))
+		return nc_imports_insert(&cache->imports, unit, id);
 	*id = nc_id(cache->own.number, unit->slot, nc_word_generation(nc_unit_word(unit)));
 	return nc_member_insert(&cache->own, unit);
 }
@@ -307,7 +307,7 @@ void nc_cache_count(struct nc_cache *cache, enum NC_method method, size_t bytes)
 	count_one(&counters->bytes[method], bytes);
 }
 
-/* Who has the id: an own slot, a foreign member, the owner (who may lend it), or nobody. */
+/* Who has the id: an own slot, a remote member, the owner (who may export it), or nobody. */
 static int find(struct nc_cache *cache, size_t id, struct nc_view *view)
 {
 	unsigned number = nc_id_member(id);
@@ -320,13 +320,13 @@ static int find(struct nc_cache *cache, size_t id, struct nc_view *view)
 		return view->unit ? 0 : -ENOENT;
 	}
 	if (!cache->owner) {
-		view->lent = true;
+		view->imported = true;
 		return cache->rpc.socket < 0 ? -EACCES : 0;
 	}
 	if (number >= NC_ID_MEMBERS_MAX)
 		return -ENOENT;
-	view->foreign = atomic_load_explicit(&cache->foreigns[number], memory_order_acquire);
-	return view->foreign ? 0 : -ENOENT;
+	view->remote = atomic_load_explicit(&cache->remotes[number], memory_order_acquire);
+	return view->remote ? 0 : -ENOENT;
 }
 
 static int refused(struct nc_cache *cache, int error)
@@ -343,11 +343,11 @@ int nc_cache_hold(struct nc_cache *cache, size_t id, bool unlinked, struct nc_vi
 {
 	int error = find(cache, id, view);
 
-	if (!error && view->foreign)
-		error = nc_foreign_hold(view->foreign, nc_id_slot(id), nc_id_generation(id),
-					unlinked, &view->unit);
-	else if (!error && view->lent)
-		error = nc_loans_hold(&cache->loans, id, unlinked, &view->unit);
+	if (!error && view->remote)
+		error = nc_remote_member_hold(view->remote, nc_id_slot(id), nc_id_generation(id),
+					      unlinked, &view->unit);
+	else if (!error && view->imported)
+		error = nc_imports_hold(&cache->imports, id, unlinked, &view->unit);
 	else if (!error)
 		error = nc_member_hold(&cache->own, view->unit, nc_id_generation(id), unlinked);
 	if (error)
@@ -369,7 +369,7 @@ int nc_cache_borrow(struct nc_cache *cache, size_t id, struct nc_view *view)
 
 	if (error)
 		return refused(cache, error);
-	if (view->foreign || view->lent) {
+	if (view->remote || view->imported) {
 		error = nc_cache_hold(cache, id, true, view);
 		if (error || nc_word_holds(nc_unit_word(view->unit)) > 1)
 			return error;
@@ -397,8 +397,8 @@ int nc_cache_fetch(struct nc_cache *cache, const struct nc_view *view)
 
 	if (nc_unit_present(unit))
 		return 0;
-	fetched = view->foreign ? nc_foreign_fetch(view->foreign, unit)
-				: nc_member_fetch(&cache->own, unit);
+	fetched = view->remote ? nc_remote_member_fetch(view->remote, unit)
+			       : nc_member_fetch(&cache->own, unit);
 	if (fetched > 0) {
 		count_one(&nc_cache_counters(cache)->kernel_copies, 1);
 		count_one(&nc_cache_counters(cache)->kernel_copied_bytes, unit->layout.size);
@@ -413,10 +413,10 @@ int nc_cache_release(struct nc_cache *cache, size_t id)
 
 	if (error)
 		return refused(cache, error);
-	if (view.foreign)
-		return nc_foreign_release(view.foreign, nc_id_slot(id), nc_id_generation(id));
-	if (view.lent)
-		return nc_loans_release(&cache->loans, id);
+	if (view.remote)
+		return nc_remote_member_release(view.remote, nc_id_slot(id), nc_id_generation(id));
+	if (view.imported)
+		return nc_imports_release(&cache->imports, id);
 	return nc_member_release(&cache->own, view.unit, nc_id_generation(id));
 }
 
@@ -445,11 +445,11 @@ int nc_cache_destroy(struct nc_cache *cache, size_t id)
 	struct nc_view view;
 	int error = find(cache, id, &view);
 
-	if (!error && view.foreign) {
-		error = nc_foreign_destroy(view.foreign, nc_id_slot(id), nc_id_generation(id));
+	if (!error && view.remote) {
+		error = nc_remote_member_destroy(view.remote, nc_id_slot(id), nc_id_generation(id));
 		if (!error)
 			nc_grants_drop(&cache->grants, id);
-	} else if (!error && view.lent) {
+	} else if (!error && view.imported) {
 		error = call_to_destroy(cache, id);
 	} else if (!error) {
 		error = destroy_own(cache, id, view.unit);
@@ -462,7 +462,7 @@ static int hold_own(struct nc_cache *cache, size_t id, struct nc_view *view)
 {
 	int error = nc_cache_hold(cache, id, false, view);
 
-	if (!error && (view->foreign || view->lent)) {
+	if (!error && (view->remote || view->imported)) {
 		(void)nc_cache_release(cache, id);
 		return refused(cache, -EACCES);
 	}
@@ -530,43 +530,44 @@ uint32_t nc_cache_member_slots(size_t size)
 	return slots < SLOTS_MAX ? (uint32_t)slots : SLOTS_MAX;
 }
 
-static struct nc_foreign *vacant_locked(struct nc_cache *cache)
+static struct nc_remote_member *vacant_locked(struct nc_cache *cache)
 {
-	struct nc_foreign *foreign;
+	struct nc_remote_member *remote;
 
 	if (cache->numbers < NC_ID_MEMBERS_MAX) {
-		foreign = nc_foreign_create(cache->numbers);
-		if (foreign)
-			atomic_store_explicit(&cache->foreigns[cache->numbers++], foreign,
+		remote = nc_remote_member_create(cache->numbers);
+		if (remote)
+			atomic_store_explicit(&cache->remotes[cache->numbers++], remote,
 					      memory_order_release);
-		return foreign;
+		return remote;
 	}
 	for (unsigned number = 1; number < cache->numbers; number++) {
-		foreign = atomic_load_explicit(&cache->foreigns[number], memory_order_relaxed);
-		if (nc_foreign_vacant(foreign))
-			return foreign;
+		remote = atomic_load_explicit(&cache->remotes[number], memory_order_relaxed);
+		if (nc_remote_member_vacant(remote))
+			return remote;
 	}
 	return NULL;
 }
 
-int nc_cache_admit(struct nc_cache *cache, size_t size, struct nc_foreign **foreign, size_t *first)
+int nc_cache_admit(struct nc_cache *cache, size_t size, struct nc_remote_member **remote,
+		   size_t *first)
 {
 	int error = -EUSERS;
 
 	pthread_mutex_lock(&cache->lock);
-	*foreign = vacant_locked(cache);
-	if (*foreign)
-		error = nc_foreign_admit(*foreign, size, nc_cache_member_slots(size), first);
+	*remote = vacant_locked(cache);
+	if (*remote)
+		error = nc_remote_member_admit(*remote, size, nc_cache_member_slots(size), first);
 	else if (cache->numbers < NC_ID_MEMBERS_MAX)
 		error = -ENOMEM;
 	pthread_mutex_unlock(&cache->lock);
 	return error;
 }
 
-void nc_cache_detach(struct nc_cache *cache, struct nc_foreign *foreign)
+void nc_cache_detach(struct nc_cache *cache, struct nc_remote_member *remote)
 {
 	pthread_mutex_lock(&cache->lock);
-	nc_foreign_detach(foreign);
+	nc_remote_member_detach(remote);
 	pthread_mutex_unlock(&cache->lock);
 }
 

@@ -3,7 +3,7 @@
  * cache.h - id to member to unit: naming, holding, destroying; members.
  *
  * A process is the owner of its cache (member 0, sees every member's units)
- * or has joined another's (sees its own, and what it is lent).  Internal calls
+ * or has joined another's (sees its own, and what it has imported).  Internal calls
  * return -errno.
  */
 #ifndef NC_CACHE_H
@@ -13,9 +13,9 @@
 #include <stdatomic.h>
 
 #include "base/diagnostics.h"
-#include "cache/foreign.h"
+#include "cache/remote-member.h"
 #include "cache/grant.h"
-#include "cache/loan.h"
+#include "cache/import.h"
 #include "os/device.h"
 #include "store/member.h"
 
@@ -55,11 +55,11 @@ struct nc_cache {
 	struct nc_member own;
 	struct nc_grants grants;  /* owner only */
 	struct nc_rpc_client rpc; /* joined only */
-	struct nc_loans loans;
+	struct nc_imports imports;
 	struct nc_purge purge;
-	_Atomic(struct nc_foreign *) *foreigns; /* by number; owner only */
-	pthread_mutex_t lock;			/* admission and departure */
-	unsigned numbers;			/* the highest number given, + 1 */
+	_Atomic(struct nc_remote_member *) *remotes; /* by number; owner only */
+	pthread_mutex_t lock;			     /* admission and departure */
+	unsigned numbers;			     /* the highest number given, + 1 */
 	unsigned members;
 	struct nc_counters counters[NC_COUNTER_SHARDS];
 };
@@ -68,8 +68,8 @@ struct nc_cache {
 struct nc_view {
 	size_t id;
 	struct nc_unit *unit;
-	struct nc_foreign *foreign; /* a member's; NULL: this process's own, or lent to it */
-	bool lent;
+	struct nc_remote_member *remote; /* NULL: this process's own, or imported */
+	bool imported;
 	bool borrowed; /* of a hold of the caller's, and not counted again */
 };
 
@@ -143,8 +143,9 @@ int nc_cache_set_lifetime(struct nc_cache *cache, size_t id, uint64_t millisecon
 void nc_cache_orphan(struct nc_cache *cache, size_t id);
 
 /* A new member with a segment; owner only.  0; -EUSERS: no number is free. */
-int nc_cache_admit(struct nc_cache *cache, size_t size, struct nc_foreign **foreign, size_t *first);
-void nc_cache_detach(struct nc_cache *cache, struct nc_foreign *foreign);
+int nc_cache_admit(struct nc_cache *cache, size_t size, struct nc_remote_member **remote,
+		   size_t *first);
+void nc_cache_detach(struct nc_cache *cache, struct nc_remote_member *remote);
 
 /* Slots in the table of a segment of that size. */
 uint32_t nc_cache_member_slots(size_t size);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * grant.c - the owner's book of grants and loans; see grant.h.
+ * grant.c - the owner's book of grants and exports; see grant.h.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +28,7 @@ struct origin {
 
 struct record {
 	struct nc_hash_entry entry; /* must be first; key: the id */
-	struct nc_borrower *maker;  /* NULL: the owner, or gone */
+	struct nc_subject *maker;   /* NULL: the owner, or gone */
 	struct origin origin;	    /* of the maker, gone or not */
 	struct nc_segment copy;	    /* fd -1: the unit is sealed itself */
 	size_t size, fraglen;
@@ -38,15 +38,15 @@ struct record {
 	uint64_t orphaned; /* the how manieth; 0: it is none */
 	struct leave *leaves;
 	unsigned leave_count;
-	struct nc_lent *lent;
+	struct nc_export *exports;
 };
 
-/* A slot of a borrower's revocation map; record NULL once the unit stands no more. */
-struct nc_lent {
+/* A slot of a subject's revocation map; record NULL once the unit stands no more. */
+struct nc_export {
 	struct record *record;
-	struct nc_borrower *to;
+	struct nc_subject *to;
 	uint32_t slot;
-	struct nc_lent *next, **link; /* of the record */
+	struct nc_export *next, **link; /* of the record */
 };
 
 void nc_grants_init(struct nc_grants *grants, size_t quota)
@@ -69,7 +69,7 @@ static rlim_t descriptors_most(void)
 	return getrlimit(RLIMIT_NOFILE, &limit) < 0 ? 0 : limit.rlim_cur / 2;
 }
 
-static int one_more(const struct nc_grants *grants, const struct nc_borrower *maker)
+static int one_more(const struct nc_grants *grants, const struct nc_subject *maker)
 {
 	rlim_t most = descriptors_most();
 
@@ -78,7 +78,7 @@ static int one_more(const struct nc_grants *grants, const struct nc_borrower *ma
 	return grants->descriptors >= most ? -EMFILE : 0;
 }
 
-static void count_one(struct nc_grants *grants, struct nc_borrower *maker, bool *counted)
+static void count_one(struct nc_grants *grants, struct nc_subject *maker, bool *counted)
 {
 	*counted = true;
 	grants->descriptors++;
@@ -86,7 +86,7 @@ static void count_one(struct nc_grants *grants, struct nc_borrower *maker, bool 
 }
 
 /* maker: NULL if it has gone. */
-static void discount(struct nc_grants *grants, struct nc_borrower *maker, bool counted)
+static void discount(struct nc_grants *grants, struct nc_subject *maker, bool counted)
 {
 	if (!counted)
 		return;
@@ -95,13 +95,13 @@ static void discount(struct nc_grants *grants, struct nc_borrower *maker, bool c
 		maker->descriptors--;
 }
 
-static void strike(struct nc_lent *lent, uint64_t reason)
+static void revoke_export(struct nc_export *export, uint64_t reason)
 {
-	nc_revocation_map_revoke(&lent->to->revocations, lent->slot, reason);
-	*lent->link = lent->next;
-	if (lent->next)
-		lent->next->link = lent->link;
-	lent->record = NULL;
+	nc_revocation_map_revoke(&export->to->revocations, export->slot, reason);
+	*export->link = export->next;
+	if (export->next)
+		export->next->link = export->link;
+	export->record = NULL;
 }
 
 static void forget_leave(struct nc_grants *grants, struct record *record, struct leave **link)
@@ -118,8 +118,8 @@ static void forget_leave(struct nc_grants *grants, struct record *record, struct
 
 static void drop_locked(struct nc_grants *grants, struct record *record)
 {
-	while (record->lent)
-		strike(record->lent, NC_REVOCATION_DESTROYED);
+	while (record->exports)
+		revoke_export(record->exports, NC_REVOCATION_DESTROYED);
 	while (record->leaves)
 		forget_leave(grants, record, &record->leaves);
 	discount(grants, record->maker, record->counted);
@@ -138,7 +138,7 @@ static void drop_locked(struct nc_grants *grants, struct record *record)
 /* A copy that nobody has any use for goes; its unit stands. */
 static void tidy_locked(struct nc_grants *grants, struct record *record)
 {
-	if (!record->leaves && !record->lent && record->copy.fd >= 0)
+	if (!record->leaves && !record->exports && record->copy.fd >= 0)
 		drop_locked(grants, record);
 }
 
@@ -152,40 +152,40 @@ void nc_grants_fini(struct nc_grants *grants)
 	pthread_mutex_destroy(&grants->lock);
 }
 
-void nc_grants_join(struct nc_grants *grants, struct nc_borrower *borrower)
+void nc_grants_join(struct nc_grants *grants, struct nc_subject *subject)
 {
 	pthread_mutex_lock(&grants->lock);
-	borrower->next = grants->borrowers;
-	grants->borrowers = borrower;
+	subject->next = grants->subjects;
+	grants->subjects = subject;
 	pthread_mutex_unlock(&grants->lock);
 }
 
-static void return_all_locked(struct nc_grants *grants, struct nc_borrower *borrower)
+static void return_all_locked(struct nc_grants *grants, struct nc_subject *subject)
 {
-	for (uint32_t slot = 0; borrower->lent && slot < NC_REVOCATION_MAP_SLOTS; slot++) {
-		struct nc_lent *lent = borrower->lent[slot];
-		struct record *record = lent ? lent->record : NULL;
+	for (uint32_t slot = 0; subject->exports && slot < NC_REVOCATION_MAP_SLOTS; slot++) {
+		struct nc_export *export = subject->exports[slot];
+		struct record *record = export ? export->record : NULL;
 
 		if (record) {
-			strike(lent, NC_REVOCATION_DESTROYED);
+			revoke_export(export, NC_REVOCATION_DESTROYED);
 			tidy_locked(grants, record);
 		}
-		free(lent);
+		free(export);
 	}
-	free(borrower->lent);
-	borrower->lent = NULL;
-	nc_revocation_map_close(&borrower->revocations);
+	free(subject->exports);
+	subject->exports = NULL;
+	nc_revocation_map_close(&subject->revocations);
 }
 
-void nc_grants_lose_map(struct nc_grants *grants, struct nc_borrower *borrower)
+void nc_grants_lose_map(struct nc_grants *grants, struct nc_subject *subject)
 {
 	pthread_mutex_lock(&grants->lock);
-	return_all_locked(grants, borrower);
+	return_all_locked(grants, subject);
 	pthread_mutex_unlock(&grants->lock);
 }
 
 /* One unit after another, so that orphan() may call back. */
-static bool next_orphan(struct nc_grants *grants, struct nc_borrower *maker, size_t *id)
+static bool next_orphan(struct nc_grants *grants, struct nc_subject *maker, size_t *id)
 {
 	struct nc_hash_entry *entry = NULL;
 	bool found = false;
@@ -209,49 +209,49 @@ static bool next_orphan(struct nc_grants *grants, struct nc_borrower *maker, siz
 	return found;
 }
 
-void nc_grants_number(struct nc_grants *grants, struct nc_borrower *borrower, unsigned number)
+void nc_grants_number(struct nc_grants *grants, struct nc_subject *subject, unsigned number)
 {
 	pthread_mutex_lock(&grants->lock);
-	borrower->number = number;
+	subject->number = number;
 	pthread_mutex_unlock(&grants->lock);
 }
 
-void nc_grants_identify(struct nc_grants *grants, struct nc_borrower *borrower,
+void nc_grants_identify(struct nc_grants *grants, struct nc_subject *subject,
 			const struct nc_identity *who)
 {
 	pthread_mutex_lock(&grants->lock);
-	borrower->who = *who;
+	subject->who = *who;
 	pthread_mutex_unlock(&grants->lock);
 }
 
-void nc_grants_part(struct nc_grants *grants, struct nc_borrower *borrower,
+void nc_grants_part(struct nc_grants *grants, struct nc_subject *subject,
 		    void (*orphan)(void *context, size_t id), void *context)
 {
-	struct nc_borrower **link = &grants->borrowers;
+	struct nc_subject **link = &grants->subjects;
 	size_t id;
 
 	pthread_mutex_lock(&grants->lock);
-	while (*link != borrower)
+	while (*link != subject)
 		link = &(*link)->next;
-	*link = borrower->next;
-	return_all_locked(grants, borrower);
+	*link = subject->next;
+	return_all_locked(grants, subject);
 	pthread_mutex_unlock(&grants->lock);
 	/* Copies of units in its own segment go with that. */
-	if (borrower->number)
-		nc_grants_drop_member(grants, borrower->number);
-	while (next_orphan(grants, borrower, &id))
+	if (subject->number)
+		nc_grants_drop_member(grants, subject->number);
+	while (next_orphan(grants, subject, &id))
 		orphan(context, id);
-	nc_identity_close(&borrower->who);
+	nc_identity_close(&subject->who);
 }
 
-static int room_locked(const struct nc_grants *grants, const struct nc_borrower *maker, size_t size)
+static int room_locked(const struct nc_grants *grants, const struct nc_subject *maker, size_t size)
 {
 	if (size > maker->quota || maker->sealed > maker->quota - size)
 		return -EDQUOT;
 	return one_more(grants, maker);
 }
 
-int nc_grants_room(struct nc_grants *grants, const struct nc_borrower *maker, size_t size)
+int nc_grants_room(struct nc_grants *grants, const struct nc_subject *maker, size_t size)
 {
 	int error;
 
@@ -279,13 +279,13 @@ bool nc_grants_orphan(struct nc_grants *grants, size_t *id)
 	return first;
 }
 
-static struct origin origin_of(const struct nc_borrower *maker)
+static struct origin origin_of(const struct nc_subject *maker)
 {
 	return (struct origin){
 		.pid = maker->who.pid, .session = maker->who.session, .since = maker->who.since};
 }
 
-int nc_grants_enter(struct nc_grants *grants, size_t id, struct nc_borrower *maker,
+int nc_grants_enter(struct nc_grants *grants, size_t id, struct nc_subject *maker,
 		    const struct nc_segment *copy, size_t size, size_t fraglen)
 {
 	size_t bytes = copy ? copy->size : (size + NC_PAGE - 1) / NC_PAGE * NC_PAGE;
@@ -335,7 +335,7 @@ static struct origin find_origin_locked(const struct nc_grants *grants, size_t i
 	unsigned number = nc_id_member(id);
 
 	/* In a segment of its own: it is there, or its units are not. */
-	for (const struct nc_borrower *at = grants->borrowers; at && number; at = at->next)
+	for (const struct nc_subject *at = grants->subjects; at && number; at = at->next)
 		if (at->number == number)
 			origin = origin_of(at);
 	return origin;
@@ -352,7 +352,7 @@ pid_t nc_grants_session(struct nc_grants *grants, size_t id, uint64_t *since)
 	return origin.session;
 }
 
-bool nc_grants_known(struct nc_grants *grants, size_t id, const struct nc_borrower *borrower,
+bool nc_grants_known(struct nc_grants *grants, size_t id, const struct nc_subject *subject,
 		     bool *made)
 {
 	struct record *record;
@@ -363,7 +363,7 @@ bool nc_grants_known(struct nc_grants *grants, size_t id, const struct nc_borrow
 	pthread_mutex_lock(&grants->lock);
 	record = find_locked(grants, id);
 	if (record)
-		*made = record->maker == borrower;
+		*made = record->maker == subject;
 	pthread_mutex_unlock(&grants->lock);
 	return record;
 }
@@ -455,10 +455,9 @@ static bool is_granted(const struct record *record, const struct nc_identity *wh
 	return false;
 }
 
-static bool allowed(const struct record *record, const struct nc_borrower *borrower)
+static bool allowed(const struct record *record, const struct nc_subject *subject)
 {
-	return borrower->operates || record->maker == borrower ||
-	       is_granted(record, &borrower->who);
+	return subject->operates || record->maker == subject || is_granted(record, &subject->who);
 }
 
 bool nc_grants_admits(struct nc_grants *grants, size_t id, const struct nc_identity *who,
@@ -487,7 +486,7 @@ int nc_grants_take(struct nc_grants *grants, size_t id, const struct nc_grantee 
 	record = find_locked(grants, id);
 	if (record) {
 		struct leave **link = &record->leaves;
-		struct nc_lent *lent, *next;
+		struct nc_export *export, *next;
 
 		while (*link) {
 			if (same(&(*link)->to, from)) {
@@ -497,10 +496,10 @@ int nc_grants_take(struct nc_grants *grants, size_t id, const struct nc_grantee 
 				link = &(*link)->next;
 			}
 		}
-		for (lent = record->lent; lent; lent = next) {
-			next = lent->next;
-			if (!allowed(record, lent->to))
-				strike(lent, NC_REVOCATION_REVOKED);
+		for (export = record->exports; export; export = next) {
+			next = export->next;
+			if (!allowed(record, export->to))
+				revoke_export(export, NC_REVOCATION_REVOKED);
 		}
 		tidy_locked(grants, record);
 	}
@@ -508,59 +507,59 @@ int nc_grants_take(struct nc_grants *grants, size_t id, const struct nc_grantee 
 	return error;
 }
 
-static struct nc_lent *lent_to(struct record *record, const struct nc_borrower *to)
+static struct nc_export *export_to(struct record *record, const struct nc_subject *to)
 {
-	struct nc_lent *lent = record->lent;
+	struct nc_export *export = record->exports;
 
-	while (lent && lent->to != to)
-		lent = lent->next;
-	return lent;
+	while (export && export->to != to)
+		export = export->next;
+	return export;
 }
 
-static int open_map(struct nc_borrower *borrower)
+static int open_map(struct nc_subject *subject)
 {
-	if (borrower->revocations.segment.base)
+	if (subject->revocations.segment.base)
 		return 0;
-	if (!borrower->lent)
-		borrower->lent = calloc(NC_REVOCATION_MAP_SLOTS, sizeof(struct nc_lent *));
-	return borrower->lent ? nc_revocation_map_open(&borrower->revocations) : -ENOMEM;
+	if (!subject->exports)
+		subject->exports = calloc(NC_REVOCATION_MAP_SLOTS, sizeof(struct nc_export *));
+	return subject->exports ? nc_revocation_map_open(&subject->revocations) : -ENOMEM;
 }
 
-static int post_locked(struct record *record, struct nc_borrower *to, uint32_t *slot)
+static int post_locked(struct record *record, struct nc_subject *to, uint32_t *slot)
 {
-	struct nc_lent *lent = lent_to(record, to);
+	struct nc_export *export = export_to(record, to);
 	int posted;
 
-	if (lent) {
-		*slot = lent->slot;
+	if (export) {
+		*slot = export->slot;
 		return 0;
 	}
 	posted = open_map(to);
 	if (posted < 0)
 		return posted;
-	lent = calloc(1, sizeof(*lent));
-	if (!lent)
+	export = calloc(1, sizeof(*export));
+	if (!export)
 		return -ENOMEM;
 	posted = nc_revocation_map_add(&to->revocations, record->entry.key);
 	if (posted < 0) {
-		free(lent);
+		free(export);
 		return posted;
 	}
-	*lent = (struct nc_lent){.record = record,
-				 .to = to,
-				 .slot = (uint32_t)posted,
-				 .next = record->lent,
-				 .link = &record->lent};
-	if (lent->next)
-		lent->next->link = &lent->next;
-	record->lent = lent;
-	to->lent[posted] = lent;
+	*export = (struct nc_export){.record = record,
+				     .to = to,
+				     .slot = (uint32_t)posted,
+				     .next = record->exports,
+				     .link = &record->exports};
+	if (export->next)
+		export->next->link = &export->next;
+	record->exports = export;
+	to->exports[posted] = export;
 	*slot = (uint32_t)posted;
 	return 0;
 }
 
-int nc_grants_lend(struct nc_grants *grants, size_t id, struct nc_borrower *to, int own_fd,
-		   struct nc_lending *lending)
+int nc_grants_export(struct nc_grants *grants, size_t id, struct nc_subject *to, int own_fd,
+		     struct nc_export_info *info)
 {
 	struct record *record;
 	int error = -EACCES, fd;
@@ -570,36 +569,36 @@ int nc_grants_lend(struct nc_grants *grants, size_t id, struct nc_borrower *to, 
 	if (record && allowed(record, to)) {
 		fd = record->copy.fd >= 0 ? record->copy.fd : own_fd;
 		fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-		error = fd < 0 ? -errno : post_locked(record, to, &lending->slot);
+		error = fd < 0 ? -errno : post_locked(record, to, &info->slot);
 		if (error && fd >= 0)
 			close(fd);
 		if (!error) {
-			lending->fd = fd;
-			lending->size = record->size;
-			lending->fraglen = record->fraglen;
+			info->fd = fd;
+			info->size = record->size;
+			info->fraglen = record->fraglen;
 		}
 	}
 	pthread_mutex_unlock(&grants->lock);
 	return error;
 }
 
-int nc_grants_return(struct nc_grants *grants, struct nc_borrower *from, uint32_t slot)
+int nc_grants_return(struct nc_grants *grants, struct nc_subject *from, uint32_t slot)
 {
-	struct nc_lent *lent;
+	struct nc_export *export;
 	int error = -EINVAL;
 
 	pthread_mutex_lock(&grants->lock);
-	lent = from->lent && slot < NC_REVOCATION_MAP_SLOTS ? from->lent[slot] : NULL;
-	if (lent) {
-		struct record *record = lent->record;
+	export = from->exports && slot < NC_REVOCATION_MAP_SLOTS ? from->exports[slot] : NULL;
+	if (export) {
+		struct record *record = export->record;
 
 		if (record) {
-			strike(lent, NC_REVOCATION_DESTROYED);
+			revoke_export(export, NC_REVOCATION_DESTROYED);
 			tidy_locked(grants, record);
 		}
-		from->lent[slot] = NULL;
+		from->exports[slot] = NULL;
 		nc_revocation_map_free(&from->revocations, slot);
-		free(lent);
+		free(export);
 		error = 0;
 	}
 	pthread_mutex_unlock(&grants->lock);
@@ -634,7 +633,7 @@ void nc_grants_drop_member(struct nc_grants *grants, unsigned number)
 	pthread_mutex_unlock(&grants->lock);
 }
 
-unsigned nc_grants_list(struct nc_grants *grants, const struct nc_borrower *borrower, size_t cursor,
+unsigned nc_grants_list(struct nc_grants *grants, const struct nc_subject *subject, size_t cursor,
 			size_t *ids, unsigned count)
 {
 	struct nc_hash_entry *entry = NULL;
@@ -644,7 +643,7 @@ unsigned nc_grants_list(struct nc_grants *grants, const struct nc_borrower *borr
 	while ((entry = nc_hash_table_next(&grants->records, entry))) {
 		unsigned at = filled;
 
-		if (entry->key <= cursor || !allowed((struct record *)entry, borrower))
+		if (entry->key <= cursor || !allowed((struct record *)entry, subject))
 			continue;
 		while (at && ids[at - 1] > entry->key)
 			at--;

@@ -32,22 +32,22 @@
 struct nc_guest {
 	struct nc_guest *next;
 	int socket;
-	struct nc_foreign *foreign; /* NULL: no segment */
-	struct nc_borrower borrower;
+	struct nc_remote_member *remote; /* NULL: no segment */
+	struct nc_subject subject;
 	bool welcome; /* it has said hello */
 	bool worker;  /* somebody else dismisses it */
 	bool dismissed;
 	bool gone;
 };
 
-struct nc_foreign *nc_guest_foreign(const struct nc_guest *guest)
+struct nc_remote_member *nc_guest_remote(const struct nc_guest *guest)
 {
-	return guest->foreign;
+	return guest->remote;
 }
 
-const struct nc_borrower *nc_guest_borrower(const struct nc_guest *guest)
+const struct nc_subject *nc_guest_subject(const struct nc_guest *guest)
 {
-	return &guest->borrower;
+	return &guest->subject;
 }
 
 int nc_attach_init(struct nc_attach *attach, struct nc_cache *cache)
@@ -82,20 +82,21 @@ static void kept(void *context, size_t id)
 /* Whose units in the kernel module are the guest's. */
 static void identify(struct nc_attach *attach, struct nc_guest *guest)
 {
-	const struct nc_identity *who = &guest->borrower.who;
+	const struct nc_identity *who = &guest->subject.who;
 
-	if (guest->foreign)
-		nc_foreign_identify(guest->foreign, &attach->cache->device, who->pid, who->pidfd);
+	if (guest->remote)
+		nc_remote_member_identify(guest->remote, &attach->cache->device, who->pid,
+					  who->pidfd);
 }
 
 static void detach(struct nc_attach *attach, struct nc_guest *guest)
 {
-	if (guest->foreign)
-		nc_foreign_identify(guest->foreign, NULL, 0, -1);
-	nc_grants_part(&attach->cache->grants, &guest->borrower,
-		       guest->borrower.operates ? kept : orphaned, attach->cache);
-	if (guest->foreign)
-		nc_cache_detach(attach->cache, guest->foreign);
+	if (guest->remote)
+		nc_remote_member_identify(guest->remote, NULL, 0, -1);
+	nc_grants_part(&attach->cache->grants, &guest->subject,
+		       guest->subject.operates ? kept : orphaned, attach->cache);
+	if (guest->remote)
+		nc_cache_detach(attach->cache, guest->remote);
 }
 
 /* Nothing that it has or had can be named any more; the structure stays. */
@@ -105,8 +106,8 @@ static void part(struct nc_attach *attach, struct nc_guest *guest)
 		return;
 	guest->gone = true;
 	(void)epoll_ctl(attach->members, EPOLL_CTL_DEL, guest->socket, NULL);
-	if (guest->borrower.who.pidfd >= 0)
-		(void)epoll_ctl(attach->members, EPOLL_CTL_DEL, guest->borrower.who.pidfd, NULL);
+	if (guest->subject.who.pidfd >= 0)
+		(void)epoll_ctl(attach->members, EPOLL_CTL_DEL, guest->subject.who.pidfd, NULL);
 	/* A worker's units must stay its own while its responses are still taken. */
 	if (!guest->worker)
 		detach(attach, guest);
@@ -272,7 +273,7 @@ static int welcome(struct nc_attach *attach, struct nc_guest *guest,
 		.lanes = offer->lanes,
 		.queue_size = offer->queue_size,
 		.max_unit = cache->max_unit,
-		.flags = offer->flags | (guest->borrower.operates ? NC_WIRE_OPERATOR : 0),
+		.flags = offer->flags | (guest->subject.operates ? NC_WIRE_OPERATOR : 0),
 	};
 	int fds[NC_PEER_FDS_MAX], error = 0;
 	unsigned count;
@@ -283,26 +284,26 @@ static int welcome(struct nc_attach *attach, struct nc_guest *guest,
 	if (memory && nc_device_usable(&cache->device) && !(offer->flags & NC_WIRE_POSIX))
 		welcome.flags |= NC_WIRE_KERNEL;
 	if (memory) {
-		error = nc_cache_admit(cache, memory, &guest->foreign, &first);
+		error = nc_cache_admit(cache, memory, &guest->remote, &first);
 		if (error) {
-			guest->foreign = NULL;
+			guest->remote = NULL;
 			return error;
 		}
-		welcome.member = guest->foreign->number;
-		welcome.slots = guest->foreign->slots;
-		welcome.generation = guest->foreign->units.generation;
+		welcome.member = guest->remote->number;
+		welcome.slots = guest->remote->slots;
+		welcome.generation = guest->remote->units.generation;
 		welcome.segment_size = memory;
 		welcome.data_offset = first;
-		nc_grants_number(&cache->grants, &guest->borrower, guest->foreign->number);
-		fds[0] = guest->foreign->store->segment.fd;
+		nc_grants_number(&cache->grants, &guest->subject, guest->remote->number);
+		fds[0] = guest->remote->store->segment.fd;
 	}
 	count = nc_wire_welcome_fds(&welcome);
 	for (unsigned i = 1; i < count; i++)
 		fds[i] = offer->extra[i - 1];
 	error = nc_peer_send(guest->socket, &welcome, sizeof(welcome), fds, count);
-	if (error && guest->foreign) {
-		nc_cache_detach(cache, guest->foreign);
-		guest->foreign = NULL;
+	if (error && guest->remote) {
+		nc_cache_detach(cache, guest->remote);
+		guest->remote = NULL;
 	}
 	return error;
 }
@@ -314,8 +315,8 @@ static struct nc_guest *new_guest(struct nc_attach *attach, int socket)
 	if (!guest)
 		return NULL;
 	guest->socket = socket;
-	guest->borrower.who.pidfd = -1;
-	guest->borrower.quota = attach->cache->member_quota;
+	guest->subject.who.pidfd = -1;
+	guest->subject.quota = attach->cache->member_quota;
 	return guest;
 }
 
@@ -323,7 +324,7 @@ static void enter(struct nc_attach *attach, struct nc_guest *guest)
 {
 	guest->next = attach->guests;
 	attach->guests = guest;
-	nc_grants_join(&attach->cache->grants, &guest->borrower);
+	nc_grants_join(&attach->cache->grants, &guest->subject);
 }
 
 int nc_attach_offer(struct nc_attach *attach, int socket, const struct nc_attach_offer *offer,
@@ -354,8 +355,8 @@ static int watch_guest(struct nc_attach *attach, struct nc_guest *guest)
 {
 	int error = watch(attach, guest->socket, guest);
 
-	if (!error && guest->borrower.who.pidfd >= 0)
-		error = watch(attach, guest->borrower.who.pidfd, guest);
+	if (!error && guest->subject.who.pidfd >= 0)
+		error = watch(attach, guest->subject.who.pidfd, guest);
 	return error;
 }
 
@@ -368,7 +369,7 @@ int nc_attach_expect(struct nc_attach *attach, struct nc_guest *guest, pid_t pid
 	pthread_mutex_lock(&attach->lock);
 	error = child ? nc_identity_of_child(pid, pidfd, &who)
 		      : nc_identity_of_process(pid, pidfd, &who);
-	nc_grants_identify(&attach->cache->grants, &guest->borrower, &who);
+	nc_grants_identify(&attach->cache->grants, &guest->subject, &who);
 	if (!error)
 		identify(attach, guest);
 	if (!error)
@@ -486,7 +487,7 @@ static int find_room(const struct nc_attach *attach, const struct nc_identity *w
 		return -errno;
 	for (struct nc_guest *guest = attach->guests; guest; guest = guest->next) {
 		guests++;
-		users += guest->borrower.who.uid == who->uid;
+		users += guest->subject.who.uid == who->uid;
 	}
 	limit.rlim_cur /= GUESTS_SHARE;
 	if (guests >= limit.rlim_cur)
@@ -506,18 +507,18 @@ static int admit(struct nc_attach *attach)
 	error = nc_peer_ask_sender(socket);
 	if (!error) {
 		guest = new_guest(attach, socket);
-		error = guest ? nc_identity_of_peer(socket, &guest->borrower.who) : -ENOMEM;
+		error = guest ? nc_identity_of_peer(socket, &guest->subject.who) : -ENOMEM;
 	}
 	if (!error)
-		error = vet(attach, &guest->borrower.who);
+		error = vet(attach, &guest->subject.who);
 	if (!error)
-		error = find_room(attach, &guest->borrower.who);
+		error = find_room(attach, &guest->subject.who);
 	if (!error)
 		error = watch_guest(attach, guest);
 	if (error) {
 		refuse(socket, error);
 		if (guest)
-			nc_identity_close(&guest->borrower.who);
+			nc_identity_close(&guest->subject.who);
 		close_unlocked(attach, socket);
 		free(guest);
 		return 0;
@@ -531,7 +532,7 @@ static int admit(struct nc_attach *attach)
 /* The first message: what it wants.  0 or -errno: it is to go. */
 static int greet(struct nc_attach *attach, struct nc_guest *guest)
 {
-	struct nc_borrower *borrower = &guest->borrower;
+	struct nc_subject *subject = &guest->subject;
 	struct nc_attach_offer offer = {0};
 	struct nc_wire_hello hello;
 	unsigned count;
@@ -546,12 +547,12 @@ static int greet(struct nc_attach *attach, struct nc_guest *guest)
 	if (got <= 0)
 		return nc_peer_is_later((int)got) ? 0 : -EPIPE;
 	error = nc_wire_check_hello(&hello, (size_t)got);
-	if (!error && sender != borrower->who.pid)
+	if (!error && sender != subject->who.pid)
 		error = -EACCES;
 	if (!error && hello.flags & NC_WIRE_OPERATOR) {
-		if (borrower->who.uid != geteuid() && borrower->who.uid != 0)
+		if (subject->who.uid != geteuid() && subject->who.uid != 0)
 			error = -EPERM;
-		borrower->operates = true;
+		subject->operates = true;
 	}
 	if (!error && hello.flags & NC_WIRE_SEGMENT)
 		offer.memory = attach->cache->member_size;
@@ -577,12 +578,12 @@ static void attend(struct nc_attach *attach, struct nc_guest *guest)
 
 	if (guest->gone)
 		return;
-	if (nc_identity_ended(guest->borrower.who.pidfd))
+	if (nc_identity_ended(guest->subject.who.pidfd))
 		result = -ESRCH;
 	for (unsigned i = 0; i < QUESTIONS && result > 0 && !guest->gone; i++)
 		result = guest->welcome
 				 ? nc_rpc_server_serve(attach->cache, guest->socket,
-						       &guest->borrower, &attach->admin, &lock)
+						       &guest->subject, &attach->admin, &lock)
 				 : greet(attach, guest);
 	if (result < 0)
 		part(attach, guest);

@@ -100,7 +100,7 @@ int nc_attach_expect(struct nc_attach *attach, struct nc_guest *guest, pid_t pid
 /* It has ended: its units go, its socket is closed. */
 void nc_attach_dismiss(struct nc_attach *attach, struct nc_guest *guest);
 
-struct nc_foreign *nc_guest_foreign(const struct nc_guest *guest);
-const struct nc_borrower *nc_guest_borrower(const struct nc_guest *guest);
+struct nc_remote_member *nc_guest_remote(const struct nc_guest *guest);
+const struct nc_subject *nc_guest_subject(const struct nc_guest *guest);
 
 #endif

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/id.h"
-#include "cache/catalogue.h"
+#include "cache/inspect.h"
 #include "membership/rpc-server.h"
 #include "membership/share.h"
 #include "os/peer.h"
@@ -21,7 +21,7 @@
 /* One call that is being served. */
 struct rpc {
 	struct nc_cache *cache;
-	struct nc_borrower *caller;
+	struct nc_subject *caller;
 	const struct nc_rpc_admin *admin;
 	struct nc_wire_call call;
 	const void *payload; /* what came behind the call */
@@ -40,18 +40,18 @@ static int take_fd(int *fd)
 	return taken;
 }
 
-static int lend(struct rpc *rpc, size_t id)
+static int export_unit(struct rpc *rpc, size_t id)
 {
-	struct nc_lending lending;
-	int error = nc_share_lend(rpc->cache, id, rpc->caller, &lending);
+	struct nc_export_info info;
+	int error = nc_share_export(rpc->cache, id, rpc->caller, &info);
 
 	if (error)
 		return error;
-	rpc->fd = lending.fd;
+	rpc->fd = info.fd;
 	rpc->reply->id = id;
-	rpc->reply->size = lending.size;
-	rpc->reply->fraglen = lending.fraglen;
-	rpc->reply->slot = lending.slot;
+	rpc->reply->size = info.size;
+	rpc->reply->fraglen = info.fraglen;
+	rpc->reply->slot = info.slot;
 	return 0;
 }
 
@@ -110,7 +110,7 @@ static int seal(struct rpc *rpc)
 	atomic_store(&unit->granted, true);
 	error = nc_grants_enter(&cache->grants, id, rpc->caller, NULL, layout.size, layout.fraglen);
 	if (!error)
-		error = lend(rpc, id);
+		error = export_unit(rpc, id);
 	if (error)
 		(void)nc_cache_destroy(cache, id);
 	(void)nc_cache_release(cache, id);
@@ -263,7 +263,7 @@ static int list(struct rpc *rpc)
 	if (rpc->call.who < most)
 		most = rpc->call.who;
 	count = rpc->caller->operates
-			? nc_catalogue_list(rpc->cache, &cursor, units, most)
+			? nc_inspect_list(rpc->cache, &cursor, units, most)
 			: nc_share_list(rpc->cache, rpc->caller, &cursor, units, most);
 
 	rpc->reply->size = cursor;
@@ -278,13 +278,13 @@ static int stat_unit(struct rpc *rpc)
 
 	if (!rpc->caller->operates && !(known && made))
 		return -EACCES;
-	error = nc_catalogue_unit(rpc->cache, rpc->call.id, (struct NC_stat *)(void *)rpc->room);
+	error = nc_inspect_unit(rpc->cache, rpc->call.id, (struct NC_stat *)(void *)rpc->room);
 	if (!error)
 		rpc->reply->length = sizeof(struct NC_stat);
 	return error;
 }
 
-/* What it was lent so far it cannot use: it never got the revocation map. */
+/* What was exported to it so far it cannot use: it never got the revocation map. */
 static void mind_map(struct rpc *rpc)
 {
 	const struct nc_revocation_map *map = &rpc->caller->revocations;
@@ -301,7 +301,7 @@ static int act(struct rpc *rpc)
 	case NC_WIRE_SEAL:
 		return seal(rpc);
 	case NC_WIRE_FETCH:
-		return lend(rpc, rpc->call.id);
+		return export_unit(rpc, rpc->call.id);
 	case NC_WIRE_DROP:
 		return nc_grants_return(&rpc->cache->grants, rpc->caller, rpc->call.slot);
 	case NC_WIRE_GRANT:
@@ -410,7 +410,7 @@ static void close_all(const struct nc_rpc_server_lock *lock, int fds[2])
 	(void)come_back(lock);
 }
 
-int nc_rpc_server_serve(struct nc_cache *cache, int socket, struct nc_borrower *caller,
+int nc_rpc_server_serve(struct nc_cache *cache, int socket, struct nc_subject *caller,
 			const struct nc_rpc_admin *admin, const struct nc_rpc_server_lock *lock)
 {
 	struct {

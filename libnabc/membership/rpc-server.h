@@ -40,7 +40,7 @@ struct nc_rpc_server_lock {
  * and closed without the lock (may be NULL).
  * 1; 0: there is none; -errno: this member is to go.
  */
-int nc_rpc_server_serve(struct nc_cache *cache, int socket, struct nc_borrower *caller,
+int nc_rpc_server_serve(struct nc_cache *cache, int socket, struct nc_subject *caller,
 			const struct nc_rpc_admin *admin, const struct nc_rpc_server_lock *lock);
 
 #endif

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/id.h"
-#include "cache/catalogue.h"
+#include "cache/inspect.h"
 #include "membership/share.h"
 
 static int pinned(int pidfd, struct nc_grantee *grantee)
@@ -124,7 +124,7 @@ static int record(struct nc_cache *cache, const struct nc_view *view)
 	if (error)
 		return error;
 	/* Marked first: whoever destroys it from now on tells the book. */
-	if (!view->foreign)
+	if (!view->remote)
 		atomic_store(&view->unit->granted, true);
 	error = nc_grants_enter(&cache->grants, view->id, NULL, sealed ? NULL : &copy, layout->size,
 				layout->fraglen);
@@ -136,7 +136,7 @@ static int record(struct nc_cache *cache, const struct nc_view *view)
 /* Destroyed while it was being recorded: the one who did so found nothing. */
 static int still_there(struct nc_cache *cache, const struct nc_view *view)
 {
-	if (view->foreign || nc_word_state(nc_unit_word(view->unit)) == NC_UNIT_LIVE)
+	if (view->remote || nc_word_state(nc_unit_word(view->unit)) == NC_UNIT_LIVE)
 		return 0;
 	nc_grants_drop(&cache->grants, view->id);
 	return -ENOENT;
@@ -189,8 +189,8 @@ int nc_share_access(struct nc_cache *cache, size_t id, const struct nc_identity 
 	return may ? 0 : -EACCES;
 }
 
-int nc_share_lend(struct nc_cache *cache, size_t id, struct nc_borrower *to,
-		  struct nc_lending *lending)
+int nc_share_export(struct nc_cache *cache, size_t id, struct nc_subject *to,
+		    struct nc_export_info *info)
 {
 	struct nc_view view;
 	bool made, known = nc_grants_known(&cache->grants, id, to, &made);
@@ -207,13 +207,13 @@ int nc_share_lend(struct nc_cache *cache, size_t id, struct nc_borrower *to,
 		return to->operates ? error : -EACCES;
 	error = known ? 0 : record(cache, &view);
 	if (!error)
-		error = nc_grants_lend(&cache->grants, id, to,
-				       view.unit->store->kind == NC_KIND_SEALED
-					       ? view.unit->store->segment.fd
-					       : -1,
-				       lending);
+		error = nc_grants_export(&cache->grants, id, to,
+					 view.unit->store->kind == NC_KIND_SEALED
+						 ? view.unit->store->segment.fd
+						 : -1,
+					 info);
 	if (!error && still_there(cache, &view)) {
-		close(lending->fd);
+		close(info->fd);
 		error = -ENOENT;
 	}
 	(void)nc_cache_release(cache, id);
@@ -297,7 +297,7 @@ int nc_share_revoke(struct nc_cache *cache, size_t id, const struct nc_grantee *
 
 #define LIST_STEP 64u
 
-unsigned nc_share_list(struct nc_cache *cache, const struct nc_borrower *borrower, size_t *cursor,
+unsigned nc_share_list(struct nc_cache *cache, const struct nc_subject *subject, size_t *cursor,
 		       struct NC_stat *units, unsigned count)
 {
 	size_t ids[LIST_STEP];
@@ -305,10 +305,10 @@ unsigned nc_share_list(struct nc_cache *cache, const struct nc_borrower *borrowe
 
 	/* None is the end: what is gone is left out, and no answer of its own. */
 	do {
-		found = nc_grants_list(&cache->grants, borrower, *cursor, ids,
+		found = nc_grants_list(&cache->grants, subject, *cursor, ids,
 				       count < LIST_STEP ? count : LIST_STEP);
 		for (unsigned i = 0; i < found; i++)
-			if (nc_catalogue_unit(cache, ids[i], &units[filled]) == 0)
+			if (nc_inspect_unit(cache, ids[i], &units[filled]) == 0)
 				filled++;
 		*cursor = found ? ids[found - 1] : 0;
 	} while (found && !filled);
@@ -343,7 +343,7 @@ int nc_share_list_all(struct nc_cache *cache, size_t *cursor, struct NC_stat *un
 	int filled;
 
 	if (local || cache->rpc.socket < 0)
-		return (int)nc_catalogue_list(cache, cursor, units, count);
+		return (int)nc_inspect_list(cache, cursor, units, count);
 	filled = list_remote(cache, cursor, units, count);
 	if (filled >= 0 && *cursor == 0 && cache->own.shared)
 		*cursor = nc_id(cache->own.number, 0, 0);

@@ -37,19 +37,19 @@ int nc_share_identify(enum NC_principal principal, unsigned who, struct nc_ident
  */
 int nc_share_access(struct nc_cache *cache, size_t id, const struct nc_identity *who);
 
-/* Owner: lends to a member, for whom a copy is made if it may ask for any unit. */
-int nc_share_lend(struct nc_cache *cache, size_t id, struct nc_borrower *to,
-		  struct nc_lending *lending);
+/* Owner: exports to a member, for whom a copy is made if it may ask for any unit. */
+int nc_share_export(struct nc_cache *cache, size_t id, struct nc_subject *to,
+		    struct nc_export_info *info);
 
 /* Bytes of a unit that is held, fewer at its end; -ERANGE: offset behind its end. */
 ssize_t nc_share_read(const struct nc_unit *unit, void *data, size_t length, size_t offset);
 
-/* Owner: what a member made sealed, or has leave for; as nc_catalogue_list(). */
-unsigned nc_share_list(struct nc_cache *cache, const struct nc_borrower *borrower, size_t *cursor,
+/* Owner: what a member made sealed, or has leave for; as nc_inspect_list(). */
+unsigned nc_share_list(struct nc_cache *cache, const struct nc_subject *subject, size_t *cursor,
 		       struct NC_stat *units, unsigned count);
 
 /*
- * All units that this process may use, wherever they are; as nc_catalogue_list(),
+ * All units that this process may use, wherever they are; as nc_inspect_list(),
  * or errors of asking.
  */
 int nc_share_list_all(struct nc_cache *cache, size_t *cursor, struct NC_stat *units,

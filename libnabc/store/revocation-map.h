@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * revocation-map.h - where the owner shows a member which of the units that were lent
+ * revocation-map.h - where the owner shows a member which of the units that were exported
  * to it still stand.
  *
  * The member looks before each use, so a unit that was revoked or destroyed

@@ -5,7 +5,7 @@
  * A reply that came too late is known by its tag and passed over, so one
  * slow dispatch of the owner spoils one call only.  A unit that was entered too
  * late is destroyed again, and so is one whose reply this process had no room
- * for; a loan is dropped then.
+ * for; an import is dropped then.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -43,7 +43,7 @@ void nc_rpc_client_open(struct nc_rpc_client *rpc, int socket)
 }
 
 /*
- * Whose reply gives something: a place for a unit, or a loan; and the revocation map with
+ * Whose reply gives something: a place for a unit, or an import; and the revocation map with
  * the first.
  */
 static bool gives(const struct nc_wire_call *call)
@@ -52,8 +52,8 @@ static bool gives(const struct nc_wire_call *call)
 }
 
 /*
- * The revocation map comes with the first loan, and again as long as this end says that
- * it has none: a reply can get lost.  Nothing was lent by an earlier one then.
+ * The revocation map comes with the first import, and again as long as this end says that
+ * it has none: a reply can get lost.  Nothing was imported by an earlier one then.
  */
 static int take_map(struct nc_rpc_client *rpc, const struct nc_wire_call *call, int fd)
 {

@@ -18,7 +18,7 @@ struct nc_rpc_client {
 	uint64_t tag;
 	uint64_t lost;		       /* of the last 64 tags: seals whose reply did not come */
 	pid_t owner;		       /* the process at the other end */
-	struct nc_segment revocations; /* base NULL: nothing was lent yet */
+	struct nc_segment revocations; /* base NULL: nothing was imported yet */
 };
 
 /* What goes with a call, and what came with its reply. */

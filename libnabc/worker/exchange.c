@@ -173,7 +173,7 @@ int nc_exchange_open(struct nc_attach *attach, const struct NC_exchange_options 
 			close(pair[0]);
 			exchange->guest = NULL;
 		} else {
-			exchange->foreign = nc_guest_foreign(exchange->guest);
+			exchange->remote = nc_guest_remote(exchange->guest);
 		}
 	}
 	/* The worker's alone, so that its end is seen. */
@@ -221,9 +221,9 @@ static bool is_workers(struct nc_exchange *exchange, size_t id)
 {
 	bool made;
 
-	if (nc_id_member(id) == exchange->foreign->number)
+	if (nc_id_member(id) == exchange->remote->number)
 		return true;
-	(void)nc_grants_known(&exchange->cache->grants, id, nc_guest_borrower(exchange->guest),
+	(void)nc_grants_known(&exchange->cache->grants, id, nc_guest_subject(exchange->guest),
 			      &made);
 	return made;
 }

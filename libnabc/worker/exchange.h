@@ -29,7 +29,7 @@ struct nc_exchange {
 	struct nc_attach *attach;
 	struct nc_cache *cache;
 	struct nc_guest *guest;
-	struct nc_foreign *foreign;
+	struct nc_remote_member *remote;
 	struct nc_segment queues;
 	struct nc_process process;
 	int watch, ring; /* the pipe that wakes the worker */

@@ -113,7 +113,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		good = take() && submit_and_withdraw(i) && nc_exchange_sleep(server, 0, 1) >= 0;
 	}
 	racer_stop();
-	MUST(server->foreign->held == 0);
+	MUST(server->remote->held == 0);
 	server_close();
 	return 0;
 }

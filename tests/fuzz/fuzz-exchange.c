@@ -221,7 +221,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		act(&input);
 	while (kept_count)
 		let_go(0);
-	MUST(server->foreign->held == 0);
+	MUST(server->remote->held == 0);
 	server_close();
 	return 0;
 }

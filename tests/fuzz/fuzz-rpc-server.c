@@ -2,7 +2,7 @@
 /*
  * fuzz-rpc-server.c - what members ask the owner of a cache
  * (libnabc/membership/rpc-server.c), three of them in any order: every reply is
- * well-formed, nobody is lent what he has no leave for, and what came along is let go of.
+ * well-formed, nothing is exported without leave, and what came along is let go of.
  */
 #include <sys/mman.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@ enum { MAKER, STRANGER, OVERSEER, ASKERS };
 
 struct caller {
 	int socket[2]; /* [0] is the owner's */
-	struct nc_borrower borrower;
+	struct nc_subject subject;
 	bool gone;
 };
 
@@ -46,12 +46,12 @@ static void know(size_t id, unsigned maker)
 
 static void open_caller(struct caller *caller, uid_t uid, bool operates)
 {
-	*caller = (struct caller){.borrower = {.who = {.pid = getpid(), .pidfd = -1, .uid = uid},
-					       .operates = operates,
-					       .quota = MIB,
-					       .revocations = {.segment = {.fd = -1}}}};
+	*caller = (struct caller){.subject = {.who = {.pid = getpid(), .pidfd = -1, .uid = uid},
+					      .operates = operates,
+					      .quota = MIB,
+					      .revocations = {.segment = {.fd = -1}}}};
 	MUST(nc_peer_pair(caller->socket) == 0 && nc_peer_ask_sender(caller->socket[0]) == 0);
-	nc_grants_join(&cache.grants, &caller->borrower);
+	nc_grants_join(&cache.grants, &caller->subject);
 }
 
 static void make_own(void)
@@ -90,7 +90,7 @@ static void no_orphan(void *context, size_t id)
 static void close_all(void)
 {
 	for (unsigned i = 0; i < ASKERS; i++) {
-		nc_grants_part(&cache.grants, &callers[i].borrower, no_orphan, NULL);
+		nc_grants_part(&cache.grants, &callers[i].subject, no_orphan, NULL);
 		close(callers[i].socket[0]);
 		close(callers[i].socket[1]);
 	}
@@ -113,7 +113,7 @@ static int make_fd(unsigned choice)
 	return fd;
 }
 
-/* What came back; the unit that was lent is looked at. */
+/* What came back; the unit that was exported is looked at. */
 static void hear(unsigned number, const struct nc_wire_call *call)
 {
 	struct caller *caller = &callers[number];
@@ -188,7 +188,7 @@ static void call(struct input *input)
 			   sizeof(*call) + length - (with >> 6 == 3 ? sizeof(*call) / 2 : 0), fds,
 			   count);
 	nc_peer_close_fds(fds, count);
-	result = nc_rpc_server_serve(&cache, caller->socket[0], &caller->borrower, NULL, NULL);
+	result = nc_rpc_server_serve(&cache, caller->socket[0], &caller->subject, NULL, NULL);
 	if (result == 1)
 		hear(number, call);
 	else

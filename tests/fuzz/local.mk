@@ -9,8 +9,8 @@ FUZZ_TARGETS = \
 	tests/fuzz/fuzz-welcome \
 	tests/fuzz/fuzz-attach \
 	tests/fuzz/fuzz-rpc-server \
-	tests/fuzz/fuzz-foreign \
-	tests/fuzz/fuzz-foreign-racing \
+	tests/fuzz/fuzz-remote-member \
+	tests/fuzz/fuzz-remote-member-racing \
 	tests/fuzz/fuzz-exchange \
 	tests/fuzz/fuzz-exchange-racing \
 	tests/fuzz/fuzz-responder \
@@ -81,14 +81,14 @@ tests_fuzz_fuzz_rpc_server_SOURCES = tests/fuzz/fuzz-rpc-server.c $(fuzz_main)
 tests_fuzz_fuzz_rpc_server_CFLAGS = $(fuzz_cflags)
 tests_fuzz_fuzz_rpc_server_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_rpc_server_LDADD = $(fuzz_libnabc_ldadd)
-tests_fuzz_fuzz_foreign_SOURCES = tests/fuzz/fuzz-foreign.c $(fuzz_main)
-tests_fuzz_fuzz_foreign_CFLAGS = $(fuzz_cflags)
-tests_fuzz_fuzz_foreign_LDFLAGS = $(fuzz_ldflags)
-tests_fuzz_fuzz_foreign_LDADD = $(fuzz_libnabc_ldadd)
-tests_fuzz_fuzz_foreign_racing_SOURCES = tests/fuzz/fuzz-foreign-racing.c $(fuzz_main)
-tests_fuzz_fuzz_foreign_racing_CFLAGS = $(fuzz_cflags)
-tests_fuzz_fuzz_foreign_racing_LDFLAGS = $(fuzz_ldflags)
-tests_fuzz_fuzz_foreign_racing_LDADD = $(fuzz_libnabc_ldadd)
+tests_fuzz_fuzz_remote_member_SOURCES = tests/fuzz/fuzz-remote-member.c $(fuzz_main)
+tests_fuzz_fuzz_remote_member_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_remote_member_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_remote_member_LDADD = $(fuzz_libnabc_ldadd)
+tests_fuzz_fuzz_remote_member_racing_SOURCES = tests/fuzz/fuzz-remote-member-racing.c $(fuzz_main)
+tests_fuzz_fuzz_remote_member_racing_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_remote_member_racing_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_remote_member_racing_LDADD = $(fuzz_libnabc_ldadd)
 tests_fuzz_fuzz_exchange_SOURCES = tests/fuzz/fuzz-exchange.c $(fuzz_main)
 tests_fuzz_fuzz_exchange_CFLAGS = $(fuzz_cflags)
 tests_fuzz_fuzz_exchange_LDFLAGS = $(fuzz_ldflags)

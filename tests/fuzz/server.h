@@ -72,18 +72,18 @@ static inline void server_close(void)
 
 static inline struct nc_unit_shared *server_entry(uint32_t slot)
 {
-	return (struct nc_unit_shared *)(void *)server->foreign->store->segment.base + slot;
+	return (struct nc_unit_shared *)(void *)server->remote->store->segment.base + slot;
 }
 
 /* Where the worker's units begin. */
 static inline size_t server_first(void)
 {
-	return server->foreign->store->first;
+	return server->remote->store->first;
 }
 
 static inline size_t server_id(uint32_t slot, unsigned generation)
 {
-	return nc_id(server->foreign->number, slot, generation);
+	return nc_id(server->remote->number, slot, generation);
 }
 
 /* Reads all that a range names, as a send would. */
@@ -95,7 +95,7 @@ static inline void server_read(const struct NC_range *range)
 
 	/* It is held: nothing that the worker does takes it away. */
 	MUST(nc_cache_hold(&server_cache, range->id, true, &view) == 0);
-	MUST(view.foreign == server->foreign);
+	MUST(view.remote == server->remote);
 	MUST(range->offset <= view.unit->layout.size &&
 	     range->length <= view.unit->layout.size - range->offset);
 	base = nc_unit_base(view.unit);

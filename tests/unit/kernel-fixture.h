@@ -25,7 +25,7 @@ static inline enum NC_kind kind_of(size_t id)
 {
 	struct NC_stat stat;
 
-	ck_assert_int_eq(nc_catalogue_unit(&cache, id, &stat), 0);
+	ck_assert_int_eq(nc_inspect_unit(&cache, id, &stat), 0);
 	return stat.kind;
 }
 
@@ -34,7 +34,7 @@ static inline struct NC_cache_stat counters(void)
 {
 	struct NC_cache_stat stat;
 
-	nc_catalogue_counters(&cache, &stat);
+	nc_inspect_counters(&cache, &stat);
 	nc_transmit_stat(&transmit, &stat);
 	return stat;
 }

@@ -23,7 +23,7 @@ static struct nc_cache cache;
 /* socket[0] is the owner's end. */
 struct caller {
 	int socket[2];
-	struct nc_borrower borrower;
+	struct nc_subject subject;
 };
 
 /* What came back. */
@@ -46,10 +46,10 @@ static inline void caller_open(struct caller *caller, uid_t uid)
 {
 	ck_assert_int_eq(nc_peer_pair(caller->socket), 0);
 	ck_assert_int_eq(nc_peer_ask_sender(caller->socket[0]), 0);
-	caller->borrower = (struct nc_borrower){.who = {.pid = getpid(), .pidfd = -1, .uid = uid},
-						.quota = MIB,
-						.revocations = {.segment = {.fd = -1}}};
-	nc_grants_join(&cache.grants, &caller->borrower);
+	caller->subject = (struct nc_subject){.who = {.pid = getpid(), .pidfd = -1, .uid = uid},
+					      .quota = MIB,
+					      .revocations = {.segment = {.fd = -1}}};
+	nc_grants_join(&cache.grants, &caller->subject);
 }
 
 static inline void no_orphan(void *context, size_t id)
@@ -60,13 +60,13 @@ static inline void no_orphan(void *context, size_t id)
 
 static inline void caller_close(struct caller *caller)
 {
-	nc_grants_part(&cache.grants, &caller->borrower, no_orphan, NULL);
+	nc_grants_part(&cache.grants, &caller->subject, no_orphan, NULL);
 	close_pair(caller->socket);
 }
 
 static inline int serve(struct caller *caller)
 {
-	return nc_rpc_server_serve(&cache, caller->socket[0], &caller->borrower, NULL, NULL);
+	return nc_rpc_server_serve(&cache, caller->socket[0], &caller->subject, NULL, NULL);
 }
 
 static inline void say(const struct caller *caller, const void *message, size_t length,

@@ -7,7 +7,7 @@
 #define TRANSMIT_FIXTURE_H
 
 #include "base/id.h"
-#include "cache/catalogue.h"
+#include "cache/inspect.h"
 #include "membership/handle.h"
 #include "send/transmit.h"
 
@@ -62,7 +62,7 @@ static inline struct NC_cache_stat statistics(void)
 {
 	struct NC_cache_stat stat;
 
-	nc_catalogue_counters(&cache, &stat);
+	nc_inspect_counters(&cache, &stat);
 	return stat;
 }
 

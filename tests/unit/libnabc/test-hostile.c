@@ -2,7 +2,7 @@
 /*
  * test-hostile.c - members that mean harm, as other users in processes of
  * their own: none may read, send, destroy, list or guess what is another's,
- * write what was lent to it, pass for another, or use up what others need.
+ * write what was exported to it, pass for another, or use up what others need.
  */
 #include <pthread.h>
 #include <sys/mman.h>
@@ -222,7 +222,7 @@ START_TEST(test_guessing)
 }
 END_TEST
 
-/* --- by what was lent ------------------------------------------------------------------ */
+/* --- by what was exported ------------------------------------------------------------------ */
 
 static int check_unwritable(int fd, size_t size)
 {
@@ -246,7 +246,7 @@ static int check_unwritable(int fd, size_t size)
 	return 0;
 }
 
-static int check_lent(int fd, size_t size)
+static int check_exported(int fd, size_t size)
 {
 	static const int modes[] = {O_RDWR, O_WRONLY, O_RDWR | O_TRUNC, O_RDWR | O_APPEND};
 	char name[64];
@@ -314,7 +314,7 @@ static int abuse_loans(void)
 	CHILD(nc_peer_receive(socket, &reply, sizeof(reply), fds, &count, 10000) ==
 	      (ssize_t)sizeof(reply));
 	CHILD(reply.error == 0 && count == 2);
-	if (check_lent(fds[0], 2 * PAGE) || check_lent(fds[1], NC_WIRE_MAP_SIZE))
+	if (check_exported(fds[0], 2 * PAGE) || check_exported(fds[1], NC_WIRE_MAP_SIZE))
 		return 1;
 	/* Its own segment is its own, but no shorter or longer, and sealed no further. */
 	CHILD(ftruncate(segment, 0) < 0);
@@ -339,7 +339,7 @@ START_TEST(test_loans)
 		NC_grant(cache, loot[OWN_RECYCLED], NC_USER, geteuid() ? getuid() : HOSTILE), 0);
 	tell_ids(&hostile, &loot[OWN_RECYCLED], 1);
 	hear_ids(&hostile, &id, 1);
-	/* What it wrote it wrote for itself: whoever borrows the same copy sees the bytes. */
+	/* What it wrote it wrote for itself: whoever imports the same copy sees the bytes. */
 	ck_assert(holds_pattern(cache, loot[OWN_RECYCLED], OWN_RECYCLED, 5000));
 	end_member(&hostile);
 	close_loot();
@@ -549,7 +549,7 @@ START_TEST(test_users_and_groups)
 }
 END_TEST
 
-/* Holds what it was lent while it is taken away. */
+/* Holds what was exported to it while it is taken away. */
 static int hold_on(void)
 {
 	NC_cache *in =

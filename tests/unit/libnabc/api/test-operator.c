@@ -100,7 +100,7 @@ START_TEST(test_counters)
 }
 END_TEST
 
-/* A look lends nothing: the unit is not copied for it. */
+/* A look exports nothing: the unit is not copied for it. */
 START_TEST(test_unit)
 {
 	struct NC_stat here, there;

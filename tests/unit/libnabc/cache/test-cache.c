@@ -9,7 +9,7 @@
 
 #include "base/id.h"
 #include "cache/cache.h"
-#include "cache/catalogue.h"
+#include "cache/inspect.h"
 
 #include "suite.h"
 
@@ -131,7 +131,7 @@ START_TEST(test_unknown)
 	ck_assert_int_eq(nc_cache_destroy(&cache, id), 0);
 	ck_assert_int_eq(nc_cache_destroy(&cache, id), -ENOENT);
 	ck_assert_int_eq(hold(id), -ENOENT);
-	nc_catalogue_counters(&cache, &stat);
+	nc_inspect_counters(&cache, &stat);
 	ck_assert_uint_eq(stat.stale, 12);
 	ck_assert_uint_eq(stat.denied, 0);
 	nc_cache_fini(&cache);
@@ -141,13 +141,13 @@ END_TEST
 START_TEST(test_stat)
 {
 	struct NC_cache_stat stat;
-	struct nc_foreign *foreign;
+	struct nc_remote_member *remote;
 	struct nc_layout layout;
 	struct nc_unit *unit;
 	size_t id[3], first;
 
 	open_cache(MIB);
-	nc_catalogue_counters(&cache, &stat);
+	nc_inspect_counters(&cache, &stat);
 	ck_assert_uint_eq(stat.size, MIB);
 	ck_assert_uint_eq(stat.used, 0);
 	ck_assert_uint_eq(stat.units, 0);
@@ -156,7 +156,7 @@ START_TEST(test_stat)
 	/* What is being filled cannot be named yet. */
 	ck_assert_int_eq(nc_layout_init(&layout, 10, 0), 0);
 	ck_assert_int_eq(nc_member_alloc(&cache.own, &layout, NC_KIND_RECYCLED, &unit), 0);
-	nc_catalogue_counters(&cache, &stat);
+	nc_inspect_counters(&cache, &stat);
 	ck_assert_uint_eq(stat.units, 3);
 	ck_assert_uint_eq(stat.inserts, 3);
 	ck_assert_uint_eq(stat.used, 256 << 10);
@@ -164,24 +164,24 @@ START_TEST(test_stat)
 	ck_assert_int_eq(hold(id[0]), 0);
 	ck_assert_int_eq(nc_cache_destroy(&cache, id[0]), 0);
 	ck_assert_int_eq(nc_cache_destroy(&cache, id[1]), 0);
-	nc_catalogue_counters(&cache, &stat);
+	nc_inspect_counters(&cache, &stat);
 	ck_assert_uint_eq(stat.units, 1);
 	ck_assert_uint_eq(stat.destroys, 2);
 	ck_assert_uint_eq(stat.members, 0);
-	ck_assert_int_eq(nc_cache_admit(&cache, 64 << 10, &foreign, &first), 0);
+	ck_assert_int_eq(nc_cache_admit(&cache, 64 << 10, &remote, &first), 0);
 	nc_cache_enrol(&cache, 1);
 	nc_cache_count(&cache, NC_METHOD_COPY, 10);
 	nc_cache_count(&cache, NC_METHOD_COPY, 20);
 	nc_cache_count(&cache, NC_METHOD_ZEROCOPY, 5);
-	nc_catalogue_counters(&cache, &stat);
+	nc_inspect_counters(&cache, &stat);
 	ck_assert_uint_eq(stat.members, 1);
 	nc_cache_enrol(&cache, -1);
 	ck_assert_uint_eq(stat.sends[NC_METHOD_COPY], 2);
 	ck_assert_uint_eq(stat.bytes[NC_METHOD_COPY], 30);
 	ck_assert_uint_eq(stat.sends[NC_METHOD_ZEROCOPY], 1);
 	ck_assert_uint_eq(stat.sends[NC_METHOD_SPLICE], 0);
-	nc_cache_detach(&cache, foreign);
-	nc_catalogue_counters(&cache, &stat);
+	nc_cache_detach(&cache, remote);
+	nc_inspect_counters(&cache, &stat);
 	ck_assert_uint_eq(stat.members, 0);
 	nc_cache_fini(&cache);
 }
@@ -209,30 +209,30 @@ START_TEST(test_joined)
 	ck_assert_int_eq(hold(0), -ENOENT);
 	ck_assert_int_eq(hold(nc_id(9, 63, 5)), -ENOENT);
 	ck_assert_int_eq(hold(nc_id(9, 64, 5)), -ENOENT);
-	nc_catalogue_counters(&cache, &stat);
+	nc_inspect_counters(&cache, &stat);
 	ck_assert_uint_eq(stat.denied, 5);
 	ck_assert_uint_eq(stat.stale, 3);
 	nc_cache_fini(&cache);
 }
 END_TEST
 
-static struct nc_unit_shared *table_of(struct nc_foreign *foreign)
+static struct nc_unit_shared *table_of(struct nc_remote_member *remote)
 {
-	return (struct nc_unit_shared *)(void *)foreign->store->segment.base;
+	return (struct nc_unit_shared *)(void *)remote->store->segment.base;
 }
 
 /* The owner uses the members' units by their ids; a lie is EACCES. */
 START_TEST(test_members)
 {
-	struct nc_foreign *foreign, *other;
+	struct nc_remote_member *remote, *other;
 	struct NC_cache_stat stat;
 	struct nc_view view;
 	size_t first, id;
 
 	open_cache(MIB);
-	ck_assert_int_eq(nc_cache_admit(&cache, 64 << 10, &foreign, &first), 0);
+	ck_assert_int_eq(nc_cache_admit(&cache, 64 << 10, &remote, &first), 0);
 	ck_assert_int_eq(nc_cache_admit(&cache, 64 << 10, &other, &first), 0);
-	ck_assert_uint_eq(foreign->number, 1);
+	ck_assert_uint_eq(remote->number, 1);
 	ck_assert_uint_eq(other->number, 2);
 	id = nc_id(2, 4, 1);
 	pattern_fill(other->store->segment.base + first, id, 0, 700);
@@ -242,7 +242,7 @@ START_TEST(test_members)
 	ck_assert_int_eq(hold(id), -ENOENT);
 	atomic_store(&table_of(other)[4].word, nc_shared_word(1, NC_SHARED_LIVE));
 	ck_assert_int_eq(nc_cache_hold(&cache, id, false, &view), 0);
-	ck_assert_ptr_eq(view.foreign, other);
+	ck_assert_ptr_eq(view.remote, other);
 	ck_assert(!spoilt(&view));
 	ck_assert_int_eq(hold(nc_id(1, 4, 1)), -ENOENT);
 	ck_assert_int_eq(nc_cache_release(&cache, id), 0);
@@ -256,7 +256,7 @@ START_TEST(test_members)
 	ck_assert_int_eq(nc_cache_destroy(&cache, nc_id(2, 4, 3)), 0);
 	nc_cache_detach(&cache, other);
 	ck_assert_int_eq(hold(nc_id(2, 4, 3)), -ENOENT);
-	nc_catalogue_counters(&cache, &stat);
+	nc_inspect_counters(&cache, &stat);
 	ck_assert_uint_eq(stat.denied, 2);
 	nc_cache_fini(&cache);
 }
@@ -268,26 +268,26 @@ END_TEST
  */
 START_TEST(test_numbers)
 {
-	struct nc_foreign *foreign;
+	struct nc_remote_member *remote;
 	size_t first;
 
 	open_cache(MIB);
 	for (unsigned number = 1; number < NC_ID_MEMBERS_MAX; number++) {
-		expect(nc_cache_admit(&cache, 64 << 10, &foreign, &first) == 0);
-		expect(foreign->number == number);
-		nc_cache_detach(&cache, foreign);
+		expect(nc_cache_admit(&cache, 64 << 10, &remote, &first) == 0);
+		expect(remote->number == number);
+		nc_cache_detach(&cache, remote);
 	}
-	ck_assert_int_eq(nc_cache_admit(&cache, 64 << 10, &foreign, &first), 0);
-	ck_assert_uint_eq(foreign->units.generation, 2);
-	nc_cache_detach(&cache, foreign);
+	ck_assert_int_eq(nc_cache_admit(&cache, 64 << 10, &remote, &first), 0);
+	ck_assert_uint_eq(remote->units.generation, 2);
+	nc_cache_detach(&cache, remote);
 	/* Every number in use, or spent: as cheap as it gets without that many members. */
 	for (unsigned number = 1; number < NC_ID_MEMBERS_MAX; number++)
-		atomic_load(&cache.foreigns[number])->generation = NC_ID_GENERATION_MAX + 1;
-	ck_assert_int_eq(nc_cache_admit(&cache, 64 << 10, &foreign, &first), -EUSERS);
-	atomic_load(&cache.foreigns[77])->generation = NC_ID_GENERATION_MAX;
-	ck_assert_int_eq(nc_cache_admit(&cache, 64 << 10, &foreign, &first), 0);
-	ck_assert_uint_eq(foreign->number, 77);
-	ck_assert_int_eq(nc_cache_admit(&cache, 64 << 10, &foreign, &first), -EUSERS);
+		atomic_load(&cache.remotes[number])->generation = NC_ID_GENERATION_MAX + 1;
+	ck_assert_int_eq(nc_cache_admit(&cache, 64 << 10, &remote, &first), -EUSERS);
+	atomic_load(&cache.remotes[77])->generation = NC_ID_GENERATION_MAX;
+	ck_assert_int_eq(nc_cache_admit(&cache, 64 << 10, &remote, &first), 0);
+	ck_assert_uint_eq(remote->number, 77);
+	ck_assert_int_eq(nc_cache_admit(&cache, 64 << 10, &remote, &first), -EUSERS);
 	nc_cache_fini(&cache);
 }
 END_TEST
@@ -367,12 +367,12 @@ START_TEST(test_threads)
 		pthread_join(threads[i], NULL);
 	ck_assert_uint_eq(atomic_load(&wrong), 0);
 	ck_assert_uint_gt(atomic_load(&looks), 0);
-	nc_catalogue_counters(&cache, &stat);
+	nc_inspect_counters(&cache, &stat);
 	ck_assert_uint_le(stat.used, stat.size);
 	ck_assert_uint_eq(stat.units, cache.own.units.live);
 	for (unsigned i = 0; i < NAMES; i++)
 		(void)nc_cache_destroy(&cache, atomic_load(&names[i]));
-	nc_catalogue_counters(&cache, &stat);
+	nc_inspect_counters(&cache, &stat);
 	ck_assert_uint_eq(stat.units, 0);
 	ck_assert_uint_eq(cache.own.units.live, 0);
 	nc_cache_fini(&cache);

@@ -469,7 +469,7 @@ START_TEST(test_death)
 		/* What was held when it died is still whole. */
 		ck_assert_mem_eq(nc_unit_base(view.unit), "from a member\n", 14);
 		ck_assert_int_eq(nc_cache_release(&cache, id), 0);
-		ck_assert(nc_foreign_vacant(view.foreign));
+		ck_assert(nc_remote_member_vacant(view.remote));
 		ck_assert_int_eq(nc_cache_release(&cache, id), -EINVAL);
 		if (i == 2)
 			ck_assert_int_eq(guest_end(&guest), 0);
@@ -874,7 +874,7 @@ START_TEST(test_worker_ends)
 	nc_cache_fini(&joined);
 	close(pair[1]);
 	dispatch_until(0);
-	ck_assert(nc_grants_known(&cache.grants, reply.id, nc_guest_borrower(guest), &made));
+	ck_assert(nc_grants_known(&cache.grants, reply.id, nc_guest_subject(guest), &made));
 	ck_assert(made);
 	nc_attach_dismiss(&owner, guest);
 	ck_assert(nc_grants_known(&cache.grants, reply.id, NULL, &made));

@@ -19,7 +19,7 @@ static void open_all(void)
 	caller_open(&member, 1000);
 	caller_open(&other, 1001);
 	caller_open(&overseer, 0);
-	overseer.borrower.operates = true;
+	overseer.subject.operates = true;
 }
 
 static void close_all(void)
@@ -272,9 +272,9 @@ START_TEST(test_bad_seals)
 	ck_assert_int_lt(seal_with(100, PAGE, ends[0]), 0);
 	/* None of it left anything. */
 	ck_assert_uint_eq(cache.own.used, 0);
-	ck_assert_uint_eq(member.borrower.sealed, 0);
+	ck_assert_uint_eq(member.subject.sealed, 0);
 	ck_assert_uint_eq(cache.grants.records.count, 0);
-	ck_assert_ptr_null(member.borrower.revocations.segment.base);
+	ck_assert_ptr_null(member.subject.revocations.segment.base);
 	ck_assert_uint_eq(open_descriptors(), descriptors);
 	ck_assert_int_eq(seal_with(100, PAGE, fd), 0);
 	close(fd);
@@ -297,7 +297,7 @@ START_TEST(test_quota)
 		made++;
 	ck_assert_int_eq(error, -EDQUOT);
 	ck_assert_uint_eq(made, 16);
-	ck_assert_uint_eq(member.borrower.sealed, MIB);
+	ck_assert_uint_eq(member.subject.sealed, MIB);
 	last = make_sealed(&other, 2, 64 << 10);
 	ck_assert(known(last));
 	/* What goes is its to have again. */
@@ -323,7 +323,7 @@ START_TEST(test_copies)
 	int fds[2] = {frozen_fd(5, 100), frozen_fd(6, 100)};
 
 	open_all();
-	member.borrower.number = 3;
+	member.subject.number = 3;
 	descriptors = open_descriptors();
 	grant.id = nc_id(3, 5, 1);
 	ck_assert_int_eq(call_plain(&member, &grant, &reply), -EINVAL);
@@ -351,12 +351,12 @@ START_TEST(test_copies)
 	grant.size = 100;
 	ck_assert_uint_eq(open_descriptors(), descriptors);
 	ck_assert_uint_eq(cache.grants.records.count, 0);
-	/* There is a record now: but the unit itself must be there to be lent. */
+	/* There is a record now: but the unit itself must be there to be exported. */
 	ck_assert_int_eq(call_with(&member, &grant, fds, 1, &reply), 0);
-	ck_assert_uint_eq(member.borrower.sealed, PAGE);
+	ck_assert_uint_eq(member.subject.sealed, PAGE);
 	ck_assert_int_eq(call_id(&other, NC_WIRE_FETCH, grant.id), -EACCES);
 	ck_assert_uint_eq(cache.grants.records.count, 0);
-	ck_assert_uint_eq(member.borrower.sealed, 0);
+	ck_assert_uint_eq(member.subject.sealed, 0);
 	ck_assert_uint_eq(open_descriptors(), descriptors);
 	close_pair(fds);
 	close_all();
@@ -383,8 +383,8 @@ START_TEST(test_processes)
 		/* The number counts for nothing, the descriptor for all. */
 		ck_assert_int_eq(call_with(&member, &grant, &pidfd, 1, &reply), 0);
 		ck_assert_int_eq(call_id(&other, NC_WIRE_FETCH, grant.id), -EACCES);
-		other.borrower.who.pid = pid;
-		ck_assert_int_eq(nc_identity_of_child(pid, pidfd, &other.borrower.who), 0);
+		other.subject.who.pid = pid;
+		ck_assert_int_eq(nc_identity_of_child(pid, pidfd, &other.subject.who), 0);
 		end_child(pid);
 		/* What another process says is not its own; and it has ended. */
 		ck_assert_int_eq(call_id(&other, NC_WIRE_FETCH, grant.id), -EACCES);
@@ -498,7 +498,7 @@ START_TEST(test_random)
 	uint64_t state = 11;
 
 	open_all();
-	member.borrower.number = 1;
+	member.subject.number = 1;
 	fds[0] = frozen_fd(1, 100);
 	fds[1] = frozen_fd(2, 2 * PAGE);
 	ck_assert_int_eq(pipe(ends), 0);
@@ -530,7 +530,7 @@ START_TEST(test_random)
 		close_reply(&reply);
 	}
 	for (unsigned i = 0; i < 3; i++)
-		nc_grants_part(&cache.grants, &callers[i]->borrower, no_orphan, NULL);
+		nc_grants_part(&cache.grants, &callers[i]->subject, no_orphan, NULL);
 	/* The records of sealed units stand: a descriptor for each. */
 	ck_assert_uint_le(open_descriptors(), descriptors + cache.grants.records.count);
 	for (unsigned i = 0; i < 3; i++)
@@ -646,7 +646,7 @@ START_TEST(test_no_descriptors)
 	}
 	ck_assert_int_eq(error, 0);
 	fetch.id = reply.head.id;
-	/* For a loan it needs one, for the moment. */
+	/* For an export it needs one, for the moment. */
 	hog_descriptors(200, 0);
 	ck_assert_int_eq(call_plain(&member, &fetch, &reply), -EMFILE);
 	free_descriptors();
@@ -727,7 +727,7 @@ START_TEST(test_descriptors_in_flight)
 	fetch.magic = NC_WIRE_MAGIC;
 	for (unsigned i = 0; i < 4; i++) {
 		caller_open(&lazy[i], 1001);
-		lazy[i].borrower.operates = true;
+		lazy[i].subject.operates = true;
 		for (unsigned k = 0; k < 40 && result == 1; k++) {
 			say(&lazy[i], &fetch, sizeof(fetch), NULL, 0);
 			result = serve(&lazy[i]);

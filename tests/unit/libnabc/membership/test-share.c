@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-share.c - unit tests of share.c: granting, lending and listing from the
+ * test-share.c - unit tests of share.c: granting, exporting and listing from the
  * owner's end, reading, and whom a grant names.  The owner's members are made
  * up; the test plays all of them.
  */
@@ -67,13 +67,13 @@ static int revoke_user(size_t id, unsigned uid)
 	return nc_share_revoke(&cache, id, &from);
 }
 
-static int lend(size_t id, struct caller *to)
+static int export_unit(size_t id, struct caller *to)
 {
-	struct nc_lending lending = {.fd = -1};
-	int error = nc_share_lend(&cache, id, &to->borrower, &lending);
+	struct nc_export_info info = {.fd = -1};
+	int error = nc_share_export(&cache, id, &to->subject, &info);
 
 	if (!error)
-		close(lending.fd);
+		close(info.fd);
 	return error;
 }
 
@@ -154,13 +154,13 @@ END_TEST
 START_TEST(test_grant)
 {
 	static const enum NC_kind kinds[] = {NC_KIND_RECYCLED, NC_KIND_APPENDED, NC_KIND_SEALED};
-	struct nc_lending lending;
+	struct nc_export_info info;
 	struct nc_segment segment;
 	struct nc_layout layout;
 	unsigned descriptors;
 
 	open_all();
-	ck_assert_int_eq(lend(0, &member), -EACCES);
+	ck_assert_int_eq(export_unit(0, &member), -EACCES);
 	ck_assert_int_eq(grant_user(0, 1000), -ENOENT);
 	ck_assert_int_eq(grant_user(nc_id(0, 5, 5), 1000), -ENOENT);
 	ck_assert_int_eq(grant_user(nc_id(7, 5, 5), 1000), -ENOENT);
@@ -168,16 +168,16 @@ START_TEST(test_grant)
 	for (unsigned i = 0; i < 3; i++) {
 		size_t id = make_kind(i, 9000, 1448, kinds[i]);
 
-		ck_assert_int_eq(lend(id, &member), -EACCES);
+		ck_assert_int_eq(export_unit(id, &member), -EACCES);
 		ck_assert_int_eq(revoke_user(id, 1000), -ENOENT);
 		descriptors = open_descriptors();
 		ck_assert_int_eq(grant_user(id, 1000), 0);
-		ck_assert_int_eq(lend(id, &other), -EACCES);
-		ck_assert_int_eq(nc_share_lend(&cache, id, &member.borrower, &lending), 0);
-		ck_assert_uint_eq(lending.size, 9000);
-		ck_assert_uint_eq(lending.fraglen, 1448);
+		ck_assert_int_eq(export_unit(id, &other), -EACCES);
+		ck_assert_int_eq(nc_share_export(&cache, id, &member.subject, &info), 0);
+		ck_assert_uint_eq(info.size, 9000);
+		ck_assert_uint_eq(info.fraglen, 1448);
 		ck_assert_int_eq(nc_layout_init(&layout, 9000, 1448), 0);
-		ck_assert_int_eq(nc_segment_adopt_frozen(&segment, lending.fd, layout.extent), 0);
+		ck_assert_int_eq(nc_segment_adopt_frozen(&segment, info.fd, layout.extent), 0);
 		for (size_t done = 0, last = 0; done < 9000;) {
 			size_t run, at = nc_layout_at(&layout, done, &run);
 
@@ -190,14 +190,14 @@ START_TEST(test_grant)
 		nc_segment_close(&segment);
 		/* A second grant makes no second copy. */
 		ck_assert_int_eq(grant_user(id, 1001), 0);
-		ck_assert_int_eq(lend(id, &other), 0);
+		ck_assert_int_eq(export_unit(id, &other), 0);
 		ck_assert_int_eq(revoke_user(id, 1001), 0);
 		ck_assert_int_eq(revoke_user(id, 1001), -ENOENT);
-		ck_assert_int_eq(lend(id, &other), -EACCES);
-		ck_assert_int_eq(lend(id, &member), 0);
-		/* Destroyed while lent. */
+		ck_assert_int_eq(export_unit(id, &other), -EACCES);
+		ck_assert_int_eq(export_unit(id, &member), 0);
+		/* Destroyed while exported. */
 		ck_assert_int_eq(nc_cache_destroy(&cache, id), 0);
-		ck_assert_int_eq(lend(id, &member), -EACCES);
+		ck_assert_int_eq(export_unit(id, &member), -EACCES);
 		ck_assert_int_eq(grant_user(id, 1000), -ENOENT);
 		ck_assert_uint_eq(cache.grants.records.count, 0);
 		/* Two revocation maps are open now. */
@@ -230,7 +230,7 @@ END_TEST
 START_TEST(test_evicted)
 {
 	struct nc_unit *filling[16];
-	struct nc_lending lending;
+	struct nc_export_info info;
 	struct nc_layout layout;
 	unsigned count = 0;
 	uint32_t slot;
@@ -239,16 +239,16 @@ START_TEST(test_evicted)
 	open_all();
 	id = make_kind(1, 300 << 10, 0, NC_KIND_APPENDED);
 	ck_assert_int_eq(grant_user(id, 1000), 0);
-	ck_assert_int_eq(nc_share_lend(&cache, id, &member.borrower, &lending), 0);
-	close(lending.fd);
-	slot = lending.slot;
-	ck_assert_uint_eq(nc_revocation_map_read(&member.borrower.revocations.segment, slot), id);
+	ck_assert_int_eq(nc_share_export(&cache, id, &member.subject, &info), 0);
+	close(info.fd);
+	slot = info.slot;
+	ck_assert_uint_eq(nc_revocation_map_read(&member.subject.revocations.segment, slot), id);
 	/* What is being filled cannot go, so this must. */
 	ck_assert_int_eq(nc_layout_init(&layout, 300 << 10, 0), 0);
 	while (nc_cache_alloc(&cache, &layout, NC_KIND_APPENDED, &filling[count]) == 0)
 		count++;
 	ck_assert(!known(id));
-	ck_assert_uint_eq(nc_revocation_map_read(&member.borrower.revocations.segment, slot),
+	ck_assert_uint_eq(nc_revocation_map_read(&member.subject.revocations.segment, slot),
 			  NC_REVOCATION_DESTROYED);
 	ck_assert_uint_eq(cache.grants.records.count, 0);
 	while (count)
@@ -269,7 +269,7 @@ START_TEST(test_list)
 		ck_assert_int_eq(grant_user(ids[i], i % 2 ? 1000 : 1001), 0);
 	}
 	do {
-		count = nc_share_list(&cache, &member.borrower, &cursor, units, 10);
+		count = nc_share_list(&cache, &member.subject, &cursor, units, 10);
 		for (unsigned i = 0; i < count; i++) {
 			ck_assert_uint_gt(units[i].id, last);
 			ck_assert_uint_eq(units[i].holds, 0);
@@ -282,11 +282,11 @@ START_TEST(test_list)
 	for (unsigned i = 0; i < 199; i++)
 		ck_assert_int_eq(nc_cache_destroy(&cache, ids[i]), 0);
 	for (unsigned i = 0; i < 199; i++)
-		ck_assert_int_eq(nc_grants_enter(&cache.grants, nc_id(3, i, 1), &member.borrower,
+		ck_assert_int_eq(nc_grants_enter(&cache.grants, nc_id(3, i, 1), &member.subject,
 						 NULL, 100, 4096),
 				 0);
 	cursor = nc_id(2, 0, 1);
-	ck_assert_uint_eq(nc_share_list(&cache, &member.borrower, &cursor, units, 10), 0);
+	ck_assert_uint_eq(nc_share_list(&cache, &member.subject, &cursor, units, 10), 0);
 	ck_assert_uint_eq(cursor, 0);
 	close_all();
 }
@@ -300,16 +300,16 @@ START_TEST(test_list_past_the_dead)
 
 	open_all();
 	for (unsigned i = 0; i < 150; i++)
-		ck_assert_int_eq(nc_grants_enter(&cache.grants, nc_id(0, 1, i + 1),
-						 &member.borrower, NULL, 100, 4096),
+		ck_assert_int_eq(nc_grants_enter(&cache.grants, nc_id(0, 1, i + 1), &member.subject,
+						 NULL, 100, 4096),
 				 0);
 	(void)make_own(1, 100);
 	(void)make_own(1, 100);
 	id = make_own(1, 100);
 	ck_assert_int_eq(grant_user(id, 1000), 0);
-	ck_assert_uint_eq(nc_share_list(&cache, &member.borrower, &cursor, &unit, 1), 1);
+	ck_assert_uint_eq(nc_share_list(&cache, &member.subject, &cursor, &unit, 1), 1);
 	ck_assert_uint_eq(unit.id, nc_id(0, 1, 1));
-	ck_assert_uint_eq(nc_share_list(&cache, &member.borrower, &cursor, &unit, 1), 1);
+	ck_assert_uint_eq(nc_share_list(&cache, &member.subject, &cursor, &unit, 1), 1);
 	ck_assert_uint_eq(unit.id, id);
 	close_all();
 }
@@ -320,7 +320,7 @@ END_TEST
 static _Atomic bool granting;
 static size_t targets[4];
 
-static void *grant_and_lend(void *context)
+static void *grant_and_export(void *context)
 {
 	uint64_t state = (uintptr_t)context + 1;
 	struct caller *caller = context ? &member : &other;
@@ -328,14 +328,14 @@ static void *grant_and_lend(void *context)
 
 	while (atomic_load(&granting)) {
 		size_t id = __atomic_load_n(&targets[random_next(&state) % 4], __ATOMIC_ACQUIRE);
-		struct nc_lending lending;
+		struct nc_export_info info;
 
 		if (!id)
 			continue;
 		(void)grant_user(id, uid);
-		if (nc_share_lend(&cache, id, &caller->borrower, &lending) == 0) {
-			close(lending.fd);
-			(void)nc_grants_return(&cache.grants, &caller->borrower, lending.slot);
+		if (nc_share_export(&cache, id, &caller->subject, &info) == 0) {
+			close(info.fd);
+			(void)nc_grants_return(&cache.grants, &caller->subject, info.slot);
 		}
 		if (random_next(&state) % 2)
 			(void)revoke_user(id, uid);
@@ -351,7 +351,7 @@ START_TEST(test_threads)
 	open_all();
 	atomic_store(&granting, true);
 	for (uintptr_t i = 0; i < 2; i++)
-		ck_assert_int_eq(pthread_create(&threads[i], NULL, grant_and_lend, (void *)i), 0);
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, grant_and_export, (void *)i), 0);
 	for (unsigned i = 0; i < scaled(20000); i++) {
 		size_t id = make_kind(1, 100, 0, i % 8 ? NC_KIND_RECYCLED : NC_KIND_SEALED);
 

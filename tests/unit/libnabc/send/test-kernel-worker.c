@@ -14,12 +14,12 @@
 #define SEGMENT (256 * KIB)
 
 static struct nc_cache worker;
-static struct nc_foreign *foreign;
+static struct nc_remote_member *remote;
 static int pair[2];
 
 static void recognise(pid_t pid)
 {
-	nc_foreign_identify(foreign, &cache.device, pid, -1);
+	nc_remote_member_identify(remote, &cache.device, pid, -1);
 	/* The worker's number is this process's where it asks for it. */
 	if (pid == WORKER)
 		atomic_store(&worker.own.shared[0].maker, (uint64_t)getpid());
@@ -30,10 +30,10 @@ static void open_worker(void)
 	struct nc_segment segment;
 	size_t first;
 
-	ck_assert_int_eq(nc_cache_admit(&cache, SEGMENT, &foreign, &first), 0);
-	ck_assert_int_eq(nc_segment_adopt(&segment, dup(foreign->store->segment.fd), SEGMENT), 0);
-	ck_assert_int_eq(nc_cache_init_joined(&worker, foreign->number, &segment, first,
-					      foreign->slots, foreign->units.generation,
+	ck_assert_int_eq(nc_cache_admit(&cache, SEGMENT, &remote, &first), 0);
+	ck_assert_int_eq(nc_segment_adopt(&segment, dup(remote->store->segment.fd), SEGMENT), 0);
+	ck_assert_int_eq(nc_cache_init_joined(&worker, remote->number, &segment, first,
+					      remote->slots, remote->units.generation,
 					      cache.max_unit),
 			 0);
 	ck_assert_int_eq(nc_peer_pair(pair), 0);
@@ -90,7 +90,7 @@ static enum NC_kind workers_kind(size_t id)
 {
 	struct NC_stat stat;
 
-	ck_assert_int_eq(nc_catalogue_unit(&worker, id, &stat), 0);
+	ck_assert_int_eq(nc_inspect_unit(&worker, id, &stat), 0);
 	return stat.kind;
 }
 
@@ -182,8 +182,8 @@ START_TEST(test_death)
 	ck_assert_uint_eq(model_units(), 1);
 	check_sent(id, 7, 60 * KIB);
 	ck_assert_int_eq(nc_cache_hold(&cache, other, false, &view), -EACCES);
-	nc_foreign_identify(foreign, NULL, 0, -1);
-	nc_cache_detach(&cache, foreign);
+	nc_remote_member_identify(remote, NULL, 0, -1);
+	nc_cache_detach(&cache, remote);
 	check_sent(id, 7, 60 * KIB);
 	ck_assert_int_eq(nc_cache_release(&cache, id), 0);
 	ck_assert_uint_eq(model_units(), 0);
@@ -209,12 +209,12 @@ START_TEST(test_copies)
 	check_sent(ids[1], 1, 60 * KIB);
 	ck_assert_uint_eq(counters().kernel_copies, 2);
 	ck_assert_uint_eq(counters().used, 0);
-	foreign->copied = SEGMENT - 56 * KIB;
+	remote->copied = SEGMENT - 56 * KIB;
 	ck_assert_int_eq(nc_cache_fetch(&cache, &view[2]), -ENOMEM);
-	foreign->copied = 120 * KIB;
+	remote->copied = 120 * KIB;
 	for (unsigned i = 0; i < 3; i++)
 		ck_assert_int_eq(nc_cache_release(&cache, ids[i]), 0);
-	ck_assert_uint_eq(foreign->copied, 0);
+	ck_assert_uint_eq(remote->copied, 0);
 	close_both();
 }
 END_TEST
@@ -294,7 +294,7 @@ START_TEST(test_server_without)
 	model.pid = WORKER;
 	if (nc_cache_use_device(&worker, &model_system))
 		return;
-	nc_foreign_identify(foreign, &cache.device, getpid(), -1);
+	nc_remote_member_identify(remote, &cache.device, getpid(), -1);
 	id = answer(1, 60 * KIB);
 	ck_assert_int_eq(workers_kind(id), NC_KIND_RECYCLED);
 	ck_assert_int_eq(nc_cache_hold(&cache, id, false, &view), 0);
@@ -399,9 +399,9 @@ START_TEST(test_ended)
 	ck_assert_int_ge(pidfd, 0);
 	await(pidfd, POLLIN);
 	id = answer(1, 60 * KIB);
-	nc_foreign_identify(foreign, &cache.device, WORKER, pidfd);
+	nc_remote_member_identify(remote, &cache.device, WORKER, pidfd);
 	ck_assert_int_eq(nc_cache_hold(&cache, id, false, &view), -EACCES);
-	nc_foreign_identify(foreign, NULL, 0, -1);
+	nc_remote_member_identify(remote, NULL, 0, -1);
 	close(pidfd);
 	ck_assert_int_eq(waitpid(child, NULL, 0), child);
 	close_both();

@@ -365,7 +365,7 @@ START_TEST(test_no_descriptors)
 		ck_assert(!rpc.revocations.base == (spare < 2));
 		ck_assert((load.fd < 0) == (spare < 2));
 		free_descriptors();
-		/* What the owner believes that it has lent goes back. */
+		/* What the owner believes that it has exported goes back. */
 		if (spare < 2) {
 			ck_assert_int_eq(recv(pair[0], &back, sizeof(back), MSG_DONTWAIT),
 					 sizeof(back));

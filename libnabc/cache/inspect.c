@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * catalogue.c - looks at units and counters; see catalogue.h.
+ * inspect.c - looks at units and counters; see inspect.h.
  */
 #include <string.h>
 
 #include "base/id.h"
-#include "cache/catalogue.h"
+#include "cache/inspect.h"
 
 static void describe(const struct nc_layout *layout, enum NC_kind kind, size_t id,
 		     struct NC_stat *stat)
@@ -27,7 +27,7 @@ static void describe_held(const struct nc_unit *unit, size_t id, struct NC_stat 
 	stat->holds = nc_word_holds(nc_unit_word(unit)) - 1;
 }
 
-int nc_catalogue_unit(struct nc_cache *cache, size_t id, struct NC_stat *stat)
+int nc_inspect_unit(struct nc_cache *cache, size_t id, struct NC_stat *stat)
 {
 	struct nc_view view;
 	int error = nc_cache_hold(cache, id, false, &view);
@@ -74,15 +74,15 @@ static unsigned list_own(struct nc_cache *cache, uint32_t *slot, struct NC_stat 
 	return filled;
 }
 
-static unsigned list_foreign(struct nc_foreign *foreign, uint32_t *slot, struct NC_stat *units,
-			     unsigned count)
+static unsigned list_remote(struct nc_remote_member *remote, uint32_t *slot, struct NC_stat *units,
+			    unsigned count)
 {
 	struct nc_unit_told told;
 	unsigned generation, filled = 0;
 
-	while (filled < count && nc_foreign_next(foreign, slot, &generation, &told)) {
+	while (filled < count && nc_remote_member_next(remote, slot, &generation, &told)) {
 		describe(&told.layout, told.kernel ? NC_KIND_KERNEL : NC_KIND_RECYCLED,
-			 nc_id(foreign->number, *slot, generation), &units[filled]);
+			 nc_id(remote->number, *slot, generation), &units[filled]);
 		filled++;
 		++*slot;
 	}
@@ -91,8 +91,8 @@ static unsigned list_foreign(struct nc_foreign *foreign, uint32_t *slot, struct 
 	return filled;
 }
 
-unsigned nc_catalogue_list(struct nc_cache *cache, size_t *cursor, struct NC_stat *units,
-			   unsigned count)
+unsigned nc_inspect_list(struct nc_cache *cache, size_t *cursor, struct NC_stat *units,
+			 unsigned count)
 {
 	unsigned member = nc_id_member(*cursor), filled = 0, last;
 	uint32_t slot = nc_id_slot(*cursor);
@@ -106,14 +106,14 @@ unsigned nc_catalogue_list(struct nc_cache *cache, size_t *cursor, struct NC_sta
 	last = cache->numbers;
 	pthread_mutex_unlock(&cache->lock);
 	for (; member < last && filled < count; member++, slot = 0) {
-		struct nc_foreign *foreign = member ? atomic_load_explicit(&cache->foreigns[member],
-									   memory_order_acquire)
-						    : NULL;
+		struct nc_remote_member *remote =
+			member ? atomic_load_explicit(&cache->remotes[member], memory_order_acquire)
+			       : NULL;
 
-		if (!foreign && member)
+		if (!remote && member)
 			continue;
-		filled += foreign ? list_foreign(foreign, &slot, units + filled, count - filled)
-				  : list_own(cache, &slot, units + filled, count - filled);
+		filled += remote ? list_remote(remote, &slot, units + filled, count - filled)
+				 : list_own(cache, &slot, units + filled, count - filled);
 		if (slot != NC_UNIT_NONE)
 			break;
 	}
@@ -121,7 +121,7 @@ unsigned nc_catalogue_list(struct nc_cache *cache, size_t *cursor, struct NC_sta
 	return filled;
 }
 
-void nc_catalogue_counters(struct nc_cache *cache, struct NC_cache_stat *stat)
+void nc_inspect_counters(struct nc_cache *cache, struct NC_cache_stat *stat)
 {
 	struct nc_member *own = &cache->own;
 
@@ -149,10 +149,10 @@ void nc_catalogue_counters(struct nc_cache *cache, struct NC_cache_stat *stat)
 	stat->corrupt = own->corrupt;
 	pthread_mutex_unlock(&own->lock);
 	if (!cache->owner) {
-		pthread_mutex_lock(&cache->loans.lock);
-		stat->units += cache->loans.table.count;
-		stat->inserts += cache->loans.inserts;
-		pthread_mutex_unlock(&cache->loans.lock);
+		pthread_mutex_lock(&cache->imports.lock);
+		stat->units += cache->imports.table.count;
+		stat->inserts += cache->imports.inserts;
+		pthread_mutex_unlock(&cache->imports.lock);
 	}
 	pthread_mutex_lock(&cache->lock);
 	stat->members = cache->members;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-foreign.c - unit tests of foreign.c: an honest member, one that lies in
+ * test-remote-member.c - unit tests of remote-member.c: an honest member, one that lies in
  * the shared table, also while it is being read, and what is left of it when
  * it is gone.  The test plays the member: it writes into the segment itself.
  */
@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 #include "base/id.h"
-#include "cache/foreign.h"
+#include "cache/remote-member.h"
 
 #include "suite.h"
 
@@ -17,27 +17,27 @@
 #define SIZE ((size_t)256 << 10)
 #define SLOTS 64u
 
-static struct nc_foreign *foreign;
+static struct nc_remote_member *remote;
 static size_t first;
 
 static void admit(void)
 {
-	ck_assert_int_eq(nc_foreign_admit(foreign, SIZE, SLOTS, &first), 0);
+	ck_assert_int_eq(nc_remote_member_admit(remote, SIZE, SLOTS, &first), 0);
 }
 
 static void open_one(void)
 {
-	foreign = nc_foreign_create(7);
-	ck_assert_ptr_nonnull(foreign);
-	ck_assert(nc_foreign_vacant(foreign));
+	remote = nc_remote_member_create(7);
+	ck_assert_ptr_nonnull(remote);
+	ck_assert(nc_remote_member_vacant(remote));
 	admit();
-	ck_assert(!nc_foreign_vacant(foreign));
+	ck_assert(!nc_remote_member_vacant(remote));
 	ck_assert_uint_eq(first, PAGE);
 }
 
 static struct nc_unit_shared *entry_at(uint32_t slot)
 {
-	return (struct nc_unit_shared *)(void *)foreign->store->segment.base + slot;
+	return (struct nc_unit_shared *)(void *)remote->store->segment.base + slot;
 }
 
 static uint64_t word_at(uint32_t slot)
@@ -59,7 +59,7 @@ static void publish(uint32_t slot, unsigned generation, uint64_t at, uint64_t si
 static int hold(uint32_t slot, unsigned generation)
 {
 	struct nc_unit *unit = NULL;
-	int error = nc_foreign_hold(foreign, slot, generation, false, &unit);
+	int error = nc_remote_member_hold(remote, slot, generation, false, &unit);
 
 	if (!error)
 		ck_assert_ptr_nonnull(unit);
@@ -72,8 +72,8 @@ START_TEST(test_honest)
 
 	open_one();
 	publish(3, 1, first, 5000, PAGE);
-	pattern_fill(foreign->store->segment.base + first, 3, 0, 5000);
-	ck_assert_int_eq(nc_foreign_hold(foreign, 3, 1, false, &unit), 0);
+	pattern_fill(remote->store->segment.base + first, 3, 0, 5000);
+	ck_assert_int_eq(nc_remote_member_hold(remote, 3, 1, false, &unit), 0);
 	ck_assert_uint_eq(unit->layout.size, 5000);
 	ck_assert_uint_eq(unit->at, first);
 	ck_assert_uint_eq(pattern_match(nc_unit_base(unit), 3, 0, 5000), 5000);
@@ -82,14 +82,14 @@ START_TEST(test_honest)
 	atomic_store(&entry_at(3)->size, UINT64_MAX);
 	ck_assert_int_eq(hold(3, 1), 0);
 	ck_assert_uint_eq(unit->layout.size, 5000);
-	ck_assert_int_eq(nc_foreign_release(foreign, 3, 1), 0);
-	ck_assert_int_eq(nc_foreign_release(foreign, 3, 1), 0);
-	ck_assert_int_eq(nc_foreign_release(foreign, 3, 1), -EINVAL);
+	ck_assert_int_eq(nc_remote_member_release(remote, 3, 1), 0);
+	ck_assert_int_eq(nc_remote_member_release(remote, 3, 1), 0);
+	ck_assert_int_eq(nc_remote_member_release(remote, 3, 1), -EINVAL);
 	ck_assert_uint_eq(word_at(3), nc_shared_word(1, NC_SHARED_LIVE));
-	ck_assert_uint_eq(foreign->held, 0);
+	ck_assert_uint_eq(remote->held, 0);
 	/* Held anew, it is read anew. */
 	ck_assert_int_eq(hold(3, 1), -EPROTO);
-	nc_foreign_free(foreign);
+	nc_remote_member_free(remote);
 }
 END_TEST
 
@@ -104,14 +104,14 @@ START_TEST(test_names)
 	ck_assert_int_eq(hold(1, 5), -ENOENT);
 	ck_assert_int_eq(hold(SLOTS, 5), -ENOENT);
 	ck_assert_int_eq(hold(UINT32_MAX, 5), -ENOENT);
-	ck_assert_int_eq(nc_foreign_release(foreign, 0, 5), -EINVAL);
-	ck_assert_int_eq(nc_foreign_release(foreign, SLOTS, 5), -EINVAL);
-	ck_assert_int_eq(nc_foreign_destroy(foreign, 0, 4), -ENOENT);
-	ck_assert_int_eq(nc_foreign_destroy(foreign, SLOTS, 5), -ENOENT);
+	ck_assert_int_eq(nc_remote_member_release(remote, 0, 5), -EINVAL);
+	ck_assert_int_eq(nc_remote_member_release(remote, SLOTS, 5), -EINVAL);
+	ck_assert_int_eq(nc_remote_member_destroy(remote, 0, 4), -ENOENT);
+	ck_assert_int_eq(nc_remote_member_destroy(remote, SLOTS, 5), -ENOENT);
 	ck_assert_int_eq(hold(0, 5), 0);
-	ck_assert_int_eq(nc_foreign_release(foreign, 0, 4), -EINVAL);
-	ck_assert_int_eq(nc_foreign_release(foreign, 0, 6), -EINVAL);
-	ck_assert_int_eq(nc_foreign_release(foreign, 0, 5), 0);
+	ck_assert_int_eq(nc_remote_member_release(remote, 0, 4), -EINVAL);
+	ck_assert_int_eq(nc_remote_member_release(remote, 0, 6), -EINVAL);
+	ck_assert_int_eq(nc_remote_member_release(remote, 0, 5), 0);
 	/* Other states than LIVE name nothing. */
 	for (unsigned state = 0; state < 16; state++) {
 		if (state == NC_SHARED_LIVE)
@@ -119,7 +119,7 @@ START_TEST(test_names)
 		atomic_store(&entry_at(0)->word, nc_shared_word(5, state));
 		ck_assert_int_eq(hold(0, 5), -ENOENT);
 	}
-	nc_foreign_free(foreign);
+	nc_remote_member_free(remote);
 }
 END_TEST
 
@@ -150,11 +150,11 @@ START_TEST(test_lies)
 		ck_assert_int_eq(hold(2, 10 + i), -EPROTO);
 		/* It got it back, and the owner keeps nothing. */
 		ck_assert_uint_eq(word_at(2), nc_shared_word(10 + i, NC_SHARED_DROPPED));
-		ck_assert_uint_eq(foreign->held, 0);
+		ck_assert_uint_eq(remote->held, 0);
 		publish(2, 10 + i, lie[i].at, lie[i].size, lie[i].fraglen);
-		ck_assert_int_eq(nc_foreign_destroy(foreign, 2, 10 + i), -EPROTO);
+		ck_assert_int_eq(nc_remote_member_destroy(remote, 2, 10 + i), -EPROTO);
 	}
-	nc_foreign_free(foreign);
+	nc_remote_member_free(remote);
 }
 END_TEST
 
@@ -164,27 +164,27 @@ START_TEST(test_destroy)
 
 	open_one();
 	publish(0, 1, first, 100, PAGE);
-	ck_assert_int_eq(nc_foreign_destroy(foreign, 0, 1), 0);
+	ck_assert_int_eq(nc_remote_member_destroy(remote, 0, 1), 0);
 	ck_assert_uint_eq(word_at(0), nc_shared_word(1, NC_SHARED_DROPPED));
-	ck_assert_int_eq(nc_foreign_destroy(foreign, 0, 1), -ENOENT);
+	ck_assert_int_eq(nc_remote_member_destroy(remote, 0, 1), -ENOENT);
 	/* A name that was given back is dead, whatever the member writes. */
 	publish(0, 1, first, 100, PAGE);
 	ck_assert_int_eq(hold(0, 1), -ENOENT);
-	ck_assert_int_eq(nc_foreign_destroy(foreign, 0, 1), -ENOENT);
+	ck_assert_int_eq(nc_remote_member_destroy(remote, 0, 1), -ENOENT);
 
 	publish(0, 2, first, 100, PAGE);
 	ck_assert_int_eq(hold(0, 2), 0);
-	ck_assert_int_eq(nc_foreign_destroy(foreign, 0, 2), 0);
-	ck_assert_int_eq(nc_foreign_destroy(foreign, 0, 2), -ENOENT);
+	ck_assert_int_eq(nc_remote_member_destroy(remote, 0, 2), 0);
+	ck_assert_int_eq(nc_remote_member_destroy(remote, 0, 2), -ENOENT);
 	ck_assert_uint_eq(word_at(0), nc_shared_word(2, NC_SHARED_BUSY));
 	ck_assert_int_eq(hold(0, 2), -ENOENT);
-	ck_assert_int_eq(nc_foreign_hold(foreign, 0, 2, true, &unit), 0);
-	ck_assert_int_eq(nc_foreign_release(foreign, 0, 2), 0);
+	ck_assert_int_eq(nc_remote_member_hold(remote, 0, 2, true, &unit), 0);
+	ck_assert_int_eq(nc_remote_member_release(remote, 0, 2), 0);
 	ck_assert_uint_eq(word_at(0), nc_shared_word(2, NC_SHARED_BUSY));
-	ck_assert_int_eq(nc_foreign_release(foreign, 0, 2), 0);
+	ck_assert_int_eq(nc_remote_member_release(remote, 0, 2), 0);
 	ck_assert_uint_eq(word_at(0), nc_shared_word(2, NC_SHARED_DROPPED));
-	ck_assert_int_eq(nc_foreign_release(foreign, 0, 2), -EINVAL);
-	nc_foreign_free(foreign);
+	ck_assert_int_eq(nc_remote_member_release(remote, 0, 2), -EINVAL);
+	nc_remote_member_free(remote);
 }
 END_TEST
 
@@ -202,16 +202,16 @@ START_TEST(test_destroyed_by_member)
 			     : generation % 3 == 1 ? nc_shared_word(generation, NC_SHARED_LIVE)
 						   : UINT64_MAX);
 		ck_assert_int_eq(hold(0, generation), -ENOENT);
-		ck_assert_int_eq(nc_foreign_hold(foreign, 0, generation, true, &unit), 0);
-		ck_assert_int_eq(nc_foreign_release(foreign, 0, generation), 0);
+		ck_assert_int_eq(nc_remote_member_hold(remote, 0, generation, true, &unit), 0);
+		ck_assert_int_eq(nc_remote_member_release(remote, 0, generation), 0);
 		/* What it writes next does not bring the name back. */
 		atomic_store(&entry_at(0)->word, nc_shared_word(generation, NC_SHARED_BUSY));
 		ck_assert_int_eq(hold(0, generation), -ENOENT);
-		ck_assert_int_eq(nc_foreign_release(foreign, 0, generation), 0);
+		ck_assert_int_eq(nc_remote_member_release(remote, 0, generation), 0);
 		ck_assert_uint_eq(word_at(0), nc_shared_word(generation, NC_SHARED_DROPPED));
 		ck_assert_int_eq(hold(0, generation), -ENOENT);
 	}
-	nc_foreign_free(foreign);
+	nc_remote_member_free(remote);
 }
 END_TEST
 
@@ -222,15 +222,15 @@ START_TEST(test_last_generation)
 	/* Not so soon: nobody can have named that many. */
 	publish(0, NC_ID_GENERATION_MAX, first, 100, PAGE);
 	ck_assert_int_eq(hold(0, NC_ID_GENERATION_MAX), -ENOENT);
-	foreign->admitted -= NC_ID_GENERATION_MAX / 16384;
+	remote->admitted -= NC_ID_GENERATION_MAX / 16384;
 	ck_assert_int_eq(hold(0, NC_ID_GENERATION_MAX), 0);
-	ck_assert_int_eq(nc_foreign_destroy(foreign, 0, NC_ID_GENERATION_MAX), 0);
-	ck_assert_int_eq(nc_foreign_release(foreign, 0, NC_ID_GENERATION_MAX), 0);
+	ck_assert_int_eq(nc_remote_member_destroy(remote, 0, NC_ID_GENERATION_MAX), 0);
+	ck_assert_int_eq(nc_remote_member_release(remote, 0, NC_ID_GENERATION_MAX), 0);
 	ck_assert_int_eq(hold(0, NC_ID_GENERATION_MAX), -ENOENT);
 	/* With it the number is spent as well. */
-	nc_foreign_detach(foreign);
-	ck_assert(!nc_foreign_vacant(foreign));
-	nc_foreign_free(foreign);
+	nc_remote_member_detach(remote);
+	ck_assert(!nc_remote_member_vacant(remote));
+	nc_remote_member_free(remote);
 }
 END_TEST
 
@@ -240,16 +240,16 @@ START_TEST(test_detach)
 	publish(0, 1, first, 100, PAGE);
 	publish(1, 1, first + PAGE, 100, PAGE);
 	ck_assert_int_eq(hold(0, 1), 0);
-	ck_assert_int_eq(nc_foreign_release(foreign, 0, 1), 0);
-	nc_foreign_detach(foreign);
-	ck_assert_ptr_null(foreign->store);
+	ck_assert_int_eq(nc_remote_member_release(remote, 0, 1), 0);
+	nc_remote_member_detach(remote);
+	ck_assert_ptr_null(remote->store);
 	ck_assert_int_eq(hold(0, 1), -ENOENT);
 	ck_assert_int_eq(hold(1, 1), -ENOENT);
-	ck_assert_int_eq(nc_foreign_release(foreign, 0, 1), -EINVAL);
-	ck_assert_int_eq(nc_foreign_destroy(foreign, 0, 1), -ENOENT);
-	nc_foreign_detach(foreign);
-	ck_assert(nc_foreign_vacant(foreign));
-	nc_foreign_free(foreign);
+	ck_assert_int_eq(nc_remote_member_release(remote, 0, 1), -EINVAL);
+	ck_assert_int_eq(nc_remote_member_destroy(remote, 0, 1), -ENOENT);
+	nc_remote_member_detach(remote);
+	ck_assert(nc_remote_member_vacant(remote));
+	nc_remote_member_free(remote);
 }
 END_TEST
 
@@ -262,22 +262,22 @@ START_TEST(test_detach_while_held)
 	open_one();
 	publish(0, 1, first, 5000, PAGE);
 	publish(1, 1, first + 2 * PAGE, 100, PAGE);
-	pattern_fill(foreign->store->segment.base + first, 9, 0, 5000);
-	ck_assert_int_eq(nc_foreign_hold(foreign, 0, 1, false, &unit), 0);
-	fd = foreign->store->segment.fd;
-	nc_foreign_detach(foreign);
-	ck_assert(!nc_foreign_vacant(foreign));
+	pattern_fill(remote->store->segment.base + first, 9, 0, 5000);
+	ck_assert_int_eq(nc_remote_member_hold(remote, 0, 1, false, &unit), 0);
+	fd = remote->store->segment.fd;
+	nc_remote_member_detach(remote);
+	ck_assert(!nc_remote_member_vacant(remote));
 	ck_assert_int_eq(hold(0, 1), -ENOENT);
 	ck_assert_int_eq(hold(1, 1), -ENOENT);
-	ck_assert_int_eq(nc_foreign_hold(foreign, 0, 1, true, &unit), 0);
+	ck_assert_int_eq(nc_remote_member_hold(remote, 0, 1, true, &unit), 0);
 	ck_assert_uint_eq(pattern_match(nc_unit_base(unit), 9, 0, 5000), 5000);
-	ck_assert_int_eq(nc_foreign_release(foreign, 0, 1), 0);
+	ck_assert_int_eq(nc_remote_member_release(remote, 0, 1), 0);
 	ck_assert_int_ge(fcntl(fd, F_GETFD), 0);
-	ck_assert_int_eq(nc_foreign_release(foreign, 0, 1), 0);
+	ck_assert_int_eq(nc_remote_member_release(remote, 0, 1), 0);
 	ck_assert_int_lt(fcntl(fd, F_GETFD), 0);
-	ck_assert(nc_foreign_vacant(foreign));
-	ck_assert_int_eq(nc_foreign_release(foreign, 0, 1), -EINVAL);
-	nc_foreign_free(foreign);
+	ck_assert(nc_remote_member_vacant(remote));
+	ck_assert_int_eq(nc_remote_member_release(remote, 0, 1), -EINVAL);
+	nc_remote_member_free(remote);
 }
 END_TEST
 
@@ -285,48 +285,48 @@ END_TEST
 START_TEST(test_number_again)
 {
 	open_one();
-	ck_assert_uint_eq(foreign->units.generation, 1);
+	ck_assert_uint_eq(remote->units.generation, 1);
 	publish(0, 1, first, 100, PAGE);
 	publish(1, 17, first, 100, PAGE);
 	ck_assert_int_eq(hold(1, 17), 0);
-	ck_assert_int_eq(nc_foreign_release(foreign, 1, 17), 0);
-	nc_foreign_detach(foreign);
+	ck_assert_int_eq(nc_remote_member_release(remote, 1, 17), 0);
+	nc_remote_member_detach(remote);
 	admit();
-	ck_assert_uint_gt(foreign->units.generation, 17);
+	ck_assert_uint_gt(remote->units.generation, 17);
 	/* It writes its predecessor's names into its table: they stay dead. */
 	publish(0, 1, first, 100, PAGE);
 	publish(1, 17, first, 100, PAGE);
 	ck_assert_int_eq(hold(0, 1), -ENOENT);
 	ck_assert_int_eq(hold(1, 17), -ENOENT);
-	ck_assert_int_eq(nc_foreign_destroy(foreign, 1, 17), -ENOENT);
-	publish(1, foreign->units.generation, first, 100, PAGE);
-	ck_assert_int_eq(hold(1, foreign->units.generation), 0);
-	ck_assert_int_eq(nc_foreign_release(foreign, 1, foreign->units.generation), 0);
+	ck_assert_int_eq(nc_remote_member_destroy(remote, 1, 17), -ENOENT);
+	publish(1, remote->units.generation, first, 100, PAGE);
+	ck_assert_int_eq(hold(1, remote->units.generation), 0);
+	ck_assert_int_eq(nc_remote_member_release(remote, 1, remote->units.generation), 0);
 	/* Names it only used, without the owner ever hearing of them, count as well. */
 	publish(5, 1000, first, 100, PAGE);
-	nc_foreign_detach(foreign);
+	nc_remote_member_detach(remote);
 	admit();
-	ck_assert_uint_gt(foreign->units.generation, 1000);
+	ck_assert_uint_gt(remote->units.generation, 1000);
 	/* So do names of which the table says nothing any more. */
 	publish(5, 2000, first, 100, PAGE);
-	ck_assert_int_eq(nc_foreign_destroy(foreign, 5, 2000), 0);
+	ck_assert_int_eq(nc_remote_member_destroy(remote, 5, 2000), 0);
 	atomic_store(&entry_at(5)->word, 0);
-	nc_foreign_detach(foreign);
+	nc_remote_member_detach(remote);
 	admit();
-	ck_assert_uint_gt(foreign->units.generation, 2000);
+	ck_assert_uint_gt(remote->units.generation, 2000);
 	/* Claims of what cannot be spend nothing. */
 	atomic_store(&entry_at(5)->word, UINT64_MAX);
 	atomic_store(&entry_at(6)->word, nc_shared_word(NC_ID_GENERATION_MAX, NC_SHARED_LIVE));
-	nc_foreign_detach(foreign);
-	ck_assert(nc_foreign_vacant(foreign));
+	nc_remote_member_detach(remote);
+	ck_assert(nc_remote_member_vacant(remote));
 	admit();
-	ck_assert_uint_lt(foreign->units.generation, 2 * 65536);
+	ck_assert_uint_lt(remote->units.generation, 2 * 65536);
 	/* One that had the time for it does. */
-	foreign->admitted -= NC_ID_GENERATION_MAX / 16384;
+	remote->admitted -= NC_ID_GENERATION_MAX / 16384;
 	atomic_store(&entry_at(6)->word, nc_shared_word(NC_ID_GENERATION_MAX, NC_SHARED_LIVE));
-	nc_foreign_detach(foreign);
-	ck_assert(!nc_foreign_vacant(foreign));
-	nc_foreign_free(foreign);
+	nc_remote_member_detach(remote);
+	ck_assert(!nc_remote_member_vacant(remote));
+	nc_remote_member_free(remote);
 }
 END_TEST
 
@@ -335,15 +335,15 @@ START_TEST(test_sparse_table)
 {
 	size_t begin;
 
-	foreign = nc_foreign_create(1);
-	ck_assert_ptr_nonnull(foreign);
-	ck_assert_int_eq(nc_foreign_admit(foreign, 1 << 20, 5000, &begin), 0);
+	remote = nc_remote_member_create(1);
+	ck_assert_ptr_nonnull(remote);
+	ck_assert_int_eq(nc_remote_member_admit(remote, 1 << 20, 5000, &begin), 0);
 	publish(4321, 1, begin, 100, PAGE);
 	ck_assert_int_eq(hold(4321, 1), 0);
-	ck_assert_int_eq(nc_foreign_release(foreign, 4321, 1), 0);
-	nc_foreign_detach(foreign);
-	ck_assert(nc_foreign_vacant(foreign));
-	nc_foreign_free(foreign);
+	ck_assert_int_eq(nc_remote_member_release(remote, 4321, 1), 0);
+	nc_remote_member_detach(remote);
+	ck_assert(nc_remote_member_vacant(remote));
+	nc_remote_member_free(remote);
 }
 END_TEST
 
@@ -351,13 +351,13 @@ START_TEST(test_admit_refused)
 {
 	size_t ignored;
 
-	foreign = nc_foreign_create(1);
-	ck_assert_int_eq(nc_foreign_admit(foreign, PAGE, SLOTS, &ignored), -EINVAL);
-	ck_assert_int_eq(nc_foreign_admit(foreign, 0, SLOTS, &ignored), -EINVAL);
-	ck_assert_int_eq(nc_foreign_admit(foreign, SIZE + 1, SLOTS, &ignored), -EINVAL);
-	ck_assert(nc_foreign_vacant(foreign));
-	nc_foreign_free(foreign);
-	nc_foreign_free(NULL);
+	remote = nc_remote_member_create(1);
+	ck_assert_int_eq(nc_remote_member_admit(remote, PAGE, SLOTS, &ignored), -EINVAL);
+	ck_assert_int_eq(nc_remote_member_admit(remote, 0, SLOTS, &ignored), -EINVAL);
+	ck_assert_int_eq(nc_remote_member_admit(remote, SIZE + 1, SLOTS, &ignored), -EINVAL);
+	ck_assert(nc_remote_member_vacant(remote));
+	nc_remote_member_free(remote);
+	nc_remote_member_free(NULL);
 }
 END_TEST
 
@@ -402,13 +402,13 @@ START_TEST(test_lies_while_read)
 
 	open_one();
 	atomic_store(&lying, true);
-	ck_assert_int_eq(pthread_create(&liar, NULL, lie, foreign->store->segment.base), 0);
+	ck_assert_int_eq(pthread_create(&liar, NULL, lie, remote->store->segment.base), 0);
 	while (held < wanted || refused < wanted) {
 		uint32_t slot = (uint32_t)(random_next(&state) % 4);
 		unsigned generation = (unsigned)(word_at(slot) >> 4);
 		struct nc_unit *unit;
 		uint64_t at, extent;
-		int error = nc_foreign_hold(foreign, slot, generation, false, &unit);
+		int error = nc_remote_member_hold(remote, slot, generation, false, &unit);
 
 		if (error) {
 			expect(error == -ENOENT || error == -EPROTO);
@@ -426,17 +426,17 @@ START_TEST(test_lies_while_read)
 		(void)*(volatile char *)nc_unit_base(unit);
 		(void)*(volatile char *)(nc_unit_base(unit) + extent - 1);
 		if (held % 5 == 0)
-			(void)nc_foreign_destroy(foreign, slot, generation);
+			(void)nc_remote_member_destroy(remote, slot, generation);
 		expect(unit->at == at && unit->layout.extent == extent);
-		expect(nc_foreign_release(foreign, slot, generation) == 0);
+		expect(nc_remote_member_release(remote, slot, generation) == 0);
 		held++;
 	}
 	atomic_store(&lying, false);
 	pthread_join(liar, NULL);
-	ck_assert_uint_eq(foreign->held, 0);
-	nc_foreign_detach(foreign);
-	ck_assert_ptr_null(foreign->store);
-	nc_foreign_free(foreign);
+	ck_assert_uint_eq(remote->held, 0);
+	nc_remote_member_detach(remote);
+	ck_assert_ptr_null(remote->store);
+	nc_remote_member_free(remote);
 }
 END_TEST
 
@@ -456,4 +456,4 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_lies_while_read);
 }
 
-RUN_SUITE("foreign", fill)
+RUN_SUITE("remote member", fill)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-foreign.c - a member that describes its units as it likes
- * (libnabc/cache/foreign.c): what the owner holds lies in that member's memory, and
+ * fuzz-remote-member.c - a member that describes its units as it likes
+ * (libnabc/cache/remote-member.c): what the owner holds lies in that member's memory, and
  * stays what it was when it was first held, whatever is written afterwards.
  */
 #include <errno.h>
@@ -49,7 +49,8 @@ static void take_hold(uint32_t slot, unsigned generation, bool unlinked)
 {
 	struct hold *hold = &holds[held];
 
-	if (held == HOLDS || nc_foreign_hold(stranger, slot, generation, unlinked, &hold->unit))
+	if (held == HOLDS ||
+	    nc_remote_member_hold(stranger, slot, generation, unlinked, &hold->unit))
 		return;
 	stranger_check(hold->unit);
 	hold->slot = slot;
@@ -70,7 +71,7 @@ static void let_go(unsigned which)
 	MUST(hold->unit->at == hold->at &&
 	     memcmp(&hold->unit->layout, &hold->layout, sizeof(hold->layout)) == 0);
 	stranger_check(hold->unit);
-	MUST(nc_foreign_release(stranger, hold->slot, hold->generation) == 0);
+	MUST(nc_remote_member_release(stranger, hold->slot, hold->generation) == 0);
 	*hold = holds[--held];
 }
 
@@ -79,7 +80,7 @@ static void list(void)
 	struct nc_unit_told told;
 	unsigned generation;
 
-	for (uint32_t slot = 0; nc_foreign_next(stranger, &slot, &generation, &told); slot++)
+	for (uint32_t slot = 0; nc_remote_member_next(stranger, &slot, &generation, &told); slot++)
 		MUST(slot < STRANGER_SLOTS && told.layout.size > 0 &&
 		     (told.kernel || told.layout.extent <= STRANGER_SIZE - stranger_first));
 }
@@ -89,13 +90,13 @@ static void detach(void)
 {
 	uint32_t before = stranger->generation;
 
-	nc_foreign_detach(stranger);
+	nc_remote_member_detach(stranger);
 	while (held)
 		let_go(0);
 	MUST(!stranger->store && stranger->generation > before);
-	if (!nc_foreign_vacant(stranger)) {
-		nc_foreign_free(stranger);
-		stranger = nc_foreign_create(7);
+	if (!nc_remote_member_vacant(stranger)) {
+		nc_remote_member_free(stranger);
+		stranger = nc_remote_member_create(7);
 		MUST(stranger);
 	}
 	stranger_admit();
@@ -124,7 +125,7 @@ static void act(struct input *input)
 			let_go(slot);
 		break;
 	case 5:
-		(void)nc_foreign_destroy(stranger, slot, named[slot] - (choice >> 6 & 1));
+		(void)nc_remote_member_destroy(stranger, slot, named[slot] - (choice >> 6 & 1));
 		break;
 	case 6:
 		/* Any word of the table. */
@@ -153,6 +154,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	while (held)
 		let_go(0);
 	MUST(stranger->held == 0);
-	nc_foreign_free(stranger);
+	nc_remote_member_free(stranger);
 	return 0;
 }

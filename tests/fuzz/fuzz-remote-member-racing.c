@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-foreign-racing.c - the same member as in fuzz-foreign.c, which writes its
+ * fuzz-remote-member-racing.c - the same member as in fuzz-remote-member.c, which writes its
  * table in the very moment in which the owner reads it.  The input is what it
  * writes: a place, how, and a word, again and again.
  */
@@ -37,7 +37,7 @@ static void use(uint32_t slot, unsigned generation, bool destroy)
 	struct nc_layout layout;
 	uint64_t at;
 
-	if (nc_foreign_hold(stranger, slot, generation, false, &unit))
+	if (nc_remote_member_hold(stranger, slot, generation, false, &unit))
 		return;
 	layout = unit->layout;
 	at = unit->at;
@@ -45,9 +45,9 @@ static void use(uint32_t slot, unsigned generation, bool destroy)
 	sched_yield();
 	MUST(unit->at == at && memcmp(&unit->layout, &layout, sizeof(layout)) == 0);
 	if (destroy)
-		(void)nc_foreign_destroy(stranger, slot, generation);
+		(void)nc_remote_member_destroy(stranger, slot, generation);
 	stranger_check(unit);
-	MUST(nc_foreign_release(stranger, slot, generation) == 0);
+	MUST(nc_remote_member_release(stranger, slot, generation) == 0);
 }
 
 static void list(void)
@@ -55,7 +55,7 @@ static void list(void)
 	struct nc_unit_told told;
 	unsigned generation;
 
-	for (uint32_t slot = 0; nc_foreign_next(stranger, &slot, &generation, &told); slot++)
+	for (uint32_t slot = 0; nc_remote_member_next(stranger, &slot, &generation, &told); slot++)
 		MUST(told.layout.size > 0 &&
 		     (told.kernel || told.layout.extent <= STRANGER_SIZE - stranger_first));
 }
@@ -80,6 +80,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	racer_stop();
 	MUST(stranger->held == 0);
-	nc_foreign_free(stranger);
+	nc_remote_member_free(stranger);
 	return 0;
 }

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-loan.c - unit tests of loan.c: sealed units made and used in a member,
+ * test-import.c - unit tests of import.c: sealed units made and used in a member,
  * whose owner is a thread at the other end of a socket pair.  Units that are
  * destroyed, revoked, driven out and given back while threads use them.
  */
 #include <pthread.h>
 #include <sys/mman.h>
 
-#include "cache/loan.h"
+#include "cache/import.h"
 
 #include "rpc-fixture.h"
 
 static struct caller caller;
 static struct nc_rpc_client rpc;
-static struct nc_loans loans;
+static struct nc_imports imports;
 static pthread_t owner;
 static _Atomic bool serving;
 
@@ -47,14 +47,14 @@ static void open_all(void)
 	caller_open(&caller, 1000);
 	nc_rpc_client_init(&rpc);
 	nc_rpc_client_open(&rpc, caller.socket[1]);
-	nc_loans_init(&loans, &rpc);
+	nc_imports_init(&imports, &rpc);
 	start_owner();
 }
 
 static void close_all(void)
 {
 	stop_owner();
-	nc_loans_fini(&loans);
+	nc_imports_fini(&imports);
 	nc_rpc_client_fini(&rpc);
 	caller_close(&caller);
 	nc_cache_fini(&cache);
@@ -67,20 +67,20 @@ static size_t made(uint64_t seed, size_t size)
 	size_t id;
 
 	ck_assert_int_eq(nc_layout_init(&layout, size, 0), 0);
-	ck_assert_int_eq(nc_loans_alloc(&loans, &layout, &unit), 0);
+	ck_assert_int_eq(nc_imports_alloc(&imports, &layout, &unit), 0);
 	pattern_fill(nc_unit_base(unit), seed, 0, size);
-	ck_assert_int_eq(nc_loans_insert(&loans, unit, &id), 0);
-	ck_assert_uint_eq(loans.filling, 0);
+	ck_assert_int_eq(nc_imports_insert(&imports, unit, &id), 0);
+	ck_assert_uint_eq(imports.filling, 0);
 	return id;
 }
 
 static int hold(size_t id)
 {
 	struct nc_unit *unit;
-	int error = nc_loans_hold(&loans, id, false, &unit);
+	int error = nc_imports_hold(&imports, id, false, &unit);
 
 	if (!error)
-		ck_assert_int_eq(nc_loans_release(&loans, id), 0);
+		ck_assert_int_eq(nc_imports_release(&imports, id), 0);
 	return error;
 }
 
@@ -88,19 +88,19 @@ static void check_held(size_t id, uint64_t seed, size_t size)
 {
 	struct nc_unit *unit;
 
-	ck_assert_int_eq(nc_loans_hold(&loans, id, false, &unit), 0);
+	ck_assert_int_eq(nc_imports_hold(&imports, id, false, &unit), 0);
 	ck_assert_uint_eq(unit->layout.size, size);
 	ck_assert_uint_eq(pattern_match(nc_unit_base(unit), seed, 0, size), size);
-	ck_assert_int_eq(nc_loans_release(&loans, id), 0);
+	ck_assert_int_eq(nc_imports_release(&imports, id), 0);
 }
 
-/* What the owner has lent: slots of the revocation map that are taken. */
+/* What the owner has exported: slots of the revocation map that are taken. */
 static unsigned slots_taken(void)
 {
 	unsigned count = 0;
 
 	for (unsigned i = 0; i < NC_REVOCATION_MAP_SLOTS / 64; i++)
-		count += (unsigned)__builtin_popcountll(caller.borrower.revocations.used[i]);
+		count += (unsigned)__builtin_popcountll(caller.subject.revocations.used[i]);
 	return count;
 }
 
@@ -113,18 +113,18 @@ START_TEST(test_make_and_use)
 	open_all();
 	id = made(1, 9000);
 	check_held(id, 1, 9000);
-	ck_assert_int_eq(nc_loans_hold(&loans, id, false, &unit), 0);
+	ck_assert_int_eq(nc_imports_hold(&imports, id, false, &unit), 0);
 	ck_assert(!writable(nc_unit_base(unit)));
-	ck_assert_int_eq(nc_loans_release(&loans, id), 0);
-	ck_assert_int_eq(nc_loans_release(&loans, id), -EINVAL);
-	ck_assert_int_eq(nc_loans_release(&loans, id + 1), -EINVAL);
+	ck_assert_int_eq(nc_imports_release(&imports, id), 0);
+	ck_assert_int_eq(nc_imports_release(&imports, id), -EINVAL);
+	ck_assert_int_eq(nc_imports_release(&imports, id + 1), -EINVAL);
 	/* Of others: fetched when there is leave, once. */
 	other = make_own(2, 5000);
 	ck_assert_int_eq(hold(other), -EACCES);
 	ck_assert_int_eq(hold(nc_id(0, 77, 7)), -EACCES);
 	ck_assert_int_eq(hold(nc_id(9, 77, 7)), -EACCES);
 	ck_assert_int_eq(hold(SIZE_MAX), -EACCES);
-	caller.borrower.operates = true;
+	caller.subject.operates = true;
 	check_held(other, 2, 5000);
 	/* Without the owner, who may still have to close what it has passed on. */
 	stop_owner();
@@ -150,36 +150,36 @@ START_TEST(test_taken_away)
 	ck_assert_int_eq(hold(id), -ENOENT);
 	ck_assert_int_eq(hold(id), -EACCES);
 	id = made(4, 5000);
-	ck_assert_int_eq(nc_loans_hold(&loans, id, false, &unit), 0);
+	ck_assert_int_eq(nc_imports_hold(&imports, id, false, &unit), 0);
 	ck_assert_int_eq(nc_cache_destroy(&cache, id), 0);
-	ck_assert_int_eq(nc_loans_hold(&loans, id, false, &again), -ENOENT);
-	ck_assert_int_eq(nc_loans_hold(&loans, id, true, &again), 0);
+	ck_assert_int_eq(nc_imports_hold(&imports, id, false, &again), -ENOENT);
+	ck_assert_int_eq(nc_imports_hold(&imports, id, true, &again), 0);
 	ck_assert_ptr_eq(again, unit);
 	ck_assert_uint_eq(pattern_match(nc_unit_base(unit), 4, 0, 5000), 5000);
-	ck_assert_int_eq(nc_loans_release(&loans, id), 0);
-	ck_assert_int_eq(nc_loans_release(&loans, id), 0);
-	ck_assert_int_eq(nc_loans_hold(&loans, id, true, &again), -ENOENT);
+	ck_assert_int_eq(nc_imports_release(&imports, id), 0);
+	ck_assert_int_eq(nc_imports_release(&imports, id), 0);
+	ck_assert_int_eq(nc_imports_hold(&imports, id, true, &again), -ENOENT);
 	ck_assert_uint_eq(slots_taken(), 0);
 	/* Revoked, and granted again. */
 	stop_owner();
 	id = make_sealed(&caller, 5, 5000);
-	nc_grants_part(&cache.grants, &caller.borrower, no_orphan, NULL);
-	caller.borrower.who.pidfd = -1;
-	caller.borrower.sealed = 0;
+	nc_grants_part(&cache.grants, &caller.subject, no_orphan, NULL);
+	caller.subject.who.pidfd = -1;
+	caller.subject.sealed = 0;
 	nc_rpc_client_fini(&rpc);
 	nc_rpc_client_init(&rpc);
 	nc_rpc_client_open(&rpc, caller.socket[1]);
-	nc_grants_join(&cache.grants, &caller.borrower);
+	nc_grants_join(&cache.grants, &caller.subject);
 	start_owner();
 	ck_assert_int_eq(hold(id), -EACCES);
 	ck_assert_int_eq(nc_grants_give(&cache.grants, id, &to), 0);
-	ck_assert_int_eq(nc_loans_hold(&loans, id, false, &unit), 0);
+	ck_assert_int_eq(nc_imports_hold(&imports, id, false, &unit), 0);
 	ck_assert_int_eq(nc_grants_take(&cache.grants, id, &to), 0);
-	ck_assert_int_eq(nc_loans_hold(&loans, id, false, &again), -EACCES);
+	ck_assert_int_eq(nc_imports_hold(&imports, id, false, &again), -EACCES);
 	ck_assert_int_eq(nc_grants_give(&cache.grants, id, &to), 0);
 	/* Not while the old hold lasts; then it is fetched anew. */
-	ck_assert_int_eq(nc_loans_hold(&loans, id, false, &again), -EACCES);
-	ck_assert_int_eq(nc_loans_release(&loans, id), 0);
+	ck_assert_int_eq(nc_imports_hold(&imports, id, false, &again), -EACCES);
+	ck_assert_int_eq(nc_imports_release(&imports, id), 0);
 	check_held(id, 5, 5000);
 	ck_assert_uint_eq(slots_taken(), 1);
 	close_all();
@@ -196,24 +196,24 @@ START_TEST(test_refused)
 	open_all();
 	descriptors = open_descriptors();
 	/* Over the quota: it may be tried again, or abandoned. */
-	caller.borrower.quota = 0;
+	caller.subject.quota = 0;
 	ck_assert_int_eq(nc_layout_init(&layout, 5000, 0), 0);
-	ck_assert_int_eq(nc_loans_alloc(&loans, &layout, &unit), 0);
+	ck_assert_int_eq(nc_imports_alloc(&imports, &layout, &unit), 0);
 	memset(nc_unit_base(unit), 'x', 5000);
-	ck_assert_int_eq(nc_loans_insert(&loans, unit, &id), -EDQUOT);
-	ck_assert_int_eq(nc_loans_insert(&loans, unit, &id), -EDQUOT);
-	ck_assert_uint_eq(loans.filling, 1);
-	nc_loans_abandon(&loans, unit);
-	ck_assert_uint_eq(loans.filling, 0);
+	ck_assert_int_eq(nc_imports_insert(&imports, unit, &id), -EDQUOT);
+	ck_assert_int_eq(nc_imports_insert(&imports, unit, &id), -EDQUOT);
+	ck_assert_uint_eq(imports.filling, 1);
+	nc_imports_abandon(&imports, unit);
+	ck_assert_uint_eq(imports.filling, 0);
 	/* The owner may answer first and close then. */
 	stop_owner();
 	ck_assert_uint_eq(open_descriptors(), descriptors);
 	start_owner();
-	ck_assert_int_eq(nc_loans_alloc(&loans, &layout, &unit), 0);
+	ck_assert_int_eq(nc_imports_alloc(&imports, &layout, &unit), 0);
 	memset(nc_unit_base(unit), 'x', 5000);
-	ck_assert_int_eq(nc_loans_insert(&loans, unit, &id), -EDQUOT);
-	caller.borrower.quota = MIB;
-	ck_assert_int_eq(nc_loans_insert(&loans, unit, &id), 0);
+	ck_assert_int_eq(nc_imports_insert(&imports, unit, &id), -EDQUOT);
+	caller.subject.quota = MIB;
+	ck_assert_int_eq(nc_imports_insert(&imports, unit, &id), 0);
 	ck_assert_int_eq(hold(id), 0);
 	close_all();
 }
@@ -223,24 +223,24 @@ END_TEST
 START_TEST(test_surplus)
 {
 	struct nc_unit *unit;
-	size_t ids[NC_LOANS_MAX + 20], held;
+	size_t ids[NC_IMPORTS_MAX + 20], held;
 	unsigned descriptors;
 
 	open_all();
-	caller.borrower.quota = 16 * MIB;
+	caller.subject.quota = 16 * MIB;
 	held = made(1000, 100);
-	ck_assert_int_eq(nc_loans_hold(&loans, held, false, &unit), 0);
-	for (unsigned i = 0; i < NC_LOANS_MAX + 20; i++)
+	ck_assert_int_eq(nc_imports_hold(&imports, held, false, &unit), 0);
+	for (unsigned i = 0; i < NC_IMPORTS_MAX + 20; i++)
 		ids[i] = made(i, 100);
-	ck_assert_uint_eq(loans.table.count, NC_LOANS_MAX);
-	ck_assert_uint_eq(slots_taken(), NC_LOANS_MAX);
+	ck_assert_uint_eq(imports.table.count, NC_IMPORTS_MAX);
+	ck_assert_uint_eq(slots_taken(), NC_IMPORTS_MAX);
 	descriptors = open_descriptors();
 	/* Those that were given back are fetched again. */
-	for (unsigned i = 0; i < NC_LOANS_MAX + 20; i += 7)
+	for (unsigned i = 0; i < NC_IMPORTS_MAX + 20; i += 7)
 		check_held(ids[i], i, 100);
 	ck_assert_uint_eq(open_descriptors(), descriptors);
 	ck_assert_uint_eq(pattern_match(nc_unit_base(unit), 1000, 0, 100), 100);
-	ck_assert_int_eq(nc_loans_release(&loans, held), 0);
+	ck_assert_int_eq(nc_imports_release(&imports, held), 0);
 	close_all();
 }
 END_TEST
@@ -253,7 +253,7 @@ START_TEST(test_dead_ones_go)
 	size_t kept, id;
 
 	open_all();
-	caller.borrower.operates = true;
+	caller.subject.operates = true;
 	kept = make_own(1, 5000);
 	check_held(kept, 1, 5000);
 	for (unsigned i = 0; i < 100; i++) {
@@ -282,11 +282,11 @@ START_TEST(test_late_reply)
 	open_all();
 	stop_owner();
 	ck_assert_int_eq(nc_layout_init(&layout, 5000, 0), 0);
-	ck_assert_int_eq(nc_loans_alloc(&loans, &layout, &unit), 0);
+	ck_assert_int_eq(nc_imports_alloc(&imports, &layout, &unit), 0);
 	pattern_fill(nc_unit_base(unit), 6, 0, 5000);
-	ck_assert_int_eq(nc_loans_insert(&loans, unit, &id), -ETIMEDOUT);
+	ck_assert_int_eq(nc_imports_insert(&imports, unit, &id), -ETIMEDOUT);
 	start_owner();
-	ck_assert_int_eq(nc_loans_insert(&loans, unit, &id), 0);
+	ck_assert_int_eq(nc_imports_insert(&imports, unit, &id), 0);
 	check_held(id, 6, 5000);
 	/* A question more, and the one that nobody knows is gone. */
 	ck_assert_int_eq(hold(id + 5), -EACCES);
@@ -311,11 +311,11 @@ static void *use(void *context)
 		struct nc_unit *unit;
 		size_t id = __atomic_load_n(&shared_ids[at], __ATOMIC_ACQUIRE);
 
-		if (!id || nc_loans_hold(&loans, id, false, &unit))
+		if (!id || nc_imports_hold(&imports, id, false, &unit))
 			continue;
 		if (pattern_match(nc_unit_base(unit), id, 0, 3000) != 3000)
 			return "wrong bytes";
-		if (nc_loans_release(&loans, id))
+		if (nc_imports_release(&imports, id))
 			return "not held";
 	}
 	return NULL;
@@ -330,7 +330,7 @@ START_TEST(test_threads)
 
 	open_all();
 	ck_assert_int_eq(nc_layout_init(&layout, 3000, 0), 0);
-	caller.borrower.operates = true;
+	caller.subject.operates = true;
 	atomic_store(&using, true);
 	for (uintptr_t i = 0; i < 2; i++)
 		ck_assert_int_eq(pthread_create(&threads[i], NULL, use, (void *)i), 0);
@@ -367,4 +367,4 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_threads);
 }
 
-RUN_SUITE("loan", fill)
+RUN_SUITE("import", fill)

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * catalogue.h - what there is in a cache, and what was counted: for those who
+ * inspect.h - what there is in a cache, and what was counted: for those who
  * look at it, not for those who use it.  Any thread.
  */
-#ifndef NC_CATALOGUE_H
-#define NC_CATALOGUE_H
+#ifndef NC_INSPECT_H
+#define NC_INSPECT_H
 
 #include "cache/cache.h"
 
 /* What is known of one unit.  0 or the errors of hold. */
-int nc_catalogue_unit(struct nc_cache *cache, size_t id, struct NC_stat *stat);
+int nc_inspect_unit(struct nc_cache *cache, size_t id, struct NC_stat *stat);
 
 /*
  * The units that can be named from *cursor on (0: the first), the owner's own
  * and its members'; in a process that joined, those in its segment.  Their
  * number, at most count; *cursor is where to go on, 0 at the end.
  */
-unsigned nc_catalogue_list(struct nc_cache *cache, size_t *cursor, struct NC_stat *units,
-			   unsigned count);
+unsigned nc_inspect_list(struct nc_cache *cache, size_t *cursor, struct NC_stat *units,
+			 unsigned count);
 
 /* All but the text about io_uring. */
-void nc_catalogue_counters(struct nc_cache *cache, struct NC_cache_stat *stat);
+void nc_inspect_counters(struct nc_cache *cache, struct NC_cache_stat *stat);
 
 #endif

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * foreign.h - another process's units, as the owner of the cache sees them.
+ * remote-member.h - another process's units, as the owner of the cache sees them.
  *
  * The owner maps the member's segment and believes nothing in it: an entry of
  * the shared table is copied and checked when it is first held, and the copy
  * is used until the last hold is gone.  A structure of this kind stays in
  * memory as long as the cache, so a stale id finds it and is refused.
  */
-#ifndef NC_FOREIGN_H
-#define NC_FOREIGN_H
+#ifndef NC_REMOTE_MEMBER_H
+#define NC_REMOTE_MEMBER_H
 
 #include <pthread.h>
 #include <sys/types.h>
 
 #include "store/store.h"
 
-struct nc_foreign {
+struct nc_remote_member {
 	unsigned number;
 	pthread_mutex_t lock;	/* all below */
 	struct nc_units units;	/* word, and while held the checked copy */
@@ -32,47 +32,48 @@ struct nc_foreign {
 };
 
 /* A new structure for a number; NULL when memory ends. */
-struct nc_foreign *nc_foreign_create(unsigned number);
-void nc_foreign_free(struct nc_foreign *foreign);
+struct nc_remote_member *nc_remote_member_create(unsigned number);
+void nc_remote_member_free(struct nc_remote_member *remote);
 
 /* Whether a new member may have this number. */
-bool nc_foreign_vacant(struct nc_foreign *foreign);
+bool nc_remote_member_vacant(struct nc_remote_member *remote);
 
 /*
  * A new member: creates its segment of size bytes with room for a table of
  * slots.  0 or -errno.  *first: where units begin.
  */
-int nc_foreign_admit(struct nc_foreign *foreign, size_t size, uint32_t slots, size_t *first);
+int nc_remote_member_admit(struct nc_remote_member *remote, size_t size, uint32_t slots,
+			   size_t *first);
 
 /*
  * Who it is: units in the kernel module are its own only if that process made
  * them.  The table says so too.  The pidfd stays the caller's, who says 0 and
  * -1 before it is closed.
  */
-void nc_foreign_identify(struct nc_foreign *foreign, struct nc_device *device, pid_t pid,
-			 int pidfd);
+void nc_remote_member_identify(struct nc_remote_member *remote, struct nc_device *device, pid_t pid,
+			       int pidfd);
 
 /* The member is gone: nothing more can be named, memory goes with the last hold. */
-void nc_foreign_detach(struct nc_foreign *foreign);
+void nc_remote_member_detach(struct nc_remote_member *remote);
 
 /*
  * Holds (slot, generation); *unit is the checked copy, good until released.
  * 0; -ENOENT: no such unit (any more); -EPROTO: its description is a lie.
  */
-int nc_foreign_hold(struct nc_foreign *foreign, uint32_t slot, unsigned generation, bool unlinked,
-		    struct nc_unit **unit);
+int nc_remote_member_hold(struct nc_remote_member *remote, uint32_t slot, unsigned generation,
+			  bool unlinked, struct nc_unit **unit);
 /* As nc_member_fetch(); of one member's units no more than its segment has. */
-int nc_foreign_fetch(struct nc_foreign *foreign, struct nc_unit *unit);
-int nc_foreign_release(struct nc_foreign *foreign, uint32_t slot, unsigned generation);
+int nc_remote_member_fetch(struct nc_remote_member *remote, struct nc_unit *unit);
+int nc_remote_member_release(struct nc_remote_member *remote, uint32_t slot, unsigned generation);
 
 /*
  * The next unit that can be named, from *slot on, as the member describes it
  * now; false: there is none.
  */
-bool nc_foreign_next(struct nc_foreign *foreign, uint32_t *slot, unsigned *generation,
-		     struct nc_unit_told *told);
+bool nc_remote_member_next(struct nc_remote_member *remote, uint32_t *slot, unsigned *generation,
+			   struct nc_unit_told *told);
 
 /* Gives the unit back to the member, at once or with the last hold. */
-int nc_foreign_destroy(struct nc_foreign *foreign, uint32_t slot, unsigned generation);
+int nc_remote_member_destroy(struct nc_remote_member *remote, uint32_t slot, unsigned generation);
 
 #endif
