@@ -44,10 +44,10 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/store/maintenance.c libnabc/store/maintenance.h \
 	libnabc/cache/cache.c libnabc/cache/cache.h \
 	libnabc/cache/inspect.c libnabc/cache/inspect.h \
-	libnabc/membership/share.c libnabc/membership/share.h \
+	libnabc/membership/grant-ops.c libnabc/membership/grant-ops.h \
 	libnabc/membership/rpc-server.c libnabc/membership/rpc-server.h \
+	libnabc/membership/serve.c libnabc/membership/serve.h \
 	libnabc/membership/attach.c libnabc/membership/attach.h \
-	libnabc/membership/join.c libnabc/membership/join.h \
 	libnabc/membership/handle.c libnabc/membership/handle.h \
 	libnabc/send/passage.c libnabc/send/passage.h libnabc/send/method.c libnabc/send/method.h \
 	libnabc/send/splice.c libnabc/send/splice.h \

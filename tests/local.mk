@@ -17,7 +17,7 @@ NABC_UNITS = \
 	tests/unit/libnabc/wire/test-rpc-client \
 	tests/unit/libnabc/cache/test-import \
 	tests/unit/libnabc/membership/test-rpc-server \
-	tests/unit/libnabc/membership/test-share \
+	tests/unit/libnabc/membership/test-grant-ops \
 	tests/unit/libnabc/api/test-sharing \
 	tests/unit/libnabc/test-hostile \
 	tests/unit/libnabc/test-hostile-table \
@@ -37,10 +37,10 @@ NABC_UNITS = \
 	tests/unit/libnabc/store/test-unit-checksum \
 	tests/unit/libnabc/store/test-eviction \
 	tests/unit/libnabc/store/test-member \
-	tests/unit/libnabc/store/test-member-joined \
+	tests/unit/libnabc/store/test-member-attached \
 	tests/unit/libnabc/cache/test-remote-member \
 	tests/unit/libnabc/cache/test-cache \
-	tests/unit/libnabc/membership/test-attach \
+	tests/unit/libnabc/membership/test-serve \
 	tests/unit/libnabc/membership/test-collector \
 	tests/unit/libnabc/membership/test-handle \
 	tests/unit/libnabc/membership/test-handle-read \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * face.c - opens, joins, finds and closes the process's caches; see face.h.
+ * face.c - opens, attaches, finds and closes the process's caches; see face.h.
  *
  * Whoever uses a cache finds it without a lock; opening and closing are under
  * one.  A forked child has no cache: the memory of its parent's is not mapped
@@ -12,7 +12,7 @@
 
 #include "api/face.h"
 #include "api/operator.h"
-#include "membership/join.h"
+#include "membership/attach.h"
 #include "os/peer.h"
 
 #define JOIN_TIMEOUT_MS 5000
@@ -51,7 +51,7 @@ int nc_face_dispatch(struct NC_cache *face)
 	if (face->cache.owner) {
 		/* With a thread for the members all that is left here never waits. */
 		if (!(face->cache.flags & NC_CACHE_MEMBERS_THREAD))
-			events = nc_attach_dispatch(&face->attach);
+			events = nc_serve_dispatch(&face->serve);
 		(void)nc_collector_step(&face->collector);
 	}
 	return events < 0 ? events : events + reaped;
@@ -82,19 +82,19 @@ static void use_device(struct nc_cache *cache)
 /* The floors above the cache, once it is there; the thread, when they are. */
 static int complete(struct NC_cache *face)
 {
-	int error = nc_attach_init(&face->attach, &face->cache);
+	int error = nc_serve_init(&face->serve, &face->cache);
 
 	if (error)
 		return error;
-	error = nc_collector_init(&face->collector, &face->cache, &face->attach,
+	error = nc_collector_init(&face->collector, &face->cache, &face->serve,
 				  face->cache.scrub_rate);
 	if (error) {
-		nc_attach_fini(&face->attach);
+		nc_serve_fini(&face->serve);
 		return error;
 	}
 	use_device(&face->cache);
 	nc_transmit_init(&face->transmit, &face->cache);
-	face->attach.admin = (struct nc_rpc_admin){nc_operator_answer, &face->transmit};
+	face->serve.admin = (struct nc_rpc_admin){nc_operator_answer, &face->transmit};
 	if (!face->transmit.zerocopy.ring.usable && !(face->cache.flags & NC_CACHE_NO_URING))
 		nc_diagnostics_report(
 			&face->cache.diagnostics, NC_DIAGNOSTIC_URING,
@@ -109,15 +109,15 @@ static int complete(struct NC_cache *face)
 			"this system cannot seal memory files (memfd_create, F_ADD_SEALS): units "
 			"cannot be handed to other processes, and none can become members");
 	if (face->cache.owner && nc_ring_fd(&face->transmit.zerocopy.ring) >= 0)
-		error = nc_attach_watch(&face->attach, nc_ring_fd(&face->transmit.zerocopy.ring));
+		error = nc_serve_watch(&face->serve, nc_ring_fd(&face->transmit.zerocopy.ring));
 	if (!error && face->cache.owner && !(face->cache.flags & NC_CACHE_NO_THREAD))
 		error = nc_collector_start(&face->collector, dispatch, face);
 	if (!error && face->cache.owner && face->cache.flags & NC_CACHE_MEMBERS_THREAD)
-		error = nc_attach_start(&face->attach);
+		error = nc_serve_start(&face->serve);
 	if (error) {
 		nc_collector_fini(&face->collector);
 		nc_transmit_fini(&face->transmit);
-		nc_attach_fini(&face->attach);
+		nc_serve_fini(&face->serve);
 	}
 	return error;
 }
@@ -140,10 +140,10 @@ static int join_guest(struct nc_cache *cache, int socket, void *context)
 		wants = 0;
 	else if (options->flags & NC_ATTACH_OPERATOR)
 		wants = NC_WIRE_OPERATOR;
-	error = nc_join_hello(socket, wants);
+	error = nc_attach_hello(socket, wants);
 	/* Refused already: the answer says why. */
 	if (!error || error == -EPIPE || error == -ECONNRESET)
-		error = nc_join(cache, socket, JOIN_TIMEOUT_MS, &welcome, unused);
+		error = nc_attach(cache, socket, JOIN_TIMEOUT_MS, &welcome, unused);
 	if (error)
 		return error;
 	if (welcome.lanes) {
@@ -247,7 +247,7 @@ int nc_face_attach(const char *path, const struct NC_attach_options *options,
 	return error;
 }
 
-/* The first thread that needs one joins; the others find it then. */
+/* The first thread that needs one attaches; the others find it then. */
 static struct NC_cache *attach_default(const char *path, int *error)
 {
 	struct NC_cache *face;
@@ -294,13 +294,13 @@ static int close_locked(struct NC_cache *face)
 	    atomic_load_explicit(&face->exchanges, memory_order_relaxed) ||
 	    atomic_load_explicit(&face->operations.open, memory_order_relaxed))
 		return -EBUSY;
-	if (!nc_attach_stop(&face->attach))
+	if (!nc_serve_stop(&face->serve))
 		return -EBUSY;
 	(void)atomic_compare_exchange_strong(&the_default, &expected, NULL);
 	atomic_store_explicit(place, NULL, memory_order_release);
 	nc_collector_fini(&face->collector);
 	nc_transmit_fini(&face->transmit);
-	nc_attach_fini(&face->attach);
+	nc_serve_fini(&face->serve);
 	nc_cache_fini(&face->cache);
 	nc_operations_fini(&face->operations);
 	if (face->socket >= 0)

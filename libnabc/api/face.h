@@ -3,7 +3,7 @@
  * face.h - the process's caches: the library's only global state.
  *
  * The exported calls find them here.  The first one is the default; a process
- * that has none joins the one that $NABC_CACHE names at its first call.
+ * that has none attaches to the one that $NABC_CACHE names at its first call.
  */
 #ifndef NC_FACE_H
 #define NC_FACE_H
@@ -11,7 +11,7 @@
 #include <errno.h>
 
 #include "cache/cache.h"
-#include "membership/attach.h"
+#include "membership/serve.h"
 #include "membership/collector.h"
 #include "send/operation.h"
 #include "send/transmit.h"
@@ -19,9 +19,9 @@
 struct NC_cache {
 	struct nc_cache cache;
 	struct nc_transmit transmit;
-	struct nc_attach attach;
+	struct nc_serve serve;
 	struct nc_collector collector;
-	int socket;		    /* joined: kept open for as long as we are a member */
+	int socket;		    /* attached: kept open for as long as we are a member */
 	_Atomic unsigned exchanges; /* that were started and not closed */
 	struct nc_operations operations;
 };
@@ -30,17 +30,17 @@ struct NC_cache {
 
 /*
  * The cache that is meant; NULL: the default.  NULL and *error when it is not
- * one of this process's, or there is no default and none can be joined.
+ * one of this process's, or there is no default and none can be attached to.
  */
 struct NC_cache *nc_face_find(struct NC_cache *given, int *error);
 
-/* Opens one as the owner, or joins one; -EMFILE: NC_FACES_MAX are open. */
+/* Opens one as the owner, or attaches to one; -EMFILE: NC_FACES_MAX are open. */
 int nc_face_open(const struct NC_cache_options *options, struct NC_cache **face);
 int nc_face_attach(const char *path, const struct NC_attach_options *options,
 		   struct NC_cache **face);
 
 /*
- * Joins by a step that fills face->cache from socket; for workers.  The
+ * Attaches by a step that fills face->cache from socket; for workers.  The
  * socket belongs to the face afterwards, and on failure still to the caller.
  */
 typedef int nc_face_join(struct nc_cache *cache, int socket, void *context);

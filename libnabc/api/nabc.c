@@ -65,7 +65,7 @@ int NC_cache_serve_as(NC_cache *cache, const char *path, const struct NC_serve_o
 		return (int)nc_answer(error);
 	if (!path)
 		return (int)nc_answer(-EINVAL);
-	return (int)nc_answer(cache->cache.owner ? nc_attach_serve(&cache->attach, path, options)
+	return (int)nc_answer(cache->cache.owner ? nc_serve_listen(&cache->serve, path, options)
 						 : -EPERM);
 }
 
@@ -81,7 +81,7 @@ int NC_cache_fd(NC_cache *cache)
 	cache = cache ? nc_face_find(cache, &error) : NULL;
 	if (!cache)
 		return (int)nc_answer(-EINVAL);
-	return (int)nc_answer(cache->cache.owner ? cache->attach.epoll : -EPERM);
+	return (int)nc_answer(cache->cache.owner ? cache->serve.epoll : -EPERM);
 }
 
 int NC_cache_dispatch(NC_cache *cache)

@@ -9,7 +9,7 @@
 #include <nabc.h>
 
 #include "api/face.h"
-#include "membership/share.h"
+#include "membership/grant-ops.h"
 
 int NC_grant(NC_cache *cache, size_t cache_id, enum NC_principal principal, uint32_t who)
 {
@@ -19,8 +19,9 @@ int NC_grant(NC_cache *cache, size_t cache_id, enum NC_principal principal, uint
 	cache = nc_face_find(cache, &error);
 	if (!cache)
 		return (int)nc_answer(error);
-	error = nc_share_grantee(principal, who, true, &grantee);
-	return (int)nc_answer(error ? error : nc_share_grant(&cache->cache, cache_id, &grantee));
+	error = nc_grant_ops_grantee(principal, who, true, &grantee);
+	return (int)nc_answer(error ? error
+				    : nc_grant_ops_grant(&cache->cache, cache_id, &grantee));
 }
 
 int NC_revoke(NC_cache *cache, size_t cache_id, enum NC_principal principal, uint32_t who)
@@ -31,8 +32,9 @@ int NC_revoke(NC_cache *cache, size_t cache_id, enum NC_principal principal, uin
 	cache = nc_face_find(cache, &error);
 	if (!cache)
 		return (int)nc_answer(error);
-	error = nc_share_grantee(principal, who, false, &grantee);
-	return (int)nc_answer(error ? error : nc_share_revoke(&cache->cache, cache_id, &grantee));
+	error = nc_grant_ops_grantee(principal, who, false, &grantee);
+	return (int)nc_answer(error ? error
+				    : nc_grant_ops_revoke(&cache->cache, cache_id, &grantee));
 }
 
 int NC_access(NC_cache *cache, size_t cache_id, enum NC_principal principal, uint32_t who)
@@ -43,10 +45,10 @@ int NC_access(NC_cache *cache, size_t cache_id, enum NC_principal principal, uin
 	cache = nc_face_find(cache, &error);
 	if (!cache)
 		return (int)nc_answer(error);
-	error = nc_share_identify(principal, who, &identity);
+	error = nc_grant_ops_identify(principal, who, &identity);
 	if (error)
 		return (int)nc_answer(error);
-	error = nc_share_access(&cache->cache, cache_id, &identity);
+	error = nc_grant_ops_access(&cache->cache, cache_id, &identity);
 	nc_identity_close(&identity);
 	return (int)nc_answer(error);
 }
@@ -60,7 +62,7 @@ int NC_list(NC_cache *cache, size_t *cursor, struct NC_stat *units, unsigned cou
 		return (int)nc_answer(error);
 	if (!cursor || !units || count == 0)
 		return (int)nc_answer(-EINVAL);
-	return (int)nc_answer(nc_share_list_all(&cache->cache, cursor, units, count));
+	return (int)nc_answer(nc_grant_ops_list_all(&cache->cache, cursor, units, count));
 }
 
 ssize_t NC_pread(NC_cache *cache, size_t cache_id, void *data, size_t len, size_t offset)
@@ -77,7 +79,7 @@ ssize_t NC_pread(NC_cache *cache, size_t cache_id, void *data, size_t len, size_
 	error = nc_cache_hold(&cache->cache, cache_id, false, &view);
 	if (error)
 		return nc_answer(error);
-	result = nc_share_read(view.unit, data, len, offset);
+	result = nc_grant_ops_read(view.unit, data, len, offset);
 	(void)nc_cache_release(&cache->cache, cache_id);
 	return nc_answer(result);
 }

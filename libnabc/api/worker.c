@@ -165,7 +165,7 @@ NC_exchange *NC_exchange_start(NC_cache *cache, const struct NC_exchange_options
 	cache = nc_face_find(cache, &error);
 	if (cache) {
 		exchange = calloc(1, sizeof(*exchange));
-		error = exchange ? nc_exchange_open(&cache->attach, options, &exchange->exchange)
+		error = exchange ? nc_exchange_open(&cache->serve, options, &exchange->exchange)
 				 : -ENOMEM;
 	}
 	if (error) {

@@ -113,13 +113,14 @@ static void init_ends(struct nc_cache *cache)
 	nc_imports_init(&cache->imports, &cache->rpc);
 }
 
-int nc_cache_init_joined(struct nc_cache *cache, unsigned number, const struct nc_segment *segment,
-			 size_t first, uint32_t slots, uint32_t generation, size_t max_unit)
+int nc_cache_init_attached(struct nc_cache *cache, unsigned number,
+			   const struct nc_segment *segment, size_t first, uint32_t slots,
+			   uint32_t generation, size_t max_unit)
 {
 	int error;
 
 	*cache = (struct nc_cache){.max_unit = max_unit, .checksum = NC_CHECKSUM_INET};
-	error = nc_member_init_joined(&cache->own, number, segment, first, slots, generation);
+	error = nc_member_init_attached(&cache->own, number, segment, first, slots, generation);
 	if (!error)
 		init_ends(cache);
 	return error;
@@ -270,7 +271,7 @@ int nc_cache_alloc(struct nc_cache *cache, const struct nc_layout *layout, enum 
 	return error;
 }
 
-/* In a process that joined, sealed units are the owner's. */
+/* In an attached process, sealed units are the owner's. */
 static bool is_import(const struct nc_cache *cache, const struct nc_unit *unit)
 {
 	return !cache->owner && unit->store->kind == NC_KIND_SEALED;

@@ -3,7 +3,7 @@
  * cache.h - id to member to unit: naming, holding, destroying; members.
  *
  * A process is the owner of its cache (member 0, sees every member's units)
- * or has joined another's (sees its own, and what it has imported).  Internal calls
+ * or has attached to another's (sees its own, and what it has imported).  Internal calls
  * return -errno.
  */
 #ifndef NC_CACHE_H
@@ -46,15 +46,15 @@ struct nc_cache {
 	size_t member_quota;
 	uint64_t orphan_lifetime; /* milliseconds */
 	struct nc_diagnostics diagnostics;
-	bool operates;	     /* joined to look after the whole cache */
+	bool operates;	     /* attached to look after the whole cache */
 	size_t unsent_limit; /* of the options, for transmit.c */
 	struct nc_device device;
-	bool device_offered;	   /* joined: the owner takes units that are there */
-	int owner_pidfd;	   /* joined, with a device: whom these are granted; else -1 */
+	bool device_offered;	   /* attached: the owner takes units that are there */
+	int owner_pidfd;	   /* attached, with a device: whom these are granted; else -1 */
 	_Atomic bool other_routes; /* all routes are fixed, to a method that is not the module's */
 	struct nc_member own;
 	struct nc_grants grants;  /* owner only */
-	struct nc_rpc_client rpc; /* joined only */
+	struct nc_rpc_client rpc; /* attached only */
 	struct nc_imports imports;
 	struct nc_purge purge;
 	_Atomic(struct nc_remote_member *) *remotes; /* by number; owner only */
@@ -75,18 +75,19 @@ struct nc_view {
 
 int nc_cache_init_owner(struct nc_cache *cache, const struct NC_cache_options *options);
 
-/* Takes the segment over; see nc_member_init_joined(). */
-int nc_cache_init_joined(struct nc_cache *cache, unsigned number, const struct nc_segment *segment,
-			 size_t first, uint32_t slots, uint32_t generation, size_t max_unit);
+/* Takes the segment over; see nc_member_init_attached(). */
+int nc_cache_init_attached(struct nc_cache *cache, unsigned number,
+			   const struct nc_segment *segment, size_t first, uint32_t slots,
+			   uint32_t generation, size_t max_unit);
 
 /* The same without a segment: sealed units alone. */
 int nc_cache_init_guest(struct nc_cache *cache, size_t max_unit);
 
-/* Joined: the socket to the owner, which is asked from now on. */
+/* Attached: the socket to the owner, which is asked from now on. */
 void nc_cache_connect(struct nc_cache *cache, int socket);
 
 /*
- * From now on units may lie in the kernel module; as nc_device_open().  Joined:
+ * From now on units may lie in the kernel module; as nc_device_open().  Attached:
  * after nc_cache_connect(), for the owner is granted them; -ESRCH.
  */
 int nc_cache_use_device(struct nc_cache *cache, const struct nc_device_system *system);
@@ -133,8 +134,8 @@ int nc_cache_destroy(struct nc_cache *cache, size_t id);
 void nc_cache_enrol(struct nc_cache *cache, int more);
 
 /*
- * Of own units only: another member's are its own business (-EACCES), and in a
- * process that joined all are the owner's (-EPERM).
+ * Of own units only: another member's are its own business (-EACCES), and in an
+ * attached process all are the owner's (-EPERM).
  */
 int nc_cache_set_priority(struct nc_cache *cache, size_t id, enum NC_priority priority);
 int nc_cache_set_lifetime(struct nc_cache *cache, size_t id, uint64_t milliseconds);

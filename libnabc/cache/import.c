@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * import.c - sealed units in a process that joined; see import.h.
+ * import.c - sealed units in an attached process; see import.h.
  *
  * The owner is asked without the lock, so that units that are here can be used
  * meanwhile.  Calls are made one at a time: a slot that is given back must not

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * import.h - sealed units in a process that joined: those that it made, and
+ * import.h - sealed units in an attached process: those that it made, and
  * those of others that it was granted.
  *
  * Both are named by ids that the owner gave.  A unit is fetched once and then

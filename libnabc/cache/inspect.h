@@ -13,7 +13,7 @@ int nc_inspect_unit(struct nc_cache *cache, size_t id, struct NC_stat *stat);
 
 /*
  * The units that can be named from *cursor on (0: the first), the owner's own
- * and its members'; in a process that joined, those in its segment.  Their
+ * and its members'; in an attached process, those in its segment.  Their
  * number, at most count; *cursor is where to go on, 0 at the end.
  */
 unsigned nc_inspect_list(struct nc_cache *cache, size_t *cursor, struct NC_stat *units,

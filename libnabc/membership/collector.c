@@ -34,12 +34,12 @@ static void drain(int fd)
 }
 
 int nc_collector_init(struct nc_collector *collector, struct nc_cache *cache,
-		      struct nc_attach *attach, size_t scrub_rate)
+		      struct nc_serve *serve, size_t scrub_rate)
 {
 	struct nc_member *member = &cache->own;
 	int error;
 
-	*collector = (struct nc_collector){.event = -1, .timer = -1, .epoll = attach->epoll};
+	*collector = (struct nc_collector){.event = -1, .timer = -1, .epoll = serve->epoll};
 	pthread_mutex_init(&collector->step, NULL);
 	pthread_mutex_init(&collector->dispatching, NULL);
 	if (!cache->owner)
@@ -49,9 +49,9 @@ int nc_collector_init(struct nc_collector *collector, struct nc_cache *cache,
 	collector->timer = collector->event < 0
 				   ? -1
 				   : timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-	error = collector->timer < 0 ? -errno : nc_attach_watch(attach, collector->event);
+	error = collector->timer < 0 ? -errno : nc_serve_watch(serve, collector->event);
 	if (!error)
-		error = nc_attach_watch(attach, collector->timer);
+		error = nc_serve_watch(serve, collector->timer);
 	if (error) {
 		nc_collector_fini(collector);
 		return error;

@@ -12,7 +12,7 @@
 
 #include <pthread.h>
 
-#include "membership/attach.h"
+#include "membership/serve.h"
 #include "store/maintenance.h"
 
 struct nc_collector {
@@ -31,11 +31,11 @@ struct nc_collector {
 };
 
 /*
- * Watched by the cache's descriptor from here on; in a cache that was joined nothing.  0 or
+ * Watched by the cache's descriptor from here on; in an attached cache nothing.  0 or
  * -errno.
  */
 int nc_collector_init(struct nc_collector *collector, struct nc_cache *cache,
-		      struct nc_attach *attach, size_t scrub_rate);
+		      struct nc_serve *serve, size_t scrub_rate);
 
 /*
  * A thread that calls dispatch whenever the cache's descriptor is readable,
@@ -44,7 +44,7 @@ int nc_collector_init(struct nc_collector *collector, struct nc_cache *cache,
 int nc_collector_start(struct nc_collector *collector, int (*dispatch)(void *context),
 		       void *context);
 
-/* Waits for the thread to end.  Before the attach floor's fini. */
+/* Waits for the thread to end.  Before the server's fini. */
 void nc_collector_fini(struct nc_collector *collector);
 
 /*

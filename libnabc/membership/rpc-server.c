@@ -13,7 +13,7 @@
 #include "base/id.h"
 #include "cache/inspect.h"
 #include "membership/rpc-server.h"
-#include "membership/share.h"
+#include "membership/grant-ops.h"
 #include "os/peer.h"
 
 #define UNREAD_MAX (64 << 10) /* bytes of replies, as the kernel counts them */
@@ -43,7 +43,7 @@ static int take_fd(int *fd)
 static int export_unit(struct rpc *rpc, size_t id)
 {
 	struct nc_export_info info;
-	int error = nc_share_export(rpc->cache, id, rpc->caller, &info);
+	int error = nc_grant_ops_export(rpc->cache, id, rpc->caller, &info);
 
 	if (error)
 		return error;
@@ -138,12 +138,12 @@ static int grantee_of(struct rpc *rpc, struct nc_grantee *grantee)
 
 	if (call->principal != NC_PROCESS)
 		return call->principal == NC_USER || call->principal == NC_GROUP
-			       ? nc_share_grantee((enum NC_principal)call->principal, call->who,
-						  false, grantee)
+			       ? nc_grant_ops_grantee((enum NC_principal)call->principal, call->who,
+						      false, grantee)
 			       : -EINVAL;
 	if (rpc->fds[0] < 0)
 		return -EINVAL;
-	error = nc_share_grantee(NC_PROCESS_FD, (unsigned)rpc->fds[0], false, grantee);
+	error = nc_grant_ops_grantee(NC_PROCESS_FD, (unsigned)rpc->fds[0], false, grantee);
 	if (!error)
 		grantee->pidfd = take_fd(&rpc->fds[0]);
 	return error;
@@ -178,7 +178,7 @@ static int give_leave(struct rpc *rpc)
 	if (error)
 		return error;
 	if (!made)
-		return nc_share_grant(rpc->cache, rpc->call.id, &grantee);
+		return nc_grant_ops_grant(rpc->cache, rpc->call.id, &grantee);
 	if (!known)
 		error = enter_copy(rpc);
 	if (!error)
@@ -264,7 +264,7 @@ static int list(struct rpc *rpc)
 		most = rpc->call.who;
 	count = rpc->caller->operates
 			? nc_inspect_list(rpc->cache, &cursor, units, most)
-			: nc_share_list(rpc->cache, rpc->caller, &cursor, units, most);
+			: nc_grant_ops_list(rpc->cache, rpc->caller, &cursor, units, most);
 
 	rpc->reply->size = cursor;
 	rpc->reply->length = count * (uint32_t)sizeof(*units);

@@ -4,7 +4,7 @@
  *
  * Naming and holding a unit touches its word alone.  Memory moves under the
  * member's lock: taken at alloc, given back when an unlinked unit loses its last
- * hold (and, in a process that joined, when the owner has marked it dropped).
+ * hold (and, in an attached process, when the owner has marked it dropped).
  * System calls, copies and waiting for either are outside of it.
  */
 #include <errno.h>
@@ -120,9 +120,9 @@ int nc_member_configure(struct nc_member *member, const struct NC_cache_options 
 	return 0;
 }
 
-int nc_member_init_joined(struct nc_member *member, unsigned number,
-			  const struct nc_segment *segment, size_t first, uint32_t slots,
-			  uint32_t generation)
+int nc_member_init_attached(struct nc_member *member, unsigned number,
+			    const struct nc_segment *segment, size_t first, uint32_t slots,
+			    uint32_t generation)
 {
 	struct nc_store *store;
 	int error = member_init(member, number, slots, generation);
@@ -196,7 +196,7 @@ uint32_t nc_member_filling(struct nc_member *member)
 
 /* --- the end of a unit ------------------------------------------------------ */
 
-/* In a process that joined, the owner has a say: reclaims only what it left. */
+/* In an attached process, the owner has a say: reclaims only what it left. */
 static void reclaim_locked(struct nc_member *member, struct nc_unit *unit)
 {
 	struct nc_unit_shared *entry;
@@ -436,7 +436,8 @@ static int64_t grow_locked(struct nc_member *member, enum NC_kind kind, size_t e
 }
 
 /* A member's own unit in the module, within as much as its segment.  Leaves the lock. */
-static int64_t grow_joined_locked(struct nc_member *member, size_t extent, struct nc_store **where)
+static int64_t grow_attached_locked(struct nc_member *member, size_t extent,
+				    struct nc_store **where)
 {
 	if (extent > member->budget - member->used)
 		collect_lone_locked(member, UINT32_MAX);
@@ -509,7 +510,7 @@ int nc_member_alloc(struct nc_member *member, const struct nc_layout *layout, en
 	if (at < 0 && !member->shared)
 		at = grow_locked(member, kind, extent, &store);
 	else if (at < 0 && kind == NC_KIND_KERNEL)
-		at = grow_joined_locked(member, extent, &store);
+		at = grow_attached_locked(member, extent, &store);
 	if (at < 0)
 		return refused_locked(member, (int)at);
 	error = enter_locked(member, layout, store, (uint64_t)at, unit);

@@ -44,12 +44,12 @@ struct nc_member {
 	unsigned clean_limit;
 	bool huge, protect, scrubs;
 	struct nc_device *device;      /* the kernel module's; NULL: not in use */
-	int owner_pidfd;	       /* joined: to whom units there are granted, */
+	int owner_pidfd;	       /* attached: to whom units there are granted, */
 	pid_t pid;		       /* and by whom */
 	unsigned empties;	       /* empty stores among runs */
 	unsigned pass;		       /* of searches for room */
 	uint64_t opened;	       /* stores so far */
-	struct nc_unit_shared *shared; /* joined: the published table; else NULL */
+	struct nc_unit_shared *shared; /* attached: the published table; else NULL */
 	/*
 	 * Told under the lock, before it can be named otherwise, that a unit marked
 	 * granted is named no more.  May be NULL.

@@ -40,7 +40,7 @@ struct nc_unit {
 	_Atomic bool wake_on_release; /* its last holder wakes the collector */
 	_Atomic bool granted;	      /* others have leave to use it: tell when it goes */
 	uint8_t sum_size;	      /* bytes of each fragment's sum; 0: none are kept */
-	bool parked;		/* joined: unlinked here, to be freed once the owner drops it */
+	bool parked;		/* attached: unlinked here, to be freed once the owner drops it */
 	_Atomic uint16_t grace; /* the owner's: until when, see below; 0: none */
 	uint32_t slot;
 	uint32_t next, previous; /* in its store's list, or the free list */

@@ -36,7 +36,7 @@ struct nc_wire_hello {
 #define NC_WIRE_KERNEL 0x8u   /* of a welcome: the owner takes units in the kernel module */
 
 /*
- * The owner's reply to a process that joined.  With error 0 it carries the
+ * The owner's reply to an attached process.  With error 0 it carries the
  * descriptors: segment, if slots > 0; and for lanes > 0 queues, request
  * doorbell, then one response doorbell a lane.
  */

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/id.h"
-#include "membership/attach.h"
+#include "membership/serve.h"
 #include "os/peer.h"
 #include "worker/exchange.h"
 
@@ -89,8 +89,8 @@ static int start(struct nc_exchange *exchange, int socket,
 	int error = nc_process_start(process, socket, options->argv, options->environment);
 
 	return error ? error
-		     : nc_attach_expect(exchange->attach, exchange->guest, process->pid,
-					process->pidfd, true);
+		     : nc_serve_expect(exchange->serve, exchange->guest, process->pid,
+				       process->pidfd, true);
 }
 
 int nc_exchange_adopt(struct nc_exchange *exchange, pid_t pid, int pidfd)
@@ -101,7 +101,7 @@ int nc_exchange_adopt(struct nc_exchange *exchange, pid_t pid, int pidfd)
 		return -EALREADY;
 	if (pid <= 0 || pidfd < 0)
 		return -EINVAL;
-	error = nc_attach_expect(exchange->attach, exchange->guest, pid, pidfd, false);
+	error = nc_serve_expect(exchange->serve, exchange->guest, pid, pidfd, false);
 	if (!error)
 		nc_process_adopt(&exchange->process, pid, pidfd);
 	return error;
@@ -130,11 +130,11 @@ static int ask_starter(struct nc_exchange *exchange, int socket,
 	return error;
 }
 
-int nc_exchange_open(struct nc_attach *attach, const struct NC_exchange_options *options,
+int nc_exchange_open(struct nc_serve *serve, const struct NC_exchange_options *options,
 		     struct nc_exchange **result)
 {
 	int pair[2] = {-1, -1}, extra[NC_PEER_FDS_MAX];
-	struct nc_cache *cache = attach->cache;
+	struct nc_cache *cache = serve->cache;
 	struct nc_exchange *exchange;
 	bool posix;
 	int error;
@@ -149,7 +149,7 @@ int nc_exchange_open(struct nc_attach *attach, const struct NC_exchange_options 
 	exchange = calloc(1, sizeof(*exchange) + options->lanes * sizeof(exchange->lane[0]));
 	if (!exchange)
 		return -ENOMEM;
-	exchange->attach = attach;
+	exchange->serve = serve;
 	exchange->cache = cache;
 	exchange->lanes = options->lanes;
 	exchange->process = (struct nc_process){.pid = -1, .pidfd = -1};
@@ -161,14 +161,14 @@ int nc_exchange_open(struct nc_attach *attach, const struct NC_exchange_options 
 	if (!error)
 		error = nc_peer_pair(pair);
 	if (!error) {
-		struct nc_attach_offer offer = {.memory = options->memory ? options->memory
-									  : cache->member_size,
-						.lanes = exchange->lanes,
-						.queue_size = NC_LANE_QUEUE,
-						.extra = extra,
-						.flags = posix ? NC_WIRE_POSIX : 0};
+		struct nc_serve_offer offer = {.memory = options->memory ? options->memory
+									 : cache->member_size,
+					       .lanes = exchange->lanes,
+					       .queue_size = NC_LANE_QUEUE,
+					       .extra = extra,
+					       .flags = posix ? NC_WIRE_POSIX : 0};
 
-		error = nc_attach_offer(attach, pair[0], &offer, &exchange->guest);
+		error = nc_serve_offer(serve, pair[0], &offer, &exchange->guest);
 		if (error) {
 			close(pair[0]);
 			exchange->guest = NULL;
@@ -198,7 +198,7 @@ void nc_exchange_end(struct nc_exchange *exchange)
 	close_fd(&exchange->ring);
 	nc_process_end(&exchange->process);
 	if (exchange->guest)
-		nc_attach_dismiss(exchange->attach, exchange->guest);
+		nc_serve_dismiss(exchange->serve, exchange->guest);
 	close_fd(&exchange->watch);
 	for (unsigned i = 0; i < exchange->lanes; i++) {
 		struct nc_exchange_lane *lane = &exchange->lane[i];

@@ -7,7 +7,7 @@
 
 #include <nabc-worker.h>
 
-#include "membership/attach.h"
+#include "membership/serve.h"
 #include "os/process.h"
 #include "os/segment.h"
 #include "wire/send-window.h"
@@ -26,7 +26,7 @@ struct nc_exchange_lane {
 };
 
 struct nc_exchange {
-	struct nc_attach *attach;
+	struct nc_serve *serve;
 	struct nc_cache *cache;
 	struct nc_guest *guest;
 	struct nc_remote_member *remote;
@@ -37,7 +37,7 @@ struct nc_exchange {
 	struct nc_exchange_lane lane[];
 };
 
-int nc_exchange_open(struct nc_attach *attach, const struct NC_exchange_options *options,
+int nc_exchange_open(struct nc_serve *serve, const struct NC_exchange_options *options,
 		     struct nc_exchange **exchange);
 /* Another started its process; takes pidfd over.  0; -EALREADY; -EINVAL; -errno. */
 int nc_exchange_adopt(struct nc_exchange *exchange, pid_t pid, int pidfd);

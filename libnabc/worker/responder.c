@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "membership/join.h"
+#include "membership/attach.h"
 #include "os/peer.h"
 #include "worker/responder.h"
 
@@ -33,7 +33,7 @@ int nc_responder_open(struct nc_cache *cache, int socket, struct nc_responder **
 	struct nc_wire_welcome welcome;
 	int fds[NC_PEER_FDS_MAX];
 	size_t footprint;
-	int error = nc_join(cache, socket, JOIN_TIMEOUT_MS, &welcome, fds);
+	int error = nc_attach(cache, socket, JOIN_TIMEOUT_MS, &welcome, fds);
 
 	if (error)
 		return error;

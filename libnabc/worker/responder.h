@@ -14,7 +14,7 @@
 #include "wire/wire.h"
 
 struct nc_responder {
-	struct nc_cache *cache; /* joined; the caller's */
+	struct nc_cache *cache; /* attached; the caller's */
 	struct nc_segment queues;
 	int watch; /* rung when requests or room for responses come */
 	unsigned lanes;
@@ -31,7 +31,7 @@ struct nc_responder {
 };
 
 /*
- * Joins the cache of the server over the inherited socket, into cache, and
+ * Attaches the cache of the server over the inherited socket, into cache, and
  * opens the queues.  0, -EPROTO or another -errno.
  */
 int nc_responder_open(struct nc_cache *cache, int socket, struct nc_responder **responder);

@@ -7,7 +7,7 @@ FUZZ_TARGETS = \
 	tests/fuzz/fuzz-pipe-reader \
 	tests/fuzz/fuzz-rpc-client \
 	tests/fuzz/fuzz-welcome \
-	tests/fuzz/fuzz-attach \
+	tests/fuzz/fuzz-serve \
 	tests/fuzz/fuzz-rpc-server \
 	tests/fuzz/fuzz-remote-member \
 	tests/fuzz/fuzz-remote-member-racing \
@@ -73,10 +73,10 @@ tests_fuzz_fuzz_welcome_SOURCES = tests/fuzz/fuzz-welcome.c $(fuzz_main)
 tests_fuzz_fuzz_welcome_CFLAGS = $(fuzz_cflags)
 tests_fuzz_fuzz_welcome_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_welcome_LDADD = $(fuzz_libnabc_ldadd)
-tests_fuzz_fuzz_attach_SOURCES = tests/fuzz/fuzz-attach.c $(fuzz_main)
-tests_fuzz_fuzz_attach_CFLAGS = $(fuzz_cflags)
-tests_fuzz_fuzz_attach_LDFLAGS = $(fuzz_ldflags)
-tests_fuzz_fuzz_attach_LDADD = $(fuzz_libnabc_ldadd)
+tests_fuzz_fuzz_serve_SOURCES = tests/fuzz/fuzz-serve.c $(fuzz_main)
+tests_fuzz_fuzz_serve_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_serve_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_serve_LDADD = $(fuzz_libnabc_ldadd)
 tests_fuzz_fuzz_rpc_server_SOURCES = tests/fuzz/fuzz-rpc-server.c $(fuzz_main)
 tests_fuzz_fuzz_rpc_server_CFLAGS = $(fuzz_cflags)
 tests_fuzz_fuzz_rpc_server_LDFLAGS = $(fuzz_ldflags)

@@ -19,7 +19,7 @@
 #define SERVER_SLOTS 8u /* of the worker's table, that are used */
 
 static struct nc_cache server_cache;
-static struct nc_attach server_attach;
+static struct nc_serve server_attach;
 static struct nc_exchange *server;
 static struct nc_lane server_lane; /* the worker's end of the only one */
 static unsigned server_descriptors;
@@ -56,7 +56,7 @@ static inline void server_open(void)
 
 	server_descriptors = open_descriptors();
 	MUST(nc_cache_init_owner(&server_cache, &options) == 0);
-	MUST(nc_attach_init(&server_attach, &server_cache) == 0);
+	MUST(nc_serve_init(&server_attach, &server_cache) == 0);
 	MUST(nc_exchange_open(&server_attach, &how, &server) == 0);
 	nc_lane_init(&server_lane, server->queues.base, 0, NC_LANE_QUEUE);
 	server_make_unit();
@@ -65,7 +65,7 @@ static inline void server_open(void)
 static inline void server_close(void)
 {
 	nc_exchange_end(server);
-	nc_attach_fini(&server_attach);
+	nc_serve_fini(&server_attach);
 	nc_cache_fini(&server_cache);
 	MUST(open_descriptors() == server_descriptors);
 }

@@ -17,8 +17,8 @@
 #include <sys/stat.h>
 
 #include "base/id.h"
+#include "membership/serve.h"
 #include "membership/attach.h"
-#include "membership/join.h"
 #include "os/peer.h"
 
 #include "nabc-fixture.h"
@@ -254,14 +254,14 @@ static inline int child_call(int socket, struct nc_wire_call call, const int *fd
 	return reply.head.error;
 }
 
-/* Joined by hand; the segment's descriptor, if any, in *segment. */
+/* Attached by hand; the segment's descriptor, if any, in *segment. */
 static inline int child_join(uint32_t flags, struct nc_wire_welcome *welcome, int *segment)
 {
 	int fds[NC_PEER_FDS_MAX], socket = nc_peer_connect(path, 5000);
 	unsigned count = 0;
 
 	*segment = -1;
-	if (socket < 0 || nc_join_hello(socket, flags))
+	if (socket < 0 || nc_attach_hello(socket, flags))
 		return -1;
 	if (nc_peer_receive(socket, welcome, sizeof(*welcome), fds, &count, 10000) !=
 	    (ssize_t)sizeof(*welcome))

@@ -2,7 +2,7 @@
 /*
  * worker-fixture.c - the other process of the suites attach and exchange.
  *
- * "attach PATH" joins a cache, inserts a unit and obeys single letters on
+ * "attach PATH" attaches a cache, inserts a unit and obeys single letters on
  * standard input, answering each with eight bytes on standard output.
  * Otherwise it is a worker: each request says in the variable DO what to do,
  * which may be to misbehave; for that it reaches into the library's internals.

@@ -760,7 +760,7 @@ static int flood(void)
 	return 0;
 }
 
-/* Asks and never reads: it is to be gone, and joins again. */
+/* Asks and never reads: it is to be gone, and attaches again. */
 static int never_read(void)
 {
 	struct nc_wire_call call = {.magic = NC_WIRE_MAGIC, .op = NC_WIRE_LIST, .who = 1};
@@ -833,7 +833,7 @@ static int crowd_the_door(void)
 			close(*place);
 		*place = nc_peer_connect(path, 100);
 		if (*place > 0 && turn % 3 == 1)
-			(void)nc_join_hello(*place, NC_WIRE_SEGMENT);
+			(void)nc_attach_hello(*place, NC_WIRE_SEGMENT);
 		if (*place > 0 && turn % 3 == 2)
 			(void)nc_peer_send(*place, "", 0, place, 1);
 	}

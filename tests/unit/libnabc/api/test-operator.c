@@ -10,9 +10,9 @@
 #include "api/face.h"
 #include "api/operator.h"
 #include "base/id.h"
+#include "membership/serve.h"
 #include "membership/attach.h"
-#include "membership/join.h"
-#include "membership/share.h"
+#include "membership/grant-ops.h"
 #include "nabc-fixture.h"
 #include "os/peer.h"
 
@@ -263,7 +263,7 @@ START_TEST(test_no_owner)
 }
 END_TEST
 
-/* Joins by hand and asks one question with some bytes behind; the answer's error. */
+/* Attaches by hand and asks one question with some bytes behind; the answer's error. */
 static int asked(uint32_t wants, struct nc_wire_call head, const char *behind)
 {
 	struct {
@@ -279,7 +279,7 @@ static int asked(uint32_t wants, struct nc_wire_call head, const char *behind)
 	unsigned count;
 
 	ck_assert_int_ge(socket, 0);
-	ck_assert_int_eq(nc_join_hello(socket, wants), 0);
+	ck_assert_int_eq(nc_attach_hello(socket, wants), 0);
 	ck_assert_int_eq(nc_peer_receive(socket, &welcome, sizeof(welcome), fds, &count, 5000),
 			 sizeof(welcome));
 	ck_assert_int_eq(nc_wire_check_welcome(&welcome, sizeof(welcome), count), 0);
@@ -422,7 +422,7 @@ static int list(const void *bytes, uint32_t length)
 	size_t cursor = 0;
 
 	reply_first(bytes, length, 0, 0);
-	return ends_with(nc_share_list_all(&guest, &cursor, units, 4));
+	return ends_with(nc_grant_ops_list_all(&guest, &cursor, units, 4));
 }
 
 static int route(const void *bytes, uint32_t length, uint64_t found, struct NC_route *told)

@@ -12,8 +12,8 @@
 #include "nabc-fixture.h"
 #include "process-fixture.h"
 
-static NC_cache *second; /* another cache of this process */
-static NC_cache *joined; /* this process as a member of the first */
+static NC_cache *second;   /* another cache of this process */
+static NC_cache *attached; /* this process as a member of the first */
 static char directory[64], path[2][100];
 
 static pthread_t dispatcher;
@@ -282,7 +282,7 @@ START_TEST(test_several)
 	size_t id[2], mine;
 
 	open_owners();
-	joined = join(0, 0);
+	attached = join(0, 0);
 	/* The first is the default; ids are of one cache. */
 	id[0] = insert_in(NULL, 1, 5000, NC_KIND_RECYCLED);
 	id[1] = insert_in(second, 2, 6000, NC_KIND_RECYCLED);
@@ -292,26 +292,26 @@ START_TEST(test_several)
 	/* A handle is of one cache, too. */
 	ck_assert_int_eq(NC_alloc_in(second, &handle, 100, 0, NC_KIND_AUTO), 0);
 	FAILS(NC_insert_in(cache, &handle), EXDEV);
-	FAILS(NC_insert_in(joined, &handle), EXDEV);
+	FAILS(NC_insert_in(attached, &handle), EXDEV);
 	FAILS(NC_read_in(cache, 0, &handle, 0, 1), EXDEV);
 	FAILS(NC_cache_close(second), EBUSY);
 	ck_assert_int_eq(NC_free(&handle), 0);
 	FAILS(NC_insert_in(second, &handle), EINVAL);
 	/* A member among them. */
-	mine = insert_in(joined, 3, 7000, NC_KIND_RECYCLED);
-	ck_assert(reads(joined, mine, 3, 7000));
+	mine = insert_in(attached, 3, 7000, NC_KIND_RECYCLED);
+	ck_assert(reads(attached, mine, 3, 7000));
 	ck_assert(reads(cache, mine, 3, 7000));
 	ck_assert(!reads(second, mine, 3, 7000));
-	ck_assert(!reads(joined, id[0], 1, 5000));
-	FAILS(NC_destroy_in(joined, id[0]), EACCES);
-	FAILS(NC_cache_fd(joined), EPERM);
-	FAILS(NC_cache_serve_as(joined, "/tmp/none", NULL), EPERM);
+	ck_assert(!reads(attached, id[0], 1, 5000));
+	FAILS(NC_destroy_in(attached, id[0]), EACCES);
+	FAILS(NC_cache_fd(attached), EPERM);
+	FAILS(NC_cache_serve_as(attached, "/tmp/none", NULL), EPERM);
 	ck_assert_int_eq(NC_cache_stat(second, &stat), 0);
 	ck_assert_uint_eq(stat.members, 0);
 	ck_assert_int_eq(NC_cache_stat(cache, &stat), 0);
 	ck_assert_uint_eq(stat.members, 1);
-	ck_assert_int_eq(NC_cache_close(joined), 0);
-	check_calls_fail(joined, EINVAL);
+	ck_assert_int_eq(NC_cache_close(attached), 0);
+	check_calls_fail(attached, EINVAL);
 	/* Without the first there is no default, until another is opened. */
 	close_owners();
 	unsetenv("NABC_CACHE");
@@ -356,12 +356,12 @@ START_TEST(test_leave)
 	size_t id, run;
 
 	open_owners();
-	joined = join(0, 0);
+	attached = join(0, 0);
 	light = join(0, NC_ATTACH_LIGHT);
 	FAILS(NC_alloc_in(light, &(NC_handle){{0}}, 100, 0, NC_KIND_RECYCLED), ENOTSUP);
 	/* From the owner, and from one member to another: recycled units are copied. */
 	for (unsigned i = 0; i < 4; i++) {
-		NC_cache *from = i / 2 ? cache : joined;
+		NC_cache *from = i / 2 ? cache : attached;
 
 		id = insert_in(from, i, 9000, kinds[i % 2]);
 		FAILS(NC_hold_in(light, id), EACCES);
@@ -388,11 +388,14 @@ START_TEST(test_leave)
 		FAILS(NC_hold_in(light, id), EACCES);
 		FAILS(NC_grant(from, id, NC_USER, getuid()), i % 2 && i < 2 ? EACCES : ENOENT);
 	}
-	/* This process made what it made as a member; of the owner's units it may use those granted. */
-	id = insert_in(joined, 9, 9000, NC_KIND_RECYCLED);
+	/*
+	 * This process made what it made as a member; of the owner's units it may use those
+	 * granted.
+	 */
+	id = insert_in(attached, 9, 9000, NC_KIND_RECYCLED);
 	if (!skip_without_pidfds("sharing: access")) {
 		ck_assert_int_eq(NC_access(cache, id, NC_PROCESS, getpid()), 0);
-		FAILS(NC_access(joined, id, NC_PROCESS, getpid()), EPERM);
+		FAILS(NC_access(attached, id, NC_PROCESS, getpid()), EPERM);
 		FAILS(NC_access(cache, id + 1, NC_PROCESS, getpid()), ENOENT);
 		id = insert_in(cache, 9, 9000, NC_KIND_SEALED);
 		FAILS(NC_access(cache, id, NC_PROCESS, getpid()), EACCES);
@@ -400,17 +403,17 @@ START_TEST(test_leave)
 		ck_assert_int_eq(NC_access(cache, id, NC_PROCESS, getpid()), 0);
 	}
 	/* To the owner, by its pid, as the paper has it. */
-	id = insert_in(joined, 9, 9000, NC_KIND_RECYCLED);
+	id = insert_in(attached, 9, 9000, NC_KIND_RECYCLED);
 	if (!skip_without_pidfds("sharing: to the owner")) {
-		ck_assert_int_eq(NC_grant(joined, id, NC_PROCESS, getpid()), 0);
+		ck_assert_int_eq(NC_grant(attached, id, NC_PROCESS, getpid()), 0);
 		id = insert_in(light, 9, 9000, NC_KIND_SEALED);
 		ck_assert_int_eq(NC_grant(light, id, NC_PROCESS, getpid()), 0);
 	} else {
-		FAILS(NC_grant(joined, id, NC_PROCESS, getpid()), ENOSYS);
+		FAILS(NC_grant(attached, id, NC_PROCESS, getpid()), ENOSYS);
 	}
 	ck_assert(reads(cache, id, 9, 9000));
 	ck_assert_int_eq(NC_cache_close(light), 0);
-	ck_assert_int_eq(NC_cache_close(joined), 0);
+	ck_assert_int_eq(NC_cache_close(attached), 0);
 	close_owners();
 }
 END_TEST
@@ -424,16 +427,16 @@ START_TEST(test_list)
 	int count;
 
 	open_owners();
-	joined = join(0, 0);
+	attached = join(0, 0);
 	operator= join(0, NC_ATTACH_OPERATOR);
 	for (unsigned i = 0; i < 20; i++) {
 		ids[0][i] = insert_in(cache, i, 100, NC_KIND_RECYCLED);
-		ids[1][i] = insert_in(joined, i, 100, NC_KIND_RECYCLED);
-		ids[2][i] = insert_in(joined, i, 100, NC_KIND_SEALED);
+		ids[1][i] = insert_in(attached, i, 100, NC_KIND_RECYCLED);
+		ids[2][i] = insert_in(attached, i, 100, NC_KIND_SEALED);
 	}
 	/* Who sees what: a member its own; the owner and operators all; each once. */
 	for (unsigned who = 0; who < 3; who++) {
-		NC_cache *in = who == 0 ? cache : who == 1 ? joined : operator;
+		NC_cache *in = who == 0 ? cache : who == 1 ? attached : operator;
 
 		cursor = 0;
 		memset(seen, 0, sizeof(seen));
@@ -458,7 +461,7 @@ START_TEST(test_list)
 	ck_assert_int_eq(NC_destroy_in(operator, ids[2][5]), 0);
 	FAILS(NC_stat_in(cache, ids[2][5], &units[0]), ENOENT);
 	ck_assert_int_eq(NC_cache_close(operator), 0);
-	ck_assert_int_eq(NC_cache_close(joined), 0);
+	ck_assert_int_eq(NC_cache_close(attached), 0);
 	close_owners();
 }
 END_TEST
@@ -472,11 +475,11 @@ START_TEST(test_quota)
 	unsigned made = 0;
 
 	open_owners();
-	joined = join(0, NC_ATTACH_LIGHT);
+	attached = join(0, NC_ATTACH_LIGHT);
 	ck_assert_int_eq(NC_cache_stat(cache, &before), 0);
 	for (;;) {
-		ck_assert_int_eq(NC_alloc_in(joined, &handle, 64 << 10, 0, NC_KIND_SEALED), 0);
-		if (NC_insert_in(joined, &handle) < 0)
+		ck_assert_int_eq(NC_alloc_in(attached, &handle, 64 << 10, 0, NC_KIND_SEALED), 0);
+		if (NC_insert_in(attached, &handle) < 0)
 			break;
 		id = NC_cache_id(&handle);
 		first = first ? first : id;
@@ -485,14 +488,14 @@ START_TEST(test_quota)
 	}
 	ck_assert_int_eq(errno, EDQUOT);
 	ck_assert_uint_eq(made, 16);
-	FAILS(NC_cache_close(joined), EBUSY);
+	FAILS(NC_cache_close(attached), EBUSY);
 	/* With one less it fits. */
-	ck_assert_int_eq(NC_destroy_in(joined, first), 0);
-	ck_assert_int_eq(NC_insert_in(joined, &handle), 0);
+	ck_assert_int_eq(NC_destroy_in(attached, first), 0);
+	ck_assert_int_eq(NC_insert_in(attached, &handle), 0);
 	ck_assert_int_eq(NC_free(&handle), 0);
 	ck_assert_int_eq(NC_cache_stat(cache, &after), 0);
 	ck_assert_uint_eq(after.used, before.used + MIB);
-	ck_assert_int_eq(NC_cache_close(joined), 0);
+	ck_assert_int_eq(NC_cache_close(attached), 0);
 	do {
 		ck_assert_int_eq(NC_cache_stat(cache, &after), 0);
 	} while (after.members);
@@ -510,21 +513,21 @@ START_TEST(test_owner_gone)
 	NC_handle handle;
 
 	open_owners();
-	joined = join(1, 0);
-	sealed = insert_in(joined, 1, 5000, NC_KIND_SEALED);
-	recycled = insert_in(joined, 2, 5000, NC_KIND_RECYCLED);
+	attached = join(1, 0);
+	sealed = insert_in(attached, 1, 5000, NC_KIND_SEALED);
+	recycled = insert_in(attached, 2, 5000, NC_KIND_RECYCLED);
 	close_owners();
 	/* What is mapped here stays. */
-	ck_assert(reads(joined, recycled, 2, 5000));
-	ck_assert(!reads(joined, sealed, 9, 5000));
-	FAILS(NC_hold_in(joined, sealed + 1), EPIPE);
-	FAILS(NC_list(joined, &cursor, &unit, 1), EPIPE);
-	FAILS(NC_grant(joined, recycled, NC_USER, 1), EPIPE);
-	FAILS(NC_destroy_in(joined, sealed), EPIPE);
-	ck_assert_int_eq(NC_alloc_in(joined, &handle, 100, 0, NC_KIND_SEALED), 0);
-	FAILS(NC_insert_in(joined, &handle), EPIPE);
+	ck_assert(reads(attached, recycled, 2, 5000));
+	ck_assert(!reads(attached, sealed, 9, 5000));
+	FAILS(NC_hold_in(attached, sealed + 1), EPIPE);
+	FAILS(NC_list(attached, &cursor, &unit, 1), EPIPE);
+	FAILS(NC_grant(attached, recycled, NC_USER, 1), EPIPE);
+	FAILS(NC_destroy_in(attached, sealed), EPIPE);
+	ck_assert_int_eq(NC_alloc_in(attached, &handle, 100, 0, NC_KIND_SEALED), 0);
+	FAILS(NC_insert_in(attached, &handle), EPIPE);
 	ck_assert_int_eq(NC_free(&handle), 0);
-	ck_assert_int_eq(NC_cache_close(joined), 0);
+	ck_assert_int_eq(NC_cache_close(attached), 0);
 }
 END_TEST
 
@@ -535,21 +538,21 @@ START_TEST(test_fork)
 	pid_t pid;
 
 	open_owners();
-	joined = join(0, 0);
+	attached = join(0, 0);
 	stop_dispatching();
 	pid = fork_alone();
 	if (pid == 0) {
 		unsetenv("NABC_CACHE");
 		check_calls_fail(cache, EINVAL);
 		check_calls_fail(second, EINVAL);
-		check_calls_fail(joined, EINVAL);
+		check_calls_fail(attached, EINVAL);
 		check_calls_fail(NULL, ENXIO);
 		_exit(0);
 	}
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert_int_eq(status, 0);
 	start_dispatching();
-	ck_assert_int_eq(NC_cache_close(joined), 0);
+	ck_assert_int_eq(NC_cache_close(attached), 0);
 	close_owners();
 }
 END_TEST

@@ -187,15 +187,15 @@ START_TEST(test_stat)
 }
 END_TEST
 
-/* A process that joined knows its own ids; all others are not its business. */
-START_TEST(test_joined)
+/* A process that attached knows its own ids; all others are not its business. */
+START_TEST(test_attached)
 {
 	struct NC_cache_stat stat;
 	struct nc_segment segment;
 	size_t id;
 
 	ck_assert_int_eq(nc_segment_create(&segment, 64 << 10, false, true), 0);
-	ck_assert_int_eq(nc_cache_init_joined(&cache, 9, &segment, PAGE, 64, 5, 32 << 10), 0);
+	ck_assert_int_eq(nc_cache_init_attached(&cache, 9, &segment, PAGE, 64, 5, 32 << 10), 0);
 	id = insert(100, NC_KIND_RECYCLED);
 	ck_assert_uint_eq(nc_id_member(id), 9);
 	ck_assert_uint_eq(nc_id_generation(id), 5);
@@ -385,7 +385,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_member_size_is_whole_pages);
 	tcase_add_test(tcase, test_unknown);
 	tcase_add_test(tcase, test_stat);
-	tcase_add_test(tcase, test_joined);
+	tcase_add_test(tcase, test_attached);
 	tcase_add_test(tcase, test_members);
 	tcase_add_test(tcase, test_numbers);
 	tcase_add_test(tcase, test_member_slots);

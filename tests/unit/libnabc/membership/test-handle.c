@@ -14,7 +14,7 @@ static void join_cache(void)
 	struct nc_segment segment;
 
 	ck_assert_int_eq(nc_segment_create(&segment, MIB, false, true), 0);
-	ck_assert_int_eq(nc_cache_init_joined(&cache, 3, &segment, PAGE, 64, 1, 256 << 10), 0);
+	ck_assert_int_eq(nc_cache_init_attached(&cache, 3, &segment, PAGE, 64, 1, 256 << 10), 0);
 }
 
 START_TEST(test_alloc_refused)

@@ -6,7 +6,7 @@
  */
 #include <fcntl.h>
 
-#include "membership/share.h"
+#include "membership/grant-ops.h"
 #include "store/unit-checksum.h"
 
 #include "kernel-fixture.h"
@@ -271,11 +271,11 @@ START_TEST(test_reading)
 
 	open_with_module(16 * MIB);
 	id = insert(5, 50000, 0, NC_KIND_AUTO);
-	ck_assert_int_eq(nc_share_read(unit_at(id), got, 1000, 777), 1000);
+	ck_assert_int_eq(nc_grant_ops_read(unit_at(id), got, 1000, 777), 1000);
 	ck_assert_uint_eq(pattern_match(got, 5, 777, 1000), 1000);
-	ck_assert_int_eq(nc_share_read(unit_at(id), got, 1000, 49990), 10);
-	ck_assert_int_eq(nc_share_read(unit_at(id), got, 1000, 50000), 0);
-	ck_assert_int_eq(nc_share_read(unit_at(id), got, 1000, 50001), -ERANGE);
+	ck_assert_int_eq(nc_grant_ops_read(unit_at(id), got, 1000, 49990), 10);
+	ck_assert_int_eq(nc_grant_ops_read(unit_at(id), got, 1000, 50000), 0);
+	ck_assert_int_eq(nc_grant_ops_read(unit_at(id), got, 1000, 50001), -ERANGE);
 	ck_assert(!nc_unit_present(unit_at(id)));
 	close_cache();
 }

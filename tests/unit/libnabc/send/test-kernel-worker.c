@@ -32,9 +32,9 @@ static void open_worker(void)
 
 	ck_assert_int_eq(nc_cache_admit(&cache, SEGMENT, &remote, &first), 0);
 	ck_assert_int_eq(nc_segment_adopt(&segment, dup(remote->store->segment.fd), SEGMENT), 0);
-	ck_assert_int_eq(nc_cache_init_joined(&worker, remote->number, &segment, first,
-					      remote->slots, remote->units.generation,
-					      cache.max_unit),
+	ck_assert_int_eq(nc_cache_init_attached(&worker, remote->number, &segment, first,
+						remote->slots, remote->units.generation,
+						cache.max_unit),
 			 0);
 	ck_assert_int_eq(nc_peer_pair(pair), 0);
 	nc_cache_connect(&worker, pair[0]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-member-joined.c - unit tests of member.c: a process that joined, and what
+ * test-member-attached.c - unit tests of member.c: an attached process, and what
  * the owner writes into its table.
  */
 #include "member-fixture.h"
@@ -12,7 +12,7 @@ static void join(size_t pages, unsigned generation)
 	struct nc_segment segment;
 
 	ck_assert_int_eq(nc_segment_create(&segment, pages * PAGE, false, true), 0);
-	ck_assert_int_eq(nc_member_init_joined(&member, 5, &segment, PAGE, SLOTS, generation), 0);
+	ck_assert_int_eq(nc_member_init_attached(&member, 5, &segment, PAGE, SLOTS, generation), 0);
 }
 
 static void owner_writes(const struct nc_unit *unit, unsigned generation, unsigned state)
@@ -25,7 +25,7 @@ static uint64_t shared(const struct nc_unit *unit)
 	return atomic_load(&member.shared[unit->slot].word);
 }
 
-START_TEST(test_joined_publishes)
+START_TEST(test_attached_publishes)
 {
 	struct nc_unit_shared *entry;
 	unsigned generation;
@@ -51,7 +51,7 @@ START_TEST(test_joined_publishes)
 END_TEST
 
 /* Destroyed while the owner uses it: the memory waits for the owner's word. */
-START_TEST(test_joined_busy)
+START_TEST(test_attached_busy)
 {
 	unsigned generation;
 	struct nc_unit *unit, *other;
@@ -72,7 +72,7 @@ START_TEST(test_joined_busy)
 END_TEST
 
 /* The owner gives it back: picked up when memory is wanted, not before its holder lets go. */
-START_TEST(test_joined_dropped)
+START_TEST(test_attached_dropped)
 {
 	unsigned generation;
 	struct nc_unit *unit, *other;
@@ -94,7 +94,7 @@ START_TEST(test_joined_dropped)
 END_TEST
 
 /* A word of an earlier generation, or nonsense, gives nothing back. */
-START_TEST(test_joined_stale_word)
+START_TEST(test_attached_stale_word)
 {
 	unsigned generation;
 	struct nc_unit *unit, *other;
@@ -116,7 +116,7 @@ END_TEST
  * Units that stay for ever are the oldest, and there is memory enough: slots
  * that the owner gave back behind them must be found all the same.
  */
-START_TEST(test_joined_slots_behind_kept_units)
+START_TEST(test_attached_slots_behind_kept_units)
 {
 	unsigned generation;
 
@@ -132,7 +132,7 @@ START_TEST(test_joined_slots_behind_kept_units)
 }
 END_TEST
 
-START_TEST(test_joined_table_full)
+START_TEST(test_attached_table_full)
 {
 	struct nc_unit *unit[SLOTS], *more;
 	unsigned generation[SLOTS];
@@ -152,12 +152,12 @@ END_TEST
 
 static void fill(TCase *tcase)
 {
-	tcase_add_test(tcase, test_joined_publishes);
-	tcase_add_test(tcase, test_joined_busy);
-	tcase_add_test(tcase, test_joined_dropped);
-	tcase_add_test(tcase, test_joined_stale_word);
-	tcase_add_test(tcase, test_joined_slots_behind_kept_units);
-	tcase_add_test(tcase, test_joined_table_full);
+	tcase_add_test(tcase, test_attached_publishes);
+	tcase_add_test(tcase, test_attached_busy);
+	tcase_add_test(tcase, test_attached_dropped);
+	tcase_add_test(tcase, test_attached_stale_word);
+	tcase_add_test(tcase, test_attached_slots_behind_kept_units);
+	tcase_add_test(tcase, test_attached_table_full);
 }
 
-RUN_SUITE("member-joined", fill)
+RUN_SUITE("member-attached", fill)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-share.c - unit tests of share.c: granting, exporting and listing from the
+ * test-grant-ops.c - unit tests of grant-ops.c: granting, exporting and listing from the
  * owner's end, reading, and whom a grant names.  The owner's members are made
  * up; the test plays all of them.
  */
 #include <pthread.h>
 
-#include "membership/share.h"
+#include "membership/grant-ops.h"
 
 #include "rpc-fixture.h"
 
@@ -49,7 +49,7 @@ static struct nc_grantee user(unsigned uid)
 {
 	struct nc_grantee grantee;
 
-	ck_assert_int_eq(nc_share_grantee(NC_USER, uid, true, &grantee), 0);
+	ck_assert_int_eq(nc_grant_ops_grantee(NC_USER, uid, true, &grantee), 0);
 	return grantee;
 }
 
@@ -57,20 +57,20 @@ static int grant_user(size_t id, unsigned uid)
 {
 	struct nc_grantee to = user(uid);
 
-	return nc_share_grant(&cache, id, &to);
+	return nc_grant_ops_grant(&cache, id, &to);
 }
 
 static int revoke_user(size_t id, unsigned uid)
 {
 	struct nc_grantee from = user(uid);
 
-	return nc_share_revoke(&cache, id, &from);
+	return nc_grant_ops_revoke(&cache, id, &from);
 }
 
 static int export_unit(size_t id, struct caller *to)
 {
 	struct nc_export_info info = {.fd = -1};
-	int error = nc_share_export(&cache, id, &to->subject, &info);
+	int error = nc_grant_ops_export(&cache, id, &to->subject, &info);
 
 	if (!error)
 		close(info.fd);
@@ -86,37 +86,38 @@ START_TEST(test_grantee)
 
 	for (int principal = -1; principal < 10; principal++)
 		if (principal < NC_PROCESS || principal > NC_GROUP)
-			ck_assert_int_eq(
-				nc_share_grantee((enum NC_principal)principal, 1, true, &grantee),
-				-EINVAL);
-	ck_assert_int_eq(nc_share_grantee(NC_USER, (unsigned)-1, true, &grantee), -EINVAL);
-	ck_assert_int_eq(nc_share_grantee(NC_GROUP, (unsigned)-1, true, &grantee), -EINVAL);
-	ck_assert_int_eq(nc_share_grantee(NC_USER, 0, true, &grantee), 0);
+			ck_assert_int_eq(nc_grant_ops_grantee((enum NC_principal)principal, 1, true,
+							      &grantee),
+					 -EINVAL);
+	ck_assert_int_eq(nc_grant_ops_grantee(NC_USER, (unsigned)-1, true, &grantee), -EINVAL);
+	ck_assert_int_eq(nc_grant_ops_grantee(NC_GROUP, (unsigned)-1, true, &grantee), -EINVAL);
+	ck_assert_int_eq(nc_grant_ops_grantee(NC_USER, 0, true, &grantee), 0);
 	ck_assert_int_eq(grantee.principal, NC_USER);
 	ck_assert_int_eq(grantee.pidfd, -1);
-	ck_assert_int_eq(nc_share_grantee(NC_PROCESS, 0, true, &grantee), -ESRCH);
-	ck_assert_int_eq(nc_share_grantee(NC_PROCESS, (unsigned)-1, true, &grantee), -ESRCH);
-	ck_assert_int_eq(nc_share_grantee(NC_PROCESS_FD, (unsigned)-1, true, &grantee), -EBADF);
-	ck_assert_int_eq(nc_share_grantee(NC_PROCESS_FD, 0, true, &grantee), -EBADF);
+	ck_assert_int_eq(nc_grant_ops_grantee(NC_PROCESS, 0, true, &grantee), -ESRCH);
+	ck_assert_int_eq(nc_grant_ops_grantee(NC_PROCESS, (unsigned)-1, true, &grantee), -ESRCH);
+	ck_assert_int_eq(nc_grant_ops_grantee(NC_PROCESS_FD, (unsigned)-1, true, &grantee), -EBADF);
+	ck_assert_int_eq(nc_grant_ops_grantee(NC_PROCESS_FD, 0, true, &grantee), -EBADF);
 	/* Not pinned: of a number nothing is asked. */
-	ck_assert_int_eq(nc_share_grantee(NC_PROCESS, 12345678, false, &grantee), 0);
+	ck_assert_int_eq(nc_grant_ops_grantee(NC_PROCESS, 12345678, false, &grantee), 0);
 	ck_assert_uint_eq(open_descriptors(), descriptors);
 	if (skip_without_pidfds("share: grantee"))
 		return;
 	pid = fork_paused();
-	ck_assert_int_eq(nc_share_grantee(NC_PROCESS, (unsigned)pid, true, &grantee), 0);
+	ck_assert_int_eq(nc_grant_ops_grantee(NC_PROCESS, (unsigned)pid, true, &grantee), 0);
 	pidfd = grantee.pidfd;
 	ck_assert_int_ge(pidfd, 0);
-	ck_assert_int_eq(nc_share_grantee(NC_PROCESS_FD, (unsigned)pidfd, true, &grantee), 0);
+	ck_assert_int_eq(nc_grant_ops_grantee(NC_PROCESS_FD, (unsigned)pidfd, true, &grantee), 0);
 	ck_assert_int_eq(grantee.principal, NC_PROCESS);
 	ck_assert_uint_eq(grantee.who, (unsigned)pid);
 	ck_assert_int_ne(grantee.pidfd, pidfd);
 	close(grantee.pidfd);
-	ck_assert_int_eq(nc_share_grantee(NC_PROCESS_FD, (unsigned)pidfd, false, &grantee), 0);
+	ck_assert_int_eq(nc_grant_ops_grantee(NC_PROCESS_FD, (unsigned)pidfd, false, &grantee), 0);
 	ck_assert_int_eq(grantee.pidfd, -1);
 	end_child(pid);
-	ck_assert_int_eq(nc_share_grantee(NC_PROCESS_FD, (unsigned)pidfd, true, &grantee), -ESRCH);
-	ck_assert_int_eq(nc_share_grantee(NC_PROCESS, (unsigned)pid, true, &grantee), -ESRCH);
+	ck_assert_int_eq(nc_grant_ops_grantee(NC_PROCESS_FD, (unsigned)pidfd, true, &grantee),
+			 -ESRCH);
+	ck_assert_int_eq(nc_grant_ops_grantee(NC_PROCESS, (unsigned)pid, true, &grantee), -ESRCH);
 	close(pidfd);
 	ck_assert_uint_eq(open_descriptors(), descriptors);
 }
@@ -133,16 +134,16 @@ START_TEST(test_read)
 		struct nc_view view;
 
 		ck_assert_int_eq(nc_cache_hold(&cache, id, false, &view), 0);
-		ck_assert_int_eq(nc_share_read(view.unit, got, 20000, 0), 20000);
+		ck_assert_int_eq(nc_grant_ops_read(view.unit, got, 20000, 0), 20000);
 		ck_assert_uint_eq(pattern_match(got, i, 0, 20000), 20000);
-		ck_assert_int_eq(nc_share_read(view.unit, got, 777, 1400), 777);
+		ck_assert_int_eq(nc_grant_ops_read(view.unit, got, 777, 1400), 777);
 		ck_assert_uint_eq(pattern_match(got, i, 1400, 777), 777);
-		ck_assert_int_eq(nc_share_read(view.unit, got, SIZE_MAX, 19999), 1);
+		ck_assert_int_eq(nc_grant_ops_read(view.unit, got, SIZE_MAX, 19999), 1);
 		ck_assert_uint_eq((unsigned char)got[0], pattern_at(i, 19999));
-		ck_assert_int_eq(nc_share_read(view.unit, got, 10, 20000), 0);
-		ck_assert_int_eq(nc_share_read(view.unit, got, 10, 20001), -ERANGE);
-		ck_assert_int_eq(nc_share_read(view.unit, got, 10, SIZE_MAX), -ERANGE);
-		ck_assert_int_eq(nc_share_read(view.unit, NULL, 0, 5), 0);
+		ck_assert_int_eq(nc_grant_ops_read(view.unit, got, 10, 20000), 0);
+		ck_assert_int_eq(nc_grant_ops_read(view.unit, got, 10, 20001), -ERANGE);
+		ck_assert_int_eq(nc_grant_ops_read(view.unit, got, 10, SIZE_MAX), -ERANGE);
+		ck_assert_int_eq(nc_grant_ops_read(view.unit, NULL, 0, 5), 0);
 		ck_assert_int_eq(nc_cache_release(&cache, id), 0);
 	}
 	close_all();
@@ -173,7 +174,7 @@ START_TEST(test_grant)
 		descriptors = open_descriptors();
 		ck_assert_int_eq(grant_user(id, 1000), 0);
 		ck_assert_int_eq(export_unit(id, &other), -EACCES);
-		ck_assert_int_eq(nc_share_export(&cache, id, &member.subject, &info), 0);
+		ck_assert_int_eq(nc_grant_ops_export(&cache, id, &member.subject, &info), 0);
 		ck_assert_uint_eq(info.size, 9000);
 		ck_assert_uint_eq(info.fraglen, 1448);
 		ck_assert_int_eq(nc_layout_init(&layout, 9000, 1448), 0);
@@ -219,7 +220,7 @@ START_TEST(test_grant_to_owner)
 	descriptors = open_descriptors();
 	grantee.who = (unsigned)getpid();
 	grantee.pidfd = has_pidfds() ? nc_identity_open(getpid()) : -1;
-	ck_assert_int_eq(nc_share_grant(&cache, id, &grantee), 0);
+	ck_assert_int_eq(nc_grant_ops_grant(&cache, id, &grantee), 0);
 	ck_assert_uint_eq(cache.grants.records.count, 0);
 	ck_assert_uint_eq(open_descriptors(), descriptors);
 	close_all();
@@ -239,7 +240,7 @@ START_TEST(test_evicted)
 	open_all();
 	id = make_kind(1, 300 << 10, 0, NC_KIND_APPENDED);
 	ck_assert_int_eq(grant_user(id, 1000), 0);
-	ck_assert_int_eq(nc_share_export(&cache, id, &member.subject, &info), 0);
+	ck_assert_int_eq(nc_grant_ops_export(&cache, id, &member.subject, &info), 0);
 	close(info.fd);
 	slot = info.slot;
 	ck_assert_uint_eq(nc_revocation_map_read(&member.subject.revocations.segment, slot), id);
@@ -269,7 +270,7 @@ START_TEST(test_list)
 		ck_assert_int_eq(grant_user(ids[i], i % 2 ? 1000 : 1001), 0);
 	}
 	do {
-		count = nc_share_list(&cache, &member.subject, &cursor, units, 10);
+		count = nc_grant_ops_list(&cache, &member.subject, &cursor, units, 10);
 		for (unsigned i = 0; i < count; i++) {
 			ck_assert_uint_gt(units[i].id, last);
 			ck_assert_uint_eq(units[i].holds, 0);
@@ -286,7 +287,7 @@ START_TEST(test_list)
 						 NULL, 100, 4096),
 				 0);
 	cursor = nc_id(2, 0, 1);
-	ck_assert_uint_eq(nc_share_list(&cache, &member.subject, &cursor, units, 10), 0);
+	ck_assert_uint_eq(nc_grant_ops_list(&cache, &member.subject, &cursor, units, 10), 0);
 	ck_assert_uint_eq(cursor, 0);
 	close_all();
 }
@@ -307,9 +308,9 @@ START_TEST(test_list_past_the_dead)
 	(void)make_own(1, 100);
 	id = make_own(1, 100);
 	ck_assert_int_eq(grant_user(id, 1000), 0);
-	ck_assert_uint_eq(nc_share_list(&cache, &member.subject, &cursor, &unit, 1), 1);
+	ck_assert_uint_eq(nc_grant_ops_list(&cache, &member.subject, &cursor, &unit, 1), 1);
 	ck_assert_uint_eq(unit.id, nc_id(0, 1, 1));
-	ck_assert_uint_eq(nc_share_list(&cache, &member.subject, &cursor, &unit, 1), 1);
+	ck_assert_uint_eq(nc_grant_ops_list(&cache, &member.subject, &cursor, &unit, 1), 1);
 	ck_assert_uint_eq(unit.id, id);
 	close_all();
 }
@@ -333,7 +334,7 @@ static void *grant_and_export(void *context)
 		if (!id)
 			continue;
 		(void)grant_user(id, uid);
-		if (nc_share_export(&cache, id, &caller->subject, &info) == 0) {
+		if (nc_grant_ops_export(&cache, id, &caller->subject, &info) == 0) {
 			close(info.fd);
 			(void)nc_grants_return(&cache.grants, &caller->subject, info.slot);
 		}

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * share.h - granting a unit to others, from either end.
+ * grant-ops.h - granting a unit to others, from either end.
  *
  * A unit that a third process is to use must be sealed: one that is not is
  * copied into a frozen segment first, by whoever grants it.
  */
-#ifndef NC_SHARE_H
-#define NC_SHARE_H
+#ifndef NC_GRANT_OPS_H
+#define NC_GRANT_OPS_H
 
 #include "cache/cache.h"
 
@@ -14,45 +14,45 @@
  * Who is meant, by the kernel's word.  pin: a process gets its pidfd opened,
  * which is the caller's then.  0; -EINVAL; -ESRCH: no such process; -EBADF.
  */
-int nc_share_grantee(enum NC_principal principal, unsigned who, bool pin,
-		     struct nc_grantee *grantee);
+int nc_grant_ops_grantee(enum NC_principal principal, unsigned who, bool pin,
+			 struct nc_grantee *grantee);
 
 /*
  * Leave for one more.  0; -ENOENT; -EACCES: not this process's to grant;
  * -ENOSPC; -EDQUOT; -ENOMEM; errors of memfd_create(2).  Takes grantee over.
  */
-int nc_share_grant(struct nc_cache *cache, size_t id, struct nc_grantee *grantee);
-int nc_share_revoke(struct nc_cache *cache, size_t id, const struct nc_grantee *grantee);
+int nc_grant_ops_grant(struct nc_cache *cache, size_t id, struct nc_grantee *grantee);
+int nc_grant_ops_revoke(struct nc_cache *cache, size_t id, const struct nc_grantee *grantee);
 
 /*
  * The process that principal and who name, for nc_identity_close(); who of
  * NC_PEER: a Unix socket.  0; -EINVAL: not the name of a process; -ESRCH;
  * -EBADF; errors of nc_identity_of_listener().
  */
-int nc_share_identify(enum NC_principal principal, unsigned who, struct nc_identity *identity);
+int nc_grant_ops_identify(enum NC_principal principal, unsigned who, struct nc_identity *identity);
 
 /*
  * Owner: whether a process may use a unit.  0; -EACCES: it may not; -ENOENT;
  * -EPERM: this process is not the owner, who alone knows.
  */
-int nc_share_access(struct nc_cache *cache, size_t id, const struct nc_identity *who);
+int nc_grant_ops_access(struct nc_cache *cache, size_t id, const struct nc_identity *who);
 
 /* Owner: exports to a member, for whom a copy is made if it may ask for any unit. */
-int nc_share_export(struct nc_cache *cache, size_t id, struct nc_subject *to,
-		    struct nc_export_info *info);
+int nc_grant_ops_export(struct nc_cache *cache, size_t id, struct nc_subject *to,
+			struct nc_export_info *info);
 
 /* Bytes of a unit that is held, fewer at its end; -ERANGE: offset behind its end. */
-ssize_t nc_share_read(const struct nc_unit *unit, void *data, size_t length, size_t offset);
+ssize_t nc_grant_ops_read(const struct nc_unit *unit, void *data, size_t length, size_t offset);
 
 /* Owner: what a member made sealed, or has leave for; as nc_inspect_list(). */
-unsigned nc_share_list(struct nc_cache *cache, const struct nc_subject *subject, size_t *cursor,
-		       struct NC_stat *units, unsigned count);
+unsigned nc_grant_ops_list(struct nc_cache *cache, const struct nc_subject *subject, size_t *cursor,
+			   struct NC_stat *units, unsigned count);
 
 /*
  * All units that this process may use, wherever they are; as nc_inspect_list(),
  * or errors of asking.
  */
-int nc_share_list_all(struct nc_cache *cache, size_t *cursor, struct NC_stat *units,
-		      unsigned count);
+int nc_grant_ops_list_all(struct nc_cache *cache, size_t *cursor, struct NC_stat *units,
+			  unsigned count);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * share.c - grants, in the owner by its book and in a member by asking the
- * owner; see share.h.
+ * grant-ops.c - grants, in the owner by its book and in a member by asking the
+ * owner; see grant-ops.h.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 
 #include "base/id.h"
 #include "cache/inspect.h"
-#include "membership/share.h"
+#include "membership/grant-ops.h"
 
 static int pinned(int pidfd, struct nc_grantee *grantee)
 {
@@ -18,8 +18,8 @@ static int pinned(int pidfd, struct nc_grantee *grantee)
 	return pidfd < 0 ? pidfd : 0;
 }
 
-int nc_share_grantee(enum NC_principal principal, unsigned who, bool pin,
-		     struct nc_grantee *grantee)
+int nc_grant_ops_grantee(enum NC_principal principal, unsigned who, bool pin,
+			 struct nc_grantee *grantee)
 {
 	int pid, copy;
 
@@ -46,7 +46,7 @@ int nc_share_grantee(enum NC_principal principal, unsigned who, bool pin,
 	return -EINVAL;
 }
 
-int nc_share_identify(enum NC_principal principal, unsigned who, struct nc_identity *identity)
+int nc_grant_ops_identify(enum NC_principal principal, unsigned who, struct nc_identity *identity)
 {
 	struct nc_grantee process;
 	int error;
@@ -55,7 +55,7 @@ int nc_share_identify(enum NC_principal principal, unsigned who, struct nc_ident
 		return nc_identity_of_listener((int)who, identity);
 	if (principal != NC_PROCESS && principal != NC_PROCESS_FD)
 		return -EINVAL;
-	error = nc_share_grantee(principal, who, true, &process);
+	error = nc_grant_ops_grantee(principal, who, true, &process);
 	if (error)
 		return error;
 	error = nc_identity_of_process((pid_t)process.who, process.pidfd, identity);
@@ -80,7 +80,7 @@ static int copy_bytes(char *to, const struct nc_unit *unit)
 	return 0;
 }
 
-ssize_t nc_share_read(const struct nc_unit *unit, void *data, size_t length, size_t offset)
+ssize_t nc_grant_ops_read(const struct nc_unit *unit, void *data, size_t length, size_t offset)
 {
 	size_t size = unit->layout.size;
 	int error;
@@ -173,7 +173,7 @@ static int owner_grant(struct nc_cache *cache, size_t id, struct nc_grantee *gra
 	return error;
 }
 
-int nc_share_access(struct nc_cache *cache, size_t id, const struct nc_identity *who)
+int nc_grant_ops_access(struct nc_cache *cache, size_t id, const struct nc_identity *who)
 {
 	struct nc_view view;
 	bool may;
@@ -189,8 +189,8 @@ int nc_share_access(struct nc_cache *cache, size_t id, const struct nc_identity 
 	return may ? 0 : -EACCES;
 }
 
-int nc_share_export(struct nc_cache *cache, size_t id, struct nc_subject *to,
-		    struct nc_export_info *info)
+int nc_grant_ops_export(struct nc_cache *cache, size_t id, struct nc_subject *to,
+			struct nc_export_info *info)
 {
 	struct nc_view view;
 	bool made, known = nc_grants_known(&cache->grants, id, to, &made);
@@ -280,12 +280,12 @@ static int member_grant(struct nc_cache *cache, size_t id, const struct nc_grant
 
 /* --- both ------------------------------------------------------------------------ */
 
-int nc_share_grant(struct nc_cache *cache, size_t id, struct nc_grantee *grantee)
+int nc_grant_ops_grant(struct nc_cache *cache, size_t id, struct nc_grantee *grantee)
 {
 	return cache->owner ? owner_grant(cache, id, grantee) : member_grant(cache, id, grantee);
 }
 
-int nc_share_revoke(struct nc_cache *cache, size_t id, const struct nc_grantee *grantee)
+int nc_grant_ops_revoke(struct nc_cache *cache, size_t id, const struct nc_grantee *grantee)
 {
 	struct nc_wire_call call = {.op = NC_WIRE_REVOKE, .id = id};
 
@@ -297,8 +297,8 @@ int nc_share_revoke(struct nc_cache *cache, size_t id, const struct nc_grantee *
 
 #define LIST_STEP 64u
 
-unsigned nc_share_list(struct nc_cache *cache, const struct nc_subject *subject, size_t *cursor,
-		       struct NC_stat *units, unsigned count)
+unsigned nc_grant_ops_list(struct nc_cache *cache, const struct nc_subject *subject, size_t *cursor,
+			   struct NC_stat *units, unsigned count)
 {
 	size_t ids[LIST_STEP];
 	unsigned found, filled = 0;
@@ -336,7 +336,8 @@ static int list_remote(struct nc_cache *cache, size_t *cursor, struct NC_stat *u
  * What the owner knows of comes first; its places are ids, or in an operator's
  * list never of this process's number.
  */
-int nc_share_list_all(struct nc_cache *cache, size_t *cursor, struct NC_stat *units, unsigned count)
+int nc_grant_ops_list_all(struct nc_cache *cache, size_t *cursor, struct NC_stat *units,
+			  unsigned count)
 {
 	bool local = cache->owner ||
 		     (nc_id_generation(*cursor) == 0 && nc_id_member(*cursor) == cache->own.number);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-attach.c - processes at the door of a cache (libnabc/membership/attach.c): they
+ * fuzz-serve.c - processes at the door of a cache (libnabc/membership/serve.c): they
  * connect, say what they like with what descriptors they like, hang up, or
  * never read, and the owner goes on, with no descriptor and no member too many.
  */
@@ -8,8 +8,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "membership/serve.h"
 #include "membership/attach.h"
-#include "membership/join.h"
 #include "os/peer.h"
 
 #include "descriptors.h"
@@ -19,7 +19,7 @@
 
 static char folder[] = "/tmp/fuzz-attach-XXXXXX", path[sizeof(folder) + 8];
 static struct nc_cache cache;
-static struct nc_attach owner;
+static struct nc_serve owner;
 static int clients[CLIENTS];
 
 static void remove_folder(void)
@@ -39,8 +39,8 @@ static void open_owner(void)
 		snprintf(path, sizeof(path), "%s/cache", folder);
 	}
 	MUST(nc_cache_init_owner(&cache, &options) == 0);
-	MUST(nc_attach_init(&owner, &cache) == 0);
-	MUST(nc_attach_serve(&owner, path, NULL) == 0);
+	MUST(nc_serve_init(&owner, &cache) == 0);
+	MUST(nc_serve_listen(&owner, path, NULL) == 0);
 	for (unsigned i = 0; i < CLIENTS; i++)
 		clients[i] = -1;
 }
@@ -57,7 +57,7 @@ static void dispatch(void)
 {
 	int events;
 
-	for (unsigned turns = 0; (events = nc_attach_dispatch(&owner)); turns++)
+	for (unsigned turns = 0; (events = nc_serve_dispatch(&owner)); turns++)
 		MUST(events > 0 && turns < 10000);
 }
 
@@ -140,7 +140,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		hang_up(&clients[i]);
 	dispatch();
 	MUST(owner.guests == NULL && owner.waiting == 0 && cache.members == 0);
-	nc_attach_fini(&owner);
+	nc_serve_fini(&owner);
 	nc_cache_fini(&cache);
 	MUST(open_descriptors() == before);
 	return 0;

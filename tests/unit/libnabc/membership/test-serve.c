@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-attach.c - unit tests of attach.c: processes that join a cache and die,
+ * test-serve.c - unit tests of serve.c: processes that attach a cache and die,
  * connections that are no members, an owner that speaks nonsense.  Starts the
  * program worker-fixture as the second process and ends it by closing its
  * standard input.
@@ -14,9 +14,9 @@
 #include <sys/wait.h>
 
 #include "base/id.h"
-#include "membership/attach.h"
+#include "membership/serve.h"
 #include "membership/handle.h"
-#include "membership/join.h"
+#include "membership/attach.h"
 #include "os/peer.h"
 #include "send/transmit.h"
 
@@ -28,7 +28,7 @@
 
 static struct nc_cache cache;
 static struct nc_transmit transmit;
-static struct nc_attach owner;
+static struct nc_serve owner;
 static char directory[64], path[128];
 
 static void open_owner(void)
@@ -40,14 +40,14 @@ static void open_owner(void)
 	snprintf(path, sizeof(path), "%s/cache", directory);
 	ck_assert_int_eq(nc_cache_init_owner(&cache, &options), 0);
 	nc_transmit_init(&transmit, &cache);
-	ck_assert_int_eq(nc_attach_init(&owner, &cache), 0);
-	ck_assert_int_eq(nc_attach_serve(&owner, path, NULL), 0);
+	ck_assert_int_eq(nc_serve_init(&owner, &cache), 0);
+	ck_assert_int_eq(nc_serve_listen(&owner, path, NULL), 0);
 }
 
 static void close_owner(void)
 {
 	nc_transmit_fini(&transmit);
-	nc_attach_fini(&owner);
+	nc_serve_fini(&owner);
 	nc_cache_fini(&cache);
 	ck_assert_int_lt(access(path, F_OK), 0);
 	rmdir(directory);
@@ -58,7 +58,7 @@ static void dispatch_until(unsigned members)
 {
 	while (cache.members != members) {
 		await(owner.epoll, POLLIN);
-		ck_assert_int_ge(nc_attach_dispatch(&owner), 0);
+		ck_assert_int_ge(nc_serve_dispatch(&owner), 0);
 	}
 }
 
@@ -72,9 +72,9 @@ static int hold(size_t id)
 	return error;
 }
 
-/* --- joining within one process --------------------------------------------- */
+/* --- attaching within one process --------------------------------------------- */
 
-static struct nc_cache joined;
+static struct nc_cache attached;
 
 /* The welcome is read when the owner has sent it, so one thread can play both. */
 static int join_here(int *socket_fd)
@@ -84,25 +84,25 @@ static int join_here(int *socket_fd)
 
 	*socket_fd = nc_peer_connect(path, 5000);
 	ck_assert_int_ge(*socket_fd, 0);
-	ck_assert_int_eq(nc_join_hello(*socket_fd, NC_WIRE_SEGMENT), 0);
+	ck_assert_int_eq(nc_attach_hello(*socket_fd, NC_WIRE_SEGMENT), 0);
 	while (!readable(*socket_fd)) {
 		await(owner.epoll, POLLIN);
-		ck_assert_int_ge(nc_attach_dispatch(&owner), 1);
+		ck_assert_int_ge(nc_serve_dispatch(&owner), 1);
 	}
-	error = nc_join(&joined, *socket_fd, 1000, &welcome, fds);
+	error = nc_attach(&attached, *socket_fd, 1000, &welcome, fds);
 	if (error)
 		close(*socket_fd);
 	return error;
 }
 
-static size_t insert_joined(size_t size)
+static size_t insert_attached(size_t size)
 {
 	unsigned char *data = must_alloc(size);
 	NC_handle handle;
 	size_t id;
 
 	pattern_fill(data, 1, 0, size);
-	ck_assert_int_eq(nc_handle_alloc(&handle, &joined, size, 1448, NC_KIND_AUTO), 0);
+	ck_assert_int_eq(nc_handle_alloc(&handle, &attached, size, 1448, NC_KIND_AUTO), 0);
 	ck_assert_int_eq(nc_handle_write(&handle, 0, data, size), (ssize_t)size);
 	ck_assert_int_eq(nc_handle_insert(&handle), 0);
 	id = nc_handle_id(&handle);
@@ -122,9 +122,9 @@ START_TEST(test_join)
 	open_owner();
 	ck_assert_int_eq(join_here(&socket_fd), 0);
 	ck_assert_uint_eq(cache.members, 1);
-	ck_assert_uint_eq(joined.max_unit, cache.max_unit);
-	ck_assert(!joined.owner);
-	range.id = insert_joined(9000);
+	ck_assert_uint_eq(attached.max_unit, cache.max_unit);
+	ck_assert(!attached.owner);
+	range.id = insert_attached(9000);
 	ck_assert_uint_eq(nc_id_member(range.id), 1);
 	/* The owner sends what the member made. */
 	tcp_pair(pair);
@@ -135,17 +135,17 @@ START_TEST(test_join)
 	ck_assert_int_eq(nc_cache_destroy(&cache, range.id), 0);
 	ck_assert_int_eq(hold(range.id), -ENOENT);
 	for (unsigned i = 0; i < 100; i++) {
-		size_t id = insert_joined(20000);
+		size_t id = insert_attached(20000);
 
 		ck_assert_int_eq(nc_cache_destroy(&cache, id), 0);
 		/* Collected or not, for the member too it is over when it wants memory. */
 	}
 	/* Destroyed by the member while the owner holds it: the owner's copy stays. */
-	range.id = insert_joined(9000);
+	range.id = insert_attached(9000);
 	message.flags = NC_SEND_HELD;
 	ck_assert_int_eq(nc_transmit_send(&transmit, pair[0], &message), -EPERM);
 	ck_assert_int_eq(nc_cache_hold(&cache, range.id, false, &view), 0);
-	ck_assert_int_eq(nc_cache_destroy(&joined, range.id), 0);
+	ck_assert_int_eq(nc_cache_destroy(&attached, range.id), 0);
 	message.flags = 0;
 	ck_assert_int_eq(nc_transmit_send(&transmit, pair[0], &message), -ENOENT);
 	message.flags = NC_SEND_HELD;
@@ -155,7 +155,7 @@ START_TEST(test_join)
 	ck_assert_int_eq(nc_cache_release(&cache, range.id), 0);
 	ck_assert_int_eq(hold(range.id), -ENOENT);
 	close_pair(pair);
-	nc_cache_fini(&joined);
+	nc_cache_fini(&attached);
 	close(socket_fd);
 	dispatch_until(0);
 	close_owner();
@@ -169,11 +169,11 @@ START_TEST(test_segment_is_sealed)
 
 	open_owner();
 	ck_assert_int_eq(join_here(&socket_fd), 0);
-	fd = joined.own.stores->segment.fd;
+	fd = attached.own.stores->segment.fd;
 	ck_assert_int_lt(ftruncate(fd, 0), 0);
 	ck_assert_int_lt(ftruncate(fd, 10 * MIB), 0);
 	ck_assert_int_lt(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE), 0);
-	nc_cache_fini(&joined);
+	nc_cache_fini(&attached);
 	close(socket_fd);
 	dispatch_until(0);
 	close_owner();
@@ -190,11 +190,11 @@ START_TEST(test_serve)
 	ck_assert(S_ISSOCK(status.st_mode));
 	ck_assert_uint_eq(status.st_mode & 0777, 0600);
 	snprintf(other, sizeof(other), "%s2", path);
-	ck_assert_int_eq(nc_attach_serve(&owner, other, NULL), -EALREADY);
+	ck_assert_int_eq(nc_serve_listen(&owner, other, NULL), -EALREADY);
 	ck_assert_int_lt(access(other, F_OK), 0);
 	/* Nothing to do: nothing done. */
 	ck_assert(!readable(owner.epoll));
-	ck_assert_int_eq(nc_attach_dispatch(&owner), 0);
+	ck_assert_int_eq(nc_serve_dispatch(&owner), 0);
 	close_owner();
 }
 END_TEST
@@ -205,18 +205,18 @@ START_TEST(test_serve_refused)
 	char wrong[200];
 
 	ck_assert_int_eq(nc_cache_init_owner(&cache, &options), 0);
-	ck_assert_int_eq(nc_attach_init(&owner, &cache), 0);
+	ck_assert_int_eq(nc_serve_init(&owner, &cache), 0);
 	memset(wrong, 'x', sizeof(wrong));
 	wrong[199] = '\0';
-	ck_assert_int_eq(nc_attach_serve(&owner, wrong, NULL), -ENAMETOOLONG);
-	ck_assert_int_eq(nc_attach_serve(&owner, "", NULL), -EINVAL);
-	ck_assert_int_eq(nc_attach_serve(&owner, "/nonexistent/socket", NULL), -ENOENT);
-	ck_assert_int_eq(nc_attach_serve(&owner, "/dev/null", NULL), -EADDRINUSE);
+	ck_assert_int_eq(nc_serve_listen(&owner, wrong, NULL), -ENAMETOOLONG);
+	ck_assert_int_eq(nc_serve_listen(&owner, "", NULL), -EINVAL);
+	ck_assert_int_eq(nc_serve_listen(&owner, "/nonexistent/socket", NULL), -ENOENT);
+	ck_assert_int_eq(nc_serve_listen(&owner, "/dev/null", NULL), -EADDRINUSE);
 	/* After failures it still can. */
 	make_directory(directory);
 	snprintf(path, sizeof(path), "%s/cache", directory);
-	ck_assert_int_eq(nc_attach_serve(&owner, path, NULL), 0);
-	nc_attach_fini(&owner);
+	ck_assert_int_eq(nc_serve_listen(&owner, path, NULL), 0);
+	nc_serve_fini(&owner);
 	nc_cache_fini(&cache);
 	rmdir(directory);
 }
@@ -237,19 +237,19 @@ START_TEST(test_garbage_connections)
 		}
 		close(guest[0]);
 		(void)send(guest[1], "GET / HTTP/1.1\r\n\r\n", 18, MSG_NOSIGNAL);
-		ck_assert_int_ge(nc_attach_dispatch(&owner), 1);
+		ck_assert_int_ge(nc_serve_dispatch(&owner), 1);
 		(void)send(guest[2], "\377\377\377\377", 4, MSG_NOSIGNAL);
 		shutdown(guest[3], SHUT_WR);
 		/* Guests that talk are shown out. */
 		while (readable(owner.epoll))
-			ck_assert_int_ge(nc_attach_dispatch(&owner), 1);
+			ck_assert_int_ge(nc_serve_dispatch(&owner), 1);
 		ck_assert_uint_eq(cache.members, 0);
 		for (unsigned k = 1; k < 4; k++)
 			close(guest[k]);
 	}
 	ck_assert_uint_eq(open_descriptors(), descriptors);
 	ck_assert_int_eq(join_here(&socket_fd), 0);
-	nc_cache_fini(&joined);
+	nc_cache_fini(&attached);
 	close(socket_fd);
 	dispatch_until(0);
 	close_owner();
@@ -280,9 +280,9 @@ static int welcomed_by(const void *message, size_t length, const int *fds, unsig
 	if (length)
 		ck_assert_int_eq(nc_peer_send(pair[0], message, length, fds, count), 0);
 	close(pair[0]);
-	error = nc_join(&joined, pair[1], 1000, &welcome, received);
+	error = nc_attach(&attached, pair[1], 1000, &welcome, received);
 	if (!error)
-		nc_cache_fini(&joined);
+		nc_cache_fini(&attached);
 	close(pair[1]);
 	/* Whatever happened, nothing that came along stays open. */
 	ck_assert_uint_eq(open_descriptors(), descriptors);
@@ -320,7 +320,7 @@ START_TEST(test_bad_owner)
 	ck_assert_int_eq(welcomed_by(&welcome, sizeof(welcome), fds, 3), -EUSERS);
 	/* One that says nothing is not waited for for ever. */
 	ck_assert_int_eq(nc_peer_pair(pair), 0);
-	ck_assert_int_eq(nc_join(&joined, pair[1], 1, &welcome, fds), -ETIMEDOUT);
+	ck_assert_int_eq(nc_attach(&attached, pair[1], 1, &welcome, fds), -ETIMEDOUT);
 	close_pair(pair);
 	nc_segment_close(&segment);
 }
@@ -421,7 +421,7 @@ START_TEST(test_other_process)
 
 		/* The answer may come with no request behind it. */
 		ck_assert_int_gt(poll(either, 2, 60000), 0);
-		ck_assert_int_ge(nc_attach_dispatch(&owner), 0);
+		ck_assert_int_ge(nc_serve_dispatch(&owner), 0);
 	}
 	ck_assert_uint_eq(guest_tells(&guest), EACCES);
 	ck_assert_uint_eq(guest_does(&guest, 'a'), ENOTSUP);
@@ -518,11 +518,11 @@ static void open_owner_to(const struct NC_serve_options *serve)
 	snprintf(path, sizeof(path), "%s/cache", directory);
 	ck_assert_int_eq(nc_cache_init_owner(&cache, &options), 0);
 	nc_transmit_init(&transmit, &cache);
-	ck_assert_int_eq(nc_attach_init(&owner, &cache), 0);
-	ck_assert_int_eq(nc_attach_serve(&owner, path, serve), 0);
+	ck_assert_int_eq(nc_serve_init(&owner, &cache), 0);
+	ck_assert_int_eq(nc_serve_listen(&owner, path, serve), 0);
 }
 
-/* In a child, as another user: the errno of joining, or 0. */
+/* In a child, as another user: the errno of attaching, or 0. */
 static int join_as(uid_t uid, gid_t gid, gid_t other_group, uint32_t flags)
 {
 	struct nc_wire_welcome welcome = {0};
@@ -535,7 +535,7 @@ static int join_as(uid_t uid, gid_t gid, gid_t other_group, uint32_t flags)
 	socket_fd = nc_peer_connect(path, 5000);
 	if (socket_fd < 0)
 		return -socket_fd;
-	error = nc_join_hello(socket_fd, flags);
+	error = nc_attach_hello(socket_fd, flags);
 	if (error && error != -EPIPE && error != -ECONNRESET)
 		return 121;
 	error = (int)nc_peer_receive(socket_fd, &welcome, sizeof(welcome), fds, &count, 10000);
@@ -558,7 +558,7 @@ static int joins(uid_t uid, gid_t gid, gid_t other_group, uint32_t flags)
 	ck_assert_int_gt(pid, 0);
 	while (waitpid(pid, &status, WNOHANG) == 0) {
 		(void)poll(&(struct pollfd){.fd = owner.epoll, .events = POLLIN}, 1, 5);
-		ck_assert_int_ge(nc_attach_dispatch(&owner), 0);
+		ck_assert_int_ge(nc_serve_dispatch(&owner), 0);
 	}
 	ck_assert(WIFEXITED(status));
 	dispatch_until(0);
@@ -647,7 +647,7 @@ START_TEST(test_silent_guests)
 		silent[i] = nc_peer_connect(path, 5000);
 		ck_assert_int_ge(silent[i], 0);
 		while (readable(owner.epoll))
-			ck_assert_int_ge(nc_attach_dispatch(&owner), 0);
+			ck_assert_int_ge(nc_serve_dispatch(&owner), 0);
 		ck_assert_uint_le(owner.waiting, 64);
 	}
 	ck_assert_int_eq(join_here(&socket_fd), 0);
@@ -657,12 +657,12 @@ START_TEST(test_silent_guests)
 	}
 	ck_assert_uint_ge(gone, 200 - 64);
 	ck_assert_uint_lt(gone, 200);
-	nc_cache_fini(&joined);
+	nc_cache_fini(&attached);
 	close(socket_fd);
 	dispatch_until(0);
 	while (owner.waiting) {
 		await(owner.epoll, POLLIN);
-		ck_assert_int_ge(nc_attach_dispatch(&owner), 0);
+		ck_assert_int_ge(nc_serve_dispatch(&owner), 0);
 	}
 	close_owner();
 }
@@ -682,10 +682,10 @@ START_TEST(test_many_members)
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	for (unsigned i = 0; i < 40; i++) {
 		member[i] = nc_peer_connect(path, 5000);
-		(void)nc_join_hello(member[i], 0);
+		(void)nc_attach_hello(member[i], 0);
 		while (!readable(member[i])) {
 			await(owner.epoll, POLLIN);
-			ck_assert_int_ge(nc_attach_dispatch(&owner), 1);
+			ck_assert_int_ge(nc_serve_dispatch(&owner), 1);
 		}
 		if (nc_peer_receive(member[i], &welcome, sizeof(welcome), fds, &count, 0) < 0)
 			(void)nc_peer_receive(member[i], &welcome, sizeof(welcome), fds, &count, 0);
@@ -697,7 +697,7 @@ START_TEST(test_many_members)
 	close(member[0]);
 	dispatch_until(29);
 	member[0] = nc_peer_connect(path, 5000);
-	ck_assert_int_eq(nc_join_hello(member[0], 0), 0);
+	ck_assert_int_eq(nc_attach_hello(member[0], 0), 0);
 	dispatch_until(30);
 	for (unsigned i = 0; i < 40; i++)
 		close(member[i]);
@@ -721,7 +721,7 @@ START_TEST(test_no_descriptors)
 	hog_descriptors(400, 0);
 	for (unsigned i = 0; i < 3; i++) {
 		ck_assert(readable(owner.epoll));
-		ck_assert_int_ge(nc_attach_dispatch(&owner), 1);
+		ck_assert_int_ge(nc_serve_dispatch(&owner), 1);
 	}
 	ck_assert(!readable(owner.epoll));
 	for (unsigned i = 0; i < 3; i++) {
@@ -735,33 +735,33 @@ START_TEST(test_no_descriptors)
 	/* One to accept with, none to tell who it is, none for its segment. */
 	for (unsigned spare = 1; spare < 4; spare++) {
 		guest[0] = nc_peer_connect(path, 5000);
-		ck_assert_int_eq(nc_join_hello(guest[0], NC_WIRE_SEGMENT), 0);
+		ck_assert_int_eq(nc_attach_hello(guest[0], NC_WIRE_SEGMENT), 0);
 		hog_descriptors(400, spare);
 		for (unsigned i = 0; i < 10 && readable(owner.epoll); i++)
-			ck_assert_int_ge(nc_attach_dispatch(&owner), 0);
+			ck_assert_int_ge(nc_serve_dispatch(&owner), 0);
 		ck_assert(readable(guest[0]));
 		ck_assert(!readable(owner.epoll));
 		close(guest[0]);
 		free_descriptors();
 		dispatch_until(0);
 		while (readable(owner.epoll))
-			ck_assert_int_ge(nc_attach_dispatch(&owner), 0);
+			ck_assert_int_ge(nc_serve_dispatch(&owner), 0);
 	}
 	/* Even the spare one is lost: the door is closed until there is one again. */
 	guest[0] = nc_peer_connect(path, 5000);
 	close(owner.spare);
 	owner.spare = -1;
 	hog_descriptors(400, 0);
-	ck_assert_int_ge(nc_attach_dispatch(&owner), 1);
+	ck_assert_int_ge(nc_serve_dispatch(&owner), 1);
 	ck_assert(!readable(owner.epoll));
-	ck_assert_int_eq(nc_attach_dispatch(&owner), 0);
+	ck_assert_int_eq(nc_serve_dispatch(&owner), 0);
 	free_descriptors();
-	ck_assert_int_eq(nc_join_hello(guest[0], 0), 0);
-	ck_assert_int_ge(nc_attach_dispatch(&owner), 1);
+	ck_assert_int_eq(nc_attach_hello(guest[0], 0), 0);
+	ck_assert_int_ge(nc_serve_dispatch(&owner), 1);
 	dispatch_until(1);
 	close(guest[0]);
 	ck_assert_int_eq(join_here(&socket_fd), 0);
-	nc_cache_fini(&joined);
+	nc_cache_fini(&attached);
 	close(socket_fd);
 	dispatch_until(0);
 	close_owner();
@@ -787,7 +787,7 @@ START_TEST(test_socket_outlives)
 	if (pid == 0) {
 		int socket_fd = nc_peer_connect(path, 5000);
 
-		if (socket_fd < 0 || nc_join_hello(socket_fd, NC_WIRE_SEGMENT) ||
+		if (socket_fd < 0 || nc_attach_hello(socket_fd, NC_WIRE_SEGMENT) ||
 		    nc_peer_receive(socket_fd, &welcome, sizeof(welcome), fds, &count, 10000) < 0 ||
 		    nc_peer_send(pair[1], "x", 1, &socket_fd, 1))
 			_exit(1);
@@ -819,12 +819,12 @@ START_TEST(test_hello_of_another)
 	socket_fd = nc_peer_connect(path, 5000);
 	pid = fork_alone();
 	if (pid == 0)
-		_exit(nc_join_hello(socket_fd, NC_WIRE_SEGMENT) ? 1 : 0);
+		_exit(nc_attach_hello(socket_fd, NC_WIRE_SEGMENT) ? 1 : 0);
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert_int_eq(status, 0);
 	while (!readable(socket_fd)) {
 		await(owner.epoll, POLLIN);
-		ck_assert_int_ge(nc_attach_dispatch(&owner), 1);
+		ck_assert_int_ge(nc_serve_dispatch(&owner), 1);
 	}
 	ck_assert_uint_eq(cache.members, 0);
 	close(socket_fd);
@@ -836,7 +836,7 @@ START_TEST(test_hello_of_another)
 				      sizeof(struct nc_wire_hello), &socket_fd, 1),
 			 0);
 	while (readable(owner.epoll))
-		ck_assert_int_ge(nc_attach_dispatch(&owner), 1);
+		ck_assert_int_ge(nc_serve_dispatch(&owner), 1);
 	ck_assert_uint_eq(cache.members, 0);
 	close(socket_fd);
 	close_owner();
@@ -846,7 +846,7 @@ END_TEST
 /* A worker's sealed units are its own until its last response has been taken. */
 START_TEST(test_worker_ends)
 {
-	struct nc_attach_offer offer = {.memory = 128 << 10};
+	struct nc_serve_offer offer = {.memory = 128 << 10};
 	struct nc_wire_reply reply;
 	struct nc_rpc_client_load load = {0};
 	struct nc_wire_call call = {.op = NC_WIRE_SEAL, .size = 100, .fraglen = PAGE};
@@ -858,25 +858,25 @@ START_TEST(test_worker_ends)
 
 	open_owner();
 	ck_assert_int_eq(nc_peer_pair(pair), 0);
-	ck_assert_int_eq(nc_attach_offer(&owner, pair[0], &offer, &guest), 0);
-	ck_assert_int_eq(nc_attach_expect(&owner, guest, getpid(), -1, true), 0);
-	ck_assert_int_eq(nc_join(&joined, pair[1], 1000, &welcome, fds), 0);
+	ck_assert_int_eq(nc_serve_offer(&owner, pair[0], &offer, &guest), 0);
+	ck_assert_int_eq(nc_serve_expect(&owner, guest, getpid(), -1, true), 0);
+	ck_assert_int_eq(nc_attach(&attached, pair[1], 1000, &welcome, fds), 0);
 	ck_assert_int_eq(nc_segment_create(&segment, PAGE, false, false), 0);
 	ck_assert_int_eq(nc_segment_freeze(&segment), 0);
 	call.magic = NC_WIRE_MAGIC;
 	ck_assert_int_eq(nc_peer_send(pair[1], &call, sizeof(call), &segment.fd, 1), 0);
-	ck_assert_int_ge(nc_attach_dispatch(&owner), 1);
+	ck_assert_int_ge(nc_serve_dispatch(&owner), 1);
 	load.fd = nc_peer_receive(pair[1], &reply, sizeof(reply), fds, &(unsigned){0}, 1000) < 0;
 	ck_assert_int_eq(load.fd, 0);
 	ck_assert_int_eq(reply.error, 0);
 	close(fds[0]);
 	nc_segment_close(&segment);
-	nc_cache_fini(&joined);
+	nc_cache_fini(&attached);
 	close(pair[1]);
 	dispatch_until(0);
 	ck_assert(nc_grants_known(&cache.grants, reply.id, nc_guest_subject(guest), &made));
 	ck_assert(made);
-	nc_attach_dismiss(&owner, guest);
+	nc_serve_dismiss(&owner, guest);
 	ck_assert(nc_grants_known(&cache.grants, reply.id, NULL, &made));
 	ck_assert(made);
 	ck_assert_int_eq(hold(reply.id), 0);
@@ -895,7 +895,7 @@ static void *dispatch(void *context)
 		struct pollfd wait = {.fd = owner.epoll, .events = POLLIN};
 
 		(void)poll(&wait, 1, 1);
-		if (nc_attach_dispatch(&owner) < 0)
+		if (nc_serve_dispatch(&owner) < 0)
 			return "dispatch";
 	}
 	return NULL;
@@ -918,7 +918,7 @@ START_TEST(test_two_dispatchers)
 		if (i % 2) {
 			(void)send(guest, "x", 1, MSG_NOSIGNAL);
 		} else {
-			ck_assert_int_eq(nc_join_hello(guest, i % 4 ? NC_WIRE_SEGMENT : 0), 0);
+			ck_assert_int_eq(nc_attach_hello(guest, i % 4 ? NC_WIRE_SEGMENT : 0), 0);
 			await(guest, POLLIN);
 		}
 		close(guest);
@@ -929,7 +929,7 @@ START_TEST(test_two_dispatchers)
 		ck_assert_msg(!complaint, "%s", (const char *)complaint);
 	}
 	while (readable(owner.epoll))
-		ck_assert_int_ge(nc_attach_dispatch(&owner), 0);
+		ck_assert_int_ge(nc_serve_dispatch(&owner), 0);
 	ck_assert_uint_eq(cache.members, 0);
 	close_owner();
 }
