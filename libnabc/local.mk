@@ -42,7 +42,7 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/cache/remote-member.c libnabc/cache/remote-member.h \
 	libnabc/cache/import.c libnabc/cache/import.h \
 	libnabc/store/maintenance.c libnabc/store/maintenance.h \
-	libnabc/cache/cache.c libnabc/cache/cache.h \
+	libnabc/cache/index.c libnabc/cache/index.h \
 	libnabc/cache/inspect.c libnabc/cache/inspect.h \
 	libnabc/membership/grant-ops.c libnabc/membership/grant-ops.h \
 	libnabc/membership/rpc-server.c libnabc/membership/rpc-server.h \
@@ -57,7 +57,7 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/send/transmit.c libnabc/send/transmit.h \
 	libnabc/send/sendfile.c libnabc/send/sendfile.h \
 	libnabc/membership/collector.c libnabc/membership/collector.h \
-	libnabc/api/operator.c libnabc/api/operator.h \
+	libnabc/api/admin.c libnabc/api/admin.h \
 	libnabc/send/operation.c libnabc/send/operation.h \
 	libnabc/send/async.c libnabc/send/async-uring.c libnabc/send/async-epoll.c libnabc/send/async.h \
 	libnabc/wire/send-window.c libnabc/wire/send-window.h \
@@ -66,8 +66,8 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/worker/exchange.c libnabc/worker/exchange-tell.c libnabc/worker/exchange.h \
 	libnabc/worker/responder.c libnabc/worker/responder-stream.c libnabc/worker/responder-posix.c \
 	libnabc/worker/responder.h \
-	libnabc/api/face.c libnabc/api/face.h \
-	libnabc/api/nabc.c libnabc/api/sharing.c libnabc/api/nabc-async.c libnabc/api/worker.c
+	libnabc/api/registry.c libnabc/api/registry.h \
+	libnabc/api/nabc.c libnabc/api/nabc-grant.c libnabc/api/nabc-async.c libnabc/api/worker.c
 # Of the kernel module, its calls alone.
 libnabc_libnabc_internal_la_CPPFLAGS = $(libnabc_cppflags) -I$(srcdir)/kernel-shim
 libnabc_libnabc_internal_la_CFLAGS = $(AM_CFLAGS) $(URING_CFLAGS)

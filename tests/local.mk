@@ -18,7 +18,7 @@ NABC_UNITS = \
 	tests/unit/libnabc/cache/test-import \
 	tests/unit/libnabc/membership/test-rpc-server \
 	tests/unit/libnabc/membership/test-grant-ops \
-	tests/unit/libnabc/api/test-sharing \
+	tests/unit/libnabc/api/test-nabc-grant \
 	tests/unit/libnabc/test-hostile \
 	tests/unit/libnabc/test-hostile-table \
 	tests/unit/libnabc/test-hostile-kill \
@@ -39,7 +39,7 @@ NABC_UNITS = \
 	tests/unit/libnabc/store/test-member \
 	tests/unit/libnabc/store/test-member-attached \
 	tests/unit/libnabc/cache/test-remote-member \
-	tests/unit/libnabc/cache/test-cache \
+	tests/unit/libnabc/cache/test-index \
 	tests/unit/libnabc/membership/test-serve \
 	tests/unit/libnabc/membership/test-collector \
 	tests/unit/libnabc/membership/test-handle \
@@ -69,7 +69,7 @@ NABC_UNITS = \
 	tests/unit/libnabc/wire/test-pipe-reader \
 	tests/unit/libnabc/wire/test-pending \
 	tests/unit/libnabc/worker/test-responder \
-	tests/unit/libnabc/api/test-operator \
+	tests/unit/libnabc/api/test-admin \
 	tests/unit/libnabc/api/test-nabc \
 	tests/unit/libnabc/api/test-nabc-process \
 	tests/unit/libnabc/test-degradation \

@@ -27,16 +27,16 @@ static void describe_held(const struct nc_unit *unit, size_t id, struct NC_stat 
 	stat->holds = nc_word_holds(nc_unit_word(unit)) - 1;
 }
 
-int nc_inspect_unit(struct nc_cache *cache, size_t id, struct NC_stat *stat)
+int nc_inspect_unit(struct nc_index *index, size_t id, struct NC_stat *stat)
 {
 	struct nc_view view;
-	int error = nc_cache_hold(cache, id, false, &view);
+	int error = nc_index_hold(index, id, false, &view);
 
 	if (error)
 		return error;
 	describe_held(view.unit, id, stat);
-	stat->session = nc_grants_session(&cache->grants, id, &stat->since);
-	return nc_cache_release(cache, id);
+	stat->session = nc_grants_session(&index->grants, id, &stat->since);
+	return nc_index_release(index, id);
 }
 
 /* A place in the list: an id without a generation, which no unit has. */
@@ -45,10 +45,10 @@ static size_t place(unsigned member, uint32_t slot)
 	return nc_id(member, slot, 0);
 }
 
-static unsigned list_own(struct nc_cache *cache, uint32_t *slot, struct NC_stat *units,
+static unsigned list_own(struct nc_index *index, uint32_t *slot, struct NC_stat *units,
 			 unsigned count)
 {
-	struct nc_member *own = &cache->own;
+	struct nc_member *own = &index->own;
 	unsigned filled = 0;
 	uint32_t end;
 
@@ -91,29 +91,29 @@ static unsigned list_remote(struct nc_remote_member *remote, uint32_t *slot, str
 	return filled;
 }
 
-unsigned nc_inspect_list(struct nc_cache *cache, size_t *cursor, struct NC_stat *units,
+unsigned nc_inspect_list(struct nc_index *index, size_t *cursor, struct NC_stat *units,
 			 unsigned count)
 {
 	unsigned member = nc_id_member(*cursor), filled = 0, last;
 	uint32_t slot = nc_id_slot(*cursor);
 
-	if (!cache->owner) {
-		filled = list_own(cache, &slot, units, count);
-		*cursor = slot == NC_UNIT_NONE ? 0 : place(cache->own.number, slot);
+	if (!index->owner) {
+		filled = list_own(index, &slot, units, count);
+		*cursor = slot == NC_UNIT_NONE ? 0 : place(index->own.number, slot);
 		return filled;
 	}
-	pthread_mutex_lock(&cache->lock);
-	last = cache->numbers;
-	pthread_mutex_unlock(&cache->lock);
+	pthread_mutex_lock(&index->lock);
+	last = index->numbers;
+	pthread_mutex_unlock(&index->lock);
 	for (; member < last && filled < count; member++, slot = 0) {
 		struct nc_remote_member *remote =
-			member ? atomic_load_explicit(&cache->remotes[member], memory_order_acquire)
+			member ? atomic_load_explicit(&index->remotes[member], memory_order_acquire)
 			       : NULL;
 
 		if (!remote && member)
 			continue;
 		filled += remote ? list_remote(remote, &slot, units + filled, count - filled)
-				 : list_own(cache, &slot, units + filled, count - filled);
+				 : list_own(index, &slot, units + filled, count - filled);
 		if (slot != NC_UNIT_NONE)
 			break;
 	}
@@ -121,16 +121,16 @@ unsigned nc_inspect_list(struct nc_cache *cache, size_t *cursor, struct NC_stat 
 	return filled;
 }
 
-void nc_inspect_counters(struct nc_cache *cache, struct NC_cache_stat *stat)
+void nc_inspect_counters(struct nc_index *index, struct NC_cache_stat *stat)
 {
-	struct nc_member *own = &cache->own;
+	struct nc_member *own = &index->own;
 
 	*stat = (struct NC_cache_stat){0};
 	pthread_mutex_lock(&own->lock);
 	stat->size = own->budget;
 	stat->used = own->used;
 	/* An owner's units end by these two ways alone; a member's by its owner too. */
-	stat->units = cache->owner ? own->inserts - own->destroys - own->evictions - own->expired -
+	stat->units = index->owner ? own->inserts - own->destroys - own->evictions - own->expired -
 					     own->corrupt
 				   : own->units.live;
 	stat->inserts = own->inserts;
@@ -148,17 +148,17 @@ void nc_inspect_counters(struct nc_cache *cache, struct NC_cache_stat *stat)
 	stat->scrubbed = own->scrubbed;
 	stat->corrupt = own->corrupt;
 	pthread_mutex_unlock(&own->lock);
-	if (!cache->owner) {
-		pthread_mutex_lock(&cache->imports.lock);
-		stat->units += cache->imports.table.count;
-		stat->inserts += cache->imports.inserts;
-		pthread_mutex_unlock(&cache->imports.lock);
+	if (!index->owner) {
+		pthread_mutex_lock(&index->imports.lock);
+		stat->units += index->imports.table.count;
+		stat->inserts += index->imports.inserts;
+		pthread_mutex_unlock(&index->imports.lock);
 	}
-	pthread_mutex_lock(&cache->lock);
-	stat->members = cache->members;
-	pthread_mutex_unlock(&cache->lock);
+	pthread_mutex_lock(&index->lock);
+	stat->members = index->members;
+	pthread_mutex_unlock(&index->lock);
 	for (unsigned i = 0; i < NC_COUNTER_SHARDS; i++) {
-		struct nc_counters *counters = &cache->counters[i];
+		struct nc_counters *counters = &index->counters[i];
 
 		for (unsigned method = 0; method < 4; method++) {
 			stat->sends[method] += atomic_load_explicit(&counters->sends[method],

@@ -17,7 +17,7 @@ int nc_attach_hello(int socket, uint32_t flags)
 	return nc_peer_send(socket, &hello, sizeof(hello), NULL, 0);
 }
 
-static int join_segment(struct nc_cache *cache, const struct nc_wire_welcome *welcome, int fd)
+static int join_segment(struct nc_index *index, const struct nc_wire_welcome *welcome, int fd)
 {
 	struct nc_segment segment;
 	int error = nc_segment_adopt(&segment, fd, welcome->segment_size);
@@ -26,14 +26,14 @@ static int join_segment(struct nc_cache *cache, const struct nc_wire_welcome *we
 		close(fd);
 		return error;
 	}
-	error = nc_cache_init_attached(cache, welcome->member, &segment, welcome->data_offset,
+	error = nc_index_init_attached(index, welcome->member, &segment, welcome->data_offset,
 				       welcome->slots, welcome->generation, welcome->max_unit);
 	if (error)
 		nc_segment_close(&segment);
 	return error;
 }
 
-int nc_attach(struct nc_cache *cache, int socket, int timeout_ms, struct nc_wire_welcome *welcome,
+int nc_attach(struct nc_index *index, int socket, int timeout_ms, struct nc_wire_welcome *welcome,
 	      int *fds)
 {
 	int received[NC_PEER_FDS_MAX], error;
@@ -54,14 +54,14 @@ int nc_attach(struct nc_cache *cache, int socket, int timeout_ms, struct nc_wire
 		return error;
 	}
 	first = welcome->slots ? 1 : 0;
-	error = first ? join_segment(cache, welcome, received[0])
-		      : nc_cache_init_guest(cache, welcome->max_unit);
+	error = first ? join_segment(index, welcome, received[0])
+		      : nc_index_init_guest(index, welcome->max_unit);
 	if (error) {
 		nc_peer_close_fds(received + first, count - first);
 		return error;
 	}
-	cache->device_offered = welcome->slots && welcome->flags & NC_WIRE_KERNEL;
-	nc_cache_connect(cache, socket);
+	index->device_offered = welcome->slots && welcome->flags & NC_WIRE_KERNEL;
+	nc_index_connect(index, socket);
 	if (count > first)
 		memcpy(fds, received + first, (count - first) * sizeof(*fds));
 	return 0;

@@ -5,7 +5,7 @@
 #ifndef NC_ATTACH_H
 #define NC_ATTACH_H
 
-#include "cache/cache.h"
+#include "cache/index.h"
 #include "wire/wire.h"
 
 /* Says what is wanted (NC_WIRE_*). */
@@ -15,7 +15,7 @@ int nc_attach_hello(int socket, uint32_t flags);
  * Waits at most timeout_ms for the welcome on socket and sets cache up.  fds
  * receives the descriptors behind the segment's, the caller's from then on.
  */
-int nc_attach(struct nc_cache *cache, int socket, int timeout_ms, struct nc_wire_welcome *welcome,
+int nc_attach(struct nc_index *index, int socket, int timeout_ms, struct nc_wire_welcome *welcome,
 	      int *fds);
 
 #endif

@@ -33,16 +33,16 @@ static void drain(int fd)
 	(void)got;
 }
 
-int nc_collector_init(struct nc_collector *collector, struct nc_cache *cache,
+int nc_collector_init(struct nc_collector *collector, struct nc_index *index,
 		      struct nc_serve *serve, size_t scrub_rate)
 {
-	struct nc_member *member = &cache->own;
+	struct nc_member *member = &index->own;
 	int error;
 
 	*collector = (struct nc_collector){.event = -1, .timer = -1, .epoll = serve->epoll};
 	pthread_mutex_init(&collector->step, NULL);
 	pthread_mutex_init(&collector->dispatching, NULL);
-	if (!cache->owner)
+	if (!index->owner)
 		return 0;
 	nc_maintenance_init(&collector->maintenance, member, scrub_rate);
 	collector->event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);

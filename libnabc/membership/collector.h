@@ -34,7 +34,7 @@ struct nc_collector {
  * Watched by the cache's descriptor from here on; in an attached cache nothing.  0 or
  * -errno.
  */
-int nc_collector_init(struct nc_collector *collector, struct nc_cache *cache,
+int nc_collector_init(struct nc_collector *collector, struct nc_index *index,
 		      struct nc_serve *serve, size_t scrub_rate);
 
 /*

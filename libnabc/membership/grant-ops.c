@@ -110,14 +110,14 @@ static int frozen_copy(const struct nc_unit *unit, struct nc_segment *copy)
 /* --- the owner's end -------------------------------------------------------- */
 
 /* A record for a unit that is held; one that exists will do. */
-static int record(struct nc_cache *cache, const struct nc_view *view)
+static int record(struct nc_index *index, const struct nc_view *view)
 {
 	const struct nc_layout *layout = &view->unit->layout;
 	bool sealed = view->unit->store->kind == NC_KIND_SEALED, made;
 	struct nc_segment copy;
 	int error = 0;
 
-	if (nc_grants_known(&cache->grants, view->id, NULL, &made))
+	if (nc_grants_known(&index->grants, view->id, NULL, &made))
 		return 0;
 	if (!sealed)
 		error = frozen_copy(view->unit, &copy);
@@ -126,7 +126,7 @@ static int record(struct nc_cache *cache, const struct nc_view *view)
 	/* Marked first: whoever destroys it from now on tells the book. */
 	if (!view->remote)
 		atomic_store(&view->unit->granted, true);
-	error = nc_grants_enter(&cache->grants, view->id, NULL, sealed ? NULL : &copy, layout->size,
+	error = nc_grants_enter(&index->grants, view->id, NULL, sealed ? NULL : &copy, layout->size,
 				layout->fraglen);
 	if (error && !sealed)
 		nc_segment_close(&copy);
@@ -134,95 +134,95 @@ static int record(struct nc_cache *cache, const struct nc_view *view)
 }
 
 /* Destroyed while it was being recorded: the one who did so found nothing. */
-static int still_there(struct nc_cache *cache, const struct nc_view *view)
+static int still_there(struct nc_index *index, const struct nc_view *view)
 {
 	if (view->remote || nc_word_state(nc_unit_word(view->unit)) == NC_UNIT_LIVE)
 		return 0;
-	nc_grants_drop(&cache->grants, view->id);
+	nc_grants_drop(&index->grants, view->id);
 	return -ENOENT;
 }
 
-static int record_and_give(struct nc_cache *cache, const struct nc_view *view,
+static int record_and_give(struct nc_index *index, const struct nc_view *view,
 			   const struct nc_grantee *grantee)
 {
-	int error = record(cache, view);
+	int error = record(index, view);
 
 	if (!error)
-		error = nc_grants_give(&cache->grants, view->id, grantee);
+		error = nc_grants_give(&index->grants, view->id, grantee);
 	return error;
 }
 
-static int owner_grant(struct nc_cache *cache, size_t id, struct nc_grantee *grantee)
+static int owner_grant(struct nc_index *index, size_t id, struct nc_grantee *grantee)
 {
 	struct nc_view view;
-	int error = nc_cache_hold(cache, id, false, &view);
+	int error = nc_index_hold(index, id, false, &view);
 
 	if (!error) {
 		/* The owner itself needs no leave. */
 		if (grantee->principal != NC_PROCESS || (pid_t)grantee->who != getpid()) {
-			error = record_and_give(cache, &view, grantee);
+			error = record_and_give(index, &view, grantee);
 			if (!error) {
 				grantee->pidfd = -1;
-				error = still_there(cache, &view);
+				error = still_there(index, &view);
 			}
 		}
-		(void)nc_cache_release(cache, id);
+		(void)nc_index_release(index, id);
 	}
 	if (grantee->pidfd >= 0)
 		close(grantee->pidfd);
 	return error;
 }
 
-int nc_grant_ops_access(struct nc_cache *cache, size_t id, const struct nc_identity *who)
+int nc_grant_ops_access(struct nc_index *index, size_t id, const struct nc_identity *who)
 {
 	struct nc_view view;
 	bool may;
 	int error;
 
-	if (!cache->owner)
+	if (!index->owner)
 		return -EPERM;
-	error = nc_cache_hold(cache, id, false, &view);
+	error = nc_index_hold(index, id, false, &view);
 	if (error)
 		return error;
-	may = nc_grants_admits(&cache->grants, id, who, nc_identity_started(who));
-	(void)nc_cache_release(cache, id);
+	may = nc_grants_admits(&index->grants, id, who, nc_identity_started(who));
+	(void)nc_index_release(index, id);
 	return may ? 0 : -EACCES;
 }
 
-int nc_grant_ops_export(struct nc_cache *cache, size_t id, struct nc_subject *to,
+int nc_grant_ops_export(struct nc_index *index, size_t id, struct nc_subject *to,
 			struct nc_export_info *info)
 {
 	struct nc_view view;
-	bool made, known = nc_grants_known(&cache->grants, id, to, &made);
+	bool made, known = nc_grants_known(&index->grants, id, to, &made);
 	int error;
 
 	/* Who may not have it learns nothing of what there is. */
 	if (!known && !to->operates)
 		return -EACCES;
-	error = nc_cache_hold(cache, id, false, &view);
+	error = nc_index_hold(index, id, false, &view);
 	/* A member's unit may end without anybody being told. */
 	if (error == -ENOENT)
-		nc_grants_drop(&cache->grants, id);
+		nc_grants_drop(&index->grants, id);
 	if (error)
 		return to->operates ? error : -EACCES;
-	error = known ? 0 : record(cache, &view);
+	error = known ? 0 : record(index, &view);
 	if (!error)
-		error = nc_grants_export(&cache->grants, id, to,
+		error = nc_grants_export(&index->grants, id, to,
 					 view.unit->store->kind == NC_KIND_SEALED
 						 ? view.unit->store->segment.fd
 						 : -1,
 					 info);
-	if (!error && still_there(cache, &view)) {
+	if (!error && still_there(index, &view)) {
 		close(info->fd);
 		error = -ENOENT;
 	}
-	(void)nc_cache_release(cache, id);
+	(void)nc_index_release(index, id);
 	return error;
 }
 
 /* --- a member's end ----------------------------------------------------------- */
 
-static int call_about(struct nc_cache *cache, struct nc_wire_call *call,
+static int call_about(struct nc_index *index, struct nc_wire_call *call,
 		      const struct nc_grantee *grantee, const struct nc_segment *copy)
 {
 	struct nc_rpc_client_load load = {0};
@@ -236,10 +236,10 @@ static int call_about(struct nc_cache *cache, struct nc_wire_call *call,
 	if (copy)
 		fds[load.fd_count++] = copy->fd;
 	load.fds = fds;
-	return nc_rpc_client_call(&cache->rpc, call, &load, &reply);
+	return nc_rpc_client_call(&index->rpc, call, &load, &reply);
 }
 
-static int grant_own(struct nc_cache *cache, struct nc_wire_call *call,
+static int grant_own(struct nc_index *index, struct nc_wire_call *call,
 		     const struct nc_grantee *grantee, const struct nc_view *view)
 {
 	struct nc_segment copy;
@@ -250,27 +250,27 @@ static int grant_own(struct nc_cache *cache, struct nc_wire_call *call,
 	atomic_store(&view->unit->granted, true);
 	call->size = view->unit->layout.size;
 	call->fraglen = view->unit->layout.fraglen;
-	error = call_about(cache, call, grantee, &copy);
+	error = call_about(index, call, grantee, &copy);
 	nc_segment_close(&copy);
 	return error;
 }
 
-static int member_grant(struct nc_cache *cache, size_t id, const struct nc_grantee *grantee)
+static int member_grant(struct nc_index *index, size_t id, const struct nc_grantee *grantee)
 {
 	struct nc_wire_call call = {.op = NC_WIRE_GRANT, .id = id};
 	struct nc_view view;
 	int error;
 
-	if (nc_id_member(id) != cache->own.number) {
-		error = call_about(cache, &call, grantee, NULL);
+	if (nc_id_member(id) != index->own.number) {
+		error = call_about(index, &call, grantee, NULL);
 	} else {
-		error = nc_cache_hold(cache, id, false, &view);
+		error = nc_index_hold(index, id, false, &view);
 		if (!error) {
 			/* The owner can read it as it is. */
 			if (grantee->principal != NC_PROCESS ||
-			    (pid_t)grantee->who != cache->rpc.owner)
-				error = grant_own(cache, &call, grantee, &view);
-			(void)nc_cache_release(cache, id);
+			    (pid_t)grantee->who != index->rpc.owner)
+				error = grant_own(index, &call, grantee, &view);
+			(void)nc_index_release(index, id);
 		}
 	}
 	if (grantee->pidfd >= 0)
@@ -280,24 +280,24 @@ static int member_grant(struct nc_cache *cache, size_t id, const struct nc_grant
 
 /* --- both ------------------------------------------------------------------------ */
 
-int nc_grant_ops_grant(struct nc_cache *cache, size_t id, struct nc_grantee *grantee)
+int nc_grant_ops_grant(struct nc_index *index, size_t id, struct nc_grantee *grantee)
 {
-	return cache->owner ? owner_grant(cache, id, grantee) : member_grant(cache, id, grantee);
+	return index->owner ? owner_grant(index, id, grantee) : member_grant(index, id, grantee);
 }
 
-int nc_grant_ops_revoke(struct nc_cache *cache, size_t id, const struct nc_grantee *grantee)
+int nc_grant_ops_revoke(struct nc_index *index, size_t id, const struct nc_grantee *grantee)
 {
 	struct nc_wire_call call = {.op = NC_WIRE_REVOKE, .id = id};
 
-	return cache->owner ? nc_grants_take(&cache->grants, id, grantee)
-			    : call_about(cache, &call, grantee, NULL);
+	return index->owner ? nc_grants_take(&index->grants, id, grantee)
+			    : call_about(index, &call, grantee, NULL);
 }
 
 /* --- lists ------------------------------------------------------------------------- */
 
 #define LIST_STEP 64u
 
-unsigned nc_grant_ops_list(struct nc_cache *cache, const struct nc_subject *subject, size_t *cursor,
+unsigned nc_grant_ops_list(struct nc_index *index, const struct nc_subject *subject, size_t *cursor,
 			   struct NC_stat *units, unsigned count)
 {
 	size_t ids[LIST_STEP];
@@ -305,23 +305,23 @@ unsigned nc_grant_ops_list(struct nc_cache *cache, const struct nc_subject *subj
 
 	/* None is the end: what is gone is left out, and no answer of its own. */
 	do {
-		found = nc_grants_list(&cache->grants, subject, *cursor, ids,
+		found = nc_grants_list(&index->grants, subject, *cursor, ids,
 				       count < LIST_STEP ? count : LIST_STEP);
 		for (unsigned i = 0; i < found; i++)
-			if (nc_inspect_unit(cache, ids[i], &units[filled]) == 0)
+			if (nc_inspect_unit(index, ids[i], &units[filled]) == 0)
 				filled++;
 		*cursor = found ? ids[found - 1] : 0;
 	} while (found && !filled);
 	return filled;
 }
 
-static int list_remote(struct nc_cache *cache, size_t *cursor, struct NC_stat *units,
+static int list_remote(struct nc_index *index, size_t *cursor, struct NC_stat *units,
 		       unsigned count)
 {
 	struct nc_wire_call call = {.op = NC_WIRE_LIST, .size = *cursor, .who = count};
 	struct nc_rpc_client_load load = {.room = units, .room_size = count * sizeof(*units)};
 	struct nc_wire_reply reply;
-	int error = nc_rpc_client_call(&cache->rpc, &call, &load, &reply);
+	int error = nc_rpc_client_call(&index->rpc, &call, &load, &reply);
 
 	if (error)
 		return error;
@@ -336,17 +336,17 @@ static int list_remote(struct nc_cache *cache, size_t *cursor, struct NC_stat *u
  * What the owner knows of comes first; its places are ids, or in an operator's
  * list never of this process's number.
  */
-int nc_grant_ops_list_all(struct nc_cache *cache, size_t *cursor, struct NC_stat *units,
+int nc_grant_ops_list_all(struct nc_index *index, size_t *cursor, struct NC_stat *units,
 			  unsigned count)
 {
-	bool local = cache->owner ||
-		     (nc_id_generation(*cursor) == 0 && nc_id_member(*cursor) == cache->own.number);
+	bool local = index->owner ||
+		     (nc_id_generation(*cursor) == 0 && nc_id_member(*cursor) == index->own.number);
 	int filled;
 
-	if (local || cache->rpc.socket < 0)
-		return (int)nc_inspect_list(cache, cursor, units, count);
-	filled = list_remote(cache, cursor, units, count);
-	if (filled >= 0 && *cursor == 0 && cache->own.shared)
-		*cursor = nc_id(cache->own.number, 0, 0);
+	if (local || index->rpc.socket < 0)
+		return (int)nc_inspect_list(index, cursor, units, count);
+	filled = list_remote(index, cursor, units, count);
+	if (filled >= 0 && *cursor == 0 && index->own.shared)
+		*cursor = nc_id(index->own.number, 0, 0);
 	return filled;
 }

@@ -8,7 +8,7 @@
 #ifndef NC_GRANT_OPS_H
 #define NC_GRANT_OPS_H
 
-#include "cache/cache.h"
+#include "cache/index.h"
 
 /*
  * Who is meant, by the kernel's word.  pin: a process gets its pidfd opened,
@@ -21,8 +21,8 @@ int nc_grant_ops_grantee(enum NC_principal principal, unsigned who, bool pin,
  * Leave for one more.  0; -ENOENT; -EACCES: not this process's to grant;
  * -ENOSPC; -EDQUOT; -ENOMEM; errors of memfd_create(2).  Takes grantee over.
  */
-int nc_grant_ops_grant(struct nc_cache *cache, size_t id, struct nc_grantee *grantee);
-int nc_grant_ops_revoke(struct nc_cache *cache, size_t id, const struct nc_grantee *grantee);
+int nc_grant_ops_grant(struct nc_index *index, size_t id, struct nc_grantee *grantee);
+int nc_grant_ops_revoke(struct nc_index *index, size_t id, const struct nc_grantee *grantee);
 
 /*
  * The process that principal and who name, for nc_identity_close(); who of
@@ -35,24 +35,24 @@ int nc_grant_ops_identify(enum NC_principal principal, unsigned who, struct nc_i
  * Owner: whether a process may use a unit.  0; -EACCES: it may not; -ENOENT;
  * -EPERM: this process is not the owner, who alone knows.
  */
-int nc_grant_ops_access(struct nc_cache *cache, size_t id, const struct nc_identity *who);
+int nc_grant_ops_access(struct nc_index *index, size_t id, const struct nc_identity *who);
 
 /* Owner: exports to a member, for whom a copy is made if it may ask for any unit. */
-int nc_grant_ops_export(struct nc_cache *cache, size_t id, struct nc_subject *to,
+int nc_grant_ops_export(struct nc_index *index, size_t id, struct nc_subject *to,
 			struct nc_export_info *info);
 
 /* Bytes of a unit that is held, fewer at its end; -ERANGE: offset behind its end. */
 ssize_t nc_grant_ops_read(const struct nc_unit *unit, void *data, size_t length, size_t offset);
 
 /* Owner: what a member made sealed, or has leave for; as nc_inspect_list(). */
-unsigned nc_grant_ops_list(struct nc_cache *cache, const struct nc_subject *subject, size_t *cursor,
+unsigned nc_grant_ops_list(struct nc_index *index, const struct nc_subject *subject, size_t *cursor,
 			   struct NC_stat *units, unsigned count);
 
 /*
  * All units that this process may use, wherever they are; as nc_inspect_list(),
  * or errors of asking.
  */
-int nc_grant_ops_list_all(struct nc_cache *cache, size_t *cursor, struct NC_stat *units,
+int nc_grant_ops_list_all(struct nc_index *index, size_t *cursor, struct NC_stat *units,
 			  unsigned count);
 
 #endif

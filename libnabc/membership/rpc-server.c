@@ -20,7 +20,7 @@
 
 /* One call that is being served. */
 struct rpc {
-	struct nc_cache *cache;
+	struct nc_index *index;
 	struct nc_subject *caller;
 	const struct nc_rpc_admin *admin;
 	struct nc_wire_call call;
@@ -43,7 +43,7 @@ static int take_fd(int *fd)
 static int export_unit(struct rpc *rpc, size_t id)
 {
 	struct nc_export_info info;
-	int error = nc_grant_ops_export(rpc->cache, id, rpc->caller, &info);
+	int error = nc_grant_ops_export(rpc->index, id, rpc->caller, &info);
 
 	if (error)
 		return error;
@@ -58,12 +58,12 @@ static int export_unit(struct rpc *rpc, size_t id)
 /* What members left behind gives way to those that are there. */
 static int find_room(struct rpc *rpc, size_t size)
 {
-	struct nc_grants *grants = &rpc->cache->grants;
+	struct nc_grants *grants = &rpc->index->grants;
 	int error = nc_grants_room(grants, rpc->caller, size);
 	size_t id;
 
 	while (error == -EMFILE && nc_grants_orphan(grants, &id)) {
-		(void)nc_cache_destroy(rpc->cache, id);
+		(void)nc_index_destroy(rpc->index, id);
 		/* Whatever became of the unit. */
 		nc_grants_drop(grants, id);
 		error = nc_grants_room(grants, rpc->caller, size);
@@ -79,7 +79,7 @@ static int adopt(struct rpc *rpc, int *fd, struct nc_layout *layout, struct nc_s
 
 	if (*fd < 0 || call->fraglen == 0 || nc_layout_init(layout, call->size, call->fraglen))
 		return -EINVAL;
-	if (layout->size > rpc->cache->max_unit)
+	if (layout->size > rpc->index->max_unit)
 		return -EFBIG;
 	error = find_room(rpc, layout->extent);
 	if (error)
@@ -92,7 +92,7 @@ static int adopt(struct rpc *rpc, int *fd, struct nc_layout *layout, struct nc_s
 
 static int seal(struct rpc *rpc)
 {
-	struct nc_cache *cache = rpc->cache;
+	struct nc_index *index = rpc->index;
 	struct nc_segment segment;
 	struct nc_layout layout;
 	struct nc_unit *unit;
@@ -101,19 +101,19 @@ static int seal(struct rpc *rpc)
 
 	if (error)
 		return error;
-	error = nc_member_adopt(&cache->own, &segment, &layout, &unit);
+	error = nc_member_adopt(&index->own, &segment, &layout, &unit);
 	if (error) {
 		nc_segment_close(&segment);
 		return error;
 	}
 	id = nc_id(0, unit->slot, nc_word_generation(nc_unit_word(unit)));
 	atomic_store(&unit->granted, true);
-	error = nc_grants_enter(&cache->grants, id, rpc->caller, NULL, layout.size, layout.fraglen);
+	error = nc_grants_enter(&index->grants, id, rpc->caller, NULL, layout.size, layout.fraglen);
 	if (!error)
 		error = export_unit(rpc, id);
 	if (error)
-		(void)nc_cache_destroy(cache, id);
-	(void)nc_cache_release(cache, id);
+		(void)nc_index_destroy(index, id);
+	(void)nc_index_release(index, id);
 	if (error)
 		return error;
 	/* Its maker has it already. */
@@ -126,7 +126,7 @@ static bool made_by_caller(const struct rpc *rpc, bool *known)
 {
 	bool made;
 
-	*known = nc_grants_known(&rpc->cache->grants, rpc->call.id, rpc->caller, &made);
+	*known = nc_grants_known(&rpc->index->grants, rpc->call.id, rpc->caller, &made);
 	return made || (rpc->caller->number && nc_id_member(rpc->call.id) == rpc->caller->number);
 }
 
@@ -159,7 +159,7 @@ static int enter_copy(struct rpc *rpc)
 
 	if (error)
 		return error;
-	error = nc_grants_enter(&rpc->cache->grants, rpc->call.id, rpc->caller, &copy, layout.size,
+	error = nc_grants_enter(&rpc->index->grants, rpc->call.id, rpc->caller, &copy, layout.size,
 				layout.fraglen);
 	if (error)
 		nc_segment_close(&copy);
@@ -178,11 +178,11 @@ static int give_leave(struct rpc *rpc)
 	if (error)
 		return error;
 	if (!made)
-		return nc_grant_ops_grant(rpc->cache, rpc->call.id, &grantee);
+		return nc_grant_ops_grant(rpc->index, rpc->call.id, &grantee);
 	if (!known)
 		error = enter_copy(rpc);
 	if (!error)
-		error = nc_grants_give(&rpc->cache->grants, rpc->call.id, &grantee);
+		error = nc_grants_give(&rpc->index->grants, rpc->call.id, &grantee);
 	if (error && grantee.pidfd >= 0)
 		close(grantee.pidfd);
 	return error;
@@ -197,7 +197,7 @@ static int take_leave(struct rpc *rpc)
 
 	if (!made && !rpc->caller->operates)
 		return -EACCES;
-	return nc_grants_take(&rpc->cache->grants, call->id, &grantee);
+	return nc_grants_take(&rpc->index->grants, call->id, &grantee);
 }
 
 static int destroy(struct rpc *rpc)
@@ -205,13 +205,13 @@ static int destroy(struct rpc *rpc)
 	bool known, made = made_by_caller(rpc, &known);
 
 	if (rpc->caller->operates)
-		return nc_cache_destroy(rpc->cache, rpc->call.id);
+		return nc_index_destroy(rpc->index, rpc->call.id);
 	if (!made)
 		return -EACCES;
 	if (nc_id_member(rpc->call.id) == 0)
-		return nc_cache_destroy(rpc->cache, rpc->call.id);
+		return nc_index_destroy(rpc->index, rpc->call.id);
 	/* It has dropped its own already, by the table that it shares. */
-	nc_grants_drop(&rpc->cache->grants, rpc->call.id);
+	nc_grants_drop(&rpc->index->grants, rpc->call.id);
 	return 0;
 }
 
@@ -229,9 +229,9 @@ static int keep(struct rpc *rpc)
 		/* No member drives out what others have by what it calls important. */
 		if (call->size > NC_PRIORITY_NORMAL && !operates)
 			return -EPERM;
-		return nc_cache_set_priority(rpc->cache, call->id, (enum NC_priority)call->size);
+		return nc_index_set_priority(rpc->index, call->id, (enum NC_priority)call->size);
 	case NC_WIRE_LIFETIME:
-		return nc_cache_set_lifetime(rpc->cache, call->id, call->size);
+		return nc_index_set_lifetime(rpc->index, call->id, call->size);
 	}
 	return -EINVAL;
 }
@@ -263,8 +263,8 @@ static int list(struct rpc *rpc)
 	if (rpc->call.who < most)
 		most = rpc->call.who;
 	count = rpc->caller->operates
-			? nc_inspect_list(rpc->cache, &cursor, units, most)
-			: nc_grant_ops_list(rpc->cache, rpc->caller, &cursor, units, most);
+			? nc_inspect_list(rpc->index, &cursor, units, most)
+			: nc_grant_ops_list(rpc->index, rpc->caller, &cursor, units, most);
 
 	rpc->reply->size = cursor;
 	rpc->reply->length = count * (uint32_t)sizeof(*units);
@@ -273,12 +273,12 @@ static int list(struct rpc *rpc)
 
 static int stat_unit(struct rpc *rpc)
 {
-	bool made, known = nc_grants_known(&rpc->cache->grants, rpc->call.id, rpc->caller, &made);
+	bool made, known = nc_grants_known(&rpc->index->grants, rpc->call.id, rpc->caller, &made);
 	int error;
 
 	if (!rpc->caller->operates && !(known && made))
 		return -EACCES;
-	error = nc_inspect_unit(rpc->cache, rpc->call.id, (struct NC_stat *)(void *)rpc->room);
+	error = nc_inspect_unit(rpc->index, rpc->call.id, (struct NC_stat *)(void *)rpc->room);
 	if (!error)
 		rpc->reply->length = sizeof(struct NC_stat);
 	return error;
@@ -291,7 +291,7 @@ static void mind_map(struct rpc *rpc)
 
 	if ((rpc->call.op == NC_WIRE_SEAL || rpc->call.op == NC_WIRE_FETCH) &&
 	    rpc->call.slot == NC_WIRE_NO_MAP && map->segment.base && map->segment.fd < 0)
-		nc_grants_lose_map(&rpc->cache->grants, rpc->caller);
+		nc_grants_lose_map(&rpc->index->grants, rpc->caller);
 }
 
 static int act(struct rpc *rpc)
@@ -303,7 +303,7 @@ static int act(struct rpc *rpc)
 	case NC_WIRE_FETCH:
 		return export_unit(rpc, rpc->call.id);
 	case NC_WIRE_DROP:
-		return nc_grants_return(&rpc->cache->grants, rpc->caller, rpc->call.slot);
+		return nc_grants_return(&rpc->index->grants, rpc->caller, rpc->call.slot);
 	case NC_WIRE_GRANT:
 		return give_leave(rpc);
 	case NC_WIRE_REVOKE:
@@ -337,9 +337,9 @@ static void close_if(int fd)
 static void take_back(struct rpc *rpc)
 {
 	if (rpc->call.op == NC_WIRE_SEAL)
-		(void)nc_cache_destroy(rpc->cache, rpc->reply->id);
+		(void)nc_index_destroy(rpc->index, rpc->reply->id);
 	if (rpc->call.op == NC_WIRE_SEAL || rpc->call.op == NC_WIRE_FETCH)
-		(void)nc_grants_return(&rpc->cache->grants, rpc->caller, rpc->reply->slot);
+		(void)nc_grants_return(&rpc->index->grants, rpc->caller, rpc->reply->slot);
 }
 
 /* The revocation map goes with the first reply that needs it. */
@@ -410,7 +410,7 @@ static void close_all(const struct nc_rpc_server_lock *lock, int fds[2])
 	(void)come_back(lock);
 }
 
-int nc_rpc_server_serve(struct nc_cache *cache, int socket, struct nc_subject *caller,
+int nc_rpc_server_serve(struct nc_index *index, int socket, struct nc_subject *caller,
 			const struct nc_rpc_admin *admin, const struct nc_rpc_server_lock *lock)
 {
 	struct {
@@ -421,7 +421,7 @@ int nc_rpc_server_serve(struct nc_cache *cache, int socket, struct nc_subject *c
 		struct nc_wire_reply head;
 		char room[NC_WIRE_BEHIND_MAX];
 	} reply;
-	struct rpc rpc = {.cache = cache,
+	struct rpc rpc = {.index = index,
 			  .caller = caller,
 			  .admin = admin,
 			  .payload = call.behind,

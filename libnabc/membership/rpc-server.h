@@ -10,7 +10,7 @@
 
 #include <pthread.h>
 
-#include "cache/cache.h"
+#include "cache/index.h"
 #include "wire/wire.h"
 
 /* What upper floors do for operators; may be NULL. */
@@ -40,7 +40,7 @@ struct nc_rpc_server_lock {
  * and closed without the lock (may be NULL).
  * 1; 0: there is none; -errno: this member is to go.
  */
-int nc_rpc_server_serve(struct nc_cache *cache, int socket, struct nc_subject *caller,
+int nc_rpc_server_serve(struct nc_index *index, int socket, struct nc_subject *caller,
 			const struct nc_rpc_admin *admin, const struct nc_rpc_server_lock *lock);
 
 #endif

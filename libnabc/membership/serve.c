@@ -50,9 +50,9 @@ const struct nc_subject *nc_guest_subject(const struct nc_guest *guest)
 	return &guest->subject;
 }
 
-int nc_serve_init(struct nc_serve *serve, struct nc_cache *cache)
+int nc_serve_init(struct nc_serve *serve, struct nc_index *index)
 {
-	*serve = (struct nc_serve){.cache = cache,
+	*serve = (struct nc_serve){.index = index,
 				   .epoll = -1,
 				   .members = -1,
 				   .wake = -1,
@@ -60,7 +60,7 @@ int nc_serve_init(struct nc_serve *serve, struct nc_cache *cache)
 				   .spare = -1};
 	pthread_mutex_init(&serve->lock, NULL);
 	pthread_mutex_init(&serve->turn, NULL);
-	if (!cache->owner)
+	if (!index->owner)
 		return 0;
 	serve->epoll = serve->members = epoll_create1(EPOLL_CLOEXEC);
 	return serve->epoll < 0 ? -errno : 0;
@@ -69,7 +69,7 @@ int nc_serve_init(struct nc_serve *serve, struct nc_cache *cache)
 /* What a member left behind is for whoever was told its id, who may never come. */
 static void orphaned(void *context, size_t id)
 {
-	nc_cache_orphan(context, id);
+	nc_index_orphan(context, id);
 }
 
 /* What an operator puts into the cache is the cache's. */
@@ -85,7 +85,7 @@ static void identify(struct nc_serve *serve, struct nc_guest *guest)
 	const struct nc_identity *who = &guest->subject.who;
 
 	if (guest->remote)
-		nc_remote_member_identify(guest->remote, &serve->cache->device, who->pid,
+		nc_remote_member_identify(guest->remote, &serve->index->device, who->pid,
 					  who->pidfd);
 }
 
@@ -93,10 +93,10 @@ static void detach(struct nc_serve *serve, struct nc_guest *guest)
 {
 	if (guest->remote)
 		nc_remote_member_identify(guest->remote, NULL, 0, -1);
-	nc_grants_part(&serve->cache->grants, &guest->subject,
-		       guest->subject.operates ? kept : orphaned, serve->cache);
+	nc_grants_part(&serve->index->grants, &guest->subject,
+		       guest->subject.operates ? kept : orphaned, serve->index);
 	if (guest->remote)
-		nc_cache_detach(serve->cache, guest->remote);
+		nc_index_detach(serve->index, guest->remote);
 }
 
 /* Nothing that it has or had can be named any more; the structure stays. */
@@ -112,7 +112,7 @@ static void part(struct nc_serve *serve, struct nc_guest *guest)
 	if (!guest->worker)
 		detach(serve, guest);
 	if (guest->welcome)
-		nc_cache_enrol(serve->cache, -1);
+		nc_index_enrol(serve->index, -1);
 	else
 		serve->waiting--;
 }
@@ -265,14 +265,14 @@ int nc_serve_listen(struct nc_serve *serve, const char *path,
 static int welcome(struct nc_serve *serve, struct nc_guest *guest,
 		   const struct nc_serve_offer *offer)
 {
-	struct nc_cache *cache = serve->cache;
+	struct nc_index *index = serve->index;
 	size_t memory = (offer->memory + NC_PAGE - 1) / NC_PAGE * NC_PAGE, first = 0;
 	struct nc_wire_welcome welcome = {
 		.magic = NC_WIRE_MAGIC,
 		.version = NC_WIRE_VERSION,
 		.lanes = offer->lanes,
 		.queue_size = offer->queue_size,
-		.max_unit = cache->max_unit,
+		.max_unit = index->max_unit,
 		.flags = offer->flags | (guest->subject.operates ? NC_WIRE_OPERATOR : 0),
 	};
 	int fds[NC_PEER_FDS_MAX], error = 0;
@@ -281,10 +281,10 @@ static int welcome(struct nc_serve *serve, struct nc_guest *guest,
 	if (memory < offer->memory)
 		return -EINVAL;
 	/* Where bodies go as bytes there is nothing to hand over. */
-	if (memory && nc_device_usable(&cache->device) && !(offer->flags & NC_WIRE_POSIX))
+	if (memory && nc_device_usable(&index->device) && !(offer->flags & NC_WIRE_POSIX))
 		welcome.flags |= NC_WIRE_KERNEL;
 	if (memory) {
-		error = nc_cache_admit(cache, memory, &guest->remote, &first);
+		error = nc_index_admit(index, memory, &guest->remote, &first);
 		if (error) {
 			guest->remote = NULL;
 			return error;
@@ -294,7 +294,7 @@ static int welcome(struct nc_serve *serve, struct nc_guest *guest,
 		welcome.generation = guest->remote->units.generation;
 		welcome.segment_size = memory;
 		welcome.data_offset = first;
-		nc_grants_number(&cache->grants, &guest->subject, guest->remote->number);
+		nc_grants_number(&index->grants, &guest->subject, guest->remote->number);
 		fds[0] = guest->remote->store->segment.fd;
 	}
 	count = nc_wire_welcome_fds(&welcome);
@@ -302,7 +302,7 @@ static int welcome(struct nc_serve *serve, struct nc_guest *guest,
 		fds[i] = offer->extra[i - 1];
 	error = nc_peer_send(guest->socket, &welcome, sizeof(welcome), fds, count);
 	if (error && guest->remote) {
-		nc_cache_detach(cache, guest->remote);
+		nc_index_detach(index, guest->remote);
 		guest->remote = NULL;
 	}
 	return error;
@@ -316,7 +316,7 @@ static struct nc_guest *new_guest(struct nc_serve *serve, int socket)
 		return NULL;
 	guest->socket = socket;
 	guest->subject.who.pidfd = -1;
-	guest->subject.quota = serve->cache->member_quota;
+	guest->subject.quota = serve->index->member_quota;
 	return guest;
 }
 
@@ -324,7 +324,7 @@ static void enter(struct nc_serve *serve, struct nc_guest *guest)
 {
 	guest->next = serve->guests;
 	serve->guests = guest;
-	nc_grants_join(&serve->cache->grants, &guest->subject);
+	nc_grants_join(&serve->index->grants, &guest->subject);
 }
 
 int nc_serve_offer(struct nc_serve *serve, int socket, const struct nc_serve_offer *offer,
@@ -334,11 +334,11 @@ int nc_serve_offer(struct nc_serve *serve, int socket, const struct nc_serve_off
 	int error = guest ? nc_peer_ask_sender(socket) : -ENOMEM;
 
 	/* Counted before it knows: from then on it may act, and end. */
-	nc_cache_enrol(serve->cache, 1);
+	nc_index_enrol(serve->index, 1);
 	if (!error)
 		error = welcome(serve, guest, offer);
 	if (error) {
-		nc_cache_enrol(serve->cache, -1);
+		nc_index_enrol(serve->index, -1);
 		free(guest);
 		return error;
 	}
@@ -369,7 +369,7 @@ int nc_serve_expect(struct nc_serve *serve, struct nc_guest *guest, pid_t pid, i
 	pthread_mutex_lock(&serve->lock);
 	error = child ? nc_identity_of_child(pid, pidfd, &who)
 		      : nc_identity_of_process(pid, pidfd, &who);
-	nc_grants_identify(&serve->cache->grants, &guest->subject, &who);
+	nc_grants_identify(&serve->index->grants, &guest->subject, &who);
 	if (!error)
 		identify(serve, guest);
 	if (!error)
@@ -555,13 +555,13 @@ static int greet(struct nc_serve *serve, struct nc_guest *guest)
 		subject->operates = true;
 	}
 	if (!error && hello.flags & NC_WIRE_SEGMENT)
-		offer.memory = serve->cache->member_size;
+		offer.memory = serve->index->member_size;
 	/* Counted before it knows: from then on it may act, and end. */
-	nc_cache_enrol(serve->cache, 1);
+	nc_index_enrol(serve->index, 1);
 	if (!error)
 		error = welcome(serve, guest, &offer);
 	if (error) {
-		nc_cache_enrol(serve->cache, -1);
+		nc_index_enrol(serve->index, -1);
 		refuse(guest->socket, error);
 		return error;
 	}
@@ -581,7 +581,7 @@ static void attend(struct nc_serve *serve, struct nc_guest *guest)
 	if (nc_identity_ended(guest->subject.who.pidfd))
 		result = -ESRCH;
 	for (unsigned i = 0; i < QUESTIONS && result > 0 && !guest->gone; i++)
-		result = guest->welcome ? nc_rpc_server_serve(serve->cache, guest->socket,
+		result = guest->welcome ? nc_rpc_server_serve(serve->index, guest->socket,
 							      &guest->subject, &serve->admin, &lock)
 					: greet(serve, guest);
 	if (result < 0)

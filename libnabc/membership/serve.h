@@ -12,7 +12,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "cache/cache.h"
+#include "cache/index.h"
 #include "membership/rpc-server.h"
 #include "wire/wire.h"
 
@@ -28,7 +28,7 @@ struct nc_guest;
  * ever waits for them.
  */
 struct nc_serve {
-	struct nc_cache *cache;
+	struct nc_index *index;
 	struct nc_rpc_admin admin; /* what upper floors do for operators */
 	int epoll;		   /* the cache's; -1 in an attached process */
 	int members;		   /* the same; or of their own, and the thread's */
@@ -48,7 +48,7 @@ struct nc_serve {
 	unsigned waiting; /* guests that have not said what they want */
 };
 
-int nc_serve_init(struct nc_serve *serve, struct nc_cache *cache);
+int nc_serve_init(struct nc_serve *serve, struct nc_index *index);
 void nc_serve_fini(struct nc_serve *serve);
 
 /* One more descriptor that makes the owner's pollable descriptor readable. */

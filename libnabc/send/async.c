@@ -57,7 +57,7 @@ static int open_backend(struct NC_ring *ring, bool uring)
 		if (ring->backend->open(ring) == 0)
 			return 0;
 		nc_diagnostics_report(
-			&ring->transmit->cache->diagnostics, NC_DIAGNOSTIC_URING,
+			&ring->transmit->index->diagnostics, NC_DIAGNOSTIC_URING,
 			"io_uring cannot be used (%s): rings send each message by itself; allow "
 			"it (sysctl kernel.io_uring_disabled=0, the container's seccomp profile) "
 			"or open them with NC_RING_NO_URING",
@@ -81,7 +81,7 @@ static void dismantle(struct NC_ring *ring)
 int nc_async_open(struct nc_operations *all, struct nc_transmit *transmit, unsigned depth,
 		  unsigned flags, struct NC_ring **ring)
 {
-	bool uring = !(flags & NC_RING_NO_URING) && !(transmit->cache->flags & NC_CACHE_NO_URING);
+	bool uring = !(flags & NC_RING_NO_URING) && !(transmit->index->flags & NC_CACHE_NO_URING);
 	struct NC_ring *made;
 	int error;
 
@@ -104,7 +104,7 @@ int nc_async_open(struct nc_operations *all, struct nc_transmit *transmit, unsig
 	if (!error)
 		error = open_backend(made, uring);
 	if (error) {
-		nc_diagnostics_report_error(&transmit->cache->diagnostics, error);
+		nc_diagnostics_report_error(&transmit->index->diagnostics, error);
 		dismantle(made);
 		return error;
 	}

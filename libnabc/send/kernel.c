@@ -27,7 +27,7 @@ bool nc_kernel_next(const struct nc_passage *passage)
 {
 	return passage->range < passage->message->range_count &&
 	       nc_kernel_has(passage->views[passage->range].unit) &&
-	       head_left(passage) <= passage->cache->device.header_max;
+	       head_left(passage) <= passage->index->device.header_max;
 }
 
 /* The ranges that follow each other in the module; their number. */
@@ -76,7 +76,7 @@ ssize_t nc_kernel_send(const struct nc_passage *passage, int socket, unsigned fl
 	step->offered = send.header_length;
 	send.range_count = gather(passage, ranges, &step->offered);
 	send.flags = flags_of(passage, step->offered) | flags;
-	sent = nc_device_send(&passage->cache->device, socket, &send);
+	sent = nc_device_send(&passage->index->device, socket, &send);
 	step->closed = send.flags & NC_SEND_CLOSE && sent == (ssize_t)step->offered;
 	return sent;
 }

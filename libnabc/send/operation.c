@@ -115,7 +115,7 @@ int nc_operation_open(struct nc_operations *all, struct nc_transmit *transmit, i
 	if ((flags & ~(NC_OPERATION_FIXED_FILE | NC_OPERATION_UNLINKED)) ||
 	    (flags & NC_OPERATION_FIXED_FILE && message && (message->flags & NC_SEND_CLOSE)))
 		return -EINVAL;
-	error = nc_passage_open(&passage, transmit->cache, message, views, false);
+	error = nc_passage_open(&passage, transmit->index, message, views, false);
 	if (error)
 		return error;
 	made = create(&passage);
@@ -219,7 +219,7 @@ static void notified(struct NC_operation *operation, int32_t result)
 	}
 	nc_route_notified(&operation->route, operation->level, copied);
 	atomic_fetch_add_explicit(
-		copied ? &nc_cache_counters(operation->transmit->cache)->zerocopy_copied
+		copied ? &nc_index_counters(operation->transmit->index)->zerocopy_copied
 		       : &nc_transmit_counts(operation->transmit)->kept,
 		1, memory_order_relaxed);
 }
@@ -358,7 +358,7 @@ void nc_operation_abandon(struct NC_operation *operation)
 	 */
 	for (unsigned i = 0; i < operation->message.range_count && !operation->in_flight; i++)
 		if (operation->passage.views[i].unit->store->kind != NC_KIND_RECYCLED)
-			(void)nc_cache_release(operation->transmit->cache,
+			(void)nc_index_release(operation->transmit->index,
 					       operation->passage.views[i].id);
 	operation->next = atomic_load_explicit(&all->abandoned, memory_order_relaxed);
 	while (!atomic_compare_exchange_weak_explicit(&all->abandoned, &operation->next, operation,

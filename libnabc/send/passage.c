@@ -25,16 +25,16 @@ static int check(const struct NC_send *message, size_t *total)
 static void release(struct nc_passage *passage, unsigned held)
 {
 	while (held)
-		nc_cache_return(passage->cache, &passage->views[--held]);
+		nc_index_return(passage->index, &passage->views[--held]);
 }
 
-int nc_passage_open(struct nc_passage *passage, struct nc_cache *cache,
+int nc_passage_open(struct nc_passage *passage, struct nc_index *index,
 		    const struct NC_send *message, struct nc_view *views, bool brief)
 {
 	bool unlinked;
 	int error;
 
-	*passage = (struct nc_passage){.cache = cache, .message = message, .views = views};
+	*passage = (struct nc_passage){.index = index, .message = message, .views = views};
 	error = check(message, &passage->total);
 	if (error)
 		return error;
@@ -43,8 +43,8 @@ int nc_passage_open(struct nc_passage *passage, struct nc_cache *cache,
 		const struct NC_range *range = &message->ranges[i];
 		unsigned held = i;
 
-		error = brief && unlinked ? nc_cache_borrow(cache, range->id, &views[i])
-					  : nc_cache_hold(cache, range->id, unlinked, &views[i]);
+		error = brief && unlinked ? nc_index_borrow(index, range->id, &views[i])
+					  : nc_index_hold(index, range->id, unlinked, &views[i]);
 		if (!error) {
 			size_t size = views[i].unit->layout.size;
 
@@ -100,7 +100,7 @@ int nc_passage_fetch(const struct nc_passage *passage, unsigned end)
 	int error = 0;
 
 	for (unsigned i = passage->range; i < end && !error; i++)
-		error = nc_cache_fetch(passage->cache, &passage->views[i]);
+		error = nc_index_fetch(passage->index, &passage->views[i]);
 	return error;
 }
 
@@ -132,7 +132,7 @@ size_t nc_passage_moved(struct nc_passage *passage, enum NC_method method, size_
 	head = passage->at < head ? head - passage->at : 0;
 	body = bytes > head ? bytes - head : 0;
 	if (body)
-		nc_cache_count(passage->cache, method, body);
+		nc_index_count(passage->index, method, body);
 	nc_passage_advance(passage, bytes);
 	return body;
 }

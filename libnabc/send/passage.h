@@ -11,13 +11,13 @@
 
 #include <sys/uio.h>
 
-#include "cache/cache.h"
+#include "cache/index.h"
 
 #define NC_SEND_FLAGS                                                                              \
 	(NC_SEND_MORE | NC_SEND_CLOSE | NC_SEND_DONTWAIT | NC_SEND_HELD | NC_SEND_COPY)
 
 struct nc_passage {
-	struct nc_cache *cache;
+	struct nc_index *index;
 	const struct NC_send *message; /* the caller's; stays as it is till the close */
 	struct nc_view *views;	       /* of its ranges, all held */
 	size_t total;		       /* bytes of the message */
@@ -33,9 +33,9 @@ struct nc_passage {
  * passage.  brief: the passage is closed while the holds last that the message
  * speaks of (NC_SEND_HELD), so that they do.  0; -EINVAL: a malformed message;
  * -ERANGE: lengths that overflow, or a range past the end of its unit; errors of
- * nc_cache_hold().  Nothing is held on failure.
+ * nc_index_hold().  Nothing is held on failure.
  */
-int nc_passage_open(struct nc_passage *passage, struct nc_cache *cache,
+int nc_passage_open(struct nc_passage *passage, struct nc_index *index,
 		    const struct NC_send *message, struct nc_view *views, bool brief);
 
 /* Releases the units. */
@@ -50,7 +50,7 @@ unsigned nc_passage_plan(const struct nc_passage *passage, unsigned end, struct 
 
 /*
  * Sees to it that what is left of the ranges before `end` is in memory, as
- * nc_passage_plan() takes it to be.  0; errors of nc_cache_fetch().
+ * nc_passage_plan() takes it to be.  0; errors of nc_index_fetch().
  */
 int nc_passage_fetch(const struct nc_passage *passage, unsigned end);
 

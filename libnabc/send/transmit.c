@@ -525,7 +525,7 @@ ssize_t nc_transmit_send(struct nc_transmit *transmit, int socket, const struct 
 				     .zerocopy = &transmit->zerocopy,
 				     .routes = &transmit->routes};
 	struct nc_passage *passage = &sending.passage;
-	int result = nc_passage_open(passage, transmit->cache, message, views, true);
+	int result = nc_passage_open(passage, transmit->index, message, views, true);
 	unsigned weight;
 
 	if (result)
@@ -582,7 +582,7 @@ void nc_transmit_stat(struct nc_transmit *transmit, struct NC_cache_stat *stat)
 	stat->copies_avoided =
 		stat->sends[NC_METHOD_SPLICE] + stat->zerocopy_kept + stat->sends[NC_METHOD_KERNEL];
 	snprintf(stat->uring, sizeof(stat->uring), "%s", transmit->zerocopy.ring.why);
-	snprintf(stat->kernel, sizeof(stat->kernel), "%s", transmit->cache->device.why);
+	snprintf(stat->kernel, sizeof(stat->kernel), "%s", transmit->index->device.why);
 }
 
 int nc_transmit_routes(struct nc_transmit *transmit, struct NC_route *routes, unsigned count)
@@ -595,29 +595,29 @@ int nc_transmit_routes(struct nc_transmit *transmit, struct NC_route *routes, un
 
 int nc_transmit_route_set(struct nc_transmit *transmit, const char *address, int method)
 {
-	struct nc_cache *cache = transmit->cache;
+	struct nc_index *index = transmit->index;
 	int error;
 
 	if (!address || method < NC_ROUTE_LEARN || method > NC_METHOD_KERNEL)
 		return -EINVAL;
-	if ((method == NC_METHOD_KERNEL && !nc_device_usable(&cache->device)) ||
+	if ((method == NC_METHOD_KERNEL && !nc_device_usable(&index->device)) ||
 	    (method == NC_METHOD_ZEROCOPY && !transmit->zerocopy.ring.usable))
 		return -EOPNOTSUPP;
 	error = nc_routes_fix(&transmit->routes, address, method);
 	/* Units that nobody could send from the module should not be laid there. */
 	if (!error && strcmp(address, "*") == 0)
-		atomic_store_explicit(&cache->other_routes,
+		atomic_store_explicit(&index->other_routes,
 				      method != NC_ROUTE_LEARN && method != NC_METHOD_KERNEL,
 				      memory_order_relaxed);
 	return error;
 }
 
-void nc_transmit_init(struct nc_transmit *transmit, struct nc_cache *cache)
+void nc_transmit_init(struct nc_transmit *transmit, struct nc_index *index)
 {
 	*transmit = (struct nc_transmit){
-		.cache = cache, .local_splice = LOCAL_SPLICE, .unsent_limit = cache->unsent_limit};
+		.index = index, .local_splice = LOCAL_SPLICE, .unsent_limit = index->unsent_limit};
 	nc_routes_init(&transmit->routes);
-	nc_zerocopy_init(&transmit->zerocopy, cache);
+	nc_zerocopy_init(&transmit->zerocopy, index);
 }
 
 void nc_transmit_fini(struct nc_transmit *transmit)

@@ -15,7 +15,7 @@
 #define NC_TRANSMIT_RESUMES 1024u
 
 struct nc_transmit {
-	struct nc_cache *cache;
+	struct nc_index *index;
 	struct nc_routes routes;
 	struct nc_zerocopy zerocopy;
 	struct nc_corks corks;
@@ -26,7 +26,7 @@ struct nc_transmit {
 	struct nc_transmit_counts counts[NC_TRANSMIT_SHARDS];
 };
 
-void nc_transmit_init(struct nc_transmit *transmit, struct nc_cache *cache);
+void nc_transmit_init(struct nc_transmit *transmit, struct nc_index *index);
 void nc_transmit_fini(struct nc_transmit *transmit);
 
 /* Bytes of the message handed to the socket, or -errno if none were. */

@@ -28,7 +28,7 @@ static struct nc_flight *flight_open(struct nc_sending *sending, size_t id)
 	if (!flight)
 		return NULL;
 	/* The message holds the unit already, so this cannot miss it. */
-	if (nc_cache_hold(zerocopy->cache, id, true, &hold)) {
+	if (nc_index_hold(zerocopy->index, id, true, &hold)) {
 		free(flight);
 		return NULL;
 	}
@@ -53,7 +53,7 @@ static void flight_close(struct nc_zerocopy *zerocopy, struct nc_flight *flight)
 	if (flight->next)
 		flight->next->link = flight->link;
 	pthread_mutex_unlock(&zerocopy->lock);
-	(void)nc_cache_release(zerocopy->cache, flight->id);
+	(void)nc_index_release(zerocopy->index, flight->id);
 	free(flight);
 }
 
@@ -63,7 +63,7 @@ static void notified(void *context, uint64_t token, bool copied)
 	struct nc_flight *flight = (struct nc_flight *)(uintptr_t)token;
 
 	nc_route_notified(&flight->route, flight->level, copied);
-	atomic_fetch_add_explicit(copied ? &nc_cache_counters(zerocopy->cache)->zerocopy_copied
+	atomic_fetch_add_explicit(copied ? &nc_index_counters(zerocopy->index)->zerocopy_copied
 					 : &flight->counts->kept,
 				  1, memory_order_relaxed);
 	flight_close(zerocopy, flight);
@@ -91,7 +91,7 @@ static int declined(struct nc_sending *sending, uint32_t level, int error)
 	if (error == -ENOMEM || error == -ENOBUFS) {
 		reason = NC_ZEROCOPY_MEMORY;
 		nc_diagnostics_report(
-			&sending->passage.cache->diagnostics, NC_DIAGNOSTIC_MEMLOCK,
+			&sending->passage.index->diagnostics, NC_DIAGNOSTIC_MEMLOCK,
 			"no memory can be locked for sending without a copy, so units are "
 			"copied; raise RLIMIT_MEMLOCK and sysctl net.core.optmem_max");
 	}
@@ -140,11 +140,11 @@ unsigned nc_zerocopy_reap(struct nc_zerocopy *zerocopy)
 	return nc_ring_reap(&zerocopy->ring, notified, zerocopy);
 }
 
-void nc_zerocopy_init(struct nc_zerocopy *zerocopy, struct nc_cache *cache)
+void nc_zerocopy_init(struct nc_zerocopy *zerocopy, struct nc_index *index)
 {
-	*zerocopy = (struct nc_zerocopy){.cache = cache};
+	*zerocopy = (struct nc_zerocopy){.index = index};
 	pthread_mutex_init(&zerocopy->lock, NULL);
-	nc_ring_init(&zerocopy->ring, !(cache->flags & NC_CACHE_NO_URING));
+	nc_ring_init(&zerocopy->ring, !(index->flags & NC_CACHE_NO_URING));
 }
 
 void nc_zerocopy_fini(struct nc_zerocopy *zerocopy)

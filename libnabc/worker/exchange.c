@@ -42,7 +42,7 @@ static int open_pipe(struct nc_exchange *exchange, struct nc_exchange_lane *lane
 	lane->writer = ends[1];
 	if (fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0)
 		return -errno;
-	lane->reader = nc_pipe_reader_open(ends[0], exchange->cache->max_unit);
+	lane->reader = nc_pipe_reader_open(ends[0], exchange->index->max_unit);
 	return lane->reader ? 0 : -ENOMEM;
 }
 
@@ -134,12 +134,12 @@ int nc_exchange_open(struct nc_serve *serve, const struct NC_exchange_options *o
 		     struct nc_exchange **result)
 {
 	int pair[2] = {-1, -1}, extra[NC_PEER_FDS_MAX];
-	struct nc_cache *cache = serve->cache;
+	struct nc_index *index = serve->index;
 	struct nc_exchange *exchange;
 	bool posix;
 	int error;
 
-	if (!cache->owner)
+	if (!index->owner)
 		return -EPERM;
 	if (!options || options->lanes == 0 || options->lanes > NC_LANES_MAX ||
 	    (options->flags & ~NC_EXCHANGE_POSIX) ||
@@ -150,7 +150,7 @@ int nc_exchange_open(struct nc_serve *serve, const struct NC_exchange_options *o
 	if (!exchange)
 		return -ENOMEM;
 	exchange->serve = serve;
-	exchange->cache = cache;
+	exchange->index = index;
 	exchange->lanes = options->lanes;
 	exchange->process = (struct nc_process){.pid = -1, .pidfd = -1};
 	exchange->watch = exchange->ring = -1;
@@ -162,7 +162,7 @@ int nc_exchange_open(struct nc_serve *serve, const struct NC_exchange_options *o
 		error = nc_peer_pair(pair);
 	if (!error) {
 		struct nc_serve_offer offer = {.memory = options->memory ? options->memory
-									 : cache->member_size,
+									 : index->member_size,
 					       .lanes = exchange->lanes,
 					       .queue_size = NC_LANE_QUEUE,
 					       .extra = extra,
@@ -223,7 +223,7 @@ static bool is_workers(struct nc_exchange *exchange, size_t id)
 
 	if (nc_id_member(id) == exchange->remote->number)
 		return true;
-	(void)nc_grants_known(&exchange->cache->grants, id, nc_guest_subject(exchange->guest),
+	(void)nc_grants_known(&exchange->index->grants, id, nc_guest_subject(exchange->guest),
 			      &made);
 	return made;
 }
@@ -234,15 +234,15 @@ static bool hold_range(struct nc_exchange *exchange, const struct NC_range *rang
 	struct nc_view view;
 
 	if (!is_workers(exchange, range->id) ||
-	    nc_cache_hold(exchange->cache, range->id, false, &view))
+	    nc_index_hold(exchange->index, range->id, false, &view))
 		return false;
 	nc_unit_end_grace(view.unit);
 	if (range->offset <= view.unit->layout.size &&
 	    range->length <= view.unit->layout.size - range->offset)
 		return true;
 	/* Whoever names a unit so has no use for it. */
-	(void)nc_cache_destroy(exchange->cache, range->id);
-	(void)nc_cache_release(exchange->cache, range->id);
+	(void)nc_index_destroy(exchange->index, range->id);
+	(void)nc_index_release(exchange->index, range->id);
 	return false;
 }
 
@@ -252,7 +252,7 @@ static void give_back(struct nc_exchange *exchange, const struct nc_wire_respons
 {
 	for (unsigned i = first; i < wire->ranges; i++)
 		if (!nc_wire_keeps(wire->flags, i) && is_workers(exchange, ranges[i].id))
-			(void)nc_cache_destroy(exchange->cache, ranges[i].id);
+			(void)nc_index_destroy(exchange->index, ranges[i].id);
 }
 
 /* Holds each range once, all of them or none. */
@@ -271,9 +271,9 @@ static bool accept_ranges(struct nc_exchange *exchange, const struct nc_wire_res
 	 */
 	for (unsigned i = 0; i < held; i++) {
 		if (!nc_wire_keeps(wire->flags, i))
-			(void)nc_cache_destroy(exchange->cache, ranges[i].id);
+			(void)nc_index_destroy(exchange->index, ranges[i].id);
 		if (!good)
-			(void)nc_cache_release(exchange->cache, ranges[i].id);
+			(void)nc_index_release(exchange->index, ranges[i].id);
 	}
 	if (!good)
 		give_back(exchange, wire, ranges, held + 1);

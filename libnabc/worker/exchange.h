@@ -27,7 +27,7 @@ struct nc_exchange_lane {
 
 struct nc_exchange {
 	struct nc_serve *serve;
-	struct nc_cache *cache;
+	struct nc_index *index;
 	struct nc_guest *guest;
 	struct nc_remote_member *remote;
 	struct nc_segment queues;

@@ -37,7 +37,7 @@ int nc_responder_write(struct nc_responder *responder, uint32_t lane,
 		       const struct nc_wire_response *wire, const struct NC_range *ranges,
 		       const char *headers)
 {
-	size_t list = wire->ranges * sizeof(*ranges), room = responder->cache->max_unit;
+	size_t list = wire->ranges * sizeof(*ranges), room = responder->index->max_unit;
 	struct NC_send message = {
 		.header = responder->out,
 		.header_length = sizeof(*wire) + list + wire->headers_length,
@@ -58,7 +58,7 @@ int nc_responder_write(struct nc_responder *responder, uint32_t lane,
 		memcpy(responder->out + sizeof(*wire), ranges, list);
 	if (wire->headers_length)
 		memcpy(responder->out + sizeof(*wire) + list, headers, wire->headers_length);
-	error = nc_passage_open(&passage, responder->cache, &message, views, true);
+	error = nc_passage_open(&passage, responder->index, &message, views, true);
 	if (error)
 		return error;
 	error = write_all(&passage, responder->lane[lane].doorbell);
@@ -66,6 +66,6 @@ int nc_responder_write(struct nc_responder *responder, uint32_t lane,
 	/* Their bytes have left this process. */
 	for (uint32_t i = 0; !error && i < wire->ranges; i++)
 		if (!nc_wire_keeps(wire->flags, i))
-			(void)nc_cache_destroy(responder->cache, ranges[i].id);
+			(void)nc_index_destroy(responder->index, ranges[i].id);
 	return error;
 }

@@ -27,13 +27,13 @@
  */
 #define PACE ((size_t)1 << 20)
 
-int nc_responder_open(struct nc_cache *cache, int socket, struct nc_responder **result)
+int nc_responder_open(struct nc_index *index, int socket, struct nc_responder **result)
 {
 	struct nc_responder *responder = NULL;
 	struct nc_wire_welcome welcome;
 	int fds[NC_PEER_FDS_MAX];
 	size_t footprint;
-	int error = nc_attach(cache, socket, JOIN_TIMEOUT_MS, &welcome, fds);
+	int error = nc_attach(index, socket, JOIN_TIMEOUT_MS, &welcome, fds);
 
 	if (error)
 		return error;
@@ -62,11 +62,11 @@ int nc_responder_open(struct nc_cache *cache, int socket, struct nc_responder **
 			free(responder->out);
 		}
 		free(responder);
-		nc_cache_fini(cache);
+		nc_index_fini(index);
 		return error;
 	}
 	nc_pending_init(&responder->pending);
-	responder->cache = cache;
+	responder->index = index;
 	responder->watch = fds[1];
 	responder->lanes = welcome.lanes;
 	for (unsigned i = 0; i < responder->lanes; i++) {
@@ -379,7 +379,7 @@ int nc_responder_check_ranges(struct nc_responder *responder, const struct NC_ra
 	for (unsigned i = 0; i < count; i++) {
 		struct nc_view view;
 		int error = ranges[i].id
-				    ? nc_cache_hold(responder->cache, ranges[i].id, false, &view)
+				    ? nc_index_hold(responder->index, ranges[i].id, false, &view)
 				    : -EINVAL;
 
 		if (error)
@@ -387,7 +387,7 @@ int nc_responder_check_ranges(struct nc_responder *responder, const struct NC_ra
 		if (ranges[i].offset > view.unit->layout.size ||
 		    ranges[i].length > view.unit->layout.size - ranges[i].offset)
 			error = -ERANGE;
-		(void)nc_cache_release(responder->cache, ranges[i].id);
+		(void)nc_index_release(responder->index, ranges[i].id);
 		if (error)
 			return error;
 	}

@@ -18,7 +18,7 @@
 #define REQUESTS_MAX 8u
 #define TAGS 6u
 
-static struct nc_cache own, attached;
+static struct nc_index own, attached;
 static struct nc_serve serve;
 static struct nc_guest *guest;
 static struct nc_segment queues;
@@ -37,8 +37,8 @@ static void make_unit(void)
 	struct nc_unit *filled;
 
 	MUST(nc_layout_init(&layout, 5000, 0) == 0);
-	MUST(nc_cache_alloc(&attached, &layout, NC_KIND_RECYCLED, &filled) == 0);
-	MUST(nc_cache_insert(&attached, filled, &unit) == 0);
+	MUST(nc_index_alloc(&attached, &layout, NC_KIND_RECYCLED, &filled) == 0);
+	MUST(nc_index_insert(&attached, filled, &unit) == 0);
 }
 
 /* The doorbell has no other end: a worker that would wait is told that the server is gone. */
@@ -49,7 +49,7 @@ static void open_all(void)
 		.memory = 64 << 10, .lanes = 1, .queue_size = NC_LANE_QUEUE, .extra = fds};
 	int ring;
 
-	MUST(nc_cache_init_owner(&own, &options) == 0);
+	MUST(nc_index_init_owner(&own, &options) == 0);
 	MUST(nc_segment_create(&queues, 256 << 10, false, true) == 0);
 	MUST(nc_doorbell_open_pipe(&fds[1], &ring) == 0);
 	close(ring);
@@ -68,14 +68,14 @@ static void open_all(void)
 static void close_all(void)
 {
 	nc_responder_close(responder);
-	nc_cache_fini(&attached);
+	nc_index_fini(&attached);
 	nc_serve_dismiss(&serve, guest);
 	close(ends[1]);
 	close(fds[1]);
 	close(fds[2]);
 	nc_segment_close(&queues);
 	nc_serve_fini(&serve);
-	nc_cache_fini(&own);
+	nc_index_fini(&own);
 }
 
 /* A record that is nearly right. */

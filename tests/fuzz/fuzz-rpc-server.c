@@ -25,7 +25,7 @@ struct caller {
 	bool gone;
 };
 
-static struct nc_cache cache;
+static struct nc_index cache;
 static struct caller callers[ASKERS];
 
 /* Every id that was heard of, and who made it. */
@@ -61,9 +61,9 @@ static void make_own(void)
 	size_t id;
 
 	MUST(nc_layout_init(&layout, 5000, 0) == 0);
-	MUST(nc_cache_alloc(&cache, &layout, NC_KIND_RECYCLED, &unit) == 0);
+	MUST(nc_index_alloc(&cache, &layout, NC_KIND_RECYCLED, &unit) == 0);
 	memset(nc_unit_base(unit), 'o', 5000);
-	MUST(nc_cache_insert(&cache, unit, &id) == 0);
+	MUST(nc_index_insert(&cache, unit, &id) == 0);
 	know(id, ASKERS);
 }
 
@@ -72,7 +72,7 @@ static void open_all(void)
 	static const struct NC_cache_options options = {
 		.size = 4 * MIB, .member_size = 128 << 10, .flags = NC_CACHE_NO_URING};
 
-	MUST(nc_cache_init_owner(&cache, &options) == 0);
+	MUST(nc_index_init_owner(&cache, &options) == 0);
 	open_caller(&callers[MAKER], 1000, false);
 	open_caller(&callers[STRANGER], 1001, false);
 	open_caller(&callers[OVERSEER], 0, true);
@@ -94,7 +94,7 @@ static void close_all(void)
 		close(callers[i].socket[0]);
 		close(callers[i].socket[1]);
 	}
-	nc_cache_fini(&cache);
+	nc_index_fini(&cache);
 }
 
 /* A frozen segment, one that can be written, or no segment at all. */

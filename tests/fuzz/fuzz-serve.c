@@ -18,7 +18,7 @@
 #define CLIENTS 4u
 
 static char folder[] = "/tmp/fuzz-attach-XXXXXX", path[sizeof(folder) + 8];
-static struct nc_cache cache;
+static struct nc_index cache;
 static struct nc_serve owner;
 static int clients[CLIENTS];
 
@@ -38,7 +38,7 @@ static void open_owner(void)
 		atexit(remove_folder);
 		snprintf(path, sizeof(path), "%s/cache", folder);
 	}
-	MUST(nc_cache_init_owner(&cache, &options) == 0);
+	MUST(nc_index_init_owner(&cache, &options) == 0);
 	MUST(nc_serve_init(&owner, &cache) == 0);
 	MUST(nc_serve_listen(&owner, path, NULL) == 0);
 	for (unsigned i = 0; i < CLIENTS; i++)
@@ -141,7 +141,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	dispatch();
 	MUST(owner.guests == NULL && owner.waiting == 0 && cache.members == 0);
 	nc_serve_fini(&owner);
-	nc_cache_fini(&cache);
+	nc_index_fini(&cache);
 	MUST(open_descriptors() == before);
 	return 0;
 }

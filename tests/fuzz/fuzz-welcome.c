@@ -23,13 +23,13 @@ static void open_segment(struct nc_segment *segment, size_t size)
 }
 
 /* Without a server at the other end nothing is waited for. */
-static void use(struct nc_responder *responder, struct nc_cache *attached)
+static void use(struct nc_responder *responder, struct nc_index *attached)
 {
 	struct NC_request request;
 
 	MUST(nc_responder_accept(responder, &request) <= 0);
 	nc_responder_close(responder);
-	nc_cache_fini(attached);
+	nc_index_fini(attached);
 }
 
 /* A pipe whose other end is closed already. */
@@ -58,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	unsigned before = open_descriptors(), count;
 	struct nc_segment segment, queues;
 	struct nc_responder *responder;
-	static struct nc_cache attached;
+	static struct nc_index attached;
 	int pair[2], fds[NC_PEER_FDS_MAX];
 
 	open_segment(&segment, MEMORY);

@@ -12,7 +12,7 @@
 
 #include <nabc-worker.h>
 
-#include "api/face.h"
+#include "api/registry.h"
 #include "os/peer.h"
 #include "wire/pending.h"
 #include "worker/exchange.h"

@@ -13,7 +13,7 @@
 static inline void open_with_module(size_t size)
 {
 	open_cache(size, NC_CACHE_NO_URING);
-	ck_assert_int_eq(nc_cache_use_device(&cache, &model_system), 0);
+	ck_assert_int_eq(nc_index_use_device(&cache, &model_system), 0);
 }
 
 static inline struct nc_unit *unit_at(size_t id)

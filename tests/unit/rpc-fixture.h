@@ -18,7 +18,7 @@
 #define PAGE ((size_t)4096)
 #define MIB ((size_t)1 << 20)
 
-static struct nc_cache cache;
+static struct nc_index cache;
 
 /* socket[0] is the owner's end. */
 struct caller {
@@ -39,7 +39,7 @@ static inline void open_owner(void)
 	struct NC_cache_options options = {
 		.size = 4 * MIB, .member_size = 128 << 10, .flags = NC_CACHE_NO_URING};
 
-	ck_assert_int_eq(nc_cache_init_owner(&cache, &options), 0);
+	ck_assert_int_eq(nc_index_init_owner(&cache, &options), 0);
 }
 
 static inline void caller_open(struct caller *caller, uid_t uid)
@@ -155,9 +155,9 @@ static inline size_t make_own(uint64_t seed, size_t size)
 	size_t id;
 
 	ck_assert_int_eq(nc_layout_init(&layout, size, 0), 0);
-	ck_assert_int_eq(nc_cache_alloc(&cache, &layout, NC_KIND_RECYCLED, &unit), 0);
+	ck_assert_int_eq(nc_index_alloc(&cache, &layout, NC_KIND_RECYCLED, &unit), 0);
 	pattern_fill(nc_unit_base(unit), seed, 0, size);
-	ck_assert_int_eq(nc_cache_insert(&cache, unit, &id), 0);
+	ck_assert_int_eq(nc_index_insert(&cache, unit, &id), 0);
 	return id;
 }
 
@@ -165,9 +165,9 @@ static inline bool known(size_t id)
 {
 	struct nc_view view;
 
-	if (nc_cache_hold(&cache, id, false, &view))
+	if (nc_index_hold(&cache, id, false, &view))
 		return false;
-	ck_assert_int_eq(nc_cache_release(&cache, id), 0);
+	ck_assert_int_eq(nc_index_release(&cache, id), 0);
 	return true;
 }
 

@@ -20,7 +20,7 @@
 
 #include <nabc-worker.h>
 
-#include "api/face.h"
+#include "api/registry.h"
 #include "base/id.h"
 #include "worker/responder.h"
 
@@ -206,7 +206,7 @@ static void raw(void)
 	if (!strcmp(whose, "stale"))
 		NC_destroy(id);
 	if (!strcmp(whose, "lie"))
-		atomic_store(&worker->cache->cache.own.shared[nc_id_slot(id)].size, SIZE_MAX / 2);
+		atomic_store(&worker->cache->index.own.shared[nc_id_slot(id)].size, SIZE_MAX / 2);
 	respond_raw(200, id, number("OFFSET"), number("LENGTH"));
 }
 

@@ -7,7 +7,7 @@
  */
 #include <sys/mman.h>
 
-#include "api/face.h"
+#include "api/registry.h"
 #include "store/unit.h"
 
 #include "hostile-fixture.h"
@@ -299,7 +299,7 @@ START_TEST(test_spent_generations)
 		serve_until_alone();
 		FAILS(NC_hold(id), ENOENT);
 		/* Another may have it after this one. */
-		remote = atomic_load(&((struct NC_cache *)cache)->cache.remotes[number]);
+		remote = atomic_load(&((struct NC_cache *)cache)->index.remotes[number]);
 		ck_assert(nc_remote_member_vacant(remote));
 		ck_assert_uint_lt(remote->generation, 2 * 65536);
 	}

@@ -57,7 +57,7 @@ static void close_all(void)
 	nc_imports_fini(&imports);
 	nc_rpc_client_fini(&rpc);
 	caller_close(&caller);
-	nc_cache_fini(&cache);
+	nc_index_fini(&cache);
 }
 
 static size_t made(uint64_t seed, size_t size)
@@ -146,12 +146,12 @@ START_TEST(test_taken_away)
 
 	open_all();
 	id = made(3, 5000);
-	ck_assert_int_eq(nc_cache_destroy(&cache, id), 0);
+	ck_assert_int_eq(nc_index_destroy(&cache, id), 0);
 	ck_assert_int_eq(hold(id), -ENOENT);
 	ck_assert_int_eq(hold(id), -EACCES);
 	id = made(4, 5000);
 	ck_assert_int_eq(nc_imports_hold(&imports, id, false, &unit), 0);
-	ck_assert_int_eq(nc_cache_destroy(&cache, id), 0);
+	ck_assert_int_eq(nc_index_destroy(&cache, id), 0);
 	ck_assert_int_eq(nc_imports_hold(&imports, id, false, &again), -ENOENT);
 	ck_assert_int_eq(nc_imports_hold(&imports, id, true, &again), 0);
 	ck_assert_ptr_eq(again, unit);
@@ -259,7 +259,7 @@ START_TEST(test_dead_ones_go)
 	for (unsigned i = 0; i < 100; i++) {
 		id = make_own(i + 2, 5000);
 		check_held(id, i + 2, 5000);
-		ck_assert_int_eq(nc_cache_destroy(&cache, id), 0);
+		ck_assert_int_eq(nc_index_destroy(&cache, id), 0);
 		if (i == 2)
 			descriptors = open_descriptors();
 	}
@@ -338,13 +338,13 @@ START_TEST(test_threads)
 		struct nc_unit *unit;
 		size_t id;
 
-		ck_assert_int_eq(nc_cache_alloc(&cache, &layout, NC_KIND_RECYCLED, &unit), 0);
+		ck_assert_int_eq(nc_index_alloc(&cache, &layout, NC_KIND_RECYCLED, &unit), 0);
 		id = nc_id(0, unit->slot, nc_word_generation(nc_unit_word(unit)));
 		pattern_fill(nc_unit_base(unit), id, 0, 3000);
-		ck_assert_int_eq(nc_cache_insert(&cache, unit, &id), 0);
+		ck_assert_int_eq(nc_index_insert(&cache, unit, &id), 0);
 		id = __atomic_exchange_n(&shared_ids[i % 8], id, __ATOMIC_ACQ_REL);
 		if (i >= 8)
-			ck_assert_int_eq(nc_cache_destroy(&cache, id), 0);
+			ck_assert_int_eq(nc_index_destroy(&cache, id), 0);
 	}
 	atomic_store(&using, false);
 	for (unsigned i = 0; i < 2; i++) {

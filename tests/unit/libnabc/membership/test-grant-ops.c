@@ -23,7 +23,7 @@ static void close_all(void)
 {
 	caller_close(&member);
 	caller_close(&other);
-	nc_cache_fini(&cache);
+	nc_index_fini(&cache);
 }
 
 static size_t make_kind(uint64_t seed, size_t size, size_t fraglen, enum NC_kind kind)
@@ -33,7 +33,7 @@ static size_t make_kind(uint64_t seed, size_t size, size_t fraglen, enum NC_kind
 	size_t id, done = 0;
 
 	ck_assert_int_eq(nc_layout_init(&layout, size, fraglen), 0);
-	ck_assert_int_eq(nc_cache_alloc(&cache, &layout, kind, &unit), 0);
+	ck_assert_int_eq(nc_index_alloc(&cache, &layout, kind, &unit), 0);
 	memset(nc_unit_base(unit), 'g', layout.extent);
 	while (done < size) {
 		size_t run, at = nc_layout_at(&layout, done, &run);
@@ -41,7 +41,7 @@ static size_t make_kind(uint64_t seed, size_t size, size_t fraglen, enum NC_kind
 		pattern_fill(nc_unit_base(unit) + at, seed, done, run);
 		done += run;
 	}
-	ck_assert_int_eq(nc_cache_insert(&cache, unit, &id), 0);
+	ck_assert_int_eq(nc_index_insert(&cache, unit, &id), 0);
 	return id;
 }
 
@@ -133,7 +133,7 @@ START_TEST(test_read)
 		size_t id = make_kind(i, 20000, fraglens[i], NC_KIND_AUTO);
 		struct nc_view view;
 
-		ck_assert_int_eq(nc_cache_hold(&cache, id, false, &view), 0);
+		ck_assert_int_eq(nc_index_hold(&cache, id, false, &view), 0);
 		ck_assert_int_eq(nc_grant_ops_read(view.unit, got, 20000, 0), 20000);
 		ck_assert_uint_eq(pattern_match(got, i, 0, 20000), 20000);
 		ck_assert_int_eq(nc_grant_ops_read(view.unit, got, 777, 1400), 777);
@@ -144,7 +144,7 @@ START_TEST(test_read)
 		ck_assert_int_eq(nc_grant_ops_read(view.unit, got, 10, 20001), -ERANGE);
 		ck_assert_int_eq(nc_grant_ops_read(view.unit, got, 10, SIZE_MAX), -ERANGE);
 		ck_assert_int_eq(nc_grant_ops_read(view.unit, NULL, 0, 5), 0);
-		ck_assert_int_eq(nc_cache_release(&cache, id), 0);
+		ck_assert_int_eq(nc_index_release(&cache, id), 0);
 	}
 	close_all();
 	free(got);
@@ -197,7 +197,7 @@ START_TEST(test_grant)
 		ck_assert_int_eq(export_unit(id, &other), -EACCES);
 		ck_assert_int_eq(export_unit(id, &member), 0);
 		/* Destroyed while exported. */
-		ck_assert_int_eq(nc_cache_destroy(&cache, id), 0);
+		ck_assert_int_eq(nc_index_destroy(&cache, id), 0);
 		ck_assert_int_eq(export_unit(id, &member), -EACCES);
 		ck_assert_int_eq(grant_user(id, 1000), -ENOENT);
 		ck_assert_uint_eq(cache.grants.records.count, 0);
@@ -246,14 +246,14 @@ START_TEST(test_evicted)
 	ck_assert_uint_eq(nc_revocation_map_read(&member.subject.revocations.segment, slot), id);
 	/* What is being filled cannot go, so this must. */
 	ck_assert_int_eq(nc_layout_init(&layout, 300 << 10, 0), 0);
-	while (nc_cache_alloc(&cache, &layout, NC_KIND_APPENDED, &filling[count]) == 0)
+	while (nc_index_alloc(&cache, &layout, NC_KIND_APPENDED, &filling[count]) == 0)
 		count++;
 	ck_assert(!known(id));
 	ck_assert_uint_eq(nc_revocation_map_read(&member.subject.revocations.segment, slot),
 			  NC_REVOCATION_DESTROYED);
 	ck_assert_uint_eq(cache.grants.records.count, 0);
 	while (count)
-		nc_cache_abandon(&cache, filling[--count]);
+		nc_index_abandon(&cache, filling[--count]);
 	close_all();
 }
 END_TEST
@@ -281,7 +281,7 @@ START_TEST(test_list)
 	ck_assert_uint_eq(seen, 100);
 	/* Records of units that are gone are no early end of the list. */
 	for (unsigned i = 0; i < 199; i++)
-		ck_assert_int_eq(nc_cache_destroy(&cache, ids[i]), 0);
+		ck_assert_int_eq(nc_index_destroy(&cache, ids[i]), 0);
 	for (unsigned i = 0; i < 199; i++)
 		ck_assert_int_eq(nc_grants_enter(&cache.grants, nc_id(3, i, 1), &member.subject,
 						 NULL, 100, 4096),
@@ -358,11 +358,11 @@ START_TEST(test_threads)
 
 		id = __atomic_exchange_n(&targets[i % 4], id, __ATOMIC_ACQ_REL);
 		if (id)
-			(void)nc_cache_destroy(&cache, id);
+			(void)nc_index_destroy(&cache, id);
 	}
 	for (unsigned i = 0; i < 4; i++)
 		if (targets[i])
-			(void)nc_cache_destroy(&cache, targets[i]);
+			(void)nc_index_destroy(&cache, targets[i]);
 	atomic_store(&granting, false);
 	for (unsigned i = 0; i < 2; i++)
 		pthread_join(threads[i], NULL);

@@ -27,7 +27,7 @@ static void close_all(void)
 	caller_close(&member);
 	caller_close(&other);
 	caller_close(&overseer);
-	nc_cache_fini(&cache);
+	nc_index_fini(&cache);
 }
 
 static int call_id(struct caller *caller, enum nc_wire_op op, size_t id)
@@ -302,7 +302,7 @@ START_TEST(test_quota)
 	ck_assert(known(last));
 	/* What goes is its to have again. */
 	ck_assert_int_eq(call_id(&member, NC_WIRE_DESTROY, last), -EACCES);
-	ck_assert_int_eq(nc_cache_destroy(&cache, nc_id(0, 0, 1)), 0);
+	ck_assert_int_eq(nc_index_destroy(&cache, nc_id(0, 0, 1)), 0);
 	ck_assert_int_eq(seal_with(64 << 10, PAGE, fd), 0);
 	ck_assert_int_eq(seal_with(64 << 10, PAGE, fd), -EDQUOT);
 	close(fd);
@@ -535,7 +535,7 @@ START_TEST(test_random)
 	ck_assert_uint_le(open_descriptors(), descriptors + cache.grants.records.count);
 	for (unsigned i = 0; i < 3; i++)
 		close_pair(callers[i]->socket);
-	nc_cache_fini(&cache);
+	nc_index_fini(&cache);
 	close(fds[0]);
 	close(fds[1]);
 	close_pair(ends);

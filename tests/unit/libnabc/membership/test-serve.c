@@ -26,7 +26,7 @@
 #define PAGE ((size_t)4096)
 #define MIB ((size_t)1 << 20)
 
-static struct nc_cache cache;
+static struct nc_index cache;
 static struct nc_transmit transmit;
 static struct nc_serve owner;
 static char directory[64], path[128];
@@ -38,7 +38,7 @@ static void open_owner(void)
 
 	make_directory(directory);
 	snprintf(path, sizeof(path), "%s/cache", directory);
-	ck_assert_int_eq(nc_cache_init_owner(&cache, &options), 0);
+	ck_assert_int_eq(nc_index_init_owner(&cache, &options), 0);
 	nc_transmit_init(&transmit, &cache);
 	ck_assert_int_eq(nc_serve_init(&owner, &cache), 0);
 	ck_assert_int_eq(nc_serve_listen(&owner, path, NULL), 0);
@@ -48,7 +48,7 @@ static void close_owner(void)
 {
 	nc_transmit_fini(&transmit);
 	nc_serve_fini(&owner);
-	nc_cache_fini(&cache);
+	nc_index_fini(&cache);
 	ck_assert_int_lt(access(path, F_OK), 0);
 	rmdir(directory);
 }
@@ -65,16 +65,16 @@ static void dispatch_until(unsigned members)
 static int hold(size_t id)
 {
 	struct nc_view view;
-	int error = nc_cache_hold(&cache, id, false, &view);
+	int error = nc_index_hold(&cache, id, false, &view);
 
 	if (!error)
-		ck_assert_int_eq(nc_cache_release(&cache, id), 0);
+		ck_assert_int_eq(nc_index_release(&cache, id), 0);
 	return error;
 }
 
 /* --- attaching within one process --------------------------------------------- */
 
-static struct nc_cache attached;
+static struct nc_index attached;
 
 /* The welcome is read when the owner has sent it, so one thread can play both. */
 static int join_here(int *socket_fd)
@@ -132,30 +132,30 @@ START_TEST(test_join)
 	read_exactly(pair[1], got, sizeof(got));
 	ck_assert_uint_eq(pattern_match(got, 1, 0, sizeof(got)), sizeof(got));
 	/* The owner gives it back: the member's memory is free again. */
-	ck_assert_int_eq(nc_cache_destroy(&cache, range.id), 0);
+	ck_assert_int_eq(nc_index_destroy(&cache, range.id), 0);
 	ck_assert_int_eq(hold(range.id), -ENOENT);
 	for (unsigned i = 0; i < 100; i++) {
 		size_t id = insert_attached(20000);
 
-		ck_assert_int_eq(nc_cache_destroy(&cache, id), 0);
+		ck_assert_int_eq(nc_index_destroy(&cache, id), 0);
 		/* Collected or not, for the member too it is over when it wants memory. */
 	}
 	/* Destroyed by the member while the owner holds it: the owner's copy stays. */
 	range.id = insert_attached(9000);
 	message.flags = NC_SEND_HELD;
 	ck_assert_int_eq(nc_transmit_send(&transmit, pair[0], &message), -EPERM);
-	ck_assert_int_eq(nc_cache_hold(&cache, range.id, false, &view), 0);
-	ck_assert_int_eq(nc_cache_destroy(&attached, range.id), 0);
+	ck_assert_int_eq(nc_index_hold(&cache, range.id, false, &view), 0);
+	ck_assert_int_eq(nc_index_destroy(&attached, range.id), 0);
 	message.flags = 0;
 	ck_assert_int_eq(nc_transmit_send(&transmit, pair[0], &message), -ENOENT);
 	message.flags = NC_SEND_HELD;
 	ck_assert_int_eq(nc_transmit_send(&transmit, pair[0], &message), 9000);
 	read_exactly(pair[1], got, sizeof(got));
 	ck_assert_uint_eq(pattern_match(got, 1, 0, sizeof(got)), sizeof(got));
-	ck_assert_int_eq(nc_cache_release(&cache, range.id), 0);
+	ck_assert_int_eq(nc_index_release(&cache, range.id), 0);
 	ck_assert_int_eq(hold(range.id), -ENOENT);
 	close_pair(pair);
-	nc_cache_fini(&attached);
+	nc_index_fini(&attached);
 	close(socket_fd);
 	dispatch_until(0);
 	close_owner();
@@ -173,7 +173,7 @@ START_TEST(test_segment_is_sealed)
 	ck_assert_int_lt(ftruncate(fd, 0), 0);
 	ck_assert_int_lt(ftruncate(fd, 10 * MIB), 0);
 	ck_assert_int_lt(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE), 0);
-	nc_cache_fini(&attached);
+	nc_index_fini(&attached);
 	close(socket_fd);
 	dispatch_until(0);
 	close_owner();
@@ -204,7 +204,7 @@ START_TEST(test_serve_refused)
 	struct NC_cache_options options = {.size = MIB};
 	char wrong[200];
 
-	ck_assert_int_eq(nc_cache_init_owner(&cache, &options), 0);
+	ck_assert_int_eq(nc_index_init_owner(&cache, &options), 0);
 	ck_assert_int_eq(nc_serve_init(&owner, &cache), 0);
 	memset(wrong, 'x', sizeof(wrong));
 	wrong[199] = '\0';
@@ -217,7 +217,7 @@ START_TEST(test_serve_refused)
 	snprintf(path, sizeof(path), "%s/cache", directory);
 	ck_assert_int_eq(nc_serve_listen(&owner, path, NULL), 0);
 	nc_serve_fini(&owner);
-	nc_cache_fini(&cache);
+	nc_index_fini(&cache);
 	rmdir(directory);
 }
 END_TEST
@@ -249,7 +249,7 @@ START_TEST(test_garbage_connections)
 	}
 	ck_assert_uint_eq(open_descriptors(), descriptors);
 	ck_assert_int_eq(join_here(&socket_fd), 0);
-	nc_cache_fini(&attached);
+	nc_index_fini(&attached);
 	close(socket_fd);
 	dispatch_until(0);
 	close_owner();
@@ -282,7 +282,7 @@ static int welcomed_by(const void *message, size_t length, const int *fds, unsig
 	close(pair[0]);
 	error = nc_attach(&attached, pair[1], 1000, &welcome, received);
 	if (!error)
-		nc_cache_fini(&attached);
+		nc_index_fini(&attached);
 	close(pair[1]);
 	/* Whatever happened, nothing that came along stays open. */
 	ck_assert_uint_eq(open_descriptors(), descriptors);
@@ -426,11 +426,11 @@ START_TEST(test_other_process)
 	ck_assert_uint_eq(guest_tells(&guest), EACCES);
 	ck_assert_uint_eq(guest_does(&guest, 'a'), ENOTSUP);
 	/* Destroyed there while held here: sendable to the end of the hold. */
-	ck_assert_int_eq(nc_cache_hold(&cache, id, false, &view), 0);
+	ck_assert_int_eq(nc_index_hold(&cache, id, false, &view), 0);
 	ck_assert_uint_eq(guest_does(&guest, 'd'), 0);
 	ck_assert_uint_eq(guest_does(&guest, 'd'), ENOENT);
 	check_sends(id, NC_SEND_HELD);
-	ck_assert_int_eq(nc_cache_release(&cache, id), 0);
+	ck_assert_int_eq(nc_index_release(&cache, id), 0);
 	ck_assert_int_eq(hold(id), -ENOENT);
 	ck_assert_int_eq(guest_end(&guest), 0);
 	dispatch_until(0);
@@ -451,7 +451,7 @@ START_TEST(test_death)
 		dispatch_until(1);
 		id = guest_tells(&guest);
 		ck_assert_uint_eq(nc_id_member(id), i + 1);
-		ck_assert_int_eq(nc_cache_hold(&cache, id, false, &view), 0);
+		ck_assert_int_eq(nc_index_hold(&cache, id, false, &view), 0);
 		ck_assert(!readable(owner.epoll));
 		if (i == 0) {
 			kill(guest.pid, SIGKILL);
@@ -468,9 +468,9 @@ START_TEST(test_death)
 		ck_assert_int_eq(hold(id), -ENOENT);
 		/* What was held when it died is still whole. */
 		ck_assert_mem_eq(nc_unit_base(view.unit), "from a member\n", 14);
-		ck_assert_int_eq(nc_cache_release(&cache, id), 0);
+		ck_assert_int_eq(nc_index_release(&cache, id), 0);
 		ck_assert(nc_remote_member_vacant(view.remote));
-		ck_assert_int_eq(nc_cache_release(&cache, id), -EINVAL);
+		ck_assert_int_eq(nc_index_release(&cache, id), -EINVAL);
 		if (i == 2)
 			ck_assert_int_eq(guest_end(&guest), 0);
 	}
@@ -516,7 +516,7 @@ static void open_owner_to(const struct NC_serve_options *serve)
 	make_directory(directory);
 	ck_assert_int_eq(chmod(directory, 0755), 0);
 	snprintf(path, sizeof(path), "%s/cache", directory);
-	ck_assert_int_eq(nc_cache_init_owner(&cache, &options), 0);
+	ck_assert_int_eq(nc_index_init_owner(&cache, &options), 0);
 	nc_transmit_init(&transmit, &cache);
 	ck_assert_int_eq(nc_serve_init(&owner, &cache), 0);
 	ck_assert_int_eq(nc_serve_listen(&owner, path, serve), 0);
@@ -657,7 +657,7 @@ START_TEST(test_silent_guests)
 	}
 	ck_assert_uint_ge(gone, 200 - 64);
 	ck_assert_uint_lt(gone, 200);
-	nc_cache_fini(&attached);
+	nc_index_fini(&attached);
 	close(socket_fd);
 	dispatch_until(0);
 	while (owner.waiting) {
@@ -761,7 +761,7 @@ START_TEST(test_no_descriptors)
 	dispatch_until(1);
 	close(guest[0]);
 	ck_assert_int_eq(join_here(&socket_fd), 0);
-	nc_cache_fini(&attached);
+	nc_index_fini(&attached);
 	close(socket_fd);
 	dispatch_until(0);
 	close_owner();
@@ -871,7 +871,7 @@ START_TEST(test_worker_ends)
 	ck_assert_int_eq(reply.error, 0);
 	close(fds[0]);
 	nc_segment_close(&segment);
-	nc_cache_fini(&attached);
+	nc_index_fini(&attached);
 	close(pair[1]);
 	dispatch_until(0);
 	ck_assert(nc_grants_known(&cache.grants, reply.id, nc_guest_subject(guest), &made));

@@ -189,8 +189,8 @@ START_TEST(test_borrowed)
 	(void)write_message(NC_SEND_HELD);
 	ck_assert_int_eq(nc_passage_open(&passage, &cache, &message, views, true), -EPERM);
 	for (unsigned i = 0; i < UNITS; i++)
-		ck_assert_int_eq(nc_cache_hold(&cache, ids[i], false, views), 0);
-	ck_assert_int_eq(nc_cache_destroy(&cache, ids[1]), 0);
+		ck_assert_int_eq(nc_index_hold(&cache, ids[i], false, views), 0);
+	ck_assert_int_eq(nc_index_destroy(&cache, ids[1]), 0);
 	ck_assert_int_eq(nc_passage_open(&passage, &cache, &message, views, true), 0);
 	ck_assert_uint_eq(all_holds(), UNITS);
 	nc_passage_close(&passage);
@@ -206,7 +206,7 @@ START_TEST(test_borrowed)
 	ck_assert_uint_eq(all_holds(), UNITS + 1);
 	nc_passage_close(&passage);
 	for (unsigned i = 0; i < UNITS; i++)
-		ck_assert_int_eq(nc_cache_release(&cache, ids[i]), 0);
+		ck_assert_int_eq(nc_index_release(&cache, ids[i]), 0);
 	ck_assert_int_eq(nc_passage_open(&passage, &cache, &message, views, true), 0);
 	nc_passage_close(&passage);
 	close_cache();

@@ -19,7 +19,7 @@
 
 #define MIB ((size_t)1 << 20)
 
-static struct nc_cache own, attached;
+static struct nc_index own, attached;
 static struct nc_serve serve;
 static struct nc_guest *guest;
 static struct nc_segment queues;
@@ -36,7 +36,7 @@ static int open_pair(unsigned lanes, uint32_t queue_size, size_t queue_memory)
 	struct nc_serve_offer offer = {
 		.memory = own_memory, .lanes = lanes, .queue_size = queue_size, .extra = extra};
 
-	ck_assert_int_eq(nc_cache_init_owner(&own, &options), 0);
+	ck_assert_int_eq(nc_index_init_owner(&own, &options), 0);
 	ck_assert_int_eq(nc_segment_create(&queues, queue_memory, false, true), 0);
 	ck_assert_int_eq(nc_doorbell_open_pipe(&watch, &ring), 0);
 	bell = nc_doorbell_open();
@@ -62,7 +62,7 @@ static void close_owner(void)
 	close(ends[1]);
 	nc_segment_close(&queues);
 	nc_serve_fini(&serve);
-	nc_cache_fini(&own);
+	nc_index_fini(&own);
 }
 
 START_TEST(test_bad_server)
@@ -144,7 +144,7 @@ START_TEST(test_accept_ends)
 	/* What was there before the end was accepted first. */
 	ck_assert_uint_eq(atomic_load(&accepted), 100);
 	nc_responder_close(responder);
-	nc_cache_fini(&attached);
+	nc_index_fini(&attached);
 	close_owner();
 }
 END_TEST
@@ -163,7 +163,7 @@ START_TEST(test_bad_requests)
 	atomic_store(&lane.requests.shared->head, UINT64_MAX / 2);
 	ck_assert_int_eq(nc_responder_accept(responder, &got), -EPROTO);
 	nc_responder_close(responder);
-	nc_cache_fini(&attached);
+	nc_index_fini(&attached);
 	close_owner();
 }
 END_TEST
@@ -184,7 +184,7 @@ START_TEST(test_two_of_one_tag)
 	ring = -1;
 	ck_assert_int_eq(nc_responder_body(responder, &request, &none, &piece), -EPROTO);
 	nc_responder_close(responder);
-	nc_cache_fini(&attached);
+	nc_index_fini(&attached);
 	close_owner();
 }
 END_TEST
@@ -206,7 +206,7 @@ START_TEST(test_withdrawn_of_one_tag)
 	ck_assert_int_eq(nc_responder_send(responder, &request, NULL, 0, 0), 0);
 	ck_assert_int_eq(nc_responder_send(responder, &request, NULL, 0, 0), -EPROTO);
 	nc_responder_close(responder);
-	nc_cache_fini(&attached);
+	nc_index_fini(&attached);
 	close_owner();
 }
 END_TEST
@@ -238,7 +238,7 @@ START_TEST(test_respond_ends)
 	pthread_join(thread, &result);
 	ck_assert_int_eq((intptr_t)result, -EPIPE);
 	nc_responder_close(responder);
-	nc_cache_fini(&attached);
+	nc_index_fini(&attached);
 	close_owner();
 }
 END_TEST
@@ -298,7 +298,7 @@ START_TEST(test_rings_for_several)
 	respond_here(5);
 	nc_responder_close(responder);
 	ck_assert_uint_eq(rings(), 1);
-	nc_cache_fini(&attached);
+	nc_index_fini(&attached);
 	close_owner();
 }
 END_TEST
@@ -320,7 +320,7 @@ START_TEST(test_rings_when_full)
 	pthread_join(thread, &result);
 	ck_assert_int_eq((intptr_t)result, -EPIPE);
 	nc_responder_close(responder);
-	nc_cache_fini(&attached);
+	nc_index_fini(&attached);
 	close_owner();
 }
 END_TEST
@@ -359,7 +359,7 @@ START_TEST(test_rings_for_bytes)
 		ck_assert_uint_eq(rings(), 0);
 	}
 	nc_responder_close(responder);
-	nc_cache_fini(&attached);
+	nc_index_fini(&attached);
 	close_owner();
 }
 END_TEST
@@ -374,7 +374,7 @@ START_TEST(test_respond_to_nonsense)
 	atomic_store(&lane.responses.shared->tail, UINT64_MAX / 2);
 	ck_assert_int_eq(nc_responder_respond(responder, &request, &response), -EPROTO);
 	nc_responder_close(responder);
-	nc_cache_fini(&attached);
+	nc_index_fini(&attached);
 	close_owner();
 }
 END_TEST

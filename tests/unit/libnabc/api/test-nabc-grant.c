@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-sharing.c - unit tests of sharing.c and face.c: the calls about who may
+ * test-nabc-grant.c - unit tests of nabc-grant.c and registry.c: the calls about who may
  * use a unit, with every wrong argument, and several caches in one process, as
  * their owner and as a member.  A thread does the owners' work.
  */

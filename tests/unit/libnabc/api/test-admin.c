@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-operator.c - unit tests of operator.c: the owner's counters and units as
+ * test-admin.c - unit tests of admin.c: the owner's counters and units as
  * an operator sees them, questions and answers of another version, and who is
  * refused.  A thread dispatches for the owner; the operator is this process too.
  */
 #include <pthread.h>
 #include <sys/eventfd.h>
 
-#include "api/face.h"
-#include "api/operator.h"
+#include "api/registry.h"
+#include "api/admin.h"
 #include "base/id.h"
 #include "membership/serve.h"
 #include "membership/attach.h"
@@ -118,7 +118,7 @@ START_TEST(test_unit)
 	ck_assert_int_eq(there.kind, NC_KIND_APPENDED);
 	ck_assert_int_eq(NC_cache_stat(watcher, &counters), 0);
 	ck_assert_uint_eq(counters.units, 1);
-	ck_assert_uint_eq(atomic_load(&cache->cache.grants.count), 0);
+	ck_assert_uint_eq(atomic_load(&cache->index.grants.count), 0);
 	ck_assert_int_eq(NC_release(id), 0);
 	FAILS(NC_stat_in(watcher, id + 1, &there), ENOENT);
 	FAILS(NC_stat_in(watcher, 0, &there), ENOENT);
@@ -369,7 +369,7 @@ END_TEST
 
 /* --- an owner that answers what it likes ----------------------------------------- */
 
-static struct nc_cache guest;
+static struct nc_index guest;
 static struct nc_transmit transmit;
 static int ends[2];
 
@@ -385,8 +385,8 @@ static void reply_first(const void *bytes, uint32_t length, int error, uint64_t 
 			    .size = size,
 			    .length = length}};
 
-	guest = (struct nc_cache){.operates = true, .own.number = NC_ID_MEMBERS_MAX};
-	transmit.cache = &guest;
+	guest = (struct nc_index){.operates = true, .own.number = NC_ID_MEMBERS_MAX};
+	transmit.index = &guest;
 	ck_assert_int_eq(nc_peer_pair(ends), 0);
 	nc_rpc_client_init(&guest.rpc);
 	nc_rpc_client_open(&guest.rpc, ends[0]);
@@ -405,7 +405,7 @@ static int ends_with(int result)
 static int counters(const void *bytes, uint32_t length, int error, struct NC_cache_stat *stat)
 {
 	reply_first(bytes, length, error, 0);
-	return ends_with(nc_operator_counters(&transmit, stat));
+	return ends_with(nc_admin_counters(&transmit, stat));
 }
 
 static int unit(const void *bytes, uint32_t length)
@@ -413,7 +413,7 @@ static int unit(const void *bytes, uint32_t length)
 	struct NC_stat stat;
 
 	reply_first(bytes, length, 0, 0);
-	return ends_with(nc_operator_stat(&guest, 1, &stat));
+	return ends_with(nc_admin_stat(&guest, 1, &stat));
 }
 
 static int list(const void *bytes, uint32_t length)
@@ -428,7 +428,7 @@ static int list(const void *bytes, uint32_t length)
 static int route(const void *bytes, uint32_t length, uint64_t found, struct NC_route *told)
 {
 	reply_first(bytes, length, 0, found);
-	return ends_with(nc_operator_routes(&transmit, told, 1));
+	return ends_with(nc_admin_routes(&transmit, told, 1));
 }
 
 START_TEST(test_strange_answers)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * operator.c - calls about a whole cache, both ends; see operator.h.
+ * admin.c - calls about a whole cache, both ends; see admin.h.
  *
  * Structures travel as they are: who asks says how large it takes them to be,
  * and either end refuses what is of another size.
@@ -9,7 +9,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include "api/operator.h"
+#include "api/admin.h"
 #include "cache/inspect.h"
 
 /* Routes in one reply, and the longest text of an address. */
@@ -20,7 +20,7 @@ static_assert(NC_PURGE_MAX < NC_WIRE_BEHIND_MAX, "must fit a question");
 
 static void count_up(struct nc_transmit *transmit, struct NC_cache_stat *stat)
 {
-	nc_inspect_counters(transmit->cache, stat);
+	nc_inspect_counters(transmit->index, stat);
 	nc_transmit_stat(transmit, stat);
 }
 
@@ -95,15 +95,15 @@ static int serve_purge(struct nc_transmit *transmit, const struct nc_wire_call *
 	name[call->length] = '\0';
 	if (strlen(name) != call->length)
 		return -EINVAL;
-	forgotten = forget(&transmit->cache->purge, name);
+	forgotten = forget(&transmit->index->purge, name);
 	if (forgotten < 0)
 		return forgotten;
 	reply->size = (uint64_t)forgotten;
 	return 0;
 }
 
-int nc_operator_answer(void *context, const struct nc_wire_call *call, const void *payload,
-		       struct nc_wire_reply *reply, void *room, size_t size)
+int nc_admin_handle(void *context, const struct nc_wire_call *call, const void *payload,
+		    struct nc_wire_reply *reply, void *room, size_t size)
 {
 	static_assert(sizeof(struct NC_cache_stat) <= NC_WIRE_BEHIND_MAX, "must fit an answer");
 
@@ -126,50 +126,50 @@ int nc_operator_answer(void *context, const struct nc_wire_call *call, const voi
 /* --- the operator's end ------------------------------------------------------- */
 
 /* Asks for one structure of that size. */
-static int call_for(struct nc_cache *cache, struct nc_wire_call *call, void *room, size_t size)
+static int call_for(struct nc_index *index, struct nc_wire_call *call, void *room, size_t size)
 {
 	struct nc_rpc_client_load load = {.room = room, .room_size = size};
 	struct nc_wire_reply reply;
-	int error = nc_rpc_client_call(&cache->rpc, call, &load, &reply);
+	int error = nc_rpc_client_call(&index->rpc, call, &load, &reply);
 
 	if (error)
 		return error;
 	return reply.length == size ? 0 : -EPROTO;
 }
 
-int nc_operator_counters(struct nc_transmit *transmit, struct NC_cache_stat *stat)
+int nc_admin_counters(struct nc_transmit *transmit, struct NC_cache_stat *stat)
 {
 	struct nc_wire_call call = {.op = NC_WIRE_COUNTERS, .size = sizeof(*stat)};
 	int error;
 
-	if (!transmit->cache->operates) {
+	if (!transmit->index->operates) {
 		count_up(transmit, stat);
 		return 0;
 	}
-	error = call_for(transmit->cache, &call, stat, sizeof(*stat));
+	error = call_for(transmit->index, &call, stat, sizeof(*stat));
 	if (!error)
 		stat->uring[sizeof(stat->uring) - 1] = stat->kernel[sizeof(stat->kernel) - 1] =
 			'\0';
 	return error;
 }
 
-int nc_operator_stat(struct nc_cache *cache, size_t id, struct NC_stat *stat)
+int nc_admin_stat(struct nc_index *index, size_t id, struct NC_stat *stat)
 {
 	struct nc_wire_call call = {.op = NC_WIRE_STAT, .id = id};
 
-	return cache->operates ? call_for(cache, &call, stat, sizeof(*stat))
-			       : nc_inspect_unit(cache, id, stat);
+	return index->operates ? call_for(index, &call, stat, sizeof(*stat))
+			       : nc_inspect_unit(index, id, stat);
 }
 
 /* Some routes from the place filled on; *found: how many there are in all. */
-static int call_routes(struct nc_cache *cache, size_t filled, struct NC_route *routes,
+static int call_routes(struct nc_index *index, size_t filled, struct NC_route *routes,
 		       unsigned count, size_t *found)
 {
 	struct nc_wire_call call = {
 		.op = NC_WIRE_ROUTES, .id = filled, .size = sizeof(*routes), .who = count};
 	struct nc_rpc_client_load load = {.room = routes, .room_size = count * sizeof(*routes)};
 	struct nc_wire_reply reply;
-	int error = nc_rpc_client_call(&cache->rpc, &call, &load, &reply);
+	int error = nc_rpc_client_call(&index->rpc, &call, &load, &reply);
 	size_t got;
 
 	if (error)
@@ -185,12 +185,12 @@ static int call_routes(struct nc_cache *cache, size_t filled, struct NC_route *r
 	return (int)got;
 }
 
-int nc_operator_routes(struct nc_transmit *transmit, struct NC_route *routes, unsigned count)
+int nc_admin_routes(struct nc_transmit *transmit, struct NC_route *routes, unsigned count)
 {
 	size_t found = 0, filled = 0;
 	int got;
 
-	if (!transmit->cache->operates)
+	if (!transmit->index->operates)
 		return nc_transmit_routes(transmit, routes, count);
 	if (count && !routes)
 		return -EINVAL;
@@ -199,7 +199,7 @@ int nc_operator_routes(struct nc_transmit *transmit, struct NC_route *routes, un
 
 		if (more > ROUTES_ONCE)
 			more = ROUTES_ONCE;
-		got = call_routes(transmit->cache, filled, routes + filled, more, &found);
+		got = call_routes(transmit->index, filled, routes + filled, more, &found);
 		if (got < 0)
 			return got;
 		filled += (size_t)got;
@@ -208,32 +208,32 @@ int nc_operator_routes(struct nc_transmit *transmit, struct NC_route *routes, un
 	return (int)(filled < count ? filled : found > filled ? found : filled);
 }
 
-int nc_operator_route_set(struct nc_transmit *transmit, const char *address, int method)
+int nc_admin_route_set(struct nc_transmit *transmit, const char *address, int method)
 {
 	struct nc_wire_call call = {.op = NC_WIRE_ROUTE, .who = (uint32_t)method};
 	struct nc_rpc_client_load load = {.bytes = address};
 	struct nc_wire_reply reply;
 
-	if (!transmit->cache->operates)
+	if (!transmit->index->operates)
 		return nc_transmit_route_set(transmit, address, method);
 	if (!address || strlen(address) > ADDRESS_MAX)
 		return -EINVAL;
 	call.length = (uint32_t)strlen(address);
-	return nc_rpc_client_call(&transmit->cache->rpc, &call, &load, &reply);
+	return nc_rpc_client_call(&transmit->index->rpc, &call, &load, &reply);
 }
 
-int nc_operator_on_purge(struct nc_cache *cache, NC_purger purger, void *context)
+int nc_admin_on_purge(struct nc_index *index, NC_purger purger, void *context)
 {
-	if (!cache->owner)
+	if (!index->owner)
 		return -EPERM;
-	pthread_mutex_lock(&cache->purge.lock);
-	cache->purge.purger = purger;
-	cache->purge.context = context;
-	pthread_mutex_unlock(&cache->purge.lock);
+	pthread_mutex_lock(&index->purge.lock);
+	index->purge.purger = purger;
+	index->purge.context = context;
+	pthread_mutex_unlock(&index->purge.lock);
 	return 0;
 }
 
-int nc_operator_purge(struct nc_cache *cache, const char *name)
+int nc_admin_purge(struct nc_index *index, const char *name)
 {
 	struct nc_wire_call call = {.op = NC_WIRE_PURGE};
 	struct nc_rpc_client_load load = {.bytes = name};
@@ -242,12 +242,12 @@ int nc_operator_purge(struct nc_cache *cache, const char *name)
 
 	if (!name || strlen(name) > NC_PURGE_MAX)
 		return -EINVAL;
-	if (cache->owner)
-		return forget(&cache->purge, name);
-	if (!cache->operates)
+	if (index->owner)
+		return forget(&index->purge, name);
+	if (!index->operates)
 		return -EPERM;
 	call.length = (uint32_t)strlen(name);
-	error = nc_rpc_client_call(&cache->rpc, &call, &load, &reply);
+	error = nc_rpc_client_call(&index->rpc, &call, &load, &reply);
 	if (error)
 		return error;
 	return reply.size <= INT_MAX ? (int)reply.size : INT_MAX;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cache.h - id to member to unit: naming, holding, destroying; members.
+ * index.h - id to member to unit: naming, holding, destroying; members.
  *
  * A process is the owner of its cache (member 0, sees every member's units)
  * or has attached to another's (sees its own, and what it has imported).  Internal calls
  * return -errno.
  */
-#ifndef NC_CACHE_H
-#define NC_CACHE_H
+#ifndef NC_INDEX_H
+#define NC_INDEX_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -36,7 +36,7 @@ struct nc_purge {
 	void *context;
 };
 
-struct nc_cache {
+struct nc_index {
 	bool owner;
 	unsigned flags;			/* NC_CACHE_* */
 	enum NC_checksum_kind checksum; /* kept of what this process inserts */
@@ -73,85 +73,85 @@ struct nc_view {
 	bool borrowed; /* of a hold of the caller's, and not counted again */
 };
 
-int nc_cache_init_owner(struct nc_cache *cache, const struct NC_cache_options *options);
+int nc_index_init_owner(struct nc_index *index, const struct NC_cache_options *options);
 
 /* Takes the segment over; see nc_member_init_attached(). */
-int nc_cache_init_attached(struct nc_cache *cache, unsigned number,
+int nc_index_init_attached(struct nc_index *index, unsigned number,
 			   const struct nc_segment *segment, size_t first, uint32_t slots,
 			   uint32_t generation, size_t max_unit);
 
 /* The same without a segment: sealed units alone. */
-int nc_cache_init_guest(struct nc_cache *cache, size_t max_unit);
+int nc_index_init_guest(struct nc_index *index, size_t max_unit);
 
 /* Attached: the socket to the owner, which is asked from now on. */
-void nc_cache_connect(struct nc_cache *cache, int socket);
+void nc_index_connect(struct nc_index *index, int socket);
 
 /*
  * From now on units may lie in the kernel module; as nc_device_open().  Attached:
- * after nc_cache_connect(), for the owner is granted them; -ESRCH.
+ * after nc_index_connect(), for the owner is granted them; -ESRCH.
  */
-int nc_cache_use_device(struct nc_cache *cache, const struct nc_device_system *system);
+int nc_index_use_device(struct nc_index *index, const struct nc_device_system *system);
 
-void nc_cache_fini(struct nc_cache *cache);
+void nc_index_fini(struct nc_index *index);
 
 /* Units that handles are filling. */
-uint32_t nc_cache_filling(struct nc_cache *cache);
+uint32_t nc_index_filling(struct nc_index *index);
 
 /*
  * A unit to be filled; kind AUTO is chosen, and KERNEL is another where there
  * is none.  0; -EFBIG: over max_unit;
  * -ENOTSUP: this process has no such memory; errors of the members' alloc.
  */
-int nc_cache_alloc(struct nc_cache *cache, const struct nc_layout *layout, enum NC_kind kind,
+int nc_index_alloc(struct nc_index *index, const struct nc_layout *layout, enum NC_kind kind,
 		   struct nc_unit **unit);
-void nc_cache_abandon(struct nc_cache *cache, struct nc_unit *unit);
-int nc_cache_insert(struct nc_cache *cache, struct nc_unit *unit, size_t *id);
+void nc_index_abandon(struct nc_index *index, struct nc_unit *unit);
+int nc_index_insert(struct nc_index *index, struct nc_unit *unit, size_t *id);
 
 /*
  * unlinked: units destroyed meanwhile but still held may be held again.
  * 0; -ENOENT: unknown, stale, destroyed; -EACCES: another member's.
  */
-int nc_cache_hold(struct nc_cache *cache, size_t id, bool unlinked, struct nc_view *view);
+int nc_index_hold(struct nc_index *index, size_t id, bool unlinked, struct nc_view *view);
 
 /*
  * The same for a caller whose hold of the unit lasts beyond the return: own
  * units are not held once more, so that threads that send the same one do not
  * write to the same place.  Errors of hold; -EPERM: the caller has no hold.
  */
-int nc_cache_borrow(struct nc_cache *cache, size_t id, struct nc_view *view);
-void nc_cache_return(struct nc_cache *cache, const struct nc_view *view);
+int nc_index_borrow(struct nc_index *index, size_t id, struct nc_view *view);
+void nc_index_return(struct nc_index *index, const struct nc_view *view);
 
 /* 0; -EINVAL: not held; errors of hold. */
-int nc_cache_release(struct nc_cache *cache, size_t id);
+int nc_index_release(struct nc_index *index, size_t id);
 
 /* The bytes of a unit that is held, at nc_unit_base(): see nc_member_fetch(). */
-int nc_cache_fetch(struct nc_cache *cache, const struct nc_view *view);
+int nc_index_fetch(struct nc_index *index, const struct nc_view *view);
 
 /* 0; -ENOENT; -EACCES. */
-int nc_cache_destroy(struct nc_cache *cache, size_t id);
+int nc_index_destroy(struct nc_index *index, size_t id);
 
 /* One member more or less; owner only. */
-void nc_cache_enrol(struct nc_cache *cache, int more);
+void nc_index_enrol(struct nc_index *index, int more);
 
 /*
  * Of own units only: another member's are its own business (-EACCES), and in an
  * attached process all are the owner's (-EPERM).
  */
-int nc_cache_set_priority(struct nc_cache *cache, size_t id, enum NC_priority priority);
-int nc_cache_set_lifetime(struct nc_cache *cache, size_t id, uint64_t milliseconds);
+int nc_index_set_priority(struct nc_index *index, size_t id, enum NC_priority priority);
+int nc_index_set_lifetime(struct nc_index *index, size_t id, uint64_t milliseconds);
 
 /* Who made the unit sealed is gone: it has the time of orphans, or the one that it was given. */
-void nc_cache_orphan(struct nc_cache *cache, size_t id);
+void nc_index_orphan(struct nc_index *index, size_t id);
 
 /* A new member with a segment; owner only.  0; -EUSERS: no number is free. */
-int nc_cache_admit(struct nc_cache *cache, size_t size, struct nc_remote_member **remote,
+int nc_index_admit(struct nc_index *index, size_t size, struct nc_remote_member **remote,
 		   size_t *first);
-void nc_cache_detach(struct nc_cache *cache, struct nc_remote_member *remote);
+void nc_index_detach(struct nc_index *index, struct nc_remote_member *remote);
 
 /* Slots in the table of a segment of that size. */
-uint32_t nc_cache_member_slots(size_t size);
+uint32_t nc_index_member_slots(size_t size);
 
-void nc_cache_count(struct nc_cache *cache, enum NC_method method, size_t bytes);
-struct nc_counters *nc_cache_counters(struct nc_cache *cache);
+void nc_index_count(struct nc_index *index, enum NC_method method, size_t bytes);
+struct nc_counters *nc_index_counters(struct nc_index *index);
 
 #endif

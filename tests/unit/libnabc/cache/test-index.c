@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-cache.c - unit tests of cache.c: which ids a process may use, members
+ * test-index.c - unit tests of index.c: which ids a process may use, members
  * that come and go, options and counters, and threads that use one cache in
  * all ways at once.  Owns its caches.
  */
@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 #include "base/id.h"
-#include "cache/cache.h"
+#include "cache/index.h"
 #include "cache/inspect.h"
 
 #include "suite.h"
@@ -16,13 +16,13 @@
 #define PAGE ((size_t)4096)
 #define MIB ((size_t)1 << 20)
 
-static struct nc_cache cache;
+static struct nc_index cache;
 
 static void open_cache(size_t size)
 {
 	struct NC_cache_options options = {.size = size, .member_size = 64 << 10};
 
-	ck_assert_int_eq(nc_cache_init_owner(&cache, &options), 0);
+	ck_assert_int_eq(nc_index_init_owner(&cache, &options), 0);
 }
 
 /* A unit whose bytes are the pattern of its own id; 0: no memory. */
@@ -48,7 +48,7 @@ static bool spoilt(const struct nc_view *view)
 static int hold(size_t id)
 {
 	struct nc_view view;
-	int error = nc_cache_hold(&cache, id, false, &view);
+	int error = nc_index_hold(&cache, id, false, &view);
 
 	if (!error)
 		ck_assert_uint_eq(view.id, id);
@@ -83,18 +83,18 @@ START_TEST(test_options)
 		{.flags = UINT32_MAX},
 	};
 
-	ck_assert_int_eq(nc_cache_init_owner(&cache, NULL), 0);
+	ck_assert_int_eq(nc_index_init_owner(&cache, NULL), 0);
 	ck_assert_uint_eq(cache.own.budget, 256 * MIB);
 	ck_assert_uint_eq(cache.max_unit, 64 * MIB);
 	ck_assert_uint_eq(cache.member_size, 16 * MIB);
-	nc_cache_fini(&cache);
+	nc_index_fini(&cache);
 	for (unsigned i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
-		ck_assert_int_eq(nc_cache_init_owner(&cache, &good[i]), 0);
+		ck_assert_int_eq(nc_index_init_owner(&cache, &good[i]), 0);
 		ck_assert_uint_le(cache.max_unit, cache.own.budget / 4);
-		nc_cache_fini(&cache);
+		nc_index_fini(&cache);
 	}
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		ck_assert_int_eq(nc_cache_init_owner(&cache, &bad[i]), -EINVAL);
+		ck_assert_int_eq(nc_index_init_owner(&cache, &bad[i]), -EINVAL);
 }
 END_TEST
 
@@ -102,9 +102,9 @@ START_TEST(test_member_size_is_whole_pages)
 {
 	struct NC_cache_options options = {.member_size = (64 << 10) + 1};
 
-	ck_assert_int_eq(nc_cache_init_owner(&cache, &options), 0);
+	ck_assert_int_eq(nc_index_init_owner(&cache, &options), 0);
 	ck_assert_uint_eq(cache.member_size, (64 << 10) + PAGE);
-	nc_cache_fini(&cache);
+	nc_index_fini(&cache);
 }
 END_TEST
 
@@ -120,21 +120,21 @@ START_TEST(test_unknown)
 	ck_assert_int_eq(hold(nc_id(0, NC_ID_SLOTS_MAX - 1, 1)), -ENOENT);
 	ck_assert_int_eq(hold(nc_id(1, 0, 1)), -ENOENT);
 	ck_assert_int_eq(hold(nc_id(NC_ID_MEMBERS_MAX - 1, 0, 1)), -ENOENT);
-	ck_assert_int_eq(nc_cache_destroy(&cache, nc_id(3, 0, 1)), -ENOENT);
-	ck_assert_int_eq(nc_cache_release(&cache, nc_id(3, 0, 1)), -ENOENT);
+	ck_assert_int_eq(nc_index_destroy(&cache, nc_id(3, 0, 1)), -ENOENT);
+	ck_assert_int_eq(nc_index_release(&cache, nc_id(3, 0, 1)), -ENOENT);
 	id = insert(100, NC_KIND_RECYCLED);
 	ck_assert_int_eq(hold(id), 0);
-	ck_assert_int_eq(nc_cache_release(&cache, id), 0);
-	ck_assert_int_eq(nc_cache_release(&cache, id), -EINVAL);
+	ck_assert_int_eq(nc_index_release(&cache, id), 0);
+	ck_assert_int_eq(nc_index_release(&cache, id), -EINVAL);
 	ck_assert_int_eq(hold(id + 1), -ENOENT);
 	ck_assert_int_eq(hold(id - 1), -ENOENT);
-	ck_assert_int_eq(nc_cache_destroy(&cache, id), 0);
-	ck_assert_int_eq(nc_cache_destroy(&cache, id), -ENOENT);
+	ck_assert_int_eq(nc_index_destroy(&cache, id), 0);
+	ck_assert_int_eq(nc_index_destroy(&cache, id), -ENOENT);
 	ck_assert_int_eq(hold(id), -ENOENT);
 	nc_inspect_counters(&cache, &stat);
 	ck_assert_uint_eq(stat.stale, 12);
 	ck_assert_uint_eq(stat.denied, 0);
-	nc_cache_fini(&cache);
+	nc_index_fini(&cache);
 }
 END_TEST
 
@@ -162,28 +162,28 @@ START_TEST(test_stat)
 	ck_assert_uint_eq(stat.used, 256 << 10);
 	/* Nor can what is destroyed, held or not. */
 	ck_assert_int_eq(hold(id[0]), 0);
-	ck_assert_int_eq(nc_cache_destroy(&cache, id[0]), 0);
-	ck_assert_int_eq(nc_cache_destroy(&cache, id[1]), 0);
+	ck_assert_int_eq(nc_index_destroy(&cache, id[0]), 0);
+	ck_assert_int_eq(nc_index_destroy(&cache, id[1]), 0);
 	nc_inspect_counters(&cache, &stat);
 	ck_assert_uint_eq(stat.units, 1);
 	ck_assert_uint_eq(stat.destroys, 2);
 	ck_assert_uint_eq(stat.members, 0);
-	ck_assert_int_eq(nc_cache_admit(&cache, 64 << 10, &remote, &first), 0);
-	nc_cache_enrol(&cache, 1);
-	nc_cache_count(&cache, NC_METHOD_COPY, 10);
-	nc_cache_count(&cache, NC_METHOD_COPY, 20);
-	nc_cache_count(&cache, NC_METHOD_ZEROCOPY, 5);
+	ck_assert_int_eq(nc_index_admit(&cache, 64 << 10, &remote, &first), 0);
+	nc_index_enrol(&cache, 1);
+	nc_index_count(&cache, NC_METHOD_COPY, 10);
+	nc_index_count(&cache, NC_METHOD_COPY, 20);
+	nc_index_count(&cache, NC_METHOD_ZEROCOPY, 5);
 	nc_inspect_counters(&cache, &stat);
 	ck_assert_uint_eq(stat.members, 1);
-	nc_cache_enrol(&cache, -1);
+	nc_index_enrol(&cache, -1);
 	ck_assert_uint_eq(stat.sends[NC_METHOD_COPY], 2);
 	ck_assert_uint_eq(stat.bytes[NC_METHOD_COPY], 30);
 	ck_assert_uint_eq(stat.sends[NC_METHOD_ZEROCOPY], 1);
 	ck_assert_uint_eq(stat.sends[NC_METHOD_SPLICE], 0);
-	nc_cache_detach(&cache, remote);
+	nc_index_detach(&cache, remote);
 	nc_inspect_counters(&cache, &stat);
 	ck_assert_uint_eq(stat.members, 0);
-	nc_cache_fini(&cache);
+	nc_index_fini(&cache);
 }
 END_TEST
 
@@ -195,24 +195,24 @@ START_TEST(test_attached)
 	size_t id;
 
 	ck_assert_int_eq(nc_segment_create(&segment, 64 << 10, false, true), 0);
-	ck_assert_int_eq(nc_cache_init_attached(&cache, 9, &segment, PAGE, 64, 5, 32 << 10), 0);
+	ck_assert_int_eq(nc_index_init_attached(&cache, 9, &segment, PAGE, 64, 5, 32 << 10), 0);
 	id = insert(100, NC_KIND_RECYCLED);
 	ck_assert_uint_eq(nc_id_member(id), 9);
 	ck_assert_uint_eq(nc_id_generation(id), 5);
 	ck_assert_int_eq(hold(id), 0);
-	ck_assert_int_eq(nc_cache_release(&cache, id), 0);
+	ck_assert_int_eq(nc_index_release(&cache, id), 0);
 	ck_assert_int_eq(hold(nc_id(0, 0, 1)), -EACCES);
 	ck_assert_int_eq(hold(nc_id(8, nc_id_slot(id), nc_id_generation(id))), -EACCES);
 	ck_assert_int_eq(hold(SIZE_MAX), -EACCES);
-	ck_assert_int_eq(nc_cache_release(&cache, nc_id(8, 0, 5)), -EACCES);
-	ck_assert_int_eq(nc_cache_destroy(&cache, nc_id(0, 0, 1)), -EACCES);
+	ck_assert_int_eq(nc_index_release(&cache, nc_id(8, 0, 5)), -EACCES);
+	ck_assert_int_eq(nc_index_destroy(&cache, nc_id(0, 0, 1)), -EACCES);
 	ck_assert_int_eq(hold(0), -ENOENT);
 	ck_assert_int_eq(hold(nc_id(9, 63, 5)), -ENOENT);
 	ck_assert_int_eq(hold(nc_id(9, 64, 5)), -ENOENT);
 	nc_inspect_counters(&cache, &stat);
 	ck_assert_uint_eq(stat.denied, 5);
 	ck_assert_uint_eq(stat.stale, 3);
-	nc_cache_fini(&cache);
+	nc_index_fini(&cache);
 }
 END_TEST
 
@@ -230,8 +230,8 @@ START_TEST(test_members)
 	size_t first, id;
 
 	open_cache(MIB);
-	ck_assert_int_eq(nc_cache_admit(&cache, 64 << 10, &remote, &first), 0);
-	ck_assert_int_eq(nc_cache_admit(&cache, 64 << 10, &other, &first), 0);
+	ck_assert_int_eq(nc_index_admit(&cache, 64 << 10, &remote, &first), 0);
+	ck_assert_int_eq(nc_index_admit(&cache, 64 << 10, &other, &first), 0);
 	ck_assert_uint_eq(remote->number, 1);
 	ck_assert_uint_eq(other->number, 2);
 	id = nc_id(2, 4, 1);
@@ -241,24 +241,24 @@ START_TEST(test_members)
 	atomic_store(&table_of(other)[4].fraglen, PAGE);
 	ck_assert_int_eq(hold(id), -ENOENT);
 	atomic_store(&table_of(other)[4].word, nc_shared_word(1, NC_SHARED_LIVE));
-	ck_assert_int_eq(nc_cache_hold(&cache, id, false, &view), 0);
+	ck_assert_int_eq(nc_index_hold(&cache, id, false, &view), 0);
 	ck_assert_ptr_eq(view.remote, other);
 	ck_assert(!spoilt(&view));
 	ck_assert_int_eq(hold(nc_id(1, 4, 1)), -ENOENT);
-	ck_assert_int_eq(nc_cache_release(&cache, id), 0);
-	ck_assert_int_eq(nc_cache_release(&cache, id), -EINVAL);
+	ck_assert_int_eq(nc_index_release(&cache, id), 0);
+	ck_assert_int_eq(nc_index_release(&cache, id), -EINVAL);
 	atomic_store(&table_of(other)[4].size, 1 << 30);
 	ck_assert_int_eq(hold(id), -EACCES);
 	atomic_store(&table_of(other)[4].word, nc_shared_word(2, NC_SHARED_LIVE));
-	ck_assert_int_eq(nc_cache_destroy(&cache, nc_id(2, 4, 2)), -EACCES);
+	ck_assert_int_eq(nc_index_destroy(&cache, nc_id(2, 4, 2)), -EACCES);
 	atomic_store(&table_of(other)[4].size, 10);
 	atomic_store(&table_of(other)[4].word, nc_shared_word(3, NC_SHARED_LIVE));
-	ck_assert_int_eq(nc_cache_destroy(&cache, nc_id(2, 4, 3)), 0);
-	nc_cache_detach(&cache, other);
+	ck_assert_int_eq(nc_index_destroy(&cache, nc_id(2, 4, 3)), 0);
+	nc_index_detach(&cache, other);
 	ck_assert_int_eq(hold(nc_id(2, 4, 3)), -ENOENT);
 	nc_inspect_counters(&cache, &stat);
 	ck_assert_uint_eq(stat.denied, 2);
-	nc_cache_fini(&cache);
+	nc_index_fini(&cache);
 }
 END_TEST
 
@@ -273,31 +273,31 @@ START_TEST(test_numbers)
 
 	open_cache(MIB);
 	for (unsigned number = 1; number < NC_ID_MEMBERS_MAX; number++) {
-		expect(nc_cache_admit(&cache, 64 << 10, &remote, &first) == 0);
+		expect(nc_index_admit(&cache, 64 << 10, &remote, &first) == 0);
 		expect(remote->number == number);
-		nc_cache_detach(&cache, remote);
+		nc_index_detach(&cache, remote);
 	}
-	ck_assert_int_eq(nc_cache_admit(&cache, 64 << 10, &remote, &first), 0);
+	ck_assert_int_eq(nc_index_admit(&cache, 64 << 10, &remote, &first), 0);
 	ck_assert_uint_eq(remote->units.generation, 2);
-	nc_cache_detach(&cache, remote);
+	nc_index_detach(&cache, remote);
 	/* Every number in use, or spent: as cheap as it gets without that many members. */
 	for (unsigned number = 1; number < NC_ID_MEMBERS_MAX; number++)
 		atomic_load(&cache.remotes[number])->generation = NC_ID_GENERATION_MAX + 1;
-	ck_assert_int_eq(nc_cache_admit(&cache, 64 << 10, &remote, &first), -EUSERS);
+	ck_assert_int_eq(nc_index_admit(&cache, 64 << 10, &remote, &first), -EUSERS);
 	atomic_load(&cache.remotes[77])->generation = NC_ID_GENERATION_MAX;
-	ck_assert_int_eq(nc_cache_admit(&cache, 64 << 10, &remote, &first), 0);
+	ck_assert_int_eq(nc_index_admit(&cache, 64 << 10, &remote, &first), 0);
 	ck_assert_uint_eq(remote->number, 77);
-	ck_assert_int_eq(nc_cache_admit(&cache, 64 << 10, &remote, &first), -EUSERS);
-	nc_cache_fini(&cache);
+	ck_assert_int_eq(nc_index_admit(&cache, 64 << 10, &remote, &first), -EUSERS);
+	nc_index_fini(&cache);
 }
 END_TEST
 
 START_TEST(test_member_slots)
 {
-	ck_assert_uint_eq(nc_cache_member_slots(0), 64);
-	ck_assert_uint_eq(nc_cache_member_slots(64 << 10), 64);
-	ck_assert_uint_eq(nc_cache_member_slots(16 * MIB), 1024);
-	ck_assert_uint_eq(nc_cache_member_slots((size_t)64 << 30), 16384);
+	ck_assert_uint_eq(nc_index_member_slots(0), 64);
+	ck_assert_uint_eq(nc_index_member_slots(64 << 10), 64);
+	ck_assert_uint_eq(nc_index_member_slots(16 * MIB), 1024);
+	ck_assert_uint_eq(nc_index_member_slots((size_t)64 << 30), 16384);
 }
 END_TEST
 
@@ -313,14 +313,14 @@ static void look(size_t id)
 {
 	struct nc_view view, again;
 
-	if (nc_cache_hold(&cache, id, false, &view))
+	if (nc_index_hold(&cache, id, false, &view))
 		return;
 	if (spoilt(&view))
 		atomic_fetch_add(&wrong, 1);
 	/* Held, so it can be held again, destroyed or not. */
-	if (nc_cache_hold(&cache, id, true, &again) || again.unit != view.unit)
+	if (nc_index_hold(&cache, id, true, &again) || again.unit != view.unit)
 		atomic_fetch_add(&wrong, 1);
-	if (nc_cache_release(&cache, id) || spoilt(&view) || nc_cache_release(&cache, id))
+	if (nc_index_release(&cache, id) || spoilt(&view) || nc_index_release(&cache, id))
 		atomic_fetch_add(&wrong, 1);
 	atomic_fetch_add(&looks, 1);
 }
@@ -340,10 +340,10 @@ static void *trade(void *context)
 				    random >> 32 & 1 ? NC_KIND_APPENDED : NC_KIND_RECYCLED);
 			id = atomic_exchange(name, id);
 			if (id)
-				(void)nc_cache_destroy(&cache, id);
+				(void)nc_index_destroy(&cache, id);
 			break;
 		case 1:
-			(void)nc_cache_destroy(&cache, atomic_load(name));
+			(void)nc_index_destroy(&cache, atomic_load(name));
 			break;
 		default:
 			look(atomic_load(name));
@@ -371,11 +371,11 @@ START_TEST(test_threads)
 	ck_assert_uint_le(stat.used, stat.size);
 	ck_assert_uint_eq(stat.units, cache.own.units.live);
 	for (unsigned i = 0; i < NAMES; i++)
-		(void)nc_cache_destroy(&cache, atomic_load(&names[i]));
+		(void)nc_index_destroy(&cache, atomic_load(&names[i]));
 	nc_inspect_counters(&cache, &stat);
 	ck_assert_uint_eq(stat.units, 0);
 	ck_assert_uint_eq(cache.own.units.live, 0);
-	nc_cache_fini(&cache);
+	nc_index_fini(&cache);
 }
 END_TEST
 
