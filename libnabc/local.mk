@@ -49,7 +49,7 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/membership/serve.c libnabc/membership/serve.h \
 	libnabc/membership/attach.c libnabc/membership/attach.h \
 	libnabc/membership/handle.c libnabc/membership/handle.h \
-	libnabc/send/passage.c libnabc/send/passage.h libnabc/send/method.c libnabc/send/method.h \
+	libnabc/send/message.c libnabc/send/message.h libnabc/send/method.c libnabc/send/method.h \
 	libnabc/send/splice.c libnabc/send/splice.h \
 	libnabc/send/zerocopy.c libnabc/send/zerocopy.h \
 	libnabc/send/kernel.c libnabc/send/kernel.h \

@@ -47,7 +47,7 @@ NABC_UNITS = \
 	tests/unit/libnabc/membership/test-handle-sums \
 	tests/unit/libnabc/membership/test-handle-huge \
 	tests/unit/libnabc/worker/test-stream \
-	tests/unit/libnabc/send/test-passage \
+	tests/unit/libnabc/send/test-message \
 	tests/unit/libnabc/send/test-transmit \
 	tests/unit/libnabc/send/test-transmit-hold \
 	tests/unit/libnabc/send/test-transmit-wire \

@@ -40,7 +40,7 @@ int NC_operation_complete(NC_operation *operation, const struct io_uring_cqe *cq
 
 size_t NC_operation_sent(const NC_operation *operation)
 {
-	return operation ? operation->passage.at - operation->message.skip : 0;
+	return operation ? operation->message.at - operation->spec.skip : 0;
 }
 
 int NC_operation_close(NC_operation *operation)

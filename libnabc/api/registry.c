@@ -18,7 +18,7 @@
 #define JOIN_TIMEOUT_MS 5000
 
 static _Atomic(struct NC_cache *) the_default;
-static _Atomic(struct NC_cache *) faces[NC_REGISTRY_MAX];
+static _Atomic(struct NC_cache *) caches[NC_REGISTRY_MAX];
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -26,7 +26,7 @@ static void forget(void)
 {
 	atomic_store_explicit(&the_default, NULL, memory_order_relaxed);
 	for (unsigned i = 0; i < NC_REGISTRY_MAX; i++)
-		atomic_store_explicit(&faces[i], NULL, memory_order_relaxed);
+		atomic_store_explicit(&caches[i], NULL, memory_order_relaxed);
 	pthread_mutex_init(&opening, NULL);
 }
 
@@ -39,8 +39,8 @@ static void prepare(void)
 static _Atomic(struct NC_cache *) *place_of(const struct NC_cache *cache)
 {
 	for (unsigned i = 0; i < NC_REGISTRY_MAX; i++)
-		if (atomic_load_explicit(&faces[i], memory_order_acquire) == cache)
-			return &faces[i];
+		if (atomic_load_explicit(&caches[i], memory_order_acquire) == cache)
+			return &caches[i];
 	return NULL;
 }
 
@@ -162,7 +162,7 @@ static int join_guest(struct nc_index *index, int socket, void *context)
 static bool is_in_use(int socket)
 {
 	for (unsigned i = 0; i < NC_REGISTRY_MAX; i++) {
-		struct NC_cache *cache = atomic_load_explicit(&faces[i], memory_order_relaxed);
+		struct NC_cache *cache = atomic_load_explicit(&caches[i], memory_order_relaxed);
 
 		if (cache && cache->socket == socket)
 			return true;

@@ -204,19 +204,19 @@ static void finish_locked(struct NC_ring *ring, struct nc_channel *channel, int 
 /* The next step of a message by plain calls.  1: it is over; 0: the socket is full. */
 static int send_directly(struct NC_operation *operation)
 {
-	struct NC_send message = operation->message;
+	struct NC_send spec = operation->spec;
 	ssize_t sent;
 
-	message.skip = operation->passage.at;
+	spec.skip = operation->message.at;
 	/* The operation holds the units, whatever becomes of them. */
-	message.flags |= NC_SEND_HELD | (operation->splice ? 0 : NC_SEND_DONTWAIT);
-	sent = nc_transmit_send(operation->transmit, operation->socket, &message);
+	spec.flags |= NC_SEND_HELD | (operation->splice ? 0 : NC_SEND_DONTWAIT);
+	sent = nc_transmit_send(operation->transmit, operation->socket, &spec);
 	if (sent == -EAGAIN)
 		return 0;
 	if (sent < 0)
 		return (int)sent;
-	nc_passage_advance(&operation->passage, (size_t)sent);
-	return operation->passage.at == operation->passage.total;
+	nc_message_advance(&operation->message, (size_t)sent);
+	return operation->message.at == operation->message.total;
 }
 
 /* Not now: the next reap tries again. */
@@ -312,17 +312,17 @@ void nc_async_completed_locked(struct NC_ring *ring, struct nc_channel *channel,
  */
 static void choose(struct NC_operation *operation)
 {
-	struct NC_send *message = &operation->message;
+	struct NC_send *spec = &operation->spec;
 	bool splice = false, kernel = false;
 
-	for (unsigned i = 0; i < message->range_count; i++) {
-		const struct nc_unit *unit = operation->passage.views[i].unit;
+	for (unsigned i = 0; i < spec->range_count; i++) {
+		const struct nc_unit *unit = operation->message.views[i].unit;
 
 		kernel |= nc_kernel_has(unit);
-		splice |= nc_unit_spliceable(unit) && message->ranges[i].length >= NC_SPLICE_MIN &&
+		splice |= nc_unit_spliceable(unit) && spec->ranges[i].length >= NC_SPLICE_MIN &&
 			  nc_layout_gapless(&unit->layout);
 	}
-	splice = splice && !(message->flags & NC_SEND_COPY);
+	splice = splice && !(spec->flags & NC_SEND_COPY);
 	if (splice) {
 		int mode = fcntl(operation->socket, F_GETFL);
 
@@ -331,14 +331,14 @@ static void choose(struct NC_operation *operation)
 	operation->splice = splice;
 	operation->direct = splice || kernel || nc_operation_may_zerocopy(operation);
 	/* Nobody is kept waiting anyway; io_uring may as well wait for room. */
-	message->flags &= ~NC_SEND_DONTWAIT;
+	spec->flags &= ~NC_SEND_DONTWAIT;
 }
 
-int nc_async_send(struct NC_ring *ring, int socket, const struct NC_send *message, void *data)
+int nc_async_send(struct NC_ring *ring, int socket, const struct NC_send *spec, void *data)
 {
 	struct NC_operation *operation;
 	struct nc_channel *channel;
-	int error = nc_operation_open(ring->all, ring->transmit, socket, message,
+	int error = nc_operation_open(ring->all, ring->transmit, socket, spec,
 				      NC_OPERATION_UNLINKED, &operation);
 
 	if (error)
@@ -399,11 +399,10 @@ static void take_done_locked(struct NC_ring *ring, struct NC_completion *complet
 		ring->done_last = &ring->done_first;
 	ring->done--;
 	ring->accepted--;
-	*completion =
-		(struct NC_completion){.data = operation->data,
-				       .sent = operation->passage.at - operation->message.skip,
-				       .sock_fd = operation->socket,
-				       .error = -operation->error};
+	*completion = (struct NC_completion){.data = operation->data,
+					     .sent = operation->message.at - operation->spec.skip,
+					     .sock_fd = operation->socket,
+					     .error = -operation->error};
 	nc_operation_free(operation);
 }
 

@@ -74,7 +74,7 @@ static _Thread_local unsigned ticks;
 /* Which method but copy takes that range; NULL: none. */
 static const struct nc_method *taker(const struct nc_sending *sending, unsigned range)
 {
-	size_t length = sending->passage.message->ranges[range].length;
+	size_t length = sending->message.spec->ranges[range].length;
 
 	for (unsigned i = 0; sending->any && i < sizeof(methods) / sizeof(methods[0]); i++)
 		if (nc_sending_may(sending, methods[i]->id, length) &&
@@ -86,33 +86,33 @@ static const struct nc_method *taker(const struct nc_sending *sending, unsigned 
 /* The first range behind those that are to be copied now. */
 static unsigned copied_until(const struct nc_sending *sending)
 {
-	const struct nc_passage *passage = &sending->passage;
-	const struct NC_send *message = passage->message;
-	unsigned end = passage->range;
+	const struct nc_message *message = &sending->message;
+	const struct NC_send *spec = message->spec;
+	unsigned end = message->range;
 
 	/* Copy was chosen for this one, unless it is the header's turn. */
-	if (passage->at >= message->header_length)
+	if (message->at >= spec->header_length)
 		end++;
-	else if (end < message->range_count && taker(sending, end))
+	else if (end < spec->range_count && taker(sending, end))
 		return end;
 	else
 		end++;
-	while (end < message->range_count && !taker(sending, end))
+	while (end < spec->range_count && !taker(sending, end))
 		end++;
-	return end < message->range_count ? end : message->range_count;
+	return end < spec->range_count ? end : spec->range_count;
 }
 
 /* What is small together goes in one piece, which costs the system less to take. */
 static ssize_t send_pieces(int socket, struct iovec *pieces, unsigned count, size_t length,
 			   int flags)
 {
-	struct msghdr message = {.msg_iov = pieces, .msg_iovlen = count};
+	struct msghdr spec = {.msg_iov = pieces, .msg_iovlen = count};
 	char gathered[GATHER_MAX], *to = gathered;
 
 	if (count == 1)
 		return send(socket, pieces->iov_base, length, flags);
 	if (length > sizeof(gathered))
-		return sendmsg(socket, &message, flags);
+		return sendmsg(socket, &spec, flags);
 	for (unsigned i = 0; i < count; i++) {
 		memcpy(to, pieces[i].iov_base, pieces[i].iov_len);
 		to += pieces[i].iov_len;
@@ -122,19 +122,19 @@ static ssize_t send_pieces(int socket, struct iovec *pieces, unsigned count, siz
 
 static int send_copy(struct nc_sending *sending)
 {
-	struct nc_passage *passage = &sending->passage;
+	struct nc_message *message = &sending->message;
 	struct iovec iov[IOVECS];
 	unsigned count, end = copied_until(sending);
-	int flags = MSG_NOSIGNAL, error = nc_passage_fetch(passage, end);
+	int flags = MSG_NOSIGNAL, error = nc_message_fetch(message, end);
 	size_t planned;
 	ssize_t sent;
 
 	if (error)
 		return error;
-	count = nc_passage_plan(passage, end, iov, IOVECS, &planned);
-	if (nc_passage_more(passage, planned))
+	count = nc_message_plan(message, end, iov, IOVECS, &planned);
+	if (nc_message_more(message, planned))
 		flags |= MSG_MORE;
-	if (passage->message->flags & NC_SEND_DONTWAIT)
+	if (message->spec->flags & NC_SEND_DONTWAIT)
 		flags |= MSG_DONTWAIT;
 	do {
 		sent = send_pieces(sending->socket, iov, count, planned, flags);
@@ -149,13 +149,13 @@ static int send_copy(struct nc_sending *sending)
 /* Who sends what is next; NULL: copy. */
 static const struct nc_method *next_method(const struct nc_sending *sending)
 {
-	const struct nc_passage *passage = &sending->passage;
+	const struct nc_message *message = &sending->message;
 	const struct nc_method *method = NULL;
 
-	if (passage->range < passage->message->range_count)
-		method = taker(sending, passage->range);
-	if (method && passage->at < passage->message->header_length &&
-	    !(method->headed && nc_kernel_next(passage)))
+	if (message->range < message->spec->range_count)
+		method = taker(sending, message->range);
+	if (method && message->at < message->spec->header_length &&
+	    !(method->headed && nc_kernel_next(message)))
 		return NULL;
 	return method;
 }
@@ -163,10 +163,10 @@ static const struct nc_method *next_method(const struct nc_sending *sending)
 /* Sends until all is gone or the socket takes no more; -errno stops too. */
 static int send_all(struct nc_sending *sending)
 {
-	struct nc_passage *passage = &sending->passage;
+	struct nc_message *message = &sending->message;
 	int result = 1;
 
-	while (result > 0 && passage->at < passage->total) {
+	while (result > 0 && message->at < message->total) {
 		const struct nc_method *method = next_method(sending);
 
 		result = method ? method->send(sending) : send_copy(sending);
@@ -186,11 +186,11 @@ struct survey {
 
 static struct survey survey(const struct nc_sending *sending)
 {
-	const struct nc_passage *passage = &sending->passage;
+	const struct nc_message *message = &sending->message;
 	struct survey sizes = {0};
 
-	for (unsigned i = passage->range; i < passage->message->range_count; i++) {
-		size_t length = passage->message->ranges[i].length;
+	for (unsigned i = message->range; i < message->spec->range_count; i++) {
+		size_t length = message->spec->ranges[i].length;
 		unsigned bit = 1u << nc_route_class(length);
 
 		if (nc_kernel_has(nc_sending_unit(sending, i))) {
@@ -209,7 +209,7 @@ static struct survey survey(const struct nc_sending *sending)
 /* Reasons that hold whatever the route. */
 static bool may_splice(struct nc_sending *sending)
 {
-	if (sending->passage.message->flags & NC_SEND_DONTWAIT) {
+	if (sending->message.spec->flags & NC_SEND_DONTWAIT) {
 		nc_sending_drop(sending, NC_METHOD_SPLICE, NC_SPLICE_DONTWAIT);
 		return false;
 	}
@@ -249,7 +249,7 @@ static void offer_kernel(struct nc_sending *sending, const struct survey *sizes)
 	}
 	sending->classes[NC_METHOD_KERNEL] = NC_ROUTE_ALL_CLASSES;
 	sending->any = true;
-	sending->alone = !sizes->others && sending->passage.message->flags & NC_SEND_CLOSE;
+	sending->alone = !sizes->others && sending->message.spec->flags & NC_SEND_CLOSE;
 }
 
 static void offer_learnt(const struct nc_transmit *transmit, struct nc_sending *sending,
@@ -306,10 +306,10 @@ void nc_transmit_bound(struct nc_transmit *transmit, int socket, size_t left,
 	nc_route_bounded(&transmit->routes, route);
 }
 
-int nc_transmit_route(struct nc_transmit *transmit, int socket, const struct nc_passage *passage,
+int nc_transmit_route(struct nc_transmit *transmit, int socket, const struct nc_message *message,
 		      struct nc_route_use *route)
 {
-	if (passage->total - passage->at < NC_ROUTE_CLASS_MIN)
+	if (message->total - message->at < NC_ROUTE_CLASS_MIN)
 		return 0;
 	return nc_route_find(&transmit->routes, socket, route);
 }
@@ -337,7 +337,7 @@ static unsigned consider(struct nc_transmit *transmit, struct nc_sending *sendin
 		return 0;
 	}
 	fixed = nc_route_fixed(&sending->route);
-	if (sending->passage.message->flags & NC_SEND_COPY)
+	if (sending->message.spec->flags & NC_SEND_COPY)
 		offer_kernel(sending, &sizes);
 	else if (fixed == NC_ROUTE_LEARN)
 		offer_learnt(transmit, sending, &sizes);
@@ -347,7 +347,7 @@ static unsigned consider(struct nc_transmit *transmit, struct nc_sending *sendin
 	if ((sizes.lasting && sending->classes[NC_METHOD_SPLICE]) ||
 	    (sizes.kernel && sending->classes[NC_METHOD_KERNEL]))
 		nc_transmit_bound(transmit, sending->socket,
-				  sending->passage.total - sending->passage.at, &sending->route);
+				  sending->message.total - sending->message.at, &sending->route);
 	for (unsigned i = 0; i < NC_METHODS; i++)
 		sending->any |= sending->classes[i] != 0;
 	return weight;
@@ -365,12 +365,11 @@ static unsigned consider(struct nc_transmit *transmit, struct nc_sending *sendin
 #define RESUME_MARK (RESUME_ROUTE + NC_ROUTE_NOTE_BITS)
 
 /* Where the message is by now, which unit it began with, and what it may do. */
-static uint64_t resume_mark(const struct nc_passage *passage)
+static uint64_t resume_mark(const struct nc_message *message)
 {
-	const struct NC_send *message = passage->message;
-	const uint64_t parts[] = {message->ranges[0].id, message->ranges[0].offset,
-				  message->header_length, passage->at,
-				  message->flags & (NC_SEND_DONTWAIT | NC_SEND_COPY)};
+	const struct NC_send *spec = message->spec;
+	const uint64_t parts[] = {spec->ranges[0].id, spec->ranges[0].offset, spec->header_length,
+				  message->at, spec->flags & (NC_SEND_DONTWAIT | NC_SEND_COPY)};
 	uint64_t mark = 0;
 
 	for (unsigned i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
@@ -391,10 +390,10 @@ static void resume_keep(struct nc_transmit *transmit, const struct nc_sending *s
 	const unsigned char *classes = sending->decided;
 	uint64_t note = nc_route_note(&transmit->routes, &sending->route);
 
-	if (!note || !sending->passage.message->range_count || classes[NC_METHOD_KERNEL])
+	if (!note || !sending->message.spec->range_count || classes[NC_METHOD_KERNEL])
 		return;
 	atomic_store_explicit(resume_of(transmit, sending->socket),
-			      resume_mark(&sending->passage) | note << RESUME_ROUTE |
+			      resume_mark(&sending->message) | note << RESUME_ROUTE |
 				      (uint64_t)sending->sampled << RESUME_SAMPLED |
 				      (uint64_t)classes[NC_METHOD_ZEROCOPY] << RESUME_CLASSES |
 				      classes[NC_METHOD_SPLICE],
@@ -404,13 +403,13 @@ static void resume_keep(struct nc_transmit *transmit, const struct nc_sending *s
 /* Whether the message goes on as was decided at its beginning. */
 static bool resume(struct nc_transmit *transmit, struct nc_sending *sending)
 {
-	const struct nc_passage *passage = &sending->passage;
+	const struct nc_message *message = &sending->message;
 	uint64_t kept;
 
-	if (!passage->at || !passage->message->range_count)
+	if (!message->at || !message->spec->range_count)
 		return false;
 	kept = atomic_load_explicit(resume_of(transmit, sending->socket), memory_order_relaxed);
-	if (kept >> RESUME_MARK << RESUME_MARK != resume_mark(passage) ||
+	if (kept >> RESUME_MARK << RESUME_MARK != resume_mark(message) ||
 	    !nc_route_noted(&transmit->routes, (uint32_t)(kept >> RESUME_ROUTE), &sending->route))
 		return false;
 	sending->classes[NC_METHOD_SPLICE] = kept & NC_ROUTE_ALL_CLASSES;
@@ -428,37 +427,37 @@ static bool resume(struct nc_transmit *transmit, struct nc_sending *sending)
  * which MSG_MORE holds back as well.  What did not go at once before will
  * hardly now, if much is left of it: that is not yet the end.
  */
-static bool ends_late(const struct nc_passage *passage)
+static bool ends_late(const struct nc_message *message)
 {
-	size_t rest = passage->total - passage->at;
+	size_t rest = message->total - message->at;
 
-	if (passage->message->skip && rest > LATE_MAX)
+	if (message->spec->skip && rest > LATE_MAX)
 		return false;
-	if (passage->message->flags & NC_SEND_CLOSE)
+	if (message->spec->flags & NC_SEND_CLOSE)
 		return true;
-	return passage->message->flags & NC_SEND_MORE && rest > SEGMENT_MIN;
+	return message->spec->flags & NC_SEND_MORE && rest > SEGMENT_MIN;
 }
 
 /* Or one could leave between a spliced piece and the next. */
 static bool wants_cork(const struct nc_sending *sending)
 {
-	const struct nc_passage *passage = &sending->passage;
+	const struct nc_message *message = &sending->message;
 
-	return ends_late(passage) ||
-	       (!nc_passage_holds_back(passage) && sending->classes[NC_METHOD_SPLICE] &&
-		passage->range + 1 < passage->message->range_count);
+	return ends_late(message) ||
+	       (!nc_message_holds_back(message) && sending->classes[NC_METHOD_SPLICE] &&
+		message->range + 1 < message->spec->range_count);
 }
 
 static void cork(struct nc_transmit *transmit, struct nc_sending *sending)
 {
-	if (sending->passage.at < sending->passage.total && !sending->alone && wants_cork(sending))
-		sending->passage.push = nc_cork_set(&transmit->corks, sending->socket);
+	if (sending->message.at < sending->message.total && !sending->alone && wants_cork(sending))
+		sending->message.push = nc_cork_set(&transmit->corks, sending->socket);
 }
 
-void nc_transmit_begin(struct nc_transmit *transmit, int socket, const struct nc_passage *passage)
+void nc_transmit_begin(struct nc_transmit *transmit, int socket, const struct nc_message *message)
 {
 	/* Beside MSG_MORE, since others may lift it before this message is sent. */
-	if (passage->at < passage->total && ends_late(passage))
+	if (message->at < message->total && ends_late(message))
 		(void)nc_cork_set(&transmit->corks, socket);
 }
 
@@ -482,14 +481,14 @@ int nc_transmit_end(struct nc_transmit *transmit, int socket, unsigned flags, bo
 
 static void count_result(const struct nc_sending *sending, int result)
 {
-	const struct nc_passage *passage = &sending->passage;
+	const struct nc_message *message = &sending->message;
 	_Atomic uint64_t *counter = NULL;
 
 	if (result < 0 && result != -EAGAIN)
 		counter = &sending->counts->failed;
-	else if (passage->at == passage->message->skip && passage->at < passage->total)
+	else if (message->at == message->spec->skip && message->at < message->total)
 		counter = &sending->counts->full;
-	else if (passage->at < passage->total)
+	else if (message->at < message->total)
 		counter = &sending->counts->partial;
 	if (counter)
 		atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
@@ -516,7 +515,7 @@ static void ends_short(struct nc_transmit *transmit, const struct nc_sending *se
 	resume_keep(transmit, sending);
 }
 
-ssize_t nc_transmit_send(struct nc_transmit *transmit, int socket, const struct NC_send *message)
+ssize_t nc_transmit_send(struct nc_transmit *transmit, int socket, const struct NC_send *spec)
 {
 	struct nc_view views[NC_RANGES_MAX];
 	struct nc_sending sending = {.socket = socket,
@@ -524,8 +523,8 @@ ssize_t nc_transmit_send(struct nc_transmit *transmit, int socket, const struct 
 				     .patient = nc_ring_waits(&transmit->zerocopy.ring),
 				     .zerocopy = &transmit->zerocopy,
 				     .routes = &transmit->routes};
-	struct nc_passage *passage = &sending.passage;
-	int result = nc_passage_open(passage, transmit->index, message, views, true);
+	struct nc_message *message = &sending.message;
+	int result = nc_message_open(message, transmit->index, spec, views, true);
 	unsigned weight;
 
 	if (result)
@@ -534,17 +533,17 @@ ssize_t nc_transmit_send(struct nc_transmit *transmit, int socket, const struct 
 	memcpy(sending.decided, sending.classes, sizeof(sending.decided));
 	cork(transmit, &sending);
 	result = send_all(&sending);
-	if (result >= 0 && passage->at == passage->total)
-		result = nc_transmit_end(transmit, socket, message->flags, sending.closed);
+	if (result >= 0 && message->at == message->total)
+		result = nc_transmit_end(transmit, socket, spec->flags, sending.closed);
 	else
 		ends_short(transmit, &sending);
 	if (weight)
 		nc_route_count(&sending.route, &sending.tally, weight);
 	count_result(&sending, result);
-	nc_passage_close(passage);
-	if (result < 0 && passage->at <= message->skip)
+	nc_message_close(message);
+	if (result < 0 && message->at <= spec->skip)
 		return result;
-	return (ssize_t)(passage->at - message->skip);
+	return (ssize_t)(message->at - spec->skip);
 }
 
 unsigned nc_transmit_reap(struct nc_transmit *transmit)

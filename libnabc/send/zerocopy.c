@@ -72,8 +72,8 @@ static void notified(void *context, uint64_t token, bool copied)
 static bool takes(const struct nc_sending *sending, unsigned range)
 {
 	/* A small rest is not worth a notification. */
-	if (range == sending->passage.range && sending->passage.within &&
-	    nc_passage_piece(&sending->passage) < NC_ROUTE_CLASS_MIN)
+	if (range == sending->message.range && sending->message.within &&
+	    nc_message_piece(&sending->message) < NC_ROUTE_CLASS_MIN)
 		return false;
 	return nc_unit_present(nc_sending_unit(sending, range)) &&
 	       nc_sending_gapless(sending, range);
@@ -91,7 +91,7 @@ static int declined(struct nc_sending *sending, uint32_t level, int error)
 	if (error == -ENOMEM || error == -ENOBUFS) {
 		reason = NC_ZEROCOPY_MEMORY;
 		nc_diagnostics_report(
-			&sending->passage.index->diagnostics, NC_DIAGNOSTIC_MEMLOCK,
+			&sending->message.index->diagnostics, NC_DIAGNOSTIC_MEMLOCK,
 			"no memory can be locked for sending without a copy, so units are "
 			"copied; raise RLIMIT_MEMLOCK and sysctl net.core.optmem_max");
 	}
@@ -105,19 +105,19 @@ static int declined(struct nc_sending *sending, uint32_t level, int error)
 static int send_zerocopy(struct nc_sending *sending)
 {
 	struct nc_zerocopy *zerocopy = sending->zerocopy;
-	struct nc_passage *passage = &sending->passage;
-	const struct NC_range *range = &passage->message->ranges[passage->range];
-	const struct nc_view *view = &passage->views[passage->range];
+	struct nc_message *message = &sending->message;
+	const struct NC_range *range = &message->spec->ranges[message->range];
+	const struct nc_view *view = &message->views[message->range];
 	uint32_t level = nc_route_level(&sending->route);
 	struct nc_flight *flight = flight_open(sending, view->id);
-	size_t length = nc_passage_piece(passage);
+	size_t length = nc_message_piece(message);
 	ssize_t sent = -ENOMEM;
 	bool notify;
 
 	if (flight) {
 		sent = nc_ring_send(&zerocopy->ring, sending->socket,
-				    nc_unit_base(view->unit) + range->offset + passage->within,
-				    length, nc_passage_more(passage, length), (uintptr_t)flight,
+				    nc_unit_base(view->unit) + range->offset + message->within,
+				    length, nc_message_more(message, length), (uintptr_t)flight,
 				    &notify, notified, zerocopy);
 		if (!notify)
 			flight_close(zerocopy, flight);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-passage.c - unit tests of passage.c: what it refuses and what it holds
+ * test-message.c - unit tests of message.c: what it refuses and what it holds
  * then, and that its plans are the message, whatever the steps.
  */
 #include <limits.h>
@@ -32,7 +32,7 @@ static unsigned all_holds(void)
 /* Header and ranges, among them empty ones, as they should come out. */
 static char wanted[64 * KIB];
 static struct NC_range ranges[6];
-static struct NC_send message;
+static struct NC_send spec;
 
 static size_t write_message(unsigned flags)
 {
@@ -51,11 +51,11 @@ static size_t write_message(unsigned flags)
 		pattern_fill(wanted + at, parts[i].unit, parts[i].offset, parts[i].length);
 		at += parts[i].length;
 	}
-	message = (struct NC_send){.header = header,
-				   .header_length = sizeof(header),
-				   .ranges = ranges,
-				   .range_count = 6,
-				   .flags = flags};
+	spec = (struct NC_send){.header = header,
+				.header_length = sizeof(header),
+				.ranges = ranges,
+				.range_count = 6,
+				.flags = flags};
 	return at;
 }
 
@@ -69,16 +69,16 @@ START_TEST(test_plans)
 	open_units();
 	total = write_message(0);
 	for (unsigned i = 0; i < 6; i++) {
-		struct nc_passage passage;
+		struct nc_message message;
 
-		message.skip = i * 1999;
-		ck_assert_int_eq(nc_passage_open(&passage, &cache, &message, views, false), 0);
-		ck_assert_uint_eq(passage.total, total);
+		spec.skip = i * 1999;
+		ck_assert_int_eq(nc_message_open(&message, &cache, &spec, views, false), 0);
+		ck_assert_uint_eq(message.total, total);
 		ck_assert_uint_eq(all_holds(), 6);
-		while (passage.at < total) {
+		while (message.at < total) {
 			struct iovec iov[5];
-			size_t planned, step = steps[i], at = passage.at, sum = 0;
-			unsigned count = nc_passage_plan(&passage, 6, iov, 5, &planned);
+			size_t planned, step = steps[i], at = message.at, sum = 0;
+			unsigned count = nc_message_plan(&message, 6, iov, 5, &planned);
 
 			ck_assert_uint_gt(count, 0);
 			for (unsigned j = 0; j < count; j++) {
@@ -87,13 +87,13 @@ START_TEST(test_plans)
 				sum += iov[j].iov_len;
 			}
 			ck_assert_uint_eq(sum, planned);
-			ck_assert(nc_passage_more(&passage, planned) ==
-				  (at + planned < passage.total));
-			nc_passage_advance(&passage, step < planned ? step : planned);
+			ck_assert(nc_message_more(&message, planned) ==
+				  (at + planned < message.total));
+			nc_message_advance(&message, step < planned ? step : planned);
 		}
-		ck_assert_uint_eq(passage.at, total);
-		ck_assert_uint_eq(passage.range, 6);
-		nc_passage_close(&passage);
+		ck_assert_uint_eq(message.at, total);
+		ck_assert_uint_eq(message.range, 6);
+		nc_message_close(&message);
 		ck_assert_uint_eq(all_holds(), 0);
 	}
 	close_cache();
@@ -103,35 +103,35 @@ END_TEST
 /* A plan ends where it is told, and header bytes are not the units'. */
 START_TEST(test_parts)
 {
-	struct nc_passage passage;
+	struct nc_message message;
 	struct nc_view views[6];
 	struct iovec iov[64];
 	size_t planned;
 
 	open_units();
 	(void)write_message(NC_SEND_MORE);
-	ck_assert_int_eq(nc_passage_open(&passage, &cache, &message, views, false), 0);
-	ck_assert_uint_eq(nc_passage_plan(&passage, 0, iov, 64, &planned), 1);
+	ck_assert_int_eq(nc_message_open(&message, &cache, &spec, views, false), 0);
+	ck_assert_uint_eq(nc_message_plan(&message, 0, iov, 64, &planned), 1);
 	ck_assert_uint_eq(planned, 300);
-	ck_assert_uint_eq(nc_passage_plan(&passage, 0, iov, 0, &planned), 0);
+	ck_assert_uint_eq(nc_message_plan(&message, 0, iov, 0, &planned), 0);
 	ck_assert_uint_eq(planned, 0);
-	ck_assert_uint_eq(nc_passage_moved(&passage, NC_METHOD_COPY, 200), 0);
-	ck_assert_uint_eq(nc_passage_moved(&passage, NC_METHOD_COPY, 250), 150);
-	ck_assert_uint_eq(passage.range, 1);
-	ck_assert_uint_eq(nc_passage_piece(&passage), 9000 - 150);
+	ck_assert_uint_eq(nc_message_moved(&message, NC_METHOD_COPY, 200), 0);
+	ck_assert_uint_eq(nc_message_moved(&message, NC_METHOD_COPY, 250), 150);
+	ck_assert_uint_eq(message.range, 1);
+	ck_assert_uint_eq(nc_message_piece(&message), 9000 - 150);
 	ck_assert_uint_eq(statistics().bytes[NC_METHOD_COPY], 150);
 	ck_assert_uint_eq(statistics().sends[NC_METHOD_COPY], 1);
-	ck_assert(nc_passage_more(&passage, passage.total - passage.at));
-	passage.push = true;
-	ck_assert(!nc_passage_more(&passage, passage.total - passage.at));
-	nc_passage_close(&passage);
+	ck_assert(nc_message_more(&message, message.total - message.at));
+	message.push = true;
+	ck_assert(!nc_message_more(&message, message.total - message.at));
+	nc_message_close(&message);
 	close_cache();
 }
 END_TEST
 
 START_TEST(test_refused)
 {
-	struct nc_passage passage;
+	struct nc_message message;
 	struct nc_view views[NC_RANGES_MAX];
 	struct NC_range bad = {.length = 1};
 	struct NC_send wrong;
@@ -140,13 +140,13 @@ START_TEST(test_refused)
 	(void)write_message(0);
 #define REFUSED(error)                                                                             \
 	do {                                                                                       \
-		ck_assert_int_eq(nc_passage_open(&passage, &cache, &wrong, views, false),          \
+		ck_assert_int_eq(nc_message_open(&message, &cache, &wrong, views, false),          \
 				 (error));                                                         \
 		ck_assert_uint_eq(all_holds(), 0);                                                 \
-		wrong = message;                                                                   \
+		wrong = spec;                                                                      \
 	} while (0)
-	ck_assert_int_eq(nc_passage_open(&passage, &cache, NULL, views, false), -EINVAL);
-	wrong = message;
+	ck_assert_int_eq(nc_message_open(&message, &cache, NULL, views, false), -EINVAL);
+	wrong = spec;
 	wrong.range_count = NC_RANGES_MAX + 1;
 	REFUSED(-EINVAL);
 	wrong.flags = 0x20;
@@ -179,36 +179,36 @@ START_TEST(test_refused)
 }
 END_TEST
 
-/* Who holds the units lends its holds to a brief passage; who holds none has none to lend. */
+/* Who holds the units lends its holds to a brief message; who holds none has none to lend. */
 START_TEST(test_borrowed)
 {
-	struct nc_passage passage;
+	struct nc_message message;
 	struct nc_view views[6];
 
 	open_units();
 	(void)write_message(NC_SEND_HELD);
-	ck_assert_int_eq(nc_passage_open(&passage, &cache, &message, views, true), -EPERM);
+	ck_assert_int_eq(nc_message_open(&message, &cache, &spec, views, true), -EPERM);
 	for (unsigned i = 0; i < UNITS; i++)
 		ck_assert_int_eq(nc_index_hold(&cache, ids[i], false, views), 0);
 	ck_assert_int_eq(nc_index_destroy(&cache, ids[1]), 0);
-	ck_assert_int_eq(nc_passage_open(&passage, &cache, &message, views, true), 0);
+	ck_assert_int_eq(nc_message_open(&message, &cache, &spec, views, true), 0);
 	ck_assert_uint_eq(all_holds(), UNITS);
-	nc_passage_close(&passage);
+	nc_message_close(&message);
 	ck_assert_uint_eq(all_holds(), UNITS);
 	/* One that lasts has holds of its own. */
-	ck_assert_int_eq(nc_passage_open(&passage, &cache, &message, views, false), 0);
+	ck_assert_int_eq(nc_message_open(&message, &cache, &spec, views, false), 0);
 	ck_assert_uint_eq(all_holds(), UNITS + 6);
-	nc_passage_close(&passage);
+	nc_message_close(&message);
 	/* And so has a brief one whose caller has none. */
-	message.flags = 0;
-	message.range_count = 1;
-	ck_assert_int_eq(nc_passage_open(&passage, &cache, &message, views, true), 0);
+	spec.flags = 0;
+	spec.range_count = 1;
+	ck_assert_int_eq(nc_message_open(&message, &cache, &spec, views, true), 0);
 	ck_assert_uint_eq(all_holds(), UNITS + 1);
-	nc_passage_close(&passage);
+	nc_message_close(&message);
 	for (unsigned i = 0; i < UNITS; i++)
 		ck_assert_int_eq(nc_index_release(&cache, ids[i]), 0);
-	ck_assert_int_eq(nc_passage_open(&passage, &cache, &message, views, true), 0);
-	nc_passage_close(&passage);
+	ck_assert_int_eq(nc_message_open(&message, &cache, &spec, views, true), 0);
+	nc_message_close(&message);
 	close_cache();
 }
 END_TEST
@@ -221,4 +221,4 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_borrowed);
 }
 
-RUN_SUITE("passage", fill)
+RUN_SUITE("message", fill)
