@@ -15,6 +15,9 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/base/checksum.c libnabc/base/checksum.h \
 	libnabc/base/crc32c.c libnabc/base/crc32c.h \
 	libnabc/policy/replacement.c libnabc/policy/replacement.h \
+	libnabc/policy/replacement-internal.h libnabc/policy/replacement-sieve.c \
+	libnabc/policy/replacement-heap.c libnabc/policy/replacement-lru.c \
+	libnabc/policy/replacement-gdsf.c \
 	libnabc/policy/cleaning.c libnabc/policy/cleaning.h \
 	libnabc/wire/wire.c libnabc/wire/wire.h \
 	libnabc/base/hash-table.c libnabc/base/hash-table.h \
