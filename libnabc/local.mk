@@ -41,6 +41,7 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/policy/expiry.c libnabc/policy/expiry.h \
 	libnabc/store/pool.c libnabc/store/pool.h \
 	libnabc/store/eviction.c libnabc/store/eviction.h \
+	libnabc/store/eviction-internal.h libnabc/store/compaction.c libnabc/store/page-window.c \
 	libnabc/store/member.c libnabc/store/member.h \
 	libnabc/cache/remote-member.c libnabc/cache/remote-member.h \
 	libnabc/cache/import.c libnabc/cache/import.h \

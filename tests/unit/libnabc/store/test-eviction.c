@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-eviction.c - unit tests of eviction.c, by way of member.c: windows of pages,
- * requests that cannot be met, what cleaning keeps and where it puts it.
+ * test-eviction.c - unit tests of eviction.c, compaction.c and page-window.c, by way of
+ * member.c: windows of pages, requests that cannot be met, what cleaning keeps and where it
+ * puts it.
  */
 #include "store/eviction.h"
 
