@@ -43,6 +43,7 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/store/eviction.c libnabc/store/eviction.h \
 	libnabc/store/eviction-internal.h libnabc/store/compaction.c libnabc/store/page-window.c \
 	libnabc/store/member.c libnabc/store/member.h \
+	libnabc/store/member-growth.c libnabc/store/member-unit.c libnabc/store/member-internal.h \
 	libnabc/cache/remote-member.c libnabc/cache/remote-member.h \
 	libnabc/cache/import.c libnabc/cache/import.h \
 	libnabc/store/maintenance.c libnabc/store/maintenance.h \
