@@ -52,6 +52,8 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/membership/grant-ops.c libnabc/membership/grant-ops.h \
 	libnabc/membership/rpc-server.c libnabc/membership/rpc-server.h \
 	libnabc/membership/serve.c libnabc/membership/serve.h \
+	libnabc/membership/serve-handshake.c libnabc/membership/serve-listener.c \
+	libnabc/membership/serve-internal.h \
 	libnabc/membership/attach.c libnabc/membership/attach.h \
 	libnabc/membership/handle.c libnabc/membership/handle.h \
 	libnabc/send/message.c libnabc/send/message.h libnabc/send/method.c libnabc/send/method.h \
