@@ -49,6 +49,8 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/cache/import.c libnabc/cache/import.h \
 	libnabc/store/maintenance.c libnabc/store/maintenance.h \
 	libnabc/cache/index.c libnabc/cache/index.h \
+	libnabc/cache/index-lookup.c libnabc/cache/index-alloc.c libnabc/cache/index-member.c \
+	libnabc/cache/index-internal.h \
 	libnabc/cache/inspect.c libnabc/cache/inspect.h \
 	libnabc/membership/grant-ops.c libnabc/membership/grant-ops.h \
 	libnabc/membership/rpc-server.c libnabc/membership/rpc-server.h \
