@@ -65,6 +65,7 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/send/kernel.c libnabc/send/kernel.h \
 	libnabc/worker/stream.c libnabc/worker/stream.h \
 	libnabc/send/transmit.c libnabc/send/transmit.h \
+	libnabc/send/transmit-plan.c libnabc/send/transmit-stat.c libnabc/send/transmit-internal.h \
 	libnabc/send/sendfile.c libnabc/send/sendfile.h \
 	libnabc/membership/collector.c libnabc/membership/collector.h \
 	libnabc/api/admin.c libnabc/api/admin.h \

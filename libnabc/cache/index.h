@@ -47,7 +47,7 @@ struct nc_index {
 	uint64_t orphan_lifetime; /* milliseconds */
 	struct nc_diagnostics diagnostics;
 	bool operates;	     /* attached to look after the whole cache */
-	size_t unsent_limit; /* of the options, for transmit.c */
+	size_t unsent_limit; /* of the options, for transmit-plan.c */
 	struct nc_device device;
 	bool device_offered;	   /* attached: the owner takes units that are there */
 	int owner_pidfd;	   /* attached, with a device: whom these are granted; else -1 */

@@ -3,7 +3,7 @@
  * splice.c - sendfile() from the segment: page references move, bytes do not.
  *
  * Only from memory that is never written again (invariant 1), and only while
- * SIGPIPE is ignored, because sendfile() knows no MSG_NOSIGNAL; transmit.c
+ * SIGPIPE is ignored, because sendfile() knows no MSG_NOSIGNAL; transmit-plan.c
  * asks for that before it offers the method.
  *
  * sendfile() knows no MSG_MORE either and pushes a partial segment at its

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-transmit-learn.c - unit tests of transmit.c: what it offers to which
+ * test-transmit-learn.c - unit tests of transmit-plan.c: what it offers to which
  * socket, what it learns from the answers, what an operator may fix, and the
  * reasons that it counts.  Each test owns its cache; threads are the tests'.
  */
