@@ -32,6 +32,7 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/os/process.c libnabc/os/process.h \
 	libnabc/os/queue.c libnabc/os/queue.h libnabc/wire/lane.h \
 	libnabc/send/route.c libnabc/send/route.h \
+	libnabc/send/route-learn.c libnabc/send/route-stat.c libnabc/send/route-internal.h \
 	libnabc/store/unit.c libnabc/store/unit.h \
 	libnabc/store/revocation-map.c libnabc/store/revocation-map.h \
 	libnabc/cache/grant.c libnabc/cache/grant.h \
