@@ -72,6 +72,7 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/api/admin.c libnabc/api/admin.h \
 	libnabc/send/operation.c libnabc/send/operation.h \
 	libnabc/send/async.c libnabc/send/async-uring.c libnabc/send/async-epoll.c libnabc/send/async.h \
+	libnabc/send/async-open.c \
 	libnabc/wire/send-window.c libnabc/wire/send-window.h \
 	libnabc/wire/pending.c libnabc/wire/pending.h \
 	libnabc/wire/pipe-reader.c libnabc/wire/pipe-reader.h \

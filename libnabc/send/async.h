@@ -84,6 +84,9 @@ int nc_async_cancel(struct NC_ring *ring, int socket);
 /* Cancels all and waits for that, which is not for the peers. */
 void nc_async_close(struct NC_ring *ring);
 
+/* Of one that is open in parts, or closed: gives back what it has, and the ring itself. */
+void nc_async_dismantle(struct NC_ring *ring);
+
 /* --- for backends, under the lock ---------------------------------------- */
 
 /* The channel's socket is writable: its first message goes on at the next chance. */
