@@ -76,7 +76,7 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/wire/send-window.c libnabc/wire/send-window.h \
 	libnabc/wire/pending.c libnabc/wire/pending.h \
 	libnabc/wire/pipe-reader.c libnabc/wire/pipe-reader.h \
-	libnabc/worker/exchange.c libnabc/worker/exchange-tell.c libnabc/worker/exchange.h \
+	libnabc/worker/backend.c libnabc/worker/backend-requests.c libnabc/worker/backend.h \
 	libnabc/worker/responder.c libnabc/worker/responder-stream.c libnabc/worker/responder-posix.c \
 	libnabc/worker/responder.h \
 	libnabc/api/registry.c libnabc/api/registry.h \

@@ -57,14 +57,14 @@ NABC_UNITS = \
 	tests/unit/libnabc/send/test-sendfile \
 	tests/unit/libnabc/send/test-operation \
 	tests/unit/libnabc/send/test-async \
-	tests/unit/libnabc/worker/test-exchange \
-	tests/unit/libnabc/worker/test-exchange-bad \
-	tests/unit/libnabc/worker/test-exchange-body \
-	tests/unit/libnabc/worker/test-exchange-posix \
-	tests/unit/libnabc/worker/test-exchange-start \
-	tests/unit/libnabc/worker/test-exchange-stream \
-	tests/unit/libnabc/worker/test-exchange-untaken \
-	tests/unit/libnabc/worker/test-exchange-withdraw \
+	tests/unit/libnabc/worker/test-backend \
+	tests/unit/libnabc/worker/test-backend-bad \
+	tests/unit/libnabc/worker/test-backend-body \
+	tests/unit/libnabc/worker/test-backend-posix \
+	tests/unit/libnabc/worker/test-backend-start \
+	tests/unit/libnabc/worker/test-backend-stream \
+	tests/unit/libnabc/worker/test-backend-untaken \
+	tests/unit/libnabc/worker/test-backend-withdraw \
 	tests/unit/libnabc/wire/test-send-window \
 	tests/unit/libnabc/wire/test-pipe-reader \
 	tests/unit/libnabc/wire/test-pending \
@@ -791,7 +791,7 @@ EXTRA_DIST += tests/check-man.sh tests/check-floors.sh tests/folders.txt tests/c
 	tests/unit/device-model.h \
 	tests/unit/content-fixture.h \
 	tests/unit/respcache-fixture.h \
-	tests/unit/exchange-fixture.h \
+	tests/unit/backend-fixture.h \
 	tests/unit/handle-fixture.h \
 	tests/unit/kernel-fixture.h \
 	tests/unit/loop-fixture.h \

@@ -11,7 +11,7 @@
 #include <nabc-worker.h>
 
 #include "api/registry.h"
-#include "worker/exchange.h"
+#include "worker/backend.h"
 #include "worker/responder.h"
 
 struct NC_worker {
@@ -22,7 +22,7 @@ struct NC_worker {
 /* A server's end knows its cache to count itself out. */
 struct NC_exchange {
 	struct NC_cache *cache;
-	struct nc_exchange *exchange;
+	struct nc_backend *backend;
 };
 
 /* --- the worker's end ---------------------------------------------------- */
@@ -165,7 +165,7 @@ NC_exchange *NC_exchange_start(NC_cache *cache, const struct NC_exchange_options
 	cache = nc_registry_find(cache, &error);
 	if (cache) {
 		exchange = calloc(1, sizeof(*exchange));
-		error = exchange ? nc_exchange_open(&cache->serve, options, &exchange->exchange)
+		error = exchange ? nc_backend_open(&cache->serve, options, &exchange->backend)
 				 : -ENOMEM;
 	}
 	if (error) {
@@ -180,33 +180,32 @@ NC_exchange *NC_exchange_start(NC_cache *cache, const struct NC_exchange_options
 
 int NC_exchange_started(NC_exchange *exchange, pid_t pid, int pidfd)
 {
-	return nc_api_result(exchange ? nc_exchange_adopt(exchange->exchange, pid, pidfd)
-				      : -EINVAL);
+	return nc_api_result(exchange ? nc_backend_adopt(exchange->backend, pid, pidfd) : -EINVAL);
 }
 
 static bool is_started(const NC_exchange *exchange)
 {
-	return exchange && exchange->exchange->process.pidfd >= 0;
+	return exchange && exchange->backend->process.pidfd >= 0;
 }
 
 pid_t NC_exchange_pid(const NC_exchange *exchange)
 {
-	return is_started(exchange) ? exchange->exchange->process.pid : nc_api_result(-EINVAL);
+	return is_started(exchange) ? exchange->backend->process.pid : nc_api_result(-EINVAL);
 }
 
 int NC_exchange_pidfd(const NC_exchange *exchange)
 {
-	return is_started(exchange) ? exchange->exchange->process.pidfd : nc_api_result(-EINVAL);
+	return is_started(exchange) ? exchange->backend->process.pidfd : nc_api_result(-EINVAL);
 }
 
 static bool has_lane(const NC_exchange *exchange, unsigned lane)
 {
-	return exchange && lane < exchange->exchange->lanes;
+	return exchange && lane < exchange->backend->lanes;
 }
 
 int NC_exchange_fd(const NC_exchange *exchange, unsigned lane)
 {
-	return has_lane(exchange, lane) ? exchange->exchange->lane[lane].doorbell
+	return has_lane(exchange, lane) ? exchange->backend->lane[lane].doorbell
 					: nc_api_result(-EINVAL);
 }
 
@@ -216,7 +215,7 @@ int NC_exchange_submit(NC_exchange *exchange, unsigned lane, uint64_t tag, const
 	if (!has_lane(exchange, lane) || (length && !variables))
 		return nc_api_result(-EINVAL);
 	return nc_api_result(
-		nc_exchange_send(exchange->exchange, lane, tag, variables, length, flags));
+		nc_backend_send(exchange->backend, lane, tag, variables, length, flags));
 }
 
 int NC_exchange_body(NC_exchange *exchange, unsigned lane, uint64_t tag,
@@ -224,14 +223,14 @@ int NC_exchange_body(NC_exchange *exchange, unsigned lane, uint64_t tag,
 {
 	if (!has_lane(exchange, lane))
 		return nc_api_result(-EINVAL);
-	return nc_api_result(nc_exchange_give(exchange->exchange, lane, tag, piece, flags));
+	return nc_api_result(nc_backend_give(exchange->backend, lane, tag, piece, flags));
 }
 
 int NC_exchange_kick(NC_exchange *exchange, unsigned lane)
 {
 	if (!has_lane(exchange, lane))
 		return nc_api_result(-EINVAL);
-	nc_exchange_wake(exchange->exchange, lane);
+	nc_backend_wake(exchange->backend, lane);
 	return 0;
 }
 
@@ -240,7 +239,7 @@ int NC_exchange_reap(NC_exchange *exchange, unsigned lane, uint64_t *tag,
 {
 	if (!has_lane(exchange, lane) || !tag || !response)
 		return nc_api_result(-EINVAL);
-	return nc_api_result(nc_exchange_take(exchange->exchange, lane, tag, response));
+	return nc_api_result(nc_backend_take(exchange->backend, lane, tag, response));
 }
 
 void NC_exchange_data_free(const void *data)
@@ -252,14 +251,14 @@ int NC_exchange_sent(NC_exchange *exchange, unsigned lane, uint64_t tag)
 {
 	if (!has_lane(exchange, lane))
 		return nc_api_result(-EINVAL);
-	return nc_api_result(nc_exchange_sent(exchange->exchange, lane, tag));
+	return nc_api_result(nc_backend_sent(exchange->backend, lane, tag));
 }
 
 int NC_exchange_cancel(NC_exchange *exchange, unsigned lane, uint64_t tag)
 {
 	if (!has_lane(exchange, lane))
 		return nc_api_result(-EINVAL);
-	return nc_api_result(nc_exchange_cancel(exchange->exchange, lane, tag));
+	return nc_api_result(nc_backend_cancel(exchange->backend, lane, tag));
 }
 
 int NC_exchange_arm(NC_exchange *exchange, unsigned lane)
@@ -271,28 +270,28 @@ int NC_exchange_arm_for(NC_exchange *exchange, unsigned lane, unsigned responses
 {
 	if (!has_lane(exchange, lane) || responses == 0)
 		return nc_api_result(-EINVAL);
-	return nc_exchange_sleep(exchange->exchange, lane, responses);
+	return nc_backend_sleep(exchange->backend, lane, responses);
 }
 
 int NC_exchange_untaken(const NC_exchange *exchange, unsigned lane)
 {
 	if (!has_lane(exchange, lane))
 		return nc_api_result(-EINVAL);
-	return nc_api_result(nc_exchange_untaken(exchange->exchange, lane));
+	return nc_api_result(nc_backend_untaken(exchange->backend, lane));
 }
 
 int NC_exchange_withdraw(NC_exchange *exchange, unsigned lane, unsigned most, unsigned *left)
 {
 	if (!has_lane(exchange, lane) || !left)
 		return nc_api_result(-EINVAL);
-	return nc_api_result(nc_exchange_withdraw(exchange->exchange, lane, most, left));
+	return nc_api_result(nc_backend_withdraw(exchange->backend, lane, most, left));
 }
 
 int NC_exchange_close(NC_exchange *exchange)
 {
 	if (!exchange)
 		return nc_api_result(-EINVAL);
-	nc_exchange_end(exchange->exchange);
+	nc_backend_end(exchange->backend);
 	atomic_fetch_sub_explicit(&exchange->cache->exchanges, 1, memory_order_relaxed);
 	free(exchange);
 	return 0;

@@ -11,8 +11,8 @@ FUZZ_TARGETS = \
 	tests/fuzz/fuzz-rpc-server \
 	tests/fuzz/fuzz-remote-member \
 	tests/fuzz/fuzz-remote-member-racing \
-	tests/fuzz/fuzz-exchange \
-	tests/fuzz/fuzz-exchange-racing \
+	tests/fuzz/fuzz-backend \
+	tests/fuzz/fuzz-backend-racing \
 	tests/fuzz/fuzz-responder \
 	tests/fuzz/fuzz-request \
 	tests/fuzz/fuzz-uri \
@@ -89,14 +89,14 @@ tests_fuzz_fuzz_remote_member_racing_SOURCES = tests/fuzz/fuzz-remote-member-rac
 tests_fuzz_fuzz_remote_member_racing_CFLAGS = $(fuzz_cflags)
 tests_fuzz_fuzz_remote_member_racing_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_remote_member_racing_LDADD = $(fuzz_libnabc_ldadd)
-tests_fuzz_fuzz_exchange_SOURCES = tests/fuzz/fuzz-exchange.c $(fuzz_main)
-tests_fuzz_fuzz_exchange_CFLAGS = $(fuzz_cflags)
-tests_fuzz_fuzz_exchange_LDFLAGS = $(fuzz_ldflags)
-tests_fuzz_fuzz_exchange_LDADD = $(fuzz_libnabc_ldadd)
-tests_fuzz_fuzz_exchange_racing_SOURCES = tests/fuzz/fuzz-exchange-racing.c $(fuzz_main)
-tests_fuzz_fuzz_exchange_racing_CFLAGS = $(fuzz_cflags)
-tests_fuzz_fuzz_exchange_racing_LDFLAGS = $(fuzz_ldflags)
-tests_fuzz_fuzz_exchange_racing_LDADD = $(fuzz_libnabc_ldadd)
+tests_fuzz_fuzz_backend_SOURCES = tests/fuzz/fuzz-backend.c $(fuzz_main)
+tests_fuzz_fuzz_backend_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_backend_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_backend_LDADD = $(fuzz_libnabc_ldadd)
+tests_fuzz_fuzz_backend_racing_SOURCES = tests/fuzz/fuzz-backend-racing.c $(fuzz_main)
+tests_fuzz_fuzz_backend_racing_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_backend_racing_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_backend_racing_LDADD = $(fuzz_libnabc_ldadd)
 tests_fuzz_fuzz_responder_SOURCES = tests/fuzz/fuzz-responder.c $(fuzz_main)
 tests_fuzz_fuzz_responder_CFLAGS = $(fuzz_cflags)
 tests_fuzz_fuzz_responder_LDFLAGS = $(fuzz_ldflags)

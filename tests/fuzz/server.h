@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * server.h - the server's end of an exchange with a worker that is no process:
- * the target writes what that would have written (libnabc/worker/exchange.c).
+ * the target writes what that would have written (libnabc/worker/backend.c).
  */
 #ifndef FUZZ_SERVER_H
 #define FUZZ_SERVER_H
@@ -9,7 +9,7 @@
 #include <errno.h>
 
 #include "base/id.h"
-#include "worker/exchange.h"
+#include "worker/backend.h"
 
 #include "descriptors.h"
 
@@ -20,7 +20,7 @@
 
 static struct nc_index server_cache;
 static struct nc_serve server_attach;
-static struct nc_exchange *server;
+static struct nc_backend *server;
 static struct nc_lane server_lane; /* the worker's end of the only one */
 static unsigned server_descriptors;
 static size_t server_unit; /* one of the server's own */
@@ -57,14 +57,14 @@ static inline void server_open(void)
 	server_descriptors = open_descriptors();
 	MUST(nc_index_init_owner(&server_cache, &options) == 0);
 	MUST(nc_serve_init(&server_attach, &server_cache) == 0);
-	MUST(nc_exchange_open(&server_attach, &how, &server) == 0);
+	MUST(nc_backend_open(&server_attach, &how, &server) == 0);
 	nc_lane_init(&server_lane, server->queues.base, 0, NC_LANE_QUEUE);
 	server_make_unit();
 }
 
 static inline void server_close(void)
 {
-	nc_exchange_end(server);
+	nc_backend_end(server);
 	nc_serve_fini(&server_attach);
 	nc_index_fini(&server_cache);
 	MUST(open_descriptors() == server_descriptors);

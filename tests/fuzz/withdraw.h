@@ -44,7 +44,7 @@ static inline bool withdraw_checked(unsigned most)
 	int64_t waiting = withdraw_waiting(told), count = waiting < most ? waiting : most;
 	unsigned left = UINT_MAX, before = windows->count, begun = 0;
 	unsigned dropped = count > 0 ? withdraw_flows(first, first + (uint64_t)count - 1) : 0;
-	int result = nc_exchange_withdraw(server, 0, most, &left);
+	int result = nc_backend_withdraw(server, 0, most, &left);
 
 	if (waiting < 0) {
 		MUST(result == -EPROTO && nc_queue_told(&server_lane.requests) == told);
@@ -84,10 +84,10 @@ static inline int withdraw_ended_process(void)
 static inline void withdraw_check_untaken(void)
 {
 	server->process.pidfd = withdraw_ended_process();
-	MUST(nc_exchange_untaken(server, 0) ==
+	MUST(nc_backend_untaken(server, 0) ==
 	     withdraw_waiting(nc_queue_told(&server_lane.requests)));
 	server->process.pidfd = -1;
-	MUST(nc_exchange_untaken(server, 0) == -EBUSY);
+	MUST(nc_backend_untaken(server, 0) == -EBUSY);
 }
 
 #endif

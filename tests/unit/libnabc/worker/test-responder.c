@@ -12,7 +12,7 @@
 #include "membership/serve.h"
 #include "membership/handle.h"
 #include "os/peer.h"
-#include "worker/exchange.h"
+#include "worker/backend.h"
 #include "worker/responder.h"
 
 #include "suite.h"
@@ -28,7 +28,7 @@ static int watch, ring, bell, ends[2];
 static struct nc_lane lane;
 static size_t own_memory = 256 << 10; /* of the worker's segment */
 
-/* What nc_exchange_open() gives a worker, with room for mistakes. */
+/* What nc_backend_open() gives a worker, with room for mistakes. */
 static int open_pair(unsigned lanes, uint32_t queue_size, size_t queue_memory)
 {
 	struct NC_cache_options options = {.size = MIB};

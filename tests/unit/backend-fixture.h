@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * exchange-fixture.h - what the tests of exchange.c share: a cache, and the
+ * backend-fixture.h - what the tests of backend.c share: a cache, and the
  * program worker-fixture, which does as each request says, good or bad.
  */
-#ifndef EXCHANGE_FIXTURE_H
-#define EXCHANGE_FIXTURE_H
+#ifndef BACKEND_FIXTURE_H
+#define BACKEND_FIXTURE_H
 
 #include <stddef.h>
 #include <sys/epoll.h>
@@ -15,7 +15,7 @@
 #include "api/registry.h"
 #include "os/peer.h"
 #include "wire/pending.h"
-#include "worker/exchange.h"
+#include "worker/backend.h"
 
 #include "suite.h"
 
@@ -24,7 +24,7 @@
 /* As in worker.c, to see the queues. */
 struct NC_exchange {
 	struct NC_cache *cache;
-	struct nc_exchange *exchange;
+	struct nc_backend *backend;
 };
 
 static NC_cache *cache;
@@ -79,7 +79,7 @@ static inline void open_all(unsigned lanes, size_t memory)
 
 static inline void close_all(void)
 {
-	unsigned lanes = exchange->exchange->lanes;
+	unsigned lanes = exchange->backend->lanes;
 
 	ck_assert_int_eq(NC_cache_close(cache), -1);
 	ck_assert_int_eq(errno, EBUSY);
@@ -135,7 +135,7 @@ static inline bool rung(unsigned lane)
 /* All requests have left the queue of the first lane. */
 static inline void await_empty(void)
 {
-	struct nc_queue *queue = &exchange->exchange->lane[0].queues.requests;
+	struct nc_queue *queue = &exchange->backend->lane[0].queues.requests;
 
 	for (unsigned i = 0; queue->shared->tail != queue->own; i++) {
 		ck_assert_uint_lt(i, 60000);

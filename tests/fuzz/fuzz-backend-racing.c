@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-exchange-racing.c - a worker that writes its queue and its table in the
+ * fuzz-backend-racing.c - a worker that writes its queue and its table in the
  * very moment in which the server reads them, and the number of requests that it
  * has begun with.  The input is what it writes; the server takes answers
  * meanwhile, of which some are good ones, and submits and withdraws requests.
@@ -71,7 +71,7 @@ static bool take(void)
 {
 	struct NC_response response;
 	uint64_t tag;
-	int result = nc_exchange_take(server, 0, &tag, &response);
+	int result = nc_backend_take(server, 0, &tag, &response);
 
 	MUST(result == 1 || result == 0 || result == -EPROTO);
 	if (result == 1) {
@@ -88,8 +88,8 @@ static bool submit_and_withdraw(unsigned round)
 	int result;
 
 	for (unsigned i = 0; i < 2; i++)
-		(void)nc_exchange_send(server, 0, 2 * round + i, "A=b", 4, i ? NC_REQUEST_BODY : 0);
-	result = nc_exchange_withdraw(server, 0, round % 3, &left);
+		(void)nc_backend_send(server, 0, 2 * round + i, "A=b", 4, i ? NC_REQUEST_BODY : 0);
+	result = nc_backend_withdraw(server, 0, round % 3, &left);
 	MUST(result == -EPROTO || (result >= 0 && (unsigned)result <= round % 3));
 	if (result < 0)
 		return false;
@@ -110,7 +110,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	racer_start();
 	for (unsigned i = 0; i < ROUNDS && good; i++) {
 		push(i);
-		good = take() && submit_and_withdraw(i) && nc_exchange_sleep(server, 0, 1) >= 0;
+		good = take() && submit_and_withdraw(i) && nc_backend_sleep(server, 0, 1) >= 0;
 	}
 	racer_stop();
 	MUST(server->remote->held == 0);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-exchange-start.c - unit tests of workers that somebody else starts: at
+ * test-backend-start.c - unit tests of workers that somebody else starts: at
  * once or later, as somebody else's child, and what goes wrong with that.
  */
 #include <sys/prctl.h>
 
 #include "os/identity.h"
 
-#include "exchange-fixture.h"
+#include "backend-fixture.h"
 #include "process-fixture.h"
 
 static struct {

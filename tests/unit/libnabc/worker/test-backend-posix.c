@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-exchange-posix.c - unit tests of exchanges whose answers come as bytes:
+ * test-backend-posix.c - unit tests of exchanges whose answers come as bytes:
  * the same workers, what they made, and what they may not do to the server.
  */
-#include "exchange-fixture.h"
+#include "backend-fixture.h"
 
 #define BODY ((size_t)100 << 10)
 

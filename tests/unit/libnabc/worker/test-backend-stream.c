@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-exchange-stream.c - unit tests of responses in several pieces, through
- * exchange.c and a worker: windows, clients that go, workers that lie.
+ * test-backend-stream.c - unit tests of responses in several pieces, through
+ * backend.c and a worker: windows, clients that go, workers that lie.
  */
-#include "exchange-fixture.h"
+#include "backend-fixture.h"
 
 /* Waits for the next record, which must be of that tag and have those flags. */
 static void expect_record(uint64_t tag, unsigned flags, struct NC_response *response)
@@ -42,7 +42,7 @@ static void expect_outcome(int error, unsigned pieces)
 /* Until the worker has nothing to do but to wait for its server. */
 static void await_sleep(void)
 {
-	struct nc_queue_shared *shared = exchange->exchange->lane[0].queues.requests.shared;
+	struct nc_queue_shared *shared = exchange->backend->lane[0].queues.requests.shared;
 
 	while (!atomic_load(&shared->sleeping) ||
 	       atomic_load(&shared->head) != atomic_load(&shared->tail))
@@ -136,7 +136,7 @@ START_TEST(test_owed)
 	unsigned words = 0;
 
 	open_all(1, 0);
-	shared = exchange->exchange->lane[0].queues.requests.shared;
+	shared = exchange->backend->lane[0].queues.requests.shared;
 	begin_stream();
 	ck_assert_int_eq(kill(NC_exchange_pid(exchange), SIGSTOP), 0);
 	/* Of what the worker does not know it may be told what one likes. */
@@ -146,12 +146,12 @@ START_TEST(test_owed)
 	ck_assert_uint_ge(words, NC_LANE_QUEUE / 64);
 	for (unsigned i = 0; i < NC_WORKER_WINDOW / 2; i++)
 		sent(5);
-	ck_assert(exchange->exchange->lane[0].owing);
+	ck_assert(exchange->backend->lane[0].owing);
 	ck_assert_int_eq(kill(NC_exchange_pid(exchange), SIGCONT), 0);
 	while (atomic_load(&shared->head) != atomic_load(&shared->tail))
 		sched_yield();
 	ck_assert_int_eq(NC_exchange_kick(exchange, 0), 0);
-	ck_assert(!exchange->exchange->lane[0].owing);
+	ck_assert(!exchange->backend->lane[0].owing);
 	expect_rest();
 	close_all();
 }

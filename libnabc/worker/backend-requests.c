@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * exchange-tell.c - what a server tells a worker: requests and their bodies,
+ * backend-requests.c - what a server tells a worker: requests and their bodies,
  * what has left of a response, and that a client has gone.
  *
  * Requests and bodies leave a part of the queue free for the rest, so that a
@@ -9,27 +9,27 @@
 #include <errno.h>
 #include <limits.h>
 
-#include "worker/exchange.h"
+#include "worker/backend.h"
 
 /* Full for ever if nobody is left to read. */
-static int full(const struct nc_exchange *exchange, int error)
+static int full(const struct nc_backend *backend, int error)
 {
-	return error == -EAGAIN && nc_identity_ended(exchange->process.pidfd) ? -EPIPE : error;
+	return error == -EAGAIN && nc_identity_ended(backend->process.pidfd) ? -EPIPE : error;
 }
 
-static int push(struct nc_exchange *exchange, unsigned lane, const struct nc_wire_request *record,
+static int push(struct nc_backend *backend, unsigned lane, const struct nc_wire_request *record,
 		const void *what)
 {
-	return full(exchange,
-		    nc_queue_push_leaving(&exchange->lane[lane].queues.requests, record,
+	return full(backend,
+		    nc_queue_push_leaving(&backend->lane[lane].queues.requests, record,
 					  sizeof(*record), what, record->length, NC_LANE_SPARED));
 }
 
-int nc_exchange_send(struct nc_exchange *exchange, unsigned lane, uint64_t tag,
-		     const char *variables, size_t length, unsigned flags)
+int nc_backend_send(struct nc_backend *backend, unsigned lane, uint64_t tag, const char *variables,
+		    size_t length, unsigned flags)
 {
-	struct nc_send_windows *windows = &exchange->lane[lane].windows;
-	uint64_t number = exchange->lane[lane].submitted + 1;
+	struct nc_send_windows *windows = &backend->lane[lane].windows;
+	uint64_t number = backend->lane[lane].submitted + 1;
 	bool body = flags & NC_REQUEST_BODY;
 	struct nc_wire_request request = {.tag = tag,
 					  .length = (uint32_t)length,
@@ -43,16 +43,16 @@ int nc_exchange_send(struct nc_exchange *exchange, unsigned lane, uint64_t tag,
 	error = body ? nc_send_windows_open(windows, tag, number) : 0;
 	if (error)
 		return error;
-	error = push(exchange, lane, &request, variables);
+	error = push(backend, lane, &request, variables);
 	if (error && body)
 		nc_send_windows_close(windows, tag);
 	if (!error)
-		exchange->lane[lane].submitted = number;
+		backend->lane[lane].submitted = number;
 	return error;
 }
 
 /* How many of the lane's requests are not claimed, by the number that is told; or -EPROTO. */
-static int unclaimed(const struct nc_exchange_lane *lane, uint64_t told)
+static int unclaimed(const struct nc_backend_lane *lane, uint64_t told)
 {
 	uint64_t claimed = told - NC_LANE_BEGUN, left = lane->submitted - claimed;
 
@@ -66,11 +66,11 @@ static int unclaimed(const struct nc_exchange_lane *lane, uint64_t told)
  * A living worker begins with the next one at any time.  The number of a dead one
  * stands; it may have lied, but only of requests that it was given.
  */
-int nc_exchange_untaken(const struct nc_exchange *exchange, unsigned number)
+int nc_backend_untaken(const struct nc_backend *backend, unsigned number)
 {
-	const struct nc_exchange_lane *lane = &exchange->lane[number];
+	const struct nc_backend_lane *lane = &backend->lane[number];
 
-	if (!nc_identity_ended(exchange->process.pidfd))
+	if (!nc_identity_ended(backend->process.pidfd))
 		return -EBUSY;
 	return unclaimed(lane, nc_queue_told(&lane->queues.requests));
 }
@@ -80,10 +80,9 @@ int nc_exchange_untaken(const struct nc_exchange *exchange, unsigned number)
  * request.  One attempt: a worker that changes the number again and again would
  * hold the caller, and one that begins with requests is not stuck.
  */
-int nc_exchange_withdraw(struct nc_exchange *exchange, unsigned number, unsigned most,
-			 unsigned *left)
+int nc_backend_withdraw(struct nc_backend *backend, unsigned number, unsigned most, unsigned *left)
 {
-	struct nc_exchange_lane *lane = &exchange->lane[number];
+	struct nc_backend_lane *lane = &backend->lane[number];
 	uint64_t told = nc_queue_told(&lane->queues.requests), first;
 	int waiting = unclaimed(lane, told);
 	unsigned count;
@@ -104,10 +103,10 @@ int nc_exchange_withdraw(struct nc_exchange *exchange, unsigned number, unsigned
 	return (int)count;
 }
 
-int nc_exchange_give(struct nc_exchange *exchange, unsigned lane, uint64_t tag,
-		     const struct NC_range *piece, unsigned flags)
+int nc_backend_give(struct nc_backend *backend, unsigned lane, uint64_t tag,
+		    const struct NC_range *piece, unsigned flags)
 {
-	struct nc_send_window *window = nc_send_windows_find(&exchange->lane[lane].windows, tag);
+	struct nc_send_window *window = nc_send_windows_find(&backend->lane[lane].windows, tag);
 	bool last = flags & NC_BODY_LAST;
 	struct nc_wire_request record = {.tag = tag,
 					 .length = piece ? sizeof(*piece) : 0,
@@ -122,7 +121,7 @@ int nc_exchange_give(struct nc_exchange *exchange, unsigned lane, uint64_t tag,
 		return -EINVAL;
 	if (piece && window->pieces == NC_WORKER_WINDOW)
 		return -EAGAIN;
-	error = push(exchange, lane, &record, piece);
+	error = push(backend, lane, &record, piece);
 	if (error)
 		return error;
 	window->pieces += !!piece;
@@ -130,53 +129,53 @@ int nc_exchange_give(struct nc_exchange *exchange, unsigned lane, uint64_t tag,
 	return 0;
 }
 
-static int say(struct nc_exchange *exchange, unsigned lane, uint64_t tag, enum nc_wire_kind kind,
+static int say(struct nc_backend *backend, unsigned lane, uint64_t tag, enum nc_wire_kind kind,
 	       uint32_t count)
 {
 	struct nc_wire_request record = {.tag = tag, .kind = kind, .count = count};
 
-	return nc_queue_push(&exchange->lane[lane].queues.requests, &record, sizeof(record), NULL,
+	return nc_queue_push(&backend->lane[lane].queues.requests, &record, sizeof(record), NULL,
 			     0);
 }
 
-int nc_exchange_cancel(struct nc_exchange *exchange, unsigned lane, uint64_t tag)
+int nc_backend_cancel(struct nc_backend *backend, unsigned lane, uint64_t tag)
 {
-	return full(exchange, say(exchange, lane, tag, NC_WIRE_CANCEL, 0));
+	return full(backend, say(backend, lane, tag, NC_WIRE_CANCEL, 0));
 }
 
 /* A full queue is no error: it is tried again when the lane is next woken. */
-static int tell_credit(struct nc_exchange *exchange, unsigned number, struct nc_send_window *window)
+static int tell_credit(struct nc_backend *backend, unsigned number, struct nc_send_window *window)
 {
-	int error = say(exchange, number, window->tag, NC_WIRE_SENT, window->credit);
+	int error = say(backend, number, window->tag, NC_WIRE_SENT, window->credit);
 
 	if (!error)
 		window->credit = 0;
 	else
-		exchange->lane[number].owing = true;
+		backend->lane[number].owing = true;
 	return error == -EAGAIN ? 0 : error;
 }
 
-int nc_exchange_sent(struct nc_exchange *exchange, unsigned lane, uint64_t tag)
+int nc_backend_sent(struct nc_backend *backend, unsigned lane, uint64_t tag)
 {
-	struct nc_send_window *window = nc_send_windows_sent(&exchange->lane[lane].windows, tag);
+	struct nc_send_window *window = nc_send_windows_sent(&backend->lane[lane].windows, tag);
 
-	return window ? tell_credit(exchange, lane, window) : 0;
+	return window ? tell_credit(backend, lane, window) : 0;
 }
 
-static void tell_owed(struct nc_exchange *exchange, unsigned number)
+static void tell_owed(struct nc_backend *backend, unsigned number)
 {
-	struct nc_exchange_lane *lane = &exchange->lane[number];
+	struct nc_backend_lane *lane = &backend->lane[number];
 
 	lane->owing = false;
 	for (unsigned i = 0; i < lane->windows.count && !lane->owing; i++)
 		if (lane->windows.all[i].credit)
-			(void)tell_credit(exchange, number, &lane->windows.all[i]);
+			(void)tell_credit(backend, number, &lane->windows.all[i]);
 }
 
-void nc_exchange_wake(struct nc_exchange *exchange, unsigned lane)
+void nc_backend_wake(struct nc_backend *backend, unsigned lane)
 {
-	if (exchange->lane[lane].owing)
-		tell_owed(exchange, lane);
-	if (nc_queue_must_ring(&exchange->lane[lane].queues.requests))
-		nc_doorbell_ring(exchange->ring);
+	if (backend->lane[lane].owing)
+		tell_owed(backend, lane);
+	if (nc_queue_must_ring(&backend->lane[lane].queues.requests))
+		nc_doorbell_ring(backend->ring);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-exchange-untaken.c - unit tests of what the end of a worker shows: how
+ * test-backend-untaken.c - unit tests of what the end of a worker shows: how
  * many of its requests it never began with, by id and by bytes.
  */
-#include "exchange-fixture.h"
+#include "backend-fixture.h"
 
 static void await_end(void)
 {
@@ -161,7 +161,7 @@ START_TEST(test_lies)
 	struct nc_queue_shared *shared;
 
 	open_all(1, 0);
-	shared = exchange->exchange->lane[0].queues.requests.shared;
+	shared = exchange->backend->lane[0].queues.requests.shared;
 	ck_assert_int_eq(submit(0, 2, "DO=die", NULL, NULL), 0);
 	submit_some(0, 3);
 	await_end();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-exchange.c - unit tests of exchange.c with workers that keep the rules:
+ * test-backend.c - unit tests of backend.c with workers that keep the rules:
  * requests and responses of every size, lanes, memory that comes back.
  */
 #include <pthread.h>
@@ -8,7 +8,7 @@
 
 #include "base/id.h"
 
-#include "exchange-fixture.h"
+#include "backend-fixture.h"
 
 #define BODY ((size_t)100 << 10)
 
@@ -79,7 +79,7 @@ END_TEST
 START_TEST(test_echo)
 {
 	open_all(2, 0);
-	ck_assert_int_eq(NC_exchange_pid(exchange), exchange->exchange->process.pid);
+	ck_assert_int_eq(NC_exchange_pid(exchange), exchange->backend->process.pid);
 	check_echo(0, 1);
 	check_echo(1, UINT64_MAX);
 	check_echo(0, 0);
@@ -265,7 +265,7 @@ START_TEST(test_response_queue_full)
 	char text[32];
 
 	open_all(1, 0);
-	shared = exchange->exchange->lane[0].queues.responses.shared;
+	shared = exchange->backend->lane[0].queues.responses.shared;
 	snprintf(text, sizeof(text), "COUNT=%u", count);
 	ck_assert_int_eq(submit(0, 0, "DO=flood", text, NULL), 0);
 	while (!atomic_load(&shared->blocked))

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-exchange-body.c - unit tests of request bodies that come in pieces,
- * through exchange.c and a worker that reads them.
+ * test-backend-body.c - unit tests of request bodies that come in pieces,
+ * through backend.c and a worker that reads them.
  */
-#include "exchange-fixture.h"
+#include "backend-fixture.h"
 
 #define PIECE ((size_t)1000)
 

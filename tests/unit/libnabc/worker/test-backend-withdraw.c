@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-exchange-withdraw.c - unit tests of requests that the server takes back
+ * test-backend-withdraw.c - unit tests of requests that the server takes back
  * from a living worker: each is begun or withdrawn, never both or neither.
  */
-#include "exchange-fixture.h"
+#include "backend-fixture.h"
 
 #define FIRST 100 /* tag of the first request that can be withdrawn */
 
@@ -178,7 +178,7 @@ START_TEST(test_bodies)
 	}
 	ck_assert_int_eq(NC_exchange_cancel(exchange, 0, FIRST + 1), 0);
 	check_withdraw(2, 2, 1);
-	ck_assert_uint_eq(exchange->exchange->lane[0].windows.count, 1);
+	ck_assert_uint_eq(exchange->backend->lane[0].windows.count, 1);
 	errno = 0;
 	ck_assert_int_eq(NC_exchange_body(exchange, 0, FIRST, NULL, NC_BODY_LAST), -1);
 	ck_assert_int_eq(errno, ENOENT);
@@ -193,7 +193,7 @@ START_TEST(test_bodies)
 	ck_assert_uint_eq(reap_tag(), FIRST + 2);
 	ck_assert_uint_eq(reap_tag(), FIRST);
 	ck_assert_uint_eq(reap_tag(), FIRST + 1);
-	ck_assert_uint_eq(exchange->exchange->lane[0].windows.count, 0);
+	ck_assert_uint_eq(exchange->backend->lane[0].windows.count, 0);
 	check_works();
 	close_all();
 }
@@ -242,7 +242,7 @@ START_TEST(test_lies)
 	check_works();
 	stop_worker();
 	submit_some(3);
-	shared = exchange->exchange->lane[0].queues.requests.shared;
+	shared = exchange->backend->lane[0].queues.requests.shared;
 	for (unsigned i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
 		shared->told = lies[i];
 		check_refused(0, &left, EPROTO);

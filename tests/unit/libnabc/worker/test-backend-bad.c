@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-exchange-bad.c - unit tests of exchange.c with workers that lie, and with
+ * test-backend-bad.c - unit tests of backend.c with workers that lie, and with
  * workers that end.
  */
 #include <stddef.h>
@@ -8,7 +8,7 @@
 
 #include "base/id.h"
 
-#include "exchange-fixture.h"
+#include "backend-fixture.h"
 
 #define BODY ((size_t)100 << 10)
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * exchange.c - starts a worker and talks to it through shared queues.
+ * backend.c - starts a worker and talks to it through shared queues.
  *
  * What the worker wrote is copied out of the queue, checked, and only then
  * looked at; the unit it names must be its own and is held before the caller
@@ -15,7 +15,7 @@
 #include "base/id.h"
 #include "membership/serve.h"
 #include "os/peer.h"
-#include "worker/exchange.h"
+#include "worker/backend.h"
 
 #define RECORD_MAX                                                                                 \
 	(sizeof(struct nc_wire_response) + NC_WIRE_RANGES_MAX * sizeof(struct NC_range) +          \
@@ -25,14 +25,14 @@ static_assert(NC_WIRE_BLOCK_MAX == NC_BLOCK_MAX, "the header promises it");
 static_assert(NC_WIRE_RANGES_MAX == NC_RESPONSE_RANGES_MAX, "the header promises it");
 static_assert(NC_WIRE_LANES_MAX == NC_LANES_MAX, "the header promises it");
 
-static int open_doorbell(struct nc_exchange_lane *lane)
+static int open_doorbell(struct nc_backend_lane *lane)
 {
 	lane->doorbell = nc_doorbell_open();
 	return lane->doorbell < 0 ? lane->doorbell : 0;
 }
 
 /* Of which this end alone does not block. */
-static int open_pipe(struct nc_exchange *exchange, struct nc_exchange_lane *lane)
+static int open_pipe(struct nc_backend *backend, struct nc_backend_lane *lane)
 {
 	int ends[2];
 
@@ -42,32 +42,32 @@ static int open_pipe(struct nc_exchange *exchange, struct nc_exchange_lane *lane
 	lane->writer = ends[1];
 	if (fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0)
 		return -errno;
-	lane->reader = nc_pipe_reader_open(ends[0], exchange->index->max_unit);
+	lane->reader = nc_pipe_reader_open(ends[0], backend->index->max_unit);
 	return lane->reader ? 0 : -ENOMEM;
 }
 
-static int open_lanes(struct nc_exchange *exchange, bool posix, int *extra)
+static int open_lanes(struct nc_backend *backend, bool posix, int *extra)
 {
-	size_t footprint = nc_lanes_footprint(exchange->lanes, NC_LANE_QUEUE);
-	int error = nc_segment_create(&exchange->queues,
+	size_t footprint = nc_lanes_footprint(backend->lanes, NC_LANE_QUEUE);
+	int error = nc_segment_create(&backend->queues,
 				      (footprint + NC_PAGE - 1) / NC_PAGE * NC_PAGE, false, true);
 
 	if (error)
 		return error;
-	extra[0] = exchange->queues.fd;
-	error = nc_doorbell_open_pipe(&exchange->watch, &exchange->ring);
+	extra[0] = backend->queues.fd;
+	error = nc_doorbell_open_pipe(&backend->watch, &backend->ring);
 	if (error)
 		return error;
-	extra[1] = exchange->watch;
-	for (unsigned i = 0; i < exchange->lanes; i++) {
-		struct nc_exchange_lane *lane = &exchange->lane[i];
+	extra[1] = backend->watch;
+	for (unsigned i = 0; i < backend->lanes; i++) {
+		struct nc_backend_lane *lane = &backend->lane[i];
 
-		nc_lane_init(&lane->queues, exchange->queues.base, i, NC_LANE_QUEUE);
+		nc_lane_init(&lane->queues, backend->queues.base, i, NC_LANE_QUEUE);
 		nc_queue_tell(&lane->queues.requests, NC_LANE_BEGUN);
 		lane->record = malloc(RECORD_MAX);
 		if (!lane->record)
 			return -ENOMEM;
-		error = posix ? open_pipe(exchange, lane) : open_doorbell(lane);
+		error = posix ? open_pipe(backend, lane) : open_doorbell(lane);
 		if (error)
 			return error;
 		extra[2 + i] = posix ? lane->writer : lane->doorbell;
@@ -82,33 +82,32 @@ static void close_fd(int *fd)
 	*fd = -1;
 }
 
-static int start(struct nc_exchange *exchange, int socket,
-		 const struct NC_exchange_options *options)
+static int start(struct nc_backend *backend, int socket, const struct NC_exchange_options *options)
 {
-	struct nc_process *process = &exchange->process;
+	struct nc_process *process = &backend->process;
 	int error = nc_process_start(process, socket, options->argv, options->environment);
 
 	return error ? error
-		     : nc_serve_expect(exchange->serve, exchange->guest, process->pid,
-				       process->pidfd, true);
+		     : nc_serve_expect(backend->serve, backend->guest, process->pid, process->pidfd,
+				       true);
 }
 
-int nc_exchange_adopt(struct nc_exchange *exchange, pid_t pid, int pidfd)
+int nc_backend_adopt(struct nc_backend *backend, pid_t pid, int pidfd)
 {
 	int error;
 
-	if (exchange->process.pidfd >= 0)
+	if (backend->process.pidfd >= 0)
 		return -EALREADY;
 	if (pid <= 0 || pidfd < 0)
 		return -EINVAL;
-	error = nc_serve_expect(exchange->serve, exchange->guest, pid, pidfd, false);
+	error = nc_serve_expect(backend->serve, backend->guest, pid, pidfd, false);
 	if (!error)
-		nc_process_adopt(&exchange->process, pid, pidfd);
+		nc_process_adopt(&backend->process, pid, pidfd);
 	return error;
 }
 
 /* The caller's way of starting: what it did wrong is told as its error. */
-static int ask_starter(struct nc_exchange *exchange, int socket,
+static int ask_starter(struct nc_backend *backend, int socket,
 		       const struct NC_exchange_options *options)
 {
 	char **environment = nc_process_environment(options->environment);
@@ -123,19 +122,19 @@ static int ask_starter(struct nc_exchange *exchange, int socket,
 	free(environment);
 	if (error || pid == 0)
 		return error;
-	error = nc_exchange_adopt(exchange, pid, pidfd);
+	error = nc_backend_adopt(backend, pid, pidfd);
 	/* It is there already. */
 	if (error && pidfd >= 0)
-		nc_process_adopt(&exchange->process, pid, pidfd);
+		nc_process_adopt(&backend->process, pid, pidfd);
 	return error;
 }
 
-int nc_exchange_open(struct nc_serve *serve, const struct NC_exchange_options *options,
-		     struct nc_exchange **result)
+int nc_backend_open(struct nc_serve *serve, const struct NC_exchange_options *options,
+		    struct nc_backend **result)
 {
 	int pair[2] = {-1, -1}, extra[NC_PEER_FDS_MAX];
 	struct nc_index *index = serve->index;
-	struct nc_exchange *exchange;
+	struct nc_backend *backend;
 	bool posix;
 	int error;
 
@@ -146,62 +145,62 @@ int nc_exchange_open(struct nc_serve *serve, const struct NC_exchange_options *o
 	    (!options->start && (!options->argv || !options->argv[0])))
 		return -EINVAL;
 	posix = options->flags & NC_EXCHANGE_POSIX;
-	exchange = calloc(1, sizeof(*exchange) + options->lanes * sizeof(exchange->lane[0]));
-	if (!exchange)
+	backend = calloc(1, sizeof(*backend) + options->lanes * sizeof(backend->lane[0]));
+	if (!backend)
 		return -ENOMEM;
-	exchange->serve = serve;
-	exchange->index = index;
-	exchange->lanes = options->lanes;
-	exchange->process = (struct nc_process){.pid = -1, .pidfd = -1};
-	exchange->watch = exchange->ring = -1;
-	exchange->queues.fd = -1;
-	for (unsigned i = 0; i < exchange->lanes; i++)
-		exchange->lane[i].doorbell = exchange->lane[i].writer = -1;
-	error = open_lanes(exchange, posix, extra);
+	backend->serve = serve;
+	backend->index = index;
+	backend->lanes = options->lanes;
+	backend->process = (struct nc_process){.pid = -1, .pidfd = -1};
+	backend->watch = backend->ring = -1;
+	backend->queues.fd = -1;
+	for (unsigned i = 0; i < backend->lanes; i++)
+		backend->lane[i].doorbell = backend->lane[i].writer = -1;
+	error = open_lanes(backend, posix, extra);
 	if (!error)
 		error = nc_peer_pair(pair);
 	if (!error) {
 		struct nc_serve_offer offer = {.memory = options->memory ? options->memory
 									 : index->member_size,
-					       .lanes = exchange->lanes,
+					       .lanes = backend->lanes,
 					       .queue_size = NC_LANE_QUEUE,
 					       .extra = extra,
 					       .flags = posix ? NC_WIRE_POSIX : 0};
 
-		error = nc_serve_offer(serve, pair[0], &offer, &exchange->guest);
+		error = nc_serve_offer(serve, pair[0], &offer, &backend->guest);
 		if (error) {
 			close(pair[0]);
-			exchange->guest = NULL;
+			backend->guest = NULL;
 		} else {
-			exchange->remote = nc_guest_remote(exchange->guest);
+			backend->remote = nc_guest_remote(backend->guest);
 		}
 	}
 	/* The worker's alone, so that its end is seen. */
-	for (unsigned i = 0; i < exchange->lanes; i++)
-		close_fd(&exchange->lane[i].writer);
+	for (unsigned i = 0; i < backend->lanes; i++)
+		close_fd(&backend->lane[i].writer);
 	if (!error)
-		error = options->start ? ask_starter(exchange, pair[1], options)
-				       : start(exchange, pair[1], options);
+		error = options->start ? ask_starter(backend, pair[1], options)
+				       : start(backend, pair[1], options);
 	if (pair[1] >= 0)
 		close(pair[1]);
 	if (error) {
-		nc_exchange_end(exchange);
+		nc_backend_end(backend);
 		return error;
 	}
-	*result = exchange;
+	*result = backend;
 	return 0;
 }
 
-void nc_exchange_end(struct nc_exchange *exchange)
+void nc_backend_end(struct nc_backend *backend)
 {
 	/* An idle worker sees the end of its doorbell; a busy one is not waited for. */
-	close_fd(&exchange->ring);
-	nc_process_end(&exchange->process);
-	if (exchange->guest)
-		nc_serve_dismiss(exchange->serve, exchange->guest);
-	close_fd(&exchange->watch);
-	for (unsigned i = 0; i < exchange->lanes; i++) {
-		struct nc_exchange_lane *lane = &exchange->lane[i];
+	close_fd(&backend->ring);
+	nc_process_end(&backend->process);
+	if (backend->guest)
+		nc_serve_dismiss(backend->serve, backend->guest);
+	close_fd(&backend->watch);
+	for (unsigned i = 0; i < backend->lanes; i++) {
+		struct nc_backend_lane *lane = &backend->lane[i];
 
 		/* Its own descriptor goes with a reader. */
 		if (lane->reader)
@@ -210,59 +209,58 @@ void nc_exchange_end(struct nc_exchange *exchange)
 			close_fd(&lane->doorbell);
 		close_fd(&lane->writer);
 		free(lane->record);
-		nc_send_windows_fini(&exchange->lane[i].windows);
+		nc_send_windows_fini(&backend->lane[i].windows);
 	}
-	nc_segment_close(&exchange->queues);
-	free(exchange);
+	nc_segment_close(&backend->queues);
+	free(backend);
 }
 
 /* In its own segment, or sealed by it. */
-static bool is_workers(struct nc_exchange *exchange, size_t id)
+static bool is_workers(struct nc_backend *backend, size_t id)
 {
 	bool made;
 
-	if (nc_id_member(id) == exchange->remote->number)
+	if (nc_id_member(id) == backend->remote->number)
 		return true;
-	(void)nc_grants_known(&exchange->index->grants, id, nc_guest_subject(exchange->guest),
-			      &made);
+	(void)nc_grants_known(&backend->index->grants, id, nc_guest_subject(backend->guest), &made);
 	return made;
 }
 
 /* Holds the unit if it is the worker's and the range is inside. */
-static bool hold_range(struct nc_exchange *exchange, const struct NC_range *range)
+static bool hold_range(struct nc_backend *backend, const struct NC_range *range)
 {
 	struct nc_view view;
 
-	if (!is_workers(exchange, range->id) ||
-	    nc_index_hold(exchange->index, range->id, false, &view))
+	if (!is_workers(backend, range->id) ||
+	    nc_index_hold(backend->index, range->id, false, &view))
 		return false;
 	nc_unit_end_grace(view.unit);
 	if (range->offset <= view.unit->layout.size &&
 	    range->length <= view.unit->layout.size - range->offset)
 		return true;
 	/* Whoever names a unit so has no use for it. */
-	(void)nc_index_destroy(exchange->index, range->id);
-	(void)nc_index_release(exchange->index, range->id);
+	(void)nc_index_destroy(backend->index, range->id);
+	(void)nc_index_release(backend->index, range->id);
 	return false;
 }
 
 /* Nobody will send those from the first on: what was given once goes back to the worker. */
-static void give_back(struct nc_exchange *exchange, const struct nc_wire_response *wire,
+static void give_back(struct nc_backend *backend, const struct nc_wire_response *wire,
 		      const struct NC_range *ranges, unsigned first)
 {
 	for (unsigned i = first; i < wire->ranges; i++)
-		if (!nc_wire_keeps(wire->flags, i) && is_workers(exchange, ranges[i].id))
-			(void)nc_index_destroy(exchange->index, ranges[i].id);
+		if (!nc_wire_keeps(wire->flags, i) && is_workers(backend, ranges[i].id))
+			(void)nc_index_destroy(backend->index, ranges[i].id);
 }
 
 /* Holds each range once, all of them or none. */
-static bool accept_ranges(struct nc_exchange *exchange, const struct nc_wire_response *wire,
+static bool accept_ranges(struct nc_backend *backend, const struct nc_wire_response *wire,
 			  const struct NC_range *ranges)
 {
 	unsigned held = 0;
 	bool good;
 
-	while (held < wire->ranges && hold_range(exchange, &ranges[held]))
+	while (held < wire->ranges && hold_range(backend, &ranges[held]))
 		held++;
 	good = held == wire->ranges;
 	/*
@@ -271,20 +269,20 @@ static bool accept_ranges(struct nc_exchange *exchange, const struct nc_wire_res
 	 */
 	for (unsigned i = 0; i < held; i++) {
 		if (!nc_wire_keeps(wire->flags, i))
-			(void)nc_index_destroy(exchange->index, ranges[i].id);
+			(void)nc_index_destroy(backend->index, ranges[i].id);
 		if (!good)
-			(void)nc_index_release(exchange->index, ranges[i].id);
+			(void)nc_index_release(backend->index, ranges[i].id);
 	}
 	if (!good)
-		give_back(exchange, wire, ranges, held + 1);
+		give_back(backend, wire, ranges, held + 1);
 	return good;
 }
 
 /* 1: it is the caller's; 0: nobody wants it; -errno. */
-static int judge(struct nc_exchange *exchange, unsigned number, const struct nc_wire_response *wire,
+static int judge(struct nc_backend *backend, unsigned number, const struct nc_wire_response *wire,
 		 struct NC_response *response)
 {
-	struct nc_exchange_lane *lane = &exchange->lane[number];
+	struct nc_backend_lane *lane = &backend->lane[number];
 	const struct NC_range *ranges = nc_wire_ranges(lane->record);
 	uint32_t piece = wire->flags & NC_RESPONSE_PIECE;
 
@@ -293,11 +291,11 @@ static int judge(struct nc_exchange *exchange, unsigned number, const struct nc_
 		int verdict = nc_send_windows_judge(&lane->windows, wire);
 
 		if (verdict == NC_SEND_WINDOW_DROP)
-			give_back(exchange, wire, ranges, 0);
+			give_back(backend, wire, ranges, 0);
 		if (verdict != NC_SEND_WINDOW_PASS)
 			return verdict;
 	}
-	if (accept_ranges(exchange, wire, ranges)) {
+	if (accept_ranges(backend, wire, ranges)) {
 		*response = (struct NC_response){
 			.status = wire->status,
 			.flags = wire->flags,
@@ -315,14 +313,14 @@ static int judge(struct nc_exchange *exchange, unsigned number, const struct nc_
 	/* For the caller this is the end, so the worker shall end as well. */
 	if (wire->flags & NC_RESPONSE_MORE) {
 		nc_send_windows_break(&lane->windows, wire->tag);
-		(void)nc_exchange_cancel(exchange, number, wire->tag);
-		nc_exchange_wake(exchange, number);
+		(void)nc_backend_cancel(backend, number, wire->tag);
+		nc_backend_wake(backend, number);
 	}
 	return 1;
 }
 
 /* The same of an answer that came as bytes. */
-static int take_bytes(struct nc_exchange_lane *lane, uint64_t *tag, struct NC_response *response)
+static int take_bytes(struct nc_backend_lane *lane, uint64_t *tag, struct NC_response *response)
 {
 	struct nc_wire_response wire;
 	const char *record;
@@ -352,10 +350,10 @@ static int take_bytes(struct nc_exchange_lane *lane, uint64_t *tag, struct NC_re
 	return 1;
 }
 
-int nc_exchange_take(struct nc_exchange *exchange, unsigned number, uint64_t *tag,
-		     struct NC_response *response)
+int nc_backend_take(struct nc_backend *backend, unsigned number, uint64_t *tag,
+		    struct NC_response *response)
 {
-	struct nc_exchange_lane *lane = &exchange->lane[number];
+	struct nc_backend_lane *lane = &backend->lane[number];
 	struct nc_wire_response wire;
 	int result;
 
@@ -369,16 +367,16 @@ int nc_exchange_take(struct nc_exchange *exchange, unsigned number, uint64_t *ta
 		if (nc_wire_check_response(lane->record, (size_t)length, &wire))
 			return -EPROTO;
 		if (nc_queue_must_ring_room(&lane->queues.responses))
-			nc_doorbell_ring(exchange->ring);
+			nc_doorbell_ring(backend->ring);
 		*tag = wire.tag;
-		result = judge(exchange, number, &wire, response);
+		result = judge(backend, number, &wire, response);
 	} while (result == 0);
 	return result;
 }
 
-int nc_exchange_sleep(struct nc_exchange *exchange, unsigned number, unsigned responses)
+int nc_backend_sleep(struct nc_backend *backend, unsigned number, unsigned responses)
 {
-	struct nc_exchange_lane *lane = &exchange->lane[number];
+	struct nc_backend_lane *lane = &backend->lane[number];
 
 	return lane->reader ? nc_pipe_reader_ready(lane->reader)
 			    : nc_queue_arm(&lane->queues.responses, responses);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-exchange.c - a worker that answers what it likes (libnabc/worker/exchange.c,
- * exchange-tell.c, send-window.c, queue.c): what the server takes from it can be read
+ * fuzz-backend.c - a worker that answers what it likes (libnabc/worker/backend.c,
+ * backend-requests.c, send-window.c, queue.c): what the server takes from it can be read
  * and sent, are bytes of that worker's own, and is all let go of in the end.
  * Whatever the worker writes as the number of requests that it has begun with,
  * the server withdraws requests that it has submitted, and no other.
@@ -119,7 +119,7 @@ static void take(void)
 {
 	struct NC_response response;
 	uint64_t tag;
-	int result = nc_exchange_take(server, 0, &tag, &response);
+	int result = nc_backend_take(server, 0, &tag, &response);
 
 	MUST(result == 1 || result == 0 || result == -EPROTO);
 	broken |= result < 0;
@@ -152,16 +152,16 @@ static void tell(struct input *input, unsigned how)
 		tag %= 8;
 	switch (how & 7) {
 	case 0:
-		(void)nc_exchange_send(server, 0, tag, "A=b", 4, how & 8 ? NC_REQUEST_BODY : 0);
+		(void)nc_backend_send(server, 0, tag, "A=b", 4, how & 8 ? NC_REQUEST_BODY : 0);
 		break;
 	case 1:
-		(void)nc_exchange_give(server, 0, tag, &piece, how & 8 ? NC_BODY_LAST : 0);
+		(void)nc_backend_give(server, 0, tag, &piece, how & 8 ? NC_BODY_LAST : 0);
 		break;
 	case 2:
-		(void)nc_exchange_sent(server, 0, tag);
+		(void)nc_backend_sent(server, 0, tag);
 		break;
 	case 3:
-		(void)nc_exchange_cancel(server, 0, tag);
+		(void)nc_backend_cancel(server, 0, tag);
 		break;
 	case 4:
 		broken |= !withdraw_checked((unsigned)tag);
@@ -173,8 +173,8 @@ static void tell(struct input *input, unsigned how)
 		withdraw_check_untaken();
 		break;
 	default:
-		nc_exchange_wake(server, 0);
-		MUST(nc_exchange_sleep(server, 0, 1) >= 0);
+		nc_backend_wake(server, 0);
+		MUST(nc_backend_sleep(server, 0, 1) >= 0);
 		break;
 	}
 }
