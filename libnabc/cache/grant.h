@@ -27,7 +27,7 @@
 
 struct nc_export;
 
-/* A member as one who makes, is granted and borrows. */
+/* A member as one who makes, is granted and imports units. */
 struct nc_subject {
 	struct nc_identity who;
 	unsigned number; /* its member number, or 0 */

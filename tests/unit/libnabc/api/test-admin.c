@@ -533,4 +533,4 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_strange_answers);
 }
 
-RUN_SUITE("operator", fill)
+RUN_SUITE("admin", fill)

@@ -393,7 +393,7 @@ START_TEST(test_leave)
 	 * granted.
 	 */
 	id = insert_in(attached, 9, 9000, NC_KIND_RECYCLED);
-	if (!skip_without_pidfds("sharing: access")) {
+	if (!skip_without_pidfds("nabc-grant: access")) {
 		ck_assert_int_eq(NC_access(cache, id, NC_PROCESS, getpid()), 0);
 		FAILS(NC_access(attached, id, NC_PROCESS, getpid()), EPERM);
 		FAILS(NC_access(cache, id + 1, NC_PROCESS, getpid()), ENOENT);
@@ -404,7 +404,7 @@ START_TEST(test_leave)
 	}
 	/* To the owner, by its pid, as the paper has it. */
 	id = insert_in(attached, 9, 9000, NC_KIND_RECYCLED);
-	if (!skip_without_pidfds("sharing: to the owner")) {
+	if (!skip_without_pidfds("nabc-grant: to the owner")) {
 		ck_assert_int_eq(NC_grant(attached, id, NC_PROCESS, getpid()), 0);
 		id = insert_in(light, 9, 9000, NC_KIND_SEALED);
 		ck_assert_int_eq(NC_grant(light, id, NC_PROCESS, getpid()), 0);
@@ -571,4 +571,4 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_fork);
 }
 
-RUN_SUITE("sharing", fill)
+RUN_SUITE("nabc-grant", fill)

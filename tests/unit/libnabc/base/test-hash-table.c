@@ -148,4 +148,4 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_model);
 }
 
-RUN_SUITE("table", fill)
+RUN_SUITE("hash-table", fill)

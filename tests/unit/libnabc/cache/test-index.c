@@ -392,4 +392,4 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_threads);
 }
 
-RUN_SUITE("cache", fill)
+RUN_SUITE("index", fill)

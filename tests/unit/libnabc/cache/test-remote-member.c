@@ -456,4 +456,4 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_lies_while_read);
 }
 
-RUN_SUITE("remote member", fill)
+RUN_SUITE("remote-member", fill)

@@ -101,7 +101,7 @@ START_TEST(test_grantee)
 	/* Not pinned: of a number nothing is asked. */
 	ck_assert_int_eq(nc_grant_ops_grantee(NC_PROCESS, 12345678, false, &grantee), 0);
 	ck_assert_uint_eq(open_descriptors(), descriptors);
-	if (skip_without_pidfds("share: grantee"))
+	if (skip_without_pidfds("grant-ops: grantee"))
 		return;
 	pid = fork_paused();
 	ck_assert_int_eq(nc_grant_ops_grantee(NC_PROCESS, (unsigned)pid, true, &grantee), 0);
@@ -384,4 +384,4 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_threads);
 }
 
-RUN_SUITE("share", fill)
+RUN_SUITE("grant-ops", fill)

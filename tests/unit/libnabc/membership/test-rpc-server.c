@@ -376,7 +376,7 @@ START_TEST(test_processes)
 	ck_assert_int_eq(call_plain(&member, &grant, &reply), -EINVAL);
 	grant.who = (uint32_t)getpid();
 	ck_assert_int_eq(call_plain(&member, &grant, &reply), -EINVAL);
-	if (!skip_without_pidfds("desk: processes")) {
+	if (!skip_without_pidfds("rpc-server: processes")) {
 		pid = fork_paused();
 		pidfd = nc_identity_open(pid);
 		descriptors = open_descriptors();
@@ -626,7 +626,7 @@ START_TEST(test_no_descriptors)
 	struct reply reply;
 	int fd, error;
 
-	if (skip_without_limits("desk: no descriptors"))
+	if (skip_without_limits("rpc-server: no descriptors"))
 		return;
 	fd = frozen_fd(1, 100);
 	open_all();
@@ -717,7 +717,7 @@ START_TEST(test_descriptors_in_flight)
 	unsigned stuck = 0;
 	int result = 1;
 
-	if (skip_without_limits("desk: in flight") || !become_a_user("desk: in flight"))
+	if (skip_without_limits("rpc-server: in flight") || !become_a_user("rpc-server: in flight"))
 		return;
 	open_all();
 	fetch.id = make_sealed(&member, 1, 100);
@@ -769,4 +769,4 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_descriptors_in_flight);
 }
 
-RUN_SUITE("RPC server", fill)
+RUN_SUITE("rpc-server", fill)

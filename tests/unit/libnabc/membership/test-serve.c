@@ -569,7 +569,7 @@ static bool skip_unless_root(const char *what)
 {
 	if (geteuid() == 0)
 		return false;
-	printf("attach: %s: skipped: only root can be another user\n", what);
+	printf("serve: %s: skipped: only root can be another user\n", what);
 	fflush(stdout);
 	return true;
 }
@@ -713,7 +713,7 @@ START_TEST(test_no_descriptors)
 	int guest[3], fds[NC_PEER_FDS_MAX], socket_fd;
 	unsigned count;
 
-	if (skip_without_limits("attach: no descriptors"))
+	if (skip_without_limits("serve: no descriptors"))
 		return;
 	open_owner();
 	for (unsigned i = 0; i < 3; i++)
@@ -779,7 +779,7 @@ START_TEST(test_socket_outlives)
 	char byte;
 	pid_t pid;
 
-	if (skip_without_pidfds("attach: socket outlives"))
+	if (skip_without_pidfds("serve: socket outlives"))
 		return;
 	open_owner();
 	ck_assert_int_eq(nc_peer_pair(pair), 0);
@@ -958,4 +958,4 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_two_dispatchers);
 }
 
-RUN_SUITE("attach", fill)
+RUN_SUITE("serve", fill)

@@ -340,4 +340,4 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_slots);
 }
 
-RUN_SUITE("room", fill)
+RUN_SUITE("eviction", fill)

@@ -138,4 +138,4 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_members_cannot_write);
 }
 
-RUN_SUITE("revocation map", fill)
+RUN_SUITE("revocation-map", fill)

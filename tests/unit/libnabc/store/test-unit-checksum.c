@@ -341,4 +341,4 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_verify);
 }
 
-RUN_SUITE("sums", fill)
+RUN_SUITE("unit-checksum", fill)

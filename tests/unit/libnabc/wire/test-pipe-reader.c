@@ -256,4 +256,4 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_random);
 }
 
-RUN_SUITE("pipe reader", fill)
+RUN_SUITE("pipe-reader", fill)

@@ -354,7 +354,7 @@ START_TEST(test_no_descriptors)
 	struct nc_wire_call back;
 	struct act act = {with_map};
 
-	if (skip_without_limits("session: no descriptors"))
+	if (skip_without_limits("rpc-client: no descriptors"))
 		return;
 	open_session();
 	for (unsigned spare = 0; spare < 3; spare++) {
@@ -497,4 +497,4 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_threads);
 }
 
-RUN_SUITE("RPC client", fill)
+RUN_SUITE("rpc-client", fill)

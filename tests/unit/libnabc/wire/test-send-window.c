@@ -248,4 +248,4 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_random);
 }
 
-RUN_SUITE("send window", fill)
+RUN_SUITE("send-window", fill)

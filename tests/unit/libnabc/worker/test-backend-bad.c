@@ -302,4 +302,4 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_reaped_by_caller);
 }
 
-RUN_SUITE("exchange-bad", fill)
+RUN_SUITE("backend-bad", fill)

@@ -315,4 +315,4 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_floods);
 }
 
-RUN_SUITE("exchange-body", fill)
+RUN_SUITE("backend-body", fill)

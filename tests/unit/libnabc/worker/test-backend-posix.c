@@ -244,4 +244,4 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_death);
 }
 
-RUN_SUITE("exchange-posix", fill)
+RUN_SUITE("backend-posix", fill)

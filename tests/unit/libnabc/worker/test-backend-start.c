@@ -124,7 +124,7 @@ START_TEST(test_start)
 	char *const more[] = {"FIRST=added", "SECOND=too", NULL};
 	char pid[32];
 
-	if (skip_without_pidfds("exchange-start"))
+	if (skip_without_pidfds("backend-start"))
 		return;
 	snprintf(pid, sizeof(pid), "%d", getpid());
 	for (unsigned i = 0; i < 2; i++) {
@@ -152,7 +152,7 @@ START_TEST(test_later)
 {
 	pid_t pid;
 
-	if (skip_without_pidfds("exchange-start"))
+	if (skip_without_pidfds("backend-start"))
 		return;
 	plan.socket = 0;
 	open_cache();
@@ -227,7 +227,7 @@ END_TEST
 /* One that will not listen ends all the same. */
 START_TEST(test_stopped)
 {
-	if (skip_without_pidfds("exchange-start"))
+	if (skip_without_pidfds("backend-start"))
 		return;
 	plan.socket = -1;
 	open_cache();
@@ -249,4 +249,4 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_stopped);
 }
 
-RUN_SUITE("exchange-start", fill)
+RUN_SUITE("backend-start", fill)

@@ -376,4 +376,4 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_hostile);
 }
 
-RUN_SUITE("exchange-stream", fill)
+RUN_SUITE("backend-stream", fill)

@@ -202,4 +202,4 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_faces_refuse);
 }
 
-RUN_SUITE("exchange-untaken", fill)
+RUN_SUITE("backend-untaken", fill)

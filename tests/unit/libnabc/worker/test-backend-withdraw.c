@@ -279,4 +279,4 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_faces_refuse);
 }
 
-RUN_SUITE("exchange-withdraw", fill)
+RUN_SUITE("backend-withdraw", fill)

@@ -451,4 +451,4 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_drop);
 }
 
-RUN_SUITE("exchange", fill)
+RUN_SUITE("backend", fill)
