@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * admin.h - administering a whole cache from another process, both ends:
- * what the owner tells beside its units, and how an operator asks for it.
+ * admin.h - administers a whole cache from another process, both ends: what the owner
+ * reports beside its units, and how an operator's process calls for it.
  *
- * Each call does the work itself in a process that is no operator, so that
- * the exported calls need not tell them apart.  Any thread.
+ * In a process that is no operator's each call does the work itself, so that the exported
+ * calls need not tell them apart.  Any thread.
  */
 #ifndef NC_ADMIN_H
 #define NC_ADMIN_H

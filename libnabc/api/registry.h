@@ -2,8 +2,8 @@
 /*
  * registry.h - the process's caches: the library's only global state.
  *
- * The exported calls find them here.  The first one is the default; a process
- * that has none attaches to the one that $NABC_CACHE names at its first call.
+ * The exported calls find their cache here.  The first one is the default; a process that
+ * has none attaches to the one that $NABC_CACHE names at its first call.
  */
 #ifndef NC_REGISTRY_H
 #define NC_REGISTRY_H

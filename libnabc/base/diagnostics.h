@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * diagnostics.h - what an operator should know: what is slower than it could be or
- * has run out, and what to raise.  Each thing is said once in a cache's life.
+ * diagnostics.h - reports to the operator what is slower than it could be or has run
+ * out, and which limit to raise.  Each thing is reported once in a cache's life.
  */
 #ifndef NC_DIAGNOSTICS_H
 #define NC_DIAGNOSTICS_H

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * import.h - sealed units in an attached process: those that it made, and
- * those of others that it was granted.
+ * import.h - sealed units in an attached process: those that it made, and those of others
+ * that it was granted.
  *
- * Both are named by ids that the owner gave.  A unit is fetched once and then
- * mapped here, readable only; before each use the revocation map says whether it still
- * stands.  Locked inside.
+ * Both are named by ids that the owner gave.  A unit is fetched once and then mapped here,
+ * read-only; before each use the revocation map says whether it is still valid.  Locked
+ * inside.
  */
 #ifndef NC_IMPORT_H
 #define NC_IMPORT_H

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * inspect.h - what there is in a cache, and what was counted: for those who
- * look at it, not for those who use it.  Any thread.
+ * inspect.h - reports the units of a cache and its counters.  Any thread.
  */
 #ifndef NC_INSPECT_H
 #define NC_INSPECT_H

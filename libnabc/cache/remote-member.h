@@ -2,10 +2,10 @@
 /*
  * remote-member.h - another process's units, as the owner of the cache sees them.
  *
- * The owner maps the member's segment and believes nothing in it: an entry of
- * the shared table is copied and checked when it is first held, and the copy
- * is used until the last hold is gone.  A structure of this kind stays in
- * memory as long as the cache, so a stale id finds it and is refused.
+ * The owner maps the member's segment and trusts nothing in it: an entry of the shared
+ * table is copied and checked when it is first held, and the copy is used until the last
+ * hold is released.  A structure of this kind stays in memory as long as the cache, so a
+ * stale id finds it and is refused.
  */
 #ifndef NC_REMOTE_MEMBER_H
 #define NC_REMOTE_MEMBER_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * grant-ops.h - granting a unit to others, from either end.
+ * grant-ops.h - grants a unit to others, from either end.
  *
- * A unit that a third process is to use must be sealed: one that is not is
- * copied into a frozen segment first, by whoever grants it.
+ * A unit that a third process is to use must be sealed: a unit that is not is first copied
+ * into a frozen segment, by the process that grants it.
  */
 #ifndef NC_GRANT_OPS_H
 #define NC_GRANT_OPS_H

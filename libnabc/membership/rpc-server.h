@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rpc-server.h - the owner's end of what members call.
+ * rpc-server.h - the owner's end: serves the calls of members.
  *
- * A member is not trusted: each call is copied and checked, must come from
- * the very process that was admitted, and gets what its caller has leave for.
+ * A member is not trusted: each call is copied and checked, must come from the very
+ * process that was admitted, and may use only what its caller has leave for.
  */
 #ifndef NC_RPC_SERVER_H
 #define NC_RPC_SERVER_H

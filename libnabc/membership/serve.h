@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * serve.h - the owner's end of attaching: who comes in, and who is gone.
+ * serve.h - the owner's end of attaching: admits members and notices when they are gone.
  *
- * The owner listens on a Unix socket; a process that connects and may, by the
- * kernel's word, becomes a member.  A worker inherits its socket instead and
- * takes the same step.  What members ask afterwards comes by the same socket.
+ * The owner listens on a Unix socket; a process that connects, and whose credentials from
+ * the kernel allow it, becomes a member.  A worker inherits its socket instead and takes
+ * the same step.  Members make their calls through the same socket.
  */
 #ifndef NC_SERVE_H
 #define NC_SERVE_H

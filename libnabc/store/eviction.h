@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * eviction.h - reclaiming memory of a member: which units are evicted, and which are moved.
+ * eviction.h - reclaims memory of a member: which units are evicted, and which are moved.
  *
- * What is held, pinned or being filled never goes.  A segment that many units
- * share is cleaned: its best units are copied to where there is room, within
- * the member's clean_limit, the others are evicted, and it is closed.
+ * Units that are held, pinned or being filled are never evicted.  A segment that many
+ * units share is cleaned: its best units are copied to where there is room, within the
+ * member's clean_limit, the others are evicted, and the segment is closed.
  *
- * All calls are of the owner's member, under its growing mutex and its lock;
- * those that say so leave the lock while they copy.
+ * All calls are of the owner's member, under its growing mutex and its lock; those that
+ * say so leave the lock while they copy.
  */
 #ifndef NC_EVICTION_H
 #define NC_EVICTION_H

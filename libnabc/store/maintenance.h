@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * maintenance.h - what an owner's member needs done now and then: expired units,
- * room ahead of need, memory that is left over, verification.
+ * maintenance.h - periodic work for an owner's member: drops expired units, reclaims
+ * memory ahead of need, closes surplus empty segments, verifies checksums.
  *
- * In small steps, from whichever thread: one at a time takes a step.
+ * Works in small steps, from any thread; one thread at a time takes a step.
  */
 #ifndef NC_MAINTENANCE_H
 #define NC_MAINTENANCE_H

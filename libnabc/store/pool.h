@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pool.h - the memory of a member: its stores and units, and the steps
- * that keep the two in accord.  member.c builds life and death of units from
- * these, eviction.c reclaims memory with them.
+ * pool.h - the memory of a member: its stores and units, and the steps that keep the
+ * two consistent.  member-growth.c and member-unit.c are built on these steps, and
+ * eviction.c reclaims memory with them.
  *
  * All calls are under the member's lock, unless they say otherwise.
  */

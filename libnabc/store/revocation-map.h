@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * revocation-map.h - where the owner shows a member which of the units that were exported
- * to it still stand.
+ * revocation-map.h - the memory in which the owner shows a member which of the units
+ * exported to it are still valid.
  *
- * The member looks before each use, so a unit that was revoked or destroyed
- * is refused without a message.  Only the owner can write there.  (A process
- * that bypasses the library keeps what it has already mapped; nobody can take
- * that from it, and it can get nothing new.)
+ * The member checks it before each use, so a unit that was revoked or destroyed is
+ * refused without a message.  Only the owner can write to it.  (A process that bypasses
+ * the library keeps what it has already mapped: that cannot be taken back, but it gets
+ * nothing new.)
  */
 #ifndef NC_REVOCATION_MAP_H
 #define NC_REVOCATION_MAP_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pending.h - the requests that a worker has: those that were taken out of the
- * queues and not answered, and what the server said of them since.
+ * pending.h - the requests pending in a worker: those that were taken out of the queues
+ * and not answered, and what the server said about them since.
  *
- * While a worker waits for word of one request, others come out of the queue
+ * While a worker waits for a record about one request, others come out of the queue
  * before it: they are kept and accepted later.  Pure; one thread at a time.
  */
 #ifndef NC_PENDING_H

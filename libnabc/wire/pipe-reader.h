@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pipe-reader.h - answers that come as bytes through a pipe, bodies and all: what
- * the exchange by cache ids is measured against.
+ * pipe-reader.h - reads responses that come as bytes through a pipe, bodies included:
+ * what responses by cache id are measured against.
  *
- * A record is what it is in the queue of responses; of its ranges only the
- * lengths count, and the bytes of the body follow.  What comes is a
- * stranger's: a body is taken only up to a limit.  One thread at a time.
+ * A record is the same as in the queue of responses; of its ranges only the lengths
+ * count, and the bytes of the body follow.  The sender is not trusted: a body is taken
+ * only up to a limit.  One thread at a time.
  */
 #ifndef NC_PIPE_READER_H
 #define NC_PIPE_READER_H

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rpc-client.h - a member's end of the socket to the owner: one call, one
- * reply.
+ * rpc-client.h - a member's end of the socket to the owner: one call, one reply.
  */
 #ifndef NC_RPC_CLIENT_H
 #define NC_RPC_CLIENT_H

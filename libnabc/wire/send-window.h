@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * send-window.h - the server's end of what takes more than one record: which
- * responses of a lane a worker has begun, and how many pieces have not left.
+ * send-window.h - the server's end of flow control: which responses of a lane a worker
+ * has begun, and how many of their pieces have not left.
  *
- * A worker that keeps the rules waits for its window; one that does not is
- * found out here, so what it can make the server keep is bounded.  Pure; a
- * lane's windows belong to its thread.
+ * A worker that keeps the rules waits for its window; one that does not is detected here,
+ * so what it can make the server keep is bounded.  Pure; a lane's windows belong to its
+ * thread.
  */
 #ifndef NC_SEND_WINDOW_H
 #define NC_SEND_WINDOW_H
