@@ -15,10 +15,13 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/base/checksum.c libnabc/base/checksum.h \
 	libnabc/base/crc32c.c libnabc/base/crc32c.h \
 	libnabc/policy/replacement.c libnabc/policy/replacement.h \
+	libnabc/policy/replacement-internal.h libnabc/policy/replacement-sieve.c \
+	libnabc/policy/replacement-heap.c libnabc/policy/replacement-lru.c \
+	libnabc/policy/replacement-gdsf.c \
 	libnabc/policy/cleaning.c libnabc/policy/cleaning.h \
 	libnabc/wire/wire.c libnabc/wire/wire.h \
-	libnabc/base/table.c libnabc/base/table.h \
-	libnabc/base/notice.c libnabc/base/notice.h \
+	libnabc/base/hash-table.c libnabc/base/hash-table.h \
+	libnabc/base/diagnostics.c libnabc/base/diagnostics.h \
 	libnabc/os/identity.c libnabc/os/identity.h \
 	libnabc/os/segment.c libnabc/os/segment.h \
 	libnabc/os/device.c libnabc/os/device.h \
@@ -29,45 +32,55 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/os/process.c libnabc/os/process.h \
 	libnabc/os/queue.c libnabc/os/queue.h libnabc/wire/lane.h \
 	libnabc/send/route.c libnabc/send/route.h \
+	libnabc/send/route-learn.c libnabc/send/route-stat.c libnabc/send/route-internal.h \
 	libnabc/store/unit.c libnabc/store/unit.h \
-	libnabc/store/board.c libnabc/store/board.h \
+	libnabc/store/revocation-map.c libnabc/store/revocation-map.h \
 	libnabc/cache/grant.c libnabc/cache/grant.h \
-	libnabc/wire/session.c libnabc/wire/session.h \
+	libnabc/cache/grant-subject.c libnabc/cache/grant-export.c libnabc/cache/grant-internal.h \
+	libnabc/wire/rpc-client.c libnabc/wire/rpc-client.h \
 	libnabc/store/store.c libnabc/store/store.h \
-	libnabc/store/sums.c libnabc/store/sums.h \
+	libnabc/store/unit-checksum.c libnabc/store/unit-checksum.h \
 	libnabc/policy/expiry.c libnabc/policy/expiry.h \
-	libnabc/store/stock.c libnabc/store/stock.h \
-	libnabc/store/room.c libnabc/store/room.h \
+	libnabc/store/pool.c libnabc/store/pool.h \
+	libnabc/store/eviction.c libnabc/store/eviction.h \
+	libnabc/store/eviction-internal.h libnabc/store/compaction.c libnabc/store/page-window.c \
 	libnabc/store/member.c libnabc/store/member.h \
-	libnabc/cache/foreign.c libnabc/cache/foreign.h \
-	libnabc/cache/loan.c libnabc/cache/loan.h \
-	libnabc/store/upkeep.c libnabc/store/upkeep.h \
-	libnabc/cache/cache.c libnabc/cache/cache.h \
-	libnabc/cache/catalogue.c libnabc/cache/catalogue.h \
-	libnabc/membership/share.c libnabc/membership/share.h \
-	libnabc/membership/desk.c libnabc/membership/desk.h \
+	libnabc/store/member-growth.c libnabc/store/member-unit.c libnabc/store/member-internal.h \
+	libnabc/cache/remote-member.c libnabc/cache/remote-member.h \
+	libnabc/cache/import.c libnabc/cache/import.h \
+	libnabc/store/maintenance.c libnabc/store/maintenance.h \
+	libnabc/cache/index.c libnabc/cache/index.h \
+	libnabc/cache/index-lookup.c libnabc/cache/index-alloc.c libnabc/cache/index-member.c \
+	libnabc/cache/index-internal.h \
+	libnabc/cache/inspect.c libnabc/cache/inspect.h \
+	libnabc/membership/grant-ops.c libnabc/membership/grant-ops.h \
+	libnabc/membership/rpc-server.c libnabc/membership/rpc-server.h \
+	libnabc/membership/serve.c libnabc/membership/serve.h \
+	libnabc/membership/serve-handshake.c libnabc/membership/serve-listener.c \
+	libnabc/membership/serve-internal.h \
 	libnabc/membership/attach.c libnabc/membership/attach.h \
-	libnabc/membership/join.c libnabc/membership/join.h \
 	libnabc/membership/handle.c libnabc/membership/handle.h \
-	libnabc/send/passage.c libnabc/send/passage.h libnabc/send/method.c libnabc/send/method.h \
+	libnabc/send/message.c libnabc/send/message.h libnabc/send/method.c libnabc/send/method.h \
 	libnabc/send/splice.c libnabc/send/splice.h \
 	libnabc/send/zerocopy.c libnabc/send/zerocopy.h \
 	libnabc/send/kernel.c libnabc/send/kernel.h \
 	libnabc/worker/stream.c libnabc/worker/stream.h \
 	libnabc/send/transmit.c libnabc/send/transmit.h \
+	libnabc/send/transmit-plan.c libnabc/send/transmit-stat.c libnabc/send/transmit-internal.h \
 	libnabc/send/sendfile.c libnabc/send/sendfile.h \
 	libnabc/membership/collector.c libnabc/membership/collector.h \
-	libnabc/api/operator.c libnabc/api/operator.h \
+	libnabc/api/admin.c libnabc/api/admin.h \
 	libnabc/send/operation.c libnabc/send/operation.h \
 	libnabc/send/async.c libnabc/send/async-uring.c libnabc/send/async-epoll.c libnabc/send/async.h \
-	libnabc/wire/flow.c libnabc/wire/flow.h \
-	libnabc/wire/intake.c libnabc/wire/intake.h \
-	libnabc/wire/inflow.c libnabc/wire/inflow.h \
-	libnabc/worker/exchange.c libnabc/worker/exchange-tell.c libnabc/worker/exchange.h \
+	libnabc/send/async-open.c \
+	libnabc/wire/send-window.c libnabc/wire/send-window.h \
+	libnabc/wire/pending.c libnabc/wire/pending.h \
+	libnabc/wire/pipe-reader.c libnabc/wire/pipe-reader.h \
+	libnabc/worker/backend.c libnabc/worker/backend-requests.c libnabc/worker/backend.h \
 	libnabc/worker/responder.c libnabc/worker/responder-stream.c libnabc/worker/responder-posix.c \
 	libnabc/worker/responder.h \
-	libnabc/api/face.c libnabc/api/face.h \
-	libnabc/api/nabc.c libnabc/api/sharing.c libnabc/api/nabc-async.c libnabc/api/worker.c
+	libnabc/api/registry.c libnabc/api/registry.h \
+	libnabc/api/nabc.c libnabc/api/nabc-grant.c libnabc/api/nabc-async.c libnabc/api/worker.c
 # Of the kernel module, its calls alone.
 libnabc_libnabc_internal_la_CPPFLAGS = $(libnabc_cppflags) -I$(srcdir)/kernel-shim
 libnabc_libnabc_internal_la_CFLAGS = $(AM_CFLAGS) $(URING_CFLAGS)

@@ -6,7 +6,7 @@ Usage: coverage.py BUILD [--lines] [--at-least NAME=PERCENT ...] [FILE ...]
 
 Adds up BUILD/counts, where each program of the build has counted, and prints
 for each file its lines, how many of them ran and how many not; --lines names
-those that did not.  FILE, such as libnabc/membership/desk.c, is one of those to be shown.
+those that did not.  FILE, such as libnabc/membership/rpc-server.c, is one of those to be shown.
 A line counts when there is code in it: no comments, no lone braces.  Exit
 status: 1 when a folder has less than it must.
 """

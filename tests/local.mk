@@ -10,15 +10,15 @@ NABC_UNITS = \
 	tests/unit/libnabc/policy/test-replacement \
 	tests/unit/libnabc/policy/test-cleaning \
 	tests/unit/libnabc/wire/test-wire \
-	tests/unit/libnabc/base/test-table \
+	tests/unit/libnabc/base/test-hash-table \
 	tests/unit/libnabc/os/test-identity \
-	tests/unit/libnabc/store/test-board \
+	tests/unit/libnabc/store/test-revocation-map \
 	tests/unit/libnabc/cache/test-grant \
-	tests/unit/libnabc/wire/test-session \
-	tests/unit/libnabc/cache/test-loan \
-	tests/unit/libnabc/membership/test-desk \
-	tests/unit/libnabc/membership/test-share \
-	tests/unit/libnabc/api/test-sharing \
+	tests/unit/libnabc/wire/test-rpc-client \
+	tests/unit/libnabc/cache/test-import \
+	tests/unit/libnabc/membership/test-rpc-server \
+	tests/unit/libnabc/membership/test-grant-ops \
+	tests/unit/libnabc/api/test-nabc-grant \
 	tests/unit/libnabc/test-hostile \
 	tests/unit/libnabc/test-hostile-table \
 	tests/unit/libnabc/test-hostile-kill \
@@ -34,20 +34,20 @@ NABC_UNITS = \
 	tests/unit/libnabc/policy/test-expiry \
 	tests/unit/libnabc/store/test-unit \
 	tests/unit/libnabc/store/test-store \
-	tests/unit/libnabc/store/test-sums \
-	tests/unit/libnabc/store/test-room \
+	tests/unit/libnabc/store/test-unit-checksum \
+	tests/unit/libnabc/store/test-eviction \
 	tests/unit/libnabc/store/test-member \
-	tests/unit/libnabc/store/test-member-joined \
-	tests/unit/libnabc/cache/test-foreign \
-	tests/unit/libnabc/cache/test-cache \
-	tests/unit/libnabc/membership/test-attach \
+	tests/unit/libnabc/store/test-member-attached \
+	tests/unit/libnabc/cache/test-remote-member \
+	tests/unit/libnabc/cache/test-index \
+	tests/unit/libnabc/membership/test-serve \
 	tests/unit/libnabc/membership/test-collector \
 	tests/unit/libnabc/membership/test-handle \
 	tests/unit/libnabc/membership/test-handle-read \
 	tests/unit/libnabc/membership/test-handle-sums \
 	tests/unit/libnabc/membership/test-handle-huge \
 	tests/unit/libnabc/worker/test-stream \
-	tests/unit/libnabc/send/test-passage \
+	tests/unit/libnabc/send/test-message \
 	tests/unit/libnabc/send/test-transmit \
 	tests/unit/libnabc/send/test-transmit-hold \
 	tests/unit/libnabc/send/test-transmit-wire \
@@ -57,19 +57,19 @@ NABC_UNITS = \
 	tests/unit/libnabc/send/test-sendfile \
 	tests/unit/libnabc/send/test-operation \
 	tests/unit/libnabc/send/test-async \
-	tests/unit/libnabc/worker/test-exchange \
-	tests/unit/libnabc/worker/test-exchange-bad \
-	tests/unit/libnabc/worker/test-exchange-body \
-	tests/unit/libnabc/worker/test-exchange-posix \
-	tests/unit/libnabc/worker/test-exchange-start \
-	tests/unit/libnabc/worker/test-exchange-stream \
-	tests/unit/libnabc/worker/test-exchange-untaken \
-	tests/unit/libnabc/worker/test-exchange-withdraw \
-	tests/unit/libnabc/wire/test-flow \
-	tests/unit/libnabc/wire/test-inflow \
-	tests/unit/libnabc/wire/test-intake \
+	tests/unit/libnabc/worker/test-backend \
+	tests/unit/libnabc/worker/test-backend-bad \
+	tests/unit/libnabc/worker/test-backend-body \
+	tests/unit/libnabc/worker/test-backend-posix \
+	tests/unit/libnabc/worker/test-backend-start \
+	tests/unit/libnabc/worker/test-backend-stream \
+	tests/unit/libnabc/worker/test-backend-untaken \
+	tests/unit/libnabc/worker/test-backend-withdraw \
+	tests/unit/libnabc/wire/test-send-window \
+	tests/unit/libnabc/wire/test-pipe-reader \
+	tests/unit/libnabc/wire/test-pending \
 	tests/unit/libnabc/worker/test-responder \
-	tests/unit/libnabc/api/test-operator \
+	tests/unit/libnabc/api/test-admin \
 	tests/unit/libnabc/api/test-nabc \
 	tests/unit/libnabc/api/test-nabc-process \
 	tests/unit/libnabc/test-degradation \
@@ -791,14 +791,14 @@ EXTRA_DIST += tests/check-man.sh tests/check-floors.sh tests/folders.txt tests/c
 	tests/unit/device-model.h \
 	tests/unit/content-fixture.h \
 	tests/unit/respcache-fixture.h \
-	tests/unit/exchange-fixture.h \
+	tests/unit/backend-fixture.h \
 	tests/unit/handle-fixture.h \
 	tests/unit/kernel-fixture.h \
 	tests/unit/loop-fixture.h \
 	tests/unit/member-fixture.h \
 	tests/unit/nabc-fixture.h \
 	tests/unit/process-fixture.h \
-	tests/unit/desk-fixture.h \
+	tests/unit/rpc-fixture.h \
 	tests/unit/hostile-fixture.h \
 	tests/unit/request-fixture.h \
 	tests/unit/status-fixture.h \

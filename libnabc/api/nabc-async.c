@@ -7,7 +7,7 @@
 
 #include <nabc-async.h>
 
-#include "api/face.h"
+#include "api/registry.h"
 #include "send/async.h"
 
 NC_operation *NC_operation_open(NC_cache *cache, int sock_fd, const struct NC_send *message,
@@ -16,38 +16,39 @@ NC_operation *NC_operation_open(NC_cache *cache, int sock_fd, const struct NC_se
 	NC_operation *operation = NULL;
 	int error;
 
-	cache = nc_face_find(cache, &error);
+	cache = nc_registry_find(cache, &error);
 	if (cache)
 		error = nc_operation_open(&cache->operations, &cache->transmit, sock_fd, message,
 					  flags, &operation);
 	if (operation)
 		nc_operation_consider_zerocopy(operation);
-	nc_answer(error);
+	nc_api_result(error);
 	return operation;
 }
 
 int NC_prep_send(struct io_uring_sqe *sqe, NC_operation *operation)
 {
-	return nc_answer(sqe && operation ? nc_operation_prep(operation, sqe) : -EINVAL);
+	return nc_api_result(sqe && operation ? nc_operation_prep(operation, sqe) : -EINVAL);
 }
 
 int NC_operation_complete(NC_operation *operation, const struct io_uring_cqe *cqe)
 {
-	return nc_answer(operation && cqe ? nc_operation_complete(operation, cqe->res, cqe->flags)
-					  : -EINVAL);
+	return nc_api_result(operation && cqe
+				     ? nc_operation_complete(operation, cqe->res, cqe->flags)
+				     : -EINVAL);
 }
 
 size_t NC_operation_sent(const NC_operation *operation)
 {
-	return operation ? operation->passage.at - operation->message.skip : 0;
+	return operation ? operation->message.at - operation->spec.skip : 0;
 }
 
 int NC_operation_close(NC_operation *operation)
 {
 	if (!operation)
-		return nc_answer(-EINVAL);
+		return nc_api_result(-EINVAL);
 	if (nc_operation_busy(operation))
-		return nc_answer(-EBUSY);
+		return nc_api_result(-EBUSY);
 	nc_operation_free(operation);
 	return 0;
 }
@@ -55,7 +56,7 @@ int NC_operation_close(NC_operation *operation)
 int NC_operation_abandon(NC_operation *operation)
 {
 	if (!operation)
-		return nc_answer(-EINVAL);
+		return nc_api_result(-EINVAL);
 	nc_operation_abandon(operation);
 	return 0;
 }
@@ -65,42 +66,42 @@ NC_ring *NC_ring_open(NC_cache *cache, unsigned depth, unsigned flags)
 	NC_ring *ring = NULL;
 	int error;
 
-	cache = nc_face_find(cache, &error);
+	cache = nc_registry_find(cache, &error);
 	if (cache)
 		error = nc_async_open(&cache->operations, &cache->transmit, depth, flags, &ring);
-	nc_answer(error);
+	nc_api_result(error);
 	return ring;
 }
 
 int NC_ring_fd(NC_ring *ring)
 {
-	return nc_answer(ring ? ring->epoll : -EINVAL);
+	return nc_api_result(ring ? ring->epoll : -EINVAL);
 }
 
 int NC_ring_send(NC_ring *ring, int sock_fd, const struct NC_send *message, void *data)
 {
-	return nc_answer(ring ? nc_async_send(ring, sock_fd, message, data) : -EINVAL);
+	return nc_api_result(ring ? nc_async_send(ring, sock_fd, message, data) : -EINVAL);
 }
 
 int NC_ring_submit(NC_ring *ring)
 {
-	return nc_answer(ring ? nc_async_submit(ring) : -EINVAL);
+	return nc_api_result(ring ? nc_async_submit(ring) : -EINVAL);
 }
 
 int NC_ring_reap(NC_ring *ring, struct NC_completion *done, unsigned count)
 {
-	return nc_answer(ring && done && count ? nc_async_reap(ring, done, count) : -EINVAL);
+	return nc_api_result(ring && done && count ? nc_async_reap(ring, done, count) : -EINVAL);
 }
 
 int NC_ring_cancel(NC_ring *ring, int sock_fd)
 {
-	return nc_answer(ring ? nc_async_cancel(ring, sock_fd) : -EINVAL);
+	return nc_api_result(ring ? nc_async_cancel(ring, sock_fd) : -EINVAL);
 }
 
 int NC_ring_close(NC_ring *ring)
 {
 	if (!ring)
-		return nc_answer(-EINVAL);
+		return nc_api_result(-EINVAL);
 	nc_async_close(ring);
 	return 0;
 }

@@ -10,8 +10,8 @@
 
 #include <nabc-worker.h>
 
-#include "api/face.h"
-#include "worker/exchange.h"
+#include "api/registry.h"
+#include "worker/backend.h"
 #include "worker/responder.h"
 
 struct NC_worker {
@@ -22,7 +22,7 @@ struct NC_worker {
 /* A server's end knows its cache to count itself out. */
 struct NC_exchange {
 	struct NC_cache *cache;
-	struct nc_exchange *exchange;
+	struct nc_backend *backend;
 };
 
 /* --- the worker's end ---------------------------------------------------- */
@@ -42,7 +42,7 @@ static int inherited_socket(void)
 	return (int)fd;
 }
 
-static int join(struct nc_cache *cache, int socket, void *context)
+static int join(struct nc_index *cache, int socket, void *context)
 {
 	return nc_responder_open(cache, socket, context);
 }
@@ -53,29 +53,29 @@ NC_worker *NC_worker_open(void)
 	int error, socket = inherited_socket();
 
 	if (!worker || socket < 0) {
-		nc_answer(worker ? socket : -ENOMEM);
+		nc_api_result(worker ? socket : -ENOMEM);
 		free(worker);
 		return NULL;
 	}
-	error = nc_face_adopt(socket, join, &worker->responder, &worker->cache);
+	error = nc_registry_adopt(socket, join, &worker->responder, &worker->cache);
 	if (error) {
 		if (worker->responder)
 			nc_responder_close(worker->responder);
 		/* Whatever the number stands for, it is not a server's socket. */
-		nc_answer(error == -ENOTSOCK || error == -EBADF ? -EPROTO : error);
+		nc_api_result(error == -ENOTSOCK || error == -EBADF ? -EPROTO : error);
 		free(worker);
 		return NULL;
 	}
 	/* What the worker starts must not inherit its membership. */
 	fcntl(socket, F_SETFD, FD_CLOEXEC);
-	worker->responder->cache = &worker->cache->cache;
+	worker->responder->index = &worker->cache->index;
 	return worker;
 }
 
 int NC_worker_accept(NC_worker *worker, struct NC_request *request)
 {
-	return nc_answer(worker && request ? nc_responder_accept(worker->responder, request)
-					   : -EINVAL);
+	return nc_api_result(worker && request ? nc_responder_accept(worker->responder, request)
+					       : -EINVAL);
 }
 
 const char *NC_request_variable(const struct NC_request *request, const char *name)
@@ -102,16 +102,16 @@ int NC_worker_respond(NC_worker *worker, const struct NC_request *request,
 		      const struct NC_response *response)
 {
 	if (!worker || !request || !response)
-		return nc_answer(-EINVAL);
-	return nc_answer(nc_responder_respond(worker->responder, request, response));
+		return nc_api_result(-EINVAL);
+	return nc_api_result(nc_responder_respond(worker->responder, request, response));
 }
 
 int NC_worker_send(NC_worker *worker, const struct NC_request *request,
 		   const struct NC_range *ranges, unsigned count, unsigned flags)
 {
 	if (!worker || !request)
-		return nc_answer(-EINVAL);
-	return nc_answer(nc_responder_send(worker->responder, request, ranges, count, flags));
+		return nc_api_result(-EINVAL);
+	return nc_api_result(nc_responder_send(worker->responder, request, ranges, count, flags));
 }
 
 static size_t number_in(const struct NC_request *request, const char *name)
@@ -126,23 +126,23 @@ int NC_worker_body(NC_worker *worker, struct NC_request *request, struct NC_rang
 	struct NC_range whole = {0};
 
 	if (!worker || !request || !piece)
-		return nc_answer(-EINVAL);
+		return nc_api_result(-EINVAL);
 	if (!(request->flags & NC_REQUEST_BODY))
 		whole = (struct NC_range){.id = number_in(request, "NABC_BODY_ID"),
 					  .length = number_in(request, "CONTENT_LENGTH")};
-	return nc_answer(nc_responder_body(worker->responder, request, &whole, piece));
+	return nc_api_result(nc_responder_body(worker->responder, request, &whole, piece));
 }
 
 int NC_worker_abort(NC_worker *worker, const struct NC_request *request)
 {
-	return nc_answer(worker && request ? nc_responder_abort(worker->responder, request)
-					   : -EINVAL);
+	return nc_api_result(worker && request ? nc_responder_abort(worker->responder, request)
+					       : -EINVAL);
 }
 
 int NC_worker_gone(NC_worker *worker, const struct NC_request *request)
 {
-	return nc_answer(worker && request ? nc_responder_gone(worker->responder, request)
-					   : -EINVAL);
+	return nc_api_result(worker && request ? nc_responder_gone(worker->responder, request)
+					       : -EINVAL);
 }
 
 void NC_worker_close(NC_worker *worker)
@@ -151,7 +151,7 @@ void NC_worker_close(NC_worker *worker)
 		return;
 	nc_responder_close(worker->responder);
 	/* With handles open the cache outlives the worker; the process ends soon. */
-	(void)nc_face_close(worker->cache);
+	(void)nc_registry_close(worker->cache);
 	free(worker);
 }
 
@@ -162,15 +162,15 @@ NC_exchange *NC_exchange_start(NC_cache *cache, const struct NC_exchange_options
 	struct NC_exchange *exchange = NULL;
 	int error = 0;
 
-	cache = nc_face_find(cache, &error);
+	cache = nc_registry_find(cache, &error);
 	if (cache) {
 		exchange = calloc(1, sizeof(*exchange));
-		error = exchange ? nc_exchange_open(&cache->attach, options, &exchange->exchange)
+		error = exchange ? nc_backend_open(&cache->serve, options, &exchange->backend)
 				 : -ENOMEM;
 	}
 	if (error) {
 		free(exchange);
-		nc_answer(error);
+		nc_api_result(error);
 		return NULL;
 	}
 	exchange->cache = cache;
@@ -180,56 +180,57 @@ NC_exchange *NC_exchange_start(NC_cache *cache, const struct NC_exchange_options
 
 int NC_exchange_started(NC_exchange *exchange, pid_t pid, int pidfd)
 {
-	return nc_answer(exchange ? nc_exchange_adopt(exchange->exchange, pid, pidfd) : -EINVAL);
+	return nc_api_result(exchange ? nc_backend_adopt(exchange->backend, pid, pidfd) : -EINVAL);
 }
 
 static bool is_started(const NC_exchange *exchange)
 {
-	return exchange && exchange->exchange->process.pidfd >= 0;
+	return exchange && exchange->backend->process.pidfd >= 0;
 }
 
 pid_t NC_exchange_pid(const NC_exchange *exchange)
 {
-	return is_started(exchange) ? exchange->exchange->process.pid : nc_answer(-EINVAL);
+	return is_started(exchange) ? exchange->backend->process.pid : nc_api_result(-EINVAL);
 }
 
 int NC_exchange_pidfd(const NC_exchange *exchange)
 {
-	return is_started(exchange) ? exchange->exchange->process.pidfd : nc_answer(-EINVAL);
+	return is_started(exchange) ? exchange->backend->process.pidfd : nc_api_result(-EINVAL);
 }
 
 static bool has_lane(const NC_exchange *exchange, unsigned lane)
 {
-	return exchange && lane < exchange->exchange->lanes;
+	return exchange && lane < exchange->backend->lanes;
 }
 
 int NC_exchange_fd(const NC_exchange *exchange, unsigned lane)
 {
-	return has_lane(exchange, lane) ? exchange->exchange->lane[lane].doorbell
-					: nc_answer(-EINVAL);
+	return has_lane(exchange, lane) ? exchange->backend->lane[lane].doorbell
+					: nc_api_result(-EINVAL);
 }
 
 int NC_exchange_submit(NC_exchange *exchange, unsigned lane, uint64_t tag, const char *variables,
 		       size_t length, unsigned flags)
 {
 	if (!has_lane(exchange, lane) || (length && !variables))
-		return nc_answer(-EINVAL);
-	return nc_answer(nc_exchange_send(exchange->exchange, lane, tag, variables, length, flags));
+		return nc_api_result(-EINVAL);
+	return nc_api_result(
+		nc_backend_send(exchange->backend, lane, tag, variables, length, flags));
 }
 
 int NC_exchange_body(NC_exchange *exchange, unsigned lane, uint64_t tag,
 		     const struct NC_range *piece, unsigned flags)
 {
 	if (!has_lane(exchange, lane))
-		return nc_answer(-EINVAL);
-	return nc_answer(nc_exchange_give(exchange->exchange, lane, tag, piece, flags));
+		return nc_api_result(-EINVAL);
+	return nc_api_result(nc_backend_give(exchange->backend, lane, tag, piece, flags));
 }
 
 int NC_exchange_kick(NC_exchange *exchange, unsigned lane)
 {
 	if (!has_lane(exchange, lane))
-		return nc_answer(-EINVAL);
-	nc_exchange_wake(exchange->exchange, lane);
+		return nc_api_result(-EINVAL);
+	nc_backend_wake(exchange->backend, lane);
 	return 0;
 }
 
@@ -237,8 +238,8 @@ int NC_exchange_reap(NC_exchange *exchange, unsigned lane, uint64_t *tag,
 		     struct NC_response *response)
 {
 	if (!has_lane(exchange, lane) || !tag || !response)
-		return nc_answer(-EINVAL);
-	return nc_answer(nc_exchange_take(exchange->exchange, lane, tag, response));
+		return nc_api_result(-EINVAL);
+	return nc_api_result(nc_backend_take(exchange->backend, lane, tag, response));
 }
 
 void NC_exchange_data_free(const void *data)
@@ -249,15 +250,15 @@ void NC_exchange_data_free(const void *data)
 int NC_exchange_sent(NC_exchange *exchange, unsigned lane, uint64_t tag)
 {
 	if (!has_lane(exchange, lane))
-		return nc_answer(-EINVAL);
-	return nc_answer(nc_exchange_sent(exchange->exchange, lane, tag));
+		return nc_api_result(-EINVAL);
+	return nc_api_result(nc_backend_sent(exchange->backend, lane, tag));
 }
 
 int NC_exchange_cancel(NC_exchange *exchange, unsigned lane, uint64_t tag)
 {
 	if (!has_lane(exchange, lane))
-		return nc_answer(-EINVAL);
-	return nc_answer(nc_exchange_cancel(exchange->exchange, lane, tag));
+		return nc_api_result(-EINVAL);
+	return nc_api_result(nc_backend_cancel(exchange->backend, lane, tag));
 }
 
 int NC_exchange_arm(NC_exchange *exchange, unsigned lane)
@@ -268,29 +269,29 @@ int NC_exchange_arm(NC_exchange *exchange, unsigned lane)
 int NC_exchange_arm_for(NC_exchange *exchange, unsigned lane, unsigned responses)
 {
 	if (!has_lane(exchange, lane) || responses == 0)
-		return nc_answer(-EINVAL);
-	return nc_exchange_sleep(exchange->exchange, lane, responses);
+		return nc_api_result(-EINVAL);
+	return nc_backend_sleep(exchange->backend, lane, responses);
 }
 
 int NC_exchange_untaken(const NC_exchange *exchange, unsigned lane)
 {
 	if (!has_lane(exchange, lane))
-		return nc_answer(-EINVAL);
-	return nc_answer(nc_exchange_untaken(exchange->exchange, lane));
+		return nc_api_result(-EINVAL);
+	return nc_api_result(nc_backend_untaken(exchange->backend, lane));
 }
 
 int NC_exchange_withdraw(NC_exchange *exchange, unsigned lane, unsigned most, unsigned *left)
 {
 	if (!has_lane(exchange, lane) || !left)
-		return nc_answer(-EINVAL);
-	return nc_answer(nc_exchange_withdraw(exchange->exchange, lane, most, left));
+		return nc_api_result(-EINVAL);
+	return nc_api_result(nc_backend_withdraw(exchange->backend, lane, most, left));
 }
 
 int NC_exchange_close(NC_exchange *exchange)
 {
 	if (!exchange)
-		return nc_answer(-EINVAL);
-	nc_exchange_end(exchange->exchange);
+		return nc_api_result(-EINVAL);
+	nc_backend_end(exchange->backend);
 	atomic_fetch_sub_explicit(&exchange->cache->exchanges, 1, memory_order_relaxed);
 	free(exchange);
 	return 0;

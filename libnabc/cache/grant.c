@@ -1,128 +1,49 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * grant.c - the owner's book of grants and loans; see grant.h.
+ * grant.c - the records of units, and who has leave to use them; see grant.h.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/fragment.h"
 #include "base/id.h"
-#include "cache/grant.h"
-
-struct leave {
-	struct leave *next;
-	struct nc_grantee to;
-	bool counted; /* its pidfd, as the maker's */
-};
-
-/* Who made a unit, as it was when it attached; zeroes: the owner. */
-struct origin {
-	pid_t pid, session;
-	uint64_t since;
-};
-
-struct record {
-	struct nc_table_entry entry; /* must be first; key: the id */
-	struct nc_borrower *maker;   /* NULL: the owner, or gone */
-	struct origin origin;	     /* of the maker, gone or not */
-	struct nc_segment copy;	     /* fd -1: the unit is sealed itself */
-	size_t size, fraglen;
-	size_t charged;	   /* bytes, to the maker or, of copies, to the owner */
-	bool counted;	   /* its descriptor, as a member's */
-	bool owners_copy;  /* the same, among the copies of the owner */
-	uint64_t orphaned; /* the how manieth; 0: it is none */
-	struct leave *leaves;
-	unsigned leave_count;
-	struct nc_lent *lent;
-};
-
-/* A slot of a borrower's board; record NULL once the unit stands no more. */
-struct nc_lent {
-	struct record *record;
-	struct nc_borrower *to;
-	uint32_t slot;
-	struct nc_lent *next, **link; /* of the record */
-};
+#include "cache/grant-internal.h"
 
 void nc_grants_init(struct nc_grants *grants, size_t quota)
 {
 	*grants = (struct nc_grants){.quota = quota, .copies_max = UINT_MAX};
 	pthread_mutex_init(&grants->lock, NULL);
-	nc_table_init(&grants->records);
+	nc_hash_table_init(&grants->records);
 }
 
-static struct record *find_locked(const struct nc_grants *grants, size_t id)
+struct nc_grant_record *nc_grants_find_locked(const struct nc_grants *grants, size_t id)
 {
-	return (struct record *)nc_table_find(&grants->records, id);
+	return (struct nc_grant_record *)nc_hash_table_find(&grants->records, id);
 }
 
-/* Of the owner's descriptors, those that members may have. */
-static rlim_t descriptors_most(void)
+static void forget_leave(struct nc_grants *grants, struct nc_grant_record *record,
+			 struct nc_leave **link)
 {
-	struct rlimit limit;
-
-	return getrlimit(RLIMIT_NOFILE, &limit) < 0 ? 0 : limit.rlim_cur / 2;
-}
-
-static int one_more(const struct nc_grants *grants, const struct nc_borrower *maker)
-{
-	rlim_t most = descriptors_most();
-
-	if (maker->descriptors >= most / 4)
-		return -EDQUOT;
-	return grants->descriptors >= most ? -EMFILE : 0;
-}
-
-static void count_one(struct nc_grants *grants, struct nc_borrower *maker, bool *counted)
-{
-	*counted = true;
-	grants->descriptors++;
-	maker->descriptors++;
-}
-
-/* maker: NULL if it has gone. */
-static void discount(struct nc_grants *grants, struct nc_borrower *maker, bool counted)
-{
-	if (!counted)
-		return;
-	grants->descriptors--;
-	if (maker)
-		maker->descriptors--;
-}
-
-static void strike(struct nc_lent *lent, uint64_t reason)
-{
-	nc_board_strike(&lent->to->board, lent->slot, reason);
-	*lent->link = lent->next;
-	if (lent->next)
-		lent->next->link = lent->link;
-	lent->record = NULL;
-}
-
-static void forget_leave(struct nc_grants *grants, struct record *record, struct leave **link)
-{
-	struct leave *leave = *link;
+	struct nc_leave *leave = *link;
 
 	*link = leave->next;
 	record->leave_count--;
-	discount(grants, record->maker, leave->counted);
+	nc_grants_discount(grants, record->maker, leave->counted);
 	if (leave->to.pidfd >= 0)
 		close(leave->to.pidfd);
 	free(leave);
 }
 
-static void drop_locked(struct nc_grants *grants, struct record *record)
+static void drop_locked(struct nc_grants *grants, struct nc_grant_record *record)
 {
-	while (record->lent)
-		strike(record->lent, NC_BOARD_DESTROYED);
+	while (record->exports)
+		nc_export_revoke(record->exports, NC_REVOCATION_DESTROYED);
 	while (record->leaves)
 		forget_leave(grants, record, &record->leaves);
-	discount(grants, record->maker, record->counted);
+	nc_grants_discount(grants, record->maker, record->counted);
 	if (record->copy.fd >= 0)
 		nc_segment_close(&record->copy);
 	if (record->maker)
@@ -130,145 +51,35 @@ static void drop_locked(struct nc_grants *grants, struct record *record)
 	else
 		grants->copied -= record->charged;
 	grants->copies -= record->owners_copy;
-	nc_table_leave(&grants->records, &record->entry);
+	nc_hash_table_leave(&grants->records, &record->entry);
 	atomic_fetch_sub_explicit(&grants->count, 1, memory_order_relaxed);
 	free(record);
 }
 
-/* A copy that nobody has any use for goes; its unit stands. */
-static void tidy_locked(struct nc_grants *grants, struct record *record)
+void nc_grants_tidy_locked(struct nc_grants *grants, struct nc_grant_record *record)
 {
-	if (!record->leaves && !record->lent && record->copy.fd >= 0)
+	if (!record->leaves && !record->exports && record->copy.fd >= 0)
 		drop_locked(grants, record);
 }
 
 void nc_grants_fini(struct nc_grants *grants)
 {
-	struct nc_table_entry *entry;
+	struct nc_hash_entry *entry;
 
-	while ((entry = nc_table_next(&grants->records, NULL)))
-		drop_locked(grants, (struct record *)entry);
-	nc_table_fini(&grants->records);
+	while ((entry = nc_hash_table_next(&grants->records, NULL)))
+		drop_locked(grants, (struct nc_grant_record *)entry);
+	nc_hash_table_fini(&grants->records);
 	pthread_mutex_destroy(&grants->lock);
-}
-
-void nc_grants_join(struct nc_grants *grants, struct nc_borrower *borrower)
-{
-	pthread_mutex_lock(&grants->lock);
-	borrower->next = grants->borrowers;
-	grants->borrowers = borrower;
-	pthread_mutex_unlock(&grants->lock);
-}
-
-static void return_all_locked(struct nc_grants *grants, struct nc_borrower *borrower)
-{
-	for (uint32_t slot = 0; borrower->lent && slot < NC_BOARD_SLOTS; slot++) {
-		struct nc_lent *lent = borrower->lent[slot];
-		struct record *record = lent ? lent->record : NULL;
-
-		if (record) {
-			strike(lent, NC_BOARD_DESTROYED);
-			tidy_locked(grants, record);
-		}
-		free(lent);
-	}
-	free(borrower->lent);
-	borrower->lent = NULL;
-	nc_board_close(&borrower->board);
-}
-
-void nc_grants_lose_board(struct nc_grants *grants, struct nc_borrower *borrower)
-{
-	pthread_mutex_lock(&grants->lock);
-	return_all_locked(grants, borrower);
-	pthread_mutex_unlock(&grants->lock);
-}
-
-/* One unit after another, so that orphan() may call back. */
-static bool next_orphan(struct nc_grants *grants, struct nc_borrower *maker, size_t *id)
-{
-	struct nc_table_entry *entry = NULL;
-	bool found = false;
-
-	pthread_mutex_lock(&grants->lock);
-	/* What it has left, not what it had: others may be dropping that meanwhile. */
-	while (!found && maker->sealed && (entry = nc_table_next(&grants->records, entry))) {
-		struct record *record = (struct record *)entry;
-
-		if (record->maker != maker)
-			continue;
-		/* It is the cache's own memory; copies have gone with their segment. */
-		maker->sealed -= record->charged;
-		record->maker = NULL;
-		record->charged = 0;
-		record->orphaned = ++grants->orphaned;
-		*id = entry->key;
-		found = true;
-	}
-	pthread_mutex_unlock(&grants->lock);
-	return found;
-}
-
-void nc_grants_number(struct nc_grants *grants, struct nc_borrower *borrower, unsigned number)
-{
-	pthread_mutex_lock(&grants->lock);
-	borrower->number = number;
-	pthread_mutex_unlock(&grants->lock);
-}
-
-void nc_grants_identify(struct nc_grants *grants, struct nc_borrower *borrower,
-			const struct nc_identity *who)
-{
-	pthread_mutex_lock(&grants->lock);
-	borrower->who = *who;
-	pthread_mutex_unlock(&grants->lock);
-}
-
-void nc_grants_part(struct nc_grants *grants, struct nc_borrower *borrower,
-		    void (*orphan)(void *context, size_t id), void *context)
-{
-	struct nc_borrower **link = &grants->borrowers;
-	size_t id;
-
-	pthread_mutex_lock(&grants->lock);
-	while (*link != borrower)
-		link = &(*link)->next;
-	*link = borrower->next;
-	return_all_locked(grants, borrower);
-	pthread_mutex_unlock(&grants->lock);
-	/* Copies of units in its own segment go with that. */
-	if (borrower->number)
-		nc_grants_drop_member(grants, borrower->number);
-	while (next_orphan(grants, borrower, &id))
-		orphan(context, id);
-	nc_identity_close(&borrower->who);
-}
-
-static int room_locked(const struct nc_grants *grants, const struct nc_borrower *maker, size_t size)
-{
-	if (size > maker->quota || maker->sealed > maker->quota - size)
-		return -EDQUOT;
-	return one_more(grants, maker);
-}
-
-int nc_grants_room(struct nc_grants *grants, const struct nc_borrower *maker, size_t size)
-{
-	int error;
-
-	pthread_mutex_lock(&grants->lock);
-	error = room_locked(grants, maker, size);
-	pthread_mutex_unlock(&grants->lock);
-	return error;
 }
 
 bool nc_grants_orphan(struct nc_grants *grants, size_t *id)
 {
-	struct nc_table_entry *entry = NULL;
+	struct nc_hash_entry *entry = NULL;
 	uint64_t first = 0;
 
 	pthread_mutex_lock(&grants->lock);
-	while ((entry = nc_table_next(&grants->records, entry))) {
-		const struct record *record = (const struct record *)entry;
+	while ((entry = nc_hash_table_next(&grants->records, entry))) {
+		const struct nc_grant_record *record = (const struct nc_grant_record *)entry;
 
 		if (record->orphaned && (!first || record->orphaned < first)) {
 			first = record->orphaned;
@@ -279,26 +90,26 @@ bool nc_grants_orphan(struct nc_grants *grants, size_t *id)
 	return first;
 }
 
-static struct origin origin_of(const struct nc_borrower *maker)
+static struct nc_origin origin_of(const struct nc_subject *maker)
 {
-	return (struct origin){
+	return (struct nc_origin){
 		.pid = maker->who.pid, .session = maker->who.session, .since = maker->who.since};
 }
 
-int nc_grants_enter(struct nc_grants *grants, size_t id, struct nc_borrower *maker,
+int nc_grants_enter(struct nc_grants *grants, size_t id, struct nc_subject *maker,
 		    const struct nc_segment *copy, size_t size, size_t fraglen)
 {
 	size_t bytes = copy ? copy->size : (size + NC_PAGE - 1) / NC_PAGE * NC_PAGE;
-	struct record *record = calloc(1, sizeof(*record));
+	struct nc_grant_record *record = calloc(1, sizeof(*record));
 	int error = 0;
 
 	if (!record)
 		return -ENOMEM;
 	pthread_mutex_lock(&grants->lock);
-	if (find_locked(grants, id))
+	if (nc_grants_find_locked(grants, id))
 		error = -EEXIST;
 	else if (maker)
-		error = room_locked(grants, maker, bytes);
+		error = nc_grants_room_locked(grants, maker, bytes);
 	else if (copy && (bytes > grants->quota || grants->copied > grants->quota - bytes))
 		error = -EDQUOT;
 	else if (copy && grants->copies >= grants->copies_max)
@@ -316,26 +127,26 @@ int nc_grants_enter(struct nc_grants *grants, size_t id, struct nc_borrower *mak
 	if (maker) {
 		record->origin = origin_of(maker);
 		maker->sealed += record->charged;
-		count_one(grants, maker, &record->counted);
+		nc_grants_count_one(grants, maker, &record->counted);
 	} else {
 		grants->copied += record->charged;
 		record->owners_copy = copy != NULL;
 		grants->copies += record->owners_copy;
 	}
-	nc_table_enter(&grants->records, &record->entry, id);
+	nc_hash_table_enter(&grants->records, &record->entry, id);
 	atomic_fetch_add_explicit(&grants->count, 1, memory_order_relaxed);
 	pthread_mutex_unlock(&grants->lock);
 	return 0;
 }
 
-static struct origin find_origin_locked(const struct nc_grants *grants, size_t id,
-					const struct record *record)
+static struct nc_origin find_origin_locked(const struct nc_grants *grants, size_t id,
+					   const struct nc_grant_record *record)
 {
-	struct origin origin = record ? record->origin : (struct origin){0};
+	struct nc_origin origin = record ? record->origin : (struct nc_origin){0};
 	unsigned number = nc_id_member(id);
 
 	/* In a segment of its own: it is there, or its units are not. */
-	for (const struct nc_borrower *at = grants->borrowers; at && number; at = at->next)
+	for (const struct nc_subject *at = grants->subjects; at && number; at = at->next)
 		if (at->number == number)
 			origin = origin_of(at);
 	return origin;
@@ -343,27 +154,27 @@ static struct origin find_origin_locked(const struct nc_grants *grants, size_t i
 
 pid_t nc_grants_session(struct nc_grants *grants, size_t id, uint64_t *since)
 {
-	struct origin origin;
+	struct nc_origin origin;
 
 	pthread_mutex_lock(&grants->lock);
-	origin = find_origin_locked(grants, id, find_locked(grants, id));
+	origin = find_origin_locked(grants, id, nc_grants_find_locked(grants, id));
 	pthread_mutex_unlock(&grants->lock);
 	*since = origin.session ? origin.since : 0;
 	return origin.session;
 }
 
-bool nc_grants_known(struct nc_grants *grants, size_t id, const struct nc_borrower *borrower,
+bool nc_grants_known(struct nc_grants *grants, size_t id, const struct nc_subject *subject,
 		     bool *made)
 {
-	struct record *record;
+	struct nc_grant_record *record;
 
 	*made = false;
 	if (atomic_load_explicit(&grants->count, memory_order_relaxed) == 0)
 		return false;
 	pthread_mutex_lock(&grants->lock);
-	record = find_locked(grants, id);
+	record = nc_grants_find_locked(grants, id);
 	if (record)
-		*made = record->maker == borrower;
+		*made = record->maker == subject;
 	pthread_mutex_unlock(&grants->lock);
 	return record;
 }
@@ -374,9 +185,9 @@ static bool same(const struct nc_grantee *a, const struct nc_grantee *b)
 }
 
 /* Those that have ended can never come back. */
-static void purge_locked(struct nc_grants *grants, struct record *record)
+static void purge_locked(struct nc_grants *grants, struct nc_grant_record *record)
 {
-	struct leave **link = &record->leaves;
+	struct nc_leave **link = &record->leaves;
 
 	while (*link) {
 		if (nc_identity_ended((*link)->to.pidfd))
@@ -386,19 +197,20 @@ static void purge_locked(struct nc_grants *grants, struct record *record)
 	}
 }
 
-static bool has_leave(const struct record *record, const struct nc_grantee *who)
+static bool has_leave(const struct nc_grant_record *record, const struct nc_grantee *who)
 {
-	const struct leave *leave = record->leaves;
+	const struct nc_leave *leave = record->leaves;
 
 	while (leave && !same(&leave->to, who))
 		leave = leave->next;
 	return leave;
 }
 
-static int give_locked(struct nc_grants *grants, struct record *record, const struct nc_grantee *to)
+static int give_locked(struct nc_grants *grants, struct nc_grant_record *record,
+		       const struct nc_grantee *to)
 {
 	bool costs = to->pidfd >= 0 && record->maker;
-	struct leave *leave;
+	struct nc_leave *leave;
 	int error;
 
 	purge_locked(grants, record);
@@ -410,15 +222,15 @@ static int give_locked(struct nc_grants *grants, struct record *record, const st
 	}
 	if (record->leave_count >= NC_LEAVES_MAX)
 		return -ENOSPC;
-	error = costs ? one_more(grants, record->maker) : 0;
+	error = costs ? nc_grants_one_more(grants, record->maker) : 0;
 	if (error)
 		return error;
 	leave = malloc(sizeof(*leave));
 	if (!leave)
 		return -ENOMEM;
-	*leave = (struct leave){.next = record->leaves, .to = *to};
+	*leave = (struct nc_leave){.next = record->leaves, .to = *to};
 	if (costs)
-		count_one(grants, record->maker, &leave->counted);
+		nc_grants_count_one(grants, record->maker, &leave->counted);
 	record->leaves = leave;
 	record->leave_count++;
 	return 0;
@@ -426,24 +238,24 @@ static int give_locked(struct nc_grants *grants, struct record *record, const st
 
 int nc_grants_give(struct nc_grants *grants, size_t id, const struct nc_grantee *to)
 {
-	struct record *record;
+	struct nc_grant_record *record;
 	int error = -ENOENT;
 
 	pthread_mutex_lock(&grants->lock);
-	record = find_locked(grants, id);
+	record = nc_grants_find_locked(grants, id);
 	if (record) {
 		error = give_locked(grants, record, to);
 		/* A copy that was made for this leave alone. */
 		if (error)
-			tidy_locked(grants, record);
+			nc_grants_tidy_locked(grants, record);
 	}
 	pthread_mutex_unlock(&grants->lock);
 	return error;
 }
 
-static bool is_granted(const struct record *record, const struct nc_identity *who)
+static bool is_granted(const struct nc_grant_record *record, const struct nc_identity *who)
 {
-	for (const struct leave *leave = record->leaves; leave; leave = leave->next) {
+	for (const struct nc_leave *leave = record->leaves; leave; leave = leave->next) {
 		const struct nc_grantee *to = &leave->to;
 
 		if ((to->principal == NC_PROCESS &&
@@ -455,21 +267,20 @@ static bool is_granted(const struct record *record, const struct nc_identity *wh
 	return false;
 }
 
-static bool allowed(const struct record *record, const struct nc_borrower *borrower)
+bool nc_grants_allowed(const struct nc_grant_record *record, const struct nc_subject *subject)
 {
-	return borrower->operates || record->maker == borrower ||
-	       is_granted(record, &borrower->who);
+	return subject->operates || record->maker == subject || is_granted(record, &subject->who);
 }
 
 bool nc_grants_admits(struct nc_grants *grants, size_t id, const struct nc_identity *who,
 		      uint64_t started)
 {
-	const struct record *record;
-	struct origin origin;
+	const struct nc_grant_record *record;
+	struct nc_origin origin;
 	bool may;
 
 	pthread_mutex_lock(&grants->lock);
-	record = find_locked(grants, id);
+	record = nc_grants_find_locked(grants, id);
 	origin = find_origin_locked(grants, id, record);
 	may = origin.pid && started <= origin.since &&
 	      (origin.pid == who->pid || origin.session == who->pid);
@@ -480,14 +291,14 @@ bool nc_grants_admits(struct nc_grants *grants, size_t id, const struct nc_ident
 
 int nc_grants_take(struct nc_grants *grants, size_t id, const struct nc_grantee *from)
 {
-	struct record *record;
+	struct nc_grant_record *record;
 	int error = -ENOENT;
 
 	pthread_mutex_lock(&grants->lock);
-	record = find_locked(grants, id);
+	record = nc_grants_find_locked(grants, id);
 	if (record) {
-		struct leave **link = &record->leaves;
-		struct nc_lent *lent, *next;
+		struct nc_leave **link = &record->leaves;
+		struct nc_export *export, *next;
 
 		while (*link) {
 			if (same(&(*link)->to, from)) {
@@ -497,110 +308,12 @@ int nc_grants_take(struct nc_grants *grants, size_t id, const struct nc_grantee 
 				link = &(*link)->next;
 			}
 		}
-		for (lent = record->lent; lent; lent = next) {
-			next = lent->next;
-			if (!allowed(record, lent->to))
-				strike(lent, NC_BOARD_REVOKED);
+		for (export = record->exports; export; export = next) {
+			next = export->next;
+			if (!nc_grants_allowed(record, export->to))
+				nc_export_revoke(export, NC_REVOCATION_REVOKED);
 		}
-		tidy_locked(grants, record);
-	}
-	pthread_mutex_unlock(&grants->lock);
-	return error;
-}
-
-static struct nc_lent *lent_to(struct record *record, const struct nc_borrower *to)
-{
-	struct nc_lent *lent = record->lent;
-
-	while (lent && lent->to != to)
-		lent = lent->next;
-	return lent;
-}
-
-static int open_board(struct nc_borrower *borrower)
-{
-	if (borrower->board.segment.base)
-		return 0;
-	if (!borrower->lent)
-		borrower->lent = calloc(NC_BOARD_SLOTS, sizeof(struct nc_lent *));
-	return borrower->lent ? nc_board_open(&borrower->board) : -ENOMEM;
-}
-
-static int post_locked(struct record *record, struct nc_borrower *to, uint32_t *slot)
-{
-	struct nc_lent *lent = lent_to(record, to);
-	int posted;
-
-	if (lent) {
-		*slot = lent->slot;
-		return 0;
-	}
-	posted = open_board(to);
-	if (posted < 0)
-		return posted;
-	lent = calloc(1, sizeof(*lent));
-	if (!lent)
-		return -ENOMEM;
-	posted = nc_board_post(&to->board, record->entry.key);
-	if (posted < 0) {
-		free(lent);
-		return posted;
-	}
-	*lent = (struct nc_lent){.record = record,
-				 .to = to,
-				 .slot = (uint32_t)posted,
-				 .next = record->lent,
-				 .link = &record->lent};
-	if (lent->next)
-		lent->next->link = &lent->next;
-	record->lent = lent;
-	to->lent[posted] = lent;
-	*slot = (uint32_t)posted;
-	return 0;
-}
-
-int nc_grants_lend(struct nc_grants *grants, size_t id, struct nc_borrower *to, int own_fd,
-		   struct nc_lending *lending)
-{
-	struct record *record;
-	int error = -EACCES, fd;
-
-	pthread_mutex_lock(&grants->lock);
-	record = find_locked(grants, id);
-	if (record && allowed(record, to)) {
-		fd = record->copy.fd >= 0 ? record->copy.fd : own_fd;
-		fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-		error = fd < 0 ? -errno : post_locked(record, to, &lending->slot);
-		if (error && fd >= 0)
-			close(fd);
-		if (!error) {
-			lending->fd = fd;
-			lending->size = record->size;
-			lending->fraglen = record->fraglen;
-		}
-	}
-	pthread_mutex_unlock(&grants->lock);
-	return error;
-}
-
-int nc_grants_return(struct nc_grants *grants, struct nc_borrower *from, uint32_t slot)
-{
-	struct nc_lent *lent;
-	int error = -EINVAL;
-
-	pthread_mutex_lock(&grants->lock);
-	lent = from->lent && slot < NC_BOARD_SLOTS ? from->lent[slot] : NULL;
-	if (lent) {
-		struct record *record = lent->record;
-
-		if (record) {
-			strike(lent, NC_BOARD_DESTROYED);
-			tidy_locked(grants, record);
-		}
-		from->lent[slot] = NULL;
-		nc_board_free(&from->board, slot);
-		free(lent);
-		error = 0;
+		nc_grants_tidy_locked(grants, record);
 	}
 	pthread_mutex_unlock(&grants->lock);
 	return error;
@@ -608,12 +321,12 @@ int nc_grants_return(struct nc_grants *grants, struct nc_borrower *from, uint32_
 
 void nc_grants_drop(struct nc_grants *grants, size_t id)
 {
-	struct record *record;
+	struct nc_grant_record *record;
 
 	if (atomic_load_explicit(&grants->count, memory_order_relaxed) == 0)
 		return;
 	pthread_mutex_lock(&grants->lock);
-	record = find_locked(grants, id);
+	record = nc_grants_find_locked(grants, id);
 	if (record)
 		drop_locked(grants, record);
 	pthread_mutex_unlock(&grants->lock);
@@ -621,30 +334,31 @@ void nc_grants_drop(struct nc_grants *grants, size_t id)
 
 void nc_grants_drop_member(struct nc_grants *grants, unsigned number)
 {
-	struct nc_table_entry *entry, *next;
+	struct nc_hash_entry *entry, *next;
 
 	if (atomic_load_explicit(&grants->count, memory_order_relaxed) == 0)
 		return;
 	pthread_mutex_lock(&grants->lock);
-	for (entry = nc_table_next(&grants->records, NULL); entry; entry = next) {
-		next = nc_table_next(&grants->records, entry);
+	for (entry = nc_hash_table_next(&grants->records, NULL); entry; entry = next) {
+		next = nc_hash_table_next(&grants->records, entry);
 		if (nc_id_member(entry->key) == number)
-			drop_locked(grants, (struct record *)entry);
+			drop_locked(grants, (struct nc_grant_record *)entry);
 	}
 	pthread_mutex_unlock(&grants->lock);
 }
 
-unsigned nc_grants_list(struct nc_grants *grants, const struct nc_borrower *borrower, size_t cursor,
+unsigned nc_grants_list(struct nc_grants *grants, const struct nc_subject *subject, size_t cursor,
 			size_t *ids, unsigned count)
 {
-	struct nc_table_entry *entry = NULL;
+	struct nc_hash_entry *entry = NULL;
 	unsigned filled = 0;
 
 	pthread_mutex_lock(&grants->lock);
-	while ((entry = nc_table_next(&grants->records, entry))) {
+	while ((entry = nc_hash_table_next(&grants->records, entry))) {
 		unsigned at = filled;
 
-		if (entry->key <= cursor || !allowed((struct record *)entry, borrower))
+		if (entry->key <= cursor ||
+		    !nc_grants_allowed((struct nc_grant_record *)entry, subject))
 			continue;
 		while (at && ids[at - 1] > entry->key)
 			at--;

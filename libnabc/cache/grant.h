@@ -3,7 +3,7 @@
  * grant.h - who may use which unit: the owner's book.
  *
  * A record stands for a unit that more than its maker may use, or that a
- * member made sealed.  It says who made it, who has leave, to whom it is lent,
+ * member made sealed.  It says who made it, who has leave, to whom it is exported,
  * and holds the frozen copy that is handed out if the unit itself is not
  * sealed.  Descriptors, not promises, are what keeps others out (invariant 2).
  *
@@ -19,25 +19,25 @@
 
 #include <nabc.h>
 
-#include "base/table.h"
+#include "base/hash-table.h"
 #include "os/identity.h"
-#include "store/board.h"
+#include "store/revocation-map.h"
 
 #define NC_LEAVES_MAX 1024u
 
-struct nc_lent;
+struct nc_export;
 
-/* A member as one who makes, is granted and borrows. */
-struct nc_borrower {
+/* A member as one who makes, is granted and imports units. */
+struct nc_subject {
 	struct nc_identity who;
 	unsigned number; /* its member number, or 0 */
 	bool operates;	 /* looks after the whole cache */
 	size_t quota;	 /* bytes of what it may have sealed */
 	size_t sealed;
 	unsigned descriptors; /* of the owner's, that what it made costs */
-	struct nc_board board;
-	struct nc_lent **lent; /* by slot of the board */
-	struct nc_borrower *next;
+	struct nc_revocation_map revocations;
+	struct nc_export **exports; /* by slot of the revocation map */
+	struct nc_subject *next;
 };
 
 /* To whom a grant is made. */
@@ -47,8 +47,8 @@ struct nc_grantee {
 	int pidfd; /* of a process; else -1 */
 };
 
-/* What is handed over with a loan. */
-struct nc_lending {
+/* What is handed over with an export. */
+struct nc_export_info {
 	int fd; /* a duplicate: the caller's */
 	size_t size;
 	size_t fraglen;
@@ -57,8 +57,8 @@ struct nc_lending {
 
 struct nc_grants {
 	pthread_mutex_t lock;
-	struct nc_table records;
-	struct nc_borrower *borrowers;
+	struct nc_hash_table records;
+	struct nc_subject *subjects;
 	size_t quota; /* bytes of the copies that the owner may have made */
 	size_t copied;
 	unsigned copies, copies_max; /* of them, with a descriptor each */
@@ -71,18 +71,18 @@ void nc_grants_init(struct nc_grants *grants, size_t quota);
 void nc_grants_fini(struct nc_grants *grants);
 
 /* Takes *who over: its pidfd is the book's now. */
-void nc_grants_join(struct nc_grants *grants, struct nc_borrower *borrower);
+void nc_grants_join(struct nc_grants *grants, struct nc_subject *subject);
 
 /* What is learned of it later: its number, and who it is, which is its own from then on. */
-void nc_grants_number(struct nc_grants *grants, struct nc_borrower *borrower, unsigned number);
-void nc_grants_identify(struct nc_grants *grants, struct nc_borrower *borrower,
+void nc_grants_number(struct nc_grants *grants, struct nc_subject *subject, unsigned number);
+void nc_grants_identify(struct nc_grants *grants, struct nc_subject *subject,
 			const struct nc_identity *who);
 
 /*
- * The borrower is gone: its loans end.  orphan() is told, without the lock, of
+ * The subject is gone: its exports end.  orphan() is told, without the lock, of
  * every unit that it made sealed and that stands on without it.
  */
-void nc_grants_part(struct nc_grants *grants, struct nc_borrower *borrower,
+void nc_grants_part(struct nc_grants *grants, struct nc_subject *subject,
 		    void (*orphan)(void *context, size_t id), void *context);
 
 /*
@@ -92,7 +92,7 @@ void nc_grants_part(struct nc_grants *grants, struct nc_borrower *borrower,
  * failure copy stays the caller's.  -EDQUOT and -EMFILE are also of
  * descriptors; see room.
  */
-int nc_grants_enter(struct nc_grants *grants, size_t id, struct nc_borrower *maker,
+int nc_grants_enter(struct nc_grants *grants, size_t id, struct nc_subject *maker,
 		    const struct nc_segment *copy, size_t size, size_t fraglen);
 
 /*
@@ -101,13 +101,13 @@ int nc_grants_enter(struct nc_grants *grants, size_t id, struct nc_borrower *mak
  * unit that they made and every process to whom they granted one costs one:
  * half of all, and each of them a quarter of that.
  */
-int nc_grants_room(struct nc_grants *grants, const struct nc_borrower *maker, size_t size);
+int nc_grants_room(struct nc_grants *grants, const struct nc_subject *maker, size_t size);
 
 /* The unit of whose makers that have gone was orphaned first; false: there is none. */
 bool nc_grants_orphan(struct nc_grants *grants, size_t *id);
 
-/* Whether there is a record; *made: by that borrower. */
-bool nc_grants_known(struct nc_grants *grants, size_t id, const struct nc_borrower *borrower,
+/* Whether there is a record; *made: by that subject. */
+bool nc_grants_known(struct nc_grants *grants, size_t id, const struct nc_subject *subject,
 		     bool *made);
 
 /*
@@ -138,29 +138,29 @@ int nc_grants_give(struct nc_grants *grants, size_t id, const struct nc_grantee 
 int nc_grants_take(struct nc_grants *grants, size_t id, const struct nc_grantee *from);
 
 /*
- * Lends the unit to one who has leave.  own_fd: of a unit that is sealed
- * itself, else -1.  0; -EACCES; -EMFILE; -ENOSPC: too many loans.
+ * Exports the unit to one who has leave.  own_fd: of a unit that is sealed
+ * itself, else -1.  0; -EACCES; -EMFILE; -ENOSPC: too many exports.
  */
-int nc_grants_lend(struct nc_grants *grants, size_t id, struct nc_borrower *to, int own_fd,
-		   struct nc_lending *lending);
+int nc_grants_export(struct nc_grants *grants, size_t id, struct nc_subject *to, int own_fd,
+		     struct nc_export_info *info);
 
-/* The borrower never got its board: its loans end, and the next one brings another. */
-void nc_grants_lose_board(struct nc_grants *grants, struct nc_borrower *borrower);
+/* The subject never got its revocation map: its exports end, and the next one brings another. */
+void nc_grants_lose_map(struct nc_grants *grants, struct nc_subject *subject);
 
-/* The borrower needs what the slot shows no more.  0 or -EINVAL. */
-int nc_grants_return(struct nc_grants *grants, struct nc_borrower *from, uint32_t slot);
+/* The subject needs what the slot shows no more.  0 or -EINVAL. */
+int nc_grants_return(struct nc_grants *grants, struct nc_subject *from, uint32_t slot);
 
-/* The unit is no more: loans end, the record goes. */
+/* The unit is no more: exports end, the record goes. */
 void nc_grants_drop(struct nc_grants *grants, size_t id);
 
 /* Drops all records of units whose id has that member number. */
 void nc_grants_drop_member(struct nc_grants *grants, unsigned number);
 
 /*
- * The lowest ids above *cursor that the borrower made or has leave for, in
+ * The lowest ids above *cursor that the subject made or has leave for, in
  * order; their number.
  */
-unsigned nc_grants_list(struct nc_grants *grants, const struct nc_borrower *borrower, size_t cursor,
+unsigned nc_grants_list(struct nc_grants *grants, const struct nc_subject *subject, size_t cursor,
 			size_t *ids, unsigned count);
 
 #endif

@@ -1,106 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * attach.h - the owner's end of joining: who comes in, and who is gone.
- *
- * The owner listens on a Unix socket; a process that connects and may, by the
- * kernel's word, becomes a member.  A worker inherits its socket instead and
- * takes the same step.  What members ask afterwards comes by the same socket.
+ * attach.h - attaching to another process's cache: the member's end of serve.h.
  */
 #ifndef NC_ATTACH_H
 #define NC_ATTACH_H
 
-#include <pthread.h>
-#include <stdatomic.h>
-
-#include "cache/cache.h"
-#include "membership/desk.h"
+#include "cache/index.h"
 #include "wire/wire.h"
 
-struct nc_guest;
+/* Says what is wanted (NC_WIRE_*). */
+int nc_attach_hello(int socket, uint32_t flags);
 
 /*
- * The owner's end; one thread at a time dispatches.
- *
- * Descriptors that a member passes may be the last of their files, and the end
- * of a file may take as long as its maker likes: a TCP connection that lingers, a
- * file of a file system in user space.  So what members send is received and closed, and
- * their sockets are, without the lock; with a thread for that alone nobody else
- * ever waits for them.
+ * Waits at most timeout_ms for the welcome on socket and sets cache up.  fds
+ * receives the descriptors behind the segment's, the caller's from then on.
  */
-struct nc_attach {
-	struct nc_cache *cache;
-	struct nc_desk_counter counter; /* what upper floors answer to operators */
-	int epoll;			/* the cache's; -1 in a process that joined */
-	int members;			/* the same; or of their own, and the thread's */
-	int wake; /* an eventfd: the thread has something to do; -1: there is no thread */
-	pthread_t thread;
-	_Atomic bool stop;
-	pthread_mutex_t turn; /* one thread at a time dispatches; before the lock */
-	int listener;	      /* -1: not served */
-	int spare;	      /* given up for a moment to refuse who cannot be let in; -1: none */
-	bool deaf;	      /* the listener is not watched: there was not even a spare */
-	char *path;
-	bool everyone; /* the socket's permissions alone decide who may join */
-	uid_t *users;  /* else the owner's, root and these */
-	unsigned user_count;
-	pthread_mutex_t lock; /* all below */
-	struct nc_guest *guests;
-	unsigned waiting; /* guests that have not said what they want */
-};
-
-int nc_attach_init(struct nc_attach *attach, struct nc_cache *cache);
-void nc_attach_fini(struct nc_attach *attach);
-
-/* One more descriptor that makes the owner's pollable descriptor readable. */
-int nc_attach_watch(struct nc_attach *attach, int fd);
-
-/* Listens at path; options NULL: mode 0600.  0; -EALREADY; errors of bind(2), chown(2). */
-int nc_attach_serve(struct nc_attach *attach, const char *path,
-		    const struct NC_serve_options *options);
-
-/*
- * From now on a thread dispatches, and members have no part in the cache's descriptor.  Before
- * the first of them.  0 or -errno.
- */
-int nc_attach_start(struct nc_attach *attach);
-
-/*
- * The end of that thread; false: it waits for the end of a descriptor, and goes on with the cache
- * when it has seen it.
- */
-bool nc_attach_stop(struct nc_attach *attach);
-
-/*
- * Admits, answers, and buries those that are gone.  Waits for no member, but see above.  Events
- * handled, or -errno.
- */
-int nc_attach_dispatch(struct nc_attach *attach);
-
-/* What a worker is sent beside its segment. */
-struct nc_attach_offer {
-	size_t memory; /* bytes of its segment */
-	unsigned lanes;
-	uint32_t queue_size;
-	const int *extra; /* see wire.h */
-	uint32_t flags;	  /* NC_WIRE_POSIX */
-};
-
-/*
- * Makes whoever will be at the other end of socket a member, and sends the
- * welcome.  The guest has the socket from then on; on failure it is the
- * caller's.
- */
-int nc_attach_offer(struct nc_attach *attach, int socket, const struct nc_attach_offer *offer,
-		    struct nc_guest **guest);
-
-/* It runs now, as this process does if it is its child: from here on it may ask. */
-int nc_attach_expect(struct nc_attach *attach, struct nc_guest *guest, pid_t pid, int pidfd,
-		     bool child);
-
-/* It has ended: its units go, its socket is closed. */
-void nc_attach_dismiss(struct nc_attach *attach, struct nc_guest *guest);
-
-struct nc_foreign *nc_guest_foreign(const struct nc_guest *guest);
-const struct nc_borrower *nc_guest_borrower(const struct nc_guest *guest);
+int nc_attach(struct nc_index *index, int socket, int timeout_ms, struct nc_wire_welcome *welcome,
+	      int *fds);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * collector.c - eventfd, timerfd and thread around upkeep.c; see collector.h.
+ * collector.c - eventfd, timerfd and thread around maintenance.c; see collector.h.
  *
  * A forked child has neither the thread nor the cache.
  */
@@ -33,25 +33,25 @@ static void drain(int fd)
 	(void)got;
 }
 
-int nc_collector_init(struct nc_collector *collector, struct nc_cache *cache,
-		      struct nc_attach *attach, size_t scrub_rate)
+int nc_collector_init(struct nc_collector *collector, struct nc_index *index,
+		      struct nc_serve *serve, size_t scrub_rate)
 {
-	struct nc_member *member = &cache->own;
+	struct nc_member *member = &index->own;
 	int error;
 
-	*collector = (struct nc_collector){.event = -1, .timer = -1, .epoll = attach->epoll};
+	*collector = (struct nc_collector){.event = -1, .timer = -1, .epoll = serve->epoll};
 	pthread_mutex_init(&collector->step, NULL);
 	pthread_mutex_init(&collector->dispatching, NULL);
-	if (!cache->owner)
+	if (!index->owner)
 		return 0;
-	nc_upkeep_init(&collector->upkeep, member, scrub_rate);
+	nc_maintenance_init(&collector->maintenance, member, scrub_rate);
 	collector->event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	collector->timer = collector->event < 0
 				   ? -1
 				   : timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-	error = collector->timer < 0 ? -errno : nc_attach_watch(attach, collector->event);
+	error = collector->timer < 0 ? -errno : nc_serve_watch(serve, collector->event);
 	if (!error)
-		error = nc_attach_watch(attach, collector->timer);
+		error = nc_serve_watch(serve, collector->timer);
 	if (error) {
 		nc_collector_fini(collector);
 		return error;
@@ -111,7 +111,7 @@ void nc_collector_fini(struct nc_collector *collector)
 		pthread_join(collector->thread, NULL);
 	}
 	if (collector->event >= 0) {
-		collector->upkeep.member->wake = NULL;
+		collector->maintenance.member->wake = NULL;
 		close(collector->event);
 	}
 	if (collector->timer >= 0)
@@ -149,7 +149,7 @@ int nc_collector_step(struct nc_collector *collector)
 		drain(collector->timer);
 		collector->next = 0;
 	}
-	if (nc_upkeep_step(&collector->upkeep, &next))
+	if (nc_maintenance_step(&collector->maintenance, &next))
 		announce(collector);
 	set_timer(collector, next);
 	pthread_mutex_unlock(&collector->step);

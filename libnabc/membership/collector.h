@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * collector.h - when an owner's upkeep is done: the descriptors that announce
+ * collector.h - when an owner's maintenance is done: the descriptors that announce
  * it, and the thread that does it unless the caller's own loop does.
  *
  * Nothing polls.  An eventfd says that something is due, a timerfd when
@@ -12,15 +12,15 @@
 
 #include <pthread.h>
 
-#include "membership/attach.h"
-#include "store/upkeep.h"
+#include "membership/serve.h"
+#include "store/maintenance.h"
 
 struct nc_collector {
-	struct nc_upkeep upkeep;
+	struct nc_maintenance maintenance;
 	int event; /* -1: not the owner's cache */
 	int timer;
 	int epoll;		     /* the cache's */
-	pthread_mutex_t step;	     /* upkeep and next */
+	pthread_mutex_t step;	     /* maintenance and next */
 	pthread_mutex_t dispatching; /* one thread at a time dispatches */
 	uint64_t next;		     /* what the timer is set to; 0: nothing */
 	pthread_t thread;
@@ -30,9 +30,12 @@ struct nc_collector {
 	void *context;
 };
 
-/* Watched by the cache's descriptor from here on; in a cache that was joined nothing.  0 or -errno. */
-int nc_collector_init(struct nc_collector *collector, struct nc_cache *cache,
-		      struct nc_attach *attach, size_t scrub_rate);
+/*
+ * Watched by the cache's descriptor from here on; in an attached cache nothing.  0 or
+ * -errno.
+ */
+int nc_collector_init(struct nc_collector *collector, struct nc_index *index,
+		      struct nc_serve *serve, size_t scrub_rate);
 
 /*
  * A thread that calls dispatch whenever the cache's descriptor is readable,
@@ -41,7 +44,7 @@ int nc_collector_init(struct nc_collector *collector, struct nc_cache *cache,
 int nc_collector_start(struct nc_collector *collector, int (*dispatch)(void *context),
 		       void *context);
 
-/* Waits for the thread to end.  Before the attach floor's fini. */
+/* Waits for the thread to end.  Before the server's fini. */
 void nc_collector_fini(struct nc_collector *collector);
 
 /*

@@ -27,7 +27,7 @@
 #endif
 
 #include "membership/handle.h"
-#include "store/sums.h"
+#include "store/unit-checksum.h"
 
 #define MAGIC UINT64_C(0x6e61626348616e64)
 #define IOVECS 64u
@@ -72,7 +72,7 @@ static int check_range(NC_handle *handle, size_t offset, size_t length, struct n
 	return offset > (*in)->size || length > (*in)->size - offset ? -ERANGE : 0;
 }
 
-int nc_handle_alloc(NC_handle *handle, struct nc_cache *cache, size_t size, size_t fraglen,
+int nc_handle_alloc(NC_handle *handle, struct nc_index *index, size_t size, size_t fraglen,
 		    enum NC_kind kind)
 {
 	struct nc_handle *in = inside(handle);
@@ -87,15 +87,15 @@ int nc_handle_alloc(NC_handle *handle, struct nc_cache *cache, size_t size, size
 	error = nc_layout_init(&layout, size, fraglen);
 	if (error)
 		return error;
-	error = nc_cache_alloc(cache, &layout, kind, &unit);
+	error = nc_index_alloc(index, &layout, kind, &unit);
 	if (error)
 		return error;
-	error = summed ? nc_sums_init(unit, cache->checksum) : 0;
+	error = summed ? nc_unit_checksum_init(unit, index->checksum) : 0;
 	if (error) {
-		nc_cache_abandon(cache, unit);
+		nc_index_abandon(index, unit);
 		return error;
 	}
-	*in = (struct nc_handle){.magic = magic(in), .cache = cache, .unit = unit, .size = size};
+	*in = (struct nc_handle){.magic = magic(in), .index = index, .unit = unit, .size = size};
 	return 0;
 }
 
@@ -107,7 +107,7 @@ int nc_handle_free(NC_handle *handle)
 	if (error == -EINVAL)
 		return error;
 	if (in->unit)
-		nc_cache_abandon(in->cache, in->unit);
+		nc_index_abandon(in->index, in->unit);
 	*in = (struct nc_handle){0};
 	return 0;
 }
@@ -128,7 +128,7 @@ static void fill_to(struct nc_handle *in, size_t end)
 	in->filled = end;
 	whole = end == in->size ? layout->fragments : end / layout->fraglen;
 	if (whole > in->summed) {
-		nc_sums_compute(in->unit, in->summed, whole);
+		nc_unit_checksum_compute(in->unit, in->summed, whole);
 		in->summed = whole;
 	}
 }
@@ -165,8 +165,8 @@ static void resum(struct nc_handle *in, size_t offset, size_t length)
 	size_t fraglen = in->unit->layout.fraglen;
 
 	if (length && offset < summed_bytes(in))
-		nc_sums_compute(in->unit, offset / fraglen,
-				smaller((offset + length - 1) / fraglen + 1, in->summed));
+		nc_unit_checksum_compute(in->unit, offset / fraglen,
+					 smaller((offset + length - 1) / fraglen + 1, in->summed));
 }
 
 /* Bytes, at most length, that can be read in one go: into memory that is prepared. */
@@ -248,7 +248,7 @@ ssize_t nc_handle_write(NC_handle *handle, size_t offset, const void *data, size
 		size_t fraglen = in->unit->layout.fraglen;
 		size_t run = smaller(fraglen - (offset + done) % fraglen, length - done);
 
-		nc_sums_rewrite(in->unit, offset + done, from + done, run);
+		nc_unit_checksum_rewrite(in->unit, offset + done, from + done, run);
 		done += run;
 	}
 	while (done < length) {
@@ -366,8 +366,8 @@ int nc_handle_insert(NC_handle *handle)
 		return error;
 	unit = in->unit;
 	clear_to(in, in->size);
-	nc_sums_compute(unit, in->direct_from, in->direct_to);
-	error = nc_cache_insert(in->cache, unit, &id);
+	nc_unit_checksum_compute(unit, in->direct_from, in->direct_to);
+	error = nc_index_insert(in->index, unit, &id);
 	if (error)
 		return error;
 	in->unit = NULL;
@@ -382,14 +382,14 @@ size_t nc_handle_id(const NC_handle *handle)
 	return handle && in->magic == magic(in) ? in->id : 0;
 }
 
-const struct nc_cache *nc_handle_cache(const NC_handle *handle)
+const struct nc_index *nc_handle_cache(const NC_handle *handle)
 {
 	const struct nc_handle *in = (const struct nc_handle *)(const void *)handle;
 
-	return handle && in->magic == magic(in) ? in->cache : NULL;
+	return handle && in->magic == magic(in) ? in->index : NULL;
 }
 
-const struct nc_cache *nc_handle_filling(const NC_handle *handle)
+const struct nc_index *nc_handle_filling(const NC_handle *handle)
 {
 	struct nc_handle copy;
 
@@ -399,6 +399,6 @@ const struct nc_cache *nc_handle_filling(const NC_handle *handle)
 	/* Memcheck reports a condition on uninitialised memory, which this may be. */
 	(void)VALGRIND_MAKE_MEM_DEFINED(&copy, sizeof(copy));
 	return copy.magic == magic((const struct nc_handle *)(const void *)handle) && copy.unit
-		       ? copy.cache
+		       ? copy.index
 		       : NULL;
 }

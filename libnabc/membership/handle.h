@@ -7,12 +7,12 @@
 
 #include <stdarg.h>
 
-#include "cache/cache.h"
+#include "cache/index.h"
 
 /* What is inside an NC_handle. */
 struct nc_handle {
 	uint64_t magic; /* tells a handle in use from other memory */
-	struct nc_cache *cache;
+	struct nc_index *index;
 	struct nc_unit *unit; /* NULL once inserted: the table has it */
 	size_t size;
 	size_t filled; /* bytes from the start that have been written */
@@ -25,7 +25,7 @@ struct nc_handle {
 
 static_assert(sizeof(struct nc_handle) <= sizeof(NC_handle), "fits into the public handle");
 
-int nc_handle_alloc(NC_handle *handle, struct nc_cache *cache, size_t size, size_t fraglen,
+int nc_handle_alloc(NC_handle *handle, struct nc_index *index, size_t size, size_t fraglen,
 		    enum NC_kind kind);
 int nc_handle_free(NC_handle *handle);
 ssize_t nc_handle_read(int fd, NC_handle *handle, size_t offset, size_t length);
@@ -46,12 +46,12 @@ int nc_handle_insert(NC_handle *handle);
 size_t nc_handle_id(const NC_handle *handle);
 
 /* The cache that a handle in use belongs to; NULL: not in use. */
-const struct nc_cache *nc_handle_cache(const NC_handle *handle);
+const struct nc_index *nc_handle_cache(const NC_handle *handle);
 
 /*
  * The cache of the unit that the handle is filling, or NULL.  The handle may be
  * uninitialised memory.  After a fork the cache may be that of the parent.
  */
-const struct nc_cache *nc_handle_filling(const NC_handle *handle);
+const struct nc_index *nc_handle_filling(const NC_handle *handle);
 
 #endif

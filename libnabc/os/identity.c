@@ -60,7 +60,7 @@ static int peer_pidfd(int socket, pid_t pid)
 		return pidfd;
 	if (errno != ENOPROTOOPT && errno != EOPNOTSUPP && errno != EINVAL)
 		return -errno;
-	/* What it sends later proves that it is the one that was pinned: attach.c. */
+	/* What it sends later proves that it is the one that was pinned: serve.c. */
 	pidfd = nc_identity_open(pid);
 	return pidfd == -ENOSYS ? -1 : pidfd;
 }

@@ -36,7 +36,7 @@ struct nc_replaceable {
 			struct nc_replaceable *newer, *older;
 			uint32_t arrival_low;
 			uint16_t arrival_high;
-			_Atomic uint8_t mark; /* enum in replacement.c */
+			_Atomic uint8_t mark; /* enum in replacement-sieve.c */
 		} queued;		      /* SIEVE */
 		struct {
 			_Atomic double key;	/* only grows */

@@ -5,113 +5,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "send/async.h"
 #include "send/splice.h"
-
-#define DEPTH_DEFAULT 256u
-
-/* --- opening ---------------------------------------------------------------- */
-
-static int open_descriptors(struct NC_ring *ring)
-{
-	struct epoll_event event = {.events = EPOLLIN};
-
-	ring->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (ring->epoll < 0)
-		return -errno;
-	ring->news = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (ring->news < 0)
-		return -errno;
-	event.data.fd = ring->news;
-	return epoll_ctl(ring->epoll, EPOLL_CTL_ADD, ring->news, &event) < 0 ? -errno : 0;
-}
-
-static int open_channels(struct NC_ring *ring)
-{
-	unsigned buckets = 16;
-
-	while (buckets < ring->depth)
-		buckets *= 2;
-	ring->mask = buckets - 1;
-	ring->buckets = calloc(buckets, sizeof(struct nc_channel *));
-	ring->channels = calloc(ring->depth, sizeof(*ring->channels));
-	if (!ring->buckets || !ring->channels)
-		return -ENOMEM;
-	for (unsigned i = 0; i < ring->depth; i++) {
-		ring->channels[i].next = ring->spare;
-		ring->spare = &ring->channels[i];
-	}
-	return 0;
-}
-
-static int open_backend(struct NC_ring *ring, bool uring)
-{
-	if (uring) {
-		ring->backend = &nc_async_uring;
-		if (ring->backend->open(ring) == 0)
-			return 0;
-		nc_notice(&ring->transmit->cache->notices, NC_NOTICE_URING,
-			  "io_uring cannot be used (%s): rings send each message by itself; allow "
-			  "it (sysctl kernel.io_uring_disabled=0, the container's seccomp profile) "
-			  "or open them with NC_RING_NO_URING",
-			  ring->why);
-	}
-	ring->backend = &nc_async_epoll;
-	return ring->backend->open(ring);
-}
-
-static void dismantle(struct NC_ring *ring)
-{
-	if (ring->news >= 0)
-		close(ring->news);
-	if (ring->epoll >= 0)
-		close(ring->epoll);
-	free(ring->buckets);
-	free(ring->channels);
-	free(ring);
-}
-
-int nc_async_open(struct nc_operations *all, struct nc_transmit *transmit, unsigned depth,
-		  unsigned flags, struct NC_ring **ring)
-{
-	bool uring = !(flags & NC_RING_NO_URING) && !(transmit->cache->flags & NC_CACHE_NO_URING);
-	struct NC_ring *made;
-	int error;
-
-	if (depth > NC_RING_DEPTH_MAX || (flags & ~NC_RING_NO_URING))
-		return -EINVAL;
-	made = malloc(sizeof(*made));
-	if (!made)
-		return -ENOMEM;
-	*made = (struct NC_ring){.all = all,
-				 .transmit = transmit,
-				 .epoll = -1,
-				 .news = -1,
-				 .depth = depth ? depth : DEPTH_DEFAULT};
-	made->done_last = &made->done_first;
-	made->ready_last = &made->ready_first;
-	snprintf(made->why, sizeof(made->why), "switched off by the program");
-	error = open_descriptors(made);
-	if (!error)
-		error = open_channels(made);
-	if (!error)
-		error = open_backend(made, uring);
-	if (error) {
-		nc_notice_error(&transmit->cache->notices, error);
-		dismantle(made);
-		return error;
-	}
-	pthread_mutex_init(&made->lock, NULL);
-	atomic_fetch_add_explicit(&all->open, 1, memory_order_relaxed);
-	*ring = made;
-	return 0;
-}
 
 /* --- channels --------------------------------------------------------------- */
 
@@ -203,19 +100,19 @@ static void finish_locked(struct NC_ring *ring, struct nc_channel *channel, int 
 /* The next step of a message by plain calls.  1: it is over; 0: the socket is full. */
 static int send_directly(struct NC_operation *operation)
 {
-	struct NC_send message = operation->message;
+	struct NC_send spec = operation->spec;
 	ssize_t sent;
 
-	message.skip = operation->passage.at;
+	spec.skip = operation->message.at;
 	/* The operation holds the units, whatever becomes of them. */
-	message.flags |= NC_SEND_HELD | (operation->splice ? 0 : NC_SEND_DONTWAIT);
-	sent = nc_transmit_send(operation->transmit, operation->socket, &message);
+	spec.flags |= NC_SEND_HELD | (operation->splice ? 0 : NC_SEND_DONTWAIT);
+	sent = nc_transmit_send(operation->transmit, operation->socket, &spec);
 	if (sent == -EAGAIN)
 		return 0;
 	if (sent < 0)
 		return (int)sent;
-	nc_passage_advance(&operation->passage, (size_t)sent);
-	return operation->passage.at == operation->passage.total;
+	nc_message_advance(&operation->message, (size_t)sent);
+	return operation->message.at == operation->message.total;
 }
 
 /* Not now: the next reap tries again. */
@@ -311,17 +208,17 @@ void nc_async_completed_locked(struct NC_ring *ring, struct nc_channel *channel,
  */
 static void choose(struct NC_operation *operation)
 {
-	struct NC_send *message = &operation->message;
+	struct NC_send *spec = &operation->spec;
 	bool splice = false, kernel = false;
 
-	for (unsigned i = 0; i < message->range_count; i++) {
-		const struct nc_unit *unit = operation->passage.views[i].unit;
+	for (unsigned i = 0; i < spec->range_count; i++) {
+		const struct nc_unit *unit = operation->message.views[i].unit;
 
 		kernel |= nc_kernel_has(unit);
-		splice |= nc_unit_spliceable(unit) && message->ranges[i].length >= NC_SPLICE_MIN &&
+		splice |= nc_unit_spliceable(unit) && spec->ranges[i].length >= NC_SPLICE_MIN &&
 			  nc_layout_gapless(&unit->layout);
 	}
-	splice = splice && !(message->flags & NC_SEND_COPY);
+	splice = splice && !(spec->flags & NC_SEND_COPY);
 	if (splice) {
 		int mode = fcntl(operation->socket, F_GETFL);
 
@@ -330,14 +227,14 @@ static void choose(struct NC_operation *operation)
 	operation->splice = splice;
 	operation->direct = splice || kernel || nc_operation_may_zerocopy(operation);
 	/* Nobody is kept waiting anyway; io_uring may as well wait for room. */
-	message->flags &= ~NC_SEND_DONTWAIT;
+	spec->flags &= ~NC_SEND_DONTWAIT;
 }
 
-int nc_async_send(struct NC_ring *ring, int socket, const struct NC_send *message, void *data)
+int nc_async_send(struct NC_ring *ring, int socket, const struct NC_send *spec, void *data)
 {
 	struct NC_operation *operation;
 	struct nc_channel *channel;
-	int error = nc_operation_open(ring->all, ring->transmit, socket, message,
+	int error = nc_operation_open(ring->all, ring->transmit, socket, spec,
 				      NC_OPERATION_UNLINKED, &operation);
 
 	if (error)
@@ -398,11 +295,10 @@ static void take_done_locked(struct NC_ring *ring, struct NC_completion *complet
 		ring->done_last = &ring->done_first;
 	ring->done--;
 	ring->accepted--;
-	*completion =
-		(struct NC_completion){.data = operation->data,
-				       .sent = operation->passage.at - operation->message.skip,
-				       .sock_fd = operation->socket,
-				       .error = -operation->error};
+	*completion = (struct NC_completion){.data = operation->data,
+					     .sent = operation->message.at - operation->spec.skip,
+					     .sock_fd = operation->socket,
+					     .error = -operation->error};
 	nc_operation_free(operation);
 }
 
@@ -501,6 +397,6 @@ void nc_async_close(struct NC_ring *ring)
 	pthread_mutex_unlock(&ring->lock);
 	ring->backend->close(ring);
 	pthread_mutex_destroy(&ring->lock);
-	dismantle(ring);
+	nc_async_dismantle(ring);
 	atomic_fetch_sub_explicit(&all->open, 1, memory_order_relaxed);
 }

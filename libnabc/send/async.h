@@ -71,7 +71,7 @@ int nc_async_open(struct nc_operations *all, struct nc_transmit *transmit, unsig
 		  unsigned flags, struct NC_ring **ring);
 
 /* 0; -EAGAIN: depth messages are not reaped; errors of the message. */
-int nc_async_send(struct NC_ring *ring, int socket, const struct NC_send *message, void *data);
+int nc_async_send(struct NC_ring *ring, int socket, const struct NC_send *spec, void *data);
 
 /* Completions that can be reaped, or -errno when nothing could be started. */
 int nc_async_submit(struct NC_ring *ring);
@@ -83,6 +83,9 @@ int nc_async_cancel(struct NC_ring *ring, int socket);
 
 /* Cancels all and waits for that, which is not for the peers. */
 void nc_async_close(struct NC_ring *ring);
+
+/* Of one that is open in parts, or closed: gives back what it has, and the ring itself. */
+void nc_async_dismantle(struct NC_ring *ring);
 
 /* --- for backends, under the lock ---------------------------------------- */
 

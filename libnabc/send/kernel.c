@@ -16,31 +16,31 @@ static bool takes(const struct nc_sending *sending, unsigned range)
 }
 
 /* Bytes of the header that are left; more than the module takes at once are for others. */
-static size_t head_left(const struct nc_passage *passage)
+static size_t head_left(const struct nc_message *message)
 {
-	size_t length = passage->message->header_length;
+	size_t length = message->spec->header_length;
 
-	return passage->at < length ? length - passage->at : 0;
+	return message->at < length ? length - message->at : 0;
 }
 
-bool nc_kernel_next(const struct nc_passage *passage)
+bool nc_kernel_next(const struct nc_message *message)
 {
-	return passage->range < passage->message->range_count &&
-	       nc_kernel_has(passage->views[passage->range].unit) &&
-	       head_left(passage) <= passage->cache->device.header_max;
+	return message->range < message->spec->range_count &&
+	       nc_kernel_has(message->views[message->range].unit) &&
+	       head_left(message) <= message->index->device.header_max;
 }
 
 /* The ranges that follow each other in the module; their number. */
-static unsigned gather(const struct nc_passage *passage, struct nc_device_range *ranges,
+static unsigned gather(const struct nc_message *message, struct nc_device_range *ranges,
 		       size_t *length)
 {
-	const struct NC_send *message = passage->message;
-	size_t within = passage->within;
+	const struct NC_send *spec = message->spec;
+	size_t within = message->within;
 	unsigned count = 0;
 
-	for (unsigned i = passage->range; i < message->range_count; i++) {
-		const struct NC_range *range = &message->ranges[i];
-		const struct nc_unit *unit = passage->views[i].unit;
+	for (unsigned i = message->range; i < spec->range_count; i++) {
+		const struct NC_range *range = &spec->ranges[i];
+		const struct nc_unit *unit = message->views[i].unit;
 
 		if (range->length && !nc_kernel_has(unit))
 			break;
@@ -55,28 +55,28 @@ static unsigned gather(const struct nc_passage *passage, struct nc_device_range 
 	return count;
 }
 
-static unsigned flags_of(const struct nc_passage *passage, size_t length)
+static unsigned flags_of(const struct nc_message *message, size_t length)
 {
-	unsigned flags = passage->message->flags & NC_SEND_DONTWAIT;
+	unsigned flags = message->spec->flags & NC_SEND_DONTWAIT;
 
-	if (passage->at + length == passage->total && passage->message->flags & NC_SEND_CLOSE)
+	if (message->at + length == message->total && message->spec->flags & NC_SEND_CLOSE)
 		return flags | NC_SEND_CLOSE;
-	return nc_passage_more(passage, length) ? flags | NC_SEND_MORE : flags;
+	return nc_message_more(message, length) ? flags | NC_SEND_MORE : flags;
 }
 
-ssize_t nc_kernel_send(const struct nc_passage *passage, int socket, unsigned flags,
+ssize_t nc_kernel_send(const struct nc_message *message, int socket, unsigned flags,
 		       struct nc_kernel_step *step)
 {
 	struct nc_device_range ranges[NC_RANGES_MAX];
-	struct nc_device_send send = {.header_length = head_left(passage), .ranges = ranges};
+	struct nc_device_send send = {.header_length = head_left(message), .ranges = ranges};
 	ssize_t sent;
 
 	if (send.header_length)
-		send.header = (const char *)passage->message->header + passage->at;
+		send.header = (const char *)message->spec->header + message->at;
 	step->offered = send.header_length;
-	send.range_count = gather(passage, ranges, &step->offered);
-	send.flags = flags_of(passage, step->offered) | flags;
-	sent = nc_device_send(&passage->cache->device, socket, &send);
+	send.range_count = gather(message, ranges, &step->offered);
+	send.flags = flags_of(message, step->offered) | flags;
+	sent = nc_device_send(&message->index->device, socket, &send);
 	step->closed = send.flags & NC_SEND_CLOSE && sent == (ssize_t)step->offered;
 	return sent;
 }
@@ -84,7 +84,7 @@ ssize_t nc_kernel_send(const struct nc_passage *passage, int socket, unsigned fl
 static int send_kernel(struct nc_sending *sending)
 {
 	struct nc_kernel_step step;
-	ssize_t sent = nc_kernel_send(&sending->passage, sending->socket, 0, &step);
+	ssize_t sent = nc_kernel_send(&sending->message, sending->socket, 0, &step);
 
 	if (sent == -EOPNOTSUPP) {
 		nc_sending_drop(sending, NC_METHOD_KERNEL, NC_KERNEL_REFUSED);

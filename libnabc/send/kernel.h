@@ -23,14 +23,14 @@ struct nc_kernel_step {
 };
 
 /* Whether the module can go on with the message from where it is. */
-bool nc_kernel_next(const struct nc_passage *passage);
+bool nc_kernel_next(const struct nc_message *message);
 
 /*
- * Sends from where the passage is to the end of the module's units in a row,
+ * Sends from where the message is to the end of the module's units in a row,
  * which nc_kernel_next() said there are.  flags: NC_SEND_DONTWAIT.  Bytes that
  * the socket took; -EOPNOTSUPP: it is not plain TCP; errors of send(2).
  */
-ssize_t nc_kernel_send(const struct nc_passage *passage, int socket, unsigned flags,
+ssize_t nc_kernel_send(const struct nc_message *message, int socket, unsigned flags,
 		       struct nc_kernel_step *step);
 
 #endif

@@ -7,12 +7,12 @@
 int nc_sending_moved(struct nc_sending *sending, enum NC_method method, size_t offered,
 		     size_t moved)
 {
-	const struct nc_passage *passage = &sending->passage;
+	const struct nc_message *message = &sending->message;
 	/* Of a size is a range as a whole, however much of it is left. */
-	size_t whole = passage->range < passage->message->range_count
-			       ? passage->message->ranges[passage->range].length
+	size_t whole = message->range < message->spec->range_count
+			       ? message->spec->ranges[message->range].length
 			       : 0;
-	size_t body = nc_passage_moved(&sending->passage, method, moved);
+	size_t body = nc_message_moved(&sending->message, method, moved);
 
 	if (body) {
 		sending->tally.sends[method]++;
@@ -20,7 +20,10 @@ int nc_sending_moved(struct nc_sending *sending, enum NC_method method, size_t o
 	}
 	if (moved < offered)
 		sending->tally.partial++;
-	/* Of units in the module there is nothing to learn: elsewhere they must be fetched first. */
+	/*
+	 * Of units in the module there is nothing to learn: elsewhere they must be fetched
+	 * first.
+	 */
 	if (sending->sampled && method != NC_METHOD_COPY && method != NC_METHOD_KERNEL)
 		nc_route_took(&sending->route, method, whole, moved);
 	return moved == offered || (moved && sending->patient);

@@ -9,7 +9,7 @@
 #ifndef NC_METHOD_H
 #define NC_METHOD_H
 
-#include "send/passage.h"
+#include "send/message.h"
 #include "send/route.h"
 
 struct nc_zerocopy;
@@ -37,7 +37,7 @@ struct nc_transmit_counts {
 
 /* One call that sends: the message, where to, and what may still be tried. */
 struct nc_sending {
-	struct nc_passage passage;
+	struct nc_message message;
 	int socket;
 	unsigned char classes[NC_METHODS]; /* by method, of which sizes (nc_route_class()) */
 	bool any;			   /* of them is not 0 */
@@ -66,7 +66,7 @@ struct nc_method {
 	/* Whether it would send that range of the message; the size is of a class it may have. */
 	bool (*takes)(const struct nc_sending *sending, unsigned range);
 	/*
-	 * Sends from where the passage is, up to the end of the range at most.
+	 * Sends from where the message is, up to the end of the range at most.
 	 * 1: go on, with another method if this one was dropped; 0: the socket
 	 * takes no more now; -errno.
 	 */
@@ -97,7 +97,7 @@ static inline void nc_sending_drop(struct nc_sending *sending, enum NC_method me
 static inline const struct nc_unit *nc_sending_unit(const struct nc_sending *sending,
 						    unsigned range)
 {
-	return sending->passage.views[range].unit;
+	return sending->message.views[range].unit;
 }
 
 static inline bool nc_sending_gapless(const struct nc_sending *sending, unsigned range)

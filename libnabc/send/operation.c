@@ -18,46 +18,46 @@
 #define IOVECS 64u
 
 /* The structure, then iovecs, views, ranges and the header's bytes. */
-static struct NC_operation *create(const struct nc_passage *passage)
+static struct NC_operation *create(const struct nc_message *message)
 {
-	const struct NC_send *message = passage->message;
-	unsigned count = message->range_count;
+	const struct NC_send *spec = message->spec;
+	unsigned count = spec->range_count;
 	struct NC_operation *operation;
 	struct NC_range *ranges;
 
-	/* No overflow: the passage found the length of the message to be sane. */
+	/* No overflow: the message found the length of the message to be sane. */
 	operation =
 		malloc(sizeof(*operation) + IOVECS * sizeof(struct iovec) +
-		       count * (sizeof(struct nc_view) + sizeof(*ranges)) + message->header_length);
+		       count * (sizeof(struct nc_view) + sizeof(*ranges)) + spec->header_length);
 	if (!operation)
 		return NULL;
-	*operation = (struct NC_operation){.passage = *passage, .message = *message};
+	*operation = (struct NC_operation){.message = *message, .spec = *spec};
 	operation->iov = (struct iovec *)(operation + 1);
-	operation->passage.message = &operation->message;
-	operation->passage.views = (struct nc_view *)(operation->iov + IOVECS);
-	ranges = (struct NC_range *)(operation->passage.views + count);
-	operation->message.ranges = ranges;
-	operation->message.header = ranges + count;
+	operation->message.spec = &operation->spec;
+	operation->message.views = (struct nc_view *)(operation->iov + IOVECS);
+	ranges = (struct NC_range *)(operation->message.views + count);
+	operation->spec.ranges = ranges;
+	operation->spec.header = ranges + count;
 	if (count) {
-		memcpy(operation->passage.views, passage->views, count * sizeof(*passage->views));
-		memcpy(ranges, message->ranges, count * sizeof(*ranges));
+		memcpy(operation->message.views, message->views, count * sizeof(*message->views));
+		memcpy(ranges, spec->ranges, count * sizeof(*ranges));
 	}
-	if (message->header_length)
-		memcpy(ranges + count, message->header, message->header_length);
+	if (spec->header_length)
+		memcpy(ranges + count, spec->header, spec->header_length);
 	return operation;
 }
 
 /* The class of the largest range, if all are runs of memory; 0: none that matters. */
 static unsigned largest_class(const struct NC_operation *operation)
 {
-	const struct NC_send *message = &operation->message;
+	const struct NC_send *spec = &operation->spec;
 	unsigned largest = 0;
 
-	for (unsigned i = 0; i < message->range_count; i++) {
-		unsigned class = nc_route_class(message->ranges[i].length);
+	for (unsigned i = 0; i < spec->range_count; i++) {
+		unsigned class = nc_route_class(spec->ranges[i].length);
 
-		if (!nc_layout_gapless(&operation->passage.views[i].unit->layout) ||
-		    !nc_unit_present(operation->passage.views[i].unit))
+		if (!nc_layout_gapless(&operation->message.views[i].unit->layout) ||
+		    !nc_unit_present(operation->message.views[i].unit))
 			return 0;
 		if (class > largest)
 			largest = class;
@@ -71,7 +71,7 @@ bool nc_operation_may_zerocopy(const struct NC_operation *operation)
 	unsigned class = largest_class(operation);
 
 	if (!class || !route->route || !operation->transmit->zerocopy.ring.usable ||
-	    operation->message.flags & NC_SEND_COPY)
+	    operation->spec.flags & NC_SEND_COPY)
 		return false;
 	if (nc_route_fixed(route) != NC_ROUTE_LEARN)
 		return nc_route_fixed(route) == NC_METHOD_ZEROCOPY;
@@ -103,24 +103,23 @@ static bool may_ask_kernel(const struct NC_operation *operation)
 }
 
 int nc_operation_open(struct nc_operations *all, struct nc_transmit *transmit, int socket,
-		      const struct NC_send *message, unsigned flags,
-		      struct NC_operation **operation)
+		      const struct NC_send *spec, unsigned flags, struct NC_operation **operation)
 {
 	struct nc_view views[NC_RANGES_MAX];
-	struct nc_passage passage;
+	struct nc_message message;
 	struct NC_operation *made;
 	int error;
 
 	/* The index of a registered file is nothing that shutdown() knows. */
 	if ((flags & ~(NC_OPERATION_FIXED_FILE | NC_OPERATION_UNLINKED)) ||
-	    (flags & NC_OPERATION_FIXED_FILE && message && (message->flags & NC_SEND_CLOSE)))
+	    (flags & NC_OPERATION_FIXED_FILE && spec && (spec->flags & NC_SEND_CLOSE)))
 		return -EINVAL;
-	error = nc_passage_open(&passage, transmit->cache, message, views, false);
+	error = nc_message_open(&message, transmit->index, spec, views, false);
 	if (error)
 		return error;
-	made = create(&passage);
+	made = create(&message);
 	if (!made) {
-		nc_passage_close(&passage);
+		nc_message_close(&message);
 		return -ENOMEM;
 	}
 	made->all = all;
@@ -129,11 +128,11 @@ int nc_operation_open(struct nc_operations *all, struct nc_transmit *transmit, i
 	made->fixed = flags & NC_OPERATION_FIXED_FILE;
 	/* What is no socket is for the send to find out. */
 	if (!made->fixed)
-		(void)nc_transmit_route(transmit, socket, &made->passage, &made->route);
+		(void)nc_transmit_route(transmit, socket, &made->message, &made->route);
 	made->kernel = flags & NC_OPERATION_UNLINKED && may_ask_kernel(made);
 	atomic_fetch_add_explicit(&all->open, 1, memory_order_relaxed);
 	/* Now, since preparing a step does not fail. */
-	error = made->kernel ? 0 : nc_passage_fetch(&made->passage, message->range_count);
+	error = made->kernel ? 0 : nc_message_fetch(&made->message, spec->range_count);
 	if (error) {
 		nc_operation_free(made);
 		return error;
@@ -145,10 +144,10 @@ int nc_operation_open(struct nc_operations *all, struct nc_transmit *transmit, i
 /* The first range, from where the message is, that the module is to send. */
 static unsigned kernel_from(const struct NC_operation *operation)
 {
-	unsigned range = operation->passage.range;
+	unsigned range = operation->message.range;
 
-	while (range < operation->message.range_count &&
-	       !(operation->kernel && nc_kernel_has(operation->passage.views[range].unit)))
+	while (range < operation->spec.range_count &&
+	       !(operation->kernel && nc_kernel_has(operation->message.views[range].unit)))
 		range++;
 	return range;
 }
@@ -157,7 +156,7 @@ static unsigned kernel_from(const struct NC_operation *operation)
 static void prep_kernel(struct NC_operation *operation, struct io_uring_sqe *sqe)
 {
 	operation->planned = 0;
-	if (operation->message.flags & NC_SEND_DONTWAIT)
+	if (operation->spec.flags & NC_SEND_DONTWAIT)
 		io_uring_prep_nop(sqe);
 	else
 		io_uring_prep_poll_add(sqe, operation->socket, POLLOUT);
@@ -166,14 +165,14 @@ static void prep_kernel(struct NC_operation *operation, struct io_uring_sqe *sqe
 
 int nc_operation_prep(struct NC_operation *operation, struct io_uring_sqe *sqe)
 {
-	struct nc_passage *passage = &operation->passage;
+	struct nc_message *message = &operation->message;
 	unsigned flags = MSG_NOSIGNAL | MSG_WAITALL, end;
 
 	if (operation->in_flight || operation->error || operation->over)
 		return -EINVAL;
-	if (passage->at == operation->message.skip && !operation->fixed)
-		nc_transmit_begin(operation->transmit, operation->socket, passage);
-	operation->by_kernel = operation->kernel && nc_kernel_next(passage);
+	if (message->at == operation->spec.skip && !operation->fixed)
+		nc_transmit_begin(operation->transmit, operation->socket, message);
+	operation->by_kernel = operation->kernel && nc_kernel_next(message);
 	if (operation->by_kernel) {
 		prep_kernel(operation, sqe);
 		return 0;
@@ -181,12 +180,12 @@ int nc_operation_prep(struct NC_operation *operation, struct io_uring_sqe *sqe)
 	end = kernel_from(operation);
 	operation->header = (struct msghdr){.msg_iov = operation->iov};
 	operation->header.msg_iovlen =
-		nc_passage_plan(passage, end, operation->iov, IOVECS, &operation->planned);
+		nc_message_plan(message, end, operation->iov, IOVECS, &operation->planned);
 	operation->as_zerocopy = operation->zerocopy && operation->planned >= NC_ZEROCOPY_MIN;
 	operation->level = nc_route_level(&operation->route);
-	if (nc_passage_more(passage, operation->planned))
+	if (nc_message_more(message, operation->planned))
 		flags |= MSG_MORE;
-	if (operation->message.flags & NC_SEND_DONTWAIT)
+	if (operation->spec.flags & NC_SEND_DONTWAIT)
 		flags |= MSG_DONTWAIT;
 	if (operation->planned == 0) {
 		/* An empty message: something must complete all the same. */
@@ -219,27 +218,27 @@ static void notified(struct NC_operation *operation, int32_t result)
 	}
 	nc_route_notified(&operation->route, operation->level, copied);
 	atomic_fetch_add_explicit(
-		copied ? &nc_cache_counters(operation->transmit->cache)->zerocopy_copied
+		copied ? &nc_index_counters(operation->transmit->index)->zerocopy_copied
 		       : &nc_transmit_counts(operation->transmit)->kept,
 		1, memory_order_relaxed);
 }
 
 static void sent(struct NC_operation *operation, enum NC_method method, size_t bytes, bool closed)
 {
-	struct nc_passage *passage = &operation->passage;
-	size_t before = passage->at, head = operation->message.header_length;
+	struct nc_message *message = &operation->message;
+	size_t before = message->at, head = operation->spec.header_length;
 	struct nc_route_tally tally = {0};
 
-	nc_passage_moved(passage, method, bytes);
-	if (operation->route.route && passage->at > head) {
+	nc_message_moved(message, method, bytes);
+	if (operation->route.route && message->at > head) {
 		tally.sends[method] = 1;
-		tally.bytes[method] = passage->at - (before > head ? before : head);
+		tally.bytes[method] = message->at - (before > head ? before : head);
 		nc_route_count(&operation->route, &tally, 1);
 	}
-	operation->over = passage->at == passage->total;
+	operation->over = message->at == message->total;
 	if (operation->over && !operation->fixed)
 		operation->error = nc_transmit_end(operation->transmit, operation->socket,
-						   operation->message.flags, closed);
+						   operation->spec.flags, closed);
 }
 
 /* What a kernel, a socket or a limit may have against zero-copy sends alone. */
@@ -262,12 +261,12 @@ static bool step_kernel(struct NC_operation *operation)
 	struct nc_transmit *transmit = operation->transmit;
 	struct nc_kernel_step step;
 	ssize_t result =
-		nc_kernel_send(&operation->passage, operation->socket, NC_SEND_DONTWAIT, &step);
+		nc_kernel_send(&operation->message, operation->socket, NC_SEND_DONTWAIT, &step);
 
 	if (result == -EOPNOTSUPP) {
 		operation->kernel = false;
 		operation->error =
-			nc_passage_fetch(&operation->passage, operation->message.range_count);
+			nc_message_fetch(&operation->message, operation->spec.range_count);
 		nc_route_estranged(&transmit->routes, &operation->route);
 		atomic_fetch_add_explicit(&nc_transmit_counts(transmit)->reasons[NC_KERNEL_REFUSED],
 					  1, memory_order_relaxed);
@@ -279,7 +278,7 @@ static bool step_kernel(struct NC_operation *operation)
 	/* The socket is full, and who waits for it should hear of room. */
 	if (result != -EOPNOTSUPP && !operation->over && !operation->error)
 		nc_cork_push(operation->socket);
-	return result == -EAGAIN && operation->message.flags & NC_SEND_DONTWAIT;
+	return result == -EAGAIN && operation->spec.flags & NC_SEND_DONTWAIT;
 }
 
 /* The step is over; true: the socket was full. */
@@ -332,8 +331,8 @@ int nc_operation_complete(struct NC_operation *operation, int32_t result, uint32
 
 void nc_operation_release(struct NC_operation *operation)
 {
-	nc_passage_close(&operation->passage);
-	operation->message.range_count = 0;
+	nc_message_close(&operation->message);
+	operation->spec.range_count = 0;
 }
 
 void nc_operation_free(struct NC_operation *operation)
@@ -356,10 +355,10 @@ void nc_operation_abandon(struct NC_operation *operation)
 	 * a socket refers to is kept by the kernel, but may not be written again:
 	 * recycled memory, and the header here.
 	 */
-	for (unsigned i = 0; i < operation->message.range_count && !operation->in_flight; i++)
-		if (operation->passage.views[i].unit->store->kind != NC_KIND_RECYCLED)
-			(void)nc_cache_release(operation->transmit->cache,
-					       operation->passage.views[i].id);
+	for (unsigned i = 0; i < operation->spec.range_count && !operation->in_flight; i++)
+		if (operation->message.views[i].unit->store->kind != NC_KIND_RECYCLED)
+			(void)nc_index_release(operation->transmit->index,
+					       operation->message.views[i].id);
 	operation->next = atomic_load_explicit(&all->abandoned, memory_order_relaxed);
 	while (!atomic_compare_exchange_weak_explicit(&all->abandoned, &operation->next, operation,
 						      memory_order_release, memory_order_relaxed))

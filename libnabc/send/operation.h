@@ -28,8 +28,8 @@ struct nc_operations {
 struct NC_operation {
 	struct nc_operations *all;
 	struct nc_transmit *transmit;
-	struct nc_passage passage;
-	struct NC_send message; /* the copy */
+	struct nc_message message;
+	struct NC_send spec; /* the copy */
 	int socket;
 	bool fixed;		/* socket is an index */
 	bool in_flight;		/* submitted, or to be; its completion is to come */
@@ -56,8 +56,7 @@ struct NC_operation {
 
 /* 0; errors of the message: see nc_transmit_send(). */
 int nc_operation_open(struct nc_operations *all, struct nc_transmit *transmit, int socket,
-		      const struct NC_send *message, unsigned flags,
-		      struct NC_operation **operation);
+		      const struct NC_send *spec, unsigned flags, struct NC_operation **operation);
 
 /* Whether it is one that zero-copy sends are for, wherever they do well. */
 bool nc_operation_may_zerocopy(const struct NC_operation *operation);

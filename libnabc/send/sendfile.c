@@ -25,32 +25,32 @@
 #define COPY_MAX ((size_t)16 << 10) /* bytes at a time; of the stack */
 
 struct task {
-	const struct NC_sendfile *message;
+	const struct NC_sendfile *spec;
 	int socket;
 	size_t total, at; /* bytes of the message; gone, skipped ones included */
 	bool lend;	  /* pages, instead of copying */
 	bool patient;	  /* see struct nc_sending */
 };
 
-static int check(const struct NC_sendfile *message)
+static int check(const struct NC_sendfile *spec)
 {
-	if (!message || message->size < sizeof(*message) || message->flags & ~FLAGS ||
-	    (message->header_length && !message->header))
+	if (!spec || spec->size < sizeof(*spec) || spec->flags & ~FLAGS ||
+	    (spec->header_length && !spec->header))
 		return -EINVAL;
-	if (message->length > SIZE_MAX - message->header_length || message->offset > INT64_MAX ||
-	    message->length > INT64_MAX - message->offset)
+	if (spec->length > SIZE_MAX - spec->header_length || spec->offset > INT64_MAX ||
+	    spec->length > INT64_MAX - spec->offset)
 		return -ERANGE;
-	return message->skip > message->header_length + message->length ? -EINVAL : 0;
+	return spec->skip > spec->header_length + spec->length ? -EINVAL : 0;
 }
 
 static int send_flags(const struct task *task, size_t planned)
 {
-	const struct NC_sendfile *message = task->message;
+	const struct NC_sendfile *spec = task->spec;
 	bool more =
-		task->at + planned < task->total || message->flags & (NC_SEND_MORE | NC_SEND_CLOSE);
+		task->at + planned < task->total || spec->flags & (NC_SEND_MORE | NC_SEND_CLOSE);
 
 	return MSG_NOSIGNAL | (more ? MSG_MORE : 0) |
-	       (message->flags & NC_SEND_DONTWAIT ? MSG_DONTWAIT : 0);
+	       (spec->flags & NC_SEND_DONTWAIT ? MSG_DONTWAIT : 0);
 }
 
 /* Of what was offered so much went.  1: go on; 0: the socket is full; -errno. */
@@ -78,7 +78,7 @@ static int copy_pages(struct task *task, off_t from, size_t length)
 	ssize_t got;
 
 	do {
-		got = pread(task->message->file, bytes,
+		got = pread(task->spec->file, bytes,
 			    length < sizeof(bytes) ? length : sizeof(bytes), from);
 	} while (got < 0 && errno == EINTR);
 	if (got <= 0)
@@ -91,7 +91,7 @@ static int lend_pages(struct task *task, off_t from, size_t length)
 	ssize_t sent;
 
 	do {
-		sent = sendfile(task->socket, task->message->file, &from, length);
+		sent = sendfile(task->socket, task->spec->file, &from, length);
 	} while (sent < 0 && errno == EINTR);
 	if (sent == 0)
 		return -ERANGE;
@@ -104,39 +104,39 @@ static int lend_pages(struct task *task, off_t from, size_t length)
 
 static int send_all(struct task *task)
 {
-	const struct NC_sendfile *message = task->message;
+	const struct NC_sendfile *spec = task->spec;
 	int result = 1;
 
 	while (result > 0 && task->at < task->total) {
 		size_t left = task->total - task->at;
 
-		if (task->at < message->header_length)
-			result = send_memory(task, (const char *)message->header + task->at,
-					     message->header_length - task->at);
+		if (task->at < spec->header_length)
+			result = send_memory(task, (const char *)spec->header + task->at,
+					     spec->header_length - task->at);
 		else
 			result = (task->lend ? lend_pages : copy_pages)(
-				task, (off_t)(message->offset + message->length - left), left);
+				task, (off_t)(spec->offset + spec->length - left), left);
 	}
 	return result;
 }
 
-ssize_t nc_sendfile(struct nc_transmit *transmit, int socket, const struct NC_sendfile *message)
+ssize_t nc_sendfile(struct nc_transmit *transmit, int socket, const struct NC_sendfile *spec)
 {
-	int error = check(message), result;
+	int error = check(spec), result;
 	struct nc_route_use route = {0};
 	struct task task;
 
 	if (error)
 		return error;
-	task = (struct task){.message = message,
+	task = (struct task){.spec = spec,
 			     .socket = socket,
-			     .total = message->header_length + message->length,
-			     .at = message->skip,
-			     .lend = !(message->flags & NC_SEND_DONTWAIT) &&
+			     .total = spec->header_length + spec->length,
+			     .at = spec->skip,
+			     .lend = !(spec->flags & NC_SEND_DONTWAIT) &&
 				     nc_socket_sigpipe_ignored(),
 			     .patient = nc_ring_waits(&transmit->zerocopy.ring)};
 	/* A message that goes on was looked at when it began. */
-	if (!message->skip && task.total >= NC_ROUTE_CLASS_MIN) {
+	if (!spec->skip && task.total >= NC_ROUTE_CLASS_MIN) {
 		error = nc_route_find(&transmit->routes, socket, &route);
 		if (error)
 			return error;
@@ -144,18 +144,17 @@ ssize_t nc_sendfile(struct nc_transmit *transmit, int socket, const struct NC_se
 			nc_transmit_bound(transmit, socket, task.total - task.at, &route);
 	}
 	/* Without one sendfile(2) pushes what it ends with, as it should if nothing follows. */
-	if (task.at < task.total && message->length &&
-	    message->flags & (NC_SEND_MORE | NC_SEND_CLOSE))
+	if (task.at < task.total && spec->length && spec->flags & (NC_SEND_MORE | NC_SEND_CLOSE))
 		(void)nc_cork_set(&transmit->corks, socket);
 	result = send_all(&task);
 	if (result >= 0 && task.at == task.total) {
-		result = nc_transmit_end(transmit, socket, message->flags, false);
+		result = nc_transmit_end(transmit, socket, spec->flags, false);
 	} else {
 		/* As nc_transmit_send(). */
 		nc_cork_lift(&transmit->corks, socket);
 		nc_cork_push(socket);
 	}
-	if (result < 0 && task.at <= message->skip)
+	if (result < 0 && task.at <= spec->skip)
 		return result;
-	return (ssize_t)(task.at - message->skip);
+	return (ssize_t)(task.at - spec->skip);
 }

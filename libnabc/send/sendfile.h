@@ -8,6 +8,6 @@
 #include "send/transmit.h"
 
 /* See NC_sendfile(): bytes of the message handed to the socket, or -errno if none were. */
-ssize_t nc_sendfile(struct nc_transmit *transmit, int socket, const struct NC_sendfile *message);
+ssize_t nc_sendfile(struct nc_transmit *transmit, int socket, const struct NC_sendfile *spec);
 
 #endif

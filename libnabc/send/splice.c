@@ -3,7 +3,7 @@
  * splice.c - sendfile() from the segment: page references move, bytes do not.
  *
  * Only from memory that is never written again (invariant 1), and only while
- * SIGPIPE is ignored, because sendfile() knows no MSG_NOSIGNAL; transmit.c
+ * SIGPIPE is ignored, because sendfile() knows no MSG_NOSIGNAL; transmit-plan.c
  * asks for that before it offers the method.
  *
  * sendfile() knows no MSG_MORE either and pushes a partial segment at its
@@ -22,11 +22,11 @@ static bool takes(const struct nc_sending *sending, unsigned range)
 
 static int send_splice(struct nc_sending *sending)
 {
-	struct nc_passage *passage = &sending->passage;
-	const struct nc_unit *unit = passage->views[passage->range].unit;
-	off_t from = (off_t)(unit->at + passage->message->ranges[passage->range].offset +
-			     passage->within);
-	size_t length = nc_passage_piece(passage);
+	struct nc_message *message = &sending->message;
+	const struct nc_unit *unit = message->views[message->range].unit;
+	off_t from =
+		(off_t)(unit->at + message->spec->ranges[message->range].offset + message->within);
+	size_t length = nc_message_piece(message);
 	ssize_t sent;
 	int error;
 

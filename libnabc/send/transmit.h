@@ -15,7 +15,7 @@
 #define NC_TRANSMIT_RESUMES 1024u
 
 struct nc_transmit {
-	struct nc_cache *cache;
+	struct nc_index *index;
 	struct nc_routes routes;
 	struct nc_zerocopy zerocopy;
 	struct nc_corks corks;
@@ -26,16 +26,16 @@ struct nc_transmit {
 	struct nc_transmit_counts counts[NC_TRANSMIT_SHARDS];
 };
 
-void nc_transmit_init(struct nc_transmit *transmit, struct nc_cache *cache);
+void nc_transmit_init(struct nc_transmit *transmit, struct nc_index *index);
 void nc_transmit_fini(struct nc_transmit *transmit);
 
 /* Bytes of the message handed to the socket, or -errno if none were. */
-ssize_t nc_transmit_send(struct nc_transmit *transmit, int socket, const struct NC_send *message);
+ssize_t nc_transmit_send(struct nc_transmit *transmit, int socket, const struct NC_send *spec);
 
 /* --- for messages that are sent step by step by others ------------------------ */
 
 /* A socket's route, if the message is large enough to matter: 0; errors of nc_route_find(). */
-int nc_transmit_route(struct nc_transmit *transmit, int socket, const struct nc_passage *passage,
+int nc_transmit_route(struct nc_transmit *transmit, int socket, const struct nc_message *message,
 		      struct nc_route_use *route);
 
 /* Bounds what the socket keeps unsent, where pages are lent and so many bytes are left. */
@@ -43,7 +43,7 @@ void nc_transmit_bound(struct nc_transmit *transmit, int socket, size_t left,
 		       const struct nc_route_use *route);
 
 /* Before the message's first step: corks the socket where its end has to wait. */
-void nc_transmit_begin(struct nc_transmit *transmit, int socket, const struct nc_passage *passage);
+void nc_transmit_begin(struct nc_transmit *transmit, int socket, const struct nc_message *message);
 
 /*
  * All of a message with those flags is in the socket's hands; closed: and the

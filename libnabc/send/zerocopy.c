@@ -28,7 +28,7 @@ static struct nc_flight *flight_open(struct nc_sending *sending, size_t id)
 	if (!flight)
 		return NULL;
 	/* The message holds the unit already, so this cannot miss it. */
-	if (nc_cache_hold(zerocopy->cache, id, true, &hold)) {
+	if (nc_index_hold(zerocopy->index, id, true, &hold)) {
 		free(flight);
 		return NULL;
 	}
@@ -53,7 +53,7 @@ static void flight_close(struct nc_zerocopy *zerocopy, struct nc_flight *flight)
 	if (flight->next)
 		flight->next->link = flight->link;
 	pthread_mutex_unlock(&zerocopy->lock);
-	(void)nc_cache_release(zerocopy->cache, flight->id);
+	(void)nc_index_release(zerocopy->index, flight->id);
 	free(flight);
 }
 
@@ -63,7 +63,7 @@ static void notified(void *context, uint64_t token, bool copied)
 	struct nc_flight *flight = (struct nc_flight *)(uintptr_t)token;
 
 	nc_route_notified(&flight->route, flight->level, copied);
-	atomic_fetch_add_explicit(copied ? &nc_cache_counters(zerocopy->cache)->zerocopy_copied
+	atomic_fetch_add_explicit(copied ? &nc_index_counters(zerocopy->index)->zerocopy_copied
 					 : &flight->counts->kept,
 				  1, memory_order_relaxed);
 	flight_close(zerocopy, flight);
@@ -72,8 +72,8 @@ static void notified(void *context, uint64_t token, bool copied)
 static bool takes(const struct nc_sending *sending, unsigned range)
 {
 	/* A small rest is not worth a notification. */
-	if (range == sending->passage.range && sending->passage.within &&
-	    nc_passage_piece(&sending->passage) < NC_ROUTE_CLASS_MIN)
+	if (range == sending->message.range && sending->message.within &&
+	    nc_message_piece(&sending->message) < NC_ROUTE_CLASS_MIN)
 		return false;
 	return nc_unit_present(nc_sending_unit(sending, range)) &&
 	       nc_sending_gapless(sending, range);
@@ -90,9 +90,10 @@ static int declined(struct nc_sending *sending, uint32_t level, int error)
 	}
 	if (error == -ENOMEM || error == -ENOBUFS) {
 		reason = NC_ZEROCOPY_MEMORY;
-		nc_notice(&sending->passage.cache->notices, NC_NOTICE_MEMLOCK,
-			  "no memory can be locked for sending without a copy, so units are "
-			  "copied; raise RLIMIT_MEMLOCK and sysctl net.core.optmem_max");
+		nc_diagnostics_report(
+			&sending->message.index->diagnostics, NC_DIAGNOSTIC_MEMLOCK,
+			"no memory can be locked for sending without a copy, so units are "
+			"copied; raise RLIMIT_MEMLOCK and sysctl net.core.optmem_max");
 	}
 	/* The stream's own trouble is for copy to find and to tell. */
 	if (reason == NC_ZEROCOPY_MEMORY || error == -EOPNOTSUPP || error == -EINVAL)
@@ -104,19 +105,19 @@ static int declined(struct nc_sending *sending, uint32_t level, int error)
 static int send_zerocopy(struct nc_sending *sending)
 {
 	struct nc_zerocopy *zerocopy = sending->zerocopy;
-	struct nc_passage *passage = &sending->passage;
-	const struct NC_range *range = &passage->message->ranges[passage->range];
-	const struct nc_view *view = &passage->views[passage->range];
+	struct nc_message *message = &sending->message;
+	const struct NC_range *range = &message->spec->ranges[message->range];
+	const struct nc_view *view = &message->views[message->range];
 	uint32_t level = nc_route_level(&sending->route);
 	struct nc_flight *flight = flight_open(sending, view->id);
-	size_t length = nc_passage_piece(passage);
+	size_t length = nc_message_piece(message);
 	ssize_t sent = -ENOMEM;
 	bool notify;
 
 	if (flight) {
 		sent = nc_ring_send(&zerocopy->ring, sending->socket,
-				    nc_unit_base(view->unit) + range->offset + passage->within,
-				    length, nc_passage_more(passage, length), (uintptr_t)flight,
+				    nc_unit_base(view->unit) + range->offset + message->within,
+				    length, nc_message_more(message, length), (uintptr_t)flight,
 				    &notify, notified, zerocopy);
 		if (!notify)
 			flight_close(zerocopy, flight);
@@ -139,11 +140,11 @@ unsigned nc_zerocopy_reap(struct nc_zerocopy *zerocopy)
 	return nc_ring_reap(&zerocopy->ring, notified, zerocopy);
 }
 
-void nc_zerocopy_init(struct nc_zerocopy *zerocopy, struct nc_cache *cache)
+void nc_zerocopy_init(struct nc_zerocopy *zerocopy, struct nc_index *index)
 {
-	*zerocopy = (struct nc_zerocopy){.cache = cache};
+	*zerocopy = (struct nc_zerocopy){.index = index};
 	pthread_mutex_init(&zerocopy->lock, NULL);
-	nc_ring_init(&zerocopy->ring, !(cache->flags & NC_CACHE_NO_URING));
+	nc_ring_init(&zerocopy->ring, !(index->flags & NC_CACHE_NO_URING));
 }
 
 void nc_zerocopy_fini(struct nc_zerocopy *zerocopy)

@@ -14,7 +14,7 @@
 #define NC_ZEROCOPY_CLASS_MIN 2u		 /* the same by nc_route_class() */
 
 struct nc_zerocopy {
-	struct nc_cache *cache;
+	struct nc_index *index;
 	struct nc_ring ring;
 	pthread_mutex_t lock;	   /* flights; taken inside the ring's */
 	struct nc_flight *flights; /* sends under way */
@@ -22,7 +22,7 @@ struct nc_zerocopy {
 
 extern const struct nc_method nc_zerocopy_method;
 
-void nc_zerocopy_init(struct nc_zerocopy *zerocopy, struct nc_cache *cache);
+void nc_zerocopy_init(struct nc_zerocopy *zerocopy, struct nc_index *index);
 void nc_zerocopy_fini(struct nc_zerocopy *zerocopy);
 
 /* Releases the units of the sends that are over; their number. */

@@ -3,15 +3,15 @@
  * member.h - the memory of this process as one member of a cache: its
  * stores, its table of units, its quota.
  *
- * The owner is member 0 and may open and evict stores within its budget; a
- * process that joined has one store, which the owner gave it, and publishes
+ * The owner is member 0 and may open and evict stores within its budget; an
+ * attached process has one store, which the owner gave it, and publishes
  * its units in the table at the segment's start.  All calls lock inside and
  * may come from any thread; hold and release of a live unit lock nothing.
  */
 #ifndef NC_MEMBER_H
 #define NC_MEMBER_H
 
-#include "store/stock.h"
+#include "store/pool.h"
 
 int nc_member_init_owner(struct nc_member *member, size_t budget, bool huge);
 
@@ -19,12 +19,12 @@ int nc_member_init_owner(struct nc_member *member, size_t budget, bool huge);
 int nc_member_configure(struct nc_member *member, const struct NC_cache_options *options);
 
 /* Takes the segment over; its table ends and its units begin at first. */
-int nc_member_init_joined(struct nc_member *member, unsigned number,
-			  const struct nc_segment *segment, size_t first, uint32_t slots,
-			  uint32_t generation);
+int nc_member_init_attached(struct nc_member *member, unsigned number,
+			    const struct nc_segment *segment, size_t first, uint32_t slots,
+			    uint32_t generation);
 
 /*
- * Units may lie in the kernel module from now on; in a process that joined as
+ * Units may lie in the kernel module from now on; in an attached process as
  * much as in its segment, and granted to the owner, whom the pidfd names.
  */
 void nc_member_use_device(struct nc_member *member, struct nc_device *device, int owner_pidfd);
@@ -68,10 +68,10 @@ int nc_member_fetch(struct nc_member *member, struct nc_unit *unit);
 
 /*
  * 0, -ENOENT.  A unit whose time is over is no more, whether it was collected
- * or not; who holds it already may hold it again with doomed.
+ * or not; who holds it already may hold it again with unlinked.
  */
 int nc_member_hold(struct nc_member *member, struct nc_unit *unit, unsigned generation,
-		   bool doomed);
+		   bool unlinked);
 int nc_member_release(struct nc_member *member, struct nc_unit *unit, unsigned generation);
 int nc_member_destroy(struct nc_member *member, struct nc_unit *unit, unsigned generation);
 

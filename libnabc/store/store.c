@@ -111,7 +111,7 @@ struct nc_store *nc_store_borrow_kernel(struct nc_device *device, uint64_t name,
 	atomic_init(&store->present, false);
 	store->device = device;
 	store->name = name;
-	store->lent = true;
+	store->imported = true;
 	*error = nc_device_hold(device, name);
 	/* Over RLIMIT_MEMLOCK. */
 	if (*error == -ENOMEM)
@@ -147,7 +147,7 @@ int nc_store_fetch(struct nc_store *store, size_t size)
 /* The module's unit goes with the library's; of the arena nothing is the store's. */
 static void leave_module(struct nc_store *store)
 {
-	if (store->lent)
+	if (store->imported)
 		(void)nc_device_release(store->device, store->name);
 	else
 		(void)nc_device_destroy(store->device, store->name);

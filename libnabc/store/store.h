@@ -43,7 +43,7 @@ struct nc_store {
 	unsigned pass;		  /* the search for room that had to leave it, if any */
 	struct nc_device *device; /* kernel: where the unit is; else NULL */
 	uint64_t name;		  /* there */
-	bool lent;		  /* kernel: another process's, and held in the module */
+	bool imported;		  /* kernel: another process's, and held in the module */
 	size_t copied;		  /* kernel: bytes of the private copy that are counted */
 	_Atomic bool present;	  /* its inserted units have their bytes in the segment */
 	struct nc_cleaning_segment weight;

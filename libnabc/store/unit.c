@@ -101,7 +101,7 @@ struct nc_unit *nc_units_take(struct nc_units *units)
 	unit->next = unit->previous = NC_UNIT_NONE;
 	unit->parked = false;
 	atomic_store_explicit(&unit->granted, false, memory_order_relaxed);
-	atomic_store_explicit(&unit->awaited, false, memory_order_relaxed);
+	atomic_store_explicit(&unit->wake_on_release, false, memory_order_relaxed);
 	atomic_store_explicit(&unit->expires, 0, memory_order_relaxed);
 	atomic_store_explicit(&unit->priority, NC_PRIORITY_NORMAL, memory_order_relaxed);
 	units->live++;
@@ -157,7 +157,7 @@ static uint64_t settled(const struct nc_unit *unit, unsigned generation)
 	return word;
 }
 
-int nc_unit_hold(struct nc_unit *unit, unsigned generation, bool doomed)
+int nc_unit_hold(struct nc_unit *unit, unsigned generation, bool unlinked)
 {
 	uint64_t word = nc_unit_word(unit);
 
@@ -167,7 +167,7 @@ int nc_unit_hold(struct nc_unit *unit, unsigned generation, bool doomed)
 		if (nc_word_state(word) == NC_UNIT_MOVING)
 			word = settled(unit, generation);
 		named = nc_word_state(word) == NC_UNIT_LIVE ||
-			(doomed && nc_word_state(word) == NC_UNIT_DOOMED &&
+			(unlinked && nc_word_state(word) == NC_UNIT_UNLINKED &&
 			 nc_word_holds(word) != 0);
 
 		if (!named || nc_word_generation(word) != generation ||
@@ -183,7 +183,7 @@ bool nc_unit_held(const struct nc_unit *unit, unsigned generation)
 	uint64_t word = nc_unit_word(unit);
 
 	return nc_word_generation(word) == generation && nc_word_holds(word) &&
-	       (nc_word_state(word) == NC_UNIT_LIVE || nc_word_state(word) == NC_UNIT_DOOMED);
+	       (nc_word_state(word) == NC_UNIT_LIVE || nc_word_state(word) == NC_UNIT_UNLINKED);
 }
 
 int nc_unit_release(struct nc_unit *unit, unsigned generation)
@@ -193,13 +193,13 @@ int nc_unit_release(struct nc_unit *unit, unsigned generation)
 	do {
 		if (nc_word_generation(word) != generation || nc_word_holds(word) == 0)
 			return -EINVAL;
-		/* In one order with what is read of the unit's `awaited` afterwards. */
+		/* In one order with what is read of the unit's `wake_on_release` afterwards. */
 	} while (!atomic_compare_exchange_weak_explicit(
 		&unit->word, &word, word - 1, memory_order_seq_cst, memory_order_acquire));
-	return nc_word_holds(word) == 1 && nc_word_state(word) == NC_UNIT_DOOMED;
+	return nc_word_holds(word) == 1 && nc_word_state(word) == NC_UNIT_UNLINKED;
 }
 
-int nc_unit_doom(struct nc_unit *unit, unsigned generation)
+int nc_unit_unlink(struct nc_unit *unit, unsigned generation)
 {
 	uint64_t word = nc_unit_word(unit);
 
@@ -209,18 +209,18 @@ int nc_unit_doom(struct nc_unit *unit, unsigned generation)
 		if (nc_word_state(word) != NC_UNIT_LIVE || nc_word_generation(word) != generation)
 			return -ENOENT;
 	} while (!atomic_compare_exchange_weak_explicit(
-		&unit->word, &word, nc_word(generation, NC_UNIT_DOOMED, nc_word_holds(word)),
+		&unit->word, &word, nc_word(generation, NC_UNIT_UNLINKED, nc_word_holds(word)),
 		memory_order_acq_rel, memory_order_acquire));
 	return nc_word_holds(word) == 0;
 }
 
-bool nc_unit_doom_idle(struct nc_unit *unit)
+bool nc_unit_unlink_idle(struct nc_unit *unit)
 {
 	uint64_t word = nc_unit_word(unit);
 
 	return nc_word_state(word) == NC_UNIT_LIVE && nc_word_holds(word) == 0 &&
 	       atomic_compare_exchange_strong_explicit(
-		       &unit->word, &word, nc_word(nc_word_generation(word), NC_UNIT_DOOMED, 0),
+		       &unit->word, &word, nc_word(nc_word_generation(word), NC_UNIT_UNLINKED, 0),
 		       memory_order_acq_rel, memory_order_relaxed);
 }
 

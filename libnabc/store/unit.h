@@ -23,25 +23,25 @@ struct nc_store;
 
 enum nc_unit_state {
 	NC_UNIT_FREE,
-	NC_UNIT_FILLING, /* allocated, not inserted: known to its handle only */
-	NC_UNIT_LIVE,	 /* can be named */
-	NC_UNIT_DOOMED,	 /* destroyed or evicted, still held */
-	NC_UNIT_MOVING,	 /* live, and its place is being switched: wait a moment */
+	NC_UNIT_FILLING,  /* allocated, not inserted: known to its handle only */
+	NC_UNIT_LIVE,	  /* can be named */
+	NC_UNIT_UNLINKED, /* destroyed or evicted, still held */
+	NC_UNIT_MOVING,	  /* live, and its place is being switched: wait a moment */
 };
 
 #define NC_UNIT_SUMS_INLINE 8u /* bytes */
 
 /* What looking up touches comes first. */
 struct nc_unit {
-	_Atomic uint64_t word;	     /* generation << 36 | state << 32 | holds */
-	struct nc_replaceable order; /* the owner's: among the units of its priority */
-	_Atomic uint32_t expires;    /* tick of expiry.h; 0: never */
-	_Atomic uint8_t priority;    /* enum NC_priority */
-	_Atomic bool awaited;	     /* its last holder wakes the collector */
-	_Atomic bool granted;	     /* others have leave to use it: tell when it goes */
-	uint8_t sum_size;	     /* bytes of each fragment's sum; 0: none are kept */
-	bool parked;		     /* joined: doomed here, to be freed once the owner drops it */
-	_Atomic uint16_t unclaimed; /* the owner's: until when, see below; 0: anybody may have it */
+	_Atomic uint64_t word;	      /* generation << 36 | state << 32 | holds */
+	struct nc_replaceable order;  /* the owner's: among the units of its priority */
+	_Atomic uint32_t expires;     /* tick of expiry.h; 0: never */
+	_Atomic uint8_t priority;     /* enum NC_priority */
+	_Atomic bool wake_on_release; /* its last holder wakes the collector */
+	_Atomic bool granted;	      /* others have leave to use it: tell when it goes */
+	uint8_t sum_size;	      /* bytes of each fragment's sum; 0: none are kept */
+	bool parked;		/* attached: unlinked here, to be freed once the owner drops it */
+	_Atomic uint16_t grace; /* the owner's: until when, see below; 0: none */
 	uint32_t slot;
 	uint32_t next, previous; /* in its store's list, or the free list */
 	struct nc_store *store;	 /* NULL in a free slot */
@@ -50,7 +50,7 @@ struct nc_unit {
 	union {
 		uint16_t sum16[NC_UNIT_SUMS_INLINE / 2];
 		uint32_t sum32[NC_UNIT_SUMS_INLINE / 4];
-		void *sums; /* more of them: malloc; see sums.h */
+		void *sums; /* more of them: malloc; see unit-checksum.h */
 	};
 };
 
@@ -58,33 +58,34 @@ struct nc_unit {
 static_assert(sizeof(struct nc_unit) <= 112, "memory overhead a unit");
 
 /*
- * What a member has put into the cache is told of by its number, and whoever
- * is told comes for it a moment later.  Until it is claimed, or a time in units
- * of about a second has passed, it goes after all else of its priority.
+ * A member tells the owner the id of what it has put into the cache, and whoever is
+ * told uses it a moment later.  Until its first use, or until the grace time has
+ * passed (units of about a second), the unit is evicted after all else of its
+ * priority.
  */
-#define NC_UNCLAIMED_SHIFT 30u /* of nanoseconds */
-#define NC_UNCLAIMED_MOST 10u
+#define NC_GRACE_SHIFT 30u /* of nanoseconds */
+#define NC_GRACE_MOST 10u
 
-static inline void nc_unit_await_claim(struct nc_unit *unit, uint64_t now_ns)
+static inline void nc_unit_begin_grace(struct nc_unit *unit, uint64_t now_ns)
 {
-	uint16_t until = (uint16_t)((now_ns >> NC_UNCLAIMED_SHIFT) + NC_UNCLAIMED_MOST);
+	uint16_t until = (uint16_t)((now_ns >> NC_GRACE_SHIFT) + NC_GRACE_MOST);
 
-	atomic_store_explicit(&unit->unclaimed, until ? until : 1, memory_order_relaxed);
+	atomic_store_explicit(&unit->grace, until ? until : 1, memory_order_relaxed);
 }
 
-static inline void nc_unit_claim(struct nc_unit *unit)
+static inline void nc_unit_end_grace(struct nc_unit *unit)
 {
 	/* Look before writing: the line of a hot unit stays shared. */
-	if (atomic_load_explicit(&unit->unclaimed, memory_order_relaxed))
-		atomic_store_explicit(&unit->unclaimed, 0, memory_order_relaxed);
+	if (atomic_load_explicit(&unit->grace, memory_order_relaxed))
+		atomic_store_explicit(&unit->grace, 0, memory_order_relaxed);
 }
 
-static inline bool nc_unit_unclaimed(const struct nc_unit *unit, uint64_t now_ns)
+static inline bool nc_unit_in_grace(const struct nc_unit *unit, uint64_t now_ns)
 {
-	uint16_t until = atomic_load_explicit(&unit->unclaimed, memory_order_relaxed);
+	uint16_t until = atomic_load_explicit(&unit->grace, memory_order_relaxed);
 
 	/* It wraps within a day. */
-	return until && (int16_t)((uint16_t)(now_ns >> NC_UNCLAIMED_SHIFT) - until) < 0;
+	return until && (int16_t)((uint16_t)(now_ns >> NC_GRACE_SHIFT) - until) < 0;
 }
 
 /* Whether the unit's sums, if it has any, lie outside of it. */
@@ -152,25 +153,25 @@ static inline uint64_t nc_unit_word(const struct nc_unit *unit)
 void nc_unit_publish(struct nc_unit *unit);
 
 /*
- * One hold more.  doomed: a unit that is doomed but held may be held again
+ * One hold more.  unlinked: a unit that is unlinked but held may be held again
  * (a holder goes on sending).  0 or -ENOENT.
  */
-int nc_unit_hold(struct nc_unit *unit, unsigned generation, bool doomed);
+int nc_unit_hold(struct nc_unit *unit, unsigned generation, bool unlinked);
 
 /* Whether somebody holds it: then it stays, and stays where it is, until that ends. */
 bool nc_unit_held(const struct nc_unit *unit, unsigned generation);
 
 /*
- * One hold less.  1: it was the last of a doomed unit, the caller reclaims
+ * One hold less.  1: it was the last of an unlinked unit, the caller reclaims
  * it; 0; -EINVAL: it was not held.
  */
 int nc_unit_release(struct nc_unit *unit, unsigned generation);
 
-/* LIVE becomes DOOMED.  1: nobody holds it, the caller reclaims; 0; -ENOENT. */
-int nc_unit_doom(struct nc_unit *unit, unsigned generation);
+/* LIVE becomes UNLINKED.  1: nobody holds it, the caller reclaims; 0; -ENOENT. */
+int nc_unit_unlink(struct nc_unit *unit, unsigned generation);
 
-/* LIVE becomes DOOMED unless somebody holds the unit. */
-bool nc_unit_doom_idle(struct nc_unit *unit);
+/* LIVE becomes UNLINKED unless somebody holds the unit. */
+bool nc_unit_unlink_idle(struct nc_unit *unit);
 
 /*
  * Switching a unit's store and place while others look it up: between begin
@@ -192,8 +193,8 @@ enum nc_shared_state {
 	NC_SHARED_FREE,
 	NC_SHARED_LIVE,
 	NC_SHARED_BUSY,
-	NC_SHARED_DOOMED,  /* busy, and destroyed by the member meanwhile */
-	NC_SHARED_DROPPED, /* the member's again */
+	NC_SHARED_UNLINKED, /* busy, and destroyed by the member meanwhile */
+	NC_SHARED_DROPPED,  /* the member's again */
 };
 
 struct nc_unit_shared {

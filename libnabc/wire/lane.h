@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lane.h - where the queues of an exchange lie in their shared memory.
+ * lane.h - where the queues of a backend lie in their shared memory.
  *
  * A lane is one server thread's pair of queues with one worker: requests to
  * the worker, responses back.

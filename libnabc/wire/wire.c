@@ -42,32 +42,32 @@ int nc_wire_check_hello(const struct nc_wire_hello *hello, size_t length)
 		       : 0;
 }
 
-int nc_wire_check_ask(const void *message, size_t length, unsigned fds, struct nc_wire_ask *ask)
+int nc_wire_check_call(const void *message, size_t length, unsigned fds, struct nc_wire_call *call)
 {
-	if (length < sizeof(*ask))
+	if (length < sizeof(*call))
 		return -EPROTO;
-	memcpy(ask, message, sizeof(*ask));
-	return ask->magic != NC_WIRE_MAGIC || ask->op == 0 || ask->op >= NC_WIRE_OPS || fds > 2 ||
-			       ask->length > NC_WIRE_BEHIND_MAX ||
-			       ask->length != length - sizeof(*ask)
+	memcpy(call, message, sizeof(*call));
+	return call->magic != NC_WIRE_MAGIC || call->op == 0 || call->op >= NC_WIRE_OPS ||
+			       fds > 2 || call->length > NC_WIRE_BEHIND_MAX ||
+			       call->length != length - sizeof(*call)
 		       ? -EPROTO
 		       : 0;
 }
 
-int nc_wire_check_answer(const void *message, size_t length, unsigned fds,
-			 struct nc_wire_answer *answer)
+int nc_wire_check_reply(const void *message, size_t length, unsigned fds,
+			struct nc_wire_reply *reply)
 {
 	unsigned flags;
 
-	if (length < sizeof(*answer))
+	if (length < sizeof(*reply))
 		return -EPROTO;
-	memcpy(answer, message, sizeof(*answer));
-	flags = answer->flags;
-	return answer->magic != NC_WIRE_MAGIC || answer->error < 0 || answer->error >= 4096 ||
-			       answer->length > NC_WIRE_BEHIND_MAX ||
-			       answer->length != length - sizeof(*answer) ||
+	memcpy(reply, message, sizeof(*reply));
+	flags = reply->flags;
+	return reply->magic != NC_WIRE_MAGIC || reply->error < 0 || reply->error >= 4096 ||
+			       reply->length > NC_WIRE_BEHIND_MAX ||
+			       reply->length != length - sizeof(*reply) ||
 			       fds != (flags & NC_WIRE_HAS_UNIT ? 1u : 0u) +
-					       (flags & NC_WIRE_HAS_BOARD ? 1u : 0u)
+					       (flags & NC_WIRE_HAS_MAP ? 1u : 0u)
 		       ? -EPROTO
 		       : 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * wire.h - what owner and members say to each other: hello and welcome, the
- * questions that a member asks, and the records of requests and responses.
+ * calls that a member makes, and the records of requests and responses.
  *
  * Both ends run on one machine and one architecture, so records are plain
  * structures; whoever reads one has copied it first and then checks it here.
@@ -32,11 +32,11 @@ struct nc_wire_hello {
 
 #define NC_WIRE_SEGMENT 0x1u  /* wants a segment of its own */
 #define NC_WIRE_OPERATOR 0x2u /* wants to look after the whole cache */
-#define NC_WIRE_POSIX 0x4u    /* of a welcome: each lane's doorbell is a pipe for its answers */
+#define NC_WIRE_POSIX 0x4u    /* of a welcome: each lane's doorbell is a pipe for its responses */
 #define NC_WIRE_KERNEL 0x8u   /* of a welcome: the owner takes units in the kernel module */
 
 /*
- * The owner's answer to a process that joined.  With error 0 it carries the
+ * The owner's reply to an attached process.  With error 0 it carries the
  * descriptors: segment, if slots > 0; and for lanes > 0 queues, request
  * doorbell, then one response doorbell a lane.
  */
@@ -57,8 +57,8 @@ struct nc_wire_welcome {
 };
 
 /*
- * What a member asks, and what it is answered.  A question may carry
- * descriptors, an answer may carry one of a unit and then that of the board,
+ * What a member calls, and what it gets in reply.  A call may carry
+ * descriptors, a reply may carry one of a unit and then that of the revocation map,
  * and bytes behind it.
  */
 enum nc_wire_op {
@@ -81,7 +81,7 @@ enum nc_wire_op {
 #define NC_WIRE_PRIORITY 1u
 #define NC_WIRE_LIFETIME 2u
 
-struct nc_wire_ask {
+struct nc_wire_call {
 	uint32_t magic;
 	uint32_t op;
 	uint64_t tag;
@@ -94,10 +94,10 @@ struct nc_wire_ask {
 	uint32_t length; /* of the bytes that follow */
 };
 
-struct nc_wire_answer {
+struct nc_wire_reply {
 	uint32_t magic;
 	int32_t error; /* errno, or 0 */
-	uint64_t tag;  /* of the question */
+	uint64_t tag;  /* of the call */
 	uint64_t id;
 	uint64_t size;
 	uint64_t fraglen;
@@ -107,11 +107,11 @@ struct nc_wire_answer {
 	uint32_t reserved;
 };
 
-#define NC_WIRE_HAS_UNIT 0x1u  /* descriptor: a frozen segment */
-#define NC_WIRE_HAS_BOARD 0x2u /* descriptor: the board, the last one */
+#define NC_WIRE_HAS_UNIT 0x1u /* descriptor: a frozen segment */
+#define NC_WIRE_HAS_MAP 0x2u  /* descriptor: the revocation map, the last one */
 #define NC_WIRE_BEHIND_MAX 16384u
-#define NC_WIRE_BOARDLESS 1u	  /* slot of SEAL and FETCH: the asker has no board (yet) */
-#define NC_WIRE_BOARD_SIZE 32768u /* bytes of the board */
+#define NC_WIRE_NO_MAP 1u	/* slot of SEAL and FETCH: the caller has no revocation map (yet) */
+#define NC_WIRE_MAP_SIZE 32768u /* bytes of the revocation map */
 
 /* What a record to a worker is. */
 enum nc_wire_kind {
@@ -146,8 +146,8 @@ struct nc_wire_response {
 
 static_assert(sizeof(struct nc_wire_welcome) == 64, "ABI of the attach socket");
 static_assert(sizeof(struct nc_wire_hello) == 16, "ABI of the attach socket");
-static_assert(sizeof(struct nc_wire_ask) == 56, "ABI of the attach socket");
-static_assert(sizeof(struct nc_wire_answer) == 56, "ABI of the attach socket");
+static_assert(sizeof(struct nc_wire_call) == 56, "ABI of the attach socket");
+static_assert(sizeof(struct nc_wire_reply) == 56, "ABI of the attach socket");
 static_assert(sizeof(struct nc_wire_request) == 16, "ABI of the request queue");
 static_assert(sizeof(struct nc_wire_response) == 24, "ABI of the response queue");
 static_assert(sizeof(struct NC_range) == 24, "ABI of the queues");
@@ -159,20 +159,20 @@ int nc_wire_check_welcome(const struct nc_wire_welcome *welcome, size_t length, 
 int nc_wire_check_hello(const struct nc_wire_hello *hello, size_t length);
 
 /* message: what came, length bytes; its head is copied.  0 or -EPROTO. */
-int nc_wire_check_ask(const void *message, size_t length, unsigned fds, struct nc_wire_ask *ask);
-int nc_wire_check_answer(const void *message, size_t length, unsigned fds,
-			 struct nc_wire_answer *answer);
+int nc_wire_check_call(const void *message, size_t length, unsigned fds, struct nc_wire_call *call);
+int nc_wire_check_reply(const void *message, size_t length, unsigned fds,
+			struct nc_wire_reply *reply);
 
 /*
- * record: what came out of the queue, length bytes, aligned as malloc() aligns.  0 or -EPROTO.  Whether
- * the tag is one that may be spoken of is for the caller to know.
+ * record: what came out of the queue, length bytes, aligned as malloc() aligns.  0 or
+ * -EPROTO.  Whether the tag is one that may be spoken of is for the caller to know.
  */
 int nc_wire_check_request(const void *record, size_t length, struct nc_wire_request *request);
 int nc_wire_check_response(const void *record, size_t length, struct nc_wire_response *response);
 
 #define NC_WIRE_KEPT (0xffff0000u | NC_RESPONSE_KEEP) /* what says which units stay */
 
-/* Whether all bits have a meaning for an answer of that many ranges. */
+/* Whether all bits have a meaning for a response of that many ranges. */
 static inline bool nc_wire_flags_good(uint32_t flags, uint32_t ranges)
 {
 	uint32_t drops = (NC_RESPONSE_DROP(ranges) - 1) & ~(NC_RESPONSE_DROP(0) - 1);

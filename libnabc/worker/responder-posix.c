@@ -7,28 +7,28 @@
 #include <string.h>
 #include <sys/uio.h>
 
-#include "send/passage.h"
+#include "send/message.h"
 #include "worker/responder.h"
 
 #define VECTORS 64u
 
-static int write_all(struct nc_passage *passage, int fd)
+static int write_all(struct nc_message *message, int fd)
 {
-	int error = nc_passage_fetch(passage, passage->message->range_count);
+	int error = nc_message_fetch(message, message->spec->range_count);
 
 	if (error)
 		return error;
-	while (passage->at < passage->total) {
+	while (message->at < message->total) {
 		struct iovec iov[VECTORS];
 		size_t planned;
-		unsigned count = nc_passage_plan(passage, passage->message->range_count, iov,
-						 VECTORS, &planned);
+		unsigned count = nc_message_plan(message, message->spec->range_count, iov, VECTORS,
+						 &planned);
 		ssize_t done = writev(fd, iov, (int)count);
 
 		if (done < 0 && errno != EINTR)
 			return -errno;
 		if (done > 0)
-			nc_passage_advance(passage, (size_t)done);
+			nc_message_advance(message, (size_t)done);
 	}
 	return 0;
 }
@@ -37,15 +37,15 @@ int nc_responder_write(struct nc_responder *responder, uint32_t lane,
 		       const struct nc_wire_response *wire, const struct NC_range *ranges,
 		       const char *headers)
 {
-	size_t list = wire->ranges * sizeof(*ranges), room = responder->cache->max_unit;
-	struct NC_send message = {
+	size_t list = wire->ranges * sizeof(*ranges), room = responder->index->max_unit;
+	struct NC_send spec = {
 		.header = responder->out,
 		.header_length = sizeof(*wire) + list + wire->headers_length,
 		.ranges = ranges,
 		.range_count = wire->ranges,
 	};
 	struct nc_view views[NC_WIRE_RANGES_MAX];
-	struct nc_passage passage;
+	struct nc_message message;
 	int error;
 
 	for (uint32_t i = 0; i < wire->ranges; i++) {
@@ -58,14 +58,14 @@ int nc_responder_write(struct nc_responder *responder, uint32_t lane,
 		memcpy(responder->out + sizeof(*wire), ranges, list);
 	if (wire->headers_length)
 		memcpy(responder->out + sizeof(*wire) + list, headers, wire->headers_length);
-	error = nc_passage_open(&passage, responder->cache, &message, views, true);
+	error = nc_message_open(&message, responder->index, &spec, views, true);
 	if (error)
 		return error;
-	error = write_all(&passage, responder->lane[lane].doorbell);
-	nc_passage_close(&passage);
+	error = write_all(&message, responder->lane[lane].doorbell);
+	nc_message_close(&message);
 	/* Their bytes have left this process. */
 	for (uint32_t i = 0; !error && i < wire->ranges; i++)
 		if (!nc_wire_keeps(wire->flags, i))
-			(void)nc_cache_destroy(responder->cache, ranges[i].id);
+			(void)nc_index_destroy(responder->index, ranges[i].id);
 	return error;
 }

@@ -13,7 +13,7 @@
 static struct nc_open_request *find(struct nc_responder *responder,
 				    const struct NC_request *request)
 {
-	return nc_intake_find(&responder->intake, request->lane, request->tag);
+	return nc_pending_find(&responder->pending, request->lane, request->tag);
 }
 
 /* Until the window is open.  0; -ECANCELED; -errno. */
@@ -64,7 +64,7 @@ int nc_responder_send(struct nc_responder *responder, const struct NC_request *r
 	if (more)
 		open->unsent++;
 	else
-		nc_intake_remove(&responder->intake, open);
+		nc_pending_remove(&responder->pending, open);
 	return 0;
 }
 
@@ -135,7 +135,7 @@ int nc_responder_abort(struct nc_responder *responder, const struct NC_request *
 		return 0;
 	error = nc_responder_push(responder, request->lane, &wire, NULL, NULL);
 	if (!error)
-		nc_intake_remove(&responder->intake, open);
+		nc_pending_remove(&responder->pending, open);
 	return error;
 }
 

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "membership/join.h"
+#include "membership/attach.h"
 #include "os/peer.h"
 #include "worker/responder.h"
 
@@ -27,13 +27,13 @@
  */
 #define PACE ((size_t)1 << 20)
 
-int nc_responder_open(struct nc_cache *cache, int socket, struct nc_responder **result)
+int nc_responder_open(struct nc_index *index, int socket, struct nc_responder **result)
 {
 	struct nc_responder *responder = NULL;
 	struct nc_wire_welcome welcome;
 	int fds[NC_PEER_FDS_MAX];
 	size_t footprint;
-	int error = nc_join(cache, socket, JOIN_TIMEOUT_MS, &welcome, fds);
+	int error = nc_attach(index, socket, JOIN_TIMEOUT_MS, &welcome, fds);
 
 	if (error)
 		return error;
@@ -62,11 +62,11 @@ int nc_responder_open(struct nc_cache *cache, int socket, struct nc_responder **
 			free(responder->out);
 		}
 		free(responder);
-		nc_cache_fini(cache);
+		nc_index_fini(index);
 		return error;
 	}
-	nc_intake_init(&responder->intake);
-	responder->cache = cache;
+	nc_pending_init(&responder->pending);
+	responder->index = index;
 	responder->watch = fds[1];
 	responder->lanes = welcome.lanes;
 	for (unsigned i = 0; i < responder->lanes; i++) {
@@ -99,7 +99,7 @@ void nc_responder_close(struct nc_responder *responder)
 		close(responder->lane[i].doorbell);
 	close(responder->watch);
 	nc_segment_close(&responder->queues);
-	nc_intake_fini(&responder->intake);
+	nc_pending_fini(&responder->pending);
 	free(responder->out);
 	free(responder->record);
 	free(responder);
@@ -123,10 +123,10 @@ static int claim(struct nc_responder *responder, uint32_t lane)
 /* The request that was taken out of the queue belongs to another worker now. */
 static void drop_withdrawn(struct nc_responder *responder, uint32_t lane, uint64_t tag)
 {
-	struct nc_open_request *open = nc_intake_find(&responder->intake, lane, tag);
+	struct nc_open_request *open = nc_pending_find(&responder->pending, lane, tag);
 
 	if (open)
-		nc_intake_remove(&responder->intake, open);
+		nc_pending_remove(&responder->pending, open);
 }
 
 /* Frees the kept requests of a lane that the server has withdrawn.  0 or -EPROTO. */
@@ -136,7 +136,7 @@ static int prune(struct nc_responder *responder, uint32_t lane)
 
 	while (told != NC_LANE_BEGUN + responder->lane[lane].claimed) {
 		struct nc_wire_request wire;
-		struct nc_kept *kept = nc_intake_take(&responder->intake, lane);
+		struct nc_kept *kept = nc_pending_take(&responder->pending, lane);
 		int result;
 
 		/* The others are still in the queue. */
@@ -169,8 +169,8 @@ static int note(struct nc_responder *responder, uint32_t lane, const char *recor
 		const struct nc_wire_request *wire)
 {
 	if (wire->kind > NC_WIRE_REQUEST_BODY)
-		return nc_intake_note(&responder->intake, lane, wire, record + sizeof(*wire));
-	nc_intake_add(&responder->intake, lane, wire);
+		return nc_pending_note(&responder->pending, lane, wire, record + sizeof(*wire));
+	nc_pending_add(&responder->pending, lane, wire);
 	return 1;
 }
 
@@ -178,7 +178,7 @@ static int take(struct nc_responder *responder, unsigned lane, struct NC_request
 {
 	for (;;) {
 		struct nc_wire_request wire;
-		int error = nc_intake_reserve(&responder->intake);
+		int error = nc_pending_reserve(&responder->pending);
 		int64_t length = error ? error
 				       : nc_queue_pop(&responder->lane[lane].queues.requests,
 						      responder->record, RECORD_MAX);
@@ -205,7 +205,7 @@ static int take(struct nc_responder *responder, unsigned lane, struct NC_request
 
 int nc_responder_pump(struct nc_responder *responder, uint32_t lane)
 {
-	struct nc_intake *intake = &responder->intake;
+	struct nc_pending *pending = &responder->pending;
 	int pruned = prune(responder, lane);
 
 	if (pruned)
@@ -213,11 +213,11 @@ int nc_responder_pump(struct nc_responder *responder, uint32_t lane)
 	for (;;) {
 		struct nc_wire_request wire;
 		struct nc_kept *blank;
-		int error = nc_intake_reserve(intake);
+		int error = nc_pending_reserve(pending);
 		int64_t length;
 
 		if (!error)
-			error = nc_intake_blank(intake, RECORD_MAX, &blank);
+			error = nc_pending_blank(pending, RECORD_MAX, &blank);
 		length = error ? error
 			       : nc_queue_pop(&responder->lane[lane].queues.requests, blank->record,
 					      RECORD_MAX);
@@ -229,7 +229,7 @@ int nc_responder_pump(struct nc_responder *responder, uint32_t lane)
 		if (error < 0)
 			return error;
 		if (error > 0)
-			nc_intake_keep(intake, lane, (size_t)length);
+			nc_pending_keep(pending, lane, (size_t)length);
 	}
 }
 
@@ -249,7 +249,7 @@ static int take_kept(struct nc_responder *responder, struct NC_request *request)
 {
 	struct nc_kept *kept;
 
-	while ((kept = nc_intake_next(&responder->intake))) {
+	while ((kept = nc_pending_next(&responder->pending))) {
 		struct nc_open_request *open;
 		struct nc_wire_request wire;
 		int error;
@@ -264,7 +264,7 @@ static int take_kept(struct nc_responder *responder, struct NC_request *request)
 			continue;
 		}
 		describe(kept->record, kept->lane, &wire, request);
-		open = nc_intake_find(&responder->intake, kept->lane, wire.tag);
+		open = nc_pending_find(&responder->pending, kept->lane, wire.tag);
 		if (!open || !open->gone)
 			return 1;
 		/* Nobody waits for it any more. */
@@ -289,7 +289,7 @@ int nc_responder_accept(struct nc_responder *responder, struct NC_request *reque
 {
 	int result;
 
-	if (responder->intake.first || responder->intake.current) {
+	if (responder->pending.first || responder->pending.current) {
 		result = take_kept(responder, request);
 		if (result)
 			return result;
@@ -379,7 +379,7 @@ int nc_responder_check_ranges(struct nc_responder *responder, const struct NC_ra
 	for (unsigned i = 0; i < count; i++) {
 		struct nc_view view;
 		int error = ranges[i].id
-				    ? nc_cache_hold(responder->cache, ranges[i].id, false, &view)
+				    ? nc_index_hold(responder->index, ranges[i].id, false, &view)
 				    : -EINVAL;
 
 		if (error)
@@ -387,7 +387,7 @@ int nc_responder_check_ranges(struct nc_responder *responder, const struct NC_ra
 		if (ranges[i].offset > view.unit->layout.size ||
 		    ranges[i].length > view.unit->layout.size - ranges[i].offset)
 			error = -ERANGE;
-		(void)nc_cache_release(responder->cache, ranges[i].id);
+		(void)nc_index_release(responder->index, ranges[i].id);
 		if (error)
 			return error;
 	}
@@ -397,8 +397,8 @@ int nc_responder_check_ranges(struct nc_responder *responder, const struct NC_ra
 int nc_responder_respond(struct nc_responder *responder, const struct NC_request *request,
 			 const struct NC_response *response)
 {
-	struct nc_intake *intake = &responder->intake;
-	struct nc_open_request *open = nc_intake_find(intake, request->lane, request->tag);
+	struct nc_pending *pending = &responder->pending;
+	struct nc_open_request *open = nc_pending_find(pending, request->lane, request->tag);
 	bool single = response->body.id, more = response->flags & NC_RESPONSE_MORE;
 	const struct NC_range *ranges = single ? &response->body : response->ranges;
 	unsigned count = single ? 1 : response->range_count;
@@ -418,7 +418,7 @@ int nc_responder_respond(struct nc_responder *responder, const struct NC_request
 		return -EINVAL;
 	if (response->headers_length > NC_WIRE_BLOCK_MAX)
 		return -EMSGSIZE;
-	if (more && intake->begun == NC_WORKER_STREAMS_MAX)
+	if (more && pending->begun == NC_WORKER_STREAMS_MAX)
 		return -ENOBUFS;
 	error = nc_responder_check_ranges(responder, ranges, count);
 	if (!error)
@@ -429,9 +429,9 @@ int nc_responder_respond(struct nc_responder *responder, const struct NC_request
 	if (more) {
 		open->begun = true;
 		open->unsent = 1;
-		intake->begun++;
+		pending->begun++;
 	} else {
-		nc_intake_remove(intake, open);
+		nc_pending_remove(pending, open);
 	}
 	return 0;
 }

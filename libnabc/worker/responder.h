@@ -7,20 +7,20 @@
 
 #include <nabc-worker.h>
 
-#include "cache/cache.h"
+#include "cache/index.h"
 #include "os/segment.h"
-#include "wire/intake.h"
+#include "wire/pending.h"
 #include "wire/lane.h"
 #include "wire/wire.h"
 
 struct nc_responder {
-	struct nc_cache *cache; /* joined; the caller's */
+	struct nc_index *index; /* attached; the caller's */
 	struct nc_segment queues;
 	int watch; /* rung when requests or room for responses come */
 	unsigned lanes;
 	unsigned next; /* the lane to look at first: fair */
 	char *record;  /* the last request, unless it was kept */
-	struct nc_intake intake;
+	struct nc_pending pending;
 	char *out; /* for the records of answers that go as bytes; NULL: they go by id */
 	struct {
 		struct nc_lane queues;
@@ -31,10 +31,10 @@ struct nc_responder {
 };
 
 /*
- * Joins the cache of the server over the inherited socket, into cache, and
+ * Attaches the cache of the server over the inherited socket, into cache, and
  * opens the queues.  0, -EPROTO or another -errno.
  */
-int nc_responder_open(struct nc_cache *cache, int socket, struct nc_responder **responder);
+int nc_responder_open(struct nc_index *index, int socket, struct nc_responder **responder);
 void nc_responder_close(struct nc_responder *responder);
 
 /* 1: a request; 0: the server is gone; -errno.  Blocks. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * fuzz-responder.c - a server that tells its worker what it likes
- * (libnabc/worker/responder*.c, wire/intake.c): the worker finds requests that can be read,
+ * (libnabc/worker/responder*.c, wire/pending.c): the worker finds requests that can be read,
  * or an error, and nothing that it is told breaks it.
  */
 #include <errno.h>
 #include <unistd.h>
 
-#include "membership/attach.h"
+#include "membership/serve.h"
 #include "os/peer.h"
 #include "wire/lane.h"
 #include "worker/responder.h"
@@ -18,8 +18,8 @@
 #define REQUESTS_MAX 8u
 #define TAGS 6u
 
-static struct nc_cache own, joined;
-static struct nc_attach attach;
+static struct nc_index own, attached;
+static struct nc_serve serve;
 static struct nc_guest *guest;
 static struct nc_segment queues;
 static struct nc_responder *responder;
@@ -37,28 +37,28 @@ static void make_unit(void)
 	struct nc_unit *filled;
 
 	MUST(nc_layout_init(&layout, 5000, 0) == 0);
-	MUST(nc_cache_alloc(&joined, &layout, NC_KIND_RECYCLED, &filled) == 0);
-	MUST(nc_cache_insert(&joined, filled, &unit) == 0);
+	MUST(nc_index_alloc(&attached, &layout, NC_KIND_RECYCLED, &filled) == 0);
+	MUST(nc_index_insert(&attached, filled, &unit) == 0);
 }
 
 /* The doorbell has no other end: a worker that would wait is told that the server is gone. */
 static void open_all(void)
 {
 	static const struct NC_cache_options options = {.size = MIB, .flags = NC_CACHE_NO_URING};
-	struct nc_attach_offer offer = {
+	struct nc_serve_offer offer = {
 		.memory = 64 << 10, .lanes = 1, .queue_size = NC_LANE_QUEUE, .extra = fds};
 	int ring;
 
-	MUST(nc_cache_init_owner(&own, &options) == 0);
+	MUST(nc_index_init_owner(&own, &options) == 0);
 	MUST(nc_segment_create(&queues, 256 << 10, false, true) == 0);
 	MUST(nc_doorbell_open_pipe(&fds[1], &ring) == 0);
 	close(ring);
 	fds[0] = queues.fd;
 	fds[2] = nc_doorbell_open();
 	MUST(fds[2] >= 0 && nc_peer_pair(ends) == 0);
-	MUST(nc_attach_init(&attach, &own) == 0);
-	MUST(nc_attach_offer(&attach, ends[0], &offer, &guest) == 0);
-	MUST(nc_responder_open(&joined, ends[1], &responder) == 0);
+	MUST(nc_serve_init(&serve, &own) == 0);
+	MUST(nc_serve_offer(&serve, ends[0], &offer, &guest) == 0);
+	MUST(nc_responder_open(&attached, ends[1], &responder) == 0);
 	nc_lane_init(&lane, queues.base, 0, NC_LANE_QUEUE);
 	nc_queue_tell(&lane.requests, NC_LANE_BEGUN);
 	make_unit();
@@ -68,14 +68,14 @@ static void open_all(void)
 static void close_all(void)
 {
 	nc_responder_close(responder);
-	nc_cache_fini(&joined);
-	nc_attach_dismiss(&attach, guest);
+	nc_index_fini(&attached);
+	nc_serve_dismiss(&serve, guest);
 	close(ends[1]);
 	close(fds[1]);
 	close(fds[2]);
 	nc_segment_close(&queues);
-	nc_attach_fini(&attach);
-	nc_cache_fini(&own);
+	nc_serve_fini(&serve);
+	nc_index_fini(&own);
 }
 
 /* A record that is nearly right. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-welcome.c - a worker that joins a server which says what it likes
- * (libnabc/membership/join.c, responder.c): it joins with what holds, or not at all, and
+ * fuzz-welcome.c - a worker that attaches to a server which says what it likes
+ * (libnabc/membership/attach.c, responder.c): it attaches with what holds, or not at all, and
  * in both cases lets go of every descriptor.  The welcome is a good one with
  * some of its bytes written over by the input.
  */
 #include <unistd.h>
 
-#include "membership/join.h"
+#include "membership/attach.h"
 #include "os/peer.h"
 #include "wire/lane.h"
 #include "worker/responder.h"
@@ -23,13 +23,13 @@ static void open_segment(struct nc_segment *segment, size_t size)
 }
 
 /* Without a server at the other end nothing is waited for. */
-static void use(struct nc_responder *responder, struct nc_cache *joined)
+static void use(struct nc_responder *responder, struct nc_index *attached)
 {
 	struct NC_request request;
 
 	MUST(nc_responder_accept(responder, &request) <= 0);
 	nc_responder_close(responder);
-	nc_cache_fini(joined);
+	nc_index_fini(attached);
 }
 
 /* A pipe whose other end is closed already. */
@@ -58,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	unsigned before = open_descriptors(), count;
 	struct nc_segment segment, queues;
 	struct nc_responder *responder;
-	static struct nc_cache joined;
+	static struct nc_index attached;
 	int pair[2], fds[NC_PEER_FDS_MAX];
 
 	open_segment(&segment, MEMORY);
@@ -83,8 +83,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	(void)nc_peer_send(pair[0], &welcome, sizeof(welcome), welcome.slots ? fds : fds + 1,
 			   count);
 	close(pair[0]);
-	if (nc_responder_open(&joined, pair[1], &responder) == 0)
-		use(responder, &joined);
+	if (nc_responder_open(&attached, pair[1], &responder) == 0)
+		use(responder, &attached);
 	close(pair[1]);
 	close(fds[2]);
 	nc_segment_close(&segment);

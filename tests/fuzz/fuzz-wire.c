@@ -34,22 +34,22 @@ static void check_hello(const char *record, size_t length)
 		MUST(length == sizeof(hello) && hello.magic == NC_WIRE_MAGIC);
 }
 
-static void check_ask(const char *record, size_t length, unsigned fds)
+static void check_call(const char *record, size_t length, unsigned fds)
 {
-	struct nc_wire_ask ask;
+	struct nc_wire_call call;
 
-	if (nc_wire_check_ask(record, length, fds, &ask) == 0)
-		MUST(ask.op > 0 && ask.op < NC_WIRE_OPS && fds <= 2 &&
-		     ask.length == length - sizeof(ask));
+	if (nc_wire_check_call(record, length, fds, &call) == 0)
+		MUST(call.op > 0 && call.op < NC_WIRE_OPS && fds <= 2 &&
+		     call.length == length - sizeof(call));
 }
 
-static void check_answer(const char *record, size_t length, unsigned fds)
+static void check_reply(const char *record, size_t length, unsigned fds)
 {
-	struct nc_wire_answer answer;
+	struct nc_wire_reply reply;
 
-	if (nc_wire_check_answer(record, length, fds, &answer) == 0)
-		MUST(answer.error >= 0 && fds <= 2 && answer.length == length - sizeof(answer) &&
-		     answer.length <= NC_WIRE_BEHIND_MAX);
+	if (nc_wire_check_reply(record, length, fds, &reply) == 0)
+		MUST(reply.error >= 0 && fds <= 2 && reply.length == length - sizeof(reply) &&
+		     reply.length <= NC_WIRE_BEHIND_MAX);
 }
 
 static void check_request(const char *record, size_t length)
@@ -105,10 +105,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_hello(record, length);
 		break;
 	case 2:
-		check_ask(record, length, fds);
+		check_call(record, length, fds);
 		break;
 	case 3:
-		check_answer(record, length, fds);
+		check_reply(record, length, fds);
 		break;
 	case 4:
 		check_request(record, length);

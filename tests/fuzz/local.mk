@@ -4,15 +4,15 @@
 # one a fuzzer, and make fuzz runs them all.
 FUZZ_TARGETS = \
 	tests/fuzz/fuzz-wire \
-	tests/fuzz/fuzz-inflow \
-	tests/fuzz/fuzz-session \
+	tests/fuzz/fuzz-pipe-reader \
+	tests/fuzz/fuzz-rpc-client \
 	tests/fuzz/fuzz-welcome \
-	tests/fuzz/fuzz-attach \
-	tests/fuzz/fuzz-desk \
-	tests/fuzz/fuzz-foreign \
-	tests/fuzz/fuzz-foreign-racing \
-	tests/fuzz/fuzz-exchange \
-	tests/fuzz/fuzz-exchange-racing \
+	tests/fuzz/fuzz-serve \
+	tests/fuzz/fuzz-rpc-server \
+	tests/fuzz/fuzz-remote-member \
+	tests/fuzz/fuzz-remote-member-racing \
+	tests/fuzz/fuzz-backend \
+	tests/fuzz/fuzz-backend-racing \
 	tests/fuzz/fuzz-responder \
 	tests/fuzz/fuzz-request \
 	tests/fuzz/fuzz-uri \
@@ -61,42 +61,42 @@ tests_fuzz_fuzz_wire_SOURCES = tests/fuzz/fuzz-wire.c $(fuzz_main)
 tests_fuzz_fuzz_wire_CFLAGS = $(fuzz_cflags)
 tests_fuzz_fuzz_wire_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_wire_LDADD = $(fuzz_libnabc_ldadd)
-tests_fuzz_fuzz_inflow_SOURCES = tests/fuzz/fuzz-inflow.c $(fuzz_main)
-tests_fuzz_fuzz_inflow_CFLAGS = $(fuzz_cflags)
-tests_fuzz_fuzz_inflow_LDFLAGS = $(fuzz_ldflags)
-tests_fuzz_fuzz_inflow_LDADD = $(fuzz_libnabc_ldadd)
-tests_fuzz_fuzz_session_SOURCES = tests/fuzz/fuzz-session.c $(fuzz_main)
-tests_fuzz_fuzz_session_CFLAGS = $(fuzz_cflags)
-tests_fuzz_fuzz_session_LDFLAGS = $(fuzz_ldflags)
-tests_fuzz_fuzz_session_LDADD = $(fuzz_libnabc_ldadd)
+tests_fuzz_fuzz_pipe_reader_SOURCES = tests/fuzz/fuzz-pipe-reader.c $(fuzz_main)
+tests_fuzz_fuzz_pipe_reader_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_pipe_reader_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_pipe_reader_LDADD = $(fuzz_libnabc_ldadd)
+tests_fuzz_fuzz_rpc_client_SOURCES = tests/fuzz/fuzz-rpc-client.c $(fuzz_main)
+tests_fuzz_fuzz_rpc_client_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_rpc_client_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_rpc_client_LDADD = $(fuzz_libnabc_ldadd)
 tests_fuzz_fuzz_welcome_SOURCES = tests/fuzz/fuzz-welcome.c $(fuzz_main)
 tests_fuzz_fuzz_welcome_CFLAGS = $(fuzz_cflags)
 tests_fuzz_fuzz_welcome_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_welcome_LDADD = $(fuzz_libnabc_ldadd)
-tests_fuzz_fuzz_attach_SOURCES = tests/fuzz/fuzz-attach.c $(fuzz_main)
-tests_fuzz_fuzz_attach_CFLAGS = $(fuzz_cflags)
-tests_fuzz_fuzz_attach_LDFLAGS = $(fuzz_ldflags)
-tests_fuzz_fuzz_attach_LDADD = $(fuzz_libnabc_ldadd)
-tests_fuzz_fuzz_desk_SOURCES = tests/fuzz/fuzz-desk.c $(fuzz_main)
-tests_fuzz_fuzz_desk_CFLAGS = $(fuzz_cflags)
-tests_fuzz_fuzz_desk_LDFLAGS = $(fuzz_ldflags)
-tests_fuzz_fuzz_desk_LDADD = $(fuzz_libnabc_ldadd)
-tests_fuzz_fuzz_foreign_SOURCES = tests/fuzz/fuzz-foreign.c $(fuzz_main)
-tests_fuzz_fuzz_foreign_CFLAGS = $(fuzz_cflags)
-tests_fuzz_fuzz_foreign_LDFLAGS = $(fuzz_ldflags)
-tests_fuzz_fuzz_foreign_LDADD = $(fuzz_libnabc_ldadd)
-tests_fuzz_fuzz_foreign_racing_SOURCES = tests/fuzz/fuzz-foreign-racing.c $(fuzz_main)
-tests_fuzz_fuzz_foreign_racing_CFLAGS = $(fuzz_cflags)
-tests_fuzz_fuzz_foreign_racing_LDFLAGS = $(fuzz_ldflags)
-tests_fuzz_fuzz_foreign_racing_LDADD = $(fuzz_libnabc_ldadd)
-tests_fuzz_fuzz_exchange_SOURCES = tests/fuzz/fuzz-exchange.c $(fuzz_main)
-tests_fuzz_fuzz_exchange_CFLAGS = $(fuzz_cflags)
-tests_fuzz_fuzz_exchange_LDFLAGS = $(fuzz_ldflags)
-tests_fuzz_fuzz_exchange_LDADD = $(fuzz_libnabc_ldadd)
-tests_fuzz_fuzz_exchange_racing_SOURCES = tests/fuzz/fuzz-exchange-racing.c $(fuzz_main)
-tests_fuzz_fuzz_exchange_racing_CFLAGS = $(fuzz_cflags)
-tests_fuzz_fuzz_exchange_racing_LDFLAGS = $(fuzz_ldflags)
-tests_fuzz_fuzz_exchange_racing_LDADD = $(fuzz_libnabc_ldadd)
+tests_fuzz_fuzz_serve_SOURCES = tests/fuzz/fuzz-serve.c $(fuzz_main)
+tests_fuzz_fuzz_serve_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_serve_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_serve_LDADD = $(fuzz_libnabc_ldadd)
+tests_fuzz_fuzz_rpc_server_SOURCES = tests/fuzz/fuzz-rpc-server.c $(fuzz_main)
+tests_fuzz_fuzz_rpc_server_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_rpc_server_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_rpc_server_LDADD = $(fuzz_libnabc_ldadd)
+tests_fuzz_fuzz_remote_member_SOURCES = tests/fuzz/fuzz-remote-member.c $(fuzz_main)
+tests_fuzz_fuzz_remote_member_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_remote_member_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_remote_member_LDADD = $(fuzz_libnabc_ldadd)
+tests_fuzz_fuzz_remote_member_racing_SOURCES = tests/fuzz/fuzz-remote-member-racing.c $(fuzz_main)
+tests_fuzz_fuzz_remote_member_racing_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_remote_member_racing_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_remote_member_racing_LDADD = $(fuzz_libnabc_ldadd)
+tests_fuzz_fuzz_backend_SOURCES = tests/fuzz/fuzz-backend.c $(fuzz_main)
+tests_fuzz_fuzz_backend_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_backend_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_backend_LDADD = $(fuzz_libnabc_ldadd)
+tests_fuzz_fuzz_backend_racing_SOURCES = tests/fuzz/fuzz-backend-racing.c $(fuzz_main)
+tests_fuzz_fuzz_backend_racing_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_backend_racing_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_backend_racing_LDADD = $(fuzz_libnabc_ldadd)
 tests_fuzz_fuzz_responder_SOURCES = tests/fuzz/fuzz-responder.c $(fuzz_main)
 tests_fuzz_fuzz_responder_CFLAGS = $(fuzz_cflags)
 tests_fuzz_fuzz_responder_LDFLAGS = $(fuzz_ldflags)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * server.h - the server's end of an exchange with a worker that is no process:
- * the target writes what that would have written (libnabc/worker/exchange.c).
+ * the target writes what that would have written (libnabc/worker/backend.c).
  */
 #ifndef FUZZ_SERVER_H
 #define FUZZ_SERVER_H
@@ -9,7 +9,7 @@
 #include <errno.h>
 
 #include "base/id.h"
-#include "worker/exchange.h"
+#include "worker/backend.h"
 
 #include "descriptors.h"
 
@@ -18,9 +18,9 @@
 #define SERVER_MEMORY (16 * SERVER_PAGE)
 #define SERVER_SLOTS 8u /* of the worker's table, that are used */
 
-static struct nc_cache server_cache;
-static struct nc_attach server_attach;
-static struct nc_exchange *server;
+static struct nc_index server_cache;
+static struct nc_serve server_attach;
+static struct nc_backend *server;
 static struct nc_lane server_lane; /* the worker's end of the only one */
 static unsigned server_descriptors;
 static size_t server_unit; /* one of the server's own */
@@ -43,8 +43,8 @@ static inline void server_make_unit(void)
 	struct nc_unit *unit;
 
 	MUST(nc_layout_init(&layout, 5000, 0) == 0);
-	MUST(nc_cache_alloc(&server_cache, &layout, NC_KIND_RECYCLED, &unit) == 0);
-	MUST(nc_cache_insert(&server_cache, unit, &server_unit) == 0);
+	MUST(nc_index_alloc(&server_cache, &layout, NC_KIND_RECYCLED, &unit) == 0);
+	MUST(nc_index_insert(&server_cache, unit, &server_unit) == 0);
 }
 
 static inline void server_open(void)
@@ -55,35 +55,35 @@ static inline void server_open(void)
 		.lanes = 1, .memory = SERVER_MEMORY, .start = server_start};
 
 	server_descriptors = open_descriptors();
-	MUST(nc_cache_init_owner(&server_cache, &options) == 0);
-	MUST(nc_attach_init(&server_attach, &server_cache) == 0);
-	MUST(nc_exchange_open(&server_attach, &how, &server) == 0);
+	MUST(nc_index_init_owner(&server_cache, &options) == 0);
+	MUST(nc_serve_init(&server_attach, &server_cache) == 0);
+	MUST(nc_backend_open(&server_attach, &how, &server) == 0);
 	nc_lane_init(&server_lane, server->queues.base, 0, NC_LANE_QUEUE);
 	server_make_unit();
 }
 
 static inline void server_close(void)
 {
-	nc_exchange_end(server);
-	nc_attach_fini(&server_attach);
-	nc_cache_fini(&server_cache);
+	nc_backend_end(server);
+	nc_serve_fini(&server_attach);
+	nc_index_fini(&server_cache);
 	MUST(open_descriptors() == server_descriptors);
 }
 
 static inline struct nc_unit_shared *server_entry(uint32_t slot)
 {
-	return (struct nc_unit_shared *)(void *)server->foreign->store->segment.base + slot;
+	return (struct nc_unit_shared *)(void *)server->remote->store->segment.base + slot;
 }
 
 /* Where the worker's units begin. */
 static inline size_t server_first(void)
 {
-	return server->foreign->store->first;
+	return server->remote->store->first;
 }
 
 static inline size_t server_id(uint32_t slot, unsigned generation)
 {
-	return nc_id(server->foreign->number, slot, generation);
+	return nc_id(server->remote->number, slot, generation);
 }
 
 /* Reads all that a range names, as a send would. */
@@ -94,15 +94,15 @@ static inline void server_read(const struct NC_range *range)
 	const char *base;
 
 	/* It is held: nothing that the worker does takes it away. */
-	MUST(nc_cache_hold(&server_cache, range->id, true, &view) == 0);
-	MUST(view.foreign == server->foreign);
+	MUST(nc_index_hold(&server_cache, range->id, true, &view) == 0);
+	MUST(view.remote == server->remote);
 	MUST(range->offset <= view.unit->layout.size &&
 	     range->length <= view.unit->layout.size - range->offset);
 	base = nc_unit_base(view.unit);
 	for (size_t at = range->offset, end = at + range->length, run; at < end; at += run)
 		sum += base[nc_layout_at(&view.unit->layout, at, &run)];
 	(void)sum;
-	MUST(nc_cache_release(&server_cache, range->id) == 0);
+	MUST(nc_index_release(&server_cache, range->id) == 0);
 }
 
 static inline void server_check(const struct NC_response *response)
@@ -125,7 +125,7 @@ static inline void server_release(const struct NC_response *response)
 {
 	/* Released as it was taken: by then the worker may have written there. */
 	for (unsigned i = 0; i < response->range_count; i++)
-		MUST(nc_cache_release(&server_cache, response->ranges[i].id) == 0);
+		MUST(nc_index_release(&server_cache, response->ranges[i].id) == 0);
 }
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * stranger.h - the owner's view of a member whose table of units anybody may
- * write: for the targets of libnabc/cache/foreign.c.
+ * write: for the targets of libnabc/cache/remote-member.c.
  */
 #ifndef FUZZ_STRANGER_H
 #define FUZZ_STRANGER_H
 
 #include "base/id.h"
-#include "cache/foreign.h"
+#include "cache/remote-member.h"
 
 #include "fuzz.h"
 
@@ -15,17 +15,17 @@
 #define STRANGER_SIZE (16 * STRANGER_PAGE)
 #define STRANGER_SLOTS 8u
 
-static struct nc_foreign *stranger;
+static struct nc_remote_member *stranger;
 static size_t stranger_first;
 
 static inline void stranger_admit(void)
 {
-	MUST(nc_foreign_admit(stranger, STRANGER_SIZE, STRANGER_SLOTS, &stranger_first) == 0);
+	MUST(nc_remote_member_admit(stranger, STRANGER_SIZE, STRANGER_SLOTS, &stranger_first) == 0);
 }
 
 static inline void stranger_open(void)
 {
-	stranger = nc_foreign_create(7);
+	stranger = nc_remote_member_create(7);
 	MUST(stranger);
 	stranger_admit();
 }

@@ -27,37 +27,37 @@ static inline int64_t withdraw_waiting(uint64_t told)
 /* Flows of bodies of the requests from the first to the last; all of them: 1, UINT64_MAX. */
 static inline unsigned withdraw_flows(uint64_t first, uint64_t last)
 {
-	const struct nc_flows *flows = &server->lane[0].flows;
+	const struct nc_send_windows *windows = &server->lane[0].windows;
 	unsigned count = 0;
 
-	for (unsigned i = 0; i < flows->count; i++)
-		count += flows->all[i].body && flows->all[i].number >= first &&
-			 flows->all[i].number <= last;
+	for (unsigned i = 0; i < windows->count; i++)
+		count += windows->all[i].body && windows->all[i].number >= first &&
+			 windows->all[i].number <= last;
 	return count;
 }
 
 /* While nobody else writes.  False: the server would end the worker. */
 static inline bool withdraw_checked(unsigned most)
 {
-	const struct nc_flows *flows = &server->lane[0].flows;
+	const struct nc_send_windows *windows = &server->lane[0].windows;
 	uint64_t told = nc_queue_told(&server_lane.requests), first = told - NC_LANE_BEGUN + 1;
 	int64_t waiting = withdraw_waiting(told), count = waiting < most ? waiting : most;
-	unsigned left = UINT_MAX, before = flows->count, begun = 0;
+	unsigned left = UINT_MAX, before = windows->count, begun = 0;
 	unsigned dropped = count > 0 ? withdraw_flows(first, first + (uint64_t)count - 1) : 0;
-	int result = nc_exchange_withdraw(server, 0, most, &left);
+	int result = nc_backend_withdraw(server, 0, most, &left);
 
 	if (waiting < 0) {
 		MUST(result == -EPROTO && nc_queue_told(&server_lane.requests) == told);
-		MUST(flows->count == before);
+		MUST(windows->count == before);
 		return false;
 	}
 	MUST(result == count && left == waiting - count);
 	MUST(nc_queue_told(&server_lane.requests) == told + (uint64_t)count);
-	MUST(flows->count == before - dropped);
+	MUST(windows->count == before - dropped);
 	MUST(count == 0 || withdraw_flows(first, first + (uint64_t)count - 1) == 0);
-	for (unsigned i = 0; i < flows->count; i++)
-		begun += flows->all[i].begun;
-	MUST(flows->begun == begun);
+	for (unsigned i = 0; i < windows->count; i++)
+		begun += windows->all[i].begun;
+	MUST(windows->begun == begun);
 	return true;
 }
 
@@ -84,10 +84,10 @@ static inline int withdraw_ended_process(void)
 static inline void withdraw_check_untaken(void)
 {
 	server->process.pidfd = withdraw_ended_process();
-	MUST(nc_exchange_untaken(server, 0) ==
+	MUST(nc_backend_untaken(server, 0) ==
 	     withdraw_waiting(nc_queue_told(&server_lane.requests)));
 	server->process.pidfd = -1;
-	MUST(nc_exchange_untaken(server, 0) == -EBUSY);
+	MUST(nc_backend_untaken(server, 0) == -EBUSY);
 }
 
 #endif

@@ -86,7 +86,7 @@ def test_found(walk, kind, error, times):
 def test_answer_that_cannot_be_sent(walk):
     """To a worker's question: it stays a worker, and its next question is answered.  Of three
     calls in a row two are for one answer, so that it is lost; the worker waits 5 seconds for
-    each, as libnabc/wire/session.c has it."""
+    each, as libnabc/wire/rpc-client.c has it."""
     fired = walk.plan["fired"]
     walk.fail("sendmsg", 2, errno.ENOBUFS, 3)
     assert walk.plan["fired"] > fired

@@ -46,7 +46,7 @@ static bool say(int socket, const void *data, size_t length, unsigned fds)
 }
 
 /* All that it has said so far is nonsense to the answer that came. */
-static bool is_theft(const struct nc_wire_answer *answer, uint32_t op)
+static bool is_theft(const struct nc_wire_reply *reply, uint32_t op)
 {
 	switch (op) {
 	case NC_WIRE_FETCH:
@@ -57,7 +57,7 @@ static bool is_theft(const struct nc_wire_answer *answer, uint32_t op)
 	case NC_WIRE_KEEP:
 	case NC_WIRE_PURGE:
 	case NC_WIRE_ROUTE:
-		return answer->error == 0;
+		return reply->error == 0;
 	default:
 		return false;
 	}
@@ -117,39 +117,39 @@ static uint64_t some_id(void)
 	return draw(&seed) % 2 ? id : id ^ UINT64_C(1) << draw(&seed) % 64;
 }
 
-static void ask(int socket, unsigned times, bool reads)
+static void call(int socket, unsigned times, bool reads)
 {
-	unsigned char answer[NC_WIRE_BEHIND_MAX + sizeof(struct nc_wire_answer)];
+	unsigned char reply[NC_WIRE_BEHIND_MAX + sizeof(struct nc_wire_reply)];
 
 	for (unsigned i = 0; i < times && !ended; i++) {
-		struct nc_wire_ask ask = {.magic = NC_WIRE_MAGIC,
-					  .op = (uint32_t)(draw(&seed) % (NC_WIRE_OPS + 2)),
-					  .tag = draw(&seed),
-					  .id = some_id(),
-					  .size = draw(&seed) >> draw(&seed) % 64,
-					  .fraglen = draw(&seed) >> draw(&seed) % 64,
-					  .slot = (uint32_t)(draw(&seed) >> draw(&seed) % 64),
-					  .principal = (uint32_t)(draw(&seed) % 5),
-					  .who = (uint32_t)getuid(),
-					  .length = 0};
-		size_t length = sizeof(ask);
+		struct nc_wire_call call = {.magic = NC_WIRE_MAGIC,
+					    .op = (uint32_t)(draw(&seed) % (NC_WIRE_OPS + 2)),
+					    .tag = draw(&seed),
+					    .id = some_id(),
+					    .size = draw(&seed) >> draw(&seed) % 64,
+					    .fraglen = draw(&seed) >> draw(&seed) % 64,
+					    .slot = (uint32_t)(draw(&seed) >> draw(&seed) % 64),
+					    .principal = (uint32_t)(draw(&seed) % 5),
+					    .who = (uint32_t)getuid(),
+					    .length = 0};
+		size_t length = sizeof(call);
 		int fds[NC_PEER_FDS_MAX];
 		unsigned count = NC_PEER_FDS_MAX;
 
 		if (draw(&seed) % 8 == 0)
-			length = draw(&seed) % sizeof(ask);
+			length = draw(&seed) % sizeof(call);
 		if (draw(&seed) % 8 == 0)
-			ask.length = (uint32_t)draw(&seed);
-		if (!say(socket, &ask, length, draw(&seed) % 4 ? 0 : (unsigned)draw(&seed) % 4))
+			call.length = (uint32_t)draw(&seed);
+		if (!say(socket, &call, length, draw(&seed) % 4 ? 0 : (unsigned)draw(&seed) % 4))
 			return;
 		if (!reads)
 			continue;
-		if (nc_peer_receive(socket, answer, sizeof(answer), fds, &count, WAIT_MS) >=
-		    (ssize_t)sizeof(struct nc_wire_answer)) {
-			struct nc_wire_answer head;
+		if (nc_peer_receive(socket, reply, sizeof(reply), fds, &count, WAIT_MS) >=
+		    (ssize_t)sizeof(struct nc_wire_reply)) {
+			struct nc_wire_reply head;
 
-			memcpy(&head, answer, sizeof(head));
-			figures[STOLEN] += head.tag == ask.tag && is_theft(&head, ask.op);
+			memcpy(&head, reply, sizeof(head));
+			figures[STOLEN] += head.tag == call.tag && is_theft(&head, call.op);
 			nc_peer_close_fds(fds, count);
 		}
 	}
@@ -177,15 +177,15 @@ static void be_hostile(int socket)
 		break;
 	case 4:
 		(void)join(socket, NC_WIRE_OPERATOR, &welcome);
-		ask(socket, 10, true);
+		call(socket, 10, true);
 		break;
 	case 5:
 		if (join(socket, NC_WIRE_SEGMENT, &welcome))
-			ask(socket, 20, true);
+			call(socket, 20, true);
 		break;
 	case 6:
 		if (join(socket, 0, &welcome))
-			ask(socket, 500, false);
+			call(socket, 500, false);
 		break;
 	default:
 		if (join(socket, NC_WIRE_SEGMENT, &welcome))

@@ -16,7 +16,7 @@
 #define PAGE ((size_t)4096)
 #define MIB ((size_t)1 << 20)
 
-static struct nc_cache cache;
+static struct nc_index cache;
 
 static const size_t fraglens[] = {0, 1448, 64, 1, 100, 8192};
 
@@ -26,7 +26,7 @@ static inline void open_cache(void)
 {
 	struct NC_cache_options options = {.size = 4 * MIB};
 
-	ck_assert_int_eq(nc_cache_init_owner(&cache, &options), 0);
+	ck_assert_int_eq(nc_index_init_owner(&cache, &options), 0);
 }
 
 static inline void must_alloc_unit(NC_handle *handle, size_t size, size_t fraglen,
@@ -61,11 +61,11 @@ static inline unsigned char *insert_and_copy(NC_handle *handle)
 	ck_assert_int_eq(nc_handle_insert(handle), 0);
 	id = nc_handle_id(handle);
 	ck_assert_uint_ne(id, 0);
-	ck_assert_int_eq(nc_cache_hold(&cache, id, false, &view), 0);
+	ck_assert_int_eq(nc_index_hold(&cache, id, false, &view), 0);
 	bytes = must_alloc(view.unit->layout.size);
 	copy_unit(view.unit, bytes);
-	ck_assert_int_eq(nc_cache_release(&cache, id), 0);
-	ck_assert_int_eq(nc_cache_destroy(&cache, id), 0);
+	ck_assert_int_eq(nc_index_release(&cache, id), 0);
+	ck_assert_int_eq(nc_index_destroy(&cache, id), 0);
 	ck_assert_int_eq(nc_handle_free(handle), 0);
 	return bytes;
 }

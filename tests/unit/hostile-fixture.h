@@ -17,8 +17,8 @@
 #include <sys/stat.h>
 
 #include "base/id.h"
+#include "membership/serve.h"
 #include "membership/attach.h"
-#include "membership/join.h"
 #include "os/peer.h"
 
 #include "nabc-fixture.h"
@@ -226,42 +226,42 @@ static inline bool holds_pattern(NC_cache *in, size_t id, uint64_t seed, size_t 
 }
 
 /* A question by hand: the errno of the answer, or -1 when there is none. */
-static inline int child_ask(int socket, struct nc_wire_ask ask, const int *fds, unsigned count,
-			    int *unit)
+static inline int child_call(int socket, struct nc_wire_call call, const int *fds, unsigned count,
+			     int *unit)
 {
 	struct {
-		struct nc_wire_answer answer;
+		struct nc_wire_reply head;
 		char behind[NC_WIRE_BEHIND_MAX];
 	} reply;
 	int received[NC_PEER_FDS_MAX];
 	unsigned came = 0;
 	ssize_t got;
 
-	ask.magic = NC_WIRE_MAGIC;
+	call.magic = NC_WIRE_MAGIC;
 	*unit = -1;
-	if (nc_peer_send(socket, &ask, sizeof(ask), fds, count))
+	if (nc_peer_send(socket, &call, sizeof(call), fds, count))
 		return -1;
 	got = nc_peer_receive(socket, &reply, sizeof(reply), received, &came, 10000);
-	if (got < (ssize_t)sizeof(reply.answer))
+	if (got < (ssize_t)sizeof(reply.head))
 		return -1;
-	if (came && reply.answer.flags & NC_WIRE_HAS_UNIT)
+	if (came && reply.head.flags & NC_WIRE_HAS_UNIT)
 		*unit = received[0];
 	else if (came)
 		close(received[0]);
-	/* Of the rest, the board, nothing is needed here. */
+	/* Of the rest, the revocation map, nothing is needed here. */
 	if (came > 1)
 		close(received[1]);
-	return reply.answer.error;
+	return reply.head.error;
 }
 
-/* Joined by hand; the segment's descriptor, if any, in *segment. */
+/* Attached by hand; the segment's descriptor, if any, in *segment. */
 static inline int child_join(uint32_t flags, struct nc_wire_welcome *welcome, int *segment)
 {
 	int fds[NC_PEER_FDS_MAX], socket = nc_peer_connect(path, 5000);
 	unsigned count = 0;
 
 	*segment = -1;
-	if (socket < 0 || nc_join_hello(socket, flags))
+	if (socket < 0 || nc_attach_hello(socket, flags))
 		return -1;
 	if (nc_peer_receive(socket, welcome, sizeof(*welcome), fds, &count, 10000) !=
 	    (ssize_t)sizeof(*welcome))

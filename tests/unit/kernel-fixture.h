@@ -13,7 +13,7 @@
 static inline void open_with_module(size_t size)
 {
 	open_cache(size, NC_CACHE_NO_URING);
-	ck_assert_int_eq(nc_cache_use_device(&cache, &model_system), 0);
+	ck_assert_int_eq(nc_index_use_device(&cache, &model_system), 0);
 }
 
 static inline struct nc_unit *unit_at(size_t id)
@@ -25,7 +25,7 @@ static inline enum NC_kind kind_of(size_t id)
 {
 	struct NC_stat stat;
 
-	ck_assert_int_eq(nc_catalogue_unit(&cache, id, &stat), 0);
+	ck_assert_int_eq(nc_inspect_unit(&cache, id, &stat), 0);
 	return stat.kind;
 }
 
@@ -34,7 +34,7 @@ static inline struct NC_cache_stat counters(void)
 {
 	struct NC_cache_stat stat;
 
-	nc_catalogue_counters(&cache, &stat);
+	nc_inspect_counters(&cache, &stat);
 	nc_transmit_stat(&transmit, &stat);
 	return stat;
 }

@@ -7,7 +7,7 @@
 #define TRANSMIT_FIXTURE_H
 
 #include "base/id.h"
-#include "cache/catalogue.h"
+#include "cache/inspect.h"
 #include "membership/handle.h"
 #include "send/transmit.h"
 
@@ -17,14 +17,14 @@
 #define KIB ((size_t)1 << 10)
 #define MIB ((size_t)1 << 20)
 
-static struct nc_cache cache;
+static struct nc_index cache;
 static struct nc_transmit transmit;
 
 static inline void open_cache(size_t size, unsigned flags)
 {
 	struct NC_cache_options options = {.size = size, .flags = flags};
 
-	ck_assert_int_eq(nc_cache_init_owner(&cache, &options), 0);
+	ck_assert_int_eq(nc_index_init_owner(&cache, &options), 0);
 	nc_transmit_init(&transmit, &cache);
 	/* As to other machines: what is spliced need not be large here. */
 	transmit.local_splice = NC_ROUTE_CLASS_MIN;
@@ -33,7 +33,7 @@ static inline void open_cache(size_t size, unsigned flags)
 static inline void close_cache(void)
 {
 	nc_transmit_fini(&transmit);
-	nc_cache_fini(&cache);
+	nc_index_fini(&cache);
 }
 
 /* A unit with the pattern of a seed. */
@@ -62,7 +62,7 @@ static inline struct NC_cache_stat statistics(void)
 {
 	struct NC_cache_stat stat;
 
-	nc_catalogue_counters(&cache, &stat);
+	nc_inspect_counters(&cache, &stat);
 	return stat;
 }
 

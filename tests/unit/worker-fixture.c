@@ -2,7 +2,7 @@
 /*
  * worker-fixture.c - the other process of the suites attach and exchange.
  *
- * "attach PATH" joins a cache, inserts a unit and obeys single letters on
+ * "attach PATH" attaches a cache, inserts a unit and obeys single letters on
  * standard input, answering each with eight bytes on standard output.
  * Otherwise it is a worker: each request says in the variable DO what to do,
  * which may be to misbehave; for that it reaches into the library's internals.
@@ -20,7 +20,7 @@
 
 #include <nabc-worker.h>
 
-#include "api/face.h"
+#include "api/registry.h"
 #include "base/id.h"
 #include "worker/responder.h"
 
@@ -206,7 +206,7 @@ static void raw(void)
 	if (!strcmp(whose, "stale"))
 		NC_destroy(id);
 	if (!strcmp(whose, "lie"))
-		atomic_store(&worker->cache->cache.own.shared[nc_id_slot(id)].size, SIZE_MAX / 2);
+		atomic_store(&worker->cache->index.own.shared[nc_id_slot(id)].size, SIZE_MAX / 2);
 	respond_raw(200, id, number("OFFSET"), number("LENGTH"));
 }
 
@@ -317,18 +317,18 @@ static void bad_stream(void)
 
 	if (number("AT") == 0) {
 		push_raw(200, NC_RESPONSE_MORE, &bad, 1);
-		open = nc_intake_find(&worker->responder->intake, request.lane, request.tag);
+		open = nc_pending_find(&worker->responder->pending, request.lane, request.tag);
 		open->begun = true;
-		worker->responder->intake.begun++;
+		worker->responder->pending.begun++;
 	} else {
 		if (NC_worker_respond(worker, &request, &response) < 0)
 			die("NC_worker_respond");
-		open = nc_intake_find(&worker->responder->intake, request.lane, request.tag);
+		open = nc_pending_find(&worker->responder->pending, request.lane, request.tag);
 		push_raw(0, NC_RESPONSE_PIECE | (number("LAST") ? 0 : NC_RESPONSE_MORE), &bad, 1);
 	}
 	open->unsent++;
 	if (number("LAST"))
-		nc_intake_remove(&worker->responder->intake, open);
+		nc_pending_remove(&worker->responder->pending, open);
 	else
 		send_pieces(1, 0);
 }

@@ -9,7 +9,7 @@
 #include <limits.h>
 #include <sys/ptrace.h>
 
-#include "api/face.h"
+#include "api/registry.h"
 #include "membership/handle.h"
 
 #include "hostile-fixture.h"
@@ -30,12 +30,11 @@ static struct {
 
 static size_t records(void)
 {
-	struct NC_cache *face = cache;
 	size_t count;
 
-	pthread_mutex_lock(&face->cache.grants.lock);
-	count = face->cache.grants.records.count;
-	pthread_mutex_unlock(&face->cache.grants.lock);
+	pthread_mutex_lock(&cache->index.grants.lock);
+	count = cache->index.grants.records.count;
+	pthread_mutex_unlock(&cache->index.grants.lock);
 	return count;
 }
 
@@ -292,7 +291,7 @@ static int act_step_by_step(void)
 	/* The id that it will have. */
 	inside = (struct nc_handle *)(void *)&handle;
 	ids[1] = act == INSERT_SEALED ? 0
-				      : nc_id(in->cache.own.number, inside->unit->slot,
+				      : nc_id(in->index.own.number, inside->unit->slot,
 					      nc_word_generation(nc_unit_word(inside->unit)));
 	if (act > INSERT_SEALED)
 		CHILD(NC_insert(&handle) == 0);

@@ -7,7 +7,7 @@
  */
 #include <sys/mman.h>
 
-#include "api/face.h"
+#include "api/registry.h"
 #include "store/unit.h"
 
 #include "hostile-fixture.h"
@@ -281,7 +281,7 @@ static int spend(void)
 
 START_TEST(test_spent_generations)
 {
-	struct nc_foreign *foreign;
+	struct nc_remote_member *remote;
 	struct member liar;
 	size_t number, id;
 
@@ -299,9 +299,9 @@ START_TEST(test_spent_generations)
 		serve_until_alone();
 		FAILS(NC_hold(id), ENOENT);
 		/* Another may have it after this one. */
-		foreign = atomic_load(&((struct NC_cache *)cache)->cache.foreigns[number]);
-		ck_assert(nc_foreign_vacant(foreign));
-		ck_assert_uint_lt(foreign->generation, 2 * 65536);
+		remote = atomic_load(&((struct NC_cache *)cache)->index.remotes[number]);
+		ck_assert(nc_remote_member_vacant(remote));
+		ck_assert_uint_lt(remote->generation, 2 * 65536);
 	}
 	close_hostile();
 }

@@ -2,7 +2,7 @@
 /*
  * test-hostile.c - members that mean harm, as other users in processes of
  * their own: none may read, send, destroy, list or guess what is another's,
- * write what was lent to it, pass for another, or use up what others need.
+ * write what was exported to it, pass for another, or use up what others need.
  */
 #include <pthread.h>
 #include <sys/mman.h>
@@ -158,14 +158,14 @@ static int guess_one(NC_cache *in, int socket, size_t id, uint64_t *state)
 {
 	static const enum nc_wire_op ops[] = {NC_WIRE_FETCH, NC_WIRE_DESTROY, NC_WIRE_STAT,
 					      NC_WIRE_GRANT, NC_WIRE_REVOKE,  NC_WIRE_KEEP};
-	struct nc_wire_ask ask = {
+	struct nc_wire_call call = {
 		.op = ops[random_next(state) % 6], .id = id, .principal = NC_USER, .who = getuid()};
 	char byte;
-	int unit, error = child_ask(socket, ask, NULL, 0, &unit);
+	int unit, error = child_call(socket, call, NULL, 0, &unit);
 
 	/* Nothing tells a right guess from a wrong one. */
 	CHILD(unit < 0);
-	CHILD(error == EACCES || (error == EPERM && ask.op == NC_WIRE_KEEP));
+	CHILD(error == EACCES || (error == EPERM && call.op == NC_WIRE_KEEP));
 	if (random_next(state) % 8 == 0)
 		CHILD_FAILS(NC_pread(in, id, &byte, 1, 0), id ? EACCES : ENOENT);
 	return 0;
@@ -222,7 +222,7 @@ START_TEST(test_guessing)
 }
 END_TEST
 
-/* --- by what was lent ------------------------------------------------------------------ */
+/* --- by what was exported ------------------------------------------------------------------ */
 
 static int check_unwritable(int fd, size_t size)
 {
@@ -246,7 +246,7 @@ static int check_unwritable(int fd, size_t size)
 	return 0;
 }
 
-static int check_lent(int fd, size_t size)
+static int check_exported(int fd, size_t size)
 {
 	static const int modes[] = {O_RDWR, O_WRONLY, O_RDWR | O_TRUNC, O_RDWR | O_APPEND};
 	char name[64];
@@ -292,8 +292,8 @@ static int abuse_loans(void)
 	NC_cache *in = NC_cache_attach_as(path, &(struct NC_attach_options){0});
 	struct nc_wire_welcome welcome;
 	int segment, fds[NC_PEER_FDS_MAX], socket = child_join(NC_WIRE_SEGMENT, &welcome, &segment);
-	struct nc_wire_ask ask = {.magic = NC_WIRE_MAGIC, .op = NC_WIRE_FETCH};
-	struct nc_wire_answer answer;
+	struct nc_wire_call call = {.magic = NC_WIRE_MAGIC, .op = NC_WIRE_FETCH};
+	struct nc_wire_reply reply;
 	unsigned count;
 	size_t id, run;
 	const char *data;
@@ -307,14 +307,14 @@ static int abuse_loans(void)
 			       PROT_READ | PROT_WRITE) == (getpid() ? 0 : 1));
 	/* A private view of it at most: nobody else sees what is written there. */
 	memset((void *)(uintptr_t)data, 'x', 100);
-	/* By hand: the unit and the board. */
-	ask.id = id;
-	ask.slot = NC_WIRE_BOARDLESS;
-	CHILD(nc_peer_send(socket, &ask, sizeof(ask), NULL, 0) == 0);
-	CHILD(nc_peer_receive(socket, &answer, sizeof(answer), fds, &count, 10000) ==
-	      (ssize_t)sizeof(answer));
-	CHILD(answer.error == 0 && count == 2);
-	if (check_lent(fds[0], 2 * PAGE) || check_lent(fds[1], NC_WIRE_BOARD_SIZE))
+	/* By hand: the unit and the revocation map. */
+	call.id = id;
+	call.slot = NC_WIRE_NO_MAP;
+	CHILD(nc_peer_send(socket, &call, sizeof(call), NULL, 0) == 0);
+	CHILD(nc_peer_receive(socket, &reply, sizeof(reply), fds, &count, 10000) ==
+	      (ssize_t)sizeof(reply));
+	CHILD(reply.error == 0 && count == 2);
+	if (check_exported(fds[0], 2 * PAGE) || check_exported(fds[1], NC_WIRE_MAP_SIZE))
 		return 1;
 	/* Its own segment is its own, but no shorter or longer, and sealed no further. */
 	CHILD(ftruncate(segment, 0) < 0);
@@ -339,7 +339,7 @@ START_TEST(test_loans)
 		NC_grant(cache, loot[OWN_RECYCLED], NC_USER, geteuid() ? getuid() : HOSTILE), 0);
 	tell_ids(&hostile, &loot[OWN_RECYCLED], 1);
 	hear_ids(&hostile, &id, 1);
-	/* What it wrote it wrote for itself: whoever borrows the same copy sees the bytes. */
+	/* What it wrote it wrote for itself: whoever imports the same copy sees the bytes. */
 	ck_assert(holds_pattern(cache, loot[OWN_RECYCLED], OWN_RECYCLED, 5000));
 	end_member(&hostile);
 	close_loot();
@@ -361,17 +361,17 @@ static int speak_for_another(void)
 	passed_on = fds[0];
 	CHILD(heard(&id, 1));
 	for (unsigned i = 0; i < 20; i++) {
-		CHILD(child_ask(passed_on, (struct nc_wire_ask){.op = NC_WIRE_FETCH, .id = id},
-				NULL, 0, &unit) == EACCES);
+		CHILD(child_call(passed_on, (struct nc_wire_call){.op = NC_WIRE_FETCH, .id = id},
+				 NULL, 0, &unit) == EACCES);
 		CHILD(unit < 0);
-		CHILD(child_ask(passed_on, (struct nc_wire_ask){.op = NC_WIRE_DESTROY, .id = id},
-				NULL, 0, &unit) == EACCES);
-		CHILD(child_ask(passed_on,
-				(struct nc_wire_ask){.op = NC_WIRE_GRANT,
-						     .id = id,
-						     .principal = NC_USER,
-						     .who = getuid()},
-				NULL, 0, &unit) == EACCES);
+		CHILD(child_call(passed_on, (struct nc_wire_call){.op = NC_WIRE_DESTROY, .id = id},
+				 NULL, 0, &unit) == EACCES);
+		CHILD(child_call(passed_on,
+				 (struct nc_wire_call){.op = NC_WIRE_GRANT,
+						       .id = id,
+						       .principal = NC_USER,
+						       .who = getuid()},
+				 NULL, 0, &unit) == EACCES);
 	}
 	return 0;
 }
@@ -387,12 +387,13 @@ static int pass_on(void)
 	CHILD(socket >= 0);
 	CHILD(nc_segment_create(&frozen, PAGE, false, false) == 0);
 	CHILD(nc_segment_freeze(&frozen) == 0);
-	CHILD(child_ask(socket, (struct nc_wire_ask){.op = NC_WIRE_SEAL, .size = 9, .fraglen = 64},
-			&frozen.fd, 1, &unit) == 0);
+	CHILD(child_call(socket,
+			 (struct nc_wire_call){.op = NC_WIRE_SEAL, .size = 9, .fraglen = 64},
+			 &frozen.fd, 1, &unit) == 0);
 	CHILD(nc_peer_send(TALK, "s", 1, &socket, 1) == 0);
 	CHILD(heard(&id, 1));
-	CHILD(child_ask(socket, (struct nc_wire_ask){.op = NC_WIRE_FETCH, .id = id}, NULL, 0,
-			&unit) == 0);
+	CHILD(child_call(socket, (struct nc_wire_call){.op = NC_WIRE_FETCH, .id = id}, NULL, 0,
+			 &unit) == 0);
 	CHILD(unit >= 0);
 	return 0;
 }
@@ -434,23 +435,23 @@ static int fetch_it(void)
 {
 	NC_cache *in =
 		NC_cache_attach_as(path, &(struct NC_attach_options){.flags = NC_ATTACH_LIGHT});
-	size_t answer[2];
+	size_t reply[2];
 
 	CHILD(in);
-	CHILD(heard(answer, 1));
-	answer[1] = NC_hold_in(in, answer[0]) == 0 ? 0 : (size_t)errno;
-	CHILD(said(answer, 2));
+	CHILD(heard(reply, 1));
+	reply[1] = NC_hold_in(in, reply[0]) == 0 ? 0 : (size_t)errno;
+	CHILD(said(reply, 2));
 	stay();
 	return 0;
 }
 
 static int outcome(struct member *member, size_t id)
 {
-	size_t answer[2];
+	size_t reply[2];
 
 	tell_ids(member, &id, 1);
-	hear_ids(member, answer, 2);
-	return (int)answer[1];
+	hear_ids(member, reply, 2);
+	return (int)reply[1];
 }
 
 /* A process that has the pid of one that was granted a unit, which has ended. */
@@ -548,7 +549,7 @@ START_TEST(test_users_and_groups)
 }
 END_TEST
 
-/* Holds what it was lent while it is taken away. */
+/* Holds what was exported to it while it is taken away. */
 static int hold_on(void)
 {
 	NC_cache *in =
@@ -696,7 +697,10 @@ START_TEST(test_quota)
 }
 END_TEST
 
-/* Small units cost it little and the owner a descriptor each: it leaves them behind, again and again. */
+/*
+ * Small units cost it little and the owner a descriptor each: it leaves them behind, again
+ * and again.
+ */
 static int litter(void)
 {
 	NC_cache *in;
@@ -739,27 +743,27 @@ END_TEST
 static int flood(void)
 {
 	struct nc_wire_welcome welcome;
-	struct nc_wire_ask ask = {.magic = NC_WIRE_MAGIC, .op = NC_WIRE_LIST, .who = UINT32_MAX};
+	struct nc_wire_call call = {.magic = NC_WIRE_MAGIC, .op = NC_WIRE_LIST, .who = UINT32_MAX};
 	int segment, socket = child_join(0, &welcome, &segment);
-	static char answer[20000];
+	static char reply[20000];
 	size_t one = 1;
 
 	CHILD(socket >= 0 && said(&one, 1));
 	while (recv(TALK, &one, 1, MSG_DONTWAIT) < 0) {
-		while (nc_peer_send(socket, &ask, sizeof(ask), NULL, 0) == 0 &&
-		       recv(socket, answer, sizeof(answer), MSG_DONTWAIT) != 0)
+		while (nc_peer_send(socket, &call, sizeof(call), NULL, 0) == 0 &&
+		       recv(socket, reply, sizeof(reply), MSG_DONTWAIT) != 0)
 			if (recv(TALK, &one, 1, MSG_DONTWAIT) == 0)
 				return 0;
-		while (recv(socket, answer, sizeof(answer), MSG_DONTWAIT) > 0)
+		while (recv(socket, reply, sizeof(reply), MSG_DONTWAIT) > 0)
 			;
 	}
 	return 0;
 }
 
-/* Asks and never reads: it is to be gone, and joins again. */
+/* Asks and never reads: it is to be gone, and attaches again. */
 static int never_read(void)
 {
-	struct nc_wire_ask ask = {.magic = NC_WIRE_MAGIC, .op = NC_WIRE_LIST, .who = 1};
+	struct nc_wire_call call = {.magic = NC_WIRE_MAGIC, .op = NC_WIRE_LIST, .who = 1};
 	unsigned thrown_out = 0;
 	size_t one = 1;
 
@@ -771,7 +775,7 @@ static int never_read(void)
 		if (socket < 0)
 			continue;
 		do {
-			error = nc_peer_send(socket, &ask, sizeof(ask), NULL, 0);
+			error = nc_peer_send(socket, &call, sizeof(call), NULL, 0);
 		} while ((error == 0 || error == -EAGAIN) && recv(TALK, &one, 1, MSG_DONTWAIT) < 0);
 		thrown_out += error == -EPIPE || error == -ECONNRESET;
 		close(socket);
@@ -829,7 +833,7 @@ static int crowd_the_door(void)
 			close(*place);
 		*place = nc_peer_connect(path, 100);
 		if (*place > 0 && turn % 3 == 1)
-			(void)nc_join_hello(*place, NC_WIRE_SEGMENT);
+			(void)nc_attach_hello(*place, NC_WIRE_SEGMENT);
 		if (*place > 0 && turn % 3 == 2)
 			(void)nc_peer_send(*place, "", 0, place, 1);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-nabc-process.c - unit tests of nabc.c, worker.c and face.c: the rules of
- * the default cache from process to process, and the faces of a worker without
+ * test-nabc-process.c - unit tests of nabc.c, worker.c and registry.c: the rules of
+ * the default cache from process to process, and the calls of a worker without
  * a server.  Children that attach are forked here.
  */
 #include <pthread.h>
@@ -343,7 +343,7 @@ START_TEST(test_attach_refused)
 }
 END_TEST
 
-/* --- the worker's faces without a server ------------------------------------------ */
+/* --- the worker's calls without a server ------------------------------------------ */
 
 START_TEST(test_worker_open_refused)
 {

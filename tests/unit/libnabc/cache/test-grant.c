@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * test-grant.c - unit tests of grant.c: the book alone, with made-up members.
- * Who has leave, what is lent and struck, what is charged to whom, what stays
+ * Who has leave, what is exported and revoked, what is charged to whom, what stays
  * when a maker goes, and that every descriptor is closed again.
  */
 #include <pthread.h>
@@ -32,15 +32,15 @@ static void close_book(void)
 	ck_assert_uint_eq(open_descriptors(), descriptors_before);
 }
 
-static void join(struct nc_borrower *borrower, unsigned number, uid_t uid, size_t quota)
+static void join(struct nc_subject *subject, unsigned number, uid_t uid, size_t quota)
 {
-	*borrower = (struct nc_borrower){
+	*subject = (struct nc_subject){
 		.who = {.pid = getpid(), .pidfd = -1, .uid = uid, .gid = 500},
 		.number = number,
 		.quota = quota,
-		.board = {.segment = {.fd = -1}},
+		.revocations = {.segment = {.fd = -1}},
 	};
-	nc_grants_join(&book, borrower);
+	nc_grants_join(&book, subject);
 }
 
 static size_t orphans[256];
@@ -58,11 +58,11 @@ static void note_orphan(void *context, size_t id)
 	ck_assert(made);
 }
 
-static void part(struct nc_borrower *borrower)
+static void part(struct nc_subject *subject)
 {
-	nc_grants_part(&book, borrower, note_orphan, orphans);
-	ck_assert_ptr_null(borrower->lent);
-	ck_assert_ptr_null(borrower->board.segment.base);
+	nc_grants_part(&book, subject, note_orphan, orphans);
+	ck_assert_ptr_null(subject->exports);
+	ck_assert_ptr_null(subject->revocations.segment.base);
 }
 
 static struct nc_segment frozen(size_t size)
@@ -103,29 +103,29 @@ static int take(size_t id, struct nc_grantee from)
 }
 
 /* Borrows from a descriptor that is there; *slot says where it is shown. */
-static int lend(size_t id, struct nc_borrower *to, uint32_t *slot)
+static int export_unit(size_t id, struct nc_subject *to, uint32_t *slot)
 {
-	struct nc_lending lending = {.fd = -1};
-	int error = nc_grants_lend(&book, id, to, STDIN_FILENO, &lending);
+	struct nc_export_info info = {.fd = -1};
+	int error = nc_grants_export(&book, id, to, STDIN_FILENO, &info);
 
 	if (!error) {
-		ck_assert_int_ge(lending.fd, 0);
-		ck_assert_int_eq(fcntl(lending.fd, F_GETFD), FD_CLOEXEC);
-		close(lending.fd);
-		*slot = lending.slot;
-		/* The board is handed over by others: here it only costs a descriptor. */
+		ck_assert_int_ge(info.fd, 0);
+		ck_assert_int_eq(fcntl(info.fd, F_GETFD), FD_CLOEXEC);
+		close(info.fd);
+		*slot = info.slot;
+		/* The revocation map is handed over by others: here it only costs a descriptor. */
 	}
 	return error;
 }
 
-static uint64_t shown(const struct nc_borrower *borrower, uint32_t slot)
+static uint64_t shown(const struct nc_subject *subject, uint32_t slot)
 {
-	return nc_board_read(&borrower->board.segment, slot);
+	return nc_revocation_map_read(&subject->revocations.segment, slot);
 }
 
 START_TEST(test_enter)
 {
-	struct nc_borrower maker;
+	struct nc_subject maker;
 	bool made = true;
 
 	open_book();
@@ -162,7 +162,7 @@ END_TEST
 /* Who made a unit may use it, and the leader of that one's session, if it is the same as then. */
 START_TEST(test_admits)
 {
-	static struct nc_borrower maker, member;
+	static struct nc_subject maker, member;
 	struct nc_identity other = {.pid = 500, .pidfd = -1, .uid = 9, .gid = 8},
 			   leader = {.pid = 400, .pidfd = -1, .uid = 9, .gid = 8};
 	const struct nc_grantee user = {.principal = NC_USER, .who = 9, .pidfd = -1};
@@ -211,7 +211,7 @@ END_TEST
 /* Known of what is sealed when its maker has gone, and of what is not while it is there. */
 START_TEST(test_session)
 {
-	static struct nc_borrower maker, member;
+	static struct nc_subject maker, member;
 	uint64_t since;
 
 	join(&maker, 0, 1000, 10 * PAGE);
@@ -239,7 +239,7 @@ END_TEST
 START_TEST(test_copies)
 {
 	struct nc_segment first = frozen(3 * PAGE), second = frozen(PAGE);
-	struct nc_borrower maker;
+	struct nc_subject maker;
 
 	descriptors_before = open_descriptors() - 2;
 	nc_grants_init(&book, 16 * PAGE);
@@ -250,7 +250,7 @@ START_TEST(test_copies)
 	ck_assert_int_eq(nc_grants_enter(&book, 5, NULL, &second, 1, 4096), -EEXIST);
 	ck_assert_int_eq(fcntl(second.fd, F_GETFD), FD_CLOEXEC);
 	ck_assert_int_eq(nc_grants_enter(&book, 6, NULL, &second, 1, 4096), 0);
-	/* With its last leave and loan a copy goes. */
+	/* With its last leave and export a copy goes. */
 	ck_assert_int_eq(give(6, user(7)), 0);
 	ck_assert_int_eq(give(6, user(8)), 0);
 	ck_assert_int_eq(take(6, user(7)), 0);
@@ -265,7 +265,7 @@ END_TEST
 
 START_TEST(test_leave)
 {
-	struct nc_borrower maker, other, member, overseer;
+	struct nc_subject maker, other, member, overseer;
 	struct nc_grantee group = {.principal = NC_GROUP, .who = 77, .pidfd = -1};
 	uint32_t slot = 0, same;
 
@@ -277,37 +277,37 @@ START_TEST(test_leave)
 	overseer.operates = true;
 	member.who.groups[0] = 77;
 	member.who.group_count = 1;
-	ck_assert_int_eq(lend(5, &maker, &slot), -EACCES);
+	ck_assert_int_eq(export_unit(5, &maker, &slot), -EACCES);
 	ck_assert_int_eq(give(5, user(1001)), -ENOENT);
 	ck_assert_int_eq(nc_grants_enter(&book, 5, &maker, NULL, 100, 64), 0);
 	/* Its maker and those who look after all may; nobody else without leave. */
-	ck_assert_int_eq(lend(5, &maker, &slot), 0);
-	ck_assert_int_eq(lend(5, &overseer, &slot), 0);
-	ck_assert_int_eq(lend(5, &other, &slot), -EACCES);
-	ck_assert_int_eq(lend(5, &member, &slot), -EACCES);
-	ck_assert_ptr_null(other.lent);
+	ck_assert_int_eq(export_unit(5, &maker, &slot), 0);
+	ck_assert_int_eq(export_unit(5, &overseer, &slot), 0);
+	ck_assert_int_eq(export_unit(5, &other, &slot), -EACCES);
+	ck_assert_int_eq(export_unit(5, &member, &slot), -EACCES);
+	ck_assert_ptr_null(other.exports);
 	ck_assert_int_eq(give(5, user(1001)), 0);
-	ck_assert_int_eq(lend(5, &other, &slot), 0);
+	ck_assert_int_eq(export_unit(5, &other, &slot), 0);
 	ck_assert_uint_eq(shown(&other, slot), 5);
-	ck_assert_int_eq(lend(5, &member, &same), -EACCES);
+	ck_assert_int_eq(export_unit(5, &member, &same), -EACCES);
 	/* Lent twice is shown once. */
-	ck_assert_int_eq(lend(5, &other, &same), 0);
+	ck_assert_int_eq(export_unit(5, &other, &same), 0);
 	ck_assert_uint_eq(same, slot);
 	/* Taken away, at once. */
 	ck_assert_int_eq(take(5, user(1002)), -ENOENT);
 	ck_assert_uint_eq(shown(&other, slot), 5);
 	ck_assert_int_eq(take(5, user(1001)), 0);
-	ck_assert_uint_eq(shown(&other, slot), NC_BOARD_REVOKED);
-	ck_assert_int_eq(lend(5, &other, &same), -EACCES);
+	ck_assert_uint_eq(shown(&other, slot), NC_REVOCATION_REVOKED);
+	ck_assert_int_eq(export_unit(5, &other, &same), -EACCES);
 	/* By a group that is a supplementary one, and by its own. */
 	ck_assert_int_eq(give(5, group), 0);
-	ck_assert_int_eq(lend(5, &member, &slot), 0);
-	ck_assert_int_eq(lend(5, &other, &same), -EACCES);
+	ck_assert_int_eq(export_unit(5, &member, &slot), 0);
+	ck_assert_int_eq(export_unit(5, &other, &same), -EACCES);
 	group.who = 500;
 	ck_assert_int_eq(give(5, group), 0);
-	ck_assert_int_eq(lend(5, &other, &same), 0);
+	ck_assert_int_eq(export_unit(5, &other, &same), 0);
 	ck_assert_int_eq(take(5, group), 0);
-	ck_assert_uint_eq(shown(&other, same), NC_BOARD_REVOKED);
+	ck_assert_uint_eq(shown(&other, same), NC_REVOCATION_REVOKED);
 	ck_assert_uint_eq(shown(&member, slot), 5);
 	/* Leave of two kinds: one taken, the other is enough. */
 	ck_assert_int_eq(give(5, user(1002)), 0);
@@ -318,9 +318,9 @@ START_TEST(test_leave)
 	group.principal = (enum NC_principal)99;
 	group.who = 500;
 	ck_assert_int_eq(give(5, group), 0);
-	ck_assert_int_eq(lend(5, &other, &same), -EACCES);
+	ck_assert_int_eq(export_unit(5, &other, &same), -EACCES);
 	nc_grants_drop(&book, 5);
-	ck_assert_uint_eq(shown(&member, slot), NC_BOARD_DESTROYED);
+	ck_assert_uint_eq(shown(&member, slot), NC_REVOCATION_DESTROYED);
 	part(&overseer);
 	part(&member);
 	part(&other);
@@ -331,7 +331,7 @@ END_TEST
 
 START_TEST(test_processes)
 {
-	struct nc_borrower borrower;
+	struct nc_subject subject;
 	unsigned descriptors;
 	uint32_t slot;
 	pid_t pid;
@@ -340,29 +340,29 @@ START_TEST(test_processes)
 		return;
 	open_book();
 	pid = fork_paused();
-	join(&borrower, 0, 1000, PAGE);
-	borrower.who.pid = pid;
-	borrower.who.pidfd = nc_identity_open(pid);
+	join(&subject, 0, 1000, PAGE);
+	subject.who.pid = pid;
+	subject.who.pidfd = nc_identity_open(pid);
 	ck_assert_int_eq(nc_grants_enter(&book, 5, NULL, NULL, 100, 64), 0);
 	ck_assert_int_eq(give(5, process(getpid())), 0);
-	ck_assert_int_eq(lend(5, &borrower, &slot), -EACCES);
+	ck_assert_int_eq(export_unit(5, &subject, &slot), -EACCES);
 	descriptors = open_descriptors();
 	ck_assert_int_eq(give(5, process(pid)), 0);
-	ck_assert_int_eq(lend(5, &borrower, &slot), 0);
+	ck_assert_int_eq(export_unit(5, &subject, &slot), 0);
 	ck_assert_int_eq(take(5, (struct nc_grantee){.principal = NC_PROCESS,
 						     .who = (unsigned)pid,
 						     .pidfd = -1}),
 			 0);
-	ck_assert_uint_eq(shown(&borrower, slot), NC_BOARD_REVOKED);
-	/* A board more, a pidfd less. */
+	ck_assert_uint_eq(shown(&subject, slot), NC_REVOCATION_REVOKED);
+	/* A revocation map more, a pidfd less. */
 	ck_assert_uint_eq(open_descriptors(), descriptors + 1);
 	/* Who has ended has no leave, and its pidfd is kept no longer than needed. */
 	ck_assert_int_eq(give(5, process(pid)), 0);
 	end_child(pid);
-	ck_assert_int_eq(lend(5, &borrower, &slot), -EACCES);
+	ck_assert_int_eq(export_unit(5, &subject, &slot), -EACCES);
 	ck_assert_int_eq(give(5, user(1)), 0);
 	ck_assert_uint_eq(open_descriptors(), descriptors + 1);
-	part(&borrower);
+	part(&subject);
 	close_book();
 }
 END_TEST
@@ -370,18 +370,18 @@ END_TEST
 /* The same leave twice is one; it costs one descriptor and is taken by one call. */
 START_TEST(test_twice)
 {
-	struct nc_borrower borrower;
+	struct nc_subject subject;
 	unsigned descriptors;
 	uint32_t slot;
 
 	open_book();
-	join(&borrower, 0, 1000, PAGE);
+	join(&subject, 0, 1000, PAGE);
 	ck_assert_int_eq(nc_grants_enter(&book, 5, NULL, NULL, 100, 64), 0);
 	for (unsigned i = 0; i < 3 * NC_LEAVES_MAX; i++)
 		expect(give(5, user(1000)) == 0);
 	ck_assert_int_eq(take(5, user(1000)), 0);
 	ck_assert_int_eq(take(5, user(1000)), -ENOENT);
-	ck_assert_int_eq(lend(5, &borrower, &slot), -EACCES);
+	ck_assert_int_eq(export_unit(5, &subject, &slot), -EACCES);
 	if (!skip_without_pidfds("grant: twice")) {
 		ck_assert_int_eq(give(5, process(getpid())), 0);
 		descriptors = open_descriptors();
@@ -389,60 +389,60 @@ START_TEST(test_twice)
 			expect(give(5, process(getpid())) == 0);
 		ck_assert_uint_eq(open_descriptors(), descriptors);
 	}
-	part(&borrower);
+	part(&subject);
 	close_book();
 }
 END_TEST
 
 START_TEST(test_many_leaves)
 {
-	struct nc_borrower borrower;
+	struct nc_subject subject;
 	uint32_t slot;
 
 	open_book();
-	join(&borrower, 0, 1000, PAGE);
+	join(&subject, 0, 1000, PAGE);
 	ck_assert_int_eq(nc_grants_enter(&book, 5, NULL, NULL, 100, 64), 0);
 	for (unsigned i = 0; i < NC_LEAVES_MAX; i++)
 		expect(give(5, user(1000 + i)) == 0);
 	ck_assert_int_eq(give(5, user(9)), -ENOSPC);
-	ck_assert_int_eq(lend(5, &borrower, &slot), 0);
+	ck_assert_int_eq(export_unit(5, &subject, &slot), 0);
 	ck_assert_int_eq(take(5, user(1500)), 0);
 	ck_assert_int_eq(give(5, user(9)), 0);
 	ck_assert_int_eq(give(5, user(10)), -ENOSPC);
-	part(&borrower);
+	part(&subject);
 	close_book();
 }
 END_TEST
 
 START_TEST(test_return)
 {
-	struct nc_borrower borrower;
+	struct nc_subject subject;
 	uint32_t slot, again;
 
 	open_book();
-	join(&borrower, 0, 1000, PAGE);
-	ck_assert_int_eq(nc_grants_return(&book, &borrower, 0), -EINVAL);
-	ck_assert_int_eq(nc_grants_enter(&book, 5, &borrower, NULL, 100, 64), 0);
-	ck_assert_int_eq(lend(5, &borrower, &slot), 0);
-	for (uint32_t bad = 0; bad < NC_BOARD_SLOTS; bad++)
-		expect(bad == slot || nc_grants_return(&book, &borrower, bad) == -EINVAL);
-	ck_assert_int_eq(nc_grants_return(&book, &borrower, NC_BOARD_SLOTS), -EINVAL);
-	ck_assert_int_eq(nc_grants_return(&book, &borrower, UINT32_MAX), -EINVAL);
-	ck_assert_int_eq(nc_grants_return(&book, &borrower, slot), 0);
-	ck_assert_int_eq(nc_grants_return(&book, &borrower, slot), -EINVAL);
+	join(&subject, 0, 1000, PAGE);
+	ck_assert_int_eq(nc_grants_return(&book, &subject, 0), -EINVAL);
+	ck_assert_int_eq(nc_grants_enter(&book, 5, &subject, NULL, 100, 64), 0);
+	ck_assert_int_eq(export_unit(5, &subject, &slot), 0);
+	for (uint32_t bad = 0; bad < NC_REVOCATION_MAP_SLOTS; bad++)
+		expect(bad == slot || nc_grants_return(&book, &subject, bad) == -EINVAL);
+	ck_assert_int_eq(nc_grants_return(&book, &subject, NC_REVOCATION_MAP_SLOTS), -EINVAL);
+	ck_assert_int_eq(nc_grants_return(&book, &subject, UINT32_MAX), -EINVAL);
+	ck_assert_int_eq(nc_grants_return(&book, &subject, slot), 0);
+	ck_assert_int_eq(nc_grants_return(&book, &subject, slot), -EINVAL);
 	/* Returned when it has been struck, too. */
-	ck_assert_int_eq(lend(5, &borrower, &again), 0);
+	ck_assert_int_eq(export_unit(5, &subject, &again), 0);
 	nc_grants_drop(&book, 5);
-	ck_assert_int_eq(nc_grants_return(&book, &borrower, again), 0);
-	part(&borrower);
+	ck_assert_int_eq(nc_grants_return(&book, &subject, again), 0);
+	part(&subject);
 	close_book();
 }
 END_TEST
 
-/* A member that returns nothing has 4096 loans and no more; others have theirs. */
-START_TEST(test_many_loans)
+/* A member that returns nothing has 4096 exports and no more; others have theirs. */
+START_TEST(test_many_imports)
 {
-	struct nc_borrower greedy, other;
+	struct nc_subject greedy, other;
 	struct nc_grantee all = user(1000);
 	unsigned descriptors;
 	uint32_t slot;
@@ -450,21 +450,21 @@ START_TEST(test_many_loans)
 	open_book();
 	join(&greedy, 0, 1000, PAGE);
 	join(&other, 0, 1000, PAGE);
-	for (size_t id = 1; id <= NC_BOARD_SLOTS + 1; id++) {
+	for (size_t id = 1; id <= NC_REVOCATION_MAP_SLOTS + 1; id++) {
 		expect(nc_grants_enter(&book, id, NULL, NULL, 100, 64) == 0);
 		expect(give(id, all) == 0);
 	}
-	for (size_t id = 1; id <= NC_BOARD_SLOTS; id++)
-		expect(lend(id, &greedy, &slot) == 0);
+	for (size_t id = 1; id <= NC_REVOCATION_MAP_SLOTS; id++)
+		expect(export_unit(id, &greedy, &slot) == 0);
 	descriptors = open_descriptors();
-	ck_assert_int_eq(lend(NC_BOARD_SLOTS + 1, &greedy, &slot), -ENOSPC);
+	ck_assert_int_eq(export_unit(NC_REVOCATION_MAP_SLOTS + 1, &greedy, &slot), -ENOSPC);
 	ck_assert_uint_eq(open_descriptors(), descriptors);
-	ck_assert_int_eq(lend(NC_BOARD_SLOTS + 1, &other, &slot), 0);
+	ck_assert_int_eq(export_unit(NC_REVOCATION_MAP_SLOTS + 1, &other, &slot), 0);
 	/* What was struck takes its slot until it is returned. */
 	nc_grants_drop(&book, 17);
-	ck_assert_int_eq(lend(NC_BOARD_SLOTS + 1, &greedy, &slot), -ENOSPC);
+	ck_assert_int_eq(export_unit(NC_REVOCATION_MAP_SLOTS + 1, &greedy, &slot), -ENOSPC);
 	ck_assert_int_eq(nc_grants_return(&book, &greedy, 16), 0);
-	ck_assert_int_eq(lend(NC_BOARD_SLOTS + 1, &greedy, &slot), 0);
+	ck_assert_int_eq(export_unit(NC_REVOCATION_MAP_SLOTS + 1, &greedy, &slot), 0);
 	ck_assert_uint_eq(slot, 16);
 	part(&greedy);
 	part(&other);
@@ -475,7 +475,7 @@ END_TEST
 START_TEST(test_part)
 {
 	struct nc_segment copy = frozen(PAGE);
-	struct nc_borrower maker, other;
+	struct nc_subject maker, other;
 	size_t own = nc_id(3, 7, 1), sealed[3] = {nc_id(0, 1, 1), nc_id(0, 2, 1), nc_id(0, 3, 9)};
 	uint32_t slot, mine;
 	bool made;
@@ -490,18 +490,18 @@ START_TEST(test_part)
 	ck_assert_int_eq(nc_grants_enter(&book, own, &maker, &copy, 100, 64), 0);
 	ck_assert_int_eq(give(own, user(1001)), 0);
 	ck_assert_int_eq(give(sealed[1], user(1001)), 0);
-	ck_assert_int_eq(lend(own, &other, &mine), 0);
-	ck_assert_int_eq(lend(sealed[1], &other, &slot), 0);
-	ck_assert_int_eq(lend(sealed[1], &maker, &(uint32_t){0}), 0);
+	ck_assert_int_eq(export_unit(own, &other, &mine), 0);
+	ck_assert_int_eq(export_unit(sealed[1], &other, &slot), 0);
+	ck_assert_int_eq(export_unit(sealed[1], &maker, &(uint32_t){0}), 0);
 	/* Copies of what was in its segment go with it; what it made sealed stands. */
 	part(&maker);
 	ck_assert_uint_eq(orphan_count, 3);
 	ck_assert_uint_eq(orphans[0] ^ orphans[1] ^ orphans[2], sealed[0] ^ sealed[1] ^ sealed[2]);
-	ck_assert_uint_eq(shown(&other, mine), NC_BOARD_DESTROYED);
+	ck_assert_uint_eq(shown(&other, mine), NC_REVOCATION_DESTROYED);
 	ck_assert_uint_eq(shown(&other, slot), sealed[1]);
 	ck_assert(!nc_grants_known(&book, own, NULL, &made));
-	ck_assert_int_eq(lend(sealed[1], &other, &mine), 0);
-	ck_assert_int_eq(lend(sealed[0], &other, &mine), -EACCES);
+	ck_assert_int_eq(export_unit(sealed[1], &other, &mine), 0);
+	ck_assert_int_eq(export_unit(sealed[0], &other, &mine), -EACCES);
 	/* One that had nothing leaves nothing. */
 	orphan_count = 0;
 	part(&other);
@@ -513,7 +513,7 @@ END_TEST
 
 START_TEST(test_list)
 {
-	struct nc_borrower maker, other;
+	struct nc_subject maker, other;
 	size_t ids[300], cursor = 0, seen = 0;
 	unsigned count;
 
@@ -556,7 +556,7 @@ END_TEST
 /* Units and processes cost descriptors: each member has its share, and all have theirs. */
 START_TEST(test_shares)
 {
-	struct nc_borrower makers[6];
+	struct nc_subject makers[6];
 	struct rlimit limit;
 	size_t id = 0, first = 0;
 	unsigned made = 0;
@@ -618,28 +618,28 @@ END_TEST
 /* Without descriptors: refused, and all is as before. */
 START_TEST(test_no_descriptors)
 {
-	struct nc_borrower borrower;
+	struct nc_subject subject;
 	uint32_t slot;
 
 	open_book();
-	join(&borrower, 0, 1000, PAGE);
-	ck_assert_int_eq(nc_grants_enter(&book, 5, &borrower, NULL, 100, 64), 0);
-	/* One is enough for the unit, not for the board. */
+	join(&subject, 0, 1000, PAGE);
+	ck_assert_int_eq(nc_grants_enter(&book, 5, &subject, NULL, 100, 64), 0);
+	/* One is enough for the unit, not for the revocation map. */
 	for (unsigned spare = 0; spare < 3; spare++) {
 		hog_descriptors(200, spare);
-		ck_assert_int_eq(lend(5, &borrower, &slot), spare < 2 ? -EMFILE : 0);
+		ck_assert_int_eq(export_unit(5, &subject, &slot), spare < 2 ? -EMFILE : 0);
 		free_descriptors();
 	}
-	ck_assert_uint_eq(shown(&borrower, slot), 5);
-	ck_assert_int_eq(lend(5, &borrower, &slot), 0);
-	part(&borrower);
+	ck_assert_uint_eq(shown(&subject, slot), 5);
+	ck_assert_int_eq(export_unit(5, &subject, &slot), 0);
+	part(&subject);
 	close_book();
 }
 END_TEST
 
 /* --- many threads ------------------------------------------------------------ */
 
-static struct nc_borrower crowd[3];
+static struct nc_subject crowd[3];
 
 static void *use_book(void *context)
 {
@@ -676,7 +676,7 @@ static void *use_book(void *context)
 			(void)nc_grants_return(&book, &crowd[number], (uint32_t)id);
 			break;
 		default:
-			(void)lend(id, &crowd[number], &slot);
+			(void)export_unit(id, &crowd[number], &slot);
 		}
 	}
 	return NULL;
@@ -746,7 +746,7 @@ START_TEST(test_part_and_drop)
 
 	open_book();
 	for (unsigned i = 0; i < scaled(500); i++) {
-		struct nc_borrower *maker = must_alloc(sizeof(*maker));
+		struct nc_subject *maker = must_alloc(sizeof(*maker));
 
 		join(maker, 0, 1000, SIZE_MAX / 2);
 		for (size_t id = 1; id <= 40; id++)
@@ -775,7 +775,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_twice);
 	tcase_add_test(tcase, test_many_leaves);
 	tcase_add_test(tcase, test_return);
-	tcase_add_test(tcase, test_many_loans);
+	tcase_add_test(tcase, test_many_imports);
 	tcase_add_test(tcase, test_part);
 	tcase_add_test(tcase, test_list);
 	tcase_add_test(tcase, test_shares);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-collector.c - unit tests of collector.c and upkeep.c: what is due is
+ * test-collector.c - unit tests of collector.c and maintenance.c: what is due is
  * announced and done, what is not costs nothing; by the caller's loop and by
  * the thread.  Owns a cache.
  */

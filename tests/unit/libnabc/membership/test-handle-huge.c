@@ -64,7 +64,7 @@ static void open_large(size_t size, uint32_t flags)
 {
 	struct NC_cache_options options = {.size = size, .flags = flags};
 
-	ck_assert_int_eq(nc_cache_init_owner(&cache, &options), 0);
+	ck_assert_int_eq(nc_index_init_owner(&cache, &options), 0);
 	watched = NULL;
 	memset(blocks, 0, sizeof(blocks));
 	refuse = 0;
@@ -100,7 +100,7 @@ START_TEST(test_alloc)
 	must_alloc_unit(&handle[0], 64 * MIB, 0, NC_KIND_AUTO);
 	ck_assert_uint_eq(calls, 0);
 	ck_assert_int_eq(nc_handle_free(&handle[0]), 0);
-	nc_cache_fini(&cache);
+	nc_index_fini(&cache);
 }
 END_TEST
 
@@ -168,7 +168,7 @@ static void check_way(enum way way, size_t fraglen, const char *data, int fd)
 	if (!zeroes)
 		ck_assert_int_eq(memcmp(got, data, UNIT), 0);
 	free(got);
-	nc_cache_fini(&cache);
+	nc_index_fini(&cache);
 }
 
 /* Whatever fills a unit, its blocks are collapsed as the fill reaches them. */
@@ -201,7 +201,7 @@ START_TEST(test_read_nothing)
 	}
 	close_pair(ends);
 	ck_assert_int_eq(nc_handle_free(&handle), 0);
-	nc_cache_fini(&cache);
+	nc_index_fini(&cache);
 }
 END_TEST
 
@@ -229,7 +229,7 @@ START_TEST(test_shared_block)
 		ck_assert_uint_eq(blocks[i], i == 0 || i == 2);
 	nc_handle_free(&first);
 	nc_handle_free(&second);
-	nc_cache_fini(&cache);
+	nc_index_fini(&cache);
 	free(data);
 }
 END_TEST
@@ -251,7 +251,7 @@ START_TEST(test_refused)
 		ck_assert_uint_eq(calls, 1);
 		ck_assert_uint_eq(got[UNIT - 1], 'x');
 		free(got);
-		nc_cache_fini(&cache);
+		nc_index_fini(&cache);
 	}
 }
 END_TEST
@@ -268,7 +268,7 @@ START_TEST(test_none)
 		must_alloc_unit(&handle, 5 * MIB, 0, kinds[i]);
 		free(insert_and_copy(&handle));
 		ck_assert_uint_eq(calls, 0);
-		nc_cache_fini(&cache);
+		nc_index_fini(&cache);
 	}
 }
 END_TEST
@@ -321,11 +321,11 @@ START_TEST(test_huge_units)
 		open_large(TIB, 0);
 		check_lazy(256 * GIB, 0, kinds[i]);
 		check_lazy(256 * GIB, 1448, kinds[i]);
-		nc_cache_fini(&cache);
+		nc_index_fini(&cache);
 		/* As many pages as a 32-bit number does not hold. */
 		open_large(64 * TIB, 0);
 		check_lazy(16 * TIB, 64 << 10, kinds[i] | NC_KIND_UNSUMMED);
-		nc_cache_fini(&cache);
+		nc_index_fini(&cache);
 	}
 }
 END_TEST
@@ -348,7 +348,7 @@ START_TEST(test_too_huge)
 	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, (size_t)1 << 46, 1 << 20, NC_KIND_AUTO),
 			 -EFBIG);
 	ck_assert_uint_eq(cache.own.used, 0);
-	nc_cache_fini(&cache);
+	nc_index_fini(&cache);
 }
 END_TEST
 

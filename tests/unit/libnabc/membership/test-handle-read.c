@@ -44,7 +44,7 @@ START_TEST(test_read_file)
 			free(got);
 			close(fd);
 		}
-	nc_cache_fini(&cache);
+	nc_index_fini(&cache);
 }
 END_TEST
 
@@ -69,7 +69,7 @@ START_TEST(test_read_short_file)
 	ck_assert_int_eq(nc_handle_read(fd, &handle, 0, 100), -EISDIR);
 	ck_assert_int_eq(nc_handle_free(&handle), 0);
 	close(fd);
-	nc_cache_fini(&cache);
+	nc_index_fini(&cache);
 }
 END_TEST
 
@@ -141,7 +141,7 @@ START_TEST(test_read_pipe)
 		ck_assert_int_eq(pipe(ends), 0);
 		check_stream(ends, fraglens[f], 3001, 50000, 1000, -1);
 	}
-	nc_cache_fini(&cache);
+	nc_index_fini(&cache);
 }
 END_TEST
 
@@ -156,7 +156,7 @@ START_TEST(test_read_socket)
 	check_stream(ends, 1448, 100000, 100000, 4096, -1);
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
 	check_stream(ends, 0, 100000, 120000, 3333, -1);
-	nc_cache_fini(&cache);
+	nc_index_fini(&cache);
 }
 END_TEST
 
@@ -190,7 +190,7 @@ START_TEST(test_read_interrupted)
 	ck_assert_int_eq(setitimer(ITIMER_REAL, &every, NULL), 0);
 	ck_assert_int_eq(sigaction(SIGALRM, &before, NULL), 0);
 	close(tick_fd);
-	nc_cache_fini(&cache);
+	nc_index_fini(&cache);
 }
 END_TEST
 
@@ -223,7 +223,7 @@ START_TEST(test_read_nonblocking)
 		expect(got[i] == 0);
 	free(got);
 	close(ends[0]);
-	nc_cache_fini(&cache);
+	nc_index_fini(&cache);
 }
 END_TEST
 

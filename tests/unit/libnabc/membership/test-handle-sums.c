@@ -4,7 +4,7 @@
  * bytes whatever way these came in and however often, and pointers into
  * fragments show nothing old.  Each test owns its cache.
  */
-#include "store/sums.h"
+#include "store/unit-checksum.h"
 
 #include "handle-fixture.h"
 
@@ -12,7 +12,7 @@ static void open_summing(enum NC_checksum_kind kind)
 {
 	struct NC_cache_options options = {.size = 4 * MIB, .checksum = kind};
 
-	ck_assert_int_eq(nc_cache_init_owner(&cache, &options), 0);
+	ck_assert_int_eq(nc_index_init_owner(&cache, &options), 0);
 }
 
 START_TEST(test_kinds)
@@ -20,13 +20,14 @@ START_TEST(test_kinds)
 	struct NC_cache_options options = {.size = 4 * MIB, .checksum = (enum NC_checksum_kind)3};
 	NC_handle handle;
 
-	ck_assert_int_eq(nc_cache_init_owner(&cache, &options), -EINVAL);
+	ck_assert_int_eq(nc_index_init_owner(&cache, &options), -EINVAL);
 	for (unsigned kind = NC_CHECKSUM_DEFAULT; kind <= NC_CHECKSUM_CRC32C; kind++) {
 		open_summing(kind);
 		must_alloc_unit(&handle, 100, 0, NC_KIND_AUTO);
-		ck_assert_int_eq(nc_sums_kind(unit_of(&handle)), kind ? kind : NC_CHECKSUM_INET);
+		ck_assert_int_eq(nc_unit_checksum_kind(unit_of(&handle)),
+				 kind ? kind : NC_CHECKSUM_INET);
 		ck_assert_int_eq(nc_handle_free(&handle), 0);
-		nc_cache_fini(&cache);
+		nc_index_fini(&cache);
 	}
 }
 END_TEST
@@ -88,13 +89,13 @@ static void check_filling(size_t size, size_t fraglen, enum NC_kind kind, uint64
 			write_copy(&handle, expected, state, file);
 	}
 	ck_assert_int_eq(nc_handle_insert(&handle), 0);
-	ck_assert_int_eq(nc_cache_hold(&cache, nc_handle_id(&handle), false, &view), 0);
+	ck_assert_int_eq(nc_index_hold(&cache, nc_handle_id(&handle), false, &view), 0);
 	copy_unit(view.unit, got);
 	ck_assert_mem_eq(got, expected, size);
-	ck_assert_int_eq(nc_sums_verify(view.unit, 0, SIZE_MAX),
+	ck_assert_int_eq(nc_unit_checksum_verify(view.unit, 0, SIZE_MAX),
 			 (ssize_t)view.unit->layout.fragments);
-	ck_assert_int_eq(nc_cache_release(&cache, nc_handle_id(&handle)), 0);
-	ck_assert_int_eq(nc_cache_destroy(&cache, nc_handle_id(&handle)), 0);
+	ck_assert_int_eq(nc_index_release(&cache, nc_handle_id(&handle)), 0);
+	ck_assert_int_eq(nc_index_destroy(&cache, nc_handle_id(&handle)), 0);
 	ck_assert_int_eq(nc_handle_free(&handle), 0);
 	close(file);
 	free(expected);
@@ -112,7 +113,7 @@ static void check_fillings(enum NC_checksum_kind kind)
 		for (size_t f = 0; f < FRAGLENS; f++)
 			for (unsigned i = 0; i < scaled(12); i++)
 				check_filling(sizes[s], fraglens[f], memory[i % 3], &state);
-	nc_cache_fini(&cache);
+	nc_index_fini(&cache);
 }
 
 START_TEST(test_filling_inet)
@@ -144,7 +145,7 @@ START_TEST(test_fragment_refused)
 	ck_assert_int_eq(nc_handle_fragment(&handle, 0, &bytes), -EALREADY);
 	ck_assert_int_eq(nc_handle_free(&handle), 0);
 	ck_assert_int_eq(nc_handle_fragment(&handle, 0, &bytes), -EINVAL);
-	nc_cache_fini(&cache);
+	nc_index_fini(&cache);
 }
 END_TEST
 
@@ -175,7 +176,7 @@ START_TEST(test_fragments)
 		ck_assert_uint_eq(pattern_match(got, 5, 0, 30000), 30000);
 		free(got);
 	}
-	nc_cache_fini(&cache);
+	nc_index_fini(&cache);
 }
 END_TEST
 
@@ -207,7 +208,7 @@ START_TEST(test_copy)
 	ck_assert_int_eq(nc_handle_extent(&handle, &size, &filled), -EALREADY);
 	ck_assert_int_eq(nc_handle_copy(&handle, 0, got, 1), -EALREADY);
 	ck_assert_int_eq(nc_handle_free(&handle), 0);
-	nc_cache_fini(&cache);
+	nc_index_fini(&cache);
 }
 END_TEST
 

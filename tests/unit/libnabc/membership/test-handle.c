@@ -14,7 +14,7 @@ static void join_cache(void)
 	struct nc_segment segment;
 
 	ck_assert_int_eq(nc_segment_create(&segment, MIB, false, true), 0);
-	ck_assert_int_eq(nc_cache_init_joined(&cache, 3, &segment, PAGE, 64, 1, 256 << 10), 0);
+	ck_assert_int_eq(nc_index_init_attached(&cache, 3, &segment, PAGE, 64, 1, 256 << 10), 0);
 }
 
 START_TEST(test_alloc_refused)
@@ -33,13 +33,13 @@ START_TEST(test_alloc_refused)
 	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, MIB + 1, 0, NC_KIND_AUTO), -EFBIG);
 	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, MIB, 0, NC_KIND_AUTO), 0);
 	ck_assert_int_eq(nc_handle_free(&handle), 0);
-	nc_cache_fini(&cache);
+	nc_index_fini(&cache);
 
 	join_cache();
 	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, 10, 0, NC_KIND_APPENDED), -ENOTSUP);
 	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, (256 << 10) + 1, 0, NC_KIND_AUTO),
 			 -EFBIG);
-	nc_cache_fini(&cache);
+	nc_index_fini(&cache);
 }
 END_TEST
 
@@ -60,13 +60,13 @@ START_TEST(test_kinds)
 	must_alloc_unit(&handle, MIB, 0, NC_KIND_RECYCLED);
 	ck_assert_int_eq(unit_of(&handle)->store->kind, NC_KIND_RECYCLED);
 	nc_handle_free(&handle);
-	nc_cache_fini(&cache);
+	nc_index_fini(&cache);
 
 	join_cache();
 	must_alloc_unit(&handle, 200 << 10, 0, NC_KIND_AUTO);
 	ck_assert_int_eq(unit_of(&handle)->store->kind, NC_KIND_RECYCLED);
 	nc_handle_free(&handle);
-	nc_cache_fini(&cache);
+	nc_index_fini(&cache);
 }
 END_TEST
 
@@ -109,7 +109,7 @@ START_TEST(test_not_in_use)
 	check_useless(&other);
 	ck_assert_int_eq(nc_handle_free(&handle), 0);
 	check_useless(&handle);
-	nc_cache_fini(&cache);
+	nc_index_fini(&cache);
 }
 END_TEST
 
@@ -131,8 +131,8 @@ START_TEST(test_inserted)
 	ck_assert_int_eq(nc_handle_free(&handle), 0);
 	check_useless(&handle);
 	/* The unit stays. */
-	ck_assert_int_eq(nc_cache_destroy(&cache, id), 0);
-	nc_cache_fini(&cache);
+	ck_assert_int_eq(nc_index_destroy(&cache, id), 0);
+	nc_index_fini(&cache);
 }
 END_TEST
 
@@ -157,7 +157,7 @@ START_TEST(test_ranges)
 	ck_assert_int_eq(nc_handle_read(-1, &handle, 100, 0), 0);
 	ck_assert_int_eq(nc_handle_read(-1, &handle, 0, 1), -EBADF);
 	ck_assert_int_eq(nc_handle_free(&handle), 0);
-	nc_cache_fini(&cache);
+	nc_index_fini(&cache);
 }
 END_TEST
 
@@ -198,12 +198,12 @@ START_TEST(test_writes)
 			for (unsigned i = 0; i < 6; i++)
 				check_writes(sizes[s], fraglens[f],
 					     i % 2 ? NC_KIND_RECYCLED : NC_KIND_APPENDED, &state);
-	nc_cache_fini(&cache);
+	nc_index_fini(&cache);
 	/* And in a member, whose memory is all recycled. */
 	join_cache();
 	for (unsigned i = 0; i < 10; i++)
 		check_writes(30000, fraglens[i % FRAGLENS], NC_KIND_RECYCLED, &state);
-	nc_cache_fini(&cache);
+	nc_index_fini(&cache);
 }
 END_TEST
 
@@ -230,7 +230,7 @@ START_TEST(test_unwritten_is_zero)
 			expect(got[i] == (i == 8999 ? 'z' : i == 5000 ? 'y' : 0));
 		free(got);
 	}
-	nc_cache_fini(&cache);
+	nc_index_fini(&cache);
 }
 END_TEST
 
@@ -261,7 +261,7 @@ START_TEST(test_printf)
 	for (size_t i = 0; i < 2033; i++)
 		expect(got[i] != 0);
 	free(got);
-	nc_cache_fini(&cache);
+	nc_index_fini(&cache);
 }
 END_TEST
 
@@ -285,7 +285,7 @@ START_TEST(test_printf_does_not_fit)
 		expect(got[i] == 0);
 	ck_assert_mem_eq(got + 990, "ten chars!", 10);
 	free(got);
-	nc_cache_fini(&cache);
+	nc_index_fini(&cache);
 }
 END_TEST
 
@@ -300,7 +300,7 @@ START_TEST(test_printf_refused)
 	/* No character of the C locale. */
 	ck_assert_int_eq(print(&handle, 0, "%lc", (wint_t)0x10ffff), -EILSEQ);
 	ck_assert_int_eq(nc_handle_free(&handle), 0);
-	nc_cache_fini(&cache);
+	nc_index_fini(&cache);
 }
 END_TEST
 
@@ -323,7 +323,7 @@ START_TEST(test_read_only)
 	base = nc_unit_base(unit_of(&handle));
 	ck_assert_int_eq(nc_handle_insert(&handle), 0);
 	ck_assert(writable(base));
-	nc_cache_fini(&cache);
+	nc_index_fini(&cache);
 }
 END_TEST
 
@@ -342,7 +342,7 @@ START_TEST(test_memory_ends)
 	while (count--)
 		ck_assert_int_eq(nc_handle_free(&handle[count]), 0);
 	ck_assert_uint_eq(nc_member_filling(&cache.own), 0);
-	nc_cache_fini(&cache);
+	nc_index_fini(&cache);
 }
 END_TEST
 

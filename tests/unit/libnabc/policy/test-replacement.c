@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-replacement.c - unit tests of replacement.c: the order of SIEVE by
+ * test-replacement.c - unit tests of replacement*.c: the order of SIEVE by
  * hand, and each policy by random steps against a naive model on an array.
  * One test has threads that use entries while others come and go.
  */

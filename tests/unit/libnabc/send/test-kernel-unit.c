@@ -6,8 +6,8 @@
  */
 #include <fcntl.h>
 
-#include "membership/share.h"
-#include "store/sums.h"
+#include "membership/grant-ops.h"
+#include "store/unit-checksum.h"
 
 #include "kernel-fixture.h"
 
@@ -16,7 +16,7 @@ static enum NC_kind kind_made(size_t size, size_t fraglen, enum NC_kind kind)
 	size_t id = insert(1, size, fraglen, kind);
 	enum NC_kind made = kind_of(id);
 
-	ck_assert_int_eq(nc_cache_destroy(&cache, id), 0);
+	ck_assert_int_eq(nc_index_destroy(&cache, id), 0);
 	return made;
 }
 
@@ -57,7 +57,7 @@ START_TEST(test_without)
 	ck_assert_int_eq(nc_transmit_route_set(&transmit, "*", NC_METHOD_KERNEL), -EOPNOTSUPP);
 	ck_assert_str_eq(counters().kernel, "not used: switched off by the program");
 	model.open_error = ENOENT;
-	ck_assert_int_eq(nc_cache_use_device(&cache, &model_system), -ENOENT);
+	ck_assert_int_eq(nc_index_use_device(&cache, &model_system), -ENOENT);
 	ck_assert_str_eq(counters().kernel, "not used: /dev/nabc: No such file or directory");
 	ck_assert_int_eq(kind_made(64 * KIB, 0, NC_KIND_AUTO), NC_KIND_APPENDED);
 	close_cache();
@@ -78,7 +78,7 @@ START_TEST(test_full_module)
 	ck_assert_uint_eq(counters().kernel_memory, 2);
 	ck_assert_uint_eq(counters().failures + counters().failures_system, 0);
 	/* Once it has gone there is room again. */
-	ck_assert_int_eq(nc_cache_destroy(&cache, id), 0);
+	ck_assert_int_eq(nc_index_destroy(&cache, id), 0);
 	ck_assert_int_eq(kind_made(64 * KIB, 0, NC_KIND_AUTO), NC_KIND_KERNEL);
 	close_cache();
 }
@@ -125,7 +125,7 @@ START_TEST(test_filled)
 			ck_assert_mem_eq(got + 1, bytes, 10000);
 			ck_assert_int_eq(nc_unit_read(unit_at(id), 28999, got, 1001), 0);
 			ck_assert(got[0] == 0 && !memcmp(got + 1, "end", 4) && got[1000] == 0);
-			ck_assert_int_eq(nc_cache_destroy(&cache, id), 0);
+			ck_assert_int_eq(nc_index_destroy(&cache, id), 0);
 		}
 	close(fd);
 	close_cache();
@@ -163,10 +163,10 @@ START_TEST(test_ends)
 	ck_assert_int_eq(nc_handle_free(&handle), 0);
 	ck_assert_uint_eq(model_units(), 0);
 	id = insert(1, 10000, 0, NC_KIND_KERNEL);
-	ck_assert_int_eq(nc_cache_hold(&cache, id, false, &view), 0);
-	ck_assert_int_eq(nc_cache_destroy(&cache, id), 0);
+	ck_assert_int_eq(nc_index_hold(&cache, id, false, &view), 0);
+	ck_assert_int_eq(nc_index_destroy(&cache, id), 0);
 	ck_assert_uint_eq(model_units(), 1);
-	ck_assert_int_eq(nc_cache_release(&cache, id), 0);
+	ck_assert_int_eq(nc_index_release(&cache, id), 0);
 	ck_assert_uint_eq(model_units(), 0);
 	/* Evicted: there is budget for fifteen of a mebibyte. */
 	for (unsigned i = 0; i < 40; i++)
@@ -189,19 +189,19 @@ START_TEST(test_copies)
 	open_with_module(4 * MIB);
 	id = insert(3, MIB, 0, NC_KIND_AUTO);
 	ck_assert_uint_eq(counters().used, MIB);
-	ck_assert_int_eq(nc_cache_hold(&cache, id, false, &view), 0);
+	ck_assert_int_eq(nc_index_hold(&cache, id, false, &view), 0);
 	ck_assert(!nc_unit_present(view.unit));
-	ck_assert_int_eq(nc_cache_fetch(&cache, &view), 0);
+	ck_assert_int_eq(nc_index_fetch(&cache, &view), 0);
 	base = nc_unit_base(view.unit);
 	ck_assert_uint_eq(pattern_match(base, 3, 0, MIB), MIB);
 	ck_assert(!writable(base));
-	ck_assert_int_eq(nc_cache_fetch(&cache, &view), 0);
+	ck_assert_int_eq(nc_index_fetch(&cache, &view), 0);
 	ck_assert_ptr_eq(nc_unit_base(view.unit), base);
 	ck_assert_uint_eq(counters().used, 2 * MIB);
 	ck_assert_uint_eq(counters().kernel_copies, 1);
 	ck_assert_uint_eq(counters().kernel_copied_bytes, MIB);
-	ck_assert_int_eq(nc_cache_release(&cache, id), 0);
-	ck_assert_int_eq(nc_cache_destroy(&cache, id), 0);
+	ck_assert_int_eq(nc_index_release(&cache, id), 0);
+	ck_assert_int_eq(nc_index_destroy(&cache, id), 0);
 	ck_assert_uint_eq(counters().used, 0);
 	close_cache();
 }
@@ -216,16 +216,16 @@ START_TEST(test_copies_without_room)
 	open_with_module(4 * MIB);
 	for (unsigned i = 0; i < 4; i++) {
 		ids[i] = insert(i, MIB, 0, NC_KIND_AUTO);
-		ck_assert_int_eq(nc_cache_hold(&cache, ids[i], false, &view[i]), 0);
+		ck_assert_int_eq(nc_index_hold(&cache, ids[i], false, &view[i]), 0);
 	}
-	ck_assert_int_eq(nc_cache_fetch(&cache, &view[0]), -ENOMEM);
+	ck_assert_int_eq(nc_index_fetch(&cache, &view[0]), -ENOMEM);
 	ck_assert_uint_eq(counters().used, 4 * MIB);
-	ck_assert_int_eq(nc_cache_release(&cache, ids[3]), 0);
-	ck_assert_int_eq(nc_cache_fetch(&cache, &view[0]), 0);
+	ck_assert_int_eq(nc_index_release(&cache, ids[3]), 0);
+	ck_assert_int_eq(nc_index_fetch(&cache, &view[0]), 0);
 	ck_assert_uint_eq(counters().used, 4 * MIB);
 	ck_assert_uint_eq(counters().evictions, 1);
 	for (unsigned i = 0; i < 3; i++)
-		ck_assert_int_eq(nc_cache_release(&cache, ids[i]), 0);
+		ck_assert_int_eq(nc_index_release(&cache, ids[i]), 0);
 	close_cache();
 }
 END_TEST
@@ -236,7 +236,7 @@ static void *fetch(void *context)
 {
 	const struct nc_view *view = context;
 
-	ck_assert_int_eq(nc_cache_fetch(&cache, view), 0);
+	ck_assert_int_eq(nc_index_fetch(&cache, view), 0);
 	ck_assert_uint_eq(pattern_match(nc_unit_base(view->unit), 3, 0, 100 * KIB), 100 * KIB);
 	return NULL;
 }
@@ -250,14 +250,14 @@ START_TEST(test_copies_by_threads)
 		pthread_t threads[THREADS];
 		struct nc_view view;
 
-		ck_assert_int_eq(nc_cache_hold(&cache, id, false, &view), 0);
+		ck_assert_int_eq(nc_index_hold(&cache, id, false, &view), 0);
 		for (unsigned j = 0; j < THREADS; j++)
 			ck_assert_int_eq(pthread_create(&threads[j], NULL, fetch, &view), 0);
 		for (unsigned j = 0; j < THREADS; j++)
 			pthread_join(threads[j], NULL);
 		ck_assert_uint_eq(counters().kernel_copies, i);
-		ck_assert_int_eq(nc_cache_release(&cache, id), 0);
-		ck_assert_int_eq(nc_cache_destroy(&cache, id), 0);
+		ck_assert_int_eq(nc_index_release(&cache, id), 0);
+		ck_assert_int_eq(nc_index_destroy(&cache, id), 0);
 	}
 	ck_assert_uint_eq(counters().used, 0);
 	close_cache();
@@ -271,11 +271,11 @@ START_TEST(test_reading)
 
 	open_with_module(16 * MIB);
 	id = insert(5, 50000, 0, NC_KIND_AUTO);
-	ck_assert_int_eq(nc_share_read(unit_at(id), got, 1000, 777), 1000);
+	ck_assert_int_eq(nc_grant_ops_read(unit_at(id), got, 1000, 777), 1000);
 	ck_assert_uint_eq(pattern_match(got, 5, 777, 1000), 1000);
-	ck_assert_int_eq(nc_share_read(unit_at(id), got, 1000, 49990), 10);
-	ck_assert_int_eq(nc_share_read(unit_at(id), got, 1000, 50000), 0);
-	ck_assert_int_eq(nc_share_read(unit_at(id), got, 1000, 50001), -ERANGE);
+	ck_assert_int_eq(nc_grant_ops_read(unit_at(id), got, 1000, 49990), 10);
+	ck_assert_int_eq(nc_grant_ops_read(unit_at(id), got, 1000, 50000), 0);
+	ck_assert_int_eq(nc_grant_ops_read(unit_at(id), got, 1000, 50001), -ERANGE);
 	ck_assert(!nc_unit_present(unit_at(id)));
 	close_cache();
 }
@@ -290,24 +290,25 @@ START_TEST(test_sums)
 	open_with_module(16 * MIB);
 	id = insert(5, 50000, 0, NC_KIND_KERNEL);
 	there = insert(5, 50000, 0, NC_KIND_RECYCLED);
-	ck_assert_int_eq(nc_cache_hold(&cache, id, false, &view), 0);
-	ck_assert_int_eq(nc_cache_hold(&cache, there, false, &other), 0);
+	ck_assert_int_eq(nc_index_hold(&cache, id, false, &view), 0);
+	ck_assert_int_eq(nc_index_hold(&cache, there, false, &other), 0);
 	for (unsigned i = 0; i < 4; i++) {
 		const size_t from = i & 1 ? 4096 : 0, to = i & 2 ? 50000 : 40960;
 
-		ck_assert(!nc_sums_reads(view.unit, NC_CHECKSUM_INET, from, to - from));
-		ck_assert_uint_eq(nc_sums_range(view.unit, NC_CHECKSUM_INET, from, to - from),
-				  nc_sums_range(other.unit, NC_CHECKSUM_INET, from, to - from));
+		ck_assert(!nc_unit_checksum_reads(view.unit, NC_CHECKSUM_INET, from, to - from));
+		ck_assert_uint_eq(
+			nc_unit_checksum_range(view.unit, NC_CHECKSUM_INET, from, to - from),
+			nc_unit_checksum_range(other.unit, NC_CHECKSUM_INET, from, to - from));
 	}
-	ck_assert(nc_sums_reads(view.unit, NC_CHECKSUM_INET, 1, 100));
-	ck_assert(nc_sums_reads(view.unit, NC_CHECKSUM_INET, 0, 49999));
-	ck_assert(nc_sums_reads(view.unit, NC_CHECKSUM_CRC32C, 0, 50000));
-	ck_assert_int_eq(nc_cache_fetch(&cache, &view), 0);
-	ck_assert_uint_eq(nc_sums_range(view.unit, NC_CHECKSUM_INET, 77, 49000),
-			  nc_sums_range(other.unit, NC_CHECKSUM_INET, 77, 49000));
-	ck_assert_int_gt(nc_sums_verify(view.unit, 0, SIZE_MAX), 0);
-	ck_assert_int_eq(nc_cache_release(&cache, id), 0);
-	ck_assert_int_eq(nc_cache_release(&cache, there), 0);
+	ck_assert(nc_unit_checksum_reads(view.unit, NC_CHECKSUM_INET, 1, 100));
+	ck_assert(nc_unit_checksum_reads(view.unit, NC_CHECKSUM_INET, 0, 49999));
+	ck_assert(nc_unit_checksum_reads(view.unit, NC_CHECKSUM_CRC32C, 0, 50000));
+	ck_assert_int_eq(nc_index_fetch(&cache, &view), 0);
+	ck_assert_uint_eq(nc_unit_checksum_range(view.unit, NC_CHECKSUM_INET, 77, 49000),
+			  nc_unit_checksum_range(other.unit, NC_CHECKSUM_INET, 77, 49000));
+	ck_assert_int_gt(nc_unit_checksum_verify(view.unit, 0, SIZE_MAX), 0);
+	ck_assert_int_eq(nc_index_release(&cache, id), 0);
+	ck_assert_int_eq(nc_index_release(&cache, there), 0);
 	close_cache();
 }
 END_TEST
@@ -328,7 +329,7 @@ START_TEST(test_insert_refused)
 
 	system.call = refuse;
 	open_cache(MIB, NC_CACHE_NO_URING);
-	ck_assert_int_eq(nc_cache_use_device(&cache, &system), 0);
+	ck_assert_int_eq(nc_index_use_device(&cache, &system), 0);
 	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, 10000, 0, NC_KIND_KERNEL), 0);
 	refuse_insert = true;
 	ck_assert_int_eq(nc_handle_insert(&handle), -EBUSY);

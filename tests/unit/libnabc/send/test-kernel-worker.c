@@ -13,13 +13,13 @@
 #define WORKER 4242
 #define SEGMENT (256 * KIB)
 
-static struct nc_cache worker;
-static struct nc_foreign *foreign;
+static struct nc_index worker;
+static struct nc_remote_member *remote;
 static int pair[2];
 
 static void recognise(pid_t pid)
 {
-	nc_foreign_identify(foreign, &cache.device, pid, -1);
+	nc_remote_member_identify(remote, &cache.device, pid, -1);
 	/* The worker's number is this process's where it asks for it. */
 	if (pid == WORKER)
 		atomic_store(&worker.own.shared[0].maker, (uint64_t)getpid());
@@ -30,14 +30,14 @@ static void open_worker(void)
 	struct nc_segment segment;
 	size_t first;
 
-	ck_assert_int_eq(nc_cache_admit(&cache, SEGMENT, &foreign, &first), 0);
-	ck_assert_int_eq(nc_segment_adopt(&segment, dup(foreign->store->segment.fd), SEGMENT), 0);
-	ck_assert_int_eq(nc_cache_init_joined(&worker, foreign->number, &segment, first,
-					      foreign->slots, foreign->units.generation,
-					      cache.max_unit),
+	ck_assert_int_eq(nc_index_admit(&cache, SEGMENT, &remote, &first), 0);
+	ck_assert_int_eq(nc_segment_adopt(&segment, dup(remote->store->segment.fd), SEGMENT), 0);
+	ck_assert_int_eq(nc_index_init_attached(&worker, remote->number, &segment, first,
+						remote->slots, remote->units.generation,
+						cache.max_unit),
 			 0);
 	ck_assert_int_eq(nc_peer_pair(pair), 0);
-	nc_cache_connect(&worker, pair[0]);
+	nc_index_connect(&worker, pair[0]);
 }
 
 /* Both with the module; false: this system has no pidfds to grant by. */
@@ -48,7 +48,7 @@ static bool open_both(void)
 	open_with_module(16 * MIB);
 	open_worker();
 	model.pid = WORKER;
-	error = nc_cache_use_device(&worker, &model_system);
+	error = nc_index_use_device(&worker, &model_system);
 	if (error == -ENOSYS)
 		return false;
 	ck_assert_int_eq(error, 0);
@@ -58,7 +58,7 @@ static bool open_both(void)
 
 static void close_worker(void)
 {
-	nc_cache_fini(&worker);
+	nc_index_fini(&worker);
 	close_pair(pair);
 }
 
@@ -90,7 +90,7 @@ static enum NC_kind workers_kind(size_t id)
 {
 	struct NC_stat stat;
 
-	ck_assert_int_eq(nc_catalogue_unit(&worker, id, &stat), 0);
+	ck_assert_int_eq(nc_inspect_unit(&worker, id, &stat), 0);
 	return stat.kind;
 }
 
@@ -127,12 +127,12 @@ START_TEST(test_one_shot)
 		ck_assert_int_eq(workers_kind(id), NC_KIND_KERNEL);
 		ck_assert_uint_eq(model_units(), 1);
 		/* As an exchange takes it: held, and to go once it was sent. */
-		ck_assert_int_eq(nc_cache_hold(&cache, id, false, &view), 0);
+		ck_assert_int_eq(nc_index_hold(&cache, id, false, &view), 0);
 		ck_assert_int_eq(view.unit->store->kind, NC_KIND_KERNEL);
-		ck_assert_int_eq(nc_cache_destroy(&cache, id), 0);
+		ck_assert_int_eq(nc_index_destroy(&cache, id), 0);
 		check_sent(id, i, 100 * KIB);
-		ck_assert_int_eq(nc_cache_release(&cache, id), 0);
-		ck_assert_int_eq(nc_cache_hold(&cache, id, false, &view), -ENOENT);
+		ck_assert_int_eq(nc_index_release(&cache, id), 0);
+		ck_assert_int_eq(nc_index_hold(&cache, id, false, &view), -ENOENT);
 	}
 	ck_assert_uint_eq(counters().bytes[NC_METHOD_KERNEL], 100 * 100 * KIB);
 	ck_assert_uint_eq(counters().kernel_copies, 0);
@@ -150,18 +150,18 @@ START_TEST(test_kept)
 		return;
 	id = answer(7, 60 * KIB);
 	for (unsigned i = 0; i < 3; i++) {
-		ck_assert_int_eq(nc_cache_hold(&cache, id, false, &view), 0);
+		ck_assert_int_eq(nc_index_hold(&cache, id, false, &view), 0);
 		check_sent(id, 7, 60 * KIB);
-		ck_assert_int_eq(nc_cache_release(&cache, id), 0);
+		ck_assert_int_eq(nc_index_release(&cache, id), 0);
 	}
-	ck_assert_int_eq(nc_cache_hold(&cache, id, false, &view), 0);
-	ck_assert_int_eq(nc_cache_destroy(&worker, id), 0);
+	ck_assert_int_eq(nc_index_hold(&cache, id, false, &view), 0);
+	ck_assert_int_eq(nc_index_destroy(&worker, id), 0);
 	ck_assert_uint_eq(model_units(), 1);
 	check_sent(id, 7, 60 * KIB);
-	ck_assert_int_eq(nc_cache_release(&cache, id), 0);
-	ck_assert_int_eq(nc_cache_hold(&cache, id, false, &view), -ENOENT);
+	ck_assert_int_eq(nc_index_release(&cache, id), 0);
+	ck_assert_int_eq(nc_index_hold(&cache, id, false, &view), -ENOENT);
 	/* Picked up with the next one. */
-	ck_assert_int_eq(nc_cache_destroy(&cache, answer(8, 60 * KIB)), 0);
+	ck_assert_int_eq(nc_index_destroy(&cache, answer(8, 60 * KIB)), 0);
 	ck_assert_uint_eq(model_units(), 1);
 	close_both();
 }
@@ -177,15 +177,15 @@ START_TEST(test_death)
 		return;
 	id = answer(7, 60 * KIB);
 	other = answer(8, 60 * KIB);
-	ck_assert_int_eq(nc_cache_hold(&cache, id, false, &view), 0);
+	ck_assert_int_eq(nc_index_hold(&cache, id, false, &view), 0);
 	close_worker();
 	ck_assert_uint_eq(model_units(), 1);
 	check_sent(id, 7, 60 * KIB);
-	ck_assert_int_eq(nc_cache_hold(&cache, other, false, &view), -EACCES);
-	nc_foreign_identify(foreign, NULL, 0, -1);
-	nc_cache_bury(&cache, foreign);
+	ck_assert_int_eq(nc_index_hold(&cache, other, false, &view), -EACCES);
+	nc_remote_member_identify(remote, NULL, 0, -1);
+	nc_index_detach(&cache, remote);
 	check_sent(id, 7, 60 * KIB);
-	ck_assert_int_eq(nc_cache_release(&cache, id), 0);
+	ck_assert_int_eq(nc_index_release(&cache, id), 0);
 	ck_assert_uint_eq(model_units(), 0);
 	close_cache();
 }
@@ -202,19 +202,19 @@ START_TEST(test_copies)
 	model.no_sockets = true;
 	for (unsigned i = 0; i < 3; i++) {
 		ids[i] = answer(i, 60 * KIB);
-		ck_assert_int_eq(nc_cache_hold(&cache, ids[i], false, &view[i]), 0);
+		ck_assert_int_eq(nc_index_hold(&cache, ids[i], false, &view[i]), 0);
 	}
 	check_sent(ids[0], 0, 60 * KIB);
 	check_sent(ids[0], 0, 60 * KIB);
 	check_sent(ids[1], 1, 60 * KIB);
 	ck_assert_uint_eq(counters().kernel_copies, 2);
 	ck_assert_uint_eq(counters().used, 0);
-	foreign->copied = SEGMENT - 56 * KIB;
-	ck_assert_int_eq(nc_cache_fetch(&cache, &view[2]), -ENOMEM);
-	foreign->copied = 120 * KIB;
+	remote->copied = SEGMENT - 56 * KIB;
+	ck_assert_int_eq(nc_index_fetch(&cache, &view[2]), -ENOMEM);
+	remote->copied = 120 * KIB;
 	for (unsigned i = 0; i < 3; i++)
-		ck_assert_int_eq(nc_cache_release(&cache, ids[i]), 0);
-	ck_assert_uint_eq(foreign->copied, 0);
+		ck_assert_int_eq(nc_index_release(&cache, ids[i]), 0);
+	ck_assert_uint_eq(remote->copied, 0);
 	close_both();
 }
 END_TEST
@@ -229,11 +229,11 @@ START_TEST(test_no_hold)
 		return;
 	id = answer(5, 60 * KIB);
 	model.no_holding = true;
-	ck_assert_int_eq(nc_cache_hold(&cache, id, false, &view), 0);
-	ck_assert_int_eq(nc_cache_destroy(&worker, id), 0);
+	ck_assert_int_eq(nc_index_hold(&cache, id, false, &view), 0);
+	ck_assert_int_eq(nc_index_destroy(&worker, id), 0);
 	check_sent(id, 5, 60 * KIB);
 	ck_assert_uint_eq(counters().bytes[NC_METHOD_KERNEL], 0);
-	ck_assert_int_eq(nc_cache_release(&cache, id), 0);
+	ck_assert_int_eq(nc_index_release(&cache, id), 0);
 	close_both();
 }
 END_TEST
@@ -252,12 +252,12 @@ START_TEST(test_bounds)
 	}
 	ck_assert_uint_eq(kernel, 4);
 	/* The server gave one back: there is room again. */
-	ck_assert_int_eq(nc_cache_destroy(&cache, ids[0]), 0);
+	ck_assert_int_eq(nc_index_destroy(&cache, ids[0]), 0);
 	ids[6] = answer(6, 60 * KIB);
 	ck_assert_int_eq(workers_kind(ids[6]), NC_KIND_KERNEL);
 	/* And of the segment as before. */
 	ck_assert_int_eq(workers_kind(ids[5]), NC_KIND_RECYCLED);
-	ck_assert_int_eq(nc_cache_destroy(&cache, ids[1]), 0);
+	ck_assert_int_eq(nc_index_destroy(&cache, ids[1]), 0);
 	model.memory = model.used;
 	ids[7] = answer(7, 60 * KIB);
 	ck_assert_int_eq(workers_kind(ids[7]), NC_KIND_KERNEL);
@@ -292,17 +292,17 @@ START_TEST(test_server_without)
 	open_cache(16 * MIB, NC_CACHE_NO_URING);
 	open_worker();
 	model.pid = WORKER;
-	if (nc_cache_use_device(&worker, &model_system))
+	if (nc_index_use_device(&worker, &model_system))
 		return;
-	nc_foreign_identify(foreign, &cache.device, getpid(), -1);
+	nc_remote_member_identify(remote, &cache.device, getpid(), -1);
 	id = answer(1, 60 * KIB);
 	ck_assert_int_eq(workers_kind(id), NC_KIND_RECYCLED);
-	ck_assert_int_eq(nc_cache_hold(&cache, id, false, &view), 0);
-	ck_assert_int_eq(nc_cache_release(&cache, id), 0);
+	ck_assert_int_eq(nc_index_hold(&cache, id, false, &view), 0);
+	ck_assert_int_eq(nc_index_release(&cache, id), 0);
 	atomic_store(&worker.own.shared[0].maker, (uint64_t)getpid());
 	id = answer(2, 60 * KIB);
 	ck_assert_int_eq(workers_kind(id), NC_KIND_KERNEL);
-	ck_assert_int_eq(nc_cache_hold(&cache, id, false, &view), -EACCES);
+	ck_assert_int_eq(nc_index_hold(&cache, id, false, &view), -EACCES);
 	close_both();
 }
 END_TEST
@@ -314,8 +314,8 @@ static void check_lie(size_t id)
 {
 	struct nc_view view;
 
-	ck_assert_int_eq(nc_cache_hold(&cache, id, false, &view), -EACCES);
-	ck_assert_int_eq(nc_cache_hold(&cache, id, false, &view), -ENOENT);
+	ck_assert_int_eq(nc_index_hold(&cache, id, false, &view), -EACCES);
+	ck_assert_int_eq(nc_index_hold(&cache, id, false, &view), -ENOENT);
 	ck_assert_uint_eq(atomic_load(&entry_of(id)->word) & 0xf, NC_SHARED_DROPPED);
 }
 
@@ -399,9 +399,9 @@ START_TEST(test_ended)
 	ck_assert_int_ge(pidfd, 0);
 	await(pidfd, POLLIN);
 	id = answer(1, 60 * KIB);
-	nc_foreign_identify(foreign, &cache.device, WORKER, pidfd);
-	ck_assert_int_eq(nc_cache_hold(&cache, id, false, &view), -EACCES);
-	nc_foreign_identify(foreign, NULL, 0, -1);
+	nc_remote_member_identify(remote, &cache.device, WORKER, pidfd);
+	ck_assert_int_eq(nc_index_hold(&cache, id, false, &view), -EACCES);
+	nc_remote_member_identify(remote, NULL, 0, -1);
 	close(pidfd);
 	ck_assert_int_eq(waitpid(child, NULL, 0), child);
 	close_both();

@@ -36,14 +36,14 @@ static void check_old_bytes(enum NC_kind kind, bool close_all, unsigned flags, s
 		close_cache();
 		open_cache(budget, NC_CACHE_NO_URING | flags);
 	} else {
-		ck_assert_int_eq(nc_cache_destroy(&cache, id), 0);
+		ck_assert_int_eq(nc_index_destroy(&cache, id), 0);
 	}
 	/* All memory that there is, several times over, with other bytes. */
 	for (unsigned i = 0; i < 3 * budget / size; i++) {
 		size_t other = insert(1000 + i, size, 0, kind);
 
 		if (i % 2)
-			ck_assert_int_eq(nc_cache_destroy(&cache, other), 0);
+			ck_assert_int_eq(nc_index_destroy(&cache, other), 0);
 	}
 	got = must_alloc(sent);
 	read_exactly(pair[1], got, sent);
@@ -105,13 +105,13 @@ START_TEST(test_zerocopy)
 	/* In flight: held by the kernel, so to say. */
 	ck_assert_uint_eq(nc_transmit_reap(&transmit), 0);
 	ck_assert_uint_eq(holds_of(range.id), 1);
-	ck_assert_int_eq(nc_cache_destroy(&cache, range.id), 0);
+	ck_assert_int_eq(nc_index_destroy(&cache, range.id), 0);
 	for (unsigned i = 0; i < 8; i++) {
 		size_t other = insert(50 + i, size, 0, NC_KIND_RECYCLED);
 
 		ck_assert_ptr_ne(nc_unit_base(nc_units_at(&cache.own.units, nc_id_slot(other))),
 				 base);
-		ck_assert_int_eq(nc_cache_destroy(&cache, other), 0);
+		ck_assert_int_eq(nc_index_destroy(&cache, other), 0);
 	}
 	got = must_alloc((size_t)result);
 	read_exactly(pair[1], got, (size_t)result);
@@ -205,7 +205,7 @@ static void make(_Atomic size_t *name, uint64_t random)
 		atomic_fetch_add(&wrong, 1);
 	id = atomic_exchange(name, id);
 	if (id)
-		(void)nc_cache_destroy(&cache, id);
+		(void)nc_index_destroy(&cache, id);
 }
 
 static void deliver(const int pair[2], size_t id, char *got)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-transmit-learn.c - unit tests of transmit.c: what it offers to which
+ * test-transmit-learn.c - unit tests of transmit-plan.c: what it offers to which
  * socket, what it learns from the answers, what an operator may fix, and the
  * reasons that it counts.  Each test owns its cache; threads are the tests'.
  */
@@ -593,7 +593,7 @@ static void open_limited(size_t limit)
 	struct NC_cache_options options = {
 		.size = 8 * MIB, .flags = NC_CACHE_NO_URING, .unsent_limit = limit};
 
-	ck_assert_int_eq(nc_cache_init_owner(&cache, &options), 0);
+	ck_assert_int_eq(nc_index_init_owner(&cache, &options), 0);
 	nc_transmit_init(&transmit, &cache);
 	transmit.local_splice = NC_ROUTE_CLASS_MIN;
 }
@@ -723,7 +723,7 @@ START_TEST(test_local)
 	int pair[2];
 
 	ck_assert_int_eq(
-		nc_cache_init_owner(&cache, &(struct NC_cache_options){.size = 8 * MIB,
+		nc_index_init_owner(&cache, &(struct NC_cache_options){.size = 8 * MIB,
 								       .flags = NC_CACHE_NO_URING}),
 		0);
 	nc_transmit_init(&transmit, &cache);

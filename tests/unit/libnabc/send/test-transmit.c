@@ -412,14 +412,14 @@ START_TEST(test_held)
 	open_cache(MIB, NC_CACHE_NO_URING);
 	tcp_pair(pair);
 	range.id = insert(1, 1000, 0, NC_KIND_AUTO);
-	ck_assert_int_eq(nc_cache_hold(&cache, range.id, false, &view), 0);
-	ck_assert_int_eq(nc_cache_destroy(&cache, range.id), 0);
+	ck_assert_int_eq(nc_index_hold(&cache, range.id, false, &view), 0);
+	ck_assert_int_eq(nc_index_destroy(&cache, range.id), 0);
 	ck_assert_int_eq(nc_transmit_send(&transmit, pair[0], &message), -ENOENT);
 	message.flags = NC_SEND_HELD;
 	ck_assert_int_eq(nc_transmit_send(&transmit, pair[0], &message), 1000);
 	read_exactly(pair[1], got, 1000);
 	ck_assert_uint_eq(pattern_match(got, 1, 0, 1000), 1000);
-	ck_assert_int_eq(nc_cache_release(&cache, range.id), 0);
+	ck_assert_int_eq(nc_index_release(&cache, range.id), 0);
 	/* No longer held, so no longer there. */
 	ck_assert_int_eq(nc_transmit_send(&transmit, pair[0], &message), -ENOENT);
 	close_pair(pair);

@@ -536,13 +536,13 @@ static void insert_many(unsigned count)
 	while (count--) {
 		struct nc_unit *unit = adopt(16, &generation);
 
-		nc_unit_claim(unit);
+		nc_unit_end_grace(unit);
 		ck_assert(live(unit, generation));
 	}
 }
 
 /* Units that were not claimed yet go last, however little they are worth, but they go. */
-START_TEST(test_unclaimed)
+START_TEST(test_grace)
 {
 	static const enum NC_policy policies[] = {NC_POLICY_SIEVE, NC_POLICY_LRU, NC_POLICY_GDSF};
 	struct NC_cache_options options = {.policy = policies[_i]};
@@ -552,12 +552,12 @@ START_TEST(test_unclaimed)
 	ck_assert_int_eq(nc_member_init_owner(&member, MIB, false), 0);
 	ck_assert_int_eq(nc_member_configure(&member, &options), 0);
 	claimed = adopt(16, &first);
-	nc_unit_claim(claimed);
+	nc_unit_end_grace(claimed);
 	waiting = adopt(16, &second);
 	insert_many(100);
 	ck_assert(!stands(claimed, first));
 	ck_assert(stands(waiting, second));
-	nc_unit_claim(waiting);
+	nc_unit_end_grace(waiting);
 	insert_many(100);
 	ck_assert(!stands(waiting, second));
 	/* None of the others is left. */
@@ -586,7 +586,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_sealed);
 	tcase_add_test(tcase, test_adopt);
 	tcase_add_test(tcase, test_threads);
-	tcase_add_loop_test(tcase, test_unclaimed, 0, 3);
+	tcase_add_loop_test(tcase, test_grace, 0, 3);
 }
 
 RUN_SUITE("member", fill)

@@ -57,12 +57,12 @@ START_TEST(test_generations_never_repeat)
 		ck_assert_uint_eq(unit->slot, 0);
 		ck_assert_uint_eq(nc_word_generation(nc_unit_word(unit)), generation);
 		nc_unit_publish(unit);
-		ck_assert_int_eq(nc_unit_doom(unit, generation), 1);
+		ck_assert_int_eq(nc_unit_unlink(unit, generation), 1);
 		nc_units_give(&units, unit);
 		/* Names of the past are dead. */
 		ck_assert_int_eq(nc_unit_hold(unit, generation, false), -ENOENT);
 		ck_assert_int_eq(nc_unit_hold(unit, generation, true), -ENOENT);
-		ck_assert_int_eq(nc_unit_doom(unit, generation), -ENOENT);
+		ck_assert_int_eq(nc_unit_unlink(unit, generation), -ENOENT);
 		ck_assert_int_eq(nc_unit_release(unit, generation), -EINVAL);
 	}
 	nc_units_fini(&units);
@@ -82,7 +82,7 @@ START_TEST(test_retired)
 	ck_assert_uint_eq(nc_word_generation(nc_unit_word(unit)), NC_ID_GENERATION_MAX);
 	nc_unit_publish(unit);
 	ck_assert_int_eq(nc_unit_hold(unit, NC_ID_GENERATION_MAX, false), 0);
-	ck_assert_int_eq(nc_unit_doom(unit, NC_ID_GENERATION_MAX), 0);
+	ck_assert_int_eq(nc_unit_unlink(unit, NC_ID_GENERATION_MAX), 0);
 	ck_assert_int_eq(nc_unit_release(unit, NC_ID_GENERATION_MAX), 1);
 	nc_units_give(&units, unit);
 	unit = nc_units_take(&units);
@@ -106,7 +106,7 @@ START_TEST(test_word)
 	/* FILLING is known to its handle only. */
 	ck_assert_int_eq(nc_unit_hold(unit, 7, false), -ENOENT);
 	ck_assert_int_eq(nc_unit_hold(unit, 7, true), -ENOENT);
-	ck_assert_int_eq(nc_unit_doom(unit, 7), -ENOENT);
+	ck_assert_int_eq(nc_unit_unlink(unit, 7), -ENOENT);
 	ck_assert_int_eq(nc_unit_release(unit, 7), -EINVAL);
 	nc_unit_publish(unit);
 	/* LIVE */
@@ -118,10 +118,10 @@ START_TEST(test_word)
 	ck_assert_uint_eq(nc_word_holds(nc_unit_word(unit)), 2);
 	ck_assert_int_eq(nc_unit_release(unit, 6), -EINVAL);
 	ck_assert_int_eq(nc_unit_release(unit, 7), 0);
-	ck_assert_int_eq(nc_unit_doom(unit, 8), -ENOENT);
-	ck_assert_int_eq(nc_unit_doom(unit, 7), 0);
-	/* DOOMED, and held */
-	ck_assert_int_eq(nc_unit_doom(unit, 7), -ENOENT);
+	ck_assert_int_eq(nc_unit_unlink(unit, 8), -ENOENT);
+	ck_assert_int_eq(nc_unit_unlink(unit, 7), 0);
+	/* UNLINKED, and held */
+	ck_assert_int_eq(nc_unit_unlink(unit, 7), -ENOENT);
 	ck_assert_int_eq(nc_unit_hold(unit, 7, false), -ENOENT);
 	ck_assert_int_eq(nc_unit_hold(unit, 7, true), 0);
 	ck_assert_int_eq(nc_unit_release(unit, 7), 0);
@@ -174,8 +174,8 @@ static struct nc_unit *shared_unit;
 static _Atomic unsigned shared_generation, reclaimed, held_dead;
 static pthread_barrier_t barrier;
 
-/* Of all who hold, release and doom one unit, exactly one is told to reclaim. */
-static void *hold_and_doom(void *context)
+/* Of all who hold, release and unlink one unit, exactly one is told to reclaim. */
+static void *hold_and_unlink(void *context)
 {
 	unsigned rounds = *(unsigned *)context;
 
@@ -189,7 +189,7 @@ static void *hold_and_doom(void *context)
 				continue;
 			if (nc_word_generation(nc_unit_word(shared_unit)) != generation)
 				atomic_fetch_add(&held_dead, 1);
-			if (i == 2 && nc_unit_doom(shared_unit, generation) == 1)
+			if (i == 2 && nc_unit_unlink(shared_unit, generation) == 1)
 				atomic_fetch_add(&held_dead, 1);
 			if (nc_unit_release(shared_unit, generation) == 1)
 				atomic_fetch_add(&reclaimed, 1);
@@ -212,7 +212,7 @@ START_TEST(test_threads)
 	shared_unit = nc_units_take(&units);
 	nc_units_give(&units, shared_unit);
 	for (unsigned i = 0; i < THREADS; i++)
-		ck_assert_int_eq(pthread_create(&threads[i], NULL, hold_and_doom, &rounds), 0);
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, hold_and_unlink, &rounds), 0);
 	for (unsigned round = 0; round < rounds; round++) {
 		struct nc_unit *unit = nc_units_take(&units);
 
@@ -255,14 +255,14 @@ START_TEST(test_move_steps)
 	/* While it moves, other names are refused at once, and nobody holds it. */
 	ck_assert_int_eq(nc_unit_hold(unit, 6, false), -ENOENT);
 	ck_assert_int_eq(nc_unit_release(unit, 7), -EINVAL);
-	ck_assert(!nc_unit_doom_idle(unit));
+	ck_assert(!nc_unit_unlink_idle(unit));
 	nc_unit_move_end(unit, 7);
 	ck_assert_int_eq(nc_unit_release(unit, 7), -EINVAL);
 	ck_assert_int_eq(nc_unit_hold(unit, 7, false), 0);
-	ck_assert_int_eq(nc_unit_doom(unit, 7), 0);
+	ck_assert_int_eq(nc_unit_unlink(unit, 7), 0);
 	ck_assert(!nc_unit_move_begin(unit, 7));
 	ck_assert_int_eq(nc_unit_release(unit, 7), 1);
-	ck_assert(!nc_unit_doom_idle(unit));
+	ck_assert(!nc_unit_unlink_idle(unit));
 	nc_units_fini(&units);
 }
 END_TEST
@@ -275,18 +275,18 @@ static void *hold_once(void *context)
 	return &result;
 }
 
-static void *doom_once(void *context)
+static void *unlink_once(void *context)
 {
 	static int result;
 
-	result = nc_unit_doom(context, 7);
+	result = nc_unit_unlink(context, 7);
 	return &result;
 }
 
 /* Whoever comes while it moves waits until it is there. */
 START_TEST(test_move_is_waited_for)
 {
-	void *(*const steps[])(void *) = {hold_once, doom_once};
+	void *(*const steps[])(void *) = {hold_once, unlink_once};
 	struct timespec pause = {.tv_nsec = 20 * 1000 * 1000};
 	struct nc_unit *unit;
 	struct nc_units units;
@@ -479,19 +479,19 @@ END_TEST
 /* The time of a claim wraps, and 0 is none. */
 START_TEST(test_claim)
 {
-	uint64_t second = UINT64_C(1) << NC_UNCLAIMED_SHIFT;
+	uint64_t second = UINT64_C(1) << NC_GRACE_SHIFT;
 
 	for (uint64_t turn = 0; turn < 3 * 65536; turn += 7) {
 		struct nc_unit one = {0};
 		uint64_t now = turn * second;
 
-		ck_assert(!nc_unit_unclaimed(&one, now));
-		nc_unit_await_claim(&one, now);
-		ck_assert(nc_unit_unclaimed(&one, now));
-		ck_assert(nc_unit_unclaimed(&one, now + (NC_UNCLAIMED_MOST - 1) * second));
-		ck_assert(!nc_unit_unclaimed(&one, now + (NC_UNCLAIMED_MOST + 1) * second));
-		nc_unit_claim(&one);
-		ck_assert(!nc_unit_unclaimed(&one, now));
+		ck_assert(!nc_unit_in_grace(&one, now));
+		nc_unit_begin_grace(&one, now);
+		ck_assert(nc_unit_in_grace(&one, now));
+		ck_assert(nc_unit_in_grace(&one, now + (NC_GRACE_MOST - 1) * second));
+		ck_assert(!nc_unit_in_grace(&one, now + (NC_GRACE_MOST + 1) * second));
+		nc_unit_end_grace(&one);
+		ck_assert(!nc_unit_in_grace(&one, now));
 	}
 }
 END_TEST

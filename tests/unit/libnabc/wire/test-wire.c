@@ -153,106 +153,106 @@ START_TEST(test_hello)
 END_TEST
 
 /* The head and what follows, cut to a length on the heap. */
-static int check_ask(const struct nc_wire_ask *head, size_t length, unsigned fds)
+static int check_call(const struct nc_wire_call *head, size_t length, unsigned fds)
 {
 	char *message = must_alloc(length);
-	struct nc_wire_ask ask;
+	struct nc_wire_call call;
 	int result;
 
 	memset(message, 'b', length);
 	memcpy(message, head, length < sizeof(*head) ? length : sizeof(*head));
-	result = nc_wire_check_ask(message, length, fds, &ask);
+	result = nc_wire_check_call(message, length, fds, &call);
 	if (result == 0)
-		ck_assert_mem_eq(&ask, head, sizeof(ask));
+		ck_assert_mem_eq(&call, head, sizeof(call));
 	free(message);
 	return result;
 }
 
-START_TEST(test_ask)
+START_TEST(test_call)
 {
-	const size_t head = sizeof(struct nc_wire_ask);
-	struct nc_wire_ask ask = {.magic = NC_WIRE_MAGIC, .op = NC_WIRE_SEAL};
+	const size_t head = sizeof(struct nc_wire_call);
+	struct nc_wire_call call = {.magic = NC_WIRE_MAGIC, .op = NC_WIRE_SEAL};
 
 	for (size_t length = 0; length <= 2 * head; length++)
-		ck_assert_int_eq(check_ask(&ask, length, 0), length == head ? 0 : -EPROTO);
+		ck_assert_int_eq(check_call(&call, length, 0), length == head ? 0 : -EPROTO);
 	for (unsigned fds = 0; fds < 80; fds++)
-		ck_assert_int_eq(check_ask(&ask, head, fds), fds <= 2 ? 0 : -EPROTO);
+		ck_assert_int_eq(check_call(&call, head, fds), fds <= 2 ? 0 : -EPROTO);
 	for (unsigned op = 0; op < 100; op++) {
-		ask.op = op;
-		ck_assert_int_eq(check_ask(&ask, head, 0),
+		call.op = op;
+		ck_assert_int_eq(check_call(&call, head, 0),
 				 op >= NC_WIRE_SEAL && op < NC_WIRE_OPS ? 0 : -EPROTO);
 	}
-	ask.op = UINT32_MAX;
-	ck_assert_int_eq(check_ask(&ask, head, 0), -EPROTO);
-	ask.op = NC_WIRE_ROUTE;
+	call.op = UINT32_MAX;
+	ck_assert_int_eq(check_call(&call, head, 0), -EPROTO);
+	call.op = NC_WIRE_ROUTE;
 	for (unsigned length = 0; length < 100; length++) {
-		ask.length = length;
-		ck_assert_int_eq(check_ask(&ask, head + 50, 0), length == 50 ? 0 : -EPROTO);
+		call.length = length;
+		ck_assert_int_eq(check_call(&call, head + 50, 0), length == 50 ? 0 : -EPROTO);
 	}
-	ask.length = NC_WIRE_BEHIND_MAX;
-	ck_assert_int_eq(check_ask(&ask, head + NC_WIRE_BEHIND_MAX, 0), 0);
-	ask.length++;
-	ck_assert_int_eq(check_ask(&ask, head + NC_WIRE_BEHIND_MAX + 1, 0), -EPROTO);
-	ask.length = UINT32_MAX;
-	ck_assert_int_eq(check_ask(&ask, head, 0), -EPROTO);
-	ck_assert_int_eq(check_ask(&ask, head - 1, 0), -EPROTO);
-	ask.length = 0;
-	ask.magic++;
-	ck_assert_int_eq(check_ask(&ask, head, 0), -EPROTO);
+	call.length = NC_WIRE_BEHIND_MAX;
+	ck_assert_int_eq(check_call(&call, head + NC_WIRE_BEHIND_MAX, 0), 0);
+	call.length++;
+	ck_assert_int_eq(check_call(&call, head + NC_WIRE_BEHIND_MAX + 1, 0), -EPROTO);
+	call.length = UINT32_MAX;
+	ck_assert_int_eq(check_call(&call, head, 0), -EPROTO);
+	ck_assert_int_eq(check_call(&call, head - 1, 0), -EPROTO);
+	call.length = 0;
+	call.magic++;
+	ck_assert_int_eq(check_call(&call, head, 0), -EPROTO);
 }
 END_TEST
 
-static int check_answer(const struct nc_wire_answer *head, size_t length, unsigned fds)
+static int check_reply(const struct nc_wire_reply *head, size_t length, unsigned fds)
 {
 	char *message = must_alloc(length);
-	struct nc_wire_answer answer;
+	struct nc_wire_reply reply;
 	int result;
 
 	memset(message, 'b', length);
 	memcpy(message, head, length < sizeof(*head) ? length : sizeof(*head));
-	result = nc_wire_check_answer(message, length, fds, &answer);
+	result = nc_wire_check_reply(message, length, fds, &reply);
 	if (result == 0)
-		ck_assert_mem_eq(&answer, head, sizeof(answer));
+		ck_assert_mem_eq(&reply, head, sizeof(reply));
 	free(message);
 	return result;
 }
 
-START_TEST(test_answer)
+START_TEST(test_reply)
 {
-	const size_t head = sizeof(struct nc_wire_answer);
-	struct nc_wire_answer answer = {.magic = NC_WIRE_MAGIC};
+	const size_t head = sizeof(struct nc_wire_reply);
+	struct nc_wire_reply reply = {.magic = NC_WIRE_MAGIC};
 
 	for (size_t length = 0; length <= 2 * head; length++)
-		ck_assert_int_eq(check_answer(&answer, length, 0), length == head ? 0 : -EPROTO);
+		ck_assert_int_eq(check_reply(&reply, length, 0), length == head ? 0 : -EPROTO);
 	/* As many descriptors as it says. */
 	for (unsigned flags = 0; flags < 4; flags++)
 		for (unsigned fds = 0; fds < 80; fds++) {
-			answer.flags = flags;
-			ck_assert_int_eq(check_answer(&answer, head, fds),
+			reply.flags = flags;
+			ck_assert_int_eq(check_reply(&reply, head, fds),
 					 fds == (flags & 1) + (flags >> 1) ? 0 : -EPROTO);
 		}
-	answer.flags = 0;
+	reply.flags = 0;
 	for (int error = -3; error < 5000; error++) {
-		answer.error = error;
-		ck_assert_int_eq(check_answer(&answer, head, 0),
+		reply.error = error;
+		ck_assert_int_eq(check_reply(&reply, head, 0),
 				 error >= 0 && error < 4096 ? 0 : -EPROTO);
 	}
-	answer.error = INT32_MIN;
-	ck_assert_int_eq(check_answer(&answer, head, 0), -EPROTO);
-	answer.error = 0;
+	reply.error = INT32_MIN;
+	ck_assert_int_eq(check_reply(&reply, head, 0), -EPROTO);
+	reply.error = 0;
 	for (unsigned length = 0; length < 100; length++) {
-		answer.length = length;
-		ck_assert_int_eq(check_answer(&answer, head + 50, 0), length == 50 ? 0 : -EPROTO);
+		reply.length = length;
+		ck_assert_int_eq(check_reply(&reply, head + 50, 0), length == 50 ? 0 : -EPROTO);
 	}
-	answer.length = NC_WIRE_BEHIND_MAX;
-	ck_assert_int_eq(check_answer(&answer, head + NC_WIRE_BEHIND_MAX, 0), 0);
-	answer.length++;
-	ck_assert_int_eq(check_answer(&answer, head + NC_WIRE_BEHIND_MAX + 1, 0), -EPROTO);
-	answer.length = UINT32_MAX;
-	ck_assert_int_eq(check_answer(&answer, head - 1, 0), -EPROTO);
-	answer.length = 0;
-	answer.magic ^= 0x80;
-	ck_assert_int_eq(check_answer(&answer, head, 0), -EPROTO);
+	reply.length = NC_WIRE_BEHIND_MAX;
+	ck_assert_int_eq(check_reply(&reply, head + NC_WIRE_BEHIND_MAX, 0), 0);
+	reply.length++;
+	ck_assert_int_eq(check_reply(&reply, head + NC_WIRE_BEHIND_MAX + 1, 0), -EPROTO);
+	reply.length = UINT32_MAX;
+	ck_assert_int_eq(check_reply(&reply, head - 1, 0), -EPROTO);
+	reply.length = 0;
+	reply.magic ^= 0x80;
+	ck_assert_int_eq(check_reply(&reply, head, 0), -EPROTO);
 }
 END_TEST
 
@@ -496,8 +496,8 @@ START_TEST(test_random)
 		unsigned char *record = must_alloc(length);
 		struct nc_wire_request request;
 		struct nc_wire_response response;
-		struct nc_wire_answer answer;
-		struct nc_wire_ask ask;
+		struct nc_wire_reply reply;
+		struct nc_wire_call call;
 
 		for (size_t at = 0; at < length; at++)
 			record[at] =
@@ -512,10 +512,10 @@ START_TEST(test_random)
 					  length);
 		if (length >= 4)
 			memcpy(record, &(uint32_t){NC_WIRE_MAGIC}, 4);
-		if (nc_wire_check_ask(record, length, 0, &ask) == 0)
-			ck_assert_uint_eq(ask.length + sizeof(ask), length);
-		if (nc_wire_check_answer(record, length, 0, &answer) == 0)
-			ck_assert_uint_eq(answer.length + sizeof(answer), length);
+		if (nc_wire_check_call(record, length, 0, &call) == 0)
+			ck_assert_uint_eq(call.length + sizeof(call), length);
+		if (nc_wire_check_reply(record, length, 0, &reply) == 0)
+			ck_assert_uint_eq(reply.length + sizeof(reply), length);
 		free(record);
 	}
 }
@@ -528,8 +528,8 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_length_and_descriptors);
 	tcase_add_test(tcase, test_refusal);
 	tcase_add_test(tcase, test_hello);
-	tcase_add_test(tcase, test_ask);
-	tcase_add_test(tcase, test_answer);
+	tcase_add_test(tcase, test_call);
+	tcase_add_test(tcase, test_reply);
 	tcase_add_test(tcase, test_request);
 	tcase_add_test(tcase, test_request_limit);
 	tcase_add_test(tcase, test_response);

@@ -9,18 +9,18 @@
 
 #include <nabc-worker.h>
 
-#include "membership/attach.h"
+#include "membership/serve.h"
 #include "membership/handle.h"
 #include "os/peer.h"
-#include "worker/exchange.h"
+#include "worker/backend.h"
 #include "worker/responder.h"
 
 #include "suite.h"
 
 #define MIB ((size_t)1 << 20)
 
-static struct nc_cache own, joined;
-static struct nc_attach attach;
+static struct nc_index own, attached;
+static struct nc_serve serve;
 static struct nc_guest *guest;
 static struct nc_segment queues;
 static struct nc_responder *responder;
@@ -28,15 +28,15 @@ static int watch, ring, bell, ends[2];
 static struct nc_lane lane;
 static size_t own_memory = 256 << 10; /* of the worker's segment */
 
-/* What nc_exchange_open() gives a worker, with room for mistakes. */
+/* What nc_backend_open() gives a worker, with room for mistakes. */
 static int open_pair(unsigned lanes, uint32_t queue_size, size_t queue_memory)
 {
 	struct NC_cache_options options = {.size = MIB};
 	int extra[3], error;
-	struct nc_attach_offer offer = {
+	struct nc_serve_offer offer = {
 		.memory = own_memory, .lanes = lanes, .queue_size = queue_size, .extra = extra};
 
-	ck_assert_int_eq(nc_cache_init_owner(&own, &options), 0);
+	ck_assert_int_eq(nc_index_init_owner(&own, &options), 0);
 	ck_assert_int_eq(nc_segment_create(&queues, queue_memory, false, true), 0);
 	ck_assert_int_eq(nc_doorbell_open_pipe(&watch, &ring), 0);
 	bell = nc_doorbell_open();
@@ -44,9 +44,9 @@ static int open_pair(unsigned lanes, uint32_t queue_size, size_t queue_memory)
 	extra[0] = queues.fd;
 	extra[1] = watch;
 	extra[2] = bell;
-	ck_assert_int_eq(nc_attach_init(&attach, &own), 0);
-	ck_assert_int_eq(nc_attach_offer(&attach, ends[0], &offer, &guest), 0);
-	error = nc_responder_open(&joined, ends[1], &responder);
+	ck_assert_int_eq(nc_serve_init(&serve, &own), 0);
+	ck_assert_int_eq(nc_serve_offer(&serve, ends[0], &offer, &guest), 0);
+	error = nc_responder_open(&attached, ends[1], &responder);
 	nc_lane_init(&lane, queues.base, 0, NC_LANE_QUEUE);
 	nc_queue_tell(&lane.requests, NC_LANE_BEGUN);
 	return error;
@@ -58,11 +58,11 @@ static void close_owner(void)
 	close(watch);
 	if (ring >= 0)
 		close(ring);
-	nc_attach_dismiss(&attach, guest);
+	nc_serve_dismiss(&serve, guest);
 	close(ends[1]);
 	nc_segment_close(&queues);
-	nc_attach_fini(&attach);
-	nc_cache_fini(&own);
+	nc_serve_fini(&serve);
+	nc_index_fini(&own);
 }
 
 START_TEST(test_bad_server)
@@ -144,7 +144,7 @@ START_TEST(test_accept_ends)
 	/* What was there before the end was accepted first. */
 	ck_assert_uint_eq(atomic_load(&accepted), 100);
 	nc_responder_close(responder);
-	nc_cache_fini(&joined);
+	nc_index_fini(&attached);
 	close_owner();
 }
 END_TEST
@@ -163,7 +163,7 @@ START_TEST(test_bad_requests)
 	atomic_store(&lane.requests.shared->head, UINT64_MAX / 2);
 	ck_assert_int_eq(nc_responder_accept(responder, &got), -EPROTO);
 	nc_responder_close(responder);
-	nc_cache_fini(&joined);
+	nc_index_fini(&attached);
 	close_owner();
 }
 END_TEST
@@ -184,7 +184,7 @@ START_TEST(test_two_of_one_tag)
 	ring = -1;
 	ck_assert_int_eq(nc_responder_body(responder, &request, &none, &piece), -EPROTO);
 	nc_responder_close(responder);
-	nc_cache_fini(&joined);
+	nc_index_fini(&attached);
 	close_owner();
 }
 END_TEST
@@ -206,7 +206,7 @@ START_TEST(test_withdrawn_of_one_tag)
 	ck_assert_int_eq(nc_responder_send(responder, &request, NULL, 0, 0), 0);
 	ck_assert_int_eq(nc_responder_send(responder, &request, NULL, 0, 0), -EPROTO);
 	nc_responder_close(responder);
-	nc_cache_fini(&joined);
+	nc_index_fini(&attached);
 	close_owner();
 }
 END_TEST
@@ -238,7 +238,7 @@ START_TEST(test_respond_ends)
 	pthread_join(thread, &result);
 	ck_assert_int_eq((intptr_t)result, -EPIPE);
 	nc_responder_close(responder);
-	nc_cache_fini(&joined);
+	nc_index_fini(&attached);
 	close_owner();
 }
 END_TEST
@@ -298,7 +298,7 @@ START_TEST(test_rings_for_several)
 	respond_here(5);
 	nc_responder_close(responder);
 	ck_assert_uint_eq(rings(), 1);
-	nc_cache_fini(&joined);
+	nc_index_fini(&attached);
 	close_owner();
 }
 END_TEST
@@ -320,7 +320,7 @@ START_TEST(test_rings_when_full)
 	pthread_join(thread, &result);
 	ck_assert_int_eq((intptr_t)result, -EPIPE);
 	nc_responder_close(responder);
-	nc_cache_fini(&joined);
+	nc_index_fini(&attached);
 	close_owner();
 }
 END_TEST
@@ -339,7 +339,7 @@ START_TEST(test_rings_for_bytes)
 	NC_handle handle;
 
 	ck_assert_int_eq(open_pair(1, NC_LANE_QUEUE, 256 << 10), 0);
-	ck_assert_int_eq(nc_handle_alloc(&handle, &joined, size, 0, NC_KIND_RECYCLED), 0);
+	ck_assert_int_eq(nc_handle_alloc(&handle, &attached, size, 0, NC_KIND_RECYCLED), 0);
 	ck_assert_int_eq(nc_handle_insert(&handle), 0);
 	response.body.id = NC_cache_id(&handle);
 	ck_assert_int_eq(nc_handle_free(&handle), 0);
@@ -359,7 +359,7 @@ START_TEST(test_rings_for_bytes)
 		ck_assert_uint_eq(rings(), 0);
 	}
 	nc_responder_close(responder);
-	nc_cache_fini(&joined);
+	nc_index_fini(&attached);
 	close_owner();
 }
 END_TEST
@@ -374,7 +374,7 @@ START_TEST(test_respond_to_nonsense)
 	atomic_store(&lane.responses.shared->tail, UINT64_MAX / 2);
 	ck_assert_int_eq(nc_responder_respond(responder, &request, &response), -EPROTO);
 	nc_responder_close(responder);
-	nc_cache_fini(&joined);
+	nc_index_fini(&attached);
 	close_owner();
 }
 END_TEST

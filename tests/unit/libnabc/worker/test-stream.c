@@ -57,7 +57,7 @@ START_TEST(test_refused)
 	check_refused(&handle, "w", -EALREADY);
 	ck_assert_int_eq(nc_handle_free(&handle), 0);
 	check_refused(&handle, "w", -EINVAL);
-	nc_cache_fini(&cache);
+	nc_index_fini(&cache);
 }
 END_TEST
 
@@ -107,7 +107,7 @@ START_TEST(test_modes)
 	ck_assert_int_eq(fputc('4', file), '4');
 	ck_assert_int_eq(fclose(file), 0);
 	check_content(&handle, "LIne 1\nline 2\nline 4\n", 21);
-	nc_cache_fini(&cache);
+	nc_index_fini(&cache);
 }
 END_TEST
 
@@ -141,7 +141,7 @@ START_TEST(test_positions)
 	ck_assert_int_eq(fgetc(file), EOF);
 	ck_assert_int_eq(fclose(file), 0);
 	check_content(&handle, "\0\0\0\0\0x", 6);
-	nc_cache_fini(&cache);
+	nc_index_fini(&cache);
 }
 END_TEST
 
@@ -180,7 +180,7 @@ START_TEST(test_full)
 	ck_assert_int_eq(errno, ENOSPC);
 	memset(data, 'd', 90);
 	check_content(&handle, data, 100);
-	nc_cache_fini(&cache);
+	nc_index_fini(&cache);
 }
 END_TEST
 
@@ -216,7 +216,7 @@ START_TEST(test_handle_ends)
 		if (!freed)
 			ck_assert_int_eq(nc_handle_free(&handle), 0);
 	}
-	nc_cache_fini(&cache);
+	nc_index_fini(&cache);
 }
 END_TEST
 
@@ -275,7 +275,7 @@ START_TEST(test_random)
 			check_random(10000, fraglens[f], buffering[i], &state);
 			check_random(333, fraglens[f], buffering[i], &state);
 		}
-	nc_cache_fini(&cache);
+	nc_index_fini(&cache);
 }
 END_TEST
 

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * admin.h - administers a whole cache from another process, both ends: what the owner
+ * reports beside its units, and how an operator's process calls for it.
+ *
+ * In a process that is no operator's each call does the work itself, so that the exported
+ * calls need not tell them apart.  Any thread.
+ */
+#ifndef NC_ADMIN_H
+#define NC_ADMIN_H
+
+#include "cache/index.h"
+#include "send/transmit.h"
+#include "wire/wire.h"
+
+/* The owner's end: handle() of struct nc_rpc_admin; context: its struct nc_transmit. */
+int nc_admin_handle(void *context, const struct nc_wire_call *call, const void *payload,
+		    struct nc_wire_reply *reply, void *room, size_t size);
+
+/*
+ * All counters: in an operator's process the owner's, which may have to be
+ * waited for.  0; errors of nc_rpc_client_call(); -EPROTO: another version's.
+ */
+int nc_admin_counters(struct nc_transmit *transmit, struct NC_cache_stat *stat);
+
+/* The same of one unit.  0 or errors of nc_index_hold() or of asking. */
+int nc_admin_stat(struct nc_index *index, size_t id, struct NC_stat *stat);
+
+/* See NC_routes() and NC_route_set(): in an operator's process of the owner's routes. */
+int nc_admin_routes(struct nc_transmit *transmit, struct NC_route *routes, unsigned count);
+int nc_admin_route_set(struct nc_transmit *transmit, const char *address, int method);
+
+/* See NC_cache_on_purge() and NC_purge(). */
+int nc_admin_on_purge(struct nc_index *index, NC_purger purger, void *context);
+int nc_admin_purge(struct nc_index *index, const char *name);
+
+#endif

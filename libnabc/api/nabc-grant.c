@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * nabc-grant.c - the calls of nabc.h about who may use a unit, and about reading
+ * one: each finds the cache and calls one function of a lower floor.
+ */
+#include <errno.h>
+#include <unistd.h>
+
+#include <nabc.h>
+
+#include "api/registry.h"
+#include "membership/grant-ops.h"
+
+int NC_grant(NC_cache *cache, size_t cache_id, enum NC_principal principal, uint32_t who)
+{
+	struct nc_grantee grantee;
+	int error;
+
+	cache = nc_registry_find(cache, &error);
+	if (!cache)
+		return (int)nc_api_result(error);
+	error = nc_grant_ops_grantee(principal, who, true, &grantee);
+	return (int)nc_api_result(error ? error
+					: nc_grant_ops_grant(&cache->index, cache_id, &grantee));
+}
+
+int NC_revoke(NC_cache *cache, size_t cache_id, enum NC_principal principal, uint32_t who)
+{
+	struct nc_grantee grantee;
+	int error;
+
+	cache = nc_registry_find(cache, &error);
+	if (!cache)
+		return (int)nc_api_result(error);
+	error = nc_grant_ops_grantee(principal, who, false, &grantee);
+	return (int)nc_api_result(error ? error
+					: nc_grant_ops_revoke(&cache->index, cache_id, &grantee));
+}
+
+int NC_access(NC_cache *cache, size_t cache_id, enum NC_principal principal, uint32_t who)
+{
+	struct nc_identity identity;
+	int error;
+
+	cache = nc_registry_find(cache, &error);
+	if (!cache)
+		return (int)nc_api_result(error);
+	error = nc_grant_ops_identify(principal, who, &identity);
+	if (error)
+		return (int)nc_api_result(error);
+	error = nc_grant_ops_access(&cache->index, cache_id, &identity);
+	nc_identity_close(&identity);
+	return (int)nc_api_result(error);
+}
+
+int NC_list(NC_cache *cache, size_t *cursor, struct NC_stat *units, unsigned count)
+{
+	int error;
+
+	cache = nc_registry_find(cache, &error);
+	if (!cache)
+		return (int)nc_api_result(error);
+	if (!cursor || !units || count == 0)
+		return (int)nc_api_result(-EINVAL);
+	return (int)nc_api_result(nc_grant_ops_list_all(&cache->index, cursor, units, count));
+}
+
+ssize_t NC_pread(NC_cache *cache, size_t cache_id, void *data, size_t len, size_t offset)
+{
+	struct nc_view view;
+	ssize_t result;
+	int error;
+
+	cache = nc_registry_find(cache, &error);
+	if (!cache)
+		return nc_api_result(error);
+	if (!data && len)
+		return nc_api_result(-EINVAL);
+	error = nc_index_hold(&cache->index, cache_id, false, &view);
+	if (error)
+		return nc_api_result(error);
+	result = nc_grant_ops_read(view.unit, data, len, offset);
+	(void)nc_index_release(&cache->index, cache_id);
+	return nc_api_result(result);
+}
+
+const void *NC_data(NC_cache *cache, size_t cache_id, size_t offset, size_t *run)
+{
+	struct nc_view view;
+	const char *data = NULL;
+	int error;
+
+	cache = nc_registry_find(cache, &error);
+	if (cache)
+		error = run ? nc_index_hold(&cache->index, cache_id, true, &view) : -EINVAL;
+	if (error || !cache) {
+		nc_api_result(error);
+		return NULL;
+	}
+	/* The look's own hold is not one that keeps the memory. */
+	if (nc_word_holds(nc_unit_word(view.unit)) < 2)
+		error = -EPERM;
+	else if (offset >= view.unit->layout.size)
+		error = -ERANGE;
+	else
+		error = nc_index_fetch(&cache->index, &view);
+	if (!error)
+		data = nc_unit_base(view.unit) + nc_layout_at(&view.unit->layout, offset, run);
+	(void)nc_index_release(&cache->index, cache_id);
+	nc_api_result(error);
+	return data;
+}

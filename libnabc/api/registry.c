@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * registry.c - opens, attaches, finds and closes the process's caches; see registry.h.
+ *
+ * Whoever uses a cache finds it without a lock; opening and closing are under
+ * one.  A forked child has no cache: the memory of its parent's is not mapped
+ * into it (segment.c), since two processes must not give out the same pages.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "api/registry.h"
+#include "api/admin.h"
+#include "membership/attach.h"
+#include "os/peer.h"
+
+#define JOIN_TIMEOUT_MS 5000
+
+static _Atomic(struct NC_cache *) the_default;
+static _Atomic(struct NC_cache *) caches[NC_REGISTRY_MAX];
+static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void forget(void)
+{
+	atomic_store_explicit(&the_default, NULL, memory_order_relaxed);
+	for (unsigned i = 0; i < NC_REGISTRY_MAX; i++)
+		atomic_store_explicit(&caches[i], NULL, memory_order_relaxed);
+	pthread_mutex_init(&opening, NULL);
+}
+
+static void prepare(void)
+{
+	(void)pthread_atfork(NULL, NULL, forget);
+}
+
+/* Where it is entered, or where NULL is: a free place.  NULL: nowhere. */
+static _Atomic(struct NC_cache *) *place_of(const struct NC_cache *cache)
+{
+	for (unsigned i = 0; i < NC_REGISTRY_MAX; i++)
+		if (atomic_load_explicit(&caches[i], memory_order_acquire) == cache)
+			return &caches[i];
+	return NULL;
+}
+
+int nc_registry_dispatch(struct NC_cache *cache)
+{
+	int reaped = (int)nc_transmit_reap(&cache->transmit), events = 0;
+
+	if (cache->index.owner) {
+		/* With a thread for the members all that is left here never waits. */
+		if (!(cache->index.flags & NC_CACHE_MEMBERS_THREAD))
+			events = nc_serve_dispatch(&cache->serve);
+		(void)nc_collector_step(&cache->collector);
+	}
+	return events < 0 ? events : events + reaped;
+}
+
+static int dispatch(void *cache)
+{
+	return nc_registry_dispatch(cache);
+}
+
+/* The kernel module, if it is there; one that is not is not missed. */
+static void use_device(struct nc_index *index)
+{
+	int error;
+
+	if (index->owner ? index->flags & NC_CACHE_NO_KERNEL : !index->device_offered)
+		return;
+	error = nc_index_use_device(index, &nc_device_kernel);
+	if (error && error != -ENOENT && error != -ENXIO && error != -ENODEV)
+		nc_diagnostics_report(
+			&index->diagnostics, NC_DIAGNOSTIC_DEVICE,
+			"the kernel module nabc is %s; let this process open /dev/nabc (it has a "
+			"group), load the module of this version, or open the cache with "
+			"NC_CACHE_NO_KERNEL",
+			index->device.why);
+}
+
+/* The floors above the cache, once it is there; the thread, when they are. */
+static int complete(struct NC_cache *cache)
+{
+	int error = nc_serve_init(&cache->serve, &cache->index);
+
+	if (error)
+		return error;
+	error = nc_collector_init(&cache->collector, &cache->index, &cache->serve,
+				  cache->index.scrub_rate);
+	if (error) {
+		nc_serve_fini(&cache->serve);
+		return error;
+	}
+	use_device(&cache->index);
+	nc_transmit_init(&cache->transmit, &cache->index);
+	cache->serve.admin = (struct nc_rpc_admin){nc_admin_handle, &cache->transmit};
+	if (!cache->transmit.zerocopy.ring.usable && !(cache->index.flags & NC_CACHE_NO_URING))
+		nc_diagnostics_report(
+			&cache->index.diagnostics, NC_DIAGNOSTIC_URING,
+			"io_uring is %s: large units in recycled memory are copied on their way "
+			"to other machines; allow it (sysctl kernel.io_uring_disabled=0, the "
+			"container's seccomp profile) or open the cache with NC_CACHE_NO_URING",
+			cache->transmit.zerocopy.ring.why);
+	/* Looked into only if somebody wants to know. */
+	if (cache->index.owner && cache->index.diagnostics.log && !nc_segment_can_seal())
+		nc_diagnostics_report(
+			&cache->index.diagnostics, NC_DIAGNOSTIC_SEALS,
+			"this system cannot seal memory files (memfd_create, F_ADD_SEALS): units "
+			"cannot be handed to other processes, and none can become members");
+	if (cache->index.owner && nc_ring_fd(&cache->transmit.zerocopy.ring) >= 0)
+		error = nc_serve_watch(&cache->serve, nc_ring_fd(&cache->transmit.zerocopy.ring));
+	if (!error && cache->index.owner && !(cache->index.flags & NC_CACHE_NO_THREAD))
+		error = nc_collector_start(&cache->collector, dispatch, cache);
+	if (!error && cache->index.owner && cache->index.flags & NC_CACHE_MEMBERS_THREAD)
+		error = nc_serve_start(&cache->serve);
+	if (error) {
+		nc_collector_fini(&cache->collector);
+		nc_transmit_fini(&cache->transmit);
+		nc_serve_fini(&cache->serve);
+	}
+	return error;
+}
+
+static int open_owner(struct nc_index *index, int socket, void *context)
+{
+	(void)socket;
+	return nc_index_init_owner(index, context);
+}
+
+/* context: struct NC_attach_options, or NULL: by itself, to make sealed units. */
+static int join_guest(struct nc_index *index, int socket, void *context)
+{
+	const struct NC_attach_options *options = context;
+	struct nc_wire_welcome welcome;
+	int unused[NC_PEER_FDS_MAX], error;
+	uint32_t wants = NC_WIRE_SEGMENT;
+
+	if (!options || options->flags & NC_ATTACH_LIGHT)
+		wants = 0;
+	else if (options->flags & NC_ATTACH_OPERATOR)
+		wants = NC_WIRE_OPERATOR;
+	error = nc_attach_hello(socket, wants);
+	/* Refused already: the answer says why. */
+	if (!error || error == -EPIPE || error == -ECONNRESET)
+		error = nc_attach(index, socket, JOIN_TIMEOUT_MS, &welcome, unused);
+	if (error)
+		return error;
+	if (welcome.lanes) {
+		/* A worker's welcome on an attach socket: not ours. */
+		nc_peer_close_fds(unused, nc_wire_welcome_fds(&welcome) - 1);
+		nc_index_fini(index);
+		return -EPROTO;
+	}
+	index->operates = welcome.flags & NC_WIRE_OPERATOR;
+	if (options)
+		nc_diagnostics_init(&index->diagnostics, options->log, options->log_context);
+	return 0;
+}
+
+/* A worker's inherited socket makes one membership. */
+static bool is_in_use(int socket)
+{
+	for (unsigned i = 0; i < NC_REGISTRY_MAX; i++) {
+		struct NC_cache *cache = atomic_load_explicit(&caches[i], memory_order_relaxed);
+
+		if (cache && cache->socket == socket)
+			return true;
+	}
+	return false;
+}
+
+static int set_up_locked(int socket, nc_registry_step *join, void *context, struct NC_cache **cache)
+{
+	_Atomic(struct NC_cache *) *place = place_of(NULL);
+	struct NC_cache *made, *none = NULL;
+	int error;
+
+	if (socket >= 0 && is_in_use(socket))
+		return -EBUSY;
+	if (!place)
+		return -EMFILE;
+	made = aligned_alloc(64, (sizeof(*made) + 63) / 64 * 64);
+	if (!made)
+		return -ENOMEM;
+	*made = (struct NC_cache){.socket = -1};
+	error = join(&made->index, socket, context);
+	if (!error) {
+		error = complete(made);
+		if (error)
+			nc_index_fini(&made->index);
+	}
+	if (error) {
+		free(made);
+		return error;
+	}
+	made->socket = socket;
+	atomic_store_explicit(place, made, memory_order_release);
+	(void)atomic_compare_exchange_strong(&the_default, &none, made);
+	*cache = made;
+	return 0;
+}
+
+int nc_registry_adopt(int socket, nc_registry_step *join, void *context, struct NC_cache **cache)
+{
+	int error;
+
+	pthread_once(&once, prepare);
+	pthread_mutex_lock(&opening);
+	error = set_up_locked(socket, join, context, cache);
+	pthread_mutex_unlock(&opening);
+	return error;
+}
+
+int nc_registry_open(const struct NC_cache_options *options, struct NC_cache **cache)
+{
+	return nc_registry_adopt(-1, open_owner, (void *)options, cache);
+}
+
+static int attach_locked(const char *path, const struct NC_attach_options *options,
+			 struct NC_cache **cache)
+{
+	int error, socket = nc_peer_connect(path, JOIN_TIMEOUT_MS);
+
+	if (socket < 0)
+		return socket;
+	error = set_up_locked(socket, join_guest, (void *)options, cache);
+	if (error)
+		close(socket);
+	return error;
+}
+
+int nc_registry_attach(const char *path, const struct NC_attach_options *options,
+		       struct NC_cache **cache)
+{
+	static const struct NC_attach_options defaults;
+	int error;
+
+	if (!options)
+		options = &defaults;
+	if (options->flags & ~(NC_ATTACH_LIGHT | NC_ATTACH_OPERATOR))
+		return -EINVAL;
+	pthread_once(&once, prepare);
+	pthread_mutex_lock(&opening);
+	error = attach_locked(path, options, cache);
+	pthread_mutex_unlock(&opening);
+	return error;
+}
+
+/* The first thread that needs one attaches; the others find it then. */
+static struct NC_cache *attach_default(const char *path, int *error)
+{
+	struct NC_cache *cache;
+
+	pthread_once(&once, prepare);
+	pthread_mutex_lock(&opening);
+	cache = atomic_load_explicit(&the_default, memory_order_relaxed);
+	if (!cache)
+		*error = attach_locked(path, NULL, &cache);
+	pthread_mutex_unlock(&opening);
+	return cache;
+}
+
+struct NC_cache *nc_registry_find(struct NC_cache *given, int *error)
+{
+	struct NC_cache *cache;
+	const char *path;
+
+	if (given) {
+		if (place_of(given))
+			return given;
+		*error = -EINVAL;
+		return NULL;
+	}
+	cache = atomic_load_explicit(&the_default, memory_order_acquire);
+	if (cache)
+		return cache;
+	path = getenv("NABC_CACHE");
+	if (!path || !*path) {
+		*error = -ENXIO;
+		return NULL;
+	}
+	return attach_default(path, error);
+}
+
+static int close_locked(struct NC_cache *cache)
+{
+	_Atomic(struct NC_cache *) *place = cache ? place_of(cache) : NULL;
+	struct NC_cache *expected = cache;
+
+	if (!place)
+		return -EINVAL;
+	if (nc_index_filling(&cache->index) ||
+	    atomic_load_explicit(&cache->exchanges, memory_order_relaxed) ||
+	    atomic_load_explicit(&cache->operations.open, memory_order_relaxed))
+		return -EBUSY;
+	if (!nc_serve_stop(&cache->serve))
+		return -EBUSY;
+	(void)atomic_compare_exchange_strong(&the_default, &expected, NULL);
+	atomic_store_explicit(place, NULL, memory_order_release);
+	nc_collector_fini(&cache->collector);
+	nc_transmit_fini(&cache->transmit);
+	nc_serve_fini(&cache->serve);
+	nc_index_fini(&cache->index);
+	nc_operations_fini(&cache->operations);
+	if (cache->socket >= 0)
+		close(cache->socket);
+	free(cache);
+	return 0;
+}
+
+int nc_registry_close(struct NC_cache *cache)
+{
+	int error;
+
+	pthread_mutex_lock(&opening);
+	error = close_locked(cache);
+	pthread_mutex_unlock(&opening);
+	return error;
+}

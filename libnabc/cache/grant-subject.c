@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * grant-subject.c - who makes, is granted and imports units, and what each may have;
+ * see grant.h.
+ */
+#include <errno.h>
+#include <sys/resource.h>
+
+#include "cache/grant-internal.h"
+
+/* Of the owner's descriptors, those that members may have. */
+static rlim_t descriptors_most(void)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_NOFILE, &limit) < 0 ? 0 : limit.rlim_cur / 2;
+}
+
+int nc_grants_one_more(const struct nc_grants *grants, const struct nc_subject *maker)
+{
+	rlim_t most = descriptors_most();
+
+	if (maker->descriptors >= most / 4)
+		return -EDQUOT;
+	return grants->descriptors >= most ? -EMFILE : 0;
+}
+
+void nc_grants_count_one(struct nc_grants *grants, struct nc_subject *maker, bool *counted)
+{
+	*counted = true;
+	grants->descriptors++;
+	maker->descriptors++;
+}
+
+void nc_grants_discount(struct nc_grants *grants, struct nc_subject *maker, bool counted)
+{
+	if (!counted)
+		return;
+	grants->descriptors--;
+	if (maker)
+		maker->descriptors--;
+}
+
+void nc_grants_join(struct nc_grants *grants, struct nc_subject *subject)
+{
+	pthread_mutex_lock(&grants->lock);
+	subject->next = grants->subjects;
+	grants->subjects = subject;
+	pthread_mutex_unlock(&grants->lock);
+}
+
+/* One unit after another, so that orphan() may call back. */
+static bool next_orphan(struct nc_grants *grants, struct nc_subject *maker, size_t *id)
+{
+	struct nc_hash_entry *entry = NULL;
+	bool found = false;
+
+	pthread_mutex_lock(&grants->lock);
+	/* What it has left, not what it had: others may be dropping that meanwhile. */
+	while (!found && maker->sealed && (entry = nc_hash_table_next(&grants->records, entry))) {
+		struct nc_grant_record *record = (struct nc_grant_record *)entry;
+
+		if (record->maker != maker)
+			continue;
+		/* It is the cache's own memory; copies have gone with their segment. */
+		maker->sealed -= record->charged;
+		record->maker = NULL;
+		record->charged = 0;
+		record->orphaned = ++grants->orphaned;
+		*id = entry->key;
+		found = true;
+	}
+	pthread_mutex_unlock(&grants->lock);
+	return found;
+}
+
+void nc_grants_number(struct nc_grants *grants, struct nc_subject *subject, unsigned number)
+{
+	pthread_mutex_lock(&grants->lock);
+	subject->number = number;
+	pthread_mutex_unlock(&grants->lock);
+}
+
+void nc_grants_identify(struct nc_grants *grants, struct nc_subject *subject,
+			const struct nc_identity *who)
+{
+	pthread_mutex_lock(&grants->lock);
+	subject->who = *who;
+	pthread_mutex_unlock(&grants->lock);
+}
+
+void nc_grants_part(struct nc_grants *grants, struct nc_subject *subject,
+		    void (*orphan)(void *context, size_t id), void *context)
+{
+	struct nc_subject **link = &grants->subjects;
+	size_t id;
+
+	pthread_mutex_lock(&grants->lock);
+	while (*link != subject)
+		link = &(*link)->next;
+	*link = subject->next;
+	nc_exports_return_all_locked(grants, subject);
+	pthread_mutex_unlock(&grants->lock);
+	/* Copies of units in its own segment go with that. */
+	if (subject->number)
+		nc_grants_drop_member(grants, subject->number);
+	while (next_orphan(grants, subject, &id))
+		orphan(context, id);
+	nc_identity_close(&subject->who);
+}
+
+int nc_grants_room_locked(const struct nc_grants *grants, const struct nc_subject *maker,
+			  size_t size)
+{
+	if (size > maker->quota || maker->sealed > maker->quota - size)
+		return -EDQUOT;
+	return nc_grants_one_more(grants, maker);
+}
+
+int nc_grants_room(struct nc_grants *grants, const struct nc_subject *maker, size_t size)
+{
+	int error;
+
+	pthread_mutex_lock(&grants->lock);
+	error = nc_grants_room_locked(grants, maker, size);
+	pthread_mutex_unlock(&grants->lock);
+	return error;
+}

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * import.c - sealed units in an attached process; see import.h.
+ *
+ * The owner is asked without the lock, so that units that are here can be used
+ * meanwhile.  Calls are made one at a time: a slot that is given back must not
+ * be the one that another thread has just imported.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cache/import.h"
+#include "store/revocation-map.h"
+
+struct nc_import {
+	struct nc_hash_entry entry; /* must be first; key: the id */
+	struct nc_unit unit;	    /* word: LIVE and holds, generation 1 */
+	uint32_t slot;		    /* of the revocation map */
+	struct nc_import *newer, *older;
+};
+
+static struct nc_import *import_of(struct nc_unit *unit)
+{
+	return (struct nc_import *)(void *)((char *)unit - offsetof(struct nc_import, unit));
+}
+
+void nc_imports_init(struct nc_imports *imports, struct nc_rpc_client *rpc)
+{
+	*imports = (struct nc_imports){.rpc = rpc};
+	pthread_mutex_init(&imports->calls, NULL);
+	pthread_mutex_init(&imports->lock, NULL);
+	nc_hash_table_init(&imports->table);
+}
+
+/* --- in order of use ------------------------------------------------------ */
+
+static void unlink_import(struct nc_imports *imports, struct nc_import *import)
+{
+	if (import->newer)
+		import->newer->older = import->older;
+	else
+		imports->newest = import->older;
+	if (import->older)
+		import->older->newer = import->newer;
+	else
+		imports->oldest = import->newer;
+}
+
+static void link_newest(struct nc_imports *imports, struct nc_import *import)
+{
+	import->newer = NULL;
+	import->older = imports->newest;
+	if (imports->newest)
+		imports->newest->newer = import;
+	else
+		imports->oldest = import;
+	imports->newest = import;
+}
+
+/* --- one import -------------------------------------------------------------- */
+
+static void free_import(struct nc_import *import)
+{
+	nc_unit_forget(&import->unit);
+	if (import->unit.store)
+		nc_store_close(import->unit.store);
+	free(import);
+}
+
+static void enter_locked(struct nc_imports *imports, struct nc_import *import, size_t id,
+			 uint32_t holds)
+{
+	atomic_store_explicit(&import->unit.word, nc_word(1, NC_UNIT_LIVE, holds),
+			      memory_order_release);
+	nc_hash_table_enter(&imports->table, &import->entry, id);
+	link_newest(imports, import);
+}
+
+static void leave_locked(struct nc_imports *imports, struct nc_import *import)
+{
+	nc_hash_table_leave(&imports->table, &import->entry);
+	unlink_import(imports, import);
+}
+
+static uint32_t holds_of(const struct nc_import *import)
+{
+	return nc_word_holds(nc_unit_word(&import->unit));
+}
+
+static uint64_t shown(const struct nc_imports *imports, const struct nc_import *import)
+{
+	return nc_revocation_map_read(&imports->rpc->revocations, import->slot);
+}
+
+/* The owner's slot is of use to somebody else; that it may not hear is its loss alone. */
+static void drop(struct nc_imports *imports, uint32_t slot)
+{
+	struct nc_wire_call call = {.op = NC_WIRE_DROP, .slot = slot};
+	struct nc_rpc_client_load load = {0};
+	struct nc_wire_reply reply;
+
+	(void)nc_rpc_client_call(imports->rpc, &call, &load, &reply);
+}
+
+static void give_back(struct nc_imports *imports, struct nc_import *import)
+{
+	drop(imports, import->slot);
+	free_import(import);
+}
+
+void nc_imports_fini(struct nc_imports *imports)
+{
+	while (imports->newest) {
+		struct nc_import *import = imports->newest;
+
+		unlink_import(imports, import);
+		free_import(import);
+	}
+	nc_hash_table_fini(&imports->table);
+	pthread_mutex_destroy(&imports->lock);
+	pthread_mutex_destroy(&imports->calls);
+}
+
+/*
+ * One that nobody holds, taken out: one that stands no more, whose memory only
+ * we keep, or else the least recently used, if there are too many; or NULL.
+ */
+static struct nc_import *surplus_locked(struct nc_imports *imports)
+{
+	struct nc_import *surplus = NULL;
+
+	for (struct nc_import *import = imports->oldest; import; import = import->newer) {
+		bool stands = shown(imports, import) == import->entry.key;
+
+		if (holds_of(import) ||
+		    (stands && (surplus || imports->table.count <= NC_IMPORTS_MAX)))
+			continue;
+		surplus = import;
+		if (!stands)
+			break;
+	}
+	if (surplus)
+		leave_locked(imports, surplus);
+	return surplus;
+}
+
+/* --- made here -------------------------------------------------------------- */
+
+static struct nc_import *new_import(const struct nc_layout *layout, struct nc_store *store)
+{
+	struct nc_import *import = calloc(1, sizeof(*import));
+
+	if (!import)
+		return NULL;
+	import->unit.store = store;
+	import->unit.layout = *layout;
+	import->unit.next = import->unit.previous = NC_UNIT_NONE;
+	atomic_init(&import->unit.word, nc_word(1, NC_UNIT_FILLING, 0));
+	return import;
+}
+
+int nc_imports_alloc(struct nc_imports *imports, const struct nc_layout *layout,
+		     struct nc_unit **unit)
+{
+	int error;
+	struct nc_store *store =
+		nc_store_create(NC_KIND_SEALED, layout->extent, false, true, &error);
+	struct nc_import *import;
+
+	if (!store)
+		return error;
+	import = new_import(layout, store);
+	if (!import) {
+		nc_store_close(store);
+		return -ENOMEM;
+	}
+	pthread_mutex_lock(&imports->lock);
+	imports->filling++;
+	pthread_mutex_unlock(&imports->lock);
+	*unit = &import->unit;
+	return 0;
+}
+
+void nc_imports_abandon(struct nc_imports *imports, struct nc_unit *unit)
+{
+	pthread_mutex_lock(&imports->lock);
+	imports->filling--;
+	pthread_mutex_unlock(&imports->lock);
+	free_import(import_of(unit));
+}
+
+int nc_imports_insert(struct nc_imports *imports, struct nc_unit *unit, size_t *id)
+{
+	struct nc_import *import = import_of(unit), *surplus;
+	int fd = unit->store->segment.fd, error = 0;
+	struct nc_wire_call call = {
+		.op = NC_WIRE_SEAL, .size = unit->layout.size, .fraglen = unit->layout.fraglen};
+	struct nc_rpc_client_load load = {.fds = &fd, .fd_count = 1};
+	struct nc_wire_reply reply;
+
+	/* A second attempt finds it frozen already. */
+	if (!unit->store->frozen)
+		error = nc_segment_freeze(&unit->store->segment);
+	if (error)
+		return error;
+	unit->store->frozen = true;
+	error = nc_rpc_client_call(imports->rpc, &call, &load, &reply);
+	if (error)
+		return error;
+	if (reply.id == 0 || reply.slot >= NC_REVOCATION_MAP_SLOTS ||
+	    !imports->rpc->revocations.base)
+		return -EPROTO;
+	import->slot = reply.slot;
+	*id = reply.id;
+	pthread_mutex_lock(&imports->calls);
+	pthread_mutex_lock(&imports->lock);
+	imports->filling--;
+	imports->inserts++;
+	enter_locked(imports, import, reply.id, 0);
+	surplus = surplus_locked(imports);
+	pthread_mutex_unlock(&imports->lock);
+	if (surplus)
+		give_back(imports, surplus);
+	pthread_mutex_unlock(&imports->calls);
+	return 0;
+}
+
+/* --- used here --------------------------------------------------------------- */
+
+/* What was received, which is closed if it cannot be used; NULL and *error. */
+static struct nc_import *adopt(const struct nc_wire_reply *reply, int fd, int *error)
+{
+	struct nc_segment segment;
+	struct nc_layout layout;
+	struct nc_store *store;
+	struct nc_import *import;
+
+	*error = -EPROTO;
+	if (!nc_layout_init(&layout, reply->size, reply->fraglen))
+		*error = nc_segment_adopt_frozen(&segment, fd, layout.extent);
+	if (*error) {
+		close(fd);
+		return NULL;
+	}
+	store = nc_store_over_frozen(&segment, error);
+	if (!store) {
+		nc_segment_close(&segment);
+		return NULL;
+	}
+	import = new_import(&layout, store);
+	if (!import) {
+		nc_store_close(store);
+		*error = -ENOMEM;
+		return NULL;
+	}
+	import->slot = reply->slot;
+	return import;
+}
+
+/* An import of the unit, not entered yet; NULL and *error. */
+static struct nc_import *fetch(struct nc_imports *imports, size_t id, int *error)
+{
+	struct nc_wire_call call = {.op = NC_WIRE_FETCH, .id = id};
+	struct nc_rpc_client_load load = {0};
+	struct nc_wire_reply reply;
+	struct nc_import *import;
+
+	*error = nc_rpc_client_call(imports->rpc, &call, &load, &reply);
+	if (*error)
+		return NULL;
+	*error = -EPROTO;
+	if (load.fd < 0)
+		return NULL;
+	if (reply.slot >= NC_REVOCATION_MAP_SLOTS || !imports->rpc->revocations.base) {
+		close(load.fd);
+		return NULL;
+	}
+	import = adopt(&reply, load.fd, error);
+	/* The owner believes that it is in use. */
+	if (!import)
+		drop(imports, reply.slot);
+	return import;
+}
+
+/* 0: held; -ENOENT; -EACCES; -EAGAIN: it is not here, or of no more use: a call. */
+static int hold_known_locked(struct nc_imports *imports, size_t id, bool unlinked,
+			     struct nc_unit **unit)
+{
+	struct nc_import *import = (struct nc_import *)nc_hash_table_find(&imports->table, id);
+	uint64_t shows;
+
+	if (!import)
+		return -EAGAIN;
+	shows = shown(imports, import);
+	if (shows == id || (unlinked && holds_of(import))) {
+		unlink_import(imports, import);
+		link_newest(imports, import);
+		*unit = &import->unit;
+		return nc_unit_hold(&import->unit, 1, false);
+	}
+	if (holds_of(import) == 0)
+		return -EAGAIN;
+	/* It may be granted again one day, but not while old holds last. */
+	return shows == NC_REVOCATION_REVOKED ? -EACCES : -ENOENT;
+}
+
+/* Under calls: takes a spent import out, fetches what is not here. */
+static int fetch_and_hold(struct nc_imports *imports, size_t id, bool unlinked,
+			  struct nc_unit **unit)
+{
+	struct nc_import *spent = NULL, *import;
+	bool destroyed = false;
+	int error;
+
+	pthread_mutex_lock(&imports->lock);
+	error = hold_known_locked(imports, id, unlinked, unit);
+	if (error == -EAGAIN)
+		spent = (struct nc_import *)nc_hash_table_find(&imports->table, id);
+	if (spent) {
+		destroyed = shown(imports, spent) != NC_REVOCATION_REVOKED;
+		leave_locked(imports, spent);
+	}
+	pthread_mutex_unlock(&imports->lock);
+	if (spent)
+		give_back(imports, spent);
+	if (error != -EAGAIN || destroyed)
+		return destroyed ? -ENOENT : error;
+	import = fetch(imports, id, &error);
+	if (!import)
+		return error;
+	pthread_mutex_lock(&imports->lock);
+	enter_locked(imports, import, id, 1);
+	*unit = &import->unit;
+	spent = surplus_locked(imports);
+	pthread_mutex_unlock(&imports->lock);
+	if (spent)
+		give_back(imports, spent);
+	return 0;
+}
+
+int nc_imports_hold(struct nc_imports *imports, size_t id, bool unlinked, struct nc_unit **unit)
+{
+	int error;
+
+	pthread_mutex_lock(&imports->lock);
+	error = hold_known_locked(imports, id, unlinked, unit);
+	pthread_mutex_unlock(&imports->lock);
+	if (error == -EAGAIN) {
+		pthread_mutex_lock(&imports->calls);
+		error = fetch_and_hold(imports, id, unlinked, unit);
+		pthread_mutex_unlock(&imports->calls);
+	}
+	return error;
+}
+
+int nc_imports_release(struct nc_imports *imports, size_t id)
+{
+	struct nc_import *import;
+	int error = -EINVAL;
+
+	pthread_mutex_lock(&imports->lock);
+	import = (struct nc_import *)nc_hash_table_find(&imports->table, id);
+	if (import)
+		error = nc_unit_release(&import->unit, 1);
+	pthread_mutex_unlock(&imports->lock);
+	return error < 0 ? error : 0;
+}

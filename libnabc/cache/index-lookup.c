@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * index-lookup.c - finds the unit that an id names, holds it and lets it go; see
+ * index.h.
+ *
+ * Looking up an own unit takes no lock: the word of its slot says at once
+ * whether the generation still lives.
+ */
+#include <errno.h>
+#include <sched.h>
+
+#include "base/id.h"
+#include "cache/index-internal.h"
+
+struct nc_counters *nc_index_counters(struct nc_index *index)
+{
+	int cpu = sched_getcpu();
+
+	return &index->counters[(unsigned)(cpu < 0 ? 0 : cpu) % NC_COUNTER_SHARDS];
+}
+
+void nc_index_count(struct nc_index *index, enum NC_method method, size_t bytes)
+{
+	struct nc_counters *counters = nc_index_counters(index);
+
+	nc_index_count_one(&counters->sends[method], 1);
+	nc_index_count_one(&counters->bytes[method], bytes);
+}
+
+/* Who has the id: an own slot, a remote member, the owner (who may export it), or nobody. */
+static int find(struct nc_index *index, size_t id, struct nc_view *view)
+{
+	unsigned number = nc_id_member(id);
+
+	*view = (struct nc_view){.id = id};
+	if (id == 0)
+		return -ENOENT;
+	if (number == index->own.number) {
+		view->unit = nc_units_at(&index->own.units, nc_id_slot(id));
+		return view->unit ? 0 : -ENOENT;
+	}
+	if (!index->owner) {
+		view->imported = true;
+		return index->rpc.socket < 0 ? -EACCES : 0;
+	}
+	if (number >= NC_ID_MEMBERS_MAX)
+		return -ENOENT;
+	view->remote = atomic_load_explicit(&index->remotes[number], memory_order_acquire);
+	return view->remote ? 0 : -ENOENT;
+}
+
+static int refused(struct nc_index *index, int error)
+{
+	if (error == -ENOENT)
+		nc_index_count_one(&nc_index_counters(index)->stale, 1);
+	else if (error == -EACCES || error == -EPROTO)
+		nc_index_count_one(&nc_index_counters(index)->denied, 1);
+	/* A member that lies about a unit has no such unit. */
+	return error == -EPROTO ? -EACCES : error;
+}
+
+int nc_index_hold(struct nc_index *index, size_t id, bool unlinked, struct nc_view *view)
+{
+	int error = find(index, id, view);
+
+	if (!error && view->remote)
+		error = nc_remote_member_hold(view->remote, nc_id_slot(id), nc_id_generation(id),
+					      unlinked, &view->unit);
+	else if (!error && view->imported)
+		error = nc_imports_hold(&index->imports, id, unlinked, &view->unit);
+	else if (!error)
+		error = nc_member_hold(&index->own, view->unit, nc_id_generation(id), unlinked);
+	if (error)
+		return refused(index, error);
+	nc_index_count_one(&nc_index_counters(index)->hits, 1);
+	return 0;
+}
+
+static bool is_live(const struct nc_unit *unit, unsigned generation)
+{
+	uint64_t word = nc_unit_word(unit);
+
+	return nc_word_generation(word) == generation && nc_word_state(word) == NC_UNIT_LIVE;
+}
+
+int nc_index_borrow(struct nc_index *index, size_t id, struct nc_view *view)
+{
+	int error = find(index, id, view);
+
+	if (error)
+		return refused(index, error);
+	if (view->remote || view->imported) {
+		error = nc_index_hold(index, id, true, view);
+		if (error || nc_word_holds(nc_unit_word(view->unit)) > 1)
+			return error;
+		/* This hold is the only one. */
+		(void)nc_index_release(index, id);
+		return -EPERM;
+	}
+	if (!nc_member_held(&index->own, view->unit, nc_id_generation(id)))
+		return refused(index, is_live(view->unit, nc_id_generation(id)) ? -EPERM : -ENOENT);
+	view->borrowed = true;
+	nc_index_count_one(&nc_index_counters(index)->hits, 1);
+	return 0;
+}
+
+void nc_index_return(struct nc_index *index, const struct nc_view *view)
+{
+	if (!view->borrowed)
+		(void)nc_index_release(index, view->id);
+}
+
+int nc_index_fetch(struct nc_index *index, const struct nc_view *view)
+{
+	struct nc_unit *unit = view->unit;
+	int fetched;
+
+	if (nc_unit_present(unit))
+		return 0;
+	fetched = view->remote ? nc_remote_member_fetch(view->remote, unit)
+			       : nc_member_fetch(&index->own, unit);
+	if (fetched > 0) {
+		nc_index_count_one(&nc_index_counters(index)->kernel_copies, 1);
+		nc_index_count_one(&nc_index_counters(index)->kernel_copied_bytes,
+				   unit->layout.size);
+	}
+	return fetched < 0 ? fetched : 0;
+}
+
+int nc_index_release(struct nc_index *index, size_t id)
+{
+	struct nc_view view;
+	int error = find(index, id, &view);
+
+	if (error)
+		return refused(index, error);
+	if (view.remote)
+		return nc_remote_member_release(view.remote, nc_id_slot(id), nc_id_generation(id));
+	if (view.imported)
+		return nc_imports_release(&index->imports, id);
+	return nc_member_release(&index->own, view.unit, nc_id_generation(id));
+}
+
+static int call_to_destroy(struct nc_index *index, size_t id)
+{
+	struct nc_wire_call call = {.op = NC_WIRE_DESTROY, .id = id};
+	struct nc_rpc_client_load load = {0};
+	struct nc_wire_reply reply;
+
+	return nc_rpc_client_call(&index->rpc, &call, &load, &reply);
+}
+
+static int destroy_own(struct nc_index *index, size_t id, struct nc_unit *unit)
+{
+	bool granted = !index->owner && atomic_load(&unit->granted);
+	int error = nc_member_destroy(&index->own, unit, nc_id_generation(id));
+
+	/* The owner does not see it go, and those to whom it was granted must. */
+	if (!error && granted)
+		(void)call_to_destroy(index, id);
+	return error;
+}
+
+int nc_index_destroy(struct nc_index *index, size_t id)
+{
+	struct nc_view view;
+	int error = find(index, id, &view);
+
+	if (!error && view.remote) {
+		error = nc_remote_member_destroy(view.remote, nc_id_slot(id), nc_id_generation(id));
+		if (!error)
+			nc_grants_drop(&index->grants, id);
+	} else if (!error && view.imported) {
+		error = call_to_destroy(index, id);
+	} else if (!error) {
+		error = destroy_own(index, id, view.unit);
+	}
+	return error ? refused(index, error) : 0;
+}
+
+/* Holds an own unit of the owner's, for a change of it. */
+static int hold_own(struct nc_index *index, size_t id, struct nc_view *view)
+{
+	int error = nc_index_hold(index, id, false, view);
+
+	if (!error && (view->remote || view->imported)) {
+		(void)nc_index_release(index, id);
+		return refused(index, -EACCES);
+	}
+	return error;
+}
+
+static int call_to_keep(struct nc_index *index, size_t id, uint32_t what, uint64_t value)
+{
+	struct nc_wire_call call = {.op = NC_WIRE_KEEP, .id = id, .slot = what, .size = value};
+	struct nc_rpc_client_load load = {0};
+	struct nc_wire_reply reply;
+
+	return nc_rpc_client_call(&index->rpc, &call, &load, &reply);
+}
+
+int nc_index_set_priority(struct nc_index *index, size_t id, enum NC_priority priority)
+{
+	struct nc_view view;
+	int error;
+
+	if (!index->owner)
+		return call_to_keep(index, id, NC_WIRE_PRIORITY, (unsigned)priority);
+	error = hold_own(index, id, &view);
+	if (!error) {
+		error = nc_member_set_priority(&index->own, view.unit, priority);
+		(void)nc_index_release(index, id);
+	}
+	return error;
+}
+
+int nc_index_set_lifetime(struct nc_index *index, size_t id, uint64_t milliseconds)
+{
+	struct nc_view view;
+	int error;
+
+	if (!index->owner)
+		return call_to_keep(index, id, NC_WIRE_LIFETIME, milliseconds);
+	error = hold_own(index, id, &view);
+	if (!error) {
+		error = nc_member_set_lifetime(&index->own, view.unit, milliseconds);
+		(void)nc_index_release(index, id);
+	}
+	return error;
+}
+
+void nc_index_orphan(struct nc_index *index, size_t id)
+{
+	struct nc_view view;
+
+	if (hold_own(index, id, &view))
+		return;
+	if (atomic_load_explicit(&view.unit->expires, memory_order_relaxed) == 0)
+		(void)nc_member_set_lifetime(&index->own, view.unit, index->orphan_lifetime);
+	if (atomic_load_explicit(&view.unit->grace, memory_order_relaxed))
+		nc_unit_begin_grace(view.unit, nc_clock_ns(CLOCK_MONOTONIC_COARSE));
+	(void)nc_index_release(index, id);
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * index.c - the start and the end of a cache's index; see index.h.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/id.h"
+#include "cache/index.h"
+
+#define SIZE_DEFAULT ((size_t)256 << 20)
+#define SIZE_MIN ((size_t)1 << 20)
+#define SIZE_LIMIT ((size_t)1 << 46) /* half of the addresses that a process has */
+#define MEMBER_DEFAULT ((size_t)16 << 20)
+#define MEMBER_MIN ((size_t)64 << 10)
+#define MEMBER_MAX ((size_t)64 << 30)
+#define QUOTA_SEGMENTS 4u
+#define ORPHAN_LIFETIME_MS 60000u
+
+/* Under the member's lock: those to whom it was granted see that it is no more. */
+static void unit_gone(void *context, const struct nc_unit *unit, unsigned generation)
+{
+	struct nc_index *index = context;
+
+	nc_grants_drop(&index->grants, nc_id(index->own.number, unit->slot, generation));
+}
+
+int nc_index_init_owner(struct nc_index *index, const struct NC_cache_options *options)
+{
+	static const struct NC_cache_options defaults;
+	size_t size;
+	int error;
+
+	if (!options)
+		options = &defaults;
+	size = options->size ? options->size : SIZE_DEFAULT;
+	*index = (struct nc_index){
+		.owner = true, .flags = options->flags, .numbers = 1, .owner_pidfd = -1};
+	nc_diagnostics_init(&index->diagnostics, options->log, options->log_context);
+	nc_device_init(&index->device, "switched off by the program");
+	index->max_unit = options->max_unit ? options->max_unit : size / 4;
+	index->member_size = options->member_size ? options->member_size : MEMBER_DEFAULT;
+	index->unsent_limit = options->unsent_limit;
+	index->checksum = options->checksum ? options->checksum : NC_CHECKSUM_INET;
+	if (index->checksum < NC_CHECKSUM_DEFAULT || index->checksum > NC_CHECKSUM_CRC32C)
+		return -EINVAL;
+	if (size < SIZE_MIN || size > SIZE_LIMIT || index->max_unit > size / 4 ||
+	    index->member_size < MEMBER_MIN || index->member_size > MEMBER_MAX ||
+	    (options->flags & ~(NC_CACHE_NO_URING | NC_CACHE_NO_HUGE | NC_CACHE_NO_THREAD |
+				NC_CACHE_PROTECT | NC_CACHE_NO_KERNEL | NC_CACHE_MEMBERS_THREAD)))
+		return -EINVAL;
+	index->member_size = (index->member_size + NC_PAGE - 1) / NC_PAGE * NC_PAGE;
+	index->member_quota =
+		options->member_quota ? options->member_quota : QUOTA_SEGMENTS * index->member_size;
+	index->orphan_lifetime =
+		options->orphan_lifetime ? options->orphan_lifetime : ORPHAN_LIFETIME_MS;
+	if (index->orphan_lifetime > NC_LIFETIME_MAX_MS)
+		return -EINVAL;
+	index->remotes = calloc(NC_ID_MEMBERS_MAX, sizeof(*index->remotes));
+	if (!index->remotes)
+		return -ENOMEM;
+	index->scrub_rate = options->scrub_rate;
+	error = nc_member_init_owner(&index->own, size, !(options->flags & NC_CACHE_NO_HUGE));
+	if (!error) {
+		error = nc_member_configure(&index->own, options);
+		if (error)
+			nc_member_fini(&index->own);
+	}
+	if (error) {
+		free(index->remotes);
+		return error;
+	}
+	pthread_mutex_init(&index->lock, NULL);
+	pthread_mutex_init(&index->purge.lock, NULL);
+	/* Copies for others are bounded too, but one of the largest unit can be had. */
+	nc_grants_init(&index->grants, index->member_quota > index->max_unit ? index->member_quota
+									     : index->max_unit);
+	index->grants.copies_max = index->own.max_descriptors;
+	index->own.gone = unit_gone;
+	index->own.gone_context = index;
+	return 0;
+}
+
+static void init_ends(struct nc_index *index)
+{
+	nc_device_init(&index->device, "the owner of the cache does not use it");
+	index->owner_pidfd = -1;
+	pthread_mutex_init(&index->lock, NULL);
+	pthread_mutex_init(&index->purge.lock, NULL);
+	nc_rpc_client_init(&index->rpc);
+	nc_imports_init(&index->imports, &index->rpc);
+}
+
+int nc_index_init_attached(struct nc_index *index, unsigned number,
+			   const struct nc_segment *segment, size_t first, uint32_t slots,
+			   uint32_t generation, size_t max_unit)
+{
+	int error;
+
+	*index = (struct nc_index){.max_unit = max_unit, .checksum = NC_CHECKSUM_INET};
+	error = nc_member_init_attached(&index->own, number, segment, first, slots, generation);
+	if (!error)
+		init_ends(index);
+	return error;
+}
+
+int nc_index_init_guest(struct nc_index *index, size_t max_unit)
+{
+	int error;
+
+	*index = (struct nc_index){.max_unit = max_unit, .checksum = NC_CHECKSUM_INET};
+	error = nc_member_init_owner(&index->own, 0, false);
+	if (error)
+		return error;
+	/* No id has this one: nothing is its own but what it made sealed. */
+	index->own.number = NC_ID_MEMBERS_MAX;
+	init_ends(index);
+	return 0;
+}
+
+void nc_index_connect(struct nc_index *index, int socket)
+{
+	nc_rpc_client_open(&index->rpc, socket);
+}
+
+int nc_index_use_device(struct nc_index *index, const struct nc_device_system *system)
+{
+	int error = nc_device_open(&index->device, system), pidfd = -1;
+
+	if (!error && !index->owner) {
+		pidfd = nc_identity_open(index->rpc.owner);
+		error = pidfd < 0 ? pidfd : 0;
+		if (error) {
+			nc_device_close(&index->device);
+			nc_device_init(&index->device, "the owner of the cache cannot be granted");
+		}
+	}
+	if (error)
+		return error;
+	index->owner_pidfd = pidfd;
+	nc_member_use_device(&index->own, &index->device, pidfd);
+	return 0;
+}
+
+void nc_index_fini(struct nc_index *index)
+{
+	for (unsigned number = 0; index->remotes && number < index->numbers; number++)
+		nc_remote_member_free(
+			atomic_load_explicit(&index->remotes[number], memory_order_relaxed));
+	free(index->remotes);
+	/* Members' units are gone first: nobody is told of the own ones. */
+	if (index->owner) {
+		nc_grants_fini(&index->grants);
+	} else {
+		nc_imports_fini(&index->imports);
+		nc_rpc_client_fini(&index->rpc);
+	}
+	nc_member_fini(&index->own);
+	nc_device_close(&index->device);
+	if (index->owner_pidfd >= 0)
+		close(index->owner_pidfd);
+	pthread_mutex_destroy(&index->purge.lock);
+	pthread_mutex_destroy(&index->lock);
+}
+
+uint32_t nc_index_filling(struct nc_index *index)
+{
+	uint32_t filling = nc_member_filling(&index->own);
+
+	if (!index->owner) {
+		pthread_mutex_lock(&index->imports.lock);
+		filling += index->imports.filling;
+		pthread_mutex_unlock(&index->imports.lock);
+	}
+	return filling;
+}

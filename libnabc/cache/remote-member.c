@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * remote-member.c - the owner's view of a member; see remote-member.h.
+ *
+ * Here a unit's word means: generation = the lowest that may still be named,
+ * FREE = not held, LIVE = held, UNLINKED = held and to be given back.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/id.h"
+#include "base/lock.h"
+#include "cache/remote-member.h"
+#include "os/identity.h"
+
+/*
+ * A member that claimed to have spent all generations of its number would
+ * have it retired, and numbers are few.  So it is not believed to have named
+ * more units with a slot than the fastest could: sixteen million a second.
+ */
+#define GENERATIONS_AT_ONCE 65536u
+#define GENERATIONS_A_MILLISECOND 16384u
+
+static int64_t now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
+	return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
+}
+
+static bool plausible(const struct nc_remote_member *remote, uint64_t generation)
+{
+	if (generation > NC_ID_GENERATION_MAX)
+		return false;
+	if (generation <= (uint64_t)remote->generation + GENERATIONS_AT_ONCE)
+		return true;
+	return (generation - remote->generation - GENERATIONS_AT_ONCE) /
+		       GENERATIONS_A_MILLISECOND <=
+	       (uint64_t)(now() - remote->admitted);
+}
+
+struct nc_remote_member *nc_remote_member_create(unsigned number)
+{
+	struct nc_remote_member *remote = calloc(1, sizeof(*remote));
+
+	if (!remote)
+		return NULL;
+	remote->number = number;
+	remote->generation = 1;
+	nc_lock_init(&remote->lock);
+	return remote;
+}
+
+static struct nc_unit_shared *entry_at(const struct nc_remote_member *remote, uint32_t slot)
+{
+	return (struct nc_unit_shared *)(void *)remote->store->segment.base + slot;
+}
+
+/* The store of a unit that was held, if that is not the segment. */
+static void leave_store(struct nc_remote_member *remote, struct nc_unit *unit)
+{
+	if (unit->store != remote->store) {
+		remote->copied -= unit->store->copied;
+		nc_store_close(unit->store);
+	}
+	unit->store = NULL;
+}
+
+static void close_locked(struct nc_remote_member *remote)
+{
+	/* The cache may end while they are held. */
+	for (uint32_t slot = 0; remote->held && slot < remote->slots; slot++) {
+		struct nc_unit *unit = nc_units_at(&remote->units, slot);
+
+		if (unit && unit->store)
+			leave_store(remote, unit);
+	}
+	nc_store_close(remote->store);
+	nc_units_fini(&remote->units);
+	remote->store = NULL;
+}
+
+void nc_remote_member_free(struct nc_remote_member *remote)
+{
+	if (!remote)
+		return;
+	if (remote->store)
+		close_locked(remote);
+	pthread_mutex_destroy(&remote->lock);
+	free(remote);
+}
+
+bool nc_remote_member_vacant(struct nc_remote_member *remote)
+{
+	bool vacant;
+
+	pthread_mutex_lock(&remote->lock);
+	vacant = !remote->store && remote->generation <= NC_ID_GENERATION_MAX;
+	pthread_mutex_unlock(&remote->lock);
+	return vacant;
+}
+
+int nc_remote_member_admit(struct nc_remote_member *remote, size_t size, uint32_t slots,
+			   size_t *first)
+{
+	size_t table = (slots * sizeof(struct nc_unit_shared) + NC_PAGE - 1) / NC_PAGE * NC_PAGE;
+	struct nc_segment segment;
+	int error;
+
+	if (size <= table || size % NC_PAGE)
+		return -EINVAL;
+	error = nc_segment_create(&segment, size, false, true);
+	if (error)
+		return error;
+	pthread_mutex_lock(&remote->lock);
+	error = nc_units_init(&remote->units, slots, remote->generation);
+	if (!error)
+		remote->store = nc_store_over(&segment, table, &error);
+	if (error) {
+		nc_units_fini(&remote->units);
+		nc_segment_close(&segment);
+	} else {
+		remote->slots = slots;
+		remote->held = 0;
+		remote->admitted = now();
+		remote->alive = true;
+		remote->pid = 0;
+		remote->pidfd = -1;
+		*first = table;
+	}
+	pthread_mutex_unlock(&remote->lock);
+	return error;
+}
+
+/*
+ * The next member of this number begins above every generation that this one
+ * can have given out: its own claims count, since ids may have left by other
+ * ways than through the owner.
+ */
+static void raise_generation_locked(struct nc_remote_member *remote)
+{
+	uint64_t highest = remote->generation;
+
+	for (uint32_t slot = 0; slot < remote->slots; slot++) {
+		struct nc_unit *unit = nc_units_at(&remote->units, slot);
+		uint64_t claimed =
+			atomic_load_explicit(&entry_at(remote, slot)->word, memory_order_relaxed) >>
+			4;
+
+		if (claimed > highest && plausible(remote, claimed))
+			highest = claimed;
+		if (unit && nc_word_generation(nc_unit_word(unit)) > highest)
+			highest = nc_word_generation(nc_unit_word(unit));
+	}
+	remote->generation =
+		highest < NC_ID_GENERATION_MAX ? (uint32_t)highest + 1 : NC_ID_GENERATION_MAX + 1;
+}
+
+void nc_remote_member_identify(struct nc_remote_member *remote, struct nc_device *device, pid_t pid,
+			       int pidfd)
+{
+	pthread_mutex_lock(&remote->lock);
+	remote->device = device && nc_device_usable(device) ? device : NULL;
+	remote->pid = pid;
+	remote->pidfd = pidfd;
+	if (remote->store)
+		atomic_store_explicit(&entry_at(remote, 0)->maker,
+				      remote->device && pid > 0 ? (uint64_t)pid : 0,
+				      memory_order_relaxed);
+	pthread_mutex_unlock(&remote->lock);
+}
+
+void nc_remote_member_detach(struct nc_remote_member *remote)
+{
+	pthread_mutex_lock(&remote->lock);
+	if (remote->store && remote->alive) {
+		remote->alive = false;
+		raise_generation_locked(remote);
+		if (remote->held == 0)
+			close_locked(remote);
+	}
+	pthread_mutex_unlock(&remote->lock);
+}
+
+/*
+ * Whether the module has such a unit and this member's process made it: that of
+ * another, which may well have granted it to us, is not this one's to hand out.
+ * The number was that process's when it was asked for if it still runs.
+ */
+static bool is_own(const struct nc_remote_member *remote, const struct nc_unit_told *told)
+{
+	struct nc_device_unit unit;
+
+	return remote->device && remote->pid > 0 &&
+	       nc_device_stat(remote->device, told->kernel, &unit) == 0 && unit.sendable &&
+	       unit.size == told->layout.size && unit.maker == remote->pid &&
+	       !nc_identity_ended(remote->pidfd);
+}
+
+/* Where the unit is; NULL: what was told of it is a lie, or it is no more. */
+static struct nc_store *store_of_locked(struct nc_remote_member *remote,
+					const struct nc_unit_told *told)
+{
+	int error;
+
+	if (!told->kernel)
+		return remote->store;
+	return is_own(remote, told)
+		       ? nc_store_borrow_kernel(remote->device, told->kernel, &told->layout, &error)
+		       : NULL;
+}
+
+static int hold_first_locked(struct nc_remote_member *remote, struct nc_unit *unit,
+			     unsigned generation)
+{
+	struct nc_unit_shared *entry = entry_at(remote, unit->slot);
+	uint64_t live = nc_shared_word(generation, NC_SHARED_LIVE);
+	struct nc_unit_told told;
+	struct nc_store *store = NULL;
+
+	if (generation < nc_word_generation(nc_unit_word(unit)) || !remote->alive ||
+	    !plausible(remote, generation) ||
+	    !atomic_compare_exchange_strong_explicit(&entry->word, &live,
+						     nc_shared_word(generation, NC_SHARED_BUSY),
+						     memory_order_acq_rel, memory_order_relaxed))
+		return -ENOENT;
+	if (nc_shared_snapshot(entry, remote->store->first, remote->store->segment.size, &told) ==
+	    0)
+		store = store_of_locked(remote, &told);
+	if (!store) {
+		atomic_store_explicit(&entry->word, nc_shared_word(generation, NC_SHARED_DROPPED),
+				      memory_order_release);
+		return -EPROTO;
+	}
+	unit->layout = told.layout;
+	unit->at = told.at;
+	unit->store = store;
+	unit->sums = NULL;
+	atomic_store_explicit(&unit->word, nc_word(generation, NC_UNIT_LIVE, 1),
+			      memory_order_release);
+	remote->held++;
+	return 0;
+}
+
+/*
+ * One more hold of a unit that is held.  The member may have destroyed it
+ * meanwhile, which its entry alone tells: then no other hold is to be had.
+ */
+static int hold_again_locked(struct nc_remote_member *remote, struct nc_unit *unit,
+			     unsigned generation, bool unlinked)
+{
+	uint64_t word =
+		atomic_load_explicit(&entry_at(remote, unit->slot)->word, memory_order_acquire);
+
+	if (!unlinked && word != nc_shared_word(generation, NC_SHARED_BUSY)) {
+		(void)nc_unit_unlink(unit, generation);
+		return -ENOENT;
+	}
+	return nc_unit_hold(unit, generation, unlinked);
+}
+
+int nc_remote_member_hold(struct nc_remote_member *remote, uint32_t slot, unsigned generation,
+			  bool unlinked, struct nc_unit **unit)
+{
+	int error = -ENOENT;
+
+	pthread_mutex_lock(&remote->lock);
+	if (remote->store && slot < remote->slots && generation >= remote->units.generation)
+		*unit = nc_units_reach(&remote->units, slot);
+	else
+		*unit = NULL;
+	if (*unit) {
+		uint64_t word = nc_unit_word(*unit);
+
+		if (nc_word_holds(word) == 0)
+			error = hold_first_locked(remote, *unit, generation);
+		else if (remote->alive || unlinked)
+			error = hold_again_locked(remote, *unit, generation, unlinked);
+	}
+	pthread_mutex_unlock(&remote->lock);
+	return error;
+}
+
+/* The last hold is gone: back to the member, or ready to be held again. */
+static void unhold_locked(struct nc_remote_member *remote, struct nc_unit *unit,
+			  unsigned generation, bool unlinked)
+{
+	struct nc_unit_shared *entry = entry_at(remote, unit->slot);
+	uint64_t busy = nc_shared_word(generation, NC_SHARED_BUSY);
+
+	if (unlinked || !atomic_compare_exchange_strong_explicit(
+				&entry->word, &busy, nc_shared_word(generation, NC_SHARED_LIVE),
+				memory_order_acq_rel, memory_order_relaxed)) {
+		/* The member destroyed it meanwhile, or wrote nonsense. */
+		atomic_store_explicit(&entry->word, nc_shared_word(generation, NC_SHARED_DROPPED),
+				      memory_order_release);
+		if (generation < NC_ID_GENERATION_MAX)
+			generation++;
+	}
+	atomic_store_explicit(&unit->word, nc_word(generation, NC_UNIT_FREE, 0),
+			      memory_order_release);
+	leave_store(remote, unit);
+	remote->held--;
+	if (remote->held == 0 && !remote->alive)
+		close_locked(remote);
+}
+
+int nc_remote_member_fetch(struct nc_remote_member *remote, struct nc_unit *unit)
+{
+	struct nc_store *store = unit->store;
+	size_t size = store->segment.size;
+	int error = 0, fetched = 0;
+
+	pthread_mutex_lock(&remote->lock);
+	if (!nc_unit_present(unit)) {
+		error = remote->copied + size > remote->store->segment.size
+				? -ENOMEM
+				: nc_store_fetch(store, unit->layout.size);
+		fetched = !error;
+		store->copied = error ? 0 : size;
+		remote->copied += store->copied;
+	}
+	pthread_mutex_unlock(&remote->lock);
+	return error ? error : fetched;
+}
+
+int nc_remote_member_release(struct nc_remote_member *remote, uint32_t slot, unsigned generation)
+{
+	struct nc_unit *unit;
+	int error = -EINVAL;
+
+	pthread_mutex_lock(&remote->lock);
+	unit = remote->store && slot < remote->slots ? nc_units_at(&remote->units, slot) : NULL;
+	if (unit) {
+		int last = nc_unit_release(unit, generation);
+
+		if (last >= 0 && nc_word_holds(nc_unit_word(unit)) == 0)
+			unhold_locked(remote, unit, generation, last == 1);
+		error = last < 0 ? last : 0;
+	}
+	pthread_mutex_unlock(&remote->lock);
+	return error;
+}
+
+bool nc_remote_member_next(struct nc_remote_member *remote, uint32_t *slot, unsigned *generation,
+			   struct nc_unit_told *told)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&remote->lock);
+	for (; remote->store && remote->alive && *slot < remote->slots; ++*slot) {
+		struct nc_unit_shared *entry = entry_at(remote, *slot);
+		struct nc_unit *unit = nc_units_at(&remote->units, *slot);
+		uint64_t word = atomic_load_explicit(&entry->word, memory_order_acquire);
+		uint64_t lowest =
+			unit ? nc_word_generation(nc_unit_word(unit)) : remote->units.generation;
+
+		*generation = (unsigned)(word >> 4);
+		if (word >> 4 < lowest || !plausible(remote, word >> 4) ||
+		    ((word & 0xf) != NC_SHARED_LIVE && (word & 0xf) != NC_SHARED_BUSY) ||
+		    nc_shared_snapshot(entry, remote->store->first, remote->store->segment.size,
+				       told))
+			continue;
+		found = true;
+		break;
+	}
+	pthread_mutex_unlock(&remote->lock);
+	return found;
+}
+
+int nc_remote_member_destroy(struct nc_remote_member *remote, uint32_t slot, unsigned generation)
+{
+	struct nc_unit *unit = NULL;
+	int error = -ENOENT;
+
+	pthread_mutex_lock(&remote->lock);
+	if (remote->store && slot < remote->slots && generation >= remote->units.generation)
+		unit = nc_units_reach(&remote->units, slot);
+	if (unit) {
+		uint64_t word = nc_unit_word(unit);
+
+		if (nc_word_holds(word) == 0) {
+			/* Through a hold, so that there is one way out. */
+			error = hold_first_locked(remote, unit, generation);
+			if (!error) {
+				(void)nc_unit_unlink(unit, generation);
+				(void)nc_unit_release(unit, generation);
+				unhold_locked(remote, unit, generation, true);
+			}
+		} else {
+			int last = nc_unit_unlink(unit, generation);
+
+			error = last < 0 ? last : 0;
+		}
+	}
+	pthread_mutex_unlock(&remote->lock);
+	return error;
+}

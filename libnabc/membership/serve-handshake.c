@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * serve-handshake.c - makes a process a member: what it says first, and the welcome
+ * that it is sent; see serve.h.
+ */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "membership/serve-internal.h"
+#include "os/peer.h"
+
+/* Whose units in the kernel module are the guest's. */
+static void identify(struct nc_serve *serve, struct nc_guest *guest)
+{
+	const struct nc_identity *who = &guest->subject.who;
+
+	if (guest->remote)
+		nc_remote_member_identify(guest->remote, &serve->index->device, who->pid,
+					  who->pidfd);
+}
+
+static int welcome(struct nc_serve *serve, struct nc_guest *guest,
+		   const struct nc_serve_offer *offer)
+{
+	struct nc_index *index = serve->index;
+	size_t memory = (offer->memory + NC_PAGE - 1) / NC_PAGE * NC_PAGE, first = 0;
+	struct nc_wire_welcome welcome = {
+		.magic = NC_WIRE_MAGIC,
+		.version = NC_WIRE_VERSION,
+		.lanes = offer->lanes,
+		.queue_size = offer->queue_size,
+		.max_unit = index->max_unit,
+		.flags = offer->flags | (guest->subject.operates ? NC_WIRE_OPERATOR : 0),
+	};
+	int fds[NC_PEER_FDS_MAX], error = 0;
+	unsigned count;
+
+	if (memory < offer->memory)
+		return -EINVAL;
+	/* Where bodies go as bytes there is nothing to hand over. */
+	if (memory && nc_device_usable(&index->device) && !(offer->flags & NC_WIRE_POSIX))
+		welcome.flags |= NC_WIRE_KERNEL;
+	if (memory) {
+		error = nc_index_admit(index, memory, &guest->remote, &first);
+		if (error) {
+			guest->remote = NULL;
+			return error;
+		}
+		welcome.member = guest->remote->number;
+		welcome.slots = guest->remote->slots;
+		welcome.generation = guest->remote->units.generation;
+		welcome.segment_size = memory;
+		welcome.data_offset = first;
+		nc_grants_number(&index->grants, &guest->subject, guest->remote->number);
+		fds[0] = guest->remote->store->segment.fd;
+	}
+	count = nc_wire_welcome_fds(&welcome);
+	for (unsigned i = 1; i < count; i++)
+		fds[i] = offer->extra[i - 1];
+	error = nc_peer_send(guest->socket, &welcome, sizeof(welcome), fds, count);
+	if (error && guest->remote) {
+		nc_index_detach(index, guest->remote);
+		guest->remote = NULL;
+	}
+	return error;
+}
+
+struct nc_guest *nc_guest_new(struct nc_serve *serve, int socket)
+{
+	struct nc_guest *guest = calloc(1, sizeof(*guest));
+
+	if (!guest)
+		return NULL;
+	guest->socket = socket;
+	guest->subject.who.pidfd = -1;
+	guest->subject.quota = serve->index->member_quota;
+	return guest;
+}
+
+void nc_serve_enter(struct nc_serve *serve, struct nc_guest *guest)
+{
+	guest->next = serve->guests;
+	serve->guests = guest;
+	nc_grants_join(&serve->index->grants, &guest->subject);
+}
+
+int nc_serve_offer(struct nc_serve *serve, int socket, const struct nc_serve_offer *offer,
+		   struct nc_guest **result)
+{
+	struct nc_guest *guest = nc_guest_new(serve, socket);
+	int error = guest ? nc_peer_ask_sender(socket) : -ENOMEM;
+
+	/* Counted before it knows: from then on it may act, and end. */
+	nc_index_enrol(serve->index, 1);
+	if (!error)
+		error = welcome(serve, guest, offer);
+	if (error) {
+		nc_index_enrol(serve->index, -1);
+		free(guest);
+		return error;
+	}
+	guest->worker = guest->welcome = true;
+	pthread_mutex_lock(&serve->lock);
+	nc_serve_enter(serve, guest);
+	pthread_mutex_unlock(&serve->lock);
+	*result = guest;
+	return 0;
+}
+
+int nc_serve_watch_guest(struct nc_serve *serve, struct nc_guest *guest)
+{
+	int error = nc_serve_watch_members(serve, guest->socket, guest);
+
+	if (!error && guest->subject.who.pidfd >= 0)
+		error = nc_serve_watch_members(serve, guest->subject.who.pidfd, guest);
+	return error;
+}
+
+int nc_serve_expect(struct nc_serve *serve, struct nc_guest *guest, pid_t pid, int pidfd,
+		    bool child)
+{
+	struct nc_identity who;
+	int error;
+
+	pthread_mutex_lock(&serve->lock);
+	error = child ? nc_identity_of_child(pid, pidfd, &who)
+		      : nc_identity_of_process(pid, pidfd, &who);
+	nc_grants_identify(&serve->index->grants, &guest->subject, &who);
+	if (!error)
+		identify(serve, guest);
+	if (!error)
+		error = nc_serve_watch_guest(serve, guest);
+	pthread_mutex_unlock(&serve->lock);
+	return error;
+}
+
+void nc_serve_refuse(int socket, int error)
+{
+	struct nc_wire_welcome welcome = {
+		.magic = NC_WIRE_MAGIC, .version = NC_WIRE_VERSION, .error = -error};
+
+	/* Best effort: the socket is closed next, which says no as well. */
+	(void)nc_peer_send(socket, &welcome, sizeof(welcome), NULL, 0);
+}
+
+int nc_serve_greet(struct nc_serve *serve, struct nc_guest *guest)
+{
+	struct nc_subject *subject = &guest->subject;
+	struct nc_serve_offer offer = {0};
+	struct nc_wire_hello hello;
+	unsigned count;
+	pid_t sender;
+	ssize_t got;
+	int error;
+
+	/* None is expected, so all that come are closed by that. */
+	pthread_mutex_unlock(&serve->lock);
+	got = nc_peer_receive_from(guest->socket, &hello, sizeof(hello), NULL, 0, &count, &sender);
+	pthread_mutex_lock(&serve->lock);
+	if (got <= 0)
+		return nc_peer_is_later((int)got) ? 0 : -EPIPE;
+	error = nc_wire_check_hello(&hello, (size_t)got);
+	if (!error && sender != subject->who.pid)
+		error = -EACCES;
+	if (!error && hello.flags & NC_WIRE_OPERATOR) {
+		if (subject->who.uid != geteuid() && subject->who.uid != 0)
+			error = -EPERM;
+		subject->operates = true;
+	}
+	if (!error && hello.flags & NC_WIRE_SEGMENT)
+		offer.memory = serve->index->member_size;
+	/* Counted before it knows: from then on it may act, and end. */
+	nc_index_enrol(serve->index, 1);
+	if (!error)
+		error = welcome(serve, guest, &offer);
+	if (error) {
+		nc_index_enrol(serve->index, -1);
+		nc_serve_refuse(guest->socket, error);
+		return error;
+	}
+	identify(serve, guest);
+	guest->welcome = true;
+	serve->waiting--;
+	return 0;
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * serve-listener.c - the socket that processes connect to: who is let in, and how many;
+ * see serve.h.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "membership/serve-internal.h"
+#include "os/peer.h"
+
+#define MODE 0600
+#define WAITING_MAX 64u /* guests that have not said hello */
+#define GUESTS_SHARE 8u /* of the descriptors that the owner may have: a guest for so many */
+
+static void close_unlocked(struct nc_serve *serve, int socket)
+{
+	pthread_mutex_unlock(&serve->lock);
+	close(socket);
+	pthread_mutex_lock(&serve->lock);
+}
+
+void nc_serve_stop_listening(struct nc_serve *serve)
+{
+	if (serve->listener >= 0) {
+		unlink(serve->path);
+		close(serve->listener);
+	}
+	serve->listener = -1;
+	free(serve->path);
+	serve->path = NULL;
+	free(serve->users);
+	serve->users = NULL;
+	serve->user_count = 0;
+	serve->everyone = false;
+	if (serve->spare >= 0)
+		close(serve->spare);
+	serve->spare = -1;
+	serve->deaf = false;
+}
+
+/* The socket's group, and who is let in, before anybody can connect. */
+static int open_to(struct nc_serve *serve, const struct NC_serve_options *options)
+{
+	if (!options)
+		return 0;
+	if (options->user_count && !options->users)
+		return -EINVAL;
+	serve->everyone = options->user_count == 0 && (options->mode & 077);
+	if (options->user_count) {
+		serve->users = malloc(options->user_count * sizeof(*serve->users));
+		if (!serve->users)
+			return -ENOMEM;
+		memcpy(serve->users, options->users, options->user_count * sizeof(*serve->users));
+		serve->user_count = options->user_count;
+	}
+	return 0;
+}
+
+int nc_serve_listen(struct nc_serve *serve, const char *path,
+		    const struct NC_serve_options *options)
+{
+	mode_t mode = options && options->mode ? options->mode : MODE;
+	gid_t group = options && (options->flags & NC_SERVE_GROUP) ? options->group : (gid_t)-1;
+	int error;
+
+	if (serve->listener >= 0)
+		return -EALREADY;
+	if (mode & ~(mode_t)0777 || (options && (options->flags & ~NC_SERVE_GROUP)))
+		return -EINVAL;
+	serve->path = strdup(path);
+	error = serve->path ? open_to(serve, options) : -ENOMEM;
+	if (!error) {
+		serve->listener = nc_peer_listen(path, mode, group);
+		error = serve->listener < 0 ? serve->listener
+					    : nc_serve_watch_members(serve, serve->listener, serve);
+	}
+	/* What is said before it is accepted counts too. */
+	if (!error)
+		error = nc_peer_ask_sender(serve->listener);
+	if (!error) {
+		serve->spare = eventfd(0, EFD_CLOEXEC);
+		error = serve->spare < 0 ? -errno : 0;
+	}
+	if (error)
+		nc_serve_stop_listening(serve);
+	return error;
+}
+
+/* Who may attach, by the kernel's word. */
+static int vet(const struct nc_serve *serve, const struct nc_identity *who)
+{
+	/* In a pid namespace that is not seen from here all processes are number 0. */
+	if (who->pid <= 0)
+		return -EACCES;
+	if (serve->everyone || who->uid == geteuid() || who->uid == 0)
+		return 0;
+	for (unsigned i = 0; i < serve->user_count; i++)
+		if (serve->users[i] == who->uid)
+			return 0;
+	return -EACCES;
+}
+
+/* Who says nothing shall not keep those out who would: the longest waiting goes. */
+static void make_room(struct nc_serve *serve)
+{
+	struct nc_guest *oldest = NULL;
+
+	if (serve->waiting < WAITING_MAX)
+		return;
+	for (struct nc_guest *guest = serve->guests; guest; guest = guest->next)
+		if (!guest->welcome && !guest->gone)
+			oldest = guest;
+	nc_serve_part(serve, oldest);
+}
+
+/*
+ * Out of descriptors: who waits at the door is told so.  It must not be left
+ * there, or the listener stays readable and the owner's loop never sleeps.
+ */
+static void turn_away(struct nc_serve *serve)
+{
+	int socket = -EMFILE;
+
+	if (serve->spare >= 0) {
+		close(serve->spare);
+		socket = nc_peer_accept(serve->listener);
+		if (socket >= 0) {
+			nc_serve_refuse(socket, -EMFILE);
+			close_unlocked(serve, socket);
+		}
+		serve->spare = eventfd(0, EFD_CLOEXEC);
+	}
+	/*
+	 * Another thread may have been quicker; as long as there is one to spare, it is
+	 * tried again.
+	 */
+	if ((socket == -EMFILE || socket == -ENFILE) && serve->spare < 0) {
+		(void)epoll_ctl(serve->members, EPOLL_CTL_DEL, serve->listener, NULL);
+		serve->deaf = true;
+	}
+}
+
+void nc_serve_listen_again(struct nc_serve *serve)
+{
+	if (serve->spare < 0)
+		serve->spare = eventfd(0, EFD_CLOEXEC);
+	serve->deaf = serve->spare < 0 || nc_serve_watch_members(serve, serve->listener, serve);
+}
+
+/*
+ * Each guest costs up to three of the owner's descriptors.  Guests together
+ * leave it most of them, and one user that is not its own leaves others room.
+ */
+static int find_room(const struct nc_serve *serve, const struct nc_identity *who)
+{
+	unsigned guests = 0, users = 0;
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return -errno;
+	for (struct nc_guest *guest = serve->guests; guest; guest = guest->next) {
+		guests++;
+		users += guest->subject.who.uid == who->uid;
+	}
+	limit.rlim_cur /= GUESTS_SHARE;
+	if (guests >= limit.rlim_cur)
+		return -EUSERS;
+	return users >= limit.rlim_cur / 2 && who->uid != geteuid() && who->uid != 0 ? -EUSERS : 0;
+}
+
+int nc_serve_admit(struct nc_serve *serve)
+{
+	struct nc_guest *guest = NULL;
+	int error, socket = nc_peer_accept(serve->listener);
+
+	if (socket == -EMFILE || socket == -ENFILE)
+		turn_away(serve);
+	if (socket < 0)
+		return socket;
+	error = nc_peer_ask_sender(socket);
+	if (!error) {
+		guest = nc_guest_new(serve, socket);
+		error = guest ? nc_identity_of_peer(socket, &guest->subject.who) : -ENOMEM;
+	}
+	if (!error)
+		error = vet(serve, &guest->subject.who);
+	if (!error)
+		error = find_room(serve, &guest->subject.who);
+	if (!error)
+		error = nc_serve_watch_guest(serve, guest);
+	if (error) {
+		nc_serve_refuse(socket, error);
+		if (guest)
+			nc_identity_close(&guest->subject.who);
+		close_unlocked(serve, socket);
+		free(guest);
+		return 0;
+	}
+	make_room(serve);
+	serve->waiting++;
+	nc_serve_enter(serve, guest);
+	return 0;
+}

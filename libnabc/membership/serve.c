@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * serve.c - the life of members, and the thread that serves them; see serve.h.
+ *
+ * A guest is a member at the other end of a socket.  It is gone when it hangs
+ * up or when its process ends, whichever comes first: a socket can be passed
+ * on, and a process can be stopped from closing it (invariant 5).
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "membership/serve-internal.h"
+
+#define EVENTS 16
+#define STACK ((size_t)256 << 10)
+#define STOP_SECONDS 2 /* that the thread may take for what it is at */
+#define QUESTIONS 16   /* of one guest in a turn: others wait */
+
+struct nc_remote_member *nc_guest_remote(const struct nc_guest *guest)
+{
+	return guest->remote;
+}
+
+const struct nc_subject *nc_guest_subject(const struct nc_guest *guest)
+{
+	return &guest->subject;
+}
+
+int nc_serve_init(struct nc_serve *serve, struct nc_index *index)
+{
+	*serve = (struct nc_serve){.index = index,
+				   .epoll = -1,
+				   .members = -1,
+				   .wake = -1,
+				   .listener = -1,
+				   .spare = -1};
+	pthread_mutex_init(&serve->lock, NULL);
+	pthread_mutex_init(&serve->turn, NULL);
+	if (!index->owner)
+		return 0;
+	serve->epoll = serve->members = epoll_create1(EPOLL_CLOEXEC);
+	return serve->epoll < 0 ? -errno : 0;
+}
+
+/* What a member left behind is for whoever was told its id, who may never come. */
+static void orphaned(void *context, size_t id)
+{
+	nc_index_orphan(context, id);
+}
+
+/* What an operator puts into the cache is the cache's. */
+static void kept(void *context, size_t id)
+{
+	(void)context;
+	(void)id;
+}
+
+static void detach(struct nc_serve *serve, struct nc_guest *guest)
+{
+	if (guest->remote)
+		nc_remote_member_identify(guest->remote, NULL, 0, -1);
+	nc_grants_part(&serve->index->grants, &guest->subject,
+		       guest->subject.operates ? kept : orphaned, serve->index);
+	if (guest->remote)
+		nc_index_detach(serve->index, guest->remote);
+}
+
+void nc_serve_part(struct nc_serve *serve, struct nc_guest *guest)
+{
+	if (guest->gone)
+		return;
+	guest->gone = true;
+	(void)epoll_ctl(serve->members, EPOLL_CTL_DEL, guest->socket, NULL);
+	if (guest->subject.who.pidfd >= 0)
+		(void)epoll_ctl(serve->members, EPOLL_CTL_DEL, guest->subject.who.pidfd, NULL);
+	/* A worker's units must stay its own while its responses are still taken. */
+	if (!guest->worker)
+		detach(serve, guest);
+	if (guest->welcome)
+		nc_index_enrol(serve->index, -1);
+	else
+		serve->waiting--;
+}
+
+/* Nobody has it any more; it is in the list until its socket is closed. */
+static void dismiss(struct nc_serve *serve, struct nc_guest *guest)
+{
+	nc_serve_part(serve, guest);
+	if (guest->worker)
+		detach(serve, guest);
+	guest->dismissed = true;
+}
+
+/* Those are taken out of the list that nobody has, to be freed without the lock. */
+static struct nc_guest *take_gone_locked(struct nc_serve *serve)
+{
+	struct nc_guest **link = &serve->guests, *gone = NULL, *guest;
+
+	while ((guest = *link)) {
+		if (!guest->gone || (guest->worker && !guest->dismissed)) {
+			link = &guest->next;
+			continue;
+		}
+		*link = guest->next;
+		guest->next = gone;
+		gone = guest;
+	}
+	return gone;
+}
+
+static void free_guests(struct nc_guest *guest)
+{
+	while (guest) {
+		struct nc_guest *next = guest->next;
+
+		close(guest->socket);
+		free(guest);
+		guest = next;
+	}
+}
+
+void nc_serve_fini(struct nc_serve *serve)
+{
+	for (struct nc_guest *guest = serve->guests; guest; guest = guest->next)
+		if (!guest->dismissed)
+			dismiss(serve, guest);
+	free_guests(take_gone_locked(serve));
+	nc_serve_stop_listening(serve);
+	if (serve->members >= 0 && serve->members != serve->epoll)
+		close(serve->members);
+	if (serve->epoll >= 0)
+		close(serve->epoll);
+	if (serve->wake >= 0)
+		close(serve->wake);
+	pthread_mutex_destroy(&serve->lock);
+	pthread_mutex_destroy(&serve->turn);
+}
+
+static int add(int epoll, int fd, void *what)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = what};
+
+	return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+}
+
+int nc_serve_watch_members(struct nc_serve *serve, int fd, void *what)
+{
+	return add(serve->members, fd, what);
+}
+
+int nc_serve_watch(struct nc_serve *serve, int fd)
+{
+	return add(serve->epoll, fd, NULL);
+}
+
+static void rouse(struct nc_serve *serve)
+{
+	uint64_t one = 1;
+	ssize_t written = write(serve->wake, &one, sizeof(one));
+
+	/* It can only be full, and then it is readable. */
+	(void)written;
+}
+
+void nc_serve_dismiss(struct nc_serve *serve, struct nc_guest *guest)
+{
+	struct nc_guest *gone = NULL;
+
+	pthread_mutex_lock(&serve->lock);
+	dismiss(serve, guest);
+	/* Who dispatches may be at it, and closes it in any case. */
+	if (serve->wake >= 0) {
+		rouse(serve);
+	} else if (pthread_mutex_trylock(&serve->turn) == 0) {
+		gone = take_gone_locked(serve);
+		pthread_mutex_unlock(&serve->turn);
+	}
+	pthread_mutex_unlock(&serve->lock);
+	free_guests(gone);
+}
+
+static void attend(struct nc_serve *serve, struct nc_guest *guest)
+{
+	const struct nc_rpc_server_lock lock = {&serve->lock, &guest->gone};
+	int result = 1;
+
+	if (guest->gone)
+		return;
+	if (nc_identity_ended(guest->subject.who.pidfd))
+		result = -ESRCH;
+	for (unsigned i = 0; i < QUESTIONS && result > 0 && !guest->gone; i++)
+		result = guest->welcome ? nc_rpc_server_serve(serve->index, guest->socket,
+							      &guest->subject, &serve->admin, &lock)
+					: nc_serve_greet(serve, guest);
+	if (result < 0)
+		nc_serve_part(serve, guest);
+}
+
+int nc_serve_dispatch(struct nc_serve *serve)
+{
+	struct epoll_event events[EVENTS];
+	struct nc_guest *gone;
+	int count, error;
+
+	/* Two threads would be told of the same guest: one of them does the work. */
+	if (pthread_mutex_trylock(&serve->turn))
+		return 0;
+	pthread_mutex_lock(&serve->lock);
+	if (serve->deaf)
+		nc_serve_listen_again(serve);
+	do {
+		count = epoll_wait(serve->members, events, EVENTS, 0);
+	} while (count < 0 && errno == EINTR);
+	error = count < 0 ? -errno : 0;
+	for (int i = 0; i < count; i++) {
+		if (events[i].data.ptr == serve)
+			(void)nc_serve_admit(serve);
+		else if (events[i].data.ptr)
+			attend(serve, events[i].data.ptr);
+	}
+	/* One event may have come twice for a guest, so none is freed before. */
+	gone = take_gone_locked(serve);
+	pthread_mutex_unlock(&serve->lock);
+	free_guests(gone);
+	pthread_mutex_unlock(&serve->turn);
+	return count < 0 ? error : count;
+}
+
+/* --- the thread -------------------------------------------------------------------------- */
+
+static void *run(void *context)
+{
+	struct nc_serve *serve = context;
+	struct pollfd wait[2] = {{.fd = serve->members, .events = POLLIN},
+				 {.fd = serve->wake, .events = POLLIN}};
+
+	while (!atomic_load(&serve->stop)) {
+		uint64_t count;
+
+		if (poll(wait, 2, -1) < 0)
+			continue;
+		if (wait[1].revents && read(serve->wake, &count, sizeof(count)) < 0)
+			continue;
+		if (!atomic_load(&serve->stop))
+			(void)nc_serve_dispatch(serve);
+	}
+	return NULL;
+}
+
+int nc_serve_start(struct nc_serve *serve)
+{
+	pthread_attr_t attributes;
+	sigset_t all, before;
+	int members, error = 0;
+
+	members = epoll_create1(EPOLL_CLOEXEC);
+	serve->wake = members < 0 ? -1 : eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (serve->wake < 0)
+		error = errno;
+	if (!error) {
+		serve->members = members;
+		error = pthread_attr_init(&attributes);
+	}
+	if (!error) {
+		(void)pthread_attr_setstacksize(&attributes, STACK);
+		/* Signals are for the program's own threads. */
+		sigfillset(&all);
+		pthread_sigmask(SIG_SETMASK, &all, &before);
+		error = pthread_create(&serve->thread, &attributes, run, serve);
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
+		pthread_attr_destroy(&attributes);
+	}
+	if (!error) {
+		(void)pthread_setname_np(serve->thread, "nabc-members");
+		return 0;
+	}
+	if (serve->wake >= 0)
+		close(serve->wake);
+	if (members >= 0)
+		close(members);
+	serve->wake = -1;
+	serve->members = serve->epoll;
+	return -error;
+}
+
+bool nc_serve_stop(struct nc_serve *serve)
+{
+	struct timespec until;
+
+	if (serve->wake < 0 || atomic_load(&serve->stop))
+		return true;
+	atomic_store(&serve->stop, true);
+	rouse(serve);
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += STOP_SECONDS;
+	if (pthread_timedjoin_np(serve->thread, NULL, &until) == 0)
+		return true;
+	atomic_store(&serve->stop, false);
+	return false;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * route-internal.h - what the parts of route.h share: for route*.c alone.
+ */
+#ifndef NC_ROUTE_INTERNAL_H
+#define NC_ROUTE_INTERNAL_H
+
+#include <sys/socket.h>
+
+#include "send/route.h"
+
+struct nc_route_key {
+	unsigned char address[16];
+	int family;
+	bool local;
+};
+
+#define NC_ROUTE_MAPPED 12u /* bytes before an IPv4 address in one of IPv6 */
+
+static inline void nc_route_add(_Atomic uint64_t *counter, uint64_t more)
+{
+	if (more)
+		atomic_fetch_add_explicit(counter, more, memory_order_relaxed);
+}
+
+static inline uint64_t nc_route_get(const _Atomic uint64_t *counter)
+{
+	return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+static inline uint32_t nc_route_refusals(uint32_t level)
+{
+	return NC_ROUTE_SAMPLE << level;
+}
+
+/* The key of an address; false: of no family that has routes. */
+bool nc_route_key_of(const struct sockaddr_storage *from, struct nc_route_key *key);
+
+bool nc_route_same_address(const struct nc_route *route, const struct nc_route_key *key);
+
+/* The entry of the key, new if need be; NULL: all are fixed, or no memory. */
+struct nc_route *nc_routes_enter_locked(struct nc_routes *routes, const struct nc_route_key *key);
+
+/* What was learnt. */
+void nc_route_forget_all(struct nc_route *route);
+
+#endif

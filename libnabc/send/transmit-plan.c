@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * transmit-plan.c - which methods a message is offered; see transmit.h.
+ *
+ * That is decided once, from its sizes and its route, and only if it matters:
+ * most messages are small and are just copied.
+ */
+#include "os/socket.h"
+#include "send/transmit-internal.h"
+
+/* Of small messages, one in so many is entered in its route, for all of them. */
+#define SMALL_SAMPLE 64u
+
+/*
+ * Measured with SWEET, 64 connections over loopback: bounding the unsent bytes
+ * to 16 KiB takes a third off the server's CPU time for 256 KiB, a quarter for
+ * 512 KiB.  Of 1 MiB it brings 30 % more a second for 20 % less CPU time of both
+ * ends; but of that more is the server's, which else leaves it to the arriving
+ * acknowledgements, on loopback the client's.  8 and 32 KiB are no better, 64
+ * to 512 KiB worse than no bound.
+ *
+ * That is of pages lent.  What is copied is copied once, and cheapest in one
+ * go: with the bound 1 MiB costs twice the CPU time.
+ *
+ * Between machines sending goes on while the program is away: a pacing timer or
+ * an acknowledgement takes up to 64 KiB at a time, and what then finds nothing
+ * more counts as the program's lack of data.  Over a link of 1 Gbit/s and 100 ms
+ * bounds of 16 to 256 KiB kept BBR, which forgets samples of such times, in its
+ * startup for good, at 2.9 times the link's rate: one packet in eight was lost,
+ * for a tenth less and three times the CPU time.  From 512 KiB on, of which half
+ * must have left before the program hears of it, all was well.
+ */
+#define UNSENT_NEAR ((size_t)16 << 10)
+#define UNSENT_FAR ((size_t)1 << 20)
+#define UNSENT_MIN ((size_t)128 << 10)
+
+static _Thread_local unsigned ticks;
+
+/* The sizes of a message's pieces, as bits of classes. */
+struct survey {
+	unsigned lasting;  /* in memory written no more */
+	unsigned recycled; /* in other memory */
+	unsigned kernel;   /* in the module, small ones too */
+	bool others;	   /* some are elsewhere */
+};
+
+static struct survey survey(const struct nc_sending *sending)
+{
+	const struct nc_message *message = &sending->message;
+	struct survey sizes = {0};
+
+	for (unsigned i = message->range; i < message->spec->range_count; i++) {
+		size_t length = message->spec->ranges[i].length;
+		unsigned bit = 1u << nc_route_class(length);
+
+		if (nc_kernel_has(nc_sending_unit(sending, i))) {
+			sizes.kernel |= bit;
+			continue;
+		}
+		sizes.others |= length > 0;
+		if (length < NC_ROUTE_CLASS_MIN || !nc_sending_gapless(sending, i))
+			continue;
+		*(nc_unit_spliceable(nc_sending_unit(sending, i)) ? &sizes.lasting
+								  : &sizes.recycled) |= bit;
+	}
+	return sizes;
+}
+
+/* Reasons that hold whatever the route. */
+static bool may_splice(struct nc_sending *sending)
+{
+	if (sending->message.spec->flags & NC_SEND_DONTWAIT) {
+		nc_sending_drop(sending, NC_METHOD_SPLICE, NC_SPLICE_DONTWAIT);
+		return false;
+	}
+	if (!nc_socket_sigpipe_ignored()) {
+		nc_sending_drop(sending, NC_METHOD_SPLICE, NC_SPLICE_SIGPIPE);
+		return false;
+	}
+	return true;
+}
+
+/* Offers a method for those of the classes in which it does well. */
+static void offer(struct nc_sending *sending, enum NC_method method, unsigned classes,
+		  enum nc_reason otherwise)
+{
+	bool learnt = false;
+
+	for (unsigned class = 0; class < NC_ROUTE_CLASSES; class ++) {
+		if (!(classes >> class & 1))
+			continue;
+		if (nc_route_tries(&sending->route, method, class, sending->sampled))
+			sending->classes[method] |= (unsigned char)(1u << class);
+		else
+			learnt = true;
+	}
+	if (learnt)
+		nc_sending_count(sending, otherwise);
+}
+
+/* Nothing else spares them a copy, whatever their size. */
+static void offer_kernel(struct nc_sending *sending, const struct survey *sizes)
+{
+	if (!sizes->kernel)
+		return;
+	if (sending->route.strange) {
+		nc_sending_count(sending, NC_KERNEL_REFUSED);
+		return;
+	}
+	sending->classes[NC_METHOD_KERNEL] = NC_ROUTE_ALL_CLASSES;
+	sending->any = true;
+	sending->alone = !sizes->others && sending->message.spec->flags & NC_SEND_CLOSE;
+}
+
+static void offer_learnt(const struct nc_transmit *transmit, struct nc_sending *sending,
+			 const struct survey *sizes)
+{
+	const unsigned large = NC_ROUTE_ALL_CLASSES << NC_ZEROCOPY_CLASS_MIN;
+	unsigned spliced = sizes->lasting, recycled = sizes->recycled;
+
+	offer_kernel(sending, sizes);
+	if (sending->route.local)
+		spliced &= NC_ROUTE_ALL_CLASSES << nc_route_class(transmit->local_splice);
+	if (spliced && may_splice(sending))
+		offer(sending, NC_METHOD_SPLICE, spliced, NC_SPLICE_LEARNT);
+	if (!sending->classes[NC_METHOD_SPLICE])
+		recycled |= sizes->lasting;
+	recycled &= large;
+	if (!recycled || !sending->zerocopy->ring.usable)
+		return;
+	if (nc_route_tries_zerocopy(&sending->route, sending->sampled))
+		offer(sending, NC_METHOD_ZEROCOPY, recycled, NC_ZEROCOPY_LEARNT);
+	else if (sending->route.route && !sending->route.local)
+		nc_sending_count(sending, NC_ZEROCOPY_LEARNT);
+}
+
+static void offer_fixed(struct nc_sending *sending, const struct survey *sizes, int method)
+{
+	if (method == NC_METHOD_KERNEL)
+		offer_kernel(sending, sizes);
+	if (method == NC_METHOD_SPLICE && may_splice(sending))
+		sending->classes[method] = NC_ROUTE_ALL_CLASSES;
+	if (method == NC_METHOD_ZEROCOPY && sending->zerocopy->ring.usable)
+		sending->classes[method] = NC_ROUTE_ALL_CLASSES;
+}
+
+/*
+ * Of less than two segments, those of a loopback at least, a call that waits
+ * for room itself would hear of none while its own last segment is held back
+ * for more, and there is nobody to push that.
+ */
+#define UNSENT_WAITING ((size_t)128 << 10)
+
+void nc_transmit_bound(struct nc_transmit *transmit, int socket, size_t left,
+		       const struct nc_route_use *route)
+{
+	size_t limit = transmit->unsent_limit;
+
+	if (!route->unbounded || limit == SIZE_MAX || left < UNSENT_MIN)
+		return;
+	if (!limit)
+		limit = route->local ? UNSENT_NEAR : UNSENT_FAR;
+	if (limit < UNSENT_WAITING && nc_socket_waits(socket))
+		return;
+	nc_socket_bound_unsent(socket, limit);
+	nc_route_bounded(&transmit->routes, route);
+}
+
+int nc_transmit_route(struct nc_transmit *transmit, int socket, const struct nc_message *message,
+		      struct nc_route_use *route)
+{
+	if (message->total - message->at < NC_ROUTE_CLASS_MIN)
+		return 0;
+	return nc_route_find(&transmit->routes, socket, route);
+}
+
+unsigned nc_transmit_consider(struct nc_transmit *transmit, struct nc_sending *sending)
+{
+	struct survey sizes = survey(sending);
+	unsigned weight = 1;
+	int fixed;
+
+	ticks++;
+	if (!sizes.lasting && !sizes.recycled && !(sizes.kernel & ~1u) &&
+	    !atomic_load_explicit(&transmit->routes.any_fixed, memory_order_relaxed)) {
+		if (ticks % SMALL_SAMPLE) {
+			offer_kernel(sending, &sizes);
+			return 0;
+		}
+		weight = SMALL_SAMPLE;
+	}
+	sending->sampled = ticks % NC_ROUTE_SAMPLE == 0;
+	/* What is no socket is left to the simplest, which says so. */
+	if (nc_route_find(&transmit->routes, sending->socket, &sending->route)) {
+		offer_kernel(sending, &sizes);
+		return 0;
+	}
+	fixed = nc_route_fixed(&sending->route);
+	if (sending->message.spec->flags & NC_SEND_COPY)
+		offer_kernel(sending, &sizes);
+	else if (fixed == NC_ROUTE_LEARN)
+		offer_learnt(transmit, sending, &sizes);
+	else
+		offer_fixed(sending, &sizes, fixed);
+	/* Of pages that are lent, by either: a copy is cheapest in one go. */
+	if ((sizes.lasting && sending->classes[NC_METHOD_SPLICE]) ||
+	    (sizes.kernel && sending->classes[NC_METHOD_KERNEL]))
+		nc_transmit_bound(transmit, sending->socket,
+				  sending->message.total - sending->message.at, &sending->route);
+	for (unsigned i = 0; i < NC_METHODS; i++)
+		sending->any |= sending->classes[i] != 0;
+	return weight;
+}
+
+/* --- messages that go on ------------------------------------------------------ */
+
+/*
+ * A decision: what tells the message from others << 29 | the route << 13 |
+ * sampled << 12 | classes of zero-copy << 6 | classes of splice.
+ */
+#define RESUME_CLASSES NC_ROUTE_CLASSES
+#define RESUME_SAMPLED (2 * RESUME_CLASSES)
+#define RESUME_ROUTE (RESUME_SAMPLED + 1)
+#define RESUME_MARK (RESUME_ROUTE + NC_ROUTE_NOTE_BITS)
+
+/* Where the message is by now, which unit it began with, and what it may do. */
+static uint64_t resume_mark(const struct nc_message *message)
+{
+	const struct NC_send *spec = message->spec;
+	const uint64_t parts[] = {spec->ranges[0].id, spec->ranges[0].offset, spec->header_length,
+				  message->at, spec->flags & (NC_SEND_DONTWAIT | NC_SEND_COPY)};
+	uint64_t mark = 0;
+
+	for (unsigned i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		mark = (mark ^ parts[i]) * UINT64_C(0x9e3779b97f4a7c15);
+		mark ^= mark >> 32;
+	}
+	return mark >> RESUME_MARK << RESUME_MARK;
+}
+
+static _Atomic uint64_t *resume_of(struct nc_transmit *transmit, int socket)
+{
+	return &transmit->resumes[(unsigned)socket % NC_TRANSMIT_RESUMES];
+}
+
+void nc_transmit_resume_keep(struct nc_transmit *transmit, const struct nc_sending *sending)
+{
+	const unsigned char *classes = sending->decided;
+	uint64_t note = nc_route_note(&transmit->routes, &sending->route);
+
+	if (!note || !sending->message.spec->range_count || classes[NC_METHOD_KERNEL])
+		return;
+	atomic_store_explicit(resume_of(transmit, sending->socket),
+			      resume_mark(&sending->message) | note << RESUME_ROUTE |
+				      (uint64_t)sending->sampled << RESUME_SAMPLED |
+				      (uint64_t)classes[NC_METHOD_ZEROCOPY] << RESUME_CLASSES |
+				      classes[NC_METHOD_SPLICE],
+			      memory_order_relaxed);
+}
+
+bool nc_transmit_resume(struct nc_transmit *transmit, struct nc_sending *sending)
+{
+	const struct nc_message *message = &sending->message;
+	uint64_t kept;
+
+	if (!message->at || !message->spec->range_count)
+		return false;
+	kept = atomic_load_explicit(resume_of(transmit, sending->socket), memory_order_relaxed);
+	if (kept >> RESUME_MARK << RESUME_MARK != resume_mark(message) ||
+	    !nc_route_noted(&transmit->routes, (uint32_t)(kept >> RESUME_ROUTE), &sending->route))
+		return false;
+	sending->classes[NC_METHOD_SPLICE] = kept & NC_ROUTE_ALL_CLASSES;
+	sending->classes[NC_METHOD_ZEROCOPY] = kept >> RESUME_CLASSES & NC_ROUTE_ALL_CLASSES;
+	sending->sampled = kept >> RESUME_SAMPLED & 1;
+	sending->any = sending->classes[NC_METHOD_SPLICE] || sending->classes[NC_METHOD_ZEROCOPY];
+	return true;
+}

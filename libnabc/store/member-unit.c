@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * member-unit.c - the life of a unit from insert to reclaim; see member.h.
+ *
+ * Naming and holding a unit touches its word alone.  Its memory is given back
+ * under the member's lock when an unlinked unit loses its last hold (and, in an
+ * attached process, when the owner has marked it dropped).
+ */
+#include <errno.h>
+
+#include "base/lock.h"
+#include "store/member-internal.h"
+
+/* In an attached process, the owner has a say: reclaims only what it left. */
+static void reclaim_locked(struct nc_member *member, struct nc_unit *unit)
+{
+	struct nc_unit_shared *entry;
+	unsigned generation;
+	uint64_t word;
+
+	if (!member->shared) {
+		nc_pool_give(member, unit);
+		return;
+	}
+	entry = &member->shared[unit->slot];
+	generation = nc_word_generation(nc_unit_word(unit));
+	word = atomic_load_explicit(&entry->word, memory_order_acquire);
+	for (;;) {
+		bool busy = word == nc_shared_word(generation, NC_SHARED_BUSY) ||
+			    word == nc_shared_word(generation, NC_SHARED_UNLINKED);
+		uint64_t next =
+			nc_shared_word(generation, busy ? NC_SHARED_UNLINKED : NC_SHARED_FREE);
+
+		if (atomic_compare_exchange_weak_explicit(&entry->word, &word, next,
+							  memory_order_acq_rel,
+							  memory_order_acquire)) {
+			unit->parked = busy;
+			if (!busy)
+				nc_pool_give(member, unit);
+			return;
+		}
+	}
+}
+
+void nc_member_abandon(struct nc_member *member, struct nc_unit *unit)
+{
+	nc_pool_lock(member);
+	nc_store_retract(unit->store, unit);
+	nc_pool_give(member, unit);
+	nc_pool_unlock(member);
+}
+
+static void publish_shared_locked(struct nc_member *member, const struct nc_unit *unit)
+{
+	struct nc_unit_shared *entry = &member->shared[unit->slot];
+
+	atomic_store_explicit(&entry->at, unit->at, memory_order_relaxed);
+	atomic_store_explicit(&entry->size, unit->layout.size, memory_order_relaxed);
+	atomic_store_explicit(&entry->fraglen, unit->layout.fraglen, memory_order_relaxed);
+	atomic_store_explicit(&entry->kernel, unit->store->name, memory_order_relaxed);
+	atomic_store_explicit(
+		&entry->word,
+		nc_shared_word(nc_word_generation(nc_unit_word(unit)), NC_SHARED_LIVE),
+		memory_order_release);
+}
+
+int nc_member_insert(struct nc_member *member, struct nc_unit *unit)
+{
+	struct nc_store *store = unit->store;
+	int error = 0;
+
+	/* First, since what is in the module for good cannot be taken back. */
+	if (store->device && member->shared)
+		error = nc_device_grant(store->device, store->name, member->owner_pidfd);
+	if (!error)
+		error = nc_store_protect(store, unit, member->protect);
+	if (error)
+		return error;
+	atomic_fetch_add_explicit(&member->inserts, 1, memory_order_relaxed);
+	if (store->kind == NC_KIND_RECYCLED && !member->shared) {
+		/* Once it is published it may go at any moment. */
+		(void)nc_store_filled(store);
+		nc_unit_publish(unit);
+	} else {
+		nc_pool_lock(member);
+		(void)nc_store_filled(store);
+		nc_unit_publish(unit);
+		nc_pool_settle(member, store);
+		if (member->shared)
+			publish_shared_locked(member, unit);
+		nc_pool_unlock(member);
+	}
+	if (member->scrubs && atomic_load(&member->scrub_idle))
+		nc_pool_wake(member);
+	return 0;
+}
+
+bool nc_unit_expired(const struct nc_unit *unit)
+{
+	uint32_t tick = atomic_load_explicit(&unit->expires, memory_order_relaxed);
+
+	return tick && nc_tick_passed(tick, nc_clock_ns(CLOCK_MONOTONIC_COARSE));
+}
+
+static void use(struct nc_member *member, struct nc_unit *unit)
+{
+	struct nc_replacement *order = nc_pool_order(member, unit);
+
+	if (order)
+		nc_replacement_use(order, &unit->order);
+}
+
+int nc_member_hold(struct nc_member *member, struct nc_unit *unit, unsigned generation,
+		   bool unlinked)
+{
+	int error = nc_unit_hold(unit, generation, unlinked);
+
+	if (error)
+		return error;
+	if (nc_unit_expired(unit) && !(unlinked && nc_word_holds(nc_unit_word(unit)) > 1)) {
+		(void)nc_member_release(member, unit, generation);
+		return -ENOENT;
+	}
+	use(member, unit);
+	return 0;
+}
+
+bool nc_member_held(struct nc_member *member, struct nc_unit *unit, unsigned generation)
+{
+	if (!nc_unit_held(unit, generation))
+		return false;
+	use(member, unit);
+	return true;
+}
+
+int nc_member_release(struct nc_member *member, struct nc_unit *unit, unsigned generation)
+{
+	int last = nc_unit_release(unit, generation);
+
+	if (last < 0)
+		return last;
+	if (last > 0) {
+		nc_pool_lock(member);
+		reclaim_locked(member, unit);
+		nc_pool_unlock(member);
+	} else if (atomic_load(&unit->wake_on_release) &&
+		   atomic_exchange(&unit->wake_on_release, false)) {
+		nc_pool_wake(member);
+	}
+	return 0;
+}
+
+int nc_member_destroy(struct nc_member *member, struct nc_unit *unit, unsigned generation)
+{
+	bool late = false;
+	int last;
+
+	nc_pool_lock(member);
+	last = nc_unit_unlink(unit, generation);
+	if (last >= 0) {
+		late = nc_unit_expired(unit);
+		if (late)
+			member->expired++;
+		else
+			member->destroys++;
+		nc_pool_tell_if_granted(member, unit, generation);
+	}
+	if (last > 0)
+		reclaim_locked(member, unit);
+	nc_pool_unlock(member);
+	if (last < 0)
+		return last;
+	return late ? -ENOENT : 0;
+}
+
+int nc_member_set_priority(struct nc_member *member, struct nc_unit *unit,
+			   enum NC_priority priority)
+{
+	struct nc_replacement *from, *to;
+	int error = 0;
+
+	if ((unsigned)priority > NC_PRIORITY_PINNED)
+		return -EINVAL;
+	nc_pool_lock(member);
+	from = nc_pool_order(member, unit);
+	to = (unsigned)priority < NC_PRIORITIES ? &member->orders[priority] : NULL;
+	if (from != to) {
+		if (from)
+			nc_replacement_remove(from, &unit->order);
+		if (to)
+			error = nc_replacement_add(to, &unit->order, unit->layout.extent);
+		if (error && from) {
+			/* Where it was there is room for it. */
+			(void)nc_replacement_add(from, &unit->order, unit->layout.extent);
+		} else if (!error) {
+			member->pinned += !to;
+			member->pinned -= !from;
+			atomic_store_explicit(&unit->priority, (uint8_t)priority,
+					      memory_order_relaxed);
+		}
+	}
+	nc_pool_unlock(member);
+	return error;
+}
+
+int nc_member_set_lifetime(struct nc_member *member, struct nc_unit *unit, uint64_t milliseconds)
+{
+	uint64_t now = nc_clock_ns(CLOCK_MONOTONIC);
+	uint64_t before, after;
+	struct nc_expiring entry = {.slot = unit->slot,
+				    .generation = nc_word_generation(nc_unit_word(unit))};
+	int error = 0;
+
+	if (milliseconds > NC_LIFETIME_MAX_MS)
+		return -ERANGE;
+	if (milliseconds)
+		entry.tick = nc_tick_after(now + milliseconds * 1000000u);
+	nc_pool_lock(member);
+	before = nc_expiry_next(&member->expiry, now);
+	if (entry.tick)
+		error = nc_expiry_add(&member->expiry, &entry);
+	if (!error) {
+		bool stale = atomic_exchange_explicit(&unit->expires, entry.tick,
+						      memory_order_relaxed) != 0;
+
+		if (stale)
+			nc_expiry_forget(&member->expiry, nc_pool_expiry_valid, member);
+		after = nc_expiry_next(&member->expiry, now);
+		if (after && (!before || after < before))
+			nc_pool_due(member);
+	}
+	nc_pool_unlock(member);
+	return error;
+}

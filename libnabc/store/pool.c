@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pool.c - stores and units in accord; see pool.h for the locks.
+ */
+#include "store/pool.h"
+
+void nc_pool_lock(struct nc_member *member)
+{
+	pthread_mutex_lock(&member->lock);
+}
+
+void nc_pool_wake(struct nc_member *member)
+{
+	if (member->wake && !atomic_exchange(&member->woken, true))
+		member->wake(member->wake_context);
+}
+
+void nc_pool_unlock(struct nc_member *member)
+{
+	struct nc_store *store = member->closing;
+	bool due = member->due;
+
+	member->closing = NULL;
+	member->due = false;
+	pthread_mutex_unlock(&member->lock);
+	/* Giving pages back takes long: nobody waits for it. */
+	while (store) {
+		struct nc_store *next = store->next;
+
+		nc_store_close(store);
+		store = next;
+	}
+	if (due)
+		nc_pool_wake(member);
+}
+
+static bool is_run(const struct nc_store *store)
+{
+	return store->kind == NC_KIND_RECYCLED && !store->alone;
+}
+
+void nc_pool_add_store(struct nc_member *member, struct nc_store *store)
+{
+	store->weight.opened = ++member->opened;
+	store->weight.size = store->segment.size;
+	store->previous = NULL;
+	store->next = member->stores;
+	if (store->next)
+		store->next->previous = store;
+	else
+		member->oldest = store;
+	member->stores = store;
+	if (is_run(store)) {
+		store->next_run = member->runs;
+		member->runs = store;
+		member->empties++;
+	}
+	if (member->used > member->high)
+		nc_pool_due(member);
+}
+
+void nc_pool_close_store(struct nc_member *member, struct nc_store *store)
+{
+	if (store->next)
+		store->next->previous = store->previous;
+	else
+		member->oldest = store->previous;
+	if (store->previous)
+		store->previous->next = store->next;
+	else
+		member->stores = store->next;
+	if (is_run(store)) {
+		struct nc_store **link = &member->runs;
+
+		while (*link != store)
+			link = &(*link)->next_run;
+		*link = store->next_run;
+		member->empties--;
+		if (member->hint == store)
+			member->hint = NULL;
+	}
+	if (member->appended == store)
+		member->appended = NULL;
+	if (member->weighing == store)
+		member->weighing = store->next;
+	nc_pool_discharge(member, store->segment.size + store->copied, store->counted);
+	member->closed++;
+	store->next = member->closing;
+	member->closing = store;
+}
+
+void nc_pool_grow_log(struct nc_member *member, struct nc_store *store)
+{
+	struct nc_store *old = member->appended;
+
+	member->appended = store;
+	if (!old)
+		return;
+	/* Only what is in it keeps it. */
+	old->full = true;
+	nc_pool_settle(member, old);
+}
+
+void nc_pool_enter(struct nc_member *member, struct nc_store *store, struct nc_unit *unit,
+		   uint64_t at)
+{
+	if (is_run(store) && store->count == 0)
+		member->empties--;
+	nc_store_enter(store, &member->units, unit, at);
+}
+
+void nc_pool_leave(struct nc_member *member, struct nc_unit *unit)
+{
+	struct nc_store *store = unit->store;
+
+	nc_store_leave(store, &member->units, unit);
+	if (is_run(store) && store->count == 0 && ++member->empties > 1)
+		nc_pool_due(member);
+}
+
+void nc_pool_settle(struct nc_member *member, struct nc_store *store)
+{
+	if (!store->full || atomic_load_explicit(&store->filling, memory_order_acquire))
+		return;
+	/* An empty log is of no more use; empty recycled pages are wanted again. */
+	if (store->count == 0 && !store->busy) {
+		nc_pool_close_store(member, store);
+	} else if (store->kind == NC_KIND_APPENDED && !store->sealed) {
+		store->sealed = true;
+		(void)nc_segment_seal(&store->segment);
+	}
+}
+
+struct nc_replacement *nc_pool_order(struct nc_member *member, const struct nc_unit *unit)
+{
+	unsigned priority = atomic_load_explicit(&unit->priority, memory_order_relaxed);
+
+	return member->shared || priority >= NC_PRIORITIES ? NULL : &member->orders[priority];
+}
+
+bool nc_pool_expiry_valid(const struct nc_expiring *entry, void *context)
+{
+	const struct nc_member *member = context;
+	const struct nc_unit *unit = nc_units_at(&member->units, entry->slot);
+	uint64_t word = nc_unit_word(unit);
+
+	return nc_word_generation(word) == entry->generation &&
+	       nc_word_state(word) == NC_UNIT_LIVE &&
+	       atomic_load_explicit(&unit->expires, memory_order_relaxed) == entry->tick;
+}
+
+void nc_pool_give(struct nc_member *member, struct nc_unit *unit)
+{
+	struct nc_store *store = unit->store;
+	struct nc_replacement *order = nc_pool_order(member, unit);
+	bool expires = atomic_load_explicit(&unit->expires, memory_order_relaxed) != 0;
+
+	if (order)
+		nc_replacement_remove(order, &unit->order);
+	else if (!member->shared)
+		member->pinned--;
+	nc_pool_leave(member, unit);
+	nc_units_give(&member->units, unit);
+	if (expires)
+		nc_expiry_forget(&member->expiry, nc_pool_expiry_valid, member);
+	nc_pool_settle(member, store);
+}
+
+void nc_pool_tell_if_granted(struct nc_member *member, const struct nc_unit *unit,
+			     unsigned generation)
+{
+	if (member->gone && atomic_load(&unit->granted))
+		member->gone(member->gone_context, unit, generation);
+}
+
+bool nc_pool_evict(struct nc_member *member, struct nc_unit *unit)
+{
+	if (!nc_unit_unlink_idle(unit))
+		return false;
+	nc_pool_tell_if_granted(member, unit, nc_word_generation(nc_unit_word(unit)));
+	member->evictions++;
+	nc_pool_give(member, unit);
+	return true;
+}
+
+void nc_pool_drop(struct nc_member *member, struct nc_unit *unit, unsigned generation,
+		  uint64_t *reason)
+{
+	int last = nc_unit_unlink(unit, generation);
+
+	if (last < 0)
+		return;
+	++*reason;
+	nc_pool_tell_if_granted(member, unit, generation);
+	if (last > 0)
+		nc_pool_give(member, unit);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * revocation-map.h - the memory in which the owner shows a member which of the units
+ * exported to it are still valid.
+ *
+ * The member checks it before each use, so a unit that was revoked or destroyed is
+ * refused without a message.  Only the owner can write to it.  (A process that bypasses
+ * the library keeps what it has already mapped: that cannot be taken back, but it gets
+ * nothing new.)
+ */
+#ifndef NC_REVOCATION_MAP_H
+#define NC_REVOCATION_MAP_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "os/segment.h"
+
+#define NC_REVOCATION_MAP_SLOTS 4096u
+#define NC_REVOCATION_MAP_SIZE (NC_REVOCATION_MAP_SLOTS * sizeof(uint64_t))
+
+/*
+ * What a slot says; anything else is the id that stands.  Neither is an id:
+ * those have a generation in their lowest bits (id.h).
+ */
+#define NC_REVOCATION_DESTROYED UINT64_C(0)
+#define NC_REVOCATION_REVOKED (UINT64_C(1) << 63)
+
+struct nc_revocation_map {
+	struct nc_segment segment; /* base NULL: not opened */
+	uint64_t used[NC_REVOCATION_MAP_SLOTS / 64];
+	uint32_t hint;
+};
+
+static inline _Atomic uint64_t *nc_revocation_map_slot(const struct nc_segment *segment,
+						       uint32_t slot)
+{
+	return (_Atomic uint64_t *)(void *)segment->base + slot;
+}
+
+/* The owner's end; the caller locks. */
+int nc_revocation_map_open(struct nc_revocation_map *map);
+void nc_revocation_map_close(struct nc_revocation_map *map);
+
+/* A slot that shows the id; -ENOSPC. */
+int nc_revocation_map_add(struct nc_revocation_map *map, uint64_t id);
+
+/* The unit stands no more, for that reason; the slot stays taken. */
+void nc_revocation_map_revoke(struct nc_revocation_map *map, uint32_t slot, uint64_t reason);
+void nc_revocation_map_free(struct nc_revocation_map *map, uint32_t slot);
+
+/* The member's end: what a slot shows. */
+static inline uint64_t nc_revocation_map_read(const struct nc_segment *segment, uint32_t slot)
+{
+	return atomic_load_explicit(nc_revocation_map_slot(segment, slot), memory_order_acquire);
+}
+
+#endif

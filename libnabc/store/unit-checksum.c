@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * unit-checksum.c - sums of a unit's fragments; see unit-checksum.h.  No state of its own.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checksum.h"
+#include "base/crc32c.h"
+#include "store/store.h"
+#include "store/unit-checksum.h"
+
+/* The size of a sum tells its kind. */
+#define INET sizeof(uint16_t)
+#define CRC32C sizeof(uint32_t)
+
+enum NC_checksum_kind nc_unit_checksum_kind(const struct nc_unit *unit)
+{
+	return unit->sum_size == INET	  ? NC_CHECKSUM_INET
+	       : unit->sum_size == CRC32C ? NC_CHECKSUM_CRC32C
+					  : NC_CHECKSUM_DEFAULT;
+}
+
+int nc_unit_checksum_init(struct nc_unit *unit, enum NC_checksum_kind kind)
+{
+	size_t size = kind == NC_CHECKSUM_INET ? INET : kind == NC_CHECKSUM_CRC32C ? CRC32C : 0;
+
+	assert(unit->sum_size == 0);
+	if (!size)
+		return -EINVAL;
+	if (unit->layout.fragments * size > NC_UNIT_SUMS_INLINE) {
+		unit->sums = malloc(unit->layout.fragments * size);
+		if (!unit->sums)
+			return -ENOMEM;
+	}
+	unit->sum_size = (uint8_t)size;
+	return 0;
+}
+
+static const uint16_t *inet_sums(const struct nc_unit *unit)
+{
+	return nc_unit_sums_outside(unit) ? unit->sums : unit->sum16;
+}
+
+static const uint32_t *crc_sums(const struct nc_unit *unit)
+{
+	return nc_unit_sums_outside(unit) ? unit->sums : unit->sum32;
+}
+
+static uint16_t *inet_sum(struct nc_unit *unit, size_t index)
+{
+	return (nc_unit_sums_outside(unit) ? (uint16_t *)unit->sums : unit->sum16) + index;
+}
+
+static uint32_t *crc_sum(struct nc_unit *unit, size_t index)
+{
+	return (nc_unit_sums_outside(unit) ? (uint32_t *)unit->sums : unit->sum32) + index;
+}
+
+static size_t fragment_length(const struct nc_layout *layout, size_t index)
+{
+	return index + 1 < layout->fragments ? layout->fraglen
+					     : layout->size - index * layout->fraglen;
+}
+
+static void *bytes_at(const struct nc_unit *unit, size_t offset)
+{
+	size_t run;
+
+	return nc_unit_base(unit) + nc_layout_at(&unit->layout, offset, &run);
+}
+
+/* --- keeping ----------------------------------------------------------------- */
+
+void nc_unit_checksum_compute(struct nc_unit *unit, size_t first, size_t end)
+{
+	const struct nc_layout *layout = &unit->layout;
+
+	for (size_t i = first; unit->sum_size && i < end; i++) {
+		const void *bytes = bytes_at(unit, i * layout->fraglen);
+		size_t length = fragment_length(layout, i);
+
+		if (unit->sum_size == INET)
+			*inet_sum(unit, i) = nc_checksum(bytes, length);
+		else
+			*crc_sum(unit, i) = nc_crc32c(0, bytes, length);
+	}
+}
+
+void nc_unit_checksum_rewrite(struct nc_unit *unit, size_t offset, const void *data, size_t length)
+{
+	size_t index = offset / unit->layout.fraglen, within = offset % unit->layout.fraglen;
+	size_t whole = fragment_length(&unit->layout, index);
+	void *bytes = bytes_at(unit, offset);
+
+	assert(length <= whole - within);
+	if (length > whole / 2 || !unit->sum_size) {
+		memcpy(bytes, data, length);
+		nc_unit_checksum_compute(unit, index, index + 1);
+	} else if (unit->sum_size == INET) {
+		uint16_t *sum = inet_sum(unit, index), before = nc_checksum(bytes, length);
+
+		memcpy(bytes, data, length);
+		*sum = nc_checksum_update(*sum, before, nc_checksum(bytes, length), within % 2);
+		/* Which zero it is, the difference does not tell (RFC 1624 section 3). */
+		if (*sum == 0xffff)
+			nc_unit_checksum_compute(unit, index, index + 1);
+	} else {
+		uint32_t *sum = crc_sum(unit, index), before = nc_crc32c(0, bytes, length);
+
+		memcpy(bytes, data, length);
+		*sum = nc_crc32c_update(*sum, before, nc_crc32c(0, bytes, length),
+					nc_crc32c_operator(whole - within - length));
+	}
+}
+
+/* --- combining --------------------------------------------------------------- */
+
+/* A sum of bytes that grows at its end. */
+struct total {
+	enum NC_checksum_kind kind;
+	uint32_t sum;
+	bool odd; /* so many bytes are in it */
+};
+
+static void add_bytes(struct total *total, const struct nc_unit *unit, size_t offset, size_t length)
+{
+	while (length) {
+		size_t run, at = nc_layout_at(&unit->layout, offset, &run);
+		const char *bytes = nc_unit_base(unit) + at;
+
+		if (run > length)
+			run = length;
+		if (total->kind == NC_CHECKSUM_INET)
+			total->sum = nc_checksum_add((uint16_t)total->sum, nc_checksum(bytes, run),
+						     total->odd);
+		else
+			total->sum = nc_crc32c(total->sum, bytes, run);
+		total->odd ^= run % 2;
+		offset += run;
+		length -= run;
+	}
+}
+
+/* Fragments [first, end), each of that length. */
+static void add_fragments(struct total *total, const struct nc_unit *unit, size_t first, size_t end,
+			  size_t length)
+{
+	if (total->kind == NC_CHECKSUM_INET) {
+		uint16_t sum =
+			nc_checksum_add_many(inet_sums(unit) + first, end - first, length % 2);
+
+		total->sum = nc_checksum_add((uint16_t)total->sum, sum, total->odd);
+	} else {
+		uint32_t fragment = nc_crc32c_operator(length);
+
+		for (size_t i = first; i < end; i++)
+			total->sum = nc_crc32c_add(total->sum, crc_sums(unit)[i], fragment);
+	}
+	total->odd ^= length * (end - first) % 2;
+}
+
+bool nc_unit_checksum_reads(const struct nc_unit *unit, enum NC_checksum_kind kind, size_t offset,
+			    size_t length)
+{
+	size_t end = offset + length, fraglen = unit->layout.fraglen;
+
+	return nc_unit_checksum_kind(unit) != kind || offset % fraglen ||
+	       (end % fraglen && end < unit->layout.size);
+}
+
+uint32_t nc_unit_checksum_range(const struct nc_unit *unit, enum NC_checksum_kind kind,
+				size_t offset, size_t length)
+{
+	const struct nc_layout *layout = &unit->layout;
+	size_t end = offset + length, fraglen = layout->fraglen;
+	size_t first = offset / fraglen + !!(offset % fraglen), last = end / fraglen;
+	struct total total = {.kind = kind};
+
+	if (nc_unit_checksum_kind(unit) != kind ||
+	    (first >= last && (end < layout->size || first > last))) {
+		add_bytes(&total, unit, offset, length);
+		return total.sum;
+	}
+	add_bytes(&total, unit, offset, first * fraglen - offset);
+	if (first < last)
+		add_fragments(&total, unit, first, last, fraglen);
+	if (end < layout->size)
+		add_bytes(&total, unit, last * fraglen, end - last * fraglen);
+	else if (last < layout->fragments)
+		add_fragments(&total, unit, last, last + 1, end - last * fraglen);
+	return total.sum;
+}
+
+/* --- comparing --------------------------------------------------------------- */
+
+static bool good(const struct nc_unit *unit, size_t index)
+{
+	const void *bytes = bytes_at(unit, index * unit->layout.fraglen);
+	size_t length = fragment_length(&unit->layout, index);
+
+	if (unit->sum_size == INET)
+		return inet_sums(unit)[index] == nc_checksum(bytes, length);
+	return crc_sums(unit)[index] == nc_crc32c(0, bytes, length);
+}
+
+ssize_t nc_unit_checksum_verify(const struct nc_unit *unit, size_t first, size_t bytes)
+{
+	size_t i = first, read = 0;
+
+	if (!unit->sum_size)
+		return -ENODATA;
+	for (; i < unit->layout.fragments && (i == first || read < bytes); i++) {
+		if (!good(unit, i))
+			return -EBADMSG;
+		read += fragment_length(&unit->layout, i);
+	}
+	return (ssize_t)(i - first);
+}

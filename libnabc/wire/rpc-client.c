@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * rpc-client.c - calls the owner; see rpc-client.h.
+ *
+ * A reply that came too late is known by its tag and passed over, so one
+ * slow dispatch of the owner spoils one call only.  A unit that was entered too
+ * late is destroyed again, and so is one whose reply this process had no room
+ * for; an import is dropped then.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "wire/rpc-client.h"
+
+#define TIMEOUT_MS 5000
+#define ANSWERS_WAITING_MAX 128u
+
+struct message {
+	union {
+		struct nc_wire_call call;
+		struct nc_wire_reply reply;
+	};
+	char behind[NC_WIRE_BEHIND_MAX];
+};
+
+void nc_rpc_client_init(struct nc_rpc_client *rpc)
+{
+	*rpc = (struct nc_rpc_client){.socket = -1};
+	pthread_mutex_init(&rpc->lock, NULL);
+}
+
+void nc_rpc_client_open(struct nc_rpc_client *rpc, int socket)
+{
+	struct ucred owner;
+	socklen_t length = sizeof(owner);
+
+	rpc->socket = socket;
+	if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &owner, &length) == 0)
+		rpc->owner = owner.pid;
+}
+
+/*
+ * Whose reply gives something: a place for a unit, or an import; and the revocation map with
+ * the first.
+ */
+static bool gives(const struct nc_wire_call *call)
+{
+	return call->op == NC_WIRE_SEAL || call->op == NC_WIRE_FETCH;
+}
+
+/*
+ * The revocation map comes with the first import, and again as long as this end says that
+ * it has none: a reply can get lost.  Nothing was imported by an earlier one then.
+ */
+static int take_map(struct nc_rpc_client *rpc, const struct nc_wire_call *call, int fd)
+{
+	struct nc_segment map;
+	int error = call->slot == NC_WIRE_NO_MAP && gives(call)
+			    ? nc_segment_adopt_readable(&map, fd, NC_WIRE_MAP_SIZE)
+			    : -EPROTO;
+
+	if (error) {
+		close(fd);
+		return error;
+	}
+	if (rpc->revocations.base)
+		nc_segment_close(&rpc->revocations);
+	rpc->revocations = map;
+	return 0;
+}
+
+static uint64_t bit_of(uint64_t tag)
+{
+	return UINT64_C(1) << tag % 64;
+}
+
+/* What a reply gave was for nobody: who asked for it was told that it failed. */
+static void give_back(struct nc_rpc_client *rpc, const struct nc_wire_reply *reply)
+{
+	struct nc_wire_call call = {.magic = NC_WIRE_MAGIC};
+
+	if (reply->flags & NC_WIRE_HAS_UNIT) {
+		call.op = NC_WIRE_DROP;
+		call.slot = reply->slot;
+	} else {
+		call.op = NC_WIRE_DESTROY;
+		call.id = reply->id;
+	}
+	/* Its reply will be passed over. */
+	(void)nc_peer_send(rpc->socket, &call, sizeof(call), NULL, 0);
+}
+
+static void undo(struct nc_rpc_client *rpc, const struct nc_wire_reply *late)
+{
+	if (late->error || late->tag + 64 <= rpc->tag || !(rpc->lost & bit_of(late->tag)))
+		return;
+	rpc->lost &= ~bit_of(late->tag);
+	give_back(rpc, late);
+}
+
+/* Replies that have come since somebody waited for them: nobody will ask again. */
+static void undo_waiting(struct nc_rpc_client *rpc)
+{
+	struct nc_wire_reply late;
+	struct message message;
+	int fds[NC_PEER_FDS_MAX];
+	unsigned count;
+
+	for (unsigned i = 0; rpc->lost && i < ANSWERS_WAITING_MAX; i++) {
+		ssize_t got =
+			nc_peer_receive(rpc->socket, &message, sizeof(message), fds, &count, 0);
+
+		if (nc_peer_is_later((int)got))
+			continue;
+		if (got <= 0)
+			return;
+		nc_peer_close_fds(fds, count);
+		if (!nc_wire_check_reply(&message, (size_t)got, count, &late))
+			undo(rpc, &late);
+	}
+}
+
+void nc_rpc_client_fini(struct nc_rpc_client *rpc)
+{
+	/* From here on none comes: one that was not read would cut off what is said now. */
+	if (rpc->socket >= 0 && rpc->lost && shutdown(rpc->socket, SHUT_RD) == 0)
+		undo_waiting(rpc);
+	if (rpc->revocations.base)
+		nc_segment_close(&rpc->revocations);
+	pthread_mutex_destroy(&rpc->lock);
+}
+
+/*
+ * A reply whose descriptors this process had no room for: it was read, and
+ * they are lost.  True: it was another's, and the right one is still to come.
+ */
+static bool pass_over_cut(struct nc_rpc_client *rpc, const struct nc_wire_call *call,
+			  const struct nc_wire_reply *reply)
+{
+	if (reply->magic != NC_WIRE_MAGIC)
+		return false;
+	if (reply->tag == call->tag) {
+		if (!reply->error && gives(call))
+			give_back(rpc, reply);
+		return false;
+	}
+	undo(rpc, reply);
+	return true;
+}
+
+static int take_reply(struct nc_rpc_client *rpc, const struct nc_wire_call *call,
+		      struct nc_rpc_client_load *load, struct nc_wire_reply *reply)
+{
+	struct message message;
+	int fds[NC_PEER_FDS_MAX], error;
+	unsigned count;
+
+	for (;;) {
+		ssize_t got;
+
+		message.reply.magic = 0;
+		got = nc_peer_receive(rpc->socket, &message, sizeof(message), fds, &count,
+				      TIMEOUT_MS);
+		if (got == -EMFILE && pass_over_cut(rpc, call, &message.reply))
+			continue;
+		if (got <= 0)
+			return got == 0 || got == -ECONNRESET ? -EPIPE : (int)got;
+		error = nc_wire_check_reply(&message, (size_t)got, count, reply);
+		if (!error && reply->flags & NC_WIRE_HAS_MAP)
+			error = take_map(rpc, call, fds[--count]);
+		if (error && error != -EPROTO && reply->tag == call->tag && !reply->error)
+			give_back(rpc, reply);
+		if (!error && reply->tag == call->tag)
+			break;
+		nc_peer_close_fds(fds, count);
+		if (error)
+			return error;
+		undo(rpc, reply);
+	}
+	error = -reply->error;
+	if (!error && reply->length > (load->room ? load->room_size : 0))
+		error = -EPROTO;
+	if (error) {
+		nc_peer_close_fds(fds, count);
+		return error;
+	}
+	if (reply->length)
+		memcpy(load->room, message.behind, reply->length);
+	load->fd = count ? fds[0] : -1;
+	return 0;
+}
+
+int nc_rpc_client_call(struct nc_rpc_client *rpc, struct nc_wire_call *call,
+		       struct nc_rpc_client_load *load, struct nc_wire_reply *reply)
+{
+	struct message message;
+	int error;
+
+	load->fd = -1;
+	if (rpc->socket < 0)
+		return -EPIPE;
+	if (call->length > NC_WIRE_BEHIND_MAX)
+		return -EMSGSIZE;
+	pthread_mutex_lock(&rpc->lock);
+	call->magic = NC_WIRE_MAGIC;
+	call->tag = ++rpc->tag;
+	rpc->lost &= ~bit_of(call->tag);
+	if (gives(call))
+		call->slot = rpc->revocations.base ? 0 : NC_WIRE_NO_MAP;
+	message.call = *call;
+	if (call->length)
+		memcpy(message.behind, load->bytes, call->length);
+	error = nc_peer_send(rpc->socket, &message, sizeof(*call) + call->length, load->fds,
+			     load->fd_count);
+	if (!error)
+		error = take_reply(rpc, call, load, reply);
+	else if (error == -ECONNRESET)
+		error = -EPIPE;
+	if ((error == -ETIMEDOUT || nc_peer_is_later(error)) && call->op == NC_WIRE_SEAL)
+		rpc->lost |= bit_of(call->tag);
+	pthread_mutex_unlock(&rpc->lock);
+	return error;
+}

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * backend.c - starts a worker and talks to it through shared queues.
+ *
+ * What the worker wrote is copied out of the queue, checked, and only then
+ * looked at; the unit it names must be its own and is held before the caller
+ * hears of it, so nothing that the worker does later can make a send fail.
+ * A lane belongs to one thread; start and end to one at a time.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/id.h"
+#include "membership/serve.h"
+#include "os/peer.h"
+#include "worker/backend.h"
+
+#define RECORD_MAX                                                                                 \
+	(sizeof(struct nc_wire_response) + NC_WIRE_RANGES_MAX * sizeof(struct NC_range) +          \
+	 NC_WIRE_BLOCK_MAX)
+
+static_assert(NC_WIRE_BLOCK_MAX == NC_BLOCK_MAX, "the header promises it");
+static_assert(NC_WIRE_RANGES_MAX == NC_RESPONSE_RANGES_MAX, "the header promises it");
+static_assert(NC_WIRE_LANES_MAX == NC_LANES_MAX, "the header promises it");
+
+static int open_doorbell(struct nc_backend_lane *lane)
+{
+	lane->doorbell = nc_doorbell_open();
+	return lane->doorbell < 0 ? lane->doorbell : 0;
+}
+
+/* Of which this end alone does not block. */
+static int open_pipe(struct nc_backend *backend, struct nc_backend_lane *lane)
+{
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -errno;
+	lane->doorbell = ends[0];
+	lane->writer = ends[1];
+	if (fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0)
+		return -errno;
+	lane->reader = nc_pipe_reader_open(ends[0], backend->index->max_unit);
+	return lane->reader ? 0 : -ENOMEM;
+}
+
+static int open_lanes(struct nc_backend *backend, bool posix, int *extra)
+{
+	size_t footprint = nc_lanes_footprint(backend->lanes, NC_LANE_QUEUE);
+	int error = nc_segment_create(&backend->queues,
+				      (footprint + NC_PAGE - 1) / NC_PAGE * NC_PAGE, false, true);
+
+	if (error)
+		return error;
+	extra[0] = backend->queues.fd;
+	error = nc_doorbell_open_pipe(&backend->watch, &backend->ring);
+	if (error)
+		return error;
+	extra[1] = backend->watch;
+	for (unsigned i = 0; i < backend->lanes; i++) {
+		struct nc_backend_lane *lane = &backend->lane[i];
+
+		nc_lane_init(&lane->queues, backend->queues.base, i, NC_LANE_QUEUE);
+		nc_queue_tell(&lane->queues.requests, NC_LANE_BEGUN);
+		lane->record = malloc(RECORD_MAX);
+		if (!lane->record)
+			return -ENOMEM;
+		error = posix ? open_pipe(backend, lane) : open_doorbell(lane);
+		if (error)
+			return error;
+		extra[2 + i] = posix ? lane->writer : lane->doorbell;
+	}
+	return 0;
+}
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+static int start(struct nc_backend *backend, int socket, const struct NC_exchange_options *options)
+{
+	struct nc_process *process = &backend->process;
+	int error = nc_process_start(process, socket, options->argv, options->environment);
+
+	return error ? error
+		     : nc_serve_expect(backend->serve, backend->guest, process->pid, process->pidfd,
+				       true);
+}
+
+int nc_backend_adopt(struct nc_backend *backend, pid_t pid, int pidfd)
+{
+	int error;
+
+	if (backend->process.pidfd >= 0)
+		return -EALREADY;
+	if (pid <= 0 || pidfd < 0)
+		return -EINVAL;
+	error = nc_serve_expect(backend->serve, backend->guest, pid, pidfd, false);
+	if (!error)
+		nc_process_adopt(&backend->process, pid, pidfd);
+	return error;
+}
+
+/* The caller's way of starting: what it did wrong is told as its error. */
+static int ask_starter(struct nc_backend *backend, int socket,
+		       const struct NC_exchange_options *options)
+{
+	char **environment = nc_process_environment(options->environment);
+	pid_t pid = 0;
+	int pidfd = -1, error = 0;
+
+	if (!environment)
+		return -ENOMEM;
+	errno = 0;
+	if (options->start(options->context, socket, environment, &pid, &pidfd) < 0)
+		error = errno ? -errno : -EIO;
+	free(environment);
+	if (error || pid == 0)
+		return error;
+	error = nc_backend_adopt(backend, pid, pidfd);
+	/* It is there already. */
+	if (error && pidfd >= 0)
+		nc_process_adopt(&backend->process, pid, pidfd);
+	return error;
+}
+
+int nc_backend_open(struct nc_serve *serve, const struct NC_exchange_options *options,
+		    struct nc_backend **result)
+{
+	int pair[2] = {-1, -1}, extra[NC_PEER_FDS_MAX];
+	struct nc_index *index = serve->index;
+	struct nc_backend *backend;
+	bool posix;
+	int error;
+
+	if (!index->owner)
+		return -EPERM;
+	if (!options || options->lanes == 0 || options->lanes > NC_LANES_MAX ||
+	    (options->flags & ~NC_EXCHANGE_POSIX) ||
+	    (!options->start && (!options->argv || !options->argv[0])))
+		return -EINVAL;
+	posix = options->flags & NC_EXCHANGE_POSIX;
+	backend = calloc(1, sizeof(*backend) + options->lanes * sizeof(backend->lane[0]));
+	if (!backend)
+		return -ENOMEM;
+	backend->serve = serve;
+	backend->index = index;
+	backend->lanes = options->lanes;
+	backend->process = (struct nc_process){.pid = -1, .pidfd = -1};
+	backend->watch = backend->ring = -1;
+	backend->queues.fd = -1;
+	for (unsigned i = 0; i < backend->lanes; i++)
+		backend->lane[i].doorbell = backend->lane[i].writer = -1;
+	error = open_lanes(backend, posix, extra);
+	if (!error)
+		error = nc_peer_pair(pair);
+	if (!error) {
+		struct nc_serve_offer offer = {.memory = options->memory ? options->memory
+									 : index->member_size,
+					       .lanes = backend->lanes,
+					       .queue_size = NC_LANE_QUEUE,
+					       .extra = extra,
+					       .flags = posix ? NC_WIRE_POSIX : 0};
+
+		error = nc_serve_offer(serve, pair[0], &offer, &backend->guest);
+		if (error) {
+			close(pair[0]);
+			backend->guest = NULL;
+		} else {
+			backend->remote = nc_guest_remote(backend->guest);
+		}
+	}
+	/* The worker's alone, so that its end is seen. */
+	for (unsigned i = 0; i < backend->lanes; i++)
+		close_fd(&backend->lane[i].writer);
+	if (!error)
+		error = options->start ? ask_starter(backend, pair[1], options)
+				       : start(backend, pair[1], options);
+	if (pair[1] >= 0)
+		close(pair[1]);
+	if (error) {
+		nc_backend_end(backend);
+		return error;
+	}
+	*result = backend;
+	return 0;
+}
+
+void nc_backend_end(struct nc_backend *backend)
+{
+	/* An idle worker sees the end of its doorbell; a busy one is not waited for. */
+	close_fd(&backend->ring);
+	nc_process_end(&backend->process);
+	if (backend->guest)
+		nc_serve_dismiss(backend->serve, backend->guest);
+	close_fd(&backend->watch);
+	for (unsigned i = 0; i < backend->lanes; i++) {
+		struct nc_backend_lane *lane = &backend->lane[i];
+
+		/* Its own descriptor goes with a reader. */
+		if (lane->reader)
+			nc_pipe_reader_close(lane->reader);
+		else
+			close_fd(&lane->doorbell);
+		close_fd(&lane->writer);
+		free(lane->record);
+		nc_send_windows_fini(&backend->lane[i].windows);
+	}
+	nc_segment_close(&backend->queues);
+	free(backend);
+}
+
+/* In its own segment, or sealed by it. */
+static bool is_workers(struct nc_backend *backend, size_t id)
+{
+	bool made;
+
+	if (nc_id_member(id) == backend->remote->number)
+		return true;
+	(void)nc_grants_known(&backend->index->grants, id, nc_guest_subject(backend->guest), &made);
+	return made;
+}
+
+/* Holds the unit if it is the worker's and the range is inside. */
+static bool hold_range(struct nc_backend *backend, const struct NC_range *range)
+{
+	struct nc_view view;
+
+	if (!is_workers(backend, range->id) ||
+	    nc_index_hold(backend->index, range->id, false, &view))
+		return false;
+	nc_unit_end_grace(view.unit);
+	if (range->offset <= view.unit->layout.size &&
+	    range->length <= view.unit->layout.size - range->offset)
+		return true;
+	/* Whoever names a unit so has no use for it. */
+	(void)nc_index_destroy(backend->index, range->id);
+	(void)nc_index_release(backend->index, range->id);
+	return false;
+}
+
+/* Nobody will send those from the first on: what was given once goes back to the worker. */
+static void give_back(struct nc_backend *backend, const struct nc_wire_response *wire,
+		      const struct NC_range *ranges, unsigned first)
+{
+	for (unsigned i = first; i < wire->ranges; i++)
+		if (!nc_wire_keeps(wire->flags, i) && is_workers(backend, ranges[i].id))
+			(void)nc_index_destroy(backend->index, ranges[i].id);
+}
+
+/* Holds each range once, all of them or none. */
+static bool accept_ranges(struct nc_backend *backend, const struct nc_wire_response *wire,
+			  const struct NC_range *ranges)
+{
+	unsigned held = 0;
+	bool good;
+
+	while (held < wire->ranges && hold_range(backend, &ranges[held]))
+		held++;
+	good = held == wire->ranges;
+	/*
+	 * Once sent they are the worker's again: the holds are all that keeps
+	 * them.  Only now, since a list may name a unit more than once.
+	 */
+	for (unsigned i = 0; i < held; i++) {
+		if (!nc_wire_keeps(wire->flags, i))
+			(void)nc_index_destroy(backend->index, ranges[i].id);
+		if (!good)
+			(void)nc_index_release(backend->index, ranges[i].id);
+	}
+	if (!good)
+		give_back(backend, wire, ranges, held + 1);
+	return good;
+}
+
+/* 1: it is the caller's; 0: nobody wants it; -errno. */
+static int judge(struct nc_backend *backend, unsigned number, const struct nc_wire_response *wire,
+		 struct NC_response *response)
+{
+	struct nc_backend_lane *lane = &backend->lane[number];
+	const struct NC_range *ranges = nc_wire_ranges(lane->record);
+	uint32_t piece = wire->flags & NC_RESPONSE_PIECE;
+
+	/* The usual answer in one record needs no look at the windows if there are none. */
+	if (lane->windows.count || wire->flags & ~NC_RESPONSE_KEEP) {
+		int verdict = nc_send_windows_judge(&lane->windows, wire);
+
+		if (verdict == NC_SEND_WINDOW_DROP)
+			give_back(backend, wire, ranges, 0);
+		if (verdict != NC_SEND_WINDOW_PASS)
+			return verdict;
+	}
+	if (accept_ranges(backend, wire, ranges)) {
+		*response = (struct NC_response){
+			.status = wire->status,
+			.flags = wire->flags,
+			.headers = nc_wire_headers(lane->record, wire),
+			.headers_length = wire->headers_length,
+			.ranges = ranges,
+			.range_count = wire->ranges,
+		};
+		if (wire->ranges == 1)
+			response->body = ranges[0];
+		return 1;
+	}
+	*response = (struct NC_response){.status = piece ? 0 : 502,
+					 .flags = piece ? piece | NC_RESPONSE_ABORTED : 0};
+	/* For the caller this is the end, so the worker shall end as well. */
+	if (wire->flags & NC_RESPONSE_MORE) {
+		nc_send_windows_break(&lane->windows, wire->tag);
+		(void)nc_backend_cancel(backend, number, wire->tag);
+		nc_backend_wake(backend, number);
+	}
+	return 1;
+}
+
+/* The same of an answer that came as bytes. */
+static int take_bytes(struct nc_backend_lane *lane, uint64_t *tag, struct NC_response *response)
+{
+	struct nc_wire_response wire;
+	const char *record;
+	size_t length;
+	char *data;
+	int result;
+
+	while ((result = nc_pipe_reader_take(lane->reader, &record, &wire, &data, &length)) == 1) {
+		result = nc_send_windows_judge(&lane->windows, &wire);
+		if (result == NC_SEND_WINDOW_PASS)
+			break;
+		free(data);
+		if (result < 0)
+			return result;
+	}
+	if (result <= 0)
+		return result;
+	*tag = wire.tag;
+	*response = (struct NC_response){
+		.status = wire.status,
+		.flags = wire.flags & ~NC_WIRE_KEPT,
+		.headers = nc_wire_headers(record, &wire),
+		.headers_length = wire.headers_length,
+		.data = data,
+		.data_length = length,
+	};
+	return 1;
+}
+
+int nc_backend_take(struct nc_backend *backend, unsigned number, uint64_t *tag,
+		    struct NC_response *response)
+{
+	struct nc_backend_lane *lane = &backend->lane[number];
+	struct nc_wire_response wire;
+	int result;
+
+	if (lane->reader)
+		return take_bytes(lane, tag, response);
+	do {
+		int64_t length = nc_queue_pop(&lane->queues.responses, lane->record, RECORD_MAX);
+
+		if (length <= 0)
+			return (int)length;
+		if (nc_wire_check_response(lane->record, (size_t)length, &wire))
+			return -EPROTO;
+		if (nc_queue_must_ring_room(&lane->queues.responses))
+			nc_doorbell_ring(backend->ring);
+		*tag = wire.tag;
+		result = judge(backend, number, &wire, response);
+	} while (result == 0);
+	return result;
+}
+
+int nc_backend_sleep(struct nc_backend *backend, unsigned number, unsigned responses)
+{
+	struct nc_backend_lane *lane = &backend->lane[number];
+
+	return lane->reader ? nc_pipe_reader_ready(lane->reader)
+			    : nc_queue_arm(&lane->queues.responses, responses);
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fuzz-pipe-reader.c - answers that come as bytes through a pipe (libnabc/wire/pipe-reader.c):
+ * however they are cut, each one that is taken is the next of the stream, with
+ * just the bytes of its body.  The first byte says where to cut.
+ */
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "wire/pipe-reader.h"
+
+#include "fuzz.h"
+
+#define LIMIT 5000u
+
+struct stream {
+	const uint8_t *bytes;
+	size_t length, at; /* at: where the next answer begins */
+};
+
+/* An answer is what stands next in the stream. */
+static void check_next(struct stream *stream, const char *record,
+		       const struct nc_wire_response *wire, const char *data, size_t length)
+{
+	const struct NC_range *ranges = nc_wire_ranges(record);
+	size_t head = sizeof(*wire) + wire->ranges * sizeof(*ranges) + wire->headers_length;
+	size_t body = 0;
+
+	MUST(head <= stream->length - stream->at);
+	MUST(memcmp(record, stream->bytes + stream->at, head) == 0);
+	stream->at += head;
+	for (unsigned i = 0; i < wire->ranges; i++)
+		body += ranges[i].length;
+	MUST(body == length && length <= LIMIT && !data == !length);
+	MUST(length <= stream->length - stream->at);
+	if (length)
+		MUST(memcmp(data, stream->bytes + stream->at, length) == 0);
+	stream->at += length;
+}
+
+/* All that is there now.  0, or why nothing more is taken. */
+static int take_all(struct nc_pipe_reader *reader, struct stream *stream)
+{
+	struct nc_wire_response wire;
+	const char *record;
+	size_t length;
+	char *data;
+	int result;
+
+	while ((result = nc_pipe_reader_take(reader, &record, &wire, &data, &length)) == 1) {
+		check_next(stream, record, &wire, data, length);
+		free(data);
+	}
+	MUST(result <= 0);
+	return result;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input input = {data, size};
+	size_t step = 1 + input_number(&input, 1) * 8, sent = 0;
+	struct stream stream = {.bytes = input.at, .length = input.left};
+	struct nc_pipe_reader *reader;
+	int ends[2], result = 0;
+
+	MUST(pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0);
+	reader = nc_pipe_reader_open(ends[0], LIMIT);
+	MUST(reader);
+	while (result == 0 && sent < stream.length) {
+		size_t now = stream.length - sent < step ? stream.length - sent : step;
+
+		MUST(write(ends[1], stream.bytes + sent, now) == (ssize_t)now);
+		sent += now;
+		/* What came is all taken, as by who waits until there is more. */
+		do {
+			result = take_all(reader, &stream);
+		} while (result == 0 && nc_pipe_reader_ready(reader));
+	}
+	nc_pipe_reader_close(reader);
+	close(ends[1]);
+	return 0;
+}

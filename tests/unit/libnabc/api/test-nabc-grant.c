@@ -1,0 +1,574 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-nabc-grant.c - unit tests of nabc-grant.c and registry.c: the calls about who may
+ * use a unit, with every wrong argument, and several caches in one process, as
+ * their owner and as a member.  A thread does the owners' work.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "nabc-fixture.h"
+#include "process-fixture.h"
+
+static NC_cache *second;   /* another cache of this process */
+static NC_cache *attached; /* this process as a member of the first */
+static char directory[64], path[2][100];
+
+static pthread_t dispatcher;
+static _Atomic bool dispatching;
+
+static void *dispatch(void *context)
+{
+	NC_cache *caches[2] = {cache, second};
+
+	(void)context;
+	while (atomic_load(&dispatching)) {
+		struct pollfd wait[2] = {{.fd = NC_cache_fd(caches[0]), .events = POLLIN},
+					 {.fd = NC_cache_fd(caches[1]), .events = POLLIN}};
+
+		(void)poll(wait, 2, 5);
+		for (unsigned i = 0; i < 2; i++)
+			if (NC_cache_dispatch(caches[i]) < 0)
+				return "NC_cache_dispatch";
+	}
+	return NULL;
+}
+
+static void start_dispatching(void)
+{
+	atomic_store(&dispatching, true);
+	ck_assert_int_eq(pthread_create(&dispatcher, NULL, dispatch, NULL), 0);
+}
+
+static void stop_dispatching(void)
+{
+	void *complaint;
+
+	atomic_store(&dispatching, false);
+	pthread_join(dispatcher, &complaint);
+	ck_assert_msg(!complaint, "%s", (const char *)complaint);
+}
+
+static void open_owners(void)
+{
+	struct NC_cache_options options = {
+		.size = 4 * MIB, .member_size = 256 << 10, .flags = NO_THREAD_TO_FORK};
+
+	make_directory(directory);
+	cache = NC_cache_open(&options);
+	second = NC_cache_open(&options);
+	ck_assert_ptr_nonnull(cache);
+	ck_assert_ptr_nonnull(second);
+	for (unsigned i = 0; i < 2; i++) {
+		snprintf(path[i], sizeof(path[i]), "%s/%u", directory, i);
+		ck_assert_int_eq(NC_cache_serve(i ? second : cache, path[i]), 0);
+	}
+	start_dispatching();
+}
+
+static void close_owners(void)
+{
+	stop_dispatching();
+	ck_assert_int_eq(NC_cache_close(second), 0);
+	close_cache();
+	rmdir(directory);
+}
+
+static NC_cache *join(unsigned which, unsigned flags)
+{
+	struct NC_attach_options options = {.flags = flags};
+	NC_cache *made = NC_cache_attach_as(path[which], &options);
+
+	ck_assert_ptr_nonnull(made);
+	return made;
+}
+
+static size_t insert_in(NC_cache *in, uint64_t seed, size_t size, enum NC_kind kind)
+{
+	unsigned char *data = must_alloc(size);
+	NC_handle handle;
+	size_t id;
+
+	pattern_fill(data, seed, 0, size);
+	ck_assert_int_eq(NC_alloc_in(in, &handle, size, 0, kind), 0);
+	ck_assert_int_eq(NC_write(&handle, 0, data, size), (ssize_t)size);
+	ck_assert_int_eq(NC_insert_in(in, &handle), 0);
+	id = NC_cache_id(&handle);
+	ck_assert_int_eq(NC_free(&handle), 0);
+	free(data);
+	return id;
+}
+
+static bool reads(NC_cache *in, size_t id, uint64_t seed, size_t size)
+{
+	unsigned char *data = must_alloc(size);
+	ssize_t got = NC_pread(in, id, data, size, 0);
+	bool same = got == (ssize_t)size && pattern_match(data, seed, 0, size) == size;
+
+	free(data);
+	return same;
+}
+
+/* --- wrong arguments ---------------------------------------------------------------- */
+
+static void check_calls_fail(NC_cache *in, int error)
+{
+	struct NC_range range = {.id = 1, .length = 1};
+	struct NC_send message = {.ranges = &range, .range_count = 1};
+	struct NC_stat stat;
+	NC_handle handle = {{0}};
+	size_t cursor = 0, run;
+	char byte;
+
+	FAILS(NC_alloc_in(in, &handle, 10, 0, NC_KIND_AUTO), error);
+	FAILS(NC_read_in(in, 0, &handle, 0, 1), error);
+	FAILS(NC_insert_in(in, &handle), error);
+	FAILS(NC_socksend_in(in, 0, 1, 0, 1), error);
+	FAILS(NC_socksendv_in(in, 0, &message), error);
+	FAILS(NC_destroy_in(in, 1), error);
+	FAILS(NC_hold_in(in, 1), error);
+	FAILS(NC_release_in(in, 1), error);
+	FAILS(NC_stat_in(in, 1, &stat), error);
+	FAILS(NC_list(in, &cursor, &stat, 1), error);
+	FAILS(NC_grant(in, 1, NC_USER, 1), error);
+	FAILS(NC_revoke(in, 1, NC_USER, 1), error);
+	FAILS(NC_pread(in, 1, &byte, 1, 0), error);
+	NULL_FAILS(NC_data(in, 1, 0, &run), error);
+	FAILS(NC_cache_serve_as(in, "/nonexistent", NULL), error);
+}
+
+START_TEST(test_no_cache)
+{
+	NC_cache *was;
+
+	unsetenv("NABC_CACHE");
+	check_calls_fail(NULL, ENXIO);
+	setenv("NABC_CACHE", "", 1);
+	check_calls_fail(NULL, ENXIO);
+	setenv("NABC_CACHE", "/nonexistent/socket", 1);
+	check_calls_fail(NULL, ENOENT);
+	unsetenv("NABC_CACHE");
+	check_calls_fail((NC_cache *)&was, EINVAL);
+	open_cache(MIB);
+	was = cache;
+	close_cache();
+	/* Closed, and no other. */
+	check_calls_fail(was, EINVAL);
+	FAILS(NC_cache_close(was), EINVAL);
+	open_cache(MIB);
+	check_calls_fail((NC_cache *)1, EINVAL);
+	close_cache();
+}
+END_TEST
+
+START_TEST(test_bad_arguments)
+{
+	struct NC_stat units[2], stat;
+	struct NC_cache_stat before, after;
+	size_t cursor, run = 77, id;
+	char bytes[10];
+
+	open_owners();
+	id = insert_in(NULL, 1, 5000, NC_KIND_RECYCLED);
+	ck_assert_int_eq(NC_hold(id), 0);
+	ck_assert_int_eq(NC_cache_stat(NULL, &before), 0);
+	cursor = 0;
+	FAILS(NC_list(NULL, NULL, units, 2), EINVAL);
+	FAILS(NC_list(NULL, &cursor, NULL, 2), EINVAL);
+	FAILS(NC_list(NULL, &cursor, units, 0), EINVAL);
+	ck_assert_uint_eq(cursor, 0);
+	for (unsigned i = 0; i < 64; i++) {
+		cursor = SIZE_MAX >> i;
+		ck_assert_int_ge(NC_list(NULL, &cursor, units, 2), 0);
+		cursor = (size_t)1 << i;
+		ck_assert_int_ge(NC_list(NULL, &cursor, units, 2), 0);
+	}
+	FAILS(NC_pread(NULL, id, NULL, 1, 0), EINVAL);
+	FAILS(NC_pread(NULL, id, bytes, 10, 5001), ERANGE);
+	FAILS(NC_pread(NULL, id, bytes, 10, SIZE_MAX), ERANGE);
+	FAILS(NC_pread(NULL, id, bytes, SIZE_MAX, SIZE_MAX), ERANGE);
+	ck_assert_int_eq(NC_pread(NULL, id, bytes, 10, 4995), 5);
+	ck_assert_int_eq(NC_pread(NULL, id, bytes, 10, 5000), 0);
+	ck_assert_int_eq(NC_pread(NULL, id, NULL, 0, 0), 0);
+	FAILS(NC_pread(NULL, 0, bytes, 10, 0), ENOENT);
+	FAILS(NC_pread(NULL, id + 1, bytes, 10, 0), ENOENT);
+	FAILS(NC_pread(NULL, SIZE_MAX, bytes, 10, 0), ENOENT);
+	NULL_FAILS(NC_data(NULL, id, 0, NULL), EINVAL);
+	NULL_FAILS(NC_data(NULL, id, 5000, &run), ERANGE);
+	NULL_FAILS(NC_data(NULL, id, SIZE_MAX, &run), ERANGE);
+	NULL_FAILS(NC_data(NULL, 0, 0, &run), ENOENT);
+	NULL_FAILS(NC_data(NULL, id + 1, 0, &run), ENOENT);
+	ck_assert_uint_eq(run, 77);
+	ck_assert_ptr_nonnull(NC_data(NULL, id, 4999, &run));
+	ck_assert_uint_eq(run, 1);
+	for (int principal = -2; principal < 12; principal++) {
+		if (principal >= NC_PROCESS && principal <= NC_GROUP)
+			continue;
+		FAILS(NC_grant(NULL, id, (enum NC_principal)principal, 1), EINVAL);
+		FAILS(NC_revoke(NULL, id, (enum NC_principal)principal, 1), EINVAL);
+	}
+	for (int principal = -2; principal < 12; principal++)
+		if (principal != NC_PROCESS && principal != NC_PROCESS_FD && principal != NC_PEER)
+			FAILS(NC_access(NULL, id, (enum NC_principal)principal, 1), EINVAL);
+	FAILS(NC_access(NULL, id, NC_PROCESS, 0), ESRCH);
+	FAILS(NC_access(NULL, id, NC_PROCESS_FD, 0), EBADF);
+	FAILS(NC_access(NULL, id, NC_PEER, (id_t)-1), EBADF);
+	FAILS(NC_grant(NULL, id, NC_USER, (id_t)-1), EINVAL);
+	FAILS(NC_grant(NULL, id, NC_GROUP, (id_t)-1), EINVAL);
+	FAILS(NC_grant(NULL, id, NC_PROCESS, 0), ESRCH);
+	FAILS(NC_grant(NULL, id, NC_PROCESS, (id_t)-1), ESRCH);
+	FAILS(NC_grant(NULL, id, NC_PROCESS_FD, (id_t)-1), EBADF);
+	FAILS(NC_grant(NULL, id, NC_PROCESS_FD, 0), EBADF);
+	FAILS(NC_revoke(NULL, id, NC_PROCESS_FD, 0), EBADF);
+	FAILS(NC_revoke(NULL, id, NC_USER, 1), ENOENT);
+	FAILS(NC_grant(NULL, 0, NC_USER, 1), ENOENT);
+	FAILS(NC_grant(NULL, SIZE_MAX, NC_USER, 1), ENOENT);
+	FAILS(NC_revoke(NULL, 0, NC_USER, 1), ENOENT);
+	/* Nothing of it has changed anything. */
+	ck_assert_int_eq(NC_stat(id, &stat), 0);
+	ck_assert_uint_eq(stat.holds, 1);
+	ck_assert_int_eq(NC_cache_stat(NULL, &after), 0);
+	ck_assert_uint_eq(after.used, before.used);
+	ck_assert_uint_eq(after.units, before.units);
+	ck_assert_int_eq(NC_release(id), 0);
+	NULL_FAILS(NC_data(NULL, id, 0, &run), EPERM);
+	close_owners();
+}
+END_TEST
+
+START_TEST(test_bad_options)
+{
+	struct NC_attach_options attach = {.flags = 0x80};
+	struct NC_serve_options serve = {.mode = 010000};
+	NC_cache *third;
+	struct NC_cache_options options = {.size = MIB};
+	char other[120];
+	uid_t user = 1;
+
+	open_owners();
+	third = NC_cache_open(&options);
+	ck_assert_ptr_nonnull(third);
+	NULL_FAILS(NC_cache_attach_as(NULL, NULL), EINVAL);
+	NULL_FAILS(NC_cache_attach_as("", NULL), EINVAL);
+	NULL_FAILS(NC_cache_attach_as(path[0], &attach), EINVAL);
+	attach.flags = UINT32_MAX;
+	NULL_FAILS(NC_cache_attach_as(path[0], &attach), EINVAL);
+	snprintf(other, sizeof(other), "%s/other", directory);
+	FAILS(NC_cache_serve_as(third, NULL, NULL), EINVAL);
+	FAILS(NC_cache_serve_as(third, other, &serve), EINVAL);
+	serve = (struct NC_serve_options){.flags = 0x2};
+	FAILS(NC_cache_serve_as(third, other, &serve), EINVAL);
+	serve = (struct NC_serve_options){.user_count = 1};
+	FAILS(NC_cache_serve_as(third, other, &serve), EINVAL);
+	serve = (struct NC_serve_options){.users = &user, .user_count = UINT32_MAX / 2};
+	ck_assert_int_lt(access(other, F_OK), 0);
+	FAILS(NC_cache_serve_as(cache, other, NULL), EALREADY);
+	serve = (struct NC_serve_options){.mode = 0620, .users = &user, .user_count = 1};
+	ck_assert_int_eq(NC_cache_serve_as(third, other, &serve), 0);
+	ck_assert_int_eq(NC_cache_close(third), 0);
+	ck_assert_int_lt(access(other, F_OK), 0);
+	close_owners();
+}
+END_TEST
+
+/* --- several caches --------------------------------------------------------------------- */
+
+START_TEST(test_several)
+{
+	struct NC_cache_stat stat;
+	NC_handle handle;
+	size_t id[2], mine;
+
+	open_owners();
+	attached = join(0, 0);
+	/* The first is the default; ids are of one cache. */
+	id[0] = insert_in(NULL, 1, 5000, NC_KIND_RECYCLED);
+	id[1] = insert_in(second, 2, 6000, NC_KIND_RECYCLED);
+	ck_assert(reads(cache, id[0], 1, 5000));
+	ck_assert(reads(second, id[1], 2, 6000));
+	ck_assert(!reads(second, id[0], 1, 5000));
+	/* A handle is of one cache, too. */
+	ck_assert_int_eq(NC_alloc_in(second, &handle, 100, 0, NC_KIND_AUTO), 0);
+	FAILS(NC_insert_in(cache, &handle), EXDEV);
+	FAILS(NC_insert_in(attached, &handle), EXDEV);
+	FAILS(NC_read_in(cache, 0, &handle, 0, 1), EXDEV);
+	FAILS(NC_cache_close(second), EBUSY);
+	ck_assert_int_eq(NC_free(&handle), 0);
+	FAILS(NC_insert_in(second, &handle), EINVAL);
+	/* A member among them. */
+	mine = insert_in(attached, 3, 7000, NC_KIND_RECYCLED);
+	ck_assert(reads(attached, mine, 3, 7000));
+	ck_assert(reads(cache, mine, 3, 7000));
+	ck_assert(!reads(second, mine, 3, 7000));
+	ck_assert(!reads(attached, id[0], 1, 5000));
+	FAILS(NC_destroy_in(attached, id[0]), EACCES);
+	FAILS(NC_cache_fd(attached), EPERM);
+	FAILS(NC_cache_serve_as(attached, "/tmp/none", NULL), EPERM);
+	ck_assert_int_eq(NC_cache_stat(second, &stat), 0);
+	ck_assert_uint_eq(stat.members, 0);
+	ck_assert_int_eq(NC_cache_stat(cache, &stat), 0);
+	ck_assert_uint_eq(stat.members, 1);
+	ck_assert_int_eq(NC_cache_close(attached), 0);
+	check_calls_fail(attached, EINVAL);
+	/* Without the first there is no default, until another is opened. */
+	close_owners();
+	unsetenv("NABC_CACHE");
+	FAILS(NC_hold(1), ENXIO);
+}
+END_TEST
+
+/* As many as there is room for; then refused, and one that is closed makes room. */
+START_TEST(test_many_caches)
+{
+	struct NC_cache_options options = {.size = MIB,
+					   .flags = NC_CACHE_NO_URING | NC_CACHE_NO_HUGE};
+	NC_cache *caches[64];
+	unsigned descriptors = open_descriptors();
+	size_t ids[64];
+
+	for (unsigned i = 0; i < 64; i++) {
+		caches[i] = NC_cache_open(&options);
+		ck_assert_ptr_nonnull(caches[i]);
+		ids[i] = insert_in(caches[i], i, 100, NC_KIND_RECYCLED);
+	}
+	NULL_FAILS(NC_cache_open(&options), EMFILE);
+	for (unsigned i = 0; i < 64; i++)
+		ck_assert(reads(caches[i], ids[i], i, 100));
+	ck_assert_int_eq(NC_cache_close(caches[17]), 0);
+	check_calls_fail(caches[17], EINVAL);
+	caches[17] = NC_cache_open(&options);
+	ck_assert_ptr_nonnull(caches[17]);
+	for (unsigned i = 0; i < 64; i++)
+		ck_assert_int_eq(NC_cache_close(caches[i]), 0);
+	ck_assert_uint_eq(open_descriptors(), descriptors);
+}
+END_TEST
+
+/* --- leave -------------------------------------------------------------------------------- */
+
+START_TEST(test_leave)
+{
+	static const enum NC_kind kinds[] = {NC_KIND_RECYCLED, NC_KIND_SEALED};
+	NC_cache *light;
+	struct NC_stat stat;
+	size_t id, run;
+
+	open_owners();
+	attached = join(0, 0);
+	light = join(0, NC_ATTACH_LIGHT);
+	FAILS(NC_alloc_in(light, &(NC_handle){{0}}, 100, 0, NC_KIND_RECYCLED), ENOTSUP);
+	/* From the owner, and from one member to another: recycled units are copied. */
+	for (unsigned i = 0; i < 4; i++) {
+		NC_cache *from = i / 2 ? cache : attached;
+
+		id = insert_in(from, i, 9000, kinds[i % 2]);
+		FAILS(NC_hold_in(light, id), EACCES);
+		FAILS(NC_grant(light, id, NC_USER, getuid()), EACCES);
+		FAILS(NC_revoke(light, id, NC_USER, getuid()), EACCES);
+		ck_assert_int_eq(NC_grant(from, id, NC_USER, getuid()), 0);
+		ck_assert(reads(light, id, i, 9000));
+		ck_assert_int_eq(NC_stat_in(light, id, &stat), 0);
+		ck_assert_uint_eq(stat.size, 9000);
+		ck_assert_int_eq(NC_hold_in(light, id), 0);
+		ck_assert_ptr_nonnull(NC_data(light, id, 0, &run));
+		ck_assert(!writable((char *)NC_data(light, id, 0, &run)));
+		FAILS(NC_destroy_in(light, id), EACCES);
+		ck_assert_int_eq(NC_revoke(from, id, NC_USER, getuid()), 0);
+		FAILS(NC_revoke(from, id, NC_USER, getuid()), ENOENT);
+		FAILS(NC_hold_in(light, id), EACCES);
+		ck_assert_int_eq(NC_release_in(light, id), 0);
+		FAILS(NC_release_in(light, id), EINVAL);
+		FAILS(NC_hold_in(light, id), EACCES);
+		ck_assert_int_eq(NC_grant(from, id, NC_GROUP, getegid()), 0);
+		ck_assert(reads(light, id, i, 9000));
+		ck_assert_int_eq(NC_destroy_in(from, id), 0);
+		ck_assert_msg(NC_hold_in(light, id) < 0, "%u", i);
+		FAILS(NC_hold_in(light, id), EACCES);
+		FAILS(NC_grant(from, id, NC_USER, getuid()), i % 2 && i < 2 ? EACCES : ENOENT);
+	}
+	/*
+	 * This process made what it made as a member; of the owner's units it may use those
+	 * granted.
+	 */
+	id = insert_in(attached, 9, 9000, NC_KIND_RECYCLED);
+	if (!skip_without_pidfds("nabc-grant: access")) {
+		ck_assert_int_eq(NC_access(cache, id, NC_PROCESS, getpid()), 0);
+		FAILS(NC_access(attached, id, NC_PROCESS, getpid()), EPERM);
+		FAILS(NC_access(cache, id + 1, NC_PROCESS, getpid()), ENOENT);
+		id = insert_in(cache, 9, 9000, NC_KIND_SEALED);
+		FAILS(NC_access(cache, id, NC_PROCESS, getpid()), EACCES);
+		ck_assert_int_eq(NC_grant(cache, id, NC_GROUP, getegid()), 0);
+		ck_assert_int_eq(NC_access(cache, id, NC_PROCESS, getpid()), 0);
+	}
+	/* To the owner, by its pid, as the paper has it. */
+	id = insert_in(attached, 9, 9000, NC_KIND_RECYCLED);
+	if (!skip_without_pidfds("nabc-grant: to the owner")) {
+		ck_assert_int_eq(NC_grant(attached, id, NC_PROCESS, getpid()), 0);
+		id = insert_in(light, 9, 9000, NC_KIND_SEALED);
+		ck_assert_int_eq(NC_grant(light, id, NC_PROCESS, getpid()), 0);
+	} else {
+		FAILS(NC_grant(attached, id, NC_PROCESS, getpid()), ENOSYS);
+	}
+	ck_assert(reads(cache, id, 9, 9000));
+	ck_assert_int_eq(NC_cache_close(light), 0);
+	ck_assert_int_eq(NC_cache_close(attached), 0);
+	close_owners();
+}
+END_TEST
+
+START_TEST(test_list)
+{
+	NC_cache *operator;
+	struct NC_stat units[7];
+	size_t cursor, ids[3][20];
+	unsigned seen[3];
+	int count;
+
+	open_owners();
+	attached = join(0, 0);
+	operator= join(0, NC_ATTACH_OPERATOR);
+	for (unsigned i = 0; i < 20; i++) {
+		ids[0][i] = insert_in(cache, i, 100, NC_KIND_RECYCLED);
+		ids[1][i] = insert_in(attached, i, 100, NC_KIND_RECYCLED);
+		ids[2][i] = insert_in(attached, i, 100, NC_KIND_SEALED);
+	}
+	/* Who sees what: a member its own; the owner and operators all; each once. */
+	for (unsigned who = 0; who < 3; who++) {
+		NC_cache *in = who == 0 ? cache : who == 1 ? attached : operator;
+
+		cursor = 0;
+		memset(seen, 0, sizeof(seen));
+		do {
+			count = NC_list(in, &cursor, units, 7);
+			ck_assert_int_ge(count, 0);
+			ck_assert_int_le(count, 7);
+			for (int i = 0; i < count; i++)
+				for (unsigned kind = 0; kind < 3; kind++)
+					for (unsigned k = 0; k < 20; k++)
+						seen[kind] += units[i].id == ids[kind][k];
+		} while (cursor);
+		ck_assert_uint_eq(seen[0], who == 1 ? 0 : 20);
+		ck_assert_uint_eq(seen[1], 20);
+		ck_assert_uint_eq(seen[2], 20);
+	}
+	/* What an operator may do without being asked. */
+	ck_assert(reads(operator, ids[0][3], 3, 100));
+	ck_assert(reads(operator, ids[1][4], 4, 100));
+	ck_assert_int_eq(NC_destroy_in(operator, ids[0][3]), 0);
+	FAILS(NC_destroy_in(operator, ids[0][3]), ENOENT);
+	ck_assert_int_eq(NC_destroy_in(operator, ids[2][5]), 0);
+	FAILS(NC_stat_in(cache, ids[2][5], &units[0]), ENOENT);
+	ck_assert_int_eq(NC_cache_close(operator), 0);
+	ck_assert_int_eq(NC_cache_close(attached), 0);
+	close_owners();
+}
+END_TEST
+
+/* Quota, and what happens to what was made when its maker is gone. */
+START_TEST(test_quota)
+{
+	struct NC_cache_stat before, after;
+	NC_handle handle;
+	size_t first = 0, id = 0;
+	unsigned made = 0;
+
+	open_owners();
+	attached = join(0, NC_ATTACH_LIGHT);
+	ck_assert_int_eq(NC_cache_stat(cache, &before), 0);
+	for (;;) {
+		ck_assert_int_eq(NC_alloc_in(attached, &handle, 64 << 10, 0, NC_KIND_SEALED), 0);
+		if (NC_insert_in(attached, &handle) < 0)
+			break;
+		id = NC_cache_id(&handle);
+		first = first ? first : id;
+		ck_assert_int_eq(NC_free(&handle), 0);
+		made++;
+	}
+	ck_assert_int_eq(errno, EDQUOT);
+	ck_assert_uint_eq(made, 16);
+	FAILS(NC_cache_close(attached), EBUSY);
+	/* With one less it fits. */
+	ck_assert_int_eq(NC_destroy_in(attached, first), 0);
+	ck_assert_int_eq(NC_insert_in(attached, &handle), 0);
+	ck_assert_int_eq(NC_free(&handle), 0);
+	ck_assert_int_eq(NC_cache_stat(cache, &after), 0);
+	ck_assert_uint_eq(after.used, before.used + MIB);
+	ck_assert_int_eq(NC_cache_close(attached), 0);
+	do {
+		ck_assert_int_eq(NC_cache_stat(cache, &after), 0);
+	} while (after.members);
+	ck_assert_int_eq(NC_hold(id), 0);
+	ck_assert_int_eq(NC_release(id), 0);
+	close_owners();
+}
+END_TEST
+
+/* An owner that closes: its members are told by every call, and can close. */
+START_TEST(test_owner_gone)
+{
+	size_t sealed, recycled, cursor = 0;
+	struct NC_stat unit;
+	NC_handle handle;
+
+	open_owners();
+	attached = join(1, 0);
+	sealed = insert_in(attached, 1, 5000, NC_KIND_SEALED);
+	recycled = insert_in(attached, 2, 5000, NC_KIND_RECYCLED);
+	close_owners();
+	/* What is mapped here stays. */
+	ck_assert(reads(attached, recycled, 2, 5000));
+	ck_assert(!reads(attached, sealed, 9, 5000));
+	FAILS(NC_hold_in(attached, sealed + 1), EPIPE);
+	FAILS(NC_list(attached, &cursor, &unit, 1), EPIPE);
+	FAILS(NC_grant(attached, recycled, NC_USER, 1), EPIPE);
+	FAILS(NC_destroy_in(attached, sealed), EPIPE);
+	ck_assert_int_eq(NC_alloc_in(attached, &handle, 100, 0, NC_KIND_SEALED), 0);
+	FAILS(NC_insert_in(attached, &handle), EPIPE);
+	ck_assert_int_eq(NC_free(&handle), 0);
+	ck_assert_int_eq(NC_cache_close(attached), 0);
+}
+END_TEST
+
+/* A child has none of its parent's caches, and no membership of them. */
+START_TEST(test_fork)
+{
+	int status;
+	pid_t pid;
+
+	open_owners();
+	attached = join(0, 0);
+	stop_dispatching();
+	pid = fork_alone();
+	if (pid == 0) {
+		unsetenv("NABC_CACHE");
+		check_calls_fail(cache, EINVAL);
+		check_calls_fail(second, EINVAL);
+		check_calls_fail(attached, EINVAL);
+		check_calls_fail(NULL, ENXIO);
+		_exit(0);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	start_dispatching();
+	ck_assert_int_eq(NC_cache_close(attached), 0);
+	close_owners();
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	tcase_add_test(tcase, test_no_cache);
+	tcase_add_test(tcase, test_bad_arguments);
+	tcase_add_test(tcase, test_bad_options);
+	tcase_add_test(tcase, test_several);
+	tcase_add_test(tcase, test_many_caches);
+	tcase_add_test(tcase, test_leave);
+	tcase_add_test(tcase, test_list);
+	tcase_add_test(tcase, test_quota);
+	tcase_add_test(tcase, test_owner_gone);
+	tcase_add_test(tcase, test_fork);
+}
+
+RUN_SUITE("nabc-grant", fill)

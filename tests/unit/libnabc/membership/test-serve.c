@@ -1,0 +1,961 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-serve.c - unit tests of serve.c: processes that attach a cache and die,
+ * connections that are no members, an owner that speaks nonsense.  Starts the
+ * program worker-fixture as the second process and ends it by closing its
+ * standard input.
+ */
+#include <grp.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "base/id.h"
+#include "membership/serve.h"
+#include "membership/handle.h"
+#include "membership/attach.h"
+#include "os/peer.h"
+#include "send/transmit.h"
+
+#include "process-fixture.h"
+#include "suite.h"
+
+#define PAGE ((size_t)4096)
+#define MIB ((size_t)1 << 20)
+
+static struct nc_index cache;
+static struct nc_transmit transmit;
+static struct nc_serve owner;
+static char directory[64], path[128];
+
+static void open_owner(void)
+{
+	struct NC_cache_options options = {
+		.size = MIB, .member_size = 128 << 10, .flags = NC_CACHE_NO_URING};
+
+	make_directory(directory);
+	snprintf(path, sizeof(path), "%s/cache", directory);
+	ck_assert_int_eq(nc_index_init_owner(&cache, &options), 0);
+	nc_transmit_init(&transmit, &cache);
+	ck_assert_int_eq(nc_serve_init(&owner, &cache), 0);
+	ck_assert_int_eq(nc_serve_listen(&owner, path, NULL), 0);
+}
+
+static void close_owner(void)
+{
+	nc_transmit_fini(&transmit);
+	nc_serve_fini(&owner);
+	nc_index_fini(&cache);
+	ck_assert_int_lt(access(path, F_OK), 0);
+	rmdir(directory);
+}
+
+/* Waits for work and does it until there are that many members. */
+static void dispatch_until(unsigned members)
+{
+	while (cache.members != members) {
+		await(owner.epoll, POLLIN);
+		ck_assert_int_ge(nc_serve_dispatch(&owner), 0);
+	}
+}
+
+static int hold(size_t id)
+{
+	struct nc_view view;
+	int error = nc_index_hold(&cache, id, false, &view);
+
+	if (!error)
+		ck_assert_int_eq(nc_index_release(&cache, id), 0);
+	return error;
+}
+
+/* --- attaching within one process --------------------------------------------- */
+
+static struct nc_index attached;
+
+/* The welcome is read when the owner has sent it, so one thread can play both. */
+static int join_here(int *socket_fd)
+{
+	struct nc_wire_welcome welcome;
+	int fds[NC_PEER_FDS_MAX], error;
+
+	*socket_fd = nc_peer_connect(path, 5000);
+	ck_assert_int_ge(*socket_fd, 0);
+	ck_assert_int_eq(nc_attach_hello(*socket_fd, NC_WIRE_SEGMENT), 0);
+	while (!readable(*socket_fd)) {
+		await(owner.epoll, POLLIN);
+		ck_assert_int_ge(nc_serve_dispatch(&owner), 1);
+	}
+	error = nc_attach(&attached, *socket_fd, 1000, &welcome, fds);
+	if (error)
+		close(*socket_fd);
+	return error;
+}
+
+static size_t insert_attached(size_t size)
+{
+	unsigned char *data = must_alloc(size);
+	NC_handle handle;
+	size_t id;
+
+	pattern_fill(data, 1, 0, size);
+	ck_assert_int_eq(nc_handle_alloc(&handle, &attached, size, 1448, NC_KIND_AUTO), 0);
+	ck_assert_int_eq(nc_handle_write(&handle, 0, data, size), (ssize_t)size);
+	ck_assert_int_eq(nc_handle_insert(&handle), 0);
+	id = nc_handle_id(&handle);
+	ck_assert_int_eq(nc_handle_free(&handle), 0);
+	free(data);
+	return id;
+}
+
+START_TEST(test_join)
+{
+	struct NC_range range = {.length = 9000};
+	struct NC_send message = {.ranges = &range, .range_count = 1};
+	struct nc_view view;
+	int socket_fd, pair[2];
+	char got[9000];
+
+	open_owner();
+	ck_assert_int_eq(join_here(&socket_fd), 0);
+	ck_assert_uint_eq(cache.members, 1);
+	ck_assert_uint_eq(attached.max_unit, cache.max_unit);
+	ck_assert(!attached.owner);
+	range.id = insert_attached(9000);
+	ck_assert_uint_eq(nc_id_member(range.id), 1);
+	/* The owner sends what the member made. */
+	tcp_pair(pair);
+	ck_assert_int_eq(nc_transmit_send(&transmit, pair[0], &message), 9000);
+	read_exactly(pair[1], got, sizeof(got));
+	ck_assert_uint_eq(pattern_match(got, 1, 0, sizeof(got)), sizeof(got));
+	/* The owner gives it back: the member's memory is free again. */
+	ck_assert_int_eq(nc_index_destroy(&cache, range.id), 0);
+	ck_assert_int_eq(hold(range.id), -ENOENT);
+	for (unsigned i = 0; i < 100; i++) {
+		size_t id = insert_attached(20000);
+
+		ck_assert_int_eq(nc_index_destroy(&cache, id), 0);
+		/* Collected or not, for the member too it is over when it wants memory. */
+	}
+	/* Destroyed by the member while the owner holds it: the owner's copy stays. */
+	range.id = insert_attached(9000);
+	message.flags = NC_SEND_HELD;
+	ck_assert_int_eq(nc_transmit_send(&transmit, pair[0], &message), -EPERM);
+	ck_assert_int_eq(nc_index_hold(&cache, range.id, false, &view), 0);
+	ck_assert_int_eq(nc_index_destroy(&attached, range.id), 0);
+	message.flags = 0;
+	ck_assert_int_eq(nc_transmit_send(&transmit, pair[0], &message), -ENOENT);
+	message.flags = NC_SEND_HELD;
+	ck_assert_int_eq(nc_transmit_send(&transmit, pair[0], &message), 9000);
+	read_exactly(pair[1], got, sizeof(got));
+	ck_assert_uint_eq(pattern_match(got, 1, 0, sizeof(got)), sizeof(got));
+	ck_assert_int_eq(nc_index_release(&cache, range.id), 0);
+	ck_assert_int_eq(hold(range.id), -ENOENT);
+	close_pair(pair);
+	nc_index_fini(&attached);
+	close(socket_fd);
+	dispatch_until(0);
+	close_owner();
+}
+END_TEST
+
+/* The member's segment cannot be shortened, nor may seals be added to it. */
+START_TEST(test_segment_is_sealed)
+{
+	int socket_fd, fd;
+
+	open_owner();
+	ck_assert_int_eq(join_here(&socket_fd), 0);
+	fd = attached.own.stores->segment.fd;
+	ck_assert_int_lt(ftruncate(fd, 0), 0);
+	ck_assert_int_lt(ftruncate(fd, 10 * MIB), 0);
+	ck_assert_int_lt(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE), 0);
+	nc_index_fini(&attached);
+	close(socket_fd);
+	dispatch_until(0);
+	close_owner();
+}
+END_TEST
+
+START_TEST(test_serve)
+{
+	struct stat status;
+	char other[160];
+
+	open_owner();
+	ck_assert_int_eq(stat(path, &status), 0);
+	ck_assert(S_ISSOCK(status.st_mode));
+	ck_assert_uint_eq(status.st_mode & 0777, 0600);
+	snprintf(other, sizeof(other), "%s2", path);
+	ck_assert_int_eq(nc_serve_listen(&owner, other, NULL), -EALREADY);
+	ck_assert_int_lt(access(other, F_OK), 0);
+	/* Nothing to do: nothing done. */
+	ck_assert(!readable(owner.epoll));
+	ck_assert_int_eq(nc_serve_dispatch(&owner), 0);
+	close_owner();
+}
+END_TEST
+
+START_TEST(test_serve_refused)
+{
+	struct NC_cache_options options = {.size = MIB};
+	char wrong[200];
+
+	ck_assert_int_eq(nc_index_init_owner(&cache, &options), 0);
+	ck_assert_int_eq(nc_serve_init(&owner, &cache), 0);
+	memset(wrong, 'x', sizeof(wrong));
+	wrong[199] = '\0';
+	ck_assert_int_eq(nc_serve_listen(&owner, wrong, NULL), -ENAMETOOLONG);
+	ck_assert_int_eq(nc_serve_listen(&owner, "", NULL), -EINVAL);
+	ck_assert_int_eq(nc_serve_listen(&owner, "/nonexistent/socket", NULL), -ENOENT);
+	ck_assert_int_eq(nc_serve_listen(&owner, "/dev/null", NULL), -EADDRINUSE);
+	/* After failures it still can. */
+	make_directory(directory);
+	snprintf(path, sizeof(path), "%s/cache", directory);
+	ck_assert_int_eq(nc_serve_listen(&owner, path, NULL), 0);
+	nc_serve_fini(&owner);
+	nc_index_fini(&cache);
+	rmdir(directory);
+}
+END_TEST
+
+/* Connect and close, connect and talk, before and after being admitted. */
+START_TEST(test_garbage_connections)
+{
+	unsigned descriptors;
+	int guest[4], socket_fd;
+
+	open_owner();
+	descriptors = open_descriptors();
+	for (unsigned i = 0; i < 20; i++) {
+		for (unsigned k = 0; k < 4; k++) {
+			guest[k] = nc_peer_connect(path, 5000);
+			ck_assert_int_ge(guest[k], 0);
+		}
+		close(guest[0]);
+		(void)send(guest[1], "GET / HTTP/1.1\r\n\r\n", 18, MSG_NOSIGNAL);
+		ck_assert_int_ge(nc_serve_dispatch(&owner), 1);
+		(void)send(guest[2], "\377\377\377\377", 4, MSG_NOSIGNAL);
+		shutdown(guest[3], SHUT_WR);
+		/* Guests that talk are shown out. */
+		while (readable(owner.epoll))
+			ck_assert_int_ge(nc_serve_dispatch(&owner), 1);
+		ck_assert_uint_eq(cache.members, 0);
+		for (unsigned k = 1; k < 4; k++)
+			close(guest[k]);
+	}
+	ck_assert_uint_eq(open_descriptors(), descriptors);
+	ck_assert_int_eq(join_here(&socket_fd), 0);
+	nc_index_fini(&attached);
+	close(socket_fd);
+	dispatch_until(0);
+	close_owner();
+}
+END_TEST
+
+/* --- an owner that misbehaves ------------------------------------------------- */
+
+static struct nc_wire_welcome good_welcome(void)
+{
+	return (struct nc_wire_welcome){.magic = NC_WIRE_MAGIC,
+					.version = NC_WIRE_VERSION,
+					.member = 1,
+					.slots = 64,
+					.generation = 1,
+					.segment_size = 64 << 10,
+					.data_offset = PAGE,
+					.max_unit = 16 << 10};
+}
+
+static int welcomed_by(const void *message, size_t length, const int *fds, unsigned count)
+{
+	struct nc_wire_welcome welcome;
+	int received[NC_PEER_FDS_MAX], pair[2], error;
+	unsigned descriptors = open_descriptors();
+
+	ck_assert_int_eq(nc_peer_pair(pair), 0);
+	if (length)
+		ck_assert_int_eq(nc_peer_send(pair[0], message, length, fds, count), 0);
+	close(pair[0]);
+	error = nc_attach(&attached, pair[1], 1000, &welcome, received);
+	if (!error)
+		nc_index_fini(&attached);
+	close(pair[1]);
+	/* Whatever happened, nothing that came along stays open. */
+	ck_assert_uint_eq(open_descriptors(), descriptors);
+	return error;
+}
+
+START_TEST(test_bad_owner)
+{
+	struct nc_wire_welcome welcome = good_welcome();
+	struct nc_segment segment;
+	int pair[2], fds[NC_PEER_FDS_MAX], unsealed;
+
+	ck_assert_int_eq(nc_segment_create(&segment, 64 << 10, false, true), 0);
+	for (unsigned i = 0; i < NC_PEER_FDS_MAX; i++)
+		fds[i] = segment.fd;
+	ck_assert_int_eq(welcomed_by(&welcome, sizeof(welcome), fds, 1), 0);
+	ck_assert_int_eq(welcomed_by(NULL, 0, NULL, 0), -ECONNRESET);
+	ck_assert_int_eq(welcomed_by("x", 1, NULL, 0), -EPROTO);
+	ck_assert_int_eq(welcomed_by(&welcome, sizeof(welcome) - 1, fds, 1), -EPROTO);
+	ck_assert_int_eq(welcomed_by(&welcome, sizeof(welcome), NULL, 0), -EPROTO);
+	ck_assert_int_eq(welcomed_by(&welcome, sizeof(welcome), fds, 2), -EPROTO);
+	ck_assert_int_eq(welcomed_by(&welcome, sizeof(welcome), fds, NC_PEER_FDS_MAX), -EPROTO);
+	welcome.segment_size = 128 << 10;
+	ck_assert_int_eq(welcomed_by(&welcome, sizeof(welcome), fds, 1), -EPROTO);
+	welcome = good_welcome();
+	unsealed = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	ck_assert_int_eq(ftruncate(unsealed, 64 << 10), 0);
+	ck_assert_int_eq(welcomed_by(&welcome, sizeof(welcome), &unsealed, 1), -EPROTO);
+	close(unsealed);
+	welcome.version++;
+	ck_assert_int_eq(welcomed_by(&welcome, sizeof(welcome), fds, 1), -EPROTO);
+	welcome = good_welcome();
+	welcome.error = EUSERS;
+	ck_assert_int_eq(welcomed_by(&welcome, sizeof(welcome), NULL, 0), -EUSERS);
+	ck_assert_int_eq(welcomed_by(&welcome, sizeof(welcome), fds, 3), -EUSERS);
+	/* One that says nothing is not waited for for ever. */
+	ck_assert_int_eq(nc_peer_pair(pair), 0);
+	ck_assert_int_eq(nc_attach(&attached, pair[1], 1, &welcome, fds), -ETIMEDOUT);
+	close_pair(pair);
+	nc_segment_close(&segment);
+}
+END_TEST
+
+/* --- other processes ----------------------------------------------------------- */
+
+struct guest {
+	pid_t pid;
+	int to, from; /* its standard input and output */
+};
+
+static void guest_start(struct guest *guest)
+{
+	const char *program = helper_path("WORKER_FIXTURE", "worker-fixture");
+	int in[2], out[2];
+
+	ck_assert_int_eq(pipe2(in, O_CLOEXEC), 0);
+	ck_assert_int_eq(pipe2(out, O_CLOEXEC), 0);
+	guest->pid = fork_alone();
+	if (guest->pid == 0) {
+		dup2(in[0], STDIN_FILENO);
+		dup2(out[1], STDOUT_FILENO);
+		execl(program, program, "attach", path, (char *)NULL);
+		_exit(127);
+	}
+	ck_assert_int_gt(guest->pid, 0);
+	close(in[0]);
+	close(out[1]);
+	guest->to = in[1];
+	guest->from = out[0];
+}
+
+static uint64_t guest_tells(const struct guest *guest)
+{
+	uint64_t value;
+
+	read_exactly(guest->from, &value, sizeof(value));
+	return value;
+}
+
+static uint64_t guest_does(const struct guest *guest, char order)
+{
+	ck_assert_int_eq(write(guest->to, &order, 1), 1);
+	return guest_tells(guest);
+}
+
+static int guest_end(struct guest *guest)
+{
+	int status;
+
+	close(guest->to);
+	close(guest->from);
+	ck_assert_int_eq(waitpid(guest->pid, &status, 0), guest->pid);
+	ck_assert(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static void check_sends(size_t id, unsigned flags)
+{
+	struct NC_range range = {.id = id, .length = 10000};
+	struct NC_send message = {.ranges = &range, .range_count = 1, .flags = flags};
+	char got[10000];
+	int pair[2];
+
+	tcp_pair(pair);
+	ck_assert_int_eq(nc_transmit_send(&transmit, pair[0], &message), 10000);
+	read_exactly(pair[1], got, sizeof(got));
+	ck_assert_mem_eq(got, "from a member\n\0", 15);
+	for (size_t i = 14; i < sizeof(got); i++)
+		expect(got[i] == 0);
+	close_pair(pair);
+}
+
+START_TEST(test_other_process)
+{
+	struct nc_view view;
+	struct guest guest;
+	size_t id, own;
+	NC_handle handle;
+	char order = 'h';
+
+	open_owner();
+	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, 10, 0, NC_KIND_AUTO), 0);
+	ck_assert_int_eq(nc_handle_insert(&handle), 0);
+	own = nc_handle_id(&handle);
+	guest_start(&guest);
+	dispatch_until(1);
+	id = guest_tells(&guest);
+	ck_assert_uint_eq(nc_id_member(id), 1);
+	check_sends(id, 0);
+	/* The owner's units are not the member's business. */
+	ck_assert_int_eq(write(guest.to, &order, 1), 1);
+	ck_assert_int_eq(write(guest.to, &own, sizeof(own)), sizeof(own));
+	while (!readable(guest.from)) {
+		struct pollfd either[] = {{.fd = owner.epoll, .events = POLLIN},
+					  {.fd = guest.from, .events = POLLIN}};
+
+		/* The answer may come with no request behind it. */
+		ck_assert_int_gt(poll(either, 2, 60000), 0);
+		ck_assert_int_ge(nc_serve_dispatch(&owner), 0);
+	}
+	ck_assert_uint_eq(guest_tells(&guest), EACCES);
+	ck_assert_uint_eq(guest_does(&guest, 'a'), ENOTSUP);
+	/* Destroyed there while held here: sendable to the end of the hold. */
+	ck_assert_int_eq(nc_index_hold(&cache, id, false, &view), 0);
+	ck_assert_uint_eq(guest_does(&guest, 'd'), 0);
+	ck_assert_uint_eq(guest_does(&guest, 'd'), ENOENT);
+	check_sends(id, NC_SEND_HELD);
+	ck_assert_int_eq(nc_index_release(&cache, id), 0);
+	ck_assert_int_eq(hold(id), -ENOENT);
+	ck_assert_int_eq(guest_end(&guest), 0);
+	dispatch_until(0);
+	close_owner();
+}
+END_TEST
+
+/* However a member ends, the owner's descriptor tells, and its ids die. */
+START_TEST(test_death)
+{
+	struct guest guest;
+	struct nc_view view;
+	size_t id;
+
+	open_owner();
+	for (unsigned i = 0; i < 3; i++) {
+		guest_start(&guest);
+		dispatch_until(1);
+		id = guest_tells(&guest);
+		ck_assert_uint_eq(nc_id_member(id), i + 1);
+		ck_assert_int_eq(nc_index_hold(&cache, id, false, &view), 0);
+		ck_assert(!readable(owner.epoll));
+		if (i == 0) {
+			kill(guest.pid, SIGKILL);
+			ck_assert_int_eq(waitpid(guest.pid, NULL, 0), guest.pid);
+			close(guest.to);
+			close(guest.from);
+		} else if (i == 1) {
+			ck_assert_int_eq(write(guest.to, "x", 1), 1);
+			ck_assert_int_eq(guest_end(&guest), 7);
+		} else {
+			ck_assert_uint_eq(guest_does(&guest, 'c'), 0);
+		}
+		dispatch_until(0);
+		ck_assert_int_eq(hold(id), -ENOENT);
+		/* What was held when it died is still whole. */
+		ck_assert_mem_eq(nc_unit_base(view.unit), "from a member\n", 14);
+		ck_assert_int_eq(nc_index_release(&cache, id), 0);
+		ck_assert(nc_remote_member_vacant(view.remote));
+		ck_assert_int_eq(nc_index_release(&cache, id), -EINVAL);
+		if (i == 2)
+			ck_assert_int_eq(guest_end(&guest), 0);
+	}
+	close_owner();
+}
+END_TEST
+
+START_TEST(test_several_members)
+{
+	struct guest guest[5];
+	size_t id[5];
+
+	open_owner();
+	for (unsigned i = 0; i < 5; i++)
+		guest_start(&guest[i]);
+	dispatch_until(5);
+	for (unsigned i = 0; i < 5; i++) {
+		id[i] = guest_tells(&guest[i]);
+		for (unsigned k = 0; k < i; k++)
+			ck_assert_uint_ne(nc_id_member(id[i]), nc_id_member(id[k]));
+		check_sends(id[i], 0);
+	}
+	ck_assert_int_eq(guest_end(&guest[2]), 0);
+	dispatch_until(4);
+	ck_assert_int_eq(hold(id[2]), -ENOENT);
+	for (unsigned i = 0; i < 5; i++)
+		if (i != 2) {
+			check_sends(id[i], 0);
+			ck_assert_int_eq(guest_end(&guest[i]), 0);
+		}
+	dispatch_until(0);
+	close_owner();
+}
+END_TEST
+
+/* --- who may come in --------------------------------------------------------------- */
+
+static void open_owner_to(const struct NC_serve_options *serve)
+{
+	struct NC_cache_options options = {
+		.size = MIB, .member_size = 128 << 10, .flags = NC_CACHE_NO_URING};
+
+	make_directory(directory);
+	ck_assert_int_eq(chmod(directory, 0755), 0);
+	snprintf(path, sizeof(path), "%s/cache", directory);
+	ck_assert_int_eq(nc_index_init_owner(&cache, &options), 0);
+	nc_transmit_init(&transmit, &cache);
+	ck_assert_int_eq(nc_serve_init(&owner, &cache), 0);
+	ck_assert_int_eq(nc_serve_listen(&owner, path, serve), 0);
+}
+
+/* In a child, as another user: the errno of attaching, or 0. */
+static int join_as(uid_t uid, gid_t gid, gid_t other_group, uint32_t flags)
+{
+	struct nc_wire_welcome welcome = {0};
+	int fds[NC_PEER_FDS_MAX], error, socket_fd;
+	unsigned count = 0;
+
+	if (setgroups(other_group ? 1 : 0, &other_group) || setresgid(gid, gid, gid) ||
+	    setresuid(uid, uid, uid))
+		return 120;
+	socket_fd = nc_peer_connect(path, 5000);
+	if (socket_fd < 0)
+		return -socket_fd;
+	error = nc_attach_hello(socket_fd, flags);
+	if (error && error != -EPIPE && error != -ECONNRESET)
+		return 121;
+	error = (int)nc_peer_receive(socket_fd, &welcome, sizeof(welcome), fds, &count, 10000);
+	if (error == -ECONNRESET)
+		error = (int)nc_peer_receive(socket_fd, &welcome, sizeof(welcome), fds, &count,
+					     10000);
+	error = nc_wire_check_welcome(&welcome, error < 0 ? 0 : (size_t)error, count);
+	if (!error && flags & NC_WIRE_OPERATOR && !(welcome.flags & NC_WIRE_OPERATOR))
+		return 122;
+	return -error;
+}
+
+static int joins(uid_t uid, gid_t gid, gid_t other_group, uint32_t flags)
+{
+	pid_t pid = fork_alone();
+	int status;
+
+	if (pid == 0)
+		_exit(join_as(uid, gid, other_group, flags));
+	ck_assert_int_gt(pid, 0);
+	while (waitpid(pid, &status, WNOHANG) == 0) {
+		(void)poll(&(struct pollfd){.fd = owner.epoll, .events = POLLIN}, 1, 5);
+		ck_assert_int_ge(nc_serve_dispatch(&owner), 0);
+	}
+	ck_assert(WIFEXITED(status));
+	dispatch_until(0);
+	return WEXITSTATUS(status);
+}
+
+static bool skip_unless_root(const char *what)
+{
+	if (geteuid() == 0)
+		return false;
+	printf("serve: %s: skipped: only root can be another user\n", what);
+	fflush(stdout);
+	return true;
+}
+
+START_TEST(test_users)
+{
+	uid_t users[] = {4001, 4002};
+	struct NC_serve_options serve = {.mode = 0666, .users = users, .user_count = 2};
+
+	if (skip_unless_root("users"))
+		return;
+	/* By default the owner's user and root alone, and the file says so too. */
+	open_owner_to(NULL);
+	ck_assert_int_eq(joins(0, 0, 0, NC_WIRE_SEGMENT), 0);
+	ck_assert_int_eq(joins(4001, 4001, 0, 0), EACCES);
+	ck_assert_int_eq(chmod(path, 0666), 0);
+	ck_assert_int_eq(joins(4001, 4001, 0, 0), EACCES);
+	close_owner();
+	open_owner_to(&serve);
+	ck_assert_int_eq(joins(4001, 4001, 0, NC_WIRE_SEGMENT), 0);
+	ck_assert_int_eq(joins(4002, 1, 0, 0), 0);
+	ck_assert_int_eq(joins(4003, 4001, 4001, 0), EACCES);
+	ck_assert_int_eq(joins(0, 0, 0, 0), 0);
+	/* Those who look after all are the owner's user or root. */
+	ck_assert_int_eq(joins(4001, 4001, 0, NC_WIRE_OPERATOR), EPERM);
+	ck_assert_int_eq(joins(0, 0, 0, NC_WIRE_OPERATOR), 0);
+	close_owner();
+}
+END_TEST
+
+START_TEST(test_group)
+{
+	struct NC_serve_options serve = {.mode = 0660, .flags = NC_SERVE_GROUP, .group = 5005};
+	struct stat status;
+
+	if (skip_unless_root("group"))
+		return;
+	open_owner_to(&serve);
+	ck_assert_int_eq(stat(path, &status), 0);
+	ck_assert_uint_eq(status.st_gid, 5005);
+	ck_assert_uint_eq(status.st_mode & 0777, 0660);
+	ck_assert_int_eq(joins(4001, 5005, 0, 0), 0);
+	ck_assert_int_eq(joins(4001, 4001, 5005, NC_WIRE_SEGMENT), 0);
+	ck_assert_int_eq(joins(4001, 4001, 4001, 0), EACCES);
+	ck_assert_int_eq(joins(4001, 5005, 0, NC_WIRE_OPERATOR), EPERM);
+	close_owner();
+}
+END_TEST
+
+START_TEST(test_everyone)
+{
+	struct NC_serve_options serve = {.mode = 0666};
+
+	if (skip_unless_root("everyone"))
+		return;
+	open_owner_to(&serve);
+	ck_assert_int_eq(joins(4001, 4001, 0, NC_WIRE_SEGMENT), 0);
+	ck_assert_int_eq(joins(65534, 65534, 0, 0), 0);
+	ck_assert_int_eq(joins(65534, 65534, 0, NC_WIRE_OPERATOR), EPERM);
+	ck_assert_int_eq(joins(65534, 65534, 0, NC_WIRE_OPERATOR | NC_WIRE_SEGMENT), EPERM);
+	close_owner();
+}
+END_TEST
+
+/* --- those who only take room --------------------------------------------------------- */
+
+/* Silent ones make way for those who speak, however many they are. */
+START_TEST(test_silent_guests)
+{
+	int silent[200], socket_fd;
+	unsigned gone = 0;
+
+	open_owner();
+	for (unsigned i = 0; i < 200; i++) {
+		silent[i] = nc_peer_connect(path, 5000);
+		ck_assert_int_ge(silent[i], 0);
+		while (readable(owner.epoll))
+			ck_assert_int_ge(nc_serve_dispatch(&owner), 0);
+		ck_assert_uint_le(owner.waiting, 64);
+	}
+	ck_assert_int_eq(join_here(&socket_fd), 0);
+	for (unsigned i = 0; i < 200; i++) {
+		gone += readable(silent[i]);
+		close(silent[i]);
+	}
+	ck_assert_uint_ge(gone, 200 - 64);
+	ck_assert_uint_lt(gone, 200);
+	nc_index_fini(&attached);
+	close(socket_fd);
+	dispatch_until(0);
+	while (owner.waiting) {
+		await(owner.epoll, POLLIN);
+		ck_assert_int_ge(nc_serve_dispatch(&owner), 0);
+	}
+	close_owner();
+}
+END_TEST
+
+/* Members leave the owner most of its descriptors. */
+START_TEST(test_many_members)
+{
+	struct nc_wire_welcome welcome;
+	struct rlimit limit;
+	int member[64], fds[NC_PEER_FDS_MAX];
+	unsigned count, let_in = 0;
+
+	open_owner();
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = 240;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	for (unsigned i = 0; i < 40; i++) {
+		member[i] = nc_peer_connect(path, 5000);
+		(void)nc_attach_hello(member[i], 0);
+		while (!readable(member[i])) {
+			await(owner.epoll, POLLIN);
+			ck_assert_int_ge(nc_serve_dispatch(&owner), 1);
+		}
+		if (nc_peer_receive(member[i], &welcome, sizeof(welcome), fds, &count, 0) < 0)
+			(void)nc_peer_receive(member[i], &welcome, sizeof(welcome), fds, &count, 0);
+		ck_assert(welcome.error == 0 || welcome.error == EUSERS);
+		let_in += welcome.error == 0;
+	}
+	ck_assert_uint_eq(let_in, 30);
+	ck_assert_uint_eq(cache.members, 30);
+	close(member[0]);
+	dispatch_until(29);
+	member[0] = nc_peer_connect(path, 5000);
+	ck_assert_int_eq(nc_attach_hello(member[0], 0), 0);
+	dispatch_until(30);
+	for (unsigned i = 0; i < 40; i++)
+		close(member[i]);
+	dispatch_until(0);
+	close_owner();
+}
+END_TEST
+
+/* Without a descriptor to accept with, those at the door are turned away: no loop spins. */
+START_TEST(test_no_descriptors)
+{
+	struct nc_wire_welcome welcome;
+	int guest[3], fds[NC_PEER_FDS_MAX], socket_fd;
+	unsigned count;
+
+	if (skip_without_limits("serve: no descriptors"))
+		return;
+	open_owner();
+	for (unsigned i = 0; i < 3; i++)
+		guest[i] = nc_peer_connect(path, 5000);
+	hog_descriptors(400, 0);
+	for (unsigned i = 0; i < 3; i++) {
+		ck_assert(readable(owner.epoll));
+		ck_assert_int_ge(nc_serve_dispatch(&owner), 1);
+	}
+	ck_assert(!readable(owner.epoll));
+	for (unsigned i = 0; i < 3; i++) {
+		ck_assert_int_eq(
+			nc_peer_receive(guest[i], &welcome, sizeof(welcome), fds, &count, 0),
+			sizeof(welcome));
+		ck_assert_int_eq(welcome.error, EMFILE);
+		close(guest[i]);
+	}
+	free_descriptors();
+	/* One to accept with, none to tell who it is, none for its segment. */
+	for (unsigned spare = 1; spare < 4; spare++) {
+		guest[0] = nc_peer_connect(path, 5000);
+		ck_assert_int_eq(nc_attach_hello(guest[0], NC_WIRE_SEGMENT), 0);
+		hog_descriptors(400, spare);
+		for (unsigned i = 0; i < 10 && readable(owner.epoll); i++)
+			ck_assert_int_ge(nc_serve_dispatch(&owner), 0);
+		ck_assert(readable(guest[0]));
+		ck_assert(!readable(owner.epoll));
+		close(guest[0]);
+		free_descriptors();
+		dispatch_until(0);
+		while (readable(owner.epoll))
+			ck_assert_int_ge(nc_serve_dispatch(&owner), 0);
+	}
+	/* Even the spare one is lost: the door is closed until there is one again. */
+	guest[0] = nc_peer_connect(path, 5000);
+	close(owner.spare);
+	owner.spare = -1;
+	hog_descriptors(400, 0);
+	ck_assert_int_ge(nc_serve_dispatch(&owner), 1);
+	ck_assert(!readable(owner.epoll));
+	ck_assert_int_eq(nc_serve_dispatch(&owner), 0);
+	free_descriptors();
+	ck_assert_int_eq(nc_attach_hello(guest[0], 0), 0);
+	ck_assert_int_ge(nc_serve_dispatch(&owner), 1);
+	dispatch_until(1);
+	close(guest[0]);
+	ck_assert_int_eq(join_here(&socket_fd), 0);
+	nc_index_fini(&attached);
+	close(socket_fd);
+	dispatch_until(0);
+	close_owner();
+}
+END_TEST
+
+/* --- ends ------------------------------------------------------------------------------- */
+
+/* The process ends while its socket lives on in another: it is gone all the same. */
+START_TEST(test_socket_outlives)
+{
+	struct nc_wire_welcome welcome;
+	int fds[NC_PEER_FDS_MAX], pair[2], kept;
+	unsigned count;
+	char byte;
+	pid_t pid;
+
+	if (skip_without_pidfds("serve: socket outlives"))
+		return;
+	open_owner();
+	ck_assert_int_eq(nc_peer_pair(pair), 0);
+	pid = fork_alone();
+	if (pid == 0) {
+		int socket_fd = nc_peer_connect(path, 5000);
+
+		if (socket_fd < 0 || nc_attach_hello(socket_fd, NC_WIRE_SEGMENT) ||
+		    nc_peer_receive(socket_fd, &welcome, sizeof(welcome), fds, &count, 10000) < 0 ||
+		    nc_peer_send(pair[1], "x", 1, &socket_fd, 1))
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	dispatch_until(1);
+	ck_assert_int_eq(nc_peer_receive(pair[0], &byte, 1, &kept, &count, 10000), 1);
+	ck_assert_uint_eq(count, 1);
+	ck_assert(!readable(owner.epoll));
+	/* Nor is it a member's to speak by: the hello was the other's. */
+	end_child(pid);
+	dispatch_until(0);
+	await(kept, POLLIN);
+	ck_assert_int_eq(recv(kept, &byte, 1, 0), 0);
+	close(kept);
+	close_pair(pair);
+	close_owner();
+}
+END_TEST
+
+/* A hello by another process than the one that connected. */
+START_TEST(test_hello_of_another)
+{
+	int socket_fd, status;
+	pid_t pid;
+
+	open_owner();
+	socket_fd = nc_peer_connect(path, 5000);
+	pid = fork_alone();
+	if (pid == 0)
+		_exit(nc_attach_hello(socket_fd, NC_WIRE_SEGMENT) ? 1 : 0);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	while (!readable(socket_fd)) {
+		await(owner.epoll, POLLIN);
+		ck_assert_int_ge(nc_serve_dispatch(&owner), 1);
+	}
+	ck_assert_uint_eq(cache.members, 0);
+	close(socket_fd);
+	/* With descriptors it is none; they never come in. */
+	socket_fd = nc_peer_connect(path, 5000);
+	ck_assert_int_eq(nc_peer_send(socket_fd,
+				      &(struct nc_wire_hello){.magic = NC_WIRE_MAGIC,
+							      .version = NC_WIRE_VERSION},
+				      sizeof(struct nc_wire_hello), &socket_fd, 1),
+			 0);
+	while (readable(owner.epoll))
+		ck_assert_int_ge(nc_serve_dispatch(&owner), 1);
+	ck_assert_uint_eq(cache.members, 0);
+	close(socket_fd);
+	close_owner();
+}
+END_TEST
+
+/* A worker's sealed units are its own until its last response has been taken. */
+START_TEST(test_worker_ends)
+{
+	struct nc_serve_offer offer = {.memory = 128 << 10};
+	struct nc_wire_reply reply;
+	struct nc_rpc_client_load load = {0};
+	struct nc_wire_call call = {.op = NC_WIRE_SEAL, .size = 100, .fraglen = PAGE};
+	struct nc_wire_welcome welcome;
+	struct nc_segment segment;
+	struct nc_guest *guest;
+	int fds[NC_PEER_FDS_MAX], pair[2];
+	bool made;
+
+	open_owner();
+	ck_assert_int_eq(nc_peer_pair(pair), 0);
+	ck_assert_int_eq(nc_serve_offer(&owner, pair[0], &offer, &guest), 0);
+	ck_assert_int_eq(nc_serve_expect(&owner, guest, getpid(), -1, true), 0);
+	ck_assert_int_eq(nc_attach(&attached, pair[1], 1000, &welcome, fds), 0);
+	ck_assert_int_eq(nc_segment_create(&segment, PAGE, false, false), 0);
+	ck_assert_int_eq(nc_segment_freeze(&segment), 0);
+	call.magic = NC_WIRE_MAGIC;
+	ck_assert_int_eq(nc_peer_send(pair[1], &call, sizeof(call), &segment.fd, 1), 0);
+	ck_assert_int_ge(nc_serve_dispatch(&owner), 1);
+	load.fd = nc_peer_receive(pair[1], &reply, sizeof(reply), fds, &(unsigned){0}, 1000) < 0;
+	ck_assert_int_eq(load.fd, 0);
+	ck_assert_int_eq(reply.error, 0);
+	close(fds[0]);
+	nc_segment_close(&segment);
+	nc_index_fini(&attached);
+	close(pair[1]);
+	dispatch_until(0);
+	ck_assert(nc_grants_known(&cache.grants, reply.id, nc_guest_subject(guest), &made));
+	ck_assert(made);
+	nc_serve_dismiss(&owner, guest);
+	ck_assert(nc_grants_known(&cache.grants, reply.id, NULL, &made));
+	ck_assert(made);
+	ck_assert_int_eq(hold(reply.id), 0);
+	close_owner();
+}
+END_TEST
+
+/* --- many threads ---------------------------------------------------------------- */
+
+static _Atomic bool coming;
+
+static void *dispatch(void *context)
+{
+	(void)context;
+	while (atomic_load(&coming)) {
+		struct pollfd wait = {.fd = owner.epoll, .events = POLLIN};
+
+		(void)poll(&wait, 1, 1);
+		if (nc_serve_dispatch(&owner) < 0)
+			return "dispatch";
+	}
+	return NULL;
+}
+
+/* Two threads do the owner's work at once; each guest leaves once. */
+START_TEST(test_two_dispatchers)
+{
+	pthread_t threads[2];
+	void *complaint;
+
+	open_owner();
+	atomic_store(&coming, true);
+	for (unsigned i = 0; i < 2; i++)
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, dispatch, NULL), 0);
+	for (unsigned i = 0; i < scaled(500); i++) {
+		int guest = nc_peer_connect(path, 5000);
+
+		ck_assert_int_ge(guest, 0);
+		if (i % 2) {
+			(void)send(guest, "x", 1, MSG_NOSIGNAL);
+		} else {
+			ck_assert_int_eq(nc_attach_hello(guest, i % 4 ? NC_WIRE_SEGMENT : 0), 0);
+			await(guest, POLLIN);
+		}
+		close(guest);
+	}
+	atomic_store(&coming, false);
+	for (unsigned i = 0; i < 2; i++) {
+		pthread_join(threads[i], &complaint);
+		ck_assert_msg(!complaint, "%s", (const char *)complaint);
+	}
+	while (readable(owner.epoll))
+		ck_assert_int_ge(nc_serve_dispatch(&owner), 0);
+	ck_assert_uint_eq(cache.members, 0);
+	close_owner();
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	tcase_add_test(tcase, test_join);
+	tcase_add_test(tcase, test_segment_is_sealed);
+	tcase_add_test(tcase, test_serve);
+	tcase_add_test(tcase, test_serve_refused);
+	tcase_add_test(tcase, test_garbage_connections);
+	tcase_add_test(tcase, test_bad_owner);
+	tcase_add_test(tcase, test_other_process);
+	tcase_add_test(tcase, test_death);
+	tcase_add_test(tcase, test_several_members);
+	tcase_add_test(tcase, test_users);
+	tcase_add_test(tcase, test_group);
+	tcase_add_test(tcase, test_everyone);
+	tcase_add_test(tcase, test_silent_guests);
+	tcase_add_test(tcase, test_many_members);
+	tcase_add_test(tcase, test_no_descriptors);
+	tcase_add_test(tcase, test_socket_outlives);
+	tcase_add_test(tcase, test_hello_of_another);
+	tcase_add_test(tcase, test_worker_ends);
+	tcase_add_test(tcase, test_two_dispatchers);
+}
+
+RUN_SUITE("serve", fill)

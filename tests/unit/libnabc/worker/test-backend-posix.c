@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-backend-posix.c - unit tests of exchanges whose answers come as bytes:
+ * the same workers, what they made, and what they may not do to the server.
+ */
+#include "backend-fixture.h"
+
+#define BODY ((size_t)100 << 10)
+
+static void open_posix(unsigned lanes)
+{
+	exchange_flags = NC_EXCHANGE_POSIX;
+	open_all(lanes, 0);
+}
+
+/* The next answer, which must be of that tag; its data is the caller's. */
+static void take(unsigned lane, uint64_t tag, int status, unsigned flags,
+		 struct NC_response *response)
+{
+	uint64_t told;
+
+	ck_assert_int_eq(reap(lane, &told, response), 1);
+	ck_assert_uint_eq(told, tag);
+	ck_assert_int_eq(response->status, status);
+	ck_assert_uint_eq(response->flags, flags);
+	ck_assert_uint_eq(response->range_count, 0);
+	ck_assert_uint_eq(response->body.id, 0);
+	ck_assert_int_eq(!response->data, !response->data_length);
+}
+
+static void expect_data(const struct NC_response *response, const char *text)
+{
+	ck_assert_uint_eq(response->data_length, strlen(text));
+	ck_assert_mem_eq(response->data, text, strlen(text));
+	NC_exchange_data_free(response->data);
+}
+
+static void echo(unsigned lane, uint64_t tag)
+{
+	struct NC_response response;
+
+	ck_assert_int_eq(submit(lane, tag, "DO=echo", "VALUE=in bytes", NULL), 0);
+	take(lane, tag, 200, 0, &response);
+	ck_assert_uint_eq(response.headers_length, 11);
+	ck_assert_mem_eq(response.headers, "X-Lane: ", 8);
+	ck_assert_int_eq(response.headers[8], '0' + (int)lane);
+	expect_data(&response, "in bytes");
+}
+
+START_TEST(test_echo)
+{
+	struct NC_response response;
+	unsigned descriptors;
+
+	open_cache();
+	descriptors = open_descriptors();
+	ck_assert_int_eq(NC_cache_close(cache), 0);
+	open_posix(2);
+	echo(0, 1);
+	echo(1, 2);
+	echo(0, 3);
+	/* None at all. */
+	ck_assert_int_eq(submit(1, 4, "DO=what", NULL, NULL), 0);
+	take(1, 4, 404, 0, &response);
+	close_all();
+	open_cache();
+	ck_assert_uint_eq(open_descriptors(), descriptors);
+	exchange_flags = 2;
+	ck_assert_ptr_null(start_worker(1, 0));
+	ck_assert_int_eq(errno, EINVAL);
+	ck_assert_int_eq(NC_cache_close(cache), 0);
+	NC_exchange_data_free(NULL);
+}
+END_TEST
+
+/* Far more than pipe and segment hold: what was written is the worker's again. */
+START_TEST(test_large)
+{
+	unsigned responses = scaled(1000), submitted = 0;
+
+	open_posix(1);
+	for (unsigned answered = 0; answered < responses; answered++) {
+		struct NC_response response;
+		const char *got;
+
+		for (; submitted < responses && submitted < answered + 16; submitted++)
+			ck_assert_int_eq(submit(0, submitted, "DO=large", NULL, NULL), 0);
+		take(0, answered, 200, 0, &response);
+		ck_assert_uint_eq(response.data_length, BODY);
+		got = response.data;
+		ck_assert_mem_eq(got, &(uint64_t){answered}, sizeof(uint64_t));
+		for (size_t i = sizeof(uint64_t); i < BODY; i++)
+			expect(got[i] == (char)(i * 31 + (i >> 8)));
+		NC_exchange_data_free(response.data);
+	}
+	close_all();
+}
+END_TEST
+
+START_TEST(test_lists_and_kept)
+{
+	struct NC_response response;
+
+	open_posix(1);
+	ck_assert_int_eq(submit(0, 1, "DO=list", "COUNT=4", "FLAGS=0"), 0);
+	take(0, 1, 200, 0, &response);
+	expect_data(&response, "012<0>");
+	ck_assert_int_eq(submit(0, 1, "DO=list", "COUNT=4", "FLAGS=1"), 0);
+	take(0, 1, 200, 0, &response);
+	expect_data(&response, "012<0>");
+	for (unsigned i = 0; i < 3; i++) {
+		ck_assert_int_eq(submit(0, i, "DO=keep", NULL, NULL), 0);
+		take(0, i, 200, 0, &response);
+		expect_data(&response, "kept");
+	}
+	/* As much as the largest unit, and no more. */
+	ck_assert_int_eq(submit(0, 5, "DO=repeat", "COUNT=10", NULL), 0);
+	take(0, 5, 200, 0, &response);
+	ck_assert_uint_eq(response.data_length, 10 * BODY);
+	NC_exchange_data_free(response.data);
+	ck_assert_int_eq(submit(0, 6, "DO=repeat", "COUNT=11", NULL), 0);
+	take(0, 6, 500, 0, &response);
+	echo(0, 7);
+	close_all();
+}
+END_TEST
+
+START_TEST(test_stream)
+{
+	const unsigned piece = NC_RESPONSE_PIECE, more = NC_RESPONSE_MORE;
+	struct NC_response response;
+	char text[16];
+	uint64_t tag;
+
+	open_posix(1);
+	ck_assert_int_eq(submit(0, 5, "DO=stream", "COUNT=50", NULL), 0);
+	for (unsigned i = 0; i < 50; i++) {
+		take(0, 5, i ? 0 : 200, i ? piece | more : more, &response);
+		snprintf(text, sizeof(text), "%u,", i);
+		expect_data(&response, text);
+		ck_assert_int_eq(NC_exchange_sent(exchange, 0, 5), 0);
+		ck_assert_int_eq(NC_exchange_kick(exchange, 0), 0);
+	}
+	take(0, 5, 0, piece, &response);
+	ck_assert_int_eq(submit(0, 6, "DO=abort", "BEGUN=1", NULL), 0);
+	take(0, 6, 200, more, &response);
+	take(0, 6, 0, NC_RESPONSE_ABORTED, &response);
+	/* A client that goes. */
+	ck_assert_int_eq(submit(0, 7, "DO=stream", "COUNT=1000000", NULL), 0);
+	ck_assert_int_eq(NC_exchange_cancel(exchange, 0, 7), 0);
+	ck_assert_int_eq(NC_exchange_kick(exchange, 0), 0);
+	do {
+		ck_assert_int_eq(reap(0, &tag, &response), 1);
+		NC_exchange_data_free(response.data);
+	} while (response.flags & more);
+	ck_assert_uint_eq(response.flags, NC_RESPONSE_ABORTED);
+	echo(0, 8);
+	close_all();
+}
+END_TEST
+
+/* A request's body still comes by id, and is told of among the answers. */
+START_TEST(test_body)
+{
+	static const char variables[] = "DO=read-body";
+	struct NC_range piece = {.length = 9};
+	struct NC_response response;
+	NC_handle unit;
+
+	open_posix(1);
+	ck_assert_int_eq(NC_alloc_kind(&unit, 9, 0, NC_KIND_SEALED), 0);
+	ck_assert_int_eq(NC_write(&unit, 0, "some body", 9), 9);
+	ck_assert_int_eq(NC_insert(&unit), 0);
+	piece.id = NC_cache_id(&unit);
+	ck_assert_int_eq(NC_free(&unit), 0);
+	ck_assert_int_eq(
+		NC_grant(cache, piece.id, NC_PROCESS_FD, (id_t)NC_exchange_pidfd(exchange)), 0);
+	ck_assert_int_eq(
+		NC_exchange_submit(exchange, 0, 7, variables, sizeof(variables), NC_REQUEST_BODY),
+		0);
+	ck_assert_int_eq(NC_exchange_body(exchange, 0, 7, &piece, NC_BODY_LAST), 0);
+	ck_assert_int_eq(NC_exchange_kick(exchange, 0), 0);
+	take(0, 7, 0, NC_RESPONSE_TAKEN, &response);
+	take(0, 7, 200, 0, &response);
+	expect_data(&response, "some body");
+	close_all();
+}
+END_TEST
+
+START_TEST(test_hostile)
+{
+	static const char *const noises[][2] = {
+		{"DO=noise", "BYTE=255"},	 {"DO=noise", "BYTE=0"},
+		{"DO=noise", "BYTE=1"},		 {"DO=raw-records", "FLAGS=4"},
+		{"DO=raw-records", "FLAGS=2 0"}, {"DO=raw-records", "FLAGS=2 6 6 6 6 6 6 6 6"},
+	};
+
+	for (unsigned i = 0; i < sizeof(noises) / sizeof(noises[0]); i++) {
+		struct NC_response response;
+		uint64_t tag;
+		int got;
+
+		open_posix(1);
+		echo(0, 1);
+		ck_assert_int_eq(submit(0, 5, noises[i][0], noises[i][1], NULL), 0);
+		while ((got = reap(0, &tag, &response)) == 1) {
+			ck_assert_uint_eq(tag, 5);
+			NC_exchange_data_free(response.data);
+		}
+		ck_assert_int_eq(got, -1);
+		ck_assert_int_eq(errno, EPROTO);
+		close_all();
+	}
+}
+END_TEST
+
+/* One that ends in the middle of an answer has not given any. */
+START_TEST(test_death)
+{
+	struct NC_response response;
+	uint64_t tag;
+
+	open_posix(1);
+	ck_assert_int_eq(submit(0, 4, "DO=echo", "VALUE=before", NULL), 0);
+	ck_assert_int_eq(submit(0, 5, "DO=half", NULL, NULL), 0);
+	await(NC_exchange_pidfd(exchange), POLLIN);
+	take(0, 4, 200, 0, &response);
+	expect_data(&response, "before");
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_int_eq(NC_exchange_reap(exchange, 0, &tag, &response), 0);
+	ck_assert_int_eq(NC_exchange_arm(exchange, 0), 0);
+	close_all();
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	tcase_add_test(tcase, test_echo);
+	tcase_add_test(tcase, test_large);
+	tcase_add_test(tcase, test_lists_and_kept);
+	tcase_add_test(tcase, test_stream);
+	tcase_add_test(tcase, test_body);
+	tcase_add_test(tcase, test_hostile);
+	tcase_add_test(tcase, test_death);
+}
+
+RUN_SUITE("backend-posix", fill)

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-backend-untaken.c - unit tests of what the end of a worker shows: how
+ * many of its requests it never began with, by id and by bytes.
+ */
+#include "backend-fixture.h"
+
+static void await_end(void)
+{
+	await(NC_exchange_pidfd(exchange), POLLIN);
+}
+
+static void check_untaken(unsigned lane, int expected)
+{
+	ck_assert_int_eq(NC_exchange_untaken(exchange, lane), expected);
+}
+
+static void check_untold(unsigned lane, int error)
+{
+	errno = 0;
+	ck_assert_int_eq(NC_exchange_untaken(exchange, lane), -1);
+	ck_assert_int_eq(errno, error);
+}
+
+static void submit_some(unsigned lane, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		ck_assert_int_eq(submit(lane, 100 + i, "DO=echo", "VALUE=late", NULL), 0);
+}
+
+static void check_answer(uint64_t tag)
+{
+	struct NC_response response;
+	uint64_t told;
+
+	ck_assert_int_eq(reap(0, &told, &response), 1);
+	ck_assert_uint_eq(told, tag);
+	ck_assert_int_eq(response.status, 200);
+	release_all(&response);
+	NC_exchange_data_free(response.data);
+}
+
+START_TEST(test_behind)
+{
+	/* By id, then by bytes. */
+	exchange_flags = (unsigned)_i;
+	for (unsigned behind = 0; behind < 4; behind++) {
+		open_all(1, 0);
+		check_untold(0, EBUSY);
+		submit_some(0, 2);
+		check_answer(100);
+		check_answer(101);
+		ck_assert_int_eq(submit(0, 2, "DO=die", NULL, NULL), 0);
+		submit_some(0, behind);
+		await_end();
+		check_untaken(0, (int)behind);
+		close_all();
+	}
+	exchange_flags = 0;
+}
+END_TEST
+
+/* Answers that were not reaped are of requests that were begun. */
+START_TEST(test_answered)
+{
+	open_all(1, 0);
+	submit_some(0, 5);
+	ck_assert_int_eq(submit(0, 2, "DO=exit", NULL, NULL), 0);
+	await_end();
+	check_untaken(0, 0);
+	for (uint64_t tag = 100; tag < 105; tag++)
+		check_answer(tag);
+	close_all();
+}
+END_TEST
+
+/* Each lane for itself. */
+START_TEST(test_lanes)
+{
+	open_all(3, 0);
+	/* Whether it sleeps or not, it looks at the first lane first. */
+	ck_assert_int_eq(NC_exchange_submit(exchange, 0, 1, "DO=die", 7, 0), 0);
+	for (unsigned i = 0; i < 2; i++)
+		ck_assert_int_eq(NC_exchange_submit(exchange, 1, i, "DO=echo", 8, 0), 0);
+	ck_assert_int_eq(NC_exchange_kick(exchange, 0), 0);
+	await_end();
+	check_untaken(0, 0);
+	check_untaken(1, 2);
+	check_untaken(2, 0);
+	close_all();
+}
+END_TEST
+
+/* A program that never came so far. */
+START_TEST(test_no_worker)
+{
+	char *const argv[] = {"true", NULL};
+
+	open_cache();
+	exchange = start_program(argv, NULL, 1, 0);
+	ck_assert_ptr_nonnull(exchange);
+	submit_some(0, 3);
+	await_end();
+	check_untaken(0, 3);
+	pollers[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	close_all();
+}
+END_TEST
+
+/* What does not fit the queue was not given. */
+START_TEST(test_refused)
+{
+	char *const argv[] = {"sleep", "1000", NULL};
+	char block[4000] = "";
+	int count = 0;
+
+	open_cache();
+	exchange = start_program(argv, NULL, 1, 0);
+	ck_assert_ptr_nonnull(exchange);
+	while (NC_exchange_submit(exchange, 0, 1, block, sizeof(block), 0) == 0)
+		count++;
+	ck_assert_int_eq(errno, EAGAIN);
+	/* Nor is what is said of requests one. */
+	ck_assert_int_eq(NC_exchange_cancel(exchange, 0, 1), 0);
+	ck_assert_int_eq(kill(NC_exchange_pid(exchange), SIGKILL), 0);
+	await_end();
+	check_untaken(0, count);
+	pollers[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	close_all();
+}
+END_TEST
+
+/* A worker that waits for a body takes others out of the queue, and begins with none. */
+START_TEST(test_kept)
+{
+	for (unsigned answered = 0; answered < 2; answered++) {
+		open_all(1, 0);
+		ck_assert_int_eq(
+			NC_exchange_submit(exchange, 0, 1, "DO=read-body", 13, NC_REQUEST_BODY), 0);
+		submit_some(0, 3);
+		await_empty();
+		if (answered) {
+			ck_assert_int_eq(NC_exchange_body(exchange, 0, 1, NULL, NC_BODY_LAST), 0);
+			ck_assert_int_eq(NC_exchange_kick(exchange, 0), 0);
+			check_answer(1);
+			for (uint64_t tag = 100; tag < 103; tag++)
+				check_answer(tag);
+		}
+		ck_assert_int_eq(kill(NC_exchange_pid(exchange), SIGKILL), 0);
+		await_end();
+		check_untaken(0, answered ? 0 : 3);
+		close_all();
+	}
+}
+END_TEST
+
+/* What cannot be is said to be no number. */
+START_TEST(test_lies)
+{
+	static const uint64_t lies[] = {0, 1, 4, UINT64_MAX, NC_LANE_BEGUN - 1, NC_LANE_BEGUN + 5};
+	struct nc_queue_shared *shared;
+
+	open_all(1, 0);
+	shared = exchange->backend->lane[0].queues.requests.shared;
+	ck_assert_int_eq(submit(0, 2, "DO=die", NULL, NULL), 0);
+	submit_some(0, 3);
+	await_end();
+	check_untaken(0, 3);
+	for (unsigned i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
+		shared->told = lies[i];
+		check_untold(0, EPROTO);
+	}
+	/* This could be. */
+	shared->told = NC_LANE_BEGUN;
+	check_untaken(0, 4);
+	shared->told = NC_LANE_BEGUN + 4;
+	check_untaken(0, 0);
+	close_all();
+}
+END_TEST
+
+START_TEST(test_faces_refuse)
+{
+	open_all(2, 0);
+	ck_assert_int_eq(NC_exchange_untaken(NULL, 0), -1);
+	ck_assert_int_eq(errno, EINVAL);
+	check_untold(2, EINVAL);
+	check_untold(1, EBUSY);
+	close_all();
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	tcase_add_loop_test(tcase, test_behind, 0, NC_EXCHANGE_POSIX + 1);
+	tcase_add_test(tcase, test_answered);
+	tcase_add_test(tcase, test_lanes);
+	tcase_add_test(tcase, test_no_worker);
+	tcase_add_test(tcase, test_refused);
+	tcase_add_test(tcase, test_kept);
+	tcase_add_test(tcase, test_lies);
+	tcase_add_test(tcase, test_faces_refuse);
+}
+
+RUN_SUITE("backend-untaken", fill)

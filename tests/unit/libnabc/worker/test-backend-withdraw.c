@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-backend-withdraw.c - unit tests of requests that the server takes back
+ * from a living worker: each is begun or withdrawn, never both or neither.
+ */
+#include "backend-fixture.h"
+
+#define FIRST 100 /* tag of the first request that can be withdrawn */
+
+static void check_withdraw(unsigned most, int count, unsigned left)
+{
+	unsigned stays = 1000000;
+
+	ck_assert_int_eq(NC_exchange_withdraw(exchange, 0, most, &stays), count);
+	ck_assert_uint_eq(stays, left);
+}
+
+static void check_refused(unsigned lane, unsigned *left, int error)
+{
+	errno = 0;
+	ck_assert_int_eq(NC_exchange_withdraw(exchange, lane, 1, left), -1);
+	ck_assert_int_eq(errno, error);
+}
+
+static void submit_some(unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		ck_assert_int_eq(submit(0, FIRST + i, "DO=echo", "VALUE=late", NULL), 0);
+}
+
+static uint64_t reap_tag(void)
+{
+	struct NC_response response;
+	uint64_t tag;
+
+	do
+		ck_assert_int_eq(reap(0, &tag, &response), 1);
+	while (response.flags & NC_RESPONSE_TAKEN);
+	ck_assert_int_eq(response.status, 200);
+	release_all(&response);
+	NC_exchange_data_free(response.data);
+	return tag;
+}
+
+/* The worker does nothing between these. */
+static void stop_worker(void)
+{
+	siginfo_t info;
+
+	ck_assert_int_eq(kill(NC_exchange_pid(exchange), SIGSTOP), 0);
+	ck_assert_int_eq(waitid(P_PID, (id_t)NC_exchange_pid(exchange), &info, WSTOPPED | WNOWAIT),
+			 0);
+}
+
+static void continue_worker(void)
+{
+	ck_assert_int_eq(kill(NC_exchange_pid(exchange), SIGCONT), 0);
+}
+
+static void check_works(void)
+{
+	ck_assert_int_eq(submit(0, 7, "DO=echo", "VALUE=next", NULL), 0);
+	ck_assert_uint_eq(reap_tag(), 7);
+}
+
+/* By id, then by bytes. */
+START_TEST(test_oldest_first)
+{
+	exchange_flags = (unsigned)_i;
+	open_all(1, 0);
+	check_works();
+	check_withdraw(5, 0, 0);
+	stop_worker();
+	submit_some(6);
+	check_withdraw(0, 0, 6);
+	check_withdraw(1, 1, 5);
+	check_withdraw(3, 3, 2);
+	continue_worker();
+	ck_assert_uint_eq(reap_tag(), FIRST + 4);
+	ck_assert_uint_eq(reap_tag(), FIRST + 5);
+	check_withdraw(5, 0, 0);
+	check_works();
+	close_all();
+	exchange_flags = 0;
+}
+END_TEST
+
+/* A worker that never was there, and one that has ended: what was withdrawn is not untaken. */
+START_TEST(test_no_worker)
+{
+	char *const argv[] = {"sleep", "1000", NULL};
+
+	open_cache();
+	exchange = start_program(argv, NULL, 1, 0);
+	ck_assert_ptr_nonnull(exchange);
+	submit_some(5);
+	check_withdraw(2, 2, 3);
+	ck_assert_int_eq(kill(NC_exchange_pid(exchange), SIGKILL), 0);
+	await(NC_exchange_pidfd(exchange), POLLIN);
+	ck_assert_int_eq(NC_exchange_untaken(exchange, 0), 3);
+	check_withdraw(1, 1, 2);
+	ck_assert_int_eq(NC_exchange_untaken(exchange, 0), 2);
+	check_withdraw(9, 2, 0);
+	ck_assert_int_eq(NC_exchange_untaken(exchange, 0), 0);
+	pollers[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	close_all();
+}
+END_TEST
+
+static void begin_body(void)
+{
+	ck_assert_int_eq(NC_exchange_submit(exchange, 0, 1, "DO=read-body", 13, NC_REQUEST_BODY),
+			 0);
+	ck_assert_int_eq(NC_exchange_kick(exchange, 0), 0);
+}
+
+static void end_body(void)
+{
+	ck_assert_int_eq(NC_exchange_body(exchange, 0, 1, NULL, NC_BODY_LAST), 0);
+	ck_assert_int_eq(NC_exchange_kick(exchange, 0), 0);
+	ck_assert_uint_eq(reap_tag(), 1);
+}
+
+/* A worker that waits for a body has others in its own memory: they can be withdrawn. */
+START_TEST(test_kept)
+{
+	open_all(1, 0);
+	begin_body();
+	submit_some(5);
+	await_empty();
+	check_withdraw(3, 3, 2);
+	/* The tag of one is free; that of the worker's own is not. */
+	ck_assert_int_eq(submit(0, FIRST, "DO=echo", "VALUE=again", NULL), 0);
+	await_empty();
+	end_body();
+	ck_assert_uint_eq(reap_tag(), FIRST + 3);
+	ck_assert_uint_eq(reap_tag(), FIRST + 4);
+	ck_assert_uint_eq(reap_tag(), FIRST);
+	check_works();
+	close_all();
+}
+END_TEST
+
+/* However many are withdrawn while it waits, it has room for the next. */
+START_TEST(test_many_kept)
+{
+	static char block[30000] = "DO=echo";
+
+	open_all(1, 0);
+	begin_body();
+	for (size_t bytes = 0; bytes < 2 * NC_PENDING_KEPT_MAX; bytes += sizeof(block)) {
+		ck_assert_int_eq(NC_exchange_submit(exchange, 0, FIRST, block, sizeof(block), 0),
+				 0);
+		ck_assert_int_eq(NC_exchange_kick(exchange, 0), 0);
+		await_empty();
+		check_withdraw(1, 1, 0);
+	}
+	end_body();
+	check_works();
+	close_all();
+}
+END_TEST
+
+/* What is said of a request before and after it is withdrawn does no harm. */
+START_TEST(test_bodies)
+{
+	struct NC_range piece = {.id = 77, .length = 1};
+
+	open_all(1, 0);
+	check_works();
+	stop_worker();
+	for (uint64_t tag = FIRST; tag < FIRST + 3; tag++) {
+		ck_assert_int_eq(
+			NC_exchange_submit(exchange, 0, tag, "DO=read-body", 13, NC_REQUEST_BODY),
+			0);
+		if (tag < FIRST + 2)
+			ck_assert_int_eq(NC_exchange_body(exchange, 0, tag, &piece, 0), 0);
+	}
+	ck_assert_int_eq(NC_exchange_cancel(exchange, 0, FIRST + 1), 0);
+	check_withdraw(2, 2, 1);
+	ck_assert_uint_eq(exchange->backend->lane[0].windows.count, 1);
+	errno = 0;
+	ck_assert_int_eq(NC_exchange_body(exchange, 0, FIRST, NULL, NC_BODY_LAST), -1);
+	ck_assert_int_eq(errno, ENOENT);
+	/* The same tags again, with bodies and without. */
+	ck_assert_int_eq(
+		NC_exchange_submit(exchange, 0, FIRST, "DO=read-body", 13, NC_REQUEST_BODY), 0);
+	ck_assert_int_eq(submit(0, FIRST + 1, "DO=echo", "VALUE=again", NULL), 0);
+	for (uint64_t tag = FIRST; tag < FIRST + 3; tag += 2)
+		ck_assert_int_eq(NC_exchange_body(exchange, 0, tag, NULL, NC_BODY_LAST), 0);
+	ck_assert_int_eq(NC_exchange_kick(exchange, 0), 0);
+	continue_worker();
+	ck_assert_uint_eq(reap_tag(), FIRST + 2);
+	ck_assert_uint_eq(reap_tag(), FIRST);
+	ck_assert_uint_eq(reap_tag(), FIRST + 1);
+	ck_assert_uint_eq(exchange->backend->lane[0].windows.count, 0);
+	check_works();
+	close_all();
+}
+END_TEST
+
+/* While the worker takes them: none is answered that was withdrawn, and no other one is lost. */
+START_TEST(test_race)
+{
+	unsigned begun = 0, withdrawn = 0;
+
+	open_all(1, 0);
+	check_works();
+	for (unsigned round = 0; round < scaled(2000); round++) {
+		unsigned count = 1 + round % 8, left, first = count;
+		/* So that some are left for certain: a busy machine may let it take all of them. */
+		bool stopped = round % 16 == 7;
+		int got;
+
+		if (stopped)
+			stop_worker();
+		for (unsigned i = 0; i < count; i++)
+			ck_assert_int_eq(submit(0, FIRST + i, "DO=echo", "VALUE=x", NULL), 0);
+		if (round % 3)
+			sched_yield();
+		got = NC_exchange_withdraw(exchange, 0, round % 5 + 1, &left);
+		ck_assert_int_ge(got, 0);
+		if (stopped) {
+			ck_assert_int_gt(got, 0);
+			continue_worker();
+		}
+		if (got)
+			first = count - left - (unsigned)got;
+		for (unsigned i = 0; i < count; i++)
+			if (i < first || i >= first + (unsigned)got)
+				ck_assert_uint_eq(reap_tag(), FIRST + i);
+		begun += count - (unsigned)got;
+		withdrawn += (unsigned)got;
+	}
+	ck_assert_uint_gt(begun, 0);
+	ck_assert_uint_gt(withdrawn, 0);
+	check_withdraw(1, 0, 0);
+	close_all();
+}
+END_TEST
+
+/* A number that cannot be is refused, by the server and by a worker. */
+START_TEST(test_lies)
+{
+	static const uint64_t lies[] = {0, 1, UINT64_MAX, NC_LANE_BEGUN - 1, NC_LANE_BEGUN + 5};
+	struct nc_queue_shared *shared;
+	unsigned left;
+
+	open_all(1, 0);
+	check_works();
+	stop_worker();
+	submit_some(3);
+	shared = exchange->backend->lane[0].queues.requests.shared;
+	for (unsigned i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
+		shared->told = lies[i];
+		check_refused(0, &left, EPROTO);
+	}
+	shared->told = 5;
+	continue_worker();
+	await(NC_exchange_pidfd(exchange), POLLIN);
+	close_all();
+}
+END_TEST
+
+START_TEST(test_faces_refuse)
+{
+	unsigned left;
+
+	open_all(2, 0);
+	ck_assert_int_eq(NC_exchange_withdraw(NULL, 0, 1, &left), -1);
+	ck_assert_int_eq(errno, EINVAL);
+	check_refused(2, &left, EINVAL);
+	check_refused(1, NULL, EINVAL);
+	close_all();
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	tcase_add_loop_test(tcase, test_oldest_first, 0, NC_EXCHANGE_POSIX + 1);
+	tcase_add_test(tcase, test_no_worker);
+	tcase_add_test(tcase, test_kept);
+	tcase_add_test(tcase, test_many_kept);
+	tcase_add_test(tcase, test_bodies);
+	tcase_add_test(tcase, test_race);
+	tcase_add_test(tcase, test_lies);
+	tcase_add_test(tcase, test_faces_refuse);
+}
+
+RUN_SUITE("backend-withdraw", fill)
