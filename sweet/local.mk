@@ -179,6 +179,7 @@ sweet_libsweet_la_CFLAGS = $(AM_CFLAGS) $(GLIB_CFLAGS) $(URING_CFLAGS)
 sweet_libsweet_la_LIBADD = $(GLIB_LIBS) $(URING_LIBS) $(CRYPT_LIBS)
 
 sweet_sweet_SOURCES = sweet/server/main.c sweet/server/service.c sweet/server/service.h \
+	sweet/server/service-internal.h sweet/server/service-privileged.c sweet/server/service-site.c \
 	sweet/server/processes.c sweet/server/processes.h
 sweet_sweet_CPPFLAGS = $(sweet_libsweet_la_CPPFLAGS)
 sweet_sweet_CFLAGS = $(sweet_libsweet_la_CFLAGS)

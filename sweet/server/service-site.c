@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * service-site.c - what all threads share, and each thread's own loop: opened
+ * when privileges are given up, and closed again in the opposite order.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <glib.h>
+
+#include "backend/gateway.h"
+#include "backend/gw-cache.h"
+#include "base/clock.h"
+#include "conn/connection.h"
+#include "core/logs.h"
+#include "core/site.h"
+#include "core/socket-options.h"
+#include "files/spool.h"
+#include "server/service-internal.h"
+#include "spawn/pidfile.h"
+#include "spawn/programs.h"
+
+#define LIMIT_ENTRIES (1u << 16) /* of 16 bytes, once they are used */
+
+static bool open_loops(void)
+{
+	const struct config *config = program.reload.config;
+	char why[160] = "", *line;
+
+	program.runners = runners_new(program.site.threads);
+	for (unsigned i = 0; i < program.site.threads; i++) {
+		struct runner *runner = &program.runners->all[i];
+		struct server *server = &runner->server;
+
+		server->number = i;
+		server->site = &program.site;
+		server->loop = loop_open((enum loop_kind)config->io,
+					 program.site.arch->single ? LOOP_FEW : LOOP_MANY, why,
+					 sizeof(why));
+		if (!server->loop)
+			return service_complain("cannot start an event loop: %s", why);
+		server->turn = content_turn_open(server->loop);
+		loop_send_by(server->loop, program.site.path);
+		if (program.site.programs &&
+		    programs_attach(program.site.programs, i, server->loop) < 0)
+			return service_complain("cannot watch the process that starts programs");
+		server->generation = generation_open(config_ref(program.reload.config));
+		if (!logs_join(&program.site, server, &line))
+			return service_complain_of(line);
+		gw_hook_add(&runner->workers, server);
+		connection_init(server);
+		program.site.servers[i] = server;
+	}
+	snprintf(program.site.io, sizeof(program.site.io), "%s", why);
+	return true;
+}
+
+/* Some fast clients over long links have as much on its way. */
+#define SOCKET_MEMORY_LEAST ((size_t)64 << 20)
+
+bool service_open_site(void)
+{
+	struct site *site = &program.site;
+	const struct config *config = program.reload.config;
+	/* A member may make who talks with it wait: that is no loop. */
+	struct NC_cache_options options = {.size = site->cache_size,
+					   .flags = NC_CACHE_NO_THREAD | NC_CACHE_MEMBERS_THREAD};
+	GPtrArray *errors;
+	char *why;
+
+	site->path = data_paths[config->data_path];
+	options.flags |= site->path->cache_flags;
+	if (config->io == LOOP_EPOLL)
+		options.flags |= NC_CACHE_NO_URING;
+	site->cache = NC_cache_open(&options);
+	if (!site->cache)
+		return service_complain("cannot open the cache of %zu bytes: %s", site->cache_size,
+					strerror(errno));
+	if (!send_method_use(site->cache, NULL, config, &why))
+		return service_complain_of(why);
+	if (config->cache_socket && NC_cache_serve(site->cache, config->cache_socket) < 0)
+		return service_complain(
+			"cannot serve the cache at \"%s\": %s%s", config->cache_socket,
+			strerror(errno),
+			errno == EADDRINUSE ? " (somebody serves it, or it is no socket)" : "");
+	site->max_unit = site->cache_size / 4;
+	site->bodies.most = site->max_unit;
+	site->answers.most = site->cache_size;
+	site->ahead.most = site->max_unit;
+	site->windows.most = site->max_unit;
+	site->held_most = site->cache_size / 2;
+	site->unsent_most = config->socket_memory ? config->socket_memory
+						  : MAX(site->cache_size, SOCKET_MEMORY_LEAST);
+	site->helpers = helper_open(site->arch->helpers);
+	if (!site->helpers)
+		return service_complain("cannot start threads: %s", strerror(errno));
+	spools_start(site->spools, site->helpers);
+	site->limits = limits_open(LIMIT_ENTRIES);
+	if (site->limits)
+		site->authenticator = authenticator_open(site->limits);
+	if (!site->authenticator)
+		return service_complain("cannot count clients: %s", strerror(errno));
+	if (!gw_cache_open(site, site->cache_size))
+		return service_complain("cannot keep answers: out of memory");
+	errors = g_ptr_array_new_with_free_func(g_free);
+	(void)site_open(program.reload.config, NULL,
+			&(struct site_options){.helpers = site->helpers,
+					       .authenticator = site->authenticator,
+					       .max_unit = site->max_unit},
+			errors);
+	if (!log_told(errors) || !open_loops())
+		return false;
+	site->gateway = gateway_open(site);
+	site->started_ns = clock_monotonic_ns();
+	site->started_ms = (uint64_t)g_get_real_time() / 1000;
+	return true;
+}
+
+/* --- taking down ------------------------------------------------------------------ */
+
+static void close_runners(void)
+{
+	struct site *site = &program.site;
+	struct runners *runners = program.runners;
+
+	if (program.signals == 0)
+		runners_stop(runners);
+	runners_join(runners);
+	if (site->gateway)
+		site->gateway->closing = true;
+	spools_stop(site->spools);
+	helper_close(site->helpers);
+	for (unsigned i = 0; i < runners->count; i++) {
+		struct runner *runner = &runners->all[i];
+
+		if (!runner->server.loop)
+			continue;
+		runner_close_seats(runner);
+		connection_close_all(&runner->server);
+		access_log_stop(&runner->server.log);
+	}
+	gw_cache_end(site);
+	gateway_close(site->gateway);
+	authenticator_close(site->authenticator);
+	/* What they had is given back now, with no connection to answer. */
+	for (unsigned i = 0; i < runners->count; i++)
+		if (runners->all[i].server.loop)
+			connection_close_all(&runners->all[i].server);
+	for (unsigned i = 0; i < runners->count; i++) {
+		struct server *server = &runners->all[i].server;
+
+		content_turn_close(server->turn);
+		loop_close(server->loop);
+		if (server->generation)
+			generation_release(server->generation);
+	}
+}
+
+void service_close(void)
+{
+	struct site *site = &program.site;
+
+	if (program.runners) {
+		close_runners();
+	} else {
+		helper_close(site->helpers);
+		authenticator_close(site->authenticator);
+	}
+	programs_close(site->programs);
+	reload_clear(&program.reload);
+	gw_cache_close(site);
+	spools_close(site->spools);
+	if (site->cache && NC_cache_close(site->cache) < 0)
+		log_warning("closing the cache: %s", strerror(errno));
+	endpoints_clear(&program.endpoints);
+	if (program.pid_file)
+		pidfile_remove(program.pid_file);
+	g_free(program.pid_file);
+	limits_close(site->limits);
+	if (program.signal_fd >= 0)
+		close(program.signal_fd);
+	if (program.told >= 0)
+		close(program.told);
+	logs_close(site);
+	log_close();
+	runners_free(program.runners);
+}
