@@ -68,6 +68,8 @@ sweet_libsweet_la_SOURCES = \
 	sweet/spawn/readonly.c sweet/spawn/readonly.h \
 	sweet/spawn/syscall-filter.c sweet/spawn/syscall-filter.h \
 	sweet/core/auth.c sweet/core/auth.h \
+	sweet/core/auth-internal.h sweet/core/auth-file.c sweet/core/auth-cache.c \
+	sweet/core/auth-queue.c \
 	sweet/log/log.c sweet/log/log.h \
 	sweet/core/access-log.c sweet/core/access-log.h \
 	sweet/core/logs.c sweet/core/logs.h \
