@@ -59,6 +59,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/spawn/starter-process.c sweet/spawn/starter-process.h \
 	sweet/spawn/starter-keeper.c sweet/spawn/starter-keeper.h \
 	sweet/spawn/starter.c sweet/spawn/starter.h \
+	sweet/spawn/starter-channel.c sweet/spawn/starter-internal.h \
 	sweet/spawn/programs.c sweet/spawn/programs.h \
 	sweet/base/pieces.c sweet/base/pieces.h \
 	sweet/spawn/cgi-input.c sweet/spawn/cgi-input.h \
