@@ -152,6 +152,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/conn/connection-inside.h \
 	sweet/conn/connection-body.c \
 	sweet/conn/connection-send.c sweet/conn/connection-slow.c sweet/conn/connection-unsent.c \
+	sweet/conn/connection-slow-internal.h sweet/conn/connection-leave.c \
 	sweet/conn/connection-time.c \
 	sweet/conn/listener.c sweet/conn/listener.h \
 	sweet/spawn/pidfile.c sweet/spawn/pidfile.h \

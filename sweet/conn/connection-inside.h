@@ -183,14 +183,16 @@ void connection_slow_close(struct server *server);
 /* The send is over, or the connection. */
 void connection_keeps_up(struct connection *connection);
 
-/* True: the output is closed later, since what it holds is being read. */
-bool connection_leaves_output(struct connection *connection);
-
 /* The socket has nothing more of the unit that an answer was taken off; or the connection ends. */
 void connection_lent_end(struct connection *connection);
 
 /* Resets it for that reason, counted and logged. */
 void connection_reset_slow(struct connection *connection, const char *why);
+
+/* --- connection-leave.c --- */
+
+/* True: the output is closed later, since what it holds is being read. */
+bool connection_leaves_output(struct connection *connection);
 
 /* --- connection-time.c --- */
 
