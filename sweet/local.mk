@@ -81,6 +81,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/base/timer.c sweet/base/timer.h \
 	sweet/base/histogram.c sweet/base/histogram.h \
 	sweet/event/loop.c sweet/event/loop.h \
+	sweet/event/loop-internal.h sweet/event/loop-send.c \
 	sweet/event/loop-backend.h \
 	sweet/event/loop-uring.c \
 	sweet/event/loop-epoll.c \
