@@ -87,6 +87,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/event/loop-epoll.c \
 	sweet/event/helper.c sweet/event/helper.h \
 	sweet/files/spool.c sweet/files/spool.h \
+	sweet/files/spool-folder.c sweet/files/spool-folder.h \
 	sweet/files/spool-unit.c sweet/files/spool-unit.h \
 	sweet/files/docroot.c sweet/files/docroot.h \
 	sweet/files/folder.c sweet/files/folder.h \
