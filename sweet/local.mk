@@ -34,6 +34,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/config/configuration.c sweet/config/configuration.h \
 	sweet/config/config-rule.c sweet/config/config-rule.h \
 	sweet/config/config-key.c sweet/config/config-key.h \
+	sweet/config/config-store.c sweet/config/config-store.h \
 	sweet/config/config-draft.c sweet/config/config-draft.h \
 	sweet/config/config-pool.c sweet/config/config-pool.h \
 	sweet/config/arch.c sweet/config/arch.h \
