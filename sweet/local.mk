@@ -13,6 +13,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/http/uri.c sweet/http/uri.h \
 	sweet/http/redirect.c sweet/http/redirect.h \
 	sweet/http/request.c sweet/http/request.h \
+	sweet/http/request-internal.h sweet/http/request-line.c \
 	sweet/http/field.c sweet/http/field.h \
 	sweet/http/cachecontrol.c sweet/http/cachecontrol.h \
 	sweet/http/cgihead.c sweet/http/cgihead.h \
