@@ -133,6 +133,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/backend/gw-spool.c sweet/backend/gw-spool.h \
 	sweet/backend/gw-parts.c sweet/backend/gw-parts.h \
 	sweet/backend/gw-lane.c sweet/backend/gw-lane.h \
+	sweet/backend/gw-lane-withdraw.c \
 	sweet/backend/gw-lane-answer.c sweet/backend/gw-lane-inside.h \
 	sweet/backend/gw-worker.c sweet/backend/gw-worker.h \
 	sweet/spawn/permits.c sweet/spawn/permits.h \

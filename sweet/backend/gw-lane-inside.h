@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * gw-lane-inside.h - a call in a lane as gw-lane.c, which sees to the records,
- * and gw-lane-answer.c, which takes the answers, see it; and nobody else.
+ * gw-lane-answer.c, which takes the answers, and gw-lane-withdraw.c, which takes
+ * calls back, see it; and nobody else.
  */
 #ifndef SWEET_GW_LANE_INSIDE_H
 #define SWEET_GW_LANE_INSIDE_H
@@ -47,6 +48,13 @@ void gw_lane_complain(const struct gw_lane *lane, const char *what);
 
 /* Nobody waits for it any more: the worker goes on, or sees that there is no need to. */
 void gw_lane_desert(struct gw_call *call);
+
+/*
+ * No record for it comes any more: its slot is free.  leave: the last one has come, or
+ * the worker is gone, and the process has a request less.
+ */
+void gw_lane_vacate(struct gw_lane *lane, struct gw_pending *pending);
+void gw_lane_leave(struct gw_lane *lane, struct gw_pending *pending);
 
 /* --- gw-lane-answer.c --- */
 
