@@ -120,6 +120,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/spawn/gw-child.c sweet/spawn/gw-child.h \
 	sweet/backend/gw-process.c sweet/backend/gw-process.h \
 	sweet/backend/gw-call.c sweet/backend/gw-call.h \
+	sweet/backend/gw-call-inside.h sweet/backend/gw-queue.c sweet/backend/gw-answer.c \
 	sweet/backend/gw-pace.c sweet/backend/gw-pace.h \
 	sweet/backend/gw-upload.c sweet/backend/gw-upload.h \
 	sweet/backend/gw-variables.c sweet/backend/gw-variables.h \

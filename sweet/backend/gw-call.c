@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gw-call.c - see gw-call.h.  All on the server's thread.
+ * gw-call.c - see gw-call.h: a call from its request to the protocol.  All on the
+ * server's thread.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -11,13 +12,11 @@
 
 #include <nabc-worker.h>
 
-#include "backend/gw-call.h"
+#include "backend/gw-call-inside.h"
 #include "backend/gw-keep.h"
 #include "backend/gw-pace.h"
 #include "backend/gw-upload.h"
 #include "backend/gw-variables.h"
-#include "base/date.h"
-#include "base/decimal.h"
 
 #define BODY_VARIABLES 128 /* bytes of CONTENT_LENGTH and NABC_BODY_ID */
 
@@ -28,21 +27,10 @@
 #define WHOLE_MAX (1024 * 1024)
 #define PIECE (256 * 1024) /* bytes, of one that is known not to come as a whole */
 
-/*
- * A call that is in the way of programs' ends again and again fails in the end:
- * it may be meant to be there, by who knows how to end them.
- */
-#define TAKEN_BACK_MAX 2
-
 static_assert(sizeof(struct gw_call) <= TRANSACTION_SCRATCH, "fits the scratch");
 
-static struct gw_queue *queue_of(const struct gw_call *call)
-{
-	return &call->pool->queues[call->transaction->server->number];
-}
-
 /* Where the answer's head will be is room enough for most: nothing is there before that. */
-static void keep_block(struct gw_call *call, const char *block, size_t length)
+void gw_call_keep_block(struct gw_call *call, const char *block, size_t length)
 {
 	struct transaction *transaction = call->transaction;
 	bool fits = length <= sizeof(transaction->head_buffer);
@@ -54,7 +42,7 @@ static void keep_block(struct gw_call *call, const char *block, size_t length)
 	call->block_length = length;
 }
 
-static void drop_block(struct gw_call *call)
+void gw_call_drop_block(struct gw_call *call)
 {
 	if (call->block != call->transaction->head_buffer)
 		g_free(call->block);
@@ -69,7 +57,7 @@ static void finish(struct transaction *transaction)
 	gw_pace_end(call);
 	gw_upload_end(call);
 	gw_keep_drop(transaction, RESPCACHE_ABANDONED);
-	drop_block(call);
+	gw_call_drop_block(call);
 	g_clear_pointer(&call->head, g_free);
 	call->pool->protocol->finish(call);
 }
@@ -107,28 +95,7 @@ void gw_fail(struct gw_call *call, int status, const char *detail)
 	transaction->done(transaction);
 }
 
-/* --- the queue ------------------------------------------------------------------------ */
-
-static void queue_remove(struct gw_queue *queue, struct gw_call *call)
-{
-	struct gw_call **link = &queue->first;
-
-	while (*link != call)
-		link = &(*link)->next;
-	*link = call->next;
-	if (queue->last == &call->next)
-		queue->last = link;
-	server_count(&queue->count, (uint64_t)-1);
-	timer_stop(&call->timer);
-}
-
-static void none_came(struct timer *timer)
-{
-	struct gw_call *call = (struct gw_call *)timer;
-
-	queue_remove(queue_of(call), call);
-	gw_fail(call, 503, "No worker is free.");
-}
+/* --- to the protocol ------------------------------------------------------------------ */
 
 /* Who waits for it has gone: so has the need for it. */
 static void gone(struct transaction *transaction)
@@ -138,69 +105,13 @@ static void gone(struct transaction *transaction)
 	if (call->spooling) {
 		transaction->done(transaction);
 	} else if (call->state == GW_WAITS && call->block) {
-		queue_remove(queue_of(call), call);
+		gw_queue_remove(gw_queue_of(call), call);
 		transaction->done(transaction);
 	} else if (call->state != GW_WAITS && call->pool->protocol->gone) {
 		/* It fails for this one alone. */
 		gw_keep_drop(transaction, RESPCACHE_ABANDONED);
 		call->pool->protocol->gone(call);
 	}
-}
-
-/* Before the one that link leads to. */
-static void queue_insert(struct gw_queue *queue, struct gw_call **link, struct gw_call *call)
-{
-	call->next = *link;
-	*link = call;
-	if (!call->next)
-		queue->last = &call->next;
-	server_count(&queue->count, 1);
-	loop_timer_start(call->transaction->server->loop, &call->timer,
-			 call->pool->settings->queue_ms, none_came);
-}
-
-static bool enqueue(struct gw_call *call, const char *block, size_t length)
-{
-	struct gw_queue *queue = queue_of(call);
-
-	if (atomic_load_explicit(&queue->count, memory_order_relaxed) >=
-	    call->pool->settings->queue)
-		return false;
-	keep_block(call, block, length);
-	queue_insert(queue, queue->last, call);
-	return true;
-}
-
-static bool is_hopeless(struct gateway_pool *pool)
-{
-	return pool->protocol->is_hopeless && pool->protocol->is_hopeless(pool);
-}
-
-/* To the head of the queue, from a program that has not begun with it. */
-static void requeue(struct gw_call *call)
-{
-	struct gw_queue *queue = queue_of(call);
-
-	assert(call->state == GW_UNDER_WAY && call->block);
-	call->state = GW_WAITS;
-	memset(call->own, 0, sizeof(call->own));
-	/* It was let in before: the queue's length is no matter now. */
-	queue_insert(queue, &queue->first, call);
-}
-
-bool gw_take_back(struct gw_call *call)
-{
-	if (call->taken_back == TAKEN_BACK_MAX || is_hopeless(call->pool))
-		return false;
-	call->taken_back++;
-	requeue(call);
-	return true;
-}
-
-void gw_move(struct gw_call *call)
-{
-	call->moves = true;
-	requeue(call);
 }
 
 static void too_late(struct timer *timer)
@@ -210,7 +121,7 @@ static void too_late(struct timer *timer)
 	call->pool->protocol->too_late(call);
 }
 
-static bool submit(struct gw_call *call, const char *block, size_t length)
+bool gw_call_submit(struct gw_call *call, const char *block, size_t length)
 {
 	struct server *server = call->transaction->server;
 
@@ -226,12 +137,12 @@ static bool submit(struct gw_call *call, const char *block, size_t length)
 }
 
 /* The protocol has it now. */
-static void handed_on(struct gw_call *call, const char *block, size_t length)
+void gw_call_handed_on(struct gw_call *call, const char *block, size_t length)
 {
 	if (call->pool->protocol->takes_back)
-		keep_block(call, block, length);
+		gw_call_keep_block(call, block, length);
 	else
-		drop_block(call);
+		gw_call_drop_block(call);
 	call->moves = false;
 	gw_start_timer(call);
 }
@@ -242,66 +153,17 @@ void gw_start_timer(struct gw_call *call)
 			 call->pool->settings->answer_ms, too_late);
 }
 
-void gw_room(struct gateway_pool *pool, struct server *server)
-{
-	struct gw_queue *queue = &pool->queues[server->number];
-
-	for (;;) {
-		struct gw_call *call;
-
-		/* They came first.  One that finds no room after all is not followed by others. */
-		if (queue->behind && !(queue->first && queue->first->moves))
-			pool->protocol->relieve(pool, server);
-		call = queue->first;
-		if (!call || !submit(call, call->block, call->block_length))
-			return;
-		queue_remove(queue, call);
-		handed_on(call, call->block, call->block_length);
-	}
-}
-
-void gw_room_task(struct loop_task *task)
-{
-	struct gw_queue *queue =
-		(struct gw_queue *)((char *)task - offsetof(struct gw_queue, room.task));
-
-	loop_notice_begin(&queue->room);
-	gw_room(queue->pool, queue->server);
-}
-
-void gw_room_everywhere(struct gateway_pool *pool)
-{
-	/* At the end of the server no loop runs. */
-	if (!pool->gateway || pool->gateway->closing)
-		return;
-	for (unsigned i = 0; i < pool->gateway->site->threads; i++) {
-		struct gw_queue *queue = &pool->queues[i];
-
-		loop_notify(queue->server->loop, &queue->room);
-	}
-}
-
-void gw_queue_abandon(struct gw_queue *queue)
-{
-	while (queue->first) {
-		struct gw_call *call = queue->first;
-
-		queue_remove(queue, call);
-		gw_fail(call, 503, "No worker is free.");
-	}
-}
-
 /* --- the request ------------------------------------------------------------------------ */
 
 /* To the protocol, or to the queue for it. */
 static enum respond hand_on(struct gw_call *call, const char *block, size_t length)
 {
 	/* Who waits already goes first. */
-	if (!queue_of(call)->first && submit(call, block, length)) {
-		handed_on(call, block, length);
+	if (!gw_queue_of(call)->first && gw_call_submit(call, block, length)) {
+		gw_call_handed_on(call, block, length);
 		return RESPOND_LATER;
 	}
-	if (!is_hopeless(call->pool) && enqueue(call, block, length))
+	if (!gw_pool_is_hopeless(call->pool) && gw_queue_add(call, block, length))
 		return RESPOND_LATER;
 	return refuse(call->transaction, 503, "No worker is free.");
 }
@@ -471,95 +333,4 @@ enum respond gw_respond(struct gateway_pool *pool, struct transaction *transacti
 		return hand_on(call, block, (size_t)length);
 	ask_body(call, block, (size_t)length);
 	return RESPOND_LATER;
-}
-
-/* --- the answer ------------------------------------------------------------------------- */
-
-void gw_take_date(struct gw_call *call, const struct response_facts *facts)
-{
-	time_t now, date;
-
-	if (facts->dates != 1)
-		return;
-	now = time(NULL);
-	/* Clients count from it: one that is yet to come would make the answer last. */
-	if (date_parse(facts->date, now, &date) && date <= now)
-		call->transaction->date = date;
-}
-
-long gw_take_lines(struct gw_call *call, struct slice lines, struct response_facts *facts)
-{
-	struct transaction *transaction = call->transaction;
-	/* Of "a:" and LF every third byte becomes two. */
-	size_t most = lines.length + lines.length / 3;
-	size_t room = GW_LINES_MAX;
-
-	transaction_drop_room(transaction);
-	if (most > room) {
-		if (!transaction_make_room(transaction, most + GW_OWN_LINES))
-			return -1;
-		room = most;
-	}
-	return response_filter_headers(lines, transaction_lines(transaction), room, facts);
-}
-
-void gw_answer(struct gw_call *call, int status, size_t lines_length, bool has_type, bool has_body,
-	       uint64_t length)
-{
-	struct transaction *transaction = call->transaction;
-	char *at = transaction_lines(transaction) + lines_length;
-	bool bodiless;
-
-	assert(lines_length <=
-	       (transaction->long_head ? transaction->long_room - GW_OWN_LINES : GW_LINES_MAX));
-	timer_stop(&call->timer);
-	drop_block(call);
-	call->state = GW_ANSWERED;
-	call->has_type = has_type;
-	/* An error that says nothing at all gets a page, which brings its own type. */
-	bodiless = length == 0 && (status < 400 || has_type);
-	if (!has_type && has_body && length && (status < 400 || length != TRANSACTION_UNKNOWN))
-		at = stpcpy(at, "Content-Type: application/octet-stream\r\n");
-	if (length != TRANSACTION_UNKNOWN && (length || bodiless) && status != 204 &&
-	    status != 304) {
-		at = stpcpy(at, "Content-Length: ");
-		at = decimal_write(at, length);
-		at = stpcpy(at, "\r\n");
-	}
-	transaction->status = status;
-	transaction->head = transaction_lines(transaction);
-	transaction->head_length = (size_t)(at - transaction->head);
-	transaction->length = length;
-	transaction->bodiless = bodiless;
-}
-
-void gw_measured(struct gw_call *call, uint64_t length)
-{
-	struct transaction *transaction = call->transaction;
-	char *at = transaction_lines(transaction) + transaction->head_length;
-
-	transaction->length = length;
-	transaction->bodiless = length == 0 && (transaction->status < 400 || call->has_type);
-	/* An error without a body gets a page, whose length that is not. */
-	if (length || transaction->bodiless)
-		transaction->head_length +=
-			(size_t)sprintf(at, "Content-Length: %" PRIu64 "\r\n", length);
-}
-
-void gw_redirect(struct gw_call *call, struct slice target)
-{
-	struct transaction *transaction = call->transaction;
-	char *head = g_steal_pointer(&call->head), *path = g_strndup(target.at, target.length);
-	size_t head_length = call->head_length;
-
-	/* What is kept is the answer of that other path. */
-	gw_keep_drop(transaction, RESPCACHE_NOT_KEPT);
-	/* Nor is there anybody left for the rest of the body. */
-	if (transaction->has_upload)
-		transaction->drop_upload(transaction);
-	transaction_dismiss(transaction);
-	transaction->again(transaction, (struct slice){head, head_length},
-			   (struct slice){path, target.length});
-	g_free(head);
-	g_free(path);
 }
