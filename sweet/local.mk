@@ -131,6 +131,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/backend/gw-cache.c sweet/backend/gw-cache.h \
 	sweet/backend/gw-window.c sweet/backend/gw-window.h \
 	sweet/backend/gw-stream.c sweet/backend/gw-stream.h \
+	sweet/backend/gw-stream-inside.h sweet/backend/gw-stream-head.c \
 	sweet/backend/gw-spool.c sweet/backend/gw-spool.h \
 	sweet/backend/gw-parts.c sweet/backend/gw-parts.h \
 	sweet/backend/gw-lane.c sweet/backend/gw-lane.h \

@@ -5,7 +5,7 @@
  *   until `began`    bytes are the head's, which may be spread over windows
  *   until `told`     the connection has not heard of the answer: it may yet fail
  *   then             windows with ranges wait in a line; the connection takes
- *                    one after the other by next(), and may wait: `wanted`
+ *                    one after the other by gw_stream_next(), and may wait: `wanted`
  *   `ended`          no more comes
  *   `held`           before all that: what is read waits in the line as it came
  *   `failed`         what was told of breaks off, what was not is a 502
@@ -22,9 +22,7 @@
 #include "backend/gw-keep.h"
 #include "backend/gw-pace.h"
 #include "backend/gw-spool.h"
-#include "backend/gw-stream.h"
-#include "http/cgihead.h"
-#include "http/response.h"
+#include "backend/gw-stream-inside.h"
 
 /* Are read ahead, whatever the bounds; and of a stream that is held. */
 #define WINDOWS_LEAST 2u
@@ -143,7 +141,7 @@ static void cut(struct gw_stream *stream, const char *fault)
 	gw_keep_drop(stream->call->transaction, RESPCACHE_LOST);
 }
 
-static enum respond next(struct transaction *transaction)
+enum respond gw_stream_next(struct transaction *transaction)
 {
 	struct gw_call *call = gw_call_of(transaction);
 	struct gw_stream *stream = call->stream;
@@ -193,7 +191,7 @@ static void satisfy(struct gw_stream *stream)
 	if (!stream->wanted || !(stream->first || stream->ended || stream->failed))
 		return;
 	stream->wanted = false;
-	if (next(transaction) == RESPOND_NOW)
+	if (gw_stream_next(transaction) == RESPOND_NOW)
 		transaction->done(transaction);
 }
 
@@ -219,14 +217,9 @@ static bool fail_as(struct gw_stream *stream, int status, const char *fault)
 	return false;
 }
 
-static bool fail(struct gw_stream *stream, const char *fault)
+bool gw_stream_fail(struct gw_stream *stream, const char *fault)
 {
 	return fail_as(stream, 502, fault);
-}
-
-void gw_stream_fail(struct gw_stream *stream, const char *fault)
-{
-	(void)fail(stream, fault);
 }
 
 void gw_stream_has_more_room(struct gw_stream *stream)
@@ -240,7 +233,7 @@ void gw_stream_fetched(struct gw_stream *stream, struct gw_window *window)
 {
 	if (!gw_window_add(window, (struct slice){window->data, window->length})) {
 		gw_window_free(window);
-		(void)fail(stream, "no memory for its answer");
+		(void)gw_stream_fail(stream, "no memory for its answer");
 		return;
 	}
 	window->next = stream->first;
@@ -250,140 +243,6 @@ void gw_stream_fetched(struct gw_stream *stream, struct gw_window *window)
 	stream->count++;
 	stream->bytes += taken_by(window);
 	satisfy(stream);
-}
-
-/* --- the head ----------------------------------------------------------------------------- */
-
-/* The body is a unit that the program has named. */
-static bool take_unit(struct gw_stream *stream, const struct cgihead *head)
-{
-	struct transaction *transaction = stream->call->transaction;
-	const char *why = stream->source->refusal(stream->call, head->unit);
-	struct NC_stat stat;
-	char fault[320];
-
-	if (!why && NC_hold(head->unit) < 0)
-		why = "there is none with this id any more";
-	if (why) {
-		g_snprintf(fault, sizeof(fault),
-			   "named a unit that is not its own, or gone: %zu: %s", head->unit, why);
-		return fail(stream, fault);
-	}
-	stream->unit = head->unit;
-	if (NC_stat(head->unit, &stat) < 0 || head->unit_offset > stat.size ||
-	    (head->has_unit_length && head->unit_length > stat.size - head->unit_offset))
-		return fail(stream, "named a range that is not within its unit");
-	transaction->body =
-		(struct NC_range){.id = head->unit,
-				  .offset = head->unit_offset,
-				  .length = head->has_unit_length ? head->unit_length
-								  : stat.size - head->unit_offset};
-	server_count(&transaction->server->counters.worker_bodies, transaction->body.length);
-	return true;
-}
-
-static bool take_head(struct gw_stream *stream, struct slice text)
-{
-	struct transaction *transaction = stream->call->transaction;
-	struct cgihead head;
-	const char *fault = cgihead_parse(&head, text);
-	struct response_facts facts;
-	bool has_body;
-	long length;
-
-	if (fault)
-		return fail(stream, fault);
-	server_count(&transaction->server->counters.worker_messages, text.length);
-	if (head.local_redirect) {
-		stream->failed = true;
-		gw_redirect(stream->call, head.location);
-		return false;
-	}
-	length = gw_take_lines(stream->call, head.lines, &facts);
-	if (length < 0)
-		return fail(stream, "malformed header lines, or no memory for them");
-	if (head.unit && !take_unit(stream, &head))
-		return false;
-	stream->began = true;
-	has_body = head.status >= 200 && head.status != 204 && head.status != 304;
-	stream->left = head.unit	 ? 0
-		       : !has_body	 ? 0
-		       : head.has_length ? head.length
-					 : TRANSACTION_UNKNOWN;
-	gw_take_date(stream->call, &facts);
-	gw_answer(stream->call, head.status, (size_t)length, facts.has_type, has_body,
-		  head.unit  ? transaction->body.length
-		  : has_body ? stream->left
-			     : 0);
-	gw_keep_head(transaction, &head);
-	if (head.unit)
-		gw_keep_body(transaction, &transaction->body, 1, 1);
-	else if (!stream->left)
-		gw_keep_end(transaction);
-	if (stream->left) {
-		transaction->next = next;
-		transaction->live = true;
-	} else {
-		stream->ended = true;
-	}
-	return true;
-}
-
-enum gathered { HEAD_PART, HEAD_WHOLE, CALL_OVER };
-
-static enum gathered fail_long(struct gw_stream *stream)
-{
-	char fault[128];
-
-	g_snprintf(fault, sizeof(fault),
-		   "its head is too long: more than max-response-header (%zu bytes) of its pool",
-		   stream->call->pool->settings->max_response_header);
-	(void)fail(stream, fault);
-	return CALL_OVER;
-}
-
-/* Bytes of the head; those behind it are left in *run. */
-static enum gathered gather_head(struct gw_stream *stream, struct slice *run)
-{
-	size_t most = stream->call->pool->settings->max_response_header;
-	size_t end, seen = stream->head_length, more;
-	char *whole = stream->head;
-	bool good;
-
-	if (!whole) {
-		end = cgihead_length(run->at, run->length, 0);
-		if (end > most)
-			return fail_long(stream);
-		if (end) {
-			struct slice text = {run->at, end};
-
-			run->at += end;
-			run->length -= end;
-			return take_head(stream, text) ? HEAD_WHOLE : CALL_OVER;
-		}
-	}
-	more = MIN(run->length, most - seen);
-	whole = realloc(whole, seen + more);
-	if (!whole) {
-		(void)fail(stream, "no memory for its head");
-		return CALL_OVER;
-	}
-	stream->head = whole;
-	memcpy(whole + seen, run->at, more);
-	stream->head_length += more;
-	end = cgihead_length(whole, stream->head_length, seen);
-	if (!end && stream->head_length == most)
-		return fail_long(stream);
-	if (!end) {
-		run->length = 0;
-		return HEAD_PART;
-	}
-	run->at += end - seen;
-	run->length -= end - seen;
-	stream->head = NULL;
-	good = take_head(stream, (struct slice){whole, end});
-	free(whole);
-	return good ? HEAD_WHOLE : CALL_OVER;
 }
 
 /* --- from the protocol --------------------------------------------------------------------- */
@@ -400,22 +259,23 @@ void gw_stream_begin(struct gw_stream *stream, struct gw_call *call,
 
 bool gw_stream_feed(struct gw_stream *stream, struct gw_window *window, struct slice run)
 {
-	enum gathered head = HEAD_WHOLE;
+	enum gw_gathered head = GW_HEAD_WHOLE;
 
 	if (stream->failed)
 		return false;
 	if (stream->held)
-		return gw_window_add(window, run) || fail(stream, "no memory for its answer");
+		return gw_window_add(window, run) ||
+		       gw_stream_fail(stream, "no memory for its answer");
 	if (!stream->began)
-		head = gather_head(stream, &run);
+		head = gw_stream_gather_head(stream, &run);
 	/* Another call may have its memory. */
-	if (head != HEAD_WHOLE)
-		return head == HEAD_PART;
+	if (head != GW_HEAD_WHOLE)
+		return head == GW_HEAD_PART;
 	if (run.length > stream->left && stream->left != TRANSACTION_UNKNOWN)
 		run.length = (size_t)stream->left; /* more than was announced is nobody's */
 	if (run.length) {
 		if (!gw_window_add(window, run))
-			return fail(stream, "no memory for its answer");
+			return gw_stream_fail(stream, "no memory for its answer");
 		gw_keep_bytes(stream->call->transaction, run);
 		if (stream->left != TRANSACTION_UNKNOWN)
 			stream->left -= run.length;
@@ -598,7 +458,7 @@ void gw_stream_end(struct gw_stream *stream, const char *fault)
 	if (!fault && is_short(stream))
 		fault = "ended before the length that it had announced";
 	if (fault) {
-		(void)fail(stream, fault);
+		(void)gw_stream_fail(stream, fault);
 		return;
 	}
 	measure(stream);

@@ -104,7 +104,8 @@ void gw_stream_end(struct gw_stream *stream, const char *fault);
 /* By gw-spool.c: another window may be read; the first part of the first one is there; it is not. */
 void gw_stream_has_more_room(struct gw_stream *stream);
 void gw_stream_fetched(struct gw_stream *stream, struct gw_window *window);
-void gw_stream_fail(struct gw_stream *stream, const char *fault);
+/* What was told of breaks off, what was not is a 502.  False. */
+bool gw_stream_fail(struct gw_stream *stream, const char *fault);
 
 /* Gives all back; the call is over. */
 void gw_stream_clear(struct gw_stream *stream);
