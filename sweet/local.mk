@@ -66,8 +66,8 @@ sweet_libsweet_la_SOURCES = \
 	sweet/base/pieces.c sweet/base/pieces.h \
 	sweet/spawn/cgi-input.c sweet/spawn/cgi-input.h \
 	sweet/spawn/cgi-run.c sweet/spawn/cgi-run.h \
-	sweet/backend/gw-cgi.c sweet/backend/gw-cgi.h \
-	sweet/backend/gw-cgi-answer.c sweet/backend/gw-cgi-inside.h \
+	sweet/backend/cgi.c sweet/backend/cgi.h \
+	sweet/backend/cgi-response.c sweet/backend/cgi-internal.h \
 	sweet/spawn/readonly.c sweet/spawn/readonly.h \
 	sweet/spawn/syscall-filter.c sweet/spawn/syscall-filter.h \
 	sweet/core/auth.c sweet/core/auth.h \
@@ -117,34 +117,34 @@ sweet_libsweet_la_SOURCES = \
 	sweet/handler/errorpage.c sweet/handler/errorpage.h \
 	sweet/handler/browse.c sweet/handler/browse.h \
 	sweet/handler/static.c sweet/handler/static.h \
-	sweet/spawn/gw-child.c sweet/spawn/gw-child.h \
-	sweet/backend/gw-process.c sweet/backend/gw-process.h \
-	sweet/backend/gw-call.c sweet/backend/gw-call.h \
-	sweet/backend/gw-call-inside.h sweet/backend/gw-queue.c sweet/backend/gw-answer.c \
-	sweet/backend/gw-pace.c sweet/backend/gw-pace.h \
-	sweet/backend/gw-upload.c sweet/backend/gw-upload.h \
-	sweet/backend/gw-variables.c sweet/backend/gw-variables.h \
-	sweet/core/gw-place.c sweet/core/gw-place.h \
+	sweet/spawn/spawn-child.c sweet/spawn/spawn-child.h \
+	sweet/backend/pool-process.c sweet/backend/pool-process.h \
+	sweet/backend/backend-call.c sweet/backend/backend-call.h \
+	sweet/backend/backend-call-internal.h sweet/backend/call-queue.c sweet/backend/call-response.c \
+	sweet/backend/backpressure.c sweet/backend/backpressure.h \
+	sweet/backend/request-spool.c sweet/backend/request-spool.h \
+	sweet/backend/cgi-env.c sweet/backend/cgi-env.h \
+	sweet/core/cache-place.c sweet/core/cache-place.h \
 	sweet/core/page-memory.h \
-	sweet/backend/gw-keep.c sweet/backend/gw-keep.h \
-	sweet/backend/gw-fetch.c sweet/backend/gw-fetch.h \
-	sweet/backend/gw-cache.c sweet/backend/gw-cache.h \
-	sweet/backend/gw-window.c sweet/backend/gw-window.h \
-	sweet/backend/gw-stream.c sweet/backend/gw-stream.h \
-	sweet/backend/gw-stream-inside.h sweet/backend/gw-stream-head.c \
-	sweet/backend/gw-spool.c sweet/backend/gw-spool.h \
-	sweet/backend/gw-parts.c sweet/backend/gw-parts.h \
-	sweet/backend/gw-lane.c sweet/backend/gw-lane.h \
-	sweet/backend/gw-lane-withdraw.c \
-	sweet/backend/gw-lane-answer.c sweet/backend/gw-lane-inside.h \
-	sweet/backend/gw-worker.c sweet/backend/gw-worker.h \
+	sweet/backend/cache-store.c sweet/backend/cache-store.h \
+	sweet/backend/cache-fill.c sweet/backend/cache-fill.h \
+	sweet/backend/cache-lookup.c sweet/backend/cache-lookup.h \
+	sweet/backend/read-buffer.c sweet/backend/read-buffer.h \
+	sweet/backend/response-stream.c sweet/backend/response-stream.h \
+	sweet/backend/response-stream-internal.h sweet/backend/response-stream-head.c \
+	sweet/backend/response-spool.c sweet/backend/response-spool.h \
+	sweet/backend/response-queue.c sweet/backend/response-queue.h \
+	sweet/backend/worker-channel.c sweet/backend/worker-channel.h \
+	sweet/backend/worker-channel-withdraw.c \
+	sweet/backend/worker-channel-response.c sweet/backend/worker-channel-internal.h \
+	sweet/backend/worker.c sweet/backend/worker.h \
 	sweet/spawn/permits.c sweet/spawn/permits.h \
 	sweet/spawn/fcgi-link.c sweet/spawn/fcgi-link.h \
 	sweet/event/passrights.c sweet/event/passrights.h \
-	sweet/backend/fcgi-spawn.c sweet/backend/fcgi-spawn.h \
-	sweet/backend/gw-fastcgi.c sweet/backend/gw-fastcgi.h \
-	sweet/backend/gw-fastcgi-request.c sweet/backend/gw-fastcgi-inside.h \
-	sweet/backend/gw-fastcgi-answer.c \
+	sweet/backend/fastcgi-spawn.c sweet/backend/fastcgi-spawn.h \
+	sweet/backend/fastcgi.c sweet/backend/fastcgi.h \
+	sweet/backend/fastcgi-request.c sweet/backend/fastcgi-internal.h \
+	sweet/backend/fastcgi-response.c \
 	sweet/backend/gateway.c sweet/backend/gateway.h \
 	sweet/handler/status.c sweet/handler/status.h \
 	sweet/handler/status-data.h \

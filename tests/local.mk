@@ -139,14 +139,14 @@ SWEET_UNITS = \
 	tests/unit/sweet/conn/test-listener \
 	tests/unit/sweet/conn/test-connection-body \
 	tests/unit/sweet/base/test-pieces \
-	tests/unit/sweet/backend/test-gw-parts \
+	tests/unit/sweet/backend/test-response-queue \
 	tests/unit/sweet/spawn/test-supervisor \
 	tests/unit/sweet/spawn/test-memory-limit \
 	tests/unit/sweet/spawn/test-privileges \
 	tests/unit/sweet/spawn/test-starter-program \
 	tests/unit/sweet/spawn/test-starter-process \
 	tests/unit/sweet/spawn/test-starter \
-	tests/unit/sweet/spawn/test-gw-child \
+	tests/unit/sweet/spawn/test-spawn-child \
 	tests/unit/sweet/spawn/test-programs \
 	tests/unit/sweet/spawn/test-readonly \
 	tests/unit/sweet/spawn/test-syscall-filter \
@@ -487,9 +487,9 @@ tests_unit_sweet_spawn_test_starter_process_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_spawn_test_starter_process_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_spawn_test_starter_process_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_spawn_test_gw_child_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_spawn_test_gw_child_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_spawn_test_gw_child_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_spawn_test_spawn_child_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_spawn_test_spawn_child_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_spawn_test_spawn_child_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_spawn_test_starter_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_spawn_test_starter_CFLAGS = $(sweet_unit_cflags)
@@ -542,9 +542,9 @@ tests_unit_sweet_base_test_pieces_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_base_test_pieces_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_base_test_pieces_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_backend_test_gw_parts_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_backend_test_gw_parts_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_backend_test_gw_parts_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_backend_test_response_queue_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_backend_test_response_queue_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_backend_test_response_queue_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_conn_test_connection_body_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_conn_test_connection_body_CFLAGS = $(sweet_unit_cflags)

@@ -10,16 +10,16 @@
 #include <glib.h>
 
 #include "backend/gateway.h"
-#include "backend/gw-call.h"
-#include "backend/gw-cgi.h"
-#include "backend/gw-fastcgi.h"
-#include "backend/gw-worker.h"
-#include "spawn/gw-child.h"
+#include "backend/backend-call.h"
+#include "backend/cgi.h"
+#include "backend/fastcgi.h"
+#include "backend/worker.h"
+#include "spawn/spawn-child.h"
 
-static const struct gw_protocol *const protocols[] = {
-	[POOL_WORKER] = &gw_worker,
-	[POOL_CGI] = &gw_cgi,
-	[POOL_FASTCGI] = &gw_fastcgi,
+static const struct backend_protocol *const protocols[] = {
+	[POOL_WORKER] = &worker_protocol,
+	[POOL_CGI] = &cgi_protocol,
+	[POOL_FASTCGI] = &fastcgi_protocol,
 };
 
 /* --- the life of a pool ------------------------------------------------------------ */
@@ -92,10 +92,10 @@ static struct gateway_pool *open_pool(struct gateway *gateway, struct pool_confi
 	pool->over.run = over;
 	atomic_init(&pool->users, 1);
 	pool->fresh = gateway->started;
-	pool->queues = g_new0(struct gw_queue, threads);
+	pool->queues = g_new0(struct call_queue, threads);
 	for (unsigned i = 0; i < threads; i++) {
 		pool->queues[i].last = &pool->queues[i].first;
-		pool->queues[i].room.task.run = gw_room_task;
+		pool->queues[i].room.task.run = call_queue_room_task;
 		pool->queues[i].pool = pool;
 		pool->queues[i].server = gateway->site->servers[i];
 	}
@@ -187,13 +187,13 @@ void gateway_close(struct gateway *gateway)
 			g_ptr_array_remove_index_fast(gateway->pools, gateway->pools->len - 1);
 
 		for (unsigned i = 0; i < gateway->site->threads; i++)
-			gw_queue_abandon(&pool->queues[i]);
+			call_queue_abandon(&pool->queues[i]);
 		pool->protocol->close(pool);
 		/* Configurations may still name it. */
 		pool->gateway = NULL;
 		drop_use(pool);
 	}
-	gw_children_free(&gateway->leaving);
+	spawn_children_free(&gateway->leaving);
 	for (unsigned i = 0; i < gateway->site->threads; i++)
 		g_clear_pointer(&gateway->site->servers[i]->gateway_block, g_free);
 	g_ptr_array_free(gateway->pools, TRUE);

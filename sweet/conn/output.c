@@ -97,8 +97,8 @@ struct output *output_open(struct server *server)
 	transaction->finish = NULL;
 	transaction->gone = NULL;
 	transaction->redirects = 0;
-	transaction->keep = NULL;
-	transaction->keep_mark = 0;
+	transaction->store = NULL;
+	transaction->store_mark = 0;
 	transaction->long_head = transaction->long_out = NULL;
 	transaction->long_room = 0;
 	return output;

@@ -92,7 +92,7 @@ struct server_counters {
 
 struct connection;
 struct transaction;
-struct gw_hook;
+struct worker_hook;
 
 struct server {
 	unsigned number;
@@ -123,9 +123,9 @@ struct server {
 	struct timer unsent_timer;
 	struct transaction *spare; /* output.c's, and the next */
 	unsigned spare_count;
-	struct gw_hook *workers; /* gw-worker.c's */
-	char *gateway_block;	 /* gw-call.c's: a request's variables, until they are handed on */
-	bool draining;		 /* answers close their connections */
+	struct worker_hook *workers; /* worker.c's */
+	char *gateway_block; /* backend-call.c's: a request's variables, until they are handed on */
+	bool draining;	     /* answers close their connections */
 	/* The last connection has gone; NULL: nobody asks. */
 	void (*vacated)(struct server *server);
 };

@@ -41,7 +41,7 @@
 struct content;
 struct content_entry;
 struct generation;
-struct gw_keep;
+struct cache_store;
 struct host;
 struct scope;
 struct server;
@@ -166,9 +166,9 @@ struct transaction {
 	void (*finish)(struct transaction *transaction);
 	void (*gone)(struct transaction *transaction); /* while an answer or piece is being made */
 
-	/* gw-keep.c's; NULL, 0: nothing is to be done with the answer but to send it. */
-	struct gw_keep *keep;
-	uint64_t keep_mark;
+	/* cache-store.c's; NULL, 0: nothing is to be done with the answer but to send it. */
+	struct cache_store *store;
+	uint64_t store_mark;
 
 	struct selection selection;
 	/* The responder's: from its start to finish(). */

@@ -20,7 +20,7 @@
 #include <glib.h>
 
 #include "auth/access.h"
-#include "backend/gw-cache.h"
+#include "backend/cache-lookup.h"
 #include "core/auth.h"
 #include "core/server.h"
 #include "handler/route.h"
@@ -118,9 +118,9 @@ static enum respond respond(struct transaction *transaction)
 		config_mount(transaction->generation->config, transaction->path);
 
 	if (mount)
-		return gw_cache_respond(mount->pool->running, transaction, mount->length);
+		return cache_lookup(mount->pool->running, transaction, mount->length);
 	if (scope->pool)
-		return gw_cache_respond(scope->pool->running, transaction, scope->pool_skip);
+		return cache_lookup(scope->pool->running, transaction, scope->pool_skip);
 	if (transaction->request->method == METHOD_OPTIONS)
 		return tell_methods(transaction, ALLOW_FILE);
 	if (!is_reading(transaction->request))

@@ -13,7 +13,7 @@
 
 #include "auth/access.h"
 #include "backend/gateway.h"
-#include "backend/gw-worker.h"
+#include "backend/worker.h"
 #include "base/clock.h"
 #include "core/server.h"
 #include "core/site.h"
@@ -94,21 +94,21 @@ static void add_server(struct status_data *data, const struct server *server)
 	histogram_add(&data->latency, &counters->latency);
 }
 
-static void add_worker(struct status_worker *worker, const struct gw_process *from)
+static void add_worker(struct status_worker *worker, const struct pool_process *from)
 {
 	uint64_t starts = load(&from->starts), ended = 0;
 	/* Others take their requests themselves, from a socket that they share. */
-	const struct gw_lane *lanes =
-		from->pool->protocol == &gw_worker ? gw_worker_lanes(from) : NULL;
+	const struct worker_channel *channels =
+		from->pool->protocol == &worker_protocol ? worker_channels(from) : NULL;
 
 	worker->pid = (uint64_t)atomic_load_explicit(&from->pid, memory_order_relaxed);
 	worker->up = worker->pid != 0;
 	worker->restarts = starts ? starts - 1 : 0;
-	for (unsigned i = 0; lanes && i < from->parts; i++) {
+	for (unsigned i = 0; channels && i < from->parts; i++) {
 		/* In this order, so that none seems to have ended before it began. */
-		ended += load(&lanes[i].ended);
-		worker->failures += load(&lanes[i].failures);
-		worker->requests += load(&lanes[i].requests);
+		ended += load(&channels[i].ended);
+		worker->failures += load(&channels[i].failures);
+		worker->requests += load(&channels[i].requests);
 	}
 	worker->in_flight = worker->requests > ended ? worker->requests - ended : 0;
 }

@@ -11,7 +11,7 @@
 
 #include <pthread.h>
 
-#include "backend/gw-worker.h"
+#include "backend/worker.h"
 #include "conn/listener.h"
 #include "core/server.h"
 #include "spawn/endpoint.h"
@@ -35,7 +35,7 @@ struct runners {
 
 struct runner {
 	struct server server;
-	struct gw_hook workers;
+	struct worker_hook workers;
 	struct runners *siblings;
 	struct seat *seats;
 	pthread_t thread;

@@ -11,7 +11,7 @@
 #include <glib.h>
 
 #include "backend/gateway.h"
-#include "backend/gw-cache.h"
+#include "backend/cache-lookup.h"
 #include "base/clock.h"
 #include "conn/connection.h"
 #include "core/logs.h"
@@ -49,7 +49,7 @@ static bool open_loops(void)
 		server->generation = generation_open(config_ref(program.reload.config));
 		if (!logs_join(&program.site, server, &line))
 			return service_complain_of(line);
-		gw_hook_add(&runner->workers, server);
+		worker_hook_add(&runner->workers, server);
 		connection_init(server);
 		program.site.servers[i] = server;
 	}
@@ -102,7 +102,7 @@ bool service_open_site(void)
 		site->authenticator = authenticator_open(site->limits);
 	if (!site->authenticator)
 		return service_complain("cannot count clients: %s", strerror(errno));
-	if (!gw_cache_open(site, site->cache_size))
+	if (!cache_lookup_open(site, site->cache_size))
 		return service_complain("cannot keep answers: out of memory");
 	errors = g_ptr_array_new_with_free_func(g_free);
 	(void)site_open(program.reload.config, NULL,
@@ -141,7 +141,7 @@ static void close_runners(void)
 		connection_close_all(&runner->server);
 		access_log_stop(&runner->server.log);
 	}
-	gw_cache_end(site);
+	cache_lookup_end(site);
 	gateway_close(site->gateway);
 	authenticator_close(site->authenticator);
 	/* What they had is given back now, with no connection to answer. */
@@ -170,7 +170,7 @@ void service_close(void)
 	}
 	programs_close(site->programs);
 	reload_clear(&program.reload);
-	gw_cache_close(site);
+	cache_lookup_close(site);
 	spools_close(site->spools);
 	if (site->cache && NC_cache_close(site->cache) < 0)
 		log_warning("closing the cache: %s", strerror(errno));
