@@ -18,7 +18,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/http/cachecontrol.c sweet/http/cachecontrol.h \
 	sweet/http/cgihead.c sweet/http/cgihead.h \
 	sweet/http/fcgi.c sweet/http/fcgi.h \
-	sweet/spawn/upstream.c sweet/spawn/upstream.h \
+	sweet/spawn/balancer.c sweet/spawn/balancer.h \
 	sweet/http/chunked.c sweet/http/chunked.h \
 	sweet/http/body.c sweet/http/body.h \
 	sweet/http/response.c sweet/http/response.h \
@@ -55,14 +55,14 @@ sweet_libsweet_la_SOURCES = \
 	sweet/core/socket-options.c sweet/core/socket-options.h \
 	sweet/spawn/supervisor.c sweet/spawn/supervisor.h \
 	sweet/spawn/privileges.c sweet/spawn/privileges.h \
-	sweet/spawn/starter-wire.h \
-	sweet/spawn/starter-program.c sweet/spawn/starter-program.h \
-	sweet/spawn/starter-exec.c sweet/spawn/starter-exec.h \
-	sweet/spawn/starter-process.c sweet/spawn/starter-process.h \
-	sweet/spawn/starter-keeper.c sweet/spawn/starter-keeper.h \
-	sweet/spawn/starter.c sweet/spawn/starter.h \
-	sweet/spawn/starter-channel.c sweet/spawn/starter-internal.h \
-	sweet/spawn/programs.c sweet/spawn/programs.h \
+	sweet/spawn/spawner-wire.h \
+	sweet/spawn/spawner-program.c sweet/spawn/spawner-program.h \
+	sweet/spawn/spawner-exec.c sweet/spawn/spawner-exec.h \
+	sweet/spawn/spawner-process.c sweet/spawn/spawner-process.h \
+	sweet/spawn/spawner-monitor.c sweet/spawn/spawner-monitor.h \
+	sweet/spawn/spawner.c sweet/spawn/spawner.h \
+	sweet/spawn/spawner-channel.c sweet/spawn/spawner-internal.h \
+	sweet/spawn/spawn-table.c sweet/spawn/spawn-table.h \
 	sweet/base/pieces.c sweet/base/pieces.h \
 	sweet/spawn/cgi-input.c sweet/spawn/cgi-input.h \
 	sweet/spawn/cgi-run.c sweet/spawn/cgi-run.h \
@@ -165,7 +165,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/spawn/pidfile.c sweet/spawn/pidfile.h \
 	sweet/spawn/endpoints.c sweet/spawn/endpoints.h \
 	sweet/config/config-fixed.c sweet/config/config-fixed.h \
-	sweet/spawn/confine.c sweet/spawn/confine.h \
+	sweet/spawn/sandbox.c sweet/spawn/sandbox.h \
 	sweet/server/runner.c sweet/server/runner.h \
 	sweet/server/check-config.c sweet/server/check-config.h \
 	sweet/server/reload.c sweet/server/reload.h \

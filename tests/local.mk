@@ -91,7 +91,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/spawn/test-fcgi-link \
 	tests/unit/sweet/spawn/test-permits \
 	tests/unit/sweet/core/test-page-memory \
-	tests/unit/sweet/spawn/test-upstream \
+	tests/unit/sweet/spawn/test-balancer \
 	tests/unit/sweet/http/test-chunked \
 	tests/unit/sweet/http/test-body \
 	tests/unit/sweet/http/test-request \
@@ -143,11 +143,11 @@ SWEET_UNITS = \
 	tests/unit/sweet/spawn/test-supervisor \
 	tests/unit/sweet/spawn/test-memory-limit \
 	tests/unit/sweet/spawn/test-privileges \
-	tests/unit/sweet/spawn/test-starter-program \
-	tests/unit/sweet/spawn/test-starter-process \
-	tests/unit/sweet/spawn/test-starter \
+	tests/unit/sweet/spawn/test-spawner-program \
+	tests/unit/sweet/spawn/test-spawner-process \
+	tests/unit/sweet/spawn/test-spawner \
 	tests/unit/sweet/spawn/test-spawn-child \
-	tests/unit/sweet/spawn/test-programs \
+	tests/unit/sweet/spawn/test-spawn-table \
 	tests/unit/sweet/spawn/test-readonly \
 	tests/unit/sweet/spawn/test-syscall-filter \
 	tests/unit/sweet/spawn/test-endpoints \
@@ -303,9 +303,9 @@ tests_unit_sweet_core_test_page_memory_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_core_test_page_memory_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_core_test_page_memory_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_spawn_test_upstream_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_spawn_test_upstream_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_spawn_test_upstream_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_spawn_test_balancer_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_spawn_test_balancer_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_spawn_test_balancer_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_http_test_request_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_http_test_request_CFLAGS = $(sweet_unit_cflags)
@@ -479,25 +479,25 @@ tests_unit_sweet_spawn_test_privileges_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_spawn_test_privileges_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_spawn_test_privileges_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_spawn_test_starter_program_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_spawn_test_starter_program_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_spawn_test_starter_program_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_spawn_test_spawner_program_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_spawn_test_spawner_program_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_spawn_test_spawner_program_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_spawn_test_starter_process_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_spawn_test_starter_process_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_spawn_test_starter_process_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_spawn_test_spawner_process_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_spawn_test_spawner_process_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_spawn_test_spawner_process_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_spawn_test_spawn_child_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_spawn_test_spawn_child_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_spawn_test_spawn_child_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_spawn_test_starter_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_spawn_test_starter_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_spawn_test_starter_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_spawn_test_spawner_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_spawn_test_spawner_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_spawn_test_spawner_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_spawn_test_programs_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_spawn_test_programs_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_spawn_test_programs_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_spawn_test_spawn_table_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_spawn_test_spawn_table_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_spawn_test_spawn_table_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_spawn_test_syscall_filter_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_spawn_test_syscall_filter_CFLAGS = $(sweet_unit_cflags)

@@ -13,7 +13,7 @@
 
 #include "backend/cgi-internal.h"
 #include "backend/cgi.h"
-#include "spawn/programs.h"
+#include "spawn/spawn-table.h"
 
 #define TELL_MS 10000
 #define AGAIN_MS 50
@@ -190,9 +190,9 @@ static bool submit(struct backend_call *call, const char *block, size_t length)
 			post_offer(seat);
 		return false;
 	}
-	run = cgi_run_start(seat->server->loop,
-			    programs_channel(site->programs, seat->server->number), all->program,
-			    (struct slice){block, length}, body, all->cache_socket, &run_owner);
+	run = cgi_run_start(
+		seat->server->loop, spawn_table_channel(site->spawn_table, seat->server->number),
+		all->program, (struct slice){block, length}, body, all->cache_socket, &run_owner);
 	if (!run) {
 		cannot_start(seat, errno);
 		return false;
@@ -289,7 +289,7 @@ static int open_pool(struct gateway_pool *pool)
 {
 	struct site *site = pool->gateway->site;
 	const char *socket = site->servers[0]->generation->config->cache_socket;
-	int program = programs_find(site->programs, pool->settings);
+	int program = spawn_table_find(site->spawn_table, pool->settings);
 	struct cgi_pool *all = g_malloc0(sizeof(*all) + site->threads * sizeof(all->seats[0]));
 
 	pool->own = all;
@@ -333,7 +333,7 @@ static void close_pool(struct gateway_pool *pool)
 		struct cgi_seat *seat = &all->seats[i];
 
 		timer_stop(&seat->again);
-		/* Programs end with the starter. */
+		/* Programs end with the spawner. */
 		while (seat->runs) {
 			struct cgi_run *run = seat->runs;
 			struct backend_call *call = run->user;

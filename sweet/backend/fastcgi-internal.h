@@ -38,7 +38,7 @@ struct fastcgi_thread {
 	unsigned keep_ms;   /* that a link is used, and rests at most */
 	unsigned served;    /* requests, of processes that the server has started */
 	struct fastcgi_place *places;
-	struct upstreams *upstreams;
+	struct balancer *balancer;
 };
 
 struct fastcgi_pool {

@@ -118,21 +118,21 @@ void fastcgi_news(struct loop_task *task)
 
 	permit_news_begin(user);
 	call_queue_room(thread->pool, thread->server);
-	for (unsigned i = 0; i < thread->upstreams->count; i++)
-		give_up_idle(thread, &thread->upstreams->all[i]);
+	for (unsigned i = 0; i < thread->balancer->count; i++)
+		give_up_idle(thread, &thread->balancer->all[i]);
 	permit_news_end(user);
 }
 
 static void cannot_reach(struct upstream *upstream, struct fastcgi_thread *thread, int error)
 {
-	if (upstream_failed(upstream, loop_now_ms(thread->server->loop)))
+	if (balancer_failed(upstream, loop_now_ms(thread->server->loop)))
 		log_warning("pool %s: %s: cannot be reached: %s", thread->pool->settings->name,
 			    upstream->address.text, strerror(-error));
 }
 
 void fastcgi_well(struct fcgi_link *link)
 {
-	if (upstream_answered(link->upstream))
+	if (balancer_answered(link->upstream))
 		log_notice("pool %s: %s: answers again",
 			   fastcgi_place_of(link)->thread->pool->settings->name,
 			   link->upstream->address.text);
@@ -165,7 +165,7 @@ static struct upstream *choose(struct fastcgi_thread *thread, uint64_t tried, bo
 	uint64_t now_ms = loop_now_ms(thread->server->loop), out = tried;
 	struct upstream *upstream;
 
-	while ((upstream = upstream_choose(thread->upstreams, now_ms, out))) {
+	while ((upstream = balancer_choose(thread->balancer, now_ms, out))) {
 		struct fastcgi_place *place = upstream->own;
 
 		if (place->resting || place->permits)
@@ -174,9 +174,9 @@ static struct upstream *choose(struct fastcgi_thread *thread, uint64_t tried, bo
 			place->permits++;
 			return upstream;
 		}
-		out |= upstream_bit(upstream);
+		out |= balancer_bit(upstream);
 	}
-	return beyond ? upstream_choose(thread->upstreams, now_ms, tried) : NULL;
+	return beyond ? balancer_choose(thread->balancer, now_ms, tried) : NULL;
 }
 
 /* One that rests, or a new one; NULL with *error. */
@@ -237,7 +237,7 @@ static bool attempt(struct backend_call *call, struct upstream *upstream)
 			fastcgi_close_link(link);
 			return false;
 		}
-		own->tried |= upstream_bit(upstream);
+		own->tried |= balancer_bit(upstream);
 		/* One whose queue is full is at work, not away. */
 		if (error != -EAGAIN)
 			cannot_reach(upstream, thread, error);
@@ -395,7 +395,7 @@ void fastcgi_ended(struct fcgi_link *link, int error)
 		return;
 	}
 	if (!stale) {
-		own->tried |= upstream_bit(link->upstream);
+		own->tried |= balancer_bit(link->upstream);
 		if (fcgi_link_is_unsent(link) || error == -ETIMEDOUT)
 			cannot_reach(link->upstream, thread, error ? error : -EPIPE);
 	}

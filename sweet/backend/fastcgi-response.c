@@ -63,7 +63,7 @@ static void complete(struct fcgi_link *link, struct read_buffer *buffer,
 
 	if (found->status != FCGI_COMPLETE && !own->came) {
 		read_buffer_free(buffer);
-		own->tried |= upstream_bit(link->upstream);
+		own->tried |= balancer_bit(link->upstream);
 		own->repeatable = true; /* it did not take it */
 		fastcgi_go_elsewhere(link, "the application did not take the request");
 		return;

@@ -23,7 +23,7 @@ static void too_late(struct backend_call *call)
 	if (own->link) {
 		log_warning("pool %s: %s: took too long to answer", call->pool->settings->name,
 			    own->link->upstream->address.text);
-		(void)upstream_failed(own->link->upstream, loop_now_ms(thread->server->loop));
+		(void)balancer_failed(own->link->upstream, loop_now_ms(thread->server->loop));
 		fastcgi_drop(own->link);
 	}
 	backend_call_fail(call, 504, "The application took too long to answer.");
@@ -99,10 +99,10 @@ static void open_thread(struct fastcgi_thread *thread, struct gateway_pool *pool
 	thread->user->news.run = fastcgi_news;
 	thread->links = g_ptr_array_new();
 	thread->places = g_new0(struct fastcgi_place, count);
-	thread->upstreams = g_malloc0(sizeof(*thread->upstreams) + count * sizeof(struct upstream));
-	thread->upstreams->count = count;
+	thread->balancer = g_malloc0(sizeof(*thread->balancer) + count * sizeof(struct upstream));
+	thread->balancer->count = count;
 	for (unsigned i = 0; i < count; i++) {
-		struct upstream *upstream = &thread->upstreams->all[i];
+		struct upstream *upstream = &thread->balancer->all[i];
 
 		upstream->address = addresses[i];
 		upstream->number = i;
@@ -116,7 +116,7 @@ static int open_pool(struct gateway_pool *pool)
 {
 	struct site *site = pool->gateway->site;
 	char **texts = pool->settings->upstream;
-	struct listen_address addresses[UPSTREAMS_MAX];
+	struct listen_address addresses[BALANCER_MAX];
 	unsigned count;
 	struct fastcgi_pool *all =
 		g_malloc0(sizeof(*all) + site->threads * sizeof(all->threads[0]));
@@ -126,7 +126,7 @@ static int open_pool(struct gateway_pool *pool)
 	all->pool = pool;
 	all->has_members = pool->gateway->main->generation->config->cache_socket;
 	/* They were looked at when the configuration was read. */
-	for (count = 0; texts && texts[count] && count < UPSTREAMS_MAX; count++)
+	for (count = 0; texts && texts[count] && count < BALANCER_MAX; count++)
 		(void)address_parse(texts[count], &addresses[count]);
 	if (pool->settings->command)
 		count = 1;
@@ -156,7 +156,7 @@ static void pool_ended(struct loop_task *task)
 /* Of a thread whose loop has ended: that may hold the sockets themselves until it is closed. */
 static void close_resting(struct fastcgi_thread *thread)
 {
-	for (unsigned i = 0; i < thread->upstreams->count; i++) {
+	for (unsigned i = 0; i < thread->balancer->count; i++) {
 		struct fcgi_link *link;
 
 		while ((link = thread->places[i].resting)) {
@@ -220,7 +220,7 @@ static void close_pool(struct gateway_pool *pool)
 		timer_stop(&thread->stall);
 		close_links(thread);
 		g_ptr_array_free(thread->links, TRUE);
-		g_free(thread->upstreams);
+		g_free(thread->balancer);
 		g_free(thread->places);
 	}
 	if (all->spawn)

@@ -2,7 +2,7 @@
 /*
  * pool-process.c - see pool-process.h.
  *
- * An own child's end is seen on its pidfd; of others the starter tells.  Every
+ * An own child's end is seen on its pidfd; of others the spawner tells.  Every
  * part is told to let go of it; when the last one has, it is closed and, after
  * a pause that grows with quick failures, the next one is started.
  */
@@ -21,7 +21,7 @@
 #include "backend/pool-process.h"
 #include "base/clock.h"
 #include "spawn/spawn-child.h"
-#include "spawn/programs.h"
+#include "spawn/spawn-table.h"
 
 #define BACKOFF_FIRST 0 /* ms: the first restart comes at once */
 #define BACKOFF_STEP 200
@@ -53,7 +53,7 @@ static void next_turn(struct gateway_pool *pool);
 
 int pool_processes_program(const struct gateway_pool *pool)
 {
-	int program = programs_find(pool->gateway->site->programs, pool->settings);
+	int program = spawn_table_find(pool->gateway->site->spawn_table, pool->settings);
 
 	if (program >= 0)
 		return program;
@@ -65,9 +65,9 @@ int pool_processes_program(const struct gateway_pool *pool)
 
 int pool_process_run(struct pool_process *process, const struct start *what, pid_t *pid, int *pidfd)
 {
-	struct programs *programs = process->pool->gateway->site->programs;
+	struct spawn_table *table = process->pool->gateway->site->spawn_table;
 	/* The main thread's. */
-	struct starter_channel *channel = programs_channel(programs, 0);
+	struct spawner_channel *channel = spawn_table_channel(table, 0);
 	int error = spawn_child_start(&process->child, channel, loop_of(process), what, other_ended,
 				      process, pidfd);
 

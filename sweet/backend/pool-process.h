@@ -5,7 +5,7 @@
  * replaced one after the other when that is asked for.
  *
  * The main thread's.  How one is started, as the server's own child or by the
- * starter, and who has to let go of it, is the pool's protocol's.
+ * spawner, and who has to let go of it, is the pool's protocol's.
  */
 #ifndef SWEET_POOL_PROCESS_H
 #define SWEET_POOL_PROCESS_H
@@ -39,7 +39,7 @@ struct pool_process_kind {
 	 */
 	void (*retire)(struct pool_process *process);
 	void (*down)(struct pool_process *process);
-	/* Nobody uses it: ends and reaps what is left of it, if the starter does not. */
+	/* Nobody uses it: ends and reaps what is left of it, if the spawner does not. */
 	void (*close)(struct pool_process *process);
 };
 
@@ -50,7 +50,7 @@ struct pool_process {
 	unsigned number; /* in its pool */
 	unsigned parts;	 /* that have to let go of it */
 	enum pool_process_state state;
-	struct spawn_child *child; /* whom the starter has started; NULL: our own */
+	struct spawn_child *child; /* whom the spawner has started; NULL: our own */
 	int pidfd;		   /* of that */
 	struct loop_watch ended;
 	struct timer restart;
@@ -89,10 +89,10 @@ void pool_processes_end(struct gateway_pool *pool);
 /* Ends all; the threads' loops have ended. */
 void pool_processes_close(struct gateway_pool *pool);
 
-/* The number of the pool's program, or -EPERM: the starter does not know it, as the log says. */
+/* The number of the pool's program, or -EPERM: the spawner does not know it, as the log says. */
 int pool_processes_program(const struct gateway_pool *pool);
 
-/* By start() of a kind: has the starter start it.  0 and the pidfd, which is the caller's; -errno. */
+/* By start() of a kind: has the spawner start it.  0 and the pidfd, which is the caller's; -errno. */
 int pool_process_run(struct pool_process *process, const struct start *what, pid_t *pid,
 		     int *pidfd);
 

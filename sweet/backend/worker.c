@@ -12,7 +12,7 @@
 #include "backend/backend-call.h"
 #include "backend/worker.h"
 #include "core/page-memory.h"
-#include "spawn/starter.h"
+#include "spawn/spawner.h"
 
 /* What a place has. */
 struct place {
@@ -309,7 +309,7 @@ static void channel_down(struct loop_task *task)
 
 /* --- the same on the main thread --------------------------------------------------------- */
 
-/* By the starter: with the pool's own variables, which it knows, and these. */
+/* By the spawner: with the pool's own variables, which it knows, and these. */
 static int start_other(void *context, int socket, char *const *environment, pid_t *pid, int *pidfd)
 {
 	struct pool_process *process = context;

@@ -23,7 +23,7 @@
 #define SERVER_THREADS_MAX 4096
 
 struct gateway;
-struct programs;
+struct spawn_table;
 struct respcache;
 struct server;
 struct spools;
@@ -36,7 +36,7 @@ struct site {
 	struct gateway *gateway;
 	struct respcache *responses;
 	struct spools *spools;	   /* NULL: there is no folder for them */
-	struct programs *programs; /* NULL: none are started by the starter */
+	struct spawn_table *spawn_table; /* NULL: none are started by the spawner */
 	int log_fd;		   /* logs.c's, as the next */
 	enum access_format log_format;
 	size_t cache_size; /* bytes; of a process */

@@ -15,10 +15,10 @@
 #include "core/logs.h"
 #include "files/spool.h"
 #include "server/service-internal.h"
-#include "spawn/confine.h"
+#include "spawn/sandbox.h"
 #include "spawn/memory-limit.h"
 #include "spawn/pidfile.h"
-#include "spawn/programs.h"
+#include "spawn/spawn-table.h"
 
 #define CACHE_MIN ((size_t)1 << 20) /* bytes; the library's */
 #define ADDRESSES_NS 1000000000u    /* to wait for those of a server that was killed */
@@ -237,13 +237,13 @@ bool service_enter(void)
 	if (program.parent && config->log_level > LOG_LEVEL_WARNING)
 		log_set_level(LOG_LEVEL_WARNING);
 	good = service_open_signals();
-	if (good &&
-	    !programs_open(&program.site.programs, config, program.site.threads, &privileges, &why))
+	if (good && !spawn_table_open(&program.site.spawn_table, config, program.site.threads,
+				      &privileges, &why))
 		good = service_complain_of(why);
 	good = good && open_spools(config, &privileges);
 	spools = program.site.spools;
-	if (good && !confine(config, &privileges, &program.endpoints,
-			     spools ? spools_folder(spools) : NULL, &why))
+	if (good && !sandbox_enter(config, &privileges, &program.endpoints,
+				   spools ? spools_folder(spools) : NULL, &why))
 		good = service_complain_of(why);
 	privileges_clear(&privileges);
 	log_set_level((enum log_level)config->log_level);

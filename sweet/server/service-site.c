@@ -20,7 +20,7 @@
 #include "files/spool.h"
 #include "server/service-internal.h"
 #include "spawn/pidfile.h"
-#include "spawn/programs.h"
+#include "spawn/spawn-table.h"
 
 #define LIMIT_ENTRIES (1u << 16) /* of 16 bytes, once they are used */
 
@@ -43,8 +43,8 @@ static bool open_loops(void)
 			return service_complain("cannot start an event loop: %s", why);
 		server->turn = content_turn_open(server->loop);
 		loop_send_by(server->loop, program.site.path);
-		if (program.site.programs &&
-		    programs_attach(program.site.programs, i, server->loop) < 0)
+		if (program.site.spawn_table &&
+		    spawn_table_attach(program.site.spawn_table, i, server->loop) < 0)
 			return service_complain("cannot watch the process that starts programs");
 		server->generation = generation_open(config_ref(program.reload.config));
 		if (!logs_join(&program.site, server, &line))
@@ -168,7 +168,7 @@ void service_close(void)
 		helper_close(site->helpers);
 		authenticator_close(site->authenticator);
 	}
-	programs_close(site->programs);
+	spawn_table_close(site->spawn_table);
 	reload_clear(&program.reload);
 	cache_lookup_close(site);
 	spools_close(site->spools);

@@ -13,7 +13,7 @@
 #include "base/pieces.h"
 #include "event/loop.h"
 #include "http/fcgi.h"
-#include "spawn/upstream.h"
+#include "spawn/balancer.h"
 
 #define FCGI_CONNECT_MS 5000 /* for an application to take the beginning of a request */
 

@@ -2,7 +2,7 @@
 /*
  * spawn-child.c - see spawn-child.h.
  *
- * It lasts until it is both closed and told to have ended, since the starter's
+ * It lasts until it is both closed and told to have ended, since the spawner's
  * channel has it until then; at the server's end nobody is told any more.
  */
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "spawn/spawn-child.h"
 
 #define END_MS 5000 /* for a process to end when it was asked to */
-#define STARTS 3    /* of one that was lost with its starter */
+#define STARTS 3    /* of one that was lost with its spawner */
 
 struct spawn_child {
 	struct start start; /* must be first */
@@ -45,7 +45,7 @@ static void ended(struct start *start, int status)
 		child->ended(child->user, status);
 }
 
-int spawn_child_start(struct spawn_child **out, struct starter_channel *channel, struct loop *loop,
+int spawn_child_start(struct spawn_child **out, struct spawner_channel *channel, struct loop *loop,
 		      const struct start *what, void (*told)(void *user, int status), void *user,
 		      int *pidfd)
 {
@@ -58,7 +58,7 @@ int spawn_child_start(struct spawn_child **out, struct starter_channel *channel,
 	child->ended = told;
 	child->user = user;
 	do
-		error = starter_run(channel, &child->start, pidfd);
+		error = spawner_run(channel, &child->start, pidfd);
 	while (error == -EOWNERDEAD && ++starts < STARTS);
 	if (error)
 		g_free(child);
@@ -75,7 +75,7 @@ pid_t spawn_child_pid(const struct spawn_child *child)
 void spawn_child_kill(struct spawn_child *child)
 {
 	if (!child->over)
-		starter_signal(&child->start, SIGKILL);
+		spawner_signal(&child->start, SIGKILL);
 }
 
 static void too_slow(struct timer *timer)
@@ -88,7 +88,7 @@ void spawn_child_ask_to_end(struct spawn_child *child)
 {
 	if (child->over)
 		return;
-	starter_signal(&child->start, SIGTERM);
+	spawner_signal(&child->start, SIGTERM);
 	loop_timer_start(child->loop, &child->patience, END_MS, too_slow);
 }
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * spawn-child.h - a process of a pool that the starter has started: it may be
- * another user's, so the starter alone can end it and knows how it ended.
+ * spawn-child.h - a process of a pool that the spawner has started: it may be
+ * another user's, so the spawner alone can end it and knows how it ended.
  *
  * On the thread whose channel and loop it was started with.
  */
 #ifndef SWEET_SPAWN_CHILD_H
 #define SWEET_SPAWN_CHILD_H
 
-#include "spawn/starter.h"
+#include "spawn/spawner.h"
 
 struct spawn_child;
 
@@ -18,7 +18,7 @@ struct spawn_child;
  * closed first; status as of waitpid(), -1: nobody knows.  *pidfd is the
  * caller's; -1 where there are none.
  */
-int spawn_child_start(struct spawn_child **child, struct starter_channel *channel,
+int spawn_child_start(struct spawn_child **child, struct spawner_channel *channel,
 		      struct loop *loop, const struct start *what,
 		      void (*ended)(void *user, int status), void *user, int *pidfd);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-spawn-child.c - unit tests of spawn-child.c with a real starter: how ends are
+ * test-spawn-child.c - unit tests of spawn-child.c with a real spawner: how ends are
  * told, to whom, and that what is closed ends and is let go of.
  */
 #include <signal.h>
@@ -23,7 +23,7 @@
 
 enum { OBEDIENT, DEFIANT, SHOWING, ABSENT };
 
-static const struct starter_program programs[] = {
+static const struct spawner_program programs[] = {
 	[OBEDIENT] = SHELL("read line; exit $line"),
 	[DEFIANT] = SHELL("trap '' TERM; echo here; while :; do read line || sleep 1000; done"),
 	[SHOWING] = SHELL("echo $NABC_TEST >&2; exit 0"),
@@ -31,7 +31,7 @@ static const struct starter_program programs[] = {
 };
 
 static struct runner runner;
-static struct starter *starter;
+static struct spawner *spawner;
 static struct spawn_child *leaving;
 
 /* One process and what is heard of it. */
@@ -56,7 +56,7 @@ static void told(void *user, int status)
 static void attach(void *argument)
 {
 	(void)argument;
-	expect(starter_attach(starter_channel(starter, 0), runner.loop) == 0);
+	expect(spawner_attach(spawner_channel(spawner, 0), runner.loop) == 0);
 }
 
 static void begin(void)
@@ -64,8 +64,8 @@ static void begin(void)
 	char *why;
 
 	leaving = NULL;
-	starter = starter_open(programs, G_N_ELEMENTS(programs), 1, &why);
-	ck_assert_ptr_nonnull(starter);
+	spawner = spawner_open(programs, G_N_ELEMENTS(programs), 1, &why);
+	ck_assert_ptr_nonnull(spawner);
 	runner_start(&runner, any_kind());
 	call(&runner, attach, NULL);
 }
@@ -74,7 +74,7 @@ static void end(void)
 {
 	runner_stop(&runner);
 	spawn_children_free(&leaving);
-	starter_close(starter);
+	spawner_close(spawner);
 	ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
 }
 
@@ -87,7 +87,7 @@ static void start(void *argument)
 
 	expect(pipe2(input, O_CLOEXEC) == 0 && pipe2(output, O_CLOEXEC) == 0);
 	memcpy(what.fds, (int[]){input[0], output[1], output[1], -1}, sizeof(what.fds));
-	job->error = spawn_child_start(&job->child, starter_channel(starter, 0), runner.loop, &what,
+	job->error = spawn_child_start(&job->child, spawner_channel(spawner, 0), runner.loop, &what,
 				       told, job, &job->pidfd);
 	close(input[0]);
 	close(output[1]);
@@ -243,7 +243,7 @@ START_TEST(test_late)
 	spawn_child_close(jobs[2].child, &leaving);
 	spawn_children_free(&leaving);
 	ck_assert_ptr_null(leaving);
-	starter_close(starter);
+	spawner_close(spawner);
 	for (unsigned i = 0; i < 3; i++) {
 		await(jobs[i].pidfd, POLLIN);
 		SEEN(jobs[i].calls == 0);

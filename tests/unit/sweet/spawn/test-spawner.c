@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-starter.c - unit tests of starter.c with a real starter: what programs
- * begin with, how their end is told, and who ends with whom.  The starter is
+ * test-spawner.c - unit tests of spawner.c with a real spawner: what programs
+ * begin with, how their end is told, and who ends with whom.  The spawner is
  * forked before the loop's thread is there, as in the server.
  */
 #include <grp.h>
@@ -11,7 +11,7 @@
 
 #include <glib.h>
 
-#include "spawn/starter.h"
+#include "spawn/spawner.h"
 
 #include "loop-fixture.h"
 #include "process-fixture.h"
@@ -35,8 +35,8 @@ struct job {
 };
 
 static struct runner runner;
-static struct starter *starter;
-static struct starter_channel *channel;
+static struct spawner *spawner;
+static struct spawner_channel *channel;
 
 static void job_done(struct start *start, int error, int pidfd)
 {
@@ -55,24 +55,24 @@ static void job_ended(struct start *start, int status)
 static void attach(void *argument)
 {
 	(void)argument;
-	expect(starter_attach(channel, runner.loop) == 0);
+	expect(spawner_attach(channel, runner.loop) == 0);
 }
 
-static void begin(const struct starter_program *programs, unsigned count)
+static void begin(const struct spawner_program *programs, unsigned count)
 {
 	char *why;
 
-	starter = starter_open(programs, count, 2, &why);
-	ck_assert_ptr_nonnull(starter);
+	spawner = spawner_open(programs, count, 2, &why);
+	ck_assert_ptr_nonnull(spawner);
 	runner_start(&runner, any_kind());
-	channel = starter_channel(starter, 0);
+	channel = spawner_channel(spawner, 0);
 	call(&runner, attach, NULL);
 }
 
 static void end(void)
 {
 	runner_stop(&runner);
-	starter_close(starter);
+	spawner_close(spawner);
 }
 
 static void job_init(struct job *job, unsigned program, const char *script)
@@ -94,18 +94,18 @@ static void ask(void *argument)
 {
 	struct job *job = argument;
 
-	starter_ask(channel, &job->start);
+	spawner_ask(channel, &job->start);
 	expect(!job->done);
 }
 
 static void send_term(void *argument)
 {
-	starter_signal(argument, SIGTERM);
+	spawner_signal(argument, SIGTERM);
 }
 
 static void send_kill(void *argument)
 {
-	starter_signal(argument, SIGKILL);
+	spawner_signal(argument, SIGKILL);
 }
 
 /* Asks, and gives the descriptor away. */
@@ -156,7 +156,7 @@ static int error_of(unsigned program, const char *script)
 
 START_TEST(test_run)
 {
-	const struct starter_program programs[] = {
+	const struct spawner_program programs[] = {
 		SHELL("echo $$ $0 $REQUEST_METHOD $HTTP_A; pwd; exit 3")};
 	static const char block[] = "REQUEST_METHOD=GET\0HTTP_A=b";
 	char expected[128];
@@ -182,7 +182,7 @@ END_TEST
 /* Nothing of the server's environment. */
 START_TEST(test_environment)
 {
-	const struct starter_program programs[] = {
+	const struct spawner_program programs[] = {
 		{.path = "/usr/bin/env", .argv = (char *const[]){"env", NULL}, .variables = base},
 		{.path = "/usr/bin/env", .argv = (char *const[]){"env", NULL}}};
 
@@ -198,7 +198,7 @@ END_TEST
 
 START_TEST(test_descriptors)
 {
-	const struct starter_program programs[] = {
+	const struct spawner_program programs[] = {
 		SHELL(LIST), SHELL("cat; readlink /proc/$$/fd/0; echo to errors >&2"),
 		SHELL("cat; cat <&3")};
 	int opened[40], input[2], errors[2], more[2];
@@ -251,7 +251,7 @@ END_TEST
 
 START_TEST(test_nothing_left_open)
 {
-	const struct starter_program programs[] = {
+	const struct spawner_program programs[] = {
 		SHELL(":"), {.path = "/nonexistent/program", .argv = (char *const[]){"x", NULL}}};
 	unsigned before;
 
@@ -263,22 +263,22 @@ START_TEST(test_nothing_left_open)
 		ck_assert_int_eq(error_of(1, NULL), ENOENT);
 	}
 	ck_assert_uint_eq(open_descriptors(), before);
-	/* Nor in the starter: a program's number for its first one tells. */
+	/* Nor in the spawner: a program's number for its first one tells. */
 	ck_assert_int_eq(error_of(1, NULL), ENOENT);
 	end();
 }
 END_TEST
 
-/* The starter's, counted by a program while the starter has nothing to do. */
+/* The spawner's, counted by a program while the spawner has nothing to do. */
 START_TEST(test_starters_descriptors)
 {
-	const struct starter_program programs[] = {
+	const struct spawner_program programs[] = {
 		SHELL("read line; ls /proc/$PPID/fd | wc -l"),
 		{.path = "/nonexistent/program", .argv = (char *const[]){"x", NULL}}};
 	char first[16] = "";
 
 	if (geteuid() != 0) {
-		printf("starter: not root, its descriptors are not to be seen\n");
+		printf("spawner: not root, its descriptors are not to be seen\n");
 		return;
 	}
 	begin(programs, 2);
@@ -305,7 +305,7 @@ END_TEST
 
 START_TEST(test_signals)
 {
-	const struct starter_program programs[] = {
+	const struct spawner_program programs[] = {
 		{.path = "/bin/grep",
 		 .argv = (char *const[]){"grep", "-E", "Sig(Blk|Ign)", "/proc/self/status", NULL}},
 		SHELL("kill -TERM $$")};
@@ -336,7 +336,7 @@ END_TEST
 
 START_TEST(test_limits)
 {
-	const struct starter_program programs[] = {
+	const struct spawner_program programs[] = {
 		{.path = "/bin/sh",
 		 .argv = (char *const[]){"sh", "-c",
 					 "ulimit -v; ulimit -t; ulimit -n; ulimit -Hn; nice; pwd",
@@ -352,7 +352,7 @@ START_TEST(test_limits)
 	char expected[64];
 
 	if (no_uring()) {
-		printf("starter: skipped: Valgrind keeps limits to itself\n");
+		printf("spawner: skipped: Valgrind keeps limits to itself\n");
 		return;
 	}
 	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
@@ -370,14 +370,14 @@ END_TEST
 
 START_TEST(test_refused)
 {
-	const struct starter_program programs[] = {
+	const struct spawner_program programs[] = {
 		{.path = "/nonexistent/program", .argv = (char *const[]){"x", NULL}},
 		{.path = "/etc/passwd", .argv = (char *const[]){"x", NULL}},
 		{.path = "/bin", .argv = (char *const[]){"x", NULL}},
 		{.path = "/bin/true", .argv = (char *const[]){"x", NULL}, .directory = "/none"},
 		{.path = "/bin/true", .argv = (char *const[]){"x", NULL}}};
 	struct job job;
-	static char long_path[STARTER_PATH_MAX + 2];
+	static char long_path[SPAWNER_PATH_MAX + 2];
 
 	begin(programs, 5);
 	ck_assert_int_eq(error_of(0, NULL), ENOENT);
@@ -391,7 +391,7 @@ START_TEST(test_refused)
 	ck_assert_int_eq(error_of(4, long_path), ENAMETOOLONG);
 	job_init(&job, 4, NULL);
 	job.start.block = long_path;
-	job.start.block_length = STARTER_BLOCK_MAX + 1;
+	job.start.block_length = SPAWNER_BLOCK_MAX + 1;
 	job_start(&job);
 	ck_assert_int_eq(job.error, E2BIG);
 	job_clear(&job);
@@ -425,7 +425,7 @@ START_TEST(test_folder)
 	static const char script[] = "#!/bin/sh\n"
 				     "echo \"$0|$SCRIPT_NAME|$PATH_INFO|$SCRIPT_FILENAME|$(pwd)\"";
 	char folder[64], expected[512], command[256];
-	struct starter_program programs[] = {{.folder = folder, .variables = base}};
+	struct spawner_program programs[] = {{.folder = folder, .variables = base}};
 	struct job job;
 
 	make_directory(folder);
@@ -484,14 +484,14 @@ START_TEST(test_user)
 		"id -u; id -g; id -G; grep -E 'Uid|Gid|Cap(Inh|Prm|Eff|Amb)|NoNew' /proc/$$/status",
 		NULL};
 	char folder[64], command[256];
-	struct starter_program programs[] = {
+	struct spawner_program programs[] = {
 		{.path = "/bin/sh", .argv = list, .variables = base, .privileges = &other},
 		{.path = "/bin/sh", .argv = list, .variables = base, .privileges = &group},
 		{.folder = folder, .privileges = &other}};
 	char *why;
 
 	if (geteuid() != 0) {
-		ck_assert_ptr_null(starter_open(programs, 1, 1, &why));
+		ck_assert_ptr_null(spawner_open(programs, 1, 1, &why));
 		ck_assert_msg(strstr(why, "54321") && strstr(why, "root"), "%s", why);
 		g_free(why);
 		return;
@@ -528,12 +528,12 @@ START_TEST(test_after_the_drop)
 					 .gid = 12345,
 					 .groups = groups,
 					 .group_count = 1};
-	struct starter_program programs[] = {SHELL("id -u; echo ready; sleep 1000")};
+	struct spawner_program programs[] = {SHELL("id -u; echo ready; sleep 1000")};
 	struct job job;
 	char line[32];
 
 	if (geteuid() != 0) {
-		printf("starter: not root, nothing to drop\n");
+		printf("spawner: not root, nothing to drop\n");
 		return;
 	}
 	programs[0].privileges = &other;
@@ -560,7 +560,7 @@ END_TEST
 
 START_TEST(test_signal)
 {
-	const struct starter_program programs[] = {
+	const struct spawner_program programs[] = {
 		SHELL("trap 'echo caught' TERM; sleep 1000 & echo ready; wait; wait; sleep 1000")};
 	struct job job;
 	char line[16];
@@ -585,7 +585,7 @@ END_TEST
 
 START_TEST(test_close_ends_programs)
 {
-	const struct starter_program programs[] = {SHELL("sleep 1000 & sleep 1000")};
+	const struct spawner_program programs[] = {SHELL("sleep 1000 & sleep 1000")};
 	struct job job;
 
 	begin(programs, 1);
@@ -600,10 +600,10 @@ START_TEST(test_close_ends_programs)
 }
 END_TEST
 
-/* A server that is killed takes starter and programs with it. */
+/* A server that is killed takes spawner and programs with it. */
 START_TEST(test_death_of_the_server)
 {
-	const struct starter_program programs[] = {SHELL("echo; sleep 1000")};
+	const struct spawner_program programs[] = {SHELL("echo; sleep 1000")};
 	struct job job;
 	pid_t server;
 	char byte;
@@ -626,7 +626,7 @@ END_TEST
 
 #define SLEEPING SHELL("echo $PPID; exec sleep 1000")
 
-/* Starts that; its starter's pid. */
+/* Starts that; its spawner's pid. */
 static pid_t start_sleeping(struct job *job, unsigned program)
 {
 	char line[16] = "";
@@ -647,24 +647,24 @@ static void check_ended(struct job *job)
 	job_clear(job);
 }
 
-/* A starter that is killed takes its programs along; there is another, for all threads. */
-START_TEST(test_death_of_the_starter)
+/* A spawner that is killed takes its programs along; there is another, for all threads. */
+START_TEST(test_death_of_the_spawner)
 {
-	const struct starter_program programs[] = {SLEEPING, SHELL("echo next")};
-	struct starter_channel *other;
+	const struct spawner_program programs[] = {SLEEPING, SHELL("echo next")};
+	struct spawner_channel *other;
 	struct job job, waited;
 	pid_t first, second;
 	int pidfd;
 
 	begin(programs, 2);
-	other = starter_channel(starter, 1);
+	other = spawner_channel(spawner, 1);
 	first = start_sleeping(&job, 0);
 	ck_assert_int_eq(kill(first, SIGKILL), 0);
 	check_ended(&job);
 	ck_assert_str_eq(output_of(1, NULL), "next\n");
 	/* The other thread has not looked yet. */
 	job_init(&waited, 1, NULL);
-	ck_assert_int_eq(starter_run(other, &waited.start, &pidfd), 0);
+	ck_assert_int_eq(spawner_run(other, &waited.start, &pidfd), 0);
 	close(waited.start.fds[1]);
 	ck_assert_str_eq(read_to_end(waited.output), "next\n");
 	close(pidfd);
@@ -698,7 +698,7 @@ static int open_slow(char *folder)
 START_TEST(test_death_in_a_start)
 {
 	char folder[64], command[256];
-	struct starter_program programs[] = {{.folder = folder}, SLEEPING, SHELL("echo next")};
+	struct spawner_program programs[] = {{.folder = folder}, SLEEPING, SHELL("echo next")};
 	struct job sleeping, lost, waiting[3];
 	pid_t first;
 	int fd;
@@ -740,14 +740,14 @@ START_TEST(test_death_in_a_start)
 }
 END_TEST
 
-/* Without its keeper a starter is as good, but the last. */
+/* Without its monitor a spawner is as good, but the last. */
 START_TEST(test_death_of_the_keeper)
 {
-	const struct starter_program programs[] = {SLEEPING, SHELL("echo next")};
+	const struct spawner_program programs[] = {SLEEPING, SHELL("echo next")};
 	struct job job, other;
 	char path[64];
 	pid_t last;
-	int pidfd, keeper = 0;
+	int pidfd, monitor = 0;
 	FILE *file;
 
 	begin(programs, 2);
@@ -755,16 +755,16 @@ START_TEST(test_death_of_the_keeper)
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)last);
 	file = fopen(path, "r");
 	ck_assert_ptr_nonnull(file);
-	ck_assert_int_eq(fscanf(file, "%*d (sweet: starter) %*c %d", &keeper), 1);
+	ck_assert_int_eq(fscanf(file, "%*d (sweet: starter) %*c %d", &monitor), 1);
 	fclose(file);
-	ck_assert_int_eq(kill(keeper, SIGKILL), 0);
+	ck_assert_int_eq(kill(monitor, SIGKILL), 0);
 	ck_assert_str_eq(output_of(1, NULL), "next\n");
 	ck_assert_int_eq(kill(last, SIGKILL), 0);
 	check_ended(&job);
 	ck_assert_int_eq(error_of(1, NULL), EPIPE);
 	job_init(&other, 1, NULL);
 	/* The other thread has not looked yet. */
-	ck_assert_int_eq(starter_run(starter_channel(starter, 1), &other.start, &pidfd), -EPIPE);
+	ck_assert_int_eq(spawner_run(spawner_channel(spawner, 1), &other.start, &pidfd), -EPIPE);
 	close(other.start.fds[1]);
 	job_clear(&other);
 	end();
@@ -775,7 +775,7 @@ END_TEST
 START_TEST(test_hanging_start)
 {
 	char folder[64], command[256];
-	struct starter_program programs[] = {{.folder = folder}, SHELL("echo next")};
+	struct spawner_program programs[] = {{.folder = folder}, SHELL("echo next")};
 	struct job job;
 	int fd;
 
@@ -800,11 +800,11 @@ END_TEST
 
 /* --- many ------------------------------------------------------------------------------------------- */
 
-#define MANY (STARTER_PLACES + 20)
+#define MANY (SPAWNER_PLACES + 20)
 
 START_TEST(test_many)
 {
-	const struct starter_program programs[] = {SHELL("read line; exit 5")};
+	const struct spawner_program programs[] = {SHELL("read line; exit 5")};
 	static struct job jobs[MANY];
 	unsigned refused = 0, count = MANY;
 	int input[2];
@@ -822,7 +822,7 @@ START_TEST(test_many)
 		ck_assert(jobs[i].error == 0 || jobs[i].error == EAGAIN);
 		refused += jobs[i].error != 0;
 	}
-	ck_assert_uint_eq(refused, MANY - STARTER_PLACES);
+	ck_assert_uint_eq(refused, MANY - SPAWNER_PLACES);
 	close_pair(input);
 	for (unsigned i = 0; i < count; i++) {
 		if (jobs[i].error == 0) {
@@ -844,8 +844,8 @@ END_TEST
 /* More than the socket holds at once. */
 START_TEST(test_large_blocks)
 {
-	const struct starter_program programs[] = {SHELL("printf %s \"$HTTP_A\" | wc -c")};
-	static char block[STARTER_BLOCK_MAX - 8];
+	const struct spawner_program programs[] = {SHELL("printf %s \"$HTTP_A\" | wc -c")};
+	static char block[SPAWNER_BLOCK_MAX - 8];
 	static struct job jobs[40];
 	unsigned count = scaled(40);
 	char expected[32];
@@ -882,8 +882,8 @@ static void ask_and_wait(void *argument)
 	struct waiter *waiter = argument;
 
 	if (waiter->first)
-		starter_ask(channel, &waiter->first->start);
-	waiter->error = starter_run(channel, &waiter->job->start, &waiter->pidfd);
+		spawner_ask(channel, &waiter->first->start);
+	waiter->error = spawner_run(channel, &waiter->job->start, &waiter->pidfd);
 	/* Told later, by the loop. */
 	expect(!waiter->job->done && (!waiter->first || !waiter->first->done));
 }
@@ -891,7 +891,7 @@ static void ask_and_wait(void *argument)
 /* Who waits for its own answer leaves the others' to the loop. */
 START_TEST(test_waiting_for_an_answer)
 {
-	const struct starter_program programs[] = {
+	const struct spawner_program programs[] = {
 		SHELL("echo one"),
 		SHELL("echo two"),
 		{.path = "/nonexistent/program", .argv = (char *const[]){"x", NULL}}};
@@ -929,32 +929,32 @@ END_TEST
 START_TEST(test_not_to_be_opened)
 {
 	char *const argv[] = {"true", NULL};
-	struct starter_program programs[] = {{.path = "bin/true", .argv = argv}};
+	struct spawner_program programs[] = {{.path = "bin/true", .argv = argv}};
 	char *why;
 
-	ck_assert_ptr_null(starter_open(programs, 1, 1, &why));
+	ck_assert_ptr_null(spawner_open(programs, 1, 1, &why));
 	ck_assert_ptr_nonnull(strstr(why, "bin/true"));
 	g_free(why);
-	programs[0] = (struct starter_program){.path = "/bin/true"};
-	ck_assert_ptr_null(starter_open(programs, 1, 1, &why));
+	programs[0] = (struct spawner_program){.path = "/bin/true"};
+	ck_assert_ptr_null(spawner_open(programs, 1, 1, &why));
 	ck_assert_ptr_nonnull(strstr(why, "/bin/true"));
 	g_free(why);
-	ck_assert_ptr_null(starter_open(programs, 0, STARTER_CHANNELS_MAX + 1, &why));
+	ck_assert_ptr_null(spawner_open(programs, 0, SPAWNER_CHANNELS_MAX + 1, &why));
 	g_free(why);
-	starter_close(NULL);
+	spawner_close(NULL);
 }
 END_TEST
 
-/* It has room for the channels, and the starter for none of its own descriptors. */
+/* It has room for the channels, and the spawner for none of its own descriptors. */
 START_TEST(test_no_room)
 {
 	char *const argv[] = {"true", NULL};
-	struct starter_program programs[] = {{.path = "/bin/true", .argv = argv}};
+	struct spawner_program programs[] = {{.path = "/bin/true", .argv = argv}};
 	struct rlimit limit, low;
 	char *why = NULL;
 	int next;
 
-	if (skip_without_limits("starter: no room"))
+	if (skip_without_limits("spawner: no room"))
 		return;
 	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
 	next = dup(STDERR_FILENO);
@@ -963,7 +963,7 @@ START_TEST(test_no_room)
 	low = limit;
 	low.rlim_cur = (rlim_t)next + 4;
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &low), 0);
-	ck_assert_ptr_null(starter_open(programs, 1, 2, &why));
+	ck_assert_ptr_null(spawner_open(programs, 1, 2, &why));
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	ck_assert_ptr_nonnull(why);
 	ck_assert_ptr_nonnull(strstr(why, g_strerror(EMFILE)));
@@ -997,11 +997,11 @@ static void leave_in_flight(int socket)
 /* The kernel has a bound of those of all processes of a user: told as what it is. */
 START_TEST(test_descriptors_in_flight)
 {
-	const struct starter_program programs[] = {SHELL("echo here")};
+	const struct spawner_program programs[] = {SHELL("echo here")};
 	struct rlimit limit;
 	int ends[2];
 
-	if (!become_a_user("starter: in flight"))
+	if (!become_a_user("spawner: in flight"))
 		return;
 	begin(programs, 1);
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
@@ -1034,7 +1034,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_signal);
 	tcase_add_test(tcase, test_close_ends_programs);
 	tcase_add_test(tcase, test_death_of_the_server);
-	tcase_add_test(tcase, test_death_of_the_starter);
+	tcase_add_test(tcase, test_death_of_the_spawner);
 	tcase_add_test(tcase, test_death_in_a_start);
 	tcase_add_test(tcase, test_death_of_the_keeper);
 	tcase_add_test(tcase, test_hanging_start);
@@ -1046,4 +1046,4 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_descriptors_in_flight);
 }
 
-RUN_SUITE("starter", fill)
+RUN_SUITE("spawner", fill)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * starter-exec.c - see starter-exec.h.
+ * spawner-exec.c - see spawner-exec.h.
  *
- * The child borrows the starter's memory until it becomes the program (as by
- * vfork()), so nothing is copied, however large either is, and the starter waits
+ * The child borrows the spawner's memory until it becomes the program (as by
+ * vfork()), so nothing is copied, however large either is, and the spawner waits
  * meanwhile.  The child makes bare system calls only: what the C library does
- * besides would be done to the starter.
+ * besides would be done to the spawner.
  *
  * As soon as the child is another user, processes of that user may stop it,
- * and then the starter would wait for ever.  So the child has a timer, which
+ * and then the spawner would wait for ever.  So the child has a timer, which
  * ends even one that is stopped; the kernel takes it away when it becomes its
  * program.
  */
@@ -27,7 +27,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "spawn/starter-exec.h"
+#include "spawn/spawner-exec.h"
 
 #define STACK_SIZE ((size_t)64 << 10)
 #define START_SECONDS 1
@@ -36,12 +36,12 @@
 /* Its stack is left without a return, and used again: no checker is to keep a record of it. */
 #define IN_CHILD static __attribute__((no_sanitize_address))
 
-struct starter_exec {
+struct spawner_exec {
 	char *stack;
 	pid_t self;
 	bool root;
 	/* What the child is to do. */
-	const struct starter_launch *launch;
+	const struct spawner_launch *launch;
 	const int *fds;
 	int report; /* where it writes what is wrong */
 };
@@ -58,7 +58,7 @@ IN_CHILD bool limit(int what, uint64_t most)
 	return setrlimit(what, &limit) == 0;
 }
 
-IN_CHILD bool set_limits(const struct starter_program *program)
+IN_CHILD bool set_limits(const struct spawner_program *program)
 {
 	struct rlimit files;
 
@@ -102,9 +102,9 @@ IN_CHILD bool become_user(const struct privileges *privileges)
 	       euid == uid && suid == uid;
 }
 
-IN_CHILD bool place_descriptors(const int fds[STARTER_FDS])
+IN_CHILD bool place_descriptors(const int fds[SPAWNER_FDS])
 {
-	for (int i = 0; i < STARTER_FDS; i++)
+	for (int i = 0; i < SPAWNER_FDS; i++)
 		if (fds[i] >= 0 && dup2(fds[i], i) < 0)
 			return false;
 	/* Whoever has errors of its own has its output there too. */
@@ -121,9 +121,9 @@ IN_CHILD bool set_timer(void)
 	       syscall(SYS_timer_settime, timer, 0, &when, NULL) == 0;
 }
 
-IN_CHILD bool become(const struct starter_exec *exec)
+IN_CHILD bool become(const struct spawner_exec *exec)
 {
-	const struct starter_launch *launch = exec->launch;
+	const struct spawner_launch *launch = exec->launch;
 	const struct privileges *privileges = launch->program->privileges;
 	sigset_t none;
 
@@ -152,7 +152,7 @@ IN_CHILD bool become(const struct starter_exec *exec)
 
 IN_CHILD int child(void *context)
 {
-	const struct starter_exec *exec = context;
+	const struct spawner_exec *exec = context;
 	int error;
 
 	(void)become(exec);
@@ -161,11 +161,11 @@ IN_CHILD int child(void *context)
 	return 127;
 }
 
-/* --- in the starter ------------------------------------------------------------------------ */
+/* --- in the spawner ------------------------------------------------------------------------ */
 
-struct starter_exec *starter_exec_open(void)
+struct spawner_exec *spawner_exec_open(void)
 {
-	struct starter_exec *exec = calloc(1, sizeof(*exec));
+	struct spawner_exec *exec = calloc(1, sizeof(*exec));
 
 	if (!exec)
 		return NULL;
@@ -179,8 +179,8 @@ struct starter_exec *starter_exec_open(void)
 	return NULL;
 }
 
-int starter_exec_run(struct starter_exec *exec, const struct starter_launch *launch,
-		     const int fds[STARTER_FDS], pid_t *pid, int *pidfd)
+int spawner_exec_run(struct spawner_exec *exec, const struct spawner_launch *launch,
+		     const int fds[SPAWNER_FDS], pid_t *pid, int *pidfd)
 {
 	int ends[2], error = 0;
 

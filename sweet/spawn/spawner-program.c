@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * starter-program.c - see starter-program.h.  Runs in the starter; looks at files, but starts nothing.
+ * spawner-program.c - see spawner-program.h.  Runs in the spawner; looks at files, but starts nothing.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -8,31 +8,31 @@
 #include <unistd.h>
 
 #include "files/docroot.h"
-#include "spawn/starter-program.h"
+#include "spawn/spawner-program.h"
 
 /* The three parts of a request, in its message. */
 struct parts {
-	struct starter_request request;
+	struct spawner_request request;
 	char *mount, *script, *block;
 };
 
 static bool read_parts(struct parts *parts, char *message, size_t length, unsigned fds)
 {
-	struct starter_request *request = &parts->request;
+	struct spawner_request *request = &parts->request;
 
 	if (length < sizeof(*request))
 		return false;
 	memcpy(request, message, sizeof(*request));
 	length -= sizeof(*request);
 	/* Each by itself first: a sum could wrap. */
-	if (request->kind != STARTER_START || request->mount_length > STARTER_PATH_MAX ||
-	    request->script_length > STARTER_PATH_MAX ||
-	    request->block_length > STARTER_BLOCK_MAX ||
-	    request->mount_length + request->script_length > STARTER_PATH_MAX ||
+	if (request->kind != SPAWNER_START || request->mount_length > SPAWNER_PATH_MAX ||
+	    request->script_length > SPAWNER_PATH_MAX ||
+	    request->block_length > SPAWNER_BLOCK_MAX ||
+	    request->mount_length + request->script_length > SPAWNER_PATH_MAX ||
 	    length !=
 		    (size_t)request->mount_length + request->script_length + request->block_length)
 		return false;
-	if (request->fds >> STARTER_FDS || (unsigned)__builtin_popcount(request->fds) != fds)
+	if (request->fds >> SPAWNER_FDS || (unsigned)__builtin_popcount(request->fds) != fds)
 		return false;
 	parts->mount = message + sizeof(*request);
 	parts->script = parts->mount + request->mount_length;
@@ -101,7 +101,7 @@ static const char *find_variable(const char *at, size_t length, const char *name
 }
 
 /* What the path behind the script would be among the files (RFC 3875, section 4.1.6). */
-static bool translate(struct starter_launch *launch, const char *block, size_t length)
+static bool translate(struct spawner_launch *launch, const char *block, size_t length)
 {
 	const char *path = launch->path_info + strlen("PATH_INFO=");
 	const char *root = find_variable(block, length, "DOCUMENT_ROOT=");
@@ -112,7 +112,7 @@ static bool translate(struct starter_launch *launch, const char *block, size_t l
 }
 
 /* The operator's, ours about the script, then the request's. */
-static int read_variables(struct starter_launch *launch, char *at, size_t length)
+static int read_variables(struct spawner_launch *launch, char *at, size_t length)
 {
 	char *const *base = launch->program->variables, *end = at + length;
 	size_t count = 0, first;
@@ -120,7 +120,7 @@ static int read_variables(struct starter_launch *launch, char *at, size_t length
 
 	if (length > 0 && end[-1] != '\0')
 		return -EBADMSG;
-	while (base && base[count] && count < STARTER_VARIABLES_MAX) {
+	while (base && base[count] && count < SPAWNER_VARIABLES_MAX) {
 		launch->all[count] = base[count];
 		count++;
 	}
@@ -141,7 +141,7 @@ static int read_variables(struct starter_launch *launch, char *at, size_t length
 		if (name_length == 0 || !is_allowed(at, name_length))
 			return -EPERM;
 		if (!is_set(launch->all, first, at, name_length)) {
-			if (count >= STARTER_VARIABLES_MAX)
+			if (count >= SPAWNER_VARIABLES_MAX)
 				return -E2BIG;
 			launch->all[count++] = at;
 		}
@@ -191,7 +191,7 @@ static int find_script(int root, const char *path, size_t length, size_t *script
 	}
 }
 
-static int read_script(struct starter_launch *launch, const struct parts *parts)
+static int read_script(struct spawner_launch *launch, const struct parts *parts)
 {
 	const char *folder = launch->program->folder, *script = parts->script;
 	size_t length = parts->request.script_length, own, folder_length = strlen(folder);
@@ -228,7 +228,7 @@ static int read_script(struct starter_launch *launch, const struct parts *parts)
 	return 0;
 }
 
-int starter_launch_read(struct starter_launch *launch, const struct starter_program *programs,
+int spawner_launch_read(struct spawner_launch *launch, const struct spawner_program *programs,
 			unsigned count, char *message, size_t length, unsigned fds)
 {
 	struct parts parts;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * starter-internal.h - the starter and its channels as starter.c, which opens
- * them, and starter-channel.c, which uses one, see them.
+ * spawner-internal.h - the spawner and its channels as spawner.c, which opens
+ * them, and spawner-channel.c, which uses one, see them.
  */
-#ifndef SWEET_STARTER_INTERNAL_H
-#define SWEET_STARTER_INTERNAL_H
+#ifndef SWEET_SPAWNER_INTERNAL_H
+#define SWEET_SPAWNER_INTERNAL_H
 
-#include "spawn/starter.h"
+#include "spawn/spawner.h"
 
-struct starter_channel {
-	int fd; /* -1: the starter is gone, and its keeper */
+struct spawner_channel {
+	int fd; /* -1: the spawner is gone, and its monitor */
 	struct loop *loop;
 	struct loop_watch watch;
 	struct loop_task task; /* tells the news */
 	bool posted;
-	struct start *places[STARTER_PLACES];
+	struct start *places[SPAWNER_PLACES];
 	unsigned asked; /* and not answered */
 	bool signals;	/* some could not be sent */
 	bool again;	/* memory was short: try once more */
@@ -25,13 +25,13 @@ struct starter_channel {
 	struct start *news, **last_news;
 };
 
-struct starter {
-	pid_t pid; /* of the keeper */
+struct spawner {
+	pid_t pid; /* of the monitor */
 	unsigned count;
-	struct starter_channel channels[];
+	struct spawner_channel channels[];
 };
 
 /* Something has come on the channel; of its watch. */
-void starter_channel_ready(struct loop_watch *watch);
+void spawner_channel_ready(struct loop_watch *watch);
 
 #endif

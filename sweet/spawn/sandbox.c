@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * confine.c - see confine.h.
+ * sandbox.c - see sandbox.h.
  */
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "log/log.h"
-#include "spawn/confine.h"
+#include "spawn/sandbox.h"
 #include "spawn/readonly.h"
 
 /* Opened again later, by whom the server has become.  No link is followed. */
@@ -66,8 +66,8 @@ static void enter_readonly(const struct config *config, const struct endpoints *
 	g_ptr_array_free(folders, TRUE);
 }
 
-bool confine(const struct config *config, const struct privileges *privileges,
-	     const struct endpoints *endpoints, const char *spool_folder, char **why)
+bool sandbox_enter(const struct config *config, const struct privileges *privileges,
+		   const struct endpoints *endpoints, const char *spool_folder, char **why)
 {
 	int error;
 

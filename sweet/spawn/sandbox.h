@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * confine.h - the moment after which the server can do no more than it must:
+ * sandbox.h - the moment after which the server can do no more than it must:
  * between the opening of what needs root and the start of the threads.
  */
-#ifndef SWEET_CONFINE_H
-#define SWEET_CONFINE_H
+#ifndef SWEET_SANDBOX_H
+#define SWEET_SANDBOX_H
 
 #include "config/configuration.h"
 #include "spawn/endpoints.h"
@@ -16,7 +16,7 @@
  * in the folder of spools (may be NULL).  False: *why is a line for the operator
  * (g_free).
  */
-bool confine(const struct config *config, const struct privileges *privileges,
-	     const struct endpoints *endpoints, const char *spool_folder, char **why);
+bool sandbox_enter(const struct config *config, const struct privileges *privileges,
+		   const struct endpoints *endpoints, const char *spool_folder, char **why);
 
 #endif

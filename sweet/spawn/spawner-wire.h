@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * starter-wire.h - what the server and its starter say to each other: one
+ * spawner-wire.h - what the server and its spawner say to each other: one
  * message each over a socket that keeps messages whole (SOCK_SEQPACKET).
  *
  * A request is the structure, then mount, script and block; with it come the
@@ -9,46 +9,46 @@
  * From then on its place, which the server chose, is free again.
  * Before all that, the first channel alone says READY.
  *
- * A starter that was killed has a successor at the same channels, which says
+ * A spawner that was killed has a successor at the same channels, which says
  * RENEWED instead, on each: nothing runs of what the other one had started.
  * What the other one had not read is still there to be read; but one request
  * may have gone with it.  As answers come in the order of requests, a MARK tells
  * that one: it was asked before, and has no answer when the MARKED comes.
  */
-#ifndef SWEET_STARTER_WIRE_H
-#define SWEET_STARTER_WIRE_H
+#ifndef SWEET_SPAWNER_WIRE_H
+#define SWEET_SPAWNER_WIRE_H
 
 #include <stdint.h>
 
-#define STARTER_FDS 4 /* a program's descriptors: 0, 1, 2 and 3 */
-#define STARTER_CHANNELS_MAX 128u
-#define STARTER_PLACES 256u	    /* programs of one channel at a time */
-#define STARTER_PATH_MAX 8192u	    /* bytes of mount and script together */
-#define STARTER_BLOCK_MAX 65536u    /* bytes of "NAME=value\0" */
-#define STARTER_VARIABLES_MAX 1024u /* of one program */
+#define SPAWNER_FDS 4 /* a program's descriptors: 0, 1, 2 and 3 */
+#define SPAWNER_CHANNELS_MAX 128u
+#define SPAWNER_PLACES 256u	    /* programs of one channel at a time */
+#define SPAWNER_PATH_MAX 8192u	    /* bytes of mount and script together */
+#define SPAWNER_BLOCK_MAX 65536u    /* bytes of "NAME=value\0" */
+#define SPAWNER_VARIABLES_MAX 1024u /* of one program */
 
-enum starter_kind {
-	STARTER_START = 1,
-	STARTER_SIGNAL,
-	STARTER_MARK,
-	STARTER_STARTED,
-	STARTER_REFUSED,
-	STARTER_ENDED,
-	STARTER_READY,
-	STARTER_RENEWED,
-	STARTER_MARKED
+enum spawner_kind {
+	SPAWNER_START = 1,
+	SPAWNER_SIGNAL,
+	SPAWNER_MARK,
+	SPAWNER_STARTED,
+	SPAWNER_REFUSED,
+	SPAWNER_ENDED,
+	SPAWNER_READY,
+	SPAWNER_RENEWED,
+	SPAWNER_MARKED
 };
 
-struct starter_request {
+struct spawner_request {
 	uint32_t kind;	  /* START, SIGNAL or MARK */
-	uint32_t place;	  /* below STARTER_PLACES; of a MARK any number, which comes back */
+	uint32_t place;	  /* below SPAWNER_PLACES; of a MARK any number, which comes back */
 	uint32_t program; /* its number */
 	uint32_t fds;	  /* bit n: a descriptor for n comes along */
 	int32_t signal;	  /* with SIGNAL */
 	uint32_t mount_length, script_length, block_length; /* bytes */
 };
 
-struct starter_answer {
+struct spawner_answer {
 	uint32_t kind;
 	uint32_t place;
 	int32_t pid;
@@ -57,9 +57,9 @@ struct starter_answer {
 	uint32_t script_length; /* bytes of the script's path that name the program */
 };
 
-_Static_assert(sizeof(struct starter_request) == 32 && sizeof(struct starter_answer) == 24,
+_Static_assert(sizeof(struct spawner_request) == 32 && sizeof(struct spawner_answer) == 24,
 	       "no holes: what was not written does not leave the process");
 
-#define STARTER_MESSAGE_MAX (sizeof(struct starter_request) + STARTER_PATH_MAX + STARTER_BLOCK_MAX)
+#define SPAWNER_MESSAGE_MAX (sizeof(struct spawner_request) + SPAWNER_PATH_MAX + SPAWNER_BLOCK_MAX)
 
 #endif

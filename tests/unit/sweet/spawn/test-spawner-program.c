@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-starter-program.c - unit tests of starter-program.c: which requests are
+ * test-spawner-program.c - unit tests of spawner-program.c: which requests are
  * none, which variables and which files they can name.
  */
 #include <stdalign.h>
 #include <sys/stat.h>
 
-#include "spawn/starter-program.h"
+#include "spawn/spawner-program.h"
 
 #include "suite.h"
 
 static char folder[64];
 static char *const base[] = {"PATH=/bin", "HTTP_OWN=operator", NULL};
 static char *const argv[] = {"true", "--", NULL};
-static struct starter_program programs[] = {
+static struct spawner_program programs[] = {
 	{.path = "/bin/true", .argv = argv, .variables = base},
 	{.folder = folder, .variables = base},
 	{.folder = folder, .directory = "/elsewhere"},
 };
-static struct starter_launch launch;
-static alignas(struct starter_request) char message[STARTER_MESSAGE_MAX + 64];
+static struct spawner_launch launch;
+static alignas(struct spawner_request) char message[SPAWNER_MESSAGE_MAX + 64];
 static size_t length;
 
-#define REQUEST ((struct starter_request *)message)
+#define REQUEST ((struct spawner_request *)message)
 
 static void make(unsigned program, const char *mount, const char *script, const char *block,
 		 size_t block_length)
 {
-	*REQUEST = (struct starter_request){.kind = STARTER_START,
+	*REQUEST = (struct spawner_request){.kind = SPAWNER_START,
 					    .program = program,
 					    .mount_length = (uint32_t)strlen(mount),
 					    .script_length = (uint32_t)strlen(script),
@@ -50,7 +50,7 @@ static int read_it(void)
 	free(copy);
 	copy = must_alloc(length);
 	memcpy(copy, message, length);
-	return starter_launch_read(&launch, programs, 3, copy, length,
+	return spawner_launch_read(&launch, programs, 3, copy, length,
 				   (unsigned)__builtin_popcount(REQUEST->fds));
 }
 
@@ -182,9 +182,9 @@ END_TEST
 
 START_TEST(test_many_variables)
 {
-	static char block[STARTER_BLOCK_MAX];
+	static char block[SPAWNER_BLOCK_MAX];
 	size_t at = 0;
-	unsigned count = STARTER_VARIABLES_MAX - 2;
+	unsigned count = SPAWNER_VARIABLES_MAX - 2;
 
 	for (unsigned i = 0; i < count; i++)
 		at += (size_t)sprintf(block + at, "HTTP_%u=", i) + 1;
@@ -221,7 +221,7 @@ START_TEST(test_bad_messages)
 	for (unsigned kind = 0; kind < 8; kind++) {
 		make(0, "", "", NULL, 0);
 		REQUEST->kind = kind;
-		ck_assert_int_eq(read_it(), kind == STARTER_START ? 0 : -EBADMSG);
+		ck_assert_int_eq(read_it(), kind == SPAWNER_START ? 0 : -EBADMSG);
 	}
 }
 END_TEST
@@ -233,10 +233,10 @@ START_TEST(test_bad_lengths)
 					      {0, 0, UINT32_MAX},
 					      {UINT32_MAX, 1, 0},
 					      {0x80000000u, 0x80000000u, 8},
-					      {STARTER_PATH_MAX + 1, 0, 0},
-					      {0, STARTER_PATH_MAX + 1, 0},
-					      {STARTER_PATH_MAX, STARTER_PATH_MAX, 0},
-					      {0, 0, STARTER_BLOCK_MAX + 1},
+					      {SPAWNER_PATH_MAX + 1, 0, 0},
+					      {0, SPAWNER_PATH_MAX + 1, 0},
+					      {SPAWNER_PATH_MAX, SPAWNER_PATH_MAX, 0},
+					      {0, 0, SPAWNER_BLOCK_MAX + 1},
 					      {1, 0, 8},
 					      {0, 1, 8},
 					      {1, UINT32_MAX, 8}};
@@ -250,16 +250,16 @@ START_TEST(test_bad_lengths)
 	}
 	/* One byte too much, all of it there. */
 	make(0, "", "", NULL, 0);
-	REQUEST->block_length = STARTER_BLOCK_MAX + 1;
-	memset(message + length, 0, STARTER_BLOCK_MAX + 1);
-	length += STARTER_BLOCK_MAX + 1;
+	REQUEST->block_length = SPAWNER_BLOCK_MAX + 1;
+	memset(message + length, 0, SPAWNER_BLOCK_MAX + 1);
+	length += SPAWNER_BLOCK_MAX + 1;
 	ck_assert_int_eq(read_it(), -EBADMSG);
 }
 END_TEST
 
 START_TEST(test_descriptors_of_message)
 {
-	char copy[sizeof(struct starter_request)];
+	char copy[sizeof(struct spawner_request)];
 
 	for (unsigned mask = 0; mask < 64; mask++) {
 		for (unsigned count = 0; count < 6; count++) {
@@ -269,7 +269,7 @@ START_TEST(test_descriptors_of_message)
 			REQUEST->fds = mask;
 			memcpy(copy, message, length);
 			ck_assert_int_eq(
-				starter_launch_read(&launch, programs, 3, copy, length, count),
+				spawner_launch_read(&launch, programs, 3, copy, length, count),
 				good ? 0 : -EBADMSG);
 		}
 	}
@@ -383,16 +383,16 @@ END_TEST
 
 START_TEST(test_long_paths)
 {
-	static char path[STARTER_PATH_MAX + 1];
+	static char path[SPAWNER_PATH_MAX + 1];
 
-	memset(path, 'a', STARTER_PATH_MAX);
+	memset(path, 'a', SPAWNER_PATH_MAX);
 	make(1, "", path, NULL, 0);
 	ck_assert_int_eq(read_it(), -ENAMETOOLONG);
 	/* What follows the script may be as long. */
 	memcpy(path, "page.sh/", 8);
 	make(1, "", path, NULL, 0);
 	ck_assert_int_eq(read_it(), 0);
-	ck_assert_uint_eq(strlen(variable("PATH_INFO")), STARTER_PATH_MAX - 7);
+	ck_assert_uint_eq(strlen(variable("PATH_INFO")), SPAWNER_PATH_MAX - 7);
 }
 END_TEST
 
@@ -412,4 +412,4 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_long_paths);
 }
 
-RUN_SUITE("starter-program", fill)
+RUN_SUITE("spawner-program", fill)

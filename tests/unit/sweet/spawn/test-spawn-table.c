@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-programs.c - unit tests of programs.c: which pools have programs that
- * the starter knows, and as whom it starts them.
+ * test-spawn-table.c - unit tests of spawn-table.c: which pools have programs that
+ * the spawner knows, and as whom it starts them.
  */
 #include <glib.h>
 
-#include "spawn/programs.h"
+#include "spawn/spawn-table.h"
 
 #include "process-fixture.h"
 
@@ -21,26 +21,26 @@ static struct pool_config *pool(unsigned protocol, const char *folder, const cha
 	return made;
 }
 
-static bool open_with(struct programs **programs, struct pool_config **pools, unsigned count,
+static bool open_with(struct spawn_table **table, struct pool_config **pools, unsigned count,
 		      char **why)
 {
 	const struct config config = {.threads = 1, .pools = pools, .pool_count = count};
 
-	return programs_open(programs, &config, 1, &nobody_special, why);
+	return spawn_table_open(table, &config, 1, &nobody_special, why);
 }
 
 START_TEST(test_none)
 {
 	struct pool_config *pools[] = {pool(POOL_FASTCGI, NULL, NULL)};
-	struct programs *programs;
+	struct spawn_table *table;
 	char *why;
 
-	ck_assert(open_with(&programs, pools, 1, &why));
-	ck_assert_ptr_null(programs);
-	ck_assert_int_eq(programs_find(NULL, pools[0]), -1);
-	ck_assert(open_with(&programs, NULL, 0, &why));
-	ck_assert_ptr_null(programs);
-	programs_close(NULL);
+	ck_assert(open_with(&table, pools, 1, &why));
+	ck_assert_ptr_null(table);
+	ck_assert_int_eq(spawn_table_find(NULL, pools[0]), -1);
+	ck_assert(open_with(&table, NULL, 0, &why));
+	ck_assert_ptr_null(table);
+	spawn_table_close(NULL);
 	/* Nobody was forked for that. */
 	ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
 	pool_config_unref(pools[0]);
@@ -52,22 +52,22 @@ START_TEST(test_find)
 	struct pool_config *pools[] = {pool(POOL_CGI, "/tmp", NULL), pool(POOL_FASTCGI, NULL, NULL),
 				       pool(POOL_CGI, "/usr", NULL)};
 	struct pool_config *same = pool(POOL_CGI, "/usr", NULL), *other = pool(POOL_CGI, "/", NULL);
-	struct programs *programs;
+	struct spawn_table *table;
 	char *why;
 
-	ck_assert(open_with(&programs, pools, 3, &why));
-	ck_assert_ptr_nonnull(programs);
-	ck_assert_int_eq(programs_find(programs, pools[0]), 0);
-	ck_assert_int_eq(programs_find(programs, pools[1]), -1);
-	ck_assert_int_eq(programs_find(programs, pools[2]), 1);
+	ck_assert(open_with(&table, pools, 3, &why));
+	ck_assert_ptr_nonnull(table);
+	ck_assert_int_eq(spawn_table_find(table, pools[0]), 0);
+	ck_assert_int_eq(spawn_table_find(table, pools[1]), -1);
+	ck_assert_int_eq(spawn_table_find(table, pools[2]), 1);
 	/* As a reload has it, with other limits perhaps. */
 	same->answer_ms = 7;
-	ck_assert_int_eq(programs_find(programs, same), 1);
-	ck_assert_int_eq(programs_find(programs, other), -1);
+	ck_assert_int_eq(spawn_table_find(table, same), 1);
+	ck_assert_int_eq(spawn_table_find(table, other), -1);
 	for (unsigned i = 0; i < 3; i++)
 		pool_config_unref(pools[i]);
-	ck_assert_int_eq(programs_find(programs, same), 1);
-	programs_close(programs);
+	ck_assert_int_eq(spawn_table_find(table, same), 1);
+	spawn_table_close(table);
 	ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
 	pool_config_unref(same);
 	pool_config_unref(other);
@@ -79,22 +79,22 @@ START_TEST(test_workers)
 {
 	struct pool_config *pools[] = {pool(POOL_WORKER, NULL, NULL), pool(POOL_WORKER, NULL, NULL),
 				       pool(POOL_WORKER, NULL, NULL)};
-	struct programs *programs;
+	struct spawn_table *table;
 	char *why;
 
 	for (unsigned i = 0; i < 3; i++) {
 		pools[i]->command = g_strdup_printf("sh -c 'exit %u'", i);
 		ck_assert(pool_config_finish(pools[i], &why));
 	}
-	ck_assert(open_with(&programs, pools, 3, &why));
-	ck_assert_ptr_null(programs);
+	ck_assert(open_with(&table, pools, 3, &why));
+	ck_assert_ptr_null(table);
 	pools[1]->directory = g_strdup("/");
 	pools[2]->memory_limit = 1 << 30;
-	ck_assert(open_with(&programs, pools, 3, &why));
-	ck_assert_int_eq(programs_find(programs, pools[0]), -1);
-	ck_assert_int_eq(programs_find(programs, pools[1]), 0);
-	ck_assert_int_eq(programs_find(programs, pools[2]), 1);
-	programs_close(programs);
+	ck_assert(open_with(&table, pools, 3, &why));
+	ck_assert_int_eq(spawn_table_find(table, pools[0]), -1);
+	ck_assert_int_eq(spawn_table_find(table, pools[1]), 0);
+	ck_assert_int_eq(spawn_table_find(table, pools[2]), 1);
+	spawn_table_close(table);
 	for (unsigned i = 0; i < 3; i++)
 		pool_config_unref(pools[i]);
 }
@@ -104,11 +104,11 @@ START_TEST(test_bad)
 {
 	struct pool_config *pools[] = {pool(POOL_CGI, "/tmp", NULL),
 				       pool(POOL_CGI, "/usr", "no-such-user")};
-	struct programs *programs;
+	struct spawn_table *table;
 	char *why;
 
-	ck_assert(!open_with(&programs, pools, 2, &why));
-	ck_assert_ptr_null(programs);
+	ck_assert(!open_with(&table, pools, 2, &why));
+	ck_assert_ptr_null(table);
 	ck_assert_msg(strstr(why, "no-such-user") && strstr(why, "/usr"), "%s", why);
 	g_free(why);
 	pool_config_unref(pools[0]);
@@ -124,4 +124,4 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_bad);
 }
 
-RUN_SUITE("programs", fill)
+RUN_SUITE("spawn-table", fill)

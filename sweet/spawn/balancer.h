@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * upstream.h - the addresses of one pool's applications, as one thread sees
+ * balancer.h - the addresses of one pool's applications, as one thread sees
  * them: who has the least to do, and who has failed and is left alone for a
  * while.  No system calls; one thread.
  */
-#ifndef SWEET_UPSTREAM_H
-#define SWEET_UPSTREAM_H
+#ifndef SWEET_BALANCER_H
+#define SWEET_BALANCER_H
 
 #include <stdint.h>
 
 #include "base/address.h"
 
-#define UPSTREAMS_MAX 64u
-#define UPSTREAM_ASIDE_MS 1000u	     /* after the first failure, twice as long after each next */
-#define UPSTREAM_ASIDE_MAX_MS 60000u /* but no longer than that */
+#define BALANCER_MAX 64u
+#define BALANCER_ASIDE_MS 1000u	     /* after the first failure, twice as long after each next */
+#define BALANCER_ASIDE_MAX_MS 60000u /* but no longer than that */
 
 struct upstream {
 	struct listen_address address;
@@ -24,7 +24,7 @@ struct upstream {
 	void *own; /* the user's */
 };
 
-struct upstreams {
+struct balancer {
 	unsigned count;
 	unsigned turn; /* among equals */
 	struct upstream all[];
@@ -35,18 +35,18 @@ struct upstreams {
  * first whose time aside is over if none is.  Those in the set `out` are left
  * out.  NULL: none is left.
  */
-struct upstream *upstream_choose(struct upstreams *upstreams, uint64_t now_ms, uint64_t out);
+struct upstream *balancer_choose(struct balancer *balancer, uint64_t now_ms, uint64_t out);
 
 /* As an element of the set. */
-static inline uint64_t upstream_bit(const struct upstream *upstream)
+static inline uint64_t balancer_bit(const struct upstream *upstream)
 {
 	return UINT64_C(1) << upstream->number;
 }
 
 /* It does not answer: aside with it.  True: it was well before. */
-bool upstream_failed(struct upstream *upstream, uint64_t now_ms);
+bool balancer_failed(struct upstream *upstream, uint64_t now_ms);
 
 /* It has answered.  True: it was not well before. */
-bool upstream_answered(struct upstream *upstream);
+bool balancer_answered(struct upstream *upstream);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz-starter.c - what the server asks of its starter, which still may what
- * the server gave up (sweet/spawn/starter-program.c): whatever is asked, what is
+ * fuzz-spawner.c - what the server asks of its spawner, which still may what
+ * the server gave up (sweet/spawn/spawner-program.c): whatever is asked, what is
  * started is one of the operator's programs, or a file in the operator's
  * folder, with no variable that could make another of it.
  */
@@ -9,14 +9,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "spawn/starter-program.h"
+#include "spawn/spawner-program.h"
 
 #include "fuzz.h"
 
-static char folder[] = "/tmp/fuzz-starter-XXXXXX";
+static char folder[] = "/tmp/fuzz-spawner-XXXXXX";
 static char *const base[] = {(char *)"PATH=/bin", (char *)"HTTP_OWN=operator", NULL};
 static char *const arguments[] = {(char *)"true", (char *)"--", NULL};
-static const struct starter_program programs[] = {
+static const struct spawner_program programs[] = {
 	{.path = "/bin/true", .argv = arguments, .variables = base},
 	{.folder = folder, .variables = base},
 	{.folder = folder, .directory = "/elsewhere"},
@@ -55,7 +55,7 @@ static void make_folder(void)
 	}
 }
 
-static void check_path(const struct starter_launch *launch)
+static void check_path(const struct spawner_launch *launch)
 {
 	size_t length = strlen(folder);
 
@@ -70,13 +70,13 @@ static void check_path(const struct starter_launch *launch)
 	MUST(!"it is one of the files");
 }
 
-static void check_variables(const struct starter_launch *launch)
+static void check_variables(const struct spawner_launch *launch)
 {
 	char *const *variables = launch->variables;
 	unsigned count = 0;
 
 	for (; variables[count]; count++) {
-		MUST(count < STARTER_VARIABLES_MAX + 4 && strchr(variables[count], '='));
+		MUST(count < SPAWNER_VARIABLES_MAX + 4 && strchr(variables[count], '='));
 		/* A loader's, a shell's; and what the operator has set stays. */
 		MUST(strncmp(variables[count], "LD_", 3) != 0);
 		MUST(strncmp(variables[count], "PATH=", 5) != 0 || variables[count] == base[0]);
@@ -87,17 +87,17 @@ static void check_variables(const struct starter_launch *launch)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static struct starter_launch launch;
-	struct starter_request request = {.kind = 0};
+	static struct spawner_launch launch;
+	struct spawner_request request = {.kind = 0};
 	char *message = exact_copy(data, size);
 
 	if (!strcmp(folder + strlen(folder) - 6, "XXXXXX"))
 		make_folder();
 	if (size >= sizeof(request))
 		memcpy(&request, data, sizeof(request));
-	if (starter_launch_read(&launch, programs, sizeof(programs) / sizeof(programs[0]), message,
+	if (spawner_launch_read(&launch, programs, sizeof(programs) / sizeof(programs[0]), message,
 				size, (unsigned)__builtin_popcount(request.fds)) == 0) {
-		MUST(request.kind == STARTER_START && request.program < 3);
+		MUST(request.kind == SPAWNER_START && request.program < 3);
 		check_path(&launch);
 		check_variables(&launch);
 	}

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * starter-keeper.c - see starter-keeper.h.
+ * spawner-monitor.c - see spawner-monitor.h.
  *
  * It does nothing but wait, so that there is nothing in it to go wrong.  Both
- * it and the starter have the starter's ends of the channels: the server sees
- * them close when both have ended, and what was asked of a starter that died
+ * it and the spawner have the spawner's ends of the channels: the server sees
+ * them close when both have ended, and what was asked of a spawner that died
  * waits in them for the next.
  *
- * A starter's death ends its programs (starter-exec.c).  Those that have lost it
- * become the keeper's children, also what programs have left running, which ends
+ * A spawner's death ends its programs (spawner-exec.c).  Those that have lost it
+ * become the monitor's children, also what programs have left running, which ends
  * when it likes.
  */
 #include <errno.h>
@@ -22,8 +22,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "spawn/starter-keeper.h"
-#include "spawn/starter-process.h"
+#include "spawn/spawner-monitor.h"
+#include "spawn/spawner-process.h"
 
 #define LEFT_OPEN 4		/* 0, 1, 2 and what keeps 3 from being anything else */
 #define LIVED_NS 1000000000u	/* who lived so long has a successor at once */
@@ -34,7 +34,7 @@
 static bool leave_descriptors(const int *channels, unsigned count, int *own)
 {
 	unsigned lowest = LEFT_OPEN + count;
-	int null, copies[STARTER_CHANNELS_MAX];
+	int null, copies[SPAWNER_CHANNELS_MAX];
 
 	/* Away first from where they are put afterwards. */
 	for (unsigned i = 0; i < count; i++) {
@@ -80,7 +80,7 @@ static int set_up(const int *channels, unsigned count, int *own)
 	if (!leave_descriptors(channels, count, own))
 		return -errno;
 	(void)prctl(PR_SET_NAME, "sweet: keeper", 0, 0, 0);
-	/* What has the server's user by then has no business in here, nor in the starters. */
+	/* What has the server's user by then has no business in here, nor in the spawners. */
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	error = privileges_trim();
@@ -88,19 +88,19 @@ static int set_up(const int *channels, unsigned count, int *own)
 }
 
 /* Its status when it has ended; meanwhile, orphans that end. */
-static int wait_for(pid_t starter)
+static int wait_for(pid_t spawner)
 {
 	siginfo_t info = {0};
 	int status = FAILED;
 
-	while (info.si_pid != starter) {
+	while (info.si_pid != spawner) {
 		if (waitid(P_ALL, 0, &info, WEXITED | WNOWAIT) < 0) {
 			if (errno != EINTR)
 				break;
 			continue;
 		}
-		/* As a starter would: with the program what it has started. */
-		if (info.si_pid != starter && info.si_code == CLD_KILLED &&
+		/* As a spawner would: with the program what it has started. */
+		if (info.si_pid != spawner && info.si_code == CLD_KILLED &&
 		    info.si_status == SIGKILL)
 			kill(-info.si_pid, SIGKILL);
 		while (waitpid(info.si_pid, &status, 0) < 0 && errno == EINTR)
@@ -109,23 +109,23 @@ static int wait_for(pid_t starter)
 	return status;
 }
 
-void starter_keeper(const struct starter_program *programs, unsigned count, const int *channels,
-		    unsigned channel_count)
+void spawner_monitor(const struct spawner_program *programs, unsigned count, const int *channels,
+		     unsigned channel_count)
 {
 	const struct timespec pause = {.tv_nsec = PAUSE_NS};
-	int own[STARTER_CHANNELS_MAX], status = FAILED;
+	int own[SPAWNER_CHANNELS_MAX], status = FAILED;
 	int error = -set_up(channels, channel_count, own);
 	bool renewed = false;
 
 	for (; !error; renewed = true) {
 		uint64_t born = clock_monotonic_ns();
-		pid_t starter = fork();
+		pid_t spawner = fork();
 
-		if (starter == 0)
-			starter_process(programs, count, own, channel_count, renewed);
-		if (starter < 0 && !renewed)
+		if (spawner == 0)
+			spawner_process(programs, count, own, channel_count, renewed);
+		if (spawner < 0 && !renewed)
 			error = errno;
-		status = starter > 0 ? wait_for(starter) : FAILED;
+		status = spawner > 0 ? wait_for(spawner) : FAILED;
 		/* The server has gone; or one cannot be set up, and the first is not waited for. */
 		if (status == 0 || (status == FAILED && !renewed))
 			break;
@@ -133,6 +133,6 @@ void starter_keeper(const struct starter_program *programs, unsigned count, cons
 			nanosleep(&pause, NULL);
 	}
 	if (error)
-		(void)starter_tell_ready(own[0], error);
+		(void)spawner_tell_ready(own[0], error);
 	_exit(WEXITSTATUS(status));
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * programs.c - see programs.h.
+ * spawn-table.c - see spawn-table.h.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -8,24 +8,24 @@
 
 #include <glib.h>
 
-#include "spawn/programs.h"
+#include "spawn/spawn-table.h"
 #include "spawn/syscall-filter.h"
 
-struct programs {
-	struct starter *starter;
+struct spawn_table {
+	struct spawner *spawner;
 	GPtrArray *pools; /* struct pool_config, referenced; their numbers are the programs' */
 };
 
-/* What starter_open() wants, and what it points to. */
+/* What spawner_open() wants, and what it points to. */
 struct plan {
-	struct starter_program *programs;
+	struct spawner_program *programs;
 	struct privileges *privileges;
 	char ***variables;
 	char **paths; /* of a folder or a program */
 	unsigned count;
 };
 
-static bool needs_starter(const struct pool_config *pool)
+static bool needs_spawner(const struct pool_config *pool)
 {
 	return pool->protocol == POOL_CGI || (pool->protocol == POOL_FASTCGI && pool->command) ||
 	       (pool->protocol == POOL_WORKER && pool_config_is_other(pool));
@@ -63,13 +63,13 @@ static char *find_path(const struct pool_config *pool)
 static bool plan_pool(struct plan *plan, const struct pool_config *pool,
 		      const struct privileges *server, char **why)
 {
-	struct starter_program *program = &plan->programs[plan->count];
+	struct spawner_program *program = &plan->programs[plan->count];
 	struct privileges *privileges = &plan->privileges[plan->count];
 	char *wrong;
 
 	plan->paths[plan->count] = find_path(pool);
 	plan->variables[plan->count] = make_variables(pool);
-	*program = (struct starter_program){.directory = pool->directory,
+	*program = (struct spawner_program){.directory = pool->directory,
 					    .variables = plan->variables[plan->count],
 					    .privileges = server,
 					    .memory = pool->memory_limit};
@@ -114,59 +114,59 @@ static void plan_clear(struct plan *plan)
 	g_free(plan->programs);
 }
 
-bool programs_open(struct programs **programs, const struct config *config, unsigned threads,
-		   const struct privileges *server, char **why)
+bool spawn_table_open(struct spawn_table **table, const struct config *config, unsigned threads,
+		      const struct privileges *server, char **why)
 {
-	struct plan plan = {.programs = g_new0(struct starter_program, config->pool_count),
+	struct plan plan = {.programs = g_new0(struct spawner_program, config->pool_count),
 			    .privileges = g_new0(struct privileges, config->pool_count),
 			    .variables = g_new0(char **, config->pool_count),
 			    .paths = g_new0(char *, config->pool_count)};
-	struct programs *made = g_new0(struct programs, 1);
+	struct spawn_table *made = g_new0(struct spawn_table, 1);
 	bool good = true;
 
-	*programs = NULL;
+	*table = NULL;
 	made->pools = g_ptr_array_new_with_free_func((GDestroyNotify)pool_config_unref);
 	for (unsigned i = 0; i < config->pool_count && good; i++) {
-		if (!needs_starter(config->pools[i]))
+		if (!needs_spawner(config->pools[i]))
 			continue;
 		g_ptr_array_add(made->pools, pool_config_ref(config->pools[i]));
 		good = plan_pool(&plan, config->pools[i], server, why);
 	}
 	if (good && plan.count) {
-		made->starter = starter_open(plan.programs, plan.count, threads, why);
-		good = made->starter != NULL;
+		made->spawner = spawner_open(plan.programs, plan.count, threads, why);
+		good = made->spawner != NULL;
 	}
 	plan_clear(&plan);
-	if (made->starter)
-		*programs = made;
+	if (made->spawner)
+		*table = made;
 	else
-		programs_close(made);
+		spawn_table_close(made);
 	return good;
 }
 
-void programs_close(struct programs *programs)
+void spawn_table_close(struct spawn_table *table)
 {
-	if (!programs)
+	if (!table)
 		return;
-	starter_close(programs->starter);
-	g_ptr_array_free(programs->pools, TRUE);
-	g_free(programs);
+	spawner_close(table->spawner);
+	g_ptr_array_free(table->pools, TRUE);
+	g_free(table);
 }
 
-struct starter_channel *programs_channel(struct programs *programs, unsigned thread)
+struct spawner_channel *spawn_table_channel(struct spawn_table *table, unsigned thread)
 {
-	return starter_channel(programs->starter, thread);
+	return spawner_channel(table->spawner, thread);
 }
 
-int programs_attach(struct programs *programs, unsigned thread, struct loop *loop)
+int spawn_table_attach(struct spawn_table *table, unsigned thread, struct loop *loop)
 {
-	return starter_attach(programs_channel(programs, thread), loop);
+	return spawner_attach(spawn_table_channel(table, thread), loop);
 }
 
-int programs_find(const struct programs *programs, const struct pool_config *pool)
+int spawn_table_find(const struct spawn_table *table, const struct pool_config *pool)
 {
-	for (unsigned i = 0; programs && i < programs->pools->len; i++)
-		if (pool_config_same_program(programs->pools->pdata[i], pool))
+	for (unsigned i = 0; table && i < table->pools->len; i++)
+		if (pool_config_same_program(table->pools->pdata[i], pool))
 			return (int)i;
 	return -1;
 }

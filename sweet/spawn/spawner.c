@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * starter.c - the server's end of starter.h: forks the keeper of the starter, and
+ * spawner.c - the server's end of spawner.h: forks the monitor of the spawner, and
  * ends it.
  */
 #include <errno.h>
@@ -11,8 +11,8 @@
 
 #include <glib.h>
 
-#include "spawn/starter-internal.h"
-#include "spawn/starter-keeper.h"
+#include "spawn/spawner-internal.h"
+#include "spawn/spawner-monitor.h"
 
 static bool fail(char **why, const char *what)
 {
@@ -21,7 +21,7 @@ static bool fail(char **why, const char *what)
 	return false;
 }
 
-static bool check_programs(const struct starter_program *programs, unsigned count, char **why)
+static bool check_programs(const struct spawner_program *programs, unsigned count, char **why)
 {
 	for (unsigned i = 0; i < count; i++) {
 		const struct privileges *privileges = programs[i].privileges;
@@ -44,12 +44,12 @@ static bool check_programs(const struct starter_program *programs, unsigned coun
 }
 
 /*
- * Whether one has come to where it takes requests; else errno is why.  A keeper
+ * Whether one has come to where it takes requests; else errno is why.  A monitor
  * that ended without a word was killed.
  */
 static bool is_ready(int channel)
 {
-	struct starter_answer answer;
+	struct spawner_answer answer;
 	ssize_t length;
 
 	do
@@ -58,7 +58,7 @@ static bool is_ready(int channel)
 	if (length < 0)
 		return false;
 	if (length != sizeof(answer) ||
-	    (answer.kind != STARTER_READY && answer.kind != STARTER_RENEWED)) {
+	    (answer.kind != SPAWNER_READY && answer.kind != SPAWNER_RENEWED)) {
 		errno = ECHILD;
 		return false;
 	}
@@ -66,85 +66,85 @@ static bool is_ready(int channel)
 	return answer.error == 0;
 }
 
-static bool fork_starter(struct starter *starter, const struct starter_program *programs,
+static bool fork_spawner(struct spawner *spawner, const struct spawner_program *programs,
 			 unsigned count, char **why)
 {
-	int *theirs = g_new(int, starter->count);
+	int *theirs = g_new(int, spawner->count);
 	unsigned made = 0;
 
-	for (; made < starter->count; made++) {
+	for (; made < spawner->count; made++) {
 		int pair[2];
 
 		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 			break;
-		starter->channels[made].fd = pair[0];
+		spawner->channels[made].fd = pair[0];
 		theirs[made] = pair[1];
 	}
-	if (made == starter->count) {
-		starter->pid = fork();
-		if (starter->pid == 0)
-			starter_keeper(programs, count, theirs, made);
+	if (made == spawner->count) {
+		spawner->pid = fork();
+		if (spawner->pid == 0)
+			spawner_monitor(programs, count, theirs, made);
 	}
 	for (unsigned i = 0; i < made; i++)
 		close(theirs[i]);
 	g_free(theirs);
-	if (starter->pid < 0)
-		return fail(why, made == starter->count ? "fork" : "sockets");
-	return is_ready(starter->channels[0].fd) ? true : fail(why, "its own start");
+	if (spawner->pid < 0)
+		return fail(why, made == spawner->count ? "fork" : "sockets");
+	return is_ready(spawner->channels[0].fd) ? true : fail(why, "its own start");
 }
 
-struct starter *starter_open(const struct starter_program *programs, unsigned count,
+struct spawner *spawner_open(const struct spawner_program *programs, unsigned count,
 			     unsigned threads, char **why)
 {
-	struct starter *starter;
+	struct spawner *spawner;
 
 	if (!check_programs(programs, count, why))
 		return NULL;
 	errno = E2BIG;
-	if (threads > STARTER_CHANNELS_MAX && !fail(why, "threads"))
+	if (threads > SPAWNER_CHANNELS_MAX && !fail(why, "threads"))
 		return NULL;
-	starter = g_malloc0(sizeof(*starter) + threads * sizeof(starter->channels[0]));
-	starter->count = threads;
-	starter->pid = -1;
+	spawner = g_malloc0(sizeof(*spawner) + threads * sizeof(spawner->channels[0]));
+	spawner->count = threads;
+	spawner->pid = -1;
 	for (unsigned i = 0; i < threads; i++) {
-		struct starter_channel *channel = &starter->channels[i];
+		struct spawner_channel *channel = &spawner->channels[i];
 
 		channel->fd = -1;
 		channel->first = i == 0;
 		channel->last_waiting = &channel->waiting;
 		channel->last_news = &channel->news;
-		channel->watch.ready = starter_channel_ready;
+		channel->watch.ready = spawner_channel_ready;
 	}
-	if (!fork_starter(starter, programs, count, why)) {
-		starter_close(starter);
+	if (!fork_spawner(spawner, programs, count, why)) {
+		spawner_close(spawner);
 		return NULL;
 	}
-	return starter;
+	return spawner;
 }
 
-void starter_close(struct starter *starter)
+void spawner_close(struct spawner *spawner)
 {
-	if (!starter)
+	if (!spawner)
 		return;
-	for (unsigned i = 0; i < starter->count; i++) {
-		if (starter->channels[i].fd < 0)
+	for (unsigned i = 0; i < spawner->count; i++) {
+		if (spawner->channels[i].fd < 0)
 			continue;
 		/* A ring may still have a hold on the descriptor. */
-		shutdown(starter->channels[i].fd, SHUT_RDWR);
-		close(starter->channels[i].fd);
+		shutdown(spawner->channels[i].fd, SHUT_RDWR);
+		close(spawner->channels[i].fd);
 	}
-	if (starter->pid > 0)
-		while (waitpid(starter->pid, NULL, 0) < 0 && errno == EINTR)
+	if (spawner->pid > 0)
+		while (waitpid(spawner->pid, NULL, 0) < 0 && errno == EINTR)
 			;
-	g_free(starter);
+	g_free(spawner);
 }
 
-struct starter_channel *starter_channel(struct starter *starter, unsigned thread)
+struct spawner_channel *spawner_channel(struct spawner *spawner, unsigned thread)
 {
-	return &starter->channels[thread];
+	return &spawner->channels[thread];
 }
 
-int starter_attach(struct starter_channel *channel, struct loop *loop)
+int spawner_attach(struct spawner_channel *channel, struct loop *loop)
 {
 	channel->loop = loop;
 	return loop_watch_start(loop, &channel->watch, channel->fd);

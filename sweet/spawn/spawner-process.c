@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * starter-process.c - see starter-process.h.
+ * spawner-process.c - see spawner-process.h.
  *
  * It never waits for the server: what cannot be told yet is kept, and until it
  * is told no more requests are taken from that channel.  What is kept is
@@ -19,8 +19,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "spawn/starter-exec.h"
-#include "spawn/starter-process.h"
+#include "spawn/spawner-exec.h"
+#include "spawn/spawner-process.h"
 
 struct place {
 	pid_t pid;  /* 0: free */
@@ -30,28 +30,28 @@ struct place {
 
 struct channel {
 	int fd;			      /* -1: closed */
-	struct starter_answer answer; /* to the last request, or RENEWED; kind 0: told */
+	struct spawner_answer answer; /* to the last request, or RENEWED; kind 0: told */
 	int answer_pidfd;
 	unsigned ended; /* places of which that is to be told */
-	struct place places[STARTER_PLACES];
+	struct place places[SPAWNER_PLACES];
 };
 
 struct process {
-	const struct starter_program *programs;
+	const struct spawner_program *programs;
 	unsigned count;
-	struct starter_exec *exec;
+	struct spawner_exec *exec;
 	int signals;
 	unsigned channel_count;
 	struct channel *channels;
 	struct pollfd *polls; /* of the channels, then of the signals */
-	struct starter_launch launch;
-	alignas(struct starter_request) char message[STARTER_MESSAGE_MAX];
+	struct spawner_launch launch;
+	alignas(struct spawner_request) char message[SPAWNER_MESSAGE_MAX];
 };
 
 /* --- telling --------------------------------------------------------------------------- */
 
 /* True: it was told. */
-static bool tell(int channel, const struct starter_answer *answer, int fd)
+static bool tell(int channel, const struct spawner_answer *answer, int fd)
 {
 	union {
 		struct cmsghdr header;
@@ -72,7 +72,7 @@ static bool tell(int channel, const struct starter_answer *answer, int fd)
 
 static void end_programs(struct channel *channel)
 {
-	for (unsigned i = 0; i < STARTER_PLACES; i++)
+	for (unsigned i = 0; i < SPAWNER_PLACES; i++)
 		if (channel->places[i].pid && !channel->places[i].ended)
 			kill(-channel->places[i].pid, SIGKILL);
 }
@@ -80,7 +80,7 @@ static void end_programs(struct channel *channel)
 /* Nobody is there to be told, or nobody who can be trusted to listen. */
 static void close_channel(struct channel *channel)
 {
-	/* The keeper has it as well. */
+	/* The monitor has it as well. */
 	(void)shutdown(channel->fd, SHUT_RDWR);
 	close(channel->fd);
 	channel->fd = -1;
@@ -112,9 +112,9 @@ static bool tell_all(struct channel *channel)
 			close(channel->answer_pidfd);
 		channel->answer_pidfd = -1;
 	}
-	for (unsigned i = 0; i < STARTER_PLACES && channel->ended; i++) {
+	for (unsigned i = 0; i < SPAWNER_PLACES && channel->ended; i++) {
 		struct place *place = &channel->places[i];
-		struct starter_answer answer = {.kind = STARTER_ENDED,
+		struct spawner_answer answer = {.kind = SPAWNER_ENDED,
 						.place = i,
 						.pid = place->pid,
 						.status = place->status};
@@ -144,12 +144,12 @@ static void close_fds(const int *fds, unsigned count)
  * Bytes or -1; more descriptors than a program has do not enter this process.
  * *cut: there was no room for those that came.
  */
-static ssize_t receive(struct process *process, int socket, int fds[STARTER_FDS], unsigned *count,
+static ssize_t receive(struct process *process, int socket, int fds[SPAWNER_FDS], unsigned *count,
 		       bool *cut)
 {
 	union {
 		struct cmsghdr header;
-		char space[CMSG_SPACE(STARTER_FDS * sizeof(int))];
+		char space[CMSG_SPACE(SPAWNER_FDS * sizeof(int))];
 	} control;
 	struct iovec iov = {.iov_base = process->message, .iov_len = sizeof(process->message)};
 	struct msghdr message = {.msg_iov = &iov,
@@ -169,7 +169,7 @@ static ssize_t receive(struct process *process, int socket, int fds[STARTER_FDS]
 		*count = (unsigned)((header->cmsg_len - CMSG_LEN(0)) / sizeof(int));
 		memcpy(fds, CMSG_DATA(header), *count * sizeof(int));
 	}
-	*cut = (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == MSG_CTRUNC && *count < STARTER_FDS;
+	*cut = (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == MSG_CTRUNC && *count < SPAWNER_FDS;
 	if (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
 		close_fds(fds, *count);
 		*count = 0;
@@ -184,18 +184,18 @@ static ssize_t receive(struct process *process, int socket, int fds[STARTER_FDS]
 static int start(struct process *process, struct channel *channel, unsigned place, size_t length,
 		 const int *got, unsigned count)
 {
-	struct starter_launch *launch = &process->launch;
-	const struct starter_request *request = (const void *)process->message;
-	int error = starter_launch_read(launch, process->programs, process->count, process->message,
+	struct spawner_launch *launch = &process->launch;
+	const struct spawner_request *request = (const void *)process->message;
+	int error = spawner_launch_read(launch, process->programs, process->count, process->message,
 					length, count);
-	int fds[STARTER_FDS];
+	int fds[SPAWNER_FDS];
 	pid_t pid;
 
 	if (error)
 		return error;
-	for (unsigned i = 0; i < STARTER_FDS; i++)
+	for (unsigned i = 0; i < SPAWNER_FDS; i++)
 		fds[i] = request->fds & 1u << i ? *got++ : -1;
-	error = starter_exec_run(process->exec, launch, fds, &pid, &channel->answer_pidfd);
+	error = spawner_exec_run(process->exec, launch, fds, &pid, &channel->answer_pidfd);
 	if (error)
 		return error;
 	channel->places[place].pid = pid;
@@ -208,19 +208,19 @@ static int start(struct process *process, struct channel *channel, unsigned plac
 static bool act(struct process *process, struct channel *channel, size_t length, const int *fds,
 		unsigned count, bool cut)
 {
-	const struct starter_request *request = (const void *)process->message;
+	const struct spawner_request *request = (const void *)process->message;
 	pid_t pid;
 	int error;
 
-	if (length >= sizeof(*request) && request->kind == STARTER_MARK) {
+	if (length >= sizeof(*request) && request->kind == SPAWNER_MARK) {
 		channel->answer =
-			(struct starter_answer){.kind = STARTER_MARKED, .place = request->place};
+			(struct spawner_answer){.kind = SPAWNER_MARKED, .place = request->place};
 		return true;
 	}
-	if (length < sizeof(*request) || request->place >= STARTER_PLACES)
+	if (length < sizeof(*request) || request->place >= SPAWNER_PLACES)
 		return false;
 	pid = channel->places[request->place].pid;
-	if (request->kind == STARTER_SIGNAL) {
+	if (request->kind == SPAWNER_SIGNAL) {
 		/* It may have ended meanwhile. */
 		if (pid && !channel->places[request->place].ended &&
 		    (request->signal == SIGTERM || request->signal == SIGKILL))
@@ -229,16 +229,16 @@ static bool act(struct process *process, struct channel *channel, size_t length,
 	}
 	if (pid)
 		return false;
-	channel->answer = (struct starter_answer){.place = request->place};
+	channel->answer = (struct spawner_answer){.place = request->place};
 	error = cut ? -EMFILE : start(process, channel, request->place, length, fds, count);
-	channel->answer.kind = error ? STARTER_REFUSED : STARTER_STARTED;
+	channel->answer.kind = error ? SPAWNER_REFUSED : SPAWNER_STARTED;
 	channel->answer.error = -error;
 	return true;
 }
 
 static void serve(struct process *process, struct channel *channel)
 {
-	int fds[STARTER_FDS];
+	int fds[SPAWNER_FDS];
 	unsigned count;
 	ssize_t length;
 	bool good, cut;
@@ -264,7 +264,7 @@ static void note_end(struct process *process, pid_t pid, int status)
 	for (unsigned i = 0; i < process->channel_count; i++) {
 		struct channel *channel = &process->channels[i];
 
-		for (unsigned k = 0; k < STARTER_PLACES; k++) {
+		for (unsigned k = 0; k < SPAWNER_PLACES; k++) {
 			struct place *place = &channel->places[k];
 
 			if (place->pid != pid || place->ended)
@@ -331,25 +331,25 @@ static bool set_up(struct process *process, const int *channels, bool renewed)
 	for (unsigned i = 0; i < process->channel_count; i++)
 		process->channels[i] =
 			(struct channel){.fd = channels[i],
-					 .answer.kind = renewed ? STARTER_RENEWED : 0,
+					 .answer.kind = renewed ? SPAWNER_RENEWED : 0,
 					 .answer_pidfd = -1};
 	sigemptyset(&all);
 	sigaddset(&all, SIGCHLD);
 	process->signals = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (process->signals < 0)
 		return false;
-	process->exec = starter_exec_open();
+	process->exec = spawner_exec_open();
 	return process->exec != NULL;
 }
 
-bool starter_tell_ready(int channel, int error)
+bool spawner_tell_ready(int channel, int error)
 {
-	const struct starter_answer answer = {.kind = STARTER_READY, .error = error};
+	const struct spawner_answer answer = {.kind = SPAWNER_READY, .error = error};
 
 	return tell(channel, &answer, -1);
 }
 
-void starter_process(const struct starter_program *programs, unsigned count, const int *channels,
+void spawner_process(const struct spawner_program *programs, unsigned count, const int *channels,
 		     unsigned channel_count, bool renewed)
 {
 	/* For good, and where who looks for leaks at its end finds it. */
@@ -368,7 +368,7 @@ void starter_process(const struct starter_program *programs, unsigned count, con
 			process->channels && process->polls && set_up(process, channels, renewed);
 	}
 	/* Nobody waits for a later one's word: it says RENEWED. */
-	if (!renewed && !starter_tell_ready(channels[0], is_set_up ? 0 : errno ? errno : EIO))
+	if (!renewed && !spawner_tell_ready(channels[0], is_set_up ? 0 : errno ? errno : EIO))
 		is_set_up = false;
 	if (!is_set_up)
 		_exit(1);

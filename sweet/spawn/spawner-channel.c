@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * starter-channel.c - one thread's end of the starter: what is asked, and the
+ * spawner-channel.c - one thread's end of the spawner: what is asked, and the
  * answers.
  *
  * Whatever comes of an asking is first noted in its struct start, which is put
@@ -8,8 +8,8 @@
  * while something is asked, and an asker that waits can leave what concerns
  * others to the loop.
  *
- * What a starter has asked for, and a later one has not answered by the time of
- * its MARKED, was lost (starter-wire.h); until then it is doubtful.
+ * What a spawner has asked for, and a later one has not answered by the time of
+ * its MARKED, was lost (spawner-wire.h); until then it is doubtful.
  */
 #include <errno.h>
 #include <poll.h>
@@ -22,7 +22,7 @@
 
 #include "base/clock.h"
 #include "log/log.h"
-#include "spawn/starter-internal.h"
+#include "spawn/spawner-internal.h"
 
 enum start_state { START_IDLE, START_WAITING, START_ASKED, START_RUNNING };
 
@@ -30,7 +30,7 @@ enum start_news { NEWS_DONE = 1, NEWS_ENDED = 2 };
 
 /* --- news --------------------------------------------------------------------------- */
 
-static void note(struct starter_channel *channel, struct start *start, unsigned what)
+static void note(struct spawner_channel *channel, struct start *start, unsigned what)
 {
 	if (!start->news) {
 		start->next = NULL;
@@ -42,18 +42,18 @@ static void note(struct starter_channel *channel, struct start *start, unsigned 
 		return;
 	/* Over: nothing more comes about it. */
 	start->state = START_IDLE;
-	if (start->place < STARTER_PLACES)
+	if (start->place < SPAWNER_PLACES)
 		channel->places[start->place] = NULL;
 }
 
-static void note_failure(struct starter_channel *channel, struct start *start, int error)
+static void note_failure(struct spawner_channel *channel, struct start *start, int error)
 {
 	start->error = error;
 	start->pidfd = -1;
 	note(channel, start, NEWS_DONE);
 }
 
-static void drop_news(struct starter_channel *channel, struct start *start)
+static void drop_news(struct spawner_channel *channel, struct start *start)
 {
 	struct start **link = &channel->news;
 
@@ -64,7 +64,7 @@ static void drop_news(struct starter_channel *channel, struct start *start)
 		channel->last_news = link;
 }
 
-static void tell(struct starter_channel *channel)
+static void tell(struct spawner_channel *channel)
 {
 	while (channel->news) {
 		struct start *start = channel->news;
@@ -80,12 +80,12 @@ static void tell(struct starter_channel *channel)
 	}
 }
 
-static void listen_to(struct starter_channel *channel);
+static void listen_to(struct spawner_channel *channel);
 
 static void tell_later(struct loop_task *task)
 {
-	struct starter_channel *channel =
-		(struct starter_channel *)((char *)task - offsetof(struct starter_channel, task));
+	struct spawner_channel *channel =
+		(struct spawner_channel *)((char *)task - offsetof(struct spawner_channel, task));
 
 	channel->posted = false;
 	if (channel->again)
@@ -93,7 +93,7 @@ static void tell_later(struct loop_task *task)
 	tell(channel);
 }
 
-static void post(struct starter_channel *channel)
+static void post(struct spawner_channel *channel)
 {
 	if (channel->posted || !channel->loop)
 		return;
@@ -102,20 +102,20 @@ static void post(struct starter_channel *channel)
 	loop_post(channel->loop, &channel->task);
 }
 
-static void post_news(struct starter_channel *channel)
+static void post_news(struct spawner_channel *channel)
 {
 	if (channel->news)
 		post(channel);
 }
 
-/* What fails for want of memory says nothing of the starter. */
+/* What fails for want of memory says nothing of the spawner. */
 static bool is_short(int error)
 {
 	return error == ENOMEM || error == ENOBUFS || error == ETOOMANYREFS;
 }
 
 /* Nobody would tell when there is memory again. */
-static void try_again(struct starter_channel *channel)
+static void try_again(struct spawner_channel *channel)
 {
 	channel->again = true;
 	post(channel);
@@ -124,7 +124,7 @@ static void try_again(struct starter_channel *channel)
 /* --- messages ------------------------------------------------------------------------- */
 
 /* What is not to be had any more. */
-static void lose(struct starter_channel *channel)
+static void lose(struct spawner_channel *channel)
 {
 	if (channel->fd < 0)
 		return;
@@ -134,7 +134,7 @@ static void lose(struct starter_channel *channel)
 		loop_watch_stop(channel->loop, channel->fd);
 	close(channel->fd);
 	channel->fd = -1;
-	for (unsigned i = 0; i < STARTER_PLACES; i++) {
+	for (unsigned i = 0; i < SPAWNER_PLACES; i++) {
 		struct start *start = channel->places[i];
 
 		if (start && start->state == START_RUNNING) {
@@ -150,16 +150,16 @@ static void lose(struct starter_channel *channel)
 }
 
 /* 0 or -errno. */
-static int send_request(struct starter_channel *channel, const struct start *start,
+static int send_request(struct spawner_channel *channel, const struct start *start,
 			int signal_number)
 {
-	struct starter_request request = {.kind = signal_number ? STARTER_SIGNAL : STARTER_START,
+	struct spawner_request request = {.kind = signal_number ? SPAWNER_SIGNAL : SPAWNER_START,
 					  .place = start->place,
 					  .program = start->program,
 					  .signal = signal_number};
 	union {
 		struct cmsghdr header;
-		char space[CMSG_SPACE(STARTER_FDS * sizeof(int))];
+		char space[CMSG_SPACE(SPAWNER_FDS * sizeof(int))];
 	} control = {.header = {.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS}};
 	struct iovec iov[4] = {{&request, sizeof(request)}};
 	struct msghdr message = {.msg_iov = iov, .msg_iovlen = 1};
@@ -172,15 +172,15 @@ static int send_request(struct starter_channel *channel, const struct start *sta
 		iov[2].iov_len = start->script ? strlen(start->script) : 0;
 		iov[3].iov_base = (void *)(uintptr_t)start->block;
 		iov[3].iov_len = start->block_length;
-		if (iov[1].iov_len + iov[2].iov_len > STARTER_PATH_MAX)
+		if (iov[1].iov_len + iov[2].iov_len > SPAWNER_PATH_MAX)
 			return -ENAMETOOLONG;
-		if (iov[3].iov_len > STARTER_BLOCK_MAX)
+		if (iov[3].iov_len > SPAWNER_BLOCK_MAX)
 			return -E2BIG;
 		request.mount_length = (uint32_t)iov[1].iov_len;
 		request.script_length = (uint32_t)iov[2].iov_len;
 		request.block_length = (uint32_t)iov[3].iov_len;
 		message.msg_iovlen = 4;
-		for (unsigned i = 0; i < STARTER_FDS; i++) {
+		for (unsigned i = 0; i < SPAWNER_FDS; i++) {
 			if (start->fds[i] < 0)
 				continue;
 			memcpy(CMSG_DATA(&control.header) + count++ * sizeof(int), &start->fds[i],
@@ -199,8 +199,8 @@ static int send_request(struct starter_channel *channel, const struct start *sta
 	return errno == ETOOMANYREFS ? -EMFILE : -errno;
 }
 
-/* True: sent, or over; false: the starter has enough to do for now. */
-static bool ask(struct starter_channel *channel, struct start *start)
+/* True: sent, or over; false: the spawner has enough to do for now. */
+static bool ask(struct spawner_channel *channel, struct start *start)
 {
 	int error = send_request(channel, start, 0);
 
@@ -217,7 +217,7 @@ static bool ask(struct starter_channel *channel, struct start *start)
 	return true;
 }
 
-static void ask_more(struct starter_channel *channel)
+static void ask_more(struct spawner_channel *channel)
 {
 	while (channel->waiting && channel->fd >= 0) {
 		struct start *start = channel->waiting, *next = start->next;
@@ -230,17 +230,17 @@ static void ask_more(struct starter_channel *channel)
 	}
 }
 
-static void signal_more(struct starter_channel *channel)
+static void signal_more(struct spawner_channel *channel)
 {
 	channel->signals = false;
-	for (unsigned i = 0; i < STARTER_PLACES; i++)
+	for (unsigned i = 0; i < SPAWNER_PLACES; i++)
 		if (channel->places[i] && channel->places[i]->signal)
-			starter_signal(channel->places[i], channel->places[i]->signal);
+			spawner_signal(channel->places[i], channel->places[i]->signal);
 }
 
-static void send_mark(struct starter_channel *channel)
+static void send_mark(struct spawner_channel *channel)
 {
-	const struct starter_request request = {.kind = STARTER_MARK, .place = channel->renewals};
+	const struct spawner_request request = {.kind = SPAWNER_MARK, .place = channel->renewals};
 
 	channel->mark =
 		send(channel->fd, &request, sizeof(request), MSG_DONTWAIT | MSG_NOSIGNAL) < 0;
@@ -249,15 +249,15 @@ static void send_mark(struct starter_channel *channel)
 		try_again(channel);
 }
 
-/* There is another starter, and nothing of what ran. */
-static void renew(struct starter_channel *channel)
+/* There is another spawner, and nothing of what ran. */
+static void renew(struct spawner_channel *channel)
 {
 	if (channel->first)
 		log_warning("the process that starts programs was ended, and what it had started "
 			    "with it: there is another one");
 	channel->renewals++;
 	channel->mark = false;
-	for (unsigned i = 0; i < STARTER_PLACES; i++) {
+	for (unsigned i = 0; i < SPAWNER_PLACES; i++) {
 		struct start *start = channel->places[i];
 
 		if (start && start->state == START_RUNNING) {
@@ -272,9 +272,9 @@ static void renew(struct starter_channel *channel)
 }
 
 /* What is doubtful still is no more. */
-static void settle(struct starter_channel *channel)
+static void settle(struct spawner_channel *channel)
 {
-	for (unsigned i = 0; i < STARTER_PLACES; i++) {
+	for (unsigned i = 0; i < SPAWNER_PLACES; i++) {
 		struct start *start = channel->places[i];
 
 		if (!start || start->state != START_ASKED || !start->doubtful)
@@ -285,7 +285,7 @@ static void settle(struct starter_channel *channel)
 }
 
 /* One answer with its pidfd, or -1.  Bytes, 0: the end, -1 with errno. */
-static ssize_t receive(int socket, struct starter_answer *answer, int *pidfd)
+static ssize_t receive(int socket, struct spawner_answer *answer, int *pidfd)
 {
 	union {
 		struct cmsghdr header;
@@ -305,18 +305,18 @@ static ssize_t receive(int socket, struct starter_answer *answer, int *pidfd)
 	return length;
 }
 
-/* False: the starter does not make sense. */
-static bool take(struct starter_channel *channel, const struct starter_answer *answer, int pidfd)
+/* False: the spawner does not make sense. */
+static bool take(struct spawner_channel *channel, const struct spawner_answer *answer, int pidfd)
 {
 	struct start *start =
-		answer->place < STARTER_PLACES ? channel->places[answer->place] : NULL;
-	bool ended = answer->kind == STARTER_ENDED;
+		answer->place < SPAWNER_PLACES ? channel->places[answer->place] : NULL;
+	bool ended = answer->kind == SPAWNER_ENDED;
 
-	if (answer->kind == STARTER_RENEWED) {
+	if (answer->kind == SPAWNER_RENEWED) {
 		renew(channel);
 		return true;
 	}
-	if (answer->kind == STARTER_MARKED) {
+	if (answer->kind == SPAWNER_MARKED) {
 		/* Else it was asked for before that one was ended, too. */
 		if (answer->place == channel->renewals)
 			settle(channel);
@@ -330,11 +330,11 @@ static bool take(struct starter_channel *channel, const struct starter_answer *a
 		return true;
 	}
 	channel->asked--;
-	if (answer->kind == STARTER_REFUSED && answer->error > 0) {
+	if (answer->kind == SPAWNER_REFUSED && answer->error > 0) {
 		note_failure(channel, start, answer->error);
 		return true;
 	}
-	if (answer->kind != STARTER_STARTED)
+	if (answer->kind != SPAWNER_STARTED)
 		return false;
 	start->state = START_RUNNING;
 	start->error = 0;
@@ -346,11 +346,11 @@ static bool take(struct starter_channel *channel, const struct starter_answer *a
 }
 
 /* Notes all that has come. */
-static void listen_to(struct starter_channel *channel)
+static void listen_to(struct spawner_channel *channel)
 {
 	channel->again = false;
 	while (channel->fd >= 0) {
-		struct starter_answer answer;
+		struct spawner_answer answer;
 		int pidfd;
 		ssize_t length = receive(channel->fd, &answer, &pidfd);
 
@@ -373,10 +373,10 @@ static void listen_to(struct starter_channel *channel)
 	ask_more(channel);
 }
 
-void starter_channel_ready(struct loop_watch *watch)
+void spawner_channel_ready(struct loop_watch *watch)
 {
-	struct starter_channel *channel =
-		(struct starter_channel *)((char *)watch - offsetof(struct starter_channel, watch));
+	struct spawner_channel *channel =
+		(struct spawner_channel *)((char *)watch - offsetof(struct spawner_channel, watch));
 
 	listen_to(channel);
 	tell(channel);
@@ -384,16 +384,16 @@ void starter_channel_ready(struct loop_watch *watch)
 
 /* --- asking ------------------------------------------------------------------------------ */
 
-static void begin(struct starter_channel *channel, struct start *start)
+static void begin(struct spawner_channel *channel, struct start *start)
 {
 	start->channel = channel;
 	start->asked = clock_boottime_ns();
 	start->next = NULL;
 	start->news = start->signal = 0;
-	for (start->place = 0; start->place < STARTER_PLACES; start->place++)
+	for (start->place = 0; start->place < SPAWNER_PLACES; start->place++)
 		if (!channel->places[start->place])
 			break;
-	if (channel->fd < 0 || start->place == STARTER_PLACES) {
+	if (channel->fd < 0 || start->place == SPAWNER_PLACES) {
 		note_failure(channel, start, channel->fd < 0 ? EPIPE : EAGAIN);
 		return;
 	}
@@ -405,13 +405,13 @@ static void begin(struct starter_channel *channel, struct start *start)
 	channel->last_waiting = &start->next;
 }
 
-void starter_ask(struct starter_channel *channel, struct start *start)
+void spawner_ask(struct spawner_channel *channel, struct start *start)
 {
 	begin(channel, start);
 	post_news(channel);
 }
 
-int starter_run(struct starter_channel *channel, struct start *start, int *pidfd)
+int spawner_run(struct spawner_channel *channel, struct start *start, int *pidfd)
 {
 	begin(channel, start);
 	while (!(start->news & NEWS_DONE)) {
@@ -428,9 +428,9 @@ int starter_run(struct starter_channel *channel, struct start *start, int *pidfd
 	return -start->error;
 }
 
-void starter_signal(struct start *start, int signal_number)
+void spawner_signal(struct start *start, int signal_number)
 {
-	struct starter_channel *channel = start->channel;
+	struct spawner_channel *channel = start->channel;
 	int error;
 
 	if (start->state != START_RUNNING)

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-starter-process.c - unit tests of starter-process.c and starter-keeper.c
+ * test-spawner-process.c - unit tests of spawner-process.c and spawner-monitor.c
  * against a server that was taken over: whatever is written to a channel,
  * nothing else is started than what may be, no other channel suffers, and
- * nothing piles up; and what channels hear when the starter is killed.
+ * nothing piles up; and what channels hear when the spawner is killed.
  */
 #include <stdalign.h>
 #include <sys/wait.h>
 
-#include "spawn/starter-keeper.h"
+#include "spawn/spawner-monitor.h"
 
 #include "process-fixture.h"
 
 static char *const base[] = {"PATH=/usr/bin:/bin", NULL};
 static char *const sleeping[] = {"sleep", "1000", NULL};
 static char *const nothing[] = {"true", NULL};
-static const struct starter_program programs[] = {
+static const struct spawner_program programs[] = {
 	{.path = "/bin/sleep", .argv = sleeping, .variables = base},
 	{.path = "/bin/true", .argv = nothing, .variables = base},
 };
@@ -23,11 +23,11 @@ static const struct starter_program programs[] = {
 static int channels[2];
 static pid_t process;
 
-static struct starter_answer hear(int channel);
+static struct spawner_answer hear(int channel);
 
 static void set_up(void)
 {
-	struct starter_answer answer;
+	struct spawner_answer answer;
 	int theirs[2];
 
 	for (unsigned i = 0; i < 2; i++) {
@@ -39,10 +39,10 @@ static void set_up(void)
 	}
 	process = fork_alone();
 	if (process == 0)
-		starter_keeper(programs, 2, theirs, 2);
+		spawner_monitor(programs, 2, theirs, 2);
 	close_pair(theirs);
 	answer = hear(channels[0]);
-	ck_assert(answer.kind == STARTER_READY && answer.error == 0);
+	ck_assert(answer.kind == SPAWNER_READY && answer.error == 0);
 }
 
 static void tear_down(void)
@@ -77,16 +77,16 @@ static bool say(int channel, const void *data, size_t length, unsigned fds)
 
 static bool say_start(int channel, uint32_t place, uint32_t program)
 {
-	const struct starter_request request = {
-		.kind = STARTER_START, .place = place, .program = program};
+	const struct spawner_request request = {
+		.kind = SPAWNER_START, .place = place, .program = program};
 
 	return say(channel, &request, sizeof(request), 0);
 }
 
 /* The next answer, without its pidfd; kind 0: the channel was closed. */
-static struct starter_answer hear(int channel)
+static struct spawner_answer hear(int channel)
 {
-	struct starter_answer answer = {0};
+	struct spawner_answer answer = {0};
 	ssize_t length;
 
 	await(channel, POLLIN);
@@ -98,49 +98,49 @@ static struct starter_answer hear(int channel)
 /* The other channel's programs start and end as ever. */
 static void check_other(void)
 {
-	struct starter_answer answer;
+	struct spawner_answer answer;
 
 	ck_assert(say_start(channels[1], 7, 1));
 	answer = hear(channels[1]);
-	ck_assert_uint_eq(answer.kind, STARTER_STARTED);
+	ck_assert_uint_eq(answer.kind, SPAWNER_STARTED);
 	answer = hear(channels[1]);
-	ck_assert(answer.kind == STARTER_ENDED && answer.place == 7 && answer.status == 0);
+	ck_assert(answer.kind == SPAWNER_ENDED && answer.place == 7 && answer.status == 0);
 }
 
 /* --- refused: the channel goes on ------------------------------------------------------ */
 
 START_TEST(test_refused)
 {
-	struct starter_request request = {.kind = STARTER_START, .program = 2};
-	struct starter_answer answer;
+	struct spawner_request request = {.kind = SPAWNER_START, .program = 2};
+	struct spawner_answer answer;
 	char bytes[64] = {0};
 
 	ck_assert(say(channels[0], &request, sizeof(request), 0));
 	answer = hear(channels[0]);
-	ck_assert(answer.kind == STARTER_REFUSED && answer.error == EBADMSG);
+	ck_assert(answer.kind == SPAWNER_REFUSED && answer.error == EBADMSG);
 	request.program = 1;
 	/* Descriptors that it does not speak of, and the other way round. */
 	ck_assert(say(channels[0], &request, sizeof(request), 4));
-	ck_assert_uint_eq(hear(channels[0]).kind, STARTER_REFUSED);
+	ck_assert_uint_eq(hear(channels[0]).kind, SPAWNER_REFUSED);
 	request.fds = 15;
 	ck_assert(say(channels[0], &request, sizeof(request), 3));
-	ck_assert_uint_eq(hear(channels[0]).kind, STARTER_REFUSED);
+	ck_assert_uint_eq(hear(channels[0]).kind, SPAWNER_REFUSED);
 	request.fds = 0;
 	/* Longer than it says. */
 	memcpy(bytes, &request, sizeof(request));
 	ck_assert(say(channels[0], bytes, sizeof(bytes), 0));
-	ck_assert_uint_eq(hear(channels[0]).kind, STARTER_REFUSED);
+	ck_assert_uint_eq(hear(channels[0]).kind, SPAWNER_REFUSED);
 	/* A signal that it does not send, one for nobody. */
-	request = (struct starter_request){.kind = STARTER_SIGNAL, .place = 5, .signal = SIGKILL};
+	request = (struct spawner_request){.kind = SPAWNER_SIGNAL, .place = 5, .signal = SIGKILL};
 	ck_assert(say(channels[0], &request, sizeof(request), 0));
 	ck_assert(say_start(channels[0], 0, 0));
-	ck_assert_uint_eq(hear(channels[0]).kind, STARTER_STARTED);
-	request = (struct starter_request){.kind = STARTER_SIGNAL, .signal = SIGABRT};
+	ck_assert_uint_eq(hear(channels[0]).kind, SPAWNER_STARTED);
+	request = (struct spawner_request){.kind = SPAWNER_SIGNAL, .signal = SIGABRT};
 	ck_assert(say(channels[0], &request, sizeof(request), 0));
 	request.signal = SIGTERM;
 	ck_assert(say(channels[0], &request, sizeof(request), 0));
 	answer = hear(channels[0]);
-	ck_assert(answer.kind == STARTER_ENDED && WTERMSIG(answer.status) == SIGTERM);
+	ck_assert(answer.kind == SPAWNER_ENDED && WTERMSIG(answer.status) == SIGTERM);
 	check_other();
 }
 END_TEST
@@ -155,7 +155,7 @@ static void check_closed(void)
 
 START_TEST(test_short)
 {
-	struct starter_request request = {.kind = STARTER_START};
+	struct spawner_request request = {.kind = SPAWNER_START};
 
 	ck_assert(say(channels[0], &request, sizeof(request) - 1, 0));
 	check_closed();
@@ -164,8 +164,8 @@ END_TEST
 
 START_TEST(test_long)
 {
-	static char bytes[STARTER_MESSAGE_MAX + 1];
-	struct starter_request request = {.kind = STARTER_START};
+	static char bytes[SPAWNER_MESSAGE_MAX + 1];
+	struct spawner_request request = {.kind = SPAWNER_START};
 
 	memcpy(bytes, &request, sizeof(request));
 	ck_assert(say(channels[0], bytes, sizeof(bytes), 4));
@@ -175,7 +175,7 @@ END_TEST
 
 START_TEST(test_many_descriptors)
 {
-	struct starter_request request = {.kind = STARTER_START, .fds = 15, .program = 1};
+	struct spawner_request request = {.kind = SPAWNER_START, .fds = 15, .program = 1};
 
 	ck_assert(say(channels[0], &request, sizeof(request), 16));
 	check_closed();
@@ -184,7 +184,7 @@ END_TEST
 
 START_TEST(test_wrong_place)
 {
-	ck_assert(say_start(channels[0], STARTER_PLACES, 1));
+	ck_assert(say_start(channels[0], SPAWNER_PLACES, 1));
 	check_closed();
 }
 END_TEST
@@ -192,7 +192,7 @@ END_TEST
 /* Closing it ends what was started from it, and that alone. */
 START_TEST(test_taken_place)
 {
-	struct starter_request end = {.kind = STARTER_SIGNAL, .place = 3, .signal = SIGKILL};
+	struct spawner_request end = {.kind = SPAWNER_SIGNAL, .place = 3, .signal = SIGKILL};
 	pid_t mine, others;
 
 	ck_assert(say_start(channels[0], 3, 0));
@@ -202,21 +202,21 @@ START_TEST(test_taken_place)
 	ck_assert(mine > 0 && others > 0);
 	ck_assert(say_start(channels[0], 3, 0));
 	check_closed();
-	/* Reaped by the starter before it hears the next request. */
+	/* Reaped by the spawner before it hears the next request. */
 	while (kill(mine, 0) == 0)
 		check_other();
 	ck_assert_int_eq(kill(others, 0), 0);
 	ck_assert(say(channels[1], &end, sizeof(end), 0));
-	ck_assert_uint_eq(hear(channels[1]).kind, STARTER_ENDED);
+	ck_assert_uint_eq(hear(channels[1]).kind, SPAWNER_ENDED);
 }
 END_TEST
 
 /* --- floods ------------------------------------------------------------------------------------- */
 
-/* Requests whose answers nobody takes: the starter stops listening, to that channel. */
+/* Requests whose answers nobody takes: the spawner stops listening, to that channel. */
 START_TEST(test_flood)
 {
-	struct starter_answer answer;
+	struct spawner_answer answer;
 	unsigned sent = 0, refused = 0, more;
 
 	do {
@@ -231,33 +231,33 @@ START_TEST(test_flood)
 	check_other();
 	while (refused < sent) {
 		answer = hear(channels[0]);
-		ck_assert_uint_eq(answer.kind, STARTER_REFUSED);
+		ck_assert_uint_eq(answer.kind, SPAWNER_REFUSED);
 		refused++;
 	}
 	ck_assert(say_start(channels[0], 0, 1));
-	ck_assert_uint_eq(hear(channels[0]).kind, STARTER_STARTED);
-	ck_assert_uint_eq(hear(channels[0]).kind, STARTER_ENDED);
+	ck_assert_uint_eq(hear(channels[0]).kind, SPAWNER_STARTED);
+	ck_assert_uint_eq(hear(channels[0]).kind, SPAWNER_ENDED);
 }
 END_TEST
 
 /* The same with programs that end: each end is told in the end, after its start. */
 START_TEST(test_flood_of_programs)
 {
-	static unsigned told[STARTER_PLACES];
-	unsigned count = scaled(STARTER_PLACES), ended = 0;
+	static unsigned told[SPAWNER_PLACES];
+	unsigned count = scaled(SPAWNER_PLACES), ended = 0;
 
 	for (unsigned i = 0; i < count; i++)
 		ck_assert(say_start(channels[0], i, 1));
 	check_other();
 	while (ended < count) {
-		struct starter_answer answer = hear(channels[0]);
+		struct spawner_answer answer = hear(channels[0]);
 
 		ck_assert_uint_lt(answer.place, count);
-		if (answer.kind == STARTER_STARTED) {
+		if (answer.kind == SPAWNER_STARTED) {
 			ck_assert_uint_eq(told[answer.place]++, 0);
 			continue;
 		}
-		ck_assert_uint_eq(answer.kind, STARTER_ENDED);
+		ck_assert_uint_eq(answer.kind, SPAWNER_ENDED);
 		ck_assert_uint_eq(told[answer.place]++, 1);
 		ended++;
 	}
@@ -266,11 +266,11 @@ END_TEST
 
 START_TEST(test_noise)
 {
-	static char bytes[STARTER_MESSAGE_MAX];
+	static char bytes[SPAWNER_MESSAGE_MAX];
 	uint64_t seed = 5;
 
 	for (unsigned i = 0; i < scaled(300); i++) {
-		struct starter_request request = {.kind = STARTER_START};
+		struct spawner_request request = {.kind = SPAWNER_START};
 
 		for (size_t at = 0; at < 256; at += 8) {
 			uint64_t number = random_next(&seed);
@@ -280,7 +280,7 @@ START_TEST(test_noise)
 		memcpy(&request, bytes, sizeof(request));
 		/* Near to what is good. */
 		request.kind = 1 + request.kind % 3;
-		request.place %= STARTER_PLACES;
+		request.place %= SPAWNER_PLACES;
 		request.program %= 3;
 		request.fds %= 4;
 		request.mount_length %= 3;
@@ -288,16 +288,16 @@ START_TEST(test_noise)
 		request.block_length %= 128;
 		memcpy(bytes, &request, sizeof(request));
 		ck_assert(say(channels[0], bytes, sizeof(request) + random_next(&seed) % 128, 0));
-		if (request.kind == STARTER_START)
-			ck_assert_uint_eq(hear(channels[0]).kind, STARTER_REFUSED);
-		else if (request.kind == STARTER_MARK)
-			ck_assert_uint_eq(hear(channels[0]).kind, STARTER_MARKED);
+		if (request.kind == SPAWNER_START)
+			ck_assert_uint_eq(hear(channels[0]).kind, SPAWNER_REFUSED);
+		else if (request.kind == SPAWNER_MARK)
+			ck_assert_uint_eq(hear(channels[0]).kind, SPAWNER_MARKED);
 	}
 	check_other();
 }
 END_TEST
 
-/* --- a starter that is killed ------------------------------------------------------------------- */
+/* --- a spawner that is killed ------------------------------------------------------------------- */
 
 /* Whose program that is. */
 static pid_t parent_of(pid_t pid)
@@ -316,7 +316,7 @@ static pid_t parent_of(pid_t pid)
 
 static bool say_mark(int channel, uint32_t number)
 {
-	const struct starter_request request = {.kind = STARTER_MARK, .place = number};
+	const struct spawner_request request = {.kind = SPAWNER_MARK, .place = number};
 
 	return say(channel, &request, sizeof(request), 0);
 }
@@ -324,39 +324,39 @@ static bool say_mark(int channel, uint32_t number)
 /* Its successor says so, on each channel before all else, and serves what waits. */
 START_TEST(test_renewed)
 {
-	struct starter_answer answer;
-	pid_t starter;
+	struct spawner_answer answer;
+	pid_t spawner;
 
 	ck_assert(say_mark(channels[0], 7));
 	answer = hear(channels[0]);
-	ck_assert(answer.kind == STARTER_MARKED && answer.place == 7);
+	ck_assert(answer.kind == SPAWNER_MARKED && answer.place == 7);
 	ck_assert(say_start(channels[0], 3, 0));
-	starter = parent_of(hear(channels[0]).pid);
-	ck_assert_int_ne(starter, process);
-	ck_assert_int_eq(parent_of(starter), process);
-	ck_assert_int_eq(kill(starter, SIGSTOP), 0);
+	spawner = parent_of(hear(channels[0]).pid);
+	ck_assert_int_ne(spawner, process);
+	ck_assert_int_eq(parent_of(spawner), process);
+	ck_assert_int_eq(kill(spawner, SIGSTOP), 0);
 	ck_assert(say_start(channels[0], 4, 1));
 	ck_assert(say_mark(channels[0], ~0u));
-	ck_assert_int_eq(kill(starter, SIGKILL), 0);
-	ck_assert_uint_eq(hear(channels[0]).kind, STARTER_RENEWED);
+	ck_assert_int_eq(kill(spawner, SIGKILL), 0);
+	ck_assert_uint_eq(hear(channels[0]).kind, SPAWNER_RENEWED);
 	answer = hear(channels[0]);
-	ck_assert(answer.kind == STARTER_STARTED && answer.place == 4);
+	ck_assert(answer.kind == SPAWNER_STARTED && answer.place == 4);
 	answer = hear(channels[0]);
 	/* Its end may be told before the mark that was asked for. */
-	if (answer.kind == STARTER_ENDED) {
+	if (answer.kind == SPAWNER_ENDED) {
 		ck_assert(answer.place == 4 && answer.status == 0);
 		answer = hear(channels[0]);
-		ck_assert(answer.kind == STARTER_MARKED && answer.place == ~0u);
+		ck_assert(answer.kind == SPAWNER_MARKED && answer.place == ~0u);
 	} else {
-		ck_assert(answer.kind == STARTER_MARKED && answer.place == ~0u);
+		ck_assert(answer.kind == SPAWNER_MARKED && answer.place == ~0u);
 		answer = hear(channels[0]);
-		ck_assert(answer.kind == STARTER_ENDED && answer.place == 4);
+		ck_assert(answer.kind == SPAWNER_ENDED && answer.place == 4);
 	}
 	/* The places of the dead one's programs are free. */
 	ck_assert(say_start(channels[0], 3, 1));
-	ck_assert_uint_eq(hear(channels[0]).kind, STARTER_STARTED);
-	ck_assert_uint_eq(hear(channels[0]).kind, STARTER_ENDED);
-	ck_assert_uint_eq(hear(channels[1]).kind, STARTER_RENEWED);
+	ck_assert_uint_eq(hear(channels[0]).kind, SPAWNER_STARTED);
+	ck_assert_uint_eq(hear(channels[0]).kind, SPAWNER_ENDED);
+	ck_assert_uint_eq(hear(channels[1]).kind, SPAWNER_RENEWED);
 	check_other();
 }
 END_TEST
@@ -376,4 +376,4 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_renewed);
 }
 
-RUN_SUITE("starter-process", fill)
+RUN_SUITE("spawner-process", fill)
