@@ -49,7 +49,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/auth/apr1.c sweet/auth/apr1.h \
 	sweet/auth/htpasswd.c sweet/auth/htpasswd.h \
 	sweet/http/accept.c sweet/http/accept.h \
-	sweet/http/listing.c sweet/http/listing.h \
+	sweet/http/autoindex-render.c sweet/http/autoindex-render.h \
 	sweet/base/address.c sweet/base/address.h \
 	sweet/spawn/endpoint.c sweet/spawn/endpoint.h \
 	sweet/core/socket-options.c sweet/core/socket-options.h \
@@ -92,14 +92,14 @@ sweet_libsweet_la_SOURCES = \
 	sweet/files/spool-folder.c sweet/files/spool-folder.h \
 	sweet/files/spool-unit.c sweet/files/spool-unit.h \
 	sweet/files/docroot.c sweet/files/docroot.h \
-	sweet/files/folder.c sweet/files/folder.h \
+	sweet/files/read-directory.c sweet/files/read-directory.h \
 	sweet/files/filehead.c sweet/files/filehead.h \
-	sweet/files/content-read.c sweet/files/content-read.h \
-	sweet/files/content.c sweet/files/content.h \
-	sweet/files/content-inside.h \
-	sweet/files/content-table.c \
-	sweet/files/content-fresh.c \
-	sweet/files/content-turn.c sweet/files/content-turn.h \
+	sweet/files/file-cache-read.c sweet/files/file-cache-read.h \
+	sweet/files/file-cache.c sweet/files/file-cache.h \
+	sweet/files/file-cache-internal.h \
+	sweet/files/file-cache-table.c \
+	sweet/files/file-cache-revalidate.c \
+	sweet/files/file-cache-tick.c sweet/files/file-cache-tick.h \
 	sweet/core/site.c sweet/core/site.h \
 	sweet/http/cacheable.c sweet/http/cacheable.h \
 	sweet/http/cachekey.c sweet/http/cachekey.h \
@@ -112,10 +112,10 @@ sweet_libsweet_la_SOURCES = \
 	sweet/core/server.h \
 	sweet/handler/filestream.c sweet/handler/filestream.h \
 	sweet/files/pagecache.c sweet/files/pagecache.h \
-	sweet/handler/selection.c sweet/handler/selection.h \
-	sweet/handler/textbody.c sweet/handler/textbody.h \
+	sweet/handler/file-response.c sweet/handler/file-response.h \
+	sweet/handler/text-response.c sweet/handler/text-response.h \
 	sweet/handler/errorpage.c sweet/handler/errorpage.h \
-	sweet/handler/browse.c sweet/handler/browse.h \
+	sweet/handler/autoindex.c sweet/handler/autoindex.h \
 	sweet/handler/static.c sweet/handler/static.h \
 	sweet/spawn/spawn-child.c sweet/spawn/spawn-child.h \
 	sweet/backend/pool-process.c sweet/backend/pool-process.h \

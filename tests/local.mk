@@ -112,7 +112,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/auth/test-apr1 \
 	tests/unit/sweet/auth/test-htpasswd \
 	tests/unit/sweet/http/test-accept \
-	tests/unit/sweet/http/test-listing \
+	tests/unit/sweet/http/test-autoindex-render \
 	tests/unit/sweet/core/test-auth \
 	tests/unit/sweet/base/test-timer \
 	tests/unit/sweet/event/test-loop \
@@ -124,7 +124,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/files/test-pagecache \
 	tests/unit/sweet/files/test-spool \
 	tests/unit/sweet/files/test-docroot \
-	tests/unit/sweet/files/test-folder \
+	tests/unit/sweet/files/test-read-directory \
 	tests/unit/sweet/log/test-log \
 	tests/unit/sweet/config/test-config \
 	tests/unit/sweet/core/test-site \
@@ -154,21 +154,21 @@ SWEET_UNITS = \
 	tests/unit/sweet/config/test-config-fixed \
 	tests/unit/sweet/spawn/test-pidfile \
 	tests/unit/sweet/config/test-pool-config \
-	tests/unit/sweet/files/test-content \
-	tests/unit/sweet/files/test-content-read \
-	tests/unit/sweet/files/test-content-caches \
-	tests/unit/sweet/files/test-content-turn \
-	tests/unit/sweet/files/test-content-table \
+	tests/unit/sweet/files/test-file-cache \
+	tests/unit/sweet/files/test-file-cache-read \
+	tests/unit/sweet/files/test-file-cache-modes \
+	tests/unit/sweet/files/test-file-cache-tick \
+	tests/unit/sweet/files/test-file-cache-table \
 	tests/unit/sweet/event/test-loop-watch \
-	tests/unit/sweet/handler/test-textbody \
+	tests/unit/sweet/handler/test-text-response \
 	tests/unit/sweet/base/test-histogram \
-	tests/unit/sweet/files/test-content-siblings \
+	tests/unit/sweet/files/test-file-cache-siblings \
 	tests/unit/sweet/handler/test-status-field \
 	tests/unit/sweet/handler/test-status-json \
 	tests/unit/sweet/handler/test-status-metrics \
 	tests/unit/sweet/handler/test-status-page \
 	tests/unit/sweet/handler/test-status \
-	tests/unit/sweet/files/test-content-change
+	tests/unit/sweet/files/test-file-cache-change
 
 GLIB_UNITS = tests/unit/libnabc-glib/test-glib
 CTL_UNITS = \
@@ -370,9 +370,9 @@ tests_unit_sweet_http_test_accept_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_http_test_accept_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_http_test_accept_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_http_test_listing_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_http_test_listing_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_http_test_listing_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_http_test_autoindex_render_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_http_test_autoindex_render_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_http_test_autoindex_render_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_base_test_siphash_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_base_test_siphash_CFLAGS = $(sweet_unit_cflags)
@@ -385,13 +385,13 @@ tests_unit_sweet_event_test_limit_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_core_test_auth_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_core_test_auth_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_core_test_auth_LDADD = $(sweet_unit_ldadd)
-tests_unit_sweet_files_test_folder_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_files_test_folder_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_files_test_folder_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_files_test_read_directory_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_files_test_read_directory_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_files_test_read_directory_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_files_test_content_siblings_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_files_test_content_siblings_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_files_test_content_siblings_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_files_test_file_cache_siblings_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_files_test_file_cache_siblings_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_files_test_file_cache_siblings_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_http_test_redirect_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_http_test_redirect_CFLAGS = $(sweet_unit_cflags)
@@ -550,21 +550,21 @@ tests_unit_sweet_conn_test_connection_body_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_conn_test_connection_body_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_conn_test_connection_body_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_files_test_content_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_files_test_content_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_files_test_content_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_files_test_file_cache_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_files_test_file_cache_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_files_test_file_cache_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_files_test_content_read_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_files_test_content_read_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_files_test_content_read_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_files_test_file_cache_read_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_files_test_file_cache_read_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_files_test_file_cache_read_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_files_test_content_caches_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_files_test_content_caches_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_files_test_content_caches_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_files_test_file_cache_modes_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_files_test_file_cache_modes_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_files_test_file_cache_modes_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_handler_test_textbody_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_handler_test_textbody_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_handler_test_textbody_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_handler_test_text_response_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_handler_test_text_response_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_handler_test_text_response_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_handler_test_status_field_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_handler_test_status_field_CFLAGS = $(sweet_unit_cflags)
@@ -594,17 +594,17 @@ tests_unit_sweet_event_test_loop_watch_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_event_test_loop_watch_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_event_test_loop_watch_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_files_test_content_turn_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_files_test_content_turn_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_files_test_content_turn_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_files_test_file_cache_tick_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_files_test_file_cache_tick_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_files_test_file_cache_tick_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_files_test_content_table_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_files_test_content_table_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_files_test_content_table_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_files_test_file_cache_table_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_files_test_file_cache_table_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_files_test_file_cache_table_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_files_test_content_change_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_files_test_content_change_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_files_test_content_change_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_files_test_file_cache_change_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_files_test_file_cache_change_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_files_test_file_cache_change_LDADD = $(sweet_unit_ldadd)
 
 ctl_unit_ldadd = nabcctl/libnabcctl.la libnabc/libnabc-internal.la \
 	$(GLIB_LIBS) $(CHECK_LIBS) $(URING_LIBS) -lpthread
@@ -789,7 +789,7 @@ EXTRA_DIST += tests/check-man.sh tests/check-floors.sh tests/folders.txt tests/c
 	tests/unit/async-fixture.h \
 	tests/unit/connection-fixture.h \
 	tests/unit/device-model.h \
-	tests/unit/content-fixture.h \
+	tests/unit/file-cache-fixture.h \
 	tests/unit/respcache-fixture.h \
 	tests/unit/exchange-fixture.h \
 	tests/unit/handle-fixture.h \

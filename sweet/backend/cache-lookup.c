@@ -111,8 +111,8 @@ static void refuse_part(struct transaction *transaction, uint64_t size)
 static bool give_part(struct transaction *transaction, const struct respcache_view *view,
 		      uint32_t age)
 {
-	const struct conditions *conditions = &transaction->selection.conditions;
-	struct range_set *set = &transaction->selection.ranges;
+	const struct conditions *conditions = &transaction->file_response.conditions;
+	struct range_set *set = &transaction->file_response.ranges;
 	enum range_verdict verdict = RANGE_IGNORED;
 	char place[MULTIPART_RANGE_MAX];
 
@@ -142,7 +142,7 @@ static bool give_part(struct transaction *transaction, const struct respcache_vi
 static enum condition_verdict compare(struct transaction *transaction,
 				      const struct respcache_view *view)
 {
-	struct conditions *conditions = &transaction->selection.conditions;
+	struct conditions *conditions = &transaction->file_response.conditions;
 	struct representation known = {.etag = view->etag, .modified = view->modified};
 	bool weak = known.etag.length > 2 && known.etag.at[0] == 'W';
 
@@ -175,7 +175,7 @@ static enum respond give(struct transaction *transaction, const struct request *
 	transaction->finish = finish;
 	transaction->gone = NULL;
 	if (request->conditional && view->status == 200 &&
-	    conditions_take(&transaction->selection.conditions, request))
+	    conditions_take(&transaction->file_response.conditions, request))
 		verdict = compare(transaction, view);
 	switch (verdict) {
 	case CONDITION_NOT_MODIFIED:

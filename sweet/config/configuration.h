@@ -74,8 +74,8 @@ struct scope {
 	size_t pool_skip;	  /* bytes of path that are its programs' name */
 
 	/* Opened by site.c: */
-	struct content *content; /* the files of alias or root */
-	struct auth *auth;	 /* NULL: no passwords */
+	struct file_cache *file_cache; /* the files of alias or root */
+	struct auth *auth;	  /* NULL: no passwords */
 };
 
 struct host {
@@ -157,7 +157,7 @@ struct config {
 	struct config_sockets sockets;
 	bool page_cache;      /* what the cache holds may stay in the page cache too */
 	unsigned large_files; /* enum large_files */
-	bool path_cache, header_cache, content_cache; /* what is kept of files: content.h */
+	bool path_cache, header_cache, content_cache; /* what is kept of files: file-cache.h */
 	unsigned header_align; /* bytes that heads are a multiple of; 0: any */
 	char *mime_types;
 	char *access_log;    /* file, "-" or "off" */

@@ -18,7 +18,7 @@
 #include "conn/connection-slow-internal.h"
 #include "files/spool.h"
 #include "handler/filestream.h"
-#include "handler/selection.h"
+#include "handler/file-response.h"
 
 #define IOVECS_MAX 4096u /* runs of memory of an answer that is spooled */
 
@@ -28,7 +28,7 @@ struct leaving {
 	struct connection *connection; /* NULL: it needs no more */
 	struct output *output;	       /* to be closed at the end, the connection being gone */
 	/* The file: */
-	struct content *content;
+	struct file_cache *cache;
 	char *path;
 	struct file_version version;
 	int fd; /* or -errno */
@@ -41,7 +41,7 @@ struct leaving {
 
 static void leaving_free(struct leaving *leaving)
 {
-	content_close(leaving->content);
+	file_cache_close(leaving->cache);
 	g_free(leaving->path);
 	if (leaving->fd >= 0)
 		close(leaving->fd);
@@ -103,7 +103,7 @@ static void file_opened(struct job *job)
 	gone = stop_send(connection);
 	if (gone >= 0) {
 		server_count(&connection->server->counters.slow_files, 1);
-		selection_go_on(&connection->output->transaction, leaving->fd, (uint64_t)gone);
+		file_response_go_on(&connection->output->transaction, leaving->fd, (uint64_t)gone);
 		leaving->fd = -1;
 	}
 	leaving_free(leaving);
@@ -114,7 +114,7 @@ static void open_file(struct job *job)
 	struct leaving *leaving = (struct leaving *)job;
 	struct file_version version;
 
-	leaving->fd = docroot_open_file(content_root(leaving->content), leaving->path, &version);
+	leaving->fd = docroot_open_file(file_cache_root(leaving->cache), leaving->path, &version);
 	if (leaving->fd < 0 || file_version_equal(&version, &leaving->version))
 		return;
 	close(leaving->fd);
@@ -124,13 +124,13 @@ static void open_file(struct job *job)
 static bool to_file(struct connection *connection)
 {
 	const struct transaction *transaction = &connection->output->transaction;
-	const struct content_view *view = selection_unit(transaction);
+	const struct file_cache_view *view = file_response_unit(transaction);
 	struct leaving *leaving;
 
 	if (!view)
 		return false;
 	leaving = leaving_new(connection);
-	leaving->content = content_ref(transaction->selection.content);
+	leaving->cache = file_cache_ref(transaction->file_response.cache);
 	leaving->path = g_strdup(view->path);
 	leaving->version = view->version;
 	leaving->job = (struct job){

@@ -17,7 +17,7 @@
 
 #include "conn/connection-slow-internal.h"
 #include "core/page-memory.h"
-#include "handler/selection.h"
+#include "handler/file-response.h"
 
 /* Who has waited less for a page in a program's memory may be about to have it. */
 #define PROGRAM_MS 1000u
@@ -229,7 +229,7 @@ static bool may_leave(const struct connection *connection)
 
 	return message->range_count && message->skip >= message->header_length &&
 	       !connection->slow_id && !connection->leaving &&
-	       (!transaction->next || selection_unit(transaction));
+	       (!transaction->next || file_response_unit(transaction));
 }
 
 /* Who is not slow is about to give back what was lent, and has half as much again for that. */

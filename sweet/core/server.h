@@ -15,7 +15,7 @@
 #include "core/access-log.h"
 #include "event/helper.h"
 #include "event/loop.h"
-#include "files/content-turn.h"
+#include "files/file-cache-tick.h"
 #include "http/body.h"
 #include "log/log.h"
 
@@ -35,9 +35,9 @@ struct site {
 	struct authenticator *authenticator;
 	struct gateway *gateway;
 	struct respcache *responses;
-	struct spools *spools;	   /* NULL: there is no folder for them */
+	struct spools *spools;		 /* NULL: there is no folder for them */
 	struct spawn_table *spawn_table; /* NULL: none are started by the spawner */
-	int log_fd;		   /* logs.c's, as the next */
+	int log_fd;			 /* logs.c's, as the next */
 	enum access_format log_format;
 	size_t cache_size; /* bytes; of a process */
 	size_t max_unit;   /* bytes */
@@ -98,7 +98,7 @@ struct server {
 	unsigned number;
 	struct site *site;
 	struct loop *loop;
-	struct content_turn *turn; /* of the loop: files' entries are had and given back by it */
+	struct file_cache_tick *tick; /* of the loop: files' entries are had and given back by it */
 	struct generation *generation; /* that new transactions begin with */
 	struct access_log log;
 	struct server_counters counters;

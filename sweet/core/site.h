@@ -9,7 +9,7 @@
 #include "config/configuration.h"
 #include "core/auth.h"
 #include "event/helper.h"
-#include "files/content.h"
+#include "files/file-cache.h"
 
 struct site_options {
 	struct helpers *helpers;	     /* NULL: only to see whether all is there */
@@ -27,6 +27,6 @@ bool site_open(struct config *config, const struct config *previous,
 	       const struct site_options *options, GPtrArray *errors);
 
 /* Adds what all folders have to what is there; each is counted once. */
-void site_stat(const struct config *config, struct content_stat *sum);
+void site_stat(const struct config *config, struct file_cache_stat *sum);
 
 #endif

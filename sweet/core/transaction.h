@@ -38,8 +38,8 @@
 #include "http/range.h"
 #include "http/request.h"
 
-struct content;
-struct content_entry;
+struct file_cache;
+struct file_cache_entry;
 struct generation;
 struct cache_store;
 struct host;
@@ -55,11 +55,11 @@ struct server;
 
 enum respond { RESPOND_NOW, RESPOND_LATER };
 
-/* What is sent of a file; selection.c's, and good only once that has it. */
-struct selection {
+/* What is sent of a file; file-response.c's, and good only once that has it. */
+struct file_response {
 	struct conditions conditions;
-	struct content *content;
-	struct content_entry *entry;
+	struct file_cache *cache;
+	struct file_cache_entry *entry;
 	const char *type; /* Content-Type */
 	size_t own_lines; /* bytes of header lines that are the caller's */
 	struct range_set ranges;
@@ -170,7 +170,7 @@ struct transaction {
 	struct cache_store *store;
 	uint64_t store_mark;
 
-	struct selection selection;
+	struct file_response file_response;
 	/* The responder's: from its start to finish(). */
 	alignas(16) unsigned char scratch[TRANSACTION_SCRATCH];
 	char head_buffer[TRANSACTION_HEAD_MAX];

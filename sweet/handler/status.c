@@ -21,7 +21,7 @@
 #include "handler/status-metrics.h"
 #include "handler/status-page.h"
 #include "handler/status.h"
-#include "handler/textbody.h"
+#include "handler/text-response.h"
 
 #define PREFIX "/.sweet/"
 
@@ -275,7 +275,7 @@ enum respond status_respond(struct transaction *transaction)
 	transaction->head_length = head->len;
 	memcpy(transaction->head_buffer, head->str, head->len);
 	g_string_free(head, TRUE);
-	error = textbody_set(transaction, type, text);
+	error = text_response_set(transaction, type, text);
 	if (!error)
 		return RESPOND_NOW;
 	transaction->head_length = 0;

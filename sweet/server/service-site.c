@@ -41,7 +41,7 @@ static bool open_loops(void)
 					 sizeof(why));
 		if (!server->loop)
 			return service_complain("cannot start an event loop: %s", why);
-		server->turn = content_turn_open(server->loop);
+		server->tick = file_cache_tick_open(server->loop);
 		loop_send_by(server->loop, program.site.path);
 		if (program.site.spawn_table &&
 		    spawn_table_attach(program.site.spawn_table, i, server->loop) < 0)
@@ -151,7 +151,7 @@ static void close_runners(void)
 	for (unsigned i = 0; i < runners->count; i++) {
 		struct server *server = &runners->all[i].server;
 
-		content_turn_close(server->turn);
+		file_cache_tick_close(server->tick);
 		loop_close(server->loop);
 		if (server->generation)
 			generation_release(server->generation);

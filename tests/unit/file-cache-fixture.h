@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * content-fixture.h - what the tests of content.c share: a folder, two loops
+ * file-cache-fixture.h - what the tests of file-cache.c share: a folder, two loops
  * with helpers and a cache, and asking for files.
  */
-#ifndef CONTENT_FIXTURE_H
-#define CONTENT_FIXTURE_H
+#ifndef FILE_CACHE_FIXTURE_H
+#define FILE_CACHE_FIXTURE_H
 
 #include <sys/stat.h>
 
-#include "files/content.h"
+#include "files/file-cache.h"
 
 #include "loop-fixture.h"
 
@@ -17,7 +17,7 @@
 
 static struct runner runners[LOOPS];
 static struct helpers *helpers;
-static struct content *content;
+static struct file_cache *content;
 static struct mime *mime;
 static NC_cache *cache;
 static char directory[64];
@@ -47,7 +47,8 @@ static inline void put(const char *name, char letter, size_t size)
 	close(fd);
 }
 
-static inline void open_with(size_t size, struct content_options content_options, unsigned threads)
+static inline void open_with(size_t size, struct file_cache_options file_cache_options,
+			     unsigned threads)
 {
 	struct NC_cache_options options = {.size = size};
 
@@ -61,17 +62,17 @@ static inline void open_with(size_t size, struct content_options content_options
 	helpers = helper_open(threads);
 	ck_assert_ptr_nonnull(helpers);
 	mime = mime_open(NULL);
-	content_options.root = root;
-	content_options.mime = mime;
-	content_options.helpers = helpers;
-	content = content_open(&content_options);
+	file_cache_options.root = root;
+	file_cache_options.mime = mime;
+	file_cache_options.helpers = helpers;
+	content = file_cache_open(&file_cache_options);
 	ck_assert_ptr_nonnull(content);
 }
 
 static inline void open_all(size_t size, size_t max_unit, unsigned threads, uint64_t revalidate_ns)
 {
 	open_with(size,
-		  (struct content_options){.max_unit = max_unit, .revalidate_ns = revalidate_ns},
+		  (struct file_cache_options){.max_unit = max_unit, .revalidate_ns = revalidate_ns},
 		  threads);
 }
 
@@ -84,7 +85,7 @@ static inline void close_all(void)
 	helper_close(helpers);
 	for (unsigned i = 0; i < LOOPS; i++)
 		runner_stop(&runners[i]);
-	content_close(content);
+	file_cache_close(content);
 	mime_close(mime);
 	ck_assert_int_eq(NC_cache_close(cache), 0);
 	ck_assert_ptr_nonnull(folder);
@@ -98,13 +99,13 @@ static inline void close_all(void)
 /* --- asking ------------------------------------------------------------------------ */
 
 struct asker {
-	struct content_waiter waiter; /* must be first */
+	struct file_cache_waiter waiter; /* must be first */
 	const char *path;
 	bool at_once, done;
 	bool elsewhere; /* told on another thread than its loop's */
 };
 
-static inline void arrived(struct content_waiter *waiter)
+static inline void arrived(struct file_cache_waiter *waiter)
 {
 	struct asker *asker = (struct asker *)waiter;
 	struct runner *runner = &runners[waiter->loop != runners[0].loop];
@@ -117,7 +118,7 @@ static inline void ask(void *argument)
 {
 	struct asker *asker = argument;
 
-	if (content_get(content, asker->path, &asker->waiter))
+	if (file_cache_get(content, asker->path, &asker->waiter))
 		EVENT(asker->at_once = asker->done = true);
 }
 
@@ -140,7 +141,7 @@ static inline struct asker get(unsigned loop, const char *path)
 
 static inline void put_back(void *argument)
 {
-	content_put(content, ((struct asker *)argument)->waiter.result.entry);
+	file_cache_put(content, ((struct asker *)argument)->waiter.result.entry);
 }
 
 static inline void give_back(unsigned loop, struct asker *asker)
@@ -149,7 +150,7 @@ static inline void give_back(unsigned loop, struct asker *asker)
 }
 
 /* Whether all of a unit is the letter (0: any letter, but one). */
-static inline bool uniform(const struct content_view *view, char letter)
+static inline bool uniform(const struct file_cache_view *view, char letter)
 {
 	size_t size = (size_t)view->version.size, have = 0;
 	struct NC_range range = {.id = view->id, .length = size};
@@ -183,10 +184,10 @@ static inline bool uniform(const struct content_view *view, char letter)
 static inline bool check_file(unsigned loop, const char *path, char letter, size_t size)
 {
 	struct asker asker = get(loop, path);
-	const struct content_view *view;
+	const struct file_cache_view *view;
 
 	ck_assert_msg(asker.waiter.result.error == 0, "%s: %d", path, asker.waiter.result.error);
-	view = content_view(asker.waiter.result.entry);
+	view = file_cache_view(asker.waiter.result.entry);
 	ck_assert_int_eq(view->version.size, (off_t)size);
 	ck_assert_uint_ne(view->id, 0);
 	ck_assert_str_eq(view->path, path);

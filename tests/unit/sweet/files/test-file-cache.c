@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-content.c - unit tests of content.c: files as units of the cache, from
+ * test-file-cache.c - unit tests of file-cache.c: files as units of the cache, from
  * two loops at once; files that have changed in every way; waiters of one
  * file; a cache that is too small.
  */
 #include <sys/stat.h>
 
-#include "content-fixture.h"
+#include "file-cache-fixture.h"
 
 /* --- files at rest ------------------------------------------------------------------- */
 
 START_TEST(test_files)
 {
 	static const size_t sizes[] = {1, 4095, 4096, 4097, 100000, 1 << 20};
-	struct content_stat stat = {0};
+	struct file_cache_stat stat = {0};
 
 	open_all(32 << 20, 1 << 20, 2, 0);
 	for (unsigned i = 0; i < 6; i++) {
@@ -28,14 +28,14 @@ START_TEST(test_files)
 			ck_assert(check_file(k % 2, path, (char)('a' + i), sizes[i]));
 		ck_assert_uint_eq(inserts(), i + 1);
 	}
-	content_stat(content, &stat);
+	file_cache_stat(content, &stat);
 	ck_assert_uint_eq(stat.files, 6);
 	ck_assert_uint_eq(stat.hits, 24);
 	ck_assert_uint_eq(stat.misses, 6);
 	ck_assert_uint_eq(stat.miss_bytes, 1 + 3 * 4096 + 100000 + (1 << 20));
 	ck_assert_uint_eq(stat.hit_bytes, 4 * stat.miss_bytes);
 	/* Added to what is there. */
-	content_stat(content, &stat);
+	file_cache_stat(content, &stat);
 	ck_assert_uint_eq(stat.misses, 12);
 	close_all();
 }
@@ -48,14 +48,14 @@ START_TEST(test_head)
 				       "Content-Length: 5\r\n"
 				       "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
 				       "ETag: \"";
-	const struct content_view *view;
+	const struct file_cache_view *view;
 	struct asker asker;
 
 	open_all(4 << 20, 1 << 20, 1, 0);
 	put("a.html", 'x', 5);
 	ck_assert_int_eq(utimensat(AT_FDCWD, at("a.html"), times, 0), 0);
 	asker = get(0, "/a.html");
-	view = content_view(asker.waiter.result.entry);
+	view = file_cache_view(asker.waiter.result.entry);
 	ck_assert_uint_gt(view->head->length, sizeof(expected));
 	ck_assert_mem_eq(view->head->text, expected, sizeof(expected) - 1);
 	give_back(0, &asker);
@@ -66,7 +66,7 @@ END_TEST
 /* Nothing to cache, and too much: known all the same, without a unit. */
 START_TEST(test_without_unit)
 {
-	struct content_stat stat = {0};
+	struct file_cache_stat stat = {0};
 
 	open_all(4 << 20, 10000, 1, 0);
 	put("empty", 'x', 0);
@@ -77,16 +77,16 @@ START_TEST(test_without_unit)
 
 		ck_assert_int_eq(empty.waiter.result.error, 0);
 		ck_assert_int_eq(large.waiter.result.error, 0);
-		ck_assert_uint_eq(content_view(empty.waiter.result.entry)->id, 0);
-		ck_assert_uint_eq(content_view(large.waiter.result.entry)->id, 0);
-		ck_assert_int_eq(content_view(empty.waiter.result.entry)->version.size, 0);
-		ck_assert_int_eq(content_view(large.waiter.result.entry)->version.size, 10001);
+		ck_assert_uint_eq(file_cache_view(empty.waiter.result.entry)->id, 0);
+		ck_assert_uint_eq(file_cache_view(large.waiter.result.entry)->id, 0);
+		ck_assert_int_eq(file_cache_view(empty.waiter.result.entry)->version.size, 0);
+		ck_assert_int_eq(file_cache_view(large.waiter.result.entry)->version.size, 10001);
 		ck_assert(empty.at_once == (i > 0) && large.at_once == (i > 0));
 		give_back(i % 2, &empty);
 		give_back(i % 2, &large);
 	}
 	ck_assert_uint_eq(inserts(), 0);
-	content_stat(content, &stat);
+	file_cache_stat(content, &stat);
 	ck_assert_uint_eq(stat.hits, 4);
 	ck_assert_uint_eq(stat.hit_bytes, 0);
 	ck_assert_uint_eq(stat.miss_bytes, 3 * 10001);
@@ -101,7 +101,7 @@ END_TEST
 /* Failures are told and not kept. */
 START_TEST(test_failures)
 {
-	struct content_stat stat = {0};
+	struct file_cache_stat stat = {0};
 
 	open_all(4 << 20, 1 << 20, 1, 0);
 	ck_assert_int_eq(mkdir(at("folder"), 0755), 0);
@@ -114,7 +114,7 @@ START_TEST(test_failures)
 		ck_assert_int_eq(error_of(i % 2, "/out"), has_openat2() ? -EACCES : -ELOOP);
 		ck_assert_int_eq(error_of(i % 2, "/../x"), -EACCES);
 	}
-	content_stat(content, &stat);
+	file_cache_stat(content, &stat);
 	ck_assert_uint_eq(stat.files, 0);
 	ck_assert_uint_eq(stat.hits, 0);
 	put("none", 'n', 100);
@@ -143,7 +143,7 @@ START_TEST(test_changes)
 	ck_assert(!check_file(1, "/file", 'b', 50000));
 	ck_assert(check_file(0, "/file", 'b', 50000));
 	/* Who has the old one goes on with it. */
-	ck_assert(uniform(content_view(old.waiter.result.entry), 'a'));
+	ck_assert(uniform(file_cache_view(old.waiter.result.entry), 'a'));
 	/* Another file under the name. */
 	put("new", 'c', 50000);
 	ck_assert_int_eq(rename(at("new"), at("file")), 0);
@@ -158,7 +158,7 @@ START_TEST(test_changes)
 	ck_assert_int_eq(error_of(0, "/file"), -ENOENT);
 	put("file", 'e', 100);
 	ck_assert(!check_file(1, "/file", 'e', 100));
-	ck_assert(uniform(content_view(old.waiter.result.entry), 'a'));
+	ck_assert(uniform(file_cache_view(old.waiter.result.entry), 'a'));
 	give_back(0, &old);
 	close_all();
 }
@@ -187,7 +187,7 @@ END_TEST
 /* Trusted for a while: no look at the disk, until the unit is gone. */
 START_TEST(test_revalidate)
 {
-	const struct content_view *view;
+	const struct file_cache_view *view;
 	struct asker asker;
 	size_t id;
 
@@ -201,7 +201,7 @@ START_TEST(test_revalidate)
 	ck_assert(check_file(1, "/file", 'a', 5000));
 	put("file", 'c', 5000);
 	asker = get(0, "/file");
-	view = content_view(asker.waiter.result.entry);
+	view = file_cache_view(asker.waiter.result.entry);
 	id = view->id;
 	give_back(0, &asker);
 	ck_assert_int_eq(NC_destroy(id), 0);
@@ -236,7 +236,7 @@ START_TEST(test_destroyed_unseen)
 	call(&runners[0], ask_and_destroy, &asker);
 	AWAIT(asker.done);
 	ck_assert_int_eq(asker.waiter.result.error, 0);
-	ck_assert(uniform(content_view(asker.waiter.result.entry), 'a'));
+	ck_assert(uniform(file_cache_view(asker.waiter.result.entry), 'a'));
 	ck_assert_uint_eq(inserts(), 2);
 	give_back(0, &asker);
 	close_all();
@@ -296,7 +296,7 @@ START_TEST(test_waiters)
 	for (unsigned i = 0; i < ASKERS; i++)
 		AWAIT(askers[i].done && missing[i].done);
 	ck_assert_uint_eq(inserts(), 1);
-	id = content_view(askers[0].waiter.result.entry)->id;
+	id = file_cache_view(askers[0].waiter.result.entry)->id;
 	ck_assert_int_eq(NC_stat(id, &stat), 0);
 	ck_assert_uint_eq(stat.holds, ASKERS);
 	for (unsigned i = 0; i < ASKERS; i++) {
@@ -309,7 +309,7 @@ START_TEST(test_waiters)
 	put("file", 'x', 50000);
 	(void)check_file(0, "/file", 'x', 50000);
 	for (unsigned i = 0; i < ASKERS; i++) {
-		ck_assert(uniform(content_view(askers[i].waiter.result.entry), 'w'));
+		ck_assert(uniform(file_cache_view(askers[i].waiter.result.entry), 'w'));
 		give_back(i % LOOPS, &askers[i]);
 	}
 	/* And with the last one it went. */
@@ -326,7 +326,7 @@ END_TEST
 
 START_TEST(test_eviction)
 {
-	struct content_stat table = {0};
+	struct file_cache_stat table = {0};
 	struct NC_cache_stat stat;
 	struct asker kept;
 
@@ -348,10 +348,10 @@ START_TEST(test_eviction)
 	ck_assert_int_eq(NC_cache_stat(cache, &stat), 0);
 	ck_assert_uint_gt(stat.evictions, 0);
 	ck_assert_uint_le(stat.used, stat.size);
-	content_stat(content, &table);
+	file_cache_stat(content, &table);
 	ck_assert_uint_eq(table.files, FILES);
 	/* What is held stays. */
-	ck_assert(uniform(content_view(kept.waiter.result.entry), 'a'));
+	ck_assert(uniform(file_cache_view(kept.waiter.result.entry), 'a'));
 	ck_assert(check_file(1, "/a", 'a', 150 * KIB));
 	give_back(0, &kept);
 	close_all();
@@ -388,7 +388,7 @@ START_TEST(test_eviction_before_arrival)
 		put(name, (char)('a' + i), 150 * KIB);
 	}
 	ck_assert_int_eq(pipe2(busy.ends, O_CLOEXEC), 0);
-	busy.asker.waiter = (struct content_waiter){.arrived = arrived, .loop = runners[0].loop};
+	busy.asker.waiter = (struct file_cache_waiter){.arrived = arrived, .loop = runners[0].loop};
 	loop_post(runners[0].loop, &busy.task);
 	AWAIT(busy.asked);
 	/* The only helper has read it before the others, for which there is no room. */
@@ -400,7 +400,7 @@ START_TEST(test_eviction_before_arrival)
 	close(busy.ends[1]);
 	AWAIT(busy.asker.done);
 	ck_assert_int_eq(busy.asker.waiter.result.error, 0);
-	ck_assert(uniform(content_view(busy.asker.waiter.result.entry), 'a'));
+	ck_assert(uniform(file_cache_view(busy.asker.waiter.result.entry), 'a'));
 	give_back(0, &busy.asker);
 	close(busy.ends[0]);
 	close_all();
@@ -422,15 +422,15 @@ START_TEST(test_no_memory)
 		snprintf(paths[i], sizeof(paths[i]), "/%s", name);
 		askers[i] = get(0, paths[i]);
 		ck_assert_int_eq(askers[i].waiter.result.error, 0);
-		ck_assert_int_eq(content_view(askers[i].waiter.result.entry)->version.size,
+		ck_assert_int_eq(file_cache_view(askers[i].waiter.result.entry)->version.size,
 				 150 * KIB);
-		if (content_view(askers[i].waiter.result.entry)->id)
+		if (file_cache_view(askers[i].waiter.result.entry)->id)
 			ck_assert_uint_eq(good++, i);
 	}
 	ck_assert_uint_ge(good, 3);
 	ck_assert_uint_lt(good, FILES);
 	for (unsigned i = 0; i < FILES; i++) {
-		const struct content_view *view = content_view(askers[i].waiter.result.entry);
+		const struct file_cache_view *view = file_cache_view(askers[i].waiter.result.entry);
 
 		ck_assert(i >= good || uniform(view, (char)('a' + i)));
 		give_back(0, &askers[i]);
@@ -458,4 +458,4 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_no_memory);
 }
 
-RUN_SUITE("content", fill)
+RUN_SUITE("file-cache", fill)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-content-table.c - unit tests of content-table.c: names that somebody
+ * test-file-cache-table.c - unit tests of file-cache-table.c: names that somebody
  * chose so that they collide cost no more than others.
  */
 #include <time.h>
 
-#include "files/content-inside.h"
+#include "files/file-cache-internal.h"
 
-#include "content-fixture.h"
+#include "file-cache-fixture.h"
 
 #define BITS 14u
 #define NAMES (1u << BITS)
@@ -34,12 +34,12 @@ static void fill_table(bool chosen)
 
 	pthread_mutex_lock(&content->lock);
 	for (unsigned i = 0; i < NAMES; i++) {
-		struct content_entry *entry;
+		struct file_cache_entry *entry;
 
 		name_of(name, i, chosen);
-		entry = content_entry_new(content, name);
+		entry = file_cache_entry_new(content, name);
 		entry->state = ENTRY_READY;
-		ck_assert_ptr_null(content_enter_locked(content, entry));
+		ck_assert_ptr_null(file_cache_enter_locked(content, entry));
 	}
 	pthread_mutex_unlock(&content->lock);
 }
@@ -52,7 +52,7 @@ static double look_up(bool chosen)
 
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &start);
 	for (unsigned i = 0; i < NAMES; i += 16) {
-		struct content_entry *entry;
+		struct file_cache_entry *entry;
 
 		name_of(name, i, chosen);
 		entry = g_hash_table_lookup(content->table, name);
@@ -92,4 +92,4 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_chosen_names);
 }
 
-RUN_SUITE("content-table", fill)
+RUN_SUITE("file-cache-table", fill)

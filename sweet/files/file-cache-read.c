@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * content-read.c - see content-read.h.  A reading belongs to one thread at a
+ * file-cache-read.c - see file-cache-read.h.  A reading belongs to one thread at a
  * time.
  *
  * Not to wait means: the kernel resolves the path by what it has in memory
@@ -11,7 +11,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "files/content-read.h"
+#include "files/file-cache-read.h"
 
 #define NOW_MAX ((off_t)256 << 10) /* bytes of a file that a loop reads itself */
 #define IOVECS 64u

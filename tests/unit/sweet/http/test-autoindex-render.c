@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-listing.c - unit tests of listing.c: orders, hostile names, sizes,
+ * test-autoindex-render.c - unit tests of autoindex-render.c: orders, hostile names, sizes,
  * times, the bound.  Single-threaded.
  */
 #include <glib.h>
 
-#include "http/listing.h"
+#include "http/autoindex-render.h"
 
 #include "suite.h"
 
@@ -17,22 +17,22 @@ static struct slice text(const char *text)
 	return (struct slice){text, strlen(text)};
 }
 
-static struct listing_entry file(const char *name, uint64_t size, int64_t modified)
+static struct autoindex_entry file(const char *name, uint64_t size, int64_t modified)
 {
-	return (struct listing_entry){.name = (char *)name, .size = size, .modified = modified};
+	return (struct autoindex_entry){.name = (char *)name, .size = size, .modified = modified};
 }
 
-static struct listing_entry folder(const char *name, int64_t modified)
+static struct autoindex_entry folder(const char *name, int64_t modified)
 {
-	return (struct listing_entry){.name = (char *)name, .folder = true, .modified = modified};
+	return (struct autoindex_entry){.name = (char *)name, .folder = true, .modified = modified};
 }
 
 /* A page of one file; g_free. */
 static char *page_of(const char *path, const char *name, uint64_t size)
 {
-	struct listing_entry entry = file(name, size, 0);
-	struct listing listing = {.path = path, .entries = &entry, .count = 1};
-	GString *page = listing_html(&listing, ROOM);
+	struct autoindex_entry entry = file(name, size, 0);
+	struct autoindex_page listing = {.path = path, .entries = &entry, .count = 1};
+	GString *page = autoindex_html(&listing, ROOM);
 
 	ck_assert_uint_eq(page->len, strlen(page->str));
 	ck_assert(g_utf8_validate(page->str, -1, NULL));
@@ -41,10 +41,10 @@ static char *page_of(const char *path, const char *name, uint64_t size)
 
 static char *json_of(const char *name)
 {
-	struct listing_entry entry = file(name, 1, 0);
-	struct listing listing = {.path = "/", .entries = &entry, .count = 1};
+	struct autoindex_entry entry = file(name, 1, 0);
+	struct autoindex_page listing = {.path = "/", .entries = &entry, .count = 1};
 	bool cut;
-	GString *json = listing_json(&listing, ROOM, &cut);
+	GString *json = autoindex_json(&listing, ROOM, &cut);
 
 	ck_assert_uint_eq(json->len, strlen(json->str));
 	ck_assert(!cut);
@@ -82,7 +82,7 @@ START_TEST(test_query)
 		struct slice got;
 
 		memcpy(copy, cases[i].query, length);
-		got = listing_query((struct slice){copy, length}, "format");
+		got = autoindex_query((struct slice){copy, length}, "format");
 		ck_assert_msg((got.at == NULL) == (cases[i].value == NULL), "%s", cases[i].query);
 		if (got.at)
 			ck_assert_msg(slice_is(got, cases[i].value), "%s", cases[i].query);
@@ -91,34 +91,34 @@ START_TEST(test_query)
 }
 END_TEST
 
-static void check_order(const char *query, enum listing_column column, bool descending)
+static void check_order(const char *query, enum autoindex_column column, bool descending)
 {
-	struct listing_order order = listing_order(text(query));
+	struct autoindex_order order = autoindex_order(text(query));
 
 	ck_assert_msg(order.column == column && order.descending == descending, "%s", query);
 }
 
 START_TEST(test_order)
 {
-	check_order("", LISTING_NAME, false);
-	check_order("sort=name", LISTING_NAME, false);
-	check_order("sort=size", LISTING_SIZE, false);
-	check_order("sort=mtime&order=desc", LISTING_TIME, true);
-	check_order("order=desc", LISTING_NAME, true);
-	check_order("order=asc&sort=SIZE", LISTING_SIZE, false);
-	check_order("sort=colour&order=sideways", LISTING_NAME, false);
+	check_order("", AUTOINDEX_NAME, false);
+	check_order("sort=name", AUTOINDEX_NAME, false);
+	check_order("sort=size", AUTOINDEX_SIZE, false);
+	check_order("sort=mtime&order=desc", AUTOINDEX_TIME, true);
+	check_order("order=desc", AUTOINDEX_NAME, true);
+	check_order("order=asc&sort=SIZE", AUTOINDEX_SIZE, false);
+	check_order("sort=colour&order=sideways", AUTOINDEX_NAME, false);
 }
 END_TEST
 
 static void check_sorted(const char *query, const char *expected)
 {
-	struct listing_entry entries[] = {
+	struct autoindex_entry entries[] = {
 		file("b", 10, 300), file("B", 10, 300), file("a", 30, 100), file("10", 20, 200),
 		folder("y", 5),	    folder("X", 10),	folder("z", 5),
 	};
 	char got[64] = "";
 
-	listing_sort(entries, COUNT(entries), listing_order(text(query)));
+	autoindex_sort(entries, COUNT(entries), autoindex_order(text(query)));
 	for (unsigned i = 0; i < COUNT(entries); i++) {
 		strcat(got, entries[i].name);
 		strcat(got, " ");
@@ -134,7 +134,7 @@ START_TEST(test_sort)
 	check_sorted("sort=size&order=desc", "X y z a 10 B b ");
 	check_sorted("sort=mtime", "y z X a 10 B b ");
 	check_sorted("sort=mtime&order=desc", "X y z B b 10 a ");
-	listing_sort(NULL, 0, listing_order(text("")));
+	autoindex_sort(NULL, 0, autoindex_order(text("")));
 }
 END_TEST
 
@@ -261,14 +261,14 @@ END_TEST
 
 START_TEST(test_page)
 {
-	struct listing_entry entries[] = {folder("sub", 1700000000), file("a", 5, -1),
-					  file("b", 6, 1700000000)};
-	struct listing listing = {.path = "/", .entries = entries, .count = 3};
+	struct autoindex_entry entries[] = {folder("sub", 1700000000), file("a", 5, -1),
+					    file("b", 6, 1700000000)};
+	struct autoindex_page listing = {.path = "/", .entries = entries, .count = 3};
 	char *page;
 	bool cut;
 
-	listing.order = (struct listing_order){LISTING_SIZE, true};
-	page = g_string_free(listing_html(&listing, ROOM), FALSE);
+	listing.order = (struct autoindex_order){AUTOINDEX_SIZE, true};
+	page = g_string_free(autoindex_html(&listing, ROOM), FALSE);
 	contains(page, "<!DOCTYPE html>\n<html lang=\"en\">");
 	contains(page, "name=\"viewport\"");
 	contains(page, "prefers-color-scheme:dark");
@@ -287,10 +287,10 @@ START_TEST(test_page)
 	ck_assert_ptr_null(strstr(page, "url("));
 	g_free(page);
 	listing.more = true;
-	page = g_string_free(listing_html(&listing, ROOM), FALSE);
+	page = g_string_free(autoindex_html(&listing, ROOM), FALSE);
 	contains(page, "more in this folder that are not shown");
 	g_free(page);
-	page = g_string_free(listing_json(&listing, ROOM, &cut), FALSE);
+	page = g_string_free(autoindex_json(&listing, ROOM, &cut), FALSE);
 	ck_assert(cut);
 	ck_assert_str_eq(page, "[\n {\"name\":\"sub\",\"href\":\"sub/\",\"type\":\"directory\","
 			       "\"size\":null,\"mtime\":\"2023-11-14T22:13:20Z\"},\n "
@@ -299,12 +299,12 @@ START_TEST(test_page)
 			       "{\"name\":\"b\",\"href\":\"b\",\"type\":\"file\",\"size\":6,"
 			       "\"mtime\":\"2023-11-14T22:13:20Z\"}\n]\n");
 	g_free(page);
-	listing = (struct listing){.path = "/"};
-	page = g_string_free(listing_json(&listing, ROOM, &cut), FALSE);
+	listing = (struct autoindex_page){.path = "/"};
+	page = g_string_free(autoindex_json(&listing, ROOM, &cut), FALSE);
 	ck_assert_str_eq(page, "[\n]\n");
 	ck_assert(!cut);
 	g_free(page);
-	page = g_string_free(listing_html(&listing, ROOM), FALSE);
+	page = g_string_free(autoindex_html(&listing, ROOM), FALSE);
 	contains(page, "<p>0 folders, 0 files. Times are UTC.</p>");
 	g_free(page);
 }
@@ -314,8 +314,8 @@ END_TEST
 START_TEST(test_bound)
 {
 	enum { ENTRIES = 5000 };
-	struct listing_entry *entries = must_alloc(ENTRIES * sizeof(*entries));
-	struct listing listing = {.path = "/", .entries = entries, .count = ENTRIES};
+	struct autoindex_entry *entries = must_alloc(ENTRIES * sizeof(*entries));
+	struct autoindex_page listing = {.path = "/", .entries = entries, .count = ENTRIES};
 	char name[256];
 	char *page;
 	bool cut;
@@ -324,13 +324,13 @@ START_TEST(test_bound)
 	name[255] = '\0';
 	for (unsigned i = 0; i < ENTRIES; i++)
 		entries[i] = file(name, i, 0);
-	page = g_string_free(listing_html(&listing, 65536), FALSE);
+	page = g_string_free(autoindex_html(&listing, 65536), FALSE);
 	ck_assert_uint_le(strlen(page), 65536);
 	ck_assert_uint_gt(strlen(page), 60000);
 	contains(page, "are not shown");
 	contains(page, "</td></tr>\n</tbody></table>\n<p>");
 	g_free(page);
-	page = g_string_free(listing_json(&listing, 65536, &cut), FALSE);
+	page = g_string_free(autoindex_json(&listing, 65536, &cut), FALSE);
 	ck_assert_uint_le(strlen(page), 65536);
 	ck_assert_uint_gt(strlen(page), 60000);
 	ck_assert(cut);
@@ -352,4 +352,4 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_bound);
 }
 
-RUN_SUITE("listing", fill)
+RUN_SUITE("autoindex-render", fill)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-content-siblings.c - unit tests of what content.c knows of the codings
+ * test-file-cache-siblings.c - unit tests of what file-cache.c knows of the codings
  * beside a file: which there are, how long that is believed, and which of two
  * files is the newer one.
  */
 #include <sys/stat.h>
 
-#include "content-fixture.h"
+#include "file-cache-fixture.h"
 
 #define SECOND UINT64_C(1000000000)
 
@@ -20,7 +20,7 @@ static void set_time(const char *name, long seconds, long nanoseconds)
 }
 
 struct look {
-	struct content_entry *entry;
+	struct file_cache_entry *entry;
 	enum coding unfit; /* CODINGS: none */
 	unsigned found;
 	uint64_t now; /* the loop's */
@@ -33,9 +33,9 @@ static void look(void *argument)
 	struct look *look = argument;
 
 	if (look->unfit < CODINGS)
-		content_sibling_unfit(look->entry, look->unfit);
+		file_cache_sibling_unfit(look->entry, look->unfit);
 	look->now = loop_now_ns(runners[0].loop);
-	look->found = content_siblings(look->entry, runners[0].loop);
+	look->found = file_cache_siblings(look->entry, runners[0].loop);
 }
 
 /* On the loop's thread, whose clock it is. */
@@ -175,13 +175,13 @@ END_TEST
 /* A sibling goes by the type of its file. */
 START_TEST(test_type)
 {
-	const struct content_view *view;
+	const struct file_cache_view *view;
 	struct asker asker;
 
 	open_all(4 << 20, 1 << 20, 1, 0);
 	put("a.css", 'a', 100);
 	asker = get(0, "/a.css");
-	view = content_view(asker.waiter.result.entry);
+	view = file_cache_view(asker.waiter.result.entry);
 	ck_assert_str_eq(view->type, "text/css; charset=utf-8");
 	give_back(0, &asker);
 	close_all();
@@ -198,4 +198,4 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_type);
 }
 
-RUN_SUITE("content-siblings", fill)
+RUN_SUITE("file-cache-siblings", fill)

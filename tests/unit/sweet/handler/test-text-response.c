@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-textbody.c - unit tests of textbody.c: texts of every length as bodies,
+ * test-text-response.c - unit tests of text-response.c: texts of every length as bodies,
  * what they leave in the cache, and a cache without room.
  */
 #include <glib.h>
 
 #include "core/server.h"
-#include "handler/textbody.h"
+#include "handler/text-response.h"
 
 #include "suite.h"
 
@@ -124,7 +124,7 @@ START_TEST(test_lengths)
 	char head[128];
 
 	open_cache(4 << 20);
-	ck_assert_int_eq(textbody_set(&transaction, "text/x", make_text(length)), 0);
+	ck_assert_int_eq(text_response_set(&transaction, "text/x", make_text(length)), 0);
 	ck_assert_int_eq(transaction.status, 200);
 	ck_assert(transaction.bodiless == (length == 0));
 	snprintf(head, sizeof(head), "Content-Type: text/x\r\nContent-Length: %zu\r\n", length);
@@ -141,7 +141,8 @@ START_TEST(test_gone)
 	open_cache(4 << 20);
 	for (unsigned i = 0; i < 60; i++) {
 		begin();
-		ck_assert_int_eq(textbody_set(&transaction, "text/x", make_text(MAX_UNIT * 3)), 0);
+		ck_assert_int_eq(text_response_set(&transaction, "text/x", make_text(MAX_UNIT * 3)),
+				 0);
 		if (i % 2)
 			transaction.next(&transaction);
 		ck_assert_int_eq(transaction.status, 200);
@@ -155,7 +156,7 @@ START_TEST(test_head_only)
 {
 	open_cache(4 << 20);
 	transaction.head_only = true;
-	ck_assert_int_eq(textbody_set(&transaction, "text/x", make_text(MAX_UNIT * 9)), 0);
+	ck_assert_int_eq(text_response_set(&transaction, "text/x", make_text(MAX_UNIT * 9)), 0);
 	ck_assert_uint_eq(transaction.length, MAX_UNIT * 9);
 	ck_assert_uint_eq(transaction.body.id, 0);
 	ck_assert_ptr_null(transaction.text);
@@ -175,7 +176,7 @@ START_TEST(test_lines_before)
 	memcpy(transaction.head_buffer, lines, sizeof(lines));
 	transaction.head_length = sizeof(lines) - 1;
 	transaction.status = 404;
-	ck_assert_int_eq(textbody_set(&transaction, "text/y", g_string_new("abc")), 0);
+	ck_assert_int_eq(text_response_set(&transaction, "text/y", g_string_new("abc")), 0);
 	ck_assert_int_eq(transaction.status, 404);
 	ck_assert_uint_eq(transaction.head_length, sizeof(all) - 1);
 	ck_assert_mem_eq(transaction.head, all, sizeof(all) - 1);
@@ -189,14 +190,14 @@ START_TEST(test_no_room)
 {
 	open_cache(1 << 20);
 	site.max_unit = 8 << 20;
-	ck_assert_int_eq(textbody_set(&transaction, "text/x", make_text(3 << 20)), -EFBIG);
+	ck_assert_int_eq(text_response_set(&transaction, "text/x", make_text(3 << 20)), -EFBIG);
 	ck_assert_int_eq(transaction.status, 0);
 	ck_assert_uint_eq(transaction.head_length, 0);
 	ck_assert_uint_eq(transaction.body.id, 0);
 	ck_assert_ptr_null((void *)transaction.finish);
 	site.max_unit = MAX_UNIT;
 	transaction.head_length = sizeof(transaction.head_buffer) - 20;
-	ck_assert_int_eq(textbody_set(&transaction, "text/x", make_text(9)), -EMSGSIZE);
+	ck_assert_int_eq(text_response_set(&transaction, "text/x", make_text(9)), -EMSGSIZE);
 	ck_assert_uint_eq(transaction.head_length, sizeof(transaction.head_buffer) - 20);
 	ck_assert_ptr_null((void *)transaction.finish);
 	close_cache();
@@ -215,7 +216,7 @@ START_TEST(test_no_room_later)
 
 	open_cache(1 << 20);
 	site.max_unit = MAX_UNIT / 4;
-	ck_assert_int_eq(textbody_set(&transaction, "text/x", make_text(MAX_UNIT * 2)), 0);
+	ck_assert_int_eq(text_response_set(&transaction, "text/x", make_text(MAX_UNIT * 2)), 0);
 	site.max_unit = MAX_UNIT;
 	/* What another answer holds cannot be evicted. */
 	while (count < 64 && NC_alloc_kind(&handle, 32 << 10, 0, NC_KIND_RECYCLED) == 0) {
@@ -247,4 +248,4 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_no_room_later);
 }
 
-RUN_SUITE("textbody", fill)
+RUN_SUITE("text-response", fill)

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-content-caches.c - unit tests of content*.c with each of the caches on
+ * test-file-cache-modes.c - unit tests of content*.c with each of the caches on
  * and off, and reading on the loop's thread on and off: the same answers from
  * all of them, and what each keeps.
  */
-#include "content-fixture.h"
+#include "file-cache-fixture.h"
 
 #define WAYS 16 /* _i: bit 0: no paths, 1: no heads, 2: no contents, 3: on the loop's thread */
 
-static struct content_options way(int number)
+static struct file_cache_options way(int number)
 {
-	return (struct content_options){.max_unit = 1 << 20,
-					.no_paths = number & 1,
-					.no_heads = number & 2,
-					.no_contents = number & 4,
-					.try_now = number & 8};
+	return (struct file_cache_options){.max_unit = 1 << 20,
+					   .no_paths = number & 1,
+					   .no_heads = number & 2,
+					   .no_contents = number & 4,
+					   .try_now = number & 8};
 }
 
-static struct content_stat stat_now(void)
+static struct file_cache_stat stat_now(void)
 {
-	struct content_stat stat = {0};
+	struct file_cache_stat stat = {0};
 
-	content_stat(content, &stat);
+	file_cache_stat(content, &stat);
 	return stat;
 }
 
@@ -69,7 +69,7 @@ END_TEST
 
 START_TEST(test_without_unit)
 {
-	struct content_options options = way(_i);
+	struct file_cache_options options = way(_i);
 
 	options.max_unit = 10000;
 	open_with(4 << 20, options, 1);
@@ -80,10 +80,10 @@ START_TEST(test_without_unit)
 
 		ck_assert_int_eq(empty.waiter.result.error, 0);
 		ck_assert_int_eq(large.waiter.result.error, 0);
-		ck_assert_uint_eq(content_view(empty.waiter.result.entry)->id, 0);
-		ck_assert_uint_eq(content_view(large.waiter.result.entry)->id, 0);
-		ck_assert_int_eq(content_view(large.waiter.result.entry)->version.size, 10001);
-		ck_assert_str_eq(content_view(large.waiter.result.entry)->path, "/large");
+		ck_assert_uint_eq(file_cache_view(empty.waiter.result.entry)->id, 0);
+		ck_assert_uint_eq(file_cache_view(large.waiter.result.entry)->id, 0);
+		ck_assert_int_eq(file_cache_view(large.waiter.result.entry)->version.size, 10001);
+		ck_assert_str_eq(file_cache_view(large.waiter.result.entry)->path, "/large");
 		give_back(i % 2, &empty);
 		give_back(i % 2, &large);
 	}
@@ -95,7 +95,7 @@ END_TEST
 /* What is read for one request is bounded, whatever the cache could hold. */
 START_TEST(test_bound)
 {
-	struct content_options options = way(_i);
+	struct file_cache_options options = way(_i);
 	struct asker asker;
 
 	options.max_unit = 4 << 20;
@@ -103,7 +103,7 @@ START_TEST(test_bound)
 	put("file", 'x', (1 << 20) + 1);
 	asker = get(0, "/file");
 	ck_assert_int_eq(asker.waiter.result.error, 0);
-	ck_assert(options.no_contents == !content_view(asker.waiter.result.entry)->id);
+	ck_assert(options.no_contents == !file_cache_view(asker.waiter.result.entry)->id);
 	give_back(0, &asker);
 	close_all();
 }
@@ -138,15 +138,15 @@ START_TEST(test_heads)
 	put("a.css", 'x', 500);
 	one = get(0, "/a.css");
 	other = get(1, "/a.css");
-	head = content_head(one.waiter.result.entry, &first);
-	again = content_head(other.waiter.result.entry, &second);
+	head = file_cache_head(one.waiter.result.entry, &first);
+	again = file_cache_head(other.waiter.result.entry, &second);
 	ck_assert(way(_i).no_heads == (head == &first));
-	ck_assert(way(_i).no_heads == !content_view(one.waiter.result.entry)->head);
+	ck_assert(way(_i).no_heads == !file_cache_view(one.waiter.result.entry)->head);
 	/* Kept once, unless nothing of the file is. */
 	ck_assert(way(_i).no_heads || head == again);
 	ck_assert_uint_eq(head->length, again->length);
 	ck_assert_mem_eq(head->text, again->text, head->length);
-	ck_assert_str_eq(content_view(one.waiter.result.entry)->type, "text/css; charset=utf-8");
+	ck_assert_str_eq(file_cache_view(one.waiter.result.entry)->type, "text/css; charset=utf-8");
 	give_back(0, &one);
 	give_back(1, &other);
 	close_all();
@@ -163,20 +163,20 @@ START_TEST(test_contents)
 	other = get(1, "/file");
 	if (way(_i).no_contents) {
 		/* Each has its own, which nobody else may name, and takes it along. */
-		ck_assert_uint_ne(content_view(one.waiter.result.entry)->id,
-				  content_view(other.waiter.result.entry)->id);
+		ck_assert_uint_ne(file_cache_view(one.waiter.result.entry)->id,
+				  file_cache_view(other.waiter.result.entry)->id);
 		ck_assert_uint_eq(units(), 0);
 		ck_assert_uint_eq(inserts(), 2);
 	} else {
-		ck_assert_uint_eq(content_view(one.waiter.result.entry)->id,
-				  content_view(other.waiter.result.entry)->id);
+		ck_assert_uint_eq(file_cache_view(one.waiter.result.entry)->id,
+				  file_cache_view(other.waiter.result.entry)->id);
 		ck_assert_uint_eq(units(), 1);
 		ck_assert_uint_eq(inserts(), 1);
 	}
 	/* The one that is held outlasts the file. */
 	put("file", 'y', 5000);
 	(void)check_file(1, "/file", 'y', 5000);
-	ck_assert(uniform(content_view(one.waiter.result.entry), 'x'));
+	ck_assert(uniform(file_cache_view(one.waiter.result.entry), 'x'));
 	give_back(0, &one);
 	give_back(1, &other);
 	ck_assert_uint_eq(units(), !way(_i).no_contents);
@@ -187,7 +187,7 @@ END_TEST
 START_TEST(test_counts)
 {
 	bool none = (_i & 7) == 7, found = !none;
-	struct content_stat stat;
+	struct file_cache_stat stat;
 
 	open_with(4 << 20, way(_i), 1);
 	put("file", 'x', 5000);
@@ -226,7 +226,7 @@ static void check_young(void)
 		/* On a busy machine the file may be old enough by now: try another. */
 		if (at_once)
 			ck_assert(file_version_rests(
-				&content_view(asker.waiter.result.entry)->version));
+				&file_cache_view(asker.waiter.result.entry)->version));
 		give_back(0, &asker);
 	} while (at_once);
 }
@@ -234,7 +234,7 @@ static void check_young(void)
 /* What is in memory needs no helper: there is none that has time. */
 START_TEST(test_on_the_loop)
 {
-	struct content_options options = way(_i | 8);
+	struct file_cache_options options = way(_i | 8);
 	uint64_t helped;
 
 	open_with(4 << 20, options, 1);
@@ -269,10 +269,11 @@ START_TEST(test_links)
 	text = get(0, "/a.txt");
 	style = get(0, "/a.css");
 	other = get(0, "/b.txt");
-	ck_assert_str_eq(content_view(text.waiter.result.entry)->path, "/a.txt");
-	ck_assert_str_eq(content_view(other.waiter.result.entry)->path, "/b.txt");
-	ck_assert_str_eq(content_view(style.waiter.result.entry)->type, "text/css; charset=utf-8");
-	ck_assert_str_eq(content_view(other.waiter.result.entry)->type,
+	ck_assert_str_eq(file_cache_view(text.waiter.result.entry)->path, "/a.txt");
+	ck_assert_str_eq(file_cache_view(other.waiter.result.entry)->path, "/b.txt");
+	ck_assert_str_eq(file_cache_view(style.waiter.result.entry)->type,
+			 "text/css; charset=utf-8");
+	ck_assert_str_eq(file_cache_view(other.waiter.result.entry)->type,
 			 "text/plain; charset=utf-8");
 	give_back(0, &text);
 	give_back(0, &style);
@@ -284,7 +285,7 @@ END_TEST
 /* No room: what is sent in another way; and there is room again. */
 START_TEST(test_no_memory)
 {
-	struct content_options options = way(_i);
+	struct file_cache_options options = way(_i);
 	struct asker askers[12];
 	unsigned without = 0;
 
@@ -295,7 +296,7 @@ START_TEST(test_no_memory)
 	for (unsigned i = 0; i < 12; i++) {
 		askers[i] = get(0, "/file");
 		ck_assert_int_eq(askers[i].waiter.result.error, 0);
-		without += content_view(askers[i].waiter.result.entry)->id == 0;
+		without += file_cache_view(askers[i].waiter.result.entry)->id == 0;
 	}
 	ck_assert(options.no_contents == (without > 0));
 	for (unsigned i = 0; i < 12; i++)
@@ -322,4 +323,4 @@ static void fill(TCase *tcase)
 	tcase_add_loop_test(tcase, test_no_memory, 0, WAYS);
 }
 
-RUN_SUITE("content-caches", fill)
+RUN_SUITE("file-cache-modes", fill)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * listing.c - see listing.h.  No state; any thread.
+ * autoindex-render.c - see autoindex-render.h.  No state; any thread.
  *
  * A name is hostile: whoever can put a file there chose it.  In a link it is
  * percent-encoded but for the unreserved characters, so that it is neither
@@ -13,14 +13,14 @@
 
 #include <glib.h>
 
-#include "http/listing.h"
+#include "http/autoindex-render.h"
 
 #define REPLACEMENT "\xef\xbf\xbd"
 #define CRUMBS_MAX 32 /* names of a path that are links, from its end */
 
 /* --- the order ---------------------------------------------------------------- */
 
-struct slice listing_query(struct slice query, const char *name)
+struct slice autoindex_query(struct slice query, const char *name)
 {
 	size_t length = strlen(name);
 
@@ -38,16 +38,16 @@ struct slice listing_query(struct slice query, const char *name)
 }
 
 static const char *const columns[] = {
-	[LISTING_NAME] = "name", [LISTING_SIZE] = "size", [LISTING_TIME] = "mtime"};
+	[AUTOINDEX_NAME] = "name", [AUTOINDEX_SIZE] = "size", [AUTOINDEX_TIME] = "mtime"};
 
-struct listing_order listing_order(struct slice query)
+struct autoindex_order autoindex_order(struct slice query)
 {
-	struct slice sort = listing_query(query, "sort"), order = listing_query(query, "order");
-	struct listing_order result = {.column = LISTING_NAME};
+	struct slice sort = autoindex_query(query, "sort"), order = autoindex_query(query, "order");
+	struct autoindex_order result = {.column = AUTOINDEX_NAME};
 
 	for (unsigned i = 0; sort.at && i < G_N_ELEMENTS(columns); i++)
 		if (slice_is(sort, columns[i]))
-			result.column = (enum listing_column)i;
+			result.column = (enum autoindex_column)i;
 	result.descending = order.at && slice_is(order, "desc");
 	return result;
 }
@@ -62,24 +62,24 @@ static int compare_names(const char *a, const char *b)
 
 static int compare(const void *first, const void *second, void *context)
 {
-	const struct listing_entry *a = first, *b = second;
-	const struct listing_order *order = context;
+	const struct autoindex_entry *a = first, *b = second;
+	const struct autoindex_order *order = context;
 	int result = 0;
 
 	if (a->folder != b->folder)
 		return a->folder ? -1 : 1;
-	if (order->column == LISTING_SIZE && !a->folder)
+	if (order->column == AUTOINDEX_SIZE && !a->folder)
 		result = (a->size > b->size) - (a->size < b->size);
-	else if (order->column == LISTING_TIME)
+	else if (order->column == AUTOINDEX_TIME)
 		result = (a->modified > b->modified) - (a->modified < b->modified);
-	else if (order->column == LISTING_NAME)
+	else if (order->column == AUTOINDEX_NAME)
 		result = compare_names(a->name, b->name);
 	if (result == 0)
 		return compare_names(a->name, b->name);
 	return order->descending ? -result : result;
 }
 
-void listing_sort(struct listing_entry *entries, unsigned count, struct listing_order order)
+void autoindex_sort(struct autoindex_entry *entries, unsigned count, struct autoindex_order order)
 {
 	if (count)
 		qsort_r(entries, count, sizeof(*entries), compare, &order);
@@ -216,11 +216,11 @@ static const char style[] =
 	"@media(max-width:34rem){body{padding:1rem .5rem 2rem}td{font-size:.9375rem}"
 	".t{padding-left:.75rem}td.t span{display:none}}\n";
 
-static void put_column(GString *out, const struct listing *listing, enum listing_column column,
-		       const char *class, const char *title)
+static void put_column(GString *out, const struct autoindex_page *page,
+		       enum autoindex_column column, const char *class, const char *title)
 {
-	bool present = listing->order.column == column;
-	bool down = listing->order.descending;
+	bool present = page->order.column == column;
+	bool down = page->order.descending;
 
 	g_string_append_printf(
 		out,
@@ -259,7 +259,7 @@ static void put_crumbs(GString *out, const char *path)
 	g_strfreev(names);
 }
 
-static void put_row(GString *out, const struct listing_entry *entry)
+static void put_row(GString *out, const struct autoindex_entry *entry)
 {
 	const char *slash = entry->folder ? "/" : "";
 
@@ -293,38 +293,38 @@ static void put_end(GString *out, unsigned folders, unsigned files, bool more)
 	g_string_append(out, ". Times are UTC.</p>\n</body></html>\n");
 }
 
-GString *listing_html(const struct listing *listing, size_t max)
+GString *autoindex_html(const struct autoindex_page *page, size_t max)
 {
 	GString *out = g_string_new("<!DOCTYPE html>\n<html lang=\"en\"><head>"
 				    "<meta charset=\"utf-8\">\n<title>Index of ");
 	unsigned folders = 0, files = 0;
-	bool more = listing->more;
+	bool more = page->more;
 
-	put_html(out, listing->path);
+	put_html(out, page->path);
 	g_string_append(out, "</title>\n<meta name=\"viewport\" "
 			     "content=\"width=device-width,initial-scale=1\">\n"
 			     "<meta name=\"robots\" content=\"noindex\">\n<style>\n");
 	g_string_append(out, style);
 	g_string_append(out, "</style></head>\n<body>\n");
-	put_crumbs(out, listing->path);
+	put_crumbs(out, page->path);
 	g_string_append(out, "<table>\n<thead><tr>");
-	put_column(out, listing, LISTING_NAME, "n", "Name");
-	put_column(out, listing, LISTING_SIZE, "s", "Size");
-	put_column(out, listing, LISTING_TIME, "t", "Modified");
+	put_column(out, page, AUTOINDEX_NAME, "n", "Name");
+	put_column(out, page, AUTOINDEX_SIZE, "s", "Size");
+	put_column(out, page, AUTOINDEX_TIME, "t", "Modified");
 	g_string_append(out, "</tr></thead>\n<tbody>\n");
-	if (strcmp(listing->path, "/") != 0)
+	if (strcmp(page->path, "/") != 0)
 		g_string_append(out, "<tr><td class=\"n\"><a href=\"../\">..</a></td>"
 				     "<td class=\"s\"></td><td class=\"t\"></td></tr>\n");
-	for (unsigned i = 0; i < listing->count; i++) {
+	for (unsigned i = 0; i < page->count; i++) {
 		size_t before = out->len;
 
-		put_row(out, &listing->entries[i]);
+		put_row(out, &page->entries[i]);
 		if (out->len + 256 > max) {
 			g_string_truncate(out, before);
 			more = true;
 			break;
 		}
-		*(listing->entries[i].folder ? &folders : &files) += 1;
+		*(page->entries[i].folder ? &folders : &files) += 1;
 	}
 	put_end(out, folders, files, more);
 	return out;
@@ -332,7 +332,7 @@ GString *listing_html(const struct listing *listing, size_t max)
 
 /* --- JSON ------------------------------------------------------------------------ */
 
-static void put_object(GString *out, const struct listing_entry *entry)
+static void put_object(GString *out, const struct autoindex_entry *entry)
 {
 	g_string_append(out, "{\"name\":");
 	put_json(out, entry->name);
@@ -350,16 +350,16 @@ static void put_object(GString *out, const struct listing_entry *entry)
 	g_string_append(out, "\"}");
 }
 
-GString *listing_json(const struct listing *listing, size_t max, bool *cut)
+GString *autoindex_json(const struct autoindex_page *page, size_t max, bool *cut)
 {
 	GString *out = g_string_new("[");
 
-	*cut = listing->more;
-	for (unsigned i = 0; i < listing->count; i++) {
+	*cut = page->more;
+	for (unsigned i = 0; i < page->count; i++) {
 		size_t before = out->len;
 
 		g_string_append(out, i ? ",\n " : "\n ");
-		put_object(out, &listing->entries[i]);
+		put_object(out, &page->entries[i]);
 		if (out->len + 3 > max) {
 			g_string_truncate(out, before);
 			*cut = true;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-folder.c - unit tests of folder.c, and of what docroot.c has for it:
+ * test-read-directory.c - unit tests of read-directory.c, and of what docroot.c has for it:
  * which names are listed, as what, and how many.  A folder of the test's own;
  * single-threaded.
  */
 #include <sys/stat.h>
 
 #include "files/docroot.h"
-#include "files/folder.h"
+#include "files/read-directory.h"
 
 #include "suite.h"
 
@@ -55,19 +55,19 @@ static void tear_down(void)
 /* Reads a folder; the names in order, each behind '/' or '-', are in `got`. */
 static void check_listed(const char *path, bool hidden, unsigned max, const char *expected)
 {
-	struct listing_order order = {.column = LISTING_NAME};
-	struct folder folder;
+	struct autoindex_order order = {.column = AUTOINDEX_NAME};
+	struct directory folder;
 	char got[1024] = "";
 
-	ck_assert_int_eq(folder_read(root, path, hidden, max, &folder), 0);
-	listing_sort(folder.entries, folder.count, order);
+	ck_assert_int_eq(directory_read(root, path, hidden, max, &folder), 0);
+	autoindex_sort(folder.entries, folder.count, order);
 	for (unsigned i = 0; i < folder.count; i++) {
 		strcat(got, folder.entries[i].folder ? "/" : "-");
 		strcat(got, folder.entries[i].name);
 		strcat(got, " ");
 	}
 	ck_assert_msg(strcmp(got, expected) == 0, "%s: %s instead of %s", path, got, expected);
-	folder_clear(&folder);
+	directory_clear(&folder);
 }
 
 START_TEST(test_names)
@@ -90,17 +90,17 @@ END_TEST
 START_TEST(test_entry)
 {
 	struct timespec times[2] = {{.tv_sec = 1}, {.tv_sec = 1700000000, .tv_nsec = 999}};
-	struct folder folder;
+	struct directory folder;
 
 	put("root/sub/file", 1234567);
 	ck_assert_int_eq(utimensat(AT_FDCWD, at("root/sub/file"), times, 0), 0);
-	ck_assert_int_eq(folder_read(root, "/sub/", false, 100, &folder), 0);
+	ck_assert_int_eq(directory_read(root, "/sub/", false, 100, &folder), 0);
 	ck_assert_uint_eq(folder.count, 1);
 	ck_assert(!folder.more && !folder.entries[0].folder);
 	ck_assert_str_eq(folder.entries[0].name, "file");
 	ck_assert_uint_eq(folder.entries[0].size, 1234567);
 	ck_assert_int_eq(folder.entries[0].modified, 1700000000);
-	folder_clear(&folder);
+	directory_clear(&folder);
 	ck_assert_ptr_null(folder.entries);
 }
 END_TEST
@@ -108,7 +108,7 @@ END_TEST
 /* A link is what it leads to, if a request would get that. */
 START_TEST(test_links)
 {
-	struct folder folder;
+	struct directory folder;
 
 	put("root/file", 777);
 	ck_assert_int_eq(symlink("../file", at("root/sub/in")), 0);
@@ -118,53 +118,53 @@ START_TEST(test_links)
 	ck_assert_int_eq(symlink("none", at("root/sub/dangling")), 0);
 	ck_assert_int_eq(symlink("loop", at("root/sub/loop")), 0);
 	check_listed("/sub/", false, 100, has_openat2() ? "/folder -in " : "");
-	ck_assert_int_eq(folder_read(root, "/sub/", false, 100, &folder), 0);
+	ck_assert_int_eq(directory_read(root, "/sub/", false, 100, &folder), 0);
 	for (unsigned i = 0; i < folder.count; i++)
 		if (!folder.entries[i].folder)
 			ck_assert_uint_eq(folder.entries[i].size, 777);
-	folder_clear(&folder);
+	directory_clear(&folder);
 }
 END_TEST
 
 START_TEST(test_bound)
 {
-	struct folder folder;
+	struct directory folder;
 	char name[64];
 
 	for (unsigned i = 0; i < 50; i++) {
 		snprintf(name, sizeof(name), "root/sub/%02u", i);
 		put(name, i);
 	}
-	ck_assert_int_eq(folder_read(root, "/sub/", false, 50, &folder), 0);
+	ck_assert_int_eq(directory_read(root, "/sub/", false, 50, &folder), 0);
 	ck_assert(folder.count == 50 && !folder.more);
-	folder_clear(&folder);
-	ck_assert_int_eq(folder_read(root, "/sub/", false, 49, &folder), 0);
+	directory_clear(&folder);
+	ck_assert_int_eq(directory_read(root, "/sub/", false, 49, &folder), 0);
 	ck_assert(folder.count == 49 && folder.more);
-	folder_clear(&folder);
+	directory_clear(&folder);
 	/* What would not be listed does not count. */
 	put("root/sub/.hidden", 1);
-	ck_assert_int_eq(folder_read(root, "/sub/", false, 50, &folder), 0);
+	ck_assert_int_eq(directory_read(root, "/sub/", false, 50, &folder), 0);
 	ck_assert(folder.count == 50 && !folder.more);
-	folder_clear(&folder);
+	directory_clear(&folder);
 }
 END_TEST
 
 START_TEST(test_failures)
 {
 	unsigned before = open_descriptors();
-	struct folder folder;
+	struct directory folder;
 	bool is_folder;
 	struct file_version version;
 
 	put("root/file", 3);
 	ck_assert_int_eq(symlink("/etc", at("root/away")), 0);
 	ck_assert_int_eq(mkfifo(at("root/fifo"), 0644), 0);
-	ck_assert_int_eq(folder_read(root, "/none/", false, 9, &folder), -ENOENT);
-	ck_assert_int_eq(folder_read(root, "/file/", false, 9, &folder), -ENOTDIR);
-	ck_assert_int_eq(folder_read(root, "/fifo/", false, 9, &folder), -ENOTDIR);
+	ck_assert_int_eq(directory_read(root, "/none/", false, 9, &folder), -ENOENT);
+	ck_assert_int_eq(directory_read(root, "/file/", false, 9, &folder), -ENOTDIR);
+	ck_assert_int_eq(directory_read(root, "/fifo/", false, 9, &folder), -ENOTDIR);
 	if (has_openat2()) {
-		ck_assert_int_eq(folder_read(root, "/away/", false, 9, &folder), -EACCES);
-		ck_assert_int_eq(folder_read(root, "/../", false, 9, &folder), -EACCES);
+		ck_assert_int_eq(directory_read(root, "/away/", false, 9, &folder), -EACCES);
+		ck_assert_int_eq(directory_read(root, "/../", false, 9, &folder), -EACCES);
 		ck_assert_int_eq(docroot_look(root, "/away/passwd", &is_folder, &version), -EACCES);
 	}
 	ck_assert_int_eq(docroot_look(root, "/fifo", &is_folder, &version), -EACCES);
@@ -187,4 +187,4 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_failures);
 }
 
-RUN_SUITE("folder", fill)
+RUN_SUITE("read-directory", fill)

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * textbody.c - see textbody.h.  All on the transaction's thread: making a unit
+ * text-response.c - see text-response.h.  All on the transaction's thread: making a unit
  * of a text is a copy, nothing that waits.
  */
 #include <assert.h>
 #include <errno.h>
 
 #include "core/server.h"
-#include "handler/textbody.h"
+#include "handler/text-response.h"
 
 #define PIECE ((size_t)1 << 20) /* bytes of text in a unit, at most */
 
 /* In the transaction's scratch. */
-struct textbody {
+struct text_response {
 	GString *text;
 	size_t taken; /* bytes of it that are in units, or were */
 	size_t held;  /* id of the unit that is being sent; 0: none */
 };
 
-static_assert(sizeof(struct textbody) <= TRANSACTION_SCRATCH, "fits the scratch");
+static_assert(sizeof(struct text_response) <= TRANSACTION_SCRATCH, "fits the scratch");
 
-static struct textbody *textbody_of(struct transaction *transaction)
+static struct text_response *text_response_of(struct transaction *transaction)
 {
-	return (struct textbody *)(void *)transaction->scratch;
+	return (struct text_response *)(void *)transaction->scratch;
 }
 
-static void let_go(struct textbody *body)
+static void let_go(struct text_response *body)
 {
 	if (body->held)
 		(void)NC_release(body->held);
@@ -34,7 +34,7 @@ static void let_go(struct textbody *body)
 
 static void finish(struct transaction *transaction)
 {
-	struct textbody *body = textbody_of(transaction);
+	struct text_response *body = text_response_of(transaction);
 
 	let_go(body);
 	g_string_free(body->text, TRUE);
@@ -62,7 +62,7 @@ static int make_unit(const char *data, size_t length, size_t *id)
 
 static int next_piece(struct transaction *transaction)
 {
-	struct textbody *body = textbody_of(transaction);
+	struct text_response *body = text_response_of(transaction);
 	size_t most = transaction->server->site->max_unit < PIECE
 			      ? transaction->server->site->max_unit
 			      : PIECE;
@@ -80,7 +80,7 @@ static int next_piece(struct transaction *transaction)
 
 static enum respond next(struct transaction *transaction)
 {
-	let_go(textbody_of(transaction));
+	let_go(text_response_of(transaction));
 	transaction->body = (struct NC_range){0};
 	/* The head has promised more than there is room for: the client must see that. */
 	if (next_piece(transaction))
@@ -102,13 +102,13 @@ static int write_head(struct transaction *transaction, const char *type, size_t 
 	return 0;
 }
 
-int textbody_set(struct transaction *transaction, const char *type, GString *text)
+int text_response_set(struct transaction *transaction, const char *type, GString *text)
 {
-	struct textbody *body = textbody_of(transaction);
+	struct text_response *body = text_response_of(transaction);
 	size_t before = transaction->head_length;
 	int error = write_head(transaction, type, text->len);
 
-	*body = (struct textbody){.text = text};
+	*body = (struct text_response){.text = text};
 	if (!error && text->len > TRANSACTION_TEXT_MAX && !transaction->head_only)
 		error = next_piece(transaction);
 	if (error) {

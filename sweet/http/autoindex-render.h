@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * listing.h - a folder's entries as a page for people or as JSON.
+ * autoindex-render.h - a folder's entries as a page for people or as JSON.
  *
  * The page needs nothing from elsewhere and runs no script: the heads of its
  * columns are links to the same page in another order.
  */
-#ifndef SWEET_LISTING_H
-#define SWEET_LISTING_H
+#ifndef SWEET_AUTOINDEX_RENDER_H
+#define SWEET_AUTOINDEX_RENDER_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,43 +15,43 @@
 
 #include "base/slice.h"
 
-struct listing_entry {
+struct autoindex_entry {
 	char *name; /* any bytes but '/' and NUL */
 	bool folder;
 	uint64_t size;	  /* bytes; of a file */
 	int64_t modified; /* seconds since 1970, UTC */
 };
 
-enum listing_column { LISTING_NAME, LISTING_SIZE, LISTING_TIME };
+enum autoindex_column { AUTOINDEX_NAME, AUTOINDEX_SIZE, AUTOINDEX_TIME };
 
-struct listing_order {
-	enum listing_column column;
+struct autoindex_order {
+	enum autoindex_column column;
 	bool descending;
 };
 
-struct listing {
+struct autoindex_page {
 	const char *path; /* decoded, as the client knows it; ends with '/' */
-	const struct listing_entry *entries;
+	const struct autoindex_entry *entries;
 	unsigned count;
 	bool more; /* the folder has more than these */
-	struct listing_order order;
+	struct autoindex_order order;
 };
 
 /* The order that a query asks for ("sort=size&order=desc"); by name otherwise. */
-struct listing_order listing_order(struct slice query);
+struct autoindex_order autoindex_order(struct slice query);
 
 /* The value of a field in a query, as it stands there; at NULL: it has none. */
-struct slice listing_query(struct slice query, const char *name);
+struct slice autoindex_query(struct slice query, const char *name);
 
 /* Folders come first in every order, and names decide between equals. */
-void listing_sort(struct listing_entry *entries, unsigned count, struct listing_order order);
+void autoindex_sort(struct autoindex_entry *entries, unsigned count, struct autoindex_order order);
 
 /*
  * The text; the caller's.  It is kept within max bytes (65536 or
  * more) by leaving out entries, and then says so: the page in its last line,
  * JSON by *cut.
  */
-GString *listing_html(const struct listing *listing, size_t max);
-GString *listing_json(const struct listing *listing, size_t max, bool *cut);
+GString *autoindex_html(const struct autoindex_page *page, size_t max);
+GString *autoindex_json(const struct autoindex_page *page, size_t max, bool *cut);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * selection.c - see selection.h.  Runs on the transaction's thread.
+ * file-response.c - see file-response.h.  Runs on the transaction's thread.
  *
  * The unit of a file is sent as it is, or ranges of it, without a copy; between
  * ranges go texts.  A file without a unit is filestream.c's, with the same
@@ -13,14 +13,14 @@
 
 #include "core/server.h"
 #include "handler/filestream.h"
-#include "handler/selection.h"
+#include "handler/file-response.h"
 
 /* The last bytes of head_buffer are for texts between ranges. */
 #define HEAD_ROOM (TRANSACTION_HEAD_MAX - MULTIPART_PART_MAX)
 
-bool selection_begin(struct transaction *transaction)
+bool file_response_begin(struct transaction *transaction)
 {
-	if (conditions_take(&transaction->selection.conditions, transaction->request))
+	if (conditions_take(&transaction->file_response.conditions, transaction->request))
 		return true;
 	transaction_fail(transaction, 431, "The conditions of the request are too long.");
 	return false;
@@ -54,11 +54,11 @@ static enum respond no_room(struct transaction *transaction)
 
 /* --- the choice ------------------------------------------------------------------ */
 
-static void choose_whole(struct selection *selection, uint64_t size)
+static void choose_whole(struct file_response *response, uint64_t size)
 {
-	selection->parts = false;
-	selection->ranges.count = 1;
-	selection->ranges.ranges[0] = (struct range){.length = size};
+	response->parts = false;
+	response->ranges.count = 1;
+	response->ranges.ranges[0] = (struct range){.length = size};
 }
 
 /* The lines that depend on what is sent. */
@@ -67,7 +67,7 @@ static bool add_description(struct transaction *transaction, const char *place)
 	char lines[FILEHEAD_MAX];
 
 	snprintf(lines, sizeof(lines), "Content-Type: %.128s\r\nContent-Length: %llu\r\n%s%s%s",
-		 transaction->selection.type, (unsigned long long)transaction->length,
+		 transaction->file_response.type, (unsigned long long)transaction->length,
 		 place ? "Content-Range: " : "", place ? place : "", place ? "\r\n" : "");
 	return add_lines(transaction, lines, strlen(lines));
 }
@@ -84,10 +84,10 @@ static enum respond whole(struct transaction *transaction, const struct filehead
 {
 	bool good;
 
-	choose_whole(&transaction->selection, size);
+	choose_whole(&transaction->file_response, size);
 	transaction->status = 200;
 	transaction->length = size;
-	if (transaction->selection.type != head->mime) {
+	if (transaction->file_response.type != head->mime) {
 		good = add_description(transaction, NULL) && add_common(transaction, head);
 	} else if (transaction->head_length) {
 		good = add_lines(transaction, head->text, head->length);
@@ -120,7 +120,7 @@ static enum respond unsatisfiable(struct transaction *transaction, uint64_t size
 /* One range: its place is in the head. */
 static bool describe_range(struct transaction *transaction, uint64_t size)
 {
-	const struct range *range = &transaction->selection.ranges.ranges[0];
+	const struct range *range = &transaction->file_response.ranges.ranges[0];
 	char place[MULTIPART_RANGE_MAX];
 
 	multipart_content_range(*range, size, place);
@@ -132,15 +132,15 @@ static bool describe_range(struct transaction *transaction, uint64_t size)
 static bool describe_parts(struct transaction *transaction, uint64_t size,
 			   const unsigned char *random)
 {
-	struct selection *selection = &transaction->selection;
+	struct file_response *response = &transaction->file_response;
 	char lines[MULTIPART_PART_MAX];
 
-	multipart_init(&selection->multipart,
-		       (struct slice){selection->type, strlen(selection->type)}, size, random);
-	transaction->length = multipart_length(&selection->multipart, &selection->ranges);
+	multipart_init(&response->multipart, (struct slice){response->type, strlen(response->type)},
+		       size, random);
+	transaction->length = multipart_length(&response->multipart, &response->ranges);
 	snprintf(lines, sizeof(lines),
 		 "Content-Type: multipart/byteranges; boundary=%.*s\r\nContent-Length: %llu\r\n",
-		 MULTIPART_BOUNDARY, selection->multipart.boundary,
+		 MULTIPART_BOUNDARY, response->multipart.boundary,
 		 (unsigned long long)transaction->length);
 	return add_lines(transaction, lines, strlen(lines));
 }
@@ -148,18 +148,18 @@ static bool describe_parts(struct transaction *transaction, uint64_t size,
 static enum respond partial(struct transaction *transaction, const struct filehead *head,
 			    uint64_t size)
 {
-	struct selection *selection = &transaction->selection;
+	struct file_response *response = &transaction->file_response;
 	unsigned char random[MULTIPART_RANDOM];
 	bool good;
 
-	selection->parts = selection->ranges.count > 1;
+	response->parts = response->ranges.count > 1;
 	/* Without a boundary that nobody can guess there are no parts. */
-	if (selection->parts &&
+	if (response->parts &&
 	    getrandom(random, sizeof(random), GRND_NONBLOCK) != (ssize_t)sizeof(random))
 		return whole(transaction, head, size);
 	transaction->status = 206;
-	good = selection->parts ? describe_parts(transaction, size, random)
-				: describe_range(transaction, size);
+	good = response->parts ? describe_parts(transaction, size, random)
+			       : describe_range(transaction, size);
 	return good && add_common(transaction, head) ? RESPOND_NOW : no_room(transaction);
 }
 
@@ -167,24 +167,24 @@ static enum respond partial(struct transaction *transaction, const struct filehe
 static enum respond choose(struct transaction *transaction, const struct filehead *head,
 			   uint64_t size)
 {
-	struct selection *selection = &transaction->selection;
+	struct file_response *response = &transaction->file_response;
 	const struct representation file = {.etag = filehead_etag(head),
 					    .modified = head->modified};
 	enum condition_verdict verdict;
 
-	selection->part = 0;
+	response->part = 0;
 	transaction->length = 0;
-	if (!selection->conditions.any)
+	if (!response->conditions.any)
 		return whole(transaction, head, size);
-	verdict = conditions_evaluate(&selection->conditions, transaction->head_only, &file,
+	verdict = conditions_evaluate(&response->conditions, transaction->head_only, &file,
 				      time(NULL));
 	if (verdict == CONDITION_FAILED)
 		return fail(transaction, 412, NULL);
 	if (verdict == CONDITION_NOT_MODIFIED)
 		return not_modified(transaction, head);
 	if (verdict == CONDITION_PROCEED)
-		switch (range_parse(conditions_value(&selection->conditions, CONDITION_RANGE), size,
-				    &selection->ranges)) {
+		switch (range_parse(conditions_value(&response->conditions, CONDITION_RANGE), size,
+				    &response->ranges)) {
 		case RANGE_UNSATISFIABLE:
 			return unsatisfiable(transaction, size);
 		case RANGE_GOOD:
@@ -200,39 +200,39 @@ static enum respond choose(struct transaction *transaction, const struct filehea
 /* The text that belongs in front of the present part. */
 static void set_lead(struct transaction *transaction)
 {
-	struct selection *selection = &transaction->selection;
+	struct file_response *response = &transaction->file_response;
 	char *text = transaction->head_buffer + HEAD_ROOM;
 
 	transaction->lead_length =
-		multipart_text(&selection->multipart, &selection->ranges, selection->part, text);
+		multipart_text(&response->multipart, &response->ranges, response->part, text);
 	transaction->lead = text;
 }
 
 static void set_piece(struct transaction *transaction)
 {
-	struct selection *selection = &transaction->selection;
-	const struct range *range = &selection->ranges.ranges[selection->part];
+	struct file_response *response = &transaction->file_response;
+	const struct range *range = &response->ranges.ranges[response->part];
 
 	transaction->body = (struct NC_range){0};
-	if (selection->part < selection->ranges.count)
-		transaction->body = (struct NC_range){.id = content_view(selection->entry)->id,
+	if (response->part < response->ranges.count)
+		transaction->body = (struct NC_range){.id = file_cache_view(response->entry)->id,
 						      .offset = (size_t)range->first,
 						      .length = (size_t)range->length};
-	if (selection->parts)
+	if (response->parts)
 		set_lead(transaction);
 }
 
 static enum respond next(struct transaction *transaction)
 {
-	transaction->selection.part++;
+	transaction->file_response.part++;
 	set_piece(transaction);
 	return RESPOND_NOW;
 }
 
 static void finish(struct transaction *transaction)
 {
-	content_turn_put(transaction->server->turn, transaction->selection.content,
-			 transaction->selection.entry);
+	file_cache_tick_put(transaction->server->tick, transaction->file_response.cache,
+			    transaction->file_response.entry);
 }
 
 static bool is_to_be_sent(const struct transaction *transaction)
@@ -245,7 +245,7 @@ static void choose_anew(struct transaction *transaction, const struct file_versi
 {
 	struct filehead head;
 
-	filehead_write(&head, version, transaction->selection.type, time(NULL));
+	filehead_write(&head, version, transaction->file_response.type, time(NULL));
 	(void)choose(transaction, &head, (uint64_t)version->size);
 	if (transaction->head == head.text) {
 		memcpy(transaction->head_buffer, head.text, transaction->head_length);
@@ -259,40 +259,40 @@ static void choose_anew(struct transaction *transaction, const struct file_versi
  */
 static bool renew(struct transaction *transaction, const struct file_version *version)
 {
-	transaction->head_length = transaction->selection.own_lines;
+	transaction->head_length = transaction->file_response.own_lines;
 	choose_anew(transaction, version);
 	return is_to_be_sent(transaction);
 }
 
 static const struct filestream_owner owner = {.renewed = renew, .lead = set_lead};
 
-const struct content_view *selection_unit(const struct transaction *transaction)
+const struct file_cache_view *file_response_unit(const struct transaction *transaction)
 {
 	return transaction->finish == finish && transaction->body.id
-		       ? content_view(transaction->selection.entry)
+		       ? file_cache_view(transaction->file_response.entry)
 		       : NULL;
 }
 
-void selection_go_on(struct transaction *transaction, int fd, uint64_t gone)
+void file_response_go_on(struct transaction *transaction, int fd, uint64_t gone)
 {
-	struct selection *selection = &transaction->selection;
-	struct file_version version = content_view(selection->entry)->version;
+	struct file_response *response = &transaction->file_response;
+	struct file_version version = file_cache_view(response->entry)->version;
 
 	transaction->body = (struct NC_range){0};
-	content_turn_put(transaction->server->turn, selection->content, selection->entry);
+	file_cache_tick_put(transaction->server->tick, response->cache, response->entry);
 	filestream_go_on(transaction, fd, &version, gone, &owner);
 }
 
-enum respond selection_respond(struct transaction *transaction, struct content *content,
-			       struct content_entry *entry, const char *type)
+enum respond file_response_respond(struct transaction *transaction, struct file_cache *cache,
+				   struct file_cache_entry *entry, const char *type)
 {
-	struct selection *selection = &transaction->selection;
-	const struct content_view *view = content_view(entry);
+	struct file_response *response = &transaction->file_response;
+	const struct file_cache_view *view = file_cache_view(entry);
 
-	selection->content = content;
-	selection->entry = entry;
-	selection->type = type ? type : view->type;
-	selection->own_lines = transaction->head_length;
+	response->cache = cache;
+	response->entry = entry;
+	response->type = type ? type : view->type;
+	response->own_lines = transaction->head_length;
 	transaction->finish = finish;
 	if (view->head)
 		(void)choose(transaction, view->head, (uint64_t)view->version.size);
@@ -301,9 +301,9 @@ enum respond selection_respond(struct transaction *transaction, struct content *
 	if (!is_to_be_sent(transaction))
 		return RESPOND_NOW;
 	if (!view->id)
-		return filestream_respond(transaction, content, entry, &owner);
+		return filestream_respond(transaction, cache, entry, &owner);
 	set_piece(transaction);
-	if (selection->parts)
+	if (response->parts)
 		transaction->next = next;
 	return RESPOND_NOW;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * browse.c - see browse.h.  A helper reads the folder and writes the text; the
+ * autoindex.c - see autoindex.h.  A helper reads the folder and writes the text; the
  * rest is on the transaction's thread.  A folder is read for each request:
  * listings are for people, and nothing of them has to be kept right.
  */
@@ -10,30 +10,30 @@
 
 #include "core/server.h"
 #include "files/docroot.h"
-#include "files/folder.h"
-#include "handler/browse.h"
-#include "handler/textbody.h"
+#include "files/read-directory.h"
+#include "handler/autoindex.h"
+#include "handler/text-response.h"
 #include "http/accept.h"
 
 #define TEXT_MAX ((size_t)8 << 20) /* bytes of a listing */
 
 /* In the transaction's scratch. */
-struct browse {
+struct autoindex {
 	struct job job; /* must be first */
 	struct transaction *transaction;
 	const char *path;
-	struct browse_wish wish;
+	struct autoindex_wish wish;
 	GString *text;
 	bool cut; /* JSON cannot say by itself that it is not all */
 	int error;
 };
 
-static_assert(sizeof(struct browse) <= TRANSACTION_SCRATCH, "fits the scratch");
+static_assert(sizeof(struct autoindex) <= TRANSACTION_SCRATCH, "fits the scratch");
 
-struct browse_wish browse_wish(const struct request *request)
+struct autoindex_wish autoindex_wish(const struct request *request)
 {
-	struct slice format = listing_query(request->query, "format");
-	struct browse_wish wish = {.order = listing_order(request->query)};
+	struct slice format = autoindex_query(request->query, "format");
+	struct autoindex_wish wish = {.order = autoindex_order(request->query)};
 
 	wish.json = format.at ? slice_is(format, "json") : accept_prefers_json(request);
 	return wish;
@@ -41,23 +41,23 @@ struct browse_wish browse_wish(const struct request *request)
 
 static void work(struct job *job)
 {
-	struct browse *browse = (struct browse *)job;
-	const struct transaction *transaction = browse->transaction;
+	struct autoindex *autoindex = (struct autoindex *)job;
+	const struct transaction *transaction = autoindex->transaction;
 	const struct scope *scope = transaction->scope;
-	struct listing listing = {.path = transaction->path, .order = browse->wish.order};
-	struct folder folder;
+	struct autoindex_page page = {.path = transaction->path, .order = autoindex->wish.order};
+	struct directory directory;
 
-	browse->error = folder_read(content_root(scope->content), browse->path, scope->hidden,
-				    BROWSE_MAX, &folder);
-	if (browse->error)
+	autoindex->error = directory_read(file_cache_root(scope->file_cache), autoindex->path,
+					  scope->hidden, AUTOINDEX_MAX, &directory);
+	if (autoindex->error)
 		return;
-	listing_sort(folder.entries, folder.count, browse->wish.order);
-	listing.entries = folder.entries;
-	listing.count = folder.count;
-	listing.more = folder.more;
-	browse->text = browse->wish.json ? listing_json(&listing, TEXT_MAX, &browse->cut)
-					 : listing_html(&listing, TEXT_MAX);
-	folder_clear(&folder);
+	autoindex_sort(directory.entries, directory.count, autoindex->wish.order);
+	page.entries = directory.entries;
+	page.count = directory.count;
+	page.more = directory.more;
+	autoindex->text = autoindex->wish.json ? autoindex_json(&page, TEXT_MAX, &autoindex->cut)
+					       : autoindex_html(&page, TEXT_MAX);
+	directory_clear(&directory);
 }
 
 static void refuse(struct transaction *transaction, int error)
@@ -93,18 +93,19 @@ static void refuse(struct transaction *transaction, int error)
 
 static void work_done(struct job *job)
 {
-	struct browse *browse = (struct browse *)job;
-	struct transaction *transaction = browse->transaction;
-	GString *text = browse->text;
-	int error = browse->error;
+	struct autoindex *autoindex = (struct autoindex *)job;
+	struct transaction *transaction = autoindex->transaction;
+	GString *text = autoindex->text;
+	int error = autoindex->error;
 
 	if (!error) {
-		strcpy(transaction->head_buffer, browse->cut ? LINES CUT : LINES);
+		strcpy(transaction->head_buffer, autoindex->cut ? LINES CUT : LINES);
 		transaction->head_length = strlen(transaction->head_buffer);
 		/* The scratch is the text's from here on. */
-		error = textbody_set(
-			transaction,
-			browse->wish.json ? "application/json" : "text/html; charset=utf-8", text);
+		error = text_response_set(transaction,
+					  autoindex->wish.json ? "application/json"
+							       : "text/html; charset=utf-8",
+					  text);
 		if (error)
 			transaction->head_length = 0;
 	}
@@ -113,17 +114,17 @@ static void work_done(struct job *job)
 	transaction->done(transaction);
 }
 
-enum respond browse_respond(struct transaction *transaction, const char *path,
-			    struct browse_wish wish)
+enum respond autoindex_respond(struct transaction *transaction, const char *path,
+			       struct autoindex_wish wish)
 {
-	struct browse *browse = (struct browse *)(void *)transaction->scratch;
+	struct autoindex *autoindex = (struct autoindex *)(void *)transaction->scratch;
 
-	*browse = (struct browse){
+	*autoindex = (struct autoindex){
 		.job = {.work = work, .done = work_done, .loop = transaction->server->loop},
 		.transaction = transaction,
 		.path = path,
 		.wish = wish,
 	};
-	helper_submit(transaction->server->site->helpers, &browse->job);
+	helper_submit(transaction->server->site->helpers, &autoindex->job);
 	return RESPOND_LATER;
 }

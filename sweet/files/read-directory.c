@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * folder.c - see folder.h.  On a helper thread; the result is the caller's.
+ * read-directory.c - see read-directory.h.  On a helper thread; the result is the caller's.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "files/docroot.h"
-#include "files/folder.h"
+#include "files/read-directory.h"
 
 /* Whether a request can name it: uri.c refuses paths with controls. */
 static bool can_be_asked_for(const char *name)
@@ -22,7 +22,7 @@ static bool can_be_asked_for(const char *name)
 }
 
 /* A link counts as what it leads to, if that is beneath the root. */
-static bool look_behind(int root, const char *path, const char *name, struct listing_entry *entry)
+static bool look_behind(int root, const char *path, const char *name, struct autoindex_entry *entry)
 {
 	char *whole = g_strconcat(path, name, NULL);
 	struct file_version version;
@@ -38,7 +38,7 @@ static bool look_behind(int root, const char *path, const char *name, struct lis
 
 /* False: not for the list, or gone meanwhile. */
 static bool describe(int root, const char *path, int fd, const char *name,
-		     struct listing_entry *entry)
+		     struct autoindex_entry *entry)
 {
 	struct stat stat;
 
@@ -53,40 +53,41 @@ static bool describe(int root, const char *path, int fd, const char *name,
 }
 
 static int read_names(int root, const char *path, DIR *stream, bool hidden, unsigned max,
-		      struct folder *folder)
+		      struct directory *directory)
 {
-	GArray *entries = g_array_new(FALSE, TRUE, sizeof(struct listing_entry));
+	GArray *entries = g_array_new(FALSE, TRUE, sizeof(struct autoindex_entry));
 	struct dirent *at;
 	int error;
 
-	folder->names = g_string_chunk_new(4096);
+	directory->names = g_string_chunk_new(4096);
 	for (errno = 0; (at = readdir(stream)); errno = 0) {
-		struct listing_entry entry = {.folder = false};
+		struct autoindex_entry entry = {.folder = false};
 
 		if (strcmp(at->d_name, ".") == 0 || strcmp(at->d_name, "..") == 0 ||
 		    (at->d_name[0] == '.' && !hidden) || !can_be_asked_for(at->d_name) ||
 		    !describe(root, path, dirfd(stream), at->d_name, &entry))
 			continue;
 		if (entries->len == max) {
-			folder->more = true;
+			directory->more = true;
 			errno = 0;
 			break;
 		}
-		entry.name = g_string_chunk_insert(folder->names, at->d_name);
+		entry.name = g_string_chunk_insert(directory->names, at->d_name);
 		g_array_append_val(entries, entry);
 	}
 	error = -errno;
-	folder->count = entries->len;
-	folder->entries = (struct listing_entry *)(void *)g_array_free(entries, FALSE);
+	directory->count = entries->len;
+	directory->entries = (struct autoindex_entry *)(void *)g_array_free(entries, FALSE);
 	return error;
 }
 
-int folder_read(int root, const char *path, bool hidden, unsigned max, struct folder *folder)
+int directory_read(int root, const char *path, bool hidden, unsigned max,
+		   struct directory *directory)
 {
 	int error, fd = docroot_open_folder(root, path);
 	DIR *stream;
 
-	*folder = (struct folder){.count = 0};
+	*directory = (struct directory){.count = 0};
 	if (fd < 0)
 		return fd;
 	stream = fdopendir(fd);
@@ -95,17 +96,17 @@ int folder_read(int root, const char *path, bool hidden, unsigned max, struct fo
 		close(fd);
 		return error;
 	}
-	error = read_names(root, path, stream, hidden, max, folder);
+	error = read_names(root, path, stream, hidden, max, directory);
 	closedir(stream);
 	if (error)
-		folder_clear(folder);
+		directory_clear(directory);
 	return error;
 }
 
-void folder_clear(struct folder *folder)
+void directory_clear(struct directory *directory)
 {
-	g_free(folder->entries);
-	if (folder->names)
-		g_string_chunk_free(folder->names);
-	*folder = (struct folder){.count = 0};
+	g_free(directory->entries);
+	if (directory->names)
+		g_string_chunk_free(directory->names);
+	*directory = (struct directory){.count = 0};
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * content.h - files as units of the cache: path to cache id.
+ * file-cache.h - files as units of the cache: path to cache id.
  *
  * What is found out of a file is kept for the next request, in three caches
  * (paper 003, section 5), of which each may be left out:
@@ -12,7 +12,7 @@
  *             its own, which goes when it is sent
  *
  * With paths, one table from path to all that is kept, for all threads, which
- * each of them asks once a turn (content-turn.h); without, the table is from what
+ * each of them asks once a turn (file-cache-tick.h); without, the table is from what
  * the file is, so that a path leads nowhere by itself.
  *
  * A file that fits a unit is read once, while whoever else wants it waits; it
@@ -22,8 +22,8 @@
  * changes while it is read is read again, and a file that never rests is
  * refused.
  */
-#ifndef SWEET_CONTENT_H
-#define SWEET_CONTENT_H
+#ifndef SWEET_FILE_CACHE_H
+#define SWEET_FILE_CACHE_H
 
 #include "event/helper.h"
 #include "files/docroot.h"
@@ -31,11 +31,11 @@
 #include "http/accept.h"
 #include "http/mime.h"
 
-struct content;
-struct content_entry;
+struct file_cache;
+struct file_cache_entry;
 
-struct content_options {
-	int root; /* descriptor; the content's from then on */
+struct file_cache_options {
+	int root; /* descriptor; the cache's from then on */
 	struct mime *mime;
 	struct helpers *helpers;
 	size_t max_unit;	/* bytes of the largest file to be cached */
@@ -46,19 +46,19 @@ struct content_options {
 };
 
 /* What a waiter gets. */
-struct content_result {
-	int error;		     /* 0, -errno of opening or reading, -EAGAIN: never at rest */
-	struct content_entry *entry; /* with error 0: referenced, its unit held */
+struct file_cache_result {
+	int error; /* 0, -errno of opening or reading, -EAGAIN: never at rest */
+	struct file_cache_entry *entry; /* with error 0: referenced, its unit held */
 };
 
-struct content_waiter {
-	void (*arrived)(struct content_waiter *waiter); /* on loop's thread */
+struct file_cache_waiter {
+	void (*arrived)(struct file_cache_waiter *waiter); /* on loop's thread */
 	struct loop *loop;
-	struct content_result result;
-	/* content's: */
+	struct file_cache_result result;
+	/* The cache's: */
 	struct loop_task task;
-	struct content_waiter *next;
-	struct content *content;
+	struct file_cache_waiter *next;
+	struct file_cache *cache;
 	const char *path; /* the caller's, who keeps it until the arrival */
 	uint64_t since_ns;
 	/* It has to ask again: the look at the file began before it asked, or the unit is gone. */
@@ -66,57 +66,59 @@ struct content_waiter {
 };
 
 /* A version of a file; constant once it is there. */
-struct content_view {
+struct file_cache_view {
 	size_t id; /* 0: no unit: empty, too large for one, or no room now */
 	struct file_version version;
 	const char *path;	     /* of the file */
-	const char *type;	     /* by its name; lives as long as the content */
+	const char *type;	     /* by its name; lives as long as the cache */
 	const struct filehead *head; /* NULL: none is kept */
 };
 
-struct content *content_open(const struct content_options *options);
+struct file_cache *file_cache_open(const struct file_cache_options *options);
 
 /* One more holder, each of whom closes it.  Any thread. */
-struct content *content_ref(struct content *content);
-void content_close(struct content *content);
+struct file_cache *file_cache_ref(struct file_cache *cache);
+void file_cache_close(struct file_cache *cache);
 
 /* Whether it has the same folder and reads it the same way. */
-bool content_serves(const struct content *content, const struct content_options *options);
+bool file_cache_serves(const struct file_cache *cache, const struct file_cache_options *options);
 
 /* The folder's descriptor. */
-int content_root(const struct content *content);
+int file_cache_root(const struct file_cache *cache);
 
 /*
  * Finds the file at path (a decoded URL path, not ending in '/').  True: the
  * result is there; false: waiter->arrived() comes later, until when path stays.
  */
-bool content_get(struct content *content, const char *path, struct content_waiter *waiter);
-const struct content_view *content_view(const struct content_entry *entry);
+bool file_cache_get(struct file_cache *cache, const char *path, struct file_cache_waiter *waiter);
+const struct file_cache_view *file_cache_view(const struct file_cache_entry *entry);
 
 /* The head that is kept, or the one that is made anew in place. */
-const struct filehead *content_head(const struct content_entry *entry, struct filehead *place);
+const struct filehead *file_cache_head(const struct file_cache_entry *entry,
+				       struct filehead *place);
 
 /*
  * The codings (bit of each) in which a file lies beside this one and is as new
  * (FILE.gz ...).  Looked for again after a second, or the time to revalidate
  * if that is longer: until then a new one is only not used.
  */
-unsigned content_siblings(struct content_entry *entry, struct loop *loop);
+unsigned file_cache_siblings(struct file_cache_entry *entry, struct loop *loop);
 
 /* The sibling turned out not to be fit: not to be tried until it is looked for again. */
-void content_sibling_unfit(struct content_entry *entry, enum coding coding);
+void file_cache_sibling_unfit(struct file_cache_entry *entry, enum coding coding);
 
 /* Gives back what a result referenced and held. */
-void content_put(struct content *content, struct content_entry *entry);
+void file_cache_put(struct file_cache *cache, struct file_cache_entry *entry);
 
 /* Whether requests for a path get the same entry, which may be used for several then. */
-bool content_keeps(const struct content *content);
+bool file_cache_keeps(const struct file_cache *cache);
 
 /* An entry was used for so many requests more. */
-void content_count_hits(struct content *content, const struct content_entry *entry, unsigned more);
+void file_cache_count_hits(struct file_cache *cache, const struct file_cache_entry *entry,
+			   unsigned more);
 
 /* How often the table had or had not what was wanted.  Bytes are those of whole files. */
-struct content_stat {
+struct file_cache_stat {
 	uint64_t files; /* in the table now */
 	uint64_t hits, misses;
 	uint64_t hit_bytes;	       /* of files found in the cache */
@@ -125,6 +127,6 @@ struct content_stat {
 };
 
 /* Adds this one's to what is there. */
-void content_stat(struct content *content, struct content_stat *sum);
+void file_cache_stat(struct file_cache *cache, struct file_cache_stat *sum);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-content-change.c - unit tests of content.c: files that change while
+ * test-file-cache-change.c - unit tests of file-cache.c: files that change while
  * they are read, by a thread of the tests.
  */
 #include <sched.h>
 #include <stdatomic.h>
 #include <sys/stat.h>
 
-#include "content-fixture.h"
+#include "file-cache-fixture.h"
 
 #define SPOILT 4
 
@@ -44,9 +44,9 @@ static void rewrite(int fd, char letter)
  * One version only.  A write that the scheduler interrupts in its middle for
  * longer than a file must rest cannot be told from two: that is excused.
  */
-static void check_whole(const struct content_result *result)
+static void check_whole(const struct file_cache_result *result)
 {
-	const struct content_view *view = content_view(result->entry);
+	const struct file_cache_view *view = file_cache_view(result->entry);
 	uint64_t began;
 
 	if (!view->id || uniform(view, 0))
@@ -111,7 +111,7 @@ START_TEST(test_never_mixed)
 		for (unsigned i = 0; i < SPOILT * LOOPS; i++)
 			begin_asking(&askers[i], i % LOOPS, paths[i / LOOPS]);
 		for (unsigned i = 0; i < SPOILT * LOOPS; i++) {
-			const struct content_result *result = &askers[i].waiter.result;
+			const struct file_cache_result *result = &askers[i].waiter.result;
 
 			AWAIT(askers[i].done);
 			got[result->error != 0]++;
@@ -182,4 +182,4 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_never_at_rest);
 }
 
-RUN_SUITE("content-change", fill)
+RUN_SUITE("file-cache-change", fill)

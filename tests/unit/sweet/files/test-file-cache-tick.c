@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-content-turn.c - unit tests of content-turn.c: one reference and hold
+ * test-file-cache-tick.c - unit tests of file-cache-tick.c: one reference and hold
  * for all users of a file in a turn, none that is left, and no answer of an
  * earlier turn's.
  */
-#include "files/content-turn.h"
+#include "files/file-cache-tick.h"
 
-#include "content-fixture.h"
+#include "file-cache-fixture.h"
 
 #define USERS 100
 #define SIZE 1000
 
-static struct content_turn *turn;
+static struct file_cache_tick *turn;
 
 static void open_turn(void *unused)
 {
 	(void)unused;
-	turn = content_turn_open(runners[0].loop);
+	turn = file_cache_tick_open(runners[0].loop);
 }
 
 static void open_turns(void)
@@ -28,7 +28,7 @@ static void open_turns(void)
 static void close_turns(void)
 {
 	close_all();
-	content_turn_close(turn);
+	file_cache_tick_close(turn);
 }
 
 static unsigned holds_of(size_t id)
@@ -41,9 +41,9 @@ static unsigned holds_of(size_t id)
 
 static uint64_t hits(void)
 {
-	struct content_stat stat = {0};
+	struct file_cache_stat stat = {0};
 
-	content_stat(content, &stat);
+	file_cache_stat(content, &stat);
 	ck_assert_uint_eq(stat.hit_bytes, stat.hits * SIZE);
 	return stat.hits;
 }
@@ -70,7 +70,7 @@ static void ask_in_turn(struct asker *asker, const char *path)
 {
 	*asker = (struct asker){.waiter = {.arrived = arrived, .loop = runners[0].loop},
 				.path = path};
-	if (content_turn_get(turn, content, asker->path, &asker->waiter))
+	if (file_cache_tick_get(turn, content, asker->path, &asker->waiter))
 		EVENT(asker->at_once = asker->done = true);
 }
 
@@ -87,10 +87,10 @@ static void put_all(void *argument)
 	struct users *users = argument;
 
 	for (unsigned i = 0; i < users->count; i++)
-		content_turn_put(turn, content, users->askers[i].waiter.result.entry);
+		file_cache_tick_put(turn, content, users->askers[i].waiter.result.entry);
 }
 
-static struct content_entry *entry_of(const struct users *users, unsigned i)
+static struct file_cache_entry *entry_of(const struct users *users, unsigned i)
 {
 	ck_assert(users->askers[i].done);
 	ck_assert_int_eq(users->askers[i].waiter.result.error, 0);
@@ -111,7 +111,7 @@ START_TEST(test_once)
 		ck_assert(users.askers[i].at_once);
 		ck_assert_ptr_eq(entry_of(&users, i), entry_of(&users, 0));
 	}
-	id = content_view(entry_of(&users, 0))->id;
+	id = file_cache_view(entry_of(&users, 0))->id;
 	ck_assert_uint_eq(holds_of(id), 1);
 	end_turn();
 	ck_assert_uint_eq(hits(), USERS);
@@ -146,7 +146,7 @@ START_TEST(test_given_back_in_the_turn)
 		call(&runners[0], ask_and_put, &users);
 		end_turn();
 		ck_assert_uint_eq(hits(), round * USERS);
-		ck_assert_uint_eq(holds_of(content_view(entry_of(&users, 0))->id), 0);
+		ck_assert_uint_eq(holds_of(file_cache_view(entry_of(&users, 0))->id), 0);
 	}
 	close_turns();
 }
@@ -168,11 +168,11 @@ START_TEST(test_changed)
 	call(&runners[0], ask_all, &after);
 	for (unsigned i = 0; i < 3; i++)
 		AWAIT(after.askers[i].done);
-	old = content_view(entry_of(&before, 0))->id;
-	new = content_view(entry_of(&after, 0))->id;
+	old = file_cache_view(entry_of(&before, 0))->id;
+	new = file_cache_view(entry_of(&after, 0))->id;
 	ck_assert_uint_ne(old, new);
-	ck_assert(uniform(content_view(entry_of(&before, 2)), 'a'));
-	ck_assert(uniform(content_view(entry_of(&after, 2)), 'b'));
+	ck_assert(uniform(file_cache_view(entry_of(&before, 2)), 'a'));
+	ck_assert(uniform(file_cache_view(entry_of(&after, 2)), 'b'));
 	call(&runners[0], put_all, &before);
 	call(&runners[0], put_all, &after);
 	end_turn();
@@ -196,7 +196,7 @@ START_TEST(test_waited)
 			AWAIT(first.askers[i].done);
 		second = (struct users){.path = "/file", .count = 7};
 		call(&runners[0], ask_all, &second);
-		id = content_view(entry_of(&second, 0))->id;
+		id = file_cache_view(entry_of(&second, 0))->id;
 		ck_assert_ptr_eq(entry_of(&first, 4), entry_of(&second, 0));
 		ck_assert_uint_eq(holds_of(id), 5 + 1);
 		call(&runners[0], put_all, order ? &second : &first);
@@ -239,11 +239,12 @@ START_TEST(test_many)
 	for (unsigned round = 0; round < 3; round++) {
 		call(&runners[0], ask_for_many, &users);
 		for (unsigned i = 0; i < USERS; i++)
-			ck_assert(uniform(content_view(entry_of(&users, i)), (char)('a' + i % 26)));
+			ck_assert(uniform(file_cache_view(entry_of(&users, i)),
+					  (char)('a' + i % 26)));
 		call(&runners[0], put_all, &users);
 		end_turn();
 		for (unsigned i = 0; i < USERS; i++)
-			ck_assert_uint_eq(holds_of(content_view(entry_of(&users, i))->id), 0);
+			ck_assert_uint_eq(holds_of(file_cache_view(entry_of(&users, i))->id), 0);
 	}
 	ck_assert_uint_eq(hits(), 3 * USERS);
 	close_turns();
@@ -256,10 +257,10 @@ START_TEST(test_not_kept)
 	struct timespec long_ago[2] = {{.tv_sec = 784111777}, {.tv_sec = 784111777}};
 	static struct users users;
 
-	open_with(
-		4 << 20,
-		(struct content_options){.max_unit = 1 << 20, .no_contents = true, .try_now = true},
-		1);
+	open_with(4 << 20,
+		  (struct file_cache_options){
+			  .max_unit = 1 << 20, .no_contents = true, .try_now = true},
+		  1);
 	call(&runners[0], open_turn, NULL);
 	put("file", 'a', SIZE);
 	ck_assert_int_eq(utimensat(AT_FDCWD, at("file"), long_ago, 0), 0);
@@ -288,4 +289,4 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_not_kept);
 }
 
-RUN_SUITE("content-turn", fill)
+RUN_SUITE("file-cache-tick", fill)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * textbody.h - a text that was made for one answer as its body, of any length.
+ * text-response.h - a text that was made for one answer as its body, of any length.
  *
  * What is too long for the memory behind the head goes out as units of the
  * recycled kind, one after the other, each of which only this answer can name.
  */
-#ifndef SWEET_TEXTBODY_H
-#define SWEET_TEXTBODY_H
+#ifndef SWEET_TEXT_RESPONSE_H
+#define SWEET_TEXT_RESPONSE_H
 
 #include <glib.h>
 
@@ -22,6 +22,6 @@
  * 0; -ENOMEM: no room in the cache, or -EMSGSIZE: in head_buffer; then the
  * answer is as it was, for transaction_fail().
  */
-int textbody_set(struct transaction *transaction, const char *type, GString *text);
+int text_response_set(struct transaction *transaction, const char *type, GString *text);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-content-read.c - unit tests of content-read.c: steps that do not wait
+ * test-file-cache-read.c - unit tests of file-cache-read.c: steps that do not wait
  * and those that go on from there; files that change in between; descriptors
  * that are another's.
  */
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "files/content-read.h"
+#include "files/file-cache-read.h"
 
 #include "loop-fixture.h"
 
@@ -208,4 +208,4 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_failures);
 }
 
-RUN_SUITE("content-read", fill)
+RUN_SUITE("file-cache-read", fill)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * content-table.c - the table of what is kept of files (content-inside.h), by
+ * file-cache-table.c - the table of what is kept of files (file-cache-internal.h), by
  * their paths, or by what they are where no paths are kept; of bounded size.
  *
  * Paths are the clients' choice, and who may put files there chooses names that
@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "base/siphash.h"
-#include "files/content-inside.h"
+#include "files/file-cache-internal.h"
 
 #define ENTRIES_MAX 100000u
 #define DESCRIPTORS_SHARE 8 /* one part of so many may be open files of the table */
@@ -52,9 +52,9 @@ static int same_identity(const void *a, const void *b)
 	       one->type == other->type;
 }
 
-static void *key_of(struct content_entry *entry)
+static void *key_of(struct file_cache_entry *entry)
 {
-	return entry->content->options.no_paths ? (void *)&entry->identity : entry->path;
+	return entry->cache->options.no_paths ? (void *)&entry->identity : entry->path;
 }
 
 /* Where each entry is an open file as well. */
@@ -68,95 +68,97 @@ static unsigned descriptors_max(void)
 	return limit.rlim_cur < ENTRIES_MAX ? (unsigned)limit.rlim_cur + 1 : ENTRIES_MAX;
 }
 
-void content_table_init(struct content *content)
+void file_cache_table_init(struct file_cache *cache)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	const struct content_options *options = &content->options;
+	const struct file_cache_options *options = &cache->options;
 
 	pthread_once(&once, choose_key);
-	pthread_mutex_init(&content->lock, NULL);
-	content->entries_max =
+	pthread_mutex_init(&cache->lock, NULL);
+	cache->entries_max =
 		options->no_contents && !options->no_paths ? descriptors_max() : ENTRIES_MAX;
-	content->table = options->no_paths ? g_hash_table_new(hash_identity, same_identity)
-					   : g_hash_table_new(hash_path, g_str_equal);
+	cache->table = options->no_paths ? g_hash_table_new(hash_identity, same_identity)
+					 : g_hash_table_new(hash_path, g_str_equal);
 }
 
-void content_table_fini(struct content *content)
+void file_cache_table_fini(struct file_cache *cache)
 {
-	while (content->recent.head) {
-		struct content_entry *entry = content->recent.head->data;
+	while (cache->recent.head) {
+		struct file_cache_entry *entry = cache->recent.head->data;
 
-		if (content_drop_locked(content, entry))
-			content_entry_free(entry);
+		if (file_cache_drop_locked(cache, entry))
+			file_cache_entry_free(entry);
 	}
-	g_hash_table_destroy(content->table);
-	pthread_mutex_destroy(&content->lock);
+	g_hash_table_destroy(cache->table);
+	pthread_mutex_destroy(&cache->lock);
 }
 
-struct content_entry *content_entry_new(struct content *content, const char *path)
+struct file_cache_entry *file_cache_entry_new(struct file_cache *cache, const char *path)
 {
 	size_t length = strlen(path) + 1;
-	struct content_entry *entry = g_malloc0(sizeof(*entry) + length);
+	struct file_cache_entry *entry = g_malloc0(sizeof(*entry) + length);
 
 	memcpy(entry->path, path, length);
 	entry->view.path = entry->path;
-	entry->content = content;
+	entry->cache = cache;
 	entry->references = 1;
 	entry->reading = READING_NONE;
 	entry->link.data = entry;
 	return entry;
 }
 
-void content_entry_free(struct content_entry *entry)
+void file_cache_entry_free(struct file_cache_entry *entry)
 {
 	if (entry->owner)
 		(void)NC_destroy(entry->view.id);
 	if (entry->known)
-		content_entry_unref(entry->content, entry->known);
+		file_cache_entry_unref(entry->cache, entry->known);
 	reading_end(&entry->reading);
 	g_free(entry);
 }
 
-void content_entry_unref(struct content *content, struct content_entry *entry)
+void file_cache_entry_unref(struct file_cache *cache, struct file_cache_entry *entry)
 {
 	bool last;
 
-	pthread_mutex_lock(&content->lock);
+	pthread_mutex_lock(&cache->lock);
 	last = --entry->references == 0;
-	pthread_mutex_unlock(&content->lock);
+	pthread_mutex_unlock(&cache->lock);
 	if (last)
-		content_entry_free(entry);
+		file_cache_entry_free(entry);
 }
 
-struct content_entry *content_enter_locked(struct content *content, struct content_entry *entry)
+struct file_cache_entry *file_cache_enter_locked(struct file_cache *cache,
+						 struct file_cache_entry *entry)
 {
-	struct content_entry *oldest;
+	struct file_cache_entry *oldest;
 
-	g_hash_table_insert(content->table, key_of(entry), entry);
-	g_queue_push_head_link(&content->recent, &entry->link);
-	if (content->recent.length <= content->entries_max)
+	g_hash_table_insert(cache->table, key_of(entry), entry);
+	g_queue_push_head_link(&cache->recent, &entry->link);
+	if (cache->recent.length <= cache->entries_max)
 		return NULL;
-	oldest = content->recent.tail->data;
-	return oldest->state == ENTRY_READY && content_drop_locked(content, oldest) ? oldest : NULL;
+	oldest = cache->recent.tail->data;
+	return oldest->state == ENTRY_READY && file_cache_drop_locked(cache, oldest) ? oldest
+										     : NULL;
 }
 
-bool content_drop_locked(struct content *content, struct content_entry *entry)
+bool file_cache_drop_locked(struct file_cache *cache, struct file_cache_entry *entry)
 {
 	if (entry->state == ENTRY_GONE)
 		return false;
 	entry->state = ENTRY_GONE;
-	g_hash_table_remove(content->table, key_of(entry));
-	g_queue_unlink(&content->recent, &entry->link);
+	g_hash_table_remove(cache->table, key_of(entry));
+	g_queue_unlink(&cache->recent, &entry->link);
 	return --entry->references == 0;
 }
 
-void content_drop(struct content *content, struct content_entry *entry)
+void file_cache_drop(struct file_cache *cache, struct file_cache_entry *entry)
 {
 	bool last;
 
-	pthread_mutex_lock(&content->lock);
-	last = content_drop_locked(content, entry);
-	pthread_mutex_unlock(&content->lock);
+	pthread_mutex_lock(&cache->lock);
+	last = file_cache_drop_locked(cache, entry);
+	pthread_mutex_unlock(&cache->lock);
 	if (last)
-		content_entry_free(entry);
+		file_cache_entry_free(entry);
 }

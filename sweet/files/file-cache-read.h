@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * content-read.h - one version of a file into one unit, in steps that either
+ * file-cache-read.h - one version of a file into one unit, in steps that either
  * wait for the disk, on a helper's thread, or do not, on a loop's.
  *
  * A step that does not wait answers READING_LATER where it would have to: the
  * same step, called by who may wait, goes on from there.  What a reading has is
  * given back by reading_end().
  */
-#ifndef SWEET_CONTENT_READ_H
-#define SWEET_CONTENT_READ_H
+#ifndef SWEET_FILE_CACHE_READ_H
+#define SWEET_FILE_CACHE_READ_H
 
 #include <errno.h>
 
