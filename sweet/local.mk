@@ -36,13 +36,13 @@ sweet_libsweet_la_SOURCES = \
 	sweet/config/config-rule.c sweet/config/config-rule.h \
 	sweet/config/config-key.c sweet/config/config-key.h \
 	sweet/config/config-store.c sweet/config/config-store.h \
-	sweet/config/config-draft.c sweet/config/config-draft.h \
+	sweet/config/config-tree.c sweet/config/config-tree.h \
 	sweet/config/config-pool.c sweet/config/config-pool.h \
 	sweet/config/arch.c sweet/config/arch.h \
 	sweet/config/config-arch.c sweet/config/config-arch.h \
-	sweet/config/config-settle.c sweet/config/config-settle.h \
+	sweet/config/config-resolve.c sweet/config/config-resolve.h \
 	sweet/config/config-read.c sweet/config/config-read.h \
-	sweet/config/generation.c sweet/config/generation.h \
+	sweet/config/config-ref.c sweet/config/config-ref.h \
 	sweet/auth/access.c sweet/auth/access.h \
 	sweet/base/siphash.c sweet/base/siphash.h \
 	sweet/event/limit.c sweet/event/limit.h \
@@ -164,7 +164,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/conn/listener.c sweet/conn/listener.h \
 	sweet/spawn/pidfile.c sweet/spawn/pidfile.h \
 	sweet/spawn/endpoints.c sweet/spawn/endpoints.h \
-	sweet/config/config-fixed.c sweet/config/config-fixed.h \
+	sweet/config/config-startup.c sweet/config/config-startup.h \
 	sweet/spawn/sandbox.c sweet/spawn/sandbox.h \
 	sweet/server/runner.c sweet/server/runner.h \
 	sweet/server/check-config.c sweet/server/check-config.h \

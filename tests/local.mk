@@ -151,7 +151,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/spawn/test-readonly \
 	tests/unit/sweet/spawn/test-syscall-filter \
 	tests/unit/sweet/spawn/test-endpoints \
-	tests/unit/sweet/config/test-config-fixed \
+	tests/unit/sweet/config/test-config-startup \
 	tests/unit/sweet/spawn/test-pidfile \
 	tests/unit/sweet/config/test-pool-config \
 	tests/unit/sweet/files/test-file-cache \
@@ -515,9 +515,9 @@ tests_unit_sweet_spawn_test_endpoints_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_spawn_test_endpoints_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_spawn_test_endpoints_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_config_test_config_fixed_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_config_test_config_fixed_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_config_test_config_fixed_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_config_test_config_startup_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_config_test_config_startup_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_config_test_config_startup_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_spawn_test_pidfile_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_spawn_test_pidfile_CFLAGS = $(sweet_unit_cflags)

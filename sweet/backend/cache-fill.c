@@ -75,7 +75,7 @@ static void end(struct refresh *refresh)
 		transaction->finish(transaction);
 	cache_store_drop(transaction, RESPCACHE_LOST);
 	transaction_drop_room(transaction);
-	generation_release(transaction->generation);
+	config_ref_release(transaction->config_ref);
 	g_free(refresh->remote_addr);
 	g_free(refresh->server_addr);
 	g_free(refresh);
@@ -137,7 +137,7 @@ static struct refresh *create(const struct transaction *like)
 	take_address(&refresh->remote, like->remote);
 	take_address(&refresh->local, like->local);
 	transaction->server = like->server;
-	transaction->generation = generation_hold(like->generation);
+	transaction->config_ref = config_ref_hold(like->config_ref);
 	transaction->host = like->host;
 	transaction->scope = like->scope;
 	transaction->remote_addr = refresh->remote_addr;

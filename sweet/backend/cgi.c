@@ -288,7 +288,7 @@ static void pool_ended(struct loop_task *task)
 static int open_pool(struct gateway_pool *pool)
 {
 	struct site *site = pool->gateway->site;
-	const char *socket = site->servers[0]->generation->config->cache_socket;
+	const char *socket = site->servers[0]->config_ref->config->cache_socket;
 	int program = spawn_table_find(site->spawn_table, pool->settings);
 	struct cgi_pool *all = g_malloc0(sizeof(*all) + site->threads * sizeof(all->seats[0]));
 

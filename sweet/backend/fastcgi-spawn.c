@@ -127,7 +127,7 @@ static int listen_at(struct fastcgi_spawn *spawn, struct listen_address *address
 static void make_block(struct fastcgi_spawn *spawn)
 {
 	const struct gateway *gateway = spawn->pool->gateway;
-	const char *cache = gateway->main->generation->config->cache_socket;
+	const char *cache = gateway->main->config_ref->config->cache_socket;
 	GString *block = g_string_new(NULL);
 
 	g_string_append_printf(block, "NABC_SERVER_PID=%d", gateway->pid);

@@ -124,7 +124,7 @@ static int open_pool(struct gateway_pool *pool)
 
 	pool->own = all;
 	all->pool = pool;
-	all->has_members = pool->gateway->main->generation->config->cache_socket;
+	all->has_members = pool->gateway->main->config_ref->config->cache_socket;
 	/* They were looked at when the configuration was read. */
 	for (count = 0; texts && texts[count] && count < BALANCER_MAX; count++)
 		(void)address_parse(texts[count], &addresses[count]);

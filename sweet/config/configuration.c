@@ -53,13 +53,13 @@ static void free_host(struct host *host)
 	g_free(host->name);
 }
 
-struct config *config_ref(struct config *config)
+struct config *config_hold(struct config *config)
 {
 	atomic_fetch_add_explicit(&config->references, 1, memory_order_relaxed);
 	return config;
 }
 
-void config_unref(struct config *config)
+void config_release(struct config *config)
 {
 	if (!config || atomic_fetch_sub_explicit(&config->references, 1, memory_order_acq_rel) != 1)
 		return;

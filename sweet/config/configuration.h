@@ -4,7 +4,7 @@
  * over the defaults, for all of the server, its hosts and their paths.
  *
  * A configuration does not change once it is read.  A reload reads the next
- * one; who still answers by the old one holds it (generation.h).
+ * one; who still answers by the old one holds it (config-ref.h).
  */
 #ifndef SWEET_CONFIGURATION_H
 #define SWEET_CONFIGURATION_H
@@ -75,7 +75,7 @@ struct scope {
 
 	/* Opened by site.c: */
 	struct file_cache *file_cache; /* the files of alias or root */
-	struct auth *auth;	  /* NULL: no passwords */
+	struct auth *auth;	       /* NULL: no passwords */
 };
 
 struct host {
@@ -186,8 +186,8 @@ struct config {
 };
 
 /* Any thread; the last reference frees it. */
-struct config *config_ref(struct config *config);
-void config_unref(struct config *config);
+struct config *config_hold(struct config *config);
+void config_release(struct config *config);
 
 /* Where the file sets a key of the server, as "FILE:LINE"; NULL: it does not. */
 const char *config_place(const struct config *config, const char *key);

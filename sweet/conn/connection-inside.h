@@ -211,7 +211,7 @@ void connection_give_up(struct transaction *transaction);
 
 static inline const struct config_limits *connection_limits(const struct connection *connection)
 {
-	return &connection->server->generation->config->limits;
+	return &connection->server->config_ref->config->limits;
 }
 
 static inline void connection_count_as(struct connection *connection, enum connection_state state)

@@ -14,7 +14,7 @@
 
 bool connection_is_proxys(const struct connection *connection)
 {
-	const struct access_list *proxies = connection->server->generation->config->proxy_access;
+	const struct access_list *proxies = connection->server->config_ref->config->proxy_access;
 
 	return proxies && access_allows(proxies, &connection->ends.address.any);
 }

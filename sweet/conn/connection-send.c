@@ -27,7 +27,7 @@
 
 void connection_linger(struct connection *connection)
 {
-	if (connection->ended || !connection->server->generation->config->sockets.linger) {
+	if (connection->ended || !connection->server->config_ref->config->sockets.linger) {
 		connection_close(connection);
 		return;
 	}
@@ -58,7 +58,7 @@ static bool is_last(const struct output *output)
 
 static const struct config_sockets *sockets_of(const struct output *output)
 {
-	return &output->transaction.generation->config->sockets;
+	return &output->transaction.config_ref->config->sockets;
 }
 
 /*

@@ -230,7 +230,7 @@ void connection_unsent_init(struct connection *connection, const struct sockaddr
 void connection_unsent_starts(struct connection *connection)
 {
 	const struct site *site = connection->server->site;
-	const struct config *config = connection->output->transaction.generation->config;
+	const struct config *config = connection->output->transaction.config_ref->config;
 
 	connection->sending = true;
 	if (connection->unsent_bound > NEAR && is_tight(site))

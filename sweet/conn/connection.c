@@ -351,7 +351,7 @@ static void turn_away(int fd, const char *remote, const char *reason)
 static bool is_full(const struct server *server)
 {
 	const struct site *site = server->site;
-	unsigned most = server->generation->config->limits.max_connections;
+	unsigned most = server->config_ref->config->limits.max_connections;
 	uint64_t open = 0;
 
 	for (unsigned i = 0; most && i < site->threads; i++)
@@ -363,7 +363,7 @@ static bool is_full(const struct server *server)
 bool connection_admit(struct connection *connection)
 {
 	const struct server *server = connection->server;
-	unsigned most = server->generation->config->limits.connections_per_client;
+	unsigned most = server->config_ref->config->limits.connections_per_client;
 
 	if (most)
 		connection->client =

@@ -130,7 +130,7 @@ void listener_next(struct listener *listener)
 
 void listener_tune(struct listener *listener)
 {
-	const struct config *config = listener->server->generation->config;
+	const struct config *config = listener->server->config_ref->config;
 
 	if (listener->fd >= 0)
 		socket_options_set(listener->fd, &config->sockets, config->limits.header_ms);

@@ -62,7 +62,7 @@ struct output *output_open(struct server *server)
 	/* Field by field: the buffers behind them are large. */
 	transaction = &output->transaction;
 	transaction->server = server;
-	transaction->generation = generation_hold(server->generation);
+	transaction->config_ref = config_ref_hold(server->config_ref);
 	transaction->host = NULL;
 	transaction->scope = NULL;
 	transaction->request = NULL;
@@ -123,7 +123,7 @@ void output_close(struct output *output)
 		output->transaction.finish(&output->transaction);
 	transaction_drop_room(&output->transaction);
 	output_return_upload(output);
-	generation_release(output->transaction.generation);
+	config_ref_release(output->transaction.config_ref);
 	if (server->spare_count == SPARE_MAX) {
 		free(output);
 		return;
@@ -185,7 +185,7 @@ void output_remember_fields(struct output *output, const struct request *request
 
 static void refresh_date(struct server *server)
 {
-	const struct config *config = server->generation->config;
+	const struct config *config = server->config_ref->config;
 	uint64_t now = loop_now_ms(server->loop);
 	struct timespec wall;
 
@@ -222,7 +222,7 @@ static char *append(char *at, const void *data, size_t length)
 static char *pad(struct output *output, char *lead, char *end)
 {
 	const struct server *server = output->transaction.server;
-	size_t align = output->transaction.generation->config->header_align;
+	size_t align = output->transaction.config_ref->config->header_align;
 	size_t more = align ? -(size_t)(end - output_bytes(output)) % align : 0;
 	char *at = lead + server->lead_pad;
 

@@ -11,7 +11,7 @@
 #include "base/date.h"
 #include "base/histogram.h"
 #include "config/arch.h"
-#include "config/generation.h"
+#include "config/config-ref.h"
 #include "core/access-log.h"
 #include "event/helper.h"
 #include "event/loop.h"
@@ -99,7 +99,7 @@ struct server {
 	struct site *site;
 	struct loop *loop;
 	struct file_cache_tick *tick; /* of the loop: files' entries are had and given back by it */
-	struct generation *generation; /* that new transactions begin with */
+	struct config_ref *config_ref; /* that new transactions begin with */
 	struct access_log log;
 	struct server_counters counters;
 	/* output.c's: the fields that all answers of a second have, and their date. */

@@ -40,7 +40,7 @@
 
 struct file_cache;
 struct file_cache_entry;
-struct generation;
+struct config_ref;
 struct cache_store;
 struct host;
 struct scope;
@@ -71,7 +71,7 @@ struct file_response {
 struct transaction {
 	/* The request; `request` is good only while the responder starts. */
 	struct server *server;	       /* this thread's */
-	struct generation *generation; /* held until the end */
+	struct config_ref *config_ref; /* held until the end */
 	const struct host *host;       /* by route.c */
 	const struct scope *scope;     /* by route.c, after the path */
 	const struct request *request;

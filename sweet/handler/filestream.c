@@ -448,7 +448,7 @@ static struct filestream *begin(struct transaction *transaction)
 	stream->job = (struct job){.work = work, .done = work_done, .loop = server->loop};
 	stream->tick = server->tick;
 	stream->fd = -1;
-	stream->lends = transaction->generation->config->large_files == LARGE_FILES_SENDFILE &&
+	stream->lends = transaction->config_ref->config->large_files == LARGE_FILES_SENDFILE &&
 			server->site->path == &data_path_nabc;
 	stream->wanted = true;
 	transaction->next = next;

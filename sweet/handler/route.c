@@ -115,7 +115,7 @@ static enum respond respond(struct transaction *transaction)
 {
 	const struct scope *scope = transaction->scope;
 	const struct mount *mount =
-		config_mount(transaction->generation->config, transaction->path);
+		config_mount(transaction->config_ref->config, transaction->path);
 
 	if (mount)
 		return cache_lookup(mount->pool->running, transaction, mount->length);
@@ -335,7 +335,7 @@ static void again(struct transaction *transaction, struct slice head, struct sli
 enum respond route(struct transaction *transaction)
 {
 	const struct request *request = transaction->request;
-	const struct config *config = transaction->generation->config;
+	const struct config *config = transaction->config_ref->config;
 	int length;
 
 	transaction->again = again;

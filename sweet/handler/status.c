@@ -50,7 +50,7 @@ static enum form find(const char *path)
 
 bool status_answers(const struct transaction *transaction)
 {
-	const struct config *config = transaction->generation->config;
+	const struct config *config = transaction->config_ref->config;
 	enum form form = find(transaction->path);
 
 	return form != FORM_NONE && config->status &&
@@ -187,7 +187,7 @@ static void add_process(struct status_data *data, const struct site *site)
 static struct status_data *collect(const struct transaction *transaction)
 {
 	const struct site *site = transaction->server->site;
-	const struct config *config = transaction->generation->config;
+	const struct config *config = transaction->config_ref->config;
 	struct status_data *data = g_new0(struct status_data, 1);
 
 	add_process(data, site);

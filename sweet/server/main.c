@@ -39,7 +39,7 @@ int main(int argc, char **argv)
 		printf("%s: good\n", config->file ? config->file : "settings");
 	if (!good || request.reload || request.version || request.check) {
 		g_free(request.reload);
-		config_unref(config);
+		config_release(config);
 		supervisor_close(&supervisor);
 		return good ? EXIT_SUCCESS : EXIT_FAILURE;
 	}

@@ -234,7 +234,7 @@ static void reload(struct processes *all)
 		(void)site_open(next, NULL, &(struct site_options){0}, errors);
 		check_config(next, errors);
 	}
-	config_unref(next);
+	config_release(next);
 	/* Read again, since what looking opened is not for the processes to have. */
 	next = errors->len == 0 ? config_read(all->argc, all->argv, &request, errors) : NULL;
 	taken = next && service_renew(next, errors);
@@ -251,7 +251,7 @@ static void reload(struct processes *all)
 		reload_calls_answer(&all->calls, false, said);
 	}
 	g_free(said);
-	config_unref(next);
+	config_release(next);
 }
 
 /* Callers of reloads that cannot be. */

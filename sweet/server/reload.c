@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "backend/gateway.h"
-#include "config/config-fixed.h"
+#include "config/config-startup.h"
 #include "config/config-read.h"
 #include "core/logs.h"
 #include "core/site.h"
@@ -44,7 +44,7 @@ char *reload_lines(GPtrArray *errors)
 
 static void drop_next(struct reload *reload)
 {
-	config_unref(reload->next);
+	config_release(reload->next);
 	reload->next = NULL;
 	if (reload->errors)
 		g_ptr_array_free(reload->errors, TRUE);
@@ -69,7 +69,7 @@ static void finish(struct reload *reload, bool good)
 /* What the runner has taken is no longer here. */
 static void free_change(struct runner_change *change)
 {
-	config_unref(change->config);
+	config_release(change->config);
 	for (unsigned i = 0; i < change->fresh_count; i++) {
 		close(change->fresh[i]->listener.fd);
 		g_free(change->fresh[i]);
@@ -102,7 +102,7 @@ static struct runner_change *part_of(struct reload *reload, struct runner *runne
 	change->runner = runner;
 	change->owner = reload;
 	change->done = taken;
-	change->config = config_ref(reload->next);
+	change->config = config_hold(reload->next);
 	change->gone = g_new(unsigned, endpoints->gone->len);
 	for (unsigned i = 0; i < endpoints->gone->len; i++)
 		change->gone[change->gone_count++] =
@@ -115,7 +115,7 @@ static void hand_out(struct reload *reload, struct endpoints_change *endpoints)
 	unsigned count = reload->runners->count;
 	unsigned first = reload->endpoints->all->len - endpoints->gone->len;
 	struct config *before = reload->config;
-	char *fixed = config_fixed_changes(before, reload->next);
+	char *fixed = config_startup_changes(before, reload->next);
 
 	if (fixed) {
 		reload->fixed = g_strdup_printf(
@@ -141,7 +141,7 @@ static void hand_out(struct reload *reload, struct endpoints_change *endpoints)
 	reload->next = NULL;
 	for (unsigned i = 0; i < count; i++)
 		runner_change(reload->under_way->pdata[i]);
-	config_unref(before);
+	config_release(before);
 }
 
 static void was_read(struct job *job)
@@ -224,6 +224,6 @@ void reload_clear(struct reload *reload)
 	reload->fixed = NULL;
 	reload_calls_begin(&reload->calls);
 	reload_calls_answer(&reload->calls, false, RELOAD_ENDING);
-	config_unref(reload->config);
+	config_release(reload->config);
 	reload->config = NULL;
 }

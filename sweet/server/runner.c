@@ -149,12 +149,12 @@ static void apply(struct loop_task *task)
 		(struct runner_change *)((char *)task - offsetof(struct runner_change, task));
 	struct runner *runner = change->runner;
 	struct server *server = &runner->server;
-	struct generation *before = server->generation;
+	struct config_ref *before = server->config_ref;
 	struct seat *next;
 
-	server->generation = generation_open(change->config);
+	server->config_ref = config_ref_open(change->config);
 	change->config = NULL;
-	generation_release(before);
+	config_ref_release(before);
 	/* What was made of the old one, which another may lie in the place of. */
 	server->date_until_ms = 0;
 	server->date_config = NULL;
@@ -238,7 +238,7 @@ static void drain(struct loop_task *task)
 	for (struct seat *seat = runner->seats; seat; seat = seat->next)
 		retire(seat, seat->inherited || runner->leave_queues);
 	runner->drain_until_ms =
-		loop_now_ms(server->loop) + server->generation->config->limits.stop_ms;
+		loop_now_ms(server->loop) + server->config_ref->config->limits.stop_ms;
 	drain_check(&runner->drain_check);
 }
 

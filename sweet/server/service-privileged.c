@@ -169,8 +169,8 @@ bool service_renew(struct config *next, GPtrArray *errors)
 		return false;
 	}
 	endpoints_commit(&program.endpoints, &change);
-	config_unref(program.reload.config);
-	program.reload.config = config_ref(next);
+	config_release(program.reload.config);
+	program.reload.config = config_hold(next);
 	program.site.cache_size = cache_share(next);
 	return true;
 }

@@ -46,7 +46,7 @@ static bool open_loops(void)
 		if (program.site.spawn_table &&
 		    spawn_table_attach(program.site.spawn_table, i, server->loop) < 0)
 			return service_complain("cannot watch the process that starts programs");
-		server->generation = generation_open(config_ref(program.reload.config));
+		server->config_ref = config_ref_open(config_hold(program.reload.config));
 		if (!logs_join(&program.site, server, &line))
 			return service_complain_of(line);
 		worker_hook_add(&runner->workers, server);
@@ -153,8 +153,8 @@ static void close_runners(void)
 
 		file_cache_tick_close(server->tick);
 		loop_close(server->loop);
-		if (server->generation)
-			generation_release(server->generation);
+		if (server->config_ref)
+			config_ref_release(server->config_ref);
 	}
 }
 

@@ -38,7 +38,7 @@ static struct server server;
 static struct site site;
 static NC_cache *cache;
 static struct config config;
-static struct generation generation;
+static struct config_ref generation;
 static int client;
 static char buffer[WINDOW]; /* on the loop's thread */
 
@@ -154,10 +154,10 @@ static void begin(int number, enum manner manner)
 			   .max_header = 8192,
 			   .max_fields = 64},
 		.sockets = {.header_option = true, .close_option = true, .linger = true}};
-	generation = (struct generation){.config = &config, .users = 1};
+	generation = (struct config_ref){.config = &config, .users = 1};
 	site = (struct site){.bodies.most = 1 << 20, .threads = 1, .servers = {&server}};
 	server = (struct server){
-		.loop = runner.loop, .log.fd = -1, .generation = &generation, .site = &site};
+		.loop = runner.loop, .log.fd = -1, .config_ref = &generation, .site = &site};
 	connect_client();
 }
 

@@ -20,7 +20,7 @@ static struct listen_address address;
 static unsigned retired;
 /* Connections take their limits from it. */
 static struct config config = {.limits = {.header_ms = 30000, .keep_alive_ms = 30000}};
-static struct generation generation = {.config = &config, .users = 1};
+static struct config_ref generation = {.config = &config, .users = 1};
 
 static void on_retired(struct listener *one)
 {
@@ -58,7 +58,7 @@ static int open_all(int number)
 	int fd;
 
 	runner_start(&runner, kind_of(number));
-	server = (struct server){.loop = runner.loop, .log.fd = -1, .generation = &generation};
+	server = (struct server){.loop = runner.loop, .log.fd = -1, .config_ref = &generation};
 	ck_assert(address_parse("127.0.0.1:0", &address));
 	fd = endpoint_bind(&address, false);
 	ck_assert_int_ge(fd, 0);

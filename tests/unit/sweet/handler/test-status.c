@@ -11,12 +11,12 @@
 #include "status-fixture.h"
 
 static struct config config = {.status = true, .number = 3};
-static struct generation generation = {.config = &config, .users = 1};
+static struct config_ref generation = {.config = &config, .users = 1};
 static struct site site = {.threads = 1,
 			   .max_unit = (size_t)256 << 10,
 			   .path = &data_path_nabc,
 			   .arch = &archs[ARCH_AMPED]};
-static struct server server = {.site = &site, .generation = &generation};
+static struct server server = {.site = &site, .config_ref = &generation};
 static struct transaction transaction;
 static struct request request;
 
@@ -41,7 +41,7 @@ static void begin(const char *path, const char *address)
 	memset(&transaction, 0, sizeof(transaction));
 	memset(&request, 0, sizeof(request));
 	transaction.server = &server;
-	transaction.generation = &generation;
+	transaction.config_ref = &generation;
 	transaction.request = &request;
 	transaction.remote = socket_address(address);
 	strcpy(transaction.path, path);

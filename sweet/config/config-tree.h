@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * config-draft.h - what was given for a configuration, as text: a section for
+ * config-tree.h - what was given for a configuration, as text: a section for
  * each group of the file, and the first for the command line and [sweet].
  */
-#ifndef SWEET_CONFIG_DRAFT_H
-#define SWEET_CONFIG_DRAFT_H
+#ifndef SWEET_CONFIG_TREE_H
+#define SWEET_CONFIG_TREE_H
 
 #include <glib.h>
 
 struct given {
 	char **values; /* NULL: not given */
-	char *place;   /* "FILE:LINE" or "--"; see config-settle.c */
+	char *place;   /* "FILE:LINE" or "--"; see config-resolve.c */
 };
 
 /* [sweet], [host NAME] or [path PREFIX], as given. */
@@ -22,20 +22,20 @@ struct section {
 	struct given *given;
 };
 
-struct draft {
+struct config_tree {
 	GPtrArray *errors;
 	GPtrArray *sections; /* [0] is [sweet] with the command line */
 	char *path;	     /* of the file */
 };
 
-void draft_init(struct draft *draft, GPtrArray *errors);
-void draft_fini(struct draft *draft);
+void config_tree_init(struct config_tree *tree, GPtrArray *errors);
+void config_tree_fini(struct config_tree *tree);
 
 /* One line for the operator; place: "FILE:LINE", or NULL. */
-void draft_complain(struct draft *draft, const char *place, const char *format, ...)
+void config_tree_complain(struct config_tree *tree, const char *place, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* The draft's; levels as in config-key.h. */
-struct section *draft_add(struct draft *draft, unsigned levels, const char *place);
+/* The tree's; levels as in config-key.h. */
+struct section *config_tree_add(struct config_tree *tree, unsigned levels, const char *place);
 
 #endif

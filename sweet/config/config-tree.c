@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * config-draft.c - see config-draft.h.
+ * config-tree.c - see config-tree.h.
  */
-#include "config/config-draft.h"
+#include "config/config-tree.h"
 #include "config/config-key.h"
 
-void draft_complain(struct draft *draft, const char *place, const char *format, ...)
+void config_tree_complain(struct config_tree *tree, const char *place, const char *format, ...)
 {
 	va_list arguments;
 	char *text, *line;
@@ -15,14 +15,14 @@ void draft_complain(struct draft *draft, const char *place, const char *format, 
 	va_end(arguments);
 	line = place ? g_strdup_printf("%s: %s", place, text) : g_strdup(text);
 	/* Once, however many paths have it from their host. */
-	if (g_ptr_array_find_with_equal_func(draft->errors, line, g_str_equal, NULL))
+	if (g_ptr_array_find_with_equal_func(tree->errors, line, g_str_equal, NULL))
 		g_free(line);
 	else
-		g_ptr_array_add(draft->errors, line);
+		g_ptr_array_add(tree->errors, line);
 	g_free(text);
 }
 
-struct section *draft_add(struct draft *draft, unsigned levels, const char *place)
+struct section *config_tree_add(struct config_tree *tree, unsigned levels, const char *place)
 {
 	struct section *section = g_new0(struct section, 1);
 
@@ -30,7 +30,7 @@ struct section *draft_add(struct draft *draft, unsigned levels, const char *plac
 	section->place = g_strdup(place);
 	section->prefix = g_strdup("");
 	section->given = g_new0(struct given, config_key_count);
-	g_ptr_array_add(draft->sections, section);
+	g_ptr_array_add(tree->sections, section);
 	return section;
 }
 
@@ -49,14 +49,14 @@ static void free_section(void *data)
 	g_free(section);
 }
 
-void draft_init(struct draft *draft, GPtrArray *errors)
+void config_tree_init(struct config_tree *tree, GPtrArray *errors)
 {
-	*draft = (struct draft){.errors = errors,
-				.sections = g_ptr_array_new_with_free_func(free_section)};
+	*tree = (struct config_tree){.errors = errors,
+				     .sections = g_ptr_array_new_with_free_func(free_section)};
 }
 
-void draft_fini(struct draft *draft)
+void config_tree_fini(struct config_tree *tree)
 {
-	g_ptr_array_free(draft->sections, TRUE);
-	g_free(draft->path);
+	g_ptr_array_free(tree->sections, TRUE);
+	g_free(tree->path);
 }

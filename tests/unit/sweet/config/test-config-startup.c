@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-config-fixed.c - unit tests of config-fixed.c: each key of the start
+ * test-config-startup.c - unit tests of config-startup.c: each key of the start
  * is noticed, and no other.  Pure.
  */
-#include "config/config-fixed.h"
+#include "config/config-startup.h"
 #include "config/config-read.h"
 
 #include "suite.h"
@@ -25,17 +25,17 @@ static struct config *config_of(const char *one, const char *other)
 static void check_changes(const char *one, const char *other, const char *expected)
 {
 	struct config *before = config_of(NULL, NULL), *after = config_of(one, other);
-	char *names = config_fixed_changes(before, after);
+	char *names = config_startup_changes(before, after);
 
 	ck_assert_msg(g_strcmp0(names, expected) == 0, "%s %s: %s", one, other, names);
 	g_free(names);
-	names = config_fixed_changes(after, before);
+	names = config_startup_changes(after, before);
 	ck_assert(g_strcmp0(names, expected) == 0);
 	g_free(names);
-	names = config_fixed_changes(after, after);
+	names = config_startup_changes(after, after);
 	ck_assert_ptr_null(names);
-	config_unref(before);
-	config_unref(after);
+	config_release(before);
+	config_release(after);
 }
 
 START_TEST(test_each)
@@ -74,4 +74,4 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_no_other);
 }
 
-RUN_SUITE("config-fixed", fill)
+RUN_SUITE("config-startup", fill)

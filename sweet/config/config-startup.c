@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * config-fixed.c - see config-fixed.h.
+ * config-startup.c - see config-startup.h.
  */
-#include "config/config-fixed.h"
+#include "config/config-startup.h"
 
 enum kind { NUMBER, SIZE, SWITCH, TEXT };
 
@@ -41,7 +41,7 @@ static bool is_same(enum kind kind, const void *one, const void *other)
 	}
 }
 
-char *config_fixed_changes(const struct config *one, const struct config *other)
+char *config_startup_changes(const struct config *one, const struct config *other)
 {
 	GString *names = g_string_new(NULL);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * config-settle.c - see config-settle.h.
+ * config-resolve.c - see config-resolve.h.
  */
 #include <string.h>
 #include <unistd.h>
@@ -9,17 +9,17 @@
 #include "config/config-arch.h"
 #include "config/config-key.h"
 #include "config/config-pool.h"
-#include "config/config-settle.h"
+#include "config/config-resolve.h"
 #include "config/config-value.h"
 #include "event/limit.h"
 
-static void complain_of(struct draft *draft, const struct key *key, const char *place,
+static void complain_of(struct config_tree *tree, const struct key *key, const char *place,
 			const char *wrong, const char *must)
 {
 	if (place)
-		draft_complain(draft, place, "%s \"%s\": %s", key->name, wrong, must);
+		config_tree_complain(tree, place, "%s \"%s\": %s", key->name, wrong, must);
 	else
-		draft_complain(draft, NULL, "--%s \"%s\": %s", key->name, wrong, must);
+		config_tree_complain(tree, NULL, "--%s \"%s\": %s", key->name, wrong, must);
 }
 
 /*
@@ -51,8 +51,8 @@ static unsigned nearest(const struct section *const *chain, unsigned at)
 }
 
 /* The nearest values, or the default. */
-static void settle_key(struct draft *draft, unsigned at, const struct section *const *chain,
-		       void *base)
+static void resolve_key(struct config_tree *tree, unsigned at, const struct section *const *chain,
+			void *base)
 {
 	const struct key *key = &config_keys[at];
 	const struct section *of = chain[nearest(chain, at)];
@@ -67,17 +67,17 @@ static void settle_key(struct draft *draft, unsigned at, const struct section *c
 		return;
 	must = key_store(key, given ? given->values : otherwise, base, &wrong);
 	if (must)
-		complain_of(draft, key, given ? given->place : "default", wrong, must);
+		complain_of(tree, key, given ? given->place : "default", wrong, must);
 	g_free(must);
 	g_strfreev(otherwise);
 }
 
-static void settle(struct draft *draft, unsigned levels, const struct section *const *chain,
-		   void *base)
+static void resolve(struct config_tree *tree, unsigned levels, const struct section *const *chain,
+		    void *base)
 {
 	for (unsigned i = 0; i < config_key_count; i++)
 		if (config_keys[i].levels & levels)
-			settle_key(draft, i, chain, base);
+			resolve_key(tree, i, chain, base);
 }
 
 static bool is_host_name(const char *name)
@@ -88,7 +88,7 @@ static bool is_host_name(const char *name)
 	       name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-._~:[]")] == '\0';
 }
 
-static void name_host(struct draft *draft, struct config *config, struct host *host,
+static void name_host(struct config_tree *tree, struct config *config, struct host *host,
 		      const struct section *section)
 {
 	if (!host->names) {
@@ -101,12 +101,13 @@ static void name_host(struct draft *draft, struct config *config, struct host *h
 		g_free(host->names[i]);
 		host->names[i] = name;
 		if (!is_host_name(name))
-			draft_complain(draft, section->place,
-				       "host \"%s\": must be a name like "
-				       "example.org or *.example.org",
-				       name);
+			config_tree_complain(tree, section->place,
+					     "host \"%s\": must be a name like "
+					     "example.org or *.example.org",
+					     name);
 		else if (!config_name_host(config, name, host))
-			draft_complain(draft, section->place, "host \"%s\" is named twice", name);
+			config_tree_complain(tree, section->place, "host \"%s\" is named twice",
+					     name);
 	}
 }
 
@@ -120,7 +121,7 @@ static bool has_many_unix(char **listen)
 }
 
 /* Before it is named: the same name may mean another host at another address. */
-static void read_listen(struct draft *draft, struct config *config, struct host *host,
+static void read_listen(struct config_tree *tree, struct config *config, struct host *host,
 			const struct section *section)
 {
 	/* Values that are none were complained of and are not there. */
@@ -131,13 +132,13 @@ static void read_listen(struct draft *draft, struct config *config, struct host 
 		struct listen_address *address = &host->addresses[host->address_count];
 
 		if (!g_strv_contains((const char *const *)config->listen, host->listen[i]))
-			draft_complain(draft, section->place,
-				       "listen \"%s\": must be one of listen of [sweet]",
-				       host->listen[i]);
+			config_tree_complain(tree, section->place,
+					     "listen \"%s\": must be one of listen of [sweet]",
+					     host->listen[i]);
 		else if (g_str_has_prefix(host->listen[i], ADDRESS_UNIX) &&
 			 has_many_unix(config->listen))
-			draft_complain(
-				draft, section->place,
+			config_tree_complain(
+				tree, section->place,
 				"listen \"%s\": hosts are told apart by addresses and ports, "
 				"not by Unix sockets",
 				host->listen[i]);
@@ -216,7 +217,7 @@ static void finish_scope(struct scope *scope, const struct section *const *chain
 	}
 }
 
-static void choose_pool(struct draft *draft, const struct config *config, struct scope *scope,
+static void choose_pool(struct config_tree *tree, const struct config *config, struct scope *scope,
 			const struct section *const *chain)
 {
 	if (!scope->pool_name)
@@ -224,11 +225,12 @@ static void choose_pool(struct draft *draft, const struct config *config, struct
 	scope->pool = config_pool(config, scope->pool_name);
 	scope->pool_skip = skip_at(chain, index_of(chain, "pool"));
 	if (!scope->pool)
-		draft_complain(draft, place_of(chain, "pool"), "pool \"%s\": there is no [pool %s]",
-			       scope->pool_name, scope->pool_name);
+		config_tree_complain(tree, place_of(chain, "pool"),
+				     "pool \"%s\": there is no [pool %s]", scope->pool_name,
+				     scope->pool_name);
 }
 
-static void add_scope(struct draft *draft, struct config *config, struct host *host,
+static void add_scope(struct config_tree *tree, struct config *config, struct host *host,
 		      struct section *section, const struct section *const *chain)
 {
 	struct scope *scope;
@@ -244,18 +246,18 @@ static void add_scope(struct draft *draft, struct config *config, struct host *h
 	scope = &host->scopes[at];
 	*scope = (struct scope){.prefix = g_strdup(section->prefix),
 				.prefix_length = strlen(section->prefix)};
-	settle(draft, KEY_SCOPE | (section->levels & KEY_PATH), chain, scope);
+	resolve(tree, KEY_SCOPE | (section->levels & KEY_PATH), chain, scope);
 	finish_scope(scope, chain);
 	if (choose_files(scope, chain))
-		draft_complain(draft, section->place, "alias and rewrite exclude each other");
-	choose_pool(draft, config, scope, chain);
+		config_tree_complain(tree, section->place, "alias and rewrite exclude each other");
+	choose_pool(tree, config, scope, chain);
 	scope->root_place = g_strdup(place_of(chain, scope->alias ? "alias" : "root"));
 	scope->auth_place = g_strdup(place_of(chain, "auth-file"));
 	if (scope->auth_realm && !scope->auth_file) {
 		const char *place = place_of(chain, "auth-realm");
 
-		draft_complain(draft, place ? place : "--auth-realm",
-			       "auth-realm needs an auth-file");
+		config_tree_complain(tree, place ? place : "--auth-realm",
+				     "auth-realm needs an auth-file");
 	}
 }
 
@@ -282,10 +284,10 @@ static bool lies_in(const struct section *section, const struct section *outer)
 	       section->prefix[length] == '/';
 }
 
-static const struct section *find_host(const struct draft *draft, const char *name)
+static const struct section *find_host(const struct config_tree *tree, const char *name)
 {
-	for (unsigned i = 1; i < draft->sections->len; i++) {
-		const struct section *section = draft->sections->pdata[i];
+	for (unsigned i = 1; i < tree->sections->len; i++) {
+		const struct section *section = tree->sections->pdata[i];
 
 		if (section->levels & KEY_HOST && strcmp(section->host, name) == 0)
 			return section;
@@ -293,37 +295,36 @@ static const struct section *find_host(const struct draft *draft, const char *na
 	return NULL;
 }
 
-static void settle_path(struct draft *draft, struct config *config, struct section *section)
+static void resolve_path(struct config_tree *tree, struct config *config, struct section *section)
 {
-	const struct section *of = section->host ? find_host(draft, section->host) : NULL;
+	const struct section *of = section->host ? find_host(tree, section->host) : NULL;
 	struct host *host = &config->hosts[0];
 	GPtrArray *chain;
 
 	if (section->host && !of) {
-		draft_complain(draft, section->place, "there is no [host %s]", section->host);
+		config_tree_complain(tree, section->place, "there is no [host %s]", section->host);
 		return;
 	}
 	for (unsigned i = 1; of && i < config->host_count; i++)
 		if (strcmp(config->hosts[i].name, of->host) == 0)
 			host = &config->hosts[i];
 	chain = g_ptr_array_new();
-	for (unsigned i = 1; i < draft->sections->len; i++)
-		if (lies_in(section, draft->sections->pdata[i]))
-			g_ptr_array_add(chain, draft->sections->pdata[i]);
+	for (unsigned i = 1; i < tree->sections->len; i++)
+		if (lies_in(section, tree->sections->pdata[i]))
+			g_ptr_array_add(chain, tree->sections->pdata[i]);
 	g_ptr_array_sort(chain, compare_nearness);
 	g_ptr_array_insert(chain, 0, section);
 	if (of)
 		g_ptr_array_add(chain, (void *)(uintptr_t)of);
-	g_ptr_array_add(chain, draft->sections->pdata[0]);
+	g_ptr_array_add(chain, tree->sections->pdata[0]);
 	g_ptr_array_add(chain, NULL);
-	add_scope(draft, config, host, section,
-		  (const struct section *const *)(void *)chain->pdata);
+	add_scope(tree, config, host, section, (const struct section *const *)(void *)chain->pdata);
 	g_ptr_array_unref(chain);
 }
 
-static void settle_hosts(struct draft *draft, struct config *config)
+static void resolve_hosts(struct config_tree *tree, struct config *config)
 {
-	GPtrArray *sections = draft->sections;
+	GPtrArray *sections = tree->sections;
 	struct section *top = sections->pdata[0];
 
 	config->hosts = g_new0(struct host, sections->len);
@@ -338,63 +339,63 @@ static void settle_hosts(struct draft *draft, struct config *config)
 		config->host_count++;
 		host->name = g_strdup(i ? section->host : "");
 		if (i) {
-			settle(draft, KEY_HOST, chain, host);
-			read_listen(draft, config, host, section);
-			name_host(draft, config, host, section);
+			resolve(tree, KEY_HOST, chain, host);
+			read_listen(tree, config, host, section);
+			name_host(tree, config, host, section);
 		} else {
 			host->names = g_new0(char *, 1);
 			host->listen = g_new0(char *, 1);
 		}
-		add_scope(draft, config, host, section, chain);
+		add_scope(tree, config, host, section, chain);
 	}
 	for (unsigned i = 1; i < sections->len; i++) {
 		struct section *section = sections->pdata[i];
 
 		if (section->levels & KEY_PATH)
-			settle_path(draft, config, section);
+			resolve_path(tree, config, section);
 	}
 }
 
-static void settle_pool(struct draft *draft, const struct section *section,
-			struct pool_config *pool)
+static void resolve_pool(struct config_tree *tree, const struct section *section,
+			 struct pool_config *pool)
 {
 	const struct section *chain[] = {section, NULL};
 
-	settle(draft, KEY_POOL, chain, pool);
+	resolve(tree, KEY_POOL, chain, pool);
 }
 
-static void check_method(struct draft *draft, const struct config *config)
+static void check_method(struct config_tree *tree, const struct config *config)
 {
 	if (config->data_path == DATA_PATH_POSIX && config->sockets.send_method > SEND_COPY)
-		draft_complain(draft, config_place(config, "send-method"),
-			       "send-method: must be auto or copy with data-path posix, "
-			       "which copies whatever it sends");
+		config_tree_complain(tree, config_place(config, "send-method"),
+				     "send-method: must be auto or copy with data-path posix, "
+				     "which copies whatever it sends");
 }
 
-struct config *config_settle(struct draft *draft)
+struct config *config_resolve(struct config_tree *tree)
 {
 	struct config *config = g_new0(struct config, 1);
-	const struct section *chain[] = {draft->sections->pdata[0], NULL};
+	const struct section *chain[] = {tree->sections->pdata[0], NULL};
 	char *nobody[] = {(char *)"all", NULL};
 
 	atomic_init(&config->references, 1);
-	config->file = g_strdup(draft->path);
+	config->file = g_strdup(tree->path);
 	config->places = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, g_free);
 	for (unsigned i = 0; i < config_key_count; i++)
 		if (chain[0]->given[i].place)
 			g_hash_table_insert(config->places, (void *)(uintptr_t)config_keys[i].name,
 					    g_strdup(chain[0]->given[i].place));
-	settle(draft, KEY_GLOBAL, chain, config);
-	config_arch_threads(draft, config);
+	resolve(tree, KEY_GLOBAL, chain, config);
+	config_arch_threads(tree, config);
 	/* An empty list is nobody here. */
 	config->status_access = config->status_allow && config->status_allow[0]
 					? make_list(config->status_allow, NULL)
 					: make_list(NULL, nobody);
 	config->proxy_access = make_list(config->proxy_protocol, NULL);
-	check_method(draft, config);
-	config_pools(draft, config, settle_pool);
-	config_arch_pools(draft, config);
+	check_method(tree, config);
+	config_pools(tree, config, resolve_pool);
+	config_arch_pools(tree, config);
 	config->listen_given = chain[0]->given[key_find("listen", KEY_GLOBAL)].values != NULL;
-	settle_hosts(draft, config);
+	resolve_hosts(tree, config);
 	return config;
 }
