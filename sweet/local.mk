@@ -43,9 +43,9 @@ sweet_libsweet_la_SOURCES = \
 	sweet/config/config-resolve.c sweet/config/config-resolve.h \
 	sweet/config/config-read.c sweet/config/config-read.h \
 	sweet/config/config-ref.c sweet/config/config-ref.h \
-	sweet/auth/access.c sweet/auth/access.h \
+	sweet/auth/ip-acl.c sweet/auth/ip-acl.h \
 	sweet/base/siphash.c sweet/base/siphash.h \
-	sweet/event/limit.c sweet/event/limit.h \
+	sweet/event/client-limit.c sweet/event/client-limit.h \
 	sweet/auth/apr1.c sweet/auth/apr1.h \
 	sweet/auth/htpasswd.c sweet/auth/htpasswd.h \
 	sweet/http/accept.c sweet/http/accept.h \
@@ -63,7 +63,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/spawn/spawner.c sweet/spawn/spawner.h \
 	sweet/spawn/spawner-channel.c sweet/spawn/spawner-internal.h \
 	sweet/spawn/spawn-table.c sweet/spawn/spawn-table.h \
-	sweet/base/pieces.c sweet/base/pieces.h \
+	sweet/base/body-queue.c sweet/base/body-queue.h \
 	sweet/spawn/cgi-input.c sweet/spawn/cgi-input.h \
 	sweet/spawn/cgi-run.c sweet/spawn/cgi-run.h \
 	sweet/backend/cgi.c sweet/backend/cgi.h \
@@ -79,7 +79,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/base/escape.c sweet/base/escape.h \
 	sweet/log/access-line.c sweet/log/access-line.h \
 	sweet/http/proxy-protocol.c sweet/http/proxy-protocol.h \
-	sweet/base/ends.c sweet/base/ends.h \
+	sweet/base/peer-addresses.c sweet/base/peer-addresses.h \
 	sweet/base/timer.c sweet/base/timer.h \
 	sweet/base/histogram.c sweet/base/histogram.h \
 	sweet/event/loop.c sweet/event/loop.h \
@@ -87,7 +87,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/event/loop-backend.h \
 	sweet/event/loop-uring.c \
 	sweet/event/loop-epoll.c \
-	sweet/event/helper.c sweet/event/helper.h \
+	sweet/event/thread-pool.c sweet/event/thread-pool.h \
 	sweet/files/spool.c sweet/files/spool.h \
 	sweet/files/spool-folder.c sweet/files/spool-folder.h \
 	sweet/files/spool-unit.c sweet/files/spool-unit.h \

@@ -106,9 +106,9 @@ SWEET_UNITS = \
 	tests/unit/sweet/http/test-mime \
 	tests/unit/sweet/http/test-response \
 	tests/unit/sweet/http/test-meta \
-	tests/unit/sweet/auth/test-access \
+	tests/unit/sweet/auth/test-ip-acl \
 	tests/unit/sweet/base/test-siphash \
-	tests/unit/sweet/event/test-limit \
+	tests/unit/sweet/event/test-client-limit \
 	tests/unit/sweet/auth/test-apr1 \
 	tests/unit/sweet/auth/test-htpasswd \
 	tests/unit/sweet/http/test-accept \
@@ -120,7 +120,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/event/test-loop-send \
 	tests/unit/sweet/event/test-data-path \
 	tests/unit/sweet/event/test-loop-tasks \
-	tests/unit/sweet/event/test-helper \
+	tests/unit/sweet/event/test-thread-pool \
 	tests/unit/sweet/files/test-pagecache \
 	tests/unit/sweet/files/test-spool \
 	tests/unit/sweet/files/test-docroot \
@@ -135,10 +135,10 @@ SWEET_UNITS = \
 	tests/unit/sweet/base/test-address \
 	tests/unit/sweet/spawn/test-endpoint \
 	tests/unit/sweet/core/test-socket-options \
-	tests/unit/sweet/base/test-ends \
+	tests/unit/sweet/base/test-peer-addresses \
 	tests/unit/sweet/conn/test-listener \
 	tests/unit/sweet/conn/test-connection-body \
-	tests/unit/sweet/base/test-pieces \
+	tests/unit/sweet/base/test-body-queue \
 	tests/unit/sweet/backend/test-response-queue \
 	tests/unit/sweet/spawn/test-supervisor \
 	tests/unit/sweet/spawn/test-memory-limit \
@@ -355,9 +355,9 @@ tests_unit_sweet_http_test_meta_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_http_test_meta_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_http_test_meta_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_auth_test_access_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_auth_test_access_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_auth_test_access_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_auth_test_ip_acl_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_auth_test_ip_acl_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_auth_test_ip_acl_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_auth_test_apr1_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_auth_test_apr1_CFLAGS = $(sweet_unit_cflags)
@@ -378,9 +378,9 @@ tests_unit_sweet_base_test_siphash_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_base_test_siphash_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_base_test_siphash_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_event_test_limit_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_event_test_limit_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_event_test_limit_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_event_test_client_limit_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_event_test_client_limit_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_event_test_client_limit_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_core_test_auth_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_core_test_auth_CFLAGS = $(sweet_unit_cflags)
@@ -417,9 +417,9 @@ tests_unit_sweet_event_test_loop_tasks_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_event_test_loop_tasks_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_event_test_loop_tasks_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_event_test_helper_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_event_test_helper_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_event_test_helper_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_event_test_thread_pool_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_event_test_thread_pool_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_event_test_thread_pool_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_files_test_spool_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_files_test_spool_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_files_test_spool_LDADD = $(sweet_unit_ldadd)
@@ -507,9 +507,9 @@ tests_unit_sweet_spawn_test_readonly_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_spawn_test_readonly_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_spawn_test_readonly_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_base_test_ends_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_base_test_ends_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_base_test_ends_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_base_test_peer_addresses_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_base_test_peer_addresses_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_base_test_peer_addresses_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_spawn_test_endpoints_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_spawn_test_endpoints_CFLAGS = $(sweet_unit_cflags)
@@ -538,9 +538,9 @@ tests_unit_sweet_event_test_data_path_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_event_test_data_path_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_event_test_data_path_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_base_test_pieces_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_base_test_pieces_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_base_test_pieces_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_base_test_body_queue_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_base_test_body_queue_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_base_test_body_queue_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_backend_test_response_queue_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_backend_test_response_queue_CFLAGS = $(sweet_unit_cflags)

@@ -5,13 +5,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "auth/access.h"
+#include "auth/ip-acl.h"
 #include "config/config-arch.h"
 #include "config/config-key.h"
 #include "config/config-pool.h"
 #include "config/config-resolve.h"
 #include "config/config-value.h"
-#include "event/limit.h"
+#include "event/client-limit.h"
 
 static void complain_of(struct config_tree *tree, const struct key *key, const char *place,
 			const char *wrong, const char *must)
@@ -149,13 +149,13 @@ static void read_listen(struct config_tree *tree, struct config *config, struct 
 	config->by_address |= host->address_count > 0;
 }
 
-static struct access_list *make_list(char **allow, char **deny)
+static struct ip_acl *make_list(char **allow, char **deny)
 {
 	char *why = NULL;
-	struct access_list *list = NULL;
+	struct ip_acl *list = NULL;
 
 	if ((allow && allow[0]) || (deny && deny[0]))
-		list = access_new(allow, deny, &why);
+		list = ip_acl_new(allow, deny, &why);
 	/* Each rule was looked at as the value of its key; a bad one is reported already. */
 	g_free(why);
 	return list;

@@ -6,7 +6,7 @@
 
 #include <glib.h>
 
-#include "auth/access.h"
+#include "auth/ip-acl.h"
 #include "base/address.h"
 #include "config/config-rule.h"
 #include "config/config-store.h"
@@ -92,10 +92,10 @@ const char *store_addresses(const struct key *key, char **values, void *base, co
 {
 	for (unsigned i = 0; values[i]; i++) {
 		char *one[] = {values[i], NULL}, *why;
-		struct access_list *list = access_new(one, NULL, &why);
+		struct ip_acl *list = ip_acl_new(one, NULL, &why);
 
 		*wrong = values[i];
-		access_free(list);
+		ip_acl_free(list);
 		if (!list) {
 			g_free(why);
 			return "must be an address, a network without bits behind its prefix "

@@ -4,9 +4,9 @@
  */
 #include <string.h>
 
-#include "auth/access.h"
+#include "auth/ip-acl.h"
 #include "config/configuration.h"
-#include "event/limit.h"
+#include "event/client-limit.h"
 
 static void free_rules(struct scope *scope)
 {
@@ -25,7 +25,7 @@ static void free_rules(struct scope *scope)
 static void free_scope(struct scope *scope)
 {
 	free_rules(scope);
-	access_free(scope->access);
+	ip_acl_free(scope->access);
 	rate_free(scope->rate);
 	g_strfreev(scope->index);
 	g_strfreev(scope->allow);
@@ -82,8 +82,8 @@ void config_release(struct config *config)
 	g_free(config->mounts);
 	g_strfreev(config->proxy_protocol);
 	g_strfreev(config->status_allow);
-	access_free(config->status_access);
-	access_free(config->proxy_access);
+	ip_acl_free(config->status_access);
+	ip_acl_free(config->proxy_access);
 	if (config->places)
 		g_hash_table_destroy(config->places);
 	g_free(config->file);

@@ -25,7 +25,7 @@
 #define CONFIG_NAME_MAX 255 /* bytes of a host's name (RFC 1035, section 2.3.4) */
 #define CONFIG_SERVER_HEADER_MAX 128
 
-struct access_list;
+struct ip_acl;
 
 /* For files whose name fits the pattern; NULL: for all. */
 struct cache_rule {
@@ -62,7 +62,7 @@ struct scope {
 	struct error_page *error_pages;
 	unsigned error_page_count;
 	char **allow, **deny;	      /* CIDR or "all"; empty: not given */
-	struct access_list *access;   /* made of them; NULL: everybody may */
+	struct ip_acl *access;	      /* made of them; NULL: everybody may */
 	char *auth_realm, *auth_file; /* NULL: no passwords */
 	unsigned request_rate;	      /* a client and second; 0: any */
 	unsigned request_burst;
@@ -168,9 +168,9 @@ struct config {
 	struct config_limits limits;
 	char **proxy_protocol; /* CIDR */
 	bool status;
-	char **status_allow;		   /* CIDR */
-	struct access_list *status_access; /* made of it */
-	struct access_list *proxy_access;  /* made of proxy_protocol; NULL: nobody */
+	char **status_allow;	      /* CIDR */
+	struct ip_acl *status_access; /* made of it */
+	struct ip_acl *proxy_access;  /* made of proxy_protocol; NULL: nobody */
 
 	struct pool_config **pools;
 	unsigned pool_count;

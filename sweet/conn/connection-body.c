@@ -40,7 +40,7 @@ static void hand_over(struct connection *connection)
 	transaction->upload_length = body->length;
 	transaction->upload_more = !body_is_over(body);
 	if (error) {
-		log_error("%s: a body, at %llu bytes: %s", connection->ends.remote,
+		log_error("%s: a body, at %llu bytes: %s", connection->addresses.remote,
 			  (unsigned long long)body->length, strerror(-error));
 		connection_refuse(connection, 503, "no memory for the body");
 		return;

@@ -10,10 +10,10 @@
 #ifndef SWEET_CONNECTION_INSIDE_H
 #define SWEET_CONNECTION_INSIDE_H
 
-#include "base/ends.h"
+#include "base/peer-addresses.h"
 #include "conn/connection.h"
 #include "conn/output.h"
-#include "event/limit.h"
+#include "event/client-limit.h"
 #include "http/body.h"
 
 #define CONNECTION_DROPPED_MAX (1024 * 1024) /* bytes of a body that nobody asked for */
@@ -69,13 +69,13 @@ struct connection {
 	struct output *output; /* NULL: no transaction */
 	unsigned requests;     /* so far */
 	bool http10;
-	struct ends ends;
+	struct peer_addresses addresses;
 	union {
 		struct sockaddr any;
 		struct sockaddr_in in;
 		struct sockaddr_in6 in6;
-	} own;			     /* the socket's, whatever a proxy says */
-	struct limit_client *client; /* that it is counted for; NULL: it is not */
+	} own;			       /* the socket's, whatever a proxy says */
+	struct limited_client *client; /* that it is counted for; NULL: it is not */
 };
 
 /* --- connection.c --- */

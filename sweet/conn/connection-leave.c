@@ -135,7 +135,7 @@ static bool to_file(struct connection *connection)
 	leaving->version = view->version;
 	leaving->job = (struct job){
 		.work = open_file, .done = file_opened, .loop = connection->server->loop};
-	helper_submit(connection->server->site->helpers, &leaving->job);
+	thread_pool_submit(connection->server->site->thread_pool, &leaving->job);
 	return true;
 }
 

@@ -279,7 +279,7 @@ static void settle(struct connection *connection)
 
 static void send_failed(struct connection *connection, int error)
 {
-	const char *remote = connection->ends.remote;
+	const char *remote = connection->addresses.remote;
 
 	if (error == -ERANGE) {
 		log_info("%s: the file was truncated while it was sent: resetting", remote);

@@ -183,8 +183,9 @@ void connection_reset_slow(struct connection *connection, const char *why)
 	server_count(&connection->server->counters.slow_reset, 1);
 	log_notice("%s: %s: too slow for its answer: resetting (%s; its socket holds %u bytes, "
 		   "%llu left in a second)",
-		   connection->ends.remote, output ? output->transaction.path : "after an answer",
-		   why, connection->unsent, (unsigned long long)connection->rate);
+		   connection->addresses.remote,
+		   output ? output->transaction.path : "after an answer", why, connection->unsent,
+		   (unsigned long long)connection->rate);
 	connection_reset(connection);
 }
 

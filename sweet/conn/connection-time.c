@@ -61,7 +61,8 @@ static void too_slow(struct timer *timer)
 		connection_late(connection);
 	} else {
 		if (connection->state == PROXY)
-			log_info("%s: no PROXY header in time: closing", connection->ends.remote);
+			log_info("%s: no PROXY header in time: closing",
+				 connection->addresses.remote);
 		connection_close(connection);
 	}
 }

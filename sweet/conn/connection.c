@@ -45,7 +45,7 @@ static void connection_free(struct connection *connection)
 	server_count(&server->counters.states[connection->counted], (uint64_t)-1);
 	body_end(&connection->body);
 	if (connection->client)
-		limits_leave(server->site->limits, connection->client);
+		client_limits_leave(server->site->limits, connection->client);
 	free(connection->input);
 	if (server->vacated && !server->connections)
 		server->vacated(server);
@@ -119,12 +119,12 @@ static bool start_request(struct connection *connection, const char *head, size_
 	}
 	connection->output = output;
 	transaction = &output->transaction;
-	transaction->remote_addr = connection->ends.remote;
-	transaction->remote_port = connection->ends.remote_port;
-	transaction->remote = &connection->ends.address.any;
+	transaction->remote_addr = connection->addresses.remote;
+	transaction->remote_port = connection->addresses.remote_port;
+	transaction->remote = &connection->addresses.address.any;
 	transaction->local = &connection->own.any;
-	transaction->server_addr = connection->ends.local;
-	transaction->server_port = connection->ends.local_port;
+	transaction->server_addr = connection->addresses.local;
+	transaction->server_port = connection->addresses.local_port;
 	transaction->connection = connection;
 	transaction->done = connection_done;
 	transaction->resume = connection_resume;
@@ -366,11 +366,11 @@ bool connection_admit(struct connection *connection)
 	unsigned most = server->config_ref->config->limits.connections_per_client;
 
 	if (most)
-		connection->client =
-			limits_enter(server->site->limits, &connection->ends.address.any, most);
+		connection->client = client_limits_enter(server->site->limits,
+							 &connection->addresses.address.any, most);
 	if (!most || connection->client)
 		return true;
-	turn_away(connection->fd, connection->ends.remote, "more than connections-per-client");
+	turn_away(connection->fd, connection->addresses.remote, "more than connections-per-client");
 	return false;
 }
 
@@ -388,10 +388,10 @@ void connection_open(struct server *server, int fd)
 	bool named;
 
 	if (is_full(server)) {
-		struct ends ends = {.remote = "unknown"};
+		struct peer_addresses ends = {.remote = "unknown"};
 
 		if (getpeername(fd, (struct sockaddr *)&remote, &remote_length) == 0)
-			ends_set(&ends, &remote, NULL);
+			peer_addresses_set(&ends, &remote, NULL);
 		turn_away(fd, ends.remote, "more than max-connections");
 		close(fd);
 		return;
@@ -403,7 +403,7 @@ void connection_open(struct server *server, int fd)
 		return;
 	}
 	named = getsockname(fd, (struct sockaddr *)&local, &local_length) == 0;
-	ends_set(&connection->ends, &remote, named ? &local : NULL);
+	peer_addresses_set(&connection->addresses, &remote, named ? &local : NULL);
 	connection->server = server;
 	connection->fd = fd;
 	/* A proxy's connections are counted for its clients. */

@@ -23,7 +23,7 @@
 
 /* A client that has checks; in the queue of turns as long as one of them waits. */
 struct auth_client {
-	struct limit_address address;
+	struct client_address address;
 	struct auth_check *first, *last; /* that wait */
 	unsigned checks;		 /* with those of threads */
 	GList turn;			 /* its link in the queue of turns; data: itself */
@@ -37,9 +37,9 @@ struct memory {
 
 struct authenticator {
 	pthread_mutex_t lock; /* of all but the constants */
-	struct limits *limits;
+	struct client_limits *limits;
 	struct rate_limit *failures;
-	struct helpers *helpers; /* NULL until a file is opened */
+	struct thread_pool *thread_pool; /* NULL until a file is opened */
 	struct auth_check *checks;
 	unsigned check_count, working; /* that wait or have a thread; that have one */
 	GQueue turns;		       /* of clients with checks that wait */
@@ -93,7 +93,7 @@ void auth_remember(struct authenticator *authenticator, const char *hash,
 
 /* The client of that address, or a new one; NULL: there are too many. */
 struct auth_client *auth_find_client_locked(struct authenticator *authenticator,
-					    const struct limit_address *address);
+					    const struct client_address *address);
 
 void auth_add_waiting_locked(struct authenticator *authenticator, struct auth_client *client,
 			     struct auth_check *check);

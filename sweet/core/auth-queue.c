@@ -11,7 +11,7 @@
 
 /* The client of that address, or a new one; there is one for each check at most. */
 struct auth_client *auth_find_client_locked(struct authenticator *authenticator,
-					    const struct limit_address *address)
+					    const struct client_address *address)
 {
 	struct auth_client *client;
 

@@ -21,7 +21,7 @@
 
 /* --- opening and closing ---------------------------------------------------------- */
 
-struct authenticator *authenticator_open(struct limits *limits)
+struct authenticator *authenticator_open(struct client_limits *limits)
 {
 	struct authenticator *authenticator = g_new0(struct authenticator, 1);
 
@@ -58,7 +58,7 @@ void authenticator_close(struct authenticator *authenticator)
 {
 	if (!authenticator)
 		return;
-	helper_close(authenticator->helpers);
+	thread_pool_close(authenticator->thread_pool);
 	while (authenticator->checks) {
 		struct auth_check *check = authenticator->checks;
 
@@ -77,9 +77,9 @@ bool auth_open_threads(struct authenticator *authenticator)
 	bool good;
 
 	pthread_mutex_lock(&authenticator->lock);
-	if (!authenticator->helpers)
-		authenticator->helpers = helper_open(AUTH_THREADS);
-	good = authenticator->helpers != NULL;
+	if (!authenticator->thread_pool)
+		authenticator->thread_pool = thread_pool_open(AUTH_THREADS);
+	good = authenticator->thread_pool != NULL;
 	pthread_mutex_unlock(&authenticator->lock);
 	return good;
 }
@@ -97,7 +97,7 @@ static void pass_on(struct authenticator *authenticator, struct auth_check *chec
 	next = auth_next_locked(authenticator);
 	pthread_mutex_unlock(&authenticator->lock);
 	if (next)
-		helper_submit(authenticator->helpers, &next->job);
+		thread_pool_submit(authenticator->thread_pool, &next->job);
 }
 
 static void work(struct job *job)
@@ -134,7 +134,8 @@ static void done(struct job *job)
 
 	/* One that was not looked at was no wrong one. */
 	if (check->answer != AUTH_NO && check->taken)
-		limits_put_back(authenticator->limits, authenticator->failures, &check->client);
+		client_limits_put_back(authenticator->limits, authenticator->failures,
+				       &check->client);
 	leave(check);
 	check->answered(check);
 }
@@ -230,7 +231,7 @@ static bool enter(struct authenticator *authenticator, struct auth_check *check)
 	if (victim)
 		drop(victim);
 	if (next)
-		helper_submit(authenticator->helpers, &next->job);
+		thread_pool_submit(authenticator->thread_pool, &next->job);
 	return room;
 }
 
@@ -250,7 +251,7 @@ static enum auth_answer ask_here(struct auth *auth, struct auth_check *check,
 		return check->refresh ? AUTH_LATER : AUTH_YES;
 	}
 	/* Before it is known, or many at once would all come through. */
-	wait = limits_take(authenticator->limits, authenticator->failures, client, now);
+	wait = client_limits_take(authenticator->limits, authenticator->failures, client, now);
 	check->wait_s = (unsigned)((wait + AUTH_SECOND_NS - 1) / AUTH_SECOND_NS);
 	check->taken = wait == 0;
 	/* Who is turned away must not use up the look at the file. */
@@ -273,7 +274,7 @@ enum auth_answer auth_ask(struct auth *auth, struct auth_check *check,
 		return check->answer;
 	}
 	check->auth = auth_hold(auth);
-	check->client = limit_address(client);
+	check->client = client_address(client);
 	check->job = (struct job){.work = work, .done = done, .loop = check->loop};
 	/* Its answer may be there as soon as it has entered. */
 	if (enter(auth->authenticator, check))
@@ -282,8 +283,8 @@ enum auth_answer auth_ask(struct auth *auth, struct auth_check *check,
 	if (check->refresh)
 		atomic_store(&auth->looked_ns, 0);
 	if (check->taken)
-		limits_put_back(auth->authenticator->limits, auth->authenticator->failures,
-				&check->client);
+		client_limits_put_back(auth->authenticator->limits, auth->authenticator->failures,
+				       &check->client);
 	explicit_bzero(check->password, sizeof(check->password));
 	auth_release(auth);
 	return AUTH_BUSY;

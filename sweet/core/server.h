@@ -13,7 +13,7 @@
 #include "config/arch.h"
 #include "config/config-ref.h"
 #include "core/access-log.h"
-#include "event/helper.h"
+#include "event/thread-pool.h"
 #include "event/loop.h"
 #include "files/file-cache-tick.h"
 #include "http/body.h"
@@ -30,8 +30,8 @@ struct spools;
 
 /* Set up by main, constant while the threads run. */
 struct site {
-	struct helpers *helpers;
-	struct limits *limits;
+	struct thread_pool *thread_pool;
+	struct client_limits *limits;
 	struct authenticator *authenticator;
 	struct gateway *gateway;
 	struct respcache *responses;

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "auth/access.h"
+#include "auth/ip-acl.h"
 #include "core/site.h"
 #include "files/file-cache.h"
 
@@ -120,7 +120,7 @@ static void let_go(struct config *config)
 bool site_open(struct config *config, const struct config *previous,
 	       const struct site_options *options, GPtrArray *errors)
 {
-	struct file_cache_options content = {.helpers = options->helpers,
+	struct file_cache_options content = {.thread_pool = options->thread_pool,
 					     .max_unit = options->max_unit,
 					     .revalidate_ns =
 						     (uint64_t)config->revalidate_ms * 1000000u,

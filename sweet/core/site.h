@@ -8,12 +8,12 @@
 
 #include "config/configuration.h"
 #include "core/auth.h"
-#include "event/helper.h"
+#include "event/thread-pool.h"
 #include "files/file-cache.h"
 
 struct site_options {
-	struct helpers *helpers;	     /* NULL: only to see whether all is there */
-	struct authenticator *authenticator; /* NULL with helpers */
+	struct thread_pool *thread_pool;     /* NULL: only to see whether all is there */
+	struct authenticator *authenticator; /* NULL without a pool */
 	size_t max_unit;		     /* bytes of the largest file to be cached */
 };
 

@@ -237,6 +237,6 @@ bool file_cache_revalidate(struct file_cache *cache, const char *path,
 		return finish(entry, waiter, true);
 	entry->waiters = waiter;
 	entry->job = (struct job){.work = work, .done = work_done, .loop = waiter->loop};
-	helper_submit(cache->options.helpers, &entry->job);
+	thread_pool_submit(cache->options.thread_pool, &entry->job);
 	return false;
 }

@@ -54,7 +54,7 @@ bool file_cache_serves(const struct file_cache *cache, const struct file_cache_o
 
 	return fstat(own->root, &ours) == 0 && fstat(options->root, &theirs) == 0 &&
 	       ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino &&
-	       own->helpers == options->helpers && own->max_unit == options->max_unit &&
+	       own->thread_pool == options->thread_pool && own->max_unit == options->max_unit &&
 	       own->revalidate_ns == options->revalidate_ns &&
 	       own->drop_pages == options->drop_pages &&
 	       own->try_now == (options->try_now && !options->drop_pages) &&
@@ -234,7 +234,7 @@ static bool load_first(struct file_cache_entry *entry, struct file_cache_waiter 
 	wait_locked(entry, waiter);
 	pthread_mutex_unlock(&cache->lock);
 	entry->job = (struct job){.work = work, .done = work_done, .loop = waiter->loop};
-	helper_submit(cache->options.helpers, &entry->job);
+	thread_pool_submit(cache->options.thread_pool, &entry->job);
 	return false;
 }
 

@@ -25,7 +25,7 @@
 #ifndef SWEET_FILE_CACHE_H
 #define SWEET_FILE_CACHE_H
 
-#include "event/helper.h"
+#include "event/thread-pool.h"
 #include "files/docroot.h"
 #include "files/filehead.h"
 #include "http/accept.h"
@@ -37,7 +37,7 @@ struct file_cache_entry;
 struct file_cache_options {
 	int root; /* descriptor; the cache's from then on */
 	struct mime *mime;
-	struct helpers *helpers;
+	struct thread_pool *thread_pool;
 	size_t max_unit;	/* bytes of the largest file to be cached */
 	uint64_t revalidate_ns; /* trust for that long; 0: ask for each turn of a loop */
 	bool drop_pages;	/* what is in a unit does not stay in the page cache */

@@ -21,7 +21,7 @@ struct spools {
 	int folder;
 	char *path;
 	uint64_t most;
-	struct helpers *helpers;
+	struct thread_pool *thread_pool;
 	pthread_mutex_t lock;
 	struct spool *all; /* under the lock */
 	_Atomic uint64_t bytes, files, written, refused;
@@ -67,10 +67,10 @@ const char *spools_folder(const struct spools *spools)
 	return spools->path;
 }
 
-void spools_start(struct spools *spools, struct helpers *helpers)
+void spools_start(struct spools *spools, struct thread_pool *thread_pool)
 {
 	if (spools)
-		spools->helpers = helpers;
+		spools->thread_pool = thread_pool;
 }
 
 void spools_stop(struct spools *spools)
@@ -227,7 +227,7 @@ static void go_on(struct spool *spool)
 	}
 	spool->job.work = spool->running ? work : work_close;
 	spool->job.done = spool->running ? worked : was_closed;
-	helper_submit(spool->spools->helpers, &spool->job);
+	thread_pool_submit(spool->spools->thread_pool, &spool->job);
 }
 
 static void worked(struct job *job)

@@ -125,6 +125,6 @@ enum respond autoindex_respond(struct transaction *transaction, const char *path
 		.path = path,
 		.wish = wish,
 	};
-	helper_submit(transaction->server->site->helpers, &autoindex->job);
+	thread_pool_submit(transaction->server->site->thread_pool, &autoindex->job);
 	return RESPOND_LATER;
 }

@@ -295,7 +295,7 @@ static void read_ahead(struct filestream *stream, bool settled)
 	if (stream->begun && !stream->wanted && have_window(stream))
 		return;
 	stream->reading = true;
-	helper_submit(stream->transaction->server->site->helpers, &stream->job);
+	thread_pool_submit(stream->transaction->server->site->thread_pool, &stream->job);
 }
 
 /* The text behind the last range of several. */

@@ -19,7 +19,7 @@
 
 #include <glib.h>
 
-#include "auth/access.h"
+#include "auth/ip-acl.h"
 #include "backend/cache-lookup.h"
 #include "core/auth.h"
 #include "core/server.h"
@@ -251,8 +251,8 @@ static uint64_t too_fast(const struct transaction *transaction, const struct sco
 	/* A request counts once. */
 	if (before && before->rate && before->rate->scope == rate->scope)
 		return 0;
-	return limits_take(server->site->limits, rate, transaction->remote,
-			   loop_now_ns(server->loop));
+	return client_limits_take(server->site->limits, rate, transaction->remote,
+				  loop_now_ns(server->loop));
 }
 
 /* The path's scope and its rules; before: the scope that has rewritten the path, or NULL. */
@@ -267,7 +267,7 @@ static enum respond enter(struct transaction *transaction, const struct scope *b
 	if (wait_ns)
 		return ask_later(transaction, 429, (wait_ns + 999999999) / 1000000000,
 				 "more requests than request-rate");
-	if (scope->access && !access_allows(scope->access, transaction->remote))
+	if (scope->access && !ip_acl_allows(scope->access, transaction->remote))
 		return transaction_refuse(transaction, 403,
 					  "an address that allow and deny refuse");
 	if (scope->auth && (!before || before->auth != scope->auth))

@@ -11,7 +11,7 @@
 
 #include <glib.h>
 
-#include "auth/access.h"
+#include "auth/ip-acl.h"
 #include "backend/gateway.h"
 #include "backend/worker.h"
 #include "base/clock.h"
@@ -54,7 +54,7 @@ bool status_answers(const struct transaction *transaction)
 	enum form form = find(transaction->path);
 
 	return form != FORM_NONE && config->status &&
-	       (form == FORM_READY || access_allows(config->status_access, transaction->remote));
+	       (form == FORM_READY || ip_acl_allows(config->status_access, transaction->remote));
 }
 
 /* --- what there is to tell --------------------------------------------------------- */

@@ -24,7 +24,7 @@ static void read_next(struct job *job)
 	reload->next = config_read(reload->argc, reload->argv, &request, reload->errors);
 	if (reload->next)
 		(void)site_open(reload->next, reload->config,
-				&(struct site_options){.helpers = reload->site->helpers,
+				&(struct site_options){.thread_pool = reload->site->thread_pool,
 						       .authenticator = reload->site->authenticator,
 						       .max_unit = reload->site->max_unit},
 				reload->errors);
@@ -186,7 +186,7 @@ static void begin(struct reload *reload)
 	reload->errors = g_ptr_array_new_with_free_func(g_free);
 	reload->job = (struct job){
 		.work = read_next, .done = was_read, .loop = reload->runners->all[0].server.loop};
-	helper_submit(reload->site->helpers, &reload->job);
+	thread_pool_submit(reload->site->thread_pool, &reload->job);
 }
 
 void reload_begin(struct reload *reload)

@@ -10,7 +10,7 @@
 #ifndef SWEET_RELOAD_H
 #define SWEET_RELOAD_H
 
-#include "event/helper.h"
+#include "event/thread-pool.h"
 #include "server/runner.h"
 #include "spawn/endpoints.h"
 #include "spawn/reload-call.h"

@@ -93,11 +93,11 @@ bool service_open_site(void)
 	site->held_most = site->cache_size / 2;
 	site->unsent_most = config->socket_memory ? config->socket_memory
 						  : MAX(site->cache_size, SOCKET_MEMORY_LEAST);
-	site->helpers = helper_open(site->arch->helpers);
-	if (!site->helpers)
+	site->thread_pool = thread_pool_open(site->arch->helpers);
+	if (!site->thread_pool)
 		return service_complain("cannot start threads: %s", strerror(errno));
-	spools_start(site->spools, site->helpers);
-	site->limits = limits_open(LIMIT_ENTRIES);
+	spools_start(site->spools, site->thread_pool);
+	site->limits = client_limits_open(LIMIT_ENTRIES);
 	if (site->limits)
 		site->authenticator = authenticator_open(site->limits);
 	if (!site->authenticator)
@@ -106,7 +106,7 @@ bool service_open_site(void)
 		return service_complain("cannot keep answers: out of memory");
 	errors = g_ptr_array_new_with_free_func(g_free);
 	(void)site_open(program.reload.config, NULL,
-			&(struct site_options){.helpers = site->helpers,
+			&(struct site_options){.thread_pool = site->thread_pool,
 					       .authenticator = site->authenticator,
 					       .max_unit = site->max_unit},
 			errors);
@@ -131,7 +131,7 @@ static void close_runners(void)
 	if (site->gateway)
 		site->gateway->closing = true;
 	spools_stop(site->spools);
-	helper_close(site->helpers);
+	thread_pool_close(site->thread_pool);
 	for (unsigned i = 0; i < runners->count; i++) {
 		struct runner *runner = &runners->all[i];
 
@@ -165,7 +165,7 @@ void service_close(void)
 	if (program.runners) {
 		close_runners();
 	} else {
-		helper_close(site->helpers);
+		thread_pool_close(site->thread_pool);
 		authenticator_close(site->authenticator);
 	}
 	spawn_table_close(site->spawn_table);
@@ -178,7 +178,7 @@ void service_close(void)
 	if (program.pid_file)
 		pidfile_remove(program.pid_file);
 	g_free(program.pid_file);
-	limits_close(site->limits);
+	client_limits_close(site->limits);
 	if (program.signal_fd >= 0)
 		close(program.signal_fd);
 	if (program.told >= 0)

@@ -223,7 +223,7 @@ void cgi_run_let_go(struct cgi_run *run, unsigned ms)
 	run->user = NULL;
 	close_watched(run, &run->out_fd);
 	/* Of what was given away the program may have the rest; more does not come. */
-	if (run->input.pieces.more)
+	if (run->input.queue.more)
 		cgi_input_close(&run->input);
 	if (!run->ending)
 		timer_stop(&run->timer);

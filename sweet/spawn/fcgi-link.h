@@ -10,7 +10,7 @@
 #ifndef SWEET_FCGI_LINK_H
 #define SWEET_FCGI_LINK_H
 
-#include "base/pieces.h"
+#include "base/body-queue.h"
 #include "event/loop.h"
 #include "http/fcgi.h"
 #include "spawn/balancer.h"
@@ -54,7 +54,7 @@ struct fcgi_link {
 	bool given_up; /* for another loop */
 	/* fcgi-link.c's: */
 	const struct fcgi_message *message; /* that is under way; NULL */
-	struct pieces pieces;		    /* of the body */
+	struct body_queue queue;	    /* of the body */
 	struct NC_range piece;		    /* that is being sent */
 	char header[FCGI_HEADER_SIZE];
 	int fd;

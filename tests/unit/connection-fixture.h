@@ -14,7 +14,7 @@
 
 #define KIB ((size_t)1024)
 #define WINDOW (256 * KIB)
-#define PIECES_MAX 64
+#define BODY_QUEUE_MAX 64
 
 /* What the responder does with a piece that more follows. */
 enum manner { ASKS_AT_ONCE, WAITS, ANSWERS };
@@ -26,8 +26,8 @@ static struct {
 	/* What happened, of the last request with a body. */
 	struct transaction *transaction;
 	unsigned pieces, more, finished;
-	size_t sizes[PIECES_MAX];
-	size_t units[PIECES_MAX];
+	size_t sizes[BODY_QUEUE_MAX];
+	size_t units[BODY_QUEUE_MAX];
 	size_t content; /* bytes that are as they were sent */
 	bool over;	/* the last piece has come */
 	bool wrong;
@@ -60,7 +60,7 @@ static void note_piece(struct transaction *transaction)
 	struct NC_stat stat;
 
 	responder.wrong |= length > WINDOW || (transaction->upload != 0) != (length != 0) ||
-			   responder.pieces == PIECES_MAX;
+			   responder.pieces == BODY_QUEUE_MAX;
 	/* Nobody has the piece before. */
 	if (responder.pieces && responder.units[responder.pieces - 1])
 		responder.wrong |= NC_stat(responder.units[responder.pieces - 1], &stat) == 0 ||

@@ -16,7 +16,7 @@
 #define KIB ((size_t)1 << 10)
 
 static struct runner runners[LOOPS];
-static struct helpers *helpers;
+static struct thread_pool *thread_pool;
 static struct file_cache *content;
 static struct mime *mime;
 static NC_cache *cache;
@@ -59,12 +59,12 @@ static inline void open_with(size_t size, struct file_cache_options file_cache_o
 	ck_assert_ptr_nonnull(cache);
 	for (unsigned i = 0; i < LOOPS; i++)
 		runner_start(&runners[i], any_kind());
-	helpers = helper_open(threads);
-	ck_assert_ptr_nonnull(helpers);
+	thread_pool = thread_pool_open(threads);
+	ck_assert_ptr_nonnull(thread_pool);
 	mime = mime_open(NULL);
 	file_cache_options.root = root;
 	file_cache_options.mime = mime;
-	file_cache_options.helpers = helpers;
+	file_cache_options.thread_pool = thread_pool;
 	content = file_cache_open(&file_cache_options);
 	ck_assert_ptr_nonnull(content);
 }
@@ -82,7 +82,7 @@ static inline void close_all(void)
 	DIR *folder = opendir(directory);
 	struct dirent *entry;
 
-	helper_close(helpers);
+	thread_pool_close(thread_pool);
 	for (unsigned i = 0; i < LOOPS; i++)
 		runner_stop(&runners[i]);
 	file_cache_close(content);

@@ -10,7 +10,7 @@
 #include "config/arch.h"
 #include "config/config-read.h"
 #include "core/socket-options.h"
-#include "event/limit.h"
+#include "event/client-limit.h"
 
 #include "suite.h"
 

@@ -268,7 +268,7 @@ static void gate_shut(struct gate *gate)
 	*gate = (struct gate){
 		.job = {.work = gate_waits, .done = gate_done, .loop = runners[0].loop}};
 	ck_assert_int_eq(pipe2(gate->ends, O_CLOEXEC), 0);
-	helper_submit(helpers, &gate->job);
+	thread_pool_submit(thread_pool, &gate->job);
 }
 
 #define ASKERS 20

@@ -4,7 +4,7 @@
  * what is said while the server ends its work.  What it adds up is seen by
  * the system tests.
  */
-#include "auth/access.h"
+#include "auth/ip-acl.h"
 #include "core/server.h"
 #include "handler/status.h"
 
@@ -57,8 +57,8 @@ static void allow(char **addresses, char **denied)
 {
 	char *why;
 
-	access_free(config.status_access);
-	config.status_access = access_new(addresses, denied, &why);
+	ip_acl_free(config.status_access);
+	config.status_access = ip_acl_new(addresses, denied, &why);
 	ck_assert_ptr_nonnull(config.status_access);
 }
 
@@ -188,7 +188,7 @@ END_TEST
 
 static void end(void)
 {
-	access_free(config.status_access);
+	ip_acl_free(config.status_access);
 	config.status_access = NULL;
 }
 

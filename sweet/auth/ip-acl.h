@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * access.h - which addresses may ask: lists of networks to allow and to deny.
+ * ip-acl.h - which addresses may ask: lists of networks to allow and to deny.
  *
  * The rule that names the longest prefix decides; where an allow and a deny
  * name the same network, the deny does.  An address that no rule names may
  * ask unless there are rules to allow: then only those may.
  */
-#ifndef SWEET_ACCESS_H
-#define SWEET_ACCESS_H
+#ifndef SWEET_IP_ACL_H
+#define SWEET_IP_ACL_H
 
 #include <stdbool.h>
 #include <sys/socket.h>
 
-struct access_list;
+struct ip_acl;
 
 /*
  * A rule is an address, ADDRESS/BITS of IPv4 or IPv6, "unix" (clients of
@@ -20,10 +20,10 @@ struct access_list;
  * allow, deny: NULL-terminated, or NULL.  NULL with *why (the caller's, to be
  * freed by g_free()) when a rule is none.
  */
-struct access_list *access_new(char **allow, char **deny, char **why);
-void access_free(struct access_list *list);
+struct ip_acl *ip_acl_new(char **allow, char **deny, char **why);
+void ip_acl_free(struct ip_acl *list);
 
-/* NULL as a list: everybody may.  Constant after access_new(): any thread may ask. */
-bool access_allows(const struct access_list *list, const struct sockaddr *address);
+/* NULL as a list: everybody may.  Constant after ip_acl_new(): any thread may ask. */
+bool ip_acl_allows(const struct ip_acl *list, const struct sockaddr *address);
 
 #endif

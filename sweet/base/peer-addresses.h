@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ends.h - the two ends of a connection, as logs, access lists and
+ * peer-addresses.h - the two ends of a connection, as logs, access lists and
  * workers want them.
  */
-#ifndef SWEET_ENDS_H
-#define SWEET_ENDS_H
+#ifndef SWEET_PEER_ADDRESSES_H
+#define SWEET_PEER_ADDRESSES_H
 
 #include <netinet/in.h>
 #include <stdint.h>
 #include <sys/socket.h>
 
-struct ends {
+struct peer_addresses {
 	/* The client's; AF_UNIX without a path; AF_UNSPEC: a proxy does not know it. */
 	union {
 		struct sockaddr any;
@@ -22,13 +22,13 @@ struct ends {
 };
 
 /* NULL: not known, and left as it is. */
-void ends_set(struct ends *ends, const struct sockaddr_storage *remote,
-	      const struct sockaddr_storage *local);
+void peer_addresses_set(struct peer_addresses *addresses, const struct sockaddr_storage *remote,
+			const struct sockaddr_storage *local);
 
 /*
  * The client is a stranger to the proxy that it came by.  The texts remain
  * the proxy's, but nothing is allowed by its address any more.
  */
-void ends_set_unknown(struct ends *ends);
+void peer_addresses_set_unknown(struct peer_addresses *addresses);
 
 #endif

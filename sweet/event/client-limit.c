@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * limit.c - see limit.h.
+ * client-limit.c - see client-limit.h.
  *
  * Requests: a table of sets of WAYS entries.  An entry is the keyed hash of
  * client and scope and the time at which the bucket is full again (the
@@ -22,7 +22,7 @@
 #include <sys/random.h>
 
 #include "base/siphash.h"
-#include "event/limit.h"
+#include "event/client-limit.h"
 
 #define WAYS 8
 #define STRIPES 64
@@ -35,8 +35,8 @@ struct bucket {
 	uint64_t full_ns; /* when all of the burst can be had again; 0: no entry */
 };
 
-struct limit_client {
-	struct limit_client *next;
+struct limited_client {
+	struct limited_client *next;
 	uint64_t who;
 	unsigned connections;
 };
@@ -46,17 +46,17 @@ union stripe {
 	char line[64]; /* of the processor's cache */
 };
 
-struct limits {
+struct client_limits {
 	union stripe stripes[STRIPES];
-	struct limit_client *chains[CHAINS];
+	struct limited_client *chains[CHAINS];
 	uint8_t key[16];
 	unsigned sets; /* a power of two */
 	struct bucket buckets[];
 };
 
-struct limits *limits_open(unsigned entries)
+struct client_limits *client_limits_open(unsigned entries)
 {
-	struct limits *limits;
+	struct client_limits *limits;
 	unsigned sets = 1;
 
 	while (sets * WAYS < entries)
@@ -70,16 +70,16 @@ struct limits *limits_open(unsigned entries)
 		pthread_mutex_init(&limits->stripes[i].lock, NULL);
 	if (getrandom(limits->key, sizeof(limits->key), 0) == sizeof(limits->key))
 		return limits;
-	limits_close(limits);
+	client_limits_close(limits);
 	return NULL;
 }
 
-void limits_close(struct limits *limits)
+void client_limits_close(struct client_limits *limits)
 {
 	if (!limits)
 		return;
 	for (unsigned i = 0; i < CHAINS; i++) {
-		struct limit_client *client = limits->chains[i], *next;
+		struct limited_client *client = limits->chains[i], *next;
 
 		for (; client; client = next) {
 			next = client->next;
@@ -92,11 +92,11 @@ void limits_close(struct limits *limits)
 }
 
 /* Clients of Unix sockets are one. */
-struct limit_address limit_address(const struct sockaddr *address)
+struct client_address client_address(const struct sockaddr *address)
 {
 	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)(const void *)address;
 	const struct sockaddr_in *in = (const struct sockaddr_in *)(const void *)address;
-	struct limit_address who = {.family = address->sa_family};
+	struct client_address who = {.family = address->sa_family};
 
 	if (address->sa_family == AF_INET) {
 		memcpy(who.net, &in->sin_addr, 4);
@@ -110,11 +110,12 @@ struct limit_address limit_address(const struct sockaddr *address)
 }
 
 /* The number of a client in a scope. */
-static uint64_t number(const struct limits *limits, const struct limit_address *who, uint64_t scope)
+static uint64_t number(const struct client_limits *limits, const struct client_address *who,
+		       uint64_t scope)
 {
 	struct {
 		uint64_t scope;
-		struct limit_address who;
+		struct client_address who;
 	} whole = {.scope = scope, .who = *who};
 
 	return siphash(limits->key, &whole, sizeof(whole));
@@ -122,13 +123,13 @@ static uint64_t number(const struct limits *limits, const struct limit_address *
 
 /* --- connections ------------------------------------------------------------------ */
 
-struct limit_client *limits_enter(struct limits *limits, const struct sockaddr *address,
-				  unsigned at_most)
+struct limited_client *client_limits_enter(struct client_limits *limits,
+					   const struct sockaddr *address, unsigned at_most)
 {
-	struct limit_address from = limit_address(address);
+	struct client_address from = client_address(address);
 	uint64_t who = number(limits, &from, 0);
 	pthread_mutex_t *lock = &limits->stripes[who % STRIPES].lock;
-	struct limit_client **chain = &limits->chains[who % CHAINS], *client;
+	struct limited_client **chain = &limits->chains[who % CHAINS], *client;
 
 	pthread_mutex_lock(lock);
 	for (client = *chain; client && client->who != who; client = client->next)
@@ -139,17 +140,17 @@ struct limit_client *limits_enter(struct limits *limits, const struct sockaddr *
 		else
 			client->connections++;
 	} else if (at_most > 0 && (client = malloc(sizeof(*client)))) {
-		*client = (struct limit_client){.next = *chain, .who = who, .connections = 1};
+		*client = (struct limited_client){.next = *chain, .who = who, .connections = 1};
 		*chain = client;
 	}
 	pthread_mutex_unlock(lock);
 	return client;
 }
 
-void limits_leave(struct limits *limits, struct limit_client *client)
+void client_limits_leave(struct client_limits *limits, struct limited_client *client)
 {
 	pthread_mutex_t *lock = &limits->stripes[client->who % STRIPES].lock;
-	struct limit_client **link = &limits->chains[client->who % CHAINS];
+	struct limited_client **link = &limits->chains[client->who % CHAINS];
 
 	pthread_mutex_lock(lock);
 	if (--client->connections == 0) {
@@ -203,10 +204,10 @@ static struct bucket *spare_locked(struct bucket *set)
 	return spare;
 }
 
-uint64_t limits_take(struct limits *limits, const struct rate_limit *rate,
-		     const struct sockaddr *address, uint64_t now_ns)
+uint64_t client_limits_take(struct client_limits *limits, const struct rate_limit *rate,
+			    const struct sockaddr *address, uint64_t now_ns)
 {
-	struct limit_address from = limit_address(address);
+	struct client_address from = client_address(address);
 	uint64_t who = number(limits, &from, rate->scope), wait = 0;
 	unsigned place = who & (limits->sets - 1);
 	pthread_mutex_t *lock = &limits->stripes[place % STRIPES].lock;
@@ -228,8 +229,8 @@ uint64_t limits_take(struct limits *limits, const struct rate_limit *rate,
 	return wait;
 }
 
-void limits_put_back(struct limits *limits, const struct rate_limit *rate,
-		     const struct limit_address *from)
+void client_limits_put_back(struct client_limits *limits, const struct rate_limit *rate,
+			    const struct client_address *from)
 {
 	uint64_t who = number(limits, from, rate->scope);
 	unsigned place = who & (limits->sets - 1);

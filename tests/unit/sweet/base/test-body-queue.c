@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-pieces.c - unit tests of pieces.c: units wait in their order, are handed
+ * test-body-queue.c - unit tests of body-queue.c: units wait in their order, are handed
  * out bit by bit, and every hold is given back once.  Single-threaded.
  */
 #include <errno.h>
 
-#include "base/pieces.h"
+#include "base/body-queue.h"
 
 #include "suite.h"
 
@@ -45,10 +45,10 @@ static uint64_t holds(size_t id)
 	return stat.holds;
 }
 
-static void check_next(const struct pieces *pieces, size_t most, size_t id, size_t offset,
+static void check_next(const struct body_queue *pieces, size_t most, size_t id, size_t offset,
 		       size_t length)
 {
-	struct NC_range next = pieces_next(pieces, most);
+	struct NC_range next = body_queue_next(pieces, most);
 
 	ck_assert_uint_eq(next.length, length);
 	if (!length)
@@ -59,29 +59,29 @@ static void check_next(const struct pieces *pieces, size_t most, size_t id, size
 
 START_TEST(test_order)
 {
-	struct pieces pieces = {0};
+	struct body_queue pieces = {0};
 	size_t first, second;
 
 	begin();
 	first = unit(1000);
 	second = unit(70);
-	ck_assert(pieces_are_over(&pieces));
-	ck_assert_int_eq(pieces_add(&pieces, first, 1000, true), 0);
-	ck_assert_int_eq(pieces_add(&pieces, second, 70, false), 0);
+	ck_assert(body_queue_is_over(&pieces));
+	ck_assert_int_eq(body_queue_add(&pieces, first, 1000, true), 0);
+	ck_assert_int_eq(body_queue_add(&pieces, second, 70, false), 0);
 	ck_assert_uint_eq(holds(first), 1);
 	ck_assert_uint_eq(holds(second), 1);
 	check_next(&pieces, 600, first, 0, 600);
 	check_next(&pieces, 2000, first, 0, 1000);
-	pieces_written(&pieces, 600);
+	body_queue_written(&pieces, 600);
 	check_next(&pieces, 600, first, 600, 400);
-	pieces_written(&pieces, 400);
+	body_queue_written(&pieces, 400);
 	ck_assert_uint_eq(holds(first), 0);
-	ck_assert(!pieces_are_over(&pieces));
+	ck_assert(!body_queue_is_over(&pieces));
 	check_next(&pieces, 600, second, 0, 70);
-	pieces_written(&pieces, 70);
+	body_queue_written(&pieces, 70);
 	ck_assert_uint_eq(holds(second), 0);
 	check_next(&pieces, 600, 0, 0, 0);
-	ck_assert(pieces_are_over(&pieces));
+	ck_assert(body_queue_is_over(&pieces));
 	end();
 }
 END_TEST
@@ -89,48 +89,48 @@ END_TEST
 /* Between two pieces there is nothing to do, but it is not over; the last may be empty. */
 START_TEST(test_more)
 {
-	struct pieces pieces = {0};
+	struct body_queue pieces = {0};
 
 	begin();
-	ck_assert_int_eq(pieces_add(&pieces, unit(10), 10, true), 0);
-	pieces_written(&pieces, 10);
+	ck_assert_int_eq(body_queue_add(&pieces, unit(10), 10, true), 0);
+	body_queue_written(&pieces, 10);
 	check_next(&pieces, 10, 0, 0, 0);
-	ck_assert(!pieces_are_over(&pieces));
-	ck_assert_int_eq(pieces_add(&pieces, 0, 0, false), 0);
-	ck_assert(pieces_are_over(&pieces));
+	ck_assert(!body_queue_is_over(&pieces));
+	ck_assert_int_eq(body_queue_add(&pieces, 0, 0, false), 0);
+	ck_assert(body_queue_is_over(&pieces));
 	end();
 }
 END_TEST
 
 START_TEST(test_clear)
 {
-	struct pieces pieces = {0};
+	struct body_queue pieces = {0};
 	size_t first, second;
 
 	begin();
 	first = unit(10);
 	second = unit(20);
-	ck_assert_int_eq(pieces_add(&pieces, first, 10, true), 0);
-	ck_assert_int_eq(pieces_add(&pieces, second, 20, true), 0);
-	pieces_written(&pieces, 3);
-	pieces_clear(&pieces);
+	ck_assert_int_eq(body_queue_add(&pieces, first, 10, true), 0);
+	ck_assert_int_eq(body_queue_add(&pieces, second, 20, true), 0);
+	body_queue_written(&pieces, 3);
+	body_queue_clear(&pieces);
 	ck_assert_uint_eq(holds(first), 0);
 	ck_assert_uint_eq(holds(second), 0);
-	ck_assert(pieces_are_over(&pieces));
+	ck_assert(body_queue_is_over(&pieces));
 	end();
 }
 END_TEST
 
 START_TEST(test_gone)
 {
-	struct pieces pieces = {0};
+	struct body_queue pieces = {0};
 	size_t id;
 
 	begin();
 	id = unit(10);
 	ck_assert_int_eq(NC_destroy(id), 0);
-	ck_assert_int_eq(pieces_add(&pieces, id, 10, false), -ENOENT);
-	ck_assert(pieces_are_over(&pieces));
+	ck_assert_int_eq(body_queue_add(&pieces, id, 10, false), -ENOENT);
+	ck_assert(body_queue_is_over(&pieces));
 	end();
 }
 END_TEST
@@ -143,4 +143,4 @@ static void fill(TCase *cases)
 	tcase_add_test(cases, test_gone);
 }
 
-RUN_SUITE("pieces", fill)
+RUN_SUITE("body-queue", fill)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-ends.c - unit tests of ends.c: the text and port of
+ * test-peer-addresses.c - unit tests of peer-addresses.c: the text and port of
  * addresses of each family.
  */
-#include "base/ends.h"
+#include "base/peer-addresses.h"
 
 #include "suite.h"
 
@@ -51,16 +51,16 @@ START_TEST(test_describe)
 		struct sockaddr_storage one =
 			address(cases[i].family, cases[i].given, cases[i].port);
 		struct sockaddr_storage other = address(AF_INET, "127.9.9.9", 99);
-		struct ends ends = {0};
+		struct peer_addresses ends = {0};
 
-		ends_set(&ends, &one, &other);
+		peer_addresses_set(&ends, &one, &other);
 		ck_assert_str_eq(ends.remote, cases[i].text);
 		ck_assert_uint_eq(ends.remote_port, cases[i].port);
 		ck_assert_int_eq(ends.address.any.sa_family, cases[i].family);
 		ck_assert_int_eq(memcmp(&ends.address, &one, sizeof(ends.address)), 0);
 		ck_assert_str_eq(ends.local, "127.9.9.9");
 		ck_assert_uint_eq(ends.local_port, 99);
-		ends_set(&ends, &other, &one);
+		peer_addresses_set(&ends, &other, &one);
 		ck_assert_str_eq(ends.local, cases[i].text);
 		ck_assert_uint_eq(ends.local_port, cases[i].port);
 	}
@@ -70,12 +70,12 @@ END_TEST
 START_TEST(test_unknown)
 {
 	struct sockaddr_storage one = address(AF_INET, "127.0.0.1", 80);
-	struct ends ends = {0};
+	struct peer_addresses ends = {0};
 
-	ends_set(&ends, &one, NULL);
+	peer_addresses_set(&ends, &one, NULL);
 	ck_assert_str_eq(ends.local, "");
-	ends_set(&ends, NULL, NULL);
-	ends_set_unknown(&ends);
+	peer_addresses_set(&ends, NULL, NULL);
+	peer_addresses_set_unknown(&ends);
 	ck_assert_int_eq(ends.address.any.sa_family, AF_UNSPEC);
 	ck_assert_str_eq(ends.remote, "127.0.0.1");
 }
@@ -87,4 +87,4 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_unknown);
 }
 
-RUN_SUITE("ends", fill)
+RUN_SUITE("peer-addresses", fill)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ends.c - see ends.h.  Pure; the structure is its connection's.
+ * peer-addresses.c - see peer-addresses.h.  Pure; the structure is its connection's.
  *
  * An IPv4 address is written as such even where it came mapped into IPv6.
  */
@@ -9,7 +9,7 @@
 
 #include "base/address.h"
 #include "base/decimal.h"
-#include "base/ends.h"
+#include "base/peer-addresses.h"
 
 /* As inet_ntop() would, which takes a third of what else is done for a new connection. */
 static void write_ipv4(char *text, const void *address)
@@ -44,23 +44,23 @@ static void describe(const struct sockaddr_storage *from, char *text, uint16_t *
 	}
 }
 
-void ends_set(struct ends *ends, const struct sockaddr_storage *remote,
-	      const struct sockaddr_storage *local)
+void peer_addresses_set(struct peer_addresses *addresses, const struct sockaddr_storage *remote,
+			const struct sockaddr_storage *local)
 {
 	if (remote) {
-		describe(remote, ends->remote, &ends->remote_port);
-		memset(&ends->address, 0, sizeof(ends->address));
+		describe(remote, addresses->remote, &addresses->remote_port);
+		memset(&addresses->address, 0, sizeof(addresses->address));
 		if (remote->ss_family == AF_INET || remote->ss_family == AF_INET6)
-			memcpy(&ends->address, remote, sizeof(ends->address));
+			memcpy(&addresses->address, remote, sizeof(addresses->address));
 		else
-			ends->address.any.sa_family = remote->ss_family;
+			addresses->address.any.sa_family = remote->ss_family;
 	}
 	if (local)
-		describe(local, ends->local, &ends->local_port);
+		describe(local, addresses->local, &addresses->local_port);
 }
 
-void ends_set_unknown(struct ends *ends)
+void peer_addresses_set_unknown(struct peer_addresses *addresses)
 {
-	memset(&ends->address, 0, sizeof(ends->address));
-	ends->address.any.sa_family = AF_UNSPEC;
+	memset(&addresses->address, 0, sizeof(addresses->address));
+	addresses->address.any.sa_family = AF_UNSPEC;
 }

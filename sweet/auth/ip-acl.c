@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * access.c - see access.h.
+ * ip-acl.c - see ip-acl.h.
  *
  * The rules of each family lie sorted by prefix, longest first, then by
  * address, so that a lookup is one binary search for each length in use: a
@@ -15,7 +15,7 @@
 
 #include <glib.h>
 
-#include "auth/access.h"
+#include "auth/ip-acl.h"
 
 struct rule {
 	uint8_t address[16]; /* with zeros behind the prefix; IPv4 in the first four */
@@ -37,7 +37,7 @@ struct family {
 
 enum verdict { UNNAMED, ALLOWED, DENIED };
 
-struct access_list {
+struct ip_acl {
 	struct family v4, v6;
 	enum verdict unix_rule, all; /* what "unix" and "all" say */
 	bool closed;		     /* some are allowed, so the others are not */
@@ -84,7 +84,7 @@ static char *bits_behind(const char *text, const struct rule *rule, unsigned byt
 }
 
 /* What is wrong with text, or NULL. */
-static char *add_rule(struct access_list *list, const char *text, bool deny)
+static char *add_rule(struct ip_acl *list, const char *text, bool deny)
 {
 	const char *slash = strchr(text, '/');
 	char *net = slash ? g_strndup(text, (size_t)(slash - text)) : g_strdup(text);
@@ -122,7 +122,7 @@ static char *add_rule(struct access_list *list, const char *text, bool deny)
 	return NULL;
 }
 
-static char *add_rules(struct access_list *list, char **texts, bool deny)
+static char *add_rules(struct ip_acl *list, char **texts, bool deny)
 {
 	char *why = NULL;
 
@@ -181,9 +181,9 @@ static void family_init(struct family *family, unsigned bytes)
 	family->groups = g_array_new(FALSE, FALSE, sizeof(struct group));
 }
 
-struct access_list *access_new(char **allow, char **deny, char **why)
+struct ip_acl *ip_acl_new(char **allow, char **deny, char **why)
 {
-	struct access_list *list = g_new0(struct access_list, 1);
+	struct ip_acl *list = g_new0(struct ip_acl, 1);
 
 	family_init(&list->v4, 4);
 	family_init(&list->v6, 16);
@@ -191,7 +191,7 @@ struct access_list *access_new(char **allow, char **deny, char **why)
 	if (!*why)
 		*why = add_rules(list, deny, true);
 	if (*why) {
-		access_free(list);
+		ip_acl_free(list);
 		return NULL;
 	}
 	sort(&list->v4);
@@ -199,7 +199,7 @@ struct access_list *access_new(char **allow, char **deny, char **why)
 	return list;
 }
 
-void access_free(struct access_list *list)
+void ip_acl_free(struct ip_acl *list)
 {
 	if (!list)
 		return;
@@ -239,7 +239,7 @@ static enum verdict look_up(const struct family *family, const void *address)
 	return UNNAMED;
 }
 
-bool access_allows(const struct access_list *list, const struct sockaddr *address)
+bool ip_acl_allows(const struct ip_acl *list, const struct sockaddr *address)
 {
 	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)(const void *)address;
 	const struct sockaddr_in *in = (const struct sockaddr_in *)(const void *)address;

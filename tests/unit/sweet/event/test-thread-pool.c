@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-helper.c - unit tests of helper.c: work on the pool's threads, done on
+ * test-thread-pool.c - unit tests of thread-pool.c: work on the pool's threads, done on
  * the loop's, whatever blocks meanwhile; closing with jobs left.
  */
 #include "loop-fixture.h"
 
-#include "event/helper.h"
+#include "event/thread-pool.h"
 
 #define JOBS 2000
 #define THREADS 3
@@ -57,15 +57,15 @@ static struct job *chore(unsigned number, int gate, struct runner *to)
 /* One thread: one after the other, in the order in which they came. */
 START_TEST(test_order)
 {
-	struct helpers *helpers = helper_open(1);
+	struct thread_pool *thread_pool = thread_pool_open(1);
 	int gate[2];
 
-	ck_assert_ptr_nonnull(helpers);
+	ck_assert_ptr_nonnull(thread_pool);
 	ck_assert_int_eq(pipe2(gate, O_CLOEXEC), 0);
 	runner_start(&runner, any_kind());
-	helper_submit(helpers, chore(0, gate[0], &runner));
+	thread_pool_submit(thread_pool, chore(0, gate[0], &runner));
 	for (unsigned i = 1; i < 100; i++)
-		helper_submit(helpers, chore(i, -1, &runner));
+		thread_pool_submit(thread_pool, chore(i, -1, &runner));
 	AWAIT(started == 1);
 	settle(&runner);
 	/* The loop goes on while a helper is blocked, and the rest waits behind that. */
@@ -79,7 +79,7 @@ START_TEST(test_order)
 		ck_assert_uint_eq(chores[i].done, 1);
 	}
 	/* First, for they may yet be about to wake the loop. */
-	helper_close(helpers);
+	thread_pool_close(thread_pool);
 	runner_stop(&runner);
 	close(gate[0]);
 }
@@ -88,22 +88,22 @@ END_TEST
 /* All but one thread blocked: the one does everybody's work. */
 START_TEST(test_blocked)
 {
-	struct helpers *helpers = helper_open(THREADS);
+	struct thread_pool *thread_pool = thread_pool_open(THREADS);
 	int gate[2];
 
-	ck_assert_ptr_nonnull(helpers);
+	ck_assert_ptr_nonnull(thread_pool);
 	ck_assert_int_eq(pipe2(gate, O_CLOEXEC), 0);
 	runner_start(&runner, any_kind());
 	for (unsigned i = 0; i < THREADS - 1; i++)
-		helper_submit(helpers, chore(i, gate[0], &runner));
+		thread_pool_submit(thread_pool, chore(i, gate[0], &runner));
 	AWAIT(started == THREADS - 1);
 	for (unsigned i = THREADS; i < 50; i++)
-		helper_submit(helpers, chore(i, -1, &runner));
+		thread_pool_submit(thread_pool, chore(i, -1, &runner));
 	AWAIT(finished == 50 - THREADS);
 	close(gate[1]);
 	AWAIT(finished == 50 - 1);
 	/* First, for they may yet be about to wake the loop. */
-	helper_close(helpers);
+	thread_pool_close(thread_pool);
 	runner_stop(&runner);
 	close(gate[0]);
 }
@@ -112,33 +112,33 @@ END_TEST
 /* Without threads the work is done where it is asked for, and told as from a helper. */
 static void submit_own(void *argument)
 {
-	struct helpers *helpers = argument;
+	struct thread_pool *thread_pool = argument;
 
 	for (unsigned i = 0; i < 3; i++)
-		helper_submit(helpers, chore(i, -1, &runner));
+		thread_pool_submit(thread_pool, chore(i, -1, &runner));
 	EVENT(finished += 100);
 }
 
 START_TEST(test_no_threads)
 {
-	struct helpers *helpers = helper_open(0);
+	struct thread_pool *thread_pool = thread_pool_open(0);
 
-	ck_assert_ptr_nonnull(helpers);
+	ck_assert_ptr_nonnull(thread_pool);
 	runner_start(&runner, any_kind());
-	call(&runner, submit_own, helpers);
+	call(&runner, submit_own, thread_pool);
 	AWAIT(finished == 103);
 	for (unsigned i = 0; i < 3; i++) {
 		ck_assert_uint_eq(order[i], i);
 		ck_assert(!chores[i].elsewhere && chores[i].home);
 		ck_assert_uint_eq(chores[i].done, 1);
 	}
-	helper_close(helpers);
+	thread_pool_close(thread_pool);
 	runner_stop(&runner);
 }
 END_TEST
 
 struct share {
-	struct helpers *helpers;
+	struct thread_pool *thread_pool;
 	struct runner *runner;
 	unsigned from, to;
 };
@@ -148,21 +148,21 @@ static void submit_share(void *argument)
 	struct share *share = argument;
 
 	for (unsigned i = share->from; i < share->to; i++)
-		helper_submit(share->helpers, chore(i, -1, share->runner));
+		thread_pool_submit(share->thread_pool, chore(i, -1, share->runner));
 }
 
 /* Many jobs of two loops: each is worked once, and done on the loop it came from. */
 START_TEST(test_two_loops)
 {
-	struct helpers *helpers = helper_open(THREADS);
+	struct thread_pool *thread_pool = thread_pool_open(THREADS);
 	unsigned count = scaled(JOBS / 2);
 	struct share shares[2];
 	struct runner two[2];
 
-	ck_assert_ptr_nonnull(helpers);
+	ck_assert_ptr_nonnull(thread_pool);
 	for (unsigned i = 0; i < 2; i++) {
 		runner_start(&two[i], any_kind());
-		shares[i] = (struct share){helpers, &two[i], i * count, (i + 1) * count};
+		shares[i] = (struct share){thread_pool, &two[i], i * count, (i + 1) * count};
 	}
 	for (unsigned i = 0; i < 2; i++)
 		call(&two[i], submit_share, &shares[i]);
@@ -171,7 +171,7 @@ START_TEST(test_two_loops)
 		ck_assert_uint_eq(chores[i].done, 1);
 		ck_assert(chores[i].elsewhere && chores[i].home);
 	}
-	helper_close(helpers);
+	thread_pool_close(thread_pool);
 	for (unsigned i = 0; i < 2; i++)
 		runner_stop(&two[i]);
 }
@@ -179,30 +179,30 @@ END_TEST
 
 struct closing {
 	pthread_t thread;
-	struct helpers *helpers;
+	struct thread_pool *thread_pool;
 };
 
 static void *close_helpers(void *argument)
 {
 	struct closing *closing = argument;
 
-	helper_close(closing->helpers);
+	thread_pool_close(closing->thread_pool);
 	return NULL;
 }
 
 /* Closing waits for the job in hand and drops those that wait. */
 START_TEST(test_close)
 {
-	struct closing closing = {.helpers = helper_open(1)};
+	struct closing closing = {.thread_pool = thread_pool_open(1)};
 	int gate[2];
 
-	ck_assert_ptr_nonnull(closing.helpers);
+	ck_assert_ptr_nonnull(closing.thread_pool);
 	ck_assert_int_eq(pipe2(gate, O_CLOEXEC), 0);
 	runner_start(&runner, any_kind());
-	helper_submit(closing.helpers, chore(0, gate[0], &runner));
+	thread_pool_submit(closing.thread_pool, chore(0, gate[0], &runner));
 	AWAIT(started == 1);
 	for (unsigned i = 1; i < 20; i++)
-		helper_submit(closing.helpers, chore(i, gate[0], &runner));
+		thread_pool_submit(closing.thread_pool, chore(i, gate[0], &runner));
 	ck_assert_int_eq(pthread_create(&closing.thread, NULL, close_helpers, &closing), 0);
 	settle(&runner);
 	SEEN(finished == 0);
@@ -221,12 +221,12 @@ END_TEST
 START_TEST(test_idle)
 {
 	for (unsigned threads = 1; threads < 10; threads++) {
-		struct helpers *helpers = helper_open(threads);
+		struct thread_pool *thread_pool = thread_pool_open(threads);
 
-		ck_assert_ptr_nonnull(helpers);
-		helper_close(helpers);
+		ck_assert_ptr_nonnull(thread_pool);
+		thread_pool_close(thread_pool);
 	}
-	helper_close(NULL);
+	thread_pool_close(NULL);
 }
 END_TEST
 
@@ -241,22 +241,22 @@ static void look_at_mask(struct job *job)
 /* Signals are not the helpers' business, and the caller's mask is as before. */
 START_TEST(test_signals)
 {
-	struct helpers *helpers;
+	struct thread_pool *thread_pool;
 	sigset_t own;
 
 	runner_start(&runner, any_kind());
-	helpers = helper_open(1);
-	ck_assert_ptr_nonnull(helpers);
+	thread_pool = thread_pool_open(1);
+	ck_assert_ptr_nonnull(thread_pool);
 	pthread_sigmask(SIG_SETMASK, NULL, &own);
 	ck_assert_int_eq(sigismember(&own, SIGTERM), 0);
 	chore(0, -1, &runner)->work = look_at_mask;
-	helper_submit(helpers, &chores[0].job);
+	thread_pool_submit(thread_pool, &chores[0].job);
 	AWAIT(finished == 1);
 	ck_assert_int_eq(sigismember(&mask, SIGTERM), 1);
 	ck_assert_int_eq(sigismember(&mask, SIGINT), 1);
 	ck_assert_int_eq(sigismember(&mask, SIGHUP), 1);
 	/* First, for they may yet be about to wake the loop. */
-	helper_close(helpers);
+	thread_pool_close(thread_pool);
 	runner_stop(&runner);
 }
 END_TEST
@@ -278,4 +278,4 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_signals);
 }
 
-RUN_SUITE("helper", fill)
+RUN_SUITE("thread-pool", fill)

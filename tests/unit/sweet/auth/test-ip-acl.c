@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-access.c - unit tests of access.c: rules and their errors, the longest
+ * test-ip-acl.c - unit tests of ip-acl.c: rules and their errors, the longest
  * prefix, mapped addresses; and many lists at random against the definition.
  */
 #include <glib.h>
 #include <sys/un.h>
 
-#include "auth/access.h"
+#include "auth/ip-acl.h"
 
 #include "suite.h"
 
-static bool asks(const struct access_list *list, const char *client)
+static bool asks(const struct ip_acl *list, const char *client)
 {
 	struct sockaddr_in6 in6 = {.sin6_family = AF_INET6, .sin6_port = 7};
 	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = 7};
 	struct sockaddr_un un = {.sun_family = AF_UNIX};
 
 	if (strcmp(client, "unix") == 0)
-		return access_allows(list, (struct sockaddr *)&un);
+		return ip_acl_allows(list, (struct sockaddr *)&un);
 	if (inet_pton(AF_INET, client, &in.sin_addr) == 1)
-		return access_allows(list, (struct sockaddr *)&in);
+		return ip_acl_allows(list, (struct sockaddr *)&in);
 	ck_assert_int_eq(inet_pton(AF_INET6, client, &in6.sin6_addr), 1);
-	return access_allows(list, (struct sockaddr *)&in6);
+	return ip_acl_allows(list, (struct sockaddr *)&in6);
 }
 
 /* Lists are separated by blanks; client is put to the list that they make. */
@@ -30,13 +30,13 @@ static bool allowed(const char *allow, const char *deny, const char *client)
 	char **allows = *allow ? g_strsplit(allow, " ", -1) : NULL;
 	char **denies = *deny ? g_strsplit(deny, " ", -1) : NULL;
 	char *why = NULL;
-	struct access_list *list = access_new(allows, denies, &why);
+	struct ip_acl *list = ip_acl_new(allows, denies, &why);
 	bool answer;
 
 	ck_assert_msg(list != NULL, "%s", why);
 	ck_assert_ptr_null(why);
 	answer = asks(list, client);
-	access_free(list);
+	ip_acl_free(list);
 	g_strfreev(allows);
 	g_strfreev(denies);
 	return answer;
@@ -135,14 +135,14 @@ START_TEST(test_other_families)
 	static char *nobody[] = {(char *)"192.0.2.1", NULL}, *everybody[] = {(char *)"all", NULL};
 	struct sockaddr other = {.sa_family = AF_UNSPEC};
 	char *why;
-	struct access_list *list = access_new(nobody, NULL, &why);
+	struct ip_acl *list = ip_acl_new(nobody, NULL, &why);
 
-	ck_assert(!access_allows(list, &other));
-	access_free(list);
-	list = access_new(everybody, NULL, &why);
-	ck_assert(access_allows(list, &other));
-	access_free(list);
-	access_free(NULL);
+	ck_assert(!ip_acl_allows(list, &other));
+	ip_acl_free(list);
+	list = ip_acl_new(everybody, NULL, &why);
+	ck_assert(ip_acl_allows(list, &other));
+	ip_acl_free(list);
+	ip_acl_free(NULL);
 }
 END_TEST
 
@@ -176,11 +176,11 @@ START_TEST(test_errors)
 		char *rules[] = {(char *)"192.0.2.1", (char *)cases[i].rule, NULL};
 		char *why = NULL;
 
-		ck_assert_ptr_null(access_new(rules, NULL, &why));
+		ck_assert_ptr_null(ip_acl_new(rules, NULL, &why));
 		ck_assert_msg(strstr(why, cases[i].part) != NULL, "%s: %s", cases[i].rule, why);
 		g_free(why);
 		why = NULL;
-		ck_assert_ptr_null(access_new(NULL, rules, &why));
+		ck_assert_ptr_null(ip_acl_new(NULL, rules, &why));
 		ck_assert_ptr_nonnull(why);
 		g_free(why);
 	}
@@ -214,7 +214,7 @@ START_TEST(test_random)
 		unsigned allows = count ? (unsigned)(random_next(&random) % count) : 0;
 		GPtrArray *allow = g_ptr_array_new_with_free_func(g_free);
 		GPtrArray *deny = g_ptr_array_new_with_free_func(g_free);
-		struct access_list *list;
+		struct ip_acl *list;
 		uint32_t nets[40];
 		unsigned bits[40];
 		char *why = NULL;
@@ -232,17 +232,17 @@ START_TEST(test_random)
 		}
 		g_ptr_array_add(allow, NULL);
 		g_ptr_array_add(deny, NULL);
-		list = access_new((char **)allow->pdata, (char **)deny->pdata, &why);
+		list = ip_acl_new((char **)allow->pdata, (char **)deny->pdata, &why);
 		ck_assert_msg(list != NULL, "%s", why);
 		for (unsigned i = 0; i < 200; i++) {
 			uint32_t client = (uint32_t)(random_next(&random) & 0xc0030303);
 			struct sockaddr_in in = {.sin_family = AF_INET,
 						 .sin_addr.s_addr = htonl(client)};
 
-			expect(access_allows(list, (struct sockaddr *)&in) ==
+			expect(ip_acl_allows(list, (struct sockaddr *)&in) ==
 			       defined(nets, bits, allows, count, client));
 		}
-		access_free(list);
+		ip_acl_free(list);
 		g_ptr_array_unref(allow);
 		g_ptr_array_unref(deny);
 	}
@@ -257,4 +257,4 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_random);
 }
 
-RUN_SUITE("access", fill)
+RUN_SUITE("ip-acl", fill)

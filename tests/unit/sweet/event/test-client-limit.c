@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-limit.c - unit tests of limit.c with a clock of the tests' own: what
+ * test-client-limit.c - unit tests of client-limit.c with a clock of the tests' own: what
  * a bucket gives, who is one client, what a flood of addresses does; many
  * threads at one counter.
  */
 #include <pthread.h>
 
-#include "event/limit.h"
+#include "event/client-limit.h"
 
 #include "suite.h"
 
@@ -35,40 +35,41 @@ static const struct sockaddr *client(const char *text)
 
 START_TEST(test_rate)
 {
-	struct limits *limits = limits_open(64);
+	struct client_limits *limits = client_limits_open(64);
 	struct rate_limit *rate = rate_new("a", 10, 3);
-	struct limit_address who;
+	struct client_address who;
 	uint64_t now = 5 * SECOND;
 
-	ck_assert_uint_eq(limits_take(limits, rate, client("192.0.2.1"), now), 0);
-	ck_assert_uint_eq(limits_take(limits, rate, client("192.0.2.1"), now), 0);
-	ck_assert_uint_eq(limits_take(limits, rate, client("192.0.2.1"), now), 0);
-	ck_assert_uint_eq(limits_take(limits, rate, client("192.0.2.1"), now), SECOND / 10);
+	ck_assert_uint_eq(client_limits_take(limits, rate, client("192.0.2.1"), now), 0);
+	ck_assert_uint_eq(client_limits_take(limits, rate, client("192.0.2.1"), now), 0);
+	ck_assert_uint_eq(client_limits_take(limits, rate, client("192.0.2.1"), now), 0);
+	ck_assert_uint_eq(client_limits_take(limits, rate, client("192.0.2.1"), now), SECOND / 10);
 	/* Being refused does not make it worse. */
-	ck_assert_uint_eq(limits_take(limits, rate, client("192.0.2.1"), now), SECOND / 10);
+	ck_assert_uint_eq(client_limits_take(limits, rate, client("192.0.2.1"), now), SECOND / 10);
 	now += SECOND / 10 - 1;
-	ck_assert_uint_eq(limits_take(limits, rate, client("192.0.2.1"), now), 1);
+	ck_assert_uint_eq(client_limits_take(limits, rate, client("192.0.2.1"), now), 1);
 	now += 1;
-	ck_assert_uint_eq(limits_take(limits, rate, client("192.0.2.1"), now), 0);
-	ck_assert_uint_eq(limits_take(limits, rate, client("192.0.2.1"), now), SECOND / 10);
+	ck_assert_uint_eq(client_limits_take(limits, rate, client("192.0.2.1"), now), 0);
+	ck_assert_uint_eq(client_limits_take(limits, rate, client("192.0.2.1"), now), SECOND / 10);
 	/* After a pause all of the burst, and no more. */
 	now += 100 * SECOND;
 	for (unsigned i = 0; i < 3; i++)
-		ck_assert_uint_eq(limits_take(limits, rate, client("192.0.2.1"), now), 0);
-	ck_assert_uint_ne(limits_take(limits, rate, client("192.0.2.1"), now), 0);
-	who = limit_address(client("192.0.2.1"));
-	limits_put_back(limits, rate, &who);
-	ck_assert_uint_eq(limits_take(limits, rate, client("192.0.2.1"), now), 0);
-	ck_assert_uint_ne(limits_take(limits, rate, client("192.0.2.1"), now), 0);
+		ck_assert_uint_eq(client_limits_take(limits, rate, client("192.0.2.1"), now), 0);
+	ck_assert_uint_ne(client_limits_take(limits, rate, client("192.0.2.1"), now), 0);
+	who = client_address(client("192.0.2.1"));
+	client_limits_put_back(limits, rate, &who);
+	ck_assert_uint_eq(client_limits_take(limits, rate, client("192.0.2.1"), now), 0);
+	ck_assert_uint_ne(client_limits_take(limits, rate, client("192.0.2.1"), now), 0);
 	/* A clock of another thread may be behind. */
-	ck_assert_uint_eq(limits_take(limits, rate, client("192.0.2.1"), now - 7), SECOND / 10 + 7);
+	ck_assert_uint_eq(client_limits_take(limits, rate, client("192.0.2.1"), now - 7),
+			  SECOND / 10 + 7);
 	/* What was never taken. */
-	who = limit_address(client("192.0.2.2"));
-	limits_put_back(limits, rate, &who);
-	ck_assert_uint_eq(limits_take(limits, rate, client("192.0.2.2"), now), 0);
+	who = client_address(client("192.0.2.2"));
+	client_limits_put_back(limits, rate, &who);
+	ck_assert_uint_eq(client_limits_take(limits, rate, client("192.0.2.2"), now), 0);
 	rate_free(rate);
-	limits_close(limits);
-	limits_close(NULL);
+	client_limits_close(limits);
+	client_limits_close(NULL);
 }
 END_TEST
 
@@ -76,7 +77,7 @@ END_TEST
 START_TEST(test_steady)
 {
 	static const unsigned rates[] = {1, 3, 7, 1000, 1000000, 2000000000};
-	struct limits *limits = limits_open(64);
+	struct client_limits *limits = client_limits_open(64);
 
 	for (unsigned i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
 		struct rate_limit *rate = rate_new("steady", rates[i], 1);
@@ -87,13 +88,13 @@ START_TEST(test_steady)
 		if (step == 0)
 			step = 1;
 		for (unsigned at = 0; at < steps; at++)
-			passed += limits_take(limits, rate, client("192.0.2.1"),
-					      SECOND + at * step) == 0;
+			passed += client_limits_take(limits, rate, client("192.0.2.1"),
+						     SECOND + at * step) == 0;
 		ck_assert_uint_ge(passed, rates[i] < SECOND ? steps / 11 : steps);
 		ck_assert_uint_le(passed, rates[i] < SECOND ? steps / 10 + 1 : steps);
 		rate_free(rate);
 	}
-	limits_close(limits);
+	client_limits_close(limits);
 }
 END_TEST
 
@@ -116,23 +117,26 @@ START_TEST(test_who)
 	struct rate_limit *again = rate_new("a", 1, 1);
 
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct limits *limits = limits_open(64);
-		struct limit_client *entered, *second;
+		struct client_limits *limits = client_limits_open(64);
+		struct limited_client *entered, *second;
 
-		ck_assert_uint_eq(limits_take(limits, rate, client(cases[i].one), SECOND), 0);
-		ck_assert((limits_take(limits, rate, client(cases[i].other), SECOND) != 0) ==
+		ck_assert_uint_eq(client_limits_take(limits, rate, client(cases[i].one), SECOND),
+				  0);
+		ck_assert((client_limits_take(limits, rate, client(cases[i].other), SECOND) != 0) ==
 			  cases[i].same);
 		/* Another scope, and the same one of another generation. */
-		ck_assert_uint_eq(limits_take(limits, other, client(cases[i].one), SECOND), 0);
-		ck_assert_uint_ne(limits_take(limits, again, client(cases[i].one), SECOND), 0);
-		entered = limits_enter(limits, client(cases[i].one), 1);
+		ck_assert_uint_eq(client_limits_take(limits, other, client(cases[i].one), SECOND),
+				  0);
+		ck_assert_uint_ne(client_limits_take(limits, again, client(cases[i].one), SECOND),
+				  0);
+		entered = client_limits_enter(limits, client(cases[i].one), 1);
 		ck_assert_ptr_nonnull(entered);
-		second = limits_enter(limits, client(cases[i].other), 1);
+		second = client_limits_enter(limits, client(cases[i].other), 1);
 		ck_assert((second == NULL) == cases[i].same);
-		limits_leave(limits, entered);
+		client_limits_leave(limits, entered);
 		if (second)
-			limits_leave(limits, second);
-		limits_close(limits);
+			client_limits_leave(limits, second);
+		client_limits_close(limits);
 	}
 	rate_free(rate);
 	rate_free(other);
@@ -142,40 +146,40 @@ END_TEST
 
 START_TEST(test_unix)
 {
-	struct limits *limits = limits_open(64);
+	struct client_limits *limits = client_limits_open(64);
 	struct sockaddr local = {.sa_family = AF_UNIX};
-	struct limit_client *entered = limits_enter(limits, &local, 1);
+	struct limited_client *entered = client_limits_enter(limits, &local, 1);
 
 	ck_assert_ptr_nonnull(entered);
-	ck_assert_ptr_null(limits_enter(limits, &local, 1));
-	limits_leave(limits, entered);
-	limits_close(limits);
+	ck_assert_ptr_null(client_limits_enter(limits, &local, 1));
+	client_limits_leave(limits, entered);
+	client_limits_close(limits);
 }
 END_TEST
 
 START_TEST(test_connections)
 {
-	struct limits *limits = limits_open(0);
-	struct limit_client *held[3], *other;
+	struct client_limits *limits = client_limits_open(0);
+	struct limited_client *held[3], *other;
 
-	ck_assert_ptr_null(limits_enter(limits, client("192.0.2.1"), 0));
+	ck_assert_ptr_null(client_limits_enter(limits, client("192.0.2.1"), 0));
 	for (unsigned i = 0; i < 3; i++) {
-		held[i] = limits_enter(limits, client("192.0.2.1"), 3);
+		held[i] = client_limits_enter(limits, client("192.0.2.1"), 3);
 		ck_assert_ptr_nonnull(held[i]);
 	}
-	ck_assert_ptr_null(limits_enter(limits, client("192.0.2.1"), 3));
-	other = limits_enter(limits, client("192.0.2.2"), 3);
+	ck_assert_ptr_null(client_limits_enter(limits, client("192.0.2.1"), 3));
+	other = client_limits_enter(limits, client("192.0.2.2"), 3);
 	ck_assert_ptr_nonnull(other);
-	limits_leave(limits, other);
-	limits_leave(limits, held[1]);
-	held[1] = limits_enter(limits, client("192.0.2.1"), 3);
+	client_limits_leave(limits, other);
+	client_limits_leave(limits, held[1]);
+	held[1] = client_limits_enter(limits, client("192.0.2.1"), 3);
 	ck_assert_ptr_nonnull(held[1]);
-	ck_assert_ptr_null(limits_enter(limits, client("192.0.2.1"), 3));
+	ck_assert_ptr_null(client_limits_enter(limits, client("192.0.2.1"), 3));
 	for (unsigned i = 0; i < 3; i++)
-		limits_leave(limits, held[i]);
+		client_limits_leave(limits, held[i]);
 	/* Those that are left are freed with the table. */
-	ck_assert_ptr_nonnull(limits_enter(limits, client("192.0.2.1"), 1));
-	limits_close(limits);
+	ck_assert_ptr_nonnull(client_limits_enter(limits, client("192.0.2.1"), 1));
+	client_limits_close(limits);
 }
 END_TEST
 
@@ -183,52 +187,52 @@ END_TEST
 START_TEST(test_many_connections)
 {
 	unsigned count = scaled(50000);
-	struct limit_client **held = must_alloc(count * sizeof(*held));
-	struct limits *limits = limits_open(0);
+	struct limited_client **held = must_alloc(count * sizeof(*held));
+	struct client_limits *limits = client_limits_open(0);
 	struct sockaddr_in in = {.sin_family = AF_INET};
 
 	for (unsigned i = 0; i < count; i++) {
 		in.sin_addr.s_addr = htonl(0x0a000000 + i);
-		held[i] = limits_enter(limits, (struct sockaddr *)&in, 1);
+		held[i] = client_limits_enter(limits, (struct sockaddr *)&in, 1);
 		expect(held[i] != NULL);
-		expect(limits_enter(limits, (struct sockaddr *)&in, 1) == NULL);
+		expect(client_limits_enter(limits, (struct sockaddr *)&in, 1) == NULL);
 	}
 	for (unsigned i = 0; i < count; i++)
-		limits_leave(limits, held[(size_t)i * 7919 % count]);
+		client_limits_leave(limits, held[(size_t)i * 7919 % count]);
 	for (unsigned i = 0; i < count; i++) {
 		in.sin_addr.s_addr = htonl(0x0a000000 + i);
-		held[i] = limits_enter(limits, (struct sockaddr *)&in, 1);
+		held[i] = client_limits_enter(limits, (struct sockaddr *)&in, 1);
 		expect(held[i] != NULL);
-		limits_leave(limits, held[i]);
+		client_limits_leave(limits, held[i]);
 	}
 	free(held);
-	limits_close(limits);
+	client_limits_close(limits);
 }
 END_TEST
 
 /* A flood of addresses, each with one request, does not give a hog new tokens. */
 START_TEST(test_flood)
 {
-	struct limits *limits = limits_open(64);
+	struct client_limits *limits = client_limits_open(64);
 	struct rate_limit *rate = rate_new("a", 1, 10);
 	struct sockaddr_in in = {.sin_family = AF_INET};
 	unsigned taken = 0;
 
-	while (limits_take(limits, rate, client("192.0.2.1"), SECOND) == 0)
+	while (client_limits_take(limits, rate, client("192.0.2.1"), SECOND) == 0)
 		taken++;
 	ck_assert_uint_eq(taken, 10);
 	for (unsigned i = 0; i < 100000; i++) {
 		in.sin_addr.s_addr = htonl(0x0a000000 + i);
-		expect(limits_take(limits, rate, (struct sockaddr *)&in, SECOND) == 0);
+		expect(client_limits_take(limits, rate, (struct sockaddr *)&in, SECOND) == 0);
 	}
-	ck_assert_uint_ne(limits_take(limits, rate, client("192.0.2.1"), SECOND), 0);
+	ck_assert_uint_ne(client_limits_take(limits, rate, client("192.0.2.1"), SECOND), 0);
 	rate_free(rate);
-	limits_close(limits);
+	client_limits_close(limits);
 }
 END_TEST
 
 static struct {
-	struct limits *limits;
+	struct client_limits *limits;
 	struct rate_limit *rate;
 	pthread_barrier_t barrier;
 	_Atomic unsigned inside, most, taken;
@@ -242,17 +246,18 @@ static void *visitor(void *unused)
 	(void)unused;
 	pthread_barrier_wait(&crowd.barrier);
 	for (unsigned i = 0; i < scaled(20000); i++) {
-		struct limit_client *entered = limits_enter(crowd.limits, who, THREADS - 1);
+		struct limited_client *entered =
+			client_limits_enter(crowd.limits, who, THREADS - 1);
 		unsigned inside;
 
-		crowd.taken += limits_take(crowd.limits, crowd.rate, who, SECOND) == 0;
+		crowd.taken += client_limits_take(crowd.limits, crowd.rate, who, SECOND) == 0;
 		if (!entered)
 			continue;
 		inside = ++crowd.inside;
 		if (inside > crowd.most)
 			crowd.most = inside;
 		crowd.inside--;
-		limits_leave(crowd.limits, entered);
+		client_limits_leave(crowd.limits, entered);
 	}
 	return NULL;
 }
@@ -261,7 +266,7 @@ START_TEST(test_threads)
 {
 	pthread_t threads[THREADS];
 
-	crowd.limits = limits_open(64);
+	crowd.limits = client_limits_open(64);
 	crowd.rate = rate_new("a", 1, 100);
 	pthread_barrier_init(&crowd.barrier, NULL, THREADS);
 	for (unsigned i = 0; i < THREADS; i++)
@@ -272,7 +277,7 @@ START_TEST(test_threads)
 	ck_assert_uint_le(crowd.most, THREADS - 1);
 	ck_assert_uint_eq(crowd.taken, 100);
 	rate_free(crowd.rate);
-	limits_close(crowd.limits);
+	client_limits_close(crowd.limits);
 }
 END_TEST
 
@@ -288,4 +293,4 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_threads);
 }
 
-RUN_SUITE("limit", fill)
+RUN_SUITE("client-limit", fill)
