@@ -104,7 +104,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/http/cacheable.c sweet/http/cacheable.h \
 	sweet/http/cachekey.c sweet/http/cachekey.h \
 	sweet/respcache/respcache.c sweet/respcache/respcache.h \
-	sweet/respcache/respcache-inside.h \
+	sweet/respcache/respcache-internal.h \
 	sweet/respcache/respcache-entry.c \
 	sweet/respcache/respcache-flight.c \
 	sweet/respcache/respcache-purge.c \
@@ -156,7 +156,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/handler/route.c sweet/handler/route.h \
 	sweet/conn/output.c sweet/conn/output.h \
 	sweet/conn/connection.c sweet/conn/connection.h \
-	sweet/conn/connection-inside.h \
+	sweet/conn/connection-internal.h \
 	sweet/conn/connection-body.c \
 	sweet/conn/connection-send.c sweet/conn/connection-slow.c sweet/conn/connection-unsent.c \
 	sweet/conn/connection-slow-internal.h sweet/conn/connection-leave.c \

@@ -20,15 +20,15 @@ struct channel_call {
 	size_t held;		    /* id of an answer's only unit */
 	uint64_t page;		    /* bytes of that, in pages */
 	struct page_memory *pages;  /* of the process */
-	unsigned kept;	 /* pieces whose place in the worker's window is not given back */
-	unsigned excess; /* of those, pieces of which nothing is sent: their places stay taken */
-	uint64_t left;	 /* bytes of the answer that may still come */
-	uint64_t given;	 /* bytes of the request's body that the worker has had */
-	bool has_piece;	 /* the worker is at work on one that more follows */
-	bool owed;	 /* a piece of the body, which a full queue keeps back */
-	bool late;	 /* it has used up its time */
-	bool wanted;	 /* the connection waits for the next piece */
-	bool failed;	 /* what was begun breaks off */
+	unsigned kept;	   /* pieces whose place in the worker's window is not given back */
+	unsigned excess;   /* of those, pieces of which nothing is sent: their places stay taken */
+	uint64_t left;	   /* bytes of the answer that may still come */
+	uint64_t given;	   /* bytes of the request's body that the worker has had */
+	bool has_piece;	   /* the worker is at work on one that more follows */
+	bool body_pending; /* a piece of the body, which a full queue keeps back */
+	bool late;	   /* it has used up its time */
+	bool wanted;	   /* the connection waits for the next piece */
+	bool failed;	   /* what was begun breaks off */
 };
 
 static inline struct channel_call *channel_call_of(struct backend_call *call)

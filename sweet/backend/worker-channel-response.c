@@ -246,7 +246,7 @@ void worker_channel_response(struct worker_channel *channel, struct backend_call
 	own->left = own->channel ? length : UINT64_MAX;
 	if (!has_body)
 		own->left = 0;
-	own->owed = false;
+	own->body_pending = false;
 	own->pages = &call->pool->pages[channel->process->number];
 	if (response->range_count == 1 && !own->channel && has_body) {
 		/* Nearly all are so. */

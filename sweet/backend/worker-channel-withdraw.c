@@ -30,7 +30,7 @@ static struct channel_slot *find_number(struct worker_channel *channel, uint64_t
 	for (uint32_t i = 0; i < WORKER_IN_FLIGHT; i++) {
 		struct channel_slot *pending = &channel->pending[i];
 
-		if ((pending->call || pending->deserted) && pending->number == number)
+		if ((pending->call || pending->orphaned) && pending->number == number)
 			return pending->heard ? NULL : pending;
 	}
 	return NULL;
@@ -82,7 +82,7 @@ static unsigned find_untaken(struct worker_channel *channel, uint32_t slots[WORK
 		for (uint32_t i = 0; i < WORKER_IN_FLIGHT; i++) {
 			const struct channel_slot *pending = &channel->pending[i];
 
-			if ((!pending->call && !pending->deserted) || pending->heard ||
+			if ((!pending->call && !pending->orphaned) || pending->heard ||
 			    pending->number <= begun)
 				continue;
 			slots[pending->number - begun - 1] = i;

@@ -27,15 +27,15 @@ static_assert(sizeof(struct channel_call) <= BACKEND_CALL_OWN, "fits a call");
 void worker_channel_reset(struct worker_channel *channel, NC_exchange *exchange)
 {
 	channel->exchange = exchange;
-	channel->dirty = channel->retiring = channel->owing = false;
-	channel->in_flight = channel->deserted = 0;
+	channel->dirty = channel->retiring = channel->notify_pending = false;
+	channel->in_flight = channel->orphaned = 0;
 	channel->submitted = 0;
 	channel->free = 0;
 	for (uint32_t i = 0; i < WORKER_IN_FLIGHT; i++) {
 		struct channel_slot *pending = &channel->pending[i];
 
 		pending->call = NULL;
-		pending->deserted = pending->untold = false;
+		pending->orphaned = pending->cancel_pending = false;
 		pending->next = i + 1 < WORKER_IN_FLIGHT ? i + 1 : SLOT_NONE;
 	}
 }
@@ -48,7 +48,7 @@ static struct channel_slot *find(struct worker_channel *channel, uint64_t tag)
 	if (slot >= WORKER_IN_FLIGHT)
 		return NULL;
 	pending = &channel->pending[slot];
-	return pending->generation == tag >> 32 && (pending->call || pending->deserted) ? pending
+	return pending->generation == tag >> 32 && (pending->call || pending->orphaned) ? pending
 											: NULL;
 }
 
@@ -69,10 +69,10 @@ void worker_channel_vacate(struct worker_channel *channel, struct channel_slot *
 	set_streams(channel, pending, false);
 	if (pending->call)
 		channel_call_of(pending->call)->channel = NULL;
-	if (pending->deserted && --channel->deserted == 0)
-		timer_stop(&channel->patience);
+	if (pending->orphaned && --channel->orphaned == 0)
+		timer_stop(&channel->drain_timer);
 	pending->call = NULL;
-	pending->deserted = pending->untold = false;
+	pending->orphaned = pending->cancel_pending = false;
 	pending->generation++;
 	pending->next = channel->free;
 	channel->free = (uint32_t)(pending - channel->pending);
@@ -111,36 +111,36 @@ static bool is_behind_another(const struct worker_channel *channel,
 
 /* --- calls that nobody waits for ------------------------------------------------------ */
 
-static void out_of_patience(struct timer *timer)
+static void drain_timed_out(struct timer *timer)
 {
 	struct worker_channel *channel =
 		(struct worker_channel *)((char *)timer -
-					  offsetof(struct worker_channel, patience));
+					  offsetof(struct worker_channel, drain_timer));
 	unsigned most = channel->process->pool->settings->answer_ms;
 	uint64_t now = loop_now_ms(channel->server->loop);
 
 	for (uint32_t i = 0; i < WORKER_IN_FLIGHT; i++) {
 		struct channel_slot *pending = &channel->pending[i];
 
-		if (!pending->deserted || now - pending->deserted_ms < most)
+		if (!pending->orphaned || now - pending->orphaned_ms < most)
 			continue;
 		if (!is_behind_another(channel, pending)) {
 			pool_process_kill(channel->process, "does not end what nobody waits for");
 			return;
 		}
 		/* When the other one is over, it has its time. */
-		pending->deserted_ms = now;
+		pending->orphaned_ms = now;
 	}
-	loop_timer_start(channel->server->loop, &channel->patience, most, out_of_patience);
+	loop_timer_start(channel->server->loop, &channel->drain_timer, most, drain_timed_out);
 }
 
-static void tell_deserted(struct worker_channel *channel, struct channel_slot *pending)
+static void send_cancel(struct worker_channel *channel, struct channel_slot *pending)
 {
 	uint32_t slot = (uint32_t)(pending - channel->pending);
 
-	pending->untold = NC_exchange_cancel(channel->exchange, channel->server->number,
-					     worker_channel_tag(channel, slot)) < 0;
-	channel->owing |= pending->untold;
+	pending->cancel_pending = NC_exchange_cancel(channel->exchange, channel->server->number,
+						     worker_channel_tag(channel, slot)) < 0;
+	channel->notify_pending |= pending->cancel_pending;
 	channel->dirty = true;
 }
 
@@ -156,12 +156,12 @@ void worker_channel_orphan(struct backend_call *call)
 	set_streams(channel, pending, false);
 	channel_call_of(call)->channel = NULL;
 	pending->call = NULL;
-	pending->deserted = true;
-	pending->deserted_ms = loop_now_ms(channel->server->loop);
-	if (channel->deserted++ == 0)
-		loop_timer_start(channel->server->loop, &channel->patience,
-				 channel->process->pool->settings->answer_ms, out_of_patience);
-	tell_deserted(channel, pending);
+	pending->orphaned = true;
+	pending->orphaned_ms = loop_now_ms(channel->server->loop);
+	if (channel->orphaned++ == 0)
+		loop_timer_start(channel->server->loop, &channel->drain_timer,
+				 channel->process->pool->settings->answer_ms, drain_timed_out);
+	send_cancel(channel, pending);
 }
 
 void worker_channel_gone(struct backend_call *call)
@@ -211,13 +211,13 @@ static void give_piece(struct backend_call *call)
 	struct NC_range piece = {.id = transaction->upload,
 				 .length = (size_t)(transaction->upload_length - own->given)};
 
-	own->owed =
+	own->body_pending =
 		NC_exchange_body(channel->exchange, channel->server->number,
 				 worker_channel_tag(channel, own->slot), piece.id ? &piece : NULL,
 				 transaction->upload_more ? 0 : NC_BODY_LAST) < 0;
-	channel->owing |= own->owed;
+	channel->notify_pending |= own->body_pending;
 	channel->dirty = true;
-	if (own->owed)
+	if (own->body_pending)
 		return;
 	own->given = transaction->upload_length;
 	own->has_piece = transaction->upload_more;
@@ -345,23 +345,23 @@ void worker_channel_reap_last(struct worker_channel *channel)
 }
 
 /* What the full queue kept back. */
-static void pay(struct worker_channel *channel)
+static void send_pending(struct worker_channel *channel)
 {
-	channel->owing = false;
+	channel->notify_pending = false;
 	for (uint32_t i = 0; i < WORKER_IN_FLIGHT; i++) {
 		struct channel_slot *pending = &channel->pending[i];
 
-		if (pending->untold)
-			tell_deserted(channel, pending);
-		else if (pending->call && channel_call_of(pending->call)->owed)
+		if (pending->cancel_pending)
+			send_cancel(channel, pending);
+		else if (pending->call && channel_call_of(pending->call)->body_pending)
 			give_piece(pending->call);
 	}
 }
 
 bool worker_channel_settle(struct worker_channel *channel)
 {
-	if (channel->owing)
-		pay(channel);
+	if (channel->notify_pending)
+		send_pending(channel);
 	if (channel->dirty)
 		(void)NC_exchange_kick(channel->exchange, channel->server->number);
 	channel->dirty = false;
@@ -391,7 +391,7 @@ void worker_channel_abandon(struct worker_channel *channel)
 		struct channel_slot *pending = &channel->pending[i];
 		struct backend_call *call = pending->call;
 
-		if (!call && !pending->deserted)
+		if (!call && !pending->orphaned)
 			continue;
 		worker_channel_leave(channel, pending);
 		if (!call)

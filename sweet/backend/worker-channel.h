@@ -24,14 +24,14 @@ struct server;
 /* A call in a worker; its slot and generation are the tag. */
 struct channel_slot {
 	struct backend_call *call; /* NULL: free, or nobody waits for it any more */
-	bool deserted;		   /* the latter */
-	bool untold;		   /* of which the worker is still to be told */
+	bool orphaned;		   /* the latter */
+	bool cancel_pending;	   /* of which the worker is still to be told */
 	bool heard;		   /* the worker has told something of it */
 	bool streams;		   /* its answer is on its way to who waits for it, and goes on */
 	uint32_t generation;
 	uint32_t next;	 /* free slot */
 	uint64_t number; /* of those that the worker was given, from 1 */
-	uint64_t deserted_ms;
+	uint64_t orphaned_ms;
 };
 
 struct worker_channel {
@@ -43,13 +43,13 @@ struct worker_channel {
 	struct worker_channel *next_active; /* channels of the server, for its hook */
 	bool retiring;			    /* to let go when idle */
 	bool dirty;			    /* the worker is to be woken */
-	bool owing;			    /* what a full queue kept back is to be told */
+	bool notify_pending;		    /* what a full queue kept back is to be told */
 	bool behind;	    /* calls wait in it behind a long one; the queue counts it */
 	struct timer look;  /* whether they do */
 	uint64_t submitted; /* calls, to this worker */
 	unsigned in_flight;
-	unsigned deserted;     /* of those, the ones that nobody waits for */
-	struct timer patience; /* with them */
+	unsigned orphaned;	  /* of those, the ones that nobody waits for */
+	struct timer drain_timer; /* with them */
 	/* For the status; of this thread and all processes that the place has had. */
 	_Atomic uint64_t requests, ended, failures;
 	uint32_t free;

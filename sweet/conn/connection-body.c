@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "conn/connection-inside.h"
+#include "conn/connection-internal.h"
 
 /*
  * Past the loop, which has no operation for it: the few bytes fit in a socket

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "auth/ip-acl.h"
-#include "conn/connection-inside.h"
+#include "conn/connection-internal.h"
 #include "http/proxy-protocol.h"
 
 bool connection_is_proxys(const struct connection *connection)

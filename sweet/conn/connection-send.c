@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "conn/connection-inside.h"
+#include "conn/connection-internal.h"
 #include "core/socket-options.h"
 #include "handler/errorpage.h"
 

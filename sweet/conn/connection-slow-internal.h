@@ -6,7 +6,7 @@
 #ifndef SWEET_CONNECTION_SLOW_INTERNAL_H
 #define SWEET_CONNECTION_SLOW_INTERNAL_H
 
-#include "conn/connection-inside.h"
+#include "conn/connection-internal.h"
 
 /* Bytes of the body in a message. */
 static inline uint64_t connection_body_bytes(const struct NC_send *message)

@@ -12,7 +12,7 @@
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
 
-#include "conn/connection-inside.h"
+#include "conn/connection-internal.h"
 
 #define BODY_SLOW "a body that comes too slowly"
 #define LEAST_RATE 500 /* bytes a second, of bodies and answers */

@@ -24,7 +24,7 @@
 #include <stddef.h>
 #include <sys/socket.h>
 
-#include "conn/connection-inside.h"
+#include "conn/connection-internal.h"
 #include "core/socket-options.h"
 
 #define NEAR (16 << 10)

@@ -24,7 +24,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "conn/connection-inside.h"
+#include "conn/connection-internal.h"
 #include "handler/route.h"
 
 #define FRESH_PART 5	  /* of the time that is left to the server: for a first byte */

@@ -299,7 +299,7 @@ static void hear_signals(struct processes *all)
 }
 
 /* ms until there is something to do without news; -1: there is not. */
-static int patience(const struct processes *all)
+static int poll_timeout(const struct processes *all)
 {
 	uint64_t now = clock_monotonic_ns();
 	int ms = -1;
@@ -361,7 +361,7 @@ bool processes_run(int argc, char **argv, struct config *config, struct supervis
 
 		if (spawn_missing(&all))
 			return serve(&all);
-		(void)poll(polls, G_N_ELEMENTS(polls), patience(&all));
+		(void)poll(polls, G_N_ELEMENTS(polls), poll_timeout(&all));
 		if (all.supervisor->watchdog_us)
 			supervisor_alive(all.supervisor);
 		/* Before the signals: who died may have served. */

@@ -19,7 +19,7 @@
 struct spawn_child {
 	struct start start; /* must be first */
 	struct loop *loop;
-	struct timer patience;
+	struct timer end_timer;
 	void (*ended)(void *user, int status);
 	void *user;
 	struct spawn_child *next, **link; /* of those that leave; NULL: it is not closed */
@@ -81,7 +81,7 @@ void spawn_child_kill(struct spawn_child *child)
 static void too_slow(struct timer *timer)
 {
 	spawn_child_kill(
-		(struct spawn_child *)((char *)timer - offsetof(struct spawn_child, patience)));
+		(struct spawn_child *)((char *)timer - offsetof(struct spawn_child, end_timer)));
 }
 
 void spawn_child_ask_to_end(struct spawn_child *child)
@@ -89,12 +89,12 @@ void spawn_child_ask_to_end(struct spawn_child *child)
 	if (child->over)
 		return;
 	spawner_signal(&child->start, SIGTERM);
-	loop_timer_start(child->loop, &child->patience, END_MS, too_slow);
+	loop_timer_start(child->loop, &child->end_timer, END_MS, too_slow);
 }
 
 void spawn_child_close(struct spawn_child *child, struct spawn_child **leaving)
 {
-	timer_stop(&child->patience);
+	timer_stop(&child->end_timer);
 	spawn_child_kill(child);
 	child->next = *leaving;
 	if (child->next)

@@ -7,7 +7,7 @@
 #ifndef CONNECTION_FIXTURE_H
 #define CONNECTION_FIXTURE_H
 
-#include "conn/connection-inside.h"
+#include "conn/connection-internal.h"
 #include "handler/route.h"
 
 #include "loop-fixture.h"

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * connection-inside.h - a connection as the sources connection*.c see it, and
+ * connection-internal.h - a connection as the sources connection*.c see it, and
  * nobody else: connection.c reads, connection-body.c takes the body that a
  * responder asked for, connection-proxy.c hears from a proxy whose it is,
  * connection-send.c answers, connection-unsent.c bounds what the socket holds of an
  * answer, connection-slow.c takes answers off their units, and connection-time.c
  * sees to it that the client moves.
  */
-#ifndef SWEET_CONNECTION_INSIDE_H
-#define SWEET_CONNECTION_INSIDE_H
+#ifndef SWEET_CONNECTION_INTERNAL_H
+#define SWEET_CONNECTION_INTERNAL_H
 
 #include "base/peer-addresses.h"
 #include "conn/connection.h"

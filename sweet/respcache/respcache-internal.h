@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * respcache-inside.h - what the files of respcache.h share: entries in shards,
+ * respcache-internal.h - what the files of respcache.h share: entries in shards,
  * each with its lock; flights; marks; the log of purged tags.
  *
  * A URL's hash says which shard has its entries and flights.  The lock of a
@@ -12,8 +12,8 @@
  * under the lock, a walk along a chain with keys to compare, is long enough
  * for threads to meet at one lock.
  */
-#ifndef SWEET_RESPCACHE_INSIDE_H
-#define SWEET_RESPCACHE_INSIDE_H
+#ifndef SWEET_RESPCACHE_INTERNAL_H
+#define SWEET_RESPCACHE_INTERNAL_H
 
 #include <pthread.h>
 #include <stdalign.h>
