@@ -166,7 +166,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/spawn/endpoints.c sweet/spawn/endpoints.h \
 	sweet/config/config-startup.c sweet/config/config-startup.h \
 	sweet/spawn/sandbox.c sweet/spawn/sandbox.h \
-	sweet/server/runner.c sweet/server/runner.h \
+	sweet/server/thread.c sweet/server/thread.h \
 	sweet/server/check-config.c sweet/server/check-config.h \
 	sweet/server/reload.c sweet/server/reload.h \
 	sweet/spawn/reload-call.c sweet/spawn/reload-call.h \
@@ -189,9 +189,9 @@ sweet_libsweet_la_CPPFLAGS = $(public_cppflags) -I$(srcdir)/sweet \
 sweet_libsweet_la_CFLAGS = $(AM_CFLAGS) $(GLIB_CFLAGS) $(URING_CFLAGS)
 sweet_libsweet_la_LIBADD = $(GLIB_LIBS) $(URING_LIBS) $(CRYPT_LIBS)
 
-sweet_sweet_SOURCES = sweet/server/main.c sweet/server/service.c sweet/server/service.h \
-	sweet/server/service-internal.h sweet/server/service-privileged.c sweet/server/service-site.c \
-	sweet/server/processes.c sweet/server/processes.h
+sweet_sweet_SOURCES = sweet/server/main.c sweet/server/server-main.c sweet/server/server-main.h \
+	sweet/server/server-main-internal.h sweet/server/server-main-privileged.c sweet/server/server-main-open.c \
+	sweet/server/prefork.c sweet/server/prefork.h
 sweet_sweet_CPPFLAGS = $(sweet_libsweet_la_CPPFLAGS)
 sweet_sweet_CFLAGS = $(sweet_libsweet_la_CFLAGS)
 # Complete in itself: runs from the build folder as it will when installed.

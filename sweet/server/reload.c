@@ -67,7 +67,7 @@ static void finish(struct reload *reload, bool good)
 }
 
 /* What the runner has taken is no longer here. */
-static void free_change(struct runner_change *change)
+static void free_change(struct thread_change *change)
 {
 	config_release(change->config);
 	for (unsigned i = 0; i < change->fresh_count; i++) {
@@ -79,7 +79,7 @@ static void free_change(struct runner_change *change)
 	g_free(change);
 }
 
-static void taken(struct runner_change *change)
+static void taken(struct thread_change *change)
 {
 	struct reload *reload = change->owner;
 
@@ -94,10 +94,10 @@ static void taken(struct runner_change *change)
 }
 
 /* A runner's part of the step. */
-static struct runner_change *part_of(struct reload *reload, struct runner *runner,
+static struct thread_change *part_of(struct reload *reload, struct server_thread *runner,
 				     const struct endpoints_change *endpoints)
 {
-	struct runner_change *change = g_new0(struct runner_change, 1);
+	struct thread_change *change = g_new0(struct thread_change, 1);
 
 	change->runner = runner;
 	change->owner = reload;
@@ -129,18 +129,18 @@ static void hand_out(struct reload *reload, struct endpoints_change *endpoints)
 				part_of(reload, &reload->runners->all[i], endpoints));
 	endpoints_commit(reload->endpoints, endpoints);
 	for (unsigned i = 0; i < count; i++) {
-		struct runner_change *change = reload->under_way->pdata[i];
+		struct thread_change *change = reload->under_way->pdata[i];
 
 		/* They stand behind those that stay. */
 		change->fresh = g_new(struct seat *, reload->endpoints->all->len - first);
 		for (unsigned k = first; k < reload->endpoints->all->len; k++)
-			change->fresh[change->fresh_count++] =
-				runner_seat(change->runner, reload->endpoints->all->pdata[k]);
+			change->fresh[change->fresh_count++] = server_thread_seat(
+				change->runner, reload->endpoints->all->pdata[k]);
 	}
 	reload->config = reload->next;
 	reload->next = NULL;
 	for (unsigned i = 0; i < count; i++)
-		runner_change(reload->under_way->pdata[i]);
+		thread_change(reload->under_way->pdata[i]);
 	config_release(before);
 }
 

@@ -11,7 +11,7 @@
 #define SWEET_RELOAD_H
 
 #include "event/thread-pool.h"
-#include "server/runner.h"
+#include "server/thread.h"
 #include "spawn/endpoints.h"
 #include "spawn/reload-call.h"
 
@@ -20,7 +20,7 @@ struct reload {
 	int argc;
 	char **argv;
 	struct site *site;
-	struct runners *runners;
+	struct server_threads *runners;
 	struct endpoints *endpoints;
 	struct config *config; /* referenced: the present one */
 	struct reload_calls calls;
@@ -35,7 +35,7 @@ struct reload {
 	bool busy;
 	bool again;	      /* asked for while busy */
 	bool ended;	      /* no more of it */
-	GPtrArray *under_way; /* struct runner_change that no runner has taken yet; NULL: none */
+	GPtrArray *under_way; /* struct thread_change that no runner has taken yet; NULL: none */
 };
 
 #define RELOAD_ENDING "the server is ending"

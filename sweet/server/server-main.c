@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * service.c - see service.h: what the process says of itself, the signals that it
+ * server-main.c - see server-main.h: what the process says of itself, the signals that it
  * hears, and the order in which its parts are started.
  */
 #include <errno.h>
@@ -15,11 +15,11 @@
 #include "backend/gateway.h"
 #include "core/logs.h"
 #include "core/socket-options.h"
-#include "server/service-internal.h"
+#include "server/server-main-internal.h"
 
 struct program program;
 
-bool service_complain(const char *format, ...)
+bool server_main_complain(const char *format, ...)
 {
 	va_list arguments;
 	char *line;
@@ -33,9 +33,9 @@ bool service_complain(const char *format, ...)
 }
 
 /* Frees the line. */
-bool service_complain_of(char *line)
+bool server_main_complain_of(char *line)
 {
-	service_complain("%s", line);
+	server_main_complain("%s", line);
 	g_free(line);
 	return false;
 }
@@ -45,7 +45,7 @@ static struct loop *main_loop(void)
 	return program.runners->all[0].server.loop;
 }
 
-void service_announce(void)
+void server_main_announce(void)
 {
 	const struct config *config = program.reload.config;
 	const struct host *host = &config->hosts[0];
@@ -73,7 +73,7 @@ void service_announce(void)
 	}
 }
 
-void service_tell_ready(bool good)
+void server_main_tell_ready(bool good)
 {
 	char status[128];
 
@@ -89,7 +89,7 @@ void service_tell_ready(bool good)
 static void delay_over(struct timer *timer)
 {
 	(void)timer;
-	runners_drain(program.runners, false);
+	server_threads_drain(program.runners, false);
 }
 
 static void begin_end(void)
@@ -107,7 +107,7 @@ static void begin_end(void)
 	if (delay)
 		loop_timer_start(main_loop(), &program.delay, delay, delay_over);
 	else
-		runners_drain(program.runners, false);
+		server_threads_drain(program.runners, false);
 }
 
 /* Others take over, and the clients that wait in the queues. */
@@ -115,11 +115,11 @@ static void retire(void)
 {
 	atomic_store(&program.site.leaving, true);
 	if (program.signals == 0)
-		runners_drain(program.runners, true);
+		server_threads_drain(program.runners, true);
 	program.signals++;
 }
 
-bool service_reopen_logs(void)
+bool server_main_reopen_logs(void)
 {
 	char *why;
 
@@ -132,7 +132,7 @@ bool service_reopen_logs(void)
 
 static void tell_parent(int what)
 {
-	struct service_news news = {.pid = getpid(), .what = what};
+	struct server_main_news news = {.pid = getpid(), .what = what};
 
 	if (write(program.told, &news, sizeof(news)) != sizeof(news))
 		log_warning("cannot tell the parent process: %s", strerror(errno));
@@ -140,10 +140,10 @@ static void tell_parent(int what)
 
 static void reopen_logs(void)
 {
-	bool good = service_reopen_logs();
+	bool good = server_main_reopen_logs();
 
 	if (program.parent)
-		tell_parent(good ? SERVICE_REOPENED : SERVICE_KEPT);
+		tell_parent(good ? SERVER_MAIN_REOPENED : SERVER_MAIN_KEPT);
 	else if (good)
 		log_notice("opened the logs anew");
 }
@@ -151,11 +151,11 @@ static void reopen_logs(void)
 static void reload_over(struct reload *reload, bool good)
 {
 	if (good) {
-		service_announce();
+		server_main_announce();
 		log_notice("reloaded %s",
 			   reload->config->file ? reload->config->file : "the settings");
 	}
-	service_tell_ready(good);
+	server_main_tell_ready(good);
 }
 
 static void on_signal(struct loop_watch *watch)
@@ -184,12 +184,12 @@ static void on_signal(struct loop_watch *watch)
 			if (program.signals == 1)
 				begin_end();
 			else if (program.signals == 2)
-				runners_stop(program.runners);
+				server_threads_stop(program.runners);
 		}
 	}
 }
 
-bool service_open_signals(void)
+bool server_main_open_signals(void)
 {
 	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
 	sigset_t set;
@@ -204,13 +204,13 @@ bool service_open_signals(void)
 	program.signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return program.signal_fd >= 0
 		       ? true
-		       : service_complain("cannot watch signals: %s", strerror(errno));
+		       : server_main_complain("cannot watch signals: %s", strerror(errno));
 }
 
 /* A thread that hangs is for the supervisor to see. */
 static void watchdog(struct timer *timer)
 {
-	if (runners_alive(program.runners))
+	if (server_threads_alive(program.runners))
 		supervisor_alive(program.supervisor);
 	loop_timer_start(main_loop(), timer, program.watchdog_ms, watchdog);
 }
@@ -259,18 +259,19 @@ static bool start(void)
 	if (!error)
 		error = loop_watch_start(loop, &program.cache, NC_cache_fd(program.site.cache));
 	if (!error && gateway_use(program.site.gateway, program.reload.config, &why) < 0)
-		return service_complain_of(why);
+		return server_main_complain_of(why);
 	for (unsigned i = 0; i < program.site.threads && !error; i++) {
-		struct runner *runner = &program.runners->all[i];
+		struct server_thread *runner = &program.runners->all[i];
 
 		for (unsigned k = 0; k < program.endpoints.all->len && !error; k++)
-			error = runner_listen(runner,
-					      runner_seat(runner, program.endpoints.all->pdata[k]));
+			error = server_thread_listen(
+				runner,
+				server_thread_seat(runner, program.endpoints.all->pdata[k]));
 		if (i > 0 && !error)
-			error = runner_start(runner);
+			error = server_thread_start(runner);
 	}
 	if (error)
-		return service_complain("cannot start: %s", strerror(-error));
+		return server_main_complain("cannot start: %s", strerror(-error));
 	if (program.supervisor)
 		program.watchdog_ms =
 			(unsigned)(program.supervisor->watchdog_us / 2000 % UINT32_MAX);
@@ -285,15 +286,15 @@ static bool start(void)
 
 /* --- serving ------------------------------------------------------------------------ */
 
-bool service_run(void)
+bool server_main_run(void)
 {
-	if (!service_enter() || !service_open_site() || !start())
+	if (!server_main_enter() || !server_main_open_shared() || !start())
 		return false;
 	if (program.parent) {
-		tell_parent(SERVICE_SERVES);
+		tell_parent(SERVER_MAIN_SERVES);
 	} else {
-		service_announce();
-		service_tell_ready(true);
+		server_main_announce();
+		server_main_tell_ready(true);
 	}
 	log_settled();
 	loop_run(main_loop());

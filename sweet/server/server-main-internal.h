@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * service-internal.h - the one service of a process, as the sources of service.h
+ * server-main-internal.h - what serves in a process, as the sources of server-main.h
  * see it.  Main thread.
  */
-#ifndef SWEET_SERVICE_INTERNAL_H
-#define SWEET_SERVICE_INTERNAL_H
+#ifndef SWEET_SERVER_MAIN_INTERNAL_H
+#define SWEET_SERVER_MAIN_INTERNAL_H
 
 #include "server/reload.h"
-#include "server/service.h"
+#include "server/server-main.h"
 
 struct program {
 	struct reload reload; /* with the present configuration */
 	struct site site;
 	struct endpoints endpoints;
-	struct runners *runners;
+	struct server_threads *runners;
 	struct supervisor *supervisor; /* NULL: the parent's, whose child this is */
 	pid_t parent;		       /* 0: this is nobody's child */
 	int told;		       /* hears what the child does; -1: it has no parent */
@@ -29,25 +29,25 @@ struct program {
 
 extern struct program program;
 
-/* --- service.c --- */
+/* --- server-main.c --- */
 
 /* Logs the line; false. */
-bool service_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+bool server_main_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* The same; frees the line. */
-bool service_complain_of(char *line);
+bool server_main_complain_of(char *line);
 
 /* Signals are read from a descriptor from now on.  False: it has been said why. */
-bool service_open_signals(void);
+bool server_main_open_signals(void);
 
-/* --- service-privileged.c --- */
+/* --- server-main-privileged.c --- */
 
 /* What needs root; then that is given up.  False: it has been said why. */
-bool service_enter(void);
+bool server_main_enter(void);
 
-/* --- service-site.c --- */
+/* --- server-main-open.c --- */
 
 /* What threads share, and their loops.  False: it has been said why. */
-bool service_open_site(void);
+bool server_main_open_shared(void);
 
 #endif

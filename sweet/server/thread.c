@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * runner.c - see runner.h.
+ * thread.c - see thread.h.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,22 +10,22 @@
 
 #include "backend/gateway.h"
 #include "conn/connection.h"
-#include "server/runner.h"
+#include "server/thread.h"
 
 #define DRAIN_STEP_MS 50
 
-struct runners *runners_new(unsigned count)
+struct server_threads *server_threads_new(unsigned count)
 {
-	struct runners *runners = g_new0(struct runners, 1);
+	struct server_threads *runners = g_new0(struct server_threads, 1);
 
 	runners->count = count;
-	runners->all = g_new0(struct runner, count);
+	runners->all = g_new0(struct server_thread, count);
 	for (unsigned i = 0; i < count; i++)
 		runners->all[i].siblings = runners;
 	return runners;
 }
 
-void runners_free(struct runners *runners)
+void server_threads_free(struct server_threads *runners)
 {
 	if (runners)
 		g_free(runners->all);
@@ -34,7 +34,7 @@ void runners_free(struct runners *runners)
 
 /* --- listeners -------------------------------------------------------------------- */
 
-struct seat *runner_seat(struct runner *runner, struct endpoint *endpoint)
+struct seat *server_thread_seat(struct server_thread *runner, struct endpoint *endpoint)
 {
 	struct seat *seat = g_new0(struct seat, 1);
 
@@ -48,13 +48,14 @@ struct seat *runner_seat(struct runner *runner, struct endpoint *endpoint)
 /* The next client of each address may come. */
 static void vacated(struct server *server)
 {
-	struct runner *runner = (struct runner *)((char *)server - offsetof(struct runner, server));
+	struct server_thread *runner =
+		(struct server_thread *)((char *)server - offsetof(struct server_thread, server));
 
 	for (struct seat *seat = runner->seats; seat; seat = seat->next)
 		listener_next(&seat->listener);
 }
 
-int runner_listen(struct runner *runner, struct seat *seat)
+int server_thread_listen(struct server_thread *runner, struct seat *seat)
 {
 	bool single = runner->server.site->arch->single;
 
@@ -80,7 +81,7 @@ static void retire(struct seat *seat, bool leave_queue)
 		listener_retire(&seat->listener, leave_queue, remove_seat);
 }
 
-void runner_close_seats(struct runner *runner)
+void server_thread_close_seats(struct server_thread *runner)
 {
 	while (runner->seats) {
 		struct seat *seat = runner->seats;
@@ -98,8 +99,9 @@ static void drain_check(struct timer *timer);
 /* On the main thread. */
 static void thread_ended(struct loop_task *task)
 {
-	struct runner *runner = (struct runner *)((char *)task - offsetof(struct runner, ended));
-	struct runner *first = &runner->siblings->all[0];
+	struct server_thread *runner =
+		(struct server_thread *)((char *)task - offsetof(struct server_thread, ended));
+	struct server_thread *first = &runner->siblings->all[0];
 
 	runner->siblings->running--;
 	gateway_thread_ended(runner->server.site->gateway, &runner->server);
@@ -109,7 +111,7 @@ static void thread_ended(struct loop_task *task)
 
 static void *run(void *argument)
 {
-	struct runner *runner = argument;
+	struct server_thread *runner = argument;
 
 	loop_run(runner->server.loop);
 	runner->ended.run = thread_ended;
@@ -117,37 +119,37 @@ static void *run(void *argument)
 	return NULL;
 }
 
-int runner_start(struct runner *runner)
+int server_thread_start(struct server_thread *runner)
 {
-	int error = -pthread_create(&runner->thread, NULL, run, runner);
+	int error = -pthread_create(&runner->handle, NULL, run, runner);
 
 	runner->threaded = !error;
 	runner->siblings->running += !error;
 	return error;
 }
 
-void runners_join(struct runners *runners)
+void server_threads_join(struct server_threads *runners)
 {
 	for (unsigned i = 1; i < runners->count; i++)
 		if (runners->all[i].threaded)
-			pthread_join(runners->all[i].thread, NULL);
+			pthread_join(runners->all[i].handle, NULL);
 }
 
 /* --- changing ----------------------------------------------------------------------- */
 
 static void changed(struct loop_task *task)
 {
-	struct runner_change *change =
-		(struct runner_change *)((char *)task - offsetof(struct runner_change, over));
+	struct thread_change *change =
+		(struct thread_change *)((char *)task - offsetof(struct thread_change, over));
 
 	change->done(change);
 }
 
 static void apply(struct loop_task *task)
 {
-	struct runner_change *change =
-		(struct runner_change *)((char *)task - offsetof(struct runner_change, task));
-	struct runner *runner = change->runner;
+	struct thread_change *change =
+		(struct thread_change *)((char *)task - offsetof(struct thread_change, task));
+	struct server_thread *runner = change->runner;
 	struct server *server = &runner->server;
 	struct config_ref *before = server->config_ref;
 	struct seat *next;
@@ -163,7 +165,7 @@ static void apply(struct loop_task *task)
 
 		/* When it is about to end, nobody is let in any more. */
 		if (!server->draining)
-			error = runner_listen(runner, change->fresh[i]);
+			error = server_thread_listen(runner, change->fresh[i]);
 		else
 			close(change->fresh[i]->listener.fd);
 		if (error)
@@ -185,7 +187,7 @@ static void apply(struct loop_task *task)
 	loop_post(runner->siblings->all[0].server.loop, &change->over);
 }
 
-void runner_change(struct runner_change *change)
+void thread_change(struct thread_change *change)
 {
 	change->task.run = apply;
 	loop_post(change->runner->server.loop, &change->task);
@@ -195,15 +197,16 @@ void runner_change(struct runner_change *change)
 
 static void stop_now(struct loop_task *task)
 {
-	struct runner *runner = (struct runner *)((char *)task - offsetof(struct runner, stop));
+	struct server_thread *runner =
+		(struct server_thread *)((char *)task - offsetof(struct server_thread, stop));
 
 	loop_stop(runner->server.loop);
 }
 
-void runners_stop(struct runners *runners)
+void server_threads_stop(struct server_threads *runners)
 {
 	for (unsigned i = 0; i < runners->count; i++) {
-		struct runner *runner = &runners->all[i];
+		struct server_thread *runner = &runners->all[i];
 
 		runner->stop.run = stop_now;
 		if (runner->server.loop)
@@ -213,8 +216,9 @@ void runners_stop(struct runners *runners)
 
 static void drain_check(struct timer *timer)
 {
-	struct runner *runner =
-		(struct runner *)((char *)timer - offsetof(struct runner, drain_check));
+	struct server_thread *runner =
+		(struct server_thread *)((char *)timer -
+					 offsetof(struct server_thread, drain_check));
 	struct loop *loop = runner->server.loop;
 
 	/* The main thread hears the second signal, so it stays until the last. */
@@ -230,7 +234,8 @@ static void drain_check(struct timer *timer)
 
 static void drain(struct loop_task *task)
 {
-	struct runner *runner = (struct runner *)((char *)task - offsetof(struct runner, drain));
+	struct server_thread *runner =
+		(struct server_thread *)((char *)task - offsetof(struct server_thread, drain));
 	struct server *server = &runner->server;
 
 	connection_drain(server);
@@ -242,10 +247,10 @@ static void drain(struct loop_task *task)
 	drain_check(&runner->drain_check);
 }
 
-void runners_drain(struct runners *runners, bool leave_queues)
+void server_threads_drain(struct server_threads *runners, bool leave_queues)
 {
 	for (unsigned i = 0; i < runners->count; i++) {
-		struct runner *runner = &runners->all[i];
+		struct server_thread *runner = &runners->all[i];
 
 		runner->drain.run = drain;
 		runner->leave_queues = leave_queues;
@@ -257,19 +262,20 @@ void runners_drain(struct runners *runners, bool leave_queues)
 
 static void beat(struct loop_task *task)
 {
-	struct runner *runner = (struct runner *)((char *)task - offsetof(struct runner, beat));
+	struct server_thread *runner =
+		(struct server_thread *)((char *)task - offsetof(struct server_thread, beat));
 
 	atomic_store(&runner->beating, false);
 }
 
-bool runners_alive(struct runners *runners)
+bool server_threads_alive(struct server_threads *runners)
 {
 	bool alive = true;
 
 	for (unsigned i = 0; i < runners->count; i++)
 		alive &= !atomic_load(&runners->all[i].beating);
 	for (unsigned i = 0; alive && i < runners->count; i++) {
-		struct runner *runner = &runners->all[i];
+		struct server_thread *runner = &runners->all[i];
 
 		atomic_store(&runner->beating, true);
 		runner->beat.run = beat;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * service-privileged.c - what a process opens while it may still do everything:
+ * server-main-privileged.c - what a process opens while it may still do everything:
  * logs, addresses, pid-file, spools, the process that starts programs.  Then it
  * gives its privileges up.
  */
@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "core/logs.h"
 #include "files/spool.h"
-#include "server/service-internal.h"
+#include "server/server-main-internal.h"
 #include "spawn/sandbox.h"
 #include "spawn/memory-limit.h"
 #include "spawn/pidfile.h"
@@ -77,8 +77,8 @@ static bool write_pid_file(void)
 	int error = file ? pidfile_write(file) : 0;
 
 	if (error)
-		return service_complain("cannot write the pid-file \"%s\": %s", file,
-					strerror(-error));
+		return server_main_complain("cannot write the pid-file \"%s\": %s", file,
+					    strerror(-error));
 	program.pid_file = g_strdup(file);
 	return true;
 }
@@ -127,7 +127,7 @@ static size_t cache_share(const struct config *config)
 	return archs[config->arch].processes ? MAX(size / config->threads, CACHE_MIN) : size;
 }
 
-bool service_open(int argc, char **argv, struct config *config, struct supervisor *supervisor)
+bool server_main_open(int argc, char **argv, struct config *config, struct supervisor *supervisor)
 {
 	struct site *site = &program.site;
 	struct privileges privileges;
@@ -143,15 +143,15 @@ bool service_open(int argc, char **argv, struct config *config, struct superviso
 	endpoints_init(&program.endpoints, site->threads, site->arch->single);
 	/* What is wrong with it is told before anything is there. */
 	if (!privileges_find(&privileges, config->user, config->group, &why))
-		return service_complain_of(why);
+		return server_main_complain_of(why);
 	privileges_clear(&privileges);
 	if (!logs_apply(site, config, &why))
-		return service_complain_of(why);
+		return server_main_complain_of(why);
 	site->cache_size = cache_share(config);
 	return open_sockets() && write_pid_file();
 }
 
-bool service_renew(struct config *next, GPtrArray *errors)
+bool server_main_renew(struct config *next, GPtrArray *errors)
 {
 	struct endpoints_change change;
 	char *why;
@@ -175,7 +175,7 @@ bool service_renew(struct config *next, GPtrArray *errors)
 	return true;
 }
 
-void service_be_child(pid_t parent, int told)
+void server_main_be_child(pid_t parent, int told)
 {
 	program.parent = parent;
 	program.told = told;
@@ -213,7 +213,7 @@ static bool open_spools(const struct config *config, const struct privileges *pr
 	if (program.site.spools)
 		return true;
 	if (config->spool_directory) {
-		service_complain("spool-directory %s", why);
+		server_main_complain("spool-directory %s", why);
 		g_free(why);
 		return false;
 	}
@@ -223,7 +223,7 @@ static bool open_spools(const struct config *config, const struct privileges *pr
 }
 
 /* What needs root; then that is given up. */
-bool service_enter(void)
+bool server_main_enter(void)
 {
 	const struct config *config = program.reload.config;
 	const struct spools *spools;
@@ -232,19 +232,19 @@ bool service_enter(void)
 	char *why;
 
 	if (!privileges_find(&privileges, config->user, config->group, &why))
-		return service_complain_of(why);
+		return server_main_complain_of(why);
 	/* What many of them would say in one voice. */
 	if (program.parent && config->log_level > LOG_LEVEL_WARNING)
 		log_set_level(LOG_LEVEL_WARNING);
-	good = service_open_signals();
+	good = server_main_open_signals();
 	if (good && !spawn_table_open(&program.site.spawn_table, config, program.site.threads,
 				      &privileges, &why))
-		good = service_complain_of(why);
+		good = server_main_complain_of(why);
 	good = good && open_spools(config, &privileges);
 	spools = program.site.spools;
 	if (good && !sandbox_enter(config, &privileges, &program.endpoints,
 				   spools ? spools_folder(spools) : NULL, &why))
-		good = service_complain_of(why);
+		good = server_main_complain_of(why);
 	privileges_clear(&privileges);
 	log_set_level((enum log_level)config->log_level);
 	return good && follow_parent();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * processes.c - see processes.h.
+ * prefork.c - see prefork.h.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,9 +16,9 @@
 #include "core/site.h"
 #include "log/log.h"
 #include "server/check-config.h"
-#include "server/processes.h"
+#include "server/prefork.h"
 #include "server/reload.h"
-#include "server/service.h"
+#include "server/server-main.h"
 
 /* One that dies younger is not followed by the next at once. */
 #define YOUNG_NS 1000000000u
@@ -31,7 +31,7 @@ struct child {
 	bool reopening; /* the logs: it was asked to, and has not said that it has */
 };
 
-struct processes {
+struct prefork {
 	int argc;
 	char **argv;
 	struct supervisor *supervisor;
@@ -40,7 +40,7 @@ struct processes {
 	GArray *children; /* struct child, of all sets */
 	uint64_t not_before_ns;
 	int signal_fd;
-	int news[2];  /* a pipe: struct service_news of children */
+	int news[2];  /* a pipe: struct server_main_news of children */
 	bool started; /* the first set served */
 	bool settled; /* no older set is there that has not been told to retire */
 	bool ending, failed;
@@ -49,7 +49,7 @@ struct processes {
 	bool reopened;	       /* all have that said so */
 };
 
-static struct child *child_at(const struct processes *all, unsigned i)
+static struct child *child_at(const struct prefork *all, unsigned i)
 {
 	return &g_array_index(all->children, struct child, i);
 }
@@ -57,7 +57,7 @@ static struct child *child_at(const struct processes *all, unsigned i)
 /* --- children ------------------------------------------------------------------- */
 
 /* True in the child. */
-static bool spawn(struct processes *all)
+static bool spawn(struct prefork *all)
 {
 	struct child child = {.set = all->set, .born_ns = clock_monotonic_ns()};
 	pid_t parent = getpid();
@@ -74,11 +74,11 @@ static bool spawn(struct processes *all)
 	}
 	close(all->signal_fd);
 	close(all->news[0]);
-	service_be_child(parent, all->news[1]);
+	server_main_be_child(parent, all->news[1]);
 	return true;
 }
 
-static unsigned count(const struct processes *all, bool serving)
+static unsigned count(const struct prefork *all, bool serving)
 {
 	unsigned found = 0;
 
@@ -92,7 +92,7 @@ static unsigned count(const struct processes *all, bool serving)
  * Starts what is missing; the first of all goes ahead, so that what is wrong
  * is told once.  True in a child.
  */
-static bool spawn_missing(struct processes *all)
+static bool spawn_missing(struct prefork *all)
 {
 	unsigned most = all->started ? all->wanted : count(all, true) ? all->wanted : 1;
 
@@ -103,14 +103,14 @@ static bool spawn_missing(struct processes *all)
 	return false;
 }
 
-static void tell_children(const struct processes *all, int number, bool present_set)
+static void tell_children(const struct prefork *all, int number, bool present_set)
 {
 	for (unsigned i = 0; i < all->children->len; i++)
 		if (present_set || child_at(all, i)->set != all->set)
 			(void)kill(child_at(all, i)->pid, number);
 }
 
-static void bury(struct processes *all, unsigned i, int status)
+static void bury(struct prefork *all, unsigned i, int status)
 {
 	struct child child = *child_at(all, i);
 	uint64_t now = clock_monotonic_ns();
@@ -138,7 +138,7 @@ static void bury(struct processes *all, unsigned i, int status)
 		all->not_before_ns = now + YOUNG_NS;
 }
 
-static void reap(struct processes *all)
+static void reap(struct prefork *all)
 {
 	int status;
 	pid_t pid;
@@ -153,22 +153,22 @@ static void reap(struct processes *all)
 
 /* --- news ------------------------------------------------------------------------ */
 
-static void all_serve(struct processes *all)
+static void all_serve(struct prefork *all)
 {
 	if (!all->settled)
 		tell_children(all, SIGHUP, false);
 	all->settled = true;
 	if (all->started)
 		log_notice("reloaded: %u new processes serve", all->wanted);
-	service_announce();
+	server_main_announce();
 	if (!all->started)
 		log_settled();
 	all->started = true;
-	service_tell_ready(true);
+	server_main_tell_ready(true);
 	reload_calls_answer(&all->calls, true, NULL);
 }
 
-static void reopen_logs(struct processes *all)
+static void reopen_logs(struct prefork *all)
 {
 	if (all->reopening) {
 		all->again = true;
@@ -176,14 +176,14 @@ static void reopen_logs(struct processes *all)
 	}
 	all->again = false;
 	all->reopening = true;
-	all->reopened = service_reopen_logs();
+	all->reopened = server_main_reopen_logs();
 	for (unsigned i = 0; i < all->children->len; i++)
 		child_at(all, i)->reopening = true;
 	tell_children(all, SIGUSR1, true);
 }
 
 /* Who reads that the logs are new may look into them at once: nobody writes to the old ones. */
-static void check_logs(struct processes *all)
+static void check_logs(struct prefork *all)
 {
 	for (unsigned i = 0; i < all->children->len; i++)
 		if (child_at(all, i)->reopening)
@@ -197,19 +197,19 @@ static void check_logs(struct processes *all)
 		reopen_logs(all);
 }
 
-static void hear_child(struct processes *all, struct child *child, int what)
+static void hear_child(struct prefork *all, struct child *child, int what)
 {
-	if (what == SERVICE_SERVES) {
+	if (what == SERVER_MAIN_SERVES) {
 		child->serving = true;
 		return;
 	}
 	child->reopening = false;
-	all->reopened = all->reopened && what == SERVICE_REOPENED;
+	all->reopened = all->reopened && what == SERVER_MAIN_REOPENED;
 }
 
-static void hear_children(struct processes *all)
+static void hear_children(struct prefork *all)
 {
-	struct service_news news;
+	struct server_main_news news;
 
 	while (read(all->news[0], &news, sizeof(news)) == sizeof(news))
 		for (unsigned i = 0; i < all->children->len; i++)
@@ -219,7 +219,7 @@ static void hear_children(struct processes *all)
 		all_serve(all);
 }
 
-static void reload(struct processes *all)
+static void reload(struct prefork *all)
 {
 	GPtrArray *errors = g_ptr_array_new_with_free_func(g_free);
 	struct config_request request = {0};
@@ -237,7 +237,7 @@ static void reload(struct processes *all)
 	config_release(next);
 	/* Read again, since what looking opened is not for the processes to have. */
 	next = errors->len == 0 ? config_read(all->argc, all->argv, &request, errors) : NULL;
-	taken = next && service_renew(next, errors);
+	taken = next && server_main_renew(next, errors);
 	said = taken ? NULL : reload_lines(errors);
 	(void)log_told(errors);
 	if (taken) {
@@ -247,7 +247,7 @@ static void reload(struct processes *all)
 		all->not_before_ns = 0;
 	} else {
 		log_error("the old configuration stays");
-		service_tell_ready(false);
+		server_main_tell_ready(false);
 		reload_calls_answer(&all->calls, false, said);
 	}
 	g_free(said);
@@ -255,13 +255,13 @@ static void reload(struct processes *all)
 }
 
 /* Callers of reloads that cannot be. */
-static void refuse_calls(struct processes *all, const char *why)
+static void refuse_calls(struct prefork *all, const char *why)
 {
 	reload_calls_begin(&all->calls);
 	reload_calls_answer(&all->calls, false, why);
 }
 
-static void end(struct processes *all)
+static void end(struct prefork *all)
 {
 	if (!all->ending) {
 		log_notice("ending: draining");
@@ -272,7 +272,7 @@ static void end(struct processes *all)
 	refuse_calls(all, RELOAD_ENDING);
 }
 
-static void hear_signals(struct processes *all)
+static void hear_signals(struct prefork *all)
 {
 	struct signalfd_siginfo info;
 
@@ -299,7 +299,7 @@ static void hear_signals(struct processes *all)
 }
 
 /* ms until there is something to do without news; -1: there is not. */
-static int poll_timeout(const struct processes *all)
+static int poll_timeout(const struct prefork *all)
 {
 	uint64_t now = clock_monotonic_ns();
 	int ms = -1;
@@ -314,7 +314,7 @@ static int poll_timeout(const struct processes *all)
 	return ms;
 }
 
-static bool open_news(struct processes *all)
+static bool open_news(struct prefork *all)
 {
 	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGCHLD};
 	sigset_t set;
@@ -332,7 +332,7 @@ static bool open_news(struct processes *all)
 }
 
 /* A child's own view: signals of its children are not for it to see. */
-static bool serve(struct processes *all)
+static bool serve(struct prefork *all)
 {
 	sigset_t set;
 
@@ -340,18 +340,18 @@ static bool serve(struct processes *all)
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
 	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
-	return service_run();
+	return server_main_run();
 }
 
-bool processes_run(int argc, char **argv, struct config *config, struct supervisor *supervisor)
+bool prefork_run(int argc, char **argv, struct config *config, struct supervisor *supervisor)
 {
-	struct processes all = {.argc = argc,
-				.argv = argv,
-				.supervisor = supervisor,
-				.wanted = config->threads,
-				.settled = true,
-				.signal_fd = -1,
-				.news = {-1, -1}};
+	struct prefork all = {.argc = argc,
+			      .argv = argv,
+			      .supervisor = supervisor,
+			      .wanted = config->threads,
+			      .settled = true,
+			      .signal_fd = -1,
+			      .news = {-1, -1}};
 	bool good = open_news(&all);
 
 	all.children = g_array_new(FALSE, FALSE, sizeof(struct child));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * service-site.c - what all threads share, and each thread's own loop: opened
+ * server-main-open.c - what all threads share, and each thread's own loop: opened
  * when privileges are given up, and closed again in the opposite order.
  */
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include "core/site.h"
 #include "core/socket-options.h"
 #include "files/spool.h"
-#include "server/service-internal.h"
+#include "server/server-main-internal.h"
 #include "spawn/pidfile.h"
 #include "spawn/spawn-table.h"
 
@@ -29,9 +29,9 @@ static bool open_loops(void)
 	const struct config *config = program.reload.config;
 	char why[160] = "", *line;
 
-	program.runners = runners_new(program.site.threads);
+	program.runners = server_threads_new(program.site.threads);
 	for (unsigned i = 0; i < program.site.threads; i++) {
-		struct runner *runner = &program.runners->all[i];
+		struct server_thread *runner = &program.runners->all[i];
 		struct server *server = &runner->server;
 
 		server->number = i;
@@ -40,15 +40,16 @@ static bool open_loops(void)
 					 program.site.arch->single ? LOOP_FEW : LOOP_MANY, why,
 					 sizeof(why));
 		if (!server->loop)
-			return service_complain("cannot start an event loop: %s", why);
+			return server_main_complain("cannot start an event loop: %s", why);
 		server->tick = file_cache_tick_open(server->loop);
 		loop_send_by(server->loop, program.site.path);
 		if (program.site.spawn_table &&
 		    spawn_table_attach(program.site.spawn_table, i, server->loop) < 0)
-			return service_complain("cannot watch the process that starts programs");
+			return server_main_complain(
+				"cannot watch the process that starts programs");
 		server->config_ref = config_ref_open(config_hold(program.reload.config));
 		if (!logs_join(&program.site, server, &line))
-			return service_complain_of(line);
+			return server_main_complain_of(line);
 		worker_hook_add(&runner->workers, server);
 		connection_init(server);
 		program.site.servers[i] = server;
@@ -60,7 +61,7 @@ static bool open_loops(void)
 /* Some fast clients over long links have as much on its way. */
 #define SOCKET_MEMORY_LEAST ((size_t)64 << 20)
 
-bool service_open_site(void)
+bool server_main_open_shared(void)
 {
 	struct site *site = &program.site;
 	const struct config *config = program.reload.config;
@@ -76,12 +77,12 @@ bool service_open_site(void)
 		options.flags |= NC_CACHE_NO_URING;
 	site->cache = NC_cache_open(&options);
 	if (!site->cache)
-		return service_complain("cannot open the cache of %zu bytes: %s", site->cache_size,
-					strerror(errno));
+		return server_main_complain("cannot open the cache of %zu bytes: %s",
+					    site->cache_size, strerror(errno));
 	if (!send_method_use(site->cache, NULL, config, &why))
-		return service_complain_of(why);
+		return server_main_complain_of(why);
 	if (config->cache_socket && NC_cache_serve(site->cache, config->cache_socket) < 0)
-		return service_complain(
+		return server_main_complain(
 			"cannot serve the cache at \"%s\": %s%s", config->cache_socket,
 			strerror(errno),
 			errno == EADDRINUSE ? " (somebody serves it, or it is no socket)" : "");
@@ -95,15 +96,15 @@ bool service_open_site(void)
 						  : MAX(site->cache_size, SOCKET_MEMORY_LEAST);
 	site->thread_pool = thread_pool_open(site->arch->helpers);
 	if (!site->thread_pool)
-		return service_complain("cannot start threads: %s", strerror(errno));
+		return server_main_complain("cannot start threads: %s", strerror(errno));
 	spools_start(site->spools, site->thread_pool);
 	site->limits = client_limits_open(LIMIT_ENTRIES);
 	if (site->limits)
 		site->authenticator = authenticator_open(site->limits);
 	if (!site->authenticator)
-		return service_complain("cannot count clients: %s", strerror(errno));
+		return server_main_complain("cannot count clients: %s", strerror(errno));
 	if (!cache_lookup_open(site, site->cache_size))
-		return service_complain("cannot keep answers: out of memory");
+		return server_main_complain("cannot keep answers: out of memory");
 	errors = g_ptr_array_new_with_free_func(g_free);
 	(void)site_open(program.reload.config, NULL,
 			&(struct site_options){.thread_pool = site->thread_pool,
@@ -123,21 +124,21 @@ bool service_open_site(void)
 static void close_runners(void)
 {
 	struct site *site = &program.site;
-	struct runners *runners = program.runners;
+	struct server_threads *runners = program.runners;
 
 	if (program.signals == 0)
-		runners_stop(runners);
-	runners_join(runners);
+		server_threads_stop(runners);
+	server_threads_join(runners);
 	if (site->gateway)
 		site->gateway->closing = true;
 	spools_stop(site->spools);
 	thread_pool_close(site->thread_pool);
 	for (unsigned i = 0; i < runners->count; i++) {
-		struct runner *runner = &runners->all[i];
+		struct server_thread *runner = &runners->all[i];
 
 		if (!runner->server.loop)
 			continue;
-		runner_close_seats(runner);
+		server_thread_close_seats(runner);
 		connection_close_all(&runner->server);
 		access_log_stop(&runner->server.log);
 	}
@@ -158,7 +159,7 @@ static void close_runners(void)
 	}
 }
 
-void service_close(void)
+void server_main_close(void)
 {
 	struct site *site = &program.site;
 
@@ -185,5 +186,5 @@ void service_close(void)
 		close(program.told);
 	logs_close(site);
 	log_close();
-	runners_free(program.runners);
+	server_threads_free(program.runners);
 }
