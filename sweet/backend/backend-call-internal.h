@@ -10,7 +10,7 @@
 
 static inline struct call_queue *call_queue_of(const struct backend_call *call)
 {
-	return &call->pool->queues[call->transaction->server->number];
+	return &call->pool->queues[call->transaction->thread->number];
 }
 
 static inline bool gateway_pool_is_hopeless(struct gateway_pool *pool)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * backend-call.c - see backend-call.h: a call from its request to the protocol.  All on the
- * server's thread.
+ * transaction's thread.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -65,7 +65,7 @@ static void finish(struct transaction *transaction)
 /* The answer when nobody gave one. */
 static enum respond refuse(struct transaction *transaction, int status, const char *detail)
 {
-	server_count(&transaction->server->counters.worker_failures, 1);
+	counter_add(&transaction->thread->counters.worker_failures, 1);
 	cache_store_drop(transaction, RESPCACHE_LOST);
 	transaction->gone = NULL;
 	transaction->date = 0;
@@ -86,7 +86,7 @@ void backend_call_fail(struct backend_call *call, int status, const char *detail
 	timer_stop(&call->timer);
 	if (call->state == CALL_ANSWERED) {
 		/* The head may have left: only a cut connection tells. */
-		server_count(&transaction->server->counters.worker_failures, 1);
+		counter_add(&transaction->thread->counters.worker_failures, 1);
 		cache_store_drop(transaction, RESPCACHE_LOST);
 		transaction->status = 0;
 	} else {
@@ -123,7 +123,7 @@ static void too_late(struct timer *timer)
 
 bool backend_call_submit(struct backend_call *call, const char *block, size_t length)
 {
-	struct server *server = call->transaction->server;
+	struct thread *thread = call->transaction->thread;
 
 	/* Before the protocol has it, which may answer at once. */
 	call->state = CALL_IN_FLIGHT;
@@ -131,8 +131,8 @@ bool backend_call_submit(struct backend_call *call, const char *block, size_t le
 		call->state = CALL_PENDING;
 		return false;
 	}
-	server_count(&server->counters.worker_requests, call->taken_back == 0 && !call->moves);
-	server_count(&server->counters.worker_messages, length);
+	counter_add(&thread->counters.worker_requests, call->taken_back == 0 && !call->moves);
+	counter_add(&thread->counters.worker_messages, length);
 	return true;
 }
 
@@ -149,7 +149,7 @@ void backend_call_handed_on(struct backend_call *call, const char *block, size_t
 
 void backend_call_start_timer(struct backend_call *call)
 {
-	loop_timer_start(call->transaction->server->loop, &call->timer,
+	loop_timer_start(call->transaction->thread->loop, &call->timer,
 			 call->pool->settings->answer_ms, too_late);
 }
 
@@ -256,7 +256,7 @@ static void ask_body(struct backend_call *call, const char *block, size_t length
 {
 	const struct backend_protocol *protocol = call->pool->protocol;
 	struct transaction *transaction = call->transaction;
-	size_t most = transaction->server->site->max_unit;
+	size_t most = transaction->thread->site->max_unit;
 	/* One more than comes as a whole: then it is seen that there is no more. */
 	size_t whole = MIN(most, WHOLE_MAX + 1);
 	uint64_t limit = transaction->scope->max_body;
@@ -297,7 +297,7 @@ void backend_call_next_body(struct backend_call *call)
 bool backend_call_rest_of_body(struct backend_call *call)
 {
 	const struct transaction *transaction = call->transaction;
-	uint64_t most = transaction->server->site->max_unit;
+	uint64_t most = transaction->thread->site->max_unit;
 	uint64_t coming = call->asked ? call->window : 0;
 
 	if (call->length == TRANSACTION_UNKNOWN ||
@@ -312,9 +312,9 @@ bool backend_call_rest_of_body(struct backend_call *call)
 enum respond backend_call_start(struct gateway_pool *pool, struct transaction *transaction,
 				size_t skip)
 {
-	struct server *server = transaction->server;
+	struct thread *thread = transaction->thread;
 	struct backend_call *call = backend_call_of(transaction);
-	char *block = server->gateway_block;
+	char *block = thread->gateway_block;
 	long length;
 
 	length = cgi_env_write(pool, transaction, skip, block, NC_BLOCK_MAX - BODY_VARIABLES);

@@ -117,7 +117,7 @@ bool call_queue_take_back(struct backend_call *call);
 void call_queue_move(struct backend_call *call);
 
 /* The pool has room again on that thread: calls that wait are handed on. */
-void call_queue_room(struct gateway_pool *pool, struct server *server);
+void call_queue_room(struct gateway_pool *pool, struct thread *thread);
 
 /* The same on all threads, soon; on any thread.  It posts each queue's call_queue_room_task(). */
 void call_queue_room_everywhere(struct gateway_pool *pool);

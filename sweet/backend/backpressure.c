@@ -46,7 +46,7 @@ static void too_slow(struct timer *timer)
 		backpressure_wait(call);
 		return;
 	}
-	server_count(&transaction->server->counters.slow_clients, 1);
+	counter_add(&transaction->thread->counters.slow_clients, 1);
 	tell(call);
 	transaction->give_up(transaction);
 }
@@ -60,7 +60,7 @@ void backpressure_wait(struct backend_call *call)
 	if (!ms || !transaction->moved || call->timer.queue)
 		return;
 	call->moved = transaction->moved(transaction);
-	loop_timer_start(transaction->server->loop, &call->timer, ms, too_slow);
+	loop_timer_start(transaction->thread->loop, &call->timer, ms, too_slow);
 }
 
 void backpressure_go_on(struct backend_call *call)

@@ -169,7 +169,7 @@ static enum respond give(struct transaction *transaction, const struct request *
 {
 	const struct respcache_entry *entry = look_of(transaction)->ask.entry;
 	const struct respcache_view *view = respcache_view(entry);
-	uint32_t age = respcache_age(entry, loop_now_ns(transaction->server->loop));
+	uint32_t age = respcache_age(entry, loop_now_ns(transaction->thread->loop));
 	enum condition_verdict verdict = CONDITION_PROCEED_WHOLE;
 
 	transaction->finish = finish;
@@ -237,7 +237,7 @@ static void told(struct respcache_ask *ask)
 static enum respond look_up(struct transaction *transaction)
 {
 	struct look *look = look_of(transaction);
-	struct server *server = transaction->server;
+	struct thread *thread = transaction->thread;
 	struct gateway_pool *pool = look->pool;
 	const struct request *request = transaction->request;
 	struct respcache_flight *flight;
@@ -249,8 +249,8 @@ static enum respond look_up(struct transaction *transaction)
 	    !cache_place_write(&place, transaction, pool->settings))
 		return backend_call_start(pool, transaction, look->skip);
 	look->ask.place = place.key;
-	verdict = respcache_look_up(server->site->responses, &look->ask, request,
-				    transaction->scope->response_cache, loop_now_ns(server->loop));
+	verdict = respcache_look_up(thread->site->responses, &look->ask, request,
+				    transaction->scope->response_cache, loop_now_ns(thread->loop));
 	flight = look->ask.flight;
 	switch (verdict) {
 	case RESPCACHE_HIT:
@@ -274,7 +274,7 @@ static enum respond look_up(struct transaction *transaction)
 enum respond cache_lookup(struct gateway_pool *pool, struct transaction *transaction, size_t skip)
 {
 	struct look *look = look_of(transaction);
-	struct server *server = transaction->server;
+	struct thread *thread = transaction->thread;
 
 	if (!is_safe(transaction->request)) {
 		enum respond respond;
@@ -285,7 +285,7 @@ enum respond cache_lookup(struct gateway_pool *pool, struct transaction *transac
 			cache_store_drop(transaction, RESPCACHE_LOST);
 		return respond;
 	}
-	*look = (struct look){.ask = {.told = told, .loop = server->loop},
+	*look = (struct look){.ask = {.told = told, .loop = thread->loop},
 			      .transaction = transaction,
 			      .pool = pool,
 			      .skip = skip};

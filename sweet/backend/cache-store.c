@@ -33,12 +33,12 @@ struct cache_store {
 
 static struct respcache *cache_of(const struct transaction *transaction)
 {
-	return transaction->server->site->responses;
+	return transaction->thread->site->responses;
 }
 
 static uint64_t now_of(const struct transaction *transaction)
 {
-	return loop_now_ns(transaction->server->loop);
+	return loop_now_ns(transaction->thread->loop);
 }
 
 static void free_keep(struct transaction *transaction)

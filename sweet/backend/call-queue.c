@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * call-queue.c - calls that wait for room in their pool, in the order in which they
- * came; one that a program did not begin with goes first.  All on the server's
+ * came; one that a program did not begin with goes first.  All on the calls'
  * thread but call_queue_room_everywhere().
  */
 #include <assert.h>
@@ -24,7 +24,7 @@ void call_queue_remove(struct call_queue *queue, struct backend_call *call)
 	*link = call->next;
 	if (queue->last == &call->next)
 		queue->last = link;
-	server_count(&queue->count, (uint64_t)-1);
+	counter_add(&queue->count, (uint64_t)-1);
 	timer_stop(&call->timer);
 }
 
@@ -44,8 +44,8 @@ static void queue_insert(struct call_queue *queue, struct backend_call **link,
 	*link = call;
 	if (!call->next)
 		queue->last = &call->next;
-	server_count(&queue->count, 1);
-	loop_timer_start(call->transaction->server->loop, &call->timer,
+	counter_add(&queue->count, 1);
+	loop_timer_start(call->transaction->thread->loop, &call->timer,
 			 call->pool->settings->queue_ms, none_came);
 }
 
@@ -88,16 +88,16 @@ void call_queue_move(struct backend_call *call)
 	requeue(call);
 }
 
-void call_queue_room(struct gateway_pool *pool, struct server *server)
+void call_queue_room(struct gateway_pool *pool, struct thread *thread)
 {
-	struct call_queue *queue = &pool->queues[server->number];
+	struct call_queue *queue = &pool->queues[thread->number];
 
 	for (;;) {
 		struct backend_call *call;
 
 		/* They came first.  One that finds no room after all is not followed by others. */
 		if (queue->behind && !(queue->first && queue->first->moves))
-			pool->protocol->relieve(pool, server);
+			pool->protocol->relieve(pool, thread);
 		call = queue->first;
 		if (!call || !backend_call_submit(call, call->block, call->block_length))
 			return;
@@ -112,7 +112,7 @@ void call_queue_room_task(struct loop_task *task)
 		(struct call_queue *)((char *)task - offsetof(struct call_queue, room.task));
 
 	loop_notice_begin(&queue->room);
-	call_queue_room(queue->pool, queue->server);
+	call_queue_room(queue->pool, queue->thread);
 }
 
 void call_queue_room_everywhere(struct gateway_pool *pool)
@@ -123,7 +123,7 @@ void call_queue_room_everywhere(struct gateway_pool *pool)
 	for (unsigned i = 0; i < pool->gateway->site->threads; i++) {
 		struct call_queue *queue = &pool->queues[i];
 
-		loop_notify(queue->server->loop, &queue->room);
+		loop_notify(queue->thread->loop, &queue->room);
 	}
 }
 

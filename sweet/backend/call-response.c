@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * call-response.c - what a program answers becomes the transaction's head.  All on the
- * server's thread.
+ * transaction's thread.
  */
 #include <assert.h>
 #include <inttypes.h>

@@ -17,7 +17,7 @@
 /* What one thread has of a pool. */
 struct cgi_seat {
 	struct gateway_pool *pool;
-	struct server *server;
+	struct thread *thread;
 	struct cgi_run *runs;
 	struct loop_notice offer;
 	struct loop_task end;

@@ -22,7 +22,7 @@ static struct cgi_seat *cgi_seat_of(const struct backend_call *call)
 {
 	struct cgi_pool *all = call->pool->own;
 
-	return &all->seats[call->transaction->server->number];
+	return &all->seats[call->transaction->thread->number];
 }
 
 /* --- room ------------------------------------------------------------------------------ */
@@ -40,19 +40,19 @@ static bool take_room(struct gateway_pool *pool)
 
 static void post_offer(struct cgi_seat *seat)
 {
-	loop_notify(seat->server->loop, &seat->offer);
+	loop_notify(seat->thread->loop, &seat->offer);
 }
 
 static bool is_awaited(const struct cgi_seat *seat)
 {
-	return atomic_load(&seat->pool->queues[seat->server->number].count) > 0;
+	return atomic_load(&seat->pool->queues[seat->thread->number].count) > 0;
 }
 
 /* To whoever waits, others first. */
 static void offer_room(struct cgi_seat *from)
 {
 	struct cgi_pool *all = from->pool->own;
-	unsigned number = from->server->number;
+	unsigned number = from->thread->number;
 
 	for (unsigned i = 1; i <= all->count; i++) {
 		struct cgi_seat *seat = &all->seats[(number + i) % all->count];
@@ -71,7 +71,7 @@ static void offered(struct loop_task *task)
 	struct cgi_pool *all = seat->pool->own;
 
 	loop_notice_begin(&seat->offer);
-	call_queue_room(seat->pool, seat->server);
+	call_queue_room(seat->pool, seat->thread);
 	/* What is left is for the next; or no program could be started, see try_again(). */
 	if (!is_awaited(seat) && atomic_load(&all->running) < seat->pool->settings->processes)
 		offer_room(seat);
@@ -83,7 +83,7 @@ static void try_again(struct timer *timer)
 		(struct cgi_seat *)((char *)timer - offsetof(struct cgi_seat, again));
 	struct cgi_pool *all = seat->pool->own;
 
-	call_queue_room(seat->pool, seat->server);
+	call_queue_room(seat->pool, seat->thread);
 	/* It was not for want of room: those of other threads who wait are offered it too. */
 	if (atomic_load(&all->running) < seat->pool->settings->processes)
 		offer_room(seat);
@@ -91,7 +91,7 @@ static void try_again(struct timer *timer)
 
 static void cannot_start(struct cgi_seat *seat, int error)
 {
-	struct loop *loop = seat->server->loop;
+	struct loop *loop = seat->thread->loop;
 	struct cgi_pool *all = seat->pool->own;
 	uint64_t now = loop_now_ms(loop);
 
@@ -191,7 +191,7 @@ static bool submit(struct backend_call *call, const char *block, size_t length)
 		return false;
 	}
 	run = cgi_run_start(
-		seat->server->loop, spawn_table_channel(site->spawn_table, seat->server->number),
+		seat->thread->loop, spawn_table_channel(site->spawn_table, seat->thread->number),
 		all->program, (struct slice){block, length}, body, all->cache_socket, &run_owner);
 	if (!run) {
 		cannot_start(seat, errno);
@@ -288,7 +288,7 @@ static void pool_ended(struct loop_task *task)
 static int open_pool(struct gateway_pool *pool)
 {
 	struct site *site = pool->gateway->site;
-	const char *socket = site->servers[0]->config_ref->config->cache_socket;
+	const char *socket = site->per_thread[0]->config_ref->config->cache_socket;
 	int program = spawn_table_find(site->spawn_table, pool->settings);
 	struct cgi_pool *all = g_malloc0(sizeof(*all) + site->threads * sizeof(all->seats[0]));
 
@@ -309,7 +309,7 @@ static int open_pool(struct gateway_pool *pool)
 		struct cgi_seat *seat = &all->seats[i];
 
 		seat->pool = pool;
-		seat->server = site->servers[i];
+		seat->thread = site->per_thread[i];
 		seat->offer.task.run = offered;
 		seat->end.run = end_seat;
 	}
@@ -322,7 +322,7 @@ static void end_pool(struct gateway_pool *pool)
 
 	atomic_store_explicit(&all->leaving, all->count, memory_order_release);
 	for (unsigned i = 0; i < all->count; i++)
-		loop_post(all->seats[i].server->loop, &all->seats[i].end);
+		loop_post(all->seats[i].thread->loop, &all->seats[i].end);
 }
 
 static void close_pool(struct gateway_pool *pool)

@@ -18,18 +18,18 @@
 #include "spawn/fcgi-link.h"
 #include "spawn/permits.h"
 
-struct fastcgi_thread;
+struct fastcgi_local;
 
 /* One address, as one thread sees it; upstream.own. */
 struct fastcgi_place {
-	struct fastcgi_thread *thread;
+	struct fastcgi_local *local;
 	struct fcgi_link *resting; /* the last that was used is the first */
 	unsigned permits;	   /* for links that are about to be opened */
 };
 
-struct fastcgi_thread {
+struct fastcgi_local {
 	struct gateway_pool *pool;
-	struct server *server;
+	struct thread *thread;
 	struct loop_task end;
 	GPtrArray *links; /* all */
 	struct permit_user *user;
@@ -49,7 +49,7 @@ struct fastcgi_pool {
 	struct gateway_pool *pool;
 	struct permits permits; /* for links, one a thread's user */
 	unsigned count;
-	struct fastcgi_thread threads[];
+	struct fastcgi_local threads[];
 };
 
 /* In a call's own part. */
@@ -76,11 +76,11 @@ static inline struct fastcgi_call *fastcgi_call_of(struct backend_call *call)
 	return (struct fastcgi_call *)(void *)call->own;
 }
 
-static inline struct fastcgi_thread *fastcgi_thread_of(const struct backend_call *call)
+static inline struct fastcgi_local *fastcgi_local_of(const struct backend_call *call)
 {
 	struct fastcgi_pool *all = call->pool->own;
 
-	return &all->threads[call->transaction->server->number];
+	return &all->threads[call->transaction->thread->number];
 }
 
 /* Whether the applications are reached by a Unix socket. */
@@ -90,9 +90,9 @@ static inline bool fastcgi_is_local(const struct fcgi_link *link)
 }
 
 /* Whether calls wait on the thread. */
-static inline bool fastcgi_is_behind(const struct fastcgi_thread *thread)
+static inline bool fastcgi_is_behind(const struct fastcgi_local *local)
 {
-	return thread->pool->queues[thread->server->number].first;
+	return local->pool->queues[local->thread->number].first;
 }
 
 static inline struct fastcgi_place *fastcgi_place_of(const struct fcgi_link *link)

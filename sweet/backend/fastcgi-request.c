@@ -27,7 +27,7 @@
 
 void fastcgi_close_link(struct fcgi_link *link)
 {
-	struct fastcgi_thread *thread = fastcgi_place_of(link)->thread;
+	struct fastcgi_local *local = fastcgi_place_of(link)->local;
 	unsigned number = link->upstream->number;
 	bool has_permit = link->permit, given_up = link->given_up;
 
@@ -35,11 +35,11 @@ void fastcgi_close_link(struct fcgi_link *link)
 	link->closed = true;
 	if (link->reading)
 		return;
-	g_ptr_array_remove_fast(thread->links, link);
+	g_ptr_array_remove_fast(local->links, link);
 	fcgi_link_close(link);
 	/* Not before: its process may serve one connection at a time. */
 	if (has_permit)
-		permit_give(thread->user, number, given_up);
+		permit_give(local->user, number, given_up);
 }
 
 void fastcgi_detach(struct fcgi_link *link)
@@ -65,7 +65,7 @@ void fastcgi_forget(struct fcgi_link *link)
 	while (*at != link)
 		at = &(*at)->next;
 	*at = link->next;
-	permit_idles_no_more(fastcgi_place_of(link)->thread->user);
+	permit_idles_no_more(fastcgi_place_of(link)->local->user);
 }
 
 void fastcgi_idled(struct fcgi_link *link)
@@ -81,30 +81,30 @@ static void give_up(struct fcgi_link *link)
 	fastcgi_idled(link);
 }
 
-static void give_up_idle(struct fastcgi_thread *thread, struct upstream *upstream)
+static void give_up_idle(struct fastcgi_local *local, struct upstream *upstream)
 {
 	const struct fastcgi_place *place = upstream->own;
 
-	while (place->resting && permit_is_wanted(thread->user, upstream->number, false,
-						  loop_now_ms(thread->server->loop)))
+	while (place->resting && permit_is_wanted(local->user, upstream->number, false,
+						  loop_now_ms(local->thread->loop)))
 		give_up(place->resting);
 }
 
 void fastcgi_rest(struct fcgi_link *link)
 {
 	struct fastcgi_place *place = fastcgi_place_of(link);
-	struct fastcgi_thread *thread = place->thread;
-	uint64_t now_ms = loop_now_ms(thread->server->loop);
+	struct fastcgi_local *local = place->local;
+	uint64_t now_ms = loop_now_ms(local->thread->loop);
 
 	/* In this order: who begins to wait sees that it is idle, or we see that one waits. */
-	permit_idles(thread->user);
+	permit_idles(local->user);
 	link->next = place->resting;
 	place->resting = link;
-	fcgi_link_rest(link, thread->keep_ms);
-	if (!fastcgi_is_behind(thread))
-		give_up_idle(thread, link->upstream);
+	fcgi_link_rest(link, local->keep_ms);
+	if (!fastcgi_is_behind(local))
+		give_up_idle(local, link->upstream);
 	else if (now_ms - link->opened_ms >= PERMIT_TURN_MS &&
-		 permit_is_wanted(thread->user, link->upstream->number, true, now_ms))
+		 permit_is_wanted(local->user, link->upstream->number, true, now_ms))
 		give_up(link);
 }
 
@@ -114,19 +114,19 @@ void fastcgi_news(struct loop_task *task)
 		(struct permit_user *)((char *)task - offsetof(struct permit_user, news));
 	struct fastcgi_pool *all = (struct fastcgi_pool *)((char *)user->permits -
 							   offsetof(struct fastcgi_pool, permits));
-	struct fastcgi_thread *thread = &all->threads[user->number];
+	struct fastcgi_local *local = &all->threads[user->number];
 
 	permit_news_begin(user);
-	call_queue_room(thread->pool, thread->server);
-	for (unsigned i = 0; i < thread->balancer->count; i++)
-		give_up_idle(thread, &thread->balancer->all[i]);
+	call_queue_room(local->pool, local->thread);
+	for (unsigned i = 0; i < local->balancer->count; i++)
+		give_up_idle(local, &local->balancer->all[i]);
 	permit_news_end(user);
 }
 
-static void cannot_reach(struct upstream *upstream, struct fastcgi_thread *thread, int error)
+static void cannot_reach(struct upstream *upstream, struct fastcgi_local *local, int error)
 {
-	if (balancer_failed(upstream, loop_now_ms(thread->server->loop)))
-		log_warning("pool %s: %s: cannot be reached: %s", thread->pool->settings->name,
+	if (balancer_failed(upstream, loop_now_ms(local->thread->loop)))
+		log_warning("pool %s: %s: cannot be reached: %s", local->pool->settings->name,
 			    upstream->address.text, strerror(-error));
 }
 
@@ -134,7 +134,7 @@ void fastcgi_well(struct fcgi_link *link)
 {
 	if (balancer_answered(link->upstream))
 		log_notice("pool %s: %s: answers again",
-			   fastcgi_place_of(link)->thread->pool->settings->name,
+			   fastcgi_place_of(link)->local->pool->settings->name,
 			   link->upstream->address.text);
 }
 
@@ -153,34 +153,34 @@ static void return_permits(struct upstream *upstream)
 	struct fastcgi_place *place = upstream->own;
 
 	for (; place->permits; place->permits--)
-		permit_give(place->thread->user, upstream->number, false);
+		permit_give(place->local->user, upstream->number, false);
 }
 
 /*
  * The next address for a call, for which a link rests or a permit is there.  NULL:
  * none is left, or beyond: the one that has no permit either.
  */
-static struct upstream *choose(struct fastcgi_thread *thread, uint64_t tried, bool beyond)
+static struct upstream *choose(struct fastcgi_local *local, uint64_t tried, bool beyond)
 {
-	uint64_t now_ms = loop_now_ms(thread->server->loop), out = tried;
+	uint64_t now_ms = loop_now_ms(local->thread->loop), out = tried;
 	struct upstream *upstream;
 
-	while ((upstream = balancer_choose(thread->balancer, now_ms, out))) {
+	while ((upstream = balancer_choose(local->balancer, now_ms, out))) {
 		struct fastcgi_place *place = upstream->own;
 
 		if (place->resting || place->permits)
 			return upstream;
-		if (permit_take(thread->user, upstream->number)) {
+		if (permit_take(local->user, upstream->number)) {
 			place->permits++;
 			return upstream;
 		}
 		out |= balancer_bit(upstream);
 	}
-	return beyond ? balancer_choose(thread->balancer, now_ms, tried) : NULL;
+	return beyond ? balancer_choose(local->balancer, now_ms, tried) : NULL;
 }
 
 /* One that rests, or a new one; NULL with *error. */
-static struct fcgi_link *get_link(struct fastcgi_thread *thread, struct upstream *upstream,
+static struct fcgi_link *get_link(struct fastcgi_local *local, struct upstream *upstream,
 				  bool repeatable, int *error)
 {
 	struct fastcgi_place *place = upstream->own;
@@ -194,13 +194,13 @@ static struct fcgi_link *get_link(struct fastcgi_thread *thread, struct upstream
 		keep_permit(link);
 		fastcgi_close_link(link);
 	}
-	link = fcgi_link_open(thread->server->loop, upstream, &fastcgi_link_owner, error);
+	link = fcgi_link_open(local->thread->loop, upstream, &fastcgi_link_owner, error);
 	if (!link)
 		return NULL;
 	link->permit = place->permits > 0;
 	place->permits -= link->permit;
-	g_ptr_array_add(thread->links, link);
-	if (((const struct fastcgi_pool *)thread->pool->own)->has_members && fastcgi_is_local(link))
+	g_ptr_array_add(local->links, link);
+	if (((const struct fastcgi_pool *)local->pool->own)->has_members && fastcgi_is_local(link))
 		sender_watch(link->fd);
 	return link;
 }
@@ -213,17 +213,17 @@ static struct fcgi_link *get_link(struct fastcgi_thread *thread, struct upstream
 static bool attempt(struct backend_call *call, struct upstream *upstream)
 {
 	struct fastcgi_call *own = fastcgi_call_of(call);
-	struct fastcgi_thread *thread = fastcgi_thread_of(call);
+	struct fastcgi_local *local = fastcgi_local_of(call);
 
 	for (; own->attempts < ATTEMPTS_MAX; upstream = NULL) {
 		struct fcgi_link *link;
 		int error;
 
 		if (!upstream)
-			upstream = choose(thread, own->tried, own->attempts > 0);
+			upstream = choose(local, own->tried, own->attempts > 0);
 		if (!upstream)
 			break;
-		link = get_link(thread, upstream, own->repeatable, &error);
+		link = get_link(local, upstream, own->repeatable, &error);
 		return_permits(upstream);
 		own->attempts++;
 		if (link) {
@@ -240,7 +240,7 @@ static bool attempt(struct backend_call *call, struct upstream *upstream)
 		own->tried |= balancer_bit(upstream);
 		/* One whose queue is full is at work, not away. */
 		if (error != -EAGAIN)
-			cannot_reach(upstream, thread, error);
+			cannot_reach(upstream, local, error);
 	}
 	return false;
 }
@@ -266,48 +266,48 @@ static bool is_repeatable(struct slice block)
 
 /* --- calls that wait ---------------------------------------------------------------------------- */
 
-static void set_behind(struct fastcgi_thread *thread, bool behind)
+static void set_behind(struct fastcgi_local *local, bool behind)
 {
-	thread->behind = behind;
+	local->behind = behind;
 	if (behind)
 		return;
-	timer_stop(&thread->stall);
-	permit_wait_no_more(thread->user);
+	timer_stop(&local->stall);
+	permit_wait_no_more(local->user);
 }
 
 static void stalled(struct timer *timer)
 {
-	struct fastcgi_thread *thread =
-		(struct fastcgi_thread *)((char *)timer - offsetof(struct fastcgi_thread, stall));
+	struct fastcgi_local *local =
+		(struct fastcgi_local *)((char *)timer - offsetof(struct fastcgi_local, stall));
 
 	/* Their clients have gone, or they have waited for too long. */
-	if (!fastcgi_is_behind(thread))
-		set_behind(thread, false);
+	if (!fastcgi_is_behind(local))
+		set_behind(local, false);
 	else
-		permit_urge(thread->user);
+		permit_urge(local->user);
 }
 
-static void wait_for_permit(struct fastcgi_thread *thread)
+static void wait_for_permit(struct fastcgi_local *local)
 {
-	struct loop *loop = thread->server->loop;
+	struct loop *loop = local->thread->loop;
 
-	if (!thread->behind)
-		loop_timer_start(loop, &thread->stall, PERMIT_STALL_MS + 1, stalled);
-	set_behind(thread, true);
-	permit_wait(thread->user, loop_now_ms(loop));
+	if (!local->behind)
+		loop_timer_start(loop, &local->stall, PERMIT_STALL_MS + 1, stalled);
+	set_behind(local, true);
+	permit_wait(local->user, loop_now_ms(loop));
 }
 
 /* A call has a link, or will have: the first of the queue, or one that need not wait. */
-static void note_start(struct fastcgi_thread *thread, const struct backend_call *call)
+static void note_start(struct fastcgi_local *local, const struct backend_call *call)
 {
-	const struct backend_call *first = thread->pool->queues[thread->server->number].first;
+	const struct backend_call *first = local->pool->queues[local->thread->number].first;
 
-	if (!thread->behind)
+	if (!local->behind)
 		return;
 	if (first && (first != call || first->next))
-		permit_started(thread->user, loop_now_ms(thread->server->loop));
+		permit_started(local->user, loop_now_ms(local->thread->loop));
 	else
-		set_behind(thread, false);
+		set_behind(local, false);
 }
 
 /* --- calls ---------------------------------------------------------------------------------------- */
@@ -316,23 +316,23 @@ bool fastcgi_submit(struct backend_call *call, const char *block, size_t length)
 {
 	struct fastcgi_call *own = fastcgi_call_of(call);
 	struct transaction *transaction = call->transaction;
-	struct fastcgi_thread *thread = fastcgi_thread_of(call);
+	struct fastcgi_local *local = fastcgi_local_of(call);
 	struct slice variables = {block, length};
-	struct upstream *upstream = choose(thread, 0, false);
+	struct upstream *upstream = choose(local, 0, false);
 	int error;
 
 	if (!upstream) {
-		wait_for_permit(thread);
+		wait_for_permit(local);
 		return false;
 	}
-	note_start(thread, call);
+	note_start(local, call);
 	response_stream_begin(&own->stream, call, &fastcgi_source);
 	own->sender = SENDER_UNKNOWN;
 	own->repeatable = is_repeatable(variables);
 	error = fcgi_message_make(&own->message, variables, backend_call_piece(call),
 				  transaction->upload_more);
 	if (error || !attempt(call, upstream))
-		loop_timer_start(thread->server->loop, &own->later, 0, nobody_there);
+		loop_timer_start(local->thread->loop, &own->later, 0, nobody_there);
 	return_permits(upstream);
 	return true;
 }
@@ -379,7 +379,7 @@ void fastcgi_go_elsewhere(struct fcgi_link *link, const char *fault)
 
 void fastcgi_ended(struct fcgi_link *link, int error)
 {
-	struct fastcgi_thread *thread = fastcgi_place_of(link)->thread;
+	struct fastcgi_local *local = fastcgi_place_of(link)->local;
 	struct backend_call *call = link->user;
 	struct fastcgi_call *own = fastcgi_call_of(call);
 	/* One that was kept may have been closed before it saw the request. */
@@ -397,7 +397,7 @@ void fastcgi_ended(struct fcgi_link *link, int error)
 	if (!stale) {
 		own->tried |= balancer_bit(link->upstream);
 		if (fcgi_link_is_unsent(link) || error == -ETIMEDOUT)
-			cannot_reach(link->upstream, thread, error ? error : -EPIPE);
+			cannot_reach(link->upstream, local, error ? error : -EPIPE);
 	}
 	fastcgi_go_elsewhere(link, fault);
 }

@@ -45,10 +45,10 @@ static void log_errors(struct backend_call *call, struct slice text)
 }
 
 /* Which process it was nobody knows; in the long run each has the same. */
-static void served(struct gateway_pool *pool, struct fastcgi_thread *thread)
+static void served(struct gateway_pool *pool, struct fastcgi_local *local)
 {
 	if (pool->count)
-		pool_process_served(&pool->processes[thread->served++ % pool->count]);
+		pool_process_served(&pool->processes[local->served++ % pool->count]);
 }
 
 /* The end of a request has come, and left bytes behind it. */
@@ -59,7 +59,7 @@ static void complete(struct fcgi_link *link, struct read_buffer *buffer,
 	struct fastcgi_call *own = fastcgi_call_of(call);
 	bool keep =
 		left == 0 && link->sent && !link->sending &&
-		loop_now_ms(link->loop) - link->opened_ms < fastcgi_place_of(link)->thread->keep_ms;
+		loop_now_ms(link->loop) - link->opened_ms < fastcgi_place_of(link)->local->keep_ms;
 
 	if (found->status != FCGI_COMPLETE && !own->came) {
 		read_buffer_free(buffer);
@@ -68,7 +68,7 @@ static void complete(struct fcgi_link *link, struct read_buffer *buffer,
 		fastcgi_go_elsewhere(link, "the application did not take the request");
 		return;
 	}
-	served(call->pool, fastcgi_thread_of(call));
+	served(call->pool, fastcgi_local_of(call));
 	/* From here on the link is free, whatever becomes of the call. */
 	own->last = link;
 	fastcgi_detach(link);
@@ -136,7 +136,7 @@ static bool take_buffer(struct fcgi_link *link, struct read_buffer *buffer)
  */
 static bool read_on(struct fcgi_link *link)
 {
-	struct fastcgi_thread *thread = fastcgi_place_of(link)->thread;
+	struct fastcgi_local *local = fastcgi_place_of(link)->local;
 	unsigned buffers = 0;
 	bool more = true, there;
 
@@ -167,7 +167,7 @@ static bool read_on(struct fcgi_link *link)
 	if (link->closed)
 		fastcgi_close_link(link);
 	if (!there)
-		call_queue_room(thread->pool, thread->server);
+		call_queue_room(local->pool, local->thread);
 	return there;
 }
 
@@ -184,7 +184,7 @@ static void readable(struct fcgi_link *link)
 
 static void broke(struct fcgi_link *link, int error)
 {
-	struct fastcgi_thread *thread = fastcgi_place_of(link)->thread;
+	struct fastcgi_local *local = fastcgi_place_of(link)->local;
 	struct fastcgi_call *own;
 
 	/* It may have answered before it closed, without having read everything. */
@@ -199,7 +199,7 @@ static void broke(struct fcgi_link *link, int error)
 		return;
 	}
 	fastcgi_ended(link, error);
-	call_queue_room(thread->pool, thread->server);
+	call_queue_room(local->pool, local->thread);
 }
 
 static void resume(struct backend_call *call)

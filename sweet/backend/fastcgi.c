@@ -18,29 +18,29 @@ static_assert(PERMIT_STALL_MS == POOL_PROCESS_SLOW_MS,
 static void too_late(struct backend_call *call)
 {
 	struct fastcgi_call *own = fastcgi_call_of(call);
-	struct fastcgi_thread *thread = fastcgi_thread_of(call);
+	struct fastcgi_local *local = fastcgi_local_of(call);
 
 	if (own->link) {
 		log_warning("pool %s: %s: took too long to answer", call->pool->settings->name,
 			    own->link->upstream->address.text);
-		(void)balancer_failed(own->link->upstream, loop_now_ms(thread->server->loop));
+		(void)balancer_failed(own->link->upstream, loop_now_ms(local->thread->loop));
 		fastcgi_drop(own->link);
 	}
 	backend_call_fail(call, 504, "The application took too long to answer.");
-	call_queue_room(thread->pool, thread->server);
+	call_queue_room(local->pool, local->thread);
 }
 
 static void body_lost(struct backend_call *call)
 {
 	struct fastcgi_call *own = fastcgi_call_of(call);
-	struct fastcgi_thread *thread = fastcgi_thread_of(call);
+	struct fastcgi_local *local = fastcgi_local_of(call);
 
 	/* Else its answer is whole, and nobody reads the body. */
 	if (!own->link)
 		return;
 	fastcgi_drop(own->link);
 	response_stream_end(&own->stream, "its request's body is lost");
-	call_queue_room(thread->pool, thread->server);
+	call_queue_room(local->pool, local->thread);
 }
 
 static void gone(struct backend_call *call)
@@ -65,7 +65,7 @@ static void finish(struct backend_call *call)
 	response_stream_clear(&own->stream);
 	/* The client has gone in the middle of its answer: others may wait. */
 	if (has_link)
-		call_queue_room(call->pool, call->transaction->server);
+		call_queue_room(call->pool, call->transaction->thread);
 }
 
 /* --- pools ---------------------------------------------------------------------------------------- */
@@ -84,31 +84,31 @@ static unsigned share_of(const struct pool_config *settings, unsigned number, un
 	return (unsigned)MAX(1, total * (number + 1) / threads - total * number / threads);
 }
 
-static void open_thread(struct fastcgi_thread *thread, struct gateway_pool *pool,
-			struct server *server, const struct listen_address *addresses,
+static void open_thread(struct fastcgi_local *local, struct gateway_pool *pool,
+			struct thread *thread, const struct listen_address *addresses,
 			unsigned count)
 {
 	const struct pool_config *settings = pool->settings;
 	struct fastcgi_pool *all = pool->own;
 
-	thread->pool = pool;
-	thread->server = server;
-	thread->keep_ms = settings->command ? OWN_MS : settings->keep_ms;
-	thread->user = &all->permits.users[server->number];
-	thread->user->loop = server->loop;
-	thread->user->news.run = fastcgi_news;
-	thread->links = g_ptr_array_new();
-	thread->places = g_new0(struct fastcgi_place, count);
-	thread->balancer = g_malloc0(sizeof(*thread->balancer) + count * sizeof(struct upstream));
-	thread->balancer->count = count;
+	local->pool = pool;
+	local->thread = thread;
+	local->keep_ms = settings->command ? OWN_MS : settings->keep_ms;
+	local->user = &all->permits.users[thread->number];
+	local->user->loop = thread->loop;
+	local->user->news.run = fastcgi_news;
+	local->links = g_ptr_array_new();
+	local->places = g_new0(struct fastcgi_place, count);
+	local->balancer = g_malloc0(sizeof(*local->balancer) + count * sizeof(struct upstream));
+	local->balancer->count = count;
 	for (unsigned i = 0; i < count; i++) {
-		struct upstream *upstream = &thread->balancer->all[i];
+		struct upstream *upstream = &local->balancer->all[i];
 
 		upstream->address = addresses[i];
 		upstream->number = i;
-		upstream->own = &thread->places[i];
-		thread->places[i].thread = thread;
-		thread->user->parts[i].share = share_of(settings, server->number, all->count);
+		upstream->own = &local->places[i];
+		local->places[i].local = local;
+		local->user->parts[i].share = share_of(settings, thread->number, all->count);
 	}
 }
 
@@ -138,7 +138,7 @@ static int open_pool(struct gateway_pool *pool)
 		return error;
 	all->count = site->threads;
 	for (unsigned i = 0; i < all->count; i++)
-		open_thread(&all->threads[i], pool, site->servers[i], addresses, count);
+		open_thread(&all->threads[i], pool, site->per_thread[i], addresses, count);
 	return 0;
 }
 
@@ -154,12 +154,12 @@ static void pool_ended(struct loop_task *task)
 }
 
 /* Of a thread whose loop has ended: that may hold the sockets themselves until it is closed. */
-static void close_resting(struct fastcgi_thread *thread)
+static void close_resting(struct fastcgi_local *local)
 {
-	for (unsigned i = 0; i < thread->balancer->count; i++) {
+	for (unsigned i = 0; i < local->balancer->count; i++) {
 		struct fcgi_link *link;
 
-		while ((link = thread->places[i].resting)) {
+		while ((link = local->places[i].resting)) {
 			(void)shutdown(link->fd, SHUT_RDWR);
 			fastcgi_idled(link);
 		}
@@ -167,10 +167,10 @@ static void close_resting(struct fastcgi_thread *thread)
 }
 
 /* The calls that are left fail: the server is at its end. */
-static void close_links(struct fastcgi_thread *thread)
+static void close_links(struct fastcgi_local *local)
 {
-	while (thread->links->len) {
-		struct fcgi_link *link = thread->links->pdata[thread->links->len - 1];
+	while (local->links->len) {
+		struct fcgi_link *link = local->links->pdata[local->links->len - 1];
 		struct backend_call *call = link->user;
 
 		if (call) {
@@ -185,12 +185,12 @@ static void close_links(struct fastcgi_thread *thread)
 
 static void end_thread(struct loop_task *task)
 {
-	struct fastcgi_thread *thread =
-		(struct fastcgi_thread *)((char *)task - offsetof(struct fastcgi_thread, end));
-	struct fastcgi_pool *all = thread->pool->own;
+	struct fastcgi_local *local =
+		(struct fastcgi_local *)((char *)task - offsetof(struct fastcgi_local, end));
+	struct fastcgi_pool *all = local->pool->own;
 
-	timer_stop(&thread->stall);
-	close_links(thread);
+	timer_stop(&local->stall);
+	close_links(local);
 	if (atomic_fetch_sub_explicit(&all->leaving, 1, memory_order_acq_rel) == 1)
 		loop_post(all->pool->gateway->main->loop, &all->ended);
 }
@@ -205,7 +205,7 @@ static void end_pool(struct gateway_pool *pool)
 	atomic_store_explicit(&all->leaving, all->count, memory_order_release);
 	for (unsigned i = 0; i < all->count; i++) {
 		all->threads[i].end.run = end_thread;
-		loop_post(all->threads[i].server->loop, &all->threads[i].end);
+		loop_post(all->threads[i].thread->loop, &all->threads[i].end);
 	}
 }
 
@@ -215,13 +215,13 @@ static void close_pool(struct gateway_pool *pool)
 
 	permits_close(&all->permits);
 	for (unsigned i = 0; i < all->count; i++) {
-		struct fastcgi_thread *thread = &all->threads[i];
+		struct fastcgi_local *local = &all->threads[i];
 
-		timer_stop(&thread->stall);
-		close_links(thread);
-		g_ptr_array_free(thread->links, TRUE);
-		g_free(thread->balancer);
-		g_free(thread->places);
+		timer_stop(&local->stall);
+		close_links(local);
+		g_ptr_array_free(local->links, TRUE);
+		g_free(local->balancer);
+		g_free(local->places);
 	}
 	if (all->spawn)
 		fastcgi_spawn_close(all->spawn);
@@ -231,13 +231,13 @@ static void close_pool(struct gateway_pool *pool)
 }
 
 /* Others have what it does not need any more. */
-static void thread_ended(struct gateway_pool *pool, struct server *server)
+static void thread_ended(struct gateway_pool *pool, struct thread *thread)
 {
 	struct fastcgi_pool *all = pool->own;
-	struct fastcgi_thread *thread = &all->threads[server->number];
+	struct fastcgi_local *local = &all->threads[thread->number];
 
-	permit_user_gone(thread->user);
-	close_resting(thread);
+	permit_user_gone(local->user);
+	close_resting(local);
 }
 
 static void renew_pool(struct gateway_pool *pool)

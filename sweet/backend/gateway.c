@@ -97,7 +97,7 @@ static struct gateway_pool *open_pool(struct gateway *gateway, struct pool_confi
 		pool->queues[i].last = &pool->queues[i].first;
 		pool->queues[i].room.task.run = call_queue_room_task;
 		pool->queues[i].pool = pool;
-		pool->queues[i].server = gateway->site->servers[i];
+		pool->queues[i].thread = gateway->site->per_thread[i];
 	}
 	error = pool->protocol->open(pool);
 	if (!error)
@@ -154,13 +154,13 @@ void gateway_renew(const struct config *config)
 	}
 }
 
-void gateway_thread_ended(struct gateway *gateway, struct server *server)
+void gateway_thread_ended(struct gateway *gateway, struct thread *thread)
 {
 	for (unsigned i = 0; i < gateway->pools->len; i++) {
 		struct gateway_pool *pool = gateway->pools->pdata[i];
 
 		if (pool->protocol->thread_ended)
-			pool->protocol->thread_ended(pool, server);
+			pool->protocol->thread_ended(pool, thread);
 	}
 }
 
@@ -169,11 +169,11 @@ struct gateway *gateway_open(struct site *site)
 	struct gateway *gateway = g_new0(struct gateway, 1);
 
 	gateway->site = site;
-	gateway->main = site->servers[0];
+	gateway->main = site->per_thread[0];
 	gateway->pools = g_ptr_array_new();
 	gateway->pid = (int)getpid();
 	for (unsigned i = 0; i < site->threads; i++)
-		site->servers[i]->gateway_block = g_malloc(NC_BLOCK_MAX);
+		site->per_thread[i]->gateway_block = g_malloc(NC_BLOCK_MAX);
 	return gateway;
 }
 
@@ -195,7 +195,7 @@ void gateway_close(struct gateway *gateway)
 	}
 	spawn_children_free(&gateway->leaving);
 	for (unsigned i = 0; i < gateway->site->threads; i++)
-		g_clear_pointer(&gateway->site->servers[i]->gateway_block, g_free);
+		g_clear_pointer(&gateway->site->per_thread[i]->gateway_block, g_free);
 	g_ptr_array_free(gateway->pools, TRUE);
 	g_free(gateway);
 }

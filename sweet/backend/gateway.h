@@ -28,7 +28,7 @@ struct call_queue {
 	unsigned behind;	/* processes in which calls of this thread wait behind a long one */
 	struct loop_notice room; /* there may be some */
 	struct gateway_pool *pool;
-	struct server *server;
+	struct thread *thread;
 };
 
 struct gateway_pool {
@@ -64,7 +64,7 @@ struct backend_protocol {
 	void (*close)(struct gateway_pool *pool); /* the threads do not use it */
 	void (*renew)(struct gateway_pool *pool); /* a reload has kept it; may be NULL */
 	/* A thread's loop has ended, and others go on; may be NULL. */
-	void (*thread_ended)(struct gateway_pool *pool, struct server *server);
+	void (*thread_ended)(struct gateway_pool *pool, struct thread *thread);
 	/* On the call's thread: */
 	/* Hands a call on, with its variables; false: there is no room now.  Never answers at once. */
 	bool (*submit)(struct backend_call *call, const char *block, size_t length);
@@ -81,7 +81,7 @@ struct backend_protocol {
 	 * long one: withdraws the oldest and gives it to call_queue_move(), if another process
 	 * serves it sooner.  NULL: there are none.
 	 */
-	void (*relieve)(struct gateway_pool *pool, struct server *server);
+	void (*relieve)(struct gateway_pool *pool, struct thread *thread);
 	/* Nobody can take a call before somebody mends what is wrong; may be NULL. */
 	bool (*is_hopeless)(struct gateway_pool *pool);
 	/* It took too long to answer, or the client has gone: backend_call_fail() it now or soon. */
@@ -93,7 +93,7 @@ struct backend_protocol {
 
 struct gateway {
 	struct site *site;
-	struct server *main;	     /* whose loop supervises */
+	struct thread *main;	     /* whose loop supervises */
 	GPtrArray *pools;	     /* struct gateway_pool */
 	struct spawn_child *leaving; /* processes that were let go of, and have not ended yet */
 	int pid;		     /* this process's, for programs that grant it units */
@@ -117,7 +117,7 @@ int gateway_use(struct gateway *gateway, struct config *config, char **why);
 void gateway_renew(const struct config *config);
 
 /* The loop of a thread has ended, and others go on: they may have what it kept; main thread. */
-void gateway_thread_ended(struct gateway *gateway, struct server *server);
+void gateway_thread_ended(struct gateway *gateway, struct thread *thread);
 
 /* By a protocol whose pool was to end. */
 void gateway_pool_ended(struct gateway_pool *pool);

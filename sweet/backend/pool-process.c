@@ -137,7 +137,7 @@ static int start(struct pool_process *process)
 	atomic_store_explicit(&process->served, 0, memory_order_relaxed);
 	/* Who sees the pid sees when it was asked for. */
 	atomic_store_explicit(&process->pid, (int)pid, memory_order_release);
-	server_count(&process->starts, 1);
+	counter_add(&process->starts, 1);
 	process->started_ms = loop_now_ms(loop_of(process));
 	/* A failing one that came back is believed until it fails again. */
 	set_failing(process, false);

@@ -108,13 +108,13 @@ static int write_piece(struct request_spool *upload, size_t length)
 
 static struct request_spool *begin(struct backend_call *call)
 {
-	struct server *server = call->transaction->server;
+	struct thread *thread = call->transaction->thread;
 	struct request_spool *upload = calloc(1, sizeof(*upload));
 
 	if (!upload)
 		return NULL;
 	upload->call = call;
-	upload->spool = spool_open(server->site->spools, server->loop);
+	upload->spool = spool_open(thread->site->spools, thread->loop);
 	if (upload->spool)
 		return upload;
 	free(upload);
@@ -201,7 +201,7 @@ static void was_read(struct spool_op *op, int result)
 
 static int start_read(struct request_spool *upload)
 {
-	size_t most = MIN(PART, upload->call->transaction->server->site->max_unit);
+	size_t most = MIN(PART, upload->call->transaction->thread->site->max_unit);
 
 	return spool_unit_read(upload->spool, upload->next,
 			       (size_t)MIN(upload->length - upload->next, most), PART, was_read,

@@ -99,7 +99,7 @@ static struct response_spool *get(struct response_stream *stream)
 	if (!spool)
 		return NULL;
 	spool->stream = stream;
-	spool->spool = spool_open(spools_of(stream), stream->call->transaction->server->loop);
+	spool->spool = spool_open(spools_of(stream), stream->call->transaction->thread->loop);
 	if (!spool->spool) {
 		free(spool);
 		return NULL;

@@ -37,7 +37,7 @@ static bool take_unit(struct response_stream *stream, const struct cgihead *head
 				  .offset = head->unit_offset,
 				  .length = head->has_unit_length ? head->unit_length
 								  : stat.size - head->unit_offset};
-	server_count(&transaction->server->counters.worker_bodies, transaction->body.length);
+	counter_add(&transaction->thread->counters.worker_bodies, transaction->body.length);
 	return true;
 }
 
@@ -52,7 +52,7 @@ static bool take_head(struct response_stream *stream, struct slice text)
 
 	if (fault)
 		return response_stream_fail(stream, fault);
-	server_count(&transaction->server->counters.worker_messages, text.length);
+	counter_add(&transaction->thread->counters.worker_messages, text.length);
 	if (head.local_redirect) {
 		stream->failed = true;
 		call_redirect(stream->call, head.location);

@@ -282,8 +282,8 @@ bool response_stream_feed(struct response_stream *stream, struct read_buffer *bu
 			stream->left -= run.length;
 		if (!stream->left)
 			cache_store_end(stream->call->transaction);
-		server_count(&stream->call->transaction->server->counters.worker_messages,
-			     run.length);
+		counter_add(&stream->call->transaction->thread->counters.worker_messages,
+			    run.length);
 	}
 	return true;
 }
@@ -378,7 +378,7 @@ static void read_again(struct timer *timer)
 
 void response_stream_read_later(struct response_stream *stream)
 {
-	loop_timer_start(stream->call->transaction->server->loop, &stream->again, 0, read_again);
+	loop_timer_start(stream->call->transaction->thread->loop, &stream->again, 0, read_again);
 }
 
 static void release(struct timer *timer)
@@ -400,7 +400,7 @@ void response_stream_release(struct response_stream *stream)
 		return;
 	/* The caller may be in the midst of something that the answer's end would end. */
 	stream->releasing = true;
-	loop_timer_start(stream->call->transaction->server->loop, &stream->later, 0, release);
+	loop_timer_start(stream->call->transaction->thread->loop, &stream->later, 0, release);
 }
 
 /* It can hold no more: the body that it waits for must come without its program. */

@@ -37,7 +37,7 @@ static void pace(struct backend_call *call)
 	}
 	while (own->kept > own->excess && (own->kept - own->excess > own->parts.count ||
 					   backpressure_has_room(call, own->shared))) {
-		(void)NC_exchange_sent(own->channel->exchange, own->channel->server->number,
+		(void)NC_exchange_sent(own->channel->exchange, own->channel->thread->number,
 				       worker_channel_tag(own->channel, own->slot));
 		own->channel->dirty = true;
 		own->kept--;
@@ -99,7 +99,7 @@ void worker_channel_break_off(struct backend_call *call, int status, const char 
 	channel_call_of(call)->failed = true;
 	backpressure_go_on(call);
 	cache_store_drop(call->transaction, RESPCACHE_LOST);
-	server_count(&call->transaction->server->counters.worker_failures, 1);
+	counter_add(&call->transaction->thread->counters.worker_failures, 1);
 	satisfy(call);
 }
 
@@ -110,21 +110,21 @@ static struct slice bytes_of(const struct NC_response *response)
 
 static void add_part(struct backend_call *call, const struct NC_response *response)
 {
-	struct server *server = call->transaction->server;
+	struct thread *thread = call->transaction->thread;
 	struct channel_call *own = channel_call_of(call);
 	uint64_t before = own->left;
 	bool good;
 
 	if (response->data)
 		good = response_queue_add_bytes(&own->parts, bytes_of(response), &own->left,
-						&server->site->answers);
+						&thread->site->answers);
 	else
 		good = response_queue_add(&own->parts, response->ranges, response->range_count,
 					  &own->left);
 	own->failed |= !good;
-	server_count(response->data ? &server->counters.worker_messages
-				    : &server->counters.worker_bodies,
-		     before - own->left);
+	counter_add(response->data ? &thread->counters.worker_messages
+				   : &thread->counters.worker_bodies,
+		    before - own->left);
 }
 
 static uint64_t length_of(const struct NC_response *response)
@@ -228,7 +228,7 @@ void worker_channel_response(struct worker_channel *channel, struct backend_call
 	uint64_t length = 0;
 	long filtered = 0;
 
-	server_count(&channel->server->counters.worker_messages, response->headers_length);
+	counter_add(&channel->thread->counters.worker_messages, response->headers_length);
 	good = lines.length <= call->pool->settings->max_response_header;
 	if (!good)
 		fault = "header lines that are longer than max-response-header of its pool";
@@ -238,7 +238,7 @@ void worker_channel_response(struct worker_channel *channel, struct backend_call
 		good = announced(lines, &length);
 	if (filtered < 0 || !good) {
 		worker_channel_complain(channel, fault);
-		server_count(&channel->failures, 1);
+		counter_add(&channel->failures, 1);
 		response_queue_release(response);
 		worker_channel_break_off(call, 502, NULL);
 		return;
@@ -255,7 +255,7 @@ void worker_channel_response(struct worker_channel *channel, struct backend_call
 		transaction->body = response->body;
 		own->page = response->body.length;
 		transaction->pages = own->pages;
-		server_count(&channel->server->counters.worker_bodies, response->body.length);
+		counter_add(&channel->thread->counters.worker_bodies, response->body.length);
 	} else if (response->range_count || response->data) {
 		add_part(call, response);
 		response_queue_hand_on(&own->parts, transaction);

@@ -77,7 +77,7 @@ void worker_channel_vacate(struct worker_channel *channel, struct channel_slot *
 	pending->next = channel->free;
 	channel->free = (uint32_t)(pending - channel->pending);
 	channel->in_flight--;
-	server_count(&channel->ended, 1);
+	counter_add(&channel->ended, 1);
 }
 
 /* The last record for it has come, or the worker is gone. */
@@ -86,7 +86,7 @@ void worker_channel_leave(struct worker_channel *channel, struct channel_slot *p
 	struct pool_process *process = channel->process;
 
 	worker_channel_vacate(channel, pending);
-	pool_process_leaves(process, loop_now_ms(channel->server->loop));
+	pool_process_leaves(process, loop_now_ms(channel->thread->loop));
 	/* It may leave no page, but with one request less there is more room. */
 	if (page_memory_tells(&process->pool->pages[process->number]))
 		call_queue_room_everywhere(process->pool);
@@ -117,7 +117,7 @@ static void drain_timed_out(struct timer *timer)
 		(struct worker_channel *)((char *)timer -
 					  offsetof(struct worker_channel, drain_timer));
 	unsigned most = channel->process->pool->settings->answer_ms;
-	uint64_t now = loop_now_ms(channel->server->loop);
+	uint64_t now = loop_now_ms(channel->thread->loop);
 
 	for (uint32_t i = 0; i < WORKER_IN_FLIGHT; i++) {
 		struct channel_slot *pending = &channel->pending[i];
@@ -131,14 +131,14 @@ static void drain_timed_out(struct timer *timer)
 		/* When the other one is over, it has its time. */
 		pending->orphaned_ms = now;
 	}
-	loop_timer_start(channel->server->loop, &channel->drain_timer, most, drain_timed_out);
+	loop_timer_start(channel->thread->loop, &channel->drain_timer, most, drain_timed_out);
 }
 
 static void send_cancel(struct worker_channel *channel, struct channel_slot *pending)
 {
 	uint32_t slot = (uint32_t)(pending - channel->pending);
 
-	pending->cancel_pending = NC_exchange_cancel(channel->exchange, channel->server->number,
+	pending->cancel_pending = NC_exchange_cancel(channel->exchange, channel->thread->number,
 						     worker_channel_tag(channel, slot)) < 0;
 	channel->notify_pending |= pending->cancel_pending;
 	channel->dirty = true;
@@ -157,9 +157,9 @@ void worker_channel_orphan(struct backend_call *call)
 	channel_call_of(call)->channel = NULL;
 	pending->call = NULL;
 	pending->orphaned = true;
-	pending->orphaned_ms = loop_now_ms(channel->server->loop);
+	pending->orphaned_ms = loop_now_ms(channel->thread->loop);
 	if (channel->orphaned++ == 0)
-		loop_timer_start(channel->server->loop, &channel->drain_timer,
+		loop_timer_start(channel->thread->loop, &channel->drain_timer,
 				 channel->process->pool->settings->answer_ms, drain_timed_out);
 	send_cancel(channel, pending);
 }
@@ -212,7 +212,7 @@ static void give_piece(struct backend_call *call)
 				 .length = (size_t)(transaction->upload_length - own->given)};
 
 	own->body_pending =
-		NC_exchange_body(channel->exchange, channel->server->number,
+		NC_exchange_body(channel->exchange, channel->thread->number,
 				 worker_channel_tag(channel, own->slot), piece.id ? &piece : NULL,
 				 transaction->upload_more ? 0 : NC_BODY_LAST) < 0;
 	channel->notify_pending |= own->body_pending;
@@ -231,7 +231,7 @@ bool worker_channel_submit(struct worker_channel *channel, struct backend_call *
 	uint32_t slot = channel->free;
 
 	if (!grant_upload(channel, call->transaction) ||
-	    NC_exchange_submit(channel->exchange, channel->server->number,
+	    NC_exchange_submit(channel->exchange, channel->thread->number,
 			       worker_channel_tag(channel, slot), block, length,
 			       in_pieces ? NC_REQUEST_BODY : 0) < 0)
 		return false;
@@ -240,8 +240,8 @@ bool worker_channel_submit(struct worker_channel *channel, struct backend_call *
 	channel->pending[slot].heard = false;
 	channel->pending[slot].number = ++channel->submitted;
 	channel->in_flight++;
-	pool_process_takes(channel->process, loop_now_ms(channel->server->loop));
-	server_count(&channel->requests, 1);
+	pool_process_takes(channel->process, loop_now_ms(channel->thread->loop));
+	counter_add(&channel->requests, 1);
 	channel->dirty = true;
 	own->channel = channel;
 	own->slot = slot;
@@ -314,7 +314,7 @@ bool worker_channel_reap(struct worker_channel *channel)
 		struct NC_response response;
 		struct channel_slot *pending;
 		uint64_t tag;
-		int got = NC_exchange_reap(channel->exchange, channel->server->number, &tag,
+		int got = NC_exchange_reap(channel->exchange, channel->thread->number, &tag,
 					   &response);
 
 		if (got < 0)
@@ -332,7 +332,7 @@ bool worker_channel_reap(struct worker_channel *channel)
 		take_record(channel, pending, &response);
 	}
 	if (any)
-		call_queue_room(pool, channel->server);
+		call_queue_room(pool, channel->thread);
 	return any;
 }
 
@@ -363,10 +363,10 @@ bool worker_channel_settle(struct worker_channel *channel)
 	if (channel->notify_pending)
 		send_pending(channel);
 	if (channel->dirty)
-		(void)NC_exchange_kick(channel->exchange, channel->server->number);
+		(void)NC_exchange_kick(channel->exchange, channel->thread->number);
 	channel->dirty = false;
 	return channel->in_flight &&
-	       NC_exchange_arm(channel->exchange, channel->server->number) > 0 &&
+	       NC_exchange_arm(channel->exchange, channel->thread->number) > 0 &&
 	       worker_channel_reap(channel);
 }
 
@@ -396,7 +396,7 @@ void worker_channel_abandon(struct worker_channel *channel)
 		worker_channel_leave(channel, pending);
 		if (!call)
 			continue;
-		server_count(&channel->failures, 1);
+		counter_add(&channel->failures, 1);
 		if (channel_call_of(call)->late)
 			worker_channel_break_off(call, 504, "The worker took too long.");
 		else

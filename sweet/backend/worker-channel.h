@@ -19,7 +19,7 @@
 
 struct backend_call;
 struct pool_process;
-struct server;
+struct thread;
 
 /* A call in a worker; its slot and generation are the tag. */
 struct channel_slot {
@@ -36,11 +36,11 @@ struct channel_slot {
 
 struct worker_channel {
 	struct pool_process *process;
-	struct server *server;
+	struct thread *thread;
 	NC_exchange *exchange; /* NULL: down */
 	struct loop_watch doorbell;
 	struct loop_task up, retire, down;
-	struct worker_channel *next_active; /* channels of the server, for its hook */
+	struct worker_channel *next_active; /* channels of the thread, for its hook */
 	bool retiring;			    /* to let go when idle */
 	bool dirty;			    /* the worker is to be woken */
 	bool notify_pending;		    /* what a full queue kept back is to be told */

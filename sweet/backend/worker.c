@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * worker.c - see worker.h.  On the server's thread, but for the starts
+ * worker.c - see worker.h.  On the calls' thread, but for the starts
  * and ends of processes, which are the main thread's.
  */
 #include <assert.h>
@@ -64,7 +64,7 @@ static bool has_room(struct gateway_pool *pool, unsigned number)
 		return true;
 	if (!atomic_exchange(&pages->wanted, true))
 		for (unsigned i = 0; i < site->threads; i++)
-			loop_notify(site->servers[i]->loop, &site->servers[i]->shed);
+			loop_notify(site->per_thread[i]->loop, &site->per_thread[i]->shed);
 	/* It may have come before it was wanted. */
 	return page_memory_fits(pages, load_of(process));
 }
@@ -74,15 +74,15 @@ static bool has_room(struct gateway_pool *pool, unsigned number)
  * of those that cost at least `*least`, which is set to its cost; or NULL.  A worker
  * does one thing at a time, so that all that it is given waits behind what it is at.
  */
-static struct worker_channel *choose(struct gateway_pool *pool, const struct server *server,
+static struct worker_channel *choose(struct gateway_pool *pool, const struct thread *thread,
 				     uint64_t *least)
 {
-	uint64_t now_ms = loop_now_ms(server->loop), found = UINT64_MAX;
+	uint64_t now_ms = loop_now_ms(thread->loop), found = UINT64_MAX;
 	struct worker_channel *best = NULL;
 
 	for (unsigned i = 0; i < pool->count; i++) {
 		struct worker_channel *channel =
-			&place_of(&pool->processes[i])->channels[server->number];
+			&place_of(&pool->processes[i])->channels[thread->number];
 		uint64_t cost;
 
 		if (!channel->exchange || channel->retiring ||
@@ -112,7 +112,7 @@ static bool submit(struct backend_call *call, const char *block, size_t length)
 	 * that moves waits then: the next choice may be the process that it comes from.
 	 */
 	for (; tries--; least++) {
-		struct worker_channel *channel = choose(pool, call->transaction->server, &least);
+		struct worker_channel *channel = choose(pool, call->transaction->thread, &least);
 
 		if (!channel)
 			return false;
@@ -131,22 +131,22 @@ static void set_behind(struct worker_channel *channel, bool behind)
 	if (channel->behind == behind)
 		return;
 	channel->behind = behind;
-	channel->process->pool->queues[channel->server->number].behind += behind ? 1u : -1u;
+	channel->process->pool->queues[channel->thread->number].behind += behind ? 1u : -1u;
 }
 
 static void look(struct timer *timer)
 {
 	struct worker_channel *channel =
 		(struct worker_channel *)((char *)timer - offsetof(struct worker_channel, look));
-	struct server *server = channel->server;
+	struct thread *thread = channel->thread;
 	bool waits = worker_channel_waiting(channel) > 0;
 
 	if (waits)
 		watch_calls(channel);
 	set_behind(channel,
-		   waits && pool_process_is_slow(channel->process, loop_now_ms(server->loop)));
+		   waits && pool_process_is_slow(channel->process, loop_now_ms(thread->loop)));
 	if (channel->behind)
-		call_queue_room(channel->process->pool, server);
+		call_queue_room(channel->process->pool, thread);
 }
 
 /*
@@ -156,7 +156,7 @@ static void look(struct timer *timer)
 static void watch_calls(struct worker_channel *channel)
 {
 	if (channel->process->pool->count > 1 && !channel->look.queue)
-		loop_timer_start(channel->server->loop, &channel->look, POOL_PROCESS_SLOW_MS + 1,
+		loop_timer_start(channel->thread->loop, &channel->look, POOL_PROCESS_SLOW_MS + 1,
 				 look);
 }
 
@@ -169,8 +169,8 @@ static void watch_calls(struct worker_channel *channel)
  */
 static bool is_better_elsewhere(const struct worker_channel *channel)
 {
-	uint64_t now_ms = loop_now_ms(channel->server->loop), least = 0;
-	const struct worker_channel *best = choose(channel->process->pool, channel->server, &least);
+	uint64_t now_ms = loop_now_ms(channel->thread->loop), least = 0;
+	const struct worker_channel *best = choose(channel->process->pool, channel->thread, &least);
 
 	return load_of(channel->process) > 1 && best && best != channel &&
 	       !pool_process_is_slow(best->process, now_ms) &&
@@ -179,11 +179,11 @@ static bool is_better_elsewhere(const struct worker_channel *channel)
 }
 
 /* One call: with that the other process has more to do. */
-static void relieve(struct gateway_pool *pool, struct server *server)
+static void relieve(struct gateway_pool *pool, struct thread *thread)
 {
 	for (unsigned i = 0; i < pool->count; i++) {
 		struct worker_channel *channel =
-			&place_of(&pool->processes[i])->channels[server->number];
+			&place_of(&pool->processes[i])->channels[thread->number];
 
 		if (!channel->behind || !is_better_elsewhere(channel))
 			continue;
@@ -223,11 +223,11 @@ static bool before_sleep(struct loop_hook *hook)
 	return work;
 }
 
-void worker_hook_add(struct worker_hook *hook, struct server *server)
+void worker_hook_add(struct worker_hook *hook, struct thread *thread)
 {
 	hook->hook.before_sleep = before_sleep;
-	server->workers = hook;
-	loop_hook_add(server->loop, &hook->hook);
+	thread->workers = hook;
+	loop_hook_add(thread->loop, &hook->hook);
 }
 
 /* --- workers that come and go, on each thread ------------------------------------------ */
@@ -236,28 +236,28 @@ static void channel_up(struct loop_task *task)
 {
 	struct worker_channel *channel =
 		(struct worker_channel *)((char *)task - offsetof(struct worker_channel, up));
-	struct server *server = channel->server;
+	struct thread *thread = channel->thread;
 
 	worker_channel_reset(channel, place_of(channel->process)->exchange);
 	channel->doorbell.ready = rung;
-	if (loop_watch_start(server->loop, &channel->doorbell,
-			     NC_exchange_fd(channel->exchange, server->number)) < 0) {
+	if (loop_watch_start(thread->loop, &channel->doorbell,
+			     NC_exchange_fd(channel->exchange, thread->number)) < 0) {
 		channel->exchange = NULL;
 		pool_process_kill(channel->process, "cannot be watched: out of memory");
 		return;
 	}
-	channel->next_active = server->workers->active;
-	server->workers->active = channel;
-	call_queue_room(channel->process->pool, server);
+	channel->next_active = thread->workers->active;
+	thread->workers->active = channel;
+	call_queue_room(channel->process->pool, thread);
 }
 
 /* The channel's calls are over or will be failed. */
 static void detach(struct worker_channel *channel)
 {
-	struct server *server = channel->server;
-	struct worker_channel **link = &server->workers->active;
+	struct thread *thread = channel->thread;
+	struct worker_channel **link = &thread->workers->active;
 
-	loop_watch_stop(server->loop, NC_exchange_fd(channel->exchange, server->number));
+	loop_watch_stop(thread->loop, NC_exchange_fd(channel->exchange, thread->number));
 	while (*link != channel)
 		link = &(*link)->next_active;
 	*link = channel->next_active;
@@ -300,7 +300,7 @@ static void channel_down(struct loop_task *task)
 		detach(channel);
 		channel->retiring = false;
 		worker_channel_abandon(channel);
-		call_queue_room(channel->process->pool, channel->server);
+		call_queue_room(channel->process->pool, channel->thread);
 	}
 	if (owed)
 		pool_process_left(channel->process);
@@ -365,7 +365,7 @@ static void tell(struct pool_process *process, size_t task, void (*run)(struct l
 		struct loop_task *at = (void *)((char *)&place->channels[i] + task);
 
 		at->run = run;
-		loop_post(place->channels[i].server->loop, at);
+		loop_post(place->channels[i].thread->loop, at);
 	}
 }
 
@@ -412,7 +412,7 @@ static int open_pool(struct gateway_pool *pool)
 		page_memory_init(&pool->pages[i], pool->settings->memory);
 		for (unsigned k = 0; k < site->threads; k++) {
 			place->channels[k].process = &pool->processes[i];
-			place->channels[k].server = site->servers[k];
+			place->channels[k].thread = site->per_thread[k];
 		}
 	}
 	return pool_processes_open(pool, &kind, pool->count, site->threads);

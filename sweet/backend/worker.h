@@ -13,12 +13,12 @@
 
 extern const struct backend_protocol worker_protocol;
 
-/* Of each server, once: wakes workers and looks for answers before a sleep. */
+/* Of each thread, once: wakes workers and looks for answers before a sleep. */
 struct worker_hook {
 	struct loop_hook hook;
 	struct worker_channel *active;
 };
-void worker_hook_add(struct worker_hook *hook, struct server *server);
+void worker_hook_add(struct worker_hook *hook, struct thread *thread);
 
 /* The channels of a place of such a pool, one a thread; for the status. */
 const struct worker_channel *worker_channels(const struct pool_process *process);

@@ -37,24 +37,24 @@ struct connection {
 	uint64_t slow_ms;	 /* since when */
 	size_t lent_id;		 /* a unit that its answer was taken off, held; 0 */
 	uint64_t lent_until;	 /* until so much is acknowledged */
-	GList lent_link;	 /* in the server's list of those */
+	GList lent_link;	 /* in the thread's list of those */
 	/* connection-unsent.c's: */
 	uint64_t handed;       /* bytes that the socket took of messages before the present one */
 	uint64_t looked_at;    /* and of the present one, when the socket was looked at last */
 	uint64_t acknowledged; /* of those */
 	unsigned unsent;       /* bytes that the socket is counted for; 0: it is not */
 	int unsent_bound;      /* TCP_NOTSENT_LOWAT */
-	GList unsent_link;     /* in the server's list of sockets that are counted */
+	GList unsent_link;     /* in the thread's list of sockets that are counted */
 	uint64_t rate;	       /* bytes that were acknowledged in a second */
 	uint64_t rated, rated_ms; /* acknowledged, and the time, when that was measured */
 	bool rate_known;	  /* there was time enough */
 	bool sending;		  /* a message that has not ended */
 	bool near, reads;	  /* the peer is on this machine; it has read something */
-	struct server *server;
-	struct connection *next, **link; /* the server's */
+	struct thread *thread;
+	struct connection *next, **link; /* the thread's */
 	int fd;
 	enum state state;
-	enum connection_state counted; /* as that in the server's counters */
+	enum connection_state counted; /* as that in the thread's counters */
 	bool keep_alive;	       /* after the present answer */
 	bool ended;		       /* the peer sends no more */
 	bool paused;
@@ -101,7 +101,7 @@ void connection_resume(struct transaction *transaction,
 		       enum respond (*respond)(struct transaction *transaction, void *context),
 		       void *context);
 
-/* The server is about to end: closes an idle connection.  The last thing that a caller does. */
+/* The thread is about to end: closes an idle connection.  The last thing that a caller does. */
 void connection_leave(struct connection *connection);
 
 /* The head that has begun takes too long. */
@@ -151,7 +151,7 @@ void connection_reset(struct connection *connection);
 /* --- connection-unsent.c --- */
 
 /* With the socket's own address, before the first request. */
-void connection_unsent_open(struct server *server);
+void connection_unsent_open(struct thread *thread);
 void connection_unsent_init(struct connection *connection, const struct sockaddr_storage *peer);
 
 /* A message is about to be sent; it waits for room; it was sent, or taken back. */
@@ -175,10 +175,10 @@ void connection_unsent_end(struct connection *connection);
 
 /* What struct loop_send calls waits(). */
 void connection_waits(struct loop_send *op);
-void connection_slow_open(struct server *server);
+void connection_slow_open(struct thread *thread);
 
-/* Of a server without connections. */
-void connection_slow_close(struct server *server);
+/* Of a thread without connections. */
+void connection_slow_close(struct thread *thread);
 
 /* The send is over, or the connection. */
 void connection_keeps_up(struct connection *connection);
@@ -211,15 +211,15 @@ void connection_give_up(struct transaction *transaction);
 
 static inline const struct config_limits *connection_limits(const struct connection *connection)
 {
-	return &connection->server->config_ref->config->limits;
+	return &connection->thread->config_ref->config->limits;
 }
 
 static inline void connection_count_as(struct connection *connection, enum connection_state state)
 {
-	_Atomic uint64_t *states = connection->server->counters.states;
+	_Atomic uint64_t *states = connection->thread->counters.states;
 
-	server_count(&states[connection->counted], (uint64_t)-1);
-	server_count(&states[state], 1);
+	counter_add(&states[connection->counted], (uint64_t)-1);
+	counter_add(&states[state], 1);
 	connection->counted = state;
 }
 

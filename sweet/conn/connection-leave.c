@@ -70,7 +70,7 @@ static int64_t stop_send(struct connection *connection)
 	uint64_t left;
 
 	if (message->skip < message->header_length ||
-	    !loop_send_cancel(connection->server->loop, connection->fd))
+	    !loop_send_cancel(connection->thread->loop, connection->fd))
 		return -1;
 	left = connection_body_bytes(message) - (message->skip - message->header_length);
 	output->sent -= left;
@@ -102,7 +102,7 @@ static void file_opened(struct job *job)
 	}
 	gone = stop_send(connection);
 	if (gone >= 0) {
-		server_count(&connection->server->counters.slow_files, 1);
+		counter_add(&connection->thread->counters.slow_files, 1);
 		file_response_go_on(&connection->output->transaction, leaving->fd, (uint64_t)gone);
 		leaving->fd = -1;
 	}
@@ -134,8 +134,8 @@ static bool to_file(struct connection *connection)
 	leaving->path = g_strdup(view->path);
 	leaving->version = view->version;
 	leaving->job = (struct job){
-		.work = open_file, .done = file_opened, .loop = connection->server->loop};
-	thread_pool_submit(connection->server->site->thread_pool, &leaving->job);
+		.work = open_file, .done = file_opened, .loop = connection->thread->loop};
+	thread_pool_submit(connection->thread->site->thread_pool, &leaving->job);
 	return true;
 }
 
@@ -200,7 +200,7 @@ static void spooled(struct spool_op *op, int result)
 		close(fd);
 		return;
 	}
-	server_count(&connection->server->counters.slow_spooled, 1);
+	counter_add(&connection->thread->counters.slow_spooled, 1);
 	offset = (uint64_t)gone + connection->send.message.header_length - leaving->from;
 	transaction = &connection->output->transaction;
 	transaction_dismiss(transaction);
@@ -225,7 +225,7 @@ static void spool_dropped(struct spool_op *op)
 /* False: the connection is gone. */
 static bool to_spool(struct connection *connection)
 {
-	struct server *server = connection->server;
+	struct thread *thread = connection->thread;
 	const struct NC_send *message = &connection->send.message;
 	struct leaving *leaving;
 	int error = -ENODEV;
@@ -238,10 +238,10 @@ static bool to_spool(struct connection *connection)
 	leaving->from = message->skip;
 	leaving->op.done = spooled;
 	leaving->op.drop = spool_dropped;
-	if (server->site->spools)
+	if (thread->site->spools)
 		error = list_memory(leaving, message);
 	if (!error) {
-		leaving->spool = spool_open(server->site->spools, server->loop);
+		leaving->spool = spool_open(thread->site->spools, thread->loop);
 		error = leaving->spool ? spool_append(leaving->spool, &leaving->op) : -ENOMEM;
 	}
 	if (!error)
@@ -258,7 +258,7 @@ bool connection_leaves_output(struct connection *connection)
 	struct leaving *leaving = connection->leaving;
 
 	/* At the end of the server nothing is read any more. */
-	if (!leaving || !leaving->spool || spools_stopped(connection->server->site->spools))
+	if (!leaving || !leaving->spool || spools_stopped(connection->thread->site->spools))
 		return false;
 	leaving->output = connection->output;
 	return true;

@@ -14,7 +14,7 @@
 
 bool connection_is_proxys(const struct connection *connection)
 {
-	const struct ip_acl *proxies = connection->server->config_ref->config->proxy_access;
+	const struct ip_acl *proxies = connection->thread->config_ref->config->proxy_access;
 
 	return proxies && ip_acl_allows(proxies, &connection->addresses.address.any);
 }

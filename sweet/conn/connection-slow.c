@@ -45,63 +45,63 @@ static struct connection *connection_of(struct loop_send *op)
 
 /* --- who waits ------------------------------------------------------------------ */
 
-static struct program *find_program(struct server *server, const struct transaction *transaction)
+static struct program *find_program(struct thread *thread, const struct transaction *transaction)
 {
 	struct program *program;
 
 	if (!transaction->pages)
 		return NULL;
-	if (!server->programs)
-		server->programs = g_hash_table_new_full(NULL, NULL, NULL, g_free);
-	program = g_hash_table_lookup(server->programs, transaction->pages);
+	if (!thread->programs)
+		thread->programs = g_hash_table_new_full(NULL, NULL, NULL, g_free);
+	program = g_hash_table_lookup(thread->programs, transaction->pages);
 	if (!program) {
 		program = g_new0(struct program, 1);
 		program->of = transaction->pages;
 		/* Half of its memory, which all threads share. */
-		program->most = program->of->most / 2 / server->site->threads;
-		g_hash_table_insert(server->programs, (void *)(uintptr_t)program->of, program);
+		program->most = program->of->most / 2 / thread->site->threads;
+		g_hash_table_insert(thread->programs, (void *)(uintptr_t)program->of, program);
 	}
 	return program;
 }
 
 /* transaction: that the unit is sent for; NULL: what was sent before. */
-static void count(struct server *server, size_t id, uint64_t bytes,
+static void count(struct thread *thread, size_t id, uint64_t bytes,
 		  const struct transaction *transaction)
 {
 	struct held *held;
 
-	if (!server->held)
-		server->held = g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL, g_free);
-	held = g_hash_table_lookup(server->held, &id);
+	if (!thread->held)
+		thread->held = g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL, g_free);
+	held = g_hash_table_lookup(thread->held, &id);
 	if (!held) {
 		held = g_new0(struct held, 1);
 		held->id = id;
 		held->bytes = bytes;
-		held->program = transaction ? find_program(server, transaction) : NULL;
+		held->program = transaction ? find_program(thread, transaction) : NULL;
 		if (held->program) {
 			held->program->units++;
 			held->program->bytes += bytes;
 		}
-		g_hash_table_add(server->held, held);
-		atomic_fetch_add_explicit(&server->site->held, bytes, memory_order_relaxed);
+		g_hash_table_add(thread->held, held);
+		atomic_fetch_add_explicit(&thread->site->held, bytes, memory_order_relaxed);
 	}
 	held->waiters++;
 }
 
-static void uncount(struct server *server, size_t id)
+static void uncount(struct thread *thread, size_t id)
 {
-	struct held *held = g_hash_table_lookup(server->held, &id);
+	struct held *held = g_hash_table_lookup(thread->held, &id);
 	struct program *program = held->program;
 
 	if (--held->waiters)
 		return;
-	atomic_fetch_sub_explicit(&server->site->held, held->bytes, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&thread->site->held, held->bytes, memory_order_relaxed);
 	if (program) {
 		program->bytes -= held->bytes;
 		if (--program->units == 0)
-			g_hash_table_remove(server->programs, program->of);
+			g_hash_table_remove(thread->programs, program->of);
 	}
-	g_hash_table_remove(server->held, held);
+	g_hash_table_remove(thread->held, held);
 }
 
 static uint64_t held_bytes(const struct site *site)
@@ -128,50 +128,50 @@ static bool program_is_full(const struct program *program)
 static const struct program *program_of(const struct connection *connection)
 {
 	const struct held *held =
-		g_hash_table_lookup(connection->server->held, &connection->slow_id);
+		g_hash_table_lookup(connection->thread->held, &connection->slow_id);
 
 	return held->program;
 }
 
 /* Whether any unit that is waited on may lie where too much is held. */
-static bool may_be_over(const struct server *server)
+static bool may_be_over(const struct thread *thread)
 {
-	return cache_is_over(server->site) ||
-	       (server->programs && g_hash_table_size(server->programs));
+	return cache_is_over(thread->site) ||
+	       (thread->programs && g_hash_table_size(thread->programs));
 }
 
 /* Whether the unit that the connection waits on lies where too much is held. */
 static bool is_over(const struct connection *connection)
 {
-	return cache_is_over(connection->server->site) || program_is_over(program_of(connection));
+	return cache_is_over(connection->thread->site) || program_is_over(program_of(connection));
 }
 
 static void enlist(struct connection *connection)
 {
-	struct server *server = connection->server;
+	struct thread *thread = connection->thread;
 	const struct NC_send *message = &connection->send.message;
 
 	connection->slow_id = message->ranges[0].id;
-	connection->slow_ms = loop_now_ms(server->loop);
-	count(server, connection->slow_id, connection_body_bytes(message),
+	connection->slow_ms = loop_now_ms(thread->loop);
+	count(thread, connection->slow_id, connection_body_bytes(message),
 	      &connection->output->transaction);
 	connection->slow_next = NULL;
-	connection->slow_link = server->slow_last ? server->slow_last : &server->slow_first;
+	connection->slow_link = thread->slow_last ? thread->slow_last : &thread->slow_first;
 	*connection->slow_link = connection;
-	server->slow_last = &connection->slow_next;
+	thread->slow_last = &connection->slow_next;
 }
 
 static void unlist(struct connection *connection)
 {
-	struct server *server = connection->server;
+	struct thread *thread = connection->thread;
 
-	uncount(server, connection->slow_id);
+	uncount(thread, connection->slow_id);
 	connection->slow_id = 0;
 	*connection->slow_link = connection->slow_next;
 	if (connection->slow_next)
 		connection->slow_next->slow_link = connection->slow_link;
 	else
-		server->slow_last = connection->slow_link;
+		thread->slow_last = connection->slow_link;
 }
 
 /* --- units that sockets refer to -------------------------------------------------- */
@@ -180,7 +180,7 @@ void connection_reset_slow(struct connection *connection, const char *why)
 {
 	const struct output *output = connection->output;
 
-	server_count(&connection->server->counters.slow_reset, 1);
+	counter_add(&connection->thread->counters.slow_reset, 1);
 	log_notice("%s: %s: too slow for its answer: resetting (%s; its socket holds %u bytes, "
 		   "%llu left in a second)",
 		   connection->addresses.remote,
@@ -192,7 +192,7 @@ void connection_reset_slow(struct connection *connection, const char *why)
 /* Holds the unit as long as the socket may refer to pages of it. */
 void connection_lend(struct connection *connection)
 {
-	struct server *server = connection->server;
+	struct thread *thread = connection->thread;
 	const struct NC_send *message = &connection->send.message;
 	size_t id = message->ranges[0].id;
 	struct NC_stat stat;
@@ -201,21 +201,21 @@ void connection_lend(struct connection *connection)
 	if (message->flags & NC_SEND_COPY || connection->lent_id || !connection->unsent ||
 	    NC_stat(id, &stat) < 0 || stat.kind == NC_KIND_RECYCLED || NC_hold(id) < 0)
 		return;
-	count(server, id, stat.size, NULL);
+	count(thread, id, stat.size, NULL);
 	connection->lent_id = id;
 	connection->lent_until = connection->handed;
 	connection->lent_link = (GList){.data = connection};
-	g_queue_push_tail_link(&server->lent, &connection->lent_link);
-	if (cache_is_over(server->site))
-		loop_notify(server->loop, &server->shed);
+	g_queue_push_tail_link(&thread->lent, &connection->lent_link);
+	if (cache_is_over(thread->site))
+		loop_notify(thread->loop, &thread->shed);
 }
 
 void connection_lent_end(struct connection *connection)
 {
-	struct server *server = connection->server;
+	struct thread *thread = connection->thread;
 
-	g_queue_unlink(&server->lent, &connection->lent_link);
-	uncount(server, connection->lent_id);
+	g_queue_unlink(&thread->lent, &connection->lent_link);
+	uncount(thread, connection->lent_id);
 	(void)NC_release(connection->lent_id);
 	connection->lent_id = 0;
 }
@@ -234,12 +234,12 @@ static bool may_leave(const struct connection *connection)
 }
 
 /* Who is not slow is about to give back what was lent, and has half as much again for that. */
-static void shed_lent(struct server *server)
+static void shed_lent(struct thread *thread)
 {
-	const struct site *site = server->site;
+	const struct site *site = thread->site;
 	GList *next;
 
-	for (GList *link = server->lent.head; link; link = next) {
+	for (GList *link = thread->lent.head; link; link = next) {
 		struct connection *connection = link->data;
 
 		next = link->next;
@@ -253,30 +253,30 @@ static void shed_lent(struct server *server)
 
 static void shed_again(struct timer *timer)
 {
-	struct server *server =
-		(struct server *)((char *)timer - offsetof(struct server, slow_timer));
+	struct thread *thread =
+		(struct thread *)((char *)timer - offsetof(struct thread, slow_timer));
 
-	loop_notify(server->loop, &server->shed);
+	loop_notify(thread->loop, &thread->shed);
 }
 
 /* Whether its unit is needed now: others wait for the memory, or may soon. */
 static bool must_leave(const struct connection *connection)
 {
-	const struct server *server = connection->server;
+	const struct thread *thread = connection->thread;
 
-	return cache_is_over(server->site) || program_is_full(program_of(connection)) ||
-	       loop_now_ms(server->loop) - connection->slow_ms >= PROGRAM_MS;
+	return cache_is_over(thread->site) || program_is_full(program_of(connection)) ||
+	       loop_now_ms(thread->loop) - connection->slow_ms >= PROGRAM_MS;
 }
 
 static void shed(struct loop_task *task)
 {
-	struct server *server =
-		(struct server *)((char *)task - offsetof(struct server, shed.task));
+	struct thread *thread =
+		(struct thread *)((char *)task - offsetof(struct thread, shed.task));
 	struct connection *connection, *next;
 	bool again = false;
 
-	loop_notice_begin(&server->shed);
-	for (connection = server->slow_first; connection && may_be_over(server);
+	loop_notice_begin(&thread->shed);
+	for (connection = thread->slow_first; connection && may_be_over(thread);
 	     connection = next) {
 		next = connection->slow_next;
 		if (!is_over(connection))
@@ -288,35 +288,35 @@ static void shed(struct loop_task *task)
 		unlist(connection);
 		connection_leave_unit(connection);
 	}
-	if (cache_is_over(server->site))
-		shed_lent(server);
+	if (cache_is_over(thread->site))
+		shed_lent(thread);
 	/* Who has waited longer then, or has turned out to be slow, is next. */
-	if (again || (server->lent.head && cache_is_over(server->site)))
-		loop_timer_start(server->loop, &server->slow_timer, SHED_AGAIN_MS, shed_again);
+	if (again || (thread->lent.head && cache_is_over(thread->site)))
+		loop_timer_start(thread->loop, &thread->slow_timer, SHED_AGAIN_MS, shed_again);
 }
 
-void connection_slow_open(struct server *server)
+void connection_slow_open(struct thread *thread)
 {
-	server->shed.task.run = shed;
+	thread->shed.task.run = shed;
 }
 
-void connection_slow_close(struct server *server)
+void connection_slow_close(struct thread *thread)
 {
-	g_clear_pointer(&server->held, g_hash_table_unref);
-	g_clear_pointer(&server->programs, g_hash_table_unref);
+	g_clear_pointer(&thread->held, g_hash_table_unref);
+	g_clear_pointer(&thread->programs, g_hash_table_unref);
 }
 
 void connection_waits(struct loop_send *op)
 {
 	struct connection *connection = connection_of(op);
-	struct server *server = connection->server;
+	struct thread *thread = connection->thread;
 
 	connection_unsent_waits(connection);
 	if (!may_leave(connection))
 		return;
 	enlist(connection);
 	if (is_over(connection))
-		loop_notify(server->loop, &server->shed);
+		loop_notify(thread->loop, &thread->shed);
 }
 
 void connection_keeps_up(struct connection *connection)

@@ -69,7 +69,7 @@ static void too_slow(struct timer *timer)
 
 void connection_time(struct connection *connection, unsigned ms)
 {
-	loop_timer_start(connection->server->loop, &connection->timer, ms, too_slow);
+	loop_timer_start(connection->thread->loop, &connection->timer, ms, too_slow);
 }
 
 void connection_time_body(struct connection *connection)

@@ -45,7 +45,7 @@ bool logs_apply(struct site *site, const struct config *config, char **why)
 	int fd, fds[SERVER_THREADS_MAX], error;
 	unsigned threads = 0;
 
-	while (threads < site->threads && site->servers[threads])
+	while (threads < site->threads && site->per_thread[threads])
 		threads++;
 	error = access_log_open(config->access_log, &fd);
 	if (error) {
@@ -72,7 +72,7 @@ bool logs_apply(struct site *site, const struct config *config, char **why)
 	}
 	log_set_level((enum log_level)config->log_level);
 	for (unsigned i = 0; i < threads; i++)
-		access_log_change(&site->servers[i]->log, fds[i],
+		access_log_change(&site->per_thread[i]->log, fds[i],
 				  (enum access_format)config->log_format);
 	logs_close(site);
 	site->log_fd = fd;
@@ -80,7 +80,7 @@ bool logs_apply(struct site *site, const struct config *config, char **why)
 	return true;
 }
 
-bool logs_join(struct site *site, struct server *server, char **why)
+bool logs_join(struct site *site, struct thread *thread, char **why)
 {
 	int fd = copy(site->log_fd);
 
@@ -88,7 +88,7 @@ bool logs_join(struct site *site, struct server *server, char **why)
 		*why = g_strdup_printf("cannot give the access log to a thread: %s", strerror(-fd));
 		return false;
 	}
-	access_log_start(&server->log, server->loop, fd, site->log_format);
+	access_log_start(&thread->log, thread->loop, fd, site->log_format);
 	return true;
 }
 

@@ -17,7 +17,7 @@
 bool logs_apply(struct site *site, const struct config *config, char **why);
 
 /* A thread's part, before its loop runs.  False: as above. */
-bool logs_join(struct site *site, struct server *server, char **why);
+bool logs_join(struct site *site, struct thread *thread, char **why);
 
 /* After all threads have ended. */
 void logs_close(struct site *site);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * server.h - what all threads share (the site), and what one thread has (a
- * server: its loop, its logs, its counters).
+ * server.h - what all threads share (the site), and what one thread has: its
+ * loop, its logs, its counters.
  */
 #ifndef SWEET_SERVER_H
 #define SWEET_SERVER_H
@@ -25,7 +25,7 @@
 struct gateway;
 struct spawn_table;
 struct respcache;
-struct server;
+struct thread;
 struct spools;
 
 /* Set up by main, constant while the threads run. */
@@ -53,7 +53,7 @@ struct site {
 	struct body_budget ahead;   /* of answers, which slow clients have not taken */
 	NC_cache *cache;
 	unsigned threads;
-	struct server *servers[SERVER_THREADS_MAX];
+	struct thread *per_thread[SERVER_THREADS_MAX];
 	char io[160];	      /* what the loops run on, and why */
 	uint64_t started_ns;  /* monotonic */
 	uint64_t started_ms;  /* of the epoch */
@@ -71,7 +71,7 @@ enum connection_state {
 };
 
 /* Written by its own thread, read by any: relaxed, and added up by who asks. */
-struct server_counters {
+struct thread_counters {
 	_Atomic uint64_t connections;		    /* accepted */
 	_Atomic uint64_t open;			    /* now */
 	_Atomic uint64_t states[CONNECTION_STATES]; /* of those */
@@ -94,14 +94,14 @@ struct connection;
 struct transaction;
 struct worker_hook;
 
-struct server {
+struct thread {
 	unsigned number;
 	struct site *site;
 	struct loop *loop;
 	struct file_cache_tick *tick; /* of the loop: files' entries are had and given back by it */
 	struct config_ref *config_ref; /* that new transactions begin with */
 	struct access_log log;
-	struct server_counters counters;
+	struct thread_counters counters;
 	/* output.c's: the fields that all answers of a second have, and their date. */
 	uint64_t date_until_ms; /* loop's clock; 0: none was made */
 	const struct config *date_config;
@@ -127,10 +127,10 @@ struct server {
 	char *gateway_block; /* backend-call.c's: a request's variables, until they are handed on */
 	bool draining;	     /* answers close their connections */
 	/* The last connection has gone; NULL: nobody asks. */
-	void (*vacated)(struct server *server);
+	void (*vacated)(struct thread *thread);
 };
 
-static inline void server_count(_Atomic uint64_t *counter, uint64_t more)
+static inline void counter_add(_Atomic uint64_t *counter, uint64_t more)
 {
 	/* One writer: no locked instruction is needed. */
 	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + more,

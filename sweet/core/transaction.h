@@ -44,7 +44,7 @@ struct config_ref;
 struct cache_store;
 struct host;
 struct scope;
-struct server;
+struct thread;
 
 #define TRANSACTION_HEAD_MAX 8192 /* bytes of a response's own header lines */
 #define TRANSACTION_TEXT_MAX 4096 /* bytes of a body in memory */
@@ -70,7 +70,7 @@ struct file_response {
 
 struct transaction {
 	/* The request; `request` is good only while the responder starts. */
-	struct server *server;	       /* this thread's */
+	struct thread *thread;	       /* this thread's */
 	struct config_ref *config_ref; /* held until the end */
 	const struct host *host;       /* by route.c */
 	const struct scope *scope;     /* by route.c, after the path */

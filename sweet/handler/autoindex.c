@@ -120,11 +120,11 @@ enum respond autoindex_respond(struct transaction *transaction, const char *path
 	struct autoindex *autoindex = (struct autoindex *)(void *)transaction->scratch;
 
 	*autoindex = (struct autoindex){
-		.job = {.work = work, .done = work_done, .loop = transaction->server->loop},
+		.job = {.work = work, .done = work_done, .loop = transaction->thread->loop},
 		.transaction = transaction,
 		.path = path,
 		.wish = wish,
 	};
-	thread_pool_submit(transaction->server->site->thread_pool, &autoindex->job);
+	thread_pool_submit(transaction->thread->site->thread_pool, &autoindex->job);
 	return RESPOND_LATER;
 }

@@ -32,7 +32,7 @@ static void finish(struct transaction *transaction)
 {
 	struct page *page = page_of(transaction);
 
-	file_cache_tick_put(transaction->server->tick, page->cache, page->entry);
+	file_cache_tick_put(transaction->thread->tick, page->cache, page->entry);
 }
 
 /* The path for a status, or NULL. */
@@ -81,7 +81,7 @@ static void answer(struct transaction *transaction)
 	if (set_body(transaction, page->entry))
 		transaction->finish = finish;
 	else
-		file_cache_tick_put(transaction->server->tick, page->cache, page->entry);
+		file_cache_tick_put(transaction->thread->tick, page->cache, page->entry);
 }
 
 static void arrived(struct file_cache_waiter *waiter)
@@ -116,11 +116,11 @@ enum respond errorpage_find(struct transaction *transaction)
 	/* A path of the host, whatever the scope of the error. */
 	scope = host_scope(transaction->host, path);
 	*page = (struct page){
-		.waiter = {.arrived = arrived, .loop = transaction->server->loop},
+		.waiter = {.arrived = arrived, .loop = transaction->thread->loop},
 		.transaction = transaction,
 		.cache = scope->file_cache,
 	};
-	if (!file_cache_tick_get(transaction->server->tick, page->cache,
+	if (!file_cache_tick_get(transaction->thread->tick, page->cache,
 				 path + (scope->alias ? scope->alias_skip : 0), &page->waiter))
 		return RESPOND_LATER;
 	answer(transaction);

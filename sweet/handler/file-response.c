@@ -231,7 +231,7 @@ static enum respond next(struct transaction *transaction)
 
 static void finish(struct transaction *transaction)
 {
-	file_cache_tick_put(transaction->server->tick, transaction->file_response.cache,
+	file_cache_tick_put(transaction->thread->tick, transaction->file_response.cache,
 			    transaction->file_response.entry);
 }
 
@@ -279,7 +279,7 @@ void file_response_go_on(struct transaction *transaction, int fd, uint64_t gone)
 	struct file_version version = file_cache_view(response->entry)->version;
 
 	transaction->body = (struct NC_range){0};
-	file_cache_tick_put(transaction->server->tick, response->cache, response->entry);
+	file_cache_tick_put(transaction->thread->tick, response->cache, response->entry);
 	filestream_go_on(transaction, fd, &version, gone, &owner);
 }
 

@@ -295,7 +295,7 @@ static void read_ahead(struct filestream *stream, bool settled)
 	if (stream->begun && !stream->wanted && have_window(stream))
 		return;
 	stream->reading = true;
-	thread_pool_submit(stream->transaction->server->site->thread_pool, &stream->job);
+	thread_pool_submit(stream->transaction->thread->site->thread_pool, &stream->job);
 }
 
 /* The text behind the last range of several. */
@@ -439,17 +439,17 @@ static void finish(struct transaction *transaction)
 
 static struct filestream *begin(struct transaction *transaction)
 {
-	struct server *server = transaction->server;
+	struct thread *thread = transaction->thread;
 	struct filestream *stream = g_new0(struct filestream, 1);
 
 	*stream_of(transaction) = stream;
 	stream->transaction = transaction;
-	stream->budget = &server->site->windows;
-	stream->job = (struct job){.work = work, .done = work_done, .loop = server->loop};
-	stream->tick = server->tick;
+	stream->budget = &thread->site->windows;
+	stream->job = (struct job){.work = work, .done = work_done, .loop = thread->loop};
+	stream->tick = thread->tick;
 	stream->fd = -1;
 	stream->lends = transaction->config_ref->config->large_files == LARGE_FILES_SENDFILE &&
-			server->site->path == &data_path_nabc;
+			thread->site->path == &data_path_nabc;
 	stream->wanted = true;
 	transaction->next = next;
 	transaction->finish = finish;

@@ -230,7 +230,7 @@ static enum respond authenticate(struct transaction *transaction, const struct s
 	wait->before = before;
 	wait->head_length = request->head.length;
 	memcpy(wait->head, request->head.at, request->head.length);
-	wait->check.loop = transaction->server->loop;
+	wait->check.loop = transaction->thread->loop;
 	wait->check.answered = answered;
 	if (auth_ask(transaction->scope->auth, &wait->check, transaction->remote, *field) ==
 	    AUTH_LATER)
@@ -246,13 +246,13 @@ static enum respond authenticate(struct transaction *transaction, const struct s
 static uint64_t too_fast(const struct transaction *transaction, const struct scope *before)
 {
 	const struct rate_limit *rate = transaction->scope->rate;
-	struct server *server = transaction->server;
+	struct thread *thread = transaction->thread;
 
 	/* A request counts once. */
 	if (before && before->rate && before->rate->scope == rate->scope)
 		return 0;
-	return client_limits_take(server->site->limits, rate, transaction->remote,
-				  loop_now_ns(server->loop));
+	return client_limits_take(thread->site->limits, rate, transaction->remote,
+				  loop_now_ns(thread->loop));
 }
 
 /* The path's scope and its rules; before: the scope that has rewritten the path, or NULL. */

@@ -228,7 +228,7 @@ static enum respond answer(struct transaction *transaction)
 		make_head(transaction);
 	/* The type is that of the file; it outlasts the entry. */
 	if (wait->sibling)
-		file_cache_tick_put(transaction->server->tick, file_cache_of(transaction),
+		file_cache_tick_put(transaction->thread->tick, file_cache_of(transaction),
 				    wait->entry);
 	return file_response_respond(transaction, file_cache_of(transaction), sent, type);
 }
@@ -252,7 +252,7 @@ static enum respond look(struct transaction *transaction)
 {
 	struct wait *wait = wait_of(transaction);
 
-	if (file_cache_tick_get(transaction->server->tick, file_cache_of(transaction),
+	if (file_cache_tick_get(transaction->thread->tick, file_cache_of(transaction),
 				file_path(transaction), &wait->waiter))
 		return arrived_now(transaction);
 	learn_wishes(transaction);
@@ -288,7 +288,7 @@ static enum respond sibling_arrived(struct transaction *transaction)
 		return answer(transaction);
 	}
 	if (!wait->waiter.result.error)
-		file_cache_tick_put(transaction->server->tick, file_cache_of(transaction), entry);
+		file_cache_tick_put(transaction->thread->tick, file_cache_of(transaction), entry);
 	file_cache_sibling_unfit(wait->entry, coding);
 	wait->siblings &= ~(1u << coding);
 	return next_sibling(transaction);
@@ -329,7 +329,7 @@ static enum respond file_arrived(struct transaction *transaction)
 		return refuse(transaction, error);
 	wait->entry = wait->waiter.result.entry;
 	if (transaction->scope->precompressed)
-		wait->siblings = file_cache_siblings(wait->entry, transaction->server->loop);
+		wait->siblings = file_cache_siblings(wait->entry, transaction->thread->loop);
 	if (!wait->siblings)
 		return answer(transaction);
 	learn_wishes(transaction);
@@ -357,7 +357,7 @@ enum respond static_respond(struct transaction *transaction)
 	const struct scope *scope = transaction->scope;
 	struct wait *wait = wait_of(transaction);
 
-	*wait = (struct wait){.waiter = {.arrived = arrived, .loop = transaction->server->loop},
+	*wait = (struct wait){.waiter = {.arrived = arrived, .loop = transaction->thread->loop},
 			      .transaction = transaction,
 			      .length = strlen(transaction->path)};
 	if (is_hidden(transaction))

@@ -64,20 +64,20 @@ static uint64_t load(const _Atomic uint64_t *counter)
 	return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
-static void add_server(struct status_data *data, const struct server *server)
+static void add_thread(struct status_data *data, const struct thread *thread)
 {
-	const struct server_counters *counters = &server->counters;
-	struct status_thread *thread = &data->thread[server->number];
+	const struct thread_counters *counters = &thread->counters;
+	struct status_thread *row = &data->thread[thread->number];
 
-	*thread = (struct status_thread){.io = loop_name(server->loop),
-					 .accepted = load(&counters->connections),
-					 .open = load(&counters->open),
-					 .requests = load(&counters->requests),
-					 .bytes = load(&counters->body_bytes)};
-	data->accepted += thread->accepted;
-	data->open += thread->open;
-	data->requests += thread->requests;
-	data->bytes += thread->bytes;
+	*row = (struct status_thread){.io = loop_name(thread->loop),
+				      .accepted = load(&counters->connections),
+				      .open = load(&counters->open),
+				      .requests = load(&counters->requests),
+				      .bytes = load(&counters->body_bytes)};
+	data->accepted += row->accepted;
+	data->open += row->open;
+	data->requests += row->requests;
+	data->bytes += row->bytes;
 	for (unsigned i = 0; i < CONNECTION_STATES; i++)
 		data->states[i] += load(&counters->states[i]);
 	for (unsigned i = 0; i < G_N_ELEMENTS(data->responses); i++)
@@ -186,7 +186,7 @@ static void add_process(struct status_data *data, const struct site *site)
 
 static struct status_data *collect(const struct transaction *transaction)
 {
-	const struct site *site = transaction->server->site;
+	const struct site *site = transaction->thread->site;
 	const struct config *config = transaction->config_ref->config;
 	struct status_data *data = g_new0(struct status_data, 1);
 
@@ -194,9 +194,9 @@ static struct status_data *collect(const struct transaction *transaction)
 	socket_options_write(&config->sockets, data->socket_options);
 	data->generation = config->number;
 	data->loaded_ms = config->read_ms;
-	data->draining = atomic_load(&transaction->server->site->leaving);
+	data->draining = atomic_load(&transaction->thread->site->leaving);
 	for (unsigned i = 0; i < site->threads; i++)
-		add_server(data, site->servers[i]);
+		add_thread(data, site->per_thread[i]);
 	data->path_cache = config->path_cache;
 	data->header_cache = config->header_cache;
 	data->content_cache = config->content_cache;
@@ -269,7 +269,7 @@ enum respond status_respond(struct transaction *transaction)
 		form = wants_html(transaction->request) ? FORM_HTML : FORM_JSON;
 		g_string_append(head, "Vary: Accept\r\n");
 	}
-	if (form == FORM_READY && atomic_load(&transaction->server->site->leaving))
+	if (form == FORM_READY && atomic_load(&transaction->thread->site->leaving))
 		transaction_refuse(transaction, 503, "the server is about to end");
 	text = write_text(transaction, form, head, &type);
 	transaction->head_length = head->len;

@@ -185,7 +185,7 @@ static void begin(struct reload *reload)
 	reload_calls_begin(&reload->calls);
 	reload->errors = g_ptr_array_new_with_free_func(g_free);
 	reload->job = (struct job){
-		.work = read_next, .done = was_read, .loop = reload->runners->all[0].server.loop};
+		.work = read_next, .done = was_read, .loop = reload->runners->all[0].thread.loop};
 	thread_pool_submit(reload->site->thread_pool, &reload->job);
 }
 

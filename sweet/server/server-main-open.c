@@ -32,27 +32,27 @@ static bool open_loops(void)
 	program.runners = server_threads_new(program.site.threads);
 	for (unsigned i = 0; i < program.site.threads; i++) {
 		struct server_thread *runner = &program.runners->all[i];
-		struct server *server = &runner->server;
+		struct thread *thread = &runner->thread;
 
-		server->number = i;
-		server->site = &program.site;
-		server->loop = loop_open((enum loop_kind)config->io,
+		thread->number = i;
+		thread->site = &program.site;
+		thread->loop = loop_open((enum loop_kind)config->io,
 					 program.site.arch->single ? LOOP_FEW : LOOP_MANY, why,
 					 sizeof(why));
-		if (!server->loop)
+		if (!thread->loop)
 			return server_main_complain("cannot start an event loop: %s", why);
-		server->tick = file_cache_tick_open(server->loop);
-		loop_send_by(server->loop, program.site.path);
+		thread->tick = file_cache_tick_open(thread->loop);
+		loop_send_by(thread->loop, program.site.path);
 		if (program.site.spawn_table &&
-		    spawn_table_attach(program.site.spawn_table, i, server->loop) < 0)
+		    spawn_table_attach(program.site.spawn_table, i, thread->loop) < 0)
 			return server_main_complain(
 				"cannot watch the process that starts programs");
-		server->config_ref = config_ref_open(config_hold(program.reload.config));
-		if (!logs_join(&program.site, server, &line))
+		thread->config_ref = config_ref_open(config_hold(program.reload.config));
+		if (!logs_join(&program.site, thread, &line))
 			return server_main_complain_of(line);
-		worker_hook_add(&runner->workers, server);
-		connection_init(server);
-		program.site.servers[i] = server;
+		worker_hook_add(&runner->workers, thread);
+		connection_init(thread);
+		program.site.per_thread[i] = thread;
 	}
 	snprintf(program.site.io, sizeof(program.site.io), "%s", why);
 	return true;
@@ -136,26 +136,26 @@ static void close_runners(void)
 	for (unsigned i = 0; i < runners->count; i++) {
 		struct server_thread *runner = &runners->all[i];
 
-		if (!runner->server.loop)
+		if (!runner->thread.loop)
 			continue;
 		server_thread_close_seats(runner);
-		connection_close_all(&runner->server);
-		access_log_stop(&runner->server.log);
+		connection_close_all(&runner->thread);
+		access_log_stop(&runner->thread.log);
 	}
 	cache_lookup_end(site);
 	gateway_close(site->gateway);
 	authenticator_close(site->authenticator);
 	/* What they had is given back now, with no connection to answer. */
 	for (unsigned i = 0; i < runners->count; i++)
-		if (runners->all[i].server.loop)
-			connection_close_all(&runners->all[i].server);
+		if (runners->all[i].thread.loop)
+			connection_close_all(&runners->all[i].thread);
 	for (unsigned i = 0; i < runners->count; i++) {
-		struct server *server = &runners->all[i].server;
+		struct thread *thread = &runners->all[i].thread;
 
-		file_cache_tick_close(server->tick);
-		loop_close(server->loop);
-		if (server->config_ref)
-			config_ref_release(server->config_ref);
+		file_cache_tick_close(thread->tick);
+		loop_close(thread->loop);
+		if (thread->config_ref)
+			config_ref_release(thread->config_ref);
 	}
 }
 

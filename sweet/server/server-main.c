@@ -42,7 +42,7 @@ bool server_main_complain_of(char *line)
 
 static struct loop *main_loop(void)
 {
-	return program.runners->all[0].server.loop;
+	return program.runners->all[0].thread.loop;
 }
 
 void server_main_announce(void)

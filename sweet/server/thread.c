@@ -41,15 +41,15 @@ struct seat *server_thread_seat(struct server_thread *runner, struct endpoint *e
 	seat->runner = runner;
 	seat->id = endpoint->id;
 	seat->inherited = endpoint->inherited;
-	seat->listener.fd = endpoint_take(endpoint, runner->server.number);
+	seat->listener.fd = endpoint_take(endpoint, runner->thread.number);
 	return seat;
 }
 
 /* The next client of each address may come. */
-static void vacated(struct server *server)
+static void vacated(struct thread *thread)
 {
 	struct server_thread *runner =
-		(struct server_thread *)((char *)server - offsetof(struct server_thread, server));
+		(struct server_thread *)((char *)thread - offsetof(struct server_thread, thread));
 
 	for (struct seat *seat = runner->seats; seat; seat = seat->next)
 		listener_next(&seat->listener);
@@ -57,12 +57,12 @@ static void vacated(struct server *server)
 
 int server_thread_listen(struct server_thread *runner, struct seat *seat)
 {
-	bool single = runner->server.site->arch->single;
+	bool single = runner->thread.site->arch->single;
 
-	runner->server.vacated = single ? vacated : NULL;
+	runner->thread.vacated = single ? vacated : NULL;
 	seat->next = runner->seats;
 	runner->seats = seat;
-	return listener_start(&seat->listener, &runner->server, seat->listener.fd, single);
+	return listener_start(&seat->listener, &runner->thread, seat->listener.fd, single);
 }
 
 static void remove_seat(struct listener *listener)
@@ -104,7 +104,7 @@ static void thread_ended(struct loop_task *task)
 	struct server_thread *first = &runner->siblings->all[0];
 
 	runner->siblings->running--;
-	gateway_thread_ended(runner->server.site->gateway, &runner->server);
+	gateway_thread_ended(runner->thread.site->gateway, &runner->thread);
 	if (first->drain_until_ms)
 		drain_check(&first->drain_check);
 }
@@ -113,9 +113,9 @@ static void *run(void *argument)
 {
 	struct server_thread *runner = argument;
 
-	loop_run(runner->server.loop);
+	loop_run(runner->thread.loop);
 	runner->ended.run = thread_ended;
-	loop_post(runner->siblings->all[0].server.loop, &runner->ended);
+	loop_post(runner->siblings->all[0].thread.loop, &runner->ended);
 	return NULL;
 }
 
@@ -150,28 +150,28 @@ static void apply(struct loop_task *task)
 	struct thread_change *change =
 		(struct thread_change *)((char *)task - offsetof(struct thread_change, task));
 	struct server_thread *runner = change->runner;
-	struct server *server = &runner->server;
-	struct config_ref *before = server->config_ref;
+	struct thread *thread = &runner->thread;
+	struct config_ref *before = thread->config_ref;
 	struct seat *next;
 
-	server->config_ref = config_ref_open(change->config);
+	thread->config_ref = config_ref_open(change->config);
 	change->config = NULL;
 	config_ref_release(before);
 	/* What was made of the old one, which another may lie in the place of. */
-	server->date_until_ms = 0;
-	server->date_config = NULL;
+	thread->date_until_ms = 0;
+	thread->date_config = NULL;
 	for (unsigned i = 0; i < change->fresh_count; i++) {
 		int error = 0;
 
 		/* When it is about to end, nobody is let in any more. */
-		if (!server->draining)
+		if (!thread->draining)
 			error = server_thread_listen(runner, change->fresh[i]);
 		else
 			close(change->fresh[i]->listener.fd);
 		if (error)
-			log_error("thread %u does not listen on a new address: %s", server->number,
+			log_error("thread %u does not listen on a new address: %s", thread->number,
 				  g_strerror(-error));
-		if (server->draining)
+		if (thread->draining)
 			g_free(change->fresh[i]);
 	}
 	change->fresh_count = 0;
@@ -184,13 +184,13 @@ static void apply(struct loop_task *task)
 				retire(seat, false);
 	}
 	change->over.run = changed;
-	loop_post(runner->siblings->all[0].server.loop, &change->over);
+	loop_post(runner->siblings->all[0].thread.loop, &change->over);
 }
 
 void thread_change(struct thread_change *change)
 {
 	change->task.run = apply;
-	loop_post(change->runner->server.loop, &change->task);
+	loop_post(change->runner->thread.loop, &change->task);
 }
 
 /* --- ending --------------------------------------------------------------------------- */
@@ -200,7 +200,7 @@ static void stop_now(struct loop_task *task)
 	struct server_thread *runner =
 		(struct server_thread *)((char *)task - offsetof(struct server_thread, stop));
 
-	loop_stop(runner->server.loop);
+	loop_stop(runner->thread.loop);
 }
 
 void server_threads_stop(struct server_threads *runners)
@@ -209,8 +209,8 @@ void server_threads_stop(struct server_threads *runners)
 		struct server_thread *runner = &runners->all[i];
 
 		runner->stop.run = stop_now;
-		if (runner->server.loop)
-			loop_post(runner->server.loop, &runner->stop);
+		if (runner->thread.loop)
+			loop_post(runner->thread.loop, &runner->stop);
 	}
 }
 
@@ -219,10 +219,10 @@ static void drain_check(struct timer *timer)
 	struct server_thread *runner =
 		(struct server_thread *)((char *)timer -
 					 offsetof(struct server_thread, drain_check));
-	struct loop *loop = runner->server.loop;
+	struct loop *loop = runner->thread.loop;
 
 	/* The main thread hears the second signal, so it stays until the last. */
-	bool needed = runner->server.connections || runner->seats ||
+	bool needed = runner->thread.connections || runner->seats ||
 		      (runner == &runner->siblings->all[0] && runner->siblings->running > 0);
 
 	if (!needed || loop_now_ms(loop) >= runner->drain_until_ms) {
@@ -236,14 +236,14 @@ static void drain(struct loop_task *task)
 {
 	struct server_thread *runner =
 		(struct server_thread *)((char *)task - offsetof(struct server_thread, drain));
-	struct server *server = &runner->server;
+	struct thread *thread = &runner->thread;
 
-	connection_drain(server);
+	connection_drain(thread);
 	/* Who waits in a queue is let in; the answer says that it is the last. */
 	for (struct seat *seat = runner->seats; seat; seat = seat->next)
 		retire(seat, seat->inherited || runner->leave_queues);
 	runner->drain_until_ms =
-		loop_now_ms(server->loop) + server->config_ref->config->limits.stop_ms;
+		loop_now_ms(thread->loop) + thread->config_ref->config->limits.stop_ms;
 	drain_check(&runner->drain_check);
 }
 
@@ -254,7 +254,7 @@ void server_threads_drain(struct server_threads *runners, bool leave_queues)
 
 		runner->drain.run = drain;
 		runner->leave_queues = leave_queues;
-		loop_post(runner->server.loop, &runner->drain);
+		loop_post(runner->thread.loop, &runner->drain);
 	}
 }
 
@@ -279,7 +279,7 @@ bool server_threads_alive(struct server_threads *runners)
 
 		atomic_store(&runner->beating, true);
 		runner->beat.run = beat;
-		loop_post(runner->server.loop, &runner->beat);
+		loop_post(runner->thread.loop, &runner->beat);
 	}
 	return alive;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * thread.h - a thread that serves: its server, its listeners, and how it is
+ * thread.h - a thread that serves: its state (struct thread), its listeners, and how it is
  * started, changed, drained and stopped.
  *
  * Runner 0 is the main thread's, which tells the others what to do by tasks
@@ -34,7 +34,7 @@ struct server_threads {
 };
 
 struct server_thread {
-	struct server server;
+	struct thread thread;
 	struct worker_hook workers;
 	struct server_threads *siblings;
 	struct seat *seats;

@@ -34,7 +34,7 @@ static struct {
 } responder;
 
 static struct runner runner;
-static struct server server;
+static struct thread thread;
 static struct site site;
 static NC_cache *cache;
 static struct config config;
@@ -121,7 +121,7 @@ static void be_done(void *argument)
 
 static void take_over(void *argument)
 {
-	connection_open(&server, *(int *)argument);
+	connection_open(&thread, *(int *)argument);
 }
 
 static void connect_client(void)
@@ -155,8 +155,8 @@ static void begin(int number, enum manner manner)
 			   .max_fields = 64},
 		.sockets = {.header_option = true, .close_option = true, .linger = true}};
 	generation = (struct config_ref){.config = &config, .users = 1};
-	site = (struct site){.bodies.most = 1 << 20, .threads = 1, .servers = {&server}};
-	server = (struct server){
+	site = (struct site){.bodies.most = 1 << 20, .threads = 1, .per_thread = {&thread}};
+	thread = (struct thread){
 		.loop = runner.loop, .log.fd = -1, .config_ref = &generation, .site = &site};
 	connect_client();
 }
@@ -164,7 +164,7 @@ static void begin(int number, enum manner manner)
 static void close_all(void *argument)
 {
 	(void)argument;
-	connection_close_all(&server);
+	connection_close_all(&thread);
 }
 
 /* Nothing must be left of anything. */

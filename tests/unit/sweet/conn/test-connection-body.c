@@ -109,8 +109,8 @@ START_TEST(test_client_waits)
 	}
 	SEEN(responder.pieces == 1);
 	ck_assert_uint_le(site.bodies.used, WINDOW);
-	ck_assert_uint_le(server.connections->input_length, 2 * WINDOW);
-	ck_assert(server.connections->paused);
+	ck_assert_uint_le(thread.connections->input_length, 2 * WINDOW);
+	ck_assert(thread.connections->paused);
 	EVENT(responder.manner = ASKS_AT_ONCE);
 	call(&runner, ask, NULL);
 	ck_assert_int_eq(fcntl(client, F_SETFL, 0), 0);

@@ -16,7 +16,7 @@ static struct site site = {.threads = 1,
 			   .max_unit = (size_t)256 << 10,
 			   .path = &data_path_nabc,
 			   .arch = &archs[ARCH_AMPED]};
-static struct server server = {.site = &site, .config_ref = &generation};
+static struct thread thread = {.site = &site, .config_ref = &generation};
 static struct transaction transaction;
 static struct request request;
 
@@ -40,7 +40,7 @@ static void begin(const char *path, const char *address)
 {
 	memset(&transaction, 0, sizeof(transaction));
 	memset(&request, 0, sizeof(request));
-	transaction.server = &server;
+	transaction.thread = &thread;
 	transaction.config_ref = &generation;
 	transaction.request = &request;
 	transaction.remote = socket_address(address);
@@ -150,9 +150,9 @@ START_TEST(test_accept)
 
 	begin("/.sweet/status", "127.0.0.1");
 	site.cache = cache;
-	site.servers[0] = &server;
+	site.per_thread[0] = &thread;
 	transaction.head_only = true;
-	server.loop = loop_open(LOOP_EPOLL, LOOP_MANY, (char[160]){0}, 160);
+	thread.loop = loop_open(LOOP_EPOLL, LOOP_MANY, (char[160]){0}, 160);
 	if (accepts[_i].accept) {
 		request.header_count = 1;
 		request.headers[0].name = (struct slice){"Accept", 6};
@@ -169,7 +169,7 @@ START_TEST(test_accept)
 	ck_assert(!strstr(head->str, "Content-Security-Policy") == !accepts[_i].html);
 	g_string_free(head, TRUE);
 	transaction.finish(&transaction);
-	loop_close(server.loop);
+	loop_close(thread.loop);
 	ck_assert_int_eq(NC_cache_close(cache), 0);
 }
 END_TEST

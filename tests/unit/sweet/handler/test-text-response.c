@@ -13,14 +13,14 @@
 #define MAX_UNIT ((size_t)256 << 10)
 
 static struct site site = {.max_unit = MAX_UNIT};
-static struct server server = {.site = &site};
+static struct thread thread = {.site = &site};
 static struct transaction transaction;
 static NC_cache *cache;
 
 static void begin(void)
 {
 	memset(&transaction, 0, sizeof(transaction));
-	transaction.server = &server;
+	transaction.thread = &thread;
 }
 
 static void open_cache(size_t size)
