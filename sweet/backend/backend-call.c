@@ -256,7 +256,7 @@ static void ask_body(struct backend_call *call, const char *block, size_t length
 {
 	const struct backend_protocol *protocol = call->pool->protocol;
 	struct transaction *transaction = call->transaction;
-	size_t most = transaction->thread->site->max_unit;
+	size_t most = transaction->thread->server->max_unit;
 	/* One more than comes as a whole: then it is seen that there is no more. */
 	size_t whole = MIN(most, WHOLE_MAX + 1);
 	uint64_t limit = transaction->scope->max_body;
@@ -297,7 +297,7 @@ void backend_call_next_body(struct backend_call *call)
 bool backend_call_rest_of_body(struct backend_call *call)
 {
 	const struct transaction *transaction = call->transaction;
-	uint64_t most = transaction->thread->site->max_unit;
+	uint64_t most = transaction->thread->server->max_unit;
 	uint64_t coming = call->asked ? call->window : 0;
 
 	if (call->length == TRANSACTION_UNKNOWN ||

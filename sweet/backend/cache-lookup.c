@@ -249,7 +249,7 @@ static enum respond look_up(struct transaction *transaction)
 	    !cache_place_write(&place, transaction, pool->settings))
 		return backend_call_start(pool, transaction, look->skip);
 	look->ask.place = place.key;
-	verdict = respcache_look_up(thread->site->responses, &look->ask, request,
+	verdict = respcache_look_up(thread->server->responses, &look->ask, request,
 				    transaction->scope->response_cache, loop_now_ns(thread->loop));
 	flight = look->ask.flight;
 	switch (verdict) {
@@ -306,26 +306,26 @@ static int purge(void *context, const char *name)
 	return count > INT_MAX ? INT_MAX : (int)count;
 }
 
-bool cache_lookup_open(struct site *site, size_t cache_size)
+bool cache_lookup_open(struct server *server, size_t cache_size)
 {
 	struct respcache_options options = {.entries = (unsigned)CLAMP(cache_size / BYTES_AN_ENTRY,
 								       ENTRIES_LEAST, ENTRIES_MOST),
 					    .bytes = cache_size / HEADS_PART};
 
-	site->responses = respcache_open(&options);
-	return site->responses && NC_cache_on_purge(site->cache, purge, site->responses) == 0;
+	server->responses = respcache_open(&options);
+	return server->responses && NC_cache_on_purge(server->cache, purge, server->responses) == 0;
 }
 
-void cache_lookup_end(struct site *site)
+void cache_lookup_end(struct server *server)
 {
-	if (site->responses)
-		respcache_end(site->responses);
+	if (server->responses)
+		respcache_end(server->responses);
 }
 
-void cache_lookup_close(struct site *site)
+void cache_lookup_close(struct server *server)
 {
-	if (!site->responses)
+	if (!server->responses)
 		return;
-	(void)NC_cache_on_purge(site->cache, NULL, NULL);
-	respcache_close(site->responses);
+	(void)NC_cache_on_purge(server->cache, NULL, NULL);
+	respcache_close(server->responses);
 }

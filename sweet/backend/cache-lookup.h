@@ -12,15 +12,15 @@
 enum respond cache_lookup(struct gateway_pool *pool, struct transaction *transaction, size_t skip);
 
 /*
- * Opens the site's response cache, whose bounds follow the size of the cache
+ * Opens the server's response cache, whose bounds follow the size of the cache
  * of units, and lets operators purge it.  False: there is no memory.
  */
-bool cache_lookup_open(struct site *site, size_t cache_size);
+bool cache_lookup_open(struct server *server, size_t cache_size);
 
 /* The threads have ended, and the connections; before the gateway is closed. */
-void cache_lookup_end(struct site *site);
+void cache_lookup_end(struct server *server);
 
 /* And after that. */
-void cache_lookup_close(struct site *site);
+void cache_lookup_close(struct server *server);
 
 #endif

@@ -33,7 +33,7 @@ struct cache_store {
 
 static struct respcache *cache_of(const struct transaction *transaction)
 {
-	return transaction->thread->site->responses;
+	return transaction->thread->server->responses;
 }
 
 static uint64_t now_of(const struct transaction *transaction)

@@ -120,7 +120,7 @@ void call_queue_room_everywhere(struct gateway_pool *pool)
 	/* At the end of the server no loop runs. */
 	if (!pool->gateway || pool->gateway->closing)
 		return;
-	for (unsigned i = 0; i < pool->gateway->site->threads; i++) {
+	for (unsigned i = 0; i < pool->gateway->server->threads; i++) {
 		struct call_queue *queue = &pool->queues[i];
 
 		loop_notify(queue->thread->loop, &queue->room);

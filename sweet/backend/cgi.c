@@ -176,7 +176,7 @@ static bool submit(struct backend_call *call, const char *block, size_t length)
 	struct transaction *transaction = call->transaction;
 	struct cgi_seat *seat = cgi_seat_of(call);
 	struct cgi_pool *all = call->pool->own;
-	struct site *site = call->pool->gateway->site;
+	struct server *server = call->pool->gateway->server;
 	struct NC_range piece = backend_call_piece(call);
 	struct cgi_body body = {piece.id, piece.length, transaction->upload_more};
 	struct cgi_run *run;
@@ -191,7 +191,7 @@ static bool submit(struct backend_call *call, const char *block, size_t length)
 		return false;
 	}
 	run = cgi_run_start(
-		seat->thread->loop, spawn_table_channel(site->spawn_table, seat->thread->number),
+		seat->thread->loop, spawn_table_channel(server->spawn_table, seat->thread->number),
 		all->program, (struct slice){block, length}, body, all->cache_socket, &run_owner);
 	if (!run) {
 		cannot_start(seat, errno);
@@ -287,10 +287,10 @@ static void pool_ended(struct loop_task *task)
 
 static int open_pool(struct gateway_pool *pool)
 {
-	struct site *site = pool->gateway->site;
-	const char *socket = site->per_thread[0]->config_ref->config->cache_socket;
-	int program = spawn_table_find(site->spawn_table, pool->settings);
-	struct cgi_pool *all = g_malloc0(sizeof(*all) + site->threads * sizeof(all->seats[0]));
+	struct server *server = pool->gateway->server;
+	const char *socket = server->per_thread[0]->config_ref->config->cache_socket;
+	int program = spawn_table_find(server->spawn_table, pool->settings);
+	struct cgi_pool *all = g_malloc0(sizeof(*all) + server->threads * sizeof(all->seats[0]));
 
 	pool->own = all;
 	if (program < 0) {
@@ -304,12 +304,12 @@ static int open_pool(struct gateway_pool *pool)
 	all->ended.run = pool_ended;
 	/* They work in folders of their own. */
 	all->cache_socket = socket ? g_canonicalize_filename(socket, NULL) : NULL;
-	all->count = site->threads;
+	all->count = server->threads;
 	for (unsigned i = 0; i < all->count; i++) {
 		struct cgi_seat *seat = &all->seats[i];
 
 		seat->pool = pool;
-		seat->thread = site->per_thread[i];
+		seat->thread = server->per_thread[i];
 		seat->offer.task.run = offered;
 		seat->end.run = end_seat;
 	}

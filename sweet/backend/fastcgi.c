@@ -114,12 +114,12 @@ static void open_thread(struct fastcgi_local *local, struct gateway_pool *pool,
 
 static int open_pool(struct gateway_pool *pool)
 {
-	struct site *site = pool->gateway->site;
+	struct server *server = pool->gateway->server;
 	char **texts = pool->settings->upstream;
 	struct listen_address addresses[BALANCER_MAX];
 	unsigned count;
 	struct fastcgi_pool *all =
-		g_malloc0(sizeof(*all) + site->threads * sizeof(all->threads[0]));
+		g_malloc0(sizeof(*all) + server->threads * sizeof(all->threads[0]));
 	int error = 0;
 
 	pool->own = all;
@@ -130,15 +130,15 @@ static int open_pool(struct gateway_pool *pool)
 		(void)address_parse(texts[count], &addresses[count]);
 	if (pool->settings->command)
 		count = 1;
-	permits_init(&all->permits, site->threads, count,
-		     permits_of(pool->settings, site->threads));
+	permits_init(&all->permits, server->threads, count,
+		     permits_of(pool->settings, server->threads));
 	if (pool->settings->command)
 		error = fastcgi_spawn_open(&all->spawn, pool, &addresses[0]);
 	if (error)
 		return error;
-	all->count = site->threads;
+	all->count = server->threads;
 	for (unsigned i = 0; i < all->count; i++)
-		open_thread(&all->threads[i], pool, site->per_thread[i], addresses, count);
+		open_thread(&all->threads[i], pool, server->per_thread[i], addresses, count);
 	return 0;
 }
 

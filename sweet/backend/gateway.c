@@ -77,7 +77,7 @@ static struct gateway_pool *open_pool(struct gateway *gateway, struct pool_confi
 				      char **why)
 {
 	struct gateway_pool *pool;
-	unsigned threads = gateway->site->threads;
+	unsigned threads = gateway->server->threads;
 	int error;
 
 	if (settings->protocol >= G_N_ELEMENTS(protocols) || !protocols[settings->protocol]) {
@@ -97,7 +97,7 @@ static struct gateway_pool *open_pool(struct gateway *gateway, struct pool_confi
 		pool->queues[i].last = &pool->queues[i].first;
 		pool->queues[i].room.task.run = call_queue_room_task;
 		pool->queues[i].pool = pool;
-		pool->queues[i].thread = gateway->site->per_thread[i];
+		pool->queues[i].thread = gateway->server->per_thread[i];
 	}
 	error = pool->protocol->open(pool);
 	if (!error)
@@ -164,16 +164,16 @@ void gateway_thread_ended(struct gateway *gateway, struct thread *thread)
 	}
 }
 
-struct gateway *gateway_open(struct site *site)
+struct gateway *gateway_open(struct server *server)
 {
 	struct gateway *gateway = g_new0(struct gateway, 1);
 
-	gateway->site = site;
-	gateway->main = site->per_thread[0];
+	gateway->server = server;
+	gateway->main = server->per_thread[0];
 	gateway->pools = g_ptr_array_new();
 	gateway->pid = (int)getpid();
-	for (unsigned i = 0; i < site->threads; i++)
-		site->per_thread[i]->gateway_block = g_malloc(NC_BLOCK_MAX);
+	for (unsigned i = 0; i < server->threads; i++)
+		server->per_thread[i]->gateway_block = g_malloc(NC_BLOCK_MAX);
 	return gateway;
 }
 
@@ -186,7 +186,7 @@ void gateway_close(struct gateway *gateway)
 		struct gateway_pool *pool =
 			g_ptr_array_remove_index_fast(gateway->pools, gateway->pools->len - 1);
 
-		for (unsigned i = 0; i < gateway->site->threads; i++)
+		for (unsigned i = 0; i < gateway->server->threads; i++)
 			call_queue_abandon(&pool->queues[i]);
 		pool->protocol->close(pool);
 		/* Configurations may still name it. */
@@ -194,8 +194,8 @@ void gateway_close(struct gateway *gateway)
 		drop_use(pool);
 	}
 	spawn_children_free(&gateway->leaving);
-	for (unsigned i = 0; i < gateway->site->threads; i++)
-		g_clear_pointer(&gateway->site->per_thread[i]->gateway_block, g_free);
+	for (unsigned i = 0; i < gateway->server->threads; i++)
+		g_clear_pointer(&gateway->server->per_thread[i]->gateway_block, g_free);
 	g_ptr_array_free(gateway->pools, TRUE);
 	g_free(gateway);
 }

@@ -92,7 +92,7 @@ struct backend_protocol {
 };
 
 struct gateway {
-	struct site *site;
+	struct server *server;
 	struct thread *main;	     /* whose loop supervises */
 	GPtrArray *pools;	     /* struct gateway_pool */
 	struct spawn_child *leaving; /* processes that were let go of, and have not ended yet */
@@ -102,7 +102,7 @@ struct gateway {
 };
 
 /* Before the loops run, but when they are there. */
-struct gateway *gateway_open(struct site *site);
+struct gateway *gateway_open(struct server *server);
 
 /*
  * Has the pools of config run, before a thread sees it; on the main thread.

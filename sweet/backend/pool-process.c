@@ -53,7 +53,7 @@ static void next_turn(struct gateway_pool *pool);
 
 int pool_processes_program(const struct gateway_pool *pool)
 {
-	int program = spawn_table_find(pool->gateway->site->spawn_table, pool->settings);
+	int program = spawn_table_find(pool->gateway->server->spawn_table, pool->settings);
 
 	if (program >= 0)
 		return program;
@@ -65,7 +65,7 @@ int pool_processes_program(const struct gateway_pool *pool)
 
 int pool_process_run(struct pool_process *process, const struct start *what, pid_t *pid, int *pidfd)
 {
-	struct spawn_table *table = process->pool->gateway->site->spawn_table;
+	struct spawn_table *table = process->pool->gateway->server->spawn_table;
 	/* The main thread's. */
 	struct spawner_channel *channel = spawn_table_channel(table, 0);
 	int error = spawn_child_start(&process->child, channel, loop_of(process), what, other_ended,

@@ -114,7 +114,7 @@ static struct request_spool *begin(struct backend_call *call)
 	if (!upload)
 		return NULL;
 	upload->call = call;
-	upload->spool = spool_open(thread->site->spools, thread->loop);
+	upload->spool = spool_open(thread->server->spools, thread->loop);
 	if (upload->spool)
 		return upload;
 	free(upload);
@@ -201,7 +201,7 @@ static void was_read(struct spool_op *op, int result)
 
 static int start_read(struct request_spool *upload)
 {
-	size_t most = MIN(PART, upload->call->transaction->thread->site->max_unit);
+	size_t most = MIN(PART, upload->call->transaction->thread->server->max_unit);
 
 	return spool_unit_read(upload->spool, upload->next,
 			       (size_t)MIN(upload->length - upload->next, most), PART, was_read,
@@ -245,13 +245,13 @@ void request_spool_end(struct backend_call *call)
 bool request_spool_is_wanted(const struct gateway_pool *pool)
 {
 	return pool->protocol->body_lost && pool->settings->request_buffering &&
-	       pool->gateway->site->spools;
+	       pool->gateway->server->spools;
 }
 
 uint64_t request_spool_most(const struct gateway_pool *pool)
 {
 	struct spools_stat stat;
 
-	spools_stat(pool->gateway->site->spools, &stat);
+	spools_stat(pool->gateway->server->spools, &stat);
 	return stat.most;
 }

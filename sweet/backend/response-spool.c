@@ -32,7 +32,7 @@ struct put {
 
 static struct spools *spools_of(const struct response_stream *stream)
 {
-	return stream->call->pool->gateway->site->spools;
+	return stream->call->pool->gateway->server->spools;
 }
 
 bool response_spool_has_room(const struct response_stream *stream)

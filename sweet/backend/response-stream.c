@@ -32,7 +32,7 @@
 
 static struct body_budget *shared(const struct response_stream *stream)
 {
-	return &stream->call->pool->gateway->site->ahead;
+	return &stream->call->pool->gateway->server->ahead;
 }
 
 static uint64_t taken_by(const struct read_buffer *buffer)

@@ -117,7 +117,7 @@ static void add_part(struct backend_call *call, const struct NC_response *respon
 
 	if (response->data)
 		good = response_queue_add_bytes(&own->parts, bytes_of(response), &own->left,
-						&thread->site->answers);
+						&thread->server->answers);
 	else
 		good = response_queue_add(&own->parts, response->ranges, response->range_count,
 					  &own->left);

@@ -56,15 +56,15 @@ static uint64_t cost_of(const struct worker_channel *channel, uint64_t now_ms)
  */
 static bool has_room(struct gateway_pool *pool, unsigned number)
 {
-	const struct site *site = pool->gateway->site;
+	const struct server *server = pool->gateway->server;
 	struct page_memory *pages = &pool->pages[number];
 	const struct pool_process *process = &pool->processes[number];
 
 	if (page_memory_fits(pages, load_of(process)))
 		return true;
 	if (!atomic_exchange(&pages->wanted, true))
-		for (unsigned i = 0; i < site->threads; i++)
-			loop_notify(site->per_thread[i]->loop, &site->per_thread[i]->shed);
+		for (unsigned i = 0; i < server->threads; i++)
+			loop_notify(server->per_thread[i]->loop, &server->per_thread[i]->shed);
 	/* It may have come before it was wanted. */
 	return page_memory_fits(pages, load_of(process));
 }
@@ -335,20 +335,20 @@ static int start_other(void *context, int socket, char *const *environment, pid_
 static int start(struct pool_process *process, pid_t *pid, int *pidfd)
 {
 	const struct pool_config *settings = process->pool->settings;
-	struct site *site = process->pool->gateway->site;
+	struct server *server = process->pool->gateway->server;
 	struct place *place = place_of(process);
 	struct NC_exchange_options options = {.argv = settings->argv,
 					      .environment = settings->environment,
-					      .lanes = site->threads,
+					      .lanes = server->threads,
 					      .memory = settings->memory,
-					      .flags = site->path->exchange_flags};
+					      .flags = server->path->exchange_flags};
 
 	if (pool_config_is_other(settings)) {
 		options.environment = NULL;
 		options.start = start_other;
 		options.context = process;
 	}
-	place->exchange = NC_exchange_start(site->cache, &options);
+	place->exchange = NC_exchange_start(server->cache, &options);
 	if (!place->exchange)
 		return -errno;
 	*pid = NC_exchange_pid(place->exchange);
@@ -396,7 +396,7 @@ static int open_pool(struct gateway_pool *pool)
 {
 	static const struct pool_process_kind kind = {
 		.start = start, .up = up, .retire = retire, .down = down, .close = close_process};
-	struct site *site = pool->gateway->site;
+	struct server *server = pool->gateway->server;
 
 	pool->count = pool->settings->processes;
 	pool->processes = g_new0(struct pool_process, pool->count);
@@ -404,24 +404,24 @@ static int open_pool(struct gateway_pool *pool)
 	pool->pages = g_new0(struct page_memory, pool->count);
 	for (unsigned i = 0; i < pool->count; i++) {
 		struct place *place =
-			g_malloc0(sizeof(*place) + site->threads * sizeof(place->channels[0]));
+			g_malloc0(sizeof(*place) + server->threads * sizeof(place->channels[0]));
 
 		pool->processes[i].own = place;
 		/* The rest is for what it makes meanwhile. */
 		pool->ahead[i].most = pool->settings->memory / 2;
 		page_memory_init(&pool->pages[i], pool->settings->memory);
-		for (unsigned k = 0; k < site->threads; k++) {
+		for (unsigned k = 0; k < server->threads; k++) {
 			place->channels[k].process = &pool->processes[i];
-			place->channels[k].thread = site->per_thread[k];
+			place->channels[k].thread = server->per_thread[k];
 		}
 	}
-	return pool_processes_open(pool, &kind, pool->count, site->threads);
+	return pool_processes_open(pool, &kind, pool->count, server->threads);
 }
 
 static void close_pool(struct gateway_pool *pool)
 {
 	for (unsigned i = 0; i < pool->count; i++)
-		for (unsigned k = 0; k < pool->gateway->site->threads; k++) {
+		for (unsigned k = 0; k < pool->gateway->server->threads; k++) {
 			struct worker_channel *channel =
 				&place_of(&pool->processes[i])->channels[k];
 

@@ -112,7 +112,7 @@ void connection_receive_piece(struct transaction *transaction, uint64_t limit, s
 	assert(connection->state == WORKING && !body_is_over(&connection->body));
 	output_return_upload(connection->output);
 	connection->state = RECEIVING;
-	if (body_keep(&connection->body, limit, window, &connection->thread->site->bodies) < 0)
+	if (body_keep(&connection->body, limit, window, &connection->thread->server->bodies) < 0)
 		connection_refuse(connection, 413, fault_of(413));
 	else if (!connection->calling)
 		connection_consume_input(connection, connection_start_receiving);

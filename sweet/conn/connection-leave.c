@@ -135,7 +135,7 @@ static bool to_file(struct connection *connection)
 	leaving->version = view->version;
 	leaving->job = (struct job){
 		.work = open_file, .done = file_opened, .loop = connection->thread->loop};
-	thread_pool_submit(connection->thread->site->thread_pool, &leaving->job);
+	thread_pool_submit(connection->thread->server->thread_pool, &leaving->job);
 	return true;
 }
 
@@ -238,10 +238,10 @@ static bool to_spool(struct connection *connection)
 	leaving->from = message->skip;
 	leaving->op.done = spooled;
 	leaving->op.drop = spool_dropped;
-	if (thread->site->spools)
+	if (thread->server->spools)
 		error = list_memory(leaving, message);
 	if (!error) {
-		leaving->spool = spool_open(thread->site->spools, thread->loop);
+		leaving->spool = spool_open(thread->server->spools, thread->loop);
 		error = leaving->spool ? spool_append(leaving->spool, &leaving->op) : -ENOMEM;
 	}
 	if (!error)
@@ -258,7 +258,7 @@ bool connection_leaves_output(struct connection *connection)
 	struct leaving *leaving = connection->leaving;
 
 	/* At the end of the server nothing is read any more. */
-	if (!leaving || !leaving->spool || spools_stopped(connection->thread->site->spools))
+	if (!leaving || !leaving->spool || spools_stopped(connection->thread->server->spools))
 		return false;
 	leaving->output = connection->output;
 	return true;

@@ -58,7 +58,7 @@ static struct program *find_program(struct thread *thread, const struct transact
 		program = g_new0(struct program, 1);
 		program->of = transaction->pages;
 		/* Half of its memory, which all threads share. */
-		program->most = program->of->most / 2 / thread->site->threads;
+		program->most = program->of->most / 2 / thread->server->threads;
 		g_hash_table_insert(thread->programs, (void *)(uintptr_t)program->of, program);
 	}
 	return program;
@@ -83,7 +83,7 @@ static void count(struct thread *thread, size_t id, uint64_t bytes,
 			held->program->bytes += bytes;
 		}
 		g_hash_table_add(thread->held, held);
-		atomic_fetch_add_explicit(&thread->site->held, bytes, memory_order_relaxed);
+		atomic_fetch_add_explicit(&thread->server->held, bytes, memory_order_relaxed);
 	}
 	held->waiters++;
 }
@@ -95,7 +95,7 @@ static void uncount(struct thread *thread, size_t id)
 
 	if (--held->waiters)
 		return;
-	atomic_fetch_sub_explicit(&thread->site->held, held->bytes, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&thread->server->held, held->bytes, memory_order_relaxed);
 	if (program) {
 		program->bytes -= held->bytes;
 		if (--program->units == 0)
@@ -104,14 +104,14 @@ static void uncount(struct thread *thread, size_t id)
 	g_hash_table_remove(thread->held, held);
 }
 
-static uint64_t held_bytes(const struct site *site)
+static uint64_t held_bytes(const struct server *server)
 {
-	return atomic_load_explicit(&site->held, memory_order_relaxed);
+	return atomic_load_explicit(&server->held, memory_order_relaxed);
 }
 
-static bool cache_is_over(const struct site *site)
+static bool cache_is_over(const struct server *server)
 {
-	return held_bytes(site) > site->held_most;
+	return held_bytes(server) > server->held_most;
 }
 
 static bool program_is_over(const struct program *program)
@@ -136,14 +136,14 @@ static const struct program *program_of(const struct connection *connection)
 /* Whether any unit that is waited on may lie where too much is held. */
 static bool may_be_over(const struct thread *thread)
 {
-	return cache_is_over(thread->site) ||
+	return cache_is_over(thread->server) ||
 	       (thread->programs && g_hash_table_size(thread->programs));
 }
 
 /* Whether the unit that the connection waits on lies where too much is held. */
 static bool is_over(const struct connection *connection)
 {
-	return cache_is_over(connection->thread->site) || program_is_over(program_of(connection));
+	return cache_is_over(connection->thread->server) || program_is_over(program_of(connection));
 }
 
 static void enlist(struct connection *connection)
@@ -206,7 +206,7 @@ void connection_lend(struct connection *connection)
 	connection->lent_until = connection->handed;
 	connection->lent_link = (GList){.data = connection};
 	g_queue_push_tail_link(&thread->lent, &connection->lent_link);
-	if (cache_is_over(thread->site))
+	if (cache_is_over(thread->server))
 		loop_notify(thread->loop, &thread->shed);
 }
 
@@ -236,7 +236,7 @@ static bool may_leave(const struct connection *connection)
 /* Who is not slow is about to give back what was lent, and has half as much again for that. */
 static void shed_lent(struct thread *thread)
 {
-	const struct site *site = thread->site;
+	const struct server *server = thread->server;
 	GList *next;
 
 	for (GList *link = thread->lent.head; link; link = next) {
@@ -244,9 +244,9 @@ static void shed_lent(struct thread *thread)
 
 		next = link->next;
 		connection_unsent_count(connection);
-		if (connection->lent_id && cache_is_over(site) &&
+		if (connection->lent_id && cache_is_over(server) &&
 		    (connection_unsent_is_slow(connection) ||
-		     held_bytes(site) > site->held_most + site->held_most / 2))
+		     held_bytes(server) > server->held_most + server->held_most / 2))
 			connection_reset_slow(connection, "it keeps what its socket refers to");
 	}
 }
@@ -264,7 +264,7 @@ static bool must_leave(const struct connection *connection)
 {
 	const struct thread *thread = connection->thread;
 
-	return cache_is_over(thread->site) || program_is_full(program_of(connection)) ||
+	return cache_is_over(thread->server) || program_is_full(program_of(connection)) ||
 	       loop_now_ms(thread->loop) - connection->slow_ms >= PROGRAM_MS;
 }
 
@@ -288,10 +288,10 @@ static void shed(struct loop_task *task)
 		unlist(connection);
 		connection_leave_unit(connection);
 	}
-	if (cache_is_over(thread->site))
+	if (cache_is_over(thread->server))
 		shed_lent(thread);
 	/* Who has waited longer then, or has turned out to be slow, is next. */
-	if (again || (thread->lent.head && cache_is_over(thread->site)))
+	if (again || (thread->lent.head && cache_is_over(thread->server)))
 		loop_timer_start(thread->loop, &thread->slow_timer, SHED_AGAIN_MS, shed_again);
 }
 

@@ -73,7 +73,7 @@ static void add(struct connection *connection, unsigned bytes)
 		g_queue_unlink(&thread->unsent, &connection->unsent_link);
 	}
 	thread->unsent_bytes += bytes - (uint64_t)connection->unsent;
-	atomic_fetch_add_explicit(&thread->site->unsent, bytes - (uint64_t)connection->unsent,
+	atomic_fetch_add_explicit(&thread->server->unsent, bytes - (uint64_t)connection->unsent,
 				  memory_order_relaxed);
 	connection->unsent = bytes;
 }
@@ -103,9 +103,9 @@ void connection_unsent_count(struct connection *connection)
 		connection_lent_end(connection);
 }
 
-static uint64_t sum(const struct site *site)
+static uint64_t sum(const struct server *server)
 {
-	return atomic_load_explicit(&site->unsent, memory_order_relaxed);
+	return atomic_load_explicit(&server->unsent, memory_order_relaxed);
 }
 
 bool connection_unsent_is_slow(const struct connection *connection)
@@ -122,12 +122,12 @@ static gint slower_first(gconstpointer left, gconstpointer right)
 
 static void shed(struct thread *thread)
 {
-	struct site *site = thread->site;
-	uint64_t enough = site->unsent_most - site->unsent_most / 16,
-		 share = enough / site->threads;
+	struct server *server = thread->server;
+	uint64_t enough = server->unsent_most - server->unsent_most / 16,
+		 share = enough / server->threads;
 	g_autoptr(GPtrArray) all = g_ptr_array_new();
 
-	if (sum(site) <= site->unsent_most || thread->unsent_bytes <= share)
+	if (sum(server) <= server->unsent_most || thread->unsent_bytes <= share)
 		return;
 	for (GList *link = thread->unsent.head; link; link = link->next)
 		g_ptr_array_add(all, link->data);
@@ -135,7 +135,7 @@ static void shed(struct thread *thread)
 	for (unsigned i = 0; i < all->len; i++) {
 		struct connection *connection = all->pdata[i];
 
-		if (sum(site) <= enough || thread->unsent_bytes <= share)
+		if (sum(server) <= enough || thread->unsent_bytes <= share)
 			return;
 		if (connection_unsent_is_slow(connection))
 			connection_reset_slow(connection, "socket-memory is reached");
@@ -176,29 +176,29 @@ static void look_again(struct timer *timer)
 
 static void look(struct connection *connection)
 {
-	struct site *site = connection->thread->site;
+	struct server *server = connection->thread->server;
 
 	connection_unsent_count(connection);
-	if (sum(site) <= site->unsent_most)
+	if (sum(server) <= server->unsent_most)
 		return;
 	/* Not from within a send; and the bytes may be those of other threads. */
-	for (unsigned i = 0; i < site->threads; i++) {
-		struct thread *thread = site->per_thread[i];
+	for (unsigned i = 0; i < server->threads; i++) {
+		struct thread *thread = server->per_thread[i];
 
 		loop_notify(thread->loop, &thread->unsent_shed);
 	}
 }
 
 /* More unsent bytes are what others will need: who reads loses nothing. */
-static bool is_tight(const struct site *site)
+static bool is_tight(const struct server *server)
 {
-	return sum(site) > site->unsent_most / 2;
+	return sum(server) > server->unsent_most / 2;
 }
 
 /* The socket is full. */
 static void grow(struct connection *connection)
 {
-	if (is_tight(connection->thread->site) || connection->near) {
+	if (is_tight(connection->thread->server) || connection->near) {
 		if (connection->unsent_bound != NEAR)
 			set_bound(connection, NEAR);
 	} else if (connection->unsent_bound < FAR) {
@@ -229,11 +229,11 @@ void connection_unsent_init(struct connection *connection, const struct sockaddr
 
 void connection_unsent_starts(struct connection *connection)
 {
-	const struct site *site = connection->thread->site;
+	const struct server *server = connection->thread->server;
 	const struct config *config = connection->output->transaction.config_ref->config;
 
 	connection->sending = true;
-	if (connection->unsent_bound > NEAR && is_tight(site))
+	if (connection->unsent_bound > NEAR && is_tight(server))
 		set_bound(connection, NEAR);
 	if (!connection->unsent) {
 		connection->acknowledged = connection->handed;
@@ -244,7 +244,7 @@ void connection_unsent_starts(struct connection *connection)
 	/* Pages of a file are not the cache's.  A method that the operator chose is used at once. */
 	if (config->sockets.send_method == SEND_AUTO &&
 	    (!connection->reads ||
-	     atomic_load_explicit(&site->held, memory_order_relaxed) > site->held_most / 2))
+	     atomic_load_explicit(&server->held, memory_order_relaxed) > server->held_most / 2))
 		connection->send.message.flags |= NC_SEND_COPY;
 }
 

@@ -45,7 +45,7 @@ static void connection_free(struct connection *connection)
 	counter_add(&thread->counters.states[connection->counted], (uint64_t)-1);
 	body_end(&connection->body);
 	if (connection->client)
-		client_limits_leave(thread->site->limits, connection->client);
+		client_limits_leave(thread->server->limits, connection->client);
 	free(connection->input);
 	if (thread->vacated && !thread->connections)
 		thread->vacated(thread);
@@ -350,12 +350,12 @@ static void turn_away(int fd, const char *remote, const char *reason)
 /* Threads that accept at the same moment may let one each in above the limit. */
 static bool is_full(const struct thread *thread)
 {
-	const struct site *site = thread->site;
+	const struct server *server = thread->server;
 	unsigned most = thread->config_ref->config->limits.max_connections;
 	uint64_t open = 0;
 
-	for (unsigned i = 0; most && i < site->threads; i++)
-		open += atomic_load_explicit(&site->per_thread[i]->counters.open,
+	for (unsigned i = 0; most && i < server->threads; i++)
+		open += atomic_load_explicit(&server->per_thread[i]->counters.open,
 					     memory_order_relaxed);
 	return most && open >= most;
 }
@@ -366,7 +366,7 @@ bool connection_admit(struct connection *connection)
 	unsigned most = thread->config_ref->config->limits.connections_per_client;
 
 	if (most)
-		connection->client = client_limits_enter(thread->site->limits,
+		connection->client = client_limits_enter(thread->server->limits,
 							 &connection->addresses.address.any, most);
 	if (!most || connection->client)
 		return true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * server.h - what all threads share (the site), and what one thread has: its
- * loop, its logs, its counters.
+ * server.h - what all threads share (struct server), and what one thread has
+ * (struct thread: its loop, its logs, its counters).
  */
 #ifndef SWEET_SERVER_H
 #define SWEET_SERVER_H
@@ -29,7 +29,7 @@ struct thread;
 struct spools;
 
 /* Set up by main, constant while the threads run. */
-struct site {
+struct server {
 	struct thread_pool *thread_pool;
 	struct client_limits *limits;
 	struct authenticator *authenticator;
@@ -96,7 +96,7 @@ struct worker_hook;
 
 struct thread {
 	unsigned number;
-	struct site *site;
+	struct server *server;
 	struct loop *loop;
 	struct file_cache_tick *tick; /* of the loop: files' entries are had and given back by it */
 	struct config_ref *config_ref; /* that new transactions begin with */

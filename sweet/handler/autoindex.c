@@ -125,6 +125,6 @@ enum respond autoindex_respond(struct transaction *transaction, const char *path
 		.path = path,
 		.wish = wish,
 	};
-	thread_pool_submit(transaction->thread->site->thread_pool, &autoindex->job);
+	thread_pool_submit(transaction->thread->server->thread_pool, &autoindex->job);
 	return RESPOND_LATER;
 }

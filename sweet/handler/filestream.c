@@ -295,7 +295,7 @@ static void read_ahead(struct filestream *stream, bool settled)
 	if (stream->begun && !stream->wanted && have_window(stream))
 		return;
 	stream->reading = true;
-	thread_pool_submit(stream->transaction->thread->site->thread_pool, &stream->job);
+	thread_pool_submit(stream->transaction->thread->server->thread_pool, &stream->job);
 }
 
 /* The text behind the last range of several. */
@@ -444,12 +444,12 @@ static struct filestream *begin(struct transaction *transaction)
 
 	*stream_of(transaction) = stream;
 	stream->transaction = transaction;
-	stream->budget = &thread->site->windows;
+	stream->budget = &thread->server->windows;
 	stream->job = (struct job){.work = work, .done = work_done, .loop = thread->loop};
 	stream->tick = thread->tick;
 	stream->fd = -1;
 	stream->lends = transaction->config_ref->config->large_files == LARGE_FILES_SENDFILE &&
-			thread->site->path == &data_path_nabc;
+			thread->server->path == &data_path_nabc;
 	stream->wanted = true;
 	transaction->next = next;
 	transaction->finish = finish;

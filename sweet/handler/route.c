@@ -251,7 +251,7 @@ static uint64_t too_fast(const struct transaction *transaction, const struct sco
 	/* A request counts once. */
 	if (before && before->rate && before->rate->scope == rate->scope)
 		return 0;
-	return client_limits_take(thread->site->limits, rate, transaction->remote,
+	return client_limits_take(thread->server->limits, rate, transaction->remote,
 				  loop_now_ns(thread->loop));
 }
 

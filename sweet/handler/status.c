@@ -113,7 +113,7 @@ static void add_worker(struct status_worker *worker, const struct pool_process *
 	worker->in_flight = worker->requests > ended ? worker->requests - ended : 0;
 }
 
-static void add_gateway(struct status_data *data, const struct site *site,
+static void add_gateway(struct status_data *data, const struct server *server,
 			const struct config *config)
 {
 	data->pool_count = config->pool_count;
@@ -126,7 +126,7 @@ static void add_gateway(struct status_data *data, const struct site *site,
 		pool->argv = config->pools[i]->argv;
 		pool->count = from->count;
 		pool->workers = g_new0(struct status_worker, from->count);
-		for (unsigned k = 0; k < site->threads; k++)
+		for (unsigned k = 0; k < server->threads; k++)
 			pool->waiting += load(&from->queues[k].count);
 		for (unsigned k = 0; k < from->count; k++)
 			add_worker(&pool->workers[k], &from->processes[k]);
@@ -166,48 +166,48 @@ static uint64_t resident(void)
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-static void add_process(struct status_data *data, const struct site *site)
+static void add_process(struct status_data *data, const struct server *server)
 {
 	struct rusage usage;
 
-	data->uptime_ms = (clock_monotonic_ns() - site->started_ns) / 1000000u;
+	data->uptime_ms = (clock_monotonic_ns() - server->started_ns) / 1000000u;
 	data->now_ms = (uint64_t)g_get_real_time() / 1000;
-	data->started_ms = site->started_ms;
+	data->started_ms = server->started_ms;
 	data->pid = (uint64_t)getpid();
 	getrusage(RUSAGE_SELF, &usage);
 	data->cpu_user_us = microseconds(&usage.ru_utime);
 	data->cpu_system_us = microseconds(&usage.ru_stime);
 	data->memory = resident();
-	data->io = site->io;
-	data->data_path = site->path->name;
-	data->arch = site->arch->name;
-	data->threads = site->threads;
+	data->io = server->io;
+	data->data_path = server->path->name;
+	data->arch = server->arch->name;
+	data->threads = server->threads;
 }
 
 static struct status_data *collect(const struct transaction *transaction)
 {
-	const struct site *site = transaction->thread->site;
+	const struct server *server = transaction->thread->server;
 	const struct config *config = transaction->config_ref->config;
 	struct status_data *data = g_new0(struct status_data, 1);
 
-	add_process(data, site);
+	add_process(data, server);
 	socket_options_write(&config->sockets, data->socket_options);
 	data->generation = config->number;
 	data->loaded_ms = config->read_ms;
-	data->draining = atomic_load(&transaction->thread->site->leaving);
-	for (unsigned i = 0; i < site->threads; i++)
-		add_thread(data, site->per_thread[i]);
+	data->draining = atomic_load(&transaction->thread->server->leaving);
+	for (unsigned i = 0; i < server->threads; i++)
+		add_thread(data, server->per_thread[i]);
 	data->path_cache = config->path_cache;
 	data->header_cache = config->header_cache;
 	data->content_cache = config->content_cache;
 	site_stat(config, &data->files);
-	add_gateway(data, site, config);
-	add_cache(data, site->cache);
-	data->held = load(&site->held);
-	data->unsent = load(&site->unsent);
-	spools_stat(site->spools, &data->spool);
-	if (site->responses)
-		respcache_stat(site->responses, &data->answers);
+	add_gateway(data, server, config);
+	add_cache(data, server->cache);
+	data->held = load(&server->held);
+	data->unsent = load(&server->unsent);
+	spools_stat(server->spools, &data->spool);
+	if (server->responses)
+		respcache_stat(server->responses, &data->answers);
 	return data;
 }
 
@@ -269,7 +269,7 @@ enum respond status_respond(struct transaction *transaction)
 		form = wants_html(transaction->request) ? FORM_HTML : FORM_JSON;
 		g_string_append(head, "Vary: Accept\r\n");
 	}
-	if (form == FORM_READY && atomic_load(&transaction->thread->site->leaving))
+	if (form == FORM_READY && atomic_load(&transaction->thread->server->leaving))
 		transaction_refuse(transaction, 503, "the server is about to end");
 	text = write_text(transaction, form, head, &type);
 	transaction->head_length = head->len;

@@ -63,8 +63,8 @@ static int make_unit(const char *data, size_t length, size_t *id)
 static int next_piece(struct transaction *transaction)
 {
 	struct text_response *body = text_response_of(transaction);
-	size_t most = transaction->thread->site->max_unit < PIECE
-			      ? transaction->thread->site->max_unit
+	size_t most = transaction->thread->server->max_unit < PIECE
+			      ? transaction->thread->server->max_unit
 			      : PIECE;
 	size_t length = body->text->len - body->taken < most ? body->text->len - body->taken : most;
 	int error = make_unit(body->text->str + body->taken, length, &body->held);

@@ -23,11 +23,12 @@ static void read_next(struct job *job)
 
 	reload->next = config_read(reload->argc, reload->argv, &request, reload->errors);
 	if (reload->next)
-		(void)site_open(reload->next, reload->config,
-				&(struct site_options){.thread_pool = reload->site->thread_pool,
-						       .authenticator = reload->site->authenticator,
-						       .max_unit = reload->site->max_unit},
-				reload->errors);
+		(void)site_open(
+			reload->next, reload->config,
+			&(struct site_options){.thread_pool = reload->server->thread_pool,
+					       .authenticator = reload->server->authenticator,
+					       .max_unit = reload->server->max_unit},
+			reload->errors);
 }
 
 /* --- on the main thread --------------------------------------------------------------- */
@@ -158,16 +159,16 @@ static void was_read(struct job *job)
 	    endpoints_plan(reload->endpoints, reload->next->listen, reload->next->listen_given,
 			   &endpoints, reload->errors)) {
 		bool method =
-			send_method_use(reload->site->cache, reload->config, reload->next, &why);
+			send_method_use(reload->server->cache, reload->config, reload->next, &why);
 
-		if (method && gateway_use(reload->site->gateway, reload->next, &why) == 0 &&
-		    logs_apply(reload->site, reload->next, &why)) {
+		if (method && gateway_use(reload->server->gateway, reload->next, &why) == 0 &&
+		    logs_apply(reload->server, reload->next, &why)) {
 			hand_out(reload, &endpoints);
 			return;
 		}
 		/* What was good enough before is so still. */
 		if (method)
-			(void)send_method_use(reload->site->cache, reload->next, reload->config,
+			(void)send_method_use(reload->server->cache, reload->next, reload->config,
 					      NULL);
 		endpoints_abandon(&endpoints);
 		g_ptr_array_add(reload->errors, why);
@@ -186,7 +187,7 @@ static void begin(struct reload *reload)
 	reload->errors = g_ptr_array_new_with_free_func(g_free);
 	reload->job = (struct job){
 		.work = read_next, .done = was_read, .loop = reload->runners->all[0].thread.loop};
-	thread_pool_submit(reload->site->thread_pool, &reload->job);
+	thread_pool_submit(reload->server->thread_pool, &reload->job);
 }
 
 void reload_begin(struct reload *reload)

@@ -19,7 +19,7 @@ struct reload {
 	/* Given at the start, and what changes with a reload: */
 	int argc;
 	char **argv;
-	struct site *site;
+	struct server *server;
 	struct server_threads *runners;
 	struct endpoints *endpoints;
 	struct config *config; /* referenced: the present one */

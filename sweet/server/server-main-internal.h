@@ -11,7 +11,7 @@
 
 struct program {
 	struct reload reload; /* with the present configuration */
-	struct site site;
+	struct server server;
 	struct endpoints endpoints;
 	struct server_threads *runners;
 	struct supervisor *supervisor; /* NULL: the parent's, whose child this is */

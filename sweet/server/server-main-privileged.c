@@ -129,25 +129,25 @@ static size_t cache_share(const struct config *config)
 
 bool server_main_open(int argc, char **argv, struct config *config, struct supervisor *supervisor)
 {
-	struct site *site = &program.site;
+	struct server *server = &program.server;
 	struct privileges privileges;
 	char *why;
 
 	program.reload = (struct reload){.argc = argc, .argv = argv, .config = config};
 	program.supervisor = supervisor;
-	site->log_fd = program.signal_fd = program.told = -1;
-	site->arch = &archs[config->arch];
-	site->threads = config->threads;
-	if (site->arch->processes)
-		site->threads = 1;
-	endpoints_init(&program.endpoints, site->threads, site->arch->single);
+	server->log_fd = program.signal_fd = program.told = -1;
+	server->arch = &archs[config->arch];
+	server->threads = config->threads;
+	if (server->arch->processes)
+		server->threads = 1;
+	endpoints_init(&program.endpoints, server->threads, server->arch->single);
 	/* What is wrong with it is told before anything is there. */
 	if (!privileges_find(&privileges, config->user, config->group, &why))
 		return server_main_complain_of(why);
 	privileges_clear(&privileges);
-	if (!logs_apply(site, config, &why))
+	if (!logs_apply(server, config, &why))
 		return server_main_complain_of(why);
-	site->cache_size = cache_share(config);
+	server->cache_size = cache_share(config);
 	return open_sockets() && write_pid_file();
 }
 
@@ -156,14 +156,14 @@ bool server_main_renew(struct config *next, GPtrArray *errors)
 	struct endpoints_change change;
 	char *why;
 
-	if (&archs[next->arch] != program.site.arch) {
+	if (&archs[next->arch] != program.server.arch) {
 		g_ptr_array_add(errors, g_strdup("arch is read at the start only: restart to "
 						 "use another"));
 		return false;
 	}
 	if (!endpoints_plan(&program.endpoints, next->listen, next->listen_given, &change, errors))
 		return false;
-	if (!logs_apply(&program.site, next, &why)) {
+	if (!logs_apply(&program.server, next, &why)) {
 		endpoints_abandon(&change);
 		g_ptr_array_add(errors, why);
 		return false;
@@ -171,7 +171,7 @@ bool server_main_renew(struct config *next, GPtrArray *errors)
 	endpoints_commit(&program.endpoints, &change);
 	config_release(program.reload.config);
 	program.reload.config = config_hold(next);
-	program.site.cache_size = cache_share(next);
+	program.server.cache_size = cache_share(next);
 	return true;
 }
 
@@ -207,10 +207,10 @@ static bool open_spools(const struct config *config, const struct privileges *pr
 					 .group = privileges->group ? privileges->gid : (gid_t)-1};
 	char *why;
 
-	if (program.site.arch->processes)
+	if (program.server.arch->processes)
 		options.most /= config->threads;
-	program.site.spools = spools_open(&options, &why);
-	if (program.site.spools)
+	program.server.spools = spools_open(&options, &why);
+	if (program.server.spools)
 		return true;
 	if (config->spool_directory) {
 		server_main_complain("spool-directory %s", why);
@@ -237,11 +237,11 @@ bool server_main_enter(void)
 	if (program.parent && config->log_level > LOG_LEVEL_WARNING)
 		log_set_level(LOG_LEVEL_WARNING);
 	good = server_main_open_signals();
-	if (good && !spawn_table_open(&program.site.spawn_table, config, program.site.threads,
+	if (good && !spawn_table_open(&program.server.spawn_table, config, program.server.threads,
 				      &privileges, &why))
 		good = server_main_complain_of(why);
 	good = good && open_spools(config, &privileges);
-	spools = program.site.spools;
+	spools = program.server.spools;
 	if (good && !sandbox_enter(config, &privileges, &program.endpoints,
 				   spools ? spools_folder(spools) : NULL, &why))
 		good = server_main_complain_of(why);

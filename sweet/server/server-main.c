@@ -49,7 +49,7 @@ void server_main_announce(void)
 {
 	const struct config *config = program.reload.config;
 	const struct host *host = &config->hosts[0];
-	const struct arch *arch = program.site.arch;
+	const struct arch *arch = program.server.arch;
 	bool usual = arch == &archs[ARCH_AMPED];
 	char options[SOCKET_OPTIONS_TEXT];
 
@@ -67,7 +67,7 @@ void server_main_announce(void)
 			   config->threads == 1 ? ""
 			   : arch->processes	? "es"
 						: "s",
-			   *program.site.io ? ", " : "", program.site.io,
+			   *program.server.io ? ", " : "", program.server.io,
 			   config->data_path == DATA_PATH_POSIX ? ", data path posix" : "",
 			   *options ? ", " : "", options);
 	}
@@ -97,7 +97,7 @@ static void begin_end(void)
 	unsigned delay = program.reload.config->limits.drain_ms;
 
 	/* Before anybody is told: who hears of it may ask at once. */
-	atomic_store(&program.site.leaving, true);
+	atomic_store(&program.server.leaving, true);
 	if (!program.parent)
 		log_notice("ending: %s",
 			   delay ? "not ready any more, still accepting" : "draining");
@@ -113,7 +113,7 @@ static void begin_end(void)
 /* Others take over, and the clients that wait in the queues. */
 static void retire(void)
 {
-	atomic_store(&program.site.leaving, true);
+	atomic_store(&program.server.leaving, true);
 	if (program.signals == 0)
 		server_threads_drain(program.runners, true);
 	program.signals++;
@@ -123,7 +123,7 @@ bool server_main_reopen_logs(void)
 {
 	char *why;
 
-	if (logs_apply(&program.site, program.reload.config, &why))
+	if (logs_apply(&program.server, program.reload.config, &why))
 		return true;
 	log_error("%s; the old logs are kept", why);
 	g_free(why);
@@ -224,9 +224,9 @@ static void watchdog(struct timer *timer)
  */
 static void serve_cache(void)
 {
-	struct pollfd left = {.fd = NC_cache_fd(program.site.cache), .events = POLLIN};
+	struct pollfd left = {.fd = NC_cache_fd(program.server.cache), .events = POLLIN};
 
-	(void)NC_cache_dispatch(program.site.cache);
+	(void)NC_cache_dispatch(program.server.cache);
 	if (program.more_posted || poll(&left, 1, 0) == 0)
 		return;
 	program.more_posted = true;
@@ -257,10 +257,10 @@ static bool start(void)
 	program.more.run = on_more;
 	error = loop_watch_start(loop, &program.signal, program.signal_fd);
 	if (!error)
-		error = loop_watch_start(loop, &program.cache, NC_cache_fd(program.site.cache));
-	if (!error && gateway_use(program.site.gateway, program.reload.config, &why) < 0)
+		error = loop_watch_start(loop, &program.cache, NC_cache_fd(program.server.cache));
+	if (!error && gateway_use(program.server.gateway, program.reload.config, &why) < 0)
 		return server_main_complain_of(why);
-	for (unsigned i = 0; i < program.site.threads && !error; i++) {
+	for (unsigned i = 0; i < program.server.threads && !error; i++) {
 		struct server_thread *runner = &program.runners->all[i];
 
 		for (unsigned k = 0; k < program.endpoints.all->len && !error; k++)
@@ -277,7 +277,7 @@ static bool start(void)
 			(unsigned)(program.supervisor->watchdog_us / 2000 % UINT32_MAX);
 	if (program.watchdog_ms)
 		loop_timer_start(loop, &program.watchdog, 0, watchdog);
-	program.reload.site = &program.site;
+	program.reload.server = &program.server;
 	program.reload.runners = program.runners;
 	program.reload.endpoints = &program.endpoints;
 	program.reload.over = reload_over;

@@ -57,7 +57,7 @@ static void vacated(struct thread *thread)
 
 int server_thread_listen(struct server_thread *runner, struct seat *seat)
 {
-	bool single = runner->thread.site->arch->single;
+	bool single = runner->thread.server->arch->single;
 
 	runner->thread.vacated = single ? vacated : NULL;
 	seat->next = runner->seats;
@@ -104,7 +104,7 @@ static void thread_ended(struct loop_task *task)
 	struct server_thread *first = &runner->siblings->all[0];
 
 	runner->siblings->running--;
-	gateway_thread_ended(runner->thread.site->gateway, &runner->thread);
+	gateway_thread_ended(runner->thread.server->gateway, &runner->thread);
 	if (first->drain_until_ms)
 		drain_check(&first->drain_check);
 }

@@ -35,7 +35,7 @@ static struct {
 
 static struct runner runner;
 static struct thread thread;
-static struct site site;
+static struct server server;
 static NC_cache *cache;
 static struct config config;
 static struct config_ref generation;
@@ -155,9 +155,9 @@ static void begin(int number, enum manner manner)
 			   .max_fields = 64},
 		.sockets = {.header_option = true, .close_option = true, .linger = true}};
 	generation = (struct config_ref){.config = &config, .users = 1};
-	site = (struct site){.bodies.most = 1 << 20, .threads = 1, .per_thread = {&thread}};
+	server = (struct server){.bodies.most = 1 << 20, .threads = 1, .per_thread = {&thread}};
 	thread = (struct thread){
-		.loop = runner.loop, .log.fd = -1, .config_ref = &generation, .site = &site};
+		.loop = runner.loop, .log.fd = -1, .config_ref = &generation, .server = &server};
 	connect_client();
 }
 
@@ -176,7 +176,7 @@ static void end(void)
 	call(&runner, close_all, NULL);
 	runner_stop(&runner);
 	ck_assert_uint_eq(generation.users, 1);
-	ck_assert_uint_eq(site.bodies.used, 0);
+	ck_assert_uint_eq(server.bodies.used, 0);
 	ck_assert_int_eq(NC_cache_stat(NULL, &stat), 0);
 	ck_assert_uint_eq(stat.units, 0);
 	ck_assert(!responder.wrong);

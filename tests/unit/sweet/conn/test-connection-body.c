@@ -108,7 +108,7 @@ START_TEST(test_client_waits)
 		settle(&runner);
 	}
 	SEEN(responder.pieces == 1);
-	ck_assert_uint_le(site.bodies.used, WINDOW);
+	ck_assert_uint_le(server.bodies.used, WINDOW);
 	ck_assert_uint_le(thread.connections->input_length, 2 * WINDOW);
 	ck_assert(thread.connections->paused);
 	EVENT(responder.manner = ASKS_AT_ONCE);
@@ -217,7 +217,7 @@ static void be_impatient(void *argument)
 
 static void allow(void *most)
 {
-	site.bodies.most = *(uint64_t *)most;
+	server.bodies.most = *(uint64_t *)most;
 }
 
 static void take_whole(void *whole)

@@ -12,11 +12,11 @@
 
 static struct config config = {.status = true, .number = 3};
 static struct config_ref generation = {.config = &config, .users = 1};
-static struct site site = {.threads = 1,
-			   .max_unit = (size_t)256 << 10,
-			   .path = &data_path_nabc,
-			   .arch = &archs[ARCH_AMPED]};
-static struct thread thread = {.site = &site, .config_ref = &generation};
+static struct server server = {.threads = 1,
+			       .max_unit = (size_t)256 << 10,
+			       .path = &data_path_nabc,
+			       .arch = &archs[ARCH_AMPED]};
+static struct thread thread = {.server = &server, .config_ref = &generation};
 static struct transaction transaction;
 static struct request request;
 
@@ -116,7 +116,7 @@ END_TEST
 START_TEST(test_ready)
 {
 	for (unsigned draining = 0; draining < 2; draining++) {
-		atomic_store(&site.leaving, draining);
+		atomic_store(&server.leaving, draining);
 		begin("/.sweet/ready", "192.0.2.1");
 		ck_assert_int_eq(status_respond(&transaction), RESPOND_NOW);
 		ck_assert_int_eq(transaction.status, draining ? 503 : 200);
@@ -125,7 +125,7 @@ START_TEST(test_ready)
 				 transaction.length);
 		transaction.finish(&transaction);
 	}
-	atomic_store(&site.leaving, false);
+	atomic_store(&server.leaving, false);
 }
 END_TEST
 
@@ -149,8 +149,8 @@ START_TEST(test_accept)
 	GString *head;
 
 	begin("/.sweet/status", "127.0.0.1");
-	site.cache = cache;
-	site.per_thread[0] = &thread;
+	server.cache = cache;
+	server.per_thread[0] = &thread;
 	transaction.head_only = true;
 	thread.loop = loop_open(LOOP_EPOLL, LOOP_MANY, (char[160]){0}, 160);
 	if (accepts[_i].accept) {

@@ -12,8 +12,8 @@
 
 #define MAX_UNIT ((size_t)256 << 10)
 
-static struct site site = {.max_unit = MAX_UNIT};
-static struct thread thread = {.site = &site};
+static struct server server = {.max_unit = MAX_UNIT};
+static struct thread thread = {.server = &server};
 static struct transaction transaction;
 static NC_cache *cache;
 
@@ -189,13 +189,13 @@ END_TEST
 START_TEST(test_no_room)
 {
 	open_cache(1 << 20);
-	site.max_unit = 8 << 20;
+	server.max_unit = 8 << 20;
 	ck_assert_int_eq(text_response_set(&transaction, "text/x", make_text(3 << 20)), -EFBIG);
 	ck_assert_int_eq(transaction.status, 0);
 	ck_assert_uint_eq(transaction.head_length, 0);
 	ck_assert_uint_eq(transaction.body.id, 0);
 	ck_assert_ptr_null((void *)transaction.finish);
-	site.max_unit = MAX_UNIT;
+	server.max_unit = MAX_UNIT;
 	transaction.head_length = sizeof(transaction.head_buffer) - 20;
 	ck_assert_int_eq(text_response_set(&transaction, "text/x", make_text(9)), -EMSGSIZE);
 	ck_assert_uint_eq(transaction.head_length, sizeof(transaction.head_buffer) - 20);
@@ -215,9 +215,9 @@ START_TEST(test_no_room_later)
 	NC_handle handle;
 
 	open_cache(1 << 20);
-	site.max_unit = MAX_UNIT / 4;
+	server.max_unit = MAX_UNIT / 4;
 	ck_assert_int_eq(text_response_set(&transaction, "text/x", make_text(MAX_UNIT * 2)), 0);
-	site.max_unit = MAX_UNIT;
+	server.max_unit = MAX_UNIT;
 	/* What another answer holds cannot be evicted. */
 	while (count < 64 && NC_alloc_kind(&handle, 32 << 10, 0, NC_KIND_RECYCLED) == 0) {
 		ck_assert_int_eq(NC_insert(&handle), 0);
