@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * site.c - see site.h.  A folder is one content, however many scopes and
+ * site.c - see site.h.  A folder is one file cache, however many scopes and
  * generations name it; each of them holds it.
  */
 #include <errno.h>
@@ -16,7 +16,7 @@ static const char *folder_of(const struct scope *scope)
 	return scope->alias ? scope->alias : scope->root;
 }
 
-/* The content of the same folder, read the same way, among a configuration's first hosts. */
+/* The file cache of the same folder, read the same way, among a configuration's first hosts. */
 static struct file_cache *find(const struct config *config, unsigned hosts,
 			       const struct file_cache_options *options)
 {
