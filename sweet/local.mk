@@ -13,11 +13,12 @@ sweet_libsweet_la_SOURCES = \
 	sweet/http/uri.c sweet/http/uri.h \
 	sweet/http/redirect.c sweet/http/redirect.h \
 	sweet/http/request.c sweet/http/request.h \
+	sweet/http/request-internal.h sweet/http/request-line.c \
 	sweet/http/field.c sweet/http/field.h \
 	sweet/http/cachecontrol.c sweet/http/cachecontrol.h \
 	sweet/http/cgihead.c sweet/http/cgihead.h \
 	sweet/http/fcgi.c sweet/http/fcgi.h \
-	sweet/spawn/upstream.c sweet/spawn/upstream.h \
+	sweet/spawn/balancer.c sweet/spawn/balancer.h \
 	sweet/http/chunked.c sweet/http/chunked.h \
 	sweet/http/body.c sweet/http/body.h \
 	sweet/http/response.c sweet/http/response.h \
@@ -34,70 +35,76 @@ sweet_libsweet_la_SOURCES = \
 	sweet/config/configuration.c sweet/config/configuration.h \
 	sweet/config/config-rule.c sweet/config/config-rule.h \
 	sweet/config/config-key.c sweet/config/config-key.h \
-	sweet/config/config-draft.c sweet/config/config-draft.h \
+	sweet/config/config-store.c sweet/config/config-store.h \
+	sweet/config/config-tree.c sweet/config/config-tree.h \
 	sweet/config/config-pool.c sweet/config/config-pool.h \
 	sweet/config/arch.c sweet/config/arch.h \
 	sweet/config/config-arch.c sweet/config/config-arch.h \
-	sweet/config/config-settle.c sweet/config/config-settle.h \
+	sweet/config/config-resolve.c sweet/config/config-resolve.h \
 	sweet/config/config-read.c sweet/config/config-read.h \
-	sweet/config/generation.c sweet/config/generation.h \
-	sweet/auth/access.c sweet/auth/access.h \
+	sweet/config/config-ref.c sweet/config/config-ref.h \
+	sweet/auth/ip-acl.c sweet/auth/ip-acl.h \
 	sweet/base/siphash.c sweet/base/siphash.h \
-	sweet/event/limit.c sweet/event/limit.h \
+	sweet/event/client-limit.c sweet/event/client-limit.h \
 	sweet/auth/apr1.c sweet/auth/apr1.h \
 	sweet/auth/htpasswd.c sweet/auth/htpasswd.h \
 	sweet/http/accept.c sweet/http/accept.h \
-	sweet/http/listing.c sweet/http/listing.h \
+	sweet/http/autoindex-render.c sweet/http/autoindex-render.h \
 	sweet/base/address.c sweet/base/address.h \
 	sweet/spawn/endpoint.c sweet/spawn/endpoint.h \
 	sweet/core/socket-options.c sweet/core/socket-options.h \
 	sweet/spawn/supervisor.c sweet/spawn/supervisor.h \
 	sweet/spawn/privileges.c sweet/spawn/privileges.h \
-	sweet/spawn/starter-wire.h \
-	sweet/spawn/starter-program.c sweet/spawn/starter-program.h \
-	sweet/spawn/starter-exec.c sweet/spawn/starter-exec.h \
-	sweet/spawn/starter-process.c sweet/spawn/starter-process.h \
-	sweet/spawn/starter-keeper.c sweet/spawn/starter-keeper.h \
-	sweet/spawn/starter.c sweet/spawn/starter.h \
-	sweet/spawn/programs.c sweet/spawn/programs.h \
-	sweet/base/pieces.c sweet/base/pieces.h \
+	sweet/spawn/spawner-wire.h \
+	sweet/spawn/spawner-program.c sweet/spawn/spawner-program.h \
+	sweet/spawn/spawner-exec.c sweet/spawn/spawner-exec.h \
+	sweet/spawn/spawner-process.c sweet/spawn/spawner-process.h \
+	sweet/spawn/spawner-monitor.c sweet/spawn/spawner-monitor.h \
+	sweet/spawn/spawner.c sweet/spawn/spawner.h \
+	sweet/spawn/spawner-channel.c sweet/spawn/spawner-internal.h \
+	sweet/spawn/spawn-table.c sweet/spawn/spawn-table.h \
+	sweet/base/body-queue.c sweet/base/body-queue.h \
 	sweet/spawn/cgi-input.c sweet/spawn/cgi-input.h \
 	sweet/spawn/cgi-run.c sweet/spawn/cgi-run.h \
-	sweet/backend/gw-cgi.c sweet/backend/gw-cgi.h \
-	sweet/backend/gw-cgi-answer.c sweet/backend/gw-cgi-inside.h \
+	sweet/backend/cgi.c sweet/backend/cgi.h \
+	sweet/backend/cgi-response.c sweet/backend/cgi-internal.h \
 	sweet/spawn/readonly.c sweet/spawn/readonly.h \
 	sweet/spawn/syscall-filter.c sweet/spawn/syscall-filter.h \
 	sweet/core/auth.c sweet/core/auth.h \
+	sweet/core/auth-internal.h sweet/core/auth-file.c sweet/core/auth-cache.c \
+	sweet/core/auth-queue.c \
 	sweet/log/log.c sweet/log/log.h \
 	sweet/core/access-log.c sweet/core/access-log.h \
 	sweet/core/logs.c sweet/core/logs.h \
 	sweet/base/escape.c sweet/base/escape.h \
 	sweet/log/access-line.c sweet/log/access-line.h \
 	sweet/http/proxy-protocol.c sweet/http/proxy-protocol.h \
-	sweet/base/ends.c sweet/base/ends.h \
+	sweet/base/peer-addresses.c sweet/base/peer-addresses.h \
 	sweet/base/timer.c sweet/base/timer.h \
 	sweet/base/histogram.c sweet/base/histogram.h \
 	sweet/event/loop.c sweet/event/loop.h \
+	sweet/event/loop-internal.h sweet/event/loop-send.c \
 	sweet/event/loop-backend.h \
 	sweet/event/loop-uring.c \
 	sweet/event/loop-epoll.c \
-	sweet/event/helper.c sweet/event/helper.h \
+	sweet/event/thread-pool.c sweet/event/thread-pool.h \
 	sweet/files/spool.c sweet/files/spool.h \
+	sweet/files/spool-folder.c sweet/files/spool-folder.h \
 	sweet/files/spool-unit.c sweet/files/spool-unit.h \
 	sweet/files/docroot.c sweet/files/docroot.h \
-	sweet/files/folder.c sweet/files/folder.h \
+	sweet/files/read-directory.c sweet/files/read-directory.h \
 	sweet/files/filehead.c sweet/files/filehead.h \
-	sweet/files/content-read.c sweet/files/content-read.h \
-	sweet/files/content.c sweet/files/content.h \
-	sweet/files/content-inside.h \
-	sweet/files/content-table.c \
-	sweet/files/content-fresh.c \
-	sweet/files/content-turn.c sweet/files/content-turn.h \
+	sweet/files/file-cache-read.c sweet/files/file-cache-read.h \
+	sweet/files/file-cache.c sweet/files/file-cache.h \
+	sweet/files/file-cache-internal.h \
+	sweet/files/file-cache-table.c \
+	sweet/files/file-cache-revalidate.c \
+	sweet/files/file-cache-tick.c sweet/files/file-cache-tick.h \
 	sweet/core/site.c sweet/core/site.h \
 	sweet/http/cacheable.c sweet/http/cacheable.h \
 	sweet/http/cachekey.c sweet/http/cachekey.h \
 	sweet/respcache/respcache.c sweet/respcache/respcache.h \
-	sweet/respcache/respcache-inside.h \
+	sweet/respcache/respcache-internal.h \
 	sweet/respcache/respcache-entry.c \
 	sweet/respcache/respcache-flight.c \
 	sweet/respcache/respcache-purge.c \
@@ -105,36 +112,39 @@ sweet_libsweet_la_SOURCES = \
 	sweet/core/server.h \
 	sweet/handler/filestream.c sweet/handler/filestream.h \
 	sweet/files/pagecache.c sweet/files/pagecache.h \
-	sweet/handler/selection.c sweet/handler/selection.h \
-	sweet/handler/textbody.c sweet/handler/textbody.h \
+	sweet/handler/file-response.c sweet/handler/file-response.h \
+	sweet/handler/text-response.c sweet/handler/text-response.h \
 	sweet/handler/errorpage.c sweet/handler/errorpage.h \
-	sweet/handler/browse.c sweet/handler/browse.h \
+	sweet/handler/autoindex.c sweet/handler/autoindex.h \
 	sweet/handler/static.c sweet/handler/static.h \
-	sweet/spawn/gw-child.c sweet/spawn/gw-child.h \
-	sweet/backend/gw-process.c sweet/backend/gw-process.h \
-	sweet/backend/gw-call.c sweet/backend/gw-call.h \
-	sweet/backend/gw-pace.c sweet/backend/gw-pace.h \
-	sweet/backend/gw-upload.c sweet/backend/gw-upload.h \
-	sweet/backend/gw-variables.c sweet/backend/gw-variables.h \
-	sweet/core/gw-place.c sweet/core/gw-place.h \
+	sweet/spawn/spawn-child.c sweet/spawn/spawn-child.h \
+	sweet/backend/pool-process.c sweet/backend/pool-process.h \
+	sweet/backend/backend-call.c sweet/backend/backend-call.h \
+	sweet/backend/backend-call-internal.h sweet/backend/call-queue.c sweet/backend/call-response.c \
+	sweet/backend/backpressure.c sweet/backend/backpressure.h \
+	sweet/backend/request-spool.c sweet/backend/request-spool.h \
+	sweet/backend/cgi-env.c sweet/backend/cgi-env.h \
+	sweet/core/cache-place.c sweet/core/cache-place.h \
 	sweet/core/page-memory.h \
-	sweet/backend/gw-keep.c sweet/backend/gw-keep.h \
-	sweet/backend/gw-fetch.c sweet/backend/gw-fetch.h \
-	sweet/backend/gw-cache.c sweet/backend/gw-cache.h \
-	sweet/backend/gw-window.c sweet/backend/gw-window.h \
-	sweet/backend/gw-stream.c sweet/backend/gw-stream.h \
-	sweet/backend/gw-spool.c sweet/backend/gw-spool.h \
-	sweet/backend/gw-parts.c sweet/backend/gw-parts.h \
-	sweet/backend/gw-lane.c sweet/backend/gw-lane.h \
-	sweet/backend/gw-lane-answer.c sweet/backend/gw-lane-inside.h \
-	sweet/backend/gw-worker.c sweet/backend/gw-worker.h \
+	sweet/backend/cache-store.c sweet/backend/cache-store.h \
+	sweet/backend/cache-fill.c sweet/backend/cache-fill.h \
+	sweet/backend/cache-lookup.c sweet/backend/cache-lookup.h \
+	sweet/backend/read-buffer.c sweet/backend/read-buffer.h \
+	sweet/backend/response-stream.c sweet/backend/response-stream.h \
+	sweet/backend/response-stream-internal.h sweet/backend/response-stream-head.c \
+	sweet/backend/response-spool.c sweet/backend/response-spool.h \
+	sweet/backend/response-queue.c sweet/backend/response-queue.h \
+	sweet/backend/worker-channel.c sweet/backend/worker-channel.h \
+	sweet/backend/worker-channel-withdraw.c \
+	sweet/backend/worker-channel-response.c sweet/backend/worker-channel-internal.h \
+	sweet/backend/worker.c sweet/backend/worker.h \
 	sweet/spawn/permits.c sweet/spawn/permits.h \
 	sweet/spawn/fcgi-link.c sweet/spawn/fcgi-link.h \
 	sweet/event/passrights.c sweet/event/passrights.h \
-	sweet/backend/fcgi-spawn.c sweet/backend/fcgi-spawn.h \
-	sweet/backend/gw-fastcgi.c sweet/backend/gw-fastcgi.h \
-	sweet/backend/gw-fastcgi-request.c sweet/backend/gw-fastcgi-inside.h \
-	sweet/backend/gw-fastcgi-answer.c \
+	sweet/backend/fastcgi-spawn.c sweet/backend/fastcgi-spawn.h \
+	sweet/backend/fastcgi.c sweet/backend/fastcgi.h \
+	sweet/backend/fastcgi-request.c sweet/backend/fastcgi-internal.h \
+	sweet/backend/fastcgi-response.c \
 	sweet/backend/gateway.c sweet/backend/gateway.h \
 	sweet/handler/status.c sweet/handler/status.h \
 	sweet/handler/status-data.h \
@@ -146,16 +156,17 @@ sweet_libsweet_la_SOURCES = \
 	sweet/handler/route.c sweet/handler/route.h \
 	sweet/conn/output.c sweet/conn/output.h \
 	sweet/conn/connection.c sweet/conn/connection.h \
-	sweet/conn/connection-inside.h \
+	sweet/conn/connection-internal.h \
 	sweet/conn/connection-body.c \
 	sweet/conn/connection-send.c sweet/conn/connection-slow.c sweet/conn/connection-unsent.c \
+	sweet/conn/connection-slow-internal.h sweet/conn/connection-leave.c \
 	sweet/conn/connection-time.c \
 	sweet/conn/listener.c sweet/conn/listener.h \
 	sweet/spawn/pidfile.c sweet/spawn/pidfile.h \
 	sweet/spawn/endpoints.c sweet/spawn/endpoints.h \
-	sweet/config/config-fixed.c sweet/config/config-fixed.h \
-	sweet/spawn/confine.c sweet/spawn/confine.h \
-	sweet/server/runner.c sweet/server/runner.h \
+	sweet/config/config-startup.c sweet/config/config-startup.h \
+	sweet/spawn/sandbox.c sweet/spawn/sandbox.h \
+	sweet/server/thread.c sweet/server/thread.h \
 	sweet/server/check-config.c sweet/server/check-config.h \
 	sweet/server/reload.c sweet/server/reload.h \
 	sweet/spawn/reload-call.c sweet/spawn/reload-call.h \
@@ -178,8 +189,9 @@ sweet_libsweet_la_CPPFLAGS = $(public_cppflags) -I$(srcdir)/sweet \
 sweet_libsweet_la_CFLAGS = $(AM_CFLAGS) $(GLIB_CFLAGS) $(URING_CFLAGS)
 sweet_libsweet_la_LIBADD = $(GLIB_LIBS) $(URING_LIBS) $(CRYPT_LIBS)
 
-sweet_sweet_SOURCES = sweet/server/main.c sweet/server/service.c sweet/server/service.h \
-	sweet/server/processes.c sweet/server/processes.h
+sweet_sweet_SOURCES = sweet/server/main.c sweet/server/server-main.c sweet/server/server-main.h \
+	sweet/server/server-main-internal.h sweet/server/server-main-privileged.c sweet/server/server-main-open.c \
+	sweet/server/prefork.c sweet/server/prefork.h
 sweet_sweet_CPPFLAGS = $(sweet_libsweet_la_CPPFLAGS)
 sweet_sweet_CFLAGS = $(sweet_libsweet_la_CFLAGS)
 # Complete in itself: runs from the build folder as it will when installed.

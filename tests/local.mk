@@ -91,7 +91,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/spawn/test-fcgi-link \
 	tests/unit/sweet/spawn/test-permits \
 	tests/unit/sweet/core/test-page-memory \
-	tests/unit/sweet/spawn/test-upstream \
+	tests/unit/sweet/spawn/test-balancer \
 	tests/unit/sweet/http/test-chunked \
 	tests/unit/sweet/http/test-body \
 	tests/unit/sweet/http/test-request \
@@ -106,13 +106,13 @@ SWEET_UNITS = \
 	tests/unit/sweet/http/test-mime \
 	tests/unit/sweet/http/test-response \
 	tests/unit/sweet/http/test-meta \
-	tests/unit/sweet/auth/test-access \
+	tests/unit/sweet/auth/test-ip-acl \
 	tests/unit/sweet/base/test-siphash \
-	tests/unit/sweet/event/test-limit \
+	tests/unit/sweet/event/test-client-limit \
 	tests/unit/sweet/auth/test-apr1 \
 	tests/unit/sweet/auth/test-htpasswd \
 	tests/unit/sweet/http/test-accept \
-	tests/unit/sweet/http/test-listing \
+	tests/unit/sweet/http/test-autoindex-render \
 	tests/unit/sweet/core/test-auth \
 	tests/unit/sweet/base/test-timer \
 	tests/unit/sweet/event/test-loop \
@@ -120,11 +120,11 @@ SWEET_UNITS = \
 	tests/unit/sweet/event/test-loop-send \
 	tests/unit/sweet/event/test-data-path \
 	tests/unit/sweet/event/test-loop-tasks \
-	tests/unit/sweet/event/test-helper \
+	tests/unit/sweet/event/test-thread-pool \
 	tests/unit/sweet/files/test-pagecache \
 	tests/unit/sweet/files/test-spool \
 	tests/unit/sweet/files/test-docroot \
-	tests/unit/sweet/files/test-folder \
+	tests/unit/sweet/files/test-read-directory \
 	tests/unit/sweet/log/test-log \
 	tests/unit/sweet/config/test-config \
 	tests/unit/sweet/core/test-site \
@@ -135,40 +135,40 @@ SWEET_UNITS = \
 	tests/unit/sweet/base/test-address \
 	tests/unit/sweet/spawn/test-endpoint \
 	tests/unit/sweet/core/test-socket-options \
-	tests/unit/sweet/base/test-ends \
+	tests/unit/sweet/base/test-peer-addresses \
 	tests/unit/sweet/conn/test-listener \
 	tests/unit/sweet/conn/test-connection-body \
-	tests/unit/sweet/base/test-pieces \
-	tests/unit/sweet/backend/test-gw-parts \
+	tests/unit/sweet/base/test-body-queue \
+	tests/unit/sweet/backend/test-response-queue \
 	tests/unit/sweet/spawn/test-supervisor \
 	tests/unit/sweet/spawn/test-memory-limit \
 	tests/unit/sweet/spawn/test-privileges \
-	tests/unit/sweet/spawn/test-starter-program \
-	tests/unit/sweet/spawn/test-starter-process \
-	tests/unit/sweet/spawn/test-starter \
-	tests/unit/sweet/spawn/test-gw-child \
-	tests/unit/sweet/spawn/test-programs \
+	tests/unit/sweet/spawn/test-spawner-program \
+	tests/unit/sweet/spawn/test-spawner-process \
+	tests/unit/sweet/spawn/test-spawner \
+	tests/unit/sweet/spawn/test-spawn-child \
+	tests/unit/sweet/spawn/test-spawn-table \
 	tests/unit/sweet/spawn/test-readonly \
 	tests/unit/sweet/spawn/test-syscall-filter \
 	tests/unit/sweet/spawn/test-endpoints \
-	tests/unit/sweet/config/test-config-fixed \
+	tests/unit/sweet/config/test-config-startup \
 	tests/unit/sweet/spawn/test-pidfile \
 	tests/unit/sweet/config/test-pool-config \
-	tests/unit/sweet/files/test-content \
-	tests/unit/sweet/files/test-content-read \
-	tests/unit/sweet/files/test-content-caches \
-	tests/unit/sweet/files/test-content-turn \
-	tests/unit/sweet/files/test-content-table \
+	tests/unit/sweet/files/test-file-cache \
+	tests/unit/sweet/files/test-file-cache-read \
+	tests/unit/sweet/files/test-file-cache-modes \
+	tests/unit/sweet/files/test-file-cache-tick \
+	tests/unit/sweet/files/test-file-cache-table \
 	tests/unit/sweet/event/test-loop-watch \
-	tests/unit/sweet/handler/test-textbody \
+	tests/unit/sweet/handler/test-text-response \
 	tests/unit/sweet/base/test-histogram \
-	tests/unit/sweet/files/test-content-siblings \
+	tests/unit/sweet/files/test-file-cache-siblings \
 	tests/unit/sweet/handler/test-status-field \
 	tests/unit/sweet/handler/test-status-json \
 	tests/unit/sweet/handler/test-status-metrics \
 	tests/unit/sweet/handler/test-status-page \
 	tests/unit/sweet/handler/test-status \
-	tests/unit/sweet/files/test-content-change
+	tests/unit/sweet/files/test-file-cache-change
 
 GLIB_UNITS = tests/unit/libnabc-glib/test-glib
 CTL_UNITS = \
@@ -303,9 +303,9 @@ tests_unit_sweet_core_test_page_memory_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_core_test_page_memory_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_core_test_page_memory_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_spawn_test_upstream_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_spawn_test_upstream_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_spawn_test_upstream_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_spawn_test_balancer_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_spawn_test_balancer_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_spawn_test_balancer_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_http_test_request_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_http_test_request_CFLAGS = $(sweet_unit_cflags)
@@ -355,9 +355,9 @@ tests_unit_sweet_http_test_meta_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_http_test_meta_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_http_test_meta_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_auth_test_access_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_auth_test_access_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_auth_test_access_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_auth_test_ip_acl_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_auth_test_ip_acl_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_auth_test_ip_acl_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_auth_test_apr1_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_auth_test_apr1_CFLAGS = $(sweet_unit_cflags)
@@ -370,28 +370,28 @@ tests_unit_sweet_http_test_accept_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_http_test_accept_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_http_test_accept_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_http_test_listing_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_http_test_listing_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_http_test_listing_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_http_test_autoindex_render_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_http_test_autoindex_render_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_http_test_autoindex_render_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_base_test_siphash_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_base_test_siphash_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_base_test_siphash_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_event_test_limit_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_event_test_limit_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_event_test_limit_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_event_test_client_limit_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_event_test_client_limit_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_event_test_client_limit_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_core_test_auth_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_core_test_auth_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_core_test_auth_LDADD = $(sweet_unit_ldadd)
-tests_unit_sweet_files_test_folder_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_files_test_folder_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_files_test_folder_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_files_test_read_directory_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_files_test_read_directory_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_files_test_read_directory_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_files_test_content_siblings_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_files_test_content_siblings_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_files_test_content_siblings_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_files_test_file_cache_siblings_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_files_test_file_cache_siblings_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_files_test_file_cache_siblings_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_http_test_redirect_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_http_test_redirect_CFLAGS = $(sweet_unit_cflags)
@@ -417,9 +417,9 @@ tests_unit_sweet_event_test_loop_tasks_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_event_test_loop_tasks_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_event_test_loop_tasks_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_event_test_helper_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_event_test_helper_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_event_test_helper_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_event_test_thread_pool_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_event_test_thread_pool_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_event_test_thread_pool_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_files_test_spool_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_files_test_spool_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_files_test_spool_LDADD = $(sweet_unit_ldadd)
@@ -479,25 +479,25 @@ tests_unit_sweet_spawn_test_privileges_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_spawn_test_privileges_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_spawn_test_privileges_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_spawn_test_starter_program_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_spawn_test_starter_program_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_spawn_test_starter_program_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_spawn_test_spawner_program_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_spawn_test_spawner_program_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_spawn_test_spawner_program_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_spawn_test_starter_process_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_spawn_test_starter_process_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_spawn_test_starter_process_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_spawn_test_spawner_process_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_spawn_test_spawner_process_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_spawn_test_spawner_process_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_spawn_test_gw_child_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_spawn_test_gw_child_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_spawn_test_gw_child_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_spawn_test_spawn_child_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_spawn_test_spawn_child_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_spawn_test_spawn_child_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_spawn_test_starter_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_spawn_test_starter_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_spawn_test_starter_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_spawn_test_spawner_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_spawn_test_spawner_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_spawn_test_spawner_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_spawn_test_programs_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_spawn_test_programs_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_spawn_test_programs_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_spawn_test_spawn_table_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_spawn_test_spawn_table_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_spawn_test_spawn_table_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_spawn_test_syscall_filter_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_spawn_test_syscall_filter_CFLAGS = $(sweet_unit_cflags)
@@ -507,17 +507,17 @@ tests_unit_sweet_spawn_test_readonly_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_spawn_test_readonly_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_spawn_test_readonly_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_base_test_ends_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_base_test_ends_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_base_test_ends_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_base_test_peer_addresses_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_base_test_peer_addresses_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_base_test_peer_addresses_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_spawn_test_endpoints_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_spawn_test_endpoints_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_spawn_test_endpoints_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_config_test_config_fixed_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_config_test_config_fixed_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_config_test_config_fixed_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_config_test_config_startup_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_config_test_config_startup_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_config_test_config_startup_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_spawn_test_pidfile_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_spawn_test_pidfile_CFLAGS = $(sweet_unit_cflags)
@@ -538,33 +538,33 @@ tests_unit_sweet_event_test_data_path_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_event_test_data_path_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_event_test_data_path_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_base_test_pieces_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_base_test_pieces_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_base_test_pieces_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_base_test_body_queue_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_base_test_body_queue_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_base_test_body_queue_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_backend_test_gw_parts_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_backend_test_gw_parts_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_backend_test_gw_parts_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_backend_test_response_queue_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_backend_test_response_queue_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_backend_test_response_queue_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_conn_test_connection_body_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_conn_test_connection_body_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_conn_test_connection_body_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_files_test_content_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_files_test_content_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_files_test_content_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_files_test_file_cache_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_files_test_file_cache_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_files_test_file_cache_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_files_test_content_read_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_files_test_content_read_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_files_test_content_read_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_files_test_file_cache_read_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_files_test_file_cache_read_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_files_test_file_cache_read_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_files_test_content_caches_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_files_test_content_caches_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_files_test_content_caches_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_files_test_file_cache_modes_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_files_test_file_cache_modes_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_files_test_file_cache_modes_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_handler_test_textbody_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_handler_test_textbody_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_handler_test_textbody_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_handler_test_text_response_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_handler_test_text_response_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_handler_test_text_response_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_handler_test_status_field_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_handler_test_status_field_CFLAGS = $(sweet_unit_cflags)
@@ -594,17 +594,17 @@ tests_unit_sweet_event_test_loop_watch_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_event_test_loop_watch_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_event_test_loop_watch_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_files_test_content_turn_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_files_test_content_turn_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_files_test_content_turn_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_files_test_file_cache_tick_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_files_test_file_cache_tick_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_files_test_file_cache_tick_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_files_test_content_table_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_files_test_content_table_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_files_test_content_table_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_files_test_file_cache_table_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_files_test_file_cache_table_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_files_test_file_cache_table_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_files_test_content_change_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_files_test_content_change_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_files_test_content_change_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_files_test_file_cache_change_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_files_test_file_cache_change_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_files_test_file_cache_change_LDADD = $(sweet_unit_ldadd)
 
 ctl_unit_ldadd = nabcctl/libnabcctl.la libnabc/libnabc-internal.la \
 	$(GLIB_LIBS) $(CHECK_LIBS) $(URING_LIBS) -lpthread
@@ -789,7 +789,7 @@ EXTRA_DIST += tests/check-man.sh tests/check-floors.sh tests/folders.txt tests/c
 	tests/unit/async-fixture.h \
 	tests/unit/connection-fixture.h \
 	tests/unit/device-model.h \
-	tests/unit/content-fixture.h \
+	tests/unit/file-cache-fixture.h \
 	tests/unit/respcache-fixture.h \
 	tests/unit/backend-fixture.h \
 	tests/unit/handle-fixture.h \

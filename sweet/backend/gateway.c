@@ -10,16 +10,16 @@
 #include <glib.h>
 
 #include "backend/gateway.h"
-#include "backend/gw-call.h"
-#include "backend/gw-cgi.h"
-#include "backend/gw-fastcgi.h"
-#include "backend/gw-worker.h"
-#include "spawn/gw-child.h"
+#include "backend/backend-call.h"
+#include "backend/cgi.h"
+#include "backend/fastcgi.h"
+#include "backend/worker.h"
+#include "spawn/spawn-child.h"
 
-static const struct gw_protocol *const protocols[] = {
-	[POOL_WORKER] = &gw_worker,
-	[POOL_CGI] = &gw_cgi,
-	[POOL_FASTCGI] = &gw_fastcgi,
+static const struct backend_protocol *const protocols[] = {
+	[POOL_WORKER] = &worker_protocol,
+	[POOL_CGI] = &cgi_protocol,
+	[POOL_FASTCGI] = &fastcgi_protocol,
 };
 
 /* --- the life of a pool ------------------------------------------------------------ */
@@ -77,7 +77,7 @@ static struct gateway_pool *open_pool(struct gateway *gateway, struct pool_confi
 				      char **why)
 {
 	struct gateway_pool *pool;
-	unsigned threads = gateway->site->threads;
+	unsigned threads = gateway->server->threads;
 	int error;
 
 	if (settings->protocol >= G_N_ELEMENTS(protocols) || !protocols[settings->protocol]) {
@@ -92,12 +92,12 @@ static struct gateway_pool *open_pool(struct gateway *gateway, struct pool_confi
 	pool->over.run = over;
 	atomic_init(&pool->users, 1);
 	pool->fresh = gateway->started;
-	pool->queues = g_new0(struct gw_queue, threads);
+	pool->queues = g_new0(struct call_queue, threads);
 	for (unsigned i = 0; i < threads; i++) {
 		pool->queues[i].last = &pool->queues[i].first;
-		pool->queues[i].room.task.run = gw_room_task;
+		pool->queues[i].room.task.run = call_queue_room_task;
 		pool->queues[i].pool = pool;
-		pool->queues[i].server = gateway->site->servers[i];
+		pool->queues[i].thread = gateway->server->per_thread[i];
 	}
 	error = pool->protocol->open(pool);
 	if (!error)
@@ -154,26 +154,26 @@ void gateway_renew(const struct config *config)
 	}
 }
 
-void gateway_thread_ended(struct gateway *gateway, struct server *server)
+void gateway_thread_ended(struct gateway *gateway, struct thread *thread)
 {
 	for (unsigned i = 0; i < gateway->pools->len; i++) {
 		struct gateway_pool *pool = gateway->pools->pdata[i];
 
 		if (pool->protocol->thread_ended)
-			pool->protocol->thread_ended(pool, server);
+			pool->protocol->thread_ended(pool, thread);
 	}
 }
 
-struct gateway *gateway_open(struct site *site)
+struct gateway *gateway_open(struct server *server)
 {
 	struct gateway *gateway = g_new0(struct gateway, 1);
 
-	gateway->site = site;
-	gateway->main = site->servers[0];
+	gateway->server = server;
+	gateway->main = server->per_thread[0];
 	gateway->pools = g_ptr_array_new();
 	gateway->pid = (int)getpid();
-	for (unsigned i = 0; i < site->threads; i++)
-		site->servers[i]->gateway_block = g_malloc(NC_BLOCK_MAX);
+	for (unsigned i = 0; i < server->threads; i++)
+		server->per_thread[i]->gateway_block = g_malloc(NC_BLOCK_MAX);
 	return gateway;
 }
 
@@ -186,16 +186,16 @@ void gateway_close(struct gateway *gateway)
 		struct gateway_pool *pool =
 			g_ptr_array_remove_index_fast(gateway->pools, gateway->pools->len - 1);
 
-		for (unsigned i = 0; i < gateway->site->threads; i++)
-			gw_queue_abandon(&pool->queues[i]);
+		for (unsigned i = 0; i < gateway->server->threads; i++)
+			call_queue_abandon(&pool->queues[i]);
 		pool->protocol->close(pool);
 		/* Configurations may still name it. */
 		pool->gateway = NULL;
 		drop_use(pool);
 	}
-	gw_children_free(&gateway->leaving);
-	for (unsigned i = 0; i < gateway->site->threads; i++)
-		g_clear_pointer(&gateway->site->servers[i]->gateway_block, g_free);
+	spawn_children_free(&gateway->leaving);
+	for (unsigned i = 0; i < gateway->server->threads; i++)
+		g_clear_pointer(&gateway->server->per_thread[i]->gateway_block, g_free);
 	g_ptr_array_free(gateway->pools, TRUE);
 	g_free(gateway);
 }

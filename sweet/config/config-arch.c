@@ -12,7 +12,7 @@
 #define LOOPS_MAX 64
 
 /* Loops are for many connections each: more than there are CPUs of are of no use. */
-void config_arch_threads(struct draft *draft, struct config *config)
+void config_arch_threads(struct config_tree *tree, struct config *config)
 {
 	const struct arch *arch = &archs[config->arch];
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
@@ -23,23 +23,25 @@ void config_arch_threads(struct draft *draft, struct config *config)
 	if (!arch->single && config->threads > LOOPS_MAX) {
 		const char *place = config_place(config, "threads");
 
-		draft_complain(draft, place,
-			       "%sthreads \"%u\": must be a number from 1 to %d with arch %s",
-			       place ? "" : "--", config->threads, LOOPS_MAX, arch->name);
+		config_tree_complain(tree, place,
+				     "%sthreads \"%u\": must be a number from 1 to %d with arch %s",
+				     place ? "" : "--", config->threads, LOOPS_MAX, arch->name);
 	}
 	if (arch->processes && config->cache_socket)
-		draft_complain(draft, config_place(config, "cache-socket"),
-			       "cache-socket cannot be had with arch mp: each process has a cache");
+		config_tree_complain(
+			tree, config_place(config, "cache-socket"),
+			"cache-socket cannot be had with arch mp: each process has a cache");
 }
 
 /* A worker listens to so many threads; a process of mp has workers of its own. */
-void config_arch_pools(struct draft *draft, const struct config *config)
+void config_arch_pools(struct config_tree *tree, const struct config *config)
 {
 	if (config->threads <= NC_LANES_MAX || archs[config->arch].processes)
 		return;
 	for (unsigned i = 0; i < config->pool_count; i++)
 		if (config->pools[i]->protocol == POOL_WORKER)
-			draft_complain(draft, config->pools[i]->place,
-				       "%s: workers answer at most %u threads, not %u",
-				       config->pools[i]->label, NC_LANES_MAX, config->threads);
+			config_tree_complain(tree, config->pools[i]->place,
+					     "%s: workers answer at most %u threads, not %u",
+					     config->pools[i]->label, NC_LANES_MAX,
+					     config->threads);
 }

@@ -6,13 +6,13 @@
 #ifndef SWEET_CONFIG_ARCH_H
 #define SWEET_CONFIG_ARCH_H
 
-#include "config/config-draft.h"
+#include "config/config-tree.h"
 #include "config/configuration.h"
 
 /* After the keys of [sweet]: threads that nobody has given, and what they may be. */
-void config_arch_threads(struct draft *draft, struct config *config);
+void config_arch_threads(struct config_tree *tree, struct config *config);
 
 /* After the pools. */
-void config_arch_pools(struct draft *draft, const struct config *config);
+void config_arch_pools(struct config_tree *tree, const struct config *config);
 
 #endif

@@ -9,7 +9,8 @@
 
 #define CGI_PROCESSES 32 /* at a time, for an option that cannot say how many */
 
-typedef void settler(struct draft *draft, const struct section *section, struct pool_config *pool);
+typedef void resolver(struct config_tree *tree, const struct section *section,
+		      struct pool_config *pool);
 
 struct pool_config *config_pool(const struct config *config, const char *name)
 {
@@ -25,16 +26,16 @@ static void add_pool(struct config *config, struct pool_config *pool)
 	config->pools[config->pool_count++] = pool;
 }
 
-static void finish(struct draft *draft, struct pool_config *pool)
+static void finish(struct config_tree *tree, struct pool_config *pool)
 {
 	char *why = NULL;
 
 	if (pool_config_finish(pool, &why))
 		return;
 	if (pool->place)
-		draft_complain(draft, pool->place, "%s", why);
+		config_tree_complain(tree, pool->place, "%s", why);
 	else
-		draft_complain(draft, NULL, "%s", why);
+		config_tree_complain(tree, NULL, "%s", why);
 	g_free(why);
 }
 
@@ -53,31 +54,31 @@ static char *split(const char *spec, const char **what)
 	return length < 2 ? NULL : g_strndup(spec, length);
 }
 
-static void mount(struct draft *draft, struct config *config, const char *key,
-		  enum pool_protocol protocol, const char *spec, settler *settle)
+static void mount(struct config_tree *tree, struct config *config, const char *key,
+		  enum pool_protocol protocol, const char *spec, resolver *resolve)
 {
 	const struct section none = {.given = g_new0(struct given, config_key_count)};
-	struct given *given = draft->sections->len ? &((struct section *)draft->sections->pdata[0])
-							      ->given[key_find(key, KEY_GLOBAL)]
-						   : NULL;
+	struct given *given = tree->sections->len ? &((struct section *)tree->sections->pdata[0])
+							     ->given[key_find(key, KEY_GLOBAL)]
+						  : NULL;
 	const char *what = NULL, *place = given ? given->place : NULL;
 	char *prefix = split(spec, &what);
 	char *label = g_strdup_printf("%s%s \"%s\"", place ? "" : "--", key, spec);
 	struct pool_config *pool;
 
 	if (!prefix) {
-		draft_complain(draft, place, "%s: must be /PREFIX=%s%s", label,
-			       protocol == POOL_WORKER ? "COMMAND"
-			       : protocol == POOL_CGI  ? "FOLDER"
-						       : "ADDRESS",
-			       what ? ", the prefix more than \"/\"" : "");
+		config_tree_complain(tree, place, "%s: must be /PREFIX=%s%s", label,
+				     protocol == POOL_WORKER ? "COMMAND"
+				     : protocol == POOL_CGI  ? "FOLDER"
+							     : "ADDRESS",
+				     what ? ", the prefix more than \"/\"" : "");
 		g_free(none.given);
 		g_free(label);
 		return;
 	}
 	pool = pool_config_new(prefix, place, label);
 	g_free(label);
-	settle(draft, &none, pool);
+	resolve(tree, &none, pool);
 	g_free(none.given);
 	pool->protocol = protocol;
 	if (protocol == POOL_WORKER) {
@@ -91,30 +92,30 @@ static void mount(struct draft *draft, struct config *config, const char *key,
 		g_strfreev(pool->upstream);
 		pool->upstream = g_strsplit(what, ",", 0);
 	}
-	finish(draft, pool);
+	finish(tree, pool);
 	add_pool(config, pool);
 	config->mounts = g_renew(struct mount, config->mounts, config->mount_count + 1);
 	config->mounts[config->mount_count++] =
 		(struct mount){.prefix = prefix, .length = strlen(prefix), .pool = pool};
 }
 
-void config_pools(struct draft *draft, struct config *config, settler *settle)
+void config_pools(struct config_tree *tree, struct config *config, resolver *resolve)
 {
-	for (unsigned i = 1; i < draft->sections->len; i++) {
-		const struct section *section = draft->sections->pdata[i];
+	for (unsigned i = 1; i < tree->sections->len; i++) {
+		const struct section *section = tree->sections->pdata[i];
 		struct pool_config *pool;
 
 		if (!(section->levels & KEY_POOL))
 			continue;
 		pool = pool_config_new(section->prefix, section->place, NULL);
-		settle(draft, section, pool);
-		finish(draft, pool);
+		resolve(tree, section, pool);
+		finish(tree, pool);
 		add_pool(config, pool);
 	}
 	for (unsigned i = 0; config->worker && config->worker[i]; i++)
-		mount(draft, config, "worker", POOL_WORKER, config->worker[i], settle);
+		mount(tree, config, "worker", POOL_WORKER, config->worker[i], resolve);
 	for (unsigned i = 0; config->cgi && config->cgi[i]; i++)
-		mount(draft, config, "cgi", POOL_CGI, config->cgi[i], settle);
+		mount(tree, config, "cgi", POOL_CGI, config->cgi[i], resolve);
 	for (unsigned i = 0; config->fastcgi && config->fastcgi[i]; i++)
-		mount(draft, config, "fastcgi", POOL_FASTCGI, config->fastcgi[i], settle);
+		mount(tree, config, "fastcgi", POOL_FASTCGI, config->fastcgi[i], resolve);
 }

@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * config-read.c - see config-read.h.  What was given is gathered as text
- * first, a section for each group of the file; config-settle.c makes the
+ * first, a section for each group of the file; config-resolve.c makes the
  * configuration of it.
  */
 #include <string.h>
 
-#include "config/config-draft.h"
+#include "config/config-tree.h"
 #include "config/config-file.h"
 #include "config/config-key.h"
 #include "config/config-read.h"
-#include "config/config-settle.h"
+#include "config/config-resolve.h"
 #include "config/config-value.h"
 
 #define MAIN_GROUP "sweet"
 
 /* --- the command line -------------------------------------------------------- */
 
-static bool read_arguments(struct draft *draft, struct config_request *request, int argc,
+static bool read_arguments(struct config_tree *tree, struct config_request *request, int argc,
 			   char **argv)
 {
 	GOptionEntry *entries = g_new0(GOptionEntry, config_key_count + 5);
 	GOptionContext *context = g_option_context_new(NULL);
 	char ***values = g_new0(char **, config_key_count);
-	struct section *section = draft_add(draft, KEY_GLOBAL | KEY_SCOPE, NULL);
+	struct section *section = config_tree_add(tree, KEY_GLOBAL | KEY_SCOPE, NULL);
 	char **copy = g_new0(char *, argc + 1), **left = copy;
 	gboolean version = FALSE, check = FALSE;
 	GError *error = NULL;
@@ -41,7 +41,7 @@ static bool read_arguments(struct draft *draft, struct config_request *request, 
 				      0,
 				      G_OPTION_FLAG_NONE,
 				      G_OPTION_ARG_FILENAME,
-				      &draft->path,
+				      &tree->path,
 				      "File with the same keys",
 				      "FILE"};
 	entries[n++] = (GOptionEntry){"check-config",
@@ -68,11 +68,12 @@ static bool read_arguments(struct draft *draft, struct config_request *request, 
 	g_option_context_set_summary(context, "Serves files and workers' pages by cache id.");
 	g_option_context_set_description(context, "See sweet(8) and sweet.conf(5).");
 	if (!g_option_context_parse(context, &argc, &left, &error)) {
-		draft_complain(draft, NULL, "%s (sweet --help lists the options)", error->message);
+		config_tree_complain(tree, NULL, "%s (sweet --help lists the options)",
+				     error->message);
 		g_error_free(error);
 	} else if (argc > 1) {
-		draft_complain(draft, NULL, "\"%s\": not an option (sweet --help lists them)",
-			       left[1]);
+		config_tree_complain(tree, NULL, "\"%s\": not an option (sweet --help lists them)",
+				     left[1]);
 	}
 	g_option_context_free(context);
 	g_free(copy);
@@ -92,12 +93,12 @@ static bool read_arguments(struct draft *draft, struct config_request *request, 
 	g_free(values);
 	request->version = version;
 	request->check = check;
-	return draft->errors->len == 0;
+	return tree->errors->len == 0;
 }
 
 /* --- the file ------------------------------------------------------------------ */
 
-static void take_keys(struct draft *draft, const struct config_file *file, const char *group,
+static void take_keys(struct config_tree *tree, const struct config_file *file, const char *group,
 		      struct section *section)
 {
 	char **names = config_file_keys(file, group);
@@ -110,16 +111,16 @@ static void take_keys(struct draft *draft, const struct config_file *file, const
 		if (!given && key_find(names[i], ~0u) < 0) {
 			const char *like = key_like(names[i], section->levels);
 
-			draft_complain(draft, place, "unknown key \"%s\"%s%s%s", names[i],
-				       like ? ": is \"" : " (sweet.conf(5) has all)",
-				       like ? like : "", like ? "\" meant?" : "");
+			config_tree_complain(tree, place, "unknown key \"%s\"%s%s%s", names[i],
+					     like ? ": is \"" : " (sweet.conf(5) has all)",
+					     like ? like : "", like ? "\" meant?" : "");
 		} else if (!given) {
-			draft_complain(draft, place,
-				       "key \"%s\" does not belong into [%s], but into %s",
-				       names[i], group, key_home(names[i]));
+			config_tree_complain(tree, place,
+					     "key \"%s\" does not belong into [%s], but into %s",
+					     names[i], group, key_home(names[i]));
 		} else if (!given->values) {
 			given->values = config_file_values(file, group, names[i],
-							   config_keys[at].list, draft->errors);
+							   config_keys[at].list, tree->errors);
 			given->place = g_strdup(place);
 		}
 	}
@@ -127,14 +128,14 @@ static void take_keys(struct draft *draft, const struct config_file *file, const
 }
 
 /* "NAME/prefix" or "/prefix". */
-static void split_path(struct draft *draft, struct section *section, const char *text)
+static void split_path(struct config_tree *tree, struct section *section, const char *text)
 {
 	const char *slash = strchr(text, '/');
 	const char *must = slash ? value_path(slash) : "must begin with '/'";
 
 	if (must || !slash[1]) {
-		draft_complain(draft, section->place, "path \"%s\": %s", text,
-			       must ? must : "is the host itself: put its keys there");
+		config_tree_complain(tree, section->place, "path \"%s\": %s", text,
+				     must ? must : "is the host itself: put its keys there");
 		slash = NULL;
 	}
 	g_free(section->prefix);
@@ -143,9 +144,9 @@ static void split_path(struct draft *draft, struct section *section, const char 
 		section->host = g_strndup(text, (gsize)(slash - text));
 }
 
-static bool read_file(struct draft *draft)
+static bool read_file(struct config_tree *tree)
 {
-	struct config_file *file = config_file_read(draft->path, draft->errors);
+	struct config_file *file = config_file_read(tree->path, tree->errors);
 	char **groups;
 
 	if (!file)
@@ -153,26 +154,27 @@ static bool read_file(struct draft *draft)
 	groups = config_file_groups(file);
 	for (unsigned i = 0; groups[i]; i++) {
 		const char *place = config_file_place(file, groups[i], NULL);
-		struct section *section = draft->sections->pdata[0];
+		struct section *section = tree->sections->pdata[0];
 
 		if (g_str_has_prefix(groups[i], "host ") && groups[i][5]) {
-			section = draft_add(draft, KEY_HOST | KEY_SCOPE, place);
+			section = config_tree_add(tree, KEY_HOST | KEY_SCOPE, place);
 			section->host = g_strdup(groups[i] + 5);
 		} else if (g_str_has_prefix(groups[i], "path ")) {
-			section = draft_add(draft, KEY_SCOPE | KEY_PATH, place);
-			split_path(draft, section, groups[i] + 5);
+			section = config_tree_add(tree, KEY_SCOPE | KEY_PATH, place);
+			split_path(tree, section, groups[i] + 5);
 		} else if (g_str_has_prefix(groups[i], "pool ") && groups[i][5]) {
-			section = draft_add(draft, KEY_POOL, place);
+			section = config_tree_add(tree, KEY_POOL, place);
 			g_free(section->prefix);
 			section->prefix = g_strdup(groups[i] + 5);
 		} else if (strcmp(groups[i], MAIN_GROUP) != 0) {
-			draft_complain(draft, place,
-				       "unknown group [%s]: must be [sweet], [host NAME], [path "
-				       "PREFIX] or [pool NAME]",
-				       groups[i]);
+			config_tree_complain(
+				tree, place,
+				"unknown group [%s]: must be [sweet], [host NAME], [path "
+				"PREFIX] or [pool NAME]",
+				groups[i]);
 			continue;
 		}
-		take_keys(draft, file, groups[i], section);
+		take_keys(tree, file, groups[i], section);
 	}
 	g_strfreev(groups);
 	config_file_free(file);
@@ -182,16 +184,16 @@ static bool read_file(struct draft *draft)
 struct config *config_read(int argc, char **argv, struct config_request *request, GPtrArray *errors)
 {
 	struct config *config = NULL;
-	struct draft draft;
+	struct config_tree tree;
 
-	draft_init(&draft, errors);
-	if (read_arguments(&draft, request, argc, argv) &&
-	    (!draft.path || request->version || request->reload || read_file(&draft)))
-		config = config_settle(&draft);
+	config_tree_init(&tree, errors);
+	if (read_arguments(&tree, request, argc, argv) &&
+	    (!tree.path || request->version || request->reload || read_file(&tree)))
+		config = config_resolve(&tree);
 	if (config && errors->len) {
-		config_unref(config);
+		config_release(config);
 		config = NULL;
 	}
-	draft_fini(&draft);
+	config_tree_fini(&tree);
 	return config;
 }

@@ -4,9 +4,9 @@
  */
 #include <string.h>
 
-#include "auth/access.h"
+#include "auth/ip-acl.h"
 #include "config/configuration.h"
-#include "event/limit.h"
+#include "event/client-limit.h"
 
 static void free_rules(struct scope *scope)
 {
@@ -25,7 +25,7 @@ static void free_rules(struct scope *scope)
 static void free_scope(struct scope *scope)
 {
 	free_rules(scope);
-	access_free(scope->access);
+	ip_acl_free(scope->access);
 	rate_free(scope->rate);
 	g_strfreev(scope->index);
 	g_strfreev(scope->allow);
@@ -53,13 +53,13 @@ static void free_host(struct host *host)
 	g_free(host->name);
 }
 
-struct config *config_ref(struct config *config)
+struct config *config_hold(struct config *config)
 {
 	atomic_fetch_add_explicit(&config->references, 1, memory_order_relaxed);
 	return config;
 }
 
-void config_unref(struct config *config)
+void config_release(struct config *config)
 {
 	if (!config || atomic_fetch_sub_explicit(&config->references, 1, memory_order_acq_rel) != 1)
 		return;
@@ -82,8 +82,8 @@ void config_unref(struct config *config)
 	g_free(config->mounts);
 	g_strfreev(config->proxy_protocol);
 	g_strfreev(config->status_allow);
-	access_free(config->status_access);
-	access_free(config->proxy_access);
+	ip_acl_free(config->status_access);
+	ip_acl_free(config->proxy_access);
 	if (config->places)
 		g_hash_table_destroy(config->places);
 	g_free(config->file);

@@ -4,7 +4,7 @@
  * over the defaults, for all of the server, its hosts and their paths.
  *
  * A configuration does not change once it is read.  A reload reads the next
- * one; who still answers by the old one holds it (generation.h).
+ * one; who still answers by the old one holds it (config-ref.h).
  */
 #ifndef SWEET_CONFIGURATION_H
 #define SWEET_CONFIGURATION_H
@@ -25,7 +25,7 @@
 #define CONFIG_NAME_MAX 255 /* bytes of a host's name (RFC 1035, section 2.3.4) */
 #define CONFIG_SERVER_HEADER_MAX 128
 
-struct access_list;
+struct ip_acl;
 
 /* For files whose name fits the pattern; NULL: for all. */
 struct cache_rule {
@@ -62,7 +62,7 @@ struct scope {
 	struct error_page *error_pages;
 	unsigned error_page_count;
 	char **allow, **deny;	      /* CIDR or "all"; empty: not given */
-	struct access_list *access;   /* made of them; NULL: everybody may */
+	struct ip_acl *access;	      /* made of them; NULL: everybody may */
 	char *auth_realm, *auth_file; /* NULL: no passwords */
 	unsigned request_rate;	      /* a client and second; 0: any */
 	unsigned request_burst;
@@ -74,8 +74,8 @@ struct scope {
 	size_t pool_skip;	  /* bytes of path that are its programs' name */
 
 	/* Opened by site.c: */
-	struct content *content; /* the files of alias or root */
-	struct auth *auth;	 /* NULL: no passwords */
+	struct file_cache *file_cache; /* the files of alias or root */
+	struct auth *auth;	       /* NULL: no passwords */
 };
 
 struct host {
@@ -157,7 +157,7 @@ struct config {
 	struct config_sockets sockets;
 	bool page_cache;      /* what the cache holds may stay in the page cache too */
 	unsigned large_files; /* enum large_files */
-	bool path_cache, header_cache, content_cache; /* what is kept of files: content.h */
+	bool path_cache, header_cache, content_cache; /* what is kept of files: file-cache.h */
 	unsigned header_align; /* bytes that heads are a multiple of; 0: any */
 	char *mime_types;
 	char *access_log;    /* file, "-" or "off" */
@@ -168,9 +168,9 @@ struct config {
 	struct config_limits limits;
 	char **proxy_protocol; /* CIDR */
 	bool status;
-	char **status_allow;		   /* CIDR */
-	struct access_list *status_access; /* made of it */
-	struct access_list *proxy_access;  /* made of proxy_protocol; NULL: nobody */
+	char **status_allow;	      /* CIDR */
+	struct ip_acl *status_access; /* made of it */
+	struct ip_acl *proxy_access;  /* made of proxy_protocol; NULL: nobody */
 
 	struct pool_config **pools;
 	unsigned pool_count;
@@ -186,8 +186,8 @@ struct config {
 };
 
 /* Any thread; the last reference frees it. */
-struct config *config_ref(struct config *config);
-void config_unref(struct config *config);
+struct config *config_hold(struct config *config);
+void config_release(struct config *config);
 
 /* Where the file sets a key of the server, as "FILE:LINE"; NULL: it does not. */
 const char *config_place(const struct config *config, const char *key);

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "conn/connection-inside.h"
+#include "conn/connection-internal.h"
 
 /*
  * Past the loop, which has no operation for it: the few bytes fit in a socket
@@ -40,7 +40,7 @@ static void hand_over(struct connection *connection)
 	transaction->upload_length = body->length;
 	transaction->upload_more = !body_is_over(body);
 	if (error) {
-		log_error("%s: a body, at %llu bytes: %s", connection->ends.remote,
+		log_error("%s: a body, at %llu bytes: %s", connection->addresses.remote,
 			  (unsigned long long)body->length, strerror(-error));
 		connection_refuse(connection, 503, "no memory for the body");
 		return;
@@ -112,7 +112,7 @@ void connection_receive_piece(struct transaction *transaction, uint64_t limit, s
 	assert(connection->state == WORKING && !body_is_over(&connection->body));
 	output_return_upload(connection->output);
 	connection->state = RECEIVING;
-	if (body_keep(&connection->body, limit, window, &connection->server->site->bodies) < 0)
+	if (body_keep(&connection->body, limit, window, &connection->thread->server->bodies) < 0)
 		connection_refuse(connection, 413, fault_of(413));
 	else if (!connection->calling)
 		connection_consume_input(connection, connection_start_receiving);

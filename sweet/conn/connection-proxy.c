@@ -8,15 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "auth/access.h"
-#include "conn/connection-inside.h"
+#include "auth/ip-acl.h"
+#include "conn/connection-internal.h"
 #include "http/proxy-protocol.h"
 
 bool connection_is_proxys(const struct connection *connection)
 {
-	const struct access_list *proxies = connection->server->generation->config->proxy_access;
+	const struct ip_acl *proxies = connection->thread->config_ref->config->proxy_access;
 
-	return proxies && access_allows(proxies, &connection->ends.address.any);
+	return proxies && ip_acl_allows(proxies, &connection->addresses.address.any);
 }
 
 /* Takes over whom the header names; false: that one has too many connections. */
@@ -26,9 +26,9 @@ static bool introduce(struct connection *connection, const struct proxy_header *
 	if (header->client == PROXY_ITSELF)
 		return true;
 	if (header->client == PROXY_CLIENT)
-		ends_set(&connection->ends, &header->from, &header->to);
+		peer_addresses_set(&connection->addresses, &header->from, &header->to);
 	else
-		ends_set_unknown(&connection->ends);
+		peer_addresses_set_unknown(&connection->addresses);
 	return connection_admit(connection);
 }
 
@@ -51,7 +51,7 @@ void connection_consume_proxy(struct connection *connection, const char *data, s
 	    (connection->input_length || connection_keep_input(connection, data, length)))
 		return;
 	if (used <= 0)
-		log_info("%s: not a PROXY header: closing", connection->ends.remote);
+		log_info("%s: not a PROXY header: closing", connection->addresses.remote);
 	if (used <= 0 || !introduce(connection, &header)) {
 		connection_close(connection);
 		return;

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "conn/connection-inside.h"
+#include "conn/connection-internal.h"
 #include "core/socket-options.h"
 #include "handler/errorpage.h"
 
@@ -27,7 +27,7 @@
 
 void connection_linger(struct connection *connection)
 {
-	if (connection->ended || !connection->server->generation->config->sockets.linger) {
+	if (connection->ended || !connection->thread->config_ref->config->sockets.linger) {
 		connection_close(connection);
 		return;
 	}
@@ -37,9 +37,9 @@ void connection_linger(struct connection *connection)
 	connection->input = NULL;
 	connection->input_length = connection->input_room = 0;
 	if (connection->paused)
-		loop_receive_resume(connection->server->loop, connection->fd);
+		loop_receive_resume(connection->thread->loop, connection->fd);
 	connection->paused = false;
-	connection_time(connection, connection->server->draining ? LINGER_LAST_MS : LINGER_MS);
+	connection_time(connection, connection->thread->draining ? LINGER_LAST_MS : LINGER_MS);
 }
 
 static void sent(struct loop_send *op, int result);
@@ -58,7 +58,7 @@ static bool is_last(const struct output *output)
 
 static const struct config_sockets *sockets_of(const struct output *output)
 {
-	return &output->transaction.generation->config->sockets;
+	return &output->transaction.config_ref->config->sockets;
 }
 
 /*
@@ -101,7 +101,7 @@ static void send_piece(struct connection *connection, size_t head_length)
 							       transaction->data_length};
 		piece = transaction_piece(transaction);
 		output->sent += piece;
-		server_count(&connection->server->counters.body_units, message->range_count);
+		counter_add(&connection->thread->counters.body_units, message->range_count);
 	}
 	if (is_last(output))
 		message->flags |= closes_itself(connection) ? NC_SEND_CLOSE : 0;
@@ -114,7 +114,7 @@ static void send_piece(struct connection *connection, size_t head_length)
 	connection->send.sent = sent;
 	connection->send.waits = connection_waits;
 	connection_unsent_starts(connection);
-	loop_send_start(connection->server->loop, &connection->send, connection->fd);
+	loop_send_start(connection->thread->loop, &connection->send, connection->fd);
 }
 
 /* Once; the access log has the rest. */
@@ -135,7 +135,7 @@ void connection_respond(struct connection *connection)
 		timer_stop(&connection->timer);
 		return;
 	}
-	if (connection->server->draining)
+	if (connection->thread->draining)
 		connection->keep_alive = false;
 	/*
 	 * Of a body that nobody asks for any more, and a client may have kept back,
@@ -233,7 +233,7 @@ static void finished(struct connection *connection)
 		connection_consume_input(connection, connection_consume);
 	else if (connection->ended)
 		connection_close(connection);
-	else if (connection->server->draining)
+	else if (connection->thread->draining)
 		connection_leave(connection); /* the answer had promised more */
 }
 
@@ -274,12 +274,12 @@ static void settle(struct connection *connection)
 	while (ms * 8 <= connection->settle_ms && ms < SETTLE_MAX_MS)
 		ms *= 2;
 	connection->settle_ms += ms;
-	loop_timer_start(connection->server->loop, &connection->settling, ms, look_again);
+	loop_timer_start(connection->thread->loop, &connection->settling, ms, look_again);
 }
 
 static void send_failed(struct connection *connection, int error)
 {
-	const char *remote = connection->ends.remote;
+	const char *remote = connection->addresses.remote;
 
 	if (error == -ERANGE) {
 		log_info("%s: the file was truncated while it was sent: resetting", remote);

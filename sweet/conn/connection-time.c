@@ -12,7 +12,7 @@
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
 
-#include "conn/connection-inside.h"
+#include "conn/connection-internal.h"
 
 #define BODY_SLOW "a body that comes too slowly"
 #define LEAST_RATE 500 /* bytes a second, of bodies and answers */
@@ -61,14 +61,15 @@ static void too_slow(struct timer *timer)
 		connection_late(connection);
 	} else {
 		if (connection->state == PROXY)
-			log_info("%s: no PROXY header in time: closing", connection->ends.remote);
+			log_info("%s: no PROXY header in time: closing",
+				 connection->addresses.remote);
 		connection_close(connection);
 	}
 }
 
 void connection_time(struct connection *connection, unsigned ms)
 {
-	loop_timer_start(connection->server->loop, &connection->timer, ms, too_slow);
+	loop_timer_start(connection->thread->loop, &connection->timer, ms, too_slow);
 }
 
 void connection_time_body(struct connection *connection)

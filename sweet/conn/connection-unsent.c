@@ -24,7 +24,7 @@
 #include <stddef.h>
 #include <sys/socket.h>
 
-#include "conn/connection-inside.h"
+#include "conn/connection-internal.h"
 #include "core/socket-options.h"
 
 #define NEAR (16 << 10)
@@ -52,35 +52,35 @@ static uint64_t handed(const struct connection *connection)
 static void rate_from_here(struct connection *connection)
 {
 	connection->rated = connection->acknowledged;
-	connection->rated_ms = loop_now_ms(connection->server->loop);
+	connection->rated_ms = loop_now_ms(connection->thread->loop);
 }
 
 static void look_again(struct timer *timer);
 
 static void add(struct connection *connection, unsigned bytes)
 {
-	struct server *server = connection->server;
+	struct thread *thread = connection->thread;
 
 	if (bytes == connection->unsent)
 		return;
 	if (!connection->unsent) {
-		if (!server->unsent_timer.queue)
-			loop_timer_start(server->loop, &server->unsent_timer, CONNECTION_RATE_MS,
+		if (!thread->unsent_timer.queue)
+			loop_timer_start(thread->loop, &thread->unsent_timer, CONNECTION_RATE_MS,
 					 look_again);
 		connection->unsent_link = (GList){.data = connection};
-		g_queue_push_tail_link(&server->unsent, &connection->unsent_link);
+		g_queue_push_tail_link(&thread->unsent, &connection->unsent_link);
 	} else if (!bytes) {
-		g_queue_unlink(&server->unsent, &connection->unsent_link);
+		g_queue_unlink(&thread->unsent, &connection->unsent_link);
 	}
-	server->unsent_bytes += bytes - (uint64_t)connection->unsent;
-	atomic_fetch_add_explicit(&server->site->unsent, bytes - (uint64_t)connection->unsent,
+	thread->unsent_bytes += bytes - (uint64_t)connection->unsent;
+	atomic_fetch_add_explicit(&thread->server->unsent, bytes - (uint64_t)connection->unsent,
 				  memory_order_relaxed);
 	connection->unsent = bytes;
 }
 
 static void measure(struct connection *connection)
 {
-	uint64_t ms = loop_now_ms(connection->server->loop) - connection->rated_ms;
+	uint64_t ms = loop_now_ms(connection->thread->loop) - connection->rated_ms;
 
 	if (ms < CONNECTION_RATE_MS)
 		return;
@@ -103,9 +103,9 @@ void connection_unsent_count(struct connection *connection)
 		connection_lent_end(connection);
 }
 
-static uint64_t sum(const struct site *site)
+static uint64_t sum(const struct server *server)
 {
-	return atomic_load_explicit(&site->unsent, memory_order_relaxed);
+	return atomic_load_explicit(&server->unsent, memory_order_relaxed);
 }
 
 bool connection_unsent_is_slow(const struct connection *connection)
@@ -120,22 +120,22 @@ static gint slower_first(gconstpointer left, gconstpointer right)
 	return (*a)->rate < (*b)->rate ? -1 : (*a)->rate > (*b)->rate;
 }
 
-static void shed(struct server *server)
+static void shed(struct thread *thread)
 {
-	struct site *site = server->site;
-	uint64_t enough = site->unsent_most - site->unsent_most / 16,
-		 share = enough / site->threads;
+	struct server *server = thread->server;
+	uint64_t enough = server->unsent_most - server->unsent_most / 16,
+		 share = enough / server->threads;
 	g_autoptr(GPtrArray) all = g_ptr_array_new();
 
-	if (sum(site) <= site->unsent_most || server->unsent_bytes <= share)
+	if (sum(server) <= server->unsent_most || thread->unsent_bytes <= share)
 		return;
-	for (GList *link = server->unsent.head; link; link = link->next)
+	for (GList *link = thread->unsent.head; link; link = link->next)
 		g_ptr_array_add(all, link->data);
 	g_ptr_array_sort(all, slower_first);
 	for (unsigned i = 0; i < all->len; i++) {
 		struct connection *connection = all->pdata[i];
 
-		if (sum(site) <= enough || server->unsent_bytes <= share)
+		if (sum(server) <= enough || thread->unsent_bytes <= share)
 			return;
 		if (connection_unsent_is_slow(connection))
 			connection_reset_slow(connection, "socket-memory is reached");
@@ -143,62 +143,62 @@ static void shed(struct server *server)
 }
 
 /* Counts what the sockets hold now, which the system does not report, and acts on it. */
-static void look_at_all(struct server *server)
+static void look_at_all(struct thread *thread)
 {
 	GList *next;
 
-	for (GList *link = server->unsent.head; link; link = next) {
+	for (GList *link = thread->unsent.head; link; link = next) {
 		next = link->next;
 		connection_unsent_count(link->data);
 	}
-	shed(server);
+	shed(thread);
 }
 
 static void shed_now(struct loop_task *task)
 {
-	struct server *server =
-		(struct server *)((char *)task - offsetof(struct server, unsent_shed.task));
+	struct thread *thread =
+		(struct thread *)((char *)task - offsetof(struct thread, unsent_shed.task));
 
-	loop_notice_begin(&server->unsent_shed);
-	look_at_all(server);
+	loop_notice_begin(&thread->unsent_shed);
+	look_at_all(thread);
 }
 
 /* Those that are kept may be slow by now. */
 static void look_again(struct timer *timer)
 {
-	struct server *server =
-		(struct server *)((char *)timer - offsetof(struct server, unsent_timer));
+	struct thread *thread =
+		(struct thread *)((char *)timer - offsetof(struct thread, unsent_timer));
 
-	look_at_all(server);
-	if (server->unsent.head && !timer->queue)
-		loop_timer_start(server->loop, timer, CONNECTION_RATE_MS, look_again);
+	look_at_all(thread);
+	if (thread->unsent.head && !timer->queue)
+		loop_timer_start(thread->loop, timer, CONNECTION_RATE_MS, look_again);
 }
 
 static void look(struct connection *connection)
 {
-	struct site *site = connection->server->site;
+	struct server *server = connection->thread->server;
 
 	connection_unsent_count(connection);
-	if (sum(site) <= site->unsent_most)
+	if (sum(server) <= server->unsent_most)
 		return;
 	/* Not from within a send; and the bytes may be those of other threads. */
-	for (unsigned i = 0; i < site->threads; i++) {
-		struct server *server = site->servers[i];
+	for (unsigned i = 0; i < server->threads; i++) {
+		struct thread *thread = server->per_thread[i];
 
-		loop_notify(server->loop, &server->unsent_shed);
+		loop_notify(thread->loop, &thread->unsent_shed);
 	}
 }
 
 /* More unsent bytes are what others will need: who reads loses nothing. */
-static bool is_tight(const struct site *site)
+static bool is_tight(const struct server *server)
 {
-	return sum(site) > site->unsent_most / 2;
+	return sum(server) > server->unsent_most / 2;
 }
 
 /* The socket is full. */
 static void grow(struct connection *connection)
 {
-	if (is_tight(connection->server->site) || connection->near) {
+	if (is_tight(connection->thread->server) || connection->near) {
 		if (connection->unsent_bound != NEAR)
 			set_bound(connection, NEAR);
 	} else if (connection->unsent_bound < FAR) {
@@ -208,9 +208,9 @@ static void grow(struct connection *connection)
 
 /* --- for the other sources --------------------------------------------------------- */
 
-void connection_unsent_open(struct server *server)
+void connection_unsent_open(struct thread *thread)
 {
-	server->unsent_shed.task.run = shed_now;
+	thread->unsent_shed.task.run = shed_now;
 }
 
 void connection_unsent_init(struct connection *connection, const struct sockaddr_storage *peer)
@@ -229,11 +229,11 @@ void connection_unsent_init(struct connection *connection, const struct sockaddr
 
 void connection_unsent_starts(struct connection *connection)
 {
-	const struct site *site = connection->server->site;
-	const struct config *config = connection->output->transaction.generation->config;
+	const struct server *server = connection->thread->server;
+	const struct config *config = connection->output->transaction.config_ref->config;
 
 	connection->sending = true;
-	if (connection->unsent_bound > NEAR && is_tight(site))
+	if (connection->unsent_bound > NEAR && is_tight(server))
 		set_bound(connection, NEAR);
 	if (!connection->unsent) {
 		connection->acknowledged = connection->handed;
@@ -244,7 +244,7 @@ void connection_unsent_starts(struct connection *connection)
 	/* Pages of a file are not the cache's.  A method that the operator chose is used at once. */
 	if (config->sockets.send_method == SEND_AUTO &&
 	    (!connection->reads ||
-	     atomic_load_explicit(&site->held, memory_order_relaxed) > site->held_most / 2))
+	     atomic_load_explicit(&server->held, memory_order_relaxed) > server->held_most / 2))
 		connection->send.message.flags |= NC_SEND_COPY;
 }
 

@@ -24,7 +24,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "conn/connection-inside.h"
+#include "conn/connection-internal.h"
 #include "handler/route.h"
 
 #define FRESH_PART 5	  /* of the time that is left to the server: for a first byte */
@@ -34,21 +34,21 @@
 
 static void connection_free(struct connection *connection)
 {
-	struct server *server = connection->server;
+	struct thread *thread = connection->thread;
 
 	*connection->link = connection->next;
 	if (connection->next)
 		connection->next->link = connection->link;
 	timer_stop(&connection->timer);
 	timer_stop(&connection->settling);
-	server_count(&server->counters.open, (uint64_t)-1);
-	server_count(&server->counters.states[connection->counted], (uint64_t)-1);
+	counter_add(&thread->counters.open, (uint64_t)-1);
+	counter_add(&thread->counters.states[connection->counted], (uint64_t)-1);
 	body_end(&connection->body);
 	if (connection->client)
-		limits_leave(server->site->limits, connection->client);
+		client_limits_leave(thread->server->limits, connection->client);
 	free(connection->input);
-	if (server->vacated && !server->connections)
-		server->vacated(server);
+	if (thread->vacated && !thread->connections)
+		thread->vacated(thread);
 	free(connection);
 }
 
@@ -56,7 +56,7 @@ void connection_close(struct connection *connection)
 {
 	struct output *output = connection->output;
 
-	loop_close_fd(connection->server->loop, connection->fd);
+	loop_close_fd(connection->thread->loop, connection->fd);
 	/* Now, while the client's address is there. */
 	if (output)
 		output_log(output);
@@ -98,7 +98,7 @@ bool connection_keep_input(struct connection *connection, const char *data, size
 	connection->input_length = need;
 	if (need > INPUT_PAUSE && connection->state != READING && !connection->paused) {
 		connection->paused = true;
-		loop_receive_pause(connection->server->loop, connection->fd);
+		loop_receive_pause(connection->thread->loop, connection->fd);
 	}
 	return true;
 }
@@ -107,9 +107,9 @@ bool connection_keep_input(struct connection *connection, const char *data, size
 static bool start_request(struct connection *connection, const char *head, size_t length, int error,
 			  const char *wrong)
 {
-	struct server *server = connection->server;
+	struct thread *thread = connection->thread;
 	const struct config_limits *limits = connection_limits(connection);
-	struct output *output = output_open(server);
+	struct output *output = output_open(thread);
 	struct transaction *transaction;
 	struct request request;
 
@@ -119,12 +119,12 @@ static bool start_request(struct connection *connection, const char *head, size_
 	}
 	connection->output = output;
 	transaction = &output->transaction;
-	transaction->remote_addr = connection->ends.remote;
-	transaction->remote_port = connection->ends.remote_port;
-	transaction->remote = &connection->ends.address.any;
+	transaction->remote_addr = connection->addresses.remote;
+	transaction->remote_port = connection->addresses.remote_port;
+	transaction->remote = &connection->addresses.address.any;
 	transaction->local = &connection->own.any;
-	transaction->server_addr = connection->ends.local;
-	transaction->server_port = connection->ends.local_port;
+	transaction->server_addr = connection->addresses.local;
+	transaction->server_port = connection->addresses.local_port;
 	transaction->connection = connection;
 	transaction->done = connection_done;
 	transaction->resume = connection_resume;
@@ -133,8 +133,8 @@ static bool start_request(struct connection *connection, const char *head, size_
 	transaction->moved = connection_moved;
 	transaction->give_up = connection_give_up;
 	transaction->drop_upload = connection_drop_upload;
-	server_count(&server->counters.requests, 1);
-	if (server->log.fd >= 0)
+	counter_add(&thread->counters.requests, 1);
+	if (thread->log.fd >= 0)
 		output_remember_line(output, head, length);
 	if (!error) {
 		error = request_parse(&request, head, length);
@@ -155,7 +155,7 @@ static bool start_request(struct connection *connection, const char *head, size_
 		connection_refuse(connection, -error, wrong);
 		return true;
 	}
-	if (access_log_wants_fields(&server->log))
+	if (access_log_wants_fields(&thread->log))
 		output_remember_fields(output, &request);
 	connection->requests++;
 	connection->keep_alive =
@@ -316,7 +316,7 @@ void connection_consume_input(struct connection *connection,
 	connection->input = NULL;
 	connection->input_length = connection->input_room = connection->input_seen = 0;
 	if (connection->paused)
-		loop_receive_resume(connection->server->loop, connection->fd);
+		loop_receive_resume(connection->thread->loop, connection->fd);
 	connection->paused = false;
 	consumer(connection, input, length);
 	free(input);
@@ -348,50 +348,50 @@ static void turn_away(int fd, const char *remote, const char *reason)
 }
 
 /* Threads that accept at the same moment may let one each in above the limit. */
-static bool is_full(const struct server *server)
+static bool is_full(const struct thread *thread)
 {
-	const struct site *site = server->site;
-	unsigned most = server->generation->config->limits.max_connections;
+	const struct server *server = thread->server;
+	unsigned most = thread->config_ref->config->limits.max_connections;
 	uint64_t open = 0;
 
-	for (unsigned i = 0; most && i < site->threads; i++)
-		open += atomic_load_explicit(&site->servers[i]->counters.open,
+	for (unsigned i = 0; most && i < server->threads; i++)
+		open += atomic_load_explicit(&server->per_thread[i]->counters.open,
 					     memory_order_relaxed);
 	return most && open >= most;
 }
 
 bool connection_admit(struct connection *connection)
 {
-	const struct server *server = connection->server;
-	unsigned most = server->generation->config->limits.connections_per_client;
+	const struct thread *thread = connection->thread;
+	unsigned most = thread->config_ref->config->limits.connections_per_client;
 
 	if (most)
-		connection->client =
-			limits_enter(server->site->limits, &connection->ends.address.any, most);
+		connection->client = client_limits_enter(thread->server->limits,
+							 &connection->addresses.address.any, most);
 	if (!most || connection->client)
 		return true;
-	turn_away(connection->fd, connection->ends.remote, "more than connections-per-client");
+	turn_away(connection->fd, connection->addresses.remote, "more than connections-per-client");
 	return false;
 }
 
-void connection_init(struct server *server)
+void connection_init(struct thread *thread)
 {
-	connection_slow_open(server);
-	connection_unsent_open(server);
+	connection_slow_open(thread);
+	connection_unsent_open(thread);
 }
 
-void connection_open(struct server *server, int fd)
+void connection_open(struct thread *thread, int fd)
 {
 	struct connection *connection;
 	struct sockaddr_storage remote, local;
 	socklen_t remote_length = sizeof(remote), local_length = sizeof(local);
 	bool named;
 
-	if (is_full(server)) {
-		struct ends ends = {.remote = "unknown"};
+	if (is_full(thread)) {
+		struct peer_addresses ends = {.remote = "unknown"};
 
 		if (getpeername(fd, (struct sockaddr *)&remote, &remote_length) == 0)
-			ends_set(&ends, &remote, NULL);
+			peer_addresses_set(&ends, &remote, NULL);
 		turn_away(fd, ends.remote, "more than max-connections");
 		close(fd);
 		return;
@@ -403,8 +403,8 @@ void connection_open(struct server *server, int fd)
 		return;
 	}
 	named = getsockname(fd, (struct sockaddr *)&local, &local_length) == 0;
-	ends_set(&connection->ends, &remote, named ? &local : NULL);
-	connection->server = server;
+	peer_addresses_set(&connection->addresses, &remote, named ? &local : NULL);
+	connection->thread = thread;
 	connection->fd = fd;
 	/* A proxy's connections are counted for its clients. */
 	if (connection_is_proxys(connection)) {
@@ -418,16 +418,16 @@ void connection_open(struct server *server, int fd)
 		memcpy(&connection->own, &local, sizeof(connection->own));
 	connection_unsent_init(connection, &remote);
 	connection->receive.received = received;
-	connection->next = server->connections;
-	connection->link = &server->connections;
+	connection->next = thread->connections;
+	connection->link = &thread->connections;
 	if (connection->next)
 		connection->next->link = &connection->next;
-	server->connections = connection;
-	server_count(&server->counters.connections, 1);
-	server_count(&server->counters.open, 1);
-	server_count(&server->counters.states[CONNECTION_IDLE], 1);
+	thread->connections = connection;
+	counter_add(&thread->counters.connections, 1);
+	counter_add(&thread->counters.open, 1);
+	counter_add(&thread->counters.states[CONNECTION_IDLE], 1);
 	connection_time(connection, connection_limits(connection)->header_ms);
-	if (loop_receive_start(server->loop, &connection->receive, fd) < 0)
+	if (loop_receive_start(thread->loop, &connection->receive, fd) < 0)
 		connection_close(connection);
 }
 
@@ -456,21 +456,21 @@ void connection_leave(struct connection *connection)
 		connection_time(connection, connection_limits(connection)->stop_ms / FRESH_PART);
 }
 
-void connection_drain(struct server *server)
+void connection_drain(struct thread *thread)
 {
 	struct connection *next;
 
-	server->draining = true;
-	for (struct connection *at = server->connections; at; at = next) {
+	thread->draining = true;
+	for (struct connection *at = thread->connections; at; at = next) {
 		next = at->next;
 		connection_leave(at);
 	}
 }
 
-void connection_close_all(struct server *server)
+void connection_close_all(struct thread *thread)
 {
-	while (server->connections)
-		connection_close(server->connections);
-	output_free_spare(server);
-	connection_slow_close(server);
+	while (thread->connections)
+		connection_close(thread->connections);
+	output_free_spare(thread);
+	connection_slow_close(thread);
 }

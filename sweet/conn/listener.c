@@ -47,16 +47,16 @@ static void rested(struct timer *timer)
 
 	have_reserve(listener);
 	/* It is vacated later. */
-	if (listener->accept.single && listener->server->connections)
+	if (listener->accept.single && listener->thread->connections)
 		return;
-	if (loop_accept_next(listener->server->loop, listener->fd) < 0)
-		loop_timer_start(listener->server->loop, timer, REST_MS, rested);
+	if (loop_accept_next(listener->thread->loop, listener->fd) < 0)
+		loop_timer_start(listener->thread->loop, timer, REST_MS, rested);
 }
 
 /* What is wanting now will be so at once again: epoll tells of who waits, a ring's accept fails. */
 static void failed(struct listener *listener, int error)
 {
-	struct loop *loop = listener->server->loop;
+	struct loop *loop = listener->thread->loop;
 	uint64_t now = loop_now_ms(loop);
 	bool full = error == -EMFILE || error == -ENFILE;
 
@@ -78,9 +78,9 @@ static void accepted(struct loop_accept *op, int fd)
 		failed(listener, fd);
 		return;
 	}
-	connection_open(listener->server, fd);
+	connection_open(listener->thread, fd);
 	/* It may have been turned away. */
-	if (op->single && !listener->server->connections)
+	if (op->single && !listener->thread->connections)
 		listener_next(listener);
 }
 
@@ -88,7 +88,7 @@ static void shut(struct listener *listener)
 {
 	timer_stop(&listener->rest);
 	if (listener->fd >= 0)
-		loop_close_fd(listener->server->loop, listener->fd);
+		loop_close_fd(listener->thread->loop, listener->fd);
 	if (listener->reserve >= 0)
 		close(listener->reserve);
 	listener->fd = listener->reserve = -1;
@@ -103,34 +103,34 @@ static void stopped(struct loop_accept *op)
 	while (!listener->leave_queue && (fd >= 0 || errno == EINTR || errno == ECONNABORTED)) {
 		fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd >= 0)
-			connection_open(listener->server, fd);
+			connection_open(listener->thread, fd);
 	}
 	shut(listener);
 	if (listener->retired)
 		listener->retired(listener);
 }
 
-int listener_start(struct listener *listener, struct server *server, int fd, bool single)
+int listener_start(struct listener *listener, struct thread *thread, int fd, bool single)
 {
 	*listener = (struct listener){
 		.accept = {.accepted = accepted, .stopped = stopped, .single = single},
-		.server = server,
+		.thread = thread,
 		.fd = fd,
 		.reserve = open("/dev/null", O_RDONLY | O_CLOEXEC)};
 	listener_tune(listener);
-	return loop_accept_start(server->loop, &listener->accept, fd);
+	return loop_accept_start(thread->loop, &listener->accept, fd);
 }
 
 void listener_next(struct listener *listener)
 {
 	timer_stop(&listener->rest);
 	if (listener->fd >= 0)
-		(void)loop_accept_next(listener->server->loop, listener->fd);
+		(void)loop_accept_next(listener->thread->loop, listener->fd);
 }
 
 void listener_tune(struct listener *listener)
 {
-	const struct config *config = listener->server->generation->config;
+	const struct config *config = listener->thread->config_ref->config;
 
 	if (listener->fd >= 0)
 		socket_options_set(listener->fd, &config->sockets, config->limits.header_ms);
@@ -141,7 +141,7 @@ void listener_retire(struct listener *listener, bool leave_queue,
 {
 	listener->leave_queue = leave_queue;
 	listener->retired = retired;
-	loop_accept_stop(listener->server->loop, listener->fd);
+	loop_accept_stop(listener->thread->loop, listener->fd);
 }
 
 void listener_close(struct listener *listener)

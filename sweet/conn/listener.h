@@ -10,7 +10,7 @@
 
 struct listener {
 	struct loop_accept accept;
-	struct server *server;
+	struct thread *thread;
 	int fd;		  /* -1: closed */
 	int reserve;	  /* given up for a moment when descriptors run out; -1: others have it */
 	uint64_t told_ms; /* when that was last said */
@@ -23,12 +23,12 @@ struct listener {
  * The socket is the listener's from here on.  single: it rests after each
  * connection until listener_next().  0 or -errno.
  */
-int listener_start(struct listener *listener, struct server *server, int fd, bool single);
+int listener_start(struct listener *listener, struct thread *thread, int fd, bool single);
 
 /* Of those that rest; without a meaning for others. */
 void listener_next(struct listener *listener);
 
-/* Sets the options of its socket as the server's present configuration says. */
+/* Sets the options of its socket as the thread's present configuration says. */
 void listener_tune(struct listener *listener);
 
 /*

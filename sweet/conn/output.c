@@ -31,27 +31,27 @@ static struct output **spare_link(struct output *output)
 	return (struct output **)(void *)output->transaction.scratch;
 }
 
-static struct output *take_spare(struct server *server)
+static struct output *take_spare(struct thread *thread)
 {
-	struct output *output = (struct output *)server->spare;
+	struct output *output = (struct output *)thread->spare;
 
 	if (output) {
-		server->spare = (struct transaction *)*spare_link(output);
-		server->spare_count--;
+		thread->spare = (struct transaction *)*spare_link(output);
+		thread->spare_count--;
 	}
 	return output;
 }
 
-struct output *output_open(struct server *server)
+struct output *output_open(struct thread *thread)
 {
-	struct output *output = take_spare(server);
+	struct output *output = take_spare(thread);
 	struct transaction *transaction;
 
 	if (!output)
 		output = aligned_alloc(OUTPUT_ALIGN, sizeof(*output));
 	if (!output)
 		return NULL;
-	output->began_ns = loop_now_ns(server->loop);
+	output->began_ns = loop_now_ns(thread->loop);
 	output->sent = 0;
 	output->head_sent = false;
 	output->chunked = output->ended = false;
@@ -61,8 +61,8 @@ struct output *output_open(struct server *server)
 	output->log_used = 0;
 	/* Field by field: the buffers behind them are large. */
 	transaction = &output->transaction;
-	transaction->server = server;
-	transaction->generation = generation_hold(server->generation);
+	transaction->thread = thread;
+	transaction->config_ref = config_ref_hold(thread->config_ref);
 	transaction->host = NULL;
 	transaction->scope = NULL;
 	transaction->request = NULL;
@@ -97,8 +97,8 @@ struct output *output_open(struct server *server)
 	transaction->finish = NULL;
 	transaction->gone = NULL;
 	transaction->redirects = 0;
-	transaction->keep = NULL;
-	transaction->keep_mark = 0;
+	transaction->store = NULL;
+	transaction->store_mark = 0;
 	transaction->long_head = transaction->long_out = NULL;
 	transaction->long_room = 0;
 	return output;
@@ -117,27 +117,27 @@ void output_return_upload(struct output *output)
 
 void output_close(struct output *output)
 {
-	struct server *server = output->transaction.server;
+	struct thread *thread = output->transaction.thread;
 
 	if (output->transaction.finish)
 		output->transaction.finish(&output->transaction);
 	transaction_drop_room(&output->transaction);
 	output_return_upload(output);
-	generation_release(output->transaction.generation);
-	if (server->spare_count == SPARE_MAX) {
+	config_ref_release(output->transaction.config_ref);
+	if (thread->spare_count == SPARE_MAX) {
 		free(output);
 		return;
 	}
-	*spare_link(output) = (struct output *)server->spare;
-	server->spare = &output->transaction;
-	server->spare_count++;
+	*spare_link(output) = (struct output *)thread->spare;
+	thread->spare = &output->transaction;
+	thread->spare_count++;
 }
 
-void output_free_spare(struct server *server)
+void output_free_spare(struct thread *thread)
 {
 	struct output *output;
 
-	while ((output = take_spare(server)))
+	while ((output = take_spare(thread)))
 		free(output);
 }
 
@@ -183,27 +183,27 @@ void output_remember_fields(struct output *output, const struct request *request
 		remember(output, &output->log_host, request->host, ACCESS_HOST_MAX);
 }
 
-static void refresh_date(struct server *server)
+static void refresh_date(struct thread *thread)
 {
-	const struct config *config = server->generation->config;
-	uint64_t now = loop_now_ms(server->loop);
+	const struct config *config = thread->config_ref->config;
+	uint64_t now = loop_now_ms(thread->loop);
 	struct timespec wall;
 
-	if (now < server->date_until_ms && server->date_config == config)
+	if (now < thread->date_until_ms && thread->date_config == config)
 		return;
 	clock_gettime(CLOCK_REALTIME, &wall);
 	/* To the end of the clock's second, so that no two threads differ. */
-	server->date_until_ms = now + 1000 - (uint64_t)wall.tv_nsec / 1000000u;
-	server->date_config = config;
-	date_format(wall.tv_sec, server->date);
-	server->lead_length =
-		(size_t)snprintf(server->lead, sizeof(server->lead), "%s%s%sDate: %.*s\r\n",
+	thread->date_until_ms = now + 1000 - (uint64_t)wall.tv_nsec / 1000000u;
+	thread->date_config = config;
+	date_format(wall.tv_sec, thread->date);
+	thread->lead_length =
+		(size_t)snprintf(thread->lead, sizeof(thread->lead), "%s%s%sDate: %.*s\r\n",
 				 config->server_header ? "Server: " : "",
 				 config->server_header ? config->server_header : "",
-				 config->server_header ? "\r\n" : "", DATE_LENGTH, server->date);
-	server->lead_pad = config->server_header
+				 config->server_header ? "\r\n" : "", DATE_LENGTH, thread->date);
+	thread->lead_pad = config->server_header
 				   ? strlen("Server: ") + strlen(config->server_header)
-				   : server->lead_length - strlen("\r\n");
+				   : thread->lead_length - strlen("\r\n");
 }
 
 static char *append(char *at, const void *data, size_t length)
@@ -221,10 +221,10 @@ static char *append(char *at, const void *data, size_t length)
  */
 static char *pad(struct output *output, char *lead, char *end)
 {
-	const struct server *server = output->transaction.server;
-	size_t align = output->transaction.generation->config->header_align;
+	const struct thread *thread = output->transaction.thread;
+	size_t align = output->transaction.config_ref->config->header_align;
 	size_t more = align ? -(size_t)(end - output_bytes(output)) % align : 0;
-	char *at = lead + server->lead_pad;
+	char *at = lead + thread->lead_pad;
 
 	if (more) {
 		memmove(at + more, at, (size_t)(end - at));
@@ -236,7 +236,7 @@ static char *pad(struct output *output, char *lead, char *end)
 size_t output_head(struct output *output, bool keep_alive, bool http10)
 {
 	struct transaction *transaction = &output->transaction;
-	struct server *server = transaction->server;
+	struct thread *thread = transaction->thread;
 	bool is_status = transaction_is_bare(transaction) && transaction->status >= 300;
 	bool unknown = transaction->length == TRANSACTION_UNKNOWN;
 	const void *text = transaction->text;
@@ -245,13 +245,13 @@ size_t output_head(struct output *output, bool keep_alive, bool http10)
 	char *at = output_bytes(output), *lead;
 
 	assert(text_length <= TRANSACTION_TEXT_MAX);
-	refresh_date(server);
+	refresh_date(thread);
 	if (transaction->status == 200)
 		at = APPEND(at, "HTTP/1.1 200 OK\r\n");
 	else
 		at += response_status_line(transaction->status, at);
 	lead = at;
-	at = append(at, server->lead, server->lead_length);
+	at = append(at, thread->lead, thread->lead_length);
 	if (transaction->date)
 		date_format(transaction->date, at - strlen("\r\n") - DATE_LENGTH);
 	if (transaction->head_length)
@@ -328,22 +328,22 @@ int output_end_chunk(struct output *output, int socket)
 void output_log(struct output *output)
 {
 	const struct transaction *transaction = &output->transaction;
-	struct server *server = transaction->server;
+	struct thread *thread = transaction->thread;
 	struct access_line line;
 	int hundred = transaction->status / 100;
-	uint64_t us = (loop_now_ns(server->loop) - output->began_ns) / 1000;
+	uint64_t us = (loop_now_ns(thread->loop) - output->began_ns) / 1000;
 
-	server_count(&server->counters.responses[hundred < 6 ? hundred : 5], 1);
-	server_count(&server->counters.body_bytes, output->sent);
-	histogram_record(&server->counters.latency, us);
-	if (server->log.fd < 0)
+	counter_add(&thread->counters.responses[hundred < 6 ? hundred : 5], 1);
+	counter_add(&thread->counters.body_bytes, output->sent);
+	histogram_record(&thread->counters.latency, us);
+	if (thread->log.fd < 0)
 		return;
-	if (!server->date_until_ms)
-		refresh_date(server);
+	if (!thread->date_until_ms)
+		refresh_date(thread);
 	line = (struct access_line){
 		.remote = transaction->remote_addr,
 		.remote_port = transaction->remote_port,
-		.date = server->date,
+		.date = thread->date,
 		.user = {*transaction->remote_user ? transaction->remote_user : NULL,
 			 strlen(transaction->remote_user)},
 		.request = output->log_request,
@@ -354,5 +354,5 @@ void output_log(struct output *output)
 		.bytes = output->sent,
 		.microseconds = us,
 	};
-	access_log_put(&server->log, &line);
+	access_log_put(&thread->log, &line);
 }

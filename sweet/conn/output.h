@@ -30,7 +30,7 @@ struct output {
 };
 
 /* With an empty response; the request's fields are the caller's.  NULL: no memory. */
-struct output *output_open(struct server *server);
+struct output *output_open(struct thread *thread);
 
 /* Where output_head() and output_lead() write: output->head, if the lines fit there. */
 static inline char *output_bytes(struct output *output)
@@ -42,11 +42,11 @@ static inline char *output_bytes(struct output *output)
 /* Gives back the unit of the request's body, or of the present piece of it. */
 void output_return_upload(struct output *output);
 
-/* Gives back what the body holds; the memory is kept for the server's next. */
+/* Gives back what the body holds; the memory is kept for the thread's next. */
 void output_close(struct output *output);
 
 /* Frees what is kept. */
-void output_free_spare(struct server *server);
+void output_free_spare(struct thread *thread);
 
 /* For the log: the first line of a request's head, or of what was meant as one. */
 void output_remember_line(struct output *output, const char *head, size_t length);

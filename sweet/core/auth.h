@@ -7,7 +7,7 @@
  * keyed hash of user, password and line of the file; a line that changes
  * makes the memory of it void.  Who fails often has to wait.
  *
- * Clients (limit.h) take turns at the threads, one check each, and share the
+ * Clients (client-limit.h) take turns at the threads, one check each, and share the
  * queue: when it is full, a client with few checks in it takes the place of
  * one of the client that has the most.  So clients that guess delay others by
  * a check each, and lock nobody out.
@@ -21,8 +21,8 @@
 
 #include "auth/htpasswd.h"
 #include "base/slice.h"
-#include "event/helper.h"
-#include "event/limit.h"
+#include "event/thread-pool.h"
+#include "event/client-limit.h"
 
 #define AUTH_PASSWORD_MAX 512 /* bytes */
 
@@ -52,13 +52,13 @@ struct auth_check {
 	struct auth_check *next, **link; /* all that have no answer yet */
 	struct auth_check *later;	 /* of the same client */
 	struct auth_client *of;
-	struct limit_address client;
+	struct client_address client;
 	bool refresh, taken;
 	char password[AUTH_PASSWORD_MAX + 1];
 };
 
 /* limits count who fails.  NULL with errno. */
-struct authenticator *authenticator_open(struct limits *limits);
+struct authenticator *authenticator_open(struct client_limits *limits);
 
 /*
  * When the loops have stopped, before they are closed.  Every check that has

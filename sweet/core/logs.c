@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * logs.c - see logs.h.  The site keeps a descriptor of the access log, of
+ * logs.c - see logs.h.  The server keeps a descriptor of the access log, of
  * which each thread gets a copy of its own; it changes on the main thread
  * alone.
  */
@@ -40,12 +40,12 @@ static int copy_all(int fd, int *fds, unsigned count)
 	return 0;
 }
 
-bool logs_apply(struct site *site, const struct config *config, char **why)
+bool logs_apply(struct server *server, const struct config *config, char **why)
 {
 	int fd, fds[SERVER_THREADS_MAX], error;
 	unsigned threads = 0;
 
-	while (threads < site->threads && site->servers[threads])
+	while (threads < server->threads && server->per_thread[threads])
 		threads++;
 	error = access_log_open(config->access_log, &fd);
 	if (error) {
@@ -72,29 +72,29 @@ bool logs_apply(struct site *site, const struct config *config, char **why)
 	}
 	log_set_level((enum log_level)config->log_level);
 	for (unsigned i = 0; i < threads; i++)
-		access_log_change(&site->servers[i]->log, fds[i],
+		access_log_change(&server->per_thread[i]->log, fds[i],
 				  (enum access_format)config->log_format);
-	logs_close(site);
-	site->log_fd = fd;
-	site->log_format = (enum access_format)config->log_format;
+	logs_close(server);
+	server->log_fd = fd;
+	server->log_format = (enum access_format)config->log_format;
 	return true;
 }
 
-bool logs_join(struct site *site, struct server *server, char **why)
+bool logs_join(struct server *server, struct thread *thread, char **why)
 {
-	int fd = copy(site->log_fd);
+	int fd = copy(server->log_fd);
 
-	if (site->log_fd >= 0 && fd < 0) {
+	if (server->log_fd >= 0 && fd < 0) {
 		*why = g_strdup_printf("cannot give the access log to a thread: %s", strerror(-fd));
 		return false;
 	}
-	access_log_start(&server->log, server->loop, fd, site->log_format);
+	access_log_start(&thread->log, thread->loop, fd, server->log_format);
 	return true;
 }
 
-void logs_close(struct site *site)
+void logs_close(struct server *server)
 {
-	if (site->log_fd >= 0)
-		close(site->log_fd);
-	site->log_fd = -1;
+	if (server->log_fd >= 0)
+		close(server->log_fd);
+	server->log_fd = -1;
 }

@@ -14,12 +14,12 @@
  * the files.  False: *why is a line for the operator (g_free), and all is as
  * it was.  Main thread.
  */
-bool logs_apply(struct site *site, const struct config *config, char **why);
+bool logs_apply(struct server *server, const struct config *config, char **why);
 
 /* A thread's part, before its loop runs.  False: as above. */
-bool logs_join(struct site *site, struct server *server, char **why);
+bool logs_join(struct server *server, struct thread *thread, char **why);
 
 /* After all threads have ended. */
-void logs_close(struct site *site);
+void logs_close(struct server *server);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * server.h - what all threads share (the site), and what one thread has (a
- * server: its loop, its logs, its counters).
+ * server.h - what all threads share (struct server), and what one thread has
+ * (struct thread: its loop, its logs, its counters).
  */
 #ifndef SWEET_SERVER_H
 #define SWEET_SERVER_H
@@ -11,11 +11,11 @@
 #include "base/date.h"
 #include "base/histogram.h"
 #include "config/arch.h"
-#include "config/generation.h"
+#include "config/config-ref.h"
 #include "core/access-log.h"
-#include "event/helper.h"
+#include "event/thread-pool.h"
 #include "event/loop.h"
-#include "files/content-turn.h"
+#include "files/file-cache-tick.h"
 #include "http/body.h"
 #include "log/log.h"
 
@@ -23,21 +23,21 @@
 #define SERVER_THREADS_MAX 4096
 
 struct gateway;
-struct programs;
+struct spawn_table;
 struct respcache;
-struct server;
+struct thread;
 struct spools;
 
 /* Set up by main, constant while the threads run. */
-struct site {
-	struct helpers *helpers;
-	struct limits *limits;
+struct server {
+	struct thread_pool *thread_pool;
+	struct client_limits *limits;
 	struct authenticator *authenticator;
 	struct gateway *gateway;
 	struct respcache *responses;
-	struct spools *spools;	   /* NULL: there is no folder for them */
-	struct programs *programs; /* NULL: none are started by the starter */
-	int log_fd;		   /* logs.c's, as the next */
+	struct spools *spools;		 /* NULL: there is no folder for them */
+	struct spawn_table *spawn_table; /* NULL: none are started by the spawner */
+	int log_fd;			 /* logs.c's, as the next */
 	enum access_format log_format;
 	size_t cache_size; /* bytes; of a process */
 	size_t max_unit;   /* bytes */
@@ -53,7 +53,7 @@ struct site {
 	struct body_budget ahead;   /* of answers, which slow clients have not taken */
 	NC_cache *cache;
 	unsigned threads;
-	struct server *servers[SERVER_THREADS_MAX];
+	struct thread *per_thread[SERVER_THREADS_MAX];
 	char io[160];	      /* what the loops run on, and why */
 	uint64_t started_ns;  /* monotonic */
 	uint64_t started_ms;  /* of the epoch */
@@ -71,7 +71,7 @@ enum connection_state {
 };
 
 /* Written by its own thread, read by any: relaxed, and added up by who asks. */
-struct server_counters {
+struct thread_counters {
 	_Atomic uint64_t connections;		    /* accepted */
 	_Atomic uint64_t open;			    /* now */
 	_Atomic uint64_t states[CONNECTION_STATES]; /* of those */
@@ -92,16 +92,16 @@ struct server_counters {
 
 struct connection;
 struct transaction;
-struct gw_hook;
+struct worker_hook;
 
-struct server {
+struct thread {
 	unsigned number;
-	struct site *site;
+	struct server *server;
 	struct loop *loop;
-	struct content_turn *turn; /* of the loop: files' entries are had and given back by it */
-	struct generation *generation; /* that new transactions begin with */
+	struct file_cache_tick *tick; /* of the loop: files' entries are had and given back by it */
+	struct config_ref *config_ref; /* that new transactions begin with */
 	struct access_log log;
-	struct server_counters counters;
+	struct thread_counters counters;
 	/* output.c's: the fields that all answers of a second have, and their date. */
 	uint64_t date_until_ms; /* loop's clock; 0: none was made */
 	const struct config *date_config;
@@ -123,14 +123,14 @@ struct server {
 	struct timer unsent_timer;
 	struct transaction *spare; /* output.c's, and the next */
 	unsigned spare_count;
-	struct gw_hook *workers; /* gw-worker.c's */
-	char *gateway_block;	 /* gw-call.c's: a request's variables, until they are handed on */
-	bool draining;		 /* answers close their connections */
+	struct worker_hook *workers; /* worker.c's */
+	char *gateway_block; /* backend-call.c's: a request's variables, until they are handed on */
+	bool draining;	     /* answers close their connections */
 	/* The last connection has gone; NULL: nobody asks. */
-	void (*vacated)(struct server *server);
+	void (*vacated)(struct thread *thread);
 };
 
-static inline void server_count(_Atomic uint64_t *counter, uint64_t more)
+static inline void counter_add(_Atomic uint64_t *counter, uint64_t more)
 {
 	/* One writer: no locked instruction is needed. */
 	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + more,

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * site.c - see site.h.  A folder is one content, however many scopes and
+ * site.c - see site.h.  A folder is one file cache, however many scopes and
  * generations name it; each of them holds it.
  */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "auth/access.h"
+#include "auth/ip-acl.h"
 #include "core/site.h"
-#include "files/content.h"
+#include "files/file-cache.h"
 
 static const char *folder_of(const struct scope *scope)
 {
 	return scope->alias ? scope->alias : scope->root;
 }
 
-/* The content of the same folder, read the same way, among a configuration's first hosts. */
-static struct content *find(const struct config *config, unsigned hosts,
-			    const struct content_options *options)
+/* The file cache of the same folder, read the same way, among a configuration's first hosts. */
+static struct file_cache *find(const struct config *config, unsigned hosts,
+			       const struct file_cache_options *options)
 {
 	for (unsigned i = 0; config && i < hosts; i++)
 		for (unsigned k = 0; k < config->hosts[i].scope_count; k++) {
-			struct content *content = config->hosts[i].scopes[k].content;
+			struct file_cache *content = config->hosts[i].scopes[k].file_cache;
 
-			if (content && content_serves(content, options))
+			if (content && file_cache_serves(content, options))
 				return content;
 		}
 	return NULL;
@@ -43,11 +43,11 @@ static void complain(GPtrArray *errors, const char *place, const char *what, con
 }
 
 static void open_scope(struct config *config, unsigned host, struct scope *scope,
-		       const struct config *previous, struct content_options options,
+		       const struct config *previous, struct file_cache_options options,
 		       GPtrArray *errors)
 {
 	const char *folder = folder_of(scope);
-	struct content *known;
+	struct file_cache *known;
 
 	/* For programs, which may work elsewhere. */
 	scope->folder = g_canonicalize_filename(folder, NULL);
@@ -65,7 +65,7 @@ static void open_scope(struct config *config, unsigned host, struct scope *scope
 		known = find(previous, previous->host_count, &options);
 	if (known)
 		close(options.root);
-	scope->content = known ? content_ref(known) : content_open(&options);
+	scope->file_cache = known ? file_cache_ref(known) : file_cache_open(&options);
 }
 
 /* The first scope that has the same users. */
@@ -112,7 +112,7 @@ static void let_go(struct config *config)
 			config->pools[i]->let_go(config->pools[i]);
 	for (unsigned i = 0; i < config->host_count; i++)
 		for (unsigned k = 0; k < config->hosts[i].scope_count; k++) {
-			content_close(config->hosts[i].scopes[k].content);
+			file_cache_close(config->hosts[i].scopes[k].file_cache);
 			auth_release(config->hosts[i].scopes[k].auth);
 		}
 }
@@ -120,15 +120,15 @@ static void let_go(struct config *config)
 bool site_open(struct config *config, const struct config *previous,
 	       const struct site_options *options, GPtrArray *errors)
 {
-	struct content_options content = {.helpers = options->helpers,
-					  .max_unit = options->max_unit,
-					  .revalidate_ns =
-						  (uint64_t)config->revalidate_ms * 1000000u,
-					  .drop_pages = !config->page_cache,
-					  .try_now = true,
-					  .no_paths = !config->path_cache,
-					  .no_heads = !config->header_cache,
-					  .no_contents = !config->content_cache};
+	struct file_cache_options content = {.thread_pool = options->thread_pool,
+					     .max_unit = options->max_unit,
+					     .revalidate_ns =
+						     (uint64_t)config->revalidate_ms * 1000000u,
+					     .drop_pages = !config->page_cache,
+					     .try_now = true,
+					     .no_paths = !config->path_cache,
+					     .no_heads = !config->header_cache,
+					     .no_contents = !config->content_cache};
 	unsigned before = errors->len;
 
 	config->let_go = let_go;
@@ -159,22 +159,22 @@ bool site_open(struct config *config, const struct config *previous,
 
 static bool counted(const struct config *config, unsigned host, unsigned scope)
 {
-	const struct content *content = config->hosts[host].scopes[scope].content;
+	const struct file_cache *content = config->hosts[host].scopes[scope].file_cache;
 
 	for (unsigned i = 0; i <= host; i++)
 		for (unsigned k = 0; k < config->hosts[i].scope_count; k++) {
 			if (i == host && k == scope)
 				return false;
-			if (config->hosts[i].scopes[k].content == content)
+			if (config->hosts[i].scopes[k].file_cache == content)
 				return true;
 		}
 	return false;
 }
 
-void site_stat(const struct config *config, struct content_stat *sum)
+void site_stat(const struct config *config, struct file_cache_stat *sum)
 {
 	for (unsigned i = 0; i < config->host_count; i++)
 		for (unsigned k = 0; k < config->hosts[i].scope_count; k++)
 			if (!counted(config, i, k))
-				content_stat(config->hosts[i].scopes[k].content, sum);
+				file_cache_stat(config->hosts[i].scopes[k].file_cache, sum);
 }

@@ -8,12 +8,12 @@
 
 #include "config/configuration.h"
 #include "core/auth.h"
-#include "event/helper.h"
-#include "files/content.h"
+#include "event/thread-pool.h"
+#include "files/file-cache.h"
 
 struct site_options {
-	struct helpers *helpers;	     /* NULL: only to see whether all is there */
-	struct authenticator *authenticator; /* NULL with helpers */
+	struct thread_pool *thread_pool;     /* NULL: only to see whether all is there */
+	struct authenticator *authenticator; /* NULL without a pool */
 	size_t max_unit;		     /* bytes of the largest file to be cached */
 };
 
@@ -27,6 +27,6 @@ bool site_open(struct config *config, const struct config *previous,
 	       const struct site_options *options, GPtrArray *errors);
 
 /* Adds what all folders have to what is there; each is counted once. */
-void site_stat(const struct config *config, struct content_stat *sum);
+void site_stat(const struct config *config, struct file_cache_stat *sum);
 
 #endif

@@ -38,13 +38,13 @@
 #include "http/range.h"
 #include "http/request.h"
 
-struct content;
-struct content_entry;
-struct generation;
-struct gw_keep;
+struct file_cache;
+struct file_cache_entry;
+struct config_ref;
+struct cache_store;
 struct host;
 struct scope;
-struct server;
+struct thread;
 
 #define TRANSACTION_HEAD_MAX 8192 /* bytes of a response's own header lines */
 #define TRANSACTION_TEXT_MAX 4096 /* bytes of a body in memory */
@@ -55,11 +55,11 @@ struct server;
 
 enum respond { RESPOND_NOW, RESPOND_LATER };
 
-/* What is sent of a file; selection.c's, and good only once that has it. */
-struct selection {
+/* What is sent of a file; file-response.c's, and good only once that has it. */
+struct file_response {
 	struct conditions conditions;
-	struct content *content;
-	struct content_entry *entry;
+	struct file_cache *cache;
+	struct file_cache_entry *entry;
 	const char *type; /* Content-Type */
 	size_t own_lines; /* bytes of header lines that are the caller's */
 	struct range_set ranges;
@@ -70,8 +70,8 @@ struct selection {
 
 struct transaction {
 	/* The request; `request` is good only while the responder starts. */
-	struct server *server;	       /* this thread's */
-	struct generation *generation; /* held until the end */
+	struct thread *thread;	       /* this thread's */
+	struct config_ref *config_ref; /* held until the end */
 	const struct host *host;       /* by route.c */
 	const struct scope *scope;     /* by route.c, after the path */
 	const struct request *request;
@@ -166,11 +166,11 @@ struct transaction {
 	void (*finish)(struct transaction *transaction);
 	void (*gone)(struct transaction *transaction); /* while an answer or piece is being made */
 
-	/* gw-keep.c's; NULL, 0: nothing is to be done with the answer but to send it. */
-	struct gw_keep *keep;
-	uint64_t keep_mark;
+	/* cache-store.c's; NULL, 0: nothing is to be done with the answer but to send it. */
+	struct cache_store *store;
+	uint64_t store_mark;
 
-	struct selection selection;
+	struct file_response file_response;
 	/* The responder's: from its start to finish(). */
 	alignas(16) unsigned char scratch[TRANSACTION_SCRATCH];
 	char head_buffer[TRANSACTION_HEAD_MAX];

@@ -20,7 +20,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-#include "event/helper.h"
+#include "event/thread-pool.h"
 
 struct spools;
 struct spool;
@@ -52,9 +52,9 @@ struct spools *spools_open(const struct spools_options *options, char **why);
 const char *spools_folder(const struct spools *spools);
 
 /* Before the first spool. */
-void spools_start(struct spools *spools, struct helpers *helpers);
+void spools_start(struct spools *spools, struct thread_pool *thread_pool);
 
-/* Before helper_close(), when no loop runs any more: nothing is written from now on. */
+/* Before thread_pool_close(), when no loop runs any more: nothing is written from now on. */
 void spools_stop(struct spools *spools);
 bool spools_stopped(const struct spools *spools);
 

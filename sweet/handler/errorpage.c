@@ -15,10 +15,10 @@
 
 /* In the transaction's scratch. */
 struct page {
-	struct content_waiter waiter; /* must be first */
+	struct file_cache_waiter waiter; /* must be first */
 	struct transaction *transaction;
-	struct content *content;
-	struct content_entry *entry;
+	struct file_cache *cache;
+	struct file_cache_entry *entry;
 };
 
 static_assert(sizeof(struct page) <= TRANSACTION_SCRATCH, "fits the scratch");
@@ -32,7 +32,7 @@ static void finish(struct transaction *transaction)
 {
 	struct page *page = page_of(transaction);
 
-	content_turn_put(transaction->server->turn, page->content, page->entry);
+	file_cache_tick_put(transaction->thread->tick, page->cache, page->entry);
 }
 
 /* The path for a status, or NULL. */
@@ -47,10 +47,10 @@ static const char *path_for(const struct transaction *transaction)
 }
 
 /* False: not a page that can be sent. */
-static bool set_body(struct transaction *transaction, const struct content_entry *entry)
+static bool set_body(struct transaction *transaction, const struct file_cache_entry *entry)
 {
 	size_t room = sizeof(transaction->head_buffer) - transaction->head_length;
-	const struct content_view *view = content_view(entry);
+	const struct file_cache_view *view = file_cache_view(entry);
 	const struct filehead *head;
 	struct filehead made;
 
@@ -58,7 +58,7 @@ static bool set_body(struct transaction *transaction, const struct content_entry
 	if (!view->id && view->version.size > 0)
 		return false;
 	/* Its type and length; what else is said of a file is not said of a page. */
-	head = content_head(entry, &made);
+	head = file_cache_head(entry, &made);
 	if (room < head->own)
 		return false;
 	memcpy(transaction->head_buffer + transaction->head_length, head->text, head->own);
@@ -81,10 +81,10 @@ static void answer(struct transaction *transaction)
 	if (set_body(transaction, page->entry))
 		transaction->finish = finish;
 	else
-		content_turn_put(transaction->server->turn, page->content, page->entry);
+		file_cache_tick_put(transaction->thread->tick, page->cache, page->entry);
 }
 
-static void arrived(struct content_waiter *waiter)
+static void arrived(struct file_cache_waiter *waiter)
 {
 	struct transaction *transaction = ((struct page *)waiter)->transaction;
 
@@ -116,12 +116,12 @@ enum respond errorpage_find(struct transaction *transaction)
 	/* A path of the host, whatever the scope of the error. */
 	scope = host_scope(transaction->host, path);
 	*page = (struct page){
-		.waiter = {.arrived = arrived, .loop = transaction->server->loop},
+		.waiter = {.arrived = arrived, .loop = transaction->thread->loop},
 		.transaction = transaction,
-		.content = scope->content,
+		.cache = scope->file_cache,
 	};
-	if (!content_turn_get(transaction->server->turn, page->content,
-			      path + (scope->alias ? scope->alias_skip : 0), &page->waiter))
+	if (!file_cache_tick_get(transaction->thread->tick, page->cache,
+				 path + (scope->alias ? scope->alias_skip : 0), &page->waiter))
 		return RESPOND_LATER;
 	answer(transaction);
 	return RESPOND_NOW;

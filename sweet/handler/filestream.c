@@ -50,9 +50,9 @@ struct filestream {
 	struct transaction *transaction; /* NULL: it has ended */
 	const struct filestream_owner *owner;
 	struct body_budget *budget;
-	struct content_turn *turn;
-	struct content *content;
-	struct content_entry *entry;
+	struct file_cache_tick *tick;
+	struct file_cache *cache;
+	struct file_cache_entry *entry;
 	int fd;
 	struct spool *spool; /* NULL: it is a file that others may change */
 	struct file_version version;
@@ -224,8 +224,8 @@ static int open_file(struct filestream *stream)
 	struct file_version now;
 	int error;
 
-	stream->fd = docroot_open_file(content_root(stream->content),
-				       content_view(stream->entry)->path, &now);
+	stream->fd = docroot_open_file(file_cache_root(stream->cache),
+				       file_cache_view(stream->entry)->path, &now);
 	if (stream->fd < 0)
 		return stream->fd;
 	(void)posix_fadvise(stream->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
@@ -261,8 +261,8 @@ static void stream_free(struct filestream *stream)
 		close(stream->fd);
 	spool_close(stream->spool);
 	if (stream->entry)
-		content_turn_put(stream->turn, stream->content, stream->entry);
-	content_close(stream->content);
+		file_cache_tick_put(stream->tick, stream->cache, stream->entry);
+	file_cache_close(stream->cache);
 	g_free(stream);
 }
 
@@ -295,7 +295,7 @@ static void read_ahead(struct filestream *stream, bool settled)
 	if (stream->begun && !stream->wanted && have_window(stream))
 		return;
 	stream->reading = true;
-	helper_submit(stream->transaction->server->site->helpers, &stream->job);
+	thread_pool_submit(stream->transaction->thread->server->thread_pool, &stream->job);
 }
 
 /* The text behind the last range of several. */
@@ -303,7 +303,7 @@ static void hand_over_end(struct filestream *stream)
 {
 	struct transaction *transaction = stream->transaction;
 
-	transaction->selection.part = stream->ranges.count;
+	transaction->file_response.part = stream->ranges.count;
 	stream->owner->lead(transaction);
 }
 
@@ -325,8 +325,8 @@ static void hand_over(struct filestream *stream)
 		transaction->file = (struct loop_file){
 			.fd = stream->fd, .offset = window->offset, .length = window->length};
 	}
-	if (transaction->selection.parts && window->first) {
-		transaction->selection.part = stream->part;
+	if (transaction->file_response.parts && window->first) {
+		transaction->file_response.part = stream->part;
 		stream->owner->lead(transaction);
 	}
 	transaction->settle = next_range(stream) && is_held_back(stream);
@@ -368,7 +368,7 @@ static bool answer(struct filestream *stream)
 			transaction->next = NULL;
 			return true;
 		}
-		stream->ranges = transaction->selection.ranges;
+		stream->ranges = transaction->file_response.ranges;
 		read_ahead(stream, false);
 		return false;
 	}
@@ -439,33 +439,34 @@ static void finish(struct transaction *transaction)
 
 static struct filestream *begin(struct transaction *transaction)
 {
-	struct server *server = transaction->server;
+	struct thread *thread = transaction->thread;
 	struct filestream *stream = g_new0(struct filestream, 1);
 
 	*stream_of(transaction) = stream;
 	stream->transaction = transaction;
-	stream->budget = &server->site->windows;
-	stream->job = (struct job){.work = work, .done = work_done, .loop = server->loop};
-	stream->turn = server->turn;
+	stream->budget = &thread->server->windows;
+	stream->job = (struct job){.work = work, .done = work_done, .loop = thread->loop};
+	stream->tick = thread->tick;
 	stream->fd = -1;
-	stream->lends = transaction->generation->config->large_files == LARGE_FILES_SENDFILE &&
-			server->site->path == &data_path_nabc;
+	stream->lends = transaction->config_ref->config->large_files == LARGE_FILES_SENDFILE &&
+			thread->server->path == &data_path_nabc;
 	stream->wanted = true;
 	transaction->next = next;
 	transaction->finish = finish;
 	return stream;
 }
 
-enum respond filestream_respond(struct transaction *transaction, struct content *content,
-				struct content_entry *entry, const struct filestream_owner *owner)
+enum respond filestream_respond(struct transaction *transaction, struct file_cache *cache,
+				struct file_cache_entry *entry,
+				const struct filestream_owner *owner)
 {
 	struct filestream *stream = begin(transaction);
 
 	stream->owner = owner;
-	stream->content = content_ref(content);
+	stream->cache = file_cache_ref(cache);
 	stream->entry = entry;
-	stream->version = content_view(entry)->version;
-	stream->ranges = transaction->selection.ranges;
+	stream->version = file_cache_view(entry)->version;
+	stream->ranges = transaction->file_response.ranges;
 	read_ahead(stream, false);
 	return RESPOND_LATER;
 }
@@ -478,8 +479,8 @@ void filestream_go_on(struct transaction *transaction, int fd, const struct file
 	stream->owner = owner;
 	stream->fd = fd;
 	stream->version = *version;
-	stream->ranges = transaction->selection.ranges;
-	stream->part = transaction->selection.part;
+	stream->ranges = transaction->file_response.ranges;
+	stream->part = transaction->file_response.part;
 	stream->at = gone;
 	stream->begun = true;
 	read_ahead(stream, false);
@@ -495,6 +496,6 @@ void filestream_from_spool(struct transaction *transaction, struct spool *spool,
 	stream->ranges.count = 1;
 	stream->ranges.ranges[0] = range;
 	stream->begun = true;
-	transaction->selection.parts = false;
+	transaction->file_response.parts = false;
 	read_ahead(stream, false);
 }

@@ -16,7 +16,7 @@
 #define SWEET_FILESTREAM_H
 
 #include "core/transaction.h"
-#include "files/content.h"
+#include "files/file-cache.h"
 
 struct spool;
 
@@ -24,17 +24,18 @@ struct spool;
 struct filestream_owner {
 	/* The file has this version by now: chooses again.  False: no body. */
 	bool (*renewed)(struct transaction *transaction, const struct file_version *version);
-	/* Sets the text in front of transaction->selection.part. */
+	/* Sets the text in front of transaction->file_response.part. */
 	void (*lead)(struct transaction *transaction);
 };
 
 /*
- * Begins to read the ranges of transaction->selection into transaction->body,
+ * Begins to read the ranges of transaction->file_response into transaction->body,
  * and takes next() and finish() of the transaction over, and the entry.  The
  * answer comes by done().
  */
-enum respond filestream_respond(struct transaction *transaction, struct content *content,
-				struct content_entry *entry, const struct filestream_owner *owner);
+enum respond filestream_respond(struct transaction *transaction, struct file_cache *cache,
+				struct file_cache_entry *entry,
+				const struct filestream_owner *owner);
 
 /*
  * Goes on with an answer that is being sent, from an open file: behind so many

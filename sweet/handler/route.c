@@ -19,8 +19,8 @@
 
 #include <glib.h>
 
-#include "auth/access.h"
-#include "backend/gw-cache.h"
+#include "auth/ip-acl.h"
+#include "backend/cache-lookup.h"
 #include "core/auth.h"
 #include "core/server.h"
 #include "handler/route.h"
@@ -115,12 +115,12 @@ static enum respond respond(struct transaction *transaction)
 {
 	const struct scope *scope = transaction->scope;
 	const struct mount *mount =
-		config_mount(transaction->generation->config, transaction->path);
+		config_mount(transaction->config_ref->config, transaction->path);
 
 	if (mount)
-		return gw_cache_respond(mount->pool->running, transaction, mount->length);
+		return cache_lookup(mount->pool->running, transaction, mount->length);
 	if (scope->pool)
-		return gw_cache_respond(scope->pool->running, transaction, scope->pool_skip);
+		return cache_lookup(scope->pool->running, transaction, scope->pool_skip);
 	if (transaction->request->method == METHOD_OPTIONS)
 		return tell_methods(transaction, ALLOW_FILE);
 	if (!is_reading(transaction->request))
@@ -230,7 +230,7 @@ static enum respond authenticate(struct transaction *transaction, const struct s
 	wait->before = before;
 	wait->head_length = request->head.length;
 	memcpy(wait->head, request->head.at, request->head.length);
-	wait->check.loop = transaction->server->loop;
+	wait->check.loop = transaction->thread->loop;
 	wait->check.answered = answered;
 	if (auth_ask(transaction->scope->auth, &wait->check, transaction->remote, *field) ==
 	    AUTH_LATER)
@@ -246,13 +246,13 @@ static enum respond authenticate(struct transaction *transaction, const struct s
 static uint64_t too_fast(const struct transaction *transaction, const struct scope *before)
 {
 	const struct rate_limit *rate = transaction->scope->rate;
-	struct server *server = transaction->server;
+	struct thread *thread = transaction->thread;
 
 	/* A request counts once. */
 	if (before && before->rate && before->rate->scope == rate->scope)
 		return 0;
-	return limits_take(server->site->limits, rate, transaction->remote,
-			   loop_now_ns(server->loop));
+	return client_limits_take(thread->server->limits, rate, transaction->remote,
+				  loop_now_ns(thread->loop));
 }
 
 /* The path's scope and its rules; before: the scope that has rewritten the path, or NULL. */
@@ -267,7 +267,7 @@ static enum respond enter(struct transaction *transaction, const struct scope *b
 	if (wait_ns)
 		return ask_later(transaction, 429, (wait_ns + 999999999) / 1000000000,
 				 "more requests than request-rate");
-	if (scope->access && !access_allows(scope->access, transaction->remote))
+	if (scope->access && !ip_acl_allows(scope->access, transaction->remote))
 		return transaction_refuse(transaction, 403,
 					  "an address that allow and deny refuse");
 	if (scope->auth && (!before || before->auth != scope->auth))
@@ -335,7 +335,7 @@ static void again(struct transaction *transaction, struct slice head, struct sli
 enum respond route(struct transaction *transaction)
 {
 	const struct request *request = transaction->request;
-	const struct config *config = transaction->generation->config;
+	const struct config *config = transaction->config_ref->config;
 	int length;
 
 	transaction->again = again;

@@ -16,8 +16,8 @@
 #include <glib.h>
 
 #include "core/server.h"
-#include "handler/browse.h"
-#include "handler/selection.h"
+#include "handler/autoindex.h"
+#include "handler/file-response.h"
 #include "handler/static.h"
 #include "http/accept.h"
 #include "http/redirect.h"
@@ -30,18 +30,18 @@
 
 /* In the transaction's scratch. */
 struct wait {
-	struct content_waiter waiter; /* must be first */
+	struct file_cache_waiter waiter; /* must be first */
 	struct transaction *transaction;
-	struct content_entry *entry;   /* the file */
-	struct content_entry *sibling; /* what is sent in its place; NULL: itself */
-	size_t length;		       /* of the path without what is appended */
-	unsigned index;		       /* names that were looked for in a folder */
+	struct file_cache_entry *entry;	  /* the file */
+	struct file_cache_entry *sibling; /* what is sent in its place; NULL: itself */
+	size_t length;			  /* of the path without what is appended */
+	unsigned index;			  /* names that were looked for in a folder */
 	bool folder;
 	bool wishes_known;
 	unsigned orders, tried; /* codings wished for, and looked at */
 	enum coding order[CODINGS];
 	unsigned siblings; /* bit of each coding that there is */
-	struct browse_wish browse;
+	struct autoindex_wish browse;
 	size_t query_length; /* the query waits in the head's buffer */
 };
 
@@ -52,12 +52,12 @@ static struct wait *wait_of(struct transaction *transaction)
 	return (struct wait *)(void *)transaction->scratch;
 }
 
-static struct content *content_of(const struct transaction *transaction)
+static struct file_cache *file_cache_of(const struct transaction *transaction)
 {
-	return transaction->scope->content;
+	return transaction->scope->file_cache;
 }
 
-/* The path below the content's folder. */
+/* The path below the file cache's folder. */
 static const char *file_path(const struct transaction *transaction)
 {
 	const struct scope *scope = transaction->scope;
@@ -121,14 +121,15 @@ static enum respond redirect(struct transaction *transaction)
 /* A folder without any index. */
 static enum respond answer_folder(struct transaction *transaction)
 {
-	struct browse_wish wish = wait_of(transaction)->browse;
+	struct autoindex_wish wish = wait_of(transaction)->browse;
 	struct file_version folder;
 
 	cut(transaction);
 	if (transaction->scope->listing)
-		return browse_respond(transaction, file_path(transaction), wish);
+		return autoindex_respond(transaction, file_path(transaction), wish);
 	/* It is there, but not to be listed. */
-	if (docroot_peek(content_root(content_of(transaction)), file_path(transaction), &folder))
+	if (docroot_peek(file_cache_root(file_cache_of(transaction)), file_path(transaction),
+			 &folder))
 		return transaction_fail(transaction, 404, NULL);
 	return transaction_refuse(transaction, 403, "a folder without index and listing");
 }
@@ -218,8 +219,8 @@ static void make_head(struct transaction *transaction)
 static enum respond answer(struct transaction *transaction)
 {
 	struct wait *wait = wait_of(transaction);
-	struct content_entry *sent = wait->sibling ? wait->sibling : wait->entry;
-	const char *type = content_view(wait->entry)->type;
+	struct file_cache_entry *sent = wait->sibling ? wait->sibling : wait->entry;
+	const char *type = file_cache_view(wait->entry)->type;
 
 	if (wait->tried)
 		cut(transaction);
@@ -227,8 +228,9 @@ static enum respond answer(struct transaction *transaction)
 		make_head(transaction);
 	/* The type is that of the file; it outlasts the entry. */
 	if (wait->sibling)
-		content_turn_put(transaction->server->turn, content_of(transaction), wait->entry);
-	return selection_respond(transaction, content_of(transaction), sent, type);
+		file_cache_tick_put(transaction->thread->tick, file_cache_of(transaction),
+				    wait->entry);
+	return file_response_respond(transaction, file_cache_of(transaction), sent, type);
 }
 
 /* --- looking ----------------------------------------------------------------------- */
@@ -250,8 +252,8 @@ static enum respond look(struct transaction *transaction)
 {
 	struct wait *wait = wait_of(transaction);
 
-	if (content_turn_get(transaction->server->turn, content_of(transaction),
-			     file_path(transaction), &wait->waiter))
+	if (file_cache_tick_get(transaction->thread->tick, file_cache_of(transaction),
+				file_path(transaction), &wait->waiter))
 		return arrived_now(transaction);
 	learn_wishes(transaction);
 	return RESPOND_LATER;
@@ -277,17 +279,17 @@ static enum respond sibling_arrived(struct transaction *transaction)
 {
 	struct wait *wait = wait_of(transaction);
 	enum coding coding = wait->order[wait->tried - 1];
-	struct content_entry *entry = wait->waiter.result.entry;
+	struct file_cache_entry *entry = wait->waiter.result.entry;
 
 	if (!wait->waiter.result.error &&
-	    file_version_follows(&content_view(entry)->version,
-				 &content_view(wait->entry)->version)) {
+	    file_version_follows(&file_cache_view(entry)->version,
+				 &file_cache_view(wait->entry)->version)) {
 		wait->sibling = entry;
 		return answer(transaction);
 	}
 	if (!wait->waiter.result.error)
-		content_turn_put(transaction->server->turn, content_of(transaction), entry);
-	content_sibling_unfit(wait->entry, coding);
+		file_cache_tick_put(transaction->thread->tick, file_cache_of(transaction), entry);
+	file_cache_sibling_unfit(wait->entry, coding);
 	wait->siblings &= ~(1u << coding);
 	return next_sibling(transaction);
 }
@@ -296,7 +298,7 @@ static bool is_missing(const struct transaction *transaction)
 {
 	struct file_version version;
 
-	return docroot_peek(content_root(content_of(transaction)), file_path(transaction),
+	return docroot_peek(file_cache_root(file_cache_of(transaction)), file_path(transaction),
 			    &version) == -ENOENT;
 }
 
@@ -327,7 +329,7 @@ static enum respond file_arrived(struct transaction *transaction)
 		return refuse(transaction, error);
 	wait->entry = wait->waiter.result.entry;
 	if (transaction->scope->precompressed)
-		wait->siblings = content_siblings(wait->entry, transaction->server->loop);
+		wait->siblings = file_cache_siblings(wait->entry, transaction->thread->loop);
 	if (!wait->siblings)
 		return answer(transaction);
 	learn_wishes(transaction);
@@ -341,7 +343,7 @@ static enum respond arrived_now(struct transaction *transaction)
 					   : file_arrived(transaction);
 }
 
-static void arrived(struct content_waiter *waiter)
+static void arrived(struct file_cache_waiter *waiter)
 {
 	struct transaction *transaction = ((struct wait *)waiter)->transaction;
 
@@ -355,17 +357,17 @@ enum respond static_respond(struct transaction *transaction)
 	const struct scope *scope = transaction->scope;
 	struct wait *wait = wait_of(transaction);
 
-	*wait = (struct wait){.waiter = {.arrived = arrived, .loop = transaction->server->loop},
+	*wait = (struct wait){.waiter = {.arrived = arrived, .loop = transaction->thread->loop},
 			      .transaction = transaction,
 			      .length = strlen(transaction->path)};
 	if (is_hidden(transaction))
 		return transaction_fail(transaction, 404, NULL);
-	if (!selection_begin(transaction))
+	if (!file_response_begin(transaction))
 		return RESPOND_NOW;
 	if (transaction->path[wait->length - 1] == '/') {
 		wait->folder = true;
 		if (scope->listing)
-			wait->browse = browse_wish(request);
+			wait->browse = autoindex_wish(request);
 		return next_index(transaction);
 	}
 	/* Should it be a folder, the query goes with the client to its right path. */

@@ -48,7 +48,7 @@ struct status_data {
 	uint64_t requests, responses[6], bytes, pieces;
 	struct histogram_sum latency;			  /* us */
 	uint64_t path_cache, header_cache, content_cache; /* 1: on */
-	struct content_stat files;
+	struct file_cache_stat files;
 	struct respcache_stat answers; /* that are kept */
 	struct spools_stat spool;
 

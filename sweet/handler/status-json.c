@@ -136,7 +136,7 @@ static void add_latency(GString *text, const struct histogram_sum *latency)
 
 static void add_files(GString *text, const struct status_data *data)
 {
-	const struct content_stat *files = &data->files;
+	const struct file_cache_stat *files = &data->files;
 
 	g_string_append(text, "  \"files\": { ");
 	add_fields(text, data, "files");

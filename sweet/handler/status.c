@@ -11,9 +11,9 @@
 
 #include <glib.h>
 
-#include "auth/access.h"
+#include "auth/ip-acl.h"
 #include "backend/gateway.h"
-#include "backend/gw-worker.h"
+#include "backend/worker.h"
 #include "base/clock.h"
 #include "core/server.h"
 #include "core/site.h"
@@ -21,7 +21,7 @@
 #include "handler/status-metrics.h"
 #include "handler/status-page.h"
 #include "handler/status.h"
-#include "handler/textbody.h"
+#include "handler/text-response.h"
 
 #define PREFIX "/.sweet/"
 
@@ -50,11 +50,11 @@ static enum form find(const char *path)
 
 bool status_answers(const struct transaction *transaction)
 {
-	const struct config *config = transaction->generation->config;
+	const struct config *config = transaction->config_ref->config;
 	enum form form = find(transaction->path);
 
 	return form != FORM_NONE && config->status &&
-	       (form == FORM_READY || access_allows(config->status_access, transaction->remote));
+	       (form == FORM_READY || ip_acl_allows(config->status_access, transaction->remote));
 }
 
 /* --- what there is to tell --------------------------------------------------------- */
@@ -64,20 +64,20 @@ static uint64_t load(const _Atomic uint64_t *counter)
 	return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
-static void add_server(struct status_data *data, const struct server *server)
+static void add_thread(struct status_data *data, const struct thread *thread)
 {
-	const struct server_counters *counters = &server->counters;
-	struct status_thread *thread = &data->thread[server->number];
+	const struct thread_counters *counters = &thread->counters;
+	struct status_thread *row = &data->thread[thread->number];
 
-	*thread = (struct status_thread){.io = loop_name(server->loop),
-					 .accepted = load(&counters->connections),
-					 .open = load(&counters->open),
-					 .requests = load(&counters->requests),
-					 .bytes = load(&counters->body_bytes)};
-	data->accepted += thread->accepted;
-	data->open += thread->open;
-	data->requests += thread->requests;
-	data->bytes += thread->bytes;
+	*row = (struct status_thread){.io = loop_name(thread->loop),
+				      .accepted = load(&counters->connections),
+				      .open = load(&counters->open),
+				      .requests = load(&counters->requests),
+				      .bytes = load(&counters->body_bytes)};
+	data->accepted += row->accepted;
+	data->open += row->open;
+	data->requests += row->requests;
+	data->bytes += row->bytes;
 	for (unsigned i = 0; i < CONNECTION_STATES; i++)
 		data->states[i] += load(&counters->states[i]);
 	for (unsigned i = 0; i < G_N_ELEMENTS(data->responses); i++)
@@ -94,26 +94,26 @@ static void add_server(struct status_data *data, const struct server *server)
 	histogram_add(&data->latency, &counters->latency);
 }
 
-static void add_worker(struct status_worker *worker, const struct gw_process *from)
+static void add_worker(struct status_worker *worker, const struct pool_process *from)
 {
 	uint64_t starts = load(&from->starts), ended = 0;
 	/* Others take their requests themselves, from a socket that they share. */
-	const struct gw_lane *lanes =
-		from->pool->protocol == &gw_worker ? gw_worker_lanes(from) : NULL;
+	const struct worker_channel *channels =
+		from->pool->protocol == &worker_protocol ? worker_channels(from) : NULL;
 
 	worker->pid = (uint64_t)atomic_load_explicit(&from->pid, memory_order_relaxed);
 	worker->up = worker->pid != 0;
 	worker->restarts = starts ? starts - 1 : 0;
-	for (unsigned i = 0; lanes && i < from->parts; i++) {
+	for (unsigned i = 0; channels && i < from->parts; i++) {
 		/* In this order, so that none seems to have ended before it began. */
-		ended += load(&lanes[i].ended);
-		worker->failures += load(&lanes[i].failures);
-		worker->requests += load(&lanes[i].requests);
+		ended += load(&channels[i].ended);
+		worker->failures += load(&channels[i].failures);
+		worker->requests += load(&channels[i].requests);
 	}
 	worker->in_flight = worker->requests > ended ? worker->requests - ended : 0;
 }
 
-static void add_gateway(struct status_data *data, const struct site *site,
+static void add_gateway(struct status_data *data, const struct server *server,
 			const struct config *config)
 {
 	data->pool_count = config->pool_count;
@@ -126,7 +126,7 @@ static void add_gateway(struct status_data *data, const struct site *site,
 		pool->argv = config->pools[i]->argv;
 		pool->count = from->count;
 		pool->workers = g_new0(struct status_worker, from->count);
-		for (unsigned k = 0; k < site->threads; k++)
+		for (unsigned k = 0; k < server->threads; k++)
 			pool->waiting += load(&from->queues[k].count);
 		for (unsigned k = 0; k < from->count; k++)
 			add_worker(&pool->workers[k], &from->processes[k]);
@@ -166,48 +166,48 @@ static uint64_t resident(void)
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-static void add_process(struct status_data *data, const struct site *site)
+static void add_process(struct status_data *data, const struct server *server)
 {
 	struct rusage usage;
 
-	data->uptime_ms = (clock_monotonic_ns() - site->started_ns) / 1000000u;
+	data->uptime_ms = (clock_monotonic_ns() - server->started_ns) / 1000000u;
 	data->now_ms = (uint64_t)g_get_real_time() / 1000;
-	data->started_ms = site->started_ms;
+	data->started_ms = server->started_ms;
 	data->pid = (uint64_t)getpid();
 	getrusage(RUSAGE_SELF, &usage);
 	data->cpu_user_us = microseconds(&usage.ru_utime);
 	data->cpu_system_us = microseconds(&usage.ru_stime);
 	data->memory = resident();
-	data->io = site->io;
-	data->data_path = site->path->name;
-	data->arch = site->arch->name;
-	data->threads = site->threads;
+	data->io = server->io;
+	data->data_path = server->path->name;
+	data->arch = server->arch->name;
+	data->threads = server->threads;
 }
 
 static struct status_data *collect(const struct transaction *transaction)
 {
-	const struct site *site = transaction->server->site;
-	const struct config *config = transaction->generation->config;
+	const struct server *server = transaction->thread->server;
+	const struct config *config = transaction->config_ref->config;
 	struct status_data *data = g_new0(struct status_data, 1);
 
-	add_process(data, site);
+	add_process(data, server);
 	socket_options_write(&config->sockets, data->socket_options);
 	data->generation = config->number;
 	data->loaded_ms = config->read_ms;
-	data->draining = atomic_load(&transaction->server->site->leaving);
-	for (unsigned i = 0; i < site->threads; i++)
-		add_server(data, site->servers[i]);
+	data->draining = atomic_load(&transaction->thread->server->leaving);
+	for (unsigned i = 0; i < server->threads; i++)
+		add_thread(data, server->per_thread[i]);
 	data->path_cache = config->path_cache;
 	data->header_cache = config->header_cache;
 	data->content_cache = config->content_cache;
 	site_stat(config, &data->files);
-	add_gateway(data, site, config);
-	add_cache(data, site->cache);
-	data->held = load(&site->held);
-	data->unsent = load(&site->unsent);
-	spools_stat(site->spools, &data->spool);
-	if (site->responses)
-		respcache_stat(site->responses, &data->answers);
+	add_gateway(data, server, config);
+	add_cache(data, server->cache);
+	data->held = load(&server->held);
+	data->unsent = load(&server->unsent);
+	spools_stat(server->spools, &data->spool);
+	if (server->responses)
+		respcache_stat(server->responses, &data->answers);
 	return data;
 }
 
@@ -269,13 +269,13 @@ enum respond status_respond(struct transaction *transaction)
 		form = wants_html(transaction->request) ? FORM_HTML : FORM_JSON;
 		g_string_append(head, "Vary: Accept\r\n");
 	}
-	if (form == FORM_READY && atomic_load(&transaction->server->site->leaving))
+	if (form == FORM_READY && atomic_load(&transaction->thread->server->leaving))
 		transaction_refuse(transaction, 503, "the server is about to end");
 	text = write_text(transaction, form, head, &type);
 	transaction->head_length = head->len;
 	memcpy(transaction->head_buffer, head->str, head->len);
 	g_string_free(head, TRUE);
-	error = textbody_set(transaction, type, text);
+	error = text_response_set(transaction, type, text);
 	if (!error)
 		return RESPOND_NOW;
 	transaction->head_length = 0;

@@ -2,7 +2,7 @@
 /*
  * respcache-entry.c - entries: made, found again, and given up in an order
  * (SIEVE: the oldest that was not used since the hand came by); see
- * respcache-inside.h.
+ * respcache-internal.h.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/date.h"
 #include "http/field.h"
-#include "respcache/respcache-inside.h"
+#include "respcache/respcache-internal.h"
 
 #define SECOND UINT64_C(1000000000)
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * respcache-flight.c - one call for all who ask for the same: flights, those
- * who wait for them, and how they are told; see respcache-inside.h.
+ * who wait for them, and how they are told; see respcache-internal.h.
  */
 #include <stdlib.h>
 
-#include "respcache/respcache-inside.h"
+#include "respcache/respcache-internal.h"
 
 #define YEAR_S (365 * 24 * 3600u)
 

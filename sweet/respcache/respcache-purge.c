@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * respcache-purge.c - dropping entries by URL and by tag; see
- * respcache-inside.h.
+ * respcache-internal.h.
  *
  * A purge must also reach the answer that a worker made before it and that
  * comes after it.  A flight's URL is known: it is told that what it brings is
@@ -11,7 +11,7 @@
  */
 #include <errno.h>
 
-#include "respcache/respcache-inside.h"
+#include "respcache/respcache-internal.h"
 
 #define TAG_MAX 1024 /* bytes */
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * respcache.c - looking up; see respcache.h and respcache-inside.h.
+ * respcache.c - looking up; see respcache.h and respcache-internal.h.
  */
 #include <stdlib.h>
 #include <sys/random.h>
 
 #include "base/siphash.h"
-#include "respcache/respcache-inside.h"
+#include "respcache/respcache-internal.h"
 
 #define WAITS_MAX 3	   /* of one request, then it goes its own way */
 #define NOT_KEPT_S 5	   /* for which nobody waits for what was not kept */

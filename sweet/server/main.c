@@ -11,8 +11,8 @@
 #include "core/site.h"
 #include "log/log.h"
 #include "server/check-config.h"
-#include "server/processes.h"
-#include "server/service.h"
+#include "server/prefork.h"
+#include "server/server-main.h"
 #include "spawn/privileges.h"
 #include "spawn/reload-call.h"
 
@@ -39,17 +39,16 @@ int main(int argc, char **argv)
 		printf("%s: good\n", config->file ? config->file : "settings");
 	if (!good || request.reload || request.version || request.check) {
 		g_free(request.reload);
-		config_unref(config);
+		config_release(config);
 		supervisor_close(&supervisor);
 		return good ? EXIT_SUCCESS : EXIT_FAILURE;
 	}
 	privileges_raise_limits();
-	good = service_open(argc, argv, config, &supervisor);
+	good = server_main_open(argc, argv, config, &supervisor);
 	if (good)
-		good = archs[config->arch].processes
-			       ? processes_run(argc, argv, config, &supervisor)
-			       : service_run();
-	service_close();
+		good = archs[config->arch].processes ? prefork_run(argc, argv, config, &supervisor)
+						     : server_main_run();
+	server_main_close();
 	supervisor_close(&supervisor);
 	return good ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "backend/gateway.h"
-#include "config/config-fixed.h"
+#include "config/config-startup.h"
 #include "config/config-read.h"
 #include "core/logs.h"
 #include "core/site.h"
@@ -23,11 +23,12 @@ static void read_next(struct job *job)
 
 	reload->next = config_read(reload->argc, reload->argv, &request, reload->errors);
 	if (reload->next)
-		(void)site_open(reload->next, reload->config,
-				&(struct site_options){.helpers = reload->site->helpers,
-						       .authenticator = reload->site->authenticator,
-						       .max_unit = reload->site->max_unit},
-				reload->errors);
+		(void)site_open(
+			reload->next, reload->config,
+			&(struct site_options){.thread_pool = reload->server->thread_pool,
+					       .authenticator = reload->server->authenticator,
+					       .max_unit = reload->server->max_unit},
+			reload->errors);
 }
 
 /* --- on the main thread --------------------------------------------------------------- */
@@ -44,7 +45,7 @@ char *reload_lines(GPtrArray *errors)
 
 static void drop_next(struct reload *reload)
 {
-	config_unref(reload->next);
+	config_release(reload->next);
 	reload->next = NULL;
 	if (reload->errors)
 		g_ptr_array_free(reload->errors, TRUE);
@@ -67,9 +68,9 @@ static void finish(struct reload *reload, bool good)
 }
 
 /* What the runner has taken is no longer here. */
-static void free_change(struct runner_change *change)
+static void free_change(struct thread_change *change)
 {
-	config_unref(change->config);
+	config_release(change->config);
 	for (unsigned i = 0; i < change->fresh_count; i++) {
 		close(change->fresh[i]->listener.fd);
 		g_free(change->fresh[i]);
@@ -79,7 +80,7 @@ static void free_change(struct runner_change *change)
 	g_free(change);
 }
 
-static void taken(struct runner_change *change)
+static void taken(struct thread_change *change)
 {
 	struct reload *reload = change->owner;
 
@@ -94,15 +95,15 @@ static void taken(struct runner_change *change)
 }
 
 /* A runner's part of the step. */
-static struct runner_change *part_of(struct reload *reload, struct runner *runner,
+static struct thread_change *part_of(struct reload *reload, struct server_thread *runner,
 				     const struct endpoints_change *endpoints)
 {
-	struct runner_change *change = g_new0(struct runner_change, 1);
+	struct thread_change *change = g_new0(struct thread_change, 1);
 
 	change->runner = runner;
 	change->owner = reload;
 	change->done = taken;
-	change->config = config_ref(reload->next);
+	change->config = config_hold(reload->next);
 	change->gone = g_new(unsigned, endpoints->gone->len);
 	for (unsigned i = 0; i < endpoints->gone->len; i++)
 		change->gone[change->gone_count++] =
@@ -115,7 +116,7 @@ static void hand_out(struct reload *reload, struct endpoints_change *endpoints)
 	unsigned count = reload->runners->count;
 	unsigned first = reload->endpoints->all->len - endpoints->gone->len;
 	struct config *before = reload->config;
-	char *fixed = config_fixed_changes(before, reload->next);
+	char *fixed = config_startup_changes(before, reload->next);
 
 	if (fixed) {
 		reload->fixed = g_strdup_printf(
@@ -129,19 +130,19 @@ static void hand_out(struct reload *reload, struct endpoints_change *endpoints)
 				part_of(reload, &reload->runners->all[i], endpoints));
 	endpoints_commit(reload->endpoints, endpoints);
 	for (unsigned i = 0; i < count; i++) {
-		struct runner_change *change = reload->under_way->pdata[i];
+		struct thread_change *change = reload->under_way->pdata[i];
 
 		/* They stand behind those that stay. */
 		change->fresh = g_new(struct seat *, reload->endpoints->all->len - first);
 		for (unsigned k = first; k < reload->endpoints->all->len; k++)
-			change->fresh[change->fresh_count++] =
-				runner_seat(change->runner, reload->endpoints->all->pdata[k]);
+			change->fresh[change->fresh_count++] = server_thread_seat(
+				change->runner, reload->endpoints->all->pdata[k]);
 	}
 	reload->config = reload->next;
 	reload->next = NULL;
 	for (unsigned i = 0; i < count; i++)
-		runner_change(reload->under_way->pdata[i]);
-	config_unref(before);
+		thread_change(reload->under_way->pdata[i]);
+	config_release(before);
 }
 
 static void was_read(struct job *job)
@@ -158,16 +159,16 @@ static void was_read(struct job *job)
 	    endpoints_plan(reload->endpoints, reload->next->listen, reload->next->listen_given,
 			   &endpoints, reload->errors)) {
 		bool method =
-			send_method_use(reload->site->cache, reload->config, reload->next, &why);
+			send_method_use(reload->server->cache, reload->config, reload->next, &why);
 
-		if (method && gateway_use(reload->site->gateway, reload->next, &why) == 0 &&
-		    logs_apply(reload->site, reload->next, &why)) {
+		if (method && gateway_use(reload->server->gateway, reload->next, &why) == 0 &&
+		    logs_apply(reload->server, reload->next, &why)) {
 			hand_out(reload, &endpoints);
 			return;
 		}
 		/* What was good enough before is so still. */
 		if (method)
-			(void)send_method_use(reload->site->cache, reload->next, reload->config,
+			(void)send_method_use(reload->server->cache, reload->next, reload->config,
 					      NULL);
 		endpoints_abandon(&endpoints);
 		g_ptr_array_add(reload->errors, why);
@@ -185,8 +186,8 @@ static void begin(struct reload *reload)
 	reload_calls_begin(&reload->calls);
 	reload->errors = g_ptr_array_new_with_free_func(g_free);
 	reload->job = (struct job){
-		.work = read_next, .done = was_read, .loop = reload->runners->all[0].server.loop};
-	helper_submit(reload->site->helpers, &reload->job);
+		.work = read_next, .done = was_read, .loop = reload->runners->all[0].thread.loop};
+	thread_pool_submit(reload->server->thread_pool, &reload->job);
 }
 
 void reload_begin(struct reload *reload)
@@ -224,6 +225,6 @@ void reload_clear(struct reload *reload)
 	reload->fixed = NULL;
 	reload_calls_begin(&reload->calls);
 	reload_calls_answer(&reload->calls, false, RELOAD_ENDING);
-	config_unref(reload->config);
+	config_release(reload->config);
 	reload->config = NULL;
 }

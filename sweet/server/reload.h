@@ -10,8 +10,8 @@
 #ifndef SWEET_RELOAD_H
 #define SWEET_RELOAD_H
 
-#include "event/helper.h"
-#include "server/runner.h"
+#include "event/thread-pool.h"
+#include "server/thread.h"
 #include "spawn/endpoints.h"
 #include "spawn/reload-call.h"
 
@@ -19,8 +19,8 @@ struct reload {
 	/* Given at the start, and what changes with a reload: */
 	int argc;
 	char **argv;
-	struct site *site;
-	struct runners *runners;
+	struct server *server;
+	struct server_threads *runners;
 	struct endpoints *endpoints;
 	struct config *config; /* referenced: the present one */
 	struct reload_calls calls;
@@ -35,7 +35,7 @@ struct reload {
 	bool busy;
 	bool again;	      /* asked for while busy */
 	bool ended;	      /* no more of it */
-	GPtrArray *under_way; /* struct runner_change that no runner has taken yet; NULL: none */
+	GPtrArray *under_way; /* struct thread_change that no runner has taken yet; NULL: none */
 };
 
 #define RELOAD_ENDING "the server is ending"

@@ -17,12 +17,12 @@ void cgi_input_close(struct cgi_input *input)
 	if (input->fd >= 0)
 		loop_close_fd(input->loop, input->fd);
 	input->fd = -1;
-	pieces_clear(&input->pieces);
+	body_queue_clear(&input->queue);
 }
 
 static void is_deaf(struct cgi_input *input)
 {
-	bool more = input->pieces.more;
+	bool more = input->queue.more;
 
 	cgi_input_close(input);
 	if (more)
@@ -33,7 +33,7 @@ static void sent(struct loop_send *op, int result);
 
 static void write_on(struct cgi_input *input)
 {
-	input->piece = pieces_next(&input->pieces, WRITE_MAX);
+	input->piece = body_queue_next(&input->queue, WRITE_MAX);
 	if (input->piece.length) {
 		input->send.message = (struct NC_send){
 			.ranges = &input->piece, .range_count = 1, .flags = NC_SEND_HELD};
@@ -41,7 +41,7 @@ static void write_on(struct cgi_input *input)
 		input->send.pipe = true;
 		input->sending = true;
 		loop_send_start(input->loop, &input->send, input->fd);
-	} else if (!input->pieces.more) {
+	} else if (!input->queue.more) {
 		cgi_input_close(input);
 	}
 }
@@ -57,7 +57,7 @@ static void sent(struct loop_send *op, int result)
 		is_deaf(input);
 		return;
 	}
-	pieces_written(&input->pieces, input->piece.length);
+	body_queue_written(&input->queue, input->piece.length);
 	write_on(input);
 	if (input->fd >= 0 && !input->sending)
 		input->hungry(input);
@@ -92,7 +92,7 @@ int cgi_input_add(struct cgi_input *input, size_t id, size_t length, bool more)
 
 	if (input->fd < 0)
 		return 0; /* nobody reads it */
-	error = pieces_add(&input->pieces, id, length, more);
+	error = body_queue_add(&input->queue, id, length, more);
 	if (!error && input->running && !input->sending)
 		write_on(input);
 	return error;

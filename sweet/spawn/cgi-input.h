@@ -9,7 +9,7 @@
 #ifndef SWEET_CGI_INPUT_H
 #define SWEET_CGI_INPUT_H
 
-#include "base/pieces.h"
+#include "base/body-queue.h"
 #include "event/loop.h"
 
 struct cgi_input {
@@ -22,7 +22,7 @@ struct cgi_input {
 	/* cgi-input.c's */
 	struct loop_watch watch;
 	struct loop_send send;
-	struct pieces pieces;
+	struct body_queue queue;
 	struct NC_range piece; /* that is being written */
 	bool running, sending;
 };
@@ -30,7 +30,7 @@ struct cgi_input {
 /* Makes the connection; *theirs is for the program.  0 or -errno. */
 int cgi_input_open(struct cgi_input *input, struct loop *loop, int *theirs);
 
-/* A further piece, PIECES_MAX of them at a time; see pieces_add(). */
+/* A further piece, BODY_QUEUE_MAX of them at a time; see body_queue_add(). */
 int cgi_input_add(struct cgi_input *input, size_t id, size_t length, bool more);
 
 /* The program runs: nothing is written before. */

@@ -142,7 +142,7 @@ static void has_grace(struct timer *timer)
 	char name[512];
 
 	log_warning("%s: does not end: ending it", cgi_run_name(run, name, sizeof(name)));
-	starter_signal(&run->start, SIGKILL);
+	spawner_signal(&run->start, SIGKILL);
 }
 
 void cgi_run_end(struct cgi_run *run)
@@ -150,7 +150,7 @@ void cgi_run_end(struct cgi_run *run)
 	if (run->over || run->ending)
 		return;
 	run->ending = true;
-	starter_signal(&run->start, SIGTERM);
+	spawner_signal(&run->start, SIGTERM);
 	loop_timer_start(run->loop, &run->timer, GRACE_MS, has_grace);
 }
 
@@ -223,7 +223,7 @@ void cgi_run_let_go(struct cgi_run *run, unsigned ms)
 	run->user = NULL;
 	close_watched(run, &run->out_fd);
 	/* Of what was given away the program may have the rest; more does not come. */
-	if (run->input.pieces.more)
+	if (run->input.queue.more)
 		cgi_input_close(&run->input);
 	if (!run->ending)
 		timer_stop(&run->timer);
@@ -296,7 +296,7 @@ static void writes(struct loop_watch *watch)
 
 static void close_theirs(struct start *start)
 {
-	for (unsigned i = 0; i < STARTER_FDS; i++) {
+	for (unsigned i = 0; i < SPAWNER_FDS; i++) {
 		if (start->fds[i] >= 0)
 			close(start->fds[i]);
 		start->fds[i] = -1;
@@ -327,7 +327,7 @@ static void started(struct start *start, int error, int pidfd)
 			cgi_input_start(&run->input);
 		/* Asked for before it was there. */
 		if (run->ending)
-			starter_signal(start, SIGTERM);
+			spawner_signal(start, SIGTERM);
 		run->owner->readable(run);
 		return;
 	}
@@ -363,7 +363,7 @@ static char *put(char *to, struct slice text)
 	return to + text.length + 1;
 }
 
-/* What the starter is told: the paths apart, and the variables with ours. */
+/* What the spawner is told: the paths apart, and the variables with ours. */
 static void write_text(struct cgi_run *run, struct slice block, const char *cache_socket)
 {
 	struct slice mount = meta_find(block, "SCRIPT_NAME"), path = meta_find(block, "PATH_INFO");
@@ -386,7 +386,7 @@ static void write_text(struct cgi_run *run, struct slice block, const char *cach
 	run->start.block_length = (size_t)(at - run->start.block);
 }
 
-struct cgi_run *cgi_run_start(struct loop *loop, struct starter_channel *channel, unsigned program,
+struct cgi_run *cgi_run_start(struct loop *loop, struct spawner_channel *channel, unsigned program,
 			      struct slice block, struct cgi_body body, const char *cache_socket,
 			      const struct cgi_run_owner *owner)
 {
@@ -416,6 +416,6 @@ struct cgi_run *cgi_run_start(struct loop *loop, struct starter_channel *channel
 		errno = -error;
 		return NULL;
 	}
-	starter_ask(channel, &run->start);
+	spawner_ask(channel, &run->start);
 	return run;
 }

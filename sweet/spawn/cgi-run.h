@@ -11,7 +11,7 @@
 
 #include "base/slice.h"
 #include "spawn/cgi-input.h"
-#include "spawn/starter.h"
+#include "spawn/spawner.h"
 
 #define CGI_LINE_MAX 500u /* bytes of a complaint in one line */
 
@@ -74,7 +74,7 @@ struct cgi_body {
  * SCRIPT_NAME says where the programs are, its PATH_INFO which one and what
  * follows.  NULL with errno; later nothing but the owner's functions is called.
  */
-struct cgi_run *cgi_run_start(struct loop *loop, struct starter_channel *channel, unsigned program,
+struct cgi_run *cgi_run_start(struct loop *loop, struct spawner_channel *channel, unsigned program,
 			      struct slice block, struct cgi_body body, const char *cache_socket,
 			      const struct cgi_run_owner *owner);
 

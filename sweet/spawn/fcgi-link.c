@@ -82,15 +82,15 @@ static void sent(struct loop_send *op, int result);
 /* Some of the body behind the header of its record; one without any ends the body. */
 static void send_record(struct fcgi_link *link, const char *header, size_t header_length)
 {
-	const struct pieces *pieces = &link->pieces;
+	const struct body_queue *queue = &link->queue;
 	struct NC_send *out = &link->send.message;
 	bool more;
 
-	link->piece = pieces_next(pieces, RECORD_MAX);
+	link->piece = body_queue_next(queue, RECORD_MAX);
 	link->sent = link->piece.length == 0;
 	/* Of a piece that others follow the end does not wait for them: they are on their way. */
-	more = !link->sent && !(pieces->more && pieces->count == 1 &&
-				pieces->line[0].length == link->piece.length);
+	more = !link->sent &&
+	       !(queue->more && queue->count == 1 && queue->line[0].length == link->piece.length);
 	*out = (struct NC_send){.header = header,
 				.header_length = header_length,
 				.ranges = &link->piece,
@@ -104,9 +104,9 @@ static void send_record(struct fcgi_link *link, const char *header, size_t heade
 /* What is there of the body, or its end. */
 static void send_on(struct fcgi_link *link)
 {
-	struct NC_range next = pieces_next(&link->pieces, RECORD_MAX);
+	struct NC_range next = body_queue_next(&link->queue, RECORD_MAX);
 
-	if (next.length == 0 && link->pieces.more)
+	if (next.length == 0 && link->queue.more)
 		return;
 	fcgi_header(link->header, FCGI_STDIN, next.length);
 	send_record(link, link->header, sizeof(link->header));
@@ -126,7 +126,7 @@ static void sent(struct loop_send *op, int result)
 	link->taken = true;
 	if (link->sent)
 		return;
-	pieces_written(&link->pieces, link->piece.length);
+	body_queue_written(&link->queue, link->piece.length);
 	send_on(link);
 	if (!link->sending)
 		link->owner->hungry(link);
@@ -145,7 +145,7 @@ int fcgi_link_request(struct fcgi_link *link, const struct fcgi_message *message
 	int error;
 
 	assert(!link->message && !link->sending);
-	error = pieces_add(&link->pieces, message->body.id, message->body.length, message->more);
+	error = body_queue_add(&link->queue, message->body.id, message->body.length, message->more);
 	if (error)
 		return error;
 	link->message = message;
@@ -159,7 +159,7 @@ int fcgi_link_request(struct fcgi_link *link, const struct fcgi_message *message
 
 int fcgi_link_body(struct fcgi_link *link, struct NC_range piece, bool more)
 {
-	int error = pieces_add(&link->pieces, piece.id, piece.length, more);
+	int error = body_queue_add(&link->queue, piece.id, piece.length, more);
 
 	if (!error && !link->sending)
 		send_on(link);
@@ -224,7 +224,7 @@ static void idled(struct timer *timer)
 
 void fcgi_link_rest(struct fcgi_link *link, unsigned ms)
 {
-	assert(!link->sending && link->sent && pieces_are_over(&link->pieces));
+	assert(!link->sending && link->sent && body_queue_is_over(&link->queue));
 	link->message = NULL;
 	loop_timer_start(link->loop, &link->timer, ms, idled);
 }
@@ -252,6 +252,6 @@ void fcgi_link_close(struct fcgi_link *link)
 	}
 	timer_stop(&link->timer);
 	loop_close_fd(link->loop, link->fd);
-	pieces_clear(&link->pieces);
+	body_queue_clear(&link->queue);
 	free(link);
 }

@@ -10,10 +10,10 @@
 #ifndef SWEET_FCGI_LINK_H
 #define SWEET_FCGI_LINK_H
 
-#include "base/pieces.h"
+#include "base/body-queue.h"
 #include "event/loop.h"
 #include "http/fcgi.h"
-#include "spawn/upstream.h"
+#include "spawn/balancer.h"
 
 #define FCGI_CONNECT_MS 5000 /* for an application to take the beginning of a request */
 
@@ -54,7 +54,7 @@ struct fcgi_link {
 	bool given_up; /* for another loop */
 	/* fcgi-link.c's: */
 	const struct fcgi_message *message; /* that is under way; NULL */
-	struct pieces pieces;		    /* of the body */
+	struct body_queue queue;	    /* of the body */
 	struct NC_range piece;		    /* that is being sent */
 	char header[FCGI_HEADER_SIZE];
 	int fd;

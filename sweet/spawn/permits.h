@@ -25,7 +25,7 @@
 
 #include "event/loop.h"
 
-#define PERMIT_STALL_MS 10u /* as long as makes a worker slow, see GW_SLOW_MS */
+#define PERMIT_STALL_MS 10u /* as long as makes a worker slow, see POOL_PROCESS_SLOW_MS */
 #define PERMIT_TURN_MS 3u   /* that a busy loop keeps a connection at least */
 
 /* For one address.  Under the lock. */

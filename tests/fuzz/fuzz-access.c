@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * fuzz-access.c - addresses as operators write them: what is listened on
- * (sweet/base/address.c) and who may ask (access.c), each line of the input both.
+ * (sweet/base/address.c) and who may ask (ip-acl.c), each line of the input both.
  * An address that was read is written so that it is read as the same one; one
  * that a rule names alone is decided by that rule.
  */
@@ -10,7 +10,7 @@
 
 #include <glib.h>
 
-#include "auth/access.h"
+#include "auth/ip-acl.h"
 #include "base/address.h"
 
 #include "fuzz.h"
@@ -50,10 +50,10 @@ static bool to_sockaddr(const char *text, struct sockaddr_storage *address)
 	return address->ss_family != 0;
 }
 
-static struct access_list *make(char **allow, char **deny)
+static struct ip_acl *make(char **allow, char **deny)
 {
 	char *why = NULL;
-	struct access_list *list = access_new(allow, deny, &why);
+	struct ip_acl *list = ip_acl_new(allow, deny, &why);
 
 	MUST(!list == !!why);
 	g_free(why);
@@ -63,8 +63,8 @@ static struct access_list *make(char **allow, char **deny)
 static void check_rules(char **lines)
 {
 	char *all[] = {(char *)"all", NULL};
-	struct access_list *allow = make(lines, NULL), *deny = make(NULL, lines);
-	struct access_list *both = make(lines, lines), *open = make(all, lines);
+	struct ip_acl *allow = make(lines, NULL), *deny = make(NULL, lines);
+	struct ip_acl *both = make(lines, lines), *open = make(all, lines);
 
 	/* A list is good or not, whatever it is for. */
 	MUST(!allow == !deny && !allow == !both && !allow == !open);
@@ -73,15 +73,15 @@ static void check_rules(char **lines)
 
 		if (!to_sockaddr(lines[i], &address))
 			continue;
-		MUST(access_allows(allow, (struct sockaddr *)&address));
-		MUST(!access_allows(deny, (struct sockaddr *)&address));
-		MUST(!access_allows(both, (struct sockaddr *)&address));
-		MUST(!access_allows(open, (struct sockaddr *)&address));
+		MUST(ip_acl_allows(allow, (struct sockaddr *)&address));
+		MUST(!ip_acl_allows(deny, (struct sockaddr *)&address));
+		MUST(!ip_acl_allows(both, (struct sockaddr *)&address));
+		MUST(!ip_acl_allows(open, (struct sockaddr *)&address));
 	}
-	access_free(allow);
-	access_free(deny);
-	access_free(both);
-	access_free(open);
+	ip_acl_free(allow);
+	ip_acl_free(deny);
+	ip_acl_free(both);
+	ip_acl_free(open);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -68,7 +68,7 @@ static void check_filter(const struct cgihead *head)
 
 	MUST(out);
 	length = response_filter_headers(head->lines, out, room, &facts);
-	/* The bound of gw_take_lines(). */
+	/* The bound of call_take_lines(). */
 	MUST(length >= 0 && (size_t)length <= head->lines.length + head->lines.length / 3);
 	MUST(facts.has_type == head->has_type);
 	check_sent(out, (size_t)length);

@@ -34,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	MUST(!request.version && !request.check);
 	check_messages(errors);
 	if (config)
-		config_unref(config);
+		config_release(config);
 	g_ptr_array_free(errors, TRUE);
 	close(fd);
 	return 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * fuzz-escape.c - strangers' bytes in what people and programs read: logs
- * (sweet/base/escape.c) and listings of folders (listing.c).  Nothing of them ends a
+ * (sweet/base/escape.c) and listings of folders (autoindex-render.c).  Nothing of them ends a
  * line, a string, a field or an element, and no byte is lost.
  */
 #include "base/escape.h"
-#include "http/listing.h"
+#include "http/autoindex-render.h"
 
 #include "fuzz.h"
 
@@ -93,18 +93,18 @@ static unsigned count_of(const char *text, const char *what)
 static void check_listing(struct slice text)
 {
 	char *name = g_strndup(text.at, text.length);
-	struct listing_entry entry = {.name = name, .size = 5};
-	struct listing listing = {.path = "/folder/", .entries = &entry, .count = 1};
-	struct listing_entry harmless = {.name = (char *)"name", .size = 5};
+	struct autoindex_entry entry = {.name = name, .size = 5};
+	struct autoindex_page listing = {.path = "/folder/", .entries = &entry, .count = 1};
+	struct autoindex_entry harmless = {.name = (char *)"name", .size = 5};
 	GString *page, *plain, *json;
 	bool cut = false;
 
 	g_strdelimit(name, "/", '|');
-	listing.order = listing_order(text);
-	page = listing_html(&listing, 65536);
-	json = listing_json(&listing, 65536, &cut);
+	listing.order = autoindex_order(text);
+	page = autoindex_html(&listing, 65536);
+	json = autoindex_json(&listing, 65536, &cut);
 	listing.entries = &harmless;
-	plain = listing_html(&listing, 65536);
+	plain = autoindex_html(&listing, 65536);
 	if (strlen(name) < 4000) {
 		MUST(count_of(page->str, "<") == count_of(plain->str, "<"));
 		MUST(count_of(page->str, ">") == count_of(plain->str, ">"));

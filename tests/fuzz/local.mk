@@ -31,7 +31,7 @@ FUZZ_TARGETS = \
 	tests/fuzz/fuzz-escape \
 	tests/fuzz/fuzz-config \
 	tests/fuzz/fuzz-mime \
-	tests/fuzz/fuzz-starter
+	tests/fuzz/fuzz-spawner
 if HAVE_HTTP_PARSER
 FUZZ_TARGETS += \
 	tests/fuzz/fuzz-request-differential \
@@ -186,11 +186,11 @@ tests_fuzz_fuzz_mime_CPPFLAGS = $(fuzz_sweet_cppflags)
 tests_fuzz_fuzz_mime_CFLAGS = $(fuzz_cflags)
 tests_fuzz_fuzz_mime_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_mime_LDADD = $(fuzz_sweet_ldadd)
-tests_fuzz_fuzz_starter_SOURCES = tests/fuzz/fuzz-starter.c $(fuzz_main)
-tests_fuzz_fuzz_starter_CPPFLAGS = $(fuzz_sweet_cppflags)
-tests_fuzz_fuzz_starter_CFLAGS = $(fuzz_cflags)
-tests_fuzz_fuzz_starter_LDFLAGS = $(fuzz_ldflags)
-tests_fuzz_fuzz_starter_LDADD = $(fuzz_sweet_ldadd)
+tests_fuzz_fuzz_spawner_SOURCES = tests/fuzz/fuzz-spawner.c $(fuzz_main)
+tests_fuzz_fuzz_spawner_CPPFLAGS = $(fuzz_sweet_cppflags)
+tests_fuzz_fuzz_spawner_CFLAGS = $(fuzz_cflags)
+tests_fuzz_fuzz_spawner_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_spawner_LDADD = $(fuzz_sweet_ldadd)
 tests_fuzz_fuzz_request_differential_SOURCES = tests/fuzz/fuzz-request-differential.c $(fuzz_main)
 tests_fuzz_fuzz_request_differential_CPPFLAGS = $(fuzz_sweet_cppflags)
 tests_fuzz_fuzz_request_differential_CFLAGS = $(fuzz_cflags)

@@ -7,14 +7,14 @@
 #ifndef CONNECTION_FIXTURE_H
 #define CONNECTION_FIXTURE_H
 
-#include "conn/connection-inside.h"
+#include "conn/connection-internal.h"
 #include "handler/route.h"
 
 #include "loop-fixture.h"
 
 #define KIB ((size_t)1024)
 #define WINDOW (256 * KIB)
-#define PIECES_MAX 64
+#define BODY_QUEUE_MAX 64
 
 /* What the responder does with a piece that more follows. */
 enum manner { ASKS_AT_ONCE, WAITS, ANSWERS };
@@ -26,19 +26,19 @@ static struct {
 	/* What happened, of the last request with a body. */
 	struct transaction *transaction;
 	unsigned pieces, more, finished;
-	size_t sizes[PIECES_MAX];
-	size_t units[PIECES_MAX];
+	size_t sizes[BODY_QUEUE_MAX];
+	size_t units[BODY_QUEUE_MAX];
 	size_t content; /* bytes that are as they were sent */
 	bool over;	/* the last piece has come */
 	bool wrong;
 } responder;
 
 static struct runner runner;
+static struct thread thread;
 static struct server server;
-static struct site site;
 static NC_cache *cache;
 static struct config config;
-static struct generation generation;
+static struct config_ref generation;
 static int client;
 static char buffer[WINDOW]; /* on the loop's thread */
 
@@ -60,7 +60,7 @@ static void note_piece(struct transaction *transaction)
 	struct NC_stat stat;
 
 	responder.wrong |= length > WINDOW || (transaction->upload != 0) != (length != 0) ||
-			   responder.pieces == PIECES_MAX;
+			   responder.pieces == BODY_QUEUE_MAX;
 	/* Nobody has the piece before. */
 	if (responder.pieces && responder.units[responder.pieces - 1])
 		responder.wrong |= NC_stat(responder.units[responder.pieces - 1], &stat) == 0 ||
@@ -121,7 +121,7 @@ static void be_done(void *argument)
 
 static void take_over(void *argument)
 {
-	connection_open(&server, *(int *)argument);
+	connection_open(&thread, *(int *)argument);
 }
 
 static void connect_client(void)
@@ -154,17 +154,17 @@ static void begin(int number, enum manner manner)
 			   .max_header = 8192,
 			   .max_fields = 64},
 		.sockets = {.header_option = true, .close_option = true, .linger = true}};
-	generation = (struct generation){.config = &config, .users = 1};
-	site = (struct site){.bodies.most = 1 << 20, .threads = 1, .servers = {&server}};
-	server = (struct server){
-		.loop = runner.loop, .log.fd = -1, .generation = &generation, .site = &site};
+	generation = (struct config_ref){.config = &config, .users = 1};
+	server = (struct server){.bodies.most = 1 << 20, .threads = 1, .per_thread = {&thread}};
+	thread = (struct thread){
+		.loop = runner.loop, .log.fd = -1, .config_ref = &generation, .server = &server};
 	connect_client();
 }
 
 static void close_all(void *argument)
 {
 	(void)argument;
-	connection_close_all(&server);
+	connection_close_all(&thread);
 }
 
 /* Nothing must be left of anything. */
@@ -176,7 +176,7 @@ static void end(void)
 	call(&runner, close_all, NULL);
 	runner_stop(&runner);
 	ck_assert_uint_eq(generation.users, 1);
-	ck_assert_uint_eq(site.bodies.used, 0);
+	ck_assert_uint_eq(server.bodies.used, 0);
 	ck_assert_int_eq(NC_cache_stat(NULL, &stat), 0);
 	ck_assert_uint_eq(stat.units, 0);
 	ck_assert(!responder.wrong);

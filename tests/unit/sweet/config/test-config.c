@@ -10,7 +10,7 @@
 #include "config/arch.h"
 #include "config/config-read.h"
 #include "core/socket-options.h"
-#include "event/limit.h"
+#include "event/client-limit.h"
 
 #include "suite.h"
 
@@ -136,7 +136,7 @@ START_TEST(test_defaults)
 	ck_assert_uint_eq(config->sockets.send_method, SEND_AUTO);
 	ck_assert(config->sockets.header_option && config->sockets.close_option);
 	ck_assert(config->sockets.linger);
-	config_unref(config);
+	config_release(config);
 }
 END_TEST
 
@@ -168,18 +168,18 @@ START_TEST(test_command_line)
 	ck_assert_str_eq(config->access_log, "-");
 	ck_assert_uint_eq(config->cache_size, 1024 * MIB);
 	ck_assert_int_eq(config->revalidate_ms, 1000);
-	config_unref(config);
+	config_release(config);
 	config = must_read("sweet --path-cache=off --header-cache=off --content-cache=off "
 			   "--header-align=64");
 	ck_assert(!config->path_cache && !config->header_cache && !config->content_cache);
 	ck_assert_uint_eq(config->header_align, 64);
-	config_unref(config);
+	config_release(config);
 	/* The last word counts. */
 	config = must_read("sweet --threads=3 --root a --threads=4 --root b --io uring");
 	ck_assert_int_eq(config->threads, 4);
 	ck_assert_str_eq(config->hosts[0].scopes[0].root, "b");
 	ck_assert_int_eq(config->io, LOOP_URING);
-	config_unref(config);
+	config_release(config);
 }
 END_TEST
 
@@ -216,7 +216,7 @@ START_TEST(test_file)
 	ck_assert_str_eq(config->access_log, "/var/log/x");
 	ck_assert_uint_eq(config->cache_size, 2 * MIB);
 	ck_assert_int_eq(config->revalidate_ms, 5);
-	config_unref(config);
+	config_release(config);
 	/* Each key by itself: the command line wins, lists as a whole. */
 	snprintf(words, sizeof(words),
 		 "sweet --workers=9 --config=%s --listen=:82 --io=auto --root=here", path);
@@ -227,13 +227,13 @@ START_TEST(test_file)
 	ck_assert_int_eq(config->workers, 9);
 	ck_assert_int_eq(config->io, LOOP_AUTO);
 	ck_assert_int_eq(config->threads, 3);
-	config_unref(config);
+	config_release(config);
 	/* Nothing in it: the defaults. */
 	write_config("");
 	snprintf(words, sizeof(words), "sweet --config=%s", path);
 	config = must_read(words);
 	ck_assert_int_eq(config->workers, 2);
-	config_unref(config);
+	config_release(config);
 }
 END_TEST
 
@@ -243,15 +243,15 @@ START_TEST(test_arch)
 
 	ck_assert_int_eq(config->arch, ARCH_MT);
 	ck_assert_int_eq(config->threads, 64);
-	config_unref(config);
+	config_release(config);
 	config = must_read("sweet --arch mp --threads=4096 --worker /a=prog");
 	ck_assert_int_eq(config->threads, 4096);
-	config_unref(config);
+	config_release(config);
 	config = must_read("sweet --arch mp");
 	ck_assert_int_eq(config->threads, 32);
-	config_unref(config);
+	config_release(config);
 	config = must_read("sweet --arch sped --threads=64 --worker /a=prog");
-	config_unref(config);
+	config_release(config);
 	check_refused("sweet --threads=65",
 		      "threads \"65\": must be a number from 1 to 64 with arch amped");
 	check_refused("sweet --arch sped --threads=65", "from 1 to 64 with arch sped");
@@ -320,7 +320,7 @@ START_TEST(test_values)
 					check_refused(words, expected);
 				} else {
 					config = must_read(words);
-					config_unref(config);
+					config_release(config);
 				}
 				/* A file's values have no blanks round them. */
 				if (strchr(list[k], ' '))
@@ -333,7 +333,7 @@ START_TEST(test_values)
 					check_refused(words, expected);
 				} else {
 					config = must_read(words);
-					config_unref(config);
+					config_release(config);
 				}
 			}
 			g_strfreev(list);
@@ -395,11 +395,11 @@ START_TEST(test_requests)
 	GPtrArray *errors = g_ptr_array_new();
 	struct config_request request;
 
-	config_unref(read_line("sweet --version", &request, errors));
+	config_release(read_line("sweet --version", &request, errors));
 	ck_assert(request.version && !request.check);
-	config_unref(read_line("sweet -V --config=/nonexistent/file", &request, errors));
+	config_release(read_line("sweet -V --config=/nonexistent/file", &request, errors));
 	ck_assert(request.version);
-	config_unref(read_line("sweet --check-config", &request, errors));
+	config_release(read_line("sweet --check-config", &request, errors));
 	ck_assert(!request.version && request.check);
 	ck_assert_uint_eq(errors->len, 0);
 	g_ptr_array_free(errors, TRUE);
@@ -468,7 +468,7 @@ START_TEST(test_names)
 		ck_assert_str_eq(host_at(config, longest, "80"),
 				 length <= CONFIG_NAME_MAX ? "example.org" : "");
 	}
-	config_unref(config);
+	config_release(config);
 }
 END_TEST
 
@@ -510,7 +510,7 @@ START_TEST(test_addresses)
 			strcmp(host_at(config, cases[i].field, cases[i].local), cases[i].name) == 0,
 			"%s at %s: %s", cases[i].field, cases[i].local,
 			host_at(config, cases[i].field, cases[i].local));
-	config_unref(config);
+	config_release(config);
 }
 END_TEST
 
@@ -552,7 +552,7 @@ START_TEST(test_rules)
 	ck_assert_str_eq(scope_of(config, "h", "/d/x")->redirect_to, "/moved/");
 	ck_assert_uint_eq(scope_of(config, "h", "/e/x")->redirect_skip, 2);
 	ck_assert_ptr_null(scope_of(config, "h", "/f")->redirect_to);
-	config_unref(config);
+	config_release(config);
 }
 END_TEST
 
@@ -611,7 +611,7 @@ START_TEST(test_nesting)
 	ck_assert_uint_eq(scope->alias_skip, 7);
 	scope = scope_of(config, "", "/p/to/z");
 	ck_assert(!scope->rewrite && !scope->alias);
-	config_unref(config);
+	config_release(config);
 }
 END_TEST
 
@@ -686,7 +686,7 @@ START_TEST(test_inheritance)
 	scope = scope_of(config, "example.org", "/a/b/c");
 	ck_assert_str_eq(scope->alias, "/elsewhere");
 	ck_assert_str_eq(scope->index[0], "c.html");
-	config_unref(config);
+	config_release(config);
 }
 END_TEST
 
@@ -765,7 +765,7 @@ START_TEST(test_cache)
 		ck_assert_int_eq(scope->response_cache.mode, want[i].mode);
 		ck_assert_uint_eq(scope->response_cache.seconds, want[i].seconds);
 	}
-	config_unref(config);
+	config_release(config);
 }
 END_TEST
 

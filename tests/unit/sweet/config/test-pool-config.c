@@ -59,7 +59,7 @@ START_TEST(test_needs)
 }
 END_TEST
 
-/* Whom a process runs as, and what it may take: where the starter starts it. */
+/* Whom a process runs as, and what it may take: where the spawner starts it. */
 START_TEST(test_others)
 {
 	for (unsigned i = 0; i < 20; i++) {

@@ -108,9 +108,9 @@ START_TEST(test_client_waits)
 		settle(&runner);
 	}
 	SEEN(responder.pieces == 1);
-	ck_assert_uint_le(site.bodies.used, WINDOW);
-	ck_assert_uint_le(server.connections->input_length, 2 * WINDOW);
-	ck_assert(server.connections->paused);
+	ck_assert_uint_le(server.bodies.used, WINDOW);
+	ck_assert_uint_le(thread.connections->input_length, 2 * WINDOW);
+	ck_assert(thread.connections->paused);
 	EVENT(responder.manner = ASKS_AT_ONCE);
 	call(&runner, ask, NULL);
 	ck_assert_int_eq(fcntl(client, F_SETFL, 0), 0);
@@ -217,7 +217,7 @@ static void be_impatient(void *argument)
 
 static void allow(void *most)
 {
-	site.bodies.most = *(uint64_t *)most;
+	server.bodies.most = *(uint64_t *)most;
 }
 
 static void take_whole(void *whole)

@@ -14,13 +14,13 @@
 #define WAITING 20 /* clients in a queue */
 
 static struct runner runner;
-static struct server server;
+static struct thread thread;
 static struct listener listener;
 static struct listen_address address;
 static unsigned retired;
 /* Connections take their limits from it. */
 static struct config config = {.limits = {.header_ms = 30000, .keep_alive_ms = 30000}};
-static struct generation generation = {.config = &config, .users = 1};
+static struct config_ref generation = {.config = &config, .users = 1};
 
 static void on_retired(struct listener *one)
 {
@@ -31,7 +31,7 @@ static void on_retired(struct listener *one)
 
 static void begin(void *argument)
 {
-	if (listener_start(&listener, &server, *(int *)argument, false))
+	if (listener_start(&listener, &thread, *(int *)argument, false))
 		ck_abort_msg("listener_start");
 }
 
@@ -49,7 +49,7 @@ static void end(void *argument)
 	(void)argument;
 	listener_close(&listener);
 	listener_close(&listener);
-	connection_close_all(&server);
+	connection_close_all(&thread);
 }
 
 /* Opens everything; the socket that listens. */
@@ -58,7 +58,7 @@ static int open_all(int number)
 	int fd;
 
 	runner_start(&runner, kind_of(number));
-	server = (struct server){.loop = runner.loop, .log.fd = -1, .generation = &generation};
+	thread = (struct thread){.loop = runner.loop, .log.fd = -1, .config_ref = &generation};
 	ck_assert(address_parse("127.0.0.1:0", &address));
 	fd = endpoint_bind(&address, false);
 	ck_assert_int_ge(fd, 0);
@@ -77,7 +77,7 @@ static int visit(void)
 
 static unsigned connections(void)
 {
-	return (unsigned)atomic_load(&server.counters.connections);
+	return (unsigned)atomic_load(&thread.counters.connections);
 }
 
 /* Whether a client's connection is there: a server's own reset would be seen. */

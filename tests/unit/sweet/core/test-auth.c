@@ -33,7 +33,7 @@ struct ask {
 };
 
 static struct runner runner;
-static struct limits *limits;
+static struct client_limits *limits;
 static struct authenticator *authenticator;
 static struct ask asks[CHECKS + 1 + THREADS];
 static char directory[64], path[80];
@@ -42,7 +42,7 @@ static void set_up(void)
 {
 	make_directory(directory);
 	snprintf(path, sizeof(path), "%s/users", directory);
-	limits = limits_open(1024);
+	limits = client_limits_open(1024);
 	authenticator = authenticator_open(limits);
 	ck_assert_ptr_nonnull(authenticator);
 	runner_start(&runner, any_kind());
@@ -56,7 +56,7 @@ static void tear_down(void)
 	authenticator_close(authenticator);
 	loop_close(runner.loop);
 	close(runner.ends[1]);
-	limits_close(limits);
+	client_limits_close(limits);
 	unlink(path);
 	rmdir(directory);
 }

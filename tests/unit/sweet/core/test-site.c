@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-site.c - unit tests of site.c and generation.c: folders are opened
+ * test-site.c - unit tests of site.c and config-ref.c: folders are opened
  * once, shared by scopes and by generations, and given back with the last
  * user of a configuration.  Owns a folder of folders; single-threaded.
  */
 #include <sys/stat.h>
 
 #include "config/config-read.h"
-#include "config/generation.h"
+#include "config/config-ref.h"
 #include "core/site.h"
-#include "files/content.h"
+#include "files/file-cache.h"
 
 #include "suite.h"
 
@@ -66,9 +66,9 @@ static void must_open(struct config *config, const struct config *previous)
 	g_ptr_array_free(errors, TRUE);
 }
 
-static struct content *content_at(const struct config *config, const char *at)
+static struct file_cache *content_at(const struct config *config, const char *at)
 {
-	return host_scope(&config->hosts[0], at)->content;
+	return host_scope(&config->hosts[0], at)->file_cache;
 }
 
 START_TEST(test_shared)
@@ -76,14 +76,14 @@ START_TEST(test_shared)
 	struct config *first = read_text("[sweet]\nroot=@/a\n[path /x]\nroot=@/b\n"
 					 "[path /y]\nalias=@/a\n[host h]\nroot=@/b/../b\n");
 	struct config *second, *third;
-	struct content *a, *b;
+	struct file_cache *a, *b;
 
 	must_open(first, NULL);
 	a = content_at(first, "/");
 	b = content_at(first, "/x");
 	ck_assert_ptr_ne(a, b);
 	ck_assert_ptr_eq(content_at(first, "/y"), a);
-	ck_assert_ptr_eq(first->hosts[1].scopes[0].content, b);
+	ck_assert_ptr_eq(first->hosts[1].scopes[0].file_cache, b);
 	/* The next generation goes on with it, though the folder was renamed. */
 	second = read_text("[sweet]\nroot=@/b\n");
 	must_open(second, first);
@@ -92,11 +92,11 @@ START_TEST(test_shared)
 	third = read_text("[sweet]\nroot=@/b\nrevalidate=5\n");
 	must_open(third, second);
 	ck_assert_ptr_ne(content_at(third, "/"), b);
-	config_unref(first);
-	ck_assert_int_ge(content_root(b), 0);
-	ck_assert_int_ge(fcntl(content_root(b), F_GETFD), 0);
-	config_unref(second);
-	config_unref(third);
+	config_release(first);
+	ck_assert_int_ge(file_cache_root(b), 0);
+	ck_assert_int_ge(fcntl(file_cache_root(b), F_GETFD), 0);
+	config_release(second);
+	config_release(third);
 }
 END_TEST
 
@@ -115,7 +115,7 @@ START_TEST(test_errors)
 							       : ":2: cannot serve the root \""),
 			      "%s", why);
 	}
-	config_unref(config);
+	config_release(config);
 	g_ptr_array_free(errors, TRUE);
 }
 END_TEST
@@ -132,14 +132,14 @@ static void count(struct config *config)
 START_TEST(test_generations)
 {
 	struct config *config = read_text("[sweet]\nroot=@/a\n");
-	struct generation *present = generation_open(config), *held;
+	struct config_ref *present = config_ref_open(config), *held;
 
 	config->let_go = count;
-	held = generation_hold(present);
-	generation_release(present);
+	held = config_ref_hold(present);
+	config_ref_release(present);
 	ck_assert_uint_eq(let_go, 0);
 	ck_assert_ptr_eq(held->config, config);
-	generation_release(held);
+	config_ref_release(held);
 	ck_assert_uint_eq(let_go, 1);
 }
 END_TEST

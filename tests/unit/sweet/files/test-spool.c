@@ -25,13 +25,13 @@
 struct task {
 	struct spool_op op; /* must be first */
 	struct iovec iov[200];
-	int started;	     /* what its start returned */
-	int result;	     /* of done(); 1: not called */
+	int started; /* what its start returned */
+	int result;  /* of done(); 1: not called */
 	unsigned done, dropped;
 };
 
 static struct runner runner;
-static struct helpers *helpers;
+static struct thread_pool *thread_pool;
 static struct spools *spools;
 static struct spool *spool;
 static char pattern[PATTERN], back[PATTERN];
@@ -148,12 +148,12 @@ static void begin(unsigned threads)
 
 	for (unsigned i = 0; i < PATTERN; i++)
 		pattern[i] = (char)(i * 2654435761u >> 13);
-	helpers = helper_open(threads);
-	ck_assert_ptr_nonnull(helpers);
+	thread_pool = thread_pool_open(threads);
+	ck_assert_ptr_nonnull(thread_pool);
 	runner_start(&runner, any_kind());
 	spools = try_open(FOLDER, false, &why);
 	ck_assert_msg(spools, "%s", why);
-	spools_start(spools, helpers);
+	spools_start(spools, thread_pool);
 	call(&runner, open_it, NULL);
 	ck_assert_ptr_nonnull(spool);
 }
@@ -161,7 +161,7 @@ static void begin(unsigned threads)
 static void end(void)
 {
 	spools_stop(spools);
-	helper_close(helpers);
+	thread_pool_close(thread_pool);
 	runner_stop(&runner);
 	spools_close(spools);
 }
@@ -374,7 +374,7 @@ START_TEST(test_stop)
 		call(&runner, append_it, tasks[i]);
 	}
 	spools_stop(spools);
-	helper_close(helpers);
+	thread_pool_close(thread_pool);
 	runner_stop(&runner);
 	ck_assert_int_eq(spool_append(spool, &tasks[0]->op), -ESHUTDOWN);
 	spool_close(spool);

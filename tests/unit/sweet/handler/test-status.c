@@ -4,19 +4,19 @@
  * what is said while the server ends its work.  What it adds up is seen by
  * the system tests.
  */
-#include "auth/access.h"
+#include "auth/ip-acl.h"
 #include "core/server.h"
 #include "handler/status.h"
 
 #include "status-fixture.h"
 
 static struct config config = {.status = true, .number = 3};
-static struct generation generation = {.config = &config, .users = 1};
-static struct site site = {.threads = 1,
-			   .max_unit = (size_t)256 << 10,
-			   .path = &data_path_nabc,
-			   .arch = &archs[ARCH_AMPED]};
-static struct server server = {.site = &site, .generation = &generation};
+static struct config_ref generation = {.config = &config, .users = 1};
+static struct server server = {.threads = 1,
+			       .max_unit = (size_t)256 << 10,
+			       .path = &data_path_nabc,
+			       .arch = &archs[ARCH_AMPED]};
+static struct thread thread = {.server = &server, .config_ref = &generation};
 static struct transaction transaction;
 static struct request request;
 
@@ -40,8 +40,8 @@ static void begin(const char *path, const char *address)
 {
 	memset(&transaction, 0, sizeof(transaction));
 	memset(&request, 0, sizeof(request));
-	transaction.server = &server;
-	transaction.generation = &generation;
+	transaction.thread = &thread;
+	transaction.config_ref = &generation;
 	transaction.request = &request;
 	transaction.remote = socket_address(address);
 	strcpy(transaction.path, path);
@@ -57,8 +57,8 @@ static void allow(char **addresses, char **denied)
 {
 	char *why;
 
-	access_free(config.status_access);
-	config.status_access = access_new(addresses, denied, &why);
+	ip_acl_free(config.status_access);
+	config.status_access = ip_acl_new(addresses, denied, &why);
 	ck_assert_ptr_nonnull(config.status_access);
 }
 
@@ -116,7 +116,7 @@ END_TEST
 START_TEST(test_ready)
 {
 	for (unsigned draining = 0; draining < 2; draining++) {
-		atomic_store(&site.leaving, draining);
+		atomic_store(&server.leaving, draining);
 		begin("/.sweet/ready", "192.0.2.1");
 		ck_assert_int_eq(status_respond(&transaction), RESPOND_NOW);
 		ck_assert_int_eq(transaction.status, draining ? 503 : 200);
@@ -125,7 +125,7 @@ START_TEST(test_ready)
 				 transaction.length);
 		transaction.finish(&transaction);
 	}
-	atomic_store(&site.leaving, false);
+	atomic_store(&server.leaving, false);
 }
 END_TEST
 
@@ -149,10 +149,10 @@ START_TEST(test_accept)
 	GString *head;
 
 	begin("/.sweet/status", "127.0.0.1");
-	site.cache = cache;
-	site.servers[0] = &server;
+	server.cache = cache;
+	server.per_thread[0] = &thread;
 	transaction.head_only = true;
-	server.loop = loop_open(LOOP_EPOLL, LOOP_MANY, (char[160]){0}, 160);
+	thread.loop = loop_open(LOOP_EPOLL, LOOP_MANY, (char[160]){0}, 160);
 	if (accepts[_i].accept) {
 		request.header_count = 1;
 		request.headers[0].name = (struct slice){"Accept", 6};
@@ -169,7 +169,7 @@ START_TEST(test_accept)
 	ck_assert(!strstr(head->str, "Content-Security-Policy") == !accepts[_i].html);
 	g_string_free(head, TRUE);
 	transaction.finish(&transaction);
-	loop_close(server.loop);
+	loop_close(thread.loop);
 	ck_assert_int_eq(NC_cache_close(cache), 0);
 }
 END_TEST
@@ -188,7 +188,7 @@ END_TEST
 
 static void end(void)
 {
-	access_free(config.status_access);
+	ip_acl_free(config.status_access);
 	config.status_access = NULL;
 }
 

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * backend-call.c - see backend-call.h: a call from its request to the protocol.  All on the
+ * transaction's thread.
+ */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <glib.h>
+
+#include <nabc-worker.h>
+
+#include "backend/backend-call-internal.h"
+#include "backend/cache-store.h"
+#include "backend/backpressure.h"
+#include "backend/request-spool.h"
+#include "backend/cgi-env.h"
+
+#define BODY_VARIABLES 128 /* bytes of CONTENT_LENGTH and NABC_BODY_ID */
+
+/*
+ * A body up to this size is gathered, so that a client that takes its time
+ * holds back no program; a larger one comes in pieces.
+ */
+#define WHOLE_MAX (1024 * 1024)
+#define PIECE (256 * 1024) /* bytes, of one that is known not to come as a whole */
+
+static_assert(sizeof(struct backend_call) <= TRANSACTION_SCRATCH, "fits the scratch");
+
+/* Where the answer's head will be is room enough for most: nothing is there before that. */
+void backend_call_keep_block(struct backend_call *call, const char *block, size_t length)
+{
+	struct transaction *transaction = call->transaction;
+	bool fits = length <= sizeof(transaction->head_buffer);
+
+	/* That of a request with a body, or that waited, is a copy already. */
+	if (block != call->block)
+		call->block =
+			memcpy(fits ? transaction->head_buffer : g_malloc(length), block, length);
+	call->block_length = length;
+}
+
+void backend_call_drop_block(struct backend_call *call)
+{
+	if (call->block != call->transaction->head_buffer)
+		g_free(call->block);
+	call->block = NULL;
+}
+
+static void finish(struct transaction *transaction)
+{
+	struct backend_call *call = backend_call_of(transaction);
+
+	timer_stop(&call->timer);
+	backpressure_end(call);
+	request_spool_end(call);
+	cache_store_drop(transaction, RESPCACHE_ABANDONED);
+	backend_call_drop_block(call);
+	g_clear_pointer(&call->head, g_free);
+	call->pool->protocol->finish(call);
+}
+
+/* The answer when nobody gave one. */
+static enum respond refuse(struct transaction *transaction, int status, const char *detail)
+{
+	counter_add(&transaction->thread->counters.worker_failures, 1);
+	cache_store_drop(transaction, RESPCACHE_LOST);
+	transaction->gone = NULL;
+	transaction->date = 0;
+	if (status == 503) {
+		transaction->head = "Retry-After: 1\r\n";
+		transaction->head_length = strlen(transaction->head);
+	}
+	transaction_fail(transaction, status, detail);
+	if (!detail)
+		transaction->reason = "no answer of the program's that can be sent";
+	return RESPOND_NOW;
+}
+
+void backend_call_fail(struct backend_call *call, int status, const char *detail)
+{
+	struct transaction *transaction = call->transaction;
+
+	timer_stop(&call->timer);
+	if (call->state == CALL_ANSWERED) {
+		/* The head may have left: only a cut connection tells. */
+		counter_add(&transaction->thread->counters.worker_failures, 1);
+		cache_store_drop(transaction, RESPCACHE_LOST);
+		transaction->status = 0;
+	} else {
+		refuse(transaction, status, detail);
+	}
+	transaction->done(transaction);
+}
+
+/* --- to the protocol ------------------------------------------------------------------ */
+
+/* Who waits for it has gone: so has the need for it. */
+static void gone(struct transaction *transaction)
+{
+	struct backend_call *call = backend_call_of(transaction);
+
+	if (call->spooling) {
+		transaction->done(transaction);
+	} else if (call->state == CALL_PENDING && call->block) {
+		call_queue_remove(call_queue_of(call), call);
+		transaction->done(transaction);
+	} else if (call->state != CALL_PENDING && call->pool->protocol->gone) {
+		/* It fails for this one alone. */
+		cache_store_drop(transaction, RESPCACHE_ABANDONED);
+		call->pool->protocol->gone(call);
+	}
+}
+
+static void too_late(struct timer *timer)
+{
+	struct backend_call *call = (struct backend_call *)timer;
+
+	call->pool->protocol->too_late(call);
+}
+
+bool backend_call_submit(struct backend_call *call, const char *block, size_t length)
+{
+	struct thread *thread = call->transaction->thread;
+
+	/* Before the protocol has it, which may answer at once. */
+	call->state = CALL_IN_FLIGHT;
+	if (!call->pool->protocol->submit(call, block, length)) {
+		call->state = CALL_PENDING;
+		return false;
+	}
+	counter_add(&thread->counters.worker_requests, call->taken_back == 0 && !call->moves);
+	counter_add(&thread->counters.worker_messages, length);
+	return true;
+}
+
+/* The protocol has it now. */
+void backend_call_handed_on(struct backend_call *call, const char *block, size_t length)
+{
+	if (call->pool->protocol->takes_back)
+		backend_call_keep_block(call, block, length);
+	else
+		backend_call_drop_block(call);
+	call->moves = false;
+	backend_call_start_timer(call);
+}
+
+void backend_call_start_timer(struct backend_call *call)
+{
+	loop_timer_start(call->transaction->thread->loop, &call->timer,
+			 call->pool->settings->answer_ms, too_late);
+}
+
+/* --- the request ------------------------------------------------------------------------ */
+
+/* To the protocol, or to the queue for it. */
+static enum respond hand_on(struct backend_call *call, const char *block, size_t length)
+{
+	/* Who waits already goes first. */
+	if (!call_queue_of(call)->first && backend_call_submit(call, block, length)) {
+		backend_call_handed_on(call, block, length);
+		return RESPOND_LATER;
+	}
+	if (!gateway_pool_is_hopeless(call->pool) && call_queue_add(call, block, length))
+		return RESPOND_LATER;
+	return refuse(call->transaction, 503, "No worker is free.");
+}
+
+/* With what is known of a body that is there: its length; its unit, or 0. */
+static enum respond hand_on_whole(struct backend_call *call, uint64_t length, size_t unit)
+{
+	char *at = call->block + call->block_length;
+
+	if (call->counted_length)
+		at += sprintf(at, "CONTENT_LENGTH=%" PRIu64, length) + 1;
+	if (unit)
+		at += sprintf(at, "NABC_BODY_ID=%zu", unit) + 1;
+	return hand_on(call, call->block, (size_t)(at - call->block));
+}
+
+/*
+ * The body is there: the program is told how long it is and where to find it.
+ * Or the first piece of one: it is with the call, and its length is told if
+ * the request did.  Or a further piece.
+ */
+static enum respond received(struct transaction *transaction)
+{
+	struct backend_call *call = backend_call_of(transaction);
+
+	call->asked = false;
+	if (call->buffered && (transaction->upload_more || call->spooling)) {
+		int status = request_spool_take(call);
+
+		return status ? refuse(transaction, status, NULL) : RESPOND_LATER;
+	}
+	if (call->state != CALL_PENDING) {
+		backend_call_start_timer(call);
+		if (!call->pool->protocol->body(call)) {
+			timer_stop(&call->timer);
+			return refuse(transaction, 502, "The worker ended while it was at work.");
+		}
+		if (call->rest && transaction->upload_more && !call->asked)
+			backend_call_next_body(call);
+		return RESPOND_LATER;
+	}
+	if (transaction->upload_more)
+		return hand_on(call, call->block, call->block_length);
+	return hand_on_whole(call, transaction->upload_length, transaction->upload);
+}
+
+void backend_call_body_ready(struct backend_call *call)
+{
+	struct transaction *transaction = call->transaction;
+
+	if (call->spooling) {
+		call->spooling = false;
+		/* Its id is that of a part: the program is not to take it for the body. */
+		if (hand_on_whole(call, request_spool_length(call), 0) == RESPOND_NOW)
+			transaction->done(transaction);
+		return;
+	}
+	if (call->state == CALL_IN_FLIGHT)
+		backend_call_start_timer(call);
+	/* One that answers already may leave the rest of its request alone. */
+	if (!call->pool->protocol->body(call) && call->state == CALL_IN_FLIGHT)
+		backend_call_fail(call, 502, "The worker ended while it was at work.");
+}
+
+void backend_call_body_lost(struct backend_call *call)
+{
+	if (call->state == CALL_PENDING)
+		backend_call_fail(call, 503, NULL);
+	else
+		call->pool->protocol->body_lost(call);
+}
+
+void backend_call_ask_piece(struct backend_call *call)
+{
+	struct transaction *transaction = call->transaction;
+	uint64_t limit = transaction->scope->max_body;
+
+	if (!limit)
+		limit = UINT64_MAX;
+	if (call->buffered)
+		limit = MIN(limit, request_spool_most(call->pool));
+	if (call->spooling)
+		call->window = MIN(call->window, PIECE);
+	call->asked = true;
+	transaction->receive_piece(transaction, limit, call->window);
+}
+
+/* Waits for the body with the variables that are known. */
+static void ask_body(struct backend_call *call, const char *block, size_t length)
+{
+	const struct backend_protocol *protocol = call->pool->protocol;
+	struct transaction *transaction = call->transaction;
+	size_t most = transaction->thread->server->max_unit;
+	/* One more than comes as a whole: then it is seen that there is no more. */
+	size_t whole = MIN(most, WHOLE_MAX + 1);
+	uint64_t limit = transaction->scope->max_body;
+	bool is_small = transaction->request->content_length <= whole;
+	bool is_chunked = transaction->request->chunked;
+
+	call->counted_length = is_chunked;
+	call->length = is_chunked ? TRANSACTION_UNKNOWN : transaction->request->content_length;
+	call->block = g_malloc(length + BODY_VARIABLES);
+	memcpy(call->block, block, length);
+	call->block_length = length;
+	transaction->received = received;
+	call->buffered = request_spool_is_wanted(call->pool);
+	if (protocol->body && (call->buffered || !(is_chunked && protocol->wants_length))) {
+		call->window = is_small ? whole : MIN(whole, PIECE);
+		backend_call_ask_piece(call);
+	} else {
+		/* It must fit a unit, whatever is allowed. */
+		transaction->receive(transaction, limit && limit < most ? limit : most);
+	}
+}
+
+void backend_call_next_body(struct backend_call *call)
+{
+	if (call->upload) {
+		request_spool_next(call);
+		return;
+	}
+	/* The time is the client's now. */
+	timer_stop(&call->timer);
+	backpressure_wait(call);
+	if (call->asked)
+		return;
+	call->before = call->transaction->upload_length;
+	backend_call_ask_piece(call);
+}
+
+bool backend_call_rest_of_body(struct backend_call *call)
+{
+	const struct transaction *transaction = call->transaction;
+	uint64_t most = transaction->thread->server->max_unit;
+	uint64_t coming = call->asked ? call->window : 0;
+
+	if (call->length == TRANSACTION_UNKNOWN ||
+	    call->length > transaction->upload_length + coming + most)
+		return false;
+	call->rest = true;
+	call->window = most;
+	backend_call_next_body(call);
+	return true;
+}
+
+enum respond backend_call_start(struct gateway_pool *pool, struct transaction *transaction,
+				size_t skip)
+{
+	struct thread *thread = transaction->thread;
+	struct backend_call *call = backend_call_of(transaction);
+	char *block = thread->gateway_block;
+	long length;
+
+	length = cgi_env_write(pool, transaction, skip, block, NC_BLOCK_MAX - BODY_VARIABLES);
+	memset(call, 0, sizeof(*call));
+	call->transaction = transaction;
+	call->pool = pool;
+	if (length < 0)
+		return transaction_refuse(transaction, 431, "variables that are too long");
+	if (pool->protocol->redirects) {
+		call->head =
+			g_memdup2(transaction->request->head.at, transaction->request->head.length);
+		call->head_length = transaction->request->head.length;
+	}
+	transaction->finish = finish;
+	transaction->gone = gone;
+	if (!transaction->has_upload)
+		return hand_on(call, block, (size_t)length);
+	ask_body(call, block, (size_t)length);
+	return RESPOND_LATER;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * backpressure.c - see backpressure.h.
+ */
+#include "backend/backpressure.h"
+#include "base/escape.h"
+
+#define LEAST ((int64_t)64 << 10) /* bytes in a period: who moves so many is slow, not away */
+#define NAME_MAX_BYTES 200	  /* of a path in the log */
+
+void backpressure_ahead(struct backend_call *call, struct body_budget *shared, uint64_t bytes)
+{
+	if (call->ahead == bytes)
+		return;
+	call->shared = shared;
+	atomic_fetch_add_explicit(&shared->used, bytes - call->ahead, memory_order_relaxed);
+	call->ahead = bytes;
+}
+
+bool backpressure_has_room(const struct backend_call *call, const struct body_budget *shared)
+{
+	return call->ahead < call->pool->settings->stream_ahead &&
+	       atomic_load_explicit(&shared->used, memory_order_relaxed) < shared->most;
+}
+
+static void tell(const struct backend_call *call)
+{
+	const struct transaction *transaction = call->transaction;
+	char path[NAME_MAX_BYTES * ESCAPE_MOST + 1];
+	struct slice text = {transaction->path, strnlen(transaction->path, NAME_MAX_BYTES)};
+
+	*escape_message(path, text) = '\0';
+	log_notice("%s: %s: pool %s: has kept a program waiting for %g s: given up",
+		   transaction->remote_addr, path, call->pool->settings->name,
+		   call->pool->settings->slow_ms / 1000.0);
+}
+
+static void too_slow(struct timer *timer)
+{
+	struct backend_call *call = (struct backend_call *)timer;
+	struct transaction *transaction = call->transaction;
+	uint64_t moved = transaction->moved(transaction);
+
+	/* The end of a piece sets it back by its head. */
+	if ((int64_t)(moved - call->moved) >= LEAST) {
+		backpressure_wait(call);
+		return;
+	}
+	counter_add(&transaction->thread->counters.slow_clients, 1);
+	tell(call);
+	transaction->give_up(transaction);
+}
+
+void backpressure_wait(struct backend_call *call)
+{
+	struct transaction *transaction = call->transaction;
+	unsigned ms = call->pool->settings->slow_ms;
+
+	/* Without a client nobody is slow. */
+	if (!ms || !transaction->moved || call->timer.queue)
+		return;
+	call->moved = transaction->moved(transaction);
+	loop_timer_start(transaction->thread->loop, &call->timer, ms, too_slow);
+}
+
+void backpressure_go_on(struct backend_call *call)
+{
+	if (call->timer.expired == too_slow)
+		timer_stop(&call->timer);
+}
+
+void backpressure_end(struct backend_call *call)
+{
+	if (call->ahead)
+		backpressure_ahead(call, call->shared, 0);
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cache-fill.c - see cache-fill.h.  On the transaction's thread.
+ *
+ * Who fetches asks for all of the answer, whatever its own client has of it,
+ * so that it can be kept.
+ *
+ * A refresh is a transaction of its own without a connection: what a
+ * connection would send is given back as soon as it comes.  It outlives the
+ * client whose request it was begun for, and takes along what it needs of that.
+ */
+#include <string.h>
+#include <netinet/in.h>
+
+#include <glib.h>
+
+#include "backend/backend-call.h"
+#include "backend/cache-fill.h"
+#include "backend/cache-store.h"
+#include "core/server.h"
+
+/* --- for a client ----------------------------------------------------------------------- */
+
+static bool is_condition(struct slice name)
+{
+	return slice_is(name, "Range") || (name.length > 3 && strncasecmp(name.at, "If-", 3) == 0);
+}
+
+/* The same request for all of it, whatever its client has. */
+static void make_plain(struct request *plain, const struct request *request)
+{
+	*plain = *request;
+	plain->header_count = 0;
+	for (unsigned i = 0; i < request->header_count; i++)
+		if (!is_condition(request->headers[i].name))
+			plain->headers[plain->header_count++] = request->headers[i];
+	plain->conditional = false;
+}
+
+enum respond cache_fill(struct gateway_pool *pool, struct transaction *transaction, size_t skip,
+			struct respcache_flight *flight)
+{
+	const struct request *request = transaction->request;
+	enum respond respond;
+	struct request plain;
+
+	cache_store_flight(transaction, flight);
+	if (request->conditional) {
+		make_plain(&plain, request);
+		transaction->request = &plain;
+	}
+	respond = backend_call_start(pool, transaction, skip);
+	transaction->request = request;
+	/* Refused at once: nothing else would tell those who wait. */
+	if (respond == RESPOND_NOW)
+		cache_store_drop(transaction, RESPCACHE_LOST);
+	return respond;
+}
+
+/* --- for the cache alone ---------------------------------------------------------------- */
+
+struct refresh {
+	struct transaction transaction; /* must be first */
+	struct sockaddr_storage remote, local;
+	char *remote_addr, *server_addr;
+	uint64_t taken; /* bytes of the body */
+	bool begun;
+};
+
+static void end(struct refresh *refresh)
+{
+	struct transaction *transaction = &refresh->transaction;
+
+	if (transaction->finish)
+		transaction->finish(transaction);
+	cache_store_drop(transaction, RESPCACHE_LOST);
+	transaction_drop_room(transaction);
+	config_ref_release(transaction->config_ref);
+	g_free(refresh->remote_addr);
+	g_free(refresh->server_addr);
+	g_free(refresh);
+}
+
+/* Nothing is to be asked for behind the present piece. */
+static bool is_last(const struct refresh *refresh, uint64_t piece)
+{
+	const struct transaction *transaction = &refresh->transaction;
+
+	if (transaction->status == 0 || !transaction->next)
+		return true;
+	if (transaction->length == TRANSACTION_UNKNOWN)
+		return refresh->begun && piece == 0;
+	return refresh->taken >= transaction->length || (refresh->begun && piece == 0);
+}
+
+static void done(struct transaction *transaction)
+{
+	struct refresh *refresh = (struct refresh *)transaction;
+
+	for (;;) {
+		uint64_t piece = transaction_piece(transaction);
+
+		refresh->taken += piece;
+		if (is_last(refresh, piece))
+			break;
+		refresh->begun = true;
+		if (transaction->next(transaction) == RESPOND_LATER)
+			return;
+	}
+	end(refresh);
+}
+
+/* Redirected to another path: that is nothing for this one's place. */
+static void again(struct transaction *transaction, struct slice head, struct slice target)
+{
+	(void)head;
+	(void)target;
+	end((struct refresh *)transaction);
+}
+
+static void take_address(struct sockaddr_storage *to, const struct sockaddr *from)
+{
+	socklen_t length = from->sa_family == AF_INET	 ? sizeof(struct sockaddr_in)
+			   : from->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+							 : sizeof(from->sa_family);
+
+	memcpy(to, from, length);
+}
+
+static struct refresh *create(const struct transaction *like)
+{
+	struct refresh *refresh = g_new0(struct refresh, 1);
+	struct transaction *transaction = &refresh->transaction;
+
+	refresh->remote_addr = g_strdup(like->remote_addr);
+	refresh->server_addr = g_strdup(like->server_addr);
+	take_address(&refresh->remote, like->remote);
+	take_address(&refresh->local, like->local);
+	transaction->thread = like->thread;
+	transaction->config_ref = config_ref_hold(like->config_ref);
+	transaction->host = like->host;
+	transaction->scope = like->scope;
+	transaction->remote_addr = refresh->remote_addr;
+	transaction->remote_port = like->remote_port;
+	transaction->remote = (struct sockaddr *)&refresh->remote;
+	transaction->server_addr = refresh->server_addr;
+	transaction->server_port = like->server_port;
+	transaction->local = (struct sockaddr *)&refresh->local;
+	strcpy(transaction->path, like->path);
+	strcpy(transaction->remote_user, like->remote_user);
+	transaction->done = done;
+	transaction->again = again;
+	return refresh;
+}
+
+void cache_fill_refresh(struct gateway_pool *pool, const struct transaction *transaction,
+			size_t skip, struct respcache_flight *flight)
+{
+	struct refresh *refresh = create(transaction);
+	struct transaction *own = &refresh->transaction;
+
+	own->request = transaction->request;
+	if (cache_fill(pool, own, skip, flight) == RESPOND_NOW)
+		end(refresh);
+	else
+		own->request = NULL;
+}

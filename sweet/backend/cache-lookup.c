@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cache-lookup.c - see cache-lookup.h.  On the transaction's thread.
+ *
+ * Until a program is asked, the transaction's scratch is the look-up's.
+ */
+#include <assert.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include <glib.h>
+
+#include "backend/cache-lookup.h"
+#include "backend/backend-call.h"
+#include "backend/cache-fill.h"
+#include "backend/cache-store.h"
+#include "core/cache-place.h"
+
+#define LINES_MAX 256 /* bytes that are written for each answer */
+
+static_assert(RESPCACHE_HEAD_MAX + LINES_MAX <= TRANSACTION_HEAD_MAX, "a hit's head fits");
+
+/* In the transaction's scratch. */
+struct look {
+	struct respcache_ask ask; /* must be first */
+	struct transaction *transaction;
+	struct gateway_pool *pool;
+	size_t skip;
+};
+
+static_assert(sizeof(struct look) <= TRANSACTION_SCRATCH, "fits the scratch");
+
+static struct look *look_of(struct transaction *transaction)
+{
+	return (struct look *)(void *)transaction->scratch;
+}
+
+static bool is_safe(const struct request *request)
+{
+	return request->method == METHOD_GET || request->method == METHOD_HEAD ||
+	       request->method == METHOD_OPTIONS;
+}
+
+/* --- an answer that is there -------------------------------------------------------------- */
+
+static void finish(struct transaction *transaction)
+{
+	respcache_put(look_of(transaction)->ask.entry);
+}
+
+/* Lines of the entry, and those of this answer. */
+static void write_head(struct transaction *transaction, struct slice lines, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void write_head(struct transaction *transaction, struct slice lines, const char *format, ...)
+{
+	const struct respcache_entry *entry = look_of(transaction)->ask.entry;
+	va_list arguments;
+	int more;
+
+	/* respcache_store() refuses longer ones. */
+	assert(lines.length <= RESPCACHE_HEAD_MAX);
+	memcpy(transaction->head_buffer, lines.at, lines.length);
+	va_start(arguments, format);
+	more = vsnprintf(transaction->head_buffer + lines.length, LINES_MAX, format, arguments);
+	va_end(arguments);
+	assert(more >= 0 && more < LINES_MAX);
+	transaction->head = transaction->head_buffer;
+	transaction->head_length = lines.length + (size_t)more;
+	/* With Age: a cache behind this one takes the larger of both (RFC 9111, section 4.2.3). */
+	transaction->date = respcache_view(entry)->date;
+}
+
+static void give_whole(struct transaction *transaction, const struct respcache_view *view,
+		       uint32_t age)
+{
+	bool no_length = view->status == 204 || (!view->range_count && view->status >= 400);
+
+	transaction->status = view->status;
+	transaction->length = view->length;
+	transaction->bodiless = !view->range_count && view->status < 400;
+	if (view->range_count == 1) {
+		transaction->body = view->ranges[0];
+	} else {
+		transaction->ranges = view->ranges;
+		transaction->range_count = view->range_count;
+	}
+	if (no_length)
+		write_head(transaction, view->head, "Age: %" PRIu32 "\r\n", age);
+	else
+		write_head(transaction, view->head,
+			   "Content-Length: %" PRIu64 "\r\nAge: %" PRIu32 "\r\n", view->length,
+			   age);
+}
+
+/* There is no such part. */
+static void refuse_part(struct transaction *transaction, uint64_t size)
+{
+	(void)transaction_fail(transaction, 416, NULL);
+	transaction->head_length =
+		(size_t)snprintf(transaction->head_buffer, sizeof(transaction->head_buffer),
+				 "Content-Range: bytes */%" PRIu64 "\r\n", size);
+	transaction->head = transaction->head_buffer;
+}
+
+/* False: it is sent whole. */
+static bool give_part(struct transaction *transaction, const struct respcache_view *view,
+		      uint32_t age)
+{
+	const struct conditions *conditions = &transaction->file_response.conditions;
+	struct range_set *set = &transaction->file_response.ranges;
+	enum range_verdict verdict = RANGE_IGNORED;
+	char place[MULTIPART_RANGE_MAX];
+
+	if (view->status == 200 && conditions->present & 1u << CONDITION_RANGE)
+		verdict = range_parse(conditions_value(conditions, CONDITION_RANGE), view->length,
+				      set);
+	if (verdict == RANGE_UNSATISFIABLE) {
+		refuse_part(transaction, view->length);
+		return true;
+	}
+	/* Several parts, of the body or of the request, are not put together here. */
+	if (verdict != RANGE_GOOD || set->count != 1 || view->range_count != 1)
+		return false;
+	transaction->status = 206;
+	transaction->body = view->ranges[0];
+	transaction->body.offset += (size_t)set->ranges[0].first;
+	transaction->body.length = (size_t)set->ranges[0].length;
+	transaction->length = transaction->body.length;
+	multipart_content_range(set->ranges[0], view->length, place);
+	write_head(transaction, view->head,
+		   "Content-Length: %" PRIu64 "\r\nContent-Range: %s\r\nAge: %" PRIu32 "\r\n",
+		   transaction->length, place, age);
+	return true;
+}
+
+/* What the client knows of it already. */
+static enum condition_verdict compare(struct transaction *transaction,
+				      const struct respcache_view *view)
+{
+	struct conditions *conditions = &transaction->file_response.conditions;
+	struct representation known = {.etag = view->etag, .modified = view->modified};
+	bool weak = known.etag.length > 2 && known.etag.at[0] == 'W';
+
+	/* Where a field says nothing, nothing is compared with it (RFC 9110, section 13.1). */
+	if (!view->modified)
+		conditions->present &=
+			~(1u << CONDITION_MODIFIED_SINCE | 1u << CONDITION_UNMODIFIED_SINCE);
+	if (weak) {
+		/* Good for If-None-Match alone. */
+		known.etag.at += 2;
+		known.etag.length -= 2;
+		if (conditions->present & 1u << CONDITION_IF_RANGE)
+			conditions->present &= ~(1u << CONDITION_RANGE);
+		conditions->present &= 1u << CONDITION_NONE_MATCH | 1u << CONDITION_MODIFIED_SINCE |
+				       1u << CONDITION_RANGE;
+	}
+	if (!conditions->present)
+		return CONDITION_PROCEED_WHOLE;
+	return conditions_evaluate(conditions, transaction->head_only, &known, time(NULL));
+}
+
+/* The look-up's entry becomes the answer. */
+static enum respond give(struct transaction *transaction, const struct request *request)
+{
+	const struct respcache_entry *entry = look_of(transaction)->ask.entry;
+	const struct respcache_view *view = respcache_view(entry);
+	uint32_t age = respcache_age(entry, loop_now_ns(transaction->thread->loop));
+	enum condition_verdict verdict = CONDITION_PROCEED_WHOLE;
+
+	transaction->finish = finish;
+	transaction->gone = NULL;
+	if (request->conditional && view->status == 200 &&
+	    conditions_take(&transaction->file_response.conditions, request))
+		verdict = compare(transaction, view);
+	switch (verdict) {
+	case CONDITION_NOT_MODIFIED:
+		transaction->status = 304;
+		transaction->bodiless = true;
+		write_head(transaction, view->lean, "Age: %" PRIu32 "\r\n", age);
+		return RESPOND_NOW;
+	case CONDITION_FAILED:
+		return transaction_fail(transaction, 412, NULL);
+	case CONDITION_PROCEED:
+		if (give_part(transaction, view, age))
+			return RESPOND_NOW;
+		break;
+	case CONDITION_PROCEED_WHOLE:
+		break;
+	}
+	give_whole(transaction, view, age);
+	return RESPOND_NOW;
+}
+
+/* --- an answer that is to come ---------------------------------------------------------------- */
+
+static enum respond look_up(struct transaction *transaction);
+
+static enum respond go_on(struct transaction *transaction, void *context)
+{
+	struct look *look = context;
+	const struct respcache_ask *ask = &look->ask;
+	enum respond respond;
+
+	if (ask->verdict == RESPCACHE_HIT)
+		return give(transaction, ask->request);
+	transaction->request = ask->request;
+	respond = ask->verdict == RESPCACHE_AGAIN
+			  ? look_up(transaction)
+			  : backend_call_start(look->pool, transaction, look->skip);
+	transaction->request = NULL;
+	return respond;
+}
+
+/* Another has fetched, or has not. */
+static void told(struct respcache_ask *ask)
+{
+	struct look *look = (struct look *)ask;
+	struct transaction *transaction = look->transaction;
+
+	if (transaction->connection) {
+		transaction->resume(transaction, go_on, look);
+		return;
+	}
+	/* With the client its address and the rest are gone. */
+	if (ask->verdict == RESPCACHE_HIT)
+		respcache_put(ask->entry);
+	transaction->done(transaction);
+}
+
+/* --- the way in ----------------------------------------------------------------------------------- */
+
+static enum respond look_up(struct transaction *transaction)
+{
+	struct look *look = look_of(transaction);
+	struct thread *thread = transaction->thread;
+	struct gateway_pool *pool = look->pool;
+	const struct request *request = transaction->request;
+	struct respcache_flight *flight;
+	enum respcache_verdict verdict;
+	struct cache_place place;
+
+	/* Or its names are too long to be kept apart from others. */
+	if (transaction->scope->response_cache.mode == CACHEABLE_OFF ||
+	    !cache_place_write(&place, transaction, pool->settings))
+		return backend_call_start(pool, transaction, look->skip);
+	look->ask.place = place.key;
+	verdict = respcache_look_up(thread->server->responses, &look->ask, request,
+				    transaction->scope->response_cache, loop_now_ns(thread->loop));
+	flight = look->ask.flight;
+	switch (verdict) {
+	case RESPCACHE_HIT:
+		return give(transaction, request);
+	case RESPCACHE_STALE:
+		if (flight)
+			cache_fill_refresh(pool, transaction, look->skip, flight);
+		return give(transaction, request);
+	case RESPCACHE_FETCH:
+		return cache_fill(pool, transaction, look->skip, flight);
+	case RESPCACHE_WAIT:
+		return RESPOND_LATER;
+	case RESPCACHE_PASS:
+	case RESPCACHE_AGAIN:
+		break;
+	}
+	transaction->store_mark = look->ask.mark;
+	return backend_call_start(pool, transaction, look->skip);
+}
+
+enum respond cache_lookup(struct gateway_pool *pool, struct transaction *transaction, size_t skip)
+{
+	struct look *look = look_of(transaction);
+	struct thread *thread = transaction->thread;
+
+	if (!is_safe(transaction->request)) {
+		enum respond respond;
+
+		cache_store_change(transaction, transaction->request);
+		respond = backend_call_start(pool, transaction, skip);
+		if (respond == RESPOND_NOW)
+			cache_store_drop(transaction, RESPCACHE_LOST);
+		return respond;
+	}
+	*look = (struct look){.ask = {.told = told, .loop = thread->loop},
+			      .transaction = transaction,
+			      .pool = pool,
+			      .skip = skip};
+	return look_up(transaction);
+}
+
+/* --- the cache ------------------------------------------------------------------------------------- */
+
+#define ENTRIES_LEAST 1024u
+#define ENTRIES_MOST 65536u
+#define BYTES_AN_ENTRY 16384u /* of the cache of units */
+#define HEADS_PART 16	      /* of its size, which heads may take beside it */
+
+static int purge(void *context, const char *name)
+{
+	long count = respcache_purge(context, (struct slice){name, strlen(name)});
+
+	return count > INT_MAX ? INT_MAX : (int)count;
+}
+
+bool cache_lookup_open(struct server *server, size_t cache_size)
+{
+	struct respcache_options options = {.entries = (unsigned)CLAMP(cache_size / BYTES_AN_ENTRY,
+								       ENTRIES_LEAST, ENTRIES_MOST),
+					    .bytes = cache_size / HEADS_PART};
+
+	server->responses = respcache_open(&options);
+	return server->responses && NC_cache_on_purge(server->cache, purge, server->responses) == 0;
+}
+
+void cache_lookup_end(struct server *server)
+{
+	if (server->responses)
+		respcache_end(server->responses);
+}
+
+void cache_lookup_close(struct server *server)
+{
+	if (!server->responses)
+		return;
+	(void)NC_cache_on_purge(server->cache, NULL, NULL);
+	respcache_close(server->responses);
+}

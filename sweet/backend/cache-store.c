@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cache-store.c - see cache-store.h.
+ *
+ * Units that stay are kept by their ids: the program that made them ends the
+ * entry by destroying one.  All else is copied once, into a unit of this
+ * server: a worker gets its memory back, and a hit is one range.
+ */
+#include <stdlib.h>
+#include <time.h>
+
+#include <glib.h>
+
+#include "backend/cache-store.h"
+#include "core/cache-place.h"
+#include "core/server.h"
+#include "http/cachekey.h"
+
+#define COPY_MAX ((size_t)4 << 20) /* bytes of a body that are copied at once */
+
+struct cache_store {
+	struct respcache_flight *flight; /* NULL: what is at the URL has changed */
+	struct slice url;
+	bool begun; /* the head is known */
+	char *head; /* as the program wrote it; NULL: no line */
+	size_t head_length;
+	int status;
+	time_t came, date; /* the head; its Date, or the same */
+	uint64_t came_ns;
+	struct cacheable_rule rule;
+	GByteArray *body; /* NULL: no bytes came */
+};
+
+static struct respcache *cache_of(const struct transaction *transaction)
+{
+	return transaction->thread->server->responses;
+}
+
+static uint64_t now_of(const struct transaction *transaction)
+{
+	return loop_now_ns(transaction->thread->loop);
+}
+
+static void free_keep(struct transaction *transaction)
+{
+	struct cache_store *store = transaction->store;
+
+	transaction->store = NULL;
+	if (store->body)
+		g_byte_array_unref(store->body);
+	g_free(store->head);
+	g_free((char *)(uintptr_t)store->url.at);
+	g_free(store);
+}
+
+void cache_store_flight(struct transaction *transaction, struct respcache_flight *flight)
+{
+	struct cache_store *store = g_new0(struct cache_store, 1);
+
+	store->flight = flight;
+	store->rule = transaction->scope->response_cache;
+	transaction->store = store;
+}
+
+void cache_store_change(struct transaction *transaction, const struct request *request)
+{
+	char host[CACHE_PLACE_HOST_MAX], url[CACHEKEY_URL_MAX];
+	size_t length = cachekey_write_url(request, cache_place_host(transaction, host), url);
+
+	if (!length)
+		return;
+	transaction->store = g_new0(struct cache_store, 1);
+	transaction->store->url = (struct slice){g_memdup2(url, length), length};
+}
+
+void cache_store_drop(struct transaction *transaction, enum respcache_failure failure)
+{
+	struct cache_store *store = transaction->store;
+
+	if (!store)
+		return;
+	if (store->flight)
+		respcache_give_up(store->flight, failure, now_of(transaction));
+	free_keep(transaction);
+}
+
+/* --- the head --------------------------------------------------------------------------- */
+
+/* An answer that says nothing of what such requests are answered with. */
+static bool is_no_answer(int status)
+{
+	return status >= 500 || status == 304 || status == 206 || status == 416 || status == 412;
+}
+
+static struct cacheable_terms terms_of(const struct cache_store *store,
+				       const struct cacheable *said)
+{
+	return cacheable_judge(said, store->rule, respcache_flight_authorized(store->flight),
+			       store->came);
+}
+
+static void judge(struct transaction *transaction, const struct cacheable *said)
+{
+	struct cache_store *store = transaction->store;
+
+	store->came = time(NULL);
+	store->came_ns = now_of(transaction);
+	store->date = transaction->date ? transaction->date : store->came;
+	if (!terms_of(store, said).fresh || transaction->head_length > RESPCACHE_HEAD_MAX) {
+		cache_store_drop(transaction, is_no_answer(said->head->status)
+						      ? RESPCACHE_LOST
+						      : RESPCACHE_NOT_KEPT);
+		return;
+	}
+	store->head_length = said->head->lines.length;
+	store->head = g_memdup2(said->head->lines.at, store->head_length);
+	store->status = said->head->status;
+	store->begun = true;
+}
+
+/* Nobody waits for it, but the next ones shall. */
+static void note(struct transaction *transaction, const struct cacheable *said)
+{
+	const struct cacheable_rule marked = {0};
+
+	if (transaction->store_mark && cacheable_judge(said, marked, false, 0).fresh)
+		respcache_note(cache_of(transaction), transaction->store_mark, now_of(transaction));
+}
+
+void cache_store_head(struct transaction *transaction, const struct cgihead *head)
+{
+	struct cache_store *store = transaction->store;
+	struct cacheable said;
+
+	if (!head) {
+		cache_store_drop(transaction, RESPCACHE_LOST);
+		return;
+	}
+	cacheable_read(&said, head);
+	/* Before it is kept itself: it is newer than what it purges. */
+	for (unsigned i = 0; i < said.purge_count; i++)
+		respcache_purge_tags(cache_of(transaction), said.purges[i]);
+	if (!store) {
+		note(transaction, &said);
+	} else if (store->flight) {
+		judge(transaction, &said);
+	} else {
+		if (head->status >= 200 && head->status < 400)
+			respcache_invalidate(cache_of(transaction), store->url);
+		free_keep(transaction);
+	}
+}
+
+static const struct cgihead *parse(struct cgihead *head, int status, struct slice lines)
+{
+	*head = (struct cgihead){.max_age = CACHECONTROL_UNSAID};
+	cachecontrol_init(&head->control);
+	if (lines.length && cgihead_parse(head, lines))
+		return NULL;
+	head->status = status;
+	return head;
+}
+
+void cache_store_lines(struct transaction *transaction, int status, struct slice lines)
+{
+	struct cgihead head;
+
+	cache_store_head(transaction, parse(&head, status, lines));
+}
+
+/* --- the body ------------------------------------------------------------------------------ */
+
+static void store_ranges(struct transaction *transaction, const struct NC_range *ranges,
+			 unsigned count, uint64_t given)
+{
+	struct cache_store *store = transaction->store;
+	struct respcache_answer answer = {.lines = {transaction->head, transaction->head_length},
+					  .ranges = ranges,
+					  .range_count = count,
+					  .given = given};
+	struct cacheable said;
+	struct cgihead head;
+
+	/* It was good before. */
+	(void)parse(&head, store->status, (struct slice){store->head, store->head_length});
+	cacheable_read(&said, &head);
+	answer.said = &said;
+	answer.terms = terms_of(store, &said);
+	answer.date = store->date;
+	/* It is as old as its head, however long its body took. */
+	if (answer.terms.fresh)
+		(void)respcache_store(store->flight, &answer, store->came_ns);
+	else
+		respcache_give_up(store->flight, RESPCACHE_NOT_KEPT, now_of(transaction));
+	free_keep(transaction);
+}
+
+/* All of a range to the handle; false: it cannot be read. */
+static bool copy_range(NC_handle *handle, size_t at, const struct NC_range *range)
+{
+	size_t done = 0, run;
+
+	while (done < range->length) {
+		const void *bytes = NC_data(NULL, range->id, range->offset + done, &run);
+
+		if (!bytes)
+			return false;
+		run = MIN(run, range->length - done);
+		if (NC_write(handle, at + done, bytes, run) != (ssize_t)run)
+			return false;
+		done += run;
+	}
+	return true;
+}
+
+static uint64_t all_of(unsigned count)
+{
+	return count < 64 ? (UINT64_C(1) << count) - 1 : UINT64_MAX;
+}
+
+/* The unit that was filled, held, if all of it was; id 0: there is no room. */
+static struct NC_range finish_copy(NC_handle *handle, bool good, size_t length)
+{
+	struct NC_range copy = {.length = length};
+
+	if (good && NC_insert(handle) == 0 && NC_hold(NC_cache_id(handle)) == 0)
+		copy.id = NC_cache_id(handle);
+	(void)NC_free(handle);
+	return copy;
+}
+
+/* A unit of this server's with all of it, as finish_copy() says. */
+static struct NC_range copy_ranges(const struct NC_range *ranges, unsigned count, size_t length)
+{
+	NC_handle handle;
+	bool good = true;
+	size_t at = 0;
+
+	if (NC_alloc(&handle, length, 0) < 0)
+		return (struct NC_range){0};
+	for (unsigned i = 0; i < count && good; i++) {
+		good = copy_range(&handle, at, &ranges[i]);
+		at += ranges[i].length;
+	}
+	return finish_copy(&handle, good, length);
+}
+
+static struct NC_range copy_bytes(const GByteArray *bytes)
+{
+	NC_handle handle;
+	bool good;
+
+	if (NC_alloc(&handle, bytes->len, 0) < 0)
+		return (struct NC_range){0};
+	good = NC_write(&handle, 0, bytes->data, bytes->len) == (ssize_t)bytes->len;
+	return finish_copy(&handle, good, bytes->len);
+}
+
+static void store_copy(struct transaction *transaction, struct NC_range copy)
+{
+	if (!copy.id) {
+		cache_store_drop(transaction, RESPCACHE_LOST);
+		return;
+	}
+	store_ranges(transaction, &copy, 1, 1);
+	(void)NC_release(copy.id);
+}
+
+/* What stays as it is, and copies of the rest. */
+static void store_mixed(struct transaction *transaction, const struct NC_range *ranges,
+			unsigned count, uint64_t stay)
+{
+	struct NC_range mixed[RESPCACHE_RANGES_MAX] = {0};
+	uint64_t given = 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		mixed[i] = ranges[i];
+		if (stay & UINT64_C(1) << i)
+			continue;
+		mixed[i] = copy_ranges(&ranges[i], 1, ranges[i].length);
+		if (!mixed[i].id)
+			break;
+		given |= UINT64_C(1) << i;
+	}
+	if (given == (~stay & all_of(count))) {
+		store_ranges(transaction, mixed, count, given);
+	} else {
+		cache_store_drop(transaction, RESPCACHE_LOST);
+		for (unsigned i = 0; i < count; i++)
+			if (given & UINT64_C(1) << i)
+				(void)NC_destroy(mixed[i].id);
+	}
+	for (unsigned i = 0; i < count; i++)
+		if (given & UINT64_C(1) << i)
+			(void)NC_release(mixed[i].id);
+}
+
+/* Whether a body is waited for. */
+static bool wants_body(const struct transaction *transaction)
+{
+	return transaction->store && transaction->store->begun;
+}
+
+void cache_store_body(struct transaction *transaction, const struct NC_range *ranges,
+		      unsigned count, uint64_t stay)
+{
+	size_t length = 0, copied = 0;
+
+	if (!wants_body(transaction))
+		return;
+	for (unsigned i = 0; i < count; i++) {
+		length += ranges[i].length;
+		copied += stay & UINT64_C(1) << i ? 0 : ranges[i].length;
+	}
+	if (copied > COPY_MAX || count > RESPCACHE_RANGES_MAX)
+		cache_store_drop(transaction, RESPCACHE_NOT_KEPT);
+	else if (copied == 0)
+		store_ranges(transaction, ranges, length ? count : 0, 0);
+	else if (copied == length)
+		store_copy(transaction, copy_ranges(ranges, count, length));
+	else
+		store_mixed(transaction, ranges, count, stay);
+}
+
+void cache_store_bytes(struct transaction *transaction, struct slice bytes)
+{
+	struct cache_store *store = transaction->store;
+
+	if (!wants_body(transaction))
+		return;
+	if (!store->body)
+		store->body = g_byte_array_new();
+	if (bytes.length > COPY_MAX - store->body->len)
+		cache_store_drop(transaction, RESPCACHE_NOT_KEPT);
+	else
+		g_byte_array_append(store->body, (const guint8 *)bytes.at, (guint)bytes.length);
+}
+
+void cache_store_part(struct transaction *transaction, const struct NC_range *ranges,
+		      unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		size_t done = 0, run;
+
+		while (wants_body(transaction) && done < ranges[i].length) {
+			const char *bytes =
+				NC_data(NULL, ranges[i].id, ranges[i].offset + done, &run);
+
+			if (!bytes) {
+				cache_store_drop(transaction, RESPCACHE_LOST);
+				return;
+			}
+			run = MIN(run, ranges[i].length - done);
+			cache_store_bytes(transaction, (struct slice){bytes, run});
+			done += run;
+		}
+	}
+}
+
+void cache_store_end(struct transaction *transaction)
+{
+	if (!wants_body(transaction))
+		return;
+	if (transaction->store->body && transaction->store->body->len)
+		store_copy(transaction, copy_bytes(transaction->store->body));
+	else
+		store_ranges(transaction, NULL, 0, 0);
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * call-queue.c - calls that wait for room in their pool, in the order in which they
+ * came; one that a program did not begin with goes first.  All on the calls'
+ * thread but call_queue_room_everywhere().
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "backend/backend-call-internal.h"
+
+/*
+ * A call that is in the way of programs' ends again and again fails in the end:
+ * it may be meant to be there, by who knows how to end them.
+ */
+#define TAKEN_BACK_MAX 2
+
+void call_queue_remove(struct call_queue *queue, struct backend_call *call)
+{
+	struct backend_call **link = &queue->first;
+
+	while (*link != call)
+		link = &(*link)->next;
+	*link = call->next;
+	if (queue->last == &call->next)
+		queue->last = link;
+	counter_add(&queue->count, (uint64_t)-1);
+	timer_stop(&call->timer);
+}
+
+static void none_came(struct timer *timer)
+{
+	struct backend_call *call = (struct backend_call *)timer;
+
+	call_queue_remove(call_queue_of(call), call);
+	backend_call_fail(call, 503, "No worker is free.");
+}
+
+/* Before the one that link leads to. */
+static void queue_insert(struct call_queue *queue, struct backend_call **link,
+			 struct backend_call *call)
+{
+	call->next = *link;
+	*link = call;
+	if (!call->next)
+		queue->last = &call->next;
+	counter_add(&queue->count, 1);
+	loop_timer_start(call->transaction->thread->loop, &call->timer,
+			 call->pool->settings->queue_ms, none_came);
+}
+
+bool call_queue_add(struct backend_call *call, const char *block, size_t length)
+{
+	struct call_queue *queue = call_queue_of(call);
+
+	if (atomic_load_explicit(&queue->count, memory_order_relaxed) >=
+	    call->pool->settings->queue)
+		return false;
+	backend_call_keep_block(call, block, length);
+	queue_insert(queue, queue->last, call);
+	return true;
+}
+
+/* To the head of the queue, from a program that has not begun with it. */
+static void requeue(struct backend_call *call)
+{
+	struct call_queue *queue = call_queue_of(call);
+
+	assert(call->state == CALL_IN_FLIGHT && call->block);
+	call->state = CALL_PENDING;
+	memset(call->own, 0, sizeof(call->own));
+	/* It was let in before: the queue's length is no matter now. */
+	queue_insert(queue, &queue->first, call);
+}
+
+bool call_queue_take_back(struct backend_call *call)
+{
+	if (call->taken_back == TAKEN_BACK_MAX || gateway_pool_is_hopeless(call->pool))
+		return false;
+	call->taken_back++;
+	requeue(call);
+	return true;
+}
+
+void call_queue_move(struct backend_call *call)
+{
+	call->moves = true;
+	requeue(call);
+}
+
+void call_queue_room(struct gateway_pool *pool, struct thread *thread)
+{
+	struct call_queue *queue = &pool->queues[thread->number];
+
+	for (;;) {
+		struct backend_call *call;
+
+		/* They came first.  One that finds no room after all is not followed by others. */
+		if (queue->behind && !(queue->first && queue->first->moves))
+			pool->protocol->relieve(pool, thread);
+		call = queue->first;
+		if (!call || !backend_call_submit(call, call->block, call->block_length))
+			return;
+		call_queue_remove(queue, call);
+		backend_call_handed_on(call, call->block, call->block_length);
+	}
+}
+
+void call_queue_room_task(struct loop_task *task)
+{
+	struct call_queue *queue =
+		(struct call_queue *)((char *)task - offsetof(struct call_queue, room.task));
+
+	loop_notice_begin(&queue->room);
+	call_queue_room(queue->pool, queue->thread);
+}
+
+void call_queue_room_everywhere(struct gateway_pool *pool)
+{
+	/* At the end of the server no loop runs. */
+	if (!pool->gateway || pool->gateway->closing)
+		return;
+	for (unsigned i = 0; i < pool->gateway->server->threads; i++) {
+		struct call_queue *queue = &pool->queues[i];
+
+		loop_notify(queue->thread->loop, &queue->room);
+	}
+}
+
+void call_queue_abandon(struct call_queue *queue)
+{
+	while (queue->first) {
+		struct backend_call *call = queue->first;
+
+		call_queue_remove(queue, call);
+		backend_call_fail(call, 503, "No worker is free.");
+	}
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cgi-env.c - see cgi-env.h.  On the transaction's thread.
+ *
+ * FastCGI applications that run scripts (PHP) want to be told the script's
+ * file.  It is not looked for here: that could block, and whoever runs it has
+ * to open it anyway.
+ */
+#include <limits.h>
+#include <string.h>
+
+#include <glib.h>
+
+#include "backend/cgi-env.h"
+#include "http/meta.h"
+
+#define SCRIPT_MAX (REQUEST_TARGET_MAX + NAME_MAX + 1) /* bytes of a script's name */
+
+size_t cgi_env_script_length(const char *path, size_t skip, const char *suffix)
+{
+	size_t length = strlen(suffix);
+	const char *at = path + skip;
+
+	while (length && (at = strstr(at, suffix))) {
+		at += length;
+		if (*at == '\0' || *at == '/')
+			return (size_t)(at - path);
+	}
+	return skip;
+}
+
+/* The script that stands for the folder that path names, or NULL. */
+static const char *index_of(const struct scope *scope, const char *path, const char *suffix)
+{
+	if (!g_str_has_suffix(path, "/"))
+		return NULL;
+	for (unsigned i = 0; *suffix && scope->index && scope->index[i]; i++)
+		if (g_str_has_suffix(scope->index[i], suffix))
+			return scope->index[i];
+	return NULL;
+}
+
+/* Writes as much of both as there is room for. */
+static void join(char *out, size_t room, struct slice first, const char *second)
+{
+	size_t length = strlen(second);
+
+	if (first.length > room - 1)
+		first.length = room - 1;
+	if (length > room - 1 - first.length)
+		length = room - 1 - first.length;
+	memcpy(out, first.at, first.length);
+	memcpy(out + first.length, second, length);
+	out[first.length + length] = '\0';
+}
+
+/* Bytes of path that stand for the scope's folder. */
+static size_t folder_skip(const struct scope *scope)
+{
+	return scope->alias ? scope->alias_skip : 0;
+}
+
+/*
+ * Returns the bytes of path that name it.  One in front of the alias's folder is
+ * a script of another scope, whose rules were not put to the request.
+ */
+static size_t name_script(const struct scope *scope, const char *path, size_t skip,
+			  const char *suffix, char *script)
+{
+	size_t from = MAX(skip, folder_skip(scope));
+	size_t length = cgi_env_script_length(path, from, suffix);
+	const char *index = length == from ? index_of(scope, path, suffix) : NULL;
+
+	if (index)
+		length = strlen(path);
+	else if (length == from)
+		length = skip;
+	join(script, SCRIPT_MAX, (struct slice){path, length}, index ? index : "");
+	return length;
+}
+
+/* Without a script, what stands in its place may end in front of the folder's files. */
+static const char *below_folder(const struct scope *scope, const char *script)
+{
+	size_t skip = folder_skip(scope);
+
+	return strlen(script) > skip ? script + skip : "";
+}
+
+long cgi_env_write(const struct gateway_pool *pool, const struct transaction *transaction,
+		   size_t skip, char *out, size_t out_size)
+{
+	const struct scope *scope = transaction->scope;
+	const struct pool_config *settings = pool->settings;
+	char script[SCRIPT_MAX], file[PATH_MAX + SCRIPT_MAX];
+	const char *path = transaction->path;
+	struct meta_context context = {
+		.script_name = script,
+		.remote_addr = transaction->remote_addr,
+		.remote_port = transaction->remote_port,
+		.remote_user = transaction->remote_user,
+		.server_addr = transaction->server_addr,
+		.server_port = transaction->server_port,
+		.software = SERVER_SOFTWARE,
+	};
+
+	if (settings->protocol != POOL_WORKER) {
+		context.document_root = scope->folder;
+		context.request_scheme = "http";
+		context.local_addr = transaction->server_addr;
+		context.redirect_status = 200;
+		context.server_pid = pool->gateway->pid;
+	}
+	if (settings->protocol == POOL_FASTCGI) {
+		skip = name_script(scope, path, skip, settings->script_suffix, script);
+		join(file, sizeof(file), (struct slice){scope->folder, strlen(scope->folder)},
+		     below_folder(scope, script));
+		context.script_filename = file;
+	} else {
+		join(script, sizeof(script), (struct slice){path, skip}, "");
+	}
+	context.path_info = path + skip;
+	return meta_write(transaction->request, &context, out, out_size);
+}

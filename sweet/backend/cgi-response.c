@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cgi-response.c - what CGI programs say.
+ *
+ * The output of a program that is killed ends like any other.  So the end of an
+ * answer whose length nobody has announced is believed only of a program that
+ * has ended by itself, or goes on.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "backend/cgi-internal.h"
+#include "event/sender.h"
+
+/* Whether all that is wanted of the answer has come. */
+static bool is_complete(const struct backend_call *call, const struct response_stream *stream)
+{
+	return stream->began && !stream->failed &&
+	       (stream->left == 0 || call->transaction->head_only);
+}
+
+void cgi_detach(struct backend_call *call)
+{
+	struct cgi_call *own = cgi_call_of(call);
+	struct cgi_run *run = own->run;
+
+	own->run = NULL;
+	read_buffer_free(own->last);
+	own->last = NULL;
+	if (!run)
+		return;
+	response_stream_keep_back(&own->stream);
+	if (run->out_fd >= 0 && !is_complete(call, &own->stream))
+		cgi_run_end(run);
+	cgi_run_let_go(run, call->pool->settings->answer_ms);
+}
+
+/* Nothing comes of it any more, or all has come.  The run is settled by the caller. */
+static void end_stream(struct cgi_run *run, const char *fault)
+{
+	struct backend_call *call = run->user;
+
+	response_stream_end(&cgi_call_of(call)->stream, fault);
+	/* Else it was detached, and may be gone. */
+	if (run->user)
+		cgi_detach(call);
+}
+
+/* Whether all was read, and nobody can write any more. */
+static bool is_at_end(int fd)
+{
+	struct pollfd state = {.fd = fd, .events = POLLIN};
+
+	return poll(&state, 1, 0) == 1 && state.revents == POLLHUP;
+}
+
+static void close_output(struct cgi_run *run)
+{
+	loop_close_fd(run->loop, run->out_fd);
+	run->out_fd = -1;
+}
+
+static bool was_ended(const struct cgi_run *run)
+{
+	return run->over && (run->status < 0 || WIFSIGNALED(run->status));
+}
+
+/* The output has ended, and how the program does is known, or does not matter. */
+void cgi_settled(struct cgi_run *run)
+{
+	struct backend_call *call = run->user;
+	struct cgi_call *own = cgi_call_of(call);
+	struct read_buffer *last = own->last;
+
+	own->last = NULL;
+	/* Without a head it is none in any case. */
+	if (was_ended(run) && !is_complete(call, &own->stream) &&
+	    (own->stream.began || own->stream.held)) {
+		read_buffer_free(last);
+		end_stream(run, "was ended before its answer was whole, for all that is known");
+		return;
+	}
+	response_stream_last(&own->stream, last);
+	/* Else it was detached, and may be gone. */
+	if (run->user)
+		cgi_detach(call);
+}
+
+/* last: was fed, and nothing comes behind it; or NULL. */
+static void output_ended(struct cgi_run *run, struct read_buffer *last)
+{
+	struct cgi_call *own = cgi_call_of(run->user);
+
+	close_output(run);
+	own->last = last;
+	own->at_end = true;
+	response_stream_keep_back(&own->stream);
+	if (run->over || is_complete(run->user, &own->stream))
+		cgi_settled(run);
+	else
+		cgi_run_await_end(run);
+}
+
+/* One buffer.  False: not now, or never again. */
+static bool read_window(struct cgi_run *run)
+{
+	struct backend_call *call = run->user;
+	struct response_stream *stream = &cgi_call_of(call)->stream;
+	/* Until then the call has its own timer. */
+	unsigned ms = call->state == CALL_ANSWERED ? call->pool->settings->answer_ms : 0;
+	struct read_buffer *buffer;
+	int error;
+
+	if (!response_stream_takes_more(stream)) {
+		cgi_run_expect(run, 0);
+		return false;
+	}
+	buffer = read_buffer_read(run->out_fd, &error);
+	if (!buffer && error == -EAGAIN) {
+		cgi_run_expect(run, ms);
+		return false;
+	}
+	if (!buffer && error) {
+		close_output(run);
+		end_stream(run, strerror(-error));
+		return false;
+	}
+	if (!buffer) {
+		output_ended(run, NULL);
+		return false;
+	}
+	if (response_stream_feed(stream, buffer, (struct slice){buffer->data, buffer->length})) {
+		if (!is_at_end(run->out_fd)) {
+			response_stream_add(stream, buffer);
+			return run->user != NULL;
+		}
+		output_ended(run, buffer);
+		return false;
+	}
+	read_buffer_free(buffer);
+	if (run->user)
+		cgi_detach(call);
+	return false;
+}
+
+void cgi_read(struct cgi_run *run)
+{
+	unsigned buffers = 0;
+
+	if (run->reading || !run->user || run->out_fd < 0)
+		return;
+	run->reading = true;
+	while (!run->unwanted && read_window(run)) {
+		if (++buffers == RESPONSE_STREAM_TURN) {
+			response_stream_read_later(&cgi_call_of(run->user)->stream);
+			break;
+		}
+	}
+	if (run->unwanted && run->user) {
+		struct backend_call *call = run->user;
+
+		cgi_detach(call);
+		backend_call_fail(call, 502, NULL);
+	}
+	run->reading = false;
+	cgi_run_settle(run);
+}
+
+void cgi_refused(struct cgi_run *run, int error)
+{
+	struct backend_call *call = run->user;
+	char name[512];
+	int status;
+
+	switch (error) {
+	case ENOENT:
+	case ENOTDIR:
+	case ENAMETOOLONG:
+		status = 404;
+		break;
+	case EACCES:
+	case EISDIR:
+		status = 403;
+		break;
+	case EAGAIN:
+		status = 503;
+		break;
+	case EOWNERDEAD:
+		/* It may have run. */
+		status = 502;
+		break;
+	default:
+		status = 500;
+	}
+	log_at(status == 404 ? LOG_LEVEL_INFO : LOG_LEVEL_WARNING, "%s: cannot be run: %s",
+	       cgi_run_name(run, name, sizeof(name)), strerror(error));
+	cgi_detach(call);
+	backend_call_fail(call, status, NULL);
+}
+
+void cgi_break_off(struct cgi_run *run, const char *fault)
+{
+	run->reading = true;
+	end_stream(run, fault);
+	run->reading = false;
+	cgi_run_settle(run);
+}
+
+void cgi_silent(struct cgi_run *run)
+{
+	cgi_break_off(run, "has stopped writing in the middle of its answer");
+}
+
+static void resume(struct backend_call *call)
+{
+	if (cgi_call_of(call)->run)
+		cgi_read(cgi_call_of(call)->run);
+}
+
+/* It must have made it, or a process that it has started: they share its session. */
+static const char *refusal(struct backend_call *call, size_t id)
+{
+	const struct start *start = &cgi_call_of(call)->run->start;
+
+	return sender_leads_maker(start->pid, start->asked, id)
+		       ? NULL
+		       : "neither the program nor a process of its session made it";
+}
+
+const char *cgi_name(struct backend_call *call, char *out, size_t size)
+{
+	const struct cgi_run *run = cgi_call_of(call)->run;
+
+	if (run)
+		return cgi_run_name(run, out, size);
+	g_snprintf(out, size, "pool %s", call->pool->settings->name);
+	return out;
+}
+
+const struct response_stream_source cgi_source = {
+	.resume = resume, .refusal = refusal, .name = cgi_name};

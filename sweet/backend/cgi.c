@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cgi.c - see cgi.h.
+ *
+ * A pool has room for a number of programs at a time, of all threads together.
+ * A program keeps its room until it has ended, which may be after its answer;
+ * whoever gives room back offers it to the threads in turn.  Where a program
+ * cannot be started for want of descriptors or memory nobody may ever give any
+ * back: the thread tries again by itself, as long as calls wait.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "backend/cgi-internal.h"
+#include "backend/cgi.h"
+#include "spawn/spawn-table.h"
+
+#define TELL_MS 10000
+#define AGAIN_MS 50
+
+static struct cgi_seat *cgi_seat_of(const struct backend_call *call)
+{
+	struct cgi_pool *all = call->pool->own;
+
+	return &all->seats[call->transaction->thread->number];
+}
+
+/* --- room ------------------------------------------------------------------------------ */
+
+static bool take_room(struct gateway_pool *pool)
+{
+	struct cgi_pool *all = pool->own;
+	unsigned running = atomic_load(&all->running);
+
+	while (running < pool->settings->processes)
+		if (atomic_compare_exchange_weak(&all->running, &running, running + 1))
+			return true;
+	return false;
+}
+
+static void post_offer(struct cgi_seat *seat)
+{
+	loop_notify(seat->thread->loop, &seat->offer);
+}
+
+static bool is_awaited(const struct cgi_seat *seat)
+{
+	return atomic_load(&seat->pool->queues[seat->thread->number].count) > 0;
+}
+
+/* To whoever waits, others first. */
+static void offer_room(struct cgi_seat *from)
+{
+	struct cgi_pool *all = from->pool->own;
+	unsigned number = from->thread->number;
+
+	for (unsigned i = 1; i <= all->count; i++) {
+		struct cgi_seat *seat = &all->seats[(number + i) % all->count];
+
+		if (!is_awaited(seat))
+			continue;
+		post_offer(seat);
+		return;
+	}
+}
+
+static void offered(struct loop_task *task)
+{
+	struct cgi_seat *seat =
+		(struct cgi_seat *)((char *)task - offsetof(struct cgi_seat, offer.task));
+	struct cgi_pool *all = seat->pool->own;
+
+	loop_notice_begin(&seat->offer);
+	call_queue_room(seat->pool, seat->thread);
+	/* What is left is for the next; or no program could be started, see try_again(). */
+	if (!is_awaited(seat) && atomic_load(&all->running) < seat->pool->settings->processes)
+		offer_room(seat);
+}
+
+static void try_again(struct timer *timer)
+{
+	struct cgi_seat *seat =
+		(struct cgi_seat *)((char *)timer - offsetof(struct cgi_seat, again));
+	struct cgi_pool *all = seat->pool->own;
+
+	call_queue_room(seat->pool, seat->thread);
+	/* It was not for want of room: those of other threads who wait are offered it too. */
+	if (atomic_load(&all->running) < seat->pool->settings->processes)
+		offer_room(seat);
+}
+
+static void cannot_start(struct cgi_seat *seat, int error)
+{
+	struct loop *loop = seat->thread->loop;
+	struct cgi_pool *all = seat->pool->own;
+	uint64_t now = loop_now_ms(loop);
+
+	if (!seat->told_ms || now - seat->told_ms > TELL_MS) {
+		log_warning("pool %s: cannot start a program: %s", seat->pool->settings->name,
+			    strerror(error));
+		seat->told_ms = now;
+	}
+	atomic_fetch_sub(&all->running, 1);
+	loop_timer_start(loop, &seat->again, AGAIN_MS, try_again);
+}
+
+static void leave(struct cgi_seat *seat)
+{
+	struct cgi_pool *all = seat->pool->own;
+
+	seat->ending = false;
+	if (atomic_fetch_sub_explicit(&all->leaving, 1, memory_order_acq_rel) == 1)
+		loop_post(seat->pool->gateway->main->loop, &all->ended);
+}
+
+static void over(struct cgi_run *run)
+{
+	struct cgi_seat *seat = run->home;
+	struct cgi_pool *all = seat->pool->own;
+
+	atomic_fetch_sub(&all->running, 1);
+	offer_room(seat);
+}
+
+static void freed(struct cgi_run *run)
+{
+	struct cgi_seat *seat = run->home;
+
+	if (run->previous)
+		run->previous->next = run->next;
+	else
+		seat->runs = run->next;
+	if (run->next)
+		run->next->previous = run->previous;
+	if (seat->ending && !seat->runs)
+		leave(seat);
+}
+
+/* --- a call's life ------------------------------------------------------------------------ */
+
+/* All that there was. */
+static void hungry(struct cgi_run *run)
+{
+	backend_call_next_body(run->user);
+}
+
+/* The end of the answer does so by itself, with its length. */
+static void release(struct cgi_call *own)
+{
+	if (!own->at_end)
+		response_stream_release(&own->stream);
+}
+
+static void deaf(struct cgi_run *run)
+{
+	struct backend_call *call = run->user;
+
+	/* It is not the client that is waited for. */
+	if (call->state == CALL_IN_FLIGHT)
+		backend_call_start_timer(call);
+	release(cgi_call_of(call));
+}
+
+static const struct cgi_run_owner run_owner = {.readable = cgi_read,
+					       .refused = cgi_refused,
+					       .hungry = hungry,
+					       .deaf = deaf,
+					       .silent = cgi_silent,
+					       .settled = cgi_settled,
+					       .over = over,
+					       .freed = freed};
+
+static bool submit(struct backend_call *call, const char *block, size_t length)
+{
+	struct cgi_call *own = cgi_call_of(call);
+	struct transaction *transaction = call->transaction;
+	struct cgi_seat *seat = cgi_seat_of(call);
+	struct cgi_pool *all = call->pool->own;
+	struct server *server = call->pool->gateway->server;
+	struct NC_range piece = backend_call_piece(call);
+	struct cgi_body body = {piece.id, piece.length, transaction->upload_more};
+	struct cgi_run *run;
+
+	if (!take_room(call->pool)) {
+		/*
+		 * Room may have come before this one stands in the queue.  Whoever gives
+		 * some back sees those that do.
+		 */
+		if (!is_awaited(seat))
+			post_offer(seat);
+		return false;
+	}
+	run = cgi_run_start(
+		seat->thread->loop, spawn_table_channel(server->spawn_table, seat->thread->number),
+		all->program, (struct slice){block, length}, body, all->cache_socket, &run_owner);
+	if (!run) {
+		cannot_start(seat, errno);
+		return false;
+	}
+	response_stream_begin(&own->stream, call, &cgi_source);
+	own->run = run;
+	run->user = call;
+	run->home = seat;
+	run->next = seat->runs;
+	if (run->next)
+		run->next->previous = run;
+	seat->runs = run;
+	return true;
+}
+
+/* A further piece, which it may not want any more. */
+static bool give_body(struct backend_call *call)
+{
+	struct cgi_call *own = cgi_call_of(call);
+	struct NC_range piece = backend_call_piece(call);
+	bool more = call->transaction->upload_more;
+
+	if (!own->run || !cgi_run_body(own->run, piece.id, piece.length, more))
+		return false;
+	if (!more)
+		release(own);
+	return true;
+}
+
+static void body_lost(struct backend_call *call)
+{
+	struct cgi_run *run = cgi_call_of(call)->run;
+
+	/* Else its answer is whole, and nobody reads the body. */
+	if (run)
+		cgi_break_off(run, "its request's body is lost");
+}
+
+static void too_late(struct backend_call *call)
+{
+	char text[512];
+
+	log_warning("%s: took too long to answer: ending it", cgi_name(call, text, sizeof(text)));
+	cgi_detach(call);
+	backend_call_fail(call, 504, "The program took too long to answer.");
+}
+
+static void gone(struct backend_call *call)
+{
+	struct cgi_run *run = cgi_call_of(call)->run;
+
+	if (run && run->reading) {
+		run->unwanted = true; /* seen when what is read has been handed on */
+		return;
+	}
+	cgi_detach(call);
+	backend_call_fail(call, 502, NULL);
+}
+
+static void finish(struct backend_call *call)
+{
+	if (call->stream)
+		response_stream_clear(&cgi_call_of(call)->stream);
+	cgi_detach(call);
+}
+
+/* --- pools ---------------------------------------------------------------------------------- */
+
+static void end_runs(struct cgi_seat *seat)
+{
+	for (struct cgi_run *run = seat->runs; run; run = run->next)
+		cgi_run_end(run);
+}
+
+static void end_seat(struct loop_task *task)
+{
+	struct cgi_seat *seat = (struct cgi_seat *)((char *)task - offsetof(struct cgi_seat, end));
+
+	timer_stop(&seat->again);
+	end_runs(seat);
+	seat->ending = true;
+	if (!seat->runs)
+		leave(seat);
+}
+
+static void pool_ended(struct loop_task *task)
+{
+	struct cgi_pool *all = (struct cgi_pool *)((char *)task - offsetof(struct cgi_pool, ended));
+
+	gateway_pool_ended(all->pool);
+}
+
+static int open_pool(struct gateway_pool *pool)
+{
+	struct server *server = pool->gateway->server;
+	const char *socket = server->per_thread[0]->config_ref->config->cache_socket;
+	int program = spawn_table_find(server->spawn_table, pool->settings);
+	struct cgi_pool *all = g_malloc0(sizeof(*all) + server->threads * sizeof(all->seats[0]));
+
+	pool->own = all;
+	if (program < 0) {
+		log_error("pool %s: what CGI programs there are is settled when the server starts: "
+			  "start it anew",
+			  pool->settings->name);
+		return -EPERM;
+	}
+	all->program = (unsigned)program;
+	all->pool = pool;
+	all->ended.run = pool_ended;
+	/* They work in folders of their own. */
+	all->cache_socket = socket ? g_canonicalize_filename(socket, NULL) : NULL;
+	all->count = server->threads;
+	for (unsigned i = 0; i < all->count; i++) {
+		struct cgi_seat *seat = &all->seats[i];
+
+		seat->pool = pool;
+		seat->thread = server->per_thread[i];
+		seat->offer.task.run = offered;
+		seat->end.run = end_seat;
+	}
+	return 0;
+}
+
+static void end_pool(struct gateway_pool *pool)
+{
+	struct cgi_pool *all = pool->own;
+
+	atomic_store_explicit(&all->leaving, all->count, memory_order_release);
+	for (unsigned i = 0; i < all->count; i++)
+		loop_post(all->seats[i].thread->loop, &all->seats[i].end);
+}
+
+static void close_pool(struct gateway_pool *pool)
+{
+	struct cgi_pool *all = pool->own;
+
+	for (unsigned i = 0; i < all->count; i++) {
+		struct cgi_seat *seat = &all->seats[i];
+
+		timer_stop(&seat->again);
+		/* Programs end with the spawner. */
+		while (seat->runs) {
+			struct cgi_run *run = seat->runs;
+			struct backend_call *call = run->user;
+
+			if (call) {
+				cgi_call_of(call)->run = NULL;
+				backend_call_fail(call, 502, NULL);
+			}
+			cgi_run_free(run);
+		}
+	}
+	g_free(all->cache_socket);
+	g_free(all);
+	pool->own = NULL;
+}
+
+const struct backend_protocol cgi_protocol = {
+	.redirects = true,
+	.wants_length = true,
+	.open = open_pool,
+	.end = end_pool,
+	.close = close_pool,
+	.submit = submit,
+	.body = give_body,
+	.body_lost = body_lost,
+	.too_late = too_late,
+	.gone = gone,
+	.finish = finish,
+};

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fastcgi-request.c - a call on its way to an application: which address,
+ * over which link, and where to when that is no good.
+ *
+ * Every thread has links of its own to the addresses of a pool, one request
+ * over each at a time; how many all threads may have is settled by permits.
+ * A link whose answer is whole is kept for the next, until another thread is to
+ * have its permit, but not for long if others have started the application,
+ * unless the operator says so: many an application serves one connection at a
+ * time, and another server may be waiting.
+ *
+ * A request of which no answer has begun to come is handed to another address
+ * when that cannot do harm: nothing of it was sent, or its method may be
+ * repeated (RFC 9110, section 9.2.2).  Of a body in pieces the first must be
+ * there for that: none of them is kept.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "backend/fastcgi-internal.h"
+#include "http/meta.h"
+
+#define ATTEMPTS_MAX 8 /* of one request */
+
+/* --- links --------------------------------------------------------------------------------- */
+
+void fastcgi_close_link(struct fcgi_link *link)
+{
+	struct fastcgi_local *local = fastcgi_place_of(link)->local;
+	unsigned number = link->upstream->number;
+	bool has_permit = link->permit, given_up = link->given_up;
+
+	/* Whoever reads from it sees to that. */
+	link->closed = true;
+	if (link->reading)
+		return;
+	g_ptr_array_remove_fast(local->links, link);
+	fcgi_link_close(link);
+	/* Not before: its process may serve one connection at a time. */
+	if (has_permit)
+		permit_give(local->user, number, given_up);
+}
+
+void fastcgi_detach(struct fcgi_link *link)
+{
+	struct backend_call *call = link->user;
+
+	fastcgi_call_of(call)->link = NULL;
+	response_stream_keep_back(&fastcgi_call_of(call)->stream);
+	link->user = NULL;
+	link->upstream->in_use--;
+}
+
+void fastcgi_drop(struct fcgi_link *link)
+{
+	fastcgi_detach(link);
+	fastcgi_close_link(link);
+}
+
+void fastcgi_forget(struct fcgi_link *link)
+{
+	struct fcgi_link **at = &fastcgi_place_of(link)->resting;
+
+	while (*at != link)
+		at = &(*at)->next;
+	*at = link->next;
+	permit_idles_no_more(fastcgi_place_of(link)->local->user);
+}
+
+void fastcgi_idled(struct fcgi_link *link)
+{
+	fastcgi_forget(link);
+	fastcgi_close_link(link);
+}
+
+/* One that rests. */
+static void give_up(struct fcgi_link *link)
+{
+	link->given_up = true;
+	fastcgi_idled(link);
+}
+
+static void give_up_idle(struct fastcgi_local *local, struct upstream *upstream)
+{
+	const struct fastcgi_place *place = upstream->own;
+
+	while (place->resting && permit_is_wanted(local->user, upstream->number, false,
+						  loop_now_ms(local->thread->loop)))
+		give_up(place->resting);
+}
+
+void fastcgi_rest(struct fcgi_link *link)
+{
+	struct fastcgi_place *place = fastcgi_place_of(link);
+	struct fastcgi_local *local = place->local;
+	uint64_t now_ms = loop_now_ms(local->thread->loop);
+
+	/* In this order: who begins to wait sees that it is idle, or we see that one waits. */
+	permit_idles(local->user);
+	link->next = place->resting;
+	place->resting = link;
+	fcgi_link_rest(link, local->keep_ms);
+	if (!fastcgi_is_behind(local))
+		give_up_idle(local, link->upstream);
+	else if (now_ms - link->opened_ms >= PERMIT_TURN_MS &&
+		 permit_is_wanted(local->user, link->upstream->number, true, now_ms))
+		give_up(link);
+}
+
+void fastcgi_news(struct loop_task *task)
+{
+	struct permit_user *user =
+		(struct permit_user *)((char *)task - offsetof(struct permit_user, news));
+	struct fastcgi_pool *all = (struct fastcgi_pool *)((char *)user->permits -
+							   offsetof(struct fastcgi_pool, permits));
+	struct fastcgi_local *local = &all->threads[user->number];
+
+	permit_news_begin(user);
+	call_queue_room(local->pool, local->thread);
+	for (unsigned i = 0; i < local->balancer->count; i++)
+		give_up_idle(local, &local->balancer->all[i]);
+	permit_news_end(user);
+}
+
+static void cannot_reach(struct upstream *upstream, struct fastcgi_local *local, int error)
+{
+	if (balancer_failed(upstream, loop_now_ms(local->thread->loop)))
+		log_warning("pool %s: %s: cannot be reached: %s", local->pool->settings->name,
+			    upstream->address.text, strerror(-error));
+}
+
+void fastcgi_well(struct fcgi_link *link)
+{
+	if (balancer_answered(link->upstream))
+		log_notice("pool %s: %s: answers again",
+			   fastcgi_place_of(link)->local->pool->settings->name,
+			   link->upstream->address.text);
+}
+
+/* --- requests -------------------------------------------------------------------------------- */
+
+/* Before it is closed: its permit is for the next one there. */
+static void keep_permit(struct fcgi_link *link)
+{
+	fastcgi_place_of(link)->permits += link->permit;
+	link->permit = false;
+}
+
+/* Those that no link was opened with. */
+static void return_permits(struct upstream *upstream)
+{
+	struct fastcgi_place *place = upstream->own;
+
+	for (; place->permits; place->permits--)
+		permit_give(place->local->user, upstream->number, false);
+}
+
+/*
+ * The next address for a call, for which a link rests or a permit is there.  NULL:
+ * none is left, or beyond: the one that has no permit either.
+ */
+static struct upstream *choose(struct fastcgi_local *local, uint64_t tried, bool beyond)
+{
+	uint64_t now_ms = loop_now_ms(local->thread->loop), out = tried;
+	struct upstream *upstream;
+
+	while ((upstream = balancer_choose(local->balancer, now_ms, out))) {
+		struct fastcgi_place *place = upstream->own;
+
+		if (place->resting || place->permits)
+			return upstream;
+		if (permit_take(local->user, upstream->number)) {
+			place->permits++;
+			return upstream;
+		}
+		out |= balancer_bit(upstream);
+	}
+	return beyond ? balancer_choose(local->balancer, now_ms, tried) : NULL;
+}
+
+/* One that rests, or a new one; NULL with *error. */
+static struct fcgi_link *get_link(struct fastcgi_local *local, struct upstream *upstream,
+				  bool repeatable, int *error)
+{
+	struct fastcgi_place *place = upstream->own;
+	struct fcgi_link *link;
+
+	while ((link = place->resting)) {
+		fastcgi_forget(link);
+		/* Its end may be on its way here; only what may be repeated takes the risk. */
+		if (repeatable || fcgi_link_is_alive(link))
+			return link;
+		keep_permit(link);
+		fastcgi_close_link(link);
+	}
+	link = fcgi_link_open(local->thread->loop, upstream, &fastcgi_link_owner, error);
+	if (!link)
+		return NULL;
+	link->permit = place->permits > 0;
+	place->permits -= link->permit;
+	g_ptr_array_add(local->links, link);
+	if (((const struct fastcgi_pool *)local->pool->own)->has_members && fastcgi_is_local(link))
+		sender_watch(link->fd);
+	return link;
+}
+
+/*
+ * Hands the call to the address that was chosen, or else to the next that takes
+ * it.  False: there is none.  A call that an address had is past the queue: where
+ * there are several it has its link even if there is no permit for another one.
+ */
+static bool attempt(struct backend_call *call, struct upstream *upstream)
+{
+	struct fastcgi_call *own = fastcgi_call_of(call);
+	struct fastcgi_local *local = fastcgi_local_of(call);
+
+	for (; own->attempts < ATTEMPTS_MAX; upstream = NULL) {
+		struct fcgi_link *link;
+		int error;
+
+		if (!upstream)
+			upstream = choose(local, own->tried, own->attempts > 0);
+		if (!upstream)
+			break;
+		link = get_link(local, upstream, own->repeatable, &error);
+		return_permits(upstream);
+		own->attempts++;
+		if (link) {
+			error = fcgi_link_request(link, &own->message);
+			if (!error) {
+				link->user = call;
+				own->link = link;
+				upstream->in_use++;
+				return true;
+			}
+			fastcgi_close_link(link);
+			return false;
+		}
+		own->tried |= balancer_bit(upstream);
+		/* One whose queue is full is at work, not away. */
+		if (error != -EAGAIN)
+			cannot_reach(upstream, local, error);
+	}
+	return false;
+}
+
+static void nobody_there(struct timer *timer)
+{
+	struct fastcgi_call *own =
+		(struct fastcgi_call *)((char *)timer - offsetof(struct fastcgi_call, later));
+
+	backend_call_fail(own->stream.call, 503, "The application cannot be reached.");
+}
+
+static bool is_repeatable(struct slice block)
+{
+	static const char *const methods[] = {"GET", "HEAD", "OPTIONS", "PUT", "DELETE"};
+	const char *method = meta_find(block, "REQUEST_METHOD").at;
+
+	for (size_t i = 0; i < G_N_ELEMENTS(methods); i++)
+		if (strcmp(method, methods[i]) == 0)
+			return true;
+	return false;
+}
+
+/* --- calls that wait ---------------------------------------------------------------------------- */
+
+static void set_behind(struct fastcgi_local *local, bool behind)
+{
+	local->behind = behind;
+	if (behind)
+		return;
+	timer_stop(&local->stall);
+	permit_wait_no_more(local->user);
+}
+
+static void stalled(struct timer *timer)
+{
+	struct fastcgi_local *local =
+		(struct fastcgi_local *)((char *)timer - offsetof(struct fastcgi_local, stall));
+
+	/* Their clients have gone, or they have waited for too long. */
+	if (!fastcgi_is_behind(local))
+		set_behind(local, false);
+	else
+		permit_urge(local->user);
+}
+
+static void wait_for_permit(struct fastcgi_local *local)
+{
+	struct loop *loop = local->thread->loop;
+
+	if (!local->behind)
+		loop_timer_start(loop, &local->stall, PERMIT_STALL_MS + 1, stalled);
+	set_behind(local, true);
+	permit_wait(local->user, loop_now_ms(loop));
+}
+
+/* A call has a link, or will have: the first of the queue, or one that need not wait. */
+static void note_start(struct fastcgi_local *local, const struct backend_call *call)
+{
+	const struct backend_call *first = local->pool->queues[local->thread->number].first;
+
+	if (!local->behind)
+		return;
+	if (first && (first != call || first->next))
+		permit_started(local->user, loop_now_ms(local->thread->loop));
+	else
+		set_behind(local, false);
+}
+
+/* --- calls ---------------------------------------------------------------------------------------- */
+
+bool fastcgi_submit(struct backend_call *call, const char *block, size_t length)
+{
+	struct fastcgi_call *own = fastcgi_call_of(call);
+	struct transaction *transaction = call->transaction;
+	struct fastcgi_local *local = fastcgi_local_of(call);
+	struct slice variables = {block, length};
+	struct upstream *upstream = choose(local, 0, false);
+	int error;
+
+	if (!upstream) {
+		wait_for_permit(local);
+		return false;
+	}
+	note_start(local, call);
+	response_stream_begin(&own->stream, call, &fastcgi_source);
+	own->sender = SENDER_UNKNOWN;
+	own->repeatable = is_repeatable(variables);
+	error = fcgi_message_make(&own->message, variables, backend_call_piece(call),
+				  transaction->upload_more);
+	if (error || !attempt(call, upstream))
+		loop_timer_start(local->thread->loop, &own->later, 0, nobody_there);
+	return_permits(upstream);
+	return true;
+}
+
+bool fastcgi_body(struct backend_call *call)
+{
+	struct fastcgi_call *own = fastcgi_call_of(call);
+	bool more = call->transaction->upload_more;
+
+	if (!own->link ||
+	    (!own->deaf && fcgi_link_body(own->link, backend_call_piece(call), more) < 0))
+		return false;
+	if (!more)
+		response_stream_release(&own->stream);
+	return true;
+}
+
+void fastcgi_hungry(struct fcgi_link *link)
+{
+	struct backend_call *call = link->user;
+
+	fastcgi_call_of(call)->asked = true;
+	backend_call_next_body(call);
+}
+
+void fastcgi_go_elsewhere(struct fcgi_link *link, const char *fault)
+{
+	struct backend_call *call = link->user;
+	struct fastcgi_call *own = fastcgi_call_of(call);
+	bool may = (fcgi_link_is_unsent(link) || own->repeatable) && !own->asked;
+	struct upstream *upstream = link->upstream;
+	bool has_link;
+
+	if (may)
+		keep_permit(link);
+	fastcgi_drop(link);
+	sender_close(&own->sender);
+	has_link = may && attempt(call, NULL);
+	return_permits(upstream);
+	if (has_link)
+		return;
+	response_stream_end(&own->stream, fault);
+}
+
+void fastcgi_ended(struct fcgi_link *link, int error)
+{
+	struct fastcgi_local *local = fastcgi_place_of(link)->local;
+	struct backend_call *call = link->user;
+	struct fastcgi_call *own = fastcgi_call_of(call);
+	/* One that was kept may have been closed before it saw the request. */
+	bool stale = link->requests > 1 && error != -ETIMEDOUT;
+	char fault[128];
+
+	g_snprintf(fault, sizeof(fault), "the connection %s%s",
+		   error ? "broke: " : "ended before the answer did",
+		   error ? strerror(-error) : "");
+	if (own->came) {
+		fastcgi_drop(link);
+		response_stream_end(&own->stream, fault);
+		return;
+	}
+	if (!stale) {
+		own->tried |= balancer_bit(link->upstream);
+		if (fcgi_link_is_unsent(link) || error == -ETIMEDOUT)
+			cannot_reach(link->upstream, local, error ? error : -EPIPE);
+	}
+	fastcgi_go_elsewhere(link, fault);
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fastcgi.c - see fastcgi.h.
+ */
+#include <errno.h>
+#include <sys/socket.h>
+
+#include "backend/fastcgi-internal.h"
+#include "backend/fastcgi.h"
+
+#define OWN_MS 3600000 /* a link is kept to an application that only this server connects to */
+
+static_assert(PERMIT_STALL_MS == POOL_PROCESS_SLOW_MS,
+	      "requests of all pools move after the same time");
+
+/* --- a call's life ------------------------------------------------------------------------------ */
+
+static void too_late(struct backend_call *call)
+{
+	struct fastcgi_call *own = fastcgi_call_of(call);
+	struct fastcgi_local *local = fastcgi_local_of(call);
+
+	if (own->link) {
+		log_warning("pool %s: %s: took too long to answer", call->pool->settings->name,
+			    own->link->upstream->address.text);
+		(void)balancer_failed(own->link->upstream, loop_now_ms(local->thread->loop));
+		fastcgi_drop(own->link);
+	}
+	backend_call_fail(call, 504, "The application took too long to answer.");
+	call_queue_room(local->pool, local->thread);
+}
+
+static void body_lost(struct backend_call *call)
+{
+	struct fastcgi_call *own = fastcgi_call_of(call);
+	struct fastcgi_local *local = fastcgi_local_of(call);
+
+	/* Else its answer is whole, and nobody reads the body. */
+	if (!own->link)
+		return;
+	fastcgi_drop(own->link);
+	response_stream_end(&own->stream, "its request's body is lost");
+	call_queue_room(local->pool, local->thread);
+}
+
+static void gone(struct backend_call *call)
+{
+	struct fastcgi_call *own = fastcgi_call_of(call);
+
+	if (own->link && own->link->reading)
+		return; /* it sees that by itself */
+	backend_call_fail(call, 502, NULL);
+}
+
+static void finish(struct backend_call *call)
+{
+	struct fastcgi_call *own = fastcgi_call_of(call);
+	bool has_link = own->link;
+
+	timer_stop(&own->later);
+	if (has_link)
+		fastcgi_drop(own->link);
+	fcgi_message_free(&own->message);
+	sender_close(&own->sender);
+	response_stream_clear(&own->stream);
+	/* The client has gone in the middle of its answer: others may wait. */
+	if (has_link)
+		call_queue_room(call->pool, call->transaction->thread);
+}
+
+/* --- pools ---------------------------------------------------------------------------------------- */
+
+/* Each process that the server starts has one connection. */
+static unsigned permits_of(const struct pool_config *settings, unsigned threads)
+{
+	return settings->command ? settings->processes : settings->in_flight * threads;
+}
+
+/* Of the permits for an address; where there are less than threads, each may get one. */
+static unsigned share_of(const struct pool_config *settings, unsigned number, unsigned threads)
+{
+	uint64_t total = permits_of(settings, threads);
+
+	return (unsigned)MAX(1, total * (number + 1) / threads - total * number / threads);
+}
+
+static void open_thread(struct fastcgi_local *local, struct gateway_pool *pool,
+			struct thread *thread, const struct listen_address *addresses,
+			unsigned count)
+{
+	const struct pool_config *settings = pool->settings;
+	struct fastcgi_pool *all = pool->own;
+
+	local->pool = pool;
+	local->thread = thread;
+	local->keep_ms = settings->command ? OWN_MS : settings->keep_ms;
+	local->user = &all->permits.users[thread->number];
+	local->user->loop = thread->loop;
+	local->user->news.run = fastcgi_news;
+	local->links = g_ptr_array_new();
+	local->places = g_new0(struct fastcgi_place, count);
+	local->balancer = g_malloc0(sizeof(*local->balancer) + count * sizeof(struct upstream));
+	local->balancer->count = count;
+	for (unsigned i = 0; i < count; i++) {
+		struct upstream *upstream = &local->balancer->all[i];
+
+		upstream->address = addresses[i];
+		upstream->number = i;
+		upstream->own = &local->places[i];
+		local->places[i].local = local;
+		local->user->parts[i].share = share_of(settings, thread->number, all->count);
+	}
+}
+
+static int open_pool(struct gateway_pool *pool)
+{
+	struct server *server = pool->gateway->server;
+	char **texts = pool->settings->upstream;
+	struct listen_address addresses[BALANCER_MAX];
+	unsigned count;
+	struct fastcgi_pool *all =
+		g_malloc0(sizeof(*all) + server->threads * sizeof(all->threads[0]));
+	int error = 0;
+
+	pool->own = all;
+	all->pool = pool;
+	all->has_members = pool->gateway->main->config_ref->config->cache_socket;
+	/* They were looked at when the configuration was read. */
+	for (count = 0; texts && texts[count] && count < BALANCER_MAX; count++)
+		(void)address_parse(texts[count], &addresses[count]);
+	if (pool->settings->command)
+		count = 1;
+	permits_init(&all->permits, server->threads, count,
+		     permits_of(pool->settings, server->threads));
+	if (pool->settings->command)
+		error = fastcgi_spawn_open(&all->spawn, pool, &addresses[0]);
+	if (error)
+		return error;
+	all->count = server->threads;
+	for (unsigned i = 0; i < all->count; i++)
+		open_thread(&all->threads[i], pool, server->per_thread[i], addresses, count);
+	return 0;
+}
+
+static void pool_ended(struct loop_task *task)
+{
+	struct fastcgi_pool *all =
+		(struct fastcgi_pool *)((char *)task - offsetof(struct fastcgi_pool, ended));
+
+	if (all->spawn)
+		pool_processes_end(all->pool);
+	else
+		gateway_pool_ended(all->pool);
+}
+
+/* Of a thread whose loop has ended: that may hold the sockets themselves until it is closed. */
+static void close_resting(struct fastcgi_local *local)
+{
+	for (unsigned i = 0; i < local->balancer->count; i++) {
+		struct fcgi_link *link;
+
+		while ((link = local->places[i].resting)) {
+			(void)shutdown(link->fd, SHUT_RDWR);
+			fastcgi_idled(link);
+		}
+	}
+}
+
+/* The calls that are left fail: the server is at its end. */
+static void close_links(struct fastcgi_local *local)
+{
+	while (local->links->len) {
+		struct fcgi_link *link = local->links->pdata[local->links->len - 1];
+		struct backend_call *call = link->user;
+
+		if (call) {
+			fastcgi_drop(link);
+			backend_call_fail(call, 502, NULL);
+		} else {
+			fastcgi_forget(link);
+			fastcgi_close_link(link);
+		}
+	}
+}
+
+static void end_thread(struct loop_task *task)
+{
+	struct fastcgi_local *local =
+		(struct fastcgi_local *)((char *)task - offsetof(struct fastcgi_local, end));
+	struct fastcgi_pool *all = local->pool->own;
+
+	timer_stop(&local->stall);
+	close_links(local);
+	if (atomic_fetch_sub_explicit(&all->leaving, 1, memory_order_acq_rel) == 1)
+		loop_post(all->pool->gateway->main->loop, &all->ended);
+}
+
+static void end_pool(struct gateway_pool *pool)
+{
+	struct fastcgi_pool *all = pool->own;
+
+	/* What was posted before comes before the threads' ends. */
+	permits_close(&all->permits);
+	all->ended.run = pool_ended;
+	atomic_store_explicit(&all->leaving, all->count, memory_order_release);
+	for (unsigned i = 0; i < all->count; i++) {
+		all->threads[i].end.run = end_thread;
+		loop_post(all->threads[i].thread->loop, &all->threads[i].end);
+	}
+}
+
+static void close_pool(struct gateway_pool *pool)
+{
+	struct fastcgi_pool *all = pool->own;
+
+	permits_close(&all->permits);
+	for (unsigned i = 0; i < all->count; i++) {
+		struct fastcgi_local *local = &all->threads[i];
+
+		timer_stop(&local->stall);
+		close_links(local);
+		g_ptr_array_free(local->links, TRUE);
+		g_free(local->balancer);
+		g_free(local->places);
+	}
+	if (all->spawn)
+		fastcgi_spawn_close(all->spawn);
+	permits_clear(&all->permits);
+	g_free(all);
+	pool->own = NULL;
+}
+
+/* Others have what it does not need any more. */
+static void thread_ended(struct gateway_pool *pool, struct thread *thread)
+{
+	struct fastcgi_pool *all = pool->own;
+	struct fastcgi_local *local = &all->threads[thread->number];
+
+	permit_user_gone(local->user);
+	close_resting(local);
+}
+
+static void renew_pool(struct gateway_pool *pool)
+{
+	const struct fastcgi_pool *all = pool->own;
+
+	if (all->spawn)
+		pool_processes_renew(pool);
+}
+
+static bool is_hopeless(struct gateway_pool *pool)
+{
+	const struct fastcgi_pool *all = pool->own;
+
+	return all->spawn && pool_processes_fail(pool);
+}
+
+const struct backend_protocol fastcgi_protocol = {
+	.redirects = true,
+	.wants_length = true,
+	.open = open_pool,
+	.end = end_pool,
+	.close = close_pool,
+	.renew = renew_pool,
+	.thread_ended = thread_ended,
+	.is_hopeless = is_hopeless,
+	.submit = fastcgi_submit,
+	.body = fastcgi_body,
+	.body_lost = body_lost,
+	.too_late = too_late,
+	.gone = gone,
+	.finish = finish,
+};

@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pool-process.c - see pool-process.h.
+ *
+ * An own child's end is seen on its pidfd; of others the spawner tells.  Every
+ * part is told to let go of it; when the last one has, it is closed and, after
+ * a pause that grows with quick failures, the next one is started.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <glib.h>
+
+#include "backend/gateway.h"
+#include "backend/pool-process.h"
+#include "base/clock.h"
+#include "spawn/spawn-child.h"
+#include "spawn/spawn-table.h"
+
+#define BACKOFF_FIRST 0 /* ms: the first restart comes at once */
+#define BACKOFF_STEP 200
+#define BACKOFF_MAX 10000
+#define BACKOFF_FAILS (BACKOFF_STEP * 4) /* a place that pauses so long is not waited for */
+#define LIVED_MS 1000 /* a process that lived so long has not failed at its start */
+
+static struct loop *loop_of(const struct pool_process *process)
+{
+	return process->pool->gateway->main->loop;
+}
+
+static const char *name_of(const struct pool_process *process)
+{
+	return process->pool->settings->name;
+}
+
+static bool is_closing(const struct pool_process *process)
+{
+	return process->pool->gateway->closing;
+}
+
+/* --- coming ----------------------------------------------------------------------- */
+
+static void ended(struct pool_process *process, int status);
+static void own_ended(struct loop_watch *watch);
+static void other_ended(void *user, int status);
+static void next_turn(struct gateway_pool *pool);
+
+int pool_processes_program(const struct gateway_pool *pool)
+{
+	int program = spawn_table_find(pool->gateway->server->spawn_table, pool->settings);
+
+	if (program >= 0)
+		return program;
+	log_error("pool %s: which programs run as whom, and how, is settled when the server "
+		  "starts: start it anew",
+		  pool->settings->name);
+	return -EPERM;
+}
+
+int pool_process_run(struct pool_process *process, const struct start *what, pid_t *pid, int *pidfd)
+{
+	struct spawn_table *table = process->pool->gateway->server->spawn_table;
+	/* The main thread's. */
+	struct spawner_channel *channel = spawn_table_channel(table, 0);
+	int error = spawn_child_start(&process->child, channel, loop_of(process), what, other_ended,
+				      process, pidfd);
+
+	if (!error)
+		*pid = spawn_child_pid(process->child);
+	return error;
+}
+
+static void drop_child(struct pool_process *process)
+{
+	if (process->child)
+		spawn_child_close(process->child, &process->pool->gateway->leaving);
+	process->child = NULL;
+}
+
+static void close_process(struct pool_process *process)
+{
+	/* Nobody else may, and what is closed waits for its end. */
+	if (process->child)
+		spawn_child_kill(process->child);
+	process->kind->close(process);
+	drop_child(process);
+}
+
+static int watch(struct pool_process *process)
+{
+	process->ended.ready = own_ended;
+	return process->child ? 0
+			      : loop_watch_start(loop_of(process), &process->ended, process->pidfd);
+}
+
+static void unwatch(struct pool_process *process)
+{
+	if (!process->child)
+		loop_watch_stop(loop_of(process), process->pidfd);
+}
+
+/* Whether nobody is to wait for it; the pool counts those. */
+static void set_failing(struct pool_process *process, bool failing)
+{
+	if (process->failing == failing)
+		return;
+	process->failing = failing;
+	atomic_fetch_add_explicit(&process->pool->failing, failing ? 1u : -1u,
+				  memory_order_relaxed);
+}
+
+static int start(struct pool_process *process)
+{
+	pid_t pid = 0;
+	int error;
+
+	atomic_store_explicit(&process->doomed, false, memory_order_relaxed);
+	atomic_store_explicit(&process->asked, clock_boottime_ns(), memory_order_relaxed);
+	error = process->kind->start(process, &pid, &process->pidfd);
+	if (error) {
+		drop_child(process);
+		return error;
+	}
+	error = watch(process);
+	if (error) {
+		close_process(process);
+		return error;
+	}
+	process->state = POOL_PROCESS_UP;
+	process->planned = false;
+	atomic_store_explicit(&process->served, 0, memory_order_relaxed);
+	/* Who sees the pid sees when it was asked for. */
+	atomic_store_explicit(&process->pid, (int)pid, memory_order_release);
+	counter_add(&process->starts, 1);
+	process->started_ms = loop_now_ms(loop_of(process));
+	/* A failing one that came back is believed until it fails again. */
+	set_failing(process, false);
+	process->kind->up(process);
+	if (process->pool->turn.at == process->number + 1)
+		next_turn(process->pool);
+	return 0;
+}
+
+static void restart(struct timer *timer)
+{
+	struct pool_process *process =
+		(struct pool_process *)((char *)timer - offsetof(struct pool_process, restart));
+	int error;
+
+	if (is_closing(process))
+		return;
+	error = start(process);
+	if (error) {
+		/* Counted first: who reads the message may ask at once. */
+		set_failing(process, true);
+		process->backoff = BACKOFF_MAX;
+		log_error("worker %s[%u]: cannot start: %s", name_of(process), process->number,
+			  strerror(-error));
+		loop_timer_start(loop_of(process), &process->restart, BACKOFF_MAX, restart);
+	}
+}
+
+/* --- going -------------------------------------------------------------------------- */
+
+static void end_if_down(struct gateway_pool *pool)
+{
+	for (unsigned i = 0; i < pool->count; i++)
+		if (pool->processes[i].state != POOL_PROCESS_DOWN)
+			return;
+	gateway_pool_ended(pool);
+}
+
+/* On the main thread, when no part uses it any more. */
+static void gone(struct loop_task *task)
+{
+	struct pool_process *process =
+		(struct pool_process *)((char *)task - offsetof(struct pool_process, gone));
+	uint64_t lived = loop_now_ms(loop_of(process)) - process->started_ms;
+
+	if (process->state == POOL_PROCESS_RETIRING)
+		unwatch(process);
+	atomic_store_explicit(&process->pid, 0, memory_order_relaxed);
+	close_process(process);
+	process->state = POOL_PROCESS_DOWN;
+	if (is_closing(process))
+		return;
+	if (process->pool->ending) {
+		end_if_down(process->pool);
+		return;
+	}
+	if (process->planned || lived >= LIVED_MS) {
+		process->backoff = BACKOFF_FIRST;
+	} else {
+		process->backoff = process->backoff ? process->backoff * 2 : BACKOFF_STEP;
+		if (process->backoff > BACKOFF_MAX)
+			process->backoff = BACKOFF_MAX;
+		set_failing(process, process->backoff >= BACKOFF_FAILS);
+	}
+	log_notice("worker %s[%u]: starting again%s", name_of(process), process->number,
+		   process->backoff ? " after a pause" : "");
+	loop_timer_start(loop_of(process), &process->restart, process->backoff, restart);
+	/* One that fails does not hold up the others of its round. */
+	if (process->backoff && process->pool->turn.at == process->number + 1)
+		next_turn(process->pool);
+}
+
+void pool_process_left(struct pool_process *process)
+{
+	if (atomic_fetch_sub_explicit(&process->leaving, 1, memory_order_acq_rel) == 1)
+		loop_post(loop_of(process), &process->gone);
+}
+
+/* How it ended, after "has ended". */
+static void describe(const struct pool_process *process, int status, char *out, size_t size)
+{
+	size_t limit = process->pool->settings->memory_limit;
+	int length = 0;
+
+	*out = '\0';
+	if (status >= 0 && WIFSIGNALED(status))
+		length = snprintf(out, size, " by signal %d (%s)", WTERMSIG(status),
+				  g_strsignal(WTERMSIG(status)));
+	else if (status >= 0 && WIFEXITED(status) && WEXITSTATUS(status))
+		length = snprintf(out, size, " with status %d", WEXITSTATUS(status));
+	/* What it wanted more for, nobody but itself can know. */
+	if (length > 0 && (size_t)length < size && limit && !process->planned)
+		snprintf(out + length, size - (size_t)length, "; its memory-limit is %zu KiB",
+			 limit >> 10);
+}
+
+/* Of a child that is still to be reaped; as of waitpid(), or -1. */
+static int status_of(int pidfd)
+{
+	siginfo_t info = {0};
+
+	if (waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || !info.si_pid)
+		return -1;
+	return info.si_code == CLD_EXITED ? W_EXITCODE(info.si_status, 0) : info.si_status;
+}
+
+static void ended(struct pool_process *process, int status)
+{
+	char how[160];
+
+	if (process->state != POOL_PROCESS_UP && process->state != POOL_PROCESS_RETIRING)
+		return;
+	process->state = POOL_PROCESS_LEAVING;
+	describe(process, status, how, sizeof(how));
+	if (!is_closing(process))
+		log_notice("worker %s[%u] (pid %d) has ended%s", name_of(process), process->number,
+			   atomic_load_explicit(&process->pid, memory_order_relaxed), how);
+	atomic_store_explicit(&process->pid, 0, memory_order_relaxed);
+	unwatch(process);
+	if (atomic_fetch_add_explicit(&process->leaving, process->parts, memory_order_acq_rel) ||
+	    !process->planned)
+		process->kind->down(process);
+	else /* all have let go of it just now, and gone() is on its way */
+		atomic_store_explicit(&process->leaving, 0, memory_order_relaxed);
+}
+
+static void own_ended(struct loop_watch *watch)
+{
+	struct pool_process *process =
+		(struct pool_process *)((char *)watch - offsetof(struct pool_process, ended));
+
+	ended(process, status_of(process->pidfd));
+}
+
+static void other_ended(void *user, int status)
+{
+	ended(user, status);
+}
+
+static void retire(struct pool_process *process)
+{
+	process->state = POOL_PROCESS_RETIRING;
+	process->planned = true;
+	atomic_store_explicit(&process->leaving, process->parts, memory_order_release);
+	process->kind->retire(process);
+}
+
+/* On the main thread: no part has let go of it when this was posted, so it is the same one. */
+static void kill_child(struct loop_task *task)
+{
+	struct pool_process *process =
+		(struct pool_process *)((char *)task - offsetof(struct pool_process, kill));
+
+	if (process->child)
+		spawn_child_kill(process->child);
+}
+
+/* Under Valgrind there is no pidfd_send_signal().  A number is its own until it has ended. */
+static void kill_own(struct pool_process *process, int pid)
+{
+	struct pollfd ended = {.fd = process->pidfd, .events = POLLIN};
+	int result = (int)syscall(SYS_pidfd_send_signal, process->pidfd, SIGKILL, NULL, 0);
+
+	if (result < 0 && errno == ENOSYS)
+		result = poll(&ended, 1, 0) == 0 ? kill(pid, SIGKILL) : 0;
+	if (result < 0 && errno != ESRCH)
+		log_error("worker %s[%u] (pid %d) cannot be ended: %s", name_of(process),
+			  process->number, pid, strerror(errno));
+}
+
+void pool_process_takes(struct pool_process *process, uint64_t now_ms)
+{
+	if (atomic_fetch_add_explicit(&process->load, 1, memory_order_relaxed) == 0)
+		atomic_store_explicit(&process->moved_ms, now_ms, memory_order_relaxed);
+}
+
+void pool_process_leaves(struct pool_process *process, uint64_t now_ms)
+{
+	atomic_fetch_sub_explicit(&process->load, 1, memory_order_relaxed);
+	atomic_store_explicit(&process->moved_ms, now_ms, memory_order_relaxed);
+}
+
+void pool_process_loses(struct pool_process *process)
+{
+	atomic_fetch_sub_explicit(&process->load, 1, memory_order_relaxed);
+}
+
+uint64_t pool_process_stalled_ms(const struct pool_process *process, uint64_t now_ms)
+{
+	uint64_t moved_ms = atomic_load_explicit(&process->moved_ms, memory_order_relaxed);
+
+	/* Another thread's clock may be ahead of this one's. */
+	if (!atomic_load_explicit(&process->load, memory_order_relaxed) || moved_ms > now_ms)
+		return 0;
+	return now_ms - moved_ms;
+}
+
+void pool_process_kill(struct pool_process *process, const char *why)
+{
+	/* Not reaped before every part has let go, so the number is still its own. */
+	int pid = atomic_load_explicit(&process->pid, memory_order_relaxed);
+
+	/* One reason is enough. */
+	if (!pid || atomic_exchange_explicit(&process->doomed, true, memory_order_relaxed))
+		return;
+	log_warning("worker %s[%u] (pid %d) %s: ending it", name_of(process), process->number, pid,
+		    why);
+	if (process->child)
+		loop_post(loop_of(process), &process->kill);
+	else
+		kill_own(process, pid);
+}
+
+/* --- replacing ---------------------------------------------------------------------- */
+
+/* The next of the round that is up; one that is down comes back new by itself. */
+static void next_turn(struct gateway_pool *pool)
+{
+	struct pool_process_turn *turn = &pool->turn;
+
+	while (turn->at < pool->count) {
+		struct pool_process *process = &pool->processes[turn->at++];
+
+		if (process->state == POOL_PROCESS_UP) {
+			retire(process);
+			return;
+		}
+	}
+	turn->at = 0;
+	if (turn->again) {
+		turn->again = false;
+		next_turn(pool);
+	}
+}
+
+void pool_processes_renew(struct gateway_pool *pool)
+{
+	if (pool->turn.at)
+		pool->turn.again = true;
+	else
+		next_turn(pool);
+}
+
+static void tired(struct loop_task *task)
+{
+	struct pool_process *process =
+		(struct pool_process *)((char *)task - offsetof(struct pool_process, tired));
+
+	if (process->state == POOL_PROCESS_UP)
+		retire(process);
+}
+
+void pool_process_served(struct pool_process *process)
+{
+	unsigned most = process->pool->settings->max_requests;
+
+	/* Exactly one of the threads is the one that counts to there. */
+	if (most &&
+	    atomic_fetch_add_explicit(&process->served, 1, memory_order_relaxed) + 1 == most)
+		loop_post(loop_of(process), &process->tired);
+}
+
+/* --- all of them -------------------------------------------------------------------- */
+
+int pool_processes_open(struct gateway_pool *pool, const struct pool_process_kind *kind,
+			unsigned count, unsigned parts)
+{
+	for (unsigned i = 0; i < count; i++) {
+		struct pool_process *process = &pool->processes[i];
+		int error;
+
+		process->pool = pool;
+		process->kind = kind;
+		process->number = i;
+		process->parts = parts;
+		process->gone.run = gone;
+		process->tired.run = tired;
+		process->kill.run = kill_child;
+		error = start(process);
+		if (error)
+			return error;
+	}
+	return 0;
+}
+
+void pool_processes_end(struct gateway_pool *pool)
+{
+	bool any = false;
+
+	pool->ending = true;
+	for (unsigned i = 0; i < pool->count; i++) {
+		struct pool_process *process = &pool->processes[i];
+
+		timer_stop(&process->restart);
+		if (process->state == POOL_PROCESS_UP)
+			retire(process);
+		any |= process->state != POOL_PROCESS_DOWN;
+	}
+	if (!any)
+		gateway_pool_ended(pool);
+}
+
+void pool_processes_close(struct gateway_pool *pool)
+{
+	for (unsigned i = 0; i < pool->count; i++) {
+		struct pool_process *process = &pool->processes[i];
+
+		timer_stop(&process->restart);
+		if (process->state == POOL_PROCESS_DOWN)
+			continue;
+		if (process->state != POOL_PROCESS_LEAVING)
+			unwatch(process);
+		close_process(process);
+		process->state = POOL_PROCESS_DOWN;
+	}
+}
+
+bool pool_processes_fail(struct gateway_pool *pool)
+{
+	return atomic_load_explicit(&pool->failing, memory_order_relaxed) >= pool->count;
+}

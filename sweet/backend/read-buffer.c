@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * read-buffer.c - see read-buffer.h.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include <glib.h>
+
+#include "backend/read-buffer.h"
+
+struct read_buffer *read_buffer_of(NC_handle *handle, size_t length, int *error)
+{
+	struct read_buffer *buffer = malloc(sizeof(*buffer));
+	size_t size;
+
+	if (!buffer || NC_insert(handle) < 0) {
+		*error = -ENOMEM;
+		(void)NC_free(handle);
+		free(buffer);
+		return NULL;
+	}
+	/* Nobody else may name it: the hold is all that keeps it. */
+	buffer->id = NC_cache_id(handle);
+	*error = NC_hold(buffer->id) < 0 ? -errno : 0;
+	(void)NC_destroy(buffer->id);
+	(void)NC_free(handle);
+	buffer->data = *error ? NULL : NC_data(NULL, buffer->id, 0, &size);
+	if (!buffer->data || size < length) {
+		if (!*error)
+			(void)NC_release(buffer->id);
+		*error = -ENOMEM; /* evicted already */
+		free(buffer);
+		return NULL;
+	}
+	buffer->next = NULL;
+	buffer->length = length;
+	buffer->ranges = buffer->few;
+	buffer->range_count = buffer->handed = 0;
+	buffer->range_room = READ_BUFFER_RANGES;
+	buffer->offset = buffer->stored = 0;
+	return buffer;
+}
+
+struct read_buffer *read_buffer_stored(uint64_t offset)
+{
+	struct read_buffer *buffer = calloc(1, sizeof(*buffer));
+
+	if (!buffer)
+		return NULL;
+	buffer->offset = offset;
+	buffer->ranges = buffer->few;
+	return buffer;
+}
+
+struct read_buffer *read_buffer_read(int fd, int *error)
+{
+	NC_handle handle;
+	int there = 0;
+	ssize_t got;
+	size_t size;
+
+	/* As large as what is there, so that many small answers take little. */
+	(void)ioctl(fd, FIONREAD, &there);
+	size = (size_t)CLAMP(there, (int)READ_BUFFER_MIN, (int)READ_BUFFER_MAX);
+	if (NC_alloc_kind(&handle, size, 0, NC_KIND_RECYCLED | NC_KIND_UNSUMMED) < 0) {
+		*error = -errno;
+		return NULL;
+	}
+	/* No more than there is, or another read would look for it. */
+	got = NC_read(fd, &handle, 0, there > 0 && (size_t)there < size ? (size_t)there : size);
+	if (got <= 0) {
+		*error = got < 0 ? -errno : 0;
+		(void)NC_free(&handle);
+		return NULL;
+	}
+	return read_buffer_of(&handle, (size_t)got, error);
+}
+
+void read_buffer_free(struct read_buffer *buffer)
+{
+	if (!buffer)
+		return;
+	if (buffer->id)
+		(void)NC_release(buffer->id);
+	if (buffer->ranges != buffer->few)
+		free(buffer->ranges);
+	free(buffer);
+}
+
+bool read_buffer_add(struct read_buffer *buffer, struct slice run)
+{
+	if (buffer->range_count == buffer->range_room) {
+		size_t room = (size_t)buffer->range_room * 2;
+		bool few = buffer->ranges == buffer->few;
+		struct NC_range *more = realloc(few ? NULL : buffer->ranges, room * sizeof(*more));
+
+		if (!more)
+			return false;
+		if (few)
+			memcpy(more, buffer->few, sizeof(buffer->few));
+		buffer->ranges = more;
+		buffer->range_room = (unsigned)room;
+	}
+	buffer->ranges[buffer->range_count++] = (struct NC_range){
+		.id = buffer->id, .offset = (size_t)(run.at - buffer->data), .length = run.length};
+	return true;
+}
+
+uint64_t read_buffer_bytes(const struct read_buffer *buffer)
+{
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; i < buffer->range_count; i++)
+		bytes += buffer->ranges[i].length;
+	return bytes;
+}

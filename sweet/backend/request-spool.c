@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * request-spool.c - see request-spool.h.
+ *
+ * Of a body as little as possible is in memory at any time: the piece that is
+ * coming, those that are being written, and one part when a program has it.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/request-spool.h"
+#include "files/spool-unit.h"
+
+#define PART ((size_t)256 * 1024) /* bytes, of those that are read back */
+#define WRITES_MAX 2u		  /* under way, while the client may go on */
+
+struct request_spool {
+	struct backend_call *call;
+	struct spool *spool; /* NULL: all of it was read back */
+	uint64_t length;     /* bytes of the body so far */
+	uint64_t next;	     /* the first that was not read back */
+	unsigned writes;
+	bool whole, paused; /* no more comes; it may when a write has ended */
+};
+
+/* A piece that is written; it outlives the call if it must. */
+struct piece {
+	struct spool_op op; /* must be first */
+	struct request_spool *upload;
+	struct iovec bytes;
+	size_t unit;
+};
+
+/* For the operator. */
+static void tell(const struct request_spool *upload, int error)
+{
+	const struct backend_call *call = upload->call;
+	const struct transaction *transaction = call->transaction;
+
+	log_warning("%s: pool %s: a body, at %llu bytes: the spool: %s", transaction->remote_addr,
+		    call->pool->settings->name, (unsigned long long)upload->length,
+		    error == -EDQUOT ? "spool-size is reached" : strerror(-error));
+}
+
+/* --- in ------------------------------------------------------------------------------------ */
+
+static int start_read(struct request_spool *upload);
+static void read_part(struct request_spool *upload);
+
+static void dropped_write(struct spool_op *op)
+{
+	struct piece *piece = (struct piece *)op;
+
+	(void)NC_release(piece->unit);
+	(void)NC_destroy(piece->unit);
+	free(piece);
+}
+
+static void written(struct spool_op *op, int result)
+{
+	struct request_spool *upload = ((struct piece *)op)->upload;
+
+	upload->writes--;
+	if (result < 0) {
+		tell(upload, result);
+		backend_call_body_lost(upload->call);
+	} else if (upload->paused) {
+		upload->paused = false;
+		backend_call_ask_piece(upload->call);
+	} else if (upload->whole && !upload->writes) {
+		read_part(upload);
+	}
+}
+
+/* The piece is the spool's now.  0 or -errno. */
+static int write_piece(struct request_spool *upload, size_t length)
+{
+	struct transaction *transaction = upload->call->transaction;
+	size_t run;
+	const void *bytes = NC_data(NULL, transaction->upload, 0, &run);
+	struct piece *piece;
+	int error;
+
+	/* A body's unit is in one piece. */
+	if (!bytes || run < length)
+		return -ENOMEM;
+	piece = calloc(1, sizeof(*piece));
+	if (!piece)
+		return -ENOMEM;
+	piece->upload = upload;
+	piece->bytes = (struct iovec){(void *)(uintptr_t)bytes, length};
+	piece->op.iov = &piece->bytes;
+	piece->op.count = 1;
+	piece->op.done = written;
+	piece->op.drop = dropped_write;
+	piece->unit = transaction->upload;
+	error = spool_append(upload->spool, &piece->op);
+	if (error) {
+		free(piece);
+		return error;
+	}
+	transaction->upload = 0;
+	upload->writes++;
+	upload->length += length;
+	return 0;
+}
+
+static struct request_spool *begin(struct backend_call *call)
+{
+	struct thread *thread = call->transaction->thread;
+	struct request_spool *upload = calloc(1, sizeof(*upload));
+
+	if (!upload)
+		return NULL;
+	upload->call = call;
+	upload->spool = spool_open(thread->server->spools, thread->loop);
+	if (upload->spool)
+		return upload;
+	free(upload);
+	return NULL;
+}
+
+int request_spool_take(struct backend_call *call)
+{
+	struct transaction *transaction = call->transaction;
+	size_t length = (size_t)(transaction->upload_length - call->before);
+	int error = 0;
+
+	if (!call->upload)
+		call->upload = begin(call);
+	if (!call->upload)
+		return 503;
+	if (length)
+		error = write_piece(call->upload, length);
+	if (error) {
+		tell(call->upload, error);
+		return 503;
+	}
+	call->before = transaction->upload_length;
+	call->spooling = true;
+	call->upload->whole = !transaction->upload_more;
+	if (call->upload->whole && !call->upload->writes)
+		error = start_read(call->upload);
+	else if (!call->upload->whole && call->upload->writes < WRITES_MAX)
+		backend_call_ask_piece(call);
+	else
+		call->upload->paused = !call->upload->whole;
+	if (error)
+		tell(call->upload, error);
+	return error ? 503 : 0;
+}
+
+/* --- out ------------------------------------------------------------------------------------ */
+
+/* The unit of the part becomes the transaction's upload.  0 or -errno. */
+static int hand_part(struct request_spool *upload, struct spool_unit *part)
+{
+	struct transaction *transaction = upload->call->transaction;
+	int error = NC_insert(&part->handle) < 0 || NC_hold(NC_cache_id(&part->handle)) < 0 ? -errno
+											    : 0;
+	size_t unit = error ? 0 : NC_cache_id(&part->handle);
+
+	part->taken = true;
+	(void)NC_free(&part->handle);
+	if (error)
+		return error;
+	/* The program's link holds the one before as long as it needs it. */
+	if (transaction->upload) {
+		(void)NC_release(transaction->upload);
+		(void)NC_destroy(transaction->upload);
+	}
+	transaction->upload = unit;
+	upload->call->before = part->op.offset;
+	upload->next = part->op.offset + part->bytes.iov_len;
+	transaction->upload_length = upload->next;
+	transaction->upload_more = upload->next < upload->length;
+	return 0;
+}
+
+static void was_read(struct spool_op *op, int result)
+{
+	struct spool_unit *part = (struct spool_unit *)op;
+	struct request_spool *upload = part->user;
+	struct backend_call *call = upload->call;
+
+	if (!result)
+		result = hand_part(upload, part);
+	if (result < 0) {
+		tell(upload, result);
+		backend_call_body_lost(call);
+		return;
+	}
+	/* Its room is for others as soon as the last byte was read. */
+	if (upload->next == upload->length) {
+		spool_close(upload->spool);
+		upload->spool = NULL;
+	}
+	backend_call_body_ready(call);
+}
+
+static int start_read(struct request_spool *upload)
+{
+	size_t most = MIN(PART, upload->call->transaction->thread->server->max_unit);
+
+	return spool_unit_read(upload->spool, upload->next,
+			       (size_t)MIN(upload->length - upload->next, most), PART, was_read,
+			       upload);
+}
+
+static void read_part(struct request_spool *upload)
+{
+	struct backend_call *call = upload->call;
+	int error = start_read(upload);
+
+	if (!error)
+		return;
+	tell(upload, error);
+	backend_call_body_lost(call);
+}
+
+void request_spool_next(struct backend_call *call)
+{
+	read_part(call->upload);
+}
+
+uint64_t request_spool_length(const struct backend_call *call)
+{
+	return call->upload->length;
+}
+
+void request_spool_end(struct backend_call *call)
+{
+	struct request_spool *upload = call->upload;
+
+	call->upload = NULL;
+	if (!upload)
+		return;
+	spool_close(upload->spool);
+	free(upload);
+}
+
+/* --- whether ----------------------------------------------------------------------------------- */
+
+bool request_spool_is_wanted(const struct gateway_pool *pool)
+{
+	return pool->protocol->body_lost && pool->settings->request_buffering &&
+	       pool->gateway->server->spools;
+}
+
+uint64_t request_spool_most(const struct gateway_pool *pool)
+{
+	struct spools_stat stat;
+
+	spools_stat(pool->gateway->server->spools, &stat);
+	return stat.most;
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * response-queue.c - see response-queue.h.  A line belongs to its call's thread.
+ */
+#include <stdlib.h>
+
+#include "backend/response-queue.h"
+
+#define UNIT_LEAST 4096u /* bytes that a unit takes, however small */
+
+struct response_part {
+	struct response_part *next;
+	struct slice bytes;	    /* NULL: ranges */
+	struct body_budget *budget; /* that they are of */
+	uint64_t room;		    /* bytes of memory that it takes */
+	unsigned count;
+	struct NC_range ranges[];
+};
+
+static void release(const struct NC_range *ranges, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		(void)NC_release(ranges[i].id);
+}
+
+void response_queue_release(const struct NC_response *response)
+{
+	release(response->ranges, response->range_count);
+	NC_exchange_data_free(response->data);
+}
+
+static void give_back(struct response_part *part)
+{
+	if (!part)
+		return;
+	release(part->ranges, part->count);
+	if (part->bytes.at) {
+		NC_exchange_data_free(part->bytes.at);
+		atomic_fetch_sub_explicit(&part->budget->used, part->room, memory_order_relaxed);
+	}
+	free(part);
+}
+
+static void append(struct response_queue *parts, struct response_part *part)
+{
+	if (parts->first)
+		parts->last->next = part;
+	else
+		parts->first = part;
+	parts->last = part;
+	parts->count++;
+	parts->bytes += part->room;
+}
+
+bool response_queue_add(struct response_queue *parts, const struct NC_range *ranges, unsigned count,
+			uint64_t *left)
+{
+	struct response_part *part = malloc(sizeof(*part) + count * sizeof(part->ranges[0]));
+
+	if (!part) {
+		release(ranges, count);
+		return false;
+	}
+	*part = (struct response_part){0};
+	for (unsigned i = 0; i < count; i++) {
+		struct NC_range range = ranges[i];
+
+		if (range.length > *left)
+			range.length = (size_t)*left;
+		*left -= range.length;
+		if (range.length == 0) {
+			release(&range, 1);
+			continue;
+		}
+		part->ranges[part->count++] = range;
+		part->room += range.length > UNIT_LEAST ? range.length : UNIT_LEAST;
+	}
+	if (part->count)
+		append(parts, part);
+	else
+		free(part);
+	return true;
+}
+
+/* Takes all of it or nothing. */
+static bool take(struct body_budget *budget, size_t bytes)
+{
+	uint64_t used = atomic_fetch_add_explicit(&budget->used, bytes, memory_order_relaxed);
+
+	if (used + bytes <= budget->most)
+		return true;
+	atomic_fetch_sub_explicit(&budget->used, bytes, memory_order_relaxed);
+	return false;
+}
+
+bool response_queue_add_bytes(struct response_queue *parts, struct slice bytes, uint64_t *left,
+			      struct body_budget *budget)
+{
+	struct response_part *part;
+
+	if (bytes.length == 0 || *left == 0) {
+		NC_exchange_data_free(bytes.at);
+		return true;
+	}
+	part = malloc(sizeof(*part));
+	if (!part || !take(budget, bytes.length)) {
+		NC_exchange_data_free(bytes.at);
+		free(part);
+		return false;
+	}
+	*part = (struct response_part){.bytes = bytes, .budget = budget, .room = bytes.length};
+	if (part->bytes.length > *left)
+		part->bytes.length = (size_t)*left;
+	*left -= part->bytes.length;
+	append(parts, part);
+	return true;
+}
+
+void response_queue_hand_on(struct response_queue *parts, struct transaction *transaction)
+{
+	struct response_part *part = parts->first;
+
+	if (parts->sending) {
+		parts->count--;
+		parts->bytes -= parts->sending->room;
+	}
+	give_back(parts->sending);
+	parts->sending = part;
+	transaction->ranges = part ? part->ranges : NULL;
+	transaction->range_count = part ? part->count : 0;
+	transaction->data = part ? part->bytes.at : NULL;
+	transaction->data_length = part ? part->bytes.length : 0;
+	if (part)
+		parts->first = part->next;
+}
+
+void response_queue_clear(struct response_queue *parts)
+{
+	give_back(parts->sending);
+	while (parts->first) {
+		struct response_part *part = parts->first;
+
+		parts->first = part->next;
+		give_back(part);
+	}
+	*parts = (struct response_queue){0};
+}

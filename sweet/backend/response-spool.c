@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * response-spool.c - see response-spool.h.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <glib.h>
+
+#include "backend/response-spool.h"
+#include "files/spool-unit.h"
+
+#define WRITES_MAX 2u /* under way: what they write is in memory still */
+
+struct response_spool {
+	struct response_stream *stream;
+	struct spool *spool;
+	struct read_buffer *last; /* in the line, if it is stored; NULL */
+	unsigned stored;	  /* buffers in the line that are */
+	unsigned writes;
+	bool fetching;
+};
+
+/* A buffer that is written; it outlives the stream if it must. */
+struct put {
+	struct spool_op op; /* must be first */
+	struct response_spool *spool;
+	struct read_buffer *buffer;
+	struct iovec runs[];
+};
+
+static struct spools *spools_of(const struct response_stream *stream)
+{
+	return stream->call->pool->gateway->server->spools;
+}
+
+bool response_spool_has_room(const struct response_stream *stream)
+{
+	const struct response_spool *spool = stream->spool;
+
+	return stream->told && spools_of(stream) &&
+	       stream->call->pool->settings->response_buffering &&
+	       (!spool || spool->writes < WRITES_MAX) &&
+	       spools_have_room(spools_of(stream), READ_BUFFER_MAX);
+}
+
+/* --- in ---------------------------------------------------------------------------------------- */
+
+static void dropped_put(struct spool_op *op)
+{
+	struct put *put = (struct put *)op;
+
+	read_buffer_free(put->buffer);
+	free(put);
+}
+
+static void was_put(struct spool_op *op, int result)
+{
+	struct response_spool *spool = ((struct put *)op)->spool;
+	char fault[128];
+
+	spool->writes--;
+	if (!result) {
+		response_stream_has_more_room(spool->stream);
+		return;
+	}
+	g_snprintf(fault, sizeof(fault), "its answer waits for a client, but the spool: %s",
+		   strerror(-result));
+	response_stream_fail(spool->stream, fault);
+}
+
+static struct put *new_put(struct response_spool *spool, struct read_buffer *buffer)
+{
+	struct put *put = calloc(1, sizeof(*put) + buffer->range_count * sizeof(put->runs[0]));
+
+	if (!put)
+		return NULL;
+	put->spool = spool;
+	put->op.iov = put->runs;
+	put->op.count = buffer->range_count;
+	put->op.done = was_put;
+	put->op.drop = dropped_put;
+	for (unsigned i = 0; i < buffer->range_count; i++) {
+		const char *at = buffer->data + buffer->ranges[i].offset;
+
+		put->runs[i] = (struct iovec){(void *)(uintptr_t)at, buffer->ranges[i].length};
+	}
+	return put;
+}
+
+static struct response_spool *get(struct response_stream *stream)
+{
+	struct response_spool *spool = stream->spool;
+
+	if (spool)
+		return spool;
+	spool = calloc(1, sizeof(*spool));
+	if (!spool)
+		return NULL;
+	spool->stream = stream;
+	spool->spool = spool_open(spools_of(stream), stream->call->transaction->thread->loop);
+	if (!spool->spool) {
+		free(spool);
+		return NULL;
+	}
+	stream->spool = spool;
+	return spool;
+}
+
+bool response_spool_put(struct response_stream *stream, struct read_buffer *buffer)
+{
+	struct response_spool *spool = get(stream);
+	uint64_t bytes = read_buffer_bytes(buffer);
+	struct read_buffer *stored;
+	struct put *put;
+
+	if (!spool)
+		return false;
+	/* One in memory behind it parts it from what follows. */
+	if (spool->last && &spool->last->next != stream->last)
+		spool->last = NULL;
+	stored = spool->last ? spool->last : read_buffer_stored(spool_length(spool->spool));
+	put = stored ? new_put(spool, buffer) : NULL;
+	if (!put || spool_append(spool->spool, &put->op)) {
+		if (stored != spool->last)
+			read_buffer_free(stored);
+		free(put);
+		return false;
+	}
+	put->buffer = buffer;
+	spool->writes++;
+	stored->stored += bytes;
+	if (stored != spool->last) {
+		*stream->last = stored;
+		stream->last = &stored->next;
+		spool->last = stored;
+		spool->stored++;
+	}
+	return true;
+}
+
+/* --- out ----------------------------------------------------------------------------------------- */
+
+/* The first in the line has no more: it goes, and the spool with the last of them. */
+static void drop_first(struct response_spool *spool)
+{
+	struct response_stream *stream = spool->stream;
+	struct read_buffer *first = stream->first;
+
+	stream->first = first->next;
+	if (!stream->first)
+		stream->last = &stream->first;
+	if (spool->last == first)
+		spool->last = NULL;
+	spool->stored--;
+	read_buffer_free(first);
+	if (!spool->stored && !spool->writes)
+		response_spool_end(stream);
+}
+
+static void was_fetched(struct spool_op *op, int result)
+{
+	struct spool_unit *unit = (struct spool_unit *)op;
+	struct response_spool *spool = unit->user;
+	struct response_stream *stream = spool->stream;
+	struct read_buffer *buffer = NULL;
+	char fault[128];
+
+	spool->fetching = false;
+	if (!result) {
+		unit->taken = true;
+		buffer = read_buffer_of(&unit->handle, unit->bytes.iov_len, &result);
+	}
+	if (!buffer) {
+		g_snprintf(fault, sizeof(fault), "reading its answer from the spool: %s",
+			   strerror(-result));
+		response_stream_fail(stream, fault);
+		return;
+	}
+	stream->first->offset += buffer->length;
+	stream->first->stored -= buffer->length;
+	if (!stream->first->stored)
+		drop_first(spool);
+	response_stream_fetched(stream, buffer);
+}
+
+int response_spool_fetch(struct response_stream *stream)
+{
+	struct response_spool *spool = stream->spool;
+	const struct read_buffer *first = stream->first;
+	int error;
+
+	if (spool->fetching)
+		return 0;
+	error = spool_unit_read(spool->spool, first->offset,
+				(size_t)MIN(first->stored, READ_BUFFER_MAX), READ_BUFFER_MAX,
+				was_fetched, spool);
+	spool->fetching = !error;
+	return error;
+}
+
+void response_spool_end(struct response_stream *stream)
+{
+	struct response_spool *spool = stream->spool;
+
+	stream->spool = NULL;
+	if (!spool)
+		return;
+	spool_close(spool->spool);
+	free(spool);
+}

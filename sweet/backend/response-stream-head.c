@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * response-stream-head.c - the head of a stream's answer: gathered from the buffers that
+ * it is spread over, parsed, and made the transaction's.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include <glib.h>
+
+#include "backend/cache-store.h"
+#include "backend/response-stream-internal.h"
+#include "http/cgihead.h"
+#include "http/response.h"
+
+/* The body is a unit that the program has named. */
+static bool take_unit(struct response_stream *stream, const struct cgihead *head)
+{
+	struct transaction *transaction = stream->call->transaction;
+	const char *why = stream->source->refusal(stream->call, head->unit);
+	struct NC_stat stat;
+	char fault[320];
+
+	if (!why && NC_hold(head->unit) < 0)
+		why = "there is none with this id any more";
+	if (why) {
+		g_snprintf(fault, sizeof(fault),
+			   "named a unit that is not its own, or gone: %zu: %s", head->unit, why);
+		return response_stream_fail(stream, fault);
+	}
+	stream->unit = head->unit;
+	if (NC_stat(head->unit, &stat) < 0 || head->unit_offset > stat.size ||
+	    (head->has_unit_length && head->unit_length > stat.size - head->unit_offset))
+		return response_stream_fail(stream, "named a range that is not within its unit");
+	transaction->body =
+		(struct NC_range){.id = head->unit,
+				  .offset = head->unit_offset,
+				  .length = head->has_unit_length ? head->unit_length
+								  : stat.size - head->unit_offset};
+	counter_add(&transaction->thread->counters.worker_bodies, transaction->body.length);
+	return true;
+}
+
+static bool take_head(struct response_stream *stream, struct slice text)
+{
+	struct transaction *transaction = stream->call->transaction;
+	struct cgihead head;
+	const char *fault = cgihead_parse(&head, text);
+	struct response_facts facts;
+	bool has_body;
+	long length;
+
+	if (fault)
+		return response_stream_fail(stream, fault);
+	counter_add(&transaction->thread->counters.worker_messages, text.length);
+	if (head.local_redirect) {
+		stream->failed = true;
+		call_redirect(stream->call, head.location);
+		return false;
+	}
+	length = call_take_lines(stream->call, head.lines, &facts);
+	if (length < 0)
+		return response_stream_fail(stream,
+					    "malformed header lines, or no memory for them");
+	if (head.unit && !take_unit(stream, &head))
+		return false;
+	stream->began = true;
+	has_body = head.status >= 200 && head.status != 204 && head.status != 304;
+	stream->left = head.unit	 ? 0
+		       : !has_body	 ? 0
+		       : head.has_length ? head.length
+					 : TRANSACTION_UNKNOWN;
+	call_take_date(stream->call, &facts);
+	call_answer(stream->call, head.status, (size_t)length, facts.has_type, has_body,
+		    head.unit  ? transaction->body.length
+		    : has_body ? stream->left
+			       : 0);
+	cache_store_head(transaction, &head);
+	if (head.unit)
+		cache_store_body(transaction, &transaction->body, 1, 1);
+	else if (!stream->left)
+		cache_store_end(transaction);
+	if (stream->left) {
+		transaction->next = response_stream_next;
+		transaction->live = true;
+	} else {
+		stream->ended = true;
+	}
+	return true;
+}
+
+static enum stream_head_state fail_long(struct response_stream *stream)
+{
+	char fault[128];
+
+	g_snprintf(fault, sizeof(fault),
+		   "its head is too long: more than max-response-header (%zu bytes) of its pool",
+		   stream->call->pool->settings->max_response_header);
+	(void)response_stream_fail(stream, fault);
+	return STREAM_CALL_OVER;
+}
+
+/* Bytes of the head; those behind it are left in *run. */
+enum stream_head_state response_stream_gather_head(struct response_stream *stream,
+						   struct slice *run)
+{
+	size_t most = stream->call->pool->settings->max_response_header;
+	size_t end, seen = stream->head_length, more;
+	char *whole = stream->head;
+	bool good;
+
+	if (!whole) {
+		end = cgihead_length(run->at, run->length, 0);
+		if (end > most)
+			return fail_long(stream);
+		if (end) {
+			struct slice text = {run->at, end};
+
+			run->at += end;
+			run->length -= end;
+			return take_head(stream, text) ? STREAM_HEAD_WHOLE : STREAM_CALL_OVER;
+		}
+	}
+	more = MIN(run->length, most - seen);
+	whole = realloc(whole, seen + more);
+	if (!whole) {
+		(void)response_stream_fail(stream, "no memory for its head");
+		return STREAM_CALL_OVER;
+	}
+	stream->head = whole;
+	memcpy(whole + seen, run->at, more);
+	stream->head_length += more;
+	end = cgihead_length(whole, stream->head_length, seen);
+	if (!end && stream->head_length == most)
+		return fail_long(stream);
+	if (!end) {
+		run->length = 0;
+		return STREAM_HEAD_PART;
+	}
+	run->at += end - seen;
+	run->length -= end - seen;
+	stream->head = NULL;
+	good = take_head(stream, (struct slice){whole, end});
+	free(whole);
+	return good ? STREAM_HEAD_WHOLE : STREAM_CALL_OVER;
+}

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * worker-channel-response.c - what a worker answers to a call, on its way to the
+ * connection.
+ *
+ * An answer in pieces is told to the connection with the first record.  Then
+ * pieces wait in a line, which the connection takes one after the other by
+ * next(); or it waits for one: `wanted`.
+ */
+#include <assert.h>
+
+#include "backend/cache-store.h"
+#include "backend/worker-channel-internal.h"
+#include "backend/backpressure.h"
+#include "core/page-memory.h"
+#include "http/cgihead.h"
+#include "http/response.h"
+
+/* The library tells a worker of several at a time: with so many kept it may have to wait. */
+#define KEPT_MOST (NC_WORKER_WINDOW / 2)
+
+/*
+ * Gives the worker its window back for what has left, and for what may wait
+ * here while it goes on.  If it still has to wait, that is for the client.
+ *
+ * What is more than was announced gets nothing back: no client takes it, so
+ * nothing else would slow a worker down that sends it without end.
+ */
+static void pace(struct backend_call *call)
+{
+	struct channel_call *own = channel_call_of(call);
+
+	backpressure_ahead(call, own->shared, own->parts.bytes);
+	if (!own->channel) {
+		backpressure_go_on(call);
+		return;
+	}
+	while (own->kept > own->excess && (own->kept - own->excess > own->parts.count ||
+					   backpressure_has_room(call, own->shared))) {
+		(void)NC_exchange_sent(own->channel->exchange, own->channel->thread->number,
+				       worker_channel_tag(own->channel, own->slot));
+		own->channel->dirty = true;
+		own->kept--;
+		backpressure_go_on(call);
+	}
+	if (own->kept - own->excess > KEPT_MOST)
+		backpressure_wait(call);
+}
+
+static void advance(struct backend_call *call)
+{
+	struct channel_call *own = channel_call_of(call);
+
+	/* An empty piece is the end, which must not be mistaken for a good one. */
+	if (own->failed && !response_queue_wait(&own->parts))
+		call->transaction->status = 0;
+	response_queue_hand_on(&own->parts, call->transaction);
+	pace(call);
+}
+
+/* The present piece has left. */
+static enum respond next(struct transaction *transaction)
+{
+	struct backend_call *call = backend_call_of(transaction);
+	struct channel_call *own = channel_call_of(call);
+
+	if (own->channel && !response_queue_wait(&own->parts)) {
+		response_queue_hand_on(&own->parts, transaction);
+		pace(call);
+		own->wanted = true;
+		backend_call_start_timer(call);
+		return RESPOND_LATER;
+	}
+	advance(call);
+	return RESPOND_NOW;
+}
+
+/* There is a piece, or the end, for who waits for it. */
+static void satisfy(struct backend_call *call)
+{
+	struct channel_call *own = channel_call_of(call);
+
+	if (!own->wanted || (own->channel && !response_queue_wait(&own->parts)))
+		return;
+	own->wanted = false;
+	timer_stop(&call->timer);
+	advance(call);
+	call->transaction->done(call->transaction);
+}
+
+/* No more of an answer comes, or it is of no use. */
+void worker_channel_break_off(struct backend_call *call, int status, const char *detail)
+{
+	worker_channel_orphan(call);
+	if (call->state != CALL_ANSWERED) {
+		backend_call_fail(call, status, detail);
+		return;
+	}
+	channel_call_of(call)->failed = true;
+	backpressure_go_on(call);
+	cache_store_drop(call->transaction, RESPCACHE_LOST);
+	counter_add(&call->transaction->thread->counters.worker_failures, 1);
+	satisfy(call);
+}
+
+static struct slice bytes_of(const struct NC_response *response)
+{
+	return (struct slice){response->data, response->data_length};
+}
+
+static void add_part(struct backend_call *call, const struct NC_response *response)
+{
+	struct thread *thread = call->transaction->thread;
+	struct channel_call *own = channel_call_of(call);
+	uint64_t before = own->left;
+	bool good;
+
+	if (response->data)
+		good = response_queue_add_bytes(&own->parts, bytes_of(response), &own->left,
+						&thread->server->answers);
+	else
+		good = response_queue_add(&own->parts, response->ranges, response->range_count,
+					  &own->left);
+	own->failed |= !good;
+	counter_add(response->data ? &thread->counters.worker_messages
+				   : &thread->counters.worker_bodies,
+		    before - own->left);
+}
+
+static uint64_t length_of(const struct NC_response *response)
+{
+	uint64_t bytes = response->data_length;
+
+	for (unsigned i = 0; i < response->range_count; i++)
+		bytes += response->ranges[i].length;
+	return bytes;
+}
+
+/* A part of which so much is sent: what is more than was announced is nobody's. */
+static void keep_part(struct backend_call *call, const struct NC_response *response, uint64_t sent)
+{
+	if (length_of(response) > sent)
+		cache_store_drop(call->transaction, RESPCACHE_LOST);
+	else if (response->data)
+		cache_store_bytes(call->transaction, bytes_of(response));
+	else
+		cache_store_part(call->transaction, response->ranges, response->range_count);
+}
+
+void worker_channel_piece(struct backend_call *call, const struct NC_response *response)
+{
+	struct channel_call *own = channel_call_of(call);
+	bool excess = own->left == 0;
+
+	if (response->flags & NC_RESPONSE_ABORTED) {
+		worker_channel_break_off(call, 502, "The worker gave up.");
+		return;
+	}
+	keep_part(call, response, own->left);
+	add_part(call, response);
+	if (own->channel) {
+		own->kept++;
+		own->excess += excess;
+	}
+	pace(call);
+	/* What was announced must come. */
+	if (own->failed ||
+	    (!own->channel && own->left && call->transaction->length != TRANSACTION_UNKNOWN)) {
+		worker_channel_break_off(call, 502, NULL);
+		return;
+	}
+	/* With the last byte that was announced the connection asks for no more. */
+	if (!own->channel || own->left == 0)
+		cache_store_end(call->transaction);
+	satisfy(call);
+}
+
+/* Bytes of a body in pieces, or TRANSACTION_UNKNOWN; false: malformed lines. */
+static bool announced(struct slice lines, uint64_t *length)
+{
+	struct cgihead head;
+
+	*length = TRANSACTION_UNKNOWN;
+	if (lines.length == 0)
+		return true;
+	if (cgihead_parse(&head, lines))
+		return false;
+	if (head.has_length)
+		*length = head.length;
+	return true;
+}
+
+/* What the response cache is to know of it. */
+static void keep(struct backend_call *call, const struct NC_response *response, struct slice lines,
+		 size_t filtered, bool has_body)
+{
+	struct transaction *transaction = call->transaction;
+	/* A bit of each range whose unit is to be had again. */
+	uint64_t stay = response->flags & NC_RESPONSE_KEEP
+				? ~(uint64_t)(response->flags / NC_RESPONSE_DROP(0))
+				: 0;
+
+	/* Fields that were left out may be for the cache. */
+	if (transaction->store || filtered != lines.length)
+		cache_store_lines(transaction, response->status, lines);
+	if (has_body && (channel_call_of(call)->channel || transaction->data)) {
+		/* It was taken, and its bytes are there as far as they are sent. */
+		keep_part(call, response, transaction_piece(transaction));
+		if (!channel_call_of(call)->channel)
+			cache_store_end(transaction);
+	} else {
+		cache_store_body(transaction, response->ranges,
+				 has_body ? response->range_count : 0, stay);
+	}
+}
+
+void worker_channel_response(struct worker_channel *channel, struct backend_call *call,
+			     const struct NC_response *response)
+{
+	struct transaction *transaction = call->transaction;
+	struct channel_call *own = channel_call_of(call);
+	struct slice lines = {.at = response->headers, .length = response->headers_length};
+	struct response_facts facts = {0};
+	const char *fault = "malformed header lines, or no memory for them";
+	bool good;
+	bool has_body = (own->channel || response->range_count || response->data) &&
+			response->status != 204 && response->status != 304;
+	uint64_t length = 0;
+	long filtered = 0;
+
+	counter_add(&channel->thread->counters.worker_messages, response->headers_length);
+	good = lines.length <= call->pool->settings->max_response_header;
+	if (!good)
+		fault = "header lines that are longer than max-response-header of its pool";
+	else if (lines.length)
+		filtered = call_take_lines(call, lines, &facts);
+	if (good && own->channel)
+		good = announced(lines, &length);
+	if (filtered < 0 || !good) {
+		worker_channel_complain(channel, fault);
+		counter_add(&channel->failures, 1);
+		response_queue_release(response);
+		worker_channel_break_off(call, 502, NULL);
+		return;
+	}
+	own->left = own->channel ? length : UINT64_MAX;
+	if (!has_body)
+		own->left = 0;
+	own->body_pending = false;
+	own->pages = &call->pool->pages[channel->process->number];
+	if (response->range_count == 1 && !own->channel && has_body) {
+		/* Nearly all are so. */
+		own->held = response->body.id;
+		own->left -= response->body.length;
+		transaction->body = response->body;
+		own->page = response->body.length;
+		transaction->pages = own->pages;
+		counter_add(&channel->thread->counters.worker_bodies, response->body.length);
+	} else if (response->range_count || response->data) {
+		add_part(call, response);
+		response_queue_hand_on(&own->parts, transaction);
+	}
+	page_memory_hold(own->pages, own->page);
+	if (!own->channel)
+		length = has_body ? UINT64_MAX - own->left : 0;
+	if (own->failed) {
+		worker_channel_break_off(call, 503, NULL);
+		return;
+	}
+	if (own->channel && has_body && length) {
+		transaction->next = next;
+		transaction->live = true;
+	}
+	call_take_date(call, &facts);
+	call_answer(call, response->status, (size_t)filtered, facts.has_type, has_body,
+		    has_body ? length : 0);
+	if (own->channel) {
+		own->kept = 1;
+		pace(call);
+	}
+	keep(call, response, lines, (size_t)filtered, has_body);
+	transaction->done(transaction);
+}

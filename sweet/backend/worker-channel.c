@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * worker-channel.c - see worker-channel.h.  A channel belongs to its thread.
+ *
+ * What a worker answers is checked twice: the library has made sure that the
+ * units are the worker's own, holds them, and has seen that pieces come in their
+ * order; here the tag must name a call that this very worker has, and the header
+ * lines must be fit to be sent.
+ */
+#include <assert.h>
+
+#include "backend/worker-channel-internal.h"
+#include "core/page-memory.h"
+
+#define SLOT_NONE UINT32_MAX
+
+/* In a turn of the loop, of one worker, which may write as fast as they are read. */
+#define RECORDS_MAX 64u
+
+/* That a queue can hold: whoever else has it mapped may go on writing after the worker's end. */
+#define RECORDS_LEFT 4096u
+
+static_assert(sizeof(struct channel_call) <= BACKEND_CALL_OWN, "fits a call");
+
+/* --- slots --------------------------------------------------------------------------- */
+
+void worker_channel_reset(struct worker_channel *channel, NC_exchange *exchange)
+{
+	channel->exchange = exchange;
+	channel->dirty = channel->retiring = channel->notify_pending = false;
+	channel->in_flight = channel->orphaned = 0;
+	channel->submitted = 0;
+	channel->free = 0;
+	for (uint32_t i = 0; i < WORKER_IN_FLIGHT; i++) {
+		struct channel_slot *pending = &channel->pending[i];
+
+		pending->call = NULL;
+		pending->orphaned = pending->cancel_pending = false;
+		pending->next = i + 1 < WORKER_IN_FLIGHT ? i + 1 : SLOT_NONE;
+	}
+}
+
+static struct channel_slot *find(struct worker_channel *channel, uint64_t tag)
+{
+	uint32_t slot = (uint32_t)tag;
+	struct channel_slot *pending;
+
+	if (slot >= WORKER_IN_FLIGHT)
+		return NULL;
+	pending = &channel->pending[slot];
+	return pending->generation == tag >> 32 && (pending->call || pending->orphaned) ? pending
+											: NULL;
+}
+
+static void set_streams(struct worker_channel *channel, struct channel_slot *pending, bool streams)
+{
+	if (pending->streams == streams)
+		return;
+	pending->streams = streams;
+	if (streams)
+		atomic_fetch_add_explicit(&channel->process->streams, 1, memory_order_relaxed);
+	else
+		atomic_fetch_sub_explicit(&channel->process->streams, 1, memory_order_relaxed);
+}
+
+/* No record for it comes any more. */
+void worker_channel_vacate(struct worker_channel *channel, struct channel_slot *pending)
+{
+	set_streams(channel, pending, false);
+	if (pending->call)
+		channel_call_of(pending->call)->channel = NULL;
+	if (pending->orphaned && --channel->orphaned == 0)
+		timer_stop(&channel->drain_timer);
+	pending->call = NULL;
+	pending->orphaned = pending->cancel_pending = false;
+	pending->generation++;
+	pending->next = channel->free;
+	channel->free = (uint32_t)(pending - channel->pending);
+	channel->in_flight--;
+	counter_add(&channel->ended, 1);
+}
+
+/* The last record for it has come, or the worker is gone. */
+void worker_channel_leave(struct worker_channel *channel, struct channel_slot *pending)
+{
+	struct pool_process *process = channel->process;
+
+	worker_channel_vacate(channel, pending);
+	pool_process_leaves(process, loop_now_ms(channel->thread->loop));
+	/* It may leave no page, but with one request less there is more room. */
+	if (page_memory_tells(&process->pool->pages[process->number]))
+		call_queue_room_everywhere(process->pool);
+}
+
+void worker_channel_complain(const struct worker_channel *channel, const char *what)
+{
+	log_warning("worker %s[%u] (pid %d): %s", channel->process->pool->settings->name,
+		    channel->process->number, (int)NC_exchange_pid(channel->exchange), what);
+}
+
+/*
+ * Whether the worker has told nothing of it while another answer leaves, of this
+ * thread or not: that one has bounds of its own, and is no fault.
+ */
+static bool is_behind_another(const struct worker_channel *channel,
+			      const struct channel_slot *pending)
+{
+	return !pending->heard &&
+	       atomic_load_explicit(&channel->process->streams, memory_order_relaxed) > 0;
+}
+
+/* --- calls that nobody waits for ------------------------------------------------------ */
+
+static void drain_timed_out(struct timer *timer)
+{
+	struct worker_channel *channel =
+		(struct worker_channel *)((char *)timer -
+					  offsetof(struct worker_channel, drain_timer));
+	unsigned most = channel->process->pool->settings->answer_ms;
+	uint64_t now = loop_now_ms(channel->thread->loop);
+
+	for (uint32_t i = 0; i < WORKER_IN_FLIGHT; i++) {
+		struct channel_slot *pending = &channel->pending[i];
+
+		if (!pending->orphaned || now - pending->orphaned_ms < most)
+			continue;
+		if (!is_behind_another(channel, pending)) {
+			pool_process_kill(channel->process, "does not end what nobody waits for");
+			return;
+		}
+		/* When the other one is over, it has its time. */
+		pending->orphaned_ms = now;
+	}
+	loop_timer_start(channel->thread->loop, &channel->drain_timer, most, drain_timed_out);
+}
+
+static void send_cancel(struct worker_channel *channel, struct channel_slot *pending)
+{
+	uint32_t slot = (uint32_t)(pending - channel->pending);
+
+	pending->cancel_pending = NC_exchange_cancel(channel->exchange, channel->thread->number,
+						     worker_channel_tag(channel, slot)) < 0;
+	channel->notify_pending |= pending->cancel_pending;
+	channel->dirty = true;
+}
+
+/* The worker goes on with it, or sees that there is no need to. */
+void worker_channel_orphan(struct backend_call *call)
+{
+	struct worker_channel *channel = channel_call_of(call)->channel;
+	struct channel_slot *pending;
+
+	if (!channel)
+		return;
+	pending = &channel->pending[channel_call_of(call)->slot];
+	set_streams(channel, pending, false);
+	channel_call_of(call)->channel = NULL;
+	pending->call = NULL;
+	pending->orphaned = true;
+	pending->orphaned_ms = loop_now_ms(channel->thread->loop);
+	if (channel->orphaned++ == 0)
+		loop_timer_start(channel->thread->loop, &channel->drain_timer,
+				 channel->process->pool->settings->answer_ms, drain_timed_out);
+	send_cancel(channel, pending);
+}
+
+void worker_channel_gone(struct backend_call *call)
+{
+	worker_channel_orphan(call);
+	timer_stop(&call->timer);
+	call->transaction->done(call->transaction);
+}
+
+/* The page that the answer holds; a request may wait for its memory. */
+static void release(struct backend_call *call)
+{
+	struct channel_call *own = channel_call_of(call);
+
+	(void)NC_release(own->held);
+	own->held = 0;
+	page_memory_release(own->pages, own->page);
+	if (page_memory_tells(own->pages))
+		call_queue_room_everywhere(call->pool);
+}
+
+void worker_channel_finish(struct backend_call *call)
+{
+	struct channel_call *own = channel_call_of(call);
+
+	worker_channel_orphan(call);
+	if (own->held)
+		release(call);
+	response_queue_clear(&own->parts);
+}
+
+/* --- requests ---------------------------------------------------------------------------- */
+
+/* The worker, and no other process, may read it. */
+static bool grant_upload(struct worker_channel *channel, const struct transaction *transaction)
+{
+	return !transaction->upload || NC_grant(NULL, transaction->upload, NC_PROCESS_FD,
+						(id_t)NC_exchange_pidfd(channel->exchange)) == 0;
+}
+
+/* Tells the worker of the piece that it was granted. */
+static void give_piece(struct backend_call *call)
+{
+	struct channel_call *own = channel_call_of(call);
+	struct transaction *transaction = call->transaction;
+	struct worker_channel *channel = own->channel;
+	struct NC_range piece = {.id = transaction->upload,
+				 .length = (size_t)(transaction->upload_length - own->given)};
+
+	own->body_pending =
+		NC_exchange_body(channel->exchange, channel->thread->number,
+				 worker_channel_tag(channel, own->slot), piece.id ? &piece : NULL,
+				 transaction->upload_more ? 0 : NC_BODY_LAST) < 0;
+	channel->notify_pending |= own->body_pending;
+	channel->dirty = true;
+	if (own->body_pending)
+		return;
+	own->given = transaction->upload_length;
+	own->has_piece = transaction->upload_more;
+}
+
+bool worker_channel_submit(struct worker_channel *channel, struct backend_call *call,
+			   const char *block, size_t length)
+{
+	struct channel_call *own = channel_call_of(call);
+	bool in_pieces = call->transaction->upload_more;
+	uint32_t slot = channel->free;
+
+	if (!grant_upload(channel, call->transaction) ||
+	    NC_exchange_submit(channel->exchange, channel->thread->number,
+			       worker_channel_tag(channel, slot), block, length,
+			       in_pieces ? NC_REQUEST_BODY : 0) < 0)
+		return false;
+	channel->free = channel->pending[slot].next;
+	channel->pending[slot].call = call;
+	channel->pending[slot].heard = false;
+	channel->pending[slot].number = ++channel->submitted;
+	channel->in_flight++;
+	pool_process_takes(channel->process, loop_now_ms(channel->thread->loop));
+	counter_add(&channel->requests, 1);
+	channel->dirty = true;
+	own->channel = channel;
+	own->slot = slot;
+	own->shared = &call->pool->ahead[channel->process->number];
+	if (in_pieces)
+		give_piece(call);
+	return true;
+}
+
+bool worker_channel_body(struct backend_call *call)
+{
+	if (!grant_upload(channel_call_of(call)->channel, call->transaction)) {
+		worker_channel_orphan(call);
+		return false;
+	}
+	give_piece(call);
+	return true;
+}
+
+/* The worker has done with the piece that it had; of the last one there is nothing to do. */
+static void take_piece_back(struct worker_channel *channel, struct backend_call *call)
+{
+	struct channel_call *own = channel_call_of(call);
+
+	if (!own->has_piece)
+		return;
+	own->has_piece = false;
+	if (call->state == CALL_IN_FLIGHT) {
+		backend_call_next_body(call);
+		return;
+	}
+	/* The rest of the body was let go of with the beginning of the answer. */
+	worker_channel_complain(channel, "began to answer and went on with the body");
+	worker_channel_break_off(call, 502, NULL);
+}
+
+/* --- records ------------------------------------------------------------------------------- */
+
+static void take_record(struct worker_channel *channel, struct channel_slot *pending,
+			const struct NC_response *response)
+{
+	struct backend_call *call = pending->call;
+
+	pending->heard = true;
+	if (response->flags & NC_RESPONSE_TAKEN) {
+		if (call)
+			take_piece_back(channel, call);
+		return;
+	}
+	if (!(response->flags & NC_RESPONSE_MORE)) {
+		worker_channel_leave(channel, pending);
+		pool_process_served(channel->process);
+	} else if (call) {
+		set_streams(channel, pending, true);
+	}
+	if (!call)
+		response_queue_release(response);
+	else if (response->flags & (NC_RESPONSE_PIECE | NC_RESPONSE_ABORTED))
+		worker_channel_piece(call, response);
+	else
+		worker_channel_response(channel, call, response);
+}
+
+bool worker_channel_reap(struct worker_channel *channel)
+{
+	struct gateway_pool *pool = channel->process->pool;
+	bool any = false;
+
+	for (unsigned i = 0; i < RECORDS_MAX && channel->exchange; i++) {
+		struct NC_response response;
+		struct channel_slot *pending;
+		uint64_t tag;
+		int got = NC_exchange_reap(channel->exchange, channel->thread->number, &tag,
+					   &response);
+
+		if (got < 0)
+			pool_process_kill(channel->process, "broke the protocol of the queues");
+		if (got <= 0)
+			break;
+		any = true;
+		pending = find(channel, tag);
+		if (!pending) {
+			/* An answer that nobody asked for spoils the worker's name only. */
+			response_queue_release(&response);
+			pool_process_kill(channel->process, "answered what it was not asked");
+			break;
+		}
+		take_record(channel, pending, &response);
+	}
+	if (any)
+		call_queue_room(pool, channel->thread);
+	return any;
+}
+
+void worker_channel_reap_last(struct worker_channel *channel)
+{
+	unsigned turns = 0;
+
+	while (turns++ < RECORDS_LEFT / RECORDS_MAX && worker_channel_reap(channel))
+		;
+}
+
+/* What the full queue kept back. */
+static void send_pending(struct worker_channel *channel)
+{
+	channel->notify_pending = false;
+	for (uint32_t i = 0; i < WORKER_IN_FLIGHT; i++) {
+		struct channel_slot *pending = &channel->pending[i];
+
+		if (pending->cancel_pending)
+			send_cancel(channel, pending);
+		else if (pending->call && channel_call_of(pending->call)->body_pending)
+			give_piece(pending->call);
+	}
+}
+
+bool worker_channel_settle(struct worker_channel *channel)
+{
+	if (channel->notify_pending)
+		send_pending(channel);
+	if (channel->dirty)
+		(void)NC_exchange_kick(channel->exchange, channel->thread->number);
+	channel->dirty = false;
+	return channel->in_flight &&
+	       NC_exchange_arm(channel->exchange, channel->thread->number) > 0 &&
+	       worker_channel_reap(channel);
+}
+
+/* --- the worker's end ------------------------------------------------------------------------ */
+
+void worker_channel_too_late(struct backend_call *call)
+{
+	struct channel_call *own = channel_call_of(call);
+
+	if (is_behind_another(own->channel, &own->channel->pending[own->slot])) {
+		worker_channel_break_off(call, 503, "No worker is free.");
+		return;
+	}
+	/* A worker does one thing at a time: its end answers what it began with. */
+	own->late = true;
+	pool_process_kill(own->channel->process, "took too long to answer");
+}
+
+void worker_channel_abandon(struct worker_channel *channel)
+{
+	for (uint32_t i = 0; i < WORKER_IN_FLIGHT; i++) {
+		struct channel_slot *pending = &channel->pending[i];
+		struct backend_call *call = pending->call;
+
+		if (!call && !pending->orphaned)
+			continue;
+		worker_channel_leave(channel, pending);
+		if (!call)
+			continue;
+		counter_add(&channel->failures, 1);
+		if (channel_call_of(call)->late)
+			worker_channel_break_off(call, 504, "The worker took too long.");
+		else
+			worker_channel_break_off(call, 502,
+						 "The worker ended while it was at work.");
+	}
+}

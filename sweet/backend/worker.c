@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * worker.c - see worker.h.  On the calls' thread, but for the starts
+ * and ends of processes, which are the main thread's.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include <glib.h>
+
+#include "backend/backend-call.h"
+#include "backend/worker.h"
+#include "core/page-memory.h"
+#include "spawn/spawner.h"
+
+/* What a place has. */
+struct place {
+	NC_exchange *exchange; /* main thread's; a channel has its copy while up */
+	struct worker_channel channels[];
+};
+
+static struct place *place_of(const struct pool_process *process)
+{
+	return process->own;
+}
+
+const struct worker_channel *worker_channels(const struct pool_process *process)
+{
+	return place_of(process)->channels;
+}
+
+/* --- calls ------------------------------------------------------------------------------ */
+
+static unsigned load_of(const struct pool_process *process)
+{
+	return atomic_load_explicit(&process->load, memory_order_relaxed);
+}
+
+/*
+ * Smaller is better: slow ones last, then by the requests of all threads, then
+ * by ours, then by their numbers, so that no two are equal.
+ */
+static uint64_t cost_of(const struct worker_channel *channel, uint64_t now_ms)
+{
+	const struct pool_process *process = channel->process;
+
+	return (uint64_t)pool_process_is_slow(process, now_ms) << 63 |
+	       (uint64_t)load_of(process) << 24 | (uint64_t)channel->in_flight << 8 |
+	       process->number;
+}
+
+/*
+ * Whether the process has memory for the page of one request more.  If not,
+ * slow clients are to give some back, and call_queue_room_everywhere() comes then.
+ */
+static bool has_room(struct gateway_pool *pool, unsigned number)
+{
+	const struct server *server = pool->gateway->server;
+	struct page_memory *pages = &pool->pages[number];
+	const struct pool_process *process = &pool->processes[number];
+
+	if (page_memory_fits(pages, load_of(process)))
+		return true;
+	if (!atomic_exchange(&pages->wanted, true))
+		for (unsigned i = 0; i < server->threads; i++)
+			loop_notify(server->per_thread[i]->loop, &server->per_thread[i]->shed);
+	/* It may have come before it was wanted. */
+	return page_memory_fits(pages, load_of(process));
+}
+
+/*
+ * The channel of the pool whose process has the least to do, for whichever thread,
+ * of those that cost at least `*least`, which is set to its cost; or NULL.  A worker
+ * does one thing at a time, so that all that it is given waits behind what it is at.
+ */
+static struct worker_channel *choose(struct gateway_pool *pool, const struct thread *thread,
+				     uint64_t *least)
+{
+	uint64_t now_ms = loop_now_ms(thread->loop), found = UINT64_MAX;
+	struct worker_channel *best = NULL;
+
+	for (unsigned i = 0; i < pool->count; i++) {
+		struct worker_channel *channel =
+			&place_of(&pool->processes[i])->channels[thread->number];
+		uint64_t cost;
+
+		if (!channel->exchange || channel->retiring ||
+		    atomic_load_explicit(&pool->processes[i].doomed, memory_order_relaxed) ||
+		    channel->in_flight >= pool->settings->in_flight || !has_room(pool, i))
+			continue;
+		cost = cost_of(channel, now_ms);
+		if (cost >= *least && cost < found) {
+			best = channel;
+			found = cost;
+		}
+	}
+	*least = found;
+	return best;
+}
+
+static void watch_calls(struct worker_channel *channel);
+
+static bool submit(struct backend_call *call, const char *block, size_t length)
+{
+	struct gateway_pool *pool = call->pool;
+	unsigned tries = call->moves ? 1 : pool->count;
+	uint64_t least = 0;
+
+	/*
+	 * The queue of one may be full of requests that were withdrawn from it.  A call
+	 * that moves waits then: the next choice may be the process that it comes from.
+	 */
+	for (; tries--; least++) {
+		struct worker_channel *channel = choose(pool, call->transaction->thread, &least);
+
+		if (!channel)
+			return false;
+		if (worker_channel_submit(channel, call, block, length)) {
+			watch_calls(channel);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* --- calls that wait behind a long one ---------------------------------------------------- */
+
+static void set_behind(struct worker_channel *channel, bool behind)
+{
+	if (channel->behind == behind)
+		return;
+	channel->behind = behind;
+	channel->process->pool->queues[channel->thread->number].behind += behind ? 1u : -1u;
+}
+
+static void look(struct timer *timer)
+{
+	struct worker_channel *channel =
+		(struct worker_channel *)((char *)timer - offsetof(struct worker_channel, look));
+	struct thread *thread = channel->thread;
+	bool waits = worker_channel_waiting(channel) > 0;
+
+	if (waits)
+		watch_calls(channel);
+	set_behind(channel,
+		   waits && pool_process_is_slow(channel->process, loop_now_ms(thread->loop)));
+	if (channel->behind)
+		call_queue_room(channel->process->pool, thread);
+}
+
+/*
+ * Looks whether calls wait in the channel when its process may be slow, and from
+ * then on as long as they do: another thread may see that a process is idle.
+ */
+static void watch_calls(struct worker_channel *channel)
+{
+	if (channel->process->pool->count > 1 && !channel->look.queue)
+		loop_timer_start(channel->thread->loop, &channel->look, POOL_PROCESS_SLOW_MS + 1,
+				 look);
+}
+
+/*
+ * Whether another process begins sooner with a call that waits in the channel: one
+ * that is not slow ends at least one request in POOL_PROCESS_SLOW_MS, and the channel's has
+ * stalled for longer than that one needs for all it has.  So no call moves to and
+ * fro between processes whose requests all take long.  The last call of a process
+ * waits behind none: one that is stopped, or still starts, is not idle without it.
+ */
+static bool is_better_elsewhere(const struct worker_channel *channel)
+{
+	uint64_t now_ms = loop_now_ms(channel->thread->loop), least = 0;
+	const struct worker_channel *best = choose(channel->process->pool, channel->thread, &least);
+
+	return load_of(channel->process) > 1 && best && best != channel &&
+	       !pool_process_is_slow(best->process, now_ms) &&
+	       pool_process_stalled_ms(channel->process, now_ms) >
+		       (uint64_t)POOL_PROCESS_SLOW_MS * (load_of(best->process) + 1);
+}
+
+/* One call: with that the other process has more to do. */
+static void relieve(struct gateway_pool *pool, struct thread *thread)
+{
+	for (unsigned i = 0; i < pool->count; i++) {
+		struct worker_channel *channel =
+			&place_of(&pool->processes[i])->channels[thread->number];
+
+		if (!channel->behind || !is_better_elsewhere(channel))
+			continue;
+		if (worker_channel_withdraw(channel))
+			return;
+		set_behind(channel, false);
+	}
+}
+
+static bool is_hopeless(struct gateway_pool *pool)
+{
+	return pool_processes_fail(pool);
+}
+
+static void let_go(struct worker_channel *channel);
+
+static void rung(struct loop_watch *watch)
+{
+	(void)worker_channel_reap(
+		(struct worker_channel *)((char *)watch -
+					  offsetof(struct worker_channel, doorbell)));
+}
+
+/* Kicks once for all calls of the turn, then looks, then lets sleep. */
+static bool before_sleep(struct loop_hook *hook)
+{
+	struct worker_hook *all = (struct worker_hook *)hook;
+	struct worker_channel *next;
+	bool work = false;
+
+	for (struct worker_channel *channel = all->active; channel; channel = next) {
+		next = channel->next_active;
+		work |= worker_channel_settle(channel);
+		if (channel->retiring && channel->in_flight == 0)
+			let_go(channel);
+	}
+	return work;
+}
+
+void worker_hook_add(struct worker_hook *hook, struct thread *thread)
+{
+	hook->hook.before_sleep = before_sleep;
+	thread->workers = hook;
+	loop_hook_add(thread->loop, &hook->hook);
+}
+
+/* --- workers that come and go, on each thread ------------------------------------------ */
+
+static void channel_up(struct loop_task *task)
+{
+	struct worker_channel *channel =
+		(struct worker_channel *)((char *)task - offsetof(struct worker_channel, up));
+	struct thread *thread = channel->thread;
+
+	worker_channel_reset(channel, place_of(channel->process)->exchange);
+	channel->doorbell.ready = rung;
+	if (loop_watch_start(thread->loop, &channel->doorbell,
+			     NC_exchange_fd(channel->exchange, thread->number)) < 0) {
+		channel->exchange = NULL;
+		pool_process_kill(channel->process, "cannot be watched: out of memory");
+		return;
+	}
+	channel->next_active = thread->workers->active;
+	thread->workers->active = channel;
+	call_queue_room(channel->process->pool, thread);
+}
+
+/* The channel's calls are over or will be failed. */
+static void detach(struct worker_channel *channel)
+{
+	struct thread *thread = channel->thread;
+	struct worker_channel **link = &thread->workers->active;
+
+	loop_watch_stop(thread->loop, NC_exchange_fd(channel->exchange, thread->number));
+	while (*link != channel)
+		link = &(*link)->next_active;
+	*link = channel->next_active;
+	timer_stop(&channel->look);
+	set_behind(channel, false);
+	channel->exchange = NULL;
+}
+
+static void let_go(struct worker_channel *channel)
+{
+	detach(channel);
+	channel->retiring = false;
+	pool_process_left(channel->process);
+}
+
+static void channel_retire(struct loop_task *task)
+{
+	struct worker_channel *channel =
+		(struct worker_channel *)((char *)task - offsetof(struct worker_channel, retire));
+
+	if (!channel->exchange)
+		pool_process_left(channel->process);
+	else if (channel->in_flight == 0)
+		let_go(channel);
+	else
+		channel->retiring = true;
+}
+
+static void channel_down(struct loop_task *task)
+{
+	struct worker_channel *channel =
+		(struct worker_channel *)((char *)task - offsetof(struct worker_channel, down));
+	bool owed = channel->retiring;
+
+	if (channel->exchange) {
+		/* What it answered before its end is good, and nothing new is for it. */
+		channel->retiring = true;
+		worker_channel_reap_last(channel);
+		worker_channel_take_back(channel);
+		detach(channel);
+		channel->retiring = false;
+		worker_channel_abandon(channel);
+		call_queue_room(channel->process->pool, channel->thread);
+	}
+	if (owed)
+		pool_process_left(channel->process);
+	pool_process_left(channel->process);
+}
+
+/* --- the same on the main thread --------------------------------------------------------- */
+
+/* By the spawner: with the pool's own variables, which it knows, and these. */
+static int start_other(void *context, int socket, char *const *environment, pid_t *pid, int *pidfd)
+{
+	struct pool_process *process = context;
+	int program = pool_processes_program(process->pool), error;
+	struct start what = {.program = (unsigned)program, .fds = {-1, -1, -1, socket}};
+	GString *block;
+
+	if (program < 0) {
+		errno = -program;
+		return -1;
+	}
+	block = g_string_new(NULL);
+	for (unsigned i = 0; environment[i]; i++)
+		g_string_append_len(block, environment[i], (gssize)strlen(environment[i]) + 1);
+	what.block = block->str;
+	what.block_length = block->len;
+	error = pool_process_run(process, &what, pid, pidfd);
+	g_string_free(block, TRUE);
+	errno = -error;
+	return error ? -1 : 0;
+}
+
+static int start(struct pool_process *process, pid_t *pid, int *pidfd)
+{
+	const struct pool_config *settings = process->pool->settings;
+	struct server *server = process->pool->gateway->server;
+	struct place *place = place_of(process);
+	struct NC_exchange_options options = {.argv = settings->argv,
+					      .environment = settings->environment,
+					      .lanes = server->threads,
+					      .memory = settings->memory,
+					      .flags = server->path->exchange_flags};
+
+	if (pool_config_is_other(settings)) {
+		options.environment = NULL;
+		options.start = start_other;
+		options.context = process;
+	}
+	place->exchange = NC_exchange_start(server->cache, &options);
+	if (!place->exchange)
+		return -errno;
+	*pid = NC_exchange_pid(place->exchange);
+	*pidfd = NC_exchange_pidfd(place->exchange);
+	return 0;
+}
+
+/* Has a task of each channel run on its thread. */
+static void tell(struct pool_process *process, size_t task, void (*run)(struct loop_task *task))
+{
+	struct place *place = place_of(process);
+
+	for (unsigned i = 0; i < process->parts; i++) {
+		struct loop_task *at = (void *)((char *)&place->channels[i] + task);
+
+		at->run = run;
+		loop_post(place->channels[i].thread->loop, at);
+	}
+}
+
+static void up(struct pool_process *process)
+{
+	tell(process, offsetof(struct worker_channel, up), channel_up);
+}
+
+static void retire(struct pool_process *process)
+{
+	tell(process, offsetof(struct worker_channel, retire), channel_retire);
+}
+
+static void down(struct pool_process *process)
+{
+	tell(process, offsetof(struct worker_channel, down), channel_down);
+}
+
+static void close_process(struct pool_process *process)
+{
+	struct place *place = place_of(process);
+
+	(void)NC_exchange_close(place->exchange);
+	place->exchange = NULL;
+}
+
+static int open_pool(struct gateway_pool *pool)
+{
+	static const struct pool_process_kind kind = {
+		.start = start, .up = up, .retire = retire, .down = down, .close = close_process};
+	struct server *server = pool->gateway->server;
+
+	pool->count = pool->settings->processes;
+	pool->processes = g_new0(struct pool_process, pool->count);
+	pool->ahead = g_new0(struct body_budget, pool->count);
+	pool->pages = g_new0(struct page_memory, pool->count);
+	for (unsigned i = 0; i < pool->count; i++) {
+		struct place *place =
+			g_malloc0(sizeof(*place) + server->threads * sizeof(place->channels[0]));
+
+		pool->processes[i].own = place;
+		/* The rest is for what it makes meanwhile. */
+		pool->ahead[i].most = pool->settings->memory / 2;
+		page_memory_init(&pool->pages[i], pool->settings->memory);
+		for (unsigned k = 0; k < server->threads; k++) {
+			place->channels[k].process = &pool->processes[i];
+			place->channels[k].thread = server->per_thread[k];
+		}
+	}
+	return pool_processes_open(pool, &kind, pool->count, server->threads);
+}
+
+static void close_pool(struct gateway_pool *pool)
+{
+	for (unsigned i = 0; i < pool->count; i++)
+		for (unsigned k = 0; k < pool->gateway->server->threads; k++) {
+			struct worker_channel *channel =
+				&place_of(&pool->processes[i])->channels[k];
+
+			timer_stop(&channel->look);
+			worker_channel_abandon(channel);
+		}
+	pool_processes_close(pool);
+	for (unsigned i = 0; i < pool->count; i++)
+		g_free(pool->processes[i].own);
+	g_free(pool->processes);
+	pool->processes = NULL;
+	pool->count = 0;
+}
+
+const struct backend_protocol worker_protocol = {
+	.takes_back = true,
+	.open = open_pool,
+	.end = pool_processes_end,
+	.close = close_pool,
+	.renew = pool_processes_renew,
+	.submit = submit,
+	.relieve = relieve,
+	.is_hopeless = is_hopeless,
+	.body = worker_channel_body,
+	.too_late = worker_channel_too_late,
+	.gone = worker_channel_gone,
+	.finish = worker_channel_finish,
+};

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * config-ref.h - one thread's use of a configuration: transactions end with
+ * the one that they began with, while new ones begin with the next.
+ *
+ * One thread's own, so counting needs no atomics.
+ */
+#ifndef SWEET_CONFIG_REF_H
+#define SWEET_CONFIG_REF_H
+
+#include "config/configuration.h"
+
+struct config_ref {
+	struct config *config; /* referenced */
+	unsigned users;	       /* the thread's is one while it is the present one */
+};
+
+/* Takes over the caller's reference to config. */
+struct config_ref *config_ref_open(struct config *config);
+
+static inline struct config_ref *config_ref_hold(struct config_ref *ref)
+{
+	ref->users++;
+	return ref;
+}
+
+void config_ref_free(struct config_ref *ref);
+
+static inline void config_ref_release(struct config_ref *ref)
+{
+	if (--ref->users == 0)
+		config_ref_free(ref);
+}
+
+#endif

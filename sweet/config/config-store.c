@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * config-store.c - see config-store.h: a kind of field each.
+ */
+#include <string.h>
+
+#include <glib.h>
+
+#include "auth/ip-acl.h"
+#include "base/address.h"
+#include "config/config-rule.h"
+#include "config/config-store.h"
+#include "config/config-value.h"
+
+const char *store_text(const struct key *key, char **values, void *base, const char **wrong)
+{
+	char **field = (char **)(void *)((char *)base + key->offset);
+
+	*wrong = values[0];
+	if (!*values[0] && key->least)
+		return "must not be empty";
+	*field = g_strdup(values[0]);
+	return NULL;
+}
+
+/* For a field of a response; "off" leaves nothing. */
+const char *store_text_or_off(const struct key *key, char **values, void *base, const char **wrong)
+{
+	*wrong = values[0];
+	if (!rule_is_field_text(values[0]))
+		return "must be one line, without control characters";
+	return strcmp(values[0], "off") == 0 ? NULL : store_text(key, values, base, wrong);
+}
+
+/* What may stand in a field, and no long text for each answer. */
+const char *store_server(const struct key *key, char **values, void *base, const char **wrong)
+{
+	*wrong = values[0];
+	for (const char *at = values[0]; *at; at++)
+		if (!g_ascii_isprint(*at))
+			return "must be printable ASCII";
+	if (strlen(values[0]) > CONFIG_SERVER_HEADER_MAX)
+		return "must be at most 128 bytes long";
+	return store_text_or_off(key, values, base, wrong);
+}
+
+const char *store_pool(const struct key *key, char **values, void *base, const char **wrong)
+{
+	*wrong = values[0];
+	return strcmp(values[0], "off") == 0 ? NULL : store_text(key, values, base, wrong);
+}
+
+const char *store_list(const struct key *key, char **values, void *base, const char **wrong)
+{
+	char ***field = (char ***)(void *)((char *)base + key->offset);
+
+	*wrong = "";
+	if (key->least && !values[0])
+		return "must have a value";
+	for (unsigned i = 0; values[i]; i++) {
+		*wrong = values[i];
+		if (!*values[i])
+			return "must not be empty";
+	}
+	*field = g_strdupv(values);
+	return NULL;
+}
+
+const char *store_listen(const struct key *key, char **values, void *base, const char **wrong)
+{
+	struct listen_address address;
+
+	for (unsigned i = 0; values[i]; i++) {
+		*wrong = values[i];
+		if (!address_parse(values[i], &address))
+			return "must be ADDRESS:PORT, [ADDRESS]:PORT, :PORT, PORT or unix:PATH";
+	}
+	return store_list(key, values, base, wrong);
+}
+
+const char *store_names(const struct key *key, char **values, void *base, const char **wrong)
+{
+	for (unsigned i = 0; values[i]; i++) {
+		*wrong = values[i];
+		if (!*values[i] || strchr(values[i], '/'))
+			return "must be a file's name, without a folder";
+	}
+	return store_list(key, values, base, wrong);
+}
+
+const char *store_addresses(const struct key *key, char **values, void *base, const char **wrong)
+{
+	for (unsigned i = 0; values[i]; i++) {
+		char *one[] = {values[i], NULL}, *why;
+		struct ip_acl *list = ip_acl_new(one, NULL, &why);
+
+		*wrong = values[i];
+		ip_acl_free(list);
+		if (!list) {
+			g_free(why);
+			return "must be an address, a network without bits behind its prefix "
+			       "(192.0.2.0/24, 2001:db8::/32), \"unix\" or \"all\"";
+		}
+	}
+	return store_list(key, values, base, wrong);
+}
+
+const char *store_number(const struct key *key, char **values, void *base, const char **wrong)
+{
+	uint64_t value = 0;
+	const char *must = value_number(values[0], key->least, key->most, &value);
+
+	*wrong = values[0];
+	*(unsigned *)(void *)((char *)base + key->offset) = (unsigned)value;
+	return must;
+}
+
+const char *store_size(const struct key *key, char **values, void *base, const char **wrong)
+{
+	uint64_t value = 0;
+	const char *must = value_size(values[0], key->least, &value);
+
+	*wrong = values[0];
+	*(size_t *)(void *)((char *)base + key->offset) = (size_t)value;
+	return must;
+}
+
+static const char *store_any_time(const struct key *key, char **values, void *base,
+				  const char **wrong, unsigned bare_ms)
+{
+	uint64_t value = 0;
+	const char *must = value_time(values[0], bare_ms, &value);
+
+	*wrong = values[0];
+	if (!must && value < key->least)
+		must = "must be a time of at least 1s";
+	*(unsigned *)(void *)((char *)base + key->offset) = (unsigned)value;
+	return must;
+}
+
+const char *store_time(const struct key *key, char **values, void *base, const char **wrong)
+{
+	return store_any_time(key, values, base, wrong, 1000);
+}
+
+const char *store_ms(const struct key *key, char **values, void *base, const char **wrong)
+{
+	return store_any_time(key, values, base, wrong, 1);
+}
+
+const char *store_switch(const struct key *key, char **values, void *base, const char **wrong)
+{
+	*wrong = values[0];
+	return value_switch(values[0], (bool *)(void *)((char *)base + key->offset));
+}
+
+const char *store_word(const struct key *key, char **values, void *base, const char **wrong)
+{
+	*wrong = values[0];
+	return value_word(values[0], key->words, (unsigned *)(void *)((char *)base + key->offset))
+		       ? NULL
+		       : "must be one of";
+}
+
+const char *store_page_cache(const struct key *key, char **values, void *base, const char **wrong)
+{
+	unsigned word = 0;
+
+	*wrong = values[0];
+	if (!value_word(values[0], key->words, &word))
+		return "must be one of";
+	((struct config *)base)->page_cache = word;
+	return NULL;
+}
+
+const char *store_align(const struct key *key, char **values, void *base, const char **wrong)
+{
+	static const unsigned bytes[] = {0, 32, 64};
+	unsigned word = 0;
+
+	*wrong = values[0];
+	if (!value_word(values[0], key->words, &word))
+		return "must be one of";
+	*(unsigned *)(void *)((char *)base + key->offset) = bytes[word];
+	return NULL;
+}
+
+const char *store_rewrite(const struct key *key, char **values, void *base, const char **wrong)
+{
+	const char *must = value_path(values[0]);
+
+	*wrong = values[0];
+	return must ? must : store_text(key, values, base, wrong);
+}
+
+const char *store_cache(const struct key *key, char **values, void *base, const char **wrong)
+{
+	(void)key;
+	return rule_cache(base, values, wrong);
+}
+
+const char *store_cache_control(const struct key *key, char **values, void *base,
+				const char **wrong)
+{
+	(void)key;
+	return rule_cache_control(base, values, wrong);
+}
+
+const char *store_error_pages(const struct key *key, char **values, void *base, const char **wrong)
+{
+	(void)key;
+	return rule_error_pages(base, values, wrong);
+}
+
+const char *store_redirect(const struct key *key, char **values, void *base, const char **wrong)
+{
+	(void)key;
+	return rule_redirect(base, values, wrong);
+}

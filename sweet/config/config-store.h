@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * config-store.h - what the rows of the table of keys (config-key.c) put into
+ * their fields: store() of struct key.
+ */
+#ifndef SWEET_CONFIG_STORE_H
+#define SWEET_CONFIG_STORE_H
+
+#include "config/config-key.h"
+
+const char *store_text(const struct key *key, char **values, void *base, const char **wrong);
+const char *store_text_or_off(const struct key *key, char **values, void *base, const char **wrong);
+const char *store_server(const struct key *key, char **values, void *base, const char **wrong);
+const char *store_pool(const struct key *key, char **values, void *base, const char **wrong);
+const char *store_list(const struct key *key, char **values, void *base, const char **wrong);
+const char *store_listen(const struct key *key, char **values, void *base, const char **wrong);
+const char *store_names(const struct key *key, char **values, void *base, const char **wrong);
+const char *store_addresses(const struct key *key, char **values, void *base, const char **wrong);
+const char *store_number(const struct key *key, char **values, void *base, const char **wrong);
+const char *store_size(const struct key *key, char **values, void *base, const char **wrong);
+const char *store_time(const struct key *key, char **values, void *base, const char **wrong);
+const char *store_ms(const struct key *key, char **values, void *base, const char **wrong);
+const char *store_switch(const struct key *key, char **values, void *base, const char **wrong);
+const char *store_word(const struct key *key, char **values, void *base, const char **wrong);
+const char *store_page_cache(const struct key *key, char **values, void *base, const char **wrong);
+const char *store_align(const struct key *key, char **values, void *base, const char **wrong);
+const char *store_rewrite(const struct key *key, char **values, void *base, const char **wrong);
+const char *store_cache(const struct key *key, char **values, void *base, const char **wrong);
+const char *store_cache_control(const struct key *key, char **values, void *base,
+				const char **wrong);
+const char *store_error_pages(const struct key *key, char **values, void *base, const char **wrong);
+const char *store_redirect(const struct key *key, char **values, void *base, const char **wrong);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * config-tree.c - see config-tree.h.
+ */
+#include "config/config-tree.h"
+#include "config/config-key.h"
+
+void config_tree_complain(struct config_tree *tree, const char *place, const char *format, ...)
+{
+	va_list arguments;
+	char *text, *line;
+
+	va_start(arguments, format);
+	text = g_strdup_vprintf(format, arguments);
+	va_end(arguments);
+	line = place ? g_strdup_printf("%s: %s", place, text) : g_strdup(text);
+	/* Once, however many paths have it from their host. */
+	if (g_ptr_array_find_with_equal_func(tree->errors, line, g_str_equal, NULL))
+		g_free(line);
+	else
+		g_ptr_array_add(tree->errors, line);
+	g_free(text);
+}
+
+struct section *config_tree_add(struct config_tree *tree, unsigned levels, const char *place)
+{
+	struct section *section = g_new0(struct section, 1);
+
+	section->levels = levels;
+	section->place = g_strdup(place);
+	section->prefix = g_strdup("");
+	section->given = g_new0(struct given, config_key_count);
+	g_ptr_array_add(tree->sections, section);
+	return section;
+}
+
+static void free_section(void *data)
+{
+	struct section *section = data;
+
+	for (unsigned i = 0; i < config_key_count; i++) {
+		g_strfreev(section->given[i].values);
+		g_free(section->given[i].place);
+	}
+	g_free(section->given);
+	g_free(section->place);
+	g_free(section->host);
+	g_free(section->prefix);
+	g_free(section);
+}
+
+void config_tree_init(struct config_tree *tree, GPtrArray *errors)
+{
+	*tree = (struct config_tree){.errors = errors,
+				     .sections = g_ptr_array_new_with_free_func(free_section)};
+}
+
+void config_tree_fini(struct config_tree *tree)
+{
+	g_ptr_array_free(tree->sections, TRUE);
+	g_free(tree->path);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * config-tree.h - what was given for a configuration, as text: a section for
+ * each group of the file, and the first for the command line and [sweet].
+ */
+#ifndef SWEET_CONFIG_TREE_H
+#define SWEET_CONFIG_TREE_H
+
+#include <glib.h>
+
+struct given {
+	char **values; /* NULL: not given */
+	char *place;   /* "FILE:LINE" or "--"; see config-resolve.c */
+};
+
+/* [sweet], [host NAME] or [path PREFIX], as given. */
+struct section {
+	unsigned levels; /* of the keys that may stand there */
+	char *place;
+	char *host;   /* its name; NULL in [sweet] and for the default host's paths */
+	char *prefix; /* "" but in [path] */
+	struct given *given;
+};
+
+struct config_tree {
+	GPtrArray *errors;
+	GPtrArray *sections; /* [0] is [sweet] with the command line */
+	char *path;	     /* of the file */
+};
+
+void config_tree_init(struct config_tree *tree, GPtrArray *errors);
+void config_tree_fini(struct config_tree *tree);
+
+/* One line for the operator; place: "FILE:LINE", or NULL. */
+void config_tree_complain(struct config_tree *tree, const char *place, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* The tree's; levels as in config-key.h. */
+struct section *config_tree_add(struct config_tree *tree, unsigned levels, const char *place);
+
+#endif

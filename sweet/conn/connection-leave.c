@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * connection-leave.c - an answer that is taken off the unit it waits with, so that
+ * the memory is there for others.
+ *
+ * The answer of a file goes on from the file, if that is still the version that
+ * the unit has; all else is written to the spool and goes on from there, so that
+ * a program has its memory back.  Where neither can be, the connection is reset.
+ * An answer goes on from its unit until what replaces it is there.
+ */
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <glib.h>
+
+#include "conn/connection-slow-internal.h"
+#include "files/spool.h"
+#include "handler/filestream.h"
+#include "handler/file-response.h"
+
+#define IOVECS_MAX 4096u /* runs of memory of an answer that is spooled */
+
+/* What is under way for an answer: the look at its file, or its way to the spool. */
+struct leaving {
+	struct job job;
+	struct connection *connection; /* NULL: it needs no more */
+	struct output *output;	       /* to be closed at the end, the connection being gone */
+	/* The file: */
+	struct file_cache *cache;
+	char *path;
+	struct file_version version;
+	int fd; /* or -errno */
+	/* The spool: */
+	struct spool_op op;
+	struct spool *spool;
+	size_t from; /* bytes of the message that are not in it */
+	struct iovec *iov;
+};
+
+static void leaving_free(struct leaving *leaving)
+{
+	file_cache_close(leaving->cache);
+	g_free(leaving->path);
+	if (leaving->fd >= 0)
+		close(leaving->fd);
+	g_free(leaving->iov);
+	g_free(leaving);
+}
+
+static struct leaving *leaving_new(struct connection *connection)
+{
+	struct leaving *leaving = g_new0(struct leaving, 1);
+
+	leaving->fd = -1;
+	leaving->connection = connection;
+	connection->leaving = leaving;
+	return leaving;
+}
+
+/*
+ * Stops the send.  Bytes of the body that are gone; below 0: it goes on by
+ * itself, and may be asked again when it waits.
+ */
+static int64_t stop_send(struct connection *connection)
+{
+	struct output *output = connection->output;
+	const struct NC_send *message = &connection->send.message;
+	uint64_t left;
+
+	if (message->skip < message->header_length ||
+	    !loop_send_cancel(connection->thread->loop, connection->fd))
+		return -1;
+	left = connection_body_bytes(message) - (message->skip - message->header_length);
+	output->sent -= left;
+	connection_unsent_stops(connection);
+	connection_unsent_shrink(connection);
+	connection_lend(connection);
+	connection->state = WORKING;
+	return (int64_t)(message->skip - message->header_length);
+}
+
+static bool to_spool(struct connection *connection);
+
+static void file_opened(struct job *job)
+{
+	struct leaving *leaving = (struct leaving *)job;
+	struct connection *connection = leaving->connection;
+	int64_t gone;
+
+	if (!connection) {
+		leaving_free(leaving);
+		return;
+	}
+	connection->leaving = NULL;
+	if (leaving->fd < 0) {
+		/* Another version is there, or none. */
+		leaving_free(leaving);
+		(void)to_spool(connection);
+		return;
+	}
+	gone = stop_send(connection);
+	if (gone >= 0) {
+		counter_add(&connection->thread->counters.slow_files, 1);
+		file_response_go_on(&connection->output->transaction, leaving->fd, (uint64_t)gone);
+		leaving->fd = -1;
+	}
+	leaving_free(leaving);
+}
+
+static void open_file(struct job *job)
+{
+	struct leaving *leaving = (struct leaving *)job;
+	struct file_version version;
+
+	leaving->fd = docroot_open_file(file_cache_root(leaving->cache), leaving->path, &version);
+	if (leaving->fd < 0 || file_version_equal(&version, &leaving->version))
+		return;
+	close(leaving->fd);
+	leaving->fd = -ESTALE;
+}
+
+static bool to_file(struct connection *connection)
+{
+	const struct transaction *transaction = &connection->output->transaction;
+	const struct file_cache_view *view = file_response_unit(transaction);
+	struct leaving *leaving;
+
+	if (!view)
+		return false;
+	leaving = leaving_new(connection);
+	leaving->cache = file_cache_ref(transaction->file_response.cache);
+	leaving->path = g_strdup(view->path);
+	leaving->version = view->version;
+	leaving->job = (struct job){
+		.work = open_file, .done = file_opened, .loop = connection->thread->loop};
+	thread_pool_submit(connection->thread->server->thread_pool, &leaving->job);
+	return true;
+}
+
+/* --- by the spool ------------------------------------------------------------------- */
+
+static struct leaving *leaving_of(struct spool_op *op)
+{
+	return (struct leaving *)((char *)op - offsetof(struct leaving, op));
+}
+
+/* The runs of memory of what has not left; 0 or -errno. */
+static int list_memory(struct leaving *leaving, const struct NC_send *message)
+{
+	size_t skip = message->skip - message->header_length;
+	GArray *runs = g_array_new(FALSE, FALSE, sizeof(struct iovec));
+	int error = 0;
+
+	for (unsigned i = 0; i < message->range_count && !error; i++) {
+		const struct NC_range *range = &message->ranges[i];
+		size_t at = MIN(skip, range->length), run;
+
+		skip -= at;
+		for (; at < range->length && !error; at += run) {
+			const void *data = NC_data(NULL, range->id, range->offset + at, &run);
+			struct iovec iov = {(void *)(uintptr_t)data, 0};
+
+			if (!data || runs->len == IOVECS_MAX) {
+				error = data ? -E2BIG : -errno;
+				break;
+			}
+			run = MIN(run, range->length - at);
+			iov.iov_len = run;
+			g_array_append_val(runs, iov);
+		}
+	}
+	leaving->op.count = runs->len;
+	leaving->iov = (struct iovec *)(void *)g_array_free(runs, FALSE);
+	leaving->op.iov = leaving->iov;
+	return error;
+}
+
+static void spooled(struct spool_op *op, int result)
+{
+	struct leaving *leaving = leaving_of(op);
+	struct connection *connection = leaving->connection;
+	uint64_t length = spool_length(leaving->spool), offset;
+	struct transaction *transaction;
+	int64_t gone;
+	int fd;
+
+	if (!connection)
+		return;
+	connection->leaving = NULL;
+	leaving->connection = NULL;
+	fd = result ? result : spool_reader(leaving->spool);
+	if (fd < 0) {
+		connection_reset_slow(connection, strerror(-fd));
+		return;
+	}
+	gone = stop_send(connection);
+	if (gone < 0) {
+		close(fd);
+		return;
+	}
+	counter_add(&connection->thread->counters.slow_spooled, 1);
+	offset = (uint64_t)gone + connection->send.message.header_length - leaving->from;
+	transaction = &connection->output->transaction;
+	transaction_dismiss(transaction);
+	transaction->body = (struct NC_range){0};
+	transaction->ranges = NULL;
+	transaction->range_count = 0;
+	filestream_from_spool(transaction, leaving->spool, fd,
+			      (struct range){.first = offset, .length = length - offset});
+	leaving->spool = NULL;
+}
+
+static void spool_dropped(struct spool_op *op)
+{
+	struct leaving *leaving = leaving_of(op);
+
+	if (leaving->output)
+		output_close(leaving->output);
+	spool_close(leaving->spool);
+	leaving_free(leaving);
+}
+
+/* False: the connection is gone. */
+static bool to_spool(struct connection *connection)
+{
+	struct thread *thread = connection->thread;
+	const struct NC_send *message = &connection->send.message;
+	struct leaving *leaving;
+	int error = -ENODEV;
+
+	if (connection->output->transaction.next) {
+		connection_reset_slow(connection, "its file has changed");
+		return false;
+	}
+	leaving = leaving_new(connection);
+	leaving->from = message->skip;
+	leaving->op.done = spooled;
+	leaving->op.drop = spool_dropped;
+	if (thread->server->spools)
+		error = list_memory(leaving, message);
+	if (!error) {
+		leaving->spool = spool_open(thread->server->spools, thread->loop);
+		error = leaving->spool ? spool_append(leaving->spool, &leaving->op) : -ENOMEM;
+	}
+	if (!error)
+		return true;
+	connection->leaving = NULL;
+	spool_close(leaving->spool);
+	leaving_free(leaving);
+	connection_reset_slow(connection, strerror(-error));
+	return false;
+}
+
+bool connection_leaves_output(struct connection *connection)
+{
+	struct leaving *leaving = connection->leaving;
+
+	/* At the end of the server nothing is read any more. */
+	if (!leaving || !leaving->spool || spools_stopped(connection->thread->server->spools))
+		return false;
+	leaving->output = connection->output;
+	return true;
+}
+
+void connection_leave_unit(struct connection *connection)
+{
+	if (!to_file(connection))
+		(void)to_spool(connection);
+}
+
+void connection_leaving_end(struct connection *connection)
+{
+	if (connection->leaving)
+		connection->leaving->connection = NULL;
+	connection->leaving = NULL;
+}

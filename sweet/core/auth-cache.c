@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * auth-cache.c - credentials that were right, remembered for a while as a keyed
+ * hash of user, password and line of the file.  Any thread.
+ */
+#include <string.h>
+
+#include <glib.h>
+
+#include "core/auth-internal.h"
+
+#define REMEMBER_NS (300 * AUTH_SECOND_NS)
+
+static void digest(const struct authenticator *authenticator, const char *hash,
+		   const struct auth_check *check, uint8_t out[AUTH_DIGEST])
+{
+	GHmac *hmac = g_hmac_new(G_CHECKSUM_SHA256, authenticator->salt, AUTH_DIGEST);
+	gsize length = AUTH_DIGEST;
+
+	/* With their NULs, which none of them has inside. */
+	g_hmac_update(hmac, (const guchar *)hash, (gssize)strlen(hash) + 1);
+	g_hmac_update(hmac, (const guchar *)check->user, (gssize)strlen(check->user) + 1);
+	g_hmac_update(hmac, (const guchar *)check->password, (gssize)strlen(check->password) + 1);
+	g_hmac_get_digest(hmac, out, &length);
+	g_hmac_unref(hmac);
+}
+
+bool auth_is_remembered(struct authenticator *authenticator, const char *hash,
+			const struct auth_check *check, uint64_t now_ns)
+{
+	struct memory *set;
+	uint8_t key[AUTH_DIGEST];
+	bool found = false;
+
+	digest(authenticator, hash, check, key);
+	set = authenticator->memories[key[0] % AUTH_SETS];
+	pthread_mutex_lock(&authenticator->lock);
+	for (unsigned i = 0; i < AUTH_WAYS; i++)
+		found |=
+			set[i].until_ns > now_ns && htpasswd_equal(set[i].digest, key, AUTH_DIGEST);
+	pthread_mutex_unlock(&authenticator->lock);
+	return found;
+}
+
+void auth_remember(struct authenticator *authenticator, const char *hash,
+		   const struct auth_check *check, uint64_t now_ns)
+{
+	struct memory *set, *spare;
+	uint8_t key[AUTH_DIGEST];
+
+	digest(authenticator, hash, check, key);
+	set = spare = authenticator->memories[key[0] % AUTH_SETS];
+	pthread_mutex_lock(&authenticator->lock);
+	for (unsigned i = 0; i < AUTH_WAYS; i++) {
+		if (htpasswd_equal(set[i].digest, key, AUTH_DIGEST)) {
+			spare = &set[i];
+			break;
+		}
+		if (set[i].until_ns < spare->until_ns)
+			spare = &set[i];
+	}
+	memcpy(spare->digest, key, AUTH_DIGEST);
+	spare->until_ns = now_ns + REMEMBER_NS;
+	pthread_mutex_unlock(&authenticator->lock);
+}

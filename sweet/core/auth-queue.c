@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * auth-queue.c - the checks that wait for a thread: clients take turns, and share
+ * the places fairly.  All under the authenticator's lock.
+ */
+#include <string.h>
+
+#include <glib.h>
+
+#include "core/auth-internal.h"
+
+/* The client of that address, or a new one; there is one for each check at most. */
+struct auth_client *auth_find_client_locked(struct authenticator *authenticator,
+					    const struct client_address *address)
+{
+	struct auth_client *client;
+
+	for (unsigned i = 0; i < authenticator->client_count; i++)
+		if (memcmp(&authenticator->clients[i]->address, address, sizeof(*address)) == 0)
+			return authenticator->clients[i];
+	if (authenticator->client_count == AUTH_CHECKS_MAX)
+		return NULL;
+	client = authenticator->clients[authenticator->client_count++];
+	*client = (struct auth_client){.address = *address};
+	return client;
+}
+
+/* The check waits no more and has no thread any more. */
+void auth_remove_check_locked(struct authenticator *authenticator, struct auth_check *check)
+{
+	struct auth_client *client = check->of;
+	unsigned i = 0;
+
+	check->of = NULL;
+	authenticator->check_count--;
+	if (--client->checks > 0)
+		return;
+	while (authenticator->clients[i] != client)
+		i++;
+	authenticator->clients[i] = authenticator->clients[--authenticator->client_count];
+	authenticator->clients[authenticator->client_count] = client;
+}
+
+static void add_turn_locked(struct authenticator *authenticator, struct auth_client *client)
+{
+	client->turn.data = client;
+	g_queue_push_tail_link(&authenticator->turns, &client->turn);
+}
+
+static void remove_turn_locked(struct authenticator *authenticator, struct auth_client *client)
+{
+	g_queue_unlink(&authenticator->turns, &client->turn);
+}
+
+void auth_add_waiting_locked(struct authenticator *authenticator, struct auth_client *client,
+			     struct auth_check *check)
+{
+	check->of = client;
+	check->later = NULL;
+	client->checks++;
+	authenticator->check_count++;
+	if (client->first) {
+		client->last->later = check;
+	} else {
+		client->first = check;
+		add_turn_locked(authenticator, client);
+	}
+	client->last = check;
+}
+
+/* The check that a thread shall do next, which is to be submitted; NULL: none, or no thread is idle. */
+struct auth_check *auth_next_locked(struct authenticator *authenticator)
+{
+	struct auth_client *client = g_queue_peek_head(&authenticator->turns);
+	struct auth_check *check;
+
+	if (!client || authenticator->working == AUTH_THREADS)
+		return NULL;
+	check = client->first;
+	client->first = check->later;
+	remove_turn_locked(authenticator, client);
+	if (client->first)
+		add_turn_locked(authenticator, client);
+	authenticator->working++;
+	return check;
+}
+
+/* The last waiting check of that client, which waits no more. */
+static struct auth_check *drop_last_locked(struct authenticator *authenticator,
+					   struct auth_client *client)
+{
+	struct auth_check *check = client->last, *before = client->first;
+
+	if (before == check) {
+		client->first = NULL;
+		remove_turn_locked(authenticator, client);
+	} else {
+		while (before->later != check)
+			before = before->later;
+		before->later = NULL;
+		client->last = before;
+	}
+	auth_remove_check_locked(authenticator, check);
+	return check;
+}
+
+/*
+ * A place for one more check of a client that has `checks`, taken from the one
+ * that has the most, if that is more even then.  NULL: there is none.
+ */
+struct auth_check *auth_make_place_locked(struct authenticator *authenticator, unsigned checks)
+{
+	struct auth_client *most = NULL;
+
+	for (unsigned i = 0; i < authenticator->client_count; i++) {
+		struct auth_client *client = authenticator->clients[i];
+
+		if (client->first && client->checks > checks + 1 &&
+		    (!most || client->checks > most->checks))
+			most = client;
+	}
+	return most ? drop_last_locked(authenticator, most) : NULL;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cache-place.c - see cache-place.h.  No state, no allocation: any thread may call it.
+ *
+ * The names are those of the configuration, which mean the same after a
+ * reload; a pool without one is named by the option that made it.
+ */
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+#include <netinet/in.h>
+
+#include "config/configuration.h"
+#include "core/cache-place.h"
+
+#define SCHEME "http"
+
+static_assert(CACHE_PLACE_HOST_MAX >= INET6_ADDRSTRLEN + sizeof("[]:65535"), "any address fits");
+
+struct slice cache_place_host(const struct transaction *transaction,
+			      char host[CACHE_PLACE_HOST_MAX])
+{
+	const char *address = transaction->server_addr;
+	/* Of IPv6; "unix:" has one. */
+	bool bare = strchr(address, ':') != strrchr(address, ':');
+	int length = snprintf(host, CACHE_PLACE_HOST_MAX, bare ? "[%.45s]:%u" : "%.45s:%u", address,
+			      transaction->server_port);
+
+	return (struct slice){host, (size_t)length};
+}
+
+/* With what ends it, so that no two lists of names are one text.  False: there is no room. */
+static bool add(struct slice *text, char *out, const void *name, size_t length)
+{
+	if (length >= CACHEKEY_PLACE_MAX - 2 - text->length)
+		return false;
+	memcpy(out + text->length, name, length);
+	out[text->length + length] = '\0';
+	text->length += length + 1;
+	return true;
+}
+
+static bool add_name(struct slice *text, char *out, const char *name)
+{
+	return add(text, out, name, strlen(name));
+}
+
+/* As hosts are told apart: Unix sockets are all one. */
+static bool add_address(struct slice *text, char *out, const struct sockaddr *address)
+{
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)(const void *)address;
+	const struct sockaddr_in *in = (const struct sockaddr_in *)(const void *)address;
+
+	if (!add(text, out, &address->sa_family, sizeof(address->sa_family)))
+		return false;
+	if (address->sa_family == AF_INET)
+		return add(text, out, &in->sin_port, sizeof(in->sin_port)) &&
+		       add(text, out, &in->sin_addr, sizeof(in->sin_addr));
+	if (address->sa_family == AF_INET6)
+		return add(text, out, &in6->sin6_port, sizeof(in6->sin6_port)) &&
+		       add(text, out, &in6->sin6_addr, sizeof(in6->sin6_addr));
+	return true;
+}
+
+bool cache_place_write(struct cache_place *place, const struct transaction *transaction,
+		       const struct pool_config *pool)
+{
+	struct slice *text = &place->key.text;
+
+	/* Nearly all requests name one. */
+	place->key.host = (struct slice){NULL, 0};
+	if (transaction->request->host.length == 0)
+		place->key.host = cache_place_host(transaction, place->host);
+	*text = (struct slice){place->text, 0};
+	return add_name(text, place->text, SCHEME) &&
+	       add_address(text, place->text, transaction->local) &&
+	       add_name(text, place->text, transaction->host->name) &&
+	       add_name(text, place->text, transaction->scope->prefix) &&
+	       add_name(text, place->text, pool->label);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cache-place.h - where a gateway's request came in: what tells its answers from
+ * those to the same URL elsewhere.
+ */
+#ifndef SWEET_CACHE_PLACE_H
+#define SWEET_CACHE_PLACE_H
+
+#include "config/pool-config.h"
+#include "core/transaction.h"
+#include "http/cachekey.h"
+
+#define CACHE_PLACE_HOST_MAX 64 /* bytes of "[2001:db8::1]:8080" */
+
+struct cache_place {
+	struct cachekey_place key; /* of the texts below */
+	char host[CACHE_PLACE_HOST_MAX], text[CACHEKEY_PLACE_MAX];
+};
+
+/* The host that stands for one that a request does not name. */
+struct slice cache_place_host(const struct transaction *transaction,
+			      char host[CACHE_PLACE_HOST_MAX]);
+
+/*
+ * Scheme, the socket's own address, host, scope and pool.  False: their names
+ * are too long.
+ */
+bool cache_place_write(struct cache_place *place, const struct transaction *transaction,
+		       const struct pool_config *pool);
+
+#endif

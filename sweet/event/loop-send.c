@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * loop-send.c - the sends of an event loop, whatever its mechanism.
+ *
+ * Reap, then dispatch: results of sends are queued and told at the top of the
+ * next turn, so no callback runs inside the call that started its operation.
+ */
+#include <errno.h>
+#include <sys/stat.h>
+
+#include "event/loop-internal.h"
+
+/*
+ * Bytes of one message in a turn of the loop: a client that reads as fast as it
+ * is sent to would have all of a large file before it is anybody else's turn.
+ * Above what a megabyte and its head take, which are sent in one go.
+ */
+#define TURN_MAX ((size_t)2 << 20)
+
+/*
+ * Results of sends that are told in a turn, and the bytes of these: clients that
+ * ask for one thing after the other without waiting, and files of which the next
+ * window is always there, would else have all of it before it is anybody else's
+ * turn.
+ */
+#define TOLD_MAX 256u
+#define TOLD_BYTES (2 * TURN_MAX)
+
+/* Puts it behind the last of a list; where the next one is to be put. */
+static struct loop_send **append(struct loop_send **last, struct loop_send *op)
+{
+	op->next = NULL;
+	*last = op;
+	return &op->next;
+}
+
+static void complete(struct loop *loop, struct loop_send *op, int result)
+{
+	op->result = result;
+	loop->sent_last = append(loop->sent_last, op);
+}
+
+static ssize_t send_by_path(struct loop *loop, const struct loop_send *op,
+			    const struct NC_send *message, const struct iovec *tail)
+{
+	if (op->pipe)
+		return data_path_write(op->fd, message);
+	return (op->apart ? loop->path->send_apart : loop->path->send)(op->fd, message, tail);
+}
+
+/* No more of the message than is one turn's; the header is less. */
+static ssize_t send_turn(struct loop *loop, const struct loop_send *op)
+{
+	struct NC_range ranges[NC_RANGES_MAX];
+	struct NC_send part = op->message;
+	size_t left = part.skip + TURN_MAX - part.header_length;
+	struct iovec tail = op->tail;
+
+	part.ranges = ranges;
+	part.range_count = 0;
+	part.flags &= ~(NC_SEND_MORE | NC_SEND_CLOSE);
+	while (part.range_count < op->message.range_count && left) {
+		struct NC_range *range = &ranges[part.range_count];
+
+		*range = op->message.ranges[part.range_count++];
+		if (range->length > left)
+			range->length = left;
+		left -= range->length;
+	}
+	if (tail.iov_len > left)
+		tail.iov_len = left;
+	return send_by_path(loop, op, &part, &tail);
+}
+
+/* Header and file, up to the end of a turn. */
+static ssize_t send_file(struct loop *loop, const struct loop_send *op, bool turn)
+{
+	struct NC_sendfile message = NC_SENDFILE_INIT;
+
+	message.header = op->message.header;
+	message.header_length = op->message.header_length;
+	message.file = op->file.fd;
+	message.offset = op->file.offset;
+	message.length = op->file.length;
+	message.flags = op->message.flags & (NC_SEND_MORE | NC_SEND_CLOSE);
+	message.skip = op->message.skip;
+	if (turn) {
+		message.length = message.skip + TURN_MAX - message.header_length;
+		message.flags = 0;
+	}
+	return data_path_file(loop->path, op->fd, &message, op->apart);
+}
+
+static ssize_t send_some(struct loop *loop, const struct loop_send *op, bool turn)
+{
+	if (op->file.length)
+		return send_file(loop, op, turn);
+	return turn ? send_turn(loop, op) : send_by_path(loop, op, &op->message, &op->tail);
+}
+
+/* Less was sent because the file is shorter now, not for want of room: the next try reports it. */
+static bool is_cut(const struct loop_send *op)
+{
+	struct stat now;
+
+	return op->file.length && fstat(op->file.fd, &now) == 0 &&
+	       (uint64_t)now.st_size < op->file.offset + op->file.length;
+}
+
+static void try_send(struct loop *loop, struct loop_send *op)
+{
+	size_t total = op->message.header_length + op->tail.iov_len + op->file.length;
+	bool long_one;
+	ssize_t sent;
+
+	for (unsigned i = 0; i < op->message.range_count; i++)
+		total += op->message.ranges[i].length;
+	long_one = total - op->message.skip > TURN_MAX;
+	sent = send_some(loop, op, long_one);
+	if (sent < 0 && errno != EAGAIN) {
+		complete(loop, op, -errno);
+		return;
+	}
+	if (sent > 0)
+		op->message.skip += (size_t)sent;
+	if (op->message.skip == total && sent >= 0) {
+		complete(loop, op, 0);
+		return;
+	}
+	if ((long_one && sent == (ssize_t)TURN_MAX) || (sent > 0 && is_cut(op))) {
+		/* There may be room still, of which nobody would tell. */
+		loop->turns_last = append(loop->turns_last, op);
+		return;
+	}
+	loop->fds[op->fd].send = op;
+	loop->backend->await_room(loop, op->fd);
+	if (op->waits)
+		op->waits(op);
+}
+
+void loop_send_start(struct loop *loop, struct loop_send *op, int fd)
+{
+	op->fd = fd;
+	try_send(loop, op);
+}
+
+void loop_send_continue(struct loop *loop, int fd)
+{
+	struct loop_send *op = loop->fds[fd].send;
+
+	loop->fds[fd].send = NULL;
+	if (op)
+		try_send(loop, op);
+}
+
+bool loop_send_cancel(struct loop *loop, int fd)
+{
+	bool waits = loop->fds[fd].send != NULL;
+
+	/* The backend may tell of room yet, for which there is nothing to send. */
+	loop->fds[fd].send = NULL;
+	return waits;
+}
+
+/* Takes a descriptor's sends out of a list; where the next one is to be put. */
+static struct loop_send **forget(struct loop_send **link, int fd)
+{
+	while (*link) {
+		if ((*link)->fd == fd)
+			*link = (*link)->next;
+		else
+			link = &(*link)->next;
+	}
+	return link;
+}
+
+/* What is told may start the next send, which may be over at once: not all in one turn. */
+void loop_tell_sent(struct loop *loop)
+{
+	size_t bytes = 0;
+
+	for (unsigned told = 0; loop->sent_first && told < TOLD_MAX && bytes < TOLD_BYTES; told++) {
+		struct loop_send *op = loop->sent_first;
+
+		bytes += op->message.skip;
+		loop->sent_first = op->next;
+		if (!loop->sent_first)
+			loop->sent_last = &loop->sent_first;
+		op->sent(op, op->result);
+	}
+}
+
+/* Each long message goes on for a turn; no callback runs, so none of them is closed. */
+void loop_take_turns(struct loop *loop)
+{
+	struct loop_send *op = loop->turns_first;
+
+	loop->turns_first = NULL;
+	loop->turns_last = &loop->turns_first;
+	while (op) {
+		struct loop_send *next = op->next;
+
+		try_send(loop, op);
+		op = next;
+	}
+}
+
+void loop_forget_sends(struct loop *loop, int fd)
+{
+	loop->sent_last = forget(&loop->sent_first, fd);
+	loop->turns_last = forget(&loop->turns_first, fd);
+}

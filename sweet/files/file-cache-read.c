@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * file-cache-read.c - see file-cache-read.h.  A reading belongs to one thread at a
+ * time.
+ *
+ * Not to wait means: the kernel resolves the path by what it has in memory
+ * (RESOLVE_CACHED), and copies what of the file is in the page cache
+ * (RWF_NOWAIT), up to a bound, so that the loop has time for the others.
+ */
+#include <fcntl.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "files/file-cache-read.h"
+
+#define NOW_MAX ((off_t)256 << 10) /* bytes of a file that a loop reads itself */
+#define IOVECS 64u
+
+int reading_open(struct reading *reading, int root, const char *path, bool wait)
+{
+	int fd;
+
+	if (reading->fd >= 0)
+		return 0;
+	fd = wait ? docroot_open_file(root, path, &reading->version)
+		  : docroot_open_cached(root, path, &reading->version);
+	if (fd < 0)
+		return fd == -EAGAIN && !wait ? READING_LATER : fd;
+	reading->fd = fd;
+	return 0;
+}
+
+int reading_rest(struct reading *reading, size_t max_unit, bool wait)
+{
+	struct file_version now;
+	bool same;
+	int error;
+
+	if (file_version_rests(&reading->version))
+		return 0;
+	if (!wait)
+		return READING_LATER;
+	file_version_rest(&reading->version);
+	error = docroot_version(reading->fd, &now);
+	if (error)
+		return error;
+	/* Changed again meanwhile: it has not rested, so a change may go unseen. */
+	same = now.size > 0 && (uint64_t)now.size <= max_unit
+		       ? file_version_equal(&now, &reading->version)
+		       : file_version_same_bytes(&now, &reading->version);
+	reading->version = now;
+	return same ? 0 : -EAGAIN;
+}
+
+/* Where the next bytes go; neighbours as one. */
+static unsigned next_places(struct reading *reading, struct iovec *places)
+{
+	size_t size = (size_t)reading->version.size, fraglen = 1, at = reading->done;
+	unsigned count = 0;
+
+	(void)NC_fragment(&reading->handle, 0, &fraglen);
+	while (at < size) {
+		size_t length, skip = at % fraglen;
+		char *bytes = NC_fragment(&reading->handle, at / fraglen, &length);
+
+		if (!bytes)
+			break;
+		bytes += skip;
+		length -= skip;
+		at += length;
+		if (count &&
+		    (char *)places[count - 1].iov_base + places[count - 1].iov_len == bytes)
+			places[count - 1].iov_len += length;
+		else if (count < IOVECS)
+			places[count++] = (struct iovec){.iov_base = bytes, .iov_len = length};
+		else
+			break;
+	}
+	return count;
+}
+
+/* Without the descriptor's position, which others may move.  As NC_read(). */
+static ssize_t read_in_place(struct reading *reading, int flags)
+{
+	size_t size = (size_t)reading->version.size;
+
+	while (reading->done < size) {
+		struct iovec places[IOVECS];
+		unsigned count = next_places(reading, places);
+		ssize_t got = preadv2(reading->fd, places, (int)count, (off_t)reading->done, flags);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return got;
+		reading->done += (size_t)got;
+	}
+	return 0;
+}
+
+/* 0 with all that there is in the unit, or -errno. */
+static int fill(struct reading *reading, bool wait)
+{
+	size_t size = (size_t)reading->version.size;
+	ssize_t got;
+
+	if (!wait)
+		/* Whatever is the matter, who may wait will find it out. */
+		return read_in_place(reading, RWF_NOWAIT) < 0 ? READING_LATER : 0;
+	if (reading->borrowed)
+		return read_in_place(reading, 0) < 0 ? -errno : 0;
+	if (reading->done && lseek(reading->fd, (off_t)reading->done, SEEK_SET) < 0)
+		return -errno;
+	got = NC_read(reading->fd, &reading->handle, reading->done, size - reading->done);
+	if (got < 0)
+		return -errno;
+	reading->done += (size_t)got;
+	return 0;
+}
+
+/* Into the cache, and held until all that wait for it have it. */
+static int insert(struct reading *reading, size_t *id)
+{
+	if (NC_insert(&reading->handle) < 0)
+		return -errno;
+	/* Evicted already: there is no room. */
+	if (NC_hold(NC_cache_id(&reading->handle)) < 0)
+		return -ENOMEM;
+	*id = NC_cache_id(&reading->handle);
+	return 0;
+}
+
+int reading_unit(struct reading *reading, enum NC_kind kind, bool wait, size_t *id)
+{
+	struct file_version after;
+	int error;
+
+	if (!wait && reading->version.size > NOW_MAX)
+		return READING_LATER;
+	if (!reading->filling &&
+	    NC_alloc_kind(&reading->handle, (size_t)reading->version.size, 0, kind) < 0)
+		return -errno;
+	reading->filling = true;
+	error = fill(reading, wait);
+	if (error == READING_LATER)
+		return error;
+	if (!error && reading->done != (size_t)reading->version.size)
+		error = -EAGAIN;
+	if (!error)
+		error = docroot_version(reading->fd, &after);
+	if (!error && !file_version_equal(&reading->version, &after))
+		error = -EAGAIN;
+	if (!error)
+		error = insert(reading, id);
+	(void)NC_free(&reading->handle);
+	reading->filling = false;
+	reading->done = 0;
+	return error;
+}
+
+void reading_drop_pages(const struct reading *reading)
+{
+	(void)posix_fadvise(reading->fd, 0, 0, POSIX_FADV_DONTNEED);
+}
+
+void reading_end(struct reading *reading)
+{
+	if (reading->filling)
+		(void)NC_free(&reading->handle);
+	if (reading->fd >= 0 && !reading->borrowed)
+		close(reading->fd);
+	*reading = READING_NONE;
+}

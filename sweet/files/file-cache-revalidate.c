@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * file-cache-revalidate.c - a request for a file of which something is not kept: an
+ * entry of its own, outside of the table, that is looked up or read anew and
+ * goes with the answer.  What is kept after all is in the table: `known`.
+ *
+ * Without paths, that is found by what the opened file is.  Two requests that
+ * do not find it at the same time read the file twice.
+ */
+#include "files/file-cache-internal.h"
+
+/* Sent once: short-lived memory without sums, which goes with the last hold. */
+#define PASSING ((enum NC_kind)(NC_KIND_RECYCLED | NC_KIND_UNSUMMED))
+
+/* What the entry has of a file, besides its unit. */
+static void take_known(struct file_cache_entry *entry, struct file_cache_entry *known)
+{
+	entry->known = known;
+	entry->view.version = known->view.version;
+	entry->view.type = known->view.type;
+	entry->view.head = known->view.head;
+}
+
+/* --- what is kept of files that no path leads to ------------------------------ */
+
+static void identify(struct file_cache_entry *entry)
+{
+	entry->identity = (struct identity){
+		.device = entry->reading.version.device,
+		.inode = entry->reading.version.inode,
+		.type = mime_type(entry->cache->options.mime, entry->path),
+	};
+}
+
+/* True: all that is kept was found, and the unit is held if there is one. */
+static bool find_known(struct file_cache_entry *entry)
+{
+	struct file_cache *cache = entry->cache;
+	struct file_cache_entry *known;
+
+	identify(entry);
+	pthread_mutex_lock(&cache->lock);
+	known = g_hash_table_lookup(cache->table, &entry->identity);
+	if (known)
+		known->references++;
+	pthread_mutex_unlock(&cache->lock);
+	if (!known)
+		return false;
+	if (!file_version_equal(&known->view.version, &entry->reading.version) ||
+	    (known->view.id && NC_hold(known->view.id) < 0)) {
+		file_cache_drop(cache, known);
+		file_cache_entry_unref(cache, known);
+		return false;
+	}
+	take_known(entry, known);
+	entry->view.id = known->view.id;
+	return true;
+}
+
+/* For the next request: what was learned of the file, and its unit if it is to be kept. */
+static void keep_known(struct file_cache_entry *entry, size_t unit)
+{
+	struct file_cache *cache = entry->cache;
+	struct file_cache_entry *known = file_cache_entry_new(cache, entry->path), *before, *oldest;
+	bool last = false;
+
+	known->identity = entry->identity;
+	known->view.id = unit;
+	known->owner = unit != 0;
+	file_cache_describe(known, &entry->reading.version);
+	known->state = ENTRY_READY;
+	known->references++;
+	pthread_mutex_lock(&cache->lock);
+	before = g_hash_table_lookup(cache->table, &known->identity);
+	if (before)
+		last = file_cache_drop_locked(cache, before);
+	oldest = file_cache_enter_locked(cache, known);
+	pthread_mutex_unlock(&cache->lock);
+	if (last)
+		file_cache_entry_free(before);
+	if (oldest)
+		file_cache_entry_free(oldest);
+	take_known(entry, known);
+}
+
+/* --- looking up and reading ------------------------------------------------------ */
+
+/* The unit, for this request alone or to be kept. */
+static int read_unit(struct file_cache_entry *entry, bool wait)
+{
+	bool passing = entry->cache->options.no_contents;
+	int error = reading_unit(&entry->reading, passing ? PASSING : NC_KIND_AUTO, wait,
+				 &entry->view.id);
+
+	/* What others are being sent fills the cache: sent like what is too large. */
+	entry->no_room = error == -ENOMEM;
+	if (entry->no_room)
+		return 0;
+	if (!error && passing)
+		(void)NC_destroy(entry->view.id);
+	if (!error && entry->cache->options.drop_pages)
+		reading_drop_pages(&entry->reading);
+	return error;
+}
+
+/* What the path leads to now, at rest; true in found: that is known, and its unit held. */
+static int look_up(struct file_cache_entry *entry, bool keeps, bool wait)
+{
+	const struct file_cache_options *options = &entry->cache->options;
+	int error = reading_open(&entry->reading, options->root, entry->path, wait);
+
+	if (error)
+		return error;
+	if (keeps && !entry->known && find_known(entry))
+		entry->found = true;
+	/* What is known has rested. */
+	return entry->known ? 0 : reading_rest(&entry->reading, entry->cache->max_unit, wait);
+}
+
+static int read_once(struct file_cache_entry *entry, bool wait)
+{
+	const struct file_cache_options *options = &entry->cache->options;
+	bool keeps = options->no_paths && !(options->no_heads && options->no_contents);
+	int error = options->no_paths ? look_up(entry, keeps, wait) : 0;
+
+	if (!error && !entry->view.id && file_cache_fits(entry->cache, &entry->reading.version))
+		error = read_unit(entry, wait);
+	if (error || entry->known)
+		return error;
+	if (keeps && !entry->no_room)
+		keep_known(entry, options->no_contents ? 0 : entry->view.id);
+	else
+		file_cache_describe(entry, &entry->reading.version);
+	return 0;
+}
+
+static void forget(struct file_cache_entry *entry)
+{
+	reading_end(&entry->reading);
+	if (entry->known)
+		file_cache_entry_unref(entry->cache, entry->known);
+	entry->known = NULL;
+	entry->found = false;
+}
+
+/* 0, -errno, or READING_LATER: who may wait goes on. */
+static int read_entry(struct file_cache_entry *entry, bool wait)
+{
+	int error = -EAGAIN;
+
+	for (int i = 0; i < FILE_CACHE_TRIES; i++) {
+		error = read_once(entry, wait);
+		/* Not what its path led to: that is looked up again, by who asks. */
+		if (error != -EAGAIN || entry->reading.borrowed)
+			break;
+		forget(entry);
+		if (!wait)
+			return READING_LATER; /* the loop is held up no longer */
+	}
+	entry->error = error;
+	return error;
+}
+
+static void work(struct job *job)
+{
+	struct file_cache_entry *entry =
+		(struct file_cache_entry *)((char *)job - offsetof(struct file_cache_entry, job));
+
+	(void)read_entry(entry, true);
+}
+
+/* --- on the thread of the loop that asks --------------------------------------------- */
+
+static void count(const struct file_cache_entry *entry, bool by_loop)
+{
+	struct file_cache *cache = entry->cache;
+	struct file_cache_stat *stat = &cache->stat;
+
+	pthread_mutex_lock(&cache->lock);
+	if (!entry->found || cache->options.no_contents)
+		*(by_loop ? &stat->by_loops : &stat->by_helpers) += 1;
+	/* With paths, file_cache_get() has counted the rest. */
+	if (cache->options.no_paths) {
+		bool hit = entry->found && entry->view.id && !cache->options.no_contents;
+
+		*(entry->found ? &stat->hits : &stat->misses) += 1;
+		if (!entry->error)
+			*(hit ? &stat->hit_bytes : &stat->miss_bytes) +=
+				(uint64_t)entry->view.version.size;
+	}
+	pthread_mutex_unlock(&cache->lock);
+}
+
+/* As file_cache_get(). */
+static bool finish(struct file_cache_entry *entry, struct file_cache_waiter *waiter, bool by_loop)
+{
+	struct file_cache *cache = entry->cache;
+	bool outdated = entry->error == -EAGAIN && entry->reading.borrowed;
+
+	count(entry, by_loop);
+	waiter->result = (struct file_cache_result){.error = entry->error};
+	if (!entry->error) {
+		reading_end(&entry->reading);
+		waiter->result.entry = entry;
+		return true;
+	}
+	waiter->late = outdated;
+	if (outdated)
+		file_cache_drop(cache, entry->known);
+	file_cache_entry_unref(cache, entry);
+	return outdated ? file_cache_ask(cache, waiter->path, waiter) : true;
+}
+
+static void work_done(struct job *job)
+{
+	struct file_cache_entry *entry =
+		(struct file_cache_entry *)((char *)job - offsetof(struct file_cache_entry, job));
+	struct file_cache_waiter *waiter = entry->waiters;
+
+	if (finish(entry, waiter, false))
+		waiter->arrived(waiter);
+}
+
+bool file_cache_revalidate(struct file_cache *cache, const char *path,
+			   struct file_cache_entry *known, struct file_cache_waiter *waiter)
+{
+	struct file_cache_entry *entry = file_cache_entry_new(cache, path);
+
+	if (known) {
+		take_known(entry, known);
+		entry->reading.fd = known->reading.fd;
+		entry->reading.version = known->view.version;
+		entry->reading.borrowed = true;
+	}
+	waiter->path = path;
+	if (cache->options.try_now && read_entry(entry, false) != READING_LATER)
+		return finish(entry, waiter, true);
+	entry->waiters = waiter;
+	entry->job = (struct job){.work = work, .done = work_done, .loop = waiter->loop};
+	thread_pool_submit(cache->options.thread_pool, &entry->job);
+	return false;
+}

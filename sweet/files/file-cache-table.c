@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * file-cache-table.c - the table of what is kept of files (file-cache-internal.h), by
+ * their paths, or by what they are where no paths are kept; of bounded size.
+ *
+ * Paths are the clients' choice, and who may put files there chooses names that
+ * stay.  So their hash has a key, one for all tables of the process.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+
+#include "base/clock.h"
+#include "base/siphash.h"
+#include "files/file-cache-internal.h"
+
+#define ENTRIES_MAX 100000u
+#define DESCRIPTORS_SHARE 8 /* one part of so many may be open files of the table */
+
+static uint8_t path_key[16];
+
+/* Of a machine that has just started the key may be weak, but it is never missing. */
+static void choose_key(void)
+{
+	uint64_t time = clock_monotonic_ns(), place = (uintptr_t)&time;
+
+	if (getrandom(path_key, sizeof(path_key), GRND_NONBLOCK) == sizeof(path_key))
+		return;
+	memcpy(path_key, &time, sizeof(time));
+	memcpy(path_key + sizeof(time), &place, sizeof(place));
+}
+
+static unsigned hash_path(const void *path)
+{
+	return (unsigned)siphash(path_key, path, strlen(path));
+}
+
+static unsigned hash_identity(const void *key)
+{
+	const struct identity *identity = key;
+	uint64_t inode = identity->inode;
+
+	return g_int64_hash(&inode) ^ (unsigned)identity->device ^ g_direct_hash(identity->type);
+}
+
+static int same_identity(const void *a, const void *b)
+{
+	const struct identity *one = a, *other = b;
+
+	return one->device == other->device && one->inode == other->inode &&
+	       one->type == other->type;
+}
+
+static void *key_of(struct file_cache_entry *entry)
+{
+	return entry->cache->options.no_paths ? (void *)&entry->identity : entry->path;
+}
+
+/* Where each entry is an open file as well. */
+static unsigned descriptors_max(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return 1;
+	limit.rlim_cur /= DESCRIPTORS_SHARE;
+	return limit.rlim_cur < ENTRIES_MAX ? (unsigned)limit.rlim_cur + 1 : ENTRIES_MAX;
+}
+
+void file_cache_table_init(struct file_cache *cache)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	const struct file_cache_options *options = &cache->options;
+
+	pthread_once(&once, choose_key);
+	pthread_mutex_init(&cache->lock, NULL);
+	cache->entries_max =
+		options->no_contents && !options->no_paths ? descriptors_max() : ENTRIES_MAX;
+	cache->table = options->no_paths ? g_hash_table_new(hash_identity, same_identity)
+					 : g_hash_table_new(hash_path, g_str_equal);
+}
+
+void file_cache_table_fini(struct file_cache *cache)
+{
+	while (cache->recent.head) {
+		struct file_cache_entry *entry = cache->recent.head->data;
+
+		if (file_cache_drop_locked(cache, entry))
+			file_cache_entry_free(entry);
+	}
+	g_hash_table_destroy(cache->table);
+	pthread_mutex_destroy(&cache->lock);
+}
+
+struct file_cache_entry *file_cache_entry_new(struct file_cache *cache, const char *path)
+{
+	size_t length = strlen(path) + 1;
+	struct file_cache_entry *entry = g_malloc0(sizeof(*entry) + length);
+
+	memcpy(entry->path, path, length);
+	entry->view.path = entry->path;
+	entry->cache = cache;
+	entry->references = 1;
+	entry->reading = READING_NONE;
+	entry->link.data = entry;
+	return entry;
+}
+
+void file_cache_entry_free(struct file_cache_entry *entry)
+{
+	if (entry->owner)
+		(void)NC_destroy(entry->view.id);
+	if (entry->known)
+		file_cache_entry_unref(entry->cache, entry->known);
+	reading_end(&entry->reading);
+	g_free(entry);
+}
+
+void file_cache_entry_unref(struct file_cache *cache, struct file_cache_entry *entry)
+{
+	bool last;
+
+	pthread_mutex_lock(&cache->lock);
+	last = --entry->references == 0;
+	pthread_mutex_unlock(&cache->lock);
+	if (last)
+		file_cache_entry_free(entry);
+}
+
+struct file_cache_entry *file_cache_enter_locked(struct file_cache *cache,
+						 struct file_cache_entry *entry)
+{
+	struct file_cache_entry *oldest;
+
+	g_hash_table_insert(cache->table, key_of(entry), entry);
+	g_queue_push_head_link(&cache->recent, &entry->link);
+	if (cache->recent.length <= cache->entries_max)
+		return NULL;
+	oldest = cache->recent.tail->data;
+	return oldest->state == ENTRY_READY && file_cache_drop_locked(cache, oldest) ? oldest
+										     : NULL;
+}
+
+bool file_cache_drop_locked(struct file_cache *cache, struct file_cache_entry *entry)
+{
+	if (entry->state == ENTRY_GONE)
+		return false;
+	entry->state = ENTRY_GONE;
+	g_hash_table_remove(cache->table, key_of(entry));
+	g_queue_unlink(&cache->recent, &entry->link);
+	return --entry->references == 0;
+}
+
+void file_cache_drop(struct file_cache *cache, struct file_cache_entry *entry)
+{
+	bool last;
+
+	pthread_mutex_lock(&cache->lock);
+	last = file_cache_drop_locked(cache, entry);
+	pthread_mutex_unlock(&cache->lock);
+	if (last)
+		file_cache_entry_free(entry);
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * file-cache-tick.c - see file-cache-tick.h.
+ *
+ * A place has one reference and one hold of its entry for all requests that
+ * use it.  In the turn in which the table named the entry, its path finds the
+ * place; later, while slow clients still take it, only what is given back
+ * does.  Which of an entry's users had it by a place and which by themselves
+ * (who had to wait for it) makes no difference: there are as many references
+ * as users, or one for those of the place.
+ */
+#include <string.h>
+
+#include <glib.h>
+
+#include "files/file-cache-tick.h"
+
+#define PLACES 64u /* files in a turn; more of them are the table's business */
+
+struct place {
+	struct file_cache *cache;	/* referenced; NULL: the place is free */
+	struct file_cache_entry *entry; /* referenced, its unit held */
+	const char *path;		/* the entry's */
+	struct place **by_path;		/* its bucket */
+	unsigned users;
+	unsigned hits; /* that the table has not counted */
+	bool named;    /* in this turn */
+	struct place *next_by_path, *next_by_entry;
+};
+
+struct file_cache_tick {
+	struct loop_hook hook; /* must be first */
+	struct place places[PLACES];
+	struct place *free;	     /* by next_by_path */
+	struct place *named[PLACES]; /* in this turn */
+	unsigned named_count;
+	struct place *by_path[PLACES];	/* of those named */
+	struct place *by_entry[PLACES]; /* of all */
+};
+
+static struct place **bucket_of_entry(struct file_cache_tick *tick,
+				      const struct file_cache_entry *entry)
+{
+	/* Entries are larger than a cache line. */
+	return &tick->by_entry[(uintptr_t)entry / 64 % PLACES];
+}
+
+static struct place *find_entry(struct file_cache_tick *tick, const struct file_cache_entry *entry)
+{
+	struct place *place = *bucket_of_entry(tick, entry);
+
+	while (place && place->entry != entry)
+		place = place->next_by_entry;
+	return place;
+}
+
+/* Out of the turn and of memory: nobody uses it. */
+static void vacate(struct file_cache_tick *tick, struct place *place)
+{
+	struct place **link = bucket_of_entry(tick, place->entry);
+
+	while (*link != place)
+		link = &(*link)->next_by_entry;
+	*link = place->next_by_entry;
+	file_cache_put(place->cache, place->entry);
+	file_cache_close(place->cache);
+	place->cache = NULL;
+	place->next_by_path = tick->free;
+	tick->free = place;
+}
+
+/* The turn is over: its paths lead nowhere any more. */
+static bool before_sleep(struct loop_hook *hook)
+{
+	struct file_cache_tick *tick = (struct file_cache_tick *)hook;
+
+	for (unsigned i = 0; i < tick->named_count; i++) {
+		struct place *place = tick->named[i];
+
+		*place->by_path = NULL;
+		place->named = false;
+		if (place->hits)
+			file_cache_count_hits(place->cache, place->entry, place->hits);
+		place->hits = 0;
+		if (!place->users)
+			vacate(tick, place);
+	}
+	tick->named_count = 0;
+	return false;
+}
+
+/* From now on until the turn ends, the path leads to the place. */
+static void name(struct file_cache_tick *tick, struct place *place)
+{
+	place->next_by_path = *place->by_path;
+	*place->by_path = place;
+	place->named = true;
+	tick->named[tick->named_count++] = place;
+}
+
+/* An entry that the table named, with a reference and a hold. */
+static void enter(struct file_cache_tick *tick, struct file_cache *cache,
+		  struct file_cache_entry *entry, struct place **by_path)
+{
+	struct place *place = find_entry(tick, entry), **link;
+
+	if (place) {
+		file_cache_put(cache, entry);
+	} else if (tick->free) {
+		place = tick->free;
+		tick->free = place->next_by_path;
+		link = bucket_of_entry(tick, entry);
+		*place = (struct place){.cache = file_cache_ref(cache),
+					.entry = entry,
+					.path = file_cache_view(entry)->path,
+					.by_path = by_path,
+					.next_by_entry = *link};
+		*link = place;
+	} else {
+		return;
+	}
+	place->users++;
+	if (!place->named)
+		name(tick, place);
+}
+
+bool file_cache_tick_get(struct file_cache_tick *tick, struct file_cache *cache, const char *path,
+			 struct file_cache_waiter *waiter)
+{
+	struct place **by_path = &tick->by_path[g_str_hash(path) % PLACES], *place = *by_path;
+
+	while (place && (place->cache != cache || strcmp(place->path, path) != 0))
+		place = place->next_by_path;
+	if (place) {
+		place->users++;
+		place->hits++;
+		waiter->result = (struct file_cache_result){.entry = place->entry};
+		return true;
+	}
+	if (!file_cache_get(cache, path, waiter))
+		return false;
+	if (!waiter->result.error && file_cache_keeps(cache))
+		enter(tick, cache, waiter->result.entry, by_path);
+	return true;
+}
+
+void file_cache_tick_put(struct file_cache_tick *tick, struct file_cache *cache,
+			 struct file_cache_entry *entry)
+{
+	struct place *place = find_entry(tick, entry);
+
+	if (!place || !place->users)
+		file_cache_put(cache, entry);
+	else if (--place->users == 0 && !place->named)
+		vacate(tick, place);
+}
+
+struct file_cache_tick *file_cache_tick_open(struct loop *loop)
+{
+	struct file_cache_tick *tick = g_new0(struct file_cache_tick, 1);
+
+	for (unsigned i = 0; i < PLACES; i++) {
+		tick->places[i].next_by_path = tick->free;
+		tick->free = &tick->places[i];
+	}
+	tick->hook.before_sleep = before_sleep;
+	loop_hook_add(loop, &tick->hook);
+	return tick;
+}
+
+void file_cache_tick_close(struct file_cache_tick *tick)
+{
+	if (!tick)
+		return;
+	(void)before_sleep(&tick->hook);
+	g_free(tick);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * file-cache-tick.h - the files that one turn of a loop sends: what the table of
+ * all threads (file-cache.h) said of a path is good till the turn ends.
+ *
+ * A file that is asked for again and again is looked up, referenced and held
+ * once a turn, however many requests the turn answers; the rest of them take no
+ * lock and write nothing that another thread reads.  As in the table, what a
+ * file is was seen since the loop woke up.  On the loop's thread alone.
+ */
+#ifndef SWEET_FILE_CACHE_TICK_H
+#define SWEET_FILE_CACHE_TICK_H
+
+#include "files/file-cache.h"
+
+struct file_cache_tick;
+
+struct file_cache_tick *file_cache_tick_open(struct loop *loop);
+
+/* After the last file_cache_tick_put(), when the loop runs no more. */
+void file_cache_tick_close(struct file_cache_tick *tick);
+
+/* As file_cache_get() and file_cache_put(), with a waiter of this loop. */
+bool file_cache_tick_get(struct file_cache_tick *tick, struct file_cache *cache, const char *path,
+			 struct file_cache_waiter *waiter);
+void file_cache_tick_put(struct file_cache_tick *tick, struct file_cache *cache,
+			 struct file_cache_entry *entry);
+
+#endif

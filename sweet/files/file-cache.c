@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * file-cache.c - see file-cache.h: asking for a file, where a path leads to what is
+ * kept of it; who waits while that is looked up and read.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "files/file-cache-internal.h"
+
+#define SIBLINGS_NS 1000000000 /* how long it is believed which siblings there are */
+
+struct file_cache *file_cache_open(const struct file_cache_options *options)
+{
+	struct file_cache *cache = g_new0(struct file_cache, 1);
+
+	atomic_init(&cache->references, 1);
+	cache->options = *options;
+	cache->options.mime = mime_ref(options->mime);
+	/* What is dropped from the page cache is not there to be tried. */
+	cache->options.try_now = options->try_now && !options->drop_pages;
+	/* A larger one goes window by window: filestream.c. */
+	cache->max_unit = options->no_contents && options->max_unit > FILE_CACHE_PASSING
+				  ? FILE_CACHE_PASSING
+				  : options->max_unit;
+	file_cache_table_init(cache);
+	return cache;
+}
+
+void file_cache_close(struct file_cache *cache)
+{
+	if (!cache || atomic_fetch_sub_explicit(&cache->references, 1, memory_order_acq_rel) != 1)
+		return;
+	file_cache_table_fini(cache);
+	mime_close(cache->options.mime);
+	close(cache->options.root);
+	g_free(cache);
+}
+
+struct file_cache *file_cache_ref(struct file_cache *cache)
+{
+	atomic_fetch_add_explicit(&cache->references, 1, memory_order_relaxed);
+	return cache;
+}
+
+bool file_cache_serves(const struct file_cache *cache, const struct file_cache_options *options)
+{
+	const struct file_cache_options *own = &cache->options;
+	struct stat ours, theirs;
+
+	return fstat(own->root, &ours) == 0 && fstat(options->root, &theirs) == 0 &&
+	       ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino &&
+	       own->thread_pool == options->thread_pool && own->max_unit == options->max_unit &&
+	       own->revalidate_ns == options->revalidate_ns &&
+	       own->drop_pages == options->drop_pages &&
+	       own->try_now == (options->try_now && !options->drop_pages) &&
+	       own->no_paths == options->no_paths && own->no_heads == options->no_heads &&
+	       own->no_contents == options->no_contents && mime_equal(own->mime, options->mime);
+}
+
+int file_cache_root(const struct file_cache *cache)
+{
+	return cache->options.root;
+}
+
+/* --- what a path leads to ----------------------------------------------------- */
+
+void file_cache_describe(struct file_cache_entry *entry, const struct file_version *version)
+{
+	const struct file_cache_options *options = &entry->cache->options;
+
+	entry->view.version = *version;
+	entry->view.type = mime_type(options->mime, entry->path);
+	if (options->no_heads)
+		return;
+	filehead_write(&entry->head, version, entry->view.type, time(NULL));
+	entry->view.head = &entry->head;
+}
+
+/* Looks the file up, and reads it if its contents are kept. */
+static int load_once(struct file_cache_entry *entry, bool wait)
+{
+	const struct file_cache_options *options = &entry->cache->options;
+	struct reading *reading = &entry->reading;
+	int error;
+
+	if (reading->fd < 0)
+		atomic_store_explicit(&entry->checked_ns, clock_monotonic_ns(),
+				      memory_order_relaxed);
+	error = reading_open(reading, options->root, entry->path, wait);
+	if (!error)
+		error = reading_rest(reading, entry->cache->max_unit, wait);
+	if (error || options->no_contents || !file_cache_fits(entry->cache, &reading->version))
+		return error;
+	error = reading_unit(reading, NC_KIND_AUTO, wait, &entry->view.id);
+	entry->owner = entry->view.id != 0;
+	/* What others are being sent fills the cache: sent like what is too large. */
+	entry->no_room = error == -ENOMEM;
+	if (entry->owner && options->drop_pages)
+		reading_drop_pages(reading);
+	return entry->no_room ? 0 : error;
+}
+
+/* 0, -errno, or READING_LATER: who may wait goes on. */
+static int load(struct file_cache_entry *entry, bool wait)
+{
+	int error = -EAGAIN;
+
+	for (int i = 0; i < FILE_CACHE_TRIES; i++) {
+		error = load_once(entry, wait);
+		if (error != -EAGAIN)
+			break;
+		reading_end(&entry->reading);
+		if (!wait)
+			return READING_LATER; /* the loop is held up no longer */
+	}
+	if (error == READING_LATER)
+		return error;
+	entry->error = error;
+	if (!error)
+		file_cache_describe(entry, &entry->reading.version);
+	/* Where contents are not kept, each request reads from there. */
+	if (error || !entry->cache->options.no_contents ||
+	    !file_cache_fits(entry->cache, &entry->view.version))
+		reading_end(&entry->reading);
+	return error;
+}
+
+static void work(struct job *job)
+{
+	(void)load(
+		(struct file_cache_entry *)((char *)job - offsetof(struct file_cache_entry, job)),
+		true);
+}
+
+/* --- hand-over to those who wait ------------------------------------------- */
+
+static void arrive(struct loop_task *task)
+{
+	struct file_cache_waiter *waiter =
+		(struct file_cache_waiter *)((char *)task -
+					     offsetof(struct file_cache_waiter, task));
+
+	/* What was seen may have changed before this one asked: look again. */
+	if (waiter->late && !file_cache_ask(waiter->cache, waiter->path, waiter))
+		return;
+	waiter->arrived(waiter);
+}
+
+/* What was loaded, to one who wants it; or late: it has to ask again. */
+static void give_locked(struct file_cache_entry *entry, struct file_cache_waiter *waiter)
+{
+	struct file_cache *cache = entry->cache;
+	uint64_t seen = atomic_load_explicit(&entry->checked_ns, memory_order_relaxed);
+
+	waiter->late = waiter->since_ns > seen + cache->options.revalidate_ns ||
+		       (cache->options.no_contents && !entry->error);
+	/* One hold a waiter; somebody may have destroyed the unit by its id. */
+	if (!waiter->late && !entry->error && entry->view.id)
+		waiter->late = NC_hold(entry->view.id) < 0;
+	if (waiter->late)
+		return;
+	waiter->result = (struct file_cache_result){.error = entry->error};
+	if (waiter->result.error)
+		return;
+	waiter->result.entry = entry;
+	cache->stat.miss_bytes += (uint64_t)entry->view.version.size;
+	entry->references++;
+}
+
+/* On the thread of the loop that asked first, whose waiter is not among the others or NULL. */
+static void loaded(struct file_cache_entry *entry, struct file_cache_waiter *first)
+{
+	struct file_cache *cache = entry->cache;
+	struct file_cache_waiter *waiter;
+	size_t held = entry->view.id;
+	bool last = false;
+
+	pthread_mutex_lock(&cache->lock);
+	waiter = entry->waiters;
+	entry->waiters = NULL;
+	entry->state = ENTRY_READY;
+	*(first ? &cache->stat.by_loops : &cache->stat.by_helpers) += 1;
+	if (first)
+		give_locked(entry, first);
+	for (struct file_cache_waiter *at = waiter; at; at = at->next)
+		give_locked(entry, at);
+	/* Failures are not kept: the next request looks again, and for room. */
+	if (entry->error || entry->no_room)
+		last = file_cache_drop_locked(cache, entry);
+	pthread_mutex_unlock(&cache->lock);
+	if (held)
+		(void)NC_release(held); /* reading_unit()'s; the waiters have their own */
+	while (waiter) {
+		struct file_cache_waiter *next = waiter->next;
+
+		waiter->task.run = arrive;
+		loop_post(waiter->loop, &waiter->task);
+		waiter = next;
+	}
+	if (last)
+		file_cache_entry_free(entry);
+}
+
+static void work_done(struct job *job)
+{
+	loaded((struct file_cache_entry *)((char *)job - offsetof(struct file_cache_entry, job)),
+	       NULL);
+}
+
+static void wait_locked(struct file_cache_entry *entry, struct file_cache_waiter *waiter)
+{
+	waiter->next = entry->waiters;
+	entry->waiters = waiter;
+}
+
+/*
+ * Loads an entry that was not there.  True: that is done, and the waiter has a
+ * result or is late; false: a helper is at it.
+ */
+static bool load_first(struct file_cache_entry *entry, struct file_cache_waiter *waiter)
+{
+	struct file_cache *cache = entry->cache;
+
+	if (cache->options.try_now && load(entry, false) != READING_LATER) {
+		loaded(entry, waiter);
+		return true;
+	}
+	pthread_mutex_lock(&cache->lock);
+	wait_locked(entry, waiter);
+	pthread_mutex_unlock(&cache->lock);
+	entry->job = (struct job){.work = work, .done = work_done, .loop = waiter->loop};
+	thread_pool_submit(cache->options.thread_pool, &entry->job);
+	return false;
+}
+
+/* --- asking ------------------------------------------------------------------- */
+
+/* Whether a ready entry still is what is on the disk. */
+static bool current(struct file_cache *cache, struct file_cache_entry *entry, struct loop *loop)
+{
+	uint64_t checked = atomic_load_explicit(&entry->checked_ns, memory_order_relaxed);
+	uint64_t now = loop_now_ns(loop);
+	struct file_version version;
+
+	/* Seen since this loop woke up, or recently enough. */
+	if (checked + cache->options.revalidate_ns >= now)
+		return true;
+	now = clock_monotonic_ns();
+	if (docroot_peek(cache->options.root, entry->path, &version) ||
+	    !file_version_equal(&version, &entry->view.version))
+		return false;
+	atomic_store_explicit(&entry->checked_ns, now, memory_order_relaxed);
+	return true;
+}
+
+void file_cache_put(struct file_cache *cache, struct file_cache_entry *entry)
+{
+	if (entry->view.id)
+		(void)NC_release(entry->view.id);
+	file_cache_entry_unref(cache, entry);
+}
+
+/* Of an entry that is ready, with a reference that goes over; false: it is not what is wanted. */
+static bool take(struct file_cache *cache, struct file_cache_entry *entry,
+		 struct file_cache_waiter *waiter)
+{
+	if (!current(cache, entry, waiter->loop) ||
+	    (entry->view.id && NC_hold(entry->view.id) < 0)) {
+		/* Changed or evicted: out of the table, and once more. */
+		file_cache_drop(cache, entry);
+		file_cache_entry_unref(cache, entry);
+		return false;
+	}
+	waiter->result = (struct file_cache_result){.entry = entry};
+	return true;
+}
+
+static void count_hits_locked(const struct file_cache_entry *entry, unsigned more, unsigned timely)
+{
+	struct file_cache_stat *stat = &entry->cache->stat;
+
+	stat->hits += timely;
+	*(entry->view.id ? &stat->hit_bytes : &stat->miss_bytes) +=
+		more * (uint64_t)entry->view.version.size;
+}
+
+void file_cache_count_hits(struct file_cache *cache, const struct file_cache_entry *entry,
+			   unsigned more)
+{
+	pthread_mutex_lock(&cache->lock);
+	count_hits_locked(entry, more, more);
+	pthread_mutex_unlock(&cache->lock);
+}
+
+bool file_cache_keeps(const struct file_cache *cache)
+{
+	return !cache->options.no_paths && !cache->options.no_contents;
+}
+
+bool file_cache_get(struct file_cache *cache, const char *path, struct file_cache_waiter *waiter)
+{
+	waiter->late = false;
+	return file_cache_ask(cache, path, waiter);
+}
+
+bool file_cache_ask(struct file_cache *cache, const char *path, struct file_cache_waiter *waiter)
+{
+	waiter->cache = cache;
+	waiter->path = path;
+	if (cache->options.no_paths)
+		return file_cache_revalidate(cache, path, NULL, waiter);
+	for (;;) {
+		struct file_cache_entry *entry, *oldest;
+
+		pthread_mutex_lock(&cache->lock);
+		entry = g_hash_table_lookup(cache->table, path);
+		if (entry && entry->state == ENTRY_READY) {
+			count_hits_locked(entry, 1, !waiter->late);
+			entry->references++;
+			pthread_mutex_unlock(&cache->lock);
+			if (!take(cache, entry, waiter))
+				continue;
+			return !cache->options.no_contents || entry->reading.fd < 0 ||
+			       file_cache_revalidate(cache, path, entry, waiter);
+		}
+		cache->stat.misses += !waiter->late;
+		waiter->since_ns = clock_monotonic_ns();
+		if (entry) {
+			wait_locked(entry, waiter);
+			pthread_mutex_unlock(&cache->lock);
+			return false;
+		}
+		entry = file_cache_entry_new(cache, path);
+		oldest = file_cache_enter_locked(cache, entry);
+		pthread_mutex_unlock(&cache->lock);
+		if (oldest)
+			file_cache_entry_free(oldest);
+		if (!load_first(entry, waiter))
+			return false;
+		if (!waiter->late)
+			return true;
+	}
+}
+
+/* --- what was found ------------------------------------------------------------ */
+
+/* One bit may be lost to another thread that looks too; it comes back. */
+static unsigned look_for_siblings(const struct file_cache_entry *entry)
+{
+	size_t length = strlen(entry->path);
+	char path[REQUEST_TARGET_MAX + 1 + 8];
+	struct file_version version;
+	unsigned found = 0;
+
+	if (length + 8 > sizeof(path))
+		return 0;
+	memcpy(path, entry->path, length);
+	for (unsigned i = 0; i < CODINGS; i++) {
+		strcpy(path + length, coding_suffix((enum coding)i));
+		if (docroot_peek(entry->cache->options.root, path, &version) == 0 &&
+		    file_version_follows(&version, &entry->view.version))
+			found |= 1u << i;
+	}
+	return found;
+}
+
+/* Where it is remembered what lies beside a file; without paths, for this request alone. */
+static struct file_cache_entry *rememberer(struct file_cache_entry *entry)
+{
+	return entry->known && !entry->cache->options.no_paths ? entry->known : entry;
+}
+
+unsigned file_cache_siblings(struct file_cache_entry *entry, struct loop *loop)
+{
+	uint64_t trust = entry->cache->options.revalidate_ns, seen;
+	unsigned found;
+
+	entry = rememberer(entry);
+	seen = atomic_load_explicit(&entry->siblings_ns, memory_order_relaxed);
+	if (trust < SIBLINGS_NS)
+		trust = SIBLINGS_NS;
+	if (seen && loop_now_ns(loop) <= seen + trust)
+		return atomic_load_explicit(&entry->siblings, memory_order_relaxed);
+	seen = clock_monotonic_ns();
+	found = look_for_siblings(entry);
+	atomic_store_explicit(&entry->siblings, found, memory_order_relaxed);
+	atomic_store_explicit(&entry->siblings_ns, seen, memory_order_relaxed);
+	return found;
+}
+
+void file_cache_sibling_unfit(struct file_cache_entry *entry, enum coding coding)
+{
+	atomic_fetch_and_explicit(&rememberer(entry)->siblings, ~(1u << coding),
+				  memory_order_relaxed);
+}
+
+const struct file_cache_view *file_cache_view(const struct file_cache_entry *entry)
+{
+	return &entry->view;
+}
+
+const struct filehead *file_cache_head(const struct file_cache_entry *entry, struct filehead *place)
+{
+	if (entry->view.head)
+		return entry->view.head;
+	filehead_write(place, &entry->view.version, entry->view.type, time(NULL));
+	return place;
+}
+
+void file_cache_stat(struct file_cache *cache, struct file_cache_stat *sum)
+{
+	pthread_mutex_lock(&cache->lock);
+	sum->files += cache->recent.length;
+	sum->hits += cache->stat.hits;
+	sum->misses += cache->stat.misses;
+	sum->hit_bytes += cache->stat.hit_bytes;
+	sum->miss_bytes += cache->stat.miss_bytes;
+	sum->by_loops += cache->stat.by_loops;
+	sum->by_helpers += cache->stat.by_helpers;
+	pthread_mutex_unlock(&cache->lock);
+}

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * file-response.c - see file-response.h.  Runs on the transaction's thread.
+ *
+ * The unit of a file is sent as it is, or ranges of it, without a copy; between
+ * ranges go texts.  A file without a unit is filestream.c's, with the same
+ * choice made before.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "core/server.h"
+#include "handler/filestream.h"
+#include "handler/file-response.h"
+
+/* The last bytes of head_buffer are for texts between ranges. */
+#define HEAD_ROOM (TRANSACTION_HEAD_MAX - MULTIPART_PART_MAX)
+
+bool file_response_begin(struct transaction *transaction)
+{
+	if (conditions_take(&transaction->file_response.conditions, transaction->request))
+		return true;
+	transaction_fail(transaction, 431, "The conditions of the request are too long.");
+	return false;
+}
+
+/* --- the head ------------------------------------------------------------------ */
+
+/* Behind the caller's lines; false: there is no room. */
+static bool add_lines(struct transaction *transaction, const char *at, size_t length)
+{
+	if (transaction->head_length + length > HEAD_ROOM)
+		return false;
+	memcpy(transaction->head_buffer + transaction->head_length, at, length);
+	transaction->head_length += length;
+	transaction->head = transaction->head_buffer;
+	return true;
+}
+
+/* All that was said of a file is taken back: an error says what it is itself. */
+static enum respond fail(struct transaction *transaction, int status, const char *detail)
+{
+	transaction->head_length = 0;
+	transaction->length = 0;
+	return transaction_fail(transaction, status, detail);
+}
+
+static enum respond no_room(struct transaction *transaction)
+{
+	return fail(transaction, 500, "The header lines are too long.");
+}
+
+/* --- the choice ------------------------------------------------------------------ */
+
+static void choose_whole(struct file_response *response, uint64_t size)
+{
+	response->parts = false;
+	response->ranges.count = 1;
+	response->ranges.ranges[0] = (struct range){.length = size};
+}
+
+/* The lines that depend on what is sent. */
+static bool add_description(struct transaction *transaction, const char *place)
+{
+	char lines[FILEHEAD_MAX];
+
+	snprintf(lines, sizeof(lines), "Content-Type: %.128s\r\nContent-Length: %llu\r\n%s%s%s",
+		 transaction->file_response.type, (unsigned long long)transaction->length,
+		 place ? "Content-Range: " : "", place ? place : "", place ? "\r\n" : "");
+	return add_lines(transaction, lines, strlen(lines));
+}
+
+static bool add_common(struct transaction *transaction, const struct filehead *head)
+{
+	struct slice common = filehead_common(head);
+
+	return add_lines(transaction, common.at, common.length);
+}
+
+static enum respond whole(struct transaction *transaction, const struct filehead *head,
+			  uint64_t size)
+{
+	bool good;
+
+	choose_whole(&transaction->file_response, size);
+	transaction->status = 200;
+	transaction->length = size;
+	if (transaction->file_response.type != head->mime) {
+		good = add_description(transaction, NULL) && add_common(transaction, head);
+	} else if (transaction->head_length) {
+		good = add_lines(transaction, head->text, head->length);
+	} else {
+		/* As it lies there: nothing is copied for most answers. */
+		transaction->head = head->text;
+		transaction->head_length = head->length;
+		good = true;
+	}
+	return good ? RESPOND_NOW : no_room(transaction);
+}
+
+static enum respond not_modified(struct transaction *transaction, const struct filehead *head)
+{
+	transaction->status = 304;
+	transaction->bodiless = true;
+	return add_common(transaction, head) ? RESPOND_NOW : no_room(transaction);
+}
+
+static enum respond unsatisfiable(struct transaction *transaction, uint64_t size)
+{
+	(void)fail(transaction, 416, NULL);
+	transaction->head_length =
+		(size_t)snprintf(transaction->head_buffer, sizeof(transaction->head_buffer),
+				 "Content-Range: bytes */%llu\r\n", (unsigned long long)size);
+	transaction->head = transaction->head_buffer;
+	return RESPOND_NOW;
+}
+
+/* One range: its place is in the head. */
+static bool describe_range(struct transaction *transaction, uint64_t size)
+{
+	const struct range *range = &transaction->file_response.ranges.ranges[0];
+	char place[MULTIPART_RANGE_MAX];
+
+	multipart_content_range(*range, size, place);
+	transaction->length = range->length;
+	return add_description(transaction, place);
+}
+
+/* Several: their places are in the texts before them. */
+static bool describe_parts(struct transaction *transaction, uint64_t size,
+			   const unsigned char *random)
+{
+	struct file_response *response = &transaction->file_response;
+	char lines[MULTIPART_PART_MAX];
+
+	multipart_init(&response->multipart, (struct slice){response->type, strlen(response->type)},
+		       size, random);
+	transaction->length = multipart_length(&response->multipart, &response->ranges);
+	snprintf(lines, sizeof(lines),
+		 "Content-Type: multipart/byteranges; boundary=%.*s\r\nContent-Length: %llu\r\n",
+		 MULTIPART_BOUNDARY, response->multipart.boundary,
+		 (unsigned long long)transaction->length);
+	return add_lines(transaction, lines, strlen(lines));
+}
+
+static enum respond partial(struct transaction *transaction, const struct filehead *head,
+			    uint64_t size)
+{
+	struct file_response *response = &transaction->file_response;
+	unsigned char random[MULTIPART_RANDOM];
+	bool good;
+
+	response->parts = response->ranges.count > 1;
+	/* Without a boundary that nobody can guess there are no parts. */
+	if (response->parts &&
+	    getrandom(random, sizeof(random), GRND_NONBLOCK) != (ssize_t)sizeof(random))
+		return whole(transaction, head, size);
+	transaction->status = 206;
+	good = response->parts ? describe_parts(transaction, size, random)
+			       : describe_range(transaction, size);
+	return good && add_common(transaction, head) ? RESPOND_NOW : no_room(transaction);
+}
+
+/* Sets status, head and length, and what is to be sent. */
+static enum respond choose(struct transaction *transaction, const struct filehead *head,
+			   uint64_t size)
+{
+	struct file_response *response = &transaction->file_response;
+	const struct representation file = {.etag = filehead_etag(head),
+					    .modified = head->modified};
+	enum condition_verdict verdict;
+
+	response->part = 0;
+	transaction->length = 0;
+	if (!response->conditions.any)
+		return whole(transaction, head, size);
+	verdict = conditions_evaluate(&response->conditions, transaction->head_only, &file,
+				      time(NULL));
+	if (verdict == CONDITION_FAILED)
+		return fail(transaction, 412, NULL);
+	if (verdict == CONDITION_NOT_MODIFIED)
+		return not_modified(transaction, head);
+	if (verdict == CONDITION_PROCEED)
+		switch (range_parse(conditions_value(&response->conditions, CONDITION_RANGE), size,
+				    &response->ranges)) {
+		case RANGE_UNSATISFIABLE:
+			return unsatisfiable(transaction, size);
+		case RANGE_GOOD:
+			return partial(transaction, head, size);
+		case RANGE_IGNORED:
+			break;
+		}
+	return whole(transaction, head, size);
+}
+
+/* --- sending ------------------------------------------------------------------------ */
+
+/* The text that belongs in front of the present part. */
+static void set_lead(struct transaction *transaction)
+{
+	struct file_response *response = &transaction->file_response;
+	char *text = transaction->head_buffer + HEAD_ROOM;
+
+	transaction->lead_length =
+		multipart_text(&response->multipart, &response->ranges, response->part, text);
+	transaction->lead = text;
+}
+
+static void set_piece(struct transaction *transaction)
+{
+	struct file_response *response = &transaction->file_response;
+	const struct range *range = &response->ranges.ranges[response->part];
+
+	transaction->body = (struct NC_range){0};
+	if (response->part < response->ranges.count)
+		transaction->body = (struct NC_range){.id = file_cache_view(response->entry)->id,
+						      .offset = (size_t)range->first,
+						      .length = (size_t)range->length};
+	if (response->parts)
+		set_lead(transaction);
+}
+
+static enum respond next(struct transaction *transaction)
+{
+	transaction->file_response.part++;
+	set_piece(transaction);
+	return RESPOND_NOW;
+}
+
+static void finish(struct transaction *transaction)
+{
+	file_cache_tick_put(transaction->thread->tick, transaction->file_response.cache,
+			    transaction->file_response.entry);
+}
+
+static bool is_to_be_sent(const struct transaction *transaction)
+{
+	return transaction->length > 0 && !transaction->head_only;
+}
+
+/* By a head that is written for this answer, and does not last as that of an entry does. */
+static void choose_anew(struct transaction *transaction, const struct file_version *version)
+{
+	struct filehead head;
+
+	filehead_write(&head, version, transaction->file_response.type, time(NULL));
+	(void)choose(transaction, &head, (uint64_t)version->size);
+	if (transaction->head == head.text) {
+		memcpy(transaction->head_buffer, head.text, transaction->head_length);
+		transaction->head = transaction->head_buffer;
+	}
+}
+
+/*
+ * The file that was opened is a later version than the one that was looked up:
+ * its answer is another.  True: the body is still to be read.
+ */
+static bool renew(struct transaction *transaction, const struct file_version *version)
+{
+	transaction->head_length = transaction->file_response.own_lines;
+	choose_anew(transaction, version);
+	return is_to_be_sent(transaction);
+}
+
+static const struct filestream_owner owner = {.renewed = renew, .lead = set_lead};
+
+const struct file_cache_view *file_response_unit(const struct transaction *transaction)
+{
+	return transaction->finish == finish && transaction->body.id
+		       ? file_cache_view(transaction->file_response.entry)
+		       : NULL;
+}
+
+void file_response_go_on(struct transaction *transaction, int fd, uint64_t gone)
+{
+	struct file_response *response = &transaction->file_response;
+	struct file_version version = file_cache_view(response->entry)->version;
+
+	transaction->body = (struct NC_range){0};
+	file_cache_tick_put(transaction->thread->tick, response->cache, response->entry);
+	filestream_go_on(transaction, fd, &version, gone, &owner);
+}
+
+enum respond file_response_respond(struct transaction *transaction, struct file_cache *cache,
+				   struct file_cache_entry *entry, const char *type)
+{
+	struct file_response *response = &transaction->file_response;
+	const struct file_cache_view *view = file_cache_view(entry);
+
+	response->cache = cache;
+	response->entry = entry;
+	response->type = type ? type : view->type;
+	response->own_lines = transaction->head_length;
+	transaction->finish = finish;
+	if (view->head)
+		(void)choose(transaction, view->head, (uint64_t)view->version.size);
+	else
+		choose_anew(transaction, &view->version);
+	if (!is_to_be_sent(transaction))
+		return RESPOND_NOW;
+	if (!view->id)
+		return filestream_respond(transaction, cache, entry, &owner);
+	set_piece(transaction);
+	if (response->parts)
+		transaction->next = next;
+	return RESPOND_NOW;
+}

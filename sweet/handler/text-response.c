@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * text-response.c - see text-response.h.  All on the transaction's thread: making a unit
+ * of a text is a copy, nothing that waits.
+ */
+#include <assert.h>
+#include <errno.h>
+
+#include "core/server.h"
+#include "handler/text-response.h"
+
+#define PIECE ((size_t)1 << 20) /* bytes of text in a unit, at most */
+
+/* In the transaction's scratch. */
+struct text_response {
+	GString *text;
+	size_t taken; /* bytes of it that are in units, or were */
+	size_t held;  /* id of the unit that is being sent; 0: none */
+};
+
+static_assert(sizeof(struct text_response) <= TRANSACTION_SCRATCH, "fits the scratch");
+
+static struct text_response *text_response_of(struct transaction *transaction)
+{
+	return (struct text_response *)(void *)transaction->scratch;
+}
+
+static void let_go(struct text_response *body)
+{
+	if (body->held)
+		(void)NC_release(body->held);
+	body->held = 0;
+}
+
+static void finish(struct transaction *transaction)
+{
+	struct text_response *body = text_response_of(transaction);
+
+	let_go(body);
+	g_string_free(body->text, TRUE);
+}
+
+/* The bytes as a unit that is held and that nobody else may name. */
+static int make_unit(const char *data, size_t length, size_t *id)
+{
+	NC_handle handle;
+	int error = 0;
+
+	if (NC_alloc_kind(&handle, length, 0, NC_KIND_RECYCLED | NC_KIND_UNSUMMED) < 0)
+		return -errno;
+	if (NC_write(&handle, 0, data, length) != (ssize_t)length || NC_insert(&handle) < 0)
+		error = -errno;
+	if (!error) {
+		*id = NC_cache_id(&handle);
+		if (NC_hold(*id) < 0)
+			error = -ENOMEM; /* evicted already */
+		(void)NC_destroy(*id);
+	}
+	(void)NC_free(&handle);
+	return error;
+}
+
+static int next_piece(struct transaction *transaction)
+{
+	struct text_response *body = text_response_of(transaction);
+	size_t most = transaction->thread->server->max_unit < PIECE
+			      ? transaction->thread->server->max_unit
+			      : PIECE;
+	size_t length = body->text->len - body->taken < most ? body->text->len - body->taken : most;
+	int error = make_unit(body->text->str + body->taken, length, &body->held);
+
+	if (error) {
+		body->held = 0;
+		return error;
+	}
+	body->taken += length;
+	transaction->body = (struct NC_range){.id = body->held, .length = length};
+	return 0;
+}
+
+static enum respond next(struct transaction *transaction)
+{
+	let_go(text_response_of(transaction));
+	transaction->body = (struct NC_range){0};
+	/* The head has promised more than there is room for: the client must see that. */
+	if (next_piece(transaction))
+		transaction->status = 0;
+	return RESPOND_NOW;
+}
+
+/* 0 or -EMSGSIZE; what the caller has written stays as it is. */
+static int write_head(struct transaction *transaction, const char *type, size_t length)
+{
+	size_t room = sizeof(transaction->head_buffer) - transaction->head_length;
+	int more = g_snprintf(transaction->head_buffer + transaction->head_length, room,
+			      "Content-Type: %s\r\nContent-Length: %zu\r\n", type, length);
+
+	if ((size_t)more >= room)
+		return -EMSGSIZE;
+	transaction->head = transaction->head_buffer;
+	transaction->head_length += (size_t)more;
+	return 0;
+}
+
+int text_response_set(struct transaction *transaction, const char *type, GString *text)
+{
+	struct text_response *body = text_response_of(transaction);
+	size_t before = transaction->head_length;
+	int error = write_head(transaction, type, text->len);
+
+	*body = (struct text_response){.text = text};
+	if (!error && text->len > TRANSACTION_TEXT_MAX && !transaction->head_only)
+		error = next_piece(transaction);
+	if (error) {
+		transaction->head_length = before;
+		g_string_free(text, TRUE);
+		return error;
+	}
+	if (text->len && text->len <= TRANSACTION_TEXT_MAX)
+		transaction->text = text->str;
+	transaction->bodiless = text->len == 0;
+	transaction->length = text->len;
+	if (body->taken && body->taken < text->len)
+		transaction->next = next;
+	transaction->finish = finish;
+	if (!transaction->status)
+		transaction->status = 200;
+	return 0;
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * server-main-open.c - what all threads share, and each thread's own loop: opened
+ * when privileges are given up, and closed again in the opposite order.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <glib.h>
+
+#include "backend/gateway.h"
+#include "backend/cache-lookup.h"
+#include "base/clock.h"
+#include "conn/connection.h"
+#include "core/logs.h"
+#include "core/site.h"
+#include "core/socket-options.h"
+#include "files/spool.h"
+#include "server/server-main-internal.h"
+#include "spawn/pidfile.h"
+#include "spawn/spawn-table.h"
+
+#define LIMIT_ENTRIES (1u << 16) /* of 16 bytes, once they are used */
+
+static bool open_loops(void)
+{
+	const struct config *config = program.reload.config;
+	char why[160] = "", *line;
+
+	program.runners = server_threads_new(program.server.threads);
+	for (unsigned i = 0; i < program.server.threads; i++) {
+		struct server_thread *runner = &program.runners->all[i];
+		struct thread *thread = &runner->thread;
+
+		thread->number = i;
+		thread->server = &program.server;
+		thread->loop = loop_open((enum loop_kind)config->io,
+					 program.server.arch->single ? LOOP_FEW : LOOP_MANY, why,
+					 sizeof(why));
+		if (!thread->loop)
+			return server_main_complain("cannot start an event loop: %s", why);
+		thread->tick = file_cache_tick_open(thread->loop);
+		loop_send_by(thread->loop, program.server.path);
+		if (program.server.spawn_table &&
+		    spawn_table_attach(program.server.spawn_table, i, thread->loop) < 0)
+			return server_main_complain(
+				"cannot watch the process that starts programs");
+		thread->config_ref = config_ref_open(config_hold(program.reload.config));
+		if (!logs_join(&program.server, thread, &line))
+			return server_main_complain_of(line);
+		worker_hook_add(&runner->workers, thread);
+		connection_init(thread);
+		program.server.per_thread[i] = thread;
+	}
+	snprintf(program.server.io, sizeof(program.server.io), "%s", why);
+	return true;
+}
+
+/* Some fast clients over long links have as much on its way. */
+#define SOCKET_MEMORY_LEAST ((size_t)64 << 20)
+
+bool server_main_open_shared(void)
+{
+	struct server *server = &program.server;
+	const struct config *config = program.reload.config;
+	/* A member may make who talks with it wait: that is no loop. */
+	struct NC_cache_options options = {.size = server->cache_size,
+					   .flags = NC_CACHE_NO_THREAD | NC_CACHE_MEMBERS_THREAD};
+	GPtrArray *errors;
+	char *why;
+
+	server->path = data_paths[config->data_path];
+	options.flags |= server->path->cache_flags;
+	if (config->io == LOOP_EPOLL)
+		options.flags |= NC_CACHE_NO_URING;
+	server->cache = NC_cache_open(&options);
+	if (!server->cache)
+		return server_main_complain("cannot open the cache of %zu bytes: %s",
+					    server->cache_size, strerror(errno));
+	if (!send_method_use(server->cache, NULL, config, &why))
+		return server_main_complain_of(why);
+	if (config->cache_socket && NC_cache_serve(server->cache, config->cache_socket) < 0)
+		return server_main_complain(
+			"cannot serve the cache at \"%s\": %s%s", config->cache_socket,
+			strerror(errno),
+			errno == EADDRINUSE ? " (somebody serves it, or it is no socket)" : "");
+	server->max_unit = server->cache_size / 4;
+	server->bodies.most = server->max_unit;
+	server->answers.most = server->cache_size;
+	server->ahead.most = server->max_unit;
+	server->windows.most = server->max_unit;
+	server->held_most = server->cache_size / 2;
+	server->unsent_most = config->socket_memory ? config->socket_memory
+						    : MAX(server->cache_size, SOCKET_MEMORY_LEAST);
+	server->thread_pool = thread_pool_open(server->arch->helpers);
+	if (!server->thread_pool)
+		return server_main_complain("cannot start threads: %s", strerror(errno));
+	spools_start(server->spools, server->thread_pool);
+	server->limits = client_limits_open(LIMIT_ENTRIES);
+	if (server->limits)
+		server->authenticator = authenticator_open(server->limits);
+	if (!server->authenticator)
+		return server_main_complain("cannot count clients: %s", strerror(errno));
+	if (!cache_lookup_open(server, server->cache_size))
+		return server_main_complain("cannot keep answers: out of memory");
+	errors = g_ptr_array_new_with_free_func(g_free);
+	(void)site_open(program.reload.config, NULL,
+			&(struct site_options){.thread_pool = server->thread_pool,
+					       .authenticator = server->authenticator,
+					       .max_unit = server->max_unit},
+			errors);
+	if (!log_told(errors) || !open_loops())
+		return false;
+	server->gateway = gateway_open(server);
+	server->started_ns = clock_monotonic_ns();
+	server->started_ms = (uint64_t)g_get_real_time() / 1000;
+	return true;
+}
+
+/* --- taking down ------------------------------------------------------------------ */
+
+static void close_runners(void)
+{
+	struct server *server = &program.server;
+	struct server_threads *runners = program.runners;
+
+	if (program.signals == 0)
+		server_threads_stop(runners);
+	server_threads_join(runners);
+	if (server->gateway)
+		server->gateway->closing = true;
+	spools_stop(server->spools);
+	thread_pool_close(server->thread_pool);
+	for (unsigned i = 0; i < runners->count; i++) {
+		struct server_thread *runner = &runners->all[i];
+
+		if (!runner->thread.loop)
+			continue;
+		server_thread_close_seats(runner);
+		connection_close_all(&runner->thread);
+		access_log_stop(&runner->thread.log);
+	}
+	cache_lookup_end(server);
+	gateway_close(server->gateway);
+	authenticator_close(server->authenticator);
+	/* What they had is given back now, with no connection to answer. */
+	for (unsigned i = 0; i < runners->count; i++)
+		if (runners->all[i].thread.loop)
+			connection_close_all(&runners->all[i].thread);
+	for (unsigned i = 0; i < runners->count; i++) {
+		struct thread *thread = &runners->all[i].thread;
+
+		file_cache_tick_close(thread->tick);
+		loop_close(thread->loop);
+		if (thread->config_ref)
+			config_ref_release(thread->config_ref);
+	}
+}
+
+void server_main_close(void)
+{
+	struct server *server = &program.server;
+
+	if (program.runners) {
+		close_runners();
+	} else {
+		thread_pool_close(server->thread_pool);
+		authenticator_close(server->authenticator);
+	}
+	spawn_table_close(server->spawn_table);
+	reload_clear(&program.reload);
+	cache_lookup_close(server);
+	spools_close(server->spools);
+	if (server->cache && NC_cache_close(server->cache) < 0)
+		log_warning("closing the cache: %s", strerror(errno));
+	endpoints_clear(&program.endpoints);
+	if (program.pid_file)
+		pidfile_remove(program.pid_file);
+	g_free(program.pid_file);
+	client_limits_close(server->limits);
+	if (program.signal_fd >= 0)
+		close(program.signal_fd);
+	if (program.told >= 0)
+		close(program.told);
+	logs_close(server);
+	log_close();
+	server_threads_free(program.runners);
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * server-main-privileged.c - what a process opens while it may still do everything:
+ * logs, addresses, pid-file, spools, the process that starts programs.  Then it
+ * gives its privileges up.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <glib.h>
+
+#include "base/clock.h"
+#include "core/logs.h"
+#include "files/spool.h"
+#include "server/server-main-internal.h"
+#include "spawn/sandbox.h"
+#include "spawn/memory-limit.h"
+#include "spawn/pidfile.h"
+#include "spawn/spawn-table.h"
+
+#define CACHE_MIN ((size_t)1 << 20) /* bytes; the library's */
+#define ADDRESSES_NS 1000000000u    /* to wait for those of a server that was killed */
+#define ADDRESSES_STEP_US 5000u
+
+/*
+ * A server that was killed may have its addresses for a moment still: the kernel
+ * ends its rings later than the process, and processes of mp have to hear of
+ * their parent's end.  Nobody can be asked about that; the errors are those of
+ * the last try.  What is wrong otherwise will not be better in a second.
+ */
+static bool plan_sockets(const struct config *config, struct endpoints_change *change,
+			 GPtrArray *errors)
+{
+	uint64_t until = clock_monotonic_ns() + ADDRESSES_NS;
+	unsigned before = errors->len;
+
+	while (!endpoints_plan(&program.endpoints, config->listen, config->listen_given, change,
+			       errors)) {
+		if (!change->in_use || clock_monotonic_ns() >= until)
+			return false;
+		g_ptr_array_set_size(errors, (int)before);
+		g_usleep(ADDRESSES_STEP_US);
+	}
+	return true;
+}
+
+static bool open_sockets(void)
+{
+	const struct supervisor *supervisor = program.supervisor;
+	const struct config *config = program.reload.config;
+	GPtrArray *errors = g_ptr_array_new_with_free_func(g_free);
+	struct endpoints_change change;
+
+	for (unsigned i = 0; i < supervisor->fd_count; i++) {
+		int error = endpoints_adopt(&program.endpoints, supervisor->first_fd + (int)i);
+		char name[64];
+
+		if (error)
+			g_ptr_array_add(
+				errors,
+				g_strdup_printf("socket %u (\"%s\") from the supervisor: %s", i,
+						supervisor_name(supervisor, i, name, sizeof(name)),
+						error == -EINVAL ? "not a listening stream socket "
+								   "(Accept=yes cannot be served)"
+								 : strerror(-error)));
+	}
+	if (plan_sockets(config, &change, errors))
+		endpoints_commit(&program.endpoints, &change);
+	return log_told(errors);
+}
+
+static bool write_pid_file(void)
+{
+	const char *file = program.reload.config->pid_file;
+	int error = file ? pidfile_write(file) : 0;
+
+	if (error)
+		return server_main_complain("cannot write the pid-file \"%s\": %s", file,
+					    strerror(-error));
+	program.pid_file = g_strdup(file);
+	return true;
+}
+
+/* What the programs of all pools may take together. */
+static uint64_t program_memory(const struct config *config)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < config->pool_count; i++) {
+		const struct pool_config *pool = config->pools[i];
+
+		if (pool->protocol == POOL_WORKER)
+			sum += (uint64_t)pool->processes * pool->memory;
+	}
+	return archs[config->arch].processes ? sum * config->threads : sum;
+}
+
+/* All of it; tells what was taken, and what will not fit. */
+static size_t cache_size(const struct config *config)
+{
+	uint64_t programs = program_memory(config), size = config->cache_size;
+	char cache[MEMORY_TEXT_MAX], there[MEMORY_TEXT_MAX], more[MEMORY_TEXT_MAX];
+	struct memory_limit limit;
+
+	memory_limit_find(&limit, "");
+	if (!size) {
+		size = memory_limit_cache(&limit);
+		log_at(size < MEMORY_LIMIT_CACHE_MOST ? LOG_LEVEL_NOTICE : LOG_LEVEL_INFO,
+		       "cache of %s: cache-size is not set, and %s allows %s",
+		       memory_text(size, cache), limit.what, memory_text(limit.bytes, there));
+	}
+	if (size + programs > limit.bytes)
+		log_warning("a cache of %s and workers with %s may take more memory than there is: "
+			    "%s allows %s (see cache-size, worker-memory)",
+			    memory_text(size, cache), memory_text(programs, more), limit.what,
+			    memory_text(limit.bytes, there));
+	return size;
+}
+
+/* Of a process: all of it, or its part if there are several. */
+static size_t cache_share(const struct config *config)
+{
+	size_t size = cache_size(config);
+
+	return archs[config->arch].processes ? MAX(size / config->threads, CACHE_MIN) : size;
+}
+
+bool server_main_open(int argc, char **argv, struct config *config, struct supervisor *supervisor)
+{
+	struct server *server = &program.server;
+	struct privileges privileges;
+	char *why;
+
+	program.reload = (struct reload){.argc = argc, .argv = argv, .config = config};
+	program.supervisor = supervisor;
+	server->log_fd = program.signal_fd = program.told = -1;
+	server->arch = &archs[config->arch];
+	server->threads = config->threads;
+	if (server->arch->processes)
+		server->threads = 1;
+	endpoints_init(&program.endpoints, server->threads, server->arch->single);
+	/* What is wrong with it is told before anything is there. */
+	if (!privileges_find(&privileges, config->user, config->group, &why))
+		return server_main_complain_of(why);
+	privileges_clear(&privileges);
+	if (!logs_apply(server, config, &why))
+		return server_main_complain_of(why);
+	server->cache_size = cache_share(config);
+	return open_sockets() && write_pid_file();
+}
+
+bool server_main_renew(struct config *next, GPtrArray *errors)
+{
+	struct endpoints_change change;
+	char *why;
+
+	if (&archs[next->arch] != program.server.arch) {
+		g_ptr_array_add(errors, g_strdup("arch is read at the start only: restart to "
+						 "use another"));
+		return false;
+	}
+	if (!endpoints_plan(&program.endpoints, next->listen, next->listen_given, &change, errors))
+		return false;
+	if (!logs_apply(&program.server, next, &why)) {
+		endpoints_abandon(&change);
+		g_ptr_array_add(errors, why);
+		return false;
+	}
+	endpoints_commit(&program.endpoints, &change);
+	config_release(program.reload.config);
+	program.reload.config = config_hold(next);
+	program.server.cache_size = cache_share(next);
+	return true;
+}
+
+void server_main_be_child(pid_t parent, int told)
+{
+	program.parent = parent;
+	program.told = told;
+	program.supervisor = NULL;
+	g_free(program.pid_file);
+	program.pid_file = NULL;
+	endpoints_disown(&program.endpoints);
+}
+
+/*
+ * The end of the parent is its children's, as at a reload: the addresses are for
+ * its successor at once.  Asked for again after a change of user.
+ */
+static bool follow_parent(void)
+{
+	if (!program.parent)
+		return true;
+	(void)prctl(PR_SET_PDEATHSIG, SIGHUP);
+	return getppid() == program.parent;
+}
+
+/* Without a folder of the operator's the server goes on without one. */
+static bool open_spools(const struct config *config, const struct privileges *privileges)
+{
+	struct spools_options options = {.folder = config->spool_directory,
+					 .most = config->spool_size,
+					 .memory = config->spool_memory,
+					 .user = privileges->user ? privileges->uid : (uid_t)-1,
+					 .group = privileges->group ? privileges->gid : (gid_t)-1};
+	char *why;
+
+	if (program.server.arch->processes)
+		options.most /= config->threads;
+	program.server.spools = spools_open(&options, &why);
+	if (program.server.spools)
+		return true;
+	if (config->spool_directory) {
+		server_main_complain("spool-directory %s", why);
+		g_free(why);
+		return false;
+	}
+	log_notice("bodies that wait have no place on a disk: %s", why);
+	g_free(why);
+	return true;
+}
+
+/* What needs root; then that is given up. */
+bool server_main_enter(void)
+{
+	const struct config *config = program.reload.config;
+	const struct spools *spools;
+	struct privileges privileges;
+	bool good;
+	char *why;
+
+	if (!privileges_find(&privileges, config->user, config->group, &why))
+		return server_main_complain_of(why);
+	/* What many of them would say in one voice. */
+	if (program.parent && config->log_level > LOG_LEVEL_WARNING)
+		log_set_level(LOG_LEVEL_WARNING);
+	good = server_main_open_signals();
+	if (good && !spawn_table_open(&program.server.spawn_table, config, program.server.threads,
+				      &privileges, &why))
+		good = server_main_complain_of(why);
+	good = good && open_spools(config, &privileges);
+	spools = program.server.spools;
+	if (good && !sandbox_enter(config, &privileges, &program.endpoints,
+				   spools ? spools_folder(spools) : NULL, &why))
+		good = server_main_complain_of(why);
+	privileges_clear(&privileges);
+	log_set_level((enum log_level)config->log_level);
+	return good && follow_parent();
+}

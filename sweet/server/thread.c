@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * thread.c - see thread.h.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <glib.h>
+
+#include "backend/gateway.h"
+#include "conn/connection.h"
+#include "server/thread.h"
+
+#define DRAIN_STEP_MS 50
+
+struct server_threads *server_threads_new(unsigned count)
+{
+	struct server_threads *runners = g_new0(struct server_threads, 1);
+
+	runners->count = count;
+	runners->all = g_new0(struct server_thread, count);
+	for (unsigned i = 0; i < count; i++)
+		runners->all[i].siblings = runners;
+	return runners;
+}
+
+void server_threads_free(struct server_threads *runners)
+{
+	if (runners)
+		g_free(runners->all);
+	g_free(runners);
+}
+
+/* --- listeners -------------------------------------------------------------------- */
+
+struct seat *server_thread_seat(struct server_thread *runner, struct endpoint *endpoint)
+{
+	struct seat *seat = g_new0(struct seat, 1);
+
+	seat->runner = runner;
+	seat->id = endpoint->id;
+	seat->inherited = endpoint->inherited;
+	seat->listener.fd = endpoint_take(endpoint, runner->thread.number);
+	return seat;
+}
+
+/* The next client of each address may come. */
+static void vacated(struct thread *thread)
+{
+	struct server_thread *runner =
+		(struct server_thread *)((char *)thread - offsetof(struct server_thread, thread));
+
+	for (struct seat *seat = runner->seats; seat; seat = seat->next)
+		listener_next(&seat->listener);
+}
+
+int server_thread_listen(struct server_thread *runner, struct seat *seat)
+{
+	bool single = runner->thread.server->arch->single;
+
+	runner->thread.vacated = single ? vacated : NULL;
+	seat->next = runner->seats;
+	runner->seats = seat;
+	return listener_start(&seat->listener, &runner->thread, seat->listener.fd, single);
+}
+
+static void remove_seat(struct listener *listener)
+{
+	struct seat *seat = (struct seat *)listener, **link = &seat->runner->seats;
+
+	while (*link != seat)
+		link = &(*link)->next;
+	*link = seat->next;
+	g_free(seat);
+}
+
+static void retire(struct seat *seat, bool leave_queue)
+{
+	if (!seat->listener.retired)
+		listener_retire(&seat->listener, leave_queue, remove_seat);
+}
+
+void server_thread_close_seats(struct server_thread *runner)
+{
+	while (runner->seats) {
+		struct seat *seat = runner->seats;
+
+		runner->seats = seat->next;
+		listener_close(&seat->listener);
+		g_free(seat);
+	}
+}
+
+/* --- running ------------------------------------------------------------------------- */
+
+static void drain_check(struct timer *timer);
+
+/* On the main thread. */
+static void thread_ended(struct loop_task *task)
+{
+	struct server_thread *runner =
+		(struct server_thread *)((char *)task - offsetof(struct server_thread, ended));
+	struct server_thread *first = &runner->siblings->all[0];
+
+	runner->siblings->running--;
+	gateway_thread_ended(runner->thread.server->gateway, &runner->thread);
+	if (first->drain_until_ms)
+		drain_check(&first->drain_check);
+}
+
+static void *run(void *argument)
+{
+	struct server_thread *runner = argument;
+
+	loop_run(runner->thread.loop);
+	runner->ended.run = thread_ended;
+	loop_post(runner->siblings->all[0].thread.loop, &runner->ended);
+	return NULL;
+}
+
+int server_thread_start(struct server_thread *runner)
+{
+	int error = -pthread_create(&runner->handle, NULL, run, runner);
+
+	runner->threaded = !error;
+	runner->siblings->running += !error;
+	return error;
+}
+
+void server_threads_join(struct server_threads *runners)
+{
+	for (unsigned i = 1; i < runners->count; i++)
+		if (runners->all[i].threaded)
+			pthread_join(runners->all[i].handle, NULL);
+}
+
+/* --- changing ----------------------------------------------------------------------- */
+
+static void changed(struct loop_task *task)
+{
+	struct thread_change *change =
+		(struct thread_change *)((char *)task - offsetof(struct thread_change, over));
+
+	change->done(change);
+}
+
+static void apply(struct loop_task *task)
+{
+	struct thread_change *change =
+		(struct thread_change *)((char *)task - offsetof(struct thread_change, task));
+	struct server_thread *runner = change->runner;
+	struct thread *thread = &runner->thread;
+	struct config_ref *before = thread->config_ref;
+	struct seat *next;
+
+	thread->config_ref = config_ref_open(change->config);
+	change->config = NULL;
+	config_ref_release(before);
+	/* What was made of the old one, which another may lie in the place of. */
+	thread->date_until_ms = 0;
+	thread->date_config = NULL;
+	for (unsigned i = 0; i < change->fresh_count; i++) {
+		int error = 0;
+
+		/* When it is about to end, nobody is let in any more. */
+		if (!thread->draining)
+			error = server_thread_listen(runner, change->fresh[i]);
+		else
+			close(change->fresh[i]->listener.fd);
+		if (error)
+			log_error("thread %u does not listen on a new address: %s", thread->number,
+				  g_strerror(-error));
+		if (thread->draining)
+			g_free(change->fresh[i]);
+	}
+	change->fresh_count = 0;
+	for (struct seat *seat = runner->seats; seat; seat = seat->next)
+		listener_tune(&seat->listener);
+	for (struct seat *seat = runner->seats; seat; seat = next) {
+		next = seat->next;
+		for (unsigned i = 0; i < change->gone_count; i++)
+			if (seat->id == change->gone[i])
+				retire(seat, false);
+	}
+	change->over.run = changed;
+	loop_post(runner->siblings->all[0].thread.loop, &change->over);
+}
+
+void thread_change(struct thread_change *change)
+{
+	change->task.run = apply;
+	loop_post(change->runner->thread.loop, &change->task);
+}
+
+/* --- ending --------------------------------------------------------------------------- */
+
+static void stop_now(struct loop_task *task)
+{
+	struct server_thread *runner =
+		(struct server_thread *)((char *)task - offsetof(struct server_thread, stop));
+
+	loop_stop(runner->thread.loop);
+}
+
+void server_threads_stop(struct server_threads *runners)
+{
+	for (unsigned i = 0; i < runners->count; i++) {
+		struct server_thread *runner = &runners->all[i];
+
+		runner->stop.run = stop_now;
+		if (runner->thread.loop)
+			loop_post(runner->thread.loop, &runner->stop);
+	}
+}
+
+static void drain_check(struct timer *timer)
+{
+	struct server_thread *runner =
+		(struct server_thread *)((char *)timer -
+					 offsetof(struct server_thread, drain_check));
+	struct loop *loop = runner->thread.loop;
+
+	/* The main thread hears the second signal, so it stays until the last. */
+	bool needed = runner->thread.connections || runner->seats ||
+		      (runner == &runner->siblings->all[0] && runner->siblings->running > 0);
+
+	if (!needed || loop_now_ms(loop) >= runner->drain_until_ms) {
+		loop_stop(loop);
+		return;
+	}
+	loop_timer_start(loop, timer, DRAIN_STEP_MS, drain_check);
+}
+
+static void drain(struct loop_task *task)
+{
+	struct server_thread *runner =
+		(struct server_thread *)((char *)task - offsetof(struct server_thread, drain));
+	struct thread *thread = &runner->thread;
+
+	connection_drain(thread);
+	/* Who waits in a queue is let in; the answer says that it is the last. */
+	for (struct seat *seat = runner->seats; seat; seat = seat->next)
+		retire(seat, seat->inherited || runner->leave_queues);
+	runner->drain_until_ms =
+		loop_now_ms(thread->loop) + thread->config_ref->config->limits.stop_ms;
+	drain_check(&runner->drain_check);
+}
+
+void server_threads_drain(struct server_threads *runners, bool leave_queues)
+{
+	for (unsigned i = 0; i < runners->count; i++) {
+		struct server_thread *runner = &runners->all[i];
+
+		runner->drain.run = drain;
+		runner->leave_queues = leave_queues;
+		loop_post(runner->thread.loop, &runner->drain);
+	}
+}
+
+/* --- living ------------------------------------------------------------------------------ */
+
+static void beat(struct loop_task *task)
+{
+	struct server_thread *runner =
+		(struct server_thread *)((char *)task - offsetof(struct server_thread, beat));
+
+	atomic_store(&runner->beating, false);
+}
+
+bool server_threads_alive(struct server_threads *runners)
+{
+	bool alive = true;
+
+	for (unsigned i = 0; i < runners->count; i++)
+		alive &= !atomic_load(&runners->all[i].beating);
+	for (unsigned i = 0; alive && i < runners->count; i++) {
+		struct server_thread *runner = &runners->all[i];
+
+		atomic_store(&runner->beating, true);
+		runner->beat.run = beat;
+		loop_post(runner->thread.loop, &runner->beat);
+	}
+	return alive;
+}

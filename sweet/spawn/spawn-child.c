@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * spawn-child.c - see spawn-child.h.
+ *
+ * It lasts until it is both closed and told to have ended, since the spawner's
+ * channel has it until then; at the server's end nobody is told any more.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stddef.h>
+
+#include <glib.h>
+
+#include "spawn/spawn-child.h"
+
+#define END_MS 5000 /* for a process to end when it was asked to */
+#define STARTS 3    /* of one that was lost with its spawner */
+
+struct spawn_child {
+	struct start start; /* must be first */
+	struct loop *loop;
+	struct timer end_timer;
+	void (*ended)(void *user, int status);
+	void *user;
+	struct spawn_child *next, **link; /* of those that leave; NULL: it is not closed */
+	bool over;
+};
+
+static void free_child(struct spawn_child *child)
+{
+	*child->link = child->next;
+	if (child->next)
+		child->next->link = child->link;
+	g_free(child);
+}
+
+static void ended(struct start *start, int status)
+{
+	struct spawn_child *child = (struct spawn_child *)start;
+
+	child->over = true;
+	if (child->link)
+		free_child(child);
+	else
+		child->ended(child->user, status);
+}
+
+int spawn_child_start(struct spawn_child **out, struct spawner_channel *channel, struct loop *loop,
+		      const struct start *what, void (*told)(void *user, int status), void *user,
+		      int *pidfd)
+{
+	struct spawn_child *child = g_new0(struct spawn_child, 1);
+	int error, starts = 0;
+
+	child->start = *what;
+	child->start.ended = ended;
+	child->loop = loop;
+	child->ended = told;
+	child->user = user;
+	do
+		error = spawner_run(channel, &child->start, pidfd);
+	while (error == -EOWNERDEAD && ++starts < STARTS);
+	if (error)
+		g_free(child);
+	else
+		*out = child;
+	return error;
+}
+
+pid_t spawn_child_pid(const struct spawn_child *child)
+{
+	return child->start.pid;
+}
+
+void spawn_child_kill(struct spawn_child *child)
+{
+	if (!child->over)
+		spawner_signal(&child->start, SIGKILL);
+}
+
+static void too_slow(struct timer *timer)
+{
+	spawn_child_kill(
+		(struct spawn_child *)((char *)timer - offsetof(struct spawn_child, end_timer)));
+}
+
+void spawn_child_ask_to_end(struct spawn_child *child)
+{
+	if (child->over)
+		return;
+	spawner_signal(&child->start, SIGTERM);
+	loop_timer_start(child->loop, &child->end_timer, END_MS, too_slow);
+}
+
+void spawn_child_close(struct spawn_child *child, struct spawn_child **leaving)
+{
+	timer_stop(&child->end_timer);
+	spawn_child_kill(child);
+	child->next = *leaving;
+	if (child->next)
+		child->next->link = &child->next;
+	child->link = leaving;
+	*leaving = child;
+	if (child->over)
+		free_child(child);
+}
+
+void spawn_children_free(struct spawn_child **leaving)
+{
+	while (*leaving)
+		free_child(*leaving);
+}

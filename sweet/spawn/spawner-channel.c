@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * spawner-channel.c - one thread's end of the spawner: what is asked, and the
+ * answers.
+ *
+ * Whatever comes of an asking is first noted in its struct start, which is put
+ * into the channel's list of news; then the news are told.  So nothing is told
+ * while something is asked, and an asker that waits can leave what concerns
+ * others to the loop.
+ *
+ * What a spawner has asked for, and a later one has not answered by the time of
+ * its MARKED, was lost (spawner-wire.h); until then it is doubtful.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <glib.h>
+
+#include "base/clock.h"
+#include "log/log.h"
+#include "spawn/spawner-internal.h"
+
+enum start_state { START_IDLE, START_WAITING, START_ASKED, START_RUNNING };
+
+enum start_news { NEWS_DONE = 1, NEWS_ENDED = 2 };
+
+/* --- news --------------------------------------------------------------------------- */
+
+static void note(struct spawner_channel *channel, struct start *start, unsigned what)
+{
+	if (!start->news) {
+		start->next = NULL;
+		*channel->last_news = start;
+		channel->last_news = &start->next;
+	}
+	start->news |= what;
+	if (what == NEWS_DONE && start->error == 0)
+		return;
+	/* Over: nothing more comes about it. */
+	start->state = START_IDLE;
+	if (start->place < SPAWNER_PLACES)
+		channel->places[start->place] = NULL;
+}
+
+static void note_failure(struct spawner_channel *channel, struct start *start, int error)
+{
+	start->error = error;
+	start->pidfd = -1;
+	note(channel, start, NEWS_DONE);
+}
+
+static void drop_news(struct spawner_channel *channel, struct start *start)
+{
+	struct start **link = &channel->news;
+
+	while (*link != start)
+		link = &(*link)->next;
+	*link = start->next;
+	if (!*link)
+		channel->last_news = link;
+}
+
+static void tell(struct spawner_channel *channel)
+{
+	while (channel->news) {
+		struct start *start = channel->news;
+		unsigned what = start->news;
+
+		drop_news(channel, start);
+		start->news = 0;
+		if (what & NEWS_DONE)
+			start->done(start, start->error, start->pidfd);
+		/* With an error it is the caller's again by now. */
+		if (what & NEWS_ENDED && start->ended)
+			start->ended(start, start->status);
+	}
+}
+
+static void listen_to(struct spawner_channel *channel);
+
+static void tell_later(struct loop_task *task)
+{
+	struct spawner_channel *channel =
+		(struct spawner_channel *)((char *)task - offsetof(struct spawner_channel, task));
+
+	channel->posted = false;
+	if (channel->again)
+		listen_to(channel);
+	tell(channel);
+}
+
+static void post(struct spawner_channel *channel)
+{
+	if (channel->posted || !channel->loop)
+		return;
+	channel->posted = true;
+	channel->task.run = tell_later;
+	loop_post(channel->loop, &channel->task);
+}
+
+static void post_news(struct spawner_channel *channel)
+{
+	if (channel->news)
+		post(channel);
+}
+
+/* What fails for want of memory says nothing of the spawner. */
+static bool is_short(int error)
+{
+	return error == ENOMEM || error == ENOBUFS || error == ETOOMANYREFS;
+}
+
+/* Nobody would tell when there is memory again. */
+static void try_again(struct spawner_channel *channel)
+{
+	channel->again = true;
+	post(channel);
+}
+
+/* --- messages ------------------------------------------------------------------------- */
+
+/* What is not to be had any more. */
+static void lose(struct spawner_channel *channel)
+{
+	if (channel->fd < 0)
+		return;
+	log_error("the process that starts programs has ended: none can be started until the "
+		  "server is started anew");
+	if (channel->loop)
+		loop_watch_stop(channel->loop, channel->fd);
+	close(channel->fd);
+	channel->fd = -1;
+	for (unsigned i = 0; i < SPAWNER_PLACES; i++) {
+		struct start *start = channel->places[i];
+
+		if (start && start->state == START_RUNNING) {
+			start->status = -1;
+			note(channel, start, NEWS_ENDED);
+		} else if (start) {
+			note_failure(channel, start, EPIPE);
+		}
+	}
+	channel->waiting = NULL;
+	channel->last_waiting = &channel->waiting;
+	channel->asked = 0;
+}
+
+/* 0 or -errno. */
+static int send_request(struct spawner_channel *channel, const struct start *start,
+			int signal_number)
+{
+	struct spawner_request request = {.kind = signal_number ? SPAWNER_SIGNAL : SPAWNER_START,
+					  .place = start->place,
+					  .program = start->program,
+					  .signal = signal_number};
+	union {
+		struct cmsghdr header;
+		char space[CMSG_SPACE(SPAWNER_FDS * sizeof(int))];
+	} control = {.header = {.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS}};
+	struct iovec iov[4] = {{&request, sizeof(request)}};
+	struct msghdr message = {.msg_iov = iov, .msg_iovlen = 1};
+	unsigned count = 0;
+
+	if (!signal_number) {
+		iov[1].iov_base = (void *)(uintptr_t)start->mount;
+		iov[1].iov_len = start->mount ? strlen(start->mount) : 0;
+		iov[2].iov_base = (void *)(uintptr_t)start->script;
+		iov[2].iov_len = start->script ? strlen(start->script) : 0;
+		iov[3].iov_base = (void *)(uintptr_t)start->block;
+		iov[3].iov_len = start->block_length;
+		if (iov[1].iov_len + iov[2].iov_len > SPAWNER_PATH_MAX)
+			return -ENAMETOOLONG;
+		if (iov[3].iov_len > SPAWNER_BLOCK_MAX)
+			return -E2BIG;
+		request.mount_length = (uint32_t)iov[1].iov_len;
+		request.script_length = (uint32_t)iov[2].iov_len;
+		request.block_length = (uint32_t)iov[3].iov_len;
+		message.msg_iovlen = 4;
+		for (unsigned i = 0; i < SPAWNER_FDS; i++) {
+			if (start->fds[i] < 0)
+				continue;
+			memcpy(CMSG_DATA(&control.header) + count++ * sizeof(int), &start->fds[i],
+			       sizeof(int));
+			request.fds |= 1u << i;
+		}
+	}
+	if (count) {
+		control.header.cmsg_len = CMSG_LEN(count * sizeof(int));
+		message.msg_control = &control;
+		message.msg_controllen = CMSG_SPACE(count * sizeof(int));
+	}
+	if (sendmsg(channel->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
+		return 0;
+	/* Descriptors in flight, of all processes of this user, have the limit of open ones. */
+	return errno == ETOOMANYREFS ? -EMFILE : -errno;
+}
+
+/* True: sent, or over; false: the spawner has enough to do for now. */
+static bool ask(struct spawner_channel *channel, struct start *start)
+{
+	int error = send_request(channel, start, 0);
+
+	/* An answer is to come, which says that there is room again. */
+	if (error == -EAGAIN && channel->asked)
+		return false;
+	if (error) {
+		note_failure(channel, start, -error);
+		return true;
+	}
+	start->state = START_ASKED;
+	start->doubtful = false;
+	channel->asked++;
+	return true;
+}
+
+static void ask_more(struct spawner_channel *channel)
+{
+	while (channel->waiting && channel->fd >= 0) {
+		struct start *start = channel->waiting, *next = start->next;
+
+		if (!ask(channel, start))
+			return;
+		channel->waiting = next;
+		if (!next)
+			channel->last_waiting = &channel->waiting;
+	}
+}
+
+static void signal_more(struct spawner_channel *channel)
+{
+	channel->signals = false;
+	for (unsigned i = 0; i < SPAWNER_PLACES; i++)
+		if (channel->places[i] && channel->places[i]->signal)
+			spawner_signal(channel->places[i], channel->places[i]->signal);
+}
+
+static void send_mark(struct spawner_channel *channel)
+{
+	const struct spawner_request request = {.kind = SPAWNER_MARK, .place = channel->renewals};
+
+	channel->mark =
+		send(channel->fd, &request, sizeof(request), MSG_DONTWAIT | MSG_NOSIGNAL) < 0;
+	/* Without room there is something to be answered before. */
+	if (channel->mark && errno != EAGAIN)
+		try_again(channel);
+}
+
+/* There is another spawner, and nothing of what ran. */
+static void renew(struct spawner_channel *channel)
+{
+	if (channel->first)
+		log_warning("the process that starts programs was ended, and what it had started "
+			    "with it: there is another one");
+	channel->renewals++;
+	channel->mark = false;
+	for (unsigned i = 0; i < SPAWNER_PLACES; i++) {
+		struct start *start = channel->places[i];
+
+		if (start && start->state == START_RUNNING) {
+			start->status = -1;
+			note(channel, start, NEWS_ENDED);
+		} else if (start && start->state == START_ASKED) {
+			start->doubtful = channel->mark = true;
+		}
+	}
+	if (channel->mark)
+		send_mark(channel);
+}
+
+/* What is doubtful still is no more. */
+static void settle(struct spawner_channel *channel)
+{
+	for (unsigned i = 0; i < SPAWNER_PLACES; i++) {
+		struct start *start = channel->places[i];
+
+		if (!start || start->state != START_ASKED || !start->doubtful)
+			continue;
+		channel->asked--;
+		note_failure(channel, start, EOWNERDEAD);
+	}
+}
+
+/* One answer with its pidfd, or -1.  Bytes, 0: the end, -1 with errno. */
+static ssize_t receive(int socket, struct spawner_answer *answer, int *pidfd)
+{
+	union {
+		struct cmsghdr header;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec iov = {.iov_base = answer, .iov_len = sizeof(*answer)};
+	struct msghdr message = {.msg_iov = &iov,
+				 .msg_iovlen = 1,
+				 .msg_control = &control,
+				 .msg_controllen = sizeof(control)};
+	ssize_t length = recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	struct cmsghdr *header = length < 0 ? NULL : CMSG_FIRSTHDR(&message);
+
+	*pidfd = -1;
+	if (header && header->cmsg_type == SCM_RIGHTS && header->cmsg_len >= CMSG_LEN(sizeof(int)))
+		memcpy(pidfd, CMSG_DATA(header), sizeof(int));
+	return length;
+}
+
+/* False: the spawner does not make sense. */
+static bool take(struct spawner_channel *channel, const struct spawner_answer *answer, int pidfd)
+{
+	struct start *start =
+		answer->place < SPAWNER_PLACES ? channel->places[answer->place] : NULL;
+	bool ended = answer->kind == SPAWNER_ENDED;
+
+	if (answer->kind == SPAWNER_RENEWED) {
+		renew(channel);
+		return true;
+	}
+	if (answer->kind == SPAWNER_MARKED) {
+		/* Else it was asked for before that one was ended, too. */
+		if (answer->place == channel->renewals)
+			settle(channel);
+		return true;
+	}
+	if (!start || start->state != (ended ? START_RUNNING : START_ASKED))
+		return false;
+	if (ended) {
+		start->status = answer->status;
+		note(channel, start, NEWS_ENDED);
+		return true;
+	}
+	channel->asked--;
+	if (answer->kind == SPAWNER_REFUSED && answer->error > 0) {
+		note_failure(channel, start, answer->error);
+		return true;
+	}
+	if (answer->kind != SPAWNER_STARTED)
+		return false;
+	start->state = START_RUNNING;
+	start->error = 0;
+	start->pid = answer->pid;
+	start->script_length = answer->script_length;
+	start->pidfd = pidfd;
+	note(channel, start, NEWS_DONE);
+	return true;
+}
+
+/* Notes all that has come. */
+static void listen_to(struct spawner_channel *channel)
+{
+	channel->again = false;
+	while (channel->fd >= 0) {
+		struct spawner_answer answer;
+		int pidfd;
+		ssize_t length = receive(channel->fd, &answer, &pidfd);
+
+		if (length < 0 && errno == EINTR)
+			continue;
+		if (length < 0 && is_short(errno))
+			try_again(channel);
+		if (length < 0 && (errno == EAGAIN || is_short(errno)))
+			break;
+		if (length == sizeof(answer) && take(channel, &answer, pidfd))
+			continue;
+		if (pidfd >= 0)
+			close(pidfd);
+		lose(channel);
+	}
+	if (channel->mark && channel->fd >= 0)
+		send_mark(channel);
+	if (channel->signals)
+		signal_more(channel);
+	ask_more(channel);
+}
+
+void spawner_channel_ready(struct loop_watch *watch)
+{
+	struct spawner_channel *channel =
+		(struct spawner_channel *)((char *)watch - offsetof(struct spawner_channel, watch));
+
+	listen_to(channel);
+	tell(channel);
+}
+
+/* --- asking ------------------------------------------------------------------------------ */
+
+static void begin(struct spawner_channel *channel, struct start *start)
+{
+	start->channel = channel;
+	start->asked = clock_boottime_ns();
+	start->next = NULL;
+	start->news = start->signal = 0;
+	for (start->place = 0; start->place < SPAWNER_PLACES; start->place++)
+		if (!channel->places[start->place])
+			break;
+	if (channel->fd < 0 || start->place == SPAWNER_PLACES) {
+		note_failure(channel, start, channel->fd < 0 ? EPIPE : EAGAIN);
+		return;
+	}
+	channel->places[start->place] = start;
+	start->state = START_WAITING;
+	if (!channel->waiting && ask(channel, start))
+		return;
+	*channel->last_waiting = start;
+	channel->last_waiting = &start->next;
+}
+
+void spawner_ask(struct spawner_channel *channel, struct start *start)
+{
+	begin(channel, start);
+	post_news(channel);
+}
+
+int spawner_run(struct spawner_channel *channel, struct start *start, int *pidfd)
+{
+	begin(channel, start);
+	while (!(start->news & NEWS_DONE)) {
+		struct pollfd wait = {.fd = channel->fd, .events = POLLIN};
+
+		(void)poll(&wait, 1, -1);
+		listen_to(channel);
+	}
+	*pidfd = start->pidfd;
+	start->news &= (uint8_t)~NEWS_DONE;
+	if (!start->news)
+		drop_news(channel, start);
+	post_news(channel);
+	return -start->error;
+}
+
+void spawner_signal(struct start *start, int signal_number)
+{
+	struct spawner_channel *channel = start->channel;
+	int error;
+
+	if (start->state != START_RUNNING)
+		return;
+	error = send_request(channel, start, signal_number);
+	start->signal = 0;
+	if (error != -EAGAIN && error != -EINTR && !is_short(-error))
+		return;
+	start->signal = (uint8_t)signal_number;
+	channel->signals = true;
+	if (error != -EAGAIN)
+		try_again(channel);
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * spawner-monitor.c - see spawner-monitor.h.
+ *
+ * It does nothing but wait, so that there is nothing in it to go wrong.  Both
+ * it and the spawner have the spawner's ends of the channels: the server sees
+ * them close when both have ended, and what was asked of a spawner that died
+ * waits in them for the next.
+ *
+ * A spawner's death ends its programs (spawner-exec.c).  Those that have lost it
+ * become the monitor's children, also what programs have left running, which ends
+ * when it likes.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "spawn/spawner-monitor.h"
+#include "spawn/spawner-process.h"
+
+#define LEFT_OPEN 4		/* 0, 1, 2 and what keeps 3 from being anything else */
+#define LIVED_NS 1000000000u	/* who lived so long has a successor at once */
+#define PAUSE_NS 100000000	/* and who has not, after that */
+#define FAILED W_EXITCODE(1, 0) /* as of waitpid() */
+
+/* Nothing of the server's but standard errors and the channels, which move. */
+static bool leave_descriptors(const int *channels, unsigned count, int *own)
+{
+	unsigned lowest = LEFT_OPEN + count;
+	int null, copies[SPAWNER_CHANNELS_MAX];
+
+	/* Away first from where they are put afterwards. */
+	for (unsigned i = 0; i < count; i++) {
+		copies[i] = fcntl(channels[i], F_DUPFD_CLOEXEC, (int)lowest);
+		if (copies[i] < 0)
+			return false;
+	}
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (null < 0)
+		return false;
+	for (unsigned i = 0; i < count; i++)
+		own[i] = copies[i];
+	if (fcntl(STDERR_FILENO, F_GETFD) < 0)
+		dup2(null, STDERR_FILENO);
+	dup2(null, STDIN_FILENO);
+	dup2(STDERR_FILENO, STDOUT_FILENO);
+	dup3(null, STDERR_FILENO + 1, O_CLOEXEC);
+	for (unsigned i = 0; i < count; i++) {
+		if (dup3(copies[i], LEFT_OPEN + (int)i, O_CLOEXEC) < 0)
+			return false;
+		own[i] = LEFT_OPEN + (int)i;
+	}
+	if (syscall(SYS_close_range, lowest, ~0u, 0) < 0)
+		for (int fd = (int)lowest; fd < 65536; fd++)
+			close(fd);
+	return true;
+}
+
+/* 0 or -errno.  own: where the channels are afterwards, also if it fails. */
+static int set_up(const int *channels, unsigned count, int *own)
+{
+	sigset_t all;
+	int error;
+
+	/* Ends with the server's channels, not with a signal to its group. */
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	/* What is ignored would be ignored by programs too. */
+	for (int i = 1; i < NSIG; i++)
+		if (i != SIGKILL && i != SIGSTOP)
+			(void)signal(i, SIG_DFL);
+	memcpy(own, channels, count * sizeof(*own));
+	if (!leave_descriptors(channels, count, own))
+		return -errno;
+	(void)prctl(PR_SET_NAME, "sweet: keeper", 0, 0, 0);
+	/* What has the server's user by then has no business in here, nor in the spawners. */
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+	error = privileges_trim();
+	return error ? error : privileges_seal();
+}
+
+/* Its status when it has ended; meanwhile, orphans that end. */
+static int wait_for(pid_t spawner)
+{
+	siginfo_t info = {0};
+	int status = FAILED;
+
+	while (info.si_pid != spawner) {
+		if (waitid(P_ALL, 0, &info, WEXITED | WNOWAIT) < 0) {
+			if (errno != EINTR)
+				break;
+			continue;
+		}
+		/* As a spawner would: with the program what it has started. */
+		if (info.si_pid != spawner && info.si_code == CLD_KILLED &&
+		    info.si_status == SIGKILL)
+			kill(-info.si_pid, SIGKILL);
+		while (waitpid(info.si_pid, &status, 0) < 0 && errno == EINTR)
+			;
+	}
+	return status;
+}
+
+void spawner_monitor(const struct spawner_program *programs, unsigned count, const int *channels,
+		     unsigned channel_count)
+{
+	const struct timespec pause = {.tv_nsec = PAUSE_NS};
+	int own[SPAWNER_CHANNELS_MAX], status = FAILED;
+	int error = -set_up(channels, channel_count, own);
+	bool renewed = false;
+
+	for (; !error; renewed = true) {
+		uint64_t born = clock_monotonic_ns();
+		pid_t spawner = fork();
+
+		if (spawner == 0)
+			spawner_process(programs, count, own, channel_count, renewed);
+		if (spawner < 0 && !renewed)
+			error = errno;
+		status = spawner > 0 ? wait_for(spawner) : FAILED;
+		/* The server has gone; or one cannot be set up, and the first is not waited for. */
+		if (status == 0 || (status == FAILED && !renewed))
+			break;
+		if (clock_monotonic_ns() - born < LIVED_NS)
+			nanosleep(&pause, NULL);
+	}
+	if (error)
+		(void)spawner_tell_ready(own[0], error);
+	_exit(WEXITSTATUS(status));
+}

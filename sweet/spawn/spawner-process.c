@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * spawner-process.c - see spawner-process.h.
+ *
+ * It never waits for the server: what cannot be told yet is kept, and until it
+ * is told no more requests are taken from that channel.  What is kept is
+ * bounded by the places of the channel.  Whatever a channel says, it concerns
+ * that channel's programs alone.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdalign.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "spawn/spawner-exec.h"
+#include "spawn/spawner-process.h"
+
+struct place {
+	pid_t pid;  /* 0: free */
+	bool ended; /* reaped, and not told yet */
+	int status;
+};
+
+struct channel {
+	int fd;			      /* -1: closed */
+	struct spawner_answer answer; /* to the last request, or RENEWED; kind 0: told */
+	int answer_pidfd;
+	unsigned ended; /* places of which that is to be told */
+	struct place places[SPAWNER_PLACES];
+};
+
+struct process {
+	const struct spawner_program *programs;
+	unsigned count;
+	struct spawner_exec *exec;
+	int signals;
+	unsigned channel_count;
+	struct channel *channels;
+	struct pollfd *polls; /* of the channels, then of the signals */
+	struct spawner_launch launch;
+	alignas(struct spawner_request) char message[SPAWNER_MESSAGE_MAX];
+};
+
+/* --- telling --------------------------------------------------------------------------- */
+
+/* True: it was told. */
+static bool tell(int channel, const struct spawner_answer *answer, int fd)
+{
+	union {
+		struct cmsghdr header;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control = {.header = {.cmsg_len = CMSG_LEN(sizeof(int)),
+				.cmsg_level = SOL_SOCKET,
+				.cmsg_type = SCM_RIGHTS}};
+	struct iovec iov = {.iov_base = (void *)(uintptr_t)answer, .iov_len = sizeof(*answer)};
+	struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1};
+
+	if (fd >= 0) {
+		memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
+		message.msg_control = &control;
+		message.msg_controllen = sizeof(control);
+	}
+	return sendmsg(channel, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
+}
+
+static void end_programs(struct channel *channel)
+{
+	for (unsigned i = 0; i < SPAWNER_PLACES; i++)
+		if (channel->places[i].pid && !channel->places[i].ended)
+			kill(-channel->places[i].pid, SIGKILL);
+}
+
+/* Nobody is there to be told, or nobody who can be trusted to listen. */
+static void close_channel(struct channel *channel)
+{
+	/* The monitor has it as well. */
+	(void)shutdown(channel->fd, SHUT_RDWR);
+	close(channel->fd);
+	channel->fd = -1;
+	if (channel->answer_pidfd >= 0)
+		close(channel->answer_pidfd);
+	channel->answer_pidfd = -1;
+	channel->answer.kind = 0;
+	end_programs(channel);
+}
+
+static bool is_later(int error)
+{
+	/* Too many descriptors under way: those that are taken make room. */
+	return error == EAGAIN || error == EINTR || error == ENOMEM || error == ENOBUFS ||
+	       error == ETOOMANYREFS;
+}
+
+/* What it can of what is to be told; true: nothing is left. */
+static bool tell_all(struct channel *channel)
+{
+	if (channel->answer.kind) {
+		if (!tell(channel->fd, &channel->answer, channel->answer_pidfd)) {
+			if (!is_later(errno))
+				close_channel(channel);
+			return false;
+		}
+		channel->answer.kind = 0;
+		if (channel->answer_pidfd >= 0)
+			close(channel->answer_pidfd);
+		channel->answer_pidfd = -1;
+	}
+	for (unsigned i = 0; i < SPAWNER_PLACES && channel->ended; i++) {
+		struct place *place = &channel->places[i];
+		struct spawner_answer answer = {.kind = SPAWNER_ENDED,
+						.place = i,
+						.pid = place->pid,
+						.status = place->status};
+
+		if (!place->ended)
+			continue;
+		if (!tell(channel->fd, &answer, -1)) {
+			if (!is_later(errno))
+				close_channel(channel);
+			return false;
+		}
+		*place = (struct place){0};
+		channel->ended--;
+	}
+	return true;
+}
+
+/* --- requests ---------------------------------------------------------------------------- */
+
+static void close_fds(const int *fds, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		close(fds[i]);
+}
+
+/*
+ * Bytes or -1; more descriptors than a program has do not enter this process.
+ * *cut: there was no room for those that came.
+ */
+static ssize_t receive(struct process *process, int socket, int fds[SPAWNER_FDS], unsigned *count,
+		       bool *cut)
+{
+	union {
+		struct cmsghdr header;
+		char space[CMSG_SPACE(SPAWNER_FDS * sizeof(int))];
+	} control;
+	struct iovec iov = {.iov_base = process->message, .iov_len = sizeof(process->message)};
+	struct msghdr message = {.msg_iov = &iov,
+				 .msg_iovlen = 1,
+				 .msg_control = &control,
+				 .msg_controllen = sizeof(control)};
+	ssize_t length = recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+	*count = 0;
+	*cut = false;
+	if (length < 0)
+		return -1;
+	for (struct cmsghdr *header = CMSG_FIRSTHDR(&message); header;
+	     header = CMSG_NXTHDR(&message, header)) {
+		if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS)
+			continue;
+		*count = (unsigned)((header->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+		memcpy(fds, CMSG_DATA(header), *count * sizeof(int));
+	}
+	*cut = (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == MSG_CTRUNC && *count < SPAWNER_FDS;
+	if (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
+		close_fds(fds, *count);
+		*count = 0;
+	}
+	if (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC) && !*cut) {
+		errno = EBADMSG;
+		return -1;
+	}
+	return length;
+}
+
+static int start(struct process *process, struct channel *channel, unsigned place, size_t length,
+		 const int *got, unsigned count)
+{
+	struct spawner_launch *launch = &process->launch;
+	const struct spawner_request *request = (const void *)process->message;
+	int error = spawner_launch_read(launch, process->programs, process->count, process->message,
+					length, count);
+	int fds[SPAWNER_FDS];
+	pid_t pid;
+
+	if (error)
+		return error;
+	for (unsigned i = 0; i < SPAWNER_FDS; i++)
+		fds[i] = request->fds & 1u << i ? *got++ : -1;
+	error = spawner_exec_run(process->exec, launch, fds, &pid, &channel->answer_pidfd);
+	if (error)
+		return error;
+	channel->places[place].pid = pid;
+	channel->answer.pid = pid;
+	channel->answer.script_length = (uint32_t)launch->script_length;
+	return 0;
+}
+
+/* False: the channel is to be closed. */
+static bool act(struct process *process, struct channel *channel, size_t length, const int *fds,
+		unsigned count, bool cut)
+{
+	const struct spawner_request *request = (const void *)process->message;
+	pid_t pid;
+	int error;
+
+	if (length >= sizeof(*request) && request->kind == SPAWNER_MARK) {
+		channel->answer =
+			(struct spawner_answer){.kind = SPAWNER_MARKED, .place = request->place};
+		return true;
+	}
+	if (length < sizeof(*request) || request->place >= SPAWNER_PLACES)
+		return false;
+	pid = channel->places[request->place].pid;
+	if (request->kind == SPAWNER_SIGNAL) {
+		/* It may have ended meanwhile. */
+		if (pid && !channel->places[request->place].ended &&
+		    (request->signal == SIGTERM || request->signal == SIGKILL))
+			kill(-pid, request->signal);
+		return true;
+	}
+	if (pid)
+		return false;
+	channel->answer = (struct spawner_answer){.place = request->place};
+	error = cut ? -EMFILE : start(process, channel, request->place, length, fds, count);
+	channel->answer.kind = error ? SPAWNER_REFUSED : SPAWNER_STARTED;
+	channel->answer.error = -error;
+	return true;
+}
+
+static void serve(struct process *process, struct channel *channel)
+{
+	int fds[SPAWNER_FDS];
+	unsigned count;
+	ssize_t length;
+	bool good, cut;
+
+	if (!tell_all(channel))
+		return;
+	length = receive(process, channel->fd, fds, &count, &cut);
+	if (length < 0 && is_later(errno))
+		return;
+	/* 0: the server's end is closed.  What is no message is no server's. */
+	good = length > 0 && act(process, channel, (size_t)length, fds, count, cut);
+	close_fds(fds, count);
+	if (good)
+		(void)tell_all(channel);
+	else
+		close_channel(channel);
+}
+
+/* --- living ------------------------------------------------------------------------------- */
+
+static void note_end(struct process *process, pid_t pid, int status)
+{
+	for (unsigned i = 0; i < process->channel_count; i++) {
+		struct channel *channel = &process->channels[i];
+
+		for (unsigned k = 0; k < SPAWNER_PLACES; k++) {
+			struct place *place = &channel->places[k];
+
+			if (place->pid != pid || place->ended)
+				continue;
+			if (channel->fd < 0) {
+				*place = (struct place){0};
+				return;
+			}
+			place->ended = true;
+			place->status = status;
+			channel->ended++;
+			return;
+		}
+	}
+}
+
+static void reap(struct process *process)
+{
+	struct signalfd_siginfo info;
+	int status;
+	pid_t pid;
+
+	while (read(process->signals, &info, sizeof(info)) > 0)
+		;
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		note_end(process, pid, status);
+}
+
+/* False: no channel is left. */
+static bool turn(struct process *process)
+{
+	struct pollfd *polls = process->polls;
+	bool open = false;
+
+	for (unsigned i = 0; i < process->channel_count; i++) {
+		struct channel *channel = &process->channels[i];
+		bool late = channel->answer.kind || channel->ended;
+
+		polls[i] = (struct pollfd){.fd = channel->fd, .events = late ? POLLOUT : POLLIN};
+		open |= channel->fd >= 0;
+	}
+	polls[process->channel_count] = (struct pollfd){.fd = process->signals, .events = POLLIN};
+	if (!open)
+		return false;
+	if (poll(polls, process->channel_count + 1, -1) < 0)
+		return true;
+	if (polls[process->channel_count].revents) {
+		reap(process);
+		for (unsigned i = 0; i < process->channel_count; i++)
+			if (process->channels[i].fd >= 0 && process->channels[i].ended)
+				(void)tell_all(&process->channels[i]);
+	}
+	for (unsigned i = 0; i < process->channel_count; i++)
+		if (polls[i].revents && process->channels[i].fd >= 0)
+			serve(process, &process->channels[i]);
+	return true;
+}
+
+static bool set_up(struct process *process, const int *channels, bool renewed)
+{
+	sigset_t all;
+
+	(void)prctl(PR_SET_NAME, "sweet: starter", 0, 0, 0);
+	for (unsigned i = 0; i < process->channel_count; i++)
+		process->channels[i] =
+			(struct channel){.fd = channels[i],
+					 .answer.kind = renewed ? SPAWNER_RENEWED : 0,
+					 .answer_pidfd = -1};
+	sigemptyset(&all);
+	sigaddset(&all, SIGCHLD);
+	process->signals = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (process->signals < 0)
+		return false;
+	process->exec = spawner_exec_open();
+	return process->exec != NULL;
+}
+
+bool spawner_tell_ready(int channel, int error)
+{
+	const struct spawner_answer answer = {.kind = SPAWNER_READY, .error = error};
+
+	return tell(channel, &answer, -1);
+}
+
+void spawner_process(const struct spawner_program *programs, unsigned count, const int *channels,
+		     unsigned channel_count, bool renewed)
+{
+	/* For good, and where who looks for leaks at its end finds it. */
+	static struct process *process;
+	bool is_set_up = false;
+
+	errno = 0;
+	process = calloc(1, sizeof(*process));
+	if (process) {
+		process->programs = programs;
+		process->count = count;
+		process->channel_count = channel_count;
+		process->channels = calloc(channel_count, sizeof(*process->channels));
+		process->polls = calloc(channel_count + 1, sizeof(*process->polls));
+		is_set_up =
+			process->channels && process->polls && set_up(process, channels, renewed);
+	}
+	/* Nobody waits for a later one's word: it says RENEWED. */
+	if (!renewed && !spawner_tell_ready(channels[0], is_set_up ? 0 : errno ? errno : EIO))
+		is_set_up = false;
+	if (!is_set_up)
+		_exit(1);
+	while (turn(process))
+		;
+	/* Each channel has ended its programs when it was closed. */
+	_exit(0);
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-response-queue.c - unit tests of response-queue.c: lists of ranges, and bytes, wait
+ * in a line, become a transaction's pieces, and all is given back once.
+ */
+#include <nabc.h>
+
+#include "backend/response-queue.h"
+
+#include "suite.h"
+
+static NC_cache *cache;
+static struct response_queue parts;
+static struct transaction transaction;
+
+static void begin(void)
+{
+	struct NC_cache_options options = {.size = 8 << 20};
+
+	cache = NC_cache_open(&options);
+	ck_assert_ptr_nonnull(cache);
+	memset(&parts, 0, sizeof(parts));
+}
+
+static void end(void)
+{
+	ck_assert_int_eq(NC_cache_close(cache), 0);
+}
+
+/* A unit that nobody but the one hold keeps. */
+static struct NC_range held(size_t length)
+{
+	struct NC_range range = {.length = length};
+	NC_handle unit;
+
+	ck_assert_int_eq(NC_alloc(&unit, length, 0), 0);
+	ck_assert_int_eq(NC_insert(&unit), 0);
+	range.id = NC_cache_id(&unit);
+	ck_assert_int_eq(NC_free(&unit), 0);
+	ck_assert_int_eq(NC_hold(range.id), 0);
+	return range;
+}
+
+static uint64_t holds(struct NC_range range)
+{
+	struct NC_stat stat;
+
+	ck_assert_int_eq(NC_stat(range.id, &stat), 0);
+	return stat.holds;
+}
+
+START_TEST(test_line)
+{
+	struct NC_range first[2], second;
+	uint64_t left = UINT64_MAX;
+
+	begin();
+	first[0] = held(100);
+	first[1] = held(200);
+	second = held(300);
+	ck_assert(!response_queue_wait(&parts));
+	ck_assert(response_queue_add(&parts, first, 2, &left));
+	ck_assert(response_queue_add(&parts, &second, 1, &left));
+	ck_assert_uint_eq(left, UINT64_MAX - 600);
+	ck_assert(response_queue_wait(&parts));
+	/* However small, a unit takes a page. */
+	ck_assert_uint_eq(parts.count, 2);
+	ck_assert_uint_eq(parts.bytes, 3 * 4096);
+
+	response_queue_hand_on(&parts, &transaction);
+	ck_assert_uint_eq(parts.count, 2);
+	ck_assert_uint_eq(transaction.range_count, 2);
+	ck_assert_uint_eq(transaction.ranges[1].id, first[1].id);
+	ck_assert_uint_eq(holds(first[0]), 1);
+	ck_assert(response_queue_wait(&parts));
+	response_queue_hand_on(&parts, &transaction);
+	ck_assert_uint_eq(transaction.range_count, 1);
+	ck_assert_uint_eq(transaction.ranges[0].id, second.id);
+	ck_assert_uint_eq(holds(first[0]), 0);
+	ck_assert_uint_eq(holds(first[1]), 0);
+	ck_assert(!response_queue_wait(&parts));
+	ck_assert_uint_eq(parts.count, 1);
+	ck_assert_uint_eq(parts.bytes, 4096);
+	/* The last one goes back as well; what follows begins a line anew. */
+	response_queue_hand_on(&parts, &transaction);
+	ck_assert_uint_eq(parts.count + parts.bytes, 0);
+	ck_assert_uint_eq(transaction.range_count, 0);
+	ck_assert_ptr_null(transaction.ranges);
+	ck_assert_uint_eq(holds(second), 0);
+	ck_assert_int_eq(NC_hold(second.id), 0);
+	ck_assert(response_queue_add(&parts, &second, 1, &left));
+	response_queue_hand_on(&parts, &transaction);
+	ck_assert_uint_eq(transaction.ranges[0].id, second.id);
+	response_queue_clear(&parts);
+	ck_assert_uint_eq(holds(second), 0);
+	response_queue_clear(&parts);
+	end();
+}
+END_TEST
+
+/* What is beyond the announced length is not kept, and no part is empty. */
+START_TEST(test_left)
+{
+	struct NC_range ranges[3];
+	uint64_t left = 250;
+
+	begin();
+	for (unsigned i = 0; i < 3; i++)
+		ranges[i] = held(200);
+	ck_assert(response_queue_add(&parts, ranges, 3, &left));
+	ck_assert_uint_eq(left, 0);
+	ck_assert_uint_eq(holds(ranges[2]), 0);
+	response_queue_hand_on(&parts, &transaction);
+	ck_assert_uint_eq(transaction.range_count, 2);
+	ck_assert_uint_eq(transaction.ranges[1].length, 50);
+	ck_assert_int_eq(NC_hold(ranges[2].id), 0);
+	ck_assert(response_queue_add(&parts, &ranges[2], 1, &left));
+	ck_assert(!response_queue_wait(&parts));
+	ck_assert_uint_eq(holds(ranges[2]), 0);
+	ck_assert(response_queue_add(&parts, NULL, 0, &left));
+	ck_assert(!response_queue_wait(&parts));
+	response_queue_clear(&parts);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_uint_eq(holds(ranges[i]), 0);
+	end();
+}
+END_TEST
+
+/* All that waits and all that is sent. */
+START_TEST(test_clear)
+{
+	struct NC_range ranges[4];
+	uint64_t left = UINT64_MAX;
+
+	begin();
+	for (unsigned i = 0; i < 4; i++) {
+		ranges[i] = held(10);
+		ck_assert(response_queue_add(&parts, &ranges[i], 1, &left));
+	}
+	response_queue_hand_on(&parts, &transaction);
+	response_queue_clear(&parts);
+	for (unsigned i = 0; i < 4; i++)
+		ck_assert_uint_eq(holds(ranges[i]), 0);
+	end();
+}
+END_TEST
+
+static struct slice bytes(size_t length)
+{
+	return (struct slice){memset(must_alloc(length), 'b', length), length};
+}
+
+/* Bytes between ranges, within the budget and the announced length. */
+START_TEST(test_bytes)
+{
+	struct body_budget budget = {.most = 1000};
+	struct NC_range range;
+	uint64_t left = 900;
+
+	begin();
+	range = held(100);
+	ck_assert(response_queue_add_bytes(&parts, bytes(600), &left, &budget));
+	ck_assert(response_queue_add(&parts, &range, 1, &left));
+	ck_assert_uint_eq(left, 200);
+	/* More than there is room for. */
+	ck_assert(!response_queue_add_bytes(&parts, bytes(401), &left, &budget));
+	ck_assert_uint_eq(left, 200);
+	/* More than was announced: what is over takes its memory as well. */
+	ck_assert(response_queue_add_bytes(&parts, bytes(400), &left, &budget));
+	ck_assert_uint_eq(left, 0);
+	ck_assert(response_queue_add_bytes(&parts, bytes(10), &left, &budget));
+	ck_assert(response_queue_add_bytes(&parts, (struct slice){0}, &left, &budget));
+	ck_assert_uint_eq(budget.used, 1000);
+
+	response_queue_hand_on(&parts, &transaction);
+	ck_assert_uint_eq(transaction_piece(&transaction), 600);
+	ck_assert_int_eq(((const char *)transaction.data)[599], 'b');
+	ck_assert_uint_eq(transaction.range_count, 0);
+	response_queue_hand_on(&parts, &transaction);
+	ck_assert_uint_eq(budget.used, 400);
+	ck_assert_ptr_null(transaction.data);
+	ck_assert_uint_eq(transaction_piece(&transaction), 100);
+	response_queue_hand_on(&parts, &transaction);
+	ck_assert_uint_eq(holds(range), 0);
+	ck_assert_uint_eq(transaction_piece(&transaction), 200);
+	ck_assert(!response_queue_wait(&parts));
+	response_queue_hand_on(&parts, &transaction);
+	ck_assert_uint_eq(transaction_piece(&transaction), 0);
+	ck_assert_ptr_null(transaction.data);
+	ck_assert_uint_eq(budget.used, 0);
+	left = 5;
+	ck_assert(response_queue_add_bytes(&parts, bytes(5), &left, &budget));
+	response_queue_clear(&parts);
+	ck_assert_uint_eq(budget.used, 0);
+	end();
+}
+END_TEST
+
+/* What was reaped and is nobody's. */
+START_TEST(test_release)
+{
+	struct NC_range ranges[2];
+	struct NC_response response = {.ranges = ranges, .range_count = 2};
+
+	begin();
+	ranges[0] = held(10);
+	ranges[1] = held(20);
+	response_queue_release(&response);
+	ck_assert_uint_eq(holds(ranges[0]), 0);
+	ck_assert_uint_eq(holds(ranges[1]), 0);
+	/* Valgrind and others see that this one goes. */
+	response = (struct NC_response){.data = bytes(30).at, .data_length = 30};
+	response_queue_release(&response);
+	end();
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	tcase_add_test(tcase, test_line);
+	tcase_add_test(tcase, test_left);
+	tcase_add_test(tcase, test_clear);
+	tcase_add_test(tcase, test_bytes);
+	tcase_add_test(tcase, test_release);
+}
+
+RUN_SUITE("response-queue", fill)

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-file-cache-read.c - unit tests of file-cache-read.c: steps that do not wait
+ * and those that go on from there; files that change in between; descriptors
+ * that are another's.
+ */
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "files/file-cache-read.h"
+
+#include "loop-fixture.h"
+
+#define SIZE ((size_t)100000)
+#define MAX ((size_t)1 << 20)
+
+static NC_cache *cache;
+static char directory[64];
+static int root;
+
+static void put(const char *name, char letter, size_t size)
+{
+	char *data = must_alloc(size);
+	int fd = openat(root, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+
+	ck_assert_int_ge(fd, 0);
+	memset(data, letter, size);
+	ck_assert_int_eq(pwrite(fd, data, size, 0), (ssize_t)size);
+	ck_assert_int_eq(fsync(fd), 0);
+	close(fd);
+	free(data);
+}
+
+static void let_rest(void)
+{
+	nanosleep(&(struct timespec){.tv_nsec = 40000000}, NULL);
+}
+
+static void open_all(void)
+{
+	make_directory(directory);
+	root = docroot_open(directory);
+	ck_assert_int_ge(root, 0);
+	cache = NC_cache_open(&(struct NC_cache_options){.size = 8 << 20});
+	ck_assert_ptr_nonnull(cache);
+	put("file", 'a', SIZE);
+}
+
+static void close_all(void)
+{
+	ck_assert_int_eq(NC_cache_close(cache), 0);
+	ck_assert_int_eq(unlinkat(root, "file", 0), 0);
+	close(root);
+	ck_assert_int_eq(rmdir(directory), 0);
+}
+
+/* All of the letter, and given back. */
+static void check_unit(size_t id, char letter, size_t size)
+{
+	char *data = must_alloc(size);
+
+	ck_assert_int_eq(NC_pread(NULL, id, data, size, 0), (ssize_t)size);
+	for (size_t i = 0; i < size; i++)
+		ck_assert_int_eq(data[i], letter);
+	free(data);
+	ck_assert_int_eq(NC_verify(NULL, id), 0);
+	ck_assert_int_eq(NC_release(id), 0);
+	ck_assert_int_eq(NC_destroy(id), 0);
+}
+
+/* In one go by who may wait; each step by who may not and then, if it must be, by who may. */
+START_TEST(test_steps)
+{
+	struct reading reading = READING_NONE;
+	bool now = _i & 1, forget = _i & 2;
+	size_t id = 0;
+	int error;
+
+	open_all();
+	let_rest();
+	error = reading_open(&reading, root, "/file", !now);
+	if (error == READING_LATER)
+		error = reading_open(&reading, root, "/file", true);
+	ck_assert_int_eq(error, 0);
+	ck_assert_int_eq(reading_open(&reading, root, "/none", true), 0);
+	ck_assert_int_eq(reading_rest(&reading, MAX, !now), 0);
+	if (forget)
+		reading_drop_pages(&reading);
+	error = reading_unit(&reading, NC_KIND_AUTO, !now, &id);
+	if (error == READING_LATER) {
+		ck_assert(now && reading.filling);
+		error = reading_unit(&reading, NC_KIND_AUTO, true, &id);
+	}
+	ck_assert_int_eq(error, 0);
+	ck_assert(!reading.filling);
+	check_unit(id, 'a', SIZE);
+	/* And once more by the same descriptor. */
+	reading.borrowed = true;
+	ck_assert_int_eq(reading_unit(&reading, NC_KIND_AUTO, true, &id), 0);
+	check_unit(id, 'a', SIZE);
+	reading.borrowed = false;
+	reading_end(&reading);
+	ck_assert_int_eq(reading.fd, -1);
+	close_all();
+}
+END_TEST
+
+/* A part is in memory: the rest goes behind it. */
+START_TEST(test_rest_of_it)
+{
+	struct reading reading = READING_NONE;
+	size_t id = 0;
+
+	open_all();
+	let_rest();
+	ck_assert_int_eq(reading_open(&reading, root, "/file", true), 0);
+	ck_assert_int_eq(NC_alloc(&reading.handle, SIZE, 0), 0);
+	ck_assert_int_eq(NC_read(reading.fd, &reading.handle, 0, 5000), 5000);
+	reading.filling = true;
+	reading.done = 5000;
+	reading.borrowed = _i;
+	ck_assert_int_eq(reading_unit(&reading, NC_KIND_AUTO, true, &id), 0);
+	check_unit(id, 'a', SIZE);
+	reading.borrowed = false;
+	reading_end(&reading);
+	close_all();
+}
+END_TEST
+
+START_TEST(test_young)
+{
+	struct reading reading = READING_NONE;
+
+	open_all();
+	put("file", 'b', SIZE);
+	ck_assert_int_eq(reading_open(&reading, root, "/file", true), 0);
+	/* Unless the machine was slower than a file has to rest. */
+	if (!file_version_rests(&reading.version))
+		ck_assert_int_ne(reading_rest(&reading, MAX, false), -EAGAIN);
+	ck_assert_int_eq(reading_rest(&reading, MAX, true), 0);
+	ck_assert(file_version_rests(&reading.version));
+	ck_assert_int_eq(reading_rest(&reading, MAX, false), 0);
+	reading_end(&reading);
+	close_all();
+}
+END_TEST
+
+START_TEST(test_changes)
+{
+	struct reading reading = READING_NONE;
+	bool wait = _i;
+	size_t id = 0;
+
+	open_all();
+	let_rest();
+	ck_assert_int_eq(reading_open(&reading, root, "/file", true), 0);
+	put("file", 'b', SIZE);
+	/* Of the same size, and shorter. */
+	ck_assert_int_eq(reading_unit(&reading, NC_KIND_AUTO, wait, &id), -EAGAIN);
+	ck_assert_int_eq(unlinkat(root, "file", 0), 0);
+	put("file", 'c', 10);
+	reading_end(&reading);
+	let_rest();
+	ck_assert_int_eq(reading_open(&reading, root, "/file", true), 0);
+	reading.version.size = 11;
+	ck_assert_int_eq(reading_unit(&reading, NC_KIND_AUTO, wait, &id), -EAGAIN);
+	ck_assert_uint_eq(id, 0);
+	reading_end(&reading);
+	close_all();
+}
+END_TEST
+
+START_TEST(test_failures)
+{
+	struct reading reading = READING_NONE;
+	size_t id = 0;
+	int error;
+
+	open_all();
+	ck_assert_int_eq(reading_open(&reading, root, "/none", true), -ENOENT);
+	error = reading_open(&reading, root, "/none", false);
+	ck_assert(error == -ENOENT || error == READING_LATER);
+	ck_assert_int_eq(reading.fd, -1);
+	/* Too large for a loop, and for the cache. */
+	ck_assert_int_eq(reading_open(&reading, root, "/file", true), 0);
+	reading.version.size = 300000;
+	ck_assert_int_eq(reading_unit(&reading, NC_KIND_AUTO, false, &id), READING_LATER);
+	reading.version.size = (off_t)1 << 40;
+	ck_assert_int_lt(reading_unit(&reading, NC_KIND_AUTO, true, &id), 0);
+	ck_assert(!reading.filling);
+	reading_end(&reading);
+	/* What is half done is given back. */
+	ck_assert_int_eq(reading_open(&reading, root, "/file", true), 0);
+	ck_assert_int_eq(NC_alloc(&reading.handle, SIZE, 0), 0);
+	reading.filling = true;
+	reading_end(&reading);
+	ck_assert(!reading.filling);
+	close_all();
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	tcase_add_loop_test(tcase, test_steps, 0, 4);
+	tcase_add_loop_test(tcase, test_rest_of_it, 0, 2);
+	tcase_add_test(tcase, test_young);
+	tcase_add_loop_test(tcase, test_changes, 0, 2);
+	tcase_add_test(tcase, test_failures);
+}
+
+RUN_SUITE("file-cache-read", fill)

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-text-response.c - unit tests of text-response.c: texts of every length as bodies,
+ * what they leave in the cache, and a cache without room.
+ */
+#include <glib.h>
+
+#include "core/server.h"
+#include "handler/text-response.h"
+
+#include "suite.h"
+
+#define MAX_UNIT ((size_t)256 << 10)
+
+static struct server server = {.max_unit = MAX_UNIT};
+static struct thread thread = {.server = &server};
+static struct transaction transaction;
+static NC_cache *cache;
+
+static void begin(void)
+{
+	memset(&transaction, 0, sizeof(transaction));
+	transaction.thread = &thread;
+}
+
+static void open_cache(size_t size)
+{
+	struct NC_cache_options options = {.size = size, .flags = NC_CACHE_NO_THREAD};
+
+	cache = NC_cache_open(&options);
+	ck_assert_ptr_nonnull(cache);
+	begin();
+}
+
+/* Nothing may be left in it. */
+static void close_cache(void)
+{
+	struct NC_cache_stat stat;
+
+	ck_assert_int_eq(NC_cache_stat(cache, &stat), 0);
+	ck_assert_uint_eq(stat.units, 0);
+	ck_assert_uint_eq(stat.inserts, stat.destroys);
+	ck_assert_int_eq(NC_cache_close(cache), 0);
+}
+
+static GString *make_text(size_t length)
+{
+	GString *text = g_string_sized_new(length);
+
+	g_string_set_size(text, length);
+	pattern_fill(text->str, length, 0, length);
+	return text;
+}
+
+/* The bytes of the present piece, as a socket gets them. */
+static void receive(char *to)
+{
+	struct NC_send message = {
+		.ranges = &transaction.body, .range_count = 1, .flags = NC_SEND_HELD};
+	size_t have = 0;
+	int pair[2];
+
+	tcp_pair(pair);
+	set_nonblocking(pair[0]);
+	while (have < transaction.body.length) {
+		ssize_t moved;
+
+		if (message.skip < transaction.body.length) {
+			moved = NC_socksendv(pair[0], &message);
+			expect(moved > 0 || errno == EAGAIN);
+			message.skip += moved > 0 ? (size_t)moved : 0;
+		}
+		await(pair[1], POLLIN);
+		moved = recv(pair[1], to + have, transaction.body.length - have, MSG_DONTWAIT);
+		expect(moved > 0);
+		have += (size_t)moved;
+	}
+	close_pair(pair);
+}
+
+/* As a connection would; returns the number of pieces. */
+static unsigned send_all(size_t length)
+{
+	char *got = must_alloc(length);
+	size_t have = 0;
+	unsigned pieces = 0;
+
+	ck_assert_uint_eq(transaction.length, length);
+	if (transaction.text) {
+		ck_assert_uint_eq(transaction.body.id, 0);
+		memcpy(got, transaction.text, length);
+		have = length;
+	}
+	while (have < length) {
+		ck_assert_uint_ne(transaction.body.id, 0);
+		ck_assert_uint_le(transaction.body.length, MAX_UNIT);
+		receive(got + have);
+		have += transaction.body.length;
+		pieces++;
+		if (have < length) {
+			ck_assert_ptr_nonnull(transaction.next);
+			ck_assert_int_eq(transaction.next(&transaction), RESPOND_NOW);
+			ck_assert_int_eq(transaction.status, 200);
+		}
+	}
+	ck_assert_uint_eq(have, length);
+	ck_assert_uint_eq(pattern_match(got, length, 0, length), length);
+	transaction.finish(&transaction);
+	free(got);
+	return pieces;
+}
+
+static const struct {
+	size_t length;
+	unsigned pieces; /* 0: in memory */
+} lengths[] = {
+	{0, 0},	     {1, 0},	    {TRANSACTION_TEXT_MAX, 0}, {TRANSACTION_TEXT_MAX + 1, 1},
+	{100000, 1}, {MAX_UNIT, 1}, {MAX_UNIT + 1, 2},	       {MAX_UNIT * 5 + 77, 6},
+};
+
+START_TEST(test_lengths)
+{
+	size_t length = lengths[_i].length;
+	char head[128];
+
+	open_cache(4 << 20);
+	ck_assert_int_eq(text_response_set(&transaction, "text/x", make_text(length)), 0);
+	ck_assert_int_eq(transaction.status, 200);
+	ck_assert(transaction.bodiless == (length == 0));
+	snprintf(head, sizeof(head), "Content-Type: text/x\r\nContent-Length: %zu\r\n", length);
+	ck_assert_uint_eq(transaction.head_length, strlen(head));
+	ck_assert_mem_eq(transaction.head, head, strlen(head));
+	ck_assert_uint_eq(send_all(length), lengths[_i].pieces);
+	close_cache();
+}
+END_TEST
+
+/* A client that goes away at any moment leaves nothing behind, not even a hold. */
+START_TEST(test_gone)
+{
+	open_cache(4 << 20);
+	for (unsigned i = 0; i < 60; i++) {
+		begin();
+		ck_assert_int_eq(text_response_set(&transaction, "text/x", make_text(MAX_UNIT * 3)),
+				 0);
+		if (i % 2)
+			transaction.next(&transaction);
+		ck_assert_int_eq(transaction.status, 200);
+		transaction.finish(&transaction);
+	}
+	close_cache();
+}
+END_TEST
+
+START_TEST(test_head_only)
+{
+	open_cache(4 << 20);
+	transaction.head_only = true;
+	ck_assert_int_eq(text_response_set(&transaction, "text/x", make_text(MAX_UNIT * 9)), 0);
+	ck_assert_uint_eq(transaction.length, MAX_UNIT * 9);
+	ck_assert_uint_eq(transaction.body.id, 0);
+	ck_assert_ptr_null(transaction.text);
+	ck_assert_ptr_null((void *)transaction.next);
+	transaction.finish(&transaction);
+	close_cache();
+}
+END_TEST
+
+START_TEST(test_lines_before)
+{
+	static const char lines[] = "Cache-Control: no-store\r\n";
+	static const char all[] = "Cache-Control: no-store\r\nContent-Type: text/y\r\n"
+				  "Content-Length: 3\r\n";
+
+	open_cache(4 << 20);
+	memcpy(transaction.head_buffer, lines, sizeof(lines));
+	transaction.head_length = sizeof(lines) - 1;
+	transaction.status = 404;
+	ck_assert_int_eq(text_response_set(&transaction, "text/y", g_string_new("abc")), 0);
+	ck_assert_int_eq(transaction.status, 404);
+	ck_assert_uint_eq(transaction.head_length, sizeof(all) - 1);
+	ck_assert_mem_eq(transaction.head, all, sizeof(all) - 1);
+	transaction.finish(&transaction);
+	close_cache();
+}
+END_TEST
+
+/* Refused whole: the answer is still another's to fill. */
+START_TEST(test_no_room)
+{
+	open_cache(1 << 20);
+	server.max_unit = 8 << 20;
+	ck_assert_int_eq(text_response_set(&transaction, "text/x", make_text(3 << 20)), -EFBIG);
+	ck_assert_int_eq(transaction.status, 0);
+	ck_assert_uint_eq(transaction.head_length, 0);
+	ck_assert_uint_eq(transaction.body.id, 0);
+	ck_assert_ptr_null((void *)transaction.finish);
+	server.max_unit = MAX_UNIT;
+	transaction.head_length = sizeof(transaction.head_buffer) - 20;
+	ck_assert_int_eq(text_response_set(&transaction, "text/x", make_text(9)), -EMSGSIZE);
+	ck_assert_uint_eq(transaction.head_length, sizeof(transaction.head_buffer) - 20);
+	ck_assert_ptr_null((void *)transaction.finish);
+	close_cache();
+}
+END_TEST
+
+/*
+ * When the next piece has no room the answer is cut, not ended.  It has that
+ * of the one before, so here it is a larger one.
+ */
+START_TEST(test_no_room_later)
+{
+	size_t taken[64];
+	unsigned count = 0;
+	NC_handle handle;
+
+	open_cache(1 << 20);
+	server.max_unit = MAX_UNIT / 4;
+	ck_assert_int_eq(text_response_set(&transaction, "text/x", make_text(MAX_UNIT * 2)), 0);
+	server.max_unit = MAX_UNIT;
+	/* What another answer holds cannot be evicted. */
+	while (count < 64 && NC_alloc_kind(&handle, 32 << 10, 0, NC_KIND_RECYCLED) == 0) {
+		ck_assert_int_eq(NC_insert(&handle), 0);
+		taken[count] = NC_cache_id(&handle);
+		ck_assert_int_eq(NC_hold(taken[count++]), 0);
+		ck_assert_int_eq(NC_free(&handle), 0);
+	}
+	ck_assert_uint_lt(count, 64);
+	ck_assert_int_eq(transaction.next(&transaction), RESPOND_NOW);
+	ck_assert_int_eq(transaction.status, 0);
+	ck_assert_uint_eq(transaction.body.id, 0);
+	transaction.finish(&transaction);
+	while (count--) {
+		ck_assert_int_eq(NC_release(taken[count]), 0);
+		ck_assert_int_eq(NC_destroy(taken[count]), 0);
+	}
+	close_cache();
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	tcase_add_loop_test(tcase, test_lengths, 0, sizeof(lengths) / sizeof(lengths[0]));
+	tcase_add_test(tcase, test_gone);
+	tcase_add_test(tcase, test_head_only);
+	tcase_add_test(tcase, test_lines_before);
+	tcase_add_test(tcase, test_no_room);
+	tcase_add_test(tcase, test_no_room_later);
+}
+
+RUN_SUITE("text-response", fill)

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-spawn-table.c - unit tests of spawn-table.c: which pools have programs that
+ * the spawner knows, and as whom it starts them.
+ */
+#include <glib.h>
+
+#include "spawn/spawn-table.h"
+
+#include "process-fixture.h"
+
+static const struct privileges nobody_special = {0};
+
+static struct pool_config *pool(unsigned protocol, const char *folder, const char *user)
+{
+	struct pool_config *made = pool_config_new(folder ? folder : "none", NULL, NULL);
+
+	made->protocol = protocol;
+	made->folder = g_strdup(folder);
+	made->user = g_strdup(user);
+	return made;
+}
+
+static bool open_with(struct spawn_table **table, struct pool_config **pools, unsigned count,
+		      char **why)
+{
+	const struct config config = {.threads = 1, .pools = pools, .pool_count = count};
+
+	return spawn_table_open(table, &config, 1, &nobody_special, why);
+}
+
+START_TEST(test_none)
+{
+	struct pool_config *pools[] = {pool(POOL_FASTCGI, NULL, NULL)};
+	struct spawn_table *table;
+	char *why;
+
+	ck_assert(open_with(&table, pools, 1, &why));
+	ck_assert_ptr_null(table);
+	ck_assert_int_eq(spawn_table_find(NULL, pools[0]), -1);
+	ck_assert(open_with(&table, NULL, 0, &why));
+	ck_assert_ptr_null(table);
+	spawn_table_close(NULL);
+	/* Nobody was forked for that. */
+	ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
+	pool_config_unref(pools[0]);
+}
+END_TEST
+
+START_TEST(test_find)
+{
+	struct pool_config *pools[] = {pool(POOL_CGI, "/tmp", NULL), pool(POOL_FASTCGI, NULL, NULL),
+				       pool(POOL_CGI, "/usr", NULL)};
+	struct pool_config *same = pool(POOL_CGI, "/usr", NULL), *other = pool(POOL_CGI, "/", NULL);
+	struct spawn_table *table;
+	char *why;
+
+	ck_assert(open_with(&table, pools, 3, &why));
+	ck_assert_ptr_nonnull(table);
+	ck_assert_int_eq(spawn_table_find(table, pools[0]), 0);
+	ck_assert_int_eq(spawn_table_find(table, pools[1]), -1);
+	ck_assert_int_eq(spawn_table_find(table, pools[2]), 1);
+	/* As a reload has it, with other limits perhaps. */
+	same->answer_ms = 7;
+	ck_assert_int_eq(spawn_table_find(table, same), 1);
+	ck_assert_int_eq(spawn_table_find(table, other), -1);
+	for (unsigned i = 0; i < 3; i++)
+		pool_config_unref(pools[i]);
+	ck_assert_int_eq(spawn_table_find(table, same), 1);
+	spawn_table_close(table);
+	ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
+	pool_config_unref(same);
+	pool_config_unref(other);
+}
+END_TEST
+
+/* A worker is the server's own child, unless it is to be something else. */
+START_TEST(test_workers)
+{
+	struct pool_config *pools[] = {pool(POOL_WORKER, NULL, NULL), pool(POOL_WORKER, NULL, NULL),
+				       pool(POOL_WORKER, NULL, NULL)};
+	struct spawn_table *table;
+	char *why;
+
+	for (unsigned i = 0; i < 3; i++) {
+		pools[i]->command = g_strdup_printf("sh -c 'exit %u'", i);
+		ck_assert(pool_config_finish(pools[i], &why));
+	}
+	ck_assert(open_with(&table, pools, 3, &why));
+	ck_assert_ptr_null(table);
+	pools[1]->directory = g_strdup("/");
+	pools[2]->memory_limit = 1 << 30;
+	ck_assert(open_with(&table, pools, 3, &why));
+	ck_assert_int_eq(spawn_table_find(table, pools[0]), -1);
+	ck_assert_int_eq(spawn_table_find(table, pools[1]), 0);
+	ck_assert_int_eq(spawn_table_find(table, pools[2]), 1);
+	spawn_table_close(table);
+	for (unsigned i = 0; i < 3; i++)
+		pool_config_unref(pools[i]);
+}
+END_TEST
+
+START_TEST(test_bad)
+{
+	struct pool_config *pools[] = {pool(POOL_CGI, "/tmp", NULL),
+				       pool(POOL_CGI, "/usr", "no-such-user")};
+	struct spawn_table *table;
+	char *why;
+
+	ck_assert(!open_with(&table, pools, 2, &why));
+	ck_assert_ptr_null(table);
+	ck_assert_msg(strstr(why, "no-such-user") && strstr(why, "/usr"), "%s", why);
+	g_free(why);
+	pool_config_unref(pools[0]);
+	pool_config_unref(pools[1]);
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	tcase_add_test(tcase, test_none);
+	tcase_add_test(tcase, test_find);
+	tcase_add_test(tcase, test_workers);
+	tcase_add_test(tcase, test_bad);
+}
+
+RUN_SUITE("spawn-table", fill)
