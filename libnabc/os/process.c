@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -19,6 +20,7 @@
 
 #define NUMBER 12u	 /* characters of a number */
 #define END_WAIT_MS 2000 /* for a process that is somebody else's child */
+#define FEW_DESCRIPTORS 65536
 
 extern char **environ;
 
@@ -86,6 +88,21 @@ char **nc_process_environment(char *const *more)
 	return all;
 }
 
+/*
+ * A host program may have sockets and files that are not close-on-exec.  They
+ * are closed at execve(), not before: under Valgrind its own are among them.
+ */
+static void close_others(void)
+{
+	const int first = NC_PROCESS_SOCKET + 1;
+
+	if (syscall(SYS_close_range, first, ~0u, CLOSE_RANGE_CLOEXEC) == 0)
+		return;
+	/* Before Linux 5.11, or where a filter refuses it. */
+	for (int fd = first; fd < FEW_DESCRIPTORS; fd++)
+		(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
 /* In the child: only calls that are safe between fork and exec. */
 static void become_worker(int socket, pid_t parent, char *const *argv, char **environment)
 {
@@ -108,6 +125,7 @@ static void become_worker(int socket, pid_t parent, char *const *argv, char **en
 		fcntl(socket, F_SETFD, 0);
 	else if (dup2(socket, NC_PROCESS_SOCKET) < 0)
 		_exit(127);
+	close_others();
 	execvpe(argv[0], argv, environment);
 	_exit(127);
 }

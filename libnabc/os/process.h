@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * process.h - a worker's process: started with one descriptor and a clean
- * slate of signals, known by a pidfd from its first moment, ended for sure.
+ * process.h - a worker's process: started with one descriptor beside standard
+ * input, output and error, with default signals, and known by a pidfd.
  */
 #ifndef NC_PROCESS_H
 #define NC_PROCESS_H

@@ -53,6 +53,26 @@ START_TEST(test_environment)
 }
 END_TEST
 
+/* Descriptors of the server that are not close-on-exec stay its own. */
+START_TEST(test_descriptors)
+{
+	struct nc_process process;
+	int opened[40], fd;
+
+	for (unsigned i = 0; i < 40; i++)
+		opened[i] = open("/dev/null", O_RDONLY);
+	fd = start_shell(
+		&process,
+		"exec >&3; for i in $(seq 0 199); do [ -e /proc/$$/fd/$i ] && echo $i; done", NULL);
+	ck_assert_str_eq(read_to_end(fd), "0\n1\n2\n3\n");
+	(void)status_of(&process);
+	nc_process_end(&process);
+	for (unsigned i = 0; i < 40; i++)
+		close(opened[i]);
+	close(fd);
+}
+END_TEST
+
 /* Input that ends at once, a group of its own, and signals as they are by default. */
 START_TEST(test_clean_slate)
 {
@@ -121,6 +141,7 @@ END_TEST
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_environment);
+	tcase_add_test(tcase, test_descriptors);
 	tcase_add_test(tcase, test_clean_slate);
 	tcase_add_test(tcase, test_end_kills);
 	tcase_add_test(tcase, test_no_program);
