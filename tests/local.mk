@@ -749,7 +749,7 @@ EXTRA_DIST += \
 	tests/system/website.lua \
 	tests/system/website.py
 
-TESTS += tests/check-floors.sh tests/check-docs.sh
+TESTS += tests/check-floors.sh tests/check-docs.sh tests/check-words.sh
 if SWEET
 TESTS += tests/check-man.sh tests/check-system.sh tests/check-readme.sh
 if HAVE_CHECK
@@ -762,7 +762,8 @@ if HARDENED
 TESTS += tests/check-hardening.sh
 endif
 endif
-EXTRA_DIST += tests/check-readme.sh tests/check-docs.sh tests/check-hardening.sh
+EXTRA_DIST += tests/check-readme.sh tests/check-docs.sh tests/check-words.sh tests/words.txt \
+	tests/check-hardening.sh
 # Minutes, and of one version of the tools; no part of make check.
 EXTRA_DIST += tests/check-analysis.sh tests/analysis-exceptions.txt tests/tsan-exceptions.txt
 analyze:

@@ -107,7 +107,7 @@ int nc_backend_adopt(struct nc_backend *backend, pid_t pid, int pidfd)
 }
 
 /* The caller's way of starting: what it did wrong is told as its error. */
-static int ask_starter(struct nc_backend *backend, int socket,
+static int start_by_caller(struct nc_backend *backend, int socket,
 		       const struct NC_exchange_options *options)
 {
 	char **environment = nc_process_environment(options->environment);
@@ -179,7 +179,7 @@ int nc_backend_open(struct nc_serve *serve, const struct NC_exchange_options *op
 	for (unsigned i = 0; i < backend->lanes; i++)
 		close_fd(&backend->lane[i].writer);
 	if (!error)
-		error = options->start ? ask_starter(backend, pair[1], options)
+		error = options->start ? start_by_caller(backend, pair[1], options)
 				       : start(backend, pair[1], options);
 	if (pair[1] >= 0)
 		close(pair[1]);

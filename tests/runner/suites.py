@@ -104,7 +104,8 @@ def in_tree(context, tree, *command):
 
 
 def checks(context, suite):
-    for name in ("check-man", "check-docs", "check-floors", "check-hardening", "check-readme"):
+    for name in ("check-man", "check-docs", "check-floors", "check-hardening", "check-words",
+                 "check-readme"):
         command = in_tree(context, "build", context.script("tests", f"{name}.sh"))
         yield context.job(suite, name, command, after=built("build"))
 
