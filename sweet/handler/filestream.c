@@ -10,9 +10,8 @@
  * are acknowledged; if the file is not the same then, the connection is reset,
  * and no client takes a mixture of two versions for the file.
  *
- * What is compared are the times that the kernel keeps.  A program that maps
- * the file and writes to its pages moves them once in a while only; no server
- * can see that.
+ * The times that the kernel keeps are compared.  A program that writes to mapped
+ * pages of the file moves them rarely; no server can see that.
  */
 #include <errno.h>
 #include <fcntl.h>
