@@ -55,7 +55,7 @@ static struct nc_store *find_empty(const struct nc_member *member)
 }
 
 /* Something goes; false: nothing may. */
-static bool shrink(struct nc_member *member, const struct nc_search *search)
+static bool shrink(struct nc_member *member, struct nc_search *search)
 {
 	struct nc_store *store = find_empty(member);
 	struct nc_unit *unit;
@@ -64,7 +64,7 @@ static bool shrink(struct nc_member *member, const struct nc_search *search)
 		nc_pool_close_store(member, store);
 		return true;
 	}
-	while ((unit = nc_search_victim(member, (struct nc_search *)search))) {
+	while ((unit = nc_search_victim(member, search))) {
 		store = unit->store;
 		if (store->alone) {
 			if (nc_pool_evict(member, unit))

@@ -306,11 +306,12 @@ static int purge(void *context, const char *name)
 	return count > INT_MAX ? INT_MAX : (int)count;
 }
 
-bool cache_lookup_open(struct server *server, size_t cache_size)
+bool cache_lookup_open(struct server *server)
 {
-	struct respcache_options options = {.entries = (unsigned)CLAMP(cache_size / BYTES_AN_ENTRY,
-								       ENTRIES_LEAST, ENTRIES_MOST),
-					    .bytes = cache_size / HEADS_PART};
+	struct respcache_options options = {
+		.entries = (unsigned)CLAMP(server->cache_size / BYTES_AN_ENTRY, ENTRIES_LEAST,
+					   ENTRIES_MOST),
+		.bytes = server->cache_size / HEADS_PART};
 
 	server->responses = respcache_open(&options);
 	return server->responses && NC_cache_on_purge(server->cache, purge, server->responses) == 0;

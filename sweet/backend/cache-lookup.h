@@ -15,7 +15,7 @@ enum respond cache_lookup(struct gateway_pool *pool, struct transaction *transac
  * Opens the server's response cache, whose bounds follow the size of the cache
  * of units, and lets operators purge it.  False: there is no memory.
  */
-bool cache_lookup_open(struct server *server, size_t cache_size);
+bool cache_lookup_open(struct server *server);
 
 /* The threads have ended, and the connections; before the gateway is closed. */
 void cache_lookup_end(struct server *server);

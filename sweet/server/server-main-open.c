@@ -103,7 +103,7 @@ bool server_main_open_shared(void)
 		server->authenticator = authenticator_open(server->limits);
 	if (!server->authenticator)
 		return server_main_complain("cannot count clients: %s", strerror(errno));
-	if (!cache_lookup_open(server, server->cache_size))
+	if (!cache_lookup_open(server))
 		return server_main_complain("cannot keep answers: out of memory");
 	errors = g_ptr_array_new_with_free_func(g_free);
 	(void)site_open(program.reload.config, NULL,

@@ -111,7 +111,7 @@ static void post_news(struct spawner_channel *channel)
 /* What fails for want of memory says nothing of the spawner. */
 static bool is_short(int error)
 {
-	return error == ENOMEM || error == ENOBUFS || error == ETOOMANYREFS;
+	return error == ENOMEM || error == ENOBUFS;
 }
 
 /* Nobody would tell when there is memory again. */
