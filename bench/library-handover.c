@@ -186,7 +186,7 @@ int serve(void)
 
 struct pair {
 	NC_cache *cache;
-	NC_exchange *exchange;
+	NC_backend *backend;
 	int epoll;
 	clockid_t worker_clock;
 	int fds[WAYS][2]; /* to write requests to, to read bodies from */
@@ -199,7 +199,7 @@ static void sleep_for_responses(struct pair *pair, unsigned under_way)
 	unsigned enough = under_way > 4 ? under_way * 3 / 4 : 1;
 	struct epoll_event event;
 
-	if (NC_exchange_arm_for(pair->exchange, 0, enough) == 0)
+	if (NC_backend_arm_for(pair->backend, 0, enough) == 0)
 		must(epoll_wait(pair->epoll, &event, 1, enough > 1 ? 1 : -1) >= 0 || errno == EINTR,
 		     "epoll_wait");
 }
@@ -210,9 +210,9 @@ static struct NC_response ask(struct pair *pair, const char *variables, size_t l
 	uint64_t tag;
 	int got;
 
-	must(NC_exchange_submit(pair->exchange, 0, 0, variables, length, 0) == 0, "submit");
-	NC_exchange_kick(pair->exchange, 0);
-	while ((got = NC_exchange_reap(pair->exchange, 0, &tag, &response)) == 0)
+	must(NC_backend_submit(pair->backend, 0, 0, variables, length, 0) == 0, "submit");
+	NC_backend_kick(pair->backend, 0);
+	while ((got = NC_backend_reap(pair->backend, 0, &tag, &response)) == 0)
 		sleep_for_responses(pair, 1);
 	must(got == 1 && response.status == 200, "the worker");
 	return response;
@@ -232,7 +232,8 @@ static void open_pair(struct pair *pair, const struct plan *plan, int worker_cpu
 {
 	static char *const argv[] = {"/proc/self/exe", "--worker", NULL};
 	char fds[128], cpu[32], *environment[] = {fds, cpu, NULL};
-	struct NC_exchange_options options = {.argv = argv, .environment = environment, .lanes = 1};
+	struct NC_backend_options options = {
+		.argv = argv, .environment = environment, .channels = 1};
 	struct epoll_event event = {.events = EPOLLIN | EPOLLET};
 	int request[2], back[2], there[WAYS][2], out = pass_on(dup(STDOUT_FILENO));
 
@@ -255,12 +256,12 @@ static void open_pair(struct pair *pair, const struct plan *plan, int worker_cpu
 	pair->body = malloc(BODY);
 	pair->cache = NC_cache_open(NULL);
 	must(pair->body && pair->cache, "NC_cache_open");
-	pair->exchange = NC_exchange_start(pair->cache, &options);
-	must(pair->exchange, "NC_exchange_start");
-	must(clock_getcpuclockid(NC_exchange_pid(pair->exchange), &pair->worker_clock) == 0,
+	pair->backend = NC_backend_start(pair->cache, &options);
+	must(pair->backend, "NC_backend_start");
+	must(clock_getcpuclockid(NC_backend_pid(pair->backend), &pair->worker_clock) == 0,
 	     "clock_getcpuclockid");
 	pair->epoll = epoll_create1(EPOLL_CLOEXEC);
-	must(epoll_ctl(pair->epoll, EPOLL_CTL_ADD, NC_exchange_fd(pair->exchange, 0), &event) == 0,
+	must(epoll_ctl(pair->epoll, EPOLL_CTL_ADD, NC_backend_fd(pair->backend, 0), &event) == 0,
 	     "epoll_ctl");
 	close(out);
 	for (enum way way = BY_PIPE; way < WAYS; way++) {
@@ -272,7 +273,7 @@ static void open_pair(struct pair *pair, const struct plan *plan, int worker_cpu
 
 static void close_pair(struct pair *pair)
 {
-	must(NC_exchange_close(pair->exchange) == 0, "NC_exchange_close");
+	must(NC_backend_close(pair->backend) == 0, "NC_backend_close");
 	must(NC_cache_close(pair->cache) == 0, "NC_cache_close");
 	close(pair->epoll);
 	for (enum way way = BY_PIPE; way < WAYS; way++) {
@@ -301,13 +302,12 @@ static uint64_t by_id(struct pair *pair, bool empty, unsigned depth, uint64_t sp
 		int got;
 
 		while (on && asked - done < depth) {
-			must(NC_exchange_submit(pair->exchange, 0, asked, variables, REQUEST, 0) ==
-				     0,
-			     "NC_exchange_submit");
+			must(NC_backend_submit(pair->backend, 0, asked, variables, REQUEST, 0) == 0,
+			     "NC_backend_submit");
 			asked++;
 		}
-		NC_exchange_kick(pair->exchange, 0);
-		while ((got = NC_exchange_reap(pair->exchange, 0, &tag, &response)) > 0) {
+		NC_backend_kick(pair->backend, 0);
+		while ((got = NC_backend_reap(pair->backend, 0, &tag, &response)) > 0) {
 			must(response.status == (empty ? 204 : 200), "the worker");
 			if (!empty)
 				must(response.body.length == BODY &&
@@ -315,7 +315,7 @@ static uint64_t by_id(struct pair *pair, bool empty, unsigned depth, uint64_t sp
 				     "NC_release");
 			done++;
 		}
-		must(got == 0, "NC_exchange_reap");
+		must(got == 0, "NC_backend_reap");
 		if (asked - done == depth || (!on && done < asked))
 			sleep_for_responses(pair, (unsigned)(asked - done));
 		on = now_ns() - start < span;
@@ -332,8 +332,8 @@ static uint64_t by_bytes(struct pair *pair, enum way way, bool empty, unsigned d
 	int got;
 
 	order[3] = (char)('0' + way);
-	must(NC_exchange_submit(pair->exchange, 0, 0, order, REQUEST, 0) == 0, "submit");
-	NC_exchange_kick(pair->exchange, 0);
+	must(NC_backend_submit(pair->backend, 0, 0, order, REQUEST, 0) == 0, "submit");
+	NC_backend_kick(pair->backend, 0);
 	while (done < asked || now_ns() - start < span) {
 		while (asked - done < depth) {
 			transfer(pair->fds[way][0], request, REQUEST, true);
@@ -346,7 +346,7 @@ static uint64_t by_bytes(struct pair *pair, enum way way, bool empty, unsigned d
 	}
 	request[0] = 'q';
 	transfer(pair->fds[way][0], request, REQUEST, true);
-	while ((got = NC_exchange_reap(pair->exchange, 0, &tag, &response)) == 0)
+	while ((got = NC_backend_reap(pair->backend, 0, &tag, &response)) == 0)
 		sleep_for_responses(pair, 1);
 	must(got == 1, "the worker");
 	return done;

@@ -68,7 +68,7 @@ class _Stat(Structure):
 
 
 class _Request(Structure):
-    _fields_ = [("tag", c_uint64), ("lane", c_uint32), ("flags", c_uint),
+    _fields_ = [("tag", c_uint64), ("channel", c_uint32), ("flags", c_uint),
                 ("variables", c_void_p), ("variables_length", c_size_t)]
 
 
@@ -242,7 +242,7 @@ class Request:
         self._block = ctypes.create_string_buffer(
             ctypes.string_at(request.variables, request.variables_length),
             request.variables_length or 1)
-        self._request = _Request(request.tag, request.lane, request.flags,
+        self._request = _Request(request.tag, request.channel, request.flags,
                                  ctypes.addressof(self._block), request.variables_length)
         self._variables = None
         self.answered = False

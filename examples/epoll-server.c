@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * epoll-server.c - an event loop of one's own, and a ring of libnabc in it.
+ * epoll-server.c - an event loop of one's own, and a sender of libnabc in it.
  *
- * The loop waits for the ring's descriptor as for any other.  The ring sends
+ * The loop waits for the sender's descriptor as for any other.  The sender sends
  * responses of any length; the loop never sees that a socket is full.
  *
  *	cc -o epoll-server epoll-server.c $(pkg-config --cflags --libs nabc)
@@ -16,13 +16,13 @@
 
 struct client {
 	int fd;
-	bool sending; /* a response is in the ring */
+	bool sending; /* a response is in the sender */
 	bool last;    /* and none comes after it */
 	struct client *next, **link;
 	struct input input;
 };
 
-static NC_ring *ring;
+static NC_sender *sender;
 static struct NC_range body;
 static struct client *clients;
 
@@ -44,7 +44,7 @@ static bool respond(struct client *client, size_t request)
 	message.header_length = response_head(head, sizeof(head), body.length, client->last);
 	if (client->last)
 		message.flags = NC_SEND_CLOSE;
-	client->sending = NC_ring_send(ring, client->fd, &message, client) == 0;
+	client->sending = NC_sender_send(sender, client->fd, &message, client) == 0;
 	return client->sending;
 }
 
@@ -98,7 +98,7 @@ static void welcome(int epoll, int listener)
 static void reap(void)
 {
 	struct NC_completion done[32];
-	int count = NC_ring_reap(ring, done, 32);
+	int count = NC_sender_reap(sender, done, 32);
 
 	for (int i = 0; i < count; i++) {
 		struct client *client = done[i].data;
@@ -130,13 +130,13 @@ int main(int argc, char **argv)
 		errx(2, "usage: epoll-server PORT FILE");
 	signals = example_signals();
 	cache = example_cache(argv[2], &body);
-	ring = NC_ring_open(cache, 1024, 0);
-	if (!ring)
-		err(1, "ring");
+	sender = NC_sender_open(cache, 1024, 0);
+	if (!sender)
+		err(1, "sender");
 	listener = example_listen(argv[1], SOCK_NONBLOCK);
 	watch(epoll, signals, &signals);
 	watch(epoll, listener, &listener);
-	watch(epoll, NC_ring_fd(ring), &ring);
+	watch(epoll, NC_sender_fd(sender), &sender);
 	watch(epoll, NC_cache_fd(cache), &cache);
 	while (!stopping) {
 		struct epoll_event events[1];
@@ -149,7 +149,7 @@ int main(int argc, char **argv)
 				stopping = true;
 			else if (what == &listener)
 				welcome(epoll, listener);
-			else if (what == &ring)
+			else if (what == &sender)
 				reap();
 			else if (what == &cache)
 				NC_cache_dispatch(cache);
@@ -157,9 +157,9 @@ int main(int argc, char **argv)
 				serve(what);
 		}
 		/* All that was queued in this turn of the loop. */
-		NC_ring_submit(ring);
+		NC_sender_submit(sender);
 	}
-	NC_ring_close(ring);
+	NC_sender_close(sender);
 	while (clients)
 		drop(clients);
 	close(listener);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * glib-server.c - GLib's main loop with a source for the cache and one for a
- * ring of libnabc.
+ * sender of libnabc.
  *
  *	cc -o glib-server glib-server.c $(pkg-config --cflags --libs nabc-glib)
  */
@@ -15,12 +15,12 @@
 struct client {
 	int fd;
 	guint watch;  /* the source that waits for requests; 0: none */
-	bool sending; /* a response is in the ring */
+	bool sending; /* a response is in the sender */
 	bool last;    /* and none comes after it */
 	struct input input;
 };
 
-static NC_ring *ring;
+static NC_sender *sender;
 static struct NC_range body;
 static GHashTable *clients;
 
@@ -46,7 +46,7 @@ static bool respond(struct client *client, size_t request)
 	message.header_length = response_head(head, sizeof(head), body.length, client->last);
 	if (client->last)
 		message.flags = NC_SEND_CLOSE;
-	client->sending = NC_ring_send(ring, client->fd, &message, client) == 0;
+	client->sending = NC_sender_send(sender, client->fd, &message, client) == 0;
 	return client->sending;
 }
 
@@ -98,7 +98,7 @@ static gboolean welcome(gint listener, GIOCondition condition, gpointer data)
 }
 
 /* A response is over. */
-static gboolean sent(NC_ring *of, const struct NC_completion *done, gpointer data)
+static gboolean sent(NC_sender *of, const struct NC_completion *done, gpointer data)
 {
 	struct client *client = done->data;
 
@@ -137,7 +137,7 @@ static void end(GSource *source)
 int main(int argc, char **argv)
 {
 	GMainLoop *loop = g_main_loop_new(NULL, FALSE);
-	GSource *keeper, *sender;
+	GSource *keeper, *source;
 	NC_cache *cache;
 	guint listening;
 	int listener, signals = example_signals();
@@ -146,23 +146,23 @@ int main(int argc, char **argv)
 		errx(2, "usage: glib-server PORT FILE");
 	clients = g_hash_table_new_full(NULL, NULL, drop, NULL);
 	cache = example_cache(argv[2], &body);
-	ring = NC_ring_open(cache, 1024, 0);
-	if (!ring)
-		err(1, "ring");
+	sender = NC_sender_open(cache, 1024, 0);
+	if (!sender)
+		err(1, "sender");
 	keeper = NC_source_new(cache);
 	begin(keeper);
-	sender = NC_ring_source_new(ring);
-	g_source_set_callback(sender, G_SOURCE_FUNC(sent), NULL, NULL);
-	begin(sender);
+	source = NC_sender_source_new(sender);
+	g_source_set_callback(source, G_SOURCE_FUNC(sent), NULL, NULL);
+	begin(source);
 	g_unix_fd_add(signals, G_IO_IN, stop, loop);
 	listener = example_listen(argv[1], SOCK_NONBLOCK);
 	listening = g_unix_fd_add(listener, G_IO_IN, welcome, NULL);
 	g_main_loop_run(loop);
 	/* Sources before what they serve. */
-	end(sender);
+	end(source);
 	end(keeper);
 	g_source_remove(listening);
-	NC_ring_close(ring);
+	NC_sender_close(sender);
 	g_hash_table_destroy(clients);
 	g_main_loop_unref(loop);
 	close(listener);

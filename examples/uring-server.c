@@ -23,8 +23,8 @@
 
 struct client {
 	int fd;
-	bool last;		 /* no response comes after this one */
-	NC_operation *operation; /* the response under way */
+	bool last;	       /* no response comes after this one */
+	NC_send_op *operation; /* the response under way */
 	struct client *next, **link;
 	struct input input;
 };
@@ -55,7 +55,7 @@ static void accept_next(int listener)
 static void drop(struct client *client)
 {
 	if (client->operation)
-		NC_operation_close(client->operation);
+		NC_send_op_close(client->operation);
 	*client->link = client->next;
 	if (client->next)
 		client->next->link = client->link;
@@ -81,7 +81,7 @@ static void respond(struct client *client, size_t request)
 	message.header_length = response_head(head, sizeof(head), body.length, client->last);
 	if (client->last)
 		message.flags = NC_SEND_CLOSE;
-	client->operation = NC_operation_open(NULL, client->fd, &message, NC_OPERATION_UNLINKED);
+	client->operation = NC_send_op_open(NULL, client->fd, &message, NC_SEND_OP_UNLINKED);
 	if (client->operation)
 		send_step(client);
 	else
@@ -107,12 +107,12 @@ static void serve(struct client *client)
 
 static void sent(struct client *client, const struct io_uring_cqe *cqe)
 {
-	int progress = NC_operation_complete(client->operation, cqe);
+	int progress = NC_send_op_complete(client->operation, cqe);
 
 	if (progress == NC_PROGRESS_AGAIN) {
 		send_step(client);
 	} else if (progress == NC_PROGRESS_DONE && !client->last) {
-		NC_operation_close(client->operation);
+		NC_send_op_close(client->operation);
 		client->operation = NULL;
 		serve(client);
 	} else if (progress < 0 || progress == NC_PROGRESS_DONE) {

@@ -18,7 +18,7 @@ struct cache_source {
 
 struct ring_source {
 	GSource source;
-	NC_ring *ring;
+	NC_sender *sender;
 	gpointer tag;
 	gboolean more; /* completions that need no event */
 };
@@ -72,7 +72,7 @@ static gboolean ring_prepare(GSource *source, gint *timeout)
 
 	*timeout = -1;
 	/* All that the other sources queued since leaves at once. */
-	mine->more = NC_ring_submit(mine->ring) > 0;
+	mine->more = NC_sender_submit(mine->sender) > 0;
 	return mine->more;
 }
 
@@ -87,14 +87,14 @@ static gboolean ring_dispatch(GSource *source, GSourceFunc callback, gpointer us
 {
 	struct ring_source *mine = (struct ring_source *)source;
 	/* As g_source_set_callback() wants it for every kind of callback. */
-	NC_ring_source_func function = (NC_ring_source_func)(void (*)(void))callback;
+	NC_sender_source_func function = (NC_sender_source_func)(void (*)(void))callback;
 	struct NC_completion done;
 
-	/* One at a time: those behind the last that the callback wants stay in the ring. */
+	/* One at a time: those behind the last that the callback wants stay in the sender. */
 	for (unsigned i = 0; i < BATCH && !g_source_is_destroyed(source); i++) {
-		if (NC_ring_reap(mine->ring, &done, 1) <= 0)
+		if (NC_sender_reap(mine->sender, &done, 1) <= 0)
 			break;
-		if (function && !function(mine->ring, &done, user_data))
+		if (function && !function(mine->sender, &done, user_data))
 			return G_SOURCE_REMOVE;
 	}
 	return G_SOURCE_CONTINUE;
@@ -103,16 +103,16 @@ static gboolean ring_dispatch(GSource *source, GSourceFunc callback, gpointer us
 static GSourceFuncs ring_functions = {
 	.prepare = ring_prepare, .check = ring_check, .dispatch = ring_dispatch};
 
-GSource *NC_ring_source_new(NC_ring *ring)
+GSource *NC_sender_source_new(NC_sender *sender)
 {
-	int fd = NC_ring_fd(ring);
+	int fd = NC_sender_fd(sender);
 	GSource *source;
 	gpointer tag;
 
 	if (fd < 0)
 		return NULL;
-	source = source_over(&ring_functions, sizeof(struct ring_source), fd, "nabc ring", &tag);
-	((struct ring_source *)source)->ring = ring;
+	source = source_over(&ring_functions, sizeof(struct ring_source), fd, "nabc sender", &tag);
+	((struct ring_source *)source)->sender = sender;
 	((struct ring_source *)source)->tag = tag;
 	return source;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nabc-glib.h - caches and rings of libnabc in GLib's main loop.
+ * nabc-glib.h - caches and senders of libnabc in GLib's main loop.
  *
  * Each source is attached with g_source_attach() and belongs to the caller,
  * who drops it with g_source_unref().  It must be destroyed before the cache
- * or the ring is closed.  See NC_source_new(3).
+ * or the sender is closed.  See NC_source_new(3).
  */
 #ifndef NABC_GLIB_H
 #define NABC_GLIB_H
@@ -21,15 +21,15 @@ G_BEGIN_DECLS
  */
 GSource *NC_source_new(NC_cache *cache);
 
-/* For each completion of a ring; FALSE destroys the source. */
-typedef gboolean (*NC_ring_source_func)(NC_ring *ring, const struct NC_completion *done,
-					gpointer user_data);
+/* For each completion of a sender; FALSE destroys the source. */
+typedef gboolean (*NC_sender_source_func)(NC_sender *sender, const struct NC_completion *done,
+					  gpointer user_data);
 
 /*
- * Submits what was queued in a ring, and tells its completions to the callback:
+ * Submits what was queued in a sender, and tells its completions to the callback:
  * g_source_set_callback(source, G_SOURCE_FUNC(function), ...).
  */
-GSource *NC_ring_source_new(NC_ring *ring);
+GSource *NC_sender_source_new(NC_sender *sender);
 
 G_END_DECLS
 

@@ -30,7 +30,7 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/os/cork.c libnabc/os/cork.h \
 	libnabc/os/peer.c libnabc/os/peer.h \
 	libnabc/os/process.c libnabc/os/process.h \
-	libnabc/os/queue.c libnabc/os/queue.h libnabc/wire/lane.h \
+	libnabc/os/queue.c libnabc/os/queue.h libnabc/wire/channel.h \
 	libnabc/send/route.c libnabc/send/route.h \
 	libnabc/send/route-learn.c libnabc/send/route-stat.c libnabc/send/route-internal.h \
 	libnabc/store/unit.c libnabc/store/unit.h \
@@ -70,7 +70,7 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/send/sendfile.c libnabc/send/sendfile.h \
 	libnabc/membership/collector.c libnabc/membership/collector.h \
 	libnabc/api/admin.c libnabc/api/admin.h \
-	libnabc/send/operation.c libnabc/send/operation.h \
+	libnabc/send/send-op.c libnabc/send/send-op.h \
 	libnabc/send/async.c libnabc/send/async-uring.c libnabc/send/async-epoll.c libnabc/send/async.h \
 	libnabc/send/async-open.c \
 	libnabc/wire/send-window.c libnabc/wire/send-window.h \

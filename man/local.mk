@@ -20,23 +20,23 @@ man3_MANS = \
 	man/NC_checksum.3 \
 	man/NC_destroy.3 \
 	man/NC_destroy_in.3 \
-	man/NC_exchange_arm.3 \
-	man/NC_exchange_arm_for.3 \
-	man/NC_exchange_body.3 \
-	man/NC_exchange_cancel.3 \
-	man/NC_exchange_close.3 \
-	man/NC_exchange_data_free.3 \
-	man/NC_exchange_fd.3 \
-	man/NC_exchange_kick.3 \
-	man/NC_exchange_pid.3 \
-	man/NC_exchange_pidfd.3 \
-	man/NC_exchange_reap.3 \
-	man/NC_exchange_sent.3 \
-	man/NC_exchange_start.3 \
-	man/NC_exchange_started.3 \
-	man/NC_exchange_submit.3 \
-	man/NC_exchange_untaken.3 \
-	man/NC_exchange_withdraw.3 \
+	man/NC_backend_arm.3 \
+	man/NC_backend_arm_for.3 \
+	man/NC_backend_body.3 \
+	man/NC_backend_cancel.3 \
+	man/NC_backend_close.3 \
+	man/NC_backend_data_free.3 \
+	man/NC_backend_fd.3 \
+	man/NC_backend_kick.3 \
+	man/NC_backend_pid.3 \
+	man/NC_backend_pidfd.3 \
+	man/NC_backend_reap.3 \
+	man/NC_backend_sent.3 \
+	man/NC_backend_start.3 \
+	man/NC_backend_started.3 \
+	man/NC_backend_submit.3 \
+	man/NC_backend_untaken.3 \
+	man/NC_backend_withdraw.3 \
 	man/NC_fragment.3 \
 	man/NC_free.3 \
 	man/NC_grant.3 \
@@ -46,11 +46,11 @@ man3_MANS = \
 	man/NC_insert_in.3 \
 	man/NC_list.3 \
 	man/NC_pread.3 \
-	man/NC_operation_abandon.3 \
-	man/NC_operation_close.3 \
-	man/NC_operation_complete.3 \
-	man/NC_operation_open.3 \
-	man/NC_operation_sent.3 \
+	man/NC_send_op_abandon.3 \
+	man/NC_send_op_close.3 \
+	man/NC_send_op_complete.3 \
+	man/NC_send_op_open.3 \
+	man/NC_send_op_sent.3 \
 	man/NC_prep_send.3 \
 	man/NC_printf.3 \
 	man/NC_purge.3 \
@@ -60,13 +60,13 @@ man3_MANS = \
 	man/NC_release_in.3 \
 	man/NC_request_variable.3 \
 	man/NC_revoke.3 \
-	man/NC_ring_cancel.3 \
-	man/NC_ring_close.3 \
-	man/NC_ring_fd.3 \
-	man/NC_ring_open.3 \
-	man/NC_ring_reap.3 \
-	man/NC_ring_send.3 \
-	man/NC_ring_submit.3 \
+	man/NC_sender_cancel.3 \
+	man/NC_sender_close.3 \
+	man/NC_sender_fd.3 \
+	man/NC_sender_open.3 \
+	man/NC_sender_reap.3 \
+	man/NC_sender_send.3 \
+	man/NC_sender_submit.3 \
 	man/NC_route_set.3 \
 	man/NC_routes.3 \
 	man/NC_sendfile.3 \
@@ -94,7 +94,7 @@ man7_MANS = man/nabc.7
 EXTRA_DIST += $(man3_MANS) $(man4_MANS) $(man7_MANS)
 
 # Of what --disable-sweet leaves out.
-more_man3 = man/NC_ring_source_new.3 man/NC_source_new.3
+more_man3 = man/NC_sender_source_new.3 man/NC_source_new.3
 more_man1 = man/nabcctl.1
 more_man5 = man/sweet.conf.5
 more_man8 = man/sweet.8

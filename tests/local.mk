@@ -55,7 +55,7 @@ NABC_UNITS = \
 	tests/unit/libnabc/send/test-transmit-learn \
 	tests/unit/libnabc/api/test-nabc-send \
 	tests/unit/libnabc/send/test-sendfile \
-	tests/unit/libnabc/send/test-operation \
+	tests/unit/libnabc/send/test-send-op \
 	tests/unit/libnabc/send/test-async \
 	tests/unit/libnabc/worker/test-backend \
 	tests/unit/libnabc/worker/test-backend-bad \

@@ -10,98 +10,97 @@
 #include "api/registry.h"
 #include "send/async.h"
 
-NC_operation *NC_operation_open(NC_cache *cache, int sock_fd, const struct NC_send *message,
-				unsigned flags)
+NC_send_op *NC_send_op_open(NC_cache *cache, int sock_fd, const struct NC_send *message,
+			    unsigned flags)
 {
-	NC_operation *operation = NULL;
+	NC_send_op *op = NULL;
 	int error;
 
 	cache = nc_registry_find(cache, &error);
 	if (cache)
-		error = nc_operation_open(&cache->operations, &cache->transmit, sock_fd, message,
-					  flags, &operation);
-	if (operation)
-		nc_operation_consider_zerocopy(operation);
+		error = nc_send_op_open(&cache->operations, &cache->transmit, sock_fd, message,
+					flags, &op);
+	if (op)
+		nc_send_op_consider_zerocopy(op);
 	nc_api_result(error);
-	return operation;
+	return op;
 }
 
-int NC_prep_send(struct io_uring_sqe *sqe, NC_operation *operation)
+int NC_prep_send(struct io_uring_sqe *sqe, NC_send_op *op)
 {
-	return nc_api_result(sqe && operation ? nc_operation_prep(operation, sqe) : -EINVAL);
+	return nc_api_result(sqe && op ? nc_send_op_prep(op, sqe) : -EINVAL);
 }
 
-int NC_operation_complete(NC_operation *operation, const struct io_uring_cqe *cqe)
+int NC_send_op_complete(NC_send_op *op, const struct io_uring_cqe *cqe)
 {
-	return nc_api_result(operation && cqe
-				     ? nc_operation_complete(operation, cqe->res, cqe->flags)
-				     : -EINVAL);
+	return nc_api_result(op && cqe ? nc_send_op_complete(op, cqe->res, cqe->flags) : -EINVAL);
 }
 
-size_t NC_operation_sent(const NC_operation *operation)
+size_t NC_send_op_sent(const NC_send_op *op)
 {
-	return operation ? operation->message.at - operation->spec.skip : 0;
+	return op ? op->message.at - op->spec.skip : 0;
 }
 
-int NC_operation_close(NC_operation *operation)
+int NC_send_op_close(NC_send_op *op)
 {
-	if (!operation)
+	if (!op)
 		return nc_api_result(-EINVAL);
-	if (nc_operation_busy(operation))
+	if (nc_send_op_busy(op))
 		return nc_api_result(-EBUSY);
-	nc_operation_free(operation);
+	nc_send_op_free(op);
 	return 0;
 }
 
-int NC_operation_abandon(NC_operation *operation)
+int NC_send_op_abandon(NC_send_op *op)
 {
-	if (!operation)
+	if (!op)
 		return nc_api_result(-EINVAL);
-	nc_operation_abandon(operation);
+	nc_send_op_abandon(op);
 	return 0;
 }
 
-NC_ring *NC_ring_open(NC_cache *cache, unsigned depth, unsigned flags)
+NC_sender *NC_sender_open(NC_cache *cache, unsigned depth, unsigned flags)
 {
-	NC_ring *ring = NULL;
+	NC_sender *sender = NULL;
 	int error;
 
 	cache = nc_registry_find(cache, &error);
 	if (cache)
-		error = nc_async_open(&cache->operations, &cache->transmit, depth, flags, &ring);
+		error = nc_async_open(&cache->operations, &cache->transmit, depth, flags, &sender);
 	nc_api_result(error);
-	return ring;
+	return sender;
 }
 
-int NC_ring_fd(NC_ring *ring)
+int NC_sender_fd(NC_sender *sender)
 {
-	return nc_api_result(ring ? ring->epoll : -EINVAL);
+	return nc_api_result(sender ? sender->epoll : -EINVAL);
 }
 
-int NC_ring_send(NC_ring *ring, int sock_fd, const struct NC_send *message, void *data)
+int NC_sender_send(NC_sender *sender, int sock_fd, const struct NC_send *message, void *data)
 {
-	return nc_api_result(ring ? nc_async_send(ring, sock_fd, message, data) : -EINVAL);
+	return nc_api_result(sender ? nc_async_send(sender, sock_fd, message, data) : -EINVAL);
 }
 
-int NC_ring_submit(NC_ring *ring)
+int NC_sender_submit(NC_sender *sender)
 {
-	return nc_api_result(ring ? nc_async_submit(ring) : -EINVAL);
+	return nc_api_result(sender ? nc_async_submit(sender) : -EINVAL);
 }
 
-int NC_ring_reap(NC_ring *ring, struct NC_completion *done, unsigned count)
+int NC_sender_reap(NC_sender *sender, struct NC_completion *done, unsigned count)
 {
-	return nc_api_result(ring && done && count ? nc_async_reap(ring, done, count) : -EINVAL);
+	return nc_api_result(sender && done && count ? nc_async_reap(sender, done, count)
+						     : -EINVAL);
 }
 
-int NC_ring_cancel(NC_ring *ring, int sock_fd)
+int NC_sender_cancel(NC_sender *sender, int sock_fd)
 {
-	return nc_api_result(ring ? nc_async_cancel(ring, sock_fd) : -EINVAL);
+	return nc_api_result(sender ? nc_async_cancel(sender, sock_fd) : -EINVAL);
 }
 
-int NC_ring_close(NC_ring *ring)
+int NC_sender_close(NC_sender *sender)
 {
-	if (!ring)
+	if (!sender)
 		return nc_api_result(-EINVAL);
-	nc_async_close(ring);
+	nc_async_close(sender);
 	return 0;
 }

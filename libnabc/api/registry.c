@@ -146,7 +146,7 @@ static int join_guest(struct nc_index *index, int socket, void *context)
 		error = nc_attach(index, socket, JOIN_TIMEOUT_MS, &welcome, unused);
 	if (error)
 		return error;
-	if (welcome.lanes) {
+	if (welcome.channels) {
 		/* A worker's welcome on an attach socket: not ours. */
 		nc_peer_close_fds(unused, nc_wire_welcome_fds(&welcome) - 1);
 		nc_index_fini(index);
@@ -291,7 +291,7 @@ static int close_locked(struct NC_cache *cache)
 	if (!place)
 		return -EINVAL;
 	if (nc_index_filling(&cache->index) ||
-	    atomic_load_explicit(&cache->exchanges, memory_order_relaxed) ||
+	    atomic_load_explicit(&cache->backends, memory_order_relaxed) ||
 	    atomic_load_explicit(&cache->operations.open, memory_order_relaxed))
 		return -EBUSY;
 	if (!nc_serve_stop(&cache->serve))
@@ -302,7 +302,7 @@ static int close_locked(struct NC_cache *cache)
 	nc_transmit_fini(&cache->transmit);
 	nc_serve_fini(&cache->serve);
 	nc_index_fini(&cache->index);
-	nc_operations_fini(&cache->operations);
+	nc_send_ops_fini(&cache->operations);
 	if (cache->socket >= 0)
 		close(cache->socket);
 	free(cache);

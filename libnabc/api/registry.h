@@ -13,7 +13,7 @@
 #include "cache/index.h"
 #include "membership/serve.h"
 #include "membership/collector.h"
-#include "send/operation.h"
+#include "send/send-op.h"
 #include "send/transmit.h"
 
 struct NC_cache {
@@ -21,9 +21,9 @@ struct NC_cache {
 	struct nc_transmit transmit;
 	struct nc_serve serve;
 	struct nc_collector collector;
-	int socket;		    /* attached: kept open for as long as we are a member */
-	_Atomic unsigned exchanges; /* that were started and not closed */
-	struct nc_operations operations;
+	int socket;		   /* attached: kept open for as long as we are a member */
+	_Atomic unsigned backends; /* that were started and not closed */
+	struct nc_send_ops operations;
 };
 
 #define NC_REGISTRY_MAX 64u
@@ -58,7 +58,7 @@ static inline ssize_t nc_api_result(ssize_t result)
 	return -1;
 }
 
-/* 0; -EBUSY: handles, exchanges, rings or operations are open; -EINVAL: none of the process's. */
+/* 0; -EBUSY: handles, backends, rings or operations are open; -EINVAL: none of the process's. */
 int nc_registry_close(struct NC_cache *cache);
 
 #endif

@@ -19,12 +19,6 @@ struct NC_worker {
 	struct nc_responder *responder;
 };
 
-/* A server's end knows its cache to count itself out. */
-struct NC_exchange {
-	struct NC_cache *cache;
-	struct nc_backend *backend;
-};
-
 /* --- the worker's end ---------------------------------------------------- */
 
 static int inherited_socket(void)
@@ -157,142 +151,130 @@ void NC_worker_close(NC_worker *worker)
 
 /* --- the server's end ---------------------------------------------------- */
 
-NC_exchange *NC_exchange_start(NC_cache *cache, const struct NC_exchange_options *options)
+NC_backend *NC_backend_start(NC_cache *cache, const struct NC_backend_options *options)
 {
-	struct NC_exchange *exchange = NULL;
+	struct NC_backend *backend = NULL;
 	int error = 0;
 
 	cache = nc_registry_find(cache, &error);
-	if (cache) {
-		exchange = calloc(1, sizeof(*exchange));
-		error = exchange ? nc_backend_open(&cache->serve, options, &exchange->backend)
-				 : -ENOMEM;
-	}
-	if (error) {
-		free(exchange);
-		nc_api_result(error);
-		return NULL;
-	}
-	exchange->cache = cache;
-	atomic_fetch_add_explicit(&cache->exchanges, 1, memory_order_relaxed);
-	return exchange;
+	if (cache)
+		error = nc_backend_open(&cache->serve, &cache->backends, options, &backend);
+	nc_api_result(error);
+	return backend;
 }
 
-int NC_exchange_started(NC_exchange *exchange, pid_t pid, int pidfd)
+int NC_backend_started(NC_backend *backend, pid_t pid, int pidfd)
 {
-	return nc_api_result(exchange ? nc_backend_adopt(exchange->backend, pid, pidfd) : -EINVAL);
+	return nc_api_result(backend ? nc_backend_adopt(backend, pid, pidfd) : -EINVAL);
 }
 
-static bool is_started(const NC_exchange *exchange)
+static bool is_started(const NC_backend *backend)
 {
-	return exchange && exchange->backend->process.pidfd >= 0;
+	return backend && backend->process.pidfd >= 0;
 }
 
-pid_t NC_exchange_pid(const NC_exchange *exchange)
+pid_t NC_backend_pid(const NC_backend *backend)
 {
-	return is_started(exchange) ? exchange->backend->process.pid : nc_api_result(-EINVAL);
+	return is_started(backend) ? backend->process.pid : nc_api_result(-EINVAL);
 }
 
-int NC_exchange_pidfd(const NC_exchange *exchange)
+int NC_backend_pidfd(const NC_backend *backend)
 {
-	return is_started(exchange) ? exchange->backend->process.pidfd : nc_api_result(-EINVAL);
+	return is_started(backend) ? backend->process.pidfd : nc_api_result(-EINVAL);
 }
 
-static bool has_lane(const NC_exchange *exchange, unsigned lane)
+static bool has_channel(const NC_backend *backend, unsigned channel)
 {
-	return exchange && lane < exchange->backend->lanes;
+	return backend && channel < backend->channels;
 }
 
-int NC_exchange_fd(const NC_exchange *exchange, unsigned lane)
+int NC_backend_fd(const NC_backend *backend, unsigned channel)
 {
-	return has_lane(exchange, lane) ? exchange->backend->lane[lane].doorbell
-					: nc_api_result(-EINVAL);
+	return has_channel(backend, channel) ? backend->channel[channel].doorbell
+					     : nc_api_result(-EINVAL);
 }
 
-int NC_exchange_submit(NC_exchange *exchange, unsigned lane, uint64_t tag, const char *variables,
-		       size_t length, unsigned flags)
+int NC_backend_submit(NC_backend *backend, unsigned channel, uint64_t tag, const char *variables,
+		      size_t length, unsigned flags)
 {
-	if (!has_lane(exchange, lane) || (length && !variables))
+	if (!has_channel(backend, channel) || (length && !variables))
 		return nc_api_result(-EINVAL);
-	return nc_api_result(
-		nc_backend_send(exchange->backend, lane, tag, variables, length, flags));
+	return nc_api_result(nc_backend_send(backend, channel, tag, variables, length, flags));
 }
 
-int NC_exchange_body(NC_exchange *exchange, unsigned lane, uint64_t tag,
-		     const struct NC_range *piece, unsigned flags)
+int NC_backend_body(NC_backend *backend, unsigned channel, uint64_t tag,
+		    const struct NC_range *piece, unsigned flags)
 {
-	if (!has_lane(exchange, lane))
+	if (!has_channel(backend, channel))
 		return nc_api_result(-EINVAL);
-	return nc_api_result(nc_backend_give(exchange->backend, lane, tag, piece, flags));
+	return nc_api_result(nc_backend_give(backend, channel, tag, piece, flags));
 }
 
-int NC_exchange_kick(NC_exchange *exchange, unsigned lane)
+int NC_backend_kick(NC_backend *backend, unsigned channel)
 {
-	if (!has_lane(exchange, lane))
+	if (!has_channel(backend, channel))
 		return nc_api_result(-EINVAL);
-	nc_backend_wake(exchange->backend, lane);
+	nc_backend_wake(backend, channel);
 	return 0;
 }
 
-int NC_exchange_reap(NC_exchange *exchange, unsigned lane, uint64_t *tag,
-		     struct NC_response *response)
+int NC_backend_reap(NC_backend *backend, unsigned channel, uint64_t *tag,
+		    struct NC_response *response)
 {
-	if (!has_lane(exchange, lane) || !tag || !response)
+	if (!has_channel(backend, channel) || !tag || !response)
 		return nc_api_result(-EINVAL);
-	return nc_api_result(nc_backend_take(exchange->backend, lane, tag, response));
+	return nc_api_result(nc_backend_take(backend, channel, tag, response));
 }
 
-void NC_exchange_data_free(const void *data)
+void NC_backend_data_free(const void *data)
 {
 	free((void *)(uintptr_t)data);
 }
 
-int NC_exchange_sent(NC_exchange *exchange, unsigned lane, uint64_t tag)
+int NC_backend_sent(NC_backend *backend, unsigned channel, uint64_t tag)
 {
-	if (!has_lane(exchange, lane))
+	if (!has_channel(backend, channel))
 		return nc_api_result(-EINVAL);
-	return nc_api_result(nc_backend_sent(exchange->backend, lane, tag));
+	return nc_api_result(nc_backend_sent(backend, channel, tag));
 }
 
-int NC_exchange_cancel(NC_exchange *exchange, unsigned lane, uint64_t tag)
+int NC_backend_cancel(NC_backend *backend, unsigned channel, uint64_t tag)
 {
-	if (!has_lane(exchange, lane))
+	if (!has_channel(backend, channel))
 		return nc_api_result(-EINVAL);
-	return nc_api_result(nc_backend_cancel(exchange->backend, lane, tag));
+	return nc_api_result(nc_backend_cancel(backend, channel, tag));
 }
 
-int NC_exchange_arm(NC_exchange *exchange, unsigned lane)
+int NC_backend_arm(NC_backend *backend, unsigned channel)
 {
-	return NC_exchange_arm_for(exchange, lane, 1);
+	return NC_backend_arm_for(backend, channel, 1);
 }
 
-int NC_exchange_arm_for(NC_exchange *exchange, unsigned lane, unsigned responses)
+int NC_backend_arm_for(NC_backend *backend, unsigned channel, unsigned responses)
 {
-	if (!has_lane(exchange, lane) || responses == 0)
+	if (!has_channel(backend, channel) || responses == 0)
 		return nc_api_result(-EINVAL);
-	return nc_backend_sleep(exchange->backend, lane, responses);
+	return nc_backend_sleep(backend, channel, responses);
 }
 
-int NC_exchange_untaken(const NC_exchange *exchange, unsigned lane)
+int NC_backend_untaken(const NC_backend *backend, unsigned channel)
 {
-	if (!has_lane(exchange, lane))
+	if (!has_channel(backend, channel))
 		return nc_api_result(-EINVAL);
-	return nc_api_result(nc_backend_untaken(exchange->backend, lane));
+	return nc_api_result(nc_backend_untaken(backend, channel));
 }
 
-int NC_exchange_withdraw(NC_exchange *exchange, unsigned lane, unsigned most, unsigned *left)
+int NC_backend_withdraw(NC_backend *backend, unsigned channel, unsigned most, unsigned *left)
 {
-	if (!has_lane(exchange, lane) || !left)
+	if (!has_channel(backend, channel) || !left)
 		return nc_api_result(-EINVAL);
-	return nc_api_result(nc_backend_withdraw(exchange->backend, lane, most, left));
+	return nc_api_result(nc_backend_withdraw(backend, channel, most, left));
 }
 
-int NC_exchange_close(NC_exchange *exchange)
+int NC_backend_close(NC_backend *backend)
 {
-	if (!exchange)
+	if (!backend)
 		return nc_api_result(-EINVAL);
-	nc_backend_end(exchange->backend);
-	atomic_fetch_sub_explicit(&exchange->cache->exchanges, 1, memory_order_relaxed);
-	free(exchange);
+	nc_backend_end(backend);
 	return 0;
 }

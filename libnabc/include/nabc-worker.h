@@ -2,11 +2,11 @@
 /*
  * nabc-worker.h - requests to worker processes, responses as header + cache id.
  *
- * A server starts a worker with NC_exchange_start() and submits requests on a
- * lane (one for each server thread).  The worker accepts a request, writes the
+ * A server starts a worker with NC_backend_start() and submits requests on a
+ * channel (one for each server thread).  The worker accepts a request, writes the
  * body into its own segment and responds with status, headers and the cache
  * id; the bytes of the body are not passed.  See nabc(7), NC_worker_open(3)
- * and NC_exchange_start(3).
+ * and NC_backend_start(3).
  */
 #ifndef NABC_WORKER_H
 #define NABC_WORKER_H
@@ -29,7 +29,7 @@ typedef struct NC_worker NC_worker;
  */
 struct NC_request {
 	uint64_t tag; /* identifies the request in its response */
-	uint32_t lane;
+	uint32_t channel;
 	unsigned flags; /* NC_REQUEST_* */
 	const char *variables;
 	size_t variables_length; /* bytes, the last NUL included */
@@ -37,7 +37,7 @@ struct NC_request {
 
 #define NC_REQUEST_BODY 0x1u /* NC_worker_body() returns a body, in pieces */
 
-/* A response, as the worker passes it and as NC_exchange_reap() returns it. */
+/* A response, as the worker passes it and as NC_backend_reap() returns it. */
 struct NC_response {
 	int status;	       /* 200 to 599 */
 	unsigned flags;	       /* NC_RESPONSE_* */
@@ -46,7 +46,7 @@ struct NC_response {
 	struct NC_range body;  /* id 0: no body, or the list in ranges */
 	const struct NC_range *ranges;
 	unsigned range_count; /* at most NC_RESPONSE_RANGES_MAX */
-	const void *data;     /* with NC_EXCHANGE_POSIX, when reaped: the body, to be freed */
+	const void *data;     /* with NC_BACKEND_POSIX, when reaped: the body, to be freed */
 	size_t data_length;   /* bytes */
 };
 
@@ -72,25 +72,25 @@ void NC_worker_close(NC_worker *worker);
 
 /* --- the server's end -------------------------------------------------- */
 
-typedef struct NC_exchange NC_exchange;
+typedef struct NC_backend NC_backend;
 
-struct NC_exchange_options {
+struct NC_backend_options {
 	char *const *argv;	  /* program (searched in PATH) and arguments, NULL-terminated */
 	char *const *environment; /* added to the server's, NULL-terminated; may be NULL */
-	unsigned lanes;		  /* server threads that submit requests, 1 to NC_LANES_MAX */
+	unsigned channels;	  /* server threads that submit requests, 1 to NC_CHANNELS_MAX */
 	size_t memory;		  /* bytes of the worker's segment; 0: the cache's member_size */
 	/*
 	 * Starts the worker instead of the library, which then ignores argv.  Returns 0,
-	 * or -1 with errno.  *pid 0: NC_exchange_started() follows.
+	 * or -1 with errno.  *pid 0: NC_backend_started() follows.
 	 */
 	int (*start)(void *context, int socket, char *const *environment, pid_t *pid, int *pidfd);
 	void *context;	/* of start */
-	unsigned flags; /* NC_EXCHANGE_* */
+	unsigned flags; /* NC_BACKEND_* */
 };
 
-#define NC_EXCHANGE_POSIX 0x1u /* bodies are passed as bytes, through a pipe */
+#define NC_BACKEND_POSIX 0x1u /* bodies are passed as bytes, through a pipe */
 
-#define NC_LANES_MAX 64u
+#define NC_CHANNELS_MAX 64u
 
 /* Flags of reaped records that are no complete response: status is 0. */
 #define NC_RESPONSE_PIECE 0x4u	 /* the next piece of a response */
@@ -99,26 +99,26 @@ struct NC_exchange_options {
 
 #define NC_BODY_LAST 0x1u /* the last piece of the body */
 
-NC_exchange *NC_exchange_start(NC_cache *cache, const struct NC_exchange_options *options);
-int NC_exchange_started(NC_exchange *exchange, pid_t pid, int pidfd);
-pid_t NC_exchange_pid(const NC_exchange *exchange);
-int NC_exchange_pidfd(const NC_exchange *exchange);
-int NC_exchange_fd(const NC_exchange *exchange, unsigned lane);
-int NC_exchange_submit(NC_exchange *exchange, unsigned lane, uint64_t tag, const char *variables,
-		       size_t length, unsigned flags);
-int NC_exchange_body(NC_exchange *exchange, unsigned lane, uint64_t tag,
-		     const struct NC_range *piece, unsigned flags);
-int NC_exchange_kick(NC_exchange *exchange, unsigned lane);
-int NC_exchange_reap(NC_exchange *exchange, unsigned lane, uint64_t *tag,
-		     struct NC_response *response);
-int NC_exchange_sent(NC_exchange *exchange, unsigned lane, uint64_t tag);
-int NC_exchange_cancel(NC_exchange *exchange, unsigned lane, uint64_t tag);
-void NC_exchange_data_free(const void *data);
-int NC_exchange_arm(NC_exchange *exchange, unsigned lane);
-int NC_exchange_arm_for(NC_exchange *exchange, unsigned lane, unsigned responses);
-int NC_exchange_untaken(const NC_exchange *exchange, unsigned lane);
-int NC_exchange_withdraw(NC_exchange *exchange, unsigned lane, unsigned most, unsigned *left);
-int NC_exchange_close(NC_exchange *exchange);
+NC_backend *NC_backend_start(NC_cache *cache, const struct NC_backend_options *options);
+int NC_backend_started(NC_backend *backend, pid_t pid, int pidfd);
+pid_t NC_backend_pid(const NC_backend *backend);
+int NC_backend_pidfd(const NC_backend *backend);
+int NC_backend_fd(const NC_backend *backend, unsigned channel);
+int NC_backend_submit(NC_backend *backend, unsigned channel, uint64_t tag, const char *variables,
+		      size_t length, unsigned flags);
+int NC_backend_body(NC_backend *backend, unsigned channel, uint64_t tag,
+		    const struct NC_range *piece, unsigned flags);
+int NC_backend_kick(NC_backend *backend, unsigned channel);
+int NC_backend_reap(NC_backend *backend, unsigned channel, uint64_t *tag,
+		    struct NC_response *response);
+int NC_backend_sent(NC_backend *backend, unsigned channel, uint64_t tag);
+int NC_backend_cancel(NC_backend *backend, unsigned channel, uint64_t tag);
+void NC_backend_data_free(const void *data);
+int NC_backend_arm(NC_backend *backend, unsigned channel);
+int NC_backend_arm_for(NC_backend *backend, unsigned channel, unsigned responses);
+int NC_backend_untaken(const NC_backend *backend, unsigned channel);
+int NC_backend_withdraw(NC_backend *backend, unsigned channel, unsigned most, unsigned *left);
+int NC_backend_close(NC_backend *backend);
 
 #ifdef __cplusplus
 }

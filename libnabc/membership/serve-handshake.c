@@ -27,7 +27,7 @@ static int welcome(struct nc_serve *serve, struct nc_guest *guest,
 	struct nc_wire_welcome welcome = {
 		.magic = NC_WIRE_MAGIC,
 		.version = NC_WIRE_VERSION,
-		.lanes = offer->lanes,
+		.channels = offer->channels,
 		.queue_size = offer->queue_size,
 		.max_unit = index->max_unit,
 		.flags = offer->flags | (guest->subject.operates ? NC_WIRE_OPERATOR : 0),

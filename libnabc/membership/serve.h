@@ -79,7 +79,7 @@ int nc_serve_dispatch(struct nc_serve *serve);
 /* What a worker is sent beside its segment. */
 struct nc_serve_offer {
 	size_t memory; /* bytes of its segment */
-	unsigned lanes;
+	unsigned channels;
 	uint32_t queue_size;
 	const int *extra; /* see wire.h */
 	uint32_t flags;	  /* NC_WIRE_POSIX */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * async-epoll.c - the library's ring where io_uring is not to be had: sockets
+ * async-epoll.c - the library's sender where io_uring is not to be had: sockets
  * that are full wait in the epoll descriptor that the caller polls.
  */
 #include <errno.h>
@@ -10,54 +10,54 @@
 
 #define EVENTS 64
 
-static int epoll_async_open(struct NC_ring *ring)
+static int epoll_async_open(struct NC_sender *sender)
 {
-	(void)ring;
+	(void)sender;
 	return 0;
 }
 
-static void epoll_async_close(struct NC_ring *ring)
+static void epoll_async_close(struct NC_sender *sender)
 {
-	(void)ring;
+	(void)sender;
 }
 
-static int epoll_async_await(struct NC_ring *ring, struct nc_channel *channel)
+static int epoll_async_await(struct NC_sender *sender, struct nc_send_queue *queue)
 {
 	/* By number, so that an event never finds another's memory. */
-	struct epoll_event event = {.events = EPOLLOUT | EPOLLONESHOT, .data.fd = channel->socket};
-	int step = channel->watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
+	struct epoll_event event = {.events = EPOLLOUT | EPOLLONESHOT, .data.fd = queue->socket};
+	int step = queue->watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
 
-	if (epoll_ctl(ring->epoll, step, channel->socket, &event) < 0)
+	if (epoll_ctl(sender->epoll, step, queue->socket, &event) < 0)
 		return -errno;
-	channel->watched = true;
+	queue->watched = true;
 	return 0;
 }
 
-static void epoll_async_forget(struct NC_ring *ring, struct nc_channel *channel)
+static void epoll_async_forget(struct NC_sender *sender, struct nc_send_queue *queue)
 {
-	if (channel->watched)
-		(void)epoll_ctl(ring->epoll, EPOLL_CTL_DEL, channel->socket, NULL);
-	channel->watched = false;
+	if (queue->watched)
+		(void)epoll_ctl(sender->epoll, EPOLL_CTL_DEL, queue->socket, NULL);
+	queue->watched = false;
 }
 
-static int epoll_async_cancel(struct NC_ring *ring, struct nc_channel *channel)
+static int epoll_async_cancel(struct NC_sender *sender, struct nc_send_queue *queue)
 {
-	epoll_async_forget(ring, channel);
+	epoll_async_forget(sender, queue);
 	return 1;
 }
 
-static int epoll_async_collect(struct NC_ring *ring, bool wait)
+static int epoll_async_collect(struct NC_sender *sender, bool wait)
 {
 	struct epoll_event events[EVENTS];
-	int count = epoll_wait(ring->epoll, events, EVENTS, wait ? -1 : 0);
+	int count = epoll_wait(sender->epoll, events, EVENTS, wait ? -1 : 0);
 
 	if (count < 0)
 		return errno == EINTR && !wait ? 0 : -errno;
 	for (int i = 0; i < count; i++) {
-		struct nc_channel *channel = nc_async_channel_locked(ring, events[i].data.fd);
+		struct nc_send_queue *queue = nc_async_send_queue_locked(sender, events[i].data.fd);
 
-		if (channel && channel->started && channel->watched)
-			nc_async_writable_locked(ring, channel);
+		if (queue && queue->started && queue->watched)
+			nc_async_writable_locked(sender, queue);
 	}
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * async-open.c - makes a ring with its descriptors, channels and backend, and takes
+ * async-open.c - makes a sender with its descriptors, queues and backend, and takes
  * it apart; see async.h.
  */
 #include <errno.h>
@@ -14,89 +14,89 @@
 
 #define DEPTH_DEFAULT 256u
 
-static int open_descriptors(struct NC_ring *ring)
+static int open_descriptors(struct NC_sender *sender)
 {
 	struct epoll_event event = {.events = EPOLLIN};
 
-	ring->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (ring->epoll < 0)
+	sender->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (sender->epoll < 0)
 		return -errno;
-	ring->news = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (ring->news < 0)
+	sender->news = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (sender->news < 0)
 		return -errno;
-	event.data.fd = ring->news;
-	return epoll_ctl(ring->epoll, EPOLL_CTL_ADD, ring->news, &event) < 0 ? -errno : 0;
+	event.data.fd = sender->news;
+	return epoll_ctl(sender->epoll, EPOLL_CTL_ADD, sender->news, &event) < 0 ? -errno : 0;
 }
 
-static int open_channels(struct NC_ring *ring)
+static int open_queues(struct NC_sender *sender)
 {
 	unsigned buckets = 16;
 
-	while (buckets < ring->depth)
+	while (buckets < sender->depth)
 		buckets *= 2;
-	ring->mask = buckets - 1;
-	ring->buckets = calloc(buckets, sizeof(struct nc_channel *));
-	ring->channels = calloc(ring->depth, sizeof(*ring->channels));
-	if (!ring->buckets || !ring->channels)
+	sender->mask = buckets - 1;
+	sender->buckets = calloc(buckets, sizeof(struct nc_send_queue *));
+	sender->queues = calloc(sender->depth, sizeof(*sender->queues));
+	if (!sender->buckets || !sender->queues)
 		return -ENOMEM;
-	for (unsigned i = 0; i < ring->depth; i++) {
-		ring->channels[i].next = ring->spare;
-		ring->spare = &ring->channels[i];
+	for (unsigned i = 0; i < sender->depth; i++) {
+		sender->queues[i].next = sender->spare;
+		sender->spare = &sender->queues[i];
 	}
 	return 0;
 }
 
-static int open_backend(struct NC_ring *ring, bool uring)
+static int open_backend(struct NC_sender *sender, bool uring)
 {
 	if (uring) {
-		ring->backend = &nc_async_uring;
-		if (ring->backend->open(ring) == 0)
+		sender->backend = &nc_async_uring;
+		if (sender->backend->open(sender) == 0)
 			return 0;
 		nc_diagnostics_report(
-			&ring->transmit->index->diagnostics, NC_DIAGNOSTIC_URING,
-			"io_uring cannot be used (%s): rings send each message by itself; allow "
+			&sender->transmit->index->diagnostics, NC_DIAGNOSTIC_URING,
+			"io_uring cannot be used (%s): senders send each message by itself; allow "
 			"it (sysctl kernel.io_uring_disabled=0, the container's seccomp profile) "
-			"or open them with NC_RING_NO_URING",
-			ring->why);
+			"or open them with NC_SENDER_NO_URING",
+			sender->why);
 	}
-	ring->backend = &nc_async_epoll;
-	return ring->backend->open(ring);
+	sender->backend = &nc_async_epoll;
+	return sender->backend->open(sender);
 }
 
-void nc_async_dismantle(struct NC_ring *ring)
+void nc_async_dismantle(struct NC_sender *sender)
 {
-	if (ring->news >= 0)
-		close(ring->news);
-	if (ring->epoll >= 0)
-		close(ring->epoll);
-	free(ring->buckets);
-	free(ring->channels);
-	free(ring);
+	if (sender->news >= 0)
+		close(sender->news);
+	if (sender->epoll >= 0)
+		close(sender->epoll);
+	free(sender->buckets);
+	free(sender->queues);
+	free(sender);
 }
 
-int nc_async_open(struct nc_operations *all, struct nc_transmit *transmit, unsigned depth,
-		  unsigned flags, struct NC_ring **ring)
+int nc_async_open(struct nc_send_ops *all, struct nc_transmit *transmit, unsigned depth,
+		  unsigned flags, struct NC_sender **sender)
 {
-	bool uring = !(flags & NC_RING_NO_URING) && !(transmit->index->flags & NC_CACHE_NO_URING);
-	struct NC_ring *made;
+	bool uring = !(flags & NC_SENDER_NO_URING) && !(transmit->index->flags & NC_CACHE_NO_URING);
+	struct NC_sender *made;
 	int error;
 
-	if (depth > NC_RING_DEPTH_MAX || (flags & ~NC_RING_NO_URING))
+	if (depth > NC_SENDER_DEPTH_MAX || (flags & ~NC_SENDER_NO_URING))
 		return -EINVAL;
 	made = malloc(sizeof(*made));
 	if (!made)
 		return -ENOMEM;
-	*made = (struct NC_ring){.all = all,
-				 .transmit = transmit,
-				 .epoll = -1,
-				 .news = -1,
-				 .depth = depth ? depth : DEPTH_DEFAULT};
+	*made = (struct NC_sender){.all = all,
+				   .transmit = transmit,
+				   .epoll = -1,
+				   .news = -1,
+				   .depth = depth ? depth : DEPTH_DEFAULT};
 	made->done_last = &made->done_first;
 	made->ready_last = &made->ready_first;
 	snprintf(made->why, sizeof(made->why), "switched off by the program");
 	error = open_descriptors(made);
 	if (!error)
-		error = open_channels(made);
+		error = open_queues(made);
 	if (!error)
 		error = open_backend(made, uring);
 	if (error) {
@@ -106,6 +106,6 @@ int nc_async_open(struct nc_operations *all, struct nc_transmit *transmit, unsig
 	}
 	pthread_mutex_init(&made->lock, NULL);
 	atomic_fetch_add_explicit(&all->open, 1, memory_order_relaxed);
-	*ring = made;
+	*sender = made;
 	return 0;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * async-uring.c - the library's ring on io_uring: messages that are copied
+ * async-uring.c - the library's sender on io_uring: messages that are copied
  * anyway leave in batches, one system call for all that were queued.
  *
- * user_data is the channel, whose first message pins it, with the kind of
+ * user_data is the queue, whose first message pins it, with the kind of
  * submission in the lowest bit; 0: nobody waits for it.
  */
 #include <errno.h>
@@ -18,45 +18,45 @@
 #define ENTRIES_MAX 1024u
 #define ROOM UINT64_C(1) /* a poll for room, not a send */
 
-static int watch_ring(struct NC_ring *ring, struct io_uring *uring)
+static int watch_ring(struct NC_sender *sender, struct io_uring *uring)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.fd = uring->ring_fd};
 
-	return epoll_ctl(ring->epoll, EPOLL_CTL_ADD, uring->ring_fd, &event) < 0 ? -errno : 0;
+	return epoll_ctl(sender->epoll, EPOLL_CTL_ADD, uring->ring_fd, &event) < 0 ? -errno : 0;
 }
 
-static int uring_async_open(struct NC_ring *ring)
+static int uring_async_open(struct NC_sender *sender)
 {
-	unsigned entries = ring->depth < ENTRIES_MAX ? ring->depth : ENTRIES_MAX;
+	unsigned entries = sender->depth < ENTRIES_MAX ? sender->depth : ENTRIES_MAX;
 	struct io_uring *uring = malloc(sizeof(*uring));
 	int error = -ENOMEM;
 
 	if (uring)
 		error = io_uring_queue_init(entries, uring, IORING_SETUP_CLAMP);
 	if (error == 0) {
-		error = watch_ring(ring, uring);
+		error = watch_ring(sender, uring);
 		if (error)
 			io_uring_queue_exit(uring);
 	}
 	if (error) {
-		snprintf(ring->why, sizeof(ring->why), "io_uring_setup: %s", strerror(-error));
+		snprintf(sender->why, sizeof(sender->why), "io_uring_setup: %s", strerror(-error));
 		free(uring);
 		return error;
 	}
-	ring->state = uring;
-	ring->why[0] = '\0';
+	sender->state = uring;
+	sender->why[0] = '\0';
 	return 0;
 }
 
-static void uring_async_close(struct NC_ring *ring)
+static void uring_async_close(struct NC_sender *sender)
 {
-	io_uring_queue_exit(ring->state);
-	free(ring->state);
+	io_uring_queue_exit(sender->state);
+	free(sender->state);
 }
 
-static int uring_async_submit(struct NC_ring *ring)
+static int uring_async_submit(struct NC_sender *sender)
 {
-	struct io_uring *uring = ring->state;
+	struct io_uring *uring = sender->state;
 
 	while (io_uring_sq_ready(uring)) {
 		int result = io_uring_submit(uring);
@@ -69,43 +69,43 @@ static int uring_async_submit(struct NC_ring *ring)
 	return 0;
 }
 
-static struct io_uring_sqe *get_sqe(struct NC_ring *ring)
+static struct io_uring_sqe *get_sqe(struct NC_sender *sender)
 {
-	struct io_uring_sqe *sqe = io_uring_get_sqe(ring->state);
+	struct io_uring_sqe *sqe = io_uring_get_sqe(sender->state);
 
-	if (!sqe && uring_async_submit(ring) == 0)
-		sqe = io_uring_get_sqe(ring->state);
+	if (!sqe && uring_async_submit(sender) == 0)
+		sqe = io_uring_get_sqe(sender->state);
 	return sqe;
 }
 
-static int uring_async_send(struct NC_ring *ring, struct nc_channel *channel)
+static int uring_async_send(struct NC_sender *sender, struct nc_send_queue *queue)
 {
-	struct io_uring_sqe *sqe = get_sqe(ring);
+	struct io_uring_sqe *sqe = get_sqe(sender);
 
 	if (!sqe)
 		return -EBUSY;
 	/* It is this message's turn, so that nothing of it is under way: no error. */
-	(void)nc_operation_prep(channel->first, sqe);
-	io_uring_sqe_set_data64(sqe, (uintptr_t)channel);
+	(void)nc_send_op_prep(queue->first, sqe);
+	io_uring_sqe_set_data64(sqe, (uintptr_t)queue);
 	return 0;
 }
 
-static int uring_async_await(struct NC_ring *ring, struct nc_channel *channel)
+static int uring_async_await(struct NC_sender *sender, struct nc_send_queue *queue)
 {
-	struct io_uring_sqe *sqe = get_sqe(ring);
+	struct io_uring_sqe *sqe = get_sqe(sender);
 
 	if (!sqe)
 		return -EBUSY;
-	io_uring_prep_poll_add(sqe, channel->socket, POLLOUT);
-	io_uring_sqe_set_data64(sqe, (uintptr_t)channel | ROOM);
+	io_uring_prep_poll_add(sqe, queue->socket, POLLOUT);
+	io_uring_sqe_set_data64(sqe, (uintptr_t)queue | ROOM);
 	return 0;
 }
 
-static int uring_async_cancel(struct NC_ring *ring, struct nc_channel *channel)
+static int uring_async_cancel(struct NC_sender *sender, struct nc_send_queue *queue)
 {
 	/* A message that the backend sends is in flight; else the poll is. */
-	uint64_t target = (uintptr_t)channel | (channel->first->in_flight ? 0 : ROOM);
-	struct io_uring_sqe *sqe = get_sqe(ring);
+	uint64_t target = (uintptr_t)queue | (queue->first->in_flight ? 0 : ROOM);
+	struct io_uring_sqe *sqe = get_sqe(sender);
 
 	if (!sqe)
 		return -EAGAIN;
@@ -114,9 +114,9 @@ static int uring_async_cancel(struct NC_ring *ring, struct nc_channel *channel)
 	return 0;
 }
 
-static int uring_async_collect(struct NC_ring *ring, bool wait)
+static int uring_async_collect(struct NC_sender *sender, bool wait)
 {
-	struct io_uring *uring = ring->state;
+	struct io_uring *uring = sender->state;
 	struct io_uring_cqe *cqe;
 
 	if (wait) {
@@ -129,13 +129,13 @@ static int uring_async_collect(struct NC_ring *ring, bool wait)
 		uint64_t token = cqe->user_data;
 		uint32_t flags = cqe->flags;
 		int32_t result = cqe->res;
-		struct nc_channel *channel = (struct nc_channel *)(uintptr_t)(token & ~ROOM);
+		struct nc_send_queue *queue = (struct nc_send_queue *)(uintptr_t)(token & ~ROOM);
 
 		io_uring_cqe_seen(uring, cqe);
 		if (token & ROOM)
-			nc_async_writable_locked(ring, channel);
-		else if (channel)
-			nc_async_completed_locked(ring, channel, result, flags);
+			nc_async_writable_locked(sender, queue);
+		else if (queue)
+			nc_async_completed_locked(sender, queue, result, flags);
 	}
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * async.c - queues, order and completions of the library's ring; see async.h.
+ * async.c - queues, order and completions of the library's sender; see async.h.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -10,95 +10,95 @@
 #include "send/async.h"
 #include "send/splice.h"
 
-/* --- channels --------------------------------------------------------------- */
+/* --- queues --------------------------------------------------------------- */
 
-static struct nc_channel **bucket(const struct NC_ring *ring, int socket)
+static struct nc_send_queue **bucket(const struct NC_sender *sender, int socket)
 {
-	return &ring->buckets[((unsigned)socket * 2654435761u >> 8) & ring->mask];
+	return &sender->buckets[((unsigned)socket * 2654435761u >> 8) & sender->mask];
 }
 
-struct nc_channel *nc_async_channel_locked(const struct NC_ring *ring, int socket)
+struct nc_send_queue *nc_async_send_queue_locked(const struct NC_sender *sender, int socket)
 {
-	struct nc_channel *channel = *bucket(ring, socket);
+	struct nc_send_queue *queue = *bucket(sender, socket);
 
-	while (channel && channel->socket != socket)
-		channel = channel->next;
-	return channel;
+	while (queue && queue->socket != socket)
+		queue = queue->next;
+	return queue;
 }
 
 /* There are as many as messages, so one is spare. */
-static struct nc_channel *channel_open_locked(struct NC_ring *ring, int socket)
+static struct nc_send_queue *queue_open_locked(struct NC_sender *sender, int socket)
 {
-	struct nc_channel *channel = ring->spare;
-	struct nc_channel **home = bucket(ring, socket);
+	struct nc_send_queue *queue = sender->spare;
+	struct nc_send_queue **home = bucket(sender, socket);
 
-	ring->spare = channel->next;
-	*channel = (struct nc_channel){.socket = socket, .next = *home};
-	channel->last = &channel->first;
-	*home = channel;
-	return channel;
+	sender->spare = queue->next;
+	*queue = (struct nc_send_queue){.socket = socket, .next = *home};
+	queue->last = &queue->first;
+	*home = queue;
+	return queue;
 }
 
-static void channel_close_locked(struct NC_ring *ring, struct nc_channel *channel)
+static void queue_close_locked(struct NC_sender *sender, struct nc_send_queue *queue)
 {
-	struct nc_channel **link = bucket(ring, channel->socket);
+	struct nc_send_queue **link = bucket(sender, queue->socket);
 
-	if (ring->backend->forget)
-		ring->backend->forget(ring, channel);
-	while (*link != channel)
+	if (sender->backend->forget)
+		sender->backend->forget(sender, queue);
+	while (*link != queue)
 		link = &(*link)->next;
-	*link = channel->next;
-	channel->next = ring->spare;
-	ring->spare = channel;
+	*link = queue->next;
+	queue->next = sender->spare;
+	sender->spare = queue;
 }
 
-static void make_ready_locked(struct NC_ring *ring, struct nc_channel *channel)
+static void make_ready_locked(struct NC_sender *sender, struct nc_send_queue *queue)
 {
-	if (channel->ready)
+	if (queue->ready)
 		return;
-	channel->ready = true;
-	channel->next_ready = NULL;
-	*ring->ready_last = channel;
-	ring->ready_last = &channel->next_ready;
+	queue->ready = true;
+	queue->next_ready = NULL;
+	*sender->ready_last = queue;
+	sender->ready_last = &queue->next_ready;
 }
 
 /* --- messages --------------------------------------------------------------- */
 
 /* Makes the descriptor readable for what no event will tell of. */
-static void announce_locked(struct NC_ring *ring)
+static void announce_locked(struct NC_sender *sender)
 {
 	uint64_t one = 1;
 
-	if (!ring->announced)
-		ring->announced = write(ring->news, &one, sizeof(one)) == sizeof(one);
+	if (!sender->announced)
+		sender->announced = write(sender->news, &one, sizeof(one)) == sizeof(one);
 }
 
-static void hush_locked(struct NC_ring *ring)
+static void hush_locked(struct NC_sender *sender)
 {
 	uint64_t count;
 
-	if (ring->announced && read(ring->news, &count, sizeof(count)) == sizeof(count))
-		ring->announced = false;
+	if (sender->announced && read(sender->news, &count, sizeof(count)) == sizeof(count))
+		sender->announced = false;
 }
 
-/* The channel's first message is over. */
-static void finish_locked(struct NC_ring *ring, struct nc_channel *channel, int error)
+/* The queue's first message is over. */
+static void finish_locked(struct NC_sender *sender, struct nc_send_queue *queue, int error)
 {
-	struct NC_operation *operation = channel->first;
+	struct NC_send_op *operation = queue->first;
 
-	channel->first = operation->next;
-	if (!channel->first)
-		channel->last = &channel->first;
+	queue->first = operation->next;
+	if (!queue->first)
+		queue->last = &queue->first;
 	operation->error = error;
 	operation->next = NULL;
-	nc_operation_release(operation);
-	*ring->done_last = operation;
-	ring->done_last = &operation->next;
-	ring->done++;
+	nc_send_op_release(operation);
+	*sender->done_last = operation;
+	sender->done_last = &operation->next;
+	sender->done++;
 }
 
 /* The next step of a message by plain calls.  1: it is over; 0: the socket is full. */
-static int send_directly(struct NC_operation *operation)
+static int send_directly(struct NC_send_op *operation)
 {
 	struct NC_send spec = operation->spec;
 	ssize_t sent;
@@ -121,84 +121,84 @@ static bool passes_with_time(int error)
 	return error == -EAGAIN || error == -EBUSY || error == -ENOMEM;
 }
 
-/* Sends the channel's messages until one has to wait. */
-static void start_locked(struct NC_ring *ring, struct nc_channel *channel)
+/* Sends the queue's messages until one has to wait. */
+static void start_locked(struct NC_sender *sender, struct nc_send_queue *queue)
 {
-	while (channel->first) {
-		struct NC_operation *operation = channel->first;
+	while (queue->first) {
+		struct NC_send_op *operation = queue->first;
 		int result = 0;
 
 		if (operation->cancelled) {
-			finish_locked(ring, channel, -ECANCELED);
+			finish_locked(sender, queue, -ECANCELED);
 			continue;
 		}
-		if (!operation->direct && ring->backend->send &&
-		    ring->backend->send(ring, channel) == 0)
+		if (!operation->direct && sender->backend->send &&
+		    sender->backend->send(sender, queue) == 0)
 			break;
 		result = send_directly(operation);
 		if (result) {
-			finish_locked(ring, channel, result < 0 ? result : 0);
+			finish_locked(sender, queue, result < 0 ? result : 0);
 			continue;
 		}
-		result = ring->backend->await(ring, channel);
+		result = sender->backend->await(sender, queue);
 		if (result == 0)
 			break;
 		if (passes_with_time(result)) {
-			make_ready_locked(ring, channel);
-			announce_locked(ring);
+			make_ready_locked(sender, queue);
+			announce_locked(sender);
 			return;
 		}
-		finish_locked(ring, channel, result);
+		finish_locked(sender, queue, result);
 	}
-	if (channel->first) {
-		channel->started = true;
-		ring->started++;
+	if (queue->first) {
+		queue->started = true;
+		sender->started++;
 	} else {
-		channel_close_locked(ring, channel);
+		queue_close_locked(sender, queue);
 	}
 }
 
-static void start_ready_locked(struct NC_ring *ring)
+static void start_ready_locked(struct NC_sender *sender)
 {
-	struct nc_channel *channel = ring->ready_first;
+	struct nc_send_queue *queue = sender->ready_first;
 
 	/* What has to be tried again goes to a new list. */
-	ring->ready_first = NULL;
-	ring->ready_last = &ring->ready_first;
-	while (channel) {
-		struct nc_channel *next = channel->next_ready;
+	sender->ready_first = NULL;
+	sender->ready_last = &sender->ready_first;
+	while (queue) {
+		struct nc_send_queue *next = queue->next_ready;
 
-		channel->ready = false;
-		start_locked(ring, channel);
-		channel = next;
+		queue->ready = false;
+		start_locked(sender, queue);
+		queue = next;
 	}
 }
 
-static void stopped_locked(struct NC_ring *ring, struct nc_channel *channel)
+static void stopped_locked(struct NC_sender *sender, struct nc_send_queue *queue)
 {
-	channel->started = false;
-	ring->started--;
-	make_ready_locked(ring, channel);
+	queue->started = false;
+	sender->started--;
+	make_ready_locked(sender, queue);
 }
 
-void nc_async_writable_locked(struct NC_ring *ring, struct nc_channel *channel)
+void nc_async_writable_locked(struct NC_sender *sender, struct nc_send_queue *queue)
 {
-	stopped_locked(ring, channel);
+	stopped_locked(sender, queue);
 }
 
-void nc_async_completed_locked(struct NC_ring *ring, struct nc_channel *channel, int32_t result,
-			       uint32_t flags)
+void nc_async_completed_locked(struct NC_sender *sender, struct nc_send_queue *queue,
+			       int32_t result, uint32_t flags)
 {
-	int progress = nc_operation_complete(channel->first, result, flags);
+	int progress = nc_send_op_complete(queue->first, result, flags);
 
-	stopped_locked(ring, channel);
+	stopped_locked(sender, queue);
 	/* A kernel that does not wait for room. */
 	if (progress == NC_PROGRESS_FULL)
-		channel->first->direct = true;
+		queue->first->direct = true;
 	else if (progress == NC_PROGRESS_DONE)
-		finish_locked(ring, channel, 0);
+		finish_locked(sender, queue, 0);
 	else if (progress < 0)
-		finish_locked(ring, channel, progress);
+		finish_locked(sender, queue, progress);
 }
 
 /*
@@ -206,7 +206,7 @@ void nc_async_completed_locked(struct NC_ring *ring, struct nc_channel *channel,
  * splice on non-blocking sockets alone, since sendfile() cannot be told; the
  * kernel module can.
  */
-static void choose(struct NC_operation *operation)
+static void choose(struct NC_send_op *operation)
 {
 	struct NC_send *spec = &operation->spec;
 	bool splice = false, kernel = false;
@@ -225,178 +225,178 @@ static void choose(struct NC_operation *operation)
 		splice = mode >= 0 && (mode & O_NONBLOCK);
 	}
 	operation->splice = splice;
-	operation->direct = splice || kernel || nc_operation_may_zerocopy(operation);
+	operation->direct = splice || kernel || nc_send_op_may_zerocopy(operation);
 	/* Nobody is kept waiting anyway; io_uring may as well wait for room. */
 	spec->flags &= ~NC_SEND_DONTWAIT;
 }
 
-int nc_async_send(struct NC_ring *ring, int socket, const struct NC_send *spec, void *data)
+int nc_async_send(struct NC_sender *sender, int socket, const struct NC_send *spec, void *data)
 {
-	struct NC_operation *operation;
-	struct nc_channel *channel;
-	int error = nc_operation_open(ring->all, ring->transmit, socket, spec,
-				      NC_OPERATION_UNLINKED, &operation);
+	struct NC_send_op *operation;
+	struct nc_send_queue *queue;
+	int error = nc_send_op_open(sender->all, sender->transmit, socket, spec,
+				    NC_SEND_OP_UNLINKED, &operation);
 
 	if (error)
 		return error;
 	operation->data = data;
 	operation->next = NULL;
 	choose(operation);
-	pthread_mutex_lock(&ring->lock);
-	if (ring->accepted == ring->depth) {
-		pthread_mutex_unlock(&ring->lock);
-		nc_operation_free(operation);
+	pthread_mutex_lock(&sender->lock);
+	if (sender->accepted == sender->depth) {
+		pthread_mutex_unlock(&sender->lock);
+		nc_send_op_free(operation);
 		return -EAGAIN;
 	}
-	ring->accepted++;
-	channel = nc_async_channel_locked(ring, socket);
-	if (!channel) {
-		channel = channel_open_locked(ring, socket);
-		make_ready_locked(ring, channel);
+	sender->accepted++;
+	queue = nc_async_send_queue_locked(sender, socket);
+	if (!queue) {
+		queue = queue_open_locked(sender, socket);
+		make_ready_locked(sender, queue);
 	}
-	*channel->last = operation;
-	channel->last = &operation->next;
-	pthread_mutex_unlock(&ring->lock);
+	*queue->last = operation;
+	queue->last = &operation->next;
+	pthread_mutex_unlock(&sender->lock);
 	return 0;
 }
 
-static int submit_locked(struct NC_ring *ring)
+static int submit_locked(struct NC_sender *sender)
 {
 	int error;
 
-	start_ready_locked(ring);
-	error = ring->backend->submit ? ring->backend->submit(ring) : 0;
+	start_ready_locked(sender);
+	error = sender->backend->submit ? sender->backend->submit(sender) : 0;
 	/* What the kernel did not take now is tried at the next reap. */
 	if (error)
-		announce_locked(ring);
+		announce_locked(sender);
 	return error;
 }
 
-int nc_async_submit(struct NC_ring *ring)
+int nc_async_submit(struct NC_sender *sender)
 {
 	int result;
 
-	pthread_mutex_lock(&ring->lock);
-	result = submit_locked(ring);
-	if (ring->done) {
-		announce_locked(ring);
-		result = (int)ring->done;
+	pthread_mutex_lock(&sender->lock);
+	result = submit_locked(sender);
+	if (sender->done) {
+		announce_locked(sender);
+		result = (int)sender->done;
 	}
-	pthread_mutex_unlock(&ring->lock);
+	pthread_mutex_unlock(&sender->lock);
 	return result;
 }
 
-static void take_done_locked(struct NC_ring *ring, struct NC_completion *completion)
+static void take_done_locked(struct NC_sender *sender, struct NC_completion *completion)
 {
-	struct NC_operation *operation = ring->done_first;
+	struct NC_send_op *operation = sender->done_first;
 
-	ring->done_first = operation->next;
-	if (!ring->done_first)
-		ring->done_last = &ring->done_first;
-	ring->done--;
-	ring->accepted--;
+	sender->done_first = operation->next;
+	if (!sender->done_first)
+		sender->done_last = &sender->done_first;
+	sender->done--;
+	sender->accepted--;
 	*completion = (struct NC_completion){.data = operation->data,
 					     .sent = operation->message.at - operation->spec.skip,
 					     .sock_fd = operation->socket,
 					     .error = -operation->error};
-	nc_operation_free(operation);
+	nc_send_op_free(operation);
 }
 
-int nc_async_reap(struct NC_ring *ring, struct NC_completion *done, unsigned count)
+int nc_async_reap(struct NC_sender *sender, struct NC_completion *done, unsigned count)
 {
 	unsigned taken = 0;
 	int error = 0;
 
-	pthread_mutex_lock(&ring->lock);
-	if (!ring->done) {
-		error = ring->backend->collect(ring, false);
-		(void)submit_locked(ring);
-		/* Silenced only now, one reap late: a busy ring stays announced. */
-		if (!ring->done && !ring->ready_first)
-			hush_locked(ring);
+	pthread_mutex_lock(&sender->lock);
+	if (!sender->done) {
+		error = sender->backend->collect(sender, false);
+		(void)submit_locked(sender);
+		/* Silenced only now, one reap late: a busy sender stays announced. */
+		if (!sender->done && !sender->ready_first)
+			hush_locked(sender);
 	}
-	while (taken < count && ring->done)
-		take_done_locked(ring, &done[taken++]);
-	if (ring->done)
-		announce_locked(ring);
-	pthread_mutex_unlock(&ring->lock);
+	while (taken < count && sender->done)
+		take_done_locked(sender, &done[taken++]);
+	if (sender->done)
+		announce_locked(sender);
+	pthread_mutex_unlock(&sender->lock);
 	return taken ? (int)taken : error;
 }
 
 /* --- ending ----------------------------------------------------------------- */
 
-static int cancel_locked(struct NC_ring *ring, struct nc_channel *channel)
+static int cancel_locked(struct NC_sender *sender, struct nc_send_queue *queue)
 {
 	int count = 0;
 
-	if (channel->started && !channel->first->cancelled) {
-		int result = ring->backend->cancel(ring, channel);
+	if (queue->started && !queue->first->cancelled) {
+		int result = sender->backend->cancel(sender, queue);
 
 		if (result < 0)
 			return result;
 		if (result)
-			stopped_locked(ring, channel);
+			stopped_locked(sender, queue);
 	}
-	for (struct NC_operation *each = channel->first; each; each = each->next) {
+	for (struct NC_send_op *each = queue->first; each; each = each->next) {
 		each->cancelled = true;
 		count++;
 	}
 	return count;
 }
 
-int nc_async_cancel(struct NC_ring *ring, int socket)
+int nc_async_cancel(struct NC_sender *sender, int socket)
 {
-	struct nc_channel *channel;
+	struct nc_send_queue *queue;
 	int count;
 
-	pthread_mutex_lock(&ring->lock);
-	channel = nc_async_channel_locked(ring, socket);
-	count = channel ? cancel_locked(ring, channel) : 0;
-	(void)submit_locked(ring);
-	if (ring->done)
-		announce_locked(ring);
-	pthread_mutex_unlock(&ring->lock);
+	pthread_mutex_lock(&sender->lock);
+	queue = nc_async_send_queue_locked(sender, socket);
+	count = queue ? cancel_locked(sender, queue) : 0;
+	(void)submit_locked(sender);
+	if (sender->done)
+		announce_locked(sender);
+	pthread_mutex_unlock(&sender->lock);
 	return count;
 }
 
 /* Until the backend has nothing more; false: it never will. */
-static bool wind_up_locked(struct NC_ring *ring)
+static bool wind_up_locked(struct NC_sender *sender)
 {
 	for (;;) {
 		int error;
 
-		for (unsigned i = 0; i < ring->depth; i++)
-			if (ring->channels[i].first)
-				(void)cancel_locked(ring, &ring->channels[i]);
-		(void)submit_locked(ring);
-		if (!ring->started)
+		for (unsigned i = 0; i < sender->depth; i++)
+			if (sender->queues[i].first)
+				(void)cancel_locked(sender, &sender->queues[i]);
+		(void)submit_locked(sender);
+		if (!sender->started)
 			return true;
-		error = ring->backend->collect(ring, true);
+		error = sender->backend->collect(sender, true);
 		if (error && error != -EINTR && !passes_with_time(error))
 			return false;
 	}
 }
 
-void nc_async_close(struct NC_ring *ring)
+void nc_async_close(struct NC_sender *sender)
 {
 	struct NC_completion forgotten;
-	struct nc_operations *all = ring->all;
+	struct nc_send_ops *all = sender->all;
 	bool good;
 
-	pthread_mutex_lock(&ring->lock);
-	good = wind_up_locked(ring);
-	for (unsigned i = 0; i < ring->depth && !good; i++)
-		while (ring->channels[i].first) {
-			struct NC_operation *operation = ring->channels[i].first;
+	pthread_mutex_lock(&sender->lock);
+	good = wind_up_locked(sender);
+	for (unsigned i = 0; i < sender->depth && !good; i++)
+		while (sender->queues[i].first) {
+			struct NC_send_op *operation = sender->queues[i].first;
 
-			ring->channels[i].first = operation->next;
-			nc_operation_abandon(operation);
+			sender->queues[i].first = operation->next;
+			nc_send_op_abandon(operation);
 		}
-	while (ring->done)
-		take_done_locked(ring, &forgotten);
-	pthread_mutex_unlock(&ring->lock);
-	ring->backend->close(ring);
-	pthread_mutex_destroy(&ring->lock);
-	nc_async_dismantle(ring);
+	while (sender->done)
+		take_done_locked(sender, &forgotten);
+	pthread_mutex_unlock(&sender->lock);
+	sender->backend->close(sender);
+	pthread_mutex_destroy(&sender->lock);
+	nc_async_dismantle(sender);
 	atomic_fetch_sub_explicit(&all->open, 1, memory_order_relaxed);
 }

@@ -46,9 +46,10 @@ int nc_pending_grow(struct nc_pending *pending)
 	return 0;
 }
 
-void nc_pending_add(struct nc_pending *pending, uint32_t lane, const struct nc_wire_request *wire)
+void nc_pending_add(struct nc_pending *pending, uint32_t channel,
+		    const struct nc_wire_request *wire)
 {
-	struct nc_open_request request = {.tag = wire->tag, .lane = lane};
+	struct nc_open_request request = {.tag = wire->tag, .channel = channel};
 
 	if (wire->kind == NC_WIRE_REQUEST_BODY) {
 		request.inbox = pending->spare;
@@ -57,11 +58,11 @@ void nc_pending_add(struct nc_pending *pending, uint32_t lane, const struct nc_w
 	pending->open[pending->count++] = request;
 }
 
-struct nc_open_request *nc_pending_find(struct nc_pending *pending, uint32_t lane, uint64_t tag)
+struct nc_open_request *nc_pending_find(struct nc_pending *pending, uint32_t channel, uint64_t tag)
 {
 	/* Most workers answer what they accepted last. */
 	for (unsigned i = pending->count; i-- > 0;)
-		if (pending->open[i].tag == tag && pending->open[i].lane == lane)
+		if (pending->open[i].tag == tag && pending->open[i].channel == channel)
 			return &pending->open[i];
 	return NULL;
 }
@@ -84,10 +85,10 @@ static int note_piece(struct nc_inbox *inbox, const struct nc_wire_request *wire
 	return 0;
 }
 
-int nc_pending_note(struct nc_pending *pending, uint32_t lane, const struct nc_wire_request *wire,
-		    const void *what)
+int nc_pending_note(struct nc_pending *pending, uint32_t channel,
+		    const struct nc_wire_request *wire, const void *what)
 {
-	struct nc_open_request *request = nc_pending_find(pending, lane, wire->tag);
+	struct nc_open_request *request = nc_pending_find(pending, channel, wire->tag);
 
 	/* Said before the server saw the answer. */
 	if (!request)
@@ -117,7 +118,7 @@ int nc_pending_blank(struct nc_pending *pending, size_t limit, struct nc_kept **
 	return pending->blank ? 0 : -ENOMEM;
 }
 
-void nc_pending_keep(struct nc_pending *pending, uint32_t lane, size_t length)
+void nc_pending_keep(struct nc_pending *pending, uint32_t channel, size_t length)
 {
 	struct nc_kept *kept = realloc(pending->blank, sizeof(*kept) + length);
 
@@ -126,7 +127,7 @@ void nc_pending_keep(struct nc_pending *pending, uint32_t lane, size_t length)
 		kept = pending->blank;
 	pending->blank = NULL;
 	kept->next = NULL;
-	kept->lane = lane;
+	kept->channel = channel;
 	kept->length = length;
 	*pending->last = kept;
 	pending->last = &kept->next;
@@ -159,11 +160,11 @@ struct nc_kept *nc_pending_next(struct nc_pending *pending)
 	return pending->current;
 }
 
-struct nc_kept *nc_pending_take(struct nc_pending *pending, uint32_t lane)
+struct nc_kept *nc_pending_take(struct nc_pending *pending, uint32_t channel)
 {
 	struct nc_kept **link = &pending->first;
 
-	while (*link && (*link)->lane != lane)
+	while (*link && (*link)->channel != channel)
 		link = &(*link)->next;
 	return *link ? unlink_kept(pending, link) : NULL;
 }

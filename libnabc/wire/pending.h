@@ -27,7 +27,7 @@ struct nc_inbox {
 
 struct nc_open_request {
 	uint64_t tag;
-	uint32_t lane;
+	uint32_t channel;
 	uint8_t unsent;		/* pieces of its response that have not left */
 	bool begun;		/* its response */
 	bool gone;		/* its client */
@@ -38,7 +38,7 @@ struct nc_open_request {
 /* A record out of a queue. */
 struct nc_kept {
 	struct nc_kept *next;
-	uint32_t lane;
+	uint32_t channel;
 	size_t length;
 	char record[];
 };
@@ -69,26 +69,27 @@ static inline int nc_pending_reserve(struct nc_pending *pending)
 }
 
 /* After reserve: a request's record, the others being told of by note. */
-void nc_pending_add(struct nc_pending *pending, uint32_t lane, const struct nc_wire_request *wire);
-struct nc_open_request *nc_pending_find(struct nc_pending *pending, uint32_t lane, uint64_t tag);
+void nc_pending_add(struct nc_pending *pending, uint32_t channel,
+		    const struct nc_wire_request *wire);
+struct nc_open_request *nc_pending_find(struct nc_pending *pending, uint32_t channel, uint64_t tag);
 void nc_pending_remove(struct nc_pending *pending, struct nc_open_request *request);
 
 /* A record that is no request, and what follows it.  0 or -EPROTO. */
-int nc_pending_note(struct nc_pending *pending, uint32_t lane, const struct nc_wire_request *wire,
-		    const void *what);
+int nc_pending_note(struct nc_pending *pending, uint32_t channel,
+		    const struct nc_wire_request *wire, const void *what);
 
 /*
  * A record of up to limit bytes to fill, and to keep then.  0; -ENOBUFS: too
  * much is kept; -ENOMEM.
  */
 int nc_pending_blank(struct nc_pending *pending, size_t limit, struct nc_kept **blank);
-void nc_pending_keep(struct nc_pending *pending, uint32_t lane, size_t length);
+void nc_pending_keep(struct nc_pending *pending, uint32_t channel, size_t length);
 
 /* The request that was kept first, good until the next one; NULL: none. */
 struct nc_kept *nc_pending_next(struct nc_pending *pending);
 
-/* The same of one lane's, for the caller to free; NULL: none. */
-struct nc_kept *nc_pending_take(struct nc_pending *pending, uint32_t lane);
+/* The same of one channel's, for the caller to free; NULL: none. */
+struct nc_kept *nc_pending_take(struct nc_pending *pending, uint32_t channel);
 
 /* The last one is not needed any more. */
 void nc_pending_forget(struct nc_pending *pending);

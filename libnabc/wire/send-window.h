@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * send-window.h - the server's end of flow control: which responses of a lane a worker
+ * send-window.h - the server's end of flow control: which responses of a channel a worker
  * has begun, and how many of their pieces have not left.
  *
  * A worker that keeps the rules waits for its window; one that does not is detected here,
- * so what it can make the server keep is bounded.  Pure; a lane's windows belong to its
+ * so what it can make the server keep is bounded.  Pure; a channel's windows belong to its
  * thread.
  */
 #ifndef NC_SEND_WINDOW_H
@@ -16,7 +16,7 @@
 
 struct nc_send_window {
 	uint64_t tag;
-	uint64_t number; /* of a request that has a body: the lane's requests, counted from 1 */
+	uint64_t number; /* of a request that has a body: the channel's requests, counted from 1 */
 	uint8_t unsent;	 /* pieces that the worker knows not to have left */
 	uint8_t credit;	 /* pieces that left and of which it was not told */
 	bool begun;

@@ -17,11 +17,11 @@ int nc_wire_check_welcome(const struct nc_wire_welcome *welcome, size_t length, 
 		return -EPROTO;
 	if (welcome->error != 0)
 		return welcome->error > 0 && welcome->error < 4096 ? -welcome->error : -EPROTO;
-	if (welcome->lanes > NC_WIRE_LANES_MAX || fds != nc_wire_welcome_fds(welcome))
+	if (welcome->channels > NC_WIRE_CHANNELS_MAX || fds != nc_wire_welcome_fds(welcome))
 		return -EPROTO;
-	/* A guest without a segment has no number, table or lanes. */
+	/* A guest without a segment has no number, table or channels. */
 	if (welcome->slots == 0)
-		return welcome->lanes || welcome->member ? -EPROTO : 0;
+		return welcome->channels || welcome->member ? -EPROTO : 0;
 	if (welcome->member == 0 || welcome->member >= NC_ID_MEMBERS_MAX ||
 	    welcome->slots > NC_ID_SLOTS_MAX || welcome->generation == 0 ||
 	    welcome->generation > NC_ID_GENERATION_MAX)

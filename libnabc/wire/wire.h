@@ -18,7 +18,7 @@
 
 #define NC_WIRE_MAGIC 0x4342414eu /* "NABC" */
 #define NC_WIRE_VERSION 7u
-#define NC_WIRE_LANES_MAX 64u
+#define NC_WIRE_CHANNELS_MAX 64u
 #define NC_WIRE_SLOT 64u /* bytes of an entry in the table of units */
 #define NC_WIRE_BLOCK_MAX 32768u
 
@@ -32,13 +32,13 @@ struct nc_wire_hello {
 
 #define NC_WIRE_SEGMENT 0x1u  /* wants a segment of its own */
 #define NC_WIRE_OPERATOR 0x2u /* wants to look after the whole cache */
-#define NC_WIRE_POSIX 0x4u    /* of a welcome: each lane's doorbell is a pipe for its responses */
-#define NC_WIRE_KERNEL 0x8u   /* of a welcome: the owner takes units in the kernel module */
+#define NC_WIRE_POSIX 0x4u  /* of a welcome: each channel's doorbell is a pipe for its responses */
+#define NC_WIRE_KERNEL 0x8u /* of a welcome: the owner takes units in the kernel module */
 
 /*
  * The owner's reply to an attached process.  With error 0 it carries the
- * descriptors: segment, if slots > 0; and for lanes > 0 queues, request
- * doorbell, then one response doorbell a lane.
+ * descriptors: segment, if slots > 0; and for channels > 0 queues, request
+ * doorbell, then one response doorbell a channel.
  */
 struct nc_wire_welcome {
 	uint32_t magic;
@@ -47,7 +47,7 @@ struct nc_wire_welcome {
 	uint32_t member;
 	uint32_t slots;
 	uint32_t generation; /* first one of every slot */
-	uint32_t lanes;
+	uint32_t channels;
 	uint32_t queue_size;   /* bytes of each queue's data */
 	uint64_t segment_size; /* bytes, the table included */
 	uint64_t data_offset;  /* where units begin in the segment */
@@ -208,10 +208,10 @@ static inline const char *nc_wire_headers(const void *record, const struct nc_wi
 	return (const char *)record + sizeof(*head) + head->ranges * sizeof(struct NC_range);
 }
 
-/* Descriptors that a welcome with that many lanes carries. */
+/* Descriptors that a welcome with that many channels carries. */
 static inline unsigned nc_wire_welcome_fds(const struct nc_wire_welcome *welcome)
 {
-	return (welcome->slots ? 1 : 0) + (welcome->lanes ? 2 + welcome->lanes : 0);
+	return (welcome->slots ? 1 : 0) + (welcome->channels ? 2 + welcome->channels : 0);
 }
 
 #endif

@@ -12,24 +12,24 @@
 #include "worker/backend.h"
 
 /* Full for ever if nobody is left to read. */
-static int full(const struct nc_backend *backend, int error)
+static int full(const struct NC_backend *backend, int error)
 {
 	return error == -EAGAIN && nc_identity_ended(backend->process.pidfd) ? -EPIPE : error;
 }
 
-static int push(struct nc_backend *backend, unsigned lane, const struct nc_wire_request *record,
+static int push(struct NC_backend *backend, unsigned channel, const struct nc_wire_request *record,
 		const void *what)
 {
 	return full(backend,
-		    nc_queue_push_leaving(&backend->lane[lane].queues.requests, record,
+		    nc_queue_push_leaving(&backend->channel[channel].queues.requests, record,
 					  sizeof(*record), what, record->length, NC_LANE_SPARED));
 }
 
-int nc_backend_send(struct nc_backend *backend, unsigned lane, uint64_t tag, const char *variables,
-		    size_t length, unsigned flags)
+int nc_backend_send(struct NC_backend *backend, unsigned channel, uint64_t tag,
+		    const char *variables, size_t length, unsigned flags)
 {
-	struct nc_send_windows *windows = &backend->lane[lane].windows;
-	uint64_t number = backend->lane[lane].submitted + 1;
+	struct nc_send_windows *windows = &backend->channel[channel].windows;
+	uint64_t number = backend->channel[channel].submitted + 1;
 	bool body = flags & NC_REQUEST_BODY;
 	struct nc_wire_request request = {.tag = tag,
 					  .length = (uint32_t)length,
@@ -43,21 +43,21 @@ int nc_backend_send(struct nc_backend *backend, unsigned lane, uint64_t tag, con
 	error = body ? nc_send_windows_open(windows, tag, number) : 0;
 	if (error)
 		return error;
-	error = push(backend, lane, &request, variables);
+	error = push(backend, channel, &request, variables);
 	if (error && body)
 		nc_send_windows_close(windows, tag);
 	if (!error)
-		backend->lane[lane].submitted = number;
+		backend->channel[channel].submitted = number;
 	return error;
 }
 
-/* How many of the lane's requests are not claimed, by the number that is told; or -EPROTO. */
-static int unclaimed(const struct nc_backend_lane *lane, uint64_t told)
+/* How many of the channel's requests are not claimed, by the number that is told; or -EPROTO. */
+static int unclaimed(const struct nc_backend_channel *channel, uint64_t told)
 {
-	uint64_t claimed = told - NC_LANE_BEGUN, left = lane->submitted - claimed;
+	uint64_t claimed = told - NC_LANE_BEGUN, left = channel->submitted - claimed;
 
 	/* A number below the first one is a large one here. */
-	if (claimed > lane->submitted || left > INT_MAX)
+	if (claimed > channel->submitted || left > INT_MAX)
 		return -EPROTO;
 	return (int)left;
 }
@@ -66,13 +66,13 @@ static int unclaimed(const struct nc_backend_lane *lane, uint64_t told)
  * A living worker begins with the next one at any time.  The number of a dead one
  * stands; it may have lied, but only of requests that it was given.
  */
-int nc_backend_untaken(const struct nc_backend *backend, unsigned number)
+int nc_backend_untaken(const struct NC_backend *backend, unsigned number)
 {
-	const struct nc_backend_lane *lane = &backend->lane[number];
+	const struct nc_backend_channel *channel = &backend->channel[number];
 
 	if (!nc_identity_ended(backend->process.pidfd))
 		return -EBUSY;
-	return unclaimed(lane, nc_queue_told(&lane->queues.requests));
+	return unclaimed(channel, nc_queue_told(&channel->queues.requests));
 }
 
 /*
@@ -80,33 +80,34 @@ int nc_backend_untaken(const struct nc_backend *backend, unsigned number)
  * request.  One attempt: a worker that changes the number again and again would
  * hold the caller, and one that begins with requests is not stuck.
  */
-int nc_backend_withdraw(struct nc_backend *backend, unsigned number, unsigned most, unsigned *left)
+int nc_backend_withdraw(struct NC_backend *backend, unsigned number, unsigned most, unsigned *left)
 {
-	struct nc_backend_lane *lane = &backend->lane[number];
-	uint64_t told = nc_queue_told(&lane->queues.requests), first;
-	int waiting = unclaimed(lane, told);
+	struct nc_backend_channel *channel = &backend->channel[number];
+	uint64_t told = nc_queue_told(&channel->queues.requests), first;
+	int waiting = unclaimed(channel, told);
 	unsigned count;
 
 	if (waiting < 0)
 		return waiting;
 	count = most < (unsigned)waiting ? most : (unsigned)waiting;
-	if (count && !nc_queue_claim(&lane->queues.requests, &told, told + count)) {
+	if (count && !nc_queue_claim(&channel->queues.requests, &told, told + count)) {
 		count = 0;
-		waiting = unclaimed(lane, told);
+		waiting = unclaimed(channel, told);
 		if (waiting < 0)
 			return waiting;
 	}
 	*left = (unsigned)waiting - count;
-	first = lane->submitted - (unsigned)waiting + 1;
-	if (count && lane->windows.count)
-		nc_send_windows_withdraw(&lane->windows, first, first + count - 1);
+	first = channel->submitted - (unsigned)waiting + 1;
+	if (count && channel->windows.count)
+		nc_send_windows_withdraw(&channel->windows, first, first + count - 1);
 	return (int)count;
 }
 
-int nc_backend_give(struct nc_backend *backend, unsigned lane, uint64_t tag,
+int nc_backend_give(struct NC_backend *backend, unsigned channel, uint64_t tag,
 		    const struct NC_range *piece, unsigned flags)
 {
-	struct nc_send_window *window = nc_send_windows_find(&backend->lane[lane].windows, tag);
+	struct nc_send_window *window =
+		nc_send_windows_find(&backend->channel[channel].windows, tag);
 	bool last = flags & NC_BODY_LAST;
 	struct nc_wire_request record = {.tag = tag,
 					 .length = piece ? sizeof(*piece) : 0,
@@ -121,7 +122,7 @@ int nc_backend_give(struct nc_backend *backend, unsigned lane, uint64_t tag,
 		return -EINVAL;
 	if (piece && window->pieces == NC_WORKER_WINDOW)
 		return -EAGAIN;
-	error = push(backend, lane, &record, piece);
+	error = push(backend, channel, &record, piece);
 	if (error)
 		return error;
 	window->pieces += !!piece;
@@ -129,53 +130,54 @@ int nc_backend_give(struct nc_backend *backend, unsigned lane, uint64_t tag,
 	return 0;
 }
 
-static int say(struct nc_backend *backend, unsigned lane, uint64_t tag, enum nc_wire_kind kind,
+static int say(struct NC_backend *backend, unsigned channel, uint64_t tag, enum nc_wire_kind kind,
 	       uint32_t count)
 {
 	struct nc_wire_request record = {.tag = tag, .kind = kind, .count = count};
 
-	return nc_queue_push(&backend->lane[lane].queues.requests, &record, sizeof(record), NULL,
-			     0);
+	return nc_queue_push(&backend->channel[channel].queues.requests, &record, sizeof(record),
+			     NULL, 0);
 }
 
-int nc_backend_cancel(struct nc_backend *backend, unsigned lane, uint64_t tag)
+int nc_backend_cancel(struct NC_backend *backend, unsigned channel, uint64_t tag)
 {
-	return full(backend, say(backend, lane, tag, NC_WIRE_CANCEL, 0));
+	return full(backend, say(backend, channel, tag, NC_WIRE_CANCEL, 0));
 }
 
-/* A full queue is no error: it is tried again when the lane is next woken. */
-static int tell_credit(struct nc_backend *backend, unsigned number, struct nc_send_window *window)
+/* A full queue is no error: it is tried again when the channel is next woken. */
+static int tell_credit(struct NC_backend *backend, unsigned number, struct nc_send_window *window)
 {
 	int error = say(backend, number, window->tag, NC_WIRE_SENT, window->credit);
 
 	if (!error)
 		window->credit = 0;
 	else
-		backend->lane[number].owing = true;
+		backend->channel[number].owing = true;
 	return error == -EAGAIN ? 0 : error;
 }
 
-int nc_backend_sent(struct nc_backend *backend, unsigned lane, uint64_t tag)
+int nc_backend_sent(struct NC_backend *backend, unsigned channel, uint64_t tag)
 {
-	struct nc_send_window *window = nc_send_windows_sent(&backend->lane[lane].windows, tag);
+	struct nc_send_window *window =
+		nc_send_windows_sent(&backend->channel[channel].windows, tag);
 
-	return window ? tell_credit(backend, lane, window) : 0;
+	return window ? tell_credit(backend, channel, window) : 0;
 }
 
-static void tell_owed(struct nc_backend *backend, unsigned number)
+static void tell_owed(struct NC_backend *backend, unsigned number)
 {
-	struct nc_backend_lane *lane = &backend->lane[number];
+	struct nc_backend_channel *channel = &backend->channel[number];
 
-	lane->owing = false;
-	for (unsigned i = 0; i < lane->windows.count && !lane->owing; i++)
-		if (lane->windows.all[i].credit)
-			(void)tell_credit(backend, number, &lane->windows.all[i]);
+	channel->owing = false;
+	for (unsigned i = 0; i < channel->windows.count && !channel->owing; i++)
+		if (channel->windows.all[i].credit)
+			(void)tell_credit(backend, number, &channel->windows.all[i]);
 }
 
-void nc_backend_wake(struct nc_backend *backend, unsigned lane)
+void nc_backend_wake(struct NC_backend *backend, unsigned channel)
 {
-	if (backend->lane[lane].owing)
-		tell_owed(backend, lane);
-	if (nc_queue_must_ring(&backend->lane[lane].queues.requests))
+	if (backend->channel[channel].owing)
+		tell_owed(backend, channel);
+	if (nc_queue_must_ring(&backend->channel[channel].queues.requests))
 		nc_doorbell_ring(backend->ring);
 }

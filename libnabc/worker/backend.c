@@ -5,7 +5,7 @@
  * What the worker wrote is copied out of the queue, checked, and only then
  * looked at; the unit it names must be its own and is held before the caller
  * hears of it, so nothing that the worker does later can make a send fail.
- * A lane belongs to one thread; start and end to one at a time.
+ * A channel belongs to one thread; start and end to one at a time.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,32 +23,32 @@
 
 static_assert(NC_WIRE_BLOCK_MAX == NC_BLOCK_MAX, "the header promises it");
 static_assert(NC_WIRE_RANGES_MAX == NC_RESPONSE_RANGES_MAX, "the header promises it");
-static_assert(NC_WIRE_LANES_MAX == NC_LANES_MAX, "the header promises it");
+static_assert(NC_WIRE_CHANNELS_MAX == NC_CHANNELS_MAX, "the header promises it");
 
-static int open_doorbell(struct nc_backend_lane *lane)
+static int open_doorbell(struct nc_backend_channel *channel)
 {
-	lane->doorbell = nc_doorbell_open();
-	return lane->doorbell < 0 ? lane->doorbell : 0;
+	channel->doorbell = nc_doorbell_open();
+	return channel->doorbell < 0 ? channel->doorbell : 0;
 }
 
 /* Of which this end alone does not block. */
-static int open_pipe(struct nc_backend *backend, struct nc_backend_lane *lane)
+static int open_pipe(struct NC_backend *backend, struct nc_backend_channel *channel)
 {
 	int ends[2];
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return -errno;
-	lane->doorbell = ends[0];
-	lane->writer = ends[1];
+	channel->doorbell = ends[0];
+	channel->writer = ends[1];
 	if (fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0)
 		return -errno;
-	lane->reader = nc_pipe_reader_open(ends[0], backend->index->max_unit);
-	return lane->reader ? 0 : -ENOMEM;
+	channel->reader = nc_pipe_reader_open(ends[0], backend->index->max_unit);
+	return channel->reader ? 0 : -ENOMEM;
 }
 
-static int open_lanes(struct nc_backend *backend, bool posix, int *extra)
+static int open_channels(struct NC_backend *backend, bool posix, int *extra)
 {
-	size_t footprint = nc_lanes_footprint(backend->lanes, NC_LANE_QUEUE);
+	size_t footprint = nc_channels_footprint(backend->channels, NC_LANE_QUEUE);
 	int error = nc_segment_create(&backend->queues,
 				      (footprint + NC_PAGE - 1) / NC_PAGE * NC_PAGE, false, true);
 
@@ -59,18 +59,18 @@ static int open_lanes(struct nc_backend *backend, bool posix, int *extra)
 	if (error)
 		return error;
 	extra[1] = backend->watch;
-	for (unsigned i = 0; i < backend->lanes; i++) {
-		struct nc_backend_lane *lane = &backend->lane[i];
+	for (unsigned i = 0; i < backend->channels; i++) {
+		struct nc_backend_channel *channel = &backend->channel[i];
 
-		nc_lane_init(&lane->queues, backend->queues.base, i, NC_LANE_QUEUE);
-		nc_queue_tell(&lane->queues.requests, NC_LANE_BEGUN);
-		lane->record = malloc(RECORD_MAX);
-		if (!lane->record)
+		nc_channel_init(&channel->queues, backend->queues.base, i, NC_LANE_QUEUE);
+		nc_queue_tell(&channel->queues.requests, NC_LANE_BEGUN);
+		channel->record = malloc(RECORD_MAX);
+		if (!channel->record)
 			return -ENOMEM;
-		error = posix ? open_pipe(backend, lane) : open_doorbell(lane);
+		error = posix ? open_pipe(backend, channel) : open_doorbell(channel);
 		if (error)
 			return error;
-		extra[2 + i] = posix ? lane->writer : lane->doorbell;
+		extra[2 + i] = posix ? channel->writer : channel->doorbell;
 	}
 	return 0;
 }
@@ -82,7 +82,7 @@ static void close_fd(int *fd)
 	*fd = -1;
 }
 
-static int start(struct nc_backend *backend, int socket, const struct NC_exchange_options *options)
+static int start(struct NC_backend *backend, int socket, const struct NC_backend_options *options)
 {
 	struct nc_process *process = &backend->process;
 	int error = nc_process_start(process, socket, options->argv, options->environment);
@@ -92,7 +92,7 @@ static int start(struct nc_backend *backend, int socket, const struct NC_exchang
 				       true);
 }
 
-int nc_backend_adopt(struct nc_backend *backend, pid_t pid, int pidfd)
+int nc_backend_adopt(struct NC_backend *backend, pid_t pid, int pidfd)
 {
 	int error;
 
@@ -107,8 +107,8 @@ int nc_backend_adopt(struct nc_backend *backend, pid_t pid, int pidfd)
 }
 
 /* The caller's way of starting: what it did wrong is told as its error. */
-static int start_by_caller(struct nc_backend *backend, int socket,
-		       const struct NC_exchange_options *options)
+static int start_by_caller(struct NC_backend *backend, int socket,
+			   const struct NC_backend_options *options)
 {
 	char **environment = nc_process_environment(options->environment);
 	pid_t pid = 0;
@@ -129,40 +129,42 @@ static int start_by_caller(struct nc_backend *backend, int socket,
 	return error;
 }
 
-int nc_backend_open(struct nc_serve *serve, const struct NC_exchange_options *options,
-		    struct nc_backend **result)
+int nc_backend_open(struct nc_serve *serve, _Atomic unsigned *open,
+		    const struct NC_backend_options *options, struct NC_backend **result)
 {
 	int pair[2] = {-1, -1}, extra[NC_PEER_FDS_MAX];
 	struct nc_index *index = serve->index;
-	struct nc_backend *backend;
+	struct NC_backend *backend;
 	bool posix;
 	int error;
 
 	if (!index->owner)
 		return -EPERM;
-	if (!options || options->lanes == 0 || options->lanes > NC_LANES_MAX ||
-	    (options->flags & ~NC_EXCHANGE_POSIX) ||
+	if (!options || options->channels == 0 || options->channels > NC_CHANNELS_MAX ||
+	    (options->flags & ~NC_BACKEND_POSIX) ||
 	    (!options->start && (!options->argv || !options->argv[0])))
 		return -EINVAL;
-	posix = options->flags & NC_EXCHANGE_POSIX;
-	backend = calloc(1, sizeof(*backend) + options->lanes * sizeof(backend->lane[0]));
+	posix = options->flags & NC_BACKEND_POSIX;
+	backend = calloc(1, sizeof(*backend) + options->channels * sizeof(backend->channel[0]));
 	if (!backend)
 		return -ENOMEM;
 	backend->serve = serve;
+	backend->open = open;
+	atomic_fetch_add_explicit(open, 1, memory_order_relaxed);
 	backend->index = index;
-	backend->lanes = options->lanes;
+	backend->channels = options->channels;
 	backend->process = (struct nc_process){.pid = -1, .pidfd = -1};
 	backend->watch = backend->ring = -1;
 	backend->queues.fd = -1;
-	for (unsigned i = 0; i < backend->lanes; i++)
-		backend->lane[i].doorbell = backend->lane[i].writer = -1;
-	error = open_lanes(backend, posix, extra);
+	for (unsigned i = 0; i < backend->channels; i++)
+		backend->channel[i].doorbell = backend->channel[i].writer = -1;
+	error = open_channels(backend, posix, extra);
 	if (!error)
 		error = nc_peer_pair(pair);
 	if (!error) {
 		struct nc_serve_offer offer = {.memory = options->memory ? options->memory
 									 : index->member_size,
-					       .lanes = backend->lanes,
+					       .channels = backend->channels,
 					       .queue_size = NC_LANE_QUEUE,
 					       .extra = extra,
 					       .flags = posix ? NC_WIRE_POSIX : 0};
@@ -176,8 +178,8 @@ int nc_backend_open(struct nc_serve *serve, const struct NC_exchange_options *op
 		}
 	}
 	/* The worker's alone, so that its end is seen. */
-	for (unsigned i = 0; i < backend->lanes; i++)
-		close_fd(&backend->lane[i].writer);
+	for (unsigned i = 0; i < backend->channels; i++)
+		close_fd(&backend->channel[i].writer);
 	if (!error)
 		error = options->start ? start_by_caller(backend, pair[1], options)
 				       : start(backend, pair[1], options);
@@ -191,7 +193,7 @@ int nc_backend_open(struct nc_serve *serve, const struct NC_exchange_options *op
 	return 0;
 }
 
-void nc_backend_end(struct nc_backend *backend)
+void nc_backend_end(struct NC_backend *backend)
 {
 	/* An idle worker sees the end of its doorbell; a busy one is not waited for. */
 	close_fd(&backend->ring);
@@ -199,24 +201,25 @@ void nc_backend_end(struct nc_backend *backend)
 	if (backend->guest)
 		nc_serve_dismiss(backend->serve, backend->guest);
 	close_fd(&backend->watch);
-	for (unsigned i = 0; i < backend->lanes; i++) {
-		struct nc_backend_lane *lane = &backend->lane[i];
+	for (unsigned i = 0; i < backend->channels; i++) {
+		struct nc_backend_channel *channel = &backend->channel[i];
 
 		/* Its own descriptor goes with a reader. */
-		if (lane->reader)
-			nc_pipe_reader_close(lane->reader);
+		if (channel->reader)
+			nc_pipe_reader_close(channel->reader);
 		else
-			close_fd(&lane->doorbell);
-		close_fd(&lane->writer);
-		free(lane->record);
-		nc_send_windows_fini(&backend->lane[i].windows);
+			close_fd(&channel->doorbell);
+		close_fd(&channel->writer);
+		free(channel->record);
+		nc_send_windows_fini(&backend->channel[i].windows);
 	}
 	nc_segment_close(&backend->queues);
+	atomic_fetch_sub_explicit(backend->open, 1, memory_order_relaxed);
 	free(backend);
 }
 
 /* In its own segment, or sealed by it. */
-static bool is_workers(struct nc_backend *backend, size_t id)
+static bool is_workers(struct NC_backend *backend, size_t id)
 {
 	bool made;
 
@@ -227,7 +230,7 @@ static bool is_workers(struct nc_backend *backend, size_t id)
 }
 
 /* Holds the unit if it is the worker's and the range is inside. */
-static bool hold_range(struct nc_backend *backend, const struct NC_range *range)
+static bool hold_range(struct NC_backend *backend, const struct NC_range *range)
 {
 	struct nc_view view;
 
@@ -245,7 +248,7 @@ static bool hold_range(struct nc_backend *backend, const struct NC_range *range)
 }
 
 /* Nobody will send those from the first on: what was given once goes back to the worker. */
-static void give_back(struct nc_backend *backend, const struct nc_wire_response *wire,
+static void give_back(struct NC_backend *backend, const struct nc_wire_response *wire,
 		      const struct NC_range *ranges, unsigned first)
 {
 	for (unsigned i = first; i < wire->ranges; i++)
@@ -254,7 +257,7 @@ static void give_back(struct nc_backend *backend, const struct nc_wire_response 
 }
 
 /* Holds each range once, all of them or none. */
-static bool accept_ranges(struct nc_backend *backend, const struct nc_wire_response *wire,
+static bool accept_ranges(struct NC_backend *backend, const struct nc_wire_response *wire,
 			  const struct NC_range *ranges)
 {
 	unsigned held = 0;
@@ -279,16 +282,16 @@ static bool accept_ranges(struct nc_backend *backend, const struct nc_wire_respo
 }
 
 /* 1: it is the caller's; 0: nobody wants it; -errno. */
-static int judge(struct nc_backend *backend, unsigned number, const struct nc_wire_response *wire,
+static int judge(struct NC_backend *backend, unsigned number, const struct nc_wire_response *wire,
 		 struct NC_response *response)
 {
-	struct nc_backend_lane *lane = &backend->lane[number];
-	const struct NC_range *ranges = nc_wire_ranges(lane->record);
+	struct nc_backend_channel *channel = &backend->channel[number];
+	const struct NC_range *ranges = nc_wire_ranges(channel->record);
 	uint32_t piece = wire->flags & NC_RESPONSE_PIECE;
 
 	/* The usual answer in one record needs no look at the windows if there are none. */
-	if (lane->windows.count || wire->flags & ~NC_RESPONSE_KEEP) {
-		int verdict = nc_send_windows_judge(&lane->windows, wire);
+	if (channel->windows.count || wire->flags & ~NC_RESPONSE_KEEP) {
+		int verdict = nc_send_windows_judge(&channel->windows, wire);
 
 		if (verdict == NC_SEND_WINDOW_DROP)
 			give_back(backend, wire, ranges, 0);
@@ -299,7 +302,7 @@ static int judge(struct nc_backend *backend, unsigned number, const struct nc_wi
 		*response = (struct NC_response){
 			.status = wire->status,
 			.flags = wire->flags,
-			.headers = nc_wire_headers(lane->record, wire),
+			.headers = nc_wire_headers(channel->record, wire),
 			.headers_length = wire->headers_length,
 			.ranges = ranges,
 			.range_count = wire->ranges,
@@ -312,7 +315,7 @@ static int judge(struct nc_backend *backend, unsigned number, const struct nc_wi
 					 .flags = piece ? piece | NC_RESPONSE_ABORTED : 0};
 	/* For the caller this is the end, so the worker shall end as well. */
 	if (wire->flags & NC_RESPONSE_MORE) {
-		nc_send_windows_break(&lane->windows, wire->tag);
+		nc_send_windows_break(&channel->windows, wire->tag);
 		(void)nc_backend_cancel(backend, number, wire->tag);
 		nc_backend_wake(backend, number);
 	}
@@ -320,7 +323,8 @@ static int judge(struct nc_backend *backend, unsigned number, const struct nc_wi
 }
 
 /* The same of an answer that came as bytes. */
-static int take_bytes(struct nc_backend_lane *lane, uint64_t *tag, struct NC_response *response)
+static int take_bytes(struct nc_backend_channel *channel, uint64_t *tag,
+		      struct NC_response *response)
 {
 	struct nc_wire_response wire;
 	const char *record;
@@ -328,8 +332,9 @@ static int take_bytes(struct nc_backend_lane *lane, uint64_t *tag, struct NC_res
 	char *data;
 	int result;
 
-	while ((result = nc_pipe_reader_take(lane->reader, &record, &wire, &data, &length)) == 1) {
-		result = nc_send_windows_judge(&lane->windows, &wire);
+	while ((result = nc_pipe_reader_take(channel->reader, &record, &wire, &data, &length)) ==
+	       1) {
+		result = nc_send_windows_judge(&channel->windows, &wire);
 		if (result == NC_SEND_WINDOW_PASS)
 			break;
 		free(data);
@@ -350,23 +355,24 @@ static int take_bytes(struct nc_backend_lane *lane, uint64_t *tag, struct NC_res
 	return 1;
 }
 
-int nc_backend_take(struct nc_backend *backend, unsigned number, uint64_t *tag,
+int nc_backend_take(struct NC_backend *backend, unsigned number, uint64_t *tag,
 		    struct NC_response *response)
 {
-	struct nc_backend_lane *lane = &backend->lane[number];
+	struct nc_backend_channel *channel = &backend->channel[number];
 	struct nc_wire_response wire;
 	int result;
 
-	if (lane->reader)
-		return take_bytes(lane, tag, response);
+	if (channel->reader)
+		return take_bytes(channel, tag, response);
 	do {
-		int64_t length = nc_queue_pop(&lane->queues.responses, lane->record, RECORD_MAX);
+		int64_t length =
+			nc_queue_pop(&channel->queues.responses, channel->record, RECORD_MAX);
 
 		if (length <= 0)
 			return (int)length;
-		if (nc_wire_check_response(lane->record, (size_t)length, &wire))
+		if (nc_wire_check_response(channel->record, (size_t)length, &wire))
 			return -EPROTO;
-		if (nc_queue_must_ring_room(&lane->queues.responses))
+		if (nc_queue_must_ring_room(&channel->queues.responses))
 			nc_doorbell_ring(backend->ring);
 		*tag = wire.tag;
 		result = judge(backend, number, &wire, response);
@@ -374,10 +380,10 @@ int nc_backend_take(struct nc_backend *backend, unsigned number, uint64_t *tag,
 	return result;
 }
 
-int nc_backend_sleep(struct nc_backend *backend, unsigned number, unsigned responses)
+int nc_backend_sleep(struct NC_backend *backend, unsigned number, unsigned responses)
 {
-	struct nc_backend_lane *lane = &backend->lane[number];
+	struct nc_backend_channel *channel = &backend->channel[number];
 
-	return lane->reader ? nc_pipe_reader_ready(lane->reader)
-			    : nc_queue_arm(&lane->queues.responses, responses);
+	return channel->reader ? nc_pipe_reader_ready(channel->reader)
+			       : nc_queue_arm(&channel->queues.responses, responses);
 }

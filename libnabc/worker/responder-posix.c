@@ -33,7 +33,7 @@ static int write_all(struct nc_message *message, int fd)
 	return 0;
 }
 
-int nc_responder_write(struct nc_responder *responder, uint32_t lane,
+int nc_responder_write(struct nc_responder *responder, uint32_t channel,
 		       const struct nc_wire_response *wire, const struct NC_range *ranges,
 		       const char *headers)
 {
@@ -61,7 +61,7 @@ int nc_responder_write(struct nc_responder *responder, uint32_t lane,
 	error = nc_message_open(&message, responder->index, &spec, views, true);
 	if (error)
 		return error;
-	error = write_all(&message, responder->lane[lane].doorbell);
+	error = write_all(&message, responder->channel[channel].doorbell);
 	nc_message_close(&message);
 	/* Their bytes have left this process. */
 	for (uint32_t i = 0; !error && i < wire->ranges; i++)

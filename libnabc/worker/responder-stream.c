@@ -13,14 +13,14 @@
 static struct nc_open_request *find(struct nc_responder *responder,
 				    const struct NC_request *request)
 {
-	return nc_pending_find(&responder->pending, request->lane, request->tag);
+	return nc_pending_find(&responder->pending, request->channel, request->tag);
 }
 
 /* Until the window is open.  0; -ECANCELED; -errno. */
 static int await_window(struct nc_responder *responder, const struct NC_request *request)
 {
 	for (;;) {
-		int error = nc_responder_pump(responder, request->lane);
+		int error = nc_responder_pump(responder, request->channel);
 		struct nc_open_request *open = find(responder, request);
 
 		/* The server withdrew another one to which it gave the same tag. */
@@ -31,7 +31,7 @@ static int await_window(struct nc_responder *responder, const struct NC_request 
 		if (open->unsent < NC_WORKER_WINDOW)
 			return 0;
 		if (!error)
-			error = nc_responder_await(responder, request->lane);
+			error = nc_responder_await(responder, request->channel);
 		if (error)
 			return error;
 	}
@@ -57,7 +57,7 @@ int nc_responder_send(struct nc_responder *responder, const struct NC_request *r
 	if (error == -ECANCELED)
 		(void)nc_responder_abort(responder, request);
 	if (!error)
-		error = nc_responder_push(responder, request->lane, &wire, ranges, NULL);
+		error = nc_responder_push(responder, request->channel, &wire, ranges, NULL);
 	if (error)
 		return error;
 	open = find(responder, request);
@@ -77,7 +77,7 @@ static int give_back(struct nc_responder *responder, const struct NC_request *re
 
 	if (!inbox->reading)
 		return 0;
-	error = nc_responder_push(responder, request->lane, &wire, NULL, NULL);
+	error = nc_responder_push(responder, request->channel, &wire, NULL, NULL);
 	inbox->reading = error;
 	return error;
 }
@@ -101,7 +101,7 @@ int nc_responder_body(struct nc_responder *responder, const struct NC_request *r
 	while (!error) {
 		struct nc_inbox *inbox;
 
-		error = nc_responder_pump(responder, request->lane);
+		error = nc_responder_pump(responder, request->channel);
 		open = find(responder, request);
 		inbox = open ? open->inbox : NULL;
 		/* The server gave its tag to another one, which has no body or was withdrawn. */
@@ -119,7 +119,7 @@ int nc_responder_body(struct nc_responder *responder, const struct NC_request *r
 		if (inbox->ended)
 			return 0;
 		if (!error)
-			error = nc_responder_await(responder, request->lane);
+			error = nc_responder_await(responder, request->channel);
 	}
 	return error;
 }
@@ -133,7 +133,7 @@ int nc_responder_abort(struct nc_responder *responder, const struct NC_request *
 	/* It is over already. */
 	if (!open)
 		return 0;
-	error = nc_responder_push(responder, request->lane, &wire, NULL, NULL);
+	error = nc_responder_push(responder, request->channel, &wire, NULL, NULL);
 	if (!error)
 		nc_pending_remove(&responder->pending, open);
 	return error;
@@ -144,9 +144,9 @@ int nc_responder_gone(struct nc_responder *responder, const struct NC_request *r
 	struct nc_open_request *open;
 	int error;
 
-	if (request->lane >= responder->lanes)
+	if (request->channel >= responder->channels)
 		return -EINVAL;
-	error = nc_responder_pump(responder, request->lane);
+	error = nc_responder_pump(responder, request->channel);
 	open = find(responder, request);
 	/* With too much kept, what is known must do. */
 	return error && error != -ENOBUFS ? error : !open || open->gone;

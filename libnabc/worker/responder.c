@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * responder.c - accepts requests from the server's lanes in turn and answers
+ * responder.c - accepts requests from the server's channels in turn and answers
  * with header and cache id.  One thread at a time.
  *
  * The pipe that wakes the worker ends with the server, so one blocking read
@@ -37,14 +37,14 @@ int nc_responder_open(struct nc_index *index, int socket, struct nc_responder **
 
 	if (error)
 		return error;
-	footprint = nc_lanes_footprint(welcome.lanes, welcome.queue_size);
+	footprint = nc_channels_footprint(welcome.channels, welcome.queue_size);
 	/* Each queue begins where the one before ends, and is aligned. */
-	if (welcome.lanes == 0 || welcome.queue_size < alignof(struct nc_queue_shared) ||
+	if (welcome.channels == 0 || welcome.queue_size < alignof(struct nc_queue_shared) ||
 	    (welcome.queue_size & (welcome.queue_size - 1)))
 		error = -EPROTO;
 	if (!error)
-		responder =
-			calloc(1, sizeof(*responder) + welcome.lanes * sizeof(responder->lane[0]));
+		responder = calloc(1, sizeof(*responder) +
+					      welcome.channels * sizeof(responder->channel[0]));
 	if (!error && responder)
 		responder->record = malloc(RECORD_MAX);
 	if (!error && responder && (welcome.flags & NC_WIRE_POSIX))
@@ -68,35 +68,35 @@ int nc_responder_open(struct nc_index *index, int socket, struct nc_responder **
 	nc_pending_init(&responder->pending);
 	responder->index = index;
 	responder->watch = fds[1];
-	responder->lanes = welcome.lanes;
-	for (unsigned i = 0; i < responder->lanes; i++) {
-		nc_lane_init(&responder->lane[i].queues, responder->queues.base, i,
-			     welcome.queue_size);
-		responder->lane[i].doorbell = fds[2 + i];
+	responder->channels = welcome.channels;
+	for (unsigned i = 0; i < responder->channels; i++) {
+		nc_channel_init(&responder->channel[i].queues, responder->queues.base, i,
+				welcome.queue_size);
+		responder->channel[i].doorbell = fds[2 + i];
 	}
 	*result = responder;
 	return 0;
 }
 
 /* A server that sleeps for more gets what there is. */
-static void ring_now(struct nc_responder *responder, uint32_t lane)
+static void ring_now(struct nc_responder *responder, uint32_t channel)
 {
-	if (nc_queue_must_ring_now(&responder->lane[lane].queues.responses))
-		nc_doorbell_ring(responder->lane[lane].doorbell);
+	if (nc_queue_must_ring_now(&responder->channel[channel].queues.responses))
+		nc_doorbell_ring(responder->channel[channel].doorbell);
 }
 
 /* Nothing follows for a while. */
 static void ring_all(struct nc_responder *responder)
 {
-	for (unsigned i = 0; i < responder->lanes; i++)
+	for (unsigned i = 0; i < responder->channels; i++)
 		ring_now(responder, i);
 }
 
 void nc_responder_close(struct nc_responder *responder)
 {
 	ring_all(responder);
-	for (unsigned i = 0; i < responder->lanes; i++)
-		close(responder->lane[i].doorbell);
+	for (unsigned i = 0; i < responder->channels; i++)
+		close(responder->channel[i].doorbell);
 	close(responder->watch);
 	nc_segment_close(&responder->queues);
 	nc_pending_fini(&responder->pending);
@@ -106,37 +106,38 @@ void nc_responder_close(struct nc_responder *responder)
 }
 
 /*
- * Claims the lane's next request, before the caller has it: whatever becomes of
+ * Claims the channel's next request, before the caller has it: whatever becomes of
  * this process, nobody else is to do it as well.  1; 0: the server has withdrawn
  * it; -EPROTO.
  */
-static int claim(struct nc_responder *responder, uint32_t lane)
+static int claim(struct nc_responder *responder, uint32_t channel)
 {
-	uint64_t told = NC_LANE_BEGUN + responder->lane[lane].claimed++;
+	uint64_t told = NC_LANE_BEGUN + responder->channel[channel].claimed++;
 
-	if (nc_queue_claim(&responder->lane[lane].queues.requests, &told, told + 1))
+	if (nc_queue_claim(&responder->channel[channel].queues.requests, &told, told + 1))
 		return 1;
 	/* The server's claims go ahead of this end's; what is far off is a stray write. */
-	return told - NC_LANE_BEGUN - responder->lane[lane].claimed <= UINT32_MAX ? 0 : -EPROTO;
+	return told - NC_LANE_BEGUN - responder->channel[channel].claimed <= UINT32_MAX ? 0
+											: -EPROTO;
 }
 
 /* The request that was taken out of the queue belongs to another worker now. */
-static void drop_withdrawn(struct nc_responder *responder, uint32_t lane, uint64_t tag)
+static void drop_withdrawn(struct nc_responder *responder, uint32_t channel, uint64_t tag)
 {
-	struct nc_open_request *open = nc_pending_find(&responder->pending, lane, tag);
+	struct nc_open_request *open = nc_pending_find(&responder->pending, channel, tag);
 
 	if (open)
 		nc_pending_remove(&responder->pending, open);
 }
 
-/* Frees the kept requests of a lane that the server has withdrawn.  0 or -EPROTO. */
-static int prune(struct nc_responder *responder, uint32_t lane)
+/* Frees the kept requests of a channel that the server has withdrawn.  0 or -EPROTO. */
+static int prune(struct nc_responder *responder, uint32_t channel)
 {
-	uint64_t told = nc_queue_told(&responder->lane[lane].queues.requests);
+	uint64_t told = nc_queue_told(&responder->channel[channel].queues.requests);
 
-	while (told != NC_LANE_BEGUN + responder->lane[lane].claimed) {
+	while (told != NC_LANE_BEGUN + responder->channel[channel].claimed) {
 		struct nc_wire_request wire;
-		struct nc_kept *kept = nc_pending_take(&responder->pending, lane);
+		struct nc_kept *kept = nc_pending_take(&responder->pending, channel);
 		int result;
 
 		/* The others are still in the queue. */
@@ -144,20 +145,20 @@ static int prune(struct nc_responder *responder, uint32_t lane)
 			return 0;
 		memcpy(&wire, kept->record, sizeof(wire));
 		free(kept);
-		result = claim(responder, lane);
+		result = claim(responder, channel);
 		/* Who claims here is ahead of the server, which cannot be. */
 		if (result)
 			return -EPROTO;
-		drop_withdrawn(responder, lane, wire.tag);
+		drop_withdrawn(responder, channel, wire.tag);
 	}
 	return 0;
 }
 
-static void describe(const char *record, uint32_t lane, const struct nc_wire_request *wire,
+static void describe(const char *record, uint32_t channel, const struct nc_wire_request *wire,
 		     struct NC_request *request)
 {
 	*request = (struct NC_request){.tag = wire->tag,
-				       .lane = lane,
+				       .channel = channel,
 				       .flags = wire->kind == NC_WIRE_REQUEST_BODY ? NC_REQUEST_BODY
 										   : 0,
 				       .variables = record + sizeof(*wire),
@@ -165,48 +166,48 @@ static void describe(const char *record, uint32_t lane, const struct nc_wire_req
 }
 
 /* A record that was checked.  1: a new request; 0: word of one; -errno. */
-static int note(struct nc_responder *responder, uint32_t lane, const char *record,
+static int note(struct nc_responder *responder, uint32_t channel, const char *record,
 		const struct nc_wire_request *wire)
 {
 	if (wire->kind > NC_WIRE_REQUEST_BODY)
-		return nc_pending_note(&responder->pending, lane, wire, record + sizeof(*wire));
-	nc_pending_add(&responder->pending, lane, wire);
+		return nc_pending_note(&responder->pending, channel, wire, record + sizeof(*wire));
+	nc_pending_add(&responder->pending, channel, wire);
 	return 1;
 }
 
-static int take(struct nc_responder *responder, unsigned lane, struct NC_request *request)
+static int take(struct nc_responder *responder, unsigned channel, struct NC_request *request)
 {
 	for (;;) {
 		struct nc_wire_request wire;
 		int error = nc_pending_reserve(&responder->pending);
 		int64_t length = error ? error
-				       : nc_queue_pop(&responder->lane[lane].queues.requests,
+				       : nc_queue_pop(&responder->channel[channel].queues.requests,
 						      responder->record, RECORD_MAX);
 
 		if (length <= 0)
 			return (int)length;
 		if (nc_wire_check_request(responder->record, (size_t)length, &wire))
 			return -EPROTO;
-		error = note(responder, lane, responder->record, &wire);
+		error = note(responder, channel, responder->record, &wire);
 		if (error < 0)
 			return error;
 		if (error == 0)
 			continue;
-		error = claim(responder, lane);
+		error = claim(responder, channel);
 		if (error < 0)
 			return error;
 		if (error > 0) {
-			describe(responder->record, lane, &wire, request);
+			describe(responder->record, channel, &wire, request);
 			return 1;
 		}
-		drop_withdrawn(responder, lane, wire.tag);
+		drop_withdrawn(responder, channel, wire.tag);
 	}
 }
 
-int nc_responder_pump(struct nc_responder *responder, uint32_t lane)
+int nc_responder_pump(struct nc_responder *responder, uint32_t channel)
 {
 	struct nc_pending *pending = &responder->pending;
-	int pruned = prune(responder, lane);
+	int pruned = prune(responder, channel);
 
 	if (pruned)
 		return pruned;
@@ -219,25 +220,25 @@ int nc_responder_pump(struct nc_responder *responder, uint32_t lane)
 		if (!error)
 			error = nc_pending_blank(pending, RECORD_MAX, &blank);
 		length = error ? error
-			       : nc_queue_pop(&responder->lane[lane].queues.requests, blank->record,
-					      RECORD_MAX);
+			       : nc_queue_pop(&responder->channel[channel].queues.requests,
+					      blank->record, RECORD_MAX);
 		if (length <= 0)
 			return (int)length;
 		if (nc_wire_check_request(blank->record, (size_t)length, &wire))
 			return -EPROTO;
-		error = note(responder, lane, blank->record, &wire);
+		error = note(responder, channel, blank->record, &wire);
 		if (error < 0)
 			return error;
 		if (error > 0)
-			nc_pending_keep(pending, lane, (size_t)length);
+			nc_pending_keep(pending, channel, (size_t)length);
 	}
 }
 
-int nc_responder_await(struct nc_responder *responder, uint32_t lane)
+int nc_responder_await(struct nc_responder *responder, uint32_t channel)
 {
 	int result;
 
-	if (nc_queue_arm(&responder->lane[lane].queues.requests, 1))
+	if (nc_queue_arm(&responder->channel[channel].queues.requests, 1))
 		return 0;
 	ring_all(responder);
 	result = nc_doorbell_wait(responder->watch);
@@ -256,15 +257,15 @@ static int take_kept(struct nc_responder *responder, struct NC_request *request)
 
 		/* It was checked before it was kept. */
 		memcpy(&wire, kept->record, sizeof(wire));
-		error = claim(responder, kept->lane);
+		error = claim(responder, kept->channel);
 		if (error < 0)
 			return error;
 		if (error == 0) {
-			drop_withdrawn(responder, kept->lane, wire.tag);
+			drop_withdrawn(responder, kept->channel, wire.tag);
 			continue;
 		}
-		describe(kept->record, kept->lane, &wire, request);
-		open = nc_pending_find(&responder->pending, kept->lane, wire.tag);
+		describe(kept->record, kept->channel, &wire, request);
+		open = nc_pending_find(&responder->pending, kept->channel, wire.tag);
 		if (!open || !open->gone)
 			return 1;
 		/* Nobody waits for it any more. */
@@ -275,13 +276,13 @@ static int take_kept(struct nc_responder *responder, struct NC_request *request)
 	return 0;
 }
 
-/* Says to every lane that this worker will sleep; true: one has work after all. */
+/* Says to every channel that this worker will sleep; true: one has work after all. */
 static bool arm(struct nc_responder *responder)
 {
 	bool work = false;
 
-	for (unsigned i = 0; i < responder->lanes && !work; i++)
-		work = nc_queue_arm(&responder->lane[i].queues.requests, 1);
+	for (unsigned i = 0; i < responder->channels && !work; i++)
+		work = nc_queue_arm(&responder->channel[i].queues.requests, 1);
 	return work;
 }
 
@@ -295,13 +296,13 @@ int nc_responder_accept(struct nc_responder *responder, struct NC_request *reque
 			return result;
 	}
 	for (;;) {
-		for (unsigned i = 0; i < responder->lanes; i++) {
-			unsigned lane = (responder->next + i) % responder->lanes;
+		for (unsigned i = 0; i < responder->channels; i++) {
+			unsigned channel = (responder->next + i) % responder->channels;
 
-			result = take(responder, lane, request);
+			result = take(responder, channel, request);
 			if (result == 0)
 				continue;
-			responder->next = lane + 1;
+			responder->next = channel + 1;
 			return result;
 		}
 		if (arm(responder))
@@ -318,23 +319,23 @@ int nc_responder_accept(struct nc_responder *responder, struct NC_request *reque
  * other, each in memory that has left the CPU's caches when the server sends it
  * and when the next is made.  A server on another CPU costs it a system call.
  */
-static void pace(struct nc_responder *responder, uint32_t lane, size_t bytes, bool taken)
+static void pace(struct nc_responder *responder, uint32_t channel, size_t bytes, bool taken)
 {
-	size_t *waiting = &responder->lane[lane].waiting;
+	size_t *waiting = &responder->channel[channel].waiting;
 
 	*waiting = (taken ? 0 : *waiting) + bytes;
 	if (*waiting < PACE)
 		return;
 	*waiting = 0;
-	ring_now(responder, lane);
+	ring_now(responder, channel);
 	(void)sched_yield();
 }
 
-int nc_responder_push(struct nc_responder *responder, uint32_t lane,
+int nc_responder_push(struct nc_responder *responder, uint32_t channel,
 		      const struct nc_wire_response *wire, const struct NC_range *ranges,
 		      const char *headers)
 {
-	struct nc_queue *queue = &responder->lane[lane].queues.responses;
+	struct nc_queue *queue = &responder->channel[channel].queues.responses;
 	size_t length = sizeof(*wire) + wire->ranges * sizeof(*ranges), bytes = 0;
 	struct {
 		struct nc_wire_response wire;
@@ -344,7 +345,7 @@ int nc_responder_push(struct nc_responder *responder, uint32_t lane,
 	int error;
 
 	if (responder->out)
-		return nc_responder_write(responder, lane, wire, ranges, headers);
+		return nc_responder_write(responder, channel, wire, ranges, headers);
 	taken = nc_queue_is_taken(queue);
 	for (unsigned i = 0; i < wire->ranges; i++)
 		bytes += ranges[i].length;
@@ -365,9 +366,9 @@ int nc_responder_push(struct nc_responder *responder, uint32_t lane,
 	if (error)
 		return error;
 	if (nc_queue_must_ring(queue))
-		nc_doorbell_ring(responder->lane[lane].doorbell);
+		nc_doorbell_ring(responder->channel[channel].doorbell);
 	if (bytes)
-		pace(responder, lane, bytes, taken);
+		pace(responder, channel, bytes, taken);
 	return 0;
 }
 
@@ -398,7 +399,7 @@ int nc_responder_respond(struct nc_responder *responder, const struct NC_request
 			 const struct NC_response *response)
 {
 	struct nc_pending *pending = &responder->pending;
-	struct nc_open_request *open = nc_pending_find(pending, request->lane, request->tag);
+	struct nc_open_request *open = nc_pending_find(pending, request->channel, request->tag);
 	bool single = response->body.id, more = response->flags & NC_RESPONSE_MORE;
 	const struct NC_range *ranges = single ? &response->body : response->ranges;
 	unsigned count = single ? 1 : response->range_count;
@@ -411,8 +412,8 @@ int nc_responder_respond(struct nc_responder *responder, const struct NC_request
 	};
 	int error;
 
-	if (request->lane >= responder->lanes || response->status < 200 || response->status > 599 ||
-	    !nc_wire_flags_good(response->flags, count) ||
+	if (request->channel >= responder->channels || response->status < 200 ||
+	    response->status > 599 || !nc_wire_flags_good(response->flags, count) ||
 	    (response->headers_length && !response->headers) || (single && response->range_count) ||
 	    (open ? open->begun : more))
 		return -EINVAL;
@@ -422,7 +423,7 @@ int nc_responder_respond(struct nc_responder *responder, const struct NC_request
 		return -ENOBUFS;
 	error = nc_responder_check_ranges(responder, ranges, count);
 	if (!error)
-		error = nc_responder_push(responder, request->lane, &wire, ranges,
+		error = nc_responder_push(responder, request->channel, &wire, ranges,
 					  response->headers);
 	if (error || !open)
 		return error;

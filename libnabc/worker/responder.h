@@ -10,24 +10,24 @@
 #include "cache/index.h"
 #include "os/segment.h"
 #include "wire/pending.h"
-#include "wire/lane.h"
+#include "wire/channel.h"
 #include "wire/wire.h"
 
 struct nc_responder {
 	struct nc_index *index; /* attached; the caller's */
 	struct nc_segment queues;
 	int watch; /* rung when requests or room for responses come */
-	unsigned lanes;
-	unsigned next; /* the lane to look at first: fair */
+	unsigned channels;
+	unsigned next; /* the channel to look at first: fair */
 	char *record;  /* the last request, unless it was kept */
 	struct nc_pending pending;
 	char *out; /* for the records of answers that go as bytes; NULL: they go by id */
 	struct {
-		struct nc_lane queues;
+		struct nc_channel queues;
 		uint64_t claimed; /* requests: accepted, or withdrawn by the server */
 		size_t waiting;	  /* bytes of bodies that the server may not have seen yet */
 		int doorbell;
-	} lane[];
+	} channel[];
 };
 
 /*
@@ -66,12 +66,12 @@ int nc_responder_gone(struct nc_responder *responder, const struct NC_request *r
 	 NC_WIRE_BLOCK_MAX)
 
 /* One record with ranges and header lines, once there is room for it. */
-int nc_responder_push(struct nc_responder *responder, uint32_t lane,
+int nc_responder_push(struct nc_responder *responder, uint32_t channel,
 		      const struct nc_wire_response *wire, const struct NC_range *ranges,
 		      const char *headers);
 
 /* The same as bytes: at most as many as the largest unit has. */
-int nc_responder_write(struct nc_responder *responder, uint32_t lane,
+int nc_responder_write(struct nc_responder *responder, uint32_t channel,
 		       const struct nc_wire_response *wire, const struct NC_range *ranges,
 		       const char *headers);
 
@@ -79,10 +79,10 @@ int nc_responder_write(struct nc_responder *responder, uint32_t lane,
 int nc_responder_check_ranges(struct nc_responder *responder, const struct NC_range *ranges,
 			      unsigned count);
 
-/* Takes all out of a lane's queue and keeps the requests.  0 or -errno. */
-int nc_responder_pump(struct nc_responder *responder, uint32_t lane);
+/* Takes all out of a channel's queue and keeps the requests.  0 or -errno. */
+int nc_responder_pump(struct nc_responder *responder, uint32_t channel);
 
-/* Sleeps until there may be more in the lane's queue.  0 or -errno; -EPIPE: the server is gone. */
-int nc_responder_await(struct nc_responder *responder, uint32_t lane);
+/* Sleeps until there may be more in the channel's queue.  0 or -errno; -EPIPE: the server is gone. */
+int nc_responder_await(struct nc_responder *responder, uint32_t channel);
 
 #endif

@@ -26,7 +26,7 @@ static void release(const struct NC_range *ranges, unsigned count)
 void response_queue_release(const struct NC_response *response)
 {
 	release(response->ranges, response->range_count);
-	NC_exchange_data_free(response->data);
+	NC_backend_data_free(response->data);
 }
 
 static void give_back(struct response_part *part)
@@ -35,7 +35,7 @@ static void give_back(struct response_part *part)
 		return;
 	release(part->ranges, part->count);
 	if (part->bytes.at) {
-		NC_exchange_data_free(part->bytes.at);
+		NC_backend_data_free(part->bytes.at);
 		atomic_fetch_sub_explicit(&part->budget->used, part->room, memory_order_relaxed);
 	}
 	free(part);
@@ -99,12 +99,12 @@ bool response_queue_add_bytes(struct response_queue *parts, struct slice bytes, 
 	struct response_part *part;
 
 	if (bytes.length == 0 || *left == 0) {
-		NC_exchange_data_free(bytes.at);
+		NC_backend_data_free(bytes.at);
 		return true;
 	}
 	part = malloc(sizeof(*part));
 	if (!part || !take(budget, bytes.length)) {
-		NC_exchange_data_free(bytes.at);
+		NC_backend_data_free(bytes.at);
 		free(part);
 		return false;
 	}

@@ -30,7 +30,7 @@ bool response_queue_add(struct response_queue *parts, const struct NC_range *ran
 			uint64_t *left);
 
 /*
- * The same of bytes, from NC_exchange_reap(), which may take no more memory
+ * The same of bytes, from NC_backend_reap(), which may take no more memory
  * than the budget has.
  */
 bool response_queue_add_bytes(struct response_queue *parts, struct slice bytes, uint64_t *left,

@@ -37,8 +37,8 @@ static void pace(struct backend_call *call)
 	}
 	while (own->kept > own->excess && (own->kept - own->excess > own->parts.count ||
 					   backpressure_has_room(call, own->shared))) {
-		(void)NC_exchange_sent(own->channel->exchange, own->channel->thread->number,
-				       worker_channel_tag(own->channel, own->slot));
+		(void)NC_backend_sent(own->channel->backend, own->channel->thread->number,
+				      worker_channel_tag(own->channel, own->slot));
 		own->channel->dirty = true;
 		own->kept--;
 		backpressure_go_on(call);

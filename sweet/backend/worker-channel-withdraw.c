@@ -8,7 +8,7 @@
 /* The number of those that it took back, 0 or 1. */
 static unsigned withdraw(struct worker_channel *channel, unsigned most, unsigned *left)
 {
-	int count = NC_exchange_withdraw(channel->exchange, channel->thread->number, most, left);
+	int count = NC_backend_withdraw(channel->backend, channel->thread->number, most, left);
 
 	if (count >= 0)
 		return (unsigned)count;
@@ -41,7 +41,7 @@ static void revoke_upload(struct worker_channel *channel, const struct transacti
 {
 	if (transaction->upload)
 		(void)NC_revoke(NULL, transaction->upload, NC_PROCESS_FD,
-				(id_t)NC_exchange_pidfd(channel->exchange));
+				(id_t)NC_backend_pidfd(channel->backend));
 }
 
 bool worker_channel_withdraw(struct worker_channel *channel)
@@ -75,7 +75,7 @@ bool worker_channel_withdraw(struct worker_channel *channel)
  */
 static unsigned find_untaken(struct worker_channel *channel, uint32_t slots[WORKER_IN_FLIGHT])
 {
-	int told = NC_exchange_untaken(channel->exchange, channel->thread->number), found = 0;
+	int told = NC_backend_untaken(channel->backend, channel->thread->number), found = 0;
 	uint64_t begun = channel->submitted - (uint64_t)told;
 
 	if (told >= 0 && (unsigned)told <= channel->in_flight) {

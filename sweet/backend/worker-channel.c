@@ -24,9 +24,9 @@ static_assert(sizeof(struct channel_call) <= BACKEND_CALL_OWN, "fits a call");
 
 /* --- slots --------------------------------------------------------------------------- */
 
-void worker_channel_reset(struct worker_channel *channel, NC_exchange *exchange)
+void worker_channel_reset(struct worker_channel *channel, NC_backend *backend)
 {
-	channel->exchange = exchange;
+	channel->backend = backend;
 	channel->dirty = channel->retiring = channel->notify_pending = false;
 	channel->in_flight = channel->orphaned = 0;
 	channel->submitted = 0;
@@ -95,7 +95,7 @@ void worker_channel_leave(struct worker_channel *channel, struct channel_slot *p
 void worker_channel_complain(const struct worker_channel *channel, const char *what)
 {
 	log_warning("worker %s[%u] (pid %d): %s", channel->process->pool->settings->name,
-		    channel->process->number, (int)NC_exchange_pid(channel->exchange), what);
+		    channel->process->number, (int)NC_backend_pid(channel->backend), what);
 }
 
 /*
@@ -138,8 +138,8 @@ static void send_cancel(struct worker_channel *channel, struct channel_slot *pen
 {
 	uint32_t slot = (uint32_t)(pending - channel->pending);
 
-	pending->cancel_pending = NC_exchange_cancel(channel->exchange, channel->thread->number,
-						     worker_channel_tag(channel, slot)) < 0;
+	pending->cancel_pending = NC_backend_cancel(channel->backend, channel->thread->number,
+						    worker_channel_tag(channel, slot)) < 0;
 	channel->notify_pending |= pending->cancel_pending;
 	channel->dirty = true;
 }
@@ -199,7 +199,7 @@ void worker_channel_finish(struct backend_call *call)
 static bool grant_upload(struct worker_channel *channel, const struct transaction *transaction)
 {
 	return !transaction->upload || NC_grant(NULL, transaction->upload, NC_PROCESS_FD,
-						(id_t)NC_exchange_pidfd(channel->exchange)) == 0;
+						(id_t)NC_backend_pidfd(channel->backend)) == 0;
 }
 
 /* Tells the worker of the piece that it was granted. */
@@ -212,9 +212,9 @@ static void give_piece(struct backend_call *call)
 				 .length = (size_t)(transaction->upload_length - own->given)};
 
 	own->body_pending =
-		NC_exchange_body(channel->exchange, channel->thread->number,
-				 worker_channel_tag(channel, own->slot), piece.id ? &piece : NULL,
-				 transaction->upload_more ? 0 : NC_BODY_LAST) < 0;
+		NC_backend_body(channel->backend, channel->thread->number,
+				worker_channel_tag(channel, own->slot), piece.id ? &piece : NULL,
+				transaction->upload_more ? 0 : NC_BODY_LAST) < 0;
 	channel->notify_pending |= own->body_pending;
 	channel->dirty = true;
 	if (own->body_pending)
@@ -231,9 +231,9 @@ bool worker_channel_submit(struct worker_channel *channel, struct backend_call *
 	uint32_t slot = channel->free;
 
 	if (!grant_upload(channel, call->transaction) ||
-	    NC_exchange_submit(channel->exchange, channel->thread->number,
-			       worker_channel_tag(channel, slot), block, length,
-			       in_pieces ? NC_REQUEST_BODY : 0) < 0)
+	    NC_backend_submit(channel->backend, channel->thread->number,
+			      worker_channel_tag(channel, slot), block, length,
+			      in_pieces ? NC_REQUEST_BODY : 0) < 0)
 		return false;
 	channel->free = channel->pending[slot].next;
 	channel->pending[slot].call = call;
@@ -310,12 +310,12 @@ bool worker_channel_reap(struct worker_channel *channel)
 	struct gateway_pool *pool = channel->process->pool;
 	bool any = false;
 
-	for (unsigned i = 0; i < RECORDS_MAX && channel->exchange; i++) {
+	for (unsigned i = 0; i < RECORDS_MAX && channel->backend; i++) {
 		struct NC_response response;
 		struct channel_slot *pending;
 		uint64_t tag;
-		int got = NC_exchange_reap(channel->exchange, channel->thread->number, &tag,
-					   &response);
+		int got =
+			NC_backend_reap(channel->backend, channel->thread->number, &tag, &response);
 
 		if (got < 0)
 			pool_process_kill(channel->process, "broke the protocol of the queues");
@@ -363,10 +363,10 @@ bool worker_channel_settle(struct worker_channel *channel)
 	if (channel->notify_pending)
 		send_pending(channel);
 	if (channel->dirty)
-		(void)NC_exchange_kick(channel->exchange, channel->thread->number);
+		(void)NC_backend_kick(channel->backend, channel->thread->number);
 	channel->dirty = false;
 	return channel->in_flight &&
-	       NC_exchange_arm(channel->exchange, channel->thread->number) > 0 &&
+	       NC_backend_arm(channel->backend, channel->thread->number) > 0 &&
 	       worker_channel_reap(channel);
 }
 

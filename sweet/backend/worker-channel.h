@@ -37,7 +37,7 @@ struct channel_slot {
 struct worker_channel {
 	struct pool_process *process;
 	struct thread *thread;
-	NC_exchange *exchange; /* NULL: down */
+	NC_backend *backend; /* NULL: down */
 	struct loop_watch doorbell;
 	struct loop_task up, retire, down;
 	struct worker_channel *next_active; /* channels of the thread, for its hook */
@@ -57,7 +57,7 @@ struct worker_channel {
 };
 
 /* The worker has come: nothing is in it. */
-void worker_channel_reset(struct worker_channel *channel, NC_exchange *exchange);
+void worker_channel_reset(struct worker_channel *channel, NC_backend *backend);
 
 /* False: there is no room in it. */
 bool worker_channel_submit(struct worker_channel *channel, struct backend_call *call,

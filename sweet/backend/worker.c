@@ -16,7 +16,7 @@
 
 /* What a place has. */
 struct place {
-	NC_exchange *exchange; /* main thread's; a channel has its copy while up */
+	NC_backend *backend; /* main thread's; a channel has its copy while up */
 	struct worker_channel channels[];
 };
 
@@ -85,7 +85,7 @@ static struct worker_channel *choose(struct gateway_pool *pool, const struct thr
 			&place_of(&pool->processes[i])->channels[thread->number];
 		uint64_t cost;
 
-		if (!channel->exchange || channel->retiring ||
+		if (!channel->backend || channel->retiring ||
 		    atomic_load_explicit(&pool->processes[i].doomed, memory_order_relaxed) ||
 		    channel->in_flight >= pool->settings->in_flight || !has_room(pool, i))
 			continue;
@@ -238,11 +238,11 @@ static void channel_up(struct loop_task *task)
 		(struct worker_channel *)((char *)task - offsetof(struct worker_channel, up));
 	struct thread *thread = channel->thread;
 
-	worker_channel_reset(channel, place_of(channel->process)->exchange);
+	worker_channel_reset(channel, place_of(channel->process)->backend);
 	channel->doorbell.ready = rung;
 	if (loop_watch_start(thread->loop, &channel->doorbell,
-			     NC_exchange_fd(channel->exchange, thread->number)) < 0) {
-		channel->exchange = NULL;
+			     NC_backend_fd(channel->backend, thread->number)) < 0) {
+		channel->backend = NULL;
 		pool_process_kill(channel->process, "cannot be watched: out of memory");
 		return;
 	}
@@ -257,13 +257,13 @@ static void detach(struct worker_channel *channel)
 	struct thread *thread = channel->thread;
 	struct worker_channel **link = &thread->workers->active;
 
-	loop_watch_stop(thread->loop, NC_exchange_fd(channel->exchange, thread->number));
+	loop_watch_stop(thread->loop, NC_backend_fd(channel->backend, thread->number));
 	while (*link != channel)
 		link = &(*link)->next_active;
 	*link = channel->next_active;
 	timer_stop(&channel->look);
 	set_behind(channel, false);
-	channel->exchange = NULL;
+	channel->backend = NULL;
 }
 
 static void let_go(struct worker_channel *channel)
@@ -278,7 +278,7 @@ static void channel_retire(struct loop_task *task)
 	struct worker_channel *channel =
 		(struct worker_channel *)((char *)task - offsetof(struct worker_channel, retire));
 
-	if (!channel->exchange)
+	if (!channel->backend)
 		pool_process_left(channel->process);
 	else if (channel->in_flight == 0)
 		let_go(channel);
@@ -292,7 +292,7 @@ static void channel_down(struct loop_task *task)
 		(struct worker_channel *)((char *)task - offsetof(struct worker_channel, down));
 	bool owed = channel->retiring;
 
-	if (channel->exchange) {
+	if (channel->backend) {
 		/* What it answered before its end is good, and nothing new is for it. */
 		channel->retiring = true;
 		worker_channel_reap_last(channel);
@@ -337,22 +337,22 @@ static int start(struct pool_process *process, pid_t *pid, int *pidfd)
 	const struct pool_config *settings = process->pool->settings;
 	struct server *server = process->pool->gateway->server;
 	struct place *place = place_of(process);
-	struct NC_exchange_options options = {.argv = settings->argv,
-					      .environment = settings->environment,
-					      .lanes = server->threads,
-					      .memory = settings->memory,
-					      .flags = server->path->exchange_flags};
+	struct NC_backend_options options = {.argv = settings->argv,
+					     .environment = settings->environment,
+					     .channels = server->threads,
+					     .memory = settings->memory,
+					     .flags = server->path->backend_flags};
 
 	if (pool_config_is_other(settings)) {
 		options.environment = NULL;
 		options.start = start_other;
 		options.context = process;
 	}
-	place->exchange = NC_exchange_start(server->cache, &options);
-	if (!place->exchange)
+	place->backend = NC_backend_start(server->cache, &options);
+	if (!place->backend)
 		return -errno;
-	*pid = NC_exchange_pid(place->exchange);
-	*pidfd = NC_exchange_pidfd(place->exchange);
+	*pid = NC_backend_pid(place->backend);
+	*pidfd = NC_backend_pidfd(place->backend);
 	return 0;
 }
 
@@ -388,8 +388,8 @@ static void close_process(struct pool_process *process)
 {
 	struct place *place = place_of(process);
 
-	(void)NC_exchange_close(place->exchange);
-	place->exchange = NULL;
+	(void)NC_backend_close(place->backend);
+	place->backend = NULL;
 }
 
 static int open_pool(struct gateway_pool *pool)

@@ -36,12 +36,12 @@ void config_arch_threads(struct config_tree *tree, struct config *config)
 /* A worker listens to so many threads; a process of mp has workers of its own. */
 void config_arch_pools(struct config_tree *tree, const struct config *config)
 {
-	if (config->threads <= NC_LANES_MAX || archs[config->arch].processes)
+	if (config->threads <= NC_CHANNELS_MAX || archs[config->arch].processes)
 		return;
 	for (unsigned i = 0; i < config->pool_count; i++)
 		if (config->pools[i]->protocol == POOL_WORKER)
 			config_tree_complain(tree, config->pools[i]->place,
 					     "%s: workers answer at most %u threads, not %u",
-					     config->pools[i]->label, NC_LANES_MAX,
+					     config->pools[i]->label, NC_CHANNELS_MAX,
 					     config->threads);
 }

@@ -147,7 +147,7 @@ static ssize_t send_bytes_apart(int socket, const struct NC_send *message, const
 const struct data_path data_path_posix = {
 	.name = "posix",
 	.cache_flags = NC_CACHE_NO_URING | NC_CACHE_NO_KERNEL,
-	.exchange_flags = NC_EXCHANGE_POSIX,
+	.backend_flags = NC_BACKEND_POSIX,
 	.send = send_bytes,
 	.send_apart = send_bytes_apart,
 };

@@ -17,8 +17,8 @@ enum data_path_kind { DATA_PATH_NABC, DATA_PATH_POSIX, DATA_PATHS };
 
 struct data_path {
 	const char *name;
-	unsigned cache_flags;	 /* NC_CACHE_* for the server's cache */
-	unsigned exchange_flags; /* NC_EXCHANGE_* for its workers */
+	unsigned cache_flags;	/* NC_CACHE_* for the server's cache */
+	unsigned backend_flags; /* NC_BACKEND_* for its workers */
 	/*
 	 * Sends of a message what the socket takes without blocking, as
 	 * NC_socksendv() does: bytes, or -1 with errno.  tail: bytes in ordinary

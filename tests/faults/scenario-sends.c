@@ -147,12 +147,12 @@ const struct scenario scenario_sends = {.name = "sends", .round = round_of_sends
 /* --- by rings ------------------------------------------------------------------------------- */
 
 /* Whether one of them is over; what has come is read meanwhile. */
-static bool reap_one(NC_ring *ring, int fd, int socket, size_t *at, struct NC_completion *done)
+static bool reap_one(NC_sender *ring, int fd, int socket, size_t *at, struct NC_completion *done)
 {
 	int count;
 
 	for (unsigned turns = 0; turns < 5000; turns++) {
-		if (!NUMBER(count, NC_ring_reap(ring, done, 1)))
+		if (!NUMBER(count, NC_sender_reap(ring, done, 1)))
 			return false;
 		take_bytes(socket, at, SIZE);
 		if (count)
@@ -163,7 +163,7 @@ static bool reap_one(NC_ring *ring, int fd, int socket, size_t *at, struct NC_co
 	return false;
 }
 
-static void send_by_ring(NC_ring *ring, int fd, size_t id, bool tcp)
+static void send_by_ring(NC_sender *ring, int fd, size_t id, bool tcp)
 {
 	struct NC_range ranges[2];
 	char first[6];
@@ -174,9 +174,9 @@ static void send_by_ring(NC_ring *ring, int fd, size_t id, bool tcp)
 
 	ranges_of(id, ranges, first);
 	open_stream(ends, tcp);
-	if (OK(NC_ring_send(ring, ends[0], &message, ring))) {
+	if (OK(NC_sender_send(ring, ends[0], &message, ring))) {
 		/* What cannot be submitted now is by and by. */
-		(void)OK(NC_ring_submit(ring));
+		(void)OK(NC_sender_submit(ring));
 		if (reap_one(ring, fd, ends[1], &at, &done)) {
 			while (at < done.sent && await_either(ends[1], -1))
 				take_bytes(ends[1], &at, SIZE);
@@ -188,7 +188,7 @@ static void send_by_ring(NC_ring *ring, int fd, size_t id, bool tcp)
 	close_pair(ends);
 }
 
-static void cancel(NC_ring *ring, int fd, size_t id)
+static void cancel(NC_sender *ring, int fd, size_t id)
 {
 	struct NC_range ranges[2];
 	char first[6];
@@ -199,14 +199,14 @@ static void cancel(NC_ring *ring, int fd, size_t id)
 
 	ranges_of(id, ranges, first);
 	open_stream(ends, true);
-	left += OK(NC_ring_send(ring, ends[0], &message, NULL));
-	left += OK(NC_ring_send(ring, ends[0], &message, NULL));
-	(void)OK(NC_ring_submit(ring));
+	left += OK(NC_sender_send(ring, ends[0], &message, NULL));
+	left += OK(NC_sender_send(ring, ends[0], &message, NULL));
+	(void)OK(NC_sender_submit(ring));
 	/* What the kernel does not take is asked for again. */
-	for (unsigned turns = 0; turns < 10 && !OK(NC_ring_cancel(ring, ends[0])); turns++)
+	for (unsigned turns = 0; turns < 10 && !OK(NC_sender_cancel(ring, ends[0])); turns++)
 		;
 	for (unsigned turns = 0; left && turns < 10; turns++) {
-		if (!NUMBER(count, NC_ring_reap(ring, done, 2)))
+		if (!NUMBER(count, NC_sender_reap(ring, done, 2)))
 			continue;
 		MUST((unsigned)count <= left);
 		left -= (unsigned)count;
@@ -218,27 +218,27 @@ static void cancel(NC_ring *ring, int fd, size_t id)
 }
 
 /* The messages of a ring that is closed while they are under way. */
-static void leave(NC_ring *ring, size_t id)
+static void leave(NC_sender *ring, size_t id)
 {
 	const struct NC_range range = {.id = id, .length = SIZE};
 	const struct NC_send message = {.ranges = &range, .range_count = 1};
 	int ends[2];
 
 	open_stream(ends, true);
-	(void)OK(NC_ring_send(ring, ends[0], &message, NULL));
-	(void)OK(NC_ring_submit(ring));
-	(void)OK(NC_ring_close(ring));
+	(void)OK(NC_sender_send(ring, ends[0], &message, NULL));
+	(void)OK(NC_sender_submit(ring));
+	(void)OK(NC_sender_close(ring));
 	close_pair(ends);
 }
 
 static void use_ring(NC_cache *cache, const size_t ids[3], unsigned flags)
 {
-	NC_ring *ring;
+	NC_sender *ring;
 	int fd;
 
-	if (!GOT(ring, NC_ring_open(cache, 4, flags)))
+	if (!GOT(ring, NC_sender_open(cache, 4, flags)))
 		return;
-	if (!NUMBER(fd, NC_ring_fd(ring)))
+	if (!NUMBER(fd, NC_sender_fd(ring)))
 		fd = -1;
 	for (unsigned i = 0; i < 3; i++) {
 		if (!ids[i])
@@ -250,14 +250,14 @@ static void use_ring(NC_cache *cache, const size_t ids[3], unsigned flags)
 		cancel(ring, fd, ids[1]);
 		leave(ring, ids[1]);
 	} else {
-		(void)OK(NC_ring_close(ring));
+		(void)OK(NC_sender_close(ring));
 	}
 }
 
 /* --- by an io_uring of the program's own ------------------------------------------------------ */
 
 /* Its steps, until it is over; what the socket takes is read at once. */
-static void operate(struct io_uring *ring, NC_operation *operation, int socket, size_t *at)
+static void operate(struct io_uring *ring, NC_send_op *operation, int socket, size_t *at)
 {
 	enum NC_progress progress = NC_PROGRESS_AGAIN;
 	struct io_uring_cqe *cqe;
@@ -275,14 +275,14 @@ static void operate(struct io_uring *ring, NC_operation *operation, int socket, 
 		if (io_uring_submit_and_wait(ring, 1) < 0 || io_uring_peek_cqe(ring, &cqe) < 0)
 			return;
 		call_begin();
-		next = NC_operation_complete(operation, cqe);
+		next = NC_send_op_complete(operation, cqe);
 		io_uring_cqe_seen(ring, cqe);
-		if (!call_end("NC_operation_complete", next >= 0))
+		if (!call_end("NC_send_op_complete", next >= 0))
 			return;
 		progress = (enum NC_progress)next;
 		take_bytes(socket, at, SIZE);
 	}
-	MUST(NC_operation_sent(operation) == SIZE);
+	MUST(NC_send_op_sent(operation) == SIZE);
 }
 
 static void send_by_operation(NC_cache *cache, struct io_uring *ring, size_t id)
@@ -290,18 +290,18 @@ static void send_by_operation(NC_cache *cache, struct io_uring *ring, size_t id)
 	struct NC_range ranges[2];
 	char first[6];
 	struct NC_send message = message_of(ranges, first);
-	NC_operation *operation;
+	NC_send_op *operation;
 	size_t at = 0;
 	int ends[2];
 
 	ranges_of(id, ranges, first);
 	open_stream(ends, true);
-	if (GOT(operation, NC_operation_open(cache, ends[0], &message, 0))) {
+	if (GOT(operation, NC_send_op_open(cache, ends[0], &message, 0))) {
 		operate(ring, operation, ends[1], &at);
 		call_begin();
-		if (NC_operation_close(operation) < 0)
-			(void)NC_operation_abandon(operation);
-		(void)call_end("NC_operation_close", true);
+		if (NC_send_op_close(operation) < 0)
+			(void)NC_send_op_abandon(operation);
+		(void)call_end("NC_send_op_close", true);
 	}
 	close_pair(ends);
 }
@@ -315,7 +315,7 @@ static void round_of_rings(void)
 	if (!cache)
 		return;
 	use_ring(cache, ids, 0);
-	use_ring(cache, ids, NC_RING_NO_URING);
+	use_ring(cache, ids, NC_SENDER_NO_URING);
 	if (io_uring_queue_init(4, &ring, 0) == 0) {
 		for (unsigned i = 0; i < 3; i++)
 			if (ids[i])

@@ -128,19 +128,19 @@ static void check_answer(NC_cache *cache, const struct NC_response *response, si
 		if (bytes[i] != byte_of(*at))
 			wrong("a wrong byte in an answer");
 	if (response->data)
-		DO(NC_exchange_data_free(response->data));
+		DO(NC_backend_data_free(response->data));
 }
 
 /* Until something has come; false: the worker has ended, or says nothing. */
-static bool await_answer(NC_exchange *exchange, NC_cache *cache, bool posix)
+static bool await_answer(NC_backend *backend, NC_cache *cache, bool posix)
 {
 	struct pollfd fds[3] = {{.events = POLLIN}, {.events = POLLIN}, {.events = POLLIN}};
 	uint64_t count;
 
 	/* Each of which cannot fail. */
-	fds[0].fd = NC_exchange_fd(exchange, 0);
+	fds[0].fd = NC_backend_fd(backend, 0);
 	fds[1].fd = NC_cache_fd(cache);
-	fds[2].fd = NC_exchange_pidfd(exchange);
+	fds[2].fd = NC_backend_pidfd(backend);
 	if (poll(fds, 3, 3000) <= 0) {
 		wrong("a worker does not answer");
 		return false;
@@ -152,7 +152,7 @@ static bool await_answer(NC_exchange *exchange, NC_cache *cache, bool posix)
 	return !fds[2].revents;
 }
 
-static bool take_answer(NC_exchange *exchange, NC_cache *cache, unsigned number, bool posix)
+static bool take_answer(NC_backend *backend, NC_cache *cache, unsigned number, bool posix)
 {
 	struct NC_response response;
 	size_t length = 0;
@@ -161,7 +161,7 @@ static bool take_answer(NC_exchange *exchange, NC_cache *cache, unsigned number,
 	int got;
 
 	for (;;) {
-		if (!NUMBER(got, NC_exchange_reap(exchange, 0, &tag, &response)))
+		if (!NUMBER(got, NC_backend_reap(backend, 0, &tag, &response)))
 			return false;
 		if (got == 1) {
 			MUST(tag == number + 1);
@@ -169,7 +169,7 @@ static bool take_answer(NC_exchange *exchange, NC_cache *cache, unsigned number,
 				continue;
 			check_answer(cache, &response, &length);
 			if (response.flags & NC_RESPONSE_MORE) {
-				(void)OK(NC_exchange_sent(exchange, 0, tag));
+				(void)OK(NC_backend_sent(backend, 0, tag));
 				continue;
 			}
 			MUST(!is_clean() ||
@@ -179,71 +179,71 @@ static bool take_answer(NC_exchange *exchange, NC_cache *cache, unsigned number,
 		}
 		if (!lives)
 			return false;
-		if (!NUMBER(got, NC_exchange_arm(exchange, 0)))
+		if (!NUMBER(got, NC_backend_arm(backend, 0)))
 			return false;
 		if (got == 0)
-			lives = await_answer(exchange, cache, posix);
+			lives = await_answer(backend, cache, posix);
 	}
 }
 
-static bool give_body(NC_exchange *exchange, NC_cache *cache, uint64_t tag, size_t id)
+static bool give_body(NC_backend *backend, NC_cache *cache, uint64_t tag, size_t id)
 {
 	const struct NC_range piece = {.id = id, .length = SIZE};
 
 	if (id && OK(NC_grant(cache, id, NC_USER, getuid())) &&
-	    OK(NC_exchange_body(exchange, 0, tag, &piece, NC_BODY_LAST)))
+	    OK(NC_backend_body(backend, 0, tag, &piece, NC_BODY_LAST)))
 		return true;
 	/* Or there is none, which has to be said. */
-	return OK(NC_exchange_body(exchange, 0, tag, NULL, NC_BODY_LAST));
+	return OK(NC_backend_body(backend, 0, tag, NULL, NC_BODY_LAST));
 }
 
-static void ask_worker(NC_exchange *exchange, NC_cache *cache, bool posix)
+static void ask_worker(NC_backend *backend, NC_cache *cache, bool posix)
 {
 	size_t id = 0;
 
 	for (unsigned i = 0; i < REQUESTS; i++) {
 		unsigned flags = has_body(i) ? NC_REQUEST_BODY : 0;
 
-		if (!OK(NC_exchange_submit(exchange, 0, i + 1, orders[i], strlen(orders[i]) + 1,
-					   flags)))
+		if (!OK(NC_backend_submit(backend, 0, i + 1, orders[i], strlen(orders[i]) + 1,
+					  flags)))
 			continue;
 		if (flags) {
 			id = make_unit(cache, NC_KIND_SEALED, SIZE);
-			if (!give_body(exchange, cache, i + 1, id))
+			if (!give_body(backend, cache, i + 1, id))
 				break;
 		}
-		(void)OK(NC_exchange_kick(exchange, 0));
-		if (!take_answer(exchange, cache, i, posix)) {
+		(void)OK(NC_backend_kick(backend, 0));
+		if (!take_answer(backend, cache, i, posix)) {
 			MUST(!is_clean());
 			break;
 		}
 	}
 	if (id)
 		(void)OK(NC_destroy_in(cache, id));
-	if (OK(NC_exchange_submit(exchange, 0, 9, orders[0], strlen(orders[0]) + 1, 0)))
-		(void)OK(NC_exchange_cancel(exchange, 0, 9));
+	if (OK(NC_backend_submit(backend, 0, 9, orders[0], strlen(orders[0]) + 1, 0)))
+		(void)OK(NC_backend_cancel(backend, 0, 9));
 }
 
-static NC_exchange *start_exchange(NC_cache *cache, unsigned way)
+static NC_backend *start_backend(NC_cache *cache, unsigned way)
 {
 	char *const argv[] = {(char *)(uintptr_t) "/proc/self/exe", (char *)(uintptr_t)AS_WORKER,
 			      NULL};
-	const struct NC_exchange_options options = {.argv = argv,
-						    .lanes = 1,
-						    .start = way == 2 ? start : NULL,
-						    .flags = way == 1 ? NC_EXCHANGE_POSIX : 0};
-	NC_exchange *exchange;
+	const struct NC_backend_options options = {.argv = argv,
+						   .channels = 1,
+						   .start = way == 2 ? start : NULL,
+						   .flags = way == 1 ? NC_BACKEND_POSIX : 0};
+	NC_backend *backend;
 	int pidfd;
 
 	started = 0;
-	if (!GOT(exchange, NC_exchange_start(cache, &options)))
+	if (!GOT(backend, NC_backend_start(cache, &options)))
 		return NULL;
 	if (started) {
 		pidfd = (int)syscall(SYS_pidfd_open, started, 0);
-		if (!OK(NC_exchange_started(exchange, started, pidfd)))
+		if (!OK(NC_backend_started(backend, started, pidfd)))
 			close(pidfd);
 	}
-	return exchange;
+	return backend;
 }
 
 static void round_of_server(void)
@@ -252,16 +252,16 @@ static void round_of_server(void)
 		.size = 4 * MIB, .member_size = 512 * KIB, .flags = NC_CACHE_NO_THREAD};
 
 	for (unsigned way = 0; way < 3; way++) {
-		NC_exchange *exchange;
+		NC_backend *backend;
 		NC_cache *cache;
 
 		if (!GOT(cache, NC_cache_open(&options)))
 			continue;
-		exchange = start_exchange(cache, way);
-		if (exchange) {
-			if (NC_exchange_pidfd(exchange) >= 0)
-				ask_worker(exchange, cache, way == 1);
-			(void)OK(NC_exchange_close(exchange));
+		backend = start_backend(cache, way);
+		if (backend) {
+			if (NC_backend_pidfd(backend) >= 0)
+				ask_worker(backend, cache, way == 1);
+			(void)OK(NC_backend_close(backend));
 		}
 		if (started > 0) {
 			kill(started, SIGKILL);
@@ -308,7 +308,7 @@ static void release_all(const struct NC_response *response)
 }
 
 /* All requests at once, then what comes until the worker says that it is over. */
-static unsigned serve_worker(NC_exchange *exchange, size_t body, int worker)
+static unsigned serve_worker(NC_backend *backend, size_t body, int worker)
 {
 	const struct NC_range piece = {.id = body, .length = SIZE};
 	struct pollfd over = {.fd = worker, .events = POLLIN};
@@ -318,18 +318,18 @@ static unsigned serve_worker(NC_exchange *exchange, size_t body, int worker)
 	bool last;
 
 	for (unsigned i = 0; i < REQUESTS; i++) {
-		if (NC_exchange_submit(exchange, 0, i + 1, orders[i], strlen(orders[i]) + 1,
-				       has_body(i) ? NC_REQUEST_BODY : 0) < 0 ||
-		    (has_body(i) && NC_exchange_body(exchange, 0, i + 1, &piece, NC_BODY_LAST) < 0))
+		if (NC_backend_submit(backend, 0, i + 1, orders[i], strlen(orders[i]) + 1,
+				      has_body(i) ? NC_REQUEST_BODY : 0) < 0 ||
+		    (has_body(i) && NC_backend_body(backend, 0, i + 1, &piece, NC_BODY_LAST) < 0))
 			_exit(4);
 	}
-	NC_exchange_kick(exchange, 0);
+	NC_backend_kick(backend, 0);
 	do {
 		last = poll(&over, 1, 1) != 0;
-		while (NC_exchange_reap(exchange, 0, &tag, &response) == 1) {
+		while (NC_backend_reap(backend, 0, &tag, &response) == 1) {
 			release_all(&response);
 			if (response.flags & NC_RESPONSE_MORE)
-				NC_exchange_sent(exchange, 0, tag);
+				NC_backend_sent(backend, 0, tag);
 			else if (!(response.flags & (NC_RESPONSE_TAKEN | NC_RESPONSE_ABORTED)))
 				answers += response.status == 200 || response.status == 0;
 		}
@@ -340,7 +340,7 @@ static unsigned serve_worker(NC_exchange *exchange, size_t body, int worker)
 static void live_as_server(int worker)
 {
 	const struct NC_cache_options options = {.size = 8 * MIB, .member_size = MIB};
-	const struct NC_exchange_options how = {.lanes = 1, .start = pass_on, .context = &worker};
+	const struct NC_backend_options how = {.channels = 1, .start = pass_on, .context = &worker};
 	NC_cache *cache = NC_cache_open(&options);
 	size_t body = cache ? make_plainly() : 0;
 	char byte;
@@ -348,13 +348,13 @@ static void live_as_server(int worker)
 	if (!body || NC_grant(cache, body, NC_USER, getuid()) < 0)
 		_exit(5);
 	while (read(worker, &byte, 1) == 1) {
-		NC_exchange *exchange = NC_exchange_start(cache, &how);
-		unsigned answers = exchange ? serve_worker(exchange, body, worker) : 0;
+		NC_backend *backend = NC_backend_start(cache, &how);
+		unsigned answers = backend ? serve_worker(backend, body, worker) : 0;
 
 		/* That it is over. */
-		if (!exchange || read(worker, &byte, 1) != 1)
+		if (!backend || read(worker, &byte, 1) != 1)
 			break;
-		NC_exchange_close(exchange);
+		NC_backend_close(backend);
 		if (write(worker, &answers, sizeof(answers)) != sizeof(answers))
 			break;
 	}
@@ -393,7 +393,7 @@ static int receive_socket(void)
 	return socket;
 }
 
-/* Without a look: this process is not named to the owner, which would end it with the exchange. */
+/* Without a look: this process is not named to the owner, which would end it with the backend. */
 static bool read_body(NC_worker *worker, struct NC_request *request)
 {
 	struct NC_range piece;

@@ -16,10 +16,10 @@
 static void add_write(struct input *input)
 {
 	unsigned where = (unsigned)input_number(input, 1), place = (unsigned)input_number(input, 1);
-	struct nc_queue_shared *queue = server_lane.responses.shared;
+	struct nc_queue_shared *queue = server_channel.responses.shared;
 	uint64_t word = input_number(input, where & 1 ? 8 : 2);
 	struct nc_unit_shared *entry = server_entry(place / 4 % SERVER_SLOTS);
-	struct nc_queue_shared *requests = server_lane.requests.shared;
+	struct nc_queue_shared *requests = server_channel.requests.shared;
 
 	if (where & 8) {
 		racer_add(where & 2 ? &requests->tail : &requests->told,
@@ -63,7 +63,7 @@ static void push(unsigned round)
 	for (unsigned i = 0; i < 2; i++)
 		record.ranges[i] = (struct NC_range){.id = server_id((round + i) % SERVER_SLOTS, 1),
 						     .length = 4000};
-	(void)nc_queue_push(&server_lane.responses, &record, sizeof(record), NULL, 0);
+	(void)nc_queue_push(&server_channel.responses, &record, sizeof(record), NULL, 0);
 }
 
 /* False: the server would end it. */
@@ -93,7 +93,7 @@ static bool submit_and_withdraw(unsigned round)
 	MUST(result == -EPROTO || (result >= 0 && (unsigned)result <= round % 3));
 	if (result < 0)
 		return false;
-	MUST((unsigned)result + left <= server->lane[0].submitted);
+	MUST((unsigned)result + left <= server->channel[0].submitted);
 	return true;
 }
 

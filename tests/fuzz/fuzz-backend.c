@@ -74,7 +74,7 @@ static void push(struct input *input)
 		record.ranges[i].offset = input_number(input, 1);
 		record.ranges[i].length = input_number(input, 2);
 	}
-	(void)nc_queue_push(&server_lane.responses, &record, length, record.headers,
+	(void)nc_queue_push(&server_channel.responses, &record, length, record.headers,
 			    record.wire.headers_length);
 }
 
@@ -134,7 +134,7 @@ static void take(void)
 /* The worker begins with its next request, or writes another number. */
 static void claim(struct input *input, unsigned how)
 {
-	struct nc_queue *requests = &server_lane.requests;
+	struct nc_queue *requests = &server_channel.requests;
 	uint64_t told = nc_queue_told(requests);
 
 	if (how & 8)

@@ -9,7 +9,7 @@
 
 #include "membership/serve.h"
 #include "os/peer.h"
-#include "wire/lane.h"
+#include "wire/channel.h"
 #include "worker/responder.h"
 
 #include "descriptors.h"
@@ -23,7 +23,7 @@ static struct nc_serve serve;
 static struct nc_guest *guest;
 static struct nc_segment queues;
 static struct nc_responder *responder;
-static struct nc_lane lane; /* the server's end */
+static struct nc_channel channel; /* the server's end */
 static int ends[2], fds[3];
 static size_t unit; /* one of the worker's */
 
@@ -46,7 +46,7 @@ static void open_all(void)
 {
 	static const struct NC_cache_options options = {.size = MIB, .flags = NC_CACHE_NO_URING};
 	struct nc_serve_offer offer = {
-		.memory = 64 << 10, .lanes = 1, .queue_size = NC_LANE_QUEUE, .extra = fds};
+		.memory = 64 << 10, .channels = 1, .queue_size = NC_LANE_QUEUE, .extra = fds};
 	int ring;
 
 	MUST(nc_index_init_owner(&own, &options) == 0);
@@ -59,8 +59,8 @@ static void open_all(void)
 	MUST(nc_serve_init(&serve, &own) == 0);
 	MUST(nc_serve_offer(&serve, ends[0], &offer, &guest) == 0);
 	MUST(nc_responder_open(&attached, ends[1], &responder) == 0);
-	nc_lane_init(&lane, queues.base, 0, NC_LANE_QUEUE);
-	nc_queue_tell(&lane.requests, NC_LANE_BEGUN);
+	nc_channel_init(&channel, queues.base, 0, NC_LANE_QUEUE);
+	nc_queue_tell(&channel.requests, NC_LANE_BEGUN);
 	make_unit();
 	request_count = 0;
 }
@@ -95,7 +95,7 @@ static void push(struct input *input)
 		record.count = (uint32_t)input_number(input, 1);
 	if (record.kind != NC_WIRE_SENT)
 		record.length = (uint32_t)length + (how >> 6 == 3);
-	(void)nc_queue_push(&lane.requests, &record, sizeof(record),
+	(void)nc_queue_push(&channel.requests, &record, sizeof(record),
 			    record.kind <= NC_WIRE_REQUEST_BODY ? (const void *)variables
 								: (const void *)&range,
 			    length);
@@ -116,12 +116,12 @@ static void scribble(struct input *input)
 /* The server takes requests back, or writes another number of those that were begun. */
 static void withdraw(struct input *input, unsigned how)
 {
-	uint64_t told = nc_queue_told(&lane.requests), number = input_number(input, 1);
+	uint64_t told = nc_queue_told(&channel.requests), number = input_number(input, 1);
 
 	if (how & 8)
-		nc_queue_tell(&lane.requests, NC_LANE_BEGUN + (uint64_t)(int8_t)number);
+		nc_queue_tell(&channel.requests, NC_LANE_BEGUN + (uint64_t)(int8_t)number);
 	else
-		(void)nc_queue_claim(&lane.requests, &told, told + number % 8);
+		(void)nc_queue_claim(&channel.requests, &told, told + number % 8);
 }
 
 /* The variables of the last one are there until the next is accepted. */
@@ -134,7 +134,7 @@ static void accept_one(void)
 	MUST(result <= 1);
 	if (result != 1)
 		return;
-	MUST(request.lane == 0 && request.variables_length <= NC_WIRE_BLOCK_MAX);
+	MUST(request.channel == 0 && request.variables_length <= NC_WIRE_BLOCK_MAX);
 	while (walked < request.variables_length)
 		walked += strlen(request.variables + walked) + 1;
 	MUST(walked == request.variables_length);

@@ -9,7 +9,7 @@
 
 #include "membership/attach.h"
 #include "os/peer.h"
-#include "wire/lane.h"
+#include "wire/channel.h"
 #include "worker/responder.h"
 
 #include "descriptors.h"
@@ -49,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 					  .member = 1,
 					  .slots = (uint32_t)(PAGE / NC_WIRE_SLOT),
 					  .generation = 1,
-					  .lanes = 1,
+					  .channels = 1,
 					  .queue_size = 4096,
 					  .segment_size = MEMORY,
 					  .data_offset = PAGE,
@@ -67,7 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fds[0] = segment.fd;
 	fds[1] = queues.fd;
 	fds[2] = open_end();
-	/* Of a lane as many as may be: they are all the same. */
+	/* Of a channel as many as may be: they are all the same. */
 	for (unsigned i = 3; i < NC_PEER_FDS_MAX; i++)
 		fds[i] = fds[2];
 	count = (unsigned)input_number(&input, 1);

@@ -18,7 +18,7 @@ static void check_welcome(const char *record, size_t length, unsigned fds)
 	if (nc_wire_check_welcome(&welcome, length, fds))
 		return;
 	MUST(length == sizeof(welcome) && welcome.error == 0);
-	MUST(fds == nc_wire_welcome_fds(&welcome) && welcome.lanes <= NC_WIRE_LANES_MAX);
+	MUST(fds == nc_wire_welcome_fds(&welcome) && welcome.channels <= NC_WIRE_CHANNELS_MAX);
 	/* The table lies in the segment, and units behind it. */
 	MUST(welcome.slots == 0 || ((uint64_t)welcome.slots * NC_WIRE_SLOT <= welcome.data_offset &&
 				    welcome.data_offset < welcome.segment_size &&

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * server.h - the server's end of an exchange with a worker that is no process:
+ * server.h - the server's end of a backend with a worker that is no process:
  * the target writes what that would have written (libnabc/worker/backend.c).
  */
 #ifndef FUZZ_SERVER_H
@@ -20,8 +20,9 @@
 
 static struct nc_index server_cache;
 static struct nc_serve server_attach;
-static struct nc_backend *server;
-static struct nc_lane server_lane; /* the worker's end of the only one */
+static struct NC_backend *server;
+static _Atomic unsigned server_count;
+static struct nc_channel server_channel; /* the worker's end of the only one */
 static unsigned server_descriptors;
 static size_t server_unit; /* one of the server's own */
 
@@ -51,14 +52,14 @@ static inline void server_open(void)
 {
 	static const struct NC_cache_options options = {
 		.size = SERVER_MIB, .member_size = SERVER_MEMORY, .flags = NC_CACHE_NO_URING};
-	const struct NC_exchange_options how = {
-		.lanes = 1, .memory = SERVER_MEMORY, .start = server_start};
+	const struct NC_backend_options how = {
+		.channels = 1, .memory = SERVER_MEMORY, .start = server_start};
 
 	server_descriptors = open_descriptors();
 	MUST(nc_index_init_owner(&server_cache, &options) == 0);
 	MUST(nc_serve_init(&server_attach, &server_cache) == 0);
-	MUST(nc_backend_open(&server_attach, &how, &server) == 0);
-	nc_lane_init(&server_lane, server->queues.base, 0, NC_LANE_QUEUE);
+	MUST(nc_backend_open(&server_attach, &server_count, &how, &server) == 0);
+	nc_channel_init(&server_channel, server->queues.base, 0, NC_LANE_QUEUE);
 	server_make_unit();
 }
 

@@ -18,7 +18,7 @@
 /* Those that the number leaves; or -EPROTO. */
 static inline int64_t withdraw_waiting(uint64_t told)
 {
-	uint64_t submitted = server->lane[0].submitted, begun = told - NC_LANE_BEGUN;
+	uint64_t submitted = server->channel[0].submitted, begun = told - NC_LANE_BEGUN;
 
 	return begun > submitted || submitted - begun > INT_MAX ? -EPROTO
 								: (int64_t)(submitted - begun);
@@ -27,7 +27,7 @@ static inline int64_t withdraw_waiting(uint64_t told)
 /* Flows of bodies of the requests from the first to the last; all of them: 1, UINT64_MAX. */
 static inline unsigned withdraw_flows(uint64_t first, uint64_t last)
 {
-	const struct nc_send_windows *windows = &server->lane[0].windows;
+	const struct nc_send_windows *windows = &server->channel[0].windows;
 	unsigned count = 0;
 
 	for (unsigned i = 0; i < windows->count; i++)
@@ -39,20 +39,20 @@ static inline unsigned withdraw_flows(uint64_t first, uint64_t last)
 /* While nobody else writes.  False: the server would end the worker. */
 static inline bool withdraw_checked(unsigned most)
 {
-	const struct nc_send_windows *windows = &server->lane[0].windows;
-	uint64_t told = nc_queue_told(&server_lane.requests), first = told - NC_LANE_BEGUN + 1;
+	const struct nc_send_windows *windows = &server->channel[0].windows;
+	uint64_t told = nc_queue_told(&server_channel.requests), first = told - NC_LANE_BEGUN + 1;
 	int64_t waiting = withdraw_waiting(told), count = waiting < most ? waiting : most;
 	unsigned left = UINT_MAX, before = windows->count, begun = 0;
 	unsigned dropped = count > 0 ? withdraw_flows(first, first + (uint64_t)count - 1) : 0;
 	int result = nc_backend_withdraw(server, 0, most, &left);
 
 	if (waiting < 0) {
-		MUST(result == -EPROTO && nc_queue_told(&server_lane.requests) == told);
+		MUST(result == -EPROTO && nc_queue_told(&server_channel.requests) == told);
 		MUST(windows->count == before);
 		return false;
 	}
 	MUST(result == count && left == waiting - count);
-	MUST(nc_queue_told(&server_lane.requests) == told + (uint64_t)count);
+	MUST(nc_queue_told(&server_channel.requests) == told + (uint64_t)count);
 	MUST(windows->count == before - dropped);
 	MUST(count == 0 || withdraw_flows(first, first + (uint64_t)count - 1) == 0);
 	for (unsigned i = 0; i < windows->count; i++)
@@ -85,7 +85,7 @@ static inline void withdraw_check_untaken(void)
 {
 	server->process.pidfd = withdraw_ended_process();
 	MUST(nc_backend_untaken(server, 0) ==
-	     withdraw_waiting(nc_queue_told(&server_lane.requests)));
+	     withdraw_waiting(nc_queue_told(&server_channel.requests)));
 	server->process.pidfd = -1;
 	MUST(nc_backend_untaken(server, 0) == -EBUSY);
 }

@@ -213,7 +213,7 @@ static void test_ring(void)
 {
 	NC_cache *cache = open_cache(64 * MIB);
 	struct guest_pair pair = guest_connect(AF_INET);
-	NC_ring *ring = NC_ring_open(cache, 0, 0);
+	NC_sender *ring = NC_sender_open(cache, 0, 0);
 	struct NC_completion done[5];
 	pid_t child;
 	int over = 0;
@@ -224,15 +224,15 @@ static void test_ring(void)
 		struct NC_range range = {library_unit(i, 400000, NC_KIND_AUTO), 0, 400000};
 		struct NC_send message = {.ranges = &range, .range_count = 1};
 
-		must(NC_ring_send(ring, pair.near, &message, NULL) == 0);
+		must(NC_sender_send(ring, pair.near, &message, NULL) == 0);
 	}
-	must(NC_ring_submit(ring) >= 0);
+	must(NC_sender_submit(ring) >= 0);
 	while (over < 5) {
-		struct pollfd wait = {.fd = NC_ring_fd(ring), .events = POLLIN};
+		struct pollfd wait = {.fd = NC_sender_fd(ring), .events = POLLIN};
 		int reaped;
 
 		must(poll(&wait, 1, 60000) == 1);
-		reaped = NC_ring_reap(ring, done, 5);
+		reaped = NC_sender_reap(ring, done, 5);
 		must(reaped >= 0);
 		for (int i = 0; i < reaped; i++)
 			must(done[i].error == 0 && done[i].sent == 400000);
@@ -241,7 +241,7 @@ static void test_ring(void)
 	guest_join(child);
 	must(library_stat().bytes[NC_METHOD_KERNEL] == 5 * 400000);
 	must(library_stat().kernel_copies == 0);
-	must(NC_ring_close(ring) == 0);
+	must(NC_sender_close(ring) == 0);
 	guest_disconnect(&pair);
 	must(NC_cache_close(cache) == 0);
 	guest_tested("a ring of the library");

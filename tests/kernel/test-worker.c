@@ -58,7 +58,7 @@ static int serve(void)
 
 /* --- the server ------------------------------------------------------------------ */
 
-static NC_exchange *exchange;
+static NC_backend *backend;
 static uid_t worker_user;
 
 /* As a starter of programs: for another user, told of once it runs as that. */
@@ -90,13 +90,13 @@ static int start_as(void *context, int socket, char *const *environment, pid_t *
 static void start(uid_t user)
 {
 	char *argv[] = {SELF, "worker", NULL};
-	struct NC_exchange_options options = {.argv = argv, .lanes = 1};
+	struct NC_backend_options options = {.argv = argv, .channels = 1};
 
 	worker_user = user;
 	if (user)
 		options.start = start_as;
-	exchange = NC_exchange_start(NULL, &options);
-	must(exchange);
+	backend = NC_backend_start(NULL, &options);
+	must(backend);
 }
 
 static void ask(uint64_t tag, uint64_t seed, size_t size)
@@ -105,8 +105,8 @@ static void ask(uint64_t tag, uint64_t seed, size_t size)
 	int length = sprintf(variables, "SEED=%llu", (unsigned long long)seed) + 1;
 
 	length += sprintf(variables + length, "SIZE=%zu", size) + 1;
-	must(NC_exchange_submit(exchange, 0, tag, variables, (size_t)length, 0) == 0);
-	must(NC_exchange_kick(exchange, 0) == 0);
+	must(NC_backend_submit(backend, 0, tag, variables, (size_t)length, 0) == 0);
+	must(NC_backend_kick(backend, 0) == 0);
 }
 
 struct taking {
@@ -119,7 +119,7 @@ static bool is_taken(void *context)
 {
 	struct taking *taking = context;
 
-	taking->got = NC_exchange_reap(exchange, 0, &taking->tag, &taking->response);
+	taking->got = NC_backend_reap(backend, 0, &taking->tag, &taking->response);
 	return taking->got != 0;
 }
 
@@ -155,7 +155,7 @@ static NC_cache *open_cache(unsigned flags)
 
 static void end(NC_cache *cache)
 {
-	must(NC_exchange_close(exchange) == 0);
+	must(NC_backend_close(backend) == 0);
 	while (waitpid(-1, NULL, 0) > 0)
 		;
 	must(NC_cache_close(cache) == 0);
@@ -205,7 +205,7 @@ static void test_killed(uid_t user)
 	response = take(1, true);
 	ask(2, 2, SIZE);
 	must(guest_wait(are_units, &(uint64_t){2}));
-	must(kill(NC_exchange_pid(exchange), SIGKILL) == 0);
+	must(kill(NC_backend_pid(backend), SIGKILL) == 0);
 	must(guest_wait(are_units, &(uint64_t){1}));
 	send_body(&pair, &response, 1);
 	must(library_module().units == 0);

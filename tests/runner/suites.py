@@ -42,7 +42,7 @@ TREES = {
 BENCH_UNITS = {"test-client-answer", "test-client-requests", "test-client-schedule",
                "test-client-times", "test-surge", "test-wan-link"}
 # Units that send from pinned memory or by an io_uring themselves: as much as users usually have.
-PINNING = {"test-async", "test-access-log", "test-operation", "test-transmit-hold",
+PINNING = {"test-async", "test-access-log", "test-send-op", "test-transmit-hold",
            "test-transmit-learn", "test-transmit-wire"}
 
 

@@ -41,7 +41,7 @@
 
 #include <nabc-worker.h>
 
-#include "wire/lane.h"
+#include "wire/channel.h"
 
 static const char garbage[] = "This is no header line\r\n\r\n<p>smuggled</p>";
 static const char header[] =
@@ -211,7 +211,7 @@ static void eat(void)
 
 /*
  * Spoils the count of requests that the server may read in memory shared with
- * it: one less, or none.  With one lane alone.
+ * it: one less, or none.  With one channel alone.
  */
 static void lie(bool all)
 {

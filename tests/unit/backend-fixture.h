@@ -21,34 +21,28 @@
 
 #define MIB ((size_t)1 << 20)
 
-/* As in worker.c, to see the queues. */
-struct NC_exchange {
-	struct NC_cache *cache;
-	struct nc_backend *backend;
-};
-
 static NC_cache *cache;
-static NC_exchange *exchange;
-static int pollers[NC_LANES_MAX];
-static unsigned exchange_flags; /* of exchanges that are started */
+static NC_backend *backend;
+static int pollers[NC_CHANNELS_MAX];
+static unsigned backend_flags; /* of backends that are started */
 
-static inline NC_exchange *start_program(char *const *argv, char *const *environment,
-					 unsigned lanes, size_t memory)
+static inline NC_backend *start_program(char *const *argv, char *const *environment,
+					unsigned channels, size_t memory)
 {
-	struct NC_exchange_options options = {.argv = argv,
-					      .environment = environment,
-					      .lanes = lanes,
-					      .memory = memory,
-					      .flags = exchange_flags};
+	struct NC_backend_options options = {.argv = argv,
+					     .environment = environment,
+					     .channels = channels,
+					     .memory = memory,
+					     .flags = backend_flags};
 
-	return NC_exchange_start(cache, &options);
+	return NC_backend_start(cache, &options);
 }
 
-static inline NC_exchange *start_worker(unsigned lanes, size_t memory)
+static inline NC_backend *start_worker(unsigned channels, size_t memory)
 {
 	char *const argv[] = {(char *)helper_path("WORKER_FIXTURE", "worker-fixture"), NULL};
 
-	return start_program(argv, NULL, lanes, memory);
+	return start_program(argv, NULL, channels, memory);
 }
 
 static inline void open_cache(void)
@@ -60,32 +54,31 @@ static inline void open_cache(void)
 	ck_assert_ptr_nonnull(cache);
 }
 
-static inline void open_all(unsigned lanes, size_t memory)
+static inline void open_all(unsigned channels, size_t memory)
 {
 	open_cache();
-	exchange = start_worker(lanes, memory);
-	ck_assert_ptr_nonnull(exchange);
-	for (unsigned i = 0; i < lanes; i++) {
+	backend = start_worker(channels, memory);
+	ck_assert_ptr_nonnull(backend);
+	for (unsigned i = 0; i < channels; i++) {
 		struct epoll_event event = {.events = EPOLLIN | EPOLLET};
 
 		/* The doorbell is never reset, so its edges are what counts. */
 		pollers[i] = epoll_create1(EPOLL_CLOEXEC);
 		ck_assert_int_ge(pollers[i], 0);
 		ck_assert_int_eq(
-			epoll_ctl(pollers[i], EPOLL_CTL_ADD, NC_exchange_fd(exchange, i), &event),
-			0);
+			epoll_ctl(pollers[i], EPOLL_CTL_ADD, NC_backend_fd(backend, i), &event), 0);
 	}
 }
 
 static inline void close_all(void)
 {
-	unsigned lanes = exchange->backend->lanes;
+	unsigned channels = backend->channels;
 
 	ck_assert_int_eq(NC_cache_close(cache), -1);
 	ck_assert_int_eq(errno, EBUSY);
-	ck_assert_int_eq(NC_exchange_close(exchange), 0);
+	ck_assert_int_eq(NC_backend_close(backend), 0);
 	ck_assert_int_eq(NC_cache_close(cache), 0);
-	for (unsigned i = 0; i < lanes; i++)
+	for (unsigned i = 0; i < channels; i++)
 		close(pollers[i]);
 	/* No worker is left, not even as a zombie. */
 	ck_assert_int_lt(waitpid(-1, NULL, WNOHANG), 0);
@@ -93,7 +86,7 @@ static inline void close_all(void)
 }
 
 /* One request of strings, of which the last is NULL. */
-static inline int submit(unsigned lane, uint64_t tag, const char *first, const char *second,
+static inline int submit(unsigned channel, uint64_t tag, const char *first, const char *second,
 			 const char *third)
 {
 	const char *part[3] = {first, second, third};
@@ -104,15 +97,15 @@ static inline int submit(unsigned lane, uint64_t tag, const char *first, const c
 		strcpy(variables + length, part[i]);
 		length += strlen(part[i]) + 1;
 	}
-	if (NC_exchange_submit(exchange, lane, tag, variables, length, 0) < 0)
+	if (NC_backend_submit(backend, channel, tag, variables, length, 0) < 0)
 		return -1;
-	return NC_exchange_kick(exchange, lane);
+	return NC_backend_kick(backend, channel);
 }
 
-/* The ring of a lane's doorbell; false: none in a minute. */
-static inline bool rung(unsigned lane)
+/* The ring of a channel's doorbell; false: none in a minute. */
+static inline bool rung(unsigned channel)
 {
-	struct pollfd wait[2] = {{.fd = pollers[lane], .events = POLLIN},
+	struct pollfd wait[2] = {{.fd = pollers[channel], .events = POLLIN},
 				 {.fd = NC_cache_fd(cache), .events = POLLIN}};
 	struct epoll_event event;
 	int count;
@@ -128,14 +121,14 @@ static inline bool rung(unsigned lane)
 		if (wait[1].revents)
 			ck_assert_int_ge(NC_cache_dispatch(cache), 0);
 		if (wait[0].revents)
-			return epoll_wait(pollers[lane], &event, 1, 0) == 1;
+			return epoll_wait(pollers[channel], &event, 1, 0) == 1;
 	}
 }
 
-/* All requests have left the queue of the first lane. */
+/* All requests have left the queue of the first channel. */
 static inline void await_empty(void)
 {
-	struct nc_queue *queue = &exchange->backend->lane[0].queues.requests;
+	struct nc_queue *queue = &backend->channel[0].queues.requests;
 
 	for (unsigned i = 0; queue->shared->tail != queue->own; i++) {
 		ck_assert_uint_lt(i, 60000);
@@ -144,16 +137,16 @@ static inline void await_empty(void)
 }
 
 /* Sleeps as a server does until there is a response, or the end of the worker. */
-static inline int reap(unsigned lane, uint64_t *tag, struct NC_response *response)
+static inline int reap(unsigned channel, uint64_t *tag, struct NC_response *response)
 {
 	for (;;) {
-		int got = NC_exchange_reap(exchange, lane, tag, response);
+		int got = NC_backend_reap(backend, channel, tag, response);
 
 		if (got)
 			return got;
-		got = NC_exchange_arm(exchange, lane);
+		got = NC_backend_arm(backend, channel);
 		ck_assert_int_ge(got, 0);
-		if (!got && !rung(lane))
+		if (!got && !rung(channel))
 			ck_abort_msg("no response in a minute");
 	}
 }
@@ -183,18 +176,18 @@ static inline size_t take_body(const struct NC_response *response, char *to)
 	return length;
 }
 
-static inline void check_echo(unsigned lane, uint64_t tag)
+static inline void check_echo(unsigned channel, uint64_t tag)
 {
 	struct NC_response response;
 	char got[16], header[64];
 	uint64_t told;
 
-	ck_assert_int_eq(submit(lane, tag, "DO=echo", "VALUE=still there", NULL), 0);
-	ck_assert_int_eq(reap(lane, &told, &response), 1);
+	ck_assert_int_eq(submit(channel, tag, "DO=echo", "VALUE=still there", NULL), 0);
+	ck_assert_int_eq(reap(channel, &told, &response), 1);
 	ck_assert_uint_eq(told, tag);
 	ck_assert_int_eq(response.status, 200);
 	ck_assert_uint_eq(response.body.length, 11);
-	snprintf(header, sizeof(header), "X-Lane: %u\r\n", lane);
+	snprintf(header, sizeof(header), "X-Channel: %u\r\n", channel);
 	ck_assert_uint_eq(response.headers_length, strlen(header));
 	ck_assert_mem_eq(response.headers, header, strlen(header));
 	take_body(&response, got);

@@ -92,7 +92,7 @@ static inline void check_no_cache(int error)
 {
 	struct NC_range range = {.id = 1, .length = 1};
 	struct NC_send message = {.ranges = &range, .range_count = 1};
-	struct NC_exchange_options options = {.lanes = 1};
+	struct NC_backend_options options = {.channels = 1};
 	struct NC_cache_stat cache_stat;
 	struct NC_stat stat;
 	NC_handle handle = {{0}};
@@ -106,7 +106,7 @@ static inline void check_no_cache(int error)
 	FAILS(NC_cache_stat(NULL, &cache_stat), error);
 	FAILS(NC_socksend(0, 1, 0, 1), error);
 	FAILS(NC_socksendv(0, &message), error);
-	NULL_FAILS(NC_exchange_start(NULL, &options), error);
+	NULL_FAILS(NC_backend_start(NULL, &options), error);
 }
 
 #endif

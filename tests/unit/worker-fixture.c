@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * worker-fixture.c - the other process of the suites attach and exchange.
+ * worker-fixture.c - the other process of the suites attach and backend.
  *
  * "attach PATH" attaches a cache, inserts a unit and obeys single letters on
  * standard input, answering each with eight bytes on standard output.
@@ -123,7 +123,7 @@ static void respond(int status, unsigned flags, const char *headers, size_t id, 
 /* Where answers go as bytes. */
 static void write_raw(const void *bytes, size_t length)
 {
-	int fd = worker->responder->lane[request.lane].doorbell;
+	int fd = worker->responder->channel[request.channel].doorbell;
 
 	if (length && write(fd, bytes, length) != (ssize_t)length)
 		die("write");
@@ -134,7 +134,7 @@ static void push_raw(int status, unsigned flags, const struct NC_range *ranges, 
 {
 	struct nc_wire_response wire = {
 		.tag = request.tag, .status = status, .flags = flags, .ranges = count};
-	struct nc_queue *queue = &worker->responder->lane[request.lane].queues.responses;
+	struct nc_queue *queue = &worker->responder->channel[request.channel].queues.responses;
 
 	if (worker->responder->out) {
 		write_raw(&wire, sizeof(wire));
@@ -143,7 +143,7 @@ static void push_raw(int status, unsigned flags, const struct NC_range *ranges, 
 	}
 	if (nc_queue_push(queue, &wire, sizeof(wire), ranges, count * sizeof(*ranges)))
 		die("nc_queue_push");
-	nc_doorbell_ring(worker->responder->lane[request.lane].doorbell);
+	nc_doorbell_ring(worker->responder->channel[request.channel].doorbell);
 }
 
 static void respond_raw(int status, uint64_t id, uint64_t offset, uint64_t length)
@@ -173,7 +173,7 @@ static void echo(void)
 	size_t length = strlen(value);
 	char header[64];
 
-	snprintf(header, sizeof(header), "X-Lane: %u\r\n", request.lane);
+	snprintf(header, sizeof(header), "X-Channel: %u\r\n", request.channel);
 	respond(200, 0, header, length ? insert(value, length, length) : 0, length);
 }
 
@@ -317,13 +317,13 @@ static void bad_stream(void)
 
 	if (number("AT") == 0) {
 		push_raw(200, NC_RESPONSE_MORE, &bad, 1);
-		open = nc_pending_find(&worker->responder->pending, request.lane, request.tag);
+		open = nc_pending_find(&worker->responder->pending, request.channel, request.tag);
 		open->begun = true;
 		worker->responder->pending.begun++;
 	} else {
 		if (NC_worker_respond(worker, &request, &response) < 0)
 			die("NC_worker_respond");
-		open = nc_pending_find(&worker->responder->pending, request.lane, request.tag);
+		open = nc_pending_find(&worker->responder->pending, request.channel, request.tag);
 		push_raw(0, NC_RESPONSE_PIECE | (number("LAST") ? 0 : NC_RESPONSE_MORE), &bad, 1);
 	}
 	open->unsent++;
@@ -489,7 +489,7 @@ static void stream_errors(void)
 	    NC_worker_abort(worker, NULL) != -1 || errno != EINVAL ||
 	    NC_worker_gone(NULL, &request) != -1 || errno != EINVAL)
 		lie = 9;
-	wrong.lane = 64;
+	wrong.channel = 64;
 	if (NC_worker_gone(worker, &wrong) != -1 || errno != EINVAL ||
 	    NC_worker_gone(worker, &request) != 0)
 		lie = 10;
@@ -536,22 +536,22 @@ static void repeat(void)
 
 static void garbage(void)
 {
-	struct nc_lane *lane = &worker->responder->lane[request.lane].queues;
+	struct nc_channel *channel = &worker->responder->channel[request.channel].queues;
 	const char *where = variable("WHERE");
 
 	if (!strcmp(where, "head"))
-		atomic_store(&lane->responses.shared->head, UINT64_MAX / 3);
+		atomic_store(&channel->responses.shared->head, UINT64_MAX / 3);
 	else if (!strcmp(where, "tail"))
-		atomic_store(&lane->requests.shared->tail, UINT64_MAX / 3);
+		atomic_store(&channel->requests.shared->tail, UINT64_MAX / 3);
 	else if (!strcmp(where, "status"))
 		respond_raw(42, 0, 0, 0);
 	else if (!strcmp(where, "short"))
-		(void)nc_queue_push(&lane->responses, "short", 5, NULL, 0);
+		(void)nc_queue_push(&channel->responses, "short", 5, NULL, 0);
 	else if (!strcmp(where, "data")) {
-		memset(lane->responses.shared->data, 0xff, lane->responses.size);
-		atomic_fetch_add(&lane->responses.shared->head, 4096);
+		memset(channel->responses.shared->data, 0xff, channel->responses.size);
+		atomic_fetch_add(&channel->responses.shared->head, 4096);
 	}
-	nc_doorbell_ring(worker->responder->lane[request.lane].doorbell);
+	nc_doorbell_ring(worker->responder->channel[request.channel].doorbell);
 }
 
 /* More responses than the queue takes at once; blocks until they are reaped. */
@@ -623,7 +623,7 @@ static void errors(void)
 	int bad = 0;
 
 	NC_destroy(gone);
-	wrong.lane = 64;
+	wrong.channel = 64;
 	if (!fails(EINVAL, 199, 0, 0, 0, 0, 0) || !fails(EINVAL, 600, 0, 0, 0, 0, 0))
 		bad = 1;
 	else if (!fails(EINVAL, 200, 0x8, 0, 0, 0, 0))
@@ -641,7 +641,7 @@ static void errors(void)
 		bad = 7;
 	else if (NC_worker_open() || errno != EBUSY)
 		bad = 8;
-	else if (NC_exchange_start(NULL, NULL) || errno != EPERM)
+	else if (NC_backend_start(NULL, NULL) || errno != EPERM)
 		bad = 9;
 	else if (NC_worker_accept(NULL, &request) != -1 || errno != EINVAL)
 		bad = 10;

@@ -53,7 +53,7 @@ static struct connection {
 } connections[CONNECTIONS];
 
 static NC_cache *cache;
-static NC_exchange *exchange;
+static NC_backend *backend;
 static char *worker_argv[2];
 static int loop, listener, signals;
 
@@ -135,9 +135,9 @@ static void ask_worker(struct connection *c, int lines)
 	char variable[32];
 	size_t length = (size_t)snprintf(variable, sizeof(variable), "LINES=%d", lines) + 1;
 
-	if (!exchange ||
-	    NC_exchange_submit(exchange, 0, (uint64_t)(c - connections), variable, length, 0) < 0 ||
-	    NC_exchange_kick(exchange, 0) < 0)
+	if (!backend ||
+	    NC_backend_submit(backend, 0, (uint64_t)(c - connections), variable, length, 0) < 0 ||
+	    NC_backend_kick(backend, 0) < 0)
 		return respond_error(c, 503);
 	c->state = WAITING;
 }
@@ -277,13 +277,14 @@ static void accept_all(void)
 
 static void start_worker(void)
 {
-	struct NC_exchange_options options = {.argv = worker_argv, .lanes = 1, .memory = 64 << 20};
+	struct NC_backend_options options = {
+		.argv = worker_argv, .channels = 1, .memory = 64 << 20};
 
-	exchange = NC_exchange_start(cache, &options);
-	if (!exchange)
+	backend = NC_backend_start(cache, &options);
+	if (!backend)
 		err(1, "%s", worker_argv[0]);
-	watch(NC_exchange_fd(exchange, 0), EPOLLIN | EPOLLET, &on_worker);
-	watch(NC_exchange_pidfd(exchange), EPOLLIN, &on_worker_end);
+	watch(NC_backend_fd(backend, 0), EPOLLIN | EPOLLET, &on_worker);
+	watch(NC_backend_pidfd(backend), EPOLLIN, &on_worker_end);
 }
 
 /* The worker may say anything: the tag and the length are checked. */
@@ -308,7 +309,7 @@ static void respond_of_worker(uint64_t tag, const struct NC_response *given)
 /* Who waits for a worker that has ended gets an error; the next ones a new worker. */
 static void replace_worker(void)
 {
-	NC_exchange_close(exchange);
+	NC_backend_close(backend);
 	start_worker();
 	for (struct connection *c = connections; c < connections + CONNECTIONS; c++) {
 		if (c->fd < 0 || c->state != WAITING)
@@ -325,8 +326,8 @@ static void reap_worker(void)
 	uint64_t tag;
 	int got;
 
-	while ((got = NC_exchange_reap(exchange, 0, &tag, &given)) == 1 ||
-	       (got == 0 && NC_exchange_arm(exchange, 0) == 1))
+	while ((got = NC_backend_reap(backend, 0, &tag, &given)) == 1 ||
+	       (got == 0 && NC_backend_arm(backend, 0) == 1))
 		if (got == 1)
 			respond_of_worker(tag, &given);
 	if (got < 0)
@@ -458,7 +459,7 @@ int main(int argc, char **argv)
 				print_statistics();
 		}
 	}
-	NC_exchange_close(exchange);
+	NC_backend_close(backend);
 	if (NC_cache_close(cache) < 0)
 		err(1, "NC_cache_close");
 	return 0;

@@ -10,12 +10,12 @@
 #include "nabc-fixture.h"
 
 static GMainContext *context;
-static NC_ring *ring;
+static NC_sender *ring;
 
 static void open_all(void)
 {
 	open_cache(4 * MIB);
-	ring = NC_ring_open(cache, 0, getenv("NABC_TEST_NO_URING") ? NC_RING_NO_URING : 0);
+	ring = NC_sender_open(cache, 0, getenv("NABC_TEST_NO_URING") ? NC_SENDER_NO_URING : 0);
 	ck_assert_ptr_nonnull(ring);
 	context = g_main_context_new();
 }
@@ -23,7 +23,7 @@ static void open_all(void)
 static void close_all(void)
 {
 	g_main_context_unref(context);
-	ck_assert_int_eq(NC_ring_close(ring), 0);
+	ck_assert_int_eq(NC_sender_close(ring), 0);
 	close_cache();
 }
 
@@ -35,7 +35,7 @@ struct told {
 };
 
 /* FALSE, or a destroyed source, at the one that is wanted. */
-static gboolean tell(NC_ring *of, const struct NC_completion *done, gpointer data)
+static gboolean tell(NC_sender *of, const struct NC_completion *done, gpointer data)
 {
 	struct told *told = data;
 
@@ -53,7 +53,7 @@ static void send_text(int fd, const char *text, void *data)
 {
 	struct NC_send message = {.header = text, .header_length = strlen(text)};
 
-	ck_assert_int_eq(NC_ring_send(ring, fd, &message, data), 0);
+	ck_assert_int_eq(NC_sender_send(ring, fd, &message, data), 0);
 }
 
 /* Queued by any other source, submitted and told by the ring's. */
@@ -66,7 +66,7 @@ START_TEST(test_ring)
 
 	open_all();
 	tcp_pair(pair);
-	source = NC_ring_source_new(ring);
+	source = NC_sender_source_new(ring);
 	ck_assert_ptr_nonnull(source);
 	g_source_set_callback(source, G_SOURCE_FUNC(tell), &told, NULL);
 	g_source_attach(source, context);
@@ -97,7 +97,7 @@ START_TEST(test_ring_end)
 
 	open_all();
 	tcp_pair(pair);
-	told.source = NC_ring_source_new(ring);
+	told.source = NC_sender_source_new(ring);
 	g_source_set_callback(told.source, G_SOURCE_FUNC(tell), &told, NULL);
 	g_source_attach(told.source, context);
 	for (unsigned i = 0; i < 4; i++)
@@ -107,12 +107,12 @@ START_TEST(test_ring_end)
 	ck_assert_uint_eq(told.count, 2);
 	g_source_unref(told.source);
 	while (left < 2) {
-		int count = NC_ring_reap(ring, done, 4);
+		int count = NC_sender_reap(ring, done, 4);
 
 		ck_assert_int_ge(count, 0);
 		left += (unsigned)count;
 		if (count == 0)
-			await(NC_ring_fd(ring), POLLIN);
+			await(NC_sender_fd(ring), POLLIN);
 	}
 	ck_assert_uint_eq(left, 2);
 	close_pair(pair);
@@ -134,9 +134,9 @@ START_TEST(test_ring_large)
 	range.id = insert(5, MIB);
 	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", 4608, 4608);
 	set_nonblocking(pair[0]);
-	source = NC_ring_source_new(ring);
+	source = NC_sender_source_new(ring);
 	g_source_attach(source, context);
-	ck_assert_int_eq(NC_ring_send(ring, pair[0], &message, NULL), 0);
+	ck_assert_int_eq(NC_sender_send(ring, pair[0], &message, NULL), 0);
 	for (;;) {
 		ssize_t more;
 
@@ -226,7 +226,7 @@ END_TEST
 START_TEST(test_bad_input)
 {
 	NULL_FAILS(NC_source_new(NULL), EINVAL);
-	NULL_FAILS(NC_ring_source_new(NULL), EINVAL);
+	NULL_FAILS(NC_sender_source_new(NULL), EINVAL);
 }
 END_TEST
 

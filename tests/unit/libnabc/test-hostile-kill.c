@@ -206,11 +206,11 @@ static bool is_large_body(const struct NC_response *response, uint64_t tag)
 	return true;
 }
 
-static unsigned reap_all(NC_exchange *exchange, struct NC_response *bodies, uint64_t *tags)
+static unsigned reap_all(NC_backend *backend, struct NC_response *bodies, uint64_t *tags)
 {
 	unsigned count = 0;
 
-	while (count < 8 && NC_exchange_reap(exchange, 0, &tags[count], &bodies[count]) == 1) {
+	while (count < 8 && NC_backend_reap(backend, 0, &tags[count], &bodies[count]) == 1) {
 		ck_assert_int_eq(bodies[count].status, 200);
 		ck_assert(is_large_body(&bodies[count], tags[count]));
 		count++;
@@ -221,42 +221,42 @@ static unsigned reap_all(NC_exchange *exchange, struct NC_response *bodies, uint
 START_TEST(test_worker)
 {
 	char *const argv[] = {(char *)helper_path("WORKER_FIXTURE", "worker-fixture"), NULL};
-	struct NC_exchange_options start = {.argv = argv, .lanes = 1, .memory = MIB};
+	struct NC_backend_options start = {.argv = argv, .channels = 1, .memory = MIB};
 	unsigned served = 0;
 	uint64_t state = 5;
 
 	open_hostile(&options);
 	note_all();
 	for (unsigned i = 0; i < scaled(100); i++) {
-		NC_exchange *exchange = NC_exchange_start(cache, &start);
+		NC_backend *backend = NC_backend_start(cache, &start);
 		struct NC_response bodies[8];
 		uint64_t tags[8];
 		unsigned count;
 
-		ck_assert_ptr_nonnull(exchange);
+		ck_assert_ptr_nonnull(backend);
 		for (uint64_t tag = 0; tag < 6; tag++)
-			ck_assert_int_eq(NC_exchange_submit(exchange, 0, tag, "DO=large", 9, 0), 0);
-		ck_assert_int_eq(NC_exchange_kick(exchange, 0), 0);
+			ck_assert_int_eq(NC_backend_submit(backend, 0, tag, "DO=large", 9, 0), 0);
+		ck_assert_int_eq(NC_backend_kick(backend, 0), 0);
 		/* Until the first response, or some time; then it dies in the midst of others. */
-		if (NC_exchange_arm(exchange, 0) == 0)
-			(void)poll(&(struct pollfd){.fd = NC_exchange_fd(exchange, 0),
-						    .events = POLLIN},
-				   1, i % 8 < 7 ? 10000 : 1);
+		if (NC_backend_arm(backend, 0) == 0)
+			(void)poll(
+				&(struct pollfd){.fd = NC_backend_fd(backend, 0), .events = POLLIN},
+				1, i % 8 < 7 ? 10000 : 1);
 		(void)poll(NULL, 0, (int)(random_next(&state) % 2));
-		kill(NC_exchange_pid(exchange), SIGKILL);
+		kill(NC_backend_pid(backend), SIGKILL);
 		/* What it said before it died is good, and stays so to the last release. */
-		count = reap_all(exchange, bodies, tags);
+		count = reap_all(backend, bodies, tags);
 		served += count;
-		await(NC_exchange_pidfd(exchange), POLLIN);
+		await(NC_backend_pidfd(backend), POLLIN);
 		ck_assert_int_ge(NC_cache_dispatch(cache), 0);
 		if (i % 2)
-			ck_assert_int_eq(NC_exchange_close(exchange), 0);
+			ck_assert_int_eq(NC_backend_close(backend), 0);
 		for (unsigned k = 0; k < count; k++) {
 			ck_assert(is_large_body(&bodies[k], tags[k]));
 			ck_assert_int_eq(NC_release(bodies[k].body.id), 0);
 		}
 		if (i % 2 == 0)
-			ck_assert_int_eq(NC_exchange_close(exchange), 0);
+			ck_assert_int_eq(NC_backend_close(backend), 0);
 		serve_until_alone();
 		check_all("worker", i);
 	}

@@ -84,7 +84,7 @@ static int tell_fd;
 
 static int attach_by_environment(void)
 {
-	struct NC_exchange_options options = {.lanes = 1};
+	struct NC_backend_options options = {.channels = 1};
 	struct NC_cache_stat stat;
 	NC_handle handle;
 	size_t id;
@@ -111,7 +111,7 @@ static int attach_by_environment(void)
 	CHILD(stat.denied == 4);
 	CHILD(stat.inserts == 1);
 	CHILD(NC_cache_serve(NULL, "/nonexistent/socket") == -1 && errno == EPERM);
-	CHILD(NC_exchange_start(NULL, &options) == NULL && errno == EPERM);
+	CHILD(NC_backend_start(NULL, &options) == NULL && errno == EPERM);
 	CHILD(write(tell_fd, &id, sizeof(id)) == sizeof(id));
 	/* Stays until the owner has looked, which it says by closing the pipe. */
 	CHILD(read(tell_fd, &id, 1) == 0);

@@ -11,7 +11,7 @@
 
 enum { EPOLL, URING, MECHANISMS };
 
-static NC_ring *ring;
+static NC_sender *ring;
 
 /* False: that mechanism cannot be had here. */
 static bool open_ring(int mechanism, size_t size, unsigned depth)
@@ -19,7 +19,7 @@ static bool open_ring(int mechanism, size_t size, unsigned depth)
 	if (mechanism == URING && !may_use_uring())
 		return false;
 	open_cache(size);
-	ring = NC_ring_open(cache, depth, mechanism == EPOLL ? NC_RING_NO_URING : 0);
+	ring = NC_sender_open(cache, depth, mechanism == EPOLL ? NC_SENDER_NO_URING : 0);
 	ck_assert_ptr_nonnull(ring);
 	ck_assert_ptr_eq(ring->backend, mechanism == EPOLL ? &nc_async_epoll : &nc_async_uring);
 	return true;
@@ -28,7 +28,7 @@ static bool open_ring(int mechanism, size_t size, unsigned depth)
 static void close_ring(void)
 {
 	FAILS(NC_cache_close(cache), EBUSY);
-	ck_assert_int_eq(NC_ring_close(ring), 0);
+	ck_assert_int_eq(NC_sender_close(ring), 0);
 	close_cache();
 }
 
@@ -38,8 +38,8 @@ static struct NC_completion next_completion(void)
 	struct NC_completion done;
 	int count;
 
-	while ((count = NC_ring_reap(ring, &done, 1)) == 0)
-		await(NC_ring_fd(ring), POLLIN);
+	while ((count = NC_sender_reap(ring, &done, 1)) == 0)
+		await(NC_sender_fd(ring), POLLIN);
 	ck_assert_int_eq(count, 1);
 	return done;
 }
@@ -49,7 +49,7 @@ static void send_range(int fd, size_t id, size_t length, uintptr_t data)
 	struct NC_range range = {.id = id, .length = length};
 	struct NC_send message = {.ranges = &range, .range_count = 1};
 
-	ck_assert_int_eq(NC_ring_send(ring, fd, &message, (void *)data), 0);
+	ck_assert_int_eq(NC_sender_send(ring, fd, &message, (void *)data), 0);
 }
 
 START_TEST(test_one)
@@ -65,8 +65,8 @@ START_TEST(test_one)
 		return;
 	tcp_pair(pair);
 	range.id = insert(1, 1000);
-	ck_assert(!readable(NC_ring_fd(ring)));
-	ck_assert_int_eq(NC_ring_send(ring, pair[0], &message, &message), 0);
+	ck_assert(!readable(NC_sender_fd(ring)));
+	ck_assert_int_eq(NC_sender_send(ring, pair[0], &message, &message), 0);
 	/* Copied and held; not sent before it is submitted. */
 	memset(head, 'x', 4);
 	range.length = 5;
@@ -74,10 +74,10 @@ START_TEST(test_one)
 	ck_assert_uint_eq(holds_of(range.id), 1);
 	ck_assert_int_eq(NC_destroy(range.id), 0);
 	ck_assert(!readable(pair[1]));
-	ck_assert_int_ge(NC_ring_submit(ring), 0);
+	ck_assert_int_ge(NC_sender_submit(ring), 0);
 	expect_text(pair[1], "head");
 	expect_pattern(pair[1], 1, 7, 900);
-	await(NC_ring_fd(ring), POLLIN);
+	await(NC_sender_fd(ring), POLLIN);
 	done = next_completion();
 	ck_assert_ptr_eq(done.data, &message);
 	ck_assert_int_eq(done.sock_fd, pair[0]);
@@ -85,8 +85,8 @@ START_TEST(test_one)
 	ck_assert_uint_eq(done.sent, 904);
 	ck_assert(!alive(range.id));
 	/* And then there is nothing to reap, and the descriptor says so. */
-	ck_assert_int_eq(NC_ring_reap(ring, &done, 1), 0);
-	ck_assert(!readable(NC_ring_fd(ring)));
+	ck_assert_int_eq(NC_sender_reap(ring, &done, 1), 0);
+	ck_assert(!readable(NC_sender_fd(ring)));
 	ck_assert_uint_eq(statistics().bytes[NC_METHOD_COPY], 900);
 	close_pair(pair);
 	close_ring();
@@ -172,24 +172,24 @@ START_TEST(test_order)
 							   : 0,
 			};
 
-			ck_assert_int_eq(NC_ring_send(ring, pairs[s][0], &message,
-						      (void *)(uintptr_t)(s * 100 + i)),
+			ck_assert_int_eq(NC_sender_send(ring, pairs[s][0], &message,
+							(void *)(uintptr_t)(s * 100 + i)),
 					 0);
 			/* Nobody else needs it any more. */
 			ck_assert_int_eq(NC_destroy(id), 0);
 		}
 		if (i % 5 == 0)
-			ck_assert_int_ge(NC_ring_submit(ring), 0);
+			ck_assert_int_ge(NC_sender_submit(ring), 0);
 	}
-	ck_assert_int_ge(NC_ring_submit(ring), 0);
+	ck_assert_int_ge(NC_sender_submit(ring), 0);
 	while (left) {
 		struct NC_completion done[7];
-		int count = NC_ring_reap(ring, done, 7);
+		int count = NC_sender_reap(ring, done, 7);
 
 		ck_assert_int_ge(count, 0);
 		ck_assert_int_le(count, 7);
 		if (count == 0)
-			await(NC_ring_fd(ring), POLLIN);
+			await(NC_sender_fd(ring), POLLIN);
 		left -= (unsigned)count;
 		for (int i = 0; i < count; i++) {
 			unsigned s = (unsigned)(uintptr_t)done[i].data / 100;
@@ -223,12 +223,12 @@ START_TEST(test_skip_and_empty)
 	if (!open_ring(_i, MIB, 0))
 		return;
 	tcp_pair(pair);
-	ck_assert_int_eq(NC_ring_send(ring, pair[0], &message, NULL), 0);
+	ck_assert_int_eq(NC_sender_send(ring, pair[0], &message, NULL), 0);
 	message.skip = 6;
-	ck_assert_int_eq(NC_ring_send(ring, pair[0], &message, NULL), 0);
+	ck_assert_int_eq(NC_sender_send(ring, pair[0], &message, NULL), 0);
 	message = (struct NC_send){.flags = NC_SEND_CLOSE};
-	ck_assert_int_eq(NC_ring_send(ring, pair[0], &message, NULL), 0);
-	ck_assert_int_ge(NC_ring_submit(ring), 0);
+	ck_assert_int_eq(NC_sender_send(ring, pair[0], &message, NULL), 0);
+	ck_assert_int_ge(NC_sender_submit(ring), 0);
 	done = next_completion();
 	ck_assert_uint_eq(done.sent, 2);
 	for (unsigned i = 0; i < 2; i++) {
@@ -258,23 +258,23 @@ START_TEST(test_depth)
 	id = insert(1, 100);
 	for (unsigned round = 0; round < 3; round++) {
 		for (unsigned i = 0; i < 4; i++)
-			ck_assert_int_eq(NC_ring_send(ring, pair[0], &message, NULL), 0);
+			ck_assert_int_eq(NC_sender_send(ring, pair[0], &message, NULL), 0);
 		message.ranges = &(struct NC_range){.id = id, .length = 100};
 		message.range_count = 1;
-		FAILS(NC_ring_send(ring, pair[0], &message, NULL), EAGAIN);
+		FAILS(NC_sender_send(ring, pair[0], &message, NULL), EAGAIN);
 		ck_assert_uint_eq(holds_of(id), 0);
 		message.range_count = 0;
-		ck_assert_int_ge(NC_ring_submit(ring), 0);
+		ck_assert_int_ge(NC_sender_submit(ring), 0);
 		/* Sent, but not reaped. */
 		expect_text(pair[1], "x");
-		FAILS(NC_ring_send(ring, pair[0], &message, NULL), EAGAIN);
+		FAILS(NC_sender_send(ring, pair[0], &message, NULL), EAGAIN);
 		for (got = 0; got < 4;) {
-			int count = NC_ring_reap(ring, done, 3);
+			int count = NC_sender_reap(ring, done, 3);
 
 			ck_assert_int_ge(count, 0);
 			got += (unsigned)count;
 			if (count == 0)
-				await(NC_ring_fd(ring), POLLIN);
+				await(NC_sender_fd(ring), POLLIN);
 		}
 		ck_assert_uint_eq(got, 4);
 		expect_text(pair[1], "xxx");
@@ -298,12 +298,12 @@ START_TEST(test_peer_gone)
 	id = insert_kind(1, MIB, 0, _i ? NC_KIND_RECYCLED : NC_KIND_APPENDED);
 	for (uintptr_t i = 0; i < 3; i++)
 		send_range(gone[0], id, MIB, i);
-	ck_assert_int_ge(NC_ring_submit(ring), 0);
+	ck_assert_int_ge(NC_sender_submit(ring), 0);
 	expect_pattern(gone[1], 1, 0, 10);
 	close(gone[1]);
 	for (uintptr_t i = 0; i < 3; i++)
 		send_range(good[0], id, 1000, 10 + i);
-	ck_assert_int_ge(NC_ring_submit(ring), 0);
+	ck_assert_int_ge(NC_sender_submit(ring), 0);
 	while (failed + fine < 6) {
 		struct NC_completion done = next_completion();
 
@@ -342,13 +342,13 @@ START_TEST(test_cancel)
 	if (_i >= 2)
 		set_nonblocking(full[0]);
 	id = insert_kind(1, MIB, 0, _i >= 2 ? NC_KIND_APPENDED : NC_KIND_RECYCLED);
-	ck_assert_int_eq(NC_ring_cancel(ring, full[0]), 0);
-	ck_assert_int_eq(NC_ring_cancel(ring, -1), 0);
+	ck_assert_int_eq(NC_sender_cancel(ring, full[0]), 0);
+	ck_assert_int_eq(NC_sender_cancel(ring, -1), 0);
 	for (uintptr_t i = 0; i < 3; i++)
 		send_range(full[0], id, MIB, i);
 	/* Not submitted, then on their way. */
-	ck_assert_int_eq(NC_ring_cancel(ring, full[0]), 3);
-	await(NC_ring_fd(ring), POLLIN);
+	ck_assert_int_eq(NC_sender_cancel(ring, full[0]), 3);
+	await(NC_sender_fd(ring), POLLIN);
 	for (uintptr_t i = 0; i < 3; i++) {
 		done = next_completion();
 		ck_assert_int_eq(done.error, ECANCELED);
@@ -357,13 +357,13 @@ START_TEST(test_cancel)
 	}
 	for (uintptr_t i = 0; i < 3; i++)
 		send_range(full[0], id, MIB, i);
-	ck_assert_int_ge(NC_ring_submit(ring), 0);
+	ck_assert_int_ge(NC_sender_submit(ring), 0);
 	await(full[1], POLLIN);
-	ck_assert_int_eq(NC_ring_reap(ring, &done, 1), 0);
-	ck_assert_int_eq(NC_ring_cancel(ring, full[0]), 3);
+	ck_assert_int_eq(NC_sender_reap(ring, &done, 1), 0);
+	ck_assert_int_eq(NC_sender_cancel(ring, full[0]), 3);
 	send_range(full[0], id, 10, 3);
 	send_range(other[0], id, 10, 4);
-	ck_assert_int_ge(NC_ring_submit(ring), 0);
+	ck_assert_int_ge(NC_sender_submit(ring), 0);
 	/* What comes behind them is sent; what was sent of them is the peer's. */
 	for (unsigned i = 0, cancelled = 0; i < 5; i++) {
 		done = next_completion();
@@ -405,9 +405,9 @@ START_TEST(test_cancel_unix)
 	for (size_t step = sizeof(much); step; step /= 2)
 		while (send(pair[0], much, step, 0) > 0)
 			;
-	ck_assert_int_eq(NC_ring_send(ring, pair[0], &message, NULL), 0);
-	ck_assert_int_ge(NC_ring_submit(ring), 0);
-	ck_assert_int_eq(NC_ring_cancel(ring, pair[0]), 1);
+	ck_assert_int_eq(NC_sender_send(ring, pair[0], &message, NULL), 0);
+	ck_assert_int_ge(NC_sender_submit(ring), 0);
+	ck_assert_int_eq(NC_sender_cancel(ring, pair[0]), 1);
 	done = next_completion();
 	ck_assert_int_eq(done.error, ECANCELED);
 	ck_assert_uint_eq(done.sent, 0);
@@ -430,11 +430,11 @@ START_TEST(test_close)
 	id = insert_kind(1, 512 * KIB, 0, NC_KIND_RECYCLED);
 	for (uintptr_t i = 0; i < 5; i++)
 		send_range(pair[0], id, 512 * KIB, i);
-	ck_assert_int_ge(NC_ring_submit(ring), 0);
+	ck_assert_int_ge(NC_sender_submit(ring), 0);
 	for (uintptr_t i = 0; i < 5; i++)
 		send_range(pair[0], id, 512 * KIB, i);
 	await(pair[1], POLLIN);
-	ck_assert_int_eq(NC_ring_close(ring), 0);
+	ck_assert_int_eq(NC_sender_close(ring), 0);
 	ck_assert_uint_eq(holds_of(id), 0);
 	ck_assert_int_eq(NC_destroy(id), 0);
 	for (unsigned i = 0; i < 8; i++) {
@@ -474,12 +474,12 @@ START_TEST(test_unreaped)
 	id = insert(1, 1000);
 	send_range(pair[0], id, 1000, 0);
 	send_range(pair[0], id, 1000, 1);
-	ck_assert_int_eq(NC_ring_submit(ring), 2);
+	ck_assert_int_eq(NC_sender_submit(ring), 2);
 	ck_assert_uint_eq(holds_of(id), 0);
-	ck_assert(readable(NC_ring_fd(ring)));
+	ck_assert(readable(NC_sender_fd(ring)));
 	ck_assert_uint_eq((uintptr_t)next_completion().data, 0);
 	/* One is left, and the descriptor goes on to say so. */
-	ck_assert(readable(NC_ring_fd(ring)));
+	ck_assert(readable(NC_sender_fd(ring)));
 	ck_assert_uint_eq((uintptr_t)next_completion().data, 1);
 	close_pair(pair);
 	close_ring();
@@ -497,14 +497,14 @@ START_TEST(test_left_over)
 		return;
 	for (unsigned i = 0; i < 8; i++) {
 		tcp_pair(pairs[i]);
-		ck_assert_int_eq(NC_ring_send(ring, pairs[i][0], &message, NULL), 0);
+		ck_assert_int_eq(NC_sender_send(ring, pairs[i][0], &message, NULL), 0);
 	}
-	ck_assert_int_eq(NC_ring_submit(ring), 0);
+	ck_assert_int_eq(NC_sender_submit(ring), 0);
 	for (unsigned i = 0; i < 8; i++)
 		expect_text(pairs[i][1], "x");
 	for (unsigned i = 0; i < 8; i++) {
-		await(NC_ring_fd(ring), POLLIN);
-		ck_assert_int_eq(NC_ring_reap(ring, &done, 1), 1);
+		await(NC_sender_fd(ring), POLLIN);
+		ck_assert_int_eq(NC_sender_reap(ring, &done, 1), 1);
 		close_pair(pairs[i]);
 	}
 	close_ring();
@@ -523,7 +523,7 @@ START_TEST(test_kernel_waits)
 	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", 4608, 4608);
 	id = insert_kind(1, MIB, 0, NC_KIND_RECYCLED);
 	send_range(pair[0], id, MIB, 0);
-	ck_assert_int_eq(NC_ring_submit(ring), 0);
+	ck_assert_int_eq(NC_sender_submit(ring), 0);
 	expect_pattern(pair[1], 1, 0, MIB);
 	done = next_completion();
 	ck_assert_int_eq(done.error, 0);
@@ -544,11 +544,11 @@ START_TEST(test_bad_descriptors)
 		return;
 	ck_assert_int_eq(pipe(ends), 0);
 	tcp_pair(pair);
-	ck_assert_int_eq(NC_ring_send(ring, -1, &message, NULL), 0);
-	ck_assert_int_eq(NC_ring_send(ring, ends[1], &message, NULL), 0);
-	ck_assert_int_eq(NC_ring_send(ring, pair[0], &message, NULL), 0);
+	ck_assert_int_eq(NC_sender_send(ring, -1, &message, NULL), 0);
+	ck_assert_int_eq(NC_sender_send(ring, ends[1], &message, NULL), 0);
+	ck_assert_int_eq(NC_sender_send(ring, pair[0], &message, NULL), 0);
 	shutdown(pair[1], SHUT_RD);
-	ck_assert_int_ge(NC_ring_submit(ring), 0);
+	ck_assert_int_ge(NC_sender_submit(ring), 0);
 	for (unsigned i = 0; i < 3; i++) {
 		struct NC_completion done = next_completion();
 
@@ -579,11 +579,11 @@ static void *send_many(void *context)
 		struct NC_range range = {.id = sender->id, .length = 3000};
 		struct NC_send message = {.ranges = &range, .range_count = 1};
 
-		while (NC_ring_send(ring, sender->pair[0], &message, sender) < 0) {
+		while (NC_sender_send(ring, sender->pair[0], &message, sender) < 0) {
 			ck_assert_int_eq(errno, EAGAIN);
 			sched_yield();
 		}
-		ck_assert_int_ge(NC_ring_submit(ring), 0);
+		ck_assert_int_ge(NC_sender_submit(ring), 0);
 	}
 	return NULL;
 }
@@ -632,35 +632,35 @@ START_TEST(test_bad_input)
 	struct NC_send message = {.ranges = &range, .range_count = 1};
 	struct NC_completion done;
 
-	FAILS(NC_ring_fd(NULL), EINVAL);
-	FAILS(NC_ring_send(NULL, 0, &message, NULL), EINVAL);
-	FAILS(NC_ring_submit(NULL), EINVAL);
-	FAILS(NC_ring_reap(NULL, &done, 1), EINVAL);
-	FAILS(NC_ring_cancel(NULL, 0), EINVAL);
-	FAILS(NC_ring_close(NULL), EINVAL);
+	FAILS(NC_sender_fd(NULL), EINVAL);
+	FAILS(NC_sender_send(NULL, 0, &message, NULL), EINVAL);
+	FAILS(NC_sender_submit(NULL), EINVAL);
+	FAILS(NC_sender_reap(NULL, &done, 1), EINVAL);
+	FAILS(NC_sender_cancel(NULL, 0), EINVAL);
+	FAILS(NC_sender_close(NULL), EINVAL);
 	if (!open_ring(_i, MIB, 2))
 		return;
 	range.id = insert(1, 100);
-	FAILS(NC_ring_send(ring, 0, NULL, NULL), EINVAL);
-	FAILS(NC_ring_send(ring, 0, &message, NULL), ERANGE);
+	FAILS(NC_sender_send(ring, 0, NULL, NULL), EINVAL);
+	FAILS(NC_sender_send(ring, 0, &message, NULL), ERANGE);
 	range.length = 100;
 	range.offset = SIZE_MAX;
-	FAILS(NC_ring_send(ring, 0, &message, NULL), ERANGE);
+	FAILS(NC_sender_send(ring, 0, &message, NULL), ERANGE);
 	range.offset = 0;
 	message.range_count = NC_RANGES_MAX + 1;
-	FAILS(NC_ring_send(ring, 0, &message, NULL), EINVAL);
+	FAILS(NC_sender_send(ring, 0, &message, NULL), EINVAL);
 	message.range_count = 1;
 	message.flags = 0x100;
-	FAILS(NC_ring_send(ring, 0, &message, NULL), EINVAL);
+	FAILS(NC_sender_send(ring, 0, &message, NULL), EINVAL);
 	message.flags = 0;
 	range.id++;
-	FAILS(NC_ring_send(ring, 0, &message, NULL), ENOENT);
-	FAILS(NC_ring_reap(ring, NULL, 1), EINVAL);
-	FAILS(NC_ring_reap(ring, &done, 0), EINVAL);
+	FAILS(NC_sender_send(ring, 0, &message, NULL), ENOENT);
+	FAILS(NC_sender_reap(ring, NULL, 1), EINVAL);
+	FAILS(NC_sender_reap(ring, &done, 0), EINVAL);
 	/* None of it is in the ring. */
-	ck_assert_int_eq(NC_ring_submit(ring), 0);
-	ck_assert_int_eq(NC_ring_reap(ring, &done, 1), 0);
-	ck_assert(!readable(NC_ring_fd(ring)));
+	ck_assert_int_eq(NC_sender_submit(ring), 0);
+	ck_assert_int_eq(NC_sender_reap(ring, &done, 1), 0);
+	ck_assert(!readable(NC_sender_fd(ring)));
 	ck_assert_uint_eq(holds_of(range.id - 1), 0);
 	close_ring();
 }
@@ -671,14 +671,14 @@ START_TEST(test_open)
 	struct NC_cache_options options = {.size = MIB, .flags = NC_CACHE_NO_URING};
 
 	unsetenv("NABC_CACHE");
-	NULL_FAILS(NC_ring_open(NULL, 0, 0), ENXIO);
+	NULL_FAILS(NC_sender_open(NULL, 0, 0), ENXIO);
 	cache = NC_cache_open(&options);
 	ck_assert_ptr_nonnull(cache);
-	NULL_FAILS(NC_ring_open((NC_cache *)&options, 0, 0), EINVAL);
-	NULL_FAILS(NC_ring_open(NULL, NC_RING_DEPTH_MAX + 1, 0), EINVAL);
-	NULL_FAILS(NC_ring_open(NULL, 0, 2), EINVAL);
+	NULL_FAILS(NC_sender_open((NC_cache *)&options, 0, 0), EINVAL);
+	NULL_FAILS(NC_sender_open(NULL, NC_SENDER_DEPTH_MAX + 1, 0), EINVAL);
+	NULL_FAILS(NC_sender_open(NULL, 0, 2), EINVAL);
 	/* What the cache may not, its rings may not. */
-	ring = NC_ring_open(NULL, NC_RING_DEPTH_MAX, 0);
+	ring = NC_sender_open(NULL, NC_SENDER_DEPTH_MAX, 0);
 	ck_assert_ptr_nonnull(ring);
 	ck_assert_ptr_eq(ring->backend, &nc_async_epoll);
 	ck_assert_str_ne(ring->why, "");
@@ -729,15 +729,15 @@ START_TEST(test_no_descriptors)
 	for (unsigned room = 0; room < 3; room++) {
 		before = leave_descriptors(room);
 		if (room < 2)
-			NULL_FAILS(NC_ring_open(cache, 0, 0), EMFILE);
+			NULL_FAILS(NC_sender_open(cache, 0, 0), EMFILE);
 		else
-			ring = NC_ring_open(cache, 0, 0);
+			ring = NC_sender_open(cache, 0, 0);
 		ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
 	}
 	ck_assert_ptr_nonnull(ring);
 	ck_assert_uint_eq(notices, 1);
 	ck_assert_ptr_nonnull(strstr(notice, "RLIMIT_NOFILE"));
-	ck_assert_int_eq(NC_ring_close(ring), 0);
+	ck_assert_int_eq(NC_sender_close(ring), 0);
 	ck_assert_uint_eq(open_descriptors(), descriptors);
 	close_cache();
 }
@@ -758,14 +758,14 @@ START_TEST(test_fallback)
 	notices = 0;
 	tcp_pair(pair);
 	before = leave_descriptors(2);
-	ring = NC_ring_open(cache, 0, 0);
+	ring = NC_sender_open(cache, 0, 0);
 	ck_assert_ptr_nonnull(ring);
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
 	ck_assert_ptr_eq(ring->backend, &nc_async_epoll);
 	ck_assert_uint_eq(notices, 1);
 	ck_assert_ptr_nonnull(strstr(notice, "io_uring"));
-	ck_assert_int_eq(NC_ring_send(ring, pair[0], &message, NULL), 0);
-	ck_assert_int_eq(NC_ring_submit(ring), 1);
+	ck_assert_int_eq(NC_sender_send(ring, pair[0], &message, NULL), 0);
+	ck_assert_int_eq(NC_sender_submit(ring), 1);
 	ck_assert_int_eq(next_completion().error, 0);
 	expect_text(pair[1], "x");
 	close_pair(pair);

@@ -126,7 +126,7 @@ START_TEST(test_one_shot)
 
 		ck_assert_int_eq(workers_kind(id), NC_KIND_KERNEL);
 		ck_assert_uint_eq(model_units(), 1);
-		/* As an exchange takes it: held, and to go once it was sent. */
+		/* As a backend takes it: held, and to go once it was sent. */
 		ck_assert_int_eq(nc_index_hold(&cache, id, false, &view), 0);
 		ck_assert_int_eq(view.unit->store->kind, NC_KIND_KERNEL);
 		ck_assert_int_eq(nc_index_destroy(&cache, id), 0);

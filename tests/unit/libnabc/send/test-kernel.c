@@ -287,9 +287,9 @@ END_TEST
 /* By the library's ring, with more messages for a socket than it takes at once. */
 START_TEST(test_ring)
 {
-	struct nc_operations all = {0};
+	struct nc_send_ops all = {0};
 	struct NC_completion done[4];
-	struct NC_ring *ring;
+	struct NC_sender *ring;
 	struct mix mix;
 	size_t have = 0;
 	unsigned over = 0;
@@ -302,8 +302,8 @@ START_TEST(test_ring)
 	got = must_alloc(3 * mix.total);
 	model.no_sockets = _i & 1;
 	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", 8192, 8192);
-	ck_assert_int_eq(nc_async_open(&all, &transmit, 8, no_uring ? NC_RING_NO_URING : 0, &ring),
-			 0);
+	ck_assert_int_eq(
+		nc_async_open(&all, &transmit, 8, no_uring ? NC_SENDER_NO_URING : 0, &ring), 0);
 	for (unsigned i = 0; i < 3; i++)
 		ck_assert_int_eq(nc_async_send(ring, pair[0], &mix.message, NULL), 0);
 	while (over < 3 || have < 3 * mix.total) {
@@ -336,14 +336,14 @@ START_TEST(test_ring)
 END_TEST
 
 /* A step of an operation, as a ring would complete it. */
-static int step(struct NC_operation *operation, const int pair[2])
+static int step(struct NC_send_op *operation, const int pair[2])
 {
 	struct io_uring_sqe sqe;
 	int32_t result = 0;
 
 	memset(&sqe, 0, sizeof(sqe));
-	ck_assert_int_eq(nc_operation_prep(operation, &sqe), 0);
-	ck_assert_int_eq(nc_operation_prep(operation, &sqe), -EINVAL);
+	ck_assert_int_eq(nc_send_op_prep(operation, &sqe), 0);
+	ck_assert_int_eq(nc_send_op_prep(operation, &sqe), -EINVAL);
 	if (sqe.opcode == IORING_OP_POLL_ADD) {
 		ck_assert_int_eq(sqe.fd, pair[0]);
 		await(pair[0], POLLOUT);
@@ -356,14 +356,14 @@ static int step(struct NC_operation *operation, const int pair[2])
 	} else {
 		ck_assert_int_eq(sqe.opcode, IORING_OP_NOP);
 	}
-	return nc_operation_complete(operation, result, 0);
+	return nc_send_op_complete(operation, result, 0);
 }
 
 START_TEST(test_operation)
 {
 	unsigned flags = _i & 1 ? NC_SEND_DONTWAIT : 0;
-	struct nc_operations all = {0};
-	struct NC_operation *operation;
+	struct nc_send_ops all = {0};
+	struct NC_send_op *operation;
 	size_t have = 0;
 	struct mix mix;
 	char *got;
@@ -375,8 +375,8 @@ START_TEST(test_operation)
 	got = must_alloc(mix.total + 1);
 	model.no_sockets = _i & 2;
 	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", 8192, 8192);
-	ck_assert_int_eq(nc_operation_open(&all, &transmit, pair[0], &mix.message,
-					   _i & 4 ? 0 : NC_OPERATION_UNLINKED, &operation),
+	ck_assert_int_eq(nc_send_op_open(&all, &transmit, pair[0], &mix.message,
+					 _i & 4 ? 0 : NC_SEND_OP_UNLINKED, &operation),
 			 0);
 	while (progress != NC_PROGRESS_DONE || have < mix.total) {
 		if (progress != NC_PROGRESS_DONE)
@@ -395,7 +395,7 @@ START_TEST(test_operation)
 	ck_assert_int_eq(read(pair[1], got, 1), 0);
 	ck_assert_uint_eq(counters().bytes[NC_METHOD_KERNEL], _i & 6 ? 0 : mix.kernel);
 	ck_assert_uint_eq(counters().kernel_refused, (_i & 6) == 2 ? 1 : 0);
-	nc_operation_free(operation);
+	nc_send_op_free(operation);
 	close_pair(pair);
 	free(got);
 	close_cache();

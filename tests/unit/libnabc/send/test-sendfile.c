@@ -57,7 +57,7 @@ static struct NC_sendfile whole(void)
 }
 
 /* Sends all of a message on a socket that does not block, while the other end reads it. */
-static void exchange(struct NC_sendfile *message, unsigned char *got, size_t length)
+static void backend(struct NC_sendfile *message, unsigned char *got, size_t length)
 {
 	size_t total = message->header_length + message->length, have = 0;
 
@@ -84,11 +84,11 @@ static void check_whole(struct NC_sendfile message)
 	size_t total = message.header_length + message.length;
 	unsigned char *got = must_alloc(total);
 
-	exchange(&message, got, total);
+	backend(&message, got, total);
 	ck_assert_mem_eq(got, HEAD, message.header_length);
-	ck_assert_uint_eq(pattern_match(got + message.header_length, SEED, message.offset,
-					message.length),
-			  message.length);
+	ck_assert_uint_eq(
+		pattern_match(got + message.header_length, SEED, message.offset, message.length),
+		message.length);
 	free(got);
 }
 

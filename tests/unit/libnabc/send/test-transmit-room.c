@@ -317,13 +317,13 @@ static void send_polling(const struct trial *trial, const int pair[2], struct NC
 static void send_by_ring(const struct trial *trial, const int pair[2],
 			 const struct NC_send *message, size_t total)
 {
-	struct nc_operations all = {0};
+	struct nc_send_ops all = {0};
 	struct NC_completion done;
-	struct NC_ring *ring;
+	struct NC_sender *ring;
 	int count;
 
 	ck_assert_int_eq(nc_async_open(&all, &transmit, 4,
-				       value(trial, WAY) == RING ? 0 : NC_RING_NO_URING, &ring),
+				       value(trial, WAY) == RING ? 0 : NC_SENDER_NO_URING, &ring),
 			 0);
 	ck_assert_int_eq(nc_async_send(ring, pair[0], message, NULL), 0);
 	ck_assert_int_ge(nc_async_submit(ring), 0);

@@ -252,8 +252,7 @@ static bool unavailable(const struct way *way)
 }
 
 /* Sends header, body and, if that is wished, a second message behind it; reads it all. */
-static struct recorded exchange(const struct way *way, unsigned flags, unsigned behind,
-				bool nodelay)
+static struct recorded backend(const struct way *way, unsigned flags, unsigned behind, bool nodelay)
 {
 	static const char head[1000] = "HTTP/1.1 200 OK";
 	struct wire wire = wire_open(way->from, way->to, nodelay);
@@ -310,7 +309,7 @@ START_TEST(test_close)
 
 	open_cache(32 * MIB, way->method == NC_METHOD_ZEROCOPY ? 0 : NC_CACHE_NO_URING);
 	if (!unavailable(way)) {
-		struct recorded recorded = exchange(way, NC_SEND_CLOSE, 0, _i % 2);
+		struct recorded recorded = backend(way, NC_SEND_CLOSE, 0, _i % 2);
 
 		if (!refused) {
 			ck_assert_msg(!recorded.fin_alone, "%s: FIN alone", way->name);
@@ -329,7 +328,7 @@ START_TEST(test_more)
 
 	open_cache(32 * MIB, way->method == NC_METHOD_ZEROCOPY ? 0 : NC_CACHE_NO_URING);
 	if (!unavailable(way)) {
-		struct recorded recorded = exchange(way, NC_SEND_MORE, 700, _i % 2);
+		struct recorded recorded = backend(way, NC_SEND_MORE, 700, _i % 2);
 
 		if (!refused) {
 			ck_assert_uint_eq(recorded.partial, 1);
@@ -347,7 +346,7 @@ START_TEST(test_plain)
 
 	open_cache(32 * MIB, way->method == NC_METHOD_ZEROCOPY ? 0 : NC_CACHE_NO_URING);
 	if (!unavailable(way)) {
-		struct recorded recorded = exchange(way, 0, 700, _i % 2);
+		struct recorded recorded = backend(way, 0, 700, _i % 2);
 
 		if (!refused)
 			ck_assert_uint_ge(recorded.partial, 2);

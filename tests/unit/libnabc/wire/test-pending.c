@@ -13,19 +13,19 @@
 
 static struct nc_pending pending;
 
-static void add(uint32_t lane, uint64_t tag)
+static void add(uint32_t channel, uint64_t tag)
 {
 	struct nc_wire_request wire = {.tag = tag, .kind = NC_WIRE_REQUEST + (tag == BODY)};
 
 	ck_assert_int_eq(nc_pending_reserve(&pending), 0);
-	nc_pending_add(&pending, lane, &wire);
+	nc_pending_add(&pending, channel, &wire);
 }
 
-static int note(uint32_t lane, uint64_t tag, enum nc_wire_kind kind, uint32_t count)
+static int note(uint32_t channel, uint64_t tag, enum nc_wire_kind kind, uint32_t count)
 {
 	struct nc_wire_request wire = {.tag = tag, .kind = kind, .count = count};
 
-	return nc_pending_note(&pending, lane, &wire, NULL);
+	return nc_pending_note(&pending, channel, &wire, NULL);
 }
 
 static int note_piece(uint64_t tag, size_t id, bool last)
@@ -42,19 +42,20 @@ START_TEST(test_open)
 {
 	nc_pending_init(&pending);
 	ck_assert_ptr_null(nc_pending_find(&pending, 0, 0));
-	/* The same tag on two lanes is two requests. */
+	/* The same tag on two channels is two requests. */
 	for (uint64_t tag = 0; tag < 100; tag++)
-		for (uint32_t lane = 0; lane < 2; lane++)
-			add(lane, tag);
+		for (uint32_t channel = 0; channel < 2; channel++)
+			add(channel, tag);
 	for (uint64_t tag = 0; tag < 100; tag += 3)
 		nc_pending_remove(&pending, nc_pending_find(&pending, tag & 1, tag));
 	for (uint64_t tag = 0; tag < 100; tag++) {
-		for (uint32_t lane = 0; lane < 2; lane++) {
-			struct nc_open_request *open = nc_pending_find(&pending, lane, tag);
+		for (uint32_t channel = 0; channel < 2; channel++) {
+			struct nc_open_request *open = nc_pending_find(&pending, channel, tag);
 
-			ck_assert_int_eq(!open, tag % 3 == 0 && lane == (tag & 1));
+			ck_assert_int_eq(!open, tag % 3 == 0 && channel == (tag & 1));
 			if (open)
-				ck_assert(open->tag == tag && open->lane == lane && !open->gone);
+				ck_assert(open->tag == tag && open->channel == channel &&
+					  !open->gone);
 		}
 	}
 	ck_assert_ptr_null(nc_pending_find(&pending, 2, 1));
@@ -149,7 +150,7 @@ START_TEST(test_kept)
 			ck_assert_ptr_nonnull(kept);
 			ck_assert_mem_eq(kept->record, &got, sizeof(got));
 			ck_assert_uint_eq(kept->length, 8 + got % 1000);
-			ck_assert_uint_eq(kept->lane, got % 3);
+			ck_assert_uint_eq(kept->channel, got % 3);
 			got++;
 		}
 	}
@@ -159,18 +160,18 @@ START_TEST(test_kept)
 }
 END_TEST
 
-static void keep(uint32_t lane, char name)
+static void keep(uint32_t channel, char name)
 {
 	struct nc_kept *kept;
 
 	ck_assert_int_eq(nc_pending_blank(&pending, 100, &kept), 0);
 	kept->record[0] = name;
-	nc_pending_keep(&pending, lane, 1);
+	nc_pending_keep(&pending, channel, 1);
 }
 
-static char take(uint32_t lane)
+static char take(uint32_t channel)
 {
-	struct nc_kept *kept = nc_pending_take(&pending, lane);
+	struct nc_kept *kept = nc_pending_take(&pending, channel);
 	char name = kept ? kept->record[0] : '-';
 
 	free(kept);
@@ -184,7 +185,7 @@ static char next(void)
 	return kept ? kept->record[0] : '-';
 }
 
-/* One lane's are taken from between those of another, the last one too. */
+/* One channel's are taken from between those of another, the last one too. */
 START_TEST(test_take)
 {
 	nc_pending_init(&pending);

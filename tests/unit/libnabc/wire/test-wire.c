@@ -19,7 +19,7 @@ static const struct nc_wire_welcome good = {
 	.member = 1,
 	.slots = 64,
 	.generation = 1,
-	.lanes = 2,
+	.channels = 2,
 	.queue_size = 65536,
 	.segment_size = 1 << 20,
 	.data_offset = 4096,
@@ -42,16 +42,16 @@ START_TEST(test_welcome)
 	struct nc_wire_welcome welcome = good;
 
 	ck_assert_int_eq(check_welcome(&welcome, sizeof(welcome), 5), 0);
-	welcome.lanes = 0;
+	welcome.channels = 0;
 	ck_assert_int_eq(check_welcome(&welcome, sizeof(welcome), 1), 0);
-	welcome.lanes = NC_WIRE_LANES_MAX;
-	ck_assert_int_eq(check_welcome(&welcome, sizeof(welcome), 3 + NC_WIRE_LANES_MAX), 0);
+	welcome.channels = NC_WIRE_CHANNELS_MAX;
+	ck_assert_int_eq(check_welcome(&welcome, sizeof(welcome), 3 + NC_WIRE_CHANNELS_MAX), 0);
 	welcome.member = NC_ID_MEMBERS_MAX - 1;
 	welcome.slots = NC_ID_SLOTS_MAX;
 	welcome.data_offset = (uint64_t)NC_ID_SLOTS_MAX * NC_WIRE_SLOT;
 	welcome.segment_size = 2 * welcome.data_offset;
 	welcome.generation = NC_ID_GENERATION_MAX;
-	ck_assert_int_eq(check_welcome(&welcome, sizeof(welcome), 3 + NC_WIRE_LANES_MAX), 0);
+	ck_assert_int_eq(check_welcome(&welcome, sizeof(welcome), 3 + NC_WIRE_CHANNELS_MAX), 0);
 	/* A guest without a segment. */
 	welcome = (struct nc_wire_welcome){.magic = NC_WIRE_MAGIC, .version = NC_WIRE_VERSION};
 	ck_assert_int_eq(check_welcome(&welcome, sizeof(welcome), 0), 0);
@@ -59,7 +59,7 @@ START_TEST(test_welcome)
 	welcome.member = 1;
 	ck_assert_int_eq(check_welcome(&welcome, sizeof(welcome), 0), -EPROTO);
 	welcome.member = 0;
-	welcome.lanes = 1;
+	welcome.channels = 1;
 	ck_assert_int_eq(check_welcome(&welcome, sizeof(welcome), 3), -EPROTO);
 }
 END_TEST
@@ -84,9 +84,9 @@ START_TEST(test_spoilt_welcome)
 	SPOILT(slots, NC_ID_SLOTS_MAX + 1);
 	SPOILT(generation, 0);
 	SPOILT(generation, NC_ID_GENERATION_MAX + 1);
-	SPOILT(lanes, 3); /* and descriptors for two */
-	SPOILT(lanes, NC_WIRE_LANES_MAX + 1);
-	SPOILT(lanes, UINT32_MAX);
+	SPOILT(channels, 3); /* and descriptors for two */
+	SPOILT(channels, NC_WIRE_CHANNELS_MAX + 1);
+	SPOILT(channels, UINT32_MAX);
 	SPOILT(segment_size, 0);
 	SPOILT(segment_size, (1 << 20) + 1);
 	SPOILT(segment_size, 4096);

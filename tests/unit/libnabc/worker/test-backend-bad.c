@@ -23,9 +23,8 @@ static void check_502(const char *first, const char *second, const char *third)
 
 	for (unsigned i = 0; i < 3 && part[i]; i++)
 		at = stpcpy(at, part[i]) + 1;
-	ck_assert_int_eq(NC_exchange_submit(exchange, 0, 77, request, (size_t)(at - request), 0),
-			 0);
-	ck_assert_int_eq(NC_exchange_kick(exchange, 0), 0);
+	ck_assert_int_eq(NC_backend_submit(backend, 0, 77, request, (size_t)(at - request), 0), 0);
+	ck_assert_int_eq(NC_backend_kick(backend, 0), 0);
 	memset(&response, 0xff, sizeof(response));
 	ck_assert_int_eq(reap(0, &tag, &response), 1);
 	ck_assert_uint_eq(tag, 77);
@@ -38,7 +37,7 @@ static void check_502(const char *first, const char *second, const char *third)
 
 START_TEST(test_bad_bodies)
 {
-	NC_exchange *other, *mine;
+	NC_backend *other, *mine;
 	struct NC_response response;
 	char text[64];
 	NC_handle handle;
@@ -46,28 +45,28 @@ START_TEST(test_bad_bodies)
 	size_t id;
 
 	open_all(1, 0);
-	mine = exchange;
+	mine = backend;
 	/* A unit of the server's. */
 	ck_assert_int_eq(NC_alloc(&handle, 100, 0), 0);
 	ck_assert_int_eq(NC_insert(&handle), 0);
 	snprintf(text, sizeof(text), "ID=%zu", NC_cache_id(&handle));
 	check_502(text, "LENGTH=10", NULL);
 	/* A living unit of another worker. */
-	other = exchange = start_worker(1, 0);
+	other = backend = start_worker(1, 0);
 	ck_assert_ptr_nonnull(other);
 	ck_assert_int_eq(submit(0, 5, "DO=keep", NULL, NULL), 0);
-	while (NC_exchange_reap(other, 0, &tag, &response) == 0)
+	while (NC_backend_reap(other, 0, &tag, &response) == 0)
 		sched_yield();
 	ck_assert_int_eq(response.status, 200);
 	id = response.body.id;
-	exchange = mine;
+	backend = mine;
 	snprintf(text, sizeof(text), "ID=%zu", id);
 	check_502(text, "LENGTH=4", NULL);
 	/* It is as well as before. */
 	ck_assert_int_eq(NC_hold(id), 0);
 	ck_assert_int_eq(NC_release(id), 0);
 	ck_assert_int_eq(NC_release(id), 0);
-	ck_assert_int_eq(NC_exchange_close(other), 0);
+	ck_assert_int_eq(NC_backend_close(other), 0);
 	/* Dead, beyond its end, described falsely, never there. */
 	check_502(text, "LENGTH=4", NULL);
 	check_502("WHOSE=stale", "LENGTH=1", NULL);
@@ -106,9 +105,9 @@ START_TEST(test_spoilt_lists)
 		end += sprintf(end, "AT=%u", at) + 1;
 		end += sprintf(end, "FLAGS=%u", keep) + 1;
 		ck_assert_int_eq(
-			NC_exchange_submit(exchange, 0, i, variables, (size_t)(end - variables), 0),
+			NC_backend_submit(backend, 0, i, variables, (size_t)(end - variables), 0),
 			0);
-		ck_assert_int_eq(NC_exchange_kick(exchange, 0), 0);
+		ck_assert_int_eq(NC_backend_kick(backend, 0), 0);
 		memset(&response, 0xff, sizeof(response));
 		ck_assert_int_eq(reap(0, &tag, &response), 1);
 		ck_assert_int_eq(response.status, 502);
@@ -158,7 +157,7 @@ END_TEST
 START_TEST(test_garbage_tail)
 {
 	open_all(1, 0);
-	ck_assert_int_eq(NC_exchange_arm(exchange, 0), 0);
+	ck_assert_int_eq(NC_backend_arm(backend, 0), 0);
 	ck_assert_int_eq(submit(0, 1, "DO=garbage", "WHERE=tail", NULL), 0);
 	ck_assert(rung(0));
 	ck_assert_int_eq(submit(0, 2, "DO=echo", NULL, NULL), -1);
@@ -173,9 +172,9 @@ static siginfo_t ended(void)
 {
 	siginfo_t info = {0};
 
-	await(NC_exchange_pidfd(exchange), POLLIN);
-	ck_assert_int_eq(
-		waitid(P_PIDFD, (id_t)NC_exchange_pidfd(exchange), &info, WEXITED | WNOWAIT), 0);
+	await(NC_backend_pidfd(backend), POLLIN);
+	ck_assert_int_eq(waitid(P_PIDFD, (id_t)NC_backend_pidfd(backend), &info, WEXITED | WNOWAIT),
+			 0);
 	return info;
 }
 
@@ -193,7 +192,7 @@ START_TEST(test_death)
 		ck_assert_int_eq(submit(0, 1, "DO=large", NULL, NULL), 0);
 		ck_assert_int_eq(reap(0, &tag, &response), 1);
 		ck_assert_int_eq(response.status, 200);
-		ck_assert(!readable(NC_exchange_pidfd(exchange)));
+		ck_assert(!readable(NC_backend_pidfd(backend)));
 		ck_assert_int_eq(submit(0, 2, ways[i], NULL, NULL), 0);
 		info = ended();
 		if (i == 0) {
@@ -203,15 +202,15 @@ START_TEST(test_death)
 			ck_assert_int_eq(info.si_code, CLD_EXITED);
 			ck_assert_int_eq(info.si_status, 5);
 		}
-		ck_assert_int_eq(NC_exchange_reap(exchange, 0, &tag, &response), 0);
+		ck_assert_int_eq(NC_backend_reap(backend, 0, &tag, &response), 0);
 		close_all();
-		/* A new cache, and another worker, whose unit outlives the exchange. */
+		/* A new cache, and another worker, whose unit outlives the backend. */
 		open_all(1, 0);
 		ck_assert_int_eq(submit(0, 1, "DO=large", NULL, NULL), 0);
 		ck_assert_int_eq(reap(0, &tag, &response), 1);
-		/* What points into the exchange ends with it. */
+		/* What points into the backend ends with it. */
 		response.ranges = &response.body;
-		ck_assert_int_eq(NC_exchange_close(exchange), 0);
+		ck_assert_int_eq(NC_backend_close(backend), 0);
 		close(pollers[0]);
 		ck_assert_int_eq(NC_hold(response.body.id), -1);
 		ck_assert_int_eq(errno, ENOENT);
@@ -228,9 +227,9 @@ START_TEST(test_exec_fails)
 	siginfo_t info;
 
 	open_cache();
-	exchange = start_program(argv, NULL, 1, 0);
+	backend = start_program(argv, NULL, 1, 0);
 	/* Started is started; that it did not run shows afterwards. */
-	ck_assert_ptr_nonnull(exchange);
+	ck_assert_ptr_nonnull(backend);
 	ck_assert_int_eq(submit(0, 1, "DO=echo", NULL, NULL), 0);
 	info = ended();
 	ck_assert_int_eq(info.si_code, CLD_EXITED);
@@ -248,26 +247,26 @@ START_TEST(test_request_queue_full)
 	unsigned count = 0;
 
 	open_cache();
-	exchange = start_program(argv, NULL, 1, 0);
-	ck_assert_ptr_nonnull(exchange);
+	backend = start_program(argv, NULL, 1, 0);
+	ck_assert_ptr_nonnull(backend);
 	memset(block, 'x', sizeof(block));
 	block[sizeof(block) - 1] = '\0';
-	while (NC_exchange_submit(exchange, 0, count, block, sizeof(block), 0) == 0)
+	while (NC_backend_submit(backend, 0, count, block, sizeof(block), 0) == 0)
 		ck_assert_uint_lt(count++, 1000);
 	ck_assert_int_eq(errno, EAGAIN);
 	ck_assert_uint_gt(count, 4);
 	/* That a client has gone can be said all the same. */
 	for (unsigned i = 0; i < 600; i++)
-		ck_assert_int_eq(NC_exchange_cancel(exchange, 0, i), 0);
-	while (NC_exchange_cancel(exchange, 0, 0) == 0)
+		ck_assert_int_eq(NC_backend_cancel(backend, 0, i), 0);
+	while (NC_backend_cancel(backend, 0, 0) == 0)
 		ck_assert_uint_lt(count++, 10000);
 	ck_assert_int_eq(errno, EAGAIN);
-	ck_assert_int_eq(NC_exchange_kick(exchange, 0), 0);
-	ck_assert_int_eq(kill(NC_exchange_pid(exchange), SIGKILL), 0);
-	await(NC_exchange_pidfd(exchange), POLLIN);
-	ck_assert_int_eq(NC_exchange_submit(exchange, 0, count, block, sizeof(block), 0), -1);
+	ck_assert_int_eq(NC_backend_kick(backend, 0), 0);
+	ck_assert_int_eq(kill(NC_backend_pid(backend), SIGKILL), 0);
+	await(NC_backend_pidfd(backend), POLLIN);
+	ck_assert_int_eq(NC_backend_submit(backend, 0, count, block, sizeof(block), 0), -1);
 	ck_assert_int_eq(errno, EPIPE);
-	ck_assert_int_eq(NC_exchange_cancel(exchange, 0, 0), -1);
+	ck_assert_int_eq(NC_backend_cancel(backend, 0, 0), -1);
 	ck_assert_int_eq(errno, EPIPE);
 	pollers[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	close_all();
@@ -282,10 +281,10 @@ START_TEST(test_reaped_by_caller)
 
 	open_all(1, 0);
 	ck_assert_int_eq(submit(0, 2, "DO=exit", NULL, NULL), 0);
-	await(NC_exchange_pidfd(exchange), POLLIN);
-	ck_assert_int_eq(
-		waitid(P_PIDFD, (id_t)NC_exchange_pidfd(exchange), &(siginfo_t){0}, WEXITED), 0);
-	ck_assert_int_eq(NC_exchange_reap(exchange, 0, &tag, &response), 0);
+	await(NC_backend_pidfd(backend), POLLIN);
+	ck_assert_int_eq(waitid(P_PIDFD, (id_t)NC_backend_pidfd(backend), &(siginfo_t){0}, WEXITED),
+			 0);
+	ck_assert_int_eq(NC_backend_reap(backend, 0, &tag, &response), 0);
 	close_all();
 }
 END_TEST

@@ -24,16 +24,16 @@ static struct NC_range make_piece(unsigned number)
 	ck_assert_int_eq(NC_insert(&unit), 0);
 	piece.id = NC_cache_id(&unit);
 	ck_assert_int_eq(NC_free(&unit), 0);
-	ck_assert_int_eq(
-		NC_grant(cache, piece.id, NC_PROCESS_FD, (id_t)NC_exchange_pidfd(exchange)), 0);
+	ck_assert_int_eq(NC_grant(cache, piece.id, NC_PROCESS_FD, (id_t)NC_backend_pidfd(backend)),
+			 0);
 	return piece;
 }
 
 static void submit_body(uint64_t tag, const char *what)
 {
 	ck_assert_int_eq(
-		NC_exchange_submit(exchange, 0, tag, what, strlen(what) + 1, NC_REQUEST_BODY), 0);
-	ck_assert_int_eq(NC_exchange_kick(exchange, 0), 0);
+		NC_backend_submit(backend, 0, tag, what, strlen(what) + 1, NC_REQUEST_BODY), 0);
+	ck_assert_int_eq(NC_backend_kick(backend, 0), 0);
 }
 
 /* The next record that is not about the body. */
@@ -58,21 +58,21 @@ static size_t give(uint64_t tag, unsigned number, unsigned flags)
 	struct NC_response response;
 	uint64_t told;
 
-	while (NC_exchange_body(exchange, 0, tag, &piece, flags) < 0) {
+	while (NC_backend_body(backend, 0, tag, &piece, flags) < 0) {
 		ck_assert_int_eq(errno, EAGAIN);
 		ck_assert_int_eq(reap(0, &told, &response), 1);
 		ck_assert_uint_eq(told, tag);
 		ck_assert_uint_eq(response.flags, NC_RESPONSE_TAKEN);
 		taken++;
 	}
-	ck_assert_int_eq(NC_exchange_kick(exchange, 0), 0);
+	ck_assert_int_eq(NC_backend_kick(backend, 0), 0);
 	return piece.id;
 }
 
 static void end(uint64_t tag)
 {
-	ck_assert_int_eq(NC_exchange_body(exchange, 0, tag, NULL, NC_BODY_LAST), 0);
-	ck_assert_int_eq(NC_exchange_kick(exchange, 0), 0);
+	ck_assert_int_eq(NC_backend_body(backend, 0, tag, NULL, NC_BODY_LAST), 0);
+	ck_assert_int_eq(NC_backend_kick(backend, 0), 0);
 }
 
 START_TEST(test_bodies)
@@ -96,7 +96,7 @@ START_TEST(test_bodies)
 			ck_assert_uint_eq(take_body(&response, got), count * PIECE);
 			ck_assert_uint_eq(pattern_match(got, 9, 0, count * PIECE), count * PIECE);
 			/* It is over, and its tag may be used again. */
-			ck_assert_int_eq(NC_exchange_body(exchange, 0, 7, NULL, NC_BODY_LAST), -1);
+			ck_assert_int_eq(NC_backend_body(backend, 0, 7, NULL, NC_BODY_LAST), -1);
 			ck_assert_int_eq(errno, ENOENT);
 			check_echo(0, 7);
 			free(got);
@@ -116,13 +116,13 @@ START_TEST(test_window)
 	submit_body(7, "DO=nothing");
 	for (unsigned i = 0; i < NC_WORKER_WINDOW; i++) {
 		piece = make_piece(i);
-		ck_assert_int_eq(NC_exchange_body(exchange, 0, 7, &piece, 0), 0);
+		ck_assert_int_eq(NC_backend_body(backend, 0, 7, &piece, 0), 0);
 	}
-	ck_assert_int_eq(NC_exchange_body(exchange, 0, 7, &piece, 0), -1);
+	ck_assert_int_eq(NC_backend_body(backend, 0, 7, &piece, 0), -1);
 	ck_assert_int_eq(errno, EAGAIN);
 	/* That it has ended can always be said, once. */
 	end(7);
-	ck_assert_int_eq(NC_exchange_body(exchange, 0, 7, NULL, NC_BODY_LAST), -1);
+	ck_assert_int_eq(NC_backend_body(backend, 0, 7, NULL, NC_BODY_LAST), -1);
 	ck_assert_int_eq(errno, EINVAL);
 	check_echo(0, 8);
 	/* A body for each of several at a time, the later one first. */
@@ -130,9 +130,9 @@ START_TEST(test_window)
 	submit_body(2, "DO=read-body");
 	ck_assert_int_eq(submit(0, 3, "DO=nothing", NULL, NULL), 0);
 	piece = make_piece(0);
-	ck_assert_int_eq(NC_exchange_body(exchange, 0, 2, &piece, NC_BODY_LAST), 0);
-	ck_assert_int_eq(NC_exchange_body(exchange, 0, 1, &piece, NC_BODY_LAST), 0);
-	ck_assert_int_eq(NC_exchange_kick(exchange, 0), 0);
+	ck_assert_int_eq(NC_backend_body(backend, 0, 2, &piece, NC_BODY_LAST), 0);
+	ck_assert_int_eq(NC_backend_body(backend, 0, 1, &piece, NC_BODY_LAST), 0);
+	ck_assert_int_eq(NC_backend_kick(backend, 0), 0);
 	for (unsigned i = 1; i <= 2; i++) {
 		char got[PIECE];
 
@@ -174,8 +174,8 @@ START_TEST(test_echo_body)
 			ck_assert_uint_eq(take_body(&response, bytes), PIECE);
 			ck_assert_uint_eq(pattern_match(bytes, 9, got++ * PIECE, PIECE), PIECE);
 		}
-		ck_assert_int_eq(NC_exchange_sent(exchange, 0, 7), 0);
-		ck_assert_int_eq(NC_exchange_kick(exchange, 0), 0);
+		ck_assert_int_eq(NC_backend_sent(backend, 0, 7), 0);
+		ck_assert_int_eq(NC_backend_kick(backend, 0), 0);
 	}
 	ck_assert_uint_eq(got, count);
 	ck_assert_uint_eq(taken, count);
@@ -195,8 +195,8 @@ START_TEST(test_cancel)
 	open_all(1, 0);
 	submit_body(7, "DO=read-body");
 	(void)give(7, 0, 0);
-	ck_assert_int_eq(NC_exchange_cancel(exchange, 0, 7), 0);
-	ck_assert_int_eq(NC_exchange_kick(exchange, 0), 0);
+	ck_assert_int_eq(NC_backend_cancel(backend, 0, 7), 0);
+	ck_assert_int_eq(NC_backend_kick(backend, 0), 0);
 	reap_answer(7, &response);
 	release_all(&response);
 	ck_assert_int_eq(submit(0, 8, "DO=outcome", NULL, NULL), 0);
@@ -216,10 +216,10 @@ START_TEST(test_unread)
 	open_all(1, 0);
 	submit_body(7, "DO=keep");
 	piece = make_piece(0);
-	(void)NC_exchange_body(exchange, 0, 7, &piece, 0);
+	(void)NC_backend_body(backend, 0, 7, &piece, 0);
 	reap_answer(7, &response);
 	release_all(&response);
-	ck_assert_int_eq(NC_exchange_body(exchange, 0, 7, &piece, 0), -1);
+	ck_assert_int_eq(NC_backend_body(backend, 0, 7, &piece, 0), -1);
 	ck_assert_int_eq(errno, ENOENT);
 	/* One that was told after the answer is no trouble. */
 	check_echo(0, 8);
@@ -262,15 +262,15 @@ START_TEST(test_errors)
 		ck_assert_int_eq(call, -1);                                                        \
 		ck_assert_int_eq(errno, error);                                                    \
 	} while (0)
-	REFUSED(NC_exchange_submit(exchange, 0, 7, "A=1", 4, NC_REQUEST_BODY), EINVAL);
-	REFUSED(NC_exchange_submit(exchange, 0, 8, "A=1", 4, 2), EINVAL);
-	REFUSED(NC_exchange_body(NULL, 0, 7, &piece, 0), EINVAL);
-	REFUSED(NC_exchange_body(exchange, 1, 7, &piece, 0), EINVAL);
-	REFUSED(NC_exchange_body(exchange, 0, 7, NULL, 0), EINVAL);
-	REFUSED(NC_exchange_body(exchange, 0, 7, &piece, 2), EINVAL);
-	REFUSED(NC_exchange_body(exchange, 0, 8, &piece, 0), ENOENT);
+	REFUSED(NC_backend_submit(backend, 0, 7, "A=1", 4, NC_REQUEST_BODY), EINVAL);
+	REFUSED(NC_backend_submit(backend, 0, 8, "A=1", 4, 2), EINVAL);
+	REFUSED(NC_backend_body(NULL, 0, 7, &piece, 0), EINVAL);
+	REFUSED(NC_backend_body(backend, 1, 7, &piece, 0), EINVAL);
+	REFUSED(NC_backend_body(backend, 0, 7, NULL, 0), EINVAL);
+	REFUSED(NC_backend_body(backend, 0, 7, &piece, 2), EINVAL);
+	REFUSED(NC_backend_body(backend, 0, 8, &piece, 0), ENOENT);
 	piece.id = 0;
-	REFUSED(NC_exchange_body(exchange, 0, 7, &piece, 0), EINVAL);
+	REFUSED(NC_backend_body(backend, 0, 7, &piece, 0), EINVAL);
 #undef REFUSED
 	close_all();
 }
@@ -285,15 +285,15 @@ START_TEST(test_floods)
 		uint64_t tag;
 
 		open_all(1, 0);
-		ck_assert_int_eq(NC_exchange_submit(exchange, 0, 7, variables, sizeof(variables),
-						    NC_REQUEST_BODY),
+		ck_assert_int_eq(NC_backend_submit(backend, 0, 7, variables, sizeof(variables),
+						   NC_REQUEST_BODY),
 				 0);
 		for (unsigned i = 0; i < pieces; i++) {
 			struct NC_range piece = make_piece(i);
 
-			ck_assert_int_eq(NC_exchange_body(exchange, 0, 7, &piece, 0), 0);
+			ck_assert_int_eq(NC_backend_body(backend, 0, 7, &piece, 0), 0);
 		}
-		ck_assert_int_eq(NC_exchange_kick(exchange, 0), 0);
+		ck_assert_int_eq(NC_backend_kick(backend, 0), 0);
 		for (unsigned i = 0; i < pieces; i++)
 			ck_assert_int_eq(reap(0, &tag, &response), 1);
 		ck_assert_int_eq(reap(0, &tag, &response), -1);

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-backend-posix.c - unit tests of exchanges whose answers come as bytes:
+ * test-backend-posix.c - unit tests of backends whose answers come as bytes:
  * the same workers, what they made, and what they may not do to the server.
  */
 #include "backend-fixture.h"
 
 #define BODY ((size_t)100 << 10)
 
-static void open_posix(unsigned lanes)
+static void open_posix(unsigned channels)
 {
-	exchange_flags = NC_EXCHANGE_POSIX;
-	open_all(lanes, 0);
+	backend_flags = NC_BACKEND_POSIX;
+	open_all(channels, 0);
 }
 
 /* The next answer, which must be of that tag; its data is the caller's. */
-static void take(unsigned lane, uint64_t tag, int status, unsigned flags,
+static void take(unsigned channel, uint64_t tag, int status, unsigned flags,
 		 struct NC_response *response)
 {
 	uint64_t told;
 
-	ck_assert_int_eq(reap(lane, &told, response), 1);
+	ck_assert_int_eq(reap(channel, &told, response), 1);
 	ck_assert_uint_eq(told, tag);
 	ck_assert_int_eq(response->status, status);
 	ck_assert_uint_eq(response->flags, flags);
@@ -32,18 +32,18 @@ static void expect_data(const struct NC_response *response, const char *text)
 {
 	ck_assert_uint_eq(response->data_length, strlen(text));
 	ck_assert_mem_eq(response->data, text, strlen(text));
-	NC_exchange_data_free(response->data);
+	NC_backend_data_free(response->data);
 }
 
-static void echo(unsigned lane, uint64_t tag)
+static void echo(unsigned channel, uint64_t tag)
 {
 	struct NC_response response;
 
-	ck_assert_int_eq(submit(lane, tag, "DO=echo", "VALUE=in bytes", NULL), 0);
-	take(lane, tag, 200, 0, &response);
-	ck_assert_uint_eq(response.headers_length, 11);
-	ck_assert_mem_eq(response.headers, "X-Lane: ", 8);
-	ck_assert_int_eq(response.headers[8], '0' + (int)lane);
+	ck_assert_int_eq(submit(channel, tag, "DO=echo", "VALUE=in bytes", NULL), 0);
+	take(channel, tag, 200, 0, &response);
+	ck_assert_uint_eq(response.headers_length, 14);
+	ck_assert_mem_eq(response.headers, "X-Channel: ", 11);
+	ck_assert_int_eq(response.headers[11], '0' + (int)channel);
 	expect_data(&response, "in bytes");
 }
 
@@ -65,11 +65,11 @@ START_TEST(test_echo)
 	close_all();
 	open_cache();
 	ck_assert_uint_eq(open_descriptors(), descriptors);
-	exchange_flags = 2;
+	backend_flags = 2;
 	ck_assert_ptr_null(start_worker(1, 0));
 	ck_assert_int_eq(errno, EINVAL);
 	ck_assert_int_eq(NC_cache_close(cache), 0);
-	NC_exchange_data_free(NULL);
+	NC_backend_data_free(NULL);
 }
 END_TEST
 
@@ -91,7 +91,7 @@ START_TEST(test_large)
 		ck_assert_mem_eq(got, &(uint64_t){answered}, sizeof(uint64_t));
 		for (size_t i = sizeof(uint64_t); i < BODY; i++)
 			expect(got[i] == (char)(i * 31 + (i >> 8)));
-		NC_exchange_data_free(response.data);
+		NC_backend_data_free(response.data);
 	}
 	close_all();
 }
@@ -117,7 +117,7 @@ START_TEST(test_lists_and_kept)
 	ck_assert_int_eq(submit(0, 5, "DO=repeat", "COUNT=10", NULL), 0);
 	take(0, 5, 200, 0, &response);
 	ck_assert_uint_eq(response.data_length, 10 * BODY);
-	NC_exchange_data_free(response.data);
+	NC_backend_data_free(response.data);
 	ck_assert_int_eq(submit(0, 6, "DO=repeat", "COUNT=11", NULL), 0);
 	take(0, 6, 500, 0, &response);
 	echo(0, 7);
@@ -138,8 +138,8 @@ START_TEST(test_stream)
 		take(0, 5, i ? 0 : 200, i ? piece | more : more, &response);
 		snprintf(text, sizeof(text), "%u,", i);
 		expect_data(&response, text);
-		ck_assert_int_eq(NC_exchange_sent(exchange, 0, 5), 0);
-		ck_assert_int_eq(NC_exchange_kick(exchange, 0), 0);
+		ck_assert_int_eq(NC_backend_sent(backend, 0, 5), 0);
+		ck_assert_int_eq(NC_backend_kick(backend, 0), 0);
 	}
 	take(0, 5, 0, piece, &response);
 	ck_assert_int_eq(submit(0, 6, "DO=abort", "BEGUN=1", NULL), 0);
@@ -147,11 +147,11 @@ START_TEST(test_stream)
 	take(0, 6, 0, NC_RESPONSE_ABORTED, &response);
 	/* A client that goes. */
 	ck_assert_int_eq(submit(0, 7, "DO=stream", "COUNT=1000000", NULL), 0);
-	ck_assert_int_eq(NC_exchange_cancel(exchange, 0, 7), 0);
-	ck_assert_int_eq(NC_exchange_kick(exchange, 0), 0);
+	ck_assert_int_eq(NC_backend_cancel(backend, 0, 7), 0);
+	ck_assert_int_eq(NC_backend_kick(backend, 0), 0);
 	do {
 		ck_assert_int_eq(reap(0, &tag, &response), 1);
-		NC_exchange_data_free(response.data);
+		NC_backend_data_free(response.data);
 	} while (response.flags & more);
 	ck_assert_uint_eq(response.flags, NC_RESPONSE_ABORTED);
 	echo(0, 8);
@@ -173,13 +173,12 @@ START_TEST(test_body)
 	ck_assert_int_eq(NC_insert(&unit), 0);
 	piece.id = NC_cache_id(&unit);
 	ck_assert_int_eq(NC_free(&unit), 0);
+	ck_assert_int_eq(NC_grant(cache, piece.id, NC_PROCESS_FD, (id_t)NC_backend_pidfd(backend)),
+			 0);
 	ck_assert_int_eq(
-		NC_grant(cache, piece.id, NC_PROCESS_FD, (id_t)NC_exchange_pidfd(exchange)), 0);
-	ck_assert_int_eq(
-		NC_exchange_submit(exchange, 0, 7, variables, sizeof(variables), NC_REQUEST_BODY),
-		0);
-	ck_assert_int_eq(NC_exchange_body(exchange, 0, 7, &piece, NC_BODY_LAST), 0);
-	ck_assert_int_eq(NC_exchange_kick(exchange, 0), 0);
+		NC_backend_submit(backend, 0, 7, variables, sizeof(variables), NC_REQUEST_BODY), 0);
+	ck_assert_int_eq(NC_backend_body(backend, 0, 7, &piece, NC_BODY_LAST), 0);
+	ck_assert_int_eq(NC_backend_kick(backend, 0), 0);
 	take(0, 7, 0, NC_RESPONSE_TAKEN, &response);
 	take(0, 7, 200, 0, &response);
 	expect_data(&response, "some body");
@@ -205,7 +204,7 @@ START_TEST(test_hostile)
 		ck_assert_int_eq(submit(0, 5, noises[i][0], noises[i][1], NULL), 0);
 		while ((got = reap(0, &tag, &response)) == 1) {
 			ck_assert_uint_eq(tag, 5);
-			NC_exchange_data_free(response.data);
+			NC_backend_data_free(response.data);
 		}
 		ck_assert_int_eq(got, -1);
 		ck_assert_int_eq(errno, EPROTO);
@@ -223,12 +222,12 @@ START_TEST(test_death)
 	open_posix(1);
 	ck_assert_int_eq(submit(0, 4, "DO=echo", "VALUE=before", NULL), 0);
 	ck_assert_int_eq(submit(0, 5, "DO=half", NULL, NULL), 0);
-	await(NC_exchange_pidfd(exchange), POLLIN);
+	await(NC_backend_pidfd(backend), POLLIN);
 	take(0, 4, 200, 0, &response);
 	expect_data(&response, "before");
 	for (unsigned i = 0; i < 3; i++)
-		ck_assert_int_eq(NC_exchange_reap(exchange, 0, &tag, &response), 0);
-	ck_assert_int_eq(NC_exchange_arm(exchange, 0), 0);
+		ck_assert_int_eq(NC_backend_reap(backend, 0, &tag, &response), 0);
+	ck_assert_int_eq(NC_backend_arm(backend, 0), 0);
 	close_all();
 }
 END_TEST

@@ -74,12 +74,12 @@ static int start(void *context, int socket, char *const *environment, pid_t *pid
 	return 0;
 }
 
-static NC_exchange *start_other(char *const *environment)
+static NC_backend *start_other(char *const *environment)
 {
-	struct NC_exchange_options options = {
-		.environment = environment, .lanes = 1, .start = start, .context = &plan};
+	struct NC_backend_options options = {
+		.environment = environment, .channels = 1, .start = start, .context = &plan};
 
-	return NC_exchange_start(cache, &options);
+	return NC_backend_start(cache, &options);
 }
 
 static void open_poller(void)
@@ -87,7 +87,7 @@ static void open_poller(void)
 	struct epoll_event event = {.events = EPOLLIN | EPOLLET};
 
 	pollers[0] = epoll_create1(EPOLL_CLOEXEC);
-	ck_assert_int_eq(epoll_ctl(pollers[0], EPOLL_CTL_ADD, NC_exchange_fd(exchange, 0), &event),
+	ck_assert_int_eq(epoll_ctl(pollers[0], EPOLL_CTL_ADD, NC_backend_fd(backend, 0), &event),
 			 0);
 }
 
@@ -108,11 +108,11 @@ static void expect_variable(const char *name, const char *value)
 
 static void close_other(void)
 {
-	int pidfd = fcntl(NC_exchange_pidfd(exchange), F_DUPFD_CLOEXEC, 0);
+	int pidfd = fcntl(NC_backend_pidfd(backend), F_DUPFD_CLOEXEC, 0);
 
 	ck_assert_int_ge(pidfd, 0);
 	ck_assert(!nc_identity_ended(pidfd));
-	ck_assert_int_eq(NC_exchange_close(exchange), 0);
+	ck_assert_int_eq(NC_backend_close(backend), 0);
 	ck_assert(nc_identity_ended(pidfd));
 	close(pidfd);
 	close(pollers[0]);
@@ -131,8 +131,8 @@ START_TEST(test_start)
 		plan.socket = -1;
 		plan.calls = 0;
 		open_cache();
-		exchange = start_other(i ? more : NULL);
-		ck_assert_ptr_nonnull(exchange);
+		backend = start_other(i ? more : NULL);
+		ck_assert_ptr_nonnull(backend);
 		ck_assert_uint_eq(plan.calls, 1);
 		open_poller();
 		check_echo(0, 7);
@@ -140,8 +140,8 @@ START_TEST(test_start)
 		expect_variable("NAME=NABC_SERVER_PID", pid);
 		expect_variable("NAME=FIRST", i ? "added" : "(none)");
 		expect_variable("NAME=SECOND", i ? "too" : "(none)");
-		ck_assert_int_eq(nc_identity_pid(NC_exchange_pidfd(exchange)),
-				 NC_exchange_pid(exchange));
+		ck_assert_int_eq(nc_identity_pid(NC_backend_pidfd(backend)),
+				 NC_backend_pid(backend));
 		close_other();
 	}
 }
@@ -156,25 +156,25 @@ START_TEST(test_later)
 		return;
 	plan.socket = 0;
 	open_cache();
-	exchange = start_other(NULL);
-	ck_assert_ptr_nonnull(exchange);
+	backend = start_other(NULL);
+	ck_assert_ptr_nonnull(backend);
 	open_poller();
-	ck_assert_int_eq(NC_exchange_pid(exchange), -1);
+	ck_assert_int_eq(NC_backend_pid(backend), -1);
 	ck_assert_int_eq(errno, EINVAL);
-	ck_assert_int_eq(NC_exchange_pidfd(exchange), -1);
+	ck_assert_int_eq(NC_backend_pidfd(backend), -1);
 	ck_assert_int_eq(submit(0, 5, "DO=nothing", NULL, NULL), 0);
 	pid = run(plan.socket, kept_environment);
-	ck_assert_int_eq(NC_exchange_started(exchange, 0, 5), -1);
+	ck_assert_int_eq(NC_backend_started(backend, 0, 5), -1);
 	ck_assert_int_eq(errno, EINVAL);
-	ck_assert_int_eq(NC_exchange_started(exchange, pid, -1), -1);
+	ck_assert_int_eq(NC_backend_started(backend, pid, -1), -1);
 	ck_assert_int_eq(errno, EINVAL);
-	ck_assert_int_eq(NC_exchange_started(NULL, pid, 5), -1);
+	ck_assert_int_eq(NC_backend_started(NULL, pid, 5), -1);
 	ck_assert_int_eq(errno, EINVAL);
-	ck_assert_int_eq(NC_exchange_started(exchange, pid, nc_identity_open(pid)), 0);
-	ck_assert_int_eq(NC_exchange_started(exchange, pid, 5), -1);
+	ck_assert_int_eq(NC_backend_started(backend, pid, nc_identity_open(pid)), 0);
+	ck_assert_int_eq(NC_backend_started(backend, pid, 5), -1);
 	ck_assert_int_eq(errno, EALREADY);
 	close(plan.socket);
-	ck_assert_int_eq(NC_exchange_pid(exchange), pid);
+	ck_assert_int_eq(NC_backend_pid(backend), pid);
 	check_echo(0, 7);
 	close_other();
 	for (unsigned i = 0; kept_environment[i]; i++)
@@ -190,10 +190,10 @@ START_TEST(test_never)
 	open_cache();
 	descriptors = open_descriptors();
 	plan.socket = 0;
-	exchange = start_other(NULL);
-	ck_assert_ptr_nonnull(exchange);
+	backend = start_other(NULL);
+	ck_assert_ptr_nonnull(backend);
 	close(plan.socket);
-	ck_assert_int_eq(NC_exchange_close(exchange), 0);
+	ck_assert_int_eq(NC_backend_close(backend), 0);
 	ck_assert_uint_eq(open_descriptors(), descriptors);
 	ck_assert_int_eq(NC_cache_close(cache), 0);
 }
@@ -231,11 +231,11 @@ START_TEST(test_stopped)
 		return;
 	plan.socket = -1;
 	open_cache();
-	exchange = start_other(NULL);
-	ck_assert_ptr_nonnull(exchange);
+	backend = start_other(NULL);
+	ck_assert_ptr_nonnull(backend);
 	open_poller();
 	check_echo(0, 7);
-	ck_assert_int_eq(kill(NC_exchange_pid(exchange), SIGSTOP), 0);
+	ck_assert_int_eq(kill(NC_backend_pid(backend), SIGSTOP), 0);
 	close_other();
 }
 END_TEST

@@ -19,8 +19,8 @@ static void expect_record(uint64_t tag, unsigned flags, struct NC_response *resp
 
 static void sent(uint64_t tag)
 {
-	ck_assert_int_eq(NC_exchange_sent(exchange, 0, tag), 0);
-	ck_assert_int_eq(NC_exchange_kick(exchange, 0), 0);
+	ck_assert_int_eq(NC_backend_sent(backend, 0, tag), 0);
+	ck_assert_int_eq(NC_backend_kick(backend, 0), 0);
 }
 
 /* The worker's account of its last stream. */
@@ -42,7 +42,7 @@ static void expect_outcome(int error, unsigned pieces)
 /* Until the worker has nothing to do but to wait for its server. */
 static void await_sleep(void)
 {
-	struct nc_queue_shared *shared = exchange->backend->lane[0].queues.requests.shared;
+	struct nc_queue_shared *shared = backend->channel[0].queues.requests.shared;
 
 	while (!atomic_load(&shared->sleeping) ||
 	       atomic_load(&shared->head) != atomic_load(&shared->tail))
@@ -118,11 +118,11 @@ START_TEST(test_window)
 
 	open_all(1, 0);
 	begin_stream();
-	ck_assert_int_eq(NC_exchange_reap(exchange, 0, &tag, &response), 0);
+	ck_assert_int_eq(NC_backend_reap(backend, 0, &tag, &response), 0);
 	for (unsigned i = 0; i < NC_WORKER_WINDOW / 2 - 1; i++)
 		sent(5);
 	await_sleep();
-	ck_assert_int_eq(NC_exchange_reap(exchange, 0, &tag, &response), 0);
+	ck_assert_int_eq(NC_backend_reap(backend, 0, &tag, &response), 0);
 	sent(5);
 	expect_rest();
 	close_all();
@@ -136,22 +136,22 @@ START_TEST(test_owed)
 	unsigned words = 0;
 
 	open_all(1, 0);
-	shared = exchange->backend->lane[0].queues.requests.shared;
+	shared = backend->channel[0].queues.requests.shared;
 	begin_stream();
-	ck_assert_int_eq(kill(NC_exchange_pid(exchange), SIGSTOP), 0);
+	ck_assert_int_eq(kill(NC_backend_pid(backend), SIGSTOP), 0);
 	/* Of what the worker does not know it may be told what one likes. */
-	while (NC_exchange_cancel(exchange, 0, 1000 + words) == 0)
+	while (NC_backend_cancel(backend, 0, 1000 + words) == 0)
 		words++;
 	ck_assert_int_eq(errno, EAGAIN);
 	ck_assert_uint_ge(words, NC_LANE_QUEUE / 64);
 	for (unsigned i = 0; i < NC_WORKER_WINDOW / 2; i++)
 		sent(5);
-	ck_assert(exchange->backend->lane[0].owing);
-	ck_assert_int_eq(kill(NC_exchange_pid(exchange), SIGCONT), 0);
+	ck_assert(backend->channel[0].owing);
+	ck_assert_int_eq(kill(NC_backend_pid(backend), SIGCONT), 0);
 	while (atomic_load(&shared->head) != atomic_load(&shared->tail))
 		sched_yield();
-	ck_assert_int_eq(NC_exchange_kick(exchange, 0), 0);
-	ck_assert(!exchange->backend->lane[0].owing);
+	ck_assert_int_eq(NC_backend_kick(backend, 0), 0);
+	ck_assert(!backend->channel[0].owing);
 	expect_rest();
 	close_all();
 }
@@ -180,7 +180,7 @@ START_TEST(test_others_are_kept)
 	}
 	/* Clients of some go before their turn: these never trouble the worker. */
 	for (unsigned i = 0; i < others; i += 7)
-		ck_assert_int_eq(NC_exchange_cancel(exchange, 0, 100 + i), 0);
+		ck_assert_int_eq(NC_backend_cancel(backend, 0, 100 + i), 0);
 	for (unsigned i = 0; i < NC_WORKER_WINDOW; i++)
 		sent(5);
 	expect_record(5, NC_RESPONSE_PIECE | NC_RESPONSE_MORE, &response);
@@ -214,8 +214,8 @@ START_TEST(test_cancel)
 		release_all(&response);
 	}
 	await_sleep();
-	ck_assert_int_eq(NC_exchange_cancel(exchange, 0, 5), 0);
-	ck_assert_int_eq(NC_exchange_kick(exchange, 0), 0);
+	ck_assert_int_eq(NC_backend_cancel(backend, 0, 5), 0);
+	ck_assert_int_eq(NC_backend_kick(backend, 0), 0);
 	expect_record(5, NC_RESPONSE_ABORTED, &response);
 	ck_assert_uint_eq(response.range_count, 0);
 	expect_outcome(ECANCELED, NC_WORKER_WINDOW - 1);
@@ -228,11 +228,11 @@ START_TEST(test_cancel)
 		release_all(&response);
 		sent(5);
 		if (reaped == 10)
-			ck_assert_int_eq(NC_exchange_cancel(exchange, 0, 5), 0);
+			ck_assert_int_eq(NC_backend_cancel(backend, 0, 5), 0);
 		ck_assert_uint_lt(reaped, 100);
 	}
 	/* Nobody may have been asked: then nothing comes of it. */
-	ck_assert_int_eq(NC_exchange_cancel(exchange, 0, 77), 0);
+	ck_assert_int_eq(NC_backend_cancel(backend, 0, 77), 0);
 	check_echo(0, 6);
 	close_all();
 }
@@ -246,7 +246,7 @@ START_TEST(test_gone)
 	open_all(1, 0);
 	ck_assert_int_eq(submit(0, 5, "DO=gone", NULL, NULL), 0);
 	ck_assert_int_eq(submit(0, 6, "DO=outcome", NULL, NULL), 0);
-	ck_assert_int_eq(NC_exchange_cancel(exchange, 0, 5), 0);
+	ck_assert_int_eq(NC_backend_cancel(backend, 0, 5), 0);
 	expect_record(5, 0, &response);
 	ck_assert_uint_eq(take_body(&response, got), 4);
 	expect_record(6, 0, &response);
@@ -281,9 +281,9 @@ START_TEST(test_errors)
 	expect_record(5, NC_RESPONSE_PIECE, &response);
 	(void)take_body(&response, got);
 	ck_assert_str_eq(got, "0,");
-	ck_assert_int_eq(NC_exchange_sent(exchange, 1, 5), -1);
+	ck_assert_int_eq(NC_backend_sent(backend, 1, 5), -1);
 	ck_assert_int_eq(errno, EINVAL);
-	ck_assert_int_eq(NC_exchange_cancel(NULL, 0, 5), -1);
+	ck_assert_int_eq(NC_backend_cancel(NULL, 0, 5), -1);
 	ck_assert_int_eq(errno, EINVAL);
 	close_all();
 }

@@ -7,25 +7,25 @@
 
 static void await_end(void)
 {
-	await(NC_exchange_pidfd(exchange), POLLIN);
+	await(NC_backend_pidfd(backend), POLLIN);
 }
 
-static void check_untaken(unsigned lane, int expected)
+static void check_untaken(unsigned channel, int expected)
 {
-	ck_assert_int_eq(NC_exchange_untaken(exchange, lane), expected);
+	ck_assert_int_eq(NC_backend_untaken(backend, channel), expected);
 }
 
-static void check_untold(unsigned lane, int error)
+static void check_untold(unsigned channel, int error)
 {
 	errno = 0;
-	ck_assert_int_eq(NC_exchange_untaken(exchange, lane), -1);
+	ck_assert_int_eq(NC_backend_untaken(backend, channel), -1);
 	ck_assert_int_eq(errno, error);
 }
 
-static void submit_some(unsigned lane, unsigned count)
+static void submit_some(unsigned channel, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++)
-		ck_assert_int_eq(submit(lane, 100 + i, "DO=echo", "VALUE=late", NULL), 0);
+		ck_assert_int_eq(submit(channel, 100 + i, "DO=echo", "VALUE=late", NULL), 0);
 }
 
 static void check_answer(uint64_t tag)
@@ -37,13 +37,13 @@ static void check_answer(uint64_t tag)
 	ck_assert_uint_eq(told, tag);
 	ck_assert_int_eq(response.status, 200);
 	release_all(&response);
-	NC_exchange_data_free(response.data);
+	NC_backend_data_free(response.data);
 }
 
 START_TEST(test_behind)
 {
 	/* By id, then by bytes. */
-	exchange_flags = (unsigned)_i;
+	backend_flags = (unsigned)_i;
 	for (unsigned behind = 0; behind < 4; behind++) {
 		open_all(1, 0);
 		check_untold(0, EBUSY);
@@ -56,7 +56,7 @@ START_TEST(test_behind)
 		check_untaken(0, (int)behind);
 		close_all();
 	}
-	exchange_flags = 0;
+	backend_flags = 0;
 }
 END_TEST
 
@@ -74,15 +74,15 @@ START_TEST(test_answered)
 }
 END_TEST
 
-/* Each lane for itself. */
-START_TEST(test_lanes)
+/* Each channel for itself. */
+START_TEST(test_channels)
 {
 	open_all(3, 0);
-	/* Whether it sleeps or not, it looks at the first lane first. */
-	ck_assert_int_eq(NC_exchange_submit(exchange, 0, 1, "DO=die", 7, 0), 0);
+	/* Whether it sleeps or not, it looks at the first channel first. */
+	ck_assert_int_eq(NC_backend_submit(backend, 0, 1, "DO=die", 7, 0), 0);
 	for (unsigned i = 0; i < 2; i++)
-		ck_assert_int_eq(NC_exchange_submit(exchange, 1, i, "DO=echo", 8, 0), 0);
-	ck_assert_int_eq(NC_exchange_kick(exchange, 0), 0);
+		ck_assert_int_eq(NC_backend_submit(backend, 1, i, "DO=echo", 8, 0), 0);
+	ck_assert_int_eq(NC_backend_kick(backend, 0), 0);
 	await_end();
 	check_untaken(0, 0);
 	check_untaken(1, 2);
@@ -97,8 +97,8 @@ START_TEST(test_no_worker)
 	char *const argv[] = {"true", NULL};
 
 	open_cache();
-	exchange = start_program(argv, NULL, 1, 0);
-	ck_assert_ptr_nonnull(exchange);
+	backend = start_program(argv, NULL, 1, 0);
+	ck_assert_ptr_nonnull(backend);
 	submit_some(0, 3);
 	await_end();
 	check_untaken(0, 3);
@@ -115,14 +115,14 @@ START_TEST(test_refused)
 	int count = 0;
 
 	open_cache();
-	exchange = start_program(argv, NULL, 1, 0);
-	ck_assert_ptr_nonnull(exchange);
-	while (NC_exchange_submit(exchange, 0, 1, block, sizeof(block), 0) == 0)
+	backend = start_program(argv, NULL, 1, 0);
+	ck_assert_ptr_nonnull(backend);
+	while (NC_backend_submit(backend, 0, 1, block, sizeof(block), 0) == 0)
 		count++;
 	ck_assert_int_eq(errno, EAGAIN);
 	/* Nor is what is said of requests one. */
-	ck_assert_int_eq(NC_exchange_cancel(exchange, 0, 1), 0);
-	ck_assert_int_eq(kill(NC_exchange_pid(exchange), SIGKILL), 0);
+	ck_assert_int_eq(NC_backend_cancel(backend, 0, 1), 0);
+	ck_assert_int_eq(kill(NC_backend_pid(backend), SIGKILL), 0);
 	await_end();
 	check_untaken(0, count);
 	pollers[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -136,17 +136,17 @@ START_TEST(test_kept)
 	for (unsigned answered = 0; answered < 2; answered++) {
 		open_all(1, 0);
 		ck_assert_int_eq(
-			NC_exchange_submit(exchange, 0, 1, "DO=read-body", 13, NC_REQUEST_BODY), 0);
+			NC_backend_submit(backend, 0, 1, "DO=read-body", 13, NC_REQUEST_BODY), 0);
 		submit_some(0, 3);
 		await_empty();
 		if (answered) {
-			ck_assert_int_eq(NC_exchange_body(exchange, 0, 1, NULL, NC_BODY_LAST), 0);
-			ck_assert_int_eq(NC_exchange_kick(exchange, 0), 0);
+			ck_assert_int_eq(NC_backend_body(backend, 0, 1, NULL, NC_BODY_LAST), 0);
+			ck_assert_int_eq(NC_backend_kick(backend, 0), 0);
 			check_answer(1);
 			for (uint64_t tag = 100; tag < 103; tag++)
 				check_answer(tag);
 		}
-		ck_assert_int_eq(kill(NC_exchange_pid(exchange), SIGKILL), 0);
+		ck_assert_int_eq(kill(NC_backend_pid(backend), SIGKILL), 0);
 		await_end();
 		check_untaken(0, answered ? 0 : 3);
 		close_all();
@@ -161,7 +161,7 @@ START_TEST(test_lies)
 	struct nc_queue_shared *shared;
 
 	open_all(1, 0);
-	shared = exchange->backend->lane[0].queues.requests.shared;
+	shared = backend->channel[0].queues.requests.shared;
 	ck_assert_int_eq(submit(0, 2, "DO=die", NULL, NULL), 0);
 	submit_some(0, 3);
 	await_end();
@@ -182,7 +182,7 @@ END_TEST
 START_TEST(test_faces_refuse)
 {
 	open_all(2, 0);
-	ck_assert_int_eq(NC_exchange_untaken(NULL, 0), -1);
+	ck_assert_int_eq(NC_backend_untaken(NULL, 0), -1);
 	ck_assert_int_eq(errno, EINVAL);
 	check_untold(2, EINVAL);
 	check_untold(1, EBUSY);
@@ -192,9 +192,9 @@ END_TEST
 
 static void fill(TCase *tcase)
 {
-	tcase_add_loop_test(tcase, test_behind, 0, NC_EXCHANGE_POSIX + 1);
+	tcase_add_loop_test(tcase, test_behind, 0, NC_BACKEND_POSIX + 1);
 	tcase_add_test(tcase, test_answered);
-	tcase_add_test(tcase, test_lanes);
+	tcase_add_test(tcase, test_channels);
 	tcase_add_test(tcase, test_no_worker);
 	tcase_add_test(tcase, test_refused);
 	tcase_add_test(tcase, test_kept);

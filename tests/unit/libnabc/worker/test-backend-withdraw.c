@@ -11,14 +11,14 @@ static void check_withdraw(unsigned most, int count, unsigned left)
 {
 	unsigned stays = 1000000;
 
-	ck_assert_int_eq(NC_exchange_withdraw(exchange, 0, most, &stays), count);
+	ck_assert_int_eq(NC_backend_withdraw(backend, 0, most, &stays), count);
 	ck_assert_uint_eq(stays, left);
 }
 
-static void check_refused(unsigned lane, unsigned *left, int error)
+static void check_refused(unsigned channel, unsigned *left, int error)
 {
 	errno = 0;
-	ck_assert_int_eq(NC_exchange_withdraw(exchange, lane, 1, left), -1);
+	ck_assert_int_eq(NC_backend_withdraw(backend, channel, 1, left), -1);
 	ck_assert_int_eq(errno, error);
 }
 
@@ -38,7 +38,7 @@ static uint64_t reap_tag(void)
 	while (response.flags & NC_RESPONSE_TAKEN);
 	ck_assert_int_eq(response.status, 200);
 	release_all(&response);
-	NC_exchange_data_free(response.data);
+	NC_backend_data_free(response.data);
 	return tag;
 }
 
@@ -47,14 +47,14 @@ static void stop_worker(void)
 {
 	siginfo_t info;
 
-	ck_assert_int_eq(kill(NC_exchange_pid(exchange), SIGSTOP), 0);
-	ck_assert_int_eq(waitid(P_PID, (id_t)NC_exchange_pid(exchange), &info, WSTOPPED | WNOWAIT),
+	ck_assert_int_eq(kill(NC_backend_pid(backend), SIGSTOP), 0);
+	ck_assert_int_eq(waitid(P_PID, (id_t)NC_backend_pid(backend), &info, WSTOPPED | WNOWAIT),
 			 0);
 }
 
 static void continue_worker(void)
 {
-	ck_assert_int_eq(kill(NC_exchange_pid(exchange), SIGCONT), 0);
+	ck_assert_int_eq(kill(NC_backend_pid(backend), SIGCONT), 0);
 }
 
 static void check_works(void)
@@ -66,7 +66,7 @@ static void check_works(void)
 /* By id, then by bytes. */
 START_TEST(test_oldest_first)
 {
-	exchange_flags = (unsigned)_i;
+	backend_flags = (unsigned)_i;
 	open_all(1, 0);
 	check_works();
 	check_withdraw(5, 0, 0);
@@ -81,7 +81,7 @@ START_TEST(test_oldest_first)
 	check_withdraw(5, 0, 0);
 	check_works();
 	close_all();
-	exchange_flags = 0;
+	backend_flags = 0;
 }
 END_TEST
 
@@ -91,17 +91,17 @@ START_TEST(test_no_worker)
 	char *const argv[] = {"sleep", "1000", NULL};
 
 	open_cache();
-	exchange = start_program(argv, NULL, 1, 0);
-	ck_assert_ptr_nonnull(exchange);
+	backend = start_program(argv, NULL, 1, 0);
+	ck_assert_ptr_nonnull(backend);
 	submit_some(5);
 	check_withdraw(2, 2, 3);
-	ck_assert_int_eq(kill(NC_exchange_pid(exchange), SIGKILL), 0);
-	await(NC_exchange_pidfd(exchange), POLLIN);
-	ck_assert_int_eq(NC_exchange_untaken(exchange, 0), 3);
+	ck_assert_int_eq(kill(NC_backend_pid(backend), SIGKILL), 0);
+	await(NC_backend_pidfd(backend), POLLIN);
+	ck_assert_int_eq(NC_backend_untaken(backend, 0), 3);
 	check_withdraw(1, 1, 2);
-	ck_assert_int_eq(NC_exchange_untaken(exchange, 0), 2);
+	ck_assert_int_eq(NC_backend_untaken(backend, 0), 2);
 	check_withdraw(9, 2, 0);
-	ck_assert_int_eq(NC_exchange_untaken(exchange, 0), 0);
+	ck_assert_int_eq(NC_backend_untaken(backend, 0), 0);
 	pollers[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	close_all();
 }
@@ -109,15 +109,14 @@ END_TEST
 
 static void begin_body(void)
 {
-	ck_assert_int_eq(NC_exchange_submit(exchange, 0, 1, "DO=read-body", 13, NC_REQUEST_BODY),
-			 0);
-	ck_assert_int_eq(NC_exchange_kick(exchange, 0), 0);
+	ck_assert_int_eq(NC_backend_submit(backend, 0, 1, "DO=read-body", 13, NC_REQUEST_BODY), 0);
+	ck_assert_int_eq(NC_backend_kick(backend, 0), 0);
 }
 
 static void end_body(void)
 {
-	ck_assert_int_eq(NC_exchange_body(exchange, 0, 1, NULL, NC_BODY_LAST), 0);
-	ck_assert_int_eq(NC_exchange_kick(exchange, 0), 0);
+	ck_assert_int_eq(NC_backend_body(backend, 0, 1, NULL, NC_BODY_LAST), 0);
+	ck_assert_int_eq(NC_backend_kick(backend, 0), 0);
 	ck_assert_uint_eq(reap_tag(), 1);
 }
 
@@ -149,9 +148,8 @@ START_TEST(test_many_kept)
 	open_all(1, 0);
 	begin_body();
 	for (size_t bytes = 0; bytes < 2 * NC_PENDING_KEPT_MAX; bytes += sizeof(block)) {
-		ck_assert_int_eq(NC_exchange_submit(exchange, 0, FIRST, block, sizeof(block), 0),
-				 0);
-		ck_assert_int_eq(NC_exchange_kick(exchange, 0), 0);
+		ck_assert_int_eq(NC_backend_submit(backend, 0, FIRST, block, sizeof(block), 0), 0);
+		ck_assert_int_eq(NC_backend_kick(backend, 0), 0);
 		await_empty();
 		check_withdraw(1, 1, 0);
 	}
@@ -171,29 +169,28 @@ START_TEST(test_bodies)
 	stop_worker();
 	for (uint64_t tag = FIRST; tag < FIRST + 3; tag++) {
 		ck_assert_int_eq(
-			NC_exchange_submit(exchange, 0, tag, "DO=read-body", 13, NC_REQUEST_BODY),
-			0);
+			NC_backend_submit(backend, 0, tag, "DO=read-body", 13, NC_REQUEST_BODY), 0);
 		if (tag < FIRST + 2)
-			ck_assert_int_eq(NC_exchange_body(exchange, 0, tag, &piece, 0), 0);
+			ck_assert_int_eq(NC_backend_body(backend, 0, tag, &piece, 0), 0);
 	}
-	ck_assert_int_eq(NC_exchange_cancel(exchange, 0, FIRST + 1), 0);
+	ck_assert_int_eq(NC_backend_cancel(backend, 0, FIRST + 1), 0);
 	check_withdraw(2, 2, 1);
-	ck_assert_uint_eq(exchange->backend->lane[0].windows.count, 1);
+	ck_assert_uint_eq(backend->channel[0].windows.count, 1);
 	errno = 0;
-	ck_assert_int_eq(NC_exchange_body(exchange, 0, FIRST, NULL, NC_BODY_LAST), -1);
+	ck_assert_int_eq(NC_backend_body(backend, 0, FIRST, NULL, NC_BODY_LAST), -1);
 	ck_assert_int_eq(errno, ENOENT);
 	/* The same tags again, with bodies and without. */
-	ck_assert_int_eq(
-		NC_exchange_submit(exchange, 0, FIRST, "DO=read-body", 13, NC_REQUEST_BODY), 0);
+	ck_assert_int_eq(NC_backend_submit(backend, 0, FIRST, "DO=read-body", 13, NC_REQUEST_BODY),
+			 0);
 	ck_assert_int_eq(submit(0, FIRST + 1, "DO=echo", "VALUE=again", NULL), 0);
 	for (uint64_t tag = FIRST; tag < FIRST + 3; tag += 2)
-		ck_assert_int_eq(NC_exchange_body(exchange, 0, tag, NULL, NC_BODY_LAST), 0);
-	ck_assert_int_eq(NC_exchange_kick(exchange, 0), 0);
+		ck_assert_int_eq(NC_backend_body(backend, 0, tag, NULL, NC_BODY_LAST), 0);
+	ck_assert_int_eq(NC_backend_kick(backend, 0), 0);
 	continue_worker();
 	ck_assert_uint_eq(reap_tag(), FIRST + 2);
 	ck_assert_uint_eq(reap_tag(), FIRST);
 	ck_assert_uint_eq(reap_tag(), FIRST + 1);
-	ck_assert_uint_eq(exchange->backend->lane[0].windows.count, 0);
+	ck_assert_uint_eq(backend->channel[0].windows.count, 0);
 	check_works();
 	close_all();
 }
@@ -218,7 +215,7 @@ START_TEST(test_race)
 			ck_assert_int_eq(submit(0, FIRST + i, "DO=echo", "VALUE=x", NULL), 0);
 		if (round % 3)
 			sched_yield();
-		got = NC_exchange_withdraw(exchange, 0, round % 5 + 1, &left);
+		got = NC_backend_withdraw(backend, 0, round % 5 + 1, &left);
 		ck_assert_int_ge(got, 0);
 		if (stopped) {
 			ck_assert_int_gt(got, 0);
@@ -250,14 +247,14 @@ START_TEST(test_lies)
 	check_works();
 	stop_worker();
 	submit_some(3);
-	shared = exchange->backend->lane[0].queues.requests.shared;
+	shared = backend->channel[0].queues.requests.shared;
 	for (unsigned i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
 		shared->told = lies[i];
 		check_refused(0, &left, EPROTO);
 	}
 	shared->told = 5;
 	continue_worker();
-	await(NC_exchange_pidfd(exchange), POLLIN);
+	await(NC_backend_pidfd(backend), POLLIN);
 	close_all();
 }
 END_TEST
@@ -267,7 +264,7 @@ START_TEST(test_faces_refuse)
 	unsigned left;
 
 	open_all(2, 0);
-	ck_assert_int_eq(NC_exchange_withdraw(NULL, 0, 1, &left), -1);
+	ck_assert_int_eq(NC_backend_withdraw(NULL, 0, 1, &left), -1);
 	ck_assert_int_eq(errno, EINVAL);
 	check_refused(2, &left, EINVAL);
 	check_refused(1, NULL, EINVAL);
@@ -277,7 +274,7 @@ END_TEST
 
 static void fill(TCase *tcase)
 {
-	tcase_add_loop_test(tcase, test_oldest_first, 0, NC_EXCHANGE_POSIX + 1);
+	tcase_add_loop_test(tcase, test_oldest_first, 0, NC_BACKEND_POSIX + 1);
 	tcase_add_test(tcase, test_no_worker);
 	tcase_add_test(tcase, test_kept);
 	tcase_add_test(tcase, test_many_kept);

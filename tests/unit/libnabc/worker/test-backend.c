@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * test-backend.c - unit tests of backend.c with workers that keep the rules:
- * requests and responses of every size, lanes, memory that comes back.
+ * requests and responses of every size, channels, memory that comes back.
  */
 #include <pthread.h>
 #include <stddef.h>
@@ -21,20 +21,20 @@ START_TEST(test_start_refused)
 
 	open_cache();
 	descriptors = open_descriptors();
-#define REFUSED(argv, lanes, memory, error)                                                        \
+#define REFUSED(argv, channels, memory, error)                                                     \
 	do {                                                                                       \
-		ck_assert_ptr_null(start_program(argv, NULL, lanes, memory));                      \
+		ck_assert_ptr_null(start_program(argv, NULL, channels, memory));                   \
 		ck_assert_int_eq(errno, error);                                                    \
 		ck_assert_uint_eq(open_descriptors(), descriptors);                                \
 	} while (0)
 	REFUSED(some, 0, 0, EINVAL);
-	REFUSED(some, NC_LANES_MAX + 1, 0, EINVAL);
+	REFUSED(some, NC_CHANNELS_MAX + 1, 0, EINVAL);
 	REFUSED(none, 1, 0, EINVAL);
 	REFUSED(NULL, 1, 0, EINVAL);
 	REFUSED(some, 1, 1, EINVAL);
 	REFUSED(some, 1, SIZE_MAX, EINVAL);
 #undef REFUSED
-	ck_assert_ptr_null(NC_exchange_start(cache, NULL));
+	ck_assert_ptr_null(NC_backend_start(cache, NULL));
 	ck_assert_int_eq(errno, EINVAL);
 	ck_assert_int_eq(NC_cache_stat(cache, &stat), 0);
 	ck_assert_uint_eq(stat.members, 0);
@@ -54,24 +54,24 @@ START_TEST(test_faces_refuse)
 		ck_assert_int_eq(call, -1);                                                        \
 		ck_assert_int_eq(errno, EINVAL);                                                   \
 	} while (0)
-	REFUSED(NC_exchange_pid(NULL));
-	REFUSED(NC_exchange_pidfd(NULL));
-	REFUSED(NC_exchange_fd(NULL, 0));
-	REFUSED(NC_exchange_fd(exchange, 2));
-	REFUSED(NC_exchange_submit(NULL, 0, 0, "", 1, 0));
-	REFUSED(NC_exchange_submit(exchange, 2, 0, "", 1, 0));
-	REFUSED(NC_exchange_submit(exchange, 0, 0, NULL, 1, 0));
-	REFUSED(NC_exchange_submit(exchange, 0, 0, "A=1", 3, 0));
-	REFUSED(NC_exchange_kick(exchange, 2));
-	REFUSED(NC_exchange_reap(exchange, 2, &tag, &response));
-	REFUSED(NC_exchange_reap(exchange, 0, NULL, &response));
-	REFUSED(NC_exchange_reap(exchange, 0, &tag, NULL));
-	REFUSED(NC_exchange_arm(exchange, 2));
-	REFUSED(NC_exchange_arm_for(exchange, 2, 1));
-	REFUSED(NC_exchange_arm_for(exchange, 0, 0));
-	REFUSED(NC_exchange_close(NULL));
+	REFUSED(NC_backend_pid(NULL));
+	REFUSED(NC_backend_pidfd(NULL));
+	REFUSED(NC_backend_fd(NULL, 0));
+	REFUSED(NC_backend_fd(backend, 2));
+	REFUSED(NC_backend_submit(NULL, 0, 0, "", 1, 0));
+	REFUSED(NC_backend_submit(backend, 2, 0, "", 1, 0));
+	REFUSED(NC_backend_submit(backend, 0, 0, NULL, 1, 0));
+	REFUSED(NC_backend_submit(backend, 0, 0, "A=1", 3, 0));
+	REFUSED(NC_backend_kick(backend, 2));
+	REFUSED(NC_backend_reap(backend, 2, &tag, &response));
+	REFUSED(NC_backend_reap(backend, 0, NULL, &response));
+	REFUSED(NC_backend_reap(backend, 0, &tag, NULL));
+	REFUSED(NC_backend_arm(backend, 2));
+	REFUSED(NC_backend_arm_for(backend, 2, 1));
+	REFUSED(NC_backend_arm_for(backend, 0, 0));
+	REFUSED(NC_backend_close(NULL));
 #undef REFUSED
-	ck_assert_int_eq(NC_exchange_reap(exchange, 1, &tag, &response), 0);
+	ck_assert_int_eq(NC_backend_reap(backend, 1, &tag, &response), 0);
 	close_all();
 }
 END_TEST
@@ -79,7 +79,7 @@ END_TEST
 START_TEST(test_echo)
 {
 	open_all(2, 0);
-	ck_assert_int_eq(NC_exchange_pid(exchange), exchange->backend->process.pid);
+	ck_assert_int_eq(NC_backend_pid(backend), backend->process.pid);
 	check_echo(0, 1);
 	check_echo(1, UINT64_MAX);
 	check_echo(0, 0);
@@ -102,12 +102,12 @@ START_TEST(test_environment)
 	snprintf(expected[3], sizeof(expected[3]), "yes;%d;1;1", getpid());
 	setenv("INHERITED", "yes", 1);
 	open_all(1, 0);
-	ck_assert_int_eq(NC_exchange_close(exchange), 0);
+	ck_assert_int_eq(NC_backend_close(backend), 0);
 	close(pollers[0]);
-	exchange = start_program(argv, more, 1, 0);
-	ck_assert_ptr_nonnull(exchange);
+	backend = start_program(argv, more, 1, 0);
+	ck_assert_ptr_nonnull(backend);
 	pollers[0] = epoll_create1(EPOLL_CLOEXEC);
-	ck_assert_int_eq(epoll_ctl(pollers[0], EPOLL_CTL_ADD, NC_exchange_fd(exchange, 0),
+	ck_assert_int_eq(epoll_ctl(pollers[0], EPOLL_CTL_ADD, NC_backend_fd(backend, 0),
 				   &(struct epoll_event){.events = EPOLLIN | EPOLLET}),
 			 0);
 	for (unsigned i = 0; i < 4; i++) {
@@ -139,8 +139,8 @@ START_TEST(test_block_sizes)
 		memcpy(block, "DO=echo\0VALUE=", 14);
 		memset(block + 14, 'v', sizes[i] - 15);
 		block[sizes[i] - 1] = '\0';
-		ck_assert_int_eq(NC_exchange_submit(exchange, 0, i, block, sizes[i], 0), 0);
-		ck_assert_int_eq(NC_exchange_kick(exchange, 0), 0);
+		ck_assert_int_eq(NC_backend_submit(backend, 0, i, block, sizes[i], 0), 0);
+		ck_assert_int_eq(NC_backend_kick(backend, 0), 0);
 		ck_assert_int_eq(reap(0, &tag, &response), 1);
 		ck_assert_uint_eq(response.body.length, sizes[i] - 15);
 		take_body(&response, got);
@@ -148,11 +148,11 @@ START_TEST(test_block_sizes)
 		free(got);
 	}
 	block[NC_BLOCK_MAX] = '\0';
-	ck_assert_int_eq(NC_exchange_submit(exchange, 0, 9, block, NC_BLOCK_MAX + 1, 0), -1);
+	ck_assert_int_eq(NC_backend_submit(backend, 0, 9, block, NC_BLOCK_MAX + 1, 0), -1);
 	ck_assert_int_eq(errno, EMSGSIZE);
 	/* No variables at all is a request as well. */
-	ck_assert_int_eq(NC_exchange_submit(exchange, 0, 10, NULL, 0, 0), 0);
-	ck_assert_int_eq(NC_exchange_kick(exchange, 0), 0);
+	ck_assert_int_eq(NC_backend_submit(backend, 0, 10, NULL, 0, 0), 0);
+	ck_assert_int_eq(NC_backend_kick(backend, 0), 0);
 	ck_assert_int_eq(reap(0, &tag, &response), 1);
 	ck_assert_uint_eq(tag, 10);
 	ck_assert_int_eq(response.status, 404);
@@ -163,10 +163,10 @@ START_TEST(test_block_sizes)
 }
 END_TEST
 
-/* A server's thread on its lane; complaints come back as text. */
-static void *serve_lane(void *context)
+/* A server's thread on its channel; complaints come back as text. */
+static void *serve_channel(void *context)
 {
-	unsigned lane = (unsigned)(uintptr_t)context, requests = scaled(3000);
+	unsigned channel = (unsigned)(uintptr_t)context, requests = scaled(3000);
 	uint64_t submitted = 0, answered = 0;
 	int pair[2];
 
@@ -181,22 +181,23 @@ static void *serve_lane(void *context)
 		int result;
 
 		while (submitted < requests && submitted < answered + 8) {
-			snprintf(value, sizeof(value), "VALUE=%u/%llu", lane,
+			snprintf(value, sizeof(value), "VALUE=%u/%llu", channel,
 				 (unsigned long long)submitted);
-			if (submit(lane, submitted, "DO=echo", value, NULL))
+			if (submit(channel, submitted, "DO=echo", value, NULL))
 				return "submit";
 			submitted++;
 		}
-		result = NC_exchange_reap(exchange, lane, &tag, &response);
+		result = NC_backend_reap(backend, channel, &tag, &response);
 		if (result < 0)
 			return "reap";
 		if (result == 0) {
-			/* Lane 1 sleeps for several; the last are rung for all the same. */
-			if (NC_exchange_arm_for(exchange, lane, lane ? 5 : 1) == 0 && !rung(lane))
+			/* Channel 1 sleeps for several; the last are rung for all the same. */
+			if (NC_backend_arm_for(backend, channel, channel ? 5 : 1) == 0 &&
+			    !rung(channel))
 				return "no ring in a minute";
 			continue;
 		}
-		snprintf(value, sizeof(value), "%u/%llu", lane, (unsigned long long)answered);
+		snprintf(value, sizeof(value), "%u/%llu", channel, (unsigned long long)answered);
 		if (tag != answered || response.status != 200 ||
 		    response.body.length != strlen(value))
 			return "not the answer";
@@ -212,27 +213,27 @@ static void *serve_lane(void *context)
 	return NULL;
 }
 
-START_TEST(test_two_lanes)
+START_TEST(test_two_channels)
 {
 	pthread_t threads[2];
 	void *complaint;
 
 	open_all(2, 0);
 	for (uintptr_t i = 0; i < 2; i++)
-		ck_assert_int_eq(pthread_create(&threads[i], NULL, serve_lane, (void *)i), 0);
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, serve_channel, (void *)i), 0);
 	for (unsigned i = 0; i < 2; i++) {
 		pthread_join(threads[i], &complaint);
-		ck_assert_msg(!complaint, "lane %u: %s", i, (const char *)complaint);
+		ck_assert_msg(!complaint, "channel %u: %s", i, (const char *)complaint);
 	}
 	close_all();
 }
 END_TEST
 
-START_TEST(test_most_lanes)
+START_TEST(test_most_channels)
 {
-	open_all(NC_LANES_MAX, 0);
-	for (unsigned lane = 0; lane < NC_LANES_MAX; lane++)
-		check_echo(lane, lane);
+	open_all(NC_CHANNELS_MAX, 0);
+	for (unsigned channel = 0; channel < NC_CHANNELS_MAX; channel++)
+		check_echo(channel, channel);
 	close_all();
 }
 END_TEST
@@ -265,7 +266,7 @@ START_TEST(test_response_queue_full)
 	char text[32];
 
 	open_all(1, 0);
-	shared = exchange->backend->lane[0].queues.responses.shared;
+	shared = backend->channel[0].queues.responses.shared;
 	snprintf(text, sizeof(text), "COUNT=%u", count);
 	ck_assert_int_eq(submit(0, 0, "DO=flood", text, NULL), 0);
 	while (!atomic_load(&shared->blocked))
@@ -441,8 +442,8 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_echo);
 	tcase_add_test(tcase, test_environment);
 	tcase_add_test(tcase, test_block_sizes);
-	tcase_add_test(tcase, test_two_lanes);
-	tcase_add_test(tcase, test_most_lanes);
+	tcase_add_test(tcase, test_two_channels);
+	tcase_add_test(tcase, test_most_channels);
 	tcase_add_test(tcase, test_worker_errors);
 	tcase_add_test(tcase, test_response_queue_full);
 	tcase_add_test(tcase, test_one_shot);

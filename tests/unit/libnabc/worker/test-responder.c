@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-responder.c - unit tests of responder.c: both ends of an exchange in one
+ * test-responder.c - unit tests of responder.c: both ends of a backend in one
  * process, with a thread of its own for the worker's.
  */
 #include <pthread.h>
@@ -25,16 +25,18 @@ static struct nc_guest *guest;
 static struct nc_segment queues;
 static struct nc_responder *responder;
 static int watch, ring, bell, ends[2];
-static struct nc_lane lane;
+static struct nc_channel channel;
 static size_t own_memory = 256 << 10; /* of the worker's segment */
 
 /* What nc_backend_open() gives a worker, with room for mistakes. */
-static int open_pair(unsigned lanes, uint32_t queue_size, size_t queue_memory)
+static int open_pair(unsigned channels, uint32_t queue_size, size_t queue_memory)
 {
 	struct NC_cache_options options = {.size = MIB};
 	int extra[3], error;
-	struct nc_serve_offer offer = {
-		.memory = own_memory, .lanes = lanes, .queue_size = queue_size, .extra = extra};
+	struct nc_serve_offer offer = {.memory = own_memory,
+				       .channels = channels,
+				       .queue_size = queue_size,
+				       .extra = extra};
 
 	ck_assert_int_eq(nc_index_init_owner(&own, &options), 0);
 	ck_assert_int_eq(nc_segment_create(&queues, queue_memory, false, true), 0);
@@ -47,8 +49,8 @@ static int open_pair(unsigned lanes, uint32_t queue_size, size_t queue_memory)
 	ck_assert_int_eq(nc_serve_init(&serve, &own), 0);
 	ck_assert_int_eq(nc_serve_offer(&serve, ends[0], &offer, &guest), 0);
 	error = nc_responder_open(&attached, ends[1], &responder);
-	nc_lane_init(&lane, queues.base, 0, NC_LANE_QUEUE);
-	nc_queue_tell(&lane.requests, NC_LANE_BEGUN);
+	nc_channel_init(&channel, queues.base, 0, NC_LANE_QUEUE);
+	nc_queue_tell(&channel.requests, NC_LANE_BEGUN);
 	return error;
 }
 
@@ -68,7 +70,7 @@ static void close_owner(void)
 START_TEST(test_bad_server)
 {
 	static const struct {
-		unsigned lanes;
+		unsigned channels;
 		uint32_t queue_size;
 		size_t memory;
 	} bad[] = {
@@ -79,7 +81,7 @@ START_TEST(test_bad_server)
 	unsigned descriptors = open_descriptors();
 
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		ck_assert_int_eq(open_pair(bad[i].lanes, bad[i].queue_size, bad[i].memory),
+		ck_assert_int_eq(open_pair(bad[i].channels, bad[i].queue_size, bad[i].memory),
 				 -EPROTO);
 		close_owner();
 		ck_assert_uint_eq(open_descriptors(), descriptors);
@@ -87,7 +89,7 @@ START_TEST(test_bad_server)
 }
 END_TEST
 
-/* A worker with neither segment nor lanes is none. */
+/* A worker with neither segment nor channels is none. */
 START_TEST(test_nothing_to_work_with)
 {
 	unsigned descriptors = open_descriptors();
@@ -118,8 +120,8 @@ static void submit_here(uint64_t tag)
 {
 	struct nc_wire_request request = {.tag = tag};
 
-	ck_assert_int_eq(nc_queue_push(&lane.requests, &request, sizeof(request), NULL, 0), 0);
-	if (nc_queue_must_ring(&lane.requests))
+	ck_assert_int_eq(nc_queue_push(&channel.requests, &request, sizeof(request), NULL, 0), 0);
+	if (nc_queue_must_ring(&channel.requests))
 		nc_doorbell_ring(ring);
 }
 
@@ -155,12 +157,12 @@ START_TEST(test_bad_requests)
 	struct NC_request got;
 
 	ck_assert_int_eq(open_pair(1, NC_LANE_QUEUE, 256 << 10), 0);
-	ck_assert_int_eq(nc_queue_push(&lane.requests, &request, sizeof(request), "A=1", 4), 0);
+	ck_assert_int_eq(nc_queue_push(&channel.requests, &request, sizeof(request), "A=1", 4), 0);
 	ck_assert_int_eq(nc_responder_accept(responder, &got), -EPROTO);
 	request.length = 3;
-	ck_assert_int_eq(nc_queue_push(&lane.requests, &request, sizeof(request), "A=1", 3), 0);
+	ck_assert_int_eq(nc_queue_push(&channel.requests, &request, sizeof(request), "A=1", 3), 0);
 	ck_assert_int_eq(nc_responder_accept(responder, &got), -EPROTO);
-	atomic_store(&lane.requests.shared->head, UINT64_MAX / 2);
+	atomic_store(&channel.requests.shared->head, UINT64_MAX / 2);
 	ck_assert_int_eq(nc_responder_accept(responder, &got), -EPROTO);
 	nc_responder_close(responder);
 	nc_index_fini(&attached);
@@ -177,7 +179,7 @@ START_TEST(test_two_of_one_tag)
 	struct NC_range piece;
 
 	ck_assert_int_eq(open_pair(1, NC_LANE_QUEUE, 256 << 10), 0);
-	ck_assert_int_eq(nc_queue_push(&lane.requests, &wire, sizeof(wire), NULL, 0), 0);
+	ck_assert_int_eq(nc_queue_push(&channel.requests, &wire, sizeof(wire), NULL, 0), 0);
 	ck_assert_int_eq(nc_responder_accept(responder, &request), 1);
 	submit_here(7);
 	close(ring);
@@ -197,12 +199,12 @@ START_TEST(test_withdrawn_of_one_tag)
 	struct NC_request request;
 
 	ck_assert_int_eq(open_pair(1, NC_LANE_QUEUE, 256 << 10), 0);
-	nc_queue_tell(&lane.requests, NC_LANE_BEGUN);
+	nc_queue_tell(&channel.requests, NC_LANE_BEGUN);
 	submit_here(7);
 	ck_assert_int_eq(nc_responder_accept(responder, &request), 1);
 	ck_assert_int_eq(nc_responder_respond(responder, &request, &begun), 0);
 	submit_here(7);
-	ck_assert(nc_queue_claim(&lane.requests, &told, told + 1));
+	ck_assert(nc_queue_claim(&channel.requests, &told, told + 1));
 	ck_assert_int_eq(nc_responder_send(responder, &request, NULL, 0, 0), 0);
 	ck_assert_int_eq(nc_responder_send(responder, &request, NULL, 0, 0), -EPROTO);
 	nc_responder_close(responder);
@@ -231,7 +233,7 @@ START_TEST(test_respond_ends)
 
 	ck_assert_int_eq(open_pair(1, NC_LANE_QUEUE, 256 << 10), 0);
 	ck_assert_int_eq(pthread_create(&thread, NULL, respond_until_full, NULL), 0);
-	while (!atomic_load(&lane.responses.shared->blocked))
+	while (!atomic_load(&channel.responses.shared->blocked))
 		sched_yield();
 	close(ring);
 	ring = -1;
@@ -268,17 +270,17 @@ START_TEST(test_rings_for_several)
 	void *result;
 
 	ck_assert_int_eq(open_pair(1, NC_LANE_QUEUE, 256 << 10), 0);
-	ck_assert(!nc_queue_arm(&lane.responses, 3));
+	ck_assert(!nc_queue_arm(&channel.responses, 3));
 	respond_here(1);
 	respond_here(2);
 	ck_assert_uint_eq(rings(), 0);
 	respond_here(3);
 	ck_assert_uint_eq(rings(), 1);
 	for (unsigned i = 0; i < 3; i++)
-		ck_assert_int_gt(nc_queue_pop(&lane.responses, record, sizeof(record)), 0);
+		ck_assert_int_gt(nc_queue_pop(&channel.responses, record, sizeof(record)), 0);
 
 	/* With a request at hand it goes on; without, it rings before it sleeps. */
-	ck_assert(!nc_queue_arm(&lane.responses, 3));
+	ck_assert(!nc_queue_arm(&channel.responses, 3));
 	respond_here(4);
 	submit_here(1);
 	ck_assert_int_eq(nc_responder_accept(responder, &request), 1);
@@ -293,8 +295,8 @@ START_TEST(test_rings_for_several)
 	ck_assert_int_eq((intptr_t)result, 0);
 
 	/* So it does before it ends. */
-	ck_assert_int_gt(nc_queue_pop(&lane.responses, record, sizeof(record)), 0);
-	ck_assert(!nc_queue_arm(&lane.responses, 3));
+	ck_assert_int_gt(nc_queue_pop(&channel.responses, record, sizeof(record)), 0);
+	ck_assert(!nc_queue_arm(&channel.responses, 3));
 	respond_here(5);
 	nc_responder_close(responder);
 	ck_assert_uint_eq(rings(), 1);
@@ -310,11 +312,11 @@ START_TEST(test_rings_when_full)
 	void *result;
 
 	ck_assert_int_eq(open_pair(1, NC_LANE_QUEUE, 256 << 10), 0);
-	ck_assert(!nc_queue_arm(&lane.responses, UINT32_MAX));
+	ck_assert(!nc_queue_arm(&channel.responses, UINT32_MAX));
 	ck_assert_int_eq(pthread_create(&thread, NULL, respond_until_full, NULL), 0);
 	while (!rings())
 		sched_yield();
-	ck_assert(atomic_load(&lane.responses.shared->blocked));
+	ck_assert(atomic_load(&channel.responses.shared->blocked));
 	close(ring);
 	ring = -1;
 	pthread_join(thread, &result);
@@ -344,17 +346,18 @@ START_TEST(test_rings_for_bytes)
 	response.body.id = NC_cache_id(&handle);
 	ck_assert_int_eq(nc_handle_free(&handle), 0);
 	for (unsigned round = 0; round < 2; round++) {
-		ck_assert(!nc_queue_arm(&lane.responses, 100));
+		ck_assert(!nc_queue_arm(&channel.responses, 100));
 		for (unsigned i = 1; i <= 8; i++) {
 			ck_assert_int_eq(nc_responder_respond(responder, &request, &response), 0);
 			ck_assert_uint_eq(rings(), i == 8);
 		}
-		while (nc_queue_pop(&lane.responses, record, sizeof(record)) > 0)
+		while (nc_queue_pop(&channel.responses, record, sizeof(record)) > 0)
 			;
-		ck_assert(!nc_queue_arm(&lane.responses, 100));
+		ck_assert(!nc_queue_arm(&channel.responses, 100));
 		for (unsigned i = 0; i < 20; i++) {
 			ck_assert_int_eq(nc_responder_respond(responder, &request, &response), 0);
-			ck_assert_int_gt(nc_queue_pop(&lane.responses, record, sizeof(record)), 0);
+			ck_assert_int_gt(nc_queue_pop(&channel.responses, record, sizeof(record)),
+					 0);
 		}
 		ck_assert_uint_eq(rings(), 0);
 	}
@@ -371,7 +374,7 @@ START_TEST(test_respond_to_nonsense)
 	struct NC_response response = {.status = 204};
 
 	ck_assert_int_eq(open_pair(1, NC_LANE_QUEUE, 256 << 10), 0);
-	atomic_store(&lane.responses.shared->tail, UINT64_MAX / 2);
+	atomic_store(&channel.responses.shared->tail, UINT64_MAX / 2);
 	ck_assert_int_eq(nc_responder_respond(responder, &request, &response), -EPROTO);
 	nc_responder_close(responder);
 	nc_index_fini(&attached);

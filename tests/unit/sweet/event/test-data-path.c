@@ -75,8 +75,8 @@ START_TEST(test_table)
 {
 	ck_assert_str_eq(data_paths[DATA_PATH_NABC]->name, "nabc");
 	ck_assert_str_eq(data_paths[DATA_PATH_POSIX]->name, "posix");
-	ck_assert_uint_eq(data_paths[DATA_PATH_NABC]->exchange_flags, 0);
-	ck_assert_uint_eq(data_paths[DATA_PATH_POSIX]->exchange_flags, NC_EXCHANGE_POSIX);
+	ck_assert_uint_eq(data_paths[DATA_PATH_NABC]->backend_flags, 0);
+	ck_assert_uint_eq(data_paths[DATA_PATH_POSIX]->backend_flags, NC_BACKEND_POSIX);
 }
 END_TEST
 
@@ -143,9 +143,8 @@ START_TEST(test_file)
 		for (message.skip = 0; message.skip <= total; message.skip++) {
 			size_t left = total - message.skip;
 
-			ck_assert_int_eq(
-				data_path_file(&data_path_nabc, pair[0], &message, apart),
-				(ssize_t)left);
+			ck_assert_int_eq(data_path_file(&data_path_nabc, pair[0], &message, apart),
+					 (ssize_t)left);
 			ck_assert_uint_eq(take(got, sizeof(got)), left);
 			expect(memcmp(got, whole + message.skip, left) == 0);
 		}
