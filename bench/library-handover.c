@@ -59,16 +59,15 @@ static void transfer(int fd, char *data, size_t length, bool out)
 static struct NC_response make_unit(const char *body)
 {
 	static const char headers[] = "Content-Type: text/plain\r\nCache-Control: no-store\r\n";
-	struct NC_response response = {.status = 200,
-				       .headers = headers,
-				       .headers_length = sizeof(headers) - 1,
-				       .body = {.length = BODY}};
+	struct NC_response response =
+		NC_RESPONSE_INIT(.status = 200, .headers = headers,
+				 .headers_length = sizeof(headers) - 1, .body = {.length = BODY});
 	NC_handle handle;
 	uint64_t start;
 
 	must(NC_alloc(&handle, BODY, 0) == 0, "NC_alloc");
 	start = now_ns();
-	must(NC_write(&handle, 0, body, BODY) == (ssize_t)BODY, "NC_write");
+	must(NC_write(&handle, body, BODY, 0) == (ssize_t)BODY, "NC_write");
 	fills[filled++ % FILLS] = (uint32_t)(now_ns() - start);
 	must(NC_insert(&handle) == 0, "NC_insert");
 	response.body.id = NC_cache_id(&handle);
@@ -117,8 +116,8 @@ static struct NC_response tell_fill(const struct NC_request *request, const char
 	filled = 0;
 	snprintf(text, sizeof(text), "%.0f %.0f", mean_of(fills, count),
 		 mean_copy(body, (unsigned)atoi(NC_request_variable(request, "PLACES"))));
-	return (struct NC_response){
-		.status = 200, .headers = text, .headers_length = strlen(text) + 1};
+	return (struct NC_response)NC_RESPONSE_INIT(.status = 200, .headers = text,
+						    .headers_length = strlen(text) + 1);
 }
 
 /* A body for each request, of one byte if it begins with 'e', until one with 'q'. */
@@ -129,7 +128,7 @@ static struct NC_response stream(const int fds[2], char *body)
 	for (;;) {
 		transfer(fds[0], request, sizeof(request), false);
 		if (request[0] == 'q')
-			return (struct NC_response){.status = 200};
+			return (struct NC_response)NC_RESPONSE_INIT(.status = 200);
 		transfer(fds[1], body, request[0] == 'e' ? 1 : BODY, true);
 	}
 }
@@ -141,7 +140,7 @@ static struct NC_response measure_here(const struct NC_request *request)
 
 	measure_unit(&plan, "worker");
 	must(fflush(stdout) == 0, "standard output");
-	return (struct NC_response){.status = 200};
+	return (struct NC_response)NC_RESPONSE_INIT(.status = 200);
 }
 
 int serve(void)
@@ -161,7 +160,7 @@ int serve(void)
 		die("BENCH_FDS");
 	if (text)
 		must(dup2(out, STDOUT_FILENO) >= 0, "standard output");
-	while ((got = NC_worker_accept(worker, &request)) > 0) {
+	while ((got = NC_worker_accept(worker, &request, sizeof(request))) > 0) {
 		const char *what = NC_request_variable(&request, "DO");
 		struct NC_response response;
 
@@ -172,7 +171,7 @@ int serve(void)
 		else if (strcmp(what, "unit") == 0)
 			response = make_unit(body);
 		else if (strcmp(what, "none") == 0)
-			response = (struct NC_response){.status = 204};
+			response = (struct NC_response)NC_RESPONSE_INIT(.status = 204);
 		else
 			response = stream(fds[*what - '0'], body);
 		must(NC_worker_respond(worker, &request, &response) == 0, "NC_worker_respond");
@@ -199,7 +198,7 @@ static void sleep_for_responses(struct pair *pair, unsigned under_way)
 	unsigned enough = under_way > 4 ? under_way * 3 / 4 : 1;
 	struct epoll_event event;
 
-	if (NC_backend_arm_for(pair->backend, 0, enough) == 0)
+	if (NC_backend_arm(pair->backend, 0, enough) == 0)
 		must(epoll_wait(pair->epoll, &event, 1, enough > 1 ? 1 : -1) >= 0 || errno == EINTR,
 		     "epoll_wait");
 }
@@ -212,7 +211,7 @@ static struct NC_response ask(struct pair *pair, const char *variables, size_t l
 
 	must(NC_backend_submit(pair->backend, 0, 0, variables, length, 0) == 0, "submit");
 	NC_backend_kick(pair->backend, 0);
-	while ((got = NC_backend_reap(pair->backend, 0, &tag, &response)) == 0)
+	while ((got = NC_backend_reap(pair->backend, 0, &tag, &response, sizeof(response))) == 0)
 		sleep_for_responses(pair, 1);
 	must(got == 1 && response.status == 200, "the worker");
 	return response;
@@ -232,8 +231,8 @@ static void open_pair(struct pair *pair, const struct plan *plan, int worker_cpu
 {
 	static char *const argv[] = {"/proc/self/exe", "--worker", NULL};
 	char fds[128], cpu[32], *environment[] = {fds, cpu, NULL};
-	struct NC_backend_options options = {
-		.argv = argv, .environment = environment, .channels = 1};
+	struct NC_backend_options options =
+		NC_BACKEND_OPTIONS_INIT(.argv = argv, .environment = environment, .channels = 1);
 	struct epoll_event event = {.events = EPOLLIN | EPOLLET};
 	int request[2], back[2], there[WAYS][2], out = pass_on(dup(STDOUT_FILENO));
 
@@ -307,11 +306,12 @@ static uint64_t by_id(struct pair *pair, bool empty, unsigned depth, uint64_t sp
 			asked++;
 		}
 		NC_backend_kick(pair->backend, 0);
-		while ((got = NC_backend_reap(pair->backend, 0, &tag, &response)) > 0) {
+		while ((got = NC_backend_reap(pair->backend, 0, &tag, &response,
+					      sizeof(response))) > 0) {
 			must(response.status == (empty ? 204 : 200), "the worker");
 			if (!empty)
 				must(response.body.length == BODY &&
-					     NC_release(response.body.id) == 0,
+					     NC_release(NULL, response.body.id) == 0,
 				     "NC_release");
 			done++;
 		}
@@ -346,7 +346,7 @@ static uint64_t by_bytes(struct pair *pair, enum way way, bool empty, unsigned d
 	}
 	request[0] = 'q';
 	transfer(pair->fds[way][0], request, REQUEST, true);
-	while ((got = NC_backend_reap(pair->backend, 0, &tag, &response)) == 0)
+	while ((got = NC_backend_reap(pair->backend, 0, &tag, &response, sizeof(response))) == 0)
 		sleep_for_responses(pair, 1);
 	must(got == 1, "the worker");
 	return done;

@@ -41,7 +41,7 @@ static double look_up(const size_t *ids, size_t count, uint64_t span)
 		for (unsigned i = 0; i < 1024; i++) {
 			size_t id = ids[random_next(&state) % count];
 
-			must(NC_hold(id) == 0 && NC_release(id) == 0, "NC_hold");
+			must(NC_hold(NULL, id) == 0 && NC_release(NULL, id) == 0, "NC_hold");
 		}
 		done += 1024;
 		end = cpu_ns();
@@ -96,8 +96,8 @@ static void insert(size_t *id)
 {
 	NC_handle handle;
 
-	must(NC_alloc_kind(&handle, 1, PAGE, NC_KIND_RECYCLED) == 0, "NC_alloc_kind");
-	must(NC_write(&handle, 0, "x", 1) == 1 && NC_insert(&handle) == 0, "NC_insert");
+	must(NC_unit_alloc(NULL, &handle, 1, PAGE, NC_KIND_RECYCLED, 0) == 0, "NC_unit_alloc");
+	must(NC_write(&handle, "x", 1, 0) == 1 && NC_insert(&handle) == 0, "NC_insert");
 	*id = NC_cache_id(&handle);
 	must(NC_free(&handle) == 0, "NC_free");
 }
@@ -116,7 +116,8 @@ static void at_count(const struct plan *plan, const size_t *ids, struct plain *a
 void measure_lookup(const struct plan *plan)
 {
 	/* Never full, so nothing is evicted. */
-	struct NC_cache_options options = {.size = plan->units * PAGE * 5 / 4 + ((size_t)64 << 20)};
+	struct NC_cache_options options =
+		NC_CACHE_OPTIONS_INIT(.memory = plan->units * PAGE * 5 / 4 + ((size_t)64 << 20));
 	NC_cache *cache = NC_cache_open(&options);
 	size_t *ids = malloc(plan->units * sizeof(*ids));
 	struct plain *array = malloc(plan->units * sizeof(*array));

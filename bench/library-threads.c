@@ -56,8 +56,8 @@ static size_t insert(void)
 	NC_handle handle;
 	size_t id;
 
-	must(NC_alloc_kind(&handle, UNIT, UNIT, NC_KIND_RECYCLED) == 0, "NC_alloc_kind");
-	must(NC_write(&handle, 0, bytes, UNIT) == (ssize_t)UNIT && NC_insert(&handle) == 0,
+	must(NC_unit_alloc(NULL, &handle, UNIT, UNIT, NC_KIND_RECYCLED, 0) == 0, "NC_unit_alloc");
+	must(NC_write(&handle, bytes, UNIT, 0) == (ssize_t)UNIT && NC_insert(&handle) == 0,
 	     "NC_insert");
 	id = NC_cache_id(&handle);
 	must(NC_free(&handle) == 0, "NC_free");
@@ -66,7 +66,7 @@ static size_t insert(void)
 
 static void hold(size_t id)
 {
-	must(NC_hold(id) == 0 && NC_release(id) == 0, "NC_hold");
+	must(NC_hold(NULL, id) == 0 && NC_release(NULL, id) == 0, "NC_hold");
 }
 
 static void once(enum task task, const int sockets[2], size_t id, char *bytes)
@@ -82,7 +82,7 @@ static void once(enum task task, const int sockets[2], size_t id, char *bytes)
 	if (task != INSERT_ONLY)
 		must(recv(sockets[1], bytes, UNIT, MSG_WAITALL) == (ssize_t)UNIT, "recv");
 	if (own)
-		must(NC_destroy(id) == 0, "NC_destroy");
+		must(NC_destroy(NULL, id) == 0, "NC_destroy");
 }
 
 static void repeat(const struct hand *hand, const int sockets[2], size_t id, char *bytes)
@@ -127,7 +127,7 @@ static void *work(void *context)
 	close(sockets[0]);
 	close(sockets[1]);
 	if (!shared)
-		must(NC_destroy(id) == 0, "NC_destroy");
+		must(NC_destroy(NULL, id) == 0, "NC_destroy");
 	return NULL;
 }
 
@@ -174,6 +174,6 @@ void measure_threads(const struct plan *plan)
 			for (enum task task = PLAIN; task < TASKS; task++)
 				round_of(plan, task, threads, ids);
 	for (unsigned i = 0; i < LOOK_UPS; i++)
-		must(NC_destroy(ids[i]) == 0, "NC_destroy");
+		must(NC_destroy(NULL, ids[i]) == 0, "NC_destroy");
 	must(NC_cache_close(cache) == 0, "NC_cache_close");
 }

@@ -72,11 +72,11 @@ static double unit_4k(uint64_t span, const char *page)
 		uint64_t start = cpu_ns();
 
 		for (unsigned i = 0; i < BATCH; i++)
-			must(NC_alloc_kind(&handle[i], PAGE, PAGE, NC_KIND_RECYCLED) == 0,
-			     "NC_alloc_kind");
+			must(NC_unit_alloc(NULL, &handle[i], PAGE, PAGE, NC_KIND_RECYCLED, 0) == 0,
+			     "NC_unit_alloc");
 		spent += cpu_ns() - start;
 		for (unsigned i = 0; i < BATCH; i++)
-			must(NC_write(&handle[i], 0, page, PAGE) == (ssize_t)PAGE, "NC_write");
+			must(NC_write(&handle[i], page, PAGE, 0) == (ssize_t)PAGE, "NC_write");
 		start = cpu_ns();
 		for (unsigned i = 0; i < BATCH; i++)
 			must(NC_insert(&handle[i]) == 0, "NC_insert");
@@ -84,7 +84,7 @@ static double unit_4k(uint64_t span, const char *page)
 			size_t id = NC_cache_id(&handle[i]);
 
 			must(NC_free(&handle[i]) == 0, "NC_free");
-			must(NC_destroy(id) == 0, "NC_destroy");
+			must(NC_destroy(NULL, id) == 0, "NC_destroy");
 		}
 		spent += cpu_ns() - start;
 		count += BATCH;
@@ -102,11 +102,11 @@ static double unit_small(uint64_t span)
 			NC_handle handle;
 			size_t id;
 
-			must(NC_alloc_kind(&handle, 1, PAGE, NC_KIND_RECYCLED) == 0,
-			     "NC_alloc_kind");
+			must(NC_unit_alloc(NULL, &handle, 1, PAGE, NC_KIND_RECYCLED, 0) == 0,
+			     "NC_unit_alloc");
 			must(NC_insert(&handle) == 0, "NC_insert");
 			id = NC_cache_id(&handle);
-			must(NC_free(&handle) == 0 && NC_destroy(id) == 0, "NC_destroy");
+			must(NC_free(&handle) == 0 && NC_destroy(NULL, id) == 0, "NC_destroy");
 		}
 		count += BATCH;
 		end = cpu_ns();

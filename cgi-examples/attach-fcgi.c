@@ -46,10 +46,11 @@ static long long now_ms(void)
 
 static NC_cache *join(void)
 {
-	static const struct NC_attach_options light = {.flags = NC_ATTACH_LIGHT};
+	static const struct NC_attach_options light =
+		NC_ATTACH_OPTIONS_INIT(.flags = NC_ATTACH_LIGHT);
 	const char *path = getenv("NABC_CACHE");
 
-	return path ? NC_cache_attach_as(path, &light) : NULL;
+	return path ? NC_cache_attach(path, &light) : NULL;
 }
 
 /* The id of a new unit, or 0 with errno. */
@@ -59,15 +60,15 @@ static size_t put(NC_cache *cache, const struct page *page)
 	size_t id = 0;
 	int error;
 
-	if (NC_alloc_in(cache, &unit, page->length, 0, NC_KIND_SEALED) < 0)
+	if (NC_unit_alloc(cache, &unit, page->length, 0, NC_KIND_SEALED, 0) < 0)
 		return 0;
-	if (NC_write(&unit, 0, page->text, page->length) >= 0 && NC_insert_in(cache, &unit) == 0)
+	if (NC_write(&unit, page->text, page->length, 0) >= 0 && NC_insert(&unit) == 0)
 		id = NC_cache_id(&unit);
 	error = errno;
 	NC_free(&unit);
 	if (id && NC_set_lifetime(cache, id, LIFETIME) < 0) {
 		error = errno;
-		NC_destroy_in(cache, id);
+		NC_destroy(cache, id);
 		id = 0;
 	}
 	errno = error;

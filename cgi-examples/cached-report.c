@@ -50,7 +50,7 @@ static bool forget_oldest(void)
 {
 	if (oldest == next_number)
 		return false;
-	NC_destroy(earlier[oldest++ % EARLIER]);
+	NC_destroy(NULL, earlier[oldest++ % EARLIER]);
 	return true;
 }
 
@@ -128,21 +128,20 @@ static struct NC_response answer(const char *path)
 
 	/* Nothing else is a file to be read without waiting. */
 	if (stat(path, &data) < 0 || !S_ISREG(data.st_mode))
-		return (struct NC_response){.status = 404};
+		return (struct NC_response)NC_RESPONSE_INIT(.status = 404);
 	if (!current.page.id || !same(&data, &current.data)) {
 		struct report next = {.page.id = 0};
 
 		if (make(path, &next) < 0) {
 			fprintf(stderr, "cached-report: %s: %s\n", path, strerror(errno));
-			return (struct NC_response){.status = 503};
+			return (struct NC_response)NC_RESPONSE_INIT(.status = 503);
 		}
 		replace(&next);
 	}
-	return (struct NC_response){.status = 200,
-				    .flags = NC_RESPONSE_KEEP,
-				    .headers = type,
-				    .headers_length = sizeof(type) - 1,
-				    .body = current.page};
+	return (struct NC_response)NC_RESPONSE_INIT(.status = 200, .flags = NC_RESPONSE_KEEP,
+						    .headers = type,
+						    .headers_length = sizeof(type) - 1,
+						    .body = current.page);
 }
 
 int main(int argc, char **argv)
@@ -160,7 +159,7 @@ int main(int argc, char **argv)
 		perror("cached-report: cannot join the server; run me as a worker of sweet");
 		return EXIT_FAILURE;
 	}
-	while ((got = NC_worker_accept(worker, &request)) > 0) {
+	while ((got = NC_worker_accept(worker, &request, sizeof(request))) > 0) {
 		struct NC_response response = answer(argv[1]);
 
 		if (NC_worker_respond(worker, &request, &response) < 0) {

@@ -82,18 +82,18 @@ static const char *fields_for(const char *query)
 	return wanted(query, "cached") == 1 ? cached_fields : fields;
 }
 
-/* A unit of size bytes, of a kind; its id, or 0 with errno. */
-static size_t generate(size_t size, enum NC_kind kind)
+/* A unit of size bytes, of a kind, with flags of NC_unit_alloc(); its id, or 0 with errno. */
+static size_t generate(size_t size, enum NC_kind kind, unsigned flags)
 {
 	NC_handle unit;
 	size_t id = 0;
 	int error;
 
-	if (NC_alloc_kind(&unit, size, 0, kind) < 0)
+	if (NC_unit_alloc(NULL, &unit, size, 0, kind, flags) < 0)
 		return 0;
 	for (size_t at = 0; at < size; at += sizeof(pattern))
-		NC_write(&unit, at, pattern,
-			 size - at < sizeof(pattern) ? size - at : sizeof(pattern));
+		NC_write(&unit, pattern, size - at < sizeof(pattern) ? size - at : sizeof(pattern),
+			 at);
 	if (NC_insert(&unit) == 0)
 		id = NC_cache_id(&unit);
 	error = errno;
@@ -121,9 +121,9 @@ static size_t keep(struct kept *kept, size_t size)
 	unit = &kept->units[kept->next++ % KEPT_MAX];
 	/* Answers that are still being sent hold it: it goes when they have left. */
 	if (unit->id)
-		(void)NC_destroy(unit->id);
+		(void)NC_destroy(NULL, unit->id);
 	/* Memory that is never written again: large ones are sent without a copy. */
-	*unit = (struct kept_unit){.id = generate(size, NC_KIND_SEALED), .size = size};
+	*unit = (struct kept_unit){.id = generate(size, NC_KIND_SEALED, 0), .size = size};
 	return unit->id;
 }
 
@@ -132,16 +132,16 @@ static struct NC_response answer(struct kept *kept, const struct NC_request *req
 	const char *query = NC_request_variable(request, "QUERY_STRING");
 	long long size = wanted(query, "size");
 	const char *headers = fields_for(query);
-	struct NC_response response = {
-		.status = 200, .headers = headers, .headers_length = strlen(headers)};
+	struct NC_response response = NC_RESPONSE_INIT(.status = 200, .headers = headers,
+						       .headers_length = strlen(headers));
 
 	if (size < 0) {
 		response.status = 400;
 	} else if (size > 0) {
 		bool stays = wanted(query, "kept") == 1;
 
-		response.body.id =
-			stays ? keep(kept, (size_t)size) : generate((size_t)size, NC_KIND_UNSUMMED);
+		response.body.id = stays ? keep(kept, (size_t)size)
+					 : generate((size_t)size, NC_KIND_AUTO, NC_UNIT_UNSUMMED);
 		response.body.length = (size_t)size;
 		response.flags = stays ? NC_RESPONSE_KEEP : 0;
 		if (response.body.id == 0)
@@ -149,7 +149,7 @@ static struct NC_response answer(struct kept *kept, const struct NC_request *req
 	}
 	/* An error leaves the page to the server. */
 	if (response.status != 200)
-		response = (struct NC_response){.status = response.status};
+		response = (struct NC_response)NC_RESPONSE_INIT(.status = response.status);
 	return response;
 }
 
@@ -164,7 +164,7 @@ static int serve_as_worker(void)
 		perror("generate: cannot join the server");
 		return EXIT_FAILURE;
 	}
-	while ((got = NC_worker_accept(worker, &request)) > 0) {
+	while ((got = NC_worker_accept(worker, &request, sizeof(request))) > 0) {
 		struct NC_response response = answer(&kept, &request);
 
 		if (NC_worker_respond(worker, &request, &response) < 0) {
@@ -218,11 +218,11 @@ static size_t generate_next(struct recent *recent, size_t size)
 	while (recent->count == RECENT_MAX ||
 	       (recent->count && recent->bytes + size > RECENT_BYTES)) {
 		unit = &recent->units[recent->first++ % RECENT_MAX];
-		(void)NC_destroy(unit->id);
+		(void)NC_destroy(NULL, unit->id);
 		recent->bytes -= unit->size;
 		recent->count--;
 	}
-	id = generate(size, NC_KIND_UNSUMMED);
+	id = generate(size, NC_KIND_AUTO, NC_UNIT_UNSUMMED);
 	if (id) {
 		unit = &recent->units[(recent->first + recent->count++) % RECENT_MAX];
 		*unit = (struct kept_unit){.id = id, .size = size};
@@ -298,7 +298,7 @@ static int serve_fastcgi(void)
 		return EXIT_FAILURE;
 	while (FCGX_Accept_r(&request) == 0) {
 		/* With a segment of its own: units cost less there than one by one. */
-		joined = joined || (cache && NC_cache_attach(cache));
+		joined = joined || (cache && NC_cache_attach(cache, NULL));
 		answer_cgi(&recent, FCGX_GetParam("REQUEST_METHOD", request.envp),
 			   FCGX_GetParam("QUERY_STRING", request.envp), write_fastcgi, request.out);
 		FCGX_Finish_r(&request);

@@ -20,7 +20,7 @@ libnabc's manual pages, which say the rest.  All calls may be made from any
 thread, but for those of one Worker, which belongs to one at a time.
 
 Lies beside the program that imports it, or in a folder of $PYTHONPATH; the
-dynamic linker finds libnabc.so.0 itself.
+dynamic linker finds libnabc.so.1 itself.
 """
 
 import ctypes
@@ -29,7 +29,7 @@ import os
 import sys
 import traceback
 from ctypes import (POINTER, Structure, byref, c_char_p, c_int, c_size_t, c_ssize_t, c_uint,
-                    c_uint32, c_uint64, c_void_p)
+                    c_uint32, c_uint64, c_void_p, sizeof)
 from typing import NamedTuple
 
 PROCESS, USER, GROUP = 1, 3, 4  # enum NC_principal
@@ -52,9 +52,8 @@ class Range(NamedTuple):
 
 # --- what nabc.h and nabc-worker.h declare ------------------------------------
 
-
-class _Handle(Structure):
-    _fields_ = [("private", c_uint64 * 10)]
+# Each call gets the size of the structure as it is known here, so a newer
+# library, whose structures are longer, still understands this program.
 
 
 class _Range(Structure):
@@ -68,12 +67,12 @@ class _Stat(Structure):
 
 
 class _Request(Structure):
-    _fields_ = [("tag", c_uint64), ("channel", c_uint32), ("flags", c_uint),
+    _fields_ = [("size", c_size_t), ("tag", c_uint64), ("channel", c_uint32), ("flags", c_uint),
                 ("variables", c_void_p), ("variables_length", c_size_t)]
 
 
 class _Response(Structure):
-    _fields_ = [("status", c_int), ("flags", c_uint), ("headers", c_char_p),
+    _fields_ = [("size", c_size_t), ("status", c_int), ("flags", c_uint), ("headers", c_char_p),
                 ("headers_length", c_size_t), ("body", _Range), ("ranges", POINTER(_Range)),
                 ("range_count", c_uint), ("data", c_void_p), ("data_length", c_size_t)]
 
@@ -86,7 +85,7 @@ def _judge(result, function, arguments):
     return result
 
 
-_library = ctypes.CDLL("libnabc.so.0", use_errno=True)
+_library = ctypes.CDLL("libnabc.so.1", use_errno=True)
 
 
 def _call(name, result, *arguments, judge=_judge):
@@ -97,24 +96,25 @@ def _call(name, result, *arguments, judge=_judge):
     return function
 
 
-_attach = _call("NC_cache_attach", c_void_p, c_char_p)
-_alloc = _call("NC_alloc", c_int, POINTER(_Handle), c_size_t, c_size_t)
-_write = _call("NC_write", c_ssize_t, POINTER(_Handle), c_size_t, c_void_p, c_size_t)
-_insert = _call("NC_insert", c_int, POINTER(_Handle))
-_cache_id = _call("NC_cache_id", c_size_t, POINTER(_Handle), judge=None)
-_free = _call("NC_free", c_int, POINTER(_Handle), judge=None)
-_stat = _call("NC_stat", c_int, c_size_t, POINTER(_Stat))
+_sizeof = _call("NC_sizeof", c_size_t, c_char_p, judge=None)
+_attach = _call("NC_cache_attach", c_void_p, c_char_p, c_void_p)
+_alloc = _call("NC_alloc", c_int, c_void_p, c_size_t, c_size_t)
+_write = _call("NC_write", c_ssize_t, c_void_p, c_void_p, c_size_t, c_size_t)
+_insert = _call("NC_insert", c_int, c_void_p)
+_cache_id = _call("NC_cache_id", c_size_t, c_void_p, judge=None)
+_free = _call("NC_free", c_int, c_void_p, judge=None)
+_stat = _call("NC_stat", c_int, c_void_p, c_size_t, POINTER(_Stat), c_size_t)
 _pread = _call("NC_pread", c_ssize_t, c_void_p, c_size_t, c_void_p, c_size_t, c_size_t)
-_checksum = _call("NC_checksum", c_int, c_void_p, c_size_t, c_int, c_size_t, c_size_t,
-                  POINTER(c_uint32))
-_hold = _call("NC_hold", c_int, c_size_t)
-_release = _call("NC_release", c_int, c_size_t)
-_destroy = _call("NC_destroy", c_int, c_size_t)
+_checksum = _call("NC_checksum", c_int, c_void_p, c_size_t, POINTER(c_uint32), c_int, c_size_t,
+                  c_size_t)
+_hold = _call("NC_hold", c_int, c_void_p, c_size_t)
+_release = _call("NC_release", c_int, c_void_p, c_size_t)
+_destroy = _call("NC_destroy", c_int, c_void_p, c_size_t)
 _grant = _call("NC_grant", c_int, c_void_p, c_size_t, c_int, c_uint32)
 _revoke = _call("NC_revoke", c_int, c_void_p, c_size_t, c_int, c_uint32)
 _set_lifetime = _call("NC_set_lifetime", c_int, c_void_p, c_size_t, c_uint64)
 _worker_open = _call("NC_worker_open", c_void_p)
-_worker_accept = _call("NC_worker_accept", c_int, c_void_p, POINTER(_Request))
+_worker_accept = _call("NC_worker_accept", c_int, c_void_p, POINTER(_Request), c_size_t)
 _worker_body = _call("NC_worker_body", c_int, c_void_p, POINTER(_Request), POINTER(_Range))
 _worker_respond = _call("NC_worker_respond", c_int, c_void_p, POINTER(_Request),
                         POINTER(_Response))
@@ -132,7 +132,7 @@ def attach(path=None):
     """Joins the cache at path, or at $NABC_CACHE, now; else the first call does."""
     if path is None:
         path = os.environ["NABC_CACHE"]
-    _attach(os.fsencode(path))
+    _attach(os.fsencode(path), None)
 
 
 def put(data, lifetime=None):
@@ -143,11 +143,11 @@ def put(data, lifetime=None):
     whose units end when they are sent.  The server that started this process
     may send the unit, whoever owns the cache.
     """
-    unit = _Handle()
+    unit = ctypes.create_string_buffer(_sizeof(b"NC_handle"))
     length = memoryview(data).nbytes
     _alloc(unit, length, 0)
     try:
-        _write(unit, 0, _memory(data), length)
+        _write(unit, _memory(data), length, 0)
         _insert(unit)
         made = _cache_id(unit)
     finally:
@@ -186,7 +186,7 @@ def get(unit, offset=0, length=None):
 def size(unit):
     """How many bytes the unit has."""
     stat = _Stat()
-    _stat(unit, byref(stat))
+    _stat(None, unit, byref(stat), sizeof(stat))
     return stat.size
 
 
@@ -195,22 +195,22 @@ def checksum(unit, kind=CRC32C, offset=0, length=None):
     value = c_uint32()
     if length is None:
         length = max(size(unit) - offset, 0)
-    _checksum(None, unit, kind, offset, length, byref(value))
+    _checksum(None, unit, byref(value), kind, length, offset)
     return value.value
 
 
 def hold(unit):
     """Keeps a unit from being evicted until release()."""
-    _hold(unit)
+    _hold(None, unit)
 
 
 def release(unit):
-    _release(unit)
+    _release(None, unit)
 
 
 def destroy(unit):
     """Drops a unit: its id is dead, its memory goes when nobody sends it any more."""
-    _destroy(unit)
+    _destroy(None, unit)
 
 
 def grant(unit, principal, who):
@@ -242,7 +242,7 @@ class Request:
         self._block = ctypes.create_string_buffer(
             ctypes.string_at(request.variables, request.variables_length),
             request.variables_length or 1)
-        self._request = _Request(request.tag, request.channel, request.flags,
+        self._request = _Request(sizeof(_Request), request.tag, request.channel, request.flags,
                                  ctypes.addressof(self._block), request.variables_length)
         self._variables = None
         self.answered = False
@@ -309,8 +309,8 @@ class Request:
 
     def _begin(self, status, headers, parts, flags):
         lines = b"".join(_line(name, value) for name, value in headers)
-        response = _Response(status, parts.flags | flags, lines, len(lines), Range(0, 0, 0),
-                             parts.ranges, len(parts.ranges))
+        response = _Response(sizeof(_Response), status, parts.flags | flags, lines, len(lines),
+                             Range(0, 0, 0), parts.ranges, len(parts.ranges))
         _worker_respond(self._worker.pointer, byref(self._request), byref(response))
         self.answered = True
 
@@ -373,7 +373,7 @@ class Worker:
     def accept(self):
         """The next request; None when the server wants the worker to end."""
         request = _Request()
-        if _worker_accept(self.pointer, byref(request)) == 0:
+        if _worker_accept(self.pointer, byref(request), sizeof(request)) == 0:
             return None
         return Request(self, request)
 

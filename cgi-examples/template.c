@@ -35,7 +35,7 @@ static int publish(const char *text, size_t length, struct NC_range *range)
 
 	if (NC_alloc(&unit, length, 0) < 0)
 		return -1;
-	if (NC_write(&unit, 0, text, length) >= 0 && NC_insert(&unit) == 0) {
+	if (NC_write(&unit, text, length, 0) >= 0 && NC_insert(&unit) == 0) {
 		*range = (struct NC_range){.id = NC_cache_id(&unit), .length = length};
 		result = 0;
 	}
@@ -84,16 +84,15 @@ static int answer(NC_worker *worker, const struct NC_request *request, const str
 	static const char type[] =
 		"Content-Type: text/html; charset=utf-8\r\nCache-Control: no-store\r\n";
 	struct NC_range parts[3] = {*head, {.id = 0}, *foot};
-	struct NC_response response = {.status = 200,
-				       /* All stay but the middle one. */
-				       .flags = NC_RESPONSE_KEEP | NC_RESPONSE_DROP(1),
-				       .headers = type,
-				       .headers_length = sizeof(type) - 1,
-				       .ranges = parts,
-				       .range_count = 3};
+	struct NC_response response =
+		NC_RESPONSE_INIT(.status = 200,
+				 /* All stay but the middle one. */
+				 .flags = NC_RESPONSE_KEEP | NC_RESPONSE_DROP(1), .headers = type,
+				 .headers_length = sizeof(type) - 1, .ranges = parts,
+				 .range_count = 3);
 
 	if (make_middle(request, &parts[1]) < 0)
-		response = (struct NC_response){.status = 503};
+		response = (struct NC_response)NC_RESPONSE_INIT(.status = 503);
 	return NC_worker_respond(worker, request, &response);
 }
 
@@ -113,7 +112,7 @@ int main(void)
 		perror("template: cannot make head and foot");
 		return EXIT_FAILURE;
 	}
-	while ((got = NC_worker_accept(worker, &request)) > 0) {
+	while ((got = NC_worker_accept(worker, &request, sizeof(request))) > 0) {
 		if (answer(worker, &request, &head, &foot) < 0) {
 			perror("template: cannot respond");
 			break;

@@ -60,8 +60,8 @@ static int sum_up(NC_worker *worker, struct NC_request *request, size_t *length,
 
 	*length = *sum = 0;
 	while ((got = NC_worker_body(worker, request, &piece)) > 0) {
-		if (NC_checksum(NULL, piece.id, NC_CHECKSUM_INET, piece.offset, piece.length,
-				&next) < 0)
+		if (NC_checksum(NULL, piece.id, &next, NC_CHECKSUM_INET, piece.length,
+				piece.offset) < 0)
 			return -1;
 		*sum = add_sum(*sum, *length, next);
 		*length += piece.length;
@@ -81,13 +81,13 @@ static struct NC_response answer(NC_worker *worker, struct NC_request *request)
 {
 	static const char type[] = "Content-Type: text/plain\r\nCache-Control: no-store\r\n";
 	static const char allow[] = "Allow: POST, PUT\r\n";
-	struct NC_response response = {.status = 503};
+	struct NC_response response = NC_RESPONSE_INIT(.status = 503);
 	size_t length;
 	uint32_t sum;
 
 	if (!brings(request))
-		return (struct NC_response){
-			.status = 405, .headers = allow, .headers_length = sizeof(allow) - 1};
+		return (struct NC_response)NC_RESPONSE_INIT(.status = 405, .headers = allow,
+							    .headers_length = sizeof(allow) - 1);
 	if (sum_up(worker, request, &length, &sum) < 0) {
 		/* That the client has gone is no problem of ours. */
 		if (errno != ECANCELED)
@@ -113,7 +113,7 @@ int main(void)
 		perror("upload: cannot join the server; run me as a worker of sweet");
 		return EXIT_FAILURE;
 	}
-	while ((got = NC_worker_accept(worker, &request)) > 0) {
+	while ((got = NC_worker_accept(worker, &request, sizeof(request))) > 0) {
 		struct NC_response response = answer(worker, &request);
 
 		if (NC_worker_respond(worker, &request, &response) < 0) {

@@ -38,7 +38,7 @@ static void drop(struct client *client)
 static bool respond(struct client *client, size_t request)
 {
 	char head[200];
-	struct NC_send message = {.header = head, .ranges = &body, .range_count = 1};
+	struct NC_send message = NC_SEND_INIT(.header = head, .ranges = &body, .range_count = 1);
 
 	client->last = input_take(&client->input, request);
 	message.header_length = response_head(head, sizeof(head), body.length, client->last);
@@ -98,7 +98,7 @@ static void welcome(int epoll, int listener)
 static void reap(void)
 {
 	struct NC_completion done[32];
-	int count = NC_sender_reap(sender, done, 32);
+	int count = NC_sender_reap(sender, done, sizeof(*done), 32);
 
 	for (int i = 0; i < count; i++) {
 		struct client *client = done[i].data;

@@ -75,7 +75,7 @@ static void send_step(struct client *client)
 static void respond(struct client *client, size_t request)
 {
 	char head[200];
-	struct NC_send message = {.header = head, .ranges = &body, .range_count = 1};
+	struct NC_send message = NC_SEND_INIT(.header = head, .ranges = &body, .range_count = 1);
 
 	client->last = input_take(&client->input, request);
 	message.header_length = response_head(head, sizeof(head), body.length, client->last);

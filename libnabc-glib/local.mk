@@ -9,7 +9,7 @@ endif
 libnabc_glib_libnabc_glib_la_SOURCES = libnabc-glib/nabc-glib.c libnabc-glib/nabc-glib.h
 libnabc_glib_libnabc_glib_la_CFLAGS = $(AM_CFLAGS) $(GLIB_CFLAGS)
 libnabc_glib_libnabc_glib_la_LIBADD = libnabc/libnabc.la $(GLIB_LIBS)
-libnabc_glib_libnabc_glib_la_LDFLAGS = $(AM_LDFLAGS) -version-info 0:0:0 -no-undefined \
+libnabc_glib_libnabc_glib_la_LDFLAGS = $(AM_LDFLAGS) -version-info 1:0:0 -no-undefined \
 	-Wl,--version-script=$(srcdir)/libnabc-glib/libnabc-glib.map
 EXTRA_libnabc_glib_libnabc_glib_la_DEPENDENCIES = libnabc-glib/libnabc-glib.map
 

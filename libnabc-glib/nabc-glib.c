@@ -92,7 +92,7 @@ static gboolean ring_dispatch(GSource *source, GSourceFunc callback, gpointer us
 
 	/* One at a time: those behind the last that the callback wants stay in the sender. */
 	for (unsigned i = 0; i < BATCH && !g_source_is_destroyed(source); i++) {
-		if (NC_sender_reap(mine->sender, &done, 1) <= 0)
+		if (NC_sender_reap(mine->sender, &done, sizeof(done), 1) <= 0)
 			break;
 		if (function && !function(mine->sender, &done, user_data))
 			return G_SOURCE_REMOVE;

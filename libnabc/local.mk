@@ -9,7 +9,7 @@ pkgconfigdir = $(libdir)/pkgconfig
 nodist_pkgconfig_DATA = libnabc/nabc.pc
 
 libnabc_libnabc_internal_la_SOURCES = \
-	libnabc/base/id.h libnabc/base/lock.h \
+	libnabc/base/id.h libnabc/base/lock.h libnabc/base/versioned.h \
 	libnabc/base/fragment.c libnabc/base/fragment.h \
 	libnabc/base/extent.c libnabc/base/extent.h \
 	libnabc/base/checksum.c libnabc/base/checksum.h \
@@ -88,7 +88,7 @@ libnabc_libnabc_internal_la_LIBADD = $(URING_LIBS)
 
 libnabc_libnabc_la_SOURCES =
 libnabc_libnabc_la_LIBADD = libnabc/libnabc-internal.la $(URING_LIBS)
-libnabc_libnabc_la_LDFLAGS = $(AM_LDFLAGS) -version-info 0:0:0 -no-undefined \
+libnabc_libnabc_la_LDFLAGS = $(AM_LDFLAGS) -version-info 1:0:0 -no-undefined \
 	-Wl,--version-script=$(srcdir)/libnabc/libnabc.map
 EXTRA_libnabc_libnabc_la_DEPENDENCIES = libnabc/libnabc.map
 

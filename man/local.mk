@@ -3,25 +3,7 @@
 man3_MANS = \
 	man/NC_access.3 \
 	man/NC_alloc.3 \
-	man/NC_alloc_in.3 \
-	man/NC_alloc_kind.3 \
-	man/NC_cache_attach.3 \
-	man/NC_cache_attach_as.3 \
-	man/NC_cache_close.3 \
-	man/NC_cache_dispatch.3 \
-	man/NC_cache_fd.3 \
-	man/NC_cache_id.3 \
-	man/NC_cache_on_purge.3 \
-	man/NC_cache_open.3 \
-	man/NC_cache_serve.3 \
-	man/NC_cache_serve_as.3 \
-	man/NC_cache_stat.3 \
-	man/NC_data.3 \
-	man/NC_checksum.3 \
-	man/NC_destroy.3 \
-	man/NC_destroy_in.3 \
 	man/NC_backend_arm.3 \
-	man/NC_backend_arm_for.3 \
 	man/NC_backend_body.3 \
 	man/NC_backend_cancel.3 \
 	man/NC_backend_close.3 \
@@ -37,29 +19,40 @@ man3_MANS = \
 	man/NC_backend_submit.3 \
 	man/NC_backend_untaken.3 \
 	man/NC_backend_withdraw.3 \
+	man/NC_cache_attach.3 \
+	man/NC_cache_close.3 \
+	man/NC_cache_dispatch.3 \
+	man/NC_cache_fd.3 \
+	man/NC_cache_id.3 \
+	man/NC_cache_on_purge.3 \
+	man/NC_cache_open.3 \
+	man/NC_cache_serve.3 \
+	man/NC_cache_stat.3 \
+	man/NC_checksum.3 \
+	man/NC_data.3 \
+	man/NC_destroy.3 \
 	man/NC_fragment.3 \
 	man/NC_free.3 \
 	man/NC_grant.3 \
 	man/NC_hold.3 \
-	man/NC_hold_in.3 \
 	man/NC_insert.3 \
-	man/NC_insert_in.3 \
 	man/NC_list.3 \
 	man/NC_pread.3 \
+	man/NC_prep_send.3 \
+	man/NC_printf.3 \
+	man/NC_purge.3 \
+	man/NC_read.3 \
+	man/NC_release.3 \
+	man/NC_request_variable.3 \
+	man/NC_revoke.3 \
+	man/NC_route_set.3 \
+	man/NC_routes.3 \
+	man/NC_send.3 \
 	man/NC_send_op_abandon.3 \
 	man/NC_send_op_close.3 \
 	man/NC_send_op_complete.3 \
 	man/NC_send_op_open.3 \
 	man/NC_send_op_sent.3 \
-	man/NC_prep_send.3 \
-	man/NC_printf.3 \
-	man/NC_purge.3 \
-	man/NC_read.3 \
-	man/NC_read_in.3 \
-	man/NC_release.3 \
-	man/NC_release_in.3 \
-	man/NC_request_variable.3 \
-	man/NC_revoke.3 \
 	man/NC_sender_cancel.3 \
 	man/NC_sender_close.3 \
 	man/NC_sender_fd.3 \
@@ -67,19 +60,19 @@ man3_MANS = \
 	man/NC_sender_reap.3 \
 	man/NC_sender_send.3 \
 	man/NC_sender_submit.3 \
-	man/NC_route_set.3 \
-	man/NC_routes.3 \
 	man/NC_sendfile.3 \
 	man/NC_set_lifetime.3 \
 	man/NC_set_priority.3 \
+	man/NC_sizeof.3 \
 	man/NC_socksend.3 \
-	man/NC_socksend_in.3 \
-	man/NC_socksendv.3 \
-	man/NC_socksendv_in.3 \
 	man/NC_stat.3 \
-	man/NC_stat_in.3 \
 	man/NC_stream.3 \
+	man/NC_unit_alloc.3 \
+	man/NC_unit_insert.3 \
+	man/NC_unit_read.3 \
 	man/NC_verify.3 \
+	man/NC_version.3 \
+	man/NC_vprintf.3 \
 	man/NC_worker_abort.3 \
 	man/NC_worker_accept.3 \
 	man/NC_worker_body.3 \

@@ -2,11 +2,20 @@
 /*
  * ctl-counter.c - see ctl-counter.h.
  */
+#include <assert.h>
 #include <string.h>
 
 #include <glib.h>
 
 #include "ctl-counter.h"
+
+/* In all versions of the interface. */
+static_assert(offsetof(struct NC_cache_stat, by_kernel) - offsetof(struct NC_cache_stat, by_copy) ==
+		      NC_METHOD_KERNEL * sizeof(struct NC_method_count),
+	      "by_copy to by_kernel are in the order of enum NC_method");
+static_assert(offsetof(struct NC_route, by_kernel) - offsetof(struct NC_route, by_copy) ==
+		      NC_METHOD_KERNEL * sizeof(struct NC_method_count),
+	      "by_copy to by_kernel are in the order of enum NC_method");
 
 #define AT(field) #field, offsetof(struct NC_cache_stat, field)
 
@@ -21,8 +30,8 @@ const struct ctl_counter ctl_counters[] = {
 	{AT(evictions), .count = 1, .main = true},
 	{AT(segments_closed), .count = 1},
 	{AT(failures), .count = 1, .main = true},
-	{AT(sends), .count = CTL_METHODS},
-	{AT(bytes), .count = CTL_METHODS},
+	{"sends", offsetof(struct NC_cache_stat, by_copy.sends), .count = CTL_METHODS},
+	{"bytes", offsetof(struct NC_cache_stat, by_copy.bytes), .count = CTL_METHODS},
 	{AT(zerocopy_copied), .count = 1},
 	{AT(stale), .count = 1},
 	{AT(denied), .count = 1},
@@ -68,8 +77,17 @@ uint64_t ctl_counter_value(const struct ctl_counter *counter, const struct NC_ca
 {
 	uint64_t value;
 
-	memcpy(&value, (const char *)stat + counter->offset + at * sizeof(value), sizeof(value));
+	memcpy(&value, (const char *)stat + counter->offset + at * sizeof(struct NC_method_count),
+	       sizeof(value));
 	return value;
+}
+
+struct NC_method_count ctl_by_method(const void *structure, size_t first, unsigned method)
+{
+	struct NC_method_count count;
+
+	memcpy(&count, (const char *)structure + first + method * sizeof(count), sizeof(count));
+	return count;
 }
 
 double ctl_rate(uint64_t before, uint64_t after, double seconds)

@@ -34,11 +34,20 @@ static const char *family_name(int family)
 	return "unknown";
 }
 
-static void by_method(struct json *json, const char *name, const uint64_t values[CTL_METHODS])
+static struct NC_method_count count_of(const struct NC_route *route, unsigned method)
 {
-	json_open(json, name, '{');
+	return ctl_by_method(route, offsetof(struct NC_route, by_copy), method);
+}
+
+static void by_method(struct json *json, const struct NC_route *route)
+{
+	json_open(json, "sends", '{');
 	for (unsigned i = 0; i < CTL_METHODS; i++)
-		json_number(json, ctl_methods[i], values[i]);
+		json_number(json, ctl_methods[i], count_of(route, i).sends);
+	json_close(json, '}');
+	json_open(json, "bytes", '{');
+	for (unsigned i = 0; i < CTL_METHODS; i++)
+		json_number(json, ctl_methods[i], count_of(route, i).bytes);
 	json_close(json, '}');
 }
 
@@ -51,8 +60,7 @@ static void route_json(struct json *json, const struct NC_route *route)
 	json_text(json, "method", method_name(route->method));
 	json_text(json, "recycled", method_name((int)route->recycled));
 	json_text(json, "lasting", method_name((int)route->lasting));
-	by_method(json, "sends", route->sends);
-	by_method(json, "bytes", route->bytes);
+	by_method(json, route);
 	json_number(json, "partial", route->partial);
 	json_number(json, "kept", route->kept);
 	json_number(json, "copied", route->copied);
@@ -60,23 +68,26 @@ static void route_json(struct json *json, const struct NC_route *route)
 	json_close(json, '}');
 }
 
-static uint64_t sum(const uint64_t values[CTL_METHODS])
+static struct NC_method_count sum(const struct NC_route *route)
 {
-	uint64_t total = 0;
+	struct NC_method_count total = {0};
 
-	for (unsigned i = 0; i < CTL_METHODS; i++)
-		total += values[i];
+	for (unsigned i = 0; i < CTL_METHODS; i++) {
+		total.sends += count_of(route, i).sends;
+		total.bytes += count_of(route, i).bytes;
+	}
 	return total;
 }
 
 static void print_route(const struct NC_route *route)
 {
 	char *address = ctl_printable(route->address), *why = ctl_printable(route->why);
+	struct NC_method_count total = sum(route);
 
 	printf("%-39s %-5s %-8s %-8s %-8s %12" PRIu64 " %16" PRIu64 " %10" PRIu64 " %s\n", address,
 	       route->local ? "yes" : "no", method_name(route->method),
-	       method_name((int)route->recycled), method_name((int)route->lasting),
-	       sum(route->sends), sum(route->bytes), route->partial, why);
+	       method_name((int)route->recycled), method_name((int)route->lasting), total.sends,
+	       total.bytes, route->partial, why);
 	g_free(address);
 	g_free(why);
 }
@@ -85,7 +96,7 @@ static int show(struct ctl *ctl)
 {
 	struct NC_route *routes = g_new(struct NC_route, MANY);
 	struct json json = {.to = stdout};
-	int count = NC_routes(ctl->cache, routes, MANY);
+	int count = NC_routes(ctl->cache, routes, sizeof(*routes), MANY);
 
 	if (count < 0) {
 		g_free(routes);

@@ -145,7 +145,7 @@ static int gather(const struct ctl *ctl, GArray *units)
 
 	do {
 		before = cursor;
-		count = NC_list(ctl->cache, &cursor, page, PAGE);
+		count = NC_list(ctl->cache, &cursor, page, sizeof(*page), PAGE);
 		if (count < 0)
 			return ctl_cache_failed(ctl, "listing", errno);
 		/* A list that does not get on would have no end. */
@@ -186,7 +186,7 @@ static int stat_cache(struct ctl *ctl)
 
 	if (status)
 		return status;
-	if (NC_cache_stat(ctl->cache, &stat) < 0)
+	if (NC_cache_stat(ctl->cache, &stat, sizeof(stat)) < 0)
 		return ctl_cache_failed(ctl, "statistics", errno);
 	if (ctl->json) {
 		json_open(&json, NULL, '{');
@@ -210,7 +210,7 @@ static int stat_units(struct ctl *ctl, int argc, char **argv)
 		return status;
 	}
 	for (int i = 1; i < argc; i++) {
-		if (ctl_read_id(argv[i], &id) && NC_stat_in(ctl->cache, id, &stat) == 0)
+		if (ctl_read_id(argv[i], &id) && NC_stat(ctl->cache, id, &stat, sizeof(stat)) == 0)
 			g_array_append_val(units, stat);
 		else
 			status = ctl_unit_failed(ctl, id, errno);

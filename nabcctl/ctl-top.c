@@ -61,11 +61,17 @@ static void print_counters(const struct top *top, const struct NC_cache_stat *st
 
 static void print_methods(const struct top *top, const struct NC_cache_stat *stat, double seconds)
 {
+	const size_t at = offsetof(struct NC_cache_stat, by_copy);
+
 	printf("\n%-20s %12s %20s %12s\n", "sends", "/s", "total", "MB/s");
-	for (unsigned i = 0; i < CTL_METHODS; i++)
+	for (unsigned i = 0; i < CTL_METHODS; i++) {
+		struct NC_method_count before = ctl_by_method(&top->last, at, i);
+		struct NC_method_count now = ctl_by_method(stat, at, i);
+
 		printf("%-20s %12.1f %20" PRIu64 " %12.1f\n", ctl_methods[i],
-		       ctl_rate(top->last.sends[i], stat->sends[i], seconds), stat->sends[i],
-		       ctl_rate(top->last.bytes[i], stat->bytes[i], seconds) / 1e6);
+		       ctl_rate(before.sends, now.sends, seconds), now.sends,
+		       ctl_rate(before.bytes, now.bytes, seconds) / 1e6);
+	}
 }
 
 static void print_block(const struct top *top, const struct NC_cache_stat *stat, double seconds)
@@ -165,7 +171,7 @@ static bool wait_until(const struct top *top, double moment)
 
 static int look(struct top *top, struct NC_cache_stat *stat, double *at)
 {
-	if (NC_cache_stat(top->ctl->cache, stat) < 0)
+	if (NC_cache_stat(top->ctl->cache, stat, sizeof(*stat)) < 0)
 		return ctl_cache_failed(top->ctl, "statistics", errno);
 	*at = now();
 	return 0;

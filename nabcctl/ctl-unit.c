@@ -51,14 +51,14 @@ static int alloc_failed(const struct input *input, size_t size, int error)
 
 static int insert(const struct input *input, NC_handle *handle, size_t size)
 {
-	if (NC_insert_in(input->ctl->cache, handle) == 0)
+	if (NC_insert(handle) == 0)
 		return 0;
 	return alloc_failed(input, size, errno);
 }
 
 static int alloc(const struct input *input, NC_handle *handle, size_t size)
 {
-	if (NC_alloc_in(input->ctl->cache, handle, size, input->fraglen, NC_KIND_SEALED) == 0)
+	if (NC_unit_alloc(input->ctl->cache, handle, size, input->fraglen, NC_KIND_SEALED, 0) == 0)
 		return 0;
 	return alloc_failed(input, size, errno);
 }
@@ -71,7 +71,7 @@ static int put_file(const struct input *input, size_t size, NC_handle *handle)
 
 	if (status)
 		return status;
-	got = NC_read_in(input->ctl->cache, input->fd, handle, 0, size);
+	got = NC_unit_read(handle, input->fd, size, 0);
 	if (got < 0)
 		status = ctl_complain("%s: %s", input->name, strerror(errno));
 	else if ((size_t)got != size)
@@ -135,7 +135,7 @@ static int put_stream(const struct input *input, NC_handle *handle)
 	if (!status)
 		status = alloc(input, handle, length);
 	if (!status) {
-		(void)NC_write(handle, 0, data, length);
+		(void)NC_write(handle, data, length, 0);
 		status = insert(input, handle, length);
 		if (status)
 			NC_free(handle);
@@ -192,7 +192,7 @@ static int put(struct ctl *ctl, const struct input *input, const struct ctl_stay
 	if (!status)
 		status = print_id(ctl, id);
 	if (status)
-		(void)NC_destroy_in(ctl->cache, id);
+		(void)NC_destroy(ctl->cache, id);
 	return status;
 }
 
@@ -264,7 +264,7 @@ static int copy_out(const struct ctl *ctl, size_t id, uint64_t offset, uint64_t 
 	struct NC_stat stat;
 	int status = 0;
 
-	if (NC_stat_in(ctl->cache, id, &stat) < 0)
+	if (NC_stat(ctl->cache, id, &stat, sizeof(stat)) < 0)
 		return ctl_unit_failed(ctl, id, errno);
 	if (offset > stat.size)
 		return ctl_complain("unit %zu: has %zu bytes, so nothing is at %" PRIu64, id,
@@ -309,11 +309,11 @@ int ctl_get(struct ctl *ctl, int argc, char **argv)
 		status = ctl_misused(ctl, "--length \"%s\": must be a number", length_word);
 	if (!status)
 		status = ctl_attach(ctl, CTL_ANYBODY);
-	if (!status && NC_hold_in(ctl->cache, id) < 0)
+	if (!status && NC_hold(ctl->cache, id) < 0)
 		status = ctl_unit_failed(ctl, id, errno);
 	else if (!status) {
 		status = copy_out(ctl, id, offset, length);
-		(void)NC_release_in(ctl->cache, id);
+		(void)NC_release(ctl->cache, id);
 	}
 	g_free(offset_word);
 	g_free(length_word);
@@ -402,7 +402,7 @@ int ctl_destroy(struct ctl *ctl, int argc, char **argv)
 		return status;
 	/* One that fails does not spare the others. */
 	for (int i = 1; i < argc; i++)
-		if (ctl_read_id(argv[i], &id) && NC_destroy_in(ctl->cache, id) < 0)
+		if (ctl_read_id(argv[i], &id) && NC_destroy(ctl->cache, id) < 0)
 			status = ctl_unit_failed(ctl, id, errno);
 	return status;
 }

@@ -163,9 +163,9 @@ int ctl_options(struct ctl *ctl, const GOptionEntry *entries, int *argc, char **
 
 static bool join(struct ctl *ctl, unsigned flags)
 {
-	struct NC_attach_options options = {.flags = flags};
+	struct NC_attach_options options = NC_ATTACH_OPTIONS_INIT(.flags = flags);
 
-	ctl->cache = NC_cache_attach_as(ctl->path, &options);
+	ctl->cache = NC_cache_attach(ctl->path, &options);
 	return ctl->cache;
 }
 

@@ -749,7 +749,7 @@ EXTRA_DIST += \
 	tests/system/website.lua \
 	tests/system/website.py
 
-TESTS += tests/check-floors.sh tests/check-docs.sh tests/check-words.sh
+TESTS += tests/check-abi.sh tests/check-floors.sh tests/check-docs.sh tests/check-words.sh
 if SWEET
 TESTS += tests/check-man.sh tests/check-system.sh tests/check-readme.sh
 if HAVE_CHECK
@@ -763,6 +763,7 @@ TESTS += tests/check-hardening.sh
 endif
 endif
 EXTRA_DIST += tests/check-readme.sh tests/check-docs.sh tests/check-words.sh tests/words.txt \
+	tests/check-abi.sh libnabc/libnabc.abi \
 	tests/check-hardening.sh
 # Minutes, and of one version of the tools; no part of make check.
 EXTRA_DIST += tests/check-analysis.sh tests/analysis-exceptions.txt tests/tsan-exceptions.txt
@@ -792,7 +793,7 @@ EXTRA_DIST += tests/check-man.sh tests/check-floors.sh tests/folders.txt tests/c
 	tests/unit/device-model.h \
 	tests/unit/file-cache-fixture.h \
 	tests/unit/respcache-fixture.h \
-	tests/unit/backend-fixture.h \
+	tests/unit/backend-fixture.h tests/unit/by-method.h \
 	tests/unit/handle-fixture.h \
 	tests/unit/kernel-fixture.h \
 	tests/unit/loop-fixture.h \

@@ -10,14 +10,19 @@
 #include "api/registry.h"
 #include "send/async.h"
 
+#define REAP_STEP 64u
+
 NC_send_op *NC_send_op_open(NC_cache *cache, int sock_fd, const struct NC_send *message,
 			    unsigned flags)
 {
 	NC_send_op *op = NULL;
+	struct NC_send known;
 	int error;
 
 	cache = nc_registry_find(cache, &error);
 	if (cache)
+		error = nc_api_message(&message, &known);
+	if (!error)
 		error = nc_send_op_open(&cache->operations, &cache->transmit, sock_fd, message,
 					flags, &op);
 	if (op)
@@ -78,7 +83,10 @@ int NC_sender_fd(NC_sender *sender)
 
 int NC_sender_send(NC_sender *sender, int sock_fd, const struct NC_send *message, void *data)
 {
-	return nc_api_result(sender ? nc_async_send(sender, sock_fd, message, data) : -EINVAL);
+	struct NC_send known;
+	int error = sender ? nc_api_message(&message, &known) : -EINVAL;
+
+	return nc_api_result(error ? error : nc_async_send(sender, sock_fd, message, data));
 }
 
 int NC_sender_submit(NC_sender *sender)
@@ -86,10 +94,24 @@ int NC_sender_submit(NC_sender *sender)
 	return nc_api_result(sender ? nc_async_submit(sender) : -EINVAL);
 }
 
-int NC_sender_reap(NC_sender *sender, struct NC_completion *done, unsigned count)
+int NC_sender_reap(NC_sender *sender, struct NC_completion *done, size_t stride, unsigned count)
 {
-	return nc_api_result(sender && done && count ? nc_async_reap(sender, done, count)
-						     : -EINVAL);
+	struct NC_completion known[REAP_STEP];
+	int total = 0, found;
+
+	if (!sender || !done || !stride || !count)
+		return nc_api_result(-EINVAL);
+	if (stride == sizeof(*done))
+		return nc_api_result(nc_async_reap(sender, done, count));
+	do {
+		unsigned more = count - (unsigned)total;
+
+		found = nc_async_reap(sender, known, more < REAP_STEP ? more : REAP_STEP);
+		for (int i = 0; i < found; i++, total++)
+			nc_versioned_write((char *)done + (size_t)total * stride, stride, &known[i],
+					   sizeof(known[i]));
+	} while (found == (int)REAP_STEP && (unsigned)total < count);
+	return nc_api_result(found < 0 && !total ? found : total);
 }
 
 int NC_sender_cancel(NC_sender *sender, int sock_fd)

@@ -11,6 +11,8 @@
 #include "api/registry.h"
 #include "membership/grant-ops.h"
 
+#define LIST_MAX 256u /* units of one call */
+
 int NC_grant(NC_cache *cache, size_t cache_id, enum NC_principal principal, uint32_t who)
 {
 	struct nc_grantee grantee;
@@ -53,16 +55,23 @@ int NC_access(NC_cache *cache, size_t cache_id, enum NC_principal principal, uin
 	return (int)nc_api_result(error);
 }
 
-int NC_list(NC_cache *cache, size_t *cursor, struct NC_stat *units, unsigned count)
+int NC_list(NC_cache *cache, size_t *cursor, struct NC_stat *units, size_t stride, unsigned count)
 {
-	int error;
+	struct NC_stat known[LIST_MAX];
+	int error, found;
 
 	cache = nc_registry_find(cache, &error);
 	if (!cache)
 		return (int)nc_api_result(error);
-	if (!cursor || !units || count == 0)
+	if (!cursor || !units || !stride || count == 0)
 		return (int)nc_api_result(-EINVAL);
-	return (int)nc_api_result(nc_grant_ops_list_all(&cache->index, cursor, units, count));
+	if (count > LIST_MAX)
+		count = LIST_MAX;
+	found = nc_grant_ops_list_all(&cache->index, cursor, known, count);
+	for (int i = 0; i < found; i++)
+		nc_versioned_write((char *)units + (size_t)i * stride, stride, &known[i],
+				   sizeof(known[i]));
+	return (int)nc_api_result(found);
 }
 
 ssize_t NC_pread(NC_cache *cache, size_t cache_id, void *data, size_t len, size_t offset)

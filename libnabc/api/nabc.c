@@ -7,11 +7,14 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
-#include <nabc.h>
+#include <nabc-async.h>
+#include <nabc-worker.h>
 
 #include "api/registry.h"
 #include "api/admin.h"
+#include "base/versioned.h"
 #include "membership/handle.h"
 #include "send/sendfile.h"
 #include "store/unit-checksum.h"
@@ -20,25 +23,77 @@
 static_assert(sizeof(size_t) == 8, "cache ids need 64 bits");
 static_assert(offsetof(struct NC_cache, index) == 0, "a handle's cache is one of the process's");
 
+/* Bytes of each structure in version 1.0: callers know at least these. */
+#define CACHE_OPTIONS_LEAST 120u
+#define SERVE_OPTIONS_LEAST 40u
+#define ATTACH_OPTIONS_LEAST 32u
+#define SEND_LEAST 48u
+#define SENDFILE_LEAST 64u
+
+static_assert(sizeof(struct NC_cache_options) == CACHE_OPTIONS_LEAST, "grows at its end only");
+static_assert(sizeof(struct NC_serve_options) == SERVE_OPTIONS_LEAST, "grows at its end only");
+static_assert(sizeof(struct NC_attach_options) == ATTACH_OPTIONS_LEAST, "grows at its end only");
+static_assert(sizeof(struct NC_send) == SEND_LEAST, "grows at its end only");
+static_assert(sizeof(struct NC_sendfile) == SENDFILE_LEAST, "grows at its end only");
+
+unsigned NC_version(void)
+{
+	return NC_VERSION;
+}
+
+size_t NC_sizeof(const char *type)
+{
+	static const struct {
+		const char *name;
+		size_t size;
+	} types[] = {
+		{"NC_handle", sizeof(NC_handle)},
+		{"struct NC_attach_options", sizeof(struct NC_attach_options)},
+		{"struct NC_backend_options", sizeof(struct NC_backend_options)},
+		{"struct NC_cache_options", sizeof(struct NC_cache_options)},
+		{"struct NC_cache_stat", sizeof(struct NC_cache_stat)},
+		{"struct NC_completion", sizeof(struct NC_completion)},
+		{"struct NC_range", sizeof(struct NC_range)},
+		{"struct NC_request", sizeof(struct NC_request)},
+		{"struct NC_response", sizeof(struct NC_response)},
+		{"struct NC_route", sizeof(struct NC_route)},
+		{"struct NC_send", sizeof(struct NC_send)},
+		{"struct NC_sendfile", sizeof(struct NC_sendfile)},
+		{"struct NC_serve_options", sizeof(struct NC_serve_options)},
+		{"struct NC_stat", sizeof(struct NC_stat)},
+	};
+
+	for (size_t i = 0; type && i < sizeof(types) / sizeof(types[0]); i++)
+		if (strcmp(types[i].name, type) == 0)
+			return types[i].size;
+	return 0;
+}
+
 NC_cache *NC_cache_open(const struct NC_cache_options *options)
 {
+	struct NC_cache_options known;
 	struct NC_cache *cache = NULL;
+	int error = options ? nc_versioned_read(&known, sizeof(known), CACHE_OPTIONS_LEAST, options)
+			    : 0;
 
-	nc_api_result(nc_registry_open(options, &cache));
+	if (!error)
+		error = nc_registry_open(options ? &known : NULL, &cache);
+	nc_api_result(error);
 	return cache;
 }
 
-NC_cache *NC_cache_attach_as(const char *path, const struct NC_attach_options *options)
+NC_cache *NC_cache_attach(const char *path, const struct NC_attach_options *options)
 {
+	struct NC_attach_options known;
 	struct NC_cache *cache = NULL;
+	int error = path ? 0 : -EINVAL;
 
-	nc_api_result(path ? nc_registry_attach(path, options, &cache) : -EINVAL);
+	if (!error && options)
+		error = nc_versioned_read(&known, sizeof(known), ATTACH_OPTIONS_LEAST, options);
+	if (!error)
+		error = nc_registry_attach(path, options ? &known : NULL, &cache);
+	nc_api_result(error);
 	return cache;
-}
-
-NC_cache *NC_cache_attach(const char *path)
-{
-	return NC_cache_attach_as(path, NULL);
 }
 
 int NC_cache_close(NC_cache *cache)
@@ -46,41 +101,45 @@ int NC_cache_close(NC_cache *cache)
 	return (int)nc_api_result(nc_registry_close(cache));
 }
 
-int NC_cache_stat(NC_cache *cache, struct NC_cache_stat *stat)
+int NC_cache_stat(NC_cache *cache, struct NC_cache_stat *stat, size_t size)
 {
+	struct NC_cache_stat known;
 	int error;
 
 	cache = nc_registry_find(cache, &error);
-	if (!cache || !stat)
+	if (!cache || !stat || !size)
 		return (int)nc_api_result(cache ? -EINVAL : error);
-	return (int)nc_api_result(nc_admin_counters(&cache->transmit, stat));
+	error = nc_admin_counters(&cache->transmit, &known);
+	if (!error)
+		nc_versioned_write(stat, size, &known, sizeof(known));
+	return (int)nc_api_result(error);
 }
 
-int NC_cache_serve_as(NC_cache *cache, const char *path, const struct NC_serve_options *options)
+int NC_cache_serve(NC_cache *cache, const char *path, const struct NC_serve_options *options)
 {
+	struct NC_serve_options known;
 	int error;
 
 	cache = nc_registry_find(cache, &error);
 	if (!cache)
 		return (int)nc_api_result(error);
-	if (!path)
-		return (int)nc_api_result(-EINVAL);
-	return (int)nc_api_result(cache->index.owner ? nc_serve_listen(&cache->serve, path, options)
-						     : -EPERM);
-}
-
-int NC_cache_serve(NC_cache *cache, const char *path)
-{
-	return NC_cache_serve_as(cache, path, NULL);
+	error = path ? 0 : -EINVAL;
+	if (!error && options)
+		error = nc_versioned_read(&known, sizeof(known), SERVE_OPTIONS_LEAST, options);
+	if (!error)
+		error = cache->index.owner
+				? nc_serve_listen(&cache->serve, path, options ? &known : NULL)
+				: -EPERM;
+	return (int)nc_api_result(error);
 }
 
 int NC_cache_fd(NC_cache *cache)
 {
 	int error;
 
-	cache = cache ? nc_registry_find(cache, &error) : NULL;
+	cache = nc_registry_find(cache, &error);
 	if (!cache)
-		return (int)nc_api_result(-EINVAL);
+		return (int)nc_api_result(error);
 	return (int)nc_api_result(cache->index.owner ? cache->serve.epoll : -EPERM);
 }
 
@@ -88,9 +147,9 @@ int NC_cache_dispatch(NC_cache *cache)
 {
 	int error, events;
 
-	cache = cache ? nc_registry_find(cache, &error) : NULL;
+	cache = nc_registry_find(cache, &error);
 	if (!cache)
-		return (int)nc_api_result(-EINVAL);
+		return (int)nc_api_result(error);
 	if (!nc_collector_enter(&cache->collector))
 		return 0;
 	events = nc_registry_dispatch(cache);
@@ -108,7 +167,8 @@ static bool is_filling(const NC_handle *handle)
 	return cache && nc_registry_find(cache, &error);
 }
 
-int NC_alloc_in(NC_cache *cache, NC_handle *handle, size_t size, size_t fraglen, enum NC_kind kind)
+int NC_unit_alloc(NC_cache *cache, NC_handle *handle, size_t size, size_t fraglen,
+		  enum NC_kind kind, unsigned flags)
 {
 	int error;
 
@@ -119,17 +179,13 @@ int NC_alloc_in(NC_cache *cache, NC_handle *handle, size_t size, size_t fraglen,
 		return (int)nc_api_result(-EBUSY);
 	/* Memory that only waits for a notification is there to be had again. */
 	nc_transmit_reap(&cache->transmit);
-	return (int)nc_api_result(nc_handle_alloc(handle, &cache->index, size, fraglen, kind));
-}
-
-int NC_alloc_kind(NC_handle *handle, size_t size, size_t fraglen, enum NC_kind kind)
-{
-	return NC_alloc_in(NULL, handle, size, fraglen, kind);
+	return (int)nc_api_result(
+		nc_handle_alloc(handle, &cache->index, size, fraglen, kind, flags));
 }
 
 int NC_alloc(NC_handle *handle, size_t size, size_t fraglen)
 {
-	return NC_alloc_in(NULL, handle, size, fraglen, NC_KIND_AUTO);
+	return NC_unit_alloc(NULL, handle, size, fraglen, NC_KIND_AUTO, 0);
 }
 
 int NC_free(NC_handle *handle)
@@ -137,34 +193,24 @@ int NC_free(NC_handle *handle)
 	return (int)nc_api_result(nc_handle_free(handle));
 }
 
-ssize_t NC_read(int fd, NC_handle *handle, size_t handle_offset, size_t len)
+ssize_t NC_unit_read(NC_handle *handle, int fd, size_t len, size_t handle_offset)
 {
 	return nc_api_result(nc_handle_read(fd, handle, handle_offset, len));
 }
 
-/* A handle is of one cache; whoever names another is mistaken. */
-static int mismatch(struct NC_cache *cache, const NC_handle *handle)
+ssize_t NC_read(int fd, NC_handle *handle, size_t handle_offset, size_t len)
 {
-	int error;
-
-	cache = nc_registry_find(cache, &error);
-	if (!cache)
-		return error;
-	if (!nc_handle_cache(handle))
-		return -EINVAL;
-	return nc_handle_cache(handle) == &cache->index ? 0 : -EXDEV;
+	return NC_unit_read(handle, fd, len, handle_offset);
 }
 
-ssize_t NC_read_in(NC_cache *cache, int fd, NC_handle *handle, size_t handle_offset, size_t len)
-{
-	int error = mismatch(cache, handle);
-
-	return error ? nc_api_result(error) : NC_read(fd, handle, handle_offset, len);
-}
-
-ssize_t NC_write(NC_handle *handle, size_t handle_offset, const void *data, size_t len)
+ssize_t NC_write(NC_handle *handle, const void *data, size_t len, size_t handle_offset)
 {
 	return nc_api_result(nc_handle_write(handle, handle_offset, data, len));
+}
+
+int NC_vprintf(NC_handle *handle, size_t handle_offset, const char *format, va_list arguments)
+{
+	return (int)nc_api_result(nc_handle_vprintf(handle, handle_offset, format, arguments));
 }
 
 int NC_printf(NC_handle *handle, size_t handle_offset, const char *format, ...)
@@ -173,9 +219,9 @@ int NC_printf(NC_handle *handle, size_t handle_offset, const char *format, ...)
 	int result;
 
 	va_start(arguments, format);
-	result = nc_handle_vprintf(handle, handle_offset, format, arguments);
+	result = NC_vprintf(handle, handle_offset, format, arguments);
 	va_end(arguments);
-	return (int)nc_api_result(result);
+	return result;
 }
 
 void *NC_fragment(NC_handle *handle, size_t index, size_t *length)
@@ -198,16 +244,14 @@ FILE *NC_stream(NC_handle *handle, const char *mode)
 	return file;
 }
 
-int NC_insert(NC_handle *handle)
+int NC_unit_insert(NC_handle *handle, size_t len)
 {
-	return (int)nc_api_result(nc_handle_insert(handle));
+	return (int)nc_api_result(nc_handle_insert(handle, len));
 }
 
-int NC_insert_in(NC_cache *cache, NC_handle *handle)
+int NC_insert(NC_handle *handle)
 {
-	int error = mismatch(cache, handle);
-
-	return error ? (int)nc_api_result(error) : NC_insert(handle);
+	return NC_unit_insert(handle, NC_WHOLE);
 }
 
 size_t NC_cache_id(const NC_handle *handle)
@@ -215,7 +259,7 @@ size_t NC_cache_id(const NC_handle *handle)
 	return nc_handle_id(handle);
 }
 
-int NC_destroy_in(NC_cache *cache, size_t cache_id)
+int NC_destroy(NC_cache *cache, size_t cache_id)
 {
 	int error;
 
@@ -223,12 +267,7 @@ int NC_destroy_in(NC_cache *cache, size_t cache_id)
 	return (int)nc_api_result(cache ? nc_index_destroy(&cache->index, cache_id) : error);
 }
 
-int NC_destroy(size_t cache_id)
-{
-	return NC_destroy_in(NULL, cache_id);
-}
-
-int NC_hold_in(NC_cache *cache, size_t cache_id)
+int NC_hold(NC_cache *cache, size_t cache_id)
 {
 	struct nc_view view;
 	int error;
@@ -242,12 +281,7 @@ int NC_hold_in(NC_cache *cache, size_t cache_id)
 	return (int)nc_api_result(error);
 }
 
-int NC_hold(size_t cache_id)
-{
-	return NC_hold_in(NULL, cache_id);
-}
-
-int NC_release_in(NC_cache *cache, size_t cache_id)
+int NC_release(NC_cache *cache, size_t cache_id)
 {
 	int error;
 
@@ -255,36 +289,41 @@ int NC_release_in(NC_cache *cache, size_t cache_id)
 	return (int)nc_api_result(cache ? nc_index_release(&cache->index, cache_id) : error);
 }
 
-int NC_release(size_t cache_id)
+int NC_stat(NC_cache *cache, size_t cache_id, struct NC_stat *stat, size_t size)
 {
-	return NC_release_in(NULL, cache_id);
-}
-
-int NC_stat_in(NC_cache *cache, size_t cache_id, struct NC_stat *stat)
-{
+	struct NC_stat known;
 	int error;
 
 	cache = nc_registry_find(cache, &error);
-	if (!cache || !stat)
+	if (!cache || !stat || !size)
 		return (int)nc_api_result(cache ? -EINVAL : error);
-	return (int)nc_api_result(nc_admin_stat(&cache->index, cache_id, stat));
+	error = nc_admin_stat(&cache->index, cache_id, &known);
+	if (!error)
+		nc_versioned_write(stat, size, &known, sizeof(known));
+	return (int)nc_api_result(error);
 }
 
-int NC_stat(size_t cache_id, struct NC_stat *stat)
+ssize_t NC_send(NC_cache *cache, int sock_fd, const struct NC_send *message)
 {
-	return NC_stat_in(NULL, cache_id, stat);
-}
-
-ssize_t NC_socksendv_in(NC_cache *cache, int sock_fd, const struct NC_send *message)
-{
+	struct NC_send known;
 	int error;
 
 	cache = nc_registry_find(cache, &error);
-	return nc_api_result(cache ? nc_transmit_send(&cache->transmit, sock_fd, message) : error);
+	if (cache)
+		error = nc_api_message(&message, &known);
+	return nc_api_result(error ? error : nc_transmit_send(&cache->transmit, sock_fd, message));
 }
 
-int NC_checksum(NC_cache *cache, size_t cache_id, enum NC_checksum_kind kind, size_t offset,
-		size_t len, uint32_t *value)
+ssize_t NC_socksend(int sock_fd, size_t cache_id, size_t offset, size_t len)
+{
+	struct NC_range range = {.id = cache_id, .offset = offset, .length = len};
+	struct NC_send message = NC_SEND_INIT(.ranges = &range, .range_count = 1);
+
+	return NC_send(NULL, sock_fd, &message);
+}
+
+int NC_checksum(NC_cache *cache, size_t cache_id, uint32_t *value, enum NC_checksum_kind kind,
+		size_t len, size_t offset)
 {
 	struct nc_view view;
 	uint32_t sum;
@@ -349,38 +388,35 @@ int NC_set_lifetime(NC_cache *cache, size_t cache_id, uint64_t milliseconds)
 		cache ? nc_index_set_lifetime(&cache->index, cache_id, milliseconds) : error);
 }
 
-ssize_t NC_socksendv(int sock_fd, const struct NC_send *message)
-{
-	return NC_socksendv_in(NULL, sock_fd, message);
-}
-
 ssize_t NC_sendfile(NC_cache *cache, int sock_fd, const struct NC_sendfile *message)
 {
+	struct NC_sendfile known;
 	int error;
 
 	cache = nc_registry_find(cache, &error);
-	return nc_api_result(cache ? nc_sendfile(&cache->transmit, sock_fd, message) : error);
+	if (cache)
+		error = message ? nc_versioned_read(&known, sizeof(known), SENDFILE_LEAST, message)
+				: -EINVAL;
+	return nc_api_result(error ? error : nc_sendfile(&cache->transmit, sock_fd, &known));
 }
 
-ssize_t NC_socksend_in(NC_cache *cache, int sock_fd, size_t cache_id, size_t offset, size_t len)
+int NC_routes(NC_cache *cache, struct NC_route *routes, size_t stride, unsigned count)
 {
-	struct NC_range range = {.id = cache_id, .offset = offset, .length = len};
-	struct NC_send message = {.ranges = &range, .range_count = 1};
-
-	return NC_socksendv_in(cache, sock_fd, &message);
-}
-
-ssize_t NC_socksend(int sock_fd, size_t cache_id, size_t offset, size_t len)
-{
-	return NC_socksend_in(NULL, sock_fd, cache_id, offset, len);
-}
-
-int NC_routes(NC_cache *cache, struct NC_route *routes, unsigned count)
-{
-	int error;
+	struct NC_route known[NC_ROUTES];
+	int error, found;
 
 	cache = nc_registry_find(cache, &error);
-	return (int)nc_api_result(cache ? nc_admin_routes(&cache->transmit, routes, count) : error);
+	if (!cache)
+		return (int)nc_api_result(error);
+	if (count && (!routes || !stride))
+		return (int)nc_api_result(-EINVAL);
+	if (count > NC_ROUTES)
+		count = NC_ROUTES;
+	found = nc_admin_routes(&cache->transmit, known, count);
+	for (int i = 0; i < found && i < (int)count; i++)
+		nc_versioned_write((char *)routes + (size_t)i * stride, stride, &known[i],
+				   sizeof(known[i]));
+	return (int)nc_api_result(found);
 }
 
 int NC_route_set(NC_cache *cache, const char *address, int method)

@@ -247,16 +247,19 @@ int nc_registry_attach(const char *path, const struct NC_attach_options *options
 	return error;
 }
 
-/* The first thread that needs one attaches; the others find it then. */
-static struct NC_cache *attach_default(const char *path, int *error)
+/* The first thread that needs a default makes it; the others find it then. */
+static struct NC_cache *make_default(int *error)
 {
+	/* A program with more rights than its caller does not trust the environment. */
+	const char *path = secure_getenv("NABC_CACHE");
 	struct NC_cache *cache;
 
 	pthread_once(&once, prepare);
 	pthread_mutex_lock(&opening);
 	cache = atomic_load_explicit(&the_default, memory_order_relaxed);
 	if (!cache)
-		*error = attach_locked(path, NULL, &cache);
+		*error = path && *path ? attach_locked(path, NULL, &cache)
+				       : set_up_locked(-1, open_owner, NULL, &cache);
 	pthread_mutex_unlock(&opening);
 	return cache;
 }
@@ -264,8 +267,8 @@ static struct NC_cache *attach_default(const char *path, int *error)
 struct NC_cache *nc_registry_find(struct NC_cache *given, int *error)
 {
 	struct NC_cache *cache;
-	const char *path;
 
+	*error = 0;
 	if (given) {
 		if (place_of(given))
 			return given;
@@ -273,14 +276,7 @@ struct NC_cache *nc_registry_find(struct NC_cache *given, int *error)
 		return NULL;
 	}
 	cache = atomic_load_explicit(&the_default, memory_order_acquire);
-	if (cache)
-		return cache;
-	path = getenv("NABC_CACHE");
-	if (!path || !*path) {
-		*error = -ENXIO;
-		return NULL;
-	}
-	return attach_default(path, error);
+	return cache ? cache : make_default(error);
 }
 
 static int close_locked(struct NC_cache *cache)

@@ -2,14 +2,16 @@
 /*
  * registry.h - the process's caches: the library's only global state.
  *
- * The exported calls find their cache here.  The first one is the default; a process that
- * has none attaches to the one that $NABC_CACHE names at its first call.
+ * The exported calls find their cache here.  The first one is the default.  A process
+ * that has none gets one at its first call: it attaches to the cache that $NABC_CACHE
+ * names, or else opens one with default options.
  */
 #ifndef NC_REGISTRY_H
 #define NC_REGISTRY_H
 
 #include <errno.h>
 
+#include "base/versioned.h"
 #include "cache/index.h"
 #include "membership/serve.h"
 #include "membership/collector.h"
@@ -56,6 +58,23 @@ static inline ssize_t nc_api_result(ssize_t result)
 		return result;
 	errno = (int)-result;
 	return -1;
+}
+
+/*
+ * The caller's message as the library knows it: the caller's own, or a copy in *known.  0;
+ * -EINVAL: none, or too small; -E2BIG.
+ */
+static inline int nc_api_message(const struct NC_send **message, struct NC_send *known)
+{
+	int error;
+
+	if (!*message)
+		return -EINVAL;
+	if ((*message)->size == sizeof(*known))
+		return 0;
+	error = nc_versioned_read(known, sizeof(*known), sizeof(*known), *message);
+	*message = known;
+	return error;
 }
 
 /* 0; -EBUSY: handles, backends, rings or operations are open; -EINVAL: none of the process's. */

@@ -14,6 +14,15 @@
 #include "worker/backend.h"
 #include "worker/responder.h"
 
+/* Bytes of each structure in version 1.0: callers know at least these. */
+#define REQUEST_LEAST 40u
+#define RESPONSE_LEAST 88u
+#define BACKEND_OPTIONS_LEAST 64u
+
+static_assert(sizeof(struct NC_request) == REQUEST_LEAST, "grows at its end only");
+static_assert(sizeof(struct NC_response) == RESPONSE_LEAST, "grows at its end only");
+static_assert(sizeof(struct NC_backend_options) == BACKEND_OPTIONS_LEAST, "grows at its end only");
+
 struct NC_worker {
 	struct NC_cache *cache;
 	struct nc_responder *responder;
@@ -66,10 +75,19 @@ NC_worker *NC_worker_open(void)
 	return worker;
 }
 
-int NC_worker_accept(NC_worker *worker, struct NC_request *request)
+int NC_worker_accept(NC_worker *worker, struct NC_request *request, size_t size)
 {
-	return nc_api_result(worker && request ? nc_responder_accept(worker->responder, request)
-					       : -EINVAL);
+	struct NC_request known;
+	int got;
+
+	if (!worker || !request || size < REQUEST_LEAST)
+		return nc_api_result(-EINVAL);
+	got = nc_responder_accept(worker->responder, &known);
+	if (got > 0) {
+		known.size = size < sizeof(known) ? size : sizeof(known);
+		nc_versioned_write(request, size, &known, sizeof(known));
+	}
+	return nc_api_result(got);
 }
 
 const char *NC_request_variable(const struct NC_request *request, const char *name)
@@ -95,9 +113,14 @@ const char *NC_request_variable(const struct NC_request *request, const char *na
 int NC_worker_respond(NC_worker *worker, const struct NC_request *request,
 		      const struct NC_response *response)
 {
+	struct NC_response known;
+	int error;
+
 	if (!worker || !request || !response)
 		return nc_api_result(-EINVAL);
-	return nc_api_result(nc_responder_respond(worker->responder, request, response));
+	error = nc_versioned_read(&known, sizeof(known), RESPONSE_LEAST, response);
+	return nc_api_result(error ? error
+				   : nc_responder_respond(worker->responder, request, &known));
 }
 
 int NC_worker_send(NC_worker *worker, const struct NC_request *request,
@@ -153,12 +176,19 @@ void NC_worker_close(NC_worker *worker)
 
 NC_backend *NC_backend_start(NC_cache *cache, const struct NC_backend_options *options)
 {
-	struct NC_backend *backend = NULL;
-	int error = 0;
+	struct NC_backend_options known;
+	NC_backend *backend = NULL;
+	int error;
 
 	cache = nc_registry_find(cache, &error);
-	if (cache)
-		error = nc_backend_open(&cache->serve, &cache->backends, options, &backend);
+	if (cache && !cache->index.owner)
+		error = -EPERM;
+	else if (cache)
+		error = options ? nc_versioned_read(&known, sizeof(known), BACKEND_OPTIONS_LEAST,
+						    options)
+				: -EINVAL;
+	if (!error)
+		error = nc_backend_open(&cache->serve, &cache->backends, &known, &backend);
 	nc_api_result(error);
 	return backend;
 }
@@ -219,11 +249,19 @@ int NC_backend_kick(NC_backend *backend, unsigned channel)
 }
 
 int NC_backend_reap(NC_backend *backend, unsigned channel, uint64_t *tag,
-		    struct NC_response *response)
+		    struct NC_response *response, size_t size)
 {
-	if (!has_channel(backend, channel) || !tag || !response)
+	struct NC_response known;
+	int got;
+
+	if (!has_channel(backend, channel) || !tag || !response || size < RESPONSE_LEAST)
 		return nc_api_result(-EINVAL);
-	return nc_api_result(nc_backend_take(backend, channel, tag, response));
+	got = nc_backend_take(backend, channel, tag, &known);
+	if (got > 0) {
+		known.size = size < sizeof(known) ? size : sizeof(known);
+		nc_versioned_write(response, size, &known, sizeof(known));
+	}
+	return nc_api_result(got);
 }
 
 void NC_backend_data_free(const void *data)
@@ -245,12 +283,7 @@ int NC_backend_cancel(NC_backend *backend, unsigned channel, uint64_t tag)
 	return nc_api_result(nc_backend_cancel(backend, channel, tag));
 }
 
-int NC_backend_arm(NC_backend *backend, unsigned channel)
-{
-	return NC_backend_arm_for(backend, channel, 1);
-}
-
-int NC_backend_arm_for(NC_backend *backend, unsigned channel, unsigned responses)
+int NC_backend_arm(NC_backend *backend, unsigned channel, unsigned responses)
 {
 	if (!has_channel(backend, channel) || responses == 0)
 		return nc_api_result(-EINVAL);

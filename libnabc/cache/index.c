@@ -34,7 +34,7 @@ int nc_index_init_owner(struct nc_index *index, const struct NC_cache_options *o
 
 	if (!options)
 		options = &defaults;
-	size = options->size ? options->size : SIZE_DEFAULT;
+	size = options->memory ? options->memory : SIZE_DEFAULT;
 	*index = (struct nc_index){
 		.owner = true, .flags = options->flags, .numbers = 1, .owner_pidfd = -1};
 	nc_diagnostics_init(&index->diagnostics, options->log, options->log_context);

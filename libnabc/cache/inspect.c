@@ -123,6 +123,12 @@ unsigned nc_inspect_list(struct nc_index *index, size_t *cursor, struct NC_stat 
 
 void nc_inspect_counters(struct nc_index *index, struct NC_cache_stat *stat)
 {
+	struct NC_method_count *const by[] = {
+		[NC_METHOD_COPY] = &stat->by_copy,
+		[NC_METHOD_SPLICE] = &stat->by_splice,
+		[NC_METHOD_ZEROCOPY] = &stat->by_zerocopy,
+		[NC_METHOD_KERNEL] = &stat->by_kernel,
+	};
 	struct nc_member *own = &index->own;
 
 	*stat = (struct NC_cache_stat){0};
@@ -161,10 +167,10 @@ void nc_inspect_counters(struct nc_index *index, struct NC_cache_stat *stat)
 		struct nc_counters *counters = &index->counters[i];
 
 		for (unsigned method = 0; method < 4; method++) {
-			stat->sends[method] += atomic_load_explicit(&counters->sends[method],
-								    memory_order_relaxed);
-			stat->bytes[method] += atomic_load_explicit(&counters->bytes[method],
-								    memory_order_relaxed);
+			by[method]->sends += atomic_load_explicit(&counters->sends[method],
+								  memory_order_relaxed);
+			by[method]->bytes += atomic_load_explicit(&counters->bytes[method],
+								  memory_order_relaxed);
 		}
 		stat->hits += atomic_load_explicit(&counters->hits, memory_order_relaxed);
 		stat->stale += atomic_load_explicit(&counters->stale, memory_order_relaxed);

@@ -92,8 +92,11 @@ int NC_sender_send(NC_sender *sender, int sock_fd, const struct NC_send *message
 /* Starts queued messages; returns the number of completions that are ready. */
 int NC_sender_submit(NC_sender *sender);
 
-/* Continues all messages; fills done[] with at most count completions, returns their number. */
-int NC_sender_reap(NC_sender *sender, struct NC_completion *done, unsigned count);
+/*
+ * Continues all messages; fills done[] with at most count completions of stride
+ * bytes each, returns their number.
+ */
+int NC_sender_reap(NC_sender *sender, struct NC_completion *done, size_t stride, unsigned count);
 
 /* Cancels the messages of a socket, which complete with ECANCELED; returns their number. */
 int NC_sender_cancel(NC_sender *sender, int sock_fd);

@@ -28,6 +28,7 @@ typedef struct NC_worker NC_worker;
  * NC_worker_accept().
  */
 struct NC_request {
+	size_t size;  /* of this structure; NC_worker_accept() sets it */
 	uint64_t tag; /* identifies the request in its response */
 	uint32_t channel;
 	unsigned flags; /* NC_REQUEST_* */
@@ -39,6 +40,7 @@ struct NC_request {
 
 /* A response, as the worker passes it and as NC_backend_reap() returns it. */
 struct NC_response {
+	size_t size;	       /* of this structure */
 	int status;	       /* 200 to 599 */
 	unsigned flags;	       /* NC_RESPONSE_* */
 	const char *headers;   /* "Name: value\r\n" lines, or NULL */
@@ -50,6 +52,8 @@ struct NC_response {
 	size_t data_length;   /* bytes */
 };
 
+#define NC_RESPONSE_INIT(...) NC_INIT(struct NC_response, __VA_ARGS__)
+
 #define NC_RESPONSE_KEEP 0x1u /* the units stay; otherwise they are released when sent */
 #define NC_RESPONSE_MORE 0x2u /* pieces follow */
 #define NC_RESPONSE_DROP(i) (0x10000u << (i)) /* with KEEP: release the unit of range i */
@@ -59,7 +63,7 @@ struct NC_response {
 #define NC_BLOCK_MAX 32768u	    /* bytes of a request's variables or a response's headers */
 
 NC_worker *NC_worker_open(void);
-int NC_worker_accept(NC_worker *worker, struct NC_request *request);
+int NC_worker_accept(NC_worker *worker, struct NC_request *request, size_t size);
 const char *NC_request_variable(const struct NC_request *request, const char *name);
 int NC_worker_respond(NC_worker *worker, const struct NC_request *request,
 		      const struct NC_response *response);
@@ -75,6 +79,7 @@ void NC_worker_close(NC_worker *worker);
 typedef struct NC_backend NC_backend;
 
 struct NC_backend_options {
+	size_t size;		  /* of this structure */
 	char *const *argv;	  /* program (searched in PATH) and arguments, NULL-terminated */
 	char *const *environment; /* added to the server's, NULL-terminated; may be NULL */
 	unsigned channels;	  /* server threads that submit requests, 1 to NC_CHANNELS_MAX */
@@ -87,6 +92,8 @@ struct NC_backend_options {
 	void *context;	/* of start */
 	unsigned flags; /* NC_BACKEND_* */
 };
+
+#define NC_BACKEND_OPTIONS_INIT(...) NC_INIT(struct NC_backend_options, __VA_ARGS__)
 
 #define NC_BACKEND_POSIX 0x1u /* bodies are passed as bytes, through a pipe */
 
@@ -110,12 +117,11 @@ int NC_backend_body(NC_backend *backend, unsigned channel, uint64_t tag,
 		    const struct NC_range *piece, unsigned flags);
 int NC_backend_kick(NC_backend *backend, unsigned channel);
 int NC_backend_reap(NC_backend *backend, unsigned channel, uint64_t *tag,
-		    struct NC_response *response);
+		    struct NC_response *response, size_t size);
 int NC_backend_sent(NC_backend *backend, unsigned channel, uint64_t tag);
 int NC_backend_cancel(NC_backend *backend, unsigned channel, uint64_t tag);
 void NC_backend_data_free(const void *data);
-int NC_backend_arm(NC_backend *backend, unsigned channel);
-int NC_backend_arm_for(NC_backend *backend, unsigned channel, unsigned responses);
+int NC_backend_arm(NC_backend *backend, unsigned channel, unsigned responses);
 int NC_backend_untaken(const NC_backend *backend, unsigned channel);
 int NC_backend_withdraw(NC_backend *backend, unsigned channel, unsigned most, unsigned *left);
 int NC_backend_close(NC_backend *backend);

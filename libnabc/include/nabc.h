@@ -13,6 +13,7 @@
 #ifndef NABC_H
 #define NABC_H
 
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -22,10 +23,28 @@
 extern "C" {
 #endif
 
+/* The version of this header: major << 16 | minor << 8 | patch. */
+#define NC_VERSION 0x000100u
+
+/*
+ * Structures can grow at their end.  One that a call reads begins with its
+ * size, which its initialiser sets, and takes designated initialisers:
+ *
+ *	struct NC_cache_options options = NC_CACHE_OPTIONS_INIT(.memory = 1 << 30);
+ *
+ * What is not named has its default; what a newer library adds has it, too.
+ * For one that a call writes, the caller passes the size that it knows.
+ */
+#define NC_INIT(type, ...)                                                                         \
+	{                                                                                          \
+		.size = sizeof(type), __VA_ARGS__                                                  \
+	}
+
 /*
  * A cache that this process owns, or its attachment to another process's.  A
  * process can have several.  The first one is its default: NULL and the calls
- * without a cache argument use it.
+ * without a cache argument use it.  A process that has none gets one at its
+ * first such call: that of $NABC_CACHE, or else one of its own.
  */
 typedef struct NC_cache NC_cache;
 
@@ -45,10 +64,9 @@ enum NC_kind {
 	NC_KIND_APPENDED, /* long-lived: written once, reclaimed by segment */
 	NC_KIND_SEALED,	  /* a segment of its own, sealed at insert; can outlive its process */
 	NC_KIND_KERNEL,	  /* in the kernel module, if it has memory; else as AUTO */
-
-	/* Flag, combined with a kind: keep no checksums, for data that is sent once. */
-	NC_KIND_UNSUMMED = 0x100,
 };
+
+#define NC_UNIT_UNSUMMED 0x1u /* keep no checksums: for data that is sent once */
 
 /*
  * Receives each diagnostic message once: what is slower than possible or
@@ -82,8 +100,9 @@ enum NC_priority {
 
 /* Options of NC_cache_open(); zero in a field means its default. */
 struct NC_cache_options {
-	size_t size;	     /* bytes of memory for units; default 256 MiB, at least 1 MiB */
-	size_t max_unit;     /* bytes of the largest unit; default and limit: size / 4 */
+	size_t size;	     /* of this structure */
+	size_t memory;	     /* bytes of memory for units; default 256 MiB, at least 1 MiB */
+	size_t max_unit;     /* bytes of the largest unit; default and limit: memory / 4 */
 	size_t member_size;  /* bytes of each member's segment; default 16 MiB */
 	unsigned flags;	     /* NC_CACHE_* */
 	size_t member_quota; /* bytes of a member's sealed units; default 4 * member_size */
@@ -99,8 +118,8 @@ struct NC_cache_options {
 	 */
 	size_t unsent_limit;
 	enum NC_policy policy;
-	unsigned high_water;  /* percent of size above which units are evicted ahead; default 95 */
-	unsigned low_water;   /* percent of size at which that stops; default 90 */
+	unsigned high_water; /* percent of memory above which units are evicted ahead; default 95 */
+	unsigned low_water;  /* percent of memory at which that stops; default 90 */
 	unsigned clean_limit; /* percent of a segment that cleaning copies at most; default 50 */
 	size_t scrub_rate;    /* bytes verified per second; 0: none */
 	/*
@@ -114,6 +133,8 @@ struct NC_cache_options {
 	 */
 	unsigned max_descriptors;
 };
+
+#define NC_CACHE_OPTIONS_INIT(...) NC_INIT(struct NC_cache_options, __VA_ARGS__)
 
 #define NC_CACHE_NO_URING 0x1u	      /* never use io_uring */
 #define NC_CACHE_NO_HUGE 0x2u	      /* never request huge pages */
@@ -131,8 +152,9 @@ enum NC_principal {
 	NC_PEER, /* for NC_access(): a Unix socket; the process that listens at its other end */
 };
 
-/* Options of NC_cache_serve_as(); zero in a field means its default. */
+/* Options of NC_cache_serve(); zero in a field means its default. */
 struct NC_serve_options {
+	size_t size;	    /* of this structure */
 	mode_t mode;	    /* permissions of the socket; default 0600 */
 	unsigned flags;	    /* NC_SERVE_* */
 	gid_t group;	    /* of the socket, with NC_SERVE_GROUP */
@@ -140,14 +162,19 @@ struct NC_serve_options {
 	unsigned user_count;
 };
 
+#define NC_SERVE_OPTIONS_INIT(...) NC_INIT(struct NC_serve_options, __VA_ARGS__)
+
 #define NC_SERVE_GROUP 0x1u /* group is given */
 
-/* Options of NC_cache_attach_as(). */
+/* Options of NC_cache_attach(). */
 struct NC_attach_options {
+	size_t size;	/* of this structure */
 	unsigned flags; /* NC_ATTACH_* */
 	NC_log log;	/* may be NULL */
 	void *log_context;
 };
+
+#define NC_ATTACH_OPTIONS_INIT(...) NC_INIT(struct NC_attach_options, __VA_ARGS__)
 
 #define NC_ATTACH_LIGHT 0x1u	/* no segment: sealed units only */
 #define NC_ATTACH_OPERATOR 0x2u /* to administer the whole cache; no segment */
@@ -165,6 +192,12 @@ struct NC_stat {
 	uint64_t since;	 /* CLOCK_BOOTTIME, ns: when that process attached; 0 with session */
 };
 
+/* What was sent by one method. */
+struct NC_method_count {
+	uint64_t sends; /* pieces of messages */
+	uint64_t bytes; /* of units in them */
+};
+
 /* Properties of a cache and counters since it was opened, as NC_cache_stat() returns them. */
 struct NC_cache_stat {
 	uint64_t size;		  /* budget, bytes */
@@ -176,8 +209,7 @@ struct NC_cache_stat {
 	uint64_t evictions;	  /* units evicted */
 	uint64_t segments_closed; /* returned to the system */
 	uint64_t failures;	  /* allocations refused with ENOMEM */
-	uint64_t sends[4];	  /* pieces of sends, by NC_METHOD_* */
-	uint64_t bytes[4];	  /* bytes in them */
+	struct NC_method_count by_copy, by_splice, by_zerocopy, by_kernel;
 	uint64_t zerocopy_copied; /* zero-copy sends the kernel copied after all */
 	uint64_t stale;		  /* ids refused: ENOENT */
 	uint64_t denied;	  /* ids refused: EACCES */
@@ -206,7 +238,7 @@ struct NC_cache_stat {
 	uint64_t corrupt;	   /* units dropped because their bytes did not match */
 	uint64_t failures_table;   /* of failures: the table of units is full */
 	uint64_t failures_system;  /* allocations that the system refused: descriptors, mappings */
-	uint64_t copies_avoided;   /* of sends: spliced, or zero-copy and not copied after all */
+	uint64_t copies_avoided;   /* pieces spliced, or zero-copy and not copied after all */
 	uint64_t kernel_refused;   /* messages whose sockets do not accept units of the module */
 	uint64_t kernel_memory;	   /* allocations that did not fit in the module */
 	uint64_t kernel_copies;	   /* units of the module that had to be copied to memory */
@@ -230,23 +262,23 @@ struct NC_route {
 	int method;		  /* fixed: NC_METHOD_*; else NC_ROUTE_LEARN */
 	enum NC_method recycled;  /* method of large pieces now: of recycled units */
 	enum NC_method lasting;	  /* of all other kinds of units */
-	uint64_t sends[4];	  /* pieces, by NC_METHOD_* */
-	uint64_t bytes[4];	  /* of units in them */
-	uint64_t partial;	  /* pieces of which a socket took only a part */
-	uint64_t kept;		  /* zero-copy sends without any copy */
-	uint64_t copied;	  /* zero-copy sends the kernel copied after all */
-	char why[96];		  /* reason for the choice, as text */
+	struct NC_method_count by_copy, by_splice, by_zerocopy, by_kernel;
+	uint64_t partial; /* pieces of which a socket took only a part */
+	uint64_t kept;	  /* zero-copy sends without any copy */
+	uint64_t copied;  /* zero-copy sends the kernel copied after all */
+	char why[96];	  /* reason for the choice, as text */
 };
 
-/* One range of one unit. */
+/* One range of one unit; this structure does not grow. */
 struct NC_range {
 	size_t id;     /* cache id */
 	size_t offset; /* bytes from the start of the unit */
 	size_t length; /* bytes */
 };
 
-/* One message for NC_socksendv(): header, then the ranges in order. */
+/* One message for NC_send(): header, then the ranges in order. */
 struct NC_send {
+	size_t size;	      /* of this structure */
 	const void *header;   /* may be NULL */
 	size_t header_length; /* bytes */
 	const struct NC_range *ranges;
@@ -255,9 +287,11 @@ struct NC_send {
 	size_t skip;	      /* bytes of the message that earlier calls sent */
 };
 
+#define NC_SEND_INIT(...) NC_INIT(struct NC_send, __VA_ARGS__)
+
 /* One message for NC_sendfile(): header, then a range of a file. */
 struct NC_sendfile {
-	size_t size;	      /* of this struct; NC_SENDFILE_INIT sets it */
+	size_t size;	      /* of this structure */
 	const void *header;   /* may be NULL */
 	size_t header_length; /* bytes */
 	int file;	      /* descriptor that can be read */
@@ -267,11 +301,7 @@ struct NC_sendfile {
 	size_t skip;	      /* bytes of the message that earlier calls sent */
 };
 
-/* Initialises a struct NC_sendfile: no header, no bytes. */
-#define NC_SENDFILE_INIT                                                                           \
-	{                                                                                          \
-		sizeof(struct NC_sendfile), NULL, 0, -1, 0, 0, 0, 0                                \
-	}
+#define NC_SENDFILE_INIT(...) NC_INIT(struct NC_sendfile, __VA_ARGS__)
 
 #define NC_RANGES_MAX 64u
 #define NC_SEND_MORE 0x1u     /* more follows soon: send no partial segment */
@@ -280,58 +310,73 @@ struct NC_sendfile {
 #define NC_SEND_HELD 0x8u     /* the caller holds every unit: destroyed ones may be sent */
 #define NC_SEND_COPY 0x10u    /* pass no page references to the socket: copy */
 
+/* --- library ------------------------------------------------------------ */
+
+/* Returns the version of the library, as NC_VERSION is that of the header. */
+unsigned NC_version(void);
+
+/*
+ * Returns the bytes of a public type, "NC_handle" or "struct NC_stat", as the
+ * library knows it; 0: no such type.  For programs in other languages.
+ */
+size_t NC_sizeof(const char *type);
+
 /* --- cache ------------------------------------------------------------- */
 
 NC_cache *NC_cache_open(const struct NC_cache_options *options);
-NC_cache *NC_cache_attach(const char *path);
-NC_cache *NC_cache_attach_as(const char *path, const struct NC_attach_options *options);
+NC_cache *NC_cache_attach(const char *path, const struct NC_attach_options *options);
 int NC_cache_close(NC_cache *cache);
-int NC_cache_stat(NC_cache *cache, struct NC_cache_stat *stat);
-int NC_cache_serve(NC_cache *cache, const char *path);
-int NC_cache_serve_as(NC_cache *cache, const char *path, const struct NC_serve_options *options);
+int NC_cache_stat(NC_cache *cache, struct NC_cache_stat *stat, size_t size);
+int NC_cache_serve(NC_cache *cache, const char *path, const struct NC_serve_options *options);
 int NC_cache_fd(NC_cache *cache);
 int NC_cache_dispatch(NC_cache *cache);
 
-/* --- buffering --------------------------------------------------------- */
+/* --- the calls of paper 002, on the default cache ------------------------- */
 
 int NC_alloc(NC_handle *handle, size_t size, size_t fraglen);
-int NC_alloc_kind(NC_handle *handle, size_t size, size_t fraglen, enum NC_kind kind);
-int NC_alloc_in(NC_cache *cache, NC_handle *handle, size_t size, size_t fraglen, enum NC_kind kind);
-int NC_free(NC_handle *handle);
-ssize_t NC_read_in(NC_cache *cache, int fd, NC_handle *handle, size_t handle_offset, size_t len);
 ssize_t NC_read(int fd, NC_handle *handle, size_t handle_offset, size_t len);
-ssize_t NC_write(NC_handle *handle, size_t handle_offset, const void *data, size_t len);
+int NC_insert(NC_handle *handle);
+ssize_t NC_socksend(int sock_fd, size_t cache_id, size_t offset, size_t len);
+
+/* --- buffering --------------------------------------------------------- */
+
+/* flags: NC_UNIT_* */
+int NC_unit_alloc(NC_cache *cache, NC_handle *handle, size_t size, size_t fraglen,
+		  enum NC_kind kind, unsigned flags);
+int NC_free(NC_handle *handle);
+ssize_t NC_unit_read(NC_handle *handle, int fd, size_t len, size_t handle_offset);
+ssize_t NC_write(NC_handle *handle, const void *data, size_t len, size_t handle_offset);
 int NC_printf(NC_handle *handle, size_t handle_offset, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-/* Memory of a fragment, valid until NC_insert() or NC_free(). */
+int NC_vprintf(NC_handle *handle, size_t handle_offset, const char *format, va_list arguments)
+	__attribute__((format(printf, 3, 0)));
+/* Memory of a fragment, valid until the unit is inserted or freed. */
 void *NC_fragment(NC_handle *handle, size_t index, size_t *length);
-/* The caller closes the stream before NC_insert(), which does not flush it. */
+/* The caller closes the stream before it inserts the unit, which does not flush it. */
 FILE *NC_stream(NC_handle *handle, const char *mode);
 
 /* --- cache management -------------------------------------------------- */
 
-int NC_insert(NC_handle *handle);
+#define NC_WHOLE SIZE_MAX /* as length: all that was allocated */
+
+/* Inserts the first len bytes as the unit. */
+int NC_unit_insert(NC_handle *handle, size_t len);
 size_t NC_cache_id(const NC_handle *handle);
-int NC_destroy(size_t cache_id);
-int NC_hold(size_t cache_id);
-int NC_release(size_t cache_id);
-int NC_stat(size_t cache_id, struct NC_stat *stat);
-/* Returns the checksum of len bytes at offset; ERANGE: outside of the unit. */
-int NC_checksum(NC_cache *cache, size_t cache_id, enum NC_checksum_kind kind, size_t offset,
-		size_t len, uint32_t *value);
+int NC_destroy(NC_cache *cache, size_t cache_id);
+int NC_hold(NC_cache *cache, size_t cache_id);
+int NC_release(NC_cache *cache, size_t cache_id);
+int NC_stat(NC_cache *cache, size_t cache_id, struct NC_stat *stat, size_t size);
+/* Sets *value to the checksum of len bytes at offset; ERANGE: outside of the unit. */
+int NC_checksum(NC_cache *cache, size_t cache_id, uint32_t *value, enum NC_checksum_kind kind,
+		size_t len, size_t offset);
 /* Compares the bytes with their checksums: 0, or -1 with EBADMSG; ENODATA: none are kept. */
 int NC_verify(NC_cache *cache, size_t cache_id);
 
 int NC_set_priority(NC_cache *cache, size_t cache_id, enum NC_priority priority);
 int NC_set_lifetime(NC_cache *cache, size_t cache_id, uint64_t milliseconds);
 
-int NC_insert_in(NC_cache *cache, NC_handle *handle);
-int NC_destroy_in(NC_cache *cache, size_t cache_id);
-int NC_hold_in(NC_cache *cache, size_t cache_id);
-int NC_release_in(NC_cache *cache, size_t cache_id);
-int NC_stat_in(NC_cache *cache, size_t cache_id, struct NC_stat *stat);
-
-int NC_list(NC_cache *cache, size_t *cursor, struct NC_stat *units, unsigned count);
+/* units: count structures of stride bytes each. */
+int NC_list(NC_cache *cache, size_t *cursor, struct NC_stat *units, size_t stride, unsigned count);
 ssize_t NC_pread(NC_cache *cache, size_t cache_id, void *data, size_t len, size_t offset);
 const void *NC_data(NC_cache *cache, size_t cache_id, size_t offset, size_t *run);
 
@@ -361,16 +406,13 @@ int NC_access(NC_cache *cache, size_t cache_id, enum NC_principal principal, uin
 
 /* --- network ----------------------------------------------------------- */
 
-ssize_t NC_socksend(int sock_fd, size_t cache_id, size_t offset, size_t len);
-ssize_t NC_socksend_in(NC_cache *cache, int sock_fd, size_t cache_id, size_t offset, size_t len);
-ssize_t NC_socksendv(int sock_fd, const struct NC_send *message);
-ssize_t NC_socksendv_in(NC_cache *cache, int sock_fd, const struct NC_send *message);
+ssize_t NC_send(NC_cache *cache, int sock_fd, const struct NC_send *message);
 
 /* cache supplies the routes and the limit of unsent bytes. */
 ssize_t NC_sendfile(NC_cache *cache, int sock_fd, const struct NC_sendfile *message);
 
-/* Writes at most count routes; returns the number of routes that exist. */
-int NC_routes(NC_cache *cache, struct NC_route *routes, unsigned count);
+/* Writes at most count routes of stride bytes each; returns the number of routes that exist. */
+int NC_routes(NC_cache *cache, struct NC_route *routes, size_t stride, unsigned count);
 
 /* address: a local one as text, "unix", or "*" for all; method: NC_METHOD_* or NC_ROUTE_LEARN. */
 int NC_route_set(NC_cache *cache, const char *address, int method);

@@ -73,16 +73,14 @@ static int check_range(NC_handle *handle, size_t offset, size_t length, struct n
 }
 
 int nc_handle_alloc(NC_handle *handle, struct nc_index *index, size_t size, size_t fraglen,
-		    enum NC_kind kind)
+		    enum NC_kind kind, unsigned flags)
 {
 	struct nc_handle *in = inside(handle);
-	bool summed = !(kind & NC_KIND_UNSUMMED);
 	struct nc_layout layout;
 	struct nc_unit *unit;
 	int error;
 
-	kind &= ~(unsigned)NC_KIND_UNSUMMED;
-	if (!handle || kind < NC_KIND_AUTO || kind > NC_KIND_KERNEL)
+	if (!handle || flags & ~NC_UNIT_UNSUMMED || kind < NC_KIND_AUTO || kind > NC_KIND_KERNEL)
 		return -EINVAL;
 	error = nc_layout_init(&layout, size, fraglen);
 	if (error)
@@ -90,7 +88,7 @@ int nc_handle_alloc(NC_handle *handle, struct nc_index *index, size_t size, size
 	error = nc_index_alloc(index, &layout, kind, &unit);
 	if (error)
 		return error;
-	error = summed ? nc_unit_checksum_init(unit, index->checksum) : 0;
+	error = !(flags & NC_UNIT_UNSUMMED) ? nc_unit_checksum_init(unit, index->checksum) : 0;
 	if (error) {
 		nc_index_abandon(index, unit);
 		return error;
@@ -355,7 +353,25 @@ int nc_handle_vprintf(NC_handle *handle, size_t offset, const char *format, va_l
 	return (int)written;
 }
 
-int nc_handle_insert(NC_handle *handle)
+/* The unit ends after so many bytes. */
+static void shorten(struct nc_handle *in, size_t length)
+{
+	struct nc_layout *layout = &in->unit->layout;
+	size_t last = (length - 1) / layout->fraglen;
+
+	layout->size = in->size = length;
+	nc_unit_checksum_shorten(in->unit, (uint32_t)last + 1);
+	in->direct_to = smaller(in->direct_to, layout->fragments);
+	in->direct_from = smaller(in->direct_from, in->direct_to);
+	in->summed = smaller(in->summed, last);
+	if (in->filled >= length) {
+		in->filled = length;
+		nc_unit_checksum_compute(in->unit, last, last + 1);
+		in->summed = layout->fragments;
+	}
+}
+
+int nc_handle_insert(NC_handle *handle, size_t length)
 {
 	struct nc_handle *in;
 	struct nc_unit *unit;
@@ -365,6 +381,10 @@ int nc_handle_insert(NC_handle *handle)
 	if (error)
 		return error;
 	unit = in->unit;
+	if (length != NC_WHOLE && (length == 0 || length > in->size))
+		return -ERANGE;
+	if (length < in->size)
+		shorten(in, length);
 	clear_to(in, in->size);
 	nc_unit_checksum_compute(unit, in->direct_from, in->direct_to);
 	error = nc_index_insert(in->index, unit, &id);

@@ -26,7 +26,7 @@ struct nc_handle {
 static_assert(sizeof(struct nc_handle) <= sizeof(NC_handle), "fits into the public handle");
 
 int nc_handle_alloc(NC_handle *handle, struct nc_index *index, size_t size, size_t fraglen,
-		    enum NC_kind kind);
+		    enum NC_kind kind, unsigned flags);
 int nc_handle_free(NC_handle *handle);
 ssize_t nc_handle_read(int fd, NC_handle *handle, size_t offset, size_t length);
 ssize_t nc_handle_write(NC_handle *handle, size_t offset, const void *data, size_t length);
@@ -42,7 +42,11 @@ ssize_t nc_handle_copy(NC_handle *handle, size_t offset, void *to, size_t length
 /* The unit's size, and how much of it from the start is filled.  0, -errno of the handle. */
 int nc_handle_extent(NC_handle *handle, size_t *size, size_t *filled);
 
-int nc_handle_insert(NC_handle *handle);
+/*
+ * The first length bytes are the unit; NC_WHOLE: all.  What follows stays its memory until it
+ * is freed.  -ERANGE: none, or more than there are.
+ */
+int nc_handle_insert(NC_handle *handle, size_t length);
 size_t nc_handle_id(const NC_handle *handle);
 
 /* The cache that a handle in use belongs to; NULL: not in use. */

@@ -63,6 +63,13 @@ static void explain(const struct nc_route *route, struct NC_route *told, bool ze
 
 static void tell(const struct nc_route *route, struct NC_route *told, bool zerocopy)
 {
+	struct NC_method_count *const by[NC_METHODS] = {
+		[NC_METHOD_COPY] = &told->by_copy,
+		[NC_METHOD_SPLICE] = &told->by_splice,
+		[NC_METHOD_ZEROCOPY] = &told->by_zerocopy,
+		[NC_METHOD_KERNEL] = &told->by_kernel,
+	};
+
 	*told = (struct NC_route){.family = route->family, .local = route->local};
 	if (route->family == AF_INET)
 		memcpy(told->octets, route->address + NC_ROUTE_MAPPED, 4);
@@ -74,8 +81,8 @@ static void tell(const struct nc_route *route, struct NC_route *told, bool zeroc
 		inet_ntop(route->family, told->octets, told->address, sizeof(told->address));
 	for (unsigned i = 0; i < NC_ROUTE_SHARDS; i++) {
 		for (unsigned method = 0; method < NC_METHODS; method++) {
-			told->sends[method] += nc_route_get(&route->counts[i].sends[method]);
-			told->bytes[method] += nc_route_get(&route->counts[i].bytes[method]);
+			by[method]->sends += nc_route_get(&route->counts[i].sends[method]);
+			by[method]->bytes += nc_route_get(&route->counts[i].bytes[method]);
 		}
 		told->partial += nc_route_get(&route->counts[i].partial);
 	}

@@ -34,8 +34,7 @@ struct task {
 
 static int check(const struct NC_sendfile *spec)
 {
-	if (!spec || spec->size < sizeof(*spec) || spec->flags & ~FLAGS ||
-	    (spec->header_length && !spec->header))
+	if (!spec || spec->flags & ~FLAGS || (spec->header_length && !spec->header))
 		return -EINVAL;
 	if (spec->length > SIZE_MAX - spec->header_length || spec->offset > INT64_MAX ||
 	    spec->length > INT64_MAX - spec->offset)

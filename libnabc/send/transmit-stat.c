@@ -34,8 +34,7 @@ void nc_transmit_stat(struct nc_transmit *transmit, struct NC_cache_stat *stat)
 		stat->sends_full += atomic_load_explicit(&counts->full, memory_order_relaxed);
 		stat->sends_failed += atomic_load_explicit(&counts->failed, memory_order_relaxed);
 	}
-	stat->copies_avoided =
-		stat->sends[NC_METHOD_SPLICE] + stat->zerocopy_kept + stat->sends[NC_METHOD_KERNEL];
+	stat->copies_avoided = stat->by_splice.sends + stat->zerocopy_kept + stat->by_kernel.sends;
 	snprintf(stat->uring, sizeof(stat->uring), "%s", transmit->zerocopy.ring.why);
 	snprintf(stat->kernel, sizeof(stat->kernel), "%s", transmit->index->device.why);
 }

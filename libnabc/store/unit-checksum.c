@@ -59,6 +59,17 @@ static uint32_t *crc_sum(struct nc_unit *unit, size_t index)
 	return (nc_unit_sums_outside(unit) ? (uint32_t *)unit->sums : unit->sum32) + index;
 }
 
+void nc_unit_checksum_shorten(struct nc_unit *unit, uint32_t fragments)
+{
+	void *sums = nc_unit_sums_outside(unit) ? unit->sums : NULL;
+
+	unit->layout.fragments = fragments;
+	if (sums && !nc_unit_sums_outside(unit)) {
+		memcpy(unit->sum16, sums, fragments * unit->sum_size);
+		free(sums);
+	}
+}
+
 static size_t fragment_length(const struct nc_layout *layout, size_t index)
 {
 	return index + 1 < layout->fragments ? layout->fraglen

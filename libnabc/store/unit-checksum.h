@@ -29,6 +29,9 @@ enum NC_checksum_kind nc_unit_checksum_kind(const struct nc_unit *unit);
  */
 int nc_unit_checksum_init(struct nc_unit *unit, enum NC_checksum_kind kind);
 
+/* The unit ends with so many fragments, of those that it has; their sums stay. */
+void nc_unit_checksum_shorten(struct nc_unit *unit, uint32_t fragments);
+
 /* Sums the fragments [first, end) anew. */
 void nc_unit_checksum_compute(struct nc_unit *unit, size_t first, size_t end);
 

@@ -299,20 +299,19 @@ static int judge(struct NC_backend *backend, unsigned number, const struct nc_wi
 			return verdict;
 	}
 	if (accept_ranges(backend, wire, ranges)) {
-		*response = (struct NC_response){
-			.status = wire->status,
-			.flags = wire->flags,
-			.headers = nc_wire_headers(channel->record, wire),
-			.headers_length = wire->headers_length,
-			.ranges = ranges,
-			.range_count = wire->ranges,
-		};
+		*response = (struct NC_response)
+			NC_RESPONSE_INIT(.status = wire->status, .flags = wire->flags,
+					 .headers = nc_wire_headers(channel->record, wire),
+					 .headers_length = wire->headers_length, .ranges = ranges,
+					 .range_count = wire->ranges);
 		if (wire->ranges == 1)
 			response->body = ranges[0];
 		return 1;
 	}
-	*response = (struct NC_response){.status = piece ? 0 : 502,
-					 .flags = piece ? piece | NC_RESPONSE_ABORTED : 0};
+	*response =
+		(struct NC_response)NC_RESPONSE_INIT(.status = piece ? 0 : 502,
+						     .flags = piece ? piece | NC_RESPONSE_ABORTED
+								    : 0);
 	/* For the caller this is the end, so the worker shall end as well. */
 	if (wire->flags & NC_RESPONSE_MORE) {
 		nc_send_windows_break(&channel->windows, wire->tag);
@@ -344,14 +343,11 @@ static int take_bytes(struct nc_backend_channel *channel, uint64_t *tag,
 	if (result <= 0)
 		return result;
 	*tag = wire.tag;
-	*response = (struct NC_response){
-		.status = wire.status,
-		.flags = wire.flags & ~NC_WIRE_KEPT,
-		.headers = nc_wire_headers(record, &wire),
-		.headers_length = wire.headers_length,
-		.data = data,
-		.data_length = length,
-	};
+	*response = (struct NC_response)NC_RESPONSE_INIT(.status = wire.status,
+							 .flags = wire.flags & ~NC_WIRE_KEPT,
+							 .headers = nc_wire_headers(record, &wire),
+							 .headers_length = wire.headers_length,
+							 .data = data, .data_length = length);
 	return 1;
 }
 

@@ -38,12 +38,10 @@ int nc_responder_write(struct nc_responder *responder, uint32_t channel,
 		       const char *headers)
 {
 	size_t list = wire->ranges * sizeof(*ranges), room = responder->index->max_unit;
-	struct NC_send spec = {
-		.header = responder->out,
-		.header_length = sizeof(*wire) + list + wire->headers_length,
-		.ranges = ranges,
-		.range_count = wire->ranges,
-	};
+	struct NC_send spec =
+		NC_SEND_INIT(.header = responder->out,
+			     .header_length = sizeof(*wire) + list + wire->headers_length,
+			     .ranges = ranges, .range_count = wire->ranges);
 	struct nc_view views[NC_WIRE_RANGES_MAX];
 	struct nc_message message;
 	int error;

@@ -206,7 +206,7 @@ static bool copy_range(NC_handle *handle, size_t at, const struct NC_range *rang
 		if (!bytes)
 			return false;
 		run = MIN(run, range->length - done);
-		if (NC_write(handle, at + done, bytes, run) != (ssize_t)run)
+		if (NC_write(handle, bytes, run, at + done) != (ssize_t)run)
 			return false;
 		done += run;
 	}
@@ -223,7 +223,7 @@ static struct NC_range finish_copy(NC_handle *handle, bool good, size_t length)
 {
 	struct NC_range copy = {.length = length};
 
-	if (good && NC_insert(handle) == 0 && NC_hold(NC_cache_id(handle)) == 0)
+	if (good && NC_insert(handle) == 0 && NC_hold(NULL, NC_cache_id(handle)) == 0)
 		copy.id = NC_cache_id(handle);
 	(void)NC_free(handle);
 	return copy;
@@ -252,7 +252,7 @@ static struct NC_range copy_bytes(const GByteArray *bytes)
 
 	if (NC_alloc(&handle, bytes->len, 0) < 0)
 		return (struct NC_range){0};
-	good = NC_write(&handle, 0, bytes->data, bytes->len) == (ssize_t)bytes->len;
+	good = NC_write(&handle, bytes->data, bytes->len, 0) == (ssize_t)bytes->len;
 	return finish_copy(&handle, good, bytes->len);
 }
 
@@ -263,7 +263,7 @@ static void store_copy(struct transaction *transaction, struct NC_range copy)
 		return;
 	}
 	store_ranges(transaction, &copy, 1, 1);
-	(void)NC_release(copy.id);
+	(void)NC_release(NULL, copy.id);
 }
 
 /* What stays as it is, and copies of the rest. */
@@ -288,11 +288,11 @@ static void store_mixed(struct transaction *transaction, const struct NC_range *
 		cache_store_drop(transaction, RESPCACHE_LOST);
 		for (unsigned i = 0; i < count; i++)
 			if (given & UINT64_C(1) << i)
-				(void)NC_destroy(mixed[i].id);
+				(void)NC_destroy(NULL, mixed[i].id);
 	}
 	for (unsigned i = 0; i < count; i++)
 		if (given & UINT64_C(1) << i)
-			(void)NC_release(mixed[i].id);
+			(void)NC_release(NULL, mixed[i].id);
 }
 
 /* Whether a body is waited for. */

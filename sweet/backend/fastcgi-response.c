@@ -215,7 +215,7 @@ static bool is_members(size_t id)
 {
 	struct NC_stat stat;
 
-	return NC_stat(id, &stat) == 0 && stat.session != 0;
+	return NC_stat(NULL, id, &stat, sizeof(stat)) == 0 && stat.session != 0;
 }
 
 /*

@@ -24,13 +24,13 @@ struct read_buffer *read_buffer_of(NC_handle *handle, size_t length, int *error)
 	}
 	/* Nobody else may name it: the hold is all that keeps it. */
 	buffer->id = NC_cache_id(handle);
-	*error = NC_hold(buffer->id) < 0 ? -errno : 0;
-	(void)NC_destroy(buffer->id);
+	*error = NC_hold(NULL, buffer->id) < 0 ? -errno : 0;
+	(void)NC_destroy(NULL, buffer->id);
 	(void)NC_free(handle);
 	buffer->data = *error ? NULL : NC_data(NULL, buffer->id, 0, &size);
 	if (!buffer->data || size < length) {
 		if (!*error)
-			(void)NC_release(buffer->id);
+			(void)NC_release(NULL, buffer->id);
 		*error = -ENOMEM; /* evicted already */
 		free(buffer);
 		return NULL;
@@ -65,7 +65,7 @@ struct read_buffer *read_buffer_read(int fd, int *error)
 	/* As large as what is there, so that many small answers take little. */
 	(void)ioctl(fd, FIONREAD, &there);
 	size = (size_t)CLAMP(there, (int)READ_BUFFER_MIN, (int)READ_BUFFER_MAX);
-	if (NC_alloc_kind(&handle, size, 0, NC_KIND_RECYCLED | NC_KIND_UNSUMMED) < 0) {
+	if (NC_unit_alloc(NULL, &handle, size, 0, NC_KIND_RECYCLED, NC_UNIT_UNSUMMED) < 0) {
 		*error = -errno;
 		return NULL;
 	}
@@ -84,7 +84,7 @@ void read_buffer_free(struct read_buffer *buffer)
 	if (!buffer)
 		return;
 	if (buffer->id)
-		(void)NC_release(buffer->id);
+		(void)NC_release(NULL, buffer->id);
 	if (buffer->ranges != buffer->few)
 		free(buffer->ranges);
 	free(buffer);

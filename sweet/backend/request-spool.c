@@ -52,8 +52,8 @@ static void dropped_write(struct spool_op *op)
 {
 	struct piece *piece = (struct piece *)op;
 
-	(void)NC_release(piece->unit);
-	(void)NC_destroy(piece->unit);
+	(void)NC_release(NULL, piece->unit);
+	(void)NC_destroy(NULL, piece->unit);
 	free(piece);
 }
 
@@ -157,8 +157,9 @@ int request_spool_take(struct backend_call *call)
 static int hand_part(struct request_spool *upload, struct spool_unit *part)
 {
 	struct transaction *transaction = upload->call->transaction;
-	int error = NC_insert(&part->handle) < 0 || NC_hold(NC_cache_id(&part->handle)) < 0 ? -errno
-											    : 0;
+	int error = NC_insert(&part->handle) < 0 || NC_hold(NULL, NC_cache_id(&part->handle)) < 0
+			    ? -errno
+			    : 0;
 	size_t unit = error ? 0 : NC_cache_id(&part->handle);
 
 	part->taken = true;
@@ -167,8 +168,8 @@ static int hand_part(struct request_spool *upload, struct spool_unit *part)
 		return error;
 	/* The program's link holds the one before as long as it needs it. */
 	if (transaction->upload) {
-		(void)NC_release(transaction->upload);
-		(void)NC_destroy(transaction->upload);
+		(void)NC_release(NULL, transaction->upload);
+		(void)NC_destroy(NULL, transaction->upload);
 	}
 	transaction->upload = unit;
 	upload->call->before = part->op.offset;

@@ -20,7 +20,7 @@ struct response_part {
 static void release(const struct NC_range *ranges, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++)
-		(void)NC_release(ranges[i].id);
+		(void)NC_release(NULL, ranges[i].id);
 }
 
 void response_queue_release(const struct NC_response *response)

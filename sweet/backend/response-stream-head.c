@@ -21,7 +21,7 @@ static bool take_unit(struct response_stream *stream, const struct cgihead *head
 	struct NC_stat stat;
 	char fault[320];
 
-	if (!why && NC_hold(head->unit) < 0)
+	if (!why && NC_hold(NULL, head->unit) < 0)
 		why = "there is none with this id any more";
 	if (why) {
 		g_snprintf(fault, sizeof(fault),
@@ -29,7 +29,7 @@ static bool take_unit(struct response_stream *stream, const struct cgihead *head
 		return response_stream_fail(stream, fault);
 	}
 	stream->unit = head->unit;
-	if (NC_stat(head->unit, &stat) < 0 || head->unit_offset > stat.size ||
+	if (NC_stat(NULL, head->unit, &stat, sizeof(stat)) < 0 || head->unit_offset > stat.size ||
 	    (head->has_unit_length && head->unit_length > stat.size - head->unit_offset))
 		return response_stream_fail(stream, "named a range that is not within its unit");
 	transaction->body =

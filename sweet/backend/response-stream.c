@@ -478,6 +478,6 @@ void response_stream_clear(struct response_stream *stream)
 	free(stream->head);
 	stream->head = NULL;
 	if (stream->unit)
-		(void)NC_release(stream->unit);
+		(void)NC_release(NULL, stream->unit);
 	stream->unit = 0;
 }

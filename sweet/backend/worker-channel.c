@@ -176,7 +176,7 @@ static void release(struct backend_call *call)
 {
 	struct channel_call *own = channel_call_of(call);
 
-	(void)NC_release(own->held);
+	(void)NC_release(NULL, own->held);
 	own->held = 0;
 	page_memory_release(own->pages, own->page);
 	if (page_memory_tells(own->pages))
@@ -314,8 +314,8 @@ bool worker_channel_reap(struct worker_channel *channel)
 		struct NC_response response;
 		struct channel_slot *pending;
 		uint64_t tag;
-		int got =
-			NC_backend_reap(channel->backend, channel->thread->number, &tag, &response);
+		int got = NC_backend_reap(channel->backend, channel->thread->number, &tag,
+					  &response, sizeof(response));
 
 		if (got < 0)
 			pool_process_kill(channel->process, "broke the protocol of the queues");
@@ -366,7 +366,7 @@ bool worker_channel_settle(struct worker_channel *channel)
 		(void)NC_backend_kick(channel->backend, channel->thread->number);
 	channel->dirty = false;
 	return channel->in_flight &&
-	       NC_backend_arm(channel->backend, channel->thread->number) > 0 &&
+	       NC_backend_arm(channel->backend, channel->thread->number, 1) > 0 &&
 	       worker_channel_reap(channel);
 }
 

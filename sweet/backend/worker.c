@@ -337,11 +337,11 @@ static int start(struct pool_process *process, pid_t *pid, int *pidfd)
 	const struct pool_config *settings = process->pool->settings;
 	struct server *server = process->pool->gateway->server;
 	struct place *place = place_of(process);
-	struct NC_backend_options options = {.argv = settings->argv,
-					     .environment = settings->environment,
-					     .channels = server->threads,
-					     .memory = settings->memory,
-					     .flags = server->path->backend_flags};
+	struct NC_backend_options options =
+		NC_BACKEND_OPTIONS_INIT(.argv = settings->argv,
+					.environment = settings->environment,
+					.channels = server->threads, .memory = settings->memory,
+					.flags = server->path->backend_flags);
 
 	if (pool_config_is_other(settings)) {
 		options.environment = NULL;

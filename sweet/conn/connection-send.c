@@ -84,9 +84,9 @@ static void send_piece(struct connection *connection, size_t head_length)
 	struct NC_send *message = &connection->send.message;
 	uint64_t piece = 0;
 
-	*message = (struct NC_send){.header = output_bytes(output),
-				    .header_length = head_length,
-				    .flags = NC_SEND_HELD};
+	*message =
+		(struct NC_send)NC_SEND_INIT(.header = output_bytes(output),
+					     .header_length = head_length, .flags = NC_SEND_HELD);
 	connection->send.tail = (struct iovec){0};
 	connection->send.file = (struct loop_file){0};
 	connection->send.apart = !output->head_sent && !sockets_of(output)->header_option;

@@ -110,8 +110,8 @@ void output_return_upload(struct output *output)
 
 	output->transaction.upload = 0;
 	if (upload) {
-		(void)NC_release(upload);
-		(void)NC_destroy(upload);
+		(void)NC_release(NULL, upload);
+		(void)NC_destroy(NULL, upload);
 	}
 }
 

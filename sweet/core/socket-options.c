@@ -121,7 +121,7 @@ void socket_options_write(const struct config_sockets *sockets, char text[SOCKET
 static char *explain(NC_cache *cache, unsigned method, int error)
 {
 	struct NC_cache_stat stat = {0};
-	bool missing = error == EOPNOTSUPP && NC_cache_stat(cache, &stat) == 0;
+	bool missing = error == EOPNOTSUPP && NC_cache_stat(cache, &stat, sizeof(stat)) == 0;
 
 	if (missing && method == SEND_KERNEL)
 		return g_strdup_printf("send-method \"kernel\": the kernel module nabc is %s",

@@ -10,9 +10,10 @@
 /* The message, then the tail as another one. */
 static ssize_t send_tailed(int socket, const struct NC_send *message, const struct iovec *tail)
 {
-	struct NC_send first = *message, second = {.header = tail->iov_base,
-						   .header_length = tail->iov_len,
-						   .flags = message->flags & ~NC_SEND_HELD};
+	struct NC_send first = *message;
+	struct NC_send second =
+		NC_SEND_INIT(.header = tail->iov_base, .header_length = tail->iov_len,
+			     .flags = message->flags & ~NC_SEND_HELD);
 	size_t total = message->header_length;
 	ssize_t sent = 0, more;
 
@@ -20,19 +21,19 @@ static ssize_t send_tailed(int socket, const struct NC_send *message, const stru
 		total += message->ranges[i].length;
 	if (message->skip < total) {
 		first.flags = (first.flags | NC_SEND_MORE) & ~NC_SEND_CLOSE;
-		sent = NC_socksendv(socket, &first);
+		sent = NC_send(NULL, socket, &first);
 		if (sent < 0 || message->skip + (size_t)sent < total)
 			return sent;
 	}
 	second.skip = message->skip + (size_t)sent - total;
-	more = NC_socksendv(socket, &second);
+	more = NC_send(NULL, socket, &second);
 	/* What keeps the tail back is met again by the next call. */
 	return more >= 0 ? sent + more : sent ? sent : -1;
 }
 
 static ssize_t send_ids(int socket, const struct NC_send *message, const struct iovec *tail)
 {
-	return tail->iov_len ? send_tailed(socket, message, tail) : NC_socksendv(socket, message);
+	return tail->iov_len ? send_tailed(socket, message, tail) : NC_send(NULL, socket, message);
 }
 
 static ssize_t send_ids_apart(int socket, const struct NC_send *message, const struct iovec *tail)
@@ -51,9 +52,9 @@ const struct data_path *const data_paths[DATA_PATHS] = {
 ssize_t data_path_file(const struct data_path *path, int socket, const struct NC_sendfile *message,
 		       bool apart)
 {
-	const struct NC_send header = {.header = message->header,
-				       .header_length = message->header_length,
-				       .skip = message->skip};
+	const struct NC_send header =
+		NC_SEND_INIT(.header = message->header, .header_length = message->header_length,
+			     .skip = message->skip);
 	struct NC_sendfile rest = *message;
 	ssize_t head = 0, body;
 

@@ -21,7 +21,7 @@ struct data_path {
 	unsigned backend_flags; /* NC_BACKEND_* for its workers */
 	/*
 	 * Sends of a message what the socket takes without blocking, as
-	 * NC_socksendv() does: bytes, or -1 with errno.  tail: bytes in ordinary
+	 * NC_send() does: bytes, or -1 with errno.  tail: bytes in ordinary
 	 * memory behind the ranges.
 	 */
 	ssize_t (*send)(int socket, const struct NC_send *message, const struct iovec *tail);

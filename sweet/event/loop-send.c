@@ -75,7 +75,7 @@ static ssize_t send_turn(struct loop *loop, const struct loop_send *op)
 /* Header and file, up to the end of a turn. */
 static ssize_t send_file(struct loop *loop, const struct loop_send *op, bool turn)
 {
-	struct NC_sendfile message = NC_SENDFILE_INIT;
+	struct NC_sendfile message = NC_SENDFILE_INIT();
 
 	message.header = op->message.header;
 	message.header_length = op->message.header_length;
@@ -140,6 +140,7 @@ static void try_send(struct loop *loop, struct loop_send *op)
 
 void loop_send_start(struct loop *loop, struct loop_send *op, int fd)
 {
+	op->message.size = sizeof(op->message);
 	op->fd = fd;
 	try_send(loop, op);
 }

@@ -54,11 +54,11 @@ struct loop_file {
  * is not there yet would hold the loop up.
  */
 struct loop_send {
-	struct NC_send message;
-	struct loop_file file; /* in place of ranges and tail */
-	struct iovec tail;     /* memory that follows the ranges */
-	bool apart;	       /* the header by a call of its own */
-	bool pipe;	       /* fd is one; no flag of the message but NC_SEND_HELD */
+	struct NC_send message; /* whose size is the loop's to set */
+	struct loop_file file;	/* in place of ranges and tail */
+	struct iovec tail;	/* memory that follows the ranges */
+	bool apart;		/* the header by a call of its own */
+	bool pipe;		/* fd is one; no flag of the message but NC_SEND_HELD */
 	void (*sent)(struct loop_send *op, int result);
 	/* The socket takes no more for now, not for the first time perhaps; may be NULL. */
 	void (*waits)(struct loop_send *op);

@@ -105,8 +105,8 @@ bool sender_leads_maker(pid_t leader, uint64_t asked, size_t unit)
 {
 	struct NC_stat stat;
 
-	return NC_stat(unit, &stat) == 0 && stat.session != 0 && stat.session == leader &&
-	       stat.since >= asked;
+	return NC_stat(NULL, unit, &stat, sizeof(stat)) == 0 && stat.session != 0 &&
+	       stat.session == leader && stat.since >= asked;
 }
 
 void sender_close(struct sender *sender)

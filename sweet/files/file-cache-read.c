@@ -124,21 +124,24 @@ static int insert(struct reading *reading, size_t *id)
 	if (NC_insert(&reading->handle) < 0)
 		return -errno;
 	/* Evicted already: there is no room. */
-	if (NC_hold(NC_cache_id(&reading->handle)) < 0)
+	if (NC_hold(NULL, NC_cache_id(&reading->handle)) < 0)
 		return -ENOMEM;
 	*id = NC_cache_id(&reading->handle);
 	return 0;
 }
 
-int reading_unit(struct reading *reading, enum NC_kind kind, bool wait, size_t *id)
+int reading_unit(struct reading *reading, bool passing, bool wait, size_t *id)
 {
+	/* Sent once: short-lived memory without sums, which goes with the last hold. */
+	enum NC_kind kind = passing ? NC_KIND_RECYCLED : NC_KIND_AUTO;
+	unsigned flags = passing ? NC_UNIT_UNSUMMED : 0;
 	struct file_version after;
 	int error;
 
 	if (!wait && reading->version.size > NOW_MAX)
 		return READING_LATER;
-	if (!reading->filling &&
-	    NC_alloc_kind(&reading->handle, (size_t)reading->version.size, 0, kind) < 0)
+	if (!reading->filling && NC_unit_alloc(NULL, &reading->handle,
+					       (size_t)reading->version.size, 0, kind, flags) < 0)
 		return -errno;
 	reading->filling = true;
 	error = fill(reading, wait);

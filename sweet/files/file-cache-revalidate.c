@@ -9,9 +9,6 @@
  */
 #include "files/file-cache-internal.h"
 
-/* Sent once: short-lived memory without sums, which goes with the last hold. */
-#define PASSING ((enum NC_kind)(NC_KIND_RECYCLED | NC_KIND_UNSUMMED))
-
 /* What the entry has of a file, besides its unit. */
 static void take_known(struct file_cache_entry *entry, struct file_cache_entry *known)
 {
@@ -47,7 +44,7 @@ static bool find_known(struct file_cache_entry *entry)
 	if (!known)
 		return false;
 	if (!file_version_equal(&known->view.version, &entry->reading.version) ||
-	    (known->view.id && NC_hold(known->view.id) < 0)) {
+	    (known->view.id && NC_hold(NULL, known->view.id) < 0)) {
 		file_cache_drop(cache, known);
 		file_cache_entry_unref(cache, known);
 		return false;
@@ -89,15 +86,14 @@ static void keep_known(struct file_cache_entry *entry, size_t unit)
 static int read_unit(struct file_cache_entry *entry, bool wait)
 {
 	bool passing = entry->cache->options.no_contents;
-	int error = reading_unit(&entry->reading, passing ? PASSING : NC_KIND_AUTO, wait,
-				 &entry->view.id);
+	int error = reading_unit(&entry->reading, passing, wait, &entry->view.id);
 
 	/* What others are being sent fills the cache: sent like what is too large. */
 	entry->no_room = error == -ENOMEM;
 	if (entry->no_room)
 		return 0;
 	if (!error && passing)
-		(void)NC_destroy(entry->view.id);
+		(void)NC_destroy(NULL, entry->view.id);
 	if (!error && entry->cache->options.drop_pages)
 		reading_drop_pages(&entry->reading);
 	return error;

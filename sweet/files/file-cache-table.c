@@ -110,7 +110,7 @@ struct file_cache_entry *file_cache_entry_new(struct file_cache *cache, const ch
 void file_cache_entry_free(struct file_cache_entry *entry)
 {
 	if (entry->owner)
-		(void)NC_destroy(entry->view.id);
+		(void)NC_destroy(NULL, entry->view.id);
 	if (entry->known)
 		file_cache_entry_unref(entry->cache, entry->known);
 	reading_end(&entry->reading);

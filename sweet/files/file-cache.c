@@ -96,7 +96,7 @@ static int load_once(struct file_cache_entry *entry, bool wait)
 		error = reading_rest(reading, entry->cache->max_unit, wait);
 	if (error || options->no_contents || !file_cache_fits(entry->cache, &reading->version))
 		return error;
-	error = reading_unit(reading, NC_KIND_AUTO, wait, &entry->view.id);
+	error = reading_unit(reading, false, wait, &entry->view.id);
 	entry->owner = entry->view.id != 0;
 	/* What others are being sent fills the cache: sent like what is too large. */
 	entry->no_room = error == -ENOMEM;
@@ -161,7 +161,7 @@ static void give_locked(struct file_cache_entry *entry, struct file_cache_waiter
 		       (cache->options.no_contents && !entry->error);
 	/* One hold a waiter; somebody may have destroyed the unit by its id. */
 	if (!waiter->late && !entry->error && entry->view.id)
-		waiter->late = NC_hold(entry->view.id) < 0;
+		waiter->late = NC_hold(NULL, entry->view.id) < 0;
 	if (waiter->late)
 		return;
 	waiter->result = (struct file_cache_result){.error = entry->error};
@@ -194,7 +194,7 @@ static void loaded(struct file_cache_entry *entry, struct file_cache_waiter *fir
 		last = file_cache_drop_locked(cache, entry);
 	pthread_mutex_unlock(&cache->lock);
 	if (held)
-		(void)NC_release(held); /* reading_unit()'s; the waiters have their own */
+		(void)NC_release(NULL, held); /* reading_unit()'s; the waiters have their own */
 	while (waiter) {
 		struct file_cache_waiter *next = waiter->next;
 
@@ -261,7 +261,7 @@ static bool current(struct file_cache *cache, struct file_cache_entry *entry, st
 void file_cache_put(struct file_cache *cache, struct file_cache_entry *entry)
 {
 	if (entry->view.id)
-		(void)NC_release(entry->view.id);
+		(void)NC_release(NULL, entry->view.id);
 	file_cache_entry_unref(cache, entry);
 }
 
@@ -270,7 +270,7 @@ static bool take(struct file_cache *cache, struct file_cache_entry *entry,
 		 struct file_cache_waiter *waiter)
 {
 	if (!current(cache, entry, waiter->loop) ||
-	    (entry->view.id && NC_hold(entry->view.id) < 0)) {
+	    (entry->view.id && NC_hold(NULL, entry->view.id) < 0)) {
 		/* Changed or evicted: out of the table, and once more. */
 		file_cache_drop(cache, entry);
 		file_cache_entry_unref(cache, entry);

@@ -25,8 +25,8 @@ int spool_unit_read(struct spool *spool, uint64_t offset, size_t length, size_t 
 
 	if (!unit)
 		return -ENOMEM;
-	if (NC_alloc_kind(&unit->handle, length, fragment, NC_KIND_RECYCLED | NC_KIND_UNSUMMED) <
-	    0) {
+	if (NC_unit_alloc(NULL, &unit->handle, length, fragment, NC_KIND_RECYCLED,
+			  NC_UNIT_UNSUMMED) < 0) {
 		error = -errno;
 		free(unit);
 		return error;

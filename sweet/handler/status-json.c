@@ -191,8 +191,16 @@ static const char *const methods[4] = {
 	[NC_METHOD_KERNEL] = "kernel",
 };
 
+/* The counts of a route or cache, by NC_METHOD_*. */
+#define BY_METHOD(of)                                                                              \
+	{                                                                                          \
+		&(of)->by_copy, &(of)->by_splice, &(of)->by_zerocopy, &(of)->by_kernel             \
+	}
+
 static void add_route(GString *text, const struct NC_route *route)
 {
+	const struct NC_method_count *const by[] = BY_METHOD(route);
+
 	g_string_append(text, "\n      { ");
 	add_pair(text, "address", route->address);
 	g_string_append_printf(text,
@@ -203,7 +211,7 @@ static void add_route(GString *text, const struct NC_route *route)
 			       methods[route->recycled & 3], methods[route->lasting & 3]);
 	for (unsigned i = 0; i < 4; i++)
 		g_string_append_printf(text, "\"%s\": { \"sends\": " U ", \"bytes\": " U " }, ",
-				       methods[i], route->sends[i], route->bytes[i]);
+				       methods[i], by[i]->sends, by[i]->bytes);
 	add_pair(text, "why", route->why);
 	g_string_append(text, " }");
 }
@@ -211,11 +219,12 @@ static void add_route(GString *text, const struct NC_route *route)
 static void add_transmit(GString *text, const struct status_data *data)
 {
 	const struct NC_cache_stat *cache = &data->cache;
+	const struct NC_method_count *const by[] = BY_METHOD(cache);
 
 	g_string_append(text, "  \"transmit\": {\n    ");
 	for (unsigned i = 0; i < 4; i++) {
 		g_string_append_printf(text, "\"%s\": { \"sends\": " U ", \"bytes\": " U,
-				       methods[i], cache->sends[i], cache->bytes[i]);
+				       methods[i], by[i]->sends, by[i]->bytes);
 		if (i == NC_METHOD_ZEROCOPY)
 			g_string_append_printf(text, ", \"copied\": " U, cache->zerocopy_copied);
 		g_string_append(text, " },\n    ");

@@ -138,12 +138,12 @@ static void add_cache(struct status_data *data, NC_cache *cache)
 	const struct NC_cache_stat *stat = &data->cache;
 	int routes;
 
-	(void)NC_cache_stat(cache, &data->cache);
+	(void)NC_cache_stat(cache, &data->cache, sizeof(data->cache));
 	/* How many bytes the kernel copied after all is not told, only of how many sends. */
-	data->bytes_avoided = stat->bytes[NC_METHOD_SPLICE] + stat->bytes[NC_METHOD_KERNEL] +
-			      (uint64_t)((double)stat->bytes[NC_METHOD_ZEROCOPY] *
+	data->bytes_avoided = stat->by_splice.bytes + stat->by_kernel.bytes +
+			      (uint64_t)((double)stat->by_zerocopy.bytes *
 					 status_share(stat->zerocopy_kept, stat->zerocopy_copied));
-	routes = NC_routes(cache, data->routes, STATUS_ROUTES_MAX);
+	routes = NC_routes(cache, data->routes, sizeof(*(data->routes)), STATUS_ROUTES_MAX);
 	data->route_count = routes < 0			      ? 0
 			    : routes < (int)STATUS_ROUTES_MAX ? (unsigned)routes
 							      : STATUS_ROUTES_MAX;

@@ -28,7 +28,7 @@ static struct text_response *text_response_of(struct transaction *transaction)
 static void let_go(struct text_response *body)
 {
 	if (body->held)
-		(void)NC_release(body->held);
+		(void)NC_release(NULL, body->held);
 	body->held = 0;
 }
 
@@ -46,15 +46,15 @@ static int make_unit(const char *data, size_t length, size_t *id)
 	NC_handle handle;
 	int error = 0;
 
-	if (NC_alloc_kind(&handle, length, 0, NC_KIND_RECYCLED | NC_KIND_UNSUMMED) < 0)
+	if (NC_unit_alloc(NULL, &handle, length, 0, NC_KIND_RECYCLED, NC_UNIT_UNSUMMED) < 0)
 		return -errno;
-	if (NC_write(&handle, 0, data, length) != (ssize_t)length || NC_insert(&handle) < 0)
+	if (NC_write(&handle, data, length, 0) != (ssize_t)length || NC_insert(&handle) < 0)
 		error = -errno;
 	if (!error) {
 		*id = NC_cache_id(&handle);
-		if (NC_hold(*id) < 0)
+		if (NC_hold(NULL, *id) < 0)
 			error = -ENOMEM; /* evicted already */
-		(void)NC_destroy(*id);
+		(void)NC_destroy(NULL, *id);
 	}
 	(void)NC_free(&handle);
 	return error;

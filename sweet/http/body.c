@@ -191,10 +191,10 @@ int body_unit(struct body *body, size_t *id)
 	body->gathered = 0;
 	if (length == 0)
 		return 0;
-	if (NC_alloc_kind(&handle, length, 0, NC_KIND_SEALED | NC_KIND_UNSUMMED) < 0)
+	if (NC_unit_alloc(NULL, &handle, length, 0, NC_KIND_SEALED, NC_UNIT_UNSUMMED) < 0)
 		return -errno;
-	if (NC_write(&handle, 0, body->content, length) != (ssize_t)length ||
-	    NC_insert(&handle) < 0 || NC_hold(NC_cache_id(&handle)) < 0)
+	if (NC_write(&handle, body->content, length, 0) != (ssize_t)length ||
+	    NC_insert(&handle) < 0 || NC_hold(NULL, NC_cache_id(&handle)) < 0)
 		error = -errno;
 	else
 		*id = NC_cache_id(&handle);

@@ -168,7 +168,7 @@ void respcache_entry_unref(struct respcache_entry *entry)
 static void release_first(const struct respcache_view *view, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++)
-		(void)NC_release(view->ranges[i].id);
+		(void)NC_release(NULL, view->ranges[i].id);
 }
 
 bool respcache_entry_hold(struct respcache_entry *entry)
@@ -176,7 +176,7 @@ bool respcache_entry_hold(struct respcache_entry *entry)
 	const struct respcache_view *view = &entry->view;
 
 	for (unsigned i = 0; i < view->range_count; i++)
-		if (NC_hold(view->ranges[i].id) < 0) {
+		if (NC_hold(NULL, view->ranges[i].id) < 0) {
 			release_first(view, i);
 			return false;
 		}
@@ -336,7 +336,7 @@ void respcache_destroy(const struct NC_range *ranges, unsigned count, uint64_t g
 {
 	for (unsigned i = 0; i < count && i < RESPCACHE_RANGES_MAX; i++)
 		if (given & UINT64_C(1) << i)
-			(void)NC_destroy(ranges[i].id);
+			(void)NC_destroy(NULL, ranges[i].id);
 }
 
 void respcache_drop(struct respcache_entry *dropped)

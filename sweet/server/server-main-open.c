@@ -66,8 +66,9 @@ bool server_main_open_shared(void)
 	struct server *server = &program.server;
 	const struct config *config = program.reload.config;
 	/* A member may make who talks with it wait: that is no loop. */
-	struct NC_cache_options options = {.size = server->cache_size,
-					   .flags = NC_CACHE_NO_THREAD | NC_CACHE_MEMBERS_THREAD};
+	struct NC_cache_options options =
+		NC_CACHE_OPTIONS_INIT(.memory = server->cache_size,
+				      .flags = NC_CACHE_NO_THREAD | NC_CACHE_MEMBERS_THREAD);
 	GPtrArray *errors;
 	char *why;
 
@@ -81,7 +82,7 @@ bool server_main_open_shared(void)
 					    server->cache_size, strerror(errno));
 	if (!send_method_use(server->cache, NULL, config, &why))
 		return server_main_complain_of(why);
-	if (config->cache_socket && NC_cache_serve(server->cache, config->cache_socket) < 0)
+	if (config->cache_socket && NC_cache_serve(server->cache, config->cache_socket, NULL) < 0)
 		return server_main_complain(
 			"cannot serve the cache at \"%s\": %s%s", config->cache_socket,
 			strerror(errno),

@@ -35,8 +35,9 @@ static void write_on(struct cgi_input *input)
 {
 	input->piece = body_queue_next(&input->queue, WRITE_MAX);
 	if (input->piece.length) {
-		input->send.message = (struct NC_send){
-			.ranges = &input->piece, .range_count = 1, .flags = NC_SEND_HELD};
+		input->send.message =
+			(struct NC_send)NC_SEND_INIT(.ranges = &input->piece, .range_count = 1,
+						     .flags = NC_SEND_HELD);
 		input->send.sent = sent;
 		input->send.pipe = true;
 		input->sending = true;

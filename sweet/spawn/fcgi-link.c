@@ -91,11 +91,10 @@ static void send_record(struct fcgi_link *link, const char *header, size_t heade
 	/* Of a piece that others follow the end does not wait for them: they are on their way. */
 	more = !link->sent &&
 	       !(queue->more && queue->count == 1 && queue->line[0].length == link->piece.length);
-	*out = (struct NC_send){.header = header,
-				.header_length = header_length,
-				.ranges = &link->piece,
-				.range_count = link->sent ? 0 : 1,
-				.flags = NC_SEND_HELD | (more ? NC_SEND_MORE : 0)};
+	*out = (struct NC_send)NC_SEND_INIT(.header = header, .header_length = header_length,
+					    .ranges = &link->piece,
+					    .range_count = link->sent ? 0 : 1,
+					    .flags = NC_SEND_HELD | (more ? NC_SEND_MORE : 0));
 	link->sending = true;
 	link->send.sent = sent;
 	loop_send_start(link->loop, &link->send, link->fd);

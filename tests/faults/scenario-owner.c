@@ -42,9 +42,9 @@ static size_t make_plainly(NC_cache *cache, enum NC_kind kind)
 
 	for (size_t i = 0; i < SIZE; i++)
 		bytes[i] = (char)byte_of(i);
-	if (NC_alloc_in(cache, &handle, SIZE, 0, kind) < 0)
+	if (NC_unit_alloc(cache, &handle, SIZE, 0, kind, 0) < 0)
 		return 0;
-	if (NC_write(&handle, 0, bytes, SIZE) == (ssize_t)SIZE && NC_insert(&handle) == 0)
+	if (NC_write(&handle, bytes, SIZE, 0) == (ssize_t)SIZE && NC_insert(&handle) == 0)
 		id = NC_cache_id(&handle);
 	NC_free(&handle);
 	return id;
@@ -57,28 +57,28 @@ static int want(NC_cache *cache, size_t lent)
 	struct NC_stat stats[4];
 	size_t id, cursor = 0;
 
-	if (NC_hold_in(cache, lent) < 0)
+	if (NC_hold(cache, lent) < 0)
 		return 2;
 	if (NC_pread(cache, lent, bytes, sizeof(bytes), 100) != sizeof(bytes))
 		return 3;
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		if (bytes[i] != byte_of(100 + i))
 			return 4;
-	if (NC_release_in(cache, lent) < 0)
+	if (NC_release(cache, lent) < 0)
 		return 5;
 	id = make_plainly(cache, NC_KIND_SEALED);
 	if (!id)
 		return NOT_MADE;
 	if (NC_set_priority(cache, id, NC_PRIORITY_LOW) < 0 || NC_set_lifetime(cache, id, 1000) < 0)
 		return 6;
-	if (NC_list(cache, &cursor, stats, 4) < 1)
+	if (NC_list(cache, &cursor, stats, sizeof(*stats), 4) < 1)
 		return 7;
-	if (NC_destroy_in(cache, id) < 0)
+	if (NC_destroy(cache, id) < 0)
 		return 8;
 	id = make_plainly(cache, NC_KIND_RECYCLED);
 	if (!id || NC_grant(cache, id, NC_USER, getuid()) < 0)
 		return 9;
-	return NC_destroy_in(cache, id) < 0 ? 10 : 0;
+	return NC_destroy(cache, id) < 0 ? 10 : 0;
 }
 
 static void live_as_member(int owner)
@@ -87,7 +87,7 @@ static void live_as_member(int owner)
 	int told;
 
 	while (read(owner, &lent, sizeof(lent)) == sizeof(lent)) {
-		NC_cache *cache = NC_cache_attach(scratch("owner"));
+		NC_cache *cache = NC_cache_attach(scratch("owner"), NULL);
 
 		told = cache ? want(cache, lent) : 1;
 		if (cache)
@@ -113,7 +113,7 @@ static void check_units(NC_cache *cache, int told)
 	struct NC_cache_stat stat;
 
 	leaves |= told && told != NOT_MADE;
-	if (OK(NC_cache_dispatch(cache)) && OK(NC_cache_stat(cache, &stat)))
+	if (OK(NC_cache_dispatch(cache)) && OK(NC_cache_stat(cache, &stat, sizeof(stat))))
 		MUST(stat.units == 1 || leaves);
 }
 
@@ -163,10 +163,9 @@ static void grant_and_revoke(NC_cache *cache, size_t id)
 
 static void round_of_owner(void)
 {
-	const struct NC_cache_options options = {.size = 2 * MIB,
-						 .member_size = 256 * KIB,
-						 .flags = NC_CACHE_NO_THREAD,
-						 .orphan_lifetime = 1};
+	const struct NC_cache_options options =
+		NC_CACHE_OPTIONS_INIT(.memory = 2 * MIB, .member_size = 256 * KIB,
+				      .flags = NC_CACHE_NO_THREAD, .orphan_lifetime = 1);
 	NC_cache *cache;
 	size_t id;
 	int fd;
@@ -174,8 +173,9 @@ static void round_of_owner(void)
 	leaves = false;
 	if (!GOT(cache, NC_cache_open(&options)))
 		return;
-	id = make_unit(cache, NC_KIND_APPENDED, SIZE);
-	if (id && NUMBER(fd, NC_cache_fd(cache)) && OK(NC_cache_serve(cache, scratch("owner"))) &&
+	id = make_unit(cache, NC_KIND_APPENDED, SIZE, 0);
+	if (id && NUMBER(fd, NC_cache_fd(cache)) &&
+	    OK(NC_cache_serve(cache, scratch("owner"), NULL)) &&
 	    OK(NC_grant(cache, id, NC_USER, getuid()))) {
 		serve_member(cache, fd, id);
 		grant_and_revoke(cache, id);
@@ -196,14 +196,15 @@ static size_t lent; /* its unit */
 
 static void live_as_owner(int member)
 {
-	const struct NC_cache_options options = {.size = 8 * MIB, .orphan_lifetime = 1};
+	const struct NC_cache_options options =
+		NC_CACHE_OPTIONS_INIT(.memory = 8 * MIB, .orphan_lifetime = 1);
 	NC_cache *cache = NC_cache_open(&options);
 	size_t id = cache ? make_plainly(cache, NC_KIND_APPENDED) : 0;
 	char byte;
 
 	if (!id || NC_grant(cache, id, NC_USER, getuid()) < 0 ||
 	    NC_cache_on_purge(cache, purge, NULL) < 0 ||
-	    NC_cache_serve(cache, scratch("member")) < 0 ||
+	    NC_cache_serve(cache, scratch("member"), NULL) < 0 ||
 	    write(member, &id, sizeof(id)) != sizeof(id))
 		_exit(1);
 	while (read(member, &byte, 1) > 0)
@@ -261,24 +262,27 @@ static void use_lent(NC_cache *cache)
 	ssize_t sent;
 	int ends[2];
 
-	if (!OK(NC_hold_in(cache, lent)))
+	if (!OK(NC_hold(cache, lent)))
 		return;
-	if (OK(NC_stat_in(cache, lent, &stat)))
+	if (OK(NC_stat(cache, lent, &stat, sizeof(stat))))
 		MUST(stat.size == SIZE);
 	if (GOT(data, NC_data(cache, lent, 0, &run)))
 		MUST(data[0] == byte_of(0));
 	open_stream(ends, false);
-	if (NUMBER(sent, NC_socksend_in(cache, ends[0], lent, 0, SIZE))) {
+	if (NUMBER(sent, NC_send(cache, ends[0],
+				 &(struct NC_send)NC_SEND_INIT(.ranges = &(struct NC_range){lent, 0,
+											    SIZE},
+							       .range_count = 1)))) {
 		take_bytes(ends[1], &at, SIZE);
 		MUST(at == (size_t)sent);
 	}
 	close_pair(ends);
-	(void)OK(NC_release_in(cache, lent));
+	(void)OK(NC_release(cache, lent));
 }
 
 static void make_and_grant(NC_cache *cache, enum NC_kind kind)
 {
-	size_t id = make_unit(cache, kind, SIZE);
+	size_t id = make_unit(cache, kind, SIZE, 0);
 
 	if (!id)
 		return;
@@ -289,7 +293,7 @@ static void make_and_grant(NC_cache *cache, enum NC_kind kind)
 		(void)OK(NC_set_lifetime(cache, id, 300));
 	}
 	/* What cannot be asked for stays as long as this process does. */
-	for (unsigned i = 0; i < 4 && !OK(NC_destroy_in(cache, id)); i++)
+	for (unsigned i = 0; i < 4 && !OK(NC_destroy(cache, id)); i++)
 		;
 }
 
@@ -301,10 +305,10 @@ static void look_after(NC_cache *cache)
 	size_t cursor = 0;
 	int number;
 
-	if (OK(NC_cache_stat(cache, &stat)))
+	if (OK(NC_cache_stat(cache, &stat, sizeof(stat))))
 		MUST(stat.units >= 1);
-	(void)OK(NC_routes(cache, routes, 4));
-	(void)OK(NC_list(cache, &cursor, units, 4));
+	(void)OK(NC_routes(cache, routes, sizeof(*routes), 4));
+	(void)OK(NC_list(cache, &cursor, units, sizeof(*units), 4));
 	(void)OK(NC_set_priority(cache, lent, NC_PRIORITY_HIGH));
 	if (NUMBER(number, NC_purge(cache, "name")))
 		MUST(number == 3);
@@ -315,10 +319,10 @@ static void round_of_member(void)
 	static const unsigned ways[] = {0, NC_ATTACH_LIGHT, NC_ATTACH_OPERATOR};
 
 	for (unsigned i = 0; i < 3; i++) {
-		const struct NC_attach_options options = {.flags = ways[i]};
+		const struct NC_attach_options options = NC_ATTACH_OPTIONS_INIT(.flags = ways[i]);
 		NC_cache *cache;
 
-		if (!GOT(cache, NC_cache_attach_as(scratch("member"), &options)))
+		if (!GOT(cache, NC_cache_attach(scratch("member"), &options)))
 			continue;
 		if (ways[i] == NC_ATTACH_OPERATOR)
 			look_after(cache);

@@ -20,8 +20,8 @@
 /* The header is the unit's first bytes, so that all of it is one pattern. */
 static struct NC_send message_of(const struct NC_range *ranges, const char *first)
 {
-	return (struct NC_send){
-		.header = first, .header_length = 6, .ranges = ranges, .range_count = 2};
+	return (struct NC_send)NC_SEND_INIT(.header = first, .header_length = 6, .ranges = ranges,
+					    .range_count = 2);
 }
 
 static void ranges_of(size_t id, struct NC_range ranges[2], char first[6])
@@ -48,8 +48,8 @@ static void send_whole(NC_cache *cache, size_t id, bool tcp)
 	message.flags = NC_SEND_CLOSE;
 	while (message.skip < SIZE) {
 		call_begin();
-		sent = NC_socksendv_in(cache, ends[0], &message);
-		if (!call_end("NC_socksendv_in", sent >= 0 || errno == EAGAIN))
+		sent = NC_send(cache, ends[0], &message);
+		if (!call_end("NC_send", sent >= 0 || errno == EAGAIN))
 			break;
 		message.skip += sent > 0 ? (size_t)sent : 0;
 		take_bytes(ends[1], &at, SIZE);
@@ -70,7 +70,10 @@ static void send_range(NC_cache *cache, size_t id)
 	int ends[2];
 
 	open_stream(ends, false);
-	if (NUMBER(sent, NC_socksend_in(cache, ends[0], id, 0, 10000))) {
+	if (NUMBER(sent,
+		   NC_send(cache, ends[0],
+			   &(struct NC_send)NC_SEND_INIT(.ranges = &(struct NC_range){id, 0, 10000},
+							 .range_count = 1)))) {
 		take_bytes(ends[1], &at, SIZE);
 		MUST(at == (size_t)sent);
 	}
@@ -86,21 +89,22 @@ static bool is_there(NC_cache *cache, size_t id)
 	bool is;
 
 	call_begin();
-	is = NC_stat_in(cache, id, &stat) == 0;
-	(void)call_end("NC_stat_in", is || (errno == ENOENT && !is_clean()));
+	is = NC_stat(cache, id, &stat, sizeof(stat)) == 0;
+	(void)call_end("NC_stat", is || (errno == ENOENT && !is_clean()));
 	return is;
 }
 
 static NC_cache *open_with_units(size_t ids[3])
 {
-	const struct NC_cache_options options = {
-		.size = 8 * MIB, .member_size = 256 * KIB, .flags = NC_CACHE_NO_THREAD};
+	const struct NC_cache_options options =
+		NC_CACHE_OPTIONS_INIT(.memory = 8 * MIB, .member_size = 256 * KIB,
+				      .flags = NC_CACHE_NO_THREAD);
 	NC_cache *cache;
 
 	if (!GOT(cache, NC_cache_open(&options)))
 		return NULL;
 	for (unsigned i = 0; i < 3; i++)
-		ids[i] = make_unit(cache, kinds[i], SIZE);
+		ids[i] = make_unit(cache, kinds[i], SIZE, 0);
 	for (unsigned i = 0; i < 3; i++)
 		if (ids[i] && !is_there(cache, ids[i]))
 			ids[i] = 0;
@@ -138,7 +142,7 @@ static void round_of_sends(void)
 	}
 	if (!cache)
 		return;
-	(void)OK(NC_routes(cache, routes, 4));
+	(void)OK(NC_routes(cache, routes, sizeof(*routes), 4));
 	(void)OK(NC_cache_close(cache));
 }
 
@@ -152,7 +156,7 @@ static bool reap_one(NC_sender *ring, int fd, int socket, size_t *at, struct NC_
 	int count;
 
 	for (unsigned turns = 0; turns < 5000; turns++) {
-		if (!NUMBER(count, NC_sender_reap(ring, done, 1)))
+		if (!NUMBER(count, NC_sender_reap(ring, done, sizeof(*done), 1)))
 			return false;
 		take_bytes(socket, at, SIZE);
 		if (count)
@@ -206,7 +210,7 @@ static void cancel(NC_sender *ring, int fd, size_t id)
 	for (unsigned turns = 0; turns < 10 && !OK(NC_sender_cancel(ring, ends[0])); turns++)
 		;
 	for (unsigned turns = 0; left && turns < 10; turns++) {
-		if (!NUMBER(count, NC_sender_reap(ring, done, 2)))
+		if (!NUMBER(count, NC_sender_reap(ring, done, sizeof(*done), 2)))
 			continue;
 		MUST((unsigned)count <= left);
 		left -= (unsigned)count;
@@ -221,7 +225,7 @@ static void cancel(NC_sender *ring, int fd, size_t id)
 static void leave(NC_sender *ring, size_t id)
 {
 	const struct NC_range range = {.id = id, .length = SIZE};
-	const struct NC_send message = {.ranges = &range, .range_count = 1};
+	const struct NC_send message = NC_SEND_INIT(.ranges = &range, .range_count = 1);
 	int ends[2];
 
 	open_stream(ends, true);

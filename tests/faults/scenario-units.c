@@ -95,8 +95,7 @@ void take_bytes(int socket, size_t *at, size_t size)
 }
 
 /* From a pipe, as far as it goes. */
-static bool fill_by_reading(NC_cache *cache, NC_handle *handle, const unsigned char *bytes,
-			    size_t at, size_t length)
+static bool fill_by_reading(NC_handle *handle, const unsigned char *bytes, size_t at, size_t length)
 {
 	bool good = true;
 	int ends[2];
@@ -107,7 +106,7 @@ static bool fill_by_reading(NC_cache *cache, NC_handle *handle, const unsigned c
 	while (good && length) {
 		ssize_t got = 0;
 
-		good = NUMBER(got, NC_read_in(cache, ends[0], handle, at, length));
+		good = NUMBER(got, NC_unit_read(handle, ends[0], length, at));
 		MUST(!good || (got > 0 && (size_t)got <= length));
 		if (!good || got <= 0)
 			break;
@@ -134,18 +133,17 @@ static bool fill_by_stream(NC_handle *handle, const unsigned char *bytes, size_t
 	return good;
 }
 
-static bool fill(NC_cache *cache, NC_handle *handle, const unsigned char *bytes, size_t size)
+static bool fill(NC_handle *handle, const unsigned char *bytes, size_t size)
 {
 	/* A quarter each: copied, read, by a stream, and a last one straight into the memory. */
 	size_t part = size / 4 < 4096 ? size / 4 : 4096, at, length;
 	char *place;
 
-	if (!OK(NC_write(handle, 0, bytes, size)) ||
-	    !fill_by_reading(cache, handle, bytes, part, part) ||
+	if (!OK(NC_write(handle, bytes, size, 0)) || !fill_by_reading(handle, bytes, part, part) ||
 	    !fill_by_stream(handle, bytes, part))
 		return false;
 	/* A text, and its bytes again. */
-	if (!OK(NC_printf(handle, 0, "%s %d", "text", 1)) || !OK(NC_write(handle, 0, bytes, part)))
+	if (!OK(NC_printf(handle, 0, "%s %d", "text", 1)) || !OK(NC_write(handle, bytes, part, 0)))
 		return false;
 	for (size_t i = 0; i * 4096 < size; i++) {
 		at = i * 4096;
@@ -156,7 +154,7 @@ static bool fill(NC_cache *cache, NC_handle *handle, const unsigned char *bytes,
 	return true;
 }
 
-size_t make_unit(NC_cache *cache, enum NC_kind kind, size_t size)
+size_t make_unit(NC_cache *cache, enum NC_kind kind, size_t size, unsigned flags)
 {
 	unsigned char *bytes = malloc(size);
 	NC_handle handle;
@@ -165,13 +163,13 @@ size_t make_unit(NC_cache *cache, enum NC_kind kind, size_t size)
 
 	for (size_t i = 0; i < size; i++)
 		bytes[i] = byte_of(i);
-	if (OK(NC_alloc_in(cache, &handle, size, 4096, kind))) {
-		good = fill(cache, &handle, bytes, size);
+	if (OK(NC_unit_alloc(cache, &handle, size, 4096, kind, flags))) {
+		good = fill(&handle, bytes, size);
 		if (good) {
-			good = OK(NC_insert_in(cache, &handle));
+			good = OK(NC_insert(&handle));
 			/* What could not be inserted can be the next time. */
 			if (!good)
-				good = OK(NC_insert_in(cache, &handle));
+				good = OK(NC_insert(&handle));
 		}
 		if (good)
 			DO(id = NC_cache_id(&handle));
@@ -193,21 +191,21 @@ static void look_at(NC_cache *cache, size_t id, size_t size)
 	ssize_t got;
 	size_t run;
 
-	if (OK(NC_stat_in(cache, id, &stat)))
+	if (OK(NC_stat(cache, id, &stat, sizeof(stat))))
 		MUST(stat.size == size);
 	if (NUMBER(got, NC_pread(cache, id, bytes, sizeof(bytes), size / 2)))
 		for (ssize_t i = 0; i < got; i++)
 			MUST(bytes[i] == byte_of(size / 2 + (size_t)i));
-	(void)OK(NC_checksum(cache, id, NC_CHECKSUM_CRC32C, 0, size, &value));
-	(void)OK(NC_checksum(cache, id, NC_CHECKSUM_DEFAULT, 1, size - 2, &value));
+	(void)OK(NC_checksum(cache, id, &value, NC_CHECKSUM_CRC32C, size, 0));
+	(void)OK(NC_checksum(cache, id, &value, NC_CHECKSUM_DEFAULT, size - 2, 1));
 	(void)OK(NC_verify(cache, id));
-	if (!OK(NC_hold_in(cache, id)))
+	if (!OK(NC_hold(cache, id)))
 		return;
 	if (GOT(data, NC_data(cache, id, 0, &run)))
 		MUST(run > 0 && data[0] == byte_of(0));
 	(void)OK(NC_set_priority(cache, id, NC_PRIORITY_HIGH));
 	(void)OK(NC_set_lifetime(cache, id, 60000));
-	(void)OK(NC_release_in(cache, id));
+	(void)OK(NC_release(cache, id));
 }
 
 /* Where there can be no other segment, it may have been evicted. */
@@ -216,8 +214,8 @@ static void destroy(NC_cache *cache, size_t id)
 	bool good;
 
 	call_begin();
-	good = NC_destroy_in(cache, id) == 0 || (errno == ENOENT && !is_clean());
-	(void)call_end("NC_destroy_in", good);
+	good = NC_destroy(cache, id) == 0 || (errno == ENOENT && !is_clean());
+	(void)call_end("NC_destroy", good);
 }
 
 /* More than there is room for. */
@@ -226,14 +224,14 @@ static void overfill(NC_cache *cache)
 	struct NC_cache_stat stat;
 	size_t evicted;
 
-	if (!OK(NC_cache_stat(cache, &stat)))
+	if (!OK(NC_cache_stat(cache, &stat, sizeof(stat))))
 		return;
 	evicted = stat.evictions;
 	for (unsigned i = 0; i < 12; i++) {
-		(void)make_unit(cache, i % 2 ? NC_KIND_APPENDED : NC_KIND_AUTO, 200 * KIB);
+		(void)make_unit(cache, i % 2 ? NC_KIND_APPENDED : NC_KIND_AUTO, 200 * KIB, 0);
 		(void)OK(NC_cache_dispatch(cache));
 	}
-	if (OK(NC_cache_stat(cache, &stat)))
+	if (OK(NC_cache_stat(cache, &stat, sizeof(stat))))
 		MUST(!is_clean() || stat.evictions > evicted);
 }
 
@@ -242,15 +240,15 @@ static void round_of_units(void)
 	static const struct {
 		enum NC_kind kind;
 		size_t size;
-	} units[] = {{NC_KIND_AUTO, 20000},
-		     {NC_KIND_RECYCLED, 5000},
-		     {NC_KIND_APPENDED, 300000},
-		     {NC_KIND_SEALED, 30000},
-		     {NC_KIND_APPENDED | NC_KIND_UNSUMMED, 40000}};
-	const struct NC_cache_options options = {.size = 2 * MIB,
-						 .member_size = 256 * KIB,
-						 .flags = NC_CACHE_NO_THREAD,
-						 .scrub_rate = MIB};
+		unsigned flags;
+	} units[] = {{NC_KIND_AUTO, 20000, 0},
+		     {NC_KIND_RECYCLED, 5000, 0},
+		     {NC_KIND_APPENDED, 300000, 0},
+		     {NC_KIND_SEALED, 30000, 0},
+		     {NC_KIND_APPENDED, 40000, NC_UNIT_UNSUMMED}};
+	const struct NC_cache_options options =
+		NC_CACHE_OPTIONS_INIT(.memory = 2 * MIB, .member_size = 256 * KIB,
+				      .flags = NC_CACHE_NO_THREAD, .scrub_rate = MIB);
 	struct NC_stat list[8];
 	NC_cache *cache;
 	size_t ids[5] = {0}, cursor = 0;
@@ -261,17 +259,17 @@ static void round_of_units(void)
 		return;
 	(void)NUMBER(fd, NC_cache_fd(cache));
 	for (unsigned i = 0; i < 5; i++) {
-		ids[i] = make_unit(cache, units[i].kind, units[i].size);
+		ids[i] = make_unit(cache, units[i].kind, units[i].size, units[i].flags);
 		if (ids[i] && i < 4)
 			look_at(cache, ids[i], units[i].size);
 	}
-	(void)OK(NC_list(cache, &cursor, list, 8));
+	(void)OK(NC_list(cache, &cursor, list, sizeof(*list), 8));
 	(void)OK(NC_cache_dispatch(cache));
 	for (unsigned i = 0; i < 5; i++)
 		if (ids[i] && i != 1)
 			destroy(cache, ids[i]);
 	if (ids[0])
-		(void)REFUSED(NC_destroy_in(cache, ids[0]), ENOENT);
+		(void)REFUSED(NC_destroy(cache, ids[0]), ENOENT);
 	/* One that is begun and given up. */
 	if (OK(NC_alloc(&handle, 100000, 1448)))
 		(void)OK(NC_free(&handle));

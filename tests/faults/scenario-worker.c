@@ -45,7 +45,7 @@ static size_t make_plainly(void)
 
 	for (size_t i = 0; i < SIZE; i++)
 		bytes[i] = (char)byte_of(i);
-	if (NC_alloc(&handle, SIZE, 0) < 0 || NC_write(&handle, 0, bytes, SIZE) < 0 ||
+	if (NC_alloc(&handle, SIZE, 0) < 0 || NC_write(&handle, bytes, SIZE, 0) < 0 ||
 	    NC_insert(&handle) < 0)
 		_exit(3);
 	return NC_cache_id(&handle);
@@ -54,7 +54,7 @@ static size_t make_plainly(void)
 static void answer_plainly(NC_worker *worker, struct NC_request *request)
 {
 	const char *order = NC_request_variable(request, "DO");
-	struct NC_response response = {.status = 200};
+	struct NC_response response = NC_RESPONSE_INIT(.status = 200);
 	struct NC_range piece;
 
 	while (request->flags & NC_REQUEST_BODY && NC_worker_body(worker, request, &piece) > 0)
@@ -77,7 +77,7 @@ int worker_main(void)
 	NC_worker *worker = NC_worker_open();
 	struct NC_request request;
 
-	while (worker && NC_worker_accept(worker, &request) == 1)
+	while (worker && NC_worker_accept(worker, &request, sizeof(request)) == 1)
 		answer_plainly(worker, &request);
 	NC_worker_close(worker);
 	return 0;
@@ -122,7 +122,7 @@ static void check_answer(NC_cache *cache, const struct NC_response *response, si
 		if (GOT(bytes, NC_data(cache, range->id, range->offset, &run)))
 			MUST(run > 0 && bytes[0] == byte_of(range->offset));
 		*at += range->length;
-		(void)OK(NC_release_in(cache, range->id));
+		(void)OK(NC_release(cache, range->id));
 	}
 	for (size_t i = 0; i < response->data_length; i++, (*at)++)
 		if (bytes[i] != byte_of(*at))
@@ -161,7 +161,7 @@ static bool take_answer(NC_backend *backend, NC_cache *cache, unsigned number, b
 	int got;
 
 	for (;;) {
-		if (!NUMBER(got, NC_backend_reap(backend, 0, &tag, &response)))
+		if (!NUMBER(got, NC_backend_reap(backend, 0, &tag, &response, sizeof(response))))
 			return false;
 		if (got == 1) {
 			MUST(tag == number + 1);
@@ -179,7 +179,7 @@ static bool take_answer(NC_backend *backend, NC_cache *cache, unsigned number, b
 		}
 		if (!lives)
 			return false;
-		if (!NUMBER(got, NC_backend_arm(backend, 0)))
+		if (!NUMBER(got, NC_backend_arm(backend, 0, 1)))
 			return false;
 		if (got == 0)
 			lives = await_answer(backend, cache, posix);
@@ -208,7 +208,7 @@ static void ask_worker(NC_backend *backend, NC_cache *cache, bool posix)
 					  flags)))
 			continue;
 		if (flags) {
-			id = make_unit(cache, NC_KIND_SEALED, SIZE);
+			id = make_unit(cache, NC_KIND_SEALED, SIZE, 0);
 			if (!give_body(backend, cache, i + 1, id))
 				break;
 		}
@@ -219,7 +219,7 @@ static void ask_worker(NC_backend *backend, NC_cache *cache, bool posix)
 		}
 	}
 	if (id)
-		(void)OK(NC_destroy_in(cache, id));
+		(void)OK(NC_destroy(cache, id));
 	if (OK(NC_backend_submit(backend, 0, 9, orders[0], strlen(orders[0]) + 1, 0)))
 		(void)OK(NC_backend_cancel(backend, 0, 9));
 }
@@ -228,10 +228,10 @@ static NC_backend *start_backend(NC_cache *cache, unsigned way)
 {
 	char *const argv[] = {(char *)(uintptr_t) "/proc/self/exe", (char *)(uintptr_t)AS_WORKER,
 			      NULL};
-	const struct NC_backend_options options = {.argv = argv,
-						   .channels = 1,
-						   .start = way == 2 ? start : NULL,
-						   .flags = way == 1 ? NC_BACKEND_POSIX : 0};
+	const struct NC_backend_options options =
+		NC_BACKEND_OPTIONS_INIT(.argv = argv, .channels = 1,
+					.start = way == 2 ? start : NULL,
+					.flags = way == 1 ? NC_BACKEND_POSIX : 0);
 	NC_backend *backend;
 	int pidfd;
 
@@ -248,8 +248,9 @@ static NC_backend *start_backend(NC_cache *cache, unsigned way)
 
 static void round_of_server(void)
 {
-	const struct NC_cache_options options = {
-		.size = 4 * MIB, .member_size = 512 * KIB, .flags = NC_CACHE_NO_THREAD};
+	const struct NC_cache_options options =
+		NC_CACHE_OPTIONS_INIT(.memory = 4 * MIB, .member_size = 512 * KIB,
+				      .flags = NC_CACHE_NO_THREAD);
 
 	for (unsigned way = 0; way < 3; way++) {
 		NC_backend *backend;
@@ -304,7 +305,7 @@ static int pass_on(void *context, int socket, char *const *environment, pid_t *p
 static void release_all(const struct NC_response *response)
 {
 	for (unsigned i = 0; i < response->range_count; i++)
-		NC_release(response->ranges[i].id);
+		NC_release(NULL, response->ranges[i].id);
 }
 
 /* All requests at once, then what comes until the worker says that it is over. */
@@ -326,7 +327,7 @@ static unsigned serve_worker(NC_backend *backend, size_t body, int worker)
 	NC_backend_kick(backend, 0);
 	do {
 		last = poll(&over, 1, 1) != 0;
-		while (NC_backend_reap(backend, 0, &tag, &response) == 1) {
+		while (NC_backend_reap(backend, 0, &tag, &response, sizeof(response)) == 1) {
 			release_all(&response);
 			if (response.flags & NC_RESPONSE_MORE)
 				NC_backend_sent(backend, 0, tag);
@@ -339,8 +340,10 @@ static unsigned serve_worker(NC_backend *backend, size_t body, int worker)
 
 static void live_as_server(int worker)
 {
-	const struct NC_cache_options options = {.size = 8 * MIB, .member_size = MIB};
-	const struct NC_backend_options how = {.channels = 1, .start = pass_on, .context = &worker};
+	const struct NC_cache_options options =
+		NC_CACHE_OPTIONS_INIT(.memory = 8 * MIB, .member_size = MIB);
+	const struct NC_backend_options how =
+		NC_BACKEND_OPTIONS_INIT(.channels = 1, .start = pass_on, .context = &worker);
 	NC_cache *cache = NC_cache_open(&options);
 	size_t body = cache ? make_plainly() : 0;
 	char byte;
@@ -411,7 +414,7 @@ static bool read_body(NC_worker *worker, struct NC_request *request)
 
 static void answer(NC_worker *worker, struct NC_request *request)
 {
-	struct NC_response response = {.status = 200};
+	struct NC_response response = NC_RESPONSE_INIT(.status = 200);
 	const char *order;
 	int gone;
 
@@ -423,7 +426,7 @@ static void answer(NC_worker *worker, struct NC_request *request)
 	if (NUMBER(gone, NC_worker_gone(worker, request)))
 		MUST(gone == 0);
 	if (strcmp(order, "nothing") != 0) {
-		response.body = (struct NC_range){.id = make_unit(NULL, NC_KIND_RECYCLED, SIZE),
+		response.body = (struct NC_range){.id = make_unit(NULL, NC_KIND_RECYCLED, SIZE, 0),
 						  .length = SIZE};
 		if (!response.body.id) {
 			(void)OK(NC_worker_abort(worker, request));
@@ -458,8 +461,8 @@ static void round_of_worker(void)
 	if (GOT(worker, NC_worker_open())) {
 		for (unsigned i = 0; i < REQUESTS; i++) {
 			/* What failed can be tried again. */
-			if (!NUMBER(got, NC_worker_accept(worker, &request)) &&
-			    !NUMBER(got, NC_worker_accept(worker, &request)))
+			if (!NUMBER(got, NC_worker_accept(worker, &request, sizeof(request))) &&
+			    !NUMBER(got, NC_worker_accept(worker, &request, sizeof(request))))
 				continue;
 			MUST(got == 1);
 			answer(worker, &request);

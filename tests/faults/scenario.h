@@ -91,7 +91,7 @@ void close_pair(const int ends[2]);
 unsigned char byte_of(size_t at);
 
 /* Fills a unit of that size in several ways and inserts it; its id, or 0. */
-size_t make_unit(NC_cache *cache, enum NC_kind kind, size_t size);
+size_t make_unit(NC_cache *cache, enum NC_kind kind, size_t size, unsigned flags);
 
 /* What has come to a socket is read, and is what a unit has from *at on, which is moved. */
 void take_bytes(int socket, size_t *at, size_t size);

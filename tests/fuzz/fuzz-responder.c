@@ -44,7 +44,8 @@ static void make_unit(void)
 /* The doorbell has no other end: a worker that would wait is told that the server is gone. */
 static void open_all(void)
 {
-	static const struct NC_cache_options options = {.size = MIB, .flags = NC_CACHE_NO_URING};
+	static const struct NC_cache_options options =
+		NC_CACHE_OPTIONS_INIT(.memory = MIB, .flags = NC_CACHE_NO_URING);
 	struct nc_serve_offer offer = {
 		.memory = 64 << 10, .channels = 1, .queue_size = NC_LANE_QUEUE, .extra = fds};
 	int ring;
@@ -146,7 +147,8 @@ static void answer(struct input *input, unsigned how)
 {
 	struct NC_request *request = &requests[how % request_count];
 	struct NC_range range = {.id = unit, .length = 1000}, piece;
-	struct NC_response response = {.status = 200, .flags = NC_RESPONSE_KEEP, .body = range};
+	struct NC_response response =
+		NC_RESPONSE_INIT(.status = 200, .flags = NC_RESPONSE_KEEP, .body = range);
 	const struct NC_range whole = {.id = how & 1 ? unit : 0, .length = 1};
 	int result;
 

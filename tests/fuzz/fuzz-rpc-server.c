@@ -69,8 +69,9 @@ static void make_own(void)
 
 static void open_all(void)
 {
-	static const struct NC_cache_options options = {
-		.size = 4 * MIB, .member_size = 128 << 10, .flags = NC_CACHE_NO_URING};
+	static const struct NC_cache_options options =
+		NC_CACHE_OPTIONS_INIT(.memory = 4 * MIB, .member_size = 128 << 10,
+				      .flags = NC_CACHE_NO_URING);
 
 	MUST(nc_index_init_owner(&cache, &options) == 0);
 	open_caller(&callers[MAKER], 1000, false);

@@ -30,8 +30,9 @@ static void remove_folder(void)
 
 static void open_owner(void)
 {
-	static const struct NC_cache_options options = {
-		.size = MIB, .member_size = 64 << 10, .flags = NC_CACHE_NO_URING};
+	static const struct NC_cache_options options =
+		NC_CACHE_OPTIONS_INIT(.memory = MIB, .member_size = 64 << 10,
+				      .flags = NC_CACHE_NO_URING);
 
 	if (!*path) {
 		MUST(mkdtemp(folder));

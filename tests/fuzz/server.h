@@ -50,10 +50,12 @@ static inline void server_make_unit(void)
 
 static inline void server_open(void)
 {
-	static const struct NC_cache_options options = {
-		.size = SERVER_MIB, .member_size = SERVER_MEMORY, .flags = NC_CACHE_NO_URING};
-	const struct NC_backend_options how = {
-		.channels = 1, .memory = SERVER_MEMORY, .start = server_start};
+	static const struct NC_cache_options options =
+		NC_CACHE_OPTIONS_INIT(.memory = SERVER_MIB, .member_size = SERVER_MEMORY,
+				      .flags = NC_CACHE_NO_URING);
+	const struct NC_backend_options how =
+		NC_BACKEND_OPTIONS_INIT(.channels = 1, .memory = SERVER_MEMORY,
+					.start = server_start);
 
 	server_descriptors = open_descriptors();
 	MUST(nc_index_init_owner(&server_cache, &options) == 0);

@@ -17,8 +17,8 @@ size_t library_unit(uint64_t seed, size_t size, enum NC_kind kind)
 
 	must(bytes);
 	guest_fill(bytes, seed, 0, size);
-	must(NC_alloc_kind(&handle, size, 0, kind) == 0);
-	must(NC_write(&handle, 0, bytes, size) == (ssize_t)size);
+	must(NC_unit_alloc(NULL, &handle, size, 0, kind, 0) == 0);
+	must(NC_write(&handle, bytes, size, 0) == (ssize_t)size);
 	must(NC_insert(&handle) == 0);
 	id = NC_cache_id(&handle);
 	must(NC_free(&handle) == 0);
@@ -30,7 +30,7 @@ enum NC_kind library_kind(size_t id)
 {
 	struct NC_stat stat;
 
-	must(NC_stat(id, &stat) == 0);
+	must(NC_stat(NULL, id, &stat, sizeof(stat)) == 0);
 	return stat.kind;
 }
 
@@ -38,7 +38,7 @@ struct NC_cache_stat library_stat(void)
 {
 	struct NC_cache_stat stat;
 
-	must(NC_cache_stat(NULL, &stat) == 0);
+	must(NC_cache_stat(NULL, &stat, sizeof(stat)) == 0);
 	return stat;
 }
 
@@ -65,16 +65,13 @@ void library_send(int near, int far, size_t id, uint64_t seed, size_t offset, si
 	struct reading reading = {far, seed, offset, length};
 	struct NC_range range = {id, offset, length};
 	unsigned char header[HEADER];
-	struct NC_send message = {.header = header,
-				  .header_length = HEADER,
-				  .ranges = &range,
-				  .range_count = 1,
-				  .flags = flags};
+	struct NC_send message = NC_SEND_INIT(.header = header, .header_length = HEADER,
+					      .ranges = &range, .range_count = 1, .flags = flags);
 	pid_t child = guest_fork(read_all, &reading);
 
 	guest_fill(header, 99, 0, HEADER);
 	while (message.skip < HEADER + length) {
-		ssize_t sent = NC_socksendv(near, &message);
+		ssize_t sent = NC_send(NULL, near, &message);
 		struct pollfd room = {.fd = near, .events = POLLOUT};
 
 		if (sent < 0) {

@@ -29,7 +29,7 @@ static const size_t sizes[] = {8 * KIB, 10000, 100000, MIB, 3 * MIB + 5};
 
 static NC_cache *open_cache(size_t size)
 {
-	struct NC_cache_options options = {.size = size};
+	struct NC_cache_options options = NC_CACHE_OPTIONS_INIT(.memory = size);
 	NC_cache *cache = NC_cache_open(&options);
 
 	must(cache);
@@ -50,11 +50,11 @@ static void test_units(int family)
 		library_send(pair.near, pair.far, id, i, 0, sizes[i], 0);
 		library_send(pair.near, pair.far, id, i, 777, sizes[i] - 1000, NC_SEND_DONTWAIT);
 		bytes += sizes[i] + sizes[i] - 1000;
-		must(NC_destroy(id) == 0);
-		must_fail(NC_hold(id), ENOENT);
+		must(NC_destroy(NULL, id) == 0);
+		must_fail(NC_hold(NULL, id), ENOENT);
 	}
-	must(library_stat().bytes[NC_METHOD_KERNEL] == bytes);
-	must(library_stat().bytes[NC_METHOD_COPY] + library_stat().bytes[NC_METHOD_SPLICE] == 0);
+	must(library_stat().by_kernel.bytes == bytes);
+	must(library_stat().by_copy.bytes + library_stat().by_splice.bytes == 0);
 	must(library_stat().kernel_copies == 0);
 	must(library_module().units == 0);
 	guest_disconnect(&pair);
@@ -80,8 +80,8 @@ static void test_read(void)
 		size_t id, run;
 
 		must(lseek(fd, 0, SEEK_SET) == 0);
-		must(NC_alloc_kind(&handle, sizeof(bytes), 0,
-				   NC_KIND_KERNEL | (i ? NC_KIND_UNSUMMED : 0)) == 0);
+		must(NC_unit_alloc(NULL, &handle, sizeof(bytes), 0, NC_KIND_KERNEL,
+				   i ? NC_UNIT_UNSUMMED : 0) == 0);
 		must(NC_read(fd, &handle, 0, sizeof(bytes)) == sizeof(bytes));
 		must(NC_insert(&handle) == 0);
 		id = NC_cache_id(&handle);
@@ -91,21 +91,21 @@ static void test_read(void)
 		must(NC_pread(cache, id, got, sizeof(got), 0) == sizeof(got));
 		must(memcmp(got, bytes, sizeof(got)) == 0);
 		must(library_stat().kernel_copies == i);
-		must(NC_checksum(cache, id, NC_CHECKSUM_INET, 1, 99997, &sum) == 0);
+		must(NC_checksum(cache, id, &sum, NC_CHECKSUM_INET, 99997, 1) == 0);
 		must(library_stat().kernel_copies == i + 1);
-		must(NC_hold(id) == 0);
+		must(NC_hold(NULL, id) == 0);
 		data = NC_data(cache, id, 4097, &run);
 		must(data && run == sizeof(bytes) - 4097 && !memcmp(data, bytes + 4097, run));
-		must(NC_release(id) == 0);
+		must(NC_release(NULL, id) == 0);
 		if (i)
 			must_fail(NC_verify(cache, id), ENODATA);
 		else
 			must(NC_verify(cache, id) == 0);
-		must(NC_destroy(id) == 0);
+		must(NC_destroy(NULL, id) == 0);
 		id = library_unit(5, sizeof(bytes), NC_KIND_RECYCLED);
-		must(NC_checksum(cache, id, NC_CHECKSUM_INET, 1, 99997, &other) == 0);
+		must(NC_checksum(cache, id, &other, NC_CHECKSUM_INET, 99997, 1) == 0);
 		must(sum == other);
-		must(NC_destroy(id) == 0);
+		must(NC_destroy(NULL, id) == 0);
 	}
 	close(fd);
 	must(NC_cache_close(cache) == 0);
@@ -133,12 +133,13 @@ static void test_mixed(void)
 			 library_unit(3, MIB, NC_KIND_APPENDED)};
 	struct NC_range ranges[] = {
 		{ids[0], 0, 50000}, {ids[1], 1, 300}, {ids[2], 7, 200000}, {ids[0], 49999, 1}};
-	struct NC_send message = {.ranges = ranges, .range_count = 4, .flags = NC_SEND_CLOSE};
+	struct NC_send message =
+		NC_SEND_INIT(.ranges = ranges, .range_count = 4, .flags = NC_SEND_CLOSE);
 	pid_t child = guest_fork(read_mixed, &pair.far);
 
-	must(NC_socksendv(pair.near, &message) == 250301);
+	must(NC_send(NULL, pair.near, &message) == 250301);
 	guest_join(child);
-	must(library_stat().bytes[NC_METHOD_KERNEL] == 50001);
+	must(library_stat().by_kernel.bytes == 50001);
 	must_fail(NC_socksend(pair.near, ids[0], 0, 1), EPIPE);
 	guest_disconnect(&pair);
 	must(NC_cache_close(cache) == 0);
@@ -160,7 +161,7 @@ static void test_refused(void)
 	must(setsockopt(pair.near, IPPROTO_TCP, TCP_ULP, "tls", 4) == 0);
 	library_send(pair.near, pair.far, id, 4, 0, 300000, 0);
 	must(library_stat().kernel_copies == 1);
-	must(library_stat().bytes[NC_METHOD_KERNEL] == 0);
+	must(library_stat().by_kernel.bytes == 0);
 	/* These sockets are known by now. */
 	asked = library_module().refused;
 	library_send(ends[0], ends[1], id, 4, 0, 300000, 0);
@@ -169,7 +170,7 @@ static void test_refused(void)
 	guest_disconnect(&pair);
 	pair = guest_connect(AF_INET);
 	library_send(pair.near, pair.far, id, 4, 0, 300000, 0);
-	must(library_stat().bytes[NC_METHOD_KERNEL] == 300000);
+	must(library_stat().by_kernel.bytes == 300000);
 	guest_disconnect(&pair);
 	close(ends[0]);
 	close(ends[1]);
@@ -186,7 +187,7 @@ static void test_flight(void)
 	ssize_t sent = NC_socksend(pair.near, id, 0, 60000);
 
 	must(sent == 60000);
-	must(NC_destroy(id) == 0);
+	must(NC_destroy(NULL, id) == 0);
 	for (unsigned i = 0; i < 32; i++)
 		(void)library_unit(100 + i, MIB, NC_KIND_AUTO);
 	must(library_stat().evictions >= 24);
@@ -222,7 +223,7 @@ static void test_ring(void)
 	child = guest_fork(read_ring, &pair.far);
 	for (unsigned i = 0; i < 5; i++) {
 		struct NC_range range = {library_unit(i, 400000, NC_KIND_AUTO), 0, 400000};
-		struct NC_send message = {.ranges = &range, .range_count = 1};
+		struct NC_send message = NC_SEND_INIT(.ranges = &range, .range_count = 1);
 
 		must(NC_sender_send(ring, pair.near, &message, NULL) == 0);
 	}
@@ -232,14 +233,14 @@ static void test_ring(void)
 		int reaped;
 
 		must(poll(&wait, 1, 60000) == 1);
-		reaped = NC_sender_reap(ring, done, 5);
+		reaped = NC_sender_reap(ring, done, sizeof(*done), 5);
 		must(reaped >= 0);
 		for (int i = 0; i < reaped; i++)
 			must(done[i].error == 0 && done[i].sent == 400000);
 		over += reaped;
 	}
 	guest_join(child);
-	must(library_stat().bytes[NC_METHOD_KERNEL] == 5 * 400000);
+	must(library_stat().by_kernel.bytes == 5 * 400000);
 	must(library_stat().kernel_copies == 0);
 	must(NC_sender_close(ring) == 0);
 	guest_disconnect(&pair);
@@ -273,7 +274,7 @@ static int with_little_memory(void *context)
 	must(library_stat().kernel_memory == 16 - kernel);
 	for (unsigned i = 0; i < 16; i++)
 		library_send(pair->near, pair->far, ids[i], i, 0, 256 * KIB, 0);
-	must(library_stat().bytes[NC_METHOD_KERNEL] == kernel * 256 * KIB);
+	must(library_stat().by_kernel.bytes == kernel * 256 * KIB);
 	return 0;
 }
 
@@ -295,7 +296,7 @@ static int as_stranger(void *context)
 
 static int without_wanting(void *context)
 {
-	struct NC_cache_options options = {.flags = NC_CACHE_NO_KERNEL};
+	struct NC_cache_options options = NC_CACHE_OPTIONS_INIT(.flags = NC_CACHE_NO_KERNEL);
 	struct guest_pair *pair = context;
 	size_t id;
 

@@ -39,15 +39,14 @@ static int serve(void)
 	struct NC_request request;
 
 	must(worker);
-	while (NC_worker_accept(worker, &request) == 1) {
+	while (NC_worker_accept(worker, &request, sizeof(request)) == 1) {
 		size_t size = number(&request, "SIZE");
 		size_t id = library_unit(number(&request, "SEED"), size, NC_KIND_AUTO);
-		struct NC_response response = {
-			.status = 200,
-			.body = {.id = id, .length = size},
-			.headers = library_kind(id) == NC_KIND_KERNEL ? "Kind: kernel\r\n"
-								      : "Kind: other\r\n",
-		};
+		struct NC_response response =
+			NC_RESPONSE_INIT(.status = 200, .body = {.id = id, .length = size},
+					 .headers = library_kind(id) == NC_KIND_KERNEL
+							    ? "Kind: kernel\r\n"
+							    : "Kind: other\r\n");
 
 		response.headers_length = strlen(response.headers);
 		must(NC_worker_respond(worker, &request, &response) == 0);
@@ -90,7 +89,7 @@ static int start_as(void *context, int socket, char *const *environment, pid_t *
 static void start(uid_t user)
 {
 	char *argv[] = {SELF, "worker", NULL};
-	struct NC_backend_options options = {.argv = argv, .channels = 1};
+	struct NC_backend_options options = NC_BACKEND_OPTIONS_INIT(.argv = argv, .channels = 1);
 
 	worker_user = user;
 	if (user)
@@ -119,7 +118,8 @@ static bool is_taken(void *context)
 {
 	struct taking *taking = context;
 
-	taking->got = NC_backend_reap(backend, 0, &taking->tag, &taking->response);
+	taking->got = NC_backend_reap(backend, 0, &taking->tag, &taking->response,
+				      sizeof(taking->response));
 	return taking->got != 0;
 }
 
@@ -140,13 +140,13 @@ static void send_body(const struct guest_pair *pair, const struct NC_response *r
 {
 	library_send(pair->near, pair->far, response->body.id, seed, 0, response->body.length,
 		     NC_SEND_HELD);
-	must(NC_release(response->body.id) == 0);
-	must_fail(NC_hold(response->body.id), ENOENT);
+	must(NC_release(NULL, response->body.id) == 0);
+	must_fail(NC_hold(NULL, response->body.id), ENOENT);
 }
 
 static NC_cache *open_cache(unsigned flags)
 {
-	struct NC_cache_options options = {.flags = flags};
+	struct NC_cache_options options = NC_CACHE_OPTIONS_INIT(.flags = flags);
 	NC_cache *cache = NC_cache_open(&options);
 
 	must(cache);
@@ -181,7 +181,7 @@ static void test_answers(uid_t user, int family)
 		bytes += size >= 49152 ? size : 0;
 		must(library_module().units <= 2);
 	}
-	must(library_stat().bytes[NC_METHOD_KERNEL] == bytes);
+	must(library_stat().by_kernel.bytes == bytes);
 	must(library_stat().kernel_copies == 0);
 	guest_disconnect(&pair);
 	end(cache);
@@ -230,7 +230,7 @@ static void test_refused(void)
 		send_body(&pair, &response, i);
 	}
 	must(library_stat().kernel_copies == 3);
-	must(library_stat().bytes[NC_METHOD_KERNEL] == 0);
+	must(library_stat().by_kernel.bytes == 0);
 	guest_disconnect(&pair);
 	end(cache);
 	guest_tested("a worker's answers to a Unix socket");
@@ -247,7 +247,7 @@ static void test_without(uid_t user, unsigned flags)
 	ask(1, 1, SIZE);
 	response = take(1, false);
 	send_body(&pair, &response, 1);
-	must(library_stat().bytes[NC_METHOD_KERNEL] == 0);
+	must(library_stat().by_kernel.bytes == 0);
 	guest_disconnect(&pair);
 	end(cache);
 	guest_tested("a worker's segment, user %d, %s", (int)user,
@@ -265,7 +265,7 @@ static int attach(void *context)
 	size_t id;
 	char byte;
 
-	must(NC_cache_attach("/tmp/cache"));
+	must(NC_cache_attach("/tmp/cache", NULL));
 	must(strcmp(library_stat().kernel, "used") == 0);
 	id = library_unit(9, SIZE, NC_KIND_AUTO);
 	must(library_kind(id) == NC_KIND_KERNEL);
@@ -285,7 +285,7 @@ static void test_attached(void)
 
 	must(pipe2(ready, O_CLOEXEC) == 0 && pipe2(over, O_CLOEXEC) == 0);
 	cache = open_cache(0);
-	must(NC_cache_serve(cache, "/tmp/cache") == 0);
+	must(NC_cache_serve(cache, "/tmp/cache", NULL) == 0);
 	ends = (struct attached){ready[1], over[0]};
 	child = fork();
 	must(child >= 0);
@@ -295,7 +295,7 @@ static void test_attached(void)
 	}
 	must(read(ready[0], &id, sizeof(id)) == sizeof(id));
 	library_send(pair.near, pair.far, id, 9, 0, SIZE, 0);
-	must(library_stat().bytes[NC_METHOD_KERNEL] == SIZE);
+	must(library_stat().by_kernel.bytes == SIZE);
 	close(over[1]);
 	guest_join(child);
 	must(guest_wait(are_units, &(uint64_t){0}));

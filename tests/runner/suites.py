@@ -104,8 +104,8 @@ def in_tree(context, tree, *command):
 
 
 def checks(context, suite):
-    for name in ("check-man", "check-docs", "check-floors", "check-hardening", "check-words",
-                 "check-readme"):
+    for name in ("check-abi", "check-man", "check-docs", "check-floors", "check-hardening",
+                 "check-words", "check-readme"):
         command = in_tree(context, "build", context.script("tests", f"{name}.sh"))
         yield context.job(suite, name, command, after=built("build"))
 
@@ -315,7 +315,7 @@ def programs_of_others():
 
 SUITES = [
     Suite("checks", (QUICK, ALL), "the manual, the floors, hardening, README's programs", checks,
-          "curl mandoc"),
+          "abigail-tools curl mandoc"),
     Suite("runner", (QUICK, ALL), "what runs the tests itself", runner, "python3-pytest", trees=()),
     Suite("system", (QUICK, ALL), "the whole server, by the backend that the kernel offers first",
           system("build", "first,none"), SYSTEM),

@@ -28,7 +28,7 @@ static size_t insert(size_t length, unsigned number)
 		err(1, "malloc");
 	for (size_t i = 0; i < length; i++)
 		data[i] = (unsigned char)(7 * i + number);
-	if (NC_alloc(&unit, length, 0) < 0 || NC_write(&unit, 0, data, length) < 0 ||
+	if (NC_alloc(&unit, length, 0) < 0 || NC_write(&unit, data, length, 0) < 0 ||
 	    NC_insert(&unit) < 0)
 		err(1, "%zu bytes", length);
 	id = NC_cache_id(&unit);
@@ -41,20 +41,20 @@ static int forget(void *context, const char *name)
 {
 	struct NC_stat units[64];
 	size_t cursor = 0, length = strtoul(name, NULL, 10);
-	int count = NC_list(NULL, &cursor, units, 64), forgotten = 0;
+	int count = NC_list(NULL, &cursor, units, sizeof(*units), 64), forgotten = 0;
 
 	(void)context;
 	if (!length)
 		return -EINVAL;
 	for (int i = 0; i < count; i++)
-		forgotten += units[i].size == length && NC_destroy(units[i].id) == 0;
+		forgotten += units[i].size == length && NC_destroy(NULL, units[i].id) == 0;
 	return forgotten;
 }
 
 int main(int argc, char **argv)
 {
-	struct NC_cache_options options = {0};
-	struct NC_serve_options serve = {0};
+	struct NC_cache_options options = NC_CACHE_OPTIONS_INIT();
+	struct NC_serve_options serve = NC_SERVE_OPTIONS_INIT();
 	struct pollfd waits[2] = {{.fd = STDIN_FILENO, .events = POLLIN}, {.events = POLLIN}};
 	NC_cache *cache;
 
@@ -63,7 +63,7 @@ int main(int argc, char **argv)
 	serve.mode = (mode_t)strtoul(argv[2], NULL, 8);
 	options.size = strtoul(argv[3], NULL, 10);
 	cache = NC_cache_open(&options);
-	if (!cache || NC_cache_serve_as(cache, argv[1], &serve) < 0)
+	if (!cache || NC_cache_serve(cache, argv[1], &serve) < 0)
 		err(1, "%s", argv[1]);
 	if (NC_cache_on_purge(cache, forget, NULL) < 0)
 		err(1, "NC_cache_on_purge");

@@ -52,7 +52,7 @@ static struct NC_range unit_of_bytes(const char *bytes, size_t length)
 	struct NC_range body = {.length = length};
 	NC_handle unit;
 
-	if (NC_alloc(&unit, body.length, 0) < 0 || NC_write(&unit, 0, bytes, body.length) < 0 ||
+	if (NC_alloc(&unit, body.length, 0) < 0 || NC_write(&unit, bytes, body.length, 0) < 0 ||
 	    NC_insert(&unit) < 0) {
 		perror("worker-obey: cannot make a unit");
 		exit(EXIT_FAILURE);
@@ -115,7 +115,7 @@ static struct NC_response upload(NC_worker *worker, struct NC_request *request, 
 	char *start = g_strdup_printf("%s %s", method, length ? length : "-");
 	char *end = g_strdup(id ? id : "0");
 	GByteArray *body = gather(worker, request);
-	struct NC_response response = {.status = 200};
+	struct NC_response response = NC_RESPONSE_INIT(.status = 200);
 
 	if (!body) {
 		response.status = 500;
@@ -146,15 +146,16 @@ static struct NC_response read_other(const struct NC_request *request)
 
 	errno = 0;
 	got = NC_pread(NULL, id ? strtoull(id, NULL, 10) : 0, &byte, 1, 0);
-	return (struct NC_response){.status = 200,
-				    .body = unit_of(got == 1 ? "read" : strerror(errno))};
+	return (struct NC_response)NC_RESPONSE_INIT(.status = 200,
+						    .body = unit_of(got == 1 ? "read"
+									     : strerror(errno)));
 }
 
 static struct NC_response who(const struct NC_request *request)
 {
 	const char *name = NC_request_variable(request, "QUERY_STRING");
 	GString *text = g_string_new(NULL);
-	struct NC_response response = {.status = 200};
+	struct NC_response response = NC_RESPONSE_INIT(.status = 200);
 	char *folder = g_get_current_dir();
 	const char *value = name ? getenv(name) : NULL;
 	struct rlimit memory;
@@ -189,7 +190,7 @@ static struct NC_response forbidden(void)
 		     {"init_module", SYS_init_module, 0},
 		     {"io_uring_setup", SYS_io_uring_setup, 0},
 		     {"socket", SYS_socket, AF_PACKET}};
-	struct NC_response response = {.status = 200};
+	struct NC_response response = NC_RESPONSE_INIT(.status = 200);
 	GString *text = g_string_new(NULL);
 
 	for (unsigned i = 0; i < G_N_ELEMENTS(calls); i++) {
@@ -249,13 +250,13 @@ static void await(const struct NC_request *request)
 static struct NC_response with_long_head(const struct NC_request *request)
 {
 	static char lines[NC_BLOCK_MAX];
-	struct NC_response response = {.status = 200, .headers = lines};
+	struct NC_response response = NC_RESPONSE_INIT(.status = 200, .headers = lines);
 	const char *query = NC_request_variable(request, "QUERY_STRING");
 	size_t length = strtoul(query ? query : "", NULL, 10), at = 0, number = 0;
 	char *at_line;
 
 	if (length < 10 || length > sizeof(lines))
-		return (struct NC_response){.status = 404};
+		return (struct NC_response)NC_RESPONSE_INIT(.status = 404);
 	while (at < length) {
 		size_t line = length - at < 2000 ? length - at : 1000;
 
@@ -274,7 +275,7 @@ static struct NC_response with_long_head(const struct NC_request *request)
 static struct NC_response obey(NC_worker *worker, struct NC_request *request)
 {
 	static struct NC_range kept, list[3];
-	struct NC_response response = {.status = 200};
+	struct NC_response response = NC_RESPONSE_INIT(.status = 200);
 	const char *order = NC_request_variable(request, "PATH_INFO");
 	char pid[32];
 
@@ -351,7 +352,7 @@ int main(void)
 		perror("worker-obey: cannot join the server");
 		return EXIT_FAILURE;
 	}
-	while (NC_worker_accept(worker, &request) > 0) {
+	while (NC_worker_accept(worker, &request, sizeof(request)) > 0) {
 		struct NC_response response = obey(worker, &request);
 
 		if (NC_worker_respond(worker, &request, &response) < 0) {

@@ -50,7 +50,7 @@ static struct NC_range unit_of(const char *text, size_t size)
 	struct NC_range range = {.length = size};
 	NC_handle unit;
 
-	if (NC_alloc(&unit, size, 0) < 0 || NC_write(&unit, 0, text, strlen(text)) < 0 ||
+	if (NC_alloc(&unit, size, 0) < 0 || NC_write(&unit, text, strlen(text), 0) < 0 ||
 	    NC_insert(&unit) < 0)
 		die("worker-stream: cannot make a unit");
 	range.id = NC_cache_id(&unit);
@@ -80,7 +80,8 @@ static uint64_t number(const struct NC_request *request, unsigned which)
 static void begin(const struct NC_request *request, uint64_t length)
 {
 	char line[64];
-	struct NC_response response = {.status = 200, .flags = NC_RESPONSE_MORE, .headers = line};
+	struct NC_response response =
+		NC_RESPONSE_INIT(.status = 200, .flags = NC_RESPONSE_MORE, .headers = line);
 
 	if (length)
 		response.headers_length = (size_t)snprintf(
@@ -97,7 +98,7 @@ static int send_piece(const struct NC_request *request, struct NC_range range, u
 	if (result < 0 && errno != ECANCELED)
 		die("worker-stream: cannot send a piece");
 	if (result < 0)
-		(void)NC_destroy(range.id);
+		(void)NC_destroy(NULL, range.id);
 	canceled += result < 0;
 	return result;
 }
@@ -116,8 +117,8 @@ static int send_pieces(const struct NC_request *request, uint64_t count, size_t 
 static void answer(const struct NC_request *request, const struct NC_range *ranges, unsigned count,
 		   unsigned flags)
 {
-	struct NC_response response = {
-		.status = 200, .flags = flags, .ranges = ranges, .range_count = count};
+	struct NC_response response = NC_RESPONSE_INIT(.status = 200, .flags = flags,
+						       .ranges = ranges, .range_count = count);
 
 	if (NC_worker_respond(worker, request, &response) < 0)
 		die("worker-stream: cannot respond");
@@ -129,7 +130,7 @@ static void list(const struct NC_request *request)
 
 	/* The one before; if it is not sent yet, the server holds it. */
 	if (ranges[1].id)
-		(void)NC_destroy(ranges[1].id);
+		(void)NC_destroy(NULL, ranges[1].id);
 	else
 		ranges[0] = ranges[2] = unit_of("head and foot\n", 14);
 	ranges[1] = unit_of("a fresh middle\n", 15);
@@ -188,8 +189,9 @@ static int take(struct NC_request *request, uint64_t most, GChecksum *sum, uint6
 			die("worker-stream: cannot take a body");
 		if (got <= 0)
 			return got < 0 ? -1 : count;
-		if (piece.length > sizeof(bytes) || NC_pread(NULL, piece.id, bytes, piece.length,
-							     piece.offset) != (ssize_t)piece.length) {
+		if (piece.length > sizeof(bytes) ||
+		    NC_pread(NULL, piece.id, bytes, piece.length, piece.offset) !=
+			    (ssize_t)piece.length) {
 			/* It goes with its client, and the next call tells. */
 			if (errno == EACCES || errno == ENOENT)
 				continue;
@@ -290,7 +292,7 @@ int main(void)
 	worker = NC_worker_open();
 	if (!worker)
 		die("worker-stream: cannot join the server");
-	while (NC_worker_accept(worker, &request) > 0)
+	while (NC_worker_accept(worker, &request, sizeof(request)) > 0)
 		obey(&request);
 	NC_worker_close(worker);
 	return EXIT_SUCCESS;

@@ -88,7 +88,7 @@ static struct NC_range make_body(const struct NC_request *request, size_t size)
 
 	memcpy(bytes, line, length);
 	memset(bytes + length, 'x', size);
-	if (NC_alloc(&unit, body.length, 0) < 0 || NC_write(&unit, 0, bytes, body.length) < 0 ||
+	if (NC_alloc(&unit, body.length, 0) < 0 || NC_write(&unit, bytes, body.length, 0) < 0 ||
 	    NC_insert(&unit) < 0) {
 		perror("worker-told: cannot make a unit");
 		exit(EXIT_FAILURE);
@@ -104,13 +104,13 @@ static void answer(NC_worker *worker, const struct NC_request *request)
 	static struct NC_range kept;
 	char **words = g_strsplit(value(request, "QUERY_STRING"), "&", 0);
 	struct told told = {.headers = g_string_new(NULL), .status = 200};
-	struct NC_response response = {0};
+	struct NC_response response = NC_RESPONSE_INIT();
 	struct NC_range parts[2];
 
 	for (char **word = words; *word; word++)
 		take(&told, *word);
 	if (told.destroy && kept.id) {
-		if (NC_destroy(kept.id) < 0)
+		if (NC_destroy(NULL, kept.id) < 0)
 			perror("worker-told: NC_destroy");
 		kept.id = 0;
 	}
@@ -161,7 +161,7 @@ int main(void)
 		perror("worker-told: cannot join the server");
 		return EXIT_FAILURE;
 	}
-	while (NC_worker_accept(worker, &request) > 0)
+	while (NC_worker_accept(worker, &request, sizeof(request)) > 0)
 		answer(worker, &request);
 	NC_worker_close(worker);
 	return EXIT_SUCCESS;

@@ -29,7 +29,8 @@ static void on_end(int number)
 static bool destroy_one(NC_cache *cache, size_t *cursor, uint64_t random, unsigned long long *done)
 {
 	struct NC_stat units[LISTED];
-	int count = NC_list(cache, cursor, units, 1 + (unsigned)(random >> 32) % LISTED);
+	int count = NC_list(cache, cursor, units, sizeof(*units),
+			    1 + (unsigned)(random >> 32) % LISTED);
 
 	if (count < 0)
 		return errno != ENOTCONN && errno != EPIPE && errno != ECONNRESET;
@@ -37,7 +38,7 @@ static bool destroy_one(NC_cache *cache, size_t *cursor, uint64_t random, unsign
 		*cursor = 0;
 		return true;
 	}
-	if (NC_destroy_in(cache, units[random % (unsigned)count].id) == 0)
+	if (NC_destroy(cache, units[random % (unsigned)count].id) == 0)
 		++*done;
 	/* It may have been evicted before. */
 	return true;
@@ -45,7 +46,8 @@ static bool destroy_one(NC_cache *cache, size_t *cursor, uint64_t random, unsign
 
 int main(int argc, char **argv)
 {
-	const struct NC_attach_options options = {.flags = NC_ATTACH_OPERATOR};
+	const struct NC_attach_options options =
+		NC_ATTACH_OPTIONS_INIT(.flags = NC_ATTACH_OPERATOR);
 	struct sigaction ending = {.sa_handler = on_end};
 	unsigned long long done = 0;
 	uint64_t random;
@@ -57,7 +59,7 @@ int main(int argc, char **argv)
 		errx(2, "usage: destroyer SOCKET PER-SECOND SEED");
 	random = strtoull(argv[3], NULL, 10);
 	sigaction(SIGTERM, &ending, NULL);
-	cache = NC_cache_attach_as(argv[1], &options);
+	cache = NC_cache_attach(argv[1], &options);
 	if (!cache)
 		err(1, "%s", argv[1]);
 	while (!over) {

@@ -135,7 +135,7 @@ static size_t page(void)
 	NC_handle unit;
 
 	if (NC_alloc(&unit, sizeof(text) - 1, 0) < 0 ||
-	    NC_write(&unit, 0, text, sizeof(text) - 1) < 0 || NC_insert(&unit) < 0)
+	    NC_write(&unit, text, sizeof(text) - 1, 0) < 0 || NC_insert(&unit) < 0)
 		_exit(1);
 	return NC_cache_id(&unit);
 }
@@ -143,7 +143,7 @@ static size_t page(void)
 static void answer(NC_worker *worker, struct NC_request *request)
 {
 	static size_t last;
-	struct NC_response response = {.status = 200};
+	struct NC_response response = NC_RESPONSE_INIT(.status = 200);
 	unsigned what = (unsigned)(draw(&seed) % 32);
 	pthread_t thread;
 
@@ -168,7 +168,7 @@ static void answer(NC_worker *worker, struct NC_request *request)
 		response.headers_length = strlen(response.headers);
 		break;
 	case 5:
-		(void)NC_destroy(last);
+		(void)NC_destroy(NULL, last);
 		break;
 	case 6:
 	case 7:
@@ -188,7 +188,7 @@ static void answer(NC_worker *worker, struct NC_request *request)
 		break;
 	}
 	if (NC_worker_respond(worker, request, &response) < 0) {
-		response = (struct NC_response){.status = 503};
+		response = (struct NC_response)NC_RESPONSE_INIT(.status = 503);
 		(void)NC_worker_respond(worker, request, &response);
 	}
 }
@@ -205,7 +205,7 @@ int main(int argc, char **argv)
 		err(1, "/dev/null");
 	/* Another one each time that it is started. */
 	seed = (argc > 1 ? strtoull(argv[1], NULL, 10) : 1) + ((uint64_t)getpid() << 20) + 1;
-	while (NC_worker_accept(worker, &request) == 1)
+	while (NC_worker_accept(worker, &request, sizeof(request)) == 1)
 		answer(worker, &request);
 	NC_worker_close(worker);
 	return 0;

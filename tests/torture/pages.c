@@ -48,15 +48,16 @@ static struct page page_of(char kind, unsigned number)
 /* A part of a page as a unit; id 0: there is no room. */
 static struct NC_range unit_of(const struct page *page, size_t offset, size_t length)
 {
-	static const enum NC_kind kinds[] = {NC_KIND_AUTO, NC_KIND_UNSUMMED, NC_KIND_RECYCLED,
+	static const enum NC_kind kinds[] = {NC_KIND_AUTO, NC_KIND_AUTO, NC_KIND_RECYCLED,
 					     NC_KIND_SEALED};
+	unsigned way = (unsigned)draw() % 4;
 	struct NC_range range = {.length = length};
 	NC_handle unit;
 
-	if (NC_alloc_kind(&unit, length, 0, kinds[draw() % 4]) < 0)
+	if (NC_unit_alloc(NULL, &unit, length, 0, kinds[way], way == 1 ? NC_UNIT_UNSUMMED : 0) < 0)
 		return range;
 	content_fill(page->key, page->version, offset, buffer, length);
-	if (NC_write(&unit, 0, buffer, length) == (ssize_t)length && NC_insert(&unit) == 0)
+	if (NC_write(&unit, buffer, length, 0) == (ssize_t)length && NC_insert(&unit) == 0)
 		range.id = NC_cache_id(&unit);
 	(void)NC_free(&unit);
 	return range;
@@ -65,7 +66,8 @@ static struct NC_range unit_of(const struct page *page, size_t offset, size_t le
 static struct NC_response whole(char kind, unsigned number)
 {
 	struct page page = page_of(kind, number);
-	struct NC_response response = {.status = 200, .body = unit_of(&page, 0, page.size)};
+	struct NC_response response =
+		NC_RESPONSE_INIT(.status = 200, .body = unit_of(&page, 0, page.size));
 
 	if (!response.body.id)
 		response.status = 503;
@@ -84,15 +86,16 @@ static struct NC_response kept(unsigned number)
 	struct page page = page_of(CONTENT_KEPT, number);
 
 	if (unit->id && draw() % STAYS == 0) {
-		(void)NC_destroy(unit->id);
+		(void)NC_destroy(NULL, unit->id);
 		unit->id = 0;
 	}
 	/* It may have been evicted. */
-	if (!unit->id || NC_stat(unit->id, &(struct NC_stat){0}) < 0)
+	if (!unit->id ||
+	    NC_stat(NULL, unit->id, &(struct NC_stat){0}, sizeof((struct NC_stat){0})) < 0)
 		*unit = unit_of(&page, 0, page.size);
-	return (struct NC_response){.status = unit->id ? 200 : 503,
-				    .flags = unit->id ? NC_RESPONSE_KEEP : 0,
-				    .body = *unit};
+	return (struct NC_response)NC_RESPONSE_INIT(.status = unit->id ? 200 : 503,
+						    .flags = unit->id ? NC_RESPONSE_KEEP : 0,
+						    .body = *unit);
 }
 
 /* A unit that was evicted: of some it is not even told that there was one. */
@@ -108,7 +111,8 @@ static int respond(NC_worker *worker, const struct NC_request *request,
 	int result = NC_worker_respond(worker, request, response);
 
 	if (result < 0 && is_gone(errno))
-		result = NC_worker_respond(worker, request, &(struct NC_response){.status = 503});
+		result = NC_worker_respond(worker, request,
+					   &(struct NC_response)NC_RESPONSE_INIT(.status = 503));
 	return result;
 }
 
@@ -125,7 +129,7 @@ static void destroy_soon(size_t id, bool now)
 		id = oldest;
 	}
 	if (id)
-		(void)NC_destroy(id);
+		(void)NC_destroy(NULL, id);
 }
 
 /* In units of any lengths; every other one stays, and is destroyed a little later. */
@@ -133,7 +137,8 @@ static int answer_in_parts(NC_worker *worker, const struct NC_request *request, 
 {
 	struct page page = page_of(CONTENT_PARTS, number);
 	struct NC_range parts[PARTS];
-	struct NC_response response = {.status = 200, .flags = NC_RESPONSE_KEEP, .ranges = parts};
+	struct NC_response response =
+		NC_RESPONSE_INIT(.status = 200, .flags = NC_RESPONSE_KEEP, .ranges = parts);
 	bool room = true;
 	size_t at = 0;
 	int result;
@@ -152,7 +157,8 @@ static int answer_in_parts(NC_worker *worker, const struct NC_request *request, 
 	if (room)
 		result = respond(worker, request, &response);
 	else
-		result = NC_worker_respond(worker, request, &(struct NC_response){.status = 503});
+		result = NC_worker_respond(worker, request,
+					   &(struct NC_response)NC_RESPONSE_INIT(.status = 503));
 	/* The server has them by their ids alone: it may have to do without. */
 	for (unsigned i = 0; i < response.range_count; i++)
 		if (!room || i % 2)
@@ -163,7 +169,7 @@ static int answer_in_parts(NC_worker *worker, const struct NC_request *request, 
 static int answer_in_pieces(NC_worker *worker, const struct NC_request *request, unsigned number)
 {
 	struct page page = page_of(CONTENT_PIECES, number);
-	struct NC_response response = {.status = 200, .flags = NC_RESPONSE_MORE};
+	struct NC_response response = NC_RESPONSE_INIT(.status = 200, .flags = NC_RESPONSE_MORE);
 	size_t at = 0;
 
 	if (NC_worker_respond(worker, request, &response) < 0)
@@ -178,7 +184,7 @@ static int answer_in_pieces(NC_worker *worker, const struct NC_request *request,
 		if (NC_worker_send(worker, request, &piece, 1, more) < 0) {
 			int error = errno;
 
-			(void)NC_destroy(piece.id);
+			(void)NC_destroy(NULL, piece.id);
 			if (is_gone(error))
 				return NC_worker_abort(worker, request);
 			errno = error;
@@ -226,7 +232,7 @@ static int answer_as_cgi(void)
 static int answer(NC_worker *worker, const struct NC_request *request)
 {
 	const char *path = NC_request_variable(request, "PATH_INFO");
-	struct NC_response response = {.status = 404};
+	struct NC_response response = NC_RESPONSE_INIT(.status = 404);
 	unsigned number;
 	char kind;
 
@@ -238,7 +244,7 @@ static int answer(NC_worker *worker, const struct NC_request *request)
 		response = kind == CONTENT_KEPT ? kept(number) : whole(kind, number);
 	}
 	if (response.status != 200)
-		response = (struct NC_response){.status = response.status};
+		response = (struct NC_response)NC_RESPONSE_INIT(.status = response.status);
 	return respond(worker, request, &response);
 }
 
@@ -255,7 +261,7 @@ int main(void)
 		perror("pages: cannot join the server");
 		return EXIT_FAILURE;
 	}
-	while (NC_worker_accept(worker, &request) > 0) {
+	while (NC_worker_accept(worker, &request, sizeof(request)) > 0) {
 		if (answer(worker, &request) < 0) {
 			perror("pages: cannot respond");
 			break;

@@ -35,8 +35,8 @@ static inline size_t insert_kind(uint64_t seed, size_t size, size_t fraglen, enu
 	size_t id;
 
 	pattern_fill(data, seed, 0, size);
-	ck_assert_int_eq(NC_alloc_kind(&handle, size, fraglen, kind), 0);
-	ck_assert_int_eq(NC_write(&handle, 0, data, size), (ssize_t)size);
+	ck_assert_int_eq(NC_unit_alloc(NULL, &handle, size, fraglen, kind, 0), 0);
+	ck_assert_int_eq(NC_write(&handle, data, size, 0), (ssize_t)size);
 	ck_assert_int_eq(NC_insert(&handle), 0);
 	id = NC_cache_id(&handle);
 	ck_assert_int_eq(NC_free(&handle), 0);
@@ -48,7 +48,7 @@ static inline unsigned holds_of(size_t id)
 {
 	struct NC_stat stat;
 
-	ck_assert_int_eq(NC_stat(id, &stat), 0);
+	ck_assert_int_eq(NC_stat(NULL, id, &stat, sizeof(stat)), 0);
 	return stat.holds;
 }
 
@@ -56,7 +56,7 @@ static inline struct NC_cache_stat statistics(void)
 {
 	struct NC_cache_stat stat;
 
-	ck_assert_int_eq(NC_cache_stat(cache, &stat), 0);
+	ck_assert_int_eq(NC_cache_stat(cache, &stat, sizeof(stat)), 0);
 	return stat;
 }
 

@@ -29,11 +29,10 @@ static unsigned backend_flags; /* of backends that are started */
 static inline NC_backend *start_program(char *const *argv, char *const *environment,
 					unsigned channels, size_t memory)
 {
-	struct NC_backend_options options = {.argv = argv,
-					     .environment = environment,
-					     .channels = channels,
-					     .memory = memory,
-					     .flags = backend_flags};
+	struct NC_backend_options options =
+		NC_BACKEND_OPTIONS_INIT(.argv = argv, .environment = environment,
+					.channels = channels, .memory = memory,
+					.flags = backend_flags);
 
 	return NC_backend_start(cache, &options);
 }
@@ -47,8 +46,9 @@ static inline NC_backend *start_worker(unsigned channels, size_t memory)
 
 static inline void open_cache(void)
 {
-	struct NC_cache_options options = {
-		.size = 4 * MIB, .member_size = MIB, .flags = NC_CACHE_NO_THREAD};
+	struct NC_cache_options options =
+		NC_CACHE_OPTIONS_INIT(.memory = 4 * MIB, .member_size = MIB,
+				      .flags = NC_CACHE_NO_THREAD);
 
 	cache = NC_cache_open(&options);
 	ck_assert_ptr_nonnull(cache);
@@ -140,11 +140,11 @@ static inline void await_empty(void)
 static inline int reap(unsigned channel, uint64_t *tag, struct NC_response *response)
 {
 	for (;;) {
-		int got = NC_backend_reap(backend, channel, tag, response);
+		int got = NC_backend_reap(backend, channel, tag, response, sizeof(*response));
 
 		if (got)
 			return got;
-		got = NC_backend_arm(backend, channel);
+		got = NC_backend_arm(backend, channel, 1);
 		ck_assert_int_ge(got, 0);
 		if (!got && !rung(channel))
 			ck_abort_msg("no response in a minute");
@@ -154,22 +154,22 @@ static inline int reap(unsigned channel, uint64_t *tag, struct NC_response *resp
 static inline void release_all(const struct NC_response *response)
 {
 	for (unsigned i = 0; i < response->range_count; i++)
-		ck_assert_int_eq(NC_release(response->ranges[i].id), 0);
+		ck_assert_int_eq(NC_release(NULL, response->ranges[i].id), 0);
 }
 
 /* Reads a body the way a client would get it, and lets go of it; its bytes. */
 static inline size_t take_body(const struct NC_response *response, char *to)
 {
-	struct NC_send message = {.ranges = response->ranges,
-				  .range_count = response->range_count,
-				  .flags = NC_SEND_HELD};
+	struct NC_send message =
+		NC_SEND_INIT(.ranges = response->ranges, .range_count = response->range_count,
+			     .flags = NC_SEND_HELD);
 	size_t length = 0;
 	int pair[2];
 
 	for (unsigned i = 0; i < response->range_count; i++)
 		length += response->ranges[i].length;
 	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", 1 << 20, 1 << 20);
-	ck_assert_int_eq(NC_socksendv(pair[0], &message), (ssize_t)length);
+	ck_assert_int_eq(NC_send(NULL, pair[0], &message), (ssize_t)length);
 	read_exactly(pair[1], to, length);
 	release_all(response);
 	close_pair(pair);

@@ -63,7 +63,8 @@ static void note_piece(struct transaction *transaction)
 			   responder.pieces == BODY_QUEUE_MAX;
 	/* Nobody has the piece before. */
 	if (responder.pieces && responder.units[responder.pieces - 1])
-		responder.wrong |= NC_stat(responder.units[responder.pieces - 1], &stat) == 0 ||
+		responder.wrong |= NC_stat(NULL, responder.units[responder.pieces - 1], &stat,
+					   sizeof(stat)) == 0 ||
 				   errno != ENOENT;
 	if (responder.wrong)
 		return;
@@ -137,7 +138,7 @@ static void connect_client(void)
 
 static void begin(int number, enum manner manner)
 {
-	struct NC_cache_options options = {.size = 8 << 20};
+	struct NC_cache_options options = NC_CACHE_OPTIONS_INIT(.memory = 8 << 20);
 
 	cache = NC_cache_open(&options);
 	ck_assert_ptr_nonnull(cache);
@@ -177,7 +178,7 @@ static void end(void)
 	runner_stop(&runner);
 	ck_assert_uint_eq(generation.users, 1);
 	ck_assert_uint_eq(server.bodies.used, 0);
-	ck_assert_int_eq(NC_cache_stat(NULL, &stat), 0);
+	ck_assert_int_eq(NC_cache_stat(NULL, &stat, sizeof(stat)), 0);
 	ck_assert_uint_eq(stat.units, 0);
 	ck_assert(!responder.wrong);
 	ck_assert_int_eq(NC_cache_close(cache), 0);

@@ -50,7 +50,7 @@ static inline void put(const char *name, char letter, size_t size)
 static inline void open_with(size_t size, struct file_cache_options file_cache_options,
 			     unsigned threads)
 {
-	struct NC_cache_options options = {.size = size};
+	struct NC_cache_options options = NC_CACHE_OPTIONS_INIT(.memory = size);
 
 	make_directory(directory);
 	root = docroot_open(directory);
@@ -154,7 +154,8 @@ static inline bool uniform(const struct file_cache_view *view, char letter)
 {
 	size_t size = (size_t)view->version.size, have = 0;
 	struct NC_range range = {.id = view->id, .length = size};
-	struct NC_send message = {.ranges = &range, .range_count = 1, .flags = NC_SEND_HELD};
+	struct NC_send message =
+		NC_SEND_INIT(.ranges = &range, .range_count = 1, .flags = NC_SEND_HELD);
 	char *got = must_alloc(size);
 	bool same = true;
 	int pair[2];
@@ -162,7 +163,7 @@ static inline bool uniform(const struct file_cache_view *view, char letter)
 	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", 4 << 20, 4 << 20);
 	set_nonblocking(pair[0]);
 	while (have < size) {
-		ssize_t sent = NC_socksendv(pair[0], &message);
+		ssize_t sent = NC_send(NULL, pair[0], &message);
 
 		if (sent > 0)
 			message.skip += (size_t)sent;
@@ -205,7 +206,7 @@ static inline uint64_t inserts(void)
 {
 	struct NC_cache_stat stat;
 
-	ck_assert_int_eq(NC_cache_stat(cache, &stat), 0);
+	ck_assert_int_eq(NC_cache_stat(cache, &stat, sizeof(stat)), 0);
 	return stat.inserts;
 }
 

@@ -24,7 +24,7 @@ static const size_t fraglens[] = {0, 1448, 64, 1, 100, 8192};
 
 static inline void open_cache(void)
 {
-	struct NC_cache_options options = {.size = 4 * MIB};
+	struct NC_cache_options options = NC_CACHE_OPTIONS_INIT(.memory = 4 * MIB);
 
 	ck_assert_int_eq(nc_index_init_owner(&cache, &options), 0);
 }
@@ -32,7 +32,7 @@ static inline void open_cache(void)
 static inline void must_alloc_unit(NC_handle *handle, size_t size, size_t fraglen,
 				   enum NC_kind kind)
 {
-	ck_assert_int_eq(nc_handle_alloc(handle, &cache, size, fraglen, kind), 0);
+	ck_assert_int_eq(nc_handle_alloc(handle, &cache, size, fraglen, kind, 0), 0);
 }
 
 /* Bytes of the unit, gaps left out. */
@@ -58,7 +58,7 @@ static inline unsigned char *insert_and_copy(NC_handle *handle)
 	size_t id;
 
 	ck_assert_uint_eq(nc_handle_id(handle), 0);
-	ck_assert_int_eq(nc_handle_insert(handle), 0);
+	ck_assert_int_eq(nc_handle_insert(handle, NC_WHOLE), 0);
 	id = nc_handle_id(handle);
 	ck_assert_uint_ne(id, 0);
 	ck_assert_int_eq(nc_index_hold(&cache, id, false, &view), 0);

@@ -51,7 +51,7 @@ struct member {
 
 static inline void open_hostile(const struct NC_cache_options *options)
 {
-	struct NC_serve_options serve = {.mode = 0666};
+	struct NC_serve_options serve = NC_SERVE_OPTIONS_INIT(.mode = 0666);
 	struct NC_cache_options these = *options;
 
 	make_directory(directory);
@@ -60,7 +60,7 @@ static inline void open_hostile(const struct NC_cache_options *options)
 	these.flags |= NO_THREAD_TO_FORK;
 	cache = NC_cache_open(&these);
 	ck_assert_ptr_nonnull(cache);
-	ck_assert_int_eq(NC_cache_serve_as(cache, path, &serve), 0);
+	ck_assert_int_eq(NC_cache_serve(cache, path, &serve), 0);
 }
 
 static inline void close_hostile(void)
@@ -145,7 +145,7 @@ static inline void serve_until_alone(void)
 
 	for (;;) {
 		ck_assert_int_ge(NC_cache_dispatch(cache), 0);
-		ck_assert_int_eq(NC_cache_stat(cache, &stat), 0);
+		ck_assert_int_eq(NC_cache_stat(cache, &stat, sizeof(stat)), 0);
 		if (stat.members == 0)
 			return;
 		(void)poll(&(struct pollfd){.fd = NC_cache_fd(cache), .events = POLLIN}, 1, 100);
@@ -203,12 +203,12 @@ static inline size_t child_insert(NC_cache *in, uint64_t seed, size_t size, enum
 	NC_handle handle;
 	size_t id = 0;
 
-	if (!data || NC_alloc_in(in, &handle, size, 0, kind) < 0) {
+	if (!data || NC_unit_alloc(in, &handle, size, 0, kind, 0) < 0) {
 		free(data);
 		return 0;
 	}
 	pattern_fill(data, seed, 0, size);
-	if (NC_write(&handle, 0, data, size) == (ssize_t)size && NC_insert(&handle) == 0)
+	if (NC_write(&handle, data, size, 0) == (ssize_t)size && NC_insert(&handle) == 0)
 		id = NC_cache_id(&handle);
 	NC_free(&handle);
 	free(data);

@@ -38,8 +38,9 @@ static NC_cache *cache;
 
 static inline void open_cache(size_t size)
 {
-	struct NC_cache_options options = {
-		.size = size, .member_size = 256 << 10, .flags = NC_CACHE_NO_THREAD};
+	struct NC_cache_options options =
+		NC_CACHE_OPTIONS_INIT(.memory = size, .member_size = 256 << 10,
+				      .flags = NC_CACHE_NO_THREAD);
 
 	cache = NC_cache_open(&options);
 	ck_assert_ptr_nonnull(cache);
@@ -59,7 +60,7 @@ static inline size_t insert(uint64_t seed, size_t size)
 
 	pattern_fill(data, seed, 0, size);
 	ck_assert_int_eq(NC_alloc(&handle, size, 0), 0);
-	ck_assert_int_eq(NC_write(&handle, 0, data, size), (ssize_t)size);
+	ck_assert_int_eq(NC_write(&handle, data, size, 0), (ssize_t)size);
 	ck_assert_int_eq(NC_insert(&handle), 0);
 	id = NC_cache_id(&handle);
 	ck_assert_uint_ne(id, 0);
@@ -84,29 +85,37 @@ static inline bool alive(size_t id)
 {
 	struct NC_stat stat;
 
-	return NC_stat(id, &stat) == 0;
+	return NC_stat(NULL, id, &stat, sizeof(stat)) == 0;
 }
 
 /* Every call that needs a cache, in a process that has none. */
 static inline void check_no_cache(int error)
 {
 	struct NC_range range = {.id = 1, .length = 1};
-	struct NC_send message = {.ranges = &range, .range_count = 1};
-	struct NC_backend_options options = {.channels = 1};
+	struct NC_send message = NC_SEND_INIT(.ranges = &range, .range_count = 1);
+	struct NC_backend_options options = NC_BACKEND_OPTIONS_INIT(.channels = 1);
 	struct NC_cache_stat cache_stat;
 	struct NC_stat stat;
 	NC_handle handle = {{0}};
 
 	FAILS(NC_alloc(&handle, 10, 0), error);
-	FAILS(NC_alloc_kind(&handle, 10, 0, NC_KIND_RECYCLED), error);
-	FAILS(NC_destroy(1), error);
-	FAILS(NC_hold(1), error);
-	FAILS(NC_release(1), error);
-	FAILS(NC_stat(1, &stat), error);
-	FAILS(NC_cache_stat(NULL, &cache_stat), error);
+	FAILS(NC_unit_alloc(NULL, &handle, 10, 0, NC_KIND_RECYCLED, 0), error);
+	FAILS(NC_destroy(NULL, 1), error);
+	FAILS(NC_hold(NULL, 1), error);
+	FAILS(NC_release(NULL, 1), error);
+	FAILS(NC_stat(NULL, 1, &stat, sizeof(stat)), error);
+	FAILS(NC_cache_stat(NULL, &cache_stat, sizeof(cache_stat)), error);
 	FAILS(NC_socksend(0, 1, 0, 1), error);
-	FAILS(NC_socksendv(0, &message), error);
+	FAILS(NC_send(NULL, 0, &message), error);
 	NULL_FAILS(NC_backend_start(NULL, &options), error);
+}
+
+/* There is no cache: else the calls would not look for one. */
+static inline void check_none(void)
+{
+	setenv("NABC_CACHE", "/nonexistent/socket", 1);
+	check_no_cache(ENOENT);
+	unsetenv("NABC_CACHE");
 }
 
 #endif

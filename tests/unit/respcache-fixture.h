@@ -44,7 +44,7 @@ static inline void close_all(void)
 	respcache_close(responses);
 	for (unsigned i = 0; i < LOOPS; i++)
 		runner_stop(&runners[i]);
-	ck_assert_int_eq(NC_cache_stat(units, &stat), 0);
+	ck_assert_int_eq(NC_cache_stat(units, &stat, sizeof(stat)), 0);
 	ck_assert_int_eq(NC_cache_close(units), 0);
 }
 
@@ -65,10 +65,10 @@ static inline struct NC_range make_unit(char letter, size_t size)
 
 	memset(bytes, letter, size);
 	ck_assert_int_eq(NC_alloc(&handle, size, 0), 0);
-	ck_assert_int_eq(NC_write(&handle, 0, bytes, size), (ssize_t)size);
+	ck_assert_int_eq(NC_write(&handle, bytes, size, 0), (ssize_t)size);
 	ck_assert_int_eq(NC_insert(&handle), 0);
 	range.id = NC_cache_id(&handle);
-	ck_assert_int_eq(NC_hold(range.id), 0);
+	ck_assert_int_eq(NC_hold(NULL, range.id), 0);
 	ck_assert_int_eq(NC_free(&handle), 0);
 	free(bytes);
 	return range;
@@ -76,9 +76,9 @@ static inline struct NC_range make_unit(char letter, size_t size)
 
 static inline bool is_alive(size_t id)
 {
-	if (NC_hold(id) < 0)
+	if (NC_hold(NULL, id) < 0)
 		return false;
-	ck_assert_int_eq(NC_release(id), 0);
+	ck_assert_int_eq(NC_release(NULL, id), 0);
 	return true;
 }
 
@@ -190,7 +190,7 @@ static inline size_t fetch(const char *head, const char *lines, char letter, uin
 	ck_assert_int_eq(look(&asker, head, now_ns), RESPCACHE_FETCH);
 	ck_assert_ptr_nonnull(asker.ask.flight);
 	ck_assert(answer_with(asker.ask.flight, lines, &range, 1, true, now_ns));
-	ck_assert_int_eq(NC_release(range.id), 0);
+	ck_assert_int_eq(NC_release(NULL, range.id), 0);
 	return range.id;
 }
 

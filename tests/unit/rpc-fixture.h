@@ -36,8 +36,9 @@ struct reply {
 
 static inline void open_owner(void)
 {
-	struct NC_cache_options options = {
-		.size = 4 * MIB, .member_size = 128 << 10, .flags = NC_CACHE_NO_URING};
+	struct NC_cache_options options =
+		NC_CACHE_OPTIONS_INIT(.memory = 4 * MIB, .member_size = 128 << 10,
+				      .flags = NC_CACHE_NO_URING);
 
 	ck_assert_int_eq(nc_index_init_owner(&cache, &options), 0);
 }

@@ -22,7 +22,7 @@ static struct nc_transmit transmit;
 
 static inline void open_cache(size_t size, unsigned flags)
 {
-	struct NC_cache_options options = {.size = size, .flags = flags};
+	struct NC_cache_options options = NC_CACHE_OPTIONS_INIT(.memory = size, .flags = flags);
 
 	ck_assert_int_eq(nc_index_init_owner(&cache, &options), 0);
 	nc_transmit_init(&transmit, &cache);
@@ -44,9 +44,9 @@ static inline size_t insert(uint64_t seed, size_t size, size_t fraglen, enum NC_
 	size_t id;
 
 	pattern_fill(data, seed, 0, size);
-	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, size, fraglen, kind), 0);
+	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, size, fraglen, kind, 0), 0);
 	ck_assert_int_eq(nc_handle_write(&handle, 0, data, size), (ssize_t)size);
-	ck_assert_int_eq(nc_handle_insert(&handle), 0);
+	ck_assert_int_eq(nc_handle_insert(&handle, NC_WHOLE), 0);
 	id = nc_handle_id(&handle);
 	ck_assert_int_eq(nc_handle_free(&handle), 0);
 	free(data);

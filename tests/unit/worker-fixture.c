@@ -57,7 +57,7 @@ static uint64_t result_of(int result)
 
 static int attach(const char *path)
 {
-	NC_cache *cache = *path ? NC_cache_attach(path) : NULL;
+	NC_cache *cache = *path ? NC_cache_attach(path, NULL) : NULL;
 	NC_handle handle;
 	size_t id, other;
 	char order;
@@ -74,15 +74,15 @@ static int attach(const char *path)
 	while (read(STDIN_FILENO, &order, 1) == 1) {
 		switch (order) {
 		case 'd':
-			tell(result_of(NC_destroy(id)));
+			tell(result_of(NC_destroy(NULL, id)));
 			break;
 		case 'h': /* hold the id that follows */
 			if (read(STDIN_FILENO, &other, sizeof(other)) != sizeof(other))
 				return 1;
-			tell(result_of(NC_hold(other)));
+			tell(result_of(NC_hold(NULL, other)));
 			break;
 		case 'a':
-			tell(result_of(NC_alloc_kind(&handle, 10, 0, NC_KIND_APPENDED)));
+			tell(result_of(NC_unit_alloc(NULL, &handle, 10, 0, NC_KIND_APPENDED, 0)));
 			break;
 		case 'c':
 			tell(result_of(NC_cache_close(cache)));
@@ -110,11 +110,10 @@ static uint64_t number(const char *name)
 
 static void respond(int status, unsigned flags, const char *headers, size_t id, size_t length)
 {
-	struct NC_response response = {.status = status,
-				       .flags = flags,
-				       .headers = headers,
-				       .headers_length = headers ? strlen(headers) : 0,
-				       .body = {.id = id, .length = length}};
+	struct NC_response response =
+		NC_RESPONSE_INIT(.status = status, .flags = flags, .headers = headers,
+				 .headers_length = headers ? strlen(headers) : 0,
+				 .body = {.id = id, .length = length});
 
 	if (NC_worker_respond(worker, &request, &response) < 0)
 		die("NC_worker_respond");
@@ -160,7 +159,7 @@ static size_t insert(const void *data, size_t length, size_t size)
 
 	if (NC_alloc(&handle, size, 0) < 0)
 		return 0;
-	if (NC_write(&handle, 0, data, length) < 0 || NC_insert(&handle) < 0)
+	if (NC_write(&handle, data, length, 0) < 0 || NC_insert(&handle) < 0)
 		die("insert");
 	id = NC_cache_id(&handle);
 	NC_free(&handle);
@@ -204,7 +203,7 @@ static void raw(void)
 	if (*whose)
 		id = insert("0123456789", 10, 10);
 	if (!strcmp(whose, "stale"))
-		NC_destroy(id);
+		NC_destroy(NULL, id);
 	if (!strcmp(whose, "lie"))
 		atomic_store(&worker->cache->index.own.shared[nc_id_slot(id)].size, SIZE_MAX / 2);
 	respond_raw(200, id, number("OFFSET"), number("LENGTH"));
@@ -227,12 +226,10 @@ static unsigned make_list(struct NC_range *ranges)
 static void list(void)
 {
 	struct NC_range ranges[NC_RESPONSE_RANGES_MAX];
-	struct NC_response response = {.status = 200,
-				       .flags = (unsigned)number("FLAGS"),
-				       .headers = "X-List: yes\r\n",
-				       .headers_length = 13,
-				       .ranges = ranges,
-				       .range_count = make_list(ranges)};
+	struct NC_response response =
+		NC_RESPONSE_INIT(.status = 200, .flags = (unsigned)number("FLAGS"),
+				 .headers = "X-List: yes\r\n", .headers_length = 13,
+				 .ranges = ranges, .range_count = make_list(ranges));
 
 	if (NC_worker_respond(worker, &request, &response) < 0)
 		die("NC_worker_respond");
@@ -251,7 +248,7 @@ static void spoilt_list(void)
 	if (!strcmp(how, "foreign"))
 		ranges[at].id = 1;
 	if (!strcmp(how, "stale"))
-		NC_destroy(ranges[at].id = insert("x", 1, 1));
+		NC_destroy(NULL, ranges[at].id = insert("x", 1, 1));
 	if (!strcmp(how, "length"))
 		ranges[at].length = 4;
 	push_raw(200, (unsigned)number("FLAGS"), ranges, count);
@@ -286,22 +283,21 @@ static void send_pieces(unsigned from, unsigned flags)
 		if (NC_worker_send(worker, &request, last ? NULL : &range, !last,
 				   last ? 0 : flags | NC_RESPONSE_MORE) < 0) {
 			outcome.error = errno;
-			NC_destroy(range.id);
+			NC_destroy(NULL, range.id);
 			return;
 		}
 		if (last)
-			NC_destroy(range.id);
+			NC_destroy(NULL, range.id);
 		outcome.pieces++;
 	}
 }
 
 static void stream(void)
 {
-	struct NC_response response = {.status = 200,
-				       .flags = NC_RESPONSE_MORE,
-				       .headers = "X-Stream: yes\r\n",
-				       .headers_length = 15,
-				       .body = number_unit(0)};
+	struct NC_response response =
+		NC_RESPONSE_INIT(.status = 200, .flags = NC_RESPONSE_MORE,
+				 .headers = "X-Stream: yes\r\n", .headers_length = 15,
+				 .body = number_unit(0));
 
 	if (NC_worker_respond(worker, &request, &response) < 0)
 		die("NC_worker_respond");
@@ -311,7 +307,7 @@ static void stream(void)
 /* A stream of which the piece AT names a unit that is none. */
 static void bad_stream(void)
 {
-	struct NC_response response = {.status = 200, .flags = NC_RESPONSE_MORE};
+	struct NC_response response = NC_RESPONSE_INIT(.status = 200, .flags = NC_RESPONSE_MORE);
 	struct NC_range bad = {.id = 1, .length = 1};
 	struct nc_open_request *open;
 
@@ -362,7 +358,7 @@ static void read_body(void)
 /* Answers in pieces, each of which is one of the body. */
 static void echo_body(void)
 {
-	struct NC_response response = {.status = 200, .flags = NC_RESPONSE_MORE};
+	struct NC_response response = NC_RESPONSE_INIT(.status = 200, .flags = NC_RESPONSE_MORE);
 	struct NC_range piece;
 
 	if (NC_worker_respond(worker, &request, &response) < 0)
@@ -390,7 +386,7 @@ static void tell_outcome(void)
 
 static void abort_it(void)
 {
-	struct NC_response response = {.status = 200, .flags = NC_RESPONSE_MORE};
+	struct NC_response response = NC_RESPONSE_INIT(.status = 200, .flags = NC_RESPONSE_MORE);
 
 	if (number("BEGUN") && NC_worker_respond(worker, &request, &response) < 0)
 		die("NC_worker_respond");
@@ -452,7 +448,7 @@ static void stream_errors(void)
 {
 	struct NC_range good = number_unit(1), bad[NC_RESPONSE_RANGES_MAX + 1];
 	struct NC_range none = {.id = good.id};
-	struct NC_response response = {.status = 200, .flags = NC_RESPONSE_MORE};
+	struct NC_response response = NC_RESPONSE_INIT(.status = 200, .flags = NC_RESPONSE_MORE);
 	const unsigned more = NC_RESPONSE_MORE;
 	struct NC_request wrong = request;
 	int lie = 0;
@@ -482,7 +478,7 @@ static void stream_errors(void)
 	bad[1].id = 1;
 	if (!send_fails(EACCES, bad, 2, more))
 		lie = 7;
-	NC_destroy(bad[1].id = number_unit(2).id);
+	NC_destroy(NULL, bad[1].id = number_unit(2).id);
 	if (!send_fails(ENOENT, bad, 2, more))
 		lie = 8;
 	if (NC_worker_send(NULL, &request, &good, 1, 0) != -1 || errno != EINVAL ||
@@ -520,16 +516,16 @@ static void noise(void)
 static void repeat(void)
 {
 	struct NC_range ranges[NC_RESPONSE_RANGES_MAX];
-	struct NC_response response = {
-		.status = 200, .ranges = ranges, .range_count = (unsigned)number("COUNT")};
+	struct NC_response response = NC_RESPONSE_INIT(.status = 200, .ranges = ranges,
+						       .range_count = (unsigned)number("COUNT"));
 	size_t id = insert(body, BODY, BODY);
 
 	for (unsigned i = 0; i < response.range_count; i++)
 		ranges[i] = (struct NC_range){id, 0, BODY};
 	if (NC_worker_respond(worker, &request, &response) == 0)
 		return;
-	response = (struct NC_response){.status = errno == EMSGSIZE ? 500 : 501};
-	NC_destroy(id);
+	response = (struct NC_response)NC_RESPONSE_INIT(.status = errno == EMSGSIZE ? 500 : 501);
+	NC_destroy(NULL, id);
 	if (NC_worker_respond(worker, &request, &response) < 0)
 		die("NC_worker_respond");
 }
@@ -568,10 +564,9 @@ static void flood(void)
 
 static bool list_fails(int error, const struct NC_range *ranges, unsigned count, size_t id)
 {
-	struct NC_response response = {.status = 200,
-				       .body = {.id = id, .length = 1},
-				       .ranges = ranges,
-				       .range_count = count};
+	struct NC_response response =
+		NC_RESPONSE_INIT(.status = 200, .body = {.id = id, .length = 1}, .ranges = ranges,
+				 .range_count = count);
 
 	errno = 0;
 	return NC_worker_respond(worker, &request, &response) == -1 && errno == error;
@@ -603,11 +598,10 @@ static bool lists_fail(size_t good, size_t gone)
 static bool fails(int error, int status, unsigned flags, size_t headers, size_t id, size_t offset,
 		  size_t length)
 {
-	struct NC_response response = {.status = status,
-				       .flags = flags,
-				       .headers = headers ? body : NULL,
-				       .headers_length = headers,
-				       .body = {.id = id, .offset = offset, .length = length}};
+	struct NC_response response =
+		NC_RESPONSE_INIT(.status = status, .flags = flags, .headers = headers ? body : NULL,
+				 .headers_length = headers,
+				 .body = {.id = id, .offset = offset, .length = length});
 
 	errno = 0;
 	return NC_worker_respond(worker, &request, &response) == -1 && errno == error;
@@ -618,11 +612,11 @@ static void errors(void)
 {
 	size_t id = insert("0123456789", 10, 10), gone = insert("x", 1, 1);
 	struct NC_request wrong = request;
-	struct NC_response fine = {.status = 200};
+	struct NC_response fine = NC_RESPONSE_INIT(.status = 200);
 	char line[64];
 	int bad = 0;
 
-	NC_destroy(gone);
+	NC_destroy(NULL, gone);
 	wrong.channel = 64;
 	if (!fails(EINVAL, 199, 0, 0, 0, 0, 0) || !fails(EINVAL, 600, 0, 0, 0, 0, 0))
 		bad = 1;
@@ -643,7 +637,7 @@ static void errors(void)
 		bad = 8;
 	else if (NC_backend_start(NULL, NULL) || errno != EPERM)
 		bad = 9;
-	else if (NC_worker_accept(NULL, &request) != -1 || errno != EINVAL)
+	else if (NC_worker_accept(NULL, &request, sizeof(request)) != -1 || errno != EINVAL)
 		bad = 10;
 	else if (!lists_fail(id, gone))
 		bad = 11;
@@ -706,7 +700,7 @@ static int work(void)
 		die("NC_worker_open");
 	for (size_t i = 0; i < sizeof(body); i++)
 		body[i] = (char)(i * 31 + (i >> 8));
-	while ((got = NC_worker_accept(worker, &request)) == 1) {
+	while ((got = NC_worker_accept(worker, &request, sizeof(request))) == 1) {
 		const char *what = variable("DO");
 		size_t i = 0;
 

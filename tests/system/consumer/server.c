@@ -77,13 +77,11 @@ static void respond(struct connection *c, int status, const char *headers, int l
 			 body.length, c->last ? "Connection: close\r\n" : "", length, headers);
 
 	c->range = body;
-	c->message = (struct NC_send){
-		.header = c->out,
-		.header_length = (size_t)n,
-		.ranges = &c->range,
-		.range_count = body.id && body.length && !c->head_only,
-		.flags = NC_SEND_HELD | (c->last ? NC_SEND_CLOSE : 0),
-	};
+	c->message =
+		(struct NC_send)NC_SEND_INIT(.header = c->out, .header_length = (size_t)n,
+					     .ranges = &c->range,
+					     .range_count = body.id && body.length && !c->head_only,
+					     .flags = NC_SEND_HELD | (c->last ? NC_SEND_CLOSE : 0));
 	c->total = (size_t)n + (c->message.range_count ? body.length : 0);
 	c->state = SENDING;
 }
@@ -113,7 +111,7 @@ static void respond_lines(struct connection *c, int lines)
 
 	if (lines < 1 || lines > LINES_MAX)
 		return respond_error(c, 404);
-	if (NC_alloc_kind(&unit, (size_t)lines * LINE, 0, NC_KIND_RECYCLED) < 0)
+	if (NC_unit_alloc(NULL, &unit, (size_t)lines * LINE, 0, NC_KIND_RECYCLED, 0) < 0)
 		return respond_error(c, 503);
 	to = NC_stream(&unit, "w");
 	for (int i = 1; to && i <= lines; i++)
@@ -122,9 +120,9 @@ static void respond_lines(struct connection *c, int lines)
 	good = to && fclose(to) == 0 && NC_insert(&unit) == 0;
 	body.id = NC_cache_id(&unit);
 	NC_free(&unit);
-	if (!good || NC_hold(body.id) < 0)
+	if (!good || NC_hold(NULL, body.id) < 0)
 		return respond_error(c, 503);
-	NC_destroy(body.id);
+	NC_destroy(NULL, body.id);
 	c->release = body.id;
 	respond(c, 200, "", 0, body);
 }
@@ -221,7 +219,7 @@ static bool take_request(struct connection *c)
 static void finish_response(struct connection *c)
 {
 	if (c->release)
-		NC_release(c->release);
+		NC_release(NULL, c->release);
 	c->release = 0;
 	c->state = READING;
 }
@@ -238,7 +236,7 @@ static void serve(struct connection *c)
 			n = recv(c->fd, c->in + c->have, sizeof(c->in) - c->have, 0);
 			c->have += n > 0 ? (size_t)n : 0;
 		} else {
-			n = NC_socksendv(c->fd, &c->message);
+			n = NC_send(NULL, c->fd, &c->message);
 			c->message.skip += n > 0 ? (size_t)n : 0;
 			if (n > 0 && c->message.skip == c->total) {
 				finish_response(c);
@@ -277,8 +275,8 @@ static void accept_all(void)
 
 static void start_worker(void)
 {
-	struct NC_backend_options options = {
-		.argv = worker_argv, .channels = 1, .memory = 64 << 20};
+	struct NC_backend_options options =
+		NC_BACKEND_OPTIONS_INIT(.argv = worker_argv, .channels = 1, .memory = 64 << 20);
 
 	backend = NC_backend_start(cache, &options);
 	if (!backend)
@@ -294,7 +292,7 @@ static void respond_of_worker(uint64_t tag, const struct NC_response *given)
 
 	if (tag >= CONNECTIONS || c->fd < 0 || c->state != WAITING) {
 		if (given->body.id)
-			NC_release(given->body.id);
+			NC_release(NULL, given->body.id);
 		return;
 	}
 	c->release = given->body.id;
@@ -326,8 +324,8 @@ static void reap_worker(void)
 	uint64_t tag;
 	int got;
 
-	while ((got = NC_backend_reap(backend, 0, &tag, &given)) == 1 ||
-	       (got == 0 && NC_backend_arm(backend, 0) == 1))
+	while ((got = NC_backend_reap(backend, 0, &tag, &given, sizeof(given))) == 1 ||
+	       (got == 0 && NC_backend_arm(backend, 0, 1) == 1))
 		if (got == 1)
 			respond_of_worker(tag, &given);
 	if (got < 0)
@@ -338,14 +336,13 @@ static void print_statistics(void)
 {
 	struct NC_cache_stat stat;
 
-	if (NC_cache_stat(cache, &stat) < 0)
+	if (NC_cache_stat(cache, &stat, sizeof(stat)) < 0)
 		return warn("NC_cache_stat");
 	printf("units %" PRIu64 " members %" PRIu64 " inserts %" PRIu64 " destroys %" PRIu64
 	       " failures %" PRIu64 " copy %" PRIu64 " splice %" PRIu64 " zerocopy %" PRIu64
 	       " uring %s\n",
 	       stat.units, stat.members, stat.inserts, stat.destroys, stat.failures,
-	       stat.sends[NC_METHOD_COPY], stat.sends[NC_METHOD_SPLICE],
-	       stat.sends[NC_METHOD_ZEROCOPY], stat.uring);
+	       stat.by_copy.sends, stat.by_splice.sends, stat.by_zerocopy.sends, stat.uring);
 	fflush(stdout);
 }
 
@@ -371,7 +368,7 @@ static void load(const char *path)
 			if (file->size) {
 				if (NC_alloc(&unit, file->size, 0) < 0 ||
 				    NC_read(fd, &unit, 0, file->size) != stat.st_size ||
-				    NC_insert(&unit) < 0 || NC_hold(NC_cache_id(&unit)) < 0)
+				    NC_insert(&unit) < 0 || NC_hold(NULL, NC_cache_id(&unit)) < 0)
 					err(1, "%s", entry->d_name);
 				file->id = NC_cache_id(&unit);
 				NC_free(&unit);
@@ -420,8 +417,8 @@ static void handle(void *what)
 
 int main(int argc, char **argv)
 {
-	struct NC_cache_options options = {
-		.size = 128 << 20, .flags = NC_CACHE_NO_THREAD, .log = say};
+	struct NC_cache_options options =
+		NC_CACHE_OPTIONS_INIT(.memory = 128 << 20, .flags = NC_CACHE_NO_THREAD, .log = say);
 	struct signalfd_siginfo signal_info = {0};
 	sigset_t set;
 
@@ -433,7 +430,7 @@ int main(int argc, char **argv)
 	sigaddset(&set, SIGTERM);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	cache = NC_cache_open(&options);
-	if (!cache || NC_cache_serve(cache, argv[3]) < 0)
+	if (!cache || NC_cache_serve(cache, argv[3], NULL) < 0)
 		err(1, "%s", argv[3]);
 	load(argv[2]);
 	for (int i = 0; i < CONNECTIONS; i++)

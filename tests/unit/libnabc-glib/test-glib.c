@@ -51,7 +51,7 @@ static gboolean tell(NC_sender *of, const struct NC_completion *done, gpointer d
 
 static void send_text(int fd, const char *text, void *data)
 {
-	struct NC_send message = {.header = text, .header_length = strlen(text)};
+	struct NC_send message = NC_SEND_INIT(.header = text, .header_length = strlen(text));
 
 	ck_assert_int_eq(NC_sender_send(ring, fd, &message, data), 0);
 }
@@ -107,7 +107,7 @@ START_TEST(test_ring_end)
 	ck_assert_uint_eq(told.count, 2);
 	g_source_unref(told.source);
 	while (left < 2) {
-		int count = NC_sender_reap(ring, done, 4);
+		int count = NC_sender_reap(ring, done, sizeof(*done), 4);
 
 		ck_assert_int_ge(count, 0);
 		left += (unsigned)count;
@@ -124,7 +124,8 @@ END_TEST
 START_TEST(test_ring_large)
 {
 	struct NC_range range = {.length = MIB};
-	struct NC_send message = {.ranges = &range, .range_count = 1, .flags = NC_SEND_CLOSE};
+	struct NC_send message =
+		NC_SEND_INIT(.ranges = &range, .range_count = 1, .flags = NC_SEND_CLOSE);
 	char *got = must_alloc(MIB + 1);
 	size_t have = 0;
 	GSource *source;
@@ -176,7 +177,7 @@ static pid_t start_member(const char *path, int *go)
 	ck_assert_int_ge(pid, 0);
 	if (pid == 0) {
 		char byte;
-		bool good = NC_cache_attach(path) != NULL;
+		bool good = NC_cache_attach(path, NULL) != NULL;
 
 		close(ends[1]);
 		(void)!read(ends[0], &byte, 1);
@@ -200,7 +201,7 @@ START_TEST(test_cache)
 	open_all();
 	make_directory(directory);
 	snprintf(path, sizeof(path), "%s/cache", directory);
-	ck_assert_int_eq(NC_cache_serve(cache, path), 0);
+	ck_assert_int_eq(NC_cache_serve(cache, path, NULL), 0);
 	source = NC_source_new(cache);
 	ck_assert_ptr_nonnull(source);
 	g_source_set_callback(source, count_down, &left, NULL);
@@ -208,7 +209,7 @@ START_TEST(test_cache)
 	member = start_member(path, &go);
 	while (stat.members == 0) {
 		g_main_context_iteration(context, TRUE);
-		ck_assert_int_eq(NC_cache_stat(cache, &stat), 0);
+		ck_assert_int_eq(NC_cache_stat(cache, &stat, sizeof(stat)), 0);
 	}
 	ck_assert_uint_lt(left, 100);
 	left = 1;
@@ -225,7 +226,9 @@ END_TEST
 
 START_TEST(test_bad_input)
 {
-	NULL_FAILS(NC_source_new(NULL), EINVAL);
+	setenv("NABC_CACHE", "/nonexistent/socket", 1);
+	NULL_FAILS(NC_source_new(NULL), ENOENT);
+	NULL_FAILS(NC_source_new((NC_cache *)1), EINVAL);
 	NULL_FAILS(NC_sender_source_new(NULL), EINVAL);
 }
 END_TEST

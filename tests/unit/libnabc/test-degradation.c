@@ -37,11 +37,9 @@ static unsigned times_said(const char *word)
 
 static void open_listening(size_t size, unsigned flags)
 {
-	struct NC_cache_options options = {.size = size,
-					   .member_size = 256 << 10,
-					   .flags = flags,
-					   .log = hear,
-					   .log_context = said};
+	struct NC_cache_options options =
+		NC_CACHE_OPTIONS_INIT(.memory = size, .member_size = 256 << 10, .flags = flags,
+				      .log = hear, .log_context = said);
 
 	cache = NC_cache_open(&options);
 	ck_assert_ptr_nonnull(cache);
@@ -73,9 +71,9 @@ static int live_and_die(size_t size, enum NC_kind kind)
 	size_t id;
 
 	pattern_fill(data, size, 0, size);
-	if (NC_alloc_kind(&handle, size, 0, kind) < 0) {
+	if (NC_unit_alloc(NULL, &handle, size, 0, kind, 0) < 0) {
 		error = errno;
-	} else if (NC_write(&handle, 0, data, size) < 0 || NC_insert(&handle) < 0) {
+	} else if (NC_write(&handle, data, size, 0) < 0 || NC_insert(&handle) < 0) {
 		error = errno;
 		ck_assert_int_eq(NC_free(&handle), 0);
 	} else {
@@ -86,7 +84,7 @@ static int live_and_die(size_t size, enum NC_kind kind)
 		read_exactly(pair[1], got, size);
 		ck_assert_uint_eq(pattern_match(got, size, 0, size), size);
 		close_pair(pair);
-		ck_assert_int_eq(NC_destroy(id), 0);
+		ck_assert_int_eq(NC_destroy(NULL, id), 0);
 	}
 	free(data);
 	free(got);
@@ -109,7 +107,7 @@ START_TEST(test_without_uring)
 	refuse_call(SYS_io_uring_setup, -1, EPERM);
 	open_listening(16 * MIB, 0);
 	check_all_kinds();
-	ck_assert_int_eq(NC_cache_stat(cache, &stat), 0);
+	ck_assert_int_eq(NC_cache_stat(cache, &stat, sizeof(stat)), 0);
 	ck_assert_ptr_nonnull(strstr(stat.uring, "Operation not permitted"));
 	ck_assert_uint_eq(times_said("io_uring"), 1);
 	ck_assert_uint_eq(says, 1);
@@ -138,11 +136,11 @@ START_TEST(test_without_seals)
 	/* What cannot be promised to others is not. */
 	ck_assert_int_eq(live_and_die(1000, NC_KIND_SEALED), ENOTSUP);
 	FAILS(NC_grant(cache, insert(1, 100), NC_USER, 0), ENOTSUP);
-	ck_assert_int_eq(NC_cache_stat(cache, &stat), 0);
+	ck_assert_int_eq(NC_cache_stat(cache, &stat, sizeof(stat)), 0);
 	ck_assert_uint_eq(stat.units, 1);
 	make_directory(directory);
 	snprintf(path, sizeof(path), "%s/cache", directory);
-	ck_assert_int_eq(NC_cache_serve(cache, path), 0);
+	ck_assert_int_eq(NC_cache_serve(cache, path, NULL), 0);
 	close_cache();
 	rmdir(directory);
 	ck_assert_uint_eq(says, 1);
@@ -191,7 +189,7 @@ START_TEST(test_few_descriptors)
 	check_all_kinds();
 	/* Each takes a descriptor; held, so that none is evicted. */
 	for (unsigned i = 0; i < 64; i++) {
-		if (NC_alloc_kind(&handle, 10000, 0, NC_KIND_SEALED) < 0) {
+		if (NC_unit_alloc(NULL, &handle, 10000, 0, NC_KIND_SEALED, 0) < 0) {
 			ck_assert_int_eq(errno, EMFILE);
 			refused++;
 			continue;
@@ -199,7 +197,7 @@ START_TEST(test_few_descriptors)
 		ck_assert_int_eq(NC_printf(&handle, 0, "unit %u", kept), kept < 10 ? 6 : 7);
 		ck_assert_int_eq(NC_insert(&handle), 0);
 		ids[kept] = NC_cache_id(&handle);
-		ck_assert_int_eq(NC_hold(ids[kept++]), 0);
+		ck_assert_int_eq(NC_hold(NULL, ids[kept++]), 0);
 		ck_assert_int_eq(NC_free(&handle), 0);
 	}
 	ck_assert_uint_gt(refused, 0);
@@ -213,8 +211,8 @@ START_TEST(test_few_descriptors)
 		ck_assert_int_eq(NC_pread(cache, ids[i], text, strlen(expected), 0),
 				 (ssize_t)strlen(expected));
 		ck_assert_str_eq(text, expected);
-		ck_assert_int_eq(NC_release(ids[i]), 0);
-		ck_assert_int_eq(NC_destroy(ids[i]), 0);
+		ck_assert_int_eq(NC_release(NULL, ids[i]), 0);
+		ck_assert_int_eq(NC_destroy(NULL, ids[i]), 0);
 	}
 	check_all_kinds();
 	close_cache();
@@ -229,8 +227,9 @@ START_TEST(test_few_descriptors_evict)
 	leave_descriptors(16);
 	open_listening(64 * MIB, 0);
 	for (unsigned i = 0; i < 200; i++) {
-		ck_assert_int_eq(
-			NC_alloc_kind(&handle, 10000, 0, i % 3 ? NC_KIND_SEALED : NC_KIND_AUTO), 0);
+		ck_assert_int_eq(NC_unit_alloc(NULL, &handle, 10000, 0,
+					       i % 3 ? NC_KIND_SEALED : NC_KIND_AUTO, 0),
+				 0);
 		ck_assert_int_eq(NC_insert(&handle), 0);
 		ck_assert_int_eq(NC_free(&handle), 0);
 	}
@@ -257,7 +256,7 @@ static size_t leave_unit(size_t size, enum NC_kind kind)
 	NC_handle handle;
 	size_t id;
 
-	ck_assert_int_eq(NC_alloc_kind(&handle, size, 0, kind), 0);
+	ck_assert_int_eq(NC_unit_alloc(NULL, &handle, size, 0, kind, 0), 0);
 	ck_assert_int_eq(NC_insert(&handle), 0);
 	id = NC_cache_id(&handle);
 	ck_assert_int_eq(NC_free(&handle), 0);
@@ -296,12 +295,10 @@ END_TEST
 START_TEST(test_max_descriptors)
 {
 	static const size_t sizes[] = {100, 40000, 3 * MIB, MIB};
-	struct NC_cache_options options = {.size = 64 * MIB,
-					   .member_quota = 64 * MIB,
-					   .flags = NC_CACHE_NO_THREAD | NC_CACHE_NO_KERNEL,
-					   .log = hear,
-					   .log_context = said,
-					   .max_descriptors = 3};
+	struct NC_cache_options options =
+		NC_CACHE_OPTIONS_INIT(.memory = 64 * MIB, .member_quota = 64 * MIB,
+				      .flags = NC_CACHE_NO_THREAD | NC_CACHE_NO_KERNEL, .log = hear,
+				      .log_context = said, .max_descriptors = 3);
 	unsigned before, held = 0, granted = 0;
 	size_t id, first = 0;
 
@@ -318,10 +315,10 @@ START_TEST(test_max_descriptors)
 	}
 	/* Those in use cannot go. */
 	for (NC_handle handle; held < 7; held++) {
-		if (NC_alloc_kind(&handle, 100, 0, NC_KIND_SEALED) < 0)
+		if (NC_unit_alloc(NULL, &handle, 100, 0, NC_KIND_SEALED, 0) < 0)
 			break;
 		ck_assert_int_eq(NC_insert(&handle), 0);
-		ck_assert_int_eq(NC_hold(NC_cache_id(&handle)), 0);
+		ck_assert_int_eq(NC_hold(NULL, NC_cache_id(&handle)), 0);
 	}
 	ck_assert_int_eq(errno, EMFILE);
 	ck_assert_uint_eq(held, 6);
@@ -340,7 +337,7 @@ START_TEST(test_max_descriptors)
 	ck_assert_int_eq(errno, EMFILE);
 	ck_assert_uint_eq(granted, 6);
 	/* One that goes makes room for another. */
-	ck_assert_int_eq(NC_destroy(first), 0);
+	ck_assert_int_eq(NC_destroy(NULL, first), 0);
 	ck_assert_int_eq(NC_grant(cache, id, NC_USER, 12345), 0);
 	close_cache();
 }

@@ -17,8 +17,9 @@
 #define MEMBER 4001
 #define SIZE ((size_t)4096)
 
-static const struct NC_cache_options options = {
-	.size = 16 * MIB, .member_size = 256 << 10, .flags = NC_CACHE_NO_URING};
+static const struct NC_cache_options options =
+	NC_CACHE_OPTIONS_INIT(.memory = 16 * MIB, .member_size = 256 << 10,
+			      .flags = NC_CACHE_NO_URING);
 
 /* --- what must be as it was --------------------------------------------------------- */
 
@@ -42,7 +43,7 @@ static void note_all(void)
 {
 	before.descriptors = open_descriptors();
 	before.records = records();
-	ck_assert_int_eq(NC_cache_stat(cache, &before.stat), 0);
+	ck_assert_int_eq(NC_cache_stat(cache, &before.stat, sizeof(before.stat)), 0);
 }
 
 /* What members left sealed, which stands until somebody destroys it: is it whole? */
@@ -53,13 +54,13 @@ static void destroy_what_is_left(void)
 	int count;
 
 	do {
-		count = NC_list(cache, &cursor, units, 16);
+		count = NC_list(cache, &cursor, units, sizeof(*units), 16);
 		ck_assert_int_ge(count, 0);
 		for (int i = 0; i < count; i++) {
 			ck_assert_int_eq(units[i].kind, NC_KIND_SEALED);
 			ck_assert_uint_eq(units[i].member, 0);
 			ck_assert(holds_pattern(cache, units[i].id, units[i].size, units[i].size));
-			ck_assert_int_eq(NC_destroy(units[i].id), 0);
+			ck_assert_int_eq(NC_destroy(NULL, units[i].id), 0);
 		}
 	} while (cursor);
 }
@@ -77,7 +78,7 @@ static void check_all(const char *where, unsigned long k)
 
 	destroy_what_is_left();
 	await_descriptors();
-	ck_assert_int_eq(NC_cache_stat(cache, &stat), 0);
+	ck_assert_int_eq(NC_cache_stat(cache, &stat, sizeof(stat)), 0);
 	ck_assert_msg(stat.members == 0 && stat.used == before.stat.used &&
 			      stat.units == before.stat.units && records() == before.records &&
 			      open_descriptors() == before.descriptors,
@@ -99,7 +100,7 @@ static bool is_whole(size_t id, size_t size)
 /* Units of all kinds, made, granted, told and destroyed, for ever. */
 static int live(void)
 {
-	NC_cache *in = NC_cache_attach_as(path, &(struct NC_attach_options){0});
+	NC_cache *in = NC_cache_attach(path, &(struct NC_attach_options)NC_ATTACH_OPTIONS_INIT());
 	uint64_t state = (uint64_t)getpid() * 7919;
 	size_t ids[8] = {0};
 
@@ -109,7 +110,7 @@ static int live(void)
 		size_t size = random_next(&state) % 9000 + 1, told[2];
 
 		if (ids[at])
-			(void)NC_destroy_in(in, ids[at]);
+			(void)NC_destroy(in, ids[at]);
 		ids[at] = child_insert(in, size, size,
 				       random_next(&state) % 3 ? NC_KIND_RECYCLED : NC_KIND_SEALED);
 		if (ids[at] && random_next(&state) % 4 == 0)
@@ -140,13 +141,13 @@ static unsigned hold_some(const struct member *member, size_t held[][2], uint64_
 		if (recv(member->talk, told, sizeof(told), MSG_DONTWAIT) != sizeof(told))
 			continue;
 		/* It may have destroyed it by now, but it does not come back as another. */
-		if (NC_hold(told[0]) < 0) {
+		if (NC_hold(NULL, told[0]) < 0) {
 			ck_assert_int_eq(errno, ENOENT);
 			continue;
 		}
 		ck_assert(is_whole(told[0], told[1]));
 		if (count == HELD_MAX) {
-			ck_assert_int_eq(NC_release(told[0]), 0);
+			ck_assert_int_eq(NC_release(NULL, told[0]), 0);
 			continue;
 		}
 		held[count][0] = told[0];
@@ -177,12 +178,12 @@ START_TEST(test_random)
 		close(member.talk);
 		for (unsigned k = 0; k < count; k++) {
 			ck_assert(is_whole(held[k][0], held[k][1]));
-			ck_assert_int_eq(NC_release(held[k][0]), 0);
+			ck_assert_int_eq(NC_release(NULL, held[k][0]), 0);
 			/* A unit in its segment is no more; a sealed one stands. */
-			if (NC_hold(held[k][0]) < 0)
+			if (NC_hold(NULL, held[k][0]) < 0)
 				continue;
 			ck_assert_uint_eq(nc_id_member(held[k][0]), 0);
-			ck_assert_int_eq(NC_release(held[k][0]), 0);
+			ck_assert_int_eq(NC_release(NULL, held[k][0]), 0);
 		}
 		check_all("random", i);
 	}
@@ -210,7 +211,8 @@ static unsigned reap_all(NC_backend *backend, struct NC_response *bodies, uint64
 {
 	unsigned count = 0;
 
-	while (count < 8 && NC_backend_reap(backend, 0, &tags[count], &bodies[count]) == 1) {
+	while (count < 8 && NC_backend_reap(backend, 0, &tags[count], &bodies[count],
+					    sizeof(bodies[count])) == 1) {
 		ck_assert_int_eq(bodies[count].status, 200);
 		ck_assert(is_large_body(&bodies[count], tags[count]));
 		count++;
@@ -221,7 +223,8 @@ static unsigned reap_all(NC_backend *backend, struct NC_response *bodies, uint64
 START_TEST(test_worker)
 {
 	char *const argv[] = {(char *)helper_path("WORKER_FIXTURE", "worker-fixture"), NULL};
-	struct NC_backend_options start = {.argv = argv, .channels = 1, .memory = MIB};
+	struct NC_backend_options start =
+		NC_BACKEND_OPTIONS_INIT(.argv = argv, .channels = 1, .memory = MIB);
 	unsigned served = 0;
 	uint64_t state = 5;
 
@@ -238,7 +241,7 @@ START_TEST(test_worker)
 			ck_assert_int_eq(NC_backend_submit(backend, 0, tag, "DO=large", 9, 0), 0);
 		ck_assert_int_eq(NC_backend_kick(backend, 0), 0);
 		/* Until the first response, or some time; then it dies in the midst of others. */
-		if (NC_backend_arm(backend, 0) == 0)
+		if (NC_backend_arm(backend, 0, 1) == 0)
 			(void)poll(
 				&(struct pollfd){.fd = NC_backend_fd(backend, 0), .events = POLLIN},
 				1, i % 8 < 7 ? 10000 : 1);
@@ -253,7 +256,7 @@ START_TEST(test_worker)
 			ck_assert_int_eq(NC_backend_close(backend), 0);
 		for (unsigned k = 0; k < count; k++) {
 			ck_assert(is_large_body(&bodies[k], tags[k]));
-			ck_assert_int_eq(NC_release(bodies[k].body.id), 0);
+			ck_assert_int_eq(NC_release(NULL, bodies[k].body.id), 0);
 		}
 		if (i % 2 == 0)
 			ck_assert_int_eq(NC_backend_close(backend), 0);
@@ -275,7 +278,7 @@ static unsigned act;
 /* One that is told, and one with which something is done, an instruction at a time. */
 static int act_step_by_step(void)
 {
-	NC_cache *in = NC_cache_attach_as(path, &(struct NC_attach_options){0});
+	NC_cache *in = NC_cache_attach(path, &(struct NC_attach_options)NC_ATTACH_OPTIONS_INIT());
 	unsigned char data[SIZE];
 	struct nc_handle *inside;
 	NC_handle handle;
@@ -285,9 +288,9 @@ static int act_step_by_step(void)
 	CHILD(in);
 	pattern_fill(data, SIZE, 0, SIZE);
 	ids[0] = child_insert(in, SIZE, SIZE, NC_KIND_RECYCLED);
-	CHILD(NC_alloc_in(in, &handle, SIZE, 0,
-			  act == INSERT_SEALED ? NC_KIND_SEALED : NC_KIND_RECYCLED) == 0);
-	CHILD(NC_write(&handle, 0, data, SIZE) == (ssize_t)SIZE);
+	CHILD(NC_unit_alloc(in, &handle, SIZE, 0,
+			    act == INSERT_SEALED ? NC_KIND_SEALED : NC_KIND_RECYCLED, 0) == 0);
+	CHILD(NC_write(&handle, data, SIZE, 0) == (ssize_t)SIZE);
 	/* The id that it will have. */
 	inside = (struct nc_handle *)(void *)&handle;
 	ids[1] = act == INSERT_SEALED ? 0
@@ -313,7 +316,7 @@ static int act_step_by_step(void)
 		break;
 	case DESTROY:
 	case DESTROY_GRANTED:
-		result = NC_destroy_in(in, ids[1]);
+		result = NC_destroy(in, ids[1]);
 	}
 	raise(SIGSTOP);
 	return result;
@@ -357,23 +360,23 @@ static unsigned long die_after(unsigned long most)
 	size_t ids[2];
 
 	hear_ids(&member, ids, 2);
-	ck_assert_int_eq(NC_hold(ids[0]), 0);
+	ck_assert_int_eq(NC_hold(NULL, ids[0]), 0);
 	ck_assert_int_eq(stopped(member.pid), SIGSTOP);
 	done = step(member.pid, most);
 	end_child(member.pid);
 	close(member.talk);
 	ck_assert(is_whole(ids[0], SIZE));
 	/* If it can be named, it is what it was going to be. */
-	if (ids[1] && NC_hold(ids[1]) == 0) {
+	if (ids[1] && NC_hold(NULL, ids[1]) == 0) {
 		ck_assert_msg(is_whole(ids[1], SIZE), "%s: wrong bytes after %lu", names[act],
 			      done);
-		ck_assert_int_eq(NC_release(ids[1]), 0);
+		ck_assert_int_eq(NC_release(NULL, ids[1]), 0);
 	}
 	serve_until_alone();
 	ck_assert(is_whole(ids[0], SIZE));
-	ck_assert_int_eq(NC_release(ids[0]), 0);
-	FAILS(NC_hold(ids[0]), ENOENT);
-	FAILS(NC_hold(ids[1]), ENOENT);
+	ck_assert_int_eq(NC_release(NULL, ids[0]), 0);
+	FAILS(NC_hold(NULL, ids[0]), ENOENT);
+	FAILS(NC_hold(NULL, ids[1]), ENOENT);
 	check_all(names[act], done);
 	return done;
 }

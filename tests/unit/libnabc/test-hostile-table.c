@@ -17,8 +17,9 @@
 #define THEIRS 0xa5
 #define OURS 0x5a
 
-static const struct NC_cache_options options = {
-	.size = 16 * MIB, .member_size = 256 << 10, .flags = NC_CACHE_NO_URING};
+static const struct NC_cache_options options =
+	NC_CACHE_OPTIONS_INIT(.memory = 16 * MIB, .member_size = 256 << 10,
+			      .flags = NC_CACHE_NO_URING);
 
 static bool punches;
 
@@ -150,18 +151,20 @@ static unsigned used, bytes;
 static void use(size_t id, int pair[2], unsigned char *room, size_t size)
 {
 	struct NC_range range = {.id = id};
-	struct NC_send message = {
-		.ranges = &range, .range_count = 1, .flags = NC_SEND_DONTWAIT | NC_SEND_HELD};
+	struct NC_send message = NC_SEND_INIT(.ranges = &range, .range_count = 1,
+					      .flags = NC_SEND_DONTWAIT | NC_SEND_HELD);
 	struct NC_stat stat;
 	uint32_t sum;
 	ssize_t sent;
 	size_t run;
 	const void *data;
 
-	if (NC_hold(id) < 0)
+	if (NC_hold(NULL, id) < 0)
 		return;
 	used++;
-	ck_assert_int_eq(NC_stat(id, &stat) == 0 || errno == ENOENT || errno == EACCES, 1);
+	ck_assert_int_eq(NC_stat(NULL, id, &stat, sizeof(stat)) == 0 || errno == ENOENT ||
+				 errno == EACCES,
+			 1);
 	sent = NC_pread(cache, id, room, size, 0);
 	if (sent > 0)
 		ck_assert(is_theirs(room, (size_t)sent));
@@ -169,12 +172,12 @@ static void use(size_t id, int pair[2], unsigned char *room, size_t size)
 	data = NC_data(cache, id, 0, &run);
 	if (data)
 		ck_assert(is_theirs(data, run));
-	(void)NC_checksum(cache, id, NC_CHECKSUM_INET, 0, 1, &sum);
+	(void)NC_checksum(cache, id, &sum, NC_CHECKSUM_INET, 1, 0);
 	(void)NC_verify(cache, id);
 	for (unsigned i = 0; i < 2; i++) {
 		range.offset = i * 99;
 		range.length = i ? 50 : 1;
-		sent = NC_socksendv(pair[0], &message);
+		sent = NC_send(NULL, pair[0], &message);
 		if (sent > 0) {
 			read_exactly(pair[1], room, (size_t)sent);
 			ck_assert(is_theirs(room, (size_t)sent));
@@ -183,7 +186,7 @@ static void use(size_t id, int pair[2], unsigned char *room, size_t size)
 	if (data) {
 		range.offset = 0;
 		range.length = run < size ? run : size;
-		sent = NC_socksendv(pair[0], &message);
+		sent = NC_send(NULL, pair[0], &message);
 		if (sent > 0) {
 			read_exactly(pair[1], room, (size_t)sent);
 			ck_assert(is_theirs(room, (size_t)sent));
@@ -194,8 +197,8 @@ static void use(size_t id, int pair[2], unsigned char *room, size_t size)
 		(void)NC_revoke(cache, id, NC_USER, 4999);
 	}
 	if (id % 7 == 0)
-		(void)NC_destroy(id);
-	ck_assert_int_eq(NC_release(id), 0);
+		(void)NC_destroy(NULL, id);
+	ck_assert_int_eq(NC_release(NULL, id), 0);
 }
 
 static void check_lies(void)
@@ -214,14 +217,14 @@ static void check_lies(void)
 	used = bytes = 0;
 	/* Ours lies on either side of theirs. */
 	own[0] = insert(OURS, 100 << 10);
-	ck_assert_int_eq(NC_cache_stat(cache, &before), 0);
+	ck_assert_int_eq(NC_cache_stat(cache, &before, sizeof(before)), 0);
 	tcp_pair(pair);
 	descriptors = open_descriptors();
 	liar = start_member(lie, LIAR);
 	hear_ids(&liar, tell, 2);
 	own[1] = insert(OURS, 100 << 10);
 	while (used < scaled(3000) || bytes < scaled(1500)) {
-		listed = NC_list(cache, &cursor, units, 7);
+		listed = NC_list(cache, &cursor, units, sizeof(*units), 7);
 		ck_assert_int_ge(listed, 0);
 		for (int i = 0; i < listed; i++)
 			if (nc_id_member(units[i].id) == tell[0])
@@ -234,13 +237,13 @@ static void check_lies(void)
 	ck_assert_uint_eq(open_descriptors(), descriptors - 2);
 	for (unsigned i = 0; i < 2; i++) {
 		ck_assert(holds_pattern(cache, own[i], OURS, 100 << 10));
-		ck_assert_int_eq(NC_destroy(own[i]), 0);
+		ck_assert_int_eq(NC_destroy(NULL, own[i]), 0);
 	}
-	ck_assert_int_eq(NC_cache_stat(cache, &after), 0);
+	ck_assert_int_eq(NC_cache_stat(cache, &after, sizeof(after)), 0);
 	ck_assert_uint_eq(after.members, 0);
 	ck_assert_uint_eq(after.units, before.units - 1);
 	cursor = 0;
-	ck_assert_int_eq(NC_list(cache, &cursor, units, 7), 0);
+	ck_assert_int_eq(NC_list(cache, &cursor, units, sizeof(*units), 7), 0);
 	close_hostile();
 }
 
@@ -292,12 +295,12 @@ START_TEST(test_spent_generations)
 		ck_assert_uint_eq(number, i + 1);
 		for (unsigned k = 0; k < 64; k++) {
 			id = nc_id((unsigned)number, k, NC_ID_GENERATION_MAX);
-			FAILS(NC_hold(id), ENOENT);
-			FAILS(NC_hold(nc_id((unsigned)number, k, 1)), ENOENT);
+			FAILS(NC_hold(NULL, id), ENOENT);
+			FAILS(NC_hold(NULL, nc_id((unsigned)number, k, 1)), ENOENT);
 		}
 		end_member(&liar);
 		serve_until_alone();
-		FAILS(NC_hold(id), ENOENT);
+		FAILS(NC_hold(NULL, id), ENOENT);
 		/* Another may have it after this one. */
 		remote = atomic_load(&((struct NC_cache *)cache)->index.remotes[number]);
 		ck_assert(nc_remote_member_vacant(remote));

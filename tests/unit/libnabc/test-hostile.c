@@ -15,8 +15,9 @@
 #define HOSTILE 4002
 #define NOBODY 65534
 
-static const struct NC_cache_options options = {
-	.size = 16 * MIB, .member_size = 256 << 10, .flags = NC_CACHE_NO_URING};
+static const struct NC_cache_options options =
+	NC_CACHE_OPTIONS_INIT(.memory = 16 * MIB, .member_size = 256 << 10,
+			      .flags = NC_CACHE_NO_URING);
 
 /* What there is to steal: of the owner, then of another member. */
 enum { OWN_RECYCLED, OWN_APPENDED, OWN_SEALED, RECYCLED, SEALED, GRANTED, LOOT };
@@ -26,7 +27,7 @@ static struct member victim;
 /* Sealed, so that it can be granted and what it then has is frozen. */
 static int be_victim(void)
 {
-	NC_cache *in = NC_cache_attach_as(path, &(struct NC_attach_options){0});
+	NC_cache *in = NC_cache_attach(path, &(struct NC_attach_options)NC_ATTACH_OPTIONS_INIT());
 	size_t ids[3];
 
 	CHILD(in);
@@ -54,8 +55,8 @@ static void open_loot_with(unsigned flags)
 		char data[5000];
 
 		pattern_fill(data, i, 0, sizeof(data));
-		ck_assert_int_eq(NC_alloc_kind(&handle, sizeof(data), 0, kinds[i]), 0);
-		ck_assert_int_eq(NC_write(&handle, 0, data, sizeof(data)), sizeof(data));
+		ck_assert_int_eq(NC_unit_alloc(NULL, &handle, sizeof(data), 0, kinds[i], 0), 0);
+		ck_assert_int_eq(NC_write(&handle, data, sizeof(data), 0), sizeof(data));
 		ck_assert_int_eq(NC_insert(&handle), 0);
 		loot[i] = NC_cache_id(&handle);
 		NC_free(&handle);
@@ -93,26 +94,29 @@ static bool skip_unless_root(const char *what)
 static int try_calls_on(NC_cache *in, size_t id)
 {
 	struct NC_range range = {.id = id, .length = 1};
-	struct NC_send message = {.ranges = &range, .range_count = 1};
+	struct NC_send message = NC_SEND_INIT(.ranges = &range, .range_count = 1);
 	struct NC_stat stat;
 	char bytes[16];
 	size_t run;
 	uint32_t sum;
 	int pair[2];
 
-	CHILD_FAILS(NC_hold_in(in, id), EACCES);
+	CHILD_FAILS(NC_hold(in, id), EACCES);
 	CHILD_FAILS(NC_pread(in, id, bytes, sizeof(bytes), 0), EACCES);
 	CHILD(!NC_data(in, id, 0, &run) && errno == EACCES);
-	CHILD_FAILS(NC_stat_in(in, id, &stat), EACCES);
-	CHILD_FAILS(NC_destroy_in(in, id), EACCES);
-	CHILD_FAILS(NC_release_in(in, id), EINVAL);
+	CHILD_FAILS(NC_stat(in, id, &stat, sizeof(stat)), EACCES);
+	CHILD_FAILS(NC_destroy(in, id), EACCES);
+	CHILD_FAILS(NC_release(in, id), EINVAL);
 	CHILD_FAILS(NC_grant(in, id, NC_USER, getuid()), EACCES);
 	CHILD_FAILS(NC_revoke(in, id, NC_USER, 4999), EACCES);
-	CHILD_FAILS(NC_checksum(in, id, NC_CHECKSUM_DEFAULT, 0, 1, &sum), EACCES);
+	CHILD_FAILS(NC_checksum(in, id, &sum, NC_CHECKSUM_DEFAULT, 1, 0), EACCES);
 	CHILD_FAILS(NC_verify(in, id), EACCES);
 	CHILD(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
-	CHILD_FAILS(NC_socksendv_in(in, pair[0], &message), EACCES);
-	CHILD_FAILS(NC_socksend_in(in, pair[0], id, 0, 5000), EACCES);
+	CHILD_FAILS(NC_send(in, pair[0], &message), EACCES);
+	CHILD_FAILS(NC_send(in, pair[0],
+			    &(struct NC_send)NC_SEND_INIT(.ranges = &(struct NC_range){id, 0, 5000},
+							  .range_count = 1)),
+		    EACCES);
 	/* Not a byte of it has left. */
 	CHILD(recv(pair[1], bytes, 1, MSG_DONTWAIT) < 0);
 	close_pair(pair);
@@ -124,8 +128,8 @@ static int call_on_loot(void)
 	static const unsigned flags[] = {0, NC_ATTACH_LIGHT};
 
 	for (unsigned k = 0; k < 2; k++) {
-		struct NC_attach_options as = {.flags = flags[k]};
-		NC_cache *in = NC_cache_attach_as(path, &as);
+		struct NC_attach_options as = NC_ATTACH_OPTIONS_INIT(.flags = flags[k]);
+		NC_cache *in = NC_cache_attach(path, &as);
 		struct NC_stat unit;
 		size_t cursor = 0;
 
@@ -133,10 +137,11 @@ static int call_on_loot(void)
 		for (unsigned i = 0; i < LOOT; i++)
 			if (try_calls_on(in, loot[i]))
 				return 1;
-		CHILD(NC_list(in, &cursor, &unit, 1) == 0);
+		CHILD(NC_list(in, &cursor, &unit, sizeof(unit), 1) == 0);
 		CHILD(NC_cache_close(in) == 0);
 	}
-	CHILD(!NC_cache_attach_as(path, &(struct NC_attach_options){.flags = NC_ATTACH_OPERATOR}) &&
+	CHILD(!NC_cache_attach(path, &(struct NC_attach_options)
+					     NC_ATTACH_OPTIONS_INIT(.flags = NC_ATTACH_OPERATOR)) &&
 	      errno == EPERM);
 	return 0;
 }
@@ -173,8 +178,8 @@ static int guess_one(NC_cache *in, int socket, size_t id, uint64_t *state)
 
 static int guess(void)
 {
-	NC_cache *in =
-		NC_cache_attach_as(path, &(struct NC_attach_options){.flags = NC_ATTACH_LIGHT});
+	NC_cache *in = NC_cache_attach(
+		path, &(struct NC_attach_options)NC_ATTACH_OPTIONS_INIT(.flags = NC_ATTACH_LIGHT));
 	struct nc_wire_welcome welcome;
 	uint64_t state = 17;
 	int segment, socket = child_join(0, &welcome, &segment);
@@ -213,9 +218,9 @@ START_TEST(test_guessing)
 	if (skip_unless_root("guessing"))
 		return;
 	open_loot();
-	ck_assert_int_eq(NC_cache_stat(cache, &before), 0);
+	ck_assert_int_eq(NC_cache_stat(cache, &before, sizeof(before)), 0);
 	run_member(guess, HOSTILE);
-	ck_assert_int_eq(NC_cache_stat(cache, &after), 0);
+	ck_assert_int_eq(NC_cache_stat(cache, &after, sizeof(after)), 0);
 	ck_assert_uint_eq(after.units, before.units);
 	ck_assert_uint_eq(after.used, before.used);
 	close_loot();
@@ -289,7 +294,7 @@ static int check_owner(pid_t owner, const void *address)
 
 static int abuse_loans(void)
 {
-	NC_cache *in = NC_cache_attach_as(path, &(struct NC_attach_options){0});
+	NC_cache *in = NC_cache_attach(path, &(struct NC_attach_options)NC_ATTACH_OPTIONS_INIT());
 	struct nc_wire_welcome welcome;
 	int segment, fds[NC_PEER_FDS_MAX], socket = child_join(NC_WIRE_SEGMENT, &welcome, &segment);
 	struct nc_wire_call call = {.magic = NC_WIRE_MAGIC, .op = NC_WIRE_FETCH};
@@ -301,7 +306,7 @@ static int abuse_loans(void)
 	CHILD(in && socket >= 0 && segment >= 0);
 	CHILD(heard(&id, 1));
 	CHILD(holds_pattern(in, id, OWN_RECYCLED, 5000));
-	CHILD(NC_hold_in(in, id) == 0);
+	CHILD(NC_hold(in, id) == 0);
 	data = NC_data(in, id, 0, &run);
 	CHILD(data && mprotect((void *)((uintptr_t)data & ~(PAGE - 1)), PAGE,
 			       PROT_READ | PROT_WRITE) == (getpid() ? 0 : 1));
@@ -413,7 +418,7 @@ START_TEST(test_passed_socket)
 	serve_until(giver.talk);
 	ck_assert_int_eq(nc_peer_receive(giver.talk, &byte, 1, fds, &count, 1000), 1);
 	ck_assert_uint_eq(count, 1);
-	listed = NC_list(cache, &cursor, units, LOOT + 1);
+	listed = NC_list(cache, &cursor, units, sizeof(*units), LOOT + 1);
 	for (int i = 0; i < listed; i++)
 		if (units[i].size == 9)
 			id = units[i].id;
@@ -425,7 +430,7 @@ START_TEST(test_passed_socket)
 	end_member(&taker);
 	tell_ids(&giver, &id, 1);
 	end_member(&giver);
-	ck_assert_int_eq(NC_destroy(id), 0);
+	ck_assert_int_eq(NC_destroy(NULL, id), 0);
 	close_loot();
 }
 END_TEST
@@ -433,13 +438,13 @@ END_TEST
 /* Comes as the process that is meant would: may it have the unit? */
 static int fetch_it(void)
 {
-	NC_cache *in =
-		NC_cache_attach_as(path, &(struct NC_attach_options){.flags = NC_ATTACH_LIGHT});
+	NC_cache *in = NC_cache_attach(
+		path, &(struct NC_attach_options)NC_ATTACH_OPTIONS_INIT(.flags = NC_ATTACH_LIGHT));
 	size_t reply[2];
 
 	CHILD(in);
 	CHILD(heard(reply, 1));
-	reply[1] = NC_hold_in(in, reply[0]) == 0 ? 0 : (size_t)errno;
+	reply[1] = NC_hold(in, reply[0]) == 0 ? 0 : (size_t)errno;
 	CHILD(said(reply, 2));
 	stay();
 	return 0;
@@ -552,25 +557,28 @@ END_TEST
 /* Holds what was exported to it while it is taken away. */
 static int hold_on(void)
 {
-	NC_cache *in =
-		NC_cache_attach_as(path, &(struct NC_attach_options){.flags = NC_ATTACH_LIGHT});
+	NC_cache *in = NC_cache_attach(
+		path, &(struct NC_attach_options)NC_ATTACH_OPTIONS_INIT(.flags = NC_ATTACH_LIGHT));
 	size_t id, run, done = 0;
 	const char *data;
 	int pair[2];
 
 	CHILD(in && heard(&id, 1));
-	CHILD(NC_hold_in(in, id) == 0);
+	CHILD(NC_hold(in, id) == 0);
 	CHILD(said(&done, 1) && heard(&done, 1));
 	/* Refused at the next use; what it holds is still whole. */
-	CHILD_FAILS(NC_hold_in(in, id), (int)done);
+	CHILD_FAILS(NC_hold(in, id), (int)done);
 	CHILD(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
-	CHILD_FAILS(NC_socksend_in(in, pair[0], id, 0, 10), (int)done);
+	CHILD_FAILS(NC_send(in, pair[0],
+			    &(struct NC_send)NC_SEND_INIT(.ranges = &(struct NC_range){id, 0, 10},
+							  .range_count = 1)),
+		    (int)done);
 	data = NC_data(in, id, 0, &run);
 	CHILD(data && pattern_match(data, OWN_RECYCLED, 0, run) == run);
-	CHILD(NC_release_in(in, id) == 0);
-	CHILD_FAILS(NC_release_in(in, id), EINVAL);
-	CHILD(NC_hold_in(in, id) < 0);
-	CHILD_FAILS(NC_hold_in(in, id), EACCES);
+	CHILD(NC_release(in, id) == 0);
+	CHILD_FAILS(NC_release(in, id), EINVAL);
+	CHILD(NC_hold(in, id) < 0);
+	CHILD_FAILS(NC_hold(in, id), EACCES);
 	return 0;
 }
 
@@ -588,7 +596,7 @@ START_TEST(test_taken_away)
 		tell_ids(&member, &id, 1);
 		hear_ids(&member, &done, 1);
 		if (destroyed)
-			ck_assert_int_eq(NC_destroy(id), 0);
+			ck_assert_int_eq(NC_destroy(NULL, id), 0);
 		else
 			ck_assert_int_eq(NC_revoke(cache, id, NC_USER, uid), 0);
 		done = destroyed ? ENOENT : EACCES;
@@ -626,7 +634,7 @@ START_TEST(test_cgi)
 	int pair[2];
 
 	open_loot();
-	ck_assert_int_eq(NC_cache_stat(cache, &before), 0);
+	ck_assert_int_eq(NC_cache_stat(cache, &before, sizeof(before)), 0);
 	descriptors = open_descriptors();
 	tcp_pair(pair);
 	for (unsigned i = 0; i < scaled(50); i++) {
@@ -638,12 +646,12 @@ START_TEST(test_cgi)
 		ck_assert_int_eq(NC_socksend(pair[0], id, 0, 27), 27);
 		read_exactly(pair[1], got, 27);
 		ck_assert_mem_eq(got, "from a child that has ended", 27);
-		ck_assert_int_eq(NC_destroy(id), 0);
+		ck_assert_int_eq(NC_destroy(NULL, id), 0);
 	}
 	close_pair(pair);
 	do {
 		ck_assert_int_ge(NC_cache_dispatch(cache), 0);
-		ck_assert_int_eq(NC_cache_stat(cache, &after), 0);
+		ck_assert_int_eq(NC_cache_stat(cache, &after, sizeof(after)), 0);
 	} while (after.members != before.members);
 	ck_assert_uint_eq(after.used, before.used);
 	ck_assert_uint_eq(after.units, before.units);
@@ -658,7 +666,7 @@ static int be_honest(void);
 
 static int be_greedy(void)
 {
-	NC_cache *in = NC_cache_attach_as(path, &(struct NC_attach_options){0});
+	NC_cache *in = NC_cache_attach(path, &(struct NC_attach_options)NC_ATTACH_OPTIONS_INIT());
 	size_t made = 0, id;
 	NC_handle handle;
 
@@ -671,7 +679,7 @@ static int be_greedy(void)
 	for (made = 0; (id = child_insert(in, 1, 64 << 10, NC_KIND_SEALED)); made++)
 		;
 	CHILD(errno == EDQUOT && made == 16);
-	CHILD_FAILS(NC_alloc_in(in, &handle, 5 * MIB, 0, NC_KIND_SEALED), EFBIG);
+	CHILD_FAILS(NC_unit_alloc(in, &handle, 5 * MIB, 0, NC_KIND_SEALED, 0), EFBIG);
 	CHILD(said(&made, 1));
 	stay();
 	return 0;
@@ -684,12 +692,12 @@ START_TEST(test_quota)
 	size_t made;
 
 	open_loot();
-	ck_assert_int_eq(NC_cache_stat(cache, &before), 0);
+	ck_assert_int_eq(NC_cache_stat(cache, &before, sizeof(before)), 0);
 	for (unsigned i = 0; i < 2; i++) {
 		greedy[i] = start_member(be_greedy, i ? NOBODY : HOSTILE);
 		hear_ids(&greedy[i], &made, 1);
 	}
-	ck_assert_int_eq(NC_cache_stat(cache, &after), 0);
+	ck_assert_int_eq(NC_cache_stat(cache, &after, sizeof(after)), 0);
 	ck_assert_uint_eq(after.used, before.used + 2 * MIB);
 	for (unsigned i = 0; i < 2; i++)
 		end_member(&greedy[i]);
@@ -707,8 +715,10 @@ static int litter(void)
 	size_t made;
 
 	for (unsigned i = 0; i < 8; i++) {
-		in = NC_cache_attach_as(path,
-					&(struct NC_attach_options){.flags = NC_ATTACH_LIGHT});
+		in = NC_cache_attach(
+			path,
+			&(struct NC_attach_options)NC_ATTACH_OPTIONS_INIT(.flags =
+										  NC_ATTACH_LIGHT));
 		CHILD(in);
 		for (made = 0; child_insert(in, 1, 1, NC_KIND_SEALED); made++)
 			;
@@ -786,8 +796,8 @@ static int never_read(void)
 
 static int be_honest(void)
 {
-	NC_cache *in =
-		NC_cache_attach_as(path, &(struct NC_attach_options){.flags = NC_ATTACH_LIGHT});
+	NC_cache *in = NC_cache_attach(
+		path, &(struct NC_attach_options)NC_ATTACH_OPTIONS_INIT(.flags = NC_ATTACH_LIGHT));
 
 	CHILD(in);
 	for (unsigned i = 0; i < scaled(200); i++) {
@@ -795,7 +805,7 @@ static int be_honest(void)
 
 		CHILD(id);
 		CHILD(holds_pattern(in, id, i, 3000));
-		CHILD(NC_destroy_in(in, id) == 0);
+		CHILD(NC_destroy(in, id) == 0);
 	}
 	return 0;
 }

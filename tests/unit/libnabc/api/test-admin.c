@@ -40,7 +40,7 @@ static void set_up(void)
 	make_directory(directory);
 	snprintf(path, sizeof(path), "%s/cache", directory);
 	open_cache(16 * MIB);
-	ck_assert_int_eq(NC_cache_serve(cache, path), 0);
+	ck_assert_int_eq(NC_cache_serve(cache, path, NULL), 0);
 	stop = eventfd(0, EFD_CLOEXEC);
 	ck_assert_int_ge(stop, 0);
 	ck_assert_int_eq(pthread_create(&thread, NULL, dispatch, NULL), 0);
@@ -48,9 +48,9 @@ static void set_up(void)
 
 static void attach(void)
 {
-	struct NC_attach_options options = {.flags = NC_ATTACH_OPERATOR};
+	struct NC_attach_options options = NC_ATTACH_OPTIONS_INIT(.flags = NC_ATTACH_OPERATOR);
 
-	watcher = NC_cache_attach_as(path, &options);
+	watcher = NC_cache_attach(path, &options);
 	ck_assert_msg(watcher, "%s", strerror(errno));
 }
 
@@ -83,19 +83,19 @@ START_TEST(test_counters)
 	set_up();
 	for (unsigned i = 0; i < 5; i++)
 		id = insert(i, 100 + i);
-	ck_assert_int_eq(NC_destroy(id), 0);
-	FAILS(NC_destroy(id), ENOENT);
+	ck_assert_int_eq(NC_destroy(NULL, id), 0);
+	FAILS(NC_destroy(NULL, id), ENOENT);
 	attach();
 	memset(&there, 0x55, sizeof(there));
-	ck_assert_int_eq(NC_cache_stat(watcher, &there), 0);
-	ck_assert_int_eq(NC_cache_stat(cache, &here), 0);
+	ck_assert_int_eq(NC_cache_stat(watcher, &there, sizeof(there)), 0);
+	ck_assert_int_eq(NC_cache_stat(cache, &here, sizeof(here)), 0);
 	ck_assert_uint_eq(there.inserts, 5);
 	ck_assert_uint_eq(there.destroys, 1);
 	ck_assert_uint_eq(there.stale, 1);
 	ck_assert_uint_eq(there.members, 1);
 	ck_assert_str_eq(there.uring, here.uring);
 	ck_assert_mem_eq(&there, &here, sizeof(here));
-	FAILS(NC_cache_stat(watcher, NULL), EINVAL);
+	FAILS(NC_cache_stat(watcher, NULL, 1), EINVAL);
 	tear_down();
 }
 END_TEST
@@ -109,21 +109,21 @@ START_TEST(test_unit)
 
 	set_up();
 	id = insert(1, 100000);
-	ck_assert_int_eq(NC_hold(id), 0);
+	ck_assert_int_eq(NC_hold(NULL, id), 0);
 	attach();
-	ck_assert_int_eq(NC_stat_in(watcher, id, &there), 0);
-	ck_assert_int_eq(NC_stat(id, &here), 0);
+	ck_assert_int_eq(NC_stat(watcher, id, &there, sizeof(there)), 0);
+	ck_assert_int_eq(NC_stat(NULL, id, &here, sizeof(here)), 0);
 	ck_assert_mem_eq(&there, &here, sizeof(here));
 	ck_assert_uint_eq(there.holds, 1);
 	ck_assert_int_eq(there.kind, NC_KIND_APPENDED);
-	ck_assert_int_eq(NC_cache_stat(watcher, &counters), 0);
+	ck_assert_int_eq(NC_cache_stat(watcher, &counters, sizeof(counters)), 0);
 	ck_assert_uint_eq(counters.units, 1);
 	ck_assert_uint_eq(atomic_load(&cache->index.grants.count), 0);
-	ck_assert_int_eq(NC_release(id), 0);
-	FAILS(NC_stat_in(watcher, id + 1, &there), ENOENT);
-	FAILS(NC_stat_in(watcher, 0, &there), ENOENT);
-	FAILS(NC_stat_in(watcher, SIZE_MAX, &there), ENOENT);
-	FAILS(NC_stat_in(watcher, id, NULL), EINVAL);
+	ck_assert_int_eq(NC_release(NULL, id), 0);
+	FAILS(NC_stat(watcher, id + 1, &there, sizeof(there)), ENOENT);
+	FAILS(NC_stat(watcher, 0, &there, sizeof(there)), ENOENT);
+	FAILS(NC_stat(watcher, SIZE_MAX, &there, sizeof(there)), ENOENT);
+	FAILS(NC_stat(watcher, id, NULL, 1), EINVAL);
 	tear_down();
 }
 END_TEST
@@ -133,7 +133,7 @@ static size_t seal(NC_cache *by, size_t size)
 	NC_handle handle;
 	size_t id;
 
-	ck_assert_int_eq(NC_alloc_in(by, &handle, size, 0, NC_KIND_SEALED), 0);
+	ck_assert_int_eq(NC_unit_alloc(by, &handle, size, 0, NC_KIND_SEALED, 0), 0);
 	ck_assert_int_eq(NC_insert(&handle), 0);
 	id = NC_cache_id(&handle);
 	ck_assert_int_eq(NC_free(&handle), 0);
@@ -144,21 +144,21 @@ static uint64_t pinned(void)
 {
 	struct NC_cache_stat stat;
 
-	ck_assert_int_eq(NC_cache_stat(cache, &stat), 0);
+	ck_assert_int_eq(NC_cache_stat(cache, &stat, sizeof(stat)), 0);
 	return stat.pinned;
 }
 
 /* An operator decides of each unit, a member of its own, and not that they drive out others'. */
 START_TEST(test_keep)
 {
-	struct NC_attach_options light = {.flags = NC_ATTACH_LIGHT};
+	struct NC_attach_options light = NC_ATTACH_OPTIONS_INIT(.flags = NC_ATTACH_LIGHT);
 	NC_cache *member;
 	size_t id, own;
 
 	set_up();
 	id = insert(1, 1000);
 	attach();
-	member = NC_cache_attach_as(path, &light);
+	member = NC_cache_attach(path, &light);
 	ck_assert_ptr_nonnull(member);
 	own = seal(member, 1000);
 	ck_assert_int_eq(NC_set_priority(watcher, id, NC_PRIORITY_PINNED), 0);
@@ -202,15 +202,15 @@ START_TEST(test_routes)
 
 	set_up();
 	attach();
-	ck_assert_int_eq(NC_routes(watcher, NULL, 0), 0);
+	ck_assert_int_eq(NC_routes(watcher, NULL, 1, 0), 0);
 	for (unsigned i = 0; i < NC_ROUTES; i++) {
 		snprintf(address, sizeof(address), "192.0.2.%u", i + 1);
 		ck_assert_int_eq(NC_route_set(watcher, address, NC_METHOD_COPY), 0);
 	}
 	FAILS(NC_route_set(watcher, "198.51.100.1", NC_METHOD_COPY), ENOSPC);
-	ck_assert_int_eq(NC_routes(cache, here, NC_ROUTES), NC_ROUTES);
+	ck_assert_int_eq(NC_routes(cache, here, sizeof(*here), NC_ROUTES), NC_ROUTES);
 	memset(there, 0x55, sizeof(there));
-	ck_assert_int_eq(NC_routes(watcher, there, NC_ROUTES + 1), NC_ROUTES);
+	ck_assert_int_eq(NC_routes(watcher, there, sizeof(*there), NC_ROUTES + 1), NC_ROUTES);
 	for (unsigned i = 0; i < NC_ROUTES; i++) {
 		ck_assert_str_eq(there[i].address, here[i].address);
 		ck_assert_int_eq(there[i].method, NC_METHOD_COPY);
@@ -219,12 +219,12 @@ START_TEST(test_routes)
 	}
 	/* Fewer than there are: the number is still that of all. */
 	memset(there, 0x55, sizeof(there));
-	ck_assert_int_eq(NC_routes(watcher, there, 2), NC_ROUTES);
+	ck_assert_int_eq(NC_routes(watcher, there, sizeof(*there), 2), NC_ROUTES);
 	ck_assert_str_eq(there[1].address, here[1].address);
 	ck_assert_int_eq(there[2].method, 0x55555555);
-	ck_assert_int_eq(NC_routes(watcher, NULL, 0), NC_ROUTES);
+	ck_assert_int_eq(NC_routes(watcher, NULL, 1, 0), NC_ROUTES);
 	ck_assert_int_eq(NC_route_set(watcher, "192.0.2.1", NC_ROUTE_LEARN), 0);
-	FAILS(NC_routes(watcher, NULL, 1), EINVAL);
+	FAILS(NC_routes(watcher, NULL, 1, 1), EINVAL);
 	FAILS(NC_route_set(watcher, NULL, NC_METHOD_COPY), EINVAL);
 	FAILS(NC_route_set(watcher, "", NC_METHOD_COPY), EINVAL);
 	FAILS(NC_route_set(watcher, "nowhere", NC_METHOD_COPY), EINVAL);
@@ -252,11 +252,11 @@ START_TEST(test_no_owner)
 	attach();
 	end_dispatch();
 	close_cache();
-	FAILS(NC_routes(watcher, &route, 1), EPIPE);
+	FAILS(NC_routes(watcher, &route, sizeof(route), 1), EPIPE);
 	FAILS(NC_route_set(watcher, "unix", NC_METHOD_COPY), EPIPE);
 	FAILS(NC_purge(watcher, "a"), EPIPE);
-	FAILS(NC_cache_stat(watcher, &stat), EPIPE);
-	FAILS(NC_stat_in(watcher, id, &unit), EPIPE);
+	FAILS(NC_cache_stat(watcher, &stat, sizeof(stat)), EPIPE);
+	FAILS(NC_stat(watcher, id, &unit, sizeof(unit)), EPIPE);
 	ck_assert_int_eq(NC_cache_close(watcher), 0);
 	watcher = NULL;
 	ck_assert_int_eq(rmdir(directory), 0);
@@ -480,7 +480,7 @@ static int note_name(void *context, const char *name)
 
 START_TEST(test_purge)
 {
-	struct NC_attach_options light = {.flags = NC_ATTACH_LIGHT};
+	struct NC_attach_options light = NC_ATTACH_OPTIONS_INIT(.flags = NC_ATTACH_LIGHT);
 	char name[NC_PURGE_MAX + 2];
 	NC_cache *member;
 	int result = 7;
@@ -509,7 +509,7 @@ START_TEST(test_purge)
 	FAILS(NC_purge(watcher, "a"), ENOENT);
 	FAILS(NC_purge(cache, "a"), ENOENT);
 	/* Members without privileges cannot, not even what is theirs. */
-	member = NC_cache_attach_as(path, &light);
+	member = NC_cache_attach(path, &light);
 	ck_assert_ptr_nonnull(member);
 	forgotten[0] = '\0';
 	FAILS(NC_purge(member, "a"), EPERM);

@@ -52,8 +52,9 @@ static int without_cache(void)
 	NC_handle handle;
 
 	/* Two processes must not give out the same memory. */
-	CHILD(NC_hold(parents_id) == -1 && errno == ENXIO);
-	CHILD(NC_alloc(&handle, 10, 0) == -1 && errno == ENXIO);
+	setenv("NABC_CACHE", "/nonexistent/socket", 1);
+	CHILD(NC_hold(NULL, parents_id) == -1 && errno == ENOENT);
+	CHILD(NC_alloc(&handle, 10, 0) == -1 && errno == ENOENT);
 	CHILD(NC_cache_close(cache) == -1 && errno == EINVAL);
 	own = NC_cache_open(NULL);
 	CHILD(own);
@@ -84,7 +85,7 @@ static int tell_fd;
 
 static int attach_by_environment(void)
 {
-	struct NC_backend_options options = {.channels = 1};
+	struct NC_backend_options options = NC_BACKEND_OPTIONS_INIT(.channels = 1);
 	struct NC_cache_stat stat;
 	NC_handle handle;
 	size_t id;
@@ -97,20 +98,21 @@ static int attach_by_environment(void)
 	CHILD(NC_free(&handle) == 0);
 	/* Sealed, since this process may end at any moment. */
 	CHILD(nc_id_member(id) == 0);
-	CHILD(NC_alloc_kind(&handle, 10, 0, NC_KIND_RECYCLED) == -1 && errno == ENOTSUP);
+	CHILD(NC_unit_alloc(NULL, &handle, 10, 0, NC_KIND_RECYCLED, 0) == -1 && errno == ENOTSUP);
 	/* What is the owner's is not ours. */
-	CHILD(NC_hold(parents_id) == -1 && errno == EACCES);
-	CHILD(NC_release(parents_id) == -1 && errno == EINVAL);
-	CHILD(NC_destroy(parents_id) == -1 && errno == EACCES);
-	CHILD(NC_stat(parents_id, &(struct NC_stat){0}) == -1 && errno == EACCES);
+	CHILD(NC_hold(NULL, parents_id) == -1 && errno == EACCES);
+	CHILD(NC_release(NULL, parents_id) == -1 && errno == EINVAL);
+	CHILD(NC_destroy(NULL, parents_id) == -1 && errno == EACCES);
+	CHILD(NC_stat(NULL, parents_id, &(struct NC_stat){0}, sizeof((struct NC_stat){0})) == -1 &&
+	      errno == EACCES);
 	fd = socket(AF_INET, SOCK_STREAM, 0);
 	CHILD(NC_socksend(fd, parents_id, 0, 1) == -1 && errno == EACCES);
 	close(fd);
-	CHILD(NC_alloc_kind(&handle, 10, 0, NC_KIND_APPENDED) == -1 && errno == ENOTSUP);
-	CHILD(NC_cache_stat(NULL, &stat) == 0);
+	CHILD(NC_unit_alloc(NULL, &handle, 10, 0, NC_KIND_APPENDED, 0) == -1 && errno == ENOTSUP);
+	CHILD(NC_cache_stat(NULL, &stat, sizeof(stat)) == 0);
 	CHILD(stat.denied == 4);
 	CHILD(stat.inserts == 1);
-	CHILD(NC_cache_serve(NULL, "/nonexistent/socket") == -1 && errno == EPERM);
+	CHILD(NC_cache_serve(NULL, "/nonexistent/socket", NULL) == -1 && errno == EPERM);
 	CHILD(NC_backend_start(NULL, &options) == NULL && errno == EPERM);
 	CHILD(write(tell_fd, &id, sizeof(id)) == sizeof(id));
 	/* Stays until the owner has looked, which it says by closing the pipe. */
@@ -120,7 +122,7 @@ static int attach_by_environment(void)
 
 static int attach_by_path(void)
 {
-	NC_cache *membership = NC_cache_attach(getenv("NABC_CACHE"));
+	NC_cache *membership = NC_cache_attach(getenv("NABC_CACHE"), NULL);
 	NC_handle handle;
 	size_t id;
 
@@ -133,7 +135,7 @@ static int attach_by_path(void)
 	id = NC_cache_id(&handle);
 	CHILD(NC_cache_close(membership) == 0);
 	/* Over, and the environment can bring it back. */
-	CHILD(NC_hold(id) == -1 && errno == EACCES);
+	CHILD(NC_hold(NULL, id) == -1 && errno == EACCES);
 	CHILD(NC_alloc(&handle, 100, 0) == 0);
 	CHILD(NC_free(&handle) == 0);
 	return 0;
@@ -160,7 +162,7 @@ static int attach_in_threads(void)
 		pthread_join(threads[i], &complaint);
 		CHILD(!complaint);
 	}
-	CHILD(NC_cache_stat(NULL, &stat) == 0);
+	CHILD(NC_cache_stat(NULL, &stat, sizeof(stat)) == 0);
 	return 0;
 }
 
@@ -174,7 +176,7 @@ static unsigned serve_child(pid_t pid)
 		siginfo_t info = {0};
 
 		ck_assert_int_ge(NC_cache_dispatch(cache), 0);
-		ck_assert_int_eq(NC_cache_stat(cache, &stat), 0);
+		ck_assert_int_eq(NC_cache_stat(cache, &stat, sizeof(stat)), 0);
 		if (stat.members > most)
 			most = (unsigned)stat.members;
 		ck_assert_int_eq(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT), 0);
@@ -190,7 +192,7 @@ static void serve(char directory[64], char path[100])
 	parents_id = insert(1, 100);
 	make_directory(directory);
 	snprintf(path, 100, "%s/cache", directory);
-	ck_assert_int_eq(NC_cache_serve(cache, path), 0);
+	ck_assert_int_eq(NC_cache_serve(cache, path, NULL), 0);
 	setenv("NABC_CACHE", path, 1);
 }
 
@@ -219,7 +221,7 @@ START_TEST(test_attach_by_environment)
 	close(ends[1]);
 	dispatch_until(ends[0]);
 	read_exactly(ends[0], &id, sizeof(id));
-	ck_assert_int_eq(NC_stat(id, &stat), 0);
+	ck_assert_int_eq(NC_stat(NULL, id, &stat, sizeof(stat)), 0);
 	ck_assert_uint_eq(stat.member, nc_id_member(id));
 	ck_assert_uint_eq(stat.size, 100);
 	ck_assert_int_eq(stat.kind, NC_KIND_SEALED);
@@ -237,8 +239,8 @@ START_TEST(test_attach_by_environment)
 	read_exactly(pair[1], got, 15);
 	ck_assert_mem_eq(got, "made by a child", 15);
 	close_pair(pair);
-	ck_assert_int_eq(NC_destroy(id), 0);
-	FAILS(NC_stat(id, &stat), ENOENT);
+	ck_assert_int_eq(NC_destroy(NULL, id), 0);
+	FAILS(NC_stat(NULL, id, &stat, sizeof(stat)), ENOENT);
 	FAILS(NC_socksend(-1, id, 0, 15), ENOENT);
 	unsetenv("NABC_CACHE");
 	close_cache();
@@ -249,7 +251,8 @@ END_TEST
 /* What nobody comes for goes by itself, when its time is over. */
 START_TEST(test_orphan)
 {
-	struct NC_cache_options options = {.size = MIB, .orphan_lifetime = 1};
+	struct NC_cache_options options =
+		NC_CACHE_OPTIONS_INIT(.memory = MIB, .orphan_lifetime = 1);
 	char directory[64], path[100];
 	struct NC_cache_stat stat;
 	int ends[2];
@@ -275,7 +278,7 @@ START_TEST(test_orphan)
 	do {
 		await(NC_cache_fd(cache), POLLIN);
 		ck_assert_int_ge(NC_cache_dispatch(cache), 0);
-		ck_assert_int_eq(NC_cache_stat(cache, &stat), 0);
+		ck_assert_int_eq(NC_cache_stat(cache, &stat, sizeof(stat)), 0);
 	} while (stat.expired == 0);
 	ck_assert(!alive(id));
 	ck_assert(alive(parents_id));
@@ -310,16 +313,16 @@ START_TEST(test_attach_refused)
 	struct sockaddr_un where = {.sun_family = AF_UNIX};
 	int fd;
 
-	NULL_FAILS(NC_cache_attach(NULL), EINVAL);
-	NULL_FAILS(NC_cache_attach("/nonexistent/socket"), ENOENT);
-	NULL_FAILS(NC_cache_attach("/dev/null"), ECONNREFUSED);
+	NULL_FAILS(NC_cache_attach(NULL, NULL), EINVAL);
+	NULL_FAILS(NC_cache_attach("/nonexistent/socket", NULL), ENOENT);
+	NULL_FAILS(NC_cache_attach("/dev/null", NULL), ECONNREFUSED);
 	make_directory(directory);
 	snprintf(path, sizeof(path), "%s/socket", directory);
 	/* Something else altogether: it accepts and hangs up. */
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	strcpy(where.sun_path, path);
 	ck_assert_int_eq(bind(fd, (struct sockaddr *)&where, sizeof(where)), 0);
-	NULL_FAILS(NC_cache_attach(path), ECONNREFUSED);
+	NULL_FAILS(NC_cache_attach(path, NULL), ECONNREFUSED);
 	ck_assert_int_eq(listen(fd, 1), 0);
 	for (unsigned i = 0; i < 3; i++) {
 		if (fork_alone() == 0) {
@@ -333,13 +336,13 @@ START_TEST(test_attach_refused)
 				(void)!read(guest, hello, sizeof(hello));
 			_exit(0);
 		}
-		NULL_FAILS(NC_cache_attach(path), i ? ECONNRESET : EPROTO);
+		NULL_FAILS(NC_cache_attach(path, NULL), i ? ECONNRESET : EPROTO);
 		ck_assert_int_gt(wait(NULL), 0);
 	}
 	close(fd);
 	unlink(path);
 	rmdir(directory);
-	check_no_cache(ENXIO);
+	check_none();
 }
 END_TEST
 
@@ -377,10 +380,10 @@ START_TEST(test_worker_open_refused)
 		close(pair[1]);
 	}
 	unsetenv("NABC_WORKER_FD");
-	FAILS(NC_worker_accept(NULL, &request), EINVAL);
+	FAILS(NC_worker_accept(NULL, &request, sizeof(request)), EINVAL);
 	FAILS(NC_worker_respond(NULL, &request, NULL), EINVAL);
 	NC_worker_close(NULL);
-	check_no_cache(ENXIO);
+	check_none();
 }
 END_TEST
 

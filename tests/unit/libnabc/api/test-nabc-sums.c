@@ -37,9 +37,9 @@ static uint32_t crc_of(const unsigned char *data, size_t length)
 
 static void open_summing(enum NC_checksum_kind kind)
 {
-	struct NC_cache_options options = {
-		.size = 4 * MIB, .member_size = 256 << 10, .checksum = kind,
-		.flags = NO_THREAD_TO_FORK};
+	struct NC_cache_options options =
+		NC_CACHE_OPTIONS_INIT(.memory = 4 * MIB, .member_size = 256 << 10, .checksum = kind,
+				      .flags = NO_THREAD_TO_FORK);
 
 	cache = NC_cache_open(&options);
 	ck_assert_ptr_nonnull(cache);
@@ -49,7 +49,7 @@ static uint32_t must_sum(size_t id, enum NC_checksum_kind kind, size_t offset, s
 {
 	uint32_t value;
 
-	ck_assert_int_eq(NC_checksum(cache, id, kind, offset, length, &value), 0);
+	ck_assert_int_eq(NC_checksum(cache, id, &value, kind, length, offset), 0);
 	return value;
 }
 
@@ -74,7 +74,8 @@ static void check_values(size_t id, uint64_t seed, size_t size, enum NC_checksum
 
 START_TEST(test_checksum)
 {
-	struct NC_cache_options options = {.checksum = (enum NC_checksum_kind)3};
+	struct NC_cache_options options =
+		NC_CACHE_OPTIONS_INIT(.checksum = (enum NC_checksum_kind)3);
 	static const size_t sizes[] = {1, 1000, 5001, 100000};
 
 	NULL_FAILS(NC_cache_open(&options), EINVAL);
@@ -102,10 +103,10 @@ START_TEST(test_unsummed)
 		size_t length, id;
 
 		ck_assert_int_eq(
-			NC_alloc_in(cache, &handle, size, 1000, kinds[i] | NC_KIND_UNSUMMED), 0);
+			NC_unit_alloc(cache, &handle, size, 1000, kinds[i], NC_UNIT_UNSUMMED), 0);
 		ck_assert_int_eq(NC_printf(&handle, 0, "%0500d", 5), 500);
-		ck_assert_int_eq(NC_write(&handle, 0, data, size), size);
-		ck_assert_int_eq(NC_write(&handle, 10, data + 10, 20), 20);
+		ck_assert_int_eq(NC_write(&handle, data, size, 0), size);
+		ck_assert_int_eq(NC_write(&handle, data + 10, 20, 10), 20);
 		memcpy(NC_fragment(&handle, 3, &length), data + 3000, 1000);
 		ck_assert_int_eq(NC_insert(&handle), 0);
 		id = NC_cache_id(&handle);
@@ -113,8 +114,10 @@ START_TEST(test_unsummed)
 		FAILS(NC_verify(cache, id), ENODATA);
 		ck_assert_int_eq(NC_free(&handle), 0);
 	}
-	FAILS(NC_alloc_in(cache, &handle, size, 0, (enum NC_kind)(0x200)), EINVAL);
-	FAILS(NC_alloc_in(cache, &handle, size, 0, (enum NC_kind)(NC_KIND_UNSUMMED + 5)), EINVAL);
+	FAILS(NC_unit_alloc(cache, &handle, size, 0, (enum NC_kind)(0x200), 0), EINVAL);
+	FAILS(NC_unit_alloc(cache, &handle, size, 0, (enum NC_kind)(NC_KIND_KERNEL + 1),
+			    NC_UNIT_UNSUMMED),
+	      EINVAL);
 	close_cache();
 	free(data);
 }
@@ -130,7 +133,7 @@ START_TEST(test_checksum_of_a_header)
 
 	open_cache(MIB);
 	ck_assert_int_eq(NC_alloc(&handle, sizeof(header), 0), 0);
-	ck_assert_int_eq(NC_write(&handle, 0, header, sizeof(header)), sizeof(header));
+	ck_assert_int_eq(NC_write(&handle, header, sizeof(header), 0), sizeof(header));
 	ck_assert_int_eq(NC_insert(&handle), 0);
 	/* With its field in, a header sums to zero; before and behind it, to the field. */
 	ck_assert_uint_eq(must_sum(NC_cache_id(&handle), NC_CHECKSUM_INET, 0, 20), 0xffff);
@@ -148,31 +151,31 @@ START_TEST(test_checksum_refused)
 	uint32_t value = 77;
 	size_t id;
 
-	unsetenv("NABC_CACHE");
-	FAILS(NC_checksum(NULL, 1, NC_CHECKSUM_INET, 0, 0, &value), ENXIO);
-	FAILS(NC_verify(NULL, 1), ENXIO);
+	setenv("NABC_CACHE", "/nonexistent/socket", 1);
+	FAILS(NC_checksum(NULL, 1, &value, NC_CHECKSUM_INET, 0, 0), ENOENT);
+	FAILS(NC_verify(NULL, 1), ENOENT);
 	open_cache(MIB);
 	id = insert(1, 1000);
-	FAILS(NC_checksum(NULL, id, NC_CHECKSUM_INET, 0, 1000, NULL), EINVAL);
-	FAILS(NC_checksum(NULL, id, (enum NC_checksum_kind)3, 0, 1000, &value), EINVAL);
-	FAILS(NC_checksum(NULL, id, (enum NC_checksum_kind) - 1, 0, 1000, &value), EINVAL);
-	FAILS(NC_checksum(NULL, id, NC_CHECKSUM_INET, 0, 1001, &value), ERANGE);
-	FAILS(NC_checksum(NULL, id, NC_CHECKSUM_INET, 1001, 0, &value), ERANGE);
-	FAILS(NC_checksum(NULL, id, NC_CHECKSUM_INET, 1000, SIZE_MAX, &value), ERANGE);
-	FAILS(NC_checksum(NULL, id, NC_CHECKSUM_INET, SIZE_MAX, 1000, &value), ERANGE);
-	FAILS(NC_checksum(NULL, 0, NC_CHECKSUM_INET, 0, 0, &value), ENOENT);
-	FAILS(NC_checksum(NULL, id + 1, NC_CHECKSUM_INET, 0, 0, &value), ENOENT);
-	FAILS(NC_checksum(NULL, nc_id(5, 0, 1), NC_CHECKSUM_INET, 0, 0, &value), ENOENT);
+	FAILS(NC_checksum(NULL, id, NULL, NC_CHECKSUM_INET, 1000, 0), EINVAL);
+	FAILS(NC_checksum(NULL, id, &value, (enum NC_checksum_kind)3, 1000, 0), EINVAL);
+	FAILS(NC_checksum(NULL, id, &value, (enum NC_checksum_kind) - 1, 1000, 0), EINVAL);
+	FAILS(NC_checksum(NULL, id, &value, NC_CHECKSUM_INET, 1001, 0), ERANGE);
+	FAILS(NC_checksum(NULL, id, &value, NC_CHECKSUM_INET, 0, 1001), ERANGE);
+	FAILS(NC_checksum(NULL, id, &value, NC_CHECKSUM_INET, SIZE_MAX, 1000), ERANGE);
+	FAILS(NC_checksum(NULL, id, &value, NC_CHECKSUM_INET, 1000, SIZE_MAX), ERANGE);
+	FAILS(NC_checksum(NULL, 0, &value, NC_CHECKSUM_INET, 0, 0), ENOENT);
+	FAILS(NC_checksum(NULL, id + 1, &value, NC_CHECKSUM_INET, 0, 0), ENOENT);
+	FAILS(NC_checksum(NULL, nc_id(5, 0, 1), &value, NC_CHECKSUM_INET, 0, 0), ENOENT);
 	FAILS(NC_verify(NULL, 0), ENOENT);
 	FAILS(NC_verify(NULL, id + 1), ENOENT);
 	ck_assert_uint_eq(value, 77);
-	ck_assert_int_eq(NC_checksum(NULL, id, NC_CHECKSUM_INET, 1000, 0, &value), 0);
+	ck_assert_int_eq(NC_checksum(NULL, id, &value, NC_CHECKSUM_INET, 0, 1000), 0);
 	ck_assert_uint_eq(value, 0);
 	/* None of them left a hold behind. */
-	ck_assert_int_eq(NC_destroy(id), 0);
-	FAILS(NC_checksum(NULL, id, NC_CHECKSUM_INET, 0, 1000, &value), ENOENT);
+	ck_assert_int_eq(NC_destroy(NULL, id), 0);
+	FAILS(NC_checksum(NULL, id, &value, NC_CHECKSUM_INET, 1000, 0), ENOENT);
 	FAILS(NC_verify(NULL, id), ENOENT);
-	FAILS(NC_release(id), EINVAL);
+	FAILS(NC_release(NULL, id), EINVAL);
 	close_cache();
 }
 END_TEST
@@ -186,7 +189,7 @@ START_TEST(test_verify)
 		size_t id, length;
 
 		open_summing(kind);
-		ck_assert_int_eq(NC_alloc_kind(&handle, 10000, 1000, NC_KIND_RECYCLED), 0);
+		ck_assert_int_eq(NC_unit_alloc(NULL, &handle, 10000, 1000, NC_KIND_RECYCLED, 0), 0);
 		bytes = NC_fragment(&handle, 9, &length);
 		ck_assert_ptr_nonnull(bytes);
 		ck_assert_uint_eq(length, 1000);
@@ -220,12 +223,12 @@ static int insert_in_child(void)
 
 	pattern_fill(data, 6, 0, sizeof(data));
 	if (NC_alloc(&handle, sizeof(data), 700) < 0 ||
-	    NC_write(&handle, 0, data, sizeof(data)) < 0 || NC_insert(&handle) < 0)
+	    NC_write(&handle, data, sizeof(data), 0) < 0 || NC_insert(&handle) < 0)
 		return 1;
 	id = NC_cache_id(&handle);
 	/* For itself, it keeps sums. */
 	if (NC_verify(NULL, id) < 0 ||
-	    NC_checksum(NULL, id, NC_CHECKSUM_DEFAULT, 1, 8000, &value) < 0 ||
+	    NC_checksum(NULL, id, &value, NC_CHECKSUM_DEFAULT, 8000, 1) < 0 ||
 	    value != inet_of(data + 1, 8000))
 		return 1;
 	return write(tell_fd, &id, sizeof(id)) != sizeof(id) || read(tell_fd, &id, 1) != 0;
@@ -240,7 +243,7 @@ static pid_t start_child(int (*run)(void), char directory[64], int *from, size_t
 
 	make_directory(directory);
 	snprintf(path, sizeof(path), "%s/cache", directory);
-	ck_assert_int_eq(NC_cache_serve(cache, path), 0);
+	ck_assert_int_eq(NC_cache_serve(cache, path, NULL), 0);
 	setenv("NABC_CACHE", path, 1);
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
 	pid = fork_alone();
@@ -289,12 +292,12 @@ static int insert_without_owner(void)
 	size_t length = 0;
 	NC_handle handle;
 
-	if (NC_alloc_kind(&handle, 9000, 0, NC_KIND_SEALED) < 0 ||
+	if (NC_unit_alloc(NULL, &handle, 9000, 0, NC_KIND_SEALED, 0) < 0 ||
 	    NC_printf(&handle, 0, "text") != 4 || write(tell_fd, &length, sizeof(length)) < 0 ||
 	    read(tell_fd, &length, 1) != 0)
 		return 1;
 	/* Frozen, and nobody there to take it: it can be freed or inserted, not filled. */
-	if (NC_insert(&handle) == 0 || NC_write(&handle, 0, "x", 1) != -1 || errno != EALREADY ||
+	if (NC_insert(&handle) == 0 || NC_write(&handle, "x", 1, 0) != -1 || errno != EALREADY ||
 	    NC_read(0, &handle, 0, 1) != -1 || errno != EALREADY ||
 	    NC_printf(&handle, 0, "x") != -1 || errno != EALREADY ||
 	    NC_fragment(&handle, 0, &length) || errno != EALREADY || NC_insert(&handle) == 0 ||
@@ -386,7 +389,7 @@ static void check_unused(NC_handle *handle)
 	const char *text = "x";
 
 	FAILS(NC_read(0, handle, 0, 0), EINVAL);
-	FAILS(NC_write(handle, 0, text, 1), EINVAL);
+	FAILS(NC_write(handle, text, 1, 0), EINVAL);
 	FAILS(NC_printf(handle, 0, "%s", text), EINVAL);
 	NULL_FAILS(NC_fragment(handle, 0, NULL), EINVAL);
 	NULL_FAILS(NC_stream(handle, "w"), EINVAL);
@@ -415,18 +418,18 @@ START_TEST(test_bad_handles)
 	memcpy(&other, &handle, sizeof(other));
 	FAILS(NC_alloc(&handle, 100, 0), EBUSY);
 	FAILS(NC_alloc(&handle, 0, 0), EBUSY);
-	FAILS(NC_alloc_kind(&handle, 100, 0, (enum NC_kind)99), EBUSY);
+	FAILS(NC_unit_alloc(NULL, &handle, 100, 0, (enum NC_kind)99, 0), EBUSY);
 	ck_assert_mem_eq(&handle, &other, sizeof(other));
 	FAILS(NC_alloc(NULL, 100, 0), EINVAL);
-	FAILS(NC_alloc_kind(NULL, 100, 0, NC_KIND_RECYCLED), EINVAL);
+	FAILS(NC_unit_alloc(NULL, NULL, 100, 0, NC_KIND_RECYCLED, 0), EINVAL);
 	ck_assert_int_eq(NC_free(&handle), 0);
 	memcpy(&other, &handle, sizeof(other));
 	FAILS(NC_alloc(&handle, 0, 0), EINVAL);
 	FAILS(NC_alloc(&handle, 100, 5000), EINVAL);
 	FAILS(NC_alloc(&handle, SIZE_MAX, 0), EINVAL);
 	FAILS(NC_alloc(&handle, MIB, 0), EFBIG);
-	FAILS(NC_alloc_kind(&handle, 100, 0, (enum NC_kind)99), EINVAL);
-	FAILS(NC_alloc_kind(&handle, 100, 0, (enum NC_kind) - 1), EINVAL);
+	FAILS(NC_unit_alloc(NULL, &handle, 100, 0, (enum NC_kind)99, 0), EINVAL);
+	FAILS(NC_unit_alloc(NULL, &handle, 100, 0, (enum NC_kind) - 1, 0), EINVAL);
 	ck_assert_mem_eq(&handle, &other, sizeof(other));
 	close_cache();
 }
@@ -450,19 +453,19 @@ START_TEST(test_bad_ranges)
 
 	open_cache(MIB);
 	memset(data, 'd', sizeof(data));
-	ck_assert_int_eq(NC_alloc_kind(&handle, 100, 0, NC_KIND_RECYCLED), 0);
-	ck_assert_int_eq(NC_write(&handle, 0, data, 100), 100);
+	ck_assert_int_eq(NC_unit_alloc(NULL, &handle, 100, 0, NC_KIND_RECYCLED, 0), 0);
+	ck_assert_int_eq(NC_write(&handle, data, 100, 0), 100);
 	for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		FAILS(NC_write(&handle, wrong[i].offset, data, wrong[i].length), ERANGE);
+		FAILS(NC_write(&handle, data, wrong[i].length, wrong[i].offset), ERANGE);
 		FAILS(NC_read(zero, &handle, wrong[i].offset, wrong[i].length), ERANGE);
 		if (wrong[i].offset > 100)
 			FAILS(NC_printf(&handle, wrong[i].offset, "x"), ERANGE);
 	}
-	FAILS(NC_write(&handle, 0, NULL, 1), EINVAL);
+	FAILS(NC_write(&handle, NULL, 1, 0), EINVAL);
 	FAILS(NC_printf(&handle, 0, none, 1), EINVAL);
 	FAILS(NC_printf(&handle, 1, "%100s", "x"), ENOSPC);
 	FAILS(NC_read(-1, &handle, 0, 100), EBADF);
-	ck_assert_int_eq(NC_write(&handle, 100, NULL, 0), 0);
+	ck_assert_int_eq(NC_write(&handle, NULL, 0, 100), 0);
 	ck_assert_int_eq(NC_read(-1, &handle, 0, 0), 0);
 	got = NC_fragment(&handle, 0, NULL);
 	ck_assert_mem_eq(got, data, 100);
@@ -487,7 +490,7 @@ START_TEST(test_inserted)
 	ck_assert_int_eq(NC_insert(&handle), 0);
 	id = NC_cache_id(&handle);
 	FAILS(NC_read(0, &handle, 0, 0), EALREADY);
-	FAILS(NC_write(&handle, 0, &byte, 1), EALREADY);
+	FAILS(NC_write(&handle, &byte, 1, 0), EALREADY);
 	FAILS(NC_printf(&handle, 0, "x"), EALREADY);
 	NULL_FAILS(NC_fragment(&handle, 0, NULL), EALREADY);
 	NULL_FAILS(NC_stream(&handle, "r"), EALREADY);

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 
 #include "base/id.h"
 
@@ -15,13 +16,7 @@ START_TEST(test_no_cache)
 {
 	NC_handle handle = {{0}};
 
-	unsetenv("NABC_CACHE");
-	check_no_cache(ENXIO);
-	setenv("NABC_CACHE", "", 1);
-	check_no_cache(ENXIO);
-	setenv("NABC_CACHE", "/nonexistent/socket", 1);
-	check_no_cache(ENOENT);
-	unsetenv("NABC_CACHE");
+	check_none();
 	/* These do not need one. */
 	FAILS(NC_free(&handle), EINVAL);
 	FAILS(NC_insert(&handle), EINVAL);
@@ -32,17 +27,187 @@ START_TEST(test_no_cache)
 }
 END_TEST
 
+/* The first call of a program that sets nothing up; _i: $NABC_CACHE is empty. */
+START_TEST(test_default)
+{
+	struct NC_cache_stat stat;
+	NC_handle handle;
+	NC_cache *other;
+	size_t id;
+	int pair[2];
+	char got[6] = "";
+
+	if (_i)
+		setenv("NABC_CACHE", "", 1);
+	else
+		unsetenv("NABC_CACHE");
+	ck_assert_int_eq(NC_alloc(&handle, 5, 0), 0);
+	ck_assert_int_eq(NC_printf(&handle, 0, "bytes"), 5);
+	ck_assert_int_eq(NC_insert(&handle), 0);
+	id = NC_cache_id(&handle);
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	ck_assert_int_eq(NC_socksend(pair[0], id, 0, 5), 5);
+	ck_assert_int_eq(read(pair[1], got, 5), 5);
+	ck_assert_str_eq(got, "bytes");
+	close(pair[0]);
+	close(pair[1]);
+	ck_assert_int_eq(NC_cache_stat(NULL, &stat, sizeof(stat)), 0);
+	ck_assert_uint_eq(stat.size, 256 * MIB);
+	/* It stays the default. */
+	other = NC_cache_open(NULL);
+	ck_assert_ptr_nonnull(other);
+	ck_assert(alive(id));
+	FAILS(NC_stat(other, id, &(struct NC_stat){0}, sizeof(struct NC_stat)), ENOENT);
+	ck_assert_int_eq(NC_cache_close(other), 0);
+	ck_assert(alive(id));
+}
+END_TEST
+
+/* A structure of an older or newer program; see versioned.h. */
+START_TEST(test_sizes)
+{
+	struct {
+		struct NC_cache_options known;
+		uint64_t newer;
+	} options = {.known = NC_CACHE_OPTIONS_INIT(.memory = MIB)};
+	struct {
+		struct NC_cache_stat known;
+		uint64_t newer;
+	} stat;
+
+	ck_assert_uint_eq(NC_version(), NC_VERSION);
+	ck_assert_uint_eq(NC_sizeof("NC_handle"), sizeof(NC_handle));
+	ck_assert_uint_eq(NC_sizeof("struct NC_stat"), sizeof(struct NC_stat));
+	ck_assert_uint_eq(NC_sizeof("struct stat"), 0);
+	ck_assert_uint_eq(NC_sizeof(NULL), 0);
+	options.known.size = 0;
+	NULL_FAILS(NC_cache_open(&options.known), EINVAL);
+	options.known.size = sizeof(options.known) - 1;
+	NULL_FAILS(NC_cache_open(&options.known), EINVAL);
+	options.known.size = sizeof(options);
+	options.newer = 1;
+	NULL_FAILS(NC_cache_open(&options.known), E2BIG);
+	options.newer = 0;
+	cache = NC_cache_open(&options.known);
+	ck_assert_ptr_nonnull(cache);
+	memset(&stat, 0xff, sizeof(stat));
+	ck_assert_int_eq(NC_cache_stat(cache, &stat.known, sizeof(stat)), 0);
+	ck_assert_uint_eq(stat.known.size, MIB);
+	ck_assert_uint_eq(stat.newer, 0);
+	memset(&stat, 0xff, sizeof(stat));
+	ck_assert_int_eq(NC_cache_stat(cache, &stat.known, 8), 0);
+	ck_assert_uint_eq(stat.known.size, MIB);
+	ck_assert_uint_eq(stat.known.used, UINT64_MAX);
+	FAILS(NC_cache_stat(cache, &stat.known, 0), EINVAL);
+	close_cache();
+}
+END_TEST
+
+/* Structures of a larger program in an array. */
+START_TEST(test_strides)
+{
+	struct {
+		struct NC_stat known;
+		uint64_t newer;
+	} units[3];
+	size_t cursor = 0, ids[2];
+
+	open_cache(MIB);
+	ids[0] = insert(1, 100);
+	ids[1] = insert(2, 200);
+	memset(units, 0xff, sizeof(units));
+	ck_assert_int_eq(NC_list(cache, &cursor, &units[0].known, sizeof(units[0]), 3), 2);
+	for (unsigned i = 0; i < 2; i++) {
+		ck_assert_uint_eq(units[i].known.id, ids[i]);
+		ck_assert_uint_eq(units[i].newer, 0);
+	}
+	ck_assert_uint_eq(units[2].known.id, SIZE_MAX);
+	FAILS(NC_list(cache, &cursor, &units[0].known, 0, 3), EINVAL);
+	close_cache();
+}
+END_TEST
+
+/* A unit that ends before what was allocated. */
+START_TEST(test_final_length)
+{
+	static const size_t lengths[] = {1, 999, 1000, 1001, 4096, 9999, 10000};
+	static const size_t filled[] = {0, 500, 10000};
+	char wanted[10000], got[10000];
+
+	open_cache(4 * MIB);
+	for (unsigned i = 0; i < 7 * 3 * 2; i++) {
+		size_t length = lengths[i % 7], full = filled[i / 7 % 3], run;
+		NC_handle handle;
+		struct NC_stat stat;
+		uint32_t sum;
+
+		ck_assert_int_eq(NC_unit_alloc(cache, &handle, 10000, 1000,
+					       i / 21 ? NC_KIND_RECYCLED : NC_KIND_APPENDED, 0),
+				 0);
+		memset(wanted, 0, sizeof(wanted));
+		pattern_fill(wanted, i, 0, full);
+		ck_assert_int_eq(NC_write(&handle, wanted, full, 0), (ssize_t)full);
+		ck_assert_ptr_nonnull(NC_fragment(&handle, 9, &run));
+		FAILS(NC_unit_insert(&handle, 0), ERANGE);
+		FAILS(NC_unit_insert(&handle, 10001), ERANGE);
+		ck_assert_int_eq(NC_unit_insert(&handle, length), 0);
+		FAILS(NC_unit_insert(&handle, length), EALREADY);
+		ck_assert_int_eq(NC_stat(cache, NC_cache_id(&handle), &stat, sizeof(stat)), 0);
+		ck_assert_uint_eq(stat.size, length);
+		ck_assert_uint_eq(stat.fragments, (length + 999) / 1000);
+		ck_assert_int_eq(NC_pread(cache, stat.id, got, sizeof(got), 0), (ssize_t)length);
+		ck_assert_mem_eq(got, wanted, length);
+		ck_assert_int_eq(NC_verify(cache, stat.id), 0);
+		ck_assert_int_eq(NC_checksum(cache, stat.id, &sum, NC_CHECKSUM_INET, length, 0), 0);
+		FAILS(NC_checksum(cache, stat.id, &sum, NC_CHECKSUM_INET, length + 1, 0), ERANGE);
+		ck_assert_int_eq(NC_destroy(cache, stat.id), 0);
+	}
+	close_cache();
+}
+END_TEST
+
+static int print_by_list(NC_handle *handle, const char *format, ...)
+{
+	va_list arguments;
+	int length;
+
+	va_start(arguments, format);
+	length = NC_vprintf(handle, 2, format, arguments);
+	va_end(arguments);
+	return length;
+}
+
+START_TEST(test_vprintf)
+{
+	NC_handle handle;
+	char got[6] = "";
+
+	open_cache(MIB);
+	ck_assert_int_eq(NC_alloc(&handle, 5, 0), 0);
+	ck_assert_int_eq(print_by_list(&handle, "%d%s", 7, "ab"), 3);
+	FAILS(print_by_list(&handle, "%04d", 7), ENOSPC);
+	ck_assert_int_eq(NC_insert(&handle), 0);
+	ck_assert_int_eq(NC_pread(cache, NC_cache_id(&handle), got, 5, 0), 5);
+	ck_assert_mem_eq(got,
+			 "\0\0"
+			 "7ab",
+			 5);
+	close_cache();
+}
+END_TEST
+
 START_TEST(test_open)
 {
-	struct NC_cache_options options = {.size = MIB - 1};
+	struct NC_cache_options options = NC_CACHE_OPTIONS_INIT(.memory = MIB - 1);
 	struct rlimit before, none;
 
 	NULL_FAILS(NC_cache_open(&options), EINVAL);
-	options = (struct NC_cache_options){.size = MIB, .max_unit = MIB / 4 + 1};
+	options = (struct NC_cache_options)NC_CACHE_OPTIONS_INIT(.memory = MIB,
+								 .max_unit = MIB / 4 + 1);
 	NULL_FAILS(NC_cache_open(&options), EINVAL);
-	options = (struct NC_cache_options){.member_size = 100};
+	options = (struct NC_cache_options)NC_CACHE_OPTIONS_INIT(.member_size = 100);
 	NULL_FAILS(NC_cache_open(&options), EINVAL);
-	options = (struct NC_cache_options){.flags = 0x80};
+	options = (struct NC_cache_options)NC_CACHE_OPTIONS_INIT(.flags = 0x80);
 	NULL_FAILS(NC_cache_open(&options), EINVAL);
 	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
 	none = before;
@@ -51,11 +216,11 @@ START_TEST(test_open)
 	NULL_FAILS(NC_cache_open(NULL), EMFILE);
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
 	/* None of the failures left a cache behind. */
-	check_no_cache(ENXIO);
+	check_none();
 	cache = NC_cache_open(NULL);
 	ck_assert_ptr_nonnull(cache);
 	close_cache();
-	check_no_cache(ENXIO);
+	check_none();
 }
 END_TEST
 
@@ -77,12 +242,12 @@ START_TEST(test_close)
 	id = NC_cache_id(&handle);
 	ck_assert(alive(id));
 	/* Inserted does not keep it, nor does a hold. */
-	ck_assert_int_eq(NC_hold(id), 0);
+	ck_assert_int_eq(NC_hold(NULL, id), 0);
 	close_cache();
-	FAILS(NC_hold(id), ENXIO);
+	check_none();
 	ck_assert_int_eq(NC_free(&handle), 0);
 	open_cache(MIB);
-	FAILS(NC_hold(id), ENOENT);
+	FAILS(NC_hold(NULL, id), ENOENT);
 	ck_assert_int_eq(NC_alloc(&handle, 100, 0), 0);
 	FAILS(NC_cache_close(cache), EBUSY);
 	ck_assert_int_eq(NC_free(&handle), 0);
@@ -100,26 +265,26 @@ START_TEST(test_cache_calls)
 	make_directory(directory);
 	snprintf(path, sizeof(path), "%s/a", directory);
 	snprintf(other, sizeof(other), "%s/b", directory);
-	FAILS(NC_cache_stat(cache, NULL), EINVAL);
-	ck_assert_int_eq(NC_cache_stat(cache, &stat), 0);
+	FAILS(NC_cache_stat(cache, NULL, 1), EINVAL);
+	ck_assert_int_eq(NC_cache_stat(cache, &stat, sizeof(stat)), 0);
 	ck_assert_uint_eq(stat.size, MIB);
 	ck_assert_str_ne(stat.uring, "");
 	memset(&stat, 0, sizeof(stat));
-	ck_assert_int_eq(NC_cache_stat(NULL, &stat), 0);
+	ck_assert_int_eq(NC_cache_stat(NULL, &stat, sizeof(stat)), 0);
 	ck_assert_uint_eq(stat.size, MIB);
-	FAILS(NC_cache_fd(NULL), EINVAL);
-	FAILS(NC_cache_dispatch(NULL), EINVAL);
+	ck_assert_int_eq(NC_cache_fd(NULL), NC_cache_fd(cache));
+	ck_assert_int_eq(NC_cache_dispatch(NULL), 0);
 	ck_assert_int_ge(NC_cache_fd(cache), 0);
 	ck_assert(!readable(NC_cache_fd(cache)));
 	ck_assert_int_eq(NC_cache_dispatch(cache), 0);
 	memset(wrong, 'w', sizeof(wrong));
 	wrong[199] = '\0';
-	FAILS(NC_cache_serve(cache, NULL), EINVAL);
-	FAILS(NC_cache_serve(cache, wrong), ENAMETOOLONG);
-	FAILS(NC_cache_serve(cache, "/dev/null"), EADDRINUSE);
-	ck_assert_int_eq(NC_cache_serve(cache, path), 0);
-	FAILS(NC_cache_serve(cache, path), EALREADY);
-	FAILS(NC_cache_serve(cache, other), EALREADY);
+	FAILS(NC_cache_serve(cache, NULL, NULL), EINVAL);
+	FAILS(NC_cache_serve(cache, wrong, NULL), ENAMETOOLONG);
+	FAILS(NC_cache_serve(cache, "/dev/null", NULL), EADDRINUSE);
+	ck_assert_int_eq(NC_cache_serve(cache, path, NULL), 0);
+	FAILS(NC_cache_serve(cache, path, NULL), EALREADY);
+	FAILS(NC_cache_serve(cache, other, NULL), EALREADY);
 	close_cache();
 	/* The socket goes with the cache. */
 	FAILS(access(path, F_OK), ENOENT);
@@ -137,7 +302,7 @@ START_TEST(test_alloc)
 	FAILS(NC_alloc(&handle, 0, 0), EINVAL);
 	FAILS(NC_alloc(&handle, SIZE_MAX, 0), EINVAL);
 	FAILS(NC_alloc(&handle, 10, 5000), EINVAL);
-	FAILS(NC_alloc_kind(&handle, 10, 0, (enum NC_kind)7), EINVAL);
+	FAILS(NC_unit_alloc(NULL, &handle, 10, 0, (enum NC_kind)7, 0), EINVAL);
 	FAILS(NC_alloc(&handle, MIB / 4 + 1, 0), EFBIG);
 	while (count < 8 && NC_alloc(&more[count], MIB / 4, 0) == 0)
 		count++;
@@ -152,7 +317,8 @@ END_TEST
 /* A second unit through a handle does not push the first one out. */
 START_TEST(test_alloc_in_use)
 {
-	struct NC_cache_options options = {.size = MIB, .flags = NC_CACHE_NO_THREAD};
+	struct NC_cache_options options =
+		NC_CACHE_OPTIONS_INIT(.memory = MIB, .flags = NC_CACHE_NO_THREAD);
 	char text[8] = "";
 	NC_cache *other;
 	NC_handle handle;
@@ -163,17 +329,17 @@ START_TEST(test_alloc_in_use)
 	/* What an uninitialised handle may be. */
 	memset(&handle, 0xff, sizeof(handle));
 	ck_assert_int_eq(NC_alloc(&handle, 7, 0), 0);
-	ck_assert_int_eq(NC_write(&handle, 0, "first", 5), 5);
+	ck_assert_int_eq(NC_write(&handle, "first", 5, 0), 5);
 	FAILS(NC_alloc(&handle, 100, 0), EBUSY);
-	FAILS(NC_alloc_kind(&handle, 100, 0, NC_KIND_SEALED), EBUSY);
-	FAILS(NC_alloc_in(other, &handle, 100, 0, NC_KIND_AUTO), EBUSY);
+	FAILS(NC_unit_alloc(NULL, &handle, 100, 0, NC_KIND_SEALED, 0), EBUSY);
+	FAILS(NC_unit_alloc(other, &handle, 100, 0, NC_KIND_AUTO, 0), EBUSY);
 	ck_assert_int_eq(NC_insert(&handle), 0);
 	ck_assert_int_eq(NC_pread(NULL, NC_cache_id(&handle), text, 7, 0), 7);
 	ck_assert_str_eq(text, "first");
 	/* The cache has that one now; nothing is lost with the next. */
 	ck_assert_int_eq(NC_alloc(&handle, 100, 0), 0);
 	ck_assert_int_eq(NC_free(&handle), 0);
-	ck_assert_int_eq(NC_alloc_in(other, &handle, 100, 0, NC_KIND_AUTO), 0);
+	ck_assert_int_eq(NC_unit_alloc(other, &handle, 100, 0, NC_KIND_AUTO, 0), 0);
 	ck_assert_int_eq(NC_free(&handle), 0);
 	ck_assert_int_eq(NC_cache_close(other), 0);
 	close_cache();
@@ -188,14 +354,14 @@ START_TEST(test_filling)
 
 	open_cache(MIB);
 	memset(&handle, 0, sizeof(handle));
-	FAILS(NC_write(&handle, 0, &byte, 1), EINVAL);
+	FAILS(NC_write(&handle, &byte, 1, 0), EINVAL);
 	FAILS(NC_read(0, &handle, 0, 1), EINVAL);
 	FAILS(NC_printf(&handle, 0, "x"), EINVAL);
 	FAILS(NC_free(&handle), EINVAL);
 	FAILS(NC_free(NULL), EINVAL);
 	ck_assert_int_eq(NC_alloc(&handle, 10, 0), 0);
-	FAILS(NC_write(&handle, 10, &byte, 1), ERANGE);
-	FAILS(NC_write(&handle, 0, NULL, 1), EINVAL);
+	FAILS(NC_write(&handle, &byte, 1, 10), ERANGE);
+	FAILS(NC_write(&handle, NULL, 1, 0), EINVAL);
 	FAILS(NC_printf(&handle, 0, "%s", "eleven char"), ENOSPC);
 	FAILS(NC_printf(&handle, 11, "%s", ""), ERANGE);
 	FAILS(NC_read(0, &handle, 5, 6), ERANGE);
@@ -207,7 +373,7 @@ START_TEST(test_filling)
 	close_pair(ends);
 	ck_assert_int_eq(NC_insert(&handle), 0);
 	FAILS(NC_insert(&handle), EALREADY);
-	FAILS(NC_write(&handle, 0, &byte, 1), EALREADY);
+	FAILS(NC_write(&handle, &byte, 1, 0), EALREADY);
 	FAILS(NC_printf(&handle, 0, "x"), EALREADY);
 	FAILS(NC_read(0, &handle, 0, 1), EALREADY);
 	ck_assert_int_eq(NC_free(&handle), 0);
@@ -223,10 +389,10 @@ START_TEST(test_stat)
 	size_t id;
 
 	open_cache(MIB);
-	ck_assert_int_eq(NC_alloc_kind(&handle, 5000, 1448, NC_KIND_APPENDED), 0);
+	ck_assert_int_eq(NC_unit_alloc(NULL, &handle, 5000, 1448, NC_KIND_APPENDED, 0), 0);
 	ck_assert_int_eq(NC_insert(&handle), 0);
 	id = NC_cache_id(&handle);
-	ck_assert_int_eq(NC_stat(id, &stat), 0);
+	ck_assert_int_eq(NC_stat(NULL, id, &stat, sizeof(stat)), 0);
 	ck_assert_uint_eq(stat.id, id);
 	ck_assert_uint_eq(stat.size, 5000);
 	ck_assert_uint_eq(stat.fraglen, 1448);
@@ -234,17 +400,17 @@ START_TEST(test_stat)
 	ck_assert_int_eq(stat.kind, NC_KIND_APPENDED);
 	ck_assert_uint_eq(stat.member, 0);
 	ck_assert_uint_eq(stat.holds, 0);
-	ck_assert_int_eq(NC_hold(id), 0);
-	ck_assert_int_eq(NC_hold(id), 0);
-	ck_assert_int_eq(NC_stat(id, &stat), 0);
+	ck_assert_int_eq(NC_hold(NULL, id), 0);
+	ck_assert_int_eq(NC_hold(NULL, id), 0);
+	ck_assert_int_eq(NC_stat(NULL, id, &stat, sizeof(stat)), 0);
 	ck_assert_uint_eq(stat.holds, 2);
-	ck_assert_int_eq(NC_release(id), 0);
-	ck_assert_int_eq(NC_release(id), 0);
-	FAILS(NC_stat(id, NULL), EINVAL);
-	FAILS(NC_stat(0, &stat), ENOENT);
-	FAILS(NC_stat(id + 1, &stat), ENOENT);
-	ck_assert_int_eq(NC_destroy(id), 0);
-	FAILS(NC_stat(id, &stat), ENOENT);
+	ck_assert_int_eq(NC_release(NULL, id), 0);
+	ck_assert_int_eq(NC_release(NULL, id), 0);
+	FAILS(NC_stat(NULL, id, NULL, 1), EINVAL);
+	FAILS(NC_stat(NULL, 0, &stat, sizeof(stat)), ENOENT);
+	FAILS(NC_stat(NULL, id + 1, &stat, sizeof(stat)), ENOENT);
+	ck_assert_int_eq(NC_destroy(NULL, id), 0);
+	FAILS(NC_stat(NULL, id, &stat, sizeof(stat)), ENOENT);
 	ck_assert_int_eq(NC_free(&handle), 0);
 	close_cache();
 }
@@ -256,18 +422,18 @@ START_TEST(test_holds)
 
 	open_cache(MIB);
 	id = insert(1, 100);
-	FAILS(NC_hold(0), ENOENT);
-	FAILS(NC_hold(nc_id(5, 0, 1)), ENOENT);
-	FAILS(NC_release(id), EINVAL);
-	FAILS(NC_release(0), ENOENT);
-	FAILS(NC_release(nc_id(5, 0, 1)), ENOENT);
-	FAILS(NC_destroy(0), ENOENT);
-	ck_assert_int_eq(NC_hold(id), 0);
-	ck_assert_int_eq(NC_destroy(id), 0);
-	FAILS(NC_destroy(id), ENOENT);
-	FAILS(NC_hold(id), ENOENT);
-	ck_assert_int_eq(NC_release(id), 0);
-	FAILS(NC_release(id), EINVAL);
+	FAILS(NC_hold(NULL, 0), ENOENT);
+	FAILS(NC_hold(NULL, nc_id(5, 0, 1)), ENOENT);
+	FAILS(NC_release(NULL, id), EINVAL);
+	FAILS(NC_release(NULL, 0), ENOENT);
+	FAILS(NC_release(NULL, nc_id(5, 0, 1)), ENOENT);
+	FAILS(NC_destroy(NULL, 0), ENOENT);
+	ck_assert_int_eq(NC_hold(NULL, id), 0);
+	ck_assert_int_eq(NC_destroy(NULL, id), 0);
+	FAILS(NC_destroy(NULL, id), ENOENT);
+	FAILS(NC_hold(NULL, id), ENOENT);
+	ck_assert_int_eq(NC_release(NULL, id), 0);
+	FAILS(NC_release(NULL, id), EINVAL);
 	close_cache();
 }
 END_TEST
@@ -275,7 +441,8 @@ END_TEST
 START_TEST(test_sends)
 {
 	struct NC_range ranges[NC_RANGES_MAX + 1] = {0};
-	struct NC_send message = {.ranges = ranges, .range_count = 1, .flags = NC_SEND_HELD};
+	struct NC_send message =
+		NC_SEND_INIT(.ranges = ranges, .range_count = 1, .flags = NC_SEND_HELD);
 	char got[1000];
 	int pair[2], file;
 	size_t id;
@@ -294,19 +461,19 @@ START_TEST(test_sends)
 	file = memfd_create("test", MFD_CLOEXEC);
 	FAILS(NC_socksend(file, id, 0, 1), ENOTSOCK);
 	close(file);
-	FAILS(NC_socksendv(pair[0], NULL), EINVAL);
+	FAILS(NC_send(NULL, pair[0], NULL), EINVAL);
 	message.range_count = NC_RANGES_MAX + 1;
-	FAILS(NC_socksendv(pair[0], &message), EINVAL);
+	FAILS(NC_send(NULL, pair[0], &message), EINVAL);
 	message.range_count = 1;
 	/* Held: dead by name, there for its holder. */
 	ranges[0] = (struct NC_range){.id = id, .length = 1000};
-	FAILS(NC_socksendv(pair[0], &message), EPERM);
-	ck_assert_int_eq(NC_hold(id), 0);
-	ck_assert_int_eq(NC_destroy(id), 0);
+	FAILS(NC_send(NULL, pair[0], &message), EPERM);
+	ck_assert_int_eq(NC_hold(NULL, id), 0);
+	ck_assert_int_eq(NC_destroy(NULL, id), 0);
 	FAILS(NC_socksend(pair[0], id, 0, 1), ENOENT);
-	ck_assert_int_eq(NC_socksendv(pair[0], &message), 1000);
-	ck_assert_int_eq(NC_release(id), 0);
-	FAILS(NC_socksendv(pair[0], &message), ENOENT);
+	ck_assert_int_eq(NC_send(NULL, pair[0], &message), 1000);
+	ck_assert_int_eq(NC_release(NULL, id), 0);
+	FAILS(NC_send(NULL, pair[0], &message), ENOENT);
 	set_nonblocking(pair[0]);
 	id = insert(1, 1000);
 	while (NC_socksend(pair[0], id, 0, 1000) > 0)
@@ -325,7 +492,8 @@ END_TEST
 START_TEST(test_eviction)
 {
 	struct NC_range range = {.length = 60 << 10};
-	struct NC_send message = {.ranges = &range, .range_count = 1, .flags = NC_SEND_HELD};
+	struct NC_send message =
+		NC_SEND_INIT(.ranges = &range, .range_count = 1, .flags = NC_SEND_HELD);
 	struct NC_cache_stat stat;
 	size_t ids[200], held[64];
 	unsigned dead = 0, count = 0;
@@ -337,15 +505,15 @@ START_TEST(test_eviction)
 	for (unsigned i = 0; i < 200; i++) {
 		ids[i] = insert(i, 60 << 10);
 		if (i == 0)
-			ck_assert_int_eq(NC_hold(ids[0]), 0);
-		ck_assert_int_eq(NC_cache_stat(cache, &stat), 0);
+			ck_assert_int_eq(NC_hold(NULL, ids[0]), 0);
+		ck_assert_int_eq(NC_cache_stat(cache, &stat, sizeof(stat)), 0);
 		ck_assert_uint_le(stat.used, stat.size);
 	}
 	ck_assert(alive(ids[0]));
 	ck_assert(alive(ids[199]));
 	for (unsigned i = 0; i < 200; i++)
 		if (!alive(ids[i])) {
-			FAILS(NC_hold(ids[i]), ENOENT);
+			FAILS(NC_hold(NULL, ids[i]), ENOENT);
 			FAILS(NC_socksend(0, ids[i], 0, 1), ENOENT);
 			dead++;
 		}
@@ -355,26 +523,26 @@ START_TEST(test_eviction)
 	ck_assert_uint_eq(stat.units, 200 - dead);
 	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", 1 << 20, 1 << 20);
 	range.id = ids[0];
-	ck_assert_int_eq(NC_socksendv(pair[0], &message), 60 << 10);
+	ck_assert_int_eq(NC_send(NULL, pair[0], &message), 60 << 10);
 	read_exactly(pair[1], got, 60 << 10);
 	ck_assert_uint_eq(pattern_match(got, 0, 0, 60 << 10), 60 << 10);
-	ck_assert_int_eq(NC_release(ids[0]), 0);
+	ck_assert_int_eq(NC_release(NULL, ids[0]), 0);
 
 	/* All is held: no more, and nothing is lost. */
 	while (count < 64 && NC_alloc(&handle, 60 << 10, 0) == 0) {
 		ck_assert_int_eq(NC_insert(&handle), 0);
 		held[count] = NC_cache_id(&handle);
-		ck_assert_int_eq(NC_hold(held[count++]), 0);
+		ck_assert_int_eq(NC_hold(NULL, held[count++]), 0);
 	}
 	ck_assert_uint_ge(count, 12);
 	ck_assert_int_eq(errno, ENOMEM);
 	FAILS(NC_alloc(&handle, 60 << 10, 0), ENOMEM);
-	ck_assert_int_eq(NC_cache_stat(cache, &stat), 0);
+	ck_assert_int_eq(NC_cache_stat(cache, &stat, sizeof(stat)), 0);
 	ck_assert_uint_le(stat.used, stat.size);
 	ck_assert_uint_ge(stat.failures, 2);
 	for (unsigned i = 0; i < count; i++) {
 		ck_assert(alive(held[i]));
-		ck_assert_int_eq(NC_release(held[i]), 0);
+		ck_assert_int_eq(NC_release(NULL, held[i]), 0);
 	}
 	ck_assert_int_eq(NC_alloc(&handle, 60 << 10, 0), 0);
 	ck_assert_int_eq(NC_free(&handle), 0);
@@ -404,7 +572,7 @@ START_TEST(test_bytes_outlive_the_cache)
 			close_cache();
 			open_cache(4 * MIB);
 		} else {
-			ck_assert_int_eq(NC_destroy(id), 0);
+			ck_assert_int_eq(NC_destroy(NULL, id), 0);
 		}
 		for (unsigned k = 0; k < 60; k++)
 			(void)insert(100 + k, size);
@@ -420,6 +588,11 @@ END_TEST
 static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_no_cache);
+	tcase_add_loop_test(tcase, test_default, 0, 2);
+	tcase_add_test(tcase, test_sizes);
+	tcase_add_test(tcase, test_strides);
+	tcase_add_test(tcase, test_final_length);
+	tcase_add_test(tcase, test_vprintf);
 	tcase_add_test(tcase, test_open);
 	tcase_add_test(tcase, test_close);
 	tcase_add_test(tcase, test_cache_calls);

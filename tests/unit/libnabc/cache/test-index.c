@@ -20,7 +20,8 @@ static struct nc_index cache;
 
 static void open_cache(size_t size)
 {
-	struct NC_cache_options options = {.size = size, .member_size = 64 << 10};
+	struct NC_cache_options options =
+		NC_CACHE_OPTIONS_INIT(.memory = size, .member_size = 64 << 10);
 
 	ck_assert_int_eq(nc_index_init_owner(&cache, &options), 0);
 }
@@ -59,19 +60,19 @@ START_TEST(test_options)
 {
 	static const struct NC_cache_options good[] = {
 		{0},
-		{.size = MIB},
-		{.size = (size_t)1 << 46},
-		{.size = 8 * MIB, .max_unit = 2 * MIB},
+		{.memory = MIB},
+		{.memory = (size_t)1 << 46},
+		{.memory = 8 * MIB, .max_unit = 2 * MIB},
 		{.member_size = 64 << 10},
 		{.member_size = (size_t)64 << 30},
 		{.flags = NC_CACHE_NO_URING | NC_CACHE_NO_HUGE},
 	};
 	static const struct NC_cache_options bad[] = {
-		{.size = MIB - 1},
-		{.size = 1},
-		{.size = ((size_t)1 << 46) + 1},
-		{.size = SIZE_MAX},
-		{.size = 8 * MIB, .max_unit = 2 * MIB + 1},
+		{.memory = MIB - 1},
+		{.memory = 1},
+		{.memory = ((size_t)1 << 46) + 1},
+		{.memory = SIZE_MAX},
+		{.memory = 8 * MIB, .max_unit = 2 * MIB + 1},
 		{.max_unit = SIZE_MAX},
 		{.member_size = (64 << 10) - 1},
 		{.member_size = ((size_t)64 << 30) + 1},
@@ -100,7 +101,7 @@ END_TEST
 
 START_TEST(test_member_size_is_whole_pages)
 {
-	struct NC_cache_options options = {.member_size = (64 << 10) + 1};
+	struct NC_cache_options options = NC_CACHE_OPTIONS_INIT(.member_size = (64 << 10) + 1);
 
 	ck_assert_int_eq(nc_index_init_owner(&cache, &options), 0);
 	ck_assert_uint_eq(cache.member_size, (64 << 10) + PAGE);
@@ -176,10 +177,10 @@ START_TEST(test_stat)
 	nc_inspect_counters(&cache, &stat);
 	ck_assert_uint_eq(stat.members, 1);
 	nc_index_enrol(&cache, -1);
-	ck_assert_uint_eq(stat.sends[NC_METHOD_COPY], 2);
-	ck_assert_uint_eq(stat.bytes[NC_METHOD_COPY], 30);
-	ck_assert_uint_eq(stat.sends[NC_METHOD_ZEROCOPY], 1);
-	ck_assert_uint_eq(stat.sends[NC_METHOD_SPLICE], 0);
+	ck_assert_uint_eq(stat.by_copy.sends, 2);
+	ck_assert_uint_eq(stat.by_copy.bytes, 30);
+	ck_assert_uint_eq(stat.by_zerocopy.sends, 1);
+	ck_assert_uint_eq(stat.by_splice.sends, 0);
 	nc_index_detach(&cache, remote);
 	nc_inspect_counters(&cache, &stat);
 	ck_assert_uint_eq(stat.members, 0);

@@ -17,7 +17,7 @@ static struct NC_cache_stat stat_now(void)
 {
 	struct NC_cache_stat stat;
 
-	ck_assert_int_eq(NC_cache_stat(cache, &stat), 0);
+	ck_assert_int_eq(NC_cache_stat(cache, &stat, sizeof(stat)), 0);
 	return stat;
 }
 
@@ -38,7 +38,7 @@ static size_t insert_kind(uint64_t seed, size_t size, enum NC_kind kind)
 	NC_handle handle;
 	size_t id, length, at = 0;
 
-	ck_assert_int_eq(NC_alloc_in(cache, &handle, size, 0, kind), 0);
+	ck_assert_int_eq(NC_unit_alloc(cache, &handle, size, 0, kind, 0), 0);
 	for (size_t i = 0; at < size; i++) {
 		void *fragment = NC_fragment(&handle, i, &length);
 
@@ -53,9 +53,9 @@ static size_t insert_kind(uint64_t seed, size_t size, enum NC_kind kind)
 
 static bool named(size_t id)
 {
-	if (NC_hold(id) < 0)
+	if (NC_hold(NULL, id) < 0)
 		return false;
-	ck_assert_int_eq(NC_release(id), 0);
+	ck_assert_int_eq(NC_release(NULL, id), 0);
 	return true;
 }
 
@@ -73,13 +73,14 @@ START_TEST(test_quiet)
 {
 	size_t ids[64];
 
-	open_with((struct NC_cache_options){.size = 4 * MIB, .flags = NC_CACHE_NO_THREAD});
+	open_with((struct NC_cache_options)NC_CACHE_OPTIONS_INIT(.memory = 4 * MIB,
+								 .flags = NC_CACHE_NO_THREAD));
 	dispatch_all();
 	for (unsigned i = 0; i < 64; i++)
 		ids[i] =
 			insert_kind(i, 4096 + i * 700, i % 3 ? NC_KIND_APPENDED : NC_KIND_RECYCLED);
 	for (unsigned i = 0; i < 64; i += 2)
-		ck_assert_int_eq(NC_destroy(ids[i]), 0);
+		ck_assert_int_eq(NC_destroy(NULL, ids[i]), 0);
 	ck_assert(!readable(NC_cache_fd(cache)));
 	close_cache();
 }
@@ -88,8 +89,9 @@ END_TEST
 /* Above the high mark the descriptor says so, and room is made down to the low one. */
 START_TEST(test_watermarks)
 {
-	struct NC_cache_options options = {
-		.size = 8 * MIB, .high_water = 75, .low_water = 50, .flags = NC_CACHE_NO_THREAD};
+	struct NC_cache_options options =
+		NC_CACHE_OPTIONS_INIT(.memory = 8 * MIB, .high_water = 75, .low_water = 50,
+				      .flags = NC_CACHE_NO_THREAD);
 	struct NC_cache_stat stat;
 	size_t ids[48];
 
@@ -120,12 +122,13 @@ START_TEST(test_empty_segments)
 {
 	size_t ids[300];
 
-	open_with((struct NC_cache_options){.size = 8 * MIB, .flags = NC_CACHE_NO_THREAD});
+	open_with((struct NC_cache_options)NC_CACHE_OPTIONS_INIT(.memory = 8 * MIB,
+								 .flags = NC_CACHE_NO_THREAD));
 	for (unsigned i = 0; i < 300; i++)
 		ids[i] = insert_kind(i, 10000, NC_KIND_RECYCLED);
 	ck_assert_uint_ge(stat_now().used, 3 * MIB);
 	for (unsigned i = 0; i < 300; i++)
-		ck_assert_int_eq(NC_destroy(ids[i]), 0);
+		ck_assert_int_eq(NC_destroy(NULL, ids[i]), 0);
 	dispatch_all();
 	ck_assert_uint_eq(stat_now().used, 256 << 10);
 	close_cache();
@@ -135,11 +138,9 @@ END_TEST
 /* What is used survives the cleaning of its segment, in another place, with its bytes. */
 START_TEST(test_hot_units_move)
 {
-	struct NC_cache_options options = {.size = 8 * MIB,
-					   .high_water = 60,
-					   .low_water = 55,
-					   .policy = NC_POLICY_LRU,
-					   .flags = NC_CACHE_NO_THREAD};
+	struct NC_cache_options options =
+		NC_CACHE_OPTIONS_INIT(.memory = 8 * MIB, .high_water = 60, .low_water = 55,
+				      .policy = NC_POLICY_LRU, .flags = NC_CACHE_NO_THREAD);
 	unsigned alive = 0, cold = 0;
 	struct NC_cache_stat stat;
 	size_t ids[320];
@@ -174,20 +175,21 @@ END_TEST
 /* All is held, so nothing can go; the last holder says when something can. */
 START_TEST(test_last_holder_wakes)
 {
-	struct NC_cache_options options = {
-		.size = 8 * MIB, .high_water = 50, .low_water = 40, .flags = NC_CACHE_NO_THREAD};
+	struct NC_cache_options options =
+		NC_CACHE_OPTIONS_INIT(.memory = 8 * MIB, .high_water = 50, .low_water = 40,
+				      .flags = NC_CACHE_NO_THREAD);
 	size_t ids[40];
 
 	open_with(options);
 	for (unsigned i = 0; i < 40; i++) {
 		ids[i] = insert_kind(i, 120 << 10, NC_KIND_APPENDED);
-		ck_assert_int_eq(NC_hold(ids[i]), 0);
+		ck_assert_int_eq(NC_hold(NULL, ids[i]), 0);
 	}
 	dispatch_all();
 	ck_assert_uint_eq(stat_now().evictions, 0);
 	ck_assert_uint_gt(stat_now().used, 4 * MIB);
 	for (unsigned i = 0; i < 40; i++)
-		ck_assert_int_eq(NC_release(ids[i]), 0);
+		ck_assert_int_eq(NC_release(NULL, ids[i]), 0);
 	ck_assert(readable(NC_cache_fd(cache)));
 	dispatch_all();
 	ck_assert_uint_le(stat_now().used, (8 * MIB) / 100 * 40 + (8 * MIB) % 100);
@@ -199,7 +201,8 @@ START_TEST(test_lifetime)
 {
 	size_t brief, longer, held;
 
-	open_with((struct NC_cache_options){.size = 4 * MIB, .flags = NC_CACHE_NO_THREAD});
+	open_with((struct NC_cache_options)NC_CACHE_OPTIONS_INIT(.memory = 4 * MIB,
+								 .flags = NC_CACHE_NO_THREAD));
 	brief = insert_kind(1, 100, NC_KIND_RECYCLED);
 	longer = insert_kind(2, 100, NC_KIND_APPENDED);
 	held = insert_kind(3, 5000, NC_KIND_APPENDED);
@@ -208,7 +211,7 @@ START_TEST(test_lifetime)
 	ck_assert_int_eq(NC_set_lifetime(cache, longer, 3600 * 1000), 0);
 	ck_assert_int_eq(NC_set_lifetime(cache, longer, 0), 0);
 	ck_assert_int_eq(NC_set_lifetime(cache, longer, 3600 * 1000), 0);
-	ck_assert_int_eq(NC_hold(held), 0);
+	ck_assert_int_eq(NC_hold(NULL, held), 0);
 	ck_assert_int_eq(NC_set_lifetime(cache, held, 1), 0);
 	ck_assert_int_eq(NC_set_lifetime(cache, brief, 1), 0);
 	/* The end of a lifetime is an event; nobody needs to ask. */
@@ -216,14 +219,14 @@ START_TEST(test_lifetime)
 		await(NC_cache_fd(cache), POLLIN);
 		ck_assert_int_ge(NC_cache_dispatch(cache), 0);
 	}
-	FAILS(NC_hold(brief), ENOENT);
-	FAILS(NC_hold(held), ENOENT);
-	FAILS(NC_destroy(brief), ENOENT);
+	FAILS(NC_hold(NULL, brief), ENOENT);
+	FAILS(NC_hold(NULL, held), ENOENT);
+	FAILS(NC_destroy(NULL, brief), ENOENT);
 	ck_assert(named(longer));
 	ck_assert_uint_eq(stat_now().units, 1);
 	ck_assert_uint_eq(stat_now().evictions + stat_now().destroys, 0);
-	ck_assert_int_eq(NC_release(held), 0);
-	ck_assert_int_eq(NC_destroy(longer), 0);
+	ck_assert_int_eq(NC_release(NULL, held), 0);
+	ck_assert_int_eq(NC_destroy(NULL, longer), 0);
 	ck_assert_uint_eq(stat_now().units, 0);
 	close_cache();
 }
@@ -236,7 +239,8 @@ START_TEST(test_lifetime_uncollected)
 	unsigned waited = 0;
 	size_t id;
 
-	open_with((struct NC_cache_options){.size = 4 * MIB, .flags = NC_CACHE_NO_THREAD});
+	open_with((struct NC_cache_options)NC_CACHE_OPTIONS_INIT(.memory = 4 * MIB,
+								 .flags = NC_CACHE_NO_THREAD));
 	id = insert_kind(1, 100, NC_KIND_RECYCLED);
 	ck_assert_int_eq(NC_set_lifetime(cache, id, 1), 0);
 	await(NC_cache_fd(cache), POLLIN);
@@ -247,7 +251,7 @@ START_TEST(test_lifetime_uncollected)
 	}
 	ck_assert_uint_eq(stat_now().expired, 0);
 	FAILS(NC_set_lifetime(cache, id, 1000), ENOENT);
-	FAILS(NC_destroy(id), ENOENT);
+	FAILS(NC_destroy(NULL, id), ENOENT);
 	ck_assert_uint_eq(stat_now().units, 0);
 	dispatch_all();
 	ck_assert_uint_eq(stat_now().expired, 1);
@@ -258,7 +262,8 @@ END_TEST
 /* LOW goes first, then NORMAL, then HIGH; PINNED stays, and is counted. */
 START_TEST(test_priorities)
 {
-	struct NC_cache_options options = {.size = MIB, .flags = NC_CACHE_NO_THREAD};
+	struct NC_cache_options options =
+		NC_CACHE_OPTIONS_INIT(.memory = MIB, .flags = NC_CACHE_NO_THREAD);
 	size_t ids[4][32];
 	NC_handle handle;
 
@@ -290,11 +295,11 @@ START_TEST(test_priorities)
 	}
 	/* All that is left is pinned. */
 	ck_assert_uint_eq(stat_now().pinned, 128);
-	FAILS(NC_alloc_in(cache, &handle, 8 << 10, 0, NC_KIND_RECYCLED), ENOMEM);
-	FAILS(NC_alloc_in(cache, &handle, 8 << 10, 0, NC_KIND_APPENDED), ENOMEM);
+	FAILS(NC_unit_alloc(cache, &handle, 8 << 10, 0, NC_KIND_RECYCLED, 0), ENOMEM);
+	FAILS(NC_unit_alloc(cache, &handle, 8 << 10, 0, NC_KIND_APPENDED, 0), ENOMEM);
 	ck_assert_uint_eq(stat_now().evictions, 96);
 	ck_assert_int_eq(NC_set_priority(cache, ids[3][5], NC_PRIORITY_NORMAL), 0);
-	ck_assert_int_eq(NC_alloc_in(cache, &handle, 8 << 10, 0, NC_KIND_RECYCLED), 0);
+	ck_assert_int_eq(NC_unit_alloc(cache, &handle, 8 << 10, 0, NC_KIND_RECYCLED, 0), 0);
 	ck_assert(!named(ids[3][5]));
 	ck_assert_int_eq(NC_free(&handle), 0);
 	for (unsigned j = 0; j < 32; j++)
@@ -307,7 +312,8 @@ END_TEST
 /* Pinned units of the log stay while everything about them goes. */
 START_TEST(test_pinned_in_the_log)
 {
-	struct NC_cache_options options = {.size = 4 * MIB, .flags = NC_CACHE_NO_THREAD};
+	struct NC_cache_options options =
+		NC_CACHE_OPTIONS_INIT(.memory = 4 * MIB, .flags = NC_CACHE_NO_THREAD);
 	size_t pinned[8];
 
 	open_with(options);
@@ -338,19 +344,20 @@ static void spoil(size_t id, size_t offset)
 	size_t run;
 	unsigned char *at, *page;
 
-	ck_assert_int_eq(NC_hold(id), 0);
+	ck_assert_int_eq(NC_hold(NULL, id), 0);
 	at = (unsigned char *)(uintptr_t)NC_data(cache, id, offset, &run);
 	ck_assert_ptr_nonnull(at);
 	page = at - (uintptr_t)at % 4096;
 	ck_assert_int_eq(mprotect(page, 4096, PROT_READ | PROT_WRITE), 0);
 	*at ^= 0x40;
-	ck_assert_int_eq(NC_release(id), 0);
+	ck_assert_int_eq(NC_release(NULL, id), 0);
 }
 
 START_TEST(test_scrubber)
 {
-	struct NC_cache_options options = {
-		.size = 8 * MIB, .scrub_rate = 64 * MIB, .flags = NC_CACHE_NO_THREAD};
+	struct NC_cache_options options =
+		NC_CACHE_OPTIONS_INIT(.memory = 8 * MIB, .scrub_rate = 64 * MIB,
+				      .flags = NC_CACHE_NO_THREAD);
 	size_t recycled, log, intact[2], gone;
 	uint64_t before;
 
@@ -368,13 +375,13 @@ START_TEST(test_scrubber)
 	ck_assert_uint_eq(stat_now().corrupt, 0);
 	spoil(recycled, 299999);
 	spoil(log, 4097);
-	ck_assert_int_eq(NC_destroy(gone), 0);
+	ck_assert_int_eq(NC_destroy(NULL, gone), 0);
 	while (stat_now().corrupt < 2) {
 		await(NC_cache_fd(cache), POLLIN);
 		ck_assert_int_ge(NC_cache_dispatch(cache), 0);
 	}
-	FAILS(NC_hold(recycled), ENOENT);
-	FAILS(NC_hold(log), ENOENT);
+	FAILS(NC_hold(NULL, recycled), ENOENT);
+	FAILS(NC_hold(NULL, log), ENOENT);
 	check_bytes(intact[0], 1, 50000);
 	check_bytes(intact[1], 3, 90000);
 	before = stat_now().scrubbed;
@@ -391,8 +398,9 @@ END_TEST
 /* With nothing to look at it sleeps, and an insert wakes it. */
 START_TEST(test_scrubber_sleeps)
 {
-	struct NC_cache_options options = {
-		.size = 4 * MIB, .scrub_rate = 64 * MIB, .flags = NC_CACHE_NO_THREAD};
+	struct NC_cache_options options =
+		NC_CACHE_OPTIONS_INIT(.memory = 4 * MIB, .scrub_rate = 64 * MIB,
+				      .flags = NC_CACHE_NO_THREAD);
 	struct pollfd wait = {.events = POLLIN};
 	unsigned rounds = 0;
 	size_t id;
@@ -401,7 +409,7 @@ START_TEST(test_scrubber_sleeps)
 	for (unsigned turn = 0; turn < 3; turn++) {
 		id = insert_kind(turn, 10000, NC_KIND_RECYCLED);
 		await(NC_cache_fd(cache), POLLIN);
-		ck_assert_int_eq(NC_destroy(id), 0);
+		ck_assert_int_eq(NC_destroy(NULL, id), 0);
 		wait.fd = NC_cache_fd(cache);
 		/* It gives up after a round or two without a unit; each is an event. */
 		while (poll(&wait, 1, 1000) == 1) {
@@ -417,23 +425,24 @@ END_TEST
 
 START_TEST(test_protect)
 {
-	struct NC_cache_options options = {.size = 4 * MIB,
-					   .flags = NC_CACHE_NO_THREAD | NC_CACHE_PROTECT};
+	struct NC_cache_options options =
+		NC_CACHE_OPTIONS_INIT(.memory = 4 * MIB,
+				      .flags = NC_CACHE_NO_THREAD | NC_CACHE_PROTECT);
 	size_t id, run;
 	char *at;
 
 	open_with(options);
 	for (unsigned i = 0; i < 20; i++) {
 		id = insert_kind(i, 10000, NC_KIND_RECYCLED);
-		ck_assert_int_eq(NC_hold(id), 0);
+		ck_assert_int_eq(NC_hold(NULL, id), 0);
 		at = (char *)(uintptr_t)NC_data(cache, id, 0, &run);
 		ck_assert_ptr_nonnull(at);
 		ck_assert(!writable(at));
 		ck_assert(!writable(at + 9999));
 		check_bytes(id, i, 10000);
-		ck_assert_int_eq(NC_release(id), 0);
+		ck_assert_int_eq(NC_release(NULL, id), 0);
 		/* The same memory is used again, and can be filled. */
-		ck_assert_int_eq(NC_destroy(id), 0);
+		ck_assert_int_eq(NC_destroy(NULL, id), 0);
 	}
 	close_cache();
 }
@@ -495,17 +504,18 @@ START_TEST(test_thread_comes_and_goes)
 {
 	unsigned descriptors;
 
-	open_with((struct NC_cache_options){.size = 4 * MIB});
+	open_with((struct NC_cache_options)NC_CACHE_OPTIONS_INIT(.memory = 4 * MIB));
 	close_cache();
 	descriptors = open_descriptors();
 	for (unsigned i = 0; i < 20; i++) {
-		open_with((struct NC_cache_options){.size = 4 * MIB});
+		open_with((struct NC_cache_options)NC_CACHE_OPTIONS_INIT(.memory = 4 * MIB));
 		ck_assert_uint_eq(threads("nabc-collector"), 1);
 		close_cache();
 		ck_assert_uint_eq(threads("nabc-collector"), 0);
 	}
 	ck_assert_uint_eq(open_descriptors(), descriptors);
-	open_with((struct NC_cache_options){.size = 4 * MIB, .flags = NC_CACHE_NO_THREAD});
+	open_with((struct NC_cache_options)NC_CACHE_OPTIONS_INIT(.memory = 4 * MIB,
+								 .flags = NC_CACHE_NO_THREAD));
 	ck_assert_uint_eq(threads("nabc-collector"), 0);
 	close_cache();
 }
@@ -545,10 +555,10 @@ START_TEST(test_thread_sleeps)
 	long before;
 	size_t id;
 
-	open_with((struct NC_cache_options){.size = 4 * MIB});
+	open_with((struct NC_cache_options)NC_CACHE_OPTIONS_INIT(.memory = 4 * MIB));
 	for (unsigned i = 0; i < 100; i++) {
 		id = insert_kind(i, 5000, NC_KIND_RECYCLED);
-		ck_assert_int_eq(NC_destroy(id), 0);
+		ck_assert_int_eq(NC_destroy(NULL, id), 0);
 	}
 	(void)insert_kind(1, 100, NC_KIND_APPENDED);
 	/* Settled when two looks agree. */
@@ -579,7 +589,8 @@ static void *also_dispatches(void *context)
 
 START_TEST(test_thread_collects)
 {
-	struct NC_cache_options options = {.size = 8 * MIB, .high_water = 75, .low_water = 50};
+	struct NC_cache_options options =
+		NC_CACHE_OPTIONS_INIT(.memory = 8 * MIB, .high_water = 75, .low_water = 50);
 	unsigned count = 300 + scaled(2000);
 	_Atomic bool stop = false;
 	struct NC_cache_stat stat;
@@ -599,9 +610,9 @@ START_TEST(test_thread_collects)
 			if (i % 5 == 0)
 				(void)NC_set_lifetime(cache, id, 1);
 			/* The hot ones are read all the time. */
-			if (NC_hold(ids[i % 64]) == 0) {
+			if (NC_hold(NULL, ids[i % 64]) == 0) {
 				check_bytes(ids[i % 64], i % 64, 30 << 10);
-				ck_assert_int_eq(NC_release(ids[i % 64]), 0);
+				ck_assert_int_eq(NC_release(NULL, ids[i % 64]), 0);
 			}
 		}
 		ck_assert_uint_le(stat_now().used, 8 * MIB);
@@ -625,11 +636,11 @@ END_TEST
 /* A child has neither the cache nor the thread, and its exit is no one's concern. */
 START_TEST(test_fork)
 {
-	struct NC_cache_options options = {.flags = NC_CACHE_NO_THREAD};
+	struct NC_cache_options options = NC_CACHE_OPTIONS_INIT(.flags = NC_CACHE_NO_THREAD);
 	int status;
 	pid_t pid;
 
-	open_with((struct NC_cache_options){.size = 4 * MIB});
+	open_with((struct NC_cache_options)NC_CACHE_OPTIONS_INIT(.memory = 4 * MIB));
 	/* Not while the thread may hold the lock of an allocator: see fork_alone(). */
 	while (threads_that("nabc-collector", true) == 0)
 		sched_yield();

@@ -62,7 +62,7 @@ static void forget(void)
 
 static void open_large(size_t size, uint32_t flags)
 {
-	struct NC_cache_options options = {.size = size, .flags = flags};
+	struct NC_cache_options options = NC_CACHE_OPTIONS_INIT(.memory = size, .flags = flags);
 
 	ck_assert_int_eq(nc_index_init_owner(&cache, &options), 0);
 	watched = NULL;
@@ -220,10 +220,10 @@ START_TEST(test_shared_block)
 	ck_assert_ptr_eq(unit_of(&second)->store, unit_of(&first)->store);
 	ck_assert_uint_eq(unit_of(&second)->at, 3 * MIB);
 	ck_assert_int_eq(nc_handle_write(&second, 0, data, 3 * MIB), (ssize_t)(3 * MIB));
-	ck_assert_int_eq(nc_handle_insert(&second), 0);
+	ck_assert_int_eq(nc_handle_insert(&second, NC_WHOLE), 0);
 	ck_assert_uint_eq(blocks[0], 0);
 	ck_assert_int_eq(nc_handle_write(&first, 0, data, 3 * MIB), (ssize_t)(3 * MIB));
-	ck_assert_int_eq(nc_handle_insert(&first), 0);
+	ck_assert_int_eq(nc_handle_insert(&first, NC_WHOLE), 0);
 	/* The second one was before the segment was watched; the third ends with its unit. */
 	for (unsigned i = 0; i < sizeof(blocks); i++)
 		ck_assert_uint_eq(blocks[i], i == 0 || i == 2);
@@ -284,12 +284,12 @@ static bool has_addresses(size_t size)
 	return range != MAP_FAILED && munmap(range, size) == 0;
 }
 
-static void check_lazy(size_t size, size_t fraglen, enum NC_kind kind)
+static void check_lazy(size_t size, size_t fraglen, enum NC_kind kind, unsigned flags)
 {
 	struct nc_store *store;
 	NC_handle handle;
 	struct stat stat;
-	int error = nc_handle_alloc(&handle, &cache, size, fraglen, kind);
+	int error = nc_handle_alloc(&handle, &cache, size, fraglen, kind, flags);
 
 	if (error)
 		printf("handle: no address space for %zu GiB\n", size / GIB);
@@ -319,12 +319,12 @@ START_TEST(test_huge_units)
 
 	for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		open_large(TIB, 0);
-		check_lazy(256 * GIB, 0, kinds[i]);
-		check_lazy(256 * GIB, 1448, kinds[i]);
+		check_lazy(256 * GIB, 0, kinds[i], 0);
+		check_lazy(256 * GIB, 1448, kinds[i], 0);
 		nc_index_fini(&cache);
 		/* As many pages as a 32-bit number does not hold. */
 		open_large(64 * TIB, 0);
-		check_lazy(16 * TIB, 64 << 10, kinds[i] | NC_KIND_UNSUMMED);
+		check_lazy(16 * TIB, 64 << 10, kinds[i], NC_UNIT_UNSUMMED);
 		nc_index_fini(&cache);
 	}
 }
@@ -342,11 +342,13 @@ START_TEST(test_too_huge)
 		for (unsigned f = 0; f < sizeof(fraglens) / sizeof(fraglens[0]); f++)
 			for (enum NC_kind kind = NC_KIND_AUTO; kind <= NC_KIND_KERNEL; kind++)
 				ck_assert_int_eq(nc_handle_alloc(&handle, &cache, sizes[s],
-								 fraglens[f], kind),
+								 fraglens[f], kind, 0),
 						 -EINVAL);
-	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, 256 * GIB + 1, 0, NC_KIND_AUTO), -EFBIG);
-	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, (size_t)1 << 46, 1 << 20, NC_KIND_AUTO),
+	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, 256 * GIB + 1, 0, NC_KIND_AUTO, 0),
 			 -EFBIG);
+	ck_assert_int_eq(
+		nc_handle_alloc(&handle, &cache, (size_t)1 << 46, 1 << 20, NC_KIND_AUTO, 0),
+		-EFBIG);
 	ck_assert_uint_eq(cache.own.used, 0);
 	nc_index_fini(&cache);
 }

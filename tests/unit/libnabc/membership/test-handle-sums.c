@@ -10,14 +10,16 @@
 
 static void open_summing(enum NC_checksum_kind kind)
 {
-	struct NC_cache_options options = {.size = 4 * MIB, .checksum = kind};
+	struct NC_cache_options options =
+		NC_CACHE_OPTIONS_INIT(.memory = 4 * MIB, .checksum = kind);
 
 	ck_assert_int_eq(nc_index_init_owner(&cache, &options), 0);
 }
 
 START_TEST(test_kinds)
 {
-	struct NC_cache_options options = {.size = 4 * MIB, .checksum = (enum NC_checksum_kind)3};
+	struct NC_cache_options options =
+		NC_CACHE_OPTIONS_INIT(.memory = 4 * MIB, .checksum = (enum NC_checksum_kind)3);
 	NC_handle handle;
 
 	ck_assert_int_eq(nc_index_init_owner(&cache, &options), -EINVAL);
@@ -88,7 +90,7 @@ static void check_filling(size_t size, size_t fraglen, enum NC_kind kind, uint64
 		else
 			write_copy(&handle, expected, state, file);
 	}
-	ck_assert_int_eq(nc_handle_insert(&handle), 0);
+	ck_assert_int_eq(nc_handle_insert(&handle, NC_WHOLE), 0);
 	ck_assert_int_eq(nc_index_hold(&cache, nc_handle_id(&handle), false, &view), 0);
 	copy_unit(view.unit, got);
 	ck_assert_mem_eq(got, expected, size);
@@ -141,7 +143,7 @@ START_TEST(test_fragment_refused)
 	ck_assert_int_eq(nc_handle_fragment(&handle, SIZE_MAX, &bytes), -ERANGE);
 	ck_assert_ptr_eq(bytes, &handle);
 	ck_assert_int_eq(nc_handle_fragment(&handle, 2, &bytes), 10000 - 2 * 4096);
-	ck_assert_int_eq(nc_handle_insert(&handle), 0);
+	ck_assert_int_eq(nc_handle_insert(&handle, NC_WHOLE), 0);
 	ck_assert_int_eq(nc_handle_fragment(&handle, 0, &bytes), -EALREADY);
 	ck_assert_int_eq(nc_handle_free(&handle), 0);
 	ck_assert_int_eq(nc_handle_fragment(&handle, 0, &bytes), -EINVAL);
@@ -204,7 +206,7 @@ START_TEST(test_copy)
 	ck_assert_mem_eq(got, "23456789A", 9);
 	ck_assert_int_eq(nc_handle_copy(&handle, 26, got, 1), 0);
 	ck_assert_int_eq(nc_handle_copy(&handle, SIZE_MAX, got, 1), 0);
-	ck_assert_int_eq(nc_handle_insert(&handle), 0);
+	ck_assert_int_eq(nc_handle_insert(&handle, NC_WHOLE), 0);
 	ck_assert_int_eq(nc_handle_extent(&handle, &size, &filled), -EALREADY);
 	ck_assert_int_eq(nc_handle_copy(&handle, 0, got, 1), -EALREADY);
 	ck_assert_int_eq(nc_handle_free(&handle), 0);

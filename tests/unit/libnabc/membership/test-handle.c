@@ -22,22 +22,22 @@ START_TEST(test_alloc_refused)
 	NC_handle handle;
 
 	open_cache();
-	ck_assert_int_eq(nc_handle_alloc(NULL, &cache, 10, 0, NC_KIND_AUTO), -EINVAL);
-	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, 0, 0, NC_KIND_AUTO), -EINVAL);
-	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, SIZE_MAX, 0, NC_KIND_AUTO), -EINVAL);
-	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, 10, 4097, NC_KIND_AUTO), -EINVAL);
-	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, 10, 6000, NC_KIND_AUTO), -EINVAL);
-	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, 10, SIZE_MAX, NC_KIND_AUTO), -EINVAL);
-	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, 10, 0, (enum NC_kind)5), -EINVAL);
-	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, 10, 0, (enum NC_kind) - 1), -EINVAL);
-	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, MIB + 1, 0, NC_KIND_AUTO), -EFBIG);
-	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, MIB, 0, NC_KIND_AUTO), 0);
+	ck_assert_int_eq(nc_handle_alloc(NULL, &cache, 10, 0, NC_KIND_AUTO, 0), -EINVAL);
+	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, 0, 0, NC_KIND_AUTO, 0), -EINVAL);
+	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, SIZE_MAX, 0, NC_KIND_AUTO, 0), -EINVAL);
+	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, 10, 4097, NC_KIND_AUTO, 0), -EINVAL);
+	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, 10, 6000, NC_KIND_AUTO, 0), -EINVAL);
+	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, 10, SIZE_MAX, NC_KIND_AUTO, 0), -EINVAL);
+	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, 10, 0, (enum NC_kind)5, 0), -EINVAL);
+	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, 10, 0, (enum NC_kind) - 1, 0), -EINVAL);
+	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, MIB + 1, 0, NC_KIND_AUTO, 0), -EFBIG);
+	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, MIB, 0, NC_KIND_AUTO, 0), 0);
 	ck_assert_int_eq(nc_handle_free(&handle), 0);
 	nc_index_fini(&cache);
 
 	join_cache();
-	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, 10, 0, NC_KIND_APPENDED), -ENOTSUP);
-	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, (256 << 10) + 1, 0, NC_KIND_AUTO),
+	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, 10, 0, NC_KIND_APPENDED, 0), -ENOTSUP);
+	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, (256 << 10) + 1, 0, NC_KIND_AUTO, 0),
 			 -EFBIG);
 	nc_index_fini(&cache);
 }
@@ -88,7 +88,7 @@ static void check_useless(NC_handle *handle)
 	ck_assert_int_eq(nc_handle_write(handle, 0, &byte, 1), -EINVAL);
 	ck_assert_int_eq(nc_handle_read(0, handle, 0, 1), -EINVAL);
 	ck_assert_int_eq(print(handle, 0, "x"), -EINVAL);
-	ck_assert_int_eq(nc_handle_insert(handle), -EINVAL);
+	ck_assert_int_eq(nc_handle_insert(handle, NC_WHOLE), -EINVAL);
 	ck_assert_int_eq(nc_handle_free(handle), -EINVAL);
 	ck_assert_uint_eq(nc_handle_id(handle), 0);
 }
@@ -121,12 +121,12 @@ START_TEST(test_inserted)
 
 	open_cache();
 	must_alloc_unit(&handle, 100, 0, NC_KIND_AUTO);
-	ck_assert_int_eq(nc_handle_insert(&handle), 0);
+	ck_assert_int_eq(nc_handle_insert(&handle, NC_WHOLE), 0);
 	id = nc_handle_id(&handle);
 	ck_assert_int_eq(nc_handle_write(&handle, 0, &byte, 1), -EALREADY);
 	ck_assert_int_eq(nc_handle_read(0, &handle, 0, 1), -EALREADY);
 	ck_assert_int_eq(print(&handle, 0, "x"), -EALREADY);
-	ck_assert_int_eq(nc_handle_insert(&handle), -EALREADY);
+	ck_assert_int_eq(nc_handle_insert(&handle, NC_WHOLE), -EALREADY);
 	ck_assert_uint_eq(nc_handle_id(&handle), id);
 	ck_assert_int_eq(nc_handle_free(&handle), 0);
 	check_useless(&handle);
@@ -316,12 +316,12 @@ START_TEST(test_read_only)
 	must_alloc_unit(&handle, 100000, 0, NC_KIND_APPENDED);
 	base = nc_unit_base(unit_of(&handle));
 	ck_assert(writable(base));
-	ck_assert_int_eq(nc_handle_insert(&handle), 0);
+	ck_assert_int_eq(nc_handle_insert(&handle, NC_WHOLE), 0);
 	ck_assert(!writable(base));
 	ck_assert(!writable(base + 99999));
 	must_alloc_unit(&handle, 5000, 0, NC_KIND_RECYCLED);
 	base = nc_unit_base(unit_of(&handle));
-	ck_assert_int_eq(nc_handle_insert(&handle), 0);
+	ck_assert_int_eq(nc_handle_insert(&handle, NC_WHOLE), 0);
 	ck_assert(writable(base));
 	nc_index_fini(&cache);
 }
@@ -333,12 +333,13 @@ START_TEST(test_memory_ends)
 	unsigned count = 0;
 
 	join_cache();
-	while (nc_handle_alloc(&handle[count], &cache, 30000, 0, NC_KIND_AUTO) == 0)
+	while (nc_handle_alloc(&handle[count], &cache, 30000, 0, NC_KIND_AUTO, 0) == 0)
 		ck_assert_uint_lt(++count, 300);
 	ck_assert_uint_eq(count, (MIB - PAGE) / (8 * PAGE));
-	ck_assert_int_eq(nc_handle_alloc(&handle[count], &cache, 30000, 0, NC_KIND_AUTO), -ENOMEM);
+	ck_assert_int_eq(nc_handle_alloc(&handle[count], &cache, 30000, 0, NC_KIND_AUTO, 0),
+			 -ENOMEM);
 	ck_assert_int_eq(nc_handle_free(&handle[3]), 0);
-	ck_assert_int_eq(nc_handle_alloc(&handle[3], &cache, 30000, 0, NC_KIND_AUTO), 0);
+	ck_assert_int_eq(nc_handle_alloc(&handle[3], &cache, 30000, 0, NC_KIND_AUTO, 0), 0);
 	while (count--)
 		ck_assert_int_eq(nc_handle_free(&handle[count]), 0);
 	ck_assert_uint_eq(nc_member_filling(&cache.own), 0);

@@ -33,8 +33,9 @@ static char directory[64], path[128];
 
 static void open_owner(void)
 {
-	struct NC_cache_options options = {
-		.size = MIB, .member_size = 128 << 10, .flags = NC_CACHE_NO_URING};
+	struct NC_cache_options options =
+		NC_CACHE_OPTIONS_INIT(.memory = MIB, .member_size = 128 << 10,
+				      .flags = NC_CACHE_NO_URING);
 
 	make_directory(directory);
 	snprintf(path, sizeof(path), "%s/cache", directory);
@@ -102,9 +103,9 @@ static size_t insert_attached(size_t size)
 	size_t id;
 
 	pattern_fill(data, 1, 0, size);
-	ck_assert_int_eq(nc_handle_alloc(&handle, &attached, size, 1448, NC_KIND_AUTO), 0);
+	ck_assert_int_eq(nc_handle_alloc(&handle, &attached, size, 1448, NC_KIND_AUTO, 0), 0);
 	ck_assert_int_eq(nc_handle_write(&handle, 0, data, size), (ssize_t)size);
-	ck_assert_int_eq(nc_handle_insert(&handle), 0);
+	ck_assert_int_eq(nc_handle_insert(&handle, NC_WHOLE), 0);
 	id = nc_handle_id(&handle);
 	ck_assert_int_eq(nc_handle_free(&handle), 0);
 	free(data);
@@ -114,7 +115,7 @@ static size_t insert_attached(size_t size)
 START_TEST(test_join)
 {
 	struct NC_range range = {.length = 9000};
-	struct NC_send message = {.ranges = &range, .range_count = 1};
+	struct NC_send message = NC_SEND_INIT(.ranges = &range, .range_count = 1);
 	struct nc_view view;
 	int socket_fd, pair[2];
 	char got[9000];
@@ -201,7 +202,7 @@ END_TEST
 
 START_TEST(test_serve_refused)
 {
-	struct NC_cache_options options = {.size = MIB};
+	struct NC_cache_options options = NC_CACHE_OPTIONS_INIT(.memory = MIB);
 	char wrong[200];
 
 	ck_assert_int_eq(nc_index_init_owner(&cache, &options), 0);
@@ -382,7 +383,7 @@ static int guest_end(struct guest *guest)
 static void check_sends(size_t id, unsigned flags)
 {
 	struct NC_range range = {.id = id, .length = 10000};
-	struct NC_send message = {.ranges = &range, .range_count = 1, .flags = flags};
+	struct NC_send message = NC_SEND_INIT(.ranges = &range, .range_count = 1, .flags = flags);
 	char got[10000];
 	int pair[2];
 
@@ -404,8 +405,8 @@ START_TEST(test_other_process)
 	char order = 'h';
 
 	open_owner();
-	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, 10, 0, NC_KIND_AUTO), 0);
-	ck_assert_int_eq(nc_handle_insert(&handle), 0);
+	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, 10, 0, NC_KIND_AUTO, 0), 0);
+	ck_assert_int_eq(nc_handle_insert(&handle, NC_WHOLE), 0);
 	own = nc_handle_id(&handle);
 	guest_start(&guest);
 	dispatch_until(1);
@@ -510,8 +511,9 @@ END_TEST
 
 static void open_owner_to(const struct NC_serve_options *serve)
 {
-	struct NC_cache_options options = {
-		.size = MIB, .member_size = 128 << 10, .flags = NC_CACHE_NO_URING};
+	struct NC_cache_options options =
+		NC_CACHE_OPTIONS_INIT(.memory = MIB, .member_size = 128 << 10,
+				      .flags = NC_CACHE_NO_URING);
 
 	make_directory(directory);
 	ck_assert_int_eq(chmod(directory, 0755), 0);
@@ -577,7 +579,8 @@ static bool skip_unless_root(const char *what)
 START_TEST(test_users)
 {
 	uid_t users[] = {4001, 4002};
-	struct NC_serve_options serve = {.mode = 0666, .users = users, .user_count = 2};
+	struct NC_serve_options serve =
+		NC_SERVE_OPTIONS_INIT(.mode = 0666, .users = users, .user_count = 2);
 
 	if (skip_unless_root("users"))
 		return;
@@ -602,7 +605,8 @@ END_TEST
 
 START_TEST(test_group)
 {
-	struct NC_serve_options serve = {.mode = 0660, .flags = NC_SERVE_GROUP, .group = 5005};
+	struct NC_serve_options serve =
+		NC_SERVE_OPTIONS_INIT(.mode = 0660, .flags = NC_SERVE_GROUP, .group = 5005);
 	struct stat status;
 
 	if (skip_unless_root("group"))
@@ -621,7 +625,7 @@ END_TEST
 
 START_TEST(test_everyone)
 {
-	struct NC_serve_options serve = {.mode = 0666};
+	struct NC_serve_options serve = NC_SERVE_OPTIONS_INIT(.mode = 0666);
 
 	if (skip_unless_root("everyone"))
 		return;

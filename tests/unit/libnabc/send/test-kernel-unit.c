@@ -104,11 +104,13 @@ START_TEST(test_filled)
 	for (unsigned summed = 0; summed < 2; summed++)
 		for (unsigned i = 0; i < 2; i++) {
 			unsigned before = model_calls(NABC_IOC_READ);
-			enum NC_kind kind = NC_KIND_KERNEL | (summed ? 0 : NC_KIND_UNSUMMED);
+			unsigned flags = summed ? 0 : NC_UNIT_UNSUMMED;
 
 			model.no_reading = way[i];
 			ck_assert_int_eq(lseek(fd, 0, SEEK_SET), 0);
-			ck_assert_int_eq(nc_handle_alloc(&handle, &cache, 30000, 0, kind), 0);
+			ck_assert_int_eq(
+				nc_handle_alloc(&handle, &cache, 30000, 0, NC_KIND_KERNEL, flags),
+				0);
 			memset(nc_unit_base(unit_of(&handle)), 0xdd, 30000);
 			ck_assert_int_eq(nc_handle_read(fd, &handle, 5000, 10000), 10000);
 			/* Bytes that nobody sums on their way go straight there. */
@@ -116,7 +118,7 @@ START_TEST(test_filled)
 			ck_assert_int_eq(nc_handle_write(&handle, 29000, "end", 3), 3);
 			ck_assert_int_eq(nc_handle_copy(&handle, 5000, got, 10000), 10000);
 			ck_assert_mem_eq(got, bytes, 10000);
-			ck_assert_int_eq(nc_handle_insert(&handle), 0);
+			ck_assert_int_eq(nc_handle_insert(&handle, NC_WHOLE), 0);
 			id = nc_handle_id(&handle);
 			ck_assert_int_eq(nc_handle_free(&handle), 0);
 			ck_assert_int_eq(kind_of(id), NC_KIND_KERNEL);
@@ -139,10 +141,10 @@ START_TEST(test_out_of_reach)
 	void *bytes;
 
 	open_with_module(16 * MIB);
-	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, 10000, 0, NC_KIND_KERNEL), 0);
+	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, 10000, 0, NC_KIND_KERNEL, 0), 0);
 	ck_assert_int_eq(nc_handle_fragment(&handle, 1, &bytes), 4096);
 	memset(bytes, 1, 4096);
-	ck_assert_int_eq(nc_handle_insert(&handle), 0);
+	ck_assert_int_eq(nc_handle_insert(&handle, NC_WHOLE), 0);
 	ck_assert(!writable(bytes));
 	ck_assert(!nc_unit_present(unit_at(nc_handle_id(&handle))));
 	ck_assert_int_eq(nc_handle_free(&handle), 0);
@@ -158,7 +160,7 @@ START_TEST(test_ends)
 	size_t id;
 
 	open_with_module(16 * MIB);
-	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, 10000, 0, NC_KIND_KERNEL), 0);
+	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, 10000, 0, NC_KIND_KERNEL, 0), 0);
 	ck_assert_uint_eq(model_units(), 1);
 	ck_assert_int_eq(nc_handle_free(&handle), 0);
 	ck_assert_uint_eq(model_units(), 0);
@@ -330,12 +332,12 @@ START_TEST(test_insert_refused)
 	system.call = refuse;
 	open_cache(MIB, NC_CACHE_NO_URING);
 	ck_assert_int_eq(nc_index_use_device(&cache, &system), 0);
-	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, 10000, 0, NC_KIND_KERNEL), 0);
+	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, 10000, 0, NC_KIND_KERNEL, 0), 0);
 	refuse_insert = true;
-	ck_assert_int_eq(nc_handle_insert(&handle), -EBUSY);
+	ck_assert_int_eq(nc_handle_insert(&handle, NC_WHOLE), -EBUSY);
 	ck_assert_int_eq(nc_handle_write(&handle, 0, "x", 1), 1);
 	refuse_insert = false;
-	ck_assert_int_eq(nc_handle_insert(&handle), 0);
+	ck_assert_int_eq(nc_handle_insert(&handle, NC_WHOLE), 0);
 	ck_assert_int_eq(nc_handle_free(&handle), 0);
 	close_cache();
 }

@@ -77,9 +77,9 @@ static size_t answer(uint64_t seed, size_t size)
 	size_t id;
 
 	pattern_fill(data, seed, 0, size);
-	ck_assert_int_eq(nc_handle_alloc(&handle, &worker, size, 0, NC_KIND_AUTO), 0);
+	ck_assert_int_eq(nc_handle_alloc(&handle, &worker, size, 0, NC_KIND_AUTO, 0), 0);
 	ck_assert_int_eq(nc_handle_write(&handle, 0, data, size), (ssize_t)size);
-	ck_assert_int_eq(nc_handle_insert(&handle), 0);
+	ck_assert_int_eq(nc_handle_insert(&handle, NC_WHOLE), 0);
 	id = nc_handle_id(&handle);
 	ck_assert_int_eq(nc_handle_free(&handle), 0);
 	free(data);
@@ -103,7 +103,8 @@ static struct nc_unit_shared *entry_of(size_t id)
 static void check_sent(size_t id, uint64_t seed, size_t size)
 {
 	struct NC_range range = {.id = id, .length = size};
-	struct NC_send message = {.ranges = &range, .range_count = 1, .flags = NC_SEND_HELD};
+	struct NC_send message =
+		NC_SEND_INIT(.ranges = &range, .range_count = 1, .flags = NC_SEND_HELD);
 	char *got = must_alloc(size);
 	int ends[2];
 
@@ -134,7 +135,7 @@ START_TEST(test_one_shot)
 		ck_assert_int_eq(nc_index_release(&cache, id), 0);
 		ck_assert_int_eq(nc_index_hold(&cache, id, false, &view), -ENOENT);
 	}
-	ck_assert_uint_eq(counters().bytes[NC_METHOD_KERNEL], 100 * 100 * KIB);
+	ck_assert_uint_eq(counters().by_kernel.bytes, 100 * 100 * KIB);
 	ck_assert_uint_eq(counters().kernel_copies, 0);
 	close_both();
 }
@@ -232,7 +233,7 @@ START_TEST(test_no_hold)
 	ck_assert_int_eq(nc_index_hold(&cache, id, false, &view), 0);
 	ck_assert_int_eq(nc_index_destroy(&worker, id), 0);
 	check_sent(id, 5, 60 * KIB);
-	ck_assert_uint_eq(counters().bytes[NC_METHOD_KERNEL], 0);
+	ck_assert_uint_eq(counters().by_kernel.bytes, 0);
 	ck_assert_int_eq(nc_index_release(&cache, id), 0);
 	close_both();
 }

@@ -100,9 +100,8 @@ static void check_message(unsigned flags, size_t header, int send_size)
 	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", send_size, send_size ? 4096 : 0);
 	ck_assert_uint_ge(send_and_read(pair, mix.message, mix.total, got), send_size ? 8 : 1);
 	check_mix(&mix, got);
-	ck_assert_uint_eq(counters().bytes[NC_METHOD_KERNEL], mix.kernel);
-	ck_assert_uint_eq(counters().bytes[NC_METHOD_COPY] + counters().bytes[NC_METHOD_SPLICE],
-			  mix.other);
+	ck_assert_uint_eq(counters().by_kernel.bytes, mix.kernel);
+	ck_assert_uint_eq(counters().by_copy.bytes + counters().by_splice.bytes, mix.other);
 	ck_assert_uint_eq(counters().kernel_copies, 0);
 	if (flags & NC_SEND_CLOSE)
 		ck_assert_int_eq(read(pair[1], &byte, 1), 0);
@@ -161,11 +160,9 @@ END_TEST
 START_TEST(test_one_call)
 {
 	struct NC_range range = {.length = 20000};
-	struct NC_send message = {.header = "head",
-				  .header_length = 4,
-				  .ranges = &range,
-				  .range_count = 1,
-				  .flags = NC_SEND_CLOSE};
+	struct NC_send message =
+		NC_SEND_INIT(.header = "head", .header_length = 4, .ranges = &range,
+			     .range_count = 1, .flags = NC_SEND_CLOSE);
 	char got[20004];
 	int pair[2];
 
@@ -178,7 +175,7 @@ START_TEST(test_one_call)
 	read_exactly(pair[1], got, sizeof(got));
 	ck_assert_uint_eq(pattern_match(got + 4, 1, 0, 20000), 20000);
 	ck_assert_int_eq(read(pair[1], got, 1), 0);
-	ck_assert_uint_eq(counters().sends[NC_METHOD_COPY], 0);
+	ck_assert_uint_eq(counters().by_copy.sends, 0);
 	ck_assert_uint_eq(counters().copies_avoided, 1);
 	/* The socket's own errors. */
 	ck_assert_int_eq(nc_transmit_send(&transmit, pair[0], &message), -EPIPE);
@@ -192,7 +189,8 @@ END_TEST
 START_TEST(test_dontwait)
 {
 	struct NC_range range = {.length = 3 * MIB};
-	struct NC_send message = {.ranges = &range, .range_count = 1, .flags = NC_SEND_DONTWAIT};
+	struct NC_send message =
+		NC_SEND_INIT(.ranges = &range, .range_count = 1, .flags = NC_SEND_DONTWAIT);
 	ssize_t sent;
 	int pair[2];
 
@@ -242,13 +240,13 @@ START_TEST(test_refused)
 		ck_assert_uint_eq(model_calls(NABC_IOC_SOCKSENDV), 1);
 		ck_assert_uint_eq(counters().kernel_copies, 2);
 	}
-	ck_assert_uint_eq(counters().bytes[NC_METHOD_KERNEL], 0);
+	ck_assert_uint_eq(counters().by_kernel.bytes, 0);
 	close_pair(pair);
 	/* That was of this socket, not of all. */
 	model.no_sockets = false;
 	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", size, size);
 	check_copied(pair, &mix, got);
-	ck_assert_uint_eq(counters().bytes[NC_METHOD_KERNEL], mix.kernel);
+	ck_assert_uint_eq(counters().by_kernel.bytes, mix.kernel);
 	close_pair(pair);
 	free(got);
 	close_cache();
@@ -269,12 +267,11 @@ START_TEST(test_fixed)
 	got = must_alloc(mix.total);
 	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", 4 << 20, 4 << 20);
 	for (unsigned i = 0; i < 4; i++) {
-		uint64_t before = counters().bytes[NC_METHOD_KERNEL];
+		uint64_t before = counters().by_kernel.bytes;
 
 		ck_assert_int_eq(nc_transmit_route_set(&transmit, "*", methods[i]), 0);
 		check_copied(pair, &mix, got);
-		ck_assert_uint_eq(counters().bytes[NC_METHOD_KERNEL] - before,
-				  i < 2 ? 0 : mix.kernel);
+		ck_assert_uint_eq(counters().by_kernel.bytes - before, i < 2 ? 0 : mix.kernel);
 	}
 	close_pair(pair);
 	free(got);
@@ -326,7 +323,7 @@ START_TEST(test_ring)
 	}
 	for (unsigned i = 0; i < 3; i++)
 		check_mix(&mix, got + i * mix.total);
-	ck_assert_uint_eq(counters().bytes[NC_METHOD_KERNEL], _i & 1 ? 0 : 3 * mix.kernel);
+	ck_assert_uint_eq(counters().by_kernel.bytes, _i & 1 ? 0 : 3 * mix.kernel);
 	ck_assert_uint_eq(counters().kernel_copies, _i & 1 ? 2 : 0);
 	nc_async_close(ring);
 	close_pair(pair);
@@ -393,7 +390,7 @@ START_TEST(test_operation)
 	ck_assert(full || !flags);
 	check_mix(&mix, got);
 	ck_assert_int_eq(read(pair[1], got, 1), 0);
-	ck_assert_uint_eq(counters().bytes[NC_METHOD_KERNEL], _i & 6 ? 0 : mix.kernel);
+	ck_assert_uint_eq(counters().by_kernel.bytes, _i & 6 ? 0 : mix.kernel);
 	ck_assert_uint_eq(counters().kernel_refused, (_i & 6) == 2 ? 1 : 0);
 	nc_send_op_free(operation);
 	close_pair(pair);

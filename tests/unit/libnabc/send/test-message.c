@@ -51,11 +51,8 @@ static size_t write_message(unsigned flags)
 		pattern_fill(wanted + at, parts[i].unit, parts[i].offset, parts[i].length);
 		at += parts[i].length;
 	}
-	spec = (struct NC_send){.header = header,
-				.header_length = sizeof(header),
-				.ranges = ranges,
-				.range_count = 6,
-				.flags = flags};
+	spec = (struct NC_send)NC_SEND_INIT(.header = header, .header_length = sizeof(header),
+					    .ranges = ranges, .range_count = 6, .flags = flags);
 	return at;
 }
 
@@ -119,8 +116,8 @@ START_TEST(test_parts)
 	ck_assert_uint_eq(nc_message_moved(&message, NC_METHOD_COPY, 250), 150);
 	ck_assert_uint_eq(message.range, 1);
 	ck_assert_uint_eq(nc_message_piece(&message), 9000 - 150);
-	ck_assert_uint_eq(statistics().bytes[NC_METHOD_COPY], 150);
-	ck_assert_uint_eq(statistics().sends[NC_METHOD_COPY], 1);
+	ck_assert_uint_eq(statistics().by_copy.bytes, 150);
+	ck_assert_uint_eq(statistics().by_copy.sends, 1);
 	ck_assert(nc_message_more(&message, message.total - message.at));
 	message.push = true;
 	ck_assert(!nc_message_more(&message, message.total - message.at));

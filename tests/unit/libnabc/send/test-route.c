@@ -9,6 +9,7 @@
 
 #include "send/route.h"
 
+#include "by-method.h"
 #include "suite.h"
 
 static struct nc_routes routes;
@@ -288,8 +289,8 @@ START_TEST(test_counts)
 	nc_route_count(&use, &tally, 64);
 	route = told("127.0.0.1", 1);
 	for (unsigned i = 0; i < 4; i++) {
-		ck_assert_uint_eq(route.sends[i], 65 * (i + 1));
-		ck_assert_uint_eq(route.bytes[i], 650 * (i + 1));
+		ck_assert_uint_eq(BY_METHOD(route, i).sends, 65 * (i + 1));
+		ck_assert_uint_eq(BY_METHOD(route, i).bytes, 650 * (i + 1));
 	}
 	ck_assert_uint_eq(route.partial, 5 * 65);
 	ck_assert_int_eq(route.family, AF_INET);
@@ -333,7 +334,7 @@ START_TEST(test_full)
 	crowd(0, 3 * NC_ROUTES, 10);
 	ck_assert_uint_eq(nc_routes_tell(&routes, NULL, 0, true), NC_ROUTES);
 	/* The busy one and the fixed one stay; the idle one went first. */
-	ck_assert_uint_eq(told("127.0.0.1", 0).sends[0], 1000);
+	ck_assert_uint_eq(told("127.0.0.1", 0).by_copy.sends, 1000);
 	ck_assert_int_eq(told("127.0.0.9", 0).method, NC_METHOD_COPY);
 	fixed = use_between("127.0.0.9", "127.0.0.1");
 	ck_assert_int_eq(nc_route_fixed(&fixed), NC_METHOD_COPY);
@@ -549,8 +550,8 @@ START_TEST(test_threads)
 	for (unsigned i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
 	ck_assert_uint_eq(atomic_load(&faults), 0);
-	ck_assert_uint_eq(told("unix", 1).sends[0], THREADS * scaled(20000));
-	ck_assert_uint_eq(told("unix", 1).bytes[0], THREADS * 100 * (uint64_t)scaled(20000));
+	ck_assert_uint_eq(told("unix", 1).by_copy.sends, THREADS * scaled(20000));
+	ck_assert_uint_eq(told("unix", 1).by_copy.bytes, THREADS * 100 * (uint64_t)scaled(20000));
 	close_routes();
 }
 END_TEST

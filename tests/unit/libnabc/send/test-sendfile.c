@@ -19,7 +19,8 @@ static int pair[2], file;
 
 static void setup(void)
 {
-	struct NC_cache_options options = {.size = MIB, .flags = NC_CACHE_NO_THREAD};
+	struct NC_cache_options options =
+		NC_CACHE_OPTIONS_INIT(.memory = MIB, .flags = NC_CACHE_NO_THREAD);
 	char folder[64], path[80];
 	unsigned char *data = must_alloc(LARGE);
 
@@ -47,7 +48,7 @@ static void teardown(void)
 
 static struct NC_sendfile whole(void)
 {
-	struct NC_sendfile message = NC_SENDFILE_INIT;
+	struct NC_sendfile message = NC_SENDFILE_INIT();
 
 	message.header = HEAD;
 	message.header_length = strlen(HEAD);

@@ -7,13 +7,14 @@
 #include <pthread.h>
 #include <stddef.h>
 
+#include "by-method.h"
 #include "transmit-fixture.h"
 
 /* Sends, and drops the unit before the peer has read a byte. */
 static void check_old_bytes(enum NC_kind kind, bool close_all, unsigned flags, size_t budget)
 {
 	size_t size = 256 * KIB, sent, id;
-	struct NC_send message = {0};
+	struct NC_send message = NC_SEND_INIT();
 	struct NC_range range;
 	ssize_t result;
 	int pair[2];
@@ -29,9 +30,10 @@ static void check_old_bytes(enum NC_kind kind, bool close_all, unsigned flags, s
 	result = nc_transmit_send(&transmit, pair[0], &message);
 	ck_assert_int_ge(result, 64 << 10);
 	sent = (size_t)result;
-	ck_assert_uint_gt(
-		statistics().bytes[kind == NC_KIND_APPENDED ? NC_METHOD_SPLICE : NC_METHOD_COPY],
-		0);
+	ck_assert_uint_gt(BY_METHOD(statistics(),
+				    kind == NC_KIND_APPENDED ? NC_METHOD_SPLICE : NC_METHOD_COPY)
+				  .bytes,
+			  0);
 	if (close_all) {
 		close_cache();
 		open_cache(budget, NC_CACHE_NO_URING | flags);
@@ -81,7 +83,7 @@ START_TEST(test_zerocopy)
 {
 	size_t size = 128 * KIB;
 	struct NC_range range = {.length = size};
-	struct NC_send message = {.ranges = &range, .range_count = 1};
+	struct NC_send message = NC_SEND_INIT(.ranges = &range, .range_count = 1);
 	unsigned waiting = 0;
 	ssize_t result;
 	struct nc_unit *unit;
@@ -101,7 +103,7 @@ START_TEST(test_zerocopy)
 	set_nonblocking(pair[0]);
 	result = nc_transmit_send(&transmit, pair[0], &message);
 	ck_assert_int_gt(result, 0);
-	ck_assert_uint_eq(statistics().sends[NC_METHOD_ZEROCOPY], 1);
+	ck_assert_uint_eq(statistics().by_zerocopy.sends, 1);
 	/* In flight: held by the kernel, so to say. */
 	ck_assert_uint_eq(nc_transmit_reap(&transmit), 0);
 	ck_assert_uint_eq(holds_of(range.id), 1);
@@ -126,8 +128,8 @@ START_TEST(test_zerocopy)
 	/* Learnt: that route is not taken again. */
 	range.id = insert(2, size, 0, NC_KIND_RECYCLED);
 	ck_assert_int_gt(nc_transmit_send(&transmit, pair[0], &message), 0);
-	ck_assert_uint_eq(statistics().sends[NC_METHOD_ZEROCOPY], 1);
-	ck_assert_uint_ge(statistics().sends[NC_METHOD_COPY], 1);
+	ck_assert_uint_eq(statistics().by_zerocopy.sends, 1);
+	ck_assert_uint_ge(statistics().by_copy.sends, 1);
 	free(got);
 	close_pair(pair);
 	close_cache();
@@ -139,7 +141,7 @@ START_TEST(test_zerocopy_outlives_cache)
 {
 	size_t size = 128 * KIB;
 	struct NC_range range = {.length = size};
-	struct NC_send message = {.ranges = &range, .range_count = 1};
+	struct NC_send message = NC_SEND_INIT(.ranges = &range, .range_count = 1);
 	ssize_t result;
 	int pair[2];
 	char *got;
@@ -211,8 +213,8 @@ static void make(_Atomic size_t *name, uint64_t random)
 static void deliver(const int pair[2], size_t id, char *got)
 {
 	struct NC_range range = {.id = id, .length = size_of(id)};
-	struct NC_send message = {
-		.header = "head", .header_length = 4, .ranges = &range, .range_count = 1};
+	struct NC_send message = NC_SEND_INIT(.header = "head", .header_length = 4,
+					      .ranges = &range, .range_count = 1);
 	ssize_t sent = nc_transmit_send(&transmit, pair[0], &message);
 	size_t have = 0;
 

@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <sys/time.h>
 
+#include "by-method.h"
 #include "transmit-fixture.h"
 
 #ifndef TCP_ULP
@@ -40,11 +41,8 @@ static struct NC_route only_route(void)
 static void deliver(const int pair[2], size_t id, uint64_t seed, size_t length, unsigned flags)
 {
 	struct NC_range range = {.id = id, .length = length};
-	struct NC_send message = {.header = "head",
-				  .header_length = 4,
-				  .ranges = &range,
-				  .range_count = 1,
-				  .flags = flags};
+	struct NC_send message = NC_SEND_INIT(.header = "head", .header_length = 4,
+					      .ranges = &range, .range_count = 1, .flags = flags);
 	char *got = must_alloc(length + 4);
 
 	ck_assert_int_eq(nc_transmit_send(&transmit, pair[0], &message), (ssize_t)length + 4);
@@ -59,7 +57,7 @@ static void settle(void)
 {
 	struct NC_cache_stat stat = all_statistics();
 
-	while (stat.zerocopy_copied + stat.zerocopy_kept < stat.sends[NC_METHOD_ZEROCOPY]) {
+	while (stat.zerocopy_copied + stat.zerocopy_kept < stat.by_zerocopy.sends) {
 		if (nc_transmit_reap(&transmit) == 0)
 			await(nc_ring_fd(&transmit.zerocopy.ring), POLLIN);
 		stat = all_statistics();
@@ -153,10 +151,8 @@ START_TEST(test_families)
 		read_exactly(pair[1], got, size + 4);
 		pthread_join(thread, NULL);
 		ck_assert_uint_eq(pattern_match(got + 4, i, 0, size), size);
-		ck_assert_uint_eq(statistics().sends[NC_METHOD_SPLICE] > 0,
-				  kind != NC_KIND_RECYCLED);
-		ck_assert_uint_eq(all_statistics().copies_avoided,
-				  statistics().sends[NC_METHOD_SPLICE]);
+		ck_assert_uint_eq(statistics().by_splice.sends > 0, kind != NC_KIND_RECYCLED);
+		ck_assert_uint_eq(all_statistics().copies_avoided, statistics().by_splice.sends);
 		ck_assert_uint_eq(holds_of(range.id), 0);
 		free(got);
 		close_pair(pair);
@@ -254,16 +250,18 @@ START_TEST(test_fixed)
 		deliver(pair, id, i, cases[i].size, 0);
 		stat = all_statistics();
 		for (unsigned method = 0; method < 4; method++)
-			ck_assert_msg(stat.sends[method] == (method == cases[i].used),
-				      "case %u: %lu by %u", i, stat.sends[method], method);
+			ck_assert_msg(BY_METHOD(stat, method).sends == (method == cases[i].used),
+				      "case %u: %lu by %u", i, BY_METHOD(stat, method).sends,
+				      method);
 		/* The table agrees, whatever the size. */
 		if (cases[i].method != NC_ROUTE_LEARN || cases[i].size > 32 * KIB) {
 			struct NC_route list[2];
 			int count = nc_transmit_routes(&transmit, list, 2);
 
 			ck_assert_int_ge(count, 1);
-			ck_assert_uint_eq(list[count - 1].sends[cases[i].used], 1);
-			ck_assert_uint_eq(list[count - 1].bytes[cases[i].used], cases[i].size);
+			ck_assert_uint_eq(BY_METHOD(list[count - 1], cases[i].used).sends, 1);
+			ck_assert_uint_eq(BY_METHOD(list[count - 1], cases[i].used).bytes,
+					  cases[i].size);
 			ck_assert_int_eq(list[count - 1].method, cases[i].method);
 		}
 		settle();
@@ -305,8 +303,8 @@ START_TEST(test_sample)
 	id = insert(1, 1000, 0, NC_KIND_AUTO);
 	for (unsigned i = 0; i < 640; i++)
 		deliver(pair, id, 1, 1000, 0);
-	ck_assert_uint_eq(only_route().sends[NC_METHOD_COPY], 640);
-	ck_assert_uint_eq(only_route().bytes[NC_METHOD_COPY], 640000);
+	ck_assert_uint_eq(only_route().by_copy.sends, 640);
+	ck_assert_uint_eq(only_route().by_copy.bytes, 640000);
 	ck_assert_str_eq(only_route().address, "127.0.0.1");
 	close_pair(pair);
 	close_cache();
@@ -334,7 +332,7 @@ START_TEST(test_copied)
 		settle();
 	}
 	stat = all_statistics();
-	tried = (unsigned)stat.sends[NC_METHOD_ZEROCOPY];
+	tried = (unsigned)stat.by_zerocopy.sends;
 	/* 1, and again after 16, 32, 64, 128, 256 (each rounded up by the sampling). */
 	ck_assert_uint_ge(tried, 4);
 	ck_assert_uint_le(tried, 7);
@@ -343,7 +341,7 @@ START_TEST(test_copied)
 	ck_assert_uint_eq(stat.copies_avoided, 0);
 	ck_assert_uint_eq(stat.zerocopy_learnt, messages - tried);
 	ck_assert_uint_eq(only_route().copied, tried);
-	ck_assert_uint_eq(only_route().sends[NC_METHOD_ZEROCOPY], tried);
+	ck_assert_uint_eq(only_route().by_zerocopy.sends, tried);
 	ck_assert_int_eq(only_route().recycled, NC_METHOD_COPY);
 	close_pair(pair);
 	close_cache();
@@ -355,7 +353,7 @@ START_TEST(test_little)
 {
 	size_t size = 100 * KIB;
 	struct NC_range range = {.length = size};
-	struct NC_send message = {.ranges = &range, .range_count = 1};
+	struct NC_send message = NC_SEND_INIT(.ranges = &range, .range_count = 1);
 	char *got = must_alloc(size);
 	uint64_t spliced, learnt;
 	int pair[2];
@@ -388,10 +386,10 @@ START_TEST(test_little)
 	close_pair(pair);
 	/* The same address, but a socket with room. */
 	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", ROOM, ROOM);
-	spliced = statistics().sends[NC_METHOD_SPLICE];
+	spliced = statistics().by_splice.sends;
 	for (unsigned i = 0; i < 600; i++)
 		deliver(pair, range.id, 1, size, 0);
-	ck_assert_uint_gt(statistics().sends[NC_METHOD_SPLICE], spliced + 200);
+	ck_assert_uint_gt(statistics().by_splice.sends, spliced + 200);
 	ck_assert_ptr_null(strstr(only_route().why, "little"));
 	free(got);
 	close_pair(pair);
@@ -404,7 +402,7 @@ END_TEST
 START_TEST(test_reasons)
 {
 	struct NC_range range = {.length = 100 * KIB};
-	struct NC_send message = {.ranges = &range, .range_count = 1};
+	struct NC_send message = NC_SEND_INIT(.ranges = &range, .range_count = 1);
 	char *got = must_alloc(100 * KIB);
 	struct NC_cache_stat stat;
 	int pair[2];
@@ -419,7 +417,7 @@ START_TEST(test_reasons)
 	stat = all_statistics();
 	ck_assert_uint_eq(stat.splice_sigpipe, 1);
 	ck_assert_uint_eq(stat.splice_dontwait, 1);
-	ck_assert_uint_eq(stat.sends[NC_METHOD_SPLICE], 0);
+	ck_assert_uint_eq(stat.by_splice.sends, 0);
 	ck_assert_uint_eq(stat.sends_failed, 0);
 	shutdown(pair[0], SHUT_WR);
 	ck_assert_int_eq(nc_transmit_send(&transmit, pair[0], &message), -EPIPE);
@@ -431,7 +429,7 @@ START_TEST(test_reasons)
 	if (nc_transmit_route_set(&transmit, "unix", NC_METHOD_ZEROCOPY) == 0) {
 		deliver(pair, range.id, 1, 50 * KIB, 0);
 		ck_assert_uint_eq(all_statistics().zerocopy_refused, 1);
-		ck_assert_uint_eq(all_statistics().sends[NC_METHOD_ZEROCOPY], 0);
+		ck_assert_uint_eq(all_statistics().by_zerocopy.sends, 0);
 	}
 	ck_assert_int_eq(nc_transmit_reap(&transmit), 0);
 	ck_assert_uint_eq(holds_of(range.id), 0);
@@ -465,7 +463,7 @@ START_TEST(test_memlock)
 	for (unsigned i = 0; i < 40; i++)
 		deliver(pair, id, 1, 100 * KIB, 0);
 	stat = all_statistics();
-	if (transmit.zerocopy.ring.usable && stat.sends[NC_METHOD_ZEROCOPY] == 0) {
+	if (transmit.zerocopy.ring.usable && stat.by_zerocopy.sends == 0) {
 		ck_assert_uint_ge(stat.zerocopy_memory, 1);
 		/* It is not asked for again at once. */
 		ck_assert_uint_le(stat.zerocopy_memory, 3);
@@ -476,8 +474,8 @@ START_TEST(test_memlock)
 	}
 	ck_assert_uint_eq(stat.zerocopy_refused, 0);
 	/* What was not sent was not copied by the kernel either. */
-	ck_assert_uint_le(stat.zerocopy_copied, stat.sends[NC_METHOD_ZEROCOPY]);
-	ck_assert_uint_le(holds_of(id), stat.sends[NC_METHOD_ZEROCOPY]);
+	ck_assert_uint_le(stat.zerocopy_copied, stat.by_zerocopy.sends);
+	ck_assert_uint_le(holds_of(id), stat.by_zerocopy.sends);
 	close_pair(pair);
 	close_cache();
 }
@@ -493,8 +491,8 @@ START_TEST(test_resumed)
 {
 	const int size = 65536;
 	struct NC_range range = {.length = MIB + 7};
-	struct NC_send message = {
-		.header = "head", .header_length = 4, .ranges = &range, .range_count = 1};
+	struct NC_send message = NC_SEND_INIT(.header = "head", .header_length = 4,
+					      .ranges = &range, .range_count = 1);
 	size_t total = 4 + range.length, length = 0;
 	char *bytes = must_alloc(total);
 	struct NC_route route;
@@ -525,8 +523,8 @@ START_TEST(test_resumed)
 	ck_assert_uint_gt(calls, 2);
 	ck_assert_uint_eq(pattern_match(bytes + 4, 3, 0, range.length), range.length);
 	ck_assert_int_eq(nc_transmit_routes(&transmit, &route, 1), 1);
-	ck_assert_uint_eq(route.bytes[NC_METHOD_COPY], 0);
-	ck_assert_uint_eq(route.bytes[NC_METHOD_SPLICE], range.length);
+	ck_assert_uint_eq(route.by_copy.bytes, 0);
+	ck_assert_uint_eq(route.by_splice.bytes, range.length);
 	ck_assert_uint_eq(statistics().splice_sigpipe, 0);
 	close_pair(pair);
 	close_cache();
@@ -538,8 +536,8 @@ END_TEST
 START_TEST(test_copy_flag)
 {
 	struct NC_range range = {.length = MIB};
-	struct NC_send message = {
-		.ranges = &range, .range_count = 1, .flags = NC_SEND_COPY | NC_SEND_MORE};
+	struct NC_send message = NC_SEND_INIT(.ranges = &range, .range_count = 1,
+					      .flags = NC_SEND_COPY | NC_SEND_MORE);
 	char *bytes = must_alloc(range.length);
 	struct NC_route route;
 	size_t copied, length = 0;
@@ -569,8 +567,8 @@ START_TEST(test_copy_flag)
 	}
 	ck_assert_uint_eq(pattern_match(bytes, 3, 0, range.length), range.length);
 	ck_assert_int_eq(nc_transmit_routes(&transmit, &route, 1), 1);
-	ck_assert_uint_eq(route.bytes[NC_METHOD_COPY], copied);
-	ck_assert_uint_eq(route.bytes[NC_METHOD_SPLICE], range.length - copied);
+	ck_assert_uint_eq(route.by_copy.bytes, copied);
+	ck_assert_uint_eq(route.by_splice.bytes, range.length - copied);
 	close_pair(pair);
 	close_cache();
 	free(bytes);
@@ -590,8 +588,9 @@ static unsigned lowat(int fd)
 
 static void open_limited(size_t limit)
 {
-	struct NC_cache_options options = {
-		.size = 8 * MIB, .flags = NC_CACHE_NO_URING, .unsent_limit = limit};
+	struct NC_cache_options options =
+		NC_CACHE_OPTIONS_INIT(.memory = 8 * MIB, .flags = NC_CACHE_NO_URING,
+				      .unsent_limit = limit);
 
 	ck_assert_int_eq(nc_index_init_owner(&cache, &options), 0);
 	nc_transmit_init(&transmit, &cache);
@@ -602,7 +601,7 @@ static void open_limited(size_t limit)
 static void offer(const int pair[2], size_t id)
 {
 	struct NC_range range = {.id = id, .length = 128 * KIB};
-	struct NC_send message = {.ranges = &range, .range_count = 1};
+	struct NC_send message = NC_SEND_INIT(.ranges = &range, .range_count = 1);
 	ssize_t sent;
 
 	set_nonblocking(pair[0]);
@@ -722,17 +721,18 @@ START_TEST(test_local)
 	} cases[] = {{32 * KIB, false}, {100 * KIB, false}, {256 * KIB, true}, {MIB, true}};
 	int pair[2];
 
-	ck_assert_int_eq(
-		nc_index_init_owner(&cache, &(struct NC_cache_options){.size = 8 * MIB,
-								       .flags = NC_CACHE_NO_URING}),
-		0);
+	ck_assert_int_eq(nc_index_init_owner(
+				 &cache, &(struct NC_cache_options)
+						 NC_CACHE_OPTIONS_INIT(.memory = 8 * MIB,
+								       .flags = NC_CACHE_NO_URING)),
+			 0);
 	nc_transmit_init(&transmit, &cache);
 	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", ROOM, ROOM);
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		uint64_t before = statistics().sends[NC_METHOD_SPLICE];
+		uint64_t before = statistics().by_splice.sends;
 
 		deliver(pair, insert(i, cases[i].size, 0, NC_KIND_APPENDED), i, cases[i].size, 0);
-		ck_assert_uint_eq(statistics().sends[NC_METHOD_SPLICE] > before, cases[i].spliced);
+		ck_assert_uint_eq(statistics().by_splice.sends > before, cases[i].spliced);
 	}
 	close_pair(pair);
 	close_cache();
@@ -771,7 +771,7 @@ START_TEST(test_tls)
 		/* The header in front of a spliced piece is the last that was copied. */
 		ck_assert_uint_eq(last_flags & MSG_MORE,
 				  cases[i].kind == NC_KIND_APPENDED ? MSG_MORE : 0);
-		ck_assert_uint_eq(statistics().sends[NC_METHOD_SPLICE] > 0,
+		ck_assert_uint_eq(statistics().by_splice.sends > 0,
 				  cases[i].kind == NC_KIND_APPENDED);
 		close_pair(pair);
 		close_cache();

@@ -210,7 +210,7 @@ static size_t insert_scattered(uint64_t seed, size_t size, enum NC_kind kind)
 	NC_handle handle;
 	size_t id;
 
-	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, size, 0, kind), 0);
+	ck_assert_int_eq(nc_handle_alloc(&handle, &cache, size, 0, kind, 0), 0);
 	for (size_t odd = 0; odd < 2; odd++)
 		for (size_t at = odd * PAGE; at < size; at += 2 * PAGE) {
 			size_t length = size - at < PAGE ? size - at : PAGE;
@@ -219,7 +219,7 @@ static size_t insert_scattered(uint64_t seed, size_t size, enum NC_kind kind)
 			ck_assert_int_eq(nc_handle_write(&handle, at, data, length),
 					 (ssize_t)length);
 		}
-	ck_assert_int_eq(nc_handle_insert(&handle), 0);
+	ck_assert_int_eq(nc_handle_insert(&handle, NC_WHOLE), 0);
 	id = nc_handle_id(&handle);
 	ck_assert_int_eq(nc_handle_free(&handle), 0);
 	return id;
@@ -414,12 +414,10 @@ static void run(const struct trial *trial)
 	enum way way = (enum way)value(trial, WAY);
 	bool copied = way == COPY || way == RECYCLED || way == ZEROCOPY;
 	struct NC_range range = {.offset = value(trial, OFFSET), .length = value(trial, LENGTH)};
-	struct NC_send message = {.header = head,
-				  .header_length = value(trial, HEAD),
-				  .ranges = &range,
-				  .range_count = 1,
-				  .flags = (unsigned)value(trial, FLAGS)};
-	struct NC_send behind = {.header = head, .header_length = BEHIND};
+	struct NC_send message =
+		NC_SEND_INIT(.header = head, .header_length = value(trial, HEAD), .ranges = &range,
+			     .range_count = 1, .flags = (unsigned)value(trial, FLAGS));
+	struct NC_send behind = NC_SEND_INIT(.header = head, .header_length = BEHIND);
 	size_t total = message.header_length + range.length;
 	int pair[2];
 

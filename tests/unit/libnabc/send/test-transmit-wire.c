@@ -16,6 +16,7 @@
 #include <linux/filter.h>
 #include <linux/tcp.h>
 
+#include "by-method.h"
 #include "transmit-fixture.h"
 
 #define MSS 1448
@@ -257,12 +258,9 @@ static struct recorded backend(const struct way *way, unsigned flags, unsigned b
 	static const char head[1000] = "HTTP/1.1 200 OK";
 	struct wire wire = wire_open(way->from, way->to, nodelay);
 	struct NC_range range = {.length = way->size};
-	struct NC_send message = {.header = head,
-				  .header_length = HEAD,
-				  .ranges = &range,
-				  .range_count = 1,
-				  .flags = flags};
-	struct NC_send second = {.header = head, .header_length = behind};
+	struct NC_send message = NC_SEND_INIT(.header = head, .header_length = HEAD,
+					      .ranges = &range, .range_count = 1, .flags = flags);
+	struct NC_send second = NC_SEND_INIT(.header = head, .header_length = behind);
 	struct reader reader = {.fd = wire.pair[1], .room = HEAD + way->size + behind + 1};
 	struct recorded recorded = {0};
 	pthread_t thread;
@@ -290,7 +288,7 @@ static struct recorded backend(const struct way *way, unsigned flags, unsigned b
 	ck_assert_uint_eq(reader.length, HEAD + way->size + behind);
 	ck_assert_uint_eq(pattern_match(reader.to + HEAD, 7, 0, way->size), way->size);
 	ck_assert_mem_eq(reader.to + HEAD + way->size, head, behind);
-	ck_assert_uint_gt(statistics().sends[way->method], 0);
+	ck_assert_uint_gt(BY_METHOD(statistics(), way->method).sends, 0);
 	if (wire.recorder >= 0) {
 		/* The FIN is the last to come through, and has, for its end was read. */
 		recorded = look(wire.recorder, wire.mss);
@@ -360,8 +358,8 @@ START_TEST(test_ranges)
 {
 	struct wire wire;
 	struct NC_range ranges[3];
-	struct NC_send message = {
-		.header = "head", .header_length = 4, .ranges = ranges, .range_count = 3};
+	struct NC_send message = NC_SEND_INIT(.header = "head", .header_length = 4,
+					      .ranges = ranges, .range_count = 3);
 	size_t size = 50000, total = 4 + 3 * size;
 	struct reader reader = {.room = total + 1, .to = must_alloc(total + 1)};
 	struct recorded recorded;
@@ -375,7 +373,7 @@ START_TEST(test_ranges)
 	reader.fd = wire.pair[1];
 	ck_assert_int_eq(pthread_create(&thread, NULL, read_all, &reader), 0);
 	ck_assert_int_eq(nc_transmit_send(&transmit, wire.pair[0], &message), (ssize_t)total);
-	ck_assert_uint_eq(statistics().sends[NC_METHOD_SPLICE], 3);
+	ck_assert_uint_eq(statistics().by_splice.sends, 3);
 	/* Nothing is held back behind the end. */
 	while (tcp_info(wire.pair[0]).tcpi_unacked || tcp_info(wire.pair[0]).tcpi_notsent_bytes)
 		poll(NULL, 0, 1);
@@ -414,9 +412,9 @@ static int corked(int fd)
 START_TEST(test_short_is_not_corked)
 {
 	static char bytes[MIB];
-	struct NC_send message = {.header = bytes,
-				  .header_length = sizeof(bytes),
-				  .flags = (_i ? NC_SEND_MORE : NC_SEND_CLOSE) | NC_SEND_DONTWAIT};
+	struct NC_send message =
+		NC_SEND_INIT(.header = bytes, .header_length = sizeof(bytes),
+			     .flags = (_i ? NC_SEND_MORE : NC_SEND_CLOSE) | NC_SEND_DONTWAIT);
 	const int room = 16384;
 	int pair[2];
 
@@ -445,8 +443,9 @@ END_TEST
 
 START_TEST(test_cork)
 {
-	struct NC_send more = {.header = ways, .header_length = 5000, .flags = NC_SEND_MORE};
-	struct NC_send last = {.header = ways, .header_length = 10}, empty = {0};
+	struct NC_send more =
+		NC_SEND_INIT(.header = ways, .header_length = 5000, .flags = NC_SEND_MORE);
+	struct NC_send last = NC_SEND_INIT(.header = ways, .header_length = 10), empty = {0};
 	static char bytes[5000];
 	const int on = 1;
 	int pair[2], local[2];

@@ -96,7 +96,7 @@ static void check_message(enum NC_kind kind, size_t fraglen, unsigned flags, int
 		{.offset = 1448, .length = 1448},   {.offset = 4095, .length = 40 * KIB},
 	};
 	static const unsigned which[6] = {0, 1, 2, 2, 1, 0};
-	struct NC_send message = {.ranges = ranges, .range_count = 6, .flags = flags};
+	struct NC_send message = NC_SEND_INIT(.ranges = ranges, .range_count = 6, .flags = flags);
 	char *got, head[3000];
 	size_t ids[UNITS], at = 0;
 	int pair[2];
@@ -130,10 +130,10 @@ static void check_message(enum NC_kind kind, size_t fraglen, unsigned flags, int
 		ck_assert_uint_eq(holds_of(ids[i]), 0);
 	/* Pages move where they can, and only there. */
 	if (kind == NC_KIND_APPENDED && fraglen != 1448 && !(flags & NC_SEND_DONTWAIT))
-		ck_assert_uint_gt(statistics().sends[NC_METHOD_SPLICE], 0);
+		ck_assert_uint_gt(statistics().by_splice.sends, 0);
 	else
-		ck_assert_uint_eq(statistics().sends[NC_METHOD_SPLICE], 0);
-	ck_assert_uint_eq(statistics().bytes[NC_METHOD_SPLICE] + statistics().bytes[NC_METHOD_COPY],
+		ck_assert_uint_eq(statistics().by_splice.sends, 0);
+	ck_assert_uint_eq(statistics().by_splice.bytes + statistics().by_copy.bytes,
 			  message_length(&message) - message.header_length);
 	close_pair(pair);
 	free(got);
@@ -203,11 +203,9 @@ START_TEST(test_blocking)
 
 	for (unsigned i = 0; i < 4; i++) {
 		struct NC_range range = {.length = size};
-		struct NC_send message = {.header = "head",
-					  .header_length = 4,
-					  .ranges = &range,
-					  .range_count = 1,
-					  .flags = i & 2 ? NC_SEND_CLOSE : 0};
+		struct NC_send message =
+			NC_SEND_INIT(.header = "head", .header_length = 4, .ranges = &range,
+				     .range_count = 1, .flags = i & 2 ? NC_SEND_CLOSE : 0);
 		struct reader reader = {.to = must_alloc(size + 4), .length = size + 4};
 		pthread_t thread;
 		int pair[2];
@@ -233,7 +231,7 @@ END_TEST
 START_TEST(test_many_pieces)
 {
 	struct NC_range ranges[NC_RANGES_MAX];
-	struct NC_send message = {.ranges = ranges, .range_count = NC_RANGES_MAX};
+	struct NC_send message = NC_SEND_INIT(.ranges = ranges, .range_count = NC_RANGES_MAX);
 	size_t length = 1500, size = 20000;
 	char *got = must_alloc(length * NC_RANGES_MAX + 1);
 	int pair[2];
@@ -277,7 +275,8 @@ START_TEST(test_more)
 	open_cache(MIB, NC_CACHE_NO_URING);
 	for (unsigned i = 0; i < 2; i++) {
 		struct NC_range range = {.id = insert(1, 500, 0, NC_KIND_RECYCLED), .length = 500};
-		struct NC_send message = {.ranges = &range, .range_count = 1, .flags = flags[i]};
+		struct NC_send message =
+			NC_SEND_INIT(.ranges = &range, .range_count = 1, .flags = flags[i]);
 		unsigned segments = 0;
 
 		for (unsigned attempt = 0; attempt < ATTEMPTS && segments != 1; attempt++) {
@@ -301,11 +300,9 @@ END_TEST
 START_TEST(test_close_on_last_segment)
 {
 	struct NC_range range = {.length = 500};
-	struct NC_send message = {.header = "head",
-				  .header_length = 4,
-				  .ranges = &range,
-				  .range_count = 1,
-				  .flags = NC_SEND_CLOSE};
+	struct NC_send message =
+		NC_SEND_INIT(.header = "head", .header_length = 4, .ranges = &range,
+			     .range_count = 1, .flags = NC_SEND_CLOSE);
 	unsigned segments = 0;
 
 	open_cache(MIB, NC_CACHE_NO_URING);
@@ -332,7 +329,8 @@ END_TEST
 START_TEST(test_close_of_a_part)
 {
 	struct NC_range range = {.length = 300 * KIB};
-	struct NC_send message = {.ranges = &range, .range_count = 1, .flags = NC_SEND_CLOSE};
+	struct NC_send message =
+		NC_SEND_INIT(.ranges = &range, .range_count = 1, .flags = NC_SEND_CLOSE);
 	ssize_t sent;
 	int pair[2];
 
@@ -351,7 +349,7 @@ END_TEST
 
 START_TEST(test_empty_message)
 {
-	struct NC_send message = {0};
+	struct NC_send message = NC_SEND_INIT();
 	struct NC_range range = {.length = 0};
 	char byte;
 	int pair[2];
@@ -382,8 +380,8 @@ START_TEST(test_dontwait)
 
 	for (unsigned i = 0; i < 2; i++) {
 		struct NC_range range = {.length = MIB};
-		struct NC_send message = {
-			.ranges = &range, .range_count = 1, .flags = NC_SEND_DONTWAIT};
+		struct NC_send message =
+			NC_SEND_INIT(.ranges = &range, .range_count = 1, .flags = NC_SEND_DONTWAIT);
 		ssize_t sent;
 		int pair[2];
 
@@ -404,7 +402,7 @@ END_TEST
 START_TEST(test_held)
 {
 	struct NC_range range = {.length = 1000};
-	struct NC_send message = {.ranges = &range, .range_count = 1};
+	struct NC_send message = NC_SEND_INIT(.ranges = &range, .range_count = 1);
 	struct nc_view view;
 	char got[1000];
 	int pair[2];
@@ -432,7 +430,7 @@ END_TEST
 START_TEST(test_refused)
 {
 	struct NC_range ranges[NC_RANGES_MAX + 1] = {0};
-	struct NC_send message = {.ranges = ranges, .range_count = 1};
+	struct NC_send message = NC_SEND_INIT(.ranges = ranges, .range_count = 1);
 	int pair[2];
 	size_t id;
 
@@ -492,7 +490,7 @@ START_TEST(test_no_socket)
 	open_cache(MIB, NC_CACHE_NO_URING);
 	for (unsigned i = 0; i < 2; i++) {
 		struct NC_range range = {.length = sizes[i]};
-		struct NC_send message = {.ranges = &range, .range_count = 1};
+		struct NC_send message = NC_SEND_INIT(.ranges = &range, .range_count = 1);
 		int ends[2], file = memfd_create("test", MFD_CLOEXEC);
 
 		range.id = insert(1, sizes[i], 0, NC_KIND_AUTO);
@@ -517,11 +515,9 @@ START_TEST(test_pipe)
 
 	for (unsigned i = 0; i < 4; i++) {
 		struct NC_range range = {.length = sizes[i % 2]};
-		struct NC_send message = {.header = "h",
-					  .header_length = 1,
-					  .ranges = &range,
-					  .range_count = 1,
-					  .skip = i % 2};
+		struct NC_send message =
+			NC_SEND_INIT(.header = "h", .header_length = 1, .ranges = &range,
+				     .range_count = 1, .skip = i % 2);
 		int pair[2];
 
 		open_cache(MIB, NC_CACHE_NO_URING);
@@ -536,7 +532,7 @@ START_TEST(test_pipe)
 		message.skip = 1;
 		ck_assert_int_eq(nc_transmit_send(&transmit, pair[0], &message),
 				 (ssize_t)range.length);
-		ck_assert_uint_eq(statistics().sends[NC_METHOD_SPLICE] > 0, i == 1);
+		ck_assert_uint_eq(statistics().by_splice.sends > 0, i == 1);
 		close_pair(pair);
 		signal(SIGPIPE, SIG_IGN);
 		close_cache();

@@ -49,7 +49,7 @@ static unsigned count_standing(unsigned from, unsigned end)
 
 static void open_member(size_t budget, enum NC_policy policy)
 {
-	struct NC_cache_options options = {.policy = policy};
+	struct NC_cache_options options = NC_CACHE_OPTIONS_INIT(.policy = policy);
 
 	ck_assert_int_eq(nc_member_init_owner(&member, budget, false), 0);
 	ck_assert_int_eq(nc_member_configure(&member, &options), 0);

@@ -545,7 +545,7 @@ static void insert_many(unsigned count)
 START_TEST(test_grace)
 {
 	static const enum NC_policy policies[] = {NC_POLICY_SIEVE, NC_POLICY_LRU, NC_POLICY_GDSF};
-	struct NC_cache_options options = {.policy = policies[_i]};
+	struct NC_cache_options options = NC_CACHE_OPTIONS_INIT(.policy = policies[_i]);
 	unsigned first, second, last[32];
 	struct nc_unit *claimed, *waiting, *units[32];
 

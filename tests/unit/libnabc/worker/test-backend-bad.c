@@ -55,7 +55,7 @@ START_TEST(test_bad_bodies)
 	other = backend = start_worker(1, 0);
 	ck_assert_ptr_nonnull(other);
 	ck_assert_int_eq(submit(0, 5, "DO=keep", NULL, NULL), 0);
-	while (NC_backend_reap(other, 0, &tag, &response) == 0)
+	while (NC_backend_reap(other, 0, &tag, &response, sizeof(response)) == 0)
 		sched_yield();
 	ck_assert_int_eq(response.status, 200);
 	id = response.body.id;
@@ -63,9 +63,9 @@ START_TEST(test_bad_bodies)
 	snprintf(text, sizeof(text), "ID=%zu", id);
 	check_502(text, "LENGTH=4", NULL);
 	/* It is as well as before. */
-	ck_assert_int_eq(NC_hold(id), 0);
-	ck_assert_int_eq(NC_release(id), 0);
-	ck_assert_int_eq(NC_release(id), 0);
+	ck_assert_int_eq(NC_hold(NULL, id), 0);
+	ck_assert_int_eq(NC_release(NULL, id), 0);
+	ck_assert_int_eq(NC_release(NULL, id), 0);
 	ck_assert_int_eq(NC_backend_close(other), 0);
 	/* Dead, beyond its end, described falsely, never there. */
 	check_502(text, "LENGTH=4", NULL);
@@ -121,12 +121,12 @@ START_TEST(test_spoilt_lists)
 			/* Of the list, and what was out of its bounds is given up. */
 			bool lives = keep && !(way == 2 && (at == j || (at == 3 && j == 0)));
 
-			ck_assert_int_eq(NC_release(ids[j]), -1);
+			ck_assert_int_eq(NC_release(NULL, ids[j]), -1);
 			ck_assert_int_eq(errno, EINVAL);
 			lives |= !keep && way < 2 && at && j == at;
-			ck_assert_int_eq(NC_hold(ids[j]), lives ? 0 : -1);
-			if (NC_release(ids[j]) == 0)
-				ck_assert_int_eq(NC_destroy(ids[j]), 0);
+			ck_assert_int_eq(NC_hold(NULL, ids[j]), lives ? 0 : -1);
+			if (NC_release(NULL, ids[j]) == 0)
+				ck_assert_int_eq(NC_destroy(NULL, ids[j]), 0);
 		}
 	}
 	check_echo(0, 3);
@@ -157,7 +157,7 @@ END_TEST
 START_TEST(test_garbage_tail)
 {
 	open_all(1, 0);
-	ck_assert_int_eq(NC_backend_arm(backend, 0), 0);
+	ck_assert_int_eq(NC_backend_arm(backend, 0, 1), 0);
 	ck_assert_int_eq(submit(0, 1, "DO=garbage", "WHERE=tail", NULL), 0);
 	ck_assert(rung(0));
 	ck_assert_int_eq(submit(0, 2, "DO=echo", NULL, NULL), -1);
@@ -202,7 +202,7 @@ START_TEST(test_death)
 			ck_assert_int_eq(info.si_code, CLD_EXITED);
 			ck_assert_int_eq(info.si_status, 5);
 		}
-		ck_assert_int_eq(NC_backend_reap(backend, 0, &tag, &response), 0);
+		ck_assert_int_eq(NC_backend_reap(backend, 0, &tag, &response, sizeof(response)), 0);
 		close_all();
 		/* A new cache, and another worker, whose unit outlives the backend. */
 		open_all(1, 0);
@@ -212,7 +212,7 @@ START_TEST(test_death)
 		response.ranges = &response.body;
 		ck_assert_int_eq(NC_backend_close(backend), 0);
 		close(pollers[0]);
-		ck_assert_int_eq(NC_hold(response.body.id), -1);
+		ck_assert_int_eq(NC_hold(NULL, response.body.id), -1);
 		ck_assert_int_eq(errno, ENOENT);
 		take_body(&response, got);
 		ck_assert_uint_eq(*(uint64_t *)(void *)got, 1);
@@ -284,7 +284,7 @@ START_TEST(test_reaped_by_caller)
 	await(NC_backend_pidfd(backend), POLLIN);
 	ck_assert_int_eq(waitid(P_PIDFD, (id_t)NC_backend_pidfd(backend), &(siginfo_t){0}, WEXITED),
 			 0);
-	ck_assert_int_eq(NC_backend_reap(backend, 0, &tag, &response), 0);
+	ck_assert_int_eq(NC_backend_reap(backend, 0, &tag, &response, sizeof(response)), 0);
 	close_all();
 }
 END_TEST

@@ -19,8 +19,8 @@ static struct NC_range make_piece(unsigned number)
 	pattern_fill(bytes, 9, number * PIECE - (number ? 3 : 0), sizeof(bytes));
 	if (number == 0)
 		pattern_fill(bytes + 3, 9, 0, PIECE);
-	ck_assert_int_eq(NC_alloc_kind(&unit, sizeof(bytes), 0, NC_KIND_SEALED), 0);
-	ck_assert_int_eq(NC_write(&unit, 0, bytes, sizeof(bytes)), (ssize_t)sizeof(bytes));
+	ck_assert_int_eq(NC_unit_alloc(NULL, &unit, sizeof(bytes), 0, NC_KIND_SEALED, 0), 0);
+	ck_assert_int_eq(NC_write(&unit, bytes, sizeof(bytes), 0), (ssize_t)sizeof(bytes));
 	ck_assert_int_eq(NC_insert(&unit), 0);
 	piece.id = NC_cache_id(&unit);
 	ck_assert_int_eq(NC_free(&unit), 0);
@@ -166,7 +166,7 @@ START_TEST(test_echo_body)
 		}
 		ck_assert_int_eq(reap(0, &tag, &response), 1);
 		if (response.flags == NC_RESPONSE_TAKEN) {
-			ck_assert_int_eq(NC_destroy(ids[taken++]), 0);
+			ck_assert_int_eq(NC_destroy(NULL, ids[taken++]), 0);
 			continue;
 		}
 		over = !(response.flags & NC_RESPONSE_MORE);

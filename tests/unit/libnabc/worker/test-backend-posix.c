@@ -168,8 +168,8 @@ START_TEST(test_body)
 	NC_handle unit;
 
 	open_posix(1);
-	ck_assert_int_eq(NC_alloc_kind(&unit, 9, 0, NC_KIND_SEALED), 0);
-	ck_assert_int_eq(NC_write(&unit, 0, "some body", 9), 9);
+	ck_assert_int_eq(NC_unit_alloc(NULL, &unit, 9, 0, NC_KIND_SEALED, 0), 0);
+	ck_assert_int_eq(NC_write(&unit, "some body", 9, 0), 9);
 	ck_assert_int_eq(NC_insert(&unit), 0);
 	piece.id = NC_cache_id(&unit);
 	ck_assert_int_eq(NC_free(&unit), 0);
@@ -226,8 +226,8 @@ START_TEST(test_death)
 	take(0, 4, 200, 0, &response);
 	expect_data(&response, "before");
 	for (unsigned i = 0; i < 3; i++)
-		ck_assert_int_eq(NC_backend_reap(backend, 0, &tag, &response), 0);
-	ck_assert_int_eq(NC_backend_arm(backend, 0), 0);
+		ck_assert_int_eq(NC_backend_reap(backend, 0, &tag, &response, sizeof(response)), 0);
+	ck_assert_int_eq(NC_backend_arm(backend, 0, 1), 0);
 	close_all();
 }
 END_TEST

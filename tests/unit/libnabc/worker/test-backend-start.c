@@ -76,8 +76,9 @@ static int start(void *context, int socket, char *const *environment, pid_t *pid
 
 static NC_backend *start_other(char *const *environment)
 {
-	struct NC_backend_options options = {
-		.environment = environment, .channels = 1, .start = start, .context = &plan};
+	struct NC_backend_options options =
+		NC_BACKEND_OPTIONS_INIT(.environment = environment, .channels = 1, .start = start,
+					.context = &plan);
 
 	return NC_backend_start(cache, &options);
 }

@@ -65,7 +65,7 @@ START_TEST(test_stream)
 			expect_record(5, NC_RESPONSE_PIECE | NC_RESPONSE_MORE, &response);
 		length += take_body(&response, got + length);
 		/* Once sent it is the worker's. */
-		ck_assert_int_eq(NC_hold(response.body.id), -1);
+		ck_assert_int_eq(NC_hold(NULL, response.body.id), -1);
 		sent(5);
 	}
 	expect_record(5, NC_RESPONSE_PIECE, &response);
@@ -118,11 +118,11 @@ START_TEST(test_window)
 
 	open_all(1, 0);
 	begin_stream();
-	ck_assert_int_eq(NC_backend_reap(backend, 0, &tag, &response), 0);
+	ck_assert_int_eq(NC_backend_reap(backend, 0, &tag, &response, sizeof(response)), 0);
 	for (unsigned i = 0; i < NC_WORKER_WINDOW / 2 - 1; i++)
 		sent(5);
 	await_sleep();
-	ck_assert_int_eq(NC_backend_reap(backend, 0, &tag, &response), 0);
+	ck_assert_int_eq(NC_backend_reap(backend, 0, &tag, &response, sizeof(response)), 0);
 	sent(5);
 	expect_rest();
 	close_all();
@@ -319,7 +319,7 @@ START_TEST(test_bad_units)
 	expect_record(9, NC_RESPONSE_PIECE | NC_RESPONSE_ABORTED, &response);
 	check_echo(0, 10);
 	/* All that was dropped went back. */
-	ck_assert_int_eq(NC_list(cache, &cursor, units, 8), 0);
+	ck_assert_int_eq(NC_list(cache, &cursor, units, sizeof(*units), 8), 0);
 	close_all();
 }
 END_TEST

@@ -36,7 +36,7 @@ START_TEST(test_start_refused)
 #undef REFUSED
 	ck_assert_ptr_null(NC_backend_start(cache, NULL));
 	ck_assert_int_eq(errno, EINVAL);
-	ck_assert_int_eq(NC_cache_stat(cache, &stat), 0);
+	ck_assert_int_eq(NC_cache_stat(cache, &stat, sizeof(stat)), 0);
 	ck_assert_uint_eq(stat.members, 0);
 	ck_assert_int_eq(NC_cache_close(cache), 0);
 }
@@ -63,15 +63,15 @@ START_TEST(test_faces_refuse)
 	REFUSED(NC_backend_submit(backend, 0, 0, NULL, 1, 0));
 	REFUSED(NC_backend_submit(backend, 0, 0, "A=1", 3, 0));
 	REFUSED(NC_backend_kick(backend, 2));
-	REFUSED(NC_backend_reap(backend, 2, &tag, &response));
-	REFUSED(NC_backend_reap(backend, 0, NULL, &response));
-	REFUSED(NC_backend_reap(backend, 0, &tag, NULL));
-	REFUSED(NC_backend_arm(backend, 2));
-	REFUSED(NC_backend_arm_for(backend, 2, 1));
-	REFUSED(NC_backend_arm_for(backend, 0, 0));
+	REFUSED(NC_backend_reap(backend, 2, &tag, &response, sizeof(response)));
+	REFUSED(NC_backend_reap(backend, 0, NULL, &response, sizeof(response)));
+	REFUSED(NC_backend_reap(backend, 0, &tag, NULL, 1));
+	REFUSED(NC_backend_arm(backend, 2, 1));
+	REFUSED(NC_backend_arm(backend, 2, 1));
+	REFUSED(NC_backend_arm(backend, 0, 0));
 	REFUSED(NC_backend_close(NULL));
 #undef REFUSED
-	ck_assert_int_eq(NC_backend_reap(backend, 1, &tag, &response), 0);
+	ck_assert_int_eq(NC_backend_reap(backend, 1, &tag, &response, sizeof(response)), 0);
 	close_all();
 }
 END_TEST
@@ -175,8 +175,8 @@ static void *serve_channel(void *context)
 	while (answered < requests) {
 		struct NC_response response;
 		char value[64], got[64];
-		struct NC_send message = {
-			.ranges = &response.body, .range_count = 1, .flags = NC_SEND_HELD};
+		struct NC_send message = NC_SEND_INIT(.ranges = &response.body, .range_count = 1,
+						      .flags = NC_SEND_HELD);
 		uint64_t tag;
 		int result;
 
@@ -187,12 +187,12 @@ static void *serve_channel(void *context)
 				return "submit";
 			submitted++;
 		}
-		result = NC_backend_reap(backend, channel, &tag, &response);
+		result = NC_backend_reap(backend, channel, &tag, &response, sizeof(response));
 		if (result < 0)
 			return "reap";
 		if (result == 0) {
 			/* Channel 1 sleeps for several; the last are rung for all the same. */
-			if (NC_backend_arm_for(backend, channel, channel ? 5 : 1) == 0 &&
+			if (NC_backend_arm(backend, channel, channel ? 5 : 1) == 0 &&
 			    !rung(channel))
 				return "no ring in a minute";
 			continue;
@@ -201,11 +201,11 @@ static void *serve_channel(void *context)
 		if (tag != answered || response.status != 200 ||
 		    response.body.length != strlen(value))
 			return "not the answer";
-		if (NC_socksendv(pair[0], &message) != (ssize_t)strlen(value) ||
+		if (NC_send(NULL, pair[0], &message) != (ssize_t)strlen(value) ||
 		    read(pair[1], got, sizeof(got)) != (ssize_t)strlen(value) ||
 		    memcmp(got, value, strlen(value)))
 			return "not the body";
-		if (NC_release(response.body.id))
+		if (NC_release(NULL, response.body.id))
 			return "release";
 		answered++;
 	}
@@ -249,7 +249,7 @@ START_TEST(test_worker_errors)
 	ck_assert_int_eq(reap(0, &tag, &response), 1);
 	ck_assert_uint_eq(response.headers_length, 10);
 	ck_assert_mem_eq(response.headers, "X-Bad: 0\r\n", 10);
-	ck_assert_int_eq(NC_release(response.body.id), 0);
+	ck_assert_int_eq(NC_release(NULL, response.body.id), 0);
 	close_all();
 }
 END_TEST
@@ -301,7 +301,7 @@ START_TEST(test_one_shot)
 		ck_assert_int_eq(response.status, 200);
 		ck_assert_uint_eq(response.body.length, BODY);
 		if (answered % 64) {
-			ck_assert_int_eq(NC_release(response.body.id), 0);
+			ck_assert_int_eq(NC_release(NULL, response.body.id), 0);
 		} else {
 			take_body(&response, got);
 			ck_assert_mem_eq(got, &tag, sizeof(tag));
@@ -309,9 +309,9 @@ START_TEST(test_one_shot)
 				expect(got[i] == (char)(i * 31 + (i >> 8)));
 		}
 		/* Sent is sent: the id is dead. */
-		ck_assert_int_eq(NC_hold(response.body.id), -1);
+		ck_assert_int_eq(NC_hold(NULL, response.body.id), -1);
 		ck_assert_int_eq(errno, ENOENT);
-		ck_assert_int_eq(NC_release(response.body.id), -1);
+		ck_assert_int_eq(NC_release(NULL, response.body.id), -1);
 		ck_assert_int_eq(errno, EINVAL);
 	}
 	free(got);
@@ -339,22 +339,22 @@ START_TEST(test_keep)
 			take_body(&response, got);
 			ck_assert_mem_eq(got, "kept", 4);
 		} else {
-			ck_assert_int_eq(NC_release(id), 0);
+			ck_assert_int_eq(NC_release(NULL, id), 0);
 		}
 		/* Between responses it can be used all the same. */
-		ck_assert_int_eq(NC_hold(id), 0);
-		ck_assert_int_eq(NC_release(id), 0);
+		ck_assert_int_eq(NC_hold(NULL, id), 0);
+		ck_assert_int_eq(NC_release(NULL, id), 0);
 	}
 	/* Two on their way at once, let go one after the other. */
 	for (unsigned i = 0; i < 2; i++) {
 		ck_assert_int_eq(submit(0, i, "DO=keep", NULL, NULL), 0);
 		ck_assert_int_eq(reap(0, &tag, &response), 1);
 	}
-	ck_assert_int_eq(NC_release(id), 0);
+	ck_assert_int_eq(NC_release(NULL, id), 0);
 	take_body(&response, got);
 	ck_assert_mem_eq(got, "kept", 4);
 	/* The server may drop it: the worker's next word about it is stale. */
-	ck_assert_int_eq(NC_destroy(id), 0);
+	ck_assert_int_eq(NC_destroy(NULL, id), 0);
 	ck_assert_int_eq(submit(0, 5, "DO=keep", NULL, NULL), 0);
 	ck_assert_int_eq(reap(0, &tag, &response), 1);
 	ck_assert_int_eq(response.status, 502);
@@ -392,13 +392,13 @@ START_TEST(test_lists)
 			for (unsigned i = 0; i < count; i++) {
 				size_t id = response.ranges[i].id;
 
-				ck_assert_int_eq(NC_hold(id), keep ? 0 : -1);
+				ck_assert_int_eq(NC_hold(NULL, id), keep ? 0 : -1);
 				if (keep)
-					ck_assert_int_eq(NC_release(id), 0);
-				ck_assert_int_eq(NC_release(id), -1);
+					ck_assert_int_eq(NC_release(NULL, id), 0);
+				ck_assert_int_eq(NC_release(NULL, id), -1);
 			}
 			for (unsigned i = 0; keep && i + 1 < count; i++)
-				ck_assert_int_eq(NC_destroy(response.ranges[i].id), 0);
+				ck_assert_int_eq(NC_destroy(NULL, response.ranges[i].id), 0);
 		}
 	}
 	close_all();
@@ -424,10 +424,10 @@ START_TEST(test_drop)
 		for (unsigned i = 0; i < 3; i++) {
 			bool dropped = drops >> i & 1;
 
-			ck_assert_int_eq(NC_hold(response.ranges[i].id), dropped ? -1 : 0);
+			ck_assert_int_eq(NC_hold(NULL, response.ranges[i].id), dropped ? -1 : 0);
 			if (!dropped) {
-				ck_assert_int_eq(NC_destroy(response.ranges[i].id), 0);
-				ck_assert_int_eq(NC_release(response.ranges[i].id), 0);
+				ck_assert_int_eq(NC_destroy(NULL, response.ranges[i].id), 0);
+				ck_assert_int_eq(NC_release(NULL, response.ranges[i].id), 0);
 			}
 		}
 	}

@@ -31,7 +31,7 @@ static size_t own_memory = 256 << 10; /* of the worker's segment */
 /* What nc_backend_open() gives a worker, with room for mistakes. */
 static int open_pair(unsigned channels, uint32_t queue_size, size_t queue_memory)
 {
-	struct NC_cache_options options = {.size = MIB};
+	struct NC_cache_options options = NC_CACHE_OPTIONS_INIT(.memory = MIB);
 	int extra[3], error;
 	struct nc_serve_offer offer = {.memory = own_memory,
 				       .channels = channels,
@@ -194,7 +194,7 @@ END_TEST
 /* The answer to one ends the other, and the one that is left is withdrawn. */
 START_TEST(test_withdrawn_of_one_tag)
 {
-	const struct NC_response begun = {.status = 200, .flags = NC_RESPONSE_MORE};
+	const struct NC_response begun = NC_RESPONSE_INIT(.status = 200, .flags = NC_RESPONSE_MORE);
 	uint64_t told = NC_LANE_BEGUN + 1;
 	struct NC_request request;
 
@@ -216,7 +216,7 @@ END_TEST
 static void *respond_until_full(void *context)
 {
 	struct NC_request request = {.tag = 1};
-	struct NC_response response = {.status = 204};
+	struct NC_response response = NC_RESPONSE_INIT(.status = 204);
 	int result;
 
 	(void)context;
@@ -256,7 +256,7 @@ static uint64_t rings(void)
 static void respond_here(uint64_t tag)
 {
 	struct NC_request request = {.tag = tag};
-	struct NC_response response = {.status = 204};
+	struct NC_response response = NC_RESPONSE_INIT(.status = 204);
 
 	ck_assert_int_eq(nc_responder_respond(responder, &request, &response), 0);
 }
@@ -335,14 +335,14 @@ START_TEST(test_rings_for_bytes)
 {
 	const size_t size = 128 << 10;
 	struct NC_request request = {.tag = 1};
-	struct NC_response response = {
-		.status = 200, .flags = NC_RESPONSE_KEEP, .body = {.length = size}};
+	struct NC_response response = NC_RESPONSE_INIT(.status = 200, .flags = NC_RESPONSE_KEEP,
+						       .body = {.length = size});
 	char record[512];
 	NC_handle handle;
 
 	ck_assert_int_eq(open_pair(1, NC_LANE_QUEUE, 256 << 10), 0);
-	ck_assert_int_eq(nc_handle_alloc(&handle, &attached, size, 0, NC_KIND_RECYCLED), 0);
-	ck_assert_int_eq(nc_handle_insert(&handle), 0);
+	ck_assert_int_eq(nc_handle_alloc(&handle, &attached, size, 0, NC_KIND_RECYCLED, 0), 0);
+	ck_assert_int_eq(nc_handle_insert(&handle, NC_WHOLE), 0);
 	response.body.id = NC_cache_id(&handle);
 	ck_assert_int_eq(nc_handle_free(&handle), 0);
 	for (unsigned round = 0; round < 2; round++) {
@@ -371,7 +371,7 @@ END_TEST
 START_TEST(test_respond_to_nonsense)
 {
 	struct NC_request request = {.tag = 1};
-	struct NC_response response = {.status = 204};
+	struct NC_response response = NC_RESPONSE_INIT(.status = 204);
 
 	ck_assert_int_eq(open_pair(1, NC_LANE_QUEUE, 256 << 10), 0);
 	atomic_store(&channel.responses.shared->tail, UINT64_MAX / 2);

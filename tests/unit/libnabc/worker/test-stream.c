@@ -53,7 +53,7 @@ START_TEST(test_refused)
 		check_refused(&handle, wrong[i], -EINVAL);
 	for (unsigned i = 0; i < sizeof(right) / sizeof(right[0]); i++)
 		ck_assert_int_eq(fclose(must_open(&handle, right[i])), 0);
-	ck_assert_int_eq(nc_handle_insert(&handle), 0);
+	ck_assert_int_eq(nc_handle_insert(&handle, NC_WHOLE), 0);
 	check_refused(&handle, "w", -EALREADY);
 	ck_assert_int_eq(nc_handle_free(&handle), 0);
 	check_refused(&handle, "w", -EINVAL);
@@ -202,7 +202,7 @@ START_TEST(test_handle_ends)
 		if (freed)
 			ck_assert_int_eq(nc_handle_free(&handle), 0);
 		else
-			ck_assert_int_eq(nc_handle_insert(&handle), 0);
+			ck_assert_int_eq(nc_handle_insert(&handle, NC_WHOLE), 0);
 		errno = 0;
 		ck_assert_int_eq(fflush(file), EOF);
 		ck_assert_int_eq(errno, expected);

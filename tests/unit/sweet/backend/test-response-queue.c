@@ -15,7 +15,7 @@ static struct transaction transaction;
 
 static void begin(void)
 {
-	struct NC_cache_options options = {.size = 8 << 20};
+	struct NC_cache_options options = NC_CACHE_OPTIONS_INIT(.memory = 8 << 20);
 
 	cache = NC_cache_open(&options);
 	ck_assert_ptr_nonnull(cache);
@@ -37,7 +37,7 @@ static struct NC_range held(size_t length)
 	ck_assert_int_eq(NC_insert(&unit), 0);
 	range.id = NC_cache_id(&unit);
 	ck_assert_int_eq(NC_free(&unit), 0);
-	ck_assert_int_eq(NC_hold(range.id), 0);
+	ck_assert_int_eq(NC_hold(NULL, range.id), 0);
 	return range;
 }
 
@@ -45,7 +45,7 @@ static uint64_t holds(struct NC_range range)
 {
 	struct NC_stat stat;
 
-	ck_assert_int_eq(NC_stat(range.id, &stat), 0);
+	ck_assert_int_eq(NC_stat(NULL, range.id, &stat, sizeof(stat)), 0);
 	return stat.holds;
 }
 
@@ -87,7 +87,7 @@ START_TEST(test_line)
 	ck_assert_uint_eq(transaction.range_count, 0);
 	ck_assert_ptr_null(transaction.ranges);
 	ck_assert_uint_eq(holds(second), 0);
-	ck_assert_int_eq(NC_hold(second.id), 0);
+	ck_assert_int_eq(NC_hold(NULL, second.id), 0);
 	ck_assert(response_queue_add(&parts, &second, 1, &left));
 	response_queue_hand_on(&parts, &transaction);
 	ck_assert_uint_eq(transaction.ranges[0].id, second.id);
@@ -113,7 +113,7 @@ START_TEST(test_left)
 	response_queue_hand_on(&parts, &transaction);
 	ck_assert_uint_eq(transaction.range_count, 2);
 	ck_assert_uint_eq(transaction.ranges[1].length, 50);
-	ck_assert_int_eq(NC_hold(ranges[2].id), 0);
+	ck_assert_int_eq(NC_hold(NULL, ranges[2].id), 0);
 	ck_assert(response_queue_add(&parts, &ranges[2], 1, &left));
 	ck_assert(!response_queue_wait(&parts));
 	ck_assert_uint_eq(holds(ranges[2]), 0);
@@ -200,7 +200,7 @@ END_TEST
 START_TEST(test_release)
 {
 	struct NC_range ranges[2];
-	struct NC_response response = {.ranges = ranges, .range_count = 2};
+	struct NC_response response = NC_RESPONSE_INIT(.ranges = ranges, .range_count = 2);
 
 	begin();
 	ranges[0] = held(10);
@@ -209,7 +209,7 @@ START_TEST(test_release)
 	ck_assert_uint_eq(holds(ranges[0]), 0);
 	ck_assert_uint_eq(holds(ranges[1]), 0);
 	/* Valgrind and others see that this one goes. */
-	response = (struct NC_response){.data = bytes(30).at, .data_length = 30};
+	response = (struct NC_response)NC_RESPONSE_INIT(.data = bytes(30).at, .data_length = 30);
 	response_queue_release(&response);
 	end();
 }

@@ -13,7 +13,7 @@ static NC_cache *cache;
 
 static void begin(void)
 {
-	struct NC_cache_options options = {.size = 8 << 20};
+	struct NC_cache_options options = NC_CACHE_OPTIONS_INIT(.memory = 8 << 20);
 
 	cache = NC_cache_open(&options);
 	ck_assert_ptr_nonnull(cache);
@@ -41,7 +41,7 @@ static uint64_t holds(size_t id)
 {
 	struct NC_stat stat;
 
-	ck_assert_int_eq(NC_stat(id, &stat), 0);
+	ck_assert_int_eq(NC_stat(NULL, id, &stat, sizeof(stat)), 0);
 	return stat.holds;
 }
 
@@ -128,7 +128,7 @@ START_TEST(test_gone)
 
 	begin();
 	id = unit(10);
-	ck_assert_int_eq(NC_destroy(id), 0);
+	ck_assert_int_eq(NC_destroy(NULL, id), 0);
 	ck_assert_int_eq(body_queue_add(&pieces, id, 10, false), -ENOENT);
 	ck_assert(body_queue_is_over(&pieces));
 	end();

@@ -161,8 +161,9 @@ static void check_method(NC_cache *cache, unsigned before, unsigned method, cons
 
 START_TEST(test_method)
 {
-	struct NC_cache_options options = {.size = 8 << 20,
-					   .flags = NC_CACHE_NO_URING | NC_CACHE_NO_KERNEL};
+	struct NC_cache_options options =
+		NC_CACHE_OPTIONS_INIT(.memory = 8 << 20,
+				      .flags = NC_CACHE_NO_URING | NC_CACHE_NO_KERNEL);
 	NC_cache *cache = NC_cache_open(&options);
 
 	ck_assert_ptr_nonnull(cache);

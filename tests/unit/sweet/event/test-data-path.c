@@ -19,7 +19,7 @@ static int pair[2];
 
 static void begin(void)
 {
-	struct NC_cache_options options = {.size = 8 << 20};
+	struct NC_cache_options options = NC_CACHE_OPTIONS_INIT(.memory = 8 << 20);
 
 	cache = NC_cache_open(&options);
 	ck_assert_ptr_nonnull(cache);
@@ -42,10 +42,10 @@ static size_t held(uint64_t seed)
 
 	pattern_fill(data, seed, 0, LENGTH);
 	ck_assert_int_eq(NC_alloc(&unit, LENGTH, FRAGMENT), 0);
-	ck_assert_int_eq(NC_write(&unit, 0, data, LENGTH), LENGTH);
+	ck_assert_int_eq(NC_write(&unit, data, LENGTH, 0), LENGTH);
 	ck_assert_int_eq(NC_insert(&unit), 0);
 	id = NC_cache_id(&unit);
-	ck_assert_int_eq(NC_hold(id), 0);
+	ck_assert_int_eq(NC_hold(NULL, id), 0);
 	ck_assert_int_eq(NC_free(&unit), 0);
 	return id;
 }
@@ -86,11 +86,9 @@ START_TEST(test_every_skip)
 	struct NC_range ranges[] = {{.offset = 150, .length = 300},
 				    {.offset = 7, .length = 0},
 				    {.offset = 0, .length = LENGTH}};
-	struct NC_send message = {.header = header,
-				  .header_length = sizeof(header) - 1,
-				  .ranges = ranges,
-				  .range_count = 3,
-				  .flags = NC_SEND_HELD};
+	struct NC_send message =
+		NC_SEND_INIT(.header = header, .header_length = sizeof(header) - 1,
+			     .ranges = ranges, .range_count = 3, .flags = NC_SEND_HELD);
 	size_t head = sizeof(header) - 1, total = head + 300 + LENGTH + 50;
 	unsigned char whole[2000], got[2000];
 
@@ -123,7 +121,7 @@ END_TEST
 /* A header and a part of a file, whatever has left already. */
 START_TEST(test_file)
 {
-	struct NC_sendfile message = NC_SENDFILE_INIT;
+	struct NC_sendfile message = NC_SENDFILE_INIT();
 	size_t head = sizeof(header) - 1, total = head + 500;
 	unsigned char whole[600], got[600];
 	FILE *file = tmpfile();
@@ -165,11 +163,9 @@ END_TEST
 START_TEST(test_apart)
 {
 	struct NC_range range = {.length = LENGTH};
-	struct NC_send message = {.header = header,
-				  .header_length = sizeof(header) - 1,
-				  .ranges = &range,
-				  .range_count = 1,
-				  .flags = NC_SEND_HELD};
+	struct NC_send message =
+		NC_SEND_INIT(.header = header, .header_length = sizeof(header) - 1,
+			     .ranges = &range, .range_count = 1, .flags = NC_SEND_HELD);
 	const size_t head = sizeof(header) - 1;
 	const struct iovec none = {0};
 
@@ -217,8 +213,8 @@ END_TEST
 START_TEST(test_many_runs)
 {
 	struct NC_range ranges[NC_RANGES_MAX];
-	struct NC_send message = {
-		.ranges = ranges, .range_count = NC_RANGES_MAX, .flags = NC_SEND_HELD};
+	struct NC_send message =
+		NC_SEND_INIT(.ranges = ranges, .range_count = NC_RANGES_MAX, .flags = NC_SEND_HELD);
 	size_t total = NC_RANGES_MAX * LENGTH + 5;
 	unsigned char *got = must_alloc(total);
 	size_t id, have;
@@ -247,8 +243,8 @@ START_TEST(test_short)
 {
 	size_t length = 4 << 20, have = 0, parts = 0;
 	unsigned char *data = must_alloc(length), *got = must_alloc(length);
-	struct NC_send message = {
-		.header = "head", .header_length = 4, .flags = NC_SEND_CLOSE | NC_SEND_HELD};
+	struct NC_send message = NC_SEND_INIT(.header = "head", .header_length = 4,
+					      .flags = NC_SEND_CLOSE | NC_SEND_HELD);
 
 	begin();
 	pattern_fill(data, 5, 0, length);
@@ -288,7 +284,8 @@ END_TEST
 START_TEST(test_errors)
 {
 	struct NC_range range = {.length = LENGTH + 1};
-	struct NC_send message = {.ranges = &range, .range_count = 1, .flags = NC_SEND_HELD};
+	struct NC_send message =
+		NC_SEND_INIT(.ranges = &range, .range_count = 1, .flags = NC_SEND_HELD);
 	unsigned char got[10];
 
 	begin();
@@ -296,10 +293,10 @@ START_TEST(test_errors)
 	ck_assert_int_eq(send_posix(&message, NULL, 0), -1);
 	ck_assert_int_eq(errno, ERANGE);
 	range.length = LENGTH;
-	ck_assert_int_eq(NC_release(range.id), 0);
+	ck_assert_int_eq(NC_release(NULL, range.id), 0);
 	ck_assert_int_eq(send_posix(&message, NULL, 0), -1);
 	ck_assert_int_eq(errno, EPERM);
-	ck_assert_int_eq(NC_destroy(range.id), 0);
+	ck_assert_int_eq(NC_destroy(NULL, range.id), 0);
 	ck_assert_int_eq(send_posix(&message, NULL, 0), -1);
 	ck_assert_int_eq(errno, ENOENT);
 	ck_assert_uint_eq(take(got, sizeof(got)), 0);

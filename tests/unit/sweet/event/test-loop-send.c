@@ -20,11 +20,11 @@ static size_t insert(uint64_t seed, size_t size, size_t fraglen, enum NC_kind ki
 	size_t id;
 
 	pattern_fill(data, seed, 0, size);
-	ck_assert_int_eq(NC_alloc_kind(&handle, size, fraglen, kind), 0);
-	ck_assert_int_eq(NC_write(&handle, 0, data, size), (ssize_t)size);
+	ck_assert_int_eq(NC_unit_alloc(NULL, &handle, size, fraglen, kind, 0), 0);
+	ck_assert_int_eq(NC_write(&handle, data, size, 0), (ssize_t)size);
 	ck_assert_int_eq(NC_insert(&handle), 0);
 	id = NC_cache_id(&handle);
-	ck_assert_int_eq(NC_hold(id), 0);
+	ck_assert_int_eq(NC_hold(NULL, id), 0);
 	ck_assert_int_eq(NC_free(&handle), 0);
 	free(data);
 	return id;
@@ -98,7 +98,7 @@ static void outlet_close(struct outlet *outlet)
 
 static void start(int kind)
 {
-	struct NC_cache_options options = {.size = 32 << 20};
+	struct NC_cache_options options = NC_CACHE_OPTIONS_INIT(.memory = 32 << 20);
 
 	cache = NC_cache_open(&options);
 	ck_assert_ptr_nonnull(cache);
@@ -153,7 +153,7 @@ static void check_message(enum NC_kind kind, size_t fraglen, int size, unsigned 
 	SEEN(outlet.calls == 1 && !outlet.early);
 	ck_assert(flags & NC_SEND_CLOSE || !readable(outlet.peer));
 	for (unsigned i = 0; i < 3; i++)
-		ck_assert_int_eq(NC_release(id[i]), 0);
+		ck_assert_int_eq(NC_release(NULL, id[i]), 0);
 	outlet_close(&outlet);
 	free(got);
 }
@@ -231,7 +231,7 @@ START_TEST(test_many_ranges)
 		SEEN(outlet.calls == 1 && outlet.result == 0 && !outlet.early);
 		for (unsigned i = 0; i < NC_RANGES_MAX; i++)
 			ck_assert_uint_eq(pattern_match(got + i * size, 7, 0, size), size);
-		ck_assert_int_eq(NC_release(id), 0);
+		ck_assert_int_eq(NC_release(NULL, id), 0);
 		outlet_close(&outlet);
 	}
 	stop();
@@ -287,7 +287,7 @@ START_TEST(test_turns)
 		}
 		ck_assert_uint_gt(outlet.first, 0);
 		ck_assert_uint_le(outlet.first, TURN_MAX);
-		ck_assert_int_eq(NC_release(id), 0);
+		ck_assert_int_eq(NC_release(NULL, id), 0);
 		outlet_close(&outlet);
 	}
 	stop();
@@ -439,8 +439,8 @@ START_TEST(test_errors)
 	/* A unit that is no more, and was not held. */
 	outlet_open(&outlet, 0, 0);
 	id = insert(1, 100, 0, NC_KIND_RECYCLED);
-	ck_assert_int_eq(NC_release(id), 0);
-	ck_assert_int_eq(NC_destroy(id), 0);
+	ck_assert_int_eq(NC_release(NULL, id), 0);
+	ck_assert_int_eq(NC_destroy(NULL, id), 0);
 	outlet.ranges[0] = (struct NC_range){.id = id, .length = 100};
 	outlet.send.message.range_count = 1;
 	outlet.send.message.flags = 0;
@@ -494,7 +494,7 @@ START_TEST(test_reset)
 	AWAIT(outlet.inlet.end != 1);
 	settle(&runner);
 	SEEN(outlet.calls == 1 && outlet.inlet.late == 0);
-	ck_assert_int_eq(NC_release(id), 0);
+	ck_assert_int_eq(NC_release(NULL, id), 0);
 	outlet_close(&outlet);
 	stop();
 }
@@ -514,8 +514,8 @@ START_TEST(test_close_waiting)
 	call(&runner, inlet_end, &outlet.inlet);
 	outlet.closes = true;
 	/* Everything is free now: the unit may go, and the sender be reused. */
-	ck_assert_int_eq(NC_release(id), 0);
-	ck_assert_int_eq(NC_destroy(id), 0);
+	ck_assert_int_eq(NC_release(NULL, id), 0);
+	ck_assert_int_eq(NC_destroy(NULL, id), 0);
 	memset(&outlet.send, 0, sizeof(outlet.send));
 	while ((more = read(outlet.peer, got, 128 * KIB - have % (128 * KIB))) > 0) {
 		ck_assert_uint_eq(pattern_match(got, 9, have % (128 * KIB), (size_t)more), more);
@@ -639,7 +639,7 @@ START_TEST(test_both_ways)
 	SEEN(outlet.result == 0 && outlet.inlet.late == 0);
 	for (unsigned i = 0; i < 64; i++)
 		expect(pattern_match(got + i * 128 * KIB, 5, 0, 128 * KIB) == 128 * KIB);
-	ck_assert_int_eq(NC_release(id), 0);
+	ck_assert_int_eq(NC_release(NULL, id), 0);
 	outlet_close(&outlet);
 	stop();
 	free(got);

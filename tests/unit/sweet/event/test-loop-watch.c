@@ -239,7 +239,8 @@ static void duplex_send(void *argument)
 	struct duplex *duplex = argument;
 
 	duplex->result = 1;
-	duplex->send.message = (struct NC_send){.header = duplex->load, .header_length = LOAD};
+	duplex->send.message =
+		(struct NC_send)NC_SEND_INIT(.header = duplex->load, .header_length = LOAD);
 	loop_send_start(runner.loop, &duplex->send, duplex->fd);
 }
 
@@ -251,7 +252,7 @@ static void duplex_end(void *argument)
 /* Sends are the library's, and it has no default cache otherwise. */
 static NC_cache *open_cache(void)
 {
-	struct NC_cache_options options = {.size = 1 << 20};
+	struct NC_cache_options options = NC_CACHE_OPTIONS_INIT(.memory = 1 << 20);
 	NC_cache *cache = NC_cache_open(&options);
 
 	ck_assert_ptr_nonnull(cache);

@@ -29,7 +29,7 @@ static uint64_t units(void)
 {
 	struct NC_cache_stat stat;
 
-	ck_assert_int_eq(NC_cache_stat(cache, &stat), 0);
+	ck_assert_int_eq(NC_cache_stat(cache, &stat, sizeof(stat)), 0);
 	return stat.units;
 }
 

@@ -41,7 +41,7 @@ static void open_all(void)
 	make_directory(directory);
 	root = docroot_open(directory);
 	ck_assert_int_ge(root, 0);
-	cache = NC_cache_open(&(struct NC_cache_options){.size = 8 << 20});
+	cache = NC_cache_open(&(struct NC_cache_options)NC_CACHE_OPTIONS_INIT(.memory = 8 << 20));
 	ck_assert_ptr_nonnull(cache);
 	put("file", 'a', SIZE);
 }
@@ -64,8 +64,8 @@ static void check_unit(size_t id, char letter, size_t size)
 		ck_assert_int_eq(data[i], letter);
 	free(data);
 	ck_assert_int_eq(NC_verify(NULL, id), 0);
-	ck_assert_int_eq(NC_release(id), 0);
-	ck_assert_int_eq(NC_destroy(id), 0);
+	ck_assert_int_eq(NC_release(NULL, id), 0);
+	ck_assert_int_eq(NC_destroy(NULL, id), 0);
 }
 
 /* In one go by who may wait; each step by who may not and then, if it must be, by who may. */
@@ -86,17 +86,17 @@ START_TEST(test_steps)
 	ck_assert_int_eq(reading_rest(&reading, MAX, !now), 0);
 	if (forget)
 		reading_drop_pages(&reading);
-	error = reading_unit(&reading, NC_KIND_AUTO, !now, &id);
+	error = reading_unit(&reading, false, !now, &id);
 	if (error == READING_LATER) {
 		ck_assert(now && reading.filling);
-		error = reading_unit(&reading, NC_KIND_AUTO, true, &id);
+		error = reading_unit(&reading, false, true, &id);
 	}
 	ck_assert_int_eq(error, 0);
 	ck_assert(!reading.filling);
 	check_unit(id, 'a', SIZE);
 	/* And once more by the same descriptor. */
 	reading.borrowed = true;
-	ck_assert_int_eq(reading_unit(&reading, NC_KIND_AUTO, true, &id), 0);
+	ck_assert_int_eq(reading_unit(&reading, false, true, &id), 0);
 	check_unit(id, 'a', SIZE);
 	reading.borrowed = false;
 	reading_end(&reading);
@@ -119,7 +119,7 @@ START_TEST(test_rest_of_it)
 	reading.filling = true;
 	reading.done = 5000;
 	reading.borrowed = _i;
-	ck_assert_int_eq(reading_unit(&reading, NC_KIND_AUTO, true, &id), 0);
+	ck_assert_int_eq(reading_unit(&reading, false, true, &id), 0);
 	check_unit(id, 'a', SIZE);
 	reading.borrowed = false;
 	reading_end(&reading);
@@ -156,14 +156,14 @@ START_TEST(test_changes)
 	ck_assert_int_eq(reading_open(&reading, root, "/file", true), 0);
 	put("file", 'b', SIZE);
 	/* Of the same size, and shorter. */
-	ck_assert_int_eq(reading_unit(&reading, NC_KIND_AUTO, wait, &id), -EAGAIN);
+	ck_assert_int_eq(reading_unit(&reading, false, wait, &id), -EAGAIN);
 	ck_assert_int_eq(unlinkat(root, "file", 0), 0);
 	put("file", 'c', 10);
 	reading_end(&reading);
 	let_rest();
 	ck_assert_int_eq(reading_open(&reading, root, "/file", true), 0);
 	reading.version.size = 11;
-	ck_assert_int_eq(reading_unit(&reading, NC_KIND_AUTO, wait, &id), -EAGAIN);
+	ck_assert_int_eq(reading_unit(&reading, false, wait, &id), -EAGAIN);
 	ck_assert_uint_eq(id, 0);
 	reading_end(&reading);
 	close_all();
@@ -184,9 +184,9 @@ START_TEST(test_failures)
 	/* Too large for a loop, and for the cache. */
 	ck_assert_int_eq(reading_open(&reading, root, "/file", true), 0);
 	reading.version.size = 300000;
-	ck_assert_int_eq(reading_unit(&reading, NC_KIND_AUTO, false, &id), READING_LATER);
+	ck_assert_int_eq(reading_unit(&reading, false, false, &id), READING_LATER);
 	reading.version.size = (off_t)1 << 40;
-	ck_assert_int_lt(reading_unit(&reading, NC_KIND_AUTO, true, &id), 0);
+	ck_assert_int_lt(reading_unit(&reading, false, true, &id), 0);
 	ck_assert(!reading.filling);
 	reading_end(&reading);
 	/* What is half done is given back. */

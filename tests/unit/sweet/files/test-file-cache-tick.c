@@ -35,7 +35,7 @@ static unsigned holds_of(size_t id)
 {
 	struct NC_stat stat;
 
-	expect(NC_stat(id, &stat) == 0);
+	expect(NC_stat(NULL, id, &stat, sizeof(stat)) == 0);
 	return stat.holds;
 }
 

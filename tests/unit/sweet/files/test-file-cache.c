@@ -204,7 +204,7 @@ START_TEST(test_revalidate)
 	view = file_cache_view(asker.waiter.result.entry);
 	id = view->id;
 	give_back(0, &asker);
-	ck_assert_int_eq(NC_destroy(id), 0);
+	ck_assert_int_eq(NC_destroy(NULL, id), 0);
 	ck_assert(!check_file(1, "/file", 'c', 5000));
 	close_all();
 }
@@ -219,8 +219,8 @@ static void ask_and_destroy(void *argument)
 	/* A helper has it, and this loop, which is to be told of it, waits here. */
 	do {
 		cursor = 0;
-	} while (NC_list(cache, &cursor, &unit, 1) != 1 || unit.holds == 0);
-	if (NC_destroy(unit.id) < 0)
+	} while (NC_list(cache, &cursor, &unit, sizeof(unit), 1) != 1 || unit.holds == 0);
+	if (NC_destroy(NULL, unit.id) < 0)
 		ck_abort_msg("NC_destroy");
 }
 
@@ -297,7 +297,7 @@ START_TEST(test_waiters)
 		AWAIT(askers[i].done && missing[i].done);
 	ck_assert_uint_eq(inserts(), 1);
 	id = file_cache_view(askers[0].waiter.result.entry)->id;
-	ck_assert_int_eq(NC_stat(id, &stat), 0);
+	ck_assert_int_eq(NC_stat(NULL, id, &stat, sizeof(stat)), 0);
 	ck_assert_uint_eq(stat.holds, ASKERS);
 	for (unsigned i = 0; i < ASKERS; i++) {
 		ck_assert(!askers[i].elsewhere && !askers[i].at_once);
@@ -313,7 +313,7 @@ START_TEST(test_waiters)
 		give_back(i % LOOPS, &askers[i]);
 	}
 	/* And with the last one it went. */
-	ck_assert_int_eq(NC_stat(id, &stat), -1);
+	ck_assert_int_eq(NC_stat(NULL, id, &stat, sizeof(stat)), -1);
 	ck_assert_int_eq(errno, ENOENT);
 	close(gate.ends[0]);
 	close_all();
@@ -345,7 +345,7 @@ START_TEST(test_eviction)
 			(void)check_file((round + i) % 2, path, (char)('a' + i), 150 * KIB);
 		}
 	}
-	ck_assert_int_eq(NC_cache_stat(cache, &stat), 0);
+	ck_assert_int_eq(NC_cache_stat(cache, &stat, sizeof(stat)), 0);
 	ck_assert_uint_gt(stat.evictions, 0);
 	ck_assert_uint_le(stat.used, stat.size);
 	file_cache_stat(content, &table);

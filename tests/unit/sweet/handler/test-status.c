@@ -145,7 +145,8 @@ static const struct {
 /* As a HEAD request, so that no cache is needed for the page. */
 START_TEST(test_accept)
 {
-	NC_cache *cache = NC_cache_open(&(struct NC_cache_options){.size = 1 << 20});
+	NC_cache *cache =
+		NC_cache_open(&(struct NC_cache_options)NC_CACHE_OPTIONS_INIT(.memory = 1 << 20));
 	GString *head;
 
 	begin("/.sweet/status", "127.0.0.1");
@@ -174,9 +175,10 @@ START_TEST(test_accept)
 }
 END_TEST
 
-/* A full cache is told, in memory. */
+/* A cache that cannot be used is told, in memory. */
 START_TEST(test_no_room)
 {
+	setenv("NABC_CACHE", "/nonexistent/socket", 1);
 	begin("/.sweet/status.html", "127.0.0.1");
 	ck_assert_int_eq(status_respond(&transaction), RESPOND_NOW);
 	ck_assert_int_eq(transaction.status, 503);

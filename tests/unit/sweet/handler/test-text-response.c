@@ -25,7 +25,8 @@ static void begin(void)
 
 static void open_cache(size_t size)
 {
-	struct NC_cache_options options = {.size = size, .flags = NC_CACHE_NO_THREAD};
+	struct NC_cache_options options =
+		NC_CACHE_OPTIONS_INIT(.memory = size, .flags = NC_CACHE_NO_THREAD);
 
 	cache = NC_cache_open(&options);
 	ck_assert_ptr_nonnull(cache);
@@ -37,7 +38,7 @@ static void close_cache(void)
 {
 	struct NC_cache_stat stat;
 
-	ck_assert_int_eq(NC_cache_stat(cache, &stat), 0);
+	ck_assert_int_eq(NC_cache_stat(cache, &stat, sizeof(stat)), 0);
 	ck_assert_uint_eq(stat.units, 0);
 	ck_assert_uint_eq(stat.inserts, stat.destroys);
 	ck_assert_int_eq(NC_cache_close(cache), 0);
@@ -55,8 +56,8 @@ static GString *make_text(size_t length)
 /* The bytes of the present piece, as a socket gets them. */
 static void receive(char *to)
 {
-	struct NC_send message = {
-		.ranges = &transaction.body, .range_count = 1, .flags = NC_SEND_HELD};
+	struct NC_send message =
+		NC_SEND_INIT(.ranges = &transaction.body, .range_count = 1, .flags = NC_SEND_HELD);
 	size_t have = 0;
 	int pair[2];
 
@@ -66,7 +67,7 @@ static void receive(char *to)
 		ssize_t moved;
 
 		if (message.skip < transaction.body.length) {
-			moved = NC_socksendv(pair[0], &message);
+			moved = NC_send(NULL, pair[0], &message);
 			expect(moved > 0 || errno == EAGAIN);
 			message.skip += moved > 0 ? (size_t)moved : 0;
 		}
@@ -219,10 +220,10 @@ START_TEST(test_no_room_later)
 	ck_assert_int_eq(text_response_set(&transaction, "text/x", make_text(MAX_UNIT * 2)), 0);
 	server.max_unit = MAX_UNIT;
 	/* What another answer holds cannot be evicted. */
-	while (count < 64 && NC_alloc_kind(&handle, 32 << 10, 0, NC_KIND_RECYCLED) == 0) {
+	while (count < 64 && NC_unit_alloc(NULL, &handle, 32 << 10, 0, NC_KIND_RECYCLED, 0) == 0) {
 		ck_assert_int_eq(NC_insert(&handle), 0);
 		taken[count] = NC_cache_id(&handle);
-		ck_assert_int_eq(NC_hold(taken[count++]), 0);
+		ck_assert_int_eq(NC_hold(NULL, taken[count++]), 0);
 		ck_assert_int_eq(NC_free(&handle), 0);
 	}
 	ck_assert_uint_lt(count, 64);
@@ -231,8 +232,8 @@ START_TEST(test_no_room_later)
 	ck_assert_uint_eq(transaction.body.id, 0);
 	transaction.finish(&transaction);
 	while (count--) {
-		ck_assert_int_eq(NC_release(taken[count]), 0);
-		ck_assert_int_eq(NC_destroy(taken[count]), 0);
+		ck_assert_int_eq(NC_release(NULL, taken[count]), 0);
+		ck_assert_int_eq(NC_destroy(NULL, taken[count]), 0);
 	}
 	close_cache();
 }

@@ -165,7 +165,7 @@ END_TEST
 /* Where memory is short one that may come in pieces comes in smaller ones. */
 START_TEST(test_short)
 {
-	struct NC_cache_options options = {.size = 8 * MIB};
+	struct NC_cache_options options = NC_CACHE_OPTIONS_INIT(.memory = 8 * MIB);
 	NC_cache *cache = NC_cache_open(&options);
 	static char data[MIB];
 	size_t content = 0, id;
@@ -182,8 +182,8 @@ START_TEST(test_short)
 		ck_assert_int_eq(take(data, 96 * KIB), 0);
 		ck_assert(body_is_ready(&body) && !body_is_over(&body));
 		ck_assert_int_eq(body_unit(&body, &id), 0);
-		ck_assert_int_eq(NC_release(id), 0);
-		ck_assert_int_eq(NC_destroy(id), 0);
+		ck_assert_int_eq(NC_release(NULL, id), 0);
+		ck_assert_int_eq(NC_destroy(NULL, id), 0);
 		/* The next may be larger again. */
 		budget.used -= 300 * KIB;
 		ck_assert_int_eq(body_keep(&body, MIB, 64 * KIB, &budget), 0);
@@ -203,21 +203,21 @@ static void check_unit(size_t id, uint64_t seed, size_t length)
 	char *bytes = must_alloc(length + 1);
 	struct NC_stat stat;
 
-	ck_assert_int_eq(NC_stat(id, &stat), 0);
+	ck_assert_int_eq(NC_stat(NULL, id, &stat, sizeof(stat)), 0);
 	ck_assert_uint_eq(stat.size, length);
 	ck_assert_int_eq(stat.kind, NC_KIND_SEALED);
 	ck_assert_uint_eq(stat.holds, 1);
 	ck_assert_int_eq(NC_pread(NULL, id, bytes, length + 1, 0), (ssize_t)length);
 	ck_assert_uint_eq(pattern_match(bytes, seed, 0, length), length);
 	free(bytes);
-	ck_assert_int_eq(NC_release(id), 0);
-	ck_assert_int_eq(NC_destroy(id), 0);
+	ck_assert_int_eq(NC_release(NULL, id), 0);
+	ck_assert_int_eq(NC_destroy(NULL, id), 0);
 }
 
 START_TEST(test_unit)
 {
 	static const size_t sizes[] = {1, 100, 4096, 5000, 300000};
-	struct NC_cache_options options = {.size = 8 * MIB};
+	struct NC_cache_options options = NC_CACHE_OPTIONS_INIT(.memory = 8 * MIB);
 	NC_cache *cache = NC_cache_open(&options);
 	static char data[300000];
 	size_t id;
@@ -296,8 +296,8 @@ static void check_windows(const char *data, size_t framed, size_t length, size_t
 		ck_assert_uint_eq(pattern_match(bytes, 7, content, now), now);
 		free(bytes);
 		if (id) {
-			ck_assert_int_eq(NC_release(id), 0);
-			ck_assert_int_eq(NC_destroy(id), 0);
+			ck_assert_int_eq(NC_release(NULL, id), 0);
+			ck_assert_int_eq(NC_destroy(NULL, id), 0);
 		}
 		content += now;
 	} while (!body_is_over(&body));
@@ -311,7 +311,7 @@ START_TEST(test_windows)
 {
 	static const size_t sizes[] = {1, 99, 100, 101, 200, 5000};
 	static const size_t pieces[] = {1, 7, 100, 101, 4000, 20000};
-	struct NC_cache_options options = {.size = 8 * MIB};
+	struct NC_cache_options options = NC_CACHE_OPTIONS_INIT(.memory = 8 * MIB);
 	NC_cache *cache = NC_cache_open(&options);
 	static char data[5000], framed[20000];
 
@@ -345,7 +345,7 @@ END_TEST
 /* The limit is for all windows together, and for what is dropped behind them. */
 START_TEST(test_window_limits)
 {
-	struct NC_cache_options options = {.size = 8 * MIB};
+	struct NC_cache_options options = NC_CACHE_OPTIONS_INIT(.memory = 8 * MIB);
 	NC_cache *cache = NC_cache_open(&options);
 	size_t id;
 
@@ -357,12 +357,12 @@ START_TEST(test_window_limits)
 	ck_assert(body_is_ready(&body) && !body_is_over(&body));
 	ck_assert_int_eq(body_unit(&body, &id), 0);
 	ck_assert_uint_eq(budget.used, 5);
-	ck_assert_int_eq(NC_release(id), 0);
-	ck_assert_int_eq(NC_destroy(id), 0);
+	ck_assert_int_eq(NC_release(NULL, id), 0);
+	ck_assert_int_eq(NC_destroy(NULL, id), 0);
 	ck_assert_int_eq(take_text("fghij"), 5);
 	ck_assert_int_eq(body_unit(&body, &id), 0);
-	ck_assert_int_eq(NC_release(id), 0);
-	ck_assert_int_eq(NC_destroy(id), 0);
+	ck_assert_int_eq(NC_release(NULL, id), 0);
+	ck_assert_int_eq(NC_destroy(NULL, id), 0);
 	ck_assert_int_eq(take_text("\r\n2\r\nkl\r\n"), 9);
 	ck_assert_int_eq(take_text("1\r\n"), -413);
 	body_end(&body);

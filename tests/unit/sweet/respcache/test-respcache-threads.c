@@ -33,10 +33,10 @@ static struct NC_range make_page(unsigned url, uint64_t version)
 	NC_handle handle;
 
 	expect(NC_alloc(&handle, sizeof(page), 0) == 0);
-	expect(NC_write(&handle, 0, page, sizeof(page)) == sizeof(page));
+	expect(NC_write(&handle, page, sizeof(page), 0) == sizeof(page));
 	expect(NC_insert(&handle) == 0);
 	range.id = NC_cache_id(&handle);
-	expect(NC_hold(range.id) == 0);
+	expect(NC_hold(NULL, range.id) == 0);
 	expect(NC_free(&handle) == 0);
 	return range;
 }
@@ -54,7 +54,7 @@ static void end_flight(struct player *player, unsigned url, uint64_t version)
 	snprintf(lines, sizeof(lines), KEEP_10 "X-NABC-Tag: t%u other\r\n", url);
 	range = make_page(url, version);
 	(void)answer_with(flight, lines, &range, 1, true, BEGIN);
-	expect(NC_release(range.id) == 0);
+	expect(NC_release(NULL, range.id) == 0);
 }
 
 static void check_page(struct player *player, unsigned url, uint64_t least)
@@ -70,7 +70,7 @@ static void check_page(struct player *player, unsigned url, uint64_t least)
 	expect(page[0] == url);
 	expect(page[1] >= least);
 	if (random_next(&player->random) % 64 == 0)
-		(void)NC_destroy(range->id);
+		(void)NC_destroy(NULL, range->id);
 	respcache_put(player->ask.entry);
 	atomic_fetch_add(&got, 1);
 }

@@ -32,7 +32,7 @@ START_TEST(test_kept)
 			      "Cache-Control: max-age=10, stale-while-revalidate=5\n",
 			      ranges, 2, false, BEGIN));
 	for (unsigned i = 0; i < 2; i++)
-		ck_assert_int_eq(NC_release(ranges[i].id), 0);
+		ck_assert_int_eq(NC_release(NULL, ranges[i].id), 0);
 
 	ck_assert_int_eq(look(&asker, GET("/b?c", "X-Y: z\r\n"), BEGIN + 5 * SECOND),
 			 RESPCACHE_HIT);
@@ -55,11 +55,11 @@ START_TEST(test_kept)
 	ck_assert_uint_eq(respcache_age(asker.ask.entry, BEGIN + 5 * SECOND), 8);
 	ck_assert_uint_eq(respcache_age(asker.ask.entry, BEGIN - 5 * SECOND), 3);
 	/* A destroyed unit is good for who has it, and for nobody else. */
-	ck_assert_int_eq(NC_destroy(ranges[1].id), 0);
+	ck_assert_int_eq(NC_destroy(NULL, ranges[1].id), 0);
 	ck_assert(body_is(asker.ask.entry, 'x'));
 	let_go(&asker);
 	ck_assert_uint_eq(stat_now().hits, 1);
-	ck_assert_int_eq(NC_destroy(ranges[0].id), 0);
+	ck_assert_int_eq(NC_destroy(NULL, ranges[0].id), 0);
 	close_all();
 }
 END_TEST
@@ -81,7 +81,7 @@ START_TEST(test_long_head)
 		ck_assert_int_eq(look(&asker, more ? GET("/more", "") : GET("/", ""), BEGIN),
 				 RESPCACHE_FETCH);
 		ck_assert(answer_with(asker.ask.flight, lines, &range, 1, true, BEGIN) == !more);
-		ck_assert_int_eq(NC_release(range.id), 0);
+		ck_assert_int_eq(NC_release(NULL, range.id), 0);
 		ck_assert(is_alive(range.id) == !more);
 	}
 	ck_assert(hits(GET("/", ""), 'a', BEGIN));
@@ -142,7 +142,7 @@ START_TEST(test_refreshed)
 	ck_assert_int_eq(look(&old, GET("/", ""), BEGIN + 11 * SECOND), RESPCACHE_STALE);
 	range = make_unit('b', 100);
 	ck_assert(answer_with(asker.ask.flight, KEEP_10, &range, 1, true, BEGIN + 12 * SECOND));
-	ck_assert_int_eq(NC_release(range.id), 0);
+	ck_assert_int_eq(NC_release(NULL, range.id), 0);
 	ck_assert(hits(GET("/", ""), 'b', BEGIN + 12 * SECOND));
 	ck_assert_uint_eq(stat_now().entries, 1);
 	/* The old one is on its way still. */
@@ -172,17 +172,17 @@ START_TEST(test_destroyed)
 	ck_assert_int_eq(look(&asker, GET("/", ""), BEGIN), RESPCACHE_FETCH);
 	ck_assert(answer_with(asker.ask.flight, KEEP_10, ranges, 2, false, BEGIN));
 	ck_assert_int_eq(look(&holder, GET("/", ""), BEGIN), RESPCACHE_HIT);
-	ck_assert_int_eq(NC_destroy(ranges[1].id), 0);
+	ck_assert_int_eq(NC_destroy(NULL, ranges[1].id), 0);
 	/* At once, whoever holds it. */
 	ck_assert_int_eq(peek(GET("/", ""), BEGIN), RESPCACHE_FETCH);
 	ck_assert_uint_eq(stat_now().dead, 1);
 	ck_assert_uint_eq(stat_now().entries, 0);
 	let_go(&holder);
 	for (unsigned i = 0; i < 2; i++)
-		ck_assert_int_eq(NC_release(ranges[i].id), 0);
+		ck_assert_int_eq(NC_release(NULL, ranges[i].id), 0);
 	/* Its own units are not the cache's to destroy. */
 	ck_assert(is_alive(ranges[0].id));
-	ck_assert_int_eq(NC_destroy(ranges[0].id), 0);
+	ck_assert_int_eq(NC_destroy(NULL, ranges[0].id), 0);
 	close_all();
 }
 END_TEST
@@ -196,7 +196,7 @@ START_TEST(test_destroyed_when_stale)
 	open_all(100, 100000);
 	id = fetch(GET("/", ""), "Cache-Control: max-age=10, stale-while-revalidate=5\n", 'a',
 		   BEGIN);
-	ck_assert_int_eq(NC_destroy(id), 0);
+	ck_assert_int_eq(NC_destroy(NULL, id), 0);
 	ck_assert_int_eq(look(&asker, GET("/", ""), BEGIN + 11 * SECOND), RESPCACHE_FETCH);
 	ck_assert_ptr_null(asker.ask.entry);
 	ck_assert_ptr_nonnull(asker.ask.flight);
@@ -252,7 +252,7 @@ START_TEST(test_too_much)
 	ck_assert(!answer_with(asker.ask.flight, lines, &range, 1, true, BEGIN));
 	/* It was given, so it is gone. */
 	ck_assert(!is_alive(range.id));
-	ck_assert_int_eq(NC_release(range.id), 0);
+	ck_assert_int_eq(NC_release(NULL, range.id), 0);
 	close_all();
 }
 END_TEST
@@ -429,7 +429,7 @@ START_TEST(test_marked)
 	ck_assert_int_eq(look_by(&asker, GET("/", ""), marked, BEGIN), RESPCACHE_FETCH);
 	range = make_unit('a', 100);
 	ck_assert(answer_with(asker.ask.flight, "X-NABC-Max-Age: 10\n", &range, 1, true, BEGIN));
-	ck_assert_int_eq(NC_release(range.id), 0);
+	ck_assert_int_eq(NC_release(NULL, range.id), 0);
 	ck_assert_int_eq(look_by(&asker, GET("/", ""), marked, BEGIN), RESPCACHE_HIT);
 	let_go(&asker);
 	ck_assert_int_eq(look_by(&asker, GET("/", ""), off, BEGIN), RESPCACHE_PASS);

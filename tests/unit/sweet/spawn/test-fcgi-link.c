@@ -136,7 +136,7 @@ static void take_end(int peer)
 
 static void begin(struct client *client, int kind)
 {
-	struct NC_cache_options options = {.size = 32 << 20};
+	struct NC_cache_options options = NC_CACHE_OPTIONS_INIT(.memory = 32 << 20);
 
 	cache = NC_cache_open(&options);
 	ck_assert_ptr_nonnull(cache);
@@ -176,7 +176,7 @@ static struct NC_range body_of(uint64_t seed, size_t size)
 
 	pattern_fill(data, seed, 0, size);
 	ck_assert_int_eq(NC_alloc(&handle, size, 0), 0);
-	ck_assert_int_eq(NC_write(&handle, 0, data, size), (ssize_t)size);
+	ck_assert_int_eq(NC_write(&handle, data, size, 0), (ssize_t)size);
 	ck_assert_int_eq(NC_insert(&handle), 0);
 	range.id = NC_cache_id(&handle);
 	ck_assert_int_eq(NC_free(&handle), 0);
@@ -273,7 +273,7 @@ START_TEST(test_body)
 
 		ask(&client, body, false);
 		/* Destroyed meanwhile: the link's hold is enough. */
-		ck_assert_int_eq(NC_destroy(body.id), 0);
+		ck_assert_int_eq(NC_destroy(NULL, body.id), 0);
 		take_beginning(client.peer);
 		take_body(client.peer, i, 0, lengths[i]);
 		take_end(client.peer);
@@ -384,7 +384,7 @@ static unsigned holds(size_t id)
 {
 	struct NC_stat stat;
 
-	ck_assert_int_eq(NC_stat(id, &stat), 0);
+	ck_assert_int_eq(NC_stat(NULL, id, &stat, sizeof(stat)), 0);
 	return stat.holds;
 }
 

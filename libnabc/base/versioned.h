@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * versioned.h - structures that pass between a program and the library, which
+ * may be of different versions: what both know is copied, the rest is zero.
+ */
+#ifndef NC_VERSIONED_H
+#define NC_VERSIONED_H
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+/*
+ * Copies a structure that begins with its size and that the caller filled.
+ * known: bytes of the library's; least: bytes that it had in version 1.0.
+ * 0; -EINVAL: smaller than that; -E2BIG: it has values that this library does
+ * not know.
+ */
+static inline int nc_versioned_read(void *own, size_t known, size_t least, const void *given)
+{
+	size_t size;
+
+	memcpy(&size, given, sizeof(size));
+	if (size < least)
+		return -EINVAL;
+	for (size_t i = known; i < size; i++)
+		if (((const char *)given)[i])
+			return -E2BIG;
+	memset(own, 0, known);
+	memcpy(own, given, size < known ? size : known);
+	memcpy(own, &known, sizeof(known));
+	return 0;
+}
+
+/* Writes one of the library's structures to the caller's, which may be of another size. */
+static inline void nc_versioned_write(void *given, size_t size, const void *own, size_t known)
+{
+	memcpy(given, own, size < known ? size : known);
+	if (size > known)
+		memset((char *)given + known, 0, size - known);
+}
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * by-method.h - the counts of a route or cache by a method that is a variable.
+ */
+#ifndef BY_METHOD_H
+#define BY_METHOD_H
+
+#include <nabc.h>
+
+#define BY_METHOD(of, method)                                                                      \
+	((method) == NC_METHOD_COPY	  ? (of).by_copy                                           \
+	 : (method) == NC_METHOD_SPLICE	  ? (of).by_splice                                         \
+	 : (method) == NC_METHOD_ZEROCOPY ? (of).by_zerocopy                                       \
+					  : (of).by_kernel)
+
+#endif
