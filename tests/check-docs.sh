@@ -54,7 +54,7 @@ def check(path):
                 wrong.append(f"{path}: {quoted} does not exist")
         elif re.fullmatch(r"[\w-]+\.[ch]", quoted) and quoted not in names and "/" not in quoted:
             wrong.append(f"{path}: there is no source {quoted}")
-    for name, section in re.findall(r"\b(NC_\w+|nabc|nabcctl|sweet|sweet\.conf)\(([1-8])\)", text):
+    for name, section in re.findall(r"\b(NC_\w+|nabc|nabcctl|sweet|sweet\.conf|sweet-experiments)\(([1-8])\)", text):
         if f"{name}.{section}" not in pages:
             wrong.append(f"{path}: there is no page {name}({section})")
 

@@ -29,6 +29,7 @@ struct key {
 	uint64_t least, most;
 	const char *const *words;
 	const char *help, *argument; /* for --help */
+	bool experiment; /* it only repeats an experiment of a paper: for --help-experiments */
 };
 
 extern const struct key config_keys[];

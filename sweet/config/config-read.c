@@ -17,67 +17,82 @@
 
 /* --- the command line -------------------------------------------------------- */
 
+/* The group copies the option, but not its texts. */
+static void add_key(GOptionGroup *group, const struct key *key, char ***values)
+{
+	GOptionEntry entries[2] = {{key->name, 0, G_OPTION_FLAG_NONE, G_OPTION_ARG_FILENAME_ARRAY,
+				    values, key->help, key->argument}};
+
+	g_option_group_add_entries(group, entries);
+}
+
+static void add_requests(GOptionGroup *group, struct config_tree *tree,
+			 struct config_request *request, gboolean *version, gboolean *check)
+{
+	GOptionEntry entries[] = {
+		{"config", 0, G_OPTION_FLAG_NONE, G_OPTION_ARG_FILENAME, &tree->path,
+		 "File with the same keys", "FILE"},
+		{"check-config", 0, G_OPTION_FLAG_NONE, G_OPTION_ARG_NONE, check,
+		 "Look at the configuration, tell what is wrong, and end", NULL},
+		{"reload", 0, G_OPTION_FLAG_NONE, G_OPTION_ARG_FILENAME, &request->reload,
+		 "Let a server reload, tell what is wrong, and end", "PID-FILE"},
+		{"version", 'V', G_OPTION_FLAG_NONE, G_OPTION_ARG_NONE, version,
+		 "Print the version and end", NULL},
+		{.long_name = NULL},
+	};
+
+	g_option_group_add_entries(group, entries);
+}
+
+/* Experiments have a group of their own, so that --help lists the product's options only. */
+static GOptionContext *make_context(char ***values, struct config_tree *tree,
+				    struct config_request *request, gboolean *version,
+				    gboolean *check)
+{
+	GOptionContext *context = g_option_context_new(NULL);
+	GOptionGroup *product = g_option_group_new(NULL, NULL, NULL, NULL, NULL);
+	GOptionGroup *experiments = g_option_group_new(
+		"experiments", "Options that only repeat experiments of papers:",
+		"Show options that only repeat experiments of papers", NULL, NULL);
+
+	for (unsigned i = 0; i < config_key_count; i++)
+		if (config_keys[i].help)
+			add_key(config_keys[i].experiment ? experiments : product, &config_keys[i],
+				&values[i]);
+	add_requests(product, tree, request, version, check);
+	g_option_context_set_main_group(context, product);
+	g_option_context_add_group(context, experiments);
+	g_option_context_set_summary(context, "Serves files and workers' pages by cache id.");
+	g_option_context_set_description(context,
+					 "See sweet(8) and sweet.conf(5).  Experiments: "
+					 "sweet --help-experiments, sweet-experiments(8).");
+	return context;
+}
+
 static bool read_arguments(struct config_tree *tree, struct config_request *request, int argc,
 			   char **argv)
 {
-	GOptionEntry *entries = g_new0(GOptionEntry, config_key_count + 5);
-	GOptionContext *context = g_option_context_new(NULL);
 	char ***values = g_new0(char **, config_key_count);
 	struct section *section = config_tree_add(tree, KEY_GLOBAL | KEY_SCOPE, NULL);
 	char **copy = g_new0(char *, argc + 1), **left = copy;
 	gboolean version = FALSE, check = FALSE;
+	GOptionContext *context;
 	GError *error = NULL;
-	size_t n = 0;
 
 	for (int i = 0; i < argc; i++)
 		copy[i] = argv[i];
-	for (unsigned i = 0; i < config_key_count; i++)
-		if (config_keys[i].help)
-			entries[n++] = (GOptionEntry){
-				config_keys[i].name,	     0,		 G_OPTION_FLAG_NONE,
-				G_OPTION_ARG_FILENAME_ARRAY, &values[i], config_keys[i].help,
-				config_keys[i].argument};
-	entries[n++] = (GOptionEntry){"config",
-				      0,
-				      G_OPTION_FLAG_NONE,
-				      G_OPTION_ARG_FILENAME,
-				      &tree->path,
-				      "File with the same keys",
-				      "FILE"};
-	entries[n++] = (GOptionEntry){"check-config",
-				      0,
-				      G_OPTION_FLAG_NONE,
-				      G_OPTION_ARG_NONE,
-				      &check,
-				      "Look at the configuration, tell what is wrong, and end",
-				      NULL};
 	request->reload = NULL;
-	entries[n++] = (GOptionEntry){
-		"reload",	    0,
-		G_OPTION_FLAG_NONE, G_OPTION_ARG_FILENAME,
-		&request->reload,   "Let a server reload, tell what is wrong, and end",
-		"PID-FILE"};
-	entries[n++] = (GOptionEntry){"version",
-				      'V',
-				      G_OPTION_FLAG_NONE,
-				      G_OPTION_ARG_NONE,
-				      &version,
-				      "Print the version and end",
-				      NULL};
-	g_option_context_add_main_entries(context, entries, NULL);
-	g_option_context_set_summary(context, "Serves files and workers' pages by cache id.");
-	g_option_context_set_description(context, "See sweet(8) and sweet.conf(5).");
+	context = make_context(values, tree, request, &version, &check);
 	if (!g_option_context_parse(context, &argc, &left, &error)) {
-		config_tree_complain(tree, NULL, "%s (sweet --help lists the options)",
+		config_tree_complain(tree, NULL, "%s (sweet --help-all lists the options)",
 				     error->message);
 		g_error_free(error);
 	} else if (argc > 1) {
-		config_tree_complain(tree, NULL, "\"%s\": not an option (sweet --help lists them)",
-				     left[1]);
+		config_tree_complain(
+			tree, NULL, "\"%s\": not an option (sweet --help-all lists them)", left[1]);
 	}
 	g_option_context_free(context);
 	g_free(copy);
-	g_free(entries);
 	for (unsigned i = 0; i < config_key_count; i++) {
 		guint count = values[i] ? g_strv_length(values[i]) : 0;
 
@@ -112,7 +127,7 @@ static void take_keys(struct config_tree *tree, const struct config_file *file, 
 			const char *like = key_like(names[i], section->levels);
 
 			config_tree_complain(tree, place, "unknown key \"%s\"%s%s%s", names[i],
-					     like ? ": is \"" : " (sweet.conf(5) has all)",
+					     like ? ": is \"" : " (sweet.conf(5) lists the keys)",
 					     like ? like : "", like ? "\" meant?" : "");
 		} else if (!given) {
 			config_tree_complain(tree, place,

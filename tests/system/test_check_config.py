@@ -147,6 +147,14 @@ def test_good(check, tmp_path):
     assert check("")[0]
 
 
+def test_experiments_are_keys(check):
+    """They are no options of the product, but a file may have them."""
+    values = {"arch": "sped", "data-path": "posix", "header-align": "64"}
+    assert check("[sweet]\n" + "".join(f"{key}={values.get(key, 'off')}\n" for key in keys(True)))[0]
+    assert check("[path /a]\nlinger=off\n")[1][0].endswith(
+        'key "linger" does not belong into [path /a], but into [sweet]')
+
+
 def test_file_that_is_not_there(tmp_path):
     done = once("--check-config", "--config", tmp_path / "none")
     assert done.returncode == 1
@@ -164,22 +172,27 @@ def test_nothing_is_left(check, tmp_path):
 # --- the manual ------------------------------------------------------------------------
 
 
-def keys():
-    """Name to the defaults of all keys in the table."""
+def rows():
+    """The rows of the table: pairs of a name and a row."""
     with open(os.path.join(SOURCES, "sweet", "config", "config-key.c")) as file:
         table = file.read().partition("const struct key config_keys[] = {")[2].partition("\n};")[0]
+    found = [(re.match(r'\s*\{"([a-z-]+)"', row), row) for row in re.split(r"\n\t(?=\{\")", table)]
+    return [(name[1], row) for name, row in found if name]
+
+
+def keys(experiments=None):
+    """Name to the defaults of all keys in the table, or of those that are experiments or are not."""
     found = {}
-    for row in re.split(r"\n\t(?=\{\")", table):
-        name = re.match(r'\s*\{"([a-z-]+)"', row)
-        if name:
+    for name, row in rows():
+        if experiments is None or experiments == (".experiment = true" in row):
             default = re.search(r'\.otherwise = "([^"]*)"(?! PACKAGE)', row)
-            found.setdefault(name[1], []).append(default[1] if default else None)
+            found.setdefault(name, []).append(default[1] if default else None)
     return found
 
 
-def manual():
-    """Name to the texts of all keys in sweet.conf(5)."""
-    with open(os.path.join(SOURCES, "man", "sweet.conf.5")) as file:
+def page(name):
+    """Name to the texts of all keys in a page of the manual."""
+    with open(os.path.join(SOURCES, "man", name)) as file:
         items = re.split(r"^(?:\.It|\.El|\.Ss|\.Sh)\b", file.read(), flags=re.M)
     found = {}
     for item in items:
@@ -189,10 +202,34 @@ def manual():
     return found
 
 
-def test_manual_has_every_key():
-    assert len(keys()) > 40
-    assert {name: len(rows) for name, rows in keys().items()} == \
-        {name: len(items) for name, items in manual().items()}
+def manual():
+    """The same of both pages; no key is in both."""
+    pages = [page("sweet.conf.5"), page("sweet-experiments.8")]
+    assert not set(pages[0]) & set(pages[1])
+    return pages[0] | pages[1]
+
+
+@pytest.mark.parametrize("experiments, name", [(False, "sweet.conf.5"), (True, "sweet-experiments.8")])
+def test_manual_has_every_key(experiments, name):
+    assert len(keys(experiments)) > (8 if experiments else 40)
+    assert {name: len(defaults) for name, defaults in keys(experiments).items()} == \
+        {name: len(items) for name, items in page(name).items()}
+
+
+def test_every_experiment_says_what_it_repeats():
+    for name, items in page("sweet-experiments.8").items():
+        said = items[0].replace("\n", " ")
+        assert re.search(r"\.Pp (Repeats|Continues) .*\.Dq \w+", said), name
+
+
+def test_experiments_are_in_no_other_place():
+    """sweet(8) lists no experiment; the synopsis of the page of the experiments has them all."""
+    options = {}
+    for name in ("sweet.8", "sweet-experiments.8"):
+        with open(os.path.join(SOURCES, "man", name)) as file:
+            options[name] = set(re.findall(r"^\.(?:It|Op) Fl -([a-z-]+)", file.read(), re.M))
+    assert not options["sweet.8"] & set(keys(True))
+    assert options["sweet-experiments.8"] == set(keys(True))
 
 
 @pytest.mark.parametrize("name", sorted(keys()))
@@ -203,8 +240,23 @@ def test_manual_has_the_default(name):
             assert f"The default is {default}" in text or f" {default} , the default" in text
 
 
+def help_options(option):
+    """The options that --help or another one lists."""
+    done = once(option)
+    assert (done.returncode, done.stderr) == (0, "")
+    return set(re.findall(r"^ +(?:-\w, )?--([a-z-]+)", done.stdout, re.M))
+
+
 def test_every_option_is_a_key():
-    """But for those that are about the file."""
-    said = once("--help").stdout
-    options = set(re.findall(r"^ +(?:-\w, )?--([a-z-]+)", said, re.M))
-    assert options - set(keys()) == {"help", "version", "config", "check-config", "reload"}
+    """But for those that are about the file, and for help."""
+    assert help_options("--help-all") - set(keys()) == {
+        "help", "help-all", "help-experiments", "version", "config", "check-config", "reload"}
+
+
+def test_help_has_no_experiment():
+    """It says in one line where they are."""
+    assert not help_options("--help") & set(keys(True))
+    assert help_options("--help-experiments") == set(keys(True))
+    assert help_options("--help") | help_options("--help-experiments") == help_options("--help-all")
+    assert [line for line in once("--help").stdout.splitlines() if "sweet-experiments(8)" in line] == \
+        ["See sweet(8) and sweet.conf(5).  Experiments: sweet --help-experiments, sweet-experiments(8)."]

@@ -712,7 +712,7 @@ START_TEST(test_places)
 		{"[sweet]\nacces_log=x\n",
 		 ":2: unknown key \"acces_log\": is \"access-log\" meant?", 1},
 		{"[sweet]\nThreads=1\n", ":2: unknown key \"Threads\": is \"threads\" meant?", 1},
-		{"[sweet]\nxyz=1\n", ":2: unknown key \"xyz\" (sweet.conf(5) has all)", 1},
+		{"[sweet]\nxyz=1\n", ":2: unknown key \"xyz\" (sweet.conf(5) lists the keys)", 1},
 		{"[sweet]\nroot=\\q\n", ":2: root: has an unknown escape", 1},
 		{"[sweet]\nserver-header=a\\tb\n",
 		 ":2: server-header \"a\tb\": must be printable ASCII", 1},
