@@ -54,6 +54,7 @@ NABC_UNITS = \
 	tests/unit/libnabc/send/test-transmit-room \
 	tests/unit/libnabc/send/test-transmit-learn \
 	tests/unit/libnabc/api/test-nabc-send \
+	tests/unit/libnabc/api/test-recorded \
 	tests/unit/libnabc/send/test-sendfile \
 	tests/unit/libnabc/send/test-send-op \
 	tests/unit/libnabc/send/test-async \

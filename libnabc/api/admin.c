@@ -2,14 +2,14 @@
 /*
  * admin.c - calls about a whole cache, both ends; see admin.h.
  *
- * Structures travel as they are: who asks says how large it takes them to be,
- * and either end refuses what is of another size.
+ * The caller says how long a structure is as it knows it, and the reply has it that long.
  */
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
 
 #include "api/admin.h"
+#include "base/versioned.h"
 #include "cache/inspect.h"
 
 /* Routes in one reply, and the longest text of an address. */
@@ -30,11 +30,11 @@ static int serve_counters(struct nc_transmit *transmit, const struct nc_wire_cal
 {
 	struct NC_cache_stat stat;
 
-	if (call->size != sizeof(stat) || call->length)
+	if (!call->size || call->size > NC_WIRE_BEHIND_MAX || call->length)
 		return -EPROTO;
 	count_up(transmit, &stat);
-	memcpy(room, &stat, sizeof(stat));
-	return sizeof(stat);
+	nc_versioned_write(room, call->size, &stat, sizeof(stat));
+	return (int)call->size;
 }
 
 /* Those from the caller's place on, as many as it wants and a reply takes. */
@@ -42,10 +42,12 @@ static int serve_routes(struct nc_transmit *transmit, const struct nc_wire_call 
 			struct nc_wire_reply *reply, void *room)
 {
 	struct NC_route routes[NC_ROUTES];
-	size_t found, count = call->who < ROUTES_ONCE ? call->who : ROUTES_ONCE;
+	size_t found, stride = call->size, count = call->who;
 
-	if (call->size != sizeof(*routes) || call->length)
+	if (!stride || stride > NC_WIRE_BEHIND_MAX || call->length)
 		return -EPROTO;
+	if (count > NC_WIRE_BEHIND_MAX / stride)
+		count = NC_WIRE_BEHIND_MAX / stride;
 	/* What lies between its fields goes out too. */
 	memset(routes, 0, sizeof(routes));
 	found = (size_t)nc_transmit_routes(transmit, routes, NC_ROUTES);
@@ -54,8 +56,10 @@ static int serve_routes(struct nc_transmit *transmit, const struct nc_wire_call 
 		return 0;
 	if (count > found - call->id)
 		count = found - call->id;
-	memcpy(room, routes + call->id, count * sizeof(*routes));
-	return (int)(count * sizeof(*routes));
+	for (size_t i = 0; i < count; i++)
+		nc_versioned_write((char *)room + i * stride, stride, &routes[call->id + i],
+				   sizeof(*routes));
+	return (int)(count * stride);
 }
 
 static int set_route(struct nc_transmit *transmit, const struct nc_wire_call *call,
@@ -155,7 +159,7 @@ int nc_admin_counters(struct nc_transmit *transmit, struct NC_cache_stat *stat)
 
 int nc_admin_stat(struct nc_index *index, size_t id, struct NC_stat *stat)
 {
-	struct nc_wire_call call = {.op = NC_WIRE_STAT, .id = id};
+	struct nc_wire_call call = {.op = NC_WIRE_STAT, .id = id, .size = sizeof(*stat)};
 
 	return index->operates ? call_for(index, &call, stat, sizeof(*stat))
 			       : nc_inspect_unit(index, id, stat);

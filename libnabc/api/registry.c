@@ -144,6 +144,15 @@ static int join_guest(struct nc_index *index, int socket, void *context)
 	/* Refused already: the answer says why. */
 	if (!error || error == -EPIPE || error == -ECONNRESET)
 		error = nc_attach(index, socket, JOIN_TIMEOUT_MS, &welcome, unused);
+	if (error == -EPROTONOSUPPORT && options) {
+		struct nc_diagnostics said;
+		struct nc_identity owner = {.pidfd = -1};
+
+		nc_diagnostics_init(&said, options->log, options->log_context);
+		(void)nc_identity_of_peer(socket, &owner);
+		nc_attach_report(&said, "owner", owner.pid, welcome.version, welcome.oldest);
+		nc_identity_close(&owner);
+	}
 	if (error)
 		return error;
 	if (welcome.channels) {

@@ -18,6 +18,7 @@ enum nc_diagnostic {
 	NC_DIAGNOSTIC_MAPPINGS,	     /* none left */
 	NC_DIAGNOSTIC_DEVICE,	     /* the kernel module is there, and cannot be used */
 	NC_DIAGNOSTIC_DEVICE_MEMORY, /* it has no more memory */
+	NC_DIAGNOSTIC_VERSION,	     /* a process speaks other versions of the protocol */
 	NC_DIAGNOSTICS,
 };
 

@@ -12,9 +12,23 @@
 int nc_attach_hello(int socket, uint32_t flags)
 {
 	struct nc_wire_hello hello = {
-		.magic = NC_WIRE_MAGIC, .version = NC_WIRE_VERSION, .flags = flags};
+		.magic = NC_WIRE_MAGIC,
+		.version = NC_WIRE_VERSION,
+		.flags = flags,
+		.oldest = NC_WIRE_OLDEST,
+	};
 
 	return nc_peer_send(socket, &hello, sizeof(hello), NULL, 0);
+}
+
+void nc_attach_report(struct nc_diagnostics *diagnostics, const char *end, pid_t pid,
+		      uint32_t version, uint32_t oldest)
+{
+	nc_diagnostics_report(
+		diagnostics, NC_DIAGNOSTIC_VERSION,
+		"%s %d speaks versions %u to %u of the cache's protocol, this process "
+		"%u to %u: upgrade the older libnabc and start its process again",
+		end, (int)pid, oldest ? oldest : version, version, NC_WIRE_OLDEST, NC_WIRE_VERSION);
 }
 
 static int join_segment(struct nc_index *index, const struct nc_wire_welcome *welcome, int fd)

@@ -8,12 +8,17 @@
 #include "cache/index.h"
 #include "wire/wire.h"
 
-/* Says what is wanted (NC_WIRE_*). */
+/* Says what is wanted (NC_WIRE_*), and which versions this library speaks. */
 int nc_attach_hello(int socket, uint32_t flags);
+
+/* Reports that the other end, a "server" or so, speaks no version that this library does. */
+void nc_attach_report(struct nc_diagnostics *diagnostics, const char *end, pid_t pid,
+		      uint32_t version, uint32_t oldest);
 
 /*
  * Waits at most timeout_ms for the welcome on socket and sets cache up.  fds
  * receives the descriptors behind the segment's, the caller's from then on.
+ * -EPROTONOSUPPORT: *welcome tells which versions the owner speaks.
  */
 int nc_attach(struct nc_index *index, int socket, int timeout_ms, struct nc_wire_welcome *welcome,
 	      int *fds);

@@ -318,14 +318,15 @@ unsigned nc_grant_ops_list(struct nc_index *index, const struct nc_subject *subj
 static int list_remote(struct nc_index *index, size_t *cursor, struct NC_stat *units,
 		       unsigned count)
 {
-	struct nc_wire_call call = {.op = NC_WIRE_LIST, .size = *cursor, .who = count};
+	struct nc_wire_call call = {
+		.op = NC_WIRE_LIST, .size = *cursor, .fraglen = sizeof(*units), .who = count};
 	struct nc_rpc_client_load load = {.room = units, .room_size = count * sizeof(*units)};
 	struct nc_wire_reply reply;
 	int error = nc_rpc_client_call(&index->rpc, &call, &load, &reply);
 
 	if (error)
 		return error;
-	/* An owner whose units are of another size is of another version. */
+	/* The owner writes them as long as they are here. */
 	if (reply.length % sizeof(*units))
 		return -EPROTO;
 	*cursor = reply.size;

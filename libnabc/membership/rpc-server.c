@@ -11,11 +11,14 @@
 #include <unistd.h>
 
 #include "base/id.h"
+#include "base/versioned.h"
 #include "cache/inspect.h"
 #include "membership/rpc-server.h"
+#include "membership/attach.h"
 #include "membership/grant-ops.h"
 #include "os/peer.h"
 
+#define LIST_MAX 128u	      /* units of one reply */
 #define UNREAD_MAX (64 << 10) /* bytes of replies, as the kernel counts them */
 
 /* One call that is being served. */
@@ -253,34 +256,49 @@ static int serve_admin(struct rpc *rpc)
 	return 0;
 }
 
+/* Bytes of a caller's structure: some of it, and one fits. */
+static bool is_size(uint64_t size)
+{
+	return size > 0 && size <= NC_WIRE_BEHIND_MAX;
+}
+
 static int list(struct rpc *rpc)
 {
-	struct NC_stat *units = (struct NC_stat *)(void *)rpc->room;
-	unsigned most = NC_WIRE_BEHIND_MAX / sizeof(*units);
-	size_t cursor = rpc->call.size;
-	unsigned count;
+	struct NC_stat units[LIST_MAX];
+	size_t cursor = rpc->call.size, stride = rpc->call.fraglen;
+	unsigned most = LIST_MAX, count;
 
+	if (!is_size(stride))
+		return -EPROTO;
+	if (most > NC_WIRE_BEHIND_MAX / stride)
+		most = (unsigned)(NC_WIRE_BEHIND_MAX / stride);
 	if (rpc->call.who < most)
 		most = rpc->call.who;
 	count = rpc->caller->operates
 			? nc_inspect_list(rpc->index, &cursor, units, most)
 			: nc_grant_ops_list(rpc->index, rpc->caller, &cursor, units, most);
-
+	for (unsigned i = 0; i < count; i++)
+		nc_versioned_write(rpc->room + i * stride, stride, &units[i], sizeof(units[i]));
 	rpc->reply->size = cursor;
-	rpc->reply->length = count * (uint32_t)sizeof(*units);
+	rpc->reply->length = count * (uint32_t)stride;
 	return 0;
 }
 
 static int stat_unit(struct rpc *rpc)
 {
 	bool made, known = nc_grants_known(&rpc->index->grants, rpc->call.id, rpc->caller, &made);
+	struct NC_stat stat;
 	int error;
 
 	if (!rpc->caller->operates && !(known && made))
 		return -EACCES;
-	error = nc_inspect_unit(rpc->index, rpc->call.id, (struct NC_stat *)(void *)rpc->room);
-	if (!error)
-		rpc->reply->length = sizeof(struct NC_stat);
+	if (!is_size(rpc->call.size))
+		return -EPROTO;
+	error = nc_inspect_unit(rpc->index, rpc->call.id, &stat);
+	if (!error) {
+		nc_versioned_write(rpc->room, rpc->call.size, &stat, sizeof(stat));
+		rpc->reply->length = (uint32_t)rpc->call.size;
+	}
 	return error;
 }
 
@@ -385,6 +403,19 @@ static bool reads_nothing(int socket)
 	return ioctl(socket, SIOCOUTQ, &unread) == 0 && unread > UNREAD_MAX;
 }
 
+/* A worker's last word: it speaks no version of ours. */
+static bool is_refusal(struct rpc *rpc, const void *message, size_t length)
+{
+	struct nc_wire_hello hello = {0};
+
+	memcpy(&hello, message, length < sizeof(hello) ? length : sizeof(hello));
+	if (nc_wire_check_hello(&hello, length) != -EPROTONOSUPPORT)
+		return false;
+	nc_attach_report(&rpc->index->diagnostics, "worker", rpc->caller->who.pid, hello.version,
+			 hello.oldest);
+	return true;
+}
+
 static void leave(const struct nc_rpc_server_lock *lock)
 {
 	if (lock)
@@ -453,7 +484,8 @@ int nc_rpc_server_serve(struct nc_index *index, int socket, struct nc_subject *c
 		complete = true;
 	if (nc_wire_check_call(&call, (size_t)got, count, &rpc.call)) {
 		close_all(lock, rpc.fds);
-		return -EPROTO;
+		return complete && is_refusal(&rpc, &call, (size_t)got) ? -EPROTONOSUPPORT
+									: -EPROTO;
 	}
 	reply.head = (struct nc_wire_reply){.magic = NC_WIRE_MAGIC, .tag = rpc.call.tag};
 	/* A socket may be passed on or inherited; a membership may not. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "membership/attach.h"
 #include "membership/serve-internal.h"
 #include "os/peer.h"
 
@@ -27,6 +28,7 @@ static int welcome(struct nc_serve *serve, struct nc_guest *guest,
 	struct nc_wire_welcome welcome = {
 		.magic = NC_WIRE_MAGIC,
 		.version = NC_WIRE_VERSION,
+		.oldest = NC_WIRE_OLDEST,
 		.channels = offer->channels,
 		.queue_size = offer->queue_size,
 		.max_unit = index->max_unit,
@@ -137,7 +139,11 @@ int nc_serve_expect(struct nc_serve *serve, struct nc_guest *guest, pid_t pid, i
 void nc_serve_refuse(int socket, int error)
 {
 	struct nc_wire_welcome welcome = {
-		.magic = NC_WIRE_MAGIC, .version = NC_WIRE_VERSION, .error = -error};
+		.magic = NC_WIRE_MAGIC,
+		.version = NC_WIRE_VERSION,
+		.oldest = NC_WIRE_OLDEST,
+		.error = -error,
+	};
 
 	/* Best effort: the socket is closed next, which says no as well. */
 	(void)nc_peer_send(socket, &welcome, sizeof(welcome), NULL, 0);
@@ -160,6 +166,9 @@ int nc_serve_greet(struct nc_serve *serve, struct nc_guest *guest)
 	if (got <= 0)
 		return nc_peer_is_later((int)got) ? 0 : -EPIPE;
 	error = nc_wire_check_hello(&hello, (size_t)got);
+	if (error == -EPROTONOSUPPORT)
+		nc_attach_report(&serve->index->diagnostics, "process", subject->who.pid,
+				 hello.version, hello.oldest);
 	if (!error && sender != subject->who.pid)
 		error = -EACCES;
 	if (!error && hello.flags & NC_WIRE_OPERATOR) {

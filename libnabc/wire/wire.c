@@ -10,11 +10,21 @@
 #include "base/id.h"
 #include "wire/wire.h"
 
+uint32_t nc_wire_common(uint32_t version, uint32_t oldest)
+{
+	uint32_t common = version < NC_WIRE_VERSION ? version : NC_WIRE_VERSION;
+
+	if (oldest == 0)
+		oldest = version;
+	return common >= NC_WIRE_OLDEST && common >= oldest ? common : 0;
+}
+
 int nc_wire_check_welcome(const struct nc_wire_welcome *welcome, size_t length, unsigned fds)
 {
-	if (length != sizeof(*welcome) || welcome->magic != NC_WIRE_MAGIC ||
-	    welcome->version != NC_WIRE_VERSION)
+	if (length != sizeof(*welcome) || welcome->magic != NC_WIRE_MAGIC)
 		return -EPROTO;
+	if (!nc_wire_common(welcome->version, welcome->oldest))
+		return -EPROTONOSUPPORT;
 	if (welcome->error != 0)
 		return welcome->error > 0 && welcome->error < 4096 ? -welcome->error : -EPROTO;
 	if (welcome->channels > NC_WIRE_CHANNELS_MAX || fds != nc_wire_welcome_fds(welcome))
@@ -35,11 +45,11 @@ int nc_wire_check_welcome(const struct nc_wire_welcome *welcome, size_t length, 
 
 int nc_wire_check_hello(const struct nc_wire_hello *hello, size_t length)
 {
-	return length != sizeof(*hello) || hello->magic != NC_WIRE_MAGIC ||
-			       hello->version != NC_WIRE_VERSION || hello->reserved ||
-			       (hello->flags & ~(NC_WIRE_SEGMENT | NC_WIRE_OPERATOR))
-		       ? -EPROTO
-		       : 0;
+	if (length != sizeof(*hello) || hello->magic != NC_WIRE_MAGIC)
+		return -EPROTO;
+	if (!nc_wire_common(hello->version, hello->oldest))
+		return -EPROTONOSUPPORT;
+	return hello->flags & ~(NC_WIRE_SEGMENT | NC_WIRE_OPERATOR) ? -EPROTO : 0;
 }
 
 int nc_wire_check_call(const void *message, size_t length, unsigned fds, struct nc_wire_call *call)

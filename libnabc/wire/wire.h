@@ -17,17 +17,29 @@
 #include <nabc-worker.h>
 
 #define NC_WIRE_MAGIC 0x4342414eu /* "NABC" */
-#define NC_WIRE_VERSION 7u
+
+/*
+ * The newest and the oldest version that this library speaks.  Each end names both, in
+ * messages whose layout never changes (hello and welcome), and both speak the newest
+ * that they have in common.  Calls and replies say how long they are, and structures in
+ * them are as long as the caller knows them.
+ */
+#define NC_WIRE_VERSION 8u
+#define NC_WIRE_OLDEST 8u
+
 #define NC_WIRE_CHANNELS_MAX 64u
 #define NC_WIRE_SLOT 64u /* bytes of an entry in the table of units */
 #define NC_WIRE_BLOCK_MAX 32768u
 
-/* The first message of a process that connected.  (A worker says nothing: it was expected.) */
+/*
+ * The first message of a process that connected.  A worker was expected and sends none,
+ * unless it speaks no version of the welcome's: then this is its last.
+ */
 struct nc_wire_hello {
 	uint32_t magic;
-	uint32_t version;
-	uint32_t flags; /* NC_WIRE_* */
-	uint32_t reserved;
+	uint32_t version; /* the newest */
+	uint32_t flags;	  /* NC_WIRE_* */
+	uint32_t oldest;  /* 0: the newest, too; as versions before 8 leave it */
 };
 
 #define NC_WIRE_SEGMENT 0x1u  /* wants a segment of its own */
@@ -42,8 +54,8 @@ struct nc_wire_hello {
  */
 struct nc_wire_welcome {
 	uint32_t magic;
-	uint32_t version;
-	int32_t error; /* errno of a refusal, or 0 */
+	uint32_t version; /* the newest */
+	int32_t error;	  /* errno of a refusal, or 0 */
 	uint32_t member;
 	uint32_t slots;
 	uint32_t generation; /* first one of every slot */
@@ -53,7 +65,7 @@ struct nc_wire_welcome {
 	uint64_t data_offset;  /* where units begin in the segment */
 	uint64_t max_unit;     /* bytes */
 	uint32_t flags;	       /* NC_WIRE_OPERATOR, NC_WIRE_POSIX, NC_WIRE_KERNEL */
-	uint32_t reserved;
+	uint32_t oldest;       /* as in hello */
 };
 
 /*
@@ -68,13 +80,13 @@ enum nc_wire_op {
 	NC_WIRE_GRANT,	  /* id, principal, who [pidfd] [frozen, size, fraglen] */
 	NC_WIRE_REVOKE,	  /* id, principal, who [pidfd] */
 	NC_WIRE_DESTROY,  /* id */
-	NC_WIRE_LIST,	  /* cursor in size -> units behind, the next cursor in size */
-	NC_WIRE_STAT,	  /* id -> one unit behind; operators */
+	NC_WIRE_LIST, /* cursor in size, stride in fraglen -> units behind, next cursor in size */
+	NC_WIRE_STAT, /* id, size: of the structure -> one unit behind; operators */
 	NC_WIRE_COUNTERS, /* size: of the structure -> the owner's counters behind; operators */
-	NC_WIRE_ROUTES,	  /* id: a place, who: how many -> routes behind, all in size; operators */
-	NC_WIRE_ROUTE,	  /* who: a method for the address behind; operators */
-	NC_WIRE_KEEP,	  /* id, slot: NC_WIRE_PRIORITY or _LIFETIME, size; operators, the maker */
-	NC_WIRE_PURGE,	  /* a name behind -> in size how much was forgotten; operators */
+	NC_WIRE_ROUTES, /* id: a place, who: how many, size: stride -> routes behind, all in size; operators */
+	NC_WIRE_ROUTE, /* who: a method for the address behind; operators */
+	NC_WIRE_KEEP,  /* id, slot: NC_WIRE_PRIORITY or _LIFETIME, size; operators, the maker */
+	NC_WIRE_PURGE, /* a name behind -> in size how much was forgotten; operators */
 	NC_WIRE_OPS,
 };
 
@@ -152,10 +164,13 @@ static_assert(sizeof(struct nc_wire_request) == 16, "ABI of the request queue");
 static_assert(sizeof(struct nc_wire_response) == 24, "ABI of the response queue");
 static_assert(sizeof(struct NC_range) == 24, "ABI of the queues");
 
-/* 0, the errno of a refusal negated, or -EPROTO. */
+/* The newest version that both ends speak, of what the other one names; 0: none. */
+uint32_t nc_wire_common(uint32_t version, uint32_t oldest);
+
+/* 0; the errno of a refusal negated; -EPROTO; -EPROTONOSUPPORT: no version in common. */
 int nc_wire_check_welcome(const struct nc_wire_welcome *welcome, size_t length, unsigned fds);
 
-/* 0 or -EPROTO. */
+/* 0; -EPROTO; -EPROTONOSUPPORT: no version in common. */
 int nc_wire_check_hello(const struct nc_wire_hello *hello, size_t length);
 
 /* message: what came, length bytes; its head is copied.  0 or -EPROTO. */

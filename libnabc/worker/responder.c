@@ -35,6 +35,9 @@ int nc_responder_open(struct nc_index *index, int socket, struct nc_responder **
 	size_t footprint;
 	int error = nc_attach(index, socket, JOIN_TIMEOUT_MS, &welcome, fds);
 
+	/* The server's log is where its operator looks. */
+	if (error == -EPROTONOSUPPORT)
+		(void)nc_attach_hello(socket, 0);
 	if (error)
 		return error;
 	footprint = nc_channels_footprint(welcome.channels, welcome.queue_size);

@@ -331,14 +331,21 @@ START_TEST(test_strange_questions)
 	memset(address, '1', sizeof(address));
 	set_up();
 	ck_assert_int_eq(asked_counters(operates, right, 0), 0);
-	ck_assert_int_eq(asked_counters(operates, right - 8, 0), EPROTO);
-	ck_assert_int_eq(asked_counters(operates, right + 8, 0), EPROTO);
+	/* An older caller's, and a newer one's. */
+	ck_assert_int_eq(asked_counters(operates, right - 8, 0), 0);
+	ck_assert_int_eq(asked_counters(operates, right + 8, 0), 0);
+	ck_assert_int_eq(asked_counters(operates, NC_WIRE_BEHIND_MAX, 0), 0);
+	ck_assert_int_eq(asked_counters(operates, NC_WIRE_BEHIND_MAX + 1, 0), EPROTO);
+	ck_assert_int_eq(asked_counters(operates, SIZE_MAX, 0), EPROTO);
 	ck_assert_int_eq(asked_counters(operates, 0, 0), EPROTO);
 	ck_assert_int_eq(asked_counters(operates, right, 8), EPROTO);
 	ck_assert_int_eq(asked_routes(operates, one, 0, 1), 0);
 	ck_assert_int_eq(asked_routes(operates, one, 1, UINT32_MAX), 0);
 	ck_assert_int_eq(asked_routes(operates, one, SIZE_MAX, UINT32_MAX), 0);
-	ck_assert_int_eq(asked_routes(operates, one - 1, 0, 1), EPROTO);
+	ck_assert_int_eq(asked_routes(operates, one - 1, 0, 1), 0);
+	ck_assert_int_eq(asked_routes(operates, NC_WIRE_BEHIND_MAX, 0, 9), 0);
+	ck_assert_int_eq(asked_routes(operates, NC_WIRE_BEHIND_MAX + 1, 0, 1), EPROTO);
+	ck_assert_int_eq(asked_routes(operates, SIZE_MAX, 0, 1), EPROTO);
 	ck_assert_int_eq(asked_routes(operates, 0, 0, 1), EPROTO);
 	ck_assert_int_eq(asked_route(operates, "127.0.0.1", 9, NC_METHOD_COPY), 0);
 	ck_assert_int_eq(asked_route(operates, "127.0.0.1", 10, NC_METHOD_COPY), EINVAL);

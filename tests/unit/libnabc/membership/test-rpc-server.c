@@ -100,7 +100,9 @@ END_TEST
 START_TEST(test_operator)
 {
 	struct nc_wire_call fetch = {.op = NC_WIRE_FETCH};
-	struct nc_wire_call list = {.op = NC_WIRE_LIST, .who = 10};
+	struct nc_wire_call stat = {.op = NC_WIRE_STAT, .size = 8};
+	struct nc_wire_call list = {
+		.op = NC_WIRE_LIST, .who = 10, .fraglen = sizeof(struct NC_stat)};
 	struct reply reply;
 	size_t sealed;
 
@@ -113,8 +115,28 @@ START_TEST(test_operator)
 	ck_assert_int_eq(call_with(&overseer, &fetch, NULL, 0, &reply), 0);
 	check_bytes(&reply, 3, 9000);
 	ck_assert_int_eq(call_id(&overseer, NC_WIRE_FETCH, nc_id(0, 900, 1)), -ENOENT);
-	ck_assert_int_eq(call_id(&overseer, NC_WIRE_STAT, nc_id(0, 900, 1)), -ENOENT);
-	ck_assert_int_eq(call_id(&overseer, NC_WIRE_STAT, sealed), 0);
+	stat.id = nc_id(0, 900, 1);
+	ck_assert_int_eq(call_plain(&overseer, &stat, &reply), -ENOENT);
+	/* As long as the caller knows it, which may be an older or a newer one. */
+	stat.id = sealed;
+	for (size_t size = 8; size <= sizeof(struct NC_stat) + 8; size += 8) {
+		size_t got[2] = {0};
+
+		stat.size = list.fraglen = size;
+		ck_assert_int_eq(call_plain(&overseer, &stat, &reply), 0);
+		ck_assert_uint_eq(reply.head.length, size);
+		memcpy(got, reply.behind, 8);
+		memcpy(got + 1, reply.behind + size - 8, 8);
+		ck_assert_uint_eq(got[0], sealed);
+		ck_assert(size <= sizeof(struct NC_stat) || got[1] == 0);
+		ck_assert_int_eq(call_plain(&overseer, &list, &reply), 0);
+		ck_assert_uint_eq(reply.head.length, 2 * size);
+	}
+	stat.size = NC_WIRE_BEHIND_MAX + 1;
+	ck_assert_int_eq(call_plain(&overseer, &stat, &reply), -EPROTO);
+	list.fraglen = 0;
+	ck_assert_int_eq(call_plain(&overseer, &list, &reply), -EPROTO);
+	list.fraglen = sizeof(struct NC_stat);
 	ck_assert_int_eq(call_plain(&overseer, &list, &reply), 0);
 	ck_assert_uint_eq(reply.head.length, 2 * sizeof(struct NC_stat));
 	ck_assert_uint_eq(reply.head.size, 0);
@@ -182,7 +204,8 @@ END_TEST
 
 START_TEST(test_list)
 {
-	struct nc_wire_call list = {.op = NC_WIRE_LIST, .who = 7};
+	struct nc_wire_call list = {
+		.op = NC_WIRE_LIST, .who = 7, .fraglen = sizeof(struct NC_stat)};
 	struct NC_stat units[7];
 	struct reply reply;
 	unsigned seen = 0;
@@ -439,7 +462,7 @@ START_TEST(test_no_question)
 	struct {
 		struct nc_wire_call call;
 		char behind[NC_WIRE_BEHIND_MAX + 1];
-	} message = {.call = {.magic = NC_WIRE_MAGIC, .op = NC_WIRE_LIST}};
+	} message = {.call = {.magic = NC_WIRE_MAGIC, .op = NC_WIRE_LIST, .fraglen = 100}};
 
 	open_all();
 	for (size_t length = 0; length < sizeof(message.call); length++)
@@ -592,7 +615,8 @@ END_TEST
 START_TEST(test_no_sender)
 {
 	struct reply reply;
-	struct nc_wire_call call = {.magic = NC_WIRE_MAGIC, .op = NC_WIRE_LIST, .tag = 9};
+	struct nc_wire_call call = {
+		.magic = NC_WIRE_MAGIC, .op = NC_WIRE_LIST, .tag = 9, .fraglen = 100};
 	int off = 0, fds[12];
 	unsigned descriptors;
 

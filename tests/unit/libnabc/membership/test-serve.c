@@ -314,7 +314,10 @@ START_TEST(test_bad_owner)
 	ck_assert_int_eq(welcomed_by(&welcome, sizeof(welcome), &unsealed, 1), -EPROTO);
 	close(unsealed);
 	welcome.version++;
-	ck_assert_int_eq(welcomed_by(&welcome, sizeof(welcome), fds, 1), -EPROTO);
+	ck_assert_int_eq(welcomed_by(&welcome, sizeof(welcome), fds, 1), -EPROTONOSUPPORT);
+	/* A newer one that still speaks ours. */
+	welcome.oldest = NC_WIRE_VERSION;
+	ck_assert_int_eq(welcomed_by(&welcome, sizeof(welcome), fds, 1), 0);
 	welcome = good_welcome();
 	welcome.error = EUSERS;
 	ck_assert_int_eq(welcomed_by(&welcome, sizeof(welcome), NULL, 0), -EUSERS);

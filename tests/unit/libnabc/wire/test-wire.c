@@ -75,8 +75,6 @@ START_TEST(test_spoilt_welcome)
 {
 	SPOILT(magic, 0);
 	SPOILT(magic, NC_WIRE_MAGIC + 1);
-	SPOILT(version, 0);
-	SPOILT(version, NC_WIRE_VERSION + 1);
 	SPOILT(member, 0);
 	SPOILT(member, NC_ID_MEMBERS_MAX);
 	SPOILT(member, UINT32_MAX);
@@ -142,12 +140,47 @@ START_TEST(test_hello)
 		hello = good_hello;
 		hello.magic ^= 1u << bit;
 		ck_assert_int_eq(nc_wire_check_hello(&hello, sizeof(hello)), -EPROTO);
-		hello = good_hello;
-		hello.version ^= 1u << bit;
-		ck_assert_int_eq(nc_wire_check_hello(&hello, sizeof(hello)), -EPROTO);
-		hello = good_hello;
-		hello.reserved ^= 1u << bit;
-		ck_assert_int_eq(nc_wire_check_hello(&hello, sizeof(hello)), -EPROTO);
+	}
+}
+END_TEST
+
+/* What the other end names: the newest and the oldest version. */
+START_TEST(test_versions)
+{
+	static const struct {
+		uint32_t version, oldest, common;
+	} ends[] = {
+		{NC_WIRE_VERSION, NC_WIRE_OLDEST, NC_WIRE_VERSION},
+		{NC_WIRE_VERSION, 0, NC_WIRE_VERSION},
+		{NC_WIRE_VERSION + 1, NC_WIRE_VERSION, NC_WIRE_VERSION},
+		{UINT32_MAX, 1, NC_WIRE_VERSION},
+		{NC_WIRE_VERSION + 1, NC_WIRE_VERSION + 1, 0},
+		{NC_WIRE_VERSION + 1, 0, 0},
+		{NC_WIRE_OLDEST - 1, 0, 0},
+		{NC_WIRE_OLDEST - 1, 1, 0},
+		{7, 0, 0},
+		{0, 0, 0},
+		{UINT32_MAX, UINT32_MAX, 0},
+		/* More than it can itself. */
+		{NC_WIRE_VERSION, NC_WIRE_VERSION + 1, 0},
+	};
+
+	for (unsigned i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		struct nc_wire_hello hello = {.magic = NC_WIRE_MAGIC,
+					      .version = ends[i].version,
+					      .oldest = ends[i].oldest};
+		struct nc_wire_welcome welcome = good;
+		int wanted = ends[i].common ? 0 : -EPROTONOSUPPORT;
+
+		ck_assert_uint_eq(nc_wire_common(ends[i].version, ends[i].oldest), ends[i].common);
+		ck_assert_int_eq(nc_wire_check_hello(&hello, sizeof(hello)), wanted);
+		welcome.version = ends[i].version;
+		welcome.oldest = ends[i].oldest;
+		ck_assert_int_eq(check_welcome(&welcome, sizeof(welcome), 5), wanted);
+		/* Whatever it was refused for: that is what it cannot mend. */
+		welcome.error = EPROTO;
+		ck_assert_int_eq(check_welcome(&welcome, sizeof(welcome), 0),
+				 wanted ? wanted : -EPROTO);
 	}
 }
 END_TEST
@@ -528,6 +561,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_length_and_descriptors);
 	tcase_add_test(tcase, test_refusal);
 	tcase_add_test(tcase, test_hello);
+	tcase_add_test(tcase, test_versions);
 	tcase_add_test(tcase, test_call);
 	tcase_add_test(tcase, test_reply);
 	tcase_add_test(tcase, test_request);

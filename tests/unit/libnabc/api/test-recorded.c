@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-recorded.c - peers of other versions: what they sent is kept here as bytes,
+ * and played to this library, both ways.  What was recorded is never changed: a new
+ * version of the protocol adds its own bytes.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <nabc-worker.h>
+
+#include "nabc-fixture.h"
+
+#define BYTES(text) text, sizeof(text) - 1
+
+struct bytes {
+	const char *at;
+	size_t length;
+};
+
+/* Hello of a member without a segment, and of an operator's tool. */
+static const struct bytes hello_7 = {BYTES("NABC\x07\0\0\0\0\0\0\0\0\0\0\0")};
+static const struct bytes hello_8 = {BYTES("NABC\x08\0\0\0\0\0\0\0\x08\0\0\0")};
+static const struct bytes operator_8 = {BYTES("NABC\x08\0\0\0\x02\0\0\0\x08\0\0\0")};
+/* Of versions to come: one that still speaks 8, one that does not. */
+static const struct bytes hello_9 = {BYTES("NABC\x09\0\0\0\0\0\0\0\x08\0\0\0")};
+static const struct bytes hello_only_9 = {BYTES("NABC\x09\0\0\0\0\0\0\0\x09\0\0\0")};
+
+/* An owner's welcome to a member without a segment; units of at most 1 MiB. */
+#define WELCOME(version, error, oldest)                                                            \
+	"NABC" version "\0\0\0" error "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"             \
+	"\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"                                                         \
+	"\0\0\x10\0\0\0\0\0\0\0\0\0" oldest "\0\0\0"
+
+static const struct bytes welcome_7 = {BYTES(WELCOME("\x07", "\0", "\0"))};
+static const struct bytes refusal_7 = {BYTES(WELCOME("\x07", "\x47", "\0"))};
+static const struct bytes welcome_8 = {BYTES(WELCOME("\x08", "\0", "\x08"))};
+static const struct bytes welcome_9 = {BYTES(WELCOME("\x09", "\0", "\x08"))};
+static const struct bytes welcome_only_9 = {BYTES(WELCOME("\x09", "\0", "\x09"))};
+
+/* Version 8's calls: an operator lists 4 units of 64 bytes; wants 40 bytes of counters. */
+static const struct bytes list_8 = {BYTES("NABC\x07\0\0\0"
+					  "\x01\0\0\0\0\0\0\0"
+					  "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+					  "\x40\0\0\0\0\0\0\0"
+					  "\0\0\0\0\0\0\0\0"
+					  "\x04\0\0\0\0\0\0\0")};
+static const struct bytes counters_8 = {BYTES("NABC\x09\0\0\0"
+					      "\x02\0\0\0\0\0\0\0"
+					      "\0\0\0\0\0\0\0\0"
+					      "\x28\0\0\0\0\0\0\0"
+					      "\0\0\0\0\0\0\0\0"
+					      "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0")};
+
+static char directory[64], path[100], said[512];
+
+static void hear(void *context, int priority, const char *message)
+{
+	(void)context;
+	(void)priority;
+	if (strstr(message, "protocol"))
+		snprintf(said, sizeof(said), "%s", message);
+}
+
+static uint32_t number(const char *bytes, size_t at)
+{
+	uint32_t value;
+
+	memcpy(&value, bytes + at, sizeof(value));
+	return value;
+}
+
+static struct sockaddr_un address(void)
+{
+	struct sockaddr_un to = {.sun_family = AF_UNIX};
+
+	strcpy(to.sun_path, path);
+	return to;
+}
+
+/* --- members of other versions, and this library's owner ------------------------------- */
+
+static void open_served(void)
+{
+	struct NC_cache_options options =
+		NC_CACHE_OPTIONS_INIT(.memory = MIB,
+				      .flags = NC_CACHE_NO_THREAD | NC_CACHE_NO_URING, .log = hear);
+
+	make_directory(directory);
+	snprintf(path, sizeof(path), "%s/cache", directory);
+	said[0] = '\0';
+	cache = NC_cache_open(&options);
+	ck_assert_ptr_nonnull(cache);
+	ck_assert_int_eq(NC_cache_serve(cache, path, NULL), 0);
+}
+
+static void close_served(void)
+{
+	close_cache();
+	rmdir(directory);
+}
+
+/* Sends, and takes what the owner replies. */
+static size_t play(int fd, const struct bytes *bytes, char reply[4096])
+{
+	ssize_t got;
+
+	ck_assert_int_eq(send(fd, bytes->at, bytes->length, 0), (ssize_t)bytes->length);
+	dispatch_until(fd);
+	got = recv(fd, reply, 4096, MSG_DONTWAIT);
+	ck_assert_int_ge(got, 0);
+	return (size_t)got;
+}
+
+static int connect_to_owner(void)
+{
+	struct sockaddr_un to = address();
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	ck_assert_int_eq(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+	return fd;
+}
+
+START_TEST(test_members)
+{
+	static const struct {
+		const struct bytes *hello;
+		int error;
+		const char *versions;
+	} members[] = {
+		{&hello_8, 0, NULL},
+		{&hello_9, 0, NULL},
+		{&hello_7, EPROTONOSUPPORT, "versions 7 to 7"},
+		{&hello_only_9, EPROTONOSUPPORT, "versions 9 to 9"},
+	};
+	char reply[4096];
+	int fd;
+
+	open_served();
+	fd = connect_to_owner();
+	ck_assert_uint_eq(play(fd, members[_i].hello, reply), 64);
+	ck_assert_mem_eq(reply, "NABC\x08\0\0\0", 8);
+	ck_assert_uint_eq(number(reply, 8), (uint32_t)members[_i].error);
+	ck_assert_uint_eq(number(reply, 60), 8);
+	if (members[_i].error) {
+		ck_assert_ptr_nonnull(strstr(said, members[_i].versions));
+		ck_assert_ptr_nonnull(strstr(said, "this process 8 to 8"));
+	} else {
+		ck_assert_str_eq(said, "");
+	}
+	close(fd);
+	close_served();
+}
+END_TEST
+
+/* Replies are as long as the caller said. */
+START_TEST(test_calls)
+{
+	char reply[4096];
+	size_t id;
+	int fd;
+
+	open_served();
+	id = insert(1, 1000);
+	fd = connect_to_owner();
+	ck_assert_uint_eq(play(fd, &operator_8, reply), 64);
+	ck_assert_uint_eq(number(reply, 8), 0);
+	ck_assert_uint_eq(play(fd, &list_8, reply), 56 + 64);
+	ck_assert_mem_eq(reply, "NABC\0\0\0\0\x01\0\0\0\0\0\0\0", 16);
+	ck_assert_mem_eq(reply + 56, &id, 8);
+	ck_assert_uint_eq(number(reply, 56 + 8), 1000);
+	ck_assert_uint_eq(play(fd, &counters_8, reply), 56 + 40);
+	ck_assert_uint_eq(number(reply, 56), MIB);
+	close(fd);
+	close_served();
+}
+END_TEST
+
+/* --- owners of other versions, and this library's member --------------------------------- */
+
+/* In a child: welcomes one member, and stays until that closes its socket. */
+static pid_t start_owner(const struct bytes *welcome)
+{
+	struct sockaddr_un at;
+	int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	pid_t pid;
+
+	make_directory(directory);
+	snprintf(path, sizeof(path), "%s/cache", directory);
+	at = address();
+	ck_assert_int_eq(bind(listener, (struct sockaddr *)&at, sizeof(at)), 0);
+	ck_assert_int_eq(listen(listener, 1), 0);
+	pid = fork_alone();
+	if (pid == 0) {
+		char hello[100];
+		int fd = accept(listener, NULL, NULL);
+
+		if (recv(fd, hello, sizeof(hello), 0) != 16 || memcmp(hello, hello_8.at, 8))
+			_exit(1);
+		(void)!send(fd, welcome->at, welcome->length, MSG_NOSIGNAL);
+		(void)!recv(fd, hello, sizeof(hello), 0);
+		_exit(0);
+	}
+	close(listener);
+	return pid;
+}
+
+START_TEST(test_owners)
+{
+	static const struct {
+		const struct bytes *welcome;
+		int error;
+		const char *versions;
+	} owners[] = {
+		{&welcome_8, 0, NULL},
+		{&welcome_9, 0, NULL},
+		{&welcome_7, EPROTONOSUPPORT, "versions 7 to 7"},
+		/* It refuses what it does not know by EPROTO. */
+		{&refusal_7, EPROTONOSUPPORT, "versions 7 to 7"},
+		{&welcome_only_9, EPROTONOSUPPORT, "versions 9 to 9"},
+	};
+	struct NC_attach_options options =
+		NC_ATTACH_OPTIONS_INIT(.flags = NC_ATTACH_LIGHT, .log = hear);
+	pid_t pid = start_owner(owners[_i].welcome);
+	NC_cache *attached;
+	int status;
+
+	said[0] = '\0';
+	errno = 0;
+	attached = NC_cache_attach(path, &options);
+	ck_assert_int_eq(errno * !attached, owners[_i].error);
+	if (owners[_i].error) {
+		ck_assert_ptr_nonnull(strstr(said, owners[_i].versions));
+		ck_assert_ptr_nonnull(strstr(said, "this process 8 to 8"));
+	} else {
+		ck_assert_ptr_nonnull(attached);
+		ck_assert_int_eq(NC_cache_close(attached), 0);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	unlink(path);
+	rmdir(directory);
+}
+END_TEST
+
+/* The server's log has the versions: so the worker says which it speaks. */
+START_TEST(test_worker)
+{
+	const struct bytes *welcome = _i ? &welcome_only_9 : &welcome_7;
+	char text[16], last[100];
+	int pair[2];
+
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	snprintf(text, sizeof(text), "%d", pair[1]);
+	setenv("NABC_WORKER_FD", text, 1);
+	ck_assert_int_eq(send(pair[0], welcome->at, welcome->length, 0), (ssize_t)welcome->length);
+	NULL_FAILS(NC_worker_open(), EPROTONOSUPPORT);
+	ck_assert_int_eq(recv(pair[0], last, sizeof(last), 0), (ssize_t)hello_8.length);
+	ck_assert_mem_eq(last, hello_8.at, hello_8.length);
+	close_pair(pair);
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	tcase_add_loop_test(tcase, test_members, 0, 4);
+	tcase_add_test(tcase, test_calls);
+	tcase_add_loop_test(tcase, test_owners, 0, 5);
+	tcase_add_loop_test(tcase, test_worker, 0, 2);
+}
+
+RUN_SUITE("recorded", fill)
