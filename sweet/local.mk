@@ -153,6 +153,18 @@ sweet_libsweet_la_SOURCES = \
 	sweet/handler/status-metrics.c sweet/handler/status-metrics.h \
 	sweet/handler/status-page.c sweet/handler/status-page.h \
 	sweet/handler/status-html.h \
+	sweet/handler/short-response.c sweet/handler/short-response.h \
+	sweet/handler/phase.h \
+	sweet/handler/phase-method.c \
+	sweet/handler/phase-target.c \
+	sweet/handler/phase-status.c \
+	sweet/handler/phase-rate.c \
+	sweet/handler/phase-address.c \
+	sweet/handler/phase-password.c \
+	sweet/handler/phase-redirect.c \
+	sweet/handler/phase-rewrite.c \
+	sweet/handler/phase-handler.c \
+	sweet/handler/local-redirect.c sweet/handler/local-redirect.h \
 	sweet/handler/route.c sweet/handler/route.h \
 	sweet/conn/output.c sweet/conn/output.h \
 	sweet/conn/connection.c sweet/conn/connection.h \
