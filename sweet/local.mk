@@ -105,6 +105,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/http/cachekey.c sweet/http/cachekey.h \
 	sweet/respcache/respcache.c sweet/respcache/respcache.h \
 	sweet/respcache/respcache-internal.h \
+	sweet/respcache/respcache-mark.c \
 	sweet/respcache/respcache-entry.c \
 	sweet/respcache/respcache-flight.c \
 	sweet/respcache/respcache-purge.c \
