@@ -171,6 +171,8 @@ sweet_libsweet_la_SOURCES = \
 	sweet/conn/connection.c sweet/conn/connection.h \
 	sweet/conn/connection-internal.h \
 	sweet/conn/connection-body.c \
+	sweet/conn/connection-input.c sweet/conn/connection-admit.c sweet/conn/connection-reset.c \
+	sweet/conn/connection-held.c \
 	sweet/conn/connection-send.c sweet/conn/connection-slow.c sweet/conn/connection-unsent.c \
 	sweet/conn/connection-slow-internal.h sweet/conn/connection-leave.c \
 	sweet/conn/connection-time.c \
