@@ -136,7 +136,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/backend/response-spool.c sweet/backend/response-spool.h \
 	sweet/backend/response-queue.c sweet/backend/response-queue.h \
 	sweet/backend/worker-channel.c sweet/backend/worker-channel.h \
-	sweet/backend/worker-channel-withdraw.c \
+	sweet/backend/worker-channel-slot.c sweet/backend/worker-channel-withdraw.c \
 	sweet/backend/worker-channel-response.c sweet/backend/worker-channel-internal.h \
 	sweet/backend/worker.c sweet/backend/worker.h \
 	sweet/spawn/permits.c sweet/spawn/permits.h \
