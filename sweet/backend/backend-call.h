@@ -44,6 +44,7 @@ struct backend_call {
 	size_t window;	     /* bytes of a piece of its body; 0: it comes as a whole */
 	uint64_t length;     /* of its body, if it comes in pieces; TRANSACTION_UNKNOWN */
 	uint64_t before;     /* bytes of it in the pieces before the present one */
+	bool refused;	     /* the response is an error of ours: no more of the body is wanted */
 	bool asked;	     /* for a piece, which has not come yet */
 	bool rest;	     /* what is left of it is to come as one */
 	bool buffered;	     /* it waits on the disk if it comes in pieces */
