@@ -9,6 +9,10 @@
  * 503 nobody was free, 504 none came in time.
  *
  * A call lies in its transaction's scratch; one thread.
+ *
+ * Call cycle: backend-call.c puts a call into call-queue.c, which hands it to the protocol
+ * by backend-call.c when there is room; and it gives pieces of the body to
+ * request-spool.c, which asks it for the next one, and tells it when all have come.
  */
 #ifndef SWEET_BACKEND_CALL_H
 #define SWEET_BACKEND_CALL_H
