@@ -105,6 +105,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/http/cachekey.c sweet/http/cachekey.h \
 	sweet/respcache/respcache.c sweet/respcache/respcache.h \
 	sweet/respcache/respcache-internal.h \
+	sweet/respcache/respcache-mark.c \
 	sweet/respcache/respcache-entry.c \
 	sweet/respcache/respcache-flight.c \
 	sweet/respcache/respcache-purge.c \
@@ -135,7 +136,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/backend/response-spool.c sweet/backend/response-spool.h \
 	sweet/backend/response-queue.c sweet/backend/response-queue.h \
 	sweet/backend/worker-channel.c sweet/backend/worker-channel.h \
-	sweet/backend/worker-channel-withdraw.c \
+	sweet/backend/worker-channel-slot.c sweet/backend/worker-channel-withdraw.c \
 	sweet/backend/worker-channel-response.c sweet/backend/worker-channel-internal.h \
 	sweet/backend/worker.c sweet/backend/worker.h \
 	sweet/spawn/permits.c sweet/spawn/permits.h \
@@ -153,11 +154,25 @@ sweet_libsweet_la_SOURCES = \
 	sweet/handler/status-metrics.c sweet/handler/status-metrics.h \
 	sweet/handler/status-page.c sweet/handler/status-page.h \
 	sweet/handler/status-html.h \
+	sweet/handler/short-response.c sweet/handler/short-response.h \
+	sweet/handler/phase.h \
+	sweet/handler/phase-method.c \
+	sweet/handler/phase-target.c \
+	sweet/handler/phase-status.c \
+	sweet/handler/phase-rate.c \
+	sweet/handler/phase-address.c \
+	sweet/handler/phase-password.c \
+	sweet/handler/phase-redirect.c \
+	sweet/handler/phase-rewrite.c \
+	sweet/handler/phase-handler.c \
+	sweet/handler/local-redirect.c sweet/handler/local-redirect.h \
 	sweet/handler/route.c sweet/handler/route.h \
 	sweet/conn/output.c sweet/conn/output.h \
 	sweet/conn/connection.c sweet/conn/connection.h \
 	sweet/conn/connection-internal.h \
 	sweet/conn/connection-body.c \
+	sweet/conn/connection-input.c sweet/conn/connection-admit.c sweet/conn/connection-reset.c \
+	sweet/conn/connection-held.c \
 	sweet/conn/connection-send.c sweet/conn/connection-slow.c sweet/conn/connection-unsent.c \
 	sweet/conn/connection-slow-internal.h sweet/conn/connection-leave.c \
 	sweet/conn/connection-time.c \

@@ -140,6 +140,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/conn/test-listener \
 	tests/unit/sweet/conn/test-connection-body \
 	tests/unit/sweet/base/test-body-queue \
+	tests/unit/sweet/backend/test-backend-call \
 	tests/unit/sweet/backend/test-response-queue \
 	tests/unit/sweet/spawn/test-supervisor \
 	tests/unit/sweet/spawn/test-memory-limit \
@@ -542,6 +543,10 @@ tests_unit_sweet_event_test_data_path_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_base_test_body_queue_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_base_test_body_queue_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_base_test_body_queue_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_backend_test_backend_call_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_backend_test_backend_call_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_backend_test_backend_call_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_backend_test_response_queue_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_backend_test_response_queue_CFLAGS = $(sweet_unit_cflags)

@@ -67,6 +67,7 @@ static enum respond refuse(struct transaction *transaction, int status, const ch
 {
 	counter_add(&transaction->thread->counters.worker_failures, 1);
 	cache_store_drop(transaction, RESPCACHE_LOST);
+	backend_call_of(transaction)->refused = true;
 	transaction->gone = NULL;
 	transaction->date = 0;
 	if (status == 503) {
@@ -281,6 +282,9 @@ static void ask_body(struct backend_call *call, const char *block, size_t length
 
 void backend_call_next_body(struct backend_call *call)
 {
+	/* The program goes on until the error has been sent, and may read what it has. */
+	if (call->refused)
+		return;
 	if (call->upload) {
 		request_spool_next(call);
 		return;

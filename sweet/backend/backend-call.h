@@ -9,6 +9,10 @@
  * 503 nobody was free, 504 none came in time.
  *
  * A call lies in its transaction's scratch; one thread.
+ *
+ * Call cycle: backend-call.c puts a call into call-queue.c, which hands it to the protocol
+ * by backend-call.c when there is room; and it gives pieces of the body to
+ * request-spool.c, which asks it for the next one, and tells it when all have come.
  */
 #ifndef SWEET_BACKEND_CALL_H
 #define SWEET_BACKEND_CALL_H
@@ -44,6 +48,7 @@ struct backend_call {
 	size_t window;	     /* bytes of a piece of its body; 0: it comes as a whole */
 	uint64_t length;     /* of its body, if it comes in pieces; TRANSACTION_UNKNOWN */
 	uint64_t before;     /* bytes of it in the pieces before the present one */
+	bool refused;	     /* the response is an error of ours: no more of the body is wanted */
 	bool asked;	     /* for a piece, which has not come yet */
 	bool rest;	     /* what is left of it is to come as one */
 	bool buffered;	     /* it waits on the disk if it comes in pieces */

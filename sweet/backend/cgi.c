@@ -282,7 +282,7 @@ static void pool_ended(struct loop_task *task)
 {
 	struct cgi_pool *all = (struct cgi_pool *)((char *)task - offsetof(struct cgi_pool, ended));
 
-	gateway_pool_ended(all->pool);
+	all->pool->ended(all->pool);
 }
 
 static int open_pool(struct gateway_pool *pool)

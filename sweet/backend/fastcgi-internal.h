@@ -4,6 +4,9 @@
  * fastcgi*.c see it, and nobody else: fastcgi.c has the pools and the
  * calls' life, fastcgi-request.c finds an application for a call and hands
  * it on, fastcgi-response.c reads what comes back.
+ *
+ * Call cycle: fastcgi-request.c opens a link with the functions of fastcgi-response.c as its
+ * owner's, and those call fastcgi-request.c for what becomes of the call and the link.
  */
 #ifndef SWEET_FASTCGI_INTERNAL_H
 #define SWEET_FASTCGI_INTERNAL_H

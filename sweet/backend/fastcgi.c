@@ -150,7 +150,7 @@ static void pool_ended(struct loop_task *task)
 	if (all->spawn)
 		pool_processes_end(all->pool);
 	else
-		gateway_pool_ended(all->pool);
+		all->pool->ended(all->pool);
 }
 
 /* Of a thread whose loop has ended: that may hold the sockets themselves until it is closed. */

@@ -43,7 +43,7 @@ static void over(struct loop_task *task)
 	pool->protocol->end(pool);
 }
 
-void gateway_pool_ended(struct gateway_pool *pool)
+static void pool_ended(struct gateway_pool *pool)
 {
 	g_ptr_array_remove_fast(pool->gateway->pools, pool);
 	pool->protocol->close(pool);
@@ -90,6 +90,7 @@ static struct gateway_pool *open_pool(struct gateway *gateway, struct pool_confi
 	pool->settings = pool_config_ref(settings);
 	pool->protocol = protocols[settings->protocol];
 	pool->over.run = over;
+	pool->ended = pool_ended;
 	atomic_init(&pool->users, 1);
 	pool->fresh = gateway->started;
 	pool->queues = g_new0(struct call_queue, threads);

@@ -35,6 +35,8 @@ struct gateway_pool {
 	struct gateway *gateway;
 	struct pool_config *settings; /* referenced */
 	const struct backend_protocol *protocol;
+	/* By the protocol, when end() has come to its end: closes and frees the pool. */
+	void (*ended)(struct gateway_pool *pool);
 	_Atomic unsigned users;	   /* configurations, and the gateway as one */
 	bool fresh;		   /* of the present configuration: nothing is to be renewed yet */
 	struct loop_task over;	   /* no configuration is left */
@@ -59,7 +61,7 @@ struct backend_protocol {
 	/* Main thread, up to thread_ended(): */
 	/* Sets up what it keeps of a pool, before the first call.  0 or -errno. */
 	int (*open)(struct gateway_pool *pool);
-	/* No call can come any more: gateway_pool_ended() when all is given back but what close() does. */
+	/* No call can come any more: pool->ended() when all is given back but what close() does. */
 	void (*end)(struct gateway_pool *pool);
 	void (*close)(struct gateway_pool *pool); /* the threads do not use it */
 	void (*renew)(struct gateway_pool *pool); /* a reload has kept it; may be NULL */
@@ -118,9 +120,6 @@ void gateway_renew(const struct config *config);
 
 /* The loop of a thread has ended, and others go on: they may have what it kept; main thread. */
 void gateway_thread_ended(struct gateway *gateway, struct thread *thread);
-
-/* By a protocol whose pool was to end. */
-void gateway_pool_ended(struct gateway_pool *pool);
 
 /* Ends all; the threads' loops must have ended. */
 void gateway_close(struct gateway *gateway);

@@ -173,7 +173,7 @@ static void end_if_down(struct gateway_pool *pool)
 	for (unsigned i = 0; i < pool->count; i++)
 		if (pool->processes[i].state != POOL_PROCESS_DOWN)
 			return;
-	gateway_pool_ended(pool);
+	pool->ended(pool);
 }
 
 /* On the main thread, when no part uses it any more. */
@@ -437,7 +437,7 @@ void pool_processes_end(struct gateway_pool *pool)
 		any |= process->state != POOL_PROCESS_DOWN;
 	}
 	if (!any)
-		gateway_pool_ended(pool);
+		pool->ended(pool);
 }
 
 void pool_processes_close(struct gateway_pool *pool)

@@ -83,7 +83,7 @@ struct pool_process_turn {
 int pool_processes_open(struct gateway_pool *pool, const struct pool_process_kind *kind,
 			unsigned count, unsigned parts);
 
-/* Ends all, each when it is idle, and then calls gateway_pool_ended(). */
+/* Ends all, each when it is idle, and then calls pool->ended(). */
 void pool_processes_end(struct gateway_pool *pool);
 
 /* Ends all; the threads' loops have ended. */

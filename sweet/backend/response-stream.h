@@ -15,6 +15,10 @@
  * response_stream_release(); the end of an answer does so by itself.
  *
  * Part of a call's own; its thread's.
+ *
+ * Call cycle: response-stream.c gives the beginning to response-stream-head.c, which fails
+ * the stream if it is no head; and it gives buffers to response-spool.c, which reports
+ * later that they are written, fetched or lost.
  */
 #ifndef SWEET_RESPONSE_STREAM_H
 #define SWEET_RESPONSE_STREAM_H

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * worker-channel-internal.h - a call in a channel as worker-channel.c, which sees to the records,
- * worker-channel-response.c, which takes the answers, and worker-channel-withdraw.c, which takes
- * calls back, see it; and nobody else.
+ * worker-channel-internal.h - a call in a channel as the sources worker-channel*.c see it,
+ * and nobody else.  Each calls only those that are listed above it:
+ *
+ *   worker-channel-slot.c      the slots that calls have
+ *   worker-channel-response.c  takes the answers
+ *   worker-channel-withdraw.c  takes calls back
+ *   worker-channel.c           gives requests, and sees to the records
  */
 #ifndef SWEET_WORKER_CHANNEL_INTERNAL_H
 #define SWEET_WORKER_CHANNEL_INTERNAL_H
@@ -41,7 +45,21 @@ static inline uint64_t worker_channel_tag(const struct worker_channel *channel, 
 	return (uint64_t)channel->pending[slot].generation << 32 | slot;
 }
 
-/* --- worker-channel.c --- */
+/* --- worker-channel-slot.c --- */
+
+/* Whether the slot's answer is on its way and goes on. */
+void worker_channel_set_streams(struct worker_channel *channel, struct channel_slot *pending,
+				bool streams);
+
+/*
+ * Whether the worker has told nothing of it while another answer leaves, of this
+ * thread or not: that one has bounds of its own, and is no fault.
+ */
+bool worker_channel_is_behind_another(const struct worker_channel *channel,
+				      const struct channel_slot *pending);
+
+/* Tells the worker that nobody waits for it, now or when its queue has room. */
+void worker_channel_send_cancel(struct worker_channel *channel, struct channel_slot *pending);
 
 /* Tells the log what the channel's worker has done. */
 void worker_channel_complain(const struct worker_channel *channel, const char *what);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * worker-channel.c - see worker-channel.h.  A channel belongs to its thread.
+ * worker-channel.c - see worker-channel.h: requests go to the worker, and its records to
+ * the calls that they are for.  A channel belongs to its thread.
  *
  * What a worker answers is checked twice: the library has made sure that the
  * units are the worker's own, holds them, and has seen that pieces come in their
@@ -12,8 +13,6 @@
 #include "backend/worker-channel-internal.h"
 #include "core/page-memory.h"
 
-#define SLOT_NONE UINT32_MAX
-
 /* In a turn of the loop, of one worker, which may write as fast as they are read. */
 #define RECORDS_MAX 64u
 
@@ -22,147 +21,7 @@
 
 static_assert(sizeof(struct channel_call) <= BACKEND_CALL_OWN, "fits a call");
 
-/* --- slots --------------------------------------------------------------------------- */
-
-void worker_channel_reset(struct worker_channel *channel, NC_backend *backend)
-{
-	channel->backend = backend;
-	channel->dirty = channel->retiring = channel->notify_pending = false;
-	channel->in_flight = channel->orphaned = 0;
-	channel->submitted = 0;
-	channel->free = 0;
-	for (uint32_t i = 0; i < WORKER_IN_FLIGHT; i++) {
-		struct channel_slot *pending = &channel->pending[i];
-
-		pending->call = NULL;
-		pending->orphaned = pending->cancel_pending = false;
-		pending->next = i + 1 < WORKER_IN_FLIGHT ? i + 1 : SLOT_NONE;
-	}
-}
-
-static struct channel_slot *find(struct worker_channel *channel, uint64_t tag)
-{
-	uint32_t slot = (uint32_t)tag;
-	struct channel_slot *pending;
-
-	if (slot >= WORKER_IN_FLIGHT)
-		return NULL;
-	pending = &channel->pending[slot];
-	return pending->generation == tag >> 32 && (pending->call || pending->orphaned) ? pending
-											: NULL;
-}
-
-static void set_streams(struct worker_channel *channel, struct channel_slot *pending, bool streams)
-{
-	if (pending->streams == streams)
-		return;
-	pending->streams = streams;
-	if (streams)
-		atomic_fetch_add_explicit(&channel->process->streams, 1, memory_order_relaxed);
-	else
-		atomic_fetch_sub_explicit(&channel->process->streams, 1, memory_order_relaxed);
-}
-
-/* No record for it comes any more. */
-void worker_channel_vacate(struct worker_channel *channel, struct channel_slot *pending)
-{
-	set_streams(channel, pending, false);
-	if (pending->call)
-		channel_call_of(pending->call)->channel = NULL;
-	if (pending->orphaned && --channel->orphaned == 0)
-		timer_stop(&channel->drain_timer);
-	pending->call = NULL;
-	pending->orphaned = pending->cancel_pending = false;
-	pending->generation++;
-	pending->next = channel->free;
-	channel->free = (uint32_t)(pending - channel->pending);
-	channel->in_flight--;
-	counter_add(&channel->ended, 1);
-}
-
-/* The last record for it has come, or the worker is gone. */
-void worker_channel_leave(struct worker_channel *channel, struct channel_slot *pending)
-{
-	struct pool_process *process = channel->process;
-
-	worker_channel_vacate(channel, pending);
-	pool_process_leaves(process, loop_now_ms(channel->thread->loop));
-	/* It may leave no page, but with one request less there is more room. */
-	if (page_memory_tells(&process->pool->pages[process->number]))
-		call_queue_room_everywhere(process->pool);
-}
-
-void worker_channel_complain(const struct worker_channel *channel, const char *what)
-{
-	log_warning("worker %s[%u] (pid %d): %s", channel->process->pool->settings->name,
-		    channel->process->number, (int)NC_backend_pid(channel->backend), what);
-}
-
-/*
- * Whether the worker has told nothing of it while another answer leaves, of this
- * thread or not: that one has bounds of its own, and is no fault.
- */
-static bool is_behind_another(const struct worker_channel *channel,
-			      const struct channel_slot *pending)
-{
-	return !pending->heard &&
-	       atomic_load_explicit(&channel->process->streams, memory_order_relaxed) > 0;
-}
-
-/* --- calls that nobody waits for ------------------------------------------------------ */
-
-static void drain_timed_out(struct timer *timer)
-{
-	struct worker_channel *channel =
-		(struct worker_channel *)((char *)timer -
-					  offsetof(struct worker_channel, drain_timer));
-	unsigned most = channel->process->pool->settings->answer_ms;
-	uint64_t now = loop_now_ms(channel->thread->loop);
-
-	for (uint32_t i = 0; i < WORKER_IN_FLIGHT; i++) {
-		struct channel_slot *pending = &channel->pending[i];
-
-		if (!pending->orphaned || now - pending->orphaned_ms < most)
-			continue;
-		if (!is_behind_another(channel, pending)) {
-			pool_process_kill(channel->process, "does not end what nobody waits for");
-			return;
-		}
-		/* When the other one is over, it has its time. */
-		pending->orphaned_ms = now;
-	}
-	loop_timer_start(channel->thread->loop, &channel->drain_timer, most, drain_timed_out);
-}
-
-static void send_cancel(struct worker_channel *channel, struct channel_slot *pending)
-{
-	uint32_t slot = (uint32_t)(pending - channel->pending);
-
-	pending->cancel_pending = NC_backend_cancel(channel->backend, channel->thread->number,
-						    worker_channel_tag(channel, slot)) < 0;
-	channel->notify_pending |= pending->cancel_pending;
-	channel->dirty = true;
-}
-
-/* The worker goes on with it, or sees that there is no need to. */
-void worker_channel_orphan(struct backend_call *call)
-{
-	struct worker_channel *channel = channel_call_of(call)->channel;
-	struct channel_slot *pending;
-
-	if (!channel)
-		return;
-	pending = &channel->pending[channel_call_of(call)->slot];
-	set_streams(channel, pending, false);
-	channel_call_of(call)->channel = NULL;
-	pending->call = NULL;
-	pending->orphaned = true;
-	pending->orphaned_ms = loop_now_ms(channel->thread->loop);
-	if (channel->orphaned++ == 0)
-		loop_timer_start(channel->thread->loop, &channel->drain_timer,
-				 channel->process->pool->settings->answer_ms, drain_timed_out);
-	send_cancel(channel, pending);
-}
+/* --- calls whose client has gone, or has all --------------------------------------------- */
 
 void worker_channel_gone(struct backend_call *call)
 {
@@ -280,6 +139,19 @@ static void take_piece_back(struct worker_channel *channel, struct backend_call 
 
 /* --- records ------------------------------------------------------------------------------- */
 
+/* The slot of that tag, or NULL: no call of the worker has it. */
+static struct channel_slot *find(struct worker_channel *channel, uint64_t tag)
+{
+	uint32_t slot = (uint32_t)tag;
+	struct channel_slot *pending;
+
+	if (slot >= WORKER_IN_FLIGHT)
+		return NULL;
+	pending = &channel->pending[slot];
+	return pending->generation == tag >> 32 && (pending->call || pending->orphaned) ? pending
+											: NULL;
+}
+
 static void take_record(struct worker_channel *channel, struct channel_slot *pending,
 			const struct NC_response *response)
 {
@@ -295,7 +167,7 @@ static void take_record(struct worker_channel *channel, struct channel_slot *pen
 		worker_channel_leave(channel, pending);
 		pool_process_served(channel->process);
 	} else if (call) {
-		set_streams(channel, pending, true);
+		worker_channel_set_streams(channel, pending, true);
 	}
 	if (!call)
 		response_queue_release(response);
@@ -352,7 +224,7 @@ static void send_pending(struct worker_channel *channel)
 		struct channel_slot *pending = &channel->pending[i];
 
 		if (pending->cancel_pending)
-			send_cancel(channel, pending);
+			worker_channel_send_cancel(channel, pending);
 		else if (pending->call && channel_call_of(pending->call)->body_pending)
 			give_piece(pending->call);
 	}
@@ -376,7 +248,7 @@ void worker_channel_too_late(struct backend_call *call)
 {
 	struct channel_call *own = channel_call_of(call);
 
-	if (is_behind_another(own->channel, &own->channel->pending[own->slot])) {
+	if (worker_channel_is_behind_another(own->channel, &own->channel->pending[own->slot])) {
 		worker_channel_break_off(call, 503, "No worker is free.");
 		return;
 	}

@@ -1,11 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * connection-internal.h - a connection as the sources connection*.c see it, and
- * nobody else: connection.c reads, connection-body.c takes the body that a
- * responder asked for, connection-proxy.c hears from a proxy whose it is,
- * connection-send.c answers, connection-unsent.c bounds what the socket holds of an
- * answer, connection-slow.c takes answers off their units, and connection-time.c
- * sees to it that the client moves.
+ * nobody else.  Each calls those that are listed above it; what they need of
+ * connection.c they call by its handlers.
+ *
+ *   connection-input.c    bytes that wait for their turn
+ *   connection-time.c     sees to it that the client moves
+ *   connection-admit.c    who gets a connection
+ *   connection-reset.c    an end that the client must notice
+ *   connection-held.c     counts the units that answers hold while they wait
+ *   connection-unsent.c   bounds what the socket holds of an answer
+ *   connection-leave.c    takes an answer off its unit
+ *   connection-slow.c     selects the answers that have to leave their units
+ *   connection-send.c     sends answers
+ *   connection-body.c     takes the body that a responder asked for
+ *   connection-proxy.c    hears from a proxy whose a connection is
+ *   connection.c          the state machine: reads requests
  */
 #ifndef SWEET_CONNECTION_INTERNAL_H
 #define SWEET_CONNECTION_INTERNAL_H
@@ -21,6 +31,15 @@
 enum state { READING, RECEIVING, WORKING, SENDING, LINGERING, PROXY };
 
 struct leaving;
+struct connection;
+
+/* What the other sources need of connection.c. */
+struct connection_handlers {
+	void (*close)(struct connection *connection);
+	void (*consume)(struct connection *connection, const char *data, size_t length);
+	void (*idle)(struct connection *connection);
+	void (*timed_out)(struct connection *connection);
+};
 
 #define CONNECTION_RATE_MS 1000u /* what a rate is measured over, at least */
 
@@ -30,7 +49,7 @@ struct connection {
 	struct timer timer;
 	struct timer settling; /* until the client has acknowledged what was sent */
 	unsigned settle_ms;    /* how long it has waited for that */
-	/* connection-slow.c's: */
+	/* Of connection-held.c, connection-slow.c and connection-leave.c: */
 	size_t slow_id; /* the unit that it is counted for; 0: it is not */
 	struct connection *slow_next, **slow_link;
 	struct leaving *leaving; /* NULL: it stays with its unit */
@@ -50,6 +69,7 @@ struct connection {
 	bool rate_known;	  /* there was time enough */
 	bool sending;		  /* a message that has not ended */
 	bool near, reads;	  /* the peer is on this machine; it has read something */
+	const struct connection_handlers *handlers;
 	struct thread *thread;
 	struct connection *next, **link; /* the thread's */
 	int fd;
@@ -78,75 +98,82 @@ struct connection {
 	struct limited_client *client; /* that it is counted for; NULL: it is not */
 };
 
-/* --- connection.c --- */
+/* --- connection.c, by its handlers --- */
 
 /* Frees it. */
-void connection_close(struct connection *connection);
+static inline void connection_close(struct connection *connection)
+{
+	connection->handlers->close(connection);
+}
 
 /* Bytes from the socket, or ones that waited.  The last thing that a caller does. */
-void connection_consume(struct connection *connection, const char *data, size_t length);
+static inline void connection_consume(struct connection *connection, const char *data,
+				      size_t length)
+{
+	connection->handlers->consume(connection, data, length);
+}
+
+/* An answer has left: the next request.  The last thing that a caller does. */
+static inline void connection_idle(struct connection *connection)
+{
+	connection->handlers->idle(connection);
+}
+
+/* The client is too slow for the connection's state.  The last thing that a caller does. */
+static inline void connection_timed_out(struct connection *connection)
+{
+	connection->handlers->timed_out(connection);
+}
+
+/* --- connection-input.c --- */
 
 /* Keeps bytes until their turn; false: no memory. */
 bool connection_keep_input(struct connection *connection, const char *data, size_t length);
-
-/* Counts the connection for its client; false: that has too many, and was told so. */
-bool connection_admit(struct connection *connection);
 
 /* Gives what waits to consumer.  The last thing that a caller does. */
 void connection_consume_input(struct connection *connection,
 			      void (*consumer)(struct connection *, const char *, size_t));
 
-/* What struct transaction calls resume(). */
-void connection_resume(struct transaction *transaction,
-		       enum respond (*respond)(struct transaction *transaction, void *context),
-		       void *context);
+/* --- connection-time.c --- */
 
-/* The thread is about to end: closes an idle connection.  The last thing that a caller does. */
-void connection_leave(struct connection *connection);
+/* In ms the client is too slow for the connection's state. */
+void connection_time(struct connection *connection, unsigned ms);
 
-/* The head that has begun takes too long. */
-void connection_late(struct connection *connection);
+/* A body is on its way: each period must bring its share. */
+void connection_time_body(struct connection *connection);
 
-/* --- connection-body.c --- */
+/* Bytes in the socket that the client has not acknowledged. */
+int connection_unsent(const struct connection *connection);
 
-/* What struct transaction calls receive(), receive_piece() and drop_upload(). */
-void connection_receive(struct transaction *transaction, uint64_t limit);
-void connection_receive_piece(struct transaction *transaction, uint64_t limit, size_t window);
-void connection_drop_upload(struct transaction *transaction);
+/* What struct transaction calls moved(). */
+uint64_t connection_moved(const struct transaction *transaction);
 
-/* After the head, with what has come behind it.  The last thing that a caller does. */
-void connection_start_receiving(struct connection *connection, const char *data, size_t length);
+/* --- connection-admit.c --- */
 
-/* Returns how many bytes were the body's. */
-size_t connection_receive_body(struct connection *connection, const char *data, size_t length);
+/* Of a socket that was accepted.  False: there are too many, and the client was told so. */
+bool connection_admit_socket(const struct thread *thread, int fd);
 
-/* Of a body that nobody asked for; below 0: there is no going on with what follows it. */
-ssize_t connection_drop_body(struct connection *connection, const char *data, size_t length);
+/* Counts the connection for its client; false: that has too many, and was told so. */
+bool connection_admit(struct connection *connection);
 
-/* --- connection-proxy.c --- */
+/* --- connection-reset.c --- */
 
-/* Whether it must begin with the header of a proxy: the state is PROXY then. */
-bool connection_is_proxys(const struct connection *connection);
-
-/* In that state.  The last thing that a caller does. */
-void connection_consume_proxy(struct connection *connection, const char *data, size_t length);
-
-/* --- connection-send.c --- */
-
-/* Sends the head of the transaction's answer, and the body if there is one. */
-void connection_respond(struct connection *connection);
-
-/* The responder, which had said "later", is done. */
-void connection_done(struct transaction *transaction);
-
-/* An answer that closes the connection, in place of the responder's; wrong: why, for the log. */
-void connection_refuse(struct connection *connection, int status, const char *wrong);
-
-/* All is said: closes our end, and waits for the peer's. */
-void connection_linger(struct connection *connection);
+/* The close that follows is a reset: where it would be the end of the body. */
+void connection_reset_at_close(const struct connection *connection);
 
 /* Closes it so that the client sees that it has not got all. */
 void connection_reset(struct connection *connection);
+
+/* Resets it for that reason, counted and logged. */
+void connection_reset_slow(struct connection *connection, const char *why);
+
+/* --- connection-held.c --- */
+
+/* Of a thread without connections. */
+void connection_held_close(struct thread *thread);
+
+/* The socket has nothing more of the unit that an answer was taken off; or the connection ends. */
+void connection_lent_end(struct connection *connection);
 
 /* --- connection-unsent.c --- */
 
@@ -171,43 +198,57 @@ void connection_unsent_shrink(struct connection *connection);
 /* The connection ends. */
 void connection_unsent_end(struct connection *connection);
 
+/* --- connection-leave.c --- */
+
+/* True: the output is closed later, since what it holds is being read. */
+bool connection_leaves_output(struct connection *connection);
+
 /* --- connection-slow.c --- */
 
 /* What struct loop_send calls waits(). */
 void connection_waits(struct loop_send *op);
 void connection_slow_open(struct thread *thread);
 
-/* Of a thread without connections. */
-void connection_slow_close(struct thread *thread);
-
 /* The send is over, or the connection. */
 void connection_keeps_up(struct connection *connection);
 
-/* The socket has nothing more of the unit that an answer was taken off; or the connection ends. */
-void connection_lent_end(struct connection *connection);
+/* --- connection-send.c --- */
 
-/* Resets it for that reason, counted and logged. */
-void connection_reset_slow(struct connection *connection, const char *why);
+/* Sends the head of the transaction's answer, and the body if there is one. */
+void connection_respond(struct connection *connection);
 
-/* --- connection-leave.c --- */
+/* The responder, which had said "later", is done. */
+void connection_done(struct transaction *transaction);
 
-/* True: the output is closed later, since what it holds is being read. */
-bool connection_leaves_output(struct connection *connection);
+/* An answer that closes the connection, in place of the responder's; wrong: why, for the log. */
+void connection_refuse(struct connection *connection, int status, const char *wrong);
 
-/* --- connection-time.c --- */
+/* All is said: closes our end, and waits for the peer's. */
+void connection_linger(struct connection *connection);
 
-/* In ms the client is too slow for the connection's state. */
-void connection_time(struct connection *connection, unsigned ms);
+/* --- connection-body.c --- */
 
-/* A body is on its way: each period must bring its share. */
-void connection_time_body(struct connection *connection);
+/* What struct transaction calls receive(), receive_piece() and drop_upload(). */
+void connection_receive(struct transaction *transaction, uint64_t limit);
+void connection_receive_piece(struct transaction *transaction, uint64_t limit, size_t window);
+void connection_drop_upload(struct transaction *transaction);
 
-/* Bytes in the socket that the client has not acknowledged. */
-int connection_unsent(const struct connection *connection);
+/* After the head, with what has come behind it.  The last thing that a caller does. */
+void connection_start_receiving(struct connection *connection, const char *data, size_t length);
 
-/* What struct transaction calls moved() and give_up(). */
-uint64_t connection_moved(const struct transaction *transaction);
-void connection_give_up(struct transaction *transaction);
+/* Returns how many bytes were the body's. */
+size_t connection_receive_body(struct connection *connection, const char *data, size_t length);
+
+/* Of a body that nobody asked for; below 0: there is no going on with what follows it. */
+ssize_t connection_drop_body(struct connection *connection, const char *data, size_t length);
+
+/* --- connection-proxy.c --- */
+
+/* Whether it must begin with the header of a proxy: the state is PROXY then. */
+bool connection_is_proxys(const struct connection *connection);
+
+/* In that state.  The last thing that a caller does. */
+void connection_consume_proxy(struct connection *connection, const char *data, size_t length);
 
 static inline const struct config_limits *connection_limits(const struct connection *connection)
 {

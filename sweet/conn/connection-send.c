@@ -153,20 +153,6 @@ void connection_respond(struct connection *connection)
 		   output_head(connection->output, connection->keep_alive, connection->http10));
 }
 
-/* Where the end of the connection would be that of the body. */
-static void reset_at_close(int fd)
-{
-	const struct linger none = {.l_onoff = 1};
-
-	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
-}
-
-void connection_reset(struct connection *connection)
-{
-	reset_at_close(connection->fd);
-	connection_close(connection);
-}
-
 void connection_done(struct transaction *transaction)
 {
 	struct connection *connection = transaction->connection;
@@ -181,7 +167,7 @@ void connection_done(struct transaction *transaction)
 		/* Broken off in the middle: the client must see that. */
 		if (transaction->reset ||
 		    (transaction->length == TRANSACTION_UNKNOWN && !output->chunked))
-			reset_at_close(connection->fd);
+			connection_reset_at_close(connection);
 		connection->state = SENDING;
 		connection_close(connection);
 	} else if (output->sent || output->head_sent) {
@@ -229,12 +215,7 @@ static void finished(struct connection *connection)
 		connection_time_body(connection);
 	else
 		connection_time(connection, connection_limits(connection)->keep_alive_ms);
-	if (connection->input_length)
-		connection_consume_input(connection, connection_consume);
-	else if (connection->ended)
-		connection_close(connection);
-	else if (connection->thread->draining)
-		connection_leave(connection); /* the answer had promised more */
+	connection_idle(connection);
 }
 
 static void next_piece(struct connection *connection)

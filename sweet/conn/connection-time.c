@@ -7,14 +7,12 @@
  * least rate in every period of theirs, so that nobody holds a connection
  * with a byte now and then.  Nothing is measured but when a period is over.
  */
-#include <assert.h>
 #include <stddef.h>
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
 
 #include "conn/connection-internal.h"
 
-#define BODY_SLOW "a body that comes too slowly"
 #define LEAST_RATE 500 /* bytes a second, of bodies and answers */
 
 /* They are not on the client's account. */
@@ -55,15 +53,8 @@ static void too_slow(struct timer *timer)
 	} else if (!body_is_over(&connection->body) && connection->state <= RECEIVING &&
 		   is_moving(connection, (int64_t)connection->body.length, limits->body_ms)) {
 		connection_time(connection, limits->body_ms);
-	} else if (connection->state == RECEIVING) {
-		connection_refuse(connection, 408, BODY_SLOW);
-	} else if (connection->state == READING && connection->input_length) {
-		connection_late(connection);
 	} else {
-		if (connection->state == PROXY)
-			log_info("%s: no PROXY header in time: closing",
-				 connection->addresses.remote);
-		connection_close(connection);
+		connection_timed_out(connection);
 	}
 }
 
@@ -88,15 +79,4 @@ uint64_t connection_moved(const struct transaction *transaction)
 	if (connection->state == SENDING)
 		moved += connection->send.message.skip - transaction_piece(transaction);
 	return moved - (unsigned)connection_unsent(connection);
-}
-
-void connection_give_up(struct transaction *transaction)
-{
-	struct connection *connection = transaction->connection;
-
-	assert(connection->state == RECEIVING || connection->state == SENDING);
-	if (connection->state == RECEIVING)
-		connection_refuse(connection, 408, BODY_SLOW);
-	else
-		connection_close(connection);
 }

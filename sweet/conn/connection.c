@@ -15,7 +15,7 @@
  * A connection owns its socket and at most one transaction; a transaction
  * whose client went while a responder had it is left behind and freed when
  * the responder is done.  Bytes that come before their turn (pipelining) wait
- * in `input`; past a bound nothing more is read.  One thread.
+ * (connection-input.c).  One thread.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -27,8 +27,8 @@
 #include "conn/connection-internal.h"
 #include "handler/route.h"
 
-#define FRESH_PART 5	  /* of the time that is left to the server: for a first byte */
-#define INPUT_PAUSE 32768 /* bytes that wait before reading pauses */
+#define BODY_SLOW "a body that comes too slowly"
+#define FRESH_PART 5 /* of the time that is left to the server: for a first byte */
 
 /* --- the connection's own life ----------------------------------------------- */
 
@@ -52,7 +52,7 @@ static void connection_free(struct connection *connection)
 	free(connection);
 }
 
-void connection_close(struct connection *connection)
+static void close_now(struct connection *connection)
 {
 	struct output *output = connection->output;
 
@@ -78,29 +78,34 @@ void connection_close(struct connection *connection)
 
 /* --- reading --------------------------------------------------------------------- */
 
-bool connection_keep_input(struct connection *connection, const char *data, size_t length)
+/* What struct transaction calls resume(). */
+static void resume(struct transaction *transaction,
+		   enum respond (*respond)(struct transaction *transaction, void *context),
+		   void *context)
 {
-	size_t need = connection->input_length + length;
+	struct connection *connection = transaction->connection;
+	enum respond answer;
 
-	if (need > connection->input_room) {
-		size_t room = connection->input_room ? connection->input_room : 1024;
-		char *input;
+	assert(connection->state == WORKING && !connection->calling);
+	connection->calling = true;
+	answer = respond(transaction, context);
+	connection->calling = false;
+	if (answer == RESPOND_NOW)
+		connection_done(transaction);
+	else if (connection->state == RECEIVING)
+		connection_consume_input(connection, connection_start_receiving);
+}
 
-		while (room < need)
-			room *= 2;
-		input = realloc(connection->input, room);
-		if (!input)
-			return false;
-		connection->input = input;
-		connection->input_room = room;
-	}
-	memcpy(connection->input + connection->input_length, data, length);
-	connection->input_length = need;
-	if (need > INPUT_PAUSE && connection->state != READING && !connection->paused) {
-		connection->paused = true;
-		loop_receive_pause(connection->thread->loop, connection->fd);
-	}
-	return true;
+/* What struct transaction calls give_up(). */
+static void give_up(struct transaction *transaction)
+{
+	struct connection *connection = transaction->connection;
+
+	assert(connection->state == RECEIVING || connection->state == SENDING);
+	if (connection->state == RECEIVING)
+		connection_refuse(connection, 408, BODY_SLOW);
+	else
+		close_now(connection);
 }
 
 /* A whole head; false: nothing more can be done with this connection. */
@@ -114,7 +119,7 @@ static bool start_request(struct connection *connection, const char *head, size_
 	struct request request;
 
 	if (!output) {
-		connection_close(connection);
+		close_now(connection);
 		return false;
 	}
 	connection->output = output;
@@ -127,11 +132,11 @@ static bool start_request(struct connection *connection, const char *head, size_
 	transaction->server_port = connection->addresses.local_port;
 	transaction->connection = connection;
 	transaction->done = connection_done;
-	transaction->resume = connection_resume;
+	transaction->resume = resume;
 	transaction->receive = connection_receive;
 	transaction->receive_piece = connection_receive_piece;
 	transaction->moved = connection_moved;
-	transaction->give_up = connection_give_up;
+	transaction->give_up = give_up;
 	transaction->drop_upload = connection_drop_upload;
 	counter_add(&thread->counters.requests, 1);
 	if (thread->log.fd >= 0)
@@ -178,27 +183,20 @@ static bool start_request(struct connection *connection, const char *head, size_
 	return true;
 }
 
-void connection_resume(struct transaction *transaction,
-		       enum respond (*respond)(struct transaction *transaction, void *context),
-		       void *context)
+/* The client is too slow for what the state waits for. */
+static void timed_out(struct connection *connection)
 {
-	struct connection *connection = transaction->connection;
-	enum respond answer;
-
-	assert(connection->state == WORKING && !connection->calling);
-	connection->calling = true;
-	answer = respond(transaction, context);
-	connection->calling = false;
-	if (answer == RESPOND_NOW)
-		connection_done(transaction);
-	else if (connection->state == RECEIVING)
-		connection_consume_input(connection, connection_start_receiving);
-}
-
-void connection_late(struct connection *connection)
-{
-	(void)start_request(connection, connection->input, connection->input_length, -408,
-			    "a head that takes longer than header-timeout");
+	if (connection->state == RECEIVING) {
+		connection_refuse(connection, 408, BODY_SLOW);
+	} else if (connection->state == READING && connection->input_length) {
+		(void)start_request(connection, connection->input, connection->input_length, -408,
+				    "a head that takes longer than header-timeout");
+	} else {
+		if (connection->state == PROXY)
+			log_info("%s: no PROXY header in time: closing",
+				 connection->addresses.remote);
+		close_now(connection);
+	}
 }
 
 /* Negated, the status for a head that cannot become a good one. */
@@ -212,7 +210,7 @@ static int check_begin(const char *data, size_t length, size_t seen, const char 
 }
 
 /* A request is started when its head is whole; what follows waits for its answer. */
-void connection_consume(struct connection *connection, const char *data, size_t length)
+static void consume(struct connection *connection, const char *data, size_t length)
 {
 	const char *wrong = NULL;
 	size_t head, most;
@@ -231,7 +229,7 @@ void connection_consume(struct connection *connection, const char *data, size_t 
 		length -= used;
 		/* The rest of it will not come. */
 		if (connection->ended && connection->state == RECEIVING) {
-			connection_close(connection);
+			close_now(connection);
 			return;
 		}
 		if (length == 0)
@@ -239,7 +237,7 @@ void connection_consume(struct connection *connection, const char *data, size_t 
 	}
 	if (connection->state != READING) {
 		if (!connection_keep_input(connection, data, length))
-			connection_close(connection);
+			close_now(connection);
 		return;
 	}
 	if (!body_is_over(&connection->body)) {
@@ -253,13 +251,13 @@ void connection_consume(struct connection *connection, const char *data, size_t 
 	if (length == 0) {
 		/* The rest of that body will not come. */
 		if (connection->ended)
-			connection_close(connection);
+			close_now(connection);
 		return;
 	}
 	if (connection->input_length) {
 		/* The rest of a head that came in pieces. */
 		if (!connection_keep_input(connection, data, length)) {
-			connection_close(connection);
+			close_now(connection);
 			return;
 		}
 		data = connection->input;
@@ -274,7 +272,7 @@ void connection_consume(struct connection *connection, const char *data, size_t 
 		/* Without its rest, which will not come when the peer has ended, it is nothing. */
 		if (connection->ended || (!connection->input_length &&
 					  !connection_keep_input(connection, data, length))) {
-			connection_close(connection);
+			close_now(connection);
 			return;
 		}
 		if (!connection->head_timing)
@@ -302,76 +300,68 @@ void connection_consume(struct connection *connection, const char *data, size_t 
 		if (open && connection->state == RECEIVING)
 			connection_start_receiving(connection, data + head, length - head);
 		else if (open && head && head < length)
-			connection_consume(connection, data + head, length - head);
+			consume(connection, data + head, length - head);
 		free(whole);
 	}
 }
 
-void connection_consume_input(struct connection *connection,
-			      void (*consumer)(struct connection *, const char *, size_t))
+/* Whether the loop has bytes to tell of yet. */
+static bool has_waiting(const struct connection *connection)
 {
-	char *input = connection->input;
-	size_t length = connection->input_length;
+	char byte;
 
-	connection->input = NULL;
-	connection->input_length = connection->input_room = connection->input_seen = 0;
-	if (connection->paused)
-		loop_receive_resume(connection->thread->loop, connection->fd);
-	connection->paused = false;
-	consumer(connection, input, length);
-	free(input);
+	return recv(connection->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
+
+/* The thread is about to end: closes an idle connection.  The last thing that a caller does. */
+static void leave(struct connection *connection)
+{
+	/* With its time for the last answer, but not with all of it. */
+	if (connection->state == LINGERING) {
+		connection_linger(connection);
+		return;
+	}
+	if ((connection->state != READING && connection->state != PROXY) ||
+	    connection->input_length || has_waiting(connection))
+		return;
+	/* Who is new has been promised an answer; its request is on its way. */
+	if (connection->requests > 0)
+		close_now(connection);
+	else
+		connection_time(connection, connection_limits(connection)->stop_ms / FRESH_PART);
+}
+
+/* The answer has left, and the connection goes on.  The last thing that a caller does. */
+static void idle(struct connection *connection)
+{
+	if (connection->input_length)
+		connection_consume_input(connection, consume);
+	else if (connection->ended)
+		close_now(connection);
+	else if (connection->thread->draining)
+		leave(connection); /* the answer had promised more */
+}
+
+static const struct connection_handlers handlers = {
+	.close = close_now,
+	.consume = consume,
+	.idle = idle,
+	.timed_out = timed_out,
+};
 
 static void received(struct loop_receive *op, const char *data, int length)
 {
 	struct connection *connection = (struct connection *)op;
 
 	if (length > 0) {
-		connection_consume(connection, data, (size_t)length);
+		consume(connection, data, (size_t)length);
 		return;
 	}
 	connection->ended = true;
 	/* A client may close its end and still read the answer (RFC 9112, section 9.6). */
 	if (length == 0 && (connection->state == WORKING || connection->state == SENDING))
 		return;
-	connection_close(connection);
-}
-
-/* An answer if the socket takes it; the end is the caller's. */
-static void turn_away(int fd, const char *remote, const char *reason)
-{
-	static const char answer[] = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n"
-				     "Content-Length: 0\r\nConnection: close\r\n\r\n";
-
-	log_info("%s: answered 503: %s", remote, reason);
-	(void)!send(fd, answer, sizeof(answer) - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
-}
-
-/* Threads that accept at the same moment may let one each in above the limit. */
-static bool is_full(const struct thread *thread)
-{
-	const struct server *server = thread->server;
-	unsigned most = thread->config_ref->config->limits.max_connections;
-	uint64_t open = 0;
-
-	for (unsigned i = 0; most && i < server->threads; i++)
-		open += atomic_load_explicit(&server->per_thread[i]->counters.open,
-					     memory_order_relaxed);
-	return most && open >= most;
-}
-
-bool connection_admit(struct connection *connection)
-{
-	const struct thread *thread = connection->thread;
-	unsigned most = thread->config_ref->config->limits.connections_per_client;
-
-	if (most)
-		connection->client = client_limits_enter(thread->server->limits,
-							 &connection->addresses.address.any, most);
-	if (!most || connection->client)
-		return true;
-	turn_away(connection->fd, connection->addresses.remote, "more than connections-per-client");
-	return false;
+	close_now(connection);
 }
 
 void connection_init(struct thread *thread)
@@ -387,12 +377,7 @@ void connection_open(struct thread *thread, int fd)
 	socklen_t remote_length = sizeof(remote), local_length = sizeof(local);
 	bool named;
 
-	if (is_full(thread)) {
-		struct peer_addresses ends = {.remote = "unknown"};
-
-		if (getpeername(fd, (struct sockaddr *)&remote, &remote_length) == 0)
-			peer_addresses_set(&ends, &remote, NULL);
-		turn_away(fd, ends.remote, "more than max-connections");
+	if (!connection_admit_socket(thread, fd)) {
 		close(fd);
 		return;
 	}
@@ -404,6 +389,7 @@ void connection_open(struct thread *thread, int fd)
 	}
 	named = getsockname(fd, (struct sockaddr *)&local, &local_length) == 0;
 	peer_addresses_set(&connection->addresses, &remote, named ? &local : NULL);
+	connection->handlers = &handlers;
 	connection->thread = thread;
 	connection->fd = fd;
 	/* A proxy's connections are counted for its clients. */
@@ -428,32 +414,7 @@ void connection_open(struct thread *thread, int fd)
 	counter_add(&thread->counters.states[CONNECTION_IDLE], 1);
 	connection_time(connection, connection_limits(connection)->header_ms);
 	if (loop_receive_start(thread->loop, &connection->receive, fd) < 0)
-		connection_close(connection);
-}
-
-/* Whether the loop has bytes to tell of yet. */
-static bool has_waiting(const struct connection *connection)
-{
-	char byte;
-
-	return recv(connection->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
-}
-
-void connection_leave(struct connection *connection)
-{
-	/* With its time for the last answer, but not with all of it. */
-	if (connection->state == LINGERING) {
-		connection_linger(connection);
-		return;
-	}
-	if ((connection->state != READING && connection->state != PROXY) ||
-	    connection->input_length || has_waiting(connection))
-		return;
-	/* Who is new has been promised an answer; its request is on its way. */
-	if (connection->requests > 0)
-		connection_close(connection);
-	else
-		connection_time(connection, connection_limits(connection)->stop_ms / FRESH_PART);
+		close_now(connection);
 }
 
 void connection_drain(struct thread *thread)
@@ -463,14 +424,14 @@ void connection_drain(struct thread *thread)
 	thread->draining = true;
 	for (struct connection *at = thread->connections; at; at = next) {
 		next = at->next;
-		connection_leave(at);
+		leave(at);
 	}
 }
 
 void connection_close_all(struct thread *thread)
 {
 	while (thread->connections)
-		connection_close(thread->connections);
+		close_now(thread->connections);
 	output_free_spare(thread);
-	connection_slow_close(thread);
+	connection_held_close(thread);
 }

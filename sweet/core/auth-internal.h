@@ -2,6 +2,9 @@
 /*
  * auth-internal.h - authenticator and password file as the sources of auth.h see
  * them.
+ *
+ * Call cycle: auth.c checks passwords against auth-file.c, and the first file that
+ * auth-file.c opens has auth.c start its threads.
  */
 #ifndef SWEET_AUTH_INTERNAL_H
 #define SWEET_AUTH_INTERNAL_H

@@ -110,7 +110,7 @@ struct thread {
 	char lead[CONFIG_SERVER_HEADER_MAX + 64];
 	char date[DATE_LENGTH];
 	struct connection *connections; /* connection.c's */
-	/* connection-slow.c's: who waits, longest first; units by id; and its work. */
+	/* connection-slow.c's and connection-held.c's: who waits, longest first; units by id; the work. */
 	struct connection *slow_first, **slow_last;
 	GHashTable *held, *programs;
 	GQueue lent; /* connections whose sockets may refer to a unit that their answer has left */

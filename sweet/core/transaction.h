@@ -70,10 +70,12 @@ struct file_response {
 
 struct transaction {
 	/* The request; `request` is good only while the responder starts. */
-	struct thread *thread;	       /* this thread's */
-	struct config_ref *config_ref; /* held until the end */
-	const struct host *host;       /* by route.c */
-	const struct scope *scope;     /* by route.c, after the path */
+	struct thread *thread;		  /* this thread's */
+	struct config_ref *config_ref;	  /* held until the end */
+	const struct host *host;	  /* by phase-target.c */
+	const struct scope *scope;	  /* by phase-target.c, after the path */
+	const struct scope *rewritten_by; /* by phase-rewrite.c: whose rule made the path; NULL */
+	unsigned phase;			  /* route.c's: the next row of its table */
 	const struct request *request;
 	bool head_only;		 /* HEAD */
 	bool has_upload;	 /* a body follows the head */
@@ -154,6 +156,11 @@ struct transaction {
 	 * transaction.  route.c's.
 	 */
 	void (*again)(struct transaction *transaction, struct slice head, struct slice target);
+	/*
+	 * A phase that had the request wait (phase.h) lets it pass: goes on with the
+	 * next one.  The request is set.  route.c's.
+	 */
+	enum respond (*proceed)(struct transaction *transaction);
 	/* Bytes of the request's body and of the answer that have passed; NULL: there is no client. */
 	uint64_t (*moved)(const struct transaction *transaction);
 	/* The client is too slow, with a piece that is on its way to it or from it: finish() is called. */

@@ -4,6 +4,9 @@
  * socket: as cache ids and by the library's sends; or as they would without
  * it, as bytes by pipes and plain system calls, which is what the first way is
  * measured against.  Everything else of the server is the same on both.
+ *
+ * Call cycle: data-path.c has the table of data-path-posix.c, which calls
+ * data_path_part().
  */
 #ifndef SWEET_DATA_PATH_H
 #define SWEET_DATA_PATH_H

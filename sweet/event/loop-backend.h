@@ -2,6 +2,9 @@
 /*
  * loop-backend.h - what loop.c and the mechanisms behind it share.
  *
+ * Call cycle: loop.c calls a backend by its table, and the backend calls loop.c for what
+ * has happened: accepted, received, a turn.
+ *
  * A backend is one const table.  Descriptors' operations stand in a table by
  * number with a generation, so that an event for a descriptor that has been
  * closed meanwhile, and perhaps opened again, is recognised.

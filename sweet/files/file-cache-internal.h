@@ -7,6 +7,9 @@
  * system call is made under it.  An entry leaves the table when its file has
  * changed or its unit was evicted; those who hold it go on with the version
  * they have, and the last reference frees it.
+ *
+ * file-cache.c calls file-cache-revalidate.c, and both file-cache-table.c; none is
+ * called back but by a waiter's task.
  */
 #ifndef SWEET_FILE_CACHE_INTERNAL_H
 #define SWEET_FILE_CACHE_INTERNAL_H
@@ -87,7 +90,8 @@ void file_cache_entry_free(struct file_cache_entry *entry);
 bool file_cache_drop_locked(struct file_cache *cache, struct file_cache_entry *entry);
 void file_cache_drop(struct file_cache *cache, struct file_cache_entry *entry);
 
-/* --- file-cache.c ------------------------------------------------------------------ */
+/* Writes what is kept, or made once, of a version. */
+void file_cache_describe(struct file_cache_entry *entry, const struct file_version *version);
 
 /* Whether a file of this version has a unit, if there is room. */
 static inline bool file_cache_fits(const struct file_cache *cache,
@@ -96,19 +100,17 @@ static inline bool file_cache_fits(const struct file_cache *cache,
 	return version->size > 0 && (uint64_t)version->size <= cache->max_unit;
 }
 
-/* file_cache_get() of who may have asked before, and is counted once: late. */
-bool file_cache_ask(struct file_cache *cache, const char *path, struct file_cache_waiter *waiter);
-
-/* Writes what is kept, or made once, of a version. */
-void file_cache_describe(struct file_cache_entry *entry, const struct file_version *version);
-
 /* --- file-cache-revalidate.c -------------------------------------------------------------- */
 
 /*
- * file_cache_get() of a file of which something is not kept; known: what its path
- * led to, with a reference that goes over; NULL without paths.
+ * Answers the waiter, who has a path, for a file of which something is not kept.
+ * known: what its path led to, with a reference that goes over; NULL without paths.
+ *
+ * True: the waiter has a result, or is late: its path leads to another file now, and
+ * it has to ask again.  False: waiter->task.run() is called when that is so, on the
+ * loop's thread.
  */
-bool file_cache_revalidate(struct file_cache *cache, const char *path,
-			   struct file_cache_entry *known, struct file_cache_waiter *waiter);
+bool file_cache_revalidate(struct file_cache *cache, struct file_cache_entry *known,
+			   struct file_cache_waiter *waiter);
 
 #endif

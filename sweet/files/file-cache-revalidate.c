@@ -187,24 +187,22 @@ static void count(const struct file_cache_entry *entry, bool by_loop)
 	pthread_mutex_unlock(&cache->lock);
 }
 
-/* As file_cache_get(). */
-static bool finish(struct file_cache_entry *entry, struct file_cache_waiter *waiter, bool by_loop)
+/* The waiter gets a result, or is late. */
+static void finish(struct file_cache_entry *entry, struct file_cache_waiter *waiter, bool by_loop)
 {
 	struct file_cache *cache = entry->cache;
-	bool outdated = entry->error == -EAGAIN && entry->reading.borrowed;
 
 	count(entry, by_loop);
+	waiter->late = entry->error == -EAGAIN && entry->reading.borrowed;
 	waiter->result = (struct file_cache_result){.error = entry->error};
 	if (!entry->error) {
 		reading_end(&entry->reading);
 		waiter->result.entry = entry;
-		return true;
+		return;
 	}
-	waiter->late = outdated;
-	if (outdated)
+	if (waiter->late)
 		file_cache_drop(cache, entry->known);
 	file_cache_entry_unref(cache, entry);
-	return outdated ? file_cache_ask(cache, waiter->path, waiter) : true;
 }
 
 static void work_done(struct job *job)
@@ -213,14 +211,14 @@ static void work_done(struct job *job)
 		(struct file_cache_entry *)((char *)job - offsetof(struct file_cache_entry, job));
 	struct file_cache_waiter *waiter = entry->waiters;
 
-	if (finish(entry, waiter, false))
-		waiter->arrived(waiter);
+	finish(entry, waiter, false);
+	waiter->task.run(&waiter->task);
 }
 
-bool file_cache_revalidate(struct file_cache *cache, const char *path,
-			   struct file_cache_entry *known, struct file_cache_waiter *waiter)
+bool file_cache_revalidate(struct file_cache *cache, struct file_cache_entry *known,
+			   struct file_cache_waiter *waiter)
 {
-	struct file_cache_entry *entry = file_cache_entry_new(cache, path);
+	struct file_cache_entry *entry = file_cache_entry_new(cache, waiter->path);
 
 	if (known) {
 		take_known(entry, known);
@@ -228,9 +226,10 @@ bool file_cache_revalidate(struct file_cache *cache, const char *path,
 		entry->reading.version = known->view.version;
 		entry->reading.borrowed = true;
 	}
-	waiter->path = path;
-	if (cache->options.try_now && read_entry(entry, false) != READING_LATER)
-		return finish(entry, waiter, true);
+	if (cache->options.try_now && read_entry(entry, false) != READING_LATER) {
+		finish(entry, waiter, true);
+		return true;
+	}
 	entry->waiters = waiter;
 	entry->job = (struct job){.work = work, .done = work_done, .loop = waiter->loop};
 	thread_pool_submit(cache->options.thread_pool, &entry->job);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/resource.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/siphash.h"
@@ -105,6 +106,18 @@ struct file_cache_entry *file_cache_entry_new(struct file_cache *cache, const ch
 	entry->reading = READING_NONE;
 	entry->link.data = entry;
 	return entry;
+}
+
+void file_cache_describe(struct file_cache_entry *entry, const struct file_version *version)
+{
+	const struct file_cache_options *options = &entry->cache->options;
+
+	entry->view.version = *version;
+	entry->view.type = mime_type(options->mime, entry->path);
+	if (options->no_heads)
+		return;
+	filehead_write(&entry->head, version, entry->view.type, time(NULL));
+	entry->view.head = &entry->head;
 }
 
 void file_cache_entry_free(struct file_cache_entry *entry)

@@ -69,18 +69,6 @@ int file_cache_root(const struct file_cache *cache)
 
 /* --- what a path leads to ----------------------------------------------------- */
 
-void file_cache_describe(struct file_cache_entry *entry, const struct file_version *version)
-{
-	const struct file_cache_options *options = &entry->cache->options;
-
-	entry->view.version = *version;
-	entry->view.type = mime_type(options->mime, entry->path);
-	if (options->no_heads)
-		return;
-	filehead_write(&entry->head, version, entry->view.type, time(NULL));
-	entry->view.head = &entry->head;
-}
-
 /* Looks the file up, and reads it if its contents are kept. */
 static int load_once(struct file_cache_entry *entry, bool wait)
 {
@@ -137,6 +125,8 @@ static void work(struct job *job)
 		true);
 }
 
+static bool ask(struct file_cache *cache, const char *path, struct file_cache_waiter *waiter);
+
 /* --- hand-over to those who wait ------------------------------------------- */
 
 static void arrive(struct loop_task *task)
@@ -146,7 +136,7 @@ static void arrive(struct loop_task *task)
 					     offsetof(struct file_cache_waiter, task));
 
 	/* What was seen may have changed before this one asked: look again. */
-	if (waiter->late && !file_cache_ask(waiter->cache, waiter->path, waiter))
+	if (waiter->late && !ask(waiter->cache, waiter->path, waiter))
 		return;
 	waiter->arrived(waiter);
 }
@@ -302,18 +292,21 @@ bool file_cache_keeps(const struct file_cache *cache)
 	return !cache->options.no_paths && !cache->options.no_contents;
 }
 
-bool file_cache_get(struct file_cache *cache, const char *path, struct file_cache_waiter *waiter)
+/* Of a file of which something is not kept.  As ask(), but the waiter may be late then. */
+static bool revalidate(struct file_cache *cache, struct file_cache_entry *known,
+		       struct file_cache_waiter *waiter)
 {
-	waiter->late = false;
-	return file_cache_ask(cache, path, waiter);
+	waiter->task.run = arrive;
+	return file_cache_revalidate(cache, known, waiter);
 }
 
-bool file_cache_ask(struct file_cache *cache, const char *path, struct file_cache_waiter *waiter)
+/* file_cache_get() of who may have asked before, and is counted once: late. */
+static bool ask(struct file_cache *cache, const char *path, struct file_cache_waiter *waiter)
 {
 	waiter->cache = cache;
 	waiter->path = path;
 	if (cache->options.no_paths)
-		return file_cache_revalidate(cache, path, NULL, waiter);
+		return revalidate(cache, NULL, waiter);
 	for (;;) {
 		struct file_cache_entry *entry, *oldest;
 
@@ -325,8 +318,13 @@ bool file_cache_ask(struct file_cache *cache, const char *path, struct file_cach
 			pthread_mutex_unlock(&cache->lock);
 			if (!take(cache, entry, waiter))
 				continue;
-			return !cache->options.no_contents || entry->reading.fd < 0 ||
-			       file_cache_revalidate(cache, path, entry, waiter);
+			if (!cache->options.no_contents || entry->reading.fd < 0)
+				return true;
+			if (!revalidate(cache, entry, waiter))
+				return false;
+			if (!waiter->late)
+				return true;
+			continue;
 		}
 		cache->stat.misses += !waiter->late;
 		waiter->since_ns = clock_monotonic_ns();
@@ -345,6 +343,12 @@ bool file_cache_ask(struct file_cache *cache, const char *path, struct file_cach
 		if (!waiter->late)
 			return true;
 	}
+}
+
+bool file_cache_get(struct file_cache *cache, const char *path, struct file_cache_waiter *waiter)
+{
+	waiter->late = false;
+	return ask(cache, path, waiter);
 }
 
 /* --- what was found ------------------------------------------------------------ */

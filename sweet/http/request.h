@@ -89,6 +89,12 @@ int request_check_begin(struct request *request, const char *data, size_t length
 /* Whether what was meant as a request is one for a head alone, though it be refused. */
 bool request_is_head(const char *head, size_t length);
 
+/* Whether it is GET or HEAD. */
+static inline bool request_is_reading(const struct request *request)
+{
+	return request->method == METHOD_GET || request->method == METHOD_HEAD;
+}
+
 /* The first header of that name (ASCII case ignored), or NULL. */
 const struct slice *request_find(const struct request *request, const char *name);
 

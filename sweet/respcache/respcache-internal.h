@@ -8,6 +8,10 @@
  * before, units are held, destroyed and entries freed behind it.  Counters and
  * references are atomic.
  *
+ * respcache-mark.c and respcache-entry.c call none of the others; respcache-purge.c
+ * calls respcache-entry.c; respcache-flight.c calls those three, and respcache.c
+ * calls all of them.
+ *
  * Why shards: every dynamic request of every thread comes by, and the time
  * under the lock, a walk along a chain with keys to compare, is long enough
  * for threads to meet at one lock.
@@ -19,6 +23,7 @@
 #include <stdalign.h>
 #include <stdatomic.h>
 
+#include "base/siphash.h"
 #include "respcache/respcache.h"
 
 #define RESPCACHE_SHARDS 16u
@@ -131,11 +136,25 @@ static inline struct respcache_shard *respcache_shard(struct respcache *cache, u
 	return &cache->shards[hash & (cache->shard_count - 1)];
 }
 
-uint64_t respcache_hash(const struct respcache *cache, struct slice text);
+static inline uint64_t respcache_hash(const struct respcache *cache, struct slice text)
+{
+	return siphash(cache->key, text.at, text.length);
+}
 
-/* --- respcache-copy.c ------------------------------------------------------------------ */
+/* --- respcache-mark.c: what became of the last answers ----------------------------------- */
 
-struct respcache_copy *respcache_copy_new(const struct request *request);
+enum respcache_mark { MARK_NONE, MARK_KEPT, MARK_NOT_KEPT };
+
+void respcache_mark_set(struct respcache *cache, uint64_t hash, enum respcache_mark mark,
+			uint64_t now_ns);
+enum respcache_mark respcache_mark_of(const struct respcache *cache, uint64_t hash,
+				      uint64_t now_ns);
+
+/* A mark of its own for those with a password. */
+static inline uint64_t respcache_mark_hash(uint64_t hash, bool authorized)
+{
+	return authorized ? ~hash : hash;
+}
 
 /* --- respcache-entry.c --------------------------------------------------------------- */
 
@@ -174,7 +193,17 @@ void respcache_destroy(const struct NC_range *ranges, unsigned count, uint64_t g
 /* Ends what was dropped, without a lock. */
 void respcache_drop(struct respcache_entry *dropped);
 
+/* --- respcache-purge.c -------------------------------------------------------------------- */
+
+uint64_t respcache_log_count(struct respcache *cache);
+
+/* Whether one of the entry's tags was purged since there were `since` purges. */
+bool respcache_log_has(struct respcache *cache, const struct respcache_entry *entry,
+		       uint64_t since);
+
 /* --- respcache-flight.c ----------------------------------------------------------------- */
+
+struct respcache_copy *respcache_copy_new(const struct request *request);
 
 /* Takes the copy over; NULL: no memory, and the copy is gone. */
 struct respcache_flight *respcache_flight_new(struct respcache *cache, struct respcache_copy *copy,
@@ -188,28 +217,5 @@ struct respcache_flight *respcache_flight_find_locked(struct respcache_shard *sh
 						      const struct request *request,
 						      bool authorized,
 						      const struct respcache_entry *like);
-
-/* --- respcache-purge.c -------------------------------------------------------------------- */
-
-uint64_t respcache_log_count(struct respcache *cache);
-
-/* Whether one of the entry's tags was purged since there were `since` purges. */
-bool respcache_log_has(struct respcache *cache, const struct respcache_entry *entry,
-		       uint64_t since);
-
-/* --- marks: what became of the last answers ------------------------------------------------ */
-
-enum respcache_mark { MARK_NONE, MARK_KEPT, MARK_NOT_KEPT };
-
-void respcache_mark_set(struct respcache *cache, uint64_t hash, enum respcache_mark mark,
-			uint64_t now_ns);
-enum respcache_mark respcache_mark_of(const struct respcache *cache, uint64_t hash,
-				      uint64_t now_ns);
-
-/* A mark of its own for those with a password. */
-static inline uint64_t respcache_mark_hash(uint64_t hash, bool authorized)
-{
-	return authorized ? ~hash : hash;
-}
 
 #endif

@@ -5,12 +5,9 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
-#include "base/siphash.h"
 #include "respcache/respcache-internal.h"
 
-#define WAITS_MAX 3	   /* of one request, then it goes its own way */
-#define NOT_KEPT_S 5	   /* for which nobody waits for what was not kept */
-#define KEPT_S (24 * 3600) /* for which it is known that there are such answers */
+#define WAITS_MAX 3 /* of one request, then it goes its own way */
 #define SECOND UINT64_C(1000000000)
 #define FEW_ENTRIES 1024u /* are not worth more than one shard */
 
@@ -81,11 +78,6 @@ void respcache_close(struct respcache *cache)
 	free(cache);
 }
 
-uint64_t respcache_hash(const struct respcache *cache, struct slice text)
-{
-	return siphash(cache->key, text.at, text.length);
-}
-
 const struct respcache_view *respcache_view(const struct respcache_entry *entry)
 {
 	return &entry->view;
@@ -96,45 +88,6 @@ uint32_t respcache_age(const struct respcache_entry *entry, uint64_t now_ns)
 	/* The clock of one loop may be a little behind that of another. */
 	return entry->age +
 	       (uint32_t)(now_ns > entry->stored_ns ? (now_ns - entry->stored_ns) / SECOND : 0);
-}
-
-/* --- marks -------------------------------------------------------------------------------- */
-
-/*
- * One number is a mark: bits of the hash, what it says, and the second until
- * when.  Two URLs in one place drive each other out, which costs a call.
- */
-#define MARK_TIME UINT64_C(0xffffffff)
-
-static uint64_t mark_name(uint64_t hash)
-{
-	return hash & ~(MARK_TIME | UINT64_C(3) << 32);
-}
-
-void respcache_mark_set(struct respcache *cache, uint64_t hash, enum respcache_mark mark,
-			uint64_t now_ns)
-{
-	uint64_t until = now_ns / SECOND + (mark == MARK_KEPT ? KEPT_S : NOT_KEPT_S);
-
-	atomic_store_explicit(&cache->marks[hash % RESPCACHE_MARKS],
-			      mark_name(hash) | (uint64_t)mark << 32 | (until & MARK_TIME),
-			      memory_order_relaxed);
-}
-
-enum respcache_mark respcache_mark_of(const struct respcache *cache, uint64_t hash, uint64_t now_ns)
-{
-	uint64_t mark =
-		atomic_load_explicit(&cache->marks[hash % RESPCACHE_MARKS], memory_order_relaxed);
-
-	if (mark_name(mark) != mark_name(hash) || now_ns / SECOND >= (mark & MARK_TIME))
-		return MARK_NONE;
-	return (enum respcache_mark)(mark >> 32 & 3);
-}
-
-void respcache_note(struct respcache *cache, uint64_t mark, uint64_t now_ns)
-{
-	if (mark)
-		respcache_mark_set(cache, mark, MARK_KEPT, now_ns);
 }
 
 /* --- looking up ------------------------------------------------------------------------------ */

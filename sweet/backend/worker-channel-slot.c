@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * worker-channel-slot.c - the slots of a channel: which call has which, when one is free
+ * again, and those of calls that nobody waits for, which the worker has to end in time.
+ */
+#include "backend/worker-channel-internal.h"
+#include "core/page-memory.h"
+
+#define SLOT_NONE UINT32_MAX
+
+void worker_channel_reset(struct worker_channel *channel, NC_backend *backend)
+{
+	channel->backend = backend;
+	channel->dirty = channel->retiring = channel->notify_pending = false;
+	channel->in_flight = channel->orphaned = 0;
+	channel->submitted = 0;
+	channel->free = 0;
+	for (uint32_t i = 0; i < WORKER_IN_FLIGHT; i++) {
+		struct channel_slot *pending = &channel->pending[i];
+
+		pending->call = NULL;
+		pending->orphaned = pending->cancel_pending = false;
+		pending->next = i + 1 < WORKER_IN_FLIGHT ? i + 1 : SLOT_NONE;
+	}
+}
+
+void worker_channel_set_streams(struct worker_channel *channel, struct channel_slot *pending,
+				bool streams)
+{
+	if (pending->streams == streams)
+		return;
+	pending->streams = streams;
+	if (streams)
+		atomic_fetch_add_explicit(&channel->process->streams, 1, memory_order_relaxed);
+	else
+		atomic_fetch_sub_explicit(&channel->process->streams, 1, memory_order_relaxed);
+}
+
+void worker_channel_vacate(struct worker_channel *channel, struct channel_slot *pending)
+{
+	worker_channel_set_streams(channel, pending, false);
+	if (pending->call)
+		channel_call_of(pending->call)->channel = NULL;
+	if (pending->orphaned && --channel->orphaned == 0)
+		timer_stop(&channel->drain_timer);
+	pending->call = NULL;
+	pending->orphaned = pending->cancel_pending = false;
+	pending->generation++;
+	pending->next = channel->free;
+	channel->free = (uint32_t)(pending - channel->pending);
+	channel->in_flight--;
+	counter_add(&channel->ended, 1);
+}
+
+void worker_channel_leave(struct worker_channel *channel, struct channel_slot *pending)
+{
+	struct pool_process *process = channel->process;
+
+	worker_channel_vacate(channel, pending);
+	pool_process_leaves(process, loop_now_ms(channel->thread->loop));
+	/* It may leave no page, but with one request less there is more room. */
+	if (page_memory_tells(&process->pool->pages[process->number]))
+		call_queue_room_everywhere(process->pool);
+}
+
+void worker_channel_complain(const struct worker_channel *channel, const char *what)
+{
+	log_warning("worker %s[%u] (pid %d): %s", channel->process->pool->settings->name,
+		    channel->process->number, (int)NC_backend_pid(channel->backend), what);
+}
+
+bool worker_channel_is_behind_another(const struct worker_channel *channel,
+				      const struct channel_slot *pending)
+{
+	return !pending->heard &&
+	       atomic_load_explicit(&channel->process->streams, memory_order_relaxed) > 0;
+}
+
+/* --- calls that nobody waits for ------------------------------------------------------ */
+
+static void drain_timed_out(struct timer *timer)
+{
+	struct worker_channel *channel =
+		(struct worker_channel *)((char *)timer -
+					  offsetof(struct worker_channel, drain_timer));
+	unsigned most = channel->process->pool->settings->answer_ms;
+	uint64_t now = loop_now_ms(channel->thread->loop);
+
+	for (uint32_t i = 0; i < WORKER_IN_FLIGHT; i++) {
+		struct channel_slot *pending = &channel->pending[i];
+
+		if (!pending->orphaned || now - pending->orphaned_ms < most)
+			continue;
+		if (!worker_channel_is_behind_another(channel, pending)) {
+			pool_process_kill(channel->process, "does not end what nobody waits for");
+			return;
+		}
+		/* When the other one is over, it has its time. */
+		pending->orphaned_ms = now;
+	}
+	loop_timer_start(channel->thread->loop, &channel->drain_timer, most, drain_timed_out);
+}
+
+void worker_channel_send_cancel(struct worker_channel *channel, struct channel_slot *pending)
+{
+	uint32_t slot = (uint32_t)(pending - channel->pending);
+
+	pending->cancel_pending = NC_backend_cancel(channel->backend, channel->thread->number,
+						    worker_channel_tag(channel, slot)) < 0;
+	channel->notify_pending |= pending->cancel_pending;
+	channel->dirty = true;
+}
+
+void worker_channel_orphan(struct backend_call *call)
+{
+	struct worker_channel *channel = channel_call_of(call)->channel;
+	struct channel_slot *pending;
+
+	if (!channel)
+		return;
+	pending = &channel->pending[channel_call_of(call)->slot];
+	worker_channel_set_streams(channel, pending, false);
+	channel_call_of(call)->channel = NULL;
+	pending->call = NULL;
+	pending->orphaned = true;
+	pending->orphaned_ms = loop_now_ms(channel->thread->loop);
+	if (channel->orphaned++ == 0)
+		loop_timer_start(channel->thread->loop, &channel->drain_timer,
+				 channel->process->pool->settings->answer_ms, drain_timed_out);
+	worker_channel_send_cancel(channel, pending);
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * connection-held.c - the units that a thread's answers hold while they wait for their
+ * sockets, or that sockets refer to: how many bytes they are, in the cache and in the
+ * memory of each program, and whether those are too many.
+ *
+ * A unit is counted once for a thread, whoever of its clients waits.  When an
+ * answer is taken off its unit the socket may still refer to pages of that, which
+ * are memory of the cache as long as the client has not acknowledged them: the
+ * connection holds the unit until it has.
+ */
+#include <glib.h>
+
+#include "conn/connection-slow-internal.h"
+#include "core/page-memory.h"
+
+/* A unit that answers of this thread hold while they wait. */
+struct held {
+	size_t id; /* must be first: the key */
+	uint64_t bytes;
+	unsigned waiters;
+	struct program *program; /* NULL: it lies in the cache */
+};
+
+/* A program in whose memory such units lie. */
+struct program {
+	const struct page_memory *of;
+	unsigned units;
+	uint64_t bytes, most;
+};
+
+static struct program *find_program(struct thread *thread, const struct transaction *transaction)
+{
+	struct program *program;
+
+	if (!transaction->pages)
+		return NULL;
+	if (!thread->programs)
+		thread->programs = g_hash_table_new_full(NULL, NULL, NULL, g_free);
+	program = g_hash_table_lookup(thread->programs, transaction->pages);
+	if (!program) {
+		program = g_new0(struct program, 1);
+		program->of = transaction->pages;
+		/* Half of its memory, which all threads share. */
+		program->most = program->of->most / 2 / thread->server->threads;
+		g_hash_table_insert(thread->programs, (void *)(uintptr_t)program->of, program);
+	}
+	return program;
+}
+
+void connection_held_add(struct thread *thread, size_t id, uint64_t bytes,
+			 const struct transaction *transaction)
+{
+	struct held *held;
+
+	if (!thread->held)
+		thread->held = g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL, g_free);
+	held = g_hash_table_lookup(thread->held, &id);
+	if (!held) {
+		held = g_new0(struct held, 1);
+		held->id = id;
+		held->bytes = bytes;
+		held->program = transaction ? find_program(thread, transaction) : NULL;
+		if (held->program) {
+			held->program->units++;
+			held->program->bytes += bytes;
+		}
+		g_hash_table_add(thread->held, held);
+		atomic_fetch_add_explicit(&thread->server->held, bytes, memory_order_relaxed);
+	}
+	held->waiters++;
+}
+
+void connection_held_remove(struct thread *thread, size_t id)
+{
+	struct held *held = g_hash_table_lookup(thread->held, &id);
+	struct program *program = held->program;
+
+	if (--held->waiters)
+		return;
+	atomic_fetch_sub_explicit(&thread->server->held, held->bytes, memory_order_relaxed);
+	if (program) {
+		program->bytes -= held->bytes;
+		if (--program->units == 0)
+			g_hash_table_remove(thread->programs, program->of);
+	}
+	g_hash_table_remove(thread->held, held);
+}
+
+uint64_t connection_held_bytes(const struct server *server)
+{
+	return atomic_load_explicit(&server->held, memory_order_relaxed);
+}
+
+bool connection_cache_is_over(const struct server *server)
+{
+	return connection_held_bytes(server) > server->held_most;
+}
+
+static bool program_is_over(const struct program *program)
+{
+	return program && (program->bytes > program->most || page_memory_is_wanted(program->of));
+}
+
+static bool program_is_full(const struct program *program)
+{
+	return program && program->units > 1 && program->bytes > program->most + program->most / 2;
+}
+
+static const struct program *program_of(const struct connection *connection)
+{
+	const struct held *held =
+		g_hash_table_lookup(connection->thread->held, &connection->slow_id);
+
+	return held->program;
+}
+
+bool connection_program_is_full(const struct connection *connection)
+{
+	return program_is_full(program_of(connection));
+}
+
+bool connection_held_may_be_over(const struct thread *thread)
+{
+	return connection_cache_is_over(thread->server) ||
+	       (thread->programs && g_hash_table_size(thread->programs));
+}
+
+bool connection_held_is_over(const struct connection *connection)
+{
+	return connection_cache_is_over(connection->thread->server) ||
+	       program_is_over(program_of(connection));
+}
+
+void connection_lend(struct connection *connection)
+{
+	struct thread *thread = connection->thread;
+	const struct NC_send *message = &connection->send.message;
+	size_t id = message->ranges[0].id;
+	struct NC_stat stat;
+
+	/* What is recycled is not lent, and a program waits for it. */
+	if (message->flags & NC_SEND_COPY || connection->lent_id || !connection->unsent ||
+	    NC_stat(NULL, id, &stat, sizeof(stat)) < 0 || stat.kind == NC_KIND_RECYCLED ||
+	    NC_hold(NULL, id) < 0)
+		return;
+	connection_held_add(thread, id, stat.size, NULL);
+	connection->lent_id = id;
+	connection->lent_until = connection->handed;
+	connection->lent_link = (GList){.data = connection};
+	g_queue_push_tail_link(&thread->lent, &connection->lent_link);
+	if (connection_cache_is_over(thread->server))
+		loop_notify(thread->loop, &thread->shed);
+}
+
+void connection_lent_end(struct connection *connection)
+{
+	struct thread *thread = connection->thread;
+
+	g_queue_unlink(&thread->lent, &connection->lent_link);
+	connection_held_remove(thread, connection->lent_id);
+	(void)NC_release(NULL, connection->lent_id);
+	connection->lent_id = 0;
+}
+
+void connection_held_close(struct thread *thread)
+{
+	g_clear_pointer(&thread->held, g_hash_table_unref);
+	g_clear_pointer(&thread->programs, g_hash_table_unref);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * local-redirect.c - see local-redirect.h.
+ */
+#include "core/server.h"
+#include "handler/local-redirect.h"
+
+#define REDIRECTS_MAX 10
+
+/* The fields that describe a body, which the new request does not have. */
+static bool is_of_body(struct slice name)
+{
+	return slice_is(name, "Content-Length") || slice_is(name, "Content-Type") ||
+	       slice_is(name, "Transfer-Encoding") || slice_is(name, "Expect");
+}
+
+static void append_field(GString *text, struct slice name, struct slice value)
+{
+	g_string_append_printf(text, "%.*s: %.*s\r\n", (int)name.length, name.at, (int)value.length,
+			       value.at);
+}
+
+GString *local_redirect_request(struct transaction *transaction, struct slice head,
+				struct slice target, struct request *request, bool *good)
+{
+	GString *text = g_string_sized_new(head.length + target.length);
+
+	(void)request_parse(request, head.at, head.length); /* it was good before */
+	g_string_append_printf(text, "%s %.*s HTTP/1.%u\r\n",
+			       transaction->head_only ? "HEAD" : "GET", (int)target.length,
+			       target.at, request->minor);
+	/* That of an absolute target counts, whatever the field said. */
+	if (request->host.length || request_find(request, "Host"))
+		append_field(text, (struct slice){"Host", 4}, request->host);
+	for (unsigned i = 0; i < request->header_count; i++) {
+		const struct request_header *field = &request->headers[i];
+
+		if (!is_of_body(field->name) && !slice_is(field->name, "Host"))
+			append_field(text, field->name, field->value);
+	}
+	g_string_append(text, "\r\n");
+	*good = ++transaction->redirects <= REDIRECTS_MAX &&
+		!request_parse(request, text->str, text->len);
+	if (!*good)
+		log_warning("%s: a program redirects to \"%.*s\", %s", transaction->remote_addr,
+			    (int)target.length, target.at,
+			    transaction->redirects > REDIRECTS_MAX ? "for the eleventh time"
+								   : "which is no path");
+	return text;
+}

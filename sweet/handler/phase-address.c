@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * phase-address.c - the keys allow and deny: the addresses of clients that the scope
+ * serves.
+ */
+#include "auth/ip-acl.h"
+#include "core/server.h"
+#include "handler/phase.h"
+
+enum phase phase_address(struct transaction *transaction)
+{
+	const struct scope *scope = transaction->scope;
+
+	if (!scope->access || ip_acl_allows(scope->access, transaction->remote))
+		return PHASE_NEXT;
+	return phase_responds(
+		transaction_refuse(transaction, 403, "an address that allow and deny refuse"));
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * phase-handler.c - which responder answers: the pool that is mounted at the path, the
+ * pool of the scope, else a file.
+ */
+#include "backend/cache-lookup.h"
+#include "core/server.h"
+#include "handler/phase.h"
+#include "handler/short-response.h"
+#include "handler/static.h"
+#include "http/redirect.h"
+
+/* The folder's own path without its slash: its files are below the slash. */
+static enum respond redirect_to_folder(struct transaction *transaction)
+{
+	size_t length =
+		redirect_write_folder(transaction->path, transaction->request->query,
+				      transaction->head_buffer, sizeof(transaction->head_buffer));
+
+	return short_response_head(transaction, 301, length, 414);
+}
+
+enum phase phase_handler(struct transaction *transaction)
+{
+	const struct scope *scope = transaction->scope;
+	const struct mount *mount =
+		config_mount(transaction->config_ref->config, transaction->path);
+
+	if (mount)
+		return phase_responds(
+			cache_lookup(mount->pool->running, transaction, mount->length));
+	if (scope->pool)
+		return phase_responds(
+			cache_lookup(scope->pool->running, transaction, scope->pool_skip));
+	if (transaction->request->method == METHOD_OPTIONS)
+		return phase_responds(short_response_options(transaction, ALLOW_FILE));
+	if (!request_is_reading(transaction->request))
+		return phase_responds(short_response_method(transaction, ALLOW_FILE));
+	if (scope->alias && transaction->path[scope->alias_skip] == '\0')
+		return phase_responds(redirect_to_folder(transaction));
+	return phase_responds(static_respond(transaction));
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * phase-password.c - the key auth: who has no password of the scope's file is asked
+ * for one.
+ *
+ * A check that takes time is done by another thread.  The memory of the request ends
+ * when the phase returns, so a copy of its head waits for the result.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/auth.h"
+#include "core/server.h"
+#include "handler/phase.h"
+#include "handler/short-response.h"
+
+/* A request that waits for the check of its password. */
+struct wait {
+	struct auth_check check; /* must be first */
+	struct transaction *transaction;
+	size_t head_length;
+	char head[];
+};
+
+static enum phase ask_password(struct transaction *transaction)
+{
+	size_t length = auth_challenge(transaction->scope->auth_realm, transaction->head_buffer,
+				       sizeof(transaction->head_buffer));
+
+	return phase_responds(short_response_head(transaction, 401, length, 500));
+}
+
+static enum phase conclude(struct transaction *transaction, const struct auth_check *check)
+{
+	switch (check->answer) {
+	case AUTH_YES:
+		memcpy(transaction->remote_user, check->user, sizeof(check->user));
+		return PHASE_NEXT;
+	case AUTH_WAIT:
+		return phase_responds(short_response_retry(transaction, 429, check->wait_s,
+							   "too many wrong passwords"));
+	case AUTH_BUSY:
+		return phase_responds(short_response_retry(transaction, 503, 1,
+							   "too many passwords are being checked"));
+	default:
+		return ask_password(transaction);
+	}
+}
+
+static enum respond go_on(struct transaction *transaction, void *context)
+{
+	const struct wait *wait = context;
+	struct request request;
+	enum respond respond = RESPOND_NOW;
+
+	(void)request_parse(&request, wait->head, wait->head_length); /* it was good before */
+	transaction->request = &request;
+	if (conclude(transaction, &wait->check) == PHASE_NEXT)
+		respond = transaction->proceed(transaction);
+	transaction->request = NULL;
+	return respond;
+}
+
+static void answered(struct auth_check *check)
+{
+	struct wait *wait = (struct wait *)check;
+	struct transaction *transaction = wait->transaction;
+
+	/* With the client its address and the rest are gone. */
+	if (transaction->connection)
+		transaction->resume(transaction, go_on, wait);
+	else
+		transaction->done(transaction);
+	free(wait);
+}
+
+static enum phase authenticate(struct transaction *transaction)
+{
+	const struct request *request = transaction->request;
+	const struct slice *field = request_find(request, "Authorization");
+	struct wait *wait;
+	enum phase phase;
+
+	if (!field)
+		return ask_password(transaction);
+	wait = malloc(sizeof(*wait) + request->head.length);
+	if (!wait)
+		return phase_responds(transaction_refuse(transaction, 503,
+							 "no memory for the check of a password"));
+	wait->transaction = transaction;
+	wait->head_length = request->head.length;
+	memcpy(wait->head, request->head.at, request->head.length);
+	wait->check.loop = transaction->thread->loop;
+	wait->check.answered = answered;
+	if (auth_ask(transaction->scope->auth, &wait->check, transaction->remote, *field) ==
+	    AUTH_LATER)
+		return PHASE_LATER;
+	phase = conclude(transaction, &wait->check);
+	free(wait);
+	return phase;
+}
+
+enum phase phase_password(struct transaction *transaction)
+{
+	const struct scope *scope = transaction->scope, *before = transaction->rewritten_by;
+
+	if (!scope->auth || (before && before->auth == scope->auth))
+		return PHASE_NEXT;
+	return authenticate(transaction);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * phase.h - what the server does to a request before a responder answers it: one
+ * function for each phase, in the file of its name.  route.c has the table of them.
+ *
+ * A phase reads the request and sets what later phases need (path, host, scope,
+ * user), or it ends the request: it fills in the response, or lets a responder do so.
+ * `transaction->request` is set while a phase runs, and only then.
+ *
+ * A rewrite changes the path, and with that the scope.  The phases that a row of the
+ * table selects for this run once more then: `transaction->rewritten_by` is the scope
+ * that had the rewrite, else NULL.
+ */
+#ifndef SWEET_PHASE_H
+#define SWEET_PHASE_H
+
+#include "core/transaction.h"
+
+enum phase {
+	PHASE_NOW = RESPOND_NOW,     /* the response is there */
+	PHASE_LATER = RESPOND_LATER, /* a responder calls done() later, or the phase proceed() */
+	PHASE_NEXT,		     /* the request passes */
+	PHASE_REWRITTEN,	     /* the path is another one */
+};
+
+/* phase-method.c: methods that are unknown or not supported, and "OPTIONS *". */
+enum phase phase_method(struct transaction *transaction);
+
+/* phase-target.c: sets path and host. */
+enum phase phase_target(struct transaction *transaction);
+
+/* phase-target.c: sets the scope of the path. */
+enum phase phase_scope(struct transaction *transaction);
+
+/* phase-status.c: the status page answers. */
+enum phase phase_status(struct transaction *transaction);
+
+/* phase-rate.c: request-rate. */
+enum phase phase_rate(struct transaction *transaction);
+
+/* phase-address.c: allow and deny. */
+enum phase phase_address(struct transaction *transaction);
+
+/* phase-password.c: auth; sets remote_user. */
+enum phase phase_password(struct transaction *transaction);
+
+/* phase-redirect.c: redirect. */
+enum phase phase_redirect(struct transaction *transaction);
+
+/* phase-rewrite.c: rewrite; changes the path. */
+enum phase phase_rewrite(struct transaction *transaction);
+
+/* phase-handler.c: a pool or a file answers; the last phase, which ends every request. */
+enum phase phase_handler(struct transaction *transaction);
+
+/* What a phase returns that let a responder answer. */
+static inline enum phase phase_responds(enum respond respond)
+{
+	return respond == RESPOND_NOW ? PHASE_NOW : PHASE_LATER;
+}
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * short-response.h - responses that are a status and a header field: Allow,
+ * Retry-After, or one that the caller has written (Location, WWW-Authenticate).
+ */
+#ifndef SWEET_SHORT_RESPONSE_H
+#define SWEET_SHORT_RESPONSE_H
+
+#include "core/transaction.h"
+
+/* Of any resource; of a file. */
+#define ALLOW_ANY "Allow: GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH\r\n"
+#define ALLOW_FILE "Allow: GET, HEAD, OPTIONS\r\n"
+
+/* 204 with that Allow line: the response to OPTIONS. */
+enum respond short_response_options(struct transaction *transaction, const char *allow);
+
+/* 405 with that Allow line. */
+enum respond short_response_method(struct transaction *transaction, const char *allow);
+
+/* The status with Retry-After in seconds; reason: for the log, static text. */
+enum respond short_response_retry(struct transaction *transaction, int status, uint64_t seconds,
+				  const char *reason);
+
+/*
+ * The status with the first length bytes of head_buffer as its header lines.
+ * length 0, they did not fit: the status too_long alone.
+ */
+enum respond short_response_head(struct transaction *transaction, int status, size_t length,
+				 int too_long);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-backend-call.c - unit tests of backend-call.c: which pieces of a request's body
+ * a call asks for.
+ */
+#include "backend/backend-call.h"
+
+#include "suite.h"
+
+static struct pool_config settings;
+static struct gateway_pool pool = {.settings = &settings};
+static struct scope scope;
+static struct thread thread;
+static struct transaction transaction;
+static unsigned asked, ended;
+
+static void receive_piece(struct transaction *of, uint64_t limit, size_t window)
+{
+	ck_assert_ptr_eq(of, &transaction);
+	ck_assert_uint_eq(limit, UINT64_MAX);
+	ck_assert_uint_eq(window, 1000);
+	asked++;
+}
+
+static void done(struct transaction *of)
+{
+	ck_assert_ptr_eq(of, &transaction);
+	ended++;
+}
+
+/* A call that a program has, with a piece of its body. */
+static struct backend_call *begin(void)
+{
+	struct backend_call *call = backend_call_of(&transaction);
+
+	memset(&transaction, 0, sizeof(transaction));
+	transaction.thread = &thread;
+	transaction.scope = &scope;
+	transaction.receive_piece = receive_piece;
+	transaction.done = done;
+	call->transaction = &transaction;
+	call->pool = &pool;
+	call->state = CALL_IN_FLIGHT;
+	call->window = 1000;
+	asked = ended = 0;
+	return call;
+}
+
+/* The program has read its piece: the next one, once. */
+START_TEST(test_next)
+{
+	struct backend_call *call = begin();
+
+	backend_call_next_body(call);
+	ck_assert_uint_eq(asked, 1);
+	backend_call_next_body(call);
+	ck_assert_uint_eq(asked, 1);
+}
+END_TEST
+
+/* It may read the piece when the server has answered in its place already: nothing is asked for. */
+START_TEST(test_refused)
+{
+	struct backend_call *call = begin();
+
+	backend_call_fail(call, 413, NULL);
+	ck_assert_uint_eq(ended, 1);
+	ck_assert_int_eq(transaction.status, 413);
+	backend_call_next_body(call);
+	ck_assert_uint_eq(asked, 0);
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	tcase_add_test(tcase, test_next);
+	tcase_add_test(tcase, test_refused);
+}
+
+RUN_SUITE("backend-call", fill)
