@@ -74,6 +74,9 @@ NABC_UNITS = \
 	tests/unit/libnabc/api/test-nabc \
 	tests/unit/libnabc/api/test-nabc-process \
 	tests/unit/libnabc/test-degradation \
+	tests/unit/libnabc/os/test-cork \
+	tests/unit/libnabc/os/test-socket \
+	tests/unit/libnabc/os/test-ring \
 	tests/unit/libnabc/api/test-nabc-sums
 SWEET_UNITS = \
 	tests/unit/sweet/base/test-scan \
@@ -170,6 +173,16 @@ SWEET_UNITS = \
 	tests/unit/sweet/handler/test-status-metrics \
 	tests/unit/sweet/handler/test-status-page \
 	tests/unit/sweet/handler/test-status \
+	tests/unit/sweet/http/test-request-line \
+	tests/unit/sweet/backend/test-read-buffer \
+	tests/unit/sweet/backend/test-call-queue \
+	tests/unit/sweet/backend/test-backpressure \
+	tests/unit/sweet/backend/test-call-response \
+	tests/unit/sweet/backend/test-cgi-env \
+	tests/unit/sweet/backend/test-worker-channel \
+	tests/unit/sweet/backend/test-worker-channel-withdraw \
+	tests/unit/sweet/backend/test-worker-channel-response \
+	tests/unit/sweet/respcache/test-respcache-entry \
 	tests/unit/sweet/files/test-file-cache-change
 
 GLIB_UNITS = tests/unit/libnabc-glib/test-glib
@@ -245,6 +258,46 @@ sweet_unit_cppflags = $(sweet_libsweet_la_CPPFLAGS) -I$(srcdir)/libnabc -I$(srcd
 sweet_unit_cflags = $(AM_CFLAGS) $(GLIB_CFLAGS) $(CHECK_CFLAGS)
 sweet_unit_ldadd = sweet/libsweet.la libnabc/libnabc-internal.la \
 	$(GLIB_LIBS) $(CHECK_LIBS) $(URING_LIBS) -lpthread
+
+tests_unit_sweet_http_test_request_line_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_http_test_request_line_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_http_test_request_line_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_backend_test_read_buffer_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_backend_test_read_buffer_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_backend_test_read_buffer_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_backend_test_call_queue_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_backend_test_call_queue_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_backend_test_call_queue_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_backend_test_backpressure_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_backend_test_backpressure_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_backend_test_backpressure_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_backend_test_call_response_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_backend_test_call_response_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_backend_test_call_response_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_backend_test_cgi_env_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_backend_test_cgi_env_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_backend_test_cgi_env_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_backend_test_worker_channel_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_backend_test_worker_channel_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_backend_test_worker_channel_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_backend_test_worker_channel_withdraw_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_backend_test_worker_channel_withdraw_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_backend_test_worker_channel_withdraw_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_backend_test_worker_channel_response_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_backend_test_worker_channel_response_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_backend_test_worker_channel_response_LDADD = $(sweet_unit_ldadd)
+
+tests_unit_sweet_respcache_test_respcache_entry_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_respcache_test_respcache_entry_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_respcache_test_respcache_entry_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_http_test_body_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_http_test_body_CFLAGS = $(sweet_unit_cflags)
@@ -755,7 +808,8 @@ EXTRA_DIST += \
 	tests/system/website.lua \
 	tests/system/website.py
 
-TESTS += tests/check-abi.sh tests/check-floors.sh tests/check-docs.sh tests/check-words.sh
+TESTS += tests/check-abi.sh tests/check-floors.sh tests/check-docs.sh tests/check-mirror.sh \
+	tests/check-words.sh
 if SWEET
 TESTS += tests/check-man.sh tests/check-system.sh tests/check-readme.sh
 if HAVE_CHECK
@@ -770,6 +824,7 @@ endif
 endif
 EXTRA_DIST += tests/check-readme.sh tests/check-docs.sh tests/check-words.sh tests/words.txt \
 	tests/check-abi.sh libnabc/libnabc.abi \
+	tests/check-mirror.sh tests/covered-by.txt \
 	tests/check-hardening.sh
 # Minutes, and of one version of the tools; no part of make check.
 EXTRA_DIST += tests/check-analysis.sh tests/analysis-exceptions.txt tests/tsan-exceptions.txt
@@ -795,6 +850,8 @@ EXTRA_DIST += tests/check-man.sh tests/check-floors.sh tests/folders.txt tests/c
 	tests/check-valgrind.sh \
 	tests/unit/suite.h \
 	tests/unit/async-fixture.h \
+	tests/unit/call-fixture.h \
+	tests/unit/channel-fixture.h \
 	tests/unit/connection-fixture.h \
 	tests/unit/device-model.h \
 	tests/unit/file-cache-fixture.h \
@@ -810,7 +867,8 @@ EXTRA_DIST += tests/check-man.sh tests/check-floors.sh tests/folders.txt tests/c
 	tests/unit/hostile-fixture.h \
 	tests/unit/request-fixture.h \
 	tests/unit/status-fixture.h \
-	tests/unit/transmit-fixture.h
+	tests/unit/transmit-fixture.h \
+	tests/unit/worker-channel-fixture.h
 AM_TESTS_ENVIRONMENT = srcdir='$(srcdir)'; builddir='$(abs_builddir)'; CC='$(CC)'; \
 	GLIB_CFLAGS='$(GLIB_CFLAGS)'; HARDENING='$(HARDENING)'; \
 	export srcdir builddir CC GLIB_CFLAGS HARDENING;

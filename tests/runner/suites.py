@@ -42,7 +42,7 @@ TREES = {
 BENCH_UNITS = {"test-client-answer", "test-client-requests", "test-client-schedule",
                "test-client-times", "test-surge", "test-wan-link"}
 # Units that send from pinned memory or by an io_uring themselves: as much as users usually have.
-PINNING = {"test-async", "test-access-log", "test-send-op", "test-transmit-hold",
+PINNING = {"test-async", "test-access-log", "test-ring", "test-send-op", "test-transmit-hold",
            "test-transmit-learn", "test-transmit-wire"}
 
 
@@ -105,7 +105,7 @@ def in_tree(context, tree, *command):
 
 def checks(context, suite):
     for name in ("check-abi", "check-man", "check-docs", "check-floors", "check-hardening",
-                 "check-words", "check-readme"):
+                 "check-mirror", "check-words", "check-readme"):
         command = in_tree(context, "build", context.script("tests", f"{name}.sh"))
         yield context.job(suite, name, command, after=built("build"))
 

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * call-fixture.h - what the tests of sweet/backend share: a pool whose protocol writes down
+ * what it is given, a thread whose loop is open but does not run, and calls with their
+ * transactions, which have no client.  A test calls what the loop would call.
+ */
+#ifndef CALL_FIXTURE_H
+#define CALL_FIXTURE_H
+
+#include "backend/backend-call-internal.h"
+
+#include "suite.h"
+
+#define CALLS 8u
+
+static struct server server;
+static struct thread thread;
+static struct gateway gateway;
+static struct gateway_pool pool;
+static struct pool_config settings;
+static struct call_queue queue;
+static struct transaction transactions[CALLS];
+
+/* What the protocol was given, and what was made of the transactions. */
+static struct {
+	unsigned room;			   /* calls that the protocol takes */
+	struct backend_call *taken[CALLS]; /* in their order */
+	unsigned count;			   /* of those */
+	unsigned relieved, late, finished;
+	bool hopeless;
+	unsigned done, given_up;
+	struct transaction *last_done;
+	uint64_t moved; /* bytes, of each client */
+} seen;
+
+static inline bool take_call(struct backend_call *call, const char *block, size_t length)
+{
+	ck_assert_ptr_nonnull(block);
+	ck_assert_uint_gt(length, 0);
+	if (!seen.room)
+		return false;
+	seen.room--;
+	seen.taken[seen.count++ % CALLS] = call;
+	return true;
+}
+
+static inline void relieve_pool(struct gateway_pool *whose, struct thread *of)
+{
+	ck_assert_ptr_eq(whose, &pool);
+	ck_assert_ptr_eq(of, &thread);
+	seen.relieved++;
+}
+
+static inline bool is_hopeless(struct gateway_pool *whose)
+{
+	(void)whose;
+	return seen.hopeless;
+}
+
+static inline void call_too_late(struct backend_call *call)
+{
+	(void)call;
+	seen.late++;
+}
+
+static inline void finish_call(struct backend_call *call)
+{
+	(void)call;
+	seen.finished++;
+}
+
+static inline void transaction_done(struct transaction *transaction)
+{
+	seen.done++;
+	seen.last_done = transaction;
+}
+
+static inline void give_up_client(struct transaction *transaction)
+{
+	(void)transaction;
+	seen.given_up++;
+}
+
+static inline uint64_t moved_bytes(const struct transaction *transaction)
+{
+	(void)transaction;
+	return seen.moved;
+}
+
+/* A call that the protocol has. */
+static inline struct backend_call *make_call(unsigned number)
+{
+	struct transaction *transaction = &transactions[number];
+	struct backend_call *call = backend_call_of(transaction);
+
+	memset(transaction, 0, sizeof(*transaction));
+	transaction->thread = &thread;
+	transaction->done = transaction_done;
+	transaction->give_up = give_up_client;
+	transaction->moved = moved_bytes;
+	transaction->remote_addr = "192.0.2.1";
+	strcpy(transaction->path, "/a");
+	call->transaction = transaction;
+	call->pool = &pool;
+	call->state = CALL_IN_FLIGHT;
+	return call;
+}
+
+static inline void begin(void)
+{
+	static const struct backend_protocol protocol = {.takes_back = true,
+							 .submit = take_call,
+							 .relieve = relieve_pool,
+							 .is_hopeless = is_hopeless,
+							 .too_late = call_too_late,
+							 .finish = finish_call};
+	char why[128];
+
+	memset(&seen, 0, sizeof(seen));
+	thread = (struct thread){.server = &server,
+				 .loop = loop_open(LOOP_EPOLL, LOOP_FEW, why, sizeof(why))};
+	ck_assert_msg(thread.loop, "%s", why);
+	server = (struct server){.threads = 1, .per_thread = {&thread}};
+	gateway = (struct gateway){.server = &server, .main = &thread};
+	settings = (struct pool_config){.name = (char *)"test",
+					.queue = 2,
+					.queue_ms = 10000,
+					.answer_ms = 20000,
+					.slow_ms = 30000,
+					.stream_ahead = 1000,
+					.max_response_header = 8192};
+	pool = (struct gateway_pool){.gateway = &gateway,
+				     .settings = &settings,
+				     .protocol = &protocol,
+				     .queues = &queue};
+	queue = (struct call_queue){.pool = &pool,
+				    .thread = &thread,
+				    .last = &queue.first,
+				    .room.task.run = call_queue_room_task};
+}
+
+static inline void end(void)
+{
+	loop_close(thread.loop);
+}
+
+/* What the loop does when the timer is due. */
+static inline void expire(struct timer *timer)
+{
+	ck_assert_ptr_nonnull(timer->queue);
+	timer_stop(timer);
+	timer->expired(timer);
+}
+
+#endif

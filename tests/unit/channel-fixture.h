@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * channel-fixture.h - what the tests of worker-channel*.c share: the calls of call-fixture.h
+ * in a channel to the program worker-fixture, as backend-fixture.h starts it.
+ */
+#ifndef CHANNEL_FIXTURE_H
+#define CHANNEL_FIXTURE_H
+
+#include "backend/worker-channel-internal.h"
+#include "core/page-memory.h"
+
+#include "backend-fixture.h"
+#include "call-fixture.h"
+
+static struct worker_channel channel;
+static struct pool_process process;
+static struct page_memory pages;
+static struct body_budget ahead;
+
+/* Without a worker: what is sent to one goes nowhere. */
+static inline void begin_channel(void)
+{
+	begin();
+	open_cache();
+	process = (struct pool_process){.pool = &pool, .pidfd = -1};
+	memset(&pages, 0, sizeof(pages));
+	page_memory_init(&pages, MIB);
+	ahead = (struct body_budget){.most = MIB};
+	pool.pages = &pages;
+	pool.ahead = &ahead;
+	server.answers.most = MIB;
+	memset(&channel, 0, sizeof(channel));
+	channel.process = &process;
+	channel.thread = &thread;
+	worker_channel_reset(&channel, NULL);
+}
+
+static inline void end_channel(void)
+{
+	ck_assert_uint_eq(channel.in_flight, 0);
+	ck_assert_uint_eq(channel.orphaned, 0);
+	ck_assert_ptr_null(channel.drain_timer.queue);
+	ck_assert_uint_eq(process.load, 0);
+	ck_assert_uint_eq(process.streams, 0);
+	ck_assert_uint_eq(pages.held, 0);
+	ck_assert_uint_eq(ahead.used, 0);
+	ck_assert_uint_eq(server.answers.used, 0);
+	end();
+}
+
+/* The number of holds of a range's unit. */
+static inline uint64_t holds(struct NC_range range)
+{
+	struct NC_stat stat;
+
+	ck_assert_int_eq(NC_stat(NULL, range.id, &stat, sizeof(stat)), 0);
+	return stat.holds;
+}
+
+#endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-backpressure.c - unit tests of backpressure.c: what waits for clients is counted in
+ * the budget, and a client that keeps a program waiting is given up unless it moves.
+ */
+#include "backend/backpressure.h"
+
+#include "call-fixture.h"
+
+#define PERIOD_LEAST (64u << 10) /* bytes that a client must move */
+
+static uint64_t used(struct body_budget *budget)
+{
+	return atomic_load(&budget->used);
+}
+
+START_TEST(test_budget)
+{
+	struct body_budget shared = {.most = 1500};
+	struct backend_call *one, *other;
+
+	begin();
+	one = make_call(0);
+	other = make_call(1);
+	ck_assert(backpressure_has_room(one, &shared));
+	backpressure_ahead(one, &shared, 999);
+	ck_assert(backpressure_has_room(one, &shared));
+	/* stream_ahead of the pool. */
+	backpressure_ahead(one, &shared, 1000);
+	ck_assert(!backpressure_has_room(one, &shared));
+	ck_assert(backpressure_has_room(other, &shared));
+	/* All answers together. */
+	backpressure_ahead(other, &shared, 500);
+	ck_assert_uint_eq(used(&shared), 1500);
+	ck_assert(!backpressure_has_room(other, &shared));
+	backpressure_ahead(one, &shared, 400);
+	ck_assert_uint_eq(used(&shared), 900);
+	ck_assert(backpressure_has_room(other, &shared));
+	backpressure_end(one);
+	backpressure_end(one);
+	ck_assert_uint_eq(used(&shared), 500);
+	backpressure_end(other);
+	ck_assert_uint_eq(used(&shared), 0);
+	end();
+}
+END_TEST
+
+START_TEST(test_slow_client)
+{
+	struct backend_call *call;
+
+	begin();
+	call = make_call(0);
+	seen.moved = 1000;
+	backpressure_wait(call);
+	/* From now on, not from each time that it has to wait. */
+	seen.moved += PERIOD_LEAST;
+	backpressure_wait(call);
+	ck_assert_uint_eq(call->moved, 1000);
+	expire(&call->timer);
+	ck_assert_uint_eq(seen.given_up, 0);
+	ck_assert_ptr_nonnull(call->timer.queue);
+	ck_assert_uint_eq(call->moved, 1000 + PERIOD_LEAST);
+
+	seen.moved += PERIOD_LEAST - 1;
+	expire(&call->timer);
+	ck_assert_uint_eq(seen.given_up, 1);
+	ck_assert_uint_eq(atomic_load(&thread.counters.slow_clients), 1);
+	ck_assert_ptr_null(call->timer.queue);
+
+	/* The end of a piece has set it back. */
+	backpressure_wait(call);
+	seen.moved -= 200;
+	expire(&call->timer);
+	ck_assert_uint_eq(seen.given_up, 2);
+	end();
+}
+END_TEST
+
+START_TEST(test_nobody_is_slow)
+{
+	struct backend_call *call;
+
+	begin();
+	call = make_call(0);
+	transactions[0].moved = NULL;
+	backpressure_wait(call);
+	ck_assert_ptr_null(call->timer.queue);
+	transactions[0].moved = moved_bytes;
+	settings.slow_ms = 0;
+	backpressure_wait(call);
+	ck_assert_ptr_null(call->timer.queue);
+	end();
+}
+END_TEST
+
+/* The timer is the call's, which may wait for something else by it. */
+START_TEST(test_go_on)
+{
+	struct backend_call *call;
+
+	begin();
+	call = make_call(0);
+	backpressure_wait(call);
+	ck_assert_ptr_nonnull(call->timer.queue);
+	backpressure_go_on(call);
+	ck_assert_ptr_null(call->timer.queue);
+	backend_call_start_timer(call);
+	backpressure_go_on(call);
+	ck_assert_ptr_nonnull(call->timer.queue);
+	backpressure_wait(call);
+	expire(&call->timer);
+	ck_assert_uint_eq(seen.late, 1);
+	ck_assert_uint_eq(seen.given_up, 0);
+	end();
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	tcase_add_test(tcase, test_budget);
+	tcase_add_test(tcase, test_slow_client);
+	tcase_add_test(tcase, test_nobody_is_slow);
+	tcase_add_test(tcase, test_go_on);
+}
+
+RUN_SUITE("backpressure", fill)

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-call-queue.c - unit tests of call-queue.c: the order in which calls wait and are
+ * handed on, how many may wait and how long, and calls that a program gives back.
+ */
+#include "call-fixture.h"
+
+static struct backend_call *add(unsigned number)
+{
+	struct backend_call *call = make_call(number);
+
+	call->state = CALL_PENDING;
+	ck_assert(call_queue_add(call, "A=b", 4));
+	return call;
+}
+
+/* One that the protocol has, with its variables, as backend_call_handed_on() leaves it. */
+static struct backend_call *in_flight(unsigned number)
+{
+	struct backend_call *call = make_call(number);
+
+	backend_call_keep_block(call, "A=b", 4);
+	call->own[0] = 1;
+	return call;
+}
+
+static unsigned waiting(void)
+{
+	return (unsigned)atomic_load(&queue.count);
+}
+
+START_TEST(test_order)
+{
+	struct backend_call *first, *second, *third;
+
+	begin();
+	first = add(0);
+	second = add(1);
+	third = make_call(2);
+	/* It is full. */
+	ck_assert(!call_queue_add(third, "A=b", 4));
+	ck_assert_uint_eq(waiting(), 2);
+	ck_assert_str_eq(first->block, "A=b");
+	/* Without room nothing happens. */
+	call_queue_room(&pool, &thread);
+	ck_assert_uint_eq(seen.count, 0);
+	ck_assert_uint_eq(waiting(), 2);
+	ck_assert_int_eq(first->state, CALL_PENDING);
+
+	seen.room = 1;
+	call_queue_room(&pool, &thread);
+	ck_assert_uint_eq(seen.count, 1);
+	ck_assert_ptr_eq(seen.taken[0], first);
+	ck_assert_int_eq(first->state, CALL_IN_FLIGHT);
+	ck_assert_uint_eq(waiting(), 1);
+	/* The timer is that of the answer now. */
+	expire(&first->timer);
+	ck_assert_uint_eq(seen.late, 1);
+
+	third = add(2);
+	seen.room = 5;
+	call_queue_room(&pool, &thread);
+	ck_assert_uint_eq(seen.count, 3);
+	ck_assert_ptr_eq(seen.taken[1], second);
+	ck_assert_ptr_eq(seen.taken[2], third);
+	ck_assert_uint_eq(waiting(), 0);
+	ck_assert_uint_eq(seen.done, 0);
+	ck_assert_uint_eq(atomic_load(&thread.counters.worker_requests), 3);
+	timer_stop(&second->timer);
+	timer_stop(&third->timer);
+	end();
+}
+END_TEST
+
+/* From the middle, the end and the front; the end must stay the end. */
+START_TEST(test_expiry)
+{
+	struct backend_call *calls[3];
+
+	for (unsigned at = 0; at < 3; at++) {
+		begin();
+		settings.queue = 3;
+		for (unsigned i = 0; i < 3; i++)
+			calls[i] = add(i);
+		expire(&calls[at]->timer);
+		ck_assert_uint_eq(seen.done, 1);
+		ck_assert_ptr_eq(seen.last_done, &transactions[at]);
+		ck_assert_int_eq(transactions[at].status, 503);
+		ck_assert_str_eq(transactions[at].detail, "No worker is free.");
+		ck_assert_uint_eq(waiting(), 2);
+		calls[at] = add(at);
+		seen.room = 5;
+		call_queue_room(&pool, &thread);
+		ck_assert_uint_eq(seen.count, 3);
+		ck_assert_ptr_eq(seen.taken[2], calls[at]);
+		for (unsigned i = 0; i < 3; i++)
+			timer_stop(&calls[i]->timer);
+		end();
+	}
+}
+END_TEST
+
+/* In front of all, although the queue is full; and twice at most. */
+START_TEST(test_take_back)
+{
+	struct backend_call *call, *other;
+
+	begin();
+	settings.queue = 1;
+	other = add(1);
+	call = in_flight(0);
+	for (unsigned i = 0; i < 2; i++) {
+		ck_assert(call_queue_take_back(call));
+		ck_assert_ptr_eq(queue.first, call);
+		ck_assert_int_eq(call->state, CALL_PENDING);
+		ck_assert_uint_eq(call->own[0], 0);
+		ck_assert_uint_eq(waiting(), 2);
+		seen.room = 1;
+		call_queue_room(&pool, &thread);
+		ck_assert_ptr_eq(seen.taken[i], call);
+	}
+	ck_assert(!call_queue_take_back(call));
+	ck_assert_int_eq(call->state, CALL_IN_FLIGHT);
+	ck_assert_uint_eq(waiting(), 1);
+	/* It is one request, however often it was handed on. */
+	ck_assert_uint_eq(atomic_load(&thread.counters.worker_requests), 0);
+	timer_stop(&call->timer);
+
+	/* Nobody is going to take it. */
+	seen.hopeless = true;
+	call = in_flight(2);
+	ck_assert(!call_queue_take_back(call));
+	ck_assert_uint_eq(call->taken_back, 0);
+	call_queue_remove(&queue, other);
+	end();
+}
+END_TEST
+
+/* While calls wait behind a long one, these come first: the protocol is asked for them. */
+START_TEST(test_move)
+{
+	struct backend_call *call;
+
+	begin();
+	seen.room = 1;
+	queue.behind = 1;
+	call_queue_room(&pool, &thread);
+	ck_assert_uint_eq(seen.relieved, 1);
+	ck_assert_uint_eq(seen.count, 0);
+
+	call = in_flight(0);
+	call_queue_move(call);
+	ck_assert(call->moves);
+	ck_assert_ptr_eq(queue.first, call);
+	/* It is handed on before another one is asked for. */
+	call_queue_room(&pool, &thread);
+	ck_assert_ptr_eq(seen.taken[0], call);
+	ck_assert(!call->moves);
+	ck_assert_uint_eq(call->taken_back, 0);
+	ck_assert_uint_eq(seen.relieved, 2);
+	queue.behind = 0;
+	call_queue_room(&pool, &thread);
+	ck_assert_uint_eq(seen.relieved, 2);
+	timer_stop(&call->timer);
+	end();
+}
+END_TEST
+
+START_TEST(test_abandon)
+{
+	begin();
+	add(0);
+	add(1);
+	call_queue_abandon(&queue);
+	ck_assert_uint_eq(waiting(), 0);
+	ck_assert_ptr_null(queue.first);
+	ck_assert_uint_eq(seen.done, 2);
+	for (unsigned i = 0; i < 2; i++) {
+		ck_assert_int_eq(transactions[i].status, 503);
+		ck_assert_ptr_null(backend_call_of(&transactions[i])->timer.queue);
+	}
+	call_queue_abandon(&queue);
+	ck_assert_uint_eq(seen.done, 2);
+	end();
+}
+END_TEST
+
+/* Once, however often there is room, until the thread has looked; never at the end. */
+START_TEST(test_room_everywhere)
+{
+	struct backend_call *call;
+
+	begin();
+	gateway.closing = true;
+	call_queue_room_everywhere(&pool);
+	ck_assert(!atomic_load(&queue.room.posted));
+	gateway.closing = false;
+	pool.gateway = NULL;
+	call_queue_room_everywhere(&pool);
+	ck_assert(!atomic_load(&queue.room.posted));
+
+	pool.gateway = &gateway;
+	call = add(0);
+	call_queue_room_everywhere(&pool);
+	call_queue_room_everywhere(&pool);
+	ck_assert(atomic_load(&queue.room.posted));
+	ck_assert_uint_eq(seen.count, 0);
+	seen.room = 1;
+	queue.room.task.run(&queue.room.task);
+	ck_assert(!atomic_load(&queue.room.posted));
+	ck_assert_ptr_eq(seen.taken[0], call);
+	timer_stop(&call->timer);
+	end();
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	tcase_add_test(tcase, test_order);
+	tcase_add_test(tcase, test_expiry);
+	tcase_add_test(tcase, test_take_back);
+	tcase_add_test(tcase, test_move);
+	tcase_add_test(tcase, test_abandon);
+	tcase_add_test(tcase, test_room_everywhere);
+}
+
+RUN_SUITE("call-queue", fill)

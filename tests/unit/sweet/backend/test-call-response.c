@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-call-response.c - unit tests of call-response.c: the head that the lines of a program
+ * become, of known and of unknown length, and what a redirection of the program's leaves.
+ */
+#include "call-fixture.h"
+
+static struct slice text_of(const char *text)
+{
+	return (struct slice){text, strlen(text)};
+}
+
+static void check_head(const char *expected)
+{
+	ck_assert_msg(transactions[0].head_length == strlen(expected) &&
+			      memcmp(transactions[0].head, expected, strlen(expected)) == 0,
+		      "\"%.*s\" for \"%s\"", (int)transactions[0].head_length, transactions[0].head,
+		      expected);
+}
+
+#define TYPE "Content-Type: text/plain\r\n"
+#define ANY_TYPE "Content-Type: application/octet-stream\r\n"
+#define UNKNOWN TRANSACTION_UNKNOWN
+
+static const struct {
+	const char *lines;
+	int status;
+	bool has_body;
+	uint64_t length;
+	const char *head;
+	bool bodiless;
+} answers[] = {
+	{TYPE, 200, true, 5, TYPE "Content-Length: 5\r\n", false},
+	{"A: b\n", 200, true, 5, "A: b\r\n" ANY_TYPE "Content-Length: 5\r\n", false},
+	{"", 200, false, 0, "Content-Length: 0\r\n", true},
+	{"Server: x\r\n" TYPE, 200, true, UNKNOWN, TYPE, false},
+	{"", 200, true, UNKNOWN, ANY_TYPE, false},
+	{"", 204, false, 0, "", true},
+	{"ETag: \"a\"\r\n", 304, false, 0, "ETag: \"a\"\r\n", true},
+	/* An error that says nothing gets the server's page. */
+	{"", 404, false, 0, "", false},
+	{TYPE, 404, false, 0, TYPE "Content-Length: 0\r\n", true},
+	{"", 500, true, 7, ANY_TYPE "Content-Length: 7\r\n", false},
+	/* Whether it says anything is not known. */
+	{"", 500, true, UNKNOWN, "", false},
+};
+
+START_TEST(test_answers)
+{
+	for (unsigned i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+		struct response_facts facts = {0};
+		struct backend_call *call;
+		long length;
+
+		begin();
+		call = make_call(0);
+		backend_call_keep_block(call, "A=b", 4);
+		backend_call_start_timer(call);
+		length = call_take_lines(call, text_of(answers[i].lines), &facts);
+		ck_assert_int_ge(length, 0);
+		call_answer(call, answers[i].status, (size_t)length, facts.has_type,
+			    answers[i].has_body, answers[i].length);
+		check_head(answers[i].head);
+		ck_assert_msg(transactions[0].bodiless == answers[i].bodiless, "%u", i);
+		ck_assert_int_eq(transactions[0].status, answers[i].status);
+		ck_assert_uint_eq(transactions[0].length, answers[i].length);
+		ck_assert_int_eq(call->state, CALL_ANSWERED);
+		ck_assert_ptr_null(call->timer.queue);
+		ck_assert_ptr_null(call->block);
+		end();
+	}
+}
+END_TEST
+
+START_TEST(test_measured)
+{
+	static const struct {
+		const char *lines;
+		int status;
+		uint64_t length;
+		const char *head;
+		bool bodiless;
+	} measured[] = {
+		{TYPE, 200, 9, TYPE "Content-Length: 9\r\n", false},
+		{TYPE, 200, 0, TYPE "Content-Length: 0\r\n", true},
+		{"", 500, 0, "", false},
+		{TYPE, 500, 0, TYPE "Content-Length: 0\r\n", true},
+	};
+
+	for (unsigned i = 0; i < sizeof(measured) / sizeof(measured[0]); i++) {
+		struct response_facts facts = {0};
+		struct backend_call *call;
+		long length;
+
+		begin();
+		call = make_call(0);
+		length = call_take_lines(call, text_of(measured[i].lines), &facts);
+		call_answer(call, measured[i].status, (size_t)length, facts.has_type, true,
+			    UNKNOWN);
+		call_measured(call, measured[i].length);
+		check_head(measured[i].head);
+		ck_assert_uint_eq(transactions[0].length, measured[i].length);
+		ck_assert_msg(transactions[0].bodiless == measured[i].bodiless, "%u", i);
+		end();
+	}
+}
+END_TEST
+
+/* More lines than the transaction has room for get memory of their own. */
+START_TEST(test_long_lines)
+{
+	char *lines = must_alloc(2 * CALL_LINES_MAX);
+	struct response_facts facts = {0};
+	struct backend_call *call;
+	size_t length = 0;
+	long taken;
+
+	begin();
+	call = make_call(0);
+	while (length <= CALL_LINES_MAX)
+		length += (size_t)sprintf(lines + length, "X-%zu:y\n", length);
+	taken = call_take_lines(call, (struct slice){lines, length}, &facts);
+	ck_assert_int_gt(taken, (long)length);
+	ck_assert_ptr_nonnull(transactions[0].long_head);
+	call_answer(call, 200, (size_t)taken, false, true, UINT64_MAX - 1);
+	ck_assert_ptr_eq(transactions[0].head, transactions[0].long_head);
+	ck_assert_mem_eq(transactions[0].head, "X-0:y\r\nX-6:y\r\n", 14);
+	/* The next lines need it no more. */
+	ck_assert_int_eq(call_take_lines(call, text_of(TYPE), &facts), (long)strlen(TYPE));
+	ck_assert_ptr_null(transactions[0].long_head);
+	ck_assert_int_eq(call_take_lines(call, text_of("no colon\r\n"), &facts), -1);
+	free(lines);
+	end();
+}
+END_TEST
+
+START_TEST(test_date)
+{
+	struct response_facts facts = {.dates = 1,
+				       .date = text_of("Sun, 06 Nov 1994 08:49:37 GMT")};
+	struct backend_call *call;
+
+	begin();
+	call = make_call(0);
+	call_take_date(call, &facts);
+	ck_assert_int_eq(transactions[0].date, 784111777);
+	transactions[0].date = 0;
+	/* Not one of two, none that is to come, and no other text. */
+	facts.dates = 2;
+	call_take_date(call, &facts);
+	facts.dates = 1;
+	facts.date = text_of("Fri, 06 Nov 2899 08:49:37 GMT");
+	call_take_date(call, &facts);
+	facts.date = text_of("yesterday");
+	call_take_date(call, &facts);
+	ck_assert_int_eq(transactions[0].date, 0);
+	end();
+}
+END_TEST
+
+static unsigned dropped, again_count;
+
+static void drop_upload(struct transaction *transaction)
+{
+	(void)transaction;
+	dropped++;
+}
+
+static void answer_again(struct transaction *transaction, struct slice head, struct slice target)
+{
+	ck_assert_ptr_eq(transaction, &transactions[0]);
+	ck_assert_ptr_null(transaction->finish);
+	ck_assert(slice_is(head, "the head"));
+	ck_assert(slice_is(target, "/other?a"));
+	again_count++;
+}
+
+static void finish(struct transaction *transaction)
+{
+	backend_call_of(transaction)->pool->protocol->finish(backend_call_of(transaction));
+}
+
+START_TEST(test_redirect)
+{
+	char target[] = "/other?a and more";
+	struct backend_call *call;
+
+	begin();
+	call = make_call(0);
+	call->head = must_alloc(8);
+	memcpy(call->head, "the head", 8);
+	call->head_length = 8;
+	transactions[0].has_upload = true;
+	transactions[0].drop_upload = drop_upload;
+	transactions[0].again = answer_again;
+	transactions[0].finish = finish;
+	dropped = again_count = 0;
+	call_redirect(call, (struct slice){target, 8});
+	ck_assert_uint_eq(dropped, 1);
+	ck_assert_uint_eq(again_count, 1);
+	ck_assert_uint_eq(seen.finished, 1);
+	ck_assert_ptr_null(call->head);
+	end();
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	tcase_add_test(tcase, test_answers);
+	tcase_add_test(tcase, test_measured);
+	tcase_add_test(tcase, test_long_lines);
+	tcase_add_test(tcase, test_date);
+	tcase_add_test(tcase, test_redirect);
+}
+
+RUN_SUITE("call-response", fill)

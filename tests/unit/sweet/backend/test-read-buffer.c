@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-read-buffer.c - unit tests of read-buffer.c: what a descriptor has becomes a unit
+ * that nobody else can name, its runs become ranges, and all is given back.
+ */
+#include "backend/read-buffer.h"
+
+#include "suite.h"
+
+static NC_cache *cache;
+static int ends[2]; /* to read from, to write to */
+
+static void begin(void)
+{
+	struct NC_cache_options options = NC_CACHE_OPTIONS_INIT(.memory = 8 << 20);
+
+	cache = NC_cache_open(&options);
+	ck_assert_ptr_nonnull(cache);
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+	set_nonblocking(ends[0]);
+}
+
+/* No unit must be left. */
+static void end(void)
+{
+	struct NC_cache_stat stat;
+
+	ck_assert_int_eq(NC_cache_stat(cache, &stat, sizeof(stat)), 0);
+	ck_assert_uint_eq(stat.units, 0);
+	ck_assert_int_eq(NC_cache_close(cache), 0);
+	close_pair(ends);
+}
+
+static void say(const char *bytes, size_t length)
+{
+	ck_assert_int_eq(write(ends[1], bytes, length), (ssize_t)length);
+}
+
+static struct read_buffer *must_read(void)
+{
+	int error = 1;
+	struct read_buffer *buffer = read_buffer_read(ends[0], &error);
+
+	ck_assert_ptr_nonnull(buffer);
+	ck_assert_int_eq(error, 0);
+	return buffer;
+}
+
+START_TEST(test_read)
+{
+	struct read_buffer *buffer;
+	struct NC_stat stat;
+	int error = 1;
+
+	begin();
+	ck_assert_ptr_null(read_buffer_read(ends[0], &error));
+	ck_assert_int_eq(error, -EAGAIN);
+	say("some bytes", 10);
+	buffer = must_read();
+	ck_assert_uint_eq(buffer->length, 10);
+	ck_assert_mem_eq(buffer->data, "some bytes", 10);
+	ck_assert_uint_eq(buffer->range_count, 0);
+	ck_assert_uint_eq(read_buffer_bytes(buffer), 0);
+	/* It has been destroyed: the hold is what keeps it. */
+	ck_assert_int_eq(NC_hold(NULL, buffer->id), -1);
+	ck_assert_int_eq(NC_stat(NULL, buffer->id, &stat, sizeof(stat)), -1);
+	read_buffer_free(buffer);
+
+	close(ends[1]);
+	ck_assert_ptr_null(read_buffer_read(ends[0], &error));
+	ck_assert_int_eq(error, 0);
+	ck_assert_ptr_null(read_buffer_read(-1, &error));
+	ck_assert_int_eq(error, -EBADF);
+	ends[1] = -1;
+	end();
+}
+END_TEST
+
+/* One read takes a buffer's worth at most; the rest is the next one's. */
+START_TEST(test_much)
+{
+	size_t length = READ_BUFFER_MAX + 1000, at = 0;
+	char *bytes = must_alloc(length);
+	int pair[2];
+
+	begin();
+	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", 1 << 20, 1 << 20);
+	pattern_fill(bytes, 9, 0, length);
+	ck_assert_int_eq(write(pair[0], bytes, length), (ssize_t)length);
+	while (at < length) {
+		struct read_buffer *buffer;
+		int error;
+
+		await(pair[1], POLLIN);
+		buffer = read_buffer_read(pair[1], &error);
+		ck_assert_ptr_nonnull(buffer);
+		ck_assert_uint_le(buffer->length, READ_BUFFER_MAX);
+		ck_assert_uint_eq(pattern_match(buffer->data, 9, at, buffer->length),
+				  buffer->length);
+		at += buffer->length;
+		read_buffer_free(buffer);
+	}
+	ck_assert_uint_eq(at, length);
+	close_pair(pair);
+	free(bytes);
+	end();
+}
+END_TEST
+
+/* More ranges than the buffer itself has room for. */
+START_TEST(test_ranges)
+{
+	/* One growth, and two. */
+	unsigned count = (_i ? 2 : 1) * READ_BUFFER_RANGES + 1;
+	struct read_buffer *buffer;
+
+	begin();
+	say("0123456789", 10);
+	buffer = must_read();
+	for (unsigned i = 0; i < count; i++)
+		ck_assert(read_buffer_add(buffer, (struct slice){buffer->data + i % 8, 1 + i % 2}));
+	ck_assert_uint_eq(buffer->range_count, count);
+	for (unsigned i = 0; i < count; i++) {
+		ck_assert_uint_eq(buffer->ranges[i].id, buffer->id);
+		ck_assert_uint_eq(buffer->ranges[i].offset, i % 8);
+		ck_assert_uint_eq(buffer->ranges[i].length, 1 + i % 2);
+	}
+	ck_assert_uint_eq(read_buffer_bytes(buffer), count + count / 2);
+	read_buffer_free(buffer);
+	end();
+}
+END_TEST
+
+START_TEST(test_of_unit)
+{
+	struct read_buffer *buffer;
+	NC_handle handle;
+	int error = 1;
+
+	begin();
+	ck_assert_int_eq(NC_alloc(&handle, 100, 0), 0);
+	ck_assert_int_eq(NC_write(&handle, "written", 7, 0), 7);
+	buffer = read_buffer_of(&handle, 7, &error);
+	ck_assert_ptr_nonnull(buffer);
+	ck_assert_int_eq(error, 0);
+	ck_assert_uint_eq(buffer->length, 7);
+	ck_assert_mem_eq(buffer->data, "written", 7);
+	read_buffer_free(buffer);
+	/* It cannot have more bytes than its unit. */
+	ck_assert_int_eq(NC_alloc(&handle, 100, 0), 0);
+	ck_assert_ptr_null(read_buffer_of(&handle, 1 << 20, &error));
+	ck_assert_int_eq(error, -ENOMEM);
+	end();
+}
+END_TEST
+
+START_TEST(test_stored)
+{
+	struct read_buffer *buffer = read_buffer_stored(12345);
+
+	ck_assert_ptr_nonnull(buffer);
+	ck_assert_uint_eq(buffer->id, 0);
+	ck_assert_uint_eq(buffer->offset, 12345);
+	ck_assert_uint_eq(buffer->stored, 0);
+	ck_assert_uint_eq(read_buffer_bytes(buffer), 0);
+	read_buffer_free(buffer);
+	read_buffer_free(NULL);
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	tcase_add_test(tcase, test_read);
+	tcase_add_test(tcase, test_much);
+	tcase_add_loop_test(tcase, test_ranges, 0, 2);
+	tcase_add_test(tcase, test_of_unit);
+	tcase_add_test(tcase, test_stored);
+}
+
+RUN_SUITE("read-buffer", fill)

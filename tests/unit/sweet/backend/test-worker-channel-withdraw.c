@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-worker-channel-withdraw.c - unit tests of worker-channel-withdraw.c with a real worker:
+ * which calls are taken back from a living one and from one that has ended, in which order.
+ */
+#include "worker-channel-fixture.h"
+
+/* The oldest that somebody waits for; those that nobody waits for go with it. */
+START_TEST(test_withdraw)
+{
+	struct backend_call *calls[4];
+
+	begin_worker();
+	ck_assert(!worker_channel_withdraw(&channel));
+	stop_worker();
+	for (unsigned i = 0; i < 4; i++)
+		calls[i] = send_call(i, "echo", NULL);
+	ck_assert_uint_eq(worker_channel_waiting(&channel), 4);
+	worker_channel_gone(calls[0]);
+	seen.done = 0;
+	ck_assert(worker_channel_withdraw(&channel));
+	ck_assert_ptr_eq(queue.first, calls[1]);
+	ck_assert(calls[1]->moves);
+	ck_assert_int_eq(calls[1]->state, CALL_PENDING);
+	ck_assert_uint_eq(worker_channel_waiting(&channel), 2);
+	ck_assert_uint_eq(channel.in_flight, 2);
+	ck_assert_uint_eq(channel.orphaned, 0);
+	ck_assert_uint_eq(process.load, 2);
+	call_queue_remove(&queue, calls[1]);
+	/* The worker answers the others, and is not asked for the first two. */
+	continue_worker();
+	SERVE_UNTIL(seen.done == 2);
+	ck_assert_int_eq(transactions[2].status, 200);
+	ck_assert_int_eq(transactions[3].status, 200);
+	ck_assert(!process.doomed);
+	ck_assert(!worker_channel_withdraw(&channel));
+	ck_assert_ptr_null(queue.first);
+	end_worker();
+}
+END_TEST
+
+/* Of calls that nobody waits for alone, nothing comes to the queue. */
+START_TEST(test_withdraw_orphans)
+{
+	begin_worker();
+	stop_worker();
+	worker_channel_gone(send_call(0, "echo", NULL));
+	worker_channel_gone(send_call(1, "echo", NULL));
+	ck_assert(!worker_channel_withdraw(&channel));
+	ck_assert_ptr_null(queue.first);
+	ck_assert_uint_eq(channel.in_flight, 0);
+	continue_worker();
+	end_worker();
+}
+END_TEST
+
+START_TEST(test_take_back)
+{
+	struct backend_call *calls[4];
+
+	begin_worker();
+	calls[0] = send_call(0, "echo", NULL);
+	SERVE_UNTIL(seen.done == 1);
+	stop_worker();
+	for (unsigned i = 1; i < 4; i++)
+		calls[i] = send_call(i, "echo", NULL);
+	worker_channel_gone(calls[2]);
+	seen.done = 0;
+	ck_assert_int_eq(kill(process.pid, SIGKILL), 0);
+	await_death();
+	worker_channel_take_back(&channel);
+	/* In the order in which they came. */
+	ck_assert_ptr_eq(queue.first, calls[1]);
+	ck_assert_ptr_eq(calls[1]->next, calls[3]);
+	ck_assert_ptr_null(calls[3]->next);
+	ck_assert_uint_eq(calls[1]->taken_back, 1);
+	worker_channel_abandon(&channel);
+	ck_assert_uint_eq(seen.done, 0);
+	ck_assert_uint_eq(channel.failures, 0);
+	call_queue_abandon(&queue);
+	end_worker();
+}
+END_TEST
+
+/* Who cannot go on fails with the worker. */
+START_TEST(test_hopeless)
+{
+	begin_worker();
+	stop_worker();
+	send_call(0, "echo", NULL);
+	ck_assert_int_eq(kill(process.pid, SIGKILL), 0);
+	await_death();
+	seen.hopeless = true;
+	worker_channel_take_back(&channel);
+	ck_assert_ptr_null(queue.first);
+	worker_channel_abandon(&channel);
+	ck_assert_uint_eq(seen.done, 1);
+	ck_assert_int_eq(transactions[0].status, 502);
+	end_worker();
+}
+END_TEST
+
+/* A worker that began with a call, as its records tell, cannot have left it alone. */
+START_TEST(test_lie)
+{
+	begin_worker();
+	stop_worker();
+	send_call(0, "echo", NULL);
+	channel.pending[0].heard = true;
+	if (_i) {
+		ck_assert(!worker_channel_withdraw(&channel));
+		ck_assert(process.doomed);
+	} else {
+		ck_assert_int_eq(kill(process.pid, SIGKILL), 0);
+	}
+	await_death();
+	if (!_i)
+		worker_channel_take_back(&channel);
+	ck_assert_ptr_null(queue.first);
+	worker_channel_abandon(&channel);
+	ck_assert_int_eq(transactions[0].status, 502);
+	end_worker();
+}
+END_TEST
+
+static void fill(TCase *tcase)
+{
+	tcase_add_test(tcase, test_withdraw);
+	tcase_add_test(tcase, test_withdraw_orphans);
+	tcase_add_test(tcase, test_take_back);
+	tcase_add_test(tcase, test_hopeless);
+	tcase_add_loop_test(tcase, test_lie, 0, 2);
+}
+
+RUN_SUITE("worker-channel-withdraw", fill)
