@@ -127,12 +127,24 @@ _worker_close = _call("NC_worker_close", None, c_void_p, judge=None)
 
 # --- units --------------------------------------------------------------------
 
+_member = False  # of a cache, by attach() or as a worker
+
+
+def _cache():
+    """The default cache.  The library would open one for a process that has none,
+    whose units nobody else could ever send: that is refused here."""
+    if not _member and not os.environ.get("NABC_CACHE"):
+        raise OSError(errno.ENXIO, "no cache: NABC_CACHE is not set, and attach() was not called")
+    return None
+
 
 def attach(path=None):
     """Joins the cache at path, or at $NABC_CACHE, now; else the first call does."""
     if path is None:
         path = os.environ["NABC_CACHE"]
+    global _member
     _attach(os.fsencode(path), None)
+    _member = True
 
 
 def put(data, lifetime=None):
@@ -145,6 +157,7 @@ def put(data, lifetime=None):
     """
     unit = ctypes.create_string_buffer(_sizeof(b"NC_handle"))
     length = memoryview(data).nbytes
+    _cache()
     _alloc(unit, length, 0)
     try:
         _write(unit, _memory(data), length, 0)
@@ -157,7 +170,7 @@ def put(data, lifetime=None):
         if "NABC_SERVER_PID" in os.environ and "NABC_WORKER_FD" not in os.environ:
             grant(made, PROCESS, int(os.environ["NABC_SERVER_PID"]))
         if lifetime is not None:
-            _set_lifetime(None, made, int(lifetime * 1000))
+            _set_lifetime(_cache(), made, int(lifetime * 1000))
     except BaseException:
         destroy(made)
         raise
@@ -179,14 +192,14 @@ def get(unit, offset=0, length=None):
     if length is None:
         length = max(size(unit) - offset, 0)
     data = ctypes.create_string_buffer(length)
-    got = _pread(None, unit, data, length, offset)
+    got = _pread(_cache(), unit, data, length, offset)
     return ctypes.string_at(data, got)
 
 
 def size(unit):
     """How many bytes the unit has."""
     stat = _Stat()
-    _stat(None, unit, byref(stat), sizeof(stat))
+    _stat(_cache(), unit, byref(stat), sizeof(stat))
     return stat.size
 
 
@@ -195,31 +208,31 @@ def checksum(unit, kind=CRC32C, offset=0, length=None):
     value = c_uint32()
     if length is None:
         length = max(size(unit) - offset, 0)
-    _checksum(None, unit, byref(value), kind, length, offset)
+    _checksum(_cache(), unit, byref(value), kind, length, offset)
     return value.value
 
 
 def hold(unit):
     """Keeps a unit from being evicted until release()."""
-    _hold(None, unit)
+    _hold(_cache(), unit)
 
 
 def release(unit):
-    _release(None, unit)
+    _release(_cache(), unit)
 
 
 def destroy(unit):
     """Drops a unit: its id is dead, its memory goes when nobody sends it any more."""
-    _destroy(None, unit)
+    _destroy(_cache(), unit)
 
 
 def grant(unit, principal, who):
     """Gives a process (pid), a user (uid) or a group (gid) leave to use the unit."""
-    _grant(None, unit, principal, who)
+    _grant(_cache(), unit, principal, who)
 
 
 def revoke(unit, principal, who):
-    _revoke(None, unit, principal, who)
+    _revoke(_cache(), unit, principal, who)
 
 
 # --- worker -------------------------------------------------------------------
@@ -357,7 +370,9 @@ class Worker:
     """This process as a worker of the server that has started it."""
 
     def __init__(self):
+        global _member
         self.pointer = _worker_open()
+        _member = True
 
     def __enter__(self):
         return self

@@ -69,7 +69,7 @@ static const char *why_not_joined(const char *path, enum ctl_role role, int erro
 		return why_refused(path);
 	case EPROTOTYPE:
 	case EPROTO:
-		return "not the socket of a cache, or one of another version of libnabc";
+		return "not the socket of a cache";
 	case EPIPE:
 	case ECONNRESET:
 		return "the owner of the cache hung up: it has ended, or lacks memory";
@@ -161,9 +161,20 @@ int ctl_options(struct ctl *ctl, const GOptionEntry *entries, int *argc, char **
 	return status;
 }
 
+/* Keeps the library's last message: when attaching fails, it tells why. */
+static void hear(void *context, int priority, const char *message)
+{
+	struct ctl *ctl = context;
+
+	(void)priority;
+	g_free(ctl->versions);
+	ctl->versions = g_strdup(message);
+}
+
 static bool join(struct ctl *ctl, unsigned flags)
 {
-	struct NC_attach_options options = NC_ATTACH_OPTIONS_INIT(.flags = flags);
+	struct NC_attach_options options =
+		NC_ATTACH_OPTIONS_INIT(.flags = flags, .log = hear, .log_context = ctl);
 
 	ctl->cache = NC_cache_attach(ctl->path, &options);
 	return ctl->cache;
@@ -186,5 +197,7 @@ int ctl_attach(struct ctl *ctl, enum ctl_role role)
 	}
 	if (joined)
 		return 0;
+	if (errno == EPROTONOSUPPORT && ctl->versions)
+		return ctl_complain("%s: %s", ctl->path, ctl->versions);
 	return ctl_complain("%s: %s", ctl->path, why_not_joined(ctl->path, role, errno));
 }

@@ -34,6 +34,7 @@ struct ctl {
 	gboolean json;
 	NC_cache *cache; /* NULL: not attached yet */
 	bool operates;	 /* as an operator */
+	char *versions;	 /* what the library said of the owner's, when they do not fit; or NULL */
 };
 
 /* "nabcctl: " and a line on standard error. */

@@ -120,5 +120,6 @@ int main(int argc, char **argv)
 	if (ctl.cache)
 		(void)NC_cache_close(ctl.cache);
 	g_free(ctl.path);
+	g_free(ctl.versions);
 	return status;
 }

@@ -61,7 +61,7 @@ int main(int argc, char **argv)
 	if (argc < 4)
 		errx(2, "usage: cache-owner SOCKET MODE SIZE [LENGTH...]");
 	serve.mode = (mode_t)strtoul(argv[2], NULL, 8);
-	options.size = strtoul(argv[3], NULL, 10);
+	options.memory = strtoul(argv[3], NULL, 10);
 	cache = NC_cache_open(&options);
 	if (!cache || NC_cache_serve(cache, argv[1], &serve) < 0)
 		err(1, "%s", argv[1]);

@@ -15,10 +15,9 @@ from server import TIMEOUT
 from test_nabcctl import good, ids, owning, sealed
 
 HEADERS = os.path.join(os.environ["srcdir"], "libnabc", "include")
-# Names of nabc.py and of the headers, and of fields where they differ.
-STRUCTURES = {"_Handle": "NC_handle", "_Range": "struct NC_range", "_Stat": "struct NC_stat",
+# Names of nabc.py and of the headers.
+STRUCTURES = {"_Range": "struct NC_range", "_Stat": "struct NC_stat",
               "_Request": "struct NC_request", "_Response": "struct NC_response"}
-FIELDS = {"private": "nc_private"}
 
 
 def python(code, *arguments, status=0, **environment):
@@ -53,10 +52,9 @@ for name in sys.argv[1:]:
         known = STRUCTURES[name]
         asked.append(f"_Static_assert(sizeof({known}) == {size}, \"{known}\");")
         for field, offset, length in (field.split(":") for field in fields):
-            there = FIELDS.get(field, field)
-            asked.append(f"_Static_assert(__builtin_offsetof({known}, {there}) == {offset} && "
-                         f"sizeof((({known} *)0)->{there}) == {length}, \"{known} {there}\");")
-    assert len(asked) == 5 + len(re.findall(":", described)) // 2
+            asked.append(f"_Static_assert(__builtin_offsetof({known}, {field}) == {offset} && "
+                         f"sizeof((({known} *)0)->{field}) == {length}, \"{known} {field}\");")
+    assert len(asked) == 4 + len(re.findall(":", described)) // 2
     source = write(tmp_path / "layout.c", "\n".join(["#include <nabc-worker.h>", *asked, ""]).encode())
     subprocess.run(["cc", "-I", HEADERS, "-c", "-o", os.devnull, source], check=True, timeout=TIMEOUT)
 
