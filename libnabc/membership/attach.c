@@ -31,6 +31,18 @@ void nc_attach_report(struct nc_diagnostics *diagnostics, const char *end, pid_t
 		end, (int)pid, oldest ? oldest : version, version, NC_WIRE_OLDEST, NC_WIRE_VERSION);
 }
 
+int nc_attach_last_word(struct nc_diagnostics *diagnostics, pid_t pid, const void *message,
+			size_t length)
+{
+	struct nc_wire_hello hello = {0};
+
+	memcpy(&hello, message, length < sizeof(hello) ? length : sizeof(hello));
+	if (nc_wire_check_hello(&hello, length) != -EPROTONOSUPPORT)
+		return -EPROTO;
+	nc_attach_report(diagnostics, "worker", pid, hello.version, hello.oldest);
+	return -EPROTONOSUPPORT;
+}
+
 static int join_segment(struct nc_index *index, const struct nc_wire_welcome *welcome, int fd)
 {
 	struct nc_segment segment;

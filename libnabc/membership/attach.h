@@ -16,6 +16,13 @@ void nc_attach_report(struct nc_diagnostics *diagnostics, const char *end, pid_t
 		      uint32_t version, uint32_t oldest);
 
 /*
+ * A message of a worker that is no call: -EPROTONOSUPPORT, and a report, if it is the hello
+ * of one that speaks no version of ours; -EPROTO.
+ */
+int nc_attach_last_word(struct nc_diagnostics *diagnostics, pid_t pid, const void *message,
+			size_t length);
+
+/*
  * Waits at most timeout_ms for the welcome on socket and sets cache up.  fds
  * receives the descriptors behind the segment's, the caller's from then on.
  * -EPROTONOSUPPORT: *welcome tells which versions the owner speaks.

@@ -403,19 +403,6 @@ static bool reads_nothing(int socket)
 	return ioctl(socket, SIOCOUTQ, &unread) == 0 && unread > UNREAD_MAX;
 }
 
-/* A worker's last word: it speaks no version of ours. */
-static bool is_refusal(struct rpc *rpc, const void *message, size_t length)
-{
-	struct nc_wire_hello hello = {0};
-
-	memcpy(&hello, message, length < sizeof(hello) ? length : sizeof(hello));
-	if (nc_wire_check_hello(&hello, length) != -EPROTONOSUPPORT)
-		return false;
-	nc_attach_report(&rpc->index->diagnostics, "worker", rpc->caller->who.pid, hello.version,
-			 hello.oldest);
-	return true;
-}
-
 static void leave(const struct nc_rpc_server_lock *lock)
 {
 	if (lock)
@@ -484,8 +471,9 @@ int nc_rpc_server_serve(struct nc_index *index, int socket, struct nc_subject *c
 		complete = true;
 	if (nc_wire_check_call(&call, (size_t)got, count, &rpc.call)) {
 		close_all(lock, rpc.fds);
-		return complete && is_refusal(&rpc, &call, (size_t)got) ? -EPROTONOSUPPORT
-									: -EPROTO;
+		return complete ? nc_attach_last_word(&index->diagnostics, caller->who.pid, &call,
+						      (size_t)got)
+				: -EPROTO;
 	}
 	reply.head = (struct nc_wire_reply){.magic = NC_WIRE_MAGIC, .tag = rpc.call.tag};
 	/* A socket may be passed on or inherited; a membership may not. */

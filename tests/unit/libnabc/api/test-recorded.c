@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -265,8 +266,50 @@ START_TEST(test_worker)
 }
 END_TEST
 
+static int start_old(void *context, int socket, char *const *environment, pid_t *pid, int *pidfd)
+{
+	pid_t child = fork_alone();
+
+	(void)context;
+	(void)environment;
+	if (child == 0) {
+		char welcome[100];
+
+		if (recv(socket, welcome, sizeof(welcome), 0) == 64)
+			(void)!send(socket, hello_7.at, hello_7.length, MSG_NOSIGNAL);
+		(void)!recv(socket, welcome, sizeof(welcome), 0);
+		_exit(0);
+	}
+	*pid = child;
+	*pidfd = (int)syscall(SYS_pidfd_open, child, 0);
+	return child > 0 && *pidfd >= 0 ? 0 : -1;
+}
+
+START_TEST(test_server)
+{
+	struct NC_backend_options options =
+		NC_BACKEND_OPTIONS_INIT(.channels = 1, .start = start_old);
+	NC_backend *backend;
+
+	open_served();
+	backend = NC_backend_start(cache, &options);
+	ck_assert_ptr_nonnull(backend);
+	while (!said[0]) {
+		struct pollfd wait = {.fd = NC_cache_fd(cache), .events = POLLIN};
+
+		ck_assert_int_eq(poll(&wait, 1, 60000), 1);
+		ck_assert_int_ge(NC_cache_dispatch(cache), 0);
+	}
+	ck_assert_ptr_nonnull(strstr(said, "worker "));
+	ck_assert_ptr_nonnull(strstr(said, "versions 7 to 7"));
+	ck_assert_int_eq(NC_backend_close(backend), 0);
+	close_served();
+}
+END_TEST
+
 static void fill(TCase *tcase)
 {
+	tcase_add_test(tcase, test_server);
 	tcase_add_loop_test(tcase, test_members, 0, 4);
 	tcase_add_test(tcase, test_calls);
 	tcase_add_loop_test(tcase, test_owners, 0, 5);
