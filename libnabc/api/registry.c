@@ -132,7 +132,7 @@ static int open_owner(struct nc_index *index, int socket, void *context)
 static int join_guest(struct nc_index *index, int socket, void *context)
 {
 	const struct NC_attach_options *options = context;
-	struct nc_wire_welcome welcome;
+	struct nc_wire_welcome welcome = {0};
 	int unused[NC_PEER_FDS_MAX], error;
 	uint32_t wants = NC_WIRE_SEGMENT;
 

@@ -6,7 +6,7 @@
  * folded at the end (RFC 1071 section 2).  The AVX2 loop spends three
  * instructions on 32 bytes: it flips the top bit of each 16-bit word, which
  * makes a signed word of it that is 0x8000 too small, lets the multiplier add
- * neighbours, and adds these to 32-bit channels; what was taken off is added
+ * neighbours, and adds these to 32-bit lanes; what was taken off is added
  * again as a whole.  Everything else is written with the compiler's vectors.
  * The CPU is asked at run time.  Pure, any thread.
  */
@@ -25,7 +25,7 @@ static uint16_t fold(uint64_t sum)
 	return (uint16_t)((half + (half << 16 | half >> 16)) >> 16);
 }
 
-/* Bytes that channels of 32 bits can take: they hold 2^30 at most then. */
+/* Bytes that lanes of 32 bits can take: they hold 2^30 at most then. */
 #define RUN_MAX ((size_t)64 << 10)
 
 static uint16_t swap(uint16_t sum)
@@ -38,15 +38,15 @@ static uint64_t sum_word(uint64_t word)
 	return (word & 0xffffffff) + (word >> 32);
 }
 
-typedef uint64_t channels __attribute__((vector_size(16)));
+typedef uint64_t lanes __attribute__((vector_size(16)));
 
 static uint16_t sum_plain(const unsigned char *at, size_t length)
 {
-	channels low = {0}, high = {0};
+	lanes low = {0}, high = {0};
 	uint64_t word, sum;
 
-	for (; length >= sizeof(channels); length -= sizeof(channels), at += sizeof(channels)) {
-		channels words;
+	for (; length >= sizeof(lanes); length -= sizeof(lanes), at += sizeof(lanes)) {
+		lanes words;
 
 		memcpy(&words, at, sizeof(words));
 		low += words & 0xffffffff;

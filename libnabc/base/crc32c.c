@@ -7,7 +7,7 @@
  * x: that power modulo the polynomial is what is called an operator here.
  *
  * The CPU's instruction takes 8 bytes a cycle, but its result is 3 cycles
- * late: three neighbouring channels are run at once and joined by operators.
+ * late: three neighbouring lanes are run at once and joined by operators.
  * Pure, any thread.
  */
 #include <pthread.h>
@@ -108,24 +108,25 @@ CPU static inline uint64_t step(uint64_t crc, const unsigned char *at)
 	return _mm_crc32_u64(crc, word);
 }
 
-/* Takes three channels of `channel` bytes each, as often as they are there. */
-CPU static inline __attribute__((always_inline)) uint32_t
-three_channels(uint32_t crc, const unsigned char **data, size_t *length, size_t channel,
-	       uint32_t once, uint32_t twice)
+/* Takes three lanes of `lane` bytes each, as often as they are there. */
+CPU static inline __attribute__((always_inline)) uint32_t three_lanes(uint32_t crc,
+								      const unsigned char **data,
+								      size_t *length, size_t lane,
+								      uint32_t once, uint32_t twice)
 {
-	while (*length >= 3 * channel) {
-		const unsigned char *at = *data, *end = at + channel;
+	while (*length >= 3 * lane) {
+		const unsigned char *at = *data, *end = at + lane;
 		uint64_t a = crc, b = 0, c = 0;
 
 		for (; at < end; at += 8) {
 			a = step(a, at);
-			b = step(b, at + channel);
-			c = step(c, at + 2 * channel);
+			b = step(b, at + lane);
+			c = step(c, at + 2 * lane);
 		}
 		crc = multiply_cpu((uint32_t)a, twice) ^ multiply_cpu((uint32_t)b, once) ^
 		      (uint32_t)c;
-		*data += 3 * channel;
-		*length -= 3 * channel;
+		*data += 3 * lane;
+		*length -= 3 * lane;
 	}
 	return crc;
 }
@@ -135,9 +136,9 @@ CPU static uint32_t crc_cpu(uint32_t before, const unsigned char *at, size_t len
 	uint32_t crc = ~before;
 
 	/* A page, a third of a packet, and little; with the operators of their lengths. */
-	crc = three_channels(crc, &at, &length, 1360, 0xd6a79573, 0x4672c7f2);
-	crc = three_channels(crc, &at, &length, 336, 0x7df9f615, 0x26b972a1);
-	crc = three_channels(crc, &at, &length, 64, 0xb82be955, 0xb8fdb1e7);
+	crc = three_lanes(crc, &at, &length, 1360, 0xd6a79573, 0x4672c7f2);
+	crc = three_lanes(crc, &at, &length, 336, 0x7df9f615, 0x26b972a1);
+	crc = three_lanes(crc, &at, &length, 64, 0xb82be955, 0xb8fdb1e7);
 	for (; length >= 8; length -= 8, at += 8)
 		crc = (uint32_t)step(crc, at);
 	while (length--)

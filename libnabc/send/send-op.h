@@ -21,7 +21,7 @@
 
 /* What a cache knows of its operations. */
 struct nc_send_ops {
-	_Atomic unsigned open;			/* and rings: the cache cannot be closed */
+	_Atomic unsigned open;			/* and senders: the cache cannot be closed */
 	_Atomic(struct NC_send_op *) abandoned; /* kept for as long as the cache */
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * test-crc32c.c - unit tests of crc32c.c against a bit-wise CRC: all short
- * lengths and alignments, lengths at which the channels change, sums of parts,
+ * lengths and alignments, lengths at which the lanes change, sums of parts,
  * rewrites; each with the CPU's help and without.  Pure, single-threaded.
  */
 #include "base/crc32c.h"
@@ -71,7 +71,7 @@ START_TEST(test_short)
 }
 END_TEST
 
-START_TEST(test_channels)
+START_TEST(test_lanes)
 {
 	static const size_t lengths[] = {192, 1008, 1200, 4080, 4096, 5088, 8160, 12432, 65536};
 	unsigned char *data = random_bytes(66000, 32);
@@ -154,7 +154,7 @@ static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_known);
 	tcase_add_test(tcase, test_short);
-	tcase_add_test(tcase, test_channels);
+	tcase_add_test(tcase, test_lanes);
 	tcase_add_test(tcase, test_parts);
 	tcase_add_test(tcase, test_long_operators);
 	tcase_add_test(tcase, test_update);
