@@ -26,7 +26,7 @@ typedef gboolean (*NC_sender_source_func)(NC_sender *sender, const struct NC_com
 					  gpointer user_data);
 
 /*
- * Submits what was queued in a sender, and tells its completions to the callback:
+ * Submits the queued messages of a sender, and passes its completions to the callback:
  * g_source_set_callback(source, G_SOURCE_FUNC(function), ...).
  */
 GSource *NC_sender_source_new(NC_sender *sender);

@@ -856,7 +856,7 @@ EXTRA_DIST += tests/check-man.sh tests/check-floors.sh tests/folders.txt tests/c
 	tests/unit/device-model.h \
 	tests/unit/file-cache-fixture.h \
 	tests/unit/respcache-fixture.h \
-	tests/unit/backend-fixture.h tests/unit/by-method.h \
+	tests/unit/backend-fixture.h tests/unit/by-method.h tests/unit/held-unit.h \
 	tests/unit/handle-fixture.h \
 	tests/unit/kernel-fixture.h \
 	tests/unit/loop-fixture.h \

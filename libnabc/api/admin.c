@@ -30,7 +30,7 @@ static int serve_counters(struct nc_transmit *transmit, const struct nc_wire_cal
 {
 	struct NC_cache_stat stat;
 
-	if (!call->size || call->size > NC_WIRE_BEHIND_MAX || call->length)
+	if (!nc_wire_is_size(call->size) || call->length)
 		return -EPROTO;
 	count_up(transmit, &stat);
 	nc_versioned_write(room, call->size, &stat, sizeof(stat));
@@ -44,7 +44,7 @@ static int serve_routes(struct nc_transmit *transmit, const struct nc_wire_call 
 	struct NC_route routes[NC_ROUTES];
 	size_t found, stride = call->size, count = call->who;
 
-	if (!stride || stride > NC_WIRE_BEHIND_MAX || call->length)
+	if (!nc_wire_is_size(stride) || call->length)
 		return -EPROTO;
 	if (count > NC_WIRE_BEHIND_MAX / stride)
 		count = NC_WIRE_BEHIND_MAX / stride;
@@ -56,9 +56,7 @@ static int serve_routes(struct nc_transmit *transmit, const struct nc_wire_call 
 		return 0;
 	if (count > found - call->id)
 		count = found - call->id;
-	for (size_t i = 0; i < count; i++)
-		nc_versioned_write((char *)room + i * stride, stride, &routes[call->id + i],
-				   sizeof(*routes));
+	nc_versioned_write_all(room, stride, routes + call->id, sizeof(*routes), count);
 	return (int)(count * stride);
 }
 

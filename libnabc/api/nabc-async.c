@@ -107,9 +107,11 @@ int NC_sender_reap(NC_sender *sender, struct NC_completion *done, size_t stride,
 		unsigned more = count - (unsigned)total;
 
 		found = nc_async_reap(sender, known, more < REAP_STEP ? more : REAP_STEP);
-		for (int i = 0; i < found; i++, total++)
-			nc_versioned_write((char *)done + (size_t)total * stride, stride, &known[i],
-					   sizeof(known[i]));
+		if (found <= 0)
+			break;
+		nc_versioned_write_all((char *)done + (size_t)total * stride, stride, known,
+				       sizeof(known[0]), (size_t)found);
+		total += found;
 	} while (found == (int)REAP_STEP && (unsigned)total < count);
 	return nc_api_result(found < 0 && !total ? found : total);
 }

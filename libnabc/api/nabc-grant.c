@@ -68,9 +68,8 @@ int NC_list(NC_cache *cache, size_t *cursor, struct NC_stat *units, size_t strid
 	if (count > LIST_MAX)
 		count = LIST_MAX;
 	found = nc_grant_ops_list_all(&cache->index, cursor, known, count);
-	for (int i = 0; i < found; i++)
-		nc_versioned_write((char *)units + (size_t)i * stride, stride, &known[i],
-				   sizeof(known[i]));
+	if (found > 0)
+		nc_versioned_write_all(units, stride, known, sizeof(known[0]), (size_t)found);
 	return (int)nc_api_result(found);
 }
 

@@ -413,9 +413,9 @@ int NC_routes(NC_cache *cache, struct NC_route *routes, size_t stride, unsigned 
 	if (count > NC_ROUTES)
 		count = NC_ROUTES;
 	found = nc_admin_routes(&cache->transmit, known, count);
-	for (int i = 0; i < found && i < (int)count; i++)
-		nc_versioned_write((char *)routes + (size_t)i * stride, stride, &known[i],
-				   sizeof(known[i]));
+	if (found > 0)
+		nc_versioned_write_all(routes, stride, known, sizeof(known[0]),
+				       (unsigned)found < count ? (unsigned)found : count);
 	return (int)nc_api_result(found);
 }
 

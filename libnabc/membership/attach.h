@@ -11,13 +11,13 @@
 /* Says what is wanted (NC_WIRE_*), and which versions this library speaks. */
 int nc_attach_hello(int socket, uint32_t flags);
 
-/* Reports that the other end, a "server" or so, speaks no version that this library does. */
+/* Reports that a peer, named by end ("worker", for example), speaks no version of ours. */
 void nc_attach_report(struct nc_diagnostics *diagnostics, const char *end, pid_t pid,
 		      uint32_t version, uint32_t oldest);
 
 /*
- * A message of a worker that is no call: -EPROTONOSUPPORT, and a report, if it is the hello
- * of one that speaks no version of ours; -EPROTO.
+ * Checks a message that is not a call.  -EPROTONOSUPPORT, and a report: the hello of a worker
+ * that speaks no version of ours; -EPROTO: anything else.
  */
 int nc_attach_last_word(struct nc_diagnostics *diagnostics, pid_t pid, const void *message,
 			size_t length);

@@ -402,13 +402,6 @@ size_t nc_handle_id(const NC_handle *handle)
 	return handle && in->magic == magic(in) ? in->id : 0;
 }
 
-const struct nc_index *nc_handle_cache(const NC_handle *handle)
-{
-	const struct nc_handle *in = (const struct nc_handle *)(const void *)handle;
-
-	return handle && in->magic == magic(in) ? in->index : NULL;
-}
-
 const struct nc_index *nc_handle_filling(const NC_handle *handle)
 {
 	struct nc_handle copy;

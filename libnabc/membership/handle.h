@@ -49,9 +49,6 @@ int nc_handle_extent(NC_handle *handle, size_t *size, size_t *filled);
 int nc_handle_insert(NC_handle *handle, size_t length);
 size_t nc_handle_id(const NC_handle *handle);
 
-/* The cache that a handle in use belongs to; NULL: not in use. */
-const struct nc_index *nc_handle_cache(const NC_handle *handle);
-
 /*
  * The cache of the unit that the handle is filling, or NULL.  The handle may be
  * uninitialised memory.  After a fork the cache may be that of the parent.

@@ -256,19 +256,13 @@ static int serve_admin(struct rpc *rpc)
 	return 0;
 }
 
-/* Bytes of a caller's structure: some of it, and one fits. */
-static bool is_size(uint64_t size)
-{
-	return size > 0 && size <= NC_WIRE_BEHIND_MAX;
-}
-
 static int list(struct rpc *rpc)
 {
 	struct NC_stat units[LIST_MAX];
 	size_t cursor = rpc->call.size, stride = rpc->call.fraglen;
 	unsigned most = LIST_MAX, count;
 
-	if (!is_size(stride))
+	if (!nc_wire_is_size(stride))
 		return -EPROTO;
 	if (most > NC_WIRE_BEHIND_MAX / stride)
 		most = (unsigned)(NC_WIRE_BEHIND_MAX / stride);
@@ -277,8 +271,7 @@ static int list(struct rpc *rpc)
 	count = rpc->caller->operates
 			? nc_inspect_list(rpc->index, &cursor, units, most)
 			: nc_grant_ops_list(rpc->index, rpc->caller, &cursor, units, most);
-	for (unsigned i = 0; i < count; i++)
-		nc_versioned_write(rpc->room + i * stride, stride, &units[i], sizeof(units[i]));
+	nc_versioned_write_all(rpc->room, stride, units, sizeof(units[0]), count);
 	rpc->reply->size = cursor;
 	rpc->reply->length = count * (uint32_t)stride;
 	return 0;
@@ -292,7 +285,7 @@ static int stat_unit(struct rpc *rpc)
 
 	if (!rpc->caller->operates && !(known && made))
 		return -EACCES;
-	if (!is_size(rpc->call.size))
+	if (!nc_wire_is_size(rpc->call.size))
 		return -EPROTO;
 	error = nc_inspect_unit(rpc->index, rpc->call.id, &stat);
 	if (!error) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * async-epoll.c - the library's sender where io_uring is not to be had: sockets
+ * async-epoll.c - the library's sender where io_uring is unavailable: sockets
  * that are full wait in the epoll descriptor that the caller polls.
  */
 #include <errno.h>

@@ -55,7 +55,7 @@ struct nc_async_backend {
 	int (*send)(struct NC_sender *sender, struct nc_send_queue *queue);
 	/* Waits until the queue's socket is writable, or broken.  0 or -errno. */
 	int (*await)(struct NC_sender *sender, struct nc_send_queue *queue);
-	/* Gives the queue up.  1: done; 0: its end will be told; -errno: not now. */
+	/* Cancels the queue.  1: done; 0: a completion follows; -errno: not now. */
 	int (*cancel)(struct NC_sender *sender, struct nc_send_queue *queue);
 	/* The queue has no more messages.  May be NULL. */
 	void (*forget)(struct NC_sender *sender, struct nc_send_queue *queue);

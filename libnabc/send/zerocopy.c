@@ -79,7 +79,7 @@ static bool takes(const struct nc_sending *sending, unsigned range)
 	       nc_sending_gapless(sending, range);
 }
 
-/* Copy goes on: to wait for room, or because this is not to be had here. */
+/* Copy goes on: to wait for room, or because zero-copy is unavailable here. */
 static int declined(struct nc_sending *sending, uint32_t level, int error)
 {
 	enum nc_reason reason = NC_ZEROCOPY_REFUSED;

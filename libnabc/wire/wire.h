@@ -122,6 +122,13 @@ struct nc_wire_reply {
 #define NC_WIRE_HAS_UNIT 0x1u /* descriptor: a frozen segment */
 #define NC_WIRE_HAS_MAP 0x2u  /* descriptor: the revocation map, the last one */
 #define NC_WIRE_BEHIND_MAX 16384u
+
+/* Whether it can be the length of a caller's structure: at least one fits behind a reply. */
+static inline bool nc_wire_is_size(uint64_t size)
+{
+	return size > 0 && size <= NC_WIRE_BEHIND_MAX;
+}
+
 #define NC_WIRE_NO_MAP 1u	/* slot of SEAL and FETCH: the caller has no revocation map (yet) */
 #define NC_WIRE_MAP_SIZE 32768u /* bytes of the revocation map */
 

@@ -7,6 +7,7 @@
 
 #include "backend/response-queue.h"
 
+#include "held-unit.h"
 #include "suite.h"
 
 static NC_cache *cache;
@@ -25,20 +26,6 @@ static void begin(void)
 static void end(void)
 {
 	ck_assert_int_eq(NC_cache_close(cache), 0);
-}
-
-/* A unit that nobody but the one hold keeps. */
-static struct NC_range held(size_t length)
-{
-	struct NC_range range = {.length = length};
-	NC_handle unit;
-
-	ck_assert_int_eq(NC_alloc(&unit, length, 0), 0);
-	ck_assert_int_eq(NC_insert(&unit), 0);
-	range.id = NC_cache_id(&unit);
-	ck_assert_int_eq(NC_free(&unit), 0);
-	ck_assert_int_eq(NC_hold(NULL, range.id), 0);
-	return range;
 }
 
 static uint64_t holds(struct NC_range range)

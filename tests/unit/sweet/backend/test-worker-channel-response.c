@@ -7,20 +7,7 @@
 #include "backend/backpressure.h"
 
 #include "channel-fixture.h"
-
-/* A unit with one hold, as the library hands it over. */
-static struct NC_range held(size_t length)
-{
-	struct NC_range range = {.length = length};
-	NC_handle unit;
-
-	ck_assert_int_eq(NC_alloc(&unit, length, 0), 0);
-	ck_assert_int_eq(NC_insert(&unit), 0);
-	range.id = NC_cache_id(&unit);
-	ck_assert_int_eq(NC_free(&unit), 0);
-	ck_assert_int_eq(NC_hold(NULL, range.id), 0);
-	return range;
-}
+#include "held-unit.h"
 
 static struct NC_response response_of(int status, const char *lines, const struct NC_range *range)
 {
