@@ -309,10 +309,12 @@ static uint64_t by_id(struct pair *pair, bool empty, unsigned depth, uint64_t sp
 		while ((got = NC_backend_reap(pair->backend, 0, &tag, &response,
 					      sizeof(response))) > 0) {
 			must(response.status == (empty ? 204 : 200), "the worker");
-			if (!empty)
-				must(response.body.length == BODY &&
-					     NC_release(NULL, response.body.id) == 0,
+			if (!empty) {
+				struct NC_hold hold = response.holds[0];
+
+				must(response.body.length == BODY && NC_release(&hold) == 0,
 				     "NC_release");
+			}
 			done++;
 		}
 		must(got == 0, "NC_backend_reap");

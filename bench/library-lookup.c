@@ -40,8 +40,9 @@ static double look_up(const size_t *ids, size_t count, uint64_t span)
 	do {
 		for (unsigned i = 0; i < 1024; i++) {
 			size_t id = ids[random_next(&state) % count];
+			struct NC_hold hold;
 
-			must(NC_hold(NULL, id) == 0 && NC_release(NULL, id) == 0, "NC_hold");
+			must(NC_hold(NULL, id, &hold) == 0 && NC_release(&hold) == 0, "NC_hold");
 		}
 		done += 1024;
 		end = cpu_ns();

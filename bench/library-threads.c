@@ -66,7 +66,9 @@ static size_t insert(void)
 
 static void hold(size_t id)
 {
-	must(NC_hold(NULL, id) == 0 && NC_release(NULL, id) == 0, "NC_hold");
+	struct NC_hold hold;
+
+	must(NC_hold(NULL, id, &hold) == 0 && NC_release(&hold) == 0, "NC_hold");
 }
 
 static void once(enum task task, const int sockets[2], size_t id, char *bytes)

@@ -29,7 +29,7 @@ import os
 import sys
 import traceback
 from ctypes import (POINTER, Structure, byref, c_char_p, c_int, c_size_t, c_ssize_t, c_uint,
-                    c_uint32, c_uint64, c_void_p, sizeof)
+                    c_uint32, c_uint64, c_void_p, create_string_buffer, sizeof)
 from typing import NamedTuple
 
 PROCESS, USER, GROUP = 1, 3, 4  # enum NC_principal
@@ -74,7 +74,8 @@ class _Request(Structure):
 class _Response(Structure):
     _fields_ = [("size", c_size_t), ("status", c_int), ("flags", c_uint), ("headers", c_char_p),
                 ("headers_length", c_size_t), ("body", _Range), ("ranges", POINTER(_Range)),
-                ("range_count", c_uint), ("data", c_void_p), ("data_length", c_size_t)]
+                ("holds", c_void_p), ("range_count", c_uint), ("data", c_void_p),
+                ("data_length", c_size_t)]
 
 
 def _judge(result, function, arguments):
@@ -107,8 +108,8 @@ _stat = _call("NC_stat", c_int, c_void_p, c_size_t, POINTER(_Stat), c_size_t)
 _pread = _call("NC_pread", c_ssize_t, c_void_p, c_size_t, c_void_p, c_size_t, c_size_t)
 _checksum = _call("NC_checksum", c_int, c_void_p, c_size_t, POINTER(c_uint32), c_int, c_size_t,
                   c_size_t)
-_hold = _call("NC_hold", c_int, c_void_p, c_size_t)
-_release = _call("NC_release", c_int, c_void_p, c_size_t)
+_hold = _call("NC_hold", c_int, c_void_p, c_size_t, c_void_p)
+_release = _call("NC_release", c_int, c_void_p)
 _destroy = _call("NC_destroy", c_int, c_void_p, c_size_t)
 _grant = _call("NC_grant", c_int, c_void_p, c_size_t, c_int, c_uint32)
 _revoke = _call("NC_revoke", c_int, c_void_p, c_size_t, c_int, c_uint32)
@@ -155,7 +156,7 @@ def put(data, lifetime=None):
     whose units end when they are sent.  The server that started this process
     may send the unit, whoever owns the cache.
     """
-    unit = ctypes.create_string_buffer(_sizeof(b"NC_handle"))
+    unit = create_string_buffer(_sizeof(b"NC_handle"))
     length = memoryview(data).nbytes
     _cache()
     _alloc(unit, length, 0)
@@ -191,7 +192,7 @@ def get(unit, offset=0, length=None):
     """The bytes of a unit, or of length bytes of it from offset on."""
     if length is None:
         length = max(size(unit) - offset, 0)
-    data = ctypes.create_string_buffer(length)
+    data = create_string_buffer(length)
     got = _pread(_cache(), unit, data, length, offset)
     return ctypes.string_at(data, got)
 
@@ -212,13 +213,25 @@ def checksum(unit, kind=CRC32C, offset=0, length=None):
     return value.value
 
 
+class Hold:
+    """Keeps a unit from being evicted until release(), or the end of a `with`."""
+
+    def __init__(self, unit):
+        self._hold = create_string_buffer(_sizeof(b"struct NC_hold"))
+        _hold(_cache(), unit, self._hold)
+
+    def release(self):
+        _release(self._hold)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.release()
+
+
 def hold(unit):
-    """Keeps a unit from being evicted until release()."""
-    _hold(_cache(), unit)
-
-
-def release(unit):
-    _release(_cache(), unit)
+    return Hold(unit)
 
 
 def destroy(unit):
@@ -252,7 +265,7 @@ class Request:
     def __init__(self, worker, request):
         self._worker = worker
         # The variables as well: a copy, since the library's memory is the next request's.
-        self._block = ctypes.create_string_buffer(
+        self._block = create_string_buffer(
             ctypes.string_at(request.variables, request.variables_length),
             request.variables_length or 1)
         self._request = _Request(sizeof(_Request), request.tag, request.channel, request.flags,

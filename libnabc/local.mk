@@ -48,8 +48,9 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/store/member-growth.c libnabc/store/member-unit.c libnabc/store/member-internal.h \
 	libnabc/cache/remote-member.c libnabc/cache/remote-member.h \
 	libnabc/cache/import.c libnabc/cache/import.h \
+	libnabc/cache/prefetch.c libnabc/cache/prefetch.h \
 	libnabc/store/maintenance.c libnabc/store/maintenance.h \
-	libnabc/cache/index.c libnabc/cache/index.h \
+	libnabc/cache/index.c libnabc/cache/index.h libnabc/cache/hold.h \
 	libnabc/cache/index-lookup.c libnabc/cache/index-alloc.c libnabc/cache/index-member.c \
 	libnabc/cache/index-internal.h \
 	libnabc/cache/inspect.c libnabc/cache/inspect.h \
@@ -80,7 +81,7 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/worker/responder.c libnabc/worker/responder-stream.c libnabc/worker/responder-posix.c \
 	libnabc/worker/responder.h \
 	libnabc/api/registry.c libnabc/api/registry.h \
-	libnabc/api/nabc.c libnabc/api/nabc-grant.c libnabc/api/nabc-async.c libnabc/api/worker.c
+	libnabc/api/nabc.c libnabc/api/nabc-grant.c libnabc/api/nabc-hold.c libnabc/api/nabc-async.c libnabc/api/worker.c
 # Of the kernel module, its calls alone.
 libnabc_libnabc_internal_la_CPPFLAGS = $(libnabc_cppflags) -I$(srcdir)/kernel-shim
 libnabc_libnabc_internal_la_CFLAGS = $(AM_CFLAGS) $(URING_CFLAGS)

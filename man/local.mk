@@ -31,10 +31,12 @@ man3_MANS = \
 	man/NC_checksum.3 \
 	man/NC_data.3 \
 	man/NC_destroy.3 \
+	man/NC_file.3 \
 	man/NC_fragment.3 \
 	man/NC_free.3 \
 	man/NC_grant.3 \
 	man/NC_hold.3 \
+	man/NC_hold_nowait.3 \
 	man/NC_insert.3 \
 	man/NC_list.3 \
 	man/NC_pread.3 \

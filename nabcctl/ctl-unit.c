@@ -259,7 +259,8 @@ static int write_all(const char *data, size_t length)
 }
 
 /* Of a unit that is held: from where it lies, no copy is made. */
-static int copy_out(const struct ctl *ctl, size_t id, uint64_t offset, uint64_t length)
+static int copy_out(const struct ctl *ctl, size_t id, const struct NC_hold *hold, uint64_t offset,
+		    uint64_t length)
 {
 	struct NC_stat stat;
 	int status = 0;
@@ -273,7 +274,7 @@ static int copy_out(const struct ctl *ctl, size_t id, uint64_t offset, uint64_t 
 		length = stat.size - offset;
 	while (length && !status) {
 		size_t run;
-		const char *data = NC_data(ctl->cache, id, offset, &run);
+		const char *data = NC_data(hold, &run, offset);
 
 		if (!data)
 			return ctl_unit_failed(ctl, id, errno);
@@ -297,6 +298,7 @@ int ctl_get(struct ctl *ctl, int argc, char **argv)
 		{0},
 	};
 	int status = ctl_options(ctl, entries, &argc, &argv);
+	struct NC_hold hold;
 	size_t id = 0;
 
 	if (!status && argc != 2)
@@ -309,11 +311,11 @@ int ctl_get(struct ctl *ctl, int argc, char **argv)
 		status = ctl_misused(ctl, "--length \"%s\": must be a number", length_word);
 	if (!status)
 		status = ctl_attach(ctl, CTL_ANYBODY);
-	if (!status && NC_hold(ctl->cache, id) < 0)
+	if (!status && NC_hold(ctl->cache, id, &hold) < 0)
 		status = ctl_unit_failed(ctl, id, errno);
 	else if (!status) {
-		status = copy_out(ctl, id, offset, length);
-		(void)NC_release(ctl->cache, id);
+		status = copy_out(ctl, id, &hold, offset, length);
+		(void)NC_release(&hold);
 	}
 	g_free(offset_word);
 	g_free(length_word);

@@ -19,6 +19,7 @@ NABC_UNITS = \
 	tests/unit/libnabc/membership/test-rpc-server \
 	tests/unit/libnabc/membership/test-grant-ops \
 	tests/unit/libnabc/api/test-nabc-grant \
+	tests/unit/libnabc/api/test-nabc-hold \
 	tests/unit/libnabc/test-hostile \
 	tests/unit/libnabc/test-hostile-table \
 	tests/unit/libnabc/test-hostile-kill \
@@ -861,6 +862,7 @@ EXTRA_DIST += tests/check-man.sh tests/check-floors.sh tests/folders.txt tests/c
 	tests/unit/kernel-fixture.h \
 	tests/unit/loop-fixture.h \
 	tests/unit/member-fixture.h \
+	tests/unit/unit-holds.h \
 	tests/unit/nabc-fixture.h \
 	tests/unit/process-fixture.h \
 	tests/unit/rpc-fixture.h \

@@ -91,30 +91,3 @@ ssize_t NC_pread(NC_cache *cache, size_t cache_id, void *data, size_t len, size_
 	(void)nc_index_release(&cache->index, cache_id);
 	return nc_api_result(result);
 }
-
-const void *NC_data(NC_cache *cache, size_t cache_id, size_t offset, size_t *run)
-{
-	struct nc_view view;
-	const char *data = NULL;
-	int error;
-
-	cache = nc_registry_find(cache, &error);
-	if (cache)
-		error = run ? nc_index_hold(&cache->index, cache_id, true, &view) : -EINVAL;
-	if (error || !cache) {
-		nc_api_result(error);
-		return NULL;
-	}
-	/* The look's own hold is not one that keeps the memory. */
-	if (nc_word_holds(nc_unit_word(view.unit)) < 2)
-		error = -EPERM;
-	else if (offset >= view.unit->layout.size)
-		error = -ERANGE;
-	else
-		error = nc_index_fetch(&cache->index, &view);
-	if (!error)
-		data = nc_unit_base(view.unit) + nc_layout_at(&view.unit->layout, offset, run);
-	(void)nc_index_release(&cache->index, cache_id);
-	nc_api_result(error);
-	return data;
-}

@@ -27,7 +27,7 @@ static_assert(offsetof(struct NC_cache, index) == 0, "a handle's cache is one of
 #define CACHE_OPTIONS_LEAST 120u
 #define SERVE_OPTIONS_LEAST 40u
 #define ATTACH_OPTIONS_LEAST 32u
-#define SEND_LEAST 48u
+#define SEND_LEAST 64u
 #define SENDFILE_LEAST 64u
 
 static_assert(sizeof(struct NC_cache_options) == CACHE_OPTIONS_LEAST, "grows at its end only");
@@ -53,6 +53,7 @@ size_t NC_sizeof(const char *type)
 		{"struct NC_cache_options", sizeof(struct NC_cache_options)},
 		{"struct NC_cache_stat", sizeof(struct NC_cache_stat)},
 		{"struct NC_completion", sizeof(struct NC_completion)},
+		{"struct NC_hold", sizeof(struct NC_hold)},
 		{"struct NC_range", sizeof(struct NC_range)},
 		{"struct NC_request", sizeof(struct NC_request)},
 		{"struct NC_response", sizeof(struct NC_response)},
@@ -140,7 +141,8 @@ int NC_cache_fd(NC_cache *cache)
 	cache = nc_registry_find(cache, &error);
 	if (!cache)
 		return (int)nc_api_result(error);
-	return (int)nc_api_result(cache->index.owner ? cache->serve.epoll : -EPERM);
+	return (int)nc_api_result(cache->index.owner ? cache->serve.epoll
+						     : nc_prefetch_fd(&cache->index.prefetch));
 }
 
 int NC_cache_dispatch(NC_cache *cache)
@@ -265,28 +267,6 @@ int NC_destroy(NC_cache *cache, size_t cache_id)
 
 	cache = nc_registry_find(cache, &error);
 	return (int)nc_api_result(cache ? nc_index_destroy(&cache->index, cache_id) : error);
-}
-
-int NC_hold(NC_cache *cache, size_t cache_id)
-{
-	struct nc_view view;
-	int error;
-
-	cache = nc_registry_find(cache, &error);
-	if (cache) {
-		error = nc_index_hold(&cache->index, cache_id, false, &view);
-		if (!error && view.unit)
-			nc_unit_end_grace(view.unit);
-	}
-	return (int)nc_api_result(error);
-}
-
-int NC_release(NC_cache *cache, size_t cache_id)
-{
-	int error;
-
-	cache = nc_registry_find(cache, &error);
-	return (int)nc_api_result(cache ? nc_index_release(&cache->index, cache_id) : error);
 }
 
 int NC_stat(NC_cache *cache, size_t cache_id, struct NC_stat *stat, size_t size)

@@ -19,6 +19,7 @@
 
 static _Atomic(struct NC_cache *) the_default;
 static _Atomic(struct NC_cache *) caches[NC_REGISTRY_MAX];
+static uint64_t serials; /* given to caches; under opening */
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -53,6 +54,8 @@ int nc_registry_dispatch(struct NC_cache *cache)
 		if (!(cache->index.flags & NC_CACHE_MEMBERS_THREAD))
 			events = nc_serve_dispatch(&cache->serve);
 		(void)nc_collector_step(&cache->collector);
+	} else {
+		events = nc_prefetch_drain(&cache->index.prefetch);
 	}
 	return events < 0 ? events : events + reaped;
 }
@@ -204,6 +207,7 @@ static int set_up_locked(int socket, nc_registry_step *join, void *context, stru
 		return error;
 	}
 	made->socket = socket;
+	made->index.serial = ++serials;
 	atomic_store_explicit(place, made, memory_order_release);
 	(void)atomic_compare_exchange_strong(&the_default, &none, made);
 	*cache = made;

@@ -16,7 +16,7 @@
 
 /* Bytes of each structure in version 1.0: callers know at least these. */
 #define REQUEST_LEAST 40u
-#define RESPONSE_LEAST 88u
+#define RESPONSE_LEAST 96u
 #define BACKEND_OPTIONS_LEAST 64u
 
 static_assert(sizeof(struct NC_request) == REQUEST_LEAST, "grows at its end only");

@@ -354,6 +354,16 @@ int nc_imports_hold(struct nc_imports *imports, size_t id, bool unlinked, struct
 	return error;
 }
 
+int nc_imports_hold_known(struct nc_imports *imports, size_t id, struct nc_unit **unit)
+{
+	int error;
+
+	pthread_mutex_lock(&imports->lock);
+	error = hold_known_locked(imports, id, false, unit);
+	pthread_mutex_unlock(&imports->lock);
+	return error;
+}
+
 int nc_imports_release(struct nc_imports *imports, size_t id)
 {
 	struct nc_import *import;

@@ -45,6 +45,9 @@ int nc_imports_insert(struct nc_imports *imports, struct nc_unit *unit, size_t *
  */
 int nc_imports_hold(struct nc_imports *imports, size_t id, bool unlinked, struct nc_unit **unit);
 
+/* The same of a unit that is here; -EAGAIN: it is not, or stands no more. */
+int nc_imports_hold_known(struct nc_imports *imports, size_t id, struct nc_unit **unit);
+
 /* 0; -EINVAL: not held. */
 int nc_imports_release(struct nc_imports *imports, size_t id);
 

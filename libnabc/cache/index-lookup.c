@@ -76,32 +76,49 @@ int nc_index_hold(struct nc_index *index, size_t id, bool unlinked, struct nc_vi
 	return 0;
 }
 
-static bool is_live(const struct nc_unit *unit, unsigned generation)
-{
-	uint64_t word = nc_unit_word(unit);
-
-	return nc_word_generation(word) == generation && nc_word_state(word) == NC_UNIT_LIVE;
-}
-
-int nc_index_borrow(struct nc_index *index, size_t id, struct nc_view *view)
+int nc_index_hold_nowait(struct nc_index *index, size_t id, struct nc_view *view)
 {
 	int error = find(index, id, view);
 
+	if (error || !view->imported)
+		return nc_index_hold(index, id, false, view);
+	error = nc_prefetch_hold(&index->prefetch, id, &view->unit);
 	if (error)
 		return refused(index, error);
-	if (view->remote || view->imported) {
-		error = nc_index_hold(index, id, true, view);
-		if (error || nc_word_holds(nc_unit_word(view->unit)) > 1)
-			return error;
-		/* This hold is the only one. */
-		(void)nc_index_release(index, id);
-		return -EPERM;
-	}
-	if (!nc_member_held(&index->own, view->unit, nc_id_generation(id)))
-		return refused(index, is_live(view->unit, nc_id_generation(id)) ? -EPERM : -ENOENT);
-	view->borrowed = true;
 	nc_index_count_one(&nc_index_counters(index)->hits, 1);
 	return 0;
+}
+
+/* An import is freed with its last hold, so that a wrong hold must not be followed. */
+static int borrow_import(struct nc_index *index, size_t id, struct nc_view *view)
+{
+	if (nc_imports_hold(&index->imports, id, true, &view->unit))
+		return -EINVAL;
+	if (nc_word_holds(nc_unit_word(view->unit)) > 1)
+		return 0;
+	(void)nc_imports_release(&index->imports, id);
+	return -EINVAL;
+}
+
+int nc_index_borrow(struct nc_index *index, size_t id, struct nc_unit *unit, struct nc_view *view)
+{
+	unsigned generation = nc_id_generation(id);
+	int error = find(index, id, view) ? -EINVAL : 0;
+
+	if (!error && view->imported) {
+		error = borrow_import(index, id, view);
+	} else if (!error) {
+		bool own = !view->remote;
+
+		view->unit = unit;
+		view->borrowed = true;
+		if (own ? !nc_member_held(&index->own, unit, generation)
+			: !nc_unit_held(unit, generation))
+			error = -EINVAL;
+	}
+	if (!error)
+		nc_index_count_one(&nc_index_counters(index)->hits, 1);
+	return error;
 }
 
 void nc_index_return(struct nc_index *index, const struct nc_view *view)

@@ -90,6 +90,7 @@ static void init_ends(struct nc_index *index)
 	pthread_mutex_init(&index->purge.lock, NULL);
 	nc_rpc_client_init(&index->rpc);
 	nc_imports_init(&index->imports, &index->rpc);
+	nc_prefetch_init(&index->prefetch, &index->imports);
 }
 
 int nc_index_init_attached(struct nc_index *index, unsigned number,
@@ -153,6 +154,7 @@ void nc_index_fini(struct nc_index *index)
 	if (index->owner) {
 		nc_grants_fini(&index->grants);
 	} else {
+		nc_prefetch_fini(&index->prefetch);
 		nc_imports_fini(&index->imports);
 		nc_rpc_client_fini(&index->rpc);
 	}

@@ -16,6 +16,7 @@
 #include "cache/remote-member.h"
 #include "cache/grant.h"
 #include "cache/import.h"
+#include "cache/prefetch.h"
 #include "os/device.h"
 #include "store/member.h"
 
@@ -37,6 +38,7 @@ struct nc_purge {
 };
 
 struct nc_index {
+	uint64_t serial; /* of the process's caches: the address can be that of an earlier one */
 	bool owner;
 	unsigned flags;			/* NC_CACHE_* */
 	enum NC_checksum_kind checksum; /* kept of what this process inserts */
@@ -56,6 +58,7 @@ struct nc_index {
 	struct nc_grants grants;  /* owner only */
 	struct nc_rpc_client rpc; /* attached only */
 	struct nc_imports imports;
+	struct nc_prefetch prefetch; /* attached only */
 	struct nc_purge purge;
 	_Atomic(struct nc_remote_member *) *remotes; /* by number; owner only */
 	pthread_mutex_t lock;			     /* admission and departure */
@@ -70,7 +73,7 @@ struct nc_view {
 	struct nc_unit *unit;
 	struct nc_remote_member *remote; /* NULL: this process's own, or imported */
 	bool imported;
-	bool borrowed; /* of a hold of the caller's, and not counted again */
+	bool borrowed; /* the caller's hold keeps the unit: not counted again */
 };
 
 int nc_index_init_owner(struct nc_index *index, const struct NC_cache_options *options);
@@ -114,11 +117,17 @@ int nc_index_insert(struct nc_index *index, struct nc_unit *unit, size_t *id);
 int nc_index_hold(struct nc_index *index, size_t id, bool unlinked, struct nc_view *view);
 
 /*
- * The same for a caller whose hold of the unit lasts beyond the return: own
- * units are not held once more, so that threads that send the same one do not
- * write to the same place.  Errors of hold; -EPERM: the caller has no hold.
+ * The same of a unit that is not unlinked, without waiting for the owner: -EAGAIN, and
+ * errors of nc_prefetch_hold().
  */
-int nc_index_borrow(struct nc_index *index, size_t id, struct nc_view *view);
+int nc_index_hold_nowait(struct nc_index *index, size_t id, struct nc_view *view);
+
+/*
+ * The unit of an existing hold, which lasts beyond nc_index_return(): the unit
+ * is not held once more if it can be avoided, so that threads that send the
+ * same one do not write to the same cache line.  -EINVAL: nobody holds it.
+ */
+int nc_index_borrow(struct nc_index *index, size_t id, struct nc_unit *unit, struct nc_view *view);
 void nc_index_return(struct nc_index *index, const struct nc_view *view);
 
 /* 0; -EINVAL: not held; errors of hold. */

@@ -47,6 +47,8 @@ struct NC_response {
 	size_t headers_length; /* bytes */
 	struct NC_range body;  /* id 0: no body, or the list in ranges */
 	const struct NC_range *ranges;
+	const struct NC_hold
+		*holds;	      /* when reaped: one for each range, which the caller releases */
 	unsigned range_count; /* at most NC_RESPONSE_RANGES_MAX */
 	const void *data;     /* with NC_BACKEND_POSIX, when reaped: the body, to be freed */
 	size_t data_length;   /* bytes */

@@ -276,15 +276,26 @@ struct NC_range {
 	size_t length; /* bytes */
 };
 
+/*
+ * A hold on a unit: NC_hold() fills it, NC_release() ends it.  The caller owns the
+ * memory, the contents belong to the library; all zeros: no hold.  It may be
+ * copied and passed between threads, and is released once.  This structure does not grow.
+ */
+struct NC_hold {
+	uint64_t nc_private[4];
+};
+
 /* One message for NC_send(): header, then the ranges in order. */
 struct NC_send {
 	size_t size;	      /* of this structure */
 	const void *header;   /* may be NULL */
 	size_t header_length; /* bytes */
 	const struct NC_range *ranges;
-	unsigned range_count; /* at most NC_RANGES_MAX */
-	unsigned flags;	      /* NC_SEND_* */
-	size_t skip;	      /* bytes of the message that earlier calls sent */
+	const struct NC_hold *holds; /* that the caller has on units of the ranges; may be NULL */
+	unsigned range_count;	     /* at most NC_RANGES_MAX */
+	unsigned hold_count;	     /* at most NC_RANGES_MAX */
+	unsigned flags;		     /* NC_SEND_* */
+	size_t skip;		     /* bytes of the message that earlier calls sent */
 };
 
 #define NC_SEND_INIT(...) NC_INIT(struct NC_send, __VA_ARGS__)
@@ -307,8 +318,7 @@ struct NC_sendfile {
 #define NC_SEND_MORE 0x1u     /* more follows soon: send no partial segment */
 #define NC_SEND_CLOSE 0x2u    /* end of the stream: FIN on the last segment */
 #define NC_SEND_DONTWAIT 0x4u /* do not block, whatever the socket's mode */
-#define NC_SEND_HELD 0x8u     /* the caller holds every unit: destroyed ones may be sent */
-#define NC_SEND_COPY 0x10u    /* pass no page references to the socket: copy */
+#define NC_SEND_COPY 0x8u     /* pass no page references to the socket: copy */
 
 /* --- library ------------------------------------------------------------ */
 
@@ -363,8 +373,13 @@ FILE *NC_stream(NC_handle *handle, const char *mode);
 int NC_unit_insert(NC_handle *handle, size_t len);
 size_t NC_cache_id(const NC_handle *handle);
 int NC_destroy(NC_cache *cache, size_t cache_id);
-int NC_hold(NC_cache *cache, size_t cache_id);
-int NC_release(NC_cache *cache, size_t cache_id);
+
+/* Fills *hold: the unit stays, and stays where it is, until the hold is released. */
+int NC_hold(NC_cache *cache, size_t cache_id, struct NC_hold *hold);
+/* The same without waiting: EAGAIN, and NC_cache_fd() is readable when to call again. */
+int NC_hold_nowait(NC_cache *cache, size_t cache_id, struct NC_hold *hold);
+/* Ends the hold and clears *hold. */
+int NC_release(struct NC_hold *hold);
 int NC_stat(NC_cache *cache, size_t cache_id, struct NC_stat *stat, size_t size);
 /* Sets *value to the checksum of len bytes at offset; ERANGE: outside of the unit. */
 int NC_checksum(NC_cache *cache, size_t cache_id, uint32_t *value, enum NC_checksum_kind kind,
@@ -378,7 +393,14 @@ int NC_set_lifetime(NC_cache *cache, size_t cache_id, uint64_t milliseconds);
 /* units: count structures of stride bytes each. */
 int NC_list(NC_cache *cache, size_t *cursor, struct NC_stat *units, size_t stride, unsigned count);
 ssize_t NC_pread(NC_cache *cache, size_t cache_id, void *data, size_t len, size_t offset);
-const void *NC_data(NC_cache *cache, size_t cache_id, size_t offset, size_t *run);
+
+/* A held unit as memory: the address of the byte at offset; *run: bytes from there on. */
+const void *NC_data(const struct NC_hold *hold, size_t *run, size_t offset);
+/*
+ * And as a file: returns a descriptor that can only be read, the library's, valid as
+ * long as the hold; *position: where the byte at offset is in it.
+ */
+int NC_file(const struct NC_hold *hold, uint64_t *position, size_t *run, size_t offset);
 
 /* --- cached data with names ---------------------------------------------- */
 

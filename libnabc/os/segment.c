@@ -5,7 +5,9 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -267,8 +269,33 @@ int nc_segment_adopt_frozen(struct nc_segment *segment, int fd, size_t size)
 	return map_frozen(segment, fd, NULL, 0);
 }
 
+int nc_segment_reader(struct nc_segment *segment)
+{
+	int known = atomic_load_explicit(&segment->reader, memory_order_acquire), fd;
+	char path[32];
+
+	if (known)
+		return known - 1;
+	if (segment->fd < 0)
+		return -EBADF;
+	/* A duplicate would share the right to write. */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", segment->fd);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (atomic_compare_exchange_strong_explicit(&segment->reader, &known, fd + 1,
+						    memory_order_acq_rel, memory_order_acquire))
+		return fd;
+	close(fd);
+	return known - 1;
+}
+
 void nc_segment_close(struct nc_segment *segment)
 {
+	int reader = atomic_load_explicit(&segment->reader, memory_order_relaxed);
+
+	if (reader)
+		close(reader - 1);
 	if (segment->base)
 		munmap(segment->base, segment->size);
 	if (segment->fd >= 0)

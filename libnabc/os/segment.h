@@ -13,8 +13,9 @@
 struct nc_segment {
 	int fd;
 	char *base;
-	size_t size; /* bytes, whole pages */
-	bool huge;   /* huge pages are wished for */
+	size_t size;	    /* bytes, whole pages */
+	bool huge;	    /* huge pages are wished for */
+	_Atomic int reader; /* nc_segment_reader()'s descriptor + 1; 0: none yet */
 };
 
 /* Whether this system can seal segments; without, they serve one process only. */
@@ -72,6 +73,12 @@ int nc_segment_freeze(struct nc_segment *segment);
  * change; the descriptor stays the caller's.
  */
 int nc_segment_adopt_frozen(struct nc_segment *segment, int fd, size_t size);
+
+/*
+ * A descriptor of the segment that can only be read, the segment's own; opened at the
+ * first call.  Any thread.  -errno: of open(2) in /proc; -EBADF: it has none itself.
+ */
+int nc_segment_reader(struct nc_segment *segment);
 
 /*
  * Unmaps and closes.  Pages that a socket still holds live on until they are

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <unistd.h>
 
+#include "cache/hold.h"
 #include "send/async.h"
 #include "send/splice.h"
 
@@ -100,12 +101,18 @@ static void finish_locked(struct NC_sender *sender, struct nc_send_queue *queue,
 /* The next step of a message by plain calls.  1: it is over; 0: the socket is full. */
 static int send_directly(struct NC_send_op *operation)
 {
+	struct nc_message *message = &operation->message;
+	struct NC_hold holds[NC_RANGES_MAX];
 	struct NC_send spec = operation->spec;
 	ssize_t sent;
 
-	spec.skip = operation->message.at;
-	/* The operation holds the units, whatever becomes of them. */
-	spec.flags |= NC_SEND_HELD | (operation->splice ? 0 : NC_SEND_DONTWAIT);
+	spec.skip = message->at;
+	/* The operation holds the units, even if they are destroyed. */
+	for (unsigned i = 0; i < spec.range_count; i++)
+		nc_hold_write(&holds[i], message->index, &message->views[i]);
+	spec.holds = holds;
+	spec.hold_count = spec.range_count;
+	spec.flags |= operation->splice ? 0 : NC_SEND_DONTWAIT;
 	sent = nc_transmit_send(operation->transmit, operation->socket, &spec);
 	if (sent == -EAGAIN)
 		return 0;

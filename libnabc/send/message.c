@@ -5,12 +5,14 @@
 #include <errno.h>
 #include <limits.h>
 
+#include "cache/hold.h"
 #include "send/message.h"
 
 static int check(const struct NC_send *spec, size_t *total)
 {
 	if (!spec || spec->range_count > NC_RANGES_MAX || (spec->flags & ~NC_SEND_FLAGS) ||
-	    (spec->header_length && !spec->header) || (spec->range_count && !spec->ranges))
+	    (spec->header_length && !spec->header) || (spec->range_count && !spec->ranges) ||
+	    spec->hold_count > NC_RANGES_MAX || (spec->hold_count && !spec->holds))
 		return -EINVAL;
 	*total = spec->header_length;
 	for (unsigned i = 0; i < spec->range_count; i++)
@@ -27,23 +29,54 @@ static void release(struct nc_message *message, unsigned held)
 		nc_index_return(message->index, &message->views[--held]);
 }
 
+/*
+ * The caller's hold of the unit, or NULL.  *at: where the last one was found, since holds
+ * are one for each range, or one for all, as a rule.
+ */
+static const struct NC_hold *find_hold(const struct NC_send *spec, size_t id, unsigned *at)
+{
+	for (unsigned tried = 0; tried < spec->hold_count; tried++) {
+		if (nc_hold_read(&spec->holds[*at]).id == id)
+			return &spec->holds[*at];
+		*at = (*at + 1) % spec->hold_count;
+	}
+	return NULL;
+}
+
+static int hold_unit(struct nc_message *message, size_t id, struct nc_view *view, bool brief,
+		     unsigned *at)
+{
+	const struct NC_hold *hold = find_hold(message->spec, id, at);
+	struct nc_view borrowed;
+	int error;
+
+	if (!hold)
+		return nc_index_hold(message->index, id, false, view);
+	if (brief)
+		return nc_hold_borrow(hold, message->index, view);
+	error = nc_hold_borrow(hold, message->index, &borrowed);
+	if (error)
+		return error;
+	error = nc_index_hold(message->index, id, true, view);
+	nc_index_return(message->index, &borrowed);
+	return error;
+}
+
 int nc_message_open(struct nc_message *message, struct nc_index *index, const struct NC_send *spec,
 		    struct nc_view *views, bool brief)
 {
-	bool unlinked;
+	unsigned at = 0;
 	int error;
 
 	*message = (struct nc_message){.index = index, .spec = spec, .views = views};
 	error = check(spec, &message->total);
 	if (error)
 		return error;
-	unlinked = spec->flags & NC_SEND_HELD;
 	for (unsigned i = 0; i < spec->range_count; i++) {
 		const struct NC_range *range = &spec->ranges[i];
 		unsigned held = i;
 
-		error = brief && unlinked ? nc_index_borrow(index, range->id, &views[i])
-					  : nc_index_hold(index, range->id, unlinked, &views[i]);
+		error = hold_unit(message, range->id, &views[i], brief, &at);
 		if (!error) {
 			size_t size = views[i].unit->layout.size;
 

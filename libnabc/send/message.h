@@ -13,8 +13,7 @@
 
 #include "cache/index.h"
 
-#define NC_SEND_FLAGS                                                                              \
-	(NC_SEND_MORE | NC_SEND_CLOSE | NC_SEND_DONTWAIT | NC_SEND_HELD | NC_SEND_COPY)
+#define NC_SEND_FLAGS (NC_SEND_MORE | NC_SEND_CLOSE | NC_SEND_DONTWAIT | NC_SEND_COPY)
 
 struct nc_message {
 	struct nc_index *index;
@@ -30,8 +29,8 @@ struct nc_message {
 /*
  * Checks the message, holds its units and goes to spec->skip.  views has
  * room for range_count (at most NC_RANGES_MAX) and lives as long as the
- * message.  brief: the message is closed while the holds last that the spec
- * speaks of (NC_SEND_HELD), so that they do.  0; -EINVAL: a malformed spec;
+ * message.  brief: the message is closed while the spec's holds last, so that
+ * their units need no other.  0; -EINVAL: a malformed spec, or a hold that is none;
  * -ERANGE: lengths that overflow, or a range past the end of its unit; errors of
  * nc_index_hold().  Nothing is held on failure.
  */

@@ -36,6 +36,8 @@ static struct NC_send_op *create(const struct nc_message *message)
 	op->message.views = (struct nc_view *)(op->iov + IOVECS);
 	ranges = (struct NC_range *)(op->message.views + count);
 	op->spec.ranges = ranges;
+	op->spec.holds = NULL;
+	op->spec.hold_count = 0;
 	op->spec.header = ranges + count;
 	if (count) {
 		memcpy(op->message.views, message->views, count * sizeof(*message->views));

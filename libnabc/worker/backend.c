@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/id.h"
+#include "cache/hold.h"
 #include "membership/serve.h"
 #include "os/peer.h"
 #include "worker/backend.h"
@@ -230,7 +231,8 @@ static bool is_workers(struct NC_backend *backend, size_t id)
 }
 
 /* Holds the unit if it is the worker's and the range is inside. */
-static bool hold_range(struct NC_backend *backend, const struct NC_range *range)
+static bool hold_range(struct NC_backend *backend, const struct NC_range *range,
+		       struct NC_hold *hold)
 {
 	struct nc_view view;
 
@@ -238,6 +240,7 @@ static bool hold_range(struct NC_backend *backend, const struct NC_range *range)
 	    nc_index_hold(backend->index, range->id, false, &view))
 		return false;
 	nc_unit_end_grace(view.unit);
+	nc_hold_write(hold, backend->index, &view);
 	if (range->offset <= view.unit->layout.size &&
 	    range->length <= view.unit->layout.size - range->offset)
 		return true;
@@ -258,12 +261,12 @@ static void give_back(struct NC_backend *backend, const struct nc_wire_response 
 
 /* Holds each range once, all of them or none. */
 static bool accept_ranges(struct NC_backend *backend, const struct nc_wire_response *wire,
-			  const struct NC_range *ranges)
+			  const struct NC_range *ranges, struct NC_hold *holds)
 {
 	unsigned held = 0;
 	bool good;
 
-	while (held < wire->ranges && hold_range(backend, &ranges[held]))
+	while (held < wire->ranges && hold_range(backend, &ranges[held], &holds[held]))
 		held++;
 	good = held == wire->ranges;
 	/*
@@ -298,12 +301,12 @@ static int judge(struct NC_backend *backend, unsigned number, const struct nc_wi
 		if (verdict != NC_SEND_WINDOW_PASS)
 			return verdict;
 	}
-	if (accept_ranges(backend, wire, ranges)) {
+	if (accept_ranges(backend, wire, ranges, channel->holds)) {
 		*response = (struct NC_response)
 			NC_RESPONSE_INIT(.status = wire->status, .flags = wire->flags,
 					 .headers = nc_wire_headers(channel->record, wire),
 					 .headers_length = wire->headers_length, .ranges = ranges,
-					 .range_count = wire->ranges);
+					 .holds = channel->holds, .range_count = wire->ranges);
 		if (wire->ranges == 1)
 			response->body = ranges[0];
 		return 1;

@@ -20,6 +20,7 @@ struct nc_backend_channel {
 	int writer;   /* the other end of that, until the worker has it; -1 */
 	struct nc_pipe_reader *reader; /* NULL: bodies come by id */
 	char *record;		       /* the last response, copied out of shared memory */
+	struct NC_hold holds[NC_WIRE_RANGES_MAX]; /* of its ranges */
 	struct nc_send_windows windows;
 	uint64_t submitted; /* requests, ever */
 	bool owing; /* a window has credit of which the full queue kept the worker from hearing */

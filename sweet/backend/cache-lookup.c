@@ -85,9 +85,11 @@ static void give_whole(struct transaction *transaction, const struct respcache_v
 	transaction->bodiless = !view->range_count && view->status < 400;
 	if (view->range_count == 1) {
 		transaction->body = view->ranges[0];
+		transaction->hold = view->holds[0];
 	} else {
 		transaction->ranges = view->ranges;
-		transaction->range_count = view->range_count;
+		transaction->holds = view->holds;
+		transaction->range_count = transaction->hold_count = view->range_count;
 	}
 	if (no_length)
 		write_head(transaction, view->head, "Age: %" PRIu32 "\r\n", age);
@@ -128,6 +130,7 @@ static bool give_part(struct transaction *transaction, const struct respcache_vi
 		return false;
 	transaction->status = 206;
 	transaction->body = view->ranges[0];
+	transaction->hold = view->holds[0];
 	transaction->body.offset += (size_t)set->ranges[0].first;
 	transaction->body.length = (size_t)set->ranges[0].length;
 	transaction->length = transaction->body.length;

@@ -170,12 +170,19 @@ void cache_store_lines(struct transaction *transaction, int status, struct slice
 
 /* --- the body ------------------------------------------------------------------------------ */
 
+/* A range and a hold of its unit; id 0: none. */
+struct held {
+	struct NC_range range;
+	struct NC_hold hold;
+};
+
 static void store_ranges(struct transaction *transaction, const struct NC_range *ranges,
-			 unsigned count, uint64_t given)
+			 const struct NC_hold *holds, unsigned count, uint64_t given)
 {
 	struct cache_store *store = transaction->store;
 	struct respcache_answer answer = {.lines = {transaction->head, transaction->head_length},
 					  .ranges = ranges,
+					  .holds = holds,
 					  .range_count = count,
 					  .given = given};
 	struct cacheable said;
@@ -196,12 +203,13 @@ static void store_ranges(struct transaction *transaction, const struct NC_range 
 }
 
 /* All of a range to the handle; false: it cannot be read. */
-static bool copy_range(NC_handle *handle, size_t at, const struct NC_range *range)
+static bool copy_range(NC_handle *handle, size_t at, const struct NC_range *range,
+		       const struct NC_hold *hold)
 {
 	size_t done = 0, run;
 
 	while (done < range->length) {
-		const void *bytes = NC_data(NULL, range->id, range->offset + done, &run);
+		const void *bytes = NC_data(hold, &run, range->offset + done);
 
 		if (!bytes)
 			return false;
@@ -219,71 +227,78 @@ static uint64_t all_of(unsigned count)
 }
 
 /* The unit that was filled, held, if all of it was; id 0: there is no room. */
-static struct NC_range finish_copy(NC_handle *handle, bool good, size_t length)
+static struct held finish_copy(NC_handle *handle, bool good, size_t length)
 {
-	struct NC_range copy = {.length = length};
+	struct held copy = {.range = {.length = length}};
 
-	if (good && NC_insert(handle) == 0 && NC_hold(NULL, NC_cache_id(handle)) == 0)
-		copy.id = NC_cache_id(handle);
+	if (good && NC_insert(handle) == 0 && NC_hold(NULL, NC_cache_id(handle), &copy.hold) == 0)
+		copy.range.id = NC_cache_id(handle);
 	(void)NC_free(handle);
 	return copy;
 }
 
 /* A unit of this server's with all of it, as finish_copy() says. */
-static struct NC_range copy_ranges(const struct NC_range *ranges, unsigned count, size_t length)
+static struct held copy_ranges(const struct NC_range *ranges, const struct NC_hold *holds,
+			       unsigned count, size_t length)
 {
 	NC_handle handle;
 	bool good = true;
 	size_t at = 0;
 
 	if (NC_alloc(&handle, length, 0) < 0)
-		return (struct NC_range){0};
+		return (struct held){0};
 	for (unsigned i = 0; i < count && good; i++) {
-		good = copy_range(&handle, at, &ranges[i]);
+		good = copy_range(&handle, at, &ranges[i], &holds[i]);
 		at += ranges[i].length;
 	}
 	return finish_copy(&handle, good, length);
 }
 
-static struct NC_range copy_bytes(const GByteArray *bytes)
+static struct held copy_bytes(const GByteArray *bytes)
 {
 	NC_handle handle;
 	bool good;
 
 	if (NC_alloc(&handle, bytes->len, 0) < 0)
-		return (struct NC_range){0};
+		return (struct held){0};
 	good = NC_write(&handle, bytes->data, bytes->len, 0) == (ssize_t)bytes->len;
 	return finish_copy(&handle, good, bytes->len);
 }
 
-static void store_copy(struct transaction *transaction, struct NC_range copy)
+static void store_copy(struct transaction *transaction, struct held copy)
 {
-	if (!copy.id) {
+	if (!copy.range.id) {
 		cache_store_drop(transaction, RESPCACHE_LOST);
 		return;
 	}
-	store_ranges(transaction, &copy, 1, 1);
-	(void)NC_release(NULL, copy.id);
+	store_ranges(transaction, &copy.range, &copy.hold, 1, 1);
+	(void)NC_release(&copy.hold);
 }
 
 /* What stays as it is, and copies of the rest. */
 static void store_mixed(struct transaction *transaction, const struct NC_range *ranges,
-			unsigned count, uint64_t stay)
+			const struct NC_hold *holds, unsigned count, uint64_t stay)
 {
 	struct NC_range mixed[RESPCACHE_RANGES_MAX] = {0};
+	struct NC_hold mixed_holds[RESPCACHE_RANGES_MAX] = {0};
 	uint64_t given = 0;
 
 	for (unsigned i = 0; i < count; i++) {
-		mixed[i] = ranges[i];
-		if (stay & UINT64_C(1) << i)
+		struct held copy = {ranges[i], holds[i]};
+		bool stays = stay & UINT64_C(1) << i;
+
+		if (!stays)
+			copy = copy_ranges(&ranges[i], &holds[i], 1, ranges[i].length);
+		mixed[i] = copy.range;
+		mixed_holds[i] = copy.hold;
+		if (stays)
 			continue;
-		mixed[i] = copy_ranges(&ranges[i], 1, ranges[i].length);
-		if (!mixed[i].id)
+		if (!copy.range.id)
 			break;
 		given |= UINT64_C(1) << i;
 	}
 	if (given == (~stay & all_of(count))) {
-		store_ranges(transaction, mixed, count, given);
+		store_ranges(transaction, mixed, mixed_holds, count, given);
 	} else {
 		cache_store_drop(transaction, RESPCACHE_LOST);
 		for (unsigned i = 0; i < count; i++)
@@ -292,7 +307,7 @@ static void store_mixed(struct transaction *transaction, const struct NC_range *
 	}
 	for (unsigned i = 0; i < count; i++)
 		if (given & UINT64_C(1) << i)
-			(void)NC_release(NULL, mixed[i].id);
+			(void)NC_release(&mixed_holds[i]);
 }
 
 /* Whether a body is waited for. */
@@ -302,7 +317,7 @@ static bool wants_body(const struct transaction *transaction)
 }
 
 void cache_store_body(struct transaction *transaction, const struct NC_range *ranges,
-		      unsigned count, uint64_t stay)
+		      const struct NC_hold *holds, unsigned count, uint64_t stay)
 {
 	size_t length = 0, copied = 0;
 
@@ -315,11 +330,11 @@ void cache_store_body(struct transaction *transaction, const struct NC_range *ra
 	if (copied > COPY_MAX || count > RESPCACHE_RANGES_MAX)
 		cache_store_drop(transaction, RESPCACHE_NOT_KEPT);
 	else if (copied == 0)
-		store_ranges(transaction, ranges, length ? count : 0, 0);
+		store_ranges(transaction, ranges, holds, length ? count : 0, 0);
 	else if (copied == length)
-		store_copy(transaction, copy_ranges(ranges, count, length));
+		store_copy(transaction, copy_ranges(ranges, holds, count, length));
 	else
-		store_mixed(transaction, ranges, count, stay);
+		store_mixed(transaction, ranges, holds, count, stay);
 }
 
 void cache_store_bytes(struct transaction *transaction, struct slice bytes)
@@ -337,14 +352,13 @@ void cache_store_bytes(struct transaction *transaction, struct slice bytes)
 }
 
 void cache_store_part(struct transaction *transaction, const struct NC_range *ranges,
-		      unsigned count)
+		      const struct NC_hold *holds, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++) {
 		size_t done = 0, run;
 
 		while (wants_body(transaction) && done < ranges[i].length) {
-			const char *bytes =
-				NC_data(NULL, ranges[i].id, ranges[i].offset + done, &run);
+			const char *bytes = NC_data(&holds[i], &run, ranges[i].offset + done);
 
 			if (!bytes) {
 				cache_store_drop(transaction, RESPCACHE_LOST);
@@ -364,5 +378,5 @@ void cache_store_end(struct transaction *transaction)
 	if (transaction->store->body && transaction->store->body->len)
 		store_copy(transaction, copy_bytes(transaction->store->body));
 	else
-		store_ranges(transaction, NULL, 0, 0);
+		store_ranges(transaction, NULL, NULL, 0, 0);
 }

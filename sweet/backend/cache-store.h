@@ -29,13 +29,13 @@ void cache_store_head(struct transaction *transaction, const struct cgihead *hea
 /* The same of a worker's lines. */
 void cache_store_lines(struct transaction *transaction, int status, struct slice lines);
 
-/* All of the body, held by the caller; stay: a bit of each range whose unit is to be had again. */
+/* All of the body, with a hold of the caller's for each range; stay: a bit of each range whose unit is to be had again. */
 void cache_store_body(struct transaction *transaction, const struct NC_range *ranges,
-		      unsigned count, uint64_t stay);
+		      const struct NC_hold *holds, unsigned count, uint64_t stay);
 
 /* Or it comes in parts of units, which the caller holds, or as bytes, and ends. */
 void cache_store_part(struct transaction *transaction, const struct NC_range *ranges,
-		      unsigned count);
+		      const struct NC_hold *holds, unsigned count);
 void cache_store_bytes(struct transaction *transaction, struct slice bytes);
 void cache_store_end(struct transaction *transaction);
 

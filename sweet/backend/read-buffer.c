@@ -24,13 +24,13 @@ struct read_buffer *read_buffer_of(NC_handle *handle, size_t length, int *error)
 	}
 	/* Nobody else may name it: the hold is all that keeps it. */
 	buffer->id = NC_cache_id(handle);
-	*error = NC_hold(NULL, buffer->id) < 0 ? -errno : 0;
+	*error = NC_hold(NULL, buffer->id, &buffer->hold) < 0 ? -errno : 0;
 	(void)NC_destroy(NULL, buffer->id);
 	(void)NC_free(handle);
-	buffer->data = *error ? NULL : NC_data(NULL, buffer->id, 0, &size);
+	buffer->data = *error ? NULL : NC_data(&buffer->hold, &size, 0);
 	if (!buffer->data || size < length) {
 		if (!*error)
-			(void)NC_release(NULL, buffer->id);
+			(void)NC_release(&buffer->hold);
 		*error = -ENOMEM; /* evicted already */
 		free(buffer);
 		return NULL;
@@ -84,7 +84,7 @@ void read_buffer_free(struct read_buffer *buffer)
 	if (!buffer)
 		return;
 	if (buffer->id)
-		(void)NC_release(NULL, buffer->id);
+		(void)NC_release(&buffer->hold);
 	if (buffer->ranges != buffer->few)
 		free(buffer->ranges);
 	free(buffer);

@@ -24,7 +24,8 @@
 /* A unit that was read, and what of it belongs to the body. */
 struct read_buffer {
 	struct read_buffer *next;
-	size_t id; /* held; 0: it is stored, see response-spool.h */
+	size_t id; /* 0: it is stored, see response-spool.h */
+	struct NC_hold hold;
 	const char *data;
 	size_t length; /* bytes */
 	struct NC_range *ranges;

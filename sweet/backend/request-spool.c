@@ -30,6 +30,7 @@ struct piece {
 	struct request_spool *upload;
 	struct iovec bytes;
 	size_t unit;
+	struct NC_hold hold;
 };
 
 /* For the operator. */
@@ -52,7 +53,7 @@ static void dropped_write(struct spool_op *op)
 {
 	struct piece *piece = (struct piece *)op;
 
-	(void)NC_release(NULL, piece->unit);
+	(void)NC_release(&piece->hold);
 	(void)NC_destroy(NULL, piece->unit);
 	free(piece);
 }
@@ -78,7 +79,7 @@ static int write_piece(struct request_spool *upload, size_t length)
 {
 	struct transaction *transaction = upload->call->transaction;
 	size_t run;
-	const void *bytes = NC_data(NULL, transaction->upload, 0, &run);
+	const void *bytes = NC_data(&transaction->upload_hold, &run, 0);
 	struct piece *piece;
 	int error;
 
@@ -95,6 +96,7 @@ static int write_piece(struct request_spool *upload, size_t length)
 	piece->op.done = written;
 	piece->op.drop = dropped_write;
 	piece->unit = transaction->upload;
+	piece->hold = transaction->upload_hold;
 	error = spool_append(upload->spool, &piece->op);
 	if (error) {
 		free(piece);
@@ -157,9 +159,11 @@ int request_spool_take(struct backend_call *call)
 static int hand_part(struct request_spool *upload, struct spool_unit *part)
 {
 	struct transaction *transaction = upload->call->transaction;
-	int error = NC_insert(&part->handle) < 0 || NC_hold(NULL, NC_cache_id(&part->handle)) < 0
-			    ? -errno
-			    : 0;
+	struct NC_hold hold;
+	int error =
+		NC_insert(&part->handle) < 0 || NC_hold(NULL, NC_cache_id(&part->handle), &hold) < 0
+			? -errno
+			: 0;
 	size_t unit = error ? 0 : NC_cache_id(&part->handle);
 
 	part->taken = true;
@@ -168,10 +172,11 @@ static int hand_part(struct request_spool *upload, struct spool_unit *part)
 		return error;
 	/* The program's link holds the one before as long as it needs it. */
 	if (transaction->upload) {
-		(void)NC_release(NULL, transaction->upload);
+		(void)NC_release(&transaction->upload_hold);
 		(void)NC_destroy(NULL, transaction->upload);
 	}
 	transaction->upload = unit;
+	transaction->upload_hold = hold;
 	upload->call->before = part->op.offset;
 	upload->next = part->op.offset + part->bytes.iov_len;
 	transaction->upload_length = upload->next;

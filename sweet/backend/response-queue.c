@@ -14,18 +14,22 @@ struct response_part {
 	struct body_budget *budget; /* that they are of */
 	uint64_t room;		    /* bytes of memory that it takes */
 	unsigned count;
-	struct NC_range ranges[];
+	struct NC_range *ranges; /* behind the part, and the holds behind them */
+	struct NC_hold *holds;
 };
 
-static void release(const struct NC_range *ranges, unsigned count)
+static void release(const struct NC_hold *holds, unsigned count)
 {
-	for (unsigned i = 0; i < count; i++)
-		(void)NC_release(NULL, ranges[i].id);
+	for (unsigned i = 0; i < count; i++) {
+		struct NC_hold hold = holds[i];
+
+		(void)NC_release(&hold);
+	}
 }
 
 void response_queue_release(const struct NC_response *response)
 {
-	release(response->ranges, response->range_count);
+	release(response->holds, response->range_count);
 	NC_backend_data_free(response->data);
 }
 
@@ -33,7 +37,7 @@ static void give_back(struct response_part *part)
 {
 	if (!part)
 		return;
-	release(part->ranges, part->count);
+	release(part->holds, part->count);
 	if (part->bytes.at) {
 		NC_backend_data_free(part->bytes.at);
 		atomic_fetch_sub_explicit(&part->budget->used, part->room, memory_order_relaxed);
@@ -52,16 +56,18 @@ static void append(struct response_queue *parts, struct response_part *part)
 	parts->bytes += part->room;
 }
 
-bool response_queue_add(struct response_queue *parts, const struct NC_range *ranges, unsigned count,
-			uint64_t *left)
+bool response_queue_add(struct response_queue *parts, const struct NC_range *ranges,
+			const struct NC_hold *holds, unsigned count, uint64_t *left)
 {
-	struct response_part *part = malloc(sizeof(*part) + count * sizeof(part->ranges[0]));
+	struct response_part *part =
+		malloc(sizeof(*part) + count * (sizeof(*part->ranges) + sizeof(*part->holds)));
 
 	if (!part) {
-		release(ranges, count);
+		release(holds, count);
 		return false;
 	}
-	*part = (struct response_part){0};
+	*part = (struct response_part){.ranges = (struct NC_range *)(void *)(part + 1)};
+	part->holds = (struct NC_hold *)(void *)(part->ranges + count);
 	for (unsigned i = 0; i < count; i++) {
 		struct NC_range range = ranges[i];
 
@@ -69,9 +75,10 @@ bool response_queue_add(struct response_queue *parts, const struct NC_range *ran
 			range.length = (size_t)*left;
 		*left -= range.length;
 		if (range.length == 0) {
-			release(&range, 1);
+			release(&holds[i], 1);
 			continue;
 		}
+		part->holds[part->count] = holds[i];
 		part->ranges[part->count++] = range;
 		part->room += range.length > UNIT_LEAST ? range.length : UNIT_LEAST;
 	}
@@ -127,7 +134,8 @@ void response_queue_hand_on(struct response_queue *parts, struct transaction *tr
 	give_back(parts->sending);
 	parts->sending = part;
 	transaction->ranges = part ? part->ranges : NULL;
-	transaction->range_count = part ? part->count : 0;
+	transaction->holds = part ? part->holds : NULL;
+	transaction->range_count = transaction->hold_count = part ? part->count : 0;
 	transaction->data = part ? part->bytes.at : NULL;
 	transaction->data_length = part ? part->bytes.length : 0;
 	if (part)

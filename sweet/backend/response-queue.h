@@ -26,8 +26,8 @@ struct response_queue {
  * Takes over the holds of the ranges; past *left bytes, which it counts down,
  * they are given back at once.  False, and all are: no memory.
  */
-bool response_queue_add(struct response_queue *parts, const struct NC_range *ranges, unsigned count,
-			uint64_t *left);
+bool response_queue_add(struct response_queue *parts, const struct NC_range *ranges,
+			const struct NC_hold *holds, unsigned count, uint64_t *left);
 
 /*
  * The same of bytes, from NC_backend_reap(), which may take no more memory

@@ -21,14 +21,14 @@ static bool take_unit(struct response_stream *stream, const struct cgihead *head
 	struct NC_stat stat;
 	char fault[320];
 
-	if (!why && NC_hold(NULL, head->unit) < 0)
+	if (!why && NC_hold(NULL, head->unit, &transaction->hold) < 0)
 		why = "there is none with this id any more";
 	if (why) {
 		g_snprintf(fault, sizeof(fault),
 			   "named a unit that is not its own, or gone: %zu: %s", head->unit, why);
 		return response_stream_fail(stream, fault);
 	}
-	stream->unit = head->unit;
+	stream->unit = true;
 	if (NC_stat(NULL, head->unit, &stat, sizeof(stat)) < 0 || head->unit_offset > stat.size ||
 	    (head->has_unit_length && head->unit_length > stat.size - head->unit_offset))
 		return response_stream_fail(stream, "named a range that is not within its unit");
@@ -77,7 +77,7 @@ static bool take_head(struct response_stream *stream, struct slice text)
 			       : 0);
 	cache_store_head(transaction, &head);
 	if (head.unit)
-		cache_store_body(transaction, &transaction->body, 1, 1);
+		cache_store_body(transaction, &transaction->body, &transaction->hold, 1, 1);
 	else if (!stream->left)
 		cache_store_end(transaction);
 	if (stream->left) {

@@ -111,6 +111,8 @@ static void hand_ranges(struct response_stream *stream)
 	struct read_buffer *buffer = stream->sending;
 
 	transaction->ranges = buffer->ranges + buffer->handed;
+	transaction->holds = &buffer->hold;
+	transaction->hold_count = 1;
 	transaction->range_count = MIN(buffer->range_count - buffer->handed, NC_RANGES_MAX);
 	buffer->handed += transaction->range_count;
 }
@@ -153,7 +155,7 @@ enum respond response_stream_next(struct transaction *transaction)
 	}
 	drop_sending(stream);
 	transaction->ranges = NULL;
-	transaction->range_count = 0;
+	transaction->range_count = transaction->hold_count = 0;
 	if (stream->failed) {
 		transaction->status = 0;
 		return RESPOND_NOW;
@@ -478,6 +480,6 @@ void response_stream_clear(struct response_stream *stream)
 	free(stream->head);
 	stream->head = NULL;
 	if (stream->unit)
-		(void)NC_release(NULL, stream->unit);
-	stream->unit = 0;
+		(void)NC_release(&stream->call->transaction->hold);
+	stream->unit = false;
 }

@@ -50,9 +50,9 @@ struct response_stream {
 	uint64_t bytes;			   /* that all take, with the one being sent */
 	struct response_spool *spool;	   /* response-spool.c's, of buffers on the disk; NULL */
 	struct read_buffer *sending;	   /* the connection has it; or nobody, before the next */
-	size_t unit;			   /* that the program named, held; 0: none */
-	struct timer later;		   /* for the release */
-	struct timer again;		   /* for more than one turn may read */
+	bool unit;	    /* the transaction's hold is of one that the program named */
+	struct timer later; /* for the release */
+	struct timer again; /* for more than one turn may read */
 	bool held, releasing;
 	bool began, told, wanted, ended, failed; /* see response-stream.c */
 	bool full;				 /* the source waits for resume() */

@@ -21,7 +21,7 @@ struct channel_call {
 	uint32_t slot;
 	struct response_queue parts;
 	struct body_budget *shared; /* of the parts */
-	size_t held;		    /* id of an answer's only unit */
+	bool holds;		    /* the transaction's hold is of an answer's only unit */
 	uint64_t page;		    /* bytes of that, in pages */
 	struct page_memory *pages;  /* of the process */
 	unsigned kept;	   /* pieces whose place in the worker's window is not given back */

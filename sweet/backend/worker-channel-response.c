@@ -119,8 +119,8 @@ static void add_part(struct backend_call *call, const struct NC_response *respon
 		good = response_queue_add_bytes(&own->parts, bytes_of(response), &own->left,
 						&thread->server->answers);
 	else
-		good = response_queue_add(&own->parts, response->ranges, response->range_count,
-					  &own->left);
+		good = response_queue_add(&own->parts, response->ranges, response->holds,
+					  response->range_count, &own->left);
 	own->failed |= !good;
 	counter_add(response->data ? &thread->counters.worker_messages
 				   : &thread->counters.worker_bodies,
@@ -144,7 +144,8 @@ static void keep_part(struct backend_call *call, const struct NC_response *respo
 	else if (response->data)
 		cache_store_bytes(call->transaction, bytes_of(response));
 	else
-		cache_store_part(call->transaction, response->ranges, response->range_count);
+		cache_store_part(call->transaction, response->ranges, response->holds,
+				 response->range_count);
 }
 
 void worker_channel_piece(struct backend_call *call, const struct NC_response *response)
@@ -209,7 +210,7 @@ static void keep(struct backend_call *call, const struct NC_response *response, 
 		if (!channel_call_of(call)->channel)
 			cache_store_end(transaction);
 	} else {
-		cache_store_body(transaction, response->ranges,
+		cache_store_body(transaction, response->ranges, response->holds,
 				 has_body ? response->range_count : 0, stay);
 	}
 }
@@ -250,7 +251,8 @@ void worker_channel_response(struct worker_channel *channel, struct backend_call
 	own->pages = &call->pool->pages[channel->process->number];
 	if (response->range_count == 1 && !own->channel && has_body) {
 		/* Nearly all are so. */
-		own->held = response->body.id;
+		own->holds = true;
+		transaction->hold = response->holds[0];
 		own->left -= response->body.length;
 		transaction->body = response->body;
 		own->page = response->body.length;

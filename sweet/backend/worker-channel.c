@@ -35,8 +35,8 @@ static void release(struct backend_call *call)
 {
 	struct channel_call *own = channel_call_of(call);
 
-	(void)NC_release(NULL, own->held);
-	own->held = 0;
+	(void)NC_release(&call->transaction->hold);
+	own->holds = false;
 	page_memory_release(own->pages, own->page);
 	if (page_memory_tells(own->pages))
 		call_queue_room_everywhere(call->pool);
@@ -47,7 +47,7 @@ void worker_channel_finish(struct backend_call *call)
 	struct channel_call *own = channel_call_of(call);
 
 	worker_channel_orphan(call);
-	if (own->held)
+	if (own->holds)
 		release(call);
 	response_queue_clear(&own->parts);
 }

@@ -14,7 +14,7 @@ int body_queue_add(struct body_queue *queue, size_t id, size_t length, bool more
 {
 	assert(queue->count < BODY_QUEUE_MAX);
 	if (id && length) {
-		if (NC_hold(NULL, id) < 0)
+		if (NC_hold(NULL, id, &queue->holds[queue->count]) < 0)
 			return -errno;
 		queue->line[queue->count++] = (struct NC_range){.id = id, .length = length};
 	}
@@ -42,15 +42,17 @@ void body_queue_written(struct body_queue *queue, size_t bytes)
 	first->length -= bytes;
 	if (first->length)
 		return;
-	(void)NC_release(NULL, first->id);
+	(void)NC_release(&queue->holds[0]);
 	queue->count--;
-	for (unsigned i = 0; i < queue->count; i++)
+	for (unsigned i = 0; i < queue->count; i++) {
 		queue->line[i] = queue->line[i + 1];
+		queue->holds[i] = queue->holds[i + 1];
+	}
 }
 
 void body_queue_clear(struct body_queue *queue)
 {
 	for (unsigned i = 0; i < queue->count; i++)
-		(void)NC_release(NULL, queue->line[i].id);
+		(void)NC_release(&queue->holds[i]);
 	*queue = (struct body_queue){0};
 }

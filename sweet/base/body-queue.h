@@ -15,7 +15,8 @@
 
 /* All zeros: none, and no more come. */
 struct body_queue {
-	struct NC_range line[BODY_QUEUE_MAX]; /* held; what is left of each */
+	struct NC_range line[BODY_QUEUE_MAX]; /* what is left of each */
+	struct NC_hold holds[BODY_QUEUE_MAX]; /* of their units */
 	unsigned count;
 	bool more; /* others are to come */
 };
@@ -28,6 +29,12 @@ int body_queue_add(struct body_queue *queue, size_t id, size_t length, bool more
 
 /* What is to be written next, bytes at most; of length 0: there is nothing now. */
 struct NC_range body_queue_next(const struct body_queue *queue, size_t bytes);
+
+/* The hold of its unit, until all of that is written. */
+static inline const struct NC_hold *body_queue_hold(const struct body_queue *queue)
+{
+	return &queue->holds[0];
+}
 
 /* So many bytes of body_queue_next() were. */
 void body_queue_written(struct body_queue *queue, size_t bytes);

@@ -35,7 +35,7 @@ static void hand_over(struct connection *connection)
 {
 	struct transaction *transaction = &connection->output->transaction;
 	struct body *body = &connection->body;
-	int error = body_unit(body, &transaction->upload);
+	int error = body_unit(body, &transaction->upload, &transaction->upload_hold);
 
 	transaction->upload_length = body->length;
 	transaction->upload_more = !body_is_over(body);

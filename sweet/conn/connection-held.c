@@ -142,7 +142,7 @@ void connection_lend(struct connection *connection)
 	/* What is recycled is not lent, and a program waits for it. */
 	if (message->flags & NC_SEND_COPY || connection->lent_id || !connection->unsent ||
 	    NC_stat(NULL, id, &stat, sizeof(stat)) < 0 || stat.kind == NC_KIND_RECYCLED ||
-	    NC_hold(NULL, id) < 0)
+	    NC_hold(NULL, id, &connection->lent_hold) < 0)
 		return;
 	connection_held_add(thread, id, stat.size, NULL);
 	connection->lent_id = id;
@@ -159,7 +159,7 @@ void connection_lent_end(struct connection *connection)
 
 	g_queue_unlink(&thread->lent, &connection->lent_link);
 	connection_held_remove(thread, connection->lent_id);
-	(void)NC_release(NULL, connection->lent_id);
+	(void)NC_release(&connection->lent_hold);
 	connection->lent_id = 0;
 }
 

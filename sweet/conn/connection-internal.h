@@ -52,11 +52,12 @@ struct connection {
 	/* Of connection-held.c, connection-slow.c and connection-leave.c: */
 	size_t slow_id; /* the unit that it is counted for; 0: it is not */
 	struct connection *slow_next, **slow_link;
-	struct leaving *leaving; /* NULL: it stays with its unit */
-	uint64_t slow_ms;	 /* since when */
-	size_t lent_id;		 /* a unit that its answer was taken off, held; 0 */
-	uint64_t lent_until;	 /* until so much is acknowledged */
-	GList lent_link;	 /* in the thread's list of those */
+	struct leaving *leaving;  /* NULL: it stays with its unit */
+	uint64_t slow_ms;	  /* since when */
+	size_t lent_id;		  /* a unit that its answer was taken off; 0: none */
+	struct NC_hold lent_hold; /* of that unit */
+	uint64_t lent_until;	  /* until so much is acknowledged */
+	GList lent_link;	  /* in the thread's list of those */
 	/* connection-unsent.c's: */
 	uint64_t handed;       /* bytes that the socket took of messages before the present one */
 	uint64_t looked_at;    /* and of the present one, when the socket was looked at last */

@@ -159,7 +159,8 @@ static int list_memory(struct leaving *leaving, const struct NC_send *message)
 
 		skip -= at;
 		for (; at < range->length && !error; at += run) {
-			const void *data = NC_data(NULL, range->id, range->offset + at, &run);
+			const void *data =
+				NC_data(data_path_hold(message, i), &run, range->offset + at);
 			struct iovec iov = {(void *)(uintptr_t)data, 0};
 
 			if (!data || runs->len == IOVECS_MAX) {

@@ -84,9 +84,8 @@ static void send_piece(struct connection *connection, size_t head_length)
 	struct NC_send *message = &connection->send.message;
 	uint64_t piece = 0;
 
-	*message =
-		(struct NC_send)NC_SEND_INIT(.header = output_bytes(output),
-					     .header_length = head_length, .flags = NC_SEND_HELD);
+	*message = (struct NC_send)NC_SEND_INIT(.header = output_bytes(output),
+						.header_length = head_length);
 	connection->send.tail = (struct iovec){0};
 	connection->send.file = (struct loop_file){0};
 	connection->send.apart = !output->head_sent && !sockets_of(output)->header_option;
@@ -95,6 +94,9 @@ static void send_piece(struct connection *connection, size_t head_length)
 			transaction->range_count ? transaction->ranges : &transaction->body;
 		message->range_count = transaction->range_count ? transaction->range_count
 								: transaction->body.id != 0;
+		message->holds = transaction->range_count ? transaction->holds : &transaction->hold;
+		message->hold_count =
+			transaction->range_count ? transaction->hold_count : message->range_count;
 		connection->send.file = transaction->file;
 		if (transaction->data)
 			connection->send.tail = (struct iovec){(void *)(uintptr_t)transaction->data,

@@ -82,7 +82,8 @@ struct output *output_open(struct thread *thread)
 	transaction->body = (struct NC_range){0};
 	transaction->pages = NULL;
 	transaction->ranges = NULL;
-	transaction->range_count = 0;
+	transaction->holds = NULL;
+	transaction->range_count = transaction->hold_count = 0;
 	transaction->data = NULL;
 	transaction->data_length = 0;
 	transaction->file = (struct loop_file){0};
@@ -110,7 +111,7 @@ void output_return_upload(struct output *output)
 
 	output->transaction.upload = 0;
 	if (upload) {
-		(void)NC_release(NULL, upload);
+		(void)NC_release(&output->transaction.upload_hold);
 		(void)NC_destroy(NULL, upload);
 	}
 }

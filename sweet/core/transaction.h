@@ -77,12 +77,13 @@ struct transaction {
 	const struct scope *rewritten_by; /* by phase-rewrite.c: whose rule made the path; NULL */
 	unsigned phase;			  /* route.c's: the next row of its table */
 	const struct request *request;
-	bool head_only;		 /* HEAD */
-	bool has_upload;	 /* a body follows the head */
-	size_t upload;		 /* the unit that it, or a piece, is in once received; 0: empty */
-	uint64_t upload_length;	 /* bytes that have come, of all pieces */
-	bool upload_more;	 /* what was received was not the last piece */
-	const char *remote_addr; /* of the connection, lives as long */
+	bool head_only;	 /* HEAD */
+	bool has_upload; /* a body follows the head */
+	size_t upload;	 /* the unit that it, or a piece, is in once received; 0: empty */
+	struct NC_hold upload_hold; /* of that unit */
+	uint64_t upload_length;	    /* bytes that have come, of all pieces */
+	bool upload_more;	    /* what was received was not the last piece */
+	const char *remote_addr;    /* of the connection, lives as long */
 	uint16_t remote_port;
 	const struct sockaddr *remote; /* the same, lives as long */
 	const char *server_addr;       /* that the client connected to */
@@ -99,11 +100,16 @@ struct transaction {
 	size_t head_length;	   /* bytes */
 	time_t date;		   /* when it was made, for Date; 0: now */
 	uint64_t length;	   /* bytes of the whole body, or TRANSACTION_UNKNOWN */
-	struct NC_range body;	   /* the next piece, held; id 0: none */
+	struct NC_range body;	   /* the next piece; id 0: none */
+	struct NC_hold hold;	   /* of its unit */
 	struct page_memory *pages; /* that it lies in, a program's; NULL: the cache's */
-	/* The next piece as several ranges instead, held; until next() or finish(). */
+	/*
+	 * The next piece as several ranges instead, until next() or finish(), with a hold
+	 * for each of them, or one for all if they are of one unit.
+	 */
 	const struct NC_range *ranges;
-	unsigned range_count;
+	const struct NC_hold *holds;
+	unsigned range_count, hold_count;
 	/* Or as bytes in memory; until next() or finish(). */
 	const void *data;
 	size_t data_length;

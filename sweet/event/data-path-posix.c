@@ -45,7 +45,8 @@ static void put(struct gathered *gathered, const void *data, size_t length)
 }
 
 /* False, with errno: the caller does not hold it, or it is shorter. */
-static bool put_range(struct gathered *gathered, const struct NC_range *range)
+static bool put_range(struct gathered *gathered, const struct NC_range *range,
+		      const struct NC_hold *hold)
 {
 	size_t done = 0, run;
 
@@ -54,7 +55,7 @@ static bool put_range(struct gathered *gathered, const struct NC_range *range)
 		return true;
 	}
 	while (done < range->length && !gathered->full) {
-		const void *data = NC_data(NULL, range->id, range->offset + done, &run);
+		const void *data = NC_data(hold, &run, range->offset + done);
 
 		if (!data)
 			return false;
@@ -75,7 +76,7 @@ static bool gather(struct gathered *gathered, const struct NC_send *message,
 	gathered->full = false;
 	put(gathered, message->header, message->header_length);
 	for (unsigned i = 0; i < message->range_count && !gathered->full; i++)
-		if (!put_range(gathered, &message->ranges[i]))
+		if (!put_range(gathered, &message->ranges[i], data_path_hold(message, i)))
 			return false;
 	put(gathered, tail->iov_base, tail->iov_len);
 	return true;

@@ -13,7 +13,7 @@ static ssize_t send_tailed(int socket, const struct NC_send *message, const stru
 	struct NC_send first = *message;
 	struct NC_send second =
 		NC_SEND_INIT(.header = tail->iov_base, .header_length = tail->iov_len,
-			     .flags = message->flags & ~NC_SEND_HELD);
+			     .flags = message->flags);
 	size_t total = message->header_length;
 	ssize_t sent = 0, more;
 

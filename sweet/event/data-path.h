@@ -18,6 +18,12 @@
 
 enum data_path_kind { DATA_PATH_NABC, DATA_PATH_POSIX, DATA_PATHS };
 
+/* The hold of a range's unit: a message has one for each range, or one for all. */
+static inline const struct NC_hold *data_path_hold(const struct NC_send *message, unsigned range)
+{
+	return &message->holds[message->hold_count > 1 ? range : 0];
+}
+
 struct data_path {
 	const char *name;
 	unsigned cache_flags;	/* NC_CACHE_* for the server's cache */

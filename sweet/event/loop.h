@@ -58,7 +58,7 @@ struct loop_send {
 	struct loop_file file;	/* in place of ranges and tail */
 	struct iovec tail;	/* memory that follows the ranges */
 	bool apart;		/* the header by a call of its own */
-	bool pipe;		/* fd is one; no flag of the message but NC_SEND_HELD */
+	bool pipe;		/* fd is one; the message has no flags */
 	void (*sent)(struct loop_send *op, int result);
 	/* The socket takes no more for now, not for the first time perhaps; may be NULL. */
 	void (*waits)(struct loop_send *op);

@@ -93,6 +93,15 @@ void file_cache_drop(struct file_cache *cache, struct file_cache_entry *entry);
 /* Writes what is kept, or made once, of a version. */
 void file_cache_describe(struct file_cache_entry *entry, const struct file_version *version);
 
+/* Holds the unit once more, if there is one; false: it is gone. */
+static inline bool file_cache_hold(const struct file_cache_entry *entry)
+{
+	/* Holds of a unit are counted and equal: the view has this one already. */
+	struct NC_hold same;
+
+	return !entry->view.id || NC_hold(NULL, entry->view.id, &same) == 0;
+}
+
 /* Whether a file of this version has a unit, if there is room. */
 static inline bool file_cache_fits(const struct file_cache *cache,
 				   const struct file_version *version)

@@ -119,18 +119,18 @@ static int fill(struct reading *reading, bool wait)
 }
 
 /* Into the cache, and held until all that wait for it have it. */
-static int insert(struct reading *reading, size_t *id)
+static int insert(struct reading *reading, size_t *id, struct NC_hold *hold)
 {
 	if (NC_insert(&reading->handle) < 0)
 		return -errno;
 	/* Evicted already: there is no room. */
-	if (NC_hold(NULL, NC_cache_id(&reading->handle)) < 0)
+	if (NC_hold(NULL, NC_cache_id(&reading->handle), hold) < 0)
 		return -ENOMEM;
 	*id = NC_cache_id(&reading->handle);
 	return 0;
 }
 
-int reading_unit(struct reading *reading, bool passing, bool wait, size_t *id)
+int reading_unit(struct reading *reading, bool passing, bool wait, size_t *id, struct NC_hold *hold)
 {
 	/* Sent once: short-lived memory without sums, which goes with the last hold. */
 	enum NC_kind kind = passing ? NC_KIND_RECYCLED : NC_KIND_AUTO;
@@ -154,7 +154,7 @@ int reading_unit(struct reading *reading, bool passing, bool wait, size_t *id)
 	if (!error && !file_version_equal(&reading->version, &after))
 		error = -EAGAIN;
 	if (!error)
-		error = insert(reading, id);
+		error = insert(reading, id, hold);
 	(void)NC_free(&reading->handle);
 	reading->filling = false;
 	reading->done = 0;

@@ -39,10 +39,12 @@ int reading_open(struct reading *reading, int root, const char *path, bool wait)
 int reading_rest(struct reading *reading, size_t max_unit, bool wait);
 
 /*
- * All of the file into a unit, which is held once; passing: for one answer.  0 and its id,
+ * All of the file into a unit, which is held once; passing: for one answer.  0 with *id
+ * and *hold,
  * -EAGAIN when the file changed meanwhile, -ENOMEM for no room, or -errno.
  */
-int reading_unit(struct reading *reading, bool passing, bool wait, size_t *id);
+int reading_unit(struct reading *reading, bool passing, bool wait, size_t *id,
+		 struct NC_hold *hold);
 
 /* Its pages would be a second copy; those that wait to be written stay. */
 void reading_drop_pages(const struct reading *reading);

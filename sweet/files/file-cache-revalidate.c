@@ -44,13 +44,14 @@ static bool find_known(struct file_cache_entry *entry)
 	if (!known)
 		return false;
 	if (!file_version_equal(&known->view.version, &entry->reading.version) ||
-	    (known->view.id && NC_hold(NULL, known->view.id) < 0)) {
+	    !file_cache_hold(known)) {
 		file_cache_drop(cache, known);
 		file_cache_entry_unref(cache, known);
 		return false;
 	}
 	take_known(entry, known);
 	entry->view.id = known->view.id;
+	entry->view.hold = known->view.hold;
 	return true;
 }
 
@@ -63,6 +64,7 @@ static void keep_known(struct file_cache_entry *entry, size_t unit)
 
 	known->identity = entry->identity;
 	known->view.id = unit;
+	known->view.hold = entry->view.hold;
 	known->owner = unit != 0;
 	file_cache_describe(known, &entry->reading.version);
 	known->state = ENTRY_READY;
@@ -86,7 +88,8 @@ static void keep_known(struct file_cache_entry *entry, size_t unit)
 static int read_unit(struct file_cache_entry *entry, bool wait)
 {
 	bool passing = entry->cache->options.no_contents;
-	int error = reading_unit(&entry->reading, passing, wait, &entry->view.id);
+	int error =
+		reading_unit(&entry->reading, passing, wait, &entry->view.id, &entry->view.hold);
 
 	/* What others are being sent fills the cache: sent like what is too large. */
 	entry->no_room = error == -ENOMEM;

@@ -84,7 +84,7 @@ static int load_once(struct file_cache_entry *entry, bool wait)
 		error = reading_rest(reading, entry->cache->max_unit, wait);
 	if (error || options->no_contents || !file_cache_fits(entry->cache, &reading->version))
 		return error;
-	error = reading_unit(reading, false, wait, &entry->view.id);
+	error = reading_unit(reading, false, wait, &entry->view.id, &entry->view.hold);
 	entry->owner = entry->view.id != 0;
 	/* What others are being sent fills the cache: sent like what is too large. */
 	entry->no_room = error == -ENOMEM;
@@ -150,8 +150,8 @@ static void give_locked(struct file_cache_entry *entry, struct file_cache_waiter
 	waiter->late = waiter->since_ns > seen + cache->options.revalidate_ns ||
 		       (cache->options.no_contents && !entry->error);
 	/* One hold a waiter; somebody may have destroyed the unit by its id. */
-	if (!waiter->late && !entry->error && entry->view.id)
-		waiter->late = NC_hold(NULL, entry->view.id) < 0;
+	if (!waiter->late && !entry->error)
+		waiter->late = !file_cache_hold(entry);
 	if (waiter->late)
 		return;
 	waiter->result = (struct file_cache_result){.error = entry->error};
@@ -167,7 +167,8 @@ static void loaded(struct file_cache_entry *entry, struct file_cache_waiter *fir
 {
 	struct file_cache *cache = entry->cache;
 	struct file_cache_waiter *waiter;
-	size_t held = entry->view.id;
+	struct NC_hold held = entry->view.hold;
+	bool holds = entry->view.id;
 	bool last = false;
 
 	pthread_mutex_lock(&cache->lock);
@@ -183,8 +184,8 @@ static void loaded(struct file_cache_entry *entry, struct file_cache_waiter *fir
 	if (entry->error || entry->no_room)
 		last = file_cache_drop_locked(cache, entry);
 	pthread_mutex_unlock(&cache->lock);
-	if (held)
-		(void)NC_release(NULL, held); /* reading_unit()'s; the waiters have their own */
+	if (holds)
+		(void)NC_release(&held); /* reading_unit()'s; the waiters have their own */
 	while (waiter) {
 		struct file_cache_waiter *next = waiter->next;
 
@@ -250,8 +251,10 @@ static bool current(struct file_cache *cache, struct file_cache_entry *entry, st
 
 void file_cache_put(struct file_cache *cache, struct file_cache_entry *entry)
 {
+	struct NC_hold hold = entry->view.hold;
+
 	if (entry->view.id)
-		(void)NC_release(NULL, entry->view.id);
+		(void)NC_release(&hold);
 	file_cache_entry_unref(cache, entry);
 }
 
@@ -259,8 +262,7 @@ void file_cache_put(struct file_cache *cache, struct file_cache_entry *entry)
 static bool take(struct file_cache *cache, struct file_cache_entry *entry,
 		 struct file_cache_waiter *waiter)
 {
-	if (!current(cache, entry, waiter->loop) ||
-	    (entry->view.id && NC_hold(NULL, entry->view.id) < 0)) {
+	if (!current(cache, entry, waiter->loop) || !file_cache_hold(entry)) {
 		/* Changed or evicted: out of the table, and once more. */
 		file_cache_drop(cache, entry);
 		file_cache_entry_unref(cache, entry);

@@ -67,7 +67,8 @@ struct file_cache_waiter {
 
 /* A version of a file; constant once it is there. */
 struct file_cache_view {
-	size_t id; /* 0: no unit: empty, too large for one, or no room now */
+	size_t id;	     /* 0: no unit: empty, too large for one, or no room now */
+	struct NC_hold hold; /* of the unit, as all who have the entry from a result hold it */
 	struct file_version version;
 	const char *path;	     /* of the file */
 	const char *type;	     /* by its name; lives as long as the cache */

@@ -65,9 +65,11 @@ static bool set_body(struct transaction *transaction, const struct file_cache_en
 	transaction->head_length += head->own;
 	transaction->length = (uint64_t)view->version.size;
 	transaction->bodiless = !view->id;
-	if (view->id)
+	if (view->id) {
 		transaction->body =
 			(struct NC_range){.id = view->id, .length = (size_t)view->version.size};
+		transaction->hold = view->hold;
+	}
 	return true;
 }
 

@@ -212,10 +212,12 @@ static void set_piece(struct transaction *transaction)
 {
 	struct file_response *response = &transaction->file_response;
 	const struct range *range = &response->ranges.ranges[response->part];
+	const struct file_cache_view *view = file_cache_view(response->entry);
 
 	transaction->body = (struct NC_range){0};
+	transaction->hold = view->hold;
 	if (response->part < response->ranges.count)
-		transaction->body = (struct NC_range){.id = file_cache_view(response->entry)->id,
+		transaction->body = (struct NC_range){.id = view->id,
 						      .offset = (size_t)range->first,
 						      .length = (size_t)range->length};
 	if (response->parts)

@@ -15,7 +15,7 @@
 struct text_response {
 	GString *text;
 	size_t taken; /* bytes of it that are in units, or were */
-	size_t held;  /* id of the unit that is being sent; 0: none */
+	bool holds;   /* the transaction's hold is of a unit that is being sent */
 };
 
 static_assert(sizeof(struct text_response) <= TRANSACTION_SCRATCH, "fits the scratch");
@@ -25,23 +25,25 @@ static struct text_response *text_response_of(struct transaction *transaction)
 	return (struct text_response *)(void *)transaction->scratch;
 }
 
-static void let_go(struct text_response *body)
+static void let_go(struct transaction *transaction)
 {
-	if (body->held)
-		(void)NC_release(NULL, body->held);
-	body->held = 0;
+	struct text_response *body = text_response_of(transaction);
+
+	if (body->holds)
+		(void)NC_release(&transaction->hold);
+	body->holds = false;
 }
 
 static void finish(struct transaction *transaction)
 {
 	struct text_response *body = text_response_of(transaction);
 
-	let_go(body);
+	let_go(transaction);
 	g_string_free(body->text, TRUE);
 }
 
 /* The bytes as a unit that is held and that nobody else may name. */
-static int make_unit(const char *data, size_t length, size_t *id)
+static int make_unit(const char *data, size_t length, size_t *id, struct NC_hold *hold)
 {
 	NC_handle handle;
 	int error = 0;
@@ -52,7 +54,7 @@ static int make_unit(const char *data, size_t length, size_t *id)
 		error = -errno;
 	if (!error) {
 		*id = NC_cache_id(&handle);
-		if (NC_hold(NULL, *id) < 0)
+		if (NC_hold(NULL, *id, hold) < 0)
 			error = -ENOMEM; /* evicted already */
 		(void)NC_destroy(NULL, *id);
 	}
@@ -67,20 +69,20 @@ static int next_piece(struct transaction *transaction)
 			      ? transaction->thread->server->max_unit
 			      : PIECE;
 	size_t length = body->text->len - body->taken < most ? body->text->len - body->taken : most;
-	int error = make_unit(body->text->str + body->taken, length, &body->held);
+	size_t id = 0;
+	int error = make_unit(body->text->str + body->taken, length, &id, &transaction->hold);
 
-	if (error) {
-		body->held = 0;
+	if (error)
 		return error;
-	}
+	body->holds = true;
 	body->taken += length;
-	transaction->body = (struct NC_range){.id = body->held, .length = length};
+	transaction->body = (struct NC_range){.id = id, .length = length};
 	return 0;
 }
 
 static enum respond next(struct transaction *transaction)
 {
-	let_go(text_response_of(transaction));
+	let_go(transaction);
 	transaction->body = (struct NC_range){0};
 	/* The head has promised more than there is room for: the client must see that. */
 	if (next_piece(transaction))

@@ -180,7 +180,7 @@ ssize_t body_take(struct body *body, const char *data, size_t length)
 	}
 }
 
-int body_unit(struct body *body, size_t *id)
+int body_unit(struct body *body, size_t *id, struct NC_hold *hold)
 {
 	size_t length = body->gathered;
 	NC_handle handle;
@@ -194,7 +194,7 @@ int body_unit(struct body *body, size_t *id)
 	if (NC_unit_alloc(NULL, &handle, length, 0, NC_KIND_SEALED, NC_UNIT_UNSUMMED) < 0)
 		return -errno;
 	if (NC_write(&handle, body->content, length, 0) != (ssize_t)length ||
-	    NC_insert(&handle) < 0 || NC_hold(NULL, NC_cache_id(&handle)) < 0)
+	    NC_insert(&handle) < 0 || NC_hold(NULL, NC_cache_id(&handle), hold) < 0)
 		error = -errno;
 	else
 		*id = NC_cache_id(&handle);

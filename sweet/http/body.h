@@ -9,6 +9,8 @@
 
 #include <stdatomic.h>
 
+#include <nabc.h>
+
 #include "http/chunked.h"
 #include "http/request.h"
 
@@ -79,11 +81,11 @@ static inline bool body_is_ready(const struct body *body)
 }
 
 /*
- * Makes a sealed unit of the content that is gathered, held by the caller, who
+ * Makes a sealed unit of the content that is gathered, with a hold of the caller's, who
  * releases and destroys it.  *id: 0 if there is none.  The window is empty
  * then, and what it had of the budget is kept for what follows.  0 or -errno.
  */
-int body_unit(struct body *body, size_t *id);
+int body_unit(struct body *body, size_t *id, struct NC_hold *hold);
 
 /* What is still to come is dropped after all, limit bytes at most. */
 void body_drop(struct body *body, uint64_t limit);

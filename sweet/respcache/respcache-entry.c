@@ -88,14 +88,21 @@ static void set_times(struct respcache_entry *entry, const struct respcache_answ
 	entry->stale_ns = entry->fresh_ns + answer->terms.stale * SECOND;
 }
 
-static void set_ranges(struct respcache_entry *entry, struct NC_range *ranges,
+/* In room that is large enough. */
+static void set_ranges(struct respcache_entry *entry, void *room,
 		       const struct respcache_answer *answer)
 {
+	struct NC_range *ranges = room;
+	struct NC_hold *holds = (struct NC_hold *)(void *)(ranges + answer->range_count);
+
 	for (unsigned i = 0; i < answer->range_count; i++) {
 		ranges[i] = answer->ranges[i];
+		/* Holds of a unit are counted and equal: this one names it, and keeps nothing. */
+		holds[i] = answer->holds[i];
 		entry->view.length += ranges[i].length;
 	}
 	entry->view.ranges = ranges;
+	entry->view.holds = holds;
 	entry->view.range_count = answer->range_count;
 }
 
@@ -115,8 +122,8 @@ struct respcache_entry *respcache_entry_new(const struct respcache_flight *fligh
 	if (answer->range_count > RESPCACHE_RANGES_MAX || tags < 0 || values_length < 0)
 		return NULL;
 	size = sizeof(*entry) + (size_t)tags * sizeof(struct respcache_tag) +
-	       answer->range_count * sizeof(struct NC_range) + flight->key.text.length +
-	       names.length + (size_t)values_length + said->etag.length +
+	       answer->range_count * (sizeof(struct NC_range) + sizeof(struct NC_hold)) +
+	       flight->key.text.length + names.length + (size_t)values_length + said->etag.length +
 	       2 * room_for(answer->lines);
 	entry = calloc(1, size);
 	if (!entry)
@@ -125,8 +132,8 @@ struct respcache_entry *respcache_entry_new(const struct respcache_flight *fligh
 	entry->tag_count = (unsigned)tags;
 	for (long i = 0; i < tags; i++)
 		entry->tags[i] = (struct respcache_tag){.hash = hashes[i], .entry = entry};
-	set_ranges(entry, (struct NC_range *)(entry->tags + tags), answer);
-	pen.at = (char *)(entry->view.ranges + answer->range_count);
+	set_ranges(entry, entry->tags + tags, answer);
+	pen.at = (char *)(uintptr_t)(entry->view.holds + answer->range_count);
 	entry->key = flight->key;
 	entry->key.text = put(&pen, flight->key.text);
 	entry->names = put(&pen, names);
@@ -167,16 +174,20 @@ void respcache_entry_unref(struct respcache_entry *entry)
 
 static void release_first(const struct respcache_view *view, unsigned count)
 {
-	for (unsigned i = 0; i < count; i++)
-		(void)NC_release(NULL, view->ranges[i].id);
+	for (unsigned i = 0; i < count; i++) {
+		struct NC_hold hold = view->holds[i];
+
+		(void)NC_release(&hold);
+	}
 }
 
 bool respcache_entry_hold(struct respcache_entry *entry)
 {
 	const struct respcache_view *view = &entry->view;
+	struct NC_hold same;
 
 	for (unsigned i = 0; i < view->range_count; i++)
-		if (NC_hold(NULL, view->ranges[i].id) < 0) {
+		if (NC_hold(NULL, view->ranges[i].id, &same) < 0) {
 			release_first(view, i);
 			return false;
 		}

@@ -88,6 +88,8 @@ struct respcache_view {
 	time_t modified; /* 0: not said */
 	time_t date;	 /* when it was made */
 	const struct NC_range *ranges;
+	const struct NC_hold
+		*holds; /* one for each range, as all who were given the entry hold it */
 	unsigned range_count;
 	uint64_t length; /* bytes of the whole body */
 };
@@ -108,6 +110,7 @@ struct respcache_answer {
 	struct cacheable_terms terms; /* fresh is not 0 */
 	time_t date;		      /* when it was made */
 	const struct NC_range *ranges;
+	const struct NC_hold *holds; /* the caller's, one for each range */
 	unsigned range_count;
 	/* Bit of each range whose unit is this server's own, and the entry's to destroy. */
 	uint64_t given;

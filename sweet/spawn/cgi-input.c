@@ -36,8 +36,9 @@ static void write_on(struct cgi_input *input)
 	input->piece = body_queue_next(&input->queue, WRITE_MAX);
 	if (input->piece.length) {
 		input->send.message =
-			(struct NC_send)NC_SEND_INIT(.ranges = &input->piece, .range_count = 1,
-						     .flags = NC_SEND_HELD);
+			(struct NC_send)NC_SEND_INIT(.ranges = &input->piece,
+						     .holds = body_queue_hold(&input->queue),
+						     .range_count = 1, .hold_count = 1);
 		input->send.sent = sent;
 		input->send.pipe = true;
 		input->sending = true;

@@ -92,9 +92,10 @@ static void send_record(struct fcgi_link *link, const char *header, size_t heade
 	more = !link->sent &&
 	       !(queue->more && queue->count == 1 && queue->line[0].length == link->piece.length);
 	*out = (struct NC_send)NC_SEND_INIT(.header = header, .header_length = header_length,
-					    .ranges = &link->piece,
+					    .ranges = &link->piece, .holds = body_queue_hold(queue),
 					    .range_count = link->sent ? 0 : 1,
-					    .flags = NC_SEND_HELD | (more ? NC_SEND_MORE : 0));
+					    .hold_count = link->sent ? 0 : 1,
+					    .flags = more ? NC_SEND_MORE : 0);
 	link->sending = true;
 	link->send.sent = sent;
 	loop_send_start(link->loop, &link->send, link->fd);

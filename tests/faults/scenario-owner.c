@@ -55,16 +55,17 @@ static int want(NC_cache *cache, size_t lent)
 {
 	unsigned char bytes[64];
 	struct NC_stat stats[4];
+	struct NC_hold hold;
 	size_t id, cursor = 0;
 
-	if (NC_hold(cache, lent) < 0)
+	if (NC_hold(cache, lent, &hold) < 0)
 		return 2;
 	if (NC_pread(cache, lent, bytes, sizeof(bytes), 100) != sizeof(bytes))
 		return 3;
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		if (bytes[i] != byte_of(100 + i))
 			return 4;
-	if (NC_release(cache, lent) < 0)
+	if (NC_release(&hold) < 0)
 		return 5;
 	id = make_plainly(cache, NC_KIND_SEALED);
 	if (!id)
@@ -257,16 +258,17 @@ static void close_member(void)
 static void use_lent(NC_cache *cache)
 {
 	const unsigned char *data;
+	struct NC_hold hold;
 	struct NC_stat stat;
 	size_t at = 0, run;
 	ssize_t sent;
 	int ends[2];
 
-	if (!OK(NC_hold(cache, lent)))
+	if (!OK(NC_hold(cache, lent, &hold)))
 		return;
 	if (OK(NC_stat(cache, lent, &stat, sizeof(stat))))
 		MUST(stat.size == SIZE);
-	if (GOT(data, NC_data(cache, lent, 0, &run)))
+	if (GOT(data, NC_data(&hold, &run, 0)))
 		MUST(data[0] == byte_of(0));
 	open_stream(ends, false);
 	if (NUMBER(sent, NC_send(cache, ends[0],
@@ -277,7 +279,7 @@ static void use_lent(NC_cache *cache)
 		MUST(at == (size_t)sent);
 	}
 	close_pair(ends);
-	(void)OK(NC_release(cache, lent));
+	(void)OK(NC_release(&hold));
 }
 
 static void make_and_grant(NC_cache *cache, enum NC_kind kind)

@@ -189,6 +189,7 @@ static void look_at(NC_cache *cache, size_t id, size_t size)
 	struct NC_stat stat;
 	uint32_t value;
 	ssize_t got;
+	struct NC_hold hold;
 	size_t run;
 
 	if (OK(NC_stat(cache, id, &stat, sizeof(stat))))
@@ -199,13 +200,13 @@ static void look_at(NC_cache *cache, size_t id, size_t size)
 	(void)OK(NC_checksum(cache, id, &value, NC_CHECKSUM_CRC32C, size, 0));
 	(void)OK(NC_checksum(cache, id, &value, NC_CHECKSUM_DEFAULT, size - 2, 1));
 	(void)OK(NC_verify(cache, id));
-	if (!OK(NC_hold(cache, id)))
+	if (!OK(NC_hold(cache, id, &hold)))
 		return;
-	if (GOT(data, NC_data(cache, id, 0, &run)))
+	if (GOT(data, NC_data(&hold, &run, 0)))
 		MUST(run > 0 && data[0] == byte_of(0));
 	(void)OK(NC_set_priority(cache, id, NC_PRIORITY_HIGH));
 	(void)OK(NC_set_lifetime(cache, id, 60000));
-	(void)OK(NC_release(cache, id));
+	(void)OK(NC_release(&hold));
 }
 
 /* Where there can be no other segment, it may have been evicted. */

@@ -111,18 +111,19 @@ static int start(void *context, int socket, char *const *environment, pid_t *pid
 }
 
 /* What an answer has; *at: bytes of it so far. */
-static void check_answer(NC_cache *cache, const struct NC_response *response, size_t *at)
+static void check_answer(const struct NC_response *response, size_t *at)
 {
 	const unsigned char *bytes = response->data;
 	size_t run;
 
 	for (unsigned i = 0; i < response->range_count; i++) {
 		const struct NC_range *range = &response->ranges[i];
+		struct NC_hold hold = response->holds[i];
 
-		if (GOT(bytes, NC_data(cache, range->id, range->offset, &run)))
+		if (GOT(bytes, NC_data(&hold, &run, range->offset)))
 			MUST(run > 0 && bytes[0] == byte_of(range->offset));
 		*at += range->length;
-		(void)OK(NC_release(cache, range->id));
+		(void)OK(NC_release(&hold));
 	}
 	for (size_t i = 0; i < response->data_length; i++, (*at)++)
 		if (bytes[i] != byte_of(*at))
@@ -167,7 +168,7 @@ static bool take_answer(NC_backend *backend, NC_cache *cache, unsigned number, b
 			MUST(tag == number + 1);
 			if (response.flags & NC_RESPONSE_TAKEN)
 				continue;
-			check_answer(cache, &response, &length);
+			check_answer(&response, &length);
 			if (response.flags & NC_RESPONSE_MORE) {
 				(void)OK(NC_backend_sent(backend, 0, tag));
 				continue;
@@ -304,8 +305,11 @@ static int pass_on(void *context, int socket, char *const *environment, pid_t *p
 
 static void release_all(const struct NC_response *response)
 {
-	for (unsigned i = 0; i < response->range_count; i++)
-		NC_release(NULL, response->ranges[i].id);
+	for (unsigned i = 0; i < response->range_count; i++) {
+		struct NC_hold hold = response->holds[i];
+
+		NC_release(&hold);
+	}
 }
 
 /* All requests at once, then what comes until the worker says that it is over. */

@@ -60,13 +60,14 @@ static int read_all(void *context)
 }
 
 void library_send(int near, int far, size_t id, uint64_t seed, size_t offset, size_t length,
-		  unsigned flags)
+		  unsigned flags, const struct NC_hold *hold)
 {
 	struct reading reading = {far, seed, offset, length};
 	struct NC_range range = {id, offset, length};
 	unsigned char header[HEADER];
 	struct NC_send message = NC_SEND_INIT(.header = header, .header_length = HEADER,
-					      .ranges = &range, .range_count = 1, .flags = flags);
+					      .ranges = &range, .holds = hold, .range_count = 1,
+					      .hold_count = hold != NULL, .flags = flags);
 	pid_t child = guest_fork(read_all, &reading);
 
 	guest_fill(header, 99, 0, HEADER);

@@ -26,7 +26,7 @@ struct NC_cache_stat library_stat(void);
  * header of the seed 99 and one range.  Ends the program unless all came.
  */
 void library_send(int near, int far, size_t id, uint64_t seed, size_t offset, size_t length,
-		  unsigned flags);
+		  unsigned flags, const struct NC_hold *hold);
 
 /* Units and open files of the module; the one that asks does not count. */
 struct nabc_statistics library_module(void);

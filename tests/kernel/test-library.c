@@ -40,6 +40,7 @@ static void test_units(int family)
 {
 	NC_cache *cache = open_cache(64 * MIB);
 	struct guest_pair pair = guest_connect(family);
+	struct NC_hold hold;
 	uint64_t bytes = 0;
 
 	must(strcmp(library_stat().kernel, "used") == 0);
@@ -47,11 +48,12 @@ static void test_units(int family)
 		size_t id = library_unit(i, sizes[i], NC_KIND_AUTO);
 
 		must(library_kind(id) == NC_KIND_KERNEL);
-		library_send(pair.near, pair.far, id, i, 0, sizes[i], 0);
-		library_send(pair.near, pair.far, id, i, 777, sizes[i] - 1000, NC_SEND_DONTWAIT);
+		library_send(pair.near, pair.far, id, i, 0, sizes[i], 0, NULL);
+		library_send(pair.near, pair.far, id, i, 777, sizes[i] - 1000, NC_SEND_DONTWAIT,
+			     NULL);
 		bytes += sizes[i] + sizes[i] - 1000;
 		must(NC_destroy(NULL, id) == 0);
-		must_fail(NC_hold(NULL, id), ENOENT);
+		must_fail(NC_hold(NULL, id, &hold), ENOENT);
 	}
 	must(library_stat().by_kernel.bytes == bytes);
 	must(library_stat().by_copy.bytes + library_stat().by_splice.bytes == 0);
@@ -74,6 +76,7 @@ static void test_read(void)
 	must(write(fd, bytes, sizeof(bytes)) == sizeof(bytes));
 	for (unsigned i = 0; i < 2; i++) {
 		uint64_t before = library_module().read_bytes;
+		struct NC_hold hold;
 		const void *data;
 		NC_handle handle;
 		uint32_t sum, other;
@@ -93,10 +96,10 @@ static void test_read(void)
 		must(library_stat().kernel_copies == i);
 		must(NC_checksum(cache, id, &sum, NC_CHECKSUM_INET, 99997, 1) == 0);
 		must(library_stat().kernel_copies == i + 1);
-		must(NC_hold(NULL, id) == 0);
-		data = NC_data(cache, id, 4097, &run);
+		must(NC_hold(NULL, id, &hold) == 0);
+		data = NC_data(&hold, &run, 4097);
 		must(data && run == sizeof(bytes) - 4097 && !memcmp(data, bytes + 4097, run));
-		must(NC_release(NULL, id) == 0);
+		must(NC_release(&hold) == 0);
 		if (i)
 			must_fail(NC_verify(cache, id), ENODATA);
 		else
@@ -156,20 +159,20 @@ static void test_refused(void)
 	int ends[2];
 
 	must(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
-	library_send(ends[0], ends[1], id, 4, 0, 300000, 0);
+	library_send(ends[0], ends[1], id, 4, 0, 300000, 0, NULL);
 	must(library_stat().kernel_refused > 0 && library_stat().kernel_copies == 1);
 	must(setsockopt(pair.near, IPPROTO_TCP, TCP_ULP, "tls", 4) == 0);
-	library_send(pair.near, pair.far, id, 4, 0, 300000, 0);
+	library_send(pair.near, pair.far, id, 4, 0, 300000, 0, NULL);
 	must(library_stat().kernel_copies == 1);
 	must(library_stat().by_kernel.bytes == 0);
 	/* These sockets are known by now. */
 	asked = library_module().refused;
-	library_send(ends[0], ends[1], id, 4, 0, 300000, 0);
-	library_send(pair.near, pair.far, id, 4, 0, 300000, 0);
+	library_send(ends[0], ends[1], id, 4, 0, 300000, 0, NULL);
+	library_send(pair.near, pair.far, id, 4, 0, 300000, 0, NULL);
 	must(library_module().refused == asked);
 	guest_disconnect(&pair);
 	pair = guest_connect(AF_INET);
-	library_send(pair.near, pair.far, id, 4, 0, 300000, 0);
+	library_send(pair.near, pair.far, id, 4, 0, 300000, 0, NULL);
 	must(library_stat().by_kernel.bytes == 300000);
 	guest_disconnect(&pair);
 	close(ends[0]);
@@ -273,7 +276,7 @@ static int with_little_memory(void *context)
 	must(kernel > 0 && kernel <= 8);
 	must(library_stat().kernel_memory == 16 - kernel);
 	for (unsigned i = 0; i < 16; i++)
-		library_send(pair->near, pair->far, ids[i], i, 0, 256 * KIB, 0);
+		library_send(pair->near, pair->far, ids[i], i, 0, 256 * KIB, 0, NULL);
 	must(library_stat().by_kernel.bytes == kernel * 256 * KIB);
 	return 0;
 }
@@ -290,7 +293,7 @@ static int as_stranger(void *context)
 	id = library_unit(1, 100000, NC_KIND_KERNEL);
 	must(library_kind(id) == NC_KIND_APPENDED);
 	must_fail(NC_route_set(NULL, "*", NC_METHOD_KERNEL), EOPNOTSUPP);
-	library_send(pair->near, pair->far, id, 1, 0, 100000, 0);
+	library_send(pair->near, pair->far, id, 1, 0, 100000, 0, NULL);
 	return 0;
 }
 
@@ -304,7 +307,7 @@ static int without_wanting(void *context)
 	must(strcmp(library_stat().kernel, "not used: switched off by the program") == 0);
 	id = library_unit(1, 100000, NC_KIND_AUTO);
 	must(library_kind(id) == NC_KIND_APPENDED);
-	library_send(pair->near, pair->far, id, 1, 0, 100000, 0);
+	library_send(pair->near, pair->far, id, 1, 0, 100000, 0, NULL);
 	return 0;
 }
 

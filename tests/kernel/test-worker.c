@@ -138,10 +138,12 @@ static struct NC_response take(uint64_t wanted, bool kernel)
 static void send_body(const struct guest_pair *pair, const struct NC_response *response,
 		      uint64_t seed)
 {
-	library_send(pair->near, pair->far, response->body.id, seed, 0, response->body.length,
-		     NC_SEND_HELD);
-	must(NC_release(NULL, response->body.id) == 0);
-	must_fail(NC_hold(NULL, response->body.id), ENOENT);
+	struct NC_hold hold = response->holds[0];
+
+	library_send(pair->near, pair->far, response->body.id, seed, 0, response->body.length, 0,
+		     &hold);
+	must(NC_release(&hold) == 0);
+	must_fail(NC_hold(NULL, response->body.id, &hold), ENOENT);
 }
 
 static NC_cache *open_cache(unsigned flags)
@@ -294,7 +296,7 @@ static void test_attached(void)
 		_exit(attach(&ends));
 	}
 	must(read(ready[0], &id, sizeof(id)) == sizeof(id));
-	library_send(pair.near, pair.far, id, 9, 0, SIZE, 0);
+	library_send(pair.near, pair.far, id, 9, 0, SIZE, 0, NULL);
 	must(library_stat().by_kernel.bytes == SIZE);
 	close(over[1]);
 	guest_join(child);

@@ -138,7 +138,7 @@ def test_server_that_is_not_there(owner):
     ("nabc.get(12345)", errno.ENOENT),
     ("nabc.size(0)", errno.ENOENT),
     ("nabc.hold(1 << 63)", errno.ENOENT),
-    ("nabc.release(nabc.put(b'x'))", errno.EINVAL),
+    ("h = nabc.hold(nabc.put(b'x')); h.release(); h.release()", errno.EINVAL),
     ("nabc.checksum(nabc.put(b'x'), 7)", errno.EINVAL),
     ("nabc.checksum(nabc.put(b'x'), offset=0, length=2)", errno.ERANGE),
     ("u = nabc.put(b'x'); nabc.destroy(u); nabc.get(u)", errno.ENOENT),
@@ -167,9 +167,8 @@ def test_without_a_cache(tmp_path):
 def test_hold(owner):
     said = python("""
 unit = nabc.put(b"held")
-nabc.hold(unit)
-nabc.destroy(unit)
-nabc.release(unit)
+with nabc.hold(unit):
+    nabc.destroy(unit)
 try:
     nabc.get(unit)
 except OSError as error:

@@ -18,6 +18,7 @@
 #include "worker/backend.h"
 
 #include "suite.h"
+#include "unit-holds.h"
 
 #define MIB ((size_t)1 << 20)
 
@@ -142,6 +143,8 @@ static inline int reap(unsigned channel, uint64_t *tag, struct NC_response *resp
 	for (;;) {
 		int got = NC_backend_reap(backend, channel, tag, response, sizeof(*response));
 
+		if (got > 0)
+			remember_response(response);
 		if (got)
 			return got;
 		got = NC_backend_arm(backend, channel, 1);
@@ -153,16 +156,19 @@ static inline int reap(unsigned channel, uint64_t *tag, struct NC_response *resp
 
 static inline void release_all(const struct NC_response *response)
 {
-	for (unsigned i = 0; i < response->range_count; i++)
-		ck_assert_int_eq(NC_release(NULL, response->ranges[i].id), 0);
+	for (unsigned i = 0; i < response->range_count; i++) {
+		struct NC_hold hold = response->holds[i];
+
+		ck_assert_int_eq(NC_release(&hold), 0);
+	}
 }
 
 /* Reads a body the way a client would get it, and lets go of it; its bytes. */
 static inline size_t take_body(const struct NC_response *response, char *to)
 {
-	struct NC_send message =
-		NC_SEND_INIT(.ranges = response->ranges, .range_count = response->range_count,
-			     .flags = NC_SEND_HELD);
+	struct NC_send message = NC_SEND_INIT(.ranges = response->ranges, .holds = response->holds,
+					      .range_count = response->range_count,
+					      .hold_count = response->range_count);
 	size_t length = 0;
 	int pair[2];
 

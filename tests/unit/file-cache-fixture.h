@@ -154,8 +154,8 @@ static inline bool uniform(const struct file_cache_view *view, char letter)
 {
 	size_t size = (size_t)view->version.size, have = 0;
 	struct NC_range range = {.id = view->id, .length = size};
-	struct NC_send message =
-		NC_SEND_INIT(.ranges = &range, .range_count = 1, .flags = NC_SEND_HELD);
+	struct NC_send message = NC_SEND_INIT(.ranges = &range, .holds = &view->hold,
+					      .range_count = 1, .hold_count = 1);
 	char *got = must_alloc(size);
 	bool same = true;
 	int pair[2];

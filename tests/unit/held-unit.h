@@ -8,6 +8,7 @@
 #include <nabc.h>
 
 #include "suite.h"
+#include "unit-holds.h"
 
 static inline struct NC_range held(size_t length)
 {
@@ -18,8 +19,18 @@ static inline struct NC_range held(size_t length)
 	ck_assert_int_eq(NC_insert(&unit), 0);
 	range.id = NC_cache_id(&unit);
 	ck_assert_int_eq(NC_free(&unit), 0);
-	ck_assert_int_eq(NC_hold(NULL, range.id), 0);
+	ck_assert_int_eq(hold_id(NULL, range.id), 0);
 	return range;
+}
+
+/* The holds of such units as a response has them; good until the next call. */
+static inline const struct NC_hold *holds_of_ranges(const struct NC_range *ranges, unsigned count)
+{
+	static struct NC_hold holds[NC_RESPONSE_RANGES_MAX];
+
+	for (unsigned i = 0; i < count; i++)
+		holds[i] = hold_of_id(NULL, ranges[i].id);
+	return holds;
 }
 
 #endif

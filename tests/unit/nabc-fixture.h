@@ -9,6 +9,7 @@
 #include <nabc-worker.h>
 
 #include "suite.h"
+#include "unit-holds.h"
 
 #define MIB ((size_t)1 << 20)
 
@@ -101,8 +102,8 @@ static inline void check_no_cache(int error)
 	FAILS(NC_alloc(&handle, 10, 0), error);
 	FAILS(NC_unit_alloc(NULL, &handle, 10, 0, NC_KIND_RECYCLED, 0), error);
 	FAILS(NC_destroy(NULL, 1), error);
-	FAILS(NC_hold(NULL, 1), error);
-	FAILS(NC_release(NULL, 1), error);
+	FAILS(hold_id(NULL, 1), error);
+	FAILS(release_id(NULL, 1), EINVAL);
 	FAILS(NC_stat(NULL, 1, &stat, sizeof(stat)), error);
 	FAILS(NC_cache_stat(NULL, &cache_stat, sizeof(cache_stat)), error);
 	FAILS(NC_socksend(0, 1, 0, 1), error);

@@ -10,6 +10,7 @@
 #include "respcache/respcache.h"
 
 #include "loop-fixture.h"
+#include "unit-holds.h"
 
 #define LOOPS 2
 #define SECOND UINT64_C(1000000000)
@@ -68,7 +69,7 @@ static inline struct NC_range make_unit(char letter, size_t size)
 	ck_assert_int_eq(NC_write(&handle, bytes, size, 0), (ssize_t)size);
 	ck_assert_int_eq(NC_insert(&handle), 0);
 	range.id = NC_cache_id(&handle);
-	ck_assert_int_eq(NC_hold(NULL, range.id), 0);
+	ck_assert_int_eq(hold_id(NULL, range.id), 0);
 	ck_assert_int_eq(NC_free(&handle), 0);
 	free(bytes);
 	return range;
@@ -76,9 +77,9 @@ static inline struct NC_range make_unit(char letter, size_t size)
 
 static inline bool is_alive(size_t id)
 {
-	if (NC_hold(NULL, id) < 0)
+	if (hold_id(NULL, id) < 0)
 		return false;
-	ck_assert_int_eq(NC_release(NULL, id), 0);
+	ck_assert_int_eq(release_id(NULL, id), 0);
 	return true;
 }
 
@@ -161,13 +162,18 @@ static inline bool answer_with(struct respcache_flight *flight, const char *line
 			       const struct NC_range *ranges, unsigned count, bool given,
 			       uint64_t now_ns)
 {
+	struct NC_hold holds[RESPCACHE_RANGES_MAX + 1] = {0};
 	struct respcache_answer answer = {.lines = {lines, strlen(lines)},
 					  .ranges = ranges,
+					  .holds = holds,
 					  .range_count = count,
 					  .given = given ? UINT64_MAX : 0};
 	struct cacheable said;
 	struct cgihead head;
 	const char *wrong = cgihead_parse(&head, answer.lines);
+
+	for (unsigned i = 0; i < count; i++)
+		holds[i] = hold_of_id(NULL, ranges[i].id);
 
 	ck_assert_msg(!wrong, "%s: %s", lines, wrong);
 	head.status = 200;
@@ -190,7 +196,7 @@ static inline size_t fetch(const char *head, const char *lines, char letter, uin
 	ck_assert_int_eq(look(&asker, head, now_ns), RESPCACHE_FETCH);
 	ck_assert_ptr_nonnull(asker.ask.flight);
 	ck_assert(answer_with(asker.ask.flight, lines, &range, 1, true, now_ns));
-	ck_assert_int_eq(NC_release(NULL, range.id), 0);
+	ck_assert_int_eq(release_id(NULL, range.id), 0);
 	return range.id;
 }
 
@@ -201,8 +207,7 @@ static inline bool body_is(const struct respcache_entry *entry, char letter)
 
 	for (unsigned i = 0; i < view->range_count; i++) {
 		size_t run;
-		const char *bytes =
-			NC_data(units, view->ranges[i].id, view->ranges[i].offset, &run);
+		const char *bytes = NC_data(&view->holds[i], &run, view->ranges[i].offset);
 
 		if (!bytes || run < view->ranges[i].length)
 			return false;

@@ -23,6 +23,7 @@
 #include "api/registry.h"
 #include "base/id.h"
 #include "worker/responder.h"
+#include "unit-holds.h"
 
 /* As in worker.c, to reach the queues and the table. */
 struct NC_worker {
@@ -79,7 +80,7 @@ static int attach(const char *path)
 		case 'h': /* hold the id that follows */
 			if (read(STDIN_FILENO, &other, sizeof(other)) != sizeof(other))
 				return 1;
-			tell(result_of(NC_hold(NULL, other)));
+			tell(result_of(hold_id(NULL, other)));
 			break;
 		case 'a':
 			tell(result_of(NC_unit_alloc(NULL, &handle, 10, 0, NC_KIND_APPENDED, 0)));

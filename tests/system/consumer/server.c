@@ -37,6 +37,7 @@ enum { CONNECTIONS = 256, FILES = 64, LINES_MAX = 50000, LINE = 24 };
 static struct file {
 	char name[64];
 	size_t id, size; /* no id: an empty file, since no unit is empty */
+	struct NC_hold hold;
 } files[FILES];
 static int file_count;
 
@@ -44,9 +45,10 @@ static struct connection {
 	int fd; /* -1: free */
 	enum { READING, WAITING, SENDING } state;
 	bool last, head_only;
-	size_t have;	/* bytes of in */
-	size_t release; /* id of a unit to be released after the response */
-	size_t total;	/* bytes of message */
+	size_t have;  /* bytes of in */
+	bool release; /* hold is of a unit for this response alone */
+	size_t total; /* bytes of message */
+	struct NC_hold hold;
 	struct NC_range range;
 	struct NC_send message;
 	char in[4096], out[1024];
@@ -70,7 +72,7 @@ static void watch(int fd, uint32_t events, void *what)
 
 /* Prepares a response; the bytes of a body that is no unit are not sent here. */
 static void respond(struct connection *c, int status, const char *headers, int length,
-		    struct NC_range body)
+		    struct NC_range body, const struct NC_hold *hold)
 {
 	int n = snprintf(c->out, sizeof(c->out),
 			 "HTTP/1.1 %d Status\r\nContent-Length: %zu\r\n%s%.*s\r\n", status,
@@ -81,7 +83,10 @@ static void respond(struct connection *c, int status, const char *headers, int l
 		(struct NC_send)NC_SEND_INIT(.header = c->out, .header_length = (size_t)n,
 					     .ranges = &c->range,
 					     .range_count = body.id && body.length && !c->head_only,
-					     .flags = NC_SEND_HELD | (c->last ? NC_SEND_CLOSE : 0));
+					     .flags = c->last ? NC_SEND_CLOSE : 0);
+	/* A file's unit is held by the table of files, another by the connection. */
+	c->message.holds = hold;
+	c->message.hold_count = c->message.range_count;
 	c->total = (size_t)n + (c->message.range_count ? body.length : 0);
 	c->state = SENDING;
 }
@@ -89,7 +94,7 @@ static void respond(struct connection *c, int status, const char *headers, int l
 /* The body is text, and so small that it leaves as a part of the header. */
 static void respond_text(struct connection *c, int status, const char *text)
 {
-	respond(c, status, "", 0, (struct NC_range){.length = strlen(text)});
+	respond(c, status, "", 0, (struct NC_range){.length = strlen(text)}, NULL);
 	if (c->head_only)
 		return;
 	strcpy(c->out + c->total, text);
@@ -120,11 +125,11 @@ static void respond_lines(struct connection *c, int lines)
 	good = to && fclose(to) == 0 && NC_insert(&unit) == 0;
 	body.id = NC_cache_id(&unit);
 	NC_free(&unit);
-	if (!good || NC_hold(NULL, body.id) < 0)
+	if (!good || NC_hold(NULL, body.id, &c->hold) < 0)
 		return respond_error(c, 503);
 	NC_destroy(NULL, body.id);
-	c->release = body.id;
-	respond(c, 200, "", 0, body);
+	c->release = true;
+	respond(c, 200, "", 0, body, &c->hold);
 }
 
 /* The connection waits for the worker, which names it by the tag. */
@@ -158,13 +163,14 @@ static void respond_file(struct connection *c, const char *name, const char *fie
 	if (!file)
 		return respond_error(c, 404);
 	if (!wanted || sscanf(wanted + 15, "%zu-%zu", &first, &last) != 2 || first > last)
-		return respond(c, 200, "", 0, (struct NC_range){file->id, 0, file->size});
+		return respond(c, 200, "", 0, (struct NC_range){file->id, 0, file->size},
+			       &file->hold);
 	if (last >= file->size)
 		return respond_error(c, 416);
 	respond(c, 206, headers,
 		snprintf(headers, sizeof(headers), "Content-Range: bytes %zu-%zu/%zu\r\n", first,
 			 last, file->size),
-		(struct NC_range){file->id, first, last - first + 1});
+		(struct NC_range){file->id, first, last - first + 1}, &file->hold);
 }
 
 static void respond_grant(struct connection *c, int pid, const char *name)
@@ -219,8 +225,8 @@ static bool take_request(struct connection *c)
 static void finish_response(struct connection *c)
 {
 	if (c->release)
-		NC_release(NULL, c->release);
-	c->release = 0;
+		NC_release(&c->hold);
+	c->release = false;
 	c->state = READING;
 }
 
@@ -291,16 +297,22 @@ static void respond_of_worker(uint64_t tag, const struct NC_response *given)
 	struct connection *c = &connections[tag < CONNECTIONS ? tag : 0];
 
 	if (tag >= CONNECTIONS || c->fd < 0 || c->state != WAITING) {
-		if (given->body.id)
-			NC_release(NULL, given->body.id);
+		struct NC_hold hold;
+
+		for (unsigned i = 0; i < given->range_count; i++) {
+			hold = given->holds[i];
+			NC_release(&hold);
+		}
 		return;
 	}
 	c->release = given->body.id;
+	if (c->release)
+		c->hold = given->holds[0];
 	if (given->headers_length > 512)
 		respond_error(c, 502);
 	else
 		respond(c, given->status, given->headers_length ? given->headers : "",
-			(int)given->headers_length, given->body);
+			(int)given->headers_length, given->body, &c->hold);
 	serve(c);
 }
 
@@ -368,7 +380,8 @@ static void load(const char *path)
 			if (file->size) {
 				if (NC_alloc(&unit, file->size, 0) < 0 ||
 				    NC_read(fd, &unit, 0, file->size) != stat.st_size ||
-				    NC_insert(&unit) < 0 || NC_hold(NULL, NC_cache_id(&unit)) < 0)
+				    NC_insert(&unit) < 0 ||
+				    NC_hold(NULL, NC_cache_id(&unit), &file->hold) < 0)
 					err(1, "%s", entry->d_name);
 				file->id = NC_cache_id(&unit);
 				NC_free(&unit);

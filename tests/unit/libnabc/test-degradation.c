@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 
 #include "nabc-fixture.h"
+#include "unit-holds.h"
 
 static char said[8][512];
 static unsigned says;
@@ -197,7 +198,7 @@ START_TEST(test_few_descriptors)
 		ck_assert_int_eq(NC_printf(&handle, 0, "unit %u", kept), kept < 10 ? 6 : 7);
 		ck_assert_int_eq(NC_insert(&handle), 0);
 		ids[kept] = NC_cache_id(&handle);
-		ck_assert_int_eq(NC_hold(NULL, ids[kept++]), 0);
+		ck_assert_int_eq(hold_id(NULL, ids[kept++]), 0);
 		ck_assert_int_eq(NC_free(&handle), 0);
 	}
 	ck_assert_uint_gt(refused, 0);
@@ -211,7 +212,7 @@ START_TEST(test_few_descriptors)
 		ck_assert_int_eq(NC_pread(cache, ids[i], text, strlen(expected), 0),
 				 (ssize_t)strlen(expected));
 		ck_assert_str_eq(text, expected);
-		ck_assert_int_eq(NC_release(NULL, ids[i]), 0);
+		ck_assert_int_eq(release_id(NULL, ids[i]), 0);
 		ck_assert_int_eq(NC_destroy(NULL, ids[i]), 0);
 	}
 	check_all_kinds();
@@ -318,7 +319,7 @@ START_TEST(test_max_descriptors)
 		if (NC_unit_alloc(NULL, &handle, 100, 0, NC_KIND_SEALED, 0) < 0)
 			break;
 		ck_assert_int_eq(NC_insert(&handle), 0);
-		ck_assert_int_eq(NC_hold(NULL, NC_cache_id(&handle)), 0);
+		ck_assert_int_eq(hold_id(NULL, NC_cache_id(&handle)), 0);
 	}
 	ck_assert_int_eq(errno, EMFILE);
 	ck_assert_uint_eq(held, 6);

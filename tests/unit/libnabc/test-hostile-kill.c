@@ -13,6 +13,7 @@
 #include "membership/handle.h"
 
 #include "hostile-fixture.h"
+#include "unit-holds.h"
 
 #define MEMBER 4001
 #define SIZE ((size_t)4096)
@@ -90,7 +91,7 @@ static void check_all(const char *where, unsigned long k)
 static bool is_whole(size_t id, size_t size)
 {
 	size_t run;
-	const void *data = NC_data(cache, id, 0, &run);
+	const void *data = data_of_id(cache, id, 0, &run);
 
 	return data && run == size && pattern_match(data, size, 0, size) == size;
 }
@@ -141,13 +142,13 @@ static unsigned hold_some(const struct member *member, size_t held[][2], uint64_
 		if (recv(member->talk, told, sizeof(told), MSG_DONTWAIT) != sizeof(told))
 			continue;
 		/* It may have destroyed it by now, but it does not come back as another. */
-		if (NC_hold(NULL, told[0]) < 0) {
+		if (hold_id(NULL, told[0]) < 0) {
 			ck_assert_int_eq(errno, ENOENT);
 			continue;
 		}
 		ck_assert(is_whole(told[0], told[1]));
 		if (count == HELD_MAX) {
-			ck_assert_int_eq(NC_release(NULL, told[0]), 0);
+			ck_assert_int_eq(release_id(NULL, told[0]), 0);
 			continue;
 		}
 		held[count][0] = told[0];
@@ -178,12 +179,12 @@ START_TEST(test_random)
 		close(member.talk);
 		for (unsigned k = 0; k < count; k++) {
 			ck_assert(is_whole(held[k][0], held[k][1]));
-			ck_assert_int_eq(NC_release(NULL, held[k][0]), 0);
+			ck_assert_int_eq(release_id(NULL, held[k][0]), 0);
 			/* A unit in its segment is no more; a sealed one stands. */
-			if (NC_hold(NULL, held[k][0]) < 0)
+			if (hold_id(NULL, held[k][0]) < 0)
 				continue;
 			ck_assert_uint_eq(nc_id_member(held[k][0]), 0);
-			ck_assert_int_eq(NC_release(NULL, held[k][0]), 0);
+			ck_assert_int_eq(release_id(NULL, held[k][0]), 0);
 		}
 		check_all("random", i);
 	}
@@ -197,7 +198,7 @@ END_TEST
 static bool is_large_body(const struct NC_response *response, uint64_t tag)
 {
 	size_t run;
-	const unsigned char *data = NC_data(cache, response->body.id, 0, &run);
+	const unsigned char *data = data_of_id(cache, response->body.id, 0, &run);
 
 	if (!data || run != response->body.length || memcmp(data, &tag, sizeof(tag)) != 0)
 		return false;
@@ -213,6 +214,7 @@ static unsigned reap_all(NC_backend *backend, struct NC_response *bodies, uint64
 
 	while (count < 8 && NC_backend_reap(backend, 0, &tags[count], &bodies[count],
 					    sizeof(bodies[count])) == 1) {
+		remember_response(&bodies[count]);
 		ck_assert_int_eq(bodies[count].status, 200);
 		ck_assert(is_large_body(&bodies[count], tags[count]));
 		count++;
@@ -256,7 +258,7 @@ START_TEST(test_worker)
 			ck_assert_int_eq(NC_backend_close(backend), 0);
 		for (unsigned k = 0; k < count; k++) {
 			ck_assert(is_large_body(&bodies[k], tags[k]));
-			ck_assert_int_eq(NC_release(NULL, bodies[k].body.id), 0);
+			ck_assert_int_eq(release_id(NULL, bodies[k].body.id), 0);
 		}
 		if (i % 2 == 0)
 			ck_assert_int_eq(NC_backend_close(backend), 0);
@@ -360,23 +362,23 @@ static unsigned long die_after(unsigned long most)
 	size_t ids[2];
 
 	hear_ids(&member, ids, 2);
-	ck_assert_int_eq(NC_hold(NULL, ids[0]), 0);
+	ck_assert_int_eq(hold_id(NULL, ids[0]), 0);
 	ck_assert_int_eq(stopped(member.pid), SIGSTOP);
 	done = step(member.pid, most);
 	end_child(member.pid);
 	close(member.talk);
 	ck_assert(is_whole(ids[0], SIZE));
 	/* If it can be named, it is what it was going to be. */
-	if (ids[1] && NC_hold(NULL, ids[1]) == 0) {
+	if (ids[1] && hold_id(NULL, ids[1]) == 0) {
 		ck_assert_msg(is_whole(ids[1], SIZE), "%s: wrong bytes after %lu", names[act],
 			      done);
-		ck_assert_int_eq(NC_release(NULL, ids[1]), 0);
+		ck_assert_int_eq(release_id(NULL, ids[1]), 0);
 	}
 	serve_until_alone();
 	ck_assert(is_whole(ids[0], SIZE));
-	ck_assert_int_eq(NC_release(NULL, ids[0]), 0);
-	FAILS(NC_hold(NULL, ids[0]), ENOENT);
-	FAILS(NC_hold(NULL, ids[1]), ENOENT);
+	ck_assert_int_eq(release_id(NULL, ids[0]), 0);
+	FAILS(hold_id(NULL, ids[0]), ENOENT);
+	FAILS(hold_id(NULL, ids[1]), ENOENT);
 	check_all(names[act], done);
 	return done;
 }

@@ -11,6 +11,7 @@
 #include "store/unit.h"
 
 #include "hostile-fixture.h"
+#include "unit-holds.h"
 
 #define LIAR 4002
 #define SLOTS 16u
@@ -151,15 +152,15 @@ static unsigned used, bytes;
 static void use(size_t id, int pair[2], unsigned char *room, size_t size)
 {
 	struct NC_range range = {.id = id};
-	struct NC_send message = NC_SEND_INIT(.ranges = &range, .range_count = 1,
-					      .flags = NC_SEND_DONTWAIT | NC_SEND_HELD);
+	struct NC_send message =
+		NC_SEND_INIT(.ranges = &range, .range_count = 1, .flags = NC_SEND_DONTWAIT);
 	struct NC_stat stat;
 	uint32_t sum;
 	ssize_t sent;
 	size_t run;
 	const void *data;
 
-	if (NC_hold(NULL, id) < 0)
+	if (hold_id(NULL, id) < 0)
 		return;
 	used++;
 	ck_assert_int_eq(NC_stat(NULL, id, &stat, sizeof(stat)) == 0 || errno == ENOENT ||
@@ -169,7 +170,7 @@ static void use(size_t id, int pair[2], unsigned char *room, size_t size)
 	if (sent > 0)
 		ck_assert(is_theirs(room, (size_t)sent));
 	bytes += sent > 0;
-	data = NC_data(cache, id, 0, &run);
+	data = data_of_id(cache, id, 0, &run);
 	if (data)
 		ck_assert(is_theirs(data, run));
 	(void)NC_checksum(cache, id, &sum, NC_CHECKSUM_INET, 1, 0);
@@ -198,7 +199,7 @@ static void use(size_t id, int pair[2], unsigned char *room, size_t size)
 	}
 	if (id % 7 == 0)
 		(void)NC_destroy(NULL, id);
-	ck_assert_int_eq(NC_release(NULL, id), 0);
+	ck_assert_int_eq(release_id(NULL, id), 0);
 }
 
 static void check_lies(void)
@@ -295,12 +296,12 @@ START_TEST(test_spent_generations)
 		ck_assert_uint_eq(number, i + 1);
 		for (unsigned k = 0; k < 64; k++) {
 			id = nc_id((unsigned)number, k, NC_ID_GENERATION_MAX);
-			FAILS(NC_hold(NULL, id), ENOENT);
-			FAILS(NC_hold(NULL, nc_id((unsigned)number, k, 1)), ENOENT);
+			FAILS(hold_id(NULL, id), ENOENT);
+			FAILS(hold_id(NULL, nc_id((unsigned)number, k, 1)), ENOENT);
 		}
 		end_member(&liar);
 		serve_until_alone();
-		FAILS(NC_hold(NULL, id), ENOENT);
+		FAILS(hold_id(NULL, id), ENOENT);
 		/* Another may have it after this one. */
 		remote = atomic_load(&((struct NC_cache *)cache)->index.remotes[number]);
 		ck_assert(nc_remote_member_vacant(remote));

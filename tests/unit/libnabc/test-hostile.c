@@ -10,6 +10,7 @@
 #include <sys/uio.h>
 
 #include "hostile-fixture.h"
+#include "unit-holds.h"
 
 #define VICTIM 4001
 #define HOSTILE 4002
@@ -101,12 +102,12 @@ static int try_calls_on(NC_cache *in, size_t id)
 	uint32_t sum;
 	int pair[2];
 
-	CHILD_FAILS(NC_hold(in, id), EACCES);
+	CHILD_FAILS(hold_id(in, id), EACCES);
 	CHILD_FAILS(NC_pread(in, id, bytes, sizeof(bytes), 0), EACCES);
-	CHILD(!NC_data(in, id, 0, &run) && errno == EACCES);
+	CHILD(!data_of_id(in, id, 0, &run) && errno == EINVAL);
 	CHILD_FAILS(NC_stat(in, id, &stat, sizeof(stat)), EACCES);
 	CHILD_FAILS(NC_destroy(in, id), EACCES);
-	CHILD_FAILS(NC_release(in, id), EINVAL);
+	CHILD_FAILS(release_id(in, id), EINVAL);
 	CHILD_FAILS(NC_grant(in, id, NC_USER, getuid()), EACCES);
 	CHILD_FAILS(NC_revoke(in, id, NC_USER, 4999), EACCES);
 	CHILD_FAILS(NC_checksum(in, id, &sum, NC_CHECKSUM_DEFAULT, 1, 0), EACCES);
@@ -306,8 +307,8 @@ static int abuse_loans(void)
 	CHILD(in && socket >= 0 && segment >= 0);
 	CHILD(heard(&id, 1));
 	CHILD(holds_pattern(in, id, OWN_RECYCLED, 5000));
-	CHILD(NC_hold(in, id) == 0);
-	data = NC_data(in, id, 0, &run);
+	CHILD(hold_id(in, id) == 0);
+	data = data_of_id(in, id, 0, &run);
 	CHILD(data && mprotect((void *)((uintptr_t)data & ~(PAGE - 1)), PAGE,
 			       PROT_READ | PROT_WRITE) == (getpid() ? 0 : 1));
 	/* A private view of it at most: nobody else sees what is written there. */
@@ -444,7 +445,7 @@ static int fetch_it(void)
 
 	CHILD(in);
 	CHILD(heard(reply, 1));
-	reply[1] = NC_hold(in, reply[0]) == 0 ? 0 : (size_t)errno;
+	reply[1] = hold_id(in, reply[0]) == 0 ? 0 : (size_t)errno;
 	CHILD(said(reply, 2));
 	stay();
 	return 0;
@@ -564,21 +565,21 @@ static int hold_on(void)
 	int pair[2];
 
 	CHILD(in && heard(&id, 1));
-	CHILD(NC_hold(in, id) == 0);
+	CHILD(hold_id(in, id) == 0);
 	CHILD(said(&done, 1) && heard(&done, 1));
 	/* Refused at the next use; what it holds is still whole. */
-	CHILD_FAILS(NC_hold(in, id), (int)done);
+	CHILD_FAILS(hold_id(in, id), (int)done);
 	CHILD(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
 	CHILD_FAILS(NC_send(in, pair[0],
 			    &(struct NC_send)NC_SEND_INIT(.ranges = &(struct NC_range){id, 0, 10},
 							  .range_count = 1)),
 		    (int)done);
-	data = NC_data(in, id, 0, &run);
+	data = data_of_id(in, id, 0, &run);
 	CHILD(data && pattern_match(data, OWN_RECYCLED, 0, run) == run);
-	CHILD(NC_release(in, id) == 0);
-	CHILD_FAILS(NC_release(in, id), EINVAL);
-	CHILD(NC_hold(in, id) < 0);
-	CHILD_FAILS(NC_hold(in, id), EACCES);
+	CHILD(release_id(in, id) == 0);
+	CHILD_FAILS(release_id(in, id), EINVAL);
+	CHILD(hold_id(in, id) < 0);
+	CHILD_FAILS(hold_id(in, id), EACCES);
 	return 0;
 }
 

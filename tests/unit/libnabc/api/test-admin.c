@@ -15,6 +15,7 @@
 #include "membership/grant-ops.h"
 #include "nabc-fixture.h"
 #include "os/peer.h"
+#include "unit-holds.h"
 
 static char directory[64], path[100];
 static NC_cache *watcher;
@@ -109,7 +110,7 @@ START_TEST(test_unit)
 
 	set_up();
 	id = insert(1, 100000);
-	ck_assert_int_eq(NC_hold(NULL, id), 0);
+	ck_assert_int_eq(hold_id(NULL, id), 0);
 	attach();
 	ck_assert_int_eq(NC_stat(watcher, id, &there, sizeof(there)), 0);
 	ck_assert_int_eq(NC_stat(NULL, id, &here, sizeof(here)), 0);
@@ -119,7 +120,7 @@ START_TEST(test_unit)
 	ck_assert_int_eq(NC_cache_stat(watcher, &counters, sizeof(counters)), 0);
 	ck_assert_uint_eq(counters.units, 1);
 	ck_assert_uint_eq(atomic_load(&cache->index.grants.count), 0);
-	ck_assert_int_eq(NC_release(NULL, id), 0);
+	ck_assert_int_eq(release_id(NULL, id), 0);
 	FAILS(NC_stat(watcher, id + 1, &there, sizeof(there)), ENOENT);
 	FAILS(NC_stat(watcher, 0, &there, sizeof(there)), ENOENT);
 	FAILS(NC_stat(watcher, SIZE_MAX, &there, sizeof(there)), ENOENT);

@@ -11,6 +11,7 @@
 
 #include "nabc-fixture.h"
 #include "process-fixture.h"
+#include "unit-holds.h"
 
 static NC_cache *second;   /* another cache of this process */
 static NC_cache *attached; /* this process as a member of the first */
@@ -132,14 +133,14 @@ static void check_calls_fail(NC_cache *in, int error)
 	      error);
 	FAILS(NC_send(in, 0, &message), error);
 	FAILS(NC_destroy(in, 1), error);
-	FAILS(NC_hold(in, 1), error);
-	FAILS(NC_release(in, 1), error);
+	FAILS(hold_id(in, 1), error);
+	FAILS(release_id(in, 1), EINVAL);
 	FAILS(NC_stat(in, 1, &stat, sizeof(stat)), error);
 	FAILS(NC_list(in, &cursor, &stat, sizeof(stat), 1), error);
 	FAILS(NC_grant(in, 1, NC_USER, 1), error);
 	FAILS(NC_revoke(in, 1, NC_USER, 1), error);
 	FAILS(NC_pread(in, 1, &byte, 1, 0), error);
-	NULL_FAILS(NC_data(in, 1, 0, &run), error);
+	NULL_FAILS(data_of_id(in, 1, 0, &run), EINVAL);
 	FAILS(NC_cache_serve(in, "/nonexistent", NULL), error);
 }
 
@@ -172,7 +173,7 @@ START_TEST(test_bad_arguments)
 
 	open_owners();
 	id = insert_in(NULL, 1, 5000, NC_KIND_RECYCLED);
-	ck_assert_int_eq(NC_hold(NULL, id), 0);
+	ck_assert_int_eq(hold_id(NULL, id), 0);
 	ck_assert_int_eq(NC_cache_stat(NULL, &before, sizeof(before)), 0);
 	cursor = 0;
 	FAILS(NC_list(NULL, NULL, units, sizeof(*units), 2), EINVAL);
@@ -195,13 +196,13 @@ START_TEST(test_bad_arguments)
 	FAILS(NC_pread(NULL, 0, bytes, 10, 0), ENOENT);
 	FAILS(NC_pread(NULL, id + 1, bytes, 10, 0), ENOENT);
 	FAILS(NC_pread(NULL, SIZE_MAX, bytes, 10, 0), ENOENT);
-	NULL_FAILS(NC_data(NULL, id, 0, NULL), EINVAL);
-	NULL_FAILS(NC_data(NULL, id, 5000, &run), ERANGE);
-	NULL_FAILS(NC_data(NULL, id, SIZE_MAX, &run), ERANGE);
-	NULL_FAILS(NC_data(NULL, 0, 0, &run), ENOENT);
-	NULL_FAILS(NC_data(NULL, id + 1, 0, &run), ENOENT);
+	NULL_FAILS(data_of_id(NULL, id, 0, NULL), EINVAL);
+	NULL_FAILS(data_of_id(NULL, id, 5000, &run), ERANGE);
+	NULL_FAILS(data_of_id(NULL, id, SIZE_MAX, &run), ERANGE);
+	NULL_FAILS(data_of_id(NULL, 0, 0, &run), EINVAL);
+	NULL_FAILS(data_of_id(NULL, id + 1, 0, &run), EINVAL);
 	ck_assert_uint_eq(run, 77);
-	ck_assert_ptr_nonnull(NC_data(NULL, id, 4999, &run));
+	ck_assert_ptr_nonnull(data_of_id(NULL, id, 4999, &run));
 	ck_assert_uint_eq(run, 1);
 	for (int principal = -2; principal < 12; principal++) {
 		if (principal >= NC_PROCESS && principal <= NC_GROUP)
@@ -232,8 +233,8 @@ START_TEST(test_bad_arguments)
 	ck_assert_int_eq(NC_cache_stat(NULL, &after, sizeof(after)), 0);
 	ck_assert_uint_eq(after.used, before.used);
 	ck_assert_uint_eq(after.units, before.units);
-	ck_assert_int_eq(NC_release(NULL, id), 0);
-	NULL_FAILS(NC_data(NULL, id, 0, &run), EPERM);
+	ck_assert_int_eq(release_id(NULL, id), 0);
+	NULL_FAILS(data_of_id(NULL, id, 0, &run), EINVAL);
 	close_owners();
 }
 END_TEST
@@ -303,7 +304,7 @@ START_TEST(test_several)
 	ck_assert(!reads(second, mine, 3, 7000));
 	ck_assert(!reads(attached, id[0], 1, 5000));
 	FAILS(NC_destroy(attached, id[0]), EACCES);
-	FAILS(NC_cache_fd(attached), EPERM);
+	ck_assert_int_ge(NC_cache_fd(attached), 0);
 	FAILS(NC_cache_serve(attached, "/tmp/none", NULL), EPERM);
 	ck_assert_int_eq(NC_cache_stat(second, &stat, sizeof(stat)), 0);
 	ck_assert_uint_eq(stat.members, 0);
@@ -314,7 +315,7 @@ START_TEST(test_several)
 	/* Without the first there is no default, until another is opened. */
 	close_owners();
 	setenv("NABC_CACHE", "/nonexistent/socket", 1);
-	FAILS(NC_hold(NULL, 1), ENOENT);
+	FAILS(hold_id(NULL, 1), ENOENT);
 }
 END_TEST
 
@@ -363,28 +364,28 @@ START_TEST(test_leave)
 		NC_cache *from = i / 2 ? cache : attached;
 
 		id = insert_in(from, i, 9000, kinds[i % 2]);
-		FAILS(NC_hold(light, id), EACCES);
+		FAILS(hold_id(light, id), EACCES);
 		FAILS(NC_grant(light, id, NC_USER, getuid()), EACCES);
 		FAILS(NC_revoke(light, id, NC_USER, getuid()), EACCES);
 		ck_assert_int_eq(NC_grant(from, id, NC_USER, getuid()), 0);
 		ck_assert(reads(light, id, i, 9000));
 		ck_assert_int_eq(NC_stat(light, id, &stat, sizeof(stat)), 0);
 		ck_assert_uint_eq(stat.size, 9000);
-		ck_assert_int_eq(NC_hold(light, id), 0);
-		ck_assert_ptr_nonnull(NC_data(light, id, 0, &run));
-		ck_assert(!writable((char *)NC_data(light, id, 0, &run)));
+		ck_assert_int_eq(hold_id(light, id), 0);
+		ck_assert_ptr_nonnull(data_of_id(light, id, 0, &run));
+		ck_assert(!writable((char *)data_of_id(light, id, 0, &run)));
 		FAILS(NC_destroy(light, id), EACCES);
 		ck_assert_int_eq(NC_revoke(from, id, NC_USER, getuid()), 0);
 		FAILS(NC_revoke(from, id, NC_USER, getuid()), ENOENT);
-		FAILS(NC_hold(light, id), EACCES);
-		ck_assert_int_eq(NC_release(light, id), 0);
-		FAILS(NC_release(light, id), EINVAL);
-		FAILS(NC_hold(light, id), EACCES);
+		FAILS(hold_id(light, id), EACCES);
+		ck_assert_int_eq(release_id(light, id), 0);
+		FAILS(release_id(light, id), EINVAL);
+		FAILS(hold_id(light, id), EACCES);
 		ck_assert_int_eq(NC_grant(from, id, NC_GROUP, getegid()), 0);
 		ck_assert(reads(light, id, i, 9000));
 		ck_assert_int_eq(NC_destroy(from, id), 0);
-		ck_assert_msg(NC_hold(light, id) < 0, "%u", i);
-		FAILS(NC_hold(light, id), EACCES);
+		ck_assert_msg(hold_id(light, id) < 0, "%u", i);
+		FAILS(hold_id(light, id), EACCES);
 		FAILS(NC_grant(from, id, NC_USER, getuid()), i % 2 && i < 2 ? EACCES : ENOENT);
 	}
 	/*
@@ -499,8 +500,8 @@ START_TEST(test_quota)
 	do {
 		ck_assert_int_eq(NC_cache_stat(cache, &after, sizeof(after)), 0);
 	} while (after.members);
-	ck_assert_int_eq(NC_hold(NULL, id), 0);
-	ck_assert_int_eq(NC_release(NULL, id), 0);
+	ck_assert_int_eq(hold_id(NULL, id), 0);
+	ck_assert_int_eq(release_id(NULL, id), 0);
 	close_owners();
 }
 END_TEST
@@ -520,7 +521,7 @@ START_TEST(test_owner_gone)
 	/* What is mapped here stays. */
 	ck_assert(reads(attached, recycled, 2, 5000));
 	ck_assert(!reads(attached, sealed, 9, 5000));
-	FAILS(NC_hold(attached, sealed + 1), EPIPE);
+	FAILS(hold_id(attached, sealed + 1), EPIPE);
 	FAILS(NC_list(attached, &cursor, &unit, sizeof(unit), 1), EPIPE);
 	FAILS(NC_grant(attached, recycled, NC_USER, 1), EPIPE);
 	FAILS(NC_destroy(attached, sealed), EPIPE);

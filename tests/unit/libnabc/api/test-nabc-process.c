@@ -13,6 +13,7 @@
 #include "base/id.h"
 
 #include "nabc-fixture.h"
+#include "unit-holds.h"
 
 /* Runs something in a child; 0 is what all of them return when all is well. */
 static pid_t child(int (*run)(void))
@@ -53,7 +54,7 @@ static int without_cache(void)
 
 	/* Two processes must not give out the same memory. */
 	setenv("NABC_CACHE", "/nonexistent/socket", 1);
-	CHILD(NC_hold(NULL, parents_id) == -1 && errno == ENOENT);
+	CHILD(hold_id(NULL, parents_id) == -1 && errno == ENOENT);
 	CHILD(NC_alloc(&handle, 10, 0) == -1 && errno == ENOENT);
 	CHILD(NC_cache_close(cache) == -1 && errno == EINVAL);
 	own = NC_cache_open(NULL);
@@ -100,8 +101,8 @@ static int attach_by_environment(void)
 	CHILD(nc_id_member(id) == 0);
 	CHILD(NC_unit_alloc(NULL, &handle, 10, 0, NC_KIND_RECYCLED, 0) == -1 && errno == ENOTSUP);
 	/* What is the owner's is not ours. */
-	CHILD(NC_hold(NULL, parents_id) == -1 && errno == EACCES);
-	CHILD(NC_release(NULL, parents_id) == -1 && errno == EINVAL);
+	CHILD(hold_id(NULL, parents_id) == -1 && errno == EACCES);
+	CHILD(release_id(NULL, parents_id) == -1 && errno == EINVAL);
 	CHILD(NC_destroy(NULL, parents_id) == -1 && errno == EACCES);
 	CHILD(NC_stat(NULL, parents_id, &(struct NC_stat){0}, sizeof((struct NC_stat){0})) == -1 &&
 	      errno == EACCES);
@@ -127,7 +128,7 @@ static int attach_by_path(void)
 	size_t id;
 
 	CHILD(membership);
-	CHILD(NC_cache_fd(membership) == -1 && errno == EPERM);
+	CHILD(NC_cache_fd(membership) >= 0);
 	CHILD(NC_cache_dispatch(membership) == 0);
 	CHILD(NC_alloc(&handle, 100, 0) == 0);
 	CHILD(NC_cache_close(membership) == -1 && errno == EBUSY);
@@ -135,7 +136,7 @@ static int attach_by_path(void)
 	id = NC_cache_id(&handle);
 	CHILD(NC_cache_close(membership) == 0);
 	/* Over, and the environment can bring it back. */
-	CHILD(NC_hold(NULL, id) == -1 && errno == EACCES);
+	CHILD(hold_id(NULL, id) == -1 && errno == EACCES);
 	CHILD(NC_alloc(&handle, 100, 0) == 0);
 	CHILD(NC_free(&handle) == 0);
 	return 0;

@@ -10,6 +10,7 @@
 #include "base/id.h"
 
 #include "nabc-fixture.h"
+#include "unit-holds.h"
 
 /* The sum of RFC 1071 as the manual defines it, the CRC of RFC 3720. */
 static uint32_t inet_of(const unsigned char *data, size_t length)
@@ -175,7 +176,7 @@ START_TEST(test_checksum_refused)
 	ck_assert_int_eq(NC_destroy(NULL, id), 0);
 	FAILS(NC_checksum(NULL, id, &value, NC_CHECKSUM_INET, 1000, 0), ENOENT);
 	FAILS(NC_verify(NULL, id), ENOENT);
-	FAILS(NC_release(NULL, id), EINVAL);
+	FAILS(release_id(NULL, id), EINVAL);
 	close_cache();
 }
 END_TEST

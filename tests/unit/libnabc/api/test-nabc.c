@@ -11,6 +11,7 @@
 #include "base/id.h"
 
 #include "nabc-fixture.h"
+#include "unit-holds.h"
 
 START_TEST(test_no_cache)
 {
@@ -242,12 +243,12 @@ START_TEST(test_close)
 	id = NC_cache_id(&handle);
 	ck_assert(alive(id));
 	/* Inserted does not keep it, nor does a hold. */
-	ck_assert_int_eq(NC_hold(NULL, id), 0);
+	ck_assert_int_eq(hold_id(NULL, id), 0);
 	close_cache();
 	check_none();
 	ck_assert_int_eq(NC_free(&handle), 0);
 	open_cache(MIB);
-	FAILS(NC_hold(NULL, id), ENOENT);
+	FAILS(hold_id(NULL, id), ENOENT);
 	ck_assert_int_eq(NC_alloc(&handle, 100, 0), 0);
 	FAILS(NC_cache_close(cache), EBUSY);
 	ck_assert_int_eq(NC_free(&handle), 0);
@@ -400,12 +401,12 @@ START_TEST(test_stat)
 	ck_assert_int_eq(stat.kind, NC_KIND_APPENDED);
 	ck_assert_uint_eq(stat.member, 0);
 	ck_assert_uint_eq(stat.holds, 0);
-	ck_assert_int_eq(NC_hold(NULL, id), 0);
-	ck_assert_int_eq(NC_hold(NULL, id), 0);
+	ck_assert_int_eq(hold_id(NULL, id), 0);
+	ck_assert_int_eq(hold_id(NULL, id), 0);
 	ck_assert_int_eq(NC_stat(NULL, id, &stat, sizeof(stat)), 0);
 	ck_assert_uint_eq(stat.holds, 2);
-	ck_assert_int_eq(NC_release(NULL, id), 0);
-	ck_assert_int_eq(NC_release(NULL, id), 0);
+	ck_assert_int_eq(release_id(NULL, id), 0);
+	ck_assert_int_eq(release_id(NULL, id), 0);
 	FAILS(NC_stat(NULL, id, NULL, 1), EINVAL);
 	FAILS(NC_stat(NULL, 0, &stat, sizeof(stat)), ENOENT);
 	FAILS(NC_stat(NULL, id + 1, &stat, sizeof(stat)), ENOENT);
@@ -422,18 +423,18 @@ START_TEST(test_holds)
 
 	open_cache(MIB);
 	id = insert(1, 100);
-	FAILS(NC_hold(NULL, 0), ENOENT);
-	FAILS(NC_hold(NULL, nc_id(5, 0, 1)), ENOENT);
-	FAILS(NC_release(NULL, id), EINVAL);
-	FAILS(NC_release(NULL, 0), ENOENT);
-	FAILS(NC_release(NULL, nc_id(5, 0, 1)), ENOENT);
+	FAILS(hold_id(NULL, 0), ENOENT);
+	FAILS(hold_id(NULL, nc_id(5, 0, 1)), ENOENT);
+	FAILS(release_id(NULL, id), EINVAL);
+	FAILS(release_id(NULL, 0), EINVAL);
+	FAILS(release_id(NULL, nc_id(5, 0, 1)), EINVAL);
 	FAILS(NC_destroy(NULL, 0), ENOENT);
-	ck_assert_int_eq(NC_hold(NULL, id), 0);
+	ck_assert_int_eq(hold_id(NULL, id), 0);
 	ck_assert_int_eq(NC_destroy(NULL, id), 0);
 	FAILS(NC_destroy(NULL, id), ENOENT);
-	FAILS(NC_hold(NULL, id), ENOENT);
-	ck_assert_int_eq(NC_release(NULL, id), 0);
-	FAILS(NC_release(NULL, id), EINVAL);
+	FAILS(hold_id(NULL, id), ENOENT);
+	ck_assert_int_eq(release_id(NULL, id), 0);
+	FAILS(release_id(NULL, id), EINVAL);
 	close_cache();
 }
 END_TEST
@@ -441,8 +442,8 @@ END_TEST
 START_TEST(test_sends)
 {
 	struct NC_range ranges[NC_RANGES_MAX + 1] = {0};
-	struct NC_send message =
-		NC_SEND_INIT(.ranges = ranges, .range_count = 1, .flags = NC_SEND_HELD);
+	struct NC_send message = NC_SEND_INIT(.ranges = ranges, .range_count = 1);
+	struct NC_hold hold;
 	char got[1000];
 	int pair[2], file;
 	size_t id;
@@ -467,12 +468,19 @@ START_TEST(test_sends)
 	message.range_count = 1;
 	/* Held: dead by name, there for its holder. */
 	ranges[0] = (struct NC_range){.id = id, .length = 1000};
-	FAILS(NC_send(NULL, pair[0], &message), EPERM);
-	ck_assert_int_eq(NC_hold(NULL, id), 0);
+	ck_assert_int_eq(hold_id(NULL, id), 0);
+	use_holds(&message, &hold);
+	message.hold_count = NC_RANGES_MAX + 1;
+	FAILS(NC_send(NULL, pair[0], &message), EINVAL);
+	message.hold_count = 1;
 	ck_assert_int_eq(NC_destroy(NULL, id), 0);
 	FAILS(NC_socksend(pair[0], id, 0, 1), ENOENT);
 	ck_assert_int_eq(NC_send(NULL, pair[0], &message), 1000);
-	ck_assert_int_eq(NC_release(NULL, id), 0);
+	ck_assert_int_eq(release_id(NULL, id), 0);
+	FAILS(NC_send(NULL, pair[0], &message), EINVAL);
+	message.holds = NULL;
+	FAILS(NC_send(NULL, pair[0], &message), EINVAL);
+	message.hold_count = 0;
 	FAILS(NC_send(NULL, pair[0], &message), ENOENT);
 	set_nonblocking(pair[0]);
 	id = insert(1, 1000);
@@ -492,8 +500,8 @@ END_TEST
 START_TEST(test_eviction)
 {
 	struct NC_range range = {.length = 60 << 10};
-	struct NC_send message =
-		NC_SEND_INIT(.ranges = &range, .range_count = 1, .flags = NC_SEND_HELD);
+	struct NC_send message = NC_SEND_INIT(.ranges = &range, .range_count = 1);
+	struct NC_hold lent;
 	struct NC_cache_stat stat;
 	size_t ids[200], held[64];
 	unsigned dead = 0, count = 0;
@@ -505,7 +513,7 @@ START_TEST(test_eviction)
 	for (unsigned i = 0; i < 200; i++) {
 		ids[i] = insert(i, 60 << 10);
 		if (i == 0)
-			ck_assert_int_eq(NC_hold(NULL, ids[0]), 0);
+			ck_assert_int_eq(hold_id(NULL, ids[0]), 0);
 		ck_assert_int_eq(NC_cache_stat(cache, &stat, sizeof(stat)), 0);
 		ck_assert_uint_le(stat.used, stat.size);
 	}
@@ -513,7 +521,7 @@ START_TEST(test_eviction)
 	ck_assert(alive(ids[199]));
 	for (unsigned i = 0; i < 200; i++)
 		if (!alive(ids[i])) {
-			FAILS(NC_hold(NULL, ids[i]), ENOENT);
+			FAILS(hold_id(NULL, ids[i]), ENOENT);
 			FAILS(NC_socksend(0, ids[i], 0, 1), ENOENT);
 			dead++;
 		}
@@ -523,16 +531,17 @@ START_TEST(test_eviction)
 	ck_assert_uint_eq(stat.units, 200 - dead);
 	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", 1 << 20, 1 << 20);
 	range.id = ids[0];
+	use_holds(&message, &lent);
 	ck_assert_int_eq(NC_send(NULL, pair[0], &message), 60 << 10);
 	read_exactly(pair[1], got, 60 << 10);
 	ck_assert_uint_eq(pattern_match(got, 0, 0, 60 << 10), 60 << 10);
-	ck_assert_int_eq(NC_release(NULL, ids[0]), 0);
+	ck_assert_int_eq(release_id(NULL, ids[0]), 0);
 
 	/* All is held: no more, and nothing is lost. */
 	while (count < 64 && NC_alloc(&handle, 60 << 10, 0) == 0) {
 		ck_assert_int_eq(NC_insert(&handle), 0);
 		held[count] = NC_cache_id(&handle);
-		ck_assert_int_eq(NC_hold(NULL, held[count++]), 0);
+		ck_assert_int_eq(hold_id(NULL, held[count++]), 0);
 	}
 	ck_assert_uint_ge(count, 12);
 	ck_assert_int_eq(errno, ENOMEM);
@@ -542,7 +551,7 @@ START_TEST(test_eviction)
 	ck_assert_uint_ge(stat.failures, 2);
 	for (unsigned i = 0; i < count; i++) {
 		ck_assert(alive(held[i]));
-		ck_assert_int_eq(NC_release(NULL, held[i]), 0);
+		ck_assert_int_eq(release_id(NULL, held[i]), 0);
 	}
 	ck_assert_int_eq(NC_alloc(&handle, 60 << 10, 0), 0);
 	ck_assert_int_eq(NC_free(&handle), 0);

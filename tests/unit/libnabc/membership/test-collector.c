@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 
 #include "nabc-fixture.h"
+#include "unit-holds.h"
 
 static struct NC_cache_stat stat_now(void)
 {
@@ -53,9 +54,9 @@ static size_t insert_kind(uint64_t seed, size_t size, enum NC_kind kind)
 
 static bool named(size_t id)
 {
-	if (NC_hold(NULL, id) < 0)
+	if (hold_id(NULL, id) < 0)
 		return false;
-	ck_assert_int_eq(NC_release(NULL, id), 0);
+	ck_assert_int_eq(release_id(NULL, id), 0);
 	return true;
 }
 
@@ -183,13 +184,13 @@ START_TEST(test_last_holder_wakes)
 	open_with(options);
 	for (unsigned i = 0; i < 40; i++) {
 		ids[i] = insert_kind(i, 120 << 10, NC_KIND_APPENDED);
-		ck_assert_int_eq(NC_hold(NULL, ids[i]), 0);
+		ck_assert_int_eq(hold_id(NULL, ids[i]), 0);
 	}
 	dispatch_all();
 	ck_assert_uint_eq(stat_now().evictions, 0);
 	ck_assert_uint_gt(stat_now().used, 4 * MIB);
 	for (unsigned i = 0; i < 40; i++)
-		ck_assert_int_eq(NC_release(NULL, ids[i]), 0);
+		ck_assert_int_eq(release_id(NULL, ids[i]), 0);
 	ck_assert(readable(NC_cache_fd(cache)));
 	dispatch_all();
 	ck_assert_uint_le(stat_now().used, (8 * MIB) / 100 * 40 + (8 * MIB) % 100);
@@ -211,7 +212,7 @@ START_TEST(test_lifetime)
 	ck_assert_int_eq(NC_set_lifetime(cache, longer, 3600 * 1000), 0);
 	ck_assert_int_eq(NC_set_lifetime(cache, longer, 0), 0);
 	ck_assert_int_eq(NC_set_lifetime(cache, longer, 3600 * 1000), 0);
-	ck_assert_int_eq(NC_hold(NULL, held), 0);
+	ck_assert_int_eq(hold_id(NULL, held), 0);
 	ck_assert_int_eq(NC_set_lifetime(cache, held, 1), 0);
 	ck_assert_int_eq(NC_set_lifetime(cache, brief, 1), 0);
 	/* The end of a lifetime is an event; nobody needs to ask. */
@@ -219,13 +220,13 @@ START_TEST(test_lifetime)
 		await(NC_cache_fd(cache), POLLIN);
 		ck_assert_int_ge(NC_cache_dispatch(cache), 0);
 	}
-	FAILS(NC_hold(NULL, brief), ENOENT);
-	FAILS(NC_hold(NULL, held), ENOENT);
+	FAILS(hold_id(NULL, brief), ENOENT);
+	FAILS(hold_id(NULL, held), ENOENT);
 	FAILS(NC_destroy(NULL, brief), ENOENT);
 	ck_assert(named(longer));
 	ck_assert_uint_eq(stat_now().units, 1);
 	ck_assert_uint_eq(stat_now().evictions + stat_now().destroys, 0);
-	ck_assert_int_eq(NC_release(NULL, held), 0);
+	ck_assert_int_eq(release_id(NULL, held), 0);
 	ck_assert_int_eq(NC_destroy(NULL, longer), 0);
 	ck_assert_uint_eq(stat_now().units, 0);
 	close_cache();
@@ -344,13 +345,13 @@ static void spoil(size_t id, size_t offset)
 	size_t run;
 	unsigned char *at, *page;
 
-	ck_assert_int_eq(NC_hold(NULL, id), 0);
-	at = (unsigned char *)(uintptr_t)NC_data(cache, id, offset, &run);
+	ck_assert_int_eq(hold_id(NULL, id), 0);
+	at = (unsigned char *)(uintptr_t)data_of_id(cache, id, offset, &run);
 	ck_assert_ptr_nonnull(at);
 	page = at - (uintptr_t)at % 4096;
 	ck_assert_int_eq(mprotect(page, 4096, PROT_READ | PROT_WRITE), 0);
 	*at ^= 0x40;
-	ck_assert_int_eq(NC_release(NULL, id), 0);
+	ck_assert_int_eq(release_id(NULL, id), 0);
 }
 
 START_TEST(test_scrubber)
@@ -380,8 +381,8 @@ START_TEST(test_scrubber)
 		await(NC_cache_fd(cache), POLLIN);
 		ck_assert_int_ge(NC_cache_dispatch(cache), 0);
 	}
-	FAILS(NC_hold(NULL, recycled), ENOENT);
-	FAILS(NC_hold(NULL, log), ENOENT);
+	FAILS(hold_id(NULL, recycled), ENOENT);
+	FAILS(hold_id(NULL, log), ENOENT);
 	check_bytes(intact[0], 1, 50000);
 	check_bytes(intact[1], 3, 90000);
 	before = stat_now().scrubbed;
@@ -434,13 +435,13 @@ START_TEST(test_protect)
 	open_with(options);
 	for (unsigned i = 0; i < 20; i++) {
 		id = insert_kind(i, 10000, NC_KIND_RECYCLED);
-		ck_assert_int_eq(NC_hold(NULL, id), 0);
-		at = (char *)(uintptr_t)NC_data(cache, id, 0, &run);
+		ck_assert_int_eq(hold_id(NULL, id), 0);
+		at = (char *)(uintptr_t)data_of_id(cache, id, 0, &run);
 		ck_assert_ptr_nonnull(at);
 		ck_assert(!writable(at));
 		ck_assert(!writable(at + 9999));
 		check_bytes(id, i, 10000);
-		ck_assert_int_eq(NC_release(NULL, id), 0);
+		ck_assert_int_eq(release_id(NULL, id), 0);
 		/* The same memory is used again, and can be filled. */
 		ck_assert_int_eq(NC_destroy(NULL, id), 0);
 	}
@@ -610,9 +611,9 @@ START_TEST(test_thread_collects)
 			if (i % 5 == 0)
 				(void)NC_set_lifetime(cache, id, 1);
 			/* The hot ones are read all the time. */
-			if (NC_hold(NULL, ids[i % 64]) == 0) {
+			if (hold_id(NULL, ids[i % 64]) == 0) {
 				check_bytes(ids[i % 64], i % 64, 30 << 10);
-				ck_assert_int_eq(NC_release(NULL, ids[i % 64]), 0);
+				ck_assert_int_eq(release_id(NULL, ids[i % 64]), 0);
 			}
 		}
 		ck_assert_uint_le(stat_now().used, 8 * MIB);

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "cache/hold.h"
 #include "base/id.h"
 #include "membership/serve.h"
 #include "membership/handle.h"
@@ -116,6 +117,7 @@ START_TEST(test_join)
 {
 	struct NC_range range = {.length = 9000};
 	struct NC_send message = NC_SEND_INIT(.ranges = &range, .range_count = 1);
+	struct NC_hold lent;
 	struct nc_view view;
 	int socket_fd, pair[2];
 	char got[9000];
@@ -143,13 +145,17 @@ START_TEST(test_join)
 	}
 	/* Destroyed by the member while the owner holds it: the owner's copy stays. */
 	range.id = insert_attached(9000);
-	message.flags = NC_SEND_HELD;
-	ck_assert_int_eq(nc_transmit_send(&transmit, pair[0], &message), -EPERM);
+	message.holds = &lent;
+	message.hold_count = 1;
+	ck_assert_int_eq(nc_index_hold(&cache, range.id, false, &view), 0);
+	nc_hold_write(&lent, &cache, &view);
+	ck_assert_int_eq(nc_index_release(&cache, range.id), 0);
+	ck_assert_int_eq(nc_transmit_send(&transmit, pair[0], &message), -EINVAL);
 	ck_assert_int_eq(nc_index_hold(&cache, range.id, false, &view), 0);
 	ck_assert_int_eq(nc_index_destroy(&attached, range.id), 0);
-	message.flags = 0;
+	message.hold_count = 0;
 	ck_assert_int_eq(nc_transmit_send(&transmit, pair[0], &message), -ENOENT);
-	message.flags = NC_SEND_HELD;
+	message.hold_count = 1;
 	ck_assert_int_eq(nc_transmit_send(&transmit, pair[0], &message), 9000);
 	read_exactly(pair[1], got, sizeof(got));
 	ck_assert_uint_eq(pattern_match(got, 1, 0, sizeof(got)), sizeof(got));
@@ -383,10 +389,11 @@ static int guest_end(struct guest *guest)
 	return WEXITSTATUS(status);
 }
 
-static void check_sends(size_t id, unsigned flags)
+static void check_sends(size_t id, const struct NC_hold *hold)
 {
 	struct NC_range range = {.id = id, .length = 10000};
-	struct NC_send message = NC_SEND_INIT(.ranges = &range, .range_count = 1, .flags = flags);
+	struct NC_send message = NC_SEND_INIT(.ranges = &range, .holds = hold, .range_count = 1,
+					      .hold_count = hold != NULL);
 	char got[10000];
 	int pair[2];
 
@@ -401,6 +408,7 @@ static void check_sends(size_t id, unsigned flags)
 
 START_TEST(test_other_process)
 {
+	struct NC_hold lent;
 	struct nc_view view;
 	struct guest guest;
 	size_t id, own;
@@ -415,7 +423,7 @@ START_TEST(test_other_process)
 	dispatch_until(1);
 	id = guest_tells(&guest);
 	ck_assert_uint_eq(nc_id_member(id), 1);
-	check_sends(id, 0);
+	check_sends(id, NULL);
 	/* The owner's units are not the member's business. */
 	ck_assert_int_eq(write(guest.to, &order, 1), 1);
 	ck_assert_int_eq(write(guest.to, &own, sizeof(own)), sizeof(own));
@@ -433,7 +441,8 @@ START_TEST(test_other_process)
 	ck_assert_int_eq(nc_index_hold(&cache, id, false, &view), 0);
 	ck_assert_uint_eq(guest_does(&guest, 'd'), 0);
 	ck_assert_uint_eq(guest_does(&guest, 'd'), ENOENT);
-	check_sends(id, NC_SEND_HELD);
+	nc_hold_write(&lent, &cache, &view);
+	check_sends(id, &lent);
 	ck_assert_int_eq(nc_index_release(&cache, id), 0);
 	ck_assert_int_eq(hold(id), -ENOENT);
 	ck_assert_int_eq(guest_end(&guest), 0);

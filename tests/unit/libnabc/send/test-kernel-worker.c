@@ -6,6 +6,7 @@
  */
 #include <sys/wait.h>
 
+#include "cache/hold.h"
 #include "os/peer.h"
 
 #include "kernel-fixture.h"
@@ -100,14 +101,16 @@ static struct nc_unit_shared *entry_of(size_t id)
 	return &worker.own.shared[nc_id_slot(id)];
 }
 
-static void check_sent(size_t id, uint64_t seed, size_t size)
+static void check_sent(const struct nc_view *view, uint64_t seed, size_t size)
 {
-	struct NC_range range = {.id = id, .length = size};
-	struct NC_send message =
-		NC_SEND_INIT(.ranges = &range, .range_count = 1, .flags = NC_SEND_HELD);
+	struct NC_range range = {.id = view->id, .length = size};
+	struct NC_hold lent;
+	struct NC_send message = NC_SEND_INIT(.ranges = &range, .holds = &lent,
+					      .range_count = 1, .hold_count = 1);
 	char *got = must_alloc(size);
 	int ends[2];
 
+	nc_hold_write(&lent, &cache, view);
 	tcp_pair_between(ends, "127.0.0.1", "127.0.0.1", 4 << 20, 4 << 20);
 	ck_assert_int_eq(nc_transmit_send(&transmit, ends[0], &message), (ssize_t)size);
 	read_exactly(ends[1], got, size);
@@ -131,7 +134,7 @@ START_TEST(test_one_shot)
 		ck_assert_int_eq(nc_index_hold(&cache, id, false, &view), 0);
 		ck_assert_int_eq(view.unit->store->kind, NC_KIND_KERNEL);
 		ck_assert_int_eq(nc_index_destroy(&cache, id), 0);
-		check_sent(id, i, 100 * KIB);
+		check_sent(&view, i, 100 * KIB);
 		ck_assert_int_eq(nc_index_release(&cache, id), 0);
 		ck_assert_int_eq(nc_index_hold(&cache, id, false, &view), -ENOENT);
 	}
@@ -152,13 +155,13 @@ START_TEST(test_kept)
 	id = answer(7, 60 * KIB);
 	for (unsigned i = 0; i < 3; i++) {
 		ck_assert_int_eq(nc_index_hold(&cache, id, false, &view), 0);
-		check_sent(id, 7, 60 * KIB);
+		check_sent(&view, 7, 60 * KIB);
 		ck_assert_int_eq(nc_index_release(&cache, id), 0);
 	}
 	ck_assert_int_eq(nc_index_hold(&cache, id, false, &view), 0);
 	ck_assert_int_eq(nc_index_destroy(&worker, id), 0);
 	ck_assert_uint_eq(model_units(), 1);
-	check_sent(id, 7, 60 * KIB);
+	check_sent(&view, 7, 60 * KIB);
 	ck_assert_int_eq(nc_index_release(&cache, id), 0);
 	ck_assert_int_eq(nc_index_hold(&cache, id, false, &view), -ENOENT);
 	/* Picked up with the next one. */
@@ -171,7 +174,7 @@ END_TEST
 /* Its death takes nothing from the server that this has in hand. */
 START_TEST(test_death)
 {
-	struct nc_view view;
+	struct nc_view view, none;
 	size_t id, other;
 
 	if (!open_both())
@@ -181,11 +184,11 @@ START_TEST(test_death)
 	ck_assert_int_eq(nc_index_hold(&cache, id, false, &view), 0);
 	close_worker();
 	ck_assert_uint_eq(model_units(), 1);
-	check_sent(id, 7, 60 * KIB);
-	ck_assert_int_eq(nc_index_hold(&cache, other, false, &view), -EACCES);
+	check_sent(&view, 7, 60 * KIB);
+	ck_assert_int_eq(nc_index_hold(&cache, other, false, &none), -EACCES);
 	nc_remote_member_identify(remote, NULL, 0, -1);
 	nc_index_detach(&cache, remote);
-	check_sent(id, 7, 60 * KIB);
+	check_sent(&view, 7, 60 * KIB);
 	ck_assert_int_eq(nc_index_release(&cache, id), 0);
 	ck_assert_uint_eq(model_units(), 0);
 	close_cache();
@@ -205,9 +208,9 @@ START_TEST(test_copies)
 		ids[i] = answer(i, 60 * KIB);
 		ck_assert_int_eq(nc_index_hold(&cache, ids[i], false, &view[i]), 0);
 	}
-	check_sent(ids[0], 0, 60 * KIB);
-	check_sent(ids[0], 0, 60 * KIB);
-	check_sent(ids[1], 1, 60 * KIB);
+	check_sent(&view[0], 0, 60 * KIB);
+	check_sent(&view[0], 0, 60 * KIB);
+	check_sent(&view[1], 1, 60 * KIB);
 	ck_assert_uint_eq(counters().kernel_copies, 2);
 	ck_assert_uint_eq(counters().used, 0);
 	remote->copied = SEGMENT - 56 * KIB;
@@ -232,7 +235,7 @@ START_TEST(test_no_hold)
 	model.no_holding = true;
 	ck_assert_int_eq(nc_index_hold(&cache, id, false, &view), 0);
 	ck_assert_int_eq(nc_index_destroy(&worker, id), 0);
-	check_sent(id, 5, 60 * KIB);
+	check_sent(&view, 5, 60 * KIB);
 	ck_assert_uint_eq(counters().by_kernel.bytes, 0);
 	ck_assert_int_eq(nc_index_release(&cache, id), 0);
 	close_both();

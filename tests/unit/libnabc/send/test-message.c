@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stddef.h>
 
+#include "cache/hold.h"
 #include "transmit-fixture.h"
 
 #define UNITS 3
@@ -176,17 +177,21 @@ START_TEST(test_refused)
 }
 END_TEST
 
-/* Who holds the units lends its holds to a brief message; who holds none has none to lend. */
+/* Who holds the units lends its holds to a brief message; a released hold is refused. */
 START_TEST(test_borrowed)
 {
 	struct nc_message message;
 	struct nc_view views[6];
+	struct NC_hold holds[UNITS];
 
 	open_units();
-	(void)write_message(NC_SEND_HELD);
-	ck_assert_int_eq(nc_message_open(&message, &cache, &spec, views, true), -EPERM);
-	for (unsigned i = 0; i < UNITS; i++)
+	(void)write_message(0);
+	spec.holds = holds;
+	spec.hold_count = UNITS;
+	for (unsigned i = 0; i < UNITS; i++) {
 		ck_assert_int_eq(nc_index_hold(&cache, ids[i], false, views), 0);
+		nc_hold_write(&holds[i], &cache, views);
+	}
 	ck_assert_int_eq(nc_index_destroy(&cache, ids[1]), 0);
 	ck_assert_int_eq(nc_message_open(&message, &cache, &spec, views, true), 0);
 	ck_assert_uint_eq(all_holds(), UNITS);
@@ -196,16 +201,22 @@ START_TEST(test_borrowed)
 	ck_assert_int_eq(nc_message_open(&message, &cache, &spec, views, false), 0);
 	ck_assert_uint_eq(all_holds(), UNITS + 6);
 	nc_message_close(&message);
-	/* And so has a brief one whose caller has none. */
-	spec.flags = 0;
-	spec.range_count = 1;
+	/* And so has a brief one for the units that no hold names. */
+	spec.hold_count = 2;
 	ck_assert_int_eq(nc_message_open(&message, &cache, &spec, views, true), 0);
-	ck_assert_uint_eq(all_holds(), UNITS + 1);
+	ck_assert_uint_eq(all_holds(), UNITS + 2);
 	nc_message_close(&message);
+	ck_assert_uint_eq(all_holds(), UNITS);
+	/* Another cache's. */
+	spec.hold_count = UNITS;
+	cache.serial++;
+	ck_assert_int_eq(nc_message_open(&message, &cache, &spec, views, true), -EINVAL);
+	cache.serial--;
 	for (unsigned i = 0; i < UNITS; i++)
 		ck_assert_int_eq(nc_index_release(&cache, ids[i]), 0);
-	ck_assert_int_eq(nc_message_open(&message, &cache, &spec, views, true), 0);
-	nc_message_close(&message);
+	for (unsigned brief = 0; brief < 2; brief++)
+		ck_assert_int_eq(nc_message_open(&message, &cache, &spec, views, brief), -EINVAL);
+	ck_assert_uint_eq(all_holds(), 0);
 	close_cache();
 }
 END_TEST

@@ -234,7 +234,7 @@ START_TEST(test_bad_input)
 	message = whole();
 	FAILS(NC_sendfile(cache, -1, &message), EBADF);
 	FAILS(NC_sendfile(cache, ends[1], &message), ENOTSOCK);
-	message.flags = NC_SEND_HELD;
+	message.flags = NC_SEND_COPY;
 	FAILS(NC_sendfile(cache, pair[0], &message), EINVAL);
 	message = whole();
 	message.header = NULL;

@@ -10,6 +10,7 @@
 
 #include <linux/tcp.h>
 
+#include "cache/hold.h"
 #include "transmit-fixture.h"
 
 static size_t message_length(const struct NC_send *message)
@@ -403,6 +404,7 @@ START_TEST(test_held)
 {
 	struct NC_range range = {.length = 1000};
 	struct NC_send message = NC_SEND_INIT(.ranges = &range, .range_count = 1);
+	struct NC_hold lent;
 	struct nc_view view;
 	char got[1000];
 	int pair[2];
@@ -413,13 +415,15 @@ START_TEST(test_held)
 	ck_assert_int_eq(nc_index_hold(&cache, range.id, false, &view), 0);
 	ck_assert_int_eq(nc_index_destroy(&cache, range.id), 0);
 	ck_assert_int_eq(nc_transmit_send(&transmit, pair[0], &message), -ENOENT);
-	message.flags = NC_SEND_HELD;
+	nc_hold_write(&lent, &cache, &view);
+	message.holds = &lent;
+	message.hold_count = 1;
 	ck_assert_int_eq(nc_transmit_send(&transmit, pair[0], &message), 1000);
 	read_exactly(pair[1], got, 1000);
 	ck_assert_uint_eq(pattern_match(got, 1, 0, 1000), 1000);
 	ck_assert_int_eq(nc_index_release(&cache, range.id), 0);
-	/* No longer held, so no longer there. */
-	ck_assert_int_eq(nc_transmit_send(&transmit, pair[0], &message), -ENOENT);
+	/* No longer held: the hold is none. */
+	ck_assert_int_eq(nc_transmit_send(&transmit, pair[0], &message), -EINVAL);
 	close_pair(pair);
 	close_cache();
 }

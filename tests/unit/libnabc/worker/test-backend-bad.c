@@ -9,6 +9,7 @@
 #include "base/id.h"
 
 #include "backend-fixture.h"
+#include "unit-holds.h"
 
 #define BODY ((size_t)100 << 10)
 
@@ -63,9 +64,9 @@ START_TEST(test_bad_bodies)
 	snprintf(text, sizeof(text), "ID=%zu", id);
 	check_502(text, "LENGTH=4", NULL);
 	/* It is as well as before. */
-	ck_assert_int_eq(NC_hold(NULL, id), 0);
-	ck_assert_int_eq(NC_release(NULL, id), 0);
-	ck_assert_int_eq(NC_release(NULL, id), 0);
+	ck_assert_int_eq(hold_id(NULL, id), 0);
+	ck_assert_int_eq(release_id(NULL, id), 0);
+	ck_assert_int_eq(release_id(NULL, id), 0);
 	ck_assert_int_eq(NC_backend_close(other), 0);
 	/* Dead, beyond its end, described falsely, never there. */
 	check_502(text, "LENGTH=4", NULL);
@@ -121,11 +122,11 @@ START_TEST(test_spoilt_lists)
 			/* Of the list, and what was out of its bounds is given up. */
 			bool lives = keep && !(way == 2 && (at == j || (at == 3 && j == 0)));
 
-			ck_assert_int_eq(NC_release(NULL, ids[j]), -1);
+			ck_assert_int_eq(release_id(NULL, ids[j]), -1);
 			ck_assert_int_eq(errno, EINVAL);
 			lives |= !keep && way < 2 && at && j == at;
-			ck_assert_int_eq(NC_hold(NULL, ids[j]), lives ? 0 : -1);
-			if (NC_release(NULL, ids[j]) == 0)
+			ck_assert_int_eq(hold_id(NULL, ids[j]), lives ? 0 : -1);
+			if (release_id(NULL, ids[j]) == 0)
 				ck_assert_int_eq(NC_destroy(NULL, ids[j]), 0);
 		}
 	}
@@ -212,7 +213,7 @@ START_TEST(test_death)
 		response.ranges = &response.body;
 		ck_assert_int_eq(NC_backend_close(backend), 0);
 		close(pollers[0]);
-		ck_assert_int_eq(NC_hold(NULL, response.body.id), -1);
+		ck_assert_int_eq(hold_id(NULL, response.body.id), -1);
 		ck_assert_int_eq(errno, ENOENT);
 		take_body(&response, got);
 		ck_assert_uint_eq(*(uint64_t *)(void *)got, 1);

@@ -4,6 +4,7 @@
  * backend.c and a worker: windows, clients that go, workers that lie.
  */
 #include "backend-fixture.h"
+#include "unit-holds.h"
 
 /* Waits for the next record, which must be of that tag and have those flags. */
 static void expect_record(uint64_t tag, unsigned flags, struct NC_response *response)
@@ -65,7 +66,7 @@ START_TEST(test_stream)
 			expect_record(5, NC_RESPONSE_PIECE | NC_RESPONSE_MORE, &response);
 		length += take_body(&response, got + length);
 		/* Once sent it is the worker's. */
-		ck_assert_int_eq(NC_hold(NULL, response.body.id), -1);
+		ck_assert_int_eq(hold_id(NULL, response.body.id), -1);
 		sent(5);
 	}
 	expect_record(5, NC_RESPONSE_PIECE, &response);

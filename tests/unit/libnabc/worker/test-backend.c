@@ -9,6 +9,7 @@
 #include "base/id.h"
 
 #include "backend-fixture.h"
+#include "unit-holds.h"
 
 #define BODY ((size_t)100 << 10)
 
@@ -175,8 +176,8 @@ static void *serve_channel(void *context)
 	while (answered < requests) {
 		struct NC_response response;
 		char value[64], got[64];
-		struct NC_send message = NC_SEND_INIT(.ranges = &response.body, .range_count = 1,
-						      .flags = NC_SEND_HELD);
+		struct NC_hold hold;
+		struct NC_send message = NC_SEND_INIT(.ranges = &response.body, .range_count = 1);
 		uint64_t tag;
 		int result;
 
@@ -198,6 +199,8 @@ static void *serve_channel(void *context)
 			continue;
 		}
 		snprintf(value, sizeof(value), "%u/%llu", channel, (unsigned long long)answered);
+		remember_response(&response);
+		use_holds(&message, &hold);
 		if (tag != answered || response.status != 200 ||
 		    response.body.length != strlen(value))
 			return "not the answer";
@@ -205,7 +208,7 @@ static void *serve_channel(void *context)
 		    read(pair[1], got, sizeof(got)) != (ssize_t)strlen(value) ||
 		    memcmp(got, value, strlen(value)))
 			return "not the body";
-		if (NC_release(NULL, response.body.id))
+		if (release_id(NULL, response.body.id))
 			return "release";
 		answered++;
 	}
@@ -249,7 +252,7 @@ START_TEST(test_worker_errors)
 	ck_assert_int_eq(reap(0, &tag, &response), 1);
 	ck_assert_uint_eq(response.headers_length, 10);
 	ck_assert_mem_eq(response.headers, "X-Bad: 0\r\n", 10);
-	ck_assert_int_eq(NC_release(NULL, response.body.id), 0);
+	ck_assert_int_eq(release_id(NULL, response.body.id), 0);
 	close_all();
 }
 END_TEST
@@ -301,7 +304,7 @@ START_TEST(test_one_shot)
 		ck_assert_int_eq(response.status, 200);
 		ck_assert_uint_eq(response.body.length, BODY);
 		if (answered % 64) {
-			ck_assert_int_eq(NC_release(NULL, response.body.id), 0);
+			ck_assert_int_eq(release_id(NULL, response.body.id), 0);
 		} else {
 			take_body(&response, got);
 			ck_assert_mem_eq(got, &tag, sizeof(tag));
@@ -309,9 +312,9 @@ START_TEST(test_one_shot)
 				expect(got[i] == (char)(i * 31 + (i >> 8)));
 		}
 		/* Sent is sent: the id is dead. */
-		ck_assert_int_eq(NC_hold(NULL, response.body.id), -1);
+		ck_assert_int_eq(hold_id(NULL, response.body.id), -1);
 		ck_assert_int_eq(errno, ENOENT);
-		ck_assert_int_eq(NC_release(NULL, response.body.id), -1);
+		ck_assert_int_eq(release_id(NULL, response.body.id), -1);
 		ck_assert_int_eq(errno, EINVAL);
 	}
 	free(got);
@@ -339,18 +342,18 @@ START_TEST(test_keep)
 			take_body(&response, got);
 			ck_assert_mem_eq(got, "kept", 4);
 		} else {
-			ck_assert_int_eq(NC_release(NULL, id), 0);
+			ck_assert_int_eq(release_id(NULL, id), 0);
 		}
 		/* Between responses it can be used all the same. */
-		ck_assert_int_eq(NC_hold(NULL, id), 0);
-		ck_assert_int_eq(NC_release(NULL, id), 0);
+		ck_assert_int_eq(hold_id(NULL, id), 0);
+		ck_assert_int_eq(release_id(NULL, id), 0);
 	}
 	/* Two on their way at once, let go one after the other. */
 	for (unsigned i = 0; i < 2; i++) {
 		ck_assert_int_eq(submit(0, i, "DO=keep", NULL, NULL), 0);
 		ck_assert_int_eq(reap(0, &tag, &response), 1);
 	}
-	ck_assert_int_eq(NC_release(NULL, id), 0);
+	ck_assert_int_eq(release_id(NULL, id), 0);
 	take_body(&response, got);
 	ck_assert_mem_eq(got, "kept", 4);
 	/* The server may drop it: the worker's next word about it is stale. */
@@ -392,10 +395,10 @@ START_TEST(test_lists)
 			for (unsigned i = 0; i < count; i++) {
 				size_t id = response.ranges[i].id;
 
-				ck_assert_int_eq(NC_hold(NULL, id), keep ? 0 : -1);
+				ck_assert_int_eq(hold_id(NULL, id), keep ? 0 : -1);
 				if (keep)
-					ck_assert_int_eq(NC_release(NULL, id), 0);
-				ck_assert_int_eq(NC_release(NULL, id), -1);
+					ck_assert_int_eq(release_id(NULL, id), 0);
+				ck_assert_int_eq(release_id(NULL, id), -1);
 			}
 			for (unsigned i = 0; keep && i + 1 < count; i++)
 				ck_assert_int_eq(NC_destroy(NULL, response.ranges[i].id), 0);
@@ -424,10 +427,10 @@ START_TEST(test_drop)
 		for (unsigned i = 0; i < 3; i++) {
 			bool dropped = drops >> i & 1;
 
-			ck_assert_int_eq(NC_hold(NULL, response.ranges[i].id), dropped ? -1 : 0);
+			ck_assert_int_eq(hold_id(NULL, response.ranges[i].id), dropped ? -1 : 0);
 			if (!dropped) {
 				ck_assert_int_eq(NC_destroy(NULL, response.ranges[i].id), 0);
-				ck_assert_int_eq(NC_release(NULL, response.ranges[i].id), 0);
+				ck_assert_int_eq(release_id(NULL, response.ranges[i].id), 0);
 			}
 		}
 	}

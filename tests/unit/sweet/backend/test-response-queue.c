@@ -9,6 +9,7 @@
 
 #include "held-unit.h"
 #include "suite.h"
+#include "unit-holds.h"
 
 static NC_cache *cache;
 static struct response_queue parts;
@@ -26,6 +27,17 @@ static void begin(void)
 static void end(void)
 {
 	ck_assert_int_eq(NC_cache_close(cache), 0);
+}
+
+/* Ranges whose units are held by id. */
+static bool add_ranges(struct response_queue *to, const struct NC_range *ranges, unsigned count,
+		       uint64_t *left)
+{
+	struct NC_hold holds[4];
+
+	for (unsigned i = 0; i < count; i++)
+		holds[i] = hold_of_id(NULL, ranges[i].id);
+	return response_queue_add(to, ranges, holds, count, left);
 }
 
 static uint64_t holds(struct NC_range range)
@@ -46,8 +58,8 @@ START_TEST(test_line)
 	first[1] = held(200);
 	second = held(300);
 	ck_assert(!response_queue_wait(&parts));
-	ck_assert(response_queue_add(&parts, first, 2, &left));
-	ck_assert(response_queue_add(&parts, &second, 1, &left));
+	ck_assert(add_ranges(&parts, first, 2, &left));
+	ck_assert(add_ranges(&parts, &second, 1, &left));
 	ck_assert_uint_eq(left, UINT64_MAX - 600);
 	ck_assert(response_queue_wait(&parts));
 	/* However small, a unit takes a page. */
@@ -74,8 +86,8 @@ START_TEST(test_line)
 	ck_assert_uint_eq(transaction.range_count, 0);
 	ck_assert_ptr_null(transaction.ranges);
 	ck_assert_uint_eq(holds(second), 0);
-	ck_assert_int_eq(NC_hold(NULL, second.id), 0);
-	ck_assert(response_queue_add(&parts, &second, 1, &left));
+	ck_assert_int_eq(hold_id(NULL, second.id), 0);
+	ck_assert(add_ranges(&parts, &second, 1, &left));
 	response_queue_hand_on(&parts, &transaction);
 	ck_assert_uint_eq(transaction.ranges[0].id, second.id);
 	response_queue_clear(&parts);
@@ -94,17 +106,17 @@ START_TEST(test_left)
 	begin();
 	for (unsigned i = 0; i < 3; i++)
 		ranges[i] = held(200);
-	ck_assert(response_queue_add(&parts, ranges, 3, &left));
+	ck_assert(add_ranges(&parts, ranges, 3, &left));
 	ck_assert_uint_eq(left, 0);
 	ck_assert_uint_eq(holds(ranges[2]), 0);
 	response_queue_hand_on(&parts, &transaction);
 	ck_assert_uint_eq(transaction.range_count, 2);
 	ck_assert_uint_eq(transaction.ranges[1].length, 50);
-	ck_assert_int_eq(NC_hold(NULL, ranges[2].id), 0);
-	ck_assert(response_queue_add(&parts, &ranges[2], 1, &left));
+	ck_assert_int_eq(hold_id(NULL, ranges[2].id), 0);
+	ck_assert(add_ranges(&parts, &ranges[2], 1, &left));
 	ck_assert(!response_queue_wait(&parts));
 	ck_assert_uint_eq(holds(ranges[2]), 0);
-	ck_assert(response_queue_add(&parts, NULL, 0, &left));
+	ck_assert(add_ranges(&parts, NULL, 0, &left));
 	ck_assert(!response_queue_wait(&parts));
 	response_queue_clear(&parts);
 	for (unsigned i = 0; i < 3; i++)
@@ -122,7 +134,7 @@ START_TEST(test_clear)
 	begin();
 	for (unsigned i = 0; i < 4; i++) {
 		ranges[i] = held(10);
-		ck_assert(response_queue_add(&parts, &ranges[i], 1, &left));
+		ck_assert(add_ranges(&parts, &ranges[i], 1, &left));
 	}
 	response_queue_hand_on(&parts, &transaction);
 	response_queue_clear(&parts);
@@ -147,7 +159,7 @@ START_TEST(test_bytes)
 	begin();
 	range = held(100);
 	ck_assert(response_queue_add_bytes(&parts, bytes(600), &left, &budget));
-	ck_assert(response_queue_add(&parts, &range, 1, &left));
+	ck_assert(add_ranges(&parts, &range, 1, &left));
 	ck_assert_uint_eq(left, 200);
 	/* More than there is room for. */
 	ck_assert(!response_queue_add_bytes(&parts, bytes(401), &left, &budget));
@@ -192,6 +204,7 @@ START_TEST(test_release)
 	begin();
 	ranges[0] = held(10);
 	ranges[1] = held(20);
+	response.holds = holds_of_ranges(ranges, 2);
 	response_queue_release(&response);
 	ck_assert_uint_eq(holds(ranges[0]), 0);
 	ck_assert_uint_eq(holds(ranges[1]), 0);

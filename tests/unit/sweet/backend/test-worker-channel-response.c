@@ -17,6 +17,7 @@ static struct NC_response response_of(int status, const char *lines, const struc
 	if (range) {
 		response.body = *range;
 		response.ranges = range;
+		response.holds = holds_of_ranges(range, 1);
 		response.range_count = 1;
 	}
 	return response;
@@ -66,6 +67,7 @@ START_TEST(test_list_and_bytes)
 	ranges[1] = held(50);
 	response = response_of(200, "", NULL);
 	response.ranges = ranges;
+	response.holds = holds_of_ranges(ranges, 2);
 	response.range_count = 2;
 	channel_call_of(call)->shared = &ahead;
 	worker_channel_response(&channel, call, &response);

@@ -6,6 +6,7 @@
 #include "backend/backpressure.h"
 
 #include "worker-channel-fixture.h"
+#include "unit-holds.h"
 
 START_TEST(test_response)
 {
@@ -27,7 +28,7 @@ START_TEST(test_response)
 		ck_assert_int_eq(call->state, CALL_ANSWERED);
 		ck_assert_uint_eq(transactions[0].length, 9);
 		ck_assert_mem_eq(transactions[0].head, "X-Channel: 0\r\n", 11);
-		bytes = NC_data(NULL, transactions[0].body.id, 0, &size);
+		bytes = NC_data(&transactions[0].hold, &size, 0);
 		ck_assert_ptr_nonnull(bytes);
 		ck_assert_mem_eq(bytes, "some text", 9);
 		/* The slot is free; its next tag is another one. */
@@ -38,7 +39,7 @@ START_TEST(test_response)
 		ck_assert_uint_eq(pages.held, 9);
 		worker_channel_finish(call);
 		ck_assert_uint_eq(pages.held, 0);
-		ck_assert_ptr_null(NC_data(NULL, transactions[0].body.id, 0, &size));
+		ck_assert_ptr_null(NC_data(&transactions[0].hold, &size, 0));
 	}
 	ck_assert_uint_eq(channel.requests, 2);
 	ck_assert_uint_eq(channel.ended, 2);

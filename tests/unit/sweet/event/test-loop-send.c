@@ -6,6 +6,7 @@
  * has a thread, the test is the reader.
  */
 #include "loop-fixture.h"
+#include "unit-holds.h"
 
 #define KIB ((size_t)1 << 10)
 #define RANGES 5
@@ -24,7 +25,7 @@ static size_t insert(uint64_t seed, size_t size, size_t fraglen, enum NC_kind ki
 	ck_assert_int_eq(NC_write(&handle, data, size, 0), (ssize_t)size);
 	ck_assert_int_eq(NC_insert(&handle), 0);
 	id = NC_cache_id(&handle);
-	ck_assert_int_eq(NC_hold(NULL, id), 0);
+	ck_assert_int_eq(hold_id(NULL, id), 0);
 	ck_assert_int_eq(NC_free(&handle), 0);
 	free(data);
 	return id;
@@ -37,6 +38,7 @@ struct outlet {
 	struct loop_send send; /* must be first */
 	struct inlet inlet;
 	struct NC_range ranges[NC_RANGES_MAX];
+	struct NC_hold holds[NC_RANGES_MAX];
 	int peer;
 	bool started;
 	bool early;   /* told before the call returned */
@@ -60,6 +62,7 @@ static void outlet_begin(void *argument)
 	struct outlet *outlet = argument;
 
 	outlet->started = false;
+	use_holds(&outlet->send.message, outlet->holds);
 	loop_send_start(runner.loop, &outlet->send, outlet->inlet.fd);
 	outlet->started = true;
 	outlet->first = outlet->send.message.skip;
@@ -81,7 +84,6 @@ static void outlet_open(struct outlet *outlet, int send_size, int receive_size)
 	tcp_pair_between(pair, "127.0.0.1", "127.0.0.1", send_size, receive_size);
 	outlet->send.sent = outlet_sent;
 	outlet->send.message.ranges = outlet->ranges;
-	outlet->send.message.flags = NC_SEND_HELD;
 	outlet->result = 1;
 	outlet->peer = pair[1];
 	inlet_init(&outlet->inlet, &runner, pair[0], 100);
@@ -153,7 +155,7 @@ static void check_message(enum NC_kind kind, size_t fraglen, int size, unsigned 
 	SEEN(outlet.calls == 1 && !outlet.early);
 	ck_assert(flags & NC_SEND_CLOSE || !readable(outlet.peer));
 	for (unsigned i = 0; i < 3; i++)
-		ck_assert_int_eq(NC_release(NULL, id[i]), 0);
+		ck_assert_int_eq(release_id(NULL, id[i]), 0);
 	outlet_close(&outlet);
 	free(got);
 }
@@ -231,7 +233,7 @@ START_TEST(test_many_ranges)
 		SEEN(outlet.calls == 1 && outlet.result == 0 && !outlet.early);
 		for (unsigned i = 0; i < NC_RANGES_MAX; i++)
 			ck_assert_uint_eq(pattern_match(got + i * size, 7, 0, size), size);
-		ck_assert_int_eq(NC_release(NULL, id), 0);
+		ck_assert_int_eq(release_id(NULL, id), 0);
 		outlet_close(&outlet);
 	}
 	stop();
@@ -287,7 +289,7 @@ START_TEST(test_turns)
 		}
 		ck_assert_uint_gt(outlet.first, 0);
 		ck_assert_uint_le(outlet.first, TURN_MAX);
-		ck_assert_int_eq(NC_release(NULL, id), 0);
+		ck_assert_int_eq(release_id(NULL, id), 0);
 		outlet_close(&outlet);
 	}
 	stop();
@@ -436,17 +438,17 @@ START_TEST(test_errors)
 	size_t id;
 
 	start(_i);
-	/* A unit that is no more, and was not held. */
+	/* A hold that was released. */
 	outlet_open(&outlet, 0, 0);
 	id = insert(1, 100, 0, NC_KIND_RECYCLED);
-	ck_assert_int_eq(NC_release(NULL, id), 0);
+	ck_assert_int_eq(release_id(NULL, id), 0);
 	ck_assert_int_eq(NC_destroy(NULL, id), 0);
 	outlet.ranges[0] = (struct NC_range){.id = id, .length = 100};
 	outlet.send.message.range_count = 1;
 	outlet.send.message.flags = 0;
 	call(&runner, outlet_begin, &outlet);
 	AWAIT(outlet.calls == 1);
-	SEEN(outlet.result == -ENOENT && !outlet.early);
+	SEEN(outlet.result == -EINVAL && !outlet.early);
 	outlet_close(&outlet);
 	/* Nobody is there any more. */
 	outlet_open(&outlet, 0, 0);
@@ -494,7 +496,7 @@ START_TEST(test_reset)
 	AWAIT(outlet.inlet.end != 1);
 	settle(&runner);
 	SEEN(outlet.calls == 1 && outlet.inlet.late == 0);
-	ck_assert_int_eq(NC_release(NULL, id), 0);
+	ck_assert_int_eq(release_id(NULL, id), 0);
 	outlet_close(&outlet);
 	stop();
 }
@@ -514,7 +516,7 @@ START_TEST(test_close_waiting)
 	call(&runner, inlet_end, &outlet.inlet);
 	outlet.closes = true;
 	/* Everything is free now: the unit may go, and the sender be reused. */
-	ck_assert_int_eq(NC_release(NULL, id), 0);
+	ck_assert_int_eq(release_id(NULL, id), 0);
 	ck_assert_int_eq(NC_destroy(NULL, id), 0);
 	memset(&outlet.send, 0, sizeof(outlet.send));
 	while ((more = read(outlet.peer, got, 128 * KIB - have % (128 * KIB))) > 0) {
@@ -639,7 +641,7 @@ START_TEST(test_both_ways)
 	SEEN(outlet.result == 0 && outlet.inlet.late == 0);
 	for (unsigned i = 0; i < 64; i++)
 		expect(pattern_match(got + i * 128 * KIB, 5, 0, 128 * KIB) == 128 * KIB);
-	ck_assert_int_eq(NC_release(NULL, id), 0);
+	ck_assert_int_eq(release_id(NULL, id), 0);
 	outlet_close(&outlet);
 	stop();
 	free(got);

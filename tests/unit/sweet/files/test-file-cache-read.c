@@ -10,6 +10,18 @@
 #include "files/file-cache-read.h"
 
 #include "loop-fixture.h"
+#include "unit-holds.h"
+
+/* reading_unit(), whose hold is found by the unit's id. */
+static int unit_of(struct reading *reading, bool passing, bool wait, size_t *id)
+{
+	struct NC_hold hold;
+	int error = reading_unit(reading, passing, wait, id, &hold);
+
+	if (!error)
+		remember_hold(NULL, *id, hold);
+	return error;
+}
 
 #define SIZE ((size_t)100000)
 #define MAX ((size_t)1 << 20)
@@ -64,7 +76,7 @@ static void check_unit(size_t id, char letter, size_t size)
 		ck_assert_int_eq(data[i], letter);
 	free(data);
 	ck_assert_int_eq(NC_verify(NULL, id), 0);
-	ck_assert_int_eq(NC_release(NULL, id), 0);
+	ck_assert_int_eq(release_id(NULL, id), 0);
 	ck_assert_int_eq(NC_destroy(NULL, id), 0);
 }
 
@@ -86,17 +98,17 @@ START_TEST(test_steps)
 	ck_assert_int_eq(reading_rest(&reading, MAX, !now), 0);
 	if (forget)
 		reading_drop_pages(&reading);
-	error = reading_unit(&reading, false, !now, &id);
+	error = unit_of(&reading, false, !now, &id);
 	if (error == READING_LATER) {
 		ck_assert(now && reading.filling);
-		error = reading_unit(&reading, false, true, &id);
+		error = unit_of(&reading, false, true, &id);
 	}
 	ck_assert_int_eq(error, 0);
 	ck_assert(!reading.filling);
 	check_unit(id, 'a', SIZE);
 	/* And once more by the same descriptor. */
 	reading.borrowed = true;
-	ck_assert_int_eq(reading_unit(&reading, false, true, &id), 0);
+	ck_assert_int_eq(unit_of(&reading, false, true, &id), 0);
 	check_unit(id, 'a', SIZE);
 	reading.borrowed = false;
 	reading_end(&reading);
@@ -119,7 +131,7 @@ START_TEST(test_rest_of_it)
 	reading.filling = true;
 	reading.done = 5000;
 	reading.borrowed = _i;
-	ck_assert_int_eq(reading_unit(&reading, false, true, &id), 0);
+	ck_assert_int_eq(unit_of(&reading, false, true, &id), 0);
 	check_unit(id, 'a', SIZE);
 	reading.borrowed = false;
 	reading_end(&reading);
@@ -156,14 +168,14 @@ START_TEST(test_changes)
 	ck_assert_int_eq(reading_open(&reading, root, "/file", true), 0);
 	put("file", 'b', SIZE);
 	/* Of the same size, and shorter. */
-	ck_assert_int_eq(reading_unit(&reading, false, wait, &id), -EAGAIN);
+	ck_assert_int_eq(unit_of(&reading, false, wait, &id), -EAGAIN);
 	ck_assert_int_eq(unlinkat(root, "file", 0), 0);
 	put("file", 'c', 10);
 	reading_end(&reading);
 	let_rest();
 	ck_assert_int_eq(reading_open(&reading, root, "/file", true), 0);
 	reading.version.size = 11;
-	ck_assert_int_eq(reading_unit(&reading, false, wait, &id), -EAGAIN);
+	ck_assert_int_eq(unit_of(&reading, false, wait, &id), -EAGAIN);
 	ck_assert_uint_eq(id, 0);
 	reading_end(&reading);
 	close_all();
@@ -184,9 +196,9 @@ START_TEST(test_failures)
 	/* Too large for a loop, and for the cache. */
 	ck_assert_int_eq(reading_open(&reading, root, "/file", true), 0);
 	reading.version.size = 300000;
-	ck_assert_int_eq(reading_unit(&reading, false, false, &id), READING_LATER);
+	ck_assert_int_eq(unit_of(&reading, false, false, &id), READING_LATER);
 	reading.version.size = (off_t)1 << 40;
-	ck_assert_int_lt(reading_unit(&reading, false, true, &id), 0);
+	ck_assert_int_lt(unit_of(&reading, false, true, &id), 0);
 	ck_assert(!reading.filling);
 	reading_end(&reading);
 	/* What is half done is given back. */

@@ -9,6 +9,7 @@
 #include "handler/text-response.h"
 
 #include "suite.h"
+#include "unit-holds.h"
 
 #define MAX_UNIT ((size_t)256 << 10)
 
@@ -57,7 +58,8 @@ static GString *make_text(size_t length)
 static void receive(char *to)
 {
 	struct NC_send message =
-		NC_SEND_INIT(.ranges = &transaction.body, .range_count = 1, .flags = NC_SEND_HELD);
+		NC_SEND_INIT(.ranges = &transaction.body, .holds = &transaction.hold,
+			     .range_count = 1, .hold_count = 1);
 	size_t have = 0;
 	int pair[2];
 
@@ -223,7 +225,7 @@ START_TEST(test_no_room_later)
 	while (count < 64 && NC_unit_alloc(NULL, &handle, 32 << 10, 0, NC_KIND_RECYCLED, 0) == 0) {
 		ck_assert_int_eq(NC_insert(&handle), 0);
 		taken[count] = NC_cache_id(&handle);
-		ck_assert_int_eq(NC_hold(NULL, taken[count++]), 0);
+		ck_assert_int_eq(hold_id(NULL, taken[count++]), 0);
 		ck_assert_int_eq(NC_free(&handle), 0);
 	}
 	ck_assert_uint_lt(count, 64);
@@ -232,7 +234,7 @@ START_TEST(test_no_room_later)
 	ck_assert_uint_eq(transaction.body.id, 0);
 	transaction.finish(&transaction);
 	while (count--) {
-		ck_assert_int_eq(NC_release(NULL, taken[count]), 0);
+		ck_assert_int_eq(release_id(NULL, taken[count]), 0);
 		ck_assert_int_eq(NC_destroy(NULL, taken[count]), 0);
 	}
 	close_cache();

@@ -6,6 +6,7 @@
 #include "respcache/respcache-internal.h"
 
 #include "respcache-fixture.h"
+#include "unit-holds.h"
 
 #define HASH 5u /* of all keys: one shard */
 
@@ -13,9 +14,11 @@
 static struct respcache_entry *make(const char *key, const char *head, const char *lines,
 				    const struct NC_range *ranges, unsigned count)
 {
+	struct NC_hold holds[RESPCACHE_RANGES_MAX + 1] = {0};
 	struct respcache_answer answer = {.lines = {lines, strlen(lines)},
 					  .terms = {.fresh = 10, .stale = 5, .age = 3},
 					  .ranges = ranges,
+					  .holds = holds,
 					  .range_count = count};
 	struct respcache_key whole = {
 		.text = {key, strlen(key)}, .url_length = strlen(key), .hash = HASH, .mark = 1};
@@ -26,6 +29,8 @@ static struct respcache_entry *make(const char *key, const char *head, const cha
 	struct cacheable said;
 	struct cgihead parsed;
 
+	for (unsigned i = 0; i < count; i++)
+		holds[i] = hold_of_id(NULL, ranges[i].id);
 	ck_assert_ptr_nonnull(flight);
 	ck_assert_ptr_null(cgihead_parse(&parsed, answer.lines));
 	cacheable_read(&said, &parsed);
@@ -62,10 +67,10 @@ START_TEST(test_copies)
 	respcache_entry_ref(entry);
 	respcache_put(entry);
 	ck_assert_int_eq(NC_destroy(NULL, ranges[1].id), 0);
-	ck_assert_int_eq(NC_release(NULL, ranges[1].id), 0);
+	ck_assert_int_eq(release_id(NULL, ranges[1].id), 0);
 	ck_assert(!respcache_entry_hold(entry));
-	ck_assert_int_eq(NC_release(NULL, ranges[0].id), 0);
-	ck_assert_int_eq(NC_release(NULL, ranges[0].id), -1);
+	ck_assert_int_eq(release_id(NULL, ranges[0].id), 0);
+	ck_assert_int_eq(release_id(NULL, ranges[0].id), -1);
 	respcache_entry_unref(entry);
 	close_all();
 }

@@ -4,6 +4,7 @@
  * answer: on whose thread they are told, what, and that nobody is left behind.
  */
 #include "respcache-fixture.h"
+#include "unit-holds.h"
 
 #define MANY 100
 
@@ -52,7 +53,7 @@ START_TEST(test_one_for_all)
 	ck_assert_int_eq(peek(GET("/b", ""), BEGIN), RESPCACHE_FETCH);
 	range = make_unit('a', 100);
 	ck_assert(answer_with(fetcher.ask.flight, KEEP_10, &range, 1, true, BEGIN));
-	ck_assert_int_eq(NC_release(NULL, range.id), 0);
+	ck_assert_int_eq(release_id(NULL, range.id), 0);
 	await_all(MANY, RESPCACHE_HIT);
 	/* Each has holds of its own. */
 	ck_assert_int_eq(NC_destroy(NULL, range.id), 0);
@@ -97,7 +98,7 @@ START_TEST(test_other_variant)
 	wait_all(german, 2);
 	range = make_unit('a', 100);
 	ck_assert(answer_with(fetcher.ask.flight, lines, &range, 1, true, BEGIN));
-	ck_assert_int_eq(NC_release(NULL, range.id), 0);
+	ck_assert_int_eq(release_id(NULL, range.id), 0);
 	await_all(2, RESPCACHE_AGAIN);
 	/* From now on it is known that it varies: each has a flight of its own. */
 	ck_assert_int_eq(look(&german_fetcher, german, BEGIN), RESPCACHE_FETCH);
@@ -107,7 +108,7 @@ START_TEST(test_other_variant)
 	respcache_give_up(fetcher.ask.flight, RESPCACHE_LOST, BEGIN);
 	range = make_unit('d', 100);
 	ck_assert(answer_with(german_fetcher.ask.flight, lines, &range, 1, true, BEGIN));
-	ck_assert_int_eq(NC_release(NULL, range.id), 0);
+	ck_assert_int_eq(release_id(NULL, range.id), 0);
 	await_all(1, RESPCACHE_HIT);
 	ck_assert(body_is(waiters[0].ask.entry, 'd'));
 	let_go(&waiters[0]);
@@ -157,7 +158,7 @@ START_TEST(test_unlucky)
 		range = make_unit('a', 10);
 		ck_assert(answer_with(fetcher.ask.flight, KEEP_10 "Vary: X-A\r\n", &range, 1, true,
 				      BEGIN));
-		ck_assert_int_eq(NC_release(NULL, range.id), 0);
+		ck_assert_int_eq(release_id(NULL, range.id), 0);
 		waited++;
 		AWAIT(waiters[0].told == waited);
 		ck_assert_int_eq(waiters[0].ask.verdict, RESPCACHE_AGAIN);
@@ -184,7 +185,7 @@ START_TEST(test_authorized)
 	respcache_give_up(fetcher.ask.flight, RESPCACHE_LOST, BEGIN);
 	range = make_unit('a', 10);
 	ck_assert(answer_with(other.ask.flight, "X-NABC-Max-Age: 5\n", &range, 1, true, BEGIN));
-	ck_assert_int_eq(NC_release(NULL, range.id), 0);
+	ck_assert_int_eq(release_id(NULL, range.id), 0);
 	await_all(1, RESPCACHE_HIT);
 	let_go(&waiters[0]);
 	close_all();
@@ -207,7 +208,7 @@ START_TEST(test_refresh_is_joined)
 	wait_all(GET("/", ""), 3);
 	range = make_unit('b', 10);
 	ck_assert(answer_with(fetcher.ask.flight, KEEP_10, &range, 1, true, BEGIN));
-	ck_assert_int_eq(NC_release(NULL, range.id), 0);
+	ck_assert_int_eq(release_id(NULL, range.id), 0);
 	await_all(3, RESPCACHE_HIT);
 	for (unsigned i = 0; i < 3; i++)
 		let_go(&waiters[i]);
@@ -229,7 +230,7 @@ START_TEST(test_dead_at_once)
 	(void)answer_with(fetcher.ask.flight, KEEP_10, &range, 1, false, BEGIN);
 	await_all(3, RESPCACHE_AGAIN);
 	ck_assert_int_eq(peek(GET("/", ""), BEGIN), RESPCACHE_FETCH);
-	ck_assert_int_eq(NC_release(NULL, range.id), 0);
+	ck_assert_int_eq(release_id(NULL, range.id), 0);
 	close_all();
 }
 END_TEST

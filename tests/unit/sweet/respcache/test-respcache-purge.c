@@ -4,6 +4,7 @@
  * tag, those that are being fetched at that moment included.
  */
 #include "respcache-fixture.h"
+#include "unit-holds.h"
 
 static long purge(const char *what)
 {
@@ -165,7 +166,7 @@ static bool survives(const char *what, const char *lines)
 	ck_assert_int_eq(purge(what), 0);
 	range = make_unit('a', 10);
 	kept = answer_with(fetcher.ask.flight, lines, &range, 1, true, BEGIN);
-	ck_assert_int_eq(NC_release(NULL, range.id), 0);
+	ck_assert_int_eq(release_id(NULL, range.id), 0);
 	AWAIT(waiter.told);
 	ck_assert_int_eq(waiter.ask.verdict, kept ? RESPCACHE_HIT : RESPCACHE_AGAIN);
 	if (waiter.ask.entry)
@@ -211,14 +212,14 @@ START_TEST(test_not_joined)
 	ck_assert_int_eq(look(&waiter, GET("/a", ""), BEGIN), RESPCACHE_WAIT);
 	range = make_unit('b', 10);
 	ck_assert(answer_with(second.ask.flight, KEEP_10, &range, 1, true, BEGIN));
-	ck_assert_int_eq(NC_release(NULL, range.id), 0);
+	ck_assert_int_eq(release_id(NULL, range.id), 0);
 	AWAIT(waiter.told);
 	ck_assert_int_eq(waiter.ask.verdict, RESPCACHE_HIT);
 	let_go(&waiter);
 	/* Late and old: what is there stays. */
 	range = make_unit('a', 10);
 	ck_assert(!answer_with(first.ask.flight, KEEP_10, &range, 1, true, BEGIN));
-	ck_assert_int_eq(NC_release(NULL, range.id), 0);
+	ck_assert_int_eq(release_id(NULL, range.id), 0);
 	ck_assert(hits(GET("/a", ""), 'b', BEGIN));
 	close_all();
 }
@@ -243,10 +244,10 @@ START_TEST(test_many_purges)
 		range = make_unit('a', 10);
 		ck_assert(answer_with(tagged.ask.flight, KEEP_10 "X-NABC-Tag: t\n", &range, 1, true,
 				      BEGIN) == (count == 1024));
-		ck_assert_int_eq(NC_release(NULL, range.id), 0);
+		ck_assert_int_eq(release_id(NULL, range.id), 0);
 		range = make_unit('b', 10);
 		ck_assert(answer_with(plain.ask.flight, KEEP_10, &range, 1, true, BEGIN));
-		ck_assert_int_eq(NC_release(NULL, range.id), 0);
+		ck_assert_int_eq(release_id(NULL, range.id), 0);
 		(void)purge("/*");
 	}
 	close_all();

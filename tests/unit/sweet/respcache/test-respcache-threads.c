@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "respcache-fixture.h"
+#include "unit-holds.h"
 
 #define THREADS 4
 #define URLS 8
@@ -36,7 +37,7 @@ static struct NC_range make_page(unsigned url, uint64_t version)
 	expect(NC_write(&handle, page, sizeof(page), 0) == sizeof(page));
 	expect(NC_insert(&handle) == 0);
 	range.id = NC_cache_id(&handle);
-	expect(NC_hold(NULL, range.id) == 0);
+	expect(hold_id(NULL, range.id) == 0);
 	expect(NC_free(&handle) == 0);
 	return range;
 }
@@ -54,17 +55,18 @@ static void end_flight(struct player *player, unsigned url, uint64_t version)
 	snprintf(lines, sizeof(lines), KEEP_10 "X-NABC-Tag: t%u other\r\n", url);
 	range = make_page(url, version);
 	(void)answer_with(flight, lines, &range, 1, true, BEGIN);
-	expect(NC_release(NULL, range.id) == 0);
+	expect(release_id(NULL, range.id) == 0);
 }
 
 static void check_page(struct player *player, unsigned url, uint64_t least)
 {
-	const struct NC_range *range = respcache_view(player->ask.entry)->ranges;
+	const struct respcache_view *view = respcache_view(player->ask.entry);
+	const struct NC_range *range = view->ranges;
 	uint64_t page[2];
 	const void *bytes;
 	size_t run;
 
-	bytes = NC_data(units, range->id, 0, &run);
+	bytes = NC_data(&view->holds[0], &run, 0);
 	expect(bytes && run >= sizeof(page));
 	memcpy(page, bytes, sizeof(page));
 	expect(page[0] == url);

@@ -4,6 +4,7 @@
  * they answer, what ends them, what is bounded.  One thread asks.
  */
 #include "respcache-fixture.h"
+#include "unit-holds.h"
 
 static bool same(struct slice slice, const char *text)
 {
@@ -32,7 +33,7 @@ START_TEST(test_kept)
 			      "Cache-Control: max-age=10, stale-while-revalidate=5\n",
 			      ranges, 2, false, BEGIN));
 	for (unsigned i = 0; i < 2; i++)
-		ck_assert_int_eq(NC_release(NULL, ranges[i].id), 0);
+		ck_assert_int_eq(release_id(NULL, ranges[i].id), 0);
 
 	ck_assert_int_eq(look(&asker, GET("/b?c", "X-Y: z\r\n"), BEGIN + 5 * SECOND),
 			 RESPCACHE_HIT);
@@ -81,7 +82,7 @@ START_TEST(test_long_head)
 		ck_assert_int_eq(look(&asker, more ? GET("/more", "") : GET("/", ""), BEGIN),
 				 RESPCACHE_FETCH);
 		ck_assert(answer_with(asker.ask.flight, lines, &range, 1, true, BEGIN) == !more);
-		ck_assert_int_eq(NC_release(NULL, range.id), 0);
+		ck_assert_int_eq(release_id(NULL, range.id), 0);
 		ck_assert(is_alive(range.id) == !more);
 	}
 	ck_assert(hits(GET("/", ""), 'a', BEGIN));
@@ -142,7 +143,7 @@ START_TEST(test_refreshed)
 	ck_assert_int_eq(look(&old, GET("/", ""), BEGIN + 11 * SECOND), RESPCACHE_STALE);
 	range = make_unit('b', 100);
 	ck_assert(answer_with(asker.ask.flight, KEEP_10, &range, 1, true, BEGIN + 12 * SECOND));
-	ck_assert_int_eq(NC_release(NULL, range.id), 0);
+	ck_assert_int_eq(release_id(NULL, range.id), 0);
 	ck_assert(hits(GET("/", ""), 'b', BEGIN + 12 * SECOND));
 	ck_assert_uint_eq(stat_now().entries, 1);
 	/* The old one is on its way still. */
@@ -179,7 +180,7 @@ START_TEST(test_destroyed)
 	ck_assert_uint_eq(stat_now().entries, 0);
 	let_go(&holder);
 	for (unsigned i = 0; i < 2; i++)
-		ck_assert_int_eq(NC_release(NULL, ranges[i].id), 0);
+		ck_assert_int_eq(release_id(NULL, ranges[i].id), 0);
 	/* Its own units are not the cache's to destroy. */
 	ck_assert(is_alive(ranges[0].id));
 	ck_assert_int_eq(NC_destroy(NULL, ranges[0].id), 0);
@@ -252,7 +253,7 @@ START_TEST(test_too_much)
 	ck_assert(!answer_with(asker.ask.flight, lines, &range, 1, true, BEGIN));
 	/* It was given, so it is gone. */
 	ck_assert(!is_alive(range.id));
-	ck_assert_int_eq(NC_release(NULL, range.id), 0);
+	ck_assert_int_eq(release_id(NULL, range.id), 0);
 	close_all();
 }
 END_TEST
@@ -429,7 +430,7 @@ START_TEST(test_marked)
 	ck_assert_int_eq(look_by(&asker, GET("/", ""), marked, BEGIN), RESPCACHE_FETCH);
 	range = make_unit('a', 100);
 	ck_assert(answer_with(asker.ask.flight, "X-NABC-Max-Age: 10\n", &range, 1, true, BEGIN));
-	ck_assert_int_eq(NC_release(NULL, range.id), 0);
+	ck_assert_int_eq(release_id(NULL, range.id), 0);
 	ck_assert_int_eq(look_by(&asker, GET("/", ""), marked, BEGIN), RESPCACHE_HIT);
 	let_go(&asker);
 	ck_assert_int_eq(look_by(&asker, GET("/", ""), off, BEGIN), RESPCACHE_PASS);
