@@ -335,7 +335,8 @@ static int act(struct rpc *rpc)
 	case NC_WIRE_OPS:
 		break;
 	}
-	return -EPROTO;
+	/* A newer member's, which learns that this owner cannot do it. */
+	return -EOPNOTSUPP;
 }
 
 static void close_if(int fd)
