@@ -34,6 +34,7 @@ man3_MANS = \
 	man/NC_fragment.3 \
 	man/NC_free.3 \
 	man/NC_grant.3 \
+	man/NC_grants.3 \
 	man/NC_hold.3 \
 	man/NC_insert.3 \
 	man/NC_list.3 \

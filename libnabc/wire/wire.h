@@ -84,9 +84,10 @@ enum nc_wire_op {
 	NC_WIRE_STAT, /* id, size: of the structure -> one unit behind; operators */
 	NC_WIRE_COUNTERS, /* size: of the structure -> the owner's counters behind; operators */
 	NC_WIRE_ROUTES, /* id: a place, who: how many, size: stride -> routes behind, all in size; operators */
-	NC_WIRE_ROUTE, /* who: a method for the address behind; operators */
-	NC_WIRE_KEEP,  /* id, slot: NC_WIRE_PRIORITY or _LIFETIME, size; operators, the maker */
-	NC_WIRE_PURGE, /* a name behind -> in size how much was forgotten; operators */
+	NC_WIRE_ROUTE,	/* who: a method for the address behind; operators */
+	NC_WIRE_KEEP,	/* id, slot: NC_WIRE_PRIORITY or _LIFETIME, size; operators, the maker */
+	NC_WIRE_PURGE,	/* a name behind -> in size how much was forgotten; operators */
+	NC_WIRE_GRANTS, /* id, cursor in size, stride in fraglen, who: how many -> grants behind, next cursor in size, all in fraglen; operators, the maker */
 	NC_WIRE_OPS,
 };
 
