@@ -35,6 +35,7 @@ man3_MANS = \
 	man/NC_fragment.3 \
 	man/NC_free.3 \
 	man/NC_grant.3 \
+	man/NC_grants.3 \
 	man/NC_hold.3 \
 	man/NC_hold_nowait.3 \
 	man/NC_insert.3 \

@@ -114,6 +114,7 @@ void ctl_principals_free(struct ctl_principals *principals);
 int ctl_put(struct ctl *ctl, int argc, char **argv);
 int ctl_get(struct ctl *ctl, int argc, char **argv);
 int ctl_grant(struct ctl *ctl, int argc, char **argv);
+int ctl_grants(struct ctl *ctl, int argc, char **argv);
 int ctl_revoke(struct ctl *ctl, int argc, char **argv);
 int ctl_destroy(struct ctl *ctl, int argc, char **argv);
 int ctl_keep(struct ctl *ctl, int argc, char **argv);

@@ -10,7 +10,7 @@ nabcctl_libnabcctl_la_SOURCES = \
 	nabcctl/ctl.c nabcctl/ctl.h nabcctl/ctl-word.c \
 	nabcctl/ctl-show.c nabcctl/ctl-show.h \
 	nabcctl/ctl-unit.c nabcctl/ctl-top.c nabcctl/ctl-route.c \
-	nabcctl/ctl-purge.c
+	nabcctl/ctl-grants.c nabcctl/ctl-purge.c
 nabcctl_libnabcctl_la_CPPFLAGS = $(public_cppflags) -DPACKAGE_VERSION='"$(PACKAGE_VERSION)"'
 nabcctl_libnabcctl_la_CFLAGS = $(AM_CFLAGS) $(GLIB_CFLAGS)
 nabcctl_libnabcctl_la_LIBADD = $(GLIB_LIBS) -lm

@@ -30,6 +30,8 @@ static const struct ctl_command commands[] = {
 	 "use it later unless it is granted here.",
 	 ctl_put},
 	{"grant", "ID", "Let others use a unit", NULL, ctl_grant},
+	{"grants", "ID", "Show whom a unit is granted to",
+	 "For the owner of the cache and root alone.", ctl_grants},
 	{"revoke", "ID", "Take that leave away", NULL, ctl_revoke},
 	{"keep", "ID", "Say how long a unit stays", NULL, ctl_keep},
 	{"destroy", "ID...", "Destroy units", NULL, ctl_destroy},

@@ -55,6 +55,20 @@ int NC_access(NC_cache *cache, size_t cache_id, enum NC_principal principal, uin
 	return (int)nc_api_result(error);
 }
 
+int NC_grants(NC_cache *cache, size_t cache_id, struct NC_grant_info *grants, size_t stride,
+	      unsigned count)
+{
+	int error;
+
+	cache = nc_registry_find(cache, &error);
+	if (!cache)
+		return (int)nc_api_result(error);
+	if (count && (!grants || !stride))
+		return (int)nc_api_result(-EINVAL);
+	return (int)nc_api_result(
+		nc_grant_ops_grants(&cache->index, cache_id, grants, stride, count));
+}
+
 int NC_list(NC_cache *cache, size_t *cursor, struct NC_stat *units, size_t stride, unsigned count)
 {
 	struct NC_stat known[LIST_MAX];

@@ -53,6 +53,7 @@ size_t NC_sizeof(const char *type)
 		{"struct NC_cache_options", sizeof(struct NC_cache_options)},
 		{"struct NC_cache_stat", sizeof(struct NC_cache_stat)},
 		{"struct NC_completion", sizeof(struct NC_completion)},
+		{"struct NC_grant_info", sizeof(struct NC_grant_info)},
 		{"struct NC_hold", sizeof(struct NC_hold)},
 		{"struct NC_range", sizeof(struct NC_range)},
 		{"struct NC_request", sizeof(struct NC_request)},

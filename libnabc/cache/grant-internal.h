@@ -10,7 +10,8 @@
 struct nc_leave {
 	struct nc_leave *next;
 	struct nc_grantee to;
-	bool counted; /* its pidfd, as the maker's */
+	uint64_t serial; /* numbers all grants; a record has them in descending order */
+	bool counted;	 /* its pidfd, as the maker's */
 };
 
 /* Who made a unit, as it was when it attached; zeroes: the owner. */

@@ -2,6 +2,7 @@
 /*
  * grant.c - the records of units, and who has leave to use them; see grant.h.
  */
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -228,7 +229,7 @@ static int give_locked(struct nc_grants *grants, struct nc_grant_record *record,
 	leave = malloc(sizeof(*leave));
 	if (!leave)
 		return -ENOMEM;
-	*leave = (struct nc_leave){.next = record->leaves, .to = *to};
+	*leave = (struct nc_leave){.next = record->leaves, .to = *to, .serial = ++grants->given};
 	if (costs)
 		nc_grants_count_one(grants, record->maker, &leave->counted);
 	record->leaves = leave;
@@ -253,17 +254,18 @@ int nc_grants_give(struct nc_grants *grants, size_t id, const struct nc_grantee 
 	return error;
 }
 
+static bool applies(const struct nc_grantee *to, const struct nc_identity *who)
+{
+	return (to->principal == NC_PROCESS && nc_identity_is(who, (pid_t)to->who, to->pidfd)) ||
+	       (to->principal == NC_USER && who->uid == to->who) ||
+	       (to->principal == NC_GROUP && nc_identity_in_group(who, to->who));
+}
+
 static bool is_granted(const struct nc_grant_record *record, const struct nc_identity *who)
 {
-	for (const struct nc_leave *leave = record->leaves; leave; leave = leave->next) {
-		const struct nc_grantee *to = &leave->to;
-
-		if ((to->principal == NC_PROCESS &&
-		     nc_identity_is(who, (pid_t)to->who, to->pidfd)) ||
-		    (to->principal == NC_USER && who->uid == to->who) ||
-		    (to->principal == NC_GROUP && nc_identity_in_group(who, to->who)))
+	for (const struct nc_leave *leave = record->leaves; leave; leave = leave->next)
+		if (applies(&leave->to, who))
 			return true;
-	}
 	return false;
 }
 
@@ -345,6 +347,58 @@ void nc_grants_drop_member(struct nc_grants *grants, unsigned number)
 			drop_locked(grants, (struct nc_grant_record *)entry);
 	}
 	pthread_mutex_unlock(&grants->lock);
+}
+
+static_assert(sizeof(struct NC_grant_info) == 3 * sizeof(uint32_t),
+	      "what lies between the fields would go to other processes");
+
+static unsigned imports_by(const struct nc_grant_record *record, const struct nc_grantee *to)
+{
+	unsigned imports = 0;
+
+	for (const struct nc_export *export = record->exports; export; export = export->next)
+		imports += applies(to, &export->to->who);
+	return imports;
+}
+
+static unsigned describe_locked(const struct nc_grant_record *record, uint64_t *cursor,
+				struct NC_grant_info *infos, unsigned count)
+{
+	const struct nc_leave *leave = record->leaves;
+	unsigned filled = 0;
+
+	while (leave && *cursor && leave->serial >= *cursor)
+		leave = leave->next;
+	for (; leave && filled < count; leave = leave->next) {
+		infos[filled++] = (struct NC_grant_info){.principal = leave->to.principal,
+							 .who = leave->to.who,
+							 .imports = imports_by(record, &leave->to)};
+		*cursor = leave->serial;
+	}
+	if (!leave)
+		*cursor = 0;
+	return filled;
+}
+
+unsigned nc_grants_leaves(struct nc_grants *grants, size_t id, uint64_t *cursor,
+			  struct NC_grant_info *infos, unsigned count, unsigned *total)
+{
+	struct nc_grant_record *record;
+	unsigned filled = 0;
+
+	pthread_mutex_lock(&grants->lock);
+	record = nc_grants_find_locked(grants, id);
+	*total = 0;
+	if (record) {
+		purge_locked(grants, record);
+		*total = record->leave_count;
+		filled = describe_locked(record, cursor, infos, count);
+		nc_grants_tidy_locked(grants, record);
+	} else {
+		*cursor = 0;
+	}
+	pthread_mutex_unlock(&grants->lock);
+	return filled;
 }
 
 unsigned nc_grants_list(struct nc_grants *grants, const struct nc_subject *subject, size_t cursor,

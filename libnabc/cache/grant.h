@@ -63,6 +63,7 @@ struct nc_grants {
 	size_t copied;
 	unsigned copies, copies_max; /* of them, with a descriptor each */
 	unsigned descriptors;	     /* that members' units and leaves cost */
+	uint64_t given;		     /* grants, so far */
 	uint64_t orphaned;	     /* units whose maker has gone, so far */
 	_Atomic size_t count;	     /* of records: look before locking */
 };
@@ -155,6 +156,14 @@ void nc_grants_drop(struct nc_grants *grants, size_t id);
 
 /* Drops all records of units whose id has that member number. */
 void nc_grants_drop_member(struct nc_grants *grants, unsigned number);
+
+/*
+ * Describes the grants of a unit, the newest first, from *cursor on (0: the first).  Returns
+ * their number, at most count; sets *cursor to where to go on, or to 0 at the end, and *total
+ * to the number of all.  Of a unit without a record: none.
+ */
+unsigned nc_grants_leaves(struct nc_grants *grants, size_t id, uint64_t *cursor,
+			  struct NC_grant_info *infos, unsigned count, unsigned *total);
 
 /*
  * The lowest ids above *cursor that the subject made or has leave for, in

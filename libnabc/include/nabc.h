@@ -152,6 +152,13 @@ enum NC_principal {
 	NC_PEER, /* for NC_access(): a Unix socket; the process that listens at its other end */
 };
 
+/* A grant of a unit, as NC_grants() returns it. */
+struct NC_grant_info {
+	enum NC_principal principal; /* NC_PROCESS, NC_USER or NC_GROUP */
+	uint32_t who;		     /* pid, as the owner sees it; uid or gid */
+	unsigned imports; /* members that it applies to and that have imported the unit */
+};
+
 /* Options of NC_cache_serve(); zero in a field means its default. */
 struct NC_serve_options {
 	size_t size;	    /* of this structure */
@@ -425,6 +432,9 @@ int NC_grant(NC_cache *cache, size_t cache_id, enum NC_principal principal, uint
 int NC_revoke(NC_cache *cache, size_t cache_id, enum NC_principal principal, uint32_t who);
 /* For the owner: whether a process (NC_PROCESS, NC_PROCESS_FD, NC_PEER) may use a unit. */
 int NC_access(NC_cache *cache, size_t cache_id, enum NC_principal principal, uint32_t who);
+/* Writes at most count grants of stride bytes each; returns the number of grants that exist. */
+int NC_grants(NC_cache *cache, size_t cache_id, struct NC_grant_info *grants, size_t stride,
+	      unsigned count);
 
 /* --- network ----------------------------------------------------------- */
 

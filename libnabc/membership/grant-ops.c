@@ -5,10 +5,12 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/id.h"
+#include "base/versioned.h"
 #include "cache/inspect.h"
 #include "membership/grant-ops.h"
 
@@ -291,6 +293,106 @@ int nc_grant_ops_revoke(struct nc_index *index, size_t id, const struct nc_grant
 
 	return index->owner ? nc_grants_take(&index->grants, id, grantee)
 			    : call_about(index, &call, grantee, NULL);
+}
+
+/* --- who has leave ------------------------------------------------------------------ */
+
+#define GRANTS_STEP 256u
+
+/* Some grants, as a member is told of them or as the owner finds them itself. */
+struct page {
+	struct NC_grant_info grants[GRANTS_STEP];
+	uint64_t cursor; /* where to go on; 0: at the beginning, or at the end */
+	unsigned total;
+};
+
+/* Their number, at most count, or -errno. */
+static int look_up_grants(struct nc_index *index, size_t id, struct page *page, unsigned count)
+{
+	struct nc_view view;
+	unsigned found;
+	int error = nc_index_hold(index, id, false, &view);
+
+	/* A member's unit may end without anybody being told. */
+	if (error == -ENOENT)
+		nc_grants_drop(&index->grants, id);
+	if (error)
+		return error;
+	found = nc_grants_leaves(&index->grants, id, &page->cursor, page->grants, count,
+				 &page->total);
+	(void)nc_index_release(index, id);
+	return (int)found;
+}
+
+int nc_grant_ops_reply(struct nc_index *index, const struct nc_wire_call *call,
+		       struct nc_wire_reply *reply, void *room)
+{
+	struct page page = {.cursor = call->size};
+	size_t stride = call->fraglen;
+	unsigned most = GRANTS_STEP;
+	int found;
+
+	if (!nc_wire_is_size(stride) || call->length)
+		return -EPROTO;
+	if (most > NC_WIRE_BEHIND_MAX / stride)
+		most = (unsigned)(NC_WIRE_BEHIND_MAX / stride);
+	if (call->who < most)
+		most = call->who;
+	found = look_up_grants(index, call->id, &page, most);
+	if (found < 0)
+		return found;
+	nc_versioned_write_all(room, stride, page.grants, sizeof(page.grants[0]), (size_t)found);
+	reply->size = page.cursor;
+	reply->fraglen = page.total;
+	reply->length = (uint32_t)((size_t)found * stride);
+	return 0;
+}
+
+/* The same as look_up_grants(), from the owner. */
+static int call_for_grants(struct nc_index *index, size_t id, struct page *page, unsigned count)
+{
+	struct nc_wire_call call = {.op = NC_WIRE_GRANTS,
+				    .id = id,
+				    .size = page->cursor,
+				    .fraglen = sizeof(page->grants[0]),
+				    .who = count};
+	struct nc_rpc_client_load load = {.room = page->grants,
+					  .room_size = count * sizeof(page->grants[0])};
+	struct nc_wire_reply reply;
+	int error = nc_rpc_client_call(&index->rpc, &call, &load, &reply);
+
+	if (error)
+		return error;
+	if (reply.length % sizeof(page->grants[0]) || reply.fraglen > INT_MAX)
+		return -EPROTO;
+	page->cursor = reply.size;
+	page->total = (unsigned)reply.fraglen;
+	return (int)(reply.length / sizeof(page->grants[0]));
+}
+
+int nc_grant_ops_grants(struct nc_index *index, size_t id, void *grants, size_t stride,
+			unsigned count)
+{
+	struct page page = {.cursor = 0};
+	unsigned filled = 0;
+	int found;
+
+	if (count > INT_MAX)
+		count = INT_MAX;
+	do {
+		unsigned more = count - filled < GRANTS_STEP ? count - filled : GRANTS_STEP;
+
+		found = index->owner ? look_up_grants(index, id, &page, more)
+				     : call_for_grants(index, id, &page, more);
+		if (found < 0)
+			return found;
+		if (found)
+			nc_versioned_write_all((char *)grants + filled * stride, stride,
+					       page.grants, sizeof(page.grants[0]), (size_t)found);
+		filled += (unsigned)found;
+	} while (found && page.cursor && filled < count);
+	/* Fewer than there were a moment ago: nothing that is counted is missing. */
+	return (int)(filled < count || filled > page.total ? filled : page.total);
 }
 
 /* --- lists ------------------------------------------------------------------------- */

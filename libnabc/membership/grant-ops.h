@@ -25,6 +25,17 @@ int nc_grant_ops_grant(struct nc_index *index, size_t id, struct nc_grantee *gra
 int nc_grant_ops_revoke(struct nc_index *index, size_t id, const struct nc_grantee *grantee);
 
 /*
+ * Describes at most count grants of the unit in structures of stride bytes each.  Returns the
+ * number of all; -ENOENT; -EACCES: not for this process to know; errors of asking.
+ */
+int nc_grant_ops_grants(struct nc_index *index, size_t id, void *grants, size_t stride,
+			unsigned count);
+
+/* Owner: the same for a member that may know; room: for the grants behind the reply.  0 or -errno. */
+int nc_grant_ops_reply(struct nc_index *index, const struct nc_wire_call *call,
+		       struct nc_wire_reply *reply, void *room);
+
+/*
  * The process that principal and who name, for nc_identity_close(); who of
  * NC_PEER: a Unix socket.  0; -EINVAL: not the name of a process; -ESRCH;
  * -EBADF; errors of nc_identity_of_listener().

@@ -203,6 +203,15 @@ static int take_leave(struct rpc *rpc)
 	return nc_grants_take(&rpc->index->grants, call->id, &grantee);
 }
 
+static int list_leaves(struct rpc *rpc)
+{
+	bool known, made = made_by_caller(rpc, &known);
+
+	if (!made && !rpc->caller->operates)
+		return -EACCES;
+	return nc_grant_ops_reply(rpc->index, &rpc->call, rpc->reply, rpc->room);
+}
+
 static int destroy(struct rpc *rpc)
 {
 	bool known, made = made_by_caller(rpc, &known);
@@ -319,6 +328,8 @@ static int act(struct rpc *rpc)
 		return give_leave(rpc);
 	case NC_WIRE_REVOKE:
 		return take_leave(rpc);
+	case NC_WIRE_GRANTS:
+		return list_leaves(rpc);
 	case NC_WIRE_DESTROY:
 		return destroy(rpc);
 	case NC_WIRE_LIST:
@@ -335,7 +346,8 @@ static int act(struct rpc *rpc)
 	case NC_WIRE_OPS:
 		break;
 	}
-	return -EPROTO;
+	/* A newer member's, which learns that this owner cannot do it. */
+	return -EOPNOTSUPP;
 }
 
 static void close_if(int fd)

@@ -57,8 +57,8 @@ int nc_wire_check_call(const void *message, size_t length, unsigned fds, struct 
 	if (length < sizeof(*call))
 		return -EPROTO;
 	memcpy(call, message, sizeof(*call));
-	return call->magic != NC_WIRE_MAGIC || call->op == 0 || call->op >= NC_WIRE_OPS ||
-			       fds > 2 || call->length > NC_WIRE_BEHIND_MAX ||
+	return call->magic != NC_WIRE_MAGIC || call->op == 0 || fds > 2 ||
+			       call->length > NC_WIRE_BEHIND_MAX ||
 			       call->length != length - sizeof(*call)
 		       ? -EPROTO
 		       : 0;

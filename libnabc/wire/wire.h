@@ -71,7 +71,7 @@ struct nc_wire_welcome {
 /*
  * What a member calls, and what it gets in reply.  A call may carry
  * descriptors, a reply may carry one of a unit and then that of the revocation map,
- * and bytes behind it.
+ * and bytes behind it.  The reply to an operation that the owner does not know is EOPNOTSUPP.
  */
 enum nc_wire_op {
 	NC_WIRE_SEAL = 1, /* [frozen] size, fraglen, slot: enter it as a unit -> id, slot */
@@ -84,9 +84,10 @@ enum nc_wire_op {
 	NC_WIRE_STAT, /* id, size: of the structure -> one unit behind; operators */
 	NC_WIRE_COUNTERS, /* size: of the structure -> the owner's counters behind; operators */
 	NC_WIRE_ROUTES, /* id: a place, who: how many, size: stride -> routes behind, all in size; operators */
-	NC_WIRE_ROUTE, /* who: a method for the address behind; operators */
-	NC_WIRE_KEEP,  /* id, slot: NC_WIRE_PRIORITY or _LIFETIME, size; operators, the maker */
-	NC_WIRE_PURGE, /* a name behind -> in size how much was forgotten; operators */
+	NC_WIRE_ROUTE,	/* who: a method for the address behind; operators */
+	NC_WIRE_KEEP,	/* id, slot: NC_WIRE_PRIORITY or _LIFETIME, size; operators, the maker */
+	NC_WIRE_PURGE,	/* a name behind -> in size how much was forgotten; operators */
+	NC_WIRE_GRANTS, /* id, cursor in size, stride in fraglen, who: how many -> grants behind, next cursor in size, all in fraglen; operators, the maker */
 	NC_WIRE_OPS,
 };
 
@@ -180,8 +181,13 @@ int nc_wire_check_welcome(const struct nc_wire_welcome *welcome, size_t length, 
 /* 0; -EPROTO; -EPROTONOSUPPORT: no version in common. */
 int nc_wire_check_hello(const struct nc_wire_hello *hello, size_t length);
 
-/* message: what came, length bytes; its head is copied.  0 or -EPROTO. */
+/*
+ * message: what came, length bytes; its head is copied.  0 or -EPROTO.  A newer member may
+ * call for an operation that this library does not know: the call is good then.
+ */
 int nc_wire_check_call(const void *message, size_t length, unsigned fds, struct nc_wire_call *call);
+
+/* The same of a reply. */
 int nc_wire_check_reply(const void *message, size_t length, unsigned fds,
 			struct nc_wire_reply *reply);
 

@@ -155,8 +155,11 @@ static void grant_and_revoke(NC_cache *cache, size_t id)
 		(void)OK(NC_revoke(cache, id, NC_PROCESS, (id_t)other));
 	if (OK(NC_grant(cache, id, NC_PROCESS_FD, (id_t)pidfd)))
 		(void)OK(NC_revoke(cache, id, NC_PROCESS_FD, (id_t)pidfd));
-	if (OK(NC_grant(cache, id, NC_GROUP, getgid())))
+	if (OK(NC_grant(cache, id, NC_GROUP, getgid()))) {
+		if (NUMBER(number, NC_grants(cache, id, NULL, 0, 0)))
+			MUST(number >= 2);
 		(void)OK(NC_revoke(cache, id, NC_GROUP, getgid()));
+	}
 	if (OK(NC_cache_on_purge(cache, purge, NULL)) && NUMBER(number, NC_purge(cache, "name")))
 		MUST(number == 3);
 	close(pidfd);
@@ -288,8 +291,10 @@ static void make_and_grant(NC_cache *cache, enum NC_kind kind)
 
 	if (!id)
 		return;
-	if (OK(NC_grant(cache, id, NC_PROCESS, (id_t)getppid())))
+	if (OK(NC_grant(cache, id, NC_PROCESS, (id_t)getppid()))) {
+		(void)OK(NC_grants(cache, id, NULL, 0, 0));
 		(void)OK(NC_revoke(cache, id, NC_PROCESS, (id_t)getppid()));
+	}
 	if (kind == NC_KIND_SEALED) {
 		(void)OK(NC_set_priority(cache, id, NC_PRIORITY_LOW));
 		(void)OK(NC_set_lifetime(cache, id, 300));

@@ -133,6 +133,9 @@ static void hear(unsigned number, const struct nc_wire_call *call)
 		know(reply.head.id, number);
 	if (reply.head.error == 0 && call->op == NC_WIRE_GRANT)
 		granted = true;
+	/* Whom a unit is granted to is for its maker, and for who oversees all. */
+	for (unsigned i = 0; i < id_count && call->op == NC_WIRE_GRANTS && !reply.head.error; i++)
+		MUST(ids[i].id != call->id || ids[i].maker == number || number == OVERSEER);
 	if (reply.head.flags & NC_WIRE_HAS_UNIT) {
 		char *base = mmap(NULL, reply.head.size, PROT_READ, MAP_SHARED, fds[0], 0);
 

@@ -39,8 +39,7 @@ static void check_call(const char *record, size_t length, unsigned fds)
 	struct nc_wire_call call;
 
 	if (nc_wire_check_call(record, length, fds, &call) == 0)
-		MUST(call.op > 0 && call.op < NC_WIRE_OPS && fds <= 2 &&
-		     call.length == length - sizeof(call));
+		MUST(call.op > 0 && fds <= 2 && call.length == length - sizeof(call));
 }
 
 static void check_reply(const char *record, size_t length, unsigned fds)

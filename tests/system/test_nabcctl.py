@@ -2,10 +2,13 @@
 """nabcctl: in pipelines and scripts, on caches of other programs and of the server."""
 
 import contextlib
+import errno
 import fcntl
+import grp
 import json
 import os
 import pathlib
+import pwd
 import re
 import select
 import shutil
@@ -28,8 +31,8 @@ from server import BUILD, TIMEOUT, UNDER, Lines, Server, once, running
 NABCCTL = os.path.join(BUILD, "nabcctl", "nabcctl")
 OWNER = os.path.join(BUILD, "tests", "system", "cache-owner")
 SOURCE = pathlib.Path(os.environ["srcdir"])
-COMMANDS = ["stat", "top", "routes", "list", "get", "put", "grant", "revoke", "keep", "destroy",
-            "purge"]
+COMMANDS = ["stat", "top", "routes", "list", "get", "put", "grant", "grants", "revoke", "keep",
+            "destroy", "purge"]
 NOBODY = 65534
 LENGTHS = [1, 5000, 300000, 4096]
 
@@ -200,6 +203,9 @@ def test_version():
         (["grant", "1", "--pid", "4294967296"], '"4294967296"'),
         (["grant", "1", "--pid", "1", "--group", "no-such-group"], '"no-such-group"'),
         (["grant", "1", "--user", "4294967295"], '"4294967295"'),
+        (["grants"], "one id"),
+        (["grants", "1", "2"], "one id"),
+        (["grants", "one"], '"one"'),
         (["revoke", "x", "--user", "0"], '"x"'),
         (["put", "-", "--ttl", "soon"], '--ttl "soon"'),
         (["put", "-", "--ttl", "1s"], '--ttl "1s"'),
@@ -546,7 +552,7 @@ def test_get_behind_the_end(owner):
 
 def test_unknown_ids(owner):
     for unit in (owner.ids[0] + 1, 2**64 - 1, 12345):
-        for words in (["get"], ["destroy"], ["grant", "--user", 0], ["stat"]):
+        for words in (["get"], ["destroy"], ["grant", "--user", 0], ["grants"], ["stat"]):
             done = ctl(owner.path, *words, unit)
             assert done.returncode == 1
             assert f"unit {unit}" in done.stderr.decode(), done.stderr
@@ -792,8 +798,8 @@ def test_closed_to_others(owner):
 @only_root
 def test_stranger(open_owner):
     path = open_owner.path
-    for command in ("stat", "top", "routes"):
-        assert "for the owner of the cache and for root" in bad(path, command, prefix=as_nobody)
+    for words in (["stat"], ["top"], ["routes"], ["grants", open_owner.ids[0]]):
+        assert "for the owner of the cache and for root" in bad(path, *words, prefix=as_nobody)
     assert ids(path, prefix=as_nobody) == []
     for unit in open_owner.ids:
         for words in (["get"], ["destroy"], ["stat"], ["grant", "--user", NOBODY],
@@ -840,6 +846,48 @@ def test_grant_to_a_process(open_owner, folder):
     assert waiting.communicate(b"go\n", timeout=TIMEOUT)[0] == open_owner.data(2)
     assert waiting.returncode == 0
     assert "it has ended" in bad(path, "grant", unit, "--pid", waiting.pid)
+
+
+def grants(path, unit):
+    return json.loads(good(path, "grants", "--json", unit))
+
+
+def test_grants(owner, folder):
+    path, unit = owner.path, owner.ids[1]
+    assert grants(path, unit) == []
+    assert good(path, "grants", unit).split() == [b"PRINCIPAL", b"WHO", b"NAME", b"IMPORTS"]
+    user, group = pwd.getpwuid(NOBODY).pw_name, grp.getgrgid(0).gr_name
+    good(path, "grant", unit, "--user", user)
+    good(path, "grant", unit, "--group", 0)
+    good(path, "grant", unit, "--user", 12345678)
+    good(path, "grant", unit, "--pid", os.getpid())
+    found = grants(path, unit)
+    assert set(found[0]) == header_fields("NC_grant_info") | {"name"}
+    rows = [("process", os.getpid(), ""), ("user", 12345678, ""), ("group", 0, group),
+            ("user", NOBODY, user)]
+    assert [(row["principal"], row["who"], row["name"]) for row in found] == rows
+    assert all(row["imports"] == 0 for row in found)
+    lines = [line.split() for line in good(path, "grants", unit).decode().splitlines()]
+    assert lines[1:] == [[kind, str(who), name or "-", "0"] for kind, who, name in rows]
+    good(path, "revoke", unit, "--user", 12345678, "--pid", os.getpid())
+    assert [row["who"] for row in grants(path, unit)] == [0, NOBODY]
+    assert grants(path, owner.ids[2]) == []
+
+
+@only_root
+def test_grants_in_use(open_owner):
+    path, unit = open_owner.path, open_owner.ids[2]
+    good(path, "grant", unit, "--user", NOBODY)
+    # It holds the unit as long as nobody reads what it writes: a pipe takes less.
+    reader = subprocess.Popen([*as_nobody, os.path.join(os.path.dirname(path), "nabcctl"), "get",
+                               str(unit)], env=environment(path), stdout=subprocess.PIPE,
+                              bufsize=0)
+    assert reader.stdout.read(1)
+    assert grants(path, unit)[0]["imports"] == 1
+    assert len(reader.communicate(timeout=TIMEOUT)[0]) == LENGTHS[2] - 1
+    until = time.monotonic() + TIMEOUT
+    while grants(path, unit)[0]["imports"]:
+        assert time.monotonic() < until
 
 
 @only_root
@@ -925,8 +973,9 @@ class Liar:
 
     MAGIC = 0x4342414E
 
-    def __init__(self, path, answers):
+    def __init__(self, path, answers, error=0):
         self.answers = answers
+        self.error = error
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.listener.bind(str(path))
         self.listener.listen()
@@ -941,7 +990,7 @@ class Liar:
         while question := peer.recv(20000):
             op, tag = struct.unpack_from("=4xIQ", question)
             size, behind = self.answers[op](question)
-            peer.send(struct.pack("=IiQQQQIIII", self.MAGIC, 0, tag, 0, size, 0, 0, 0,
+            peer.send(struct.pack("=IiQQQQIIII", self.MAGIC, self.error, tag, 0, size, 0, 0, 0,
                                   len(behind), 0) + behind)
         peer.close()
 
@@ -950,7 +999,7 @@ class Liar:
         self.listener.close()
 
 
-LIST, COUNTERS, ROUTES = 7, 9, 10  # questions
+LIST, COUNTERS, ROUTES, GRANTS = 7, 9, 10, 14  # questions
 
 
 def test_list_without_an_end(folder):
@@ -976,6 +1025,13 @@ def test_escapes_of_another_process(folder):
         assert text.decode()
         liar.close()
         os.unlink(folder / "liar")
+
+
+def test_owner_that_lists_no_grants(folder):
+    """One of before NC_grants(3)."""
+    liar = Liar(folder / "liar", {GRANTS: lambda question: (0, b"")}, error=errno.EOPNOTSUPP)
+    assert "older than nabcctl" in bad(folder / "liar", "grants", 1)
+    liar.close()
 
 
 # --- the server's cache --------------------------------------------------------------------------------------------

@@ -139,6 +139,7 @@ static void check_calls_fail(NC_cache *in, int error)
 	FAILS(NC_list(in, &cursor, &stat, sizeof(stat), 1), error);
 	FAILS(NC_grant(in, 1, NC_USER, 1), error);
 	FAILS(NC_revoke(in, 1, NC_USER, 1), error);
+	FAILS(NC_grants(in, 1, NULL, 0, 0), error);
 	FAILS(NC_pread(in, 1, &byte, 1, 0), error);
 	NULL_FAILS(data_of_id(in, 1, 0, &run), EINVAL);
 	FAILS(NC_cache_serve(in, "/nonexistent", NULL), error);
@@ -167,6 +168,7 @@ END_TEST
 START_TEST(test_bad_arguments)
 {
 	struct NC_stat units[2], stat;
+	struct NC_grant_info grants[2];
 	struct NC_cache_stat before, after;
 	size_t cursor, run = 77, id;
 	char bytes[10];
@@ -227,6 +229,11 @@ START_TEST(test_bad_arguments)
 	FAILS(NC_grant(NULL, 0, NC_USER, 1), ENOENT);
 	FAILS(NC_grant(NULL, SIZE_MAX, NC_USER, 1), ENOENT);
 	FAILS(NC_revoke(NULL, 0, NC_USER, 1), ENOENT);
+	FAILS(NC_grants(NULL, id, NULL, sizeof(grants[0]), 1), EINVAL);
+	FAILS(NC_grants(NULL, id, grants, 0, 1), EINVAL);
+	FAILS(NC_grants(NULL, 0, grants, sizeof(grants[0]), 2), ENOENT);
+	FAILS(NC_grants(NULL, id + 1, grants, sizeof(grants[0]), 2), ENOENT);
+	FAILS(NC_grants(NULL, SIZE_MAX, NULL, 0, 0), ENOENT);
 	/* Nothing of it has changed anything. */
 	ck_assert_int_eq(NC_stat(NULL, id, &stat, sizeof(stat)), 0);
 	ck_assert_uint_eq(stat.holds, 1);
@@ -418,6 +425,69 @@ START_TEST(test_leave)
 }
 END_TEST
 
+/* The newest first, in two steps of those that fit a reply and more. */
+static void check_grants(NC_cache *in, size_t id, unsigned from, unsigned many)
+{
+	struct NC_grant_info grants[1024];
+
+	memset(grants, 0xee, sizeof(grants));
+	ck_assert_int_eq(NC_grants(in, id, NULL, 0, 0), (int)many);
+	ck_assert_int_eq(NC_grants(in, id, grants, sizeof(grants[0]), 1024), (int)many);
+	for (unsigned i = 0; i < many; i++) {
+		ck_assert_int_eq(grants[i].principal, NC_USER);
+		ck_assert_uint_eq(grants[i].who, from + many - 1 - i);
+	}
+}
+
+/* Who may ask: the maker, the owner, an operator. */
+START_TEST(test_grants)
+{
+	static const enum NC_kind kinds[] = {NC_KIND_RECYCLED, NC_KIND_SEALED};
+	NC_cache *light, *operator;
+	struct NC_grant_info grant;
+	size_t id;
+
+	open_owners();
+	attached = join(0, 0);
+	light = join(0, NC_ATTACH_LIGHT);
+	operator= join(0, NC_ATTACH_OPERATOR);
+	for (unsigned i = 0; i < 4; i++) {
+		NC_cache *from = i / 2 ? cache : attached;
+		NC_cache *may[3] = {from, cache, operator};
+
+		id = insert_in(from, i, 9000, kinds[i % 2]);
+		for (unsigned k = 0; k < 3; k++)
+			ck_assert_int_eq(NC_grants(may[k], id, NULL, 0, 0), 0);
+		for (unsigned k = 0; k < 600; k++)
+			ck_assert_int_eq(NC_grant(from, id, NC_USER, 70000 + k), 0);
+		for (unsigned k = 0; k < 3; k++)
+			check_grants(may[k], id, 70000, 600);
+		FAILS(NC_grants(light, id, NULL, 0, 0), EACCES);
+		if (from == cache)
+			FAILS(NC_grants(attached, id, NULL, 0, 0), EACCES);
+		/* Nor does a grant let one know of the others. */
+		ck_assert_int_eq(NC_grant(from, id, NC_USER, getuid()), 0);
+		ck_assert(reads(light, id, i, 9000));
+		FAILS(NC_grants(light, id, NULL, 0, 0), EACCES);
+		for (unsigned k = 0; k < 3; k++) {
+			ck_assert_int_eq(NC_grants(may[k], id, &grant, sizeof(grant), 1), 601);
+			ck_assert_uint_eq(grant.who, getuid());
+			/* A member has a unit that it made sealed; so has what read it. */
+			ck_assert_uint_eq(grant.imports, i == 1 ? 2 : 1);
+		}
+		ck_assert_int_eq(NC_destroy(from, id), 0);
+		FAILS(NC_grants(cache, id, NULL, 0, 0), ENOENT);
+		FAILS(NC_grants(operator, id, NULL, 0, 0), ENOENT);
+		FAILS(NC_grants(from, id, NULL, 0, 0), i == 1 ? EACCES : ENOENT);
+	}
+	FAILS(NC_grants(attached, 0, NULL, 0, 0), EACCES);
+	ck_assert_int_eq(NC_cache_close(operator), 0);
+	ck_assert_int_eq(NC_cache_close(light), 0);
+	ck_assert_int_eq(NC_cache_close(attached), 0);
+	close_owners();
+}
+END_TEST
+
 START_TEST(test_list)
 {
 	NC_cache *operator;
@@ -524,6 +594,7 @@ START_TEST(test_owner_gone)
 	FAILS(hold_id(attached, sealed + 1), EPIPE);
 	FAILS(NC_list(attached, &cursor, &unit, sizeof(unit), 1), EPIPE);
 	FAILS(NC_grant(attached, recycled, NC_USER, 1), EPIPE);
+	FAILS(NC_grants(attached, recycled, NULL, 0, 0), EPIPE);
 	FAILS(NC_destroy(attached, sealed), EPIPE);
 	ck_assert_int_eq(NC_unit_alloc(attached, &handle, 100, 0, NC_KIND_SEALED, 0), 0);
 	FAILS(NC_insert(&handle), EPIPE);
@@ -566,6 +637,7 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_several);
 	tcase_add_test(tcase, test_many_caches);
 	tcase_add_test(tcase, test_leave);
+	tcase_add_test(tcase, test_grants);
 	tcase_add_test(tcase, test_list);
 	tcase_add_test(tcase, test_quota);
 	tcase_add_test(tcase, test_owner_gone);

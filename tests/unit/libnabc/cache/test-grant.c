@@ -414,6 +414,142 @@ START_TEST(test_many_leaves)
 }
 END_TEST
 
+/* All leaves, in steps, from the last one given on: each once. */
+static void check_leaves(unsigned step, unsigned first, unsigned last)
+{
+	struct NC_grant_info infos[NC_LEAVES_MAX];
+	uint64_t cursor = 0;
+	unsigned next = last, count, total;
+
+	do {
+		count = nc_grants_leaves(&book, 5, &cursor, infos, step, &total);
+		ck_assert_uint_le(count, step);
+		ck_assert_uint_eq(total, last - first + 1);
+		for (unsigned i = 0; i < count; i++) {
+			expect(infos[i].principal == NC_USER && infos[i].who == next--);
+			expect(infos[i].imports == 0);
+		}
+		/* Without this nobody would get on. */
+		ck_assert(count || !cursor);
+	} while (cursor);
+	ck_assert_uint_eq(next, first - 1);
+}
+
+START_TEST(test_leaves)
+{
+	struct NC_grant_info infos[4];
+	uint64_t cursor = 0;
+	unsigned total = 7;
+
+	open_book();
+	ck_assert_uint_eq(nc_grants_leaves(&book, 5, &cursor, infos, 4, &total), 0);
+	ck_assert_uint_eq(total, 0);
+	cursor = 99;
+	ck_assert_uint_eq(nc_grants_leaves(&book, 5, &cursor, infos, 4, &total), 0);
+	ck_assert_uint_eq(cursor, 0);
+	ck_assert_int_eq(nc_grants_enter(&book, 5, NULL, NULL, 100, 64), 0);
+	ck_assert_int_eq(nc_grants_enter(&book, 6, NULL, NULL, 100, 64), 0);
+	ck_assert_uint_eq(nc_grants_leaves(&book, 5, &cursor, infos, 4, &total), 0);
+	for (unsigned i = 0; i < NC_LEAVES_MAX; i++)
+		expect(give(5, user(1000 + i)) == 0);
+	ck_assert_int_eq(give(6, user(1)), 0);
+	for (unsigned step = 1; step <= NC_LEAVES_MAX; step = step * 3 + 1)
+		check_leaves(step, 1000, 1000 + NC_LEAVES_MAX - 1);
+	check_leaves(NC_LEAVES_MAX, 1000, 1000 + NC_LEAVES_MAX - 1);
+	/* The number alone. */
+	ck_assert_uint_eq(nc_grants_leaves(&book, 5, &cursor, infos, 0, &total), 0);
+	ck_assert_uint_eq(total, NC_LEAVES_MAX);
+	/* Behind the end, and before the beginning. */
+	cursor = 1;
+	ck_assert_uint_eq(nc_grants_leaves(&book, 5, &cursor, infos, 4, &total), 0);
+	ck_assert_uint_eq(cursor, 0);
+	cursor = UINT64_MAX;
+	ck_assert_uint_eq(nc_grants_leaves(&book, 5, &cursor, infos, 4, &total), 4);
+	ck_assert_uint_eq(infos[0].who, 1000 + NC_LEAVES_MAX - 1);
+	/* What is taken and given meanwhile moves no other one. */
+	for (unsigned i = 0; i < 10; i++)
+		expect(take(5, user(1000 + NC_LEAVES_MAX - 1 - i)) == 0);
+	ck_assert_int_eq(give(5, user(9)), 0);
+	ck_assert_uint_eq(nc_grants_leaves(&book, 5, &cursor, infos, 4, &total), 4);
+	ck_assert_uint_eq(infos[0].who, 1000 + NC_LEAVES_MAX - 1 - 10);
+	ck_assert_uint_eq(total, NC_LEAVES_MAX - 9);
+	close_book();
+}
+END_TEST
+
+/* Who of those that have leave has imported the unit; a leave of a process that ended is none. */
+START_TEST(test_leaves_in_use)
+{
+	struct nc_subject one, two;
+	struct NC_grant_info infos[4];
+	uint64_t cursor = 0;
+	uint32_t slot[2];
+	unsigned total, descriptors;
+	pid_t pid;
+
+	open_book();
+	join(&one, 0, 1000, PAGE);
+	join(&two, 0, 1001, PAGE);
+	ck_assert_int_eq(nc_grants_enter(&book, 5, NULL, NULL, 100, 64), 0);
+	ck_assert_int_eq(
+		give(5, (struct nc_grantee){.principal = NC_GROUP, .who = 500, .pidfd = -1}), 0);
+	ck_assert_int_eq(give(5, user(1001)), 0);
+	ck_assert_int_eq(export_unit(5, &one, &slot[0]), 0);
+	ck_assert_int_eq(export_unit(5, &two, &slot[1]), 0);
+	ck_assert_uint_eq(nc_grants_leaves(&book, 5, &cursor, infos, 4, &total), 2);
+	ck_assert_int_eq(infos[0].principal, NC_USER);
+	ck_assert_uint_eq(infos[0].imports, 1);
+	ck_assert_int_eq(infos[1].principal, NC_GROUP);
+	ck_assert_uint_eq(infos[1].who, 500);
+	ck_assert_uint_eq(infos[1].imports, 2);
+	ck_assert_int_eq(nc_grants_return(&book, &one, slot[0]), 0);
+	ck_assert_uint_eq(nc_grants_leaves(&book, 5, &cursor, infos, 4, &total), 2);
+	ck_assert_uint_eq(infos[1].imports, 1);
+	if (!skip_without_pidfds("grant: leaves in use")) {
+		pid = fork_paused();
+		descriptors = open_descriptors();
+		ck_assert_int_eq(give(5, process(pid)), 0);
+		ck_assert_uint_eq(nc_grants_leaves(&book, 5, &cursor, infos, 4, &total), 3);
+		ck_assert_int_eq(infos[0].principal, NC_PROCESS);
+		ck_assert_uint_eq(infos[0].who, (unsigned)pid);
+		ck_assert_uint_eq(infos[0].imports, 0);
+		end_child(pid);
+		ck_assert_uint_eq(nc_grants_leaves(&book, 5, &cursor, infos, 4, &total), 2);
+		ck_assert_uint_eq(total, 2);
+		ck_assert_uint_eq(open_descriptors(), descriptors);
+	}
+	part(&one);
+	part(&two);
+	close_book();
+}
+END_TEST
+
+/* A copy that was there for a process that has ended goes when that is noticed. */
+START_TEST(test_leaves_of_the_dead)
+{
+	struct nc_segment copy = frozen(PAGE);
+	struct NC_grant_info infos[1];
+	uint64_t cursor = 0;
+	unsigned total;
+	bool made;
+	pid_t pid;
+
+	if (skip_without_pidfds("grant: leaves of the dead")) {
+		nc_segment_close(&copy);
+		return;
+	}
+	nc_grants_init(&book, 16 * PAGE);
+	pid = fork_paused();
+	ck_assert_int_eq(nc_grants_enter(&book, 5, NULL, &copy, 100, 64), 0);
+	ck_assert_int_eq(give(5, process(pid)), 0);
+	end_child(pid);
+	ck_assert_uint_eq(nc_grants_leaves(&book, 5, &cursor, infos, 1, &total), 0);
+	ck_assert(!nc_grants_known(&book, 5, NULL, &made));
+	ck_assert_uint_eq(book.copied, 0);
+	nc_grants_fini(&book);
+}
+END_TEST
+
 START_TEST(test_return)
 {
 	struct nc_subject subject;
@@ -774,6 +910,9 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_processes);
 	tcase_add_test(tcase, test_twice);
 	tcase_add_test(tcase, test_many_leaves);
+	tcase_add_test(tcase, test_leaves);
+	tcase_add_test(tcase, test_leaves_in_use);
+	tcase_add_test(tcase, test_leaves_of_the_dead);
 	tcase_add_test(tcase, test_return);
 	tcase_add_test(tcase, test_many_imports);
 	tcase_add_test(tcase, test_part);

@@ -4,6 +4,7 @@
  * owner's end, reading, and whom a grant names.  The owner's members are made
  * up; the test plays all of them.
  */
+#include <limits.h>
 #include <pthread.h>
 
 #include "membership/grant-ops.h"
@@ -294,6 +295,100 @@ START_TEST(test_list)
 END_TEST
 
 /* The same, with the one that lives behind many that do not. */
+/* The owner's own list; one of fewer or more than there are, of structures of any length. */
+START_TEST(test_grants)
+{
+	struct NC_grant_info grants[600];
+	unsigned char longer[2][sizeof(grants[0]) + 4];
+	size_t id;
+
+	open_all();
+	id = make_kind(1, 9000, 0, NC_KIND_AUTO);
+	ck_assert_int_eq(nc_grant_ops_grants(&cache, 0, grants, sizeof(grants[0]), 600), -ENOENT);
+	ck_assert_int_eq(nc_grant_ops_grants(&cache, SIZE_MAX, NULL, 0, 0), -ENOENT);
+	ck_assert_int_eq(nc_grant_ops_grants(&cache, id, grants, sizeof(grants[0]), 600), 0);
+	for (unsigned i = 0; i < 600; i++)
+		ck_assert_int_eq(grant_user(id, 1001 + i), 0);
+	memset(grants, 0xee, sizeof(grants));
+	ck_assert_int_eq(nc_grant_ops_grants(&cache, id, grants, sizeof(grants[0]), 599), 600);
+	for (unsigned i = 0; i < 599; i++)
+		ck_assert_uint_eq(grants[i].who, 1001 + 599 - i);
+	ck_assert_uint_eq(grants[599].who, 0xeeeeeeee);
+	ck_assert_int_eq(nc_grant_ops_grants(&cache, id, NULL, 0, 0), 600);
+	memset(longer, 0xee, sizeof(longer));
+	ck_assert_int_eq(nc_grant_ops_grants(&cache, id, longer, sizeof(longer[0]), 1), 600);
+	ck_assert_mem_eq(longer[0] + sizeof(grants[0]), "\0\0\0\0", 4);
+	ck_assert_uint_eq(longer[1][0], 0xee);
+	ck_assert_int_eq(nc_index_destroy(&cache, id), 0);
+	ck_assert_int_eq(nc_grant_ops_grants(&cache, id, grants, sizeof(grants[0]), 600), -ENOENT);
+	close_all();
+}
+END_TEST
+
+/* What a member makes of a reply; the owner may be anybody's process. */
+static int list_by(const struct nc_wire_reply *head, unsigned count)
+{
+	static const char bytes[NC_WIRE_BEHIND_MAX];
+	struct NC_grant_info grants[4];
+	struct nc_index guest = {.own.number = NC_ID_MEMBERS_MAX};
+	struct {
+		struct nc_wire_reply head;
+		char bytes[NC_WIRE_BEHIND_MAX];
+	} reply = {.head = *head};
+	int ends[2], result;
+
+	memcpy(reply.bytes, bytes, head->length);
+	reply.head.magic = NC_WIRE_MAGIC;
+	ck_assert_int_eq(nc_peer_pair(ends), 0);
+	nc_rpc_client_init(&guest.rpc);
+	nc_rpc_client_open(&guest.rpc, ends[0]);
+	/* The answers wait there before it asks, and never end. */
+	for (reply.head.tag = 1; reply.head.tag <= 5; reply.head.tag++)
+		ck_assert_int_eq(
+			nc_peer_send(ends[1], &reply, sizeof(reply.head) + head->length, NULL, 0),
+			0);
+	result = nc_grant_ops_grants(&guest, 1, grants, sizeof(grants[0]), count);
+	nc_rpc_client_fini(&guest.rpc);
+	close_pair(ends);
+	return result;
+}
+
+START_TEST(test_grants_of_a_liar)
+{
+	const uint32_t one = sizeof(struct NC_grant_info);
+	struct nc_wire_reply reply = {.length = one, .size = 9, .fraglen = 1};
+
+	/* One at a time, for ever: as many as there is room for. */
+	ck_assert_int_eq(list_by(&reply, 4), 4);
+	ck_assert_int_eq(list_by(&reply, 1), 1);
+	reply.fraglen = 70;
+	ck_assert_int_eq(list_by(&reply, 4), 70);
+	reply.fraglen = INT_MAX;
+	ck_assert_int_eq(list_by(&reply, 4), INT_MAX);
+	reply.fraglen = (uint64_t)INT_MAX + 1;
+	ck_assert_int_eq(list_by(&reply, 4), -EPROTO);
+	reply.fraglen = UINT64_MAX;
+	ck_assert_int_eq(list_by(&reply, 4), -EPROTO);
+	/* None, and never the end. */
+	reply = (struct nc_wire_reply){.size = 9, .fraglen = 70};
+	ck_assert_int_eq(list_by(&reply, 4), 0);
+	ck_assert_int_eq(list_by(&reply, 0), 70);
+	/* Part of one; more than were asked for. */
+	for (uint32_t length = 1; length < one; length++) {
+		reply.length = length;
+		ck_assert_int_eq(list_by(&reply, 4), -EPROTO);
+		ck_assert_int_eq(list_by(&reply, 0), -EPROTO);
+	}
+	reply.length = 5 * one;
+	ck_assert_int_eq(list_by(&reply, 4), -EPROTO);
+	reply.length = NC_WIRE_BEHIND_MAX;
+	ck_assert_int_eq(list_by(&reply, 4), -EPROTO);
+	/* An older owner. */
+	reply = (struct nc_wire_reply){.error = EOPNOTSUPP};
+	ck_assert_int_eq(list_by(&reply, 4), -EOPNOTSUPP);
+}
+END_TEST
+
 START_TEST(test_list_past_the_dead)
 {
 	struct NC_stat unit;
@@ -380,6 +475,8 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_grant_to_owner);
 	tcase_add_test(tcase, test_evicted);
 	tcase_add_test(tcase, test_list);
+	tcase_add_test(tcase, test_grants);
+	tcase_add_test(tcase, test_grants_of_a_liar);
 	tcase_add_test(tcase, test_list_past_the_dead);
 	tcase_add_test(tcase, test_threads);
 }

@@ -148,7 +148,7 @@ START_TEST(test_operator)
 	ck_assert_int_eq(call_id(&overseer, NC_WIRE_DESTROY, sealed), -ENOENT);
 	/* Nobody answers these here; members may not even ask. */
 	for (unsigned op = NC_WIRE_COUNTERS; op < NC_WIRE_OPS; op++) {
-		if (op == NC_WIRE_KEEP)
+		if (op == NC_WIRE_KEEP || op == NC_WIRE_GRANTS)
 			continue;
 		ck_assert_int_eq(call_id(&overseer, op, 1), -EOPNOTSUPP);
 		ck_assert_int_eq(call_id(&member, op, 1), -EPERM);
@@ -255,6 +255,124 @@ static int seal_with(size_t size, size_t fraglen, int fd)
 	close_reply(&reply);
 	return error;
 }
+
+static int list_grants(struct caller *caller, struct nc_wire_call *call, struct reply *reply)
+{
+	call->op = NC_WIRE_GRANTS;
+	return call_plain(caller, call, reply);
+}
+
+/* To whom a unit is granted is for its maker and for operators to know. */
+START_TEST(test_grants)
+{
+	struct nc_wire_call call = {.who = 10, .fraglen = sizeof(struct NC_grant_info)};
+	struct NC_grant_info grants[10];
+	struct reply reply;
+	size_t sealed, own;
+
+	open_all();
+	sealed = call.id = make_sealed(&member, 1, 100);
+	own = make_own(3, 9000);
+	ck_assert_int_eq(list_grants(&member, &call, &reply), 0);
+	ck_assert_uint_eq(reply.head.length, 0);
+	ck_assert_uint_eq(reply.head.fraglen, 0);
+	ck_assert_int_eq(grant_user(&member, NC_WIRE_GRANT, sealed, 1001), 0);
+	ck_assert_int_eq(grant_user(&overseer, NC_WIRE_GRANT, own, 1000), 0);
+	ck_assert_int_eq(list_grants(&member, &call, &reply), 0);
+	ck_assert_uint_eq(reply.head.length, sizeof(grants[0]));
+	ck_assert_uint_eq(reply.head.fraglen, 1);
+	ck_assert_uint_eq(reply.head.size, 0);
+	memcpy(grants, reply.behind, sizeof(grants[0]));
+	ck_assert_int_eq(grants[0].principal, NC_USER);
+	ck_assert_uint_eq(grants[0].who, 1001);
+	ck_assert_uint_eq(grants[0].imports, 0);
+	/* Who was granted a unit, or was not, learns nothing; nor whether it is one. */
+	ck_assert_int_eq(list_grants(&other, &call, &reply), -EACCES);
+	ck_assert_uint_eq(reply.head.length, 0);
+	ck_assert_uint_eq(reply.head.fraglen, 0);
+	call.id = own;
+	ck_assert_int_eq(list_grants(&member, &call, &reply), -EACCES);
+	call.id = nc_id(0, 900, 1);
+	ck_assert_int_eq(list_grants(&member, &call, &reply), -EACCES);
+	ck_assert_int_eq(list_grants(&overseer, &call, &reply), -ENOENT);
+	call.id = own;
+	ck_assert_int_eq(list_grants(&overseer, &call, &reply), 0);
+	ck_assert_uint_eq(reply.head.fraglen, 1);
+	call.id = sealed;
+	ck_assert_int_eq(list_grants(&overseer, &call, &reply), 0);
+	ck_assert_uint_eq(reply.head.fraglen, 1);
+	/* By its number a unit is its maker's, but there is no such one. */
+	member.subject.number = 1;
+	call.id = nc_id(1, 5, 1);
+	ck_assert_int_eq(list_grants(&member, &call, &reply), -ENOENT);
+	ck_assert_int_eq(list_grants(&other, &call, &reply), -EACCES);
+	member.subject.number = 0;
+	close_all();
+}
+END_TEST
+
+/* Whatever the cursor, the number and the stride: there is an end, and no more than fits. */
+START_TEST(test_odd_grants)
+{
+	static const uint64_t good[] = {1, 8, 12, 40, 16000, NC_WIRE_BEHIND_MAX};
+	static const uint64_t bad[] = {0, NC_WIRE_BEHIND_MAX + 1, 1ul << 32, 1ul << 32 | 12,
+				       SIZE_MAX};
+	struct nc_wire_call call = {.who = UINT32_MAX};
+	struct {
+		struct nc_wire_call call;
+		char behind[8];
+	} longer;
+	struct reply reply;
+
+	open_all();
+	call.id = make_sealed(&member, 1, 100);
+	for (unsigned i = 0; i < NC_LEAVES_MAX; i++)
+		ck_assert_int_eq(grant_user(&member, NC_WIRE_GRANT, call.id, 2000 + i), 0);
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		call.fraglen = bad[i];
+		ck_assert_int_eq(list_grants(&member, &call, &reply), -EPROTO);
+		ck_assert_uint_eq(reply.head.length, 0);
+	}
+	for (unsigned i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		unsigned seen = 0;
+
+		call.fraglen = good[i];
+		call.size = 0;
+		do {
+			ck_assert_int_eq(list_grants(&member, &call, &reply), 0);
+			ck_assert_uint_gt(reply.head.length, 0);
+			ck_assert_uint_eq(reply.head.length % good[i], 0);
+			ck_assert_uint_eq(reply.head.fraglen, NC_LEAVES_MAX);
+			seen += reply.head.length / good[i];
+			/* It gets on. */
+			ck_assert(!call.size || reply.head.size < call.size);
+			call.size = reply.head.size;
+		} while (call.size);
+		ck_assert_uint_eq(seen, NC_LEAVES_MAX);
+	}
+	call.fraglen = sizeof(struct NC_grant_info);
+	call.size = 1;
+	ck_assert_int_eq(list_grants(&member, &call, &reply), 0);
+	ck_assert_uint_eq(reply.head.length, 0);
+	ck_assert_uint_eq(reply.head.size, 0);
+	for (unsigned i = 0; i < 64; i++) {
+		call.size = SIZE_MAX >> i;
+		call.who = i % 2 ? 1 : 0;
+		ck_assert_int_eq(list_grants(&member, &call, &reply), 0);
+		ck_assert_uint_le(reply.head.length, (i % 2) * call.fraglen);
+	}
+	/* What follows the call has no meaning. */
+	longer.call = call;
+	longer.call.magic = NC_WIRE_MAGIC;
+	longer.call.length = sizeof(longer.behind);
+	memset(longer.behind, 'b', sizeof(longer.behind));
+	say(&member, &longer, sizeof(longer), NULL, 0);
+	ck_assert_int_eq(serve(&member), 1);
+	hear(&member, &reply);
+	ck_assert_int_eq(reply.head.error, EPROTO);
+	close_all();
+}
+END_TEST
 
 START_TEST(test_bad_seals)
 {
@@ -483,16 +601,37 @@ START_TEST(test_no_question)
 	message.call.length = 0;
 	message.call.op = 0;
 	check_refused(&message, sizeof(message.call), 1);
-	message.call.op = NC_WIRE_OPS;
-	check_refused(&message, sizeof(message.call), 2);
-	message.call.op = UINT32_MAX;
-	check_refused(&message, sizeof(message.call), 0);
 	message.call.op = NC_WIRE_LIST;
 	message.call.magic++;
 	check_refused(&message, sizeof(message.call), 2);
 	close(member.socket[1]);
 	member.socket[1] = -1;
 	ck_assert_int_eq(serve(&member), -EPIPE);
+	close_all();
+}
+END_TEST
+
+/* A newer member's: it learns that this owner cannot do it, and stays a member. */
+START_TEST(test_newer_calls)
+{
+	struct nc_wire_call call = {.size = 8, .fraglen = 8, .slot = 1};
+	struct caller *callers[2] = {&member, &overseer};
+	struct reply reply;
+	unsigned descriptors;
+	int fds[2];
+
+	open_all();
+	descriptors = open_descriptors();
+	for (unsigned i = 0; i < 34; i++) {
+		call.op = i < 32 ? NC_WIRE_OPS + (1u << i) - 1 : i == 32 ? NC_WIRE_OPS : UINT32_MAX;
+		fds[0] = fds[1] = member.socket[0];
+		for (unsigned k = 0; k < 2; k++)
+			ck_assert_int_eq(call_with(callers[k], &call, fds, i % 3, &reply),
+					 -EOPNOTSUPP);
+		ck_assert_uint_eq(reply.head.length, 0);
+		ck_assert_uint_eq(reply.count, 0);
+	}
+	ck_assert_uint_eq(open_descriptors(), descriptors);
 	close_all();
 }
 END_TEST
@@ -541,7 +680,7 @@ START_TEST(test_random)
 		pair[1] = fds[random_next(&state) % 5];
 		(void)call_with(caller,
 				&(struct nc_wire_call){
-					.op = (uint32_t)(random_next(&state) % 12 + 1),
+					.op = (uint32_t)(random_next(&state) % NC_WIRE_OPS + 1),
 					.id = value[0],
 					.size = value[1],
 					.fraglen = value[2],
@@ -778,12 +917,15 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_operator);
 	tcase_add_test(tcase, test_keep);
 	tcase_add_test(tcase, test_list);
+	tcase_add_test(tcase, test_grants);
+	tcase_add_test(tcase, test_odd_grants);
 	tcase_add_test(tcase, test_bad_seals);
 	tcase_add_test(tcase, test_quota);
 	tcase_add_test(tcase, test_copies);
 	tcase_add_test(tcase, test_processes);
 	tcase_add_test(tcase, test_drop);
 	tcase_add_test(tcase, test_no_question);
+	tcase_add_test(tcase, test_newer_calls);
 	tcase_add_test(tcase, test_random);
 	tcase_add_test(tcase, test_not_its_process);
 	tcase_add_test(tcase, test_no_sender);
