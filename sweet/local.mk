@@ -39,10 +39,8 @@ sweet_libsweet_la_SOURCES = \
 	sweet/config/config-tree.c sweet/config/config-tree.h \
 	sweet/config/config-pool.c sweet/config/config-pool.h \
 	sweet/config/arch.c sweet/config/arch.h \
-	sweet/config/config-arch.c sweet/config/config-arch.h \
 	sweet/config/config-resolve.c sweet/config/config-resolve.h \
 	sweet/config/config-read.c sweet/config/config-read.h \
-	sweet/config/config-ref.c sweet/config/config-ref.h \
 	sweet/auth/ip-acl.c sweet/auth/ip-acl.h \
 	sweet/base/siphash.c sweet/base/siphash.h \
 	sweet/event/client-limit.c sweet/event/client-limit.h \
