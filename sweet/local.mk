@@ -88,7 +88,6 @@ sweet_libsweet_la_SOURCES = \
 	sweet/event/thread-pool.c sweet/event/thread-pool.h \
 	sweet/files/spool.c sweet/files/spool.h \
 	sweet/files/spool-folder.c sweet/files/spool-folder.h \
-	sweet/files/spool-unit.c sweet/files/spool-unit.h \
 	sweet/files/docroot.c sweet/files/docroot.h \
 	sweet/files/read-directory.c sweet/files/read-directory.h \
 	sweet/files/filehead.c sweet/files/filehead.h \
@@ -103,7 +102,6 @@ sweet_libsweet_la_SOURCES = \
 	sweet/http/cachekey.c sweet/http/cachekey.h \
 	sweet/respcache/respcache.c sweet/respcache/respcache.h \
 	sweet/respcache/respcache-internal.h \
-	sweet/respcache/respcache-mark.c \
 	sweet/respcache/respcache-entry.c \
 	sweet/respcache/respcache-flight.c \
 	sweet/respcache/respcache-purge.c \
