@@ -167,7 +167,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/conn/connection.c sweet/conn/connection.h \
 	sweet/conn/connection-internal.h \
 	sweet/conn/connection-body.c \
-	sweet/conn/connection-input.c sweet/conn/connection-admit.c sweet/conn/connection-reset.c \
+	sweet/conn/connection-admit.c \
 	sweet/conn/connection-held.c \
 	sweet/conn/connection-send.c sweet/conn/connection-slow.c sweet/conn/connection-unsent.c \
 	sweet/conn/connection-slow-internal.h sweet/conn/connection-leave.c \
@@ -181,8 +181,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/server/check-config.c sweet/server/check-config.h \
 	sweet/server/reload.c sweet/server/reload.h \
 	sweet/spawn/reload-call.c sweet/spawn/reload-call.h \
-	sweet/spawn/memory-limit.c sweet/spawn/memory-limit.h \
-	sweet/conn/connection-proxy.c
+	sweet/spawn/memory-limit.c sweet/spawn/memory-limit.h
 # The page in the program: its bytes as numbers, which any compiler takes.
 nodist_sweet_libsweet_la_SOURCES = sweet/handler/status-html.c
 sweet/handler/status-html.c: $(srcdir)/sweet/handler/status.html
