@@ -192,11 +192,11 @@ CTL_UNITS = \
 	tests/unit/nabcctl/test-ctl
 # The pure parts of the benchmarks' client.
 BENCH_UNITS = \
-	tests/unit/bench/test-client-answer \
-	tests/unit/bench/test-client-requests \
-	tests/unit/bench/test-client-schedule \
-	tests/unit/bench/test-client-times \
-	tests/unit/bench/test-surge \
+	tests/unit/bench/load/test-client-answer \
+	tests/unit/bench/load/test-client-requests \
+	tests/unit/bench/load/test-client-schedule \
+	tests/unit/bench/load/test-client-times \
+	tests/unit/bench/load/test-surge \
 	tests/unit/bench/test-wan-link
 
 # A unit test of the library links all of it, hidden names included.
@@ -222,35 +222,35 @@ tests_unit_libnabc_glib_test_glib_CFLAGS = $(AM_CFLAGS) $(GLIB_CFLAGS) $(CHECK_C
 tests_unit_libnabc_glib_test_glib_LDADD = libnabc-glib/libnabc-glib.la libnabc/libnabc.la \
 	$(GLIB_LIBS) $(CHECK_LIBS) -lpthread
 
-bench_unit_cppflags = $(AM_CPPFLAGS) -I$(srcdir)/bench
+bench_unit_cppflags = $(AM_CPPFLAGS) -I$(srcdir)/bench/load
 bench_unit_ldadd = $(CHECK_LIBS) -lm -lpthread
-tests_unit_bench_test_client_answer_SOURCES = tests/unit/bench/test-client-answer.c \
-	bench/client-answer.c
-tests_unit_bench_test_client_answer_CPPFLAGS = $(bench_unit_cppflags)
-tests_unit_bench_test_client_answer_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_bench_test_client_answer_LDADD = $(bench_unit_ldadd)
-tests_unit_bench_test_client_requests_SOURCES = tests/unit/bench/test-client-requests.c \
-	bench/client-requests.c bench/client-workload-list.c
-tests_unit_bench_test_client_requests_CPPFLAGS = $(bench_unit_cppflags)
-tests_unit_bench_test_client_requests_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_bench_test_client_requests_LDADD = $(bench_unit_ldadd)
-tests_unit_bench_test_client_schedule_SOURCES = tests/unit/bench/test-client-schedule.c \
-	bench/client-schedule.c bench/surge.c
-tests_unit_bench_test_client_schedule_CPPFLAGS = $(bench_unit_cppflags)
-tests_unit_bench_test_client_schedule_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_bench_test_client_schedule_LDADD = $(bench_unit_ldadd)
-tests_unit_bench_test_client_times_SOURCES = tests/unit/bench/test-client-times.c \
-	bench/client-histogram.c bench/client-pause.c
-tests_unit_bench_test_client_times_CPPFLAGS = $(bench_unit_cppflags)
-tests_unit_bench_test_client_times_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_bench_test_client_times_LDADD = $(bench_unit_ldadd)
-tests_unit_bench_test_surge_SOURCES = tests/unit/bench/test-surge.c \
-	bench/surge.c bench/client-requests.c bench/client-workload-surge.c
-tests_unit_bench_test_surge_CPPFLAGS = $(bench_unit_cppflags)
-tests_unit_bench_test_surge_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_bench_test_surge_LDADD = $(bench_unit_ldadd)
+tests_unit_bench_load_test_client_answer_SOURCES = tests/unit/bench/load/test-client-answer.c \
+	bench/load/client-answer.c
+tests_unit_bench_load_test_client_answer_CPPFLAGS = $(bench_unit_cppflags)
+tests_unit_bench_load_test_client_answer_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_bench_load_test_client_answer_LDADD = $(bench_unit_ldadd)
+tests_unit_bench_load_test_client_requests_SOURCES = tests/unit/bench/load/test-client-requests.c \
+	bench/load/client-requests.c bench/load/client-workload-list.c
+tests_unit_bench_load_test_client_requests_CPPFLAGS = $(bench_unit_cppflags)
+tests_unit_bench_load_test_client_requests_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_bench_load_test_client_requests_LDADD = $(bench_unit_ldadd)
+tests_unit_bench_load_test_client_schedule_SOURCES = tests/unit/bench/load/test-client-schedule.c \
+	bench/load/client-schedule.c bench/load/surge.c
+tests_unit_bench_load_test_client_schedule_CPPFLAGS = $(bench_unit_cppflags)
+tests_unit_bench_load_test_client_schedule_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_bench_load_test_client_schedule_LDADD = $(bench_unit_ldadd)
+tests_unit_bench_load_test_client_times_SOURCES = tests/unit/bench/load/test-client-times.c \
+	bench/load/client-histogram.c bench/load/client-pause.c
+tests_unit_bench_load_test_client_times_CPPFLAGS = $(bench_unit_cppflags)
+tests_unit_bench_load_test_client_times_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_bench_load_test_client_times_LDADD = $(bench_unit_ldadd)
+tests_unit_bench_load_test_surge_SOURCES = tests/unit/bench/load/test-surge.c \
+	bench/load/surge.c bench/load/client-requests.c bench/load/client-workload-surge.c
+tests_unit_bench_load_test_surge_CPPFLAGS = $(bench_unit_cppflags)
+tests_unit_bench_load_test_surge_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_bench_load_test_surge_LDADD = $(bench_unit_ldadd)
 tests_unit_bench_test_wan_link_SOURCES = tests/unit/bench/test-wan-link.c bench/wan-link.c
-tests_unit_bench_test_wan_link_CPPFLAGS = $(bench_unit_cppflags)
+tests_unit_bench_test_wan_link_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/bench
 tests_unit_bench_test_wan_link_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_bench_test_wan_link_LDADD = $(bench_unit_ldadd)
 
