@@ -64,7 +64,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/base/body-queue.c sweet/base/body-queue.h \
 	sweet/spawn/cgi-input.c sweet/spawn/cgi-input.h \
 	sweet/spawn/cgi-run.c sweet/spawn/cgi-run.h \
-	sweet/backend/cgi.c sweet/backend/cgi.h \
+	sweet/backend/cgi.c \
 	sweet/backend/cgi-response.c sweet/backend/cgi-internal.h \
 	sweet/spawn/readonly.c sweet/spawn/readonly.h \
 	sweet/spawn/syscall-filter.c sweet/spawn/syscall-filter.h \
@@ -117,7 +117,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/spawn/spawn-child.c sweet/spawn/spawn-child.h \
 	sweet/backend/pool-process.c sweet/backend/pool-process.h \
 	sweet/backend/backend-call.c sweet/backend/backend-call.h \
-	sweet/backend/backend-call-internal.h sweet/backend/call-queue.c sweet/backend/call-response.c \
+	sweet/backend/backend-call-internal.h sweet/backend/call-queue.c \
 	sweet/backend/backpressure.c sweet/backend/backpressure.h \
 	sweet/backend/request-spool.c sweet/backend/request-spool.h \
 	sweet/backend/cgi-env.c sweet/backend/cgi-env.h \
@@ -132,14 +132,14 @@ sweet_libsweet_la_SOURCES = \
 	sweet/backend/response-spool.c sweet/backend/response-spool.h \
 	sweet/backend/response-queue.c sweet/backend/response-queue.h \
 	sweet/backend/worker-channel.c sweet/backend/worker-channel.h \
-	sweet/backend/worker-channel-slot.c sweet/backend/worker-channel-withdraw.c \
+	sweet/backend/worker-channel-slot.c \
 	sweet/backend/worker-channel-response.c sweet/backend/worker-channel-internal.h \
 	sweet/backend/worker.c sweet/backend/worker.h \
 	sweet/spawn/permits.c sweet/spawn/permits.h \
 	sweet/spawn/fcgi-link.c sweet/spawn/fcgi-link.h \
 	sweet/event/passrights.c sweet/event/passrights.h \
-	sweet/backend/fastcgi-spawn.c sweet/backend/fastcgi-spawn.h \
-	sweet/backend/fastcgi.c sweet/backend/fastcgi.h \
+	sweet/backend/fastcgi-spawn.c \
+	sweet/backend/fastcgi.c \
 	sweet/backend/fastcgi-request.c sweet/backend/fastcgi-internal.h \
 	sweet/backend/fastcgi-response.c \
 	sweet/backend/gateway.c sweet/backend/gateway.h \

@@ -177,7 +177,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/backend/test-read-buffer \
 	tests/unit/sweet/backend/test-call-queue \
 	tests/unit/sweet/backend/test-backpressure \
-	tests/unit/sweet/backend/test-call-response \
+	tests/unit/sweet/backend/test-backend-call-response \
 	tests/unit/sweet/backend/test-cgi-env \
 	tests/unit/sweet/backend/test-worker-channel \
 	tests/unit/sweet/backend/test-worker-channel-withdraw \
@@ -275,9 +275,9 @@ tests_unit_sweet_backend_test_backpressure_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_backend_test_backpressure_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_backend_test_backpressure_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_backend_test_call_response_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_backend_test_call_response_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_backend_test_call_response_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_backend_test_backend_call_response_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_backend_test_backend_call_response_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_backend_test_backend_call_response_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_backend_test_cgi_env_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_backend_test_cgi_env_CFLAGS = $(sweet_unit_cflags)
