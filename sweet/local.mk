@@ -18,7 +18,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/http/cachecontrol.c sweet/http/cachecontrol.h \
 	sweet/http/cgihead.c sweet/http/cgihead.h \
 	sweet/http/fcgi.c sweet/http/fcgi.h \
-	sweet/spawn/balancer.c sweet/spawn/balancer.h \
+	sweet/base/balancer.c sweet/base/balancer.h \
 	sweet/http/chunked.c sweet/http/chunked.h \
 	sweet/http/body.c sweet/http/body.h \
 	sweet/http/response.c sweet/http/response.h \
@@ -57,7 +57,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/spawn/spawner-program.c sweet/spawn/spawner-program.h \
 	sweet/spawn/spawner-exec.c sweet/spawn/spawner-exec.h \
 	sweet/spawn/spawner-process.c sweet/spawn/spawner-process.h \
-	sweet/spawn/spawner-monitor.c sweet/spawn/spawner-monitor.h \
+	sweet/spawn/spawner-monitor.c \
 	sweet/spawn/spawner.c sweet/spawn/spawner.h \
 	sweet/spawn/spawner-channel.c sweet/spawn/spawner-internal.h \
 	sweet/spawn/spawn-table.c sweet/spawn/spawn-table.h \
@@ -137,7 +137,6 @@ sweet_libsweet_la_SOURCES = \
 	sweet/backend/worker.c sweet/backend/worker.h \
 	sweet/spawn/permits.c sweet/spawn/permits.h \
 	sweet/spawn/fcgi-link.c sweet/spawn/fcgi-link.h \
-	sweet/event/passrights.c sweet/event/passrights.h \
 	sweet/backend/fastcgi-spawn.c \
 	sweet/backend/fastcgi.c \
 	sweet/backend/fastcgi-request.c sweet/backend/fastcgi-internal.h \

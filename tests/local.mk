@@ -95,7 +95,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/spawn/test-fcgi-link \
 	tests/unit/sweet/spawn/test-permits \
 	tests/unit/sweet/core/test-page-memory \
-	tests/unit/sweet/spawn/test-balancer \
+	tests/unit/sweet/base/test-balancer \
 	tests/unit/sweet/http/test-chunked \
 	tests/unit/sweet/http/test-body \
 	tests/unit/sweet/http/test-request \
@@ -358,9 +358,9 @@ tests_unit_sweet_core_test_page_memory_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_core_test_page_memory_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_core_test_page_memory_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_spawn_test_balancer_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_spawn_test_balancer_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_spawn_test_balancer_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_base_test_balancer_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_base_test_balancer_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_base_test_balancer_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_http_test_request_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_http_test_request_CFLAGS = $(sweet_unit_cflags)
