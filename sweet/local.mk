@@ -148,7 +148,6 @@ sweet_libsweet_la_SOURCES = \
 	sweet/handler/status-json.c sweet/handler/status-json.h \
 	sweet/handler/status-metrics.c sweet/handler/status-metrics.h \
 	sweet/handler/status-page.c sweet/handler/status-page.h \
-	sweet/handler/status-html.h \
 	sweet/handler/short-response.c sweet/handler/short-response.h \
 	sweet/handler/phase.h \
 	sweet/handler/phase-method.c \
@@ -183,9 +182,9 @@ sweet_libsweet_la_SOURCES = \
 	sweet/spawn/memory-limit.c sweet/spawn/memory-limit.h
 # The page in the program: its bytes as numbers, which any compiler takes.
 nodist_sweet_libsweet_la_SOURCES = sweet/handler/status-html.c
-sweet/handler/status-html.c: $(srcdir)/sweet/handler/status.html
+sweet/handler/status-html.c: $(srcdir)/sweet/handler/status.html $(srcdir)/sweet/local.mk
 	$(AM_V_GEN)$(MKDIR_P) sweet/handler && { \
-	  echo '#include "handler/status-html.h"'; \
+	  echo '#include "handler/status-page.h"'; \
 	  echo 'const unsigned char status_html[] = {'; \
 	  od -An -v -tx1 $(srcdir)/sweet/handler/status.html | sed 's/\([0-9a-f][0-9a-f]\)/0x\1,/g'; \
 	  echo '};'; \
