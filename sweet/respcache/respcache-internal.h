@@ -12,6 +12,10 @@
  * respcache-entry.c; respcache-flight.c calls those two, and respcache.c calls all of
  * them.
  *
+ * Why chains of its own, and not GLib's hash table: a URL has several entries, and an entry
+ * several tags, which are links in the entry's own block of memory; GLib's table has one
+ * value of a key, and allocates when it grows, which would be under the lock.
+ *
  * Why shards: every dynamic request of every thread comes by, and the time
  * under the lock, a walk along a chain with keys to compare, is long enough
  * for threads to meet at one lock.
