@@ -96,6 +96,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/spawn/test-permits \
 	tests/unit/sweet/core/test-page-memory \
 	tests/unit/sweet/base/test-balancer \
+	tests/unit/sweet/base/test-json \
 	tests/unit/sweet/http/test-chunked \
 	tests/unit/sweet/http/test-body \
 	tests/unit/sweet/http/test-request \
@@ -187,7 +188,6 @@ SWEET_UNITS = \
 
 GLIB_UNITS = tests/unit/libnabc-glib/test-glib
 CTL_UNITS = \
-	tests/unit/nabcctl/test-json \
 	tests/unit/nabcctl/test-ctl-counter \
 	tests/unit/nabcctl/test-ctl
 # The pure parts of the benchmarks' client.
@@ -358,6 +358,9 @@ tests_unit_sweet_core_test_page_memory_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_core_test_page_memory_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_core_test_page_memory_LDADD = $(sweet_unit_ldadd)
 
+tests_unit_sweet_base_test_json_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_base_test_json_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_base_test_json_LDADD = $(sweet_unit_ldadd)
 tests_unit_sweet_base_test_balancer_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_base_test_balancer_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_base_test_balancer_LDADD = $(sweet_unit_ldadd)
@@ -668,11 +671,8 @@ tests_unit_sweet_files_test_file_cache_change_LDADD = $(sweet_unit_ldadd)
 ctl_unit_ldadd = nabcctl/libnabcctl.la libnabc/libnabc-internal.la \
 	$(GLIB_LIBS) $(CHECK_LIBS) $(URING_LIBS) -lpthread
 
-ctl_unit_cppflags = $(AM_CPPFLAGS) -I$(srcdir)/nabcctl
+ctl_unit_cppflags = $(AM_CPPFLAGS) -I$(srcdir)/nabcctl -I$(srcdir)/sweet
 
-tests_unit_nabcctl_test_json_CPPFLAGS = $(ctl_unit_cppflags)
-tests_unit_nabcctl_test_json_CFLAGS = $(sweet_unit_cflags)
-tests_unit_nabcctl_test_json_LDADD = $(ctl_unit_ldadd)
 
 tests_unit_nabcctl_test_ctl_counter_CPPFLAGS = $(ctl_unit_cppflags)
 tests_unit_nabcctl_test_ctl_counter_CFLAGS = $(sweet_unit_cflags)
