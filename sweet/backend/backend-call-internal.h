@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * backend-call-internal.h - what backend-call.c, call-queue.c and call-response.c, each a part of
+ * backend-call-internal.h - what backend-call.c and call-queue.c, each a part of
  * backend-call.h, share.
  */
 #ifndef SWEET_BACKEND_CALL_INTERNAL_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cgi.c - see cgi.h.
+ * cgi.c - pools of CGI programs (RFC 3875): one process for each request.
  *
  * A pool has room for a number of programs at a time, of all threads together.
  * A program keeps its room until it has ended, which may be after its answer;
@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "backend/cgi-internal.h"
-#include "backend/cgi.h"
 #include "spawn/spawn-table.h"
 
 #define TELL_MS 10000

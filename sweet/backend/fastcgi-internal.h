@@ -3,7 +3,8 @@
  * fastcgi-internal.h - a pool of FastCGI applications as the sources
  * fastcgi*.c see it, and nobody else: fastcgi.c has the pools and the
  * calls' life, fastcgi-request.c finds an application for a call and hands
- * it on, fastcgi-response.c reads what comes back.
+ * it on, fastcgi-response.c reads what comes back; fastcgi-spawn.c has the applications
+ * that the server starts itself.
  *
  * Call cycle: fastcgi-request.c opens a link with the functions of fastcgi-response.c as its
  * owner's, and those call fastcgi-request.c for what becomes of the call and the link.
@@ -15,13 +16,15 @@
 
 #include <glib.h>
 
-#include "backend/fastcgi-spawn.h"
+#include "backend/gateway.h"
 #include "backend/response-stream.h"
+#include "base/address.h"
 #include "event/sender.h"
 #include "spawn/fcgi-link.h"
 #include "spawn/permits.h"
 
 struct fastcgi_local;
+struct fastcgi_spawn;
 
 /* One address, as one thread sees it; upstream.own. */
 struct fastcgi_place {
@@ -146,5 +149,21 @@ void fastcgi_ended(struct fcgi_link *link, int error);
 
 extern const struct fcgi_link_owner fastcgi_link_owner;
 extern const struct response_stream_source fastcgi_source;
+
+/* --- fastcgi-spawn.c: on the main thread, all on one socket, their descriptor 0 --- */
+
+/*
+ * Makes the socket, whose address is for threads to connect to, and starts the
+ * pool's processes.  0 or -errno, with the reason in the log; fastcgi_spawn_close()
+ * is due either way, if *spawn is not NULL.
+ */
+int fastcgi_spawn_open(struct fastcgi_spawn **spawn, struct gateway_pool *pool,
+		       struct listen_address *address);
+
+/* The processes are at their end: the socket as well. */
+void fastcgi_spawn_close(struct fastcgi_spawn *spawn);
+
+/* Whether a unit was made by one of them, or by what they have started; any thread. */
+bool fastcgi_spawn_made(const struct gateway_pool *pool, size_t unit);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fastcgi-spawn.c - see fastcgi-spawn.h.
+ * fastcgi-spawn.c - the FastCGI applications that the server starts itself, all on one
+ * listening socket, which is their descriptor 0.  Main thread.
  *
  * The socket is made in a folder that nobody else may enter, and both are
  * removed at once: whoever can connect can tell an application anything, such
@@ -19,7 +20,7 @@
 #include <glib.h>
 #include <glib/gstdio.h>
 
-#include "backend/fastcgi-spawn.h"
+#include "backend/fastcgi-internal.h"
 #include "backend/pool-process.h"
 #include "event/sender.h"
 #include "spawn/spawn-child.h"

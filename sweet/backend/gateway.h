@@ -93,6 +93,11 @@ struct backend_protocol {
 	void (*finish)(struct backend_call *call);
 };
 
+/* Each in the source of its name; the table of them is in gateway.c. */
+extern const struct backend_protocol worker_protocol;
+extern const struct backend_protocol cgi_protocol;
+extern const struct backend_protocol fastcgi_protocol;
+
 struct gateway {
 	struct server *server;
 	struct thread *main;	     /* whose loop supervises */

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "backend/request-spool.h"
-#include "files/spool-unit.h"
+#include "files/spool.h"
 
 #define PART ((size_t)256 * 1024) /* bytes, of those that are read back */
 #define WRITES_MAX 2u		  /* under way, while the client may go on */

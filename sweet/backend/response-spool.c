@@ -9,7 +9,7 @@
 #include <glib.h>
 
 #include "backend/response-spool.h"
-#include "files/spool-unit.h"
+#include "files/spool.h"
 
 #define WRITES_MAX 2u /* under way: what they write is in memory still */
 

@@ -5,8 +5,7 @@
  *
  *   worker-channel-slot.c      the slots that calls have
  *   worker-channel-response.c  takes the answers
- *   worker-channel-withdraw.c  takes calls back
- *   worker-channel.c           gives requests, and sees to the records
+ *   worker-channel.c           gives requests, takes them back, and sees to the records
  */
 #ifndef SWEET_WORKER_CHANNEL_INTERNAL_H
 #define SWEET_WORKER_CHANNEL_INTERNAL_H

@@ -11,8 +11,6 @@
 #include "backend/worker-channel.h"
 #include "event/loop.h"
 
-extern const struct backend_protocol worker_protocol;
-
 /* Of each thread, once: wakes workers and looks for answers before a sleep. */
 struct worker_hook {
 	struct loop_hook hook;

@@ -4,17 +4,14 @@
  * nobody else.  Each calls those that are listed above it; what they need of
  * connection.c they call by its handlers.
  *
- *   connection-input.c    bytes that wait for their turn
- *   connection-time.c     sees to it that the client moves
- *   connection-admit.c    who gets a connection
- *   connection-reset.c    an end that the client must notice
+ *   connection-time.c     sees to it that the client moves, or is reset
  *   connection-held.c     counts the units that answers hold while they wait
  *   connection-unsent.c   bounds what the socket holds of an answer
  *   connection-leave.c    takes an answer off its unit
  *   connection-slow.c     selects the answers that have to leave their units
  *   connection-send.c     sends answers
- *   connection-body.c     takes the body that a responder asked for
- *   connection-proxy.c    hears from a proxy whose a connection is
+ *   connection-body.c     takes the body that a responder asked for; keeps other bytes
+ *   connection-admit.c    who gets a connection; hears from a proxy whose it is
  *   connection.c          the state machine: reads requests
  */
 #ifndef SWEET_CONNECTION_INTERNAL_H
@@ -126,15 +123,6 @@ static inline void connection_timed_out(struct connection *connection)
 	connection->handlers->timed_out(connection);
 }
 
-/* --- connection-input.c --- */
-
-/* Keeps bytes until their turn; false: no memory. */
-bool connection_keep_input(struct connection *connection, const char *data, size_t length);
-
-/* Gives what waits to consumer.  The last thing that a caller does. */
-void connection_consume_input(struct connection *connection,
-			      void (*consumer)(struct connection *, const char *, size_t));
-
 /* --- connection-time.c --- */
 
 /* In ms the client is too slow for the connection's state. */
@@ -148,16 +136,6 @@ int connection_unsent(const struct connection *connection);
 
 /* What struct transaction calls moved(). */
 uint64_t connection_moved(const struct transaction *transaction);
-
-/* --- connection-admit.c --- */
-
-/* Of a socket that was accepted.  False: there are too many, and the client was told so. */
-bool connection_admit_socket(const struct thread *thread, int fd);
-
-/* Counts the connection for its client; false: that has too many, and was told so. */
-bool connection_admit(struct connection *connection);
-
-/* --- connection-reset.c --- */
 
 /* The close that follows is a reset: where it would be the end of the body. */
 void connection_reset_at_close(const struct connection *connection);
@@ -243,7 +221,20 @@ size_t connection_receive_body(struct connection *connection, const char *data, 
 /* Of a body that nobody asked for; below 0: there is no going on with what follows it. */
 ssize_t connection_drop_body(struct connection *connection, const char *data, size_t length);
 
-/* --- connection-proxy.c --- */
+/* Keeps bytes until their turn; false: no memory. */
+bool connection_keep_input(struct connection *connection, const char *data, size_t length);
+
+/* Gives what waits to consumer.  The last thing that a caller does. */
+void connection_consume_input(struct connection *connection,
+			      void (*consumer)(struct connection *, const char *, size_t));
+
+/* --- connection-admit.c --- */
+
+/* Of a socket that was accepted.  False: there are too many, and the client was told so. */
+bool connection_admit_socket(const struct thread *thread, int fd);
+
+/* Counts the connection for its client; false: that has too many, and was told so. */
+bool connection_admit(struct connection *connection);
 
 /* Whether it must begin with the header of a proxy: the state is PROXY then. */
 bool connection_is_proxys(const struct connection *connection);

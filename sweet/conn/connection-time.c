@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * connection-time.c - one timer for every state of a connection that waits
- * for the client.
+ * for the client; and the reset of one that is too slow.
  *
  * A head has its time as a whole.  A body, and an answer, must move by a
  * least rate in every period of theirs, so that nobody holds a connection
@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 
 #include "conn/connection-internal.h"
 
@@ -79,4 +80,32 @@ uint64_t connection_moved(const struct transaction *transaction)
 	if (connection->state == SENDING)
 		moved += connection->send.message.skip - transaction_piece(transaction);
 	return moved - (unsigned)connection_unsent(connection);
+}
+
+/* --- a reset, which shows the client that it has not got all ----------------------- */
+
+void connection_reset_at_close(const struct connection *connection)
+{
+	const struct linger none = {.l_onoff = 1};
+
+	(void)setsockopt(connection->fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
+}
+
+void connection_reset(struct connection *connection)
+{
+	connection_reset_at_close(connection);
+	connection_close(connection);
+}
+
+void connection_reset_slow(struct connection *connection, const char *why)
+{
+	const struct output *output = connection->output;
+
+	counter_add(&connection->thread->counters.slow_reset, 1);
+	log_notice("%s: %s: too slow for its answer: resetting (%s; its socket holds %u bytes, "
+		   "%llu left in a second)",
+		   connection->addresses.remote,
+		   output ? output->transaction.path : "after an answer", why, connection->unsent,
+		   (unsigned long long)connection->rate);
+	connection_reset(connection);
 }

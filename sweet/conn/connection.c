@@ -15,7 +15,7 @@
  * A connection owns its socket and at most one transaction; a transaction
  * whose client went while a responder had it is left behind and freed when
  * the responder is done.  Bytes that come before their turn (pipelining) wait
- * (connection-input.c).  One thread.
+ * (connection-body.c).  One thread.
  */
 #include <assert.h>
 #include <stdlib.h>

@@ -2,6 +2,9 @@
 /*
  * auth-cache.c - credentials that were right, remembered for a while as a keyed
  * hash of user, password and line of the file.  Any thread.
+ *
+ * A table of sets, of a size that never changes, and not GLib's: entries lie in memory that
+ * is wiped at the end, and the oldest of a set is overwritten.
  */
 #include <string.h>
 

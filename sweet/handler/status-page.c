@@ -5,7 +5,6 @@
  */
 #include <string.h>
 
-#include "handler/status-html.h"
 #include "handler/status-page.h"
 
 GString *status_page(void)

@@ -8,6 +8,10 @@
 
 #include <glib.h>
 
+/* The bytes of status.html, in status-html.c, which the build makes. */
+extern const unsigned char status_html[];
+extern const size_t status_html_length;
+
 GString *status_page(void);
 
 /*
