@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * backend-call.c - see backend-call.h: a call from its request to the protocol.  All on the
+ * backend-call.c - see backend-call.h: prepares a call and submits it to the protocol.  Runs on the
  * transaction's thread.
  */
 #include <assert.h>
@@ -21,21 +21,21 @@
 #define BODY_VARIABLES 128 /* bytes of CONTENT_LENGTH and NABC_BODY_ID */
 
 /*
- * A body up to this size is gathered, so that a client that takes its time
- * holds back no program; a larger one comes in pieces.
+ * The server collects a request body up to this size before it submits the call, so that a slow
+ * client does not occupy a program.  The program gets a larger body piece by piece.
  */
 #define WHOLE_MAX (1024 * 1024)
-#define PIECE (256 * 1024) /* bytes, of one that is known not to come as a whole */
+#define PIECE (256 * 1024) /* bytes in each piece of a larger body */
 
 static_assert(sizeof(struct backend_call) <= TRANSACTION_SCRATCH, "fits the scratch");
 
-/* Where the answer's head will be is room enough for most: nothing is there before that. */
+/* Uses the buffer of the response's head if the block fits: it is free until then. */
 void backend_call_keep_block(struct backend_call *call, const char *block, size_t length)
 {
 	struct transaction *transaction = call->transaction;
 	bool fits = length <= sizeof(transaction->head_buffer);
 
-	/* That of a request with a body, or that waited, is a copy already. */
+	/* The block of a call that has a body, or that was queued, is a copy already. */
 	if (block != call->block)
 		call->block =
 			memcpy(fits ? transaction->head_buffer : g_malloc(length), block, length);
@@ -62,7 +62,7 @@ static void finish(struct transaction *transaction)
 	call->pool->protocol->finish(call);
 }
 
-/* The answer when nobody gave one. */
+/* Makes an error response, because the program sent none. */
 static enum respond refuse(struct transaction *transaction, int status, const char *detail)
 {
 	counter_add(&transaction->thread->counters.worker_failures, 1);
@@ -76,7 +76,7 @@ static enum respond refuse(struct transaction *transaction, int status, const ch
 	}
 	transaction_fail(transaction, status, detail);
 	if (!detail)
-		transaction->reason = "no answer of the program's that can be sent";
+		transaction->reason = "the program sent no valid response";
 	return RESPOND_NOW;
 }
 
@@ -86,7 +86,7 @@ void backend_call_fail(struct backend_call *call, int status, const char *detail
 
 	timer_stop(&call->timer);
 	if (call->state == CALL_ANSWERED) {
-		/* The head may have left: only a cut connection tells. */
+		/* A part may have been sent: only a closed connection shows the failure. */
 		counter_add(&transaction->thread->counters.worker_failures, 1);
 		cache_store_drop(transaction, RESPCACHE_LOST);
 		transaction->status = 0;
@@ -98,7 +98,7 @@ void backend_call_fail(struct backend_call *call, int status, const char *detail
 
 /* --- to the protocol ------------------------------------------------------------------ */
 
-/* Who waits for it has gone: so has the need for it. */
+/* The client has disconnected: nobody needs the response. */
 static void gone(struct transaction *transaction)
 {
 	struct backend_call *call = backend_call_of(transaction);
@@ -109,7 +109,7 @@ static void gone(struct transaction *transaction)
 		call_queue_remove(call_queue_of(call), call);
 		transaction->done(transaction);
 	} else if (call->state != CALL_PENDING && call->pool->protocol->gone) {
-		/* It fails for this one alone. */
+		/* The call fails for this client only; the shared fetch ends with it. */
 		cache_store_drop(transaction, RESPCACHE_ABANDONED);
 		call->pool->protocol->gone(call);
 	}
@@ -126,7 +126,7 @@ bool backend_call_submit(struct backend_call *call, const char *block, size_t le
 {
 	struct thread *thread = call->transaction->thread;
 
-	/* Before the protocol has it, which may answer at once. */
+	/* Set before submit(), because the protocol may respond at once. */
 	call->state = CALL_IN_FLIGHT;
 	if (!call->pool->protocol->submit(call, block, length)) {
 		call->state = CALL_PENDING;
@@ -137,7 +137,6 @@ bool backend_call_submit(struct backend_call *call, const char *block, size_t le
 	return true;
 }
 
-/* The protocol has it now. */
 void backend_call_handed_on(struct backend_call *call, const char *block, size_t length)
 {
 	if (call->pool->protocol->takes_back)
@@ -156,10 +155,10 @@ void backend_call_start_timer(struct backend_call *call)
 
 /* --- the request ------------------------------------------------------------------------ */
 
-/* To the protocol, or to the queue for it. */
+/* Submits the call to the protocol, or queues it. */
 static enum respond hand_on(struct backend_call *call, const char *block, size_t length)
 {
-	/* Who waits already goes first. */
+	/* Queued calls go first. */
 	if (!call_queue_of(call)->first && backend_call_submit(call, block, length)) {
 		backend_call_handed_on(call, block, length);
 		return RESPOND_LATER;
@@ -169,7 +168,7 @@ static enum respond hand_on(struct backend_call *call, const char *block, size_t
 	return refuse(call->transaction, 503, "No worker is free.");
 }
 
-/* With what is known of a body that is there: its length; its unit, or 0. */
+/* Submits a call whose body has been received, with its length and its unit (or 0) as variables. */
 static enum respond hand_on_whole(struct backend_call *call, uint64_t length, size_t unit)
 {
 	char *at = call->block + call->block_length;
@@ -182,9 +181,9 @@ static enum respond hand_on_whole(struct backend_call *call, uint64_t length, si
 }
 
 /*
- * The body is there: the program is told how long it is and where to find it.
- * Or the first piece of one: it is with the call, and its length is told if
- * the request did.  Or a further piece.
+ * Receives the whole body, the first piece or a further piece.  With a whole body the program gets
+ * its length and unit as variables.  The first piece is passed with the call; the program gets the
+ * body's length if the request stated it.
  */
 static enum respond received(struct transaction *transaction)
 {
@@ -217,14 +216,14 @@ void backend_call_body_ready(struct backend_call *call)
 
 	if (call->spooling) {
 		call->spooling = false;
-		/* Its id is that of a part: the program is not to take it for the body. */
+		/* The unit holds only a part: the program must not take it for the whole body. */
 		if (hand_on_whole(call, request_spool_length(call), 0) == RESPOND_NOW)
 			transaction->done(transaction);
 		return;
 	}
 	if (call->state == CALL_IN_FLIGHT)
 		backend_call_start_timer(call);
-	/* One that answers already may leave the rest of its request alone. */
+	/* A program that already responds may ignore the rest of its request body. */
 	if (!call->pool->protocol->body(call) && call->state == CALL_IN_FLIGHT)
 		backend_call_fail(call, 502, "The worker ended while it was at work.");
 }
@@ -252,13 +251,13 @@ void backend_call_ask_piece(struct backend_call *call)
 	transaction->receive_piece(transaction, limit, call->window);
 }
 
-/* Waits for the body with the variables that are known. */
+/* Stores the variables and asks the client for the request body. */
 static void ask_body(struct backend_call *call, const char *block, size_t length)
 {
 	const struct backend_protocol *protocol = call->pool->protocol;
 	struct transaction *transaction = call->transaction;
 	size_t most = transaction->thread->server->max_unit;
-	/* One more than comes as a whole: then it is seen that there is no more. */
+	/* One byte more than a whole body may have: a shorter piece shows that no more follows. */
 	size_t whole = MIN(most, WHOLE_MAX + 1);
 	uint64_t limit = transaction->scope->max_body;
 	bool is_small = transaction->request->content_length <= whole;
@@ -275,21 +274,21 @@ static void ask_body(struct backend_call *call, const char *block, size_t length
 		call->window = is_small ? whole : MIN(whole, PIECE);
 		backend_call_ask_piece(call);
 	} else {
-		/* It must fit a unit, whatever is allowed. */
+		/* A whole body must fit into one unit, even if max_body permits more. */
 		transaction->receive(transaction, limit && limit < most ? limit : most);
 	}
 }
 
 void backend_call_next_body(struct backend_call *call)
 {
-	/* The program goes on until the error has been sent, and may read what it has. */
+	/* The program runs until the error response is sent; it gets no more of the body. */
 	if (call->refused)
 		return;
 	if (call->upload) {
 		request_spool_next(call);
 		return;
 	}
-	/* The time is the client's now. */
+	/* From here on, the server waits for the client. */
 	timer_stop(&call->timer);
 	backpressure_wait(call);
 	if (call->asked)

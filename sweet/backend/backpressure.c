@@ -30,7 +30,7 @@ static void tell(const struct backend_call *call)
 	struct slice text = {transaction->path, strnlen(transaction->path, NAME_MAX_BYTES)};
 
 	*escape_message(path, text) = '\0';
-	log_notice("%s: %s: pool %s: has kept a program waiting for %g s: given up",
+	log_notice("%s: %s: pool %s: kept a program waiting for %g s: closing the connection",
 		   transaction->remote_addr, path, call->pool->settings->name,
 		   call->pool->settings->slow_ms / 1000.0);
 }

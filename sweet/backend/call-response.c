@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * call-response.c - what a program answers becomes the transaction's head.  All on the
+ * call-response.c - makes the head of the transaction from the program's response.  Runs on the
  * transaction's thread.
  */
 #include <assert.h>
@@ -23,7 +23,7 @@ void call_take_date(struct backend_call *call, const struct response_facts *fact
 	if (facts->dates != 1)
 		return;
 	now = time(NULL);
-	/* Clients count from it: one that is yet to come would make the answer last. */
+	/* Clients compute the age from it: with a future date it would be too small. */
 	if (date_parse(facts->date, now, &date) && date <= now)
 		call->transaction->date = date;
 }
@@ -31,7 +31,7 @@ void call_take_date(struct backend_call *call, const struct response_facts *fact
 long call_take_lines(struct backend_call *call, struct slice lines, struct response_facts *facts)
 {
 	struct transaction *transaction = call->transaction;
-	/* Of "a:" and LF every third byte becomes two. */
+	/* Worst case: each line is "a:" and LF, 3 bytes that become 4. */
 	size_t most = lines.length + lines.length / 3;
 	size_t room = CALL_LINES_MAX;
 
@@ -57,7 +57,7 @@ void call_answer(struct backend_call *call, int status, size_t lines_length, boo
 	backend_call_drop_block(call);
 	call->state = CALL_ANSWERED;
 	call->has_type = has_type;
-	/* An error that says nothing at all gets a page, which brings its own type. */
+	/* An error without body and type gets an error page, which has its own type. */
 	bodiless = length == 0 && (status < 400 || has_type);
 	if (!has_type && has_body && length && (status < 400 || length != TRANSACTION_UNKNOWN))
 		at = stpcpy(at, "Content-Type: application/octet-stream\r\n");
@@ -81,7 +81,7 @@ void call_measured(struct backend_call *call, uint64_t length)
 
 	transaction->length = length;
 	transaction->bodiless = length == 0 && (transaction->status < 400 || call->has_type);
-	/* An error without a body gets a page, whose length that is not. */
+	/* An error without a body gets an error page, which has another length. */
 	if (length || transaction->bodiless)
 		transaction->head_length +=
 			(size_t)sprintf(at, "Content-Length: %" PRIu64 "\r\n", length);
@@ -93,9 +93,9 @@ void call_redirect(struct backend_call *call, struct slice target)
 	char *head = g_steal_pointer(&call->head), *path = g_strndup(target.at, target.length);
 	size_t head_length = call->head_length;
 
-	/* What is kept is the answer of that other path. */
+	/* The cache stores the response of the other path. */
 	cache_store_drop(transaction, RESPCACHE_NOT_KEPT);
-	/* Nor is there anybody left for the rest of the body. */
+	/* The other path does not read the rest of the body. */
 	if (transaction->has_upload)
 		transaction->drop_upload(transaction);
 	transaction_dismiss(transaction);

@@ -22,7 +22,7 @@ struct cgi_seat {
 	struct loop_notice offer;
 	struct loop_task end;
 	struct timer again; /* a program could not be started, and somebody may wait */
-	uint64_t told_ms;   /* when that was last said */
+	uint64_t logged_ms; /* when that was last said */
 	bool ending;
 };
 

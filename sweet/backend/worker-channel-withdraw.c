@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * worker-channel-withdraw.c - calls that a worker has not begun with: they are taken back
- * from it, for another one, or when it has ended.
+ * worker-channel-withdraw.c - withdraws calls that a worker has not begun with: to move them to
+ * another worker, or because the worker has ended.
  */
 #include "backend/worker-channel-internal.h"
 
-/* The number of those that it took back, 0 or 1. */
+/* Returns how many calls were withdrawn, 0 or 1. */
 static unsigned withdraw(struct worker_channel *channel, unsigned most, unsigned *left)
 {
 	int count = NC_backend_withdraw(channel->backend, channel->thread->number, most, left);
 
 	if (count >= 0)
 		return (unsigned)count;
-	pool_process_kill(channel->process, "broke the protocol of the queues");
+	pool_process_kill(channel->process, "broke the queue protocol");
 	*left = 0;
 	return 0;
 }
@@ -36,7 +36,7 @@ static struct channel_slot *find_number(struct worker_channel *channel, uint64_t
 	return NULL;
 }
 
-/* The worker has no more to do with the body. */
+/* The worker may no longer read the body. */
 static void revoke_upload(struct worker_channel *channel, const struct transaction *transaction)
 {
 	if (transaction->upload)
@@ -52,9 +52,9 @@ bool worker_channel_withdraw(struct worker_channel *channel)
 	while (!call && withdraw(channel, 1, &left)) {
 		struct channel_slot *pending = find_number(channel, channel->submitted - left);
 
-		/* It answered what it says it has not begun with. */
+		/* The worker has responded to a call that it reports as not begun. */
 		if (!pending) {
-			pool_process_kill(channel->process, "broke the protocol of the queues");
+			pool_process_kill(channel->process, "broke the queue protocol");
 			return false;
 		}
 		call = pending->call;
@@ -69,16 +69,16 @@ bool worker_channel_withdraw(struct worker_channel *channel)
 }
 
 /*
- * The slots of the calls that the worker never began with, in their order, by
- * its own word.  That counts if it fits what is known here: those are the last
- * ones, and nothing was heard of any.
+ * Finds the slots of the calls that the worker reports as not begun, in their order.  The report is
+ * valid only if it agrees with the state here: these must be the last calls, and none may have a
+ * record.
  */
 static unsigned find_untaken(struct worker_channel *channel, uint32_t slots[WORKER_IN_FLIGHT])
 {
-	int told = NC_backend_untaken(channel->backend, channel->thread->number), found = 0;
-	uint64_t begun = channel->submitted - (uint64_t)told;
+	int reported = NC_backend_untaken(channel->backend, channel->thread->number), found = 0;
+	uint64_t begun = channel->submitted - (uint64_t)reported;
 
-	if (told >= 0 && (unsigned)told <= channel->in_flight) {
+	if (reported >= 0 && (unsigned)reported <= channel->in_flight) {
 		for (uint32_t i = 0; i < WORKER_IN_FLIGHT; i++) {
 			const struct channel_slot *pending = &channel->pending[i];
 
@@ -89,9 +89,10 @@ static unsigned find_untaken(struct worker_channel *channel, uint32_t slots[WORK
 			found++;
 		}
 	}
-	if (found == told)
-		return (unsigned)told;
-	worker_channel_complain(channel, "what it told of its requests cannot be: all fail");
+	if (found == reported)
+		return (unsigned)reported;
+	worker_channel_complain(
+		channel, "its report of unprocessed requests is invalid: failing all its requests");
 	return 0;
 }
 
@@ -100,12 +101,12 @@ void worker_channel_take_back(struct worker_channel *channel)
 	uint32_t slots[WORKER_IN_FLIGHT];
 	unsigned count = channel->in_flight ? find_untaken(channel, slots) : 0;
 
-	/* The first one comes to the head of the queue last. */
+	/* In reverse order, so that the oldest call is at the head of the queue. */
 	while (count--) {
 		struct channel_slot *pending = &channel->pending[slots[count]];
 		struct backend_call *call = pending->call;
 
-		/* Who cannot go on fails with the others, and nobody waits for the rest. */
+		/* A call that cannot be queued again fails later; orphaned ones need nothing. */
 		if (call && call_queue_take_back(call))
 			worker_channel_leave(channel, pending);
 	}

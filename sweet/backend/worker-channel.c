@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * worker-channel.c - see worker-channel.h: requests go to the worker, and its records to
- * the calls that they are for.  A channel belongs to its thread.
+ * worker-channel.c - see worker-channel.h: submits requests to the worker, and dispatches its
+ * records to their calls.  A channel belongs to its thread.
  *
- * What a worker answers is checked twice: the library has made sure that the
- * units are the worker's own, holds them, and has seen that pieces come in their
- * order; here the tag must name a call that this very worker has, and the header
- * lines must be fit to be sent.
+ * A worker's response is checked twice.  The library has verified that the units belong to the
+ * worker, holds them, and has verified the order of pieces.  Here the tag must name a call that
+ * this worker has, and the header lines must be valid.
  */
 #include <assert.h>
 
 #include "backend/worker-channel-internal.h"
 #include "core/page-memory.h"
 
-/* In a turn of the loop, of one worker, which may write as fast as they are read. */
+/* for one worker in one turn of the loop: the worker may write as fast as they are read */
 #define RECORDS_MAX 64u
 
-/* That a queue can hold: whoever else has it mapped may go on writing after the worker's end. */
+/* that a queue can hold: another process that has it mapped may write after the worker's end */
 #define RECORDS_LEFT 4096u
 
 static_assert(sizeof(struct channel_call) <= BACKEND_CALL_OWN, "fits a call");
@@ -30,7 +29,7 @@ void worker_channel_gone(struct backend_call *call)
 	call->transaction->done(call->transaction);
 }
 
-/* The page that the answer holds; a request may wait for its memory. */
+/* Releases the page of the response; a request may wait for its memory. */
 static void release(struct backend_call *call)
 {
 	struct channel_call *own = channel_call_of(call);
@@ -54,14 +53,14 @@ void worker_channel_finish(struct backend_call *call)
 
 /* --- requests ---------------------------------------------------------------------------- */
 
-/* The worker, and no other process, may read it. */
+/* Grants the body to the worker, and to no other process. */
 static bool grant_upload(struct worker_channel *channel, const struct transaction *transaction)
 {
 	return !transaction->upload || NC_grant(NULL, transaction->upload, NC_PROCESS_FD,
 						(id_t)NC_backend_pidfd(channel->backend)) == 0;
 }
 
-/* Tells the worker of the piece that it was granted. */
+/* Sends the granted piece to the worker. */
 static void give_piece(struct backend_call *call)
 {
 	struct channel_call *own = channel_call_of(call);
@@ -120,7 +119,7 @@ bool worker_channel_body(struct backend_call *call)
 	return true;
 }
 
-/* The worker has done with the piece that it had; of the last one there is nothing to do. */
+/* The worker has consumed its piece.  Nothing is to be done for the last one. */
 static void take_piece_back(struct worker_channel *channel, struct backend_call *call)
 {
 	struct channel_call *own = channel_call_of(call);
@@ -132,14 +131,14 @@ static void take_piece_back(struct worker_channel *channel, struct backend_call 
 		backend_call_next_body(call);
 		return;
 	}
-	/* The rest of the body was let go of with the beginning of the answer. */
-	worker_channel_complain(channel, "began to answer and went on with the body");
+	/* The rest of the body was dropped when the response began. */
+	worker_channel_complain(channel, "read more of the request body after it began to respond");
 	worker_channel_break_off(call, 502, NULL);
 }
 
 /* --- records ------------------------------------------------------------------------------- */
 
-/* The slot of that tag, or NULL: no call of the worker has it. */
+/* Returns the slot of the tag, or NULL if no call of this worker has it. */
 static struct channel_slot *find(struct worker_channel *channel, uint64_t tag)
 {
 	uint32_t slot = (uint32_t)tag;
@@ -190,15 +189,15 @@ bool worker_channel_reap(struct worker_channel *channel)
 					  &response, sizeof(response));
 
 		if (got < 0)
-			pool_process_kill(channel->process, "broke the protocol of the queues");
+			pool_process_kill(channel->process, "broke the queue protocol");
 		if (got <= 0)
 			break;
 		any = true;
 		pending = find(channel, tag);
 		if (!pending) {
-			/* An answer that nobody asked for spoils the worker's name only. */
+			/* An unrequested response is a fault of the worker only. */
 			response_queue_release(&response);
-			pool_process_kill(channel->process, "answered what it was not asked");
+			pool_process_kill(channel->process, "responded to an unknown request");
 			break;
 		}
 		take_record(channel, pending, &response);
@@ -216,7 +215,7 @@ void worker_channel_reap_last(struct worker_channel *channel)
 		;
 }
 
-/* What the full queue kept back. */
+/* Sends what a full queue has delayed. */
 static void send_pending(struct worker_channel *channel)
 {
 	channel->notify_pending = false;
@@ -252,7 +251,7 @@ void worker_channel_too_late(struct backend_call *call)
 		worker_channel_break_off(call, 503, "No worker is free.");
 		return;
 	}
-	/* A worker does one thing at a time: its end answers what it began with. */
+	/* Its end fails this call and others that the worker has begun, and requeues the rest. */
 	own->late = true;
 	pool_process_kill(own->channel->process, "took too long to answer");
 }
