@@ -44,7 +44,8 @@ GString *local_redirect_request(struct transaction *transaction, struct slice he
 	if (!*good)
 		log_warning("%s: a program redirects to \"%.*s\", %s", transaction->remote_addr,
 			    (int)target.length, target.at,
-			    transaction->redirects > REDIRECTS_MAX ? "for the eleventh time"
-								   : "which is no path");
+			    transaction->redirects > REDIRECTS_MAX
+				    ? "for the eleventh time: refused"
+				    : "which is not a path: refused");
 	return text;
 }

@@ -11,8 +11,7 @@ enum phase phase_method(struct transaction *transaction)
 	const struct request *request = transaction->request;
 
 	if (request->method == METHOD_OTHER)
-		return phase_responds(
-			transaction_refuse(transaction, 501, "a method that is not known here"));
+		return phase_responds(transaction_refuse(transaction, 501, "an unknown method"));
 	if (request->path.at[0] == '*')
 		return phase_responds(short_response_options(transaction, ALLOW_ANY));
 	if (request->method == METHOD_TRACE)

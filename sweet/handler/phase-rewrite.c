@@ -31,7 +31,7 @@ enum phase phase_rewrite(struct transaction *transaction)
 		return PHASE_NEXT;
 	if (!rewrite(transaction))
 		return phase_responds(
-			transaction_refuse(transaction, 414, "a path that is too long rewritten"));
+			transaction_refuse(transaction, 414, "a rewritten path that is too long"));
 	transaction->rewritten_by = transaction->scope;
 	return PHASE_REWRITTEN;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * status-json.c - see status-json.h.  A line to an object, so that people can
- * read it as well.  Pure.
+ * status-json.c - see status-json.h.  Each object has its own line, for human readers.  No I/O and
+ * no state.
  */
 #include <string.h>
 
@@ -30,7 +30,7 @@ static void add_pair(GString *text, const char *key, const char *string)
 	add_string(text, string);
 }
 
-/* With a point, whatever the locale. */
+/* Uses a decimal point in every locale. */
 static void add_decimal(GString *text, const char *key, double value, const char *format)
 {
 	char number[G_ASCII_DTOSTR_BUF_SIZE];
@@ -39,7 +39,7 @@ static void add_decimal(GString *text, const char *key, double value, const char
 			       g_ascii_formatd(number, sizeof(number), format, value));
 }
 
-/* The pairs of a group, with nothing around them. */
+/* Adds the members of a group, without braces. */
 static void add_fields(GString *text, const struct status_data *data, const char *group)
 {
 	const char *between = "";
@@ -103,7 +103,7 @@ static void add_process(GString *text, const struct status_data *data)
 	g_string_append(text, "\n  ],\n");
 }
 
-/* Ranges in which nothing fell are left out; null: no upper end. */
+/* Leaves out empty ranges; null: no upper end. */
 static void add_latency(GString *text, const struct histogram_sum *latency)
 {
 	static const struct {
@@ -191,7 +191,7 @@ static const char *const methods[4] = {
 	[NC_METHOD_KERNEL] = "kernel",
 };
 
-/* The counts of a route or cache, by NC_METHOD_*. */
+/* The counters of a route or cache, by NC_METHOD_*. */
 #define BY_METHOD(of)                                                                              \
 	{                                                                                          \
 		&(of)->by_copy, &(of)->by_splice, &(of)->by_zerocopy, &(of)->by_kernel             \
