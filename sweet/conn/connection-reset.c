@@ -25,10 +25,10 @@ void connection_reset_slow(struct connection *connection, const char *why)
 	const struct output *output = connection->output;
 
 	counter_add(&connection->thread->counters.slow_reset, 1);
-	log_notice("%s: %s: too slow for its answer: resetting (%s; its socket holds %u bytes, "
-		   "%llu left in a second)",
+	log_notice("%s: %s: reads too slowly: resetting (%s; its socket holds %u bytes, "
+		   "%llu were acknowledged in a second)",
 		   connection->addresses.remote,
-		   output ? output->transaction.path : "after an answer", why, connection->unsent,
+		   output ? output->transaction.path : "after a response", why, connection->unsent,
 		   (unsigned long long)connection->rate);
 	connection_reset(connection);
 }

@@ -11,9 +11,9 @@
 struct listener {
 	struct loop_accept accept;
 	struct thread *thread;
-	int fd;		  /* -1: closed */
-	int reserve;	  /* given up for a moment when descriptors run out; -1: others have it */
-	uint64_t told_ms; /* when that was last said */
+	int fd;		    /* -1: closed */
+	int reserve;	    /* given up for a moment when descriptors run out; -1: others have it */
+	uint64_t logged_ms; /* when that was last said */
 	struct timer rest;
 	bool leave_queue;
 	void (*retired)(struct listener *listener);
