@@ -16,7 +16,7 @@ struct program {
 	struct server_threads *runners;
 	struct supervisor *supervisor; /* NULL: the parent's, whose child this is */
 	pid_t parent;		       /* 0: this is nobody's child */
-	int told;		       /* hears what the child does; -1: it has no parent */
+	int news_fd;		       /* hears what the child does; -1: it has no parent */
 	char *pid_file;		       /* written; of the first configuration */
 	int signal_fd;
 	struct loop_watch signal, cache;

@@ -53,8 +53,8 @@ bool server_main_renew(struct config *next, GPtrArray *errors);
 /*
  * In a new process, before server_main_run(): the sockets are shared with others,
  * and files, pid-file and supervisor are the parent's, with which this one
- * ends.  What the parent waits for is written to told.
+ * ends.  What the parent waits for is written to news_fd.
  */
-void server_main_be_child(pid_t parent, int told);
+void server_main_be_child(pid_t parent, int news_fd);
 
 #endif
