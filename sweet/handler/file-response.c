@@ -253,7 +253,7 @@ static void choose_anew(struct transaction *transaction, const struct file_versi
 }
 
 /*
- * A newer version of the file was opened than the one that was looked up: makes the response anew.
+ * A newer version of the file was opened than the one that was looked up: makes the response again.
  * Returns true if the body is still to be read.
  */
 static bool renew(struct transaction *transaction, const struct file_version *version)

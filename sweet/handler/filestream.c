@@ -241,7 +241,7 @@ static void work(struct job *job)
 
 	if (stream->fd < 0) {
 		stream->error = open_file(stream);
-		/* For another version, the transaction's thread has to choose the ranges anew. */
+		/* For another version, the transaction's thread has to choose the ranges again. */
 		if (stream->error || stream->renewed)
 			return;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * phase-method.c - the methods that no resource has, and the request for all of
- * the server's, "OPTIONS *" (RFC 9110, section 9.3.7).
+ * phase-method.c - refuses methods that no resource supports, and responds to "OPTIONS *", which
+ * asks about the whole server (RFC 9110, section 9.3.7).
  */
 #include "handler/phase.h"
 #include "handler/short-response.h"
