@@ -74,16 +74,17 @@ EXTRA_DIST += bench/sections/checksum.md bench/sections/dynamic.md bench/section
 if SWEET
 noinst_PROGRAMS += bench/client
 endif
-bench_client_SOURCES = bench/client.c \
-	bench/client-answer.c bench/client-answer.h \
-	bench/client-connection.c bench/client-connection.h \
-	bench/client-histogram.c bench/client-histogram.h \
-	bench/client-load.c bench/client-load.h \
-	bench/client-pause.c bench/client-pause.h \
-	bench/client-requests.c bench/client-requests.h \
-	bench/client-schedule.c bench/client-schedule.h \
-	bench/client-workload.h bench/client-workload-list.c bench/client-workload-surge.c \
-	bench/surge.c bench/surge.h
+bench_client_SOURCES = bench/load/client.c \
+	bench/load/client-answer.c bench/load/client-answer.h \
+	bench/load/client-connection.c bench/load/client-connection.h \
+	bench/load/client-histogram.c bench/load/client-histogram.h \
+	bench/load/client-load.c bench/load/client-load.h \
+	bench/load/client-pause.c bench/load/client-pause.h \
+	bench/load/client-requests.c bench/load/client-requests.h \
+	bench/load/client-schedule.c bench/load/client-schedule.h \
+	bench/load/client-workload.h bench/load/client-workload-list.c \
+	bench/load/client-workload-surge.c \
+	bench/load/surge.c bench/load/surge.h
 bench_client_LDADD = -lm
 EXTRA_DIST += bench/lib/documents.py bench/lib/specweb.py bench/lib/surge.py \
 	bench/lib/tracereplay.py bench/lib/weblog.py \
@@ -96,8 +97,9 @@ EXTRA_DIST += bench/lib/netns.py bench/lib/packets.py bench/lib/sendfile.py \
 EXTRA_DIST += bench/pull.py bench/lib/pipe.py bench/lib/scaling.py \
 	bench/sections/pipe.md bench/sections/scaling.md
 # What runs in the guests of "bench kernel", which builds it; what makes guests is in tests/kernel.
-EXTRA_DIST += bench/kernel.h bench/kernel-count.c bench/kernel-dynamic.c bench/kernel-guest.c \
-	bench/kernel-peer.c bench/kernel-static.c bench/kernel-zc.c bench/lib/kernel.py \
+EXTRA_DIST += bench/kernel/count.c bench/kernel/dynamic.c bench/kernel/guest.c \
+	bench/kernel/kernel.h bench/kernel/peer.c bench/kernel/static.c bench/kernel/zc.c \
+	bench/lib/kernel.py \
 	bench/sections/kernel.md
 # What each of SWEET's caches is worth.
 EXTRA_DIST += bench/lib/large.py bench/sections/large.md \

@@ -50,7 +50,7 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/cache/import.c libnabc/cache/import.h \
 	libnabc/store/maintenance.c libnabc/store/maintenance.h \
 	libnabc/cache/index.c libnabc/cache/index.h \
-	libnabc/cache/index-lookup.c libnabc/cache/index-alloc.c libnabc/cache/index-member.c \
+	libnabc/cache/index-lookup.c libnabc/cache/index-alloc.c \
 	libnabc/cache/index-internal.h \
 	libnabc/cache/inspect.c libnabc/cache/inspect.h \
 	libnabc/membership/grant-ops.c libnabc/membership/grant-ops.h \
@@ -66,7 +66,7 @@ libnabc_libnabc_internal_la_SOURCES = \
 	libnabc/send/kernel.c libnabc/send/kernel.h \
 	libnabc/worker/stream.c libnabc/worker/stream.h \
 	libnabc/send/transmit.c libnabc/send/transmit.h \
-	libnabc/send/transmit-plan.c libnabc/send/transmit-stat.c libnabc/send/transmit-internal.h \
+	libnabc/send/transmit-plan.c libnabc/send/transmit-internal.h \
 	libnabc/send/sendfile.c libnabc/send/sendfile.h \
 	libnabc/membership/collector.c libnabc/membership/collector.h \
 	libnabc/api/admin.c libnabc/api/admin.h \

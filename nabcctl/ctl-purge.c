@@ -6,8 +6,9 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include <base/json.h>
+
 #include "ctl.h"
-#include "json.h"
 
 static int failed(const struct ctl *ctl, const char *name, int error)
 {

@@ -10,9 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <base/json.h>
+
 #include "ctl-counter.h"
 #include "ctl-show.h"
-#include "json.h"
 
 char *ctl_printable(const char *text)
 {

@@ -5,8 +5,9 @@
 #ifndef CTL_SHOW_H
 #define CTL_SHOW_H
 
+#include <base/json.h>
+
 #include "ctl.h"
-#include "json.h"
 
 /* Every field of the statistics, into an object that is open. */
 void ctl_counters_json(struct json *json, const struct NC_cache_stat *stat);

@@ -89,10 +89,10 @@ static void print_block(const struct top *top, const struct NC_cache_stat *stat,
 
 static void print_json(const struct top *top, const struct NC_cache_stat *stat, double seconds)
 {
-	struct json json = {.to = stdout, .one_line = true};
+	struct json json = {.to = stdout, .layout = JSON_FLAT};
 
 	json_open(&json, NULL, '{');
-	json_real(&json, "seconds", seconds);
+	json_real(&json, "seconds", seconds, 1);
 	json_open(&json, "counters", '{');
 	ctl_counters_json(&json, stat);
 	json_close(&json, '}');
@@ -107,7 +107,8 @@ static void print_json(const struct top *top, const struct NC_cache_stat *stat, 
 		for (unsigned at = 0; at < counter->count; at++)
 			json_real(&json, counter->count > 1 ? ctl_methods[at] : counter->name,
 				  ctl_rate(ctl_counter_value(counter, &top->last, at),
-					   ctl_counter_value(counter, stat, at), seconds));
+					   ctl_counter_value(counter, stat, at), seconds),
+				  1);
 		if (counter->count > 1)
 			json_close(&json, '}');
 	}

@@ -12,8 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <base/json.h>
+
 #include "ctl.h"
-#include "json.h"
 
 /* --- put ----------------------------------------------------------------------- */
 

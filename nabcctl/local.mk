@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: MIT
-# nabcctl(1): of the library it sees nabc.h alone.
+# nabcctl(1): of the library it sees nabc.h alone, of SWEET the writer of JSON.
 if SWEET
 bin_PROGRAMS += nabcctl/nabcctl
 noinst_LTLIBRARIES += nabcctl/libnabcctl.la
 endif
 nabcctl_libnabcctl_la_SOURCES = \
-	nabcctl/json.c nabcctl/json.h \
+	sweet/base/json.c sweet/base/json.h \
 	nabcctl/ctl-counter.c nabcctl/ctl-counter.h \
 	nabcctl/ctl.c nabcctl/ctl.h nabcctl/ctl-word.c \
 	nabcctl/ctl-show.c nabcctl/ctl-show.h \
 	nabcctl/ctl-unit.c nabcctl/ctl-top.c nabcctl/ctl-route.c \
 	nabcctl/ctl-purge.c
-nabcctl_libnabcctl_la_CPPFLAGS = $(public_cppflags) -DPACKAGE_VERSION='"$(PACKAGE_VERSION)"'
+nabcctl_libnabcctl_la_CPPFLAGS = $(public_cppflags) -I$(srcdir)/sweet -DPACKAGE_VERSION='"$(PACKAGE_VERSION)"'
 nabcctl_libnabcctl_la_CFLAGS = $(AM_CFLAGS) $(GLIB_CFLAGS)
 nabcctl_libnabcctl_la_LIBADD = $(GLIB_LIBS) -lm
 

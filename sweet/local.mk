@@ -18,7 +18,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/http/cachecontrol.c sweet/http/cachecontrol.h \
 	sweet/http/cgihead.c sweet/http/cgihead.h \
 	sweet/http/fcgi.c sweet/http/fcgi.h \
-	sweet/spawn/balancer.c sweet/spawn/balancer.h \
+	sweet/base/balancer.c sweet/base/balancer.h \
 	sweet/http/chunked.c sweet/http/chunked.h \
 	sweet/http/body.c sweet/http/body.h \
 	sweet/http/response.c sweet/http/response.h \
@@ -39,10 +39,8 @@ sweet_libsweet_la_SOURCES = \
 	sweet/config/config-tree.c sweet/config/config-tree.h \
 	sweet/config/config-pool.c sweet/config/config-pool.h \
 	sweet/config/arch.c sweet/config/arch.h \
-	sweet/config/config-arch.c sweet/config/config-arch.h \
 	sweet/config/config-resolve.c sweet/config/config-resolve.h \
 	sweet/config/config-read.c sweet/config/config-read.h \
-	sweet/config/config-ref.c sweet/config/config-ref.h \
 	sweet/auth/ip-acl.c sweet/auth/ip-acl.h \
 	sweet/base/siphash.c sweet/base/siphash.h \
 	sweet/event/client-limit.c sweet/event/client-limit.h \
@@ -59,14 +57,14 @@ sweet_libsweet_la_SOURCES = \
 	sweet/spawn/spawner-program.c sweet/spawn/spawner-program.h \
 	sweet/spawn/spawner-exec.c sweet/spawn/spawner-exec.h \
 	sweet/spawn/spawner-process.c sweet/spawn/spawner-process.h \
-	sweet/spawn/spawner-monitor.c sweet/spawn/spawner-monitor.h \
+	sweet/spawn/spawner-monitor.c \
 	sweet/spawn/spawner.c sweet/spawn/spawner.h \
 	sweet/spawn/spawner-channel.c sweet/spawn/spawner-internal.h \
 	sweet/spawn/spawn-table.c sweet/spawn/spawn-table.h \
 	sweet/base/body-queue.c sweet/base/body-queue.h \
 	sweet/spawn/cgi-input.c sweet/spawn/cgi-input.h \
 	sweet/spawn/cgi-run.c sweet/spawn/cgi-run.h \
-	sweet/backend/cgi.c sweet/backend/cgi.h \
+	sweet/backend/cgi.c \
 	sweet/backend/cgi-response.c sweet/backend/cgi-internal.h \
 	sweet/spawn/readonly.c sweet/spawn/readonly.h \
 	sweet/spawn/syscall-filter.c sweet/spawn/syscall-filter.h \
@@ -77,6 +75,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/core/access-log.c sweet/core/access-log.h \
 	sweet/core/logs.c sweet/core/logs.h \
 	sweet/base/escape.c sweet/base/escape.h \
+	sweet/base/json.c sweet/base/json.h \
 	sweet/log/access-line.c sweet/log/access-line.h \
 	sweet/http/proxy-protocol.c sweet/http/proxy-protocol.h \
 	sweet/base/peer-addresses.c sweet/base/peer-addresses.h \
@@ -90,7 +89,6 @@ sweet_libsweet_la_SOURCES = \
 	sweet/event/thread-pool.c sweet/event/thread-pool.h \
 	sweet/files/spool.c sweet/files/spool.h \
 	sweet/files/spool-folder.c sweet/files/spool-folder.h \
-	sweet/files/spool-unit.c sweet/files/spool-unit.h \
 	sweet/files/docroot.c sweet/files/docroot.h \
 	sweet/files/read-directory.c sweet/files/read-directory.h \
 	sweet/files/filehead.c sweet/files/filehead.h \
@@ -105,7 +103,6 @@ sweet_libsweet_la_SOURCES = \
 	sweet/http/cachekey.c sweet/http/cachekey.h \
 	sweet/respcache/respcache.c sweet/respcache/respcache.h \
 	sweet/respcache/respcache-internal.h \
-	sweet/respcache/respcache-mark.c \
 	sweet/respcache/respcache-entry.c \
 	sweet/respcache/respcache-flight.c \
 	sweet/respcache/respcache-purge.c \
@@ -121,7 +118,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/spawn/spawn-child.c sweet/spawn/spawn-child.h \
 	sweet/backend/pool-process.c sweet/backend/pool-process.h \
 	sweet/backend/backend-call.c sweet/backend/backend-call.h \
-	sweet/backend/backend-call-internal.h sweet/backend/call-queue.c sweet/backend/call-response.c \
+	sweet/backend/backend-call-internal.h sweet/backend/call-queue.c \
 	sweet/backend/backpressure.c sweet/backend/backpressure.h \
 	sweet/backend/request-spool.c sweet/backend/request-spool.h \
 	sweet/backend/cgi-env.c sweet/backend/cgi-env.h \
@@ -136,14 +133,13 @@ sweet_libsweet_la_SOURCES = \
 	sweet/backend/response-spool.c sweet/backend/response-spool.h \
 	sweet/backend/response-queue.c sweet/backend/response-queue.h \
 	sweet/backend/worker-channel.c sweet/backend/worker-channel.h \
-	sweet/backend/worker-channel-slot.c sweet/backend/worker-channel-withdraw.c \
+	sweet/backend/worker-channel-slot.c \
 	sweet/backend/worker-channel-response.c sweet/backend/worker-channel-internal.h \
 	sweet/backend/worker.c sweet/backend/worker.h \
 	sweet/spawn/permits.c sweet/spawn/permits.h \
 	sweet/spawn/fcgi-link.c sweet/spawn/fcgi-link.h \
-	sweet/event/passrights.c sweet/event/passrights.h \
-	sweet/backend/fastcgi-spawn.c sweet/backend/fastcgi-spawn.h \
-	sweet/backend/fastcgi.c sweet/backend/fastcgi.h \
+	sweet/backend/fastcgi-spawn.c \
+	sweet/backend/fastcgi.c \
 	sweet/backend/fastcgi-request.c sweet/backend/fastcgi-internal.h \
 	sweet/backend/fastcgi-response.c \
 	sweet/backend/gateway.c sweet/backend/gateway.h \
@@ -153,7 +149,6 @@ sweet_libsweet_la_SOURCES = \
 	sweet/handler/status-json.c sweet/handler/status-json.h \
 	sweet/handler/status-metrics.c sweet/handler/status-metrics.h \
 	sweet/handler/status-page.c sweet/handler/status-page.h \
-	sweet/handler/status-html.h \
 	sweet/handler/short-response.c sweet/handler/short-response.h \
 	sweet/handler/phase.h \
 	sweet/handler/phase-method.c \
@@ -171,7 +166,7 @@ sweet_libsweet_la_SOURCES = \
 	sweet/conn/connection.c sweet/conn/connection.h \
 	sweet/conn/connection-internal.h \
 	sweet/conn/connection-body.c \
-	sweet/conn/connection-input.c sweet/conn/connection-admit.c sweet/conn/connection-reset.c \
+	sweet/conn/connection-admit.c \
 	sweet/conn/connection-held.c \
 	sweet/conn/connection-send.c sweet/conn/connection-slow.c sweet/conn/connection-unsent.c \
 	sweet/conn/connection-slow-internal.h sweet/conn/connection-leave.c \
@@ -185,13 +180,12 @@ sweet_libsweet_la_SOURCES = \
 	sweet/server/check-config.c sweet/server/check-config.h \
 	sweet/server/reload.c sweet/server/reload.h \
 	sweet/spawn/reload-call.c sweet/spawn/reload-call.h \
-	sweet/spawn/memory-limit.c sweet/spawn/memory-limit.h \
-	sweet/conn/connection-proxy.c
+	sweet/spawn/memory-limit.c sweet/spawn/memory-limit.h
 # The page in the program: its bytes as numbers, which any compiler takes.
 nodist_sweet_libsweet_la_SOURCES = sweet/handler/status-html.c
-sweet/handler/status-html.c: $(srcdir)/sweet/handler/status.html
+sweet/handler/status-html.c: $(srcdir)/sweet/handler/status.html $(srcdir)/sweet/local.mk
 	$(AM_V_GEN)$(MKDIR_P) sweet/handler && { \
-	  echo '#include "handler/status-html.h"'; \
+	  echo '#include "handler/status-page.h"'; \
 	  echo 'const unsigned char status_html[] = {'; \
 	  od -An -v -tx1 $(srcdir)/sweet/handler/status.html | sed 's/\([0-9a-f][0-9a-f]\)/0x\1,/g'; \
 	  echo '};'; \

@@ -46,7 +46,7 @@ analyse="$compiler $flags -O1 -fanalyzer -c -o /dev/null"
 compile="$clang $flags -Wall -Wextra -Werror -fsyntax-only"
 ls libnabc/*/*.c libnabc-glib/*.c nabcctl/*.c sweet/*/*.c | xargs -P "$cpus" -I{} sh -c '
 	case $1 in
-	sweet/*) includes="-Isweet -Ilibnabc/include" ;;
+	sweet/* | nabcctl/*) includes="-Isweet -Ilibnabc/include" ;;
 	*) includes="-Ilibnabc/include -Ilibnabc -Ikernel-shim" ;;
 	esac
 	said=$4/$(echo "$1" | tr / -).said

@@ -95,7 +95,8 @@ SWEET_UNITS = \
 	tests/unit/sweet/spawn/test-fcgi-link \
 	tests/unit/sweet/spawn/test-permits \
 	tests/unit/sweet/core/test-page-memory \
-	tests/unit/sweet/spawn/test-balancer \
+	tests/unit/sweet/base/test-balancer \
+	tests/unit/sweet/base/test-json \
 	tests/unit/sweet/http/test-chunked \
 	tests/unit/sweet/http/test-body \
 	tests/unit/sweet/http/test-request \
@@ -177,7 +178,7 @@ SWEET_UNITS = \
 	tests/unit/sweet/backend/test-read-buffer \
 	tests/unit/sweet/backend/test-call-queue \
 	tests/unit/sweet/backend/test-backpressure \
-	tests/unit/sweet/backend/test-call-response \
+	tests/unit/sweet/backend/test-backend-call-response \
 	tests/unit/sweet/backend/test-cgi-env \
 	tests/unit/sweet/backend/test-worker-channel \
 	tests/unit/sweet/backend/test-worker-channel-withdraw \
@@ -187,16 +188,15 @@ SWEET_UNITS = \
 
 GLIB_UNITS = tests/unit/libnabc-glib/test-glib
 CTL_UNITS = \
-	tests/unit/nabcctl/test-json \
 	tests/unit/nabcctl/test-ctl-counter \
 	tests/unit/nabcctl/test-ctl
 # The pure parts of the benchmarks' client.
 BENCH_UNITS = \
-	tests/unit/bench/test-client-answer \
-	tests/unit/bench/test-client-requests \
-	tests/unit/bench/test-client-schedule \
-	tests/unit/bench/test-client-times \
-	tests/unit/bench/test-surge \
+	tests/unit/bench/load/test-client-answer \
+	tests/unit/bench/load/test-client-requests \
+	tests/unit/bench/load/test-client-schedule \
+	tests/unit/bench/load/test-client-times \
+	tests/unit/bench/load/test-surge \
 	tests/unit/bench/test-wan-link
 
 # A unit test of the library links all of it, hidden names included.
@@ -222,35 +222,35 @@ tests_unit_libnabc_glib_test_glib_CFLAGS = $(AM_CFLAGS) $(GLIB_CFLAGS) $(CHECK_C
 tests_unit_libnabc_glib_test_glib_LDADD = libnabc-glib/libnabc-glib.la libnabc/libnabc.la \
 	$(GLIB_LIBS) $(CHECK_LIBS) -lpthread
 
-bench_unit_cppflags = $(AM_CPPFLAGS) -I$(srcdir)/bench
+bench_unit_cppflags = $(AM_CPPFLAGS) -I$(srcdir)/bench/load
 bench_unit_ldadd = $(CHECK_LIBS) -lm -lpthread
-tests_unit_bench_test_client_answer_SOURCES = tests/unit/bench/test-client-answer.c \
-	bench/client-answer.c
-tests_unit_bench_test_client_answer_CPPFLAGS = $(bench_unit_cppflags)
-tests_unit_bench_test_client_answer_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_bench_test_client_answer_LDADD = $(bench_unit_ldadd)
-tests_unit_bench_test_client_requests_SOURCES = tests/unit/bench/test-client-requests.c \
-	bench/client-requests.c bench/client-workload-list.c
-tests_unit_bench_test_client_requests_CPPFLAGS = $(bench_unit_cppflags)
-tests_unit_bench_test_client_requests_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_bench_test_client_requests_LDADD = $(bench_unit_ldadd)
-tests_unit_bench_test_client_schedule_SOURCES = tests/unit/bench/test-client-schedule.c \
-	bench/client-schedule.c bench/surge.c
-tests_unit_bench_test_client_schedule_CPPFLAGS = $(bench_unit_cppflags)
-tests_unit_bench_test_client_schedule_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_bench_test_client_schedule_LDADD = $(bench_unit_ldadd)
-tests_unit_bench_test_client_times_SOURCES = tests/unit/bench/test-client-times.c \
-	bench/client-histogram.c bench/client-pause.c
-tests_unit_bench_test_client_times_CPPFLAGS = $(bench_unit_cppflags)
-tests_unit_bench_test_client_times_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_bench_test_client_times_LDADD = $(bench_unit_ldadd)
-tests_unit_bench_test_surge_SOURCES = tests/unit/bench/test-surge.c \
-	bench/surge.c bench/client-requests.c bench/client-workload-surge.c
-tests_unit_bench_test_surge_CPPFLAGS = $(bench_unit_cppflags)
-tests_unit_bench_test_surge_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_bench_test_surge_LDADD = $(bench_unit_ldadd)
+tests_unit_bench_load_test_client_answer_SOURCES = tests/unit/bench/load/test-client-answer.c \
+	bench/load/client-answer.c
+tests_unit_bench_load_test_client_answer_CPPFLAGS = $(bench_unit_cppflags)
+tests_unit_bench_load_test_client_answer_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_bench_load_test_client_answer_LDADD = $(bench_unit_ldadd)
+tests_unit_bench_load_test_client_requests_SOURCES = tests/unit/bench/load/test-client-requests.c \
+	bench/load/client-requests.c bench/load/client-workload-list.c
+tests_unit_bench_load_test_client_requests_CPPFLAGS = $(bench_unit_cppflags)
+tests_unit_bench_load_test_client_requests_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_bench_load_test_client_requests_LDADD = $(bench_unit_ldadd)
+tests_unit_bench_load_test_client_schedule_SOURCES = tests/unit/bench/load/test-client-schedule.c \
+	bench/load/client-schedule.c bench/load/surge.c
+tests_unit_bench_load_test_client_schedule_CPPFLAGS = $(bench_unit_cppflags)
+tests_unit_bench_load_test_client_schedule_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_bench_load_test_client_schedule_LDADD = $(bench_unit_ldadd)
+tests_unit_bench_load_test_client_times_SOURCES = tests/unit/bench/load/test-client-times.c \
+	bench/load/client-histogram.c bench/load/client-pause.c
+tests_unit_bench_load_test_client_times_CPPFLAGS = $(bench_unit_cppflags)
+tests_unit_bench_load_test_client_times_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_bench_load_test_client_times_LDADD = $(bench_unit_ldadd)
+tests_unit_bench_load_test_surge_SOURCES = tests/unit/bench/load/test-surge.c \
+	bench/load/surge.c bench/load/client-requests.c bench/load/client-workload-surge.c
+tests_unit_bench_load_test_surge_CPPFLAGS = $(bench_unit_cppflags)
+tests_unit_bench_load_test_surge_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_bench_load_test_surge_LDADD = $(bench_unit_ldadd)
 tests_unit_bench_test_wan_link_SOURCES = tests/unit/bench/test-wan-link.c bench/wan-link.c
-tests_unit_bench_test_wan_link_CPPFLAGS = $(bench_unit_cppflags)
+tests_unit_bench_test_wan_link_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/bench
 tests_unit_bench_test_wan_link_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_bench_test_wan_link_LDADD = $(bench_unit_ldadd)
 
@@ -275,9 +275,9 @@ tests_unit_sweet_backend_test_backpressure_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_backend_test_backpressure_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_backend_test_backpressure_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_backend_test_call_response_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_backend_test_call_response_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_backend_test_call_response_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_backend_test_backend_call_response_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_backend_test_backend_call_response_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_backend_test_backend_call_response_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_backend_test_cgi_env_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_backend_test_cgi_env_CFLAGS = $(sweet_unit_cflags)
@@ -358,9 +358,12 @@ tests_unit_sweet_core_test_page_memory_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_core_test_page_memory_CFLAGS = $(sweet_unit_cflags)
 tests_unit_sweet_core_test_page_memory_LDADD = $(sweet_unit_ldadd)
 
-tests_unit_sweet_spawn_test_balancer_CPPFLAGS = $(sweet_unit_cppflags)
-tests_unit_sweet_spawn_test_balancer_CFLAGS = $(sweet_unit_cflags)
-tests_unit_sweet_spawn_test_balancer_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_base_test_json_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_base_test_json_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_base_test_json_LDADD = $(sweet_unit_ldadd)
+tests_unit_sweet_base_test_balancer_CPPFLAGS = $(sweet_unit_cppflags)
+tests_unit_sweet_base_test_balancer_CFLAGS = $(sweet_unit_cflags)
+tests_unit_sweet_base_test_balancer_LDADD = $(sweet_unit_ldadd)
 
 tests_unit_sweet_http_test_request_CPPFLAGS = $(sweet_unit_cppflags)
 tests_unit_sweet_http_test_request_CFLAGS = $(sweet_unit_cflags)
@@ -668,11 +671,8 @@ tests_unit_sweet_files_test_file_cache_change_LDADD = $(sweet_unit_ldadd)
 ctl_unit_ldadd = nabcctl/libnabcctl.la libnabc/libnabc-internal.la \
 	$(GLIB_LIBS) $(CHECK_LIBS) $(URING_LIBS) -lpthread
 
-ctl_unit_cppflags = $(AM_CPPFLAGS) -I$(srcdir)/nabcctl
+ctl_unit_cppflags = $(AM_CPPFLAGS) -I$(srcdir)/nabcctl -I$(srcdir)/sweet
 
-tests_unit_nabcctl_test_json_CPPFLAGS = $(ctl_unit_cppflags)
-tests_unit_nabcctl_test_json_CFLAGS = $(sweet_unit_cflags)
-tests_unit_nabcctl_test_json_LDADD = $(ctl_unit_ldadd)
 
 tests_unit_nabcctl_test_ctl_counter_CPPFLAGS = $(ctl_unit_cppflags)
 tests_unit_nabcctl_test_ctl_counter_CFLAGS = $(sweet_unit_cflags)

@@ -4,7 +4,7 @@ write(), sendfile(), io_uring's SEND_ZC and nabc.ko, in guests of QEMU.
 
 Each guest has one emulated CPU whose clock counts instructions, of the sender
 and, over veth, of the receiver, too; beyond virtio-net is a thread of bench.
-bench/kernel-guest.c does the work, tests/kernel/ has all that makes a guest.
+bench/kernel/guest.c does the work, tests/kernel/ has all that makes a guest.
 """
 
 import glob
@@ -112,7 +112,7 @@ class Maker:
 
     def program(self):
         path = os.path.join(self.directory, "kernel-guest")
-        sources = sorted(glob.glob(os.path.join(self.top, "bench/kernel-*.c")))
+        sources = sorted(glob.glob(os.path.join(self.top, "bench/kernel/*.c")))
         must("the guest's program does not build",
              ["cc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", "-static",
               "-I" + os.path.join(self.top, "kernel-shim"), "-I" + self.scripts, "-o", path,

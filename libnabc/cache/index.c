@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * index.c - the start and the end of a cache's index; see index.h.
+ * index.c - the start and the end of a cache's index, and of its members; see index.h.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,6 +17,9 @@
 #define MEMBER_MAX ((size_t)64 << 30)
 #define QUOTA_SEGMENTS 4u
 #define ORPHAN_LIFETIME_MS 60000u
+#define BYTES_A_SLOT ((size_t)16 << 10)
+#define SLOTS_MIN 64u
+#define SLOTS_MAX 16384u
 
 /* Under the member's lock: those to whom it was granted see that it is no more. */
 static void unit_gone(void *context, const struct nc_unit *unit, unsigned generation)
@@ -174,4 +177,64 @@ uint32_t nc_index_filling(struct nc_index *index)
 		pthread_mutex_unlock(&index->imports.lock);
 	}
 	return filling;
+}
+
+/* --- members: admits them and sees them off ---------------------------------------- */
+
+uint32_t nc_index_member_slots(size_t size)
+{
+	size_t slots = size / BYTES_A_SLOT;
+
+	if (slots < SLOTS_MIN)
+		return SLOTS_MIN;
+	return slots < SLOTS_MAX ? (uint32_t)slots : SLOTS_MAX;
+}
+
+/* Numbers are given out round robin, so that one rests before it is used again. */
+static struct nc_remote_member *vacant_locked(struct nc_index *index)
+{
+	struct nc_remote_member *remote;
+
+	if (index->numbers < NC_ID_MEMBERS_MAX) {
+		remote = nc_remote_member_create(index->numbers);
+		if (remote)
+			atomic_store_explicit(&index->remotes[index->numbers++], remote,
+					      memory_order_release);
+		return remote;
+	}
+	for (unsigned number = 1; number < index->numbers; number++) {
+		remote = atomic_load_explicit(&index->remotes[number], memory_order_relaxed);
+		if (nc_remote_member_vacant(remote))
+			return remote;
+	}
+	return NULL;
+}
+
+int nc_index_admit(struct nc_index *index, size_t size, struct nc_remote_member **remote,
+		   size_t *first)
+{
+	int error = -EUSERS;
+
+	pthread_mutex_lock(&index->lock);
+	*remote = vacant_locked(index);
+	if (*remote)
+		error = nc_remote_member_admit(*remote, size, nc_index_member_slots(size), first);
+	else if (index->numbers < NC_ID_MEMBERS_MAX)
+		error = -ENOMEM;
+	pthread_mutex_unlock(&index->lock);
+	return error;
+}
+
+void nc_index_detach(struct nc_index *index, struct nc_remote_member *remote)
+{
+	pthread_mutex_lock(&index->lock);
+	nc_remote_member_detach(remote);
+	pthread_mutex_unlock(&index->lock);
+}
+
+void nc_index_enrol(struct nc_index *index, int more)
+{
+	pthread_mutex_lock(&index->lock);
+	index->members += (unsigned)more;
+	pthread_mutex_unlock(&index->lock);
 }

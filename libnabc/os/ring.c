@@ -35,9 +35,18 @@ static const char *hint(int error)
 	return "";
 }
 
+int nc_ring_setup(struct io_uring *uring, unsigned entries, char *why, size_t why_size)
+{
+	int error = io_uring_queue_init(entries, uring, IORING_SETUP_CLAMP);
+
+	if (error < 0)
+		snprintf(why, why_size, "io_uring_setup: %s%s", strerror(-error), hint(error));
+	return error;
+}
+
 void nc_ring_init(struct nc_ring *ring, bool allowed)
 {
-	int error;
+	char why[80];
 
 	memset(ring, 0, sizeof(*ring));
 	pthread_mutex_init(&ring->lock, NULL);
@@ -45,10 +54,8 @@ void nc_ring_init(struct nc_ring *ring, bool allowed)
 		snprintf(ring->why, sizeof(ring->why), "not used: switched off by the program");
 		return;
 	}
-	error = io_uring_queue_init(ENTRIES, &ring->uring, IORING_SETUP_CLAMP);
-	if (error < 0) {
-		snprintf(ring->why, sizeof(ring->why), "not used: io_uring_setup: %s%s",
-			 strerror(-error), hint(error));
+	if (nc_ring_setup(&ring->uring, ENTRIES, why, sizeof(why)) < 0) {
+		snprintf(ring->why, sizeof(ring->why), "not used: %s", why);
 		return;
 	}
 	if (!probe(ring)) {

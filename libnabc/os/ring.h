@@ -40,6 +40,12 @@ struct nc_ring {
  */
 typedef void nc_ring_sent(void *context, uint64_t token, bool copied);
 
+/*
+ * Sets up an io_uring of the library, with so many entries or as many as the kernel allows.
+ * 0, or -errno with the reason in why, for people.
+ */
+int nc_ring_setup(struct io_uring *uring, unsigned entries, char *why, size_t why_size);
+
 /* Never fails: a ring that cannot be had is not usable and says why. */
 void nc_ring_init(struct nc_ring *ring, bool allowed);
 

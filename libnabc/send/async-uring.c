@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 
+#include "os/ring.h"
 #include "send/async.h"
 
 #define ENTRIES_MAX 1024u
@@ -29,17 +30,22 @@ static int uring_async_open(struct NC_sender *sender)
 {
 	unsigned entries = sender->depth < ENTRIES_MAX ? sender->depth : ENTRIES_MAX;
 	struct io_uring *uring = malloc(sizeof(*uring));
-	int error = -ENOMEM;
+	int error;
 
-	if (uring)
-		error = io_uring_queue_init(entries, uring, IORING_SETUP_CLAMP);
+	if (!uring) {
+		snprintf(sender->why, sizeof(sender->why), "io_uring: no memory");
+		return -ENOMEM;
+	}
+	error = nc_ring_setup(uring, entries, sender->why, sizeof(sender->why));
 	if (error == 0) {
 		error = watch_ring(sender, uring);
-		if (error)
+		if (error) {
+			snprintf(sender->why, sizeof(sender->why), "io_uring: epoll: %s",
+				 strerror(-error));
 			io_uring_queue_exit(uring);
+		}
 	}
 	if (error) {
-		snprintf(sender->why, sizeof(sender->why), "io_uring_setup: %s", strerror(-error));
 		free(uring);
 		return error;
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cgi.c - see cgi.h.
+ * cgi.c - pools of CGI programs (RFC 3875): one process for each request.
  *
  * A pool runs a limited number of programs, for all threads together.  A program counts until it
  * has exited, which may be after its response; its slot is then offered to the threads in turn.  If
@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "backend/cgi-internal.h"
-#include "backend/cgi.h"
 #include "spawn/spawn-table.h"
 
 #define LOG_INTERVAL_MS 10000

@@ -2,7 +2,8 @@
 /*
  * fastcgi-internal.h - a pool of FastCGI applications; private to the sources fastcgi*.c: fastcgi.c
  * has the pools and the life of a call, fastcgi-request.c chooses an application for a call and
- * sends the request, fastcgi-response.c reads the response.
+ * sends the request, fastcgi-response.c reads the response, fastcgi-spawn.c has the applications
+ * that the server starts itself.
  *
  * Call cycle: fastcgi-request.c opens a link with callbacks in fastcgi-response.c, and those call
  * fastcgi-request.c to detach the call and to close or keep the link.
@@ -14,13 +15,15 @@
 
 #include <glib.h>
 
-#include "backend/fastcgi-spawn.h"
+#include "backend/gateway.h"
 #include "backend/response-stream.h"
+#include "base/address.h"
 #include "event/sender.h"
 #include "spawn/fcgi-link.h"
 #include "spawn/permits.h"
 
 struct fastcgi_local;
+struct fastcgi_spawn;
 
 /* One address, as one thread sees it; stored in upstream.own. */
 struct fastcgi_place {
@@ -144,5 +147,21 @@ void fastcgi_ended(struct fcgi_link *link, int error);
 
 extern const struct fcgi_link_owner fastcgi_link_owner;
 extern const struct response_stream_source fastcgi_source;
+
+/* --- fastcgi-spawn.c: on the main thread, all on one socket, their descriptor 0 --- */
+
+/*
+ * Creates the socket, sets the address for threads to connect to, and starts the pool's processes.
+ * Returns 0 or -errno, with the reason in the log.  If *spawn is not NULL, the caller has to call
+ * fastcgi_spawn_close() in both cases.
+ */
+int fastcgi_spawn_open(struct fastcgi_spawn **spawn, struct gateway_pool *pool,
+		       struct listen_address *address);
+
+/* The processes have ended: closes the socket as well. */
+void fastcgi_spawn_close(struct fastcgi_spawn *spawn);
+
+/* Whether one of the processes, or a descendant of one, made the unit; any thread. */
+bool fastcgi_spawn_made(const struct gateway_pool *pool, size_t unit);
 
 #endif

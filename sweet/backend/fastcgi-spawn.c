@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fastcgi-spawn.c - see fastcgi-spawn.h.
+ * fastcgi-spawn.c - the FastCGI applications that the server starts itself, all with one listening
+ * socket, which is their descriptor 0.  Runs on the main thread.
  *
  * The socket is created in a private directory, and both are removed at once: a process that can
  * connect could forge requests, for example with any user name as authenticated; and a server that
@@ -18,7 +19,7 @@
 #include <glib.h>
 #include <glib/gstdio.h>
 
-#include "backend/fastcgi-spawn.h"
+#include "backend/fastcgi-internal.h"
 #include "backend/pool-process.h"
 #include "event/sender.h"
 #include "spawn/spawn-child.h"

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fastcgi.c - see fastcgi.h.
+ * fastcgi.c - pools of FastCGI applications.
  */
 #include <errno.h>
 #include <sys/socket.h>
 
 #include "backend/fastcgi-internal.h"
-#include "backend/fastcgi.h"
 
 #define OWN_MS 3600000 /* ms that a link is kept if only this server uses the application */
 

@@ -9,11 +9,10 @@
 
 #include <glib.h>
 
+#include <nabc-worker.h>
+
 #include "backend/gateway.h"
 #include "backend/backend-call.h"
-#include "backend/cgi.h"
-#include "backend/fastcgi.h"
-#include "backend/worker.h"
 #include "spawn/spawn-child.h"
 
 static const struct backend_protocol *const protocols[] = {

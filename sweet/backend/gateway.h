@@ -96,6 +96,11 @@ struct backend_protocol {
 	void (*finish)(struct backend_call *call);
 };
 
+/* Each is in the source of its name; gateway.c has the table of them. */
+extern const struct backend_protocol worker_protocol;
+extern const struct backend_protocol cgi_protocol;
+extern const struct backend_protocol fastcgi_protocol;
+
 struct gateway {
 	struct server *server;
 	struct thread *main;	     /* its loop supervises the processes */

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "backend/request-spool.h"
-#include "files/spool-unit.h"
+#include "files/spool.h"
 
 #define PART ((size_t)256 * 1024) /* bytes that are read back at a time */
 #define WRITES_MAX 2u		  /* in flight while the client continues to send */

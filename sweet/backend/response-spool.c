@@ -9,7 +9,7 @@
 #include <glib.h>
 
 #include "backend/response-spool.h"
-#include "files/spool-unit.h"
+#include "files/spool.h"
 
 #define WRITES_MAX 2u /* in flight: their data is still in memory */
 

@@ -5,8 +5,7 @@
  *
  *   worker-channel-slot.c      the slots of calls
  *   worker-channel-response.c  receives responses
- *   worker-channel-withdraw.c  withdraws calls
- *   worker-channel.c           submits requests, and dispatches the records of the worker
+ *   worker-channel.c           submits and withdraws calls, dispatches the worker's records
  */
 #ifndef SWEET_WORKER_CHANNEL_INTERNAL_H
 #define SWEET_WORKER_CHANNEL_INTERNAL_H

@@ -1,12 +1,56 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * arch.c - see arch.h.  Threads and processes are as many as the paper took.
+ * arch.c - see arch.h.
  */
-#include "config/arch.h"
+#include <unistd.h>
 
+#include <nabc-worker.h>
+
+#include "config/arch.h"
+#include "config/config-tree.h"
+#include "config/configuration.h"
+
+#define LOOPS_MAX 64
+
+/* Threads and processes are as many as the paper took. */
 const struct arch archs[ARCHS] = {
 	[ARCH_AMPED] = {.name = "amped", .helpers = 4},
 	[ARCH_SPED] = {.name = "sped"},
 	[ARCH_MT] = {.name = "mt", .threads = 64, .single = true},
 	[ARCH_MP] = {.name = "mp", .threads = 32, .single = true, .processes = true},
 };
+
+/* Loops are for many connections each: more than there are CPUs of are of no use. */
+void config_arch_threads(struct config_tree *tree, struct config *config)
+{
+	const struct arch *arch = &archs[config->arch];
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	unsigned loops = cpus < 1 ? 1 : cpus > LOOPS_MAX ? LOOPS_MAX : (unsigned)cpus;
+
+	if (!config->threads)
+		config->threads = arch->threads ? arch->threads : loops;
+	if (!arch->single && config->threads > LOOPS_MAX) {
+		const char *place = config_place(config, "threads");
+
+		config_tree_complain(tree, place,
+				     "%sthreads \"%u\": must be a number from 1 to %d with arch %s",
+				     place ? "" : "--", config->threads, LOOPS_MAX, arch->name);
+	}
+	if (arch->processes && config->cache_socket)
+		config_tree_complain(
+			tree, config_place(config, "cache-socket"),
+			"cache-socket cannot be had with arch mp: each process has a cache");
+}
+
+/* A worker listens to so many threads; a process of mp has workers of its own. */
+void config_arch_pools(struct config_tree *tree, const struct config *config)
+{
+	if (config->threads <= NC_CHANNELS_MAX || archs[config->arch].processes)
+		return;
+	for (unsigned i = 0; i < config->pool_count; i++)
+		if (config->pools[i]->protocol == POOL_WORKER)
+			config_tree_complain(tree, config->pools[i]->place,
+					     "%s: workers answer at most %u threads, not %u",
+					     config->pools[i]->label, NC_CHANNELS_MAX,
+					     config->threads);
+}

@@ -22,4 +22,13 @@ struct arch {
 
 extern const struct arch archs[ARCHS];
 
+struct config;
+struct config_tree;
+
+/* After the keys of [sweet]: threads that nobody has given, and what they may be. */
+void config_arch_threads(struct config_tree *tree, struct config *config);
+
+/* After the pools: what cannot be had with the architecture. */
+void config_arch_pools(struct config_tree *tree, const struct config *config);
+
 #endif

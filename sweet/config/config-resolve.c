@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "auth/ip-acl.h"
-#include "config/config-arch.h"
+#include "config/arch.h"
 #include "config/config-key.h"
 #include "config/config-pool.h"
 #include "config/config-resolve.h"

@@ -228,3 +228,18 @@ const struct mount *config_mount(const struct config *config, const char *path)
 	}
 	return best;
 }
+
+struct config_ref *config_ref_open(struct config *config)
+{
+	struct config_ref *ref = g_new0(struct config_ref, 1);
+
+	ref->config = config;
+	ref->users = 1;
+	return ref;
+}
+
+void config_ref_free(struct config_ref *ref)
+{
+	config_release(ref->config);
+	g_free(ref);
+}

@@ -4,7 +4,7 @@
  * over the defaults, for all of the server, its hosts and their paths.
  *
  * A configuration does not change once it is read.  A reload reads the next
- * one; who still answers by the old one holds it (config-ref.h).
+ * one; who still answers by the old one holds it (struct config_ref).
  */
 #ifndef SWEET_CONFIGURATION_H
 #define SWEET_CONFIGURATION_H
@@ -208,5 +208,32 @@ const struct mount *config_mount(const struct config *config, const char *path);
 
 /* The scope of the longest prefix of path; a prefix ends where a segment does. */
 const struct scope *host_scope(const struct host *host, const char *path);
+
+/*
+ * One thread's use of a configuration: transactions end with the one that they
+ * began with, while new ones begin with the next.  The thread's own, so counting needs no
+ * atomics.
+ */
+struct config_ref {
+	struct config *config; /* referenced */
+	unsigned users;	       /* the thread's is one while it is the present one */
+};
+
+/* Takes over the caller's reference to config. */
+struct config_ref *config_ref_open(struct config *config);
+
+static inline struct config_ref *config_ref_hold(struct config_ref *ref)
+{
+	ref->users++;
+	return ref;
+}
+
+void config_ref_free(struct config_ref *ref);
+
+static inline void config_ref_release(struct config_ref *ref)
+{
+	if (--ref->users == 0)
+		config_ref_free(ref);
+}
 
 #endif

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * connection-admit.c - who gets a connection: at most max-connections of all, and
- * connections-per-client of each client.
+ * connection-admit.c - which clients get a connection: at most max-connections in total, and
+ * connections-per-client for each client; and which client a proxy's connection belongs to, by the
+ * PROXY protocol's header.
  */
+#include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 
+#include "auth/ip-acl.h"
 #include "conn/connection-internal.h"
+#include "http/proxy-protocol.h"
 
-/* An answer if the socket takes it; the end is the caller's. */
+/* Sends a response if the socket takes it; the caller closes the socket. */
 static void turn_away(int fd, const char *remote, const char *reason)
 {
 	static const char answer[] = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n"
@@ -17,7 +22,7 @@ static void turn_away(int fd, const char *remote, const char *reason)
 	(void)!send(fd, answer, sizeof(answer) - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* Threads that accept at the same moment may let one each in above the limit. */
+/* Threads that accept at the same moment may each exceed the limit by one. */
 static bool is_full(const struct thread *thread)
 {
 	const struct server *server = thread->server;
@@ -56,4 +61,63 @@ bool connection_admit_socket(const struct thread *thread, int fd)
 		peer_addresses_set(&ends, &remote, NULL);
 	turn_away(fd, ends.remote, "more than max-connections");
 	return false;
+}
+
+/* --- connections of proxies that send the PROXY header ---------------------------- */
+
+/*
+ * After the header, such a connection counts as one of its client in every respect; without a
+ * header the client is unknown.
+ */
+bool connection_is_proxys(const struct connection *connection)
+{
+	const struct ip_acl *proxies = connection->thread->config_ref->config->proxy_access;
+
+	return proxies && ip_acl_allows(proxies, &connection->addresses.address.any);
+}
+
+/* Sets the client that the header names; returns false if that has too many connections. */
+static bool introduce(struct connection *connection, const struct proxy_header *header)
+{
+	connection->state = READING;
+	if (header->client == PROXY_ITSELF)
+		return true;
+	if (header->client == PROXY_CLIENT)
+		peer_addresses_set(&connection->addresses, &header->from, &header->to);
+	else
+		peer_addresses_set_unknown(&connection->addresses);
+	return connection_admit(connection);
+}
+
+void connection_consume_proxy(struct connection *connection, const char *data, size_t length)
+{
+	struct proxy_header header;
+	ssize_t used;
+
+	/* It usually comes as a whole, together with the request. */
+	if (connection->input_length) {
+		if (!connection_keep_input(connection, data, length)) {
+			connection_close(connection);
+			return;
+		}
+		data = connection->input;
+		length = connection->input_length;
+	}
+	used = proxy_header_parse(&header, data, length);
+	if (used == 0 &&
+	    (connection->input_length || connection_keep_input(connection, data, length)))
+		return;
+	if (used <= 0)
+		log_info("%s: not a PROXY header: closing", connection->addresses.remote);
+	if (used <= 0 || !introduce(connection, &header)) {
+		connection_close(connection);
+		return;
+	}
+	if (!connection->input_length) {
+		connection_consume(connection, data + used, length - (size_t)used);
+		return;
+	}
+	connection->input_length -= (size_t)used;
+	memmove(connection->input, connection->input + used, connection->input_length);
+	connection_consume_input(connection, connection_consume);
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * connection-body.c - the request body: collected for the responder that requested it, as a whole
- * or window by window; otherwise read and dropped.
+ * or window by window; otherwise read and dropped.  Also saves bytes that come early in `input`;
+ * above a limit, reading pauses.
  */
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -152,4 +154,48 @@ ssize_t connection_drop_body(struct connection *connection, const char *data, si
 		connection_time(connection, connection_limits(connection)->keep_alive_ms);
 	}
 	return used;
+}
+
+/* --- bytes that wait for their turn ------------------------------------------------ */
+
+#define INPUT_PAUSE 32768 /* bytes that are saved before reading pauses */
+
+bool connection_keep_input(struct connection *connection, const char *data, size_t length)
+{
+	size_t need = connection->input_length + length;
+
+	if (need > connection->input_room) {
+		size_t room = connection->input_room ? connection->input_room : 1024;
+		char *input;
+
+		while (room < need)
+			room *= 2;
+		input = realloc(connection->input, room);
+		if (!input)
+			return false;
+		connection->input = input;
+		connection->input_room = room;
+	}
+	memcpy(connection->input + connection->input_length, data, length);
+	connection->input_length = need;
+	if (need > INPUT_PAUSE && connection->state != READING && !connection->paused) {
+		connection->paused = true;
+		loop_receive_pause(connection->thread->loop, connection->fd);
+	}
+	return true;
+}
+
+void connection_consume_input(struct connection *connection,
+			      void (*consumer)(struct connection *, const char *, size_t))
+{
+	char *input = connection->input;
+	size_t length = connection->input_length;
+
+	connection->input = NULL;
+	connection->input_length = connection->input_room = connection->input_seen = 0;
+	if (connection->paused)
+		loop_receive_resume(connection->thread->loop, connection->fd);
+	connection->paused = false;
+	consumer(connection, input, length);
+	free(input);
 }

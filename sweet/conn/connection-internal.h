@@ -3,17 +3,14 @@
  * connection-internal.h - a connection; private to the sources connection*.c.  Each calls those
  * that are listed above it, and connection.c only by its handlers.
  *
- *   connection-input.c    bytes that wait to be processed
- *   connection-time.c     the timeouts of the client
- *   connection-admit.c    the limits of connections
- *   connection-reset.c    ends that the client must notice
+ *   connection-time.c     the timeouts of the client, and resets
  *   connection-held.c     counts the units that responses hold while they wait
  *   connection-unsent.c   limits how much of a response the socket holds
  *   connection-leave.c    moves a response off its unit
  *   connection-slow.c     selects the responses that must leave their units
  *   connection-send.c     sends responses
- *   connection-body.c     receives the body that a responder requested
- *   connection-proxy.c    reads the client's address from a proxy's header
+ *   connection-body.c     receives the body that a responder requested; saves early bytes
+ *   connection-admit.c    the limits of connections; reads a proxy's header
  *   connection.c          the state machine: reads requests
  */
 #ifndef SWEET_CONNECTION_INTERNAL_H
@@ -124,15 +121,6 @@ static inline void connection_timed_out(struct connection *connection)
 	connection->handlers->timed_out(connection);
 }
 
-/* --- connection-input.c --- */
-
-/* Saves bytes for later; returns false without memory. */
-bool connection_keep_input(struct connection *connection, const char *data, size_t length);
-
-/* Passes the saved bytes to consumer.  May free the connection. */
-void connection_consume_input(struct connection *connection,
-			      void (*consumer)(struct connection *, const char *, size_t));
-
 /* --- connection-time.c --- */
 
 /* Starts the timeout of the connection's state. */
@@ -146,16 +134,6 @@ int connection_unsent(const struct connection *connection);
 
 /* The moved() of struct transaction. */
 uint64_t connection_moved(const struct transaction *transaction);
-
-/* --- connection-admit.c --- */
-
-/* Whether an accepted socket gets a connection.  If not, the client has got a response. */
-bool connection_admit_socket(const struct thread *thread, int fd);
-
-/* Counts the connection for its client; false: that has too many, and has got a response. */
-bool connection_admit(struct connection *connection);
-
-/* --- connection-reset.c --- */
 
 /* Makes the close that follows a reset, where a normal close would mark the end of the body. */
 void connection_reset_at_close(const struct connection *connection);
@@ -240,7 +218,20 @@ size_t connection_receive_body(struct connection *connection, const char *data, 
 /* Drops a body that nobody requested; returns its bytes, or below 0 to close the connection. */
 ssize_t connection_drop_body(struct connection *connection, const char *data, size_t length);
 
-/* --- connection-proxy.c --- */
+/* Saves bytes for later; returns false without memory. */
+bool connection_keep_input(struct connection *connection, const char *data, size_t length);
+
+/* Passes the saved bytes to consumer.  May free the connection. */
+void connection_consume_input(struct connection *connection,
+			      void (*consumer)(struct connection *, const char *, size_t));
+
+/* --- connection-admit.c --- */
+
+/* Whether an accepted socket gets a connection.  If not, the client has got a response. */
+bool connection_admit_socket(const struct thread *thread, int fd);
+
+/* Counts the connection for its client; false: that has too many, and has got a response. */
+bool connection_admit(struct connection *connection);
 
 /* Whether the connection must begin with a proxy's header: its state is PROXY then. */
 bool connection_is_proxys(const struct connection *connection);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * connection-time.c - one timer for each state in which a connection waits for the client.
+ * connection-time.c - one timer for each state in which a connection waits for the client; and the
+ * reset of a connection that is too slow.
  *
  * A head has a timeout as a whole.  A body, and a response, must progress with a minimum rate in
  * each period, so that a client cannot keep a connection with a byte now and then.  Progress is
@@ -9,6 +10,7 @@
 #include <stddef.h>
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 
 #include "conn/connection-internal.h"
 
@@ -78,4 +80,32 @@ uint64_t connection_moved(const struct transaction *transaction)
 	if (connection->state == SENDING)
 		moved += connection->send.message.skip - transaction_piece(transaction);
 	return moved - (unsigned)connection_unsent(connection);
+}
+
+/* --- a reset, which shows the client that it has not got all ----------------------- */
+
+void connection_reset_at_close(const struct connection *connection)
+{
+	const struct linger none = {.l_onoff = 1};
+
+	(void)setsockopt(connection->fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
+}
+
+void connection_reset(struct connection *connection)
+{
+	connection_reset_at_close(connection);
+	connection_close(connection);
+}
+
+void connection_reset_slow(struct connection *connection, const char *why)
+{
+	const struct output *output = connection->output;
+
+	counter_add(&connection->thread->counters.slow_reset, 1);
+	log_notice("%s: %s: reads too slowly: resetting (%s; its socket holds %u bytes, "
+		   "%llu were acknowledged in a second)",
+		   connection->addresses.remote,
+		   output ? output->transaction.path : "after a response", why, connection->unsent,
+		   (unsigned long long)connection->rate);
+	connection_reset(connection);
 }

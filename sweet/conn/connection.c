@@ -14,8 +14,8 @@
  *
  * A connection owns its socket and at most one transaction.  If the client disconnects while a
  * responder has the transaction, the transaction is left behind and freed when the responder is
- * done.  Bytes that come early (pipelining) are saved (connection-input.c).  A connection belongs
- * to one thread.
+ * done.  Bytes that come early (pipelining) are saved (connection-body.c).  A connection belongs to
+ * one thread.
  */
 #include <assert.h>
 #include <stdlib.h>

@@ -11,7 +11,7 @@
 #include "base/date.h"
 #include "base/histogram.h"
 #include "config/arch.h"
-#include "config/config-ref.h"
+#include "config/configuration.h"
 #include "core/access-log.h"
 #include "event/thread-pool.h"
 #include "event/loop.h"

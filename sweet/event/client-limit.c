@@ -9,26 +9,27 @@
  * which is the same as no entry: such entries are taken first, and else the
  * one that is full the soonest.
  *
- * Connections: a counter for each client that has any, in chains of a table.
+ * GLib's hash table has no bounded size, and a block of memory for each entry, so it is not
+ * used for these.
+ *
+ * Connections: a counter for each client that has any, in a hash table of each stripe.
  *
  * Locks are striped; each is held for a few comparisons, and none is taken
  * while no limit is set, as nobody calls.
  */
-#include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <netinet/in.h>
 #include <sys/random.h>
 
+#include <glib.h>
+
 #include "base/siphash.h"
 #include "event/client-limit.h"
 
 #define WAYS 8
 #define STRIPES 64
-#define CHAINS 16384 /* a multiple of STRIPES */
-
-static_assert(CHAINS % STRIPES == 0, "the clients of a chain have one lock");
 
 struct bucket {
 	uint64_t who;
@@ -36,19 +37,20 @@ struct bucket {
 };
 
 struct limited_client {
-	struct limited_client *next;
-	uint64_t who;
+	uint64_t who; /* must be first: its key */
 	unsigned connections;
 };
 
 union stripe {
-	pthread_mutex_t lock;
+	struct {
+		pthread_mutex_t lock;
+		GHashTable *clients; /* struct limited_client */
+	};
 	char line[64]; /* of the processor's cache */
 };
 
 struct client_limits {
 	union stripe stripes[STRIPES];
-	struct limited_client *chains[CHAINS];
 	uint8_t key[16];
 	unsigned sets; /* a power of two */
 	struct bucket buckets[];
@@ -66,8 +68,11 @@ struct client_limits *client_limits_open(unsigned entries)
 	if (!limits)
 		return NULL;
 	limits->sets = sets;
-	for (unsigned i = 0; i < STRIPES; i++)
+	for (unsigned i = 0; i < STRIPES; i++) {
 		pthread_mutex_init(&limits->stripes[i].lock, NULL);
+		limits->stripes[i].clients =
+			g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+	}
 	if (getrandom(limits->key, sizeof(limits->key), 0) == sizeof(limits->key))
 		return limits;
 	client_limits_close(limits);
@@ -78,16 +83,10 @@ void client_limits_close(struct client_limits *limits)
 {
 	if (!limits)
 		return;
-	for (unsigned i = 0; i < CHAINS; i++) {
-		struct limited_client *client = limits->chains[i], *next;
-
-		for (; client; client = next) {
-			next = client->next;
-			free(client);
-		}
-	}
-	for (unsigned i = 0; i < STRIPES; i++)
+	for (unsigned i = 0; i < STRIPES; i++) {
+		g_hash_table_unref(limits->stripes[i].clients);
 		pthread_mutex_destroy(&limits->stripes[i].lock);
+	}
 	free(limits);
 }
 
@@ -128,38 +127,33 @@ struct limited_client *client_limits_enter(struct client_limits *limits,
 {
 	struct client_address from = client_address(address);
 	uint64_t who = number(limits, &from, 0);
-	pthread_mutex_t *lock = &limits->stripes[who % STRIPES].lock;
-	struct limited_client **chain = &limits->chains[who % CHAINS], *client;
+	union stripe *stripe = &limits->stripes[who % STRIPES];
+	struct limited_client *client;
 
-	pthread_mutex_lock(lock);
-	for (client = *chain; client && client->who != who; client = client->next)
-		;
+	pthread_mutex_lock(&stripe->lock);
+	client = g_hash_table_lookup(stripe->clients, &who);
 	if (client) {
 		if (client->connections >= at_most)
 			client = NULL;
 		else
 			client->connections++;
-	} else if (at_most > 0 && (client = malloc(sizeof(*client)))) {
-		*client = (struct limited_client){.next = *chain, .who = who, .connections = 1};
-		*chain = client;
+	} else if (at_most > 0) {
+		client = g_new(struct limited_client, 1);
+		*client = (struct limited_client){.who = who, .connections = 1};
+		g_hash_table_add(stripe->clients, client);
 	}
-	pthread_mutex_unlock(lock);
+	pthread_mutex_unlock(&stripe->lock);
 	return client;
 }
 
 void client_limits_leave(struct client_limits *limits, struct limited_client *client)
 {
-	pthread_mutex_t *lock = &limits->stripes[client->who % STRIPES].lock;
-	struct limited_client **link = &limits->chains[client->who % CHAINS];
+	union stripe *stripe = &limits->stripes[client->who % STRIPES];
 
-	pthread_mutex_lock(lock);
-	if (--client->connections == 0) {
-		while (*link != client)
-			link = &(*link)->next;
-		*link = client->next;
-		free(client);
-	}
-	pthread_mutex_unlock(lock);
+	pthread_mutex_lock(&stripe->lock);
+	if (--client->connections == 0)
+		g_hash_table_remove(stripe->clients, client);
+	pthread_mutex_unlock(&stripe->lock);
 }
 
 /* --- requests ----------------------------------------------------------------------- */

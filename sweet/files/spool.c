@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * spool.c - see spool.h: the operations of a spool, one after the other.
+ * spool.c - see spool.h: the operations of a spool, one after the other, and units that
+ * are filled by them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -407,4 +408,40 @@ void spools_close(struct spools *spools)
 	g_free(spools->path);
 	pthread_mutex_destroy(&spools->lock);
 	g_free(spools);
+}
+
+/* --- units that are filled from a spool -------------------------------------------- */
+
+static void dropped(struct spool_op *op)
+{
+	struct spool_unit *unit = (struct spool_unit *)op;
+
+	if (!unit->taken)
+		(void)NC_free(&unit->handle);
+	free(unit);
+}
+
+int spool_unit_read(struct spool *spool, uint64_t offset, size_t length, size_t fragment,
+		    void (*done)(struct spool_op *op, int result), void *user)
+{
+	struct spool_unit *unit = calloc(1, sizeof(*unit));
+	size_t run;
+	int error;
+
+	if (!unit)
+		return -ENOMEM;
+	if (NC_unit_alloc(NULL, &unit->handle, length, fragment, NC_KIND_RECYCLED,
+			  NC_UNIT_UNSUMMED) < 0) {
+		error = -errno;
+		free(unit);
+		return error;
+	}
+	unit->user = user;
+	unit->bytes = (struct iovec){NC_fragment(&unit->handle, 0, &run), length};
+	unit->op = (struct spool_op){
+		.iov = &unit->bytes, .count = 1, .offset = offset, .done = done, .drop = dropped};
+	error = unit->bytes.iov_base && run >= length ? spool_read(spool, &unit->op) : -ENOMEM;
+	if (error)
+		dropped(&unit->op);
+	return error;
 }

@@ -15,6 +15,7 @@
 #ifndef SWEET_SPOOL_H
 #define SWEET_SPOOL_H
 
+#include <nabc.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -121,5 +122,22 @@ int spool_fd(const struct spool *spool);
  * the caller's.  -errno.
  */
 int spool_reader(const struct spool *spool);
+
+/* A unit of one fragment that is filled from a spool. */
+struct spool_unit {
+	struct spool_op op; /* must be first: done() gets it */
+	void *user;
+	struct iovec bytes;
+	NC_handle handle; /* not inserted; done() may take it, and sets taken then */
+	bool taken;
+};
+
+/*
+ * Reads length bytes from offset on into a new unit whose fragments are of that
+ * many bytes, at least length.  0, and done() follows as spool_read() has it; or
+ * -errno.
+ */
+int spool_unit_read(struct spool *spool, uint64_t offset, size_t length, size_t fragment,
+		    void (*done)(struct spool_op *op, int result), void *user);
 
 #endif

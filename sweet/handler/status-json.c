@@ -5,183 +5,148 @@
  */
 #include <string.h>
 
-#include "base/escape.h"
+#include "base/json.h"
 #include "handler/status-field.h"
 #include "handler/status-json.h"
 
-#define U "%" G_GUINT64_FORMAT
-
-static void add_string(GString *text, const char *string)
+/* Adds the members of a group to the open object. */
+static void add_fields(struct json *json, const struct status_data *data, const char *group)
 {
-	struct slice slice = {.at = string, .length = strlen(string)};
-	size_t before = text->len;
-	char *end;
-
-	g_string_set_size(text, before + slice.length * ESCAPE_MOST + 2);
-	text->str[before] = '"';
-	end = escape_json(text->str + before + 1, slice);
-	*end++ = '"';
-	g_string_set_size(text, (gsize)(end - text->str));
-}
-
-static void add_pair(GString *text, const char *key, const char *string)
-{
-	g_string_append_printf(text, "\"%s\": ", key);
-	add_string(text, string);
-}
-
-/* Uses a decimal point in every locale. */
-static void add_decimal(GString *text, const char *key, double value, const char *format)
-{
-	char number[G_ASCII_DTOSTR_BUF_SIZE];
-
-	g_string_append_printf(text, "\"%s\": %s", key,
-			       g_ascii_formatd(number, sizeof(number), format, value));
-}
-
-/* Adds the members of a group, without braces. */
-static void add_fields(GString *text, const struct status_data *data, const char *group)
-{
-	const char *between = "";
-
 	for (unsigned i = 0; i < status_field_count; i++) {
 		const struct status_field *field = &status_fields[i];
 
-		if (!field->group || strcmp(field->group, group) != 0)
-			continue;
-		g_string_append_printf(text, "%s\"%s\": " U, between, field->key,
-				       status_field_value(field, data));
-		between = ", ";
+		if (field->group && strcmp(field->group, group) == 0)
+			json_number(json, field->key, status_field_value(field, data));
 	}
 }
 
-static void add_group(GString *text, const struct status_data *data, const char *group)
+static void add_group(struct json *json, const struct status_data *data, const char *group)
 {
-	g_string_append_printf(text, "  \"%s\": { ", group);
-	add_fields(text, data, group);
-	g_string_append(text, " },\n");
+	json_open_as(json, group, '{', JSON_SPACED);
+	add_fields(json, data, group);
+	json_close(json, '}');
 }
 
-static void add_process(GString *text, const struct status_data *data)
+static void add_thread(struct json *json, const struct status_thread *thread)
 {
-	g_string_append(text, "  \"software\": \"" SERVER_SOFTWARE "\",\n");
-	g_string_append_printf(text,
-			       "  \"pid\": " U ",\n"
-			       "  \"now_ms\": " U ",\n"
-			       "  \"started_ms\": " U ",\n"
-			       "  \"uptime_s\": " U ",\n"
-			       "  \"uptime_ms\": " U ",\n"
-			       "  \"draining\": %s,\n",
-			       data->pid, data->now_ms, data->started_ms, data->uptime_ms / 1000,
-			       data->uptime_ms, data->draining ? "true" : "false");
-	g_string_append_printf(text,
-			       "  \"process\": { \"memory\": " U ", \"cpu_user_us\": " U
-			       ", \"cpu_system_us\": " U " },\n"
-			       "  \"config\": { \"generation\": " U ", \"loaded_ms\": " U " },\n"
-			       "  \"threads\": " U ",\n  ",
-			       data->memory, data->cpu_user_us, data->cpu_system_us,
-			       data->generation, data->loaded_ms, data->threads);
-	add_pair(text, "io", data->io);
-	g_string_append(text, ",\n  ");
-	add_pair(text, "data_path", data->data_path);
-	g_string_append_c(text, ',');
-	add_pair(text, "arch", data->arch);
-	g_string_append(text, ",\n  ");
-	add_pair(text, "socket_options", data->socket_options);
-	g_string_append(text, ",\n  \"each_thread\": [");
-	for (unsigned i = 0; i < data->threads; i++) {
-		const struct status_thread *thread = &data->thread[i];
+	json_open_as(json, NULL, '{', JSON_SPACED);
+	json_text(json, "io", thread->io);
+	json_number(json, "accepted", thread->accepted);
+	json_number(json, "open", thread->open);
+	json_number(json, "requests", thread->requests);
+	json_number(json, "bytes", thread->bytes);
+	json_close(json, '}');
+}
 
-		g_string_append_printf(text, "%s\n    { ", i ? "," : "");
-		add_pair(text, "io", thread->io);
-		g_string_append_printf(text,
-				       ", \"accepted\": " U ", \"open\": " U ", \"requests\": " U
-				       ", \"bytes\": " U " }",
-				       thread->accepted, thread->open, thread->requests,
-				       thread->bytes);
-	}
-	g_string_append(text, "\n  ],\n");
+static void add_process(struct json *json, const struct status_data *data)
+{
+	json_text(json, "software", SERVER_SOFTWARE);
+	json_number(json, "pid", data->pid);
+	json_number(json, "now_ms", data->now_ms);
+	json_number(json, "started_ms", data->started_ms);
+	json_number(json, "uptime_s", data->uptime_ms / 1000);
+	json_number(json, "uptime_ms", data->uptime_ms);
+	json_bool(json, "draining", data->draining);
+	json_open_as(json, "process", '{', JSON_SPACED);
+	json_number(json, "memory", data->memory);
+	json_number(json, "cpu_user_us", data->cpu_user_us);
+	json_number(json, "cpu_system_us", data->cpu_system_us);
+	json_close(json, '}');
+	json_open_as(json, "config", '{', JSON_SPACED);
+	json_number(json, "generation", data->generation);
+	json_number(json, "loaded_ms", data->loaded_ms);
+	json_close(json, '}');
+	json_number(json, "threads", data->threads);
+	json_text(json, "io", data->io);
+	json_text(json, "data_path", data->data_path);
+	json_text(json, "arch", data->arch);
+	json_text(json, "socket_options", data->socket_options);
+	json_open(json, "each_thread", '[');
+	for (unsigned i = 0; i < data->threads; i++)
+		add_thread(json, &data->thread[i]);
+	json_close(json, ']');
 }
 
 /* Leaves out empty ranges; null: no upper end. */
-static void add_latency(GString *text, const struct histogram_sum *latency)
+static void add_latency(struct json *json, const struct histogram_sum *latency)
 {
 	static const struct {
 		const char *key;
 		double share;
 	} quantiles[] = {{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p999", 0.999}};
-	const char *between = "";
 
-	g_string_append_printf(text, "  \"latency_us\": { \"count\": " U ", \"sum\": " U, //
-			       latency->count, latency->sum);
-	for (unsigned i = 0; i < G_N_ELEMENTS(quantiles); i++) {
-		g_string_append(text, ", ");
-		add_decimal(text, quantiles[i].key, histogram_quantile(latency, quantiles[i].share),
-			    "%.1f");
-	}
-	g_string_append_printf(text, ", \"max\": " U ",\n    \"below\": [", latency->most);
+	json_open_as(json, "latency_us", '{', JSON_SPACED);
+	json_number(json, "count", latency->count);
+	json_number(json, "sum", latency->sum);
+	for (unsigned i = 0; i < G_N_ELEMENTS(quantiles); i++)
+		json_real(json, quantiles[i].key, histogram_quantile(latency, quantiles[i].share),
+			  1);
+	json_number(json, "max", latency->most);
+	json_open(json, "below", '[');
 	for (unsigned i = 0; i < HISTOGRAM_RANGES; i++) {
 		if (!latency->counts[i])
 			continue;
+		json_open(json, NULL, '[');
 		if (i + 1 < HISTOGRAM_RANGES)
-			g_string_append_printf(text, "%s[" U ", " U "]", between,
-					       histogram_limit(i), latency->counts[i]);
+			json_number(json, NULL, histogram_limit(i));
 		else
-			g_string_append_printf(text, "%s[null, " U "]", between,
-					       latency->counts[i]);
-		between = ", ";
+			json_null(json, NULL);
+		json_number(json, NULL, latency->counts[i]);
+		json_close(json, ']');
 	}
-	g_string_append(text, "] },\n");
+	json_close(json, ']');
+	json_close(json, '}');
 }
 
-static void add_files(GString *text, const struct status_data *data)
+static void add_files(struct json *json, const struct status_data *data)
 {
 	const struct file_cache_stat *files = &data->files;
 
-	g_string_append(text, "  \"files\": { ");
-	add_fields(text, data, "files");
-	g_string_append(text, ", ");
-	add_decimal(text, "hit_ratio", status_share(files->hits, files->misses), "%.4f");
-	g_string_append(text, ", ");
-	add_decimal(text, "byte_hit_ratio", status_share(files->hit_bytes, files->miss_bytes),
-		    "%.4f");
-	g_string_append(text, " },\n");
+	json_open_as(json, "files", '{', JSON_SPACED);
+	add_fields(json, data, "files");
+	json_real(json, "hit_ratio", status_share(files->hits, files->misses), 4);
+	json_real(json, "byte_hit_ratio", status_share(files->hit_bytes, files->miss_bytes), 4);
+	json_close(json, '}');
 }
 
-static void add_pool(GString *text, const struct status_pool *pool)
+static void add_worker(struct json *json, unsigned number, const struct status_worker *worker)
 {
-	g_string_append(text, "\n      { ");
-	add_pair(text, "prefix", pool->prefix);
-	g_string_append(text, ", \"command\": [");
-	for (unsigned i = 0; pool->argv && pool->argv[i]; i++) {
-		g_string_append(text, i ? ", " : "");
-		add_string(text, pool->argv[i]);
-	}
-	g_string_append_printf(text, "], \"waiting\": " U ", \"processes\": [", pool->waiting);
-	for (unsigned i = 0; i < pool->count; i++) {
-		const struct status_worker *worker = &pool->workers[i];
-
-		g_string_append_printf(text,
-				       "%s\n        { \"number\": %u, \"up\": %s, \"pid\": " U
-				       ", \"in_flight\": " U ", \"requests\": " U
-				       ", \"restarts\": " U ", \"failures\": " U " }",
-				       i ? "," : "", i, worker->up ? "true" : "false", worker->pid,
-				       worker->in_flight, worker->requests, worker->restarts,
-				       worker->failures);
-	}
-	g_string_append(text, " ] }");
+	json_open_as(json, NULL, '{', JSON_SPACED);
+	json_number(json, "number", number);
+	json_bool(json, "up", worker->up);
+	json_number(json, "pid", worker->pid);
+	json_number(json, "in_flight", worker->in_flight);
+	json_number(json, "requests", worker->requests);
+	json_number(json, "restarts", worker->restarts);
+	json_number(json, "failures", worker->failures);
+	json_close(json, '}');
 }
 
-static void add_workers(GString *text, const struct status_data *data)
+static void add_pool(struct json *json, const struct status_pool *pool)
 {
-	g_string_append(text, "  \"workers\": { ");
-	add_fields(text, data, "workers");
-	g_string_append(text, ", \"pools\": [");
-	for (unsigned i = 0; i < data->pool_count; i++) {
-		g_string_append(text, i ? "," : "");
-		add_pool(text, &data->pools[i]);
-	}
-	g_string_append(text, " ] },\n");
+	json_open_as(json, NULL, '{', JSON_SPACED);
+	json_text(json, "prefix", pool->prefix);
+	json_open(json, "command", '[');
+	for (unsigned i = 0; pool->argv && pool->argv[i]; i++)
+		json_text(json, NULL, pool->argv[i]);
+	json_close(json, ']');
+	json_number(json, "waiting", pool->waiting);
+	json_open_as(json, "processes", '[', JSON_LINES);
+	for (unsigned i = 0; i < pool->count; i++)
+		add_worker(json, i, &pool->workers[i]);
+	json_close(json, ']');
+	json_close(json, '}');
+}
+
+static void add_workers(struct json *json, const struct status_data *data)
+{
+	json_open_as(json, "workers", '{', JSON_SPACED);
+	add_fields(json, data, "workers");
+	json_open_as(json, "pools", '[', JSON_LINES);
+	for (unsigned i = 0; i < data->pool_count; i++)
+		add_pool(json, &data->pools[i]);
+	json_close(json, ']');
+	json_close(json, '}');
 }
 
 static const char *const methods[4] = {
@@ -197,70 +162,73 @@ static const char *const methods[4] = {
 		&(of)->by_copy, &(of)->by_splice, &(of)->by_zerocopy, &(of)->by_kernel             \
 	}
 
-static void add_route(GString *text, const struct NC_route *route)
+/* Opens an object for the method; the caller closes it. */
+static void open_method(struct json *json, unsigned method, const struct NC_method_count *count)
+{
+	json_open_as(json, methods[method], '{', JSON_SPACED);
+	json_number(json, "sends", count->sends);
+	json_number(json, "bytes", count->bytes);
+}
+
+static void add_route(struct json *json, const struct NC_route *route)
 {
 	const struct NC_method_count *const by[] = BY_METHOD(route);
 
-	g_string_append(text, "\n      { ");
-	add_pair(text, "address", route->address);
-	g_string_append_printf(text,
-			       ", \"local\": %s, \"fixed\": %s, \"recycled\": \"%s\""
-			       ", \"lasting\": \"%s\", ",
-			       route->local ? "true" : "false",
-			       route->method == NC_ROUTE_LEARN ? "false" : "true",
-			       methods[route->recycled & 3], methods[route->lasting & 3]);
-	for (unsigned i = 0; i < 4; i++)
-		g_string_append_printf(text, "\"%s\": { \"sends\": " U ", \"bytes\": " U " }, ",
-				       methods[i], by[i]->sends, by[i]->bytes);
-	add_pair(text, "why", route->why);
-	g_string_append(text, " }");
+	json_open_as(json, NULL, '{', JSON_SPACED);
+	json_text(json, "address", route->address);
+	json_bool(json, "local", route->local);
+	json_bool(json, "fixed", route->method != NC_ROUTE_LEARN);
+	json_text(json, "recycled", methods[route->recycled & 3]);
+	json_text(json, "lasting", methods[route->lasting & 3]);
+	for (unsigned i = 0; i < 4; i++) {
+		open_method(json, i, by[i]);
+		json_close(json, '}');
+	}
+	json_text(json, "why", route->why);
+	json_close(json, '}');
 }
 
-static void add_transmit(GString *text, const struct status_data *data)
+static void add_transmit(struct json *json, const struct status_data *data)
 {
 	const struct NC_cache_stat *cache = &data->cache;
 	const struct NC_method_count *const by[] = BY_METHOD(cache);
 
-	g_string_append(text, "  \"transmit\": {\n    ");
+	json_open(json, "transmit", '{');
 	for (unsigned i = 0; i < 4; i++) {
-		g_string_append_printf(text, "\"%s\": { \"sends\": " U ", \"bytes\": " U,
-				       methods[i], by[i]->sends, by[i]->bytes);
+		open_method(json, i, by[i]);
 		if (i == NC_METHOD_ZEROCOPY)
-			g_string_append_printf(text, ", \"copied\": " U, cache->zerocopy_copied);
-		g_string_append(text, " },\n    ");
+			json_number(json, "copied", cache->zerocopy_copied);
+		json_close(json, '}');
 	}
-	add_fields(text, data, "transmit");
-	g_string_append(text, ",\n    ");
-	add_pair(text, "io_uring", cache->uring);
-	g_string_append(text, ", ");
-	add_pair(text, "module", cache->kernel);
-	g_string_append(text, ",\n    \"routes\": [");
-	for (unsigned i = 0; i < data->route_count; i++) {
-		g_string_append(text, i ? "," : "");
-		add_route(text, &data->routes[i]);
-	}
-	g_string_append(text, " ] }\n");
+	add_fields(json, data, "transmit");
+	json_text(json, "io_uring", cache->uring);
+	json_text(json, "module", cache->kernel);
+	json_open(json, "routes", '[');
+	for (unsigned i = 0; i < data->route_count; i++)
+		add_route(json, &data->routes[i]);
+	json_close(json, ']');
+	json_close(json, '}');
 }
 
 GString *status_json(const struct status_data *data)
 {
-	GString *text = g_string_sized_new(8192);
+	struct json json = {.text = g_string_sized_new(8192)};
 
-	g_string_append(text, "{\n");
-	add_process(text, data);
-	add_group(text, data, "connections");
-	g_string_append_printf(text, "  \"requests\": " U ",\n", data->requests);
-	add_group(text, data, "responses");
-	add_group(text, data, "bodies");
-	add_latency(text, &data->latency);
-	add_files(text, data);
-	add_group(text, data, "caches");
-	add_group(text, data, "answers");
-	add_group(text, data, "slow");
-	add_group(text, data, "spool");
-	add_workers(text, data);
-	add_group(text, data, "cache");
-	add_transmit(text, data);
-	g_string_append(text, "}\n");
-	return text;
+	json_open(&json, NULL, '{');
+	add_process(&json, data);
+	add_group(&json, data, "connections");
+	json_number(&json, "requests", data->requests);
+	add_group(&json, data, "responses");
+	add_group(&json, data, "bodies");
+	add_latency(&json, &data->latency);
+	add_files(&json, data);
+	add_group(&json, data, "caches");
+	add_group(&json, data, "answers");
+	add_group(&json, data, "slow");
+	add_group(&json, data, "spool");
+	add_workers(&json, data);
+	add_group(&json, data, "cache");
+	add_transmit(&json, data);
+	json_close(&json, '}');
+	return json.text;
 }

@@ -13,6 +13,7 @@
 
 #include <glib.h>
 
+#include "base/json.h"
 #include "http/autoindex-render.h"
 
 #define REPLACEMENT "\xef\xbf\xbd"
@@ -135,30 +136,6 @@ static void put_html(GString *out, const char *text)
 		}
 		text = g_utf8_next_char(text);
 	}
-}
-
-static void put_json(GString *out, const char *text)
-{
-	g_string_append_c(out, '"');
-	while (*text) {
-		gunichar letter = g_utf8_get_char_validated(text, -1);
-
-		if (letter == (gunichar)-1 || letter == (gunichar)-2) {
-			g_string_append(out, REPLACEMENT);
-			text++;
-			continue;
-		}
-		if (letter == '"' || letter == '\\') {
-			g_string_append_c(out, '\\');
-			g_string_append_c(out, (char)letter);
-		} else if (g_unichar_iscntrl(letter)) {
-			g_string_append_printf(out, "\\u%04x", letter);
-		} else {
-			g_string_append_unichar(out, letter);
-		}
-		text = g_utf8_next_char(text);
-	}
-	g_string_append_c(out, '"');
 }
 
 /* Three digits say enough: 999 B, 1.46 KiB, 97.7 KiB, 312 MiB. */
@@ -332,40 +309,47 @@ GString *autoindex_html(const struct autoindex_page *page, size_t max)
 
 /* --- JSON ------------------------------------------------------------------------ */
 
-static void put_object(GString *out, const struct autoindex_entry *entry)
+static void put_object(struct json *json, const struct autoindex_entry *entry)
 {
-	g_string_append(out, "{\"name\":");
-	put_json(out, entry->name);
+	GString *text = g_string_new(NULL);
+
+	json_open_as(json, NULL, '{', JSON_DENSE);
+	json_text(json, "name", entry->name);
 	/* The name may have been mended; this is it, byte by byte. */
-	g_string_append(out, ",\"href\":\"");
-	put_link(out, entry->name);
-	g_string_append_printf(out, "%s\",\"type\":\"%s\",\"size\":", entry->folder ? "/" : "",
-			       entry->folder ? "directory" : "file");
+	put_link(text, entry->name);
 	if (entry->folder)
-		g_string_append(out, "null");
+		g_string_append_c(text, '/');
+	json_text(json, "href", text->str);
+	json_text(json, "type", entry->folder ? "directory" : "file");
+	if (entry->folder)
+		json_null(json, "size");
 	else
-		g_string_append_printf(out, "%" G_GUINT64_FORMAT, entry->size);
-	g_string_append(out, ",\"mtime\":\"");
-	put_time(out, entry->modified, "%Y-%m-%dT%H:%M:%SZ");
-	g_string_append(out, "\"}");
+		json_number(json, "size", entry->size);
+	g_string_truncate(text, 0);
+	put_time(text, entry->modified, "%Y-%m-%dT%H:%M:%SZ");
+	json_text(json, "mtime", text->str);
+	json_close(json, '}');
+	g_string_free(text, TRUE);
 }
 
 GString *autoindex_json(const struct autoindex_page *page, size_t max, bool *cut)
 {
-	GString *out = g_string_new("[");
+	struct json json = {.text = g_string_new(NULL), .step = 1};
 
+	json_open(&json, NULL, '[');
 	*cut = page->more;
 	for (unsigned i = 0; i < page->count; i++) {
-		size_t before = out->len;
+		const struct json before = json;
+		size_t length = json.text->len;
 
-		g_string_append(out, i ? ",\n " : "\n ");
-		put_object(out, &page->entries[i]);
-		if (out->len + 3 > max) {
-			g_string_truncate(out, before);
+		put_object(&json, &page->entries[i]);
+		if (json.text->len + strlen("\n]\n") > max) {
+			g_string_truncate(json.text, length);
+			json = before;
 			*cut = true;
 			break;
 		}
 	}
-	g_string_append(out, "\n]\n");
-	return out;
+	json_close(&json, ']');
+	return json.text;
 }

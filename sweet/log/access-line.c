@@ -131,6 +131,10 @@ static char *write_quoted(char *to, struct slice text, size_t most)
 
 /* --- JSON ---------------------------------------------------------------------------- */
 
+/*
+ * Not by base/json.h: a line is written for each request, into memory of the log's own, and
+ * has neither brackets within brackets nor a layout. What is not UTF-8 is shown byte by byte.
+ */
 static char *write_member(char *to, struct slice text, size_t most)
 {
 	if (!text.at)

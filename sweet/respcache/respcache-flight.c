@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * respcache-flight.c - one call for all who ask for the same: flights, those
- * who wait for them, and how they are told; see respcache-internal.h.
+ * who wait for them, and how they are told; and marks, which say what became of the last
+ * answers to a URL; see respcache-internal.h.
  */
 #include <stdlib.h>
 
@@ -272,4 +273,47 @@ void respcache_give_up(struct respcache_flight *flight, enum respcache_failure f
 	tell(waiters, NULL, failure == RESPCACHE_ABANDONED ? RESPCACHE_AGAIN : RESPCACHE_PASS);
 	respcache_drop(dropped);
 	respcache_flight_free(flight);
+}
+
+/* --- marks ------------------------------------------------------------------------------ */
+
+/*
+ * One number is a mark: bits of the hash, what it says, and the second until
+ * when.  Two URLs in one place drive each other out, which costs a call.
+ */
+#define NOT_KEPT_S 5	   /* for which nobody waits for what was not kept */
+#define KEPT_S (24 * 3600) /* for which it is known that there are such answers */
+#define SECOND UINT64_C(1000000000)
+
+#define MARK_TIME UINT64_C(0xffffffff)
+
+static uint64_t mark_name(uint64_t hash)
+{
+	return hash & ~(MARK_TIME | UINT64_C(3) << 32);
+}
+
+void respcache_mark_set(struct respcache *cache, uint64_t hash, enum respcache_mark mark,
+			uint64_t now_ns)
+{
+	uint64_t until = now_ns / SECOND + (mark == MARK_KEPT ? KEPT_S : NOT_KEPT_S);
+
+	atomic_store_explicit(&cache->marks[hash % RESPCACHE_MARKS],
+			      mark_name(hash) | (uint64_t)mark << 32 | (until & MARK_TIME),
+			      memory_order_relaxed);
+}
+
+enum respcache_mark respcache_mark_of(const struct respcache *cache, uint64_t hash, uint64_t now_ns)
+{
+	uint64_t mark =
+		atomic_load_explicit(&cache->marks[hash % RESPCACHE_MARKS], memory_order_relaxed);
+
+	if (mark_name(mark) != mark_name(hash) || now_ns / SECOND >= (mark & MARK_TIME))
+		return MARK_NONE;
+	return (enum respcache_mark)(mark >> 32 & 3);
+}
+
+void respcache_note(struct respcache *cache, uint64_t mark, uint64_t now_ns)
+{
+	if (mark)
+		respcache_mark_set(cache, mark, MARK_KEPT, now_ns);
 }

@@ -8,9 +8,13 @@
  * before, units are held, destroyed and entries freed behind it.  Counters and
  * references are atomic.
  *
- * respcache-mark.c and respcache-entry.c call none of the others; respcache-purge.c
- * calls respcache-entry.c; respcache-flight.c calls those three, and respcache.c
- * calls all of them.
+ * respcache-entry.c calls none of the others; respcache-purge.c calls
+ * respcache-entry.c; respcache-flight.c calls those two, and respcache.c calls all of
+ * them.
+ *
+ * Why chains of its own, and not GLib's hash table: a URL has several entries, and an entry
+ * several tags, which are links in the entry's own block of memory; GLib's table has one
+ * value of a key, and allocates when it grows, which would be under the lock.
  *
  * Why shards: every dynamic request of every thread comes by, and the time
  * under the lock, a walk along a chain with keys to compare, is long enough
@@ -141,21 +145,6 @@ static inline uint64_t respcache_hash(const struct respcache *cache, struct slic
 	return siphash(cache->key, text.at, text.length);
 }
 
-/* --- respcache-mark.c: what became of the last answers ----------------------------------- */
-
-enum respcache_mark { MARK_NONE, MARK_KEPT, MARK_NOT_KEPT };
-
-void respcache_mark_set(struct respcache *cache, uint64_t hash, enum respcache_mark mark,
-			uint64_t now_ns);
-enum respcache_mark respcache_mark_of(const struct respcache *cache, uint64_t hash,
-				      uint64_t now_ns);
-
-/* A mark of its own for those with a password. */
-static inline uint64_t respcache_mark_hash(uint64_t hash, bool authorized)
-{
-	return authorized ? ~hash : hash;
-}
-
 /* --- respcache-entry.c --------------------------------------------------------------- */
 
 /* Referenced by the caller.  NULL: too much of something, or no memory. */
@@ -217,5 +206,19 @@ struct respcache_flight *respcache_flight_find_locked(struct respcache_shard *sh
 						      const struct request *request,
 						      bool authorized,
 						      const struct respcache_entry *like);
+
+/* Marks: what became of the last answers to a URL. */
+enum respcache_mark { MARK_NONE, MARK_KEPT, MARK_NOT_KEPT };
+
+void respcache_mark_set(struct respcache *cache, uint64_t hash, enum respcache_mark mark,
+			uint64_t now_ns);
+enum respcache_mark respcache_mark_of(const struct respcache *cache, uint64_t hash,
+				      uint64_t now_ns);
+
+/* A mark of its own for those with a password. */
+static inline uint64_t respcache_mark_hash(uint64_t hash, bool authorized)
+{
+	return authorized ? ~hash : hash;
+}
 
 #endif

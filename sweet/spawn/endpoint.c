@@ -11,10 +11,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "event/passrights.h"
 #include "spawn/endpoint.h"
 
 #define BACKLOG 4096
+
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83 /* since Linux 6.16 */
+#endif
+
+bool endpoint_refuse_descriptors(int fd)
+{
+	int off = 0;
+
+	return setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &off, sizeof(off)) == 0;
+}
 
 static int make_socket(const struct listen_address *address, bool shared)
 {
@@ -24,7 +34,7 @@ static int make_socket(const struct listen_address *address, bool shared)
 	if (fd < 0)
 		return -errno;
 	if (family == AF_UNIX) {
-		(void)passrights_refuse(fd);
+		(void)endpoint_refuse_descriptors(fd);
 		return fd;
 	}
 	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
@@ -240,7 +250,7 @@ struct endpoint *endpoint_adopt(int fd, unsigned threads)
 	(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
 	(void)fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 	if (family == AF_UNIX)
-		(void)passrights_refuse(fd);
+		(void)endpoint_refuse_descriptors(fd);
 	else
 		(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	read_name(fd, &endpoint->bound);

@@ -48,6 +48,18 @@ struct endpoint *endpoint_adopt(int fd, unsigned threads);
 /* The thread's socket; the caller closes it.  -1: taken already. */
 int endpoint_take(struct endpoint *endpoint, unsigned thread);
 
+/*
+ * Descriptors sent to the Unix socket are refused to their sender, and to those that
+ * it accepts; sockets that connect may want that too.  False: the system cannot do that
+ * (before Linux 6.16), or it is no Unix socket.
+ *
+ * A descriptor that a peer passes may be the last of its file, and whoever drops
+ * it waits for the end of the file: of a TCP connection that lingers as long as
+ * the peer has chosen.  Those that nobody asked for are dropped by the thread that reads the
+ * bytes they came with, or closes the socket.
+ */
+bool endpoint_refuse_descriptors(int fd);
+
 /* The file as well; NULL is fine. */
 void endpoint_close(struct endpoint *endpoint);
 

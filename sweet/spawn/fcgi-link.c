@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "event/passrights.h"
+#include "spawn/endpoint.h"
 #include "spawn/fcgi-link.h"
 
 #define RECORD_MAX ((size_t)65528) /* bytes of a body in a record: aligned, so unpadded */
@@ -183,7 +183,7 @@ static int connect_to(const struct upstream *upstream, int *fd)
 	if (*fd < 0)
 		return -errno;
 	if (address->sa_family == AF_UNIX)
-		(void)passrights_refuse(*fd);
+		(void)endpoint_refuse_descriptors(*fd);
 	else
 		(void)setsockopt(*fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	if (connect(*fd, address, upstream->address.length) < 0 && errno != EINPROGRESS)

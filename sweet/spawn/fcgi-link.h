@@ -13,7 +13,7 @@
 #include "base/body-queue.h"
 #include "event/loop.h"
 #include "http/fcgi.h"
-#include "spawn/balancer.h"
+#include "base/balancer.h"
 
 #define FCGI_CONNECT_MS 5000 /* for an application to take the beginning of a request */
 

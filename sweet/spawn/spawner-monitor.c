@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * spawner-monitor.c - see spawner-monitor.h.
+ * spawner-monitor.c - the monitor of spawner-process.h.
  *
  * It does nothing but wait, so that there is nothing in it to go wrong.  Both
  * it and the spawner have the spawner's ends of the channels: the server sees
@@ -22,7 +22,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "spawn/spawner-monitor.h"
 #include "spawn/spawner-process.h"
 
 #define LEFT_OPEN 4		/* 0, 1, 2 and what keeps 3 from being anything else */

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * spawner-process.h - the small process that starts programs for the server,
- * from its fork on.  Its monitor (spawner-monitor.h) has left it nothing else
- * open than the channels and the first four descriptors.
+ * from its fork on; and its monitor, the parent of it, which forks the next one when
+ * it is ended from outside.
+ *
+ * Nobody else could: a spawner has rights that the server has given up, and is
+ * forked by who has no threads.  The monitor has left it nothing else open than the
+ * channels and the first four descriptors.
  */
 #ifndef SWEET_SPAWNER_PROCESS_H
 #define SWEET_SPAWNER_PROCESS_H
@@ -22,5 +26,12 @@ _Noreturn void spawner_process(const struct spawner_program *programs, unsigned 
 
 /* Its first word, or that of who could not even come to it: error is 0, or errno. */
 bool spawner_tell_ready(int channel, int error);
+
+/*
+ * spawner-monitor.c: keeps a spawner at the channels until the last of them is closed
+ * at the server's end, and ends after it.
+ */
+_Noreturn void spawner_monitor(const struct spawner_program *programs, unsigned count,
+			       const int *channels, unsigned channel_count);
 
 #endif

@@ -12,7 +12,7 @@
 #include <glib.h>
 
 #include "spawn/spawner-internal.h"
-#include "spawn/spawner-monitor.h"
+#include "spawn/spawner-process.h"
 
 static bool fail(char **why, const char *what)
 {

@@ -24,8 +24,8 @@ endif
 TORTURE_NEEDS += $(TORTURE_BYTES)
 tests_torture_client_SOURCES = tests/torture/client.c tests/torture/check.c tests/torture/check.h \
 	tests/torture/content.h tests/torture/parts.c tests/torture/parts.h \
-	bench/client-answer.c
-tests_torture_client_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/bench
+	bench/load/client-answer.c
+tests_torture_client_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/bench/load
 tests_torture_client_CFLAGS = $(AM_CFLAGS) -O2
 tests_torture_client_LDADD =
 tests_torture_destroyer_SOURCES = tests/torture/destroyer.c tests/torture/content.h

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-worker-channel-withdraw.c - unit tests of worker-channel-withdraw.c with a real worker:
+ * test-worker-channel-withdraw.c - unit tests of worker-channel.c with a real worker:
  * which calls are taken back from a living one and from one that has ended, in which order.
  */
 #include "worker-channel-fixture.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-site.c - unit tests of site.c and config-ref.c: folders are opened
+ * test-site.c - unit tests of site.c and of struct config_ref: folders are opened
  * once, shared by scopes and by generations, and given back with the last
  * user of a configuration.  Owns a folder of folders; single-threaded.
  */
 #include <sys/stat.h>
 
 #include "config/config-read.h"
-#include "config/config-ref.h"
+#include "config/configuration.h"
 #include "core/site.h"
 #include "files/file-cache.h"
 

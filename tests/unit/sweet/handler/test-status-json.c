@@ -115,7 +115,7 @@ START_TEST(test_empty)
 	text = status_json(data);
 	check_form(text);
 	has(text, "\"hit_ratio\": 0.0000");
-	has(text, "\"pools\": [ ]");
+	has(text, "\"pools\": []");
 	g_string_free(text, TRUE);
 	g_free(data);
 }

@@ -301,7 +301,7 @@ START_TEST(test_page)
 	g_free(page);
 	listing = (struct autoindex_page){.path = "/"};
 	page = g_string_free(autoindex_json(&listing, ROOM, &cut), FALSE);
-	ck_assert_str_eq(page, "[\n]\n");
+	ck_assert_str_eq(page, "[]\n");
 	ck_assert(!cut);
 	g_free(page);
 	page = g_string_free(autoindex_html(&listing, ROOM), FALSE);

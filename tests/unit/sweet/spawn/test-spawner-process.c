@@ -8,7 +8,7 @@
 #include <stdalign.h>
 #include <sys/wait.h>
 
-#include "spawn/spawner-monitor.h"
+#include "spawn/spawner-process.h"
 
 #include "process-fixture.h"
 

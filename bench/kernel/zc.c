@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * kernel-zc.c - io_uring's SEND_ZC out of registered buffers, set up as well as
+ * zc.c - io_uring's SEND_ZC out of registered buffers, set up as well as
  * the kernels allow: one issuer, and its own work done when it asks.
  */
 #include <liburing.h>

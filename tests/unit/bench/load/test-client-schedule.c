@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-client-schedule.c - unit tests of bench/client-schedule.c: as many
+ * test-client-schedule.c - unit tests of bench/load/client-schedule.c: as many
  * instants as the rate says, by chance, and the same ones each time.
  */
 #include <math.h>

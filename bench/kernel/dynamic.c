@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * kernel-dynamic.c - ways to hand over and send a document that another process
+ * dynamic.c - ways to hand over and send a document that another process
  * makes anew each time: through a pipe, in a file in memory, in shared memory,
  * and in a unit of nabc.ko.
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-client-answer.c - unit tests of bench/client-answer.c: where answers end,
+ * test-client-answer.c - unit tests of bench/load/client-answer.c: where answers end,
  * however they are cut, and what is no answer.
  */
 #include <client-answer.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-call-response.c - unit tests of call-response.c: the head that the lines of a program
+ * test-backend-call-response.c - unit tests of backend-call.c: the head that the lines of a program
  * become, of known and of unknown length, and what a redirection of the program's leaves.
  */
 #include "call-fixture.h"
@@ -213,4 +213,4 @@ static void fill(TCase *tcase)
 	tcase_add_test(tcase, test_redirect);
 }
 
-RUN_SUITE("call-response", fill)
+RUN_SUITE("backend-call-response", fill)

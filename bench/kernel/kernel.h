@@ -12,7 +12,7 @@
 
 #include "device.h"
 
-/* --- kernel-count.c: instructions -------------------------------------------- */
+/* --- count.c: instructions -------------------------------------------- */
 
 /* Begins to tell instructions from idling; on one CPU. */
 void count_begin(void);
@@ -20,7 +20,7 @@ void count_begin(void);
 /* Instructions of everything in this guest since count_begin(), but for idling. */
 uint64_t count_busy(void);
 
-/* --- kernel-peer.c: who receives ---------------------------------------------- */
+/* --- peer.c: who receives ---------------------------------------------- */
 
 /* A new connection to a process in the other namespace, or to an address "IP:PORT". */
 int peer_connect(const char *sink);
@@ -42,13 +42,13 @@ struct way {
 	void (*fini)(size_t size);
 };
 
-/* kernel-static.c: a document that is there, again and again; ends at a name of NULL. */
+/* static.c: a document that is there, again and again; ends at a name of NULL. */
 extern const struct way static_ways[];
 
-/* kernel-dynamic.c: each made anew by another process, and sent once. */
+/* dynamic.c: each made anew by another process, and sent once. */
 extern const struct way dynamic_ways[];
 
-/* --- kernel-zc.c: io_uring's SEND_ZC ------------------------------------------- */
+/* --- zc.c: io_uring's SEND_ZC ------------------------------------------- */
 
 /* A ring with this memory as registered buffers of the same size. */
 void zc_init(void *buffers, unsigned int count, size_t size);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * kernel-guest.c - what "bench kernel" runs in the guest: all ways to send, over
+ * guest.c - what "bench kernel" runs in the guest: all ways to send, over
  * all networks, in all sizes.
  *
  * Environment, from the kernel's command line: BENCH_SIZES, bytes with commas

@@ -5,7 +5,7 @@
  */
 #include <math.h>
 
-#include "json.h"
+#include "base/json.h"
 
 #include "suite.h"
 
@@ -13,9 +13,9 @@ static char *text;
 static size_t length;
 static struct json json;
 
-static void begin(bool one_line)
+static void begin(enum json_layout layout)
 {
-	json = (struct json){.to = open_memstream(&text, &length), .one_line = one_line};
+	json = (struct json){.to = open_memstream(&text, &length), .layout = layout};
 	ck_assert_ptr_nonnull(json.to);
 }
 
@@ -28,14 +28,14 @@ static void ends_as(const char *wanted)
 
 START_TEST(test_form)
 {
-	begin(false);
+	begin(JSON_LINES);
 	json_open(&json, NULL, '[');
 	json_open(&json, NULL, '{');
 	json_number(&json, "a", 1);
 	json_open(&json, "b", '{');
 	json_integer(&json, "c", -1);
 	json_close(&json, '}');
-	json_real(&json, "d", 1.25);
+	json_real(&json, "d", 1.25, 1);
 	json_close(&json, '}');
 	json_open(&json, NULL, '[');
 	json_close(&json, ']');
@@ -47,7 +47,7 @@ END_TEST
 
 START_TEST(test_one_line)
 {
-	begin(true);
+	begin(JSON_FLAT);
 	for (unsigned i = 0; i < 2; i++) {
 		json_open(&json, NULL, '{');
 		json_number(&json, "a", i);
@@ -61,17 +61,45 @@ START_TEST(test_one_line)
 }
 END_TEST
 
+/* As the status does it: groups on one line each, and lists of lines within them. */
+START_TEST(test_layouts)
+{
+	json = (struct json){.step = 1};
+	json_open(&json, NULL, '{');
+	json_open_as(&json, "a", '{', JSON_SPACED);
+	json_bool(&json, "b", true);
+	json_open(&json, "c", '[');
+	json_null(&json, NULL);
+	json_bool(&json, NULL, false);
+	json_close(&json, ']');
+	json_open_as(&json, "d", '[', JSON_LINES);
+	json_open_as(&json, NULL, '{', JSON_DENSE);
+	json_real(&json, "e", 0.12345, 4);
+	json_number(&json, "f", 1);
+	json_close(&json, '}');
+	json_close(&json, ']');
+	json_close(&json, '}');
+	json_open_as(&json, "g", '{', JSON_SPACED);
+	json_close(&json, '}');
+	json_close(&json, '}');
+	ck_assert_str_eq(json.text->str,
+			 "{\n \"a\": { \"b\": true, \"c\": [null, false], \"d\": [\n"
+			 "   {\"e\":0.1235,\"f\":1}\n  ] },\n \"g\": {}\n}\n");
+	g_string_free(json.text, TRUE);
+}
+END_TEST
+
 START_TEST(test_numbers)
 {
-	begin(true);
+	begin(JSON_FLAT);
 	json_open(&json, NULL, '[');
 	json_number(&json, NULL, UINT64_MAX);
 	json_integer(&json, NULL, INT64_MIN);
 	json_id(&json, NULL, SIZE_MAX);
-	json_real(&json, NULL, 0);
-	json_real(&json, NULL, 1e9);
-	json_real(&json, NULL, NAN);
-	json_real(&json, NULL, -INFINITY);
+	json_real(&json, NULL, 0, 1);
+	json_real(&json, NULL, 1e9, 1);
+	json_real(&json, NULL, NAN, 1);
+	json_real(&json, NULL, -INFINITY, 1);
 	json_close(&json, ']');
 	ends_as("[18446744073709551615, -9223372036854775808, \"18446744073709551615\", 0.0, "
 		"1000000000.0, 0.0, 0.0]\n");
@@ -86,6 +114,7 @@ START_TEST(test_texts)
 		{"plain", "plain"},
 		{"\"\\/", "\\\"\\\\/"},
 		{"\n\t\x1b[0m\x7f\x01", "\\u000a\\u0009\\u001b[0m\\u007f\\u0001"},
+		{"\xc2\x85", "\\u0085"},
 		{"\u00fc\u20ac\U0001f600", "\u00fc\u20ac\U0001f600"},
 		{"a\xff"
 		 "b",
@@ -98,7 +127,7 @@ START_TEST(test_texts)
 	char wanted[200];
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		begin(true);
+		begin(JSON_FLAT);
 		json_open(&json, NULL, '[');
 		json_text(&json, NULL, cases[i].given);
 		json_close(&json, ']');
@@ -112,6 +141,7 @@ static void fill(TCase *tcase)
 {
 	tcase_add_test(tcase, test_form);
 	tcase_add_test(tcase, test_one_line);
+	tcase_add_test(tcase, test_layouts);
 	tcase_add_test(tcase, test_numbers);
 	tcase_add_test(tcase, test_texts);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * kernel-static.c - ways to send a document that is there: from memory, a file
+ * static.c - ways to send a document that is there: from memory, a file
  * in memory, a registered buffer, and a unit of nabc.ko.
  */
 #include <sys/mman.h>

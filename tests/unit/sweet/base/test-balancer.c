@@ -4,7 +4,7 @@
  * in turn, past those that have failed.  Single-threaded; the clock is the
  * test's.
  */
-#include "spawn/balancer.h"
+#include "base/balancer.h"
 
 #include "suite.h"
 

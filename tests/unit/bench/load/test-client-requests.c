@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-client-requests.c - unit tests of bench/client-requests.c and
- * bench/client-workload-list.c: lists, what is no list, and in what order the
+ * test-client-requests.c - unit tests of bench/load/client-requests.c and
+ * bench/load/client-workload-list.c: lists, what is no list, and in what order the
  * clients ask.
  */
 #include <client-requests.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-surge.c - unit tests of bench/surge.c and of the workload on it: samples
+ * test-surge.c - unit tests of bench/load/surge.c and of the workload on it: samples
  * of fixed seeds against the distribution functions, by Kolmogorov and Smirnov;
  * bounds so narrow that a parameter that is 2 % off does not pass.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-client-times.c - unit tests of bench/client-histogram.c and
- * bench/client-pause.c: what is read of many times, and who wakes when.
+ * test-client-times.c - unit tests of bench/load/client-histogram.c and
+ * bench/load/client-pause.c: what is read of many times, and who wakes when.
  */
 #include <client-histogram.h>
 #include <client-pause.h>

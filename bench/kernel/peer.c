@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * kernel-peer.c - connections to who receives and drops what comes.
+ * peer.c - connections to who receives and drops what comes.
  *
  * The peer is told a number of bytes (8 bytes, little endian), reads as many,
  * copies none of them (MSG_TRUNC), and answers with one byte.  Outside of the

@@ -8,7 +8,7 @@
  */
 #include <stddef.h>
 
-#include "spawn/balancer.h"
+#include "base/balancer.h"
 
 /* Whether the one is to be asked rather than the other; the first of equals stays. */
 static bool is_better(const struct upstream *one, const struct upstream *other, uint64_t now_ms)

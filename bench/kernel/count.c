@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * kernel-count.c - instructions since a moment, but for idling.
+ * count.c - instructions since a moment, but for idling.
  *
  * QEMU's clock, and with it the time stamp counter, goes on by one for each
  * instruction.  What idles is a process that runs only when nobody else wants
