@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * backend-call-internal.h - what backend-call.c and call-queue.c, each a part of
- * backend-call.h, share.
+ * backend-call-internal.h - shared by backend-call.c and call-queue.c, which implement
+ * backend-call.h.
  */
 #ifndef SWEET_BACKEND_CALL_INTERNAL_H
 #define SWEET_BACKEND_CALL_INTERNAL_H
@@ -20,19 +20,19 @@ static inline bool gateway_pool_is_hopeless(struct gateway_pool *pool)
 
 /* --- backend-call.c --- */
 
-/* The variables stay with the call; they are not needed any more. */
+/* Keeps a copy of the variables with the call; frees it. */
 void backend_call_keep_block(struct backend_call *call, const char *block, size_t length);
 void backend_call_drop_block(struct backend_call *call);
 
-/* Hands it to the protocol.  False: that has no room now. */
+/* Submits the call to the protocol; returns false if that has no capacity. */
 bool backend_call_submit(struct backend_call *call, const char *block, size_t length);
 
-/* The protocol has it now. */
+/* The protocol has accepted the call. */
 void backend_call_handed_on(struct backend_call *call, const char *block, size_t length);
 
 /* --- call-queue.c --- */
 
-/* Puts it at the end of its queue.  False: that is full. */
+/* Adds the call to the end of its queue; returns false if that is full. */
 bool call_queue_add(struct backend_call *call, const char *block, size_t length);
 void call_queue_remove(struct call_queue *queue, struct backend_call *call);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * backend-call.c - see backend-call.h: a call from its request to the protocol, and from what
- * a program answers to the head of the transaction.  All on the transaction's thread.
+ * backend-call.c - see backend-call.h: prepares a call and submits it to the protocol, and makes
+ * the head of the transaction from the program's response.  Runs on the transaction's thread.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -24,21 +24,21 @@
 #define BODY_VARIABLES 128 /* bytes of CONTENT_LENGTH and NABC_BODY_ID */
 
 /*
- * A body up to this size is gathered, so that a client that takes its time
- * holds back no program; a larger one comes in pieces.
+ * The server collects a request body up to this size before it submits the call, so that a slow
+ * client does not occupy a program.  The program gets a larger body piece by piece.
  */
 #define WHOLE_MAX (1024 * 1024)
-#define PIECE (256 * 1024) /* bytes, of one that is known not to come as a whole */
+#define PIECE (256 * 1024) /* bytes in each piece of a larger body */
 
 static_assert(sizeof(struct backend_call) <= TRANSACTION_SCRATCH, "fits the scratch");
 
-/* Where the answer's head will be is room enough for most: nothing is there before that. */
+/* Uses the buffer of the response's head if the block fits: it is free until then. */
 void backend_call_keep_block(struct backend_call *call, const char *block, size_t length)
 {
 	struct transaction *transaction = call->transaction;
 	bool fits = length <= sizeof(transaction->head_buffer);
 
-	/* That of a request with a body, or that waited, is a copy already. */
+	/* The block of a call that has a body, or that was queued, is a copy already. */
 	if (block != call->block)
 		call->block =
 			memcpy(fits ? transaction->head_buffer : g_malloc(length), block, length);
@@ -65,7 +65,7 @@ static void finish(struct transaction *transaction)
 	call->pool->protocol->finish(call);
 }
 
-/* The answer when nobody gave one. */
+/* Makes an error response, because the program sent none. */
 static enum respond refuse(struct transaction *transaction, int status, const char *detail)
 {
 	counter_add(&transaction->thread->counters.worker_failures, 1);
@@ -79,7 +79,7 @@ static enum respond refuse(struct transaction *transaction, int status, const ch
 	}
 	transaction_fail(transaction, status, detail);
 	if (!detail)
-		transaction->reason = "no answer of the program's that can be sent";
+		transaction->reason = "the program sent no valid response";
 	return RESPOND_NOW;
 }
 
@@ -89,7 +89,7 @@ void backend_call_fail(struct backend_call *call, int status, const char *detail
 
 	timer_stop(&call->timer);
 	if (call->state == CALL_ANSWERED) {
-		/* The head may have left: only a cut connection tells. */
+		/* A part may have been sent: only a closed connection shows the failure. */
 		counter_add(&transaction->thread->counters.worker_failures, 1);
 		cache_store_drop(transaction, RESPCACHE_LOST);
 		transaction->status = 0;
@@ -101,7 +101,7 @@ void backend_call_fail(struct backend_call *call, int status, const char *detail
 
 /* --- to the protocol ------------------------------------------------------------------ */
 
-/* Who waits for it has gone: so has the need for it. */
+/* The client has disconnected: nobody needs the response. */
 static void gone(struct transaction *transaction)
 {
 	struct backend_call *call = backend_call_of(transaction);
@@ -112,7 +112,7 @@ static void gone(struct transaction *transaction)
 		call_queue_remove(call_queue_of(call), call);
 		transaction->done(transaction);
 	} else if (call->state != CALL_PENDING && call->pool->protocol->gone) {
-		/* It fails for this one alone. */
+		/* The call fails for this client only; the shared fetch ends with it. */
 		cache_store_drop(transaction, RESPCACHE_ABANDONED);
 		call->pool->protocol->gone(call);
 	}
@@ -129,7 +129,7 @@ bool backend_call_submit(struct backend_call *call, const char *block, size_t le
 {
 	struct thread *thread = call->transaction->thread;
 
-	/* Before the protocol has it, which may answer at once. */
+	/* Set before submit(), because the protocol may respond at once. */
 	call->state = CALL_IN_FLIGHT;
 	if (!call->pool->protocol->submit(call, block, length)) {
 		call->state = CALL_PENDING;
@@ -140,7 +140,6 @@ bool backend_call_submit(struct backend_call *call, const char *block, size_t le
 	return true;
 }
 
-/* The protocol has it now. */
 void backend_call_handed_on(struct backend_call *call, const char *block, size_t length)
 {
 	if (call->pool->protocol->takes_back)
@@ -159,10 +158,10 @@ void backend_call_start_timer(struct backend_call *call)
 
 /* --- the request ------------------------------------------------------------------------ */
 
-/* To the protocol, or to the queue for it. */
+/* Submits the call to the protocol, or queues it. */
 static enum respond hand_on(struct backend_call *call, const char *block, size_t length)
 {
-	/* Who waits already goes first. */
+	/* Queued calls go first. */
 	if (!call_queue_of(call)->first && backend_call_submit(call, block, length)) {
 		backend_call_handed_on(call, block, length);
 		return RESPOND_LATER;
@@ -172,7 +171,7 @@ static enum respond hand_on(struct backend_call *call, const char *block, size_t
 	return refuse(call->transaction, 503, "No worker is free.");
 }
 
-/* With what is known of a body that is there: its length; its unit, or 0. */
+/* Submits a call whose body has been received, with its length and its unit (or 0) as variables. */
 static enum respond hand_on_whole(struct backend_call *call, uint64_t length, size_t unit)
 {
 	char *at = call->block + call->block_length;
@@ -185,9 +184,9 @@ static enum respond hand_on_whole(struct backend_call *call, uint64_t length, si
 }
 
 /*
- * The body is there: the program is told how long it is and where to find it.
- * Or the first piece of one: it is with the call, and its length is told if
- * the request did.  Or a further piece.
+ * Receives the whole body, the first piece or a further piece.  With a whole body the program gets
+ * its length and unit as variables.  The first piece is passed with the call; the program gets the
+ * body's length if the request stated it.
  */
 static enum respond received(struct transaction *transaction)
 {
@@ -220,14 +219,14 @@ void backend_call_body_ready(struct backend_call *call)
 
 	if (call->spooling) {
 		call->spooling = false;
-		/* Its id is that of a part: the program is not to take it for the body. */
+		/* The unit holds only a part: the program must not take it for the whole body. */
 		if (hand_on_whole(call, request_spool_length(call), 0) == RESPOND_NOW)
 			transaction->done(transaction);
 		return;
 	}
 	if (call->state == CALL_IN_FLIGHT)
 		backend_call_start_timer(call);
-	/* One that answers already may leave the rest of its request alone. */
+	/* A program that already responds may ignore the rest of its request body. */
 	if (!call->pool->protocol->body(call) && call->state == CALL_IN_FLIGHT)
 		backend_call_fail(call, 502, "The worker ended while it was at work.");
 }
@@ -255,13 +254,13 @@ void backend_call_ask_piece(struct backend_call *call)
 	transaction->receive_piece(transaction, limit, call->window);
 }
 
-/* Waits for the body with the variables that are known. */
+/* Stores the variables and asks the client for the request body. */
 static void ask_body(struct backend_call *call, const char *block, size_t length)
 {
 	const struct backend_protocol *protocol = call->pool->protocol;
 	struct transaction *transaction = call->transaction;
 	size_t most = transaction->thread->server->max_unit;
-	/* One more than comes as a whole: then it is seen that there is no more. */
+	/* One byte more than a whole body may have: a shorter piece shows that no more follows. */
 	size_t whole = MIN(most, WHOLE_MAX + 1);
 	uint64_t limit = transaction->scope->max_body;
 	bool is_small = transaction->request->content_length <= whole;
@@ -278,21 +277,21 @@ static void ask_body(struct backend_call *call, const char *block, size_t length
 		call->window = is_small ? whole : MIN(whole, PIECE);
 		backend_call_ask_piece(call);
 	} else {
-		/* It must fit a unit, whatever is allowed. */
+		/* A whole body must fit into one unit, even if max_body permits more. */
 		transaction->receive(transaction, limit && limit < most ? limit : most);
 	}
 }
 
 void backend_call_next_body(struct backend_call *call)
 {
-	/* The program goes on until the error has been sent, and may read what it has. */
+	/* The program runs until the error response is sent; it gets no more of the body. */
 	if (call->refused)
 		return;
 	if (call->upload) {
 		request_spool_next(call);
 		return;
 	}
-	/* The time is the client's now. */
+	/* From here on, the server waits for the client. */
 	timer_stop(&call->timer);
 	backpressure_wait(call);
 	if (call->asked)
@@ -352,7 +351,7 @@ void call_take_date(struct backend_call *call, const struct response_facts *fact
 	if (facts->dates != 1)
 		return;
 	now = time(NULL);
-	/* Clients count from it: one that is yet to come would make the answer last. */
+	/* Clients compute the age from it: with a future date it would be too small. */
 	if (date_parse(facts->date, now, &date) && date <= now)
 		call->transaction->date = date;
 }
@@ -360,7 +359,7 @@ void call_take_date(struct backend_call *call, const struct response_facts *fact
 long call_take_lines(struct backend_call *call, struct slice lines, struct response_facts *facts)
 {
 	struct transaction *transaction = call->transaction;
-	/* Of "a:" and LF every third byte becomes two. */
+	/* Worst case: each line is "a:" and LF, 3 bytes that become 4. */
 	size_t most = lines.length + lines.length / 3;
 	size_t room = CALL_LINES_MAX;
 
@@ -386,7 +385,7 @@ void call_answer(struct backend_call *call, int status, size_t lines_length, boo
 	backend_call_drop_block(call);
 	call->state = CALL_ANSWERED;
 	call->has_type = has_type;
-	/* An error that says nothing at all gets a page, which brings its own type. */
+	/* An error without body and type gets an error page, which has its own type. */
 	bodiless = length == 0 && (status < 400 || has_type);
 	if (!has_type && has_body && length && (status < 400 || length != TRANSACTION_UNKNOWN))
 		at = stpcpy(at, "Content-Type: application/octet-stream\r\n");
@@ -410,7 +409,7 @@ void call_measured(struct backend_call *call, uint64_t length)
 
 	transaction->length = length;
 	transaction->bodiless = length == 0 && (transaction->status < 400 || call->has_type);
-	/* An error without a body gets a page, whose length that is not. */
+	/* An error without a body gets an error page, which has another length. */
 	if (length || transaction->bodiless)
 		transaction->head_length +=
 			(size_t)sprintf(at, "Content-Length: %" PRIu64 "\r\n", length);
@@ -422,9 +421,9 @@ void call_redirect(struct backend_call *call, struct slice target)
 	char *head = g_steal_pointer(&call->head), *path = g_strndup(target.at, target.length);
 	size_t head_length = call->head_length;
 
-	/* What is kept is the answer of that other path. */
+	/* The cache stores the response of the other path. */
 	cache_store_drop(transaction, RESPCACHE_NOT_KEPT);
-	/* Nor is there anybody left for the rest of the body. */
+	/* The other path does not read the rest of the body. */
 	if (transaction->has_upload)
 		transaction->drop_upload(transaction);
 	transaction_dismiss(transaction);

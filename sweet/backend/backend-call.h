@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * backend-call.h - one request at a gateway: what all protocols share of it.
+ * backend-call.h - one request to a pool: the part that all protocols share.
  *
- * The variables are made, the request's body is received, and the call is
- * handed to the pool's protocol, or waits in the pool's queue until that has
- * room.  The protocol answers: call_answer() with the head, then the
- * transaction's done().  Or somebody fails it: 502 what came was no answer,
- * 503 nobody was free, 504 none came in time.
+ * The server makes the variables, receives the request body, and submits the call to the pool's
+ * protocol; it queues the call while the pool has no free capacity.  The protocol responds: it
+ * calls call_answer() with the head, then the transaction's done().  Or the call fails: with 502 if
+ * the program's response is invalid, 503 if no program was free, 504 if the response timed out.
  *
- * A call lies in its transaction's scratch; one thread.
+ * A call lies in the scratch memory of its transaction and belongs to the transaction's thread.
  *
- * Call cycle: backend-call.c puts a call into call-queue.c, which hands it to the protocol
- * by backend-call.c when there is room; and it gives pieces of the body to
- * request-spool.c, which asks it for the next one, and tells it when all have come.
+ * Call cycle: backend-call.c adds a call to call-queue.c, which calls backend-call.c to submit it
+ * when the pool has free capacity; backend-call.c passes pieces of the body to request-spool.c,
+ * which asks it for the next piece, and notifies it when the body is complete.
  */
 #ifndef SWEET_BACKEND_CALL_H
 #define SWEET_BACKEND_CALL_H
@@ -25,40 +24,40 @@
 #define BACKEND_CALL_OWN 384 /* bytes */
 
 enum call_state {
-	CALL_PENDING,	/* for its body, or in the queue */
-	CALL_IN_FLIGHT, /* the protocol has it */
-	CALL_ANSWERED,	/* the answer's head is known */
+	CALL_PENDING,	/* waits for its body, or is queued */
+	CALL_IN_FLIGHT, /* submitted to the protocol */
+	CALL_ANSWERED,	/* the head of the response is known */
 };
 
 struct backend_call {
-	struct timer timer; /* must be first: until it is taken, answered, let on by the client */
+	struct timer timer; /* must be first; times out each state, and a slow client */
 	struct transaction *transaction;
 	struct gateway_pool *pool;
-	struct backend_call *next; /* in the queue */
-	char *block; /* the variables, a copy, until they are not needed any more; NULL */
+	struct backend_call *next; /* the next call of the queue */
+	char *block;		   /* a copy of the variables while they may be needed; or NULL */
 	size_t block_length;
-	struct response_stream *stream; /* response-stream.c's, in own; NULL */
-	char *head;			/* the request's, a copy, for a redirection; NULL */
+	struct response_stream *stream; /* of response-stream.c, lies in own; or NULL */
+	char *head;			/* copy of the request's head for redirects; or NULL */
 	size_t head_length;
 	enum call_state state;
-	bool has_type;	     /* the answer told it */
-	bool counted_length; /* the request did not tell the length of its body */
-	uint8_t taken_back;  /* how often */
-	bool moves;	     /* withdrawn from a process, and not handed to another one yet */
-	size_t window;	     /* bytes of a piece of its body; 0: it comes as a whole */
-	uint64_t length;     /* of its body, if it comes in pieces; TRANSACTION_UNKNOWN */
-	uint64_t before;     /* bytes of it in the pieces before the present one */
-	bool refused;	     /* the response is an error of ours: no more of the body is wanted */
-	bool asked;	     /* for a piece, which has not come yet */
-	bool rest;	     /* what is left of it is to come as one */
-	bool buffered;	     /* it waits on the disk if it comes in pieces */
-	bool spooling;	     /* it is on its way to the disk, or the first part from there */
-	struct request_spool *upload; /* request-spool.c's, of a body that waited there; NULL */
-	/* backpressure.c's */
-	uint64_t ahead;		    /* bytes of the answer that wait for the client */
-	struct body_budget *shared; /* of which they are */
-	uint64_t moved;		    /* bytes that the client had taken or sent */
-	alignas(16) unsigned char own[BACKEND_CALL_OWN]; /* the protocol's; zeros at first */
+	bool has_type;	     /* the response has a Content-Type */
+	bool counted_length; /* the request does not state the length of its body */
+	uint8_t taken_back;  /* how often a program ended before it began with the call */
+	bool moves;	     /* withdrawn from a process, not yet submitted to another one */
+	size_t window;	     /* bytes of one piece of the body; 0: the body comes as a whole */
+	uint64_t length;     /* of a body in pieces, or TRANSACTION_UNKNOWN */
+	uint64_t before;     /* bytes of the body in the pieces before the current one */
+	bool refused;	     /* the response is our error response: no more of the body is needed */
+	bool asked;	     /* a piece is requested and has not come yet */
+	bool rest;	     /* the rest of the body is to come as one piece */
+	bool buffered;	     /* a body in pieces is collected on disk */
+	bool spooling;	     /* being written to disk, or its first part read back */
+	struct request_spool *upload; /* of request-spool.c, if the body is on disk; or NULL */
+	/* Fields of backpressure.c: */
+	uint64_t ahead;		    /* bytes of the response that wait for the client */
+	struct body_budget *shared; /* the budget that these bytes count against */
+	uint64_t moved;		    /* bytes transferred to or from the client at the last check */
+	alignas(16) unsigned char own[BACKEND_CALL_OWN]; /* private to the protocol, zeroed */
 };
 
 static inline struct backend_call *backend_call_of(struct transaction *transaction)
@@ -66,34 +65,34 @@ static inline struct backend_call *backend_call_of(struct transaction *transacti
 	return (struct backend_call *)(void *)transaction->scratch;
 }
 
-/* The first skip bytes of the path are the program's name. */
+/* Starts a call.  The first skip bytes of the path name the program. */
 enum respond backend_call_start(struct gateway_pool *pool, struct transaction *transaction,
 				size_t skip);
 
 /*
- * The program has done with a piece of the request's body that more follows:
- * the protocol's body() will get the next.  Or finish() is called, perhaps at
- * once; the last thing that a caller does with the call.
+ * The program has consumed a piece of the request body, and more follows: requests the next piece,
+ * which the protocol's body() will get.  It may call finish(), even before it returns: the caller
+ * must not use the call afterwards.
  */
 void backend_call_next_body(struct backend_call *call);
 
 /*
- * The program goes on only when somebody takes its answer, which the body is
- * in the way of: what is left of the body is to come as one piece, body() gets
- * it soon.  False: it is larger than a piece can be.  As backend_call_next_body().
+ * The program does not read more of its request body before the server reads its response: requests
+ * the rest of the body as one piece, which body() gets soon.  Returns false if the rest is too
+ * large for one piece.  May free the call.
  */
 bool backend_call_rest_of_body(struct backend_call *call);
 
-/* Asks the client for the next piece of the body; as backend_call_next_body(). */
+/* Requests the next piece of the body.  May free the call. */
 void backend_call_ask_piece(struct backend_call *call);
 
-/* A part of a body that waited on the disk is the transaction's upload. */
+/* The next part of a body on disk is ready as the transaction's upload. */
 void backend_call_body_ready(struct backend_call *call);
 
-/* What is left of it cannot be had: the call fails. */
+/* The rest of the body cannot be read back: the call fails. */
 void backend_call_body_lost(struct backend_call *call);
 
-/* The request's body, or the present piece of it; of length 0: there is none. */
+/* Returns the request body, or its current piece; its length is 0 if there is none. */
 static inline struct NC_range backend_call_piece(const struct backend_call *call)
 {
 	const struct transaction *transaction = call->transaction;
@@ -104,49 +103,48 @@ static inline struct NC_range backend_call_piece(const struct backend_call *call
 				 .length = (size_t)(transaction->upload_length - call->before)};
 }
 
-/* The program has its time from now on, to answer in or to go on with its answer. */
+/* Starts the timeout for the program's response, or for its next part. */
 void backend_call_start_timer(struct backend_call *call);
 
 /*
- * The program that had the call ended before it began with it, and with more
- * of the request's body than came at first: the call goes to the head of the
- * queue, for call_queue_room() to hand it on.  False: it has to fail, since that was
- * so too often, or nobody will take it.
+ * Puts a call back at the head of the queue, because its program ended before it began with the
+ * call and before it got more than the first piece of the body. call_queue_room() submits it again.
+ * Returns false if the call has to fail: this has happened too often, or no program of the pool can
+ * run.
  */
 bool call_queue_take_back(struct backend_call *call);
 
 /*
- * The call was withdrawn from a program that had not begun with it, as above
- * with its body: it goes to the head of the queue, for the call_queue_room() that asked.
+ * Puts a call back at the head of the queue after it was withdrawn from a program that had not
+ * begun with it.  The call_queue_room() that requested this submits it.
  */
 void call_queue_move(struct backend_call *call);
 
-/* The pool has room again on that thread: calls that wait are handed on. */
+/* The pool has free capacity again on that thread: submits queued calls. */
 void call_queue_room(struct gateway_pool *pool, struct thread *thread);
 
-/* The same on all threads, soon; on any thread.  It posts each queue's call_queue_room_task(). */
+/* The same, soon, on all threads by call_queue_room_task(); called on any thread. */
 void call_queue_room_everywhere(struct gateway_pool *pool);
 void call_queue_room_task(struct loop_task *task);
 
-/* Fails those that wait. */
+/* Fails all queued calls. */
 void call_queue_abandon(struct call_queue *queue);
 
-/* The answer is as old as its own Date says, if that is one; before call_answer(). */
+/* Takes the date of the response from its Date field, if that is valid; before call_answer(). */
 void call_take_date(struct backend_call *call, const struct response_facts *facts);
 
 /*
- * Copies header lines of the answer that are fit to be sent to
- * transaction_lines().  Returns their bytes; -1: as response_filter_headers(),
- * or there is no memory for so many.
+ * Copies the valid header lines of the response to transaction_lines().  Returns their bytes; -1 as
+ * response_filter_headers() does, or if there is no memory.
  */
 long call_take_lines(struct backend_call *call, struct slice lines, struct response_facts *facts);
 
 /*
- * The head of the answer: its fields, fit to be sent, are the first
- * lines_length bytes of transaction_lines(), as call_take_lines() has left them,
- * or head_buffer's, which has room for CALL_LINES_MAX.  length: bytes of the body; TRANSACTION_UNKNOWN; 0 with has_body
- * false: there is none, and an error gets its page.  The body's pieces are the
- * caller's to set before it calls done().
+ * Sets the head of the response.  Its fields are the first lines_length bytes of
+ * transaction_lines(), as call_take_lines() has left them, or of head_buffer, which has
+ * CALL_LINES_MAX bytes. length: bytes of the body, or TRANSACTION_UNKNOWN; 0 if has_body is false:
+ * then there is no body, and an error gets an error page.  The caller sets the body's ranges before
+ * it calls done().
  */
 #define CALL_OWN_LINES 128 /* bytes that call_answer() adds */
 #define CALL_LINES_MAX (TRANSACTION_HEAD_MAX - CALL_OWN_LINES)
@@ -154,15 +152,15 @@ void call_answer(struct backend_call *call, int status, size_t lines_length, boo
 		 bool has_body, uint64_t length);
 
 /*
- * The program wants the answer of another path of this server to be its own
- * (RFC 3875, section 6.2.2).  The call is over.
+ * The program wants the response of another path of this server (RFC 3875, section 6.2.2).  The
+ * call is over.
  */
 void call_redirect(struct backend_call *call, struct slice target);
 
-/* The length of an answer that was unknown is known, before done() was called. */
+/* Sets the length of a response that was unknown before; before done(). */
 void call_measured(struct backend_call *call, uint64_t length);
 
-/* There is no answer: detail (may be NULL) is for the error's page. */
+/* Fails the call; the error page contains detail, which may be NULL. */
 void backend_call_fail(struct backend_call *call, int status, const char *detail);
 
 #endif

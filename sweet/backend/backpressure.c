@@ -5,8 +5,8 @@
 #include "backend/backpressure.h"
 #include "base/escape.h"
 
-#define LEAST ((int64_t)64 << 10) /* bytes in a period: who moves so many is slow, not away */
-#define NAME_MAX_BYTES 200	  /* of a path in the log */
+#define LEAST ((int64_t)64 << 10) /* bytes in a period; with fewer the client is gone */
+#define NAME_MAX_BYTES 200	  /* bytes of a path in the log */
 
 void backpressure_ahead(struct backend_call *call, struct body_budget *shared, uint64_t bytes)
 {
@@ -30,7 +30,7 @@ static void tell(const struct backend_call *call)
 	struct slice text = {transaction->path, strnlen(transaction->path, NAME_MAX_BYTES)};
 
 	*escape_message(path, text) = '\0';
-	log_notice("%s: %s: pool %s: has kept a program waiting for %g s: given up",
+	log_notice("%s: %s: pool %s: kept a program waiting for %g s: closing the connection",
 		   transaction->remote_addr, path, call->pool->settings->name,
 		   call->pool->settings->slow_ms / 1000.0);
 }
@@ -41,7 +41,7 @@ static void too_slow(struct timer *timer)
 	struct transaction *transaction = call->transaction;
 	uint64_t moved = transaction->moved(transaction);
 
-	/* The end of a piece sets it back by its head. */
+	/* May be negative: the end of a piece reduces it by the head's length. */
 	if ((int64_t)(moved - call->moved) >= LEAST) {
 		backpressure_wait(call);
 		return;
@@ -56,7 +56,7 @@ void backpressure_wait(struct backend_call *call)
 	struct transaction *transaction = call->transaction;
 	unsigned ms = call->pool->settings->slow_ms;
 
-	/* Without a client nobody is slow. */
+	/* Without a client there is nobody to wait for. */
 	if (!ms || !transaction->moved || call->timer.queue)
 		return;
 	call->moved = transaction->moved(transaction);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cache-fill.c - see cache-fill.h.  On the transaction's thread.
+ * cache-fill.c - see cache-fill.h.  Runs on the transaction's thread.
  *
- * Who fetches asks for all of the answer, whatever its own client has of it,
- * so that it can be kept.
+ * A fetch for the cache always requests the whole response, even if its own client has a part of
+ * it, so that the response can be stored.
  *
- * A refresh is a transaction of its own without a connection: what a
- * connection would send is given back as soon as it comes.  It outlives the
- * client whose request it was begun for, and takes along what it needs of that.
+ * A refresh is a transaction of its own without a connection: it releases the body as soon as it
+ * comes.  It may outlive the client whose request caused it, and so copies what it needs of the
+ * request.
  */
 #include <string.h>
 #include <netinet/in.h>
@@ -26,7 +26,7 @@ static bool is_condition(struct slice name)
 	return slice_is(name, "Range") || (name.length > 3 && strncasecmp(name.at, "If-", 3) == 0);
 }
 
-/* The same request for all of it, whatever its client has. */
+/* Makes the request unconditional and without ranges. */
 static void make_plain(struct request *plain, const struct request *request)
 {
 	*plain = *request;
@@ -51,7 +51,7 @@ enum respond cache_fill(struct gateway_pool *pool, struct transaction *transacti
 	}
 	respond = backend_call_start(pool, transaction, skip);
 	transaction->request = request;
-	/* Refused at once: nothing else would tell those who wait. */
+	/* The call was refused at once: only this tells the requests that wait for the fetch. */
 	if (respond == RESPOND_NOW)
 		cache_store_drop(transaction, RESPCACHE_LOST);
 	return respond;
@@ -81,7 +81,7 @@ static void end(struct refresh *refresh)
 	g_free(refresh);
 }
 
-/* Nothing is to be asked for behind the present piece. */
+/* Whether nothing follows the current piece. */
 static bool is_last(const struct refresh *refresh, uint64_t piece)
 {
 	const struct transaction *transaction = &refresh->transaction;
@@ -110,7 +110,7 @@ static void done(struct transaction *transaction)
 	end(refresh);
 }
 
-/* Redirected to another path: that is nothing for this one's place. */
+/* A redirection to another path is not stored for this path. */
 static void again(struct transaction *transaction, struct slice head, struct slice target)
 {
 	(void)head;

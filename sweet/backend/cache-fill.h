@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cache-fill.h - asking a pool for what the response cache is to keep: for a
- * client, or while clients get the old answer (stale-while-revalidate, RFC
- * 5861).
+ * cache-fill.h - fetches a response from a pool for the response cache: for a client, or while
+ * clients get the stale response (stale-while-revalidate, RFC 5861).
  */
 #ifndef SWEET_CACHE_FILL_H
 #define SWEET_CACHE_FILL_H
@@ -10,14 +9,11 @@
 #include "backend/gateway.h"
 #include "respcache/respcache.h"
 
-/* As backend_call_start() does, for the flight, which is ended whatever comes. */
+/* As backend_call_start(), for the flight, which it ends in every case. */
 enum respond cache_fill(struct gateway_pool *pool, struct transaction *transaction, size_t skip,
 			struct respcache_flight *flight);
 
-/*
- * Asks once more for what the transaction asks for, with nobody to send the
- * answer to.
- */
+/* Repeats the transaction's request in the background, without a client. */
 void cache_fill_refresh(struct gateway_pool *pool, const struct transaction *transaction,
 			size_t skip, struct respcache_flight *flight);
 

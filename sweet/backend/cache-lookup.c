@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cache-lookup.c - see cache-lookup.h.  On the transaction's thread.
+ * cache-lookup.c - see cache-lookup.h.  Runs on the transaction's thread.
  *
- * Until a program is asked, the transaction's scratch is the look-up's.
+ * The look-up uses the transaction's scratch memory until a call to a program starts.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -20,11 +20,11 @@
 #include "backend/cache-store.h"
 #include "core/cache-place.h"
 
-#define LINES_MAX 256 /* bytes that are written for each answer */
+#define LINES_MAX 256 /* bytes of header lines that are added to each response */
 
 static_assert(RESPCACHE_HEAD_MAX + LINES_MAX <= TRANSACTION_HEAD_MAX, "a hit's head fits");
 
-/* In the transaction's scratch. */
+/* Lies in the transaction's scratch memory. */
 struct look {
 	struct respcache_ask ask; /* must be first */
 	struct transaction *transaction;
@@ -52,7 +52,7 @@ static void finish(struct transaction *transaction)
 	respcache_put(look_of(transaction)->ask.entry);
 }
 
-/* Lines of the entry, and those of this answer. */
+/* Writes the lines of the entry, then those of this response. */
 static void write_head(struct transaction *transaction, struct slice lines, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
@@ -71,7 +71,7 @@ static void write_head(struct transaction *transaction, struct slice lines, cons
 	assert(more >= 0 && more < LINES_MAX);
 	transaction->head = transaction->head_buffer;
 	transaction->head_length = lines.length + (size_t)more;
-	/* With Age: a cache behind this one takes the larger of both (RFC 9111, section 4.2.3). */
+	/* Sent with Age: a cache uses the larger of both ages (RFC 9111, section 4.2.3). */
 	transaction->date = respcache_view(entry)->date;
 }
 
@@ -99,7 +99,7 @@ static void give_whole(struct transaction *transaction, const struct respcache_v
 			   age);
 }
 
-/* There is no such part. */
+/* Responds with 416: the requested range does not exist. */
 static void refuse_part(struct transaction *transaction, uint64_t size)
 {
 	(void)transaction_fail(transaction, 416, NULL);
@@ -109,7 +109,7 @@ static void refuse_part(struct transaction *transaction, uint64_t size)
 	transaction->head = transaction->head_buffer;
 }
 
-/* False: it is sent whole. */
+/* Returns false if the whole response is to be sent. */
 static bool give_part(struct transaction *transaction, const struct respcache_view *view,
 		      uint32_t age)
 {
@@ -125,7 +125,7 @@ static bool give_part(struct transaction *transaction, const struct respcache_vi
 		refuse_part(transaction, view->length);
 		return true;
 	}
-	/* Several parts, of the body or of the request, are not put together here. */
+	/* Several ranges, of the stored body or of the request, are not combined here. */
 	if (verdict != RANGE_GOOD || set->count != 1 || view->range_count != 1)
 		return false;
 	transaction->status = 206;
@@ -141,7 +141,7 @@ static bool give_part(struct transaction *transaction, const struct respcache_vi
 	return true;
 }
 
-/* What the client knows of it already. */
+/* Compares the stored response with the conditions of the request. */
 static enum condition_verdict compare(struct transaction *transaction,
 				      const struct respcache_view *view)
 {
@@ -149,12 +149,12 @@ static enum condition_verdict compare(struct transaction *transaction,
 	struct representation known = {.etag = view->etag, .modified = view->modified};
 	bool weak = known.etag.length > 2 && known.etag.at[0] == 'W';
 
-	/* Where a field says nothing, nothing is compared with it (RFC 9110, section 13.1). */
+	/* Ignore conditions on a field that the response lacks (RFC 9110, section 13.1). */
 	if (!view->modified)
 		conditions->present &=
 			~(1u << CONDITION_MODIFIED_SINCE | 1u << CONDITION_UNMODIFIED_SINCE);
 	if (weak) {
-		/* Good for If-None-Match alone. */
+		/* A weak entity tag matches If-None-Match only. */
 		known.etag.at += 2;
 		known.etag.length -= 2;
 		if (conditions->present & 1u << CONDITION_IF_RANGE)
@@ -167,7 +167,7 @@ static enum condition_verdict compare(struct transaction *transaction,
 	return conditions_evaluate(conditions, transaction->head_only, &known, time(NULL));
 }
 
-/* The look-up's entry becomes the answer. */
+/* Responds with the entry that was found. */
 static enum respond give(struct transaction *transaction, const struct request *request)
 {
 	const struct respcache_entry *entry = look_of(transaction)->ask.entry;
@@ -219,7 +219,7 @@ static enum respond go_on(struct transaction *transaction, void *context)
 	return respond;
 }
 
-/* Another has fetched, or has not. */
+/* The request that this one waited for has finished, with a response or without. */
 static void told(struct respcache_ask *ask)
 {
 	struct look *look = (struct look *)ask;
@@ -229,13 +229,13 @@ static void told(struct respcache_ask *ask)
 		transaction->resume(transaction, go_on, look);
 		return;
 	}
-	/* With the client its address and the rest are gone. */
+	/* The client has disconnected: its address and other data are no longer valid. */
 	if (ask->verdict == RESPCACHE_HIT)
 		respcache_put(ask->entry);
 	transaction->done(transaction);
 }
 
-/* --- the way in ----------------------------------------------------------------------------------- */
+/* --- the way in ------------------------------------------------------------------------------- */
 
 static enum respond look_up(struct transaction *transaction)
 {
@@ -247,7 +247,7 @@ static enum respond look_up(struct transaction *transaction)
 	enum respcache_verdict verdict;
 	struct cache_place place;
 
-	/* Or its names are too long to be kept apart from others. */
+	/* Not cached: caching is off, or the names are too long for a key. */
 	if (transaction->scope->response_cache.mode == CACHEABLE_OFF ||
 	    !cache_place_write(&place, transaction, pool->settings))
 		return backend_call_start(pool, transaction, look->skip);
@@ -295,12 +295,12 @@ enum respond cache_lookup(struct gateway_pool *pool, struct transaction *transac
 	return look_up(transaction);
 }
 
-/* --- the cache ------------------------------------------------------------------------------------- */
+/* --- the cache -------------------------------------------------------------------------------- */
 
 #define ENTRIES_LEAST 1024u
 #define ENTRIES_MOST 65536u
-#define BYTES_AN_ENTRY 16384u /* of the cache of units */
-#define HEADS_PART 16	      /* of its size, which heads may take beside it */
+#define BYTES_AN_ENTRY 16384u /* bytes of the cache of units */
+#define HEADS_PART 16	      /* heads may take this part of the cache size in addition */
 
 static int purge(void *context, const char *name)
 {

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cache-lookup.h - requests for a gateway's programs that may be answered from the
- * response cache, or wait there for another's answer.
+ * cache-lookup.h - responds to requests for a pool from the response cache, or lets them wait for
+ * the response to an equal request (coalescing).
  */
 #ifndef SWEET_CACHE_LOOKUP_H
 #define SWEET_CACHE_LOOKUP_H
 
 #include "backend/gateway.h"
 
-/* As backend_call_start() does, unless there is an answer, or will be. */
+/* As backend_call_start(), unless the cache has the response, or will have it. */
 enum respond cache_lookup(struct gateway_pool *pool, struct transaction *transaction, size_t skip);
 
 /*
- * Opens the server's response cache, whose bounds follow the size of the cache
- * of units, and lets operators purge it.  False: there is no memory.
+ * Opens the server's response cache, with limits in proportion to the cache of units, and registers
+ * the purge function for operators.  Returns false if there is no memory.
  */
 bool cache_lookup_open(struct server *server);
 
-/* The threads have ended, and the connections; before the gateway is closed. */
+/* Call it after the threads and the connections have ended, before the gateway is closed. */
 void cache_lookup_end(struct server *server);
 
-/* And after that. */
+/* Call it after the gateway is closed. */
 void cache_lookup_close(struct server *server);
 
 #endif

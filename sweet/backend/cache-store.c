@@ -2,9 +2,9 @@
 /*
  * cache-store.c - see cache-store.h.
  *
- * Units that stay are kept by their ids: the program that made them ends the
- * entry by destroying one.  All else is copied once, into a unit of this
- * server: a worker gets its memory back, and a hit is one range.
+ * Units that their program keeps are stored by their ids: the program removes the entry when it
+ * destroys one of them.  Everything else is copied once, into a unit of this server: then a worker
+ * can reuse its memory, and a hit sends one range.
  */
 #include <stdlib.h>
 #include <time.h>
@@ -16,19 +16,19 @@
 #include "core/server.h"
 #include "http/cachekey.h"
 
-#define COPY_MAX ((size_t)4 << 20) /* bytes of a body that are copied at once */
+#define COPY_MAX ((size_t)4 << 20) /* bytes of a body that may be copied */
 
 struct cache_store {
-	struct respcache_flight *flight; /* NULL: what is at the URL has changed */
+	struct respcache_flight *flight; /* NULL: the request changes the resource at url */
 	struct slice url;
 	bool begun; /* the head is known */
-	char *head; /* as the program wrote it; NULL: no line */
+	char *head; /* as the program wrote it; NULL: no lines */
 	size_t head_length;
 	int status;
-	time_t came, date; /* the head; its Date, or the same */
+	time_t came, date; /* when the head came; its Date field, or the same */
 	uint64_t came_ns;
 	struct cacheable_rule rule;
-	GByteArray *body; /* NULL: no bytes came */
+	GByteArray *body; /* NULL: no bytes yet */
 };
 
 static struct respcache *cache_of(const struct transaction *transaction)
@@ -86,7 +86,7 @@ void cache_store_drop(struct transaction *transaction, enum respcache_failure fa
 
 /* --- the head --------------------------------------------------------------------------- */
 
-/* An answer that says nothing of what such requests are answered with. */
+/* A status that does not represent the resource, and so is not stored. */
 static bool is_no_answer(int status)
 {
 	return status >= 500 || status == 304 || status == 206 || status == 416 || status == 412;
@@ -118,7 +118,7 @@ static void judge(struct transaction *transaction, const struct cacheable *said)
 	store->begun = true;
 }
 
-/* Nobody waits for it, but the next ones shall. */
+/* Not stored, as no request waits for it; but later requests for this URL shall be coalesced. */
 static void note(struct transaction *transaction, const struct cacheable *said)
 {
 	const struct cacheable_rule marked = {0};
@@ -137,7 +137,7 @@ void cache_store_head(struct transaction *transaction, const struct cgihead *hea
 		return;
 	}
 	cacheable_read(&said, head);
-	/* Before it is kept itself: it is newer than what it purges. */
+	/* Purge before the response itself is stored: it is newer than what it purges. */
 	for (unsigned i = 0; i < said.purge_count; i++)
 		respcache_purge_tags(cache_of(transaction), said.purges[i]);
 	if (!store) {
@@ -188,13 +188,13 @@ static void store_ranges(struct transaction *transaction, const struct NC_range 
 	struct cacheable said;
 	struct cgihead head;
 
-	/* It was good before. */
+	/* It was parsed successfully before. */
 	(void)parse(&head, store->status, (struct slice){store->head, store->head_length});
 	cacheable_read(&said, &head);
 	answer.said = &said;
 	answer.terms = terms_of(store, &said);
 	answer.date = store->date;
-	/* It is as old as its head, however long its body took. */
+	/* The age counts from the head, however long the body took. */
 	if (answer.terms.fresh)
 		(void)respcache_store(store->flight, &answer, store->came_ns);
 	else
@@ -202,7 +202,7 @@ static void store_ranges(struct transaction *transaction, const struct NC_range 
 	free_keep(transaction);
 }
 
-/* All of a range to the handle; false: it cannot be read. */
+/* Copies a range to the handle; returns false if the range cannot be read. */
 static bool copy_range(NC_handle *handle, size_t at, const struct NC_range *range,
 		       const struct NC_hold *hold)
 {
@@ -226,7 +226,7 @@ static uint64_t all_of(unsigned count)
 	return count < 64 ? (UINT64_C(1) << count) - 1 : UINT64_MAX;
 }
 
-/* The unit that was filled, held, if all of it was; id 0: there is no room. */
+/* Inserts the filled unit and returns a range of it, which is held; id 0 on failure. */
 static struct held finish_copy(NC_handle *handle, bool good, size_t length)
 {
 	struct held copy = {.range = {.length = length}};
@@ -237,7 +237,7 @@ static struct held finish_copy(NC_handle *handle, bool good, size_t length)
 	return copy;
 }
 
-/* A unit of this server's with all of it, as finish_copy() says. */
+/* Copies all ranges to one unit of this server; returns as finish_copy() does. */
 static struct held copy_ranges(const struct NC_range *ranges, const struct NC_hold *holds,
 			       unsigned count, size_t length)
 {
@@ -275,7 +275,7 @@ static void store_copy(struct transaction *transaction, struct held copy)
 	(void)NC_release(&copy.hold);
 }
 
-/* What stays as it is, and copies of the rest. */
+/* Stores units that stay by their ids, and copies of the others. */
 static void store_mixed(struct transaction *transaction, const struct NC_range *ranges,
 			const struct NC_hold *holds, unsigned count, uint64_t stay)
 {
@@ -310,7 +310,7 @@ static void store_mixed(struct transaction *transaction, const struct NC_range *
 			(void)NC_release(&mixed_holds[i]);
 }
 
-/* Whether a body is waited for. */
+/* Whether the cache needs the body. */
 static bool wants_body(const struct transaction *transaction)
 {
 	return transaction->store && transaction->store->begun;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cache-store.h - what becomes of a gateway's answer in the response cache: it is
- * kept, or it purges what was.
+ * cache-store.h - what a program's response does to the response cache: it is stored, or it purges
+ * entries.
  *
- * A transaction whose answer others may have, or wait for, has a struct
- * cache_store from cache-lookup.c.  The protocols tell of head and body here; for all
- * other transactions these calls do next to nothing.  One thread.
+ * A transaction whose response can be stored, or for which other requests wait, has a struct
+ * cache_store from cache-lookup.c.  The protocols pass head and body here; for all other
+ * transactions these calls do almost nothing.  They run on the transaction's thread.
  */
 #ifndef SWEET_CACHE_STORE_H
 #define SWEET_CACHE_STORE_H
@@ -13,33 +13,35 @@
 #include "core/transaction.h"
 #include "respcache/respcache.h"
 
-/* The flight is the transaction's to end now. */
+/* The transaction now has to end the flight. */
 void cache_store_flight(struct transaction *transaction, struct respcache_flight *flight);
 
-/* The request changes what is at its URL, if the program says that it did. */
+/* The request will change the resource at its URL if the response reports success. */
 void cache_store_change(struct transaction *transaction, const struct request *request);
 
 /*
- * The head as the program wrote it, with the fields that are this server's;
- * after call_answer(), while head has what is sent.  NULL: what it wrote makes
- * no head.
+ * Takes the head as the program wrote it, including fields meant for this server; call it after
+ * call_answer(), when transaction->head is complete.  NULL: the head is invalid.
  */
 void cache_store_head(struct transaction *transaction, const struct cgihead *head);
 
-/* The same of a worker's lines. */
+/* Does the same for the header lines of a worker. */
 void cache_store_lines(struct transaction *transaction, int status, struct slice lines);
 
-/* All of the body, with a hold of the caller's for each range; stay: a bit of each range whose unit is to be had again. */
+/*
+ * Takes the whole body, of which the caller holds each range.  stay: a bit for each unit that its
+ * program keeps.
+ */
 void cache_store_body(struct transaction *transaction, const struct NC_range *ranges,
 		      const struct NC_hold *holds, unsigned count, uint64_t stay);
 
-/* Or it comes in parts of units, which the caller holds, or as bytes, and ends. */
+/* Take the body in parts: ranges of units that the caller holds, or bytes; then its end. */
 void cache_store_part(struct transaction *transaction, const struct NC_range *ranges,
 		      const struct NC_hold *holds, unsigned count);
 void cache_store_bytes(struct transaction *transaction, struct slice bytes);
 void cache_store_end(struct transaction *transaction);
 
-/* There is no such answer, or no more of it.  May be called again and again. */
+/* There is no response to store.  May be called again. */
 void cache_store_drop(struct transaction *transaction, enum respcache_failure failure);
 
 #endif

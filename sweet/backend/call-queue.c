@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * call-queue.c - calls that wait for room in their pool, in the order in which they
- * came; one that a program did not begin with goes first.  All on the calls'
- * thread but call_queue_room_everywhere().
+ * call-queue.c - queues calls while their pool has no free capacity, in the order of arrival.  A
+ * call that comes back from a program goes to the head of the queue.  All functions but
+ * call_queue_room_everywhere() run on the calls' thread.
  */
 #include <assert.h>
 #include <string.h>
@@ -10,8 +10,8 @@
 #include "backend/backend-call-internal.h"
 
 /*
- * A call that is in the way of programs' ends again and again fails in the end:
- * it may be meant to be there, by who knows how to end them.
+ * A call whose programs end again and again fails in the end: it may be an attack with a request
+ * that ends programs.
  */
 #define TAKEN_BACK_MAX 2
 
@@ -36,7 +36,7 @@ static void none_came(struct timer *timer)
 	backend_call_fail(call, 503, "No worker is free.");
 }
 
-/* Before the one that link leads to. */
+/* Inserts the call before *link. */
 static void queue_insert(struct call_queue *queue, struct backend_call **link,
 			 struct backend_call *call)
 {
@@ -61,7 +61,7 @@ bool call_queue_add(struct backend_call *call, const char *block, size_t length)
 	return true;
 }
 
-/* To the head of the queue, from a program that has not begun with it. */
+/* Puts a call that its program has not begun with at the head of the queue. */
 static void requeue(struct backend_call *call)
 {
 	struct call_queue *queue = call_queue_of(call);
@@ -69,7 +69,7 @@ static void requeue(struct backend_call *call)
 	assert(call->state == CALL_IN_FLIGHT && call->block);
 	call->state = CALL_PENDING;
 	memset(call->own, 0, sizeof(call->own));
-	/* It was let in before: the queue's length is no matter now. */
+	/* The call was accepted before: the limit of the queue does not apply. */
 	queue_insert(queue, &queue->first, call);
 }
 
@@ -95,7 +95,7 @@ void call_queue_room(struct gateway_pool *pool, struct thread *thread)
 	for (;;) {
 		struct backend_call *call;
 
-		/* They came first.  One that finds no room after all is not followed by others. */
+		/* Withdrawn calls came first.  If one finds no capacity, do not withdraw more. */
 		if (queue->behind && !(queue->first && queue->first->moves))
 			pool->protocol->relieve(pool, thread);
 		call = queue->first;
@@ -117,7 +117,7 @@ void call_queue_room_task(struct loop_task *task)
 
 void call_queue_room_everywhere(struct gateway_pool *pool)
 {
-	/* At the end of the server no loop runs. */
+	/* When the server ends, the loops do not run any more. */
 	if (!pool->gateway || pool->gateway->closing)
 		return;
 	for (unsigned i = 0; i < pool->gateway->server->threads; i++) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cgi-env.c - see cgi-env.h.  On the transaction's thread.
+ * cgi-env.c - see cgi-env.h.  Runs on the transaction's thread.
  *
- * FastCGI applications that run scripts (PHP) want to be told the script's
- * file.  It is not looked for here: that could block, and whoever runs it has
- * to open it anyway.
+ * FastCGI applications that run scripts (PHP) need the file name of the script.  The server does
+ * not check that the file exists: the check could block, and the application has to open the file
+ * anyway.
  */
 #include <limits.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "backend/cgi-env.h"
 #include "http/meta.h"
 
-#define SCRIPT_MAX (REQUEST_TARGET_MAX + NAME_MAX + 1) /* bytes of a script's name */
+#define SCRIPT_MAX (REQUEST_TARGET_MAX + NAME_MAX + 1) /* bytes of a script's file name */
 
 size_t cgi_env_script_length(const char *path, size_t skip, const char *suffix)
 {
@@ -29,7 +29,7 @@ size_t cgi_env_script_length(const char *path, size_t skip, const char *suffix)
 	return skip;
 }
 
-/* The script that stands for the folder that path names, or NULL. */
+/* Returns the index script for the directory that path names, or NULL. */
 static const char *index_of(const struct scope *scope, const char *path, const char *suffix)
 {
 	if (!g_str_has_suffix(path, "/"))
@@ -40,7 +40,7 @@ static const char *index_of(const struct scope *scope, const char *path, const c
 	return NULL;
 }
 
-/* Writes as much of both as there is room for. */
+/* Writes first and second, truncated to room bytes. */
 static void join(char *out, size_t room, struct slice first, const char *second)
 {
 	size_t length = strlen(second);
@@ -54,15 +54,15 @@ static void join(char *out, size_t room, struct slice first, const char *second)
 	out[first.length + length] = '\0';
 }
 
-/* Bytes of path that stand for the scope's folder. */
+/* Returns how many bytes of path stand for the scope's directory. */
 static size_t folder_skip(const struct scope *scope)
 {
 	return scope->alias ? scope->alias_skip : 0;
 }
 
 /*
- * Returns the bytes of path that name it.  One in front of the alias's folder is
- * a script of another scope, whose rules were not put to the request.
+ * Writes the script's file name; returns the bytes of path that name it.  If the script lies above
+ * the alias's directory it belongs to another scope, whose rules were not applied to the request.
  */
 static size_t name_script(const struct scope *scope, const char *path, size_t skip,
 			  const char *suffix, char *script)
@@ -79,7 +79,7 @@ static size_t name_script(const struct scope *scope, const char *path, size_t sk
 	return length;
 }
 
-/* Without a script, what stands in its place may end in front of the folder's files. */
+/* Without a script, the path that is used instead may end before the scope's directory. */
 static const char *below_folder(const struct scope *scope, const char *script)
 {
 	size_t skip = folder_skip(scope);

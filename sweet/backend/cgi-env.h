@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cgi-env.h - what the programs of a pool are told about a request.
+ * cgi-env.h - the variables that describe a request to the programs of a pool.
  */
 #ifndef SWEET_CGI_ENV_H
 #define SWEET_CGI_ENV_H
@@ -8,15 +8,15 @@
 #include "backend/gateway.h"
 
 /*
- * Writes the variables of a request whose path begins with skip bytes that
- * name the pool; see meta_write().
+ * Writes the variables of a request; the first skip bytes of its path name the pool.  Returns as
+ * meta_write() does.
  */
 long cgi_env_write(const struct gateway_pool *pool, const struct transaction *transaction,
 		   size_t skip, char *out, size_t out_size);
 
 /*
- * The bytes of path that name a script: up to the first segment behind skip
- * that ends with suffix; skip when there is none.
+ * Returns how many bytes of path name a script: up to the end of the first segment after skip that
+ * ends with suffix; skip if there is none.
  */
 size_t cgi_env_script_length(const char *path, size_t skip, const char *suffix);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cgi-response.c - what CGI programs say.
+ * cgi-response.c - reads the output of CGI programs.
  *
- * The output of a program that is killed ends like any other.  So the end of an
- * answer whose length nobody has announced is believed only of a program that
- * has ended by itself, or goes on.
+ * The output of a killed program ends like any other output.  So if the program has not announced
+ * the length of its response, the end of the output counts as the end of the response only if the
+ * program has exited by itself, or still runs.
  */
 #include <errno.h>
 #include <poll.h>
@@ -14,10 +14,10 @@
 #include "backend/cgi-internal.h"
 #include "event/sender.h"
 
-/* Whether all that is wanted of the answer has come. */
+/* Whether the response is complete. */
 static bool is_complete(const struct backend_call *call, const struct response_stream *stream)
 {
-	return stream->began && !stream->failed &&
+	return stream->has_head && !stream->failed &&
 	       (stream->left == 0 || call->transaction->head_only);
 }
 
@@ -37,18 +37,18 @@ void cgi_detach(struct backend_call *call)
 	cgi_run_let_go(run, call->pool->settings->answer_ms);
 }
 
-/* Nothing comes of it any more, or all has come.  The run is settled by the caller. */
+/* Ends the stream: complete, or with a fault.  The caller settles the run. */
 static void end_stream(struct cgi_run *run, const char *fault)
 {
 	struct backend_call *call = run->user;
 
 	response_stream_end(&cgi_call_of(call)->stream, fault);
-	/* Else it was detached, and may be gone. */
+	/* If it was detached, it may be freed. */
 	if (run->user)
 		cgi_detach(call);
 }
 
-/* Whether all was read, and nobody can write any more. */
+/* Whether everything was read, and no process can write any more. */
 static bool is_at_end(int fd)
 {
 	struct pollfd state = {.fd = fd, .events = POLLIN};
@@ -67,7 +67,7 @@ static bool was_ended(const struct cgi_run *run)
 	return run->over && (run->status < 0 || WIFSIGNALED(run->status));
 }
 
-/* The output has ended, and how the program does is known, or does not matter. */
+/* The output has ended, and the program's exit status is known or does not matter. */
 void cgi_settled(struct cgi_run *run)
 {
 	struct backend_call *call = run->user;
@@ -75,20 +75,20 @@ void cgi_settled(struct cgi_run *run)
 	struct read_buffer *last = own->last;
 
 	own->last = NULL;
-	/* Without a head it is none in any case. */
+	/* Without a head the response fails in any case. */
 	if (was_ended(run) && !is_complete(call, &own->stream) &&
-	    (own->stream.began || own->stream.held)) {
+	    (own->stream.has_head || own->stream.held)) {
 		read_buffer_free(last);
-		end_stream(run, "was ended before its answer was whole, for all that is known");
+		end_stream(run, "was killed, possibly before its response was complete");
 		return;
 	}
 	response_stream_last(&own->stream, last);
-	/* Else it was detached, and may be gone. */
+	/* If it was detached, it may be freed. */
 	if (run->user)
 		cgi_detach(call);
 }
 
-/* last: was fed, and nothing comes behind it; or NULL. */
+/* last: the last buffer, already fed to the stream; or NULL. */
 static void output_ended(struct cgi_run *run, struct read_buffer *last)
 {
 	struct cgi_call *own = cgi_call_of(run->user);
@@ -103,12 +103,12 @@ static void output_ended(struct cgi_run *run, struct read_buffer *last)
 		cgi_run_await_end(run);
 }
 
-/* One buffer.  False: not now, or never again. */
+/* Reads one buffer.  Returns false if there is no more for now, or at all. */
 static bool read_window(struct cgi_run *run)
 {
 	struct backend_call *call = run->user;
 	struct response_stream *stream = &cgi_call_of(call)->stream;
-	/* Until then the call has its own timer. */
+	/* Before the response the call's own timer runs. */
 	unsigned ms = call->state == CALL_ANSWERED ? call->pool->settings->answer_ms : 0;
 	struct read_buffer *buffer;
 	int error;
@@ -188,7 +188,7 @@ void cgi_refused(struct cgi_run *run, int error)
 		status = 503;
 		break;
 	case EOWNERDEAD:
-		/* It may have run. */
+		/* The program may have run. */
 		status = 502;
 		break;
 	default:
@@ -210,7 +210,7 @@ void cgi_break_off(struct cgi_run *run, const char *fault)
 
 void cgi_silent(struct cgi_run *run)
 {
-	cgi_break_off(run, "has stopped writing in the middle of its answer");
+	cgi_break_off(run, "stopped writing in the middle of its response");
 }
 
 static void resume(struct backend_call *call)
@@ -219,7 +219,7 @@ static void resume(struct backend_call *call)
 		cgi_read(cgi_call_of(call)->run);
 }
 
-/* It must have made it, or a process that it has started: they share its session. */
+/* Refuses a unit that neither the program nor a process of its session made. */
 static const char *refusal(struct backend_call *call, size_t id)
 {
 	const struct start *start = &cgi_call_of(call)->run->start;

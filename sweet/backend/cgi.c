@@ -2,11 +2,10 @@
 /*
  * cgi.c - pools of CGI programs (RFC 3875): one process for each request.
  *
- * A pool has room for a number of programs at a time, of all threads together.
- * A program keeps its room until it has ended, which may be after its answer;
- * whoever gives room back offers it to the threads in turn.  Where a program
- * cannot be started for want of descriptors or memory nobody may ever give any
- * back: the thread tries again by itself, as long as calls wait.
+ * A pool runs a limited number of programs, for all threads together.  A program counts until it
+ * has exited, which may be after its response; its slot is then offered to the threads in turn.  If
+ * a program cannot be started for lack of descriptors or memory, possibly no slot is ever released:
+ * then the thread retries by a timer as long as calls are queued.
  */
 #include <errno.h>
 #include <string.h>
@@ -14,8 +13,8 @@
 #include "backend/cgi-internal.h"
 #include "spawn/spawn-table.h"
 
-#define TELL_MS 10000
-#define AGAIN_MS 50
+#define LOG_INTERVAL_MS 10000
+#define RETRY_MS 50
 
 static struct cgi_seat *cgi_seat_of(const struct backend_call *call)
 {
@@ -47,7 +46,7 @@ static bool is_awaited(const struct cgi_seat *seat)
 	return atomic_load(&seat->pool->queues[seat->thread->number].count) > 0;
 }
 
-/* To whoever waits, others first. */
+/* Offers a free slot to a thread with queued calls, other threads first. */
 static void offer_room(struct cgi_seat *from)
 {
 	struct cgi_pool *all = from->pool->own;
@@ -71,7 +70,7 @@ static void offered(struct loop_task *task)
 
 	loop_notice_begin(&seat->offer);
 	call_queue_room(seat->pool, seat->thread);
-	/* What is left is for the next; or no program could be started, see try_again(). */
+	/* If calls are still queued no program could be started: see try_again(). */
 	if (!is_awaited(seat) && atomic_load(&all->running) < seat->pool->settings->processes)
 		offer_room(seat);
 }
@@ -83,7 +82,7 @@ static void try_again(struct timer *timer)
 	struct cgi_pool *all = seat->pool->own;
 
 	call_queue_room(seat->pool, seat->thread);
-	/* It was not for want of room: those of other threads who wait are offered it too. */
+	/* The limit is not reached: offer the free slots to other threads that wait, too. */
 	if (atomic_load(&all->running) < seat->pool->settings->processes)
 		offer_room(seat);
 }
@@ -94,13 +93,13 @@ static void cannot_start(struct cgi_seat *seat, int error)
 	struct cgi_pool *all = seat->pool->own;
 	uint64_t now = loop_now_ms(loop);
 
-	if (!seat->told_ms || now - seat->told_ms > TELL_MS) {
+	if (!seat->logged_ms || now - seat->logged_ms > LOG_INTERVAL_MS) {
 		log_warning("pool %s: cannot start a program: %s", seat->pool->settings->name,
 			    strerror(error));
-		seat->told_ms = now;
+		seat->logged_ms = now;
 	}
 	atomic_fetch_sub(&all->running, 1);
-	loop_timer_start(loop, &seat->again, AGAIN_MS, try_again);
+	loop_timer_start(loop, &seat->again, RETRY_MS, try_again);
 }
 
 static void leave(struct cgi_seat *seat)
@@ -137,13 +136,13 @@ static void freed(struct cgi_run *run)
 
 /* --- a call's life ------------------------------------------------------------------------ */
 
-/* All that there was. */
+/* The program has read the whole piece. */
 static void hungry(struct cgi_run *run)
 {
 	backend_call_next_body(run->user);
 }
 
-/* The end of the answer does so by itself, with its length. */
+/* At the end of the output the stream releases itself, with its length. */
 static void release(struct cgi_call *own)
 {
 	if (!own->at_end)
@@ -154,7 +153,7 @@ static void deaf(struct cgi_run *run)
 {
 	struct backend_call *call = run->user;
 
-	/* It is not the client that is waited for. */
+	/* The program no longer waits for the client. */
 	if (call->state == CALL_IN_FLIGHT)
 		backend_call_start_timer(call);
 	release(cgi_call_of(call));
@@ -182,8 +181,8 @@ static bool submit(struct backend_call *call, const char *block, size_t length)
 
 	if (!take_room(call->pool)) {
 		/*
-		 * Room may have come before this one stands in the queue.  Whoever gives
-		 * some back sees those that do.
+		 * A slot may have been released before this call is queued; later releases see the
+		 * queue.
 		 */
 		if (!is_awaited(seat))
 			post_offer(seat);
@@ -207,7 +206,7 @@ static bool submit(struct backend_call *call, const char *block, size_t length)
 	return true;
 }
 
-/* A further piece, which it may not want any more. */
+/* Passes a further piece of the body; returns false if the program reads no more of it. */
 static bool give_body(struct backend_call *call)
 {
 	struct cgi_call *own = cgi_call_of(call);
@@ -225,9 +224,9 @@ static void body_lost(struct backend_call *call)
 {
 	struct cgi_run *run = cgi_call_of(call)->run;
 
-	/* Else its answer is whole, and nobody reads the body. */
+	/* Without a run the response is complete, and nobody reads the body. */
 	if (run)
-		cgi_break_off(run, "its request's body is lost");
+		cgi_break_off(run, "the request body cannot be read back from disk");
 }
 
 static void too_late(struct backend_call *call)
@@ -244,7 +243,7 @@ static void gone(struct backend_call *call)
 	struct cgi_run *run = cgi_call_of(call)->run;
 
 	if (run && run->reading) {
-		run->unwanted = true; /* seen when what is read has been handed on */
+		run->unwanted = true; /* checked after the current buffer is processed */
 		return;
 	}
 	cgi_detach(call);
@@ -293,15 +292,15 @@ static int open_pool(struct gateway_pool *pool)
 
 	pool->own = all;
 	if (program < 0) {
-		log_error("pool %s: what CGI programs there are is settled when the server starts: "
-			  "start it anew",
+		log_error("pool %s: a reload cannot add or change a CGI program: "
+			  "restart the server",
 			  pool->settings->name);
 		return -EPERM;
 	}
 	all->program = (unsigned)program;
 	all->pool = pool;
 	all->ended.run = pool_ended;
-	/* They work in folders of their own. */
+	/* Programs run in other directories, so the path must be absolute. */
 	all->cache_socket = socket ? g_canonicalize_filename(socket, NULL) : NULL;
 	all->count = server->threads;
 	for (unsigned i = 0; i < all->count; i++) {
@@ -332,7 +331,7 @@ static void close_pool(struct gateway_pool *pool)
 		struct cgi_seat *seat = &all->seats[i];
 
 		timer_stop(&seat->again);
-		/* Programs end with the spawner. */
+		/* The spawner ends the programs. */
 		while (seat->runs) {
 			struct cgi_run *run = seat->runs;
 			struct backend_call *call = run->user;

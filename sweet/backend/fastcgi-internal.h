@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fastcgi-internal.h - a pool of FastCGI applications as the sources
- * fastcgi*.c see it, and nobody else: fastcgi.c has the pools and the
- * calls' life, fastcgi-request.c finds an application for a call and hands
- * it on, fastcgi-response.c reads what comes back; fastcgi-spawn.c has the applications
+ * fastcgi-internal.h - a pool of FastCGI applications; private to the sources fastcgi*.c: fastcgi.c
+ * has the pools and the life of a call, fastcgi-request.c chooses an application for a call and
+ * sends the request, fastcgi-response.c reads the response, fastcgi-spawn.c has the applications
  * that the server starts itself.
  *
- * Call cycle: fastcgi-request.c opens a link with the functions of fastcgi-response.c as its
- * owner's, and those call fastcgi-request.c for what becomes of the call and the link.
+ * Call cycle: fastcgi-request.c opens a link with callbacks in fastcgi-response.c, and those call
+ * fastcgi-request.c to detach the call and to close or keep the link.
  */
 #ifndef SWEET_FASTCGI_INTERNAL_H
 #define SWEET_FASTCGI_INTERNAL_H
@@ -26,53 +25,53 @@
 struct fastcgi_local;
 struct fastcgi_spawn;
 
-/* One address, as one thread sees it; upstream.own. */
+/* One address, as one thread sees it; stored in upstream.own. */
 struct fastcgi_place {
 	struct fastcgi_local *local;
-	struct fcgi_link *resting; /* the last that was used is the first */
-	unsigned permits;	   /* for links that are about to be opened */
+	struct fcgi_link *resting; /* idle links, the last used first */
+	unsigned permits;	   /* taken for links that will be opened */
 };
 
 struct fastcgi_local {
 	struct gateway_pool *pool;
 	struct thread *thread;
 	struct loop_task end;
-	GPtrArray *links; /* all */
+	GPtrArray *links; /* all links */
 	struct permit_user *user;
-	struct timer stall; /* since requests wait */
-	bool behind;	    /* they do, as far as we know */
-	unsigned keep_ms;   /* that a link is used, and rests at most */
-	unsigned served;    /* requests, of processes that the server has started */
+	struct timer stall; /* runs while requests wait */
+	bool behind;	    /* requests wait, as far as known */
+	unsigned keep_ms;   /* ms that a link may be used, and may be idle */
+	unsigned served;    /* requests to processes that the server has started */
 	struct fastcgi_place *places;
 	struct balancer *balancer;
 };
 
 struct fastcgi_pool {
-	struct fastcgi_spawn *spawn; /* NULL: others have started the applications */
-	bool has_members;	     /* processes may join the server's cache */
-	_Atomic unsigned leaving;    /* threads that have not let go of it */
+	struct fastcgi_spawn *spawn; /* NULL: the server has not started the applications */
+	bool has_members;	     /* processes may attach to the server's cache */
+	_Atomic unsigned leaving;    /* threads that still use the pool */
 	struct loop_task ended;
 	struct gateway_pool *pool;
-	struct permits permits; /* for links, one a thread's user */
+	struct permits permits; /* for links; each thread is one user */
 	unsigned count;
 	struct fastcgi_local threads[];
 };
 
-/* In a call's own part. */
+/* Lies in backend_call.own. */
 struct fastcgi_call {
 	struct response_stream stream; /* must be first */
-	struct fcgi_link *link;	       /* NULL: no application has it */
-	const struct fcgi_link *last;  /* that had it, while the end of its answer is looked at */
-	struct sender sender;	       /* of the answer's beginning */
+	struct fcgi_link *link;	       /* NULL: no application has the call */
+	const struct fcgi_link *last;  /* its last link, while the response's end is processed */
+	struct sender sender;	       /* process that wrote the beginning of the response */
 	struct fcgi_message message;
-	struct timer later; /* for news that came too early */
-	uint64_t tried;	    /* addresses */
+	struct timer later; /* reports a failure that came too early */
+	uint64_t tried;	    /* addresses, one bit each */
 	unsigned attempts;
-	unsigned errors; /* bytes of them so far */
+	unsigned errors; /* bytes of error output so far */
 	bool repeatable;
-	bool asked; /* for a further piece of the body: the first is gone */
-	bool deaf;  /* it takes no more of the body */
-	bool came;  /* something of the answer */
+	bool asked; /* a further piece of the body is requested: the first is gone */
+	bool deaf;  /* the application reads no more of the body */
+	bool came;  /* the response has begun */
 };
 
 static_assert(sizeof(struct fastcgi_call) <= BACKEND_CALL_OWN, "fits a call");
@@ -89,13 +88,12 @@ static inline struct fastcgi_local *fastcgi_local_of(const struct backend_call *
 	return &all->threads[call->transaction->thread->number];
 }
 
-/* Whether the applications are reached by a Unix socket. */
 static inline bool fastcgi_is_local(const struct fcgi_link *link)
 {
 	return ((const struct sockaddr *)&link->upstream->address.address)->sa_family == AF_UNIX;
 }
 
-/* Whether calls wait on the thread. */
+/* Whether calls are queued on the thread. */
 static inline bool fastcgi_is_behind(const struct fastcgi_local *local)
 {
 	return local->pool->queues[local->thread->number].first;
@@ -108,41 +106,41 @@ static inline struct fastcgi_place *fastcgi_place_of(const struct fcgi_link *lin
 
 /* --- fastcgi-request.c --- */
 
-/* By who reads from it, at the end of that.  Its permit is given back. */
+/* Closes the link, after the current read if there is one, and returns its permit. */
 void fastcgi_close_link(struct fcgi_link *link);
 
-/* Takes the link from its call. */
+/* Separates the link from its call. */
 void fastcgi_detach(struct fcgi_link *link);
 
-/* Both. */
+/* Detaches and closes the link. */
 void fastcgi_drop(struct fcgi_link *link);
 
 /*
- * The link has no call, and waits for one, unless another loop is to have its
- * permit: then it is closed.
+ * Keeps the link, which has no call, for the next call.  If another thread needs its permit, closes
+ * it.
  */
 void fastcgi_rest(struct fcgi_link *link);
-/* It does not wait any more. */
+/* Removes the link from the idle links. */
 void fastcgi_forget(struct fcgi_link *link);
 void fastcgi_idled(struct fcgi_link *link);
 
-/* Its application answers. */
+/* The application of the link responds. */
 void fastcgi_well(struct fcgi_link *link);
 
-/* A permit has come, or another loop needs one. */
+/* A permit is available, or another thread needs one. */
 void fastcgi_news(struct loop_task *task);
 
 /* See struct backend_protocol. */
 bool fastcgi_submit(struct backend_call *call, const char *block, size_t length);
 bool fastcgi_body(struct backend_call *call);
 
-/* The application has all that there was of the body. */
+/* The application has read all of the body that has come. */
 void fastcgi_hungry(struct fcgi_link *link);
 
-/* The link has no answer for its call, which may go elsewhere, and else fails. */
+/* The link failed before the response began: the call goes to another address or fails. */
 void fastcgi_go_elsewhere(struct fcgi_link *link, const char *fault);
 
-/* The connection is at its end: 0, or an errno, negated. */
+/* The connection has ended. error: 0 or a negative errno. */
 void fastcgi_ended(struct fcgi_link *link, int error);
 
 /* --- fastcgi-response.c --- */
@@ -153,17 +151,17 @@ extern const struct response_stream_source fastcgi_source;
 /* --- fastcgi-spawn.c: on the main thread, all on one socket, their descriptor 0 --- */
 
 /*
- * Makes the socket, whose address is for threads to connect to, and starts the
- * pool's processes.  0 or -errno, with the reason in the log; fastcgi_spawn_close()
- * is due either way, if *spawn is not NULL.
+ * Creates the socket, sets the address for threads to connect to, and starts the pool's processes.
+ * Returns 0 or -errno, with the reason in the log.  If *spawn is not NULL, the caller has to call
+ * fastcgi_spawn_close() in both cases.
  */
 int fastcgi_spawn_open(struct fastcgi_spawn **spawn, struct gateway_pool *pool,
 		       struct listen_address *address);
 
-/* The processes are at their end: the socket as well. */
+/* The processes have ended: closes the socket as well. */
 void fastcgi_spawn_close(struct fastcgi_spawn *spawn);
 
-/* Whether a unit was made by one of them, or by what they have started; any thread. */
+/* Whether one of the processes, or a descendant of one, made the unit; any thread. */
 bool fastcgi_spawn_made(const struct gateway_pool *pool, size_t unit);
 
 #endif

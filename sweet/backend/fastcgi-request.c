@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fastcgi-request.c - a call on its way to an application: which address,
- * over which link, and where to when that is no good.
+ * fastcgi-request.c - sends a call to an application: chooses the address and the link, and retries
+ * elsewhere after a failure.
  *
- * Every thread has links of its own to the addresses of a pool, one request
- * over each at a time; how many all threads may have is settled by permits.
- * A link whose answer is whole is kept for the next, until another thread is to
- * have its permit, but not for long if others have started the application,
- * unless the operator says so: many an application serves one connection at a
- * time, and another server may be waiting.
+ * Each thread has its own links to the addresses of a pool, with one request at a time on each.
+ * Permits limit the links of all threads together.  After a complete response the link is kept for
+ * the next request, until another thread needs its permit.  If the server has not started the
+ * application, the link is kept only for a short time, unless the operator configures more: many
+ * applications serve one connection at a time, and another server may be waiting.
  *
- * A request of which no answer has begun to come is handed to another address
- * when that cannot do harm: nothing of it was sent, or its method may be
- * repeated (RFC 9110, section 9.2.2).  Of a body in pieces the first must be
- * there for that: none of them is kept.
+ * A request without a response is sent to another address if that is safe: nothing of it was sent,
+ * or its method may be repeated (RFC 9110, section 9.2.2).  If its body comes in pieces, the
+ * application must not have got more than the first: pieces are not kept.
  */
 #include <errno.h>
 #include <string.h>
@@ -21,7 +19,7 @@
 #include "backend/fastcgi-internal.h"
 #include "http/meta.h"
 
-#define ATTEMPTS_MAX 8 /* of one request */
+#define ATTEMPTS_MAX 8 /* attempts for one request */
 
 /* --- links --------------------------------------------------------------------------------- */
 
@@ -31,13 +29,13 @@ void fastcgi_close_link(struct fcgi_link *link)
 	unsigned number = link->upstream->number;
 	bool has_permit = link->permit, given_up = link->given_up;
 
-	/* Whoever reads from it sees to that. */
+	/* The code that reads from the link closes it. */
 	link->closed = true;
 	if (link->reading)
 		return;
 	g_ptr_array_remove_fast(local->links, link);
 	fcgi_link_close(link);
-	/* Not before: its process may serve one connection at a time. */
+	/* Only after the close: the process may serve one connection at a time. */
 	if (has_permit)
 		permit_give(local->user, number, given_up);
 }
@@ -74,7 +72,7 @@ void fastcgi_idled(struct fcgi_link *link)
 	fastcgi_close_link(link);
 }
 
-/* One that rests. */
+/* Closes an idle link for another thread. */
 static void give_up(struct fcgi_link *link)
 {
 	link->given_up = true;
@@ -96,7 +94,7 @@ void fastcgi_rest(struct fcgi_link *link)
 	struct fastcgi_local *local = place->local;
 	uint64_t now_ms = loop_now_ms(local->thread->loop);
 
-	/* In this order: who begins to wait sees that it is idle, or we see that one waits. */
+	/* In this order: a thread that starts to wait sees the idle link, or is seen here. */
 	permit_idles(local->user);
 	link->next = place->resting;
 	place->resting = link;
@@ -140,14 +138,14 @@ void fastcgi_well(struct fcgi_link *link)
 
 /* --- requests -------------------------------------------------------------------------------- */
 
-/* Before it is closed: its permit is for the next one there. */
+/* Keeps the permit of a link that is closed, for the next link to this address. */
 static void keep_permit(struct fcgi_link *link)
 {
 	fastcgi_place_of(link)->permits += link->permit;
 	link->permit = false;
 }
 
-/* Those that no link was opened with. */
+/* Returns the permits that no link was opened with. */
 static void return_permits(struct upstream *upstream)
 {
 	struct fastcgi_place *place = upstream->own;
@@ -157,8 +155,8 @@ static void return_permits(struct upstream *upstream)
 }
 
 /*
- * The next address for a call, for which a link rests or a permit is there.  NULL:
- * none is left, or beyond: the one that has no permit either.
+ * Returns the next address for a call, with an idle link or a permit.  If there is none: NULL, or
+ * with beyond the next address without a permit.
  */
 static struct upstream *choose(struct fastcgi_local *local, uint64_t tried, bool beyond)
 {
@@ -179,7 +177,7 @@ static struct upstream *choose(struct fastcgi_local *local, uint64_t tried, bool
 	return beyond ? balancer_choose(local->balancer, now_ms, tried) : NULL;
 }
 
-/* One that rests, or a new one; NULL with *error. */
+/* Returns an idle link or a new one; NULL with *error. */
 static struct fcgi_link *get_link(struct fastcgi_local *local, struct upstream *upstream,
 				  bool repeatable, int *error)
 {
@@ -188,7 +186,7 @@ static struct fcgi_link *get_link(struct fastcgi_local *local, struct upstream *
 
 	while ((link = place->resting)) {
 		fastcgi_forget(link);
-		/* Its end may be on its way here; only what may be repeated takes the risk. */
+		/* The peer may be closing it.  Only a repeatable request takes that risk. */
 		if (repeatable || fcgi_link_is_alive(link))
 			return link;
 		keep_permit(link);
@@ -206,9 +204,9 @@ static struct fcgi_link *get_link(struct fastcgi_local *local, struct upstream *
 }
 
 /*
- * Hands the call to the address that was chosen, or else to the next that takes
- * it.  False: there is none.  A call that an address had is past the queue: where
- * there are several it has its link even if there is no permit for another one.
+ * Sends the call to the chosen address, or else to the next one that accepts it; returns false if
+ * none does.  A call that was sent before is not queued again: if the pool has several addresses it
+ * gets a link even without a permit.
  */
 static bool attempt(struct backend_call *call, struct upstream *upstream)
 {
@@ -238,7 +236,7 @@ static bool attempt(struct backend_call *call, struct upstream *upstream)
 			return false;
 		}
 		own->tried |= balancer_bit(upstream);
-		/* One whose queue is full is at work, not away. */
+		/* An application with a full queue is busy, not unavailable. */
 		if (error != -EAGAIN)
 			cannot_reach(upstream, local, error);
 	}
@@ -264,7 +262,7 @@ static bool is_repeatable(struct slice block)
 	return false;
 }
 
-/* --- calls that wait ---------------------------------------------------------------------------- */
+/* --- calls that wait -------------------------------------------------------------------------- */
 
 static void set_behind(struct fastcgi_local *local, bool behind)
 {
@@ -280,7 +278,7 @@ static void stalled(struct timer *timer)
 	struct fastcgi_local *local =
 		(struct fastcgi_local *)((char *)timer - offsetof(struct fastcgi_local, stall));
 
-	/* Their clients have gone, or they have waited for too long. */
+	/* The clients have disconnected, or their calls have timed out. */
 	if (!fastcgi_is_behind(local))
 		set_behind(local, false);
 	else
@@ -297,7 +295,7 @@ static void wait_for_permit(struct fastcgi_local *local)
 	permit_wait(local->user, loop_now_ms(loop));
 }
 
-/* A call has a link, or will have: the first of the queue, or one that need not wait. */
+/* A call has a link, or will have one: the first of the queue, or one that was not queued. */
 static void note_start(struct fastcgi_local *local, const struct backend_call *call)
 {
 	const struct backend_call *first = local->pool->queues[local->thread->number].first;
@@ -310,7 +308,7 @@ static void note_start(struct fastcgi_local *local, const struct backend_call *c
 		set_behind(local, false);
 }
 
-/* --- calls ---------------------------------------------------------------------------------------- */
+/* --- calls ------------------------------------------------------------------------------------ */
 
 bool fastcgi_submit(struct backend_call *call, const char *block, size_t length)
 {
@@ -382,7 +380,7 @@ void fastcgi_ended(struct fcgi_link *link, int error)
 	struct fastcgi_local *local = fastcgi_place_of(link)->local;
 	struct backend_call *call = link->user;
 	struct fastcgi_call *own = fastcgi_call_of(call);
-	/* One that was kept may have been closed before it saw the request. */
+	/* A kept link may have been closed before the application saw the request. */
 	bool stale = link->requests > 1 && error != -ETIMEDOUT;
 	char fault[128];
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fastcgi-response.c - what FastCGI applications say, and the end of it.
+ * fastcgi-response.c - reads the responses of FastCGI applications, and ends their calls.
  */
 #include <errno.h>
 #include <string.h>
@@ -8,8 +8,8 @@
 #include "backend/fastcgi-internal.h"
 #include "base/escape.h"
 
-#define ERRORS_MAX 16384u   /* bytes of one request's errors that are logged */
-#define ERROR_LINE_MAX 1000 /* bytes in a line of them */
+#define ERRORS_MAX 16384u   /* bytes of error output that are logged for one request */
+#define ERROR_LINE_MAX 1000 /* bytes in one line of it */
 
 static const char *name(struct backend_call *call, char *out, size_t size)
 {
@@ -20,7 +20,7 @@ static const char *name(struct backend_call *call, char *out, size_t size)
 	return out;
 }
 
-/* What the application writes for its operator: a line of the log for each. */
+/* Logs each line of the application's error output. */
 static void log_errors(struct backend_call *call, struct slice text)
 {
 	struct fastcgi_call *own = fastcgi_call_of(call);
@@ -44,14 +44,14 @@ static void log_errors(struct backend_call *call, struct slice text)
 	}
 }
 
-/* Which process it was nobody knows; in the long run each has the same. */
+/* The process that served the request is unknown; on average all serve the same number. */
 static void served(struct gateway_pool *pool, struct fastcgi_local *local)
 {
 	if (pool->count)
 		pool_process_served(&pool->processes[local->served++ % pool->count]);
 }
 
-/* The end of a request has come, and left bytes behind it. */
+/* The end of a request has come; left bytes follow it. */
 static void complete(struct fcgi_link *link, struct read_buffer *buffer,
 		     const struct fcgi_found *found, size_t left)
 {
@@ -64,12 +64,12 @@ static void complete(struct fcgi_link *link, struct read_buffer *buffer,
 	if (found->status != FCGI_COMPLETE && !own->came) {
 		read_buffer_free(buffer);
 		own->tried |= balancer_bit(link->upstream);
-		own->repeatable = true; /* it did not take it */
+		own->repeatable = true; /* the application did not process it */
 		fastcgi_go_elsewhere(link, "the application did not take the request");
 		return;
 	}
 	served(call->pool, fastcgi_local_of(call));
-	/* From here on the link is free, whatever becomes of the call. */
+	/* From here on the link is free, even if the call fails. */
 	own->last = link;
 	fastcgi_detach(link);
 	if (keep && link->permit)
@@ -79,18 +79,18 @@ static void complete(struct fcgi_link *link, struct read_buffer *buffer,
 	response_stream_last(&own->stream, buffer);
 }
 
-/* Who writes an answer is known only as long as its bytes have not been read. */
+/* The writer of a response can be identified only before its bytes are read. */
 static void note_sender(struct fcgi_link *link)
 {
 	struct backend_call *call = link->user;
 	struct fastcgi_call *own = fastcgi_call_of(call);
 	const struct fastcgi_pool *all = call->pool->own;
 
-	if (all->has_members && !own->stream.began && fastcgi_is_local(link))
+	if (all->has_members && !own->stream.has_head && fastcgi_is_local(link))
 		sender_note(&own->sender, link->fd);
 }
 
-/* Looks at the records in the buffer.  False: the link has no call any more. */
+/* Processes the records in the buffer.  Returns false if the link has no call any more. */
 static bool take_buffer(struct fcgi_link *link, struct read_buffer *buffer)
 {
 	struct backend_call *call = link->user;
@@ -131,8 +131,8 @@ static bool take_buffer(struct fcgi_link *link, struct read_buffer *buffer)
 }
 
 /*
- * Reads as long as there is something, and room for it, but no more than a turn's.  False: its
- * call is gone, it too perhaps.
+ * Reads while there is data and room for it, for one turn at most.  Returns false if the call has
+ * left the link; then the link may be freed.
  */
 static bool read_on(struct fcgi_link *link)
 {
@@ -176,7 +176,7 @@ static void readable(struct fcgi_link *link)
 	if (link->user) {
 		(void)read_on(link);
 	} else if (!fcgi_link_is_alive(link)) {
-		/* Nothing is due from one that rests but its end; news may be old, though. */
+		/* On an idle link only its end can come; the event may be outdated, though. */
 		fastcgi_forget(link);
 		fastcgi_close_link(link);
 	}
@@ -187,12 +187,12 @@ static void broke(struct fcgi_link *link, int error)
 	struct fastcgi_local *local = fastcgi_place_of(link)->local;
 	struct fastcgi_call *own;
 
-	/* It may have answered before it closed, without having read everything. */
+	/* It may have responded and closed without reading the whole request. */
 	if (error != -ETIMEDOUT && !fcgi_link_is_unsent(link) && !read_on(link))
 		return;
 	own = fastcgi_call_of(link->user);
 	if (own->came && own->stream.held) {
-		/* There may be more than is read of an answer that waits for the body. */
+		/* If the response waited for the body, there may be more to read. */
 		own->deaf = true;
 		backend_call_start_timer(link->user);
 		response_stream_release(&own->stream);
@@ -210,7 +210,7 @@ static void resume(struct backend_call *call)
 		(void)read_on(link);
 }
 
-/* Units of members, whoever they are: never the server's own. */
+/* Whether a member made the unit; units of the server itself are refused. */
 static bool is_members(size_t id)
 {
 	struct NC_stat stat;
@@ -219,9 +219,9 @@ static bool is_members(size_t id)
 }
 
 /*
- * A unit must have been made by the process that answers or the one that listens,
- * or have been granted to one of them; the kernel says who they are.  Of what
- * the server has started itself, any process of the pool may have made it.
+ * Refuses a unit unless the process that responds or the one that listens made it or has a grant
+ * for it; the kernel identifies them.  If the server has started the pool, any process of the pool
+ * may have made it.
  */
 static const char *refusal(struct backend_call *call, size_t id)
 {

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fastcgi-spawn.c - the FastCGI applications that the server starts itself, all on one
- * listening socket, which is their descriptor 0.  Main thread.
+ * fastcgi-spawn.c - the FastCGI applications that the server starts itself, all with one listening
+ * socket, which is their descriptor 0.  Runs on the main thread.
  *
- * The socket is made in a folder that nobody else may enter, and both are
- * removed at once: whoever can connect can tell an application anything, such
- * as who has shown a password, and a server that is killed removes nothing.  The
- * server connects by its own descriptor of the socket's file.
+ * The socket is created in a private directory, and both are removed at once: a process that can
+ * connect could forge requests, for example with any user name as authenticated; and a server that
+ * is killed removes nothing.  The server connects by its own descriptor of the socket file.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,10 +29,10 @@
 struct fastcgi_spawn {
 	struct gateway_pool *pool;
 	int listener;
-	int file; /* of the socket, to connect by; -1: by its name */
+	int file; /* the socket file, to connect by; -1: connect by name */
 	unsigned program;
 	char *folder, *path; /* of the socket; NULL: removed */
-	char *block;	     /* variables, each ended by a NUL */
+	char *block;	     /* variables, each terminated by a NUL */
 	size_t block_length;
 };
 
@@ -52,7 +51,7 @@ static int start(struct pool_process *process, pid_t *pid, int *pidfd)
 	return error;
 }
 
-/* They share a socket that is there already. */
+/* The processes share the socket, which exists already. */
 static void up(struct pool_process *process)
 {
 	(void)process;
@@ -87,7 +86,7 @@ static void remove_name(struct fastcgi_spawn *spawn)
 	g_clear_pointer(&spawn->folder, g_free);
 }
 
-/* From now on the address is the descriptor; where there is no /proc the name stays. */
+/* Replaces the name in the address by the descriptor; without /proc the name stays. */
 static void hide(struct fastcgi_spawn *spawn, struct listen_address *address)
 {
 	struct listen_address by_file;
@@ -99,7 +98,7 @@ static void hide(struct fastcgi_spawn *spawn, struct listen_address *address)
 	g_snprintf(text, sizeof(text), ADDRESS_UNIX "/proc/self/fd/%d", spawn->file);
 	if (!address_parse(text, &by_file) || access(address_path(&by_file), W_OK) < 0)
 		return;
-	/* It is still called by the name that it had. */
+	/* Messages still show the original name. */
 	memcpy(by_file.text, address->text, sizeof(by_file.text));
 	*address = by_file;
 	remove_name(spawn);
@@ -159,8 +158,8 @@ int fastcgi_spawn_open(struct fastcgi_spawn **out, struct gateway_pool *pool,
 	spawn->program = (unsigned)program;
 	error = listen_at(spawn, address);
 	if (error) {
-		log_error("pool %s: no socket for its processes: %s", pool->settings->name,
-			  strerror(-error));
+		log_error("pool %s: cannot create a socket for its processes: %s",
+			  pool->settings->name, strerror(-error));
 		return error;
 	}
 	make_block(spawn);
@@ -192,7 +191,7 @@ bool fastcgi_spawn_made(const struct gateway_pool *pool, size_t unit)
 {
 	for (unsigned i = 0; i < pool->count; i++) {
 		const struct pool_process *process = &pool->processes[i];
-		/* Before the time: of a process that is followed by another it is too late. */
+		/* Read first: afterwards another process may have replaced this one. */
 		pid_t pid = atomic_load_explicit(&process->pid, memory_order_acquire);
 
 		if (sender_leads_maker(

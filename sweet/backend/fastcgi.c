@@ -7,12 +7,12 @@
 
 #include "backend/fastcgi-internal.h"
 
-#define OWN_MS 3600000 /* a link is kept to an application that only this server connects to */
+#define OWN_MS 3600000 /* ms that a link is kept if only this server uses the application */
 
 static_assert(PERMIT_STALL_MS == POOL_PROCESS_SLOW_MS,
 	      "requests of all pools move after the same time");
 
-/* --- a call's life ------------------------------------------------------------------------------ */
+/* --- a call's life ---------------------------------------------------------------------------- */
 
 static void too_late(struct backend_call *call)
 {
@@ -34,11 +34,11 @@ static void body_lost(struct backend_call *call)
 	struct fastcgi_call *own = fastcgi_call_of(call);
 	struct fastcgi_local *local = fastcgi_local_of(call);
 
-	/* Else its answer is whole, and nobody reads the body. */
+	/* Without a link the response is complete, and nobody reads the body. */
 	if (!own->link)
 		return;
 	fastcgi_drop(own->link);
-	response_stream_end(&own->stream, "its request's body is lost");
+	response_stream_end(&own->stream, "the request body cannot be read back from disk");
 	call_queue_room(local->pool, local->thread);
 }
 
@@ -47,7 +47,7 @@ static void gone(struct backend_call *call)
 	struct fastcgi_call *own = fastcgi_call_of(call);
 
 	if (own->link && own->link->reading)
-		return; /* it sees that by itself */
+		return; /* the reader checks for this */
 	backend_call_fail(call, 502, NULL);
 }
 
@@ -62,12 +62,12 @@ static void finish(struct backend_call *call)
 	fcgi_message_free(&own->message);
 	sender_close(&own->sender);
 	response_stream_clear(&own->stream);
-	/* The client has gone in the middle of its answer: others may wait. */
+	/* The client disconnected during the response: queued calls may use the link. */
 	if (has_link)
 		call_queue_room(call->pool, call->transaction->thread);
 }
 
-/* --- pools ---------------------------------------------------------------------------------------- */
+/* --- pools ------------------------------------------------------------------------------------ */
 
 /* Each process that the server starts has one connection. */
 static unsigned permits_of(const struct pool_config *settings, unsigned threads)
@@ -75,7 +75,7 @@ static unsigned permits_of(const struct pool_config *settings, unsigned threads)
 	return settings->command ? settings->processes : settings->in_flight * threads;
 }
 
-/* Of the permits for an address; where there are less than threads, each may get one. */
+/* The thread's share of the permits for an address, at least one. */
 static unsigned share_of(const struct pool_config *settings, unsigned number, unsigned threads)
 {
 	uint64_t total = permits_of(settings, threads);
@@ -124,7 +124,7 @@ static int open_pool(struct gateway_pool *pool)
 	pool->own = all;
 	all->pool = pool;
 	all->has_members = pool->gateway->main->config_ref->config->cache_socket;
-	/* They were looked at when the configuration was read. */
+	/* They were checked when the configuration was read. */
 	for (count = 0; texts && texts[count] && count < BALANCER_MAX; count++)
 		(void)address_parse(texts[count], &addresses[count]);
 	if (pool->settings->command)
@@ -152,7 +152,7 @@ static void pool_ended(struct loop_task *task)
 		all->pool->ended(all->pool);
 }
 
-/* Of a thread whose loop has ended: that may hold the sockets themselves until it is closed. */
+/* The thread's loop has ended but may hold the sockets until its close: shuts them down. */
 static void close_resting(struct fastcgi_local *local)
 {
 	for (unsigned i = 0; i < local->balancer->count; i++) {
@@ -165,7 +165,7 @@ static void close_resting(struct fastcgi_local *local)
 	}
 }
 
-/* The calls that are left fail: the server is at its end. */
+/* The server ends: the remaining calls fail. */
 static void close_links(struct fastcgi_local *local)
 {
 	while (local->links->len) {
@@ -198,7 +198,7 @@ static void end_pool(struct gateway_pool *pool)
 {
 	struct fastcgi_pool *all = pool->own;
 
-	/* What was posted before comes before the threads' ends. */
+	/* Tasks that were posted before run before end_thread(). */
 	permits_close(&all->permits);
 	all->ended.run = pool_ended;
 	atomic_store_explicit(&all->leaving, all->count, memory_order_release);
@@ -229,7 +229,7 @@ static void close_pool(struct gateway_pool *pool)
 	pool->own = NULL;
 }
 
-/* Others have what it does not need any more. */
+/* Other threads can use the permits of the thread that ended. */
 static void thread_ended(struct gateway_pool *pool, struct thread *thread)
 {
 	struct fastcgi_pool *all = pool->own;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gateway.c - see gateway.h.  All on the main thread, but for the letting go
- * of a configuration, which any thread may do.
+ * gateway.c - see gateway.h.  Runs on the main thread; only the release of a configuration may run
+ * on any thread.
  */
 #include <errno.h>
 #include <string.h>
@@ -32,7 +32,7 @@ static void pool_free(struct gateway_pool *pool)
 	g_free(pool);
 }
 
-/* No transaction can have a call for it any more. */
+/* No call of a transaction can use the pool any more. */
 static void over(struct loop_task *task)
 {
 	struct gateway_pool *pool =
@@ -49,7 +49,7 @@ static void pool_ended(struct gateway_pool *pool)
 	pool_free(pool);
 }
 
-/* One use less; returns those that are left, 0 when the pool is gone. */
+/* Drops one reference; returns how many are left.  At 0 the pool has been freed. */
 static unsigned drop_use(struct gateway_pool *pool)
 {
 	unsigned left = atomic_fetch_sub_explicit(&pool->users, 1, memory_order_acq_rel) - 1;
@@ -59,7 +59,7 @@ static unsigned drop_use(struct gateway_pool *pool)
 	return left;
 }
 
-/* On any thread. */
+/* May run on any thread. */
 static void let_go(struct pool_config *settings)
 {
 	struct gateway_pool *pool = settings->running;
@@ -67,7 +67,7 @@ static void let_go(struct pool_config *settings)
 
 	settings->running = NULL;
 	settings->let_go = NULL;
-	/* The gateway's own use is left: nobody takes the pool up again. */
+	/* Only the gateway's own reference is left: no configuration uses the pool again. */
 	if (drop_use(pool) == 1 && gateway)
 		loop_post(gateway->main->loop, &pool->over);
 }
@@ -80,8 +80,8 @@ static struct gateway_pool *open_pool(struct gateway *gateway, struct pool_confi
 	int error;
 
 	if (settings->protocol >= G_N_ELEMENTS(protocols) || !protocols[settings->protocol]) {
-		*why = g_strdup_printf("pool \"%s\": this server does not speak %s", settings->name,
-				       pool_protocols[settings->protocol]);
+		*why = g_strdup_printf("pool \"%s\": this server does not support %s",
+				       settings->name, pool_protocols[settings->protocol]);
 		return NULL;
 	}
 	pool = g_new0(struct gateway_pool, 1);
@@ -108,13 +108,13 @@ static struct gateway_pool *open_pool(struct gateway *gateway, struct pool_confi
 	return NULL;
 }
 
-/* One that runs with the same settings, or NULL. */
+/* Returns the running pool with the same settings, or NULL. */
 static struct gateway_pool *find(struct gateway *gateway, const struct pool_config *settings)
 {
 	for (unsigned i = 0; i < gateway->pools->len; i++) {
 		struct gateway_pool *pool = gateway->pools->pdata[i];
 
-		/* One that no configuration has is about to end. */
+		/* A pool without a configuration is about to end. */
 		if (atomic_load_explicit(&pool->users, memory_order_acquire) > 1 &&
 		    pool_config_same(pool->settings, settings))
 			return pool;
@@ -130,7 +130,7 @@ int gateway_use(struct gateway *gateway, struct config *config, char **why)
 
 		if (!pool) {
 			pool = open_pool(gateway, settings, why);
-			/* Those before it end with the configuration. */
+			/* The pools before it end with the configuration. */
 			if (!pool)
 				return -EINVAL;
 			g_ptr_array_add(gateway->pools, pool);
@@ -189,7 +189,7 @@ void gateway_close(struct gateway *gateway)
 		for (unsigned i = 0; i < gateway->server->threads; i++)
 			call_queue_abandon(&pool->queues[i]);
 		pool->protocol->close(pool);
-		/* Configurations may still name it. */
+		/* Configurations may still refer to it. */
 		pool->gateway = NULL;
 		drop_use(pool);
 	}

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gateway.h - the pools of programs that answer requests, whatever protocol
- * they speak: which there are, and their life from one configuration to the
- * next.
+ * gateway.h - the pools of programs that respond to requests, for all protocols: which pools run,
+ * and what a new configuration changes.
  *
- * A pool lives as long as a configuration names it; one that the next names in
- * the same words goes on, with fresh processes one after the other.  A
+ * A pool runs as long as a configuration contains it.  If the next configuration has the same
+ * settings for it, the pool continues, and its processes are replaced one after the other.  A
  * transaction holds its configuration, so its pool outlives it.
  */
 #ifndef SWEET_GATEWAY_H
@@ -21,112 +20,116 @@ struct backend_call;
 struct worker_channel;
 struct gateway;
 
-/* Calls that wait for room in one pool, on one thread. */
+/* Calls that wait for free capacity of one pool, on one thread. */
 struct call_queue {
 	struct backend_call *first, **last;
-	_Atomic uint64_t count; /* of those; read by the status */
+	_Atomic uint64_t count; /* queued calls; also read by the status */
 	unsigned behind;	/* processes in which calls of this thread wait behind a long one */
-	struct loop_notice room; /* there may be some */
+	struct loop_notice room; /* the pool may have free capacity */
 	struct gateway_pool *pool;
 	struct thread *thread;
 };
 
 struct gateway_pool {
 	struct gateway *gateway;
-	struct pool_config *settings; /* referenced */
+	struct pool_config *settings; /* holds a reference */
 	const struct backend_protocol *protocol;
-	/* By the protocol, when end() has come to its end: closes and frees the pool. */
+	/* The protocol calls it when end() is complete: closes and frees the pool. */
 	void (*ended)(struct gateway_pool *pool);
-	_Atomic unsigned users;	   /* configurations, and the gateway as one */
-	bool fresh;		   /* of the present configuration: nothing is to be renewed yet */
-	struct loop_task over;	   /* no configuration is left */
-	struct call_queue *queues; /* one a thread */
-	struct body_budget
-		*ahead; /* of answers, in the memory of each process; NULL: all in ours */
-	struct page_memory *pages; /* of each process; NULL: answers hold none of theirs */
-	void *own;		   /* the protocol's */
-	/* Of the pools whose processes we start. */
+	_Atomic unsigned users;	   /* references: configurations, and one of the gateway */
+	bool fresh;		   /* new with this configuration: nothing to renew */
+	struct loop_task over;	   /* posted when no configuration uses the pool */
+	struct call_queue *queues; /* one for each thread */
+	/* budgets for queued response data in each process's memory; or NULL */
+	struct body_budget *ahead;
+	struct page_memory *pages; /* pages of responses in each process's memory; or NULL */
+	void *own;		   /* private to the protocol */
+	/* Only if the server starts the processes: */
 	unsigned count;
 	struct pool_process *processes;
 	struct pool_process_turn turn;
-	bool ending;		  /* none is started any more */
+	bool ending;		  /* no more processes are started */
 	_Atomic unsigned failing; /* processes that ended soon after their start */
 };
 
-/* What a protocol does; on the calls' thread if the main one is not said. */
+/* The functions of a protocol.  They run on the call's thread unless stated otherwise. */
 struct backend_protocol {
-	bool redirects;	   /* its programs may answer by another path */
-	bool takes_back;   /* calls that a program has not begun with: call_queue_take_back() */
-	bool wants_length; /* of a request's body: one without it comes as a whole */
-	/* Main thread, up to thread_ended(): */
-	/* Sets up what it keeps of a pool, before the first call.  0 or -errno. */
+	bool redirects;	   /* programs may redirect to another path */
+	bool takes_back;   /* calls may return unprocessed: call_queue_take_back() */
+	bool wants_length; /* a body of unknown length is passed as a whole */
+	/* On the main thread, up to thread_ended(): */
+	/*
+	 * Initialises the protocol's part of a pool, before the first call.  Returns 0 or -errno.
+	 */
 	int (*open)(struct gateway_pool *pool);
-	/* No call can come any more: pool->ended() when all is given back but what close() does. */
+	/* No more calls come: calls pool->ended() when only close() is left to do. */
 	void (*end)(struct gateway_pool *pool);
-	void (*close)(struct gateway_pool *pool); /* the threads do not use it */
-	void (*renew)(struct gateway_pool *pool); /* a reload has kept it; may be NULL */
-	/* A thread's loop has ended, and others go on; may be NULL. */
+	void (*close)(struct gateway_pool *pool); /* no thread uses the pool */
+	void (*renew)(struct gateway_pool *pool); /* a reload kept the pool; may be NULL */
+	/* The loop of one thread has ended, others run on; may be NULL. */
 	void (*thread_ended)(struct gateway_pool *pool, struct thread *thread);
 	/* On the call's thread: */
-	/* Hands a call on, with its variables; false: there is no room now.  Never answers at once. */
+	/*
+	 * Submits a call with its variables; false: no capacity.  Never responds before it returns.
+	 */
 	bool (*submit)(struct backend_call *call, const char *block, size_t length);
 	/*
-	 * Takes the next piece of the request's body, the transaction's upload;
-	 * NULL: bodies come as a whole.  submit() has found the first one there if
-	 * upload_more is set.  False: it cannot be had by the program.
+	 * Passes the next piece of the request body, the transaction's upload, to the program.
+	 * submit() passes the first piece if upload_more is set.  Returns false if the program
+	 * cannot get it.  NULL: bodies are passed as a whole.
 	 */
 	bool (*body)(struct backend_call *call);
-	/* No more of a body that waited on the disk can be had; NULL: none waits there. */
+	/* The rest of a body on disk cannot be read; NULL: bodies are not stored on disk. */
 	void (*body_lost)(struct backend_call *call);
 	/*
-	 * While the thread's queue tells of calls that wait in a process behind a
-	 * long one: withdraws the oldest and gives it to call_queue_move(), if another process
-	 * serves it sooner.  NULL: there are none.
+	 * Called while calls of the thread wait in a process behind a long one: withdraws the
+	 * oldest and passes it to call_queue_move(), if another process can serve it sooner.  NULL:
+	 * not supported.
 	 */
 	void (*relieve)(struct gateway_pool *pool, struct thread *thread);
-	/* Nobody can take a call before somebody mends what is wrong; may be NULL. */
+	/* No process can take a call until the operator fixes the cause; may be NULL. */
 	bool (*is_hopeless)(struct gateway_pool *pool);
-	/* It took too long to answer, or the client has gone: backend_call_fail() it now or soon. */
+	/* The response timed out; the client has disconnected: fails the call now or soon. */
 	void (*too_late)(struct backend_call *call);
-	void (*gone)(struct backend_call *call); /* may be NULL: the answer is waited for */
-	/* Gives back what the answer held. */
+	void (*gone)(struct backend_call *call); /* NULL: wait for the response */
+	/* Releases the resources of the response. */
 	void (*finish)(struct backend_call *call);
 };
 
-/* Each in the source of its name; the table of them is in gateway.c. */
+/* Each is in the source of its name; gateway.c has the table of them. */
 extern const struct backend_protocol worker_protocol;
 extern const struct backend_protocol cgi_protocol;
 extern const struct backend_protocol fastcgi_protocol;
 
 struct gateway {
 	struct server *server;
-	struct thread *main;	     /* whose loop supervises */
+	struct thread *main;	     /* its loop supervises the processes */
 	GPtrArray *pools;	     /* struct gateway_pool */
-	struct spawn_child *leaving; /* processes that were let go of, and have not ended yet */
-	int pid;		     /* this process's, for programs that grant it units */
-	bool started;		     /* has the pools of the first configuration */
+	struct spawn_child *leaving; /* processes that are ending */
+	int pid;		     /* of this process, for grants of programs to it */
+	bool started;		     /* the first configuration's pools have been started */
 	bool closing;
 };
 
-/* Before the loops run, but when they are there. */
+/* Call it after the threads are created and before their loops run. */
 struct gateway *gateway_open(struct server *server);
 
 /*
- * Has the pools of config run, before a thread sees it; on the main thread.
- * 0, or -errno with a line in *why (g_free): config cannot be used then.
+ * Starts the pools of config before a thread uses it; main thread.  Returns 0, or -errno with a
+ * message in *why (g_free()) if config cannot be used.
  */
 int gateway_use(struct gateway *gateway, struct config *config, char **why);
 
 /*
- * All threads use that configuration: processes of its pools that go on are
- * renewed.  A pool that only requests of an earlier one use ends with those.
+ * All threads now use config: replaces the processes of pools that continue.  A pool that only
+ * requests of an earlier configuration use ends with them.
  */
 void gateway_renew(const struct config *config);
 
-/* The loop of a thread has ended, and others go on: they may have what it kept; main thread. */
+/* The loop of a thread has ended, others run on and may take over its resources; main thread. */
 void gateway_thread_ended(struct gateway *gateway, struct thread *thread);
 
-/* Ends all; the threads' loops must have ended. */
+/* Ends all pools; the threads' loops must have ended. */
 void gateway_close(struct gateway *gateway);
 
 #endif

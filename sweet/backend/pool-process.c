@@ -2,9 +2,9 @@
 /*
  * pool-process.c - see pool-process.h.
  *
- * An own child's end is seen on its pidfd; of others the spawner tells.  Every
- * part is told to let go of it; when the last one has, it is closed and, after
- * a pause that grows with quick failures, the next one is started.
+ * The pidfd of an own child shows its end; the spawner reports the end of the others.  Then every
+ * part of the server has to release the process.  After the last one has, the process is closed,
+ * and the next one starts, after a back-off that grows with quick failures.
  */
 #include <errno.h>
 #include <poll.h>
@@ -23,11 +23,11 @@
 #include "spawn/spawn-child.h"
 #include "spawn/spawn-table.h"
 
-#define BACKOFF_FIRST 0 /* ms: the first restart comes at once */
+#define BACKOFF_FIRST 0 /* ms: the first restart is immediate */
 #define BACKOFF_STEP 200
 #define BACKOFF_MAX 10000
-#define BACKOFF_FAILS (BACKOFF_STEP * 4) /* a place that pauses so long is not waited for */
-#define LIVED_MS 1000 /* a process that lived so long has not failed at its start */
+#define BACKOFF_FAILS (BACKOFF_STEP * 4) /* calls do not wait for a place with such a back-off */
+#define LIVED_MS 1000			 /* a process that ran this long started successfully */
 
 static struct loop *loop_of(const struct pool_process *process)
 {
@@ -57,8 +57,8 @@ int pool_processes_program(const struct gateway_pool *pool)
 
 	if (program >= 0)
 		return program;
-	log_error("pool %s: which programs run as whom, and how, is settled when the server "
-		  "starts: start it anew",
+	log_error("pool %s: a reload cannot change which programs run as another user, or "
+		  "how: restart the server",
 		  pool->settings->name);
 	return -EPERM;
 }
@@ -66,7 +66,7 @@ int pool_processes_program(const struct gateway_pool *pool)
 int pool_process_run(struct pool_process *process, const struct start *what, pid_t *pid, int *pidfd)
 {
 	struct spawn_table *table = process->pool->gateway->server->spawn_table;
-	/* The main thread's. */
+	/* Channel 0 belongs to the main thread. */
 	struct spawner_channel *channel = spawn_table_channel(table, 0);
 	int error = spawn_child_start(&process->child, channel, loop_of(process), what, other_ended,
 				      process, pidfd);
@@ -85,7 +85,7 @@ static void drop_child(struct pool_process *process)
 
 static void close_process(struct pool_process *process)
 {
-	/* Nobody else may, and what is closed waits for its end. */
+	/* Only the spawner may end it, and closing waits for its end. */
 	if (process->child)
 		spawn_child_kill(process->child);
 	process->kind->close(process);
@@ -105,7 +105,7 @@ static void unwatch(struct pool_process *process)
 		loop_watch_stop(loop_of(process), process->pidfd);
 }
 
-/* Whether nobody is to wait for it; the pool counts those. */
+/* Sets whether calls need not wait for this place; the pool counts such places. */
 static void set_failing(struct pool_process *process, bool failing)
 {
 	if (process->failing == failing)
@@ -135,11 +135,11 @@ static int start(struct pool_process *process)
 	process->state = POOL_PROCESS_UP;
 	process->planned = false;
 	atomic_store_explicit(&process->served, 0, memory_order_relaxed);
-	/* Who sees the pid sees when it was asked for. */
+	/* A thread that sees the pid also sees when the process was requested. */
 	atomic_store_explicit(&process->pid, (int)pid, memory_order_release);
 	counter_add(&process->starts, 1);
 	process->started_ms = loop_now_ms(loop_of(process));
-	/* A failing one that came back is believed until it fails again. */
+	/* A restarted process counts as good until it fails again. */
 	set_failing(process, false);
 	process->kind->up(process);
 	if (process->pool->turn.at == process->number + 1)
@@ -157,7 +157,7 @@ static void restart(struct timer *timer)
 		return;
 	error = start(process);
 	if (error) {
-		/* Counted first: who reads the message may ask at once. */
+		/* Set before the message: a reader of the log may send a request at once. */
 		set_failing(process, true);
 		process->backoff = BACKOFF_MAX;
 		log_error("worker %s[%u]: cannot start: %s", name_of(process), process->number,
@@ -176,7 +176,7 @@ static void end_if_down(struct gateway_pool *pool)
 	pool->ended(pool);
 }
 
-/* On the main thread, when no part uses it any more. */
+/* Runs on the main thread when no part uses the process any more. */
 static void gone(struct loop_task *task)
 {
 	struct pool_process *process =
@@ -205,7 +205,7 @@ static void gone(struct loop_task *task)
 	log_notice("worker %s[%u]: starting again%s", name_of(process), process->number,
 		   process->backoff ? " after a pause" : "");
 	loop_timer_start(loop_of(process), &process->restart, process->backoff, restart);
-	/* One that fails does not hold up the others of its round. */
+	/* A failing process does not delay the other replacements of the round. */
 	if (process->backoff && process->pool->turn.at == process->number + 1)
 		next_turn(process->pool);
 }
@@ -216,7 +216,7 @@ void pool_process_left(struct pool_process *process)
 		loop_post(loop_of(process), &process->gone);
 }
 
-/* How it ended, after "has ended". */
+/* Describes the end, to follow "has ended" in the message. */
 static void describe(const struct pool_process *process, int status, char *out, size_t size)
 {
 	size_t limit = process->pool->settings->memory_limit;
@@ -228,13 +228,13 @@ static void describe(const struct pool_process *process, int status, char *out, 
 				  g_strsignal(WTERMSIG(status)));
 	else if (status >= 0 && WIFEXITED(status) && WEXITSTATUS(status))
 		length = snprintf(out, size, " with status %d", WEXITSTATUS(status));
-	/* What it wanted more for, nobody but itself can know. */
+	/* Only the program knows whether the limit was the cause. */
 	if (length > 0 && (size_t)length < size && limit && !process->planned)
 		snprintf(out + length, size - (size_t)length, "; its memory-limit is %zu KiB",
 			 limit >> 10);
 }
 
-/* Of a child that is still to be reaped; as of waitpid(), or -1. */
+/* Returns the status of a child that is not reaped yet, as of waitpid(); or -1. */
 static int status_of(int pidfd)
 {
 	siginfo_t info = {0};
@@ -260,7 +260,7 @@ static void ended(struct pool_process *process, int status)
 	if (atomic_fetch_add_explicit(&process->leaving, process->parts, memory_order_acq_rel) ||
 	    !process->planned)
 		process->kind->down(process);
-	else /* all have let go of it just now, and gone() is on its way */
+	else /* all parts have just released it, and gone() is posted */
 		atomic_store_explicit(&process->leaving, 0, memory_order_relaxed);
 }
 
@@ -285,7 +285,7 @@ static void retire(struct pool_process *process)
 	process->kind->retire(process);
 }
 
-/* On the main thread: no part has let go of it when this was posted, so it is the same one. */
+/* Main thread.  A part still had the process when this was posted: it is the same one. */
 static void kill_child(struct loop_task *task)
 {
 	struct pool_process *process =
@@ -295,7 +295,7 @@ static void kill_child(struct loop_task *task)
 		spawn_child_kill(process->child);
 }
 
-/* Under Valgrind there is no pidfd_send_signal().  A number is its own until it has ended. */
+/* Valgrind has no pidfd_send_signal().  The pid is not reused while poll() reports no end. */
 static void kill_own(struct pool_process *process, int pid)
 {
 	struct pollfd ended = {.fd = process->pidfd, .events = POLLIN};
@@ -329,7 +329,7 @@ uint64_t pool_process_stalled_ms(const struct pool_process *process, uint64_t no
 {
 	uint64_t moved_ms = atomic_load_explicit(&process->moved_ms, memory_order_relaxed);
 
-	/* Another thread's clock may be ahead of this one's. */
+	/* The clock of another thread may be ahead of this one's. */
 	if (!atomic_load_explicit(&process->load, memory_order_relaxed) || moved_ms > now_ms)
 		return 0;
 	return now_ms - moved_ms;
@@ -337,10 +337,10 @@ uint64_t pool_process_stalled_ms(const struct pool_process *process, uint64_t no
 
 void pool_process_kill(struct pool_process *process, const char *why)
 {
-	/* Not reaped before every part has let go, so the number is still its own. */
+	/* It is reaped after every part has released it: the pid is still valid. */
 	int pid = atomic_load_explicit(&process->pid, memory_order_relaxed);
 
-	/* One reason is enough. */
+	/* Kill it only once. */
 	if (!pid || atomic_exchange_explicit(&process->doomed, true, memory_order_relaxed))
 		return;
 	log_warning("worker %s[%u] (pid %d) %s: ending it", name_of(process), process->number, pid,
@@ -353,7 +353,7 @@ void pool_process_kill(struct pool_process *process, const char *why)
 
 /* --- replacing ---------------------------------------------------------------------- */
 
-/* The next of the round that is up; one that is down comes back new by itself. */
+/* Replaces the next running process of the round; a process that is down restarts by itself. */
 static void next_turn(struct gateway_pool *pool)
 {
 	struct pool_process_turn *turn = &pool->turn;
@@ -381,10 +381,10 @@ void pool_processes_renew(struct gateway_pool *pool)
 		next_turn(pool);
 }
 
-static void tired(struct loop_task *task)
+static void used_up(struct loop_task *task)
 {
 	struct pool_process *process =
-		(struct pool_process *)((char *)task - offsetof(struct pool_process, tired));
+		(struct pool_process *)((char *)task - offsetof(struct pool_process, used_up));
 
 	if (process->state == POOL_PROCESS_UP)
 		retire(process);
@@ -394,10 +394,10 @@ void pool_process_served(struct pool_process *process)
 {
 	unsigned most = process->pool->settings->max_requests;
 
-	/* Exactly one of the threads is the one that counts to there. */
+	/* Exactly one thread reaches this count. */
 	if (most &&
 	    atomic_fetch_add_explicit(&process->served, 1, memory_order_relaxed) + 1 == most)
-		loop_post(loop_of(process), &process->tired);
+		loop_post(loop_of(process), &process->used_up);
 }
 
 /* --- all of them -------------------------------------------------------------------- */
@@ -414,7 +414,7 @@ int pool_processes_open(struct gateway_pool *pool, const struct pool_process_kin
 		process->number = i;
 		process->parts = parts;
 		process->gone.run = gone;
-		process->tired.run = tired;
+		process->used_up.run = used_up;
 		process->kill.run = kill_child;
 		error = start(process);
 		if (error)

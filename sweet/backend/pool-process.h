@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pool-process.h - the processes of a pool, supervised: started, missed when
- * they end, started again after a pause that grows with quick failures,
- * replaced one after the other when that is asked for.
+ * pool-process.h - supervises the processes of a pool: starts them, restarts a process that has
+ * ended, after a back-off that grows with quick failures, and replaces them one after the other on
+ * request.
  *
- * The main thread's.  How one is started, as the server's own child or by the
- * spawner, and who has to let go of it, is the pool's protocol's.
+ * Runs on the main thread.  The protocol of the pool defines how a process starts, as the server's
+ * own child or by the spawner, and which parts have to release it.
  */
 #ifndef SWEET_POOL_PROCESS_H
 #define SWEET_POOL_PROCESS_H
@@ -23,23 +23,23 @@ struct start;
 enum pool_process_state {
 	POOL_PROCESS_DOWN,
 	POOL_PROCESS_UP,
-	POOL_PROCESS_RETIRING, /* gets nothing new, and goes when it has nothing left */
-	POOL_PROCESS_LEAVING,  /* has ended, or retired: all let go of it */
+	POOL_PROCESS_RETIRING, /* gets no more requests, ends when it has none left */
+	POOL_PROCESS_LEAVING,  /* has ended or retired: all parts release it */
 };
 
 struct pool_process_kind {
-	/* Starts one.  0 with pid and, of its own child, pidfd; or -errno. */
+	/* Starts a process.  Returns 0 with the pid and, for an own child, the pidfd; or -errno. */
 	int (*start)(struct pool_process *process, pid_t *pid, int *pidfd);
-	/* It is there: tells all threads.  After start() or not at all. */
+	/* The process has started: notifies all threads.  Called after start(), or never. */
 	void (*up)(struct pool_process *process);
 	/*
-	 * It is to go when idle; it has ended.  Every part answers either by
-	 * pool_process_left(): the first when it has let go, the second at once, and
-	 * then for the first as well if it had not yet.
+	 * The process shall retire when idle; the process has ended.  Each part responds with
+	 * pool_process_left(): to retire() when it has released the process; to down() at once, and
+	 * a second time if it had not yet responded to retire().
 	 */
 	void (*retire)(struct pool_process *process);
 	void (*down)(struct pool_process *process);
-	/* Nobody uses it: ends and reaps what is left of it, if the spawner does not. */
+	/* No part uses it: ends and reaps the process, unless the spawner does. */
 	void (*close)(struct pool_process *process);
 };
 
@@ -47,81 +47,81 @@ struct pool_process_kind {
 struct pool_process {
 	struct gateway_pool *pool;
 	const struct pool_process_kind *kind;
-	unsigned number; /* in its pool */
-	unsigned parts;	 /* that have to let go of it */
+	unsigned number; /* index in its pool */
+	unsigned parts;	 /* parts of the server that have to release it */
 	enum pool_process_state state;
-	struct spawn_child *child; /* whom the spawner has started; NULL: our own */
-	int pidfd;		   /* of that */
+	struct spawn_child *child; /* a child of the spawner; NULL: our own child */
+	int pidfd;		   /* of our own child */
 	struct loop_watch ended;
 	struct timer restart;
-	unsigned backoff; /* ms before the next start */
+	unsigned backoff; /* delay of the next start, in ms */
 	uint64_t started_ms;
-	bool planned;		  /* its end was: no failure */
-	bool failing;		  /* the pool counts it so */
-	_Atomic unsigned leaving; /* parts that have not let go of it */
-	_Atomic bool doomed;	  /* is being killed: gets nothing new */
+	bool planned;		  /* its end was requested: no failure */
+	bool failing;		  /* the pool counts it as failing */
+	_Atomic unsigned leaving; /* parts that have not released it */
+	_Atomic bool doomed;	  /* is being killed: gets no more requests */
 	_Atomic unsigned served;  /* requests, if the pool counts them */
-	_Atomic unsigned streams; /* answers that others wait behind, if it counts those */
-	/* Of all threads, if the pool counts it: */
-	_Atomic unsigned load;	   /* requests that it has */
-	_Atomic uint64_t moved_ms; /* when it ended one, or got its first */
-	struct loop_task gone, tired, kill;
-	void *own; /* the protocol's */
+	_Atomic unsigned streams; /* responses that block others, if the pool counts those */
+	/* Of all threads, if the pool counts them: */
+	_Atomic unsigned load;	   /* requests in flight */
+	_Atomic uint64_t moved_ms; /* when a request ended, or the first began */
+	struct loop_task gone, used_up, kill;
+	void *own; /* private to the protocol */
 	/* For the status. */
-	_Atomic int pid;	/* 0: none is up */
-	_Atomic uint64_t asked; /* ns of clock_boottime_ns(): before that process started */
+	_Atomic int pid;	/* 0: not running */
+	_Atomic uint64_t asked; /* clock_boottime_ns() before the process started */
 	_Atomic uint64_t starts;
 };
 
 /* A round of replacements. */
 struct pool_process_turn {
-	unsigned at; /* the place that is being replaced, 1 and up; 0: none */
-	bool again;  /* another round was asked for meanwhile */
+	unsigned at; /* number of the place that is being replaced, from 1; 0: no round */
+	bool again;  /* another round was requested meanwhile */
 };
 
-/* Sets up the pool's places and starts all.  0 or -errno, and some may run. */
+/* Starts all processes of the pool.  Returns 0 or -errno; then some may run. */
 int pool_processes_open(struct gateway_pool *pool, const struct pool_process_kind *kind,
 			unsigned count, unsigned parts);
 
-/* Ends all, each when it is idle, and then calls pool->ended(). */
+/* Ends all processes, each when it is idle, and then calls pool->ended(). */
 void pool_processes_end(struct gateway_pool *pool);
 
-/* Ends all; the threads' loops have ended. */
+/* Ends all processes at once; the threads' loops have ended. */
 void pool_processes_close(struct gateway_pool *pool);
 
-/* The number of the pool's program, or -EPERM: the spawner does not know it, as the log says. */
+/* Returns the number of the pool's program, or logs that it is unknown: -EPERM. */
 int pool_processes_program(const struct gateway_pool *pool);
 
-/* By start() of a kind: has the spawner start it.  0 and the pidfd, which is the caller's; -errno. */
+/* For start() of a kind: has the spawner start a process.  0 with a pidfd to close, or -errno. */
 int pool_process_run(struct pool_process *process, const struct start *what, pid_t *pid,
 		     int *pidfd);
 
-/* Replaces all, one after the other, each when it has nothing left to do. */
+/* Replaces all processes one after the other, each when it is idle. */
 void pool_processes_renew(struct gateway_pool *pool);
 
-/* By each part, on its thread. */
+/* Each part calls it on its thread when it has released the process. */
 void pool_process_left(struct pool_process *process);
 
-#define POOL_PROCESS_SLOW_MS 10u /* for one request: others go to other processes, or move there */
+#define POOL_PROCESS_SLOW_MS 10u /* for one request: then others go, or move, to other processes */
 
-/* It gets a request; it has ended one; one is withdrawn from it.  On any thread. */
+/* The process gets a request; has ended one; one is withdrawn from it.  Any thread. */
 void pool_process_takes(struct pool_process *process, uint64_t now_ms);
 void pool_process_leaves(struct pool_process *process, uint64_t now_ms);
 void pool_process_loses(struct pool_process *process);
 
-/* How long it has had requests and ended none; 0 if it has none. */
+/* Returns for how long it has had requests and ended none; 0 if it has none. */
 uint64_t pool_process_stalled_ms(const struct pool_process *process, uint64_t now_ms);
 
-/* Whether that is more than POOL_PROCESS_SLOW_MS: what it is given waits behind a long request. */
+/* Whether that is more than POOL_PROCESS_SLOW_MS: new requests wait behind a long one. */
 static inline bool pool_process_is_slow(const struct pool_process *process, uint64_t now_ms)
 {
 	return pool_process_stalled_ms(process, now_ms) > POOL_PROCESS_SLOW_MS;
 }
 
-/* It has answered one more, on any thread: after its last it is replaced. */
+/* The process has responded to one more request; any thread.  After its last one it is replaced. */
 void pool_process_served(struct pool_process *process);
 
-/* It has broken the rules or takes too long: ends it; while a thread has it. */
+/* Kills a process that broke the protocol or timed out; while a thread uses it. */
 void pool_process_kill(struct pool_process *process, const char *why);
 
 /* Whether all places fail again and again. */

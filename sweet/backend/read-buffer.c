@@ -22,7 +22,7 @@ struct read_buffer *read_buffer_of(NC_handle *handle, size_t length, int *error)
 		free(buffer);
 		return NULL;
 	}
-	/* Nobody else may name it: the hold is all that keeps it. */
+	/* The id is known to nobody else: only this hold keeps the unit. */
 	buffer->id = NC_cache_id(handle);
 	*error = NC_hold(NULL, buffer->id, &buffer->hold) < 0 ? -errno : 0;
 	(void)NC_destroy(NULL, buffer->id);
@@ -31,7 +31,7 @@ struct read_buffer *read_buffer_of(NC_handle *handle, size_t length, int *error)
 	if (!buffer->data || size < length) {
 		if (!*error)
 			(void)NC_release(&buffer->hold);
-		*error = -ENOMEM; /* evicted already */
+		*error = -ENOMEM; /* evicted meanwhile */
 		free(buffer);
 		return NULL;
 	}
@@ -62,14 +62,14 @@ struct read_buffer *read_buffer_read(int fd, int *error)
 	ssize_t got;
 	size_t size;
 
-	/* As large as what is there, so that many small answers take little. */
+	/* As large as the available data, so that many small responses take little memory. */
 	(void)ioctl(fd, FIONREAD, &there);
 	size = (size_t)CLAMP(there, (int)READ_BUFFER_MIN, (int)READ_BUFFER_MAX);
 	if (NC_unit_alloc(NULL, &handle, size, 0, NC_KIND_RECYCLED, NC_UNIT_UNSUMMED) < 0) {
 		*error = -errno;
 		return NULL;
 	}
-	/* No more than there is, or another read would look for it. */
+	/* No more than the available data: a longer request would cause a second read. */
 	got = NC_read(fd, &handle, 0, there > 0 && (size_t)there < size ? (size_t)there : size);
 	if (got <= 0) {
 		*error = got < 0 ? -errno : 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read-buffer.h - bytes of a program's answer as they were read: straight into a
- * unit of the cache.  One thread.
+ * read-buffer.h - bytes of a program's response, read straight into a unit of the cache.  A buffer
+ * belongs to one thread.
  */
 #ifndef SWEET_READ_BUFFER_H
 #define SWEET_READ_BUFFER_H
@@ -14,49 +14,49 @@
 #include "base/slice.h"
 
 /*
- * Bytes, at most: half of what a CPU's own cache holds is for others.  A page of
- * 100 KB is read and sent at once; in buffers of 64 KB it costs 1.3 times as much.
+ * Bytes at most: half of a CPU's own cache remains for other data.  A page of 100 KB is read and
+ * sent at once; with buffers of 64 KB it costs 1.3 times as much.
  */
 #define READ_BUFFER_MAX ((size_t)128 << 10)
 #define READ_BUFFER_MIN ((size_t)4 << 10)
 #define READ_BUFFER_RANGES 32u
 
-/* A unit that was read, and what of it belongs to the body. */
+/* A unit that was read, and its ranges that belong to the body. */
 struct read_buffer {
 	struct read_buffer *next;
-	size_t id; /* 0: it is stored, see response-spool.h */
+	size_t id; /* 0: stored on disk, see response-spool.h */
 	struct NC_hold hold;
 	const char *data;
 	size_t length; /* bytes */
 	struct NC_range *ranges;
 	unsigned range_count, range_room;
-	unsigned handed;	 /* of the ranges, to the connection */
-	uint64_t offset, stored; /* where, and bytes, if it is */
+	unsigned handed;	 /* ranges that the connection has got */
+	uint64_t offset, stored; /* offset and bytes on disk, if it is stored */
 	struct NC_range few[READ_BUFFER_RANGES];
 };
 
 /*
- * Reads what fd has into a new buffer; at most one read.  NULL with *error
- * -EAGAIN: nothing is there; 0: the end of the file; other errors as they are.
+ * Reads available data from fd into a new buffer, with at most one read.  Returns NULL with *error:
+ * -EAGAIN if there is none; 0 at the end of the file; or another error.
  */
 struct read_buffer *read_buffer_read(int fd, int *error);
 
-/* One of length bytes in a unit that was not inserted; takes the handle.  NULL with *error. */
+/* Makes a buffer of an uninserted unit, and consumes the handle; NULL with *error. */
 struct read_buffer *read_buffer_of(NC_handle *handle, size_t length, int *error);
 
-/* One without a unit, of bytes that are stored from offset on.  NULL: no memory. */
+/* Makes a buffer for bytes that are on disk from offset on; NULL without memory. */
 struct read_buffer *read_buffer_stored(uint64_t offset);
 
-/* One that nobody else has; may be NULL. */
+/* Frees a buffer that is in no list; buffer may be NULL. */
 void read_buffer_free(struct read_buffer *buffer);
 
 /*
- * A run of its bytes is a range more; crumbs make many, but no more than bytes.
- * False: no memory.
+ * Adds a run of the buffer's bytes as a range.  Tiny runs make many ranges, but never more than
+ * bytes.  Returns false without memory.
  */
 bool read_buffer_add(struct read_buffer *buffer, struct slice run);
 
-/* Those of its ranges. */
+/* Returns the bytes of all ranges. */
 uint64_t read_buffer_bytes(const struct read_buffer *buffer);
 
 #endif

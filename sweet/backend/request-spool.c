@@ -2,8 +2,8 @@
 /*
  * request-spool.c - see request-spool.h.
  *
- * Of a body as little as possible is in memory at any time: the piece that is
- * coming, those that are being written, and one part when a program has it.
+ * Only a little of a body is in memory at any time: the piece that is being received, the pieces
+ * that are being written, and one part while the program reads it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,19 +12,19 @@
 #include "backend/request-spool.h"
 #include "files/spool.h"
 
-#define PART ((size_t)256 * 1024) /* bytes, of those that are read back */
-#define WRITES_MAX 2u		  /* under way, while the client may go on */
+#define PART ((size_t)256 * 1024) /* bytes that are read back at a time */
+#define WRITES_MAX 2u		  /* in flight while the client continues to send */
 
 struct request_spool {
 	struct backend_call *call;
-	struct spool *spool; /* NULL: all of it was read back */
+	struct spool *spool; /* NULL: everything was read back */
 	uint64_t length;     /* bytes of the body so far */
-	uint64_t next;	     /* the first that was not read back */
+	uint64_t next;	     /* offset of the first byte not yet read back */
 	unsigned writes;
-	bool whole, paused; /* no more comes; it may when a write has ended */
+	bool whole, paused; /* all of it has come; receiving waits for a write */
 };
 
-/* A piece that is written; it outlives the call if it must. */
+/* A piece that is being written; it may outlive the call. */
 struct piece {
 	struct spool_op op; /* must be first */
 	struct request_spool *upload;
@@ -33,14 +33,15 @@ struct piece {
 	struct NC_hold hold;
 };
 
-/* For the operator. */
-static void tell(const struct request_spool *upload, int error)
+/* Logs the error. */
+static void log_failure(const struct request_spool *upload, int error)
 {
 	const struct backend_call *call = upload->call;
 	const struct transaction *transaction = call->transaction;
 
-	log_warning("%s: pool %s: a body, at %llu bytes: the spool: %s", transaction->remote_addr,
-		    call->pool->settings->name, (unsigned long long)upload->length,
+	log_warning("%s: pool %s: request body, at byte %llu: disk error: %s",
+		    transaction->remote_addr, call->pool->settings->name,
+		    (unsigned long long)upload->length,
 		    error == -EDQUOT ? "spool-size is reached" : strerror(-error));
 }
 
@@ -64,7 +65,7 @@ static void written(struct spool_op *op, int result)
 
 	upload->writes--;
 	if (result < 0) {
-		tell(upload, result);
+		log_failure(upload, result);
 		backend_call_body_lost(upload->call);
 	} else if (upload->paused) {
 		upload->paused = false;
@@ -74,7 +75,7 @@ static void written(struct spool_op *op, int result)
 	}
 }
 
-/* The piece is the spool's now.  0 or -errno. */
+/* Writes the piece, which then belongs to the spool.  Returns 0 or -errno. */
 static int write_piece(struct request_spool *upload, size_t length)
 {
 	struct transaction *transaction = upload->call->transaction;
@@ -83,7 +84,7 @@ static int write_piece(struct request_spool *upload, size_t length)
 	struct piece *piece;
 	int error;
 
-	/* A body's unit is in one piece. */
+	/* The unit of a body is contiguous. */
 	if (!bytes || run < length)
 		return -ENOMEM;
 	piece = calloc(1, sizeof(*piece));
@@ -136,7 +137,7 @@ int request_spool_take(struct backend_call *call)
 	if (length)
 		error = write_piece(call->upload, length);
 	if (error) {
-		tell(call->upload, error);
+		log_failure(call->upload, error);
 		return 503;
 	}
 	call->before = transaction->upload_length;
@@ -149,13 +150,13 @@ int request_spool_take(struct backend_call *call)
 	else
 		call->upload->paused = !call->upload->whole;
 	if (error)
-		tell(call->upload, error);
+		log_failure(call->upload, error);
 	return error ? 503 : 0;
 }
 
 /* --- out ------------------------------------------------------------------------------------ */
 
-/* The unit of the part becomes the transaction's upload.  0 or -errno. */
+/* Makes the unit of the part the transaction's upload.  Returns 0 or -errno. */
 static int hand_part(struct request_spool *upload, struct spool_unit *part)
 {
 	struct transaction *transaction = upload->call->transaction;
@@ -170,7 +171,7 @@ static int hand_part(struct request_spool *upload, struct spool_unit *part)
 	(void)NC_free(&part->handle);
 	if (error)
 		return error;
-	/* The program's link holds the one before as long as it needs it. */
+	/* The program's link holds the previous unit as long as it needs it. */
 	if (transaction->upload) {
 		(void)NC_release(&transaction->upload_hold);
 		(void)NC_destroy(NULL, transaction->upload);
@@ -193,11 +194,11 @@ static void was_read(struct spool_op *op, int result)
 	if (!result)
 		result = hand_part(upload, part);
 	if (result < 0) {
-		tell(upload, result);
+		log_failure(upload, result);
 		backend_call_body_lost(call);
 		return;
 	}
-	/* Its room is for others as soon as the last byte was read. */
+	/* Free the disk space as soon as the last byte was read. */
 	if (upload->next == upload->length) {
 		spool_close(upload->spool);
 		upload->spool = NULL;
@@ -221,7 +222,7 @@ static void read_part(struct request_spool *upload)
 
 	if (!error)
 		return;
-	tell(upload, error);
+	log_failure(upload, error);
 	backend_call_body_lost(call);
 }
 
@@ -246,7 +247,7 @@ void request_spool_end(struct backend_call *call)
 	free(upload);
 }
 
-/* --- whether ----------------------------------------------------------------------------------- */
+/* --- whether ---------------------------------------------------------------------------------- */
 
 bool request_spool_is_wanted(const struct gateway_pool *pool)
 {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * response-queue.c - see response-queue.h.  A line belongs to its call's thread.
+ * response-queue.c - see response-queue.h.  A queue belongs to its call's thread.
  */
 #include <stdlib.h>
 
 #include "backend/response-queue.h"
 
-#define UNIT_LEAST 4096u /* bytes that a unit takes, however small */
+#define UNIT_LEAST 4096u /* bytes that the smallest unit takes */
 
 struct response_part {
 	struct response_part *next;
-	struct slice bytes;	    /* NULL: ranges */
-	struct body_budget *budget; /* that they are of */
+	struct slice bytes;	    /* NULL: the part consists of ranges */
+	struct body_budget *budget; /* the budget of the bytes */
 	uint64_t room;		    /* bytes of memory that it takes */
 	unsigned count;
 	struct NC_range *ranges; /* behind the part, and the holds behind them */
@@ -89,7 +89,7 @@ bool response_queue_add(struct response_queue *parts, const struct NC_range *ran
 	return true;
 }
 
-/* Takes all of it or nothing. */
+/* Reserves all of the bytes or nothing. */
 static bool take(struct body_budget *budget, size_t bytes)
 {
 	uint64_t used = atomic_fetch_add_explicit(&budget->used, bytes, memory_order_relaxed);

@@ -11,18 +11,18 @@
 #include "backend/response-spool.h"
 #include "files/spool.h"
 
-#define WRITES_MAX 2u /* under way: what they write is in memory still */
+#define WRITES_MAX 2u /* in flight: their data is still in memory */
 
 struct response_spool {
 	struct response_stream *stream;
 	struct spool *spool;
-	struct read_buffer *last; /* in the line, if it is stored; NULL */
-	unsigned stored;	  /* buffers in the line that are */
+	struct read_buffer *last; /* the last buffer of the queue, if it is stored; or NULL */
+	unsigned stored;	  /* stored buffers in the queue */
 	unsigned writes;
 	bool fetching;
 };
 
-/* A buffer that is written; it outlives the stream if it must. */
+/* A buffer that is being written; it may outlive the stream. */
 struct put {
 	struct spool_op op; /* must be first */
 	struct response_spool *spool;
@@ -39,13 +39,13 @@ bool response_spool_has_room(const struct response_stream *stream)
 {
 	const struct response_spool *spool = stream->spool;
 
-	return stream->told && spools_of(stream) &&
+	return stream->announced && spools_of(stream) &&
 	       stream->call->pool->settings->response_buffering &&
 	       (!spool || spool->writes < WRITES_MAX) &&
 	       spools_have_room(spools_of(stream), READ_BUFFER_MAX);
 }
 
-/* --- in ---------------------------------------------------------------------------------------- */
+/* --- in --------------------------------------------------------------------------------------- */
 
 static void dropped_put(struct spool_op *op)
 {
@@ -65,7 +65,7 @@ static void was_put(struct spool_op *op, int result)
 		response_stream_has_more_room(spool->stream);
 		return;
 	}
-	g_snprintf(fault, sizeof(fault), "its answer waits for a client, but the spool: %s",
+	g_snprintf(fault, sizeof(fault), "cannot store its response on disk: %s",
 		   strerror(-result));
 	response_stream_fail(spool->stream, fault);
 }
@@ -117,7 +117,7 @@ bool response_spool_put(struct response_stream *stream, struct read_buffer *buff
 
 	if (!spool)
 		return false;
-	/* One in memory behind it parts it from what follows. */
+	/* A buffer in memory follows it: what is stored from now on needs a new entry. */
 	if (spool->last && &spool->last->next != stream->last)
 		spool->last = NULL;
 	stored = spool->last ? spool->last : read_buffer_stored(spool_length(spool->spool));
@@ -140,9 +140,9 @@ bool response_spool_put(struct response_stream *stream, struct read_buffer *buff
 	return true;
 }
 
-/* --- out ----------------------------------------------------------------------------------------- */
+/* --- out -------------------------------------------------------------------------------------- */
 
-/* The first in the line has no more: it goes, and the spool with the last of them. */
+/* The first buffer of the queue is used up: removes it, and closes the spool after the last one. */
 static void drop_first(struct response_spool *spool)
 {
 	struct response_stream *stream = spool->stream;
@@ -173,7 +173,7 @@ static void was_fetched(struct spool_op *op, int result)
 		buffer = read_buffer_of(&unit->handle, unit->bytes.iov_len, &result);
 	}
 	if (!buffer) {
-		g_snprintf(fault, sizeof(fault), "reading its answer from the spool: %s",
+		g_snprintf(fault, sizeof(fault), "cannot read its response back from disk: %s",
 			   strerror(-result));
 		response_stream_fail(stream, fault);
 		return;

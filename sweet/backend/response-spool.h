@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * response-spool.h - buffers of an answer that wait on the disk, so that a program
- * is done at its own speed, and its client reads at its own.
+ * response-spool.h - stores buffers of a response on disk, so that neither the program nor the
+ * client has to wait for the other.
  *
- * In the line of a stream such a buffer is stored: it has no unit, and stands
- * for all buffers that were written one after the other.  When it is the first
- * it is fetched, a buffer's bytes at a time.  A stream's thread.
+ * In the queue of a stream such a buffer is stored: it has no unit and stands for all buffers that
+ * were written one after the other.  When it is at the head of the queue its data is read back in
+ * pieces of buffer size.  It belongs to the stream's thread.
  */
 #ifndef SWEET_RESPONSE_SPOOL_H
 #define SWEET_RESPONSE_SPOOL_H
 
 #include "backend/response-stream.h"
 
-/* Whether a buffer more can be written now. */
+/* Whether one more buffer can be written now. */
 bool response_spool_has_room(const struct response_stream *stream);
 
 /*
- * Writes the buffer, which is given back when that is done; what stands for it
- * is the last in the line.  False: it is still the caller's.
+ * Writes the buffer, and frees it afterwards; a stored buffer takes its place at the end of the
+ * queue.  Returns false if the caller still owns the buffer.
  */
 bool response_spool_put(struct response_stream *stream, struct read_buffer *buffer);
 
-/* Of the first buffer, which is stored: response_stream_fetched() gets the next part.  0 or -errno. */
+/* Reads from the first, stored buffer for response_stream_fetched().  0 or -errno. */
 int response_spool_fetch(struct response_stream *stream);
 
-/* Nothing of it is needed any more; there may be none. */
+/* Releases everything; there may be nothing. */
 void response_spool_end(struct response_stream *stream);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * response-stream-head.c - the head of a stream's answer: gathered from the buffers that
- * it is spread over, parsed, and made the transaction's.
+ * response-stream-head.c - the head of a response: collects it from one or several buffers, parses
+ * it, and fills the transaction.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "http/cgihead.h"
 #include "http/response.h"
 
-/* The body is a unit that the program has named. */
+/* The program responds with a unit as the body: checks and holds it. */
 static bool take_unit(struct response_stream *stream, const struct cgihead *head)
 {
 	struct transaction *transaction = stream->call->transaction;
@@ -22,16 +22,16 @@ static bool take_unit(struct response_stream *stream, const struct cgihead *head
 	char fault[320];
 
 	if (!why && NC_hold(NULL, head->unit, &transaction->hold) < 0)
-		why = "there is none with this id any more";
+		why = "the unit does not exist any more";
 	if (why) {
 		g_snprintf(fault, sizeof(fault),
-			   "named a unit that is not its own, or gone: %zu: %s", head->unit, why);
+			   "sent the id of a unit that it may not use: %zu: %s", head->unit, why);
 		return response_stream_fail(stream, fault);
 	}
 	stream->unit = true;
 	if (NC_stat(NULL, head->unit, &stat, sizeof(stat)) < 0 || head->unit_offset > stat.size ||
 	    (head->has_unit_length && head->unit_length > stat.size - head->unit_offset))
-		return response_stream_fail(stream, "named a range that is not within its unit");
+		return response_stream_fail(stream, "sent a range that is outside its unit");
 	transaction->body =
 		(struct NC_range){.id = head->unit,
 				  .offset = head->unit_offset,
@@ -64,7 +64,7 @@ static bool take_head(struct response_stream *stream, struct slice text)
 					    "malformed header lines, or no memory for them");
 	if (head.unit && !take_unit(stream, &head))
 		return false;
-	stream->began = true;
+	stream->has_head = true;
 	has_body = head.status >= 200 && head.status != 204 && head.status != 304;
 	stream->left = head.unit	 ? 0
 		       : !has_body	 ? 0
@@ -94,13 +94,13 @@ static enum stream_head_state fail_long(struct response_stream *stream)
 	char fault[128];
 
 	g_snprintf(fault, sizeof(fault),
-		   "its head is too long: more than max-response-header (%zu bytes) of its pool",
+		   "its response head is too long: more than max-response-header (%zu bytes) of "
+		   "its pool",
 		   stream->call->pool->settings->max_response_header);
 	(void)response_stream_fail(stream, fault);
 	return STREAM_CALL_OVER;
 }
 
-/* Bytes of the head; those behind it are left in *run. */
 enum stream_head_state response_stream_gather_head(struct response_stream *stream,
 						   struct slice *run)
 {
@@ -124,7 +124,7 @@ enum stream_head_state response_stream_gather_head(struct response_stream *strea
 	more = MIN(run->length, most - seen);
 	whole = realloc(whole, seen + more);
 	if (!whole) {
-		(void)response_stream_fail(stream, "no memory for its head");
+		(void)response_stream_fail(stream, "out of memory for its response head");
 		return STREAM_CALL_OVER;
 	}
 	stream->head = whole;

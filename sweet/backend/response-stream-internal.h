@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * response-stream-internal.h - what response-stream.c, which sees to the buffers, and
- * response-stream-head.c share.
+ * response-stream-internal.h - shared by response-stream.c, which manages the buffers, and
+ * response-stream-head.c.
  */
 #ifndef SWEET_RESPONSE_STREAM_INTERNAL_H
 #define SWEET_RESPONSE_STREAM_INTERNAL_H
 
 #include "backend/response-stream.h"
 
-/* Where a head has come to. */
+/* The progress of a head. */
 enum stream_head_state { STREAM_HEAD_PART, STREAM_HEAD_WHOLE, STREAM_CALL_OVER };
 
 /* --- response-stream.c --- */
@@ -18,7 +18,7 @@ enum respond response_stream_next(struct transaction *transaction);
 
 /* --- response-stream-head.c --- */
 
-/* Takes bytes of the head; those behind it are left in *run. */
+/* Takes bytes of the head from *run and leaves the bytes that follow it there. */
 enum stream_head_state response_stream_gather_head(struct response_stream *stream,
 						   struct slice *run);
 

@@ -2,16 +2,16 @@
 /*
  * response-stream.c - see response-stream.h.
  *
- *   until `began`    bytes are the head's, which may be spread over buffers
- *   until `told`     the connection has not heard of the answer: it may yet fail
- *   then             buffers with ranges wait in a line; the connection takes
- *                    one after the other by response_stream_next(), and may wait: `wanted`
- *   `ended`          no more comes
- *   `held`           before all that: what is read waits in the line as it came
- *   `failed`         what was told of breaks off, what was not is a 502
+ *   before `has_head`   the bytes belong to the head, which may span several buffers
+ *   before `announced`  the connection has not got the response: it can still become a 502
+ *   after that          buffers with ranges are queued; the connection takes one after the other
+ *                       with response_stream_next(), and waits (`awaited`) if there is none
+ *   `ended`             no more data comes
+ *   `held`              before all that: what is read is queued unparsed
+ *   `failed`            an announced response is cut off, any other becomes a 502
  *
- * Past the room in memory buffers go to the disk, and stand in the line as
- * stored ones: the program need not wait for its client.
+ * When the memory limit is reached, buffers are written to disk and stay in the queue as stored
+ * ones, so that the program does not have to wait for its client.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@
 #include "backend/response-spool.h"
 #include "backend/response-stream-internal.h"
 
-/* Are read ahead, whatever the bounds; and of a stream that is held. */
+/* Buffers that may be read even above the memory limits; the same for a held stream. */
 #define BUFFERS_LEAST 2u
 #define BUFFERS_HELD 16u
 
@@ -35,7 +35,7 @@ static struct body_budget *shared(const struct response_stream *stream)
 	return &stream->call->pool->gateway->server->ahead;
 }
 
-static uint64_t taken_by(const struct read_buffer *buffer)
+static uint64_t memory_of(const struct read_buffer *buffer)
 {
 	return buffer->length > READ_BUFFER_MIN ? buffer->length : READ_BUFFER_MIN;
 }
@@ -57,7 +57,7 @@ bool response_stream_takes_more(struct response_stream *stream)
 	return !stream->full;
 }
 
-/* Windows have left memory: the source that waits for that reads on. */
+/* Buffers have left memory: a source that waited for this reads on. */
 static void resume_if_full(struct response_stream *stream)
 {
 	if (!stream->full || stream->ended || stream->failed || !has_room(stream))
@@ -66,29 +66,29 @@ static void resume_if_full(struct response_stream *stream)
 	stream->source->resume(stream->call);
 }
 
-/* Windows have come, left or ended: the program goes on, or waits for the client. */
-static void pace(struct response_stream *stream)
+/* Buffers came, left or ended: lets the program continue, or waits for the client. */
+static void adjust_flow(struct response_stream *stream)
 {
 	backpressure_ahead(stream->call, shared(stream), stream->bytes);
-	/* The timer is the body's as long as that is on its way. */
+	/* While the request body is being received, it uses the timer. */
 	if (stream->held)
 		return;
 	if (stream->ended || stream->failed || has_room(stream))
 		backpressure_go_on(stream->call);
-	else if (stream->told)
+	else if (stream->announced)
 		backpressure_wait(stream->call);
 }
 
 /* --- to the connection --------------------------------------------------------------------- */
 
-static void drop_line(struct response_stream *stream)
+static void drop_queue(struct response_stream *stream)
 {
 	while (stream->first) {
 		struct read_buffer *buffer = stream->first;
 
 		stream->first = buffer->next;
 		if (buffer->id)
-			stream->bytes -= taken_by(buffer);
+			stream->bytes -= memory_of(buffer);
 		read_buffer_free(buffer);
 	}
 	stream->last = &stream->first;
@@ -99,12 +99,12 @@ static void drop_line(struct response_stream *stream)
 static void drop_sending(struct response_stream *stream)
 {
 	if (stream->sending)
-		stream->bytes -= taken_by(stream->sending);
+		stream->bytes -= memory_of(stream->sending);
 	read_buffer_free(stream->sending);
 	stream->sending = NULL;
 }
 
-/* As many ranges as a message has become the transaction's piece. */
+/* Makes as many ranges as one message takes the transaction's piece. */
 static void hand_ranges(struct response_stream *stream)
 {
 	struct transaction *transaction = stream->call->transaction;
@@ -129,7 +129,7 @@ static void hand_over(struct response_stream *stream)
 	hand_ranges(stream);
 }
 
-/* Nothing of what waits is sent any more. */
+/* Drops everything that is queued: the response fails. */
 static void cut(struct response_stream *stream, const char *fault)
 {
 	char name[256];
@@ -138,8 +138,8 @@ static void cut(struct response_stream *stream, const char *fault)
 	stream->held = false;
 	response_stream_keep_back(stream);
 	log_warning("%s: %s", stream->source->name(stream->call, name, sizeof(name)), fault);
-	drop_line(stream);
-	pace(stream);
+	drop_queue(stream);
+	adjust_flow(stream);
 	cache_store_drop(stream->call->transaction, RESPCACHE_LOST);
 }
 
@@ -163,7 +163,7 @@ enum respond response_stream_next(struct transaction *transaction)
 	if (stream->first && !stream->first->id) {
 		int error = response_spool_fetch(stream);
 
-		stream->wanted = !error;
+		stream->awaited = !error;
 		if (!error)
 			return RESPOND_LATER;
 		cut(stream, strerror(-error));
@@ -172,27 +172,27 @@ enum respond response_stream_next(struct transaction *transaction)
 	}
 	if (stream->first) {
 		hand_over(stream);
-		pace(stream);
+		adjust_flow(stream);
 		resume_if_full(stream);
 		return RESPOND_NOW;
 	}
-	pace(stream);
+	adjust_flow(stream);
 	if (!stream->ended) {
-		stream->wanted = true;
+		stream->awaited = true;
 		return RESPOND_LATER;
 	}
-	/* An empty piece: of an unknown length the end, and of a known one it has not come to that. */
+	/* An empty piece ends a response of unknown length.  A known length ends before it. */
 	return RESPOND_NOW;
 }
 
-/* There is something, or the end, for who waits for it. */
+/* Passes the next buffer, or the end, to a connection that waits for it. */
 static void satisfy(struct response_stream *stream)
 {
 	struct transaction *transaction = stream->call->transaction;
 
-	if (!stream->wanted || !(stream->first || stream->ended || stream->failed))
+	if (!stream->awaited || !(stream->first || stream->ended || stream->failed))
 		return;
-	stream->wanted = false;
+	stream->awaited = false;
 	if (response_stream_next(transaction) == RESPOND_NOW)
 		transaction->done(transaction);
 }
@@ -204,11 +204,11 @@ static bool fail_as(struct response_stream *stream, int status, const char *faul
 	if (stream->failed)
 		return false;
 	cut(stream, fault);
-	if (stream->told) {
+	if (stream->announced) {
 		satisfy(stream);
 		return false;
 	}
-	/* Of what was prepared nothing holds. */
+	/* Undo what was prepared for the response. */
 	transaction->next = NULL;
 	transaction->head_length = 0;
 	transaction->length = 0;
@@ -226,16 +226,16 @@ bool response_stream_fail(struct response_stream *stream, const char *fault)
 
 void response_stream_has_more_room(struct response_stream *stream)
 {
-	pace(stream);
+	adjust_flow(stream);
 	resume_if_full(stream);
 }
 
-/* It is read for who waits for it, as the first of all. */
+/* The connection waits for this buffer: it goes to the head of the queue. */
 void response_stream_fetched(struct response_stream *stream, struct read_buffer *buffer)
 {
 	if (!read_buffer_add(buffer, (struct slice){buffer->data, buffer->length})) {
 		read_buffer_free(buffer);
-		(void)response_stream_fail(stream, "no memory for its answer");
+		(void)response_stream_fail(stream, "out of memory for its response");
 		return;
 	}
 	buffer->next = stream->first;
@@ -243,7 +243,7 @@ void response_stream_fetched(struct response_stream *stream, struct read_buffer 
 		stream->last = &buffer->next;
 	stream->first = buffer;
 	stream->count++;
-	stream->bytes += taken_by(buffer);
+	stream->bytes += memory_of(buffer);
 	satisfy(stream);
 }
 
@@ -254,7 +254,7 @@ void response_stream_begin(struct response_stream *stream, struct backend_call *
 {
 	*stream = (struct response_stream){.call = call, .source = source};
 	stream->last = &stream->first;
-	/* One that waited on the disk is in nobody's way. */
+	/* A body on disk does not block the response. */
 	stream->held = call->transaction->upload_more && !call->upload;
 	call->stream = stream;
 }
@@ -268,17 +268,17 @@ bool response_stream_feed(struct response_stream *stream, struct read_buffer *bu
 		return false;
 	if (stream->held)
 		return read_buffer_add(buffer, run) ||
-		       response_stream_fail(stream, "no memory for its answer");
-	if (!stream->began)
+		       response_stream_fail(stream, "out of memory for its response");
+	if (!stream->has_head)
 		head = response_stream_gather_head(stream, &run);
-	/* Another call may have its memory. */
+	/* The call is over, and its memory may be in use again. */
 	if (head != STREAM_HEAD_WHOLE)
 		return head == STREAM_HEAD_PART;
 	if (run.length > stream->left && stream->left != TRANSACTION_UNKNOWN)
-		run.length = (size_t)stream->left; /* more than was announced is nobody's */
+		run.length = (size_t)stream->left; /* ignore what exceeds the announced length */
 	if (run.length) {
 		if (!read_buffer_add(buffer, run))
-			return response_stream_fail(stream, "no memory for its answer");
+			return response_stream_fail(stream, "out of memory for its response");
 		cache_store_bytes(stream->call->transaction, run);
 		if (stream->left != TRANSACTION_UNKNOWN)
 			stream->left -= run.length;
@@ -290,8 +290,8 @@ bool response_stream_feed(struct response_stream *stream, struct read_buffer *bu
 	return true;
 }
 
-/* To the end of the line, if there is anything in it. */
-static void line_up(struct response_stream *stream, struct read_buffer *buffer)
+/* Adds the buffer to the queue, unless it is empty. */
+static void enqueue(struct response_stream *stream, struct read_buffer *buffer)
 {
 	if (stream->failed || !buffer || buffer->range_count == 0) {
 		read_buffer_free(buffer);
@@ -304,37 +304,37 @@ static void line_up(struct response_stream *stream, struct read_buffer *buffer)
 	*stream->last = buffer;
 	stream->last = &buffer->next;
 	stream->count++;
-	stream->bytes += taken_by(buffer);
+	stream->bytes += memory_of(buffer);
 }
 
-/* The connection hears of the answer, or of more of it.  The call may be gone behind it. */
-static void tell(struct response_stream *stream)
+/* Announces the response, or more of it, to the connection.  The call may be freed. */
+static void announce(struct response_stream *stream)
 {
 	struct transaction *transaction = stream->call->transaction;
 
-	if (stream->failed || !stream->began)
+	if (stream->failed || !stream->has_head)
 		return;
-	if (stream->told) {
-		pace(stream);
+	if (stream->announced) {
+		adjust_flow(stream);
 		satisfy(stream);
 		return;
 	}
-	/* The first piece goes with the head. */
-	stream->told = true;
+	/* The first piece is sent with the head. */
+	stream->announced = true;
 	if (stream->first)
 		hand_over(stream);
-	pace(stream);
+	adjust_flow(stream);
 	transaction->done(transaction);
 }
 
 /* --- a stream that is held -------------------------------------------------------------------- */
 
-/* What it has read is fed to it again.  False: as response_stream_feed(). */
-static bool look_again(struct response_stream *stream, struct read_buffer *buffer)
+/* Parses again what a held stream has read.  Returns false as response_stream_feed() does. */
+static bool parse_again(struct response_stream *stream, struct read_buffer *buffer)
 {
 	unsigned count = buffer->range_count;
 
-	/* Each range makes one at most, so none is written over before its turn. */
+	/* Each range becomes at most one range, so none is overwritten before it is read. */
 	buffer->range_count = 0;
 	for (unsigned i = 0; i < count; i++) {
 		struct NC_range range = buffer->ranges[i];
@@ -347,7 +347,7 @@ static bool look_again(struct response_stream *stream, struct read_buffer *buffe
 	return true;
 }
 
-/* False: nothing more is wanted, and the call may be gone. */
+/* Returns false if no more data is needed; the call may be freed. */
 static bool unhold(struct response_stream *stream)
 {
 	struct read_buffer *buffer = stream->first, *next;
@@ -361,9 +361,9 @@ static bool unhold(struct response_stream *stream)
 	stream->bytes = 0;
 	for (; buffer; buffer = next) {
 		next = buffer->next;
-		good = good && look_again(stream, buffer);
+		good = good && parse_again(stream, buffer);
 		if (good)
-			line_up(stream, buffer);
+			enqueue(stream, buffer);
 		else
 			read_buffer_free(buffer);
 	}
@@ -390,8 +390,8 @@ static void release(struct timer *timer)
 
 	if (!unhold(stream))
 		return;
-	/* Only starts to send: the call is still there. */
-	tell(stream);
+	/* This only starts to send: the call still exists. */
+	announce(stream);
 	if (has_room(stream))
 		stream->source->resume(stream->call);
 }
@@ -400,46 +400,47 @@ void response_stream_release(struct response_stream *stream)
 {
 	if (!stream->held || stream->releasing)
 		return;
-	/* The caller may be in the midst of something that the answer's end would end. */
+	/* Later, because the end of the response could free what the caller is using. */
 	stream->releasing = true;
 	loop_timer_start(stream->call->transaction->thread->loop, &stream->later, 0, release);
 }
 
-/* It can hold no more: the body that it waits for must come without its program. */
+/* The held stream is full: the rest of the request body has to come before the program reads it. */
 static void hurry(struct response_stream *stream)
 {
 	if (!stream->releasing && !backend_call_rest_of_body(stream->call))
-		(void)fail_as(stream, 413,
-			      "goes on with its answer, but its request's body is too large to be "
-			      "kept until it has read that");
+		(void)fail_as(
+			stream, 413,
+			"must read its request body before it writes more of its response: the "
+			"body is too large to be kept until then");
 }
 
 void response_stream_add(struct response_stream *stream, struct read_buffer *buffer)
 {
-	line_up(stream, buffer);
+	enqueue(stream, buffer);
 	if (!stream->held) {
-		tell(stream);
+		announce(stream);
 		return;
 	}
-	pace(stream);
+	adjust_flow(stream);
 	if (!has_room(stream))
 		hurry(stream);
 }
 
-/* Whether bytes are missing; of an answer to HEAD there are none (RFC 3875, section 4.3.3). */
+/* Whether announced bytes are missing; a response to HEAD has no body (RFC 3875, section 4.3.3). */
 static bool is_short(const struct response_stream *stream)
 {
 	return stream->left && stream->left != TRANSACTION_UNKNOWN &&
 	       !stream->call->transaction->head_only;
 }
 
-/* All that there is waits in the line, and nobody was told how much it is. */
+/* Sets the length of the response if all of it is queued and nothing was announced. */
 static void measure(struct response_stream *stream)
 {
 	uint64_t bytes = 0;
 
 	/* HEAD has no body to be measured. */
-	if (stream->told || stream->left != TRANSACTION_UNKNOWN ||
+	if (stream->announced || stream->left != TRANSACTION_UNKNOWN ||
 	    stream->call->transaction->head_only)
 		return;
 	for (const struct read_buffer *buffer = stream->first; buffer; buffer = buffer->next)
@@ -449,7 +450,7 @@ static void measure(struct response_stream *stream)
 
 void response_stream_last(struct response_stream *stream, struct read_buffer *buffer)
 {
-	line_up(stream, buffer);
+	enqueue(stream, buffer);
 	response_stream_end(stream, NULL);
 }
 
@@ -457,11 +458,11 @@ void response_stream_end(struct response_stream *stream, const char *fault)
 {
 	if (stream->failed || (!fault && stream->held && !unhold(stream)))
 		return;
-	if (!fault && !stream->began)
-		fault = stream->head_length ? "ended in the middle of its head"
-					    : "ended without an answer";
+	if (!fault && !stream->has_head)
+		fault = stream->head_length ? "ended in the middle of its response head"
+					    : "ended without a response";
 	if (!fault && is_short(stream))
-		fault = "ended before the length that it had announced";
+		fault = "ended before it had sent the announced length";
 	if (fault) {
 		(void)response_stream_fail(stream, fault);
 		return;
@@ -469,13 +470,13 @@ void response_stream_end(struct response_stream *stream, const char *fault)
 	measure(stream);
 	stream->ended = true;
 	cache_store_end(stream->call->transaction);
-	tell(stream);
+	announce(stream);
 }
 
 void response_stream_clear(struct response_stream *stream)
 {
 	response_stream_keep_back(stream);
-	drop_line(stream);
+	drop_queue(stream);
 	drop_sending(stream);
 	free(stream->head);
 	stream->head = NULL;

@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * response-stream.h - an answer that comes as bytes: a CGI program's by a pipe, a
- * FastCGI application's in records.
+ * response-stream.h - a response that comes as bytes: from a CGI program by a pipe, from a FastCGI
+ * application in records.
  *
- * What is there is read straight into a unit of the cache, a buffer; the head
- * of the answer is parsed there, and the body leaves by ranges of it, past
- * the headers of records.  What is read ahead of the client is backpressure.c's to
- * bound, but for two buffers.
+ * Data is read straight into a unit of the cache, called a buffer.  The head of the response is
+ * parsed there, and the body is sent as ranges of the buffer, without the headers of records.
+ * backpressure.c limits how much is read before the client takes it; two buffers are always
+ * permitted.
  *
- * Many a program begins to write before it has read its request's body, and
- * nobody takes an answer while that is on its way: so long the stream is held,
- * and what is read waits without being looked at.  Whoever has given away the
- * last piece, or hears that no more of them are wanted, calls
- * response_stream_release(); the end of an answer does so by itself.
+ * Many programs begin to write before they have read their request body, and the connection accepts
+ * no response while it receives the body.  Until then the stream is held: what is read is queued
+ * unparsed.  The protocol calls response_stream_release() when it has passed the last piece, or
+ * when the program reads no more of the body; the end of the response releases the stream, too.
  *
- * Part of a call's own; its thread's.
+ * It lies in the call's own part and belongs to the call's thread.
  *
- * Call cycle: response-stream.c gives the beginning to response-stream-head.c, which fails
- * the stream if it is no head; and it gives buffers to response-spool.c, which reports
- * later that they are written, fetched or lost.
+ * Call cycle: response-stream.c passes the beginning to response-stream-head.c, which fails the
+ * stream if the head is invalid; and it passes buffers to response-spool.c, which reports later
+ * that they are written, fetched or lost.
  */
 #ifndef SWEET_RESPONSE_STREAM_H
 #define SWEET_RESPONSE_STREAM_H
@@ -29,43 +28,43 @@
 struct response_spool;
 struct response_stream;
 
-/* Of the protocol. */
+/* The callbacks of the protocol. */
 struct response_stream_source {
-	/* There is room for another buffer again. */
+	/* Another buffer may be read again. */
 	void (*resume)(struct backend_call *call);
-	/* NULL: the program may have that unit sent; else why not, and what to do. */
+	/* Returns NULL if the program may have that unit sent; else the reason, and what to do. */
 	const char *(*refusal)(struct backend_call *call, size_t id);
-	/* "script /cgi-bin/x (pid 12)", for the log. */
+	/* Writes a name for the log, as "script /cgi-bin/x (pid 12)". */
 	const char *(*name)(struct backend_call *call, char *out, size_t size);
 };
 
 struct response_stream {
 	struct backend_call *call;
 	const struct response_stream_source *source;
-	char *head; /* of the answer, as long as it is not whole; NULL */
+	char *head; /* the incomplete head of the response; or NULL */
 	size_t head_length;
-	uint64_t left;			   /* bytes of the body that are still announced */
-	struct read_buffer *first, **last; /* read, not yet handed on */
-	unsigned count;			   /* of those, in memory */
-	uint64_t bytes;			   /* that all take, with the one being sent */
-	struct response_spool *spool;	   /* response-spool.c's, of buffers on the disk; NULL */
-	struct read_buffer *sending;	   /* the connection has it; or nobody, before the next */
-	bool unit;	    /* the transaction's hold is of one that the program named */
+	uint64_t left;			   /* announced bytes of the body that have not come */
+	struct read_buffer *first, **last; /* queued buffers */
+	unsigned count;			   /* queued buffers in memory */
+	uint64_t bytes;			   /* memory of all buffers, with the one being sent */
+	struct response_spool *spool;	   /* of response-spool.c, for buffers on disk; or NULL */
+	struct read_buffer *sending;	   /* being sent, or just sent, by the connection */
+	bool unit; /* the transaction's hold is of a unit that the program responded with */
 	struct timer later; /* for the release */
-	struct timer again; /* for more than one turn may read */
+	struct timer again; /* to read more in the next turn */
 	bool held, releasing;
-	bool began, told, wanted, ended, failed; /* see response-stream.c */
-	bool full;				 /* the source waits for resume() */
+	bool has_head, announced, awaited, ended, failed; /* see response-stream.c */
+	bool full;					  /* the source waits for resume() */
 };
 
-/* It is held if the client has but sent a piece of its request's body. */
+/* Initialises a stream; it is held if only a part of the request body has come. */
 void response_stream_begin(struct response_stream *stream, struct backend_call *call,
 			   const struct response_stream_source *source);
 
-/* The answer may leave: what is there is looked at, soon. */
+/* Ends the hold, soon: parses what is queued, and lets it be sent. */
 void response_stream_release(struct response_stream *stream);
 
-/* Not any more: the call is about to fail, or the stream to end. */
+/* Cancels the release and a later read: the call is about to fail, or the stream to end. */
 static inline void response_stream_keep_back(struct response_stream *stream)
 {
 	timer_stop(&stream->later);
@@ -73,46 +72,49 @@ static inline void response_stream_keep_back(struct response_stream *stream)
 }
 
 /*
- * Windows that may be read in a turn of the loop: what is written and not sent, like records
- * without bytes or more than was announced, takes no room, so nothing else ends the reading.
+ * Buffers that one turn of the loop may read.  Only this limits data that is written and never
+ * sent, as records without bytes or more than the announced length, since that takes no memory.
  */
 #define RESPONSE_STREAM_TURN 16u
 
-/* So many were read: resume() comes in the next turn. */
+/* One turn's buffers were read: resume() comes in the next turn. */
 void response_stream_read_later(struct response_stream *stream);
 
-/* Whether another buffer may be read; if not, resume() is called when it may. */
+/* Whether another buffer may be read; if not, resume() is called later. */
 bool response_stream_takes_more(struct response_stream *stream);
 
 /*
- * The program has written run, which lies in the buffer.  False: nothing more
- * is wanted, and the call may be gone: its finish() has told.
+ * The program has written run, which lies in the buffer.  Returns false if no more is needed; then
+ * finish() may have been called and the call freed.
  */
 bool response_stream_feed(struct response_stream *stream, struct read_buffer *buffer,
 			  struct slice run);
 
-/* The buffer was fed; it is the stream's now.  The call may be gone behind it, too. */
+/* Queues a buffer that was fed; the stream owns it now.  The call may be freed. */
 void response_stream_add(struct response_stream *stream, struct read_buffer *buffer);
 
 /*
- * The buffer was fed, and nothing comes behind it: an answer that is whole by
- * now leaves with its length.  The call may be gone behind it.
+ * Queues the last buffer, which was fed: if the response is complete now, it is sent with its
+ * length.  The call may be freed.
  */
 void response_stream_last(struct response_stream *stream, struct read_buffer *buffer);
 
 /*
- * No more comes; fault: in words, why that is no good end, or NULL.  The call
- * may be gone with it.
+ * Ends the stream. fault: a text that says why the response is incomplete, or NULL.  The call may
+ * be freed.
  */
 void response_stream_end(struct response_stream *stream, const char *fault);
 
-/* By response-spool.c: another buffer may be read; the first part of the first one is there; it is not. */
+/*
+ * Called by response-spool.c: another buffer may be read; the first part of the first buffer was
+ * read from disk; it cannot be read.
+ */
 void response_stream_has_more_room(struct response_stream *stream);
 void response_stream_fetched(struct response_stream *stream, struct read_buffer *buffer);
-/* What was told of breaks off, what was not is a 502.  False. */
+/* Cuts off an announced response, makes any other a 502.  Returns false. */
 bool response_stream_fail(struct response_stream *stream, const char *fault);
 
-/* Gives all back; the call is over. */
+/* Releases everything; the call is over. */
 void response_stream_clear(struct response_stream *stream);
 
 #endif

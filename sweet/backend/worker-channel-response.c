@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * worker-channel-response.c - what a worker answers to a call, on its way to the
- * connection.
+ * worker-channel-response.c - passes a worker's response to the connection.
  *
- * An answer in pieces is told to the connection with the first record.  Then
- * pieces wait in a line, which the connection takes one after the other by
- * next(); or it waits for one: `wanted`.
+ * A response in pieces is announced to the connection with the first record.  Then pieces are
+ * queued; the connection takes one after the other with next(), and waits (`awaited`) if there is
+ * none.
  */
 #include <assert.h>
 
@@ -16,17 +15,17 @@
 #include "http/cgihead.h"
 #include "http/response.h"
 
-/* The library tells a worker of several at a time: with so many kept it may have to wait. */
+/* The library returns credit for several pieces at once: with so many kept it may be due. */
 #define KEPT_MOST (NC_WORKER_WINDOW / 2)
 
 /*
- * Gives the worker its window back for what has left, and for what may wait
- * here while it goes on.  If it still has to wait, that is for the client.
+ * Returns window credit to the worker for pieces that were sent, and for pieces that may be queued
+ * here while it continues.  If the worker still has to wait, it waits for the client.
  *
- * What is more than was announced gets nothing back: no client takes it, so
- * nothing else would slow a worker down that sends it without end.
+ * Pieces beyond the announced length get no credit back: no client takes them, so nothing else
+ * would slow down a worker that sends without end.
  */
-static void pace(struct backend_call *call)
+static void adjust_flow(struct backend_call *call)
 {
 	struct channel_call *own = channel_call_of(call);
 
@@ -51,14 +50,14 @@ static void advance(struct backend_call *call)
 {
 	struct channel_call *own = channel_call_of(call);
 
-	/* An empty piece is the end, which must not be mistaken for a good one. */
+	/* An empty piece means a complete response; status 0 shows the failure. */
 	if (own->failed && !response_queue_wait(&own->parts))
 		call->transaction->status = 0;
 	response_queue_hand_on(&own->parts, call->transaction);
-	pace(call);
+	adjust_flow(call);
 }
 
-/* The present piece has left. */
+/* The current piece was sent. */
 static enum respond next(struct transaction *transaction)
 {
 	struct backend_call *call = backend_call_of(transaction);
@@ -66,8 +65,8 @@ static enum respond next(struct transaction *transaction)
 
 	if (own->channel && !response_queue_wait(&own->parts)) {
 		response_queue_hand_on(&own->parts, transaction);
-		pace(call);
-		own->wanted = true;
+		adjust_flow(call);
+		own->awaited = true;
 		backend_call_start_timer(call);
 		return RESPOND_LATER;
 	}
@@ -75,20 +74,19 @@ static enum respond next(struct transaction *transaction)
 	return RESPOND_NOW;
 }
 
-/* There is a piece, or the end, for who waits for it. */
+/* Passes the next piece, or the end, to a connection that waits for it. */
 static void satisfy(struct backend_call *call)
 {
 	struct channel_call *own = channel_call_of(call);
 
-	if (!own->wanted || (own->channel && !response_queue_wait(&own->parts)))
+	if (!own->awaited || (own->channel && !response_queue_wait(&own->parts)))
 		return;
-	own->wanted = false;
+	own->awaited = false;
 	timer_stop(&call->timer);
 	advance(call);
 	call->transaction->done(call->transaction);
 }
 
-/* No more of an answer comes, or it is of no use. */
 void worker_channel_break_off(struct backend_call *call, int status, const char *detail)
 {
 	worker_channel_orphan(call);
@@ -136,7 +134,10 @@ static uint64_t length_of(const struct NC_response *response)
 	return bytes;
 }
 
-/* A part of which so much is sent: what is more than was announced is nobody's. */
+/*
+ * Passes a part to the response cache. sent: its bytes that are sent; a part that exceeds the
+ * announced length is not cached.
+ */
 static void keep_part(struct backend_call *call, const struct NC_response *response, uint64_t sent)
 {
 	if (length_of(response) > sent)
@@ -163,20 +164,20 @@ void worker_channel_piece(struct backend_call *call, const struct NC_response *r
 		own->kept++;
 		own->excess += excess;
 	}
-	pace(call);
-	/* What was announced must come. */
+	adjust_flow(call);
+	/* The announced length must be reached. */
 	if (own->failed ||
 	    (!own->channel && own->left && call->transaction->length != TRANSACTION_UNKNOWN)) {
 		worker_channel_break_off(call, 502, NULL);
 		return;
 	}
-	/* With the last byte that was announced the connection asks for no more. */
+	/* After the last announced byte the connection does not ask for more. */
 	if (!own->channel || own->left == 0)
 		cache_store_end(call->transaction);
 	satisfy(call);
 }
 
-/* Bytes of a body in pieces, or TRANSACTION_UNKNOWN; false: malformed lines. */
+/* Gets the length of a body in pieces, or TRANSACTION_UNKNOWN; false: malformed lines. */
 static bool announced(struct slice lines, uint64_t *length)
 {
 	struct cgihead head;
@@ -191,21 +192,21 @@ static bool announced(struct slice lines, uint64_t *length)
 	return true;
 }
 
-/* What the response cache is to know of it. */
+/* Passes the response to the response cache. */
 static void keep(struct backend_call *call, const struct NC_response *response, struct slice lines,
 		 size_t filtered, bool has_body)
 {
 	struct transaction *transaction = call->transaction;
-	/* A bit of each range whose unit is to be had again. */
+	/* One bit for each range whose unit the worker keeps. */
 	uint64_t stay = response->flags & NC_RESPONSE_KEEP
 				? ~(uint64_t)(response->flags / NC_RESPONSE_DROP(0))
 				: 0;
 
-	/* Fields that were left out may be for the cache. */
+	/* Fields that were filtered out may be for the cache. */
 	if (transaction->store || filtered != lines.length)
 		cache_store_lines(transaction, response->status, lines);
 	if (has_body && (channel_call_of(call)->channel || transaction->data)) {
-		/* It was taken, and its bytes are there as far as they are sent. */
+		/* The part has been queued, and the bytes that are sent are still valid. */
 		keep_part(call, response, transaction_piece(transaction));
 		if (!channel_call_of(call)->channel)
 			cache_store_end(transaction);
@@ -232,7 +233,7 @@ void worker_channel_response(struct worker_channel *channel, struct backend_call
 	counter_add(&channel->thread->counters.worker_messages, response->headers_length);
 	good = lines.length <= call->pool->settings->max_response_header;
 	if (!good)
-		fault = "header lines that are longer than max-response-header of its pool";
+		fault = "its response head is longer than max-response-header of its pool";
 	else if (lines.length)
 		filtered = call_take_lines(call, lines, &facts);
 	if (good && own->channel)
@@ -250,7 +251,7 @@ void worker_channel_response(struct worker_channel *channel, struct backend_call
 	own->body_pending = false;
 	own->pages = &call->pool->pages[channel->process->number];
 	if (response->range_count == 1 && !own->channel && has_body) {
-		/* Nearly all are so. */
+		/* The common case: one unit. */
 		own->holds = true;
 		transaction->hold = response->holds[0];
 		own->left -= response->body.length;
@@ -278,7 +279,7 @@ void worker_channel_response(struct worker_channel *channel, struct backend_call
 		    has_body ? length : 0);
 	if (own->channel) {
 		own->kept = 1;
-		pace(call);
+		adjust_flow(call);
 	}
 	keep(call, response, lines, (size_t)filtered, has_body);
 	transaction->done(transaction);

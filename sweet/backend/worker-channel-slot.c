@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * worker-channel-slot.c - the slots of a channel: which call has which, when one is free
- * again, and those of calls that nobody waits for, which the worker has to end in time.
+ * worker-channel-slot.c - the slots of a channel: assigns and frees them, and watches orphaned
+ * calls, which the worker has to end within the timeout.
  */
 #include "backend/worker-channel-internal.h"
 #include "core/page-memory.h"
@@ -58,7 +58,7 @@ void worker_channel_leave(struct worker_channel *channel, struct channel_slot *p
 
 	worker_channel_vacate(channel, pending);
 	pool_process_leaves(process, loop_now_ms(channel->thread->loop));
-	/* It may leave no page, but with one request less there is more room. */
+	/* Even if it releases no page: one request less needs less memory. */
 	if (page_memory_tells(&process->pool->pages[process->number]))
 		call_queue_room_everywhere(process->pool);
 }
@@ -92,10 +92,11 @@ static void drain_timed_out(struct timer *timer)
 		if (!pending->orphaned || now - pending->orphaned_ms < most)
 			continue;
 		if (!worker_channel_is_behind_another(channel, pending)) {
-			pool_process_kill(channel->process, "does not end what nobody waits for");
+			pool_process_kill(channel->process,
+					  "did not end a cancelled request in time");
 			return;
 		}
-		/* When the other one is over, it has its time. */
+		/* Its timeout starts when the other response has ended. */
 		pending->orphaned_ms = now;
 	}
 	loop_timer_start(channel->thread->loop, &channel->drain_timer, most, drain_timed_out);

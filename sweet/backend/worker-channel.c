@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * worker-channel.c - see worker-channel.h: requests go to the worker, and its records to
- * the calls that they are for; calls that it has not begun with are taken back, for another
- * one, or when it has ended.  A channel belongs to its thread.
+ * worker-channel.c - see worker-channel.h: submits requests to the worker, and dispatches its
+ * records to their calls; withdraws calls that the worker has not begun with, to move them to
+ * another worker, or because the worker has ended.  A channel belongs to its thread.
  *
- * What a worker answers is checked twice: the library has made sure that the
- * units are the worker's own, holds them, and has seen that pieces come in their
- * order; here the tag must name a call that this very worker has, and the header
- * lines must be fit to be sent.
+ * A worker's response is checked twice.  The library has verified that the units belong to the
+ * worker, holds them, and has verified the order of pieces.  Here the tag must name a call that
+ * this worker has, and the header lines must be valid.
  */
 #include <assert.h>
 
 #include "backend/worker-channel-internal.h"
 #include "core/page-memory.h"
 
-/* In a turn of the loop, of one worker, which may write as fast as they are read. */
+/* for one worker in one turn of the loop: the worker may write as fast as they are read */
 #define RECORDS_MAX 64u
 
-/* That a queue can hold: whoever else has it mapped may go on writing after the worker's end. */
+/* that a queue can hold: another process that has it mapped may write after the worker's end */
 #define RECORDS_LEFT 4096u
 
 static_assert(sizeof(struct channel_call) <= BACKEND_CALL_OWN, "fits a call");
@@ -31,7 +30,7 @@ void worker_channel_gone(struct backend_call *call)
 	call->transaction->done(call->transaction);
 }
 
-/* The page that the answer holds; a request may wait for its memory. */
+/* Releases the page of the response; a request may wait for its memory. */
 static void release(struct backend_call *call)
 {
 	struct channel_call *own = channel_call_of(call);
@@ -55,14 +54,14 @@ void worker_channel_finish(struct backend_call *call)
 
 /* --- requests ---------------------------------------------------------------------------- */
 
-/* The worker, and no other process, may read it. */
+/* Grants the body to the worker, and to no other process. */
 static bool grant_upload(struct worker_channel *channel, const struct transaction *transaction)
 {
 	return !transaction->upload || NC_grant(NULL, transaction->upload, NC_PROCESS_FD,
 						(id_t)NC_backend_pidfd(channel->backend)) == 0;
 }
 
-/* Tells the worker of the piece that it was granted. */
+/* Sends the granted piece to the worker. */
 static void give_piece(struct backend_call *call)
 {
 	struct channel_call *own = channel_call_of(call);
@@ -121,7 +120,7 @@ bool worker_channel_body(struct backend_call *call)
 	return true;
 }
 
-/* The worker has done with the piece that it had; of the last one there is nothing to do. */
+/* The worker has consumed its piece.  Nothing is to be done for the last one. */
 static void take_piece_back(struct worker_channel *channel, struct backend_call *call)
 {
 	struct channel_call *own = channel_call_of(call);
@@ -133,14 +132,14 @@ static void take_piece_back(struct worker_channel *channel, struct backend_call 
 		backend_call_next_body(call);
 		return;
 	}
-	/* The rest of the body was let go of with the beginning of the answer. */
-	worker_channel_complain(channel, "began to answer and went on with the body");
+	/* The rest of the body was dropped when the response began. */
+	worker_channel_complain(channel, "read more of the request body after it began to respond");
 	worker_channel_break_off(call, 502, NULL);
 }
 
 /* --- records ------------------------------------------------------------------------------- */
 
-/* The slot of that tag, or NULL: no call of the worker has it. */
+/* Returns the slot of the tag, or NULL if no call of this worker has it. */
 static struct channel_slot *find(struct worker_channel *channel, uint64_t tag)
 {
 	uint32_t slot = (uint32_t)tag;
@@ -191,15 +190,15 @@ bool worker_channel_reap(struct worker_channel *channel)
 					  &response, sizeof(response));
 
 		if (got < 0)
-			pool_process_kill(channel->process, "broke the protocol of the queues");
+			pool_process_kill(channel->process, "broke the queue protocol");
 		if (got <= 0)
 			break;
 		any = true;
 		pending = find(channel, tag);
 		if (!pending) {
-			/* An answer that nobody asked for spoils the worker's name only. */
+			/* An unrequested response is a fault of the worker only. */
 			response_queue_release(&response);
-			pool_process_kill(channel->process, "answered what it was not asked");
+			pool_process_kill(channel->process, "responded to an unknown request");
 			break;
 		}
 		take_record(channel, pending, &response);
@@ -217,7 +216,7 @@ void worker_channel_reap_last(struct worker_channel *channel)
 		;
 }
 
-/* What the full queue kept back. */
+/* Sends what a full queue has delayed. */
 static void send_pending(struct worker_channel *channel)
 {
 	channel->notify_pending = false;
@@ -245,14 +244,14 @@ bool worker_channel_settle(struct worker_channel *channel)
 
 /* --- calls that the worker has not begun with -------------------------------------- */
 
-/* The number of those that it took back, 0 or 1. */
+/* Returns how many calls were withdrawn, 0 or 1. */
 static unsigned withdraw(struct worker_channel *channel, unsigned most, unsigned *left)
 {
 	int count = NC_backend_withdraw(channel->backend, channel->thread->number, most, left);
 
 	if (count >= 0)
 		return (unsigned)count;
-	pool_process_kill(channel->process, "broke the protocol of the queues");
+	pool_process_kill(channel->process, "broke the queue protocol");
 	*left = 0;
 	return 0;
 }
@@ -276,7 +275,7 @@ static struct channel_slot *find_number(struct worker_channel *channel, uint64_t
 	return NULL;
 }
 
-/* The worker has no more to do with the body. */
+/* The worker may no longer read the body. */
 static void revoke_upload(struct worker_channel *channel, const struct transaction *transaction)
 {
 	if (transaction->upload)
@@ -292,9 +291,9 @@ bool worker_channel_withdraw(struct worker_channel *channel)
 	while (!call && withdraw(channel, 1, &left)) {
 		struct channel_slot *pending = find_number(channel, channel->submitted - left);
 
-		/* It answered what it says it has not begun with. */
+		/* The worker has responded to a call that it reports as not begun. */
 		if (!pending) {
-			pool_process_kill(channel->process, "broke the protocol of the queues");
+			pool_process_kill(channel->process, "broke the queue protocol");
 			return false;
 		}
 		call = pending->call;
@@ -309,16 +308,16 @@ bool worker_channel_withdraw(struct worker_channel *channel)
 }
 
 /*
- * The slots of the calls that the worker never began with, in their order, by
- * its own word.  That counts if it fits what is known here: those are the last
- * ones, and nothing was heard of any.
+ * Finds the slots of the calls that the worker reports as not begun, in their order.  The report is
+ * valid only if it agrees with the state here: these must be the last calls, and none may have a
+ * record.
  */
 static unsigned find_untaken(struct worker_channel *channel, uint32_t slots[WORKER_IN_FLIGHT])
 {
-	int told = NC_backend_untaken(channel->backend, channel->thread->number), found = 0;
-	uint64_t begun = channel->submitted - (uint64_t)told;
+	int reported = NC_backend_untaken(channel->backend, channel->thread->number), found = 0;
+	uint64_t begun = channel->submitted - (uint64_t)reported;
 
-	if (told >= 0 && (unsigned)told <= channel->in_flight) {
+	if (reported >= 0 && (unsigned)reported <= channel->in_flight) {
 		for (uint32_t i = 0; i < WORKER_IN_FLIGHT; i++) {
 			const struct channel_slot *pending = &channel->pending[i];
 
@@ -329,9 +328,10 @@ static unsigned find_untaken(struct worker_channel *channel, uint32_t slots[WORK
 			found++;
 		}
 	}
-	if (found == told)
-		return (unsigned)told;
-	worker_channel_complain(channel, "what it told of its requests cannot be: all fail");
+	if (found == reported)
+		return (unsigned)reported;
+	worker_channel_complain(
+		channel, "its report of unprocessed requests is invalid: failing all its requests");
 	return 0;
 }
 
@@ -340,12 +340,12 @@ void worker_channel_take_back(struct worker_channel *channel)
 	uint32_t slots[WORKER_IN_FLIGHT];
 	unsigned count = channel->in_flight ? find_untaken(channel, slots) : 0;
 
-	/* The first one comes to the head of the queue last. */
+	/* In reverse order, so that the oldest call is at the head of the queue. */
 	while (count--) {
 		struct channel_slot *pending = &channel->pending[slots[count]];
 		struct backend_call *call = pending->call;
 
-		/* Who cannot go on fails with the others, and nobody waits for the rest. */
+		/* A call that cannot be queued again fails later; orphaned ones need nothing. */
 		if (call && call_queue_take_back(call))
 			worker_channel_leave(channel, pending);
 	}
@@ -361,7 +361,7 @@ void worker_channel_too_late(struct backend_call *call)
 		worker_channel_break_off(call, 503, "No worker is free.");
 		return;
 	}
-	/* A worker does one thing at a time: its end answers what it began with. */
+	/* Its end fails this call and others that the worker has begun, and requeues the rest. */
 	own->late = true;
 	pool_process_kill(own->channel->process, "took too long to answer");
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * worker.c - see worker.h.  On the calls' thread, but for the starts
- * and ends of processes, which are the main thread's.
+ * worker.c - see worker.h.  Runs on the calls' thread; processes start and end on the main thread.
  */
 #include <assert.h>
 #include <errno.h>
@@ -14,9 +13,9 @@
 #include "core/page-memory.h"
 #include "spawn/spawner.h"
 
-/* What a place has. */
+/* The protocol's part of a place. */
 struct place {
-	NC_backend *backend; /* main thread's; a channel has its copy while up */
+	NC_backend *backend; /* of the main thread; channels copy it while the worker runs */
 	struct worker_channel channels[];
 };
 
@@ -38,8 +37,8 @@ static unsigned load_of(const struct pool_process *process)
 }
 
 /*
- * Smaller is better: slow ones last, then by the requests of all threads, then
- * by ours, then by their numbers, so that no two are equal.
+ * Smaller is better: slow processes last, then by the requests of all threads, then by those of
+ * this thread, then by number, so that no two are equal.
  */
 static uint64_t cost_of(const struct worker_channel *channel, uint64_t now_ms)
 {
@@ -51,8 +50,8 @@ static uint64_t cost_of(const struct worker_channel *channel, uint64_t now_ms)
 }
 
 /*
- * Whether the process has memory for the page of one request more.  If not,
- * slow clients are to give some back, and call_queue_room_everywhere() comes then.
+ * Whether the process has memory for the page of one more request.  If not, asks the threads to
+ * release memory of slow clients; call_queue_room_everywhere() follows then.
  */
 static bool has_room(struct gateway_pool *pool, unsigned number)
 {
@@ -65,14 +64,14 @@ static bool has_room(struct gateway_pool *pool, unsigned number)
 	if (!atomic_exchange(&pages->wanted, true))
 		for (unsigned i = 0; i < server->threads; i++)
 			loop_notify(server->per_thread[i]->loop, &server->per_thread[i]->shed);
-	/* It may have come before it was wanted. */
+	/* Memory may have been released before `wanted` was set. */
 	return page_memory_fits(pages, load_of(process));
 }
 
 /*
- * The channel of the pool whose process has the least to do, for whichever thread,
- * of those that cost at least `*least`, which is set to its cost; or NULL.  A worker
- * does one thing at a time, so that all that it is given waits behind what it is at.
+ * Returns the channel of the pool whose process has the fewest requests, of all threads, among
+ * those that cost at least `*least`; sets `*least` to its cost.  Returns NULL if there is none.  A
+ * worker processes one request at a time, so each new request waits behind the current one.
  */
 static struct worker_channel *choose(struct gateway_pool *pool, const struct thread *thread,
 				     uint64_t *least)
@@ -108,8 +107,8 @@ static bool submit(struct backend_call *call, const char *block, size_t length)
 	uint64_t least = 0;
 
 	/*
-	 * The queue of one may be full of requests that were withdrawn from it.  A call
-	 * that moves waits then: the next choice may be the process that it comes from.
+	 * The worker's queue may be full of withdrawn requests: try the next one.  A moving call is
+	 * queued instead: the next choice may be the process that it comes from.
 	 */
 	for (; tries--; least++) {
 		struct worker_channel *channel = choose(pool, call->transaction->thread, &least);
@@ -150,8 +149,8 @@ static void look(struct timer *timer)
 }
 
 /*
- * Looks whether calls wait in the channel when its process may be slow, and from
- * then on as long as they do: another thread may see that a process is idle.
+ * Checks whether calls wait in the channel, first when its process may be slow, then as long as
+ * they wait: another thread may see that a process becomes idle.
  */
 static void watch_calls(struct worker_channel *channel)
 {
@@ -161,11 +160,11 @@ static void watch_calls(struct worker_channel *channel)
 }
 
 /*
- * Whether another process begins sooner with a call that waits in the channel: one
- * that is not slow ends at least one request in POOL_PROCESS_SLOW_MS, and the channel's has
- * stalled for longer than that one needs for all it has.  So no call moves to and
- * fro between processes whose requests all take long.  The last call of a process
- * waits behind none: one that is stopped, or still starts, is not idle without it.
+ * Whether another process would begin sooner with a call that waits in this channel.  A process
+ * that is not slow ends at least one request in POOL_PROCESS_SLOW_MS; this channel's process must
+ * have stalled for longer than the other needs for all its requests.  So no call moves back and
+ * forth between processes whose requests all take long.  The last call of a process waits behind no
+ * other; a process that is stopped or still starts needs it to count as busy.
  */
 static bool is_better_elsewhere(const struct worker_channel *channel)
 {
@@ -178,7 +177,7 @@ static bool is_better_elsewhere(const struct worker_channel *channel)
 		       (uint64_t)POOL_PROCESS_SLOW_MS * (load_of(best->process) + 1);
 }
 
-/* One call: with that the other process has more to do. */
+/* Moves one call: that increases the load of the other process. */
 static void relieve(struct gateway_pool *pool, struct thread *thread)
 {
 	for (unsigned i = 0; i < pool->count; i++) {
@@ -207,7 +206,7 @@ static void rung(struct loop_watch *watch)
 					  offsetof(struct worker_channel, doorbell)));
 }
 
-/* Kicks once for all calls of the turn, then looks, then lets sleep. */
+/* Wakes workers once a turn, then looks for records; true: there were some. */
 static bool before_sleep(struct loop_hook *hook)
 {
 	struct worker_hook *all = (struct worker_hook *)hook;
@@ -251,7 +250,7 @@ static void channel_up(struct loop_task *task)
 	call_queue_room(channel->process->pool, thread);
 }
 
-/* The channel's calls are over or will be failed. */
+/* Removes the channel from its thread; its calls have ended or will fail. */
 static void detach(struct worker_channel *channel)
 {
 	struct thread *thread = channel->thread;
@@ -293,7 +292,7 @@ static void channel_down(struct loop_task *task)
 	bool owed = channel->retiring;
 
 	if (channel->backend) {
-		/* What it answered before its end is good, and nothing new is for it. */
+		/* Its records are still valid, but it gets no new calls. */
 		channel->retiring = true;
 		worker_channel_reap_last(channel);
 		worker_channel_take_back(channel);
@@ -309,7 +308,7 @@ static void channel_down(struct loop_task *task)
 
 /* --- the same on the main thread --------------------------------------------------------- */
 
-/* By the spawner: with the pool's own variables, which it knows, and these. */
+/* Has the spawner start a worker; the spawner adds the pool's own variables to environment. */
 static int start_other(void *context, int socket, char *const *environment, pid_t *pid, int *pidfd)
 {
 	struct pool_process *process = context;
@@ -356,8 +355,9 @@ static int start(struct pool_process *process, pid_t *pid, int *pidfd)
 	return 0;
 }
 
-/* Has a task of each channel run on its thread. */
-static void tell(struct pool_process *process, size_t task, void (*run)(struct loop_task *task))
+/* Posts a task of each channel to its thread. */
+static void post_tasks(struct pool_process *process, size_t task,
+		       void (*run)(struct loop_task *task))
 {
 	struct place *place = place_of(process);
 
@@ -371,17 +371,17 @@ static void tell(struct pool_process *process, size_t task, void (*run)(struct l
 
 static void up(struct pool_process *process)
 {
-	tell(process, offsetof(struct worker_channel, up), channel_up);
+	post_tasks(process, offsetof(struct worker_channel, up), channel_up);
 }
 
 static void retire(struct pool_process *process)
 {
-	tell(process, offsetof(struct worker_channel, retire), channel_retire);
+	post_tasks(process, offsetof(struct worker_channel, retire), channel_retire);
 }
 
 static void down(struct pool_process *process)
 {
-	tell(process, offsetof(struct worker_channel, down), channel_down);
+	post_tasks(process, offsetof(struct worker_channel, down), channel_down);
 }
 
 static void close_process(struct pool_process *process)
@@ -407,7 +407,7 @@ static int open_pool(struct gateway_pool *pool)
 			g_malloc0(sizeof(*place) + server->threads * sizeof(place->channels[0]));
 
 		pool->processes[i].own = place;
-		/* The rest is for what it makes meanwhile. */
+		/* The worker needs the rest for new responses. */
 		pool->ahead[i].most = pool->settings->memory / 2;
 		page_memory_init(&pool->pages[i], pool->settings->memory);
 		for (unsigned k = 0; k < server->threads; k++) {

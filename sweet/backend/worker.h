@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * worker.h - the protocol of NABC workers: heads by queues in shared
- * memory, bodies by cache id.
+ * worker.h - the protocol of NABC workers: heads by queues in shared memory, bodies by cache id.
  *
- * A call goes to the channel (worker-channel.h) with the fewest in flight.
+ * A call goes to the worker whose process has the fewest requests in flight.
  */
 #ifndef SWEET_WORKER_H
 #define SWEET_WORKER_H
@@ -11,14 +10,14 @@
 #include "backend/worker-channel.h"
 #include "event/loop.h"
 
-/* Of each thread, once: wakes workers and looks for answers before a sleep. */
+/* One for each thread: before the loop sleeps, wakes workers and looks for responses. */
 struct worker_hook {
 	struct loop_hook hook;
 	struct worker_channel *active;
 };
 void worker_hook_add(struct worker_hook *hook, struct thread *thread);
 
-/* The channels of a place of such a pool, one a thread; for the status. */
+/* Returns the channels of a place, one for each thread; for the status. */
 const struct worker_channel *worker_channels(const struct pool_process *process);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * connection-admit.c - who gets a connection: at most max-connections of all, and
- * connections-per-client of each client; and whose a connection of a proxy is.
+ * connection-admit.c - which clients get a connection: at most max-connections in total, and
+ * connections-per-client for each client; and which client a proxy's connection belongs to, by the
+ * PROXY protocol's header.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 #include "conn/connection-internal.h"
 #include "http/proxy-protocol.h"
 
-/* An answer if the socket takes it; the end is the caller's. */
+/* Sends a response if the socket takes it; the caller closes the socket. */
 static void turn_away(int fd, const char *remote, const char *reason)
 {
 	static const char answer[] = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n"
@@ -21,7 +22,7 @@ static void turn_away(int fd, const char *remote, const char *reason)
 	(void)!send(fd, answer, sizeof(answer) - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* Threads that accept at the same moment may let one each in above the limit. */
+/* Threads that accept at the same moment may each exceed the limit by one. */
 static bool is_full(const struct thread *thread)
 {
 	const struct server *server = thread->server;
@@ -62,11 +63,11 @@ bool connection_admit_socket(const struct thread *thread, int fd)
 	return false;
 }
 
-/* --- connections of proxies that tell for whom they are ---------------------------- */
+/* --- connections of proxies that send the PROXY header ---------------------------- */
 
 /*
- * Such a connection is its client's from the end of the header on, for all
- * purposes; without one nobody knows whose it is.
+ * After the header, such a connection counts as one of its client in every respect; without a
+ * header the client is unknown.
  */
 bool connection_is_proxys(const struct connection *connection)
 {
@@ -75,7 +76,7 @@ bool connection_is_proxys(const struct connection *connection)
 	return proxies && ip_acl_allows(proxies, &connection->addresses.address.any);
 }
 
-/* Takes over whom the header names; false: that one has too many connections. */
+/* Sets the client that the header names; returns false if that has too many connections. */
 static bool introduce(struct connection *connection, const struct proxy_header *header)
 {
 	connection->state = READING;
@@ -93,7 +94,7 @@ void connection_consume_proxy(struct connection *connection, const char *data, s
 	struct proxy_header header;
 	ssize_t used;
 
-	/* Nearly always it comes whole, and with the request. */
+	/* It usually comes as a whole, together with the request. */
 	if (connection->input_length) {
 		if (!connection_keep_input(connection, data, length)) {
 			connection_close(connection);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * connection-body.c - the body behind a head: gathered for the responder that
- * asked for it, as a whole or a window at a time, else read past; and bytes that have
- * come before their turn, which wait in `input`: past a bound nothing more is read.
+ * connection-body.c - the request body: collected for the responder that requested it, as a whole
+ * or window by window; otherwise read and dropped.  Also saves bytes that come early in `input`;
+ * above a limit, reading pauses.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -12,9 +12,8 @@
 #include "conn/connection-internal.h"
 
 /*
- * Past the loop, which has no operation for it: the few bytes fit in a socket
- * that was idle.  In one that is full they may be left out; the client does
- * not wait for ever.
+ * Sent directly, as the loop has no operation for it: the few bytes fit into an idle socket.  If
+ * the socket is full, 100 may be left out; clients do not wait for it for ever.
  */
 static void send_continue(struct connection *connection)
 {
@@ -23,7 +22,7 @@ static void send_continue(struct connection *connection)
 
 	connection->expecting = false;
 	if (sent > 0 && sent < (ssize_t)sizeof(line) - 1)
-		(void)shutdown(connection->fd, SHUT_RDWR); /* what follows would make no sense */
+		(void)shutdown(connection->fd, SHUT_RDWR); /* what follows cannot be parsed */
 }
 
 static void begin_receiving(struct connection *connection)
@@ -32,7 +31,7 @@ static void begin_receiving(struct connection *connection)
 	connection_time_body(connection);
 }
 
-/* The last byte of the body has come, or that of a window. */
+/* The last byte of the body, or of a window, has come. */
 static void hand_over(struct connection *connection)
 {
 	struct transaction *transaction = &connection->output->transaction;
@@ -42,7 +41,7 @@ static void hand_over(struct connection *connection)
 	transaction->upload_length = body->length;
 	transaction->upload_more = !body_is_over(body);
 	if (error) {
-		log_error("%s: a body, at %llu bytes: %s", connection->addresses.remote,
+		log_error("%s: request body, at byte %llu: %s", connection->addresses.remote,
 			  (unsigned long long)body->length, strerror(-error));
 		connection_refuse(connection, 503, "no memory for the body");
 		return;
@@ -56,21 +55,21 @@ static void hand_over(struct connection *connection)
 	if (transaction->received(transaction) == RESPOND_NOW)
 		connection_respond(connection);
 	connection->calling = false;
-	/* It has had enough of that piece already. */
+	/* The current piece already exceeds the limit. */
 	if (connection->state == RECEIVING)
 		begin_receiving(connection);
 }
 
-/* For the log, of a body that is answered with that status. */
+/* Returns the reason for the log if a body gets that status. */
 static const char *fault_of(int status)
 {
 	switch (status) {
 	case 400:
 		return "a malformed chunk";
 	case 413:
-		return "a body that is longer than max-body, or than what takes it allows";
+		return "a body that is longer than max-body or the limit of its handler";
 	case 431:
-		return "too much behind the last chunk, or beside one";
+		return "chunk extensions or trailers that are too long";
 	default:
 		return "no memory for the body";
 	}
@@ -147,7 +146,7 @@ ssize_t connection_drop_body(struct connection *connection, const char *data, si
 	ssize_t used = body_take(&connection->body, data, length);
 
 	if (used < 0) {
-		/* The answer was sent before, and promised to go on. */
+		/* The response was sent already and announced that the connection continues. */
 		body_end(&connection->body);
 		(void)shutdown(connection->fd, SHUT_WR);
 		connection_linger(connection);
@@ -159,7 +158,7 @@ ssize_t connection_drop_body(struct connection *connection, const char *data, si
 
 /* --- bytes that wait for their turn ------------------------------------------------ */
 
-#define INPUT_PAUSE 32768 /* bytes that wait before reading pauses */
+#define INPUT_PAUSE 32768 /* bytes that are saved before reading pauses */
 
 bool connection_keep_input(struct connection *connection, const char *data, size_t length)
 {

@@ -1,28 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * connection-held.c - the units that a thread's answers hold while they wait for their
- * sockets, or that sockets refer to: how many bytes they are, in the cache and in the
- * memory of each program, and whether those are too many.
+ * connection-held.c - counts the units of a thread that responses hold while they wait for their
+ * sockets, or that sockets refer to: bytes in the cache, and bytes in the memory of each program;
+ * and whether they exceed a limit.
  *
- * A unit is counted once for a thread, whoever of its clients waits.  When an
- * answer is taken off its unit the socket may still refer to pages of that, which
- * are memory of the cache as long as the client has not acknowledged them: the
- * connection holds the unit until it has.
+ * A thread counts a unit once, even if several of its clients wait with it.  When a response is
+ * moved off its unit, the socket may still refer to pages of that unit until the client has
+ * acknowledged them: the connection holds the unit until then.
  */
 #include <glib.h>
 
 #include "conn/connection-slow-internal.h"
 #include "core/page-memory.h"
 
-/* A unit that answers of this thread hold while they wait. */
+/* A unit that responses of this thread hold while they wait. */
 struct held {
 	size_t id; /* must be first: the key */
 	uint64_t bytes;
 	unsigned waiters;
-	struct program *program; /* NULL: it lies in the cache */
+	struct program *program; /* NULL: the unit is in the cache */
 };
 
-/* A program in whose memory such units lie. */
+/* A program whose memory has such units. */
 struct program {
 	const struct page_memory *of;
 	unsigned units;
@@ -41,7 +40,7 @@ static struct program *find_program(struct thread *thread, const struct transact
 	if (!program) {
 		program = g_new0(struct program, 1);
 		program->of = transaction->pages;
-		/* Half of its memory, which all threads share. */
+		/* Half of its memory, divided among the threads. */
 		program->most = program->of->most / 2 / thread->server->threads;
 		g_hash_table_insert(thread->programs, (void *)(uintptr_t)program->of, program);
 	}
@@ -139,7 +138,7 @@ void connection_lend(struct connection *connection)
 	size_t id = message->ranges[0].id;
 	struct NC_stat stat;
 
-	/* What is recycled is not lent, and a program waits for it. */
+	/* Pages of recycled units are never lent, and a program waits for their memory. */
 	if (message->flags & NC_SEND_COPY || connection->lent_id || !connection->unsent ||
 	    NC_stat(NULL, id, &stat, sizeof(stat)) < 0 || stat.kind == NC_KIND_RECYCLED ||
 	    NC_hold(NULL, id, &connection->lent_hold) < 0)

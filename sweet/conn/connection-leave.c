@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * connection-leave.c - an answer that is taken off the unit it waits with, so that
- * the memory is there for others.
+ * connection-leave.c - moves a response off the unit that it waits with, to free the memory for
+ * others.
  *
- * The answer of a file goes on from the file, if that is still the version that
- * the unit has; all else is written to the spool and goes on from there, so that
- * a program has its memory back.  Where neither can be, the connection is reset.
- * An answer goes on from its unit until what replaces it is there.
+ * The response of a file continues from the file if the file is unchanged.  Any other response is
+ * written to the spool and continues from there, so that a program gets its memory back.  If
+ * neither is possible the connection is reset.  The response continues from its unit until the
+ * replacement is ready.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -20,22 +20,22 @@
 #include "handler/filestream.h"
 #include "handler/file-response.h"
 
-#define IOVECS_MAX 4096u /* runs of memory of an answer that is spooled */
+#define IOVECS_MAX 4096u /* runs of memory of a response that is spooled */
 
-/* What is under way for an answer: the look at its file, or its way to the spool. */
+/* The operation for a response: checking its file, or writing it to the spool. */
 struct leaving {
 	struct job job;
-	struct connection *connection; /* NULL: it needs no more */
-	struct output *output;	       /* to be closed at the end, the connection being gone */
-	/* The file: */
+	struct connection *connection; /* NULL: the result is not needed any more */
+	struct output *output;	       /* to be closed at the end, if the connection has ended */
+	/* For a file: */
 	struct file_cache *cache;
 	char *path;
 	struct file_version version;
-	int fd; /* or -errno */
-	/* The spool: */
+	int fd; /* or a negative errno */
+	/* For the spool: */
 	struct spool_op op;
 	struct spool *spool;
-	size_t from; /* bytes of the message that are not in it */
+	size_t from; /* bytes of the message before the spooled part */
 	struct iovec *iov;
 };
 
@@ -60,8 +60,8 @@ static struct leaving *leaving_new(struct connection *connection)
 }
 
 /*
- * Stops the send.  Bytes of the body that are gone; below 0: it goes on by
- * itself, and may be asked again when it waits.
+ * Stops the send.  Returns how many bytes of the body were sent; below 0: the send continues, and
+ * can be stopped when it waits.
  */
 static int64_t stop_send(struct connection *connection)
 {
@@ -95,7 +95,7 @@ static void file_opened(struct job *job)
 	}
 	connection->leaving = NULL;
 	if (leaving->fd < 0) {
-		/* Another version is there, or none. */
+		/* The file has changed or is gone. */
 		leaving_free(leaving);
 		(void)to_spool(connection);
 		return;
@@ -146,7 +146,7 @@ static struct leaving *leaving_of(struct spool_op *op)
 	return (struct leaving *)((char *)op - offsetof(struct leaving, op));
 }
 
-/* The runs of memory of what has not left; 0 or -errno. */
+/* Lists the memory of everything that is not sent yet; returns 0 or -errno. */
 static int list_memory(struct leaving *leaving, const struct NC_send *message)
 {
 	size_t skip = message->skip - message->header_length;
@@ -223,7 +223,7 @@ static void spool_dropped(struct spool_op *op)
 	leaving_free(leaving);
 }
 
-/* False: the connection is gone. */
+/* Returns false if the connection has ended. */
 static bool to_spool(struct connection *connection)
 {
 	struct thread *thread = connection->thread;
@@ -258,7 +258,7 @@ bool connection_leaves_output(struct connection *connection)
 {
 	struct leaving *leaving = connection->leaving;
 
-	/* At the end of the server nothing is read any more. */
+	/* When the server ends, the spool is not read any more. */
 	if (!leaving || !leaving->spool || spools_stopped(connection->thread->server->spools))
 		return false;
 	leaving->output = connection->output;

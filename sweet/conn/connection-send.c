@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * connection-send.c - answers leave: head and body, piece by piece, then the
- * next request, or the end of the connection.
+ * connection-send.c - sends responses: head and body, piece by piece; then continues with the next
+ * request, or ends the connection.
  */
 #include <assert.h>
 #include <errno.h>
@@ -14,14 +14,14 @@
 #include "handler/errorpage.h"
 
 #define LINGER_MS 5000
-#define LINGER_LAST_MS 1000 /* when the server is about to end */
-#define SETTLE_MAX_MS 64    /* between two looks at what is acknowledged */
+#define LINGER_LAST_MS 1000 /* for connections that end with the server */
+#define SETTLE_MAX_MS 64    /* between two checks for acknowledgement */
 
 /*
- * Of a piece as large as that, more than a segment, the end does not wait for
- * what follows: the next one may have to come from a disk, and a client whose
- * window is less than a segment (64 KB on a loopback) would get nothing more
- * until the system has waited for 200 ms.
+ * The end of a piece larger than this, which is more than a segment, is sent without waiting for
+ * the next piece.  The next piece may have to come from a disk, and a client whose window is
+ * smaller than a segment (64 KB on loopback) would get nothing more until the kernel's timeout of
+ * 200 ms.
  */
 #define MORE_MAX 65536
 
@@ -45,7 +45,7 @@ void connection_linger(struct connection *connection)
 static void sent(struct loop_send *op, int result);
 static void finished(struct connection *connection);
 
-/* Nothing is to be asked for behind the present piece. */
+/* Whether nothing follows the current piece. */
 static bool is_last(const struct output *output)
 {
 	const struct transaction *transaction = &output->transaction;
@@ -62,10 +62,9 @@ static const struct config_sockets *sockets_of(const struct output *output)
 }
 
 /*
- * Whether the end of the stream leaves with the answer's last bytes.  On a
- * connection that is opening still, the system keeps an end back, and the
- * bytes with it, until the client has acknowledged: a round trip lost, unless
- * the socket is closed as well.
+ * Whether the FIN is sent with the last bytes of the response.  While a connection is still
+ * opening, the kernel delays a FIN, and the bytes with it, until the client has acknowledged: a
+ * lost round trip, unless the socket is closed as well.
  */
 static bool closes_itself(const struct connection *connection)
 {
@@ -119,7 +118,7 @@ static void send_piece(struct connection *connection, size_t head_length)
 	loop_send_start(connection->thread->loop, &connection->send, connection->fd);
 }
 
-/* Once; the access log has the rest. */
+/* Only the first reason; the access log has the rest. */
 static void log_reason(struct transaction *transaction)
 {
 	if (transaction->reason)
@@ -132,7 +131,7 @@ void connection_respond(struct connection *connection)
 {
 	log_reason(&connection->output->transaction);
 	if (errorpage_respond(&connection->output->transaction) == RESPOND_LATER) {
-		/* A request whose body is refused was not with a responder. */
+		/* If a request is refused for its body, no responder has got it. */
 		connection->state = WORKING;
 		timer_stop(&connection->timer);
 		return;
@@ -140,15 +139,15 @@ void connection_respond(struct connection *connection)
 	if (connection->thread->draining)
 		connection->keep_alive = false;
 	/*
-	 * Of a body that nobody asks for any more, and a client may have kept back,
-	 * it is uncertain where it ends.
+	 * If the body is no longer needed, and the client may not send all of it, its end is
+	 * unknown.
 	 */
 	if (!body_is_over(&connection->body)) {
 		body_drop(&connection->body, CONNECTION_DROPPED_MAX);
 		if (connection->expecting || body_is_hopeless(&connection->body))
 			connection->keep_alive = false;
 	}
-	/* Only the end of the connection tells such a client where the body ends. */
+	/* Such a client finds the end of the body only by the end of the connection. */
 	if (connection->http10 && connection->output->transaction.length == TRANSACTION_UNKNOWN)
 		connection->keep_alive = false;
 	send_piece(connection,
@@ -166,7 +165,7 @@ void connection_done(struct transaction *transaction)
 	}
 	assert(connection->state == WORKING || connection->state == RECEIVING);
 	if (transaction->status == 0) {
-		/* Broken off in the middle: the client must see that. */
+		/* The response was cut off: the client must see that. */
 		if (transaction->reset ||
 		    (transaction->length == TRANSACTION_UNKNOWN && !output->chunked))
 			connection_reset_at_close(connection);
@@ -175,7 +174,7 @@ void connection_done(struct transaction *transaction)
 	} else if (output->sent || output->head_sent) {
 		size_t length = output_lead(output, 0);
 
-		/* The end of the connection is that of the body. */
+		/* The end of the connection marks the end of the body. */
 		if (output->ended && length == 0) {
 			(void)shutdown(connection->fd, SHUT_WR);
 			finished(connection);
@@ -191,7 +190,7 @@ void connection_refuse(struct connection *connection, int status, const char *wr
 {
 	connection->keep_alive = false;
 	body_end(&connection->body);
-	/* It may be at work on what has come: in vain. */
+	/* A responder may be processing what has come: it is cancelled. */
 	transaction_dismiss(&connection->output->transaction);
 	transaction_refuse(&connection->output->transaction, status, wrong);
 	connection_respond(connection);
@@ -228,7 +227,7 @@ static void next_piece(struct connection *connection)
 	connection_count_as(connection, CONNECTION_WORKING);
 	if (transaction->next(transaction) == RESPOND_NOW)
 		connection_done(transaction);
-	/* The error is told once: whoever reads next would see the end of a stream. */
+	/* The socket reports the error only once: the next read would see a normal end. */
 	else if (output_end_chunk(connection->output, connection->fd) < 0)
 		connection_close(connection);
 }
@@ -241,9 +240,8 @@ static void look_again(struct timer *timer)
 }
 
 /*
- * The system reports no acknowledgement: the server asks, and again after a
- * quarter of the time that it has waited so far.  The client has the time that it has for
- * a piece.
+ * The kernel does not report acknowledgements: the server polls, each time after a quarter of the
+ * time that it has waited so far.  The client has as much time as for a piece.
  */
 static void settle(struct connection *connection)
 {
@@ -253,7 +251,7 @@ static void settle(struct connection *connection)
 		next_piece(connection);
 		return;
 	}
-	/* Powers of two: timers are cheap if they have few durations. */
+	/* Powers of two: timers are cheap with few different durations. */
 	while (ms * 8 <= connection->settle_ms && ms < SETTLE_MAX_MS)
 		ms *= 2;
 	connection->settle_ms += ms;
@@ -288,7 +286,7 @@ static void sent(struct loop_send *op, int result)
 		return;
 	}
 	if (is_last(output)) {
-		/* The data have left; their end follows. */
+		/* The data was sent; now close our end. */
 		if (!connection->keep_alive && !(op->message.flags & NC_SEND_CLOSE))
 			(void)shutdown(connection->fd, SHUT_WR);
 		finished(connection);

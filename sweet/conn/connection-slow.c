@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * connection-slow.c - clients that do not keep up with their answers must not
- * hold the cache: beyond a bound of the units that answers hold while they wait
- * for their sockets, those that have waited longest are taken off their units
+ * connection-slow.c - keeps slow clients from holding the cache: when the units that waiting
+ * responses hold exceed a limit, the responses that have waited longest are moved off their units
  * (connection-leave.c).
  *
- * What is held is counted by connection-held.c, with the units that sockets still
- * refer to when their answers have left them.  Beyond the bound, when nothing else is
- * left to be taken off its unit, such connections are reset.
+ * connection-held.c counts these units, and the units that sockets still refer to after their
+ * responses have left them.  If the limit is still exceeded when no response can leave its unit,
+ * such connections are reset.
  */
 #include <stddef.h>
 
@@ -16,7 +15,7 @@
 #include "conn/connection-slow-internal.h"
 #include "handler/file-response.h"
 
-/* Who has waited less for a page in a program's memory may be about to have it. */
+/* A response that has waited less for a page in a program's memory may be sent soon. */
 #define PROGRAM_MS 1000u
 #define SHED_AGAIN_MS MAX(PROGRAM_MS, CONNECTION_RATE_MS)
 
@@ -57,7 +56,7 @@ static void unlist(struct connection *connection)
 
 /* --- for the other sources ----------------------------------------------------------- */
 
-/* An answer that is asked for piece by piece holds no more than a piece, but a file's. */
+/* A response in pieces holds at most one piece, except a file's. */
 static bool may_leave(const struct connection *connection)
 {
 	const struct transaction *transaction = &connection->output->transaction;
@@ -68,7 +67,7 @@ static bool may_leave(const struct connection *connection)
 	       (!transaction->next || file_response_unit(transaction));
 }
 
-/* Who is not slow is about to give back what was lent, and has half as much again for that. */
+/* Resets connections with lent units: slow ones, and above 1.5 times the limit all. */
 static void shed_lent(struct thread *thread)
 {
 	const struct server *server = thread->server;
@@ -82,7 +81,8 @@ static void shed_lent(struct thread *thread)
 		if (connection->lent_id && connection_cache_is_over(server) &&
 		    (connection_unsent_is_slow(connection) ||
 		     connection_held_bytes(server) > server->held_most + server->held_most / 2))
-			connection_reset_slow(connection, "it keeps what its socket refers to");
+			connection_reset_slow(connection,
+					      "its socket refers to a unit of an earlier response");
 	}
 }
 
@@ -94,7 +94,7 @@ static void shed_again(struct timer *timer)
 	loop_notify(thread->loop, &thread->shed);
 }
 
-/* Whether its unit is needed now: others wait for the memory, or may soon. */
+/* Whether the unit must be released now: others wait for the memory, or may soon. */
 static bool must_leave(const struct connection *connection)
 {
 	const struct thread *thread = connection->thread;
@@ -125,7 +125,7 @@ static void shed(struct loop_task *task)
 	}
 	if (connection_cache_is_over(thread->server))
 		shed_lent(thread);
-	/* Who has waited longer then, or has turned out to be slow, is next. */
+	/* By then others have waited long enough, or have turned out slow. */
 	if (again || (thread->lent.head && connection_cache_is_over(thread->server)))
 		loop_timer_start(thread->loop, &thread->slow_timer, SHED_AGAIN_MS, shed_again);
 }

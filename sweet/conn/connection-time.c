@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * connection-time.c - one timer for every state of a connection that waits
- * for the client; and the reset of one that is too slow.
+ * connection-time.c - one timer for each state in which a connection waits for the client; and the
+ * reset of a connection that is too slow.
  *
- * A head has its time as a whole.  A body, and an answer, must move by a
- * least rate in every period of theirs, so that nobody holds a connection
- * with a byte now and then.  Nothing is measured but when a period is over.
+ * A head has a timeout as a whole.  A body, and a response, must progress with a minimum rate in
+ * each period, so that a client cannot keep a connection with a byte now and then.  Progress is
+ * measured only at the end of a period.
  */
 #include <stddef.h>
 #include <linux/sockios.h>
@@ -14,9 +14,9 @@
 
 #include "conn/connection-internal.h"
 
-#define LEAST_RATE 500 /* bytes a second, of bodies and answers */
+#define LEAST_RATE 500 /* bytes per second, of bodies and responses */
 
-/* They are not on the client's account. */
+/* The client has not taken these bytes yet. */
 int connection_unsent(const struct connection *connection)
 {
 	int bytes = 0;
@@ -25,13 +25,13 @@ int connection_unsent(const struct connection *connection)
 	return bytes;
 }
 
-/* Bytes that the client has taken of the piece that is being sent. */
+/* Returns how many bytes the client has taken of the piece that is being sent. */
 static int64_t taken(const struct connection *connection)
 {
 	return (int64_t)connection->send.message.skip - connection_unsent(connection);
 }
 
-/* Whether there was progress enough in the last ms; an answer's first period only measures. */
+/* Whether there was enough progress in ms; a response's first period only measures. */
 static bool is_moving(struct connection *connection, int64_t progress, unsigned ms)
 {
 	bool moving = !connection->measured ||
@@ -102,10 +102,10 @@ void connection_reset_slow(struct connection *connection, const char *why)
 	const struct output *output = connection->output;
 
 	counter_add(&connection->thread->counters.slow_reset, 1);
-	log_notice("%s: %s: too slow for its answer: resetting (%s; its socket holds %u bytes, "
-		   "%llu left in a second)",
+	log_notice("%s: %s: reads too slowly: resetting (%s; its socket holds %u bytes, "
+		   "%llu were acknowledged in a second)",
 		   connection->addresses.remote,
-		   output ? output->transaction.path : "after an answer", why, connection->unsent,
+		   output ? output->transaction.path : "after a response", why, connection->unsent,
 		   (unsigned long long)connection->rate);
 	connection_reset(connection);
 }

@@ -1,23 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * connection-unsent.c - how much of an answer the socket may hold while the
- * client does not read it.
+ * connection-unsent.c - limits how much of a response the socket holds while the client does not
+ * read it.
  *
- * A connection starts with SOCKET_UNSENT_FIRST unsent bytes at most
- * (TCP_NOTSENT_LOWAT, which it inherits from the listening socket), and with
- * copies, so that a client that never reads keeps no page of the cache in its
- * socket.  A client whose socket is full, and that has acknowledged more than a
- * system takes by itself, reads: pages are lent from then on, and the bound
- * becomes NEAR for a peer on this machine, and while many bytes are in sockets;
- * or it doubles each time up to FAR (for both see libnabc/send/transmit.c).
+ * A connection starts with at most SOCKET_UNSENT_FIRST unsent bytes (TCP_NOTSENT_LOWAT, inherited
+ * from the listening socket), and with copies, so that a client that never reads keeps no page of
+ * the cache in its socket.  A client reads if its socket is full and it has acknowledged more than
+ * a kernel receives without a reader: from then on pages are lent.  The limit becomes NEAR for a
+ * peer on this machine, and while sockets hold many bytes; else it doubles each time up to FAR (for
+ * both see libnabc/send/transmit.c).
  *
- * The bytes that sockets hold are counted, for all threads together.  From half
- * of socket-memory on a socket that wants more has NEAR at most.  Beyond
- * socket-memory each thread that has more than its share resets connections that
- * acknowledge less in a second than their sockets hold, the slowest first.  Each
- * second a thread looks at its sockets that hold any, since the system reports no
- * acknowledgement.  Who acknowledges more, or is not known yet, is not the cause,
- * whatever is on its way to it.
+ * The bytes in sockets are counted for all threads together.  From half of socket-memory on, a
+ * socket that needs more gets NEAR at most.  Above socket-memory, each thread that exceeds its
+ * share resets connections that acknowledge less in a second than their sockets hold, the slowest
+ * first.  Each second a thread checks its sockets that hold bytes, since the kernel does not report
+ * acknowledgements.  A client that acknowledges more, or whose rate is not known yet, is not the
+ * cause, however much its socket holds.
  */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -29,21 +27,21 @@
 
 #define NEAR (16 << 10)
 #define FAR (1 << 20)
-#define READ_FROM (128u << 10) /* bytes; a system takes up to some 64 KB for who does not read */
-#define LOOK_FROM (32u << 10)  /* bytes that are worth a system call */
+#define READ_FROM (128u << 10) /* bytes; a kernel receives up to about 64 KB without a reader */
+#define LOOK_FROM (32u << 10)  /* fewer bytes are not worth a system call */
 
 /* --- the bound ------------------------------------------------------------------- */
 
 static void set_bound(struct connection *connection, int bytes)
 {
 	connection->unsent_bound = bytes;
-	/* A Unix socket has none. */
+	/* A Unix socket does not have the option. */
 	(void)setsockopt(connection->fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof(bytes));
 }
 
 /* --- the sum ---------------------------------------------------------------------- */
 
-/* Bytes that the socket has taken, ever. */
+/* Returns how many bytes the socket has taken so far. */
 static uint64_t handed(const struct connection *connection)
 {
 	return connection->handed + (connection->sending ? connection->send.message.skip : 0);
@@ -94,7 +92,7 @@ void connection_unsent_count(struct connection *connection)
 	unsigned bytes = (unsigned)connection_unsent(connection);
 
 	connection->looked_at = handed(connection);
-	/* The ends of chunks and of the stream are no bytes of messages. */
+	/* The ends of chunks and of the stream do not count as bytes of messages. */
 	connection->acknowledged = connection->looked_at - MIN(bytes, connection->looked_at);
 	add(connection, bytes);
 	if (bytes)
@@ -142,7 +140,7 @@ static void shed(struct thread *thread)
 	}
 }
 
-/* Counts what the sockets hold now, which the system does not report, and acts on it. */
+/* Counts what the sockets hold now, which the kernel does not report, and acts on it. */
 static void look_at_all(struct thread *thread)
 {
 	GList *next;
@@ -163,7 +161,7 @@ static void shed_now(struct loop_task *task)
 	look_at_all(thread);
 }
 
-/* Those that are kept may be slow by now. */
+/* Connections that were kept may be slow by now. */
 static void look_again(struct timer *timer)
 {
 	struct thread *thread =
@@ -181,7 +179,7 @@ static void look(struct connection *connection)
 	connection_unsent_count(connection);
 	if (sum(server) <= server->unsent_most)
 		return;
-	/* Not from within a send; and the bytes may be those of other threads. */
+	/* Later, since this may run within a send; other threads may hold the bytes. */
 	for (unsigned i = 0; i < server->threads; i++) {
 		struct thread *thread = server->per_thread[i];
 
@@ -189,13 +187,13 @@ static void look(struct connection *connection)
 	}
 }
 
-/* More unsent bytes are what others will need: who reads loses nothing. */
+/* Others need the memory more: a client that reads loses nothing. */
 static bool is_tight(const struct server *server)
 {
 	return sum(server) > server->unsent_most / 2;
 }
 
-/* The socket is full. */
+/* The socket is full: raises its limit, if the client reads. */
 static void grow(struct connection *connection)
 {
 	if (is_tight(connection->thread->server) || connection->near) {
@@ -241,7 +239,7 @@ void connection_unsent_starts(struct connection *connection)
 		connection->rate_known = false;
 		rate_from_here(connection);
 	}
-	/* Pages of a file are not the cache's.  A method that the operator chose is used at once. */
+	/* Pages of a file are not in the cache.  A configured method is used at once. */
 	if (config->sockets.send_method == SEND_AUTO &&
 	    (!connection->reads ||
 	     atomic_load_explicit(&server->held, memory_order_relaxed) > server->held_most / 2))
@@ -254,7 +252,7 @@ void connection_unsent_waits(struct connection *connection)
 	if (connection->acknowledged < READ_FROM)
 		return;
 	grow(connection);
-	/* How the rest leaves is decided now. */
+	/* The client reads: the rest of the message is lent instead of copied. */
 	if (!connection->reads)
 		connection->send.message.flags &= ~NC_SEND_COPY;
 	connection->reads = true;

@@ -2,20 +2,20 @@
 /*
  * connection.c - the HTTP state machine of a connection.
  *
- *   PROXY      waits for the header by which a proxy tells its client
+ *   PROXY      waits for the header in which a proxy states its client
  *   READING    waits for a whole request head, behind the rest of a body that
- *              nobody asked for
- *   RECEIVING  waits for a body that a responder asked for, or for a piece of it
- *   WORKING    a responder has the transaction; what comes behind a piece of the
- *              body waits as well, until the responder asks for the next one
- *   SENDING    head or body are on their way
- *   LINGERING  our end is closed; reads until the peer's is, so that the
- *              last answer is not lost to a reset (RFC 9112, section 9.6)
+ *              nobody requested
+ *   RECEIVING  waits for a body that a responder requested, or for a piece of it
+ *   WORKING    a responder has the transaction; what follows a piece of the
+ *              body waits until the responder requests the next one
+ *   SENDING    head or body are being sent
+ *   LINGERING  our end is closed; reads until the peer's is, so that no reset
+ *              destroys the last response (RFC 9112, section 9.6)
  *
- * A connection owns its socket and at most one transaction; a transaction
- * whose client went while a responder had it is left behind and freed when
- * the responder is done.  Bytes that come before their turn (pipelining) wait
- * (connection-body.c).  One thread.
+ * A connection owns its socket and at most one transaction.  If the client disconnects while a
+ * responder has the transaction, the transaction is left behind and freed when the responder is
+ * done.  Bytes that come early (pipelining) are saved (connection-body.c).  A connection belongs to
+ * one thread.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@
 #include "handler/route.h"
 
 #define BODY_SLOW "a body that comes too slowly"
-#define FRESH_PART 5 /* of the time that is left to the server: for a first byte */
+#define FRESH_PART 5 /* part of the server's remaining time, to wait for a first byte */
 
 /* --- the connection's own life ----------------------------------------------- */
 
@@ -57,13 +57,13 @@ static void close_now(struct connection *connection)
 	struct output *output = connection->output;
 
 	loop_close_fd(connection->thread->loop, connection->fd);
-	/* Now, while the client's address is there. */
+	/* Log it now, while the client's address exists. */
 	if (output)
 		output_log(output);
 	if (output && connection->state == WORKING) {
 		struct transaction *transaction = &output->transaction;
 
-		transaction->connection = NULL; /* until the responder is done */
+		transaction->connection = NULL; /* freed when the responder is done */
 		if (transaction->gone)
 			transaction->gone(transaction);
 	} else if (output && !connection_leaves_output(connection)) {
@@ -78,7 +78,7 @@ static void close_now(struct connection *connection)
 
 /* --- reading --------------------------------------------------------------------- */
 
-/* What struct transaction calls resume(). */
+/* The resume() of struct transaction. */
 static void resume(struct transaction *transaction,
 		   enum respond (*respond)(struct transaction *transaction, void *context),
 		   void *context)
@@ -96,7 +96,7 @@ static void resume(struct transaction *transaction,
 		connection_consume_input(connection, connection_start_receiving);
 }
 
-/* What struct transaction calls give_up(). */
+/* The give_up() of struct transaction. */
 static void give_up(struct transaction *transaction)
 {
 	struct connection *connection = transaction->connection;
@@ -108,7 +108,7 @@ static void give_up(struct transaction *transaction)
 		close_now(connection);
 }
 
-/* A whole head; false: nothing more can be done with this connection. */
+/* Starts a request from a whole head; returns false if the connection cannot continue. */
 static bool start_request(struct connection *connection, const char *head, size_t length, int error,
 			  const char *wrong)
 {
@@ -151,10 +151,10 @@ static bool start_request(struct connection *connection, const char *head, size_
 	}
 	if (!error && request.expect == EXPECT_OTHER) {
 		error = -417;
-		wrong = "an expectation that nobody knows";
+		wrong = "an unknown expectation";
 	}
 	if (error) {
-		/* What follows cannot be told apart from the rest of this. */
+		/* What follows cannot be separated from the rest of this head. */
 		connection->http10 = false;
 		transaction->head_only = request_is_head(head, length);
 		connection_refuse(connection, -error, wrong);
@@ -183,7 +183,7 @@ static bool start_request(struct connection *connection, const char *head, size_
 	return true;
 }
 
-/* The client is too slow for what the state waits for. */
+/* The client has not sent in time what the state waits for. */
 static void timed_out(struct connection *connection)
 {
 	if (connection->state == RECEIVING) {
@@ -199,7 +199,7 @@ static void timed_out(struct connection *connection)
 	}
 }
 
-/* Negated, the status for a head that cannot become a good one. */
+/* Returns the negated status for a head that cannot become valid. */
 static int check_begin(const char *data, size_t length, size_t seen, const char **wrong)
 {
 	struct request request;
@@ -209,7 +209,7 @@ static int check_begin(const char *data, size_t length, size_t seen, const char 
 	return error;
 }
 
-/* A request is started when its head is whole; what follows waits for its answer. */
+/* Starts a request when its head is complete; what follows waits for its response. */
 static void consume(struct connection *connection, const char *data, size_t length)
 {
 	const char *wrong = NULL;
@@ -227,7 +227,7 @@ static void consume(struct connection *connection, const char *data, size_t leng
 
 		data += used;
 		length -= used;
-		/* The rest of it will not come. */
+		/* The rest of the body will not come. */
 		if (connection->ended && connection->state == RECEIVING) {
 			close_now(connection);
 			return;
@@ -255,7 +255,7 @@ static void consume(struct connection *connection, const char *data, size_t leng
 		return;
 	}
 	if (connection->input_length) {
-		/* The rest of a head that came in pieces. */
+		/* The rest of a head that comes in pieces. */
 		if (!connection_keep_input(connection, data, length)) {
 			close_now(connection);
 			return;
@@ -269,7 +269,7 @@ static void consume(struct connection *connection, const char *data, size_t leng
 		error = check_begin(data, length, connection->input_seen, &wrong);
 	if (head == 0 && length < most && !error) {
 		connection->input_seen = length;
-		/* Without its rest, which will not come when the peer has ended, it is nothing. */
+		/* The head is incomplete, and after the peer's end its rest will not come. */
 		if (connection->ended || (!connection->input_length &&
 					  !connection_keep_input(connection, data, length))) {
 			close_now(connection);
@@ -285,7 +285,7 @@ static void consume(struct connection *connection, const char *data, size_t leng
 		char *whole = connection->input;
 		bool open;
 
-		/* The buffer is ours now, so that what follows can wait in a new one. */
+		/* Take over the buffer, so that what follows is saved in a new one. */
 		connection->input = NULL;
 		connection->input_length = connection->input_room = connection->input_seen = 0;
 		if (error)
@@ -305,7 +305,7 @@ static void consume(struct connection *connection, const char *data, size_t leng
 	}
 }
 
-/* Whether the loop has bytes to tell of yet. */
+/* Whether the loop has bytes that it has not delivered yet. */
 static bool has_waiting(const struct connection *connection)
 {
 	char byte;
@@ -313,10 +313,10 @@ static bool has_waiting(const struct connection *connection)
 	return recv(connection->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
-/* The thread is about to end: closes an idle connection.  The last thing that a caller does. */
+/* The thread is ending: closes an idle connection.  May free the connection. */
 static void leave(struct connection *connection)
 {
-	/* With its time for the last answer, but not with all of it. */
+	/* It has the timeout of a last response, but not longer. */
 	if (connection->state == LINGERING) {
 		connection_linger(connection);
 		return;
@@ -324,14 +324,14 @@ static void leave(struct connection *connection)
 	if ((connection->state != READING && connection->state != PROXY) ||
 	    connection->input_length || has_waiting(connection))
 		return;
-	/* Who is new has been promised an answer; its request is on its way. */
+	/* A new connection was accepted, and its first request shall get a response. */
 	if (connection->requests > 0)
 		close_now(connection);
 	else
 		connection_time(connection, connection_limits(connection)->stop_ms / FRESH_PART);
 }
 
-/* The answer has left, and the connection goes on.  The last thing that a caller does. */
+/* The response was sent, and the connection continues.  May free the connection. */
 static void idle(struct connection *connection)
 {
 	if (connection->input_length)
@@ -339,7 +339,7 @@ static void idle(struct connection *connection)
 	else if (connection->ended)
 		close_now(connection);
 	else if (connection->thread->draining)
-		leave(connection); /* the answer had promised more */
+		leave(connection); /* the response had announced keep-alive */
 }
 
 static const struct connection_handlers handlers = {
@@ -358,7 +358,7 @@ static void received(struct loop_receive *op, const char *data, int length)
 		return;
 	}
 	connection->ended = true;
-	/* A client may close its end and still read the answer (RFC 9112, section 9.6). */
+	/* A client may close its end and still read the response (RFC 9112, section 9.6). */
 	if (length == 0 && (connection->state == WORKING || connection->state == SENDING))
 		return;
 	close_now(connection);
@@ -392,7 +392,7 @@ void connection_open(struct thread *thread, int fd)
 	connection->handlers = &handlers;
 	connection->thread = thread;
 	connection->fd = fd;
-	/* A proxy's connections are counted for its clients. */
+	/* Connections of a proxy are counted for the proxy's clients. */
 	if (connection_is_proxys(connection)) {
 		connection->state = PROXY;
 	} else if (!connection_admit(connection)) {

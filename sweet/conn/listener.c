@@ -12,7 +12,7 @@
 #include "conn/listener.h"
 #include "core/socket-options.h"
 
-#define TELL_MS 10000
+#define LOG_INTERVAL_MS 10000
 #define REST_MS 50
 
 static void have_reserve(struct listener *listener)
@@ -22,9 +22,9 @@ static void have_reserve(struct listener *listener)
 }
 
 /*
- * Out of descriptors: one client is turned away, so that the rest are not stuck.
- * False: nobody was, or nobody can be the next time.  Between the two calls any
- * thread may take the descriptor that was given up.
+ * No descriptors are left: closes the reserve, accepts one client and closes it, so that the others
+ * are not stuck.  Returns false if none was there, or if the reserve cannot be opened again:
+ * another thread may have taken the descriptor.
  */
 static bool turn_away(struct listener *listener)
 {
@@ -46,23 +46,23 @@ static void rested(struct timer *timer)
 		(struct listener *)((char *)timer - offsetof(struct listener, rest));
 
 	have_reserve(listener);
-	/* It is vacated later. */
+	/* listener_next() follows later. */
 	if (listener->accept.single && listener->thread->connections)
 		return;
 	if (loop_accept_next(listener->thread->loop, listener->fd) < 0)
 		loop_timer_start(listener->thread->loop, timer, REST_MS, rested);
 }
 
-/* What is wanting now will be so at once again: epoll tells of who waits, a ring's accept fails. */
+/* Pauses: epoll would report waiting clients, and a ring's accept fail, again at once. */
 static void failed(struct listener *listener, int error)
 {
 	struct loop *loop = listener->thread->loop;
 	uint64_t now = loop_now_ms(loop);
 	bool full = error == -EMFILE || error == -ENFILE;
 
-	if (!listener->told_ms || now - listener->told_ms > TELL_MS) {
+	if (!listener->logged_ms || now - listener->logged_ms > LOG_INTERVAL_MS) {
 		log_error("accepting connections: %s", strerror(-error));
-		listener->told_ms = now;
+		listener->logged_ms = now;
 	}
 	if (full ? turn_away(listener) : error != -ENOMEM && error != -ENOBUFS)
 		return;
@@ -79,7 +79,7 @@ static void accepted(struct loop_accept *op, int fd)
 		return;
 	}
 	connection_open(listener->thread, fd);
-	/* It may have been turned away. */
+	/* The connection may have been refused. */
 	if (op->single && !listener->thread->connections)
 		listener_next(listener);
 }
@@ -94,7 +94,7 @@ static void shut(struct listener *listener)
 	listener->fd = listener->reserve = -1;
 }
 
-/* The loop accepts no more; the clients that wait in the queue have been promised an answer. */
+/* The loop accepts no more; the clients in the queue are still to be served. */
 static void stopped(struct loop_accept *op)
 {
 	struct listener *listener = (struct listener *)op;

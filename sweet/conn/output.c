@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * output.c - see output.h.  One thread.
+ * output.c - see output.h.  An output belongs to one thread.
  */
 #include <assert.h>
 #include <errno.h>
@@ -15,17 +15,17 @@
 #include "http/response.h"
 
 #ifdef __SANITIZE_ADDRESS__
-#define SPARE_MAX 0 /* freed at once, so that it sees a use behind the end */
+#define SPARE_MAX 0 /* not kept, so that the sanitizer detects a use after free */
 #else
 #define SPARE_MAX 64
 #endif
 #define CRLF "\r\n"
-#define STATUS_GONE 499 /* in the log: the client went before the answer; others say so too */
+#define STATUS_GONE 499 /* in the log: the client disconnected; as in other servers */
 
 static_assert(sizeof(struct output) % OUTPUT_ALIGN == 0, "as aligned_alloc() wants it");
 static_assert(RESPONSE_PAGE_MAX <= TRANSACTION_TEXT_MAX, "a page fits behind the head");
 
-/* Spare outputs are linked through the scratch: nobody else uses it then. */
+/* Unused outputs are linked through the scratch memory, which is free then. */
 static struct output **spare_link(struct output *output)
 {
 	return (struct output **)(void *)output->transaction.scratch;
@@ -59,7 +59,7 @@ struct output *output_open(struct thread *thread)
 	output->log_request = output->log_referer = (struct slice){0};
 	output->log_agent = output->log_host = (struct slice){0};
 	output->log_used = 0;
-	/* Field by field: the buffers behind them are large. */
+	/* Set field by field, since the buffers behind the fields are large. */
 	transaction = &output->transaction;
 	transaction->thread = thread;
 	transaction->config_ref = config_ref_hold(thread->config_ref);
@@ -142,7 +142,7 @@ void output_free_spare(struct thread *thread)
 		free(output);
 }
 
-/* The sum of all bounds is the room that there is. */
+/* The buffer is as large as the sum of all limits. */
 static void remember(struct output *output, struct slice *logged, struct slice text, size_t most)
 {
 	char *to = output->log_text + output->log_used;
@@ -193,7 +193,7 @@ static void refresh_date(struct thread *thread)
 	if (now < thread->date_until_ms && thread->date_config == config)
 		return;
 	clock_gettime(CLOCK_REALTIME, &wall);
-	/* To the end of the clock's second, so that no two threads differ. */
+	/* Until the end of the second of the wall clock, so that all threads agree. */
 	thread->date_until_ms = now + 1000 - (uint64_t)wall.tv_nsec / 1000000u;
 	thread->date_config = config;
 	date_format(wall.tv_sec, thread->date);
@@ -216,9 +216,9 @@ static char *append(char *at, const void *data, size_t length)
 #define APPEND(at, literal) append(at, literal, sizeof(literal) - 1)
 
 /*
- * Makes a head that ends at end a multiple of the bytes that are wished for, by
- * blanks behind the value of Server, or of Date without it: they are no part of
- * a value (RFC 9110, section 5.5), whatever text the operator gave.
+ * Pads a head that ends at end to a multiple of header-align, with spaces after the value of
+ * Server, or of Date if there is none: they do not belong to the value (RFC 9110, section 5.5),
+ * even if the operator configured it.
  */
 static char *pad(struct output *output, char *lead, char *end)
 {
@@ -265,7 +265,7 @@ size_t output_head(struct output *output, bool keep_alive, bool http10)
 			      "Content-Type: text/html; charset=utf-8\r\nContent-Length: %zu\r\n",
 			      text_length);
 	}
-	/* The head of a GET is the same, but nothing follows it (RFC 9112, section 6.3). */
+	/* A response to HEAD has the same head, but no body follows it (RFC 9112, section 6.3). */
 	if (unknown && !http10)
 		at = APPEND(at, "Transfer-Encoding: chunked\r\n");
 	output->chunked = unknown && !http10 && !transaction->head_only;
@@ -284,7 +284,7 @@ size_t output_head(struct output *output, bool keep_alive, bool http10)
 	return output_lead(output, (size_t)(at - output_bytes(output)));
 }
 
-/* The end of the chunk before; then the size of one of length bytes, 0 being the last. */
+/* Ends the previous chunk and starts one of length bytes; 0: the last chunk. */
 static char *frame(struct output *output, char *at, uint64_t length)
 {
 	at = append(at, &CRLF[2 - output->chunk_end], output->chunk_end);
@@ -299,7 +299,7 @@ size_t output_lead(struct output *output, size_t length)
 	char *at = output_bytes(output) + length;
 
 	if (transaction->length == TRANSACTION_UNKNOWN) {
-		/* A head may go ahead of what there is to send. */
+		/* A head may be sent before there is any body. */
 		output->ended = piece == 0 && (output->head_sent || !transaction->next);
 		if (output->chunked && (piece || output->ended))
 			at = frame(output, at, piece);

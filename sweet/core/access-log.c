@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * access-log.c - see access-log.h.  All of a struct access_log is its
- * thread's but `coming`, the place where another thread leaves the next
- * descriptor and its format as one number; 0: nothing was left.
+ * access-log.c - see access-log.h.  A struct access_log belongs to its thread, except `coming`,
+ * where another thread puts the next descriptor and format as one number; 0: none.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +25,7 @@ int access_log_open(const char *where, int *fd)
 
 /* --- writing ------------------------------------------------------------------------ */
 
-/* 0 or -errno, with how much has been written. */
+/* Returns 0 or -errno, and how much was written. */
 static int write_all(int fd, const char *data, size_t length, size_t *done)
 {
 	*done = 0;
@@ -42,8 +41,8 @@ static int write_all(int fd, const char *data, size_t length, size_t *done)
 	return 0;
 }
 
-/* A full disk must not stop the server: lines are lost then, and that is said once. */
-static void tell(struct access_log *log, int error)
+/* A full disk must not stop the server: lines are lost, and this is logged once. */
+static void log_failure(struct access_log *log, int error)
 {
 	if (error && !log->failing)
 		log_error("cannot write the access log: %s; its lines are lost until that ends",
@@ -62,7 +61,7 @@ void access_log_flush(struct access_log *log)
 	if (!log->used)
 		return;
 	log->written_ms = loop_now_ms(log->loop);
-	/* What was torn when the disk was full must not swallow a good line. */
+	/* End a line that was cut when the disk was full, so that the next one is valid. */
 	if (log->torn) {
 		error = write_all(log->fd, "\n", 1, &done);
 		log->torn = error != 0;
@@ -72,7 +71,7 @@ void access_log_flush(struct access_log *log)
 		log->torn = done > 0 && log->buffer[done - 1] != '\n';
 	}
 	log->used = 0;
-	tell(log, error);
+	log_failure(log, error);
 }
 
 static void expired(struct timer *timer)
@@ -81,8 +80,8 @@ static void expired(struct timer *timer)
 }
 
 /*
- * Few requests: each line is in the file before the thread sleeps.  Many: a
- * write each second, for which the timer wakes the thread if nothing else does.
+ * With few requests each line is written before the thread sleeps.  With many there is one write
+ * each second; the timer wakes the thread for it if nothing else does.
  */
 static bool before_sleep(struct loop_hook *hook)
 {
@@ -157,7 +156,7 @@ void access_log_change(struct access_log *log, int fd, enum access_format format
 		loop_post(log->loop, &log->task);
 		return;
 	}
-	/* The thread has not come to the last one, and now never will. */
+	/* The thread has not taken the previous descriptor, and never will. */
 	if (packed_fd(before) >= 0)
 		close(packed_fd(before));
 }
@@ -168,7 +167,7 @@ void access_log_start(struct access_log *log, struct loop *loop, int fd, enum ac
 	log->format = format;
 	log->loop = loop;
 	log->hook.before_sleep = before_sleep;
-	/* A second ended long ago: the first line sets it, and is written at once. */
+	/* As if a second had ended long ago: the first line is formatted and written at once. */
 	log->clock.began_ns = loop_now_ns(loop) - UINT64_C(2000000000);
 	log->written_ms = loop_now_ms(loop) - ACCESS_LOG_MS;
 	loop_hook_add(loop, &log->hook);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * auth-cache.c - credentials that were right, remembered for a while as a keyed
- * hash of user, password and line of the file.  Any thread.
+ * auth-cache.c - caches valid credentials for some time, as a keyed hash of user, password and line
+ * of the file.  Any thread.
  *
- * A table of sets, of a size that never changes, and not GLib's: entries lie in memory that
- * is wiped at the end, and the oldest of a set is overwritten.
+ * A table of sets with a fixed size, not a hash table of GLib: its memory is wiped at the end, and
+ * the oldest entry of a set is overwritten.
  */
 #include <string.h>
 
@@ -20,7 +20,7 @@ static void digest(const struct authenticator *authenticator, const char *hash,
 	GHmac *hmac = g_hmac_new(G_CHECKSUM_SHA256, authenticator->salt, AUTH_DIGEST);
 	gsize length = AUTH_DIGEST;
 
-	/* With their NULs, which none of them has inside. */
+	/* With their NULs, which separate them, as none contains one. */
 	g_hmac_update(hmac, (const guchar *)hash, (gssize)strlen(hash) + 1);
 	g_hmac_update(hmac, (const guchar *)check->user, (gssize)strlen(check->user) + 1);
 	g_hmac_update(hmac, (const guchar *)check->password, (gssize)strlen(check->password) + 1);

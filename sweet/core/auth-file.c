@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * auth-file.c - the users of one password file, which is read anew when it has
- * changed.
+ * auth-file.c - the users of one password file, which is read again when it has changed.
  *
- * A file's users are constant once read: who reads the file anew puts other users
- * in their place, under the lock.
+ * The users never change once they are read: a new read replaces all of them, under the lock.
  */
 #include <errno.h>
 #include <string.h>
@@ -23,7 +21,7 @@ static bool same_version(const struct stat *a, const struct stat *b)
 	       a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
 }
 
-/* What a file is like; zeros when it may change once more within the grain of its times. */
+/* Returns the file's status; zeros if another change could leave its time stamp the same. */
 static struct stat look(const char *path)
 {
 	struct stat version = {0};
@@ -85,7 +83,7 @@ struct htpasswd *auth_hold_users(struct auth *auth)
 	return users;
 }
 
-/* True for one caller, when a second has gone by. */
+/* Returns true for one caller, once a second. */
 bool auth_is_due(struct auth *auth, uint64_t now_ns)
 {
 	uint64_t looked = atomic_load_explicit(&auth->looked_ns, memory_order_relaxed);
@@ -94,14 +92,14 @@ bool auth_is_due(struct auth *auth, uint64_t now_ns)
 	       atomic_compare_exchange_strong(&auth->looked_ns, &looked, now_ns);
 }
 
-/* On a thread of the authenticator. */
+/* Runs on a thread of the authenticator. */
 void auth_refresh(struct auth *auth)
 {
 	struct stat version, before;
 	struct htpasswd *users;
 	char *why = NULL;
 
-	/* Before the file is read: a change between the two is seen the next time. */
+	/* Before the read: a change during the read is seen the next time. */
 	version = look(auth->path);
 	pthread_mutex_lock(&auth->lock);
 	before = auth->version;
@@ -111,11 +109,11 @@ void auth_refresh(struct auth *auth)
 	users = htpasswd_read(auth->path, &why);
 	pthread_mutex_lock(&auth->lock);
 	if (!users && g_strcmp0(why, auth->wrong) != 0)
-		log_warning("%s; the users that were read before stay", why);
+		log_warning("%s; the previous users stay valid", why);
 	g_free(auth->wrong);
 	auth->wrong = why;
 	auth->version = version;
-	auth->told = false;
+	auth->reported = false;
 	if (users) {
 		htpasswd_release(auth->users);
 		auth->users = users;
@@ -126,16 +124,16 @@ void auth_refresh(struct auth *auth)
 bool auth_verify(struct auth *auth, const char *hash, const struct auth_check *check)
 {
 	int error = htpasswd_verify(hash, check->password);
-	bool tell;
+	bool report;
 
 	if (error != -ENOTSUP)
 		return error == 0;
 	pthread_mutex_lock(&auth->lock);
-	tell = !auth->told;
-	auth->told = true;
+	report = !auth->reported;
+	auth->reported = true;
 	pthread_mutex_unlock(&auth->lock);
-	if (tell)
-		log_warning("%s: crypt(3) of this system does not know the form of the password "
+	if (report)
+		log_warning("%s: crypt(3) of this system does not support the hash of the password "
 			    "of user \"%s\": make the line with \"htpasswd -B\" (bcrypt)",
 			    auth->path, check->user);
 	return false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * auth-queue.c - the checks that wait for a thread: clients take turns, and share
- * the places fairly.  All under the authenticator's lock.
+ * auth-queue.c - the checks that wait for a thread: clients take turns, and share the queue fairly.
+ * Everything runs under the authenticator's lock.
  */
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 #include "core/auth-internal.h"
 
-/* The client of that address, or a new one; there is one for each check at most. */
+/* At most one client for each check. */
 struct auth_client *auth_find_client_locked(struct authenticator *authenticator,
 					    const struct client_address *address)
 {
@@ -25,7 +25,6 @@ struct auth_client *auth_find_client_locked(struct authenticator *authenticator,
 	return client;
 }
 
-/* The check waits no more and has no thread any more. */
 void auth_remove_check_locked(struct authenticator *authenticator, struct auth_check *check)
 {
 	struct auth_client *client = check->of;
@@ -68,7 +67,6 @@ void auth_add_waiting_locked(struct authenticator *authenticator, struct auth_cl
 	client->last = check;
 }
 
-/* The check that a thread shall do next, which is to be submitted; NULL: none, or no thread is idle. */
 struct auth_check *auth_next_locked(struct authenticator *authenticator)
 {
 	struct auth_client *client = g_queue_peek_head(&authenticator->turns);
@@ -85,7 +83,7 @@ struct auth_check *auth_next_locked(struct authenticator *authenticator)
 	return check;
 }
 
-/* The last waiting check of that client, which waits no more. */
+/* Removes the last queued check of that client from the queue. */
 static struct auth_check *drop_last_locked(struct authenticator *authenticator,
 					   struct auth_client *client)
 {
@@ -105,8 +103,8 @@ static struct auth_check *drop_last_locked(struct authenticator *authenticator,
 }
 
 /*
- * A place for one more check of a client that has `checks`, taken from the one
- * that has the most, if that is more even then.  NULL: there is none.
+ * Drops a check of the client with the most checks, to make room for a client that has `checks`, if
+ * the shares are more equal afterwards.  Returns NULL if there is none.
  */
 struct auth_check *auth_make_place_locked(struct authenticator *authenticator, unsigned checks)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * auth.c - see auth.h: a question, from its field to its answer.
+ * auth.c - see auth.h: a check, from the Authorization field to its result.
  *
- * auth_ask() and done() run on the thread of the question's loop, work() on
- * one of the authenticator's.
+ * auth_ask() and done() run on the thread of the check's loop, work() on a thread of the
+ * authenticator.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "core/auth-internal.h"
 
-/* Wrong passwords of a client: so many at once, and then one each interval. */
+/* Failures that a client may have at once; then one each interval. */
 #define FAILURES 20
 #define FAILURE_NS (2 * AUTH_SECOND_NS)
 
@@ -86,7 +86,7 @@ bool auth_open_threads(struct authenticator *authenticator)
 
 /* --- checking ------------------------------------------------------------------------ */
 
-/* The thread of a check that is over is for the next one. */
+/* Starts the next check on the thread of a check that is done. */
 static void pass_on(struct authenticator *authenticator, struct auth_check *check)
 {
 	struct auth_check *next;
@@ -119,7 +119,7 @@ static void work(struct job *job)
 		auth_remember(auth->authenticator, hash, check, clock_monotonic_ns());
 		check->answer = AUTH_YES;
 	} else if (!hash && htpasswd_any(users)) {
-		/* The time that this takes shall not tell who has an account. */
+		/* Takes the same time, so that the time does not reveal whether the user exists. */
 		(void)htpasswd_verify(htpasswd_any(users), check->password);
 	}
 	htpasswd_release(users);
@@ -132,7 +132,7 @@ static void done(struct job *job)
 		(struct auth_check *)((char *)job - offsetof(struct auth_check, job));
 	struct authenticator *authenticator = check->auth->authenticator;
 
-	/* One that was not looked at was no wrong one. */
+	/* A check that was not carried out does not count as a failure. */
 	if (check->answer != AUTH_NO && check->taken)
 		client_limits_put_back(authenticator->limits, authenticator->failures,
 				       &check->client);
@@ -142,7 +142,7 @@ static void done(struct job *job)
 
 /* --- asking --------------------------------------------------------------------------- */
 
-/* Takes user and password out of the field. */
+/* Decodes user and password of the field. */
 static bool read_field(struct slice field, struct auth_check *check)
 {
 	char encoded[(HTPASSWD_USER_MAX + 1 + AUTH_PASSWORD_MAX + 2) / 3 * 4 + 1];
@@ -164,7 +164,7 @@ static bool read_field(struct slice field, struct auth_check *check)
 		return false;
 	memcpy(encoded, field.at, field.length);
 	encoded[field.length] = '\0';
-	/* The decoder skips what it does not know. */
+	/* The decoder would skip invalid characters. */
 	length =
 		strspn(encoded, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/");
 	if (length + strspn(encoded + length, "=") != field.length || field.length - length > 2)
@@ -193,7 +193,7 @@ static void dropped(struct loop_task *task)
 	done(&check->job);
 }
 
-/* Who has given up its place for another hears so on its own thread. */
+/* A check that is dropped is reported on its own thread. */
 static void drop(struct auth_check *check)
 {
 	check->answer = AUTH_BUSY;
@@ -203,7 +203,7 @@ static void drop(struct auth_check *check)
 	loop_post(check->loop, &check->job.task);
 }
 
-/* False: too many wait, and none has a larger share than this one's client. */
+/* Returns false if the queue is full, and no client has a larger share than this one. */
 static bool enter(struct authenticator *authenticator, struct auth_check *check)
 {
 	struct auth_check *victim = NULL, *next = NULL;
@@ -214,7 +214,7 @@ static bool enter(struct authenticator *authenticator, struct auth_check *check)
 	client = auth_find_client_locked(authenticator, &check->client);
 	if (client && authenticator->check_count == AUTH_CHECKS_MAX)
 		victim = auth_make_place_locked(authenticator, client->checks);
-	/* There are as many clients as checks at most: without one there is no room, either. */
+	/* There are as many clients as checks: if no client is free, no check is free. */
 	room = client && authenticator->check_count < AUTH_CHECKS_MAX;
 	if (room) {
 		auth_add_waiting_locked(authenticator, client, check);
@@ -235,7 +235,7 @@ static bool enter(struct authenticator *authenticator, struct auth_check *check)
 	return room;
 }
 
-/* The answer, if it can be given without a thread; else AUTH_LATER. */
+/* Returns the result if no thread is needed; else AUTH_LATER. */
 static enum auth_answer ask_here(struct auth *auth, struct auth_check *check,
 				 const struct sockaddr *client)
 {
@@ -250,11 +250,11 @@ static enum auth_answer ask_here(struct auth *auth, struct auth_check *check,
 		check->refresh = auth_is_due(auth, now);
 		return check->refresh ? AUTH_LATER : AUTH_YES;
 	}
-	/* Before it is known, or many at once would all come through. */
+	/* Counted before the result is known; else many checks at once would pass the limit. */
 	wait = client_limits_take(authenticator->limits, authenticator->failures, client, now);
 	check->wait_s = (unsigned)((wait + AUTH_SECOND_NS - 1) / AUTH_SECOND_NS);
 	check->taken = wait == 0;
-	/* Who is turned away must not use up the look at the file. */
+	/* A client that is refused must not use up the check of the file. */
 	check->refresh = check->taken && auth_is_due(auth, now);
 	return wait ? AUTH_WAIT : AUTH_LATER;
 }
@@ -276,7 +276,7 @@ enum auth_answer auth_ask(struct auth *auth, struct auth_check *check,
 	check->auth = auth_hold(auth);
 	check->client = client_address(client);
 	check->job = (struct job){.work = work, .done = done, .loop = check->loop};
-	/* Its answer may be there as soon as it has entered. */
+	/* The result may arrive as soon as the check is queued. */
 	if (enter(auth->authenticator, check))
 		return AUTH_LATER;
 	check->answer = AUTH_BUSY;
@@ -302,7 +302,7 @@ size_t auth_challenge(const char *realm, char *out, size_t out_size)
 	for (; *realm; realm++) {
 		if (*realm == '"' || *realm == '\\')
 			out[length++] = '\\';
-		/* A control character has no place in a field. */
+		/* A control character is not permitted in a field. */
 		out[length++] = (unsigned char)*realm < ' ' || *realm == 0x7f ? ' ' : *realm;
 	}
 	memcpy(out + length, behind, sizeof(behind) - 1);

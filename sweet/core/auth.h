@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * auth.h - basic authentication (RFC 7617) against files of htpasswd(1).
+ * auth.h - basic authentication (RFC 7617) with files of htpasswd(1).
  *
- * Checking a password is slow on purpose, so it is done by threads of the
- * authenticator's own, and what was right is remembered for a while as a
- * keyed hash of user, password and line of the file; a line that changes
- * makes the memory of it void.  Who fails often has to wait.
+ * To check a password is slow by design, so the authenticator has its own threads for it, and
+ * caches valid credentials for some time as a keyed hash of user, password and line of the file; a
+ * change of the line invalidates the cached hash.  A client that fails often has to wait.
  *
- * Clients (client-limit.h) take turns at the threads, one check each, and share the
- * queue: when it is full, a client with few checks in it takes the place of
- * one of the client that has the most.  So clients that guess delay others by
- * a check each, and lock nobody out.
+ * Clients (client-limit.h) take turns with the threads, one check each, and share the queue: if it
+ * is full, a client with few checks in it replaces a check of the client that has the most.  So a
+ * client that guesses passwords delays others by at most one check each.
  *
- * The file is looked at again when somebody is checked, at most once in a
- * second; one that cannot be read or has a bad line is reported and the users
- * that were read before stay.
+ * With a check, at most once a second, the server looks whether the file has changed.  If the file
+ * cannot be read or has an invalid line, this is logged and the previous users stay.
  */
 #ifndef SWEET_AUTH_H
 #define SWEET_AUTH_H
@@ -26,65 +23,64 @@
 
 #define AUTH_PASSWORD_MAX 512 /* bytes */
 
-struct authenticator; /* what all files share; one for the program */
+struct authenticator; /* shared by all files; one for each process */
 struct auth;	      /* one file */
 
 enum auth_answer {
 	AUTH_YES,
 	AUTH_NO,    /* no credentials, or wrong ones */
-	AUTH_WAIT,  /* too many wrong ones: ask again in wait_s */
-	AUTH_BUSY,  /* too many are being checked */
-	AUTH_LATER, /* answered() will tell */
+	AUTH_WAIT,  /* too many wrong passwords: retry in wait_s */
+	AUTH_BUSY,  /* too many checks are queued */
+	AUTH_LATER, /* answered() reports the result */
 };
 
-/* A question; the caller's memory until the answer. */
+/* A check; its memory belongs to the caller until the result. */
 struct auth_check {
-	/* The caller's: */
+	/* Set by the caller: */
 	struct loop *loop; /* answered() is called on its thread */
 	void (*answered)(struct auth_check *check);
-	/* The answer: */
+	/* The result: */
 	enum auth_answer answer;
 	unsigned wait_s;
-	char user[HTPASSWD_USER_MAX + 1]; /* as given; "" when there was none */
-	/* auth.c's: */
+	char user[HTPASSWD_USER_MAX + 1]; /* as sent; "" if there was none */
+	/* Private to auth.c: */
 	struct job job;
 	struct auth *auth;
-	struct auth_check *next, **link; /* all that have no answer yet */
-	struct auth_check *later;	 /* of the same client */
+	struct auth_check *next, **link; /* list of checks without a result */
+	struct auth_check *later;	 /* next queued check of the same client */
 	struct auth_client *of;
 	struct client_address client;
 	bool refresh, taken;
 	char password[AUTH_PASSWORD_MAX + 1];
 };
 
-/* limits count who fails.  NULL with errno. */
+/* limits counts failures.  Returns NULL with errno. */
 struct authenticator *authenticator_open(struct client_limits *limits);
 
 /*
- * When the loops have stopped, before they are closed.  Every check that has
- * no answer yet is answered AUTH_BUSY.
+ * Call it after the loops have stopped, before they are closed.  Each check without a result gets
+ * AUTH_BUSY.
  */
 void authenticator_close(struct authenticator *authenticator);
 
 /*
- * Reads the file.  NULL with *why (the caller's, to be freed by g_free())
- * when that cannot be done.  Held until as many releases; any thread.
+ * Reads the file.  Returns NULL with *why (g_free()) on failure. auth_hold() and auth_release()
+ * count references; any thread.
  */
 struct auth *auth_open(struct authenticator *authenticator, const char *path, char **why);
 struct auth *auth_hold(struct auth *auth);
 void auth_release(struct auth *auth);
 
 /*
- * Puts the value of an Authorization field (length 0: there is none), which
- * came from that client, to the file.  AUTH_LATER: the check is on its way;
- * else its answer is there.
+ * Checks the value of an Authorization field (length 0: there is none) of that client against the
+ * file.  Returns AUTH_LATER if the check was queued; else the result is set.
  */
 enum auth_answer auth_ask(struct auth *auth, struct auth_check *check,
 			  const struct sockaddr *client, struct slice field);
 
 /*
- * Writes the field that asks for credentials, "WWW-Authenticate: ...\r\n",
- * not NUL-terminated.  Returns its bytes, 0 when it does not fit.
+ * Writes the field that requests credentials, "WWW-Authenticate: ...\r\n", without a NUL.  Returns
+ * its bytes; 0 if it does not fit.
  */
 size_t auth_challenge(const char *realm, char *out, size_t out_size);
 

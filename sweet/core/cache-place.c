@@ -2,8 +2,8 @@
 /*
  * cache-place.c - see cache-place.h.  No state, no allocation: any thread may call it.
  *
- * The names are those of the configuration, which mean the same after a
- * reload; a pool without one is named by the option that made it.
+ * The names are those of the configuration, which stay the same after a reload; a pool without a
+ * name has that of its option.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ struct slice cache_place_host(const struct transaction *transaction,
 			      char host[CACHE_PLACE_HOST_MAX])
 {
 	const char *address = transaction->server_addr;
-	/* Of IPv6; "unix:" has one. */
+	/* IPv6 addresses have several colons; "unix:" has one. */
 	bool bare = strchr(address, ':') != strrchr(address, ':');
 	int length = snprintf(host, CACHE_PLACE_HOST_MAX, bare ? "[%.45s]:%u" : "%.45s:%u", address,
 			      transaction->server_port);
@@ -29,7 +29,7 @@ struct slice cache_place_host(const struct transaction *transaction,
 	return (struct slice){host, (size_t)length};
 }
 
-/* With what ends it, so that no two lists of names are one text.  False: there is no room. */
+/* Adds a name with its end, so that no two lists give the same text; false: no room. */
 static bool add(struct slice *text, char *out, const void *name, size_t length)
 {
 	if (length >= CACHEKEY_PLACE_MAX - 2 - text->length)
@@ -45,7 +45,7 @@ static bool add_name(struct slice *text, char *out, const char *name)
 	return add(text, out, name, strlen(name));
 }
 
-/* As hosts are told apart: Unix sockets are all one. */
+/* Addresses as hosts are selected by them: all Unix sockets are equal. */
 static bool add_address(struct slice *text, char *out, const struct sockaddr *address)
 {
 	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)(const void *)address;
@@ -67,7 +67,7 @@ bool cache_place_write(struct cache_place *place, const struct transaction *tran
 {
 	struct slice *text = &place->key.text;
 
-	/* Nearly all requests name one. */
+	/* Nearly all requests have a Host field. */
 	place->key.host = (struct slice){NULL, 0};
 	if (transaction->request->host.length == 0)
 		place->key.host = cache_place_host(transaction, place->host);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cache-place.h - where a gateway's request came in: what tells its answers from
- * those to the same URL elsewhere.
+ * cache-place.h - where a request for a gateway came in: distinguishes its responses in the cache
+ * from those to the same URL elsewhere.
  */
 #ifndef SWEET_CACHE_PLACE_H
 #define SWEET_CACHE_PLACE_H
@@ -13,17 +13,17 @@
 #define CACHE_PLACE_HOST_MAX 64 /* bytes of "[2001:db8::1]:8080" */
 
 struct cache_place {
-	struct cachekey_place key; /* of the texts below */
+	struct cachekey_place key; /* for the texts below */
 	char host[CACHE_PLACE_HOST_MAX], text[CACHEKEY_PLACE_MAX];
 };
 
-/* The host that stands for one that a request does not name. */
+/* Returns the host that is used if a request does not name one. */
 struct slice cache_place_host(const struct transaction *transaction,
 			      char host[CACHE_PLACE_HOST_MAX]);
 
 /*
- * Scheme, the socket's own address, host, scope and pool.  False: their names
- * are too long.
+ * Writes scheme, the socket's own address, host, scope and pool.  Returns false if the names are
+ * too long.
  */
 bool cache_place_write(struct cache_place *place, const struct transaction *transaction,
 		       const struct pool_config *pool);

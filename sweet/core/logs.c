@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * logs.c - see logs.h.  The server keeps a descriptor of the access log, of
- * which each thread gets a copy of its own; it changes on the main thread
- * alone.
+ * logs.c - see logs.h.  The server keeps a descriptor of the access log, and each thread has a copy
+ * of it.  Only the main thread changes it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +26,7 @@ static void close_all(int *fds, unsigned count)
 			close(fds[i]);
 }
 
-/* A copy for each thread, all of them or none. */
+/* Makes a copy for each thread; all of them or none. */
 static int copy_all(int fd, int *fds, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * logs.h - both logs of the whole server: opened, opened again, changed.
+ * logs.h - opens, reopens and changes both logs of the whole server.
  */
 #ifndef SWEET_LOGS_H
 #define SWEET_LOGS_H
@@ -9,17 +9,16 @@
 #include "core/server.h"
 
 /*
- * Opens the logs that config names and takes it for all threads that are there:
- * at the start, when the configuration has changed, and when somebody has moved
- * the files.  False: *why is a line for the operator (g_free), and all is as
- * it was.  Main thread.
+ * Opens the logs that config names, and uses config for all threads: at the start, when the
+ * configuration has changed, and when the files have been moved.  Returns false with *why, a line
+ * for the operator (g_free()), and changes nothing then.  Main thread.
  */
 bool logs_apply(struct server *server, const struct config *config, char **why);
 
-/* A thread's part, before its loop runs.  False: as above. */
+/* Sets up a thread's part, before its loop runs.  Returns false as above. */
 bool logs_join(struct server *server, struct thread *thread, char **why);
 
-/* After all threads have ended. */
+/* Call it after all threads have ended. */
 void logs_close(struct server *server);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * server.h - what all threads share (struct server), and what one thread has
- * (struct thread: its loop, its logs, its counters).
+ * server.h - what all threads share (struct server), and what each thread has (struct thread: its
+ * loop, its logs, its counters).
  */
 #ifndef SWEET_SERVER_H
 #define SWEET_SERVER_H
@@ -28,65 +28,66 @@ struct respcache;
 struct thread;
 struct spools;
 
-/* Set up by main, constant while the threads run. */
+/* Set up by the main thread, constant while the threads run. */
 struct server {
 	struct thread_pool *thread_pool;
 	struct client_limits *limits;
 	struct authenticator *authenticator;
 	struct gateway *gateway;
 	struct respcache *responses;
-	struct spools *spools;		 /* NULL: there is no folder for them */
-	struct spawn_table *spawn_table; /* NULL: none are started by the spawner */
-	int log_fd;			 /* logs.c's, as the next */
+	struct spools *spools;		 /* NULL: no directory for them */
+	struct spawn_table *spawn_table; /* NULL: the spawner starts no programs */
+	int log_fd;			 /* of logs.c, with the next field */
 	enum access_format log_format;
-	size_t cache_size; /* bytes; of a process */
+	size_t cache_size; /* bytes; for this process */
 	size_t max_unit;   /* bytes */
 	struct body_budget bodies;
-	struct body_budget answers; /* of bytes, by data_path_posix */
+	struct body_budget answers; /* of responses by data_path_posix */
 	const struct data_path *path;
 	const struct arch *arch;
-	_Atomic uint64_t held; /* bytes of units that answers hold while they wait */
+	_Atomic uint64_t held; /* bytes of units that waiting responses hold */
 	uint64_t held_most;
-	_Atomic uint64_t unsent; /* bytes in sockets, which clients have not acknowledged */
+	_Atomic uint64_t unsent; /* bytes in sockets that clients have not acknowledged */
 	uint64_t unsent_most;
-	struct body_budget windows; /* of files, in memory */
-	struct body_budget ahead;   /* of answers, which slow clients have not taken */
+	struct body_budget windows; /* of files, copied into memory */
+	struct body_budget ahead;   /* of responses that wait for slow clients */
 	NC_cache *cache;
 	unsigned threads;
 	struct thread *per_thread[SERVER_THREADS_MAX];
-	char io[160];	      /* what the loops run on, and why */
+	char io[160];	      /* which interface the loops use, and why */
 	uint64_t started_ns;  /* monotonic */
-	uint64_t started_ms;  /* of the epoch */
-	_Atomic bool leaving; /* the end was asked for: nobody new should come */
+	uint64_t started_ms;  /* since the epoch */
+	_Atomic bool leaving; /* the server is ending: no new clients should come */
 };
 
-/* What a connection is at, for the status. */
+/* The state of a connection, for the status. */
 enum connection_state {
 	CONNECTION_IDLE,      /* no byte of a request has come */
-	CONNECTION_READING,   /* a part of its head */
-	CONNECTION_WORKING,   /* the answer is being made */
-	CONNECTION_SENDING,   /* and sent */
-	CONNECTION_LINGERING, /* all said; until the client's end is closed as well */
+	CONNECTION_READING,   /* a part of a head has come */
+	CONNECTION_WORKING,   /* the response is being made */
+	CONNECTION_SENDING,   /* the response is being sent */
+	CONNECTION_LINGERING, /* our end is closed, the client's not yet */
 	CONNECTION_STATES
 };
 
-/* Written by its own thread, read by any: relaxed, and added up by who asks. */
+/* Written by its own thread, read by any thread: relaxed, and summed up by the reader. */
 struct thread_counters {
 	_Atomic uint64_t connections;		    /* accepted */
-	_Atomic uint64_t open;			    /* now */
-	_Atomic uint64_t states[CONNECTION_STATES]; /* of those */
+	_Atomic uint64_t open;			    /* currently open */
+	_Atomic uint64_t states[CONNECTION_STATES]; /* open ones by state */
 	_Atomic uint64_t requests;
 	_Atomic uint64_t responses[6]; /* by hundred: [2] is 2xx */
 	_Atomic uint64_t body_bytes;   /* sent or being sent */
-	_Atomic uint64_t body_units;   /* pieces of bodies that left by cache id */
+	_Atomic uint64_t body_units;   /* pieces of bodies that were sent by cache id */
 	_Atomic uint64_t worker_requests;
 	_Atomic uint64_t worker_messages; /* bytes to and from workers: heads, no bodies */
-	_Atomic uint64_t worker_bodies;	  /* bytes of bodies that workers named by id */
+	_Atomic uint64_t worker_bodies;	  /* bytes of bodies that workers sent by id */
 	_Atomic uint64_t worker_failures;
-	_Atomic uint64_t slow_files, slow_spooled; /* answers taken off their units, by where to */
-	_Atomic uint64_t slow_reset;		   /* for which there was no other way */
-	_Atomic uint64_t slow_clients; /* that kept a program waiting and were given up */
-	/* us from a whole head to the last byte handed to the system, by the loop's clock */
+	/* responses moved off their units: to files, to the spool */
+	_Atomic uint64_t slow_files, slow_spooled;
+	_Atomic uint64_t slow_reset;   /* that could not be moved */
+	_Atomic uint64_t slow_clients; /* closed because a program waited for them */
+	/* us from a complete head to the last byte passed to the kernel, by the loop's clock */
 	struct histogram latency;
 };
 
@@ -98,41 +99,43 @@ struct thread {
 	unsigned number;
 	struct server *server;
 	struct loop *loop;
-	struct file_cache_tick *tick; /* of the loop: files' entries are had and given back by it */
-	struct config_ref *config_ref; /* that new transactions begin with */
+	struct file_cache_tick *tick;  /* of the loop: counts references to entries of files */
+	struct config_ref *config_ref; /* for new transactions */
 	struct access_log log;
 	struct thread_counters counters;
-	/* output.c's: the fields that all answers of a second have, and their date. */
-	uint64_t date_until_ms; /* loop's clock; 0: none was made */
+	/* Of output.c: the fields that all responses of a second share, and their date. */
+	uint64_t date_until_ms; /* loop's clock; 0: not made yet */
 	const struct config *date_config;
 	size_t lead_length;
-	size_t lead_pad; /* where in it what pads a head goes */
+	size_t lead_pad; /* offset in it where padding is inserted */
 	char lead[CONFIG_SERVER_HEADER_MAX + 64];
 	char date[DATE_LENGTH];
-	struct connection *connections; /* connection.c's */
-	/* connection-slow.c's and connection-held.c's: who waits, longest first; units by id; the work. */
+	struct connection *connections; /* of connection.c */
+	/*
+	 * Of connection-slow.c, connection-held.c: waiting connections, longest first; their units.
+	 */
 	struct connection *slow_first, **slow_last;
 	GHashTable *held, *programs;
-	GQueue lent; /* connections whose sockets may refer to a unit that their answer has left */
-	struct loop_notice shed; /* who is to be taken off a unit that is needed elsewhere */
+	GQueue lent; /* connections whose sockets may refer to the unit of an earlier response */
+	struct loop_notice shed; /* posted to move responses off units that are needed elsewhere */
 	struct timer slow_timer;
-	/* connection-unsent.c's: connections whose sockets hold bytes, and how many; its work. */
+	/* Of connection-unsent.c: connections whose sockets hold bytes; their bytes; the work. */
 	GQueue unsent;
 	uint64_t unsent_bytes;
 	struct loop_notice unsent_shed;
 	struct timer unsent_timer;
-	struct transaction *spare; /* output.c's, and the next */
+	struct transaction *spare; /* of output.c, with the next field */
 	unsigned spare_count;
-	struct worker_hook *workers; /* worker.c's */
-	char *gateway_block; /* backend-call.c's: a request's variables, until they are handed on */
-	bool draining;	     /* answers close their connections */
-	/* The last connection has gone; NULL: nobody asks. */
+	struct worker_hook *workers; /* of worker.c */
+	char *gateway_block; /* of backend-call.c: a request's variables until they are submitted */
+	bool draining;	     /* connections close after their response */
+	/* Called when the last connection has ended; or NULL. */
 	void (*vacated)(struct thread *thread);
 };
 
 static inline void counter_add(_Atomic uint64_t *counter, uint64_t more)
 {
-	/* One writer: no locked instruction is needed. */
+	/* There is one writer: no locked instruction is needed. */
 	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + more,
 			      memory_order_relaxed);
 }

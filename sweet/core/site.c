@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * site.c - see site.h.  A folder is one file cache, however many scopes and
- * generations name it; each of them holds it.
+ * site.c - see site.h.  A directory has one file cache, even if several scopes and configurations
+ * name it; each of them holds a reference.
  */
 #include <errno.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static const char *folder_of(const struct scope *scope)
 	return scope->alias ? scope->alias : scope->root;
 }
 
-/* The file cache of the same folder, read the same way, among a configuration's first hosts. */
+/* Returns the file cache with the same options from the configuration's first hosts. */
 static struct file_cache *find(const struct config *config, unsigned hosts,
 			       const struct file_cache_options *options)
 {
@@ -30,7 +30,7 @@ static struct file_cache *find(const struct config *config, unsigned hosts,
 	return NULL;
 }
 
-/* Once, however many paths have it from their host. */
+/* Reports the error once, even if many paths inherit the setting from their host. */
 static void complain(GPtrArray *errors, const char *place, const char *what, const char *why)
 {
 	char *text =
@@ -49,7 +49,7 @@ static void open_scope(struct config *config, unsigned host, struct scope *scope
 	const char *folder = folder_of(scope);
 	struct file_cache *known;
 
-	/* For programs, which may work elsewhere. */
+	/* For programs, which may run in another directory. */
 	scope->folder = g_canonicalize_filename(folder, NULL);
 	options.root = docroot_open(folder);
 	if (options.root < 0) {
@@ -68,7 +68,7 @@ static void open_scope(struct config *config, unsigned host, struct scope *scope
 	scope->file_cache = known ? file_cache_ref(known) : file_cache_open(&options);
 }
 
-/* The first scope that has the same users. */
+/* Returns the first scope with the same password file. */
 static const struct scope *find_auth(const struct config *config, const char *file)
 {
 	for (unsigned i = 0; i < config->host_count; i++)
@@ -81,7 +81,7 @@ static const struct scope *find_auth(const struct config *config, const char *fi
 	return NULL;
 }
 
-/* A reload reads the file anew, so that bad lines are told. */
+/* A reload reads the file again, to report invalid lines. */
 static void open_auth(const struct config *config, struct scope *scope,
 		      struct authenticator *authenticator, GPtrArray *errors)
 {
@@ -92,7 +92,7 @@ static void open_auth(const struct config *config, struct scope *scope,
 	if (!scope->auth_realm || !scope->auth_file)
 		return;
 	first = find_auth(config, scope->auth_file);
-	/* What is wrong with it was told for the first. */
+	/* Errors of the file were reported for the first scope. */
 	if (first != scope)
 		scope->auth = first->auth ? auth_hold(first->auth) : NULL;
 	else if (authenticator)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * site.h - what a configuration names, opened: the files of every folder, the
- * users of every password file.
+ * site.h - opens what a configuration names: the files of each directory, the users of each
+ * password file.
  */
 #ifndef SWEET_SITE_H
 #define SWEET_SITE_H
@@ -12,21 +12,20 @@
 #include "files/file-cache.h"
 
 struct site_options {
-	struct thread_pool *thread_pool;     /* NULL: only to see whether all is there */
-	struct authenticator *authenticator; /* NULL without a pool */
-	size_t max_unit;		     /* bytes of the largest file to be cached */
+	struct thread_pool *thread_pool;     /* NULL: only check that everything exists */
+	struct authenticator *authenticator; /* NULL if thread_pool is NULL */
+	size_t max_unit;		     /* bytes of the largest file to cache */
 };
 
 /*
- * Opens what config names; folders that the previous configuration (may be
- * NULL) has too go on with what is cached of them.  It is given back with
- * config's last reference.  False: errors has a line for each that cannot be
- * opened (g_free), and config is to be let go of.
+ * Opens what config names; directories that the previous configuration (may be NULL) also has keep
+ * their cached files.  Everything is released with the last reference to config.  Returns false
+ * with a line in errors (g_free()) for each failure; then the caller has to release config.
  */
 bool site_open(struct config *config, const struct config *previous,
 	       const struct site_options *options, GPtrArray *errors);
 
-/* Adds what all folders have to what is there; each is counted once. */
+/* Adds the statistics of all directories to sum; each directory counts once. */
 void site_stat(const struct config *config, struct file_cache_stat *sum);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * socket-options.c - see socket-options.h.  Options are always set, also to
- * what the system has by default: a socket that a supervisor keeps may have
- * got others from the server before.
+ * socket-options.c - see socket-options.h.  Options are always set, even to the kernel's default: a
+ * socket from a supervisor may have other values from an earlier server.
  */
 #include <assert.h>
 #include <errno.h>
@@ -16,7 +15,7 @@
 #include "log/log.h"
 
 #define SYSTEM_FASTOPEN "/proc/sys/net/ipv4/tcp_fastopen"
-#define FASTOPEN_SERVERS 0x2 /* of its bits (the kernel's ip-sysctl.rst) */
+#define FASTOPEN_SERVERS 0x2 /* bit for servers (ip-sysctl.rst of the kernel) */
 
 static_assert((int)SEND_AUTO - 1 == NC_ROUTE_LEARN && (int)SEND_COPY - 1 == NC_METHOD_COPY &&
 		      (int)SEND_SPLICE - 1 == NC_METHOD_SPLICE &&
@@ -26,7 +25,7 @@ static_assert((int)SEND_AUTO - 1 == NC_ROUTE_LEARN && (int)SEND_COPY - 1 == NC_M
 
 static void set(int fd, int option, int value, int otherwise, const char *name)
 {
-	/* A system that does not know it does what it does by default. */
+	/* A kernel that lacks the option behaves as with its default. */
 	if (setsockopt(fd, IPPROTO_TCP, option, &value, sizeof(value)) < 0 && value != otherwise)
 		log_warning("%s: %s", name, strerror(errno));
 }
@@ -55,7 +54,7 @@ bool socket_is_opening(int fd)
 	       info.tcpi_state == TCP_SYN_RECV;
 }
 
-/* Its bits, or -1: not known. */
+/* Returns the kernel's bits; -1 if unknown. */
 static int system_fastopen(void)
 {
 	FILE *file = fopen(SYSTEM_FASTOPEN, "re");
@@ -94,7 +93,7 @@ void socket_options_write(const struct config_sockets *sockets, char text[SOCKET
 {
 	char fastopen[32], method[32];
 	const struct {
-		bool told;
+		bool shown;
 		const char *text;
 	} parts[] = {
 		{sockets->defer_accept, "defer-accept"},
@@ -111,7 +110,7 @@ void socket_options_write(const struct config_sockets *sockets, char text[SOCKET
 	snprintf(method, sizeof(method), "send-method %s", method_word(sockets->send_method));
 	*text = '\0';
 	for (unsigned i = 0; i < G_N_ELEMENTS(parts); i++)
-		if (parts[i].told)
+		if (parts[i].shown)
 			length += (size_t)snprintf(text + length, SOCKET_OPTIONS_TEXT - length,
 						   "%s%s", length ? ", " : "", parts[i].text);
 }

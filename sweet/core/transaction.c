@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * transaction.c - see transaction.h: room for the heads of answers that are
- * longer than most.
+ * transaction.c - see transaction.h: memory for heads that are larger than head_buffer.
  */
 #include <stdlib.h>
 
 #include "core/transaction.h"
 
-#define ALIGN 64u /* as that of output.h's head */
+#define ALIGN 64u /* as the head in output.h */
 
 bool transaction_make_room(struct transaction *transaction, size_t bytes)
 {

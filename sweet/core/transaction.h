@@ -2,24 +2,21 @@
 /*
  * transaction.h - one request and its response, as data.
  *
- * A connection fills in the request and hands the transaction to a responder
- * (static files, a gateway, the status page); the responder fills in the
- * response and says so.  Responders never see a connection.
+ * A connection fills in the request and passes the transaction to a responder (static files, a
+ * gateway, the status page), which fills in the response.  Responders never see a connection.
  *
- * The life of a response: the responder returns RESPOND_NOW, or RESPOND_LATER
- * and calls done() later, once; the connection sends head and body, asks
- * next() for more as long as it is set, and at the end, or when the client is
- * gone, calls finish() once, which gives back what the body holds.  A
- * transaction that is to be answered later lives until it is, client or not:
- * gone() tells the responder that nobody waits for it any more.
+ * The life of a response: the responder returns RESPOND_NOW, or returns RESPOND_LATER and calls
+ * done() later, once.  The connection sends head and body, and calls next() for more while it is
+ * set.  At the end, or when the client has disconnected, it calls finish() once, which releases
+ * what the body holds.  A transaction with a pending response lives until the response comes, even
+ * without its client: gone() tells the responder that nobody waits for it any more.
  *
- * Of a body of unknown length the pieces come by next(), until one is empty.
+ * A body of unknown length comes in pieces by next(), until an empty one.
  *
- * A request's body is read and dropped, unless the responder asks for it
- * before it answers: with receive() for one unit that stands until the end of
- * the transaction, or with receive_piece() for one unit after another, so that
- * it need not fit anywhere as a whole.  Who answers before he has had the last
- * piece does not want the rest; it is dropped like one that nobody asked for.
+ * A request body is read and dropped, unless the responder requests it before it responds: with
+ * receive() as one unit, which exists until the end of the transaction, or with receive_piece() as
+ * a sequence of units, so that it need not fit anywhere as a whole.  If the responder responds
+ * before it has the last piece, the rest is dropped.
  */
 #ifndef SWEET_TRANSACTION_H
 #define SWEET_TRANSACTION_H
@@ -49,166 +46,166 @@ struct thread;
 #define TRANSACTION_HEAD_MAX 8192 /* bytes of a response's own header lines */
 #define TRANSACTION_TEXT_MAX 4096 /* bytes of a body in memory */
 #define TRANSACTION_AROUND_MAX                                                                     \
-	(TRANSACTION_TEXT_MAX + 1024)  /* of that and the server's own lines */
+	(TRANSACTION_TEXT_MAX + 1024)  /* of that, with the server's own lines */
 #define TRANSACTION_SCRATCH 576	       /* bytes */
-#define TRANSACTION_UNKNOWN UINT64_MAX /* length of a body that ends when it ends */
+#define TRANSACTION_UNKNOWN UINT64_MAX /* length of a body that is not known before its end */
 
 enum respond { RESPOND_NOW, RESPOND_LATER };
 
-/* What is sent of a file; file-response.c's, and good only once that has it. */
+/* What is sent of a file; private to file-response.c, valid only while that responds. */
 struct file_response {
 	struct conditions conditions;
 	struct file_cache *cache;
 	struct file_cache_entry *entry;
 	const char *type; /* Content-Type */
-	size_t own_lines; /* bytes of header lines that are the caller's */
+	size_t own_lines; /* bytes of the caller's header lines */
 	struct range_set ranges;
-	unsigned part;		    /* the range that is sent */
-	bool parts;		    /* with texts of multipart/byteranges between */
+	unsigned part;		    /* the range that is being sent */
+	bool parts;		    /* with texts of multipart/byteranges between the ranges */
 	struct multipart multipart; /* with parts */
 };
 
 struct transaction {
-	/* The request; `request` is good only while the responder starts. */
-	struct thread *thread;		  /* this thread's */
-	struct config_ref *config_ref;	  /* held until the end */
-	const struct host *host;	  /* by phase-target.c */
-	const struct scope *scope;	  /* by phase-target.c, after the path */
-	const struct scope *rewritten_by; /* by phase-rewrite.c: whose rule made the path; NULL */
-	unsigned phase;			  /* route.c's: the next row of its table */
+	/* The request; `request` is valid only while the responder starts. */
+	struct thread *thread;
+	struct config_ref *config_ref; /* a reference until the end */
+	const struct host *host;       /* set by phase-target.c */
+	const struct scope *scope;     /* set by phase-target.c, after the path */
+	/* set by phase-rewrite.c: the scope whose rule made the path; or NULL */
+	const struct scope *rewritten_by;
+	unsigned phase; /* of route.c: the next row of its table */
 	const struct request *request;
-	bool head_only;	 /* HEAD */
-	bool has_upload; /* a body follows the head */
-	size_t upload;	 /* the unit that it, or a piece, is in once received; 0: empty */
+	bool head_only;		    /* the method is HEAD */
+	bool has_upload;	    /* a body follows the head */
+	size_t upload;		    /* unit of the received body or piece; 0: empty */
 	struct NC_hold upload_hold; /* of that unit */
-	uint64_t upload_length;	    /* bytes that have come, of all pieces */
-	bool upload_more;	    /* what was received was not the last piece */
-	const char *remote_addr;    /* of the connection, lives as long */
+	uint64_t upload_length;	    /* bytes received, of all pieces */
+	bool upload_more;	    /* more pieces follow the received one */
+	const char *remote_addr;    /* of the connection, which outlives it */
 	uint16_t remote_port;
-	const struct sockaddr *remote; /* the same, lives as long */
+	const struct sockaddr *remote; /* of the connection, too */
 	const char *server_addr;       /* that the client connected to */
 	uint16_t server_port;
-	const struct sockaddr *local;		 /* of the socket, whatever a proxy says */
-	char path[REQUEST_TARGET_MAX + 1];	 /* decoded, and rewritten if that is asked for */
-	char remote_user[HTPASSWD_USER_MAX + 1]; /* who has shown a password; "": nobody */
+	const struct sockaddr *local; /* the socket's own, even behind a proxy */
+	/* decoded, and rewritten if a rule requires that */
+	char path[REQUEST_TARGET_MAX + 1];
+	char remote_user[HTPASSWD_USER_MAX + 1]; /* the authenticated user; "": none */
 
 	/* The response. */
 	int status;
-	const char *detail;	   /* for the page of an error: static text, or NULL */
+	const char *detail;	   /* for the error page: static text, or NULL */
 	const char *reason;	   /* of a refusal, for the log: static text, or NULL */
-	const char *head;	   /* header lines; lives until finish() */
+	const char *head;	   /* header lines, valid until finish() */
 	size_t head_length;	   /* bytes */
-	time_t date;		   /* when it was made, for Date; 0: now */
+	time_t date;		   /* when the response was made, for Date; 0: now */
 	uint64_t length;	   /* bytes of the whole body, or TRANSACTION_UNKNOWN */
 	struct NC_range body;	   /* the next piece; id 0: none */
 	struct NC_hold hold;	   /* of its unit */
-	struct page_memory *pages; /* that it lies in, a program's; NULL: the cache's */
+	struct page_memory *pages; /* program memory with that piece; NULL: it is in the cache */
 	/*
-	 * The next piece as several ranges instead, until next() or finish(), with a hold
-	 * for each of them, or one for all if they are of one unit.
+	 * The next piece as several ranges instead, valid until next() or finish(); with a hold
+	 * for each range, or one hold if all are of one unit.
 	 */
 	const struct NC_range *ranges;
 	const struct NC_hold *holds;
 	unsigned range_count, hold_count;
-	/* Or as bytes in memory; until next() or finish(). */
+	/* Or as bytes in memory; valid until next() or finish(). */
 	const void *data;
 	size_t data_length;
-	struct loop_file file; /* or as a range of a file that is in the page cache */
+	struct loop_file file; /* or as a range of a file in the page cache */
 	/*
-	 * next() is asked when the client has acknowledged all that was sent: bytes of
-	 * a file that somebody writes to may change until then.
+	 * Call next() when the client has acknowledged everything sent: until then, a write to the
+	 * file can change the bytes.
 	 */
 	bool settle;
-	bool reset;	    /* what is cut off ends with a reset, whatever tells its length */
-	bool live;	    /* a piece is not to wait for the next: that is not made yet */
-	const void *text;   /* a small body in memory instead, of length bytes; until finish() */
-	bool bodiless;	    /* no body, and no page for the status either */
-	bool error_page;    /* errorpage.c has had its look at it */
-	const char *lead;   /* text in front of the next piece, of length's bytes too ... */
-	size_t lead_length; /* ... at most TRANSACTION_TEXT_MAX; the connection clears this */
+	bool reset; /* if cut off, reset the connection, even if the length shows it */
+	bool live;  /* send a piece at once: the next one does not exist yet */
+	/* a small body in memory instead, of length bytes; valid until finish() */
+	const void *text;
+	bool bodiless;	    /* no body, and no error page either */
+	bool error_page;    /* errorpage.c has processed the response */
+	const char *lead;   /* text before the next piece, included in length */
+	size_t lead_length; /* its bytes, at most TRANSACTION_TEXT_MAX; the connection clears it */
 
-	/* Responder to connection. */
+	/* Called by the responder: */
 	void (*done)(struct transaction *transaction);
 	/*
-	 * Starts a responder, in place of one that had returned RESPOND_LATER, and
-	 * calls done() if it answers now.  The body that it asks for is taken only
-	 * when it has returned: the transaction lives until then.  The last thing
-	 * that the caller does with the transaction.
+	 * Starts another responder, in place of one that has returned RESPOND_LATER, and calls
+	 * done() if it responds at once.  The body that it requests is received only after it has
+	 * returned: the transaction lives until then.  May free the transaction.
 	 */
 	void (*resume)(struct transaction *transaction,
 		       enum respond (*respond)(struct transaction *transaction, void *context),
 		       void *context);
 	/*
-	 * Asks for the request's body, limit bytes at most, instead of answering;
-	 * the last thing that the responder does.  received() is called when it is
-	 * there, finish() when it is not to be had.
+	 * Requests the request body, at most limit bytes, before a response; the responder must not
+	 * use the transaction afterwards. received() is called when the body has come, finish() if
+	 * it cannot come.
 	 */
 	void (*receive)(struct transaction *transaction, uint64_t limit);
 	/*
-	 * The same in pieces of window bytes: received() is called with the first
-	 * as soon as there are so many, or the body is over.  With upload_more the
-	 * responder asks again when it is done with the piece, which is given back
-	 * by that; the last one may be empty.  Meanwhile the client waits.  finish()
-	 * says that no more is to be had (or that nobody waits for the answer), and
-	 * in place of a further piece may come from within the call; done() may be
-	 * called while a piece is on its way.
+	 * Requests the body in pieces of window bytes: received() is called with the first when
+	 * that many bytes have come, or the body has ended.  With upload_more the responder
+	 * requests the next piece when it has consumed the current one, which releases it; the last
+	 * piece may be empty.  Meanwhile the client waits. finish() is called if no more can come,
+	 * or nobody waits for the response; for a further piece it may be called before the call
+	 * returns. done() may be called while a piece is being received.
 	 */
 	void (*receive_piece)(struct transaction *transaction, uint64_t limit, size_t window);
-	/* Gives back what came of the body; the rest of it is not wanted. */
+	/* Releases what has come of the body; the rest is dropped. */
 	void (*drop_upload)(struct transaction *transaction);
 	/*
-	 * In place of an answer: that to a request for target, a path with a
-	 * query, with the other fields of head.  The responder has let go of the
-	 * transaction.  route.c's.
+	 * Responds with the response to a request for target, a path with a query, with the other
+	 * fields of head.  The responder has released the transaction.  Set by route.c.
 	 */
 	void (*again)(struct transaction *transaction, struct slice head, struct slice target);
 	/*
-	 * A phase that had the request wait (phase.h) lets it pass: goes on with the
-	 * next one.  The request is set.  route.c's.
+	 * A phase that made the request wait (phase.h) lets it pass: runs the next phase.  The
+	 * request is set.  Set by route.c.
 	 */
 	enum respond (*proceed)(struct transaction *transaction);
-	/* Bytes of the request's body and of the answer that have passed; NULL: there is no client. */
+	/* Returns the bytes of request body and response transferred so far; NULL: no client. */
 	uint64_t (*moved)(const struct transaction *transaction);
-	/* The client is too slow, with a piece that is on its way to it or from it: finish() is called. */
+	/* The client is too slow: ends the connection, which calls finish(). */
 	void (*give_up)(struct transaction *transaction);
-	unsigned redirects; /* so far */
-	void *connection;   /* the connection's; NULL: the client is gone */
-	/* Connection to responder; may be NULL. */
+	unsigned redirects; /* number so far */
+	void *connection;   /* the connection; NULL: it has ended */
+	/* Called by the connection; may be NULL: */
 	enum respond (*received)(struct transaction *transaction);
-	enum respond (*next)(struct transaction *transaction); /* status 0 in the answer: cut off */
+	enum respond (*next)(struct transaction *transaction); /* sets status to 0 to cut off */
 	void (*finish)(struct transaction *transaction);
-	void (*gone)(struct transaction *transaction); /* while an answer or piece is being made */
+	void (*gone)(struct transaction *transaction); /* while a response or piece is being made */
 
-	/* cache-store.c's; NULL, 0: nothing is to be done with the answer but to send it. */
+	/* Of cache-store.c; NULL, 0: nothing to do but to send the response. */
 	struct cache_store *store;
 	uint64_t store_mark;
 
 	struct file_response file_response;
-	/* The responder's: from its start to finish(). */
+	/* Private to the responder, from its start to finish(). */
 	alignas(16) unsigned char scratch[TRANSACTION_SCRATCH];
 	char head_buffer[TRANSACTION_HEAD_MAX];
-	/* Of an answer with more lines than that has room for, as few have; NULL: none. */
+	/* The head of a response if head_buffer is too small for its lines; else NULL. */
 	char *long_head;
-	size_t long_room; /* bytes that long_head has room for */
-	char *long_out;	  /* the allocation, which begins with room for output.c's whole head */
+	size_t long_room; /* bytes for lines in long_head */
+	char *long_out;	  /* the allocation; output.c writes to its beginning */
 };
 
-/* Where the lines of a response go that a responder copies. */
+/* Returns where a responder that copies the lines of a response writes them. */
 static inline char *transaction_lines(struct transaction *transaction)
 {
 	return transaction->long_head ? transaction->long_head : transaction->head_buffer;
 }
 
 /*
- * From now on transaction_lines() has room for that many bytes, and nothing in
- * it.  False: there is no memory.
+ * Gives transaction_lines() room for that many bytes; its contents are lost.  Returns false without
+ * memory.
  */
 bool transaction_make_room(struct transaction *transaction, size_t bytes);
 
-/* The lines have no room but head_buffer. */
+/* Frees that memory: lines go to head_buffer again. */
 void transaction_drop_room(struct transaction *transaction);
 
-/* Bytes of the present piece, without the text in front of it. */
+/* Returns the bytes of the current piece, without the text before it. */
 static inline uint64_t transaction_piece(const struct transaction *transaction)
 {
 	uint64_t bytes = 0;
@@ -224,7 +221,7 @@ static inline uint64_t transaction_piece(const struct transaction *transaction)
 	return bytes;
 }
 
-/* Nothing but a status and fields: the small page for it may follow. */
+/* Whether the response is only a status and fields, so that the error page can follow. */
 static inline bool transaction_is_bare(const struct transaction *transaction)
 {
 	return !transaction->body.id && !transaction->range_count && !transaction->data &&
@@ -232,7 +229,7 @@ static inline bool transaction_is_bare(const struct transaction *transaction)
 	       transaction->length == 0;
 }
 
-/* The responder gives back what it has, and hears no more of the transaction. */
+/* Releases what the responder has; the responder gets no more calls. */
 static inline void transaction_dismiss(struct transaction *transaction)
 {
 	if (transaction->finish)
@@ -243,7 +240,7 @@ static inline void transaction_dismiss(struct transaction *transaction)
 	transaction->date = 0;
 }
 
-/* A response that is only a status and the small page for it. */
+/* Responds with a status and its built-in page. */
 static inline enum respond transaction_fail(struct transaction *transaction, int status,
 					    const char *detail)
 {
@@ -253,7 +250,7 @@ static inline enum respond transaction_fail(struct transaction *transaction, int
 	return RESPOND_NOW;
 }
 
-/* The same, with what only the log is told. */
+/* The same, with a reason for the log only. */
 static inline enum respond transaction_refuse(struct transaction *transaction, int status,
 					      const char *reason)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * autoindex.c - see autoindex.h.  A helper reads the folder and writes the text; the
- * rest is on the transaction's thread.  A folder is read for each request:
- * listings are for people, and nothing of them has to be kept right.
+ * autoindex.c - see autoindex.h.  A helper thread reads the directory and writes the text; the rest
+ * runs on the transaction's thread.  Listings are not cached: people read them, so they are rare,
+ * and a cache would have to be kept up to date.
  */
 #include <assert.h>
 #include <errno.h>
@@ -17,14 +17,14 @@
 
 #define TEXT_MAX ((size_t)8 << 20) /* bytes of a listing */
 
-/* In the transaction's scratch. */
+/* Lies in the transaction's scratch memory. */
 struct autoindex {
 	struct job job; /* must be first */
 	struct transaction *transaction;
 	const char *path;
 	struct autoindex_wish wish;
 	GString *text;
-	bool cut; /* JSON cannot say by itself that it is not all */
+	bool cut; /* JSON has no other way to show that the listing is truncated */
 	int error;
 };
 
@@ -76,16 +76,16 @@ static void refuse(struct transaction *transaction, int error)
 	case -ENOMEM:
 	case -EMFILE:
 	case -ENFILE:
-		log_error("listing %s: %s", transaction->path, strerror(-error));
+		log_error("cannot list %s: %s", transaction->path, strerror(-error));
 		transaction_refuse(transaction, 503, "no memory or descriptor for the folder");
 		return;
 	default:
-		log_error("listing %s: %s", transaction->path, strerror(-error));
+		log_error("cannot list %s: %s", transaction->path, strerror(-error));
 		transaction_fail(transaction, 500, NULL);
 	}
 }
 
-/* The same for each listing; names are escaped, and this is a second fence. */
+/* The same for each listing; names are escaped already, the policy is a second protection. */
 #define LINES                                                                                      \
 	"Cache-Control: no-cache\r\nVary: Accept\r\nX-Content-Type-Options: nosniff\r\n"           \
 	"Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'\r\n"
@@ -101,7 +101,7 @@ static void work_done(struct job *job)
 	if (!error) {
 		strcpy(transaction->head_buffer, autoindex->cut ? LINES CUT : LINES);
 		transaction->head_length = strlen(transaction->head_buffer);
-		/* The scratch is the text's from here on. */
+		/* From here on the scratch memory belongs to the text response. */
 		error = text_response_set(transaction,
 					  autoindex->wish.json ? "application/json"
 							       : "text/html; charset=utf-8",

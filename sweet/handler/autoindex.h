@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * autoindex.h - answers with what is in a folder, as HTML or as JSON.
+ * autoindex.h - responds with the list of a directory, as HTML or JSON.
  */
 #ifndef SWEET_AUTOINDEX_H
 #define SWEET_AUTOINDEX_H
@@ -8,9 +8,9 @@
 #include "core/transaction.h"
 #include "http/autoindex-render.h"
 
-#define AUTOINDEX_MAX 10000 /* entries of a listing */
+#define AUTOINDEX_MAX 10000 /* entries of a listing at most */
 
-/* What a request asks for, for when it is gone. */
+/* What the request asks for, kept for after the request's memory has ended. */
 struct autoindex_wish {
 	struct autoindex_order order;
 	bool json;
@@ -19,9 +19,9 @@ struct autoindex_wish {
 struct autoindex_wish autoindex_wish(const struct request *request);
 
 /*
- * Lists the folder at path (below the file cache of the transaction's scope; ends
- * with '/'; stays), which the client knows as transaction->path.  Takes the
- * scratch, next() and finish(); the answer comes by done().
+ * Lists the directory at path, relative to the root of the scope's file cache; it ends with '/' and
+ * must remain valid; the client knows it as transaction->path.  Uses the scratch memory, next() and
+ * finish(); the response comes by done().
  */
 enum respond autoindex_respond(struct transaction *transaction, const char *path,
 			       struct autoindex_wish wish);

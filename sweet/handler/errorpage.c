@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * errorpage.c - see errorpage.h.  On the transaction's thread.
+ * errorpage.c - see errorpage.h.  Runs on the transaction's thread.
  *
- * The responder is done, so what it holds is given back first and the scratch
- * is used anew.  The head's lines (WWW-Authenticate, Allow, Retry-After) stay.
+ * The response is complete, so its resources are released first and the scratch memory is reused.
+ * The lines of the head (WWW-Authenticate, Allow, Retry-After) stay.
  */
 #include <assert.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "core/server.h"
 #include "handler/errorpage.h"
 
-/* In the transaction's scratch. */
+/* Lies in the transaction's scratch memory. */
 struct page {
 	struct file_cache_waiter waiter; /* must be first */
 	struct transaction *transaction;
@@ -35,7 +35,7 @@ static void finish(struct transaction *transaction)
 	file_cache_tick_put(transaction->thread->tick, page->cache, page->entry);
 }
 
-/* The path for a status, or NULL. */
+/* Returns the path of the page for the status, or NULL. */
 static const char *path_for(const struct transaction *transaction)
 {
 	const struct scope *scope = transaction->scope;
@@ -46,7 +46,7 @@ static const char *path_for(const struct transaction *transaction)
 	return NULL;
 }
 
-/* False: not a page that can be sent. */
+/* Returns false if the page cannot be sent. */
 static bool set_body(struct transaction *transaction, const struct file_cache_entry *entry)
 {
 	size_t room = sizeof(transaction->head_buffer) - transaction->head_length;
@@ -54,10 +54,10 @@ static bool set_body(struct transaction *transaction, const struct file_cache_en
 	const struct filehead *head;
 	struct filehead made;
 
-	/* Too large for a unit: such a page has more than an error to say. */
+	/* Too large for a unit: such a file is not an error page. */
 	if (!view->id && view->version.size > 0)
 		return false;
-	/* Its type and length; what else is said of a file is not said of a page. */
+	/* Only the file's type and length apply to the page, not its other fields. */
 	head = file_cache_head(entry, &made);
 	if (room < head->own)
 		return false;
@@ -94,7 +94,7 @@ static void arrived(struct file_cache_waiter *waiter)
 	transaction->done(transaction);
 }
 
-/* The lines of the head to where they last, and back what the responder had. */
+/* Copies the lines of the head to memory that lasts, and releases the response's resources. */
 static bool take_over(struct transaction *transaction)
 {
 	if (transaction->head_length > sizeof(transaction->head_buffer))
@@ -115,7 +115,7 @@ enum respond errorpage_find(struct transaction *transaction)
 	transaction->error_page = true;
 	if (!path || !transaction_is_bare(transaction) || !take_over(transaction))
 		return RESPOND_NOW;
-	/* A path of the host, whatever the scope of the error. */
+	/* A path of the host: its scope may differ from that of the error. */
 	scope = host_scope(transaction->host, path);
 	*page = (struct page){
 		.waiter = {.arrived = arrived, .loop = transaction->thread->loop},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * errorpage.h - a file of the site in the place of the small page of an error.
+ * errorpage.h - sends a file of the site instead of the short built-in page of an error.
  */
 #ifndef SWEET_ERRORPAGE_H
 #define SWEET_ERRORPAGE_H
@@ -12,10 +12,9 @@
 enum respond errorpage_find(struct transaction *transaction);
 
 /*
- * To be called with each answer before anything of it is sent.  An error
- * without a body gets the file that its scope's error_pages name for it, now
- * or, by done(), later; whatever is wrong with the file leaves the answer as
- * it is.  Each answer is looked at once, so that there is no loop.
+ * Call it for each response before anything is sent.  An error without a body gets the file that
+ * error_pages of its scope names for the status, now or later by done().  If the file cannot be
+ * used the response stays as it is.  Each response is checked once, so there is no loop.
  */
 static inline enum respond errorpage_respond(struct transaction *transaction)
 {

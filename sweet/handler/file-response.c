@@ -2,9 +2,8 @@
 /*
  * file-response.c - see file-response.h.  Runs on the transaction's thread.
  *
- * The unit of a file is sent as it is, or ranges of it, without a copy; between
- * ranges go texts.  A file without a unit is filestream.c's, with the same
- * choice made before.
+ * The unit of a file, or ranges of it, are sent without a copy; texts are inserted between ranges.
+ * filestream.c sends a file without a unit, after the same choice of ranges.
  */
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +14,7 @@
 #include "handler/filestream.h"
 #include "handler/file-response.h"
 
-/* The last bytes of head_buffer are for texts between ranges. */
+/* The last bytes of head_buffer are reserved for texts between ranges. */
 #define HEAD_ROOM (TRANSACTION_HEAD_MAX - MULTIPART_PART_MAX)
 
 bool file_response_begin(struct transaction *transaction)
@@ -28,7 +27,7 @@ bool file_response_begin(struct transaction *transaction)
 
 /* --- the head ------------------------------------------------------------------ */
 
-/* Behind the caller's lines; false: there is no room. */
+/* Appends lines to those of the caller; returns false if there is no room. */
 static bool add_lines(struct transaction *transaction, const char *at, size_t length)
 {
 	if (transaction->head_length + length > HEAD_ROOM)
@@ -39,7 +38,7 @@ static bool add_lines(struct transaction *transaction, const char *at, size_t le
 	return true;
 }
 
-/* All that was said of a file is taken back: an error says what it is itself. */
+/* Removes all lines about the file: an error response has its own. */
 static enum respond fail(struct transaction *transaction, int status, const char *detail)
 {
 	transaction->head_length = 0;
@@ -61,7 +60,7 @@ static void choose_whole(struct file_response *response, uint64_t size)
 	response->ranges.ranges[0] = (struct range){.length = size};
 }
 
-/* The lines that depend on what is sent. */
+/* Adds the lines that depend on what is sent. */
 static bool add_description(struct transaction *transaction, const char *place)
 {
 	char lines[FILEHEAD_MAX];
@@ -92,7 +91,7 @@ static enum respond whole(struct transaction *transaction, const struct filehead
 	} else if (transaction->head_length) {
 		good = add_lines(transaction, head->text, head->length);
 	} else {
-		/* As it lies there: nothing is copied for most answers. */
+		/* In place: for most responses nothing is copied. */
 		transaction->head = head->text;
 		transaction->head_length = head->length;
 		good = true;
@@ -117,7 +116,7 @@ static enum respond unsatisfiable(struct transaction *transaction, uint64_t size
 	return RESPOND_NOW;
 }
 
-/* One range: its place is in the head. */
+/* Describes one range: its position is in the head. */
 static bool describe_range(struct transaction *transaction, uint64_t size)
 {
 	const struct range *range = &transaction->file_response.ranges.ranges[0];
@@ -128,7 +127,7 @@ static bool describe_range(struct transaction *transaction, uint64_t size)
 	return add_description(transaction, place);
 }
 
-/* Several: their places are in the texts before them. */
+/* Describes several ranges: their positions are in the texts before them. */
 static bool describe_parts(struct transaction *transaction, uint64_t size,
 			   const unsigned char *random)
 {
@@ -153,7 +152,7 @@ static enum respond partial(struct transaction *transaction, const struct filehe
 	bool good;
 
 	response->parts = response->ranges.count > 1;
-	/* Without a boundary that nobody can guess there are no parts. */
+	/* Several parts need an unpredictable boundary; without one the whole file is sent. */
 	if (response->parts &&
 	    getrandom(random, sizeof(random), GRND_NONBLOCK) != (ssize_t)sizeof(random))
 		return whole(transaction, head, size);
@@ -163,7 +162,7 @@ static enum respond partial(struct transaction *transaction, const struct filehe
 	return good && add_common(transaction, head) ? RESPOND_NOW : no_room(transaction);
 }
 
-/* Sets status, head and length, and what is to be sent. */
+/* Sets status, head and length, and the ranges to send. */
 static enum respond choose(struct transaction *transaction, const struct filehead *head,
 			   uint64_t size)
 {
@@ -197,7 +196,7 @@ static enum respond choose(struct transaction *transaction, const struct filehea
 
 /* --- sending ------------------------------------------------------------------------ */
 
-/* The text that belongs in front of the present part. */
+/* Sets the text before the current part. */
 static void set_lead(struct transaction *transaction)
 {
 	struct file_response *response = &transaction->file_response;
@@ -242,7 +241,7 @@ static bool is_to_be_sent(const struct transaction *transaction)
 	return transaction->length > 0 && !transaction->head_only;
 }
 
-/* By a head that is written for this answer, and does not last as that of an entry does. */
+/* Chooses again with a head that is written for this response, as the new version has no entry. */
 static void choose_anew(struct transaction *transaction, const struct file_version *version)
 {
 	struct filehead head;
@@ -256,8 +255,8 @@ static void choose_anew(struct transaction *transaction, const struct file_versi
 }
 
 /*
- * The file that was opened is a later version than the one that was looked up:
- * its answer is another.  True: the body is still to be read.
+ * A newer version of the file was opened than the one that was looked up: makes the response again.
+ * Returns true if the body is still to be read.
  */
 static bool renew(struct transaction *transaction, const struct file_version *version)
 {

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * filestream.c - see filestream.h.  A stream belongs to its transaction's
- * thread, but for the time that its job is with a helper; a transaction that
- * ends then leaves it to the job's end.
+ * filestream.c - see filestream.h.  A stream belongs to its transaction's thread, except while a
+ * helper thread runs its job; if the transaction ends then, the end of the job frees the stream.
  *
- * What sendfile(2) has put into a socket is the page cache itself: bytes that
- * are written to the file until the client has them change what it gets, after
- * any comparison.  So the last bytes of the answer stay here until all others
- * are acknowledged; if the file is not the same then, the connection is reset,
- * and no client takes a mixture of two versions for the file.
+ * sendfile(2) puts pages of the page cache into the socket: a write to the file changes what the
+ * client gets, even after any comparison, until the client has acknowledged the bytes.  So the last
+ * bytes of the response are held back until all others are acknowledged.  If the file has changed
+ * by then, the connection is reset, and no client can take a mixture of two versions for the file.
  *
- * The times that the kernel keeps are compared.  A program that writes to mapped
- * pages of the file moves them rarely; no server can see that.
+ * The comparison uses the time stamps of the kernel.  A program that writes to mapped pages of the
+ * file updates them rarely; a server cannot detect that.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,45 +24,45 @@
 #include "handler/filestream.h"
 
 #define PAGE ((size_t)4096)
-#define HELD_BACK ((size_t)16 << 10) /* bytes that are read into memory whatever the way */
+#define HELD_BACK ((size_t)16 << 10) /* bytes at the end that are always copied into memory */
 /*
- * After WARM windows in a row that were in the page cache, a read that is still
- * in progress is unlikely: windows become larger, and fewer bytes are checked.
- * Checking each read took a tenth of the server's CPU time.
+ * After WARM windows in a row that were in the page cache, a read from disk is unlikely: windows
+ * become larger, and fewer bytes are checked.  Checking each read took a tenth of the server's CPU
+ * time.
  */
 #define WARM 4u
 #define WARM_WINDOW (4 * PAGECACHE_WINDOW)
-#define COPY_WINDOW ((size_t)256 << 10) /* bytes; as long as site->windows has so many */
+#define COPY_WINDOW ((size_t)256 << 10) /* bytes, while site->windows has that many left */
 
 struct window {
 	char *bytes;	 /* in memory; NULL: in the page cache */
 	size_t taken;	 /* bytes of site->windows */
-	uint64_t offset; /* in the file */
-	size_t length;	 /* 0: there is none */
-	bool first;	 /* of its range */
+	uint64_t offset; /* offset in the file */
+	size_t length;	 /* 0: no window */
+	bool first;	 /* first window of its range */
 };
 
 struct filestream {
 	struct job job;
-	struct transaction *transaction; /* NULL: it has ended */
+	struct transaction *transaction; /* NULL: the transaction has ended */
 	const struct filestream_owner *owner;
 	struct body_budget *budget;
 	struct file_cache_tick *tick;
 	struct file_cache *cache;
 	struct file_cache_entry *entry;
 	int fd;
-	struct spool *spool; /* NULL: it is a file that others may change */
+	struct spool *spool; /* NULL: a file, which others may change */
 	struct file_version version;
 	unsigned part; /* range of the next read */
 	uint64_t at;   /* bytes of that range that have been read */
 	struct range_set ranges;
 	struct window ready, sending;
-	unsigned warm; /* windows in a row that were in the page cache */
-	bool lends;    /* pages of the page cache */
-	bool lent;     /* some were handed over */
-	bool reading;  /* the job is with a helper */
-	bool wanted;   /* the connection waits */
-	bool begun;    /* a window has been handed over */
+	unsigned warm; /* consecutive windows found in the page cache */
+	bool lends;    /* sends pages of the page cache */
+	bool lent;     /* such pages were sent */
+	bool reading;  /* a helper thread runs the job */
+	bool awaited;  /* the connection waits */
+	bool begun;    /* a window was passed to the connection */
 	bool renewed;  /* another version was opened than was looked up */
 	int error;
 };
@@ -76,7 +74,7 @@ static uint64_t left_of_range(const struct filestream *stream)
 
 /* --- reading, on a helper thread ------------------------------------------------ */
 
-/* The larger window as long as there is memory for it. */
+/* Takes memory for the larger window if there is enough. */
 static size_t take_memory(struct filestream *stream, uint64_t left)
 {
 	struct body_budget *budget = stream->budget;
@@ -123,13 +121,13 @@ static int read_memory(struct window *window, int fd)
 	return 0;
 }
 
-/* Bytes at the end of a range that are not lent: a spool does not change. */
+/* Returns how many last bytes of a range are held back: 0 of a spool, which never changes. */
 static uint64_t held_back(const struct filestream *stream)
 {
 	return stream->spool ? 0 : HELD_BACK;
 }
 
-/* Up to the end of a page; what is held back stays behind it. */
+/* Ends at a page boundary; does not include the bytes that are held back. */
 static size_t lend_length(const struct filestream *stream, uint64_t offset, uint64_t left,
 			  size_t window)
 {
@@ -144,12 +142,12 @@ static int check(const struct filestream *stream)
 	struct file_version now;
 	int error = stream->spool ? 0 : docroot_version(stream->fd, &now);
 
-	/* A file that was renamed or unlinked is sent to its end. */
+	/* A file that was renamed or unlinked is still sent to its end. */
 	return stream->spool || error || file_version_same_bytes(&now, &stream->version) ? error
 											 : -EAGAIN;
 }
 
-/* Whether the next window is of pages that are lent. */
+/* Whether the next window consists of lent pages. */
 static bool lends_next(const struct filestream *stream)
 {
 	return stream->lends && left_of_range(stream) > held_back(stream);
@@ -161,7 +159,7 @@ static void place_window(struct filestream *stream)
 	stream->ready.first = stream->at == 0;
 }
 
-/* It was read: 0 or -errno. */
+/* Ends the read of a window.  Returns 0 or -errno. */
 static int end_window(struct filestream *stream, int error)
 {
 	struct window *window = &stream->ready;
@@ -194,7 +192,7 @@ static int read_window(struct filestream *stream)
 	return end_window(stream, error);
 }
 
-/* The loop's own thread may do that where nothing has to be read. */
+/* On the loop's thread, without a helper, if the data is in the page cache. */
 static bool have_window(struct filestream *stream)
 {
 	struct window *window = &stream->ready;
@@ -217,7 +215,7 @@ static bool have_window(struct filestream *stream)
 	return true;
 }
 
-/* A version that is not the one that was looked up must be at rest as well. */
+/* If the version differs from the one that was looked up, it must not be changing now. */
 static int open_file(struct filestream *stream)
 {
 	struct file_version now;
@@ -243,7 +241,7 @@ static void work(struct job *job)
 
 	if (stream->fd < 0) {
 		stream->error = open_file(stream);
-		/* What is to be read of it, its thread has to say. */
+		/* For another version, the transaction's thread has to choose the ranges again. */
 		if (stream->error || stream->renewed)
 			return;
 	}
@@ -265,7 +263,7 @@ static void stream_free(struct filestream *stream)
 	g_free(stream);
 }
 
-/* Goes to the range of the next read; false: all is read. */
+/* Goes to the range of the next read; returns false if everything was read. */
 static bool next_range(struct filestream *stream)
 {
 	if (left_of_range(stream))
@@ -277,27 +275,27 @@ static bool next_range(struct filestream *stream)
 	return true;
 }
 
-/* What is to be read now is the end of an answer of which pages were lent. */
+/* Whether the next read is the held-back end of a response that was sent as lent pages. */
 static bool is_held_back(const struct filestream *stream)
 {
 	return stream->lent && !stream->spool && stream->part + 1 == stream->ranges.count &&
 	       left_of_range(stream) <= HELD_BACK;
 }
 
-/* settled: the client has acknowledged all that was sent. */
+/* settled: the client has acknowledged everything that was sent. */
 static void read_ahead(struct filestream *stream, bool settled)
 {
 	if (stream->reading || stream->ready.length || stream->error || !next_range(stream) ||
 	    (!settled && is_held_back(stream)))
 		return;
-	/* At first the connection waits for the job's end. */
-	if (stream->begun && !stream->wanted && have_window(stream))
+	/* The first window always comes by a job, which opens the file. */
+	if (stream->begun && !stream->awaited && have_window(stream))
 		return;
 	stream->reading = true;
 	thread_pool_submit(stream->transaction->thread->server->thread_pool, &stream->job);
 }
 
-/* The text behind the last range of several. */
+/* Passes the text after the last of several ranges. */
 static void hand_over_end(struct filestream *stream)
 {
 	struct transaction *transaction = stream->transaction;
@@ -306,7 +304,7 @@ static void hand_over_end(struct filestream *stream)
 	stream->owner->lead(transaction);
 }
 
-/* Hands the window that is ready to the connection. */
+/* Passes the window that is ready to the connection. */
 static void hand_over(struct filestream *stream)
 {
 	struct transaction *transaction = stream->transaction;
@@ -332,7 +330,7 @@ static void hand_over(struct filestream *stream)
 	read_ahead(stream, false);
 }
 
-/* A stream that breaks before its head has left is an ordinary error. */
+/* If nothing was sent yet, the failure becomes an ordinary error response. */
 static void break_off(struct filestream *stream)
 {
 	struct transaction *transaction = stream->transaction;
@@ -344,7 +342,7 @@ static void break_off(struct filestream *stream)
 		transaction->status = 0;
 		return;
 	}
-	/* Without the file's own lines and length, and with a page in their place. */
+	/* Without the file's own lines and length, so that an error page is sent. */
 	transaction->head_length = 0;
 	transaction->length = 0;
 	transaction->next = NULL;
@@ -356,7 +354,7 @@ static void break_off(struct filestream *stream)
 		transaction_fail(transaction, 503, "The file cannot be read now.");
 }
 
-/* The answer, as far as it is known by now; false: not yet. */
+/* Makes the response if it can be made by now; returns false if not. */
 static bool answer(struct filestream *stream)
 {
 	struct transaction *transaction = stream->transaction;
@@ -387,13 +385,13 @@ static void work_done(struct job *job)
 		stream_free(stream);
 		return;
 	}
-	if (!stream->wanted)
+	if (!stream->awaited)
 		return;
-	stream->wanted = false;
+	stream->awaited = false;
 	if (answer(stream))
 		stream->transaction->done(stream->transaction);
 	else
-		stream->wanted = true;
+		stream->awaited = true;
 }
 
 static struct filestream **stream_of(struct transaction *transaction)
@@ -409,13 +407,13 @@ static enum respond next(struct transaction *transaction)
 	transaction->data = NULL;
 	transaction->data_length = 0;
 	transaction->file = (struct loop_file){0};
-	/* What was held back, now that the client has all before it. */
+	/* The client has acknowledged the rest: read the bytes that were held back. */
 	if (transaction->settle)
 		read_ahead(stream, true);
 	transaction->settle = false;
-	/* While a helper reads, what it leaves here is not to be looked at. */
+	/* While the helper runs the job, do not read its fields. */
 	if (stream->reading) {
-		stream->wanted = true;
+		stream->awaited = true;
 		return RESPOND_LATER;
 	}
 	if (stream->error)
@@ -449,7 +447,7 @@ static struct filestream *begin(struct transaction *transaction)
 	stream->fd = -1;
 	stream->lends = transaction->config_ref->config->large_files == LARGE_FILES_SENDFILE &&
 			thread->server->path == &data_path_nabc;
-	stream->wanted = true;
+	stream->awaited = true;
 	transaction->next = next;
 	transaction->finish = finish;
 	return stream;

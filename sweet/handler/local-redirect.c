@@ -7,7 +7,7 @@
 
 #define REDIRECTS_MAX 10
 
-/* The fields that describe a body, which the new request does not have. */
+/* Whether the field describes a body, which the new request does not have. */
 static bool is_of_body(struct slice name)
 {
 	return slice_is(name, "Content-Length") || slice_is(name, "Content-Type") ||
@@ -25,11 +25,11 @@ GString *local_redirect_request(struct transaction *transaction, struct slice he
 {
 	GString *text = g_string_sized_new(head.length + target.length);
 
-	(void)request_parse(request, head.at, head.length); /* it was good before */
+	(void)request_parse(request, head.at, head.length); /* valid: parsed before */
 	g_string_append_printf(text, "%s %.*s HTTP/1.%u\r\n",
 			       transaction->head_only ? "HEAD" : "GET", (int)target.length,
 			       target.at, request->minor);
-	/* That of an absolute target counts, whatever the field said. */
+	/* The host of an absolute target replaces the Host field. */
 	if (request->host.length || request_find(request, "Host"))
 		append_field(text, (struct slice){"Host", 4}, request->host);
 	for (unsigned i = 0; i < request->header_count; i++) {
@@ -44,7 +44,8 @@ GString *local_redirect_request(struct transaction *transaction, struct slice he
 	if (!*good)
 		log_warning("%s: a program redirects to \"%.*s\", %s", transaction->remote_addr,
 			    (int)target.length, target.at,
-			    transaction->redirects > REDIRECTS_MAX ? "for the eleventh time"
-								   : "which is no path");
+			    transaction->redirects > REDIRECTS_MAX
+				    ? "for the eleventh time: refused"
+				    : "which is not a path: refused");
 	return text;
 }

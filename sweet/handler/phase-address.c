@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * phase-address.c - the keys allow and deny: the addresses of clients that the scope
- * serves.
+ * phase-address.c - the keys allow and deny: which client addresses the scope serves.
  */
 #include "auth/ip-acl.h"
 #include "core/server.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * phase-handler.c - which responder answers: the pool that is mounted at the path, the
- * pool of the scope, else a file.
+ * phase-handler.c - chooses what responds: the pool that is mounted at the path, the pool of the
+ * scope, or a file.
  */
 #include "backend/cache-lookup.h"
 #include "core/server.h"
@@ -10,7 +10,7 @@
 #include "handler/static.h"
 #include "http/redirect.h"
 
-/* The folder's own path without its slash: its files are below the slash. */
+/* The path of a directory without its slash: its files are below the slash. */
 static enum respond redirect_to_folder(struct transaction *transaction)
 {
 	size_t length =

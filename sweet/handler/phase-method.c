@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * phase-method.c - the methods that no resource has, and the request for all of
- * the server's, "OPTIONS *" (RFC 9110, section 9.3.7).
+ * phase-method.c - refuses methods that no resource supports, and responds to "OPTIONS *", which
+ * asks about the whole server (RFC 9110, section 9.3.7).
  */
 #include "handler/phase.h"
 #include "handler/short-response.h"
@@ -11,8 +11,7 @@ enum phase phase_method(struct transaction *transaction)
 	const struct request *request = transaction->request;
 
 	if (request->method == METHOD_OTHER)
-		return phase_responds(
-			transaction_refuse(transaction, 501, "a method that is not known here"));
+		return phase_responds(transaction_refuse(transaction, 501, "an unknown method"));
 	if (request->path.at[0] == '*')
 		return phase_responds(short_response_options(transaction, ALLOW_ANY));
 	if (request->method == METHOD_TRACE)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * phase-password.c - the key auth: who has no password of the scope's file is asked
- * for one.
+ * phase-password.c - the key auth: a client without a valid user and password of the scope's file
+ * gets 401.
  *
- * A check that takes time is done by another thread.  The memory of the request ends
- * when the phase returns, so a copy of its head waits for the result.
+ * Another thread does a check that takes time.  The memory of the request ends when the phase
+ * returns, so a copy of its head is kept for the result.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +53,7 @@ static enum respond go_on(struct transaction *transaction, void *context)
 	struct request request;
 	enum respond respond = RESPOND_NOW;
 
-	(void)request_parse(&request, wait->head, wait->head_length); /* it was good before */
+	(void)request_parse(&request, wait->head, wait->head_length); /* valid: parsed before */
 	transaction->request = &request;
 	if (conclude(transaction, &wait->check) == PHASE_NEXT)
 		respond = transaction->proceed(transaction);
@@ -66,7 +66,7 @@ static void answered(struct auth_check *check)
 	struct wait *wait = (struct wait *)check;
 	struct transaction *transaction = wait->transaction;
 
-	/* With the client its address and the rest are gone. */
+	/* If the client has disconnected, its address and other data are no longer valid. */
 	if (transaction->connection)
 		transaction->resume(transaction, go_on, wait);
 	else

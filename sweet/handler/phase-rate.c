@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * phase-rate.c - the key request-rate: a client that sends more requests than the
- * scope permits is told when to try again.
+ * phase-rate.c - the key request-rate: refuses requests above the rate that the scope permits to
+ * each client, and says when to try again.
  */
 #include "core/server.h"
 #include "event/client-limit.h"
@@ -19,7 +19,7 @@ enum phase phase_rate(struct transaction *transaction)
 
 	if (!rate)
 		return PHASE_NEXT;
-	/* A request counts once. */
+	/* Count a request once, even if it was rewritten. */
 	if (before && before->rate && before->rate->scope == rate->scope)
 		return PHASE_NEXT;
 	wait_ns = client_limits_take(thread->server->limits, rate, transaction->remote,

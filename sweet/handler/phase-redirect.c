@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * phase-redirect.c - the key redirect: the client is sent to another URL.
+ * phase-redirect.c - the key redirect: sends the client to another URL.
  */
 #include "core/server.h"
 #include "handler/phase.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * phase-status.c - the status page.  It has a list of addresses of its own and comes
- * before the rules of all scopes, so that no rule of a site hides it from monitoring.
+ * phase-status.c - the status page.  It has its own list of addresses and comes before the rules of
+ * all scopes, so that no rule of a site hides it from monitoring.
  */
 #include "core/server.h"
 #include "handler/phase.h"
@@ -11,7 +11,7 @@ enum phase phase_status(struct transaction *transaction)
 {
 	if (!request_is_reading(transaction->request) || !status_answers(transaction))
 		return PHASE_NEXT;
-	/* Its errors have the pages of the scope. */
+	/* Its errors use the error pages of the scope. */
 	transaction->scope = host_scope(transaction->host, transaction->path);
 	return phase_responds(status_respond(transaction));
 }

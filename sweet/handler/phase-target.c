@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * phase-target.c - what the request is for: its path, decoded, and its host; then
- * the path's scope, of which the rules are.
+ * phase-target.c - decodes the path and finds the host; then finds the scope of the path, whose
+ * rules apply.
  */
 #include "core/server.h"
 #include "handler/phase.h"

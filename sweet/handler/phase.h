@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * phase.h - what the server does to a request before a responder answers it: one
- * function for each phase, in the file of its name.  route.c has the table of them.
+ * phase.h - what the server does to a request before it responds: one function for each phase, in
+ * the file of its name. route.c has the table of them.
  *
- * A phase reads the request and sets what later phases need (path, host, scope,
- * user), or it ends the request: it fills in the response, or lets a responder do so.
- * `transaction->request` is set while a phase runs, and only then.
+ * A phase reads the request and sets what later phases need (path, host, scope, user), or it ends
+ * the request: it fills in the response, or calls a responder.  `transaction->request` is set only
+ * while a phase runs.
  *
- * A rewrite changes the path, and with that the scope.  The phases that a row of the
- * table selects for this run once more then: `transaction->rewritten_by` is the scope
- * that had the rewrite, else NULL.
+ * A rewrite changes the path, and so the scope.  The phases that are marked for this in the table
+ * then run once more: `transaction->rewritten_by` is the scope that had the rewrite, else NULL.
  */
 #ifndef SWEET_PHASE_H
 #define SWEET_PHASE_H
@@ -17,10 +16,11 @@
 #include "core/transaction.h"
 
 enum phase {
-	PHASE_NOW = RESPOND_NOW,     /* the response is there */
-	PHASE_LATER = RESPOND_LATER, /* a responder calls done() later, or the phase proceed() */
-	PHASE_NEXT,		     /* the request passes */
-	PHASE_REWRITTEN,	     /* the path is another one */
+	PHASE_NOW = RESPOND_NOW, /* the response is ready */
+	/* a responder calls done() later, or the phase calls proceed() */
+	PHASE_LATER = RESPOND_LATER,
+	PHASE_NEXT,	 /* the request passes */
+	PHASE_REWRITTEN, /* the path has changed */
 };
 
 /* phase-method.c: methods that are unknown or not supported, and "OPTIONS *". */
@@ -32,7 +32,7 @@ enum phase phase_target(struct transaction *transaction);
 /* phase-target.c: sets the scope of the path. */
 enum phase phase_scope(struct transaction *transaction);
 
-/* phase-status.c: the status page answers. */
+/* phase-status.c: responds with the status page. */
 enum phase phase_status(struct transaction *transaction);
 
 /* phase-rate.c: request-rate. */
@@ -50,10 +50,10 @@ enum phase phase_redirect(struct transaction *transaction);
 /* phase-rewrite.c: rewrite; changes the path. */
 enum phase phase_rewrite(struct transaction *transaction);
 
-/* phase-handler.c: a pool or a file answers; the last phase, which ends every request. */
+/* phase-handler.c: a pool or a file responds; the last phase, which ends every request. */
 enum phase phase_handler(struct transaction *transaction);
 
-/* What a phase returns that let a responder answer. */
+/* Converts what a responder returned. */
 static inline enum phase phase_responds(enum respond respond)
 {
 	return respond == RESPOND_NOW ? PHASE_NOW : PHASE_LATER;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * route.c - from a request to its response: the table of phases, in their order.
- * A new rule for requests is a function of its own file (phase.h) and a row here.
+ * route.c - from a request to its response: the table of phases, in their order.  A new rule for
+ * requests is a function in its own file (phase.h) and a row here.
  *
- * Everything runs on the transaction's thread.  A phase that has to wait for another
- * thread returns PHASE_LATER and calls proceed() when it knows that the request passes.
+ * Everything runs on the transaction's thread.  A phase that has to wait for another thread returns
+ * PHASE_LATER and calls proceed() when it knows that the request passes.
  */
 #include "core/server.h"
 #include "handler/local-redirect.h"
@@ -13,21 +13,21 @@
 
 static const struct {
 	enum phase (*run)(struct transaction *transaction);
-	bool again; /* also for the path that a rewrite has made */
+	bool again; /* runs again after a rewrite */
 } phases[] = {
-	{phase_method, false},	 /* refuses what no resource has */
+	{phase_method, false},	 /* refuses methods that no resource supports */
 	{phase_target, false},	 /* path and host */
-	{phase_status, false},	 /* the status page, which no rule hides */
-	{phase_scope, true},	 /* whose rules follow */
+	{phase_status, false},	 /* the status page, which no rule can hide */
+	{phase_scope, true},	 /* sets the scope, whose rules follow */
 	{phase_rate, true},	 /* request-rate */
 	{phase_address, true},	 /* allow, deny */
 	{phase_password, true},	 /* auth */
 	{phase_redirect, false}, /* redirect */
 	{phase_rewrite, false},	 /* rewrite */
-	{phase_handler, true},	 /* a pool or a file; it ends every request */
+	{phase_handler, true},	 /* a pool or a file; ends every request */
 };
 
-/* Runs the phases from transaction->phase on, which the last one ends. */
+/* Runs the phases from transaction->phase on; the last one always ends the request. */
 static enum respond proceed(struct transaction *transaction)
 {
 	for (;;) {
@@ -51,7 +51,7 @@ static void again(struct transaction *transaction, struct slice head, struct sli
 	GString *text;
 	bool good;
 
-	/* With the client its address and the rest are gone. */
+	/* The client has disconnected: its address and other data are no longer valid. */
 	if (!transaction->connection) {
 		transaction->done(transaction);
 		return;
@@ -63,7 +63,7 @@ static void again(struct transaction *transaction, struct slice head, struct sli
 		respond = route(transaction);
 		transaction->request = NULL;
 	} else {
-		transaction_refuse(transaction, 502, "a program's redirect that leads nowhere");
+		transaction_refuse(transaction, 502, "an invalid redirect of a program");
 	}
 	g_string_free(text, TRUE);
 	if (respond == RESPOND_NOW)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * route.h - what the server does to a request until a responder answers it.
+ * route.h - leads a request through the phases until it has a response.
  */
 #ifndef SWEET_ROUTE_H
 #define SWEET_ROUTE_H

@@ -28,7 +28,7 @@ enum respond short_response_head(struct transaction *transaction, int status, si
 {
 	if (length == 0)
 		return transaction_refuse(transaction, too_long,
-					  "a target that does not fit the answer");
+					  "a target that is too long for the response");
 	transaction->head = transaction->head_buffer;
 	transaction->head_length = length;
 	return transaction_fail(transaction, status, NULL);

@@ -8,7 +8,7 @@
 
 #include "core/transaction.h"
 
-/* Of any resource; of a file. */
+/* For any resource; for a file. */
 #define ALLOW_ANY "Allow: GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH\r\n"
 #define ALLOW_FILE "Allow: GET, HEAD, OPTIONS\r\n"
 
@@ -23,8 +23,8 @@ enum respond short_response_retry(struct transaction *transaction, int status, u
 				  const char *reason);
 
 /*
- * The status with the first length bytes of head_buffer as its header lines.
- * length 0, they did not fit: the status too_long alone.
+ * Responds with the status; the first length bytes of head_buffer are its header lines. length 0:
+ * they did not fit, and it responds with status too_long only.
  */
 enum respond short_response_head(struct transaction *transaction, int status, size_t length,
 				 int too_long);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * static.c - from a decoded path to the unit that holds the file, or to the
- * status that says why there is none.  Runs on the transaction's thread.
+ * static.c - finds the unit of the file for a decoded path, or the status that says why there is
+ * none.  Runs on the transaction's thread.
  *
- * A request may need several looks, one after the other, each of which may
- * have to wait for a helper: the names of a folder's index, the file, and
- * then the codings of it that lie beside it.  transaction->path is the name
- * that is looked for; what is appended to it is cut off again.
+ * A request may need several look-ups, one after the other, each of which may wait for a helper
+ * thread: the index names of a directory, the file, and its precompressed variants.
+ * transaction->path is the name that is looked up; appended text is removed afterwards.
  */
 #include <assert.h>
 #include <errno.h>
@@ -28,21 +27,22 @@
 #define fits g_pattern_match_string
 #endif
 
-/* In the transaction's scratch. */
+/* Lies in the transaction's scratch memory. */
 struct wait {
 	struct file_cache_waiter waiter; /* must be first */
 	struct transaction *transaction;
-	struct file_cache_entry *entry;	  /* the file */
-	struct file_cache_entry *sibling; /* what is sent in its place; NULL: itself */
-	size_t length;			  /* of the path without what is appended */
-	unsigned index;			  /* names that were looked for in a folder */
+	struct file_cache_entry *entry; /* the file */
+	/* the variant that is sent instead; NULL: the file itself */
+	struct file_cache_entry *sibling;
+	size_t length;	/* of the path without appended text */
+	unsigned index; /* index names that were looked up */
 	bool folder;
 	bool wishes_known;
-	unsigned orders, tried; /* codings wished for, and looked at */
+	unsigned orders, tried; /* accepted codings, and how many were tried */
 	enum coding order[CODINGS];
-	unsigned siblings; /* bit of each coding that there is */
+	unsigned siblings; /* bit for each coding that exists */
 	struct autoindex_wish browse;
-	size_t query_length; /* the query waits in the head's buffer */
+	size_t query_length; /* the query is saved in head_buffer */
 };
 
 static_assert(sizeof(struct wait) <= TRANSACTION_SCRATCH, "fits the scratch");
@@ -57,7 +57,7 @@ static struct file_cache *file_cache_of(const struct transaction *transaction)
 	return transaction->scope->file_cache;
 }
 
-/* The path below the file cache's folder. */
+/* Returns the path relative to the file cache's directory. */
 static const char *file_path(const struct transaction *transaction)
 {
 	const struct scope *scope = transaction->scope;
@@ -65,7 +65,7 @@ static const char *file_path(const struct transaction *transaction)
 	return transaction->path + (scope->alias ? scope->alias_skip : 0);
 }
 
-/* Names that begin with a dot are not there, but for the one of RFC 8615. */
+/* Names that begin with a dot are not served, except for that of RFC 8615. */
 static bool is_hidden(const struct transaction *transaction)
 {
 	static const char known[] = "/.well-known";
@@ -83,7 +83,7 @@ static bool is_hidden(const struct transaction *transaction)
 	return false;
 }
 
-/* Appends to the path; false: too long. */
+/* Appends to the path; returns false if it becomes too long. */
 static bool append(struct transaction *transaction, const char *name)
 {
 	struct wait *wait = wait_of(transaction);
@@ -102,7 +102,7 @@ static void cut(struct transaction *transaction)
 
 /* --- refusing --------------------------------------------------------------------- */
 
-/* A folder that was asked for without its slash (RFC 9110, section 15.4.2). */
+/* Redirects a request for a directory without its slash (RFC 9110, section 15.4.2). */
 static enum respond redirect(struct transaction *transaction)
 {
 	size_t query_length = wait_of(transaction)->query_length, length;
@@ -118,7 +118,7 @@ static enum respond redirect(struct transaction *transaction)
 	return transaction_fail(transaction, 301, NULL);
 }
 
-/* A folder without any index. */
+/* Responds for a directory without an index. */
 static enum respond answer_folder(struct transaction *transaction)
 {
 	struct autoindex_wish wish = wait_of(transaction)->browse;
@@ -127,7 +127,7 @@ static enum respond answer_folder(struct transaction *transaction)
 	cut(transaction);
 	if (transaction->scope->listing)
 		return autoindex_respond(transaction, file_path(transaction), wish);
-	/* It is there, but not to be listed. */
+	/* The directory exists, but must not be listed. */
 	if (docroot_peek(file_cache_root(file_cache_of(transaction)), file_path(transaction),
 			 &folder))
 		return transaction_fail(transaction, 404, NULL);
@@ -162,7 +162,7 @@ static enum respond refuse(struct transaction *transaction, int error)
 
 /* --- the answer -------------------------------------------------------------------- */
 
-/* Cache-Control of the first rule that the file's name fits, or NULL. */
+/* Returns the Cache-Control value of the first rule that the file name matches, or NULL. */
 static const char *cache_control(const struct transaction *transaction)
 {
 	const struct scope *scope = transaction->scope;
@@ -172,7 +172,7 @@ static const char *cache_control(const struct transaction *transaction)
 	for (unsigned i = 0; i < scope->cache_rule_count; i++) {
 		const struct cache_rule *rule = &scope->cache_rules[i];
 
-		/* The matcher steps by letters, so it must not see what is none. */
+		/* The matcher reads UTF-8, so it must not get invalid text. */
 		if (!rule->pattern || (text && fits(rule->pattern, name)))
 			return rule->value;
 	}
@@ -183,7 +183,7 @@ struct lines {
 	char *at, *end;
 };
 
-/* Whole lines or none. */
+/* Adds a line if it fits as a whole. */
 static void put(struct lines *lines, const char *first, size_t length, const char *value)
 {
 	size_t value_length = strlen(value);
@@ -198,7 +198,7 @@ static void put(struct lines *lines, const char *first, size_t length, const cha
 
 #define NAME(text) text, sizeof(text) - 1
 
-/* The lines that go with the file, whatever is said of it. */
+/* Writes the lines that go with the file for every status. */
 static void make_head(struct transaction *transaction)
 {
 	const struct wait *wait = wait_of(transaction);
@@ -226,7 +226,7 @@ static enum respond answer(struct transaction *transaction)
 		cut(transaction);
 	if (wait->siblings || transaction->scope->cache_rule_count)
 		make_head(transaction);
-	/* The type is that of the file; it outlasts the entry. */
+	/* The type is that of the original file; it remains valid after the entry is released. */
 	if (wait->sibling)
 		file_cache_tick_put(transaction->thread->tick, file_cache_of(transaction),
 				    wait->entry);
@@ -237,7 +237,7 @@ static enum respond answer(struct transaction *transaction)
 
 static enum respond arrived_now(struct transaction *transaction);
 
-/* To be called while the request is there; most files have no siblings and need no wishes. */
+/* Reads the accepted codings while the request exists, if the file has variants. */
 static void learn_wishes(struct transaction *transaction)
 {
 	struct wait *wait = wait_of(transaction);
@@ -259,7 +259,7 @@ static enum respond look(struct transaction *transaction)
 	return RESPOND_LATER;
 }
 
-/* Looks at the codings in their order until one is there. */
+/* Looks up the codings in their order until one exists. */
 static enum respond next_sibling(struct transaction *transaction)
 {
 	struct wait *wait = wait_of(transaction);
@@ -302,7 +302,7 @@ static bool is_missing(const struct transaction *transaction)
 			    &version) == -ENOENT;
 }
 
-/* The next name of a folder's index. */
+/* Looks up the next index name of a directory. */
 static enum respond next_index(struct transaction *transaction)
 {
 	struct wait *wait = wait_of(transaction);
@@ -311,7 +311,7 @@ static enum respond next_index(struct transaction *transaction)
 	while (names[wait->index]) {
 		if (!append(transaction, names[wait->index++]))
 			return transaction_fail(transaction, 414, NULL);
-		/* What is not there is not kept either: cheaper than to ask a helper each time. */
+		/* Skip a missing name here: cheaper than to ask a helper. */
 		if (!names[wait->index] || !is_missing(transaction))
 			return look(transaction);
 	}
@@ -370,7 +370,7 @@ enum respond static_respond(struct transaction *transaction)
 			wait->browse = autoindex_wish(request);
 		return next_index(transaction);
 	}
-	/* Should it be a folder, the query goes with the client to its right path. */
+	/* If the path is a directory, the redirect keeps the query. */
 	if (request->query.length && request->query.length < sizeof(transaction->head_buffer)) {
 		memcpy(transaction->head_buffer, request->query.at, request->query.length);
 		wait->query_length = request->query.length;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * static.h - answers with files below the root.
+ * static.h - responds with files below the root.
  */
 #ifndef SWEET_STATIC_H
 #define SWEET_STATIC_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * status-data.h - all that the status tells, as data: status.c fills it in,
- * status-json.c and status-metrics.c write it.
+ * status-data.h - all values of the status: status.c fills them in, status-json.c and
+ * status-metrics.c write them.
  */
 #ifndef SWEET_STATUS_DATA_H
 #define SWEET_STATUS_DATA_H
@@ -18,9 +18,9 @@ struct status_thread {
 	uint64_t accepted, open, requests, bytes;
 };
 
-/* One process of a pool, and those that were there before it. */
+/* One process of a pool, with those that had its place before. */
 struct status_worker {
-	uint64_t pid; /* 0: none is up */
+	uint64_t pid; /* 0: not running */
 	uint64_t up;  /* 0 or 1 */
 	uint64_t in_flight, requests, restarts, failures;
 };
@@ -28,19 +28,19 @@ struct status_worker {
 struct status_pool {
 	const char *prefix;
 	char **argv;
-	uint64_t waiting; /* requests for a worker */
+	uint64_t waiting; /* requests that wait for a worker */
 	unsigned count;
 	struct status_worker *workers;
 };
 
 struct status_data {
-	uint64_t pid, now_ms, started_ms /* of the epoch */, uptime_ms;
-	uint64_t cpu_user_us, cpu_system_us, memory; /* bytes resident; 0: not known */
+	uint64_t pid, now_ms, started_ms /* since the epoch */, uptime_ms;
+	uint64_t cpu_user_us, cpu_system_us, memory; /* bytes resident; 0: unknown */
 	uint64_t generation, loaded_ms;		     /* of the configuration */
-	const char *io;				     /* and why */
+	const char *io;				     /* why io is used */
 	const char *data_path, *arch;
-	char socket_options[SOCKET_OPTIONS_TEXT]; /* that are not as by default */
-	uint64_t draining;			  /* 1: it is about to end */
+	char socket_options[SOCKET_OPTIONS_TEXT]; /* options that differ from the defaults */
+	uint64_t draining;			  /* 1: it is ending */
 	uint64_t threads;
 	struct status_thread thread[SERVER_THREADS_MAX];
 
@@ -49,7 +49,7 @@ struct status_data {
 	struct histogram_sum latency;			  /* us */
 	uint64_t path_cache, header_cache, content_cache; /* 1: on */
 	struct file_cache_stat files;
-	struct respcache_stat answers; /* that are kept */
+	struct respcache_stat answers; /* of the response cache */
 	struct spools_stat spool;
 
 	uint64_t worker_requests, worker_messages, worker_bodies, worker_failures;
@@ -59,12 +59,12 @@ struct status_data {
 	struct status_pool *pools;
 
 	struct NC_cache_stat cache;
-	uint64_t bytes_avoided; /* that went to a socket without a copy */
+	uint64_t bytes_avoided; /* bytes that went to a socket without a copy */
 	unsigned route_count;
 	struct NC_route routes[STATUS_ROUTES_MAX];
 };
 
-/* What part of a whole; 0 of nothing. */
+/* Returns part / (part + rest), or 0 if both are 0. */
 static inline double status_share(uint64_t part, uint64_t rest)
 {
 	return part ? (double)part / ((double)part + (double)rest) : 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * status-field.h - the plain numbers of the status by name: as keys of the
- * JSON text and as metrics, from one table, so that neither lacks one.  Pure.
+ * status-field.h - the plain numbers of the status by name: as keys of the JSON text and as
+ * metrics, from one table, so that neither lacks one.  No I/O and no state.
  */
 #ifndef SWEET_STATUS_FIELD_H
 #define SWEET_STATUS_FIELD_H
@@ -9,12 +9,12 @@
 #include "handler/status-data.h"
 
 struct status_field {
-	const char *group;  /* object in the JSON text; NULL: none has it there */
-	const char *key;    /* in that */
-	const char *metric; /* without "sweet_"; the same as the one before: another label */
+	const char *group;  /* object in the JSON text; NULL: not in the JSON text */
+	const char *key;    /* key in that object */
+	const char *metric; /* without "sweet_"; if it repeats the previous row's: another label */
 	const char *label;  /* name="value"; NULL: none */
-	const char *help;   /* of the first of a metric */
-	bool gauge;	    /* what is now, not what has been so far */
+	const char *help;   /* set in the first row of a metric */
+	bool gauge;	    /* a current value, not a counter */
 	size_t offset;	    /* of the uint64_t in struct status_data */
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * status-json.c - see status-json.h.  A line to an object, so that people can
- * read it as well.  Pure.
+ * status-json.c - see status-json.h.  Each object has its own line, for human readers.  No I/O and
+ * no state.
  */
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "handler/status-field.h"
 #include "handler/status-json.h"
 
-/* The members of a group, into an object that is open. */
+/* Adds the members of a group to the open object. */
 static void add_fields(struct json *json, const struct status_data *data, const char *group)
 {
 	for (unsigned i = 0; i < status_field_count; i++) {
@@ -67,7 +67,7 @@ static void add_process(struct json *json, const struct status_data *data)
 	json_close(json, ']');
 }
 
-/* Ranges in which nothing fell are left out; null: no upper end. */
+/* Leaves out empty ranges; null: no upper end. */
 static void add_latency(struct json *json, const struct histogram_sum *latency)
 {
 	static const struct {
@@ -156,13 +156,13 @@ static const char *const methods[4] = {
 	[NC_METHOD_KERNEL] = "kernel",
 };
 
-/* The counts of a route or cache, by NC_METHOD_*. */
+/* The counters of a route or cache, by NC_METHOD_*. */
 #define BY_METHOD(of)                                                                              \
 	{                                                                                          \
 		&(of)->by_copy, &(of)->by_splice, &(of)->by_zerocopy, &(of)->by_kernel             \
 	}
 
-/* The object is left open. */
+/* Opens an object for the method; the caller closes it. */
 static void open_method(struct json *json, unsigned method, const struct NC_method_count *count)
 {
 	json_open_as(json, methods[method], '{', JSON_SPACED);

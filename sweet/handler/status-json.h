@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * status-json.h - the status as a JSON text, for programs and for the page.
+ * status-json.h - the status as JSON text, for programs and for the status page.
  */
 #ifndef SWEET_STATUS_JSON_H
 #define SWEET_STATUS_JSON_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * status-metrics.c - see status-metrics.h.  Units are those that the format's
- * users agreed on: seconds and bytes.  Pure.
+ * status-metrics.c - see status-metrics.h.  Units are seconds and bytes, as is usual for this
+ * format.  No I/O and no state.
  */
 #include <string.h>
 
@@ -10,20 +10,20 @@
 
 #define U "%" G_GUINT64_FORMAT
 
-/* What stands in front of the lines of a metric. */
+/* Adds the lines before the samples of a metric. */
 static void add_head(GString *text, const char *metric, const char *type, const char *help)
 {
 	g_string_append_printf(text, "# HELP sweet_%s %s\n# TYPE sweet_%s %s\n", metric, help,
 			       metric, type);
 }
 
-/* Microseconds as seconds, all digits. */
+/* Writes microseconds as seconds, with all digits. */
 static void add_seconds(GString *text, uint64_t us)
 {
 	g_string_append_printf(text, U ".%06u\n", us / 1000000, (unsigned)(us % 1000000));
 }
 
-/* In quotes: backslash, quote and end of line are escaped, the rest is UTF-8. */
+/* Adds a quoted label: backslash, quote and newline are escaped, the rest is UTF-8. */
 static void add_label(GString *text, const char *name, const char *value)
 {
 	char *valid = g_utf8_make_valid(value, -1);
@@ -87,7 +87,7 @@ static void add_process(GString *text, const struct status_data *data)
 	add_seconds(text, data->cpu_system_us);
 }
 
-/* Of each doubling, from 1 us on. */
+/* Adds a bucket for each power of two, from 1 us on. */
 static void add_latency(GString *text, const struct histogram_sum *latency)
 {
 	add_head(text, "response_seconds", "histogram",
@@ -147,7 +147,7 @@ static void add_threads(GString *text, const struct status_data *data)
 	}
 }
 
-/* Another one had the prefix before; this one gets no requests, and would be told twice. */
+/* Whether an earlier pool has the same prefix and gets its requests: labels would repeat. */
 static bool repeats(const struct status_data *data, unsigned pool)
 {
 	for (unsigned i = 0; i < pool; i++)

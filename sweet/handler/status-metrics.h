@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * status-metrics.h - the status as Prometheus reads it: the text format,
- * version 0.0.4.
+ * status-metrics.h - the status in Prometheus' text format, version 0.0.4.
  */
 #ifndef SWEET_STATUS_METRICS_H
 #define SWEET_STATUS_METRICS_H

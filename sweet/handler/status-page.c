@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * status-page.c - see status-page.h.  Pure: the hashes are made when they are
- * asked for, which is seldom, so that they always are those of the page.
+ * status-page.c - see status-page.h.  No state: the hashes are computed on each request, which is
+ * rare, so that they always match the page.
  */
 #include <string.h>
 
@@ -12,7 +12,7 @@ GString *status_page(void)
 	return g_string_new_len((const char *)status_html, (gssize)status_html_length);
 }
 
-/* Adds the hash of what stands between the only tags of that name. */
+/* Adds the hash of the text between the only tags of that name. */
 static void add_hash(GString *head, const char *tag)
 {
 	const char *page = (const char *)status_html;

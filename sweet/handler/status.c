@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * status.c - see status.h.  Runs on the thread of who asks, and adds up what
- * all threads have counted; nothing of it waits for another thread.
+ * status.c - see status.h.  Runs on the thread of the request, and adds up the counters of all
+ * threads without waiting for them.
  */
 #include <string.h>
 #include <strings.h>
@@ -37,7 +37,7 @@ static const struct {
 
 static enum form find(const char *path)
 {
-	/* Nearly all others end at the second byte. */
+	/* Nearly all paths differ in the second byte. */
 	if (path[1] != PREFIX[1] || strncmp(path, PREFIX, strlen(PREFIX)) != 0)
 		return FORM_NONE;
 	for (unsigned i = 0; i < G_N_ELEMENTS(forms); i++)
@@ -97,7 +97,7 @@ static void add_thread(struct status_data *data, const struct thread *thread)
 static void add_worker(struct status_worker *worker, const struct pool_process *from)
 {
 	uint64_t starts = load(&from->starts), ended = 0;
-	/* Others take their requests themselves, from a socket that they share. */
+	/* Other processes accept their requests themselves, from a shared socket. */
 	const struct worker_channel *channels =
 		from->pool->protocol == &worker_protocol ? worker_channels(from) : NULL;
 
@@ -105,7 +105,7 @@ static void add_worker(struct status_worker *worker, const struct pool_process *
 	worker->up = worker->pid != 0;
 	worker->restarts = starts ? starts - 1 : 0;
 	for (unsigned i = 0; channels && i < from->parts; i++) {
-		/* In this order, so that none seems to have ended before it began. */
+		/* Read in this order, so that `ended` never exceeds `requests`. */
 		ended += load(&channels[i].ended);
 		worker->failures += load(&channels[i].failures);
 		worker->requests += load(&channels[i].requests);
@@ -139,7 +139,7 @@ static void add_cache(struct status_data *data, NC_cache *cache)
 	int routes;
 
 	(void)NC_cache_stat(cache, &data->cache, sizeof(data->cache));
-	/* How many bytes the kernel copied after all is not told, only of how many sends. */
+	/* The kernel reports for how many sends it copied after all, not for how many bytes. */
 	data->bytes_avoided = stat->by_splice.bytes + stat->by_kernel.bytes +
 			      (uint64_t)((double)stat->by_zerocopy.bytes *
 					 status_share(stat->zerocopy_kept, stat->zerocopy_copied));
@@ -154,7 +154,7 @@ static uint64_t microseconds(const struct timeval *time)
 	return (uint64_t)time->tv_sec * 1000000u + (uint64_t)time->tv_usec;
 }
 
-/* Bytes; 0 where /proc cannot be read. */
+/* Returns bytes; 0 if /proc cannot be read. */
 static uint64_t resident(void)
 {
 	char *text = NULL;

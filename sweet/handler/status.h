@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * status.h - what the server says of itself, below "/.sweet/":
+ * status.h - the status of the server, below "/.sweet/":
  *
- *   status         status.html for who accepts HTML, else status.json
- *   status.html    a page that asks for the next again and again
- *   status.json    all figures
+ *   status         status.html for clients that accept HTML, else status.json
+ *   status.html    a page that updates itself regularly
+ *   status.json    all values
  *   metrics        the same for Prometheus
- *   ready          whether to send requests here; for everybody
+ *   ready          whether to send requests to this server; visible to all clients
  */
 #ifndef SWEET_STATUS_H
 #define SWEET_STATUS_H
@@ -14,12 +14,12 @@
 #include "core/transaction.h"
 
 /*
- * Whether the path is one of these and the client may see it; to all others
- * it is a path as any.
+ * Whether the path is one of these and the client may see it; for other clients it is an ordinary
+ * path.
  */
 bool status_answers(const struct transaction *transaction);
 
-/* When it does. */
+/* Responds to such a request. */
 enum respond status_respond(struct transaction *transaction);
 
 #endif

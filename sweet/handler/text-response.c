@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * text-response.c - see text-response.h.  All on the transaction's thread: making a unit
- * of a text is a copy, nothing that waits.
+ * text-response.c - see text-response.h.  Runs on the transaction's thread: to make a unit of a
+ * text is a copy, which does not block.
  */
 #include <assert.h>
 #include <errno.h>
@@ -9,13 +9,13 @@
 #include "core/server.h"
 #include "handler/text-response.h"
 
-#define PIECE ((size_t)1 << 20) /* bytes of text in a unit, at most */
+#define PIECE ((size_t)1 << 20) /* bytes of text in a unit at most */
 
-/* In the transaction's scratch. */
+/* Lies in the transaction's scratch memory. */
 struct text_response {
 	GString *text;
-	size_t taken; /* bytes of it that are in units, or were */
-	bool holds;   /* the transaction's hold is of a unit that is being sent */
+	size_t taken; /* bytes of it that were copied to units */
+	bool holds;   /* the transaction's hold is of the unit that is being sent */
 };
 
 static_assert(sizeof(struct text_response) <= TRANSACTION_SCRATCH, "fits the scratch");
@@ -42,8 +42,8 @@ static void finish(struct transaction *transaction)
 	g_string_free(body->text, TRUE);
 }
 
-/* The bytes as a unit that is held and that nobody else may name. */
-static int make_unit(const char *data, size_t length, size_t *id, struct NC_hold *hold)
+/* Makes a held unit of the bytes, whose id nobody else knows. */
+static int make_unit(const char *data, size_t length, size_t *id)
 {
 	NC_handle handle;
 	int error = 0;
@@ -54,8 +54,8 @@ static int make_unit(const char *data, size_t length, size_t *id, struct NC_hold
 		error = -errno;
 	if (!error) {
 		*id = NC_cache_id(&handle);
-		if (NC_hold(NULL, *id, hold) < 0)
-			error = -ENOMEM; /* evicted already */
+		if (NC_hold(NULL, *id) < 0)
+			error = -ENOMEM; /* evicted meanwhile */
 		(void)NC_destroy(NULL, *id);
 	}
 	(void)NC_free(&handle);
@@ -84,13 +84,13 @@ static enum respond next(struct transaction *transaction)
 {
 	let_go(transaction);
 	transaction->body = (struct NC_range){0};
-	/* The head has promised more than there is room for: the client must see that. */
+	/* The head has announced more than memory permits: status 0 cuts the response off. */
 	if (next_piece(transaction))
 		transaction->status = 0;
 	return RESPOND_NOW;
 }
 
-/* 0 or -EMSGSIZE; what the caller has written stays as it is. */
+/* Returns 0 or -EMSGSIZE; keeps the caller's lines. */
 static int write_head(struct transaction *transaction, const char *type, size_t length)
 {
 	size_t room = sizeof(transaction->head_buffer) - transaction->head_length;

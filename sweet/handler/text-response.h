@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * text-response.h - a text that was made for one answer as its body, of any length.
+ * text-response.h - responds with a generated text of any length.
  *
- * What is too long for the memory behind the head goes out as units of the
- * recycled kind, one after the other, each of which only this answer can name.
+ * Text that does not fit into the memory behind the head is sent as units of the recycled kind, one
+ * after the other; nobody else knows their ids.
  */
 #ifndef SWEET_TEXT_RESPONSE_H
 #define SWEET_TEXT_RESPONSE_H
@@ -13,14 +13,13 @@
 #include "core/transaction.h"
 
 /*
- * Makes text, which it takes over in any case, the body of the answer; type is
- * a media type.  Lines that the caller has put into head_buffer (head_length
- * bytes) stay in front of Content-Type and Content-Length; a status that is
- * set stays, none becomes 200.  Takes the scratch, next() and finish(): the
- * responder has nothing there any more.
+ * Makes text the body of the response, and takes it over in every case; type is a media type.
+ * Lines that the caller has put into head_buffer (head_length bytes) stay before Content-Type and
+ * Content-Length.  A status that is set stays; 0 becomes 200.  Uses the scratch memory, next() and
+ * finish(), so the responder must not need them.
  *
- * 0; -ENOMEM: no room in the cache, or -EMSGSIZE: in head_buffer; then the
- * answer is as it was, for transaction_fail().
+ * Returns 0; -ENOMEM if the cache has no memory, or -EMSGSIZE if head_buffer is too small.  In case
+ * of an error the response is unchanged, for transaction_fail().
  */
 int text_response_set(struct transaction *transaction, const char *type, GString *text);
 

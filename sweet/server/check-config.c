@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * check-config.c - see check-config.h.  What a start would say, and more: what a start
- * survives, such as a file of types that is not there, is a mistake as well.
+ * check-config.c - see check-config.h.  Reports what a start would report, and also mistakes that
+ * do not prevent a start, such as a missing file of media types.
  */
 #include <errno.h>
 #include <unistd.h>
@@ -18,7 +18,7 @@ struct checker {
 	GPtrArray *errors;
 };
 
-/* Where the key stands in the file, in front of the text, which is freed. */
+/* Puts the position of the key in the file before the text, which is freed. */
 static void complain(struct checker *checker, const char *key, char *text)
 {
 	const char *place = config_place(checker->config, key);
@@ -28,7 +28,7 @@ static void complain(struct checker *checker, const char *key, char *text)
 	g_free(text);
 }
 
-/* A file that the server will make or append to. */
+/* Checks a file that the server will create or append to. */
 static void check_output(struct checker *checker, const char *key, const char *path)
 {
 	char *folder;
@@ -58,7 +58,7 @@ static void check_types(struct checker *checker)
 {
 	const char *path = checker->config->mime_types;
 
-	/* The default may be missing: a list is built in. */
+	/* The default file may be missing: a list is built in. */
 	if (config_place(checker->config, "mime-types") && access(path, R_OK) < 0)
 		complain(checker, "mime-types",
 			 g_strdup_printf("mime-types \"%s\": cannot be read: %s", path,
@@ -75,7 +75,7 @@ static void check_user(struct checker *checker)
 	privileges_clear(&privileges);
 }
 
-/* As a start would try it; without a folder of its own the server starts in any case. */
+/* Checks as a start would; without a configured directory the server starts in any case. */
 static void check_spool(struct checker *checker)
 {
 	const struct config *config = checker->config;
@@ -90,7 +90,7 @@ static void check_spool(struct checker *checker)
 
 	if (!config->spool_directory)
 		return;
-	/* What is wrong with these was told. */
+	/* Mistakes in these were reported before. */
 	if (privileges_find(&privileges, config->user, config->group, &why) && geteuid() == 0) {
 		options.user = privileges.user ? privileges.uid : options.user;
 		options.group = privileges.group ? privileges.gid : options.group;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * check-config.h - what --check-config looks at beyond the texts: whether what they
- * name is there.  Nothing is opened for long and nothing is changed, so that
- * any user can check what root will run.  Main thread, without others.
+ * check-config.h - what --check-config checks in addition to the texts: whether the files and users
+ * that they name exist.  It keeps nothing open and changes nothing, so that any user can check what
+ * root will run.  Main thread, without other threads.
  */
 #ifndef SWEET_CHECK_CONFIG_H
 #define SWEET_CHECK_CONFIG_H
@@ -11,7 +11,7 @@
 
 struct config;
 
-/* Adds a line (g_free) to errors for each mistake. */
+/* Adds a line (g_free()) to errors for each mistake. */
 void check_config(const struct config *config, GPtrArray *errors);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * main.c - sweet(8): reads the settings, and serves by them in this process or
- * in several.
+ * main.c - sweet(8): reads the settings, and serves in this process or in several.
  */
 #include <stdio.h>
 #include <stdlib.h>

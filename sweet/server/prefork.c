@@ -20,15 +20,15 @@
 #include "server/reload.h"
 #include "server/server-main.h"
 
-/* One that dies younger is not followed by the next at once. */
+/* After an earlier death the next process is not started at once. */
 #define YOUNG_NS 1000000000u
 
 struct child {
 	pid_t pid;
-	unsigned set; /* it belongs to: one a configuration */
+	unsigned set; /* the set that it belongs to; one for each configuration */
 	uint64_t born_ns;
 	bool serving;
-	bool reopening; /* the logs: it was asked to, and has not said that it has */
+	bool reopening; /* the logs: requested, and not yet confirmed */
 };
 
 struct prefork {
@@ -41,12 +41,12 @@ struct prefork {
 	uint64_t not_before_ns;
 	int signal_fd;
 	int news[2];  /* a pipe: struct server_main_news of children */
-	bool started; /* the first set served */
-	bool settled; /* no older set is there that has not been told to retire */
+	bool started; /* the first set is ready */
+	bool settled; /* every older set was told to retire */
 	bool ending, failed;
-	/* Of the logs: children have yet to say that they have opened them; */
-	bool reopening, again; /* and somebody has asked for that meanwhile */
-	bool reopened;	       /* all have that said so */
+	/* Reopening of the logs: some children have not confirmed; */
+	bool reopening, again; /* and it was requested again meanwhile */
+	bool reopened;	       /* all children have confirmed */
 };
 
 static struct child *child_at(const struct prefork *all, unsigned i)
@@ -56,7 +56,7 @@ static struct child *child_at(const struct prefork *all, unsigned i)
 
 /* --- children ------------------------------------------------------------------- */
 
-/* True in the child. */
+/* Returns true in the child. */
 static bool spawn(struct prefork *all)
 {
 	struct child child = {.set = all->set, .born_ns = clock_monotonic_ns()};
@@ -89,8 +89,8 @@ static unsigned count(const struct prefork *all, bool serving)
 }
 
 /*
- * Starts what is missing; the first of all goes ahead, so that what is wrong
- * is told once.  True in a child.
+ * Starts missing processes.  At first it starts one alone, so that an error is logged only once.
+ * Returns true in a child.
  */
 static bool spawn_missing(struct prefork *all)
 {
@@ -118,21 +118,21 @@ static void bury(struct prefork *all, unsigned i, int status)
 	g_array_remove_index_fast(all->children, i);
 	if (all->ending || child.set != all->set)
 		return;
-	/* Tried again, and the old ones serve on; but this is not what the callers want. */
+	/* It is retried and the old processes continue, but the reload has failed. */
 	if (all->started && !all->settled)
 		reload_calls_answer(&all->calls, false,
-				    "a process of the new configuration ended at once: the log "
-				    "has why; the old processes serve on meanwhile");
+				    "a process of the new configuration ended at once: see the "
+				    "log; the old processes continue");
 	if (!all->started) {
 		all->ending = all->failed = true;
 		tell_children(all, SIGTERM, true);
 		return;
 	}
 	if (WIFSIGNALED(status))
-		log_error("process %d was ended by signal %d (%s); another follows", (int)child.pid,
-			  WTERMSIG(status), strsignal(WTERMSIG(status)));
+		log_error("process %d was ended by signal %d (%s); starting another",
+			  (int)child.pid, WTERMSIG(status), strsignal(WTERMSIG(status)));
 	else
-		log_error("process %d ended with status %d; another follows", (int)child.pid,
+		log_error("process %d ended with status %d; starting another", (int)child.pid,
 			  WEXITSTATUS(status));
 	if (now - child.born_ns < YOUNG_NS)
 		all->not_before_ns = now + YOUNG_NS;
@@ -182,7 +182,7 @@ static void reopen_logs(struct prefork *all)
 	tell_children(all, SIGUSR1, true);
 }
 
-/* Who reads that the logs are new may look into them at once: nobody writes to the old ones. */
+/* A reader of this message may read the new logs at once: no process writes to the old ones. */
 static void check_logs(struct prefork *all)
 {
 	for (unsigned i = 0; i < all->children->len; i++)
@@ -192,7 +192,7 @@ static void check_logs(struct prefork *all)
 		return;
 	all->reopening = false;
 	if (all->reopened)
-		log_notice("opened the logs anew");
+		log_notice("reopened the logs");
 	if (all->again)
 		reopen_logs(all);
 }
@@ -235,7 +235,7 @@ static void reload(struct prefork *all)
 		check_config(next, errors);
 	}
 	config_release(next);
-	/* Read again, since what looking opened is not for the processes to have. */
+	/* Read again, because the check has opened files that the processes must not inherit. */
 	next = errors->len == 0 ? config_read(all->argc, all->argv, &request, errors) : NULL;
 	taken = next && server_main_renew(next, errors);
 	said = taken ? NULL : reload_lines(errors);
@@ -254,7 +254,7 @@ static void reload(struct prefork *all)
 	config_release(next);
 }
 
-/* Callers of reloads that cannot be. */
+/* Refuses the callers of reloads. */
 static void refuse_calls(struct prefork *all, const char *why)
 {
 	reload_calls_begin(&all->calls);
@@ -298,7 +298,7 @@ static void hear_signals(struct prefork *all)
 	}
 }
 
-/* ms until there is something to do without news; -1: there is not. */
+/* Returns the ms until there is work without an event; -1: none. */
 static int poll_timeout(const struct prefork *all)
 {
 	uint64_t now = clock_monotonic_ns();
@@ -331,7 +331,7 @@ static bool open_news(struct prefork *all)
 	return false;
 }
 
-/* A child's own view: signals of its children are not for it to see. */
+/* In a child: signals about the parent's children are not for it. */
 static bool serve(struct prefork *all)
 {
 	sigset_t set;
@@ -364,7 +364,7 @@ bool prefork_run(int argc, char **argv, struct config *config, struct supervisor
 		(void)poll(polls, G_N_ELEMENTS(polls), poll_timeout(&all));
 		if (all.supervisor->watchdog_us)
 			supervisor_alive(all.supervisor);
-		/* Before the signals: who died may have served. */
+		/* Before the signals: a process may have reported before it died. */
 		hear_children(&all);
 		hear_signals(&all);
 		check_logs(&all);

@@ -2,10 +2,9 @@
 /*
  * prefork.h - arch mp: the parent of the processes that serve.
  *
- * It keeps the sockets and whatever rights it was started with, starts as many
- * processes as are wanted, and another for each that dies.  At a reload it reads
- * the configuration and starts a new set of processes; when all of these serve,
- * the old ones retire.
+ * It keeps the sockets and its privileges, starts the configured number of processes, and replaces
+ * each that dies.  At a reload it reads the configuration and starts a new set of processes; when
+ * all of these are ready, the old ones retire.
  */
 #ifndef SWEET_PREFORK_H
 #define SWEET_PREFORK_H
@@ -14,9 +13,9 @@
 #include "spawn/supervisor.h"
 
 /*
- * After server_main_open().  Returns when all processes have ended, in the parent
- * and also in each of them, which then ends as its parent does.  False: they
- * cannot serve, and somebody has said why.
+ * Call it after server_main_open().  Returns when all processes have ended: in the parent, and in
+ * each of them, which then ends as its parent does.  Returns false if they cannot serve; the reason
+ * was logged.
  */
 bool prefork_run(int argc, char **argv, struct config *config, struct supervisor *supervisor);
 

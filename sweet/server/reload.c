@@ -60,14 +60,14 @@ static void finish(struct reload *reload, bool good)
 	reload->busy = false;
 	if (!reload->ended)
 		reload->over(reload, good);
-	/* Last: whoever hears it finds the new server. */
+	/* Last: a caller that gets the result finds the new server. */
 	reload_calls_answer(&reload->calls, good, reload->ended && !good ? RELOAD_ENDING : said);
 	g_free(said);
 	if (reload->again && !reload->ended)
 		begin(reload);
 }
 
-/* What the runner has taken is no longer here. */
+/* Frees the parts that no thread has taken over. */
 static void free_change(struct thread_change *change)
 {
 	config_release(change->config);
@@ -94,7 +94,7 @@ static void taken(struct thread_change *change)
 	finish(reload, true);
 }
 
-/* A runner's part of the step. */
+/* Makes a thread's part of the step. */
 static struct thread_change *part_of(struct reload *reload, struct server_thread *runner,
 				     const struct endpoints_change *endpoints)
 {
@@ -132,7 +132,7 @@ static void hand_out(struct reload *reload, struct endpoints_change *endpoints)
 	for (unsigned i = 0; i < count; i++) {
 		struct thread_change *change = reload->under_way->pdata[i];
 
-		/* They stand behind those that stay. */
+		/* New endpoints are at the end of the list. */
 		change->fresh = g_new(struct seat *, reload->endpoints->all->len - first);
 		for (unsigned k = first; k < reload->endpoints->all->len; k++)
 			change->fresh[change->fresh_count++] = server_thread_seat(
@@ -166,7 +166,7 @@ static void was_read(struct job *job)
 			hand_out(reload, &endpoints);
 			return;
 		}
-		/* What was good enough before is so still. */
+		/* The method worked before, so it works again. */
 		if (method)
 			(void)send_method_use(reload->server->cache, reload->next, reload->config,
 					      NULL);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * reload.h - the step to the next configuration while the server runs: all
- * of it, or nothing.
+ * reload.h - changes to the next configuration while the server runs, completely or not at all.
  *
- * A helper thread reads it and opens its folders; the main thread opens new
- * addresses and logs; then each runner takes it over in its own loop, where
- * running requests end by the configuration that they began with.
+ * A helper thread reads it and opens its directories; the main thread opens new addresses and logs;
+ * then each thread takes it over in its own loop, where running requests end with the configuration
+ * that they began with.
  */
 #ifndef SWEET_RELOAD_H
 #define SWEET_RELOAD_H
@@ -16,40 +15,40 @@
 #include "spawn/reload-call.h"
 
 struct reload {
-	/* Given at the start, and what changes with a reload: */
+	/* Given at the start, changed by a reload: */
 	int argc;
 	char **argv;
 	struct server *server;
 	struct server_threads *runners;
 	struct endpoints *endpoints;
-	struct config *config; /* referenced: the present one */
+	struct config *config; /* a reference: the current one */
 	struct reload_calls calls;
-	/* When it is over, good or not; on the main thread. */
+	/* Called at the end of a reload, successful or not; on the main thread. */
 	void (*over)(struct reload *reload, bool good);
 
-	/* reload.c's: */
+	/* Private to reload.c: */
 	struct job job;
-	struct config *next; /* read, not yet taken */
+	struct config *next; /* read, not taken over yet */
 	GPtrArray *errors;
-	char *fixed; /* keys that need a restart, as a line; NULL: none */
+	char *fixed; /* keys that need a restart, as a line; or NULL */
 	bool busy;
-	bool again;	      /* asked for while busy */
-	bool ended;	      /* no more of it */
-	GPtrArray *under_way; /* struct thread_change that no runner has taken yet; NULL: none */
+	bool again;	      /* requested during a reload */
+	bool ended;	      /* no more reloads */
+	GPtrArray *under_way; /* struct thread_change that no thread has taken over yet; or NULL */
 };
 
 #define RELOAD_ENDING "the server is ending"
 
-/* What a caller is told of a refused reload, g_free. */
+/* Returns what the caller of a refused reload is told; free it with g_free(). */
 char *reload_lines(GPtrArray *errors);
 
-/* Main thread.  One after the other; asking twice while one is under way is asking once. */
+/* Main thread.  Requests during a reload cause one more reload. */
 void reload_begin(struct reload *reload);
 
-/* The server is about to end: what is under way is dropped. */
+/* The server is about to end: drops a running reload. */
 void reload_end(struct reload *reload);
 
-/* After all threads have ended: gives back the configuration. */
+/* Call it after all threads have ended: releases the configuration. */
 void reload_clear(struct reload *reload);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * server-main-internal.h - what serves in a process, as the sources of server-main.h
- * see it.  Main thread.
+ * server-main-internal.h - the state of a process that serves; private to the sources of
+ * server-main.h.  Main thread.
  */
 #ifndef SWEET_SERVER_MAIN_INTERNAL_H
 #define SWEET_SERVER_MAIN_INTERNAL_H
@@ -10,44 +10,44 @@
 #include "server/server-main.h"
 
 struct program {
-	struct reload reload; /* with the present configuration */
+	struct reload reload; /* with the current configuration */
 	struct server server;
 	struct endpoints endpoints;
 	struct server_threads *runners;
-	struct supervisor *supervisor; /* NULL: the parent's, whose child this is */
-	pid_t parent;		       /* 0: this is nobody's child */
-	int told;		       /* hears what the child does; -1: it has no parent */
-	char *pid_file;		       /* written; of the first configuration */
+	struct supervisor *supervisor; /* NULL: this is a child, the parent has it */
+	pid_t parent;		       /* 0: this is not a child */
+	int news_fd;		       /* pipe to the parent; -1: no parent */
+	char *pid_file;		       /* NULL unless written; of the first configuration */
 	int signal_fd;
 	struct loop_watch signal, cache;
 	struct loop_task more; /* of the cache's work */
 	bool more_posted;
 	struct timer delay, watchdog;
 	unsigned watchdog_ms;
-	unsigned signals; /* to end, so far */
+	unsigned signals; /* to end the server, so far */
 };
 
 extern struct program program;
 
 /* --- server-main.c --- */
 
-/* Logs the line; false. */
+/* Logs the line; returns false. */
 bool server_main_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* The same; frees the line. */
 bool server_main_complain_of(char *line);
 
-/* Signals are read from a descriptor from now on.  False: it has been said why. */
+/* Reads signals from a descriptor from now on.  Returns false if that fails; it was logged. */
 bool server_main_open_signals(void);
 
 /* --- server-main-privileged.c --- */
 
-/* What needs root; then that is given up.  False: it has been said why. */
+/* Does what needs root, then drops privileges.  Returns false on failure; it was logged. */
 bool server_main_enter(void);
 
 /* --- server-main-open.c --- */
 
-/* What threads share, and their loops.  False: it has been said why. */
+/* Opens what threads share, and their loops.  Returns false on failure; it was logged. */
 bool server_main_open_shared(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * server-main-open.c - what all threads share, and each thread's own loop: opened
- * when privileges are given up, and closed again in the opposite order.
+ * server-main-open.c - what all threads share, and each thread's loop: opened after privileges are
+ * dropped, closed in reverse order.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@
 #include "spawn/pidfile.h"
 #include "spawn/spawn-table.h"
 
-#define LIMIT_ENTRIES (1u << 16) /* of 16 bytes, once they are used */
+#define LIMIT_ENTRIES (1u << 16) /* of 16 bytes each, when used */
 
 static bool open_loops(void)
 {
@@ -58,14 +58,14 @@ static bool open_loops(void)
 	return true;
 }
 
-/* Some fast clients over long links have as much on its way. */
+/* A few fast clients over long distances have as many bytes in flight. */
 #define SOCKET_MEMORY_LEAST ((size_t)64 << 20)
 
 bool server_main_open_shared(void)
 {
 	struct server *server = &program.server;
 	const struct config *config = program.reload.config;
-	/* A member may make who talks with it wait: that is no loop. */
+	/* A member may block the thread that serves it, so no loop does that. */
 	struct NC_cache_options options =
 		NC_CACHE_OPTIONS_INIT(.memory = server->cache_size,
 				      .flags = NC_CACHE_NO_THREAD | NC_CACHE_MEMBERS_THREAD);
@@ -105,7 +105,7 @@ bool server_main_open_shared(void)
 	if (!server->authenticator)
 		return server_main_complain("cannot count clients: %s", strerror(errno));
 	if (!cache_lookup_open(server))
-		return server_main_complain("cannot keep answers: out of memory");
+		return server_main_complain("cannot open the response cache: out of memory");
 	errors = g_ptr_array_new_with_free_func(g_free);
 	(void)site_open(program.reload.config, NULL,
 			&(struct site_options){.thread_pool = server->thread_pool,
@@ -146,7 +146,7 @@ static void close_runners(void)
 	cache_lookup_end(server);
 	gateway_close(server->gateway);
 	authenticator_close(server->authenticator);
-	/* What they had is given back now, with no connection to answer. */
+	/* Released here, when no connection needs a response any more. */
 	for (unsigned i = 0; i < runners->count; i++)
 		if (runners->all[i].thread.loop)
 			connection_close_all(&runners->all[i].thread);
@@ -183,8 +183,8 @@ void server_main_close(void)
 	client_limits_close(server->limits);
 	if (program.signal_fd >= 0)
 		close(program.signal_fd);
-	if (program.told >= 0)
-		close(program.told);
+	if (program.news_fd >= 0)
+		close(program.news_fd);
 	logs_close(server);
 	log_close();
 	server_threads_free(program.runners);

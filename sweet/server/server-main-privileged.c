@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * server-main-privileged.c - what a process opens while it may still do everything:
- * logs, addresses, pid-file, spools, the process that starts programs.  Then it
- * gives its privileges up.
+ * server-main-privileged.c - what a process opens while it has all privileges: logs, addresses,
+ * pid-file, spools, the spawner.  Then it drops its privileges.
  */
 #include <errno.h>
 #include <string.h>
@@ -20,15 +19,14 @@
 #include "spawn/pidfile.h"
 #include "spawn/spawn-table.h"
 
-#define CACHE_MIN ((size_t)1 << 20) /* bytes; the library's */
-#define ADDRESSES_NS 1000000000u    /* to wait for those of a server that was killed */
+#define CACHE_MIN ((size_t)1 << 20) /* bytes; of libnabc */
+#define ADDRESSES_NS 1000000000u    /* to wait for the addresses of a killed server */
 #define ADDRESSES_STEP_US 5000u
 
 /*
- * A server that was killed may have its addresses for a moment still: the kernel
- * ends its rings later than the process, and processes of mp have to hear of
- * their parent's end.  Nobody can be asked about that; the errors are those of
- * the last try.  What is wrong otherwise will not be better in a second.
+ * A killed server may keep its addresses for a moment: the kernel closes its rings later than the
+ * process, and processes of arch mp have to notice the end of their parent.  So it retries; the
+ * errors are those of the last attempt.  Other errors do not go away within a second.
  */
 static bool plan_sockets(const struct config *config, struct endpoints_change *change,
 			 GPtrArray *errors)
@@ -83,7 +81,7 @@ static bool write_pid_file(void)
 	return true;
 }
 
-/* What the programs of all pools may take together. */
+/* Returns the memory limit of the programs of all pools together. */
 static uint64_t program_memory(const struct config *config)
 {
 	uint64_t sum = 0;
@@ -97,7 +95,7 @@ static uint64_t program_memory(const struct config *config)
 	return archs[config->arch].processes ? sum * config->threads : sum;
 }
 
-/* All of it; tells what was taken, and what will not fit. */
+/* Returns the total size of the cache; logs the size that was chosen, and what will not fit. */
 static size_t cache_size(const struct config *config)
 {
 	uint64_t programs = program_memory(config), size = config->cache_size;
@@ -119,7 +117,7 @@ static size_t cache_size(const struct config *config)
 	return size;
 }
 
-/* Of a process: all of it, or its part if there are several. */
+/* Returns the size for one process: the total, or a part of it with several processes. */
 static size_t cache_share(const struct config *config)
 {
 	size_t size = cache_size(config);
@@ -135,13 +133,13 @@ bool server_main_open(int argc, char **argv, struct config *config, struct super
 
 	program.reload = (struct reload){.argc = argc, .argv = argv, .config = config};
 	program.supervisor = supervisor;
-	server->log_fd = program.signal_fd = program.told = -1;
+	server->log_fd = program.signal_fd = program.news_fd = -1;
 	server->arch = &archs[config->arch];
 	server->threads = config->threads;
 	if (server->arch->processes)
 		server->threads = 1;
 	endpoints_init(&program.endpoints, server->threads, server->arch->single);
-	/* What is wrong with it is told before anything is there. */
+	/* Report errors before anything is created. */
 	if (!privileges_find(&privileges, config->user, config->group, &why))
 		return server_main_complain_of(why);
 	privileges_clear(&privileges);
@@ -175,10 +173,10 @@ bool server_main_renew(struct config *next, GPtrArray *errors)
 	return true;
 }
 
-void server_main_be_child(pid_t parent, int told)
+void server_main_be_child(pid_t parent, int news_fd)
 {
 	program.parent = parent;
-	program.told = told;
+	program.news_fd = news_fd;
 	program.supervisor = NULL;
 	g_free(program.pid_file);
 	program.pid_file = NULL;
@@ -186,8 +184,8 @@ void server_main_be_child(pid_t parent, int told)
 }
 
 /*
- * The end of the parent is its children's, as at a reload: the addresses are for
- * its successor at once.  Asked for again after a change of user.
+ * The children end with their parent, as at a reload, so that its successor can use the addresses
+ * at once.  A change of user clears this setting, so it is set again.
  */
 static bool follow_parent(void)
 {
@@ -197,7 +195,7 @@ static bool follow_parent(void)
 	return getppid() == program.parent;
 }
 
-/* Without a folder of the operator's the server goes on without one. */
+/* Without a configured directory the server runs without spools. */
 static bool open_spools(const struct config *config, const struct privileges *privileges)
 {
 	struct spools_options options = {.folder = config->spool_directory,
@@ -217,12 +215,11 @@ static bool open_spools(const struct config *config, const struct privileges *pr
 		g_free(why);
 		return false;
 	}
-	log_notice("bodies that wait have no place on a disk: %s", why);
+	log_notice("buffering on disk is disabled: %s", why);
 	g_free(why);
 	return true;
 }
 
-/* What needs root; then that is given up. */
 bool server_main_enter(void)
 {
 	const struct config *config = program.reload.config;
@@ -233,7 +230,7 @@ bool server_main_enter(void)
 
 	if (!privileges_find(&privileges, config->user, config->group, &why))
 		return server_main_complain_of(why);
-	/* What many of them would say in one voice. */
+	/* Messages that each of several processes would repeat. */
 	if (program.parent && config->log_level > LOG_LEVEL_WARNING)
 		log_set_level(LOG_LEVEL_WARNING);
 	good = server_main_open_signals();

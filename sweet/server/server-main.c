@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * server-main.c - see server-main.h: what the process says of itself, the signals that it
- * hears, and the order in which its parts are started.
+ * server-main.c - see server-main.h: messages about the process, its signals, and the order in
+ * which its parts are started.
  */
 #include <errno.h>
 #include <poll.h>
@@ -32,7 +32,6 @@ bool server_main_complain(const char *format, ...)
 	return false;
 }
 
-/* Frees the line. */
 bool server_main_complain_of(char *line)
 {
 	server_main_complain("%s", line);
@@ -96,7 +95,7 @@ static void begin_end(void)
 {
 	unsigned delay = program.reload.config->limits.drain_ms;
 
-	/* Before anybody is told: who hears of it may ask at once. */
+	/* Before any message: a reader of it may send a request at once. */
 	atomic_store(&program.server.leaving, true);
 	if (!program.parent)
 		log_notice("ending: %s",
@@ -110,7 +109,7 @@ static void begin_end(void)
 		server_threads_drain(program.runners, false);
 }
 
-/* Others take over, and the clients that wait in the queues. */
+/* Other processes take over, and with them the clients in the queues. */
 static void retire(void)
 {
 	atomic_store(&program.server.leaving, true);
@@ -134,7 +133,7 @@ static void tell_parent(int what)
 {
 	struct server_main_news news = {.pid = getpid(), .what = what};
 
-	if (write(program.told, &news, sizeof(news)) != sizeof(news))
+	if (write(program.news_fd, &news, sizeof(news)) != sizeof(news))
 		log_warning("cannot tell the parent process: %s", strerror(errno));
 }
 
@@ -145,7 +144,7 @@ static void reopen_logs(void)
 	if (program.parent)
 		tell_parent(good ? SERVER_MAIN_REOPENED : SERVER_MAIN_KEPT);
 	else if (good)
-		log_notice("opened the logs anew");
+		log_notice("reopened the logs");
 }
 
 static void reload_over(struct reload *reload, bool good)
@@ -180,7 +179,7 @@ static void on_signal(struct loop_watch *watch)
 			break;
 		default:
 			program.signals++;
-			/* A third one has nothing left to say. */
+			/* A third signal has no further effect. */
 			if (program.signals == 1)
 				begin_end();
 			else if (program.signals == 2)
@@ -195,7 +194,7 @@ bool server_main_open_signals(void)
 	sigset_t set;
 
 	signal(SIGPIPE, SIG_IGN);
-	/* A log that may not grow is a write that fails, like one on a full disk. */
+	/* A log that reaches a file size limit fails to write, as on a full disk. */
 	signal(SIGXFSZ, SIG_IGN);
 	sigemptyset(&set);
 	for (size_t i = 0; i < G_N_ELEMENTS(numbers); i++)
@@ -207,7 +206,7 @@ bool server_main_open_signals(void)
 		       : server_main_complain("cannot watch signals: %s", strerror(errno));
 }
 
-/* A thread that hangs is for the supervisor to see. */
+/* The supervisor detects a thread that hangs. */
 static void watchdog(struct timer *timer)
 {
 	if (server_threads_alive(program.runners))
@@ -218,9 +217,9 @@ static void watchdog(struct timer *timer)
 /* --- the cache's work -------------------------------------------------------------- */
 
 /*
- * The cache's own events are the main loop's, but for members that come and go.  Its
- * descriptor stays readable while there is more to do, which a watch tells but
- * once: so it is looked at, and the rest done when others had their turn.
+ * The main loop processes the cache's events, except members that attach or leave.  The cache's
+ * descriptor stays readable while there is more work, but a watch reports it only once: so the loop
+ * processes a part, and the rest after the other events.
  */
 static void serve_cache(void)
 {

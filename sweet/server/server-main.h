@@ -2,9 +2,8 @@
 /*
  * server-main.h - a process that serves, from its sockets to its end.
  *
- * Whatever can be wrong with the settings is found before anything starts;
- * whatever needs root is done before root is given up; and that, before there
- * are threads.  Once in a process; main thread.
+ * It checks all settings before it starts anything, does everything that needs root before it drops
+ * privileges, and drops privileges before it starts threads.  Once for each process; main thread.
  */
 #ifndef SWEET_SERVER_MAIN_H
 #define SWEET_SERVER_MAIN_H
@@ -16,45 +15,45 @@
 #include "spawn/supervisor.h"
 
 /*
- * Opens the logs and the addresses and writes the pid-file.  The configuration
- * is this one's from here on, the supervisor stays the caller's.  False: it
- * has been said why, and server_main_close() is to be called all the same.
+ * Opens the logs and the addresses and writes the pid-file.  Takes over the configuration; the
+ * supervisor remains the caller's.  Returns false on failure, which was logged; the caller has to
+ * call server_main_close() even then.
  */
 bool server_main_open(int argc, char **argv, struct config *config, struct supervisor *supervisor);
 
-/* Gives up privileges and serves until it is asked to end.  False: it cannot, and said why. */
+/* Drops privileges and serves until it is told to end.  Returns false on failure; it was logged. */
 bool server_main_run(void);
 
 void server_main_close(void);
 
-/* Logs what is listened on. */
+/* Logs the addresses. */
 void server_main_announce(void);
 
-/* Tells the supervisor.  good: not after a reload that was refused. */
+/* Notifies the supervisor. good: false after a refused reload. */
 void server_main_tell_ready(bool good);
 
-/* Somebody has moved the files away.  False: the old ones are kept, and it has been said why. */
+/* Reopens the logs after the files were moved; false: keeps the old ones, and logs why. */
 bool server_main_reopen_logs(void);
 
 /* --- for the parent of processes that serve (prefork.h) --- */
 
-/* What a process tells its parent, in one write. */
+/* A message of a child to its parent, in one write. */
 struct server_main_news {
 	pid_t pid;
 	enum { SERVER_MAIN_SERVES, SERVER_MAIN_REOPENED, SERVER_MAIN_KEPT } what;
 };
 
 /*
- * Addresses and logs of the next configuration, which it refers to; false: all stays as it was,
- * and errors has why.
+ * Opens addresses and logs of the next configuration, and takes a reference to it.  Returns false
+ * with errors if nothing has changed.
  */
 bool server_main_renew(struct config *next, GPtrArray *errors);
 
 /*
- * In a new process, before server_main_run(): the sockets are shared with others,
- * and files, pid-file and supervisor are the parent's, with which this one
- * ends.  What the parent waits for is written to told.
+ * Call it in a new child, before server_main_run(): the sockets are shared with others; files,
+ * pid-file and supervisor belong to the parent, and the child ends with it.  Messages to the parent
+ * are written to news_fd.
  */
-void server_main_be_child(pid_t parent, int told);
+void server_main_be_child(pid_t parent, int news_fd);
 
 #endif

@@ -45,7 +45,7 @@ struct seat *server_thread_seat(struct server_thread *runner, struct endpoint *e
 	return seat;
 }
 
-/* The next client of each address may come. */
+/* The next client of each address may be accepted. */
 static void vacated(struct thread *thread)
 {
 	struct server_thread *runner =
@@ -96,7 +96,7 @@ void server_thread_close_seats(struct server_thread *runner)
 
 static void drain_check(struct timer *timer);
 
-/* On the main thread. */
+/* Runs on the main thread. */
 static void thread_ended(struct loop_task *task)
 {
 	struct server_thread *runner =
@@ -157,13 +157,13 @@ static void apply(struct loop_task *task)
 	thread->config_ref = config_ref_open(change->config);
 	change->config = NULL;
 	config_ref_release(before);
-	/* What was made of the old one, which another may lie in the place of. */
+	/* Made from the old configuration; a new one may have the same address. */
 	thread->date_until_ms = 0;
 	thread->date_config = NULL;
 	for (unsigned i = 0; i < change->fresh_count; i++) {
 		int error = 0;
 
-		/* When it is about to end, nobody is let in any more. */
+		/* When the thread is about to end it accepts no more clients. */
 		if (!thread->draining)
 			error = server_thread_listen(runner, change->fresh[i]);
 		else
@@ -221,7 +221,7 @@ static void drain_check(struct timer *timer)
 					 offsetof(struct server_thread, drain_check));
 	struct loop *loop = runner->thread.loop;
 
-	/* The main thread hears the second signal, so it stays until the last. */
+	/* The main thread handles the second signal, so it stays until the end. */
 	bool needed = runner->thread.connections || runner->seats ||
 		      (runner == &runner->siblings->all[0] && runner->siblings->running > 0);
 
@@ -239,7 +239,7 @@ static void drain(struct loop_task *task)
 	struct thread *thread = &runner->thread;
 
 	connection_drain(thread);
-	/* Who waits in a queue is let in; the answer says that it is the last. */
+	/* Clients in a queue are accepted; the response says that it is the last. */
 	for (struct seat *seat = runner->seats; seat; seat = seat->next)
 		retire(seat, seat->inherited || runner->leave_queues);
 	runner->drain_until_ms =

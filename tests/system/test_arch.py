@@ -206,7 +206,7 @@ def test_killed_process_is_replaced(kind, site):
         victim = next(iter(before.values()))
         victim.kill()
         assert victim.ended()
-        assert server.errors.wait(rf"process {victim.pid} was ended by signal 9 .*another follows")
+        assert server.errors.wait(rf"process {victim.pid} was ended by signal 9 .*starting another")
         after = processes(server, 3)
         assert len(set(before) & set(after)) == 2
         for _ in range(6):
@@ -324,7 +324,7 @@ def test_files_are_the_parents(site):
     with serving(site) as server:
         assert int(pid_file.read_text()) == server.pid
         next(iter(processes(server, 2).values())).kill()
-        assert server.errors.wait("another follows")
+        assert server.errors.wait("starting another")
         processes(server, 2)
         assert pid_file.exists() and path.exists()
         with socket.socket(socket.AF_UNIX) as client:
@@ -347,20 +347,20 @@ def test_logs_are_opened_anew_by_all(site):
         # It reads the one before it reads of the other.
         server.send_signal(signal.SIGUSR1)
         killed.kill()
-        assert server.errors.wait("another follows")
+        assert server.errors.wait("starting another")
         slow.signal(signal.SIGCONT)
-        assert not server.errors.count("opened the logs anew")
+        assert not server.errors.count("reopened the logs")
         # Asked again before all have answered, it sees to that as well.
         server.send_signal(signal.SIGUSR1)
         slower.signal(signal.SIGCONT)
-        assert server.errors.wait("opened the logs anew", 2)
+        assert server.errors.wait("reopened the logs", 2)
         before = (site / "old.log").read_bytes()
         for _ in range(8):
             fetch(server.port, "/name")
         server.stop()
         assert log.read_text().count("GET /name") == 8
         assert (site / "old.log").read_bytes() == before
-        assert server.errors.count("opened the logs anew") == 2
+        assert server.errors.count("reopened the logs") == 2
 
 
 def test_logs_are_opened_anew(site):
@@ -369,7 +369,7 @@ def test_logs_are_opened_anew(site):
     with serving(site) as server:
         log.rename(site / "old.log")
         server.send_signal(signal.SIGUSR1)
-        assert server.errors.wait("opened the logs anew")
+        assert server.errors.wait("reopened the logs")
         fetch(server.port, "/name")
         server.stop()
         assert "GET /name" in log.read_text()

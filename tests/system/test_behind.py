@@ -291,7 +291,7 @@ def test_worker_that_takes_all_back(run):
     with asleep(server):
         clients = send_all(server, ["pid", "forget", "pid", "pid"])
     assert statuses(clients) == [200, 502, 502, 502]
-    assert server.errors.wait("what it told of its requests cannot be")
+    assert server.errors.wait("its report of unprocessed requests is invalid")
     await_idle(server, 304, 3)
     assert process(server.status())["restarts"] == 1
 
@@ -306,7 +306,7 @@ def test_worker_that_denies_what_it_began(run):
         with pytest.raises((AssertionError, ConnectionResetError)):
             client.more()
     assert statuses(clients) == [502, 502]
-    assert server.errors.wait("what it told of its requests cannot be")
+    assert server.errors.wait("its report of unprocessed requests is invalid")
     await_idle(server, 3, 3)
 
 

@@ -254,7 +254,7 @@ def test_no_room(programs):
         server.wait_status(lambda status: spooled(status) >= 2 * MB)
         second.send(head("/app/sum", PART) + data)
         assert answer(second)[0] == 503
-        assert server.errors.wait(r"127\.0\.0\.1: pool app: a body, at \d+ bytes: the spool: "
+        assert server.errors.wait(r"127\.0\.0\.1: pool app: request body, at byte \d+: disk error: "
                                   "spool-size is reached")
         # What the second had is given back, then there is room again.
         server.wait_status(lambda status: status["spool"]["files"] == 1)
@@ -272,7 +272,7 @@ def test_full_disk(programs):
     with Client(server.port) as client:
         client.send(head("/app/sum", PART) + pattern(PART))
         assert answer(client)[0] == 503
-    assert server.errors.wait("pool app: a body, at .* the spool: File too large")
+    assert server.errors.wait("pool app: request body, at byte .* disk error: File too large")
     assert programs.small() == 200
     programs.await_empty()
 
@@ -346,8 +346,8 @@ def test_lost(programs, begins):
                 client.take(PART)
         else:
             assert answer(client)[0] == 502
-    assert server.errors.wait("pool app: a body, at .* the spool: Input/output error")
-    assert server.errors.wait("its request's body is lost")
+    assert server.errors.wait("pool app: request body, at byte .* disk error: Input/output error")
+    assert server.errors.wait("the request body cannot be read back from disk")
     assert programs.small() == 200
     programs.await_empty()
 
@@ -409,7 +409,7 @@ def test_answer_on_full_disk(programs):
     server = programs.serve(pool="stream-ahead=0", prefix=LIMITED)
     with Client(server.port, buffer=64 * KB) as client:
         client.send(request(f"/app/large?{size}"))
-        assert server.errors.wait("waits for a client, but the spool: File too large")
+        assert server.errors.wait("cannot store its response on disk: File too large")
         with pytest.raises((Closed, ConnectionResetError)):
             read_slowly(client, size)
     assert programs.small() == 200

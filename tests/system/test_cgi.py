@@ -307,7 +307,7 @@ def test_ends_of_programs(folder):
         pass  # its half had left
     assert server.errors.wait(r"kill\.sh \(pid \d+\): was ended by signal 9")
     assert ask(server, "/cgi/before.sh").status == 502
-    assert server.errors.wait(r"before\.sh \(pid \d+\): ended without an answer")
+    assert server.errors.wait(r"before\.sh \(pid \d+\): ended without a response")
 
 
 def read_to_end(client, data=b""):
@@ -375,7 +375,7 @@ def test_unit(folder):
         assert not [name for name in got.fields if name.lower().startswith("x-nabc")]
     assert ask(server, "/cgi/unit.sh?X-NABC-Length:200001").status == 502
     assert ask(server, "/cgi/unit.sh?X-NABC-Offset:200001").status == 502
-    assert server.errors.wait(r"unit\.sh \(pid \d+\): named a range that is not within its unit")
+    assert server.errors.wait(r"unit\.sh \(pid \d+\): sent a range that is outside its unit")
 
 
 def test_unit_in_a_full_cache(folder):
@@ -430,7 +430,7 @@ def test_unit_of_another(folder):
     assert stranger.isdigit()
     got = ask(server, f"/cgi/name.sh?{stranger}")
     assert got.status == 502 and b"secret" not in got.body
-    assert server.errors.wait(r"name\.sh \(pid \d+\): named a unit that is not its own, or gone")
+    assert server.errors.wait(r"name\.sh \(pid \d+\): sent the id of a unit that it may not use")
 
 
 # --- limits ----------------------------------------------------------------------------------
@@ -459,7 +459,7 @@ def test_silence_in_the_middle(folder):
     with pytest.raises((http.client.IncompleteRead, ConnectionError)):
         ask(server, "/cgi/stop.sh")
     assert gone(int((folder.path / "pid").read_text()))
-    assert server.errors.wait(r"stop\.sh \(pid \d+\): has stopped writing")
+    assert server.errors.wait(r"stop\.sh \(pid \d+\): stopped writing")
 
 
 def test_client_goes(folder):
@@ -623,8 +623,8 @@ def test_reload(folder):
     assert ask(server, "/cgi/show.sh").text == "blue\n"
     config.write_text(config.read_text().replace("blue", "red"))
     server.send_signal(signal.SIGHUP)
-    assert server.errors.wait("pool scripts: what CGI programs there are is settled when the "
-                              "server starts: start it anew")
+    assert server.errors.wait("pool scripts: a reload cannot add or change a CGI "
+                              "program: restart the server")
     assert ask(server, "/cgi/show.sh").text == "blue\n"
     config.write_text("[sweet]\nlisten=127.0.0.1:0\n"
                       f"root={folder.path}/root\n[pool scripts]\nprotocol=cgi\n"

@@ -568,8 +568,8 @@ def test_too_many(kind, tmp_path):
 
 BAD = {
     "nothing": (b"", "ended before the answer did"),
-    "end alone": (end(), "without an answer"),
-    "half a head": (record(6, b"Content-Type: text/pl") + end(), "in the middle of its head"),
+    "end alone": (end(), "without a response"),
+    "half a head": (record(6, b"Content-Type: text/pl") + end(), "in the middle of its response head"),
     "no line": (record(6, b"<html>\r\n\r\n") + end(), "malformed header line"),
     "two statuses": (record(6, b"Status: 200\nStatus: 200\n\n") + end(), "two Status lines"),
     "HTTP": (b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", "not FastCGI"),
@@ -578,7 +578,7 @@ BAD = {
     "type": (record(4, HEAD + b"\r\n"), "a type that no application sends"),
     "short end": (record(3, b"x"), "a length that its type does not have"),
     "foreign unit": (record(6, b"X-NABC-Cache-Id: 77\r\n" + HEAD + b"\r\n") + end(),
-                     "named a unit that is not its own, or gone"),
+                     "sent the id of a unit that it may not use"),
 }
 
 
@@ -609,7 +609,7 @@ def test_endless_head(one):
 
     app = one(endless)
     assert fetch(app.server.port, "/app").status == 502
-    assert app.server.errors.wait("its head is too long")
+    assert app.server.errors.wait("its response head is too long")
 
 
 @pytest.mark.parametrize("known", [True, False])
@@ -645,7 +645,7 @@ def test_shorter_than_announced(one):
     app = one(short)
     with pytest.raises((Closed, AssertionError)):
         assert fetch(app.server.port, "/app").status == 200
-    assert app.server.errors.wait("before the length that it had announced")
+    assert app.server.errors.wait("before it had sent the announced length")
 
 
 def test_longer_than_announced(one):

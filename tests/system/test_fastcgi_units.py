@@ -104,7 +104,7 @@ def put(server, *, more="", arguments=()):
 def is_refused(server, unit, why):
     got = fetch(server.port, f"/app?{unit}")
     assert got.status == 502 and SECRET not in got.body
-    return server.errors.wait(f"pool app: .*named a unit that is not its own, or gone: {unit}: .*{why}")
+    return server.errors.wait(f"pool app: .*sent the id of a unit that it may not use: {unit}: .*{why}")
 
 
 @pytest.mark.parametrize("address", ["unix", "tcp"])

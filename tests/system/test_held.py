@@ -140,7 +140,7 @@ def test_spool_is_full(kind, tmp_path, slow):
     def check(server):
         clients = [slow(server, f"/app?size={SIZE}") for _ in range(COUNT)]
         wait_slow(server, reset=1)
-        server.errors.wait("too slow for its answer")
+        server.errors.wait("reads too slowly")
         with Client(server.port) as client:
             assert client.get("/app?size=1000").body == page(1000)
         cut = 0
@@ -255,7 +255,7 @@ def test_socket_memory(kind, tmp_path, slow):
     with serve(kind, tmp_path, "--threads", 1, "--socket-memory", most) as server:
         clients = [slow(server, f"/file{number % COUNT}") for number in range(count)]
         server.wait_status(lambda status: status["slow"]["reset"] > 0)
-        assert server.errors.wait(r"too slow for its answer: resetting \(socket-memory is reached")
+        assert server.errors.wait(r"reads too slowly: resetting \(socket-memory is reached")
         with Client(server.port) as client:
             assert client.get("/file0").body == pattern(SIZE, seed=0)
         server.wait_status(lambda status: status["slow"]["socket_bytes"] <= most)

@@ -147,7 +147,7 @@ def test_rotation_under_load(kind, root, tmp_path):
             server.send_signal(signal.SIGUSR1)
             deadline = time.monotonic() + TIMEOUT
             # Its first line says so.
-            while not (errors.exists() and "opened the logs anew" in errors.read_text()):
+            while not (errors.exists() and "reopened the logs" in errors.read_text()):
                 assert time.monotonic() < deadline
                 time.sleep(0.001)
         assert load.returncode == 0

@@ -93,7 +93,7 @@ def test_everything_of_root_is_given_up(start, root, folder):
     assert log.stat().st_uid == NOBODY.pw_uid
     log.rename(logs / "old")
     server.send_signal(signal.SIGUSR1)
-    assert server.errors.wait("opened the logs anew")
+    assert server.errors.wait("reopened the logs")
     assert fetch(server.port, "/?later").status == 200
     server.stop()
     assert "later" in log.read_text()
@@ -185,7 +185,7 @@ def test_read_only(root, folder, user):
         assert fetch(port, "/?one").body == b"here\n"
         (logs / "access").rename(logs / "old")
         server.send_signal(signal.SIGUSR1)
-        assert server.errors.wait("opened the logs anew")
+        assert server.errors.wait("reopened the logs")
         assert fetch(port, "/?two").status == 200
         # Owned by nobody, writable by the modes; and still not to be written to.
         config.write_text(f"{text}access-log={other}/access\n")

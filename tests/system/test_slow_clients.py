@@ -166,9 +166,9 @@ def test_slow_reader(programs, reads, ahead):
         with pytest.raises((AssertionError, ConnectionResetError)):
             slow.take(MANY)
     assert programs.slow() == 1
-    assert server.errors.wait(r"^sweet: 127\.0\.0\.1: /app/pieces: pool app: has kept a program "
-                              rf"waiting for {SHORT:g} s: given up$")
-    assert server.errors.count("given up") == 1
+    assert server.errors.wait(r"^sweet: 127\.0\.0\.1: /app/pieces: pool app: kept a program "
+                              rf"waiting for {SHORT:g} s: closing the connection$")
+    assert server.errors.count("closing the connection") == 1
     assert server.errors.count("ending it") == 0
     programs.await_idle()
 

@@ -216,7 +216,7 @@ def test_cgi_ends(folder):
         assert upload(server.port, "/cgi/begins.sh", pattern(LARGE))[0] == 502
     except (Closed, OSError):
         pass
-    assert server.errors.wait(r"begins\.sh \(pid \d+\): was ended before its answer was whole")
+    assert server.errors.wait(r"begins\.sh \(pid \d+\): was killed, possibly before its response was complete")
     server.wait_status(lambda status: status["cache"]["units"] == 0)
 
 

@@ -357,7 +357,7 @@ def test_changed_one_wants_a_new_server(run, config):
     assert who(server)[3] == "/usr"
     config.write(pool(directory="/tmp") + "[path /a]\npool=app\n")
     said = config.reload(server, "the old configuration stays")
-    assert "pool app: which programs run as whom, and how, is settled when the server starts" in said
+    assert "pool app: a reload cannot change which programs run as another user" in said
     assert who(server)[3] == "/usr"
 
 

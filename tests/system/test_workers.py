@@ -303,7 +303,7 @@ def test_worker_that_denies_what_it_answers(kind, start, tmp_path):
     held = Held(start, tmp_path, 256, threads=1, first="back")
     waiting = [held.send("/obey/pid") for _ in range(8)]
     free = held.release(1)
-    assert held.server.errors.wait("broke the protocol of the queues")
+    assert held.server.errors.wait("broke the queue protocol")
     for client in waiting:
         got = client.response()
         assert got.status == 200
