@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * async-open.c - makes a sender with its descriptors, queues and backend, and takes
- * it apart; see async.h.
+ * async-open.c - creates a sender with its descriptors, queues and backend, and
+ * frees it; see async.h.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * async.c - queues, order and completions of the library's sender; see async.h.
- */
+/* async.c - queues, order and completions of the library's sender; see async.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -26,7 +24,7 @@ struct nc_send_queue *nc_async_send_queue_locked(const struct NC_sender *sender,
 	return queue;
 }
 
-/* There are as many as messages, so one is spare. */
+/* There are as many queues as messages, so one is free. */
 static struct nc_send_queue *queue_open_locked(struct NC_sender *sender, int socket)
 {
 	struct nc_send_queue *queue = sender->spare;
@@ -64,7 +62,7 @@ static void make_ready_locked(struct NC_sender *sender, struct nc_send_queue *qu
 
 /* --- messages --------------------------------------------------------------- */
 
-/* Makes the descriptor readable for what no event will tell of. */
+/* Makes the descriptor readable when no event of the backend does. */
 static void announce_locked(struct NC_sender *sender)
 {
 	uint64_t one = 1;
@@ -73,7 +71,7 @@ static void announce_locked(struct NC_sender *sender)
 		sender->announced = write(sender->news, &one, sizeof(one)) == sizeof(one);
 }
 
-static void hush_locked(struct NC_sender *sender)
+static void clear_event_locked(struct NC_sender *sender)
 {
 	uint64_t count;
 
@@ -81,7 +79,7 @@ static void hush_locked(struct NC_sender *sender)
 		sender->announced = false;
 }
 
-/* The queue's first message is over. */
+/* Completes the queue's first message. */
 static void finish_locked(struct NC_sender *sender, struct nc_send_queue *queue, int error)
 {
 	struct NC_send_op *operation = queue->first;
@@ -97,14 +95,17 @@ static void finish_locked(struct NC_sender *sender, struct nc_send_queue *queue,
 	sender->done++;
 }
 
-/* The next step of a message by plain calls.  1: it is over; 0: the socket is full. */
+/*
+ * Sends the next part of a message with plain calls.  Returns 1 if it is complete,
+ * 0 if the socket is full.
+ */
 static int send_directly(struct NC_send_op *operation)
 {
 	struct NC_send spec = operation->spec;
 	ssize_t sent;
 
 	spec.skip = operation->message.at;
-	/* The operation holds the units, whatever becomes of them. */
+	/* The operation holds the units, even if they are destroyed. */
 	spec.flags |= NC_SEND_HELD | (operation->splice ? 0 : NC_SEND_DONTWAIT);
 	sent = nc_transmit_send(operation->transmit, operation->socket, &spec);
 	if (sent == -EAGAIN)
@@ -115,13 +116,13 @@ static int send_directly(struct NC_send_op *operation)
 	return operation->message.at == operation->message.total;
 }
 
-/* Not now: the next reap tries again. */
-static bool passes_with_time(int error)
+/* Whether the error is temporary: the next reap tries again. */
+static bool is_temporary(int error)
 {
 	return error == -EAGAIN || error == -EBUSY || error == -ENOMEM;
 }
 
-/* Sends the queue's messages until one has to wait. */
+/* Sends the queue's messages until one must wait. */
 static void start_locked(struct NC_sender *sender, struct nc_send_queue *queue)
 {
 	while (queue->first) {
@@ -143,7 +144,7 @@ static void start_locked(struct NC_sender *sender, struct nc_send_queue *queue)
 		result = sender->backend->await(sender, queue);
 		if (result == 0)
 			break;
-		if (passes_with_time(result)) {
+		if (is_temporary(result)) {
 			make_ready_locked(sender, queue);
 			announce_locked(sender);
 			return;
@@ -162,7 +163,7 @@ static void start_ready_locked(struct NC_sender *sender)
 {
 	struct nc_send_queue *queue = sender->ready_first;
 
-	/* What has to be tried again goes to a new list. */
+	/* Queues that must be retried go to a new list. */
 	sender->ready_first = NULL;
 	sender->ready_last = &sender->ready_first;
 	while (queue) {
@@ -192,7 +193,7 @@ void nc_async_completed_locked(struct NC_sender *sender, struct nc_send_queue *q
 	int progress = nc_send_op_complete(queue->first, result, flags);
 
 	stopped_locked(sender, queue);
-	/* A kernel that does not wait for room. */
+	/* This kernel ignores MSG_WAITALL: send this message with plain calls. */
 	if (progress == NC_PROGRESS_FULL)
 		queue->first->direct = true;
 	else if (progress == NC_PROGRESS_DONE)
@@ -202,9 +203,9 @@ void nc_async_completed_locked(struct NC_sender *sender, struct nc_send_queue *q
 }
 
 /*
- * Whether the fast methods of nc_transmit_send() would take some of it.  They
- * splice on non-blocking sockets alone, since sendfile() cannot be told; the
- * kernel module can.
+ * Selects whether nc_transmit_send() sends the message, with a faster method for
+ * some of it.  It splices only on non-blocking sockets, since sendfile() has no
+ * flag for that; the kernel module has.
  */
 static void choose(struct NC_send_op *operation)
 {
@@ -226,7 +227,10 @@ static void choose(struct NC_send_op *operation)
 	}
 	operation->splice = splice;
 	operation->direct = splice || kernel || nc_send_op_may_zerocopy(operation);
-	/* Nobody is kept waiting anyway; io_uring may as well wait for room. */
+	/*
+	 * The caller does not block in any case, so io_uring may wait until the
+	 * socket is writable.
+	 */
 	spec->flags &= ~NC_SEND_DONTWAIT;
 }
 
@@ -266,7 +270,7 @@ static int submit_locked(struct NC_sender *sender)
 
 	start_ready_locked(sender);
 	error = sender->backend->submit ? sender->backend->submit(sender) : 0;
-	/* What the kernel did not take now is tried at the next reap. */
+	/* Submissions that failed now are retried at the next reap. */
 	if (error)
 		announce_locked(sender);
 	return error;
@@ -311,9 +315,9 @@ int nc_async_reap(struct NC_sender *sender, struct NC_completion *done, unsigned
 	if (!sender->done) {
 		error = sender->backend->collect(sender, false);
 		(void)submit_locked(sender);
-		/* Silenced only now, one reap late: a busy sender stays announced. */
+		/* Clear the event one reap late: a busy sender then needs fewer system calls. */
 		if (!sender->done && !sender->ready_first)
-			hush_locked(sender);
+			clear_event_locked(sender);
 	}
 	while (taken < count && sender->done)
 		take_done_locked(sender, &done[taken++]);
@@ -359,8 +363,8 @@ int nc_async_cancel(struct NC_sender *sender, int socket)
 	return count;
 }
 
-/* Until the backend has nothing more; false: it never will. */
-static bool wind_up_locked(struct NC_sender *sender)
+/* Runs until no message is with the backend; false: the backend failed permanently. */
+static bool drain_locked(struct NC_sender *sender)
 {
 	for (;;) {
 		int error;
@@ -372,7 +376,7 @@ static bool wind_up_locked(struct NC_sender *sender)
 		if (!sender->started)
 			return true;
 		error = sender->backend->collect(sender, true);
-		if (error && error != -EINTR && !passes_with_time(error))
+		if (error && error != -EINTR && !is_temporary(error))
 			return false;
 	}
 }
@@ -384,7 +388,7 @@ void nc_async_close(struct NC_sender *sender)
 	bool good;
 
 	pthread_mutex_lock(&sender->lock);
-	good = wind_up_locked(sender);
+	good = drain_locked(sender);
 	for (unsigned i = 0; i < sender->depth && !good; i++)
 		while (sender->queues[i].first) {
 			struct NC_send_op *operation = sender->queues[i].first;

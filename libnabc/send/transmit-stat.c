@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * transmit-stat.c - what sending met with and where it goes, for people; see
- * transmit.h.
- */
+/* transmit-stat.c - statistics of sending and of routes, for operators; see transmit.h. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -43,7 +40,7 @@ int nc_transmit_routes(struct nc_transmit *transmit, struct NC_route *routes, un
 {
 	if (count && !routes)
 		return -EINVAL;
-	return (int)nc_routes_tell(&transmit->routes, routes, count,
+	return (int)nc_routes_list(&transmit->routes, routes, count,
 				   transmit->zerocopy.ring.usable);
 }
 
@@ -58,7 +55,7 @@ int nc_transmit_route_set(struct nc_transmit *transmit, const char *address, int
 	    (method == NC_METHOD_ZEROCOPY && !transmit->zerocopy.ring.usable))
 		return -EOPNOTSUPP;
 	error = nc_routes_fix(&transmit->routes, address, method);
-	/* Units that nobody could send from the module should not be laid there. */
+	/* If no route may send from the module, do not allocate units there. */
 	if (!error && strcmp(address, "*") == 0)
 		atomic_store_explicit(&index->other_routes,
 				      method != NC_ROUTE_LEARN && method != NC_METHOD_KERNEL,
