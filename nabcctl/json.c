@@ -18,7 +18,7 @@ static void indent(struct json *json)
 		fputs("  ", json->to);
 }
 
-/* What stands before any value. */
+/* Writes what precedes any value. */
 static void begin(struct json *json, const char *name)
 {
 	if (json->follows)
@@ -94,7 +94,7 @@ void json_real(struct json *json, const char *name, double number)
 	char text[G_ASCII_DTOSTR_BUF_SIZE];
 
 	begin(json, name);
-	/* Without a locale's comma, and never in a form that JSON does not know. */
+	/* Without a locale's comma, and never in a form that is not valid JSON. */
 	fputs(g_ascii_formatd(text, sizeof(text), "%.1f", isfinite(number) ? number : 0.0),
 	      json->to);
 }
