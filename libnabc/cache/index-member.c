@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * index-member.c - admits members and sees them off; see index.h.
+ * index-member.c - admits and detaches members; see index.h.
  *
- * Their numbers are given out round robin, so that a number rests before it is
- * used again.
+ * Member numbers are assigned round robin, so that a number is reused as late as
+ * possible.
  */
 #include <errno.h>
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * index.c - the start and the end of a cache's index; see index.h.
- */
+/* index.c - initialises and frees a cache's index; see index.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -11,14 +9,14 @@
 
 #define SIZE_DEFAULT ((size_t)256 << 20)
 #define SIZE_MIN ((size_t)1 << 20)
-#define SIZE_LIMIT ((size_t)1 << 46) /* half of the addresses that a process has */
+#define SIZE_LIMIT ((size_t)1 << 46) /* half of the address space of a process */
 #define MEMBER_DEFAULT ((size_t)16 << 20)
 #define MEMBER_MIN ((size_t)64 << 10)
 #define MEMBER_MAX ((size_t)64 << 30)
 #define QUOTA_SEGMENTS 4u
 #define ORPHAN_LIFETIME_MS 60000u
 
-/* Under the member's lock: those to whom it was granted see that it is no more. */
+/* Called under the member's lock: ends the grants of a unit that no longer exists. */
 static void unit_gone(void *context, const struct nc_unit *unit, unsigned generation)
 {
 	struct nc_index *index = context;
@@ -73,7 +71,10 @@ int nc_index_init_owner(struct nc_index *index, const struct NC_cache_options *o
 	}
 	pthread_mutex_init(&index->lock, NULL);
 	pthread_mutex_init(&index->purge.lock, NULL);
-	/* Copies for others are bounded too, but one of the largest unit can be had. */
+	/*
+	 * Copies for other processes have a limit too, but one copy of the largest
+	 * unit always fits.
+	 */
 	nc_grants_init(&index->grants, index->member_quota > index->max_unit ? index->member_quota
 									     : index->max_unit);
 	index->grants.copies_max = index->own.max_descriptors;
@@ -113,7 +114,7 @@ int nc_index_init_guest(struct nc_index *index, size_t max_unit)
 	error = nc_member_init_owner(&index->own, 0, false);
 	if (error)
 		return error;
-	/* No id has this one: nothing is its own but what it made sealed. */
+	/* No id contains this number: only sealed units belong to this process. */
 	index->own.number = NC_ID_MEMBERS_MAX;
 	init_ends(index);
 	return 0;
@@ -149,7 +150,7 @@ void nc_index_fini(struct nc_index *index)
 		nc_remote_member_free(
 			atomic_load_explicit(&index->remotes[number], memory_order_relaxed));
 	free(index->remotes);
-	/* Members' units are gone first: nobody is told of the own ones. */
+	/* Members' units are freed first: nothing is notified of the own ones. */
 	if (index->owner) {
 		nc_grants_fini(&index->grants);
 	} else {
