@@ -119,7 +119,7 @@ int main(void)
 	FCGX_Request request;
 
 	if (FCGX_Init() != 0 || FCGX_IsCGI() || FCGX_InitRequest(&request, 0, 0) != 0) {
-		fputs("attach-fcgi: descriptor 0 is no listening socket\n", stderr);
+		fputs("attach-fcgi: descriptor 0 is not a listening socket\n", stderr);
 		return EXIT_FAILURE;
 	}
 	while (FCGX_Accept_r(&request) == 0) {

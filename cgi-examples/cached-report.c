@@ -156,7 +156,7 @@ int main(int argc, char **argv)
 	}
 	worker = NC_worker_open();
 	if (!worker) {
-		perror("cached-report: cannot join the server; run me as a worker of sweet");
+		perror("cached-report: cannot attach to the server; run it as a worker of sweet");
 		return EXIT_FAILURE;
 	}
 	while ((got = NC_worker_accept(worker, &request, sizeof(request))) > 0) {

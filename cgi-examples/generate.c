@@ -163,7 +163,7 @@ static int serve_as_worker(void)
 	int got;
 
 	if (!worker) {
-		perror("generate: cannot join the server");
+		perror("generate: cannot attach to the server");
 		return EXIT_FAILURE;
 	}
 	while ((got = NC_worker_accept(worker, &request, sizeof(request))) > 0) {
@@ -251,7 +251,7 @@ static void answer_cgi(struct recent *recent, const char *method, const char *qu
 		if (!id && asked_too_much(errno))
 			size = -1;
 		else if (!id)
-			perror("generate: no unit, so the bytes go by the pipe");
+			perror("generate: no unit, so the bytes are sent through the pipe");
 	}
 	if (size < 0 || (size > PLAIN_MAX && !id)) {
 		say(write, sink, "Status: 400 Bad Request\r\n\r\n");
@@ -337,6 +337,6 @@ int main(void)
 		return serve_fastcgi();
 	if (getenv("GATEWAY_INTERFACE"))
 		return answer_as_cgi();
-	fputs("generate: run me as a worker of sweet, by CGI or by FastCGI\n", stderr);
+	fputs("generate: run it as a worker of sweet, by CGI or by FastCGI\n", stderr);
 	return EXIT_FAILURE;
 }

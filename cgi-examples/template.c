@@ -104,7 +104,7 @@ int main(void)
 	int got;
 
 	if (!worker) {
-		perror("template: cannot join the server; run me as a worker of sweet");
+		perror("template: cannot attach to the server; run it as a worker of sweet");
 		return EXIT_FAILURE;
 	}
 	if (publish(head_text, sizeof(head_text) - 1, &head) < 0 ||

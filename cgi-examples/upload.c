@@ -112,7 +112,7 @@ int main(void)
 	int got;
 
 	if (!worker) {
-		perror("upload: cannot join the server; run me as a worker of sweet");
+		perror("upload: cannot attach to the server; run it as a worker of sweet");
 		return EXIT_FAILURE;
 	}
 	while ((got = NC_worker_accept(worker, &request, sizeof(request))) > 0) {

@@ -149,7 +149,7 @@ int ctl_options(struct ctl *ctl, const GOptionEntry *entries, int *argc, char **
 		status = ctl_misused(ctl, "%s: %s", command->name, error->message);
 		g_error_free(error);
 	} else if (*argc > 1 && strcmp((*argv)[1], "--") == 0) {
-		/* It has ended the options, and says nothing more. */
+		/* It only ends the options: remove it. */
 		memmove(*argv + 1, *argv + 2, ((size_t)*argc - 1) * sizeof(**argv));
 		--*argc;
 	}

@@ -74,7 +74,7 @@ static void use_device(struct nc_index *index)
 	if (error && error != -ENOENT && error != -ENXIO && error != -ENODEV)
 		nc_diagnostics_report(
 			&index->diagnostics, NC_DIAGNOSTIC_DEVICE,
-			"the kernel module nabc is %s; let this process open /dev/nabc (it has a "
+			"the kernel module nabc is %s; let this process open /dev/nabc (by its "
 			"group), load the module of this version, or open the cache with "
 			"NC_CACHE_NO_KERNEL",
 			index->device.why);
@@ -99,8 +99,8 @@ static int complete(struct NC_cache *cache)
 	if (!cache->transmit.zerocopy.ring.usable && !(cache->index.flags & NC_CACHE_NO_URING))
 		nc_diagnostics_report(
 			&cache->index.diagnostics, NC_DIAGNOSTIC_URING,
-			"io_uring is %s: large units in recycled memory are copied on their way "
-			"to other machines; allow it (sysctl kernel.io_uring_disabled=0, the "
+			"io_uring is %s: large units in recycled memory are copied when sent to "
+			"other machines; allow io_uring (sysctl kernel.io_uring_disabled=0, the "
 			"container's seccomp profile) or open the cache with NC_CACHE_NO_URING",
 			cache->transmit.zerocopy.ring.why);
 	/* Checked only if a log function exists. */
@@ -108,7 +108,7 @@ static int complete(struct NC_cache *cache)
 		nc_diagnostics_report(
 			&cache->index.diagnostics, NC_DIAGNOSTIC_SEALS,
 			"this system cannot seal memory files (memfd_create, F_ADD_SEALS): units "
-			"cannot be handed to other processes, and none can become members");
+			"cannot be shared with other processes, and none can attach");
 	if (cache->index.owner && nc_ring_fd(&cache->transmit.zerocopy.ring) >= 0)
 		error = nc_serve_watch(&cache->serve, nc_ring_fd(&cache->transmit.zerocopy.ring));
 	if (!error && cache->index.owner && !(cache->index.flags & NC_CACHE_NO_THREAD))

@@ -54,8 +54,7 @@ static int alloc_in_kernel(struct nc_index *index, const struct nc_layout *layou
 			&index->diagnostics, NC_DIAGNOSTIC_DEVICE_MEMORY,
 			"the kernel module nabc has no more memory for this process, so its "
 			"units fall back to ordinary memory; raise RLIMIT_MEMLOCK (ulimit -l, "
-			"LimitMEMLOCK=) or the "
-			"module's memory_limit");
+			"LimitMEMLOCK=) or the module's memory_limit");
 	}
 	return error;
 }

@@ -36,7 +36,7 @@ int nc_index_init_owner(struct nc_index *index, const struct NC_cache_options *o
 	*index = (struct nc_index){
 		.owner = true, .flags = options->flags, .numbers = 1, .owner_pidfd = -1};
 	nc_diagnostics_init(&index->diagnostics, options->log, options->log_context);
-	nc_device_init(&index->device, "switched off by the program");
+	nc_device_init(&index->device, "disabled by the program");
 	index->max_unit = options->max_unit ? options->max_unit : size / 4;
 	index->member_size = options->member_size ? options->member_size : MEMBER_DEFAULT;
 	index->unsent_limit = options->unsent_limit;

@@ -123,7 +123,7 @@ static int record(struct nc_index *index, const struct nc_view *view)
 		error = frozen_copy(view->unit, &copy);
 	if (error)
 		return error;
-	/* Mark it first: whoever unlinks the unit from now on drops the record. */
+	/* Mark it first: a thread that unlinks the unit from now on drops the record. */
 	if (!view->remote)
 		atomic_store(&view->unit->granted, true);
 	error = nc_grants_enter(&index->grants, view->id, NULL, sealed ? NULL : &copy, layout->size,

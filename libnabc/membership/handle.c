@@ -158,7 +158,7 @@ static void clear_to(struct nc_handle *in, size_t end)
 	}
 }
 
-/* Returns how many bytes of the unit lie in fragments with a checksum. */
+/* Returns how many bytes of the unit are in fragments with a checksum. */
 static size_t summed_bytes(const struct nc_handle *in)
 {
 	return smaller(in->summed * in->unit->layout.fraglen, in->size);

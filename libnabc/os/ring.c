@@ -42,7 +42,7 @@ void nc_ring_init(struct nc_ring *ring, bool allowed)
 	memset(ring, 0, sizeof(*ring));
 	pthread_mutex_init(&ring->lock, NULL);
 	if (!allowed) {
-		snprintf(ring->why, sizeof(ring->why), "not used: switched off by the program");
+		snprintf(ring->why, sizeof(ring->why), "not used: disabled by the program");
 		return;
 	}
 	error = io_uring_queue_init(ENTRIES, &ring->uring, IORING_SETUP_CLAMP);

@@ -25,7 +25,7 @@ static void explain(const struct nc_route *route, struct NC_route *report, bool 
 	uint32_t level = atomic_load_explicit(&route->copied.level, memory_order_relaxed);
 	const unsigned large = 1u << (NC_ROUTE_CLASSES - 1);
 	const char *copied;
-	char text[32];
+	char text[48];
 
 	report->method = atomic_load_explicit(&route->fixed, memory_order_relaxed);
 	if (report->method != NC_ROUTE_LEARN) {
@@ -43,7 +43,7 @@ static void explain(const struct nc_route *route, struct NC_route *report, bool 
 		copied = "stays on this machine";
 	else if (level) {
 		copied = text;
-		snprintf(text, sizeof(text), "the kernel copies, %u to go",
+		snprintf(text, sizeof(text), "the kernel copies, retry in %u sends",
 			 nc_route_refusals(level) -
 				 atomic_load_explicit(&route->copied.since, memory_order_relaxed));
 	} else
@@ -85,7 +85,7 @@ static void describe(const struct nc_route *route, struct NC_route *report, bool
 	}
 	report->kept = nc_route_get(&route->kept);
 	report->copied = nc_route_get(&route->copied_count);
-	explain(route, report,  zerocopy);
+	explain(route, report, zerocopy);
 }
 
 unsigned nc_routes_list(struct nc_routes *routes, struct NC_route *list, unsigned count,

@@ -95,7 +95,7 @@ static int declined(struct nc_sending *sending, uint32_t level, int error)
 		reason = NC_ZEROCOPY_MEMORY;
 		nc_diagnostics_report(
 			&sending->message.index->diagnostics, NC_DIAGNOSTIC_MEMLOCK,
-			"no memory can be locked for sending without a copy, so units are "
+			"memory for zero-copy sends cannot be locked, so units are "
 			"copied; raise RLIMIT_MEMLOCK and sysctl net.core.optmem_max");
 	}
 	/* Errors of the stream itself are left to the copy, which reports them. */
