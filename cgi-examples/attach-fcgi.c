@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * attach-fcgi.c - a FastCGI application whose pages do not pass through its
- * socket: it joins the server's cache, puts a page there once a second, and
- * names that in the header line X-NABC-Cache-Id of each answer.
+ * attach-fcgi.c - a FastCGI application whose pages do not pass through its socket:
+ * it attaches to the server's cache, inserts a page once a second, and names it in
+ * the header line X-NABC-Cache-Id of each response.
  *
- *	cc -o attach-fcgi attach-fcgi.c $(pkg-config --cflags --libs nabc) -lfcgi
+ * 	cc -o attach-fcgi attach-fcgi.c $(pkg-config --cflags --libs nabc) -lfcgi
  *
- * Descriptor 0 is its listening socket, and NABC_CACHE the socket of the
- * cache.  The server may end and come back meanwhile: with the next page the
- * application joins the new one's cache, and until there is one, pages go by
- * its socket.
+ * Descriptor 0 is its listening socket, and NABC_CACHE the socket of the cache.
+ * The server may restart meanwhile: with the next page, the application attaches to
+ * the new server's cache; until that exists, pages are sent through the FastCGI
+ * socket.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -23,16 +23,16 @@
 #define PAGE_MAX 200	 /* bytes */
 #define STALE_AFTER 1000 /* milliseconds */
 /*
- * For an answer that names it to get through.  The page would not go by
- * itself: only when its maker, the application, is gone.
+ * Leaves enough time for a response that names the page to be sent.  Without a
+ * lifetime, the page would remain until its maker, the application, exits.
  */
 #define LIFETIME (STALE_AFTER + 10000)
 
 struct page {
 	char text[PAGE_MAX];
 	size_t length;
-	size_t id;	   /* 0: it is in no cache */
-	unsigned number;   /* of this process */
+	size_t id;	   /* 0: not in a cache */
+	unsigned number;   /* counts the pages of this process */
 	long long made_ms; /* monotonic */
 };
 
@@ -53,7 +53,7 @@ static NC_cache *join(void)
 	return path ? NC_cache_attach(path, &light) : NULL;
 }
 
-/* The id of a new unit, or 0 with errno. */
+/* Returns the id of a new unit, or 0 with errno. */
 static size_t put(NC_cache *cache, const struct page *page)
 {
 	NC_handle unit;
@@ -75,7 +75,7 @@ static size_t put(NC_cache *cache, const struct page *page)
 	return id;
 }
 
-/* As put(), after another try to join where there is no owner any more. */
+/* As put(), but first attaches again if the owner is gone. */
 static size_t put_anew(NC_cache **cache, const struct page *page)
 {
 	size_t id = *cache ? put(*cache, page) : 0;
@@ -104,7 +104,7 @@ static void answer(const struct page *page, FCGX_Stream *out)
 {
 	FCGX_PutS("Content-Type: text/plain\r\nCache-Control: no-store\r\n", out);
 	if (page->id) {
-		/* Its own printf, which does not know %zu. */
+		/* libfcgi's own printf, which does not support %zu. */
 		FCGX_FPrintF(out, "X-NABC-Cache-Id: %lu\r\n\r\n", (unsigned long)page->id);
 		return;
 	}
@@ -119,7 +119,7 @@ int main(void)
 	FCGX_Request request;
 
 	if (FCGX_Init() != 0 || FCGX_IsCGI() || FCGX_InitRequest(&request, 0, 0) != 0) {
-		fputs("attach-fcgi: descriptor 0 is no listening socket\n", stderr);
+		fputs("attach-fcgi: descriptor 0 is not a listening socket\n", stderr);
 		return EXIT_FAILURE;
 	}
 	while (FCGX_Accept_r(&request) == 0) {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cached-report.c - a worker whose page is made once and sent until the data
- * behind it changes: lines, words and bytes of a file.
+ * cached-report.c - a worker whose page is made once and sent until its data
+ * changes: lines, words and bytes of a file.
  *
- *	cc -o cached-report cached-report.c $(pkg-config --cflags --libs nabc)
- *	sweet --worker /report='./cached-report DATA'
- *	curl http://127.0.0.1:8080/report
+ * 	cc -o cached-report cached-report.c $(pkg-config --cflags --libs nabc)
+ * 	sweet --worker /report='./cached-report DATA'
+ * 	curl http://127.0.0.1:8080/report
  *
- * Each request costs a stat() and a message of a few bytes: the unit stays
- * (NC_RESPONSE_KEEP), and the same id goes to the server every time.
+ * Each request costs one stat() and a message of a few bytes: the unit is kept
+ * (NC_RESPONSE_KEEP), and its id is sent to the server every time.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -21,22 +21,22 @@
 
 #include <nabc-worker.h>
 
-/* What one state of the file was made into; id 0: nothing. */
+/* The page made from one state of the file; id 0: none. */
 struct report {
 	struct NC_range page;
 	struct stat data;
 };
 
 /*
- * An answer on its way to the server may still name an earlier page.  The
- * server has at most so many requests of a thread with us (in-flight=), and
- * each page was made for one: the pages before that many are named no more.
+ * A response in flight to the server may still name an earlier page.  The server
+ * has at most this many requests of a thread in flight here (in-flight=), and each
+ * page was made for one: no response names older pages.
  */
 #define EARLIER 256
 
 static struct report current;
-static size_t earlier[EARLIER];	     /* ids; a place for each number, again and again */
-static unsigned oldest, next_number; /* of those that are there */
+static size_t earlier[EARLIER];	     /* ids; a ring, by number */
+static unsigned oldest, next_number; /* numbers of the first and of the next one */
 static unsigned made;
 
 static bool same(const struct stat *a, const struct stat *b)
@@ -45,7 +45,7 @@ static bool same(const struct stat *a, const struct stat *b)
 	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-/* Gives the memory of the oldest page back; false: there is none but the current one. */
+/* Destroys the oldest page; false: there is none but the current one. */
 static bool forget_oldest(void)
 {
 	if (oldest == next_number)
@@ -54,7 +54,7 @@ static bool forget_oldest(void)
 	return true;
 }
 
-/* Puts the page into the cache: 0, or -1 with errno. */
+/* Inserts the page into the cache; returns 0, or -1 with errno. */
 static int publish(struct report *report, size_t lines, size_t words, size_t bytes)
 {
 	NC_handle unit;
@@ -76,14 +76,14 @@ static int publish(struct report *report, size_t lines, size_t words, size_t byt
 	return report->page.id ? 0 : -1;
 }
 
-/* Makes the report of an open file: 0, or -1 with errno. */
+/* Makes the report of an open file; returns 0, or -1 with errno. */
 static int count(FILE *file, struct report *report)
 {
 	size_t lines = 0, words = 0, bytes = 0;
 	bool inside = false;
 	int byte;
 
-	/* Before it is read: what changes from here on is seen as a change. */
+	/* Before reading: later changes of the file are then detected. */
 	if (fstat(fileno(file), &report->data) < 0)
 		return -1;
 	while ((byte = getc(file)) != EOF) {
@@ -126,7 +126,7 @@ static struct NC_response answer(const char *path)
 	static const char type[] = "Content-Type: text/plain\r\nCache-Control: no-cache\r\n";
 	struct stat data;
 
-	/* Nothing else is a file to be read without waiting. */
+	/* Only regular files can be read without blocking. */
 	if (stat(path, &data) < 0 || !S_ISREG(data.st_mode))
 		return (struct NC_response)NC_RESPONSE_INIT(.status = 404);
 	if (!current.page.id || !same(&data, &current.data)) {
@@ -156,7 +156,7 @@ int main(int argc, char **argv)
 	}
 	worker = NC_worker_open();
 	if (!worker) {
-		perror("cached-report: cannot join the server; run me as a worker of sweet");
+		perror("cached-report: cannot attach to the server; run it as a worker of sweet");
 		return EXIT_FAILURE;
 	}
 	while ((got = NC_worker_accept(worker, &request, sizeof(request))) > 0) {

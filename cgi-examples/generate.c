@@ -1,27 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * generate.c - the "data from thin air" of paper 002, section 4.4, by three
- * protocols: /generate?size=N answers with N bytes, filled anew for each
- * request.
+ * generate.c - the "data from thin air" of paper 002, section 4.4, with three
+ * protocols: /generate?size=N responds with N bytes, filled anew for each request.
  *
- *	cc -o generate generate.c $(pkg-config --cflags --libs nabc)
- *	sweet --worker /generate=./generate
- *	curl 'http://127.0.0.1:8080/generate?size=100000'
- *	curl 'http://127.0.0.1:8080/generate?size=100000&kept=1'
+ * 	cc -o generate generate.c $(pkg-config --cflags --libs nabc)
+ * 	sweet --worker /generate=./generate
+ * 	curl 'http://127.0.0.1:8080/generate?size=100000'
+ * 	curl 'http://127.0.0.1:8080/generate?size=100000&kept=1'
  *
- * How it was started tells what it is: a worker of a server (NABC_WORKER_FD);
- * a FastCGI application (descriptor 0 is a listening socket), if it was
- * compiled for that, with -DHAVE_LIBFCGI and -lfcgi; or a CGI program
+ * Its environment shows how it was started: as a worker of a server
+ * (NABC_WORKER_FD); as a FastCGI application (descriptor 0 is a listening socket),
+ * if it was compiled for that with -DHAVE_LIBFCGI and -lfcgi; or as a CGI program
  * (GATEWAY_INTERFACE).
  *
- * The body is written once, into memory of the server's cache; what goes back
- * to the server is a status and the cache id.  By CGI and FastCGI the id is a
- * header line, if NABC_CACHE says where the cache is.  Else, and for plain=1
- * in the query, the bytes go by the pipe or the socket, as they do everywhere.
+ * The body is written once, into memory of the server's cache; the server receives
+ * only a status and the cache id.  With CGI and FastCGI, the id is a header line if
+ * NABC_CACHE names a cache.  Otherwise, and with plain=1 in the query, the bytes
+ * are sent through the pipe or the socket, as usual.
  *
- * Of a worker, with kept=1, the bytes are made at the first request for their
- * size only: the unit stays, and its id is the answer from then on.  With
- * cached=1 the server keeps the answer itself for a minute, and does not ask.
+ * For a worker with kept=1, the bytes are made only at the first request for their
+ * size: the unit is kept, and its id is the response from then on.  With cached=1,
+ * the server itself caches the response for a minute, and sends no requests.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -33,8 +32,8 @@
 #include <nabc-worker.h>
 
 #define LINE "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ-\n"
-#define PLAIN_MAX (1 << 30)    /* bytes that go by a pipe; more is a mistake */
-#define KEPT_MAX 8	       /* sizes whose units stay */
+#define PLAIN_MAX (1 << 30)    /* limit of bytes sent through a pipe */
+#define KEPT_MAX 8	       /* sizes whose units are kept */
 #define RECENT_MAX 64	       /* units of a FastCGI application ... */
 #define RECENT_BYTES (8 << 20) /* ... and bytes of them */
 
@@ -47,13 +46,13 @@ struct kept_unit {
 	size_t size;
 };
 
-/* The oldest makes room. */
+/* A new unit replaces the oldest one. */
 struct kept {
 	struct kept_unit units[KEPT_MAX];
 	unsigned next;
 };
 
-/* The number after NAME= in a query; -1: not there, or not a number. */
+/* Returns the number after NAME= in a query; -1: missing, or not a number. */
 static long long wanted(const char *query, const char *name)
 {
 	size_t length = strlen(name);
@@ -82,7 +81,10 @@ static const char *fields_for(const char *query)
 	return wanted(query, "cached") == 1 ? cached_fields : fields;
 }
 
-/* A unit of size bytes, of a kind, with flags of NC_unit_alloc(); its id, or 0 with errno. */
+/*
+ * Inserts a unit of size bytes, with kind and flags of NC_unit_alloc(); returns its
+ * id, or 0 with errno.
+ */
 static size_t generate(size_t size, enum NC_kind kind, unsigned flags)
 {
 	NC_handle unit;
@@ -102,7 +104,7 @@ static size_t generate(size_t size, enum NC_kind kind, unsigned flags)
 	return id;
 }
 
-/* Whether it is the client's fault that there is no unit. */
+/* Whether the client's request caused the failure. */
 static bool asked_too_much(int error)
 {
 	return error == EFBIG || error == EINVAL;
@@ -110,7 +112,7 @@ static bool asked_too_much(int error)
 
 /* --- worker -------------------------------------------------------------- */
 
-/* A unit of size bytes that stays; its id, or 0 with errno. */
+/* Returns the id of a kept unit of size bytes, or 0 with errno. */
 static size_t keep(struct kept *kept, size_t size)
 {
 	struct kept_unit *unit;
@@ -119,10 +121,10 @@ static size_t keep(struct kept *kept, size_t size)
 		if (kept->units[i].id && kept->units[i].size == size)
 			return kept->units[i].id;
 	unit = &kept->units[kept->next++ % KEPT_MAX];
-	/* Answers that are still being sent hold it: it goes when they have left. */
+	/* Responses still being sent hold it: it is freed after the last one. */
 	if (unit->id)
 		(void)NC_destroy(NULL, unit->id);
-	/* Memory that is never written again: large ones are sent without a copy. */
+	/* SEALED: memory that is never written again, so large units are sent without a copy. */
 	*unit = (struct kept_unit){.id = generate(size, NC_KIND_SEALED, 0), .size = size};
 	return unit->id;
 }
@@ -147,7 +149,7 @@ static struct NC_response answer(struct kept *kept, const struct NC_request *req
 		if (response.body.id == 0)
 			response.status = asked_too_much(errno) ? 400 : 503;
 	}
-	/* An error leaves the page to the server. */
+	/* On an error, the server creates the page. */
 	if (response.status != 200)
 		response = (struct NC_response)NC_RESPONSE_INIT(.status = response.status);
 	return response;
@@ -161,7 +163,7 @@ static int serve_as_worker(void)
 	int got;
 
 	if (!worker) {
-		perror("generate: cannot join the server");
+		perror("generate: cannot attach to the server");
 		return EXIT_FAILURE;
 	}
 	while ((got = NC_worker_accept(worker, &request, sizeof(request))) > 0) {
@@ -176,9 +178,9 @@ static int serve_as_worker(void)
 	return got < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-/* --- CGI, and what FastCGI has in common with it ---------------------------- */
+/* --- CGI, and what FastCGI shares with it ---------------------------------------- */
 
-/* Where head and body go: length, or less when nobody takes more. */
+/* Writes head or body; returns length, or less if the client is gone. */
 typedef size_t write_call(void *sink, const void *data, size_t length);
 
 static void say(write_call *write, void *sink, const char *text)
@@ -199,9 +201,9 @@ static void write_bytes(write_call *write, void *sink, size_t size)
 }
 
 /*
- * What answers of this process have named: an answer is not told when it has
- * been sent, but one that so many have followed has been taken by the server,
- * which then holds the unit as long as it needs it.
+ * Units that responses of this process have named.  The process is not notified
+ * when a response has been sent, but once this many responses have followed, the
+ * server has received it, and holds the unit as long as necessary.
  */
 struct recent {
 	struct kept_unit units[RECENT_MAX]; /* a ring */
@@ -209,7 +211,10 @@ struct recent {
 	size_t bytes;
 };
 
-/* A unit of size bytes for which old ones make room; its id, or 0 with errno. */
+/*
+ * Inserts a unit of size bytes after destroying old ones if necessary; returns its
+ * id, or 0 with errno.
+ */
 static size_t generate_next(struct recent *recent, size_t size)
 {
 	struct kept_unit *unit;
@@ -246,7 +251,7 @@ static void answer_cgi(struct recent *recent, const char *method, const char *qu
 		if (!id && asked_too_much(errno))
 			size = -1;
 		else if (!id)
-			perror("generate: no unit, so the bytes go by the pipe");
+			perror("generate: no unit, so the bytes are sent through the pipe");
 	}
 	if (size < 0 || (size > PLAIN_MAX && !id)) {
 		say(write, sink, "Status: 400 Bad Request\r\n\r\n");
@@ -297,7 +302,7 @@ static int serve_fastcgi(void)
 	if (FCGX_Init() != 0 || FCGX_InitRequest(&request, 0, 0) != 0)
 		return EXIT_FAILURE;
 	while (FCGX_Accept_r(&request) == 0) {
-		/* With a segment of its own: units cost less there than one by one. */
+		/* Attach with a segment: inserting into it costs less than sealing each unit. */
 		joined = joined || (cache && NC_cache_attach(cache, NULL));
 		answer_cgi(&recent, FCGX_GetParam("REQUEST_METHOD", request.envp),
 			   FCGX_GetParam("QUERY_STRING", request.envp), write_fastcgi, request.out);
@@ -332,6 +337,6 @@ int main(void)
 		return serve_fastcgi();
 	if (getenv("GATEWAY_INTERFACE"))
 		return answer_as_cgi();
-	fputs("generate: run me as a worker of sweet, by CGI or by FastCGI\n", stderr);
+	fputs("generate: run it as a worker of sweet, by CGI or by FastCGI\n", stderr);
 	return EXIT_FAILURE;
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * template.c - a worker whose pages have a head and a foot in common: these are
- * units that are made once and kept, and only the middle is made anew.
+ * template.c - a worker whose pages share a head and a foot: these are units that
+ * are made once and kept; only the middle is made for each request.
  *
- *	cc -o template template.c $(pkg-config --cflags --libs nabc)
- *	sweet --worker /template=./template
- *	curl 'http://127.0.0.1:8080/template/some/path?a=b'
+ * 	cc -o template template.c $(pkg-config --cflags --libs nabc)
+ * 	sweet --worker /template=./template
+ * 	curl 'http://127.0.0.1:8080/template/some/path?a=b'
  *
- * The answer is a list of three ranges; the server sends them one after the
- * other.  Nobody ever puts the page together.
+ * The response is a list of three ranges, which the server sends one after the
+ * other.  No process assembles the page in memory.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ static const char head_text[] =
 	"</head><body>\n<p>This part is the same in all pages; so is the last one.</p>\n";
 static const char foot_text[] = "<p>Made by template.c.</p>\n</body></html>\n";
 
-/* A unit that holds the text: 0, or -1 with errno. */
+/* Inserts a unit with the text; returns 0, or -1 with errno. */
 static int publish(const char *text, size_t length, struct NC_range *range)
 {
 	NC_handle unit;
@@ -45,7 +45,7 @@ static int publish(const char *text, size_t length, struct NC_range *range)
 	return result;
 }
 
-/* What a client said, such that a browser shows it and does nothing else with it. */
+/* Returns a client's text, escaped so that a browser only displays it. */
 static const char *escaped(const char *text, char buffer[TEXT_MAX])
 {
 	size_t used = 0;
@@ -64,7 +64,7 @@ static const char *escaped(const char *text, char buffer[TEXT_MAX])
 	return buffer;
 }
 
-/* The part that is this page's own: 0, or -1 with errno. */
+/* Makes the page's own part; returns 0, or -1 with errno. */
 static int make_middle(const struct NC_request *request, struct NC_range *range)
 {
 	static unsigned long number;
@@ -86,7 +86,7 @@ static int answer(NC_worker *worker, const struct NC_request *request, const str
 	struct NC_range parts[3] = {*head, {.id = 0}, *foot};
 	struct NC_response response =
 		NC_RESPONSE_INIT(.status = 200,
-				 /* All stay but the middle one. */
+				 /* All units are kept except the middle one. */
 				 .flags = NC_RESPONSE_KEEP | NC_RESPONSE_DROP(1), .headers = type,
 				 .headers_length = sizeof(type) - 1, .ranges = parts,
 				 .range_count = 3);
@@ -104,7 +104,7 @@ int main(void)
 	int got;
 
 	if (!worker) {
-		perror("template: cannot join the server; run me as a worker of sweet");
+		perror("template: cannot attach to the server; run it as a worker of sweet");
 		return EXIT_FAILURE;
 	}
 	if (publish(head_text, sizeof(head_text) - 1, &head) < 0 ||

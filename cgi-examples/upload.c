@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * upload.c - a worker that tells length and checksum of what somebody posts.
+ * upload.c - a worker that responds with length and checksum of what a client
+ * posts.
  *
- *	cc -o upload upload.c $(pkg-config --cflags --libs nabc)
- *	sweet --worker /upload=./upload
- *	curl --data-binary @FILE http://127.0.0.1:8080/upload
+ * 	cc -o upload upload.c $(pkg-config --cflags --libs nabc)
+ * 	sweet --worker /upload=./upload
+ * 	curl --data-binary @FILE http://127.0.0.1:8080/upload
  *
- * The body comes as ranges of units that the server grants to this process,
- * while it is received.  They are summed up where they lie: no byte is copied,
- * and none passes from the server to the worker.
+ * The body comes as ranges of units that the server grants to this process while it
+ * receives them.  The checksum is computed from the shared memory: no byte is
+ * copied or sent from the server to the worker.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -19,7 +20,7 @@
 
 #include <nabc-worker.h>
 
-/* A unit with the answer's text; 0 with errno. */
+/* Inserts a unit with the response's text; returns its id, or 0 with errno. */
 static size_t describe(size_t length, uint32_t sum, size_t *text_length)
 {
 	NC_handle text;
@@ -40,8 +41,9 @@ static size_t describe(size_t length, uint32_t sum, size_t *text_length)
 }
 
 /*
- * Adds the sum of what follows the first so_far bytes.  Sums are of 16-bit
- * words; behind an odd number of bytes all the others change places in theirs.
+ * Adds the checksum of the bytes after the first so_far ones.  Checksums are of
+ * 16-bit words; after an odd number of bytes, each following byte is in the other
+ * half of its word.
  */
 static uint32_t add_sum(uint32_t sum, size_t so_far, uint32_t next)
 {
@@ -51,7 +53,7 @@ static uint32_t add_sum(uint32_t sum, size_t so_far, uint32_t next)
 	return (sum & 0xffff) + (sum >> 16);
 }
 
-/* Length and checksum of the body, piece by piece as it comes: 0, or -1 with errno. */
+/* Computes length and checksum of the body, piece by piece; returns 0, or -1 with errno. */
 static int sum_up(NC_worker *worker, struct NC_request *request, size_t *length, uint32_t *sum)
 {
 	struct NC_range piece;
@@ -69,7 +71,7 @@ static int sum_up(NC_worker *worker, struct NC_request *request, size_t *length,
 	return got;
 }
 
-/* Whether the method is one that brings something. */
+/* Whether the method has a body. */
 static bool brings(const struct NC_request *request)
 {
 	const char *method = NC_request_variable(request, "REQUEST_METHOD");
@@ -89,7 +91,7 @@ static struct NC_response answer(NC_worker *worker, struct NC_request *request)
 		return (struct NC_response)NC_RESPONSE_INIT(.status = 405, .headers = allow,
 							    .headers_length = sizeof(allow) - 1);
 	if (sum_up(worker, request, &length, &sum) < 0) {
-		/* That the client has gone is no problem of ours. */
+		/* A client that is gone is not an error of this worker. */
 		if (errno != ECANCELED)
 			perror("upload: cannot read the body");
 		return response;
@@ -110,7 +112,7 @@ int main(void)
 	int got;
 
 	if (!worker) {
-		perror("upload: cannot join the server; run me as a worker of sweet");
+		perror("upload: cannot attach to the server; run it as a worker of sweet");
 		return EXIT_FAILURE;
 	}
 	while ((got = NC_worker_accept(worker, &request, sizeof(request))) > 0) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * epoll-server.c - an event loop of one's own, and a sender of libnabc in it.
+ * epoll-server.c - a program's own event loop, with a sender of libnabc in it.
  *
- * The loop waits for the sender's descriptor as for any other.  The sender sends
- * responses of any length; the loop never sees that a socket is full.
+ * The loop waits for the sender's descriptor like for any other.  The sender sends
+ * responses of any length; the loop need not handle full sockets.
  *
- *	cc -o epoll-server epoll-server.c $(pkg-config --cflags --libs nabc)
+ * 	cc -o epoll-server epoll-server.c $(pkg-config --cflags --libs nabc)
  */
 #define _GNU_SOURCE
 #include <sys/epoll.h>
@@ -16,8 +16,8 @@
 
 struct client {
 	int fd;
-	bool sending; /* a response is in the sender */
-	bool last;    /* and none comes after it */
+	bool sending; /* the sender has a response */
+	bool last;    /* which is the last one */
 	struct client *next, **link;
 	struct input input;
 };
@@ -48,7 +48,7 @@ static bool respond(struct client *client, size_t request)
 	return client->sending;
 }
 
-/* Answers the next request, or reads until there is one; the end of the client too. */
+/* Answers the next request, or reads until one is complete; drops the client at its end. */
 static void serve(struct client *client)
 {
 	while (!client->sending) {
@@ -64,7 +64,7 @@ static void serve(struct client *client)
 		got = recv(client->fd, input->data + input->have, REQUEST_MAX - input->have, 0);
 		if (got < 0 && errno == EAGAIN)
 			return;
-		/* The end, an error, or no room for a request that long. */
+		/* End of the stream, an error, or a request that is too long. */
 		if (got <= 0)
 			break;
 		input->have += (size_t)got;
@@ -90,7 +90,7 @@ static void welcome(int epoll, int listener)
 		clients->link = &client->next;
 	clients = client;
 	event.data.ptr = client;
-	/* From the first byte on: serve() reads until there is no more. */
+	/* Edge-triggered: serve() reads until nothing is left. */
 	if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) < 0)
 		drop(client);
 }
@@ -156,7 +156,7 @@ int main(int argc, char **argv)
 			else
 				serve(what);
 		}
-		/* All that was queued in this turn of the loop. */
+		/* Start everything that was queued in this iteration. */
 		NC_sender_submit(sender);
 	}
 	NC_sender_close(sender);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * example.h - what the example servers share, and what is not about libnabc:
- * a listening socket, requests as far as an example needs them.  Each program
- * serves one file to everyone, whatever they ask for:
+ * example.h - what the example servers share, apart from libnabc: a listening
+ * socket, and as much of HTTP as an example needs.  Each program answers every
+ * request with one file:
  *
- *	epoll-server PORT FILE
+ * 	epoll-server PORT FILE
  *
- * PORT 0 takes any; the first line of the output tells which.
+ * PORT 0 selects a free port; the first line of output states it.
  */
 #ifndef EXAMPLE_H
 #define EXAMPLE_H
@@ -30,13 +30,13 @@
 
 #define REQUEST_MAX 4096
 
-/* Bytes received of one client. */
+/* Bytes received from one client. */
 struct input {
 	char data[REQUEST_MAX];
 	size_t have;
 };
 
-/* Bytes of the first request in the input; 0: it is not there yet. */
+/* Returns the length of the first request in the input; 0: it is not complete. */
 static inline size_t input_request(const struct input *input)
 {
 	const char *end = memmem(input->data, input->have, "\r\n\r\n", 4);
@@ -44,7 +44,7 @@ static inline size_t input_request(const struct input *input)
 	return end ? (size_t)(end - input->data) + 4 : 0;
 }
 
-/* Takes the request out; whether the client wants it to be the last one. */
+/* Removes the request; returns whether the client asks to close the connection afterwards. */
 static inline bool input_take(struct input *input, size_t length)
 {
 	bool last = memmem(input->data, length, "\r\nConnection: close\r\n", 21);
@@ -60,7 +60,7 @@ static inline size_t response_head(char *head, size_t room, size_t length, bool 
 				length, last ? "Connection: close\r\n" : "");
 }
 
-/* Puts the file into a cache of its own: the range is all of it. */
+/* Opens a cache and inserts the file; the range covers all of it. */
 static inline NC_cache *example_cache(const char *path, struct NC_range *range)
 {
 	NC_cache *cache = NC_cache_open(NULL);
@@ -79,7 +79,7 @@ static inline NC_cache *example_cache(const char *path, struct NC_range *range)
 	return cache;
 }
 
-/* Readable when the program is to end. */
+/* Returns a descriptor that is readable when the program must exit. */
 static inline int example_signals(void)
 {
 	sigset_t set;
@@ -91,7 +91,7 @@ static inline int example_signals(void)
 	return signalfd(-1, &set, SFD_CLOEXEC);
 }
 
-/* Listens on 127.0.0.1 and says where. */
+/* Listens on 127.0.0.1 and prints the address. */
 static inline int example_listen(const char *port, int flags)
 {
 	struct sockaddr_in here = {.sin_family = AF_INET};
@@ -106,7 +106,10 @@ static inline int example_listen(const char *port, int flags)
 		err(1, "port %s", port);
 	printf("http://127.0.0.1:%u/\n", ntohs(here.sin_port));
 	fflush(stdout);
-	/* Clients that go away are errors of their sends; nor would the library splice. */
+	/*
+	 * Report closed connections as errors of sends; the library splices only
+	 * with SIGPIPE ignored.
+	 */
 	signal(SIGPIPE, SIG_IGN);
 	return fd;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * glib-server.c - GLib's main loop with a source for the cache and one for a
- * sender of libnabc.
+ * glib-server.c - GLib's main loop with a source for the cache and one for a sender
+ * of libnabc.
  *
- *	cc -o glib-server glib-server.c $(pkg-config --cflags --libs nabc-glib)
+ * 	cc -o glib-server glib-server.c $(pkg-config --cflags --libs nabc-glib)
  */
 #define _GNU_SOURCE
 #include <glib-unix.h>
@@ -15,8 +15,8 @@
 struct client {
 	int fd;
 	guint watch;  /* the source that waits for requests; 0: none */
-	bool sending; /* a response is in the sender */
-	bool last;    /* and none comes after it */
+	bool sending; /* the sender has a response */
+	bool last;    /* which is the last one */
 	struct input input;
 };
 
@@ -26,7 +26,7 @@ static GHashTable *clients;
 
 static gboolean readable(gint fd, GIOCondition condition, gpointer data);
 
-/* The table's, too. */
+/* Also the table's destroy function. */
 static void drop(gpointer data)
 {
 	struct client *client = data;
@@ -70,7 +70,7 @@ static gboolean readable(gint fd, GIOCondition condition, gpointer data)
 	(void)condition;
 	if (got < 0 && errno == EAGAIN)
 		return G_SOURCE_CONTINUE;
-	/* This watch ends; serve() begins another where it needs one. */
+	/* This source ends; serve() adds a new one if necessary. */
 	client->watch = 0;
 	if (got > 0) {
 		input->have += (size_t)got;
@@ -97,7 +97,7 @@ static gboolean welcome(gint listener, GIOCondition condition, gpointer data)
 	return G_SOURCE_CONTINUE;
 }
 
-/* A response is over. */
+/* A response is complete, or failed. */
 static gboolean sent(NC_sender *of, const struct NC_completion *done, gpointer data)
 {
 	struct client *client = done->data;
@@ -137,7 +137,7 @@ static void end(GSource *source)
 int main(int argc, char **argv)
 {
 	GMainLoop *loop = g_main_loop_new(NULL, FALSE);
-	GSource *keeper, *source;
+	GSource *maintenance, *source;
 	NC_cache *cache;
 	guint listening;
 	int listener, signals = example_signals();
@@ -149,8 +149,8 @@ int main(int argc, char **argv)
 	sender = NC_sender_open(cache, 1024, 0);
 	if (!sender)
 		err(1, "sender");
-	keeper = NC_source_new(cache);
-	begin(keeper);
+	maintenance = NC_source_new(cache);
+	begin(maintenance);
 	source = NC_sender_source_new(sender);
 	g_source_set_callback(source, G_SOURCE_FUNC(sent), NULL, NULL);
 	begin(source);
@@ -158,9 +158,9 @@ int main(int argc, char **argv)
 	listener = example_listen(argv[1], SOCK_NONBLOCK);
 	listening = g_unix_fd_add(listener, G_IO_IN, welcome, NULL);
 	g_main_loop_run(loop);
-	/* Sources before what they serve. */
+	/* Destroy sources before the objects that they serve. */
 	end(source);
-	end(keeper);
+	end(maintenance);
 	g_source_remove(listening);
 	NC_sender_close(sender);
 	g_hash_table_destroy(clients);

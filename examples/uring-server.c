@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * uring-server.c - a program with an io_uring of its own, on which it sends
- * units of libnabc beside all else that it does there.
+ * uring-server.c - a program with its own io_uring, which also sends units of
+ * libnabc on it.
  *
- * Each client has one submission under way at a time: it receives, or its
- * operation sends.
+ * Each client has one submission in flight: a receive, or a step of its send
+ * operation.
  *
- *	cc -o uring-server uring-server.c $(pkg-config --cflags --libs nabc liburing)
+ * 	cc -o uring-server uring-server.c $(pkg-config --cflags --libs nabc liburing)
  */
 #define _GNU_SOURCE
 #include <poll.h>
@@ -23,8 +23,8 @@
 
 struct client {
 	int fd;
-	bool last;	       /* no response comes after this one */
-	NC_send_op *operation; /* the response under way */
+	bool last;	       /* the response is the last one */
+	NC_send_op *operation; /* the response in flight */
 	struct client *next, **link;
 	struct input input;
 };
@@ -47,7 +47,7 @@ static void accept_next(int listener)
 {
 	struct io_uring_sqe *sqe = get_sqe();
 
-	/* Blocking sockets: io_uring waits for room in them by itself. */
+	/* Blocking sockets: io_uring itself waits until they are writable. */
 	io_uring_prep_accept(sqe, listener, NULL, NULL, SOCK_CLOEXEC);
 	io_uring_sqe_set_data64(sqe, ACCEPT);
 }
@@ -63,12 +63,12 @@ static void drop(struct client *client)
 	free(client);
 }
 
-/* The response's first step, or its next one. */
+/* Submits the first or the next step of the response. */
 static void send_step(struct client *client)
 {
 	struct io_uring_sqe *sqe = get_sqe();
 
-	(void)NC_prep_send(sqe, client->operation); /* no step is under way */
+	(void)NC_prep_send(sqe, client->operation); /* cannot fail: no step is in flight */
 	io_uring_sqe_set_data(sqe, client);
 }
 
@@ -118,7 +118,10 @@ static void sent(struct client *client, const struct io_uring_cqe *cqe)
 	} else if (progress < 0 || progress == NC_PROGRESS_DONE) {
 		drop(client);
 	}
-	/* Else another completion comes; another operation could start at NC_PROGRESS_SENT. */
+	/*
+	 * Otherwise another completion follows; at NC_PROGRESS_SENT, another
+	 * operation could start.
+	 */
 }
 
 static void welcome(int fd)
@@ -138,7 +141,7 @@ static void welcome(int fd)
 	serve(client);
 }
 
-/* Waits for a completion and goes on from there. */
+/* Waits for a completion and handles it. */
 static void step(int listener)
 {
 	struct io_uring_cqe *cqe;
@@ -159,7 +162,7 @@ static void step(int listener)
 		client->input.have += (size_t)cqe->res;
 		serve(client);
 	} else {
-		drop(client); /* the end, an error, or no room for a request that long */
+		drop(client); /* end of the stream, an error, or a request that is too long */
 	}
 	io_uring_cqe_seen(&ring, cqe);
 }
@@ -184,7 +187,7 @@ int main(int argc, char **argv)
 	accept_next(listener);
 	while (!stopping)
 		step(listener);
-	/* Ends what is under way, so that no completion is lost with the ring. */
+	/* End what is in flight, so that no completion is lost with the ring. */
 	for (struct client *client = clients; client; client = client->next)
 		shutdown(client->fd, SHUT_RDWR);
 	while (clients)

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Who may do what with a unit.
+ * Access rights to units.
  *
- * The process that made it may everything, others what they were granted: as
- * a process, as a user or as a member of a group.  Looked up at each call, so
- * a process that changed its user has the rights of the new one.  A process is
- * the program that it runs: the next one after execve() inherits nothing.
+ * The process that made a unit may do everything with it.  Others may do what they
+ * were granted: as a process, as a user or as a member of a group.  Rights are
+ * checked at each call, so a process that changed its user has the rights of the
+ * new one.  A process is identified with the program that it runs: the next program
+ * after execve() inherits no rights.
  */
 #include <linux/file.h>
 #include <linux/slab.h>
@@ -25,20 +26,20 @@ static bool grantee_is(const struct nabc_grantee *grantee, const struct nabc_fil
 	}
 }
 
-/* Any file of the program that made it. */
+/* Whether the file belongs to the program that made the unit; any of its files. */
 bool nabc_is_maker(const struct nabc_unit *unit, const struct nabc_file *file)
 {
 	return nabc_program_same(&unit->maker->program, &file->program);
 }
 
-/* Whether the file knows of the unit: of one that is being filled only its maker does. */
+/* Whether the file may know of the unit: while it is being filled, only its maker's file may. */
 bool nabc_known_locked(const struct nabc_unit *unit, const struct nabc_file *file)
 {
 	return unit->state == NABC_STATE_CACHED ||
 	       (unit->state == NABC_STATE_FILLING && unit->maker == file);
 }
 
-/* Whether the file may fill the unit: 0, -ENOENT, -EACCES, -EROFS. */
+/* Checks whether the file may fill the unit: returns 0, -ENOENT, -EACCES or -EROFS. */
 int nabc_fillable_locked(const struct nabc_unit *unit, const struct nabc_file *file)
 {
 	if (!nabc_known_locked(unit, file))
@@ -48,7 +49,7 @@ int nabc_fillable_locked(const struct nabc_unit *unit, const struct nabc_file *f
 	return unit->state == NABC_STATE_CACHED ? -EROFS : 0;
 }
 
-/* Of the process that makes the call; a hold is not counted here. */
+/* Returns the rights of the calling process, without those that a hold gives. */
 u32 nabc_rights_locked(const struct nabc_unit *unit, const struct nabc_file *file)
 {
 	u32 rights = 0;
@@ -63,7 +64,7 @@ u32 nabc_rights_locked(const struct nabc_unit *unit, const struct nabc_file *fil
 	return rights;
 }
 
-/* An inserted unit, referenced, on which the caller has all these rights. */
+/* Returns an inserted unit, with a reference, if the caller has all these rights. */
 int nabc_access(struct nabc_file *file, u64 id, u32 rights, struct nabc_unit **found)
 {
 	struct nabc_unit *unit = nabc_unit_get(id);
@@ -110,7 +111,7 @@ static struct pid *pid_of_pidfd(int fd)
 	return pid ? pid : ERR_PTR(-EBADF);
 }
 
-/* Takes a reference of what is meant. */
+/* Resolves a principal; takes a reference to it. */
 static int grantee_find(u32 principal, u32 who, u32 rights, struct nabc_grantee *grantee)
 {
 	grantee->rights = rights;
@@ -150,8 +151,8 @@ static bool grantee_same(const struct nabc_grantee *a, const struct nabc_grantee
 }
 
 /*
- * A grant to a process is to the program that it runs now.  A number of a thread
- * or a process that ended is no process.
+ * A grant to a process is for the program that it runs now.  Returns false for a
+ * thread's number, and for a process that has ended.
  */
 static bool grantee_settle(struct nabc_grantee *grantee)
 {
@@ -159,7 +160,7 @@ static bool grantee_settle(struct nabc_grantee *grantee)
 	       nabc_program_find(grantee->program.pid, &grantee->program);
 }
 
-/* The grant to that one, or NULL. */
+/* Returns the grant to that grantee, or NULL. */
 static struct nabc_grantee *granted_locked(struct nabc_unit *unit,
 					   const struct nabc_grantee *grantee)
 {
@@ -172,7 +173,7 @@ static struct nabc_grantee *granted_locked(struct nabc_unit *unit,
 	return NULL;
 }
 
-/* Makes room for one grant more; the first one has its in the unit. */
+/* Allocates space for one more grant; the unit itself has space for the first one. */
 static int grants_grow_locked(struct nabc_unit *unit)
 {
 	struct nabc_grantee *old = unit->grants == &unit->first ? NULL : unit->grants;
@@ -191,7 +192,10 @@ static int grants_grow_locked(struct nabc_unit *unit)
 	return 0;
 }
 
-/* Replaces the grant to that one, or adds it: then 1, and its reference is the unit's. */
+/*
+ * Replaces the grant to that grantee and returns 0, or adds it and returns 1: the
+ * unit then owns its reference.
+ */
 static int grant_locked(struct nabc_unit *unit, const struct nabc_grantee *grantee)
 {
 	struct nabc_grantee *at = granted_locked(unit, grantee);
@@ -212,7 +216,7 @@ static int grant_locked(struct nabc_unit *unit, const struct nabc_grantee *grant
 	return 1;
 }
 
-/* Removes the grant to that one, with its own reference. */
+/* Removes the grant to that grantee, and drops the grant's reference. */
 static int revoke_locked(struct nabc_unit *unit, const struct nabc_grantee *grantee)
 {
 	struct nabc_grantee *at = granted_locked(unit, grantee);
@@ -262,14 +266,14 @@ bool nabc_rights_valid(u32 rights)
 	return rights && !(rights & ~NABC_RIGHTS_ALL);
 }
 
-/* Of a unit that nobody else knows of yet. */
+/* For a unit that is not published yet. */
 int nabc_grant_first(struct nabc_unit *unit, u32 principal, u32 who, u32 rights)
 {
 	int ret = grantee_find(principal, who, rights, &unit->first);
 
 	if (ret)
 		return ret;
-	/* From now on its reference goes with the unit. */
+	/* The unit owns the reference from now on. */
 	unit->grants = &unit->first;
 	unit->grant_count = 1;
 	return grantee_settle(&unit->first) ? 0 : -ESRCH;

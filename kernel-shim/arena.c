@@ -2,13 +2,13 @@
 /*
  * The mapping through which a process fills its units.
  *
- * One long-lived VMA per process; units take room in it while they are being
- * filled, the lowest first, so that page tables are used again.  All files
- * share the device's i_mapping, so each has its own span of page offsets there.
+ * There is one long-lived VMA per process.  Units take the lowest free slots in it
+ * while they are being filled, so that page tables are reused.  All files share the
+ * device's i_mapping, so each file has its own range of page offsets there.
  *
- * Pages are inserted by frame number in .fault, under the unit's lock: not in
- * .mmap, where unmap_mapping_range() cannot see the VMA yet.  No VMA is
- * counted, for each has its struct file, so there is no .open and .close.
+ * Pages are inserted by frame number in .fault, with the unit's lock held; not in
+ * .mmap, where unmap_mapping_range() cannot see the VMA yet.  VMAs need not be
+ * counted, since each holds its struct file, so there is no .open and .close.
  */
 #include <linux/bitmap.h>
 #include <linux/slab.h>
@@ -16,7 +16,7 @@
 #include "compat.h"
 #include "nabc.h"
 
-/* Chunks that one fault maps, from the one that was touched on. */
+/* Chunks that one fault maps, starting with the touched one. */
 #define FAULT_AROUND 32
 
 static pgoff_t arena_page(const struct nabc_unit *unit)
@@ -38,7 +38,7 @@ static void arena_link(struct nabc_file *file, struct nabc_unit *unit)
 	rb_insert_color(&unit->node, &file->arena);
 }
 
-/* The unit in that slot, referenced. */
+/* Returns the unit in that slot, with a reference. */
 static struct nabc_unit *arena_find(struct nabc_file *file, unsigned int slot)
 {
 	struct nabc_unit *unit = NULL;
@@ -61,7 +61,7 @@ static struct nabc_unit *arena_find(struct nabc_file *file, unsigned int slot)
 	return unit;
 }
 
-/* Room for a new unit, which nobody else knows yet. */
+/* Takes slots for a new unit that is not published yet. */
 int nabc_arena_reserve(struct nabc_file *file, struct nabc_unit *unit)
 {
 	unsigned long *slots = READ_ONCE(file->slots);
@@ -85,7 +85,7 @@ int nabc_arena_reserve(struct nabc_file *file, struct nabc_unit *unit)
 		return -ENOSPC;
 	}
 	bitmap_set(slots, slot, unit->chunk_count);
-	/* Below the hint nothing is free. */
+	/* No slot below the hint is free. */
 	if (slot == file->slot_hint)
 		file->slot_hint += unit->chunk_count;
 	unit->slot = slot;
@@ -96,8 +96,8 @@ int nabc_arena_reserve(struct nabc_file *file, struct nabc_unit *unit)
 }
 
 /*
- * The unit is not FILLING any more: its pages leave all address spaces, then
- * its room is free.
+ * For a unit that is no longer FILLING: removes its pages from all address spaces,
+ * then frees its slots.
  */
 void nabc_arena_leave_locked(struct nabc_unit *unit)
 {
@@ -123,7 +123,7 @@ static vm_fault_t arena_insert_locked(struct vm_fault *vmf, struct nabc_unit *un
 	unsigned int end = min(unit->chunk_count, i + FAULT_AROUND);
 	vm_fault_t ret = VM_FAULT_SIGBUS;
 
-	/* Past the last chunk's pages, where a whole one would have gone on. */
+	/* Past the last chunk's pages, which may be fewer than a whole chunk. */
 	if ((vmf->pgoff - first) % NABC_CHUNK_PAGES >= 1ul << unit->chunks[i]->order)
 		return VM_FAULT_SIGBUS;
 	for (; i < end; i++) {
@@ -132,7 +132,7 @@ static vm_fault_t arena_insert_locked(struct vm_fault *vmf, struct nabc_unit *un
 
 		for (n = 0; n < count; n++) {
 			pgoff = first + i * NABC_CHUNK_PAGES + n;
-			/* A part of the arena may be mapped alone. */
+			/* A process may map only a part of the arena. */
 			if (pgoff < vma->vm_pgoff || pgoff - vma->vm_pgoff >= vma_pages(vma))
 				continue;
 			at = vma->vm_start + ((pgoff - vma->vm_pgoff) << PAGE_SHIFT);

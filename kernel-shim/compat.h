@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What differs between the kernels that this is built for, 6.1 to
- * 6.12.
+ * Differences between the supported kernels, 6.1 to 6.12.
  *
- * All tests of the version are here.  Features are told by version alone:
- * stable kernels take over names (MSG_SPLICE_PAGES in 6.1) without the code.
+ * All version checks are here.  Only the version number identifies features: stable
+ * kernels adopt names (MSG_SPLICE_PAGES in 6.1) without the code.
  */
 #ifndef NABC_COMPAT_H
 #define NABC_COMPAT_H
@@ -34,11 +33,11 @@
 
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)
 /*
- * MSG_SPLICE_PAGES makes a fragment of each page, and costs by the fragment; a
- * chunk is to be one.  TCP leaves that to a function of the sender's when it is
- * told of a zero-copy send, as io_uring does.
+ * MSG_SPLICE_PAGES makes a fragment of each page, and the cost depends on the
+ * number of fragments; a chunk should be one fragment.  For a zero-copy send, TCP
+ * calls a function of the sender's to add fragments, as with io_uring.
  *
- * Appends up to length bytes; what has no room begins another skb.
+ * Appends up to length bytes; bytes that do not fit go to the next skb.
  */
 static inline int nabc_append_pages(struct sk_buff *skb, struct iov_iter *from, size_t length)
 {
@@ -65,11 +64,12 @@ static inline int nabc_append_pages(struct sk_buff *skb, struct iov_iter *from, 
 }
 
 /*
- * What the socket took of the pages, or a negative error.
+ * Returns how much of the pages the socket took, or a negative error.
  *
- * Each fragment has its own reference of its page, so nobody needs to tell when
- * the packets are gone: without SKBFL_ZEROCOPY_ENABLE the kernel neither copies
- * the pages nor follows an skb's pointer to ubuf, which ends with this call.
+ * Each fragment has its own reference to its page, so no notification is needed
+ * when the packets are freed.  Without SKBFL_ZEROCOPY_ENABLE the kernel neither
+ * copies the pages nor follows an skb's pointer to ubuf, which is valid only during
+ * this call.
  */
 static inline ssize_t nabc_send_pages(struct socket *sock, struct bio_vec *pages,
 				      unsigned int count, size_t length, int flags)
@@ -91,7 +91,7 @@ static inline ssize_t nabc_send_pages(struct socket *sock, struct bio_vec *pages
 }
 
 #else
-/* What the socket took of the pages, or a negative error. */
+/* Returns how much of the pages the socket took, or a negative error. */
 static inline ssize_t nabc_send_pages(struct socket *sock, struct bio_vec *pages,
 				      unsigned int count, size_t length, int flags)
 {
@@ -114,8 +114,8 @@ static inline int nabc_import(void __user *data, size_t length, struct iovec *ro
 #define NABC_HAVE_SPLICE false
 
 /*
- * sendpage() does not ask the security module, as sendmsg() does: the caller
- * has sent the header by sock_sendmsg(), or an empty message.
+ * Unlike sendmsg(), sendpage() does not call the security module: the caller has
+ * sent the header by sock_sendmsg(), or an empty message.
  */
 static inline ssize_t nabc_send_pages(struct socket *sock, struct bio_vec *pages,
 				      unsigned int count, size_t length, int flags)
@@ -188,11 +188,10 @@ static inline void nabc_shrinker_remove(struct shrinker *shrinker)
 #endif
 
 /*
- * The process that a pidfd stands for, without a reference, or NULL.
+ * Returns the process of a pidfd, without a reference, or NULL.
  *
- * No kernel exports this.  A pidfd is an anonymous inode of that name, which
- * only the kernel can make, and from 6.9 on an inode of a file system of its
- * own.
+ * No kernel exports this.  A pidfd is an anonymous inode of that name, which only
+ * the kernel can create; from 6.9 on it is an inode of its own file system.
  */
 static inline struct pid *nabc_pidfd_pid(struct file *file)
 {

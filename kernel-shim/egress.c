@@ -2,39 +2,39 @@
 /*
  * Units on devices that do not compute checksums.
  *
- * There the kernel computes them, and copies first what may be written to
- * meanwhile (SKBFL_SHARED_FRAG, which skb_checksum_help() linearises), since
- * the sum must be of the bytes that leave.  Units are immutable, so they need
- * neither that copy, for which MSG_NO_SHARED_FRAGS is set, nor, where kept
- * sums are asked for, to be read again: a netfilter hook on the device's
- * egress completes packets from them.  The hook comes last, is only on devices
- * on which such a send was made, and leaves alone whatever it is not sure of.
+ * For such devices the kernel computes the checksums, and first copies data that
+ * may be written meanwhile (SKBFL_SHARED_FRAG, for which skb_checksum_help()
+ * linearises), since the checksum must match the bytes sent.  Units are immutable
+ * and do not need that copy: MSG_NO_SHARED_FRAGS is set for them.  Nor need they be
+ * read again if kept checksums are requested: a netfilter hook on the device's
+ * egress completes packets from these.  The hook runs last, exists only on devices
+ * on which such a send was made, and ignores all packets that it does not fully
+ * recognise.
  *
- * Who else relies on that mark?  It has come to mean "do not edit in place"
- * too.  All writers to fragments in 6.1 and 6.12 were gone through:
- *  - ESP on its way out (esp4.c, esp6.c: esp_output_head()) edits in place
- *    only what is linear: skb_tailroom() is 0 for skbs with fragments; else it
- *    encrypts into pages of its own or calls skb_cow_data(), which copies all
- *    fragments.
- *  - ESP on its way in (esp_input(), esp6_input()) decrypts fragments in place
- *    if the skb is not cloned, has no list and is NOT MARKED.  It can meet a
- *    unit on the same machine only, over veth and the like, where packets
- *    arrive with the sender's pages, and only if a TCP stream's bytes are
- *    taken for ESP, which espintcp does.  Whoever may send a unit, but not
- *    write it, could have it "decrypted" so with a key of his choice.  The
- *    clones that strparser hands it are of skbs that tcp_read_sock() still has,
- *    so they are copied, but that is luck, not a rule: with espintcp in the
- *    kernel (Debian has it off) the mark is left on.
- *  - AH, IPComp, MACsec, WireGuard, TIPC, mac802154 and CAIF call
- *    skb_cow_data() or decompress into new pages; TLS decrypts into new pages;
- *    rxrpc and SCTP are not carried over TCP.
- *  - netfilter's manglers, IPVS, tc's pedit, netem's corruption and BPF write
- *    to the linear part alone, after skb_ensure_writable() or the like, which
- *    copies what they ask for into it.
- *  - Generic XDP and veth's copy skbs with fragments before programs run.
- * Sockets whose route goes through xfrm are excluded all the same: what ESP
- * does in later kernels is not ours to know.  The mark costs no correctness:
- * without it we are as fast as sendfile() on such devices.
+ * Which other code relies on SKBFL_SHARED_FRAG?  It has come to mean "do not edit
+ * in place" too.  All code in 6.1 and 6.12 that writes to fragments was checked:
+ *   - Outgoing ESP (esp4.c, esp6.c: esp_output_head()) edits only linear data in
+ *     place: skb_tailroom() is 0 for skbs with fragments; otherwise it encrypts
+ *     into its own pages or calls skb_cow_data(), which copies all fragments.
+ *   - Incoming ESP (esp_input(), esp6_input()) decrypts fragments in place if the
+ *     skb is not cloned, has no list and is NOT MARKED.  It can get a unit only on
+ *     the same machine, over veth and the like, where packets arrive with the
+ *     sender's pages, and only if the bytes of a TCP stream are taken for ESP,
+ *     which espintcp does.  A process that may send a unit, but not write it,
+ *     could have it "decrypted" that way with a key of its choice.  The clones
+ *     that espintcp gets from strparser are of skbs that tcp_read_sock() still
+ *     has, so they are copied, but that is luck, not a rule: with espintcp in the
+ *     kernel (disabled in Debian) the mark is left on.
+ *   - AH, IPComp, MACsec, WireGuard, TIPC, mac802154 and CAIF call
+ *     skb_cow_data() or decompress into new pages; TLS decrypts into new pages;
+ *     rxrpc and SCTP are not carried over TCP.
+ *   - netfilter's manglers, IPVS, tc's pedit, netem's corruption and BPF write
+ *     only to the linear part, after skb_ensure_writable() or the like, which
+ *     copies the necessary bytes into it.
+ *   - Generic XDP and veth's XDP copy skbs with fragments before programs run.
+ * Sockets whose route goes through xfrm are excluded nevertheless: ESP may behave
+ * differently in later kernels.  Keeping the mark would still be correct: the copy
+ * makes this module as fast as sendfile() on such devices.
  */
 #include <linux/if_vlan.h>
 #include <linux/list.h>
@@ -64,14 +64,14 @@ MODULE_PARM_DESC(unshared, "send without a copy on devices that do not compute c
 
 static const bool espintcp = IS_ENABLED(CONFIG_INET_ESPINTCP) || IS_ENABLED(CONFIG_INET6_ESPINTCP);
 
-/* At smaller MTUs looking sums up costs more than computing them. */
+/* At smaller MTUs, looking checksums up costs more than computing them. */
 #define SUMS_MTU 4000
 
 #define HOOKS_MAX 64
 
 struct hook {
 	struct list_head link;
-	struct net_device *dev; /* held until it is registered */
+	struct net_device *dev; /* held until the hook is registered */
 	bool registered;
 	struct nf_hook_ops ops;
 	struct rcu_head rcu;
@@ -88,7 +88,7 @@ bool nabc_egress_able(void)
 
 /* --- completing packets --------------------------------------------------- */
 
-/* Neighbours of one chunk are looked up at once. */
+/* Whether the fragment continues the previous one within a chunk: both then need one lookup. */
 static bool follows(const skb_frag_t *frag, struct page *page, size_t end)
 {
 	struct page *next = skb_frag_page(frag);
@@ -121,7 +121,7 @@ static __wsum fragments_sum(const struct sk_buff *skb, struct nabc_sums_near *ne
 	return sum;
 }
 
-/* What skb_checksum_help() does, without a copy.  Else it is left to that. */
+/* Does the same as skb_checksum_help(), without a copy.  If false, the kernel must do it. */
 static bool packet_complete(struct sk_buff *skb, struct nabc_sums_near *near)
 {
 	int start = skb_checksum_start_offset(skb);
@@ -132,7 +132,7 @@ static bool packet_complete(struct sk_buff *skb, struct nabc_sums_near *near)
 	    field + (int)sizeof(__sum16) > (int)skb_headlen(skb) ||
 	    skb_ensure_writable(skb, field + sizeof(__sum16)))
 		return false;
-	/* The field holds the sum of the pseudo header. */
+	/* The field contains the checksum of the pseudo header. */
 	sum = csum_partial(skb->data + start, skb_headlen(skb) - start, 0);
 	sum = fragments_sum(skb, near, sum, skb_headlen(skb) - start);
 	*(__sum16 *)(skb->data + field) = csum_fold(sum) ?: CSUM_MANGLED_0;
@@ -158,7 +158,10 @@ static bool device_sums(const struct net_device *dev, const struct sk_buff *skb)
 	return dev->features & able;
 }
 
-/* Plain TCP with readable fragments, one of which at least is of a unit with sums. */
+/*
+ * Whether it is plain TCP with readable fragments, at least one of which belongs to
+ * a unit with checksums.
+ */
 static bool packet_is_ours(const struct sk_buff *skb, const struct net_device *dev)
 {
 	const struct skb_shared_info *shared = skb_shinfo(skb);
@@ -172,7 +175,7 @@ static bool packet_is_ours(const struct sk_buff *skb, const struct net_device *d
 	for (i = 0; i < shared->nr_frags; i++) {
 		struct page *page = skb_frag_page(&shared->frags[i]);
 
-		/* Memory of a device. */
+		/* Device memory. */
 		if (!page)
 			return false;
 		ours = ours || nabc_sums_known(page);
@@ -198,7 +201,7 @@ static unsigned int egress(void *priv, struct sk_buff *skb, const struct nf_hook
 		nabc_count(NABC_SUM_FALLBACKS, 1);
 		return NF_ACCEPT;
 	}
-	/* Without NETIF_F_HW_CSUM it would read, without NETIF_F_SG copy the bytes. */
+	/* Without NETIF_F_HW_CSUM it would read the bytes, without NETIF_F_SG copy them. */
 	features = netif_skb_features(skb) & ~NETIF_F_GSO_MASK;
 	segments = skb_gso_segment(skb, features | NETIF_F_SG | NETIF_F_HW_CSUM);
 	if (IS_ERR_OR_NULL(segments)) {
@@ -216,7 +219,7 @@ static unsigned int egress(void *priv, struct sk_buff *skb, const struct nf_hook
 	return NF_STOLEN;
 }
 
-/* --- which devices have the hook ------------------------------------------- */
+/* --- devices with the hook ----------------------------------------------------- */
 
 static void hooks_register(struct work_struct *work)
 {
@@ -235,7 +238,7 @@ static void hooks_register(struct work_struct *work)
 		spin_unlock_bh(&hooks_lock);
 		if (!found)
 			break;
-		/* With RTNL, it cannot begin to go away before the notifier can be told. */
+		/* With RTNL, its unregistration cannot begin before the notifier can be called. */
 		if (found->dev->reg_state != NETREG_REGISTERED ||
 		    nf_register_net_hook(dev_net(found->dev), &found->ops)) {
 			spin_lock_bh(&hooks_lock);
@@ -255,7 +258,10 @@ static void hooks_register(struct work_struct *work)
 
 static DECLARE_WORK(register_work, hooks_register);
 
-/* Under RCU.  The hook comes a little later; until then packets are summed as always. */
+/*
+ * Called under RCU.  The hook is registered a little later; until then the kernel
+ * computes checksums.
+ */
 static void hook_want(struct net_device *dev)
 {
 	struct hook *hook, *made;
@@ -290,7 +296,7 @@ out:
 	kfree(made);
 }
 
-/* With RTNL. */
+/* Called with RTNL. */
 static void hooks_unregister(const struct net_device *dev, struct net *net)
 {
 	struct hook *hook, *found;
@@ -319,7 +325,7 @@ static int device_event(struct notifier_block *self, unsigned long event, void *
 {
 	struct net_device *dev = netdev_notifier_info_to_dev(data);
 
-	/* Also when it moves to another network namespace. */
+	/* Also when the device moves to another network namespace. */
 	if (event == NETDEV_UNREGISTER)
 		hooks_unregister(dev, dev_net(dev));
 	return NOTIFY_DONE;
@@ -337,7 +343,7 @@ int nabc_egress_init(void)
 void nabc_egress_exit(void)
 {
 	cancel_work_sync(&register_work);
-	/* Those whose turn did not come. */
+	/* Handles those that are still in the queue. */
 	hooks_register(NULL);
 	unregister_netdevice_notifier(&device_notifier);
 	rtnl_lock();
@@ -363,8 +369,8 @@ void nabc_egress_exit(void)
 #endif
 
 /*
- * Whether kept sums are to be made for what this socket sends; flags: of the
- * send, to which is added what its route allows.
+ * Whether to make checksums for what this socket sends.  Adds the flag that the
+ * route allows to the flags of the send.
  */
 bool nabc_egress_wants(struct sock *sk, bool asked, int *flags)
 {
@@ -375,10 +381,16 @@ bool nabc_egress_wants(struct sock *sk, bool asked, int *flags)
 
 	if (!dst)
 		return false;
-	/* A route that goes away changes its device for another; the old one stays so long. */
+	/*
+	 * A route that is removed changes its device; the old device lives until
+	 * rcu_read_unlock().
+	 */
 	rcu_read_lock();
 	dev = READ_ONCE(dst->dev);
-	/* Devices with offload need neither; behind xfrm the bytes are not ours. */
+	/*
+	 * Devices with offload need neither; behind xfrm the bytes are no longer
+	 * those of the unit.
+	 */
 	if (!(dev->features & NETIF_F_CSUM_MASK) && !dst_xfrm(dst)) {
 		if (READ_ONCE(unshared) && !espintcp)
 			*flags |= MSG_NO_SHARED_FRAGS;

@@ -2,12 +2,12 @@
 /*
  * One open /dev/nabc, which serves the process that opened it.
  *
- * A process is its thread group's struct pid, which is never used again for
- * another one while it is referenced, together with the program that it runs
- * (its mm, and how many execve() made): what is inherited over fork() or
- * execve() is of no use, and no right that one program had is the next one's.
+ * A process is identified by its thread group's struct pid, which is never reused
+ * while it is referenced, together with the program that it runs (its mm, and its
+ * number of calls of execve()).  So an inherited file is of no use after fork() or
+ * execve(), and a program has none of the rights of the previous one.
  *
- * A file that is closed lives on for its units that others use, and for its
+ * After its close, a file's structure remains for units that others use, and for
  * memory that sockets refer to.
  */
 #include <linux/idr.h>
@@ -25,9 +25,9 @@ DEFINE_SPINLOCK(nabc_files_lock);
 static DEFINE_IDA(indices);
 
 /*
- * The program that a process runs now, without a reference of the pid's own; false
- * where there is no such process.  execve() counts after it has changed the mm, so
- * that this is never of a program that has not begun.
+ * Finds the program that a process runs now, without a reference to the pid; false
+ * if there is no such process.  execve() increments its counter after it has
+ * changed the mm, so this never finds a program that has not started.
  */
 bool nabc_program_find(struct pid *pid, struct nabc_program *program)
 {
@@ -96,9 +96,10 @@ struct nabc_file *nabc_file_open(struct address_space *mapping)
 }
 
 /*
- * Its process is gone, or closes it: no call is under way and nothing is
- * mapped any more.  Units that linger or are held stay, and so does what sockets
- * refer to; all other memory goes back to the kernel now.
+ * Frees what the file owns when its process is gone or closes it: no call is in
+ * progress and nothing is mapped any more.  Units that linger or are held remain,
+ * and so do pages that sockets refer to; all other memory is returned to the kernel
+ * now.
  */
 static void file_empty(struct nabc_file *file)
 {
@@ -112,7 +113,7 @@ static void file_empty(struct nabc_file *file)
 	for (;;) {
 		spin_lock(&file->units_lock);
 		unit = list_first_entry_or_null(&file->units, struct nabc_unit, link);
-		/* Who destroys it has unlinked it before the table's reference went. */
+		/* Destruction unlinks a unit before it drops the table's reference. */
 		if (unit && !nabc_unit_tryget(unit))
 			unit = NULL;
 		spin_unlock(&file->units_lock);
@@ -136,15 +137,16 @@ void nabc_file_close(struct nabc_file *file)
 {
 	file_empty(file);
 	atomic_long_dec(&nabc_gauges.files);
-	/* The index may be used again: nothing of this file is in the arena. */
+	/* The index may be reused: nothing of this file is in the arena. */
 	WARN_ON_ONCE(!RB_EMPTY_ROOT(&file->arena));
 	ida_free(&indices, file->index);
 	nabc_file_put(file);
 }
 
 /*
- * By the collector: a child may have inherited the open file, which is of no
- * use to it, and keep it longer than the process lives or runs its program.
+ * Called by the collector: a child may have inherited the open file, which it
+ * cannot use, and keep it open after the process has ended or executed another
+ * program.
  */
 void nabc_file_collect(struct nabc_file *file)
 {
@@ -169,8 +171,8 @@ void nabc_file_put(struct nabc_file *file)
 }
 
 /*
- * For a walk that sleeps: the next file, open or not, referenced, after one that
- * the walk has a reference of (NULL: the first).
+ * For a loop that sleeps: returns the next file, open or not, with a reference,
+ * after one for which the loop has a reference (NULL: the first).
  */
 struct nabc_file *nabc_file_next(struct nabc_file *after)
 {
@@ -181,7 +183,7 @@ struct nabc_file *nabc_file_next(struct nabc_file *after)
 	while (!next && !list_is_last(at, &nabc_files)) {
 		at = at->next;
 		next = list_entry(at, struct nabc_file, link);
-		/* Else it goes now. */
+		/* Otherwise it is being freed. */
 		if (!refcount_inc_not_zero(&next->refs))
 			next = NULL;
 	}
@@ -191,7 +193,7 @@ struct nabc_file *nabc_file_next(struct nabc_file *after)
 	return next;
 }
 
-/* No file is open, and there are no units: what is left, sockets refer to. */
+/* Called when no file is open and no unit exists: only pages that sockets refer to are left. */
 void nabc_files_exit(void)
 {
 	struct nabc_file *file = NULL;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Bytes into units from descriptors, and out of units into memory.
- */
+/* Copies bytes into units from descriptors, and out of units into memory. */
 #include <linux/bvec.h>
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -12,12 +10,12 @@
 
 #include "nabc.h"
 
-/* Chunks that one NABC_IOC_READ fills at most: it may read less than it is asked for. */
+/* Maximum number of chunks that one NABC_IOC_READ fills: it may read less than requested. */
 #define FILL_CHUNKS 128u
 
 /*
- * The pages of a range that is within the unit, as many as there is room for.
- * How many elements were written; covered: how many bytes they are.
+ * Stores the pages of a range within the unit, as many as fit.  Returns the number
+ * of elements; covered: how many bytes they contain.
  */
 unsigned int nabc_unit_pages(const struct nabc_unit *unit, u64 offset, u64 length,
 			     struct bio_vec *pages, unsigned int room, u64 *covered)
@@ -40,7 +38,7 @@ unsigned int nabc_unit_pages(const struct nabc_unit *unit, u64 offset, u64 lengt
 	return n;
 }
 
-/* Keeps the unit FILLING, so that its pages may be written; fill_end() ends it. */
+/* Keeps the unit FILLING, so that its pages may be written, until fill_end(). */
 static int fill_begin(struct nabc_file *file, u64 id, struct nabc_unit **found)
 {
 	struct nabc_unit *unit = nabc_unit_get(id);
@@ -83,7 +81,7 @@ static ssize_t fill_from(struct file *in, struct nabc_unit *unit, const struct n
 		return -ENOMEM;
 	n = nabc_unit_pages(unit, call->offset, call->length, pages, room, &length);
 	iov_iter_bvec(&iter, ITER_DEST, pages, n, length);
-	/* As sendfile() does: who shares the position with others sees to the order. */
+	/* Like sendfile(): processes that share the position must serialise. */
 	ret = vfs_iter_read(in, &iter, in->f_mode & FMODE_STREAM ? NULL : &position, 0);
 	if (ret > 0 && own && !(in->f_mode & FMODE_STREAM))
 		in->f_pos = position;
@@ -141,7 +139,7 @@ int nabc_copy(struct nabc_file *file, const struct nabc_copy *call)
 		u64 length;
 
 		nabc_unit_pages(unit, offset, left, &part, 1, &length);
-		/* 64 bits: all memory is mapped, and a chunk is one run. */
+		/* 64 bits: all memory is mapped, and a chunk is contiguous. */
 		if (copy_to_user(to, page_address(part.bv_page) + part.bv_offset, length))
 			ret = -EFAULT;
 		to += length;

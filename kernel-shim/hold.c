@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Units that a file keeps, whatever becomes of them.
+ * Holds: units that a file keeps even if they are destroyed.
  *
- * The holder is charged for the unit as its maker is, so that nobody gets
- * memory beyond RLIMIT_MEMLOCK by handing units to a friend and exiting.
+ * The holder is charged for the unit like its maker, so that no user gets memory
+ * beyond RLIMIT_MEMLOCK by passing units to another process and exiting.
  */
 #include <linux/slab.h>
 
@@ -14,7 +14,7 @@ bool nabc_holds(const struct nabc_file *file, u64 id)
 	return xa_load((struct xarray *)&file->holds, id);
 }
 
-/* Its own units are charged already, as long as the file is open. */
+/* The file's own units are charged already, as long as it is open. */
 static unsigned long hold_pages(const struct nabc_file *file, const struct nabc_unit *unit)
 {
 	return unit->maker == file ? 0 : unit->pages;
@@ -72,7 +72,7 @@ int nabc_hold(struct nabc_file *file, u64 id)
 		ret = nabc_access(file, id, NABC_RIGHT_SEND, &unit);
 		if (!ret) {
 			ret = hold_begin(file, unit);
-			/* Else the hold keeps the reference. */
+			/* Otherwise the hold keeps the reference. */
 			if (ret)
 				nabc_unit_put(unit);
 		}
@@ -106,7 +106,7 @@ int nabc_release(struct nabc_file *file, u64 id)
 	return ret;
 }
 
-/* The file is being closed. */
+/* Releases all holds when the file is closed. */
 void nabc_holds_end(struct nabc_file *file)
 {
 	struct nabc_hold *hold;

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What counts against whom.
+ * Accounting of memory.
  *
- * Each page counts against RLIMIT_MEMLOCK of the process that opened the file
- * (also while it is pooled, or sockets refer to it), and against the limit of
- * the machine, until nobody refers to it (rule 5).  A holder is charged too, so
- * that a unit that outlives its maker is paid for.
+ * Each page counts against RLIMIT_MEMLOCK of the process that opened the file (also
+ * while it is in the pool, or sockets refer to it), and against the machine's
+ * limit, until it is no longer referenced (rule 5).  A holder is charged too, so
+ * that a unit that outlives its maker is accounted for.
  *
- * A file that is closed can leave pages behind: units that linger, and what
- * sockets refer to.  Its process may be gone, so they are charged to the user
- * who opened it, and count against the limit of each process of that user: to
- * close, to exit and to execute another program makes no room.  What holders
- * alone keep is not among them: those who hold it pay.
+ * A closed file can leave pages behind: units that linger, and pages that sockets
+ * refer to.  Its process may be gone, so they are charged to the user who opened
+ * it, and count against the limit of each process of that user: closing, exiting
+ * and executing another program free no quota.  Pages that only holders keep are
+ * excluded: the holders are charged for them.
  *
- * Pages come and go faster than mmap_lock can be had, so charging runs behind:
- * used is what ought to be charged; charged is never less, and the collector
- * brings it down.
+ * Pages are allocated and freed too often to take mmap_lock each time, so charging
+ * is delayed: `used` is what should be charged; `charged` is never less, and the
+ * collector reduces it.
  */
 #include <linux/hashtable.h>
 #include <linux/moduleparam.h>
@@ -64,7 +64,7 @@ void nabc_limit_give(unsigned long pages)
 }
 
 static DEFINE_HASHTABLE(users, 6);
-static DEFINE_SPINLOCK(users_lock); /* of users and their refs */
+static DEFINE_SPINLOCK(users_lock); /* protects users and their refs */
 
 static struct nabc_user *user_find_locked(kuid_t uid)
 {
@@ -77,7 +77,7 @@ static struct nabc_user *user_find_locked(kuid_t uid)
 	return NULL;
 }
 
-/* The user of the calling process, referenced, or NULL. */
+/* Returns the user of the calling process, with a reference, or NULL. */
 struct nabc_user *nabc_user_get(void)
 {
 	struct nabc_user *fresh = kzalloc(sizeof(*fresh), GFP_KERNEL_ACCOUNT), *user;
@@ -113,7 +113,7 @@ void nabc_user_put(struct nabc_user *user)
 	kfree(user);
 }
 
-/* As account_locked_vm(), to which the pages that its user left behind count. */
+/* Like account_locked_vm(), plus the pages that its user left behind. */
 static int process_charge(struct nabc_file *file, unsigned long pages)
 {
 	unsigned long left = atomic_long_read(&file->user->left);
@@ -127,14 +127,14 @@ static int process_charge(struct nabc_file *file, unsigned long pages)
 	return ret;
 }
 
-/* By the file's own process. */
+/* Called by the file's own process. */
 int nabc_charge(struct nabc_file *file, unsigned long pages)
 {
 	unsigned long used;
 	int ret = 0;
 
 	mutex_lock(&file->charge_lock);
-	/* What is used grows under charge_lock only. */
+	/* `used` grows only under charge_lock. */
 	used = READ_ONCE(file->used) + pages;
 	if (used > file->charged) {
 		ret = process_charge(file, used - file->charged);
@@ -150,7 +150,7 @@ int nabc_charge(struct nabc_file *file, unsigned long pages)
 	return ret;
 }
 
-/* Anywhere: no lock that sleeps. */
+/* Can be called anywhere: takes no sleeping lock. */
 void nabc_uncharge(struct nabc_file *file, unsigned long pages)
 {
 	spin_lock(&file->used_lock);
@@ -160,7 +160,10 @@ void nabc_uncharge(struct nabc_file *file, unsigned long pages)
 	spin_unlock(&file->used_lock);
 }
 
-/* A unit is destroyed and stays for its holders: once the file is closed they pay alone. */
+/*
+ * Called when a unit is destroyed but has holders: after the close of the file only
+ * they are charged.
+ */
 void nabc_charge_holders(struct nabc_file *file, unsigned long pages)
 {
 	spin_lock(&file->used_lock);
@@ -170,7 +173,10 @@ void nabc_charge_holders(struct nabc_file *file, unsigned long pages)
 	spin_unlock(&file->used_lock);
 }
 
-/* None holds it any more; what sockets refer to is paid for again. */
+/*
+ * Called when the last hold is released; pages that sockets refer to are charged to
+ * the maker again.
+ */
 void nabc_charge_maker(struct nabc_file *file, unsigned long pages)
 {
 	spin_lock(&file->used_lock);
@@ -181,9 +187,9 @@ void nabc_charge_maker(struct nabc_file *file, unsigned long pages)
 }
 
 /*
- * By the collector, which must not wait for one process's mmap_lock.  No
- * mapping is changed under it, so the sequence count of mmap_write_lock(), of
- * which newer kernels have no trylock, is not needed.
+ * Called by the collector, which must not wait for a process's mmap_lock.  It
+ * changes no mapping, so it does not need the sequence count of mmap_write_lock(),
+ * for which newer kernels have no trylock.
  */
 void nabc_charge_trim(struct nabc_file *file)
 {
@@ -200,7 +206,7 @@ void nabc_charge_trim(struct nabc_file *file)
 	mutex_unlock(&file->charge_lock);
 }
 
-/* The file is closed: what is left of it is its user's. */
+/* Charges what is left of a closed file to its user. */
 void nabc_charge_close(struct nabc_file *file)
 {
 	mutex_lock(&file->charge_lock);

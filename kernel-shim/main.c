@@ -2,9 +2,9 @@
 /*
  * /dev/nabc: the device, and the dispatch of its calls.
  *
- * One ioctl is one row of a table: how many bytes its structure has, which way
- * they go, and the function that does it.  Structures are copied in whole
- * before they are looked at and copied out whole.
+ * Each ioctl is one row of a table: its number, which contains the size and
+ * direction of its structure, and its function.  Structures are copied in as a
+ * whole before they are read, and copied out as a whole.
  */
 #include <linux/compat.h>
 #include <linux/fs.h>
@@ -192,7 +192,7 @@ static long device_ioctl(struct file *open, unsigned int cmd, unsigned long arg)
 		return -EFAULT;
 	ret = calls[nr].run(file, &call);
 	if (!ret && _IOC_DIR(cmd) & _IOC_READ && copy_to_user(user, &call, size)) {
-		/* Nobody knows its id. */
+		/* The caller did not get the id. */
 		if (cmd == NABC_IOC_ALLOC)
 			nabc_unit_destroy(file, call.alloc.id);
 		if (cmd == NABC_IOC_PUT)
@@ -266,7 +266,7 @@ out_memory:
 	return ret;
 }
 
-/* No file is open: each has a reference of the module. */
+/* No file is open: each has a reference to the module. */
 static void __exit nabc_exit(void)
 {
 	misc_deregister(&device);

@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Chunks: physical runs of pages, and the pool of each file.
+ * Chunks: contiguous physical pages, and the pool of each file.
  *
- * A one-shot unit lives for a millisecond.  Clearing and charging its pages
- * costs more than sending them, so they come back from the pool of the file
- * that used them before (rule 2), once no socket refers to them (rule 1).
+ * A one-shot unit lives for a millisecond.  Clearing and charging its pages costs
+ * more than sending them, so they come from the pool of the file that used them
+ * before (rule 2), once no socket refers to them (rule 1).
  *
- * A chunk that sockets refer to stays in the pool, and counts (rule 5): a packet
- * of one byte keeps as much as one of all of it.  Nobody tells when the last
- * packet is gone, for none knows of the module, so the collector looks.  A pool
- * with such chunks keeps its file, which may have been closed long ago.
+ * A chunk that sockets refer to stays in the pool, and is charged (rule 5): a
+ * packet of one byte keeps the whole chunk.  There is no notification when the last
+ * packet is freed, since packets do not know the module, so the collector checks.
+ * A pool with such chunks keeps the structure of its file, which may have been
+ * closed long ago.
  */
 #include <linux/slab.h>
 
 #include "nabc.h"
 
-/* Of busy chunks so many are looked at before the kernel is asked for memory. */
+/* Number of busy chunks to check before asking the kernel for memory. */
 #define BUSY_LOOKS 8
 
-/* And so many of each order at once where it matters less how long that takes. */
+/* Number to check of each order at once where latency matters less. */
 #define SWEEP_LOOKS 256
 
 static struct kmem_cache *chunk_cache;
@@ -44,31 +45,31 @@ static unsigned long pool_busy_locked(const struct nabc_pool *pool)
 	return pages;
 }
 
-/* Before it is unlocked: what has changed since it was locked counts for the machine, too. */
-static void pool_tell_locked(struct nabc_pool *pool)
+/* Call it before unlocking: updates the machine's gauges with the changes since locking. */
+static void pool_publish_locked(struct nabc_pool *pool)
 {
 	unsigned long busy = pool_busy_locked(pool);
 
-	if (pool->idle_pages != pool->idle_told)
-		atomic_long_add(pool->idle_pages - pool->idle_told, &nabc_gauges.pooled);
-	if (busy != pool->busy_told)
-		atomic_long_add(busy - pool->busy_told, &nabc_gauges.in_flight);
-	pool->idle_told = pool->idle_pages;
-	pool->busy_told = busy;
+	if (pool->idle_pages != pool->idle_published)
+		atomic_long_add(pool->idle_pages - pool->idle_published, &nabc_gauges.pooled);
+	if (busy != pool->busy_published)
+		atomic_long_add(busy - pool->busy_published, &nabc_gauges.in_flight);
+	pool->idle_published = pool->idle_pages;
+	pool->busy_published = busy;
 	pool->low = min(pool->low, pool->idle_pages);
 }
 
-/* Sockets that sent from the page had references; the one left is ours. */
+/* Sockets that sent from the page had references; the only one left is ours. */
 static bool chunk_is_idle(const struct nabc_chunk *chunk)
 {
 	if (page_ref_count(chunk->page) != 1)
 		return false;
-	/* What they read comes before what is written next; pairs with put_page(). */
+	/* Their reads come before our next writes; pairs with put_page(). */
 	smp_mb();
 	return true;
 }
 
-/* Adds a chunk, for which the pool keeps its file until nobody refers to it. */
+/* Adds a busy chunk.  The pool keeps a reference to its file until no chunk is busy. */
 static void pool_wait_locked(struct nabc_file *file, struct nabc_chunk *chunk)
 {
 	struct nabc_pool *pool = &file->pool;
@@ -93,7 +94,7 @@ static struct nabc_chunk *pool_take_locked(struct nabc_file *file, unsigned int 
 		pool->idle_pages -= 1ul << order;
 		if (chunk_is_idle(chunk))
 			return chunk;
-		/* It can have been borrowed for a moment by who walks all pages. */
+		/* Code that walks all pages can take a reference for a moment. */
 		pool_wait_locked(file, chunk);
 	}
 	list_for_each_entry(chunk, &pool->busy[order], link) {
@@ -108,7 +109,7 @@ static struct nabc_chunk *pool_take_locked(struct nabc_file *file, unsigned int 
 	return NULL;
 }
 
-/* Looks at so many busy chunks; those that are idle now go where such are. */
+/* Checks that many busy chunks; moves those that have become idle. */
 static void pool_sweep_locked(struct nabc_pool *pool, unsigned int order, unsigned long looks)
 {
 	struct nabc_chunk *chunk;
@@ -144,7 +145,7 @@ static struct nabc_chunk *chunk_make(unsigned int order)
 
 	if (!chunk)
 		return NULL;
-	/* Rather an error than the OOM killer. */
+	/* Better an error than the OOM killer. */
 	chunk->page = alloc_pages(GFP_KERNEL_ACCOUNT | __GFP_COMP | __GFP_ZERO | __GFP_NOWARN |
 					  __GFP_RETRY_MAYFAIL,
 				  order);
@@ -157,7 +158,7 @@ static struct nabc_chunk *chunk_make(unsigned int order)
 	return chunk;
 }
 
-/* Frees up to so many pages that nobody refers to; how many it were. */
+/* Frees up to that many idle pages; returns how many. */
 unsigned long nabc_pool_drain(struct nabc_file *file, unsigned long pages)
 {
 	struct nabc_pool *pool = &file->pool;
@@ -176,7 +177,7 @@ unsigned long nabc_pool_drain(struct nabc_file *file, unsigned long pages)
 		}
 	}
 	pool->idle_pages -= taken;
-	pool_tell_locked(pool);
+	pool_publish_locked(pool);
 	spin_unlock(&pool->lock);
 	if (!taken)
 		return 0;
@@ -187,7 +188,7 @@ unsigned long nabc_pool_drain(struct nabc_file *file, unsigned long pages)
 	return taken;
 }
 
-/* By the collector: finds what sockets have left; what is too much is freed. */
+/* Called by the collector: finds chunks that sockets have released, and frees surplus ones. */
 void nabc_pool_sweep(struct nabc_file *file)
 {
 	struct nabc_pool *pool = &file->pool;
@@ -200,7 +201,7 @@ void nabc_pool_sweep(struct nabc_file *file)
 			looks = min(left, SWEEP_LOOKS);
 			spin_lock(&pool->lock);
 			pool_sweep_locked(pool, i, looks);
-			pool_tell_locked(pool);
+			pool_publish_locked(pool);
 			spin_unlock(&pool->lock);
 			cond_resched();
 		}
@@ -213,7 +214,7 @@ void nabc_pool_sweep(struct nabc_file *file)
 		pool->waits = false;
 		over = true;
 	}
-	pool_tell_locked(pool);
+	pool_publish_locked(pool);
 	spin_unlock(&pool->lock);
 	if (much)
 		nabc_pool_drain(file, much);
@@ -222,8 +223,8 @@ void nabc_pool_sweep(struct nabc_file *file)
 }
 
 /*
- * The module goes: from now on nobody counts what sockets refer to.  The caller
- * has a reference of the file, which is closed.
+ * Called when the module is unloaded: pages that sockets refer to are no longer
+ * counted.  The caller has a reference to the file, which is closed.
  */
 void nabc_pool_forget(struct nabc_file *file)
 {
@@ -236,13 +237,13 @@ void nabc_pool_forget(struct nabc_file *file)
 		pool->idle_pages += pool->busy_count[i] << i;
 		pool->busy_count[i] = 0;
 	}
-	pool_tell_locked(pool);
+	pool_publish_locked(pool);
 	spin_unlock(&pool->lock);
-	/* Without a reference of ours the pages go when the last socket puts its own. */
+	/* We drop our references; the pages are freed when the last socket drops its own. */
 	nabc_pool_sweep(file);
 }
 
-/* Charges and limits so many pages more, for which the own pool may have to go. */
+/* Charges that many more pages, after draining the file's own pool if necessary. */
 static int memory_account(struct nabc_file *file, unsigned long pages)
 {
 	int ret = nabc_charge(file, pages);
@@ -259,7 +260,7 @@ static int memory_account(struct nabc_file *file, unsigned long pages)
 	return ret;
 }
 
-/* Gives the unit its chunks; the caller has set size and chunk_count. */
+/* Allocates the unit's chunks; the caller has set size and chunk_count. */
 int nabc_memory_get(struct nabc_file *file, struct nabc_unit *unit)
 {
 	unsigned long missing = 0;
@@ -280,7 +281,7 @@ int nabc_memory_get(struct nabc_file *file, struct nabc_unit *unit)
 			dry = order;
 		}
 	}
-	pool_tell_locked(&file->pool);
+	pool_publish_locked(&file->pool);
 	spin_unlock(&file->pool.lock);
 	nabc_count(NABC_POOL_HITS, hits);
 	if (!missing)
@@ -300,7 +301,7 @@ int nabc_memory_get(struct nabc_file *file, struct nabc_unit *unit)
 		}
 		if (!unit->chunks[i] || fatal_signal_pending(current)) {
 			ret = -ENOMEM;
-			/* What was accounted and not had; put counts the rest. */
+			/* Uncharge what was not allocated; nabc_memory_put() uncharges the rest. */
 			nabc_limit_give(missing);
 			nabc_uncharge(file, missing);
 		}
@@ -312,8 +313,8 @@ int nabc_memory_get(struct nabc_file *file, struct nabc_unit *unit)
 }
 
 /*
- * Chunks from that one on, to the file's pool if it has room or sockets refer to
- * them, else to the kernel.
+ * Returns chunks from index `from` on to the file's pool if it is not full or
+ * sockets refer to them, otherwise to the kernel.
  */
 void nabc_memory_put(struct nabc_file *file, struct nabc_unit *unit, unsigned int from)
 {
@@ -324,7 +325,7 @@ void nabc_memory_put(struct nabc_file *file, struct nabc_unit *unit, unsigned in
 	unsigned int i;
 	LIST_HEAD(out);
 
-	/* Rule 4: before any other unit can have the chunk. */
+	/* Rule 4: before another unit can get the chunk. */
 	for (i = from; i < unit->chunk_count; i++) {
 		if (unit->chunks[i] && unit->chunks[i]->sums)
 			nabc_sums_drop(unit->chunks[i]);
@@ -347,7 +348,7 @@ void nabc_memory_put(struct nabc_file *file, struct nabc_unit *unit, unsigned in
 			pool->idle_pages += 1ul << chunk->order;
 		}
 	}
-	pool_tell_locked(pool);
+	pool_publish_locked(pool);
 	spin_unlock(&pool->lock);
 	unit->chunk_count = min(unit->chunk_count, from);
 	list_for_each_entry_safe(chunk, next, &out, link)

@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the files of nabc.ko share.
+ * Declarations shared by the sources of nabc.ko.
  *
- * A file (struct nabc_file) is one open /dev/nabc of one process: its identity,
- * its arena, its pool of memory and what counts against its RLIMIT_MEMLOCK.
- * A unit is made of chunks, physical runs of pages, and is found by its id.
- * A program (struct nabc_program) is a process until its next execve().
+ * A file (struct nabc_file) is one open /dev/nabc of one process: its identity, its
+ * arena, its pool of memory and what counts against its RLIMIT_MEMLOCK.  A unit
+ * consists of chunks (contiguous physical pages) and is found by its id.  A program
+ * (struct nabc_program) is a process until its next execve().
  *
  * Rules that the code relies on, by number in its comments:
  *  1. Bytes of a unit change only while it is FILLING.  A chunk is written
- *     again only when nobody but its pool refers to its pages: sockets keep
+ *     again only when only its pool refers to its pages: sockets keep
  *     references until data is acknowledged.
- *  2. Chunks go from unit to unit within one file without being cleared.  To
- *     another file they come only through the page allocator, cleared.
- *  3. A unit's pages are mapped by page frame number (VM_PFNMAP), so nothing
- *     can pin them, and no reference of user space survives the insert.
- *  4. Sums are found by page frame number.  They are erased from the index
- *     before their chunk changes hands, so what an skb's page leads to is
- *     always of the bytes that the skb holds.
+ *  2. Chunks pass from unit to unit within one file without being cleared.
+ *     They reach another file only through the page allocator, cleared.
+ *  3. A unit's pages are mapped by page frame number (VM_PFNMAP), so they
+ *     cannot be pinned, and no reference of user space survives the insert.
+ *  4. Checksums are found by page frame number.  They are erased from the index
+ *     before their chunk is passed on, so the checksums found for an skb's page
+ *     always match the bytes of the skb.
  *  5. A page counts against its file, or against the user of a closed file, and
- *     against the machine's limit until nobody refers to it.  So chunks that
- *     sockets still refer to are never given to the kernel: they wait in their
- *     file's pool, also when the file is closed.
+ *     against the machine's limit until it is no longer referenced.  So chunks
+ *     that sockets still refer to are never returned to the kernel: they wait in
+ *     their file's pool, also when the file is closed.
  *
- * Locks, outermost first; user memory is never touched under one:
+ * Lock order, outermost first; user memory is never accessed under one:
  *   file->empty_lock > file->holds_lock, unit->lock, file->charge_lock
  *   mmap_lock > unit->lock > i_mmap_rwsem, page tables
  *   file->charge_lock > mmap_lock
@@ -31,8 +31,8 @@
  *   unit->lock > file->units_lock, file->arena_lock, the orphans' lock
  *   unit->lock > file->used_lock
  *   nabc_files_lock; users_lock; file->pool.lock
- * From units_lock on they are spinlocks.  None is taken in interrupts; the hook
- * on egress takes no lock, only RCU.
+ * From units_lock on they are spinlocks.  None is taken in interrupts; the hook on
+ * egress takes no lock, only RCU.
  */
 #ifndef NABC_H
 #define NABC_H
@@ -64,7 +64,7 @@ struct bio_vec;
 #define NABC_ORDERS (NABC_ORDER_MAX + 1)
 #define NABC_CHUNK_SIZE (PAGE_SIZE << NABC_ORDER_MAX)
 #define NABC_CHUNK_PAGES BIT(NABC_ORDER_MAX)
-/* The arena is handed out by chunks; its files lie one after the other in i_mapping. */
+/* The arena is allocated in chunks; the arenas of all files follow one another in i_mapping. */
 #define NABC_ARENA_SIZE (16ull << 30)
 #define NABC_ARENA_SLOTS ((unsigned int)(NABC_ARENA_SIZE / NABC_CHUNK_SIZE))
 #define NABC_ARENA_PAGES (NABC_ARENA_SIZE >> PAGE_SHIFT)
@@ -72,7 +72,7 @@ struct bio_vec;
 #define NABC_LINGER_MAX 3600000u
 #define NABC_SUM_GRAIN 128u
 
-/* --- what is counted ------------------------------------------------------ */
+/* --- counters and gauges ------------------------------------------------------ */
 
 enum nabc_counter {
 	NABC_ALLOCATED,
@@ -109,7 +109,7 @@ static inline void nabc_count(enum nabc_counter counter, u64 n)
 
 /* Pages, and units of all files. */
 struct nabc_gauges {
-	atomic_long_t pages; /* that there are, pooled ones too */
+	atomic_long_t pages; /* that exist, including pooled ones */
 	atomic_long_t pooled;
 	atomic_long_t in_flight; /* of destroyed units, that sockets refer to */
 	atomic_long_t units;
@@ -134,15 +134,18 @@ struct nabc_chunk {
 };
 
 struct nabc_pool {
-	spinlock_t lock; /* of all of it */
+	spinlock_t lock; /* protects all of it */
 	bool closed;
-	bool waits; /* for busy chunks: it has a reference of its file */
+	bool waits; /* for busy chunks: it has a reference to its file */
 	unsigned long idle_pages;
 	unsigned long busy_count[NABC_ORDERS]; /* of chunks */
-	unsigned long idle_told;	       /* to nabc_gauges: pages */
-	unsigned long busy_told;
-	unsigned long low; /* fewest idle pages since the collector came by */
-	/* Nobody refers to idle ones, the last freed first; sockets may to busy ones. */
+	unsigned long idle_published;	       /* pages already added to nabc_gauges */
+	unsigned long busy_published;
+	unsigned long low; /* fewest idle pages since the collector's last visit */
+	/*
+	 * Idle chunks are not referenced, and the last freed comes first; sockets
+	 * may refer to busy ones.
+	 */
 	struct list_head idle[NABC_ORDERS];
 	struct list_head busy[NABC_ORDERS];
 };
@@ -159,13 +162,13 @@ void nabc_pool_forget(struct nabc_file *file);
 int nabc_memory_init(void);
 void nabc_memory_exit(void);
 
-/* --- limits.c: what counts against whom ------------------------------------ */
+/* --- limits.c: accounting of memory -------------------------------------------- */
 
-/* Who pays for what closed files left behind: a user, of all that they opened. */
+/* The user who is charged for what closed files left behind. */
 struct nabc_user {
 	struct hlist_node node;
 	kuid_t uid;
-	unsigned int refs;  /* of files */
+	unsigned int refs;  /* number of files */
 	atomic_long_t left; /* pages */
 };
 
@@ -186,7 +189,7 @@ unsigned long nabc_pool_limit(void);
 
 struct nabc_program {
 	struct pid *pid; /* the thread group's, referenced */
-	u64 exec;	 /* which of its programs; execve() counts */
+	u64 exec;	 /* number of its program, counted by execve() */
 };
 
 static inline bool nabc_program_same(const struct nabc_program *a, const struct nabc_program *b)
@@ -195,7 +198,7 @@ static inline bool nabc_program_same(const struct nabc_program *a, const struct 
 }
 
 struct nabc_file {
-	refcount_t refs; /* the open file, each of its units, and a pool that waits */
+	refcount_t refs; /* the open file, each of its units, and a waiting pool */
 	unsigned int index;
 	struct nabc_program program;
 	struct nabc_user *user;
@@ -203,31 +206,31 @@ struct nabc_file {
 	struct address_space *mapping; /* valid while the file is open */
 	struct list_head link;	       /* in nabc_files */
 
-	spinlock_t units_lock;	/* of units and unit_count */
-	struct list_head units; /* that it made, but orphans */
+	spinlock_t units_lock;	/* protects units and unit_count */
+	struct list_head units; /* those that it made, without orphans */
 	unsigned long unit_count;
 
-	spinlock_t arena_lock; /* of arena, slots and slot_hint */
+	spinlock_t arena_lock; /* protects arena, slots and slot_hint */
 	struct rb_root arena;  /* units being filled, by slot */
-	unsigned long *slots;  /* which are taken; made at the first allocation */
+	unsigned long *slots;  /* bitmap of used slots; allocated with the first unit */
 	unsigned int slot_hint;
 
 	struct xarray holds;	 /* id to struct nabc_hold */
-	struct mutex holds_lock; /* of holds and hold_count */
+	struct mutex holds_lock; /* protects holds and hold_count */
 	unsigned long hold_count;
 
 	struct nabc_pool pool;
 
-	struct mutex charge_lock; /* of charged, and of closing */
-	unsigned long charged;	  /* pages that are charged to the process */
+	struct mutex charge_lock; /* protects charged, and closing */
+	unsigned long charged;	  /* pages charged to the process */
 
-	spinlock_t used_lock; /* of what follows */
+	spinlock_t used_lock; /* protects what follows */
 	unsigned long used;   /* pages that it has */
-	unsigned long held;   /* of these, of destroyed units, which have holders */
+	unsigned long held;   /* of these, pages of destroyed units with holders */
 	bool charge_closed;   /* what is used and not held is charged to the user */
 
-	struct mutex empty_lock; /* of emptied */
-	bool emptied;		 /* its process is gone, and all that it had */
+	struct mutex empty_lock; /* protects emptied */
+	bool emptied;		 /* its process is gone, and what it owned is freed */
 };
 
 extern struct list_head nabc_files;
@@ -256,7 +259,7 @@ struct nabc_grantee {
 };
 
 struct nabc_unit {
-	refcount_t refs; /* the table's, one of each hold, and of calls under way */
+	refcount_t refs; /* one of the table, one per hold, and those of calls in progress */
 	u64 id;
 	struct nabc_file *maker;
 	kuid_t uid;
@@ -265,20 +268,20 @@ struct nabc_unit {
 	unsigned int chunk_count;
 	atomic64_t sent;
 
-	struct mutex lock; /* of what follows */
+	struct mutex lock; /* protects what follows */
 	u8 state;	   /* NABC_STATE_* */
 	bool orphan;
 	bool in_table;
 	bool in_arena;
 	bool summed;
-	unsigned int fills; /* NABC_IOC_READs under way */
+	unsigned int fills; /* NABC_IOC_READs in progress */
 	u32 holds;
 	u32 linger;
 	unsigned int grant_count;
 	struct nabc_grantee *grants;
-	struct nabc_grantee first; /* room for one */
+	struct nabc_grantee first; /* space for one */
 
-	unsigned long expires; /* jiffies; of an orphan */
+	unsigned long expires; /* jiffies; for an orphan */
 	struct list_head link; /* in maker->units or among the orphans */
 	struct rb_node node;   /* in maker->arena */
 	unsigned int slot;
@@ -311,7 +314,7 @@ static inline bool nabc_within(const struct nabc_unit *unit, u64 offset, u64 len
 	return offset <= unit->size && length <= unit->size - offset;
 }
 
-/* --- access.c: who may do what ---------------------------------------------- */
+/* --- access.c: access rights ----------------------------------------------------- */
 
 #define NABC_RIGHTS_ALL (NABC_RIGHT_SEND | NABC_RIGHT_DESTROY)
 
@@ -346,7 +349,7 @@ unsigned int nabc_unit_pages(const struct nabc_unit *unit, u64 offset, u64 lengt
 int nabc_fill(struct nabc_file *file, struct nabc_read *call);
 int nabc_copy(struct nabc_file *file, const struct nabc_copy *call);
 
-/* --- put.c: a unit from memory at once -------------------------------------- */
+/* --- put.c: a unit from memory in one call ------------------------------------- */
 
 int nabc_put(struct nabc_file *file, struct nabc_put *call);
 
@@ -357,7 +360,7 @@ int nabc_socksendv(struct nabc_file *file, struct nabc_socksendv *call);
 
 /* --- sums.c: checksums of chunks ------------------------------------------------ */
 
-/* Where sums were found last; begins as zeros, and lives under one rcu_read_lock(). */
+/* Cache of the last lookup; initialised to zero, and valid within one rcu_read_lock(). */
 struct nabc_sums_near {
 	const struct page *head;
 	const struct nabc_sums *sums;
@@ -372,7 +375,7 @@ bool nabc_sums_none(void);
 int nabc_sum(struct nabc_file *file, struct nabc_sum *call);
 void nabc_sums_exit(void);
 
-/* --- egress.c: sums on their way out ------------------------------------------- */
+/* --- egress.c: checksums of outgoing packets --------------------------------------- */
 
 struct sock;
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A unit from user memory in one call.
+ * Creates a unit from user memory in one call.
  *
- * To map a small unit, to fault it in and to unmap it at the insert costs more
- * than to copy its bytes.  So they are copied into pages that never were in the
- * arena, and nobody else knows of the unit before it is all that it will be:
- * then it enters the table, which is the only step that others see.
+ * Mapping a small unit, faulting it in and unmapping it at the insert costs more
+ * than copying its bytes.  So they are copied into pages that never were in the
+ * arena.  The unit is unknown to others until it is complete: then it enters the
+ * table, which is the only step that others see.
  */
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
@@ -20,7 +20,7 @@ static int put_bytes(struct nabc_unit *unit, const char __user *from)
 	for (i = 0; i < unit->chunk_count; i++) {
 		size_t part = min_t(u64, left, NABC_CHUNK_SIZE);
 
-		/* 64 bits: all memory is mapped, and a chunk is one run. */
+		/* 64 bits: all memory is mapped, and a chunk is contiguous. */
 		if (copy_from_user(page_address(unit->chunks[i]->page), from, part))
 			return -EFAULT;
 		from += part;
@@ -67,7 +67,7 @@ int nabc_put(struct nabc_file *file, struct nabc_put *call)
 		goto out;
 	call->id = unit->id;
 	nabc_count(NABC_INSERTED, 1);
-	/* Without them the bytes are summed when they leave. */
+	/* Without kept checksums, they are computed when the bytes are sent. */
 	if (call->flags & NABC_INSERT_SUMS)
 		nabc_sums_make(unit);
 out:

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * What is known: of a unit, of all units, and of the module.
- */
+/* Reports about a unit, all units, and the module. */
 #include <linux/pid.h>
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
@@ -11,7 +9,7 @@
 DEFINE_PER_CPU(struct nabc_counters, nabc_counters);
 struct nabc_gauges nabc_gauges;
 
-/* Fills stat and returns true if the caller has any right to the unit. */
+/* Fills in stat and returns true if the caller has any right to the unit. */
 static bool unit_stat(struct nabc_file *file, struct nabc_unit *unit, struct nabc_stat *stat)
 {
 	bool held = nabc_holds(file, unit->id);
@@ -45,7 +43,7 @@ static bool unit_stat(struct nabc_file *file, struct nabc_unit *unit, struct nab
 	return true;
 }
 
-/* Whether the caller knows of the unit at all. */
+/* Whether the caller may know that the unit exists. */
 static bool unit_is_known(struct nabc_file *file, struct nabc_unit *unit)
 {
 	bool known;

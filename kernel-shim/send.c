@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Ranges of units to a TCP socket, by references to their pages.
+ * Sends ranges of units to a TCP socket, by references to their pages.
  *
- * No unit is locked meanwhile: the call has a reference, so the chunks stay,
- * and the socket takes references of the pages that it queues (rule 1).
+ * No unit is locked meanwhile: the call has a reference, so the chunks remain, and
+ * the socket takes references to the pages that it queues (rule 1).
  */
 #include <linux/bvec.h>
 #include <linux/ipv6.h>
@@ -19,10 +19,10 @@
 #include "compat.h"
 #include "nabc.h"
 
-/* Chunks handed to the socket at once: with 32 a unit of 1 MiB is one call. */
+/* Chunks passed to the socket at once: with 32, a unit of 1 MiB is one call. */
 #define SEND_CHUNKS 32
 
-/* Messages of so many ranges need no memory for them. */
+/* Messages with up to this many ranges need no allocation. */
 #define FEW_RANGES 4
 
 #define SEND_FLAGS                                                                                 \
@@ -37,7 +37,7 @@ struct piece {
 struct message {
 	struct socket *sock;
 	u32 flags;     /* NABC_SEND_* */
-	int msg_flags; /* MSG_*, of each part */
+	int msg_flags; /* MSG_*, for each part */
 	const void __user *header;
 	u64 header_length;
 	struct piece *pieces;
@@ -47,8 +47,8 @@ struct message {
 };
 
 /*
- * Plain TCP alone: other protocols under the same system call (TLS, MPTCP,
- * BPF) have rules of their own about pages that they are given.
+ * Only plain TCP: other protocols under the same system call (TLS, MPTCP, BPF) have
+ * their own rules for pages passed to them.
  */
 static bool is_plain_tcp(const struct socket *sock)
 {
@@ -63,7 +63,7 @@ static bool is_plain_tcp(const struct socket *sock)
 			return false;
 #if IS_ENABLED(CONFIG_IPV6)
 	} else if (sk->sk_family == AF_INET6) {
-		/* tcp_prot: after IPV6_ADDRFORM, with the family changed last. */
+		/* tcp_prot: after IPV6_ADDRFORM, which changes the family last. */
 		if (prot != &tcpv6_prot && prot != &tcp_prot)
 			return false;
 #endif
@@ -88,7 +88,7 @@ static struct socket *socket_get(int fd)
 	return ERR_PTR(-EOPNOTSUPP);
 }
 
-/* Also asks the security module on kernels where sending pages does not. */
+/* Also calls the security module on kernels where sending pages does not. */
 static ssize_t send_header(struct message *message)
 {
 	u64 skip = min(message->skip, message->header_length);
@@ -113,7 +113,7 @@ static ssize_t send_header(struct message *message)
 	return min_t(ssize_t, ret, 0);
 }
 
-/* Counts what was sent of the pieces, and moves on to what is left. */
+/* Counts the sent bytes of the pieces, and advances to the rest. */
 static void advance(struct message *message, unsigned int *i, u64 *at, u64 sent)
 {
 	message->sent += sent;
@@ -159,7 +159,7 @@ static ssize_t send_pieces(struct message *message)
 				from = 0;
 			}
 		}
-		/* With CLOSE the last segment waits for the FIN that follows at once. */
+		/* With CLOSE, the last segment waits for the FIN that follows at once. */
 		if (next < message->count || message->flags & (NABC_SEND_MORE | NABC_SEND_CLOSE))
 			flags |= MSG_MORE;
 		ret = nabc_send_pages(message->sock, pages, n, length, flags);
@@ -172,7 +172,7 @@ static ssize_t send_pieces(struct message *message)
 	return 0;
 }
 
-/* All was sent. */
+/* Called when all was sent. */
 static void send_finish(struct message *message)
 {
 	unsigned int i;
@@ -190,7 +190,7 @@ static void send_finish(struct message *message)
 	}
 }
 
-/* 0 when anything was sent. */
+/* Returns 0 if anything was sent. */
 static int send_message(struct message *message)
 {
 	bool asked = message->flags & NABC_SEND_SUMS;
@@ -265,7 +265,7 @@ int nabc_socksend(struct nabc_file *file, struct nabc_socksend *call)
 	return ret;
 }
 
-/* All of them or none; how many bytes they are. */
+/* Gets all pieces or fails; adds their length to *total. */
 static int pieces_get(struct nabc_file *file, const struct nabc_socksendv *call,
 		      struct message *message, u64 *total)
 {

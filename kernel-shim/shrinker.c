@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Pooled memory back to the kernel, and the collector.
+ * Returns pooled memory to the kernel; and the collector.
  *
- * The shrinker is called when the kernel is short.  The collector comes by
- * while files are open, orphans linger or sockets refer to memory: it ends
- * orphans whose time has come, empties files whose program is gone, finds what
- * sockets have left, and gives back of each pool what was not used since the
- * last time but one.
+ * The kernel calls the shrinker when memory is short.  The collector runs
+ * periodically while files are open, orphans linger or sockets refer to memory: it
+ * destroys expired orphans, empties files whose program is gone, finds chunks that
+ * sockets have released, and frees of each pool what was not used during the last
+ * period.
  */
 #include <linux/workqueue.h>
 
 #include "compat.h"
 #include "nabc.h"
 
-/* Orphans are ended so late at most; pools are looked at every so many rounds. */
+/* Orphans are destroyed at most this late; pools are checked once in POOL_ROUNDS rounds. */
 #define ROUND (HZ / 4)
 #define POOL_ROUNDS 8
 
 /*
- * Frees up to so many pages of all pools; in reclaim, so without sleeping
- * locks, and what is charged is brought down later.
+ * Frees up to that many pages of all pools.  Called in reclaim, so it takes no
+ * sleeping lock; charges are reduced later.
  */
 unsigned long nabc_pools_shrink(unsigned long pages)
 {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Checksums of chunks, kept for as long as their unit lives.
+ * Checksums of chunks, kept as long as their unit lives.
  *
- * Prefix sums, one for each 128 bytes: any range costs two look-ups and the
- * bytes of its two edges, wherever segments begin and end.  Made when first
- * needed, for inserted units only, whose bytes cannot change (rule 1).
+ * They are prefix sums, one for each 128 bytes: any range costs two lookups and the
+ * bytes at its two ends, wherever segments begin and end.  They are made when first
+ * needed, only for inserted units, whose bytes cannot change (rule 1).
  *
- * The hook on egress finds them by the number of the chunk's first page frame;
- * it holds RCU and an skb that refers to the page (rule 4).
+ * The hook on egress finds them by the number of the chunk's first page frame; it
+ * holds RCU and an skb that refers to the page (rule 4).
  */
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
@@ -20,7 +20,7 @@
 struct nabc_sums {
 	struct rcu_head rcu;
 	unsigned long frame;
-	u16 count;    /* prefixes that there are */
+	u16 count;    /* number of prefixes */
 	u16 prefix[]; /* [k]: the sum of bytes 0 to (k + 1) * NABC_SUM_GRAIN */
 };
 
@@ -39,7 +39,7 @@ static size_t sums_bytes(unsigned int count)
 	return sizeof(struct nabc_sums) + count * sizeof(u16);
 }
 
-/* Of the first length bytes of the chunk; whole grains only. */
+/* Makes the checksums of the first length bytes of the chunk; whole grains only. */
 static int chunk_sum(struct nabc_chunk *chunk, size_t length)
 {
 	const u8 *data = page_address(chunk->page);
@@ -69,15 +69,15 @@ static int chunk_sum(struct nabc_chunk *chunk, size_t length)
 }
 
 /*
- * The caller has a reference of an inserted unit.  After an error those that
- * were made stay; they go with the unit.
+ * The caller has a reference to an inserted unit.  After an error, the checksums
+ * already made remain; they are freed with the unit.
  */
 int nabc_sums_make(struct nabc_unit *unit)
 {
 	unsigned int i;
 	int ret = 0;
 
-	/* Pairs with the release below: true means that all are there. */
+	/* Pairs with the release below: true means that all are made. */
 	if (smp_load_acquire(&unit->summed))
 		return 0;
 	mutex_lock(&unit->lock);
@@ -99,7 +99,7 @@ int nabc_sums_make(struct nabc_unit *unit)
 	return ret;
 }
 
-/* The unit is gone; skbs may still refer to the page. */
+/* Called when the unit is gone; skbs may still refer to the page. */
 void nabc_sums_drop(struct nabc_chunk *chunk)
 {
 	struct nabc_sums *sums = chunk->sums;
@@ -115,19 +115,19 @@ bool nabc_sums_none(void)
 	return xa_empty(&frames);
 }
 
-/* Under RCU, with a reference of the page. */
+/* Call it under RCU, with a reference to the page. */
 bool nabc_sums_known(struct page *page)
 {
 	return xa_load(&frames, page_to_pfn(compound_head(page)));
 }
 
-/* The sum of the first k grains. */
+/* Returns the sum of the first k grains. */
 static __wsum prefix(const struct nabc_sums *sums, size_t k)
 {
 	return k ? (__force __wsum)(u32)sums->prefix[k - 1] : 0;
 }
 
-/* Packets that follow each other are mostly of one chunk. */
+/* Consecutive packets mostly belong to one chunk. */
 static const struct nabc_sums *sums_find(struct nabc_sums_near *near, struct page *head)
 {
 	if (near->head != head) {
@@ -138,9 +138,9 @@ static const struct nabc_sums *sums_find(struct nabc_sums_near *near, struct pag
 }
 
 /*
- * The sum of bytes that an skb or a unit refers to, as if they began at an
- * even place.  offset may lie beyond the page, within the compound page.
- * Under RCU, with a reference of the page, also since near was begun; reused:
+ * Returns the sum of bytes that an skb or a unit refers to, as if they began at an
+ * even offset.  offset may lie beyond the page, within the compound page.  Call it
+ * under RCU, with a reference to the page, also since near was initialised; reused:
  * bytes that were not read.
  */
 __wsum nabc_sums_range(struct nabc_sums_near *near, struct page *page, size_t offset, size_t length,
@@ -164,7 +164,7 @@ __wsum nabc_sums_range(struct nabc_sums_near *near, struct page *page, size_t of
 	*reused = (last - first) * NABC_SUM_GRAIN;
 	sum = csum_sub(prefix(sums, last), prefix(sums, first));
 	edge = first * NABC_SUM_GRAIN - begin;
-	/* Grains are even, so that only where the first one begins matters. */
+	/* Grains have even length, so only the start of the first one matters. */
 	if (edge)
 		sum = csum_block_add(csum_partial(data + begin, edge, 0), sum, edge);
 	edge += *reused;
@@ -174,7 +174,6 @@ __wsum nabc_sums_range(struct nabc_sums_near *near, struct page *page, size_t of
 	return sum;
 }
 
-/* NABC_IOC_SUM */
 int nabc_sum(struct nabc_file *file, struct nabc_sum *call)
 {
 	u64 offset = call->offset, left = call->length, done = 0;
@@ -189,7 +188,7 @@ int nabc_sum(struct nabc_file *file, struct nabc_sum *call)
 		return ret;
 	if (!nabc_within(unit, offset, left))
 		ret = -ERANGE;
-	/* Without memory for sums the bytes are read. */
+	/* Without memory for checksums, the bytes are read. */
 	else
 		nabc_sums_make(unit);
 	while (!ret && left) {

@@ -2,9 +2,9 @@
 /*
  * Units, their ids and states.
  *
- * FILLING -> CACHED -> DESTROYED, or FILLING -> DESTROYED.  Ids count up and
- * are the index of the table.  The table has a reference of each unit, until
- * it is destroyed and nobody holds it; memory goes with the last reference.
+ * FILLING -> CACHED -> DESTROYED, or FILLING -> DESTROYED.  Ids count up and are
+ * the index of the table.  The table has a reference to each unit until it is
+ * destroyed and no longer held; memory is freed with the last reference.
  */
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -16,7 +16,7 @@ static atomic64_t last_id;
 /* A reserved index, or 0: see id_next(). */
 static unsigned long anchor;
 
-static LIST_HEAD(orphans); /* the first made an orphan first */
+static LIST_HEAD(orphans); /* in the order of becoming orphans */
 static DEFINE_SPINLOCK(orphans_lock);
 
 bool nabc_unit_tryget(struct nabc_unit *unit)
@@ -48,7 +48,7 @@ struct nabc_unit *nabc_unit_get(u64 id)
 	return unit;
 }
 
-/* The first unit with a greater id, referenced. */
+/* Returns the first unit with a greater id, with a reference. */
 struct nabc_unit *nabc_unit_next(u64 after)
 {
 	unsigned long index = after;
@@ -63,8 +63,8 @@ struct nabc_unit *nabc_unit_next(u64 after)
 }
 
 /*
- * A unit that nobody else knows of, referenced, or an error.  It has its memory
- * and no id yet.
+ * Returns a unit that is not published yet, with a reference, or an error.  It has
+ * its memory, but no id.
  */
 struct nabc_unit *nabc_unit_new(struct nabc_file *file, u64 size)
 {
@@ -93,9 +93,9 @@ struct nabc_unit *nabc_unit_new(struct nabc_file *file, u64 size)
 }
 
 /*
- * The table would make its nodes for each one-shot unit, and free them: when it
- * goes, no other is near.  So the first index of each node is no id, but reserved
- * while ids are given out of that node.  It only saves time, so it may fail.
+ * The table would allocate and free a node for each one-shot unit, since no other
+ * unit is near.  So the first index of each node is not used as an id, but reserved
+ * while ids of that node are assigned.  This only saves time, so it may fail.
  */
 static u64 id_next(void)
 {
@@ -109,7 +109,7 @@ static u64 id_next(void)
 	return id;
 }
 
-/* From now on others find it by its id.  After an error nobody does. */
+/* From now on others find the unit by its id.  After an error it remains unpublished. */
 static int unit_publish_locked(struct nabc_unit *unit)
 {
 	struct nabc_file *file = unit->maker;
@@ -140,7 +140,7 @@ int nabc_unit_publish(struct nabc_unit *unit)
 	return ret;
 }
 
-/* A new unit to be filled through the arena, referenced, or an error. */
+/* Returns a new unit to be filled through the arena, with a reference, or an error. */
 struct nabc_unit *nabc_unit_make(struct nabc_file *file, u64 size)
 {
 	struct nabc_unit *unit = nabc_unit_new(file, size);
@@ -204,7 +204,7 @@ void nabc_unit_destroy_locked(struct nabc_unit *unit)
 		unit_leave_table_locked(unit);
 }
 
-/* One file less holds it; the caller has the reference of that hold. */
+/* Removes a hold of one file; the caller passes on the reference of that hold. */
 void nabc_unit_drop_hold(struct nabc_unit *unit)
 {
 	mutex_lock(&unit->lock);
@@ -217,7 +217,7 @@ void nabc_unit_drop_hold(struct nabc_unit *unit)
 	nabc_unit_put(unit);
 }
 
-/* Its maker's file is being closed. */
+/* Called when the file of the unit's maker is being closed. */
 void nabc_unit_orphan(struct nabc_unit *unit)
 {
 	mutex_lock(&unit->lock);
@@ -238,10 +238,7 @@ void nabc_unit_orphan(struct nabc_unit *unit)
 	mutex_unlock(&unit->lock);
 }
 
-/*
- * Destroys the orphans whose time has come, or all of them.  Whether others
- * are left.
- */
+/* Destroys expired orphans, or all of them.  Returns whether others are left. */
 bool nabc_orphans_collect(bool all)
 {
 	struct nabc_unit *unit;
@@ -251,7 +248,7 @@ bool nabc_orphans_collect(bool all)
 		spin_lock(&orphans_lock);
 		left = !list_empty(&orphans);
 		list_for_each_entry(unit, &orphans, link) {
-			/* Unlinked before the table's reference goes, so it has one. */
+			/* Unlinked before the table's reference is dropped, so it has one. */
 			if ((all || time_after_eq(jiffies, unit->expires)) &&
 			    nabc_unit_tryget(unit))
 				break;
@@ -289,7 +286,7 @@ int nabc_unit_insert(struct nabc_file *file, const struct nabc_insert *call)
 	else if (!ret && call->length > unit->size)
 		ret = -ERANGE;
 	if (!ret) {
-		/* From here on faults are refused; then what is mapped goes. */
+		/* From here on faults are refused; then the mapped pages are removed. */
 		unit->state = NABC_STATE_CACHED;
 		unit->linger = call->linger;
 		nabc_arena_leave_locked(unit);
@@ -300,7 +297,7 @@ int nabc_unit_insert(struct nabc_file *file, const struct nabc_insert *call)
 		nabc_count(NABC_INSERTED, 1);
 	}
 	mutex_unlock(&unit->lock);
-	/* Without them the bytes are summed when they leave. */
+	/* Without kept checksums, they are computed when the bytes are sent. */
 	if (!ret && call->flags & NABC_INSERT_SUMS)
 		nabc_sums_make(unit);
 	nabc_unit_put(unit);
@@ -328,7 +325,7 @@ int nabc_unit_destroy(struct nabc_file *file, u64 id)
 	return ret;
 }
 
-/* No file is open any more, so what there is are orphans. */
+/* No file is open any more, so only orphans exist. */
 void nabc_units_exit(void)
 {
 	nabc_orphans_collect(true);

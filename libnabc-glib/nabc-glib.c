@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nabc-glib.c - event sources around the library's pollable descriptors.
+ * nabc-glib.c - GLib event sources for the library's pollable descriptors.
  *
- * It sees the public calls alone.  A source runs in the thread of the context
- * that it is attached to.
+ * It uses only the public calls.  A source runs in the thread of the context that
+ * it is attached to.
  */
 #include "nabc-glib.h"
 
-/* Completions told in one go, before the loop's other sources have their turn. */
+/* Completions handled at once, before the loop's other sources get their turn. */
 #define BATCH 64
 
 struct cache_source {
@@ -20,7 +20,7 @@ struct ring_source {
 	GSource source;
 	NC_sender *sender;
 	gpointer tag;
-	gboolean more; /* completions that need no event */
+	gboolean more; /* completions are ready without an event */
 };
 
 static gboolean cache_check(GSource *source)
@@ -34,14 +34,14 @@ static gboolean cache_dispatch(GSource *source, GSourceFunc callback, gpointer u
 {
 	struct cache_source *mine = (struct cache_source *)source;
 
-	/* What fails now is due again at once. */
+	/* Work that fails now is due again at once. */
 	(void)NC_cache_dispatch(mine->cache);
 	return callback ? callback(user_data) : G_SOURCE_CONTINUE;
 }
 
 static GSourceFuncs cache_functions = {.check = cache_check, .dispatch = cache_dispatch};
 
-/* A source that polls fd; the tag by which it asks. */
+/* Creates a source that polls fd; stores the tag with which to query it. */
 static GSource *source_over(GSourceFuncs *functions, guint size, int fd, const char *name,
 			    gpointer *tag)
 {
@@ -71,7 +71,7 @@ static gboolean ring_prepare(GSource *source, gint *timeout)
 	struct ring_source *mine = (struct ring_source *)source;
 
 	*timeout = -1;
-	/* All that the other sources queued since leaves at once. */
+	/* Submit all messages that the other sources have queued. */
 	mine->more = NC_sender_submit(mine->sender) > 0;
 	return mine->more;
 }
@@ -86,11 +86,14 @@ static gboolean ring_check(GSource *source)
 static gboolean ring_dispatch(GSource *source, GSourceFunc callback, gpointer user_data)
 {
 	struct ring_source *mine = (struct ring_source *)source;
-	/* As g_source_set_callback() wants it for every kind of callback. */
+	/* g_source_set_callback() requires this conversion for every type of callback. */
 	NC_sender_source_func function = (NC_sender_source_func)(void (*)(void))callback;
 	struct NC_completion done;
 
-	/* One at a time: those behind the last that the callback wants stay in the sender. */
+	/*
+	 * One at a time: completions after the last one that the callback wants
+	 * remain in the sender.
+	 */
 	for (unsigned i = 0; i < BATCH && !g_source_is_destroyed(source); i++) {
 		if (NC_sender_reap(mine->sender, &done, sizeof(done), 1) <= 0)
 			break;

@@ -17,7 +17,7 @@ G_BEGIN_DECLS
 
 /*
  * Does a cache's pending work; only for its owner.  A callback, a GSourceFunc,
- * may be set and is called after each time.  NULL: errno says why.
+ * may be set and is called after each time.  NULL: see errno.
  */
 GSource *NC_source_new(NC_cache *cache);
 

@@ -9,7 +9,7 @@
 
 #include "ctl-counter.h"
 
-/* In all versions of the interface. */
+/* This order holds in all versions of the interface. */
 static_assert(offsetof(struct NC_cache_stat, by_kernel) - offsetof(struct NC_cache_stat, by_copy) ==
 		      NC_METHOD_KERNEL * sizeof(struct NC_method_count),
 	      "by_copy to by_kernel are in the order of enum NC_method");
@@ -19,7 +19,7 @@ static_assert(offsetof(struct NC_route, by_kernel) - offsetof(struct NC_route, b
 
 #define AT(field) #field, offsetof(struct NC_cache_stat, field)
 
-/* Every field but the texts, in the order of the header. */
+/* Every field except texts, in the order of the header. */
 const struct ctl_counter ctl_counters[] = {
 	{AT(size), .count = 1, .gauge = true},
 	{AT(used), .count = 1, .gauge = true},

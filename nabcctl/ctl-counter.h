@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ctl-counter.h - the fields of struct NC_cache_stat by name, for whoever shows
- * all of them.  Pure.
+ * ctl-counter.h - the fields of struct NC_cache_stat by name, for commands that
+ * show all of them.  No I/O.
  */
 #ifndef CTL_COUNTER_H
 #define CTL_COUNTER_H
@@ -18,8 +18,8 @@ struct ctl_counter {
 	const char *name;
 	size_t offset;	/* in struct NC_cache_stat */
 	unsigned count; /* 1, or CTL_METHODS: one in each struct NC_method_count */
-	bool gauge;	/* what is now, not what has been so far */
-	bool main;	/* shown even while it is 0 */
+	bool gauge;	/* a present value, not a sum since the start */
+	bool main;	/* shown even if 0 */
 };
 
 extern const struct ctl_counter ctl_counters[];
@@ -32,10 +32,10 @@ extern const char *const ctl_methods[CTL_METHODS];
 uint64_t ctl_counter_value(const struct ctl_counter *counter, const struct NC_cache_stat *stat,
 			   unsigned at);
 
-/* The count of a method, where the structure has by_copy and its siblings at first. */
+/* Returns the count of a method; first: offset of the structure's field by_copy. */
 struct NC_method_count ctl_by_method(const void *structure, size_t first, unsigned method);
 
-/* How much more a second; 0 for what makes no sense. */
+/* Returns the growth per second; 0 if that cannot be computed. */
 double ctl_rate(uint64_t before, uint64_t after, double seconds);
 
 #endif

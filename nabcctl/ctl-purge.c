@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ctl-purge.c - the command purge: the owner of a cache is to forget what it
- * keeps under names; see ctl.h.
+ * ctl-purge.c - the command purge: makes the owner of a cache drop what it caches
+ * under names; see ctl.h.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,8 +18,7 @@ static int failed(const struct ctl *ctl, const char *name, int error)
 				    "(without blanks and commas)",
 				    name);
 	case EOPNOTSUPP:
-		return ctl_complain("%s: the owner of the cache keeps nothing under names",
-				    ctl->path);
+		return ctl_complain("%s: the owner of the cache does not cache by name", ctl->path);
 	}
 	return ctl_cache_failed(ctl, "purging", error);
 }
@@ -31,12 +30,12 @@ int ctl_purge(struct ctl *ctl, int argc, char **argv)
 	uint64_t purged = 0;
 
 	if (!status && argc < 2)
-		status = ctl_misused(ctl, "purge takes one URL or tag or more");
+		status = ctl_misused(ctl, "purge needs at least one URL or tag");
 	if (!status)
 		status = ctl_attach(ctl, CTL_OPERATOR);
 	if (status)
 		return status;
-	/* One that fails does not spare the others. */
+	/* If one fails, the others are still purged. */
 	for (int i = 1; i < argc; i++) {
 		int count = NC_purge(ctl->cache, argv[i]);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ctl-route.c - the command routes: what the owner of a cache has learnt of its
- * ways out, and what it is to do there; see ctl.h.
+ * ctl-route.c - the command routes: shows what the owner of a cache has learned
+ * about its routes, and fixes their methods; see ctl.h.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -135,15 +135,14 @@ static int set(struct ctl *ctl, const char *address, int method)
 		return 0;
 	switch (errno) {
 	case EINVAL:
-		return ctl_complain("\"%s\": not an address of IPv4 or IPv6, nor unix, nor *",
-				    address);
+		return ctl_complain("\"%s\": must be an IPv4 or IPv6 address, unix or *", address);
 	case ENOSPC:
-		return ctl_complain("%s: the owner has no room for more fixed routes: let some "
-				    "learn again",
+		return ctl_complain("%s: the owner cannot fix more routes: let some "
+				    "learn again (nabcctl routes set ADDRESS learn)",
 				    address);
 	case EOPNOTSUPP:
-		return ctl_complain("%s: the owner of the cache cannot send by %s: nabcctl stat "
-				    "tells what it does of io_uring",
+		return ctl_complain("%s: the owner of the cache cannot send by %s: the fields "
+				    "uring and kernel of nabcctl stat state the reason",
 				    address, method_name(method));
 	}
 	return ctl_cache_failed(ctl, "setting a route", errno);
@@ -156,7 +155,7 @@ int ctl_routes(struct ctl *ctl, int argc, char **argv)
 	bool sets = argc > 1;
 
 	if (!status && sets && (argc != 4 || strcmp(argv[1], "set") != 0))
-		status = ctl_misused(ctl, "routes takes no words, or: set ADDRESS METHOD");
+		status = ctl_misused(ctl, "routes takes no arguments, or: set ADDRESS METHOD");
 	if (!status && sets && !read_method(argv[3], &method))
 		status = ctl_misused(ctl, "\"%s\": must be copy, splice, zerocopy or learn",
 				     argv[3]);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ctl-show.c - the commands that tell what is there: list and stat; see ctl.h.
+ * ctl-show.c - the commands list and stat; see ctl.h.
  *
- * What the owner says is shown, not believed: it may be anybody's process, and
- * whoever looks may be root.
+ * The owner's data is not trusted: any process may own the cache, while this one
+ * may run as root.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -21,7 +21,7 @@ char *ctl_printable(const char *text)
 
 	for (char *at = copy; *at; at = g_utf8_next_char(at))
 		if (g_unichar_iscntrl(g_utf8_get_char(at)))
-			/* Control characters are of one byte, or of two. */
+			/* Control characters have one byte, or two. */
 			memset(at, '?', (size_t)(g_utf8_next_char(at) - at));
 	return copy;
 }
@@ -149,7 +149,7 @@ static int gather(const struct ctl *ctl, GArray *units)
 		count = NC_list(ctl->cache, &cursor, page, sizeof(*page), PAGE);
 		if (count < 0)
 			return ctl_cache_failed(ctl, "listing", errno);
-		/* A list that does not get on would have no end. */
+		/* A cursor that does not advance would make the list endless. */
 		if (count > PAGE || (cursor && cursor <= before))
 			return ctl_cache_failed(ctl, "listing", EPROTO);
 		g_array_append_vals(units, page, (guint)count);
@@ -164,7 +164,7 @@ int ctl_list(struct ctl *ctl, int argc, char **argv)
 	GArray *units;
 
 	if (!status && argc > 1)
-		status = ctl_misused(ctl, "\"%s\": list takes no words", argv[1]);
+		status = ctl_misused(ctl, "\"%s\": list takes no arguments", argv[1]);
 	if (!status)
 		status = ctl_attach(ctl, CTL_ANYBODY);
 	if (status)

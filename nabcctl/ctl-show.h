@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * ctl-show.h - how counters are shown; for the commands that show them.
- */
+/* ctl-show.h - shared by the commands that print counters. */
 #ifndef CTL_SHOW_H
 #define CTL_SHOW_H
 
@@ -9,10 +7,10 @@
 
 #include "ctl.h"
 
-/* Every field of the statistics, into an object that is open. */
+/* Adds every field of the statistics to the open object. */
 void ctl_counters_json(struct json *json, const struct NC_cache_stat *stat);
 
-/* What came from another process, fit for a terminal (g_free). */
+/* Returns text of another process, made safe for a terminal (g_free). */
 char *ctl_printable(const char *text);
 
 #endif

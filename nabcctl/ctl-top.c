@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ctl-top.c - the command top: what the cache does, a block for each interval;
- * see ctl.h.  On a terminal each block takes the place of the one before.
+ * ctl-top.c - the command top: prints the cache's activity, one block per interval;
+ * see ctl.h.  On a terminal each block replaces the previous one.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -20,14 +20,14 @@
 #define INTERVAL_LEAST 0.01
 #define INTERVAL_MOST 86400.0
 
-/* What the terminal takes for: begin above, and forget what stood below. */
+/* Terminal codes: move to the top left, clear the screen. */
 #define HOME "\033[H\033[J"
 
 struct top {
 	struct ctl *ctl;
 	double interval; /* seconds */
-	uint64_t blocks; /* to be shown; 0: without end */
-	bool terminal;	 /* both ends are one: it can be redrawn and asked */
+	uint64_t blocks; /* how many to print; 0: no limit */
+	bool terminal;	 /* input and output are terminals: redraw, and read keys */
 	struct termios before;
 	int signals; /* descriptor */
 	struct NC_cache_stat last;
@@ -51,7 +51,7 @@ static void print_counters(const struct top *top, const struct NC_cache_stat *st
 		const struct ctl_counter *counter = &ctl_counters[i];
 		uint64_t value = ctl_counter_value(counter, stat, 0);
 
-		/* What has never happened is left out. */
+		/* Counters that are 0 are omitted. */
 		if (counter->gauge || counter->count > 1 || (!value && !counter->main))
 			continue;
 		printf("%-20s %12.1f %20" PRIu64 "\n", counter->name,
@@ -84,7 +84,7 @@ static void print_block(const struct top *top, const struct NC_cache_stat *stat,
 	       stat->size ? 100.0 * (double)stat->used / (double)stat->size : 0.0, stat->members);
 	print_counters(top, stat, seconds);
 	print_methods(top, stat, seconds);
-	fputs(top->terminal ? "\nq ends\n" : "\n", stdout);
+	fputs(top->terminal ? "\nq quits\n" : "\n", stdout);
 }
 
 static void print_json(const struct top *top, const struct NC_cache_stat *stat, double seconds)
@@ -118,7 +118,7 @@ static void print_json(const struct top *top, const struct NC_cache_stat *stat, 
 
 /* --- the view ----------------------------------------------------------------------- */
 
-/* Keys come one by one and are not echoed; signals still come. */
+/* Keys are read one by one and not echoed; they can still raise signals. */
 static void take_terminal(struct top *top)
 {
 	struct termios keys;
@@ -152,7 +152,7 @@ static bool wants_end(void)
 	return got <= 0;
 }
 
-/* Until that moment.  False: it is to end. */
+/* Waits until that moment; false: stop. */
 static bool wait_until(const struct top *top, double moment)
 {
 	struct pollfd waits[2] = {{.fd = top->signals, .events = POLLIN},
@@ -198,7 +198,7 @@ static int show(struct top *top)
 		status = ctl_flush();
 		top->last = stat;
 		top->last_at = at;
-		/* After a pause nothing is made up for. */
+		/* After a pause, skip the missed intervals. */
 		if (next < at - top->interval)
 			next = at;
 	}
@@ -240,15 +240,15 @@ int ctl_top(struct ctl *ctl, int argc, char **argv)
 	struct top top = {.ctl = ctl, .interval = 1};
 	char *interval = NULL, *count = NULL;
 	const GOptionEntry entries[] = {
-		{"interval", 0, 0, G_OPTION_ARG_STRING, &interval, "Time between two looks (1)",
+		{"interval", 0, 0, G_OPTION_ARG_STRING, &interval, "Time between two blocks (1)",
 		 "SECONDS"},
-		{"count", 0, 0, G_OPTION_ARG_STRING, &count, "End after so many", "N"},
+		{"count", 0, 0, G_OPTION_ARG_STRING, &count, "Exit after N blocks", "N"},
 		{0},
 	};
 	int status = ctl_options(ctl, entries, &argc, &argv);
 
 	if (!status && argc > 1)
-		status = ctl_misused(ctl, "\"%s\": top takes no words", argv[1]);
+		status = ctl_misused(ctl, "\"%s\": top takes no arguments", argv[1]);
 	if (!status && interval && !read_interval(interval, &top.interval))
 		status = ctl_misused(ctl, "--interval \"%s\": must be seconds, %g to %g", interval,
 				     INTERVAL_LEAST, INTERVAL_MOST);

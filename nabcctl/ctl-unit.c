@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * ctl-unit.c - the commands that work on single units: put, get, grant,
- * revoke, keep, destroy; see ctl.h.
- */
+/* ctl-unit.c - the commands for single units: put, get, grant, revoke, keep, destroy; see ctl.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -20,7 +17,7 @@
 
 #define STREAM_FIRST ((size_t)64 << 10)
 
-/* What is put: an open file, its name for messages, and how it is cut. */
+/* The input of put: an open file, its name for messages, and the length of fragments. */
 struct input {
 	const struct ctl *ctl;
 	int fd;
@@ -32,20 +29,21 @@ static int alloc_failed(const struct input *input, size_t size, int error)
 {
 	switch (error) {
 	case EFBIG:
-		return ctl_complain("%s: %zu bytes or more: larger than the largest unit of this "
-				    "cache; put it in parts",
+		return ctl_complain("%s: %zu bytes or more: over the cache's limit for one unit: "
+				    "put it in parts",
 				    input->name, size);
 	case EINVAL:
-		return size ? ctl_complain("--fraglen %zu: fragments are of at most 4096 bytes, or "
-					   "of whole pages",
+		return size ? ctl_complain("--fraglen %zu: fragments have at most 4096 bytes, or "
+					   "whole pages",
 					   input->fraglen)
 			    : ctl_complain("%s: it is empty: a unit has at least one byte",
 					   input->name);
 	case EDQUOT:
-		return ctl_complain("%s: %zu bytes: more than the cache lets one member have",
+		return ctl_complain("%s: %zu bytes: over the cache's quota for one member",
 				    input->name, size);
 	case ENOMEM:
-		return ctl_complain("%s: %zu bytes: no room in the cache", input->name, size);
+		return ctl_complain("%s: %zu bytes: the cache has no memory left", input->name,
+				    size);
 	}
 	return ctl_cache_failed(input->ctl, input->name, error);
 }
@@ -64,7 +62,7 @@ static int alloc(const struct input *input, NC_handle *handle, size_t size)
 	return alloc_failed(input, size, errno);
 }
 
-/* A file that says how long it is goes straight into its unit. */
+/* Reads a file of known length directly into its unit. */
 static int put_file(const struct input *input, size_t size, NC_handle *handle)
 {
 	ssize_t got;
@@ -85,7 +83,7 @@ static int put_file(const struct input *input, size_t size, NC_handle *handle)
 	return status;
 }
 
-/* Whether the cache takes so much at all: a stream that never ends is given up in time. */
+/* Checks whether the cache accepts a unit of this size, to stop reading an endless stream early. */
 static int probe(const struct input *input, size_t size)
 {
 	NC_handle handle;
@@ -96,7 +94,7 @@ static int probe(const struct input *input, size_t size)
 	return status;
 }
 
-/* Reads on into *data, which grows.  0 at the end, or an exit status. */
+/* Reads into *data, which grows.  Returns 0 at the end, or an exit status. */
 static int gather(const struct input *input, char **data, size_t *length)
 {
 	size_t room = 0;
@@ -126,7 +124,7 @@ static int gather(const struct input *input, char **data, size_t *length)
 	}
 }
 
-/* A pipe's length is known at its end alone. */
+/* The length of a pipe is known only at its end. */
 static int put_stream(const struct input *input, NC_handle *handle)
 {
 	char *data = NULL;
@@ -154,7 +152,7 @@ static int put_input(const struct input *input, NC_handle *handle)
 		return ctl_complain("%s: %s", input->name, strerror(errno));
 	if (S_ISDIR(found.st_mode))
 		return ctl_complain("%s: %s", input->name, strerror(EISDIR));
-	/* Files of the kernel's have no size and yet something to read. */
+	/* Files of the kernel have size 0, but contents. */
 	at = S_ISREG(found.st_mode) && found.st_size ? lseek(input->fd, 0, SEEK_CUR) : -1;
 	if (at >= 0 && at < found.st_size)
 		return put_file(input, (size_t)(found.st_size - at), handle);
@@ -186,7 +184,7 @@ static int put(struct ctl *ctl, const struct input *input, const struct ctl_stay
 		return status;
 	id = NC_cache_id(&handle);
 	NC_free(&handle);
-	/* Nobody knows its name before all has gone well. */
+	/* The id is printed only after all settings succeeded. */
 	status = ctl_stay_set(ctl, stay, id);
 	if (!status)
 		status = ctl_principals_each(ctl, principals, id, NC_grant);
@@ -212,7 +210,7 @@ int ctl_put(struct ctl *ctl, int argc, char **argv)
 	ctl_principals_entries(&principals, entries + 1 + CTL_STAY);
 	status = ctl_options(ctl, entries, &argc, &argv);
 	if (!status && argc != 2)
-		status = ctl_misused(ctl, "put takes one file, or - for standard input");
+		status = ctl_misused(ctl, "put needs one file, or - for standard input");
 	if (!status && fraglen && (!ctl_read_size(fraglen, &input.fraglen) || !input.fraglen))
 		status = ctl_misused(ctl, "--fraglen \"%s\": must be a number of bytes", fraglen);
 	if (!status)
@@ -249,7 +247,7 @@ static int write_all(const char *data, size_t length)
 		if (written < 0 && errno == EINTR)
 			continue;
 		if (written < 0)
-			/* Whoever read has enough of it. */
+			/* The reader of standard output has exited. */
 			return errno == EPIPE
 				       ? CTL_FAILURE
 				       : ctl_complain("standard output: %s", strerror(errno));
@@ -259,7 +257,7 @@ static int write_all(const char *data, size_t length)
 	return 0;
 }
 
-/* Of a unit that is held: from where it lies, no copy is made. */
+/* Writes a held unit from its place in memory, without a copy. */
 static int copy_out(const struct ctl *ctl, size_t id, const struct NC_hold *hold, uint64_t offset,
 		    uint64_t length)
 {
@@ -269,7 +267,7 @@ static int copy_out(const struct ctl *ctl, size_t id, const struct NC_hold *hold
 	if (NC_stat(ctl->cache, id, &stat, sizeof(stat)) < 0)
 		return ctl_unit_failed(ctl, id, errno);
 	if (offset > stat.size)
-		return ctl_complain("unit %zu: has %zu bytes, so nothing is at %" PRIu64, id,
+		return ctl_complain("unit %zu: it has %zu bytes, but --offset is %" PRIu64, id,
 				    stat.size, offset);
 	if (length > stat.size - offset)
 		length = stat.size - offset;
@@ -293,9 +291,9 @@ int ctl_get(struct ctl *ctl, int argc, char **argv)
 	uint64_t offset = 0, length = UINT64_MAX;
 	char *offset_word = NULL, *length_word = NULL;
 	const GOptionEntry entries[] = {
-		{"offset", 0, 0, G_OPTION_ARG_STRING, &offset_word, "Where to begin (0)", "N"},
-		{"length", 0, 0, G_OPTION_ARG_STRING, &length_word,
-		 "Bytes at most (to the unit's end)", "N"},
+		{"offset", 0, 0, G_OPTION_ARG_STRING, &offset_word, "Start at byte N (0)", "N"},
+		{"length", 0, 0, G_OPTION_ARG_STRING, &length_word, "Write at most N bytes (all)",
+		 "N"},
 		{0},
 	};
 	int status = ctl_options(ctl, entries, &argc, &argv);
@@ -303,7 +301,7 @@ int ctl_get(struct ctl *ctl, int argc, char **argv)
 	size_t id = 0;
 
 	if (!status && argc != 2)
-		status = ctl_misused(ctl, "get takes one id");
+		status = ctl_misused(ctl, "get needs one id");
 	if (!status && !ctl_read_id(argv[1], &id))
 		status = ctl_misused(ctl, "\"%s\": not a cache id", argv[1]);
 	if (!status && offset_word && !ctl_read_size(offset_word, &offset))
@@ -335,11 +333,11 @@ static int for_whom(struct ctl *ctl, int argc, char **argv, ctl_principal_call *
 	ctl_principals_entries(&principals, entries);
 	status = ctl_options(ctl, entries, &argc, &argv);
 	if (!status && argc != 2)
-		status = ctl_misused(ctl, "%s takes one id", ctl->command->name);
+		status = ctl_misused(ctl, "%s needs one id", ctl->command->name);
 	if (!status && !ctl_read_id(argv[1], &id))
 		status = ctl_misused(ctl, "\"%s\": not a cache id", argv[1]);
 	if (!status && ctl_principals_count(&principals) == 0)
-		status = ctl_misused(ctl, "whom? give --pid, --user or --group");
+		status = ctl_misused(ctl, "no grantee given: use --pid, --user or --group");
 	if (!status)
 		status = ctl_principals_check(ctl, &principals);
 	if (!status)
@@ -372,11 +370,11 @@ int ctl_keep(struct ctl *ctl, int argc, char **argv)
 	ctl_stay_entries(&stay, entries);
 	status = ctl_options(ctl, entries, &argc, &argv);
 	if (!status && argc != 2)
-		status = ctl_misused(ctl, "keep takes one id");
+		status = ctl_misused(ctl, "keep needs one id");
 	if (!status && !ctl_read_id(argv[1], &id))
 		status = ctl_misused(ctl, "\"%s\": not a cache id", argv[1]);
 	if (!status && !stay.seconds && !stay.priority)
-		status = ctl_misused(ctl, "how? give --ttl or --priority");
+		status = ctl_misused(ctl, "nothing to set: use --ttl or --priority");
 	if (!status)
 		status = ctl_stay_check(ctl, &stay);
 	if (!status)
@@ -395,7 +393,7 @@ int ctl_destroy(struct ctl *ctl, int argc, char **argv)
 	size_t id;
 
 	if (!status && argc < 2)
-		status = ctl_misused(ctl, "destroy takes one id or more");
+		status = ctl_misused(ctl, "destroy needs at least one id");
 	for (int i = 1; i < argc && !status; i++)
 		if (!ctl_read_id(argv[i], &id))
 			status = ctl_misused(ctl, "\"%s\": not a cache id", argv[i]);
@@ -403,7 +401,7 @@ int ctl_destroy(struct ctl *ctl, int argc, char **argv)
 		status = ctl_attach(ctl, CTL_ANYBODY);
 	if (status)
 		return status;
-	/* One that fails does not spare the others. */
+	/* If one fails, the others are still destroyed. */
 	for (int i = 1; i < argc; i++)
 		if (ctl_read_id(argv[i], &id) && NC_destroy(ctl->cache, id) < 0)
 			status = ctl_unit_failed(ctl, id, errno);

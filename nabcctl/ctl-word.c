@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ctl-word.c - what words on the command line mean: numbers, whom a unit is for,
- * how long it stays; see ctl.h.
+ * ctl-word.c - parses words of the command line: numbers, grantees, lifetime and
+ * priority; see ctl.h.
  */
 #include <errno.h>
 #include <grp.h>
@@ -42,7 +42,7 @@ static bool read_number(const char *word, guint64 least, guint64 most, uint32_t 
 	return true;
 }
 
-/* As chown(1) takes them: a name first, then a number. */
+/* Like chown(1): first as a name, then as a number. */
 static bool read_principal(enum NC_principal principal, const char *word, uint32_t *who)
 {
 	const struct passwd *user;
@@ -115,9 +115,9 @@ static int principal_failed(const struct ctl *ctl, const struct kind_of_principa
 {
 	switch (error) {
 	case ESRCH:
-		return ctl_complain("%s %s: it has ended, or never was", kind->name, word);
+		return ctl_complain("%s %s: no such process: it may have ended", kind->name, word);
 	case ENOSPC:
-		return ctl_complain("unit %zu: it is granted too often: revoke some", id);
+		return ctl_complain("unit %zu: it has too many grants: revoke some", id);
 	case EDQUOT:
 		return ctl_complain("unit %zu: no quota is left for the copy that a grant needs",
 				    id);
@@ -149,13 +149,17 @@ void ctl_principals_free(struct ctl_principals *principals)
 		g_strfreev(principals->words[i]);
 }
 
-/* --- how long ----------------------------------------------------------------------- */
+/* --- lifetime and priority ----------------------------------------------------- */
 
 void ctl_stay_entries(struct ctl_stay *stay, GOptionEntry entries[CTL_STAY])
 {
-	entries[0] = (GOptionEntry){
-		"ttl",	  0, 0, G_OPTION_ARG_STRING, &stay->seconds, "End after so long (0: never)",
-		"SECONDS"};
+	entries[0] = (GOptionEntry){"ttl",
+				    0,
+				    0,
+				    G_OPTION_ARG_STRING,
+				    &stay->seconds,
+				    "Expire after SECONDS (0: never)",
+				    "SECONDS"};
 	entries[1] = (GOptionEntry){"priority",
 				    0,
 				    0,
@@ -173,7 +177,7 @@ static bool read_milliseconds(const char *word, uint64_t *milliseconds)
 	if (!g_ascii_isdigit(*word) || *end || !(seconds >= 0 && seconds < 1e15))
 		return false;
 	*milliseconds = (uint64_t)(seconds * 1000);
-	/* Very short is not for ever. */
+	/* A very short time must not become 0, which means no expiry. */
 	if (!*milliseconds && seconds > 0)
 		*milliseconds = 1;
 	return true;
@@ -203,14 +207,18 @@ int ctl_stay_check(const struct ctl *ctl, struct ctl_stay *stay)
 int ctl_stay_set(const struct ctl *ctl, const struct ctl_stay *stay, size_t id)
 {
 	if (stay->priority && NC_set_priority(ctl->cache, id, stay->rank) < 0)
-		return errno == EPERM ? ctl_complain("unit %zu: priority %s is for the owner of "
-						     "the cache and root to give",
-						     id, stay->priority)
-				      : ctl_unit_failed(ctl, id, errno);
+		return errno == EPERM
+			       ? ctl_complain(
+					 "unit %zu: only the owner of the cache and root may set "
+					 "priority %s",
+					 id, stay->priority)
+			       : ctl_unit_failed(ctl, id, errno);
 	if (stay->seconds && NC_set_lifetime(ctl->cache, id, stay->milliseconds) < 0)
-		return errno == ERANGE ? ctl_complain("unit %zu: %s seconds are more than a year",
-						      id, stay->seconds)
-				       : ctl_unit_failed(ctl, id, errno);
+		return errno == ERANGE
+			       ? ctl_complain(
+					 "unit %zu: a lifetime of %s seconds is more than a year",
+					 id, stay->seconds)
+			       : ctl_unit_failed(ctl, id, errno);
 	return 0;
 }
 

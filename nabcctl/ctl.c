@@ -9,10 +9,10 @@
 
 #include "ctl.h"
 
-/* --- what went wrong ---------------------------------------------------------- */
+/* --- failures ------------------------------------------------------------------- */
 
-/* A line to standard error at once, so that those of several processes stay whole. */
-static void tell(const char *format, va_list arguments, const char *end)
+/* Writes a whole line to standard error at once, so that lines of several processes do not mix. */
+static void report(const char *format, va_list arguments, const char *end)
 {
 	char *text = g_strdup_vprintf(format, arguments);
 
@@ -25,7 +25,7 @@ int ctl_complain(const char *format, ...)
 	va_list arguments;
 
 	va_start(arguments, format);
-	tell(format, arguments, "");
+	report(format, arguments, "");
 	va_end(arguments);
 	return CTL_FAILURE;
 }
@@ -33,24 +33,24 @@ int ctl_complain(const char *format, ...)
 int ctl_misused(const struct ctl *ctl, const char *format, ...)
 {
 	const char *name = ctl->command ? ctl->command->name : "";
-	char *end = g_strdup_printf(" (nabcctl %s%s--help tells more)", name, *name ? " " : "");
+	char *end = g_strdup_printf(" (see nabcctl %s%s--help)", name, *name ? " " : "");
 	va_list arguments;
 
 	va_start(arguments, format);
-	tell(format, arguments, end);
+	report(format, arguments, end);
 	va_end(arguments);
 	g_free(end);
 	return CTL_USAGE;
 }
 
-/* A socket that refuses to connect may be no socket at all. */
+/* A path that refuses connections may not be a socket. */
 static const char *why_refused(const char *path)
 {
 	struct stat found;
 
 	if (stat(path, &found) == 0 && !S_ISSOCK(found.st_mode))
-		return "is not a socket: give the path that the cache is served at";
-	return "nobody serves a cache there any more: start its owner again";
+		return "is not a socket: give the path of the cache's socket";
+	return "no process serves a cache there: restart its owner";
 }
 
 static const char *why_not_joined(const char *path, enum ctl_role role, int error)
@@ -62,8 +62,8 @@ static const char *why_not_joined(const char *path, enum ctl_role role, int erro
 		return "permission denied: run as the owner of the cache or as root, or let the "
 		       "owner admit this user";
 	case EPERM:
-		return role == CTL_OPERATOR ? "permission denied: this command is for the owner of "
-					      "the cache and for root"
+		return role == CTL_OPERATOR ? "permission denied: only the owner of the "
+					      "cache and root may run this command"
 					    : "permission denied";
 	case ECONNREFUSED:
 		return why_refused(path);
@@ -72,7 +72,7 @@ static const char *why_not_joined(const char *path, enum ctl_role role, int erro
 		return "not the socket of a cache";
 	case EPIPE:
 	case ECONNRESET:
-		return "the owner of the cache hung up: it has ended, or lacks memory";
+		return "the owner of the cache hung up: it has ended, or is out of memory";
 	case ETIMEDOUT:
 		return "the owner of the cache does not answer: it may be stopped or overloaded";
 	}
@@ -99,13 +99,15 @@ int ctl_unit_failed(const struct ctl *ctl, size_t id, int error)
 				    "cache or root grant it",
 				    id);
 	case EMFILE:
-		return ctl_complain("unit %zu: no descriptor is left: raise the owner's limit", id);
+		return ctl_complain(
+			"unit %zu: the owner has no free file descriptor: raise its RLIMIT_NOFILE",
+			id);
 	case ENOMEM:
 		return ctl_complain("unit %zu: the cache has no memory left", id);
 	case EPIPE:
 	case ETIMEDOUT:
 	case EPROTO:
-		return ctl_cache_failed(ctl, "asking for a unit", error);
+		return ctl_cache_failed(ctl, "calling the owner", error);
 	}
 	return ctl_complain("unit %zu: %s", id, strerror(error));
 }
@@ -114,7 +116,7 @@ int ctl_flush(void)
 {
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return 0;
-	/* Whoever read has enough of it. */
+	/* The reader of standard output has exited. */
 	return errno == EPIPE ? CTL_FAILURE : ctl_complain("standard output: %s", strerror(errno));
 }
 
@@ -147,7 +149,7 @@ int ctl_options(struct ctl *ctl, const GOptionEntry *entries, int *argc, char **
 		status = ctl_misused(ctl, "%s: %s", command->name, error->message);
 		g_error_free(error);
 	} else if (*argc > 1 && strcmp((*argv)[1], "--") == 0) {
-		/* It has ended the options, and says nothing more. */
+		/* It only ends the options: remove it. */
 		memmove(*argv + 1, *argv + 2, ((size_t)*argc - 1) * sizeof(**argv));
 		--*argc;
 	}
@@ -161,7 +163,7 @@ int ctl_options(struct ctl *ctl, const GOptionEntry *entries, int *argc, char **
 	return status;
 }
 
-/* Keeps the library's last message: when attaching fails, it tells why. */
+/* Keeps the library's last message: it states why attaching failed. */
 static void hear(void *context, int priority, const char *message)
 {
 	struct ctl *ctl = context;
@@ -188,7 +190,7 @@ int ctl_attach(struct ctl *ctl, enum ctl_role role)
 	if (!ctl->path && path && *path)
 		ctl->path = g_strdup(path);
 	if (!ctl->path || !*ctl->path)
-		return ctl_misused(ctl, "which cache? give --cache PATH or set NABC_CACHE");
+		return ctl_misused(ctl, "no cache given: use --cache PATH or set NABC_CACHE");
 	ctl->operates = true;
 	joined = join(ctl, NC_ATTACH_OPERATOR);
 	if (!joined && role == CTL_ANYBODY && errno == EPERM) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ctl.h - what the commands of nabcctl(1) share: its options, the cache that
- * they work on, numbers and names as words, and how failures are told.
+ * ctl.h - shared by the commands of nabcctl(1): its options, the cache that they
+ * work on, parsing of numbers and names, and error messages.
  *
- * One thread.  Of the library's headers nabc.h alone is used.
+ * One thread.  Of the library's headers it uses only nabc.h.
  */
 #ifndef CTL_H
 #define CTL_H
@@ -24,61 +24,62 @@ struct ctl;
 
 struct ctl_command {
 	const char *name, *arguments, *summary;
-	const char *more; /* the rest of its help; may be NULL */
+	const char *more; /* additional help text; may be NULL */
 	int (*run)(struct ctl *ctl, int argc, char **argv);
 };
 
 struct ctl {
-	const struct ctl_command *command; /* NULL: before one is known */
+	const struct ctl_command *command; /* NULL: not known yet */
 	char *path;			   /* of the cache's socket; NULL: not given */
 	gboolean json;
 	NC_cache *cache; /* NULL: not attached yet */
 	bool operates;	 /* as an operator */
-	char *versions;	 /* what the library said of the owner's, when they do not fit; or NULL */
+	char *versions;	 /* the library's message about incompatible versions, or NULL */
 };
 
-/* "nabcctl: " and a line on standard error. */
-int ctl_complain(const char *format, ...) __attribute__((format(printf, 1, 2))); /* CTL_FAILURE */
+/* Print "nabcctl: " and a line to standard error. */
+/* returns CTL_FAILURE */
+int ctl_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int ctl_misused(const struct ctl *ctl, const char *format, ...)
-	__attribute__((format(printf, 2, 3))); /* CTL_USAGE */
+	__attribute__((format(printf, 2, 3))); /* returns CTL_USAGE */
 
 /*
- * Reads the command's options and those that all have; leaves in *argv the
- * name and the other words.  --help prints and ends.  0 or CTL_USAGE.
+ * Parses the command's options and the common ones; leaves the command's name and
+ * the other words in *argv.  --help prints and exits.  Returns 0 or CTL_USAGE.
  */
 int ctl_options(struct ctl *ctl, const GOptionEntry *entries, int *argc, char ***argv);
 
 enum ctl_role {
-	CTL_ANYBODY, /* an operator if that may be, else a member */
+	CTL_ANYBODY, /* as an operator if permitted, otherwise as a member */
 	CTL_OPERATOR,
 };
 
-/* Joins the cache.  0, or an exit status: it was told why. */
+/* Attaches to the cache.  Returns 0, or an exit status after an error message. */
 int ctl_attach(struct ctl *ctl, enum ctl_role role);
 
-/* Tells that something about a unit or the cache failed with errno.  CTL_FAILURE. */
+/* Report that an operation on a unit or the cache failed with errno.  Return CTL_FAILURE. */
 int ctl_unit_failed(const struct ctl *ctl, size_t id, int error);
 int ctl_cache_failed(const struct ctl *ctl, const char *what, int error);
 
-/* The whole of standard output is out, or it is told that it is not. */
+/* Flushes standard output and reports errors. */
 int ctl_flush(void);
 
-/* Words.  False: it is no such thing. */
+/* Parse words; false: invalid. */
 bool ctl_read_id(const char *word, size_t *id); /* decimal or 0x... */
 bool ctl_read_size(const char *word, uint64_t *size);
 
-/* Words about whom a unit is for, by PIDS, USERS and GROUPS; NULL: none is given. */
+/* Grantees given on the command line, by PIDS, USERS and GROUPS; NULL: none. */
 enum { CTL_PIDS, CTL_USERS, CTL_GROUPS, CTL_PRINCIPALS };
 
 struct ctl_principals {
 	char **words[CTL_PRINCIPALS];
 };
 
-/* Their options, to be read with the command's own. */
+/* Fills in their options, to be parsed with the command's own. */
 void ctl_principals_entries(struct ctl_principals *principals,
 			    GOptionEntry entries[CTL_PRINCIPALS]);
 
-/* Words about how long a unit stays; NULL: not given. */
+/* Options for lifetime and priority; NULL: not given. */
 struct ctl_stay {
 	char *seconds, *priority;
 	uint64_t milliseconds;
@@ -89,23 +90,23 @@ struct ctl_stay {
 
 void ctl_stay_entries(struct ctl_stay *stay, GOptionEntry entries[CTL_STAY]);
 
-/* Reads the words.  0 or CTL_USAGE. */
+/* Parses the words.  Returns 0 or CTL_USAGE. */
 int ctl_stay_check(const struct ctl *ctl, struct ctl_stay *stay);
 
-/* Does what they say.  0 or CTL_FAILURE. */
+/* Applies them to a unit.  Returns 0 or CTL_FAILURE. */
 int ctl_stay_set(const struct ctl *ctl, const struct ctl_stay *stay, size_t id);
 void ctl_stay_free(struct ctl_stay *stay);
 
 typedef int ctl_principal_call(NC_cache *cache, size_t id, enum NC_principal principal,
 			       uint32_t who);
 
-/* How many there are. */
+/* Returns their number. */
 unsigned ctl_principals_count(const struct ctl_principals *principals);
 
-/* Checks them before anything is done.  0 or CTL_USAGE. */
+/* Checks them before anything is done.  Returns 0 or CTL_USAGE. */
 int ctl_principals_check(const struct ctl *ctl, const struct ctl_principals *principals);
 
-/* Does the same for each of them, up to the first failure.  0 or CTL_FAILURE. */
+/* Calls `call` for each of them until one fails.  Returns 0 or CTL_FAILURE. */
 int ctl_principals_each(const struct ctl *ctl, const struct ctl_principals *principals, size_t id,
 			ctl_principal_call *call);
 void ctl_principals_free(struct ctl_principals *principals);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * nabcctl.c - nabcctl(1): finds the command among the words and runs it.
- */
+/* nabcctl.c - nabcctl(1): finds the command among the words and runs it. */
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,34 +8,34 @@
 #include "ctl.h"
 
 static const struct ctl_command commands[] = {
-	{"stat", "[ID...]", "Show what the cache has done, or what units are",
-	 "Without an id the counters of the whole cache, for its owner and root alone.", ctl_stat},
-	{"top", "", "Show what the cache does, again and again",
-	 "On a terminal q or Ctrl-C ends it.  For the owner of the cache and root alone.", ctl_top},
-	{"routes", "[set ADDRESS METHOD]", "Show how messages are sent, or say how they are to be",
+	{"stat", "[ID...]", "Print the cache's counters, or data of units",
+	 "Without an id: the counters of the whole cache.  Owner of the cache and root only.",
+	 ctl_stat},
+	{"top", "", "Print the cache's activity at intervals",
+	 "On a terminal, q or Ctrl-C quits.  Owner of the cache and root only.", ctl_top},
+	{"routes", "[set ADDRESS METHOD]", "Print how messages are sent, or fix a method",
 	 "Methods are copy, splice, zerocopy, and learn: the owner chooses again.  Addresses are "
-	 "local\nones, \"unix\", or * for all.  For the owner of the cache and root alone.",
+	 "local\nones, \"unix\", or * for all.  Owner of the cache and root only.",
 	 ctl_routes},
 	{"list", "", "List the units",
-	 "All of them for the owner of the cache and root; for others those that they were "
+	 "The owner of the cache and root see all of them, others those that they were "
 	 "granted.",
 	 ctl_list},
 	{"get", "ID", "Write a unit to standard output", NULL, ctl_get},
-	{"put", "FILE|-", "Make a unit of a file or of standard input, and print its id",
-	 "What the owner of the cache or root puts stays until it is destroyed or evicted.  What\n"
-	 "others put stays for as long as the owner lets it, unless --ttl is given, and they "
-	 "cannot\n"
-	 "use it later unless it is granted here.",
+	{"put", "FILE|-", "Create a unit from a file or standard input, print its id",
+	 "A unit of the cache's owner or root remains until it is destroyed or evicted.  A unit\n"
+	 "of another user remains for the owner's time limit unless --ttl is given, and the user\n"
+	 "cannot use it later unless it is granted here.",
 	 ctl_put},
-	{"grant", "ID", "Let others use a unit", NULL, ctl_grant},
-	{"grants", "ID", "Show whom a unit is granted to",
-	 "For the owner of the cache and root alone.", ctl_grants},
-	{"revoke", "ID", "Take that leave away", NULL, ctl_revoke},
-	{"keep", "ID", "Say how long a unit stays", NULL, ctl_keep},
+	{"grant", "ID", "Permit others to use a unit", NULL, ctl_grant},
+	{"grants", "ID", "Show to whom a unit is granted",
+	 "Only the owner of the cache and root may run this.", ctl_grants},
+	{"revoke", "ID", "Revoke a grant", NULL, ctl_revoke},
+	{"keep", "ID", "Set lifetime and priority of a unit", NULL, ctl_keep},
 	{"destroy", "ID...", "Destroy units", NULL, ctl_destroy},
-	{"purge", "URL|TAG...", "Let the owner forget answers that it keeps",
-	 "A URL is http://HOST/PATH, or /PATH for all hosts; with a * at its end it stands for\n"
-	 "all that begin so.  For the owner of the cache and root alone.",
+	{"purge", "URL|TAG...", "Make the owner drop cached responses",
+	 "A URL is http://HOST/PATH, or /PATH for all hosts; a * at its end matches all URLs\n"
+	 "with that prefix.  Owner of the cache and root only.",
 	 ctl_purge},
 };
 
@@ -51,7 +49,7 @@ static char *list_commands(void)
 		g_string_append_printf(text, "  %-27s %s\n", form, commands[i].summary);
 		g_free(form);
 	}
-	g_string_append(text, "\nnabcctl COMMAND --help tells more of each.  See nabcctl(1).");
+	g_string_append(text, "\nnabcctl COMMAND --help describes a command.  See nabcctl(1).");
 	return g_string_free(text, FALSE);
 }
 
@@ -63,7 +61,7 @@ static const struct ctl_command *find_command(const char *name)
 	return NULL;
 }
 
-/* What stands before the command. */
+/* Parses options before the command. */
 static int read_options(struct ctl *ctl, gboolean *version, int *argc, char ***argv)
 {
 	const GOptionEntry entries[] = {
@@ -81,7 +79,7 @@ static int read_options(struct ctl *ctl, gboolean *version, int *argc, char ***a
 	g_set_prgname("nabcctl");
 	g_option_context_set_strict_posix(context, TRUE);
 	g_option_context_add_main_entries(context, entries, NULL);
-	g_option_context_set_summary(context, "Looks into a running cache, and changes it.");
+	g_option_context_set_summary(context, "Inspects and changes a running cache.");
 	g_option_context_set_description(context, text);
 	if (!g_option_context_parse(context, argc, argv, &error)) {
 		status = ctl_misused(ctl, "%s", error->message);
@@ -104,7 +102,7 @@ static int run(struct ctl *ctl, int argc, char **argv)
 		return ctl_flush();
 	}
 	if (argc < 2)
-		return ctl_misused(ctl, "which command?");
+		return ctl_misused(ctl, "no command given");
 	ctl->command = find_command(argv[1]);
 	if (!ctl->command)
 		return ctl_misused(ctl, "\"%s\": no such command", argv[1]);
@@ -116,7 +114,10 @@ int main(int argc, char **argv)
 	struct ctl ctl = {0};
 	int status;
 
-	/* Names of files are bytes, numbers have points: only letters are the user's. */
+	/*
+	 * File names are bytes, and numbers have decimal points: only characters
+	 * depend on the locale.
+	 */
 	setlocale(LC_CTYPE, "");
 	status = run(&ctl, argc, argv);
 	if (ctl.cache)

@@ -2,7 +2,8 @@
 /*
  * admin.c - calls about a whole cache, both ends; see admin.h.
  *
- * The caller says how long a structure is as it knows it, and the reply has it that long.
+ * The caller states the size of a structure as it knows it, and the reply contains
+ * it in that size.
  */
 #include <errno.h>
 #include <limits.h>
@@ -12,7 +13,7 @@
 #include "base/versioned.h"
 #include "cache/inspect.h"
 
-/* Routes in one reply, and the longest text of an address. */
+/* Routes in one reply, and the maximum length of an address. */
 #define ROUTES_ONCE (NC_WIRE_BEHIND_MAX / sizeof(struct NC_route))
 #define ADDRESS_MAX 63u
 
@@ -37,7 +38,7 @@ static int serve_counters(struct nc_transmit *transmit, const struct nc_wire_cal
 	return (int)call->size;
 }
 
-/* Those from the caller's place on, as many as it wants and a reply takes. */
+/* Sends routes from the caller's position on, as many as it requests and a reply can contain. */
 static int serve_routes(struct nc_transmit *transmit, const struct nc_wire_call *call,
 			struct nc_wire_reply *reply, void *room)
 {
@@ -48,7 +49,7 @@ static int serve_routes(struct nc_transmit *transmit, const struct nc_wire_call 
 		return -EPROTO;
 	if (count > NC_WIRE_BEHIND_MAX / stride)
 		count = NC_WIRE_BEHIND_MAX / stride;
-	/* What lies between its fields goes out too. */
+	/* Clear the padding too: it is sent. */
 	memset(routes, 0, sizeof(routes));
 	found = (size_t)nc_transmit_routes(transmit, routes, NC_ROUTES);
 	reply->size = found;
@@ -127,7 +128,7 @@ int nc_admin_handle(void *context, const struct nc_wire_call *call, const void *
 
 /* --- the operator's end ------------------------------------------------------- */
 
-/* Asks for one structure of that size. */
+/* Requests one structure of that size. */
 static int call_for(struct nc_index *index, struct nc_wire_call *call, void *room, size_t size)
 {
 	struct nc_rpc_client_load load = {.room = room, .room_size = size};
@@ -163,7 +164,7 @@ int nc_admin_stat(struct nc_index *index, size_t id, struct NC_stat *stat)
 			       : nc_inspect_unit(index, id, stat);
 }
 
-/* Some routes from the place filled on; *found: how many there are in all. */
+/* Requests routes from position `filled` on; *found: how many exist in all. */
 static int call_routes(struct nc_index *index, size_t filled, struct NC_route *routes,
 		       unsigned count, size_t *found)
 {
@@ -206,7 +207,7 @@ int nc_admin_routes(struct nc_transmit *transmit, struct NC_route *routes, unsig
 			return got;
 		filled += (size_t)got;
 	} while (got && filled < count && filled < found);
-	/* Fewer than there were a moment ago: nothing that is counted is missing. */
+	/* The owner has fewer routes now than in an earlier reply: return the number received. */
 	return (int)(filled < count ? filled : found > filled ? found : filled);
 }
 

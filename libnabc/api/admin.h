@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * admin.h - administers a whole cache from another process, both ends: what the owner
- * reports beside its units, and how an operator's process calls for it.
+ * admin.h - administers a whole cache from another process, both ends: what the
+ * owner reports about the cache, and how an operator's process requests that.
  *
- * In a process that is no operator's each call does the work itself, so that the exported
- * calls need not tell them apart.  Any thread.
+ * In a process that is not an operator, each call does the work itself, so the
+ * exported calls need not distinguish the two.  Any thread.
  */
 #ifndef NC_ADMIN_H
 #define NC_ADMIN_H
@@ -18,15 +18,16 @@ int nc_admin_handle(void *context, const struct nc_wire_call *call, const void *
 		    struct nc_wire_reply *reply, void *room, size_t size);
 
 /*
- * All counters: in an operator's process the owner's, which may have to be
- * waited for.  0; errors of nc_rpc_client_call(); -EPROTO: another version's.
+ * Returns all counters; in an operator's process those of the owner, which may have
+ * to be waited for.  Returns 0, errors of nc_rpc_client_call(), or -EPROTO (the
+ * reply has a wrong size).
  */
 int nc_admin_counters(struct nc_transmit *transmit, struct NC_cache_stat *stat);
 
-/* The same of one unit.  0 or errors of nc_index_hold() or of asking. */
+/* The same for one unit.  Returns 0, or errors of nc_index_hold() or of the call. */
 int nc_admin_stat(struct nc_index *index, size_t id, struct NC_stat *stat);
 
-/* See NC_routes() and NC_route_set(): in an operator's process of the owner's routes. */
+/* See NC_routes() and NC_route_set(); in an operator's process, for the owner's routes. */
 int nc_admin_routes(struct nc_transmit *transmit, struct NC_route *routes, unsigned count);
 int nc_admin_route_set(struct nc_transmit *transmit, const char *address, int method);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * nabc-async.c - the calls of nabc-async.h: each finds the cache, calls one
- * function of a lower floor and turns its error into errno.
+ * function of a lower folder, and sets errno on failure.
  */
 #include <errno.h>
 

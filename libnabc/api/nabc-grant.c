@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nabc-grant.c - the calls of nabc.h about who may use a unit, and about reading
- * one: each finds the cache and calls one function of a lower floor.
+ * nabc-grant.c - the calls of nabc.h that grant and read units: each finds the
+ * cache and calls one function of a lower folder.
  */
 #include <errno.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 #include "api/registry.h"
 #include "membership/grant-ops.h"
 
-#define LIST_MAX 256u /* units of one call */
+#define LIST_MAX 256u /* units per call */
 
 int NC_grant(NC_cache *cache, size_t cache_id, enum NC_principal principal, uint32_t who)
 {

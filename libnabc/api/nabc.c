@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nabc.c - the calls of nabc.h: each finds the process's cache, calls one
- * function of a lower floor and turns its error into errno.
+ * nabc.c - the calls of nabc.h: each finds the process's cache, calls one function
+ * of a lower folder, and sets errno on failure.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -23,7 +23,7 @@
 static_assert(sizeof(size_t) == 8, "cache ids need 64 bits");
 static_assert(offsetof(struct NC_cache, index) == 0, "a handle's cache is one of the process's");
 
-/* Bytes of each structure in version 1.0: callers know at least these. */
+/* Size of each structure in version 1.0: callers know at least these bytes. */
 #define CACHE_OPTIONS_LEAST 120u
 #define SERVE_OPTIONS_LEAST 40u
 #define ATTACH_OPTIONS_LEAST 32u
@@ -160,7 +160,7 @@ int NC_cache_dispatch(NC_cache *cache)
 	return (int)nc_api_result(events);
 }
 
-/* Returns whether the handle has a unit that a second allocation would leak. */
+/* Whether the handle has a unit that a second allocation would leak. */
 static bool is_filling(const NC_handle *handle)
 {
 	struct NC_cache *cache = (struct NC_cache *)(void *)nc_handle_filling(handle);
@@ -180,7 +180,7 @@ int NC_unit_alloc(NC_cache *cache, NC_handle *handle, size_t size, size_t fragle
 		return (int)nc_api_result(error);
 	if (is_filling(handle))
 		return (int)nc_api_result(-EBUSY);
-	/* Memory that only waits for a notification is there to be had again. */
+	/* First reclaim memory whose notifications have arrived. */
 	nc_transmit_reap(&cache->transmit);
 	return (int)nc_api_result(
 		nc_handle_alloc(handle, &cache->index, size, fraglen, kind, flags));

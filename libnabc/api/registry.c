@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * registry.c - opens, attaches, finds and closes the process's caches; see registry.h.
+ * registry.c - opens, attaches, finds and closes the process's caches; see
+ * registry.h.
  *
- * Whoever uses a cache finds it without a lock; opening and closing are under
- * one.  A forked child has no cache: the memory of its parent's is not mapped
- * into it (segment.c), since two processes must not give out the same pages.
+ * Finding a cache takes no lock; opening and closing take one.  A forked child has
+ * no cache: its parent's memory is not mapped into it (segment.c), since two
+ * processes must not allocate the same pages.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -36,7 +37,7 @@ static void prepare(void)
 	(void)pthread_atfork(NULL, NULL, forget);
 }
 
-/* Where it is entered, or where NULL is: a free place.  NULL: nowhere. */
+/* Returns the element with the cache; for NULL, a free element; NULL if there is none. */
 static _Atomic(struct NC_cache *) *place_of(const struct NC_cache *cache)
 {
 	for (unsigned i = 0; i < NC_REGISTRY_MAX; i++)
@@ -50,7 +51,7 @@ int nc_registry_dispatch(struct NC_cache *cache)
 	int reaped = (int)nc_transmit_reap(&cache->transmit), events = 0;
 
 	if (cache->index.owner) {
-		/* With a thread for the members all that is left here never waits. */
+		/* With a thread for the members, nothing left here blocks. */
 		if (!(cache->index.flags & NC_CACHE_MEMBERS_THREAD))
 			events = nc_serve_dispatch(&cache->serve);
 		(void)nc_collector_step(&cache->collector);
@@ -65,7 +66,7 @@ static int dispatch(void *cache)
 	return nc_registry_dispatch(cache);
 }
 
-/* The kernel module, if it is there; one that is not is not missed. */
+/* Uses the kernel module if it exists; its absence is not reported. */
 static void use_device(struct nc_index *index)
 {
 	int error;
@@ -76,13 +77,13 @@ static void use_device(struct nc_index *index)
 	if (error && error != -ENOENT && error != -ENXIO && error != -ENODEV)
 		nc_diagnostics_report(
 			&index->diagnostics, NC_DIAGNOSTIC_DEVICE,
-			"the kernel module nabc is %s; let this process open /dev/nabc (it has a "
+			"the kernel module nabc is %s; let this process open /dev/nabc (by its "
 			"group), load the module of this version, or open the cache with "
 			"NC_CACHE_NO_KERNEL",
 			index->device.why);
 }
 
-/* The floors above the cache, once it is there; the thread, when they are. */
+/* Initialises the parts above the index, then starts the threads. */
 static int complete(struct NC_cache *cache)
 {
 	int error = nc_serve_init(&cache->serve, &cache->index);
@@ -101,16 +102,16 @@ static int complete(struct NC_cache *cache)
 	if (!cache->transmit.zerocopy.ring.usable && !(cache->index.flags & NC_CACHE_NO_URING))
 		nc_diagnostics_report(
 			&cache->index.diagnostics, NC_DIAGNOSTIC_URING,
-			"io_uring is %s: large units in recycled memory are copied on their way "
-			"to other machines; allow it (sysctl kernel.io_uring_disabled=0, the "
+			"io_uring is %s: large units in recycled memory are copied when sent to "
+			"other machines; allow io_uring (sysctl kernel.io_uring_disabled=0, the "
 			"container's seccomp profile) or open the cache with NC_CACHE_NO_URING",
 			cache->transmit.zerocopy.ring.why);
-	/* Looked into only if somebody wants to know. */
+	/* Checked only if a log function exists. */
 	if (cache->index.owner && cache->index.diagnostics.log && !nc_segment_can_seal())
 		nc_diagnostics_report(
 			&cache->index.diagnostics, NC_DIAGNOSTIC_SEALS,
 			"this system cannot seal memory files (memfd_create, F_ADD_SEALS): units "
-			"cannot be handed to other processes, and none can become members");
+			"cannot be shared with other processes, and none can attach");
 	if (cache->index.owner && nc_ring_fd(&cache->transmit.zerocopy.ring) >= 0)
 		error = nc_serve_watch(&cache->serve, nc_ring_fd(&cache->transmit.zerocopy.ring));
 	if (!error && cache->index.owner && !(cache->index.flags & NC_CACHE_NO_THREAD))
@@ -131,7 +132,7 @@ static int open_owner(struct nc_index *index, int socket, void *context)
 	return nc_index_init_owner(index, context);
 }
 
-/* context: struct NC_attach_options, or NULL: by itself, to make sealed units. */
+/* context: struct NC_attach_options, or NULL for a light attachment with default options. */
 static int join_guest(struct nc_index *index, int socket, void *context)
 {
 	const struct NC_attach_options *options = context;
@@ -144,7 +145,7 @@ static int join_guest(struct nc_index *index, int socket, void *context)
 	else if (options->flags & NC_ATTACH_OPERATOR)
 		wants = NC_WIRE_OPERATOR;
 	error = nc_attach_hello(socket, wants);
-	/* Refused already: the answer says why. */
+	/* The owner has already refused: its message states the reason. */
 	if (!error || error == -EPIPE || error == -ECONNRESET)
 		error = nc_attach(index, socket, JOIN_TIMEOUT_MS, &welcome, unused);
 	if (error == -EPROTONOSUPPORT && options) {
@@ -170,7 +171,7 @@ static int join_guest(struct nc_index *index, int socket, void *context)
 	return 0;
 }
 
-/* A worker's inherited socket makes one membership. */
+/* A worker's inherited socket allows only one membership. */
 static bool is_in_use(int socket)
 {
 	for (unsigned i = 0; i < NC_REGISTRY_MAX; i++) {
@@ -260,10 +261,10 @@ int nc_registry_attach(const char *path, const struct NC_attach_options *options
 	return error;
 }
 
-/* The first thread that needs a default makes it; the others find it then. */
+/* The first thread that needs a default cache creates it; the others then find it. */
 static struct NC_cache *make_default(int *error)
 {
-	/* A program with more rights than its caller does not trust the environment. */
+	/* A program with more privileges than its caller must not trust the environment. */
 	const char *path = secure_getenv("NABC_CACHE");
 	struct NC_cache *cache;
 

@@ -2,9 +2,9 @@
 /*
  * registry.h - the process's caches: the library's only global state.
  *
- * The exported calls find their cache here.  The first one is the default.  A process
- * that has none gets one at its first call: it attaches to the cache that $NABC_CACHE
- * names, or else opens one with default options.
+ * The exported calls find their cache here.  The first one is the default.  A
+ * process without a cache gets one at its first call: it attaches to the cache at
+ * $NABC_CACHE, or else opens one with default options.
  */
 #ifndef NC_REGISTRY_H
 #define NC_REGISTRY_H
@@ -23,35 +23,39 @@ struct NC_cache {
 	struct nc_transmit transmit;
 	struct nc_serve serve;
 	struct nc_collector collector;
-	int socket;		   /* attached: kept open for as long as we are a member */
-	_Atomic unsigned backends; /* that were started and not closed */
+	int socket;		   /* attached: open as long as the membership lasts */
+	_Atomic unsigned backends; /* started and not closed */
 	struct nc_send_ops operations;
 };
 
 #define NC_REGISTRY_MAX 64u
 
 /*
- * The cache that is meant; NULL: the default.  NULL and *error when it is not
- * one of this process's, or there is no default and none can be attached to.
+ * Returns the given cache; NULL: the default.  Returns NULL and sets *error if it
+ * does not belong to this process, or if there is no default and none can be opened
+ * or attached to.
  */
 struct NC_cache *nc_registry_find(struct NC_cache *given, int *error);
 
-/* Opens one as the owner, or attaches to one; -EMFILE: NC_REGISTRY_MAX are open. */
+/* Opens a cache as its owner, or attaches to one; -EMFILE: NC_REGISTRY_MAX are open. */
 int nc_registry_open(const struct NC_cache_options *options, struct NC_cache **cache);
 int nc_registry_attach(const char *path, const struct NC_attach_options *options,
 		       struct NC_cache **cache);
 
 /*
- * Attaches by a step that fills cache->index from socket; for workers.  The
- * socket belongs to the cache afterwards, and on failure still to the caller.
+ * Attaches with a function that fills cache->index from socket; for workers.  On
+ * success the cache owns the socket, on failure the caller still does.
  */
 typedef int nc_registry_step(struct nc_index *index, int socket, void *context);
 int nc_registry_adopt(int socket, nc_registry_step *join, void *context, struct NC_cache **cache);
 
-/* Does what is due; the caller has entered the collector.  Events handled, or -errno. */
+/*
+ * Does the pending work; call it between nc_collector_enter() and _leave().
+ * Returns events handled, or -errno.
+ */
 int nc_registry_dispatch(struct NC_cache *cache);
 
-/* Returns what an exported call returns: an error becomes -1 and errno. */
+/* Converts a result to that of an exported call: an error becomes -1 and errno. */
 static inline ssize_t nc_api_result(ssize_t result)
 {
 	if (result >= 0)
@@ -61,8 +65,8 @@ static inline ssize_t nc_api_result(ssize_t result)
 }
 
 /*
- * The caller's message as the library knows it: the caller's own, or a copy in *known.  0;
- * -EINVAL: none, or too small; -E2BIG.
+ * Points *message to a message of the library's size: the caller's own, or a copy
+ * in *known.  Returns 0, -EINVAL (NULL, or too small), or -E2BIG.
  */
 static inline int nc_api_message(const struct NC_send **message, struct NC_send *known)
 {
@@ -77,7 +81,10 @@ static inline int nc_api_message(const struct NC_send **message, struct NC_send 
 	return error;
 }
 
-/* 0; -EBUSY: handles, backends, rings or operations are open; -EINVAL: none of the process's. */
+/*
+ * Returns 0, -EBUSY (handles, backends, senders or operations are open), or -EINVAL
+ * (not a cache of this process).
+ */
 int nc_registry_close(struct NC_cache *cache);
 
 #endif

@@ -14,7 +14,7 @@
 #include "worker/backend.h"
 #include "worker/responder.h"
 
-/* Bytes of each structure in version 1.0: callers know at least these. */
+/* Size of each structure in version 1.0: callers know at least these bytes. */
 #define REQUEST_LEAST 40u
 #define RESPONSE_LEAST 96u
 #define BACKEND_OPTIONS_LEAST 64u
@@ -64,12 +64,12 @@ NC_worker *NC_worker_open(void)
 	if (error) {
 		if (worker->responder)
 			nc_responder_close(worker->responder);
-		/* Whatever the number stands for, it is not a server's socket. */
+		/* The descriptor is not a server's socket. */
 		nc_api_result(error == -ENOTSOCK || error == -EBADF ? -EPROTO : error);
 		free(worker);
 		return NULL;
 	}
-	/* What the worker starts must not inherit its membership. */
+	/* Processes that the worker starts must not inherit its membership. */
 	fcntl(socket, F_SETFD, FD_CLOEXEC);
 	worker->responder->index = &worker->cache->index;
 	return worker;
@@ -167,7 +167,7 @@ void NC_worker_close(NC_worker *worker)
 	if (!worker)
 		return;
 	nc_responder_close(worker->responder);
-	/* With handles open the cache outlives the worker; the process ends soon. */
+	/* With open handles the cache outlives the worker; the process ends soon. */
 	(void)nc_registry_close(worker->cache);
 	free(worker);
 }

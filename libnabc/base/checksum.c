@@ -2,13 +2,13 @@
 /*
  * checksum.c - the Internet checksum, vectorised.
  *
- * A ones' complement sum may be taken in any order and in wider words, and
- * folded at the end (RFC 1071 section 2).  The AVX2 loop spends three
- * instructions on 32 bytes: it flips the top bit of each 16-bit word, which
- * makes a signed word of it that is 0x8000 too small, lets the multiplier add
- * neighbours, and adds these to 32-bit lanes; what was taken off is added
- * again as a whole.  Everything else is written with the compiler's vectors.
- * The CPU is asked at run time.  Pure, any thread.
+ * A ones' complement sum may be computed in any order and in wider words, and
+ * folded at the end (RFC 1071 section 2).  The AVX2 loop spends three instructions
+ * on 32 bytes: it flips the top bit of each 16-bit word, which makes it a signed
+ * word that is 0x8000 too small, lets the multiplier add neighbours, and adds these
+ * to 32-bit lanes; what was subtracted is added again in one step.  Everything else
+ * uses the compiler's vectors.  The CPU is queried at run time.  No state, any
+ * thread.
  */
 #include <string.h>
 #ifdef __x86_64__
@@ -17,7 +17,7 @@
 
 #include "base/checksum.h"
 
-/* A word plus itself with the halves exchanged: the upper half is their sum, carry included. */
+/* Adds a word to itself with exchanged halves: the upper half is their sum, including the carry. */
 static uint16_t fold(uint64_t sum)
 {
 	uint32_t half = (uint32_t)((sum + (sum << 32 | sum >> 32)) >> 32);
@@ -25,7 +25,7 @@ static uint16_t fold(uint64_t sum)
 	return (uint16_t)((half + (half << 16 | half >> 16)) >> 16);
 }
 
-/* Bytes that lanes of 32 bits can take: they hold 2^30 at most then. */
+/* Bytes that 32-bit lanes can sum: they contain at most 2^30 then. */
 #define RUN_MAX ((size_t)64 << 10)
 
 static uint16_t swap(uint16_t sum)
@@ -73,17 +73,17 @@ static uint16_t sum_plain(const unsigned char *at, size_t length)
 	_mm256_madd_epi16(_mm256_xor_si256(_mm256_loadu_si256((const __m256i *)at + (i)), flip),   \
 			  ones)
 
-/* At least a vector's length. */
+/* length: at least a vector. */
 __attribute__((target("avx2"))) static uint16_t sum_avx2(const unsigned char *at, size_t length)
 {
-	/* Both neighbours will come out too small by the top bit. */
+	/* Both neighbours will be too small by the top bit. */
 	__m256i a = _mm256_set1_epi32((int)(length / VECTOR * 0x10000));
 	__m256i b = _mm256_setzero_si256(), all = _mm256_cmpeq_epi16(a, a), ones, flip;
 	const unsigned char *end = at + length;
 	uint64_t sum, word;
 	__m128i half;
 
-	/* Kept from the compiler, which would rather bring constants from afar. */
+	/* Hides the value from the compiler, which would otherwise load constants from memory. */
 	__asm__("" : "+x"(all));
 	ones = _mm256_abs_epi16(all);
 	flip = _mm256_slli_epi16(all, 15);
@@ -107,7 +107,7 @@ __attribute__((target("avx2"))) static uint16_t sum_avx2(const unsigned char *at
 		sum += sum_word(word);
 	}
 	if (at < end) {
-		/* The last 8 bytes, without those that are summed already. */
+		/* The last 8 bytes, without those already summed. */
 		memcpy(&word, end - sizeof(word), sizeof(word));
 		sum += sum_word(word >> 8 * (sizeof(word) - (size_t)(end - at)));
 	}
@@ -115,7 +115,7 @@ __attribute__((target("avx2"))) static uint16_t sum_avx2(const unsigned char *at
 }
 #endif
 
-/* At most RUN_MAX bytes. */
+/* length: at most RUN_MAX bytes. */
 static inline uint16_t sum_run(const unsigned char *at, size_t length)
 {
 #ifdef __x86_64__
@@ -151,7 +151,7 @@ uint16_t nc_checksum_plain(const void *data, size_t length)
 
 uint16_t nc_checksum_add(uint16_t a, uint16_t b, int odd)
 {
-	/* Behind an odd byte the words of b are split the other way. */
+	/* After an odd number of bytes, the words of b are split the other way. */
 	return fold((uint64_t)a + (odd ? swap(b) : b));
 }
 

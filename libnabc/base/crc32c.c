@@ -2,13 +2,13 @@
 /*
  * crc32c.c - CRC32C; see crc32c.h.
  *
- * Bit 31 of a word is the coefficient of x^0.  A CRC is the remainder of the
- * data as a polynomial, so that bytes which follow multiply it by a power of
- * x: that power modulo the polynomial is what is called an operator here.
+ * Bit 31 of a word is the coefficient of x^0.  A CRC is the remainder of the data
+ * as a polynomial, so appended bytes multiply it by a power of x: that power modulo
+ * the polynomial is called an operator here.
  *
- * The CPU's instruction takes 8 bytes a cycle, but its result is 3 cycles
- * late: three neighbouring lanes are run at once and joined by operators.
- * Pure, any thread.
+ * The CPU's instruction takes 8 bytes per cycle, but has a latency of 3 cycles:
+ * three neighbouring lanes are processed at once and joined by operators.  No
+ * state, any thread.
  */
 #include <pthread.h>
 #include <string.h>
@@ -41,9 +41,9 @@ static uint32_t multiply_plain(uint32_t a, uint32_t b)
 	return product;
 }
 
-/* --- without the CPU's help ------------------------------------------------ */
+/* --- without CPU extensions --------------------------------------------------- */
 
-/* table[n][byte]: the byte with n zero bytes behind it. */
+/* table[n][byte]: the byte followed by n zero bytes. */
 static uint32_t table[8][256];
 static pthread_once_t table_once = PTHREAD_ONCE_INIT;
 
@@ -80,7 +80,7 @@ uint32_t nc_crc32c_add_plain(uint32_t a, uint32_t b, uint32_t length_of_b)
 	return multiply_plain(a, length_of_b) ^ b;
 }
 
-/* --- with it --------------------------------------------------------------- */
+/* --- with CPU extensions ------------------------------------------------------ */
 
 #ifdef __x86_64__
 #define CPU __attribute__((target("sse4.2,pclmul")))
@@ -95,7 +95,7 @@ CPU static uint32_t multiply_cpu(uint32_t a, uint32_t b)
 	uint64_t product = (uint64_t)_mm_cvtsi128_si64(
 		_mm_clmulepi64_si128(_mm_cvtsi32_si128((int)a), _mm_cvtsi32_si128((int)b), 0));
 
-	/* 63 bits; shifted, its low half is what lies 32 powers higher. */
+	/* 63 bits; after the shift, its low half has powers higher by 32. */
 	product <<= 1;
 	return (uint32_t)(product >> 32) ^ _mm_crc32_u32(0, (uint32_t)product);
 }
@@ -108,7 +108,7 @@ CPU static inline uint64_t step(uint64_t crc, const unsigned char *at)
 	return _mm_crc32_u64(crc, word);
 }
 
-/* Takes three lanes of `lane` bytes each, as often as they are there. */
+/* Processes groups of three lanes of `lane` bytes each. */
 CPU static inline __attribute__((always_inline)) uint32_t three_lanes(uint32_t crc,
 								      const unsigned char **data,
 								      size_t *length, size_t lane,
@@ -135,7 +135,7 @@ CPU static uint32_t crc_cpu(uint32_t before, const unsigned char *at, size_t len
 {
 	uint32_t crc = ~before;
 
-	/* A page, a third of a packet, and little; with the operators of their lengths. */
+	/* A page, a third of a packet, and small rests; with the operators of their lengths. */
 	crc = three_lanes(crc, &at, &length, 1360, 0xd6a79573, 0x4672c7f2);
 	crc = three_lanes(crc, &at, &length, 336, 0x7df9f615, 0x26b972a1);
 	crc = three_lanes(crc, &at, &length, 64, 0xb82be955, 0xb8fdb1e7);
@@ -171,7 +171,7 @@ uint32_t nc_crc32c_operator(size_t length)
 {
 	uint32_t product = ONE;
 
-	/* Bytes are 8 powers each, and powers come round after 31 squarings. */
+	/* A byte is 8 powers, and powers repeat after 31 squarings. */
 	for (unsigned i = 3; length; length >>= 1, i = i == 30 ? 0 : i + 1)
 		if (length & 1)
 			product = multiply(product, powers[i]);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * diagnostics.c - says things once, through the program's own function.
- */
+/* diagnostics.c - reports each thing once, through the program's log function. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * extent.c - first fit over a bitmap of pages.  A word of 64 pages is skipped
- * or taken at once, so a 64 MiB segment is searched in 256 steps at worst.
+ * extent.c - first fit over a bitmap of pages.  It skips or takes a word of 64
+ * pages at once, so a search in a 64 MiB segment takes at most 256 steps.
  */
 #include <assert.h>
 #include <errno.h>
@@ -19,7 +19,7 @@ int nc_extent_init(struct nc_extent *extent, uint32_t pages)
 	extent->map = calloc(words ? words : 1, sizeof(*extent->map));
 	if (!extent->map)
 		return -ENOMEM;
-	/* What lies behind the last page is never free. */
+	/* Bits behind the last page are never free. */
 	if (pages % WORD)
 		extent->map[words - 1] = ~UINT64_C(0) << pages % WORD;
 	return 0;
@@ -31,7 +31,7 @@ void nc_extent_fini(struct nc_extent *extent)
 	*extent = (struct nc_extent){0};
 }
 
-/* First page from `from` up to limit whose bit equals `used`; limit if none. */
+/* Returns the first page in [from, limit) whose bit equals `used`; limit if none. */
 static uint32_t next(const struct nc_extent *extent, uint32_t from, uint32_t limit, int used)
 {
 	uint64_t flip = used ? 0 : ~UINT64_C(0);
@@ -73,7 +73,7 @@ int64_t nc_extent_take(struct nc_extent *extent, uint32_t count)
 	extent->hint = first;
 	/* No run that starts later is long enough. */
 	while (first < pages && count <= pages - first) {
-		/* How long the run is beyond count does not matter: it may be all that is free. */
+		/* Search no further than count: the run may contain all free pages. */
 		uint32_t end = next(extent, first, first + count, 1);
 
 		if (end == first + count) {

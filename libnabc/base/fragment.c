@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fragment.c - the layout of a unit: fragments of fraglen bytes (paper 002,
- * figure 1).  A fragment is aligned to a cache line and never straddles a
- * page; lengths that divide a page, or are whole pages, leave no gaps.
- * Pure arithmetic, no state, any thread.
+ * fragment.c - the layout of a unit: fragments of fraglen bytes (paper 002, figure
+ * 1).  A fragment is aligned to a cache line and never straddles a page; lengths
+ * that divide a page, or are whole pages, leave no gaps.  Arithmetic only, no
+ * state, any thread.
  */
 #include <errno.h>
 #include <stdint.h>
 
 #include "base/fragment.h"
 
-/* Leaves room for rounding up and for gaps without overflow. */
+/* Allows rounding up and gaps without overflow. */
 #define SIZE_LIMIT ((size_t)1 << 46)
 
 int nc_layout_init(struct nc_layout *layout, size_t size, size_t fraglen)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hash-table.c - chained hashing that doubles with its entries.  When there is no
- * memory to grow, chains become longer and nothing else.
+ * hash-table.c - chained hashing; the table doubles when it is full.  If there is
+ * no memory to grow, chains only become longer.
  */
 #include <stdlib.h>
 
@@ -9,7 +9,7 @@
 
 #define BUCKETS_MIN 16u
 
-/* Ids differ in few bits and keys may come from others: all bits must count. */
+/* Ids differ in few bits, and other processes may choose keys: all bits must count. */
 static size_t bucket_of(const struct nc_hash_table *table, uint64_t key)
 {
 	key ^= key >> 32;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hash-table.h - a hash table by 64-bit key; entries are embedded in what they
- * find, so entering never fails.  Pure; the caller locks.
+ * hash-table.h - a hash table with 64-bit keys; entries are embedded in the
+ * structures to find, so entering never fails.  No I/O; the caller locks.
  */
 #ifndef NC_HASH_TABLE_H
 #define NC_HASH_TABLE_H
@@ -15,7 +15,7 @@ struct nc_hash_entry {
 };
 
 struct nc_hash_table {
-	struct nc_hash_entry **buckets; /* NULL: the one below */
+	struct nc_hash_entry **buckets; /* NULL: only one chain, `only` */
 	struct nc_hash_entry *only;
 	size_t mask;
 	size_t count;
@@ -23,20 +23,20 @@ struct nc_hash_table {
 
 void nc_hash_table_init(struct nc_hash_table *table);
 
-/* The entries stay whose they are. */
+/* The caller still owns the entries. */
 void nc_hash_table_fini(struct nc_hash_table *table);
 
-/* The key must not be there yet. */
+/* The key must not exist yet. */
 void nc_hash_table_enter(struct nc_hash_table *table, struct nc_hash_entry *entry, uint64_t key);
 struct nc_hash_entry *nc_hash_table_find(const struct nc_hash_table *table, uint64_t key);
 
-/* Takes the entry out, which must be there. */
+/* Removes an entry, which must be in the table. */
 void nc_hash_table_leave(struct nc_hash_table *table, struct nc_hash_entry *entry);
 
 /*
- * Walks all entries: NULL begins, NULL ends.  Nothing may be entered
- * meanwhile; the entry that was returned last may leave only once its
- * successor has been asked for.
+ * Iterates over all entries: starts with NULL and returns NULL at the end.  No
+ * entry may be added meanwhile; an entry may be removed only after its successor
+ * was returned.
  */
 struct nc_hash_entry *nc_hash_table_next(const struct nc_hash_table *table,
 					 const struct nc_hash_entry *entry);

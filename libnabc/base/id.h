@@ -2,11 +2,10 @@
 /*
  * id.h - the parts of a cache id.
  *
- * member (14 bits) | slot (22 bits) | generation (28 bits).  A slot's
- * generation grows with each unit it names and never wraps: a slot that has
- * spent its generations is retired, so an id means one unit for ever
- * (invariant 4).  Generations begin at 1, so no id is 0.  Pure: also builds
- * in the kernel module.
+ * member (14 bits) | slot (22 bits) | generation (28 bits).  The generation of a
+ * slot grows with each unit and never wraps: a slot that has used all generations
+ * is retired, so an id is never given to a second unit (invariant 4).  Generations
+ * begin at 1, so no id is 0.  Also builds in the kernel module.
  */
 #ifndef NC_ID_H
 #define NC_ID_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * versioned.h - structures that pass between a program and the library, which
- * may be of different versions: what both know is copied, the rest is zero.
+ * versioned.h - structures that a program and the library exchange, possibly of
+ * different versions: fields that both know are copied, the rest is zero.
  */
 #ifndef NC_VERSIONED_H
 #define NC_VERSIONED_H
@@ -11,10 +11,10 @@
 #include <string.h>
 
 /*
- * Copies a structure that begins with its size and that the caller filled.
- * known: bytes of the library's; least: bytes that it had in version 1.0.
- * 0; -EINVAL: smaller than that; -E2BIG: it has values that this library does
- * not know.
+ * Copies a structure that the caller filled and that begins with its size.  known:
+ * size of the library's structure; least: its size in version 1.0.  Returns 0,
+ * -EINVAL (smaller than least), or -E2BIG (it has values that this library does not
+ * know).
  */
 static inline int nc_versioned_read(void *own, size_t known, size_t least, const void *given)
 {
@@ -32,7 +32,7 @@ static inline int nc_versioned_read(void *own, size_t known, size_t least, const
 	return 0;
 }
 
-/* Writes one of the library's structures to the caller's, which may be of another size. */
+/* Writes one of the library's structures to the caller's, which may have another size. */
 static inline void nc_versioned_write(void *given, size_t size, const void *own, size_t known)
 {
 	memcpy(given, own, size < known ? size : known);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * grant-export.c - units passed to members: a descriptor, and a slot in the
+ * grant-export.c - units exported to members: a descriptor, and a slot in the
  * member's revocation map; see grant.h.
  */
 #include <errno.h>

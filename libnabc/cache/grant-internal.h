@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * grant-internal.h - what the parts of grant.h share: for grant*.c alone.
- */
+/* grant-internal.h - shared by the parts of grant.h, for grant*.c only. */
 #ifndef NC_GRANT_INTERNAL_H
 #define NC_GRANT_INTERNAL_H
 
@@ -11,10 +9,10 @@ struct nc_leave {
 	struct nc_leave *next;
 	struct nc_grantee to;
 	uint64_t serial; /* numbers all grants; a record has them in descending order */
-	bool counted;	 /* its pidfd, as the maker's */
+	bool counted;	 /* its pidfd is charged to the maker */
 };
 
-/* Who made a unit, as it was when it attached; zeroes: the owner. */
+/* The process that made a unit, as it was when it attached; zeroes: the owner. */
 struct nc_origin {
 	pid_t pid, session;
 	uint64_t since;
@@ -24,30 +22,30 @@ struct nc_grant_record {
 	struct nc_hash_entry entry; /* must be first; key: the id */
 	struct nc_subject *maker;   /* NULL: the owner, or gone */
 	struct nc_origin origin;    /* of the maker, gone or not */
-	struct nc_segment copy;	    /* fd -1: the unit is sealed itself */
+	struct nc_segment copy;	    /* fd -1: the unit itself is sealed */
 	size_t size, fraglen;
-	size_t charged;	   /* bytes, to the maker or, of copies, to the owner */
-	bool counted;	   /* its descriptor, as a member's */
-	bool owners_copy;  /* the same, among the copies of the owner */
-	uint64_t orphaned; /* the how manieth; 0: it is none */
+	size_t charged;	   /* bytes, to the maker, or to the owner for its copies */
+	bool counted;	   /* its descriptor is charged to a member */
+	bool owners_copy;  /* its descriptor is charged to the owner's copies */
+	uint64_t orphaned; /* order of becoming an orphan, from 1; 0: it is none */
 	struct nc_leave *leaves;
 	unsigned leave_count;
 	struct nc_export *exports;
 };
 
-/* A slot of a subject's revocation map; record NULL once the unit stands no more. */
+/* A slot of a subject's revocation map; record NULL: the unit is no longer valid. */
 struct nc_export {
 	struct nc_grant_record *record;
 	struct nc_subject *to;
 	uint32_t slot;
-	struct nc_export *next, **link; /* of the record */
+	struct nc_export *next, **link; /* in the record's list */
 };
 
 /* --- grant.c -------------------------------------------------------------------- */
 
 struct nc_grant_record *nc_grants_find_locked(const struct nc_grants *grants, size_t id);
 
-/* A copy that nobody has any use for goes; its unit stands. */
+/* Removes a record whose copy is no longer used; the unit itself remains. */
 void nc_grants_tidy_locked(struct nc_grants *grants, struct nc_grant_record *record);
 
 /* Whether the subject may use the unit. */
@@ -55,11 +53,14 @@ bool nc_grants_allowed(const struct nc_grant_record *record, const struct nc_sub
 
 /* --- grant-subject.c ------------------------------------------------------------ */
 
-/* Whether a maker may have one more of the owner's descriptors.  0; -EDQUOT; -EMFILE. */
+/*
+ * Whether a maker may occupy one more of the owner's descriptors.  Returns 0,
+ * -EDQUOT or -EMFILE.
+ */
 int nc_grants_one_more(const struct nc_grants *grants, const struct nc_subject *maker);
 void nc_grants_count_one(struct nc_grants *grants, struct nc_subject *maker, bool *counted);
 
-/* maker: NULL if it has gone. */
+/* maker: NULL if it is gone. */
 void nc_grants_discount(struct nc_grants *grants, struct nc_subject *maker, bool counted);
 
 /* As nc_grants_room(). */
@@ -70,7 +71,7 @@ int nc_grants_room_locked(const struct nc_grants *grants, const struct nc_subjec
 
 void nc_export_revoke(struct nc_export *export, uint64_t reason);
 
-/* All of the subject's, with its revocation map. */
+/* Ends all exports of the subject and closes its revocation map. */
 void nc_exports_return_all_locked(struct nc_grants *grants, struct nc_subject *subject);
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * grant-subject.c - who makes, is granted and imports units, and what each may have;
- * see grant.h.
+ * grant-subject.c - the processes that make, are granted and import units, and
+ * their limits; see grant.h.
  */
 #include <errno.h>
 #include <sys/resource.h>
 
 #include "cache/grant-internal.h"
 
-/* Of the owner's descriptors, those that members may have. */
+/* Returns how many of the owner's descriptors members may occupy. */
 static rlim_t descriptors_most(void)
 {
 	struct rlimit limit;
@@ -49,20 +49,23 @@ void nc_grants_join(struct nc_grants *grants, struct nc_subject *subject)
 	pthread_mutex_unlock(&grants->lock);
 }
 
-/* One unit after another, so that orphan() may call back. */
+/* Returns one unit at a time, so that orphan() may call this module. */
 static bool next_orphan(struct nc_grants *grants, struct nc_subject *maker, size_t *id)
 {
 	struct nc_hash_entry *entry = NULL;
 	bool found = false;
 
 	pthread_mutex_lock(&grants->lock);
-	/* What it has left, not what it had: others may be dropping that meanwhile. */
+	/* `sealed` tells whether units are left: other threads may be dropping some meanwhile. */
 	while (!found && maker->sealed && (entry = nc_hash_table_next(&grants->records, entry))) {
 		struct nc_grant_record *record = (struct nc_grant_record *)entry;
 
 		if (record->maker != maker)
 			continue;
-		/* It is the cache's own memory; copies have gone with their segment. */
+		/*
+		 * The unit is the cache's own memory from now on; copies were
+		 * dropped with the member's segment.
+		 */
 		maker->sealed -= record->charged;
 		record->maker = NULL;
 		record->charged = 0;
@@ -101,7 +104,7 @@ void nc_grants_part(struct nc_grants *grants, struct nc_subject *subject,
 	*link = subject->next;
 	nc_exports_return_all_locked(grants, subject);
 	pthread_mutex_unlock(&grants->lock);
-	/* Copies of units in its own segment go with that. */
+	/* Copies of units in its own segment end with that segment. */
 	if (subject->number)
 		nc_grants_drop_member(grants, subject->number);
 	while (next_orphan(grants, subject, &id))

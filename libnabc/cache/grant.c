@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * grant.c - the records of units, and who has leave to use them; see grant.h.
- */
+/* grant.c - the records of units, and to whom each is granted; see grant.h. */
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
@@ -146,7 +144,7 @@ static struct nc_origin find_origin_locked(const struct nc_grants *grants, size_
 	struct nc_origin origin = record ? record->origin : (struct nc_origin){0};
 	unsigned number = nc_id_member(id);
 
-	/* In a segment of its own: it is there, or its units are not. */
+	/* The maker of a unit in a member's segment is attached, or the unit is gone. */
 	for (const struct nc_subject *at = grants->subjects; at && number; at = at->next)
 		if (at->number == number)
 			origin = origin_of(at);
@@ -185,7 +183,7 @@ static bool same(const struct nc_grantee *a, const struct nc_grantee *b)
 	return a->principal == b->principal && a->who == b->who;
 }
 
-/* Those that have ended can never come back. */
+/* A process that has ended never returns. */
 static void purge_locked(struct nc_grants *grants, struct nc_grant_record *record)
 {
 	struct nc_leave **link = &record->leaves;
@@ -215,7 +213,7 @@ static int give_locked(struct nc_grants *grants, struct nc_grant_record *record,
 	int error;
 
 	purge_locked(grants, record);
-	/* Of those that run, a pid names one: it need not be pinned twice. */
+	/* A pid names only one running process: no second pidfd is necessary. */
 	if (has_leave(record, to)) {
 		if (to->pidfd >= 0)
 			close(to->pidfd);
@@ -246,7 +244,7 @@ int nc_grants_give(struct nc_grants *grants, size_t id, const struct nc_grantee 
 	record = nc_grants_find_locked(grants, id);
 	if (record) {
 		error = give_locked(grants, record, to);
-		/* A copy that was made for this leave alone. */
+		/* Remove a copy that was made only for this grant. */
 		if (error)
 			nc_grants_tidy_locked(grants, record);
 	}

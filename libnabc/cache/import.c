@@ -2,9 +2,9 @@
 /*
  * import.c - sealed units in an attached process; see import.h.
  *
- * The owner is asked without the lock, so that units that are here can be used
- * meanwhile.  Calls are made one at a time: a slot that is given back must not
- * be the one that another thread has just imported.
+ * Calls to the owner are made without the lock, so that imported units can be used
+ * meanwhile.  They are made one at a time: otherwise a slot being returned could be
+ * one that another thread has just imported.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -93,7 +93,10 @@ static uint64_t shown(const struct nc_imports *imports, const struct nc_import *
 	return nc_revocation_map_read(&imports->rpc->revocations, import->slot);
 }
 
-/* The owner's slot is of use to somebody else; that it may not hear is its loss alone. */
+/*
+ * Returns the slot to the owner.  If the call fails, only the owner loses a slot,
+ * so the error is ignored.
+ */
 static void drop(struct nc_imports *imports, uint32_t slot)
 {
 	struct nc_wire_call call = {.op = NC_WIRE_DROP, .slot = slot};
@@ -123,8 +126,9 @@ void nc_imports_fini(struct nc_imports *imports)
 }
 
 /*
- * One that nobody holds, taken out: one that stands no more, whose memory only
- * we keep, or else the least recently used, if there are too many; or NULL.
+ * Removes one import that is not held and returns it: an invalid one, whose memory
+ * only this process keeps, otherwise the least recently used if there are too many;
+ * NULL: none.
  */
 static struct nc_import *surplus_locked(struct nc_imports *imports)
 {
@@ -199,7 +203,7 @@ int nc_imports_insert(struct nc_imports *imports, struct nc_unit *unit, size_t *
 	struct nc_rpc_client_load load = {.fds = &fd, .fd_count = 1};
 	struct nc_wire_reply reply;
 
-	/* A second attempt finds it frozen already. */
+	/* It is already frozen at a second attempt. */
 	if (!unit->store->frozen)
 		error = nc_segment_freeze(&unit->store->segment);
 	if (error)
@@ -228,7 +232,10 @@ int nc_imports_insert(struct nc_imports *imports, struct nc_unit *unit, size_t *
 
 /* --- used here --------------------------------------------------------------- */
 
-/* What was received, which is closed if it cannot be used; NULL and *error. */
+/*
+ * Makes an import of the received descriptor, or closes it; returns NULL and sets
+ * *error on failure.
+ */
 static struct nc_import *adopt(const struct nc_wire_reply *reply, int fd, int *error)
 {
 	struct nc_segment segment;
@@ -258,7 +265,7 @@ static struct nc_import *adopt(const struct nc_wire_reply *reply, int fd, int *e
 	return import;
 }
 
-/* An import of the unit, not entered yet; NULL and *error. */
+/* Imports the unit, without entering it in the table; returns NULL and sets *error on failure. */
 static struct nc_import *fetch(struct nc_imports *imports, size_t id, int *error)
 {
 	struct nc_wire_call call = {.op = NC_WIRE_FETCH, .id = id};
@@ -277,13 +284,16 @@ static struct nc_import *fetch(struct nc_imports *imports, size_t id, int *error
 		return NULL;
 	}
 	import = adopt(&reply, load.fd, error);
-	/* The owner believes that it is in use. */
+	/* The owner believes that the slot is in use. */
 	if (!import)
 		drop(imports, reply.slot);
 	return import;
 }
 
-/* 0: held; -ENOENT; -EACCES; -EAGAIN: it is not here, or of no more use: a call. */
+/*
+ * Returns 0 if held, -ENOENT, -EACCES, or -EAGAIN: not imported or no longer valid,
+ * so call the owner.
+ */
 static int hold_known_locked(struct nc_imports *imports, size_t id, bool unlinked,
 			     struct nc_unit **unit)
 {
@@ -301,11 +311,11 @@ static int hold_known_locked(struct nc_imports *imports, size_t id, bool unlinke
 	}
 	if (holds_of(import) == 0)
 		return -EAGAIN;
-	/* It may be granted again one day, but not while old holds last. */
+	/* It may be granted again later, but not before the old holds are released. */
 	return shows == NC_REVOCATION_REVOKED ? -EACCES : -ENOENT;
 }
 
-/* Under calls: takes a spent import out, fetches what is not here. */
+/* With calls locked: removes an invalid import, fetches a unit that is not imported. */
 static int fetch_and_hold(struct nc_imports *imports, size_t id, bool unlinked,
 			  struct nc_unit **unit)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * index-alloc.c - chooses the memory of a new unit: this process's own, the kernel
+ * index-alloc.c - selects the memory of a new unit: this process's own, the kernel
  * module's, or a sealed segment; see index.h.
  */
 #include <errno.h>
@@ -10,15 +10,15 @@
 
 #define APPENDED_MIN ((size_t)32 << 10)
 /*
- * A unit in the module costs three system calls: to be, to be full, to go.
- * Below two pages copying it to a socket costs less than those.
+ * A unit in the module costs three system calls: to create, insert and destroy it.
+ * Below two pages, copying it to a socket costs less.
  */
 #define KERNEL_MIN ((size_t)8 << 10)
 /*
- * A member's are most often for one answer, and its other memory stays mapped
- * from one to the next.  Instructions of worker and server together for a
- * document by shared memory, by those with the module (bench kernel): 10 KB 0.71
- * to 0.78, 100 KB 0.94 to 1.21, 1 MB 1.36 to 1.89.
+ * A member's units are mostly for one response, and its other memory stays mapped
+ * between responses.  Instructions of worker and server together for a document
+ * through shared memory, divided by those with the module (bench kernel): 10 KB
+ * 0.71 to 0.78, 100 KB 0.94 to 1.21, 1 MB 1.36 to 1.89.
  */
 #define KERNEL_MIN_MEMBER ((size_t)48 << 10)
 
@@ -29,7 +29,7 @@ static enum NC_kind choose_kind(const struct nc_index *index, size_t size)
 	return !index->own.shared ? NC_KIND_SEALED : NC_KIND_RECYCLED;
 }
 
-/* Whether the unit is one for the kernel module, which lays bytes without gaps. */
+/* Whether the unit may be in the kernel module, which stores bytes without gaps. */
 static bool suits_kernel(const struct nc_index *index, const struct nc_layout *layout,
 			 enum NC_kind kind)
 {
@@ -42,7 +42,7 @@ static bool suits_kernel(const struct nc_index *index, const struct nc_layout *l
 		!atomic_load_explicit(&index->other_routes, memory_order_relaxed));
 }
 
-/* -ENOSPC: other memory will do. */
+/* -ENOSPC: the caller falls back to other memory. */
 static int alloc_in_kernel(struct nc_index *index, const struct nc_layout *layout,
 			   struct nc_unit **unit)
 {
@@ -52,9 +52,9 @@ static int alloc_in_kernel(struct nc_index *index, const struct nc_layout *layou
 		nc_index_count_one(&nc_index_counters(index)->kernel_memory, 1);
 		nc_diagnostics_report(
 			&index->diagnostics, NC_DIAGNOSTIC_DEVICE_MEMORY,
-			"the kernel module nabc has no more memory for this process, so units "
-			"lie elsewhere; raise RLIMIT_MEMLOCK (ulimit -l, LimitMEMLOCK=) or the "
-			"module's memory_limit");
+			"the kernel module nabc has no more memory for this process, so its "
+			"units fall back to ordinary memory; raise RLIMIT_MEMLOCK (ulimit -l, "
+			"LimitMEMLOCK=) or the module's memory_limit");
 	}
 	return error;
 }
@@ -91,7 +91,7 @@ int nc_index_alloc(struct nc_index *index, const struct nc_layout *layout, enum 
 	return error;
 }
 
-/* In an attached process, sealed units are the owner's. */
+/* In an attached process, sealed units belong to the owner. */
 static bool is_import(const struct nc_index *index, const struct nc_unit *unit)
 {
 	return !index->owner && unit->store->kind == NC_KIND_SEALED;

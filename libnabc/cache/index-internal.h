@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * index-internal.h - what the parts of index.h share: for index*.c alone.
- */
+/* index-internal.h - shared by the parts of index.h, for index*.c only. */
 #ifndef NC_INDEX_INTERNAL_H
 #define NC_INDEX_INTERNAL_H
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * index-lookup.c - finds the unit that an id names, holds it and lets it go; see
- * index.h.
+ * index-lookup.c - finds the unit of an id, holds it and releases it; see index.h.
  *
- * Looking up an own unit takes no lock: the word of its slot says at once
- * whether the generation still lives.
+ * Looking up an own unit takes no lock: the word of its slot shows at once whether
+ * the generation is still live.
  */
 #include <errno.h>
 #include <sched.h>
@@ -27,7 +26,7 @@ void nc_index_count(struct nc_index *index, enum NC_method method, size_t bytes)
 	nc_index_count_one(&counters->bytes[method], bytes);
 }
 
-/* Who has the id: an own slot, a remote member, the owner (who may export it), or nobody. */
+/* Finds where the id belongs: an own slot, a remote member, or the owner, which may export it. */
 static int find(struct nc_index *index, size_t id, struct nc_view *view)
 {
 	unsigned number = nc_id_member(id);
@@ -55,7 +54,7 @@ static int refused(struct nc_index *index, int error)
 		nc_index_count_one(&nc_index_counters(index)->stale, 1);
 	else if (error == -EACCES || error == -EPROTO)
 		nc_index_count_one(&nc_index_counters(index)->denied, 1);
-	/* A member that lies about a unit has no such unit. */
+	/* A unit with a false description is reported as a foreign one. */
 	return error == -EPROTO ? -EACCES : error;
 }
 
@@ -172,7 +171,7 @@ static int destroy_own(struct nc_index *index, size_t id, struct nc_unit *unit)
 	bool granted = !index->owner && atomic_load(&unit->granted);
 	int error = nc_member_destroy(&index->own, unit, nc_id_generation(id));
 
-	/* The owner does not see it go, and those to whom it was granted must. */
+	/* The owner does not see the end of the unit, but must end its grants. */
 	if (!error && granted)
 		(void)call_to_destroy(index, id);
 	return error;
@@ -195,7 +194,7 @@ int nc_index_destroy(struct nc_index *index, size_t id)
 	return error ? refused(index, error) : 0;
 }
 
-/* Holds an own unit of the owner's, for a change of it. */
+/* Holds one of the owner's own units, to change it. */
 static int hold_own(struct nc_index *index, size_t id, struct nc_view *view)
 {
 	int error = nc_index_hold(index, id, false, view);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * index.c - the start and the end of a cache's index, and of its members; see index.h.
- */
+/* index.c - initialises and frees a cache's index, admits and detaches members; see index.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -11,7 +9,7 @@
 
 #define SIZE_DEFAULT ((size_t)256 << 20)
 #define SIZE_MIN ((size_t)1 << 20)
-#define SIZE_LIMIT ((size_t)1 << 46) /* half of the addresses that a process has */
+#define SIZE_LIMIT ((size_t)1 << 46) /* half of the address space of a process */
 #define MEMBER_DEFAULT ((size_t)16 << 20)
 #define MEMBER_MIN ((size_t)64 << 10)
 #define MEMBER_MAX ((size_t)64 << 30)
@@ -21,7 +19,7 @@
 #define SLOTS_MIN 64u
 #define SLOTS_MAX 16384u
 
-/* Under the member's lock: those to whom it was granted see that it is no more. */
+/* Called under the member's lock: ends the grants of a unit that no longer exists. */
 static void unit_gone(void *context, const struct nc_unit *unit, unsigned generation)
 {
 	struct nc_index *index = context;
@@ -41,7 +39,7 @@ int nc_index_init_owner(struct nc_index *index, const struct NC_cache_options *o
 	*index = (struct nc_index){
 		.owner = true, .flags = options->flags, .numbers = 1, .owner_pidfd = -1};
 	nc_diagnostics_init(&index->diagnostics, options->log, options->log_context);
-	nc_device_init(&index->device, "switched off by the program");
+	nc_device_init(&index->device, "disabled by the program");
 	index->max_unit = options->max_unit ? options->max_unit : size / 4;
 	index->member_size = options->member_size ? options->member_size : MEMBER_DEFAULT;
 	index->unsent_limit = options->unsent_limit;
@@ -76,7 +74,10 @@ int nc_index_init_owner(struct nc_index *index, const struct NC_cache_options *o
 	}
 	pthread_mutex_init(&index->lock, NULL);
 	pthread_mutex_init(&index->purge.lock, NULL);
-	/* Copies for others are bounded too, but one of the largest unit can be had. */
+	/*
+	 * Copies for other processes have a limit too, but one copy of the largest
+	 * unit always fits.
+	 */
 	nc_grants_init(&index->grants, index->member_quota > index->max_unit ? index->member_quota
 									     : index->max_unit);
 	index->grants.copies_max = index->own.max_descriptors;
@@ -117,7 +118,7 @@ int nc_index_init_guest(struct nc_index *index, size_t max_unit)
 	error = nc_member_init_owner(&index->own, 0, false);
 	if (error)
 		return error;
-	/* No id has this one: nothing is its own but what it made sealed. */
+	/* No id contains this number: only sealed units belong to this process. */
 	index->own.number = NC_ID_MEMBERS_MAX;
 	init_ends(index);
 	return 0;
@@ -153,7 +154,7 @@ void nc_index_fini(struct nc_index *index)
 		nc_remote_member_free(
 			atomic_load_explicit(&index->remotes[number], memory_order_relaxed));
 	free(index->remotes);
-	/* Members' units are gone first: nobody is told of the own ones. */
+	/* Members' units are freed first: nothing is notified of the own ones. */
 	if (index->owner) {
 		nc_grants_fini(&index->grants);
 	} else {
@@ -192,7 +193,7 @@ uint32_t nc_index_member_slots(size_t size)
 	return slots < SLOTS_MAX ? (uint32_t)slots : SLOTS_MAX;
 }
 
-/* Numbers are given out round robin, so that one rests before it is used again. */
+/* Numbers are assigned round robin, so that each is reused as late as possible. */
 static struct nc_remote_member *vacant_locked(struct nc_index *index)
 {
 	struct nc_remote_member *remote;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * inspect.c - looks at units and counters; see inspect.h.
- */
+/* inspect.c - reports units and counters; see inspect.h. */
 #include <string.h>
 
 #include "base/id.h"
@@ -10,7 +8,7 @@
 static void describe(const struct nc_layout *layout, enum NC_kind kind, size_t id,
 		     struct NC_stat *stat)
 {
-	/* What lies between the fields goes to other processes too. */
+	/* Clear the padding too: it is sent to other processes. */
 	memset(stat, 0, sizeof(*stat));
 	stat->id = id;
 	stat->size = layout->size;
@@ -23,7 +21,7 @@ static void describe(const struct nc_layout *layout, enum NC_kind kind, size_t i
 static void describe_held(const struct nc_unit *unit, size_t id, struct NC_stat *stat)
 {
 	describe(&unit->layout, unit->store->kind, id, stat);
-	/* The look itself does not count. */
+	/* Do not count the hold of this function. */
 	stat->holds = nc_word_holds(nc_unit_word(unit)) - 1;
 }
 
@@ -39,7 +37,7 @@ int nc_inspect_unit(struct nc_index *index, size_t id, struct NC_stat *stat)
 	return nc_index_release(index, id);
 }
 
-/* A place in the list: an id without a generation, which no unit has. */
+/* A position in the list: an id with generation 0, which no unit has. */
 static size_t place(unsigned member, uint32_t slot)
 {
 	return nc_id(member, slot, 0);
@@ -59,7 +57,7 @@ static unsigned list_own(struct nc_index *index, uint32_t *slot, struct NC_stat 
 		struct nc_unit *unit = nc_units_at(&own->units, *slot);
 		unsigned generation = unit ? nc_word_generation(nc_unit_word(unit)) : 0;
 
-		/* A listing is no use: the order of replacement stays. */
+		/* Listing is not a use: the eviction order does not change. */
 		if (!unit || nc_unit_hold(unit, generation, false))
 			continue;
 		if (nc_unit_expired(unit)) {
@@ -77,11 +75,12 @@ static unsigned list_own(struct nc_index *index, uint32_t *slot, struct NC_stat 
 static unsigned list_remote(struct nc_remote_member *remote, uint32_t *slot, struct NC_stat *units,
 			    unsigned count)
 {
-	struct nc_unit_told told;
+	struct nc_unit_description description;
 	unsigned generation, filled = 0;
 
-	while (filled < count && nc_remote_member_next(remote, slot, &generation, &told)) {
-		describe(&told.layout, told.kernel ? NC_KIND_KERNEL : NC_KIND_RECYCLED,
+	while (filled < count && nc_remote_member_next(remote, slot, &generation, &description)) {
+		describe(&description.layout,
+			 description.kernel ? NC_KIND_KERNEL : NC_KIND_RECYCLED,
 			 nc_id(remote->number, *slot, generation), &units[filled]);
 		filled++;
 		++*slot;
@@ -135,7 +134,10 @@ void nc_inspect_counters(struct nc_index *index, struct NC_cache_stat *stat)
 	pthread_mutex_lock(&own->lock);
 	stat->size = own->budget;
 	stat->used = own->used;
-	/* An owner's units end by these two ways alone; a member's by its owner too. */
+	/*
+	 * These are all the ways in which an owner's units end; a member's units
+	 * can also end in the owner.
+	 */
 	stat->units = index->owner ? own->inserts - own->destroys - own->evictions - own->expired -
 					     own->corrupt
 				   : own->units.live;

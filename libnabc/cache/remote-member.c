@@ -2,8 +2,8 @@
 /*
  * remote-member.c - the owner's view of a member; see remote-member.h.
  *
- * Here a unit's word means: generation = the lowest that may still be named,
- * FREE = not held, LIVE = held, UNLINKED = held and to be given back.
+ * In a unit's word here, generation is the lowest that may still be looked up; FREE
+ * means not held, LIVE held, UNLINKED held and to be returned to the member.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,9 +15,9 @@
 #include "os/identity.h"
 
 /*
- * A member that claimed to have spent all generations of its number would
- * have it retired, and numbers are few.  So it is not believed to have named
- * more units with a slot than the fastest could: sixteen million a second.
+ * A member that claimed to have used all generations of its number would cause the
+ * number to be retired, and numbers are few.  So a claim is refused if it exceeds
+ * what the fastest member could insert per slot: sixteen million a second.
  */
 #define GENERATIONS_AT_ONCE 65536u
 #define GENERATIONS_A_MILLISECOND 16384u
@@ -58,7 +58,7 @@ static struct nc_unit_shared *entry_at(const struct nc_remote_member *remote, ui
 	return (struct nc_unit_shared *)(void *)remote->store->segment.base + slot;
 }
 
-/* The store of a unit that was held, if that is not the segment. */
+/* Closes the store of a unit that was held, unless it is the segment. */
 static void leave_store(struct nc_remote_member *remote, struct nc_unit *unit)
 {
 	if (unit->store != remote->store) {
@@ -70,7 +70,7 @@ static void leave_store(struct nc_remote_member *remote, struct nc_unit *unit)
 
 static void close_locked(struct nc_remote_member *remote)
 {
-	/* The cache may end while they are held. */
+	/* The cache may be closed while units are held. */
 	for (uint32_t slot = 0; remote->held && slot < remote->slots; slot++) {
 		struct nc_unit *unit = nc_units_at(&remote->units, slot);
 
@@ -135,9 +135,9 @@ int nc_remote_member_admit(struct nc_remote_member *remote, size_t size, uint32_
 }
 
 /*
- * The next member of this number begins above every generation that this one
- * can have given out: its own claims count, since ids may have left by other
- * ways than through the owner.
+ * The next member with this number starts above every generation that this one can
+ * have used.  The member's own claims count, since other processes may have learned
+ * ids without the owner.
  */
 static void raise_generation_locked(struct nc_remote_member *remote)
 {
@@ -185,30 +185,32 @@ void nc_remote_member_detach(struct nc_remote_member *remote)
 }
 
 /*
- * Whether the module has such a unit and this member's process made it: that of
- * another, which may well have granted it to us, is not this one's to hand out.
- * The number was that process's when it was asked for if it still runs.
+ * Whether the module has such a unit and this member's process made it.  A unit of
+ * another process may be granted to the owner, but this member must not pass it on.
+ * The maker's pid is valid if the process still runs.
  */
-static bool is_own(const struct nc_remote_member *remote, const struct nc_unit_told *told)
+static bool is_own(const struct nc_remote_member *remote,
+		   const struct nc_unit_description *description)
 {
 	struct nc_device_unit unit;
 
 	return remote->device && remote->pid > 0 &&
-	       nc_device_stat(remote->device, told->kernel, &unit) == 0 && unit.sendable &&
-	       unit.size == told->layout.size && unit.maker == remote->pid &&
+	       nc_device_stat(remote->device, description->kernel, &unit) == 0 && unit.sendable &&
+	       unit.size == description->layout.size && unit.maker == remote->pid &&
 	       !nc_identity_ended(remote->pidfd);
 }
 
-/* Where the unit is; NULL: what was told of it is a lie, or it is no more. */
+/* Returns the store of the unit; NULL: its description is false, or it no longer exists. */
 static struct nc_store *store_of_locked(struct nc_remote_member *remote,
-					const struct nc_unit_told *told)
+					const struct nc_unit_description *description)
 {
 	int error;
 
-	if (!told->kernel)
+	if (!description->kernel)
 		return remote->store;
-	return is_own(remote, told)
-		       ? nc_store_borrow_kernel(remote->device, told->kernel, &told->layout, &error)
+	return is_own(remote, description)
+		       ? nc_store_borrow_kernel(remote->device, description->kernel,
+						&description->layout, &error)
 		       : NULL;
 }
 
@@ -217,7 +219,7 @@ static int hold_first_locked(struct nc_remote_member *remote, struct nc_unit *un
 {
 	struct nc_unit_shared *entry = entry_at(remote, unit->slot);
 	uint64_t live = nc_shared_word(generation, NC_SHARED_LIVE);
-	struct nc_unit_told told;
+	struct nc_unit_description description;
 	struct nc_store *store = NULL;
 
 	if (generation < nc_word_generation(nc_unit_word(unit)) || !remote->alive ||
@@ -226,16 +228,16 @@ static int hold_first_locked(struct nc_remote_member *remote, struct nc_unit *un
 						     nc_shared_word(generation, NC_SHARED_BUSY),
 						     memory_order_acq_rel, memory_order_relaxed))
 		return -ENOENT;
-	if (nc_shared_snapshot(entry, remote->store->first, remote->store->segment.size, &told) ==
-	    0)
-		store = store_of_locked(remote, &told);
+	if (nc_shared_snapshot(entry, remote->store->first, remote->store->segment.size,
+			       &description) == 0)
+		store = store_of_locked(remote, &description);
 	if (!store) {
 		atomic_store_explicit(&entry->word, nc_shared_word(generation, NC_SHARED_DROPPED),
 				      memory_order_release);
 		return -EPROTO;
 	}
-	unit->layout = told.layout;
-	unit->at = told.at;
+	unit->layout = description.layout;
+	unit->at = description.at;
 	unit->store = store;
 	unit->sums = NULL;
 	atomic_store_explicit(&unit->word, nc_word(generation, NC_UNIT_LIVE, 1),
@@ -245,8 +247,8 @@ static int hold_first_locked(struct nc_remote_member *remote, struct nc_unit *un
 }
 
 /*
- * One more hold of a unit that is held.  The member may have destroyed it
- * meanwhile, which its entry alone tells: then no other hold is to be had.
+ * Adds a hold to a unit that is held.  The member may have destroyed it meanwhile,
+ * which only its entry shows; then no other process can hold it.
  */
 static int hold_again_locked(struct nc_remote_member *remote, struct nc_unit *unit,
 			     unsigned generation, bool unlinked)
@@ -283,7 +285,7 @@ int nc_remote_member_hold(struct nc_remote_member *remote, uint32_t slot, unsign
 	return error;
 }
 
-/* The last hold is gone: back to the member, or ready to be held again. */
+/* The last hold is released: returns the unit to the member, or makes it ready to be held again. */
 static void unhold_locked(struct nc_remote_member *remote, struct nc_unit *unit,
 			  unsigned generation, bool unlinked)
 {
@@ -293,7 +295,7 @@ static void unhold_locked(struct nc_remote_member *remote, struct nc_unit *unit,
 	if (unlinked || !atomic_compare_exchange_strong_explicit(
 				&entry->word, &busy, nc_shared_word(generation, NC_SHARED_LIVE),
 				memory_order_acq_rel, memory_order_relaxed)) {
-		/* The member destroyed it meanwhile, or wrote nonsense. */
+		/* The member destroyed it meanwhile, or wrote an invalid value. */
 		atomic_store_explicit(&entry->word, nc_shared_word(generation, NC_SHARED_DROPPED),
 				      memory_order_release);
 		if (generation < NC_ID_GENERATION_MAX)
@@ -345,7 +347,7 @@ int nc_remote_member_release(struct nc_remote_member *remote, uint32_t slot, uns
 }
 
 bool nc_remote_member_next(struct nc_remote_member *remote, uint32_t *slot, unsigned *generation,
-			   struct nc_unit_told *told)
+			   struct nc_unit_description *description)
 {
 	bool found = false;
 
@@ -361,7 +363,7 @@ bool nc_remote_member_next(struct nc_remote_member *remote, uint32_t *slot, unsi
 		if (word >> 4 < lowest || !plausible(remote, word >> 4) ||
 		    ((word & 0xf) != NC_SHARED_LIVE && (word & 0xf) != NC_SHARED_BUSY) ||
 		    nc_shared_snapshot(entry, remote->store->first, remote->store->segment.size,
-				       told))
+				       description))
 			continue;
 		found = true;
 		break;
@@ -382,7 +384,7 @@ int nc_remote_member_destroy(struct nc_remote_member *remote, uint32_t slot, uns
 		uint64_t word = nc_unit_word(unit);
 
 		if (nc_word_holds(word) == 0) {
-			/* Through a hold, so that there is one way out. */
+			/* Take a hold first, so that there is only one path that ends a unit. */
 			error = hold_first_locked(remote, unit, generation);
 			if (!error) {
 				(void)nc_unit_unlink(unit, generation);

@@ -143,7 +143,7 @@ struct NC_cache_options {
 #define NC_CACHE_NO_KERNEL 0x10u      /* never use the kernel module, /dev/nabc */
 #define NC_CACHE_MEMBERS_THREAD 0x20u /* a thread of the library serves the members */
 
-/* Whom NC_grant() permits access; the number beside it. */
+/* Kinds of grantees for NC_grant(): the meaning of the number beside it. */
 enum NC_principal {
 	NC_PROCESS = 1, /* a pid */
 	NC_PROCESS_FD,	/* a process by its pidfd */

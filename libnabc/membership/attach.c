@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * attach.c - says hello and takes the welcome; see attach.h.  Stateless.
- */
+/* attach.c - sends the hello and receives the welcome; see attach.h.  It keeps no state. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -67,13 +65,16 @@ int nc_attach(struct nc_index *index, int socket, int timeout_ms, struct nc_wire
 	ssize_t got =
 		nc_peer_receive(socket, welcome, sizeof(*welcome), received, &count, timeout_ms);
 
-	/* An owner that refused without reading the hello; why it did comes next. */
+	/*
+	 * The owner refused and closed without reading the hello.  Its reason is
+	 * the next message.
+	 */
 	if (got == -ECONNRESET)
 		got = nc_peer_receive(socket, welcome, sizeof(*welcome), received, &count,
 				      timeout_ms);
 	if (got < 0)
 		return (int)got;
-	/* An end without a word is no other version's. */
+	/* The connection closed without a message: that does not indicate another version. */
 	error = got ? nc_wire_check_welcome(welcome, (size_t)got, count) : -ECONNRESET;
 	if (error) {
 		nc_peer_close_fds(received, count);

@@ -2,7 +2,7 @@
 /*
  * collector.c - eventfd, timerfd and thread around maintenance.c; see collector.h.
  *
- * A forked child has neither the thread nor the cache.
+ * After fork() the child has neither the thread nor the cache.
  */
 #include <errno.h>
 #include <poll.h>
@@ -21,7 +21,7 @@ static void announce(void *context)
 	uint64_t one = 1;
 	ssize_t written = write(collector->event, &one, sizeof(one));
 
-	/* It can only be full, and then it is readable. */
+	/* The write fails only if the counter is full; the eventfd is readable then anyway. */
 	(void)written;
 }
 
@@ -90,7 +90,7 @@ int nc_collector_start(struct nc_collector *collector, int (*dispatch)(void *con
 	collector->dispatch = dispatch;
 	collector->context = context;
 	(void)pthread_attr_setstacksize(&attributes, STACK);
-	/* Signals are for the program's own threads. */
+	/* The thread blocks all signals: the program's own threads handle them. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	error = pthread_create(&collector->thread, &attributes, run, collector);
@@ -143,7 +143,10 @@ int nc_collector_step(struct nc_collector *collector)
 		pthread_mutex_unlock(&collector->step);
 		return 0;
 	}
-	/* First drained, then done: what comes meanwhile is announced again. */
+	/*
+	 * Drain before the step, so that an event during the step makes the eventfd
+	 * readable again.
+	 */
 	drain(collector->event);
 	if (look[1].revents) {
 		drain(collector->timer);

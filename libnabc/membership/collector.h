@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * collector.h - when an owner's maintenance is done: the descriptors that announce
- * it, and the thread that does it unless the caller's own loop does.
+ * collector.h - schedules the maintenance of an owner's cache: the descriptors that
+ * announce work, and a thread that does it unless the caller's event loop does.
  *
- * Nothing polls.  An eventfd says that something is due, a timerfd when
- * something will be; both make the cache's descriptor readable.  The thread
- * is only a loop: wait for that descriptor, dispatch.
+ * Nothing polls periodically.  An eventfd becomes readable when work is due now, a
+ * timerfd when work becomes due later; both make the cache's descriptor readable.
+ * The thread only loops: it waits for that descriptor, then dispatches.
  */
 #ifndef NC_COLLECTOR_H
 #define NC_COLLECTOR_H
@@ -17,12 +17,12 @@
 
 struct nc_collector {
 	struct nc_maintenance maintenance;
-	int event; /* -1: not the owner's cache */
+	int event; /* -1: this process does not own the cache */
 	int timer;
-	int epoll;		     /* the cache's */
-	pthread_mutex_t step;	     /* maintenance and next */
-	pthread_mutex_t dispatching; /* one thread at a time dispatches */
-	uint64_t next;		     /* what the timer is set to; 0: nothing */
+	int epoll;		     /* the cache's epoll descriptor */
+	pthread_mutex_t step;	     /* protects maintenance and next */
+	pthread_mutex_t dispatching; /* held by the thread that dispatches */
+	uint64_t next;		     /* expiry time that the timer is set to; 0: none */
 	pthread_t thread;
 	bool threaded;
 	_Atomic bool stop;
@@ -31,31 +31,31 @@ struct nc_collector {
 };
 
 /*
- * Watched by the cache's descriptor from here on; in an attached cache nothing.  0 or
- * -errno.
+ * Adds the event sources to the cache's descriptor; does nothing in an attached
+ * cache.  Returns 0 or -errno.
  */
 int nc_collector_init(struct nc_collector *collector, struct nc_index *index,
 		      struct nc_serve *serve, size_t scrub_rate);
 
 /*
- * A thread that calls dispatch whenever the cache's descriptor is readable,
- * until fini.  0; -EAGAIN: no thread can be had.
+ * Starts a thread that calls dispatch whenever the cache's descriptor is readable,
+ * until fini.  Returns 0, or -EAGAIN if no thread can be created.
  */
 int nc_collector_start(struct nc_collector *collector, int (*dispatch)(void *context),
 		       void *context);
 
-/* Waits for the thread to end.  Before the server's fini. */
+/* Waits for the thread to end.  Call it before nc_serve_fini(). */
 void nc_collector_fini(struct nc_collector *collector);
 
 /*
- * One bounded step, if something is due; never waits.  1: something was due;
- * 0: nothing, or another thread is at it.
+ * Does one bounded step of maintenance if work is due; never blocks.  Returns 1 if
+ * work was due, 0 if none was or if another thread is doing it.
  */
 int nc_collector_step(struct nc_collector *collector);
 
 /*
- * Around a dispatch: the thread waits for its turn, callers (who must not
- * block) are told that somebody else dispatches what they came for.
+ * Call these around a dispatch.  The thread waits for its turn.  Callers must not
+ * block: false means that another thread is already dispatching the same events.
  */
 static inline bool nc_collector_enter(struct nc_collector *collector)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * grant-ops.c - grants, in the owner by its book and in a member by asking the
- * owner; see grant-ops.h.
+ * grant-ops.c - grants: recorded in the owner; in a member, by calls to the owner;
+ * see grant-ops.h.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -65,7 +65,7 @@ int nc_grant_ops_identify(enum NC_principal principal, unsigned who, struct nc_i
 	return error;
 }
 
-/* The unit's bytes and nothing else: what lies between them may be another's. */
+/* Copies only the unit's bytes: the gaps between them may belong to other units. */
 static int copy_bytes(char *to, const struct nc_unit *unit)
 {
 	const struct nc_layout *layout = &unit->layout;
@@ -111,7 +111,7 @@ static int frozen_copy(const struct nc_unit *unit, struct nc_segment *copy)
 
 /* --- the owner's end -------------------------------------------------------- */
 
-/* A record for a unit that is held; one that exists will do. */
+/* Ensures that a record exists for a held unit. */
 static int record(struct nc_index *index, const struct nc_view *view)
 {
 	const struct nc_layout *layout = &view->unit->layout;
@@ -125,7 +125,7 @@ static int record(struct nc_index *index, const struct nc_view *view)
 		error = frozen_copy(view->unit, &copy);
 	if (error)
 		return error;
-	/* Marked first: whoever destroys it from now on tells the book. */
+	/* Mark it first: a thread that unlinks the unit from now on drops the record. */
 	if (!view->remote)
 		atomic_store(&view->unit->granted, true);
 	error = nc_grants_enter(&index->grants, view->id, NULL, sealed ? NULL : &copy, layout->size,
@@ -135,7 +135,7 @@ static int record(struct nc_index *index, const struct nc_view *view)
 	return error == -EEXIST ? 0 : error;
 }
 
-/* Destroyed while it was being recorded: the one who did so found nothing. */
+/* The unit may have been destroyed during recording, before there was a record to drop. */
 static int still_there(struct nc_index *index, const struct nc_view *view)
 {
 	if (view->remote || nc_word_state(nc_unit_word(view->unit)) == NC_UNIT_LIVE)
@@ -160,7 +160,7 @@ static int owner_grant(struct nc_index *index, size_t id, struct nc_grantee *gra
 	int error = nc_index_hold(index, id, false, &view);
 
 	if (!error) {
-		/* The owner itself needs no leave. */
+		/* The owner itself needs no grant. */
 		if (grantee->principal != NC_PROCESS || (pid_t)grantee->who != getpid()) {
 			error = record_and_give(index, &view, grantee);
 			if (!error) {
@@ -198,11 +198,11 @@ int nc_grant_ops_export(struct nc_index *index, size_t id, struct nc_subject *to
 	bool made, known = nc_grants_known(&index->grants, id, to, &made);
 	int error;
 
-	/* Who may not have it learns nothing of what there is. */
+	/* A process without a grant must not learn which units exist. */
 	if (!known && !to->operates)
 		return -EACCES;
 	error = nc_index_hold(index, id, false, &view);
-	/* A member's unit may end without anybody being told. */
+	/* A member's unit may have ended without a notification. */
 	if (error == -ENOENT)
 		nc_grants_drop(&index->grants, id);
 	if (error)
@@ -268,7 +268,7 @@ static int member_grant(struct nc_index *index, size_t id, const struct nc_grant
 	} else {
 		error = nc_index_hold(index, id, false, &view);
 		if (!error) {
-			/* The owner can read it as it is. */
+			/* The owner can read it without a grant. */
 			if (grantee->principal != NC_PROCESS ||
 			    (pid_t)grantee->who != index->rpc.owner)
 				error = grant_own(index, &call, grantee, &view);
@@ -405,7 +405,7 @@ unsigned nc_grant_ops_list(struct nc_index *index, const struct nc_subject *subj
 	size_t ids[LIST_STEP];
 	unsigned found, filled = 0;
 
-	/* None is the end: what is gone is left out, and no answer of its own. */
+	/* An empty list means the end, so continue if all units found are gone. */
 	do {
 		found = nc_grants_list(&index->grants, subject, *cursor, ids,
 				       count < LIST_STEP ? count : LIST_STEP);
@@ -428,7 +428,7 @@ static int list_remote(struct nc_index *index, size_t *cursor, struct NC_stat *u
 
 	if (error)
 		return error;
-	/* The owner writes them as long as they are here. */
+	/* The owner must use the same size of structure. */
 	if (reply.length % sizeof(*units))
 		return -EPROTO;
 	*cursor = reply.size;
@@ -436,8 +436,8 @@ static int list_remote(struct nc_index *index, size_t *cursor, struct NC_stat *u
 }
 
 /*
- * What the owner knows of comes first; its places are ids, or in an operator's
- * list never of this process's number.
+ * Lists the owner's units first.  Its cursors are ids; an operator's list never has
+ * this process's number in them.
  */
 int nc_grant_ops_list_all(struct nc_index *index, size_t *cursor, struct NC_stat *units,
 			  unsigned count)

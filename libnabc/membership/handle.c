@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * handle.c - filling a unit from a descriptor, memory or a format, and
- * inserting it with the sum of each fragment.  A handle belongs to one
- * thread; the cache below locks for itself.
+ * handle.c - fills a unit from a descriptor, from memory or with formatted text,
+ * and inserts it with a checksum for each fragment.  A handle belongs to one
+ * thread; the cache below has its own locks.
  *
- * Recycled memory holds an earlier unit's bytes, so what the caller never
- * wrote is cleared: `filled` is the length of the prefix that is known to be
- * the caller's, and whatever lies between it and a later write is zeroed.
+ * Recycled memory contains the bytes of an earlier unit, so bytes that the caller
+ * did not write must be cleared.  `filled` is the length of the prefix that the
+ * caller wrote; a later write first zeroes the gap between that prefix and its own
+ * start.
  *
- * A fragment is summed as soon as it lies in the filled prefix, while the CPU
- * has it in its cache; later writes correct the sum.  What the caller writes
- * through pointers is known at insert alone.
+ * The checksum of a fragment is computed as soon as the fragment is inside the
+ * filled prefix, while it is in the CPU's cache; later writes update the checksum.
+ * What the caller writes through pointers is checksummed at insert only.
  */
 #include <errno.h>
 #include <limits.h>
@@ -32,7 +33,10 @@
 #define MAGIC UINT64_C(0x6e61626348616e64)
 #define IOVECS 64u
 
-/* Bytes that are copied or cleared before they are summed: they fit into a CPU's first cache. */
+/*
+ * Bytes that are copied or cleared before their checksum: a piece fits into the
+ * first-level CPU cache.
+ */
 #define PIECE ((size_t)16 << 10)
 
 static struct nc_handle *inside(NC_handle *handle)
@@ -40,13 +44,16 @@ static struct nc_handle *inside(NC_handle *handle)
 	return (struct nc_handle *)(void *)handle;
 }
 
-/* The magic depends on the address, so a copied or moved handle is refused. */
+/* The magic number depends on the address, so a copied or moved handle is refused. */
 static uint64_t magic(const struct nc_handle *handle)
 {
 	return MAGIC ^ (uint64_t)(uintptr_t)handle;
 }
 
-/* 0: may be filled or inserted; -EINVAL: not in use; -EALREADY: inserted. */
+/*
+ * Returns 0 if the handle may be filled or inserted, -EINVAL if not in use,
+ * -EALREADY if inserted.
+ */
 static int check(NC_handle *handle, struct nc_handle **in)
 {
 	*in = inside(handle);
@@ -55,7 +62,7 @@ static int check(NC_handle *handle, struct nc_handle **in)
 	return (*in)->unit ? 0 : -EALREADY;
 }
 
-/* An insert that failed may have frozen the memory; then it can only be repeated. */
+/* A failed insert may have frozen the memory; then the caller can only repeat the insert. */
 static int check_filling(NC_handle *handle, struct nc_handle **in)
 {
 	int error = check(handle, in);
@@ -115,7 +122,7 @@ static size_t smaller(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* The prefix that is filled goes to end now, if it did not before. */
+/* Extends the filled prefix to end, unless it is already that long. */
 static void fill_to(struct nc_handle *in, size_t end)
 {
 	const struct nc_layout *layout = &in->unit->layout;
@@ -131,14 +138,14 @@ static void fill_to(struct nc_handle *in, size_t end)
 	}
 }
 
-/* Before the unit's memory up to end is written for the first time. */
+/* Must be called before memory of the unit up to end is written for the first time. */
 static void prepare(struct nc_handle *in, size_t end)
 {
 	while (in->prepared < end)
 		in->prepared = nc_store_prepare(in->unit, in->prepared);
 }
 
-/* Zeroes what lies between the filled prefix and end. */
+/* Zeroes the bytes between the filled prefix and end. */
 static void clear_to(struct nc_handle *in, size_t end)
 {
 	while (in->filled < end) {
@@ -151,13 +158,13 @@ static void clear_to(struct nc_handle *in, size_t end)
 	}
 }
 
-/* Bytes of the unit whose fragments are summed. */
+/* Returns how many bytes of the unit are in fragments with a checksum. */
 static size_t summed_bytes(const struct nc_handle *in)
 {
 	return smaller(in->summed * in->unit->layout.fraglen, in->size);
 }
 
-/* Bytes have been written whose predecessors nobody has seen. */
+/* Recomputes checksums after bytes were overwritten whose old values are unknown. */
 static void resum(struct nc_handle *in, size_t offset, size_t length)
 {
 	size_t fraglen = in->unit->layout.fraglen;
@@ -167,19 +174,19 @@ static void resum(struct nc_handle *in, size_t offset, size_t length)
 					 smaller((offset + length - 1) / fraglen + 1, in->summed));
 }
 
-/* Bytes, at most length, that can be read in one go: into memory that is prepared. */
+/* Prepares memory and returns how many bytes, at most length, one read can store there. */
 static size_t prepare_read(struct nc_handle *in, size_t offset, size_t length)
 {
 	size_t run, at = nc_layout_at(&in->unit->layout, offset, &run);
 
-	/* As far as the vectors reach where there are gaps. */
+	/* With gaps between fragments, prepare as much as IOVECS vectors can cover. */
 	prepare(in, at + IOVECS * NC_PAGE);
 	return smaller(length, in->prepared - at);
 }
 
 /*
- * One read, up to so many bytes.  Where nobody looks at them on their way, they
- * go straight into the module, and no page of the arena is touched.
+ * Reads once, at most length bytes.  Without checksums, the bytes of a kernel unit
+ * go directly into the module, and no page of the arena is touched.
  */
 static ssize_t read_some(const struct nc_handle *in, int fd, size_t offset, size_t length)
 {
@@ -218,7 +225,10 @@ ssize_t nc_handle_read(int fd, NC_handle *handle, size_t offset, size_t length)
 
 		if (got == -EINTR)
 			continue;
-		/* What came before the error is the caller's; the error comes again. */
+		/*
+		 * Return the bytes that arrived before the error; the next call
+		 * returns the error.
+		 */
 		if (got < 0 && done == 0)
 			return got;
 		if (got <= 0)
@@ -274,7 +284,10 @@ ssize_t nc_handle_fragment(NC_handle *handle, size_t index, void **bytes)
 	if (index >= layout->fragments)
 		return -ERANGE;
 	end = index + 1 < layout->fragments ? (index + 1) * layout->fraglen : layout->size;
-	/* Nothing of an earlier unit is to be seen through the pointer, or to be left. */
+	/*
+	 * Clear first: the pointer must not show bytes of an earlier unit, nor may
+	 * they stay in this one.
+	 */
 	clear_to(in, end);
 	if (in->direct_from == in->direct_to) {
 		in->direct_from = index;
@@ -353,7 +366,7 @@ int nc_handle_vprintf(NC_handle *handle, size_t offset, const char *format, va_l
 	return (int)written;
 }
 
-/* The unit ends after so many bytes. */
+/* Truncates the unit to length bytes. */
 static void shorten(struct nc_handle *in, size_t length)
 {
 	struct nc_layout *layout = &in->unit->layout;
@@ -409,7 +422,10 @@ const struct nc_index *nc_handle_filling(const NC_handle *handle)
 	if (!handle)
 		return NULL;
 	memcpy(&copy, handle, sizeof(copy));
-	/* Memcheck reports a condition on uninitialised memory, which this may be. */
+	/*
+	 * The memory may be uninitialised, and Memcheck reports conditions that
+	 * depend on such memory.
+	 */
 	(void)VALGRIND_MAKE_MEM_DEFINED(&copy, sizeof(copy));
 	return copy.magic == magic((const struct nc_handle *)(const void *)handle) && copy.unit
 		       ? copy.index

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * handle.h - filling a unit (the NC_handle ADT of paper 002, section 2.2).
- */
+/* handle.h - fills a unit (the NC_handle ADT of paper 002, section 2.2). */
 #ifndef NC_HANDLE_INTERNAL_H
 #define NC_HANDLE_INTERNAL_H
 
@@ -9,18 +7,18 @@
 
 #include "cache/index.h"
 
-/* What is inside an NC_handle. */
+/* The contents of an NC_handle. */
 struct nc_handle {
-	uint64_t magic; /* tells a handle in use from other memory */
+	uint64_t magic; /* distinguishes a handle in use from other memory */
 	struct nc_index *index;
-	struct nc_unit *unit; /* NULL once inserted: the table has it */
+	struct nc_unit *unit; /* NULL after insert: the table owns it */
 	size_t size;
-	size_t filled; /* bytes from the start that have been written */
-	size_t id;     /* 0 until inserted */
-	size_t summed; /* fragments from the start whose sums are kept up to date */
-	/* Fragments that the caller has pointers to are summed at insert: [from, to). */
+	size_t filled; /* length of the prefix that was written */
+	size_t id;     /* 0 before insert */
+	size_t summed; /* number of leading fragments with an up-to-date checksum */
+	/* Fragments [from, to) to which the caller has pointers: checksummed at insert. */
 	size_t direct_from, direct_to;
-	size_t prepared; /* bytes of memory from the start whose pages are chosen: store.h */
+	size_t prepared; /* length of the prefix of memory whose pages were selected: see store.h */
 };
 
 static_assert(sizeof(struct nc_handle) <= sizeof(NC_handle), "fits into the public handle");
@@ -31,27 +29,34 @@ int nc_handle_free(NC_handle *handle);
 ssize_t nc_handle_read(int fd, NC_handle *handle, size_t offset, size_t length);
 ssize_t nc_handle_write(NC_handle *handle, size_t offset, const void *data, size_t length);
 
-/* The fragment's memory, in *bytes, and its length. */
+/* Stores the address of the fragment's memory in *bytes and returns its length. */
 ssize_t nc_handle_fragment(NC_handle *handle, size_t index, void **bytes);
 
 int nc_handle_vprintf(NC_handle *handle, size_t offset, const char *format, va_list arguments);
 
-/* Copies out what is filled of a range; less of it, down to 0, at the end of the filled. */
+/*
+ * Copies the filled part of a range; returns fewer bytes, down to 0, at the end of
+ * the filled prefix.
+ */
 ssize_t nc_handle_copy(NC_handle *handle, size_t offset, void *to, size_t length);
 
-/* The unit's size, and how much of it from the start is filled.  0, -errno of the handle. */
+/*
+ * Stores the unit's size and the length of its filled prefix.  Returns 0 or -errno
+ * of the handle.
+ */
 int nc_handle_extent(NC_handle *handle, size_t *size, size_t *filled);
 
 /*
- * The first length bytes are the unit; NC_WHOLE: all.  What follows stays its memory until it
- * is freed.  -ERANGE: none, or more than there are.
+ * Inserts the first length bytes as the unit; NC_WHOLE: all.  The memory behind
+ * them remains the unit's until it is freed.  Returns -ERANGE if length is 0 or
+ * more than the size.
  */
 int nc_handle_insert(NC_handle *handle, size_t length);
 size_t nc_handle_id(const NC_handle *handle);
 
 /*
- * The cache of the unit that the handle is filling, or NULL.  The handle may be
- * uninitialised memory.  After a fork the cache may be that of the parent.
+ * Returns the cache of the unit that the handle is filling, or NULL.  The handle
+ * may be uninitialised memory.  After a fork the cache may be the parent's.
  */
 const struct nc_index *nc_handle_filling(const NC_handle *handle);
 

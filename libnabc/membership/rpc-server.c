@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rpc-server.c - calls of members, one at a time; see rpc-server.h.  Called by the
- * thread that dispatches.
+ * rpc-server.c - serves calls of members, one at a time; see rpc-server.h.  Called
+ * by the thread that dispatches.
  */
 #include <errno.h>
 #include <linux/sockios.h>
@@ -18,23 +18,23 @@
 #include "membership/grant-ops.h"
 #include "os/peer.h"
 
-#define LIST_MAX 128u	      /* units of one reply */
-#define UNREAD_MAX (64 << 10) /* bytes of replies, as the kernel counts them */
+#define LIST_MAX 128u	      /* units in one reply */
+#define UNREAD_MAX (64 << 10) /* bytes of unread replies, as the kernel counts them */
 
-/* One call that is being served. */
+/* A call that is being served. */
 struct rpc {
 	struct nc_index *index;
 	struct nc_subject *caller;
 	const struct nc_rpc_admin *admin;
 	struct nc_wire_call call;
-	const void *payload; /* what came behind the call */
-	int fds[2];	     /* what came with it; -1: none, or taken */
-	int fd;		     /* to go with the reply; -1: none */
+	const void *payload; /* what followed the call */
+	int fds[2];	     /* descriptors that came with the call; -1: none, or taken */
+	int fd;		     /* descriptor to send with the reply; -1: none */
 	struct nc_wire_reply *reply;
-	char *room; /* behind the reply */
+	char *room; /* follows the reply */
 };
 
-/* The descriptor is the callee's now. */
+/* The callee owns the descriptor now. */
 static int take_fd(int *fd)
 {
 	int taken = *fd;
@@ -58,7 +58,7 @@ static int export_unit(struct rpc *rpc, size_t id)
 	return 0;
 }
 
-/* What members left behind gives way to those that are there. */
+/* Destroys orphans, oldest first, until the caller's limits permit a unit of that size. */
 static int find_room(struct rpc *rpc, size_t size)
 {
 	struct nc_grants *grants = &rpc->index->grants;
@@ -67,14 +67,17 @@ static int find_room(struct rpc *rpc, size_t size)
 
 	while (error == -EMFILE && nc_grants_orphan(grants, &id)) {
 		(void)nc_index_destroy(rpc->index, id);
-		/* Whatever became of the unit. */
+		/* Drop the record, even if the unit was already gone. */
 		nc_grants_drop(grants, id);
 		error = nc_grants_room(grants, rpc->caller, size);
 	}
 	return error;
 }
 
-/* A segment that came along and is said to be frozen and to hold such a unit. */
+/*
+ * Adopts the segment that came with the call, after checking that it is frozen and
+ * fits the unit.
+ */
 static int adopt(struct rpc *rpc, int *fd, struct nc_layout *layout, struct nc_segment *segment)
 {
 	const struct nc_wire_call *call = &rpc->call;
@@ -119,12 +122,12 @@ static int seal(struct rpc *rpc)
 	(void)nc_index_release(index, id);
 	if (error)
 		return error;
-	/* Its maker has it already. */
+	/* Its maker already has the descriptor. */
 	close(take_fd(&rpc->fd));
 	return 0;
 }
 
-/* Whether the caller made the unit, as far as the id or the book tell. */
+/* Whether the caller made the unit, according to the id or the record. */
 static bool made_by_caller(const struct rpc *rpc, bool *known)
 {
 	bool made;
@@ -133,7 +136,7 @@ static bool made_by_caller(const struct rpc *rpc, bool *known)
 	return made || (rpc->caller->number && nc_id_member(rpc->call.id) == rpc->caller->number);
 }
 
-/* To whom or from whom; a process is named by the pidfd that came along. */
+/* Determines the grantee; a process is identified by the pidfd that came with the call. */
 static int grantee_of(struct rpc *rpc, struct nc_grantee *grantee)
 {
 	const struct nc_wire_call *call = &rpc->call;
@@ -152,7 +155,7 @@ static int grantee_of(struct rpc *rpc, struct nc_grantee *grantee)
 	return error;
 }
 
-/* A copy of a unit in the caller's own segment, by itself. */
+/* Records a frozen copy of a unit that is in the caller's own segment. */
 static int enter_copy(struct rpc *rpc)
 {
 	struct nc_segment copy;
@@ -222,7 +225,7 @@ static int destroy(struct rpc *rpc)
 		return -EACCES;
 	if (nc_id_member(rpc->call.id) == 0)
 		return nc_index_destroy(rpc->index, rpc->call.id);
-	/* It has dropped its own already, by the table that it shares. */
+	/* The member has already unlinked it, through the shared table. */
 	nc_grants_drop(&rpc->index->grants, rpc->call.id);
 	return 0;
 }
@@ -238,7 +241,7 @@ static int keep(struct rpc *rpc)
 	case NC_WIRE_PRIORITY:
 		if (call->size > NC_PRIORITY_PINNED)
 			return -EINVAL;
-		/* No member drives out what others have by what it calls important. */
+		/* A member must not evict units of others by raising the priority of its own. */
 		if (call->size > NC_PRIORITY_NORMAL && !operates)
 			return -EPERM;
 		return nc_index_set_priority(rpc->index, call->id, (enum NC_priority)call->size);
@@ -304,7 +307,7 @@ static int stat_unit(struct rpc *rpc)
 	return error;
 }
 
-/* What was exported to it so far it cannot use: it never got the revocation map. */
+/* If the caller never got the revocation map, it cannot use earlier exports: end them. */
 static void mind_map(struct rpc *rpc)
 {
 	const struct nc_revocation_map *map = &rpc->caller->revocations;
@@ -356,7 +359,7 @@ static void close_if(int fd)
 		close(fd);
 }
 
-/* What was given with a reply that does not arrive, or says that it was not. */
+/* Undoes what was given with a reply that did not arrive, or that reported failure. */
 static void take_back(struct rpc *rpc)
 {
 	if (rpc->call.op == NC_WIRE_SEAL)
@@ -365,7 +368,7 @@ static void take_back(struct rpc *rpc)
 		(void)nc_grants_return(&rpc->index->grants, rpc->caller, rpc->reply->slot);
 }
 
-/* The revocation map goes with the first reply that needs it. */
+/* The revocation map is sent with the first reply that needs it. */
 static int send_reply(struct rpc *rpc, int socket)
 {
 	struct nc_wire_reply *reply = rpc->reply;
@@ -384,15 +387,21 @@ static int send_reply(struct rpc *rpc, int socket)
 	error = nc_peer_send(socket, reply, sizeof(*reply) + reply->length, fds, count);
 	if (error && !reply->error)
 		take_back(rpc);
-	/* Others read too little of what they were sent, or memory is short: not its fault. */
+	/*
+	 * Other processes have too many unread descriptors, or memory is short: not
+	 * this caller's fault.
+	 */
 	if (error == -EMFILE || error == -ENOMEM || error == -ENOBUFS) {
 		reply->flags = reply->length = 0;
 		reply->error = error == -EMFILE ? EMFILE : ENOMEM;
 		error = nc_peer_send(socket, reply, sizeof(*reply), NULL, 0);
-		/* Not even that: it waits for this reply in vain, and stays a member. */
+		/*
+		 * Not even the short reply could be sent: the caller waits in vain,
+		 * but remains a member.
+		 */
 		return error == -ENOMEM || error == -ENOBUFS ? 0 : error;
 	}
-	/* The mapping is all that the owner needs. */
+	/* The owner needs only the mapping. */
 	if (reply->flags & NC_WIRE_HAS_MAP) {
 		close(map->segment.fd);
 		map->segment.fd = -1;
@@ -400,7 +409,10 @@ static int send_reply(struct rpc *rpc, int socket)
 	return error;
 }
 
-/* Descriptors under way are counted against the owner: who lets them lie must go. */
+/*
+ * Descriptors in flight count against the owner: a member that does not read its
+ * replies is removed.
+ */
 static bool reads_nothing(int socket)
 {
 	int unread;
@@ -414,7 +426,7 @@ static void leave(const struct nc_rpc_server_lock *lock)
 		pthread_mutex_unlock(lock->mutex);
 }
 
-/* False: the caller has gone meanwhile. */
+/* Returns false if the caller is gone meanwhile. */
 static bool come_back(const struct nc_rpc_server_lock *lock)
 {
 	if (!lock)
@@ -467,7 +479,7 @@ int nc_rpc_server_serve(struct nc_index *index, int socket, struct nc_subject *c
 		close_all(lock, rpc.fds);
 		return -EPIPE;
 	}
-	/* Not its fault: this process had no room for what came with it. */
+	/* This process had no free descriptor for those that came: not the caller's fault. */
 	if (got == -EMFILE)
 		got = (ssize_t)(sizeof(call.head) + call.head.length);
 	else if (got <= 0)
@@ -492,6 +504,6 @@ int nc_rpc_server_serve(struct nc_index *index, int socket, struct nc_subject *c
 	error = send_reply(&rpc, socket);
 	close_if(rpc.fd);
 	close_all(lock, rpc.fds);
-	/* Who has gone without a reply may have asked more before. */
+	/* A caller that is gone may have queued more calls before. */
 	return error && error != -EPIPE ? error : 1;
 }

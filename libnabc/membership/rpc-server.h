@@ -2,8 +2,9 @@
 /*
  * rpc-server.h - the owner's end: serves the calls of members.
  *
- * A member is not trusted: each call is copied and checked, must come from the very
- * process that was admitted, and may use only what its caller has leave for.
+ * A member is not trusted.  Each call is copied and checked, must come from the
+ * same process that was admitted, and may use only units that were granted to its
+ * caller.
  */
 #ifndef NC_RPC_SERVER_H
 #define NC_RPC_SERVER_H
@@ -13,11 +14,12 @@
 #include "cache/index.h"
 #include "wire/wire.h"
 
-/* What upper floors do for operators; may be NULL. */
+/* What higher layers do for operators; may be NULL. */
 struct nc_rpc_admin {
 	/*
-	 * Bytes written to room, behind the reply, or -errno; reply->size may
-	 * be set too.  payload: what came behind the call, call->length bytes.
+	 * Returns the number of bytes written to room, which follows the reply, or
+	 * -errno; it may also set reply->size.  payload: the call->length bytes
+	 * that followed the call.
 	 */
 	int (*handle)(void *context, const struct nc_wire_call *call, const void *payload,
 		      struct nc_wire_reply *reply, void *room, size_t size);
@@ -25,8 +27,8 @@ struct nc_rpc_admin {
 };
 
 /*
- * A lock of the caller's, held but while the RPC server may have to wait; gone: the caller is,
- * behind that.
+ * A lock of the caller's.  The RPC server releases it around operations that may
+ * block; after that, *gone tells whether the caller is gone.
  */
 struct nc_rpc_server_lock {
 	pthread_mutex_t *mutex;
@@ -34,11 +36,12 @@ struct nc_rpc_server_lock {
 };
 
 /*
- * Takes one call from the socket, acts and replies.  It waits for nobody, but
- * the system may: for as long as the last user of a descriptor wants, if that is
- * this process, which descriptors that came along decide.  So they are received
- * and closed without the lock (may be NULL).
- * 1; 0: there is none; -errno: this member is to go.
+ * Receives one call from the socket, executes it and replies.  It waits for no
+ * process, but the kernel may block it: receiving or closing the last descriptor of
+ * a file can take as long as that file's owner wants.  Descriptors that members
+ * pass are therefore received and closed without the lock (which may be NULL).
+ *
+ * Returns 1, 0 if no call is pending, or -errno if this member must be removed.
  */
 int nc_rpc_server_serve(struct nc_index *index, int socket, struct nc_subject *caller,
 			const struct nc_rpc_admin *admin, const struct nc_rpc_server_lock *lock);

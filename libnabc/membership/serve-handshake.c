@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * serve-handshake.c - makes a process a member: what it says first, and the welcome
- * that it is sent; see serve.h.
+ * serve-handshake.c - makes a process a member: receives its hello and sends the
+ * welcome; see serve.h.
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 #include "membership/serve-internal.h"
 #include "os/peer.h"
 
-/* Whose units in the kernel module are the guest's. */
+/* Tells the remote member which process owns the guest's units in the kernel module. */
 static void identify(struct nc_serve *serve, struct nc_guest *guest)
 {
 	const struct nc_identity *who = &guest->subject.who;
@@ -39,7 +39,7 @@ static int welcome(struct nc_serve *serve, struct nc_guest *guest,
 
 	if (memory < offer->memory)
 		return -EINVAL;
-	/* Where bodies go as bytes there is nothing to hand over. */
+	/* If responses carry their bodies as bytes, there is no unit to pass through the module. */
 	if (memory && nc_device_usable(&index->device) && !(offer->flags & NC_WIRE_POSIX))
 		welcome.flags |= NC_WIRE_KERNEL;
 	if (memory) {
@@ -92,7 +92,7 @@ int nc_serve_offer(struct nc_serve *serve, int socket, const struct nc_serve_off
 	struct nc_guest *guest = nc_guest_new(serve, socket);
 	int error = guest ? nc_peer_ask_sender(socket) : -ENOMEM;
 
-	/* Counted before it knows: from then on it may act, and end. */
+	/* Count the guest before it gets the welcome: from then on it may act, and end. */
 	nc_index_enrol(serve->index, 1);
 	if (!error)
 		error = welcome(serve, guest, offer);
@@ -145,7 +145,10 @@ void nc_serve_refuse(int socket, int error)
 		.error = -error,
 	};
 
-	/* Best effort: the socket is closed next, which says no as well. */
+	/*
+	 * Best effort: the socket is closed next, which also tells the process that
+	 * it is refused.
+	 */
 	(void)nc_peer_send(socket, &welcome, sizeof(welcome), NULL, 0);
 }
 
@@ -159,7 +162,7 @@ int nc_serve_greet(struct nc_serve *serve, struct nc_guest *guest)
 	ssize_t got;
 	int error;
 
-	/* None is expected, so all that come are closed by that. */
+	/* A hello carries no descriptors: those that come are closed here, which may block. */
 	pthread_mutex_unlock(&serve->lock);
 	got = nc_peer_receive_from(guest->socket, &hello, sizeof(hello), NULL, 0, &count, &sender);
 	pthread_mutex_lock(&serve->lock);
@@ -178,7 +181,7 @@ int nc_serve_greet(struct nc_serve *serve, struct nc_guest *guest)
 	}
 	if (!error && hello.flags & NC_WIRE_SEGMENT)
 		offer.memory = serve->index->member_size;
-	/* Counted before it knows: from then on it may act, and end. */
+	/* Count the guest before it gets the welcome: from then on it may act, and end. */
 	nc_index_enrol(serve->index, 1);
 	if (!error)
 		error = welcome(serve, guest, &offer);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * serve-listener.c - the socket that processes connect to: who is let in, and how many;
- * see serve.h.
+ * serve-listener.c - the socket that processes connect to: who is admitted, and how
+ * many; see serve.h.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,8 +15,8 @@
 #include "os/peer.h"
 
 #define MODE 0600
-#define WAITING_MAX 64u /* guests that have not said hello */
-#define GUESTS_SHARE 8u /* of the descriptors that the owner may have: a guest for so many */
+#define WAITING_MAX 64u /* guests that have not sent their hello */
+#define GUESTS_SHARE 8u /* one guest per this many descriptors of the owner's limit */
 
 static void close_unlocked(struct nc_serve *serve, int socket)
 {
@@ -41,10 +41,10 @@ void nc_serve_stop_listening(struct nc_serve *serve)
 	if (serve->spare >= 0)
 		close(serve->spare);
 	serve->spare = -1;
-	serve->deaf = false;
+	serve->paused = false;
 }
 
-/* The socket's group, and who is let in, before anybody can connect. */
+/* Sets who may attach, before any process can connect. */
 static int open_to(struct nc_serve *serve, const struct NC_serve_options *options)
 {
 	if (!options)
@@ -80,7 +80,7 @@ int nc_serve_listen(struct nc_serve *serve, const char *path,
 		error = serve->listener < 0 ? serve->listener
 					    : nc_serve_watch_members(serve, serve->listener, serve);
 	}
-	/* What is said before it is accepted counts too. */
+	/* Credentials must also come with messages that are sent before accept(). */
 	if (!error)
 		error = nc_peer_ask_sender(serve->listener);
 	if (!error) {
@@ -92,10 +92,10 @@ int nc_serve_listen(struct nc_serve *serve, const char *path,
 	return error;
 }
 
-/* Who may attach, by the kernel's word. */
-static int vet(const struct nc_serve *serve, const struct nc_identity *who)
+/* Checks the kernel's credentials: may this process attach? */
+static int check_credentials(const struct nc_serve *serve, const struct nc_identity *who)
 {
-	/* In a pid namespace that is not seen from here all processes are number 0. */
+	/* A process in a pid namespace that is not visible from here has pid 0. */
 	if (who->pid <= 0)
 		return -EACCES;
 	if (serve->everyone || who->uid == geteuid() || who->uid == 0)
@@ -106,8 +106,8 @@ static int vet(const struct nc_serve *serve, const struct nc_identity *who)
 	return -EACCES;
 }
 
-/* Who says nothing shall not keep those out who would: the longest waiting goes. */
-static void make_room(struct nc_serve *serve)
+/* Silent connections must not keep others out: at the limit, remove the one that waited longest. */
+static void limit_waiting(struct nc_serve *serve)
 {
 	struct nc_guest *oldest = NULL;
 
@@ -120,10 +120,11 @@ static void make_room(struct nc_serve *serve)
 }
 
 /*
- * Out of descriptors: who waits at the door is told so.  It must not be left
- * there, or the listener stays readable and the owner's loop never sleeps.
+ * Out of descriptors: accepts one connection with the spare descriptor and refuses
+ * it.  If it stayed in the backlog, the listener would remain readable and the
+ * owner's loop would never sleep.
  */
-static void turn_away(struct nc_serve *serve)
+static void refuse_next(struct nc_serve *serve)
 {
 	int socket = -EMFILE;
 
@@ -137,12 +138,12 @@ static void turn_away(struct nc_serve *serve)
 		serve->spare = eventfd(0, EFD_CLOEXEC);
 	}
 	/*
-	 * Another thread may have been quicker; as long as there is one to spare, it is
-	 * tried again.
+	 * Another thread may have taken the freed descriptor; while a spare exists,
+	 * the next event tries again.
 	 */
 	if ((socket == -EMFILE || socket == -ENFILE) && serve->spare < 0) {
 		(void)epoll_ctl(serve->members, EPOLL_CTL_DEL, serve->listener, NULL);
-		serve->deaf = true;
+		serve->paused = true;
 	}
 }
 
@@ -150,14 +151,15 @@ void nc_serve_listen_again(struct nc_serve *serve)
 {
 	if (serve->spare < 0)
 		serve->spare = eventfd(0, EFD_CLOEXEC);
-	serve->deaf = serve->spare < 0 || nc_serve_watch_members(serve, serve->listener, serve);
+	serve->paused = serve->spare < 0 || nc_serve_watch_members(serve, serve->listener, serve);
 }
 
 /*
- * Each guest costs up to three of the owner's descriptors.  Guests together
- * leave it most of them, and one user that is not its own leaves others room.
+ * Each guest uses up to three of the owner's descriptors.  All guests together must
+ * leave most descriptors to the owner, and one foreign user must leave some to the
+ * others.
  */
-static int find_room(const struct nc_serve *serve, const struct nc_identity *who)
+static int check_limits(const struct nc_serve *serve, const struct nc_identity *who)
 {
 	unsigned guests = 0, users = 0;
 	struct rlimit limit;
@@ -180,7 +182,7 @@ int nc_serve_admit(struct nc_serve *serve)
 	int error, socket = nc_peer_accept(serve->listener);
 
 	if (socket == -EMFILE || socket == -ENFILE)
-		turn_away(serve);
+		refuse_next(serve);
 	if (socket < 0)
 		return socket;
 	error = nc_peer_ask_sender(socket);
@@ -189,9 +191,9 @@ int nc_serve_admit(struct nc_serve *serve)
 		error = guest ? nc_identity_of_peer(socket, &guest->subject.who) : -ENOMEM;
 	}
 	if (!error)
-		error = vet(serve, &guest->subject.who);
+		error = check_credentials(serve, &guest->subject.who);
 	if (!error)
-		error = find_room(serve, &guest->subject.who);
+		error = check_limits(serve, &guest->subject.who);
 	if (!error)
 		error = nc_serve_watch_guest(serve, guest);
 	if (error) {
@@ -202,7 +204,7 @@ int nc_serve_admit(struct nc_serve *serve)
 		free(guest);
 		return 0;
 	}
-	make_room(serve);
+	limit_waiting(serve);
 	serve->waiting++;
 	nc_serve_enter(serve, guest);
 	return 0;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * serve.c - the life of members, and the thread that serves them; see serve.h.
+ * serve.c - the life cycle of members, and the thread that serves them; see
+ * serve.h.
  *
- * A guest is a member at the other end of a socket.  It is gone when it hangs
- * up or when its process ends, whichever comes first: a socket can be passed
+ * A guest is a member at the other end of a socket.  It is gone when its socket
+ * hangs up or when its process ends, whichever comes first: a socket can be passed
  * on, and a process can be stopped from closing it (invariant 5).
  */
 #include <errno.h>
@@ -19,8 +20,8 @@
 
 #define EVENTS 16
 #define STACK ((size_t)256 << 10)
-#define STOP_SECONDS 2 /* that the thread may take for what it is at */
-#define QUESTIONS 16   /* of one guest in a turn: others wait */
+#define STOP_SECONDS 2	  /* time that the thread gets to finish its current work */
+#define CALLS_PER_TURN 16 /* calls of one guest per turn; then the next guest is served */
 
 struct nc_remote_member *nc_guest_remote(const struct nc_guest *guest)
 {
@@ -48,13 +49,16 @@ int nc_serve_init(struct nc_serve *serve, struct nc_index *index)
 	return serve->epoll < 0 ? -errno : 0;
 }
 
-/* What a member left behind is for whoever was told its id, who may never come. */
+/*
+ * A unit that a member left behind is for a process that knows its id, but that may
+ * never fetch it.
+ */
 static void orphaned(void *context, size_t id)
 {
 	nc_index_orphan(context, id);
 }
 
-/* What an operator puts into the cache is the cache's. */
+/* A unit that an operator inserted belongs to the cache. */
 static void kept(void *context, size_t id)
 {
 	(void)context;
@@ -79,7 +83,7 @@ void nc_serve_part(struct nc_serve *serve, struct nc_guest *guest)
 	(void)epoll_ctl(serve->members, EPOLL_CTL_DEL, guest->socket, NULL);
 	if (guest->subject.who.pidfd >= 0)
 		(void)epoll_ctl(serve->members, EPOLL_CTL_DEL, guest->subject.who.pidfd, NULL);
-	/* A worker's units must stay its own while its responses are still taken. */
+	/* A worker keeps its units while its responses are still being read. */
 	if (!guest->worker)
 		detach(serve, guest);
 	if (guest->welcome)
@@ -88,7 +92,7 @@ void nc_serve_part(struct nc_serve *serve, struct nc_guest *guest)
 		serve->waiting--;
 }
 
-/* Nobody has it any more; it is in the list until its socket is closed. */
+/* The guest is no longer used; it stays in the list until its socket is closed. */
 static void dismiss(struct nc_serve *serve, struct nc_guest *guest)
 {
 	nc_serve_part(serve, guest);
@@ -97,7 +101,7 @@ static void dismiss(struct nc_serve *serve, struct nc_guest *guest)
 	guest->dismissed = true;
 }
 
-/* Those are taken out of the list that nobody has, to be freed without the lock. */
+/* Removes unused guests from the list; the caller frees them without the lock. */
 static struct nc_guest *take_gone_locked(struct nc_serve *serve)
 {
 	struct nc_guest **link = &serve->guests, *gone = NULL, *guest;
@@ -159,12 +163,12 @@ int nc_serve_watch(struct nc_serve *serve, int fd)
 	return add(serve->epoll, fd, NULL);
 }
 
-static void rouse(struct nc_serve *serve)
+static void wake_thread(struct nc_serve *serve)
 {
 	uint64_t one = 1;
 	ssize_t written = write(serve->wake, &one, sizeof(one));
 
-	/* It can only be full, and then it is readable. */
+	/* The write fails only if the counter is full; the eventfd is readable then anyway. */
 	(void)written;
 }
 
@@ -174,9 +178,9 @@ void nc_serve_dismiss(struct nc_serve *serve, struct nc_guest *guest)
 
 	pthread_mutex_lock(&serve->lock);
 	dismiss(serve, guest);
-	/* Who dispatches may be at it, and closes it in any case. */
+	/* Another thread may be dispatching; that thread then closes the socket. */
 	if (serve->wake >= 0) {
-		rouse(serve);
+		wake_thread(serve);
 	} else if (pthread_mutex_trylock(&serve->turn) == 0) {
 		gone = take_gone_locked(serve);
 		pthread_mutex_unlock(&serve->turn);
@@ -194,7 +198,7 @@ static void attend(struct nc_serve *serve, struct nc_guest *guest)
 		return;
 	if (nc_identity_ended(guest->subject.who.pidfd))
 		result = -ESRCH;
-	for (unsigned i = 0; i < QUESTIONS && result > 0 && !guest->gone; i++)
+	for (unsigned i = 0; i < CALLS_PER_TURN && result > 0 && !guest->gone; i++)
 		result = guest->welcome ? nc_rpc_server_serve(serve->index, guest->socket,
 							      &guest->subject, &serve->admin, &lock)
 					: nc_serve_greet(serve, guest);
@@ -208,11 +212,11 @@ int nc_serve_dispatch(struct nc_serve *serve)
 	struct nc_guest *gone;
 	int count, error;
 
-	/* Two threads would be told of the same guest: one of them does the work. */
+	/* Both threads would get the events of one guest: only one of them handles them. */
 	if (pthread_mutex_trylock(&serve->turn))
 		return 0;
 	pthread_mutex_lock(&serve->lock);
-	if (serve->deaf)
+	if (serve->paused)
 		nc_serve_listen_again(serve);
 	do {
 		count = epoll_wait(serve->members, events, EVENTS, 0);
@@ -224,7 +228,7 @@ int nc_serve_dispatch(struct nc_serve *serve)
 		else if (events[i].data.ptr)
 			attend(serve, events[i].data.ptr);
 	}
-	/* One event may have come twice for a guest, so none is freed before. */
+	/* Freed after the loop only: two events of this batch may be for the same guest. */
 	gone = take_gone_locked(serve);
 	pthread_mutex_unlock(&serve->lock);
 	free_guests(gone);
@@ -269,7 +273,7 @@ int nc_serve_start(struct nc_serve *serve)
 	}
 	if (!error) {
 		(void)pthread_attr_setstacksize(&attributes, STACK);
-		/* Signals are for the program's own threads. */
+		/* The thread blocks all signals: the program's own threads handle them. */
 		sigfillset(&all);
 		pthread_sigmask(SIG_SETMASK, &all, &before);
 		error = pthread_create(&serve->thread, &attributes, run, serve);
@@ -296,7 +300,7 @@ bool nc_serve_stop(struct nc_serve *serve)
 	if (serve->wake < 0 || atomic_load(&serve->stop))
 		return true;
 	atomic_store(&serve->stop, true);
-	rouse(serve);
+	wake_thread(serve);
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += STOP_SECONDS;
 	if (pthread_timedjoin_np(serve->thread, NULL, &until) == 0)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * serve.h - the owner's end of attaching: admits members and notices when they are gone.
+ * serve.h - the owner's end of attaching: admits members and notices when they are
+ * gone.
  *
- * The owner listens on a Unix socket; a process that connects, and whose credentials from
- * the kernel allow it, becomes a member.  A worker inherits its socket instead and takes
- * the same step.  Members make their calls through the same socket.
+ * The owner listens on a Unix socket.  A process that connects becomes a member if
+ * the kernel's credentials for it allow that.  A worker inherits its socket and
+ * takes the same step.  Members make their calls through the same socket.
  */
 #ifndef NC_SERVE_H
 #define NC_SERVE_H
@@ -21,64 +22,69 @@ struct nc_guest;
 /*
  * The owner's end; one thread at a time dispatches.
  *
- * Descriptors that a member passes may be the last of their files, and the end
- * of a file may take as long as its maker likes: a TCP connection that lingers, a
- * file of a file system in user space.  So what members send is received and closed, and
- * their sockets are, without the lock; with a thread for that alone nobody else
- * ever waits for them.
+ * A descriptor that a member passes may be the last one of its file, and closing
+ * that can block as long as the member likes: a TCP connection that lingers, a file
+ * of a user-space file system.  So messages of members are received and closed, and
+ * so are their sockets, without the lock.  With a thread for this work alone, no
+ * other thread ever waits for them.
  */
 struct nc_serve {
 	struct nc_index *index;
-	struct nc_rpc_admin admin; /* what upper floors do for operators */
-	int epoll;		   /* the cache's; -1 in an attached process */
-	int members;		   /* the same; or of their own, and the thread's */
-	int wake; /* an eventfd: the thread has something to do; -1: there is no thread */
+	struct nc_rpc_admin admin; /* what higher layers do for operators */
+	int epoll;		   /* the cache's epoll descriptor; -1 in an attached process */
+	int members;		   /* the same descriptor, or a separate one for the thread */
+	int wake;		   /* eventfd that wakes the thread; -1: there is no thread */
 	pthread_t thread;
 	_Atomic bool stop;
-	pthread_mutex_t turn; /* one thread at a time dispatches; before the lock */
-	int listener;	      /* -1: not served */
-	int spare;	      /* given up for a moment to refuse who cannot be let in; -1: none */
-	bool deaf;	      /* the listener is not watched: there was not even a spare */
+	pthread_mutex_t turn; /* one thread at a time dispatches; taken before the lock */
+	int listener;	      /* -1: not serving */
+	/* spare descriptor, closed briefly to refuse a connection; -1: none */
+	int spare;
+	/* the listener is not watched: even the spare descriptor is missing */
+	bool paused;
 	char *path;
-	bool everyone; /* the socket's permissions alone decide who may attach */
-	uid_t *users;  /* else the owner's, root and these */
+	bool everyone; /* only the permissions of the socket decide who may attach */
+	uid_t *users;  /* otherwise the owner's user, root and these */
 	unsigned user_count;
-	pthread_mutex_t lock; /* all below */
+	pthread_mutex_t lock; /* protects all below */
 	struct nc_guest *guests;
-	unsigned waiting; /* guests that have not said what they want */
+	unsigned waiting; /* guests that have not sent their hello */
 };
 
 int nc_serve_init(struct nc_serve *serve, struct nc_index *index);
 void nc_serve_fini(struct nc_serve *serve);
 
-/* One more descriptor that makes the owner's pollable descriptor readable. */
+/* Adds a descriptor that makes the owner's pollable descriptor readable. */
 int nc_serve_watch(struct nc_serve *serve, int fd);
 
-/* Listens at path; options NULL: mode 0600.  0; -EALREADY; errors of bind(2), chown(2). */
+/*
+ * Listens at path; options NULL: mode 0600.  Returns 0, -EALREADY, or errors of
+ * bind(2), chown(2).
+ */
 int nc_serve_listen(struct nc_serve *serve, const char *path,
 		    const struct NC_serve_options *options);
 
 /*
- * From now on a thread dispatches, and members have no part in the cache's descriptor.  Before
- * the first of them.  0 or -errno.
+ * Starts a thread that dispatches; members then no longer use the cache's
+ * descriptor.  Call it before the first member exists.  Returns 0 or -errno.
  */
 int nc_serve_start(struct nc_serve *serve);
 
 /*
- * The end of that thread; false: it waits for the end of a descriptor, and goes on with the cache
- * when it has seen it.
+ * Stops that thread.  Returns false if the thread is blocked in closing a
+ * descriptor; it continues to use the cache when that returns.
  */
 bool nc_serve_stop(struct nc_serve *serve);
 
 /*
- * Admits, answers, and detaches those that are gone.  Waits for no member, but see above.  Events
- * handled, or -errno.
+ * Admits members, serves their calls, and detaches those that are gone.  It waits
+ * for no member, but see above.  Returns the number of events handled, or -errno.
  */
 int nc_serve_dispatch(struct nc_serve *serve);
 
-/* What a worker is sent beside its segment. */
+/* What a worker receives beside its segment. */
 struct nc_serve_offer {
-	size_t memory; /* bytes of its segment */
+	size_t memory; /* size of its segment in bytes */
 	unsigned channels;
 	uint32_t queue_size;
 	const int *extra; /* see wire.h */
@@ -86,18 +92,20 @@ struct nc_serve_offer {
 };
 
 /*
- * Makes whoever will be at the other end of socket a member, and sends the
- * welcome.  The guest has the socket from then on; on failure it is the
- * caller's.
+ * Makes the process that will use the other end of socket a member, and sends the
+ * welcome.  On success the guest owns the socket; on failure the caller does.
  */
 int nc_serve_offer(struct nc_serve *serve, int socket, const struct nc_serve_offer *offer,
 		   struct nc_guest **guest);
 
-/* It runs now, as this process does if it is its child: from here on it may ask. */
+/*
+ * The guest's process now runs, with this process's credentials if it is its child:
+ * from here on it may make calls.
+ */
 int nc_serve_expect(struct nc_serve *serve, struct nc_guest *guest, pid_t pid, int pidfd,
 		    bool child);
 
-/* It has ended: its units go, its socket is closed. */
+/* The guest has ended: releases its units and closes its socket. */
 void nc_serve_dismiss(struct nc_serve *serve, struct nc_guest *guest);
 
 struct nc_remote_member *nc_guest_remote(const struct nc_guest *guest);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * cork.c - TCP_CORK on and off; see cork.h.
- */
+/* cork.c - sets and clears TCP_CORK; see cork.h. */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -16,7 +14,8 @@ bool nc_cork_set(struct nc_corks *corks, int socket)
 	if ((unsigned)socket >= NC_CORK_WORDS * 64)
 		return false;
 	if (nc_cork_is_set(corks, socket))
-		on = -1; /* ours, or that of one that is gone: set it anyhow */
+		/* ours, or left from a closed socket with this number: set it in any case */
+		on = -1;
 	else if (getsockopt(socket, IPPROTO_TCP, TCP_CORK, &on, &length) < 0)
 		return false;
 	if (on > 0)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * device.c - opens /dev/nabc and makes its calls; see device.h.
- */
+/* device.c - opens /dev/nabc and makes its calls; see device.h. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +27,7 @@ static_assert(NC_SEND_MORE == NABC_SEND_MORE && NC_SEND_CLOSE == NABC_SEND_CLOSE
 		      NC_SEND_DONTWAIT == NABC_SEND_DONTWAIT,
 	      "the module knows them by the same bits");
 
-/* --- the system's ------------------------------------------------------------ */
+/* --- system calls -------------------------------------------------------------- */
 
 static int open_device(void)
 {
@@ -77,9 +75,9 @@ static int refused(struct nc_device *device, const char *step, int error)
 	return error;
 }
 
-/* A signal is no reason to give up. */
-static int persist(const struct nc_device_system *system, int fd, unsigned long request,
-		   void *argument)
+/* Makes a call, again if a signal interrupts it. */
+static int call_again(const struct nc_device_system *system, int fd, unsigned long request,
+		      void *argument)
 {
 	int error;
 
@@ -89,11 +87,11 @@ static int persist(const struct nc_device_system *system, int fd, unsigned long 
 	return error;
 }
 
-static int introduce(struct nc_device *device, const struct nc_device_system *system, int fd)
+static int set_up(struct nc_device *device, const struct nc_device_system *system, int fd)
 {
 	struct nabc_info info = {0};
 	void *arena;
-	int error = persist(system, fd, NABC_IOC_INFO, &info);
+	int error = call_again(system, fd, NABC_IOC_INFO, &info);
 
 	if (error)
 		return refused(device, "NABC_IOC_INFO", error);
@@ -122,7 +120,7 @@ int nc_device_open(struct nc_device *device, const struct nc_device_system *syst
 
 	if (fd < 0)
 		return refused(device, NABC_DEVICE, fd);
-	error = introduce(device, system, fd);
+	error = set_up(device, system, fd);
 	if (error)
 		system->close(fd);
 	return error;
@@ -141,10 +139,10 @@ void nc_device_close(struct nc_device *device)
 
 static int call(struct nc_device *device, unsigned long request, void *argument)
 {
-	return persist(device->system, device->fd, request, argument);
+	return call_again(device->system, device->fd, request, argument);
 }
 
-/* Those that take nothing but the unit. */
+/* Makes a call whose only argument is the unit. */
 static int call_of_unit(struct nc_device *device, unsigned long request, uint64_t id)
 {
 	struct nabc_unit_id unit = {.id = id};
@@ -153,10 +151,11 @@ static int call_of_unit(struct nc_device *device, unsigned long request, uint64_
 }
 
 /*
- * A cache that could fill more than the module gives it would ask in vain with
- * every unit.  Others' units may go as well, so some ask nevertheless.
+ * Whether to skip an allocation.  If a cache is larger than the memory that the
+ * module gives it, each allocation would fail.  Units of other processes may free
+ * memory, so one in RETRY is tried nevertheless.
  */
-static bool passes(struct nc_device *device, size_t size)
+static bool skips(struct nc_device *device, size_t size)
 {
 	return size >= atomic_load_explicit(&device->refused, memory_order_relaxed) &&
 	       atomic_fetch_add_explicit(&device->passed, 1, memory_order_relaxed) % RETRY != 0;
@@ -165,9 +164,12 @@ static bool passes(struct nc_device *device, size_t size)
 int nc_device_alloc(struct nc_device *device, size_t size, uint64_t *id, char **base)
 {
 	struct nabc_alloc alloc = {.size = size};
-	int error = passes(device, size) ? -ENOSPC : call(device, NABC_IOC_ALLOC, &alloc);
+	int error = skips(device, size) ? -ENOSPC : call(device, NABC_IOC_ALLOC, &alloc);
 
-	/* Over RLIMIT_MEMLOCK, over the module's limit, larger than its units: all one here. */
+	/*
+	 * Over RLIMIT_MEMLOCK, over the module's limit, or too large for a unit:
+	 * all the same here.
+	 */
 	if (error == -ENOMEM || error == -EFBIG || error == -ENOSPC) {
 		if (size < atomic_load_explicit(&device->refused, memory_order_relaxed))
 			atomic_store_explicit(&device->refused, size, memory_order_relaxed);

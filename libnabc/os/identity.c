@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * identity.c - credentials and pidfds; see identity.h.  Stateless, any thread.
- */
+/* identity.c - credentials and pidfds; see identity.h.  No state, any thread. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -29,11 +27,14 @@ int nc_identity_open(pid_t pid)
 		return -ESRCH;
 	if (pidfd >= 0)
 		return pidfd;
-	/* A thread's number: kernels differ in what they call it, and it is no process. */
+	/*
+	 * The number of a thread, not of a process: kernels differ in the error
+	 * that they return.
+	 */
 	return errno == EINVAL || errno == ENOENT ? -ESRCH : -errno;
 }
 
-/* By a call that takes nothing else; it waits for nobody. */
+/* waitid() accepts pidfds only; it does not block here. */
 static bool is_pidfd(int fd)
 {
 	siginfo_t info;
@@ -50,7 +51,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* A pidfd, or -1 where there are none. */
+/* Returns a pidfd, or -1 if the system has none. */
 static int peer_pidfd(int socket, pid_t pid)
 {
 	int pidfd;
@@ -60,15 +61,15 @@ static int peer_pidfd(int socket, pid_t pid)
 		return pidfd;
 	if (errno != ENOPROTOOPT && errno != EOPNOTSUPP && errno != EINVAL)
 		return -errno;
-	/* What it sends later proves that it is the one that was pinned: serve.c. */
+	/* serve.c verifies with each message that its sender is the process pinned here. */
 	pidfd = nc_identity_open(pid);
 	return pidfd == -ENOSYS ? -1 : pidfd;
 }
 
 /*
- * Asked before its end is looked for: the number may be another's by then.
- * The kernel says 0 where it has no number for a session here, since that began
- * outside of this pid namespace (of a container, say).
+ * Get the session before checking for the process's end: afterwards its pid may
+ * belong to another.  getsid() returns 0 if the session began outside of this pid
+ * namespace (of a container, for example).
  */
 static pid_t session_of(pid_t pid, int pidfd)
 {
@@ -79,7 +80,7 @@ static pid_t session_of(pid_t pid, int pidfd)
 	return session ? session : pid;
 }
 
-/* What the kernel says of a process at this moment. */
+/* Reads the kernel's present data about a process. */
 static void read_status(pid_t pid, struct nc_identity *who)
 {
 	char path[32], *line = NULL, *at;
@@ -89,7 +90,7 @@ static void read_status(pid_t pid, struct nc_identity *who)
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
 	status = fopen(path, "re");
 	while (status && getline(&line, &size, status) > 0) {
-		/* Real and effective; the latter is what others see of it. */
+		/* Real and effective id; other processes see the effective one. */
 		(void)sscanf(line, "Uid: %*u %u", &who->uid);
 		(void)sscanf(line, "Gid: %*u %u", &who->gid);
 		if (strncmp(line, "Groups:", 7) != 0)
@@ -137,8 +138,8 @@ int nc_identity_of_peer(int socket, struct nc_identity *who)
 }
 
 /*
- * Whether pid, pinned by pidfd, still runs as that user: it need not, but what
- * another process with the number of one that has ended runs as seldom is.
+ * Whether pid, pinned by pidfd, still runs as that user.  It need not, but a new
+ * process that got the pid of one that has ended rarely runs as the same user.
  */
 static bool runs_as(pid_t pid, int pidfd, uid_t uid)
 {
@@ -165,7 +166,7 @@ int nc_identity_of_listener(int socket, struct nc_identity *who)
 	read_groups(socket, who);
 	size = sizeof(pidfd);
 	if (getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size) < 0) {
-		/* Only the number is left, which may be another's by now. */
+		/* Only the pid is left, which may belong to another process now. */
 		pidfd = errno == ENOPROTOOPT ? nc_identity_open(peer.pid) : -1;
 		known = pidfd >= 0 && runs_as(peer.pid, pidfd, peer.uid);
 	} else {
@@ -195,7 +196,7 @@ uint64_t nc_identity_started(const struct nc_identity *who)
 	stat = who->pid > 0 && who->pidfd >= 0 ? fopen(path, "re") : NULL;
 	if (!stat)
 		return UINT64_MAX;
-	/* The process chooses its name, which may have blanks and brackets in it. */
+	/* The process chooses its name, which may contain blanks and brackets. */
 	if (fgets(line, sizeof(line), stat))
 		behind = strrchr(line, ')');
 	fclose(stat);
@@ -235,7 +236,7 @@ int nc_identity_of_process(pid_t pid, int pidfd, struct nc_identity *who)
 	who->since = now_ns();
 	read_status(pid, who);
 	who->session = session_of(pid, pidfd);
-	/* Else it may have been another process of that number. */
+	/* Otherwise the data may be that of another process with this pid. */
 	if (nc_identity_ended(pidfd))
 		*who = nobody;
 	who->pidfd = fcntl(pidfd, F_DUPFD_CLOEXEC, 0);
@@ -262,7 +263,7 @@ pid_t nc_identity_pid(int pidfd)
 	long pid = 0;
 	FILE *info;
 
-	/* Names that strangers chose stand in what is printed of other descriptors. */
+	/* For other descriptors, fdinfo may contain names that other processes chose. */
 	if (!is_pidfd(pidfd))
 		return -EBADF;
 	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);

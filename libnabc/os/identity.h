@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * identity.h - who a process is, by the kernel's word alone.
+ * identity.h - the identity of a process, from the kernel's data only.
  *
- * A pid may come to name another process; a pidfd never does.  So a process
- * is known by both: while its pidfd says that it runs, its pid is its own.
+ * A pid may later belong to another process; a pidfd never does.  So a process is
+ * identified by both: while its pidfd shows that it runs, its pid is its own.
  */
 #ifndef NC_IDENTITY_H
 #define NC_IDENTITY_H
@@ -19,41 +19,48 @@ struct nc_identity {
 	int pidfd; /* -1: this system has none */
 	uid_t uid;
 	gid_t gid;
-	pid_t session; /* when it was asked for, its pid if that has no number; 0: it had ended */
-	gid_t groups[NC_IDENTITY_GROUPS_MAX]; /* supplementary ones; more are not seen */
+	/* when it was read; its pid if the session has no number here; 0: it had ended */
+	pid_t session;
+	gid_t groups[NC_IDENTITY_GROUPS_MAX]; /* supplementary groups, up to this many */
 	unsigned group_count;
-	uint64_t since; /* when it was asked for: ns since the system booted */
+	uint64_t since; /* when the identity was read: ns since the system booted */
 };
 
-/* Who connected at the other end of a Unix socket.  0 or -errno. */
+/* Identifies the process that connected at the other end of a Unix socket.  Returns 0 or -errno. */
 int nc_identity_of_peer(int socket, struct nc_identity *who);
 
 /*
- * Who listens at the other end of a Unix socket that was connected, or at this
- * socket itself if it listens.  Its user and groups are those that it had when
- * it called listen(); pid is 0 if the process has ended, or if the kernel cannot
- * tell it from another that has its number now.  0 or -errno; -EOPNOTSUPP: not a
- * Unix socket.
+ * Identifies the process that listens at the other end of a connected Unix socket,
+ * or at this socket if it listens.  User and groups are those at the time of
+ * listen().  pid is 0 if the process has ended, or if the kernel cannot distinguish
+ * it from another one that has its pid now.  Returns 0, -errno, or -EOPNOTSUPP (not
+ * a Unix socket).
  */
 int nc_identity_of_listener(int socket, struct nc_identity *who);
 
-/* When that process started: ns since the system booted; UINT64_MAX: unknown, or it has ended. */
+/*
+ * Returns when the process started: ns since the system booted; UINT64_MAX:
+ * unknown, or it has ended.
+ */
 uint64_t nc_identity_started(const struct nc_identity *who);
 
-/* A child that runs as this process does; pidfd is duplicated. */
+/* For a child that has this process's credentials; duplicates pidfd. */
 int nc_identity_of_child(pid_t pid, int pidfd, struct nc_identity *who);
 
-/* One that may run as somebody else, pinned by pidfd, which is duplicated. */
+/* For a process that may have other credentials, pinned by pidfd, which is duplicated. */
 int nc_identity_of_process(pid_t pid, int pidfd, struct nc_identity *who);
 void nc_identity_close(struct nc_identity *who);
 
-/* A pidfd for a process; -ESRCH: there is none. */
+/* Returns a pidfd for a process, or -ESRCH if there is none. */
 int nc_identity_open(pid_t pid);
 
-/* The process that a pidfd names, as this process numbers it; -ESRCH: it has ended; -EBADF: no pidfd. */
+/*
+ * Returns the pid, in this process's namespace, for a pidfd; -ESRCH: it has ended;
+ * -EBADF: not a pidfd.
+ */
 pid_t nc_identity_pid(int pidfd);
 
-/* Whether the process that a pidfd names has ended; false when there is no pidfd to ask. */
+/* Whether the process of a pidfd has ended; false if there is no pidfd. */
 bool nc_identity_ended(int pidfd);
 
 /* Whether pid, pinned by pidfd, is that process. */

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * peer.c - the Unix-socket edge between owner and members.  Stateless; any
- * thread.
- */
+/* peer.c - Unix sockets between owner and members.  No state; any thread. */
 #include <errno.h>
 #include <poll.h>
 #include <stdbool.h>
@@ -29,7 +26,7 @@ static int address(struct sockaddr_un *where, const char *path)
 	return 0;
 }
 
-/* Whether a socket's file lies there that nobody has any more: its owner was killed. */
+/* Whether the path is a socket file without a process: its owner was killed. */
 static bool is_stale(const struct sockaddr_un *where)
 {
 	struct stat file;
@@ -38,7 +35,7 @@ static bool is_stale(const struct sockaddr_un *where)
 
 	if (lstat(where->sun_path, &file) < 0 || !S_ISSOCK(file.st_mode))
 		return false;
-	/* A type that none of ours has, so that an owner who lives sees nothing of it. */
+	/* We never listen with this type of socket, so a live owner does not notice the attempt. */
 	socket_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (socket_fd < 0)
 		return false;
@@ -73,7 +70,7 @@ int nc_peer_listen(const char *path, mode_t mode, gid_t group)
 	socket_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (socket_fd < 0)
 		return -errno;
-	/* Nobody can connect before listen(), so the mode is set in time. */
+	/* No process can connect before listen(), so the mode is set in time. */
 	error = bind_at(socket_fd, &where);
 	if (error) {
 		close(socket_fd);
@@ -101,7 +98,7 @@ int nc_peer_connect(const char *path, int timeout_ms)
 	socket_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (socket_fd < 0)
 		return -errno;
-	/* With a full backlog connect() waits, for no longer than a send may. */
+	/* With a full backlog connect() waits, at most as long as the send timeout. */
 	if (setsockopt(socket_fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait)) < 0 ||
 	    connect(socket_fd, (struct sockaddr *)&where, sizeof(where)) < 0) {
 		error = errno == EAGAIN ? -ETIMEDOUT : -errno;
@@ -160,7 +157,10 @@ int nc_peer_send(int socket, const void *message, size_t length, const int *fds,
 	} while (sent < 0 && errno == EINTR);
 	if (sent >= 0)
 		return 0;
-	/* Descriptors in flight, of all processes of this user, have the limit of open ones. */
+	/*
+	 * The limit of open descriptors also applies to those in flight of all
+	 * processes of this user.
+	 */
 	return errno == ETOOMANYREFS ? -EMFILE : -errno;
 }
 
@@ -170,7 +170,10 @@ void nc_peer_close_fds(const int *fds, unsigned count)
 		close(fds[--count]);
 }
 
-/* What came beside the message; more than wanted is closed, and counts as cut. */
+/*
+ * Extracts the control data of a message; closes surplus descriptors and treats
+ * them as truncation.
+ */
 static void unpack(struct msghdr *header, int *fds, unsigned most, unsigned *count, pid_t *pid)
 {
 	for (struct cmsghdr *at = CMSG_FIRSTHDR(header); at; at = CMSG_NXTHDR(header, at)) {
@@ -198,8 +201,8 @@ static void unpack(struct msghdr *header, int *fds, unsigned most, unsigned *cou
 	}
 }
 
-/* Room beside a message: the sender, if it is told, comes first. */
-static size_t room_for(unsigned fds, bool sender)
+/* Returns the space for control data: the sender, if requested, comes first. */
+static size_t control_space(unsigned fds, bool sender)
 {
 	return (sender ? CMSG_SPACE(sizeof(struct ucred)) : 0) +
 	       (fds ? CMSG_LEN(fds * sizeof(int)) : 0);
@@ -213,7 +216,7 @@ static ssize_t receive(int socket, void *message, size_t length, int *fds, unsig
 	struct msghdr header = {.msg_iov = &iov,
 				.msg_iovlen = 1,
 				.msg_control = &control,
-				.msg_controllen = room_for(most, pid)};
+				.msg_controllen = control_space(most, pid)};
 	unsigned came = 0;
 	ssize_t got;
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * process.c - see process.h.  Any thread; one at a time for each process.
- */
+/* process.c - see process.h.  Any thread; one at a time for each process. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
@@ -19,7 +17,7 @@
 #include "os/process.h"
 
 #define NUMBER 12u	 /* characters of a number */
-#define END_WAIT_MS 2000 /* for a process that is somebody else's child */
+#define END_WAIT_MS 2000 /* for a process that is not our child */
 #define FEW_DESCRIPTORS 65536
 
 extern char **environ;
@@ -42,7 +40,7 @@ static bool is_set(char *const *list, size_t count, const char *entry)
 	return false;
 }
 
-/* Ours, the caller's additions, and of the server's what neither sets. */
+/* Combines our variables, the caller's additions, and those of this process that neither sets. */
 static char **build_environment(char *const *more, char *worker_fd, char *server_pid)
 {
 	size_t have = 0, add = 0, count = 0, set;
@@ -89,8 +87,9 @@ char **nc_process_environment(char *const *more)
 }
 
 /*
- * A host program may have sockets and files that are not close-on-exec.  They
- * are closed at execve(), not before: under Valgrind its own are among them.
+ * The host program may have sockets and files that are not close-on-exec.  They are
+ * closed at execve(), not before: under Valgrind, its own descriptors are among
+ * them.
  */
 static void close_others(void)
 {
@@ -98,12 +97,12 @@ static void close_others(void)
 
 	if (syscall(SYS_close_range, first, ~0u, CLOSE_RANGE_CLOEXEC) == 0)
 		return;
-	/* Before Linux 5.11, or where a filter refuses it. */
+	/* Before Linux 5.11, or if a filter refuses it. */
 	for (int fd = first; fd < FEW_DESCRIPTORS; fd++)
 		(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
-/* In the child: only calls that are safe between fork and exec. */
+/* In the child: makes only calls that are safe between fork and exec. */
 static void become_worker(int socket, pid_t parent, char *const *argv, char **environment)
 {
 	static const int reset[] = {SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGUSR1, SIGUSR2};
@@ -118,7 +117,7 @@ static void become_worker(int socket, pid_t parent, char *const *argv, char **en
 		signal(reset[i], SIG_DFL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	/* Standard output would be nobody's: the body goes by cache id. */
+	/* Standard output would have no reader: the body is passed by cache id. */
 	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
 		_exit(127);
 	if (socket == NC_PROCESS_SOCKET)
@@ -146,7 +145,7 @@ int nc_process_start(struct nc_process *process, int socket, char *const *argv,
 	all = build_environment(environment, worker_fd, server_pid);
 	if (!all)
 		return -ENOMEM;
-	/* A fork() that gives the pidfd as well; close-on-exec, Linux 5.2. */
+	/* A fork() that also returns a pidfd; close-on-exec, Linux 5.2. */
 	pid = syscall(SYS_clone, (unsigned long)(CLONE_PIDFD | SIGCHLD), NULL, &pidfd, NULL, NULL);
 	if (pid == 0)
 		become_worker(socket, parent, argv, all);
@@ -163,12 +162,12 @@ void nc_process_adopt(struct nc_process *process, pid_t pid, int pidfd)
 	*process = (struct nc_process){.pid = pid, .pidfd = pidfd, .adopted = true};
 }
 
-/* Whose child it is reaps it; its number may be another's by now, the pidfd is not. */
+/* Its parent reaps it.  Its pid may belong to another process by now; the pidfd does not. */
 static void end_adopted(const struct nc_process *process)
 {
 	struct pollfd ended = {.fd = process->pidfd, .events = POLLIN};
 
-	/* Under Valgrind there is none; as long as it has not ended, the number is its own. */
+	/* Valgrind lacks this call; while the process has not ended, the pid is its own. */
 	if (syscall(SYS_pidfd_send_signal, process->pidfd, SIGKILL, NULL, 0) < 0 &&
 	    errno == ENOSYS && poll(&ended, 1, 0) == 0)
 		(void)kill(process->pid, SIGKILL);
@@ -180,7 +179,7 @@ static void end_child(const struct nc_process *process)
 {
 	siginfo_t ended;
 
-	/* As long as nobody has reaped it, the number is its own. */
+	/* Before it is reaped, the pid is its own. */
 	if (waitid(P_PIDFD, (id_t)process->pidfd, &ended, WEXITED | WNOHANG | WNOWAIT))
 		return;
 	kill(process->pid, SIGKILL);

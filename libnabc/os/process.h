@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * process.h - a worker's process: started with one descriptor beside standard
- * input, output and error, with default signals, and known by a pidfd.
+ * input, output and error, with default signals, and identified by a pidfd.
  */
 #ifndef NC_PROCESS_H
 #define NC_PROCESS_H
@@ -9,34 +9,35 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#define NC_PROCESS_SOCKET 3 /* as what the process finds its socket */
+#define NC_PROCESS_SOCKET 3 /* number of the socket in the process */
 
 struct nc_process {
 	pid_t pid;    /* -1: none */
 	int pidfd;    /* readable when it has ended; -1: none */
-	bool adopted; /* somebody else's child */
+	bool adopted; /* not our child */
 };
 
 /*
- * argv is looked for in PATH; environment (NULL: nothing) is added to the
- * caller's own and replaces what it names.  The process dies with the calling thread.  0 or -errno; that
- * a program cannot be run shows as its end, with status 127.
+ * argv[0] is searched in PATH; environment (NULL: nothing) is added to the caller's
+ * own and replaces variables of the same name.  The process is killed when the
+ * calling thread ends.  Returns 0 or -errno; if the program cannot be run, the
+ * process ends with status 127.
  */
 int nc_process_start(struct nc_process *process, int socket, char *const *argv,
 		     char *const *environment);
 
 /*
- * What a process that another starts is to find in its environment, before
- * more (NULL: nothing).  One allocation, to be freed; NULL: no memory.
+ * Returns the variables that a process started by others needs, followed by more
+ * (NULL: nothing).  One allocation, which the caller frees; NULL: out of memory.
  */
 char **nc_process_environment(char *const *more);
 
-/* One that another started; takes pidfd over. */
+/* For a process that others started; takes ownership of pidfd. */
 void nc_process_adopt(struct nc_process *process, pid_t pid, int pidfd);
 
 /*
- * Kills it unless it has ended or was reaped by another; waits for its end,
- * but not for ever if it is not the caller's child.
+ * Kills the process unless it has ended or was reaped elsewhere.  Waits for its
+ * end, but not without limit if it is not the caller's child.
  */
 void nc_process_end(struct nc_process *process);
 

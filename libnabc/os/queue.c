@@ -2,10 +2,10 @@
 /*
  * queue.c - single-producer, single-consumer byte queue; see queue.h.
  *
- * A record is a 32-bit length and its bytes, padded to 8, and may wrap round
- * the end of the data.  Sleeping follows Dekker: the sleeper sets its flag,
- * then looks once more; the other side writes, then looks at the flag; both
- * with a full fence between, so one of them always notices.
+ * A record is a 32-bit length and its bytes, padded to 8, and may wrap around the
+ * end of the data.  Sleeping uses Dekker's algorithm: the sleeper sets its flag,
+ * then looks once more; the other side writes, then looks at the flag; both with a
+ * full fence between, so one of them always notices.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -86,7 +86,7 @@ bool nc_queue_must_ring(struct nc_queue *queue)
 
 	atomic_thread_fence(memory_order_seq_cst);
 	wanted = atomic_load_explicit(&queue->shared->sleeping, memory_order_relaxed);
-	/* Cleared by whoever rings, so one sleep costs one ring. */
+	/* The side that rings clears it, so one sleep costs one ring. */
 	while (wanted) {
 		if (atomic_compare_exchange_weak_explicit(&queue->shared->sleeping, &wanted,
 							  wanted - 1, memory_order_relaxed,
@@ -190,7 +190,7 @@ void nc_doorbell_ring(int ring)
 {
 	uint64_t one = 1;
 
-	/* EAGAIN: it is ringing as loud as it can. */
+	/* EAGAIN: the pipe is full, so the other end is readable already. */
 	while (write(ring, &one, sizeof(one)) < 0 && errno == EINTR)
 		;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ring.c - IORING_OP_SEND_ZC on a small ring shared by the process's threads
- * under one lock; only large sends to other machines come here.  liburing 2.3
- * is enough to build it; what the running kernel lacks is found at init.
+ * ring.c - IORING_OP_SEND_ZC on a small ring that the threads of the process share
+ * under one lock; only large sends to other machines use it.  liburing 2.3 suffices
+ * to build it; missing features of the running kernel are detected at init.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ static int probe(struct nc_ring *ring)
 	return supported;
 }
 
-/* What to change, where that is known. */
+/* What to change, if that is known. */
 static const char *hint(int error)
 {
 	if (error == -ENOMEM)
@@ -51,7 +51,7 @@ void nc_ring_init(struct nc_ring *ring, bool allowed)
 	memset(ring, 0, sizeof(*ring));
 	pthread_mutex_init(&ring->lock, NULL);
 	if (!allowed) {
-		snprintf(ring->why, sizeof(ring->why), "not used: switched off by the program");
+		snprintf(ring->why, sizeof(ring->why), "not used: disabled by the program");
 		return;
 	}
 	if (nc_ring_setup(&ring->uring, ENTRIES, why, sizeof(why)) < 0) {
@@ -76,14 +76,14 @@ void nc_ring_fini(struct nc_ring *ring)
 	pthread_mutex_destroy(&ring->lock);
 }
 
-/* The send under way: sends are submitted one at a time, under the lock. */
+/* The present send: sends are submitted one at a time, under the lock. */
 struct ring_send {
 	uint64_t token;
 	ssize_t result;
-	bool done, notify; /* the result has come; a notification is to come */
+	bool done, notify; /* result is valid; a notification is pending */
 };
 
-/* Takes what has completed; sending may be NULL. */
+/* Handles all completions; sending may be NULL. */
 static unsigned reap_locked(struct nc_ring *ring, struct ring_send *sending, nc_ring_sent *sent,
 			    void *context)
 {
@@ -108,7 +108,7 @@ static unsigned reap_locked(struct nc_ring *ring, struct ring_send *sending, nc_
 		}
 		atomic_fetch_sub_explicit(&ring->pending, 1, memory_order_relaxed);
 		if (sending && sending->done && sending->token == token && sending->result < 0) {
-			/* Of a send that was none. */
+			/* The notification of a send that failed. */
 			sending->notify = false;
 			continue;
 		}
@@ -119,8 +119,8 @@ static unsigned reap_locked(struct nc_ring *ring, struct ring_send *sending, nc_
 }
 
 /*
- * A submission that the kernel did not take stays in the queue, and would go
- * with the next one: when its bytes were sent in another way.
+ * A submission that the kernel did not take remains in the queue, and would be
+ * submitted with the next one, when its bytes have already been sent another way.
  */
 static void retract_locked(struct io_uring_sqe *sqe)
 {
@@ -144,12 +144,12 @@ ssize_t nc_ring_send(struct nc_ring *ring, int socket, const void *data, size_t 
 	}
 	io_uring_prep_send_zc(sqe, socket, data, length, flags, IORING_SEND_ZC_REPORT_USAGE);
 	sqe->user_data = token;
-	/* A send that failed has nothing in flight: its notification comes at once. */
+	/* A failed send has nothing in flight: its notification comes at once. */
 	while (!sending.done || (sending.notify && sending.result < 0)) {
 		int submitted = io_uring_submit_and_wait(&ring->uring, 1);
 
 		(void)reap_locked(ring, &sending, sent, context);
-		/* What it took has completed by then, whatever it says of waiting. */
+		/* What the kernel took has completed by then, even if waiting failed. */
 		if (submitted < 0 && submitted != -EINTR && io_uring_sq_ready(&ring->uring)) {
 			retract_locked(sqe);
 			sending.result = submitted;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ring.h - the library's io_uring, for sends without a copy.
+ * ring.h - the library's io_uring, for zero-copy sends.
  *
- * A zero-copy send is answered twice: at once with the bytes taken, and with
- * a notification when the kernel needs the memory no more, which may be after
+ * A zero-copy send has two completions: at once, with the number of bytes taken,
+ * and a notification when the kernel no longer needs the memory, which may be after
  * the peer's acknowledgement.
  */
 #ifndef NC_RING_H
@@ -29,33 +29,33 @@
 struct nc_ring {
 	struct io_uring uring;
 	pthread_mutex_t lock;
-	_Atomic unsigned pending; /* notifications to come */
+	_Atomic unsigned pending; /* notifications pending */
 	bool usable;
-	char why[96]; /* not usable: the reason, for people */
+	char why[96]; /* if not usable: the reason, as text */
 };
 
 /*
- * A notification came for token; copied: the kernel had to copy after all.
- * Called under the ring's lock: must not come back to the ring.
+ * Called for the notification of token; copied: the kernel copied the bytes after
+ * all.  Called under the ring's lock: must not call the ring.
  */
 typedef void nc_ring_sent(void *context, uint64_t token, bool copied);
 
 /*
- * Sets up an io_uring of the library, with so many entries or as many as the kernel allows.
- * 0, or -errno with the reason in why, for people.
+ * Sets up an io_uring of the library, with that number of entries or as many as the kernel
+ * allows.  Returns 0, or -errno with the reason in why, as text.
  */
 int nc_ring_setup(struct io_uring *uring, unsigned entries, char *why, size_t why_size);
 
-/* Never fails: a ring that cannot be had is not usable and says why. */
+/* Never fails: if io_uring is unavailable, the ring is not usable and has the reason in why. */
 void nc_ring_init(struct nc_ring *ring, bool allowed);
 
-/* Notifications that have not come yet are lost; the kernel keeps the pages it needs. */
+/* Pending notifications are lost; the kernel keeps the pages that it needs. */
 void nc_ring_fini(struct nc_ring *ring);
 
 /*
- * Sends from memory without copying and without blocking.  Returns bytes
- * taken or -errno; *notify: sent() has been or will be called for token, and
- * until then the memory must not change.  Not for a send that failed.
+ * Sends from memory without copying and without blocking.  Returns bytes taken or
+ * -errno.  *notify: sent() has been or will be called for token, and the memory
+ * must not change before; false if the send failed.
  */
 ssize_t nc_ring_send(struct nc_ring *ring, int socket, const void *data, size_t length, bool more,
 		     uint64_t token, bool *notify, nc_ring_sent *sent, void *context);
@@ -63,7 +63,7 @@ ssize_t nc_ring_send(struct nc_ring *ring, int socket, const void *data, size_t 
 /* Calls sent() for the notifications that have come; returns their number. */
 unsigned nc_ring_reap(struct nc_ring *ring, nc_ring_sent *sent, void *context);
 
-/* Whether notifications are to come. */
+/* Whether notifications are pending. */
 static inline bool nc_ring_waits(const struct nc_ring *ring)
 {
 	return atomic_load_explicit(&ring->pending, memory_order_relaxed) != 0;

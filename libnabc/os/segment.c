@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * segment.c - memfd segments: create, map, protect, seal, close.  No state of
- * its own; one segment belongs to one structure, whose owner locks.
+ * segment.c - memfd segments: create, map, protect, seal, close.  No state; one
+ * segment belongs to one structure, whose owner locks.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 #define MADV_COLLAPSE 25
 #endif
 
-/* Where huge pages can be mapped: addresses that lie as offsets in the file do. */
+/* Maps where huge pages are possible: addresses aligned like the offsets in the file. */
 static void *map_aligned(int fd, size_t size)
 {
 	char *room = mmap(NULL, size + NC_HUGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -48,7 +48,7 @@ static int map(struct nc_segment *segment, int fd, size_t size, bool huge)
 
 	if (base == MAP_FAILED)
 		return -errno;
-	/* Two processes must not give out the same pages: a forked child has none. */
+	/* Two processes must not allocate the same pages: a forked child has no mapping. */
 	(void)madvise(base, size, MADV_DONTFORK);
 	*segment = (struct nc_segment){.fd = fd, .base = base, .size = size, .huge = huge};
 	return 0;
@@ -59,7 +59,7 @@ static int map(struct nc_segment *segment, int fd, size_t size, bool huge)
 #define MFD_NOEXEC_SEAL 0x0008U
 #endif
 
-/* Some systems refuse memory files that could be executed (vm.memfd_noexec). */
+/* Some systems refuse executable memory files (vm.memfd_noexec). */
 static int create_file(void)
 {
 	int fd = memfd_create("nabc", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
@@ -74,7 +74,7 @@ static int create_file(void)
 bool nc_segment_can_seal(void)
 {
 	int fd = create_file();
-	/* When there is no descriptor, it is not for want of seals. */
+	/* If no descriptor is free, that says nothing about seals. */
 	bool can = fd < 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK) == 0;
 
 	if (fd >= 0)
@@ -91,7 +91,10 @@ int nc_segment_create(struct nc_segment *segment, size_t size, bool huge, bool f
 		return fd;
 	if (ftruncate(fd, (off_t)size) < 0)
 		error = -errno;
-	/* Seals are for others' sake: what stays in this process does without. */
+	/*
+	 * Seals protect other processes; they are optional for a segment that only
+	 * this process uses.
+	 */
 	else if (fcntl(fd, F_ADD_SEALS, seals) < 0 && final)
 		error = errno == EINVAL ? -ENOTSUP : -errno;
 	if (error) {
@@ -119,12 +122,12 @@ int nc_segment_collapse(const struct nc_segment *segment, size_t at)
 {
 	char *block = segment->base + at;
 
-	/* Only a block that has a page can be collapsed. */
+	/* Only a block that contains a page can be collapsed. */
 	(void)*(volatile char *)block;
 	return madvise(block, NC_HUGE_PAGE, MADV_COLLAPSE) < 0 ? -errno : 0;
 }
 
-/* Whether size bytes of what somebody sent can be touched without a fault. */
+/* Whether size bytes of a received file can be accessed without a fault. */
 static int check_sent(int fd, size_t size)
 {
 	int seals = fcntl(fd, F_GET_SEALS);
@@ -181,9 +184,9 @@ int nc_segment_seal(struct nc_segment *segment)
 #define FREEZE_COPIES 3
 
 /*
- * Before Linux 6.7 a memfd that is sealed against writing cannot be mapped
- * shared at all; a private mapping that is never written shows the same pages.
- * And it is none of those that the seal refuses, so it can be there before it.
+ * Before Linux 6.7, a memfd that is sealed against writing cannot be mapped shared
+ * at all; a private mapping that is never written shows the same pages.  The seal
+ * permits private mappings, so this one can exist before it.
  */
 static int map_frozen(struct nc_segment *segment, int fd, void *where, int flags)
 {
@@ -214,10 +217,10 @@ static int write_all(int fd, const char *data, size_t size)
 }
 
 /*
- * In place of a file that somebody could write, or whose pages are held, one
- * with the same bytes.  A child has a mapping until it executes its program if
- * it was forked just before MADV_DONTFORK; and what reclaims or moves memory may
- * hold pages for longer than the seal waits for them.
+ * Replaces a file that another process could write, or whose pages are held, with a
+ * copy of the same bytes.  A child that was forked just before MADV_DONTFORK has a
+ * mapping until it executes its program; and memory reclaim or migration may hold
+ * pages longer than the seal waits for them.
  */
 static int freeze_copy(struct nc_segment *segment)
 {
@@ -240,7 +243,10 @@ int nc_segment_freeze(struct nc_segment *segment)
 {
 	int error, protection = PROT_READ | PROT_WRITE;
 
-	/* The seal wants every writable mapping gone; whatever fails, it can be read. */
+	/*
+	 * The seal requires that no writable mapping exists; if it fails, the
+	 * memory is still readable.
+	 */
 	error = map_frozen(segment, segment->fd, segment->base, MAP_FIXED);
 	if (error)
 		return error;

@@ -14,75 +14,76 @@ struct nc_segment {
 	int fd;
 	char *base;
 	size_t size;	    /* bytes, whole pages */
-	bool huge;	    /* huge pages are wished for */
+	bool huge;	    /* huge pages are requested */
 	_Atomic int reader; /* nc_segment_reader()'s descriptor + 1; 0: none yet */
 };
 
-/* Whether this system can seal segments; without, they serve one process only. */
+/* Whether this system can seal segments; otherwise only one process can use them. */
 bool nc_segment_can_seal(void);
 
 /*
- * A new segment of zeroes, mapped writable and sealed against growing and
- * shrinking, so that no one who gets the descriptor can make an access fault
- * (invariant 3).  final: no more seals may be added, for segments that are
- * handed to another process; -ENOTSUP where there are no seals.  0 or
- * -errno; nothing is left behind on failure.
+ * Creates a segment of zeroes, mapped writable and sealed against growing and
+ * shrinking, so that no process with the descriptor can make an access fault
+ * (invariant 3).  final: no more seals may be added, for segments that are passed
+ * to another process; -ENOTSUP if there are no seals.  Returns 0 or -errno; on
+ * failure nothing remains.
  */
 int nc_segment_create(struct nc_segment *segment, size_t size, bool huge, bool final);
 
 /*
- * Gives a huge page to the block of NC_HUGE_PAGE bytes at `at`, which is a
- * multiple of that, before it is filled for the first time: filling takes one
- * fault then, and sending by reference counts one page.  The kernel clears the
- * block and waits until each CPU has emptied its lists of pages: some tenths of
- * a millisecond, some milliseconds where the CPUs are busy.  Any thread.  0;
- * -errno: the system gives none, and the pages stay small.
+ * Allocates a huge page for the block of NC_HUGE_PAGE bytes at `at` (a multiple of
+ * that) before it is first filled: then filling takes one fault, and sending by
+ * reference counts one page.  The kernel clears the block and waits until each CPU
+ * has emptied its page lists: some tenths of a millisecond, some milliseconds if
+ * the CPUs are busy.  Any thread.  Returns 0, or -errno: the system has none, and
+ * the pages remain small.
  */
 int nc_segment_collapse(const struct nc_segment *segment, size_t at);
 
-/* Maps a segment that came from elsewhere and takes its descriptor over. */
+/* Maps a segment of another process and takes ownership of its descriptor. */
 int nc_segment_adopt(struct nc_segment *segment, int fd, size_t size);
 
-/* The same of a segment that somebody else writes and this process only reads. */
+/* The same for a segment that another process writes and this process only reads. */
 int nc_segment_adopt_readable(struct nc_segment *segment, int fd, size_t size);
 
-/* Memory of this process alone, without a descriptor. */
+/* Creates memory for this process only, without a descriptor. */
 int nc_segment_create_private(struct nc_segment *segment, size_t size);
 
-/* Makes a range unwritable through this mapping; whole pages. */
+/* Makes a range of whole pages read-only through this mapping. */
 int nc_segment_protect(struct nc_segment *segment, size_t offset, size_t length);
 
-/* And writable again, which a segment that is sealed or frozen refuses. */
+/* Makes it writable again; fails for a segment that is sealed or frozen. */
 int nc_segment_unprotect(struct nc_segment *segment, size_t offset, size_t length);
 
-/* No new writable mapping and no write(2) from now on. */
+/* Forbids new writable mappings and write(2) from now on. */
 int nc_segment_seal(struct nc_segment *segment);
 
 /*
- * Nobody writes any more, the caller included: the mapping becomes readable
- * only, at the same address, and the kernel refuses every other way in for
- * good.  On failure the segment is as it was; -EBUSY: something uses its
- * pages, and there was no room for a copy of them.  A fault in another thread
- * that touches the segment meanwhile is its own.
+ * Makes the segment read-only for every process, the caller included: the mapping
+ * becomes read-only, at the same address, and the kernel permanently refuses every
+ * other way to write.  On failure the segment is as before; -EBUSY: its pages are
+ * in use, and there was no memory for a copy.  Other threads must not write to the
+ * segment meanwhile.
  */
 int nc_segment_freeze(struct nc_segment *segment);
 
 /*
- * Maps, readable only, a segment that another process froze, and takes its
- * descriptor over.  -EPROTO: it is not of that size or not sealed against all
- * change; the descriptor stays the caller's.
+ * Maps read-only a segment that another process froze, and takes ownership of its
+ * descriptor.  -EPROTO: it has another size or is not sealed against all changes;
+ * the caller still owns the descriptor.
  */
 int nc_segment_adopt_frozen(struct nc_segment *segment, int fd, size_t size);
 
 /*
- * A descriptor of the segment that can only be read, the segment's own; opened at the
- * first call.  Any thread.  -errno: of open(2) in /proc; -EBADF: it has none itself.
+ * Returns a descriptor that can only be read, which belongs to the segment; the first call
+ * opens it.  Any thread.  Returns -errno of open(2) in /proc, or -EBADF: the segment has no
+ * file.
  */
 int nc_segment_reader(struct nc_segment *segment);
 
 /*
- * Unmaps and closes.  Pages that a socket still holds live on until they are
- * acknowledged; that is why segments are closed and never punched (nabc(7)).
+ * Unmaps and closes.  Pages that a socket still refers to live until they are
+ * acknowledged; so segments are closed, and holes are never punched (nabc(7)).
  */
 void nc_segment_close(struct nc_segment *segment);
 

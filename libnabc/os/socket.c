@@ -17,7 +17,7 @@ void nc_socket_bound_unsent(int socket, size_t limit)
 	unsigned value = 0;
 	socklen_t length = sizeof(value);
 
-	/* 0 is a socket for which net.ipv4.tcp_notsent_lowat holds. */
+	/* 0: the socket uses net.ipv4.tcp_notsent_lowat. */
 	if (getsockopt(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &value, &length) < 0 || value != 0)
 		return;
 	value = limit < INT_MAX ? (unsigned)limit : INT_MAX;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * socket.h - what has to be asked of a socket, or told to it, before sending.
- * System calls, no state, any thread.
+ * socket.h - queries and options of a socket that is sent to.  System calls, no
+ * state, any thread.
  */
 #ifndef NC_SOCKET_H
 #define NC_SOCKET_H
@@ -10,18 +10,18 @@
 #include <stddef.h>
 
 /*
- * Bounds the bytes of a TCP socket that wait unsent in the kernel, unless the
- * program has set a bound of its own.  Other sockets stay as they are.
+ * Limits the unsent bytes of a TCP socket in the kernel, unless the program has set
+ * a limit.  Other sockets are not changed.
  */
 void nc_socket_bound_unsent(int socket, size_t limit);
 
-/* Whether calls wait for room, as on a socket that is not O_NONBLOCK. */
+/* Whether calls block until the socket is writable: it is not O_NONBLOCK. */
 bool nc_socket_waits(int socket);
 
-/* Whether the socket tells of room to who waits for it. */
+/* Whether poll(2) reports the socket as writable. */
 bool nc_socket_has_room(int socket);
 
-/* Whether writing to a stream that is over is an error and not a signal. */
+/* Whether writing to a closed stream returns an error instead of raising a signal. */
 bool nc_socket_sigpipe_ignored(void);
 
 #endif

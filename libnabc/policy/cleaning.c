@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * cleaning.c - decisions about cleaning segments; see cleaning.h.
- */
+/* cleaning.c - decisions about compacting segments; see cleaning.h. */
 #include <stdlib.h>
 
 #include "policy/cleaning.h"
@@ -11,7 +9,7 @@ size_t nc_cleaning_bound(size_t size, unsigned limit)
 	return size / 100 * limit + size % 100 * limit / 100;
 }
 
-/* Those that must survive first, then by falling worth, then by rising size. */
+/* Order: units that must survive, then descending worth, then ascending size. */
 static int compare(const void *left, const void *right)
 {
 	const struct nc_cleaning_unit *a = left, *b = right;
@@ -63,7 +61,10 @@ int nc_cleaning_pick(const struct nc_cleaning_segment *segments, unsigned count)
 
 		if (segment->copied >= segment->size)
 			continue;
-		/* Two of these may not fit into one: it would be copied about for ever. */
+		/*
+		 * Two such segments may not fit into one: units would be copied
+		 * back and forth forever.
+		 */
 		if (!segment->evicted && segment->copied > segment->size / 2)
 			continue;
 		loss = segment->lost / (double)(segment->size - segment->copied);

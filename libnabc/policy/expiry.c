@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * expiry.c - a binary heap by tick; see expiry.h.  Owns its array.
- */
+/* expiry.c - a binary heap by tick; see expiry.h.  It owns its array. */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * replacement-gdsf.c - GreedyDual-Size-Frequency: the key is the floor and the uses
- * for each byte; see replacement.h.
+ * replacement-gdsf.c - GreedyDual-Size-Frequency: the key is the floor plus the
+ * uses per byte; see replacement.h.
  */
 #include "policy/replacement-internal.h"
 
 #define USES_MAX UINT16_MAX
 
-/* In 16 bits, rounded down by less than a thousandth: exponent and 10 bits. */
+/* Packs into 16 bits, rounded down by less than a thousandth: exponent and 10 bits. */
 static uint16_t bytes_pack(size_t bytes)
 {
 	unsigned exponent;
@@ -30,7 +30,7 @@ static double bytes_unpack(uint16_t packed)
 static double gdsf_key(const struct nc_replacement *order, const struct nc_replaceable *entry,
 		       unsigned uses)
 {
-	/* Atomic, as an entry may be used while it is added. */
+	/* Atomic, since an entry may be used while it is added. */
 	uint16_t bytes = atomic_load_explicit(&entry->ranked.bytes, memory_order_relaxed);
 
 	return nc_replacement_load(&order->clock) + uses / bytes_unpack(bytes);
@@ -43,7 +43,7 @@ static int gdsf_add(struct nc_replacement *order, struct nc_replaceable *entry, 
 	return nc_replacement_heap_add(order, entry, gdsf_key(order, entry, 1));
 }
 
-/* Two at the same time may count as one. */
+/* Two simultaneous uses may count as one. */
 static void gdsf_use(struct nc_replacement *order, struct nc_replaceable *entry)
 {
 	unsigned uses = atomic_load_explicit(&entry->ranked.uses, memory_order_relaxed);
@@ -56,7 +56,7 @@ static void gdsf_use(struct nc_replacement *order, struct nc_replaceable *entry)
 		nc_replacement_store(&entry->ranked.key, key);
 }
 
-/* The key is the floor at the last use and the uses for each byte. */
+/* The key is the floor at the last use plus the uses per byte. */
 static double gdsf_worth(const struct nc_replacement *order, const struct nc_replaceable *entry)
 {
 	double worth = nc_replacement_load(&entry->ranked.key) - order->heap[0]->ranked.remembered;
@@ -65,8 +65,8 @@ static double gdsf_worth(const struct nc_replacement *order, const struct nc_rep
 }
 
 /*
- * The floor is the key of the one that should have gone: a better one that had
- * to go from its segment says nothing about age.
+ * The floor becomes the key of the entry with the least key, which should have been
+ * evicted: a better one that was evicted with its segment tells nothing about age.
  */
 static void gdsf_judged(struct nc_replacement *order, struct nc_replaceable *entry, bool survived)
 {
@@ -82,9 +82,9 @@ static void gdsf_judged(struct nc_replacement *order, struct nc_replaceable *ent
 
 static struct nc_replaceable *
 gdsf_victim(struct nc_replacement *order,
-	    bool (*may_go)(struct nc_replaceable *entry, void *context), void *context)
+	    bool (*may_evict)(struct nc_replaceable *entry, void *context), void *context)
 {
-	struct nc_replaceable *entry = nc_replacement_heap_victim(order, may_go, context);
+	struct nc_replaceable *entry = nc_replacement_heap_victim(order, may_evict, context);
 
 	if (entry && nc_replacement_load(&order->clock) < entry->ranked.remembered)
 		nc_replacement_store(&order->clock, entry->ranked.remembered);

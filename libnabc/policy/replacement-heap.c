@@ -2,10 +2,10 @@
 /*
  * replacement-heap.c - the heap of the policies that rank by a key: LRU and GDSF.
  *
- * It is lazy: a use only raises the entry's key, and the heap stays in order of
- * the keys it remembers.  Since keys never fall, an entry whose remembered key is
- * the least and still true is the least of all; one that has grown meanwhile
- * sinks first.  Owns the heap's array.
+ * It is lazy: a use only raises the entry's key, and the heap remains ordered by
+ * remembered keys.  Since keys never decrease, an entry whose remembered key is the
+ * least and still current is the least of all; one whose key has grown first moves
+ * down.  It owns the heap's array.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -65,7 +65,7 @@ static int heap_reserve(struct nc_replacement *order)
 		return 0;
 	if (order->room > HEAP_ROOM_MAX)
 		return -ENOMEM;
-	/* By a quarter: what lies idle counts into the overhead of a unit. */
+	/* By a quarter: unused elements count as overhead per unit. */
 	room = order->room < HEAP_ROOM_MIN ? HEAP_ROOM_MIN : order->room + order->room / 4;
 	heap = reallocarray(order->heap, room, sizeof(heap[0]));
 	if (!heap)
@@ -114,8 +114,8 @@ struct nc_replaceable *nc_replacement_heap_least(struct nc_replacement *order)
 }
 
 struct nc_replaceable *nc_replacement_heap_victim(struct nc_replacement *order,
-						  bool (*may_go)(struct nc_replaceable *entry,
-								 void *context),
+						  bool (*may_evict)(struct nc_replaceable *entry,
+								    void *context),
 						  void *context)
 {
 	struct nc_replaceable *entry = NULL;
@@ -123,9 +123,9 @@ struct nc_replaceable *nc_replacement_heap_victim(struct nc_replacement *order,
 
 	while (order->count) {
 		entry = nc_replacement_heap_least(order);
-		if (may_go(entry, context))
+		if (may_evict(entry, context))
 			break;
-		/* Set aside, into the place that this leaves free behind the heap. */
+		/* Set it aside, in the place behind the heap that its removal frees. */
 		nc_replacement_heap_remove(order, entry);
 		put(order, order->count, entry);
 		entry = NULL;

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * replacement-internal.h - what the policies of replacement.h are made of: for
- * replacement*.c alone.
- */
+/* replacement-internal.h - shared by the policies of replacement.h, for replacement*.c only. */
 #ifndef NC_REPLACEMENT_INTERNAL_H
 #define NC_REPLACEMENT_INTERNAL_H
 
@@ -21,19 +18,19 @@ static inline void nc_replacement_store(_Atomic double *to, double value)
 	atomic_store_explicit(to, value, memory_order_relaxed);
 }
 
-/* --- the heap, whose least is first ---------------------------------------- */
+/* --- the heap, with the least entry first ---------------------------------------- */
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int nc_replacement_heap_add(struct nc_replacement *order, struct nc_replaceable *entry, double key);
 void nc_replacement_heap_remove(struct nc_replacement *order, struct nc_replaceable *entry);
 
-/* Lets the heap remember the present key of its first entry, which is returned. */
+/* Updates the heap until the first entry's remembered key is current; returns that entry. */
 struct nc_replaceable *nc_replacement_heap_least(struct nc_replacement *order);
 
-/* The least entry that may go, or NULL. */
+/* Returns the least entry that may be evicted, or NULL. */
 struct nc_replaceable *nc_replacement_heap_victim(struct nc_replacement *order,
-						  bool (*may_go)(struct nc_replaceable *entry,
-								 void *context),
+						  bool (*may_evict)(struct nc_replaceable *entry,
+								    void *context),
 						  void *context);
 
 #endif

@@ -22,7 +22,7 @@ static void lru_use(struct nc_replacement *order, struct nc_replaceable *entry)
 		nc_replacement_store(&entry->ranked.key, now);
 }
 
-/* What was used twice as long ago is half as likely to be used again soon. */
+/* An entry whose last use is twice as long ago is half as likely to be used again soon. */
 static double lru_worth(const struct nc_replacement *order, const struct nc_replaceable *entry)
 {
 	return 1 /

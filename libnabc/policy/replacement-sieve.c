@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * replacement-sieve.c - SIEVE: a queue, a mark on what was used, and a hand; see
- * replacement.h.
- */
+/* replacement-sieve.c - SIEVE: a queue, a mark on used entries, and a hand; see replacement.h. */
 #include "policy/replacement-internal.h"
 
 /* Marks of SIEVE. */
 enum {
 	UNUSED, /* since the hand passed, or ever */
 	USED,
-	DUE, /* the hand has stopped at it, and it is still there */
+	DUE, /* the hand has stopped here, but the entry was not evicted */
 };
 
 static uint64_t arrival(const struct nc_replaceable *entry)
@@ -64,21 +61,21 @@ static void sieve_remove(struct nc_replacement *order, struct nc_replaceable *en
 static void sieve_use(struct nc_replacement *order, struct nc_replaceable *entry)
 {
 	(void)order;
-	/* Look before writing: a hot entry's line stays shared between CPUs. */
+	/* Read before writing: a hot entry's cache line stays shared between CPUs. */
 	if (mark_of(entry) != USED)
 		set_mark(entry, USED);
 }
 
 static struct nc_replaceable *
 sieve_victim(struct nc_replacement *order,
-	     bool (*may_go)(struct nc_replaceable *entry, void *context), void *context)
+	     bool (*may_evict)(struct nc_replaceable *entry, void *context), void *context)
 {
 	struct nc_replaceable *entry = order->hand ? order->hand : order->oldest;
 	unsigned ends = 0;
 
-	/* The first pass may clear every mark, so the third end proves that none may go. */
+	/* The first pass may clear every mark, so the third end proves that none may be evicted. */
 	while (entry && ends < 3) {
-		if (may_go(entry, context)) {
+		if (may_evict(entry, context)) {
 			if (mark_of(entry) != USED) {
 				order->hand = entry->queued.newer;
 				return entry;
@@ -94,7 +91,7 @@ sieve_victim(struct nc_replacement *order,
 	return NULL;
 }
 
-/* The less, the sooner the hand would stop at it. */
+/* The sooner the hand would stop at the entry, the lower its worth. */
 static double sieve_worth(const struct nc_replacement *order, const struct nc_replaceable *entry)
 {
 	const struct nc_replaceable *hand = order->hand ? order->hand : order->oldest;
@@ -111,7 +108,7 @@ static double sieve_worth(const struct nc_replacement *order, const struct nc_re
 	return 1 / (double)(2 * round - way);
 }
 
-/* When a used one had to go, the hand stops for it at one that was not. */
+/* If a used entry was evicted, the hand stops at an unused one instead. */
 static void sieve_judged(struct nc_replacement *order, struct nc_replaceable *entry, bool survived)
 {
 	struct nc_replaceable *at = order->hand ? order->hand : order->oldest;

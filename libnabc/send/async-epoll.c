@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * async-epoll.c - the library's sender where io_uring is unavailable: sockets
- * that are full wait in the epoll descriptor that the caller polls.
+ * async-epoll.c - the library's sender if io_uring is unavailable: sockets that are
+ * full are in the epoll set that the caller polls.
  */
 #include <errno.h>
 #include <sys/epoll.h>
@@ -23,7 +23,7 @@ static void epoll_async_close(struct NC_sender *sender)
 
 static int epoll_async_await(struct NC_sender *sender, struct nc_send_queue *queue)
 {
-	/* By number, so that an event never finds another's memory. */
+	/* Identify the socket by its number, so that a late event never refers to freed memory. */
 	struct epoll_event event = {.events = EPOLLOUT | EPOLLONESHOT, .data.fd = queue->socket};
 	int step = queue->watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * async-open.c - makes a sender with its descriptors, queues and backend, and takes
- * it apart; see async.h.
+ * async-open.c - creates a sender with its descriptors, queues and backend, and
+ * frees it; see async.h.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -54,9 +54,9 @@ static int open_backend(struct NC_sender *sender, bool uring)
 			return 0;
 		nc_diagnostics_report(
 			&sender->transmit->index->diagnostics, NC_DIAGNOSTIC_URING,
-			"io_uring cannot be used (%s): senders send each message by itself; allow "
-			"it (sysctl kernel.io_uring_disabled=0, the container's seccomp profile) "
-			"or open them with NC_SENDER_NO_URING",
+			"io_uring cannot be used (%s): senders make a system call for each "
+			"message; allow io_uring (sysctl kernel.io_uring_disabled=0, the "
+			"container's seccomp profile) or open senders with NC_SENDER_NO_URING",
 			sender->why);
 	}
 	sender->backend = &nc_async_epoll;
@@ -93,7 +93,7 @@ int nc_async_open(struct nc_send_ops *all, struct nc_transmit *transmit, unsigne
 				   .depth = depth ? depth : DEPTH_DEFAULT};
 	made->done_last = &made->done_first;
 	made->ready_last = &made->ready_first;
-	snprintf(made->why, sizeof(made->why), "switched off by the program");
+	snprintf(made->why, sizeof(made->why), "disabled by the program");
 	error = open_descriptors(made);
 	if (!error)
 		error = open_queues(made);

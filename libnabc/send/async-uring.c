@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * async-uring.c - the library's sender on io_uring: messages that are copied
- * anyway leave in batches, one system call for all that were queued.
+ * async-uring.c - the library's sender on io_uring: messages that are copied anyway
+ * are submitted in batches, with one system call for all queued ones.
  *
- * user_data is the queue, whose first message pins it, with the kind of
- * submission in the lowest bit; 0: nobody waits for it.
+ * user_data is the address of the queue, which exists as long as its first message,
+ * with the kind of submission in the lowest bit; 0: no queue waits for the
+ * completion.
  */
 #include <errno.h>
 #include <poll.h>
@@ -17,7 +18,7 @@
 #include "send/async.h"
 
 #define ENTRIES_MAX 1024u
-#define ROOM UINT64_C(1) /* a poll for room, not a send */
+#define POLLING UINT64_C(1) /* marks a poll for POLLOUT, not a send */
 
 static int watch_ring(struct NC_sender *sender, struct io_uring *uring)
 {
@@ -90,7 +91,7 @@ static int uring_async_send(struct NC_sender *sender, struct nc_send_queue *queu
 
 	if (!sqe)
 		return -EBUSY;
-	/* It is this message's turn, so that nothing of it is under way: no error. */
+	/* It is this message's turn and none of its steps is in flight: this cannot fail. */
 	(void)nc_send_op_prep(queue->first, sqe);
 	io_uring_sqe_set_data64(sqe, (uintptr_t)queue);
 	return 0;
@@ -103,14 +104,14 @@ static int uring_async_await(struct NC_sender *sender, struct nc_send_queue *que
 	if (!sqe)
 		return -EBUSY;
 	io_uring_prep_poll_add(sqe, queue->socket, POLLOUT);
-	io_uring_sqe_set_data64(sqe, (uintptr_t)queue | ROOM);
+	io_uring_sqe_set_data64(sqe, (uintptr_t)queue | POLLING);
 	return 0;
 }
 
 static int uring_async_cancel(struct NC_sender *sender, struct nc_send_queue *queue)
 {
-	/* A message that the backend sends is in flight; else the poll is. */
-	uint64_t target = (uintptr_t)queue | (queue->first->in_flight ? 0 : ROOM);
+	/* The backend's own send is marked in flight; otherwise the poll is pending. */
+	uint64_t target = (uintptr_t)queue | (queue->first->in_flight ? 0 : POLLING);
 	struct io_uring_sqe *sqe = get_sqe(sender);
 
 	if (!sqe)
@@ -135,10 +136,10 @@ static int uring_async_collect(struct NC_sender *sender, bool wait)
 		uint64_t token = cqe->user_data;
 		uint32_t flags = cqe->flags;
 		int32_t result = cqe->res;
-		struct nc_send_queue *queue = (struct nc_send_queue *)(uintptr_t)(token & ~ROOM);
+		struct nc_send_queue *queue = (struct nc_send_queue *)(uintptr_t)(token & ~POLLING);
 
 		io_uring_cqe_seen(uring, cqe);
-		if (token & ROOM)
+		if (token & POLLING)
 			nc_async_writable_locked(sender, queue);
 		else if (queue)
 			nc_async_completed_locked(sender, queue, result, flags);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * async.c - queues, order and completions of the library's sender; see async.h.
- */
+/* async.c - queues, order and completions of the library's sender; see async.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -27,7 +25,7 @@ struct nc_send_queue *nc_async_send_queue_locked(const struct NC_sender *sender,
 	return queue;
 }
 
-/* There are as many as messages, so one is spare. */
+/* There are as many queues as messages, so one is free. */
 static struct nc_send_queue *queue_open_locked(struct NC_sender *sender, int socket)
 {
 	struct nc_send_queue *queue = sender->spare;
@@ -65,7 +63,7 @@ static void make_ready_locked(struct NC_sender *sender, struct nc_send_queue *qu
 
 /* --- messages --------------------------------------------------------------- */
 
-/* Makes the descriptor readable for what no event will tell of. */
+/* Makes the descriptor readable when no event of the backend does. */
 static void announce_locked(struct NC_sender *sender)
 {
 	uint64_t one = 1;
@@ -74,7 +72,7 @@ static void announce_locked(struct NC_sender *sender)
 		sender->announced = write(sender->news, &one, sizeof(one)) == sizeof(one);
 }
 
-static void hush_locked(struct NC_sender *sender)
+static void clear_event_locked(struct NC_sender *sender)
 {
 	uint64_t count;
 
@@ -82,7 +80,7 @@ static void hush_locked(struct NC_sender *sender)
 		sender->announced = false;
 }
 
-/* The queue's first message is over. */
+/* Completes the queue's first message. */
 static void finish_locked(struct NC_sender *sender, struct nc_send_queue *queue, int error)
 {
 	struct NC_send_op *operation = queue->first;
@@ -98,7 +96,10 @@ static void finish_locked(struct NC_sender *sender, struct nc_send_queue *queue,
 	sender->done++;
 }
 
-/* The next step of a message by plain calls.  1: it is over; 0: the socket is full. */
+/*
+ * Sends the next part of a message with plain calls.  Returns 1 if it is complete,
+ * 0 if the socket is full.
+ */
 static int send_directly(struct NC_send_op *operation)
 {
 	struct nc_message *message = &operation->message;
@@ -122,13 +123,13 @@ static int send_directly(struct NC_send_op *operation)
 	return operation->message.at == operation->message.total;
 }
 
-/* Not now: the next reap tries again. */
-static bool passes_with_time(int error)
+/* Whether the error is temporary: the next reap tries again. */
+static bool is_temporary(int error)
 {
 	return error == -EAGAIN || error == -EBUSY || error == -ENOMEM;
 }
 
-/* Sends the queue's messages until one has to wait. */
+/* Sends the queue's messages until one must wait. */
 static void start_locked(struct NC_sender *sender, struct nc_send_queue *queue)
 {
 	while (queue->first) {
@@ -150,7 +151,7 @@ static void start_locked(struct NC_sender *sender, struct nc_send_queue *queue)
 		result = sender->backend->await(sender, queue);
 		if (result == 0)
 			break;
-		if (passes_with_time(result)) {
+		if (is_temporary(result)) {
 			make_ready_locked(sender, queue);
 			announce_locked(sender);
 			return;
@@ -169,7 +170,7 @@ static void start_ready_locked(struct NC_sender *sender)
 {
 	struct nc_send_queue *queue = sender->ready_first;
 
-	/* What has to be tried again goes to a new list. */
+	/* Queues that must be retried go to a new list. */
 	sender->ready_first = NULL;
 	sender->ready_last = &sender->ready_first;
 	while (queue) {
@@ -199,7 +200,7 @@ void nc_async_completed_locked(struct NC_sender *sender, struct nc_send_queue *q
 	int progress = nc_send_op_complete(queue->first, result, flags);
 
 	stopped_locked(sender, queue);
-	/* A kernel that does not wait for room. */
+	/* This kernel ignores MSG_WAITALL: send this message with plain calls. */
 	if (progress == NC_PROGRESS_FULL)
 		queue->first->direct = true;
 	else if (progress == NC_PROGRESS_DONE)
@@ -209,9 +210,9 @@ void nc_async_completed_locked(struct NC_sender *sender, struct nc_send_queue *q
 }
 
 /*
- * Whether the fast methods of nc_transmit_send() would take some of it.  They
- * splice on non-blocking sockets alone, since sendfile() cannot be told; the
- * kernel module can.
+ * Selects whether nc_transmit_send() sends the message, with a faster method for
+ * some of it.  It splices only on non-blocking sockets, since sendfile() has no
+ * flag for that; the kernel module has.
  */
 static void choose(struct NC_send_op *operation)
 {
@@ -233,7 +234,10 @@ static void choose(struct NC_send_op *operation)
 	}
 	operation->splice = splice;
 	operation->direct = splice || kernel || nc_send_op_may_zerocopy(operation);
-	/* Nobody is kept waiting anyway; io_uring may as well wait for room. */
+	/*
+	 * The caller does not block in any case, so io_uring may wait until the
+	 * socket is writable.
+	 */
 	spec->flags &= ~NC_SEND_DONTWAIT;
 }
 
@@ -273,7 +277,7 @@ static int submit_locked(struct NC_sender *sender)
 
 	start_ready_locked(sender);
 	error = sender->backend->submit ? sender->backend->submit(sender) : 0;
-	/* What the kernel did not take now is tried at the next reap. */
+	/* Submissions that failed now are retried at the next reap. */
 	if (error)
 		announce_locked(sender);
 	return error;
@@ -318,9 +322,9 @@ int nc_async_reap(struct NC_sender *sender, struct NC_completion *done, unsigned
 	if (!sender->done) {
 		error = sender->backend->collect(sender, false);
 		(void)submit_locked(sender);
-		/* Silenced only now, one reap late: a busy sender stays announced. */
+		/* Clear the event one reap late: a busy sender then needs fewer system calls. */
 		if (!sender->done && !sender->ready_first)
-			hush_locked(sender);
+			clear_event_locked(sender);
 	}
 	while (taken < count && sender->done)
 		take_done_locked(sender, &done[taken++]);
@@ -366,8 +370,8 @@ int nc_async_cancel(struct NC_sender *sender, int socket)
 	return count;
 }
 
-/* Until the backend has nothing more; false: it never will. */
-static bool wind_up_locked(struct NC_sender *sender)
+/* Runs until no message is with the backend; false: the backend failed permanently. */
+static bool drain_locked(struct NC_sender *sender)
 {
 	for (;;) {
 		int error;
@@ -379,7 +383,7 @@ static bool wind_up_locked(struct NC_sender *sender)
 		if (!sender->started)
 			return true;
 		error = sender->backend->collect(sender, true);
-		if (error && error != -EINTR && !passes_with_time(error))
+		if (error && error != -EINTR && !is_temporary(error))
 			return false;
 	}
 }
@@ -391,7 +395,7 @@ void nc_async_close(struct NC_sender *sender)
 	bool good;
 
 	pthread_mutex_lock(&sender->lock);
-	good = wind_up_locked(sender);
+	good = drain_locked(sender);
 	for (unsigned i = 0; i < sender->depth && !good; i++)
 		while (sender->queues[i].first) {
 			struct NC_send_op *operation = sender->queues[i].first;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kernel.c - NABC_IOC_SOCKSENDV of header and ranges; see kernel.h.
+ * kernel.c - NABC_IOC_SOCKSENDV with header and ranges; see kernel.h.
  *
- * The module keeps the bytes until they are acknowledged, so that nothing is
- * held here for what is in flight (invariant 1).  The end of the stream rides
- * on the last of them, and needs no cork.
+ * The module keeps the bytes until they are acknowledged, so the library need not
+ * hold units in flight (invariant 1).  The FIN is sent with the last bytes, and
+ * needs no cork.
  */
 #include <errno.h>
 
@@ -15,7 +15,10 @@ static bool takes(const struct nc_sending *sending, unsigned range)
 	return nc_kernel_has(nc_sending_unit(sending, range));
 }
 
-/* Bytes of the header that are left; more than the module takes at once are for others. */
+/*
+ * Returns the bytes left of the header; if the module cannot take them at once,
+ * another method does.
+ */
 static size_t head_left(const struct nc_message *message)
 {
 	size_t length = message->spec->header_length;
@@ -30,7 +33,7 @@ bool nc_kernel_next(const struct nc_message *message)
 	       head_left(message) <= message->index->device.header_max;
 }
 
-/* The ranges that follow each other in the module; their number. */
+/* Collects the consecutive ranges that are in the module; returns their number. */
 static unsigned gather(const struct nc_message *message, struct nc_device_range *ranges,
 		       size_t *length)
 {
@@ -88,7 +91,7 @@ static int send_kernel(struct nc_sending *sending)
 
 	if (sent == -EOPNOTSUPP) {
 		nc_sending_drop(sending, NC_METHOD_KERNEL, NC_KERNEL_REFUSED);
-		nc_route_estranged(sending->routes, &sending->route);
+		nc_route_kernel_refused(sending->routes, &sending->route);
 		return 1;
 	}
 	if (sent < 0)

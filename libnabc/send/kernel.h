@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kernel.h - the method by which the kernel module sends units that lie in it,
- * with the header before them, in one call.
+ * kernel.h - the method by which the kernel module sends its units, with the
+ * preceding header, in one call.
  */
 #ifndef NC_KERNEL_H
 #define NC_KERNEL_H
@@ -10,25 +10,26 @@
 
 extern const struct nc_method nc_kernel_method;
 
-/* Whether the unit is one that the module can send. */
+/* Whether the module can send the unit. */
 static inline bool nc_kernel_has(const struct nc_unit *unit)
 {
 	return unit->store->device;
 }
 
-/* What one call offered, and what came of it. */
+/* What one call offered, and its result. */
 struct nc_kernel_step {
 	size_t offered; /* bytes */
-	bool closed;	/* all went, and the end of the stream with it */
+	bool closed;	/* all bytes were sent, and the FIN */
 };
 
-/* Whether the module can go on with the message from where it is. */
+/* Whether the module can send the next part of the message. */
 bool nc_kernel_next(const struct nc_message *message);
 
 /*
- * Sends from where the message is to the end of the module's units in a row,
- * which nc_kernel_next() said there are.  flags: NC_SEND_DONTWAIT.  Bytes that
- * the socket took; -EOPNOTSUPP: it is not plain TCP; errors of send(2).
+ * Sends from the message's current position to the end of the module's consecutive
+ * units; only if nc_kernel_next() returned true.  flags: NC_SEND_DONTWAIT.  Returns
+ * the bytes that the socket took, -EOPNOTSUPP if it is not plain TCP, or errors of
+ * send(2).
  */
 ssize_t nc_kernel_send(const struct nc_message *message, int socket, unsigned flags,
 		       struct nc_kernel_step *step);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * message.c - checks and follows one message; see message.h.
- */
+/* message.c - checks one message and tracks its progress; see message.h. */
 #include <errno.h>
 #include <limits.h>
 

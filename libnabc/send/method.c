@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * method.c - the books that all methods keep alike; see method.h.
- */
+/* method.c - the accounting that all methods share; see method.h. */
 #include "send/method.h"
 
 int nc_sending_moved(struct nc_sending *sending, enum NC_method method, size_t offered,
 		     size_t moved)
 {
 	const struct nc_message *message = &sending->message;
-	/* Of a size is a range as a whole, however much of it is left. */
+	/* The size class is that of the whole range, however much of it is left. */
 	size_t whole = message->range < message->spec->range_count
 			       ? message->spec->ranges[message->range].length
 			       : 0;
@@ -21,10 +19,10 @@ int nc_sending_moved(struct nc_sending *sending, enum NC_method method, size_t o
 	if (moved < offered)
 		sending->tally.partial++;
 	/*
-	 * Of units in the module there is nothing to learn: elsewhere they must be fetched
-	 * first.
+	 * Units in the module teach nothing about other methods, which would have
+	 * to fetch them first.
 	 */
 	if (sending->sampled && method != NC_METHOD_COPY && method != NC_METHOD_KERNEL)
 		nc_route_took(&sending->route, method, whole, moved);
-	return moved == offered || (moved && sending->patient);
+	return moved == offered || (moved && sending->retry_short);
 }

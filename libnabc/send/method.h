@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * method.h - what a transmit method is: a way for pieces of a message to reach
- * a socket.  transmit.c holds the table of them.
+ * method.h - the interface of a transmit method: a way for pieces of a message to
+ * reach a socket.  transmit.c has the table of methods.
  *
- * A method takes or declines each piece; copy, which can send anything, is
- * what remains.
+ * A method takes or declines each piece.  Copy can send anything, so it sends what
+ * the others decline.
  */
 #ifndef NC_METHOD_H
 #define NC_METHOD_H
@@ -28,30 +28,32 @@ enum nc_reason {
 	NC_REASONS
 };
 
-/* A CPU's counters of what sending met with. */
+/* A CPU's counters of results of sending. */
 struct nc_transmit_counts {
 	alignas(64) _Atomic uint64_t reasons[NC_REASONS];
 	_Atomic uint64_t kept;			/* zero-copy sends that the kernel did not copy */
 	_Atomic uint64_t partial, full, failed; /* calls */
 };
 
-/* One call that sends: the message, where to, and what may still be tried. */
+/* One call that sends: the message, the socket, and the methods that may still be tried. */
 struct nc_sending {
 	struct nc_message message;
 	int socket;
-	unsigned char classes[NC_METHODS]; /* by method, of which sizes (nc_route_class()) */
-	bool any;			   /* of them is not 0 */
-	unsigned char decided[NC_METHODS]; /* the same for the calls that go on with the message */
+	/* by method: bits of the size classes that it may send (nc_route_class()) */
+	unsigned char classes[NC_METHODS];
+	bool any; /* one of them is not 0 */
+	/* the initial classes, for later calls that continue the message */
+	unsigned char decided[NC_METHODS];
 	/*
-	 * A notification to come, of this message or an earlier one, interrupts a
-	 * blocking call and sendfile() as a signal does: after a part, the socket
-	 * is asked once more whether it is full.
+	 * A pending notification, of this message or an earlier one, interrupts a
+	 * blocking call and sendfile() like a signal: after a short send, try once
+	 * more to see whether the socket is full.
 	 */
-	bool patient;
-	bool sampled; /* this message speaks for others */
-	bool alone;   /* the module sends all that is left, and the end of the stream */
-	bool closed;  /* the end of the stream went with the last bytes */
-	bool pushed;  /* the socket holds nothing back for bytes to come */
+	bool retry_short;
+	bool sampled; /* this message represents NC_ROUTE_SAMPLE messages */
+	bool alone;   /* the module sends all that is left, and the FIN */
+	bool closed;  /* the FIN was sent with the last bytes */
+	bool pushed;  /* the socket does not hold back a partial segment */
 	struct nc_route_use route;
 	struct nc_route_tally tally;
 	struct nc_transmit_counts *counts;
@@ -62,13 +64,13 @@ struct nc_sending {
 struct nc_method {
 	enum NC_method id;
 	const char *name;
-	bool headed; /* takes what is left of the header along */
-	/* Whether it would send that range of the message; the size is of a class it may have. */
+	bool headed; /* also takes what is left of the header */
+	/* Whether it would send that range of the message; the size is in one of its classes. */
 	bool (*takes)(const struct nc_sending *sending, unsigned range);
 	/*
-	 * Sends from where the message is, up to the end of the range at most.
-	 * 1: go on, with another method if this one was dropped; 0: the socket
-	 * takes no more now; -errno.
+	 * Sends from the message's position, at most to the end of the range.
+	 * Returns 1 to continue (with another method if this one was dropped), 0 if
+	 * the socket is full, or -errno.
 	 */
 	int (*send)(struct nc_sending *sending);
 };
@@ -84,7 +86,7 @@ static inline void nc_sending_count(struct nc_sending *sending, enum nc_reason r
 	atomic_fetch_add_explicit(&sending->counts->reasons[reason], 1, memory_order_relaxed);
 }
 
-/* This message tries it no more, and why. */
+/* Excludes a method for this message, and counts the reason. */
 static inline void nc_sending_drop(struct nc_sending *sending, enum NC_method method,
 				   enum nc_reason reason)
 {
@@ -106,8 +108,8 @@ static inline bool nc_sending_gapless(const struct nc_sending *sending, unsigned
 }
 
 /*
- * Of so many bytes offered by a method, so many went (0: none yet).  1: go
- * on; 0: only a part, the socket is full.
+ * Accounts for a call of a method: of `offered` bytes, `moved` were sent (0: none
+ * yet).  Returns 1 to continue, 0 after a short send: the socket is full.
  */
 int nc_sending_moved(struct nc_sending *sending, enum NC_method method, size_t offered,
 		     size_t moved);

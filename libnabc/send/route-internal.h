@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * route-internal.h - what the parts of route.h share: for route*.c alone.
- */
+/* route-internal.h - shared by the parts of route.h, for route*.c only. */
 #ifndef NC_ROUTE_INTERNAL_H
 #define NC_ROUTE_INTERNAL_H
 
@@ -15,7 +13,7 @@ struct nc_route_key {
 	bool local;
 };
 
-#define NC_ROUTE_MAPPED 12u /* bytes before an IPv4 address in one of IPv6 */
+#define NC_ROUTE_MAPPED 12u /* bytes before an IPv4 address that is mapped to IPv6 */
 
 static inline void nc_route_add(_Atomic uint64_t *counter, uint64_t more)
 {
@@ -33,15 +31,15 @@ static inline uint32_t nc_route_refusals(uint32_t level)
 	return NC_ROUTE_SAMPLE << level;
 }
 
-/* The key of an address; false: of no family that has routes. */
+/* Converts an address to a key; false: its family has no routes. */
 bool nc_route_key_of(const struct sockaddr_storage *from, struct nc_route_key *key);
 
 bool nc_route_same_address(const struct nc_route *route, const struct nc_route_key *key);
 
-/* The entry of the key, new if need be; NULL: all are fixed, or no memory. */
+/* Returns the entry of the key, creating it if necessary; NULL: all are fixed, or out of memory. */
 struct nc_route *nc_routes_enter_locked(struct nc_routes *routes, const struct nc_route_key *key);
 
-/* What was learnt. */
+/* Forgets what the route has learned. */
 void nc_route_forget_all(struct nc_route *route);
 
 #endif

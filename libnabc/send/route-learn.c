@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * route-learn.c - what a route learns from its sends: which method is worth while for
- * which sizes; see route.h.
+ * route-learn.c - what a route learns from its sends: which method pays for which
+ * sizes; see route.h.
  */
 #include "send/route-internal.h"
 
@@ -23,7 +23,7 @@ static bool trial_due(struct nc_trial *trial, bool sampled)
 	return true;
 }
 
-/* From one level to another, unless somebody was quicker. */
+/* Changes the level, unless another thread changed it first. */
 static void trial_ends(struct nc_trial *trial, uint32_t from, uint32_t to)
 {
 	if (from != to && to <= LEVEL_MAX)
@@ -42,7 +42,7 @@ bool nc_route_tries_zerocopy(const struct nc_route_use *use, bool sampled)
 	return use->route && !use->local && trial_due(&use->route->copied, sampled);
 }
 
-/* Bytes a call from which on a method is cheaper than a copy. */
+/* Returns the bytes per call above which a method is cheaper than a copy. */
 static size_t worth(enum NC_method method)
 {
 	return method == NC_METHOD_ZEROCOPY ? 2 * NC_ROUTE_CLASS_MIN : NC_ROUTE_CLASS_MIN;
@@ -59,7 +59,7 @@ void nc_route_took(const struct nc_route_use *use, enum NC_method method, size_t
 		return;
 	trial = &use->route->taken[method][nc_route_class(offered)];
 	level = atomic_load_explicit(&trial->level, memory_order_relaxed);
-	/* A trial speaks for itself; otherwise the average of a window does. */
+	/* A trial is judged by its one call; otherwise the average of a window counts. */
 	bytes = atomic_fetch_add_explicit(&trial->bytes, taken, memory_order_relaxed) + taken;
 	calls = atomic_fetch_add_explicit(&trial->calls, 1, memory_order_relaxed) + 1;
 	if (calls < (level ? 1 : WINDOW))
@@ -76,7 +76,7 @@ uint32_t nc_route_level(const struct nc_route_use *use)
 			  : 0;
 }
 
-/* Whether the entry is still what it was when the send began. */
+/* Whether the entry still belongs to the route that it had when the send began. */
 static bool still_there(const struct nc_route_use *use)
 {
 	return use->route &&

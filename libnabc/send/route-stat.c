@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * route-stat.c - the routes for people: what is known of each, and what they fix; see
- * route.h.
- */
+/* route-stat.c - reports the routes to operators, and fixes their methods; see route.h. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -12,7 +9,7 @@
 
 #include "send/route-internal.h"
 
-/* Which sizes a method is not tried for at present, as bits of classes. */
+/* Returns the size classes for which a method is not tried at present, as bits. */
 static unsigned avoided(const struct nc_route *route, enum NC_method method)
 {
 	unsigned classes = 0;
@@ -23,21 +20,21 @@ static unsigned avoided(const struct nc_route *route, enum NC_method method)
 	return classes;
 }
 
-static void explain(const struct nc_route *route, struct NC_route *told, bool zerocopy)
+static void explain(const struct nc_route *route, struct NC_route *report, bool zerocopy)
 {
 	uint32_t level = atomic_load_explicit(&route->copied.level, memory_order_relaxed);
 	const unsigned large = 1u << (NC_ROUTE_CLASSES - 1);
 	const char *copied;
-	char text[32];
+	char text[48];
 
-	told->method = atomic_load_explicit(&route->fixed, memory_order_relaxed);
-	if (told->method != NC_ROUTE_LEARN) {
-		told->recycled =
-			told->method == NC_METHOD_SPLICE || told->method == NC_METHOD_KERNEL
+	report->method = atomic_load_explicit(&route->fixed, memory_order_relaxed);
+	if (report->method != NC_ROUTE_LEARN) {
+		report->recycled =
+			report->method == NC_METHOD_SPLICE || report->method == NC_METHOD_KERNEL
 				? NC_METHOD_COPY
-				: (enum NC_method)told->method;
-		told->lasting = (enum NC_method)told->method;
-		snprintf(told->why, sizeof(told->why), "fixed");
+				: (enum NC_method)report->method;
+		report->lasting = (enum NC_method)report->method;
+		snprintf(report->why, sizeof(report->why), "fixed");
 		return;
 	}
 	if (!zerocopy)
@@ -46,52 +43,52 @@ static void explain(const struct nc_route *route, struct NC_route *told, bool ze
 		copied = "stays on this machine";
 	else if (level) {
 		copied = text;
-		snprintf(text, sizeof(text), "the kernel copies, %u to go",
+		snprintf(text, sizeof(text), "the kernel copies, retry in %u sends",
 			 nc_route_refusals(level) -
 				 atomic_load_explicit(&route->copied.since, memory_order_relaxed));
 	} else
-		copied = told->kept ? "not copied" : "not known yet";
+		copied = report->kept ? "not copied" : "not known yet";
 	zerocopy &= !route->local && !level && !(avoided(route, NC_METHOD_ZEROCOPY) & large);
-	told->recycled = zerocopy ? NC_METHOD_ZEROCOPY : NC_METHOD_COPY;
-	told->lasting =
-		avoided(route, NC_METHOD_SPLICE) & large ? told->recycled : NC_METHOD_SPLICE;
-	snprintf(told->why, sizeof(told->why), "%s%s", copied,
+	report->recycled = zerocopy ? NC_METHOD_ZEROCOPY : NC_METHOD_COPY;
+	report->lasting =
+		avoided(route, NC_METHOD_SPLICE) & large ? report->recycled : NC_METHOD_SPLICE;
+	snprintf(report->why, sizeof(report->why), "%s%s", copied,
 		 avoided(route, NC_METHOD_SPLICE) || avoided(route, NC_METHOD_ZEROCOPY)
 			 ? "; sockets take little at a time"
 			 : "");
 }
 
-static void tell(const struct nc_route *route, struct NC_route *told, bool zerocopy)
+static void describe(const struct nc_route *route, struct NC_route *report, bool zerocopy)
 {
 	struct NC_method_count *const by[NC_METHODS] = {
-		[NC_METHOD_COPY] = &told->by_copy,
-		[NC_METHOD_SPLICE] = &told->by_splice,
-		[NC_METHOD_ZEROCOPY] = &told->by_zerocopy,
-		[NC_METHOD_KERNEL] = &told->by_kernel,
+		[NC_METHOD_COPY] = &report->by_copy,
+		[NC_METHOD_SPLICE] = &report->by_splice,
+		[NC_METHOD_ZEROCOPY] = &report->by_zerocopy,
+		[NC_METHOD_KERNEL] = &report->by_kernel,
 	};
 
-	*told = (struct NC_route){.family = route->family, .local = route->local};
+	*report = (struct NC_route){.family = route->family, .local = route->local};
 	if (route->family == AF_INET)
-		memcpy(told->octets, route->address + NC_ROUTE_MAPPED, 4);
+		memcpy(report->octets, route->address + NC_ROUTE_MAPPED, 4);
 	else
-		memcpy(told->octets, route->address, sizeof(told->octets));
+		memcpy(report->octets, route->address, sizeof(report->octets));
 	if (route->family == AF_UNIX)
-		snprintf(told->address, sizeof(told->address), "unix");
+		snprintf(report->address, sizeof(report->address), "unix");
 	else
-		inet_ntop(route->family, told->octets, told->address, sizeof(told->address));
+		inet_ntop(route->family, report->octets, report->address, sizeof(report->address));
 	for (unsigned i = 0; i < NC_ROUTE_SHARDS; i++) {
 		for (unsigned method = 0; method < NC_METHODS; method++) {
 			by[method]->sends += nc_route_get(&route->counts[i].sends[method]);
 			by[method]->bytes += nc_route_get(&route->counts[i].bytes[method]);
 		}
-		told->partial += nc_route_get(&route->counts[i].partial);
+		report->partial += nc_route_get(&route->counts[i].partial);
 	}
-	told->kept = nc_route_get(&route->kept);
-	told->copied = nc_route_get(&route->copied_count);
-	explain(route, told, zerocopy);
+	report->kept = nc_route_get(&route->kept);
+	report->copied = nc_route_get(&route->copied_count);
+	explain(route, report, zerocopy);
 }
 
-unsigned nc_routes_tell(struct nc_routes *routes, struct NC_route *list, unsigned count,
+unsigned nc_routes_list(struct nc_routes *routes, struct NC_route *list, unsigned count,
 			bool zerocopy)
 {
 	unsigned found = 0;
@@ -101,7 +98,7 @@ unsigned nc_routes_tell(struct nc_routes *routes, struct NC_route *list, unsigne
 		if (routes->table[i].family == AF_UNSPEC)
 			continue;
 		if (found < count)
-			tell(&routes->table[i], &list[found], zerocopy);
+			describe(&routes->table[i], &list[found], zerocopy);
 		found++;
 	}
 	pthread_mutex_unlock(&routes->lock);
@@ -136,7 +133,7 @@ static int fix_locked(struct nc_routes *routes, const struct nc_route_key *key, 
 {
 	bool any = false, fixed = false;
 
-	/* Before there is traffic, or after its entry was given away. */
+	/* The route may have no entry: no traffic yet, or its entry was reused. */
 	if (key && method != NC_ROUTE_LEARN) {
 		bool there = false;
 

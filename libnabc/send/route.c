@@ -2,9 +2,9 @@
 /*
  * route.c - the table of routes; see route.h.
  *
- * An entry that goes to another route gets a new number: memos and sends that
- * still have the old one are then ignored or find it anew.  Counters of such
- * stragglers may land in the wrong entry; nothing but statistics hangs on it.
+ * An entry that is reused for another route gets a new number.  Memos and sends
+ * that still have the old number are ignored, or look the route up again.  Their
+ * counters may go to the wrong entry; that affects only statistics.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,10 +15,10 @@
 
 #include "send/route-internal.h"
 
-/* A memo: cookie << 16 | number << 9 | strange << 8 | bounded << 7 | local << 6 | index. */
+/* A memo: cookie << 16 | number << 9 | refused << 8 | bounded << 7 | local << 6 | index. */
 #define MEMO_COOKIE_MAX (UINT64_MAX >> 16)
 #define MEMO_NUMBER_MAX 0x7fu
-#define MEMO_STRANGE 0x100u
+#define MEMO_REFUSED 0x100u
 #define MEMO_BOUNDED 0x80u
 #define MEMO_LOCAL 0x40u
 #define MEMO_INDEX 0x3fu
@@ -85,7 +85,7 @@ void nc_route_forget_all(struct nc_route *route)
 			forget(&route->taken[i][class]);
 }
 
-/* An empty entry, or the one that was used least since the last time; NULL: all are fixed. */
+/* Returns an empty entry, or the one least used since the last aging; NULL: all are fixed. */
 static struct nc_route *vacate_locked(struct nc_routes *routes)
 {
 	struct nc_route *least = NULL;
@@ -104,7 +104,7 @@ static struct nc_route *vacate_locked(struct nc_routes *routes)
 			best = since;
 		}
 	}
-	/* What was long ago counts half, again and again. */
+	/* Halve the weight of earlier uses at regular intervals. */
 	if (++routes->replaced % NC_ROUTES == 0)
 		for (unsigned i = 0; i < NC_ROUTES; i++)
 			routes->table[i].mark +=
@@ -135,7 +135,7 @@ struct nc_route *nc_routes_enter_locked(struct nc_routes *routes, const struct n
 
 	if (route)
 		return route;
-	/* One word for an address, whoever the peers are. */
+	/* An address has one fixed method, for all peers. */
 	for (unsigned i = 0; i < NC_ROUTES; i++)
 		if (nc_route_same_address(&routes->table[i], key))
 			fixed = atomic_load_explicit(&routes->table[i].fixed, memory_order_relaxed);
@@ -200,7 +200,7 @@ static bool ask(int socket, struct nc_route_key *key)
 static uint64_t memo_of(const struct nc_routes *routes, const struct nc_route_use *use)
 {
 	return use->cookie << 16 | (uint64_t)(use->number & MEMO_NUMBER_MAX) << 9 |
-	       (use->strange ? MEMO_STRANGE : 0) | (use->unbounded ? 0 : MEMO_BOUNDED) |
+	       (use->kernel_refused ? MEMO_REFUSED : 0) | (use->unbounded ? 0 : MEMO_BOUNDED) |
 	       (use->local ? MEMO_LOCAL : 0) | (uint64_t)(use->route - routes->table);
 }
 
@@ -222,12 +222,12 @@ static bool recall(struct nc_routes *routes, struct nc_route_use *use)
 	use->number = atomic_load_explicit(&use->route->number, memory_order_relaxed);
 	use->local = memo & MEMO_LOCAL;
 	use->unbounded = !(memo & MEMO_BOUNDED);
-	use->strange = memo & MEMO_STRANGE;
+	use->kernel_refused = memo & MEMO_REFUSED;
 	return (use->number & MEMO_NUMBER_MAX) == (memo >> 9 & MEMO_NUMBER_MAX);
 }
 
 #define NOTE_THERE 0x8000u
-#define NOTE_SHIFT 7u /* of the number */
+#define NOTE_SHIFT 7u /* shifts the number */
 static_assert(MEMO_NUMBER_MAX << NOTE_SHIFT < NOTE_THERE, "a number fits a note");
 
 uint32_t nc_route_note(const struct nc_routes *routes, const struct nc_route_use *use)
@@ -262,7 +262,7 @@ int nc_route_find(struct nc_routes *routes, int socket, struct nc_route_use *use
 	if (recall(routes, use))
 		return 0;
 	use->route = NULL;
-	use->strange = false;
+	use->kernel_refused = false;
 	if (!ask(socket, &key))
 		return 0;
 	pthread_mutex_lock(&routes->lock);
@@ -284,8 +284,8 @@ void nc_route_bounded(struct nc_routes *routes, const struct nc_route_use *use)
 	remember(routes, &bounded);
 }
 
-void nc_route_estranged(struct nc_routes *routes, struct nc_route_use *use)
+void nc_route_kernel_refused(struct nc_routes *routes, struct nc_route_use *use)
 {
-	use->strange = true;
+	use->kernel_refused = true;
 	remember(routes, use);
 }

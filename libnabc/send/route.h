@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * route.h - what was learnt of the ways out of this machine, and what an
+ * route.h - what was learned about the routes out of this machine, and what an
  * operator has fixed.
  *
- * A route is a local address, which decides the device, and whether the peer
- * has the same one, so that nothing leaves the machine; all Unix sockets are
- * one.  For each there is
+ * A route is a local address, which determines the network device, and whether the
+ * peer has the same address, so that nothing leaves the machine.  All Unix sockets
+ * are one route.  Each route knows
  *
- *   copied   whether zero-copy sends are copied by the kernel after all;
- *   taken    for each class of sizes, whether the socket takes enough at a
+ *   copied   whether the kernel copies zero-copy sends after all;
+ *   taken    for each class of sizes, whether a socket takes enough bytes at a
  *            time for a fast method to be worth its cost.
  *
- * What did badly is left out for a number of sends that doubles each time,
+ * A method that did badly is skipped for a number of sends that doubles each time,
  * then tried once: routes change.  Time plays no part.
  *
- * Sending looks a route up without a lock, by the socket's cookie (which,
- * unlike its number, is never used again), and writes only to lines of its
- * own CPU, or once in several sends.  The lock is taken for a socket's first
- * large message and by whoever reads or fixes the table.
+ * Sending looks a route up without a lock, by the socket's cookie (which, unlike
+ * its number, is never reused).  It writes only to cache lines of its own CPU, or
+ * once in several sends.  The lock is taken for the first large message of a
+ * socket, and to read or fix the table.
  */
 #ifndef NC_ROUTE_H
 #define NC_ROUTE_H
@@ -37,22 +37,22 @@
 #define NC_METHODS 4u
 
 /*
- * Classes of sizes: 0 below 32 KiB, which no fast method is worth; then
- * doubling; the last without end.
+ * Classes of sizes: 0 is below 32 KiB, where no fast method pays; each next class
+ * is twice as large; the last one has no upper limit.
  */
 #define NC_ROUTE_CLASSES 6u
 #define NC_ROUTE_CLASS_MIN ((size_t)32 << 10)
 #define NC_ROUTE_ALL_CLASSES ((1u << NC_ROUTE_CLASSES) - 1)
 
-/* Whether to do something: yes, or after a number of refusals once again. */
+/* Whether to do something: yes, or once after a number of refusals. */
 struct nc_trial {
-	_Atomic uint32_t level; /* 0: yes; else refusals are 8 << level */
+	_Atomic uint32_t level; /* 0: yes; otherwise after 8 << level refusals */
 	_Atomic uint32_t since; /* refusals so far */
 	_Atomic uint32_t calls; /* in the present window, */
-	_Atomic uint64_t bytes; /* and what they moved */
+	_Atomic uint64_t bytes; /* and the bytes that they moved */
 };
 
-/* Counters, a shard for a CPU or so. */
+/* Counters, about one shard per CPU. */
 struct nc_route_counts {
 	alignas(64) _Atomic uint64_t sends[NC_METHODS];
 	_Atomic uint64_t bytes[NC_METHODS];
@@ -60,35 +60,35 @@ struct nc_route_counts {
 };
 
 struct nc_route {
-	unsigned char address[16]; /* IPv4 mapped into IPv6; Unix: zero */
+	unsigned char address[16]; /* IPv4 mapped to IPv6; Unix: zero */
 	int family;		   /* AF_UNSPEC: an empty entry */
 	bool local;
-	uint64_t mark;		 /* of its sends: those that count as use no more */
-	_Atomic unsigned number; /* of the entry's occupant: 1, 2, ... */
+	uint64_t mark;		 /* number of its sends that no longer count as use */
+	_Atomic unsigned number; /* of the route in this entry: 1, 2, ... */
 	_Atomic int fixed;	 /* NC_METHOD_* or NC_ROUTE_LEARN */
 	_Atomic uint64_t kept, copied_count;
 	struct nc_trial copied;
 	struct nc_trial taken[NC_METHODS][NC_ROUTE_CLASSES];
-	struct nc_route_counts *counts; /* shards */
+	struct nc_route_counts *counts; /* array of shards */
 };
 
 struct nc_routes {
 	pthread_mutex_t lock;
 	struct nc_route table[NC_ROUTES];
-	unsigned replaced;	/* entries, ever */
-	int fixed;		/* for routes to come */
-	_Atomic bool any_fixed; /* so that small messages have to ask as well */
+	unsigned replaced;	/* entries replaced so far */
+	int fixed;		/* method for new routes */
+	_Atomic bool any_fixed; /* small messages must look their route up, too */
 	_Atomic uint64_t memos[NC_ROUTE_MEMOS];
 };
 
-/* A socket's route, as one message sees it. */
+/* A socket's route, as used by one message. */
 struct nc_route_use {
-	struct nc_route *route; /* NULL: not connected, or no memory for one */
+	struct nc_route *route; /* NULL: not connected, or out of memory */
 	unsigned number;
 	uint64_t cookie;
 	bool local;
-	bool unbounded; /* TCP, and nc_route_bounded() has not been called for it */
-	bool strange;	/* nc_route_estranged() has been called for it */
+	bool unbounded;	     /* TCP, and nc_route_bounded() was not called for it */
+	bool kernel_refused; /* nc_route_kernel_refused() was called for it */
 };
 
 /* What one message did. */
@@ -102,24 +102,24 @@ void nc_routes_init(struct nc_routes *routes);
 void nc_routes_fini(struct nc_routes *routes);
 
 /*
- * The route of a socket.  0, also when it has none; -EBADF, -ENOTSOCK.  One
- * system call, three for a socket that is new here.
+ * Finds the route of a socket.  Returns 0, also if it has none, -EBADF or
+ * -ENOTSOCK.  Makes one system call, three for a socket that is new here.
  */
 int nc_route_find(struct nc_routes *routes, int socket, struct nc_route_use *use);
 
 /*
- * A route as NC_ROUTE_NOTE_BITS bits, for a message that goes on later, and
- * back.  False: there was none, or its entry is another route's by now.
+ * Convert a route to NC_ROUTE_NOTE_BITS bits, for a message that continues later,
+ * and back.  False: there was none, or its entry now belongs to another route.
  */
 #define NC_ROUTE_NOTE_BITS 16u
 uint32_t nc_route_note(const struct nc_routes *routes, const struct nc_route_use *use);
 bool nc_route_noted(struct nc_routes *routes, uint32_t note, struct nc_route_use *use);
 
-/* Remembers that the unsent bytes of that socket were looked after. */
+/* Remembers that the limit of unsent bytes was set for that socket. */
 void nc_route_bounded(struct nc_routes *routes, const struct nc_route_use *use);
 
 /* Remembers that the kernel module does not send to that socket. */
-void nc_route_estranged(struct nc_routes *routes, struct nc_route_use *use);
+void nc_route_kernel_refused(struct nc_routes *routes, struct nc_route_use *use);
 
 static inline unsigned nc_route_class(size_t length)
 {
@@ -138,44 +138,45 @@ static inline int nc_route_fixed(const struct nc_route_use *use)
 }
 
 /*
- * Whether pieces of a class should be tried by a method.  sampled: this
- * message stands for NC_ROUTE_SAMPLE ones, so that it may count.
+ * Whether pieces of a class should be sent by a method.  sampled: this message
+ * represents NC_ROUTE_SAMPLE messages, so it counts.
  */
 #define NC_ROUTE_SAMPLE 8u
 bool nc_route_tries(const struct nc_route_use *use, enum NC_method method, unsigned class,
 		    bool sampled);
 
-/* Whether a send without a copy should be tried at all. */
+/* Whether zero-copy should be tried at all. */
 bool nc_route_tries_zerocopy(const struct nc_route_use *use, bool sampled);
 
-/* A sampled piece: of what was offered to a method, so much was taken. */
+/* Reports a sampled piece: how much of the offered bytes the socket took. */
 void nc_route_took(const struct nc_route_use *use, enum NC_method method, size_t offered,
 		   size_t taken);
 
 /*
- * A notification; level is nc_route_level() at the time of the send, so that
- * a burst of bad news counts once.
+ * Reports a notification; level is nc_route_level() at the time of the send, so
+ * that a burst of copied sends counts once.
  */
 uint32_t nc_route_level(const struct nc_route_use *use);
 void nc_route_notified(const struct nc_route_use *use, uint32_t level, bool copied);
 
-/* The kernel refused to send without a copy at all. */
+/* Reports that the kernel refused to send without a copy. */
 void nc_route_refused(const struct nc_route_use *use, uint32_t level);
 
-/* Enters a message; weight: of how many it is the sample. */
+/* Adds a message to the counters; weight: how many messages it represents. */
 void nc_route_count(const struct nc_route_use *use, const struct nc_route_tally *tally,
 		    unsigned weight);
 
 /*
- * Writes at most count routes; returns how many there are.  zerocopy: whether
- * this process could send without a copy.
+ * Stores at most count routes; returns how many there are.  zerocopy: whether this
+ * process can send without a copy.
  */
-unsigned nc_routes_tell(struct nc_routes *routes, struct NC_route *list, unsigned count,
+unsigned nc_routes_list(struct nc_routes *routes, struct NC_route *list, unsigned count,
 			bool zerocopy);
 
 /*
- * Fixes the method of an address ("*": all), or lets it learn again and
- * forgets what it knew.  0; -EINVAL: no address; -ENOSPC: every entry is fixed.
+ * Fixes the method of an address ("*": all), or lets it learn again and forgets
+ * what it learned.  Returns 0, -EINVAL (no address), or -ENOSPC (every entry is
+ * fixed).
  */
 int nc_routes_fix(struct nc_routes *routes, const char *address, int method);
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * op.c - a message as steps on an io_uring; see op.h.
+ * send-op.c - sends a message in steps on an io_uring; see send-op.h.
  *
- * A step is IORING_OP_SENDMSG of all that is left, or of as many pieces as
- * iovecs go; IORING_OP_SENDMSG_ZC where the route is one without a copy.  The
- * kernel itself waits for room (MSG_WAITALL), so that one step is the rule.
+ * A step is IORING_OP_SENDMSG of all that is left, or of as many pieces as there
+ * are iovecs; IORING_OP_SENDMSG_ZC if the route sends without a copy.  The kernel
+ * itself waits until the socket is writable (MSG_WAITALL), so one step is usually
+ * enough.
  */
 #include <errno.h>
 #include <limits.h>
@@ -17,7 +18,7 @@
 
 #define IOVECS 64u
 
-/* The structure, then iovecs, views, ranges and the header's bytes. */
+/* Allocates the structure, followed by iovecs, views, ranges and the bytes of the header. */
 static struct NC_send_op *create(const struct nc_message *message)
 {
 	const struct NC_send *spec = message->spec;
@@ -25,7 +26,7 @@ static struct NC_send_op *create(const struct nc_message *message)
 	struct NC_send_op *op;
 	struct NC_range *ranges;
 
-	/* No overflow: the message found the length of the message to be sane. */
+	/* No overflow: nc_message_open() has checked the lengths. */
 	op = malloc(sizeof(*op) + IOVECS * sizeof(struct iovec) +
 		    count * (sizeof(struct nc_view) + sizeof(*ranges)) + spec->header_length);
 	if (!op)
@@ -48,7 +49,10 @@ static struct NC_send_op *create(const struct nc_message *message)
 	return op;
 }
 
-/* The class of the largest range, if all are runs of memory; 0: none that matters. */
+/*
+ * Returns the class of the largest range if all ranges are contiguous in memory; 0:
+ * zero-copy does not pay.
+ */
 static unsigned largest_class(const struct NC_send_op *op)
 {
 	const struct NC_send *spec = &op->spec;
@@ -93,12 +97,12 @@ void nc_send_op_consider_zerocopy(struct NC_send_op *op)
 			nc_route_tries(route, NC_METHOD_ZEROCOPY, largest_class(op), sampled));
 }
 
-/* Whether the module is to be asked; an index of the ring's it does not know. */
+/* Whether the module may send; it does not know indices of the ring's registered files. */
 static bool may_ask_kernel(const struct NC_send_op *op)
 {
 	int fixed = nc_route_fixed(&op->route);
 
-	return !op->fixed && !op->route.strange &&
+	return !op->fixed && !op->route.kernel_refused &&
 	       (fixed == NC_ROUTE_LEARN || fixed == NC_METHOD_KERNEL);
 }
 
@@ -110,7 +114,7 @@ int nc_send_op_open(struct nc_send_ops *all, struct nc_transmit *transmit, int s
 	struct NC_send_op *made;
 	int error;
 
-	/* The index of a registered file is nothing that shutdown() knows. */
+	/* shutdown() does not accept the index of a registered file. */
 	if ((flags & ~(NC_SEND_OP_FIXED_FILE | NC_SEND_OP_UNLINKED)) ||
 	    (flags & NC_SEND_OP_FIXED_FILE && spec && (spec->flags & NC_SEND_CLOSE)))
 		return -EINVAL;
@@ -126,12 +130,12 @@ int nc_send_op_open(struct nc_send_ops *all, struct nc_transmit *transmit, int s
 	made->transmit = transmit;
 	made->socket = socket;
 	made->fixed = flags & NC_SEND_OP_FIXED_FILE;
-	/* What is no socket is for the send to find out. */
+	/* If this is not a socket, the send reports that. */
 	if (!made->fixed)
 		(void)nc_transmit_route(transmit, socket, &made->message, &made->route);
 	made->kernel = flags & NC_SEND_OP_UNLINKED && may_ask_kernel(made);
 	atomic_fetch_add_explicit(&all->open, 1, memory_order_relaxed);
-	/* Now, since preparing a step does not fail. */
+	/* Fetch now, since preparing a step must not fail. */
 	error = made->kernel ? 0 : nc_message_fetch(&made->message, spec->range_count);
 	if (error) {
 		nc_send_op_free(made);
@@ -141,7 +145,7 @@ int nc_send_op_open(struct nc_send_ops *all, struct nc_transmit *transmit, int s
 	return 0;
 }
 
-/* The first range, from where the message is, that the module is to send. */
+/* Returns the first range, from the message's position on, that the module sends. */
 static unsigned kernel_from(const struct NC_send_op *op)
 {
 	unsigned range = op->message.range;
@@ -152,7 +156,7 @@ static unsigned kernel_from(const struct NC_send_op *op)
 	return range;
 }
 
-/* Nothing to wait for: its completion is the time to try. */
+/* With DONTWAIT there is nothing to wait for: its completion starts the send. */
 static void prep_kernel(struct NC_send_op *op, struct io_uring_sqe *sqe)
 {
 	op->planned = 0;
@@ -187,7 +191,7 @@ int nc_send_op_prep(struct NC_send_op *op, struct io_uring_sqe *sqe)
 	if (op->spec.flags & NC_SEND_DONTWAIT)
 		flags |= MSG_DONTWAIT;
 	if (op->planned == 0) {
-		/* An empty message: something must complete all the same. */
+		/* An empty message: something must complete nevertheless. */
 		io_uring_prep_nop(sqe);
 	} else if (op->as_zerocopy) {
 		io_uring_prep_sendmsg_zc(sqe, op->socket, &op->header, flags);
@@ -238,7 +242,7 @@ static void sent(struct NC_send_op *op, enum NC_method method, size_t bytes, boo
 		op->error = nc_transmit_end(op->transmit, op->socket, op->spec.flags, closed);
 }
 
-/* What a kernel, a socket or a limit may have against zero-copy sends alone. */
+/* Errors of a kernel, a socket or a limit that concern only zero-copy sends. */
 static bool declined(int32_t result)
 {
 	switch (-result) {
@@ -252,7 +256,7 @@ static bool declined(int32_t result)
 	return false;
 }
 
-/* The socket takes bytes, or is at its end, which sending will tell.  true: it was full. */
+/* The socket is writable, or broken, which the send reports.  Returns true if it was full. */
 static bool step_kernel(struct NC_send_op *op)
 {
 	struct nc_transmit *transmit = op->transmit;
@@ -262,7 +266,7 @@ static bool step_kernel(struct NC_send_op *op)
 	if (result == -EOPNOTSUPP) {
 		op->kernel = false;
 		op->error = nc_message_fetch(&op->message, op->spec.range_count);
-		nc_route_estranged(&transmit->routes, &op->route);
+		nc_route_kernel_refused(&transmit->routes, &op->route);
 		atomic_fetch_add_explicit(&nc_transmit_counts(transmit)->reasons[NC_KERNEL_REFUSED],
 					  1, memory_order_relaxed);
 	} else if (result >= 0) {
@@ -270,13 +274,13 @@ static bool step_kernel(struct NC_send_op *op)
 	} else if (result != -EAGAIN) {
 		op->error = (int)result;
 	}
-	/* The socket is full, and who waits for it should hear of room. */
+	/* The socket is full.  Push what is held back, so that it becomes writable again. */
 	if (result != -EOPNOTSUPP && !op->over && !op->error)
 		nc_cork_push(op->socket);
 	return result == -EAGAIN && op->spec.flags & NC_SEND_DONTWAIT;
 }
 
-/* The step is over; true: the socket was full. */
+/* Handles the end of a step; true: the socket was full. */
 static bool stepped(struct NC_send_op *op, int32_t result)
 {
 	op->in_flight = false;
@@ -346,9 +350,9 @@ void nc_send_op_abandon(struct NC_send_op *op)
 		return;
 	}
 	/*
-	 * A submission under way may still be read from, whatever it reads.  What
-	 * a socket refers to is kept by the kernel, but may not be written again:
-	 * recycled memory, and the header here.
+	 * The kernel may still read what a submission in flight refers to.  It
+	 * keeps the pages that a socket refers to, but these must not be written
+	 * again: recycled memory, and the header here.
 	 */
 	for (unsigned i = 0; i < op->spec.range_count && !op->in_flight; i++)
 		if (op->message.views[i].unit->store->kind != NC_KIND_RECYCLED)

@@ -2,14 +2,14 @@
 /*
  * sendfile.c - see sendfile.h: the send_file() of Nahum, Barzilai and Kandlur.
  *
- * The bytes are no unit's: the kernel lends the file's own pages to the socket,
- * so whoever writes to the file changes what is sent until it is acknowledged.
- * The caller answers for that.
+ * The bytes do not belong to a unit: the kernel lends the file's own pages to the
+ * socket.  If a process writes to the file, the bytes change until they are
+ * acknowledged.  The caller is responsible for that.
  *
- * sendfile(2) has no flags: it raises SIGPIPE, blocks as the socket does, and
- * pushes a partial segment at its end.  Where one of the first two is not what
- * the caller wants, or a socket takes no pages, the bytes are copied; a cork
- * holds the partial segment back.
+ * sendfile(2) has no flags: it raises SIGPIPE, blocks like the socket, and pushes a
+ * partial segment at its end.  If the caller does not want one of the first two, or
+ * the socket takes no pages, the bytes are copied; a cork holds the partial segment
+ * back.
  */
 #include <errno.h>
 #include <limits.h>
@@ -22,14 +22,14 @@
 #include "send/sendfile.h"
 
 #define FLAGS (NC_SEND_MORE | NC_SEND_CLOSE | NC_SEND_DONTWAIT)
-#define COPY_MAX ((size_t)16 << 10) /* bytes at a time; of the stack */
+#define COPY_MAX ((size_t)16 << 10) /* bytes per call; on the stack */
 
 struct task {
 	const struct NC_sendfile *spec;
 	int socket;
-	size_t total, at; /* bytes of the message; gone, skipped ones included */
-	bool lend;	  /* pages, instead of copying */
-	bool patient;	  /* see struct nc_sending */
+	size_t total, at; /* bytes of the message; bytes sent or skipped */
+	bool lend;	  /* lend pages instead of copying */
+	bool retry_short; /* see struct nc_sending */
 };
 
 static int check(const struct NC_sendfile *spec)
@@ -52,13 +52,13 @@ static int send_flags(const struct task *task, size_t planned)
 	       (spec->flags & NC_SEND_DONTWAIT ? MSG_DONTWAIT : 0);
 }
 
-/* Of what was offered so much went.  1: go on; 0: the socket is full; -errno. */
+/* Accounts for a call.  Returns 1 to continue, 0 if the socket is full, or -errno. */
 static int moved(struct task *task, size_t offered, ssize_t sent)
 {
 	if (sent < 0)
 		return -errno;
 	task->at += (size_t)sent;
-	return (size_t)sent == offered || task->patient;
+	return (size_t)sent == offered || task->retry_short;
 }
 
 static int send_memory(struct task *task, const void *data, size_t length)
@@ -81,7 +81,7 @@ static int copy_pages(struct task *task, off_t from, size_t length)
 			    length < sizeof(bytes) ? length : sizeof(bytes), from);
 	} while (got < 0 && errno == EINTR);
 	if (got <= 0)
-		return got < 0 ? -errno : -ERANGE; /* the file is shorter by now */
+		return got < 0 ? -errno : -ERANGE; /* the file is shorter now */
 	return send_memory(task, bytes, (size_t)got);
 }
 
@@ -95,7 +95,7 @@ static int lend_pages(struct task *task, off_t from, size_t length)
 	if (sent == 0)
 		return -ERANGE;
 	if (sent < 0 && (errno == EINVAL || errno == EOPNOTSUPP)) {
-		task->lend = false; /* a socket or a file that cannot */
+		task->lend = false; /* the socket or the file does not support it */
 		return 1;
 	}
 	return moved(task, length, sent);
@@ -133,8 +133,8 @@ ssize_t nc_sendfile(struct nc_transmit *transmit, int socket, const struct NC_se
 			     .at = spec->skip,
 			     .lend = !(spec->flags & NC_SEND_DONTWAIT) &&
 				     nc_socket_sigpipe_ignored(),
-			     .patient = nc_ring_waits(&transmit->zerocopy.ring)};
-	/* A message that goes on was looked at when it began. */
+			     .retry_short = nc_ring_waits(&transmit->zerocopy.ring)};
+	/* A continued message was checked when it began. */
 	if (!spec->skip && task.total >= NC_ROUTE_CLASS_MIN) {
 		error = nc_route_find(&transmit->routes, socket, &route);
 		if (error)
@@ -142,14 +142,14 @@ ssize_t nc_sendfile(struct nc_transmit *transmit, int socket, const struct NC_se
 		if (task.lend)
 			nc_transmit_bound(transmit, socket, task.total - task.at, &route);
 	}
-	/* Without one sendfile(2) pushes what it ends with, as it should if nothing follows. */
+	/* sendfile(2) pushes its last segment unless corked; right if nothing follows. */
 	if (task.at < task.total && spec->length && spec->flags & (NC_SEND_MORE | NC_SEND_CLOSE))
 		(void)nc_cork_set(&transmit->corks, socket);
 	result = send_all(&task);
 	if (result >= 0 && task.at == task.total) {
 		result = nc_transmit_end(transmit, socket, spec->flags, false);
 	} else {
-		/* As nc_transmit_send(). */
+		/* As in nc_transmit_send(). */
 		nc_cork_lift(&transmit->corks, socket);
 		nc_cork_push(socket);
 	}

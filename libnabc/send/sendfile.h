@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * sendfile.h - a header and a range of a file to a socket.
- */
+/* sendfile.h - sends a header and a range of a file to a socket. */
 #ifndef NC_SENDFILE_H
 #define NC_SENDFILE_H
 
 #include "send/transmit.h"
 
-/* See NC_sendfile(): bytes of the message handed to the socket, or -errno if none were. */
+/*
+ * See NC_sendfile().  Returns the bytes of the message that the socket took, or
+ * -errno if it took none.
+ */
 ssize_t nc_sendfile(struct nc_transmit *transmit, int socket, const struct NC_sendfile *spec);
 
 #endif

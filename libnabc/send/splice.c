@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * splice.c - sendfile() from the segment: page references move, bytes do not.
+ * splice.c - sendfile() from the segment: it passes page references, not bytes.
  *
- * Only from memory that is never written again (invariant 1), and only while
- * SIGPIPE is ignored, because sendfile() knows no MSG_NOSIGNAL; transmit-plan.c
- * asks for that before it offers the method.
+ * Only for memory that is never written again (invariant 1), and only while SIGPIPE
+ * is ignored, because sendfile() has no MSG_NOSIGNAL; transmit-plan.c checks that
+ * before it offers the method.
  *
- * sendfile() knows no MSG_MORE either and pushes a partial segment at its
- * end, unless the socket is corked, which transmit.c sees to.
+ * sendfile() has no MSG_MORE either, and pushes a partial segment at its end unless
+ * the socket is corked; transmit.c does that.
  */
 #include <errno.h>
 #include <sys/sendfile.h>
@@ -37,7 +37,7 @@ static int send_splice(struct nc_sending *sending)
 		return nc_sending_moved(sending, NC_METHOD_SPLICE, length, (size_t)sent);
 	error = errno;
 	if (error == EINVAL || error == EOPNOTSUPP) {
-		/* A socket that takes no pages. */
+		/* The socket takes no pages. */
 		nc_sending_drop(sending, NC_METHOD_SPLICE, NC_SPLICE_REFUSED);
 		return 1;
 	}

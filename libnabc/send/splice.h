@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * splice.h - the method that moves page references from a segment to a socket.
- */
+/* splice.h - the method that passes page references from a segment to a socket. */
 #ifndef NC_SPLICE_H
 #define NC_SPLICE_H
 
 #include "send/method.h"
 
-#define NC_SPLICE_MIN NC_ROUTE_CLASS_MIN /* bytes that make it cheaper than a copy */
+#define NC_SPLICE_MIN NC_ROUTE_CLASS_MIN /* bytes above which it is cheaper than a copy */
 
 extern const struct nc_method nc_splice_method;
 

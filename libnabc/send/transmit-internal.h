@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * transmit-internal.h - what the parts of transmit.h share: for transmit*.c alone.
- */
+/* transmit-internal.h - shared by the parts of transmit.h, for transmit*.c only. */
 #ifndef NC_TRANSMIT_INTERNAL_H
 #define NC_TRANSMIT_INTERNAL_H
 
 #include "send/transmit.h"
 
-/* Fills in what may be tried; returns of how many messages this one is the sample. */
+/* Selects the methods that may be tried; returns how many messages this one represents. */
 unsigned nc_transmit_consider(struct nc_transmit *transmit, struct nc_sending *sending);
 
-/* Whether the message goes on as was decided at its beginning. */
+/* Whether the message continues with the decision made at its beginning. */
 bool nc_transmit_resume(struct nc_transmit *transmit, struct nc_sending *sending);
 
-/* For the call that goes on with it; what the module sends is asked for each time. */
+/* Keeps the decision for the call that continues the message, unless the module may send. */
 void nc_transmit_resume_keep(struct nc_transmit *transmit, const struct nc_sending *sending);
 
 #endif

@@ -1,34 +1,35 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * transmit-plan.c - which methods a message is offered; see transmit.h.
+ * transmit-plan.c - selects which methods may send a message; see transmit.h.
  *
- * That is decided once, from its sizes and its route, and only if it matters:
- * most messages are small and are just copied.
+ * This is decided once, from its sizes and its route, and only if it matters: most
+ * messages are small and are just copied.
  */
 #include "os/socket.h"
 #include "send/transmit-internal.h"
 
-/* Of small messages, one in so many is entered in its route, for all of them. */
+/* One in this many small messages is counted in its route, with the weight of all of them. */
 #define SMALL_SAMPLE 64u
 
 /*
- * Measured with SWEET, 64 connections over loopback: bounding the unsent bytes
- * to 16 KiB takes a third off the server's CPU time for 256 KiB, a quarter for
- * 512 KiB.  Of 1 MiB it brings 30 % more a second for 20 % less CPU time of both
- * ends; but of that more is the server's, which else leaves it to the arriving
- * acknowledgements, on loopback the client's.  8 and 32 KiB are no better, 64
- * to 512 KiB worse than no bound.
+ * Measured with SWEET, 64 connections over loopback: limiting the unsent bytes to
+ * 16 KiB saves a third of the server's CPU time for 256 KiB, a quarter for 512 KiB.
+ * For 1 MiB it gives 30 % more throughput with 20 % less CPU time of both ends
+ * together; but the server's share grows, since without a limit arriving
+ * acknowledgements do part of its work, on loopback in the client's CPU time.  8
+ * and 32 KiB are no better, 64 to 512 KiB worse than no limit.
  *
- * That is of pages lent.  What is copied is copied once, and cheapest in one
- * go: with the bound 1 MiB costs twice the CPU time.
+ * These figures are for lent pages.  A copy is made once, and is cheapest in one
+ * call: with the limit, 1 MiB costs twice the CPU time.
  *
- * Between machines sending goes on while the program is away: a pacing timer or
- * an acknowledgement takes up to 64 KiB at a time, and what then finds nothing
- * more counts as the program's lack of data.  Over a link of 1 Gbit/s and 100 ms
- * bounds of 16 to 256 KiB kept BBR, which forgets samples of such times, in its
- * startup for good, at 2.9 times the link's rate: one packet in eight was lost,
- * for a tenth less and three times the CPU time.  From 512 KiB on, of which half
- * must have left before the program hears of it, all was well.
+ * Between machines, the kernel continues to send while the program does other work:
+ * a pacing timer or an acknowledgement takes up to 64 KiB at a time, and if it then
+ * finds no more data, the connection counts as limited by the program.  Over a link
+ * of 1 Gbit/s and 100 ms, limits of 16 to 256 KiB kept BBR, which discards such
+ * samples, in its startup phase permanently, at 2.9 times the rate of the link: one
+ * packet in eight was lost, with a tenth less throughput and three times the CPU
+ * time.  From 512 KiB on there was no such effect; the program is woken when half
+ * of the limit has been sent.
  */
 #define UNSENT_NEAR ((size_t)16 << 10)
 #define UNSENT_FAR ((size_t)1 << 20)
@@ -38,10 +39,10 @@ static _Thread_local unsigned ticks;
 
 /* The sizes of a message's pieces, as bits of classes. */
 struct survey {
-	unsigned lasting;  /* in memory written no more */
+	unsigned lasting;  /* in memory that is never written again */
 	unsigned recycled; /* in other memory */
 	unsigned kernel;   /* in the module, small ones too */
-	bool others;	   /* some are elsewhere */
+	bool others;	   /* some are not in the module */
 };
 
 static struct survey survey(const struct nc_sending *sending)
@@ -66,7 +67,7 @@ static struct survey survey(const struct nc_sending *sending)
 	return sizes;
 }
 
-/* Reasons that hold whatever the route. */
+/* Checks the conditions for splicing that do not depend on the route. */
 static bool may_splice(struct nc_sending *sending)
 {
 	if (sending->message.spec->flags & NC_SEND_DONTWAIT) {
@@ -80,7 +81,7 @@ static bool may_splice(struct nc_sending *sending)
 	return true;
 }
 
-/* Offers a method for those of the classes in which it does well. */
+/* Offers a method for those classes in which it does well. */
 static void offer(struct nc_sending *sending, enum NC_method method, unsigned classes,
 		  enum nc_reason otherwise)
 {
@@ -98,12 +99,12 @@ static void offer(struct nc_sending *sending, enum NC_method method, unsigned cl
 		nc_sending_count(sending, otherwise);
 }
 
-/* Nothing else spares them a copy, whatever their size. */
+/* Offered for all sizes, since every other method must copy these units first. */
 static void offer_kernel(struct nc_sending *sending, const struct survey *sizes)
 {
 	if (!sizes->kernel)
 		return;
-	if (sending->route.strange) {
+	if (sending->route.kernel_refused) {
 		nc_sending_count(sending, NC_KERNEL_REFUSED);
 		return;
 	}
@@ -145,9 +146,9 @@ static void offer_fixed(struct nc_sending *sending, const struct survey *sizes, 
 }
 
 /*
- * Of less than two segments, those of a loopback at least, a call that waits
- * for room itself would hear of none while its own last segment is held back
- * for more, and there is nobody to push that.
+ * With a limit below two segments (of a loopback at least), a call that waits for a
+ * writable socket would not be woken while its own last partial segment is held
+ * back for more, and no other call pushes that.
  */
 #define UNSENT_WAITING ((size_t)128 << 10)
 
@@ -190,7 +191,7 @@ unsigned nc_transmit_consider(struct nc_transmit *transmit, struct nc_sending *s
 		weight = SMALL_SAMPLE;
 	}
 	sending->sampled = ticks % NC_ROUTE_SAMPLE == 0;
-	/* What is no socket is left to the simplest, which says so. */
+	/* If this is not a socket, the copy reports that. */
 	if (nc_route_find(&transmit->routes, sending->socket, &sending->route)) {
 		offer_kernel(sending, &sizes);
 		return 0;
@@ -202,7 +203,7 @@ unsigned nc_transmit_consider(struct nc_transmit *transmit, struct nc_sending *s
 		offer_learnt(transmit, sending, &sizes);
 	else
 		offer_fixed(sending, &sizes, fixed);
-	/* Of pages that are lent, by either: a copy is cheapest in one go. */
+	/* Only for lent pages: a copy is cheapest in one call. */
 	if ((sizes.lasting && sending->classes[NC_METHOD_SPLICE]) ||
 	    (sizes.kernel && sending->classes[NC_METHOD_KERNEL]))
 		nc_transmit_bound(transmit, sending->socket,
@@ -212,18 +213,18 @@ unsigned nc_transmit_consider(struct nc_transmit *transmit, struct nc_sending *s
 	return weight;
 }
 
-/* --- messages that go on ------------------------------------------------------ */
+/* --- continued messages ------------------------------------------------------- */
 
 /*
- * A decision: what tells the message from others << 29 | the route << 13 |
- * sampled << 12 | classes of zero-copy << 6 | classes of splice.
+ * A decision: hash that identifies the message << 29 | the route << 13 | sampled <<
+ * 12 | classes of zero-copy << 6 | classes of splice.
  */
 #define RESUME_CLASSES NC_ROUTE_CLASSES
 #define RESUME_SAMPLED (2 * RESUME_CLASSES)
 #define RESUME_ROUTE (RESUME_SAMPLED + 1)
 #define RESUME_MARK (RESUME_ROUTE + NC_ROUTE_NOTE_BITS)
 
-/* Where the message is by now, which unit it began with, and what it may do. */
+/* Hashes the message's position, the unit that it began with, and its flags. */
 static uint64_t resume_mark(const struct nc_message *message)
 {
 	const struct NC_send *spec = message->spec;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * transmit.c - one message (header + ranges) to a socket: for each piece the
+ * transmit.c - sends one message (header + ranges) to a socket: each piece by the
  * first method that takes it.
  *
- * copy     send() of header and ranges together; always possible, and here.
- * splice   page references of memory that is written no more (splice.c)
+ * copy     send() of header and ranges together; always possible, and in this file
+ * splice   page references to memory that is never written again (splice.c)
  * zerocopy memory of all kinds to other machines (zerocopy.c)
- * kernel   units that lie in the kernel module, with the header (kernel.c)
+ * kernel   units in the kernel module, with the header (kernel.c)
  *
- * What is offered to a message is decided in transmit-plan.c. Units are held
- * from the first byte to the return, and longer by what is still in flight.
+ * transmit-plan.c selects the methods that may be tried.  Units are held from the
+ * first byte to the return, and longer if a send is still in flight.
  */
 #include <errno.h>
 #include <sched.h>
@@ -22,28 +22,28 @@
 #include "send/transmit.h"
 
 #define IOVECS 64u
-#define GATHER_MAX ((size_t)12 << 10) /* bytes; of the stack */
+#define GATHER_MAX ((size_t)12 << 10) /* bytes, on the stack */
 
 /*
- * A loopback has no card that fetches pages by itself: what is lent is copied
- * by the receiver, page by page, and a copy of what the caches hold costs no
- * more.  Measured with bench/null-server, 16 and 64 connections: of 128 KB
- * lending costs 1.12 and 1.24 times a copy's CPU time and brings 5 and 16 %
- * less a second, of 256 KB 0.83 and 0.76 times.
+ * On a loopback no network card fetches pages: the receiver copies lent pages one
+ * by one, and copying bytes that are in the CPU caches costs no more.  Measured
+ * with bench/null-server, 16 and 64 connections: lending 128 KB costs 1.12 and 1.24
+ * times the CPU time of a copy and gives 5 and 16 % less throughput; lending 256 KB
+ * costs 0.83 and 0.76 times the CPU time.
  */
 #define LOCAL_SPLICE ((size_t)256 << 10)
 
 /* Fits into a segment of any network. */
 #define SEGMENT_MIN ((size_t)500)
-/* More is hardly taken at once by a socket that was full. */
+/* A socket that was full rarely takes more than this at once. */
 #define LATE_MAX ((size_t)64 << 10)
 
-/* In the order of preference; what remains is copied. */
+/* In the order of preference; the rest is copied. */
 static const struct nc_method *const methods[] = {&nc_kernel_method, &nc_splice_method,
 						  &nc_zerocopy_method};
 
-/* Which method but copy takes that range; NULL: none. */
-static const struct nc_method *taker(const struct nc_sending *sending, unsigned range)
+/* Returns the method other than copy that takes that range; NULL: none. */
+static const struct nc_method *find_method(const struct nc_sending *sending, unsigned range)
 {
 	size_t length = sending->message.spec->ranges[range].length;
 
@@ -54,26 +54,26 @@ static const struct nc_method *taker(const struct nc_sending *sending, unsigned 
 	return NULL;
 }
 
-/* The first range behind those that are to be copied now. */
+/* Returns the first range behind those to be copied now. */
 static unsigned copied_until(const struct nc_sending *sending)
 {
 	const struct nc_message *message = &sending->message;
 	const struct NC_send *spec = message->spec;
 	unsigned end = message->range;
 
-	/* Copy was chosen for this one, unless it is the header's turn. */
+	/* Copy was selected for this range, unless the header is next. */
 	if (message->at >= spec->header_length)
 		end++;
-	else if (end < spec->range_count && taker(sending, end))
+	else if (end < spec->range_count && find_method(sending, end))
 		return end;
 	else
 		end++;
-	while (end < spec->range_count && !taker(sending, end))
+	while (end < spec->range_count && !find_method(sending, end))
 		end++;
 	return end < spec->range_count ? end : spec->range_count;
 }
 
-/* What is small together goes in one piece, which costs the system less to take. */
+/* Sends small pieces as one, which costs the kernel less. */
 static ssize_t send_pieces(int socket, struct iovec *pieces, unsigned count, size_t length,
 			   int flags)
 {
@@ -112,26 +112,26 @@ static int send_copy(struct nc_sending *sending)
 	} while (sent < 0 && errno == EINTR);
 	if (sent < 0)
 		return -errno;
-	/* A call that is cut short pushes what it has taken. */
+	/* A short send also pushes a partial segment. */
 	sending->pushed = (size_t)sent < planned;
 	return nc_sending_moved(sending, NC_METHOD_COPY, planned, (size_t)sent);
 }
 
-/* Who sends what is next; NULL: copy. */
+/* Returns the method that sends the next part; NULL: copy. */
 static const struct nc_method *next_method(const struct nc_sending *sending)
 {
 	const struct nc_message *message = &sending->message;
 	const struct nc_method *method = NULL;
 
 	if (message->range < message->spec->range_count)
-		method = taker(sending, message->range);
+		method = find_method(sending, message->range);
 	if (method && message->at < message->spec->header_length &&
 	    !(method->headed && nc_kernel_next(message)))
 		return NULL;
 	return method;
 }
 
-/* Sends until all is gone or the socket takes no more; -errno stops too. */
+/* Sends until all is sent, the socket is full, or an error occurs. */
 static int send_all(struct nc_sending *sending)
 {
 	struct nc_message *message = &sending->message;
@@ -148,12 +148,12 @@ static int send_all(struct nc_sending *sending)
 /* --- segments ----------------------------------------------------------------- */
 
 /*
- * Whether the last, partial segment is to wait for what comes behind: for the
- * FIN; for more to come, unless all of the message fits into one segment,
- * which MSG_MORE holds back as well.  What did not go at once before will
- * hardly now, if much is left of it: that is not yet the end.
+ * Whether the last, partial segment must wait for what follows: the FIN, or more
+ * bytes, unless the message fits into one segment, which MSG_MORE holds back as
+ * well.  If much is left after a short send, this call will hardly reach the end
+ * either.
  */
-static bool ends_late(const struct nc_message *message)
+static bool holds_last_segment(const struct nc_message *message)
 {
 	size_t rest = message->total - message->at;
 
@@ -164,12 +164,12 @@ static bool ends_late(const struct nc_message *message)
 	return message->spec->flags & NC_SEND_MORE && rest > SEGMENT_MIN;
 }
 
-/* Or one could leave between a spliced piece and the next. */
+/* A partial segment could be sent between a spliced piece and the next. */
 static bool wants_cork(const struct nc_sending *sending)
 {
 	const struct nc_message *message = &sending->message;
 
-	return ends_late(message) ||
+	return holds_last_segment(message) ||
 	       (!nc_message_holds_back(message) && sending->classes[NC_METHOD_SPLICE] &&
 		message->range + 1 < message->spec->range_count);
 }
@@ -182,22 +182,25 @@ static void cork(struct nc_transmit *transmit, struct nc_sending *sending)
 
 void nc_transmit_begin(struct nc_transmit *transmit, int socket, const struct nc_message *message)
 {
-	/* Beside MSG_MORE, since others may lift it before this message is sent. */
-	if (message->at < message->total && ends_late(message))
+	/* In addition to MSG_MORE, since others may lift the cork before this message is sent. */
+	if (message->at < message->total && holds_last_segment(message))
 		(void)nc_cork_set(&transmit->corks, socket);
 }
 
 int nc_transmit_end(struct nc_transmit *transmit, int socket, unsigned flags, bool closed)
 {
 	if (flags & NC_SEND_CLOSE) {
-		/* The FIN takes what the cork holds back with it. */
+		/* The FIN is sent with what the cork holds back. */
 		if (!closed && shutdown(socket, SHUT_WR) < 0)
 			return -errno;
 		nc_cork_forget(&transmit->corks, socket);
 	} else if (!(flags & NC_SEND_MORE)) {
 		nc_cork_lift(&transmit->corks, socket);
 	} else if (!nc_socket_has_room(socket)) {
-		/* Whoever waits for room before the next message must not wait for it. */
+		/*
+		 * A caller that waits for a writable socket before the next message
+		 * must not wait for the cork.
+		 */
 		nc_cork_push(socket);
 	}
 	return 0;
@@ -228,10 +231,10 @@ struct nc_transmit_counts *nc_transmit_counts(struct nc_transmit *transmit)
 }
 
 /*
- * The socket takes no more: what is held back, by the cork or for the bytes
- * that were to follow, is not the end.  It counts as unsent, too, and where a
- * segment is larger than the bound of that, as the 64 KB of a loopback are,
- * nobody would hear of room until the system has waited for 200 ms.
+ * The socket is full: a segment that the cork or MSG_MORE holds back is not the
+ * last one.  It also counts as unsent.  If a segment is larger than the limit of
+ * unsent bytes, as the 64 KB of a loopback are, the socket would not become
+ * writable until the kernel's timeout of 200 ms.
  */
 static void ends_short(struct nc_transmit *transmit, const struct nc_sending *sending)
 {
@@ -246,7 +249,7 @@ ssize_t nc_transmit_send(struct nc_transmit *transmit, int socket, const struct 
 	struct nc_view views[NC_RANGES_MAX];
 	struct nc_sending sending = {.socket = socket,
 				     .counts = nc_transmit_counts(transmit),
-				     .patient = nc_ring_waits(&transmit->zerocopy.ring),
+				     .retry_short = nc_ring_waits(&transmit->zerocopy.ring),
 				     .zerocopy = &transmit->zerocopy,
 				     .routes = &transmit->routes};
 	struct nc_message *message = &sending.message;
@@ -328,7 +331,7 @@ int nc_transmit_routes(struct nc_transmit *transmit, struct NC_route *routes, un
 {
 	if (count && !routes)
 		return -EINVAL;
-	return (int)nc_routes_tell(&transmit->routes, routes, count,
+	return (int)nc_routes_list(&transmit->routes, routes, count,
 				   transmit->zerocopy.ring.usable);
 }
 
@@ -343,7 +346,7 @@ int nc_transmit_route_set(struct nc_transmit *transmit, const char *address, int
 	    (method == NC_METHOD_ZEROCOPY && !transmit->zerocopy.ring.usable))
 		return -EOPNOTSUPP;
 	error = nc_routes_fix(&transmit->routes, address, method);
-	/* Units that nobody could send from the module should not be laid there. */
+	/* If no route may send from the module, do not allocate units there. */
 	if (!error && strcmp(address, "*") == 0)
 		atomic_store_explicit(&index->other_routes,
 				      method != NC_ROUTE_LEARN && method != NC_METHOD_KERNEL,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * transmit.h - ranges of units to a socket, by the method with the fewest
+ * transmit.h - sends ranges of units to a socket, by the method with the fewest
  * copies that the unit's kind, the size and the route allow.
  */
 #ifndef NC_TRANSMIT_H
@@ -19,9 +19,9 @@ struct nc_transmit {
 	struct nc_routes routes;
 	struct nc_zerocopy zerocopy;
 	struct nc_corks corks;
-	size_t unsent_limit; /* bytes; 0: as the route wants; SIZE_MAX: sockets stay as they are */
-	size_t local_splice; /* bytes from which on pieces that stay on this machine are spliced */
-	/* By socket, what was decided for a message of which a part has left. */
+	size_t unsent_limit; /* bytes; 0: depends on the route; SIZE_MAX: do not change sockets */
+	size_t local_splice; /* size from which pieces that stay on this machine are spliced */
+	/* By socket: the decision for a message that was partly sent. */
 	_Atomic uint64_t resumes[NC_TRANSMIT_RESUMES];
 	struct nc_transmit_counts counts[NC_TRANSMIT_SHARDS];
 };
@@ -29,38 +29,41 @@ struct nc_transmit {
 void nc_transmit_init(struct nc_transmit *transmit, struct nc_index *index);
 void nc_transmit_fini(struct nc_transmit *transmit);
 
-/* Bytes of the message handed to the socket, or -errno if none were. */
+/* Returns the bytes of the message that the socket took, or -errno if it took none. */
 ssize_t nc_transmit_send(struct nc_transmit *transmit, int socket, const struct NC_send *spec);
 
-/* --- for messages that are sent step by step by others ------------------------ */
+/* --- for messages that other functions send in steps ------------------------------- */
 
-/* A socket's route, if the message is large enough to matter: 0; errors of nc_route_find(). */
+/*
+ * Finds a socket's route if the message is large enough to matter.  Returns 0, or
+ * errors of nc_route_find().
+ */
 int nc_transmit_route(struct nc_transmit *transmit, int socket, const struct nc_message *message,
 		      struct nc_route_use *route);
 
-/* Bounds what the socket keeps unsent, where pages are lent and so many bytes are left. */
+/* Limits the unsent bytes of the socket, for lent pages, if `left` is large enough. */
 void nc_transmit_bound(struct nc_transmit *transmit, int socket, size_t left,
 		       const struct nc_route_use *route);
 
-/* Before the message's first step: corks the socket where its end has to wait. */
+/* Before the message's first step: corks the socket if its last segment must wait. */
 void nc_transmit_begin(struct nc_transmit *transmit, int socket, const struct nc_message *message);
 
 /*
- * All of a message with those flags is in the socket's hands; closed: and the
- * end of the stream, where they ask for it.  0; errors of shutdown(2).
+ * Called when the socket has taken a whole message with those flags; closed: and
+ * the FIN, if requested.  Returns 0, or errors of shutdown(2).
  */
 int nc_transmit_end(struct nc_transmit *transmit, int socket, unsigned flags, bool closed);
 
-/* This CPU's counters. */
+/* Returns this CPU's counters. */
 struct nc_transmit_counts *nc_transmit_counts(struct nc_transmit *transmit);
 
-/* Releases the units whose zero-copy sends are over; their number. */
+/* Releases the units of completed zero-copy sends; returns their number. */
 unsigned nc_transmit_reap(struct nc_transmit *transmit);
 
 /* Fills in what is known here. */
 void nc_transmit_stat(struct nc_transmit *transmit, struct NC_cache_stat *stat);
 
-/* See NC_routes() and NC_route_set(); -errno. */
+/* See NC_routes() and NC_route_set().  Return -errno on failure. */
 int nc_transmit_routes(struct nc_transmit *transmit, struct NC_route *routes, unsigned count);
 int nc_transmit_route_set(struct nc_transmit *transmit, const char *address, int method);
 

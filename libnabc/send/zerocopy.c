@@ -2,9 +2,9 @@
 /*
  * zerocopy.c - IORING_OP_SEND_ZC; see zerocopy.h.
  *
- * A flight is one send that the kernel has not finished with.  It is entered
- * before the send, so that the notification finds it, and removed by whichever
- * thread reaps that.
+ * A flight is one send that the kernel has not finished.  It is entered before the
+ * send, so that the notification finds it, and removed by the thread that reaps the
+ * notification.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ struct nc_flight {
 	struct nc_flight *next, **link;
 	size_t id;
 	struct nc_route_use route;
-	uint32_t level; /* of the route's trust when it was sent */
+	uint32_t level; /* nc_route_level() when it was sent */
 	struct nc_transmit_counts *counts;
 };
 
@@ -27,7 +27,7 @@ static struct nc_flight *flight_open(struct nc_sending *sending, size_t id)
 
 	if (!flight)
 		return NULL;
-	/* The message holds the unit already, so this cannot miss it. */
+	/* The message already holds the unit, so this hold finds it. */
 	if (nc_index_hold(zerocopy->index, id, true, &hold)) {
 		free(flight);
 		return NULL;
@@ -79,7 +79,10 @@ static bool takes(const struct nc_sending *sending, unsigned range)
 	       nc_sending_gapless(sending, range);
 }
 
-/* Copy goes on: to wait for room, or because zero-copy is unavailable here. */
+/*
+ * Falls back to copy: to wait until the socket is writable, or because zero-copy is
+ * unavailable here.
+ */
 static int declined(struct nc_sending *sending, uint32_t level, int error)
 {
 	enum nc_reason reason = NC_ZEROCOPY_REFUSED;
@@ -92,10 +95,10 @@ static int declined(struct nc_sending *sending, uint32_t level, int error)
 		reason = NC_ZEROCOPY_MEMORY;
 		nc_diagnostics_report(
 			&sending->message.index->diagnostics, NC_DIAGNOSTIC_MEMLOCK,
-			"no memory can be locked for sending without a copy, so units are "
+			"memory for zero-copy sends cannot be locked, so units are "
 			"copied; raise RLIMIT_MEMLOCK and sysctl net.core.optmem_max");
 	}
-	/* The stream's own trouble is for copy to find and to tell. */
+	/* Errors of the stream itself are left to the copy, which reports them. */
 	if (reason == NC_ZEROCOPY_MEMORY || error == -EOPNOTSUPP || error == -EINVAL)
 		nc_route_refused(&sending->route, level);
 	nc_sending_drop(sending, NC_METHOD_ZEROCOPY, reason);
@@ -124,9 +127,9 @@ static int send_zerocopy(struct nc_sending *sending)
 	}
 	if (sent < 0)
 		return declined(sending, level, (int)sent);
-	/* Full: it is for copy to wait, or to say that it may not. */
+	/* If the socket is full, the copy waits, or reports that it may not. */
 	(void)nc_sending_moved(sending, NC_METHOD_ZEROCOPY, length, (size_t)sent);
-	sending->patient |= nc_ring_waits(&zerocopy->ring);
+	sending->retry_short |= nc_ring_waits(&zerocopy->ring);
 	if ((size_t)sent < length)
 		nc_sending_drop(sending, NC_METHOD_ZEROCOPY, NC_ZEROCOPY_FULL);
 	return 1;

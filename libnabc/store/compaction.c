@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * compaction.c - cleans segments that many units share: weighs what they hold,
- * copies the best units to where there is room, evicts the others, and closes
- * the segment; see eviction.h.
+ * compaction.c - compacts segments that many units share: rates their units, copies
+ * the best ones to other segments, evicts the rest, and closes the segment; see
+ * eviction.h.
  *
- * Copies are made under a hold of the cleaner's own and without the lock; the
- * unit's place is switched if that hold is then the only one (unit.h).
+ * Units are copied without the lock, under a hold that the compaction takes.  The
+ * new place becomes valid only if that hold is then the only one (unit.h).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,10 +13,10 @@
 
 #include "store/eviction-internal.h"
 
-/* Units to look at, at most, to choose the segment to clean. */
+/* At most this many units are examined to select the segment to compact. */
 #define WEIGHED_UNITS 1024u
 
-/* Comparable over all priorities: any of a higher one is worth more. */
+/* Returns a value comparable across priorities: any unit of a higher priority is worth more. */
 static double worth(struct nc_member *member, const struct nc_unit *unit)
 {
 	static const double weight[NC_PRIORITIES] = {0x1p-80, 1, 0x1p80};
@@ -29,8 +29,8 @@ static double worth(struct nc_member *member, const struct nc_unit *unit)
 }
 
 /*
- * The units of a store, the caller's to free; NULL and *error: memory ended,
- * or one of them is in use (-EBUSY).
+ * Lists the units of a store; the caller frees the array.  Returns NULL and sets
+ * *error if memory is exhausted, or to -EBUSY if a unit is in use.
  */
 static struct nc_cleaning_unit *list(struct nc_member *member, struct nc_store *store, bool mark,
 				     int *error)
@@ -74,7 +74,7 @@ size_t nc_compaction_room(const struct nc_member *member, const struct nc_store 
 	return room;
 }
 
-/* Whether survivors may have a segment more: not while somebody waits for room. */
+/* Whether survivors may have one more segment: not while an allocation waits for memory. */
 static bool may_open(const struct nc_member *member, const struct nc_store *store,
 		     const struct nc_search *search)
 {
@@ -148,9 +148,9 @@ struct nc_store *nc_compaction_choose(struct nc_member *member, struct nc_store 
 	return best ? best : coldest;
 }
 
-/* --- cleaning --------------------------------------------------------------- */
+/* --- compaction --------------------------------------------------------------- */
 
-/* A unit on its way to another place. */
+/* A unit that is being copied to another place. */
 struct move {
 	struct nc_unit *unit;
 	unsigned generation;
@@ -178,7 +178,7 @@ int nc_eviction_open(struct nc_member *member, enum NC_kind kind)
 	return 0;
 }
 
-/* Memory outside the store for a unit of its kind; -ENOMEM. */
+/* Reserves memory outside the store for a unit of its kind; -ENOMEM if there is none. */
 static int64_t take_elsewhere(struct nc_member *member, const struct nc_store *store, size_t extent,
 			      struct nc_store **to)
 {
@@ -205,8 +205,9 @@ static void untake(struct move *move)
 }
 
 /*
- * Places for the survivors, each held and its place reserved; who finds none
- * survives no more.  Those that must come first.  -ENOMEM: one of them has none.
+ * Reserves a place for each survivor and holds it; a survivor without a place is
+ * evicted.  Units that must survive come first.  Returns -ENOMEM if one of those
+ * finds no place.
  */
 static int plan(struct nc_member *member, struct nc_store *store, struct nc_cleaning_unit *units,
 		struct move *moves, size_t *count)
@@ -255,7 +256,7 @@ static void judge_and_evict(struct nc_member *member, const struct nc_cleaning_u
 	}
 }
 
-/* Without the lock: the units are held, their places reserved. */
+/* Called without the lock: the units are held and their places reserved. */
 static void copy_one(const struct nc_member *member, struct move *move)
 {
 	struct nc_segment *segment = &move->to->segment;
@@ -276,7 +277,7 @@ static void copy_all(const struct nc_member *member, struct move *moves, size_t 
 		uint64_t end = moves[i].at + moves[i].unit->layout.extent;
 
 		copy_one(member, &moves[i]);
-		/* What lies in one piece becomes unwritable in one. */
+		/* Make adjacent copies read-only with one call. */
 		if (i + 1 < count && moves[i + 1].to == moves[i].to && moves[i + 1].at == end)
 			continue;
 		if ((moves[i].to->kind == NC_KIND_APPENDED || member->protect) &&
@@ -300,10 +301,10 @@ static void finish_move(struct nc_member *member, struct move *move)
 		member->copied_units++;
 		member->copied_bytes += unit->layout.extent;
 	} else {
-		/* Somebody holds it, or it was destroyed meanwhile: it stays where it is. */
+		/* The unit was held or destroyed meanwhile: it stays where it is. */
 		if (move->to->kind == NC_KIND_RECYCLED)
 			nc_store_untake(move->to, move->at, unit->layout.extent);
-		/* The log's is unwritable by now and stays a gap. */
+		/* A copy in the log is already read-only and remains as a gap. */
 		if (nc_unit_release(unit, move->generation) == 1)
 			nc_pool_give(member, unit);
 	}
@@ -311,12 +312,12 @@ static void finish_move(struct nc_member *member, struct move *move)
 	nc_pool_settle(member, move->to);
 }
 
-/* What is to happen to the units of a store, and where they go. */
+/* What happens to each unit of a store, and where the survivors go. */
 struct cleaning {
 	struct nc_cleaning_unit *units;
 	struct move *moves;
 	size_t all, moving;
-	size_t copied; /* bytes */
+	size_t copied; /* bytes to copy */
 };
 
 static void forget(struct cleaning *cleaning)
@@ -326,7 +327,10 @@ static void forget(struct cleaning *cleaning)
 	*cleaning = (struct cleaning){0};
 }
 
-/* Who survives.  -EBUSY: it cannot be cleaned now, or that would give nothing back. */
+/*
+ * Selects the survivors.  Returns -EBUSY if the store cannot be compacted now, or
+ * if compacting it would free nothing.
+ */
 static int choose_survivors(struct nc_member *member, struct nc_store *store,
 			    const struct nc_search *search, struct cleaning *cleaning)
 {
@@ -344,7 +348,10 @@ static int choose_survivors(struct nc_member *member, struct nc_store *store,
 	return -EBUSY;
 }
 
-/* The same, with a segment more for them if they need and may have one.  Leaves the lock. */
+/*
+ * As choose_survivors(), but opens one more segment if they need and may have it.
+ * Releases the lock meanwhile.
+ */
 static int prepare(struct nc_member *member, struct nc_store *store, const struct nc_search *search,
 		   struct cleaning *cleaning)
 {
@@ -353,7 +360,10 @@ static int prepare(struct nc_member *member, struct nc_store *store, const struc
 
 	if (error || cleaning->copied <= nc_compaction_room(member, store))
 		return error;
-	/* Two of these may not fit into one: they would be copied about for ever. */
+	/*
+	 * Two such segments may not fit into one: their units would be copied back
+	 * and forth forever.
+	 */
 	error = cleaning->copied == store->live && store->live > store->segment.size / 2 ? -EBUSY
 											 : 0;
 	forget(cleaning);

@@ -1,32 +1,35 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * eviction-internal.h - what eviction.c, compaction.c and page-window.c share: a
- * search for memory, and the steps of compaction.  For these three alone.
+ * eviction-internal.h - shared by eviction.c, compaction.c and page-window.c only:
+ * a search for memory, and the steps of compaction.
  */
 #ifndef NC_EVICTION_INTERNAL_H
 #define NC_EVICTION_INTERNAL_H
 
 #include "store/eviction.h"
 
-/* One search for room; stores that it has to leave carry its number. */
+/* One search for memory.  A store that it cannot reclaim is marked with its number. */
 struct nc_search {
 	unsigned pass;
-	/* Nobody waits: the holders of what is in the way are to say when they let go. */
+	/* No allocation waits: set wake_on_release on held units that are in the way. */
 	bool ahead;
-	/* Only what has a descriptor of those that are counted helps. */
+	/* Only evicting stores whose descriptor is counted helps. */
 	bool descriptor;
-	/* Also what somebody was told of, and has not come for. */
+	/* Also consider units in their grace period (unit.h). */
 	bool also_in_grace;
 	uint64_t now_ns;
 };
 
-/* Nobody holds it, nobody fills it. */
+/* Whether the unit is live and not held. */
 static inline bool nc_search_idle(struct nc_unit *unit, bool mark)
 {
 	uint64_t word = nc_unit_word(unit);
 
 	if (nc_word_state(word) == NC_UNIT_LIVE && nc_word_holds(word) && mark) {
-		/* Marked before the second look: whoever lets go sees one or the other. */
+		/*
+		 * Set the mark before the second look: the holder sees the mark, or
+		 * we see its release.
+		 */
 		atomic_store(&unit->wake_on_release, true);
 		word = atomic_load(&unit->word);
 	}
@@ -38,27 +41,27 @@ static inline bool nc_search_pinned(const struct nc_unit *unit)
 	return atomic_load_explicit(&unit->priority, memory_order_relaxed) >= NC_PRIORITIES;
 }
 
-/* The unit that should go next, or NULL: none may. */
+/* Returns the next victim, or NULL if no unit may be evicted. */
 struct nc_unit *nc_search_victim(struct nc_member *member, struct nc_search *search);
 
 /* --- compaction ---------------------------------------------------------------- */
 
-/* Bytes that can be copied out of the store, into what is there. */
+/* Returns how many bytes of the store can be copied into existing segments. */
 size_t nc_compaction_room(const struct nc_member *member, const struct nc_store *store);
 
-/* Whether the store is one that can be cleaned, as far as its counts tell. */
+/* Whether the store can be compacted, judged by its counts. */
 bool nc_compaction_may_clean(const struct nc_store *store, const struct nc_search *search);
 
 /*
- * Which segment of the log to clean: the one where the victim lies and some in
- * turn are weighed anew; older weights of the others are good enough.
+ * Selects the log segment to compact.  Rates anew the segment of the victim and a
+ * few others in turn; for the rest, older ratings are good enough.
  */
 struct nc_store *nc_compaction_choose(struct nc_member *member, struct nc_store *coldest,
 				      const struct nc_search *search);
 
 /*
- * 0: the store is gone; -errno: it is not, with nothing evicted unless its units were just
- * taken.
+ * Returns 0 if the store is closed, -errno if not; then nothing was evicted, except
+ * if a unit was taken into use during the copy.
  */
 int nc_compaction_clean(struct nc_member *member, struct nc_store *store,
 			const struct nc_search *search);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * eviction.c - which unit or segment goes next, until the budget has room; see
- * eviction.h.
+ * eviction.c - selects the next unit or segment to evict until the budget suffices;
+ * see eviction.h.
  */
 #include <errno.h>
 
 #include "store/eviction-internal.h"
 
-static bool may_go(struct nc_replaceable *entry, void *context)
+static bool may_evict(struct nc_replaceable *entry, void *context)
 {
 	struct nc_unit *unit = nc_unit_of_order(entry);
 	const struct nc_search *search = context;
@@ -28,10 +28,10 @@ struct nc_unit *nc_search_victim(struct nc_member *member, struct nc_search *sea
 		struct nc_replaceable *entry;
 
 		search->also_in_grace = false;
-		entry = nc_replacement_victim(order, may_go, search);
+		entry = nc_replacement_victim(order, may_evict, search);
 		search->also_in_grace = true;
 		if (!entry)
-			entry = nc_replacement_victim(order, may_go, search);
+			entry = nc_replacement_victim(order, may_evict, search);
 		if (entry)
 			return nc_unit_of_order(entry);
 	}
@@ -40,7 +40,7 @@ struct nc_unit *nc_search_victim(struct nc_member *member, struct nc_search *sea
 
 /* --- budget ------------------------------------------------------------------ */
 
-/* An empty segment, which costs nothing to give up. */
+/* Returns an empty segment, whose loss costs nothing. */
 static struct nc_store *find_empty(const struct nc_member *member)
 {
 	if (member->appended && member->appended->count == 0 &&
@@ -54,7 +54,7 @@ static struct nc_store *find_empty(const struct nc_member *member)
 	return NULL;
 }
 
-/* Something goes; false: nothing may. */
+/* Evicts one unit or reclaims one segment; false: nothing can be evicted. */
 static bool shrink(struct nc_member *member, struct nc_search *search)
 {
 	struct nc_store *store = find_empty(member);
@@ -81,7 +81,7 @@ static bool shrink(struct nc_member *member, struct nc_search *search)
 	return false;
 }
 
-/* Bytes that the store gives back if it has to. */
+/* Returns how many bytes the store can give back if necessary. */
 static size_t can_give(struct nc_member *member, struct nc_store *store)
 {
 	size_t stuck = 0;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * eviction.h - reclaims memory of a member: which units are evicted, and which are moved.
+ * eviction.h - reclaims memory of a member: which units are evicted, and which are
+ * moved.
  *
- * Units that are held, pinned or being filled are never evicted.  A segment that many
- * units share is cleaned: its best units are copied to where there is room, within the
- * member's clean_limit, the others are evicted, and the segment is closed.
+ * Units that are held, pinned or being filled are never evicted.  A segment that
+ * many units share is compacted: its best units are copied to other segments,
+ * within the member's clean_limit, the rest are evicted, and the segment is closed.
  *
- * All calls are of the owner's member, under its growing mutex and its lock; those that
- * say so leave the lock while they copy.
+ * All calls are for the owner's member, with its growing mutex and its lock held.
+ * Functions that say so release the lock while they copy.
  */
 #ifndef NC_EVICTION_H
 #define NC_EVICTION_H
@@ -15,36 +16,37 @@
 #include "store/pool.h"
 
 /*
- * Frees budget for `need` more bytes of segments.  0, or -ENOMEM: that cannot
- * be had now, and nothing was evicted for it.  Leaves the lock.
+ * Frees budget for `need` more bytes of segments.  Returns 0, or -ENOMEM if that is
+ * impossible now; then nothing was evicted for it.  Releases the lock meanwhile.
  */
 int nc_eviction_free(struct nc_member *member, size_t need);
 
 /*
- * Frees a run of pages in a recycled segment, if what should go next lies in
- * one; any: wherever it can be had.  0; -ENOMEM, and nothing was evicted.
+ * Frees a run of pages in a recycled segment if the next victim is in one; with
+ * any: wherever possible.  Returns 0, or -ENOMEM if nothing was evicted.
  */
 int nc_eviction_run(struct nc_member *member, uint32_t pages, bool any);
 
 /*
- * Frees a descriptor for one more segment, by evicting what has one.  0, or
- * -EMFILE: all are of segments that are in use.  Leaves the lock.
+ * Frees a descriptor for one more segment by evicting units that occupy one.
+ * Returns 0, or -EMFILE if all segments with one are in use.  Releases the lock
+ * meanwhile.
  */
 int nc_eviction_descriptor(struct nc_member *member);
 
-/* Evicts the unit that should go next, for its slot.  0 or -ENOMEM. */
+/* Evicts the next victim to free its slot.  Returns 0 or -ENOMEM. */
 int nc_eviction_slot(struct nc_member *member);
 
 /*
- * Ahead of need: a lone unit or a segment less.  What is in the way because it
- * is held is marked, so that its last holder says so.  false: nothing may go.
- * Leaves the lock.
+ * Reclaims in advance: closes one single-unit store or one shared segment.  Held
+ * units in the way are marked, so that their last holder wakes the collector.
+ * Returns false if nothing can be evicted.  Releases the lock meanwhile.
  */
 bool nc_eviction_ahead(struct nc_member *member);
 
 /*
- * Opens a segment for many units, which is charged with its descriptor already.  0 or
- * -errno.  Leaves the lock.
+ * Opens a segment for many units; its bytes and descriptor are already charged.
+ * Returns 0 or -errno.  Releases the lock meanwhile.
  */
 int nc_eviction_open(struct nc_member *member, enum NC_kind kind);
 

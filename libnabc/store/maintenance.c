@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * maintenance.c - one bounded step of each thing that is due; see maintenance.h.
- */
+/* maintenance.c - does one bounded step of each maintenance task that is due; see maintenance.h. */
 #include "store/eviction.h"
 #include "store/unit-checksum.h"
 #include "store/maintenance.h"
@@ -20,7 +18,7 @@ void nc_maintenance_init(struct nc_maintenance *maintenance, struct nc_member *m
 	atomic_store(&member->scrub_idle, member->scrubs);
 }
 
-/* Units whose time is over; true: there may be more. */
+/* Drops expired units; true: there may be more. */
 static bool expire_locked(struct nc_member *member, uint64_t now)
 {
 	struct nc_expiring entry;
@@ -36,7 +34,7 @@ static bool expire_locked(struct nc_member *member, uint64_t now)
 	return true;
 }
 
-/* One empty segment is kept for the next burst; more are given back. */
+/* Keeps one empty segment for the next burst and closes the others. */
 static void close_surplus_locked(struct nc_member *member)
 {
 	struct nc_store *store = member->runs;
@@ -51,7 +49,7 @@ static void close_surplus_locked(struct nc_member *member)
 	}
 }
 
-/* true: there is more to do. */
+/* Returns true if there is more to do. */
 static bool drain_locked(struct nc_maintenance *maintenance)
 {
 	struct nc_member *member = maintenance->member;
@@ -61,7 +59,10 @@ static bool drain_locked(struct nc_maintenance *maintenance)
 	for (unsigned i = 0; i < LONE_STEPS && maintenance->draining; i++) {
 		uint64_t cleaned = member->cleaned;
 
-		/* What cannot go now says so itself when it can: see nc_eviction_ahead(). */
+		/*
+		 * Units that cannot be evicted now wake the collector later: see
+		 * nc_eviction_ahead().
+		 */
 		if (member->used <= member->low || !nc_eviction_ahead(member))
 			maintenance->draining = false;
 		if (member->cleaned != cleaned)
@@ -72,7 +73,7 @@ static bool drain_locked(struct nc_maintenance *maintenance)
 
 /* --- the scrubber ------------------------------------------------------------- */
 
-/* The unit to verify next, held; NULL: none in so many slots. */
+/* Returns the next unit to verify, held; NULL: none within SCRUB_SLOTS slots. */
 static struct nc_unit *scrub_find(struct nc_maintenance *maintenance, uint32_t count)
 {
 	struct nc_member *member = maintenance->member;
@@ -89,7 +90,10 @@ static struct nc_unit *scrub_find(struct nc_maintenance *maintenance, uint32_t c
 			if (generation != maintenance->generation)
 				maintenance->fragment = 0;
 			maintenance->generation = generation;
-			/* What lies in the kernel alone no stray write of ours can reach. */
+			/*
+			 * Stray writes of this process cannot reach bytes that are
+			 * only in the kernel.
+			 */
 			if (nc_unit_checksum_kind(unit) != NC_CHECKSUM_DEFAULT &&
 			    nc_unit_present(unit)) {
 				maintenance->passed = 0;
@@ -104,7 +108,7 @@ static struct nc_unit *scrub_find(struct nc_maintenance *maintenance, uint32_t c
 	return NULL;
 }
 
-/* Some fragments of that unit; the bytes that were read. */
+/* Verifies some fragments of the unit and returns how many bytes it read. */
 static size_t scrub_unit(struct nc_maintenance *maintenance, struct nc_unit *unit, size_t bytes)
 {
 	struct nc_member *member = maintenance->member;
@@ -128,7 +132,7 @@ static size_t scrub_unit(struct nc_maintenance *maintenance, struct nc_unit *uni
 	return read;
 }
 
-/* When to come again, in ns; 0: when something is inserted. */
+/* Returns when to continue, in ns; 0: after the next insert. */
 static uint64_t scrub(struct nc_maintenance *maintenance, uint64_t now, uint32_t count)
 {
 	struct nc_member *member = maintenance->member;
@@ -152,7 +156,7 @@ static uint64_t scrub(struct nc_maintenance *maintenance, uint64_t now, uint32_t
 		return 0;
 	}
 	if (maintenance->passed >= count) {
-		/* Said first, then looked once more: who inserts sees one or is seen. */
+		/* Set the flag first, then look once more: an insert sees the flag or is seen. */
 		atomic_store(&member->scrub_idle, true);
 		maintenance->passed = 0;
 	}
@@ -169,10 +173,10 @@ bool nc_maintenance_step(struct nc_maintenance *maintenance, uint64_t *next)
 	uint32_t count;
 	bool more;
 
-	/* What becomes due from here on is told anew. */
+	/* Events from here on wake the collector again. */
 	atomic_store(&member->woken, false);
 	*next = 0;
-	/* Whoever is making room tells when it leaves too little. */
+	/* The thread that holds the mutex wakes the collector if it leaves too little memory. */
 	if (pthread_mutex_trylock(&member->growing)) {
 		nc_pool_lock(member);
 		more = expire_locked(member, now);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * member-growth.c - where a new unit gets its memory: in a store that is there, in
- * one that is opened for it, or once something was evicted; see member.h.
+ * member-growth.c - finds memory for a new unit: in an existing store, in one
+ * opened for it, or after an eviction; see member.h.
  *
- * Memory moves under the member's lock; system calls, copies and waiting for
- * either are outside of it.
+ * Memory is assigned under the member's lock; system calls, copies and waiting for
+ * them happen without it.
  */
 #include <errno.h>
 
@@ -15,7 +15,7 @@
 #define SEGMENTS_FOR_RESERVE 8u
 #define COLLECT_STEPS 16u
 
-/* Picks up, oldest first, what the owner has given back. */
+/* Reclaims units that the owner has released, oldest first. */
 static void collect_locked(struct nc_member *member, struct nc_store *store, unsigned steps)
 {
 	uint32_t slot = store->oldest;
@@ -29,13 +29,13 @@ static void collect_locked(struct nc_member *member, struct nc_store *store, uns
 		slot = unit->previous;
 		if (shared != nc_shared_word(generation, NC_SHARED_DROPPED))
 			continue;
-		/* Held here too: the last release of this process reclaims it. */
+		/* If this process holds the unit too, its last release reclaims it. */
 		if (unit->parked || nc_unit_unlink(unit, generation) == 1)
 			nc_pool_give(member, unit);
 	}
 }
 
-/* The same of units in the kernel module, each of which has a store of its own. */
+/* The same for units in the kernel module, each of which has its own store. */
 static void collect_lone_locked(struct nc_member *member, unsigned steps)
 {
 	struct nc_store *store = member->oldest;
@@ -49,8 +49,8 @@ static void collect_lone_locked(struct nc_member *member, unsigned steps)
 	}
 }
 
-/* Whether a unit gets a store of its own. */
-static bool stands_alone(const struct nc_member *member, enum NC_kind kind, size_t extent)
+/* Whether a unit gets its own store. */
+static bool has_own_store(const struct nc_member *member, enum NC_kind kind, size_t extent)
 {
 	return kind == NC_KIND_SEALED || kind == NC_KIND_KERNEL ||
 	       extent > member->segment_size / 2;
@@ -74,7 +74,7 @@ static int64_t place_in_runs_locked(struct nc_member *member, size_t extent,
 	return at;
 }
 
-/* Memory in a store that is there already. */
+/* Takes memory in an existing store. */
 static int64_t place_locked(struct nc_member *member, enum NC_kind kind, size_t extent,
 			    struct nc_store **where)
 {
@@ -94,7 +94,7 @@ static int64_t place_locked(struct nc_member *member, enum NC_kind kind, size_t 
 		}
 		return at;
 	}
-	if (stands_alone(member, kind, extent))
+	if (has_own_store(member, kind, extent))
 		return -ENOMEM;
 	if (kind == NC_KIND_RECYCLED)
 		return place_in_runs_locked(member, extent, where);
@@ -102,13 +102,13 @@ static int64_t place_locked(struct nc_member *member, enum NC_kind kind, size_t 
 	return *where ? nc_store_take(*where, extent) : -ENOMEM;
 }
 
-/* Whether a store of the kind has a file. */
+/* Whether a store of the kind has a memory file. */
 static bool takes_descriptor(enum NC_kind kind)
 {
 	return kind != NC_KIND_KERNEL;
 }
 
-/* A store of its own for the unit, which is charged already.  Leaves the lock. */
+/* Opens a store for one unit; it is already charged.  Releases the lock meanwhile. */
 static int64_t open_alone_locked(struct nc_member *member, enum NC_kind kind, size_t extent,
 				 struct nc_store **where)
 {
@@ -131,8 +131,8 @@ static int64_t open_alone_locked(struct nc_member *member, enum NC_kind kind, si
 }
 
 /*
- * The log has just taken the last of the budget: the next cleaning needs room
- * to copy to, so it is done while there is some.
+ * The log has just used the last of the budget.  The next compaction needs memory
+ * to copy to, so do it while there still is some.
  */
 static void keep_reserve_locked(struct nc_member *member, enum NC_kind kind)
 {
@@ -141,10 +141,10 @@ static void keep_reserve_locked(struct nc_member *member, enum NC_kind kind)
 		(void)nc_eviction_ahead(member);
 }
 
-/* The next thing to try without the memory or the descriptor: 0, or -errno: no more can be done. */
-static int make_room_locked(struct nc_member *member, enum NC_kind kind, size_t extent)
+/* Tries the next way to free memory or a descriptor.  Returns 0, or -errno if none is left. */
+static int free_something_locked(struct nc_member *member, enum NC_kind kind, size_t extent)
 {
-	bool alone = stands_alone(member, kind, extent);
+	bool alone = has_own_store(member, kind, extent);
 	uint32_t pages = (uint32_t)(extent / NC_PAGE);
 	bool run = kind == NC_KIND_RECYCLED && !alone;
 	size_t size = alone ? extent : member->segment_size;
@@ -164,11 +164,11 @@ static bool may_charge(const struct nc_member *member, size_t size, bool counted
 	return nc_pool_fits(member, size) && (!counted || nc_pool_has_descriptor(member));
 }
 
-/* Memory in a store that is opened for it, or once something went.  Leaves the lock. */
+/* Takes memory in a store opened for it, or after an eviction.  Releases the lock meanwhile. */
 static int64_t grow_locked(struct nc_member *member, enum NC_kind kind, size_t extent,
 			   struct nc_store **where)
 {
-	bool alone = stands_alone(member, kind, extent), opened = false;
+	bool alone = has_own_store(member, kind, extent), opened = false;
 	size_t size = alone ? extent : member->segment_size;
 	bool counted = takes_descriptor(kind);
 	int64_t at;
@@ -197,13 +197,13 @@ static int64_t grow_locked(struct nc_member *member, enum NC_kind kind, size_t e
 				error = nc_eviction_open(member, kind);
 				opened = !error;
 			}
-			/* With the last descriptor in use, one that nobody needs must go first. */
+			/* Out of descriptors: evict something to close one. */
 			if (error == -EMFILE && nc_eviction_ahead(member))
 				continue;
 			if (alone)
 				break;
 		} else {
-			error = make_room_locked(member, kind, extent);
+			error = free_something_locked(member, kind, extent);
 		}
 		if (error) {
 			at = error;
@@ -211,7 +211,7 @@ static int64_t grow_locked(struct nc_member *member, enum NC_kind kind, size_t e
 		}
 	}
 	if (at >= 0)
-		/* Nobody takes it away while the reserve is made. */
+		/* Keeps the store open while the reserve is created. */
 		atomic_fetch_add_explicit(&(*where)->filling, 1, memory_order_relaxed);
 	if (opened)
 		keep_reserve_locked(member, kind);
@@ -221,7 +221,10 @@ static int64_t grow_locked(struct nc_member *member, enum NC_kind kind, size_t e
 	return at;
 }
 
-/* A member's own unit in the module, within as much as its segment.  Leaves the lock. */
+/*
+ * Takes memory in the module for an attached member, at most as much as its
+ * segment.  Releases the lock meanwhile.
+ */
 static int64_t grow_attached_locked(struct nc_member *member, size_t extent,
 				    struct nc_store **where)
 {
@@ -240,7 +243,7 @@ static struct nc_unit *take_slot_locked(struct nc_member *member)
 	if (unit)
 		return unit;
 	if (member->shared) {
-		/* There is memory, so nobody has looked yet whether slots came back. */
+		/* Memory was available, so returned slots were not collected yet. */
 		collect_locked(member, member->runs, UINT32_MAX);
 		collect_lone_locked(member, UINT32_MAX);
 	} else if (nc_eviction_slot(member)) {
@@ -277,7 +280,7 @@ static int refused_locked(struct nc_member *member, int error)
 {
 	if (error == -ENOMEM)
 		member->failures++;
-	else if (error != -ENOSPC) /* then there is other memory */
+	else if (error != -ENOSPC) /* -ENOSPC: the caller falls back to other memory */
 		member->failures_system++;
 	nc_pool_unlock(member);
 	return error;
@@ -306,7 +309,7 @@ int nc_member_alloc(struct nc_member *member, const struct nc_layout *layout, en
 		return refused_locked(member, error);
 	}
 	nc_pool_unlock(member);
-	/* The store stays while the unit is being filled. */
+	/* The store remains open while the unit is being filled. */
 	if (kind == NC_KIND_APPENDED)
 		nc_store_prepare_last(*unit);
 	else if (kind == NC_KIND_RECYCLED && member->protect)
@@ -334,7 +337,7 @@ int nc_member_adopt(struct nc_member *member, const struct nc_segment *segment,
 	store->full = true;
 	error = enter_locked(member, layout, store, 0, unit);
 	if (error) {
-		/* The segment is still the caller's. */
+		/* The caller still owns the segment. */
 		store->segment = (struct nc_segment){.fd = -1};
 		nc_store_close(store);
 		return refused_locked(member, error);
@@ -345,13 +348,13 @@ int nc_member_adopt(struct nc_member *member, const struct nc_segment *segment,
 	atomic_fetch_add_explicit(&member->inserts, 1, memory_order_relaxed);
 	nc_unit_begin_grace(*unit, nc_clock_ns(CLOCK_MONOTONIC_COARSE));
 	nc_unit_publish(*unit);
-	/* Before it can be evicted. */
+	/* Hold it before it can be evicted. */
 	(void)nc_unit_hold(*unit, nc_word_generation(nc_unit_word(*unit)), false);
 	nc_pool_unlock(member);
 	return 0;
 }
 
-/* Room in the budget for a copy; nothing of a member's own can go for it. */
+/* Reserves budget for a copy; in an attached member nothing can be evicted for it. */
 static int reserve_locked(struct nc_member *member, size_t size)
 {
 	if (!member->shared)
@@ -367,7 +370,7 @@ int nc_member_fetch(struct nc_member *member, struct nc_unit *unit)
 
 	pthread_mutex_lock(&member->growing);
 	nc_pool_lock(member);
-	/* Somebody may have been quicker. */
+	/* Another thread may have fetched it meanwhile. */
 	if (!nc_unit_present(unit)) {
 		error = reserve_locked(member, size);
 		if (!error) {

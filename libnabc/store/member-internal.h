@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * member-internal.h - what the parts of member.h share: for member*.c alone.
- */
+/* member-internal.h - shared by the parts of member.h, for member*.c only. */
 #ifndef NC_MEMBER_INTERNAL_H
 #define NC_MEMBER_INTERNAL_H
 
 #include "store/member.h"
 
-/* Unlocks growing.  The collector may have found this thread here and left. */
+/*
+ * Unlocks growing, and wakes the collector if it has work: it skips a step while
+ * growing is locked.
+ */
 void nc_member_leave_growing_locked(struct nc_member *member);
 
 #endif

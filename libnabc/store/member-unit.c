@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * member-unit.c - the life of a unit from insert to reclaim; see member.h.
+ * member-unit.c - the life cycle of a unit from insert to reclaim; see member.h.
  *
- * Naming and holding a unit touches its word alone.  Its memory is given back
- * under the member's lock when an unlinked unit loses its last hold (and, in an
- * attached process, when the owner has marked it dropped).
+ * Looking up and holding a unit touch only its word.  Its memory is reclaimed under
+ * the member's lock when an unlinked unit loses its last hold (in an attached
+ * process also only after the owner marked it dropped).
  */
 #include <errno.h>
 
 #include "base/lock.h"
 #include "store/member-internal.h"
 
-/* In an attached process, the owner has a say: reclaims only what it left. */
+/* In an attached process, the owner may still use the unit: reclaims it only if it does not. */
 static void reclaim_locked(struct nc_member *member, struct nc_unit *unit)
 {
 	struct nc_unit_shared *entry;
@@ -69,7 +69,7 @@ int nc_member_insert(struct nc_member *member, struct nc_unit *unit)
 	struct nc_store *store = unit->store;
 	int error = 0;
 
-	/* First, since what is in the module for good cannot be taken back. */
+	/* Grant first: an insert into the module is permanent and cannot be undone. */
 	if (store->device && member->shared)
 		error = nc_device_grant(store->device, store->name, member->owner_pidfd);
 	if (!error)
@@ -78,7 +78,7 @@ int nc_member_insert(struct nc_member *member, struct nc_unit *unit)
 		return error;
 	atomic_fetch_add_explicit(&member->inserts, 1, memory_order_relaxed);
 	if (store->kind == NC_KIND_RECYCLED && !member->shared) {
-		/* Once it is published it may go at any moment. */
+		/* After publishing, the unit may be evicted at any moment. */
 		(void)nc_store_filled(store);
 		nc_unit_publish(unit);
 	} else {
@@ -163,7 +163,7 @@ int nc_member_destroy(struct nc_member *member, struct nc_unit *unit, unsigned g
 			member->expired++;
 		else
 			member->destroys++;
-		nc_pool_tell_if_granted(member, unit, generation);
+		nc_pool_notify_if_granted(member, unit, generation);
 	}
 	if (last > 0)
 		reclaim_locked(member, unit);
@@ -190,7 +190,7 @@ int nc_member_set_priority(struct nc_member *member, struct nc_unit *unit,
 		if (to)
 			error = nc_replacement_add(to, &unit->order, unit->layout.extent);
 		if (error && from) {
-			/* Where it was there is room for it. */
+			/* Its old order still has space for it. */
 			(void)nc_replacement_add(from, &unit->order, unit->layout.extent);
 		} else if (!error) {
 			member->pinned += !to;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * member.c - the memory of this process as a whole: its limits, its start and its
- * end; see member.h.
+ * member.c - the memory of this process as a whole: limits, initialisation and
+ * cleanup; see member.h.
  */
 #include <errno.h>
 #include <limits.h>
@@ -14,14 +14,15 @@
 
 #define SEGMENT_MIN ((size_t)256 << 10)
 #define SEGMENT_MAX ((size_t)8 << 20)
-#define SEGMENT_LIMIT ((size_t)8 << 40) /* with few descriptors: pages are counted in 32 bits */
+/* limits the size if descriptors are few: pages are counted in 32 bits */
+#define SEGMENT_LIMIT ((size_t)8 << 40)
 #define SEGMENTS_AIMED_AT 32u
 #define HIGH_WATER 95u
 #define LOW_WATER 90u
 #define CLEAN_LIMIT 50u
 #define CLEAN_LIMIT_MAX 90u
 #define DESCRIPTORS_MIN 4u
-#define DESCRIPTORS_SHARE 4u /* by default, of those that the process may have */
+#define DESCRIPTORS_SHARE 4u /* the default is one in this many descriptors of the process */
 
 static int member_init(struct nc_member *member, unsigned number, uint32_t slots,
 		       uint32_t generation)
@@ -71,8 +72,8 @@ static unsigned default_descriptors(void)
 }
 
 /*
- * With few descriptors segments are larger: half of the descriptors are enough
- * for the whole budget, and so are all of them for units that stand alone.
+ * With few descriptors, segments are larger: half of the descriptors suffice for
+ * the whole budget, and all of them suffice for units with their own stores.
  */
 static void bound_descriptors(struct nc_member *member, unsigned descriptors)
 {
@@ -90,7 +91,7 @@ int nc_member_configure(struct nc_member *member, const struct NC_cache_options 
 	unsigned high = options->high_water ? options->high_water : HIGH_WATER;
 	unsigned low = options->low_water ? options->low_water : LOW_WATER;
 
-	/* A low mark that is left to us follows the high one. */
+	/* A default low mark never exceeds the high mark. */
 	if (!options->low_water && low > high)
 		low = high;
 	if (high > 100 || low > high || options->clean_limit > CLEAN_LIMIT_MAX ||
@@ -175,7 +176,7 @@ uint32_t nc_member_filling(struct nc_member *member)
 {
 	uint32_t filling = 0;
 
-	/* Without the cleaner's copies on their way in. */
+	/* Exclude copies that a compaction is making. */
 	pthread_mutex_lock(&member->growing);
 	nc_pool_lock(member);
 	for (struct nc_store *store = member->stores; store; store = store->next)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * page-window.c - frees a run of pages in a recycled segment: the window of
+ * page-window.c - frees a run of pages in a recycled segment: selects the window of
  * pages that costs the fewest units; see eviction.h.
  */
 #include <errno.h>
@@ -11,7 +11,7 @@
 #define PAGE_FREE NC_UNIT_NONE
 #define PAGE_STUCK (NC_UNIT_NONE - 1)
 
-/* Whose each page is: a slot, or one of the above. */
+/* Maps each page to the slot that uses it, or to one of the above. */
 static uint32_t *page_map(struct nc_member *member, const struct nc_store *store)
 {
 	uint32_t *map = malloc(store->extent.pages * sizeof(map[0]));
@@ -34,7 +34,10 @@ static uint32_t *page_map(struct nc_member *member, const struct nc_store *store
 	return map;
 }
 
-/* The window of pages within [from, end) with the fewest in use; -1: none may go. */
+/*
+ * Returns the window of pages within [from, end) with the fewest in use; -1: none
+ * can be evicted.
+ */
 static int64_t best_window(const uint32_t *map, uint32_t from, uint32_t end, uint32_t pages)
 {
 	uint32_t stuck = 0, taken = 0, least = UINT32_MAX;
@@ -55,7 +58,7 @@ static int64_t best_window(const uint32_t *map, uint32_t from, uint32_t end, uin
 	return best;
 }
 
-/* Evicts what lies in the best window that touches [first, first + count). */
+/* Evicts the units in the best window that touches [first, first + count). */
 static int open_window(struct nc_member *member, struct nc_store *store, uint32_t first,
 		       uint32_t count, uint32_t pages)
 {
@@ -80,7 +83,7 @@ static int open_window(struct nc_member *member, struct nc_store *store, uint32_
 		while (page < (uint32_t)at + pages) {
 			uint32_t slot = map[page];
 
-			/* Held this very moment: what is gone is gone. */
+			/* The unit was held just now; those already evicted remain so. */
 			if (slot != PAGE_FREE &&
 			    !nc_pool_evict(member, nc_units_at(&member->units, slot)))
 				error = -ENOMEM;

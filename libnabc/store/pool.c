@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * pool.c - stores and units in accord; see pool.h for the locks.
- */
+/* pool.c - keeps stores and units consistent; see pool.h for the locks. */
 #include "store/pool.h"
 
 void nc_pool_lock(struct nc_member *member)
@@ -23,7 +21,7 @@ void nc_pool_unlock(struct nc_member *member)
 	member->closing = NULL;
 	member->due = false;
 	pthread_mutex_unlock(&member->lock);
-	/* Giving pages back takes long: nobody waits for it. */
+	/* Freeing pages takes long, so it is done without the lock. */
 	while (store) {
 		struct nc_store *next = store->next;
 
@@ -96,7 +94,7 @@ void nc_pool_grow_log(struct nc_member *member, struct nc_store *store)
 	member->appended = store;
 	if (!old)
 		return;
-	/* Only what is in it keeps it. */
+	/* From now on only its units keep it open. */
 	old->full = true;
 	nc_pool_settle(member, old);
 }
@@ -122,7 +120,7 @@ void nc_pool_settle(struct nc_member *member, struct nc_store *store)
 {
 	if (!store->full || atomic_load_explicit(&store->filling, memory_order_acquire))
 		return;
-	/* An empty log is of no more use; empty recycled pages are wanted again. */
+	/* An empty log segment is useless; empty recycled pages will be used again. */
 	if (store->count == 0 && !store->busy) {
 		nc_pool_close_store(member, store);
 	} else if (store->kind == NC_KIND_APPENDED && !store->sealed) {
@@ -166,8 +164,8 @@ void nc_pool_give(struct nc_member *member, struct nc_unit *unit)
 	nc_pool_settle(member, store);
 }
 
-void nc_pool_tell_if_granted(struct nc_member *member, const struct nc_unit *unit,
-			     unsigned generation)
+void nc_pool_notify_if_granted(struct nc_member *member, const struct nc_unit *unit,
+			       unsigned generation)
 {
 	if (member->gone && atomic_load(&unit->granted))
 		member->gone(member->gone_context, unit, generation);
@@ -177,7 +175,7 @@ bool nc_pool_evict(struct nc_member *member, struct nc_unit *unit)
 {
 	if (!nc_unit_unlink_idle(unit))
 		return false;
-	nc_pool_tell_if_granted(member, unit, nc_word_generation(nc_unit_word(unit)));
+	nc_pool_notify_if_granted(member, unit, nc_word_generation(nc_unit_word(unit)));
 	member->evictions++;
 	nc_pool_give(member, unit);
 	return true;
@@ -191,7 +189,7 @@ void nc_pool_drop(struct nc_member *member, struct nc_unit *unit, unsigned gener
 	if (last < 0)
 		return;
 	++*reason;
-	nc_pool_tell_if_granted(member, unit, generation);
+	nc_pool_notify_if_granted(member, unit, generation);
 	if (last > 0)
 		nc_pool_give(member, unit);
 }

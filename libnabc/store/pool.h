@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pool.h - the memory of a member: its stores and units, and the steps that keep the
- * two consistent.  member-growth.c and member-unit.c are built on these steps, and
- * eviction.c reclaims memory with them.
+ * pool.h - the memory of a member: its stores and units, and the steps that keep
+ * the two consistent.  member-growth.c and member-unit.c are built on these steps,
+ * and eviction.c reclaims memory with them.
  *
- * All calls are under the member's lock, unless they say otherwise.
+ * All functions are called with the member's lock held, unless their comment says
+ * otherwise.
  */
 #ifndef NC_POOL_H
 #define NC_POOL_H
@@ -15,76 +16,78 @@
 #include "policy/expiry.h"
 #include "store/store.h"
 
-#define NC_PRIORITIES 3u /* that are evicted, by enum NC_priority */
+#define NC_PRIORITIES 3u /* the evictable ones of enum NC_priority */
 
 struct nc_member {
 	unsigned number; /* 0: the owner */
 	/*
-	 * Opening segments and making room, one thread at a time; taken before
-	 * lock and kept while memory is copied, which lock never is.
+	 * Serialises opening segments and reclaiming memory.  Lock order: growing,
+	 * then lock.  It is held while memory is copied; lock never is.
 	 */
 	pthread_mutex_t growing;
-	pthread_mutex_t lock; /* all below; a unit's word needs none */
+	pthread_mutex_t lock; /* protects all below; a unit's word needs no lock */
 	struct nc_units units;
-	struct nc_store *stores, *oldest; /* the first and the last */
-	struct nc_store *runs;		  /* of them, the recycled ones that many units share */
-	struct nc_store *hint;		  /* in runs: where a run was found last */
-	struct nc_store *appended;	  /* where the log grows, or NULL */
-	struct nc_store *closing;	  /* out of the lists, to be closed without the lock */
-	struct nc_store *weighing;	  /* the next one to weigh, or NULL */
-	/* The owner's units by priority, pinned ones apart. */
+	struct nc_store *stores, *oldest; /* first and last of the list */
+	struct nc_store *runs;		  /* those recycled stores that many units share */
+	struct nc_store *hint;		  /* in runs: where the last run of pages was found */
+	struct nc_store *appended;	  /* the newest segment of the log, or NULL */
+	/* removed from the lists, to be closed without the lock */
+	struct nc_store *closing;
+	struct nc_store *weighing; /* the next one to rate, or NULL */
+	/* The owner's units by priority, without the pinned ones. */
 	struct nc_replacement orders[NC_PRIORITIES];
 	struct nc_expiry expiry;
 	size_t budget; /* bytes of segments */
 	size_t used;
-	unsigned max_descriptors; /* of segments that are opened here */
+	unsigned max_descriptors; /* limit for segments opened here */
 	unsigned descriptors;
-	size_t high, low;    /* bytes: collecting begins above and ends below */
+	size_t high, low;    /* bytes: reclaiming starts above high and stops below low */
 	size_t segment_size; /* bytes of an ordinary segment */
 	unsigned clean_limit;
 	bool huge, protect, scrubs;
-	struct nc_device *device;      /* the kernel module's; NULL: not in use */
-	int owner_pidfd;	       /* attached: to whom units there are granted, */
-	pid_t pid;		       /* and by whom */
+	struct nc_device *device; /* the kernel module; NULL: not used */
+	/* attached: units in the module are granted to this process */
+	int owner_pidfd;
+	pid_t pid;		       /* and belong to this one */
 	unsigned empties;	       /* empty stores among runs */
-	unsigned pass;		       /* of searches for room */
-	uint64_t opened;	       /* stores so far */
-	struct nc_unit_shared *shared; /* attached: the published table; else NULL */
+	unsigned pass;		       /* number of the last search for memory */
+	uint64_t opened;	       /* stores opened so far */
+	struct nc_unit_shared *shared; /* attached: the published table; otherwise NULL */
 	/*
-	 * Told under the lock, before it can be named otherwise, that a unit marked
-	 * granted is named no more.  May be NULL.
+	 * Called under the lock when a unit marked granted is unlinked, before its
+	 * id can be looked up again.  May be NULL.
 	 */
 	void (*gone)(void *context, const struct nc_unit *unit, unsigned generation);
 	void *gone_context;
 	/*
-	 * Told, without the lock, that maintenance is due; once, until the next maintenance.
-	 * May be NULL.
+	 * Called without the lock when maintenance becomes due; once until the next
+	 * maintenance.  May be NULL.
 	 */
 	void (*wake)(void *context);
 	void *wake_context;
 	_Atomic bool woken;
-	bool due;		 /* wake before the lock is left */
-	_Atomic bool scrub_idle; /* the scrubber found nothing to look at */
+	bool due;		 /* call wake after unlocking */
+	_Atomic bool scrub_idle; /* the scrubber found nothing to verify */
 	_Atomic uint64_t inserts;
 	uint64_t evictions, closed, destroys, expired, corrupt, scrubbed, pinned;
 	uint64_t cleaned, copied_units, copied_bytes;
 	uint64_t failures, failures_table, failures_system; /* no memory; no slot; no segment */
 };
 
-/* Without the lock: it is taken; and left, with what leaving brings about. */
+/* Lock and unlock.  Unlocking also closes stores that were removed, and calls wake if it is due. */
 void nc_pool_lock(struct nc_member *member);
 void nc_pool_unlock(struct nc_member *member);
 
-/* Maintenance is due: told when the lock is left. */
+/* Marks maintenance as due: wake is called after unlocking. */
 static inline void nc_pool_due(struct nc_member *member)
 {
 	member->due = true;
 }
 
-/* Without the lock: maintenance is due. */
+/* Calls wake; call it without the lock. */
 void nc_pool_wake(struct nc_member *member);
 
-/* Whether the budget has room for a segment of that size; a descriptor is another matter. */
+/* Whether the budget suffices for a segment of that size; does not check descriptors. */
 static inline bool nc_pool_fits(const struct nc_member *member, size_t size)
 {
 	return size <= member->budget && member->used <= member->budget - size;
@@ -96,8 +99,8 @@ static inline bool nc_pool_has_descriptor(const struct nc_member *member)
 }
 
 /*
- * Charges a segment before it is opened, and discharges it if opening fails.
- * counted: it takes a descriptor, which the store says of itself then.
+ * Charges a segment before it is opened; discharged if opening fails.  counted: the
+ * store occupies a descriptor, and gets its field `counted` set.
  */
 static inline void nc_pool_charge(struct nc_member *member, size_t size, bool counted)
 {
@@ -111,42 +114,45 @@ static inline void nc_pool_discharge(struct nc_member *member, size_t size, bool
 	member->descriptors -= counted;
 }
 
-/* Enters a store whose bytes `used` counts already; and takes it out to be closed. */
+/* Adds a store whose bytes `used` already counts; removes it and queues it for closing. */
 void nc_pool_add_store(struct nc_member *member, struct nc_store *store);
 void nc_pool_close_store(struct nc_member *member, struct nc_store *store);
 
-/* The newest segment of the log from now on; the one before it is full. */
+/* Makes the store the newest segment of the log; the previous one becomes full. */
 void nc_pool_grow_log(struct nc_member *member, struct nc_store *store);
 
-/* Enters the unit at an offset that nc_store_take() gave, and takes it out. */
+/* Enters the unit at an offset from nc_store_take(); removes it. */
 void nc_pool_enter(struct nc_member *member, struct nc_store *store, struct nc_unit *unit,
 		   uint64_t at);
 void nc_pool_leave(struct nc_member *member, struct nc_unit *unit);
 
-/* A full store that nothing is on its way into is closed when empty, else sealed. */
+/*
+ * Closes a full store if it is empty, otherwise seals it, once no unit or copy in
+ * it is being filled.
+ */
 void nc_pool_settle(struct nc_member *member, struct nc_store *store);
 
-/* Nobody names or holds the unit any more: its memory is free. */
+/* Frees the memory of a unit that is unlinked and no longer held. */
 void nc_pool_give(struct nc_member *member, struct nc_unit *unit);
 
-/* After unlinking it, so that whoever marks the unit later finds it unlinked. */
-void nc_pool_tell_if_granted(struct nc_member *member, const struct nc_unit *unit,
-			     unsigned generation);
+/*
+ * Call it after unlinking the unit, so that a thread that marks the unit later
+ * finds it unlinked.
+ */
+void nc_pool_notify_if_granted(struct nc_member *member, const struct nc_unit *unit,
+			       unsigned generation);
 
-/* Unlinks and gives a unit that nobody holds; false: somebody does. */
+/* Unlinks and frees a unit that is not held; false: it is held. */
 bool nc_pool_evict(struct nc_member *member, struct nc_unit *unit);
 
-/*
- * Ends a unit for a reason that is counted, held or not: then its memory goes
- * with its last holder.
- */
+/* Ends a unit and counts the reason.  If the unit is held, its last release frees the memory. */
 void nc_pool_drop(struct nc_member *member, struct nc_unit *unit, unsigned generation,
 		  uint64_t *reason);
 
-/* The order that the unit is in, or NULL: it is pinned, or the member has none. */
+/* Returns the unit's eviction order, or NULL: it is pinned, or the member has none. */
 struct nc_replacement *nc_pool_order(struct nc_member *member, const struct nc_unit *unit);
 
-/* Whether the expiry heap's entry still says what its unit says. */
+/* Whether an entry of the expiry heap still matches its unit. */
 bool nc_pool_expiry_valid(const struct nc_expiring *entry, void *member);
 
 static inline struct nc_unit *nc_unit_of_order(struct nc_replaceable *entry)

@@ -22,7 +22,7 @@ int nc_revocation_map_open(struct nc_revocation_map *map)
 	*map = (struct nc_revocation_map){0};
 	error = nc_segment_create(&map->segment, NC_REVOCATION_MAP_SIZE, false, false);
 	if (!error) {
-		/* The owner has its mapping; nobody gets another that can write. */
+		/* The owner keeps its mapping; no process can create another writable one. */
 		error = nc_segment_seal(&map->segment);
 		if (error)
 			nc_segment_close(&map->segment);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * revocation-map.h - the memory in which the owner shows a member which of the units
- * exported to it are still valid.
+ * revocation-map.h - shared memory in which the owner marks which of the units
+ * exported to a member are still valid.
  *
- * The member checks it before each use, so a unit that was revoked or destroyed is
- * refused without a message.  Only the owner can write to it.  (A process that bypasses
- * the library keeps what it has already mapped: that cannot be taken back, but it gets
- * nothing new.)
+ * The member checks it before each use, so a revoked or destroyed unit is refused
+ * without a message.  Only the owner can write to it.  (A process that bypasses the
+ * library keeps what it has already mapped: the owner cannot unmap that, but it
+ * gets nothing new.)
  */
 #ifndef NC_REVOCATION_MAP_H
 #define NC_REVOCATION_MAP_H
@@ -20,8 +20,8 @@
 #define NC_REVOCATION_MAP_SIZE (NC_REVOCATION_MAP_SLOTS * sizeof(uint64_t))
 
 /*
- * What a slot says; anything else is the id that stands.  Neither is an id:
- * those have a generation in their lowest bits (id.h).
+ * Values of a slot; any other value is the id of a valid unit.  Neither of these is
+ * an id: ids have a generation in their lowest bits (id.h).
  */
 #define NC_REVOCATION_DESTROYED UINT64_C(0)
 #define NC_REVOCATION_REVOKED (UINT64_C(1) << 63)
@@ -42,14 +42,14 @@ static inline _Atomic uint64_t *nc_revocation_map_slot(const struct nc_segment *
 int nc_revocation_map_open(struct nc_revocation_map *map);
 void nc_revocation_map_close(struct nc_revocation_map *map);
 
-/* A slot that shows the id; -ENOSPC. */
+/* Returns a slot that contains the id, or -ENOSPC. */
 int nc_revocation_map_add(struct nc_revocation_map *map, uint64_t id);
 
-/* The unit stands no more, for that reason; the slot stays taken. */
+/* Marks the unit as invalid for that reason; the slot remains occupied. */
 void nc_revocation_map_revoke(struct nc_revocation_map *map, uint32_t slot, uint64_t reason);
 void nc_revocation_map_free(struct nc_revocation_map *map, uint32_t slot);
 
-/* The member's end: what a slot shows. */
+/* The member's end: returns the value of a slot. */
 static inline uint64_t nc_revocation_map_read(const struct nc_segment *segment, uint32_t slot)
 {
 	return atomic_load_explicit(nc_revocation_map_slot(segment, slot), memory_order_acquire);

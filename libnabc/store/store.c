@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * store.c - units' memory within one segment; see store.h.
- */
+/* store.c - the memory of units in one segment; see store.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "store/store.h"
 
-/* Returns whether units take and give page runs.  A unit that is alone has all pages. */
+/* Whether units take and return runs of pages.  A single unit has all pages. */
 static bool has_runs(const struct nc_store *store)
 {
 	return store->kind == NC_KIND_RECYCLED && !store->alone;
@@ -90,7 +88,7 @@ struct nc_store *nc_store_create_kernel(struct nc_device *device, size_t size, i
 	return store;
 }
 
-/* Nothing is kept in the module: what there is is the copy. */
+/* Copies the unit instead of holding it in the module. */
 static int copy_instead(struct nc_store *store, size_t size)
 {
 	int error = nc_store_fetch(store, size);
@@ -113,7 +111,7 @@ struct nc_store *nc_store_borrow_kernel(struct nc_device *device, uint64_t name,
 	store->name = name;
 	store->imported = true;
 	*error = nc_device_hold(device, name);
-	/* Over RLIMIT_MEMLOCK. */
+	/* The unit would exceed RLIMIT_MEMLOCK. */
 	if (*error == -ENOMEM)
 		*error = copy_instead(store, layout->size);
 	if (*error) {
@@ -131,20 +129,20 @@ int nc_store_fetch(struct nc_store *store, size_t size)
 	if (error)
 		return error;
 	error = nc_device_copy(store->device, store->name, 0, copy.base, size);
-	/* As unwritable as what it is a copy of. */
+	/* The original is read-only, so its copy is too. */
 	if (!error)
 		error = nc_segment_protect(&copy, 0, copy.size);
 	if (error) {
 		nc_segment_close(&copy);
 		return error;
 	}
-	/* Its size is known already, and it has no descriptor. */
+	/* The store already has the size, and the copy has no descriptor. */
 	store->segment.base = copy.base;
 	atomic_store_explicit(&store->present, true, memory_order_release);
 	return 0;
 }
 
-/* The module's unit goes with the library's; of the arena nothing is the store's. */
+/* Releases or destroys the module's unit.  The arena's mapping does not belong to the store. */
 static void leave_module(struct nc_store *store)
 {
 	if (store->imported)
@@ -226,7 +224,7 @@ void nc_store_leave(struct nc_store *store, struct nc_units *units, struct nc_un
 			       (uint32_t)(unit->layout.extent / NC_PAGE));
 }
 
-/* Whether and where the blocks are that lie in the unit alone: offsets from the unit's start. */
+/* Finds the huge-page blocks that lie entirely within the unit, as offsets from its start. */
 static bool own_blocks(const struct nc_unit *unit, size_t *first, size_t *end)
 {
 	size_t last = (unit->at + unit->layout.extent) / NC_HUGE_PAGE * NC_HUGE_PAGE;
@@ -244,7 +242,7 @@ size_t nc_store_prepare(const struct nc_unit *unit, size_t prepared)
 		return SIZE_MAX;
 	if (prepared < first)
 		return first;
-	/* A system that refuses once is not asked again for this unit. */
+	/* If the system refuses once, do not try again for this unit. */
 	if (nc_segment_collapse(&unit->store->segment, unit->at + prepared))
 		return SIZE_MAX;
 	return prepared + NC_HUGE_PAGE;
@@ -280,7 +278,7 @@ int nc_unit_read(const struct nc_unit *unit, size_t offset, void *to, size_t len
 	const struct nc_store *store = unit->store;
 	size_t done = 0;
 
-	/* No gaps: the module knows of none. */
+	/* Units in the module have no gaps. */
 	if (!nc_unit_present(unit))
 		return nc_device_copy(store->device, store->name, offset, to, length);
 	while (done < length) {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * unit-checksum.c - sums of a unit's fragments; see unit-checksum.h.  No state of its own.
- */
+/* unit-checksum.c - checksums of a unit's fragments; see unit-checksum.h.  It has no state. */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +10,7 @@
 #include "store/store.h"
 #include "store/unit-checksum.h"
 
-/* The size of a sum tells its kind. */
+/* The size of a checksum identifies its kind. */
 #define INET sizeof(uint16_t)
 #define CRC32C sizeof(uint32_t)
 
@@ -83,7 +81,7 @@ static void *bytes_at(const struct nc_unit *unit, size_t offset)
 	return nc_unit_base(unit) + nc_layout_at(&unit->layout, offset, &run);
 }
 
-/* --- keeping ----------------------------------------------------------------- */
+/* --- updating ------------------------------------------------------------------ */
 
 void nc_unit_checksum_compute(struct nc_unit *unit, size_t first, size_t end)
 {
@@ -115,7 +113,10 @@ void nc_unit_checksum_rewrite(struct nc_unit *unit, size_t offset, const void *d
 
 		memcpy(bytes, data, length);
 		*sum = nc_checksum_update(*sum, before, nc_checksum(bytes, length), within % 2);
-		/* Which zero it is, the difference does not tell (RFC 1624 section 3). */
+		/*
+		 * The difference does not tell which of the two zeroes it is (RFC
+		 * 1624 section 3).
+		 */
 		if (*sum == 0xffff)
 			nc_unit_checksum_compute(unit, index, index + 1);
 	} else {
@@ -129,11 +130,11 @@ void nc_unit_checksum_rewrite(struct nc_unit *unit, size_t offset, const void *d
 
 /* --- combining --------------------------------------------------------------- */
 
-/* A sum of bytes that grows at its end. */
+/* A checksum over bytes that are appended one after the other. */
 struct total {
 	enum NC_checksum_kind kind;
 	uint32_t sum;
-	bool odd; /* so many bytes are in it */
+	bool odd; /* the number of bytes so far is odd */
 };
 
 static void add_bytes(struct total *total, const struct nc_unit *unit, size_t offset, size_t length)
@@ -155,7 +156,7 @@ static void add_bytes(struct total *total, const struct nc_unit *unit, size_t of
 	}
 }
 
-/* Fragments [first, end), each of that length. */
+/* Adds fragments [first, end), each of that length. */
 static void add_fragments(struct total *total, const struct nc_unit *unit, size_t first, size_t end,
 			  size_t length)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * unit.c - units' states and generations; see unit.h for who may call what.
- */
+/* unit.c - states and generations of units; see unit.h for who may call what. */
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -36,7 +34,7 @@ void nc_units_fini(struct nc_units *units)
 	for (uint32_t slot = 0; slot < units->count; slot++) {
 		struct nc_unit *unit = nc_units_at(units, slot);
 
-		/* A table that was reached into has chunks missing. */
+		/* A table filled by nc_units_reach() may lack chunks. */
 		if (unit)
 			nc_unit_forget(unit);
 	}
@@ -70,7 +68,7 @@ struct nc_unit *nc_units_reach(struct nc_units *units, uint32_t slot)
 			return NULL;
 		for (uint32_t i = 0; i < NC_UNITS_CHUNK; i++) {
 			chunk[i].slot = first + i;
-			/* The generation before the first: take adds one. */
+			/* The generation before the first: nc_units_take() adds one. */
 			atomic_init(&chunk[i].word,
 				    nc_word(units->generation - 1, NC_UNIT_FREE, 0));
 		}
@@ -128,7 +126,7 @@ void nc_unit_publish(struct nc_unit *unit)
 	uint64_t word = nc_unit_word(unit);
 
 	assert(nc_word_state(word) == NC_UNIT_FILLING);
-	/* In one order with what tells whether the scrubber sleeps. */
+	/* Sequentially consistent with the flag that the scrubber sleeps. */
 	atomic_store(&unit->word, nc_word(nc_word_generation(word), NC_UNIT_LIVE, 0));
 }
 
@@ -141,13 +139,13 @@ static inline void relax(void)
 #endif
 }
 
-/* The word once the unit is where it will be. */
+/* Returns the word after the unit's move has ended. */
 static uint64_t settled(const struct nc_unit *unit, unsigned generation)
 {
 	uint64_t word = nc_unit_word(unit);
 
 	for (unsigned turn = 1; word == nc_word(generation, NC_UNIT_MOVING, 0); turn++) {
-		/* Whoever moves it may have lost its processor. */
+		/* The thread that moves it may have been preempted. */
 		if (turn % SPINS)
 			relax();
 		else
@@ -193,7 +191,7 @@ int nc_unit_release(struct nc_unit *unit, unsigned generation)
 	do {
 		if (nc_word_generation(word) != generation || nc_word_holds(word) == 0)
 			return -EINVAL;
-		/* In one order with what is read of the unit's `wake_on_release` afterwards. */
+		/* Sequentially consistent with the later read of the unit's `wake_on_release`. */
 	} while (!atomic_compare_exchange_weak_explicit(
 		&unit->word, &word, word - 1, memory_order_seq_cst, memory_order_acquire));
 	return nc_word_holds(word) == 1 && nc_word_state(word) == NC_UNIT_UNLINKED;
@@ -241,20 +239,21 @@ void nc_unit_move_end(struct nc_unit *unit, unsigned generation)
 }
 
 int nc_shared_snapshot(struct nc_unit_shared *entry, uint64_t first, uint64_t end,
-		       struct nc_unit_told *told)
+		       struct nc_unit_description *description)
 {
-	/* Each field is read once: the member may change it under our eyes. */
+	/* Read each field once: the member may change it meanwhile. */
 	uint64_t start = atomic_load_explicit(&entry->at, memory_order_relaxed);
 	uint64_t size = atomic_load_explicit(&entry->size, memory_order_relaxed);
 	uint64_t fraglen = atomic_load_explicit(&entry->fraglen, memory_order_relaxed);
 	uint64_t kernel = atomic_load_explicit(&entry->kernel, memory_order_relaxed);
 
-	*told = (struct nc_unit_told){.at = kernel ? 0 : start, .kernel = kernel};
-	if (fraglen == 0 || nc_layout_init(&told->layout, size, fraglen))
+	*description = (struct nc_unit_description){.at = kernel ? 0 : start, .kernel = kernel};
+	if (fraglen == 0 || nc_layout_init(&description->layout, size, fraglen))
 		return -EPROTO;
 	if (kernel)
-		return nc_layout_gapless(&told->layout) ? 0 : -EPROTO;
-	if (start < first || start >= end || start % NC_PAGE || told->layout.extent > end - start)
+		return nc_layout_gapless(&description->layout) ? 0 : -EPROTO;
+	if (start < first || start >= end || start % NC_PAGE ||
+	    description->layout.extent > end - start)
 		return -EPROTO;
 	return 0;
 }

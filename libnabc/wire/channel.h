@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * channel.h - where the queues of a backend lie in their shared memory.
+ * channel.h - the layout of a backend's queues in their shared memory.
  *
- * A channel is one server thread's pair of queues with one worker: requests to
- * the worker, responses back.
+ * A channel is one server thread's pair of queues with one worker: requests to the
+ * worker, responses back.
  */
 #ifndef NC_CHANNEL_H
 #define NC_CHANNEL_H
 
 #include "os/queue.h"
 
-#define NC_LANE_QUEUE (64u << 10)  /* bytes of data in each queue */
-#define NC_LANE_SPARED (16u << 10) /* that requests leave free for what is said of them later */
+#define NC_CHANNEL_QUEUE (64u << 10)	/* bytes of data in each queue */
+#define NC_CHANNEL_RESERVED (16u << 10) /* kept free of requests, for records about them */
 
 /*
- * The number that a queue of requests tells before the first one is claimed.
- * Each request is claimed once, in the order of their submission, by adding one
- * with compare-and-swap: by the worker, which begins with it, or by the server,
- * which withdraws it.  What a worker that ended never began with is so known,
- * too.  Far from what stray writes leave: zeroes, small numbers, all ones.
+ * Initial value of a request queue's claim counter.  Each request is claimed once,
+ * in the order of submission, by incrementing the counter with compare-and-swap: by
+ * the worker, which then processes the request, or by the server, which withdraws
+ * it.  The counter also shows which requests a dead worker never started.  The
+ * value differs from what stray writes leave: zeroes, small numbers, all ones.
  */
-#define NC_LANE_BEGUN UINT64_C(0x6e75676562000000)
+#define NC_CHANNEL_CLAIMS UINT64_C(0x6e75676562000000)
 
 struct nc_channel {
 	struct nc_queue requests;

@@ -60,7 +60,7 @@ void nc_pending_add(struct nc_pending *pending, uint32_t channel,
 
 struct nc_open_request *nc_pending_find(struct nc_pending *pending, uint32_t channel, uint64_t tag)
 {
-	/* Most workers answer what they accepted last. */
+	/* Most workers answer the request that they accepted last. */
 	for (unsigned i = pending->count; i-- > 0;)
 		if (pending->open[i].tag == tag && pending->open[i].channel == channel)
 			return &pending->open[i];
@@ -90,7 +90,7 @@ int nc_pending_note(struct nc_pending *pending, uint32_t channel,
 {
 	struct nc_open_request *request = nc_pending_find(pending, channel, wire->tag);
 
-	/* Said before the server saw the answer. */
+	/* The server sent it before it saw the response. */
 	if (!request)
 		return 0;
 	switch (wire->kind) {
@@ -122,7 +122,7 @@ void nc_pending_keep(struct nc_pending *pending, uint32_t channel, size_t length
 {
 	struct nc_kept *kept = realloc(pending->blank, sizeof(*kept) + length);
 
-	/* Smaller than it was: if that fails it is as good. */
+	/* The block shrinks: if realloc() fails, the larger one serves as well. */
 	if (!kept)
 		kept = pending->blank;
 	pending->blank = NULL;
@@ -140,7 +140,7 @@ void nc_pending_forget(struct nc_pending *pending)
 	pending->current = NULL;
 }
 
-/* The one that link leads to. */
+/* Removes the record that link points to. */
 static struct nc_kept *unlink_kept(struct nc_pending *pending, struct nc_kept **link)
 {
 	struct nc_kept *kept = *link;

@@ -2,8 +2,8 @@
 /*
  * pipe-reader.c - see pipe-reader.h.
  *
- * The buffer holds what was read and is not of a body; the rest of a body that
- * is not there yet is read to where it belongs.
+ * The buffer holds bytes that were read and are not part of the current body; the
+ * missing rest of a body is read directly to its destination.
  */
 #include <errno.h>
 #include <stdalign.h>
@@ -25,11 +25,11 @@ struct nc_pipe_reader {
 	int fd;
 	size_t limit;
 	bool ready;	   /* see nc_pipe_reader_ready() */
-	bool dry;	   /* the last read took all there was */
-	size_t start, end; /* of what lies in the buffer */
-	char *data;	   /* of the body under way */
+	bool dry;	   /* the last read emptied the pipe */
+	size_t start, end; /* of the bytes in the buffer */
+	char *data;	   /* of the current body */
 	size_t have, length;
-	bool body; /* one is under way */
+	bool body; /* a body is being read */
 	struct nc_wire_response wire;
 	char buffer[BUFFER];
 	alignas(16) char record[RECORD_MAX];
@@ -61,7 +61,7 @@ bool nc_pipe_reader_ready(const struct nc_pipe_reader *reader)
 	return reader->ready;
 }
 
-/* The bytes of the body; -EPROTO: more than there may be. */
+/* Computes the length of the body; -EPROTO: over the limit. */
 static int measure(struct nc_pipe_reader *reader)
 {
 	const struct NC_range *ranges = nc_wire_ranges(reader->record);
@@ -75,7 +75,7 @@ static int measure(struct nc_pipe_reader *reader)
 	return 0;
 }
 
-/* 1: a record came out of the buffer; 0: it is not all there; -errno. */
+/* Takes a record out of the buffer.  Returns 1, 0 if it is incomplete, or -errno. */
 static int parse(struct nc_pipe_reader *reader)
 {
 	const char *at = reader->buffer + reader->start;
@@ -107,14 +107,14 @@ static int parse(struct nc_pipe_reader *reader)
 	return 1;
 }
 
-/* 1: some came; 0: none now, nor any more at the end. */
+/* Reads once.  Returns 1 if bytes came, 0 if there are none now, or at the end of the pipe. */
 static int fill(struct nc_pipe_reader *reader)
 {
 	size_t rest = reader->length - reader->have;
 	struct iovec iov[2] = {{reader->data ? reader->data + reader->have : NULL, rest}};
 	ssize_t got;
 
-	/* It was empty after the last read: the descriptor says when it is not. */
+	/* The last read emptied the pipe: wait until the descriptor is readable again. */
 	if (reader->dry) {
 		reader->dry = false;
 		return 0;

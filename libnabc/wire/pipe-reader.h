@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pipe-reader.h - reads responses that come as bytes through a pipe, bodies included:
- * what responses by cache id are measured against.
+ * pipe-reader.h - reads responses that come as bytes through a pipe, bodies
+ * included; used to compare with responses by cache id.
  *
- * A record is the same as in the queue of responses; of its ranges only the lengths
- * count, and the bytes of the body follow.  The sender is not trusted: a body is taken
- * only up to a limit.  One thread at a time.
+ * A record is the same as in the queue of responses; only the lengths of its ranges
+ * count, and the bytes of the body follow.  The sender is not trusted: a body is
+ * accepted only up to a limit.  One thread at a time.
  */
 #ifndef NC_PIPE_READER_H
 #define NC_PIPE_READER_H
@@ -14,19 +14,19 @@
 
 struct nc_pipe_reader;
 
-/* fd does not block; it is closed with the reader.  NULL: no memory, and fd is the caller's. */
+/* fd must not block; the reader owns it.  NULL: out of memory, and the caller still owns fd. */
 struct nc_pipe_reader *nc_pipe_reader_open(int fd, size_t limit);
 void nc_pipe_reader_close(struct nc_pipe_reader *reader);
 
 /*
- * 1: an answer: *record (good until the next take) was checked, *data are the
- * bytes of its body, to be freed; NULL: it has none.  0: none is complete;
- * -EPROTO; -ENOMEM.
+ * Returns 1 for a response: *record (valid until the next call) was checked; *data
+ * are the bytes of its body, which the caller frees; NULL: no body.  Returns 0 if
+ * none is complete, -EPROTO or -ENOMEM.
  */
 int nc_pipe_reader_take(struct nc_pipe_reader *reader, const char **record,
 			struct nc_wire_response *wire, char **data, size_t *length);
 
-/* Whether there may be more without the descriptor's becoming readable again. */
+/* Whether there may be more data before the descriptor becomes readable again. */
 bool nc_pipe_reader_ready(const struct nc_pipe_reader *reader);
 
 #endif

@@ -2,10 +2,10 @@
 /*
  * rpc-client.c - calls the owner; see rpc-client.h.
  *
- * A reply that came too late is known by its tag and passed over, so one
- * slow dispatch of the owner spoils one call only.  A unit that was entered too
- * late is destroyed again, and so is one whose reply this process had no room
- * for; an import is dropped then.
+ * A reply that comes too late is recognised by its tag and skipped, so one slow
+ * dispatch of the owner fails only one call.  A unit that was entered too late is
+ * destroyed again, and so is one whose reply carried a descriptor that this process
+ * had no free number for; an import is dropped in that case.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -43,8 +43,8 @@ void nc_rpc_client_open(struct nc_rpc_client *rpc, int socket)
 }
 
 /*
- * Whose reply gives something: a place for a unit, or an import; and the revocation map with
- * the first.
+ * Whether the reply gives something: a unit or an import, and with the first one
+ * the revocation map.
  */
 static bool gives(const struct nc_wire_call *call)
 {
@@ -52,8 +52,9 @@ static bool gives(const struct nc_wire_call *call)
 }
 
 /*
- * The revocation map comes with the first import, and again as long as this end says that
- * it has none: a reply can get lost.  Nothing was imported by an earlier one then.
+ * The revocation map comes with the first import, and again as long as this end
+ * reports that it has none, since a reply can be lost.  In that case nothing was
+ * imported earlier.
  */
 static int take_map(struct nc_rpc_client *rpc, const struct nc_wire_call *call, int fd)
 {
@@ -77,7 +78,7 @@ static uint64_t bit_of(uint64_t tag)
 	return UINT64_C(1) << tag % 64;
 }
 
-/* What a reply gave was for nobody: who asked for it was told that it failed. */
+/* Returns what a reply gave: the call has already failed with a timeout. */
 static void give_back(struct nc_rpc_client *rpc, const struct nc_wire_reply *reply)
 {
 	struct nc_wire_call call = {.magic = NC_WIRE_MAGIC};
@@ -89,7 +90,7 @@ static void give_back(struct nc_rpc_client *rpc, const struct nc_wire_reply *rep
 		call.op = NC_WIRE_DESTROY;
 		call.id = reply->id;
 	}
-	/* Its reply will be passed over. */
+	/* The reply to this call will be skipped. */
 	(void)nc_peer_send(rpc->socket, &call, sizeof(call), NULL, 0);
 }
 
@@ -101,7 +102,7 @@ static void undo(struct nc_rpc_client *rpc, const struct nc_wire_reply *late)
 	give_back(rpc, late);
 }
 
-/* Replies that have come since somebody waited for them: nobody will ask again. */
+/* Undoes the calls whose replies came after a timeout: no later call will read them. */
 static void undo_waiting(struct nc_rpc_client *rpc)
 {
 	struct nc_wire_reply late;
@@ -125,7 +126,10 @@ static void undo_waiting(struct nc_rpc_client *rpc)
 
 void nc_rpc_client_fini(struct nc_rpc_client *rpc)
 {
-	/* From here on none comes: one that was not read would cut off what is said now. */
+	/*
+	 * Stop receiving first: closing a socket with unread data would discard
+	 * what is sent now.
+	 */
 	if (rpc->socket >= 0 && rpc->lost && shutdown(rpc->socket, SHUT_RD) == 0)
 		undo_waiting(rpc);
 	if (rpc->revocations.base)
@@ -134,8 +138,9 @@ void nc_rpc_client_fini(struct nc_rpc_client *rpc)
 }
 
 /*
- * A reply whose descriptors this process had no room for: it was read, and
- * they are lost.  True: it was another's, and the right one is still to come.
+ * Handles a reply whose descriptors were lost because this process had none free.
+ * Returns true if it belongs to another call, so that the right reply is still to
+ * come.
  */
 static bool pass_over_cut(struct nc_rpc_client *rpc, const struct nc_wire_call *call,
 			  const struct nc_wire_reply *reply)

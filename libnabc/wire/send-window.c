@@ -10,7 +10,7 @@
 #include "wire/send-window.h"
 
 #define ROOM_FIRST 8u
-#define TELL (NC_WORKER_WINDOW / 2) /* so a piece does not cost a record back */
+#define CREDIT_MIN (NC_WORKER_WINDOW / 2) /* half a window: one record reports several pieces */
 
 void nc_send_windows_fini(struct nc_send_windows *windows)
 {
@@ -26,7 +26,7 @@ struct nc_send_window *nc_send_windows_find(struct nc_send_windows *windows, uin
 	return NULL;
 }
 
-/* NULL: no memory. */
+/* Returns NULL if out of memory. */
 static struct nc_send_window *add(struct nc_send_windows *windows, uint64_t tag)
 {
 	if (windows->count == windows->room) {
@@ -73,7 +73,7 @@ void nc_send_windows_close(struct nc_send_windows *windows, uint64_t tag)
 
 void nc_send_windows_withdraw(struct nc_send_windows *windows, uint64_t first, uint64_t last)
 {
-	/* The last one takes the place of one that is dropped. */
+	/* Backwards, since drop() moves the last window to the place of the dropped one. */
 	for (unsigned i = windows->count; i-- > 0;) {
 		struct nc_send_window *window = &windows->all[i];
 
@@ -97,7 +97,7 @@ int nc_send_windows_judge(struct nc_send_windows *windows, const struct nc_wire_
 
 	if (record->flags & NC_RESPONSE_TAKEN)
 		return judge_taken(window);
-	/* What was begun goes on by pieces, and nothing else does. */
+	/* After the first record, a response continues with pieces, and with nothing else. */
 	if (!(record->flags & NC_RESPONSE_ABORTED) &&
 	    (window && window->begun) != !!(record->flags & NC_RESPONSE_PIECE))
 		return -EPROTO;
@@ -139,5 +139,5 @@ struct nc_send_window *nc_send_windows_sent(struct nc_send_windows *windows, uin
 		return NULL;
 	window->unsent--;
 	window->credit++;
-	return window->credit >= TELL ? window : NULL;
+	return window->credit >= CREDIT_MIN ? window : NULL;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * send-window.h - the server's end of flow control: which responses of a channel a worker
- * has begun, and how many of their pieces have not left.
+ * send-window.h - the server's end of flow control: which responses of a channel a
+ * worker has begun, and how many of their pieces are not yet sent.
  *
- * A worker that keeps the rules waits for its window; one that does not is detected here,
- * so what it can make the server keep is bounded.  Pure; a channel's windows belong to its
- * thread.
+ * A correct worker waits for its window; a worker that does not is detected here,
+ * so the memory that it can occupy in the server is bounded.  No I/O; the windows
+ * of a channel belong to its thread.
  */
 #ifndef NC_SEND_WINDOW_H
 #define NC_SEND_WINDOW_H
@@ -16,14 +16,14 @@
 
 struct nc_send_window {
 	uint64_t tag;
-	uint64_t number; /* of a request that has a body: the channel's requests, counted from 1 */
-	uint8_t unsent;	 /* pieces that the worker knows not to have left */
-	uint8_t credit;	 /* pieces that left and of which it was not told */
+	uint64_t number; /* if the request has a body: its number in the channel, from 1 */
+	uint8_t unsent;	 /* pieces that the worker counts as unsent */
+	uint8_t credit;	 /* pieces that were sent, but not yet reported to the worker */
 	bool begun;
-	bool broken;	/* over for the caller; what still comes is dropped */
-	bool body;	/* the request has one that comes in pieces */
-	bool ended;	/* all of it was given to the worker */
-	uint8_t pieces; /* of it, that the worker has not taken */
+	bool broken;	/* over for the caller; further pieces are dropped */
+	bool body;	/* the request has a body in pieces */
+	bool ended;	/* the worker has been given all of it */
+	uint8_t pieces; /* of the body, not yet taken by the worker */
 };
 
 struct nc_send_windows {
@@ -36,23 +36,26 @@ enum nc_verdict { NC_SEND_WINDOW_DROP, NC_SEND_WINDOW_PASS };
 
 void nc_send_windows_fini(struct nc_send_windows *windows);
 
-/* NULL: that tag has none. */
+/* Returns NULL if the tag has none. */
 struct nc_send_window *nc_send_windows_find(struct nc_send_windows *windows, uint64_t tag);
 
-/* A request that has a body.  0; -EINVAL: the tag is under way; -ENOMEM. */
+/* Adds a request with a body.  Returns 0, -EINVAL (the tag is in use), or -ENOMEM. */
 int nc_send_windows_open(struct nc_send_windows *windows, uint64_t tag, uint64_t number);
 void nc_send_windows_close(struct nc_send_windows *windows, uint64_t tag);
 
-/* Closes those of requests with the numbers first to last: the server has withdrawn them. */
+/* Closes the windows of requests first to last, which the server has withdrawn. */
 void nc_send_windows_withdraw(struct nc_send_windows *windows, uint64_t first, uint64_t last);
 
-/* What to do with a record that was checked: an nc_verdict, or -EPROTO, -ENOMEM. */
+/* Decides what to do with a checked record: returns an nc_verdict, -EPROTO or -ENOMEM. */
 int nc_send_windows_judge(struct nc_send_windows *windows, const struct nc_wire_response *record);
 
-/* The caller is told that it is over. */
+/* Marks the response as over: the caller was told so. */
 void nc_send_windows_break(struct nc_send_windows *windows, uint64_t tag);
 
-/* A piece has left.  The window, if the worker should be told of its credit by now, or NULL. */
+/*
+ * Counts a sent piece.  Returns the window if its credit should be reported to the
+ * worker now, else NULL.
+ */
 struct nc_send_window *nc_send_windows_sent(struct nc_send_windows *windows, uint64_t tag);
 
 #endif

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * wire.c - checks on what came from another process.  Pure, any thread.
- */
+/* wire.c - checks what came from another process.  No state; any thread. */
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
@@ -116,15 +114,16 @@ int nc_wire_check_request(const void *record, size_t length, struct nc_wire_requ
 	}
 	if (request->length > NC_WIRE_BLOCK_MAX || request->length != length - sizeof(*request))
 		return -EPROTO;
-	/* Variables are walked as strings, so the last must end inside. */
+	/* Variables are read as strings, so the last one must end inside the record. */
 	if (request->length && ((const char *)record)[length - 1] != '\0')
 		return -EPROTO;
 	return 0;
 }
 
 /*
- * Each kind has what belongs to it and nothing else.  A piece that more follow has a byte: an
- * empty one leaves at once, and its window with it, so nothing would bound how many come.
+ * Each kind has its own fields and no others.  A piece that others follow must have
+ * a byte: an empty piece is sent at once and never fills the window, so the number
+ * of such pieces would be unlimited.
  */
 static int check_kind(const struct nc_wire_response *response, const struct NC_range *ranges)
 {
@@ -160,7 +159,7 @@ int nc_wire_check_response(const void *record, size_t length, struct nc_wire_res
 	for (uint32_t i = 0; i < response->ranges; i++)
 		if (ranges[i].id == 0)
 			return -EPROTO;
-	/* Nearly all are of the first kind. */
+	/* Nearly all responses are of the first kind. */
 	if (!(response->flags & ~NC_RESPONSE_KEEP))
 		return response->status < 200 || response->status > 599 ? -EPROTO : 0;
 	return check_kind(response, ranges);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * backend-requests.c - what a server tells a worker: requests and their bodies,
- * what has left of a response, and that a client has gone.
+ * backend-requests.c - what a server sends to a worker: requests and their bodies,
+ * how much of a response was sent, and that a client is gone.
  *
- * Requests and bodies leave a part of the queue free for the rest, so that a
- * worker that waits can always be told.
+ * Requests and bodies leave a part of the queue free for the other records, so that
+ * these always reach a worker that waits.
  */
 #include <errno.h>
 #include <limits.h>
 
 #include "worker/backend.h"
 
-/* Full for ever if nobody is left to read. */
+/* If no process is left to read, the queue remains full forever. */
 static int full(const struct NC_backend *backend, int error)
 {
 	return error == -EAGAIN && nc_identity_ended(backend->process.pidfd) ? -EPIPE : error;
@@ -20,9 +20,9 @@ static int full(const struct NC_backend *backend, int error)
 static int push(struct NC_backend *backend, unsigned channel, const struct nc_wire_request *record,
 		const void *what)
 {
-	return full(backend,
-		    nc_queue_push_leaving(&backend->channel[channel].queues.requests, record,
-					  sizeof(*record), what, record->length, NC_LANE_SPARED));
+	return full(backend, nc_queue_push_leaving(&backend->channel[channel].queues.requests,
+						   record, sizeof(*record), what, record->length,
+						   NC_CHANNEL_RESERVED));
 }
 
 int nc_backend_send(struct NC_backend *backend, unsigned channel, uint64_t tag,
@@ -51,20 +51,20 @@ int nc_backend_send(struct NC_backend *backend, unsigned channel, uint64_t tag,
 	return error;
 }
 
-/* How many of the channel's requests are not claimed, by the number that is told; or -EPROTO. */
-static int unclaimed(const struct nc_backend_channel *channel, uint64_t told)
+/* Returns how many of the channel's requests are unclaimed, by the claim counter, or -EPROTO. */
+static int unclaimed(const struct nc_backend_channel *channel, uint64_t counter)
 {
-	uint64_t claimed = told - NC_LANE_BEGUN, left = channel->submitted - claimed;
+	uint64_t claimed = counter - NC_CHANNEL_CLAIMS, left = channel->submitted - claimed;
 
-	/* A number below the first one is a large one here. */
+	/* A counter below the first value gives a large number here. */
 	if (claimed > channel->submitted || left > INT_MAX)
 		return -EPROTO;
 	return (int)left;
 }
 
 /*
- * A living worker begins with the next one at any time.  The number of a dead one
- * stands; it may have lied, but only of requests that it was given.
+ * A live worker may claim the next request at any time.  The counter of a dead one
+ * is final; it may be false, but only for requests that this worker was given.
  */
 int nc_backend_untaken(const struct NC_backend *backend, unsigned number)
 {
@@ -72,27 +72,27 @@ int nc_backend_untaken(const struct NC_backend *backend, unsigned number)
 
 	if (!nc_identity_ended(backend->process.pidfd))
 		return -EBUSY;
-	return unclaimed(channel, nc_queue_told(&channel->queues.requests));
+	return unclaimed(channel, nc_queue_claims(&channel->queues.requests));
 }
 
 /*
- * Of the worker and this end, the one whose compare-and-swap succeeds has the
- * request.  One attempt: a worker that changes the number again and again would
- * hold the caller, and one that begins with requests is not stuck.
+ * Whichever end succeeds with compare-and-swap, worker or server, gets the request.
+ * Only one attempt: a worker that changes the counter repeatedly would block the
+ * caller, and a worker that claims requests is not stuck.
  */
 int nc_backend_withdraw(struct NC_backend *backend, unsigned number, unsigned most, unsigned *left)
 {
 	struct nc_backend_channel *channel = &backend->channel[number];
-	uint64_t told = nc_queue_told(&channel->queues.requests), first;
-	int waiting = unclaimed(channel, told);
+	uint64_t counter = nc_queue_claims(&channel->queues.requests), first;
+	int waiting = unclaimed(channel, counter);
 	unsigned count;
 
 	if (waiting < 0)
 		return waiting;
 	count = most < (unsigned)waiting ? most : (unsigned)waiting;
-	if (count && !nc_queue_claim(&channel->queues.requests, &told, told + count)) {
+	if (count && !nc_queue_claim(&channel->queues.requests, &counter, counter + count)) {
 		count = 0;
-		waiting = unclaimed(channel, told);
+		waiting = unclaimed(channel, counter);
 		if (waiting < 0)
 			return waiting;
 	}
@@ -144,15 +144,15 @@ int nc_backend_cancel(struct NC_backend *backend, unsigned channel, uint64_t tag
 	return full(backend, say(backend, channel, tag, NC_WIRE_CANCEL, 0));
 }
 
-/* A full queue is no error: it is tried again when the channel is next woken. */
-static int tell_credit(struct NC_backend *backend, unsigned number, struct nc_send_window *window)
+/* A full queue is not an error: the credit is sent again when the channel is next woken. */
+static int send_credit(struct NC_backend *backend, unsigned number, struct nc_send_window *window)
 {
 	int error = say(backend, number, window->tag, NC_WIRE_SENT, window->credit);
 
 	if (!error)
 		window->credit = 0;
 	else
-		backend->channel[number].owing = true;
+		backend->channel[number].notify_pending = true;
 	return error == -EAGAIN ? 0 : error;
 }
 
@@ -161,23 +161,23 @@ int nc_backend_sent(struct NC_backend *backend, unsigned channel, uint64_t tag)
 	struct nc_send_window *window =
 		nc_send_windows_sent(&backend->channel[channel].windows, tag);
 
-	return window ? tell_credit(backend, channel, window) : 0;
+	return window ? send_credit(backend, channel, window) : 0;
 }
 
-static void tell_owed(struct NC_backend *backend, unsigned number)
+static void send_credits(struct NC_backend *backend, unsigned number)
 {
 	struct nc_backend_channel *channel = &backend->channel[number];
 
-	channel->owing = false;
-	for (unsigned i = 0; i < channel->windows.count && !channel->owing; i++)
+	channel->notify_pending = false;
+	for (unsigned i = 0; i < channel->windows.count && !channel->notify_pending; i++)
 		if (channel->windows.all[i].credit)
-			(void)tell_credit(backend, number, &channel->windows.all[i]);
+			(void)send_credit(backend, number, &channel->windows.all[i]);
 }
 
 void nc_backend_wake(struct NC_backend *backend, unsigned channel)
 {
-	if (backend->channel[channel].owing)
-		tell_owed(backend, channel);
+	if (backend->channel[channel].notify_pending)
+		send_credits(backend, channel);
 	if (nc_queue_must_ring(&backend->channel[channel].queues.requests))
 		nc_doorbell_ring(backend->ring);
 }

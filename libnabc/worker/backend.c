@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * backend.c - starts a worker and talks to it through shared queues.
+ * backend.c - starts a worker and communicates with it through shared queues.
  *
- * What the worker wrote is copied out of the queue, checked, and only then
- * looked at; the unit it names must be its own and is held before the caller
- * hears of it, so nothing that the worker does later can make a send fail.
- * A channel belongs to one thread; start and end to one at a time.
+ * A worker's record is copied out of the queue, checked, and used only then.  The
+ * unit that it names must be the worker's own, and is held before the caller gets
+ * the response, so nothing that the worker does later can make a send fail.  A
+ * channel belongs to one thread; one thread at a time starts and ends workers.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +32,7 @@ static int open_doorbell(struct nc_backend_channel *channel)
 	return channel->doorbell < 0 ? channel->doorbell : 0;
 }
 
-/* Of which this end alone does not block. */
+/* Only this end of the pipe is non-blocking. */
 static int open_pipe(struct NC_backend *backend, struct nc_backend_channel *channel)
 {
 	int ends[2];
@@ -49,7 +49,7 @@ static int open_pipe(struct NC_backend *backend, struct nc_backend_channel *chan
 
 static int open_channels(struct NC_backend *backend, bool posix, int *extra)
 {
-	size_t footprint = nc_channels_footprint(backend->channels, NC_LANE_QUEUE);
+	size_t footprint = nc_channels_footprint(backend->channels, NC_CHANNEL_QUEUE);
 	int error = nc_segment_create(&backend->queues,
 				      (footprint + NC_PAGE - 1) / NC_PAGE * NC_PAGE, false, true);
 
@@ -63,8 +63,8 @@ static int open_channels(struct NC_backend *backend, bool posix, int *extra)
 	for (unsigned i = 0; i < backend->channels; i++) {
 		struct nc_backend_channel *channel = &backend->channel[i];
 
-		nc_channel_init(&channel->queues, backend->queues.base, i, NC_LANE_QUEUE);
-		nc_queue_tell(&channel->queues.requests, NC_LANE_BEGUN);
+		nc_channel_init(&channel->queues, backend->queues.base, i, NC_CHANNEL_QUEUE);
+		nc_queue_set_claims(&channel->queues.requests, NC_CHANNEL_CLAIMS);
 		channel->record = malloc(RECORD_MAX);
 		if (!channel->record)
 			return -ENOMEM;
@@ -107,7 +107,7 @@ int nc_backend_adopt(struct NC_backend *backend, pid_t pid, int pidfd)
 	return error;
 }
 
-/* The caller's way of starting: what it did wrong is told as its error. */
+/* Starts the worker with the caller's function, and returns the function's error. */
 static int start_by_caller(struct NC_backend *backend, int socket,
 			   const struct NC_backend_options *options)
 {
@@ -124,7 +124,7 @@ static int start_by_caller(struct NC_backend *backend, int socket,
 	if (error || pid == 0)
 		return error;
 	error = nc_backend_adopt(backend, pid, pidfd);
-	/* It is there already. */
+	/* The process already exists, so it must be ended. */
 	if (error && pidfd >= 0)
 		nc_process_adopt(&backend->process, pid, pidfd);
 	return error;
@@ -166,7 +166,7 @@ int nc_backend_open(struct nc_serve *serve, _Atomic unsigned *open,
 		struct nc_serve_offer offer = {.memory = options->memory ? options->memory
 									 : index->member_size,
 					       .channels = backend->channels,
-					       .queue_size = NC_LANE_QUEUE,
+					       .queue_size = NC_CHANNEL_QUEUE,
 					       .extra = extra,
 					       .flags = posix ? NC_WIRE_POSIX : 0};
 
@@ -178,7 +178,7 @@ int nc_backend_open(struct nc_serve *serve, _Atomic unsigned *open,
 			backend->remote = nc_guest_remote(backend->guest);
 		}
 	}
-	/* The worker's alone, so that its end is seen. */
+	/* Only the worker may keep it, so that its end is noticed. */
 	for (unsigned i = 0; i < backend->channels; i++)
 		close_fd(&backend->channel[i].writer);
 	if (!error)
@@ -196,7 +196,7 @@ int nc_backend_open(struct nc_serve *serve, _Atomic unsigned *open,
 
 void nc_backend_end(struct NC_backend *backend)
 {
-	/* An idle worker sees the end of its doorbell; a busy one is not waited for. */
+	/* An idle worker notices that its doorbell is closed; a busy one is not waited for. */
 	close_fd(&backend->ring);
 	nc_process_end(&backend->process);
 	if (backend->guest)
@@ -205,7 +205,7 @@ void nc_backend_end(struct NC_backend *backend)
 	for (unsigned i = 0; i < backend->channels; i++) {
 		struct nc_backend_channel *channel = &backend->channel[i];
 
-		/* Its own descriptor goes with a reader. */
+		/* The reader owns its descriptor. */
 		if (channel->reader)
 			nc_pipe_reader_close(channel->reader);
 		else
@@ -219,7 +219,7 @@ void nc_backend_end(struct NC_backend *backend)
 	free(backend);
 }
 
-/* In its own segment, or sealed by it. */
+/* Whether the unit is in the worker's segment, or was sealed by the worker. */
 static bool is_workers(struct NC_backend *backend, size_t id)
 {
 	bool made;
@@ -244,13 +244,16 @@ static bool hold_range(struct NC_backend *backend, const struct NC_range *range,
 	if (range->offset <= view.unit->layout.size &&
 	    range->length <= view.unit->layout.size - range->offset)
 		return true;
-	/* Whoever names a unit so has no use for it. */
+	/* A worker that names a unit with a wrong range does not need it any more. */
 	(void)nc_index_destroy(backend->index, range->id);
 	(void)nc_index_release(backend->index, range->id);
 	return false;
 }
 
-/* Nobody will send those from the first on: what was given once goes back to the worker. */
+/*
+ * Returns units of ranges from `first` on to the worker, except kept ones: they
+ * will not be sent.
+ */
 static void give_back(struct NC_backend *backend, const struct nc_wire_response *wire,
 		      const struct NC_range *ranges, unsigned first)
 {
@@ -270,8 +273,9 @@ static bool accept_ranges(struct NC_backend *backend, const struct nc_wire_respo
 		held++;
 	good = held == wire->ranges;
 	/*
-	 * Once sent they are the worker's again: the holds are all that keeps
-	 * them.  Only now, since a list may name a unit more than once.
+	 * After the send, these units belong to the worker again: destroyed now,
+	 * they live as long as the holds.  Only after the loop, since a list may
+	 * name a unit more than once.
 	 */
 	for (unsigned i = 0; i < held; i++) {
 		if (!nc_wire_keeps(wire->flags, i))
@@ -284,7 +288,7 @@ static bool accept_ranges(struct NC_backend *backend, const struct nc_wire_respo
 	return good;
 }
 
-/* 1: it is the caller's; 0: nobody wants it; -errno. */
+/* Returns 1 if the response is for the caller, 0 if it is dropped, or -errno. */
 static int judge(struct NC_backend *backend, unsigned number, const struct nc_wire_response *wire,
 		 struct NC_response *response)
 {
@@ -292,7 +296,10 @@ static int judge(struct NC_backend *backend, unsigned number, const struct nc_wi
 	const struct NC_range *ranges = nc_wire_ranges(channel->record);
 	uint32_t piece = wire->flags & NC_RESPONSE_PIECE;
 
-	/* The usual answer in one record needs no look at the windows if there are none. */
+	/*
+	 * An ordinary response in one record need not be checked against the
+	 * windows if there are none.
+	 */
 	if (channel->windows.count || wire->flags & ~NC_RESPONSE_KEEP) {
 		int verdict = nc_send_windows_judge(&channel->windows, wire);
 
@@ -315,7 +322,7 @@ static int judge(struct NC_backend *backend, unsigned number, const struct nc_wi
 		(struct NC_response)NC_RESPONSE_INIT(.status = piece ? 0 : 502,
 						     .flags = piece ? piece | NC_RESPONSE_ABORTED
 								    : 0);
-	/* For the caller this is the end, so the worker shall end as well. */
+	/* The response is over for the caller, so the worker must end it as well. */
 	if (wire->flags & NC_RESPONSE_MORE) {
 		nc_send_windows_break(&channel->windows, wire->tag);
 		(void)nc_backend_cancel(backend, number, wire->tag);
@@ -324,7 +331,7 @@ static int judge(struct NC_backend *backend, unsigned number, const struct nc_wi
 	return 1;
 }
 
-/* The same of an answer that came as bytes. */
+/* The same for a response that came as bytes. */
 static int take_bytes(struct nc_backend_channel *channel, uint64_t *tag,
 		      struct NC_response *response)
 {

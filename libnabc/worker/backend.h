@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * backend.h - one worker as its server sees it: requests to it, responses from it.
- */
+/* backend.h - one worker, seen from its server: requests to it, responses from it. */
 #ifndef NC_BACKEND_H
 #define NC_BACKEND_H
 
@@ -16,19 +14,21 @@
 
 struct nc_backend_channel {
 	struct nc_channel queues;
-	int doorbell; /* eventfd: the worker rings, the server watches; or where bytes come */
-	int writer;   /* the other end of that, until the worker has it; -1 */
+	/* eventfd that the worker rings and the server watches, or the pipe with the bytes */
+	int doorbell;
+	int writer; /* the other end of the pipe, until the worker has it; otherwise -1 */
 	struct nc_pipe_reader *reader; /* NULL: bodies come by id */
 	char *record;		       /* the last response, copied out of shared memory */
 	struct NC_hold holds[NC_WIRE_RANGES_MAX]; /* of its ranges */
 	struct nc_send_windows windows;
-	uint64_t submitted; /* requests, ever */
-	bool owing; /* a window has credit of which the full queue kept the worker from hearing */
+	uint64_t submitted; /* number of requests so far */
+	/* the queue was full, so a window has credit that the worker does not know of */
+	bool notify_pending;
 };
 
 struct NC_backend {
 	struct nc_serve *serve;
-	_Atomic unsigned *open; /* the caller's count of those that are */
+	_Atomic unsigned *open; /* the caller's count of open backends */
 	struct nc_index *index;
 	struct nc_guest *guest;
 	struct nc_remote_member *remote;
@@ -41,37 +41,47 @@ struct NC_backend {
 
 int nc_backend_open(struct nc_serve *serve, _Atomic unsigned *open,
 		    const struct NC_backend_options *options, struct NC_backend **backend);
-/* Another started its process; takes pidfd over.  0; -EALREADY; -EINVAL; -errno. */
+/*
+ * For a process that the caller started; takes ownership of pidfd.  Returns 0,
+ * -EALREADY, -EINVAL or -errno.
+ */
 int nc_backend_adopt(struct NC_backend *backend, pid_t pid, int pidfd);
 void nc_backend_end(struct NC_backend *backend);
 
 int nc_backend_send(struct NC_backend *backend, unsigned channel, uint64_t tag,
 		    const char *variables, size_t length, unsigned flags);
 
-/* How many of the last requests its process never began with; -EBUSY: it is there; -EPROTO. */
+/*
+ * Returns how many of the last requests the process never started; -EBUSY: it is
+ * running; -EPROTO.
+ */
 int nc_backend_untaken(const struct NC_backend *backend, unsigned channel);
 
 /*
- * Takes up to that many requests back that the worker has not begun with, the
- * oldest first.  How many, with the number of those that stay in *left; or -EPROTO.
+ * Takes back up to `most` requests that the worker has not started, the oldest
+ * first.  Returns how many, with the number of the remaining ones in *left, or
+ * -EPROTO.
  */
 int nc_backend_withdraw(struct NC_backend *backend, unsigned channel, unsigned most,
 			unsigned *left);
 
-/* The next piece of a request's body.  0; -EAGAIN; -ENOENT: it is over; -EINVAL. */
+/*
+ * Gives the next piece of a request's body.  Returns 0, -EAGAIN, -ENOENT (it is
+ * over), or -EINVAL.
+ */
 int nc_backend_give(struct NC_backend *backend, unsigned channel, uint64_t tag,
 		    const struct NC_range *piece, unsigned flags);
 void nc_backend_wake(struct NC_backend *backend, unsigned channel);
 
-/* One piece has left; the client is gone.  Of a tag that is over: nothing. */
+/* Report that one piece was sent, or that the client is gone.  They ignore a tag that is over. */
 int nc_backend_sent(struct NC_backend *backend, unsigned channel, uint64_t tag);
 int nc_backend_cancel(struct NC_backend *backend, unsigned channel, uint64_t tag);
 
-/* 1: a response, 0: none, -EPROTO: the worker must go. */
+/* Returns 1 for a response, 0 for none, -EPROTO: the worker must be ended. */
 int nc_backend_take(struct NC_backend *backend, unsigned channel, uint64_t *tag,
 		    struct NC_response *response);
 
-/* Before sleeping on the doorbell, which rings for that many responses; 1: do not. */
+/* Call it before sleeping on the doorbell, which rings for that many responses; 1: do not sleep. */
 int nc_backend_sleep(struct NC_backend *backend, unsigned channel, unsigned responses);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * responder-posix.c - the worker's end of answers that go as bytes through a
- * pipe, as they would without shared memory.  One thread at a time.
+ * responder-posix.c - the worker's end of responses that are sent as bytes through
+ * a pipe, as without shared memory.  One thread at a time.
  */
 #include <errno.h>
 #include <string.h>
@@ -61,7 +61,7 @@ int nc_responder_write(struct nc_responder *responder, uint32_t channel,
 		return error;
 	error = write_all(&message, responder->channel[channel].doorbell);
 	nc_message_close(&message);
-	/* Their bytes have left this process. */
+	/* The bytes have been written: destroy units that are not kept. */
 	for (uint32_t i = 0; !error && i < wire->ranges; i++)
 		if (!nc_wire_keeps(wire->flags, i))
 			(void)nc_index_destroy(responder->index, ranges[i].id);

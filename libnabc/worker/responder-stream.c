@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * responder-stream.c - the worker's end of responses and bodies in several
- * pieces, and of clients that went.  One thread at a time.
+ * responder-stream.c - the worker's end of responses and bodies in several pieces,
+ * and of clients that are gone.  One thread at a time.
  *
- * The server says how many pieces have left; a worker that is a window ahead
- * of that waits, so a client that reads slowly keeps memory for no more.
+ * The server reports how many pieces were sent.  A worker with a full window of
+ * unsent pieces waits, so a client that reads slowly occupies memory for one window
+ * only.
  */
 #include <errno.h>
 
@@ -16,14 +17,14 @@ static struct nc_open_request *find(struct nc_responder *responder,
 	return nc_pending_find(&responder->pending, request->channel, request->tag);
 }
 
-/* Until the window is open.  0; -ECANCELED; -errno. */
+/* Waits until the window is open.  Returns 0, -ECANCELED or -errno. */
 static int await_window(struct nc_responder *responder, const struct NC_request *request)
 {
 	for (;;) {
 		int error = nc_responder_pump(responder, request->channel);
 		struct nc_open_request *open = find(responder, request);
 
-		/* The server withdrew another one to which it gave the same tag. */
+		/* The server withdrew another request to which it gave the same tag. */
 		if (!open)
 			return error ? error : -EPROTO;
 		if (open->gone)
@@ -68,7 +69,7 @@ int nc_responder_send(struct nc_responder *responder, const struct NC_request *r
 	return 0;
 }
 
-/* The piece that the worker had goes back, so that another may come. */
+/* Returns the worker's current piece to the server, so that another one may come. */
 static int give_back(struct nc_responder *responder, const struct NC_request *request)
 {
 	struct nc_wire_response wire = {.tag = request->tag, .flags = NC_RESPONSE_TAKEN};
@@ -104,7 +105,10 @@ int nc_responder_body(struct nc_responder *responder, const struct NC_request *r
 		error = nc_responder_pump(responder, request->channel);
 		open = find(responder, request);
 		inbox = open ? open->inbox : NULL;
-		/* The server gave its tag to another one, which has no body or was withdrawn. */
+		/*
+		 * The server gave the tag to another request, which has no body or
+		 * was withdrawn.
+		 */
 		if (!inbox)
 			return -EPROTO;
 		if (open->gone)
@@ -130,7 +134,7 @@ int nc_responder_abort(struct nc_responder *responder, const struct NC_request *
 	struct nc_open_request *open = find(responder, request);
 	int error;
 
-	/* It is over already. */
+	/* The request is already over. */
 	if (!open)
 		return 0;
 	error = nc_responder_push(responder, request->channel, &wire, NULL, NULL);
@@ -148,6 +152,6 @@ int nc_responder_gone(struct nc_responder *responder, const struct NC_request *r
 		return -EINVAL;
 	error = nc_responder_pump(responder, request->channel);
 	open = find(responder, request);
-	/* With too much kept, what is known must do. */
+	/* If too many bytes are kept, answer with what is known. */
 	return error && error != -ENOBUFS ? error : !open || open->gone;
 }

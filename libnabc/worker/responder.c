@@ -3,8 +3,8 @@
  * responder.c - accepts requests from the server's channels in turn and answers
  * with header and cache id.  One thread at a time.
  *
- * The pipe that wakes the worker ends with the server, so one blocking read
- * waits for work and for the end alike.
+ * The pipe that wakes the worker is closed when the server ends, so one blocking
+ * read waits for both work and the end.
  */
 #include <errno.h>
 #include <sched.h>
@@ -20,12 +20,12 @@
 #define RECORD_MAX (sizeof(struct nc_wire_request) + NC_WIRE_BLOCK_MAX)
 
 /*
- * Bytes of bodies after which the server is let in.  Measured with two workers
- * and the server on one CPU, 64 connections: pages of 1 MB cost 0.80 times the
- * CPU time and come 1.23 times as often, those of 100 KB 0.91 and 1.06 times.
- * 512 KiB to 4 MiB differ by less than 5 %.
+ * Bytes of bodies after which the worker yields the CPU to the server.  Measured
+ * with two workers and the server on one CPU, 64 connections: pages of 1 MB cost
+ * 0.80 times the CPU time with 1.23 times the throughput, those of 100 KB 0.91 and
+ * 1.06 times.  512 KiB to 4 MiB differ by less than 5 %.
  */
-#define PACE ((size_t)1 << 20)
+#define YIELD_BYTES ((size_t)1 << 20)
 
 int nc_responder_open(struct nc_index *index, int socket, struct nc_responder **result)
 {
@@ -35,13 +35,13 @@ int nc_responder_open(struct nc_index *index, int socket, struct nc_responder **
 	size_t footprint;
 	int error = nc_attach(index, socket, JOIN_TIMEOUT_MS, &welcome, fds);
 
-	/* The server's log is where its operator looks. */
+	/* Let the server report it: operators read its log. */
 	if (error == -EPROTONOSUPPORT)
 		(void)nc_attach_hello(socket, 0);
 	if (error)
 		return error;
 	footprint = nc_channels_footprint(welcome.channels, welcome.queue_size);
-	/* Each queue begins where the one before ends, and is aligned. */
+	/* Each queue begins at the end of the previous one, and must be aligned. */
 	if (welcome.channels == 0 || welcome.queue_size < alignof(struct nc_queue_shared) ||
 	    (welcome.queue_size & (welcome.queue_size - 1)))
 		error = -EPROTO;
@@ -58,7 +58,7 @@ int nc_responder_open(struct nc_index *index, int socket, struct nc_responder **
 	if (!error)
 		error = nc_segment_adopt(&responder->queues, fds[0], footprint);
 	if (error) {
-		/* The segment's is the cache's, if there is one. */
+		/* The cache owns the segment's descriptor, if there is one. */
 		nc_peer_close_fds(fds, nc_wire_welcome_fds(&welcome) - (welcome.slots ? 1 : 0));
 		if (responder) {
 			free(responder->record);
@@ -81,14 +81,14 @@ int nc_responder_open(struct nc_index *index, int socket, struct nc_responder **
 	return 0;
 }
 
-/* A server that sleeps for more gets what there is. */
+/* Rings even if the server sleeps until more responses come. */
 static void ring_now(struct nc_responder *responder, uint32_t channel)
 {
 	if (nc_queue_must_ring_now(&responder->channel[channel].queues.responses))
 		nc_doorbell_ring(responder->channel[channel].doorbell);
 }
 
-/* Nothing follows for a while. */
+/* Called when no response follows for a while. */
 static void ring_all(struct nc_responder *responder)
 {
 	for (unsigned i = 0; i < responder->channels; i++)
@@ -109,22 +109,23 @@ void nc_responder_close(struct nc_responder *responder)
 }
 
 /*
- * Claims the channel's next request, before the caller has it: whatever becomes of
- * this process, nobody else is to do it as well.  1; 0: the server has withdrawn
- * it; -EPROTO.
+ * Claims the channel's next request, before the caller gets it: even if this
+ * process dies, no other worker processes it as well.  Returns 1, 0 if the server
+ * has withdrawn it, or -EPROTO.
  */
 static int claim(struct nc_responder *responder, uint32_t channel)
 {
-	uint64_t told = NC_LANE_BEGUN + responder->channel[channel].claimed++;
+	uint64_t counter = NC_CHANNEL_CLAIMS + responder->channel[channel].claimed++;
 
-	if (nc_queue_claim(&responder->channel[channel].queues.requests, &told, told + 1))
+	if (nc_queue_claim(&responder->channel[channel].queues.requests, &counter, counter + 1))
 		return 1;
-	/* The server's claims go ahead of this end's; what is far off is a stray write. */
-	return told - NC_LANE_BEGUN - responder->channel[channel].claimed <= UINT32_MAX ? 0
-											: -EPROTO;
+	/* The server's claims are ahead of this end's; a value far off is a stray write. */
+	return counter - NC_CHANNEL_CLAIMS - responder->channel[channel].claimed <= UINT32_MAX
+		       ? 0
+		       : -EPROTO;
 }
 
-/* The request that was taken out of the queue belongs to another worker now. */
+/* Drops a request that was taken out of the queue and now belongs to another worker. */
 static void drop_withdrawn(struct nc_responder *responder, uint32_t channel, uint64_t tag)
 {
 	struct nc_open_request *open = nc_pending_find(&responder->pending, channel, tag);
@@ -133,12 +134,12 @@ static void drop_withdrawn(struct nc_responder *responder, uint32_t channel, uin
 		nc_pending_remove(&responder->pending, open);
 }
 
-/* Frees the kept requests of a channel that the server has withdrawn.  0 or -EPROTO. */
+/* Frees the kept requests of a channel that the server has withdrawn.  Returns 0 or -EPROTO. */
 static int prune(struct nc_responder *responder, uint32_t channel)
 {
-	uint64_t told = nc_queue_told(&responder->channel[channel].queues.requests);
+	uint64_t counter = nc_queue_claims(&responder->channel[channel].queues.requests);
 
-	while (told != NC_LANE_BEGUN + responder->channel[channel].claimed) {
+	while (counter != NC_CHANNEL_CLAIMS + responder->channel[channel].claimed) {
 		struct nc_wire_request wire;
 		struct nc_kept *kept = nc_pending_take(&responder->pending, channel);
 		int result;
@@ -149,7 +150,7 @@ static int prune(struct nc_responder *responder, uint32_t channel)
 		memcpy(&wire, kept->record, sizeof(wire));
 		free(kept);
 		result = claim(responder, channel);
-		/* Who claims here is ahead of the server, which cannot be. */
+		/* The server has claimed it, so a claim that succeeds here is a protocol error. */
 		if (result)
 			return -EPROTO;
 		drop_withdrawn(responder, channel, wire.tag);
@@ -168,7 +169,7 @@ static void describe(const char *record, uint32_t channel, const struct nc_wire_
 				       .variables_length = wire->length};
 }
 
-/* A record that was checked.  1: a new request; 0: word of one; -errno. */
+/* Handles a checked record.  Returns 1 for a new request, 0 for a record about one, or -errno. */
 static int note(struct nc_responder *responder, uint32_t channel, const char *record,
 		const struct nc_wire_request *wire)
 {
@@ -248,7 +249,10 @@ int nc_responder_await(struct nc_responder *responder, uint32_t channel)
 	return result > 0 ? 0 : result ? result : -EPIPE;
 }
 
-/* A request that came out of the queue while another was waited for.  1, 0 or -errno. */
+/*
+ * Takes a request that was kept while the worker waited for another record.
+ * Returns 1, 0 or -errno.
+ */
 static int take_kept(struct nc_responder *responder, struct NC_request *request)
 {
 	struct nc_kept *kept;
@@ -271,7 +275,7 @@ static int take_kept(struct nc_responder *responder, struct NC_request *request)
 		open = nc_pending_find(&responder->pending, kept->channel, wire.tag);
 		if (!open || !open->gone)
 			return 1;
-		/* Nobody waits for it any more. */
+		/* Its client is gone. */
 		error = nc_responder_abort(responder, request);
 		if (error)
 			return error;
@@ -279,7 +283,7 @@ static int take_kept(struct nc_responder *responder, struct NC_request *request)
 	return 0;
 }
 
-/* Says to every channel that this worker will sleep; true: one has work after all. */
+/* Announces to every channel that this worker will sleep; true: one has work after all. */
 static bool arm(struct nc_responder *responder)
 {
 	bool work = false;
@@ -318,16 +322,18 @@ int nc_responder_accept(struct nc_responder *responder, struct NC_request *reque
 }
 
 /*
- * A worker that shares its CPU with the server would make one body behind the
- * other, each in memory that has left the CPU's caches when the server sends it
- * and when the next is made.  A server on another CPU costs it a system call.
+ * A worker that shares its CPU with the server would otherwise fill one body after
+ * the other, in memory that has left the CPU's caches when the server sends it and
+ * when the next body is filled.  If the server runs on another CPU, this costs only
+ * a system call.
  */
-static void pace(struct nc_responder *responder, uint32_t channel, size_t bytes, bool taken)
+static void yield_to_server(struct nc_responder *responder, uint32_t channel, size_t bytes,
+			    bool taken)
 {
 	size_t *waiting = &responder->channel[channel].waiting;
 
 	*waiting = (taken ? 0 : *waiting) + bytes;
-	if (*waiting < PACE)
+	if (*waiting < YIELD_BYTES)
 		return;
 	*waiting = 0;
 	ring_now(responder, channel);
@@ -371,7 +377,7 @@ int nc_responder_push(struct nc_responder *responder, uint32_t channel,
 	if (nc_queue_must_ring(queue))
 		nc_doorbell_ring(responder->channel[channel].doorbell);
 	if (bytes)
-		pace(responder, channel, bytes, taken);
+		yield_to_server(responder, channel, bytes, taken);
 	return 0;
 }
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * responder.h - the worker's end of requests and responses.
- */
+/* responder.h - the worker's end of requests and responses. */
 #ifndef NC_RESPONDER_H
 #define NC_RESPONDER_H
 
@@ -14,49 +12,52 @@
 #include "wire/wire.h"
 
 struct nc_responder {
-	struct nc_index *index; /* attached; the caller's */
+	struct nc_index *index; /* attached; not owned */
 	struct nc_segment queues;
-	int watch; /* rung when requests or room for responses come */
+	int watch; /* readable when requests arrive or response queues have space */
 	unsigned channels;
-	unsigned next; /* the channel to look at first: fair */
+	unsigned next; /* the channel to look at first, for fairness */
 	char *record;  /* the last request, unless it was kept */
 	struct nc_pending pending;
-	char *out; /* for the records of answers that go as bytes; NULL: they go by id */
+	char *out; /* for records of responses that are sent as bytes; NULL: sent by id */
 	struct {
 		struct nc_channel queues;
-		uint64_t claimed; /* requests: accepted, or withdrawn by the server */
-		size_t waiting;	  /* bytes of bodies that the server may not have seen yet */
+		uint64_t claimed; /* requests accepted, or withdrawn by the server */
+		size_t waiting;	  /* bytes of bodies that the server may not have taken yet */
 		int doorbell;
 	} channel[];
 };
 
 /*
- * Attaches the cache of the server over the inherited socket, into cache, and
- * opens the queues.  0, -EPROTO or another -errno.
+ * Attaches index to the server's cache over the inherited socket, and opens the
+ * queues.  Returns 0 or -errno.
  */
 int nc_responder_open(struct nc_index *index, int socket, struct nc_responder **responder);
 void nc_responder_close(struct nc_responder *responder);
 
-/* 1: a request; 0: the server is gone; -errno.  Blocks. */
+/* Returns 1 for a request, 0 if the server is gone, or -errno.  Blocks. */
 int nc_responder_accept(struct nc_responder *responder, struct NC_request *request);
 
 /* Blocks while the queue is full. */
 int nc_responder_respond(struct nc_responder *responder, const struct NC_request *request,
 			 const struct NC_response *response);
 
-/* Blocks while the window is full.  -ECANCELED: the request is over; -EINVAL; as respond. */
+/*
+ * Blocks while the window is full.  Returns -ECANCELED (the request is over),
+ * -EINVAL, or as nc_responder_respond().
+ */
 int nc_responder_send(struct nc_responder *responder, const struct NC_request *request,
 		      const struct NC_range *ranges, unsigned count, unsigned flags);
 
 /*
- * Blocks for a piece of the body; whole is what there is if the request has
- * none in pieces.  1; 0: that was all; -ECANCELED: the client is gone; -errno.
+ * Blocks until a piece of the body comes; whole: the body of a request without
+ * pieces.  Returns 1, 0 at the end, -ECANCELED (the client is gone), or -errno.
  */
 int nc_responder_body(struct nc_responder *responder, const struct NC_request *request,
 		      const struct NC_range *whole, struct NC_range *piece);
 int nc_responder_abort(struct nc_responder *responder, const struct NC_request *request);
 
-/* 1: nobody waits for the answer; 0; -errno.  Does not block. */
+/* Returns 1 if the client is gone, 0, or -errno.  Does not block. */
 int nc_responder_gone(struct nc_responder *responder, const struct NC_request *request);
 
 /* --- for responder*.c ------------------------------------------------------- */
@@ -65,24 +66,27 @@ int nc_responder_gone(struct nc_responder *responder, const struct NC_request *r
 	(sizeof(struct nc_wire_response) + NC_WIRE_RANGES_MAX * sizeof(struct NC_range) +          \
 	 NC_WIRE_BLOCK_MAX)
 
-/* One record with ranges and header lines, once there is room for it. */
+/* Pushes one record with ranges and header lines; blocks until it fits. */
 int nc_responder_push(struct nc_responder *responder, uint32_t channel,
 		      const struct nc_wire_response *wire, const struct NC_range *ranges,
 		      const char *headers);
 
-/* The same as bytes: at most as many as the largest unit has. */
+/* Writes the same as bytes; the body is limited to the size of the largest unit. */
 int nc_responder_write(struct nc_responder *responder, uint32_t channel,
 		       const struct nc_wire_response *wire, const struct NC_range *ranges,
 		       const char *headers);
 
-/* That they can be sent as things are now: 0 or -errno. */
+/* Checks that the ranges can be sent now.  Returns 0 or -errno. */
 int nc_responder_check_ranges(struct nc_responder *responder, const struct NC_range *ranges,
 			      unsigned count);
 
-/* Takes all out of a channel's queue and keeps the requests.  0 or -errno. */
+/* Takes all records out of a channel's queue and keeps the requests.  Returns 0 or -errno. */
 int nc_responder_pump(struct nc_responder *responder, uint32_t channel);
 
-/* Sleeps until there may be more in the channel's queue.  0 or -errno; -EPIPE: the server is gone. */
+/*
+ * Sleeps until the channel's queue may have more.  Returns 0, -errno, or -EPIPE
+ * (the server is gone).
+ */
 int nc_responder_await(struct nc_responder *responder, uint32_t channel);
 
 #endif

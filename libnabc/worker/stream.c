@@ -2,10 +2,10 @@
 /*
  * stream.c - a stdio stream over a handle; see stream.h.
  *
- * The C library buffers; what reaches these functions goes through the calls
- * of handle.c, which check the handle each time: a stream that outlives the
- * filling of its unit fails and harms nothing.  A stream belongs to the
- * handle's thread, and owns its position alone.
+ * The C library buffers.  These functions use the calls of handle.c, which check
+ * the handle each time: a stream that is used after its unit is inserted or freed
+ * fails and does no harm.  A stream belongs to the handle's thread, and owns only
+ * its position.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -18,7 +18,7 @@
 struct stream {
 	NC_handle *handle;
 	size_t at;   /* byte of the unit where the next read or write begins */
-	bool append; /* writes go behind what is filled, wherever that is */
+	bool append; /* writes begin behind the filled prefix */
 };
 
 static ssize_t stream_read(void *cookie, char *to, size_t length)
@@ -34,7 +34,7 @@ static ssize_t stream_read(void *cookie, char *to, size_t length)
 	return got;
 }
 
-/* What is less than length is an error, and 0 bytes instead of -1: fopencookie(3). */
+/* A short write is an error, and failure is 0 bytes instead of -1: fopencookie(3). */
 static ssize_t stream_write(void *cookie, const char *from, size_t length)
 {
 	struct stream *stream = cookie;
@@ -90,13 +90,13 @@ static int stream_close(void *cookie)
 	return 0;
 }
 
-/* What the C library is to be told of a mode, or NULL. */
+/* Returns the mode to pass to the C library, or NULL. */
 static const char *plain_mode(const char *mode)
 {
 	bool both = false;
 
 	for (const char *at = mode + 1; *mode && *at; at++) {
-		/* Each of the three once at most, in any order. */
+		/* Each of the three at most once, in any order. */
 		if (!strchr("+be", *at) || strchr(at + 1, *at))
 			return NULL;
 		both |= *at == '+';

@@ -9,7 +9,7 @@
 
 #include <nabc.h>
 
-/* A new stream for the handle's thread, which closes it; NULL and *error. */
+/* Returns a new stream for the handle's thread, which must close it; NULL and *error on failure. */
 FILE *nc_stream_open(NC_handle *handle, const char *mode, int *error);
 
 #endif

@@ -43,7 +43,7 @@ static void finish(struct transaction *transaction)
 }
 
 /* Makes a held unit of the bytes, whose id nobody else knows. */
-static int make_unit(const char *data, size_t length, size_t *id)
+static int make_unit(const char *data, size_t length, size_t *id, struct NC_hold *hold)
 {
 	NC_handle handle;
 	int error = 0;
@@ -54,7 +54,7 @@ static int make_unit(const char *data, size_t length, size_t *id)
 		error = -errno;
 	if (!error) {
 		*id = NC_cache_id(&handle);
-		if (NC_hold(NULL, *id) < 0)
+		if (NC_hold(NULL, *id, hold) < 0)
 			error = -ENOMEM; /* evicted meanwhile */
 		(void)NC_destroy(NULL, *id);
 	}

@@ -22,8 +22,8 @@ static void add_write(struct input *input)
 	struct nc_queue_shared *requests = server_channel.requests.shared;
 
 	if (where & 8) {
-		racer_add(where & 2 ? &requests->tail : &requests->told,
-			  where & 4 ? word : NC_LANE_BEGUN + place);
+		racer_add(where & 2 ? &requests->tail : &requests->claims,
+			  where & 4 ? word : NC_CHANNEL_CLAIMS + place);
 		return;
 	}
 	switch (where >> 1 & 3) {

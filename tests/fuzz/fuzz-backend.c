@@ -86,10 +86,10 @@ static void scribble(struct input *input)
 
 	if (at & 0x8000)
 		at %= sizeof(struct nc_queue_shared);
-	at += at & 1 ? nc_queue_footprint(NC_LANE_QUEUE) : 0;
+	at += at & 1 ? nc_queue_footprint(NC_CHANNEL_QUEUE) : 0;
 	bytes = input_bytes(input, &length);
 	if (length)
-		memcpy(server->queues.base + at % (2 * NC_LANE_QUEUE), bytes, length);
+		memcpy(server->queues.base + at % (2 * NC_CHANNEL_QUEUE), bytes, length);
 }
 
 static void keep(const struct NC_response *response)
@@ -135,10 +135,11 @@ static void take(void)
 static void claim(struct input *input, unsigned how)
 {
 	struct nc_queue *requests = &server_channel.requests;
-	uint64_t told = nc_queue_told(requests);
+	uint64_t told = nc_queue_claims(requests);
 
 	if (how & 8)
-		nc_queue_tell(requests, NC_LANE_BEGUN + (uint64_t)(int8_t)input_number(input, 1));
+		nc_queue_set_claims(requests,
+				    NC_CHANNEL_CLAIMS + (uint64_t)(int8_t)input_number(input, 1));
 	else
 		(void)nc_queue_claim(requests, &told, told + 1);
 }

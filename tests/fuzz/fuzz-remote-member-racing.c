@@ -52,12 +52,14 @@ static void use(uint32_t slot, unsigned generation, bool destroy)
 
 static void list(void)
 {
-	struct nc_unit_told told;
+	struct nc_unit_description description;
 	unsigned generation;
 
-	for (uint32_t slot = 0; nc_remote_member_next(stranger, &slot, &generation, &told); slot++)
-		MUST(told.layout.size > 0 &&
-		     (told.kernel || told.layout.extent <= STRANGER_SIZE - stranger_first));
+	for (uint32_t slot = 0; nc_remote_member_next(stranger, &slot, &generation, &description);
+	     slot++)
+		MUST(description.layout.size > 0 &&
+		     (description.kernel ||
+		      description.layout.extent <= STRANGER_SIZE - stranger_first));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -77,12 +77,14 @@ static void let_go(unsigned which)
 
 static void list(void)
 {
-	struct nc_unit_told told;
+	struct nc_unit_description description;
 	unsigned generation;
 
-	for (uint32_t slot = 0; nc_remote_member_next(stranger, &slot, &generation, &told); slot++)
-		MUST(slot < STRANGER_SLOTS && told.layout.size > 0 &&
-		     (told.kernel || told.layout.extent <= STRANGER_SIZE - stranger_first));
+	for (uint32_t slot = 0; nc_remote_member_next(stranger, &slot, &generation, &description);
+	     slot++)
+		MUST(slot < STRANGER_SLOTS && description.layout.size > 0 &&
+		     (description.kernel ||
+		      description.layout.extent <= STRANGER_SIZE - stranger_first));
 }
 
 /* The member is gone; another comes once nothing of the first is held. */

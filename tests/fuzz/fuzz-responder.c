@@ -47,7 +47,7 @@ static void open_all(void)
 	static const struct NC_cache_options options =
 		NC_CACHE_OPTIONS_INIT(.memory = MIB, .flags = NC_CACHE_NO_URING);
 	struct nc_serve_offer offer = {
-		.memory = 64 << 10, .channels = 1, .queue_size = NC_LANE_QUEUE, .extra = fds};
+		.memory = 64 << 10, .channels = 1, .queue_size = NC_CHANNEL_QUEUE, .extra = fds};
 	int ring;
 
 	MUST(nc_index_init_owner(&own, &options) == 0);
@@ -60,8 +60,8 @@ static void open_all(void)
 	MUST(nc_serve_init(&serve, &own) == 0);
 	MUST(nc_serve_offer(&serve, ends[0], &offer, &guest) == 0);
 	MUST(nc_responder_open(&attached, ends[1], &responder) == 0);
-	nc_channel_init(&channel, queues.base, 0, NC_LANE_QUEUE);
-	nc_queue_tell(&channel.requests, NC_LANE_BEGUN);
+	nc_channel_init(&channel, queues.base, 0, NC_CHANNEL_QUEUE);
+	nc_queue_set_claims(&channel.requests, NC_CHANNEL_CLAIMS);
 	make_unit();
 	request_count = 0;
 }
@@ -117,10 +117,11 @@ static void scribble(struct input *input)
 /* The server takes requests back, or writes another number of those that were begun. */
 static void withdraw(struct input *input, unsigned how)
 {
-	uint64_t told = nc_queue_told(&channel.requests), number = input_number(input, 1);
+	uint64_t told = nc_queue_claims(&channel.requests), number = input_number(input, 1);
 
 	if (how & 8)
-		nc_queue_tell(&channel.requests, NC_LANE_BEGUN + (uint64_t)(int8_t)number);
+		nc_queue_set_claims(&channel.requests,
+				    NC_CHANNEL_CLAIMS + (uint64_t)(int8_t)number);
 	else
 		(void)nc_queue_claim(&channel.requests, &told, told + number % 8);
 }

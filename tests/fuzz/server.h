@@ -61,7 +61,7 @@ static inline void server_open(void)
 	MUST(nc_index_init_owner(&server_cache, &options) == 0);
 	MUST(nc_serve_init(&server_attach, &server_cache) == 0);
 	MUST(nc_backend_open(&server_attach, &server_count, &how, &server) == 0);
-	nc_channel_init(&server_channel, server->queues.base, 0, NC_LANE_QUEUE);
+	nc_channel_init(&server_channel, server->queues.base, 0, NC_CHANNEL_QUEUE);
 	server_make_unit();
 }
 

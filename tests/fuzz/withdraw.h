@@ -18,7 +18,7 @@
 /* Those that the number leaves; or -EPROTO. */
 static inline int64_t withdraw_waiting(uint64_t told)
 {
-	uint64_t submitted = server->channel[0].submitted, begun = told - NC_LANE_BEGUN;
+	uint64_t submitted = server->channel[0].submitted, begun = told - NC_CHANNEL_CLAIMS;
 
 	return begun > submitted || submitted - begun > INT_MAX ? -EPROTO
 								: (int64_t)(submitted - begun);
@@ -40,19 +40,20 @@ static inline unsigned withdraw_flows(uint64_t first, uint64_t last)
 static inline bool withdraw_checked(unsigned most)
 {
 	const struct nc_send_windows *windows = &server->channel[0].windows;
-	uint64_t told = nc_queue_told(&server_channel.requests), first = told - NC_LANE_BEGUN + 1;
+	uint64_t told = nc_queue_claims(&server_channel.requests),
+		 first = told - NC_CHANNEL_CLAIMS + 1;
 	int64_t waiting = withdraw_waiting(told), count = waiting < most ? waiting : most;
 	unsigned left = UINT_MAX, before = windows->count, begun = 0;
 	unsigned dropped = count > 0 ? withdraw_flows(first, first + (uint64_t)count - 1) : 0;
 	int result = nc_backend_withdraw(server, 0, most, &left);
 
 	if (waiting < 0) {
-		MUST(result == -EPROTO && nc_queue_told(&server_channel.requests) == told);
+		MUST(result == -EPROTO && nc_queue_claims(&server_channel.requests) == told);
 		MUST(windows->count == before);
 		return false;
 	}
 	MUST(result == count && left == waiting - count);
-	MUST(nc_queue_told(&server_channel.requests) == told + (uint64_t)count);
+	MUST(nc_queue_claims(&server_channel.requests) == told + (uint64_t)count);
 	MUST(windows->count == before - dropped);
 	MUST(count == 0 || withdraw_flows(first, first + (uint64_t)count - 1) == 0);
 	for (unsigned i = 0; i < windows->count; i++)
@@ -85,7 +86,7 @@ static inline void withdraw_check_untaken(void)
 {
 	server->process.pidfd = withdraw_ended_process();
 	MUST(nc_backend_untaken(server, 0) ==
-	     withdraw_waiting(nc_queue_told(&server_channel.requests)));
+	     withdraw_waiting(nc_queue_claims(&server_channel.requests)));
 	server->process.pidfd = -1;
 	MUST(nc_backend_untaken(server, 0) == -EBUSY);
 }

@@ -304,7 +304,7 @@ static int without_wanting(void *context)
 	size_t id;
 
 	must(NC_cache_open(&options));
-	must(strcmp(library_stat().kernel, "not used: switched off by the program") == 0);
+	must(strcmp(library_stat().kernel, "not used: disabled by the program") == 0);
 	id = library_unit(1, 100000, NC_KIND_AUTO);
 	must(library_kind(id) == NC_KIND_APPENDED);
 	library_send(pair->near, pair->far, id, 1, 0, 100000, 0, NULL);

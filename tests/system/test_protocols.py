@@ -126,7 +126,7 @@ def test_started_by_nobody():
     done = subprocess.run([GENERATE], stdin=subprocess.DEVNULL, capture_output=True,
                           timeout=TIMEOUT, env={})
     assert done.returncode == 1 and not done.stdout
-    assert done.stderr.startswith(b"generate: run me ")
+    assert done.stderr.startswith(b"generate: run it as ")
 
 
 # --- attach-fcgi ------------------------------------------------------------------
@@ -189,7 +189,7 @@ def test_attach_again(tmp_path):
 def test_attach_started_by_nobody():
     done = subprocess.run([ATTACH], stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT)
     assert done.returncode == 1
-    assert b"descriptor 0 is no listening socket" in done.stderr
+    assert b"descriptor 0 is not a listening socket" in done.stderr
 
 
 # --- behind the server --------------------------------------------------------------

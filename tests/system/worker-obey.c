@@ -225,8 +225,8 @@ static void lie(bool all)
 		    strcmp(mode, "rw-s") || !strstr(line, "memfd:nabc"))
 			continue;
 		for (uint64_t *at = (void *)start; at < (uint64_t *)end; at++)
-			if (*at > NC_LANE_BEGUN && *at - NC_LANE_BEGUN < 1u << 20)
-				*at = all ? NC_LANE_BEGUN : *at - 1;
+			if (*at > NC_CHANNEL_CLAIMS && *at - NC_CHANNEL_CLAIMS < 1u << 20)
+				*at = all ? NC_CHANNEL_CLAIMS : *at - 1;
 	}
 	if (maps)
 		fclose(maps);

@@ -535,7 +535,7 @@ START_TEST(test_claim)
 	ours = claim_all(&one);
 	ck_assert_int_eq(pthread_join(thread, &theirs), 0);
 	ck_assert_uint_eq((uintptr_t)ours + (uintptr_t)theirs, CLAIMS);
-	ck_assert_uint_eq(nc_queue_told(&one), CLAIMS);
+	ck_assert_uint_eq(nc_queue_claims(&one), CLAIMS);
 }
 END_TEST
 

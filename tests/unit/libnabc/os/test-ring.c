@@ -44,7 +44,7 @@ START_TEST(test_refused)
 
 	nc_ring_init(&ring, false);
 	ck_assert(!ring.usable);
-	ck_assert_str_eq(ring.why, "not used: switched off by the program");
+	ck_assert_str_eq(ring.why, "not used: disabled by the program");
 	ck_assert_int_eq(nc_ring_fd(&ring), -1);
 	ck_assert(!nc_ring_waits(&ring));
 	ck_assert_uint_eq(nc_ring_reap(&ring, sent, &told), 0);

@@ -34,7 +34,7 @@ static struct nc_replacement sieve(void)
 	return order;
 }
 
-static bool may_go(struct nc_replaceable *entry, void *context)
+static bool may_evict(struct nc_replaceable *entry, void *context)
 {
 	(void)context;
 	return !((struct thing *)entry)->pinned;
@@ -42,7 +42,7 @@ static bool may_go(struct nc_replaceable *entry, void *context)
 
 static int victim(struct nc_replacement *order)
 {
-	struct nc_replaceable *entry = nc_replacement_victim(order, may_go, NULL);
+	struct nc_replaceable *entry = nc_replacement_victim(order, may_evict, NULL);
 
 	return entry ? ((struct thing *)entry)->number : -1;
 }
@@ -366,7 +366,7 @@ static bool step(struct nc_replacement *order, const struct modelled *policy, st
 			leave(order, model, thing);
 		return false;
 	}
-	entry = nc_replacement_victim(order, may_go, NULL);
+	entry = nc_replacement_victim(order, may_evict, NULL);
 	expect(policy->goes(model, (struct thing *)entry));
 	if (entry)
 		leave(order, model, (struct thing *)entry);

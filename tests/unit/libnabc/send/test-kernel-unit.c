@@ -55,7 +55,7 @@ START_TEST(test_without)
 	ck_assert_int_eq(kind_made(64 * KIB, 0, NC_KIND_KERNEL), NC_KIND_APPENDED);
 	ck_assert_int_eq(kind_made(1, 0, NC_KIND_KERNEL), NC_KIND_RECYCLED);
 	ck_assert_int_eq(nc_transmit_route_set(&transmit, "*", NC_METHOD_KERNEL), -EOPNOTSUPP);
-	ck_assert_str_eq(counters().kernel, "not used: switched off by the program");
+	ck_assert_str_eq(counters().kernel, "not used: disabled by the program");
 	model.open_error = ENOENT;
 	ck_assert_int_eq(nc_index_use_device(&cache, &model_system), -ENOENT);
 	ck_assert_str_eq(counters().kernel, "not used: /dev/nabc: No such file or directory");

@@ -40,7 +40,7 @@ static struct nc_route_use use_between(const char *from, const char *to)
 static struct NC_route told(const char *address, int local)
 {
 	struct NC_route list[NC_ROUTES];
-	unsigned count = nc_routes_tell(&routes, list, NC_ROUTES, true);
+	unsigned count = nc_routes_list(&routes, list, NC_ROUTES, true);
 
 	for (unsigned i = 0; i < count; i++)
 		if (strcmp(list[i].address, address) == 0 && list[i].local == local)
@@ -69,7 +69,7 @@ START_TEST(test_keys)
 	ck_assert(!unix_one.unbounded);
 	ck_assert_int_eq(nc_route_find(&routes, pair[1], &again), 0);
 	ck_assert_ptr_eq(unix_one.route, again.route);
-	ck_assert_uint_eq(nc_routes_tell(&routes, NULL, 0, true), 4);
+	ck_assert_uint_eq(nc_routes_list(&routes, NULL, 0, true), 4);
 	/* Nothing is tried without a copy inside this machine. */
 	ck_assert(!nc_route_tries_zerocopy(&local, true));
 	ck_assert(!nc_route_tries_zerocopy(&unix_one, true));
@@ -103,7 +103,7 @@ START_TEST(test_no_route)
 	ck_assert_int_eq(pipe(ends), 0);
 	ck_assert_int_eq(nc_route_find(&routes, ends[1], &use), -ENOTSOCK);
 	close_pair(ends);
-	ck_assert_uint_eq(nc_routes_tell(&routes, NULL, 0, true), 0);
+	ck_assert_uint_eq(nc_routes_list(&routes, NULL, 0, true), 0);
 	close_routes();
 }
 END_TEST
@@ -332,7 +332,7 @@ START_TEST(test_full)
 	ck_assert_int_eq(nc_route_find(&routes, pair[0], &old), 0);
 	ck_assert_int_eq(nc_routes_fix(&routes, "127.0.0.9", NC_METHOD_COPY), 0);
 	crowd(0, 3 * NC_ROUTES, 10);
-	ck_assert_uint_eq(nc_routes_tell(&routes, NULL, 0, true), NC_ROUTES);
+	ck_assert_uint_eq(nc_routes_list(&routes, NULL, 0, true), NC_ROUTES);
 	/* The busy one and the fixed one stay; the idle one went first. */
 	ck_assert_uint_eq(told("127.0.0.1", 0).by_copy.sends, 1000);
 	ck_assert_int_eq(told("127.0.0.9", 0).method, NC_METHOD_COPY);
@@ -433,7 +433,7 @@ START_TEST(test_addresses)
 	open_routes();
 	for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		ck_assert_int_eq(nc_routes_fix(&routes, wrong[i], NC_METHOD_COPY), -EINVAL);
-	ck_assert_uint_eq(nc_routes_tell(&routes, NULL, 0, true), 0);
+	ck_assert_uint_eq(nc_routes_list(&routes, NULL, 0, true), 0);
 	ck_assert_int_eq(nc_routes_fix(&routes, "unix", NC_METHOD_COPY), 0);
 	ck_assert_int_eq(nc_routes_fix(&routes, "::1", NC_METHOD_SPLICE), 0);
 	ck_assert_int_eq(nc_routes_fix(&routes, "::ffff:127.0.0.1", NC_METHOD_COPY), 0);
@@ -445,7 +445,7 @@ START_TEST(test_addresses)
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
 	ck_assert_int_eq(nc_route_find(&routes, pair[0], &use), 0);
 	ck_assert_int_eq(nc_route_fixed(&use), NC_METHOD_COPY);
-	ck_assert_uint_eq(nc_routes_tell(&routes, NULL, 0, true), 3);
+	ck_assert_uint_eq(nc_routes_list(&routes, NULL, 0, true), 3);
 	close_pair(pair);
 	close_routes();
 }
@@ -457,15 +457,15 @@ START_TEST(test_list)
 	struct NC_route list[3];
 
 	open_routes();
-	ck_assert_uint_eq(nc_routes_tell(&routes, list, 3, true), 0);
+	ck_assert_uint_eq(nc_routes_list(&routes, list, 3, true), 0);
 	crowd(0, 5, 1);
 	memset(list, 0x5a, sizeof(list));
-	ck_assert_uint_eq(nc_routes_tell(&routes, list, 2, true), 5);
+	ck_assert_uint_eq(nc_routes_list(&routes, list, 2, true), 5);
 	ck_assert_str_eq(list[0].address, "127.0.1.1");
 	ck_assert_str_eq(list[1].address, "127.0.1.2");
 	ck_assert_int_eq(list[2].address[0], 0x5a);
 	/* Without io_uring there is but one answer, and it says so. */
-	ck_assert_uint_eq(nc_routes_tell(&routes, list, 1, false), 5);
+	ck_assert_uint_eq(nc_routes_list(&routes, list, 1, false), 5);
 	ck_assert_int_eq(list[0].recycled, NC_METHOD_COPY);
 	ck_assert_ptr_nonnull(strstr(list[0].why, "io_uring"));
 	close_routes();
@@ -532,7 +532,7 @@ static void *learn(void *context)
 			(void)nc_routes_fix(&routes, i % 128 < 64 ? "unix" : "*",
 					    i % 3 ? NC_METHOD_COPY : NC_ROUTE_LEARN);
 		if (i % 16 == number)
-			(void)nc_routes_tell(&routes, list, 4, true);
+			(void)nc_routes_list(&routes, list, 4, true);
 	}
 	close_pair(pair);
 	return NULL;

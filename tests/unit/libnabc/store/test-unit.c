@@ -390,15 +390,15 @@ END_TEST
 static int snapshot(uint64_t at, uint64_t size, uint64_t fraglen)
 {
 	struct nc_unit_shared entry = {.at = at, .size = size, .fraglen = fraglen};
-	struct nc_unit_told told;
-	int error = nc_shared_snapshot(&entry, FIRST, END, &told);
+	struct nc_unit_description description;
+	int error = nc_shared_snapshot(&entry, FIRST, END, &description);
 
 	if (!error) {
-		ck_assert_uint_eq(told.at, at);
-		ck_assert_uint_eq(told.kernel, 0);
-		ck_assert_uint_eq(told.layout.size, size);
-		ck_assert_uint_eq(told.layout.fraglen, fraglen);
-		ck_assert_uint_le(told.at + told.layout.extent, END);
+		ck_assert_uint_eq(description.at, at);
+		ck_assert_uint_eq(description.kernel, 0);
+		ck_assert_uint_eq(description.layout.size, size);
+		ck_assert_uint_eq(description.layout.fraglen, fraglen);
+		ck_assert_uint_le(description.at + description.layout.extent, END);
 	}
 	return error;
 }
@@ -408,13 +408,13 @@ static int snapshot_kernel(uint64_t size, uint64_t fraglen)
 {
 	struct nc_unit_shared entry = {
 		.at = UINT64_MAX, .size = size, .fraglen = fraglen, .kernel = 7};
-	struct nc_unit_told told;
-	int error = nc_shared_snapshot(&entry, FIRST, END, &told);
+	struct nc_unit_description description;
+	int error = nc_shared_snapshot(&entry, FIRST, END, &description);
 
 	if (!error) {
-		ck_assert_uint_eq(told.at, 0);
-		ck_assert_uint_eq(told.kernel, 7);
-		ck_assert_uint_eq(told.layout.size, size);
+		ck_assert_uint_eq(description.at, 0);
+		ck_assert_uint_eq(description.kernel, 7);
+		ck_assert_uint_eq(description.layout.size, size);
 	}
 	return error;
 }

@@ -144,15 +144,15 @@ START_TEST(test_owed)
 	while (NC_backend_cancel(backend, 0, 1000 + words) == 0)
 		words++;
 	ck_assert_int_eq(errno, EAGAIN);
-	ck_assert_uint_ge(words, NC_LANE_QUEUE / 64);
+	ck_assert_uint_ge(words, NC_CHANNEL_QUEUE / 64);
 	for (unsigned i = 0; i < NC_WORKER_WINDOW / 2; i++)
 		sent(5);
-	ck_assert(backend->channel[0].owing);
+	ck_assert(backend->channel[0].notify_pending);
 	ck_assert_int_eq(kill(NC_backend_pid(backend), SIGCONT), 0);
 	while (atomic_load(&shared->head) != atomic_load(&shared->tail))
 		sched_yield();
 	ck_assert_int_eq(NC_backend_kick(backend, 0), 0);
-	ck_assert(!backend->channel[0].owing);
+	ck_assert(!backend->channel[0].notify_pending);
 	expect_rest();
 	close_all();
 }

@@ -157,7 +157,8 @@ END_TEST
 /* What cannot be is said to be no number. */
 START_TEST(test_lies)
 {
-	static const uint64_t lies[] = {0, 1, 4, UINT64_MAX, NC_LANE_BEGUN - 1, NC_LANE_BEGUN + 5};
+	static const uint64_t lies[] = {
+		0, 1, 4, UINT64_MAX, NC_CHANNEL_CLAIMS - 1, NC_CHANNEL_CLAIMS + 5};
 	struct nc_queue_shared *shared;
 
 	open_all(1, 0);
@@ -167,13 +168,13 @@ START_TEST(test_lies)
 	await_end();
 	check_untaken(0, 3);
 	for (unsigned i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
-		shared->told = lies[i];
+		shared->claims = lies[i];
 		check_untold(0, EPROTO);
 	}
 	/* This could be. */
-	shared->told = NC_LANE_BEGUN;
+	shared->claims = NC_CHANNEL_CLAIMS;
 	check_untaken(0, 4);
-	shared->told = NC_LANE_BEGUN + 4;
+	shared->claims = NC_CHANNEL_CLAIMS + 4;
 	check_untaken(0, 0);
 	close_all();
 }

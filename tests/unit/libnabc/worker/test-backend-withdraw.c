@@ -239,7 +239,8 @@ END_TEST
 /* A number that cannot be is refused, by the server and by a worker. */
 START_TEST(test_lies)
 {
-	static const uint64_t lies[] = {0, 1, UINT64_MAX, NC_LANE_BEGUN - 1, NC_LANE_BEGUN + 5};
+	static const uint64_t lies[] = {0, 1, UINT64_MAX, NC_CHANNEL_CLAIMS - 1,
+					NC_CHANNEL_CLAIMS + 5};
 	struct nc_queue_shared *shared;
 	unsigned left;
 
@@ -249,10 +250,10 @@ START_TEST(test_lies)
 	submit_some(3);
 	shared = backend->channel[0].queues.requests.shared;
 	for (unsigned i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
-		shared->told = lies[i];
+		shared->claims = lies[i];
 		check_refused(0, &left, EPROTO);
 	}
-	shared->told = 5;
+	shared->claims = 5;
 	continue_worker();
 	await(NC_backend_pidfd(backend), POLLIN);
 	close_all();

@@ -49,8 +49,8 @@ static int open_pair(unsigned channels, uint32_t queue_size, size_t queue_memory
 	ck_assert_int_eq(nc_serve_init(&serve, &own), 0);
 	ck_assert_int_eq(nc_serve_offer(&serve, ends[0], &offer, &guest), 0);
 	error = nc_responder_open(&attached, ends[1], &responder);
-	nc_channel_init(&channel, queues.base, 0, NC_LANE_QUEUE);
-	nc_queue_tell(&channel.requests, NC_LANE_BEGUN);
+	nc_channel_init(&channel, queues.base, 0, NC_CHANNEL_QUEUE);
+	nc_queue_set_claims(&channel.requests, NC_CHANNEL_CLAIMS);
 	return error;
 }
 
@@ -75,7 +75,7 @@ START_TEST(test_bad_server)
 		size_t memory;
 	} bad[] = {
 		{0, 0, 256 << 10},	 {1, 0, 256 << 10},	   {1, 65535, 256 << 10},
-		{1, 3 << 14, 256 << 10}, {1, 1u << 31, 256 << 10}, {1, NC_LANE_QUEUE, 128 << 10},
+		{1, 3 << 14, 256 << 10}, {1, 1u << 31, 256 << 10}, {1, NC_CHANNEL_QUEUE, 128 << 10},
 		{1, 1, 256 << 10},	 {1, 32, 256 << 10},
 	};
 	unsigned descriptors = open_descriptors();
@@ -131,7 +131,7 @@ START_TEST(test_accept_ends)
 	pthread_t thread;
 	void *result;
 
-	ck_assert_int_eq(open_pair(1, NC_LANE_QUEUE, 256 << 10), 0);
+	ck_assert_int_eq(open_pair(1, NC_CHANNEL_QUEUE, 256 << 10), 0);
 	atomic_store(&accepted, 0);
 	ck_assert_int_eq(pthread_create(&thread, NULL, accept_all, NULL), 0);
 	for (unsigned i = 0; i < 100; i++) {
@@ -156,7 +156,7 @@ START_TEST(test_bad_requests)
 	struct nc_wire_request request = {.length = 100};
 	struct NC_request got;
 
-	ck_assert_int_eq(open_pair(1, NC_LANE_QUEUE, 256 << 10), 0);
+	ck_assert_int_eq(open_pair(1, NC_CHANNEL_QUEUE, 256 << 10), 0);
 	ck_assert_int_eq(nc_queue_push(&channel.requests, &request, sizeof(request), "A=1", 4), 0);
 	ck_assert_int_eq(nc_responder_accept(responder, &got), -EPROTO);
 	request.length = 3;
@@ -178,7 +178,7 @@ START_TEST(test_two_of_one_tag)
 	struct NC_request request;
 	struct NC_range piece;
 
-	ck_assert_int_eq(open_pair(1, NC_LANE_QUEUE, 256 << 10), 0);
+	ck_assert_int_eq(open_pair(1, NC_CHANNEL_QUEUE, 256 << 10), 0);
 	ck_assert_int_eq(nc_queue_push(&channel.requests, &wire, sizeof(wire), NULL, 0), 0);
 	ck_assert_int_eq(nc_responder_accept(responder, &request), 1);
 	submit_here(7);
@@ -195,11 +195,11 @@ END_TEST
 START_TEST(test_withdrawn_of_one_tag)
 {
 	const struct NC_response begun = NC_RESPONSE_INIT(.status = 200, .flags = NC_RESPONSE_MORE);
-	uint64_t told = NC_LANE_BEGUN + 1;
+	uint64_t told = NC_CHANNEL_CLAIMS + 1;
 	struct NC_request request;
 
-	ck_assert_int_eq(open_pair(1, NC_LANE_QUEUE, 256 << 10), 0);
-	nc_queue_tell(&channel.requests, NC_LANE_BEGUN);
+	ck_assert_int_eq(open_pair(1, NC_CHANNEL_QUEUE, 256 << 10), 0);
+	nc_queue_set_claims(&channel.requests, NC_CHANNEL_CLAIMS);
 	submit_here(7);
 	ck_assert_int_eq(nc_responder_accept(responder, &request), 1);
 	ck_assert_int_eq(nc_responder_respond(responder, &request, &begun), 0);
@@ -231,7 +231,7 @@ START_TEST(test_respond_ends)
 	pthread_t thread;
 	void *result;
 
-	ck_assert_int_eq(open_pair(1, NC_LANE_QUEUE, 256 << 10), 0);
+	ck_assert_int_eq(open_pair(1, NC_CHANNEL_QUEUE, 256 << 10), 0);
 	ck_assert_int_eq(pthread_create(&thread, NULL, respond_until_full, NULL), 0);
 	while (!atomic_load(&channel.responses.shared->blocked))
 		sched_yield();
@@ -269,7 +269,7 @@ START_TEST(test_rings_for_several)
 	char record[512];
 	void *result;
 
-	ck_assert_int_eq(open_pair(1, NC_LANE_QUEUE, 256 << 10), 0);
+	ck_assert_int_eq(open_pair(1, NC_CHANNEL_QUEUE, 256 << 10), 0);
 	ck_assert(!nc_queue_arm(&channel.responses, 3));
 	respond_here(1);
 	respond_here(2);
@@ -311,7 +311,7 @@ START_TEST(test_rings_when_full)
 	pthread_t thread;
 	void *result;
 
-	ck_assert_int_eq(open_pair(1, NC_LANE_QUEUE, 256 << 10), 0);
+	ck_assert_int_eq(open_pair(1, NC_CHANNEL_QUEUE, 256 << 10), 0);
 	ck_assert(!nc_queue_arm(&channel.responses, UINT32_MAX));
 	ck_assert_int_eq(pthread_create(&thread, NULL, respond_until_full, NULL), 0);
 	while (!rings())
@@ -340,7 +340,7 @@ START_TEST(test_rings_for_bytes)
 	char record[512];
 	NC_handle handle;
 
-	ck_assert_int_eq(open_pair(1, NC_LANE_QUEUE, 256 << 10), 0);
+	ck_assert_int_eq(open_pair(1, NC_CHANNEL_QUEUE, 256 << 10), 0);
 	ck_assert_int_eq(nc_handle_alloc(&handle, &attached, size, 0, NC_KIND_RECYCLED, 0), 0);
 	ck_assert_int_eq(nc_handle_insert(&handle, NC_WHOLE), 0);
 	response.body.id = NC_cache_id(&handle);
@@ -373,7 +373,7 @@ START_TEST(test_respond_to_nonsense)
 	struct NC_request request = {.tag = 1};
 	struct NC_response response = NC_RESPONSE_INIT(.status = 204);
 
-	ck_assert_int_eq(open_pair(1, NC_LANE_QUEUE, 256 << 10), 0);
+	ck_assert_int_eq(open_pair(1, NC_CHANNEL_QUEUE, 256 << 10), 0);
 	atomic_store(&channel.responses.shared->tail, UINT64_MAX / 2);
 	ck_assert_int_eq(nc_responder_respond(responder, &request, &response), -EPROTO);
 	nc_responder_close(responder);

@@ -171,7 +171,7 @@ START_TEST(test_method)
 	check_method(cache, SEND_SPLICE, SEND_COPY, NULL);
 	check_method(cache, SEND_COPY, SEND_AUTO, NULL);
 	check_method(cache, SEND_AUTO, SEND_KERNEL,
-		     "send-method \"kernel\": the kernel module nabc is not used: switched off");
+		     "send-method \"kernel\": the kernel module nabc is not used: disabled");
 	check_method(cache, SEND_AUTO, SEND_ZEROCOPY, "send-method \"zerocopy\": the cache has no");
 	ck_assert_int_eq(NC_cache_close(cache), 0);
 }
