@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * body.c - see body.h.  A body belongs to one connection and its thread; the
- * budget to all.
+ * body.c - see body.h.  A body belongs to one connection and its thread; all share
+ * the budget.
  *
- * The content is gathered in memory that grows with what has come, whatever
- * length was announced: who announces much and sends little holds little.  It
- * is copied into a unit at its end, when its size is known, so that the cache
- * evicts nothing for a body that never comes in whole.  That memory stays from
- * one window to the next.
+ * The content is collected in memory that grows with the bytes received, not with
+ * the announced length, so a client that announces much and sends little uses
+ * little.  When a window is complete and its size is known, the content is copied
+ * into a unit; so the cache evicts nothing for a body that never arrives
+ * completely.  The memory stays allocated from one window to the next.
  */
 #include <assert.h>
 #include <errno.h>
@@ -46,7 +46,7 @@ int body_keep(struct body *body, uint64_t limit, size_t window, struct body_budg
 	body->limit = limit;
 	if (body_is_hopeless(body))
 		return -413;
-	/* A smaller window needs less. */
+	/* A smaller window needs less memory. */
 	if (body->room > window)
 		let_go(body);
 	body->window = window;
@@ -63,7 +63,7 @@ bool body_is_hopeless(const struct body *body)
 	return due > body->limit - body->length;
 }
 
-/* Room for that many bytes of content; anyhow: whatever others have of the budget. */
+/* Allocates memory for that many bytes of content; anyhow: even beyond the budget. */
 static bool grow(struct body *body, size_t need, bool anyhow)
 {
 	struct body_budget *budget = body->budget;
@@ -72,7 +72,7 @@ static bool grow(struct body *body, size_t need, bool anyhow)
 
 	while (room < need)
 		room *= 2;
-	/* No doubling beyond what can come. */
+	/* Never allocate more than can arrive. */
 	if (room > body->window)
 		room = body->window;
 	if (body->framing == BODY_LENGTH && room > body->gathered + body->left)
@@ -110,9 +110,9 @@ static int keep(struct body *body, struct slice run)
 }
 
 /*
- * Of length bytes, those that the window has room for.  Where memory is short a
- * body that comes in pieces comes in smaller ones, so that it need not be
- * refused; a first page each may have.
+ * Returns how many of length bytes the window can take.  If memory is short, a body
+ * that is passed on in windows gets smaller ones, so that it need not be refused;
+ * each body gets a first page regardless of the budget.
  */
 static size_t fitting(struct body *body, size_t length)
 {
@@ -156,7 +156,10 @@ static ssize_t take_chunked(struct body *body, const char *data, size_t length)
 		ssize_t used = chunked_decode(&body->chunked, data + at, now, &run);
 		int error = used < 0 ? (int)used : keep(body, run);
 
-		/* A chunk that is too large is so when its size has come. */
+		/*
+		 * The size of a chunk is known before its content: refuse it as
+		 * soon as possible.
+		 */
 		if (!error && body_is_hopeless(body))
 			error = -413;
 		if (error)
