@@ -2,17 +2,17 @@
 /*
  * client-limit.c - see client-limit.h.
  *
- * Requests: a table of sets of WAYS entries.  An entry is the keyed hash of
- * client and scope and the time at which the bucket is full again (the
- * "theoretical arrival time" of the generic cell rate algorithm), so that one
- * number is the whole bucket.  Where that time is past, the bucket is full,
- * which is the same as no entry: such entries are taken first, and else the
- * one that is full the soonest.
+ * Requests: a table of sets of WAYS entries.  An entry holds the keyed hash of
+ * client and scope, and the time when the bucket is full again (the "theoretical
+ * arrival time" of the generic cell rate algorithm), so one number is the whole
+ * bucket.  If that time is past, the bucket is full, which is the same as no entry.
+ * When a set is full, the entry with the earliest time is replaced.
  *
- * Connections: a counter for each client that has any, in chains of a table.
+ * Connections: a counter for each client that has connections, in the chains of a
+ * hash table.
  *
- * Locks are striped; each is held for a few comparisons, and none is taken
- * while no limit is set, as nobody calls.
+ * Locks are striped; each is held for a few comparisons.  No lock is taken while no
+ * limit is configured, because then nobody calls these functions.
  */
 #include <assert.h>
 #include <pthread.h>
@@ -32,7 +32,7 @@ static_assert(CHAINS % STRIPES == 0, "the clients of a chain have one lock");
 
 struct bucket {
 	uint64_t who;
-	uint64_t full_ns; /* when all of the burst can be had again; 0: no entry */
+	uint64_t full_ns; /* when the whole burst is available again; 0: no entry */
 };
 
 struct limited_client {
@@ -43,7 +43,7 @@ struct limited_client {
 
 union stripe {
 	pthread_mutex_t lock;
-	char line[64]; /* of the processor's cache */
+	char line[64]; /* a cache line of the processor */
 };
 
 struct client_limits {
@@ -61,7 +61,7 @@ struct client_limits *client_limits_open(unsigned entries)
 
 	while (sets * WAYS < entries)
 		sets *= 2;
-	/* Pages that nobody has touched take no memory. */
+	/* Untouched pages take no memory. */
 	limits = calloc(1, sizeof(*limits) + sizeof(struct bucket) * WAYS * sets);
 	if (!limits)
 		return NULL;
@@ -91,7 +91,7 @@ void client_limits_close(struct client_limits *limits)
 	free(limits);
 }
 
-/* Clients of Unix sockets are one. */
+/* All clients of Unix sockets count as one. */
 struct client_address client_address(const struct sockaddr *address)
 {
 	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)(const void *)address;
@@ -109,7 +109,7 @@ struct client_address client_address(const struct sockaddr *address)
 	return who;
 }
 
-/* The number of a client in a scope. */
+/* Returns the hash of a client in a scope. */
 static uint64_t number(const struct client_limits *limits, const struct client_address *who,
 		       uint64_t scope)
 {
@@ -184,7 +184,7 @@ void rate_free(struct rate_limit *rate)
 	free(rate);
 }
 
-/* The entry of who, or NULL. */
+/* Returns the entry of who, or NULL. */
 static struct bucket *find_locked(struct bucket *set, uint64_t who)
 {
 	for (unsigned i = 0; i < WAYS; i++)
@@ -193,7 +193,7 @@ static struct bucket *find_locked(struct bucket *set, uint64_t who)
 	return NULL;
 }
 
-/* The entry to be given up. */
+/* Returns the entry to replace. */
 static struct bucket *spare_locked(struct bucket *set)
 {
 	struct bucket *spare = &set[0];

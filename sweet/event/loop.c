@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * loop.c - the part of the event loop that is the same for every mechanism:
- * operations by descriptor, timers, tasks from other threads.
+ * loop.c - the part of the event loop that all backends share: operations by
+ * descriptor, timers, tasks from other threads.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "event/loop-internal.h"
 
-static _Thread_local struct loop *present; /* that this thread runs */
+static _Thread_local struct loop *present; /* the loop that this thread runs */
 
 void loop_tick(struct loop *loop)
 {
@@ -121,7 +121,10 @@ static struct loop_fd *reach(struct loop *loop, int fd)
 
 		while ((unsigned)fd >= count)
 			count *= 2;
-		/* Of what is not used, no memory: many threads may have a few numbers each. */
+		/*
+		 * calloc(): unused pages take no memory, even if many threads use a
+		 * few descriptors each.
+		 */
 		fds = calloc(count, sizeof(*fds));
 		if (!fds)
 			return NULL;
@@ -155,7 +158,7 @@ void loop_accepted(struct loop *loop, int fd, int result)
 
 void loop_accept_rest(struct loop *loop, int fd)
 {
-	/* What stops is armed no more as it is. */
+	/* An accept that is being stopped is not armed again anyway. */
 	if (loop->fds[fd].stopping)
 		return;
 	loop->fds[fd].resting = true;
@@ -177,7 +180,7 @@ void loop_accept_stop(struct loop *loop, int fd)
 {
 	if (loop->fds[fd].stopping)
 		return;
-	/* What rests ends like what does not. */
+	/* A suspended accept is stopped like an active one. */
 	(void)loop_accept_next(loop, fd);
 	loop->fds[fd].stopping = true;
 	loop->backend->stop_accept(loop, fd);
@@ -258,7 +261,7 @@ void loop_close_fd(struct loop *loop, int fd)
 	struct loop_fd *entry = reach(loop, fd);
 
 	if (!entry) {
-		/* Never seen by the loop, and no memory to say so. */
+		/* The loop never used it, and there is no memory for its entry. */
 		close(fd);
 		return;
 	}
@@ -270,7 +273,7 @@ void loop_close_fd(struct loop *loop, int fd)
 	entry->stopping = false;
 	entry->resting = false;
 	entry->sending = false;
-	/* A result that waits to be told is told no more. */
+	/* Pending results are not reported any more. */
 	loop_forget_sends(loop, fd);
 	loop->backend->close_fd(loop, fd);
 	entry->generation++;
@@ -285,7 +288,7 @@ void loop_post(struct loop *loop, struct loop_task *task)
 	*loop->posted_last = task;
 	loop->posted_last = &task->next;
 	pthread_mutex_unlock(&loop->lock);
-	/* Its own thread is awake, and looks before it sleeps. */
+	/* The loop's own thread is awake, and checks for tasks before it sleeps. */
 	if (!atomic_exchange_explicit(&loop->woken, true, memory_order_acq_rel) && present != loop)
 		while (write(loop->wake_fd, &one, sizeof(one)) < 0 && errno == EINTR)
 			;
