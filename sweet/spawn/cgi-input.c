@@ -9,8 +9,8 @@
 
 #include "spawn/cgi-input.h"
 
-#define WRITE_MAX ((size_t)1 << 20) /* bytes of a piece at a time */
-#define ROOM (256 << 10)	    /* bytes that the pipe has room for */
+#define WRITE_MAX ((size_t)1 << 20) /* maximum bytes of a write */
+#define ROOM (256 << 10)	    /* capacity of the pipe in bytes */
 
 void cgi_input_close(struct cgi_input *input)
 {
@@ -64,7 +64,7 @@ static void sent(struct loop_send *op, int result)
 		input->hungry(input);
 }
 
-/* Nothing comes from there but the end. */
+/* The program cannot write to this pipe: the event is its end. */
 static void closed(struct loop_watch *watch)
 {
 	is_deaf((struct cgi_input *)((char *)watch - offsetof(struct cgi_input, watch)));
@@ -74,14 +74,17 @@ int cgi_input_open(struct cgi_input *input, struct loop *loop, int *theirs)
 {
 	int ends[2];
 
-	/* No socket: a program could send descriptors back, whose end this thread would wait for. */
+	/*
+	 * No socket: the program could send descriptors back, and closing them can
+	 * block this thread.
+	 */
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return -errno;
 	input->loop = loop;
 	input->fd = ends[1];
 	*theirs = ends[0];
 	(void)fcntl(input->fd, F_SETFL, O_NONBLOCK);
-	/* A user may have so many pages in pipes; then it stays as it is. */
+	/* Fails if the user has too many pages in pipes; then the capacity stays as it is. */
 	(void)fcntl(input->fd, F_SETPIPE_SZ, ROOM);
 	input->watch.ready = closed;
 	return loop_watch_socket(loop, &input->watch, input->fd);
@@ -92,7 +95,7 @@ int cgi_input_add(struct cgi_input *input, size_t id, size_t length, bool more)
 	int error;
 
 	if (input->fd < 0)
-		return 0; /* nobody reads it */
+		return 0; /* the program does not read it */
 	error = body_queue_add(&input->queue, id, length, more);
 	if (!error && input->running && !input->sending)
 		write_on(input);
