@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * respcache-entry.c - entries: made, found again, and given up in an order
- * (SIEVE: the oldest that was not used since the hand came by); see
- * respcache-internal.h.
+ * respcache-entry.c - entries: creation, lookup, and eviction (SIEVE: the oldest
+ * entry that was not used since the hand passed it); see respcache-internal.h.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -14,9 +13,9 @@
 
 #define SECOND UINT64_C(1000000000)
 
-/* --- made ---------------------------------------------------------------------------- */
+/* --- creation ------------------------------------------------------------------------ */
 
-/* Where the next bytes of an entry go. */
+/* Where to write the next bytes of an entry. */
 struct pen {
 	char *at;
 };
@@ -25,14 +24,14 @@ static struct slice put(struct pen *pen, struct slice text)
 {
 	struct slice copy = {pen->at, text.length};
 
-	/* Nothing may be nowhere. */
+	/* The pointer of an empty slice may be NULL. */
 	if (text.length)
 		memcpy(pen->at, text.at, text.length);
 	pen->at += text.length;
 	return copy;
 }
 
-/* Of the fields that describe a body, 304 has the place of it alone. */
+/* Of the fields that describe a body, a 304 has only Content-Location. */
 static bool is_of_body(struct slice name)
 {
 	return name.length > 8 && strncasecmp(name.at, "Content-", 8) == 0 &&
@@ -44,7 +43,7 @@ static struct slice put_lines(struct pen *pen, struct slice lines, bool lean)
 	struct slice copy = {pen->at, 0}, name, line;
 
 	while (lines.length && field_line(&lines, &name, &line)) {
-		/* Fields that are written anew for each answer. */
+		/* Fields that are generated for each response. */
 		if (slice_is(name, "Age") || slice_is(name, "Content-Length") ||
 		    (lean && is_of_body(name)))
 			continue;
@@ -55,7 +54,7 @@ static struct slice put_lines(struct pen *pen, struct slice lines, bool lean)
 	return copy;
 }
 
-/* Bytes that all lines take, whatever their ends were. */
+/* Returns the bytes that all lines need with CRLF line ends. */
 static size_t room_for(struct slice lines)
 {
 	size_t room = lines.length;
@@ -65,7 +64,7 @@ static size_t room_for(struct slice lines)
 	return room;
 }
 
-/* The hashes of its tags; -1: too many to be found again. */
+/* Returns the number of tags and their hashes; -1: too many tags to find them again. */
 static long read_tags(const struct respcache *cache, struct slice rest, uint64_t *hashes)
 {
 	unsigned count = 0;
@@ -136,7 +135,7 @@ struct respcache_entry *respcache_entry_new(const struct respcache_flight *fligh
 	entry->view.head = put_lines(&pen, answer->lines, false);
 	entry->view.lean = put_lines(&pen, answer->lines, true);
 	assert(pen.at <= (char *)entry + size);
-	/* A hit adds lines of its own, in a buffer that is no larger than the first answer's. */
+	/* A hit adds its own lines, in a buffer that is no larger than the first response's. */
 	if (entry->view.head.length > RESPCACHE_HEAD_MAX) {
 		free(entry);
 		return NULL;
@@ -163,7 +162,7 @@ void respcache_entry_unref(struct respcache_entry *entry)
 		free(entry);
 }
 
-/* --- its units --------------------------------------------------------------------------- */
+/* --- units ------------------------------------------------------------------------------- */
 
 static void release_first(const struct respcache_view *view, unsigned count)
 {
@@ -189,7 +188,10 @@ void respcache_put(struct respcache_entry *entry)
 	respcache_entry_unref(entry);
 }
 
-/* --- found ---------------------------------------------------------------------------------- */
+/*
+ * --- comparisons
+ * ------------------------------------------------------------------------------
+ */
 
 bool respcache_key_equal(const struct respcache_key *one, const struct respcache_key *other)
 {
@@ -221,7 +223,10 @@ struct respcache_tag **respcache_tag_chain(struct respcache *cache, struct respc
 	return &shard->tags[hash & (cache->chain_count - 1)];
 }
 
-/* --- in and out -------------------------------------------------------------------------------- */
+/*
+ * --- the table
+ * --------------------------------------------------------------------------------
+ */
 
 static void link_tags(struct respcache *cache, struct respcache_entry *entry)
 {
@@ -290,7 +295,7 @@ void respcache_unlink_locked(struct respcache_shard *shard, struct respcache_ent
 	*dropped = entry;
 }
 
-/* The next to go, but not this one; NULL: there is no other. */
+/* Returns the next victim, but not spared; NULL: there is no other entry. */
 static struct respcache_entry *choose(struct respcache_shard *shard,
 				      const struct respcache_entry *spared)
 {

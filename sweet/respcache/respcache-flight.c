@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * respcache-flight.c - one call for all who ask for the same: flights, those
- * who wait for them, and how they are told; see respcache-internal.h.
+ * respcache-flight.c - coalesces concurrent requests into one fetch: flights, their
+ * waiters, and how waiters get the result; see respcache-internal.h.
  */
 #include <stdlib.h>
 
@@ -9,7 +9,7 @@
 
 #define YEAR_S (365 * 24 * 3600u)
 
-/* --- a request that outlives its memory --------------------------------------------- */
+/* --- copies of requests -------------------------------------------------------------- */
 
 struct respcache_copy *respcache_copy_new(const struct request *request)
 {
@@ -18,7 +18,7 @@ struct respcache_copy *respcache_copy_new(const struct request *request)
 	if (!copy)
 		return NULL;
 	memcpy(copy->head, request->head.at, request->head.length);
-	/* It was good before. */
+	/* The same bytes were parsed successfully before. */
 	if (request_parse(&copy->request, copy->head, request->head.length)) {
 		free(copy);
 		return NULL;
@@ -104,7 +104,7 @@ bool respcache_flight_awaited(const struct respcache_flight *flight)
 	return awaited;
 }
 
-/* --- those who wait ------------------------------------------------------------------------ */
+/* --- waiters ------------------------------------------------------------------------------- */
 
 static void arrive(struct respcache_ask *ask)
 {
@@ -121,7 +121,7 @@ static void arrive(struct respcache_ask *ask)
 	free(copy);
 }
 
-/* On the waiter's thread. */
+/* Runs on the waiter's thread. */
 static void arrive_there(struct loop_task *task)
 {
 	arrive((struct respcache_ask *)((char *)task - offsetof(struct respcache_ask, task)));
@@ -152,7 +152,7 @@ void respcache_end(struct respcache *cache)
 		arrive(cache->told);
 }
 
-/* An entry that fits, or what they are to do without one. */
+/* Gives the waiters the entry if it fits, else the other verdict. */
 static void tell(struct respcache_ask *waiters, struct respcache_entry *entry,
 		 enum respcache_verdict otherwise)
 {
@@ -172,7 +172,7 @@ static void tell(struct respcache_ask *waiters, struct respcache_entry *entry,
 	}
 }
 
-/* Nobody joins it any more; the list of those who did. */
+/* Removes the flight, so that no request joins it; returns its waiters. */
 static struct respcache_ask *land_locked(struct respcache_flight *flight)
 {
 	*flight->link = flight->next;
@@ -181,9 +181,9 @@ static struct respcache_ask *land_locked(struct respcache_flight *flight)
 	return flight->waiters;
 }
 
-/* --- its end ---------------------------------------------------------------------------------- */
+/* --- the end of a flight ----------------------------------------------------------------- */
 
-/* What the new answer stands for from now on is dropped. */
+/* Drops the entries that the new response replaces. */
 static void replace_locked(struct respcache_flight *flight, struct respcache_shard *shard,
 			   struct respcache_entry **dropped)
 {
@@ -197,7 +197,7 @@ static void replace_locked(struct respcache_flight *flight, struct respcache_sha
 	}
 }
 
-/* The library collects them by itself when nobody asks any more. */
+/* Then the library destroys the units by itself if no request comes any more. */
 static void end_in_time(const struct respcache_answer *answer)
 {
 	uint64_t seconds = (uint64_t)answer->terms.fresh + answer->terms.stale + 1;
@@ -223,7 +223,7 @@ bool respcache_store(struct respcache_flight *flight, const struct respcache_ans
 	purged = flight->purged || (entry && respcache_log_has(cache, entry, flight->purges));
 	if (entry && !purged) {
 		replace_locked(flight, shard, &dropped);
-		/* For those who wait: somebody may drop it at once. */
+		/* For the waiters: another thread may drop the entry at once. */
 		respcache_entry_ref(entry);
 		respcache_link_locked(cache, entry, &dropped);
 		kept = true;
@@ -243,7 +243,7 @@ bool respcache_store(struct respcache_flight *flight, const struct respcache_ans
 	tell(waiters, kept ? entry : NULL, kept || purged ? RESPCACHE_AGAIN : RESPCACHE_PASS);
 	if (kept)
 		respcache_entry_unref(entry);
-	/* Nobody else destroys what was given. */
+	/* Nobody else destroys the given units. */
 	if (!entry)
 		respcache_destroy(answer->ranges, answer->range_count, answer->given);
 	respcache_drop(dropped);
@@ -258,13 +258,13 @@ void respcache_give_up(struct respcache_flight *flight, enum respcache_failure f
 	struct respcache_entry *dropped = NULL;
 	struct respcache_ask *waiters;
 
-	/* Before any of them is told: they shall not line up again. */
+	/* Before the waiters get the result: they must not join another flight. */
 	if (failure == RESPCACHE_NOT_KEPT)
 		respcache_mark_set(flight->cache,
 				   respcache_mark_hash(flight->key.mark, flight->copy->authorized),
 				   MARK_NOT_KEPT, now_ns);
 	pthread_mutex_lock(&shard->lock);
-	/* What was kept when such answers still were is not true any more. */
+	/* An entry from the time when such responses were stored is outdated. */
 	if (failure == RESPCACHE_NOT_KEPT)
 		replace_locked(flight, shard, &dropped);
 	waiters = land_locked(flight);
