@@ -194,7 +194,7 @@ static struct bucket *find_locked(struct bucket *set, uint64_t who)
 }
 
 /* Returns the entry to replace. */
-static struct bucket *spare_locked(struct bucket *set)
+static struct bucket *victim_locked(struct bucket *set)
 {
 	struct bucket *spare = &set[0];
 
@@ -216,7 +216,7 @@ uint64_t client_limits_take(struct client_limits *limits, const struct rate_limi
 	pthread_mutex_lock(lock);
 	bucket = find_locked(set, who);
 	if (!bucket) {
-		bucket = spare_locked(set);
+		bucket = victim_locked(set);
 		*bucket = (struct bucket){.who = who};
 	}
 	if (bucket->full_ns < now_ns)

@@ -290,7 +290,7 @@ static void uring_close_fd(struct loop *loop, int fd)
  * connection broke before the bytes arrived, which can happen during a pause, no
  * event follows (seen with Linux 6.18).  Therefore this checks for an error.
  */
-static void look_behind(struct loop *loop, int fd, uint32_t generation, unsigned flags)
+static void check_error(struct loop *loop, int fd, uint32_t generation, unsigned flags)
 {
 	struct loop_fd *entry = &loop->fds[fd];
 	char byte;
@@ -314,7 +314,7 @@ static void on_receive(struct loop *loop, int fd, bool current, int result, unsi
 		entry->registered = false;
 	if (current && result > 0) {
 		loop_received(loop, fd, buffer_at(state, flags >> IORING_CQE_BUFFER_SHIFT), result);
-		look_behind(loop, fd, generation, flags);
+		check_error(loop, fd, generation, flags);
 	}
 	if (flags & IORING_CQE_F_BUFFER)
 		give_buffer(state, flags >> IORING_CQE_BUFFER_SHIFT);

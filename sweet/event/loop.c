@@ -113,7 +113,7 @@ const char *loop_name(const struct loop *loop)
 	return loop->backend->name;
 }
 
-static struct loop_fd *reach(struct loop *loop, int fd)
+static struct loop_fd *entry_of(struct loop *loop, int fd)
 {
 	if ((unsigned)fd >= loop->fd_count) {
 		unsigned count = loop->fd_count ? loop->fd_count : 64;
@@ -139,7 +139,7 @@ static struct loop_fd *reach(struct loop *loop, int fd)
 
 int loop_accept_start(struct loop *loop, struct loop_accept *op, int fd)
 {
-	struct loop_fd *entry = reach(loop, fd);
+	struct loop_fd *entry = entry_of(loop, fd);
 
 	if (!entry)
 		return -ENOMEM;
@@ -197,7 +197,7 @@ void loop_accept_stopped(struct loop *loop, int fd)
 
 int loop_receive_start(struct loop *loop, struct loop_receive *op, int fd)
 {
-	struct loop_fd *entry = reach(loop, fd);
+	struct loop_fd *entry = entry_of(loop, fd);
 
 	if (!entry)
 		return -ENOMEM;
@@ -220,7 +220,7 @@ void loop_receive_resume(struct loop *loop, int fd)
 
 static int watch(struct loop *loop, struct loop_watch *op, int fd, bool sending)
 {
-	struct loop_fd *entry = reach(loop, fd);
+	struct loop_fd *entry = entry_of(loop, fd);
 
 	if (!entry)
 		return -ENOMEM;
@@ -258,7 +258,7 @@ void loop_received(struct loop *loop, int fd, const char *data, int length)
 
 void loop_close_fd(struct loop *loop, int fd)
 {
-	struct loop_fd *entry = reach(loop, fd);
+	struct loop_fd *entry = entry_of(loop, fd);
 
 	if (!entry) {
 		/* The loop never used it, and there is no memory for its entry. */
@@ -326,7 +326,7 @@ void loop_timer_start(struct loop *loop, struct timer *timer, unsigned ms,
 	timer_start(&loop->timers, timer, ms, loop_now_ms(loop), expired);
 }
 
-static bool ask_hooks(struct loop *loop)
+static bool call_hooks(struct loop *loop)
 {
 	bool work = false;
 
@@ -348,8 +348,8 @@ void loop_run(struct loop *loop)
 		timers_run(&loop->timers, loop_now_ms(loop));
 		loop_tell_sent(loop);
 		loop_take_turns(loop);
-		work = ask_hooks(loop) || loop->sent_first || loop->turns_first || loop->stopping ||
-		       loop->again;
+		work = call_hooks(loop) || loop->sent_first || loop->turns_first ||
+		       loop->stopping || loop->again;
 		work |= atomic_load_explicit(&loop->woken, memory_order_relaxed);
 		loop->again = false;
 		loop->backend->wait(loop, work ? 0 : timers_wait(&loop->timers, loop_now_ms(loop)));

@@ -14,7 +14,7 @@
 
 #include "files/docroot.h"
 
-#define REST_NS 20000000 /* the timestamps of files may have the resolution of a timer tick */
+#define STABLE_NS 20000000 /* the timestamps of files may have the resolution of a timer tick */
 
 static struct file_version version_of(const struct stat *stat)
 {
@@ -61,19 +61,19 @@ static int64_t nanoseconds(const struct timespec *time)
 }
 
 /* Returns the time until the version is stable; 0: it is. */
-static int64_t restless_ns(const struct file_version *version)
+static int64_t unstable_ns(const struct file_version *version)
 {
 	struct timespec time;
 	int64_t age;
 
 	clock_gettime(CLOCK_REALTIME, &time);
 	age = nanoseconds(&time) - nanoseconds(&version->changed);
-	return age >= 0 && age < REST_NS ? REST_NS - age : 0;
+	return age >= 0 && age < STABLE_NS ? STABLE_NS - age : 0;
 }
 
 void file_version_rest(const struct file_version *version)
 {
-	struct timespec time = {.tv_nsec = (long)restless_ns(version)};
+	struct timespec time = {.tv_nsec = (long)unstable_ns(version)};
 
 	if (time.tv_nsec)
 		nanosleep(&time, NULL);
@@ -81,7 +81,7 @@ void file_version_rest(const struct file_version *version)
 
 bool file_version_rests(const struct file_version *version)
 {
-	return restless_ns(version) == 0;
+	return unstable_ns(version) == 0;
 }
 
 int docroot_open(const char *folder)

@@ -383,7 +383,7 @@ static unsigned look_for_siblings(const struct file_cache_entry *entry)
  * Returns the entry that stores a file's siblings; without the cache of paths, the
  * request's own.
  */
-static struct file_cache_entry *rememberer(struct file_cache_entry *entry)
+static struct file_cache_entry *siblings_owner(struct file_cache_entry *entry)
 {
 	return entry->known && !entry->cache->options.no_paths ? entry->known : entry;
 }
@@ -393,7 +393,7 @@ unsigned file_cache_siblings(struct file_cache_entry *entry, struct loop *loop)
 	uint64_t trust = entry->cache->options.revalidate_ns, seen;
 	unsigned found;
 
-	entry = rememberer(entry);
+	entry = siblings_owner(entry);
 	seen = atomic_load_explicit(&entry->siblings_ns, memory_order_relaxed);
 	if (trust < SIBLINGS_NS)
 		trust = SIBLINGS_NS;
@@ -408,7 +408,7 @@ unsigned file_cache_siblings(struct file_cache_entry *entry, struct loop *loop)
 
 void file_cache_sibling_unfit(struct file_cache_entry *entry, enum coding coding)
 {
-	atomic_fetch_and_explicit(&rememberer(entry)->siblings, ~(1u << coding),
+	atomic_fetch_and_explicit(&siblings_owner(entry)->siblings, ~(1u << coding),
 				  memory_order_relaxed);
 }
 

@@ -23,7 +23,8 @@ static bool can_be_asked_for(const char *name)
 }
 
 /* Describes a link by its target, if that is beneath the root. */
-static bool look_behind(int root, const char *path, const char *name, struct autoindex_entry *entry)
+static bool describe_target(int root, const char *path, const char *name,
+			    struct autoindex_entry *entry)
 {
 	char *whole = g_strconcat(path, name, NULL);
 	struct file_version version;
@@ -46,7 +47,7 @@ static bool describe(int root, const char *path, int fd, const char *name,
 	if (fstatat(fd, name, &stat, AT_SYMLINK_NOFOLLOW) < 0)
 		return false;
 	if (S_ISLNK(stat.st_mode))
-		return look_behind(root, path, name, entry);
+		return describe_target(root, path, name, entry);
 	entry->folder = S_ISDIR(stat.st_mode);
 	entry->size = (uint64_t)stat.st_size;
 	entry->modified = stat.st_mtim.tv_sec;

@@ -212,7 +212,7 @@ static void was_closed(struct job *job)
 static void worked(struct job *job);
 
 /* Starts the next operation, or closes the spool. */
-static void go_on(struct spool *spool)
+static void start_next(struct spool *spool)
 {
 	/* After spools_stop(), spools_close() does the rest: no loop runs any more. */
 	if (spool->busy || (!spool->first && !spool->closed) ||
@@ -249,7 +249,7 @@ static void worked(struct job *job)
 		op->done(op, op->result);
 	op->drop(op);
 	spool->busy = false;
-	go_on(spool);
+	start_next(spool);
 }
 
 static int start(struct spool *spool, struct spool_op *op)
@@ -263,7 +263,7 @@ static int start(struct spool *spool, struct spool_op *op)
 	op->result = 0;
 	*spool->last = op;
 	spool->last = &op->next;
-	go_on(spool);
+	start_next(spool);
 	return 0;
 }
 
@@ -366,7 +366,7 @@ void spool_close(struct spool *spool)
 	if (spool->running)
 		spool->running->done = NULL;
 	drop_waiting(spool);
-	go_on(spool);
+	start_next(spool);
 }
 
 uint64_t spool_length(const struct spool *spool)

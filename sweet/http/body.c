@@ -31,7 +31,7 @@ void body_expect(struct body *body, const struct request *request, uint64_t limi
 	}
 }
 
-static void let_go(struct body *body)
+static void free_content(struct body *body)
 {
 	if (body->budget)
 		atomic_fetch_sub_explicit(&body->budget->used, body->room, memory_order_relaxed);
@@ -48,7 +48,7 @@ int body_keep(struct body *body, uint64_t limit, size_t window, struct body_budg
 		return -413;
 	/* A smaller window needs less memory. */
 	if (body->room > window)
-		let_go(body);
+		free_content(body);
 	body->window = window;
 	body->budget = budget;
 	return 0;
@@ -114,7 +114,7 @@ static int keep(struct body *body, struct slice run)
  * that is passed on in windows gets smaller ones, so that it need not be refused;
  * each body gets a first page regardless of the budget.
  */
-static size_t fitting(struct body *body, size_t length)
+static size_t fitting_length(struct body *body, size_t length)
 {
 	size_t room;
 
@@ -136,7 +136,7 @@ static size_t fitting(struct body *body, size_t length)
 
 static ssize_t take_length(struct body *body, const char *data, size_t length)
 {
-	size_t now = fitting(body, body->left < length ? (size_t)body->left : length);
+	size_t now = fitting_length(body, body->left < length ? (size_t)body->left : length);
 	int error = keep(body, (struct slice){data, now});
 
 	if (error)
@@ -151,7 +151,7 @@ static ssize_t take_chunked(struct body *body, const char *data, size_t length)
 {
 	size_t at = 0, now;
 
-	while (!chunked_is_over(&body->chunked) && (now = fitting(body, length - at)) > 0) {
+	while (!chunked_is_over(&body->chunked) && (now = fitting_length(body, length - at)) > 0) {
 		struct slice run;
 		ssize_t used = chunked_decode(&body->chunked, data + at, now, &run);
 		int error = used < 0 ? (int)used : keep(body, run);
@@ -207,12 +207,12 @@ int body_unit(struct body *body, size_t *id)
 
 void body_drop(struct body *body, uint64_t limit)
 {
-	let_go(body);
+	free_content(body);
 	body->limit = limit < UINT64_MAX - body->length ? body->length + limit : UINT64_MAX;
 }
 
 void body_end(struct body *body)
 {
-	let_go(body);
+	free_content(body);
 	*body = (struct body){.framing = BODY_NONE};
 }

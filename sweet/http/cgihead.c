@@ -161,7 +161,7 @@ static const char *note(struct cgihead *head, struct seen *seen, struct slice na
 }
 
 /* RFC 3875, section 6.2.  A local path has no fragment; two slashes begin another host. */
-static const char *settle(struct cgihead *head, const struct seen *seen)
+static const char *finish(struct cgihead *head, const struct seen *seen)
 {
 	bool path = seen->location && head->location.at[0] == '/' &&
 		    !(head->location.length > 1 && head->location.at[1] == '/') &&
@@ -199,5 +199,5 @@ const char *cgihead_parse(struct cgihead *head, struct slice text)
 			return wrong;
 	}
 	head->lines = (struct slice){text.at, text.length - rest.length};
-	return settle(head, &seen);
+	return finish(head, &seen);
 }

@@ -16,18 +16,18 @@
 /* --- creation ------------------------------------------------------------------------ */
 
 /* Where to write the next bytes of an entry. */
-struct pen {
+struct writer {
 	char *at;
 };
 
-static struct slice put(struct pen *pen, struct slice text)
+static struct slice put(struct writer *writer, struct slice text)
 {
-	struct slice copy = {pen->at, text.length};
+	struct slice copy = {writer->at, text.length};
 
 	/* The pointer of an empty slice may be NULL. */
 	if (text.length)
-		memcpy(pen->at, text.at, text.length);
-	pen->at += text.length;
+		memcpy(writer->at, text.at, text.length);
+	writer->at += text.length;
 	return copy;
 }
 
@@ -38,19 +38,19 @@ static bool is_of_body(struct slice name)
 	       !slice_is(name, "Content-Location");
 }
 
-static struct slice put_lines(struct pen *pen, struct slice lines, bool lean)
+static struct slice put_lines(struct writer *writer, struct slice lines, bool lean)
 {
-	struct slice copy = {pen->at, 0}, name, line;
+	struct slice copy = {writer->at, 0}, name, line;
 
 	while (lines.length && field_line(&lines, &name, &line)) {
 		/* Fields that are generated for each response. */
 		if (slice_is(name, "Age") || slice_is(name, "Content-Length") ||
 		    (lean && is_of_body(name)))
 			continue;
-		(void)put(pen, line);
-		(void)put(pen, (struct slice){"\r\n", 2});
+		(void)put(writer, line);
+		(void)put(writer, (struct slice){"\r\n", 2});
 	}
-	copy.length = (size_t)(pen->at - copy.at);
+	copy.length = (size_t)(writer->at - copy.at);
 	return copy;
 }
 
@@ -108,7 +108,7 @@ struct respcache_entry *respcache_entry_new(const struct respcache_flight *fligh
 	long tags = read_tags(flight->cache, said->head->tag, hashes);
 	long values_length = cachekey_values(&flight->copy->request, names, values);
 	struct respcache_entry *entry;
-	struct pen pen;
+	struct writer writer;
 	size_t size;
 
 	if (answer->range_count > RESPCACHE_RANGES_MAX || tags < 0 || values_length < 0)
@@ -125,16 +125,16 @@ struct respcache_entry *respcache_entry_new(const struct respcache_flight *fligh
 	for (long i = 0; i < tags; i++)
 		entry->tags[i] = (struct respcache_tag){.hash = hashes[i], .entry = entry};
 	set_ranges(entry, (struct NC_range *)(entry->tags + tags), answer);
-	pen.at = (char *)(entry->view.ranges + answer->range_count);
+	writer.at = (char *)(entry->view.ranges + answer->range_count);
 	entry->key = flight->key;
-	entry->key.text = put(&pen, flight->key.text);
-	entry->names = put(&pen, names);
-	entry->values = put(&pen, (struct slice){values, (size_t)values_length}).at;
+	entry->key.text = put(&writer, flight->key.text);
+	entry->names = put(&writer, names);
+	entry->values = put(&writer, (struct slice){values, (size_t)values_length}).at;
 	entry->view.status = said->head->status;
-	entry->view.etag = put(&pen, said->etag);
-	entry->view.head = put_lines(&pen, answer->lines, false);
-	entry->view.lean = put_lines(&pen, answer->lines, true);
-	assert(pen.at <= (char *)entry + size);
+	entry->view.etag = put(&writer, said->etag);
+	entry->view.head = put_lines(&writer, answer->lines, false);
+	entry->view.lean = put_lines(&writer, answer->lines, true);
+	assert(writer.at <= (char *)entry + size);
 	/* A hit adds its own lines, in a buffer that is no larger than the first response's. */
 	if (entry->view.head.length > RESPCACHE_HEAD_MAX) {
 		free(entry);

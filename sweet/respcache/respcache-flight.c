@@ -106,7 +106,7 @@ bool respcache_flight_awaited(const struct respcache_flight *flight)
 
 /* --- waiters ------------------------------------------------------------------------------- */
 
-static void arrive(struct respcache_ask *ask)
+static void deliver(struct respcache_ask *ask)
 {
 	struct respcache_copy *copy = ask->copy;
 
@@ -122,12 +122,12 @@ static void arrive(struct respcache_ask *ask)
 }
 
 /* Runs on the waiter's thread. */
-static void arrive_there(struct loop_task *task)
+static void deliver_task(struct loop_task *task)
 {
-	arrive((struct respcache_ask *)((char *)task - offsetof(struct respcache_ask, task)));
+	deliver((struct respcache_ask *)((char *)task - offsetof(struct respcache_ask, task)));
 }
 
-static void send_off(struct respcache_ask *ask)
+static void post_result(struct respcache_ask *ask)
 {
 	struct respcache *cache = ask->cache;
 
@@ -138,9 +138,9 @@ static void send_off(struct respcache_ask *ask)
 		ask->next->link = &ask->next;
 	cache->told = ask;
 	pthread_mutex_unlock(&cache->telling);
-	ask->task.run = arrive_there;
+	ask->task.run = deliver_task;
 	if (cache->ending)
-		arrive(ask);
+		deliver(ask);
 	else
 		loop_post(ask->loop, &ask->task);
 }
@@ -149,7 +149,7 @@ void respcache_end(struct respcache *cache)
 {
 	cache->ending = true;
 	while (cache->told)
-		arrive(cache->told);
+		deliver(cache->told);
 }
 
 /* Gives the waiters the entry if it fits, else the other verdict. */
@@ -168,12 +168,12 @@ static void tell(struct respcache_ask *waiters, struct respcache_entry *entry,
 			ask->entry = entry;
 			ask->verdict = RESPCACHE_HIT;
 		}
-		send_off(ask);
+		post_result(ask);
 	}
 }
 
 /* Removes the flight, so that no request joins it; returns its waiters. */
-static struct respcache_ask *land_locked(struct respcache_flight *flight)
+static struct respcache_ask *remove_flight_locked(struct respcache_flight *flight)
 {
 	*flight->link = flight->next;
 	if (flight->next)
@@ -198,7 +198,7 @@ static void replace_locked(struct respcache_flight *flight, struct respcache_sha
 }
 
 /* Then the library destroys the units by itself if no request comes any more. */
-static void end_in_time(const struct respcache_answer *answer)
+static void set_lifetimes(const struct respcache_answer *answer)
 {
 	uint64_t seconds = (uint64_t)answer->terms.fresh + answer->terms.stale + 1;
 
@@ -231,10 +231,10 @@ bool respcache_store(struct respcache_flight *flight, const struct respcache_ans
 		entry->next = dropped;
 		dropped = entry;
 	}
-	waiters = land_locked(flight);
+	waiters = remove_flight_locked(flight);
 	pthread_mutex_unlock(&shard->lock);
 	if (kept) {
-		end_in_time(answer);
+		set_lifetimes(answer);
 		respcache_count(shard, COUNT_STORED);
 		respcache_mark_set(cache,
 				   respcache_mark_hash(flight->key.mark, flight->copy->authorized),
@@ -267,7 +267,7 @@ void respcache_give_up(struct respcache_flight *flight, enum respcache_failure f
 	/* An entry from the time when such responses were stored is outdated. */
 	if (failure == RESPCACHE_NOT_KEPT)
 		replace_locked(flight, shard, &dropped);
-	waiters = land_locked(flight);
+	waiters = remove_flight_locked(flight);
 	pthread_mutex_unlock(&shard->lock);
 	tell(waiters, NULL, failure == RESPCACHE_ABANDONED ? RESPCACHE_AGAIN : RESPCACHE_PASS);
 	respcache_drop(dropped);

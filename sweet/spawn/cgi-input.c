@@ -20,7 +20,7 @@ void cgi_input_close(struct cgi_input *input)
 	body_queue_clear(&input->queue);
 }
 
-static void is_deaf(struct cgi_input *input)
+static void stop_input(struct cgi_input *input)
 {
 	bool more = input->queue.more;
 
@@ -31,7 +31,7 @@ static void is_deaf(struct cgi_input *input)
 
 static void sent(struct loop_send *op, int result);
 
-static void write_on(struct cgi_input *input)
+static void write_next(struct cgi_input *input)
 {
 	input->piece = body_queue_next(&input->queue, WRITE_MAX);
 	if (input->piece.length) {
@@ -55,11 +55,11 @@ static void sent(struct loop_send *op, int result)
 	input->sending = false;
 	/* A program need not read its input. */
 	if (result < 0) {
-		is_deaf(input);
+		stop_input(input);
 		return;
 	}
 	body_queue_written(&input->queue, input->piece.length);
-	write_on(input);
+	write_next(input);
 	if (input->fd >= 0 && !input->sending)
 		input->hungry(input);
 }
@@ -67,7 +67,7 @@ static void sent(struct loop_send *op, int result)
 /* The program cannot write to this pipe: the event is its end. */
 static void closed(struct loop_watch *watch)
 {
-	is_deaf((struct cgi_input *)((char *)watch - offsetof(struct cgi_input, watch)));
+	stop_input((struct cgi_input *)((char *)watch - offsetof(struct cgi_input, watch)));
 }
 
 int cgi_input_open(struct cgi_input *input, struct loop *loop, int *theirs)
@@ -98,12 +98,12 @@ int cgi_input_add(struct cgi_input *input, size_t id, size_t length, bool more)
 		return 0; /* the program does not read it */
 	error = body_queue_add(&input->queue, id, length, more);
 	if (!error && input->running && !input->sending)
-		write_on(input);
+		write_next(input);
 	return error;
 }
 
 void cgi_input_start(struct cgi_input *input)
 {
 	input->running = true;
-	write_on(input);
+	write_next(input);
 }

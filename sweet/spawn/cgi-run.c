@@ -106,7 +106,7 @@ static void read_more_errors(struct timer *timer)
 	read_errors((struct cgi_run *)((char *)timer - offsetof(struct cgi_run, more)));
 }
 
-static void complains(struct loop_watch *watch)
+static void errors_readable(struct loop_watch *watch)
 {
 	read_errors((struct cgi_run *)((char *)watch - offsetof(struct cgi_run, err)));
 }
@@ -139,7 +139,7 @@ bool cgi_run_body(struct cgi_run *run, size_t unit, size_t length, bool more)
  * -----------------------------------------------------------------------------------
  */
 
-static void has_grace(struct timer *timer)
+static void kill_run(struct timer *timer)
 {
 	struct cgi_run *run = (struct cgi_run *)((char *)timer - offsetof(struct cgi_run, timer));
 	char name[512];
@@ -155,7 +155,7 @@ void cgi_run_end(struct cgi_run *run)
 		return;
 	run->ending = true;
 	spawner_signal(&run->start, SIGTERM);
-	loop_timer_start(run->loop, &run->timer, GRACE_MS, has_grace);
+	loop_timer_start(run->loop, &run->timer, GRACE_MS, kill_run);
 }
 
 static void is_silent(struct timer *timer)
@@ -191,12 +191,12 @@ static void settled(struct cgi_run *run)
 	cgi_run_settle(run);
 }
 
-static void has_closed(struct timer *timer)
+static void check_ended(struct timer *timer)
 {
 	struct cgi_run *run = (struct cgi_run *)((char *)timer - offsetof(struct cgi_run, timer));
 
 	if (has_ended(run)) {
-		loop_timer_start(run->loop, timer, CLOSING_MS, has_closed);
+		loop_timer_start(run->loop, timer, CLOSING_MS, check_ended);
 		return;
 	}
 	settled(run);
@@ -209,10 +209,10 @@ void cgi_run_await_end(struct cgi_run *run)
 	if (run->ending)
 		return;
 	timer_stop(&run->timer);
-	loop_timer_start(run->loop, &run->timer, CLOSING_MS, has_closed);
+	loop_timer_start(run->loop, &run->timer, CLOSING_MS, check_ended);
 }
 
-static void goes_on(struct timer *timer)
+static void runs_too_long(struct timer *timer)
 {
 	struct cgi_run *run = (struct cgi_run *)((char *)timer - offsetof(struct cgi_run, timer));
 	char name[512];
@@ -232,7 +232,7 @@ void cgi_run_let_go(struct cgi_run *run, unsigned ms)
 	if (!run->ending)
 		timer_stop(&run->timer);
 	if (!run->over && !run->ending)
-		loop_timer_start(run->loop, &run->timer, ms, goes_on);
+		loop_timer_start(run->loop, &run->timer, ms, runs_too_long);
 	cgi_run_settle(run);
 }
 
@@ -260,7 +260,7 @@ void cgi_run_settle(struct cgi_run *run)
 	cgi_run_free(run);
 }
 
-static void say_over(struct cgi_run *run)
+static void report_over(struct cgi_run *run)
 {
 	run->over = true;
 	run->ending = false;
@@ -284,12 +284,12 @@ static void ended(struct start *start, int status)
 	else if (status >= 0 && WIFEXITED(status) && WEXITSTATUS(status))
 		log_info("%s: ended with status %d", cgi_run_name(run, name, sizeof(name)),
 			 WEXITSTATUS(status));
-	say_over(run);
+	report_over(run);
 }
 
 /* --- the start --------------------------------------------------------------------------- */
 
-static void writes(struct loop_watch *watch)
+static void output_readable(struct loop_watch *watch)
 {
 	struct cgi_run *run = (struct cgi_run *)((char *)watch - offsetof(struct cgi_run, out));
 
@@ -311,8 +311,8 @@ static int watch(struct cgi_run *run)
 {
 	int error;
 
-	run->out.ready = writes;
-	run->err.ready = complains;
+	run->out.ready = output_readable;
+	run->err.ready = errors_readable;
 	error = loop_watch_start(run->loop, &run->out, run->out_fd);
 	if (!error)
 		error = loop_watch_start(run->loop, &run->err, run->err_fd);
@@ -339,7 +339,7 @@ static void started(struct start *start, int error, int pidfd)
 	if (run->user)
 		run->owner->refused(run, error);
 	run->reading = false;
-	say_over(run);
+	report_over(run);
 }
 
 static int open_pipes(struct cgi_run *run)

@@ -27,7 +27,7 @@
 #define STEP_MS 100
 
 /* The first byte of a datagram; text follows. */
-enum { HEARD = 'h', DONE = 'd', REFUSED = 'r' };
+enum { ACKNOWLEDGED = 'h', DONE = 'd', REFUSED = 'r' };
 
 static socklen_t address_of(uint64_t number, struct sockaddr_un *address)
 {
@@ -70,7 +70,7 @@ void reload_calls_add(struct reload_calls *calls, const struct signalfd_siginfo 
 		return;
 	}
 	calls->callers[calls->count++] = info->ssi_ptr;
-	tell(info->ssi_ptr, HEARD, NULL);
+	tell(info->ssi_ptr, ACKNOWLEDGED, NULL);
 }
 
 void reload_calls_begin(struct reload_calls *calls)

@@ -111,7 +111,7 @@ static void post_news(struct spawner_channel *channel)
 }
 
 /* A failure for lack of memory does not mean that the spawner is broken. */
-static bool is_short(int error)
+static bool is_out_of_memory(int error)
 {
 	return error == ENOMEM || error == ENOBUFS;
 }
@@ -126,7 +126,7 @@ static void try_again(struct spawner_channel *channel)
 /* --- messages ------------------------------------------------------------------------- */
 
 /* The spawner and its monitor are gone: fails everything. */
-static void lose(struct spawner_channel *channel)
+static void fail_all(struct spawner_channel *channel)
 {
 	if (channel->fd < 0)
 		return;
@@ -361,15 +361,15 @@ static void listen_to(struct spawner_channel *channel)
 
 		if (length < 0 && errno == EINTR)
 			continue;
-		if (length < 0 && is_short(errno))
+		if (length < 0 && is_out_of_memory(errno))
 			try_again(channel);
-		if (length < 0 && (errno == EAGAIN || is_short(errno)))
+		if (length < 0 && (errno == EAGAIN || is_out_of_memory(errno)))
 			break;
 		if (length == sizeof(answer) && take(channel, &answer, pidfd))
 			continue;
 		if (pidfd >= 0)
 			close(pidfd);
-		lose(channel);
+		fail_all(channel);
 	}
 	if (channel->mark && channel->fd >= 0)
 		send_mark(channel);
@@ -442,7 +442,7 @@ void spawner_signal(struct start *start, int signal_number)
 		return;
 	error = send_request(channel, start, signal_number);
 	start->signal = 0;
-	if (error != -EAGAIN && error != -EINTR && !is_short(-error))
+	if (error != -EAGAIN && error != -EINTR && !is_out_of_memory(-error))
 		return;
 	start->signal = (uint8_t)signal_number;
 	channel->signals = true;

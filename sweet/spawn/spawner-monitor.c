@@ -29,7 +29,7 @@
 #define FAILED W_EXITCODE(1, 0) /* as of waitpid() */
 
 /* Closes everything but standard error and the channels, which get other numbers. */
-static bool leave_descriptors(const int *channels, unsigned count, int *own)
+static bool close_descriptors(const int *channels, unsigned count, int *own)
 {
 	unsigned lowest = LEFT_OPEN + count;
 	int null, copies[SPAWNER_CHANNELS_MAX];
@@ -75,7 +75,7 @@ static int set_up(const int *channels, unsigned count, int *own)
 		if (i != SIGKILL && i != SIGSTOP)
 			(void)signal(i, SIG_DFL);
 	memcpy(own, channels, count * sizeof(*own));
-	if (!leave_descriptors(channels, count, own))
+	if (!close_descriptors(channels, count, own))
 		return -errno;
 	(void)prctl(PR_SET_NAME, "sweet: keeper", 0, 0, 0);
 	/* Processes of the server's user must not read its memory, nor the spawners'. */
