@@ -287,7 +287,7 @@ static void uring_close_fd(struct loop *loop, int fd)
 
 /*
  * After it has emptied a socket, a receive waits for the next event.  If the
- * connection broke before the bytes arrived, which can happen during a pause, no
+ * connection broke before the bytes were read, which can happen during a pause, no
  * event follows (seen with Linux 6.18).  Therefore this checks for an error.
  */
 static void check_error(struct loop *loop, int fd, uint32_t generation, unsigned flags)

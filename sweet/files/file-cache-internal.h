@@ -109,7 +109,7 @@ static inline bool file_cache_fits(const struct file_cache *cache,
  *
  * Returns true if the waiter has a result, or is late: its path refers to another
  * file now, and it must ask again.  False: waiter->task.run() will be called on the
- * loop's thread in either case.
+ * loop's thread when that is so.
  */
 bool file_cache_revalidate(struct file_cache *cache, struct file_cache_entry *known,
 			   struct file_cache_waiter *waiter);

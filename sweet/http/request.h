@@ -61,7 +61,7 @@ struct request {
 };
 
 /*
- * Searches the end of a head in data[0, length); an earlier call has searched the
+ * Searches for the end of a head in data[0, length); an earlier call has searched the
  * first seen bytes.  Returns the bytes of the head with its empty line, or 0 if it
  * is incomplete.  Up to four empty lines before the request line belong to the head
  * (RFC 9112 section 2.2).  Lines may end with LF alone here, so that
