@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * arch.c - see arch.h.  Threads and processes are as many as the paper took.
+ * arch.c - see arch.h.  The numbers of threads and processes are the paper's.
  */
 #include "config/arch.h"
 

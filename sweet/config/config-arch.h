@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * config-arch.h - what the architecture makes of the other settings: how many
- * threads there are, and what cannot be had with it.
+ * config-arch.h - how the architecture affects other settings: the number of
+ * threads, and what it excludes.
  */
 #ifndef SWEET_CONFIG_ARCH_H
 #define SWEET_CONFIG_ARCH_H
@@ -9,10 +9,10 @@
 #include "config/config-tree.h"
 #include "config/configuration.h"
 
-/* After the keys of [sweet]: threads that nobody has given, and what they may be. */
+/* Call it after the keys of [sweet]: sets the default of threads, and checks the maximum. */
 void config_arch_threads(struct config_tree *tree, struct config *config);
 
-/* After the pools. */
+/* Call it after the pools. */
 void config_arch_pools(struct config_tree *tree, const struct config *config);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * config-ref.h - one thread's use of a configuration: transactions end with
- * the one that they began with, while new ones begin with the next.
+ * config-ref.h - one thread's reference to a configuration: a transaction ends with
+ * the configuration that it began with, while new ones use the next.
  *
- * One thread's own, so counting needs no atomics.
+ * Each belongs to one thread, so the counter needs no atomics.
  */
 #ifndef SWEET_CONFIG_REF_H
 #define SWEET_CONFIG_REF_H
@@ -12,10 +12,10 @@
 
 struct config_ref {
 	struct config *config; /* referenced */
-	unsigned users;	       /* the thread's is one while it is the present one */
+	unsigned users; /* includes the thread's own, while this is the current configuration */
 };
 
-/* Takes over the caller's reference to config. */
+/* Takes the caller's reference to config. */
 struct config_ref *config_ref_open(struct config *config);
 
 static inline struct config_ref *config_ref_hold(struct config_ref *ref)

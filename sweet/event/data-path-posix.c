@@ -4,7 +4,7 @@
  * the data of a unit (a file, a window of a CGI program's output) is plain memory
  * of this process.
  *
- * sendmsg() is a writev() that raises no SIGPIPE and accepts MSG_MORE. The kernel
+ * sendmsg() is a writev() that raises no SIGPIPE and accepts MSG_MORE.  The kernel
  * gets no reference to a page, the socket's limits remain, and closing the stream
  * is another call.
  */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * passrights.h - no descriptors come over this Unix socket.
+ * passrights.h - refuses descriptors sent over a Unix socket.
  *
- * A descriptor that a peer passes may be the last of its file, and whoever drops
- * it waits for the end of the file: of a TCP connection that lingers as long as
- * the peer has chosen.  Those that nobody asked for are dropped by the thread that reads the
- * bytes they came with, or closes the socket.
+ * A passed descriptor may be the last reference to its file.  Then closing it can
+ * block: a TCP connection may linger as long as the peer has chosen.  Unwanted
+ * descriptors are closed by the thread that reads the bytes that they came with, or
+ * that closes the socket.
  */
 #ifndef SWEET_PASSRIGHTS_H
 #define SWEET_PASSRIGHTS_H
@@ -13,8 +13,9 @@
 #include <stdbool.h>
 
 /*
- * Descriptors sent to the socket are refused to their sender, and to those that
- * it accepts.  False: the system cannot do that (before Linux 6.16), or it is no Unix socket.
+ * Makes sending descriptors to this socket, and to those that it accepts, fail.
+ * Returns false if the system cannot do that (before Linux 6.16), or it is no Unix
+ * socket.
  */
 bool passrights_refuse(int fd);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * spool-unit.h - a unit of one fragment that is filled from a spool (spool.h).
+ * spool-unit.h - a unit of one fragment, filled from a spool (spool.h).
  */
 #ifndef SWEET_SPOOL_UNIT_H
 #define SWEET_SPOOL_UNIT_H
@@ -10,16 +10,16 @@
 #include "files/spool.h"
 
 struct spool_unit {
-	struct spool_op op; /* must be first: done() gets it */
+	struct spool_op op; /* must be first: done() receives it */
 	void *user;
 	struct iovec bytes;
-	NC_handle handle; /* not inserted; done() may take it, and sets taken then */
+	NC_handle handle; /* not inserted; done() may take it, and then sets taken */
 	bool taken;
 };
 
 /*
- * Reads length bytes from offset on into a new unit whose fragments are of that
- * many bytes, at least length.  0, and done() follows as spool_read() has it; or
+ * Reads length bytes from offset into a new unit whose fragments have fragment
+ * bytes, at least length.  Returns 0, and done() follows as for spool_read(); or
  * -errno.
  */
 int spool_unit_read(struct spool *spool, uint64_t offset, size_t length, size_t fragment,

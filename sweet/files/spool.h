@@ -105,7 +105,7 @@ struct spool_op {
 struct spool *spool_open(struct spools *spools, struct loop *loop);
 
 /*
- * Closes the spool; may be NULL. After this, done() is not called for any of its
+ * Closes the spool; may be NULL.  After this, done() is not called for any of its
  * operations; drop() is called for a running one when it ends.
  */
 void spool_close(struct spool *spool);

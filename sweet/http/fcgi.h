@@ -111,7 +111,7 @@ bool fcgi_is_over(const struct fcgi *fcgi);
 bool fcgi_is_between(const struct fcgi *fcgi);
 
 /*
- * Splits the first pair off the content of FCGI_VALUES. Returns false if there is
+ * Splits the first pair off the content of FCGI_VALUES.  Returns false if there is
  * none, or the rest is malformed.
  */
 bool fcgi_pair(struct slice *rest, struct slice *name, struct slice *value);

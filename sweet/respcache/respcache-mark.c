@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * respcache-mark.c - marks: what became of the last answers to a URL; see
+ * respcache-mark.c - marks: the outcome of the last responses of a URL; see
  * respcache-internal.h.
  *
- * One number is a mark: bits of the hash, what it says, and the second until
- * when.  Two URLs in one place drive each other out, which costs a call.
+ * A mark is one number: bits of the hash, the outcome, and the second of its
+ * expiry.  URLs that share a slot overwrite each other's marks, which costs only an
+ * additional call.
  */
 #include "respcache/respcache-internal.h"
 
-#define NOT_KEPT_S 5	   /* for which nobody waits for what was not kept */
-#define KEPT_S (24 * 3600) /* for which it is known that there are such answers */
+#define NOT_KEPT_S 5	   /* no request waits for another's response during this time */
+#define KEPT_S (24 * 3600) /* remembers for this time that the URL has cacheable responses */
 #define SECOND UINT64_C(1000000000)
 
 #define MARK_TIME UINT64_C(0xffffffff)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * endpoint.h - an address that is listened on: its sockets, one a thread.
+ * endpoint.h - a listening address and its sockets, one for each thread.
  *
- * Sockets of an IP address share the port (SO_REUSEPORT), so each thread has
- * an accept queue of its own.  A Unix socket, one that a supervisor has handed
- * over, and any where threads take one client at a time, so that none waits for
- * a busy one, is a single socket: the threads have duplicates of it.  Used
- * by the main thread; what a thread has taken is the thread's.
+ * Sockets of an IP address share the port (SO_REUSEPORT), so each thread has its
+ * own accept queue.  There is a single socket, with a duplicate for each thread,
+ * for a Unix socket, for a socket that a supervisor passed, and if threads take one
+ * client at a time, so that no client waits for a busy thread.  The main thread
+ * uses this; a socket that a thread has taken belongs to the thread.
  */
 #ifndef SWEET_ENDPOINT_H
 #define SWEET_ENDPOINT_H
@@ -14,41 +14,41 @@
 #include "base/address.h"
 
 struct endpoint {
-	unsigned id;		      /* its owner's */
+	unsigned id;		      /* the owner's */
 	struct listen_address wanted; /* as configured */
-	struct listen_address bound;  /* the same with the port that was found */
-	bool inherited;		      /* the supervisor keeps it, and its file */
-	bool has_file;		      /* a Unix socket's, made by us */
+	struct listen_address bound;  /* the same, with the actual port */
+	bool inherited;		      /* the supervisor keeps it and its file */
+	bool has_file;		      /* the server created a Unix socket's file */
 	dev_t device;
 	ino_t inode;
 	unsigned threads;
-	int fds[]; /* one a thread; -1: taken */
+	int fds[]; /* one for each thread; -1: taken */
 };
 
 /*
- * A bound and listening socket, or -errno.  shared: others of this process
- * will bind the same.  A Unix socket's file on which nobody listens any more
- * is replaced.
+ * Returns a bound and listening socket, or -errno. shared: other sockets of this
+ * process will bind the same address.  Replaces the file of a Unix socket on which
+ * nobody listens any more.
  */
 int endpoint_bind(const struct listen_address *address, bool shared);
 
 /*
- * Listens on an address that no other socket has, not even one that would
- * share.  one_queue: the threads have one socket between them.  NULL with errno.
+ * Listens on an address that no other socket has, not even one with SO_REUSEPORT.
+ * one_queue: the threads share one socket.  Returns NULL with errno.
  */
 struct endpoint *endpoint_open(const struct listen_address *address, unsigned threads,
 			       bool one_queue);
 
 /*
- * Takes a descriptor that somebody else has bound; EINVAL: not a listening
- * stream socket of a known family.  On failure it stays the caller's.
+ * Takes a descriptor that another process has bound; EINVAL: not a listening stream
+ * socket of a known family.  On failure the caller keeps it.
  */
 struct endpoint *endpoint_adopt(int fd, unsigned threads);
 
-/* The thread's socket; the caller closes it.  -1: taken already. */
+/* Returns the thread's socket, which the caller must close; -1: already taken. */
 int endpoint_take(struct endpoint *endpoint, unsigned thread);
 
-/* The file as well; NULL is fine. */
+/* Closes the sockets and removes the file; NULL is permitted. */
 void endpoint_close(struct endpoint *endpoint);
 
 #endif

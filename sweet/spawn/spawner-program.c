@@ -158,7 +158,7 @@ static int read_variables(struct spawner_launch *launch, char *at, size_t length
 /* --- scripts -------------------------------------------------------------------------- */
 
 /*
- * The first file along the path is the script; the rest is its PATH_INFO. Hidden
+ * The first file along the path is the script; the rest is its PATH_INFO.  Hidden
  * names and ".." are refused.
  */
 static int find_script(int root, const char *path, size_t length, size_t *script_length)

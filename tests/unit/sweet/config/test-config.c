@@ -258,7 +258,7 @@ START_TEST(test_arch)
 	check_refused("sweet --arch mt --threads=65 --worker /a=prog",
 		      "--worker \"/a=prog\": workers answer at most 64 threads, not 65");
 	check_refused("sweet --arch mp --cache-socket /a",
-		      "cache-socket cannot be had with arch mp");
+		      "cache-socket is not possible with arch mp");
 }
 END_TEST
 
